@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Error detail.
+ *
+ * Functions of the core return 0 or -errno and, where there is more to say
+ * than the number, fill a struct pm_error that the caller prints. The core
+ * itself never prints or logs.
+ */
+#ifndef PORTMAJOR_ERROR_H
+#define PORTMAJOR_ERROR_H
+
+#define PM_ERROR_TEXT 512
+
+struct pm_error {
+	/* One line without a trailing newline; names the file and line, the
+	 * node or the number that is at fault. Truncated if longer. */
+	char text[PM_ERROR_TEXT];
+};
+
+/*
+ * Formats a message into err (which may be NULL) and returns code, so that
+ * callers can write `return pm_error_set(err, -EINVAL, ...)`.
+ */
+int pm_error_set(struct pm_error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

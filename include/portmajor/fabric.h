@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A fabric: nodes, ports and links in flat arrays joined by indexes.
+ *
+ * Life: pm_fabric_new, pm_fabric_add_node and pm_fabric_link in any order,
+ * then pm_fabric_seal. Sealing sorts the nodes (switches before end nodes,
+ * each kind by GUID), so that nothing computed from a sealed fabric depends on
+ * the order in which it was discovered or written down. Indexes handed out
+ * before sealing are void after it.
+ *
+ * A sealed fabric is read directly through its arrays; only pm_fabric_cut and
+ * the LID fields change it.
+ */
+#ifndef PORTMAJOR_FABRIC_H
+#define PORTMAJOR_FABRIC_H
+
+#include <portmajor/error.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PM_NONE UINT32_MAX	/* "no index", for every uint32_t index */
+#define PM_MAX_PORTS 254	/* highest port number (255 is "no port") */
+#define PM_MAX_NODES 65536	/* more than there are unicast LIDs */
+
+enum pm_node_type {
+	PM_SWITCH,
+	PM_CA,
+	PM_ROUTER,
+};
+
+struct pm_node {
+	uint64_t guid;
+	uint32_t name;		/* offset into pm_fabric.names */
+	uint32_t first_port;	/* index of port 0; port p is first_port + p */
+	uint8_t type;		/* enum pm_node_type */
+	uint8_t num_ports;	/* highest port number, 1..PM_MAX_PORTS */
+};
+
+struct pm_port {
+	uint64_t guid;		/* of the port (end nodes), of the node (switches) */
+	uint32_t node;		/* index of the node it belongs to */
+	uint32_t peer;		/* index of the port at the other end, or PM_NONE */
+	uint16_t lid;		/* base LID, 0 if none; switches: on port 0 */
+	uint8_t lmc;		/* 0..7 */
+	uint8_t num;		/* 0..num_ports; 0 is a switch's own port */
+	uint8_t host;		/* sealed, switches: 1 if an end node is, or in a
+				 * skeleton was, attached here */
+};
+
+struct pm_fabric {
+	struct pm_node *nodes;	/* sealed: switches by GUID, then the rest by GUID */
+	struct pm_port *ports;	/* sealed: in the order of the nodes */
+	char *names;		/* NUL-terminated strings, see pm_fabric_name */
+	uint32_t num_nodes;
+	uint32_t num_switches;	/* sealed: nodes[0..num_switches) are switches */
+	uint32_t num_ports;	/* length of ports[] */
+	bool sealed;
+
+	/* Room that is allocated; for fabric.c only. */
+	uint32_t nodes_room, ports_room;
+	uint32_t names_used, names_room;
+	uint32_t *by_name;	/* node indexes sorted by name, made by sealing */
+};
+
+/* Returns an empty fabric, or NULL without memory. The caller frees it. */
+struct pm_fabric *pm_fabric_new(void);
+void pm_fabric_free(struct pm_fabric *fabric);
+
+/*
+ * Adds a node without links; its index goes to *node.
+ * name may be any string, also one that another node has; it is copied.
+ * -EINVAL: num_ports is 0 or above PM_MAX_PORTS; -E2BIG: too many nodes;
+ * -ENOMEM.
+ */
+int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type,
+		       uint64_t guid, unsigned int num_ports, const char *name,
+		       uint32_t *node, struct pm_error *err);
+
+/*
+ * Joins two ports by a cable.
+ * -EINVAL: no such port, a port 0, a port with itself; -EEXIST: one of the
+ * ports has a cable already.
+ */
+int pm_fabric_link(struct pm_fabric *fabric, uint32_t node_a, unsigned int port_a,
+		   uint32_t node_b, unsigned int port_b, struct pm_error *err);
+
+/*
+ * Ends building. Cost: O(nodes log nodes + ports).
+ * -EEXIST: two nodes have one GUID (end nodes: or two ports); -ENOMEM. After
+ * an error only pm_fabric_free may be called.
+ */
+int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err);
+
+/* A copy of a sealed fabric that the caller frees; NULL without memory. */
+struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric);
+
+/*
+ * The switches of a sealed fabric and the cables between them, as a sealed
+ * fabric of its own with the same switch and port indexes; where an end node
+ * is attached, `host` is set and there is no peer. LIDs are dropped. The caller
+ * frees it; NULL without memory.
+ */
+struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric);
+
+/*
+ * The union of a skeleton and a fabric as it is now: every switch, cable and
+ * host port of either, except that where they contradict each other (a port
+ * whose cable now ends elsewhere) the fabric of now is right. The caller frees
+ * the result, again a skeleton. -ENOMEM.
+ */
+int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *now,
+		    struct pm_fabric **merged, struct pm_error *err);
+
+/* Takes the cable at this port away, if there is one. Sealed fabrics too. */
+void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port);
+
+/* The index of the node with this GUID in a sealed fabric, or PM_NONE. O(log n). */
+uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid);
+
+/*
+ * The index of a node with this name in a sealed fabric, or PM_NONE; *count,
+ * if not NULL, is how many nodes have it. O(log n).
+ */
+uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name,
+			     uint32_t *count);
+
+static inline const char *pm_fabric_name(const struct pm_fabric *fabric, uint32_t node)
+{
+	return fabric->names + fabric->nodes[node].name;
+}
+
+/* The node at the other end of this port's cable, or PM_NONE. */
+static inline uint32_t pm_fabric_peer_node(const struct pm_fabric *fabric, uint32_t port)
+{
+	uint32_t peer = fabric->ports[port].peer;
+
+	return peer == PM_NONE ? PM_NONE : fabric->ports[peer].node;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Netlists: the text files that ibsim reads and ibnetdiscover writes.
+ *
+ * A record is a header line, `Switch|Ca|Hca|Rt PORTS "ID" # "DESCRIPTION" ...`,
+ * and its port lines, `[PORT](GUID) "PEER-ID"[PEER-PORT] # ...`; a blank line
+ * or any line that is not a port line or a comment ends it (ibsim drops that line
+ * when not all ports are listed, so it must not be a header or GUID line). Only the
+ * ports that have a cable are listed, and both ends list it. The peer's port is 1 when it
+ * is left out. Other lines between records are ignored.
+ *
+ * Names: links are resolved by the quoted id. The node's name in the fabric is
+ * the quoted description if there is one that is not empty, otherwise the id.
+ *
+ * GUIDs are those that ibsim gives: each kind of node counts from its own base
+ * (CAs 0x100000, switches 0x200000, routers 0), which the lines `caguid=` or
+ * `hcaguids=`, `switchguid=` and `rtguid=` set (`+` instead of `=` adds to the
+ * last base). A switch takes one number and an end node one more than it has
+ * ports; the GUID of an end node's port is the node's GUID plus the port number.
+ * A GUID in parentheses after the port number of an end node, as ibnetdiscover
+ * writes it, is used in place of that; ibsim itself ignores it.
+ *
+ * LIDs: `lid` and `lmc` are read for a switch's port 0 from the header's comment
+ * and for an end node's port from the start of that port's comment.
+ *
+ * ibsim's `module`, `include`, `do` and aliases (`@`) are not supported.
+ */
+#ifndef PORTMAJOR_NETLIST_H
+#define PORTMAJOR_NETLIST_H
+
+#include <portmajor/error.h>
+#include <portmajor/fabric.h>
+
+#include <stddef.h>
+
+#define PM_NETLIST_MAX_BYTES ((size_t)1 << 30)
+
+/*
+ * Reads a netlist from memory. text[] needs no NUL at its end and is not kept;
+ * source names it in messages. *fabric is a sealed fabric that the caller frees
+ * with pm_fabric_free; it is untouched on failure.
+ *
+ * -EINVAL: bad content, and the message is "source:LINE: what is wrong" with the
+ * node and port; -EFBIG: more than PM_NETLIST_MAX_BYTES; -ENOMEM.
+ * Cost: O(length + nodes log nodes + cables log cables).
+ */
+int pm_netlist_parse(const char *text, size_t length, const char *source,
+		     struct pm_fabric **fabric, struct pm_error *err);
+
+/*
+ * The same for a file; "-" is standard input, which messages call "<stdin>".
+ * Also any -errno of open(2) or read(2).
+ */
+int pm_netlist_read(const char *path, struct pm_fabric **fabric, struct pm_error *err);
+
+#endif

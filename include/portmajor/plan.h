@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The plan: who has which LID, and through which plane its traffic goes.
+ *
+ * LIDs belong to places, not to GUIDs. A place is a port of the skeleton: port
+ * 0 of a switch stands for the switch itself, any other for the slot behind it,
+ * that is, for whatever end port is or will be plugged in there. A slot is a
+ * port where an end node is or was attached, and an empty port of a leaf whose
+ * number is that of an end port on some leaf with as many ports.
+ *
+ * With the order `grouped`, the LIDs of one plane are one run: its slots in
+ * subtree order with the leaves' own LIDs among them, and, in the gaps, the
+ * LIDs of the switches that make up the plane above the leaves. A run begins
+ * at a block boundary (a run of at most 32 LIDs at a multiple of its size,
+ * rounded up to a power of two), and is as long as whole blocks allow: the rest
+ * is spare, for growth. When subtrees have at most 64 LIDs in a plane they do
+ * not straddle blocks, as far as the spare allows. Example, director of 324
+ * leaves, one plane of 6 blocks; 19 LIDs are 18 slots and one leaf of a pod:
+ *
+ *     | pod 0: 19 | pod 1: 19 | pod 2: 19 | 7 | pod 3: 19 | pod 4: 19 | ...
+ *     ^ block boundary                      ^ switches of the chassis, spare
+ *
+ * Losing a plane then changes ceil(LIDs / 64) blocks of a leaf, losing
+ * a first-level switch one block of every leaf outside its pod.
+ */
+#ifndef PORTMAJOR_PLAN_H
+#define PORTMAJOR_PLAN_H
+
+#include <portmajor/tree.h>
+
+#define PM_LFT_BLOCK 64		/* LIDs per linear forwarding table block */
+#define PM_MAX_LID 0xbfff	/* highest unicast LID */
+
+enum pm_lid_order {
+	PM_GROUPED,	/* see above */
+	PM_LEAF_MAJOR,	/* leaf by leaf, port by port; then the switches */
+	PM_PORT_MAJOR,	/* first slot of every leaf, second slot ..; then switches */
+};
+
+struct pm_plan_config {
+	enum pm_lid_order order;
+	/*
+	 * Use the LIDs that the fabric's ports have, where two do not collide,
+	 * and give new ones only to the rest.
+	 */
+	bool keep_lids;
+};
+
+/* A run of LIDs that belongs to one plane (grouped only). */
+struct pm_run {
+	uint16_t start;		/* LID */
+	uint16_t length;	/* of which some are spare */
+	uint32_t plane;		/* PM_NONE: places that no plane leads to */
+};
+
+/* Read-only for everybody but plan.c. [port] means: per port of `known`. */
+struct pm_plan {
+	enum pm_lid_order order;
+	struct pm_fabric *known;	/* skeleton of all that was ever seen */
+	struct pm_tree tree;		/* of it */
+	uint16_t *lid;		/* [port] LID of the place, 0 if it is not one */
+	uint32_t *plane;	/* [port] plane of the place's traffic, or PM_NONE */
+	uint32_t *rank;		/* [port] number of the place among those of its
+				 * plane, in subtree order; slots, leaves and other
+				 * switches are counted apart */
+	uint16_t top_lid;	/* highest LID of the plan */
+	uint32_t *owner;	/* [0..top_lid] place (port) of this LID or PM_NONE */
+	struct pm_run *runs;	/* by start */
+	uint32_t num_runs;
+};
+
+/*
+ * Makes a plan for a fabric, a function of its topology alone (and of its LIDs
+ * if they are to be kept). The caller frees it.
+ * -ENOENT: no switch has an end port; -ENOTSUP: not a fat tree, the message
+ * names two leaves that no up-then-down path joins; -ENOSPC: more LIDs needed
+ * than there are, the message names both numbers; -ENOMEM.
+ */
+int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *config,
+		 struct pm_plan **plan, struct pm_error *err);
+
+/*
+ * A plan that also covers what the fabric has now and the plan does not know
+ * of: new switches, cables and hosts in places that were none. No place loses
+ * its LID. *grown is NULL if there is nothing new; else the caller frees it.
+ * Errors as pm_plan_make.
+ */
+int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
+		 struct pm_plan **grown, struct pm_error *err);
+
+void pm_plan_free(struct pm_plan *plan);
+
+/*
+ * Marks the cables of plan->known that the fabric has now: alive[port] = 1 on
+ * both ends, else 0. Returns false if the fabric has a switch, a cable or an
+ * end port that the plan does not know of (see pm_plan_grow). O(ports).
+ */
+bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
+		   uint8_t *alive);
+
+/* The place of an end port or of a switch's own port in a fabric, or PM_NONE. */
+uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t port);
+
+/* Blocks of a full table: those of LIDs 0 to top_lid. */
+static inline uint32_t pm_plan_blocks(const struct pm_plan *plan)
+{
+	return plan->top_lid / PM_LFT_BLOCK + 1u;
+}
+
+const char *pm_lid_order_name(enum pm_lid_order order);
+/* -EINVAL: no such order. */
+int pm_lid_order_parse(const char *name, enum pm_lid_order *order);
+
+#endif

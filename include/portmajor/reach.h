@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which switches can be reached from which, going down only, and going up and
+ * then down. Up-then-down paths are the only ones that the tables use, so that
+ * there is no credit loop and no order of updates can make a forwarding loop.
+ */
+#ifndef PORTMAJOR_REACH_H
+#define PORTMAJOR_REACH_H
+
+#include <portmajor/tree.h>
+
+#include <stddef.h>
+
+/* Sets of switches, one row of `words` 64-bit words per switch. */
+struct pm_reach {
+	uint32_t words;
+	uint64_t *down;		/* [switch][words]; a switch reaches itself */
+	uint64_t *updown;	/* [switch][words]; includes down */
+	uint32_t *by_level;	/* switches from the leaves upward */
+	uint32_t num_by_level;	/* without those that have no level */
+};
+
+/* Room for this tree; -ENOMEM. pm_reach_free is fine after a failure. */
+int pm_reach_init(const struct pm_tree *tree, struct pm_reach *reach,
+		  struct pm_error *err);
+void pm_reach_free(struct pm_reach *reach);
+
+/*
+ * Fills both sets for the cables with alive[port] set (either both ends are or
+ * none), or for all cables if alive is NULL. Cost: O(cables x switches / 64).
+ */
+void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+		      const uint8_t *alive, struct pm_reach *reach);
+
+static inline const uint64_t *pm_reach_down(const struct pm_reach *reach, uint32_t sw)
+{
+	return reach->down + (size_t)sw * reach->words;
+}
+
+static inline const uint64_t *pm_reach_updown(const struct pm_reach *reach, uint32_t sw)
+{
+	return reach->updown + (size_t)sw * reach->words;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The fat tree in a fabric: levels, the direction of every port, subtrees and
+ * planes.
+ *
+ * A leaf is a switch with end ports; level 0 are the leaves, and the level of
+ * any other switch is its distance from the nearest leaf. A switch with few
+ * end ports in the midst of leaves (a spine with a gateway or the SM's node
+ * attached) is not a leaf: see src/tree.c.
+ *
+ * A plane is what one up port of a leaf stands for on every leaf: which part
+ * of the tree above the leaves it leads to (its component: what hangs together
+ * when the leaves are taken away, such as a spine or a whole director
+ * chassis), which of the first-level switches of that part over the leaf's
+ * pod (the rank), and which of several parallel cables (the cable).
+ *
+ *            chassis s0              chassis s1       two components, one
+ *          fab0     fab1           fab0     fab1      first-level switch each
+ *          / \\     // \           / \\     // \      over every pod: two planes
+ *       line0  line1  ...       line0  line1  ...
+ *        /|\    /|\              /|\    /|\
+ *       leaves of pod 0         leaves of pod 1       (every leaf is under both)
+ */
+#ifndef PORTMAJOR_TREE_H
+#define PORTMAJOR_TREE_H
+
+#include <portmajor/fabric.h>
+
+#define PM_NO_LEVEL UINT8_MAX
+
+enum pm_direction {
+	PM_DARK,	/* no cable, or to a switch outside the tree */
+	PM_HOST,	/* an end node is, or was, attached */
+	PM_UP,
+	PM_DOWN,
+	PM_SIDE,	/* to a switch of the same level: not used for paths */
+};
+
+struct pm_plane {
+	uint32_t component;
+	uint32_t rank;
+	uint32_t cable;
+};
+
+/*
+ * All of it is a function of the skeleton alone and read-only after
+ * pm_tree_make. Arrays marked [switch] have one element per switch of the
+ * skeleton, those marked [port] one per port.
+ */
+struct pm_tree {
+	uint32_t num_switches, num_ports, num_leaves, num_planes;
+	uint32_t num_components, num_pods;
+	uint32_t num_side;	/* cables between switches of one level */
+	uint8_t top_level;	/* highest level there is; 0 if only leaves */
+	uint8_t *level;		/* [switch]; PM_NO_LEVEL: no leaf in reach */
+	uint8_t *direction;	/* [port] enum pm_direction */
+	uint32_t *leaves;	/* [leaf] switches of level 0 in subtree order */
+	uint32_t *leaf_rank;	/* [switch] its place in leaves[], else PM_NONE */
+	uint32_t *pod;		/* [switch] of levels 0 and 1: leaves and the
+				 * first-level switches that join them; else PM_NONE */
+	uint32_t *component;	/* [switch] of level 1 and up, else PM_NONE */
+	uint32_t *rank;		/* [switch] of level 1: within component and pod */
+	uint32_t *position;	/* [switch] of level 1 and up: its number among those
+				 * of its level and component */
+	struct pm_plane *planes;	/* [plane], sorted by component, rank, cable */
+	uint32_t *plane;	/* [port] up ports of leaves: the plane; else PM_NONE */
+};
+
+/*
+ * Finds the tree in a skeleton (see pm_fabric_skeleton).
+ * -ENOENT: no switch has an end port; -ENOMEM.
+ * Cost: O(ports x levels + switches log switches).
+ */
+int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *tree,
+		 struct pm_error *err);
+
+/* Frees what pm_tree_make allocated; a zeroed tree is fine. */
+void pm_tree_free(struct pm_tree *tree);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/check.h>
+
+#include "alloc.h"
+
+#include <errno.h>
+
+#define NO_PORT 255
+
+static int no_memory(struct pm_error *err)
+{
+	return pm_error_set(err, -ENOMEM, "out of memory");
+}
+
+/* One step of a packet for a LID that is at a switch. */
+enum step {
+	STEP_ON,	/* to another switch */
+	STEP_END,	/* to a port that is not a switch's: *port is that port */
+	STEP_DROP,
+};
+
+static enum step take_step(const struct pm_check *check, uint32_t lid, uint32_t *sw,
+			   uint32_t *port)
+{
+	const struct pm_fabric *fabric = check->fabric;
+	const struct pm_node *n = &fabric->nodes[*sw];
+	uint8_t out;
+
+	if (!check->table[*sw] || lid > check->top[*sw])
+		return STEP_DROP;
+	out = check->table[*sw][lid];
+	if (out > n->num_ports)
+		return STEP_DROP;
+	*port = n->first_port + out;
+	if (out == 0)
+		return STEP_END;
+	if (fabric->ports[*port].peer == PM_NONE)
+		return STEP_DROP;
+	if (pm_fabric_peer_node(fabric, *port) >= fabric->num_switches) {
+		*port = fabric->ports[*port].peer;
+		return STEP_END;
+	}
+	*sw = pm_fabric_peer_node(fabric, *port);
+	return STEP_ON;
+}
+
+static bool has_end_ports(const struct pm_fabric *fabric, uint32_t sw)
+{
+	const struct pm_node *n = &fabric->nodes[sw];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t peer = pm_fabric_peer_node(fabric, i);
+
+		if (peer != PM_NONE && peer >= fabric->num_switches)
+			return true;
+	}
+	return false;
+}
+
+/* The switch that a port with a LID hangs on; PM_NONE if it has no cable. */
+static uint32_t switch_of(const struct pm_fabric *fabric, uint32_t port)
+{
+	uint32_t node = fabric->ports[port].node;
+
+	return node < fabric->num_switches ? node : pm_fabric_peer_node(fabric, port);
+}
+
+/*
+ * Marks what an up-then-down path from a switch reaches: a search over pairs
+ * (switch, has gone down). seen[] holds two flags per switch.
+ */
+static void search(const struct pm_check *check, uint32_t from, uint8_t *seen,
+		   uint32_t *queue)
+{
+	const struct pm_fabric *fabric = check->fabric;
+	uint32_t head = 0, tail = 0;
+
+	memset(seen, 0, 2 * (size_t)fabric->num_switches);
+	seen[2 * from] = 1;
+	queue[tail++] = 2 * from;
+	while (head < tail) {
+		uint32_t x = queue[head] / 2, gone_down = queue[head] % 2;
+		const struct pm_node *n = &fabric->nodes[x];
+
+		head++;
+		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+			uint32_t y = pm_fabric_peer_node(fabric, i), state;
+
+			if (y == PM_NONE || y >= fabric->num_switches ||
+			    check->level[y] == check->level[x])
+				continue;
+			if (check->level[y] > check->level[x] && gone_down)
+				continue;
+			state = 2 * y + (check->level[y] < check->level[x]);
+			if (seen[state])
+				continue;
+			seen[state] = 1;
+			queue[tail++] = state;
+		}
+	}
+}
+
+static void note(struct pm_check_paths *result, const struct pm_check *check,
+		 const char *fault, uint32_t from, uint32_t lid, uint32_t port)
+{
+	const struct pm_fabric *fabric = check->fabric;
+
+	if (result->first.text[0])
+		return;
+	pm_error_set(&result->first, 0, "%s: from \"%s\" to LID %u of \"%s\"", fault,
+		     pm_fabric_name(fabric, from), lid,
+		     pm_fabric_name(fabric, fabric->ports[port].node));
+}
+
+/* Follows one LID from one switch; a path exists. */
+static void follow(const struct pm_check *check, uint32_t from, uint32_t port,
+		   uint32_t lid, struct pm_check_paths *result)
+{
+	uint32_t sw = from, at = PM_NONE, hops = 0, limit = check->fabric->num_switches;
+	bool down = false, turned = false;
+	enum step step;
+
+	for (;;) {
+		uint32_t before = sw;
+
+		step = take_step(check, lid, &sw, &at);
+		if (step != STEP_ON)
+			break;
+		if (check->level[sw] < check->level[before])
+			down = true;
+		else if (down || check->level[sw] == check->level[before])
+			turned = true;
+		if (++hops > limit) {
+			result->loops++;
+			note(result, check, "loop", from, lid, port);
+			return;
+		}
+	}
+	if (turned) {
+		result->turns++;
+		note(result, check, "turns up after going down", from, lid, port);
+	}
+	if (step == STEP_DROP) {
+		result->lost++;
+		note(result, check, "lost", from, lid, port);
+	} else if (at != port) {
+		result->astray++;
+		note(result, check, "ends elsewhere", from, lid, port);
+	} else {
+		result->delivered++;
+	}
+}
+
+int pm_check_paths(const struct pm_check *check, bool from_all,
+		   struct pm_check_paths *result, struct pm_error *err)
+{
+	const struct pm_fabric *fabric = check->fabric;
+	uint8_t *seen = pm_array(2 * (size_t)fabric->num_switches, 1);
+	uint32_t *queue = pm_array(2 * (size_t)fabric->num_switches, sizeof(*queue));
+	int rc = 0;
+
+	memset(result, 0, sizeof(*result));
+	if (!seen || !queue) {
+		rc = no_memory(err);
+		goto out;
+	}
+	for (uint32_t from = 0; from < fabric->num_switches; from++) {
+		if (!from_all && !has_end_ports(fabric, from))
+			continue;
+		search(check, from, seen, queue);
+		for (uint32_t port = 0; port < fabric->num_ports; port++) {
+			const struct pm_port *p = &fabric->ports[port];
+			uint32_t sw = p->lid ? switch_of(fabric, port) : PM_NONE;
+
+			if (sw == PM_NONE)
+				continue;
+			if (!seen[2 * sw] && !seen[2 * sw + 1]) {
+				result->cut += 1u << p->lmc;
+				continue;
+			}
+			for (uint32_t k = 0; k < 1u << p->lmc; k++) {
+				result->pairs++;
+				follow(check, from, port, p->lid + k, result);
+			}
+		}
+	}
+out:
+	free(seen);
+	free(queue);
+	return rc;
+}
+
+/* ---- Loads ---- */
+
+/* End ports with a LID and a cable to a switch, by switch and port. */
+static int list_end_ports(const struct pm_fabric *fabric, uint32_t **list,
+			  uint32_t *count)
+{
+	uint32_t num = 0;
+	uint32_t *ports = pm_array(fabric->num_ports, sizeof(*ports));
+
+	if (!ports)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t peer = fabric->ports[i].peer;
+
+		if (fabric->ports[i].node >= fabric->num_switches)
+			break;
+		if (peer != PM_NONE && fabric->ports[peer].node >= fabric->num_switches &&
+		    fabric->ports[peer].lid)
+			ports[num++] = peer;
+	}
+	*list = ports;
+	*count = num;
+	return 0;
+}
+
+/*
+ * Adds `flows` to every link between switches on the way of a LID from a
+ * switch; the largest load that comes out is returned.
+ */
+static uint32_t add_path(const struct pm_check *check, uint32_t from, uint32_t lid,
+			 uint32_t flows, uint32_t *load)
+{
+	uint32_t sw = from, most = 0, hops = 0, at;
+
+	while (take_step(check, lid, &sw, &at) == STEP_ON) {
+		load[at] += flows;
+		if (load[at] > most)
+			most = load[at];
+		if (++hops > check->fabric->num_switches)
+			break;
+	}
+	return most;
+}
+
+static void sum_loads(const struct pm_check *check, const uint32_t *load,
+		      struct pm_check_loads *loads)
+{
+	const struct pm_fabric *fabric = check->fabric;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t x = fabric->ports[i].node, y = pm_fabric_peer_node(fabric, i);
+		struct pm_check_load *kind;
+		unsigned int low;
+
+		if (x >= fabric->num_switches || y == PM_NONE || y >= fabric->num_switches)
+			continue;
+		if (check->level[x] == check->level[y])
+			continue;
+		low = check->level[x] < check->level[y] ? check->level[x] :
+			check->level[y];
+		if (low >= PM_CHECK_LEVELS)
+			continue;
+		kind = low == check->level[x] ? &loads->up[low] : &loads->down[low];
+		if (!kind->links || load[i] < kind->least)
+			kind->least = load[i];
+		if (load[i] > kind->most)
+			kind->most = load[i];
+		kind->links++;
+		kind->flows += load[i];
+	}
+}
+
+/* Of one leaf: LIDs of end ports elsewhere by up port. */
+static void count_uplinks(const struct pm_check *check, uint32_t leaf,
+			  const uint32_t *ends, uint32_t num_ends,
+			  struct pm_check_loads *loads)
+{
+	const struct pm_fabric *fabric = check->fabric;
+	const struct pm_node *n = &fabric->nodes[leaf];
+	uint32_t count[PM_MAX_PORTS + 1] = { 0 };
+	uint32_t least = PM_NONE, most = 0;
+
+	for (uint32_t e = 0; e < num_ends; e++) {
+		const struct pm_port *p = &fabric->ports[ends[e]];
+
+		for (uint32_t k = 0; k < 1u << p->lmc; k++) {
+			uint32_t lid = p->lid + k;
+
+			if (lid <= check->top[leaf] &&
+			    check->table[leaf][lid] <= n->num_ports)
+				count[check->table[leaf][lid]]++;
+		}
+	}
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t peer = pm_fabric_peer_node(fabric, n->first_port + p);
+
+		if (peer == PM_NONE || peer >= fabric->num_switches ||
+		    check->level[peer] <= check->level[leaf])
+			continue;
+		if (count[p] < least)
+			least = count[p];
+		if (count[p] > most)
+			most = count[p];
+	}
+	if (least == PM_NONE)
+		return;
+	if (most - least > loads->uplink_spread)
+		loads->uplink_spread = most - least;
+	if (least < loads->uplink_least)
+		loads->uplink_least = least;
+	if (most > loads->uplink_most)
+		loads->uplink_most = most;
+}
+
+int pm_check_loads(const struct pm_check *check, struct pm_check_loads *loads,
+		   struct pm_error *err)
+{
+	const struct pm_fabric *fabric = check->fabric;
+	uint32_t *load = pm_array(fabric->num_ports, sizeof(*load));
+	uint32_t *hosts = pm_array(fabric->num_switches, sizeof(*hosts));
+	uint32_t *ends = NULL, num_ends = 0;
+	int rc = 0;
+
+	memset(loads, 0, sizeof(*loads));
+	loads->uplink_least = PM_NONE;
+	if (!load || !hosts || list_end_ports(fabric, &ends, &num_ends)) {
+		rc = no_memory(err);
+		goto out;
+	}
+	for (uint32_t e = 0; e < num_ends; e++)
+		hosts[pm_fabric_peer_node(fabric, ends[e])]++;
+	for (uint32_t e = 0; e < num_ends; e++)
+		for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+			if (hosts[sw])
+				add_path(check, sw, fabric->ports[ends[e]].lid,
+					 hosts[sw], load);
+	sum_loads(check, load, loads);
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+		if (check->level[sw] == 0 && check->table[sw] && hosts[sw])
+			count_uplinks(check, sw, ends, num_ends, loads);
+out:
+	free(load);
+	free(hosts);
+	free(ends);
+	return rc;
+}
+
+int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *result,
+		    struct pm_error *err)
+{
+	const struct pm_fabric *fabric = check->fabric;
+	uint32_t *load = pm_array(fabric->num_ports, sizeof(*load));
+	uint32_t *ends = NULL, num_ends = 0, most = 0, steps;
+	int rc = 0;
+
+	if (!load || list_end_ports(fabric, &ends, &num_ends)) {
+		rc = no_memory(err);
+		goto out;
+	}
+	steps = samples && samples < num_ends ? samples : num_ends;
+	for (uint32_t s = 1; s < steps; s++) {
+		uint32_t k = (uint32_t)((uint64_t)s * num_ends / steps);
+
+		memset(load, 0, fabric->num_ports * sizeof(*load));
+		for (uint32_t i = 0; i < num_ends; i++) {
+			uint32_t to = ends[(i + k) % num_ends], here;
+
+			here = add_path(check, pm_fabric_peer_node(fabric, ends[i]),
+					fabric->ports[to].lid, 1, load);
+			if (here > most)
+				most = here;
+		}
+	}
+	*result = most;
+out:
+	free(load);
+	free(ends);
+	return rc;
+}

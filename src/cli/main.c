@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{ "generate", cmd_generate, "write the netlist of a fat tree" },
+	{ "plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane" },
+	{ "whatif", cmd_whatif, "print what a loss would cost in LFT blocks" },
+};
+
+int cli_fail(enum exit_status status, const char *format, ...)
+{
+	va_list args;
+
+	fputs("portmajor: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return status;
+}
+
+bool cli_number(const char *text, unsigned long low, unsigned long high,
+		unsigned long *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoul(text, &end, 0);
+	return !errno && end != text && !*end && !strchr(text, '-') &&
+		*value >= low && *value <= high;
+}
+
+int cli_finish(int status)
+{
+	if (fflush(stdout) || ferror(stdout))
+		return cli_fail(EXIT_INPUT, "cannot write: %s", strerror(errno));
+	return status;
+}
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: portmajor COMMAND [OPTION]... [OPERAND]...\n\n", out);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+	fputs("\n`portmajor COMMAND -h` tells more.\n"
+	      "Exit status: 0 fine, 1 findings, 2 usage, 3 input.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+		print_usage(stdout);
+		return EXIT_FINE;
+	}
+	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
+		puts("portmajor " PORTMAJOR_VERSION);
+		return EXIT_FINE;
+	}
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return cli_finish(commands[i].run(argc - 1, argv + 1));
+	print_usage(stderr);
+	return cli_fail(EXIT_USAGE, "no command \"%s\"", argv[1]);
+}

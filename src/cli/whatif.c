@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor whatif: the cost of a loss. */
+#include "cli.h"
+
+#include <portmajor/netlist.h>
+#include <portmajor/whatif.h>
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: portmajor whatif [-o ORDER] NETLIST --lose NAME[:PORT]...\n"
+	"\n"
+	"Prints how many LFT blocks the subnet manager sends when something is lost\n"
+	"from a fabric, an ibsim or ibnetdiscover file (- is standard input).\n"
+	"  -o ORDER  lid_order: grouped (default), leaf-major or port-major\n"
+	"  -L, --lose NAME[:PORT]\n"
+	"            a node, all its cables, or one cable; NAME may be a pattern\n"
+	"            with * and ?, and stands for every node that it matches. May be\n"
+	"            given several times: all of it is lost at once\n"
+	"  -h        this help\n"
+	"`bound` is the sum over switches of ceil(changed entries / 64).\n";
+
+static void cut_node(struct pm_fabric *broken, uint32_t node)
+{
+	const struct pm_node *n = &broken->nodes[node];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		pm_fabric_cut(broken, i);
+}
+
+/* Splits "NAME:PORT" unless a node has that whole name; *port is 0 without one. */
+static bool split_loss(const struct pm_fabric *fabric, char *text, unsigned long *port)
+{
+	char *colon = strrchr(text, ':');
+
+	*port = 0;
+	if (!colon || pm_fabric_find_name(fabric, text, NULL) != PM_NONE)
+		return true;
+	if (!cli_number(colon + 1, 1, PM_MAX_PORTS, port))
+		return false;
+	*colon = '\0';
+	return true;
+}
+
+/* Cuts what `text` names; an exit status. */
+static int lose(const struct pm_fabric *fabric, struct pm_fabric *broken, char *text)
+{
+	unsigned long port;
+	uint32_t found = 0;
+
+	if (!split_loss(fabric, text, &port))
+		return cli_fail(EXIT_USAGE, "--lose %s: no such port", text);
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		const struct pm_node *n = &fabric->nodes[i];
+		const char *name = pm_fabric_name(fabric, i);
+
+		if (strcmp(name, text) && fnmatch(text, name, 0))
+			continue;
+		found++;
+		if (!port) {
+			cut_node(broken, i);
+			continue;
+		}
+		if (port > n->num_ports || fabric->ports[n->first_port + port].peer == PM_NONE)
+			return cli_fail(EXIT_USAGE, "--lose: \"%s\" has no cable at port %lu",
+					name, port);
+		pm_fabric_cut(broken, n->first_port + (uint32_t)port);
+	}
+	if (!found)
+		return cli_fail(EXIT_USAGE, "--lose: no node is named \"%s\"", text);
+	return EXIT_FINE;
+}
+
+static void print_row(const char *name, const struct pm_delta *delta)
+{
+	printf("%-10s %10llu %10llu %10llu %10llu\n", name,
+	       (unsigned long long)delta->switches, (unsigned long long)delta->blocks,
+	       (unsigned long long)delta->bound, (unsigned long long)delta->entries);
+}
+
+static void print_result(const struct pm_plan *plan, const struct pm_whatif_result *result)
+{
+	printf("lid_order %s\n", pm_lid_order_name(plan->order));
+	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "bound", "entries");
+	for (unsigned int level = 0; level <= plan->tree.top_level &&
+	     level < PM_WHATIF_LEVELS; level++) {
+		char name[16] = "leaves";
+
+		if (level)
+			snprintf(name, sizeof(name), "level %u", level);
+		print_row(name, &result->level[level]);
+	}
+	print_row("total", &result->total);
+	printf("full load %llu blocks for %u switches; %u switches cut off; "
+	       "%llu pairs of end ports cut\n", (unsigned long long)result->full_load,
+	       result->switches, result->switches_cut,
+	       (unsigned long long)result->pairs_cut);
+}
+
+static int run(const struct pm_fabric *fabric, const struct pm_plan_config *config,
+	       char **losses, uint32_t num_losses)
+{
+	struct pm_fabric *broken = pm_fabric_clone(fabric);
+	struct pm_whatif *whatif = NULL;
+	struct pm_whatif_result result;
+	struct pm_error err;
+	int status = EXIT_FINE;
+
+	if (!broken)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	for (uint32_t i = 0; i < num_losses && !status; i++)
+		status = lose(fabric, broken, losses[i]);
+	if (status)
+		goto out;
+	if (pm_whatif_new(fabric, config, &whatif, &err) ||
+	    pm_whatif_try(whatif, broken, &result, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	else
+		print_result(pm_whatif_plan(whatif), &result);
+out:
+	pm_whatif_free(whatif);
+	pm_fabric_free(broken);
+	return status;
+}
+
+int cmd_whatif(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "lose", required_argument, NULL, 'L' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct pm_plan_config config = { .order = PM_GROUPED };
+	char **losses = calloc((size_t)argc, sizeof(*losses));
+	struct pm_fabric *fabric = NULL;
+	uint32_t num_losses = 0;
+	struct pm_error err;
+	int option, status = -1;
+
+	if (!losses)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	while (status < 0 &&
+	       (option = getopt_long(argc, argv, "ho:L:", options, NULL)) != -1) {
+		if (option == 'L') {
+			losses[num_losses++] = optarg;
+		} else if (option == 'o') {
+			if (pm_lid_order_parse(optarg, &config.order))
+				status = cli_fail(EXIT_USAGE, "no lid_order \"%s\"", optarg);
+		} else {
+			fputs(usage, option == 'h' ? stdout : stderr);
+			status = option == 'h' ? EXIT_FINE : EXIT_USAGE;
+		}
+	}
+	/* What follows --lose NAME are more names, up to the next option. */
+	if (status < 0 && (optind + 1 > argc || (!num_losses && optind + 1 == argc))) {
+		fputs(usage, stderr);
+		status = EXIT_USAGE;
+	}
+	if (status < 0) {
+		for (int i = optind + 1; i < argc; i++)
+			losses[num_losses++] = argv[i];
+		if (pm_netlist_read(argv[optind], &fabric, &err))
+			status = cli_fail(EXIT_INPUT, "%s", err.text);
+		else
+			status = run(fabric, &config, losses, num_losses);
+	}
+	pm_fabric_free(fabric);
+	free(losses);
+	return status;
+}

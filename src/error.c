@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/error.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int pm_error_set(struct pm_error *err, int code, const char *format, ...)
+{
+	va_list args;
+
+	if (err) {
+		va_start(args, format);
+		vsnprintf(err->text, sizeof(err->text), format, args);
+		va_end(args);
+	}
+	return code;
+}

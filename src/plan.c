@@ -1,0 +1,943 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Three steps: every place is dealt a plane, is given a rank in it, and then
+ * a LID. A grown plan runs the same steps with the planes and LIDs of the old
+ * one already filled in.
+ */
+#include <portmajor/plan.h>
+#include <portmajor/reach.h>
+
+#include "alloc.h"
+#include "bits.h"
+
+#include <errno.h>
+
+static const char *const order_names[] = {
+	[PM_GROUPED] = "grouped",
+	[PM_LEAF_MAJOR] = "leaf-major",
+	[PM_PORT_MAJOR] = "port-major",
+};
+
+const char *pm_lid_order_name(enum pm_lid_order order)
+{
+	return order_names[order];
+}
+
+int pm_lid_order_parse(const char *name, enum pm_lid_order *order)
+{
+	for (unsigned int i = 0; i < sizeof(order_names) / sizeof(*order_names); i++)
+		if (!strcmp(name, order_names[i])) {
+			*order = (enum pm_lid_order)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int no_memory(struct pm_error *err)
+{
+	return pm_error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- Places ---- */
+
+/* Marks in is_place[] the ports that are places; see plan.h. */
+static int find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err)
+{
+	const struct pm_fabric *known = plan->known;
+	/* usual[ports][number]: some leaf with so many ports has a host there */
+	uint8_t (*usual)[PM_MAX_PORTS + 1] = pm_array(PM_MAX_PORTS + 1, sizeof(*usual));
+
+	if (!usual)
+		return no_memory(err);
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		const struct pm_port *port = &known->ports[i];
+
+		if (port->host && plan->tree.level[port->node] == 0)
+			usual[known->nodes[port->node].num_ports][port->num] = 1;
+	}
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		const struct pm_port *port = &known->ports[i];
+
+		is_place[i] = port->num == 0 || port->host ||
+			(port->peer == PM_NONE && plan->tree.level[port->node] == 0 &&
+			 usual[known->nodes[port->node].num_ports][port->num]);
+	}
+	free(usual);
+	return 0;
+}
+
+/* ---- Planes ---- */
+
+struct deal {
+	struct pm_plan *plan;
+	const uint8_t *is_place;
+	uint32_t *slots;	/* [plane] slots dealt to it so far */
+	uint32_t *switches;	/* [plane] switches dealt to it so far */
+	uint32_t *choice;	/* planes that serve the switch at hand .. */
+	uint32_t num_choice;	/* .. in ascending order */
+	uint32_t *here;		/* [plane] slots of the switch at hand */
+};
+
+/*
+ * The planes that lead to a switch: those of a leaf's up ports; those of the
+ * first-level switch itself; all planes of the component higher up.
+ */
+static void find_choice(struct deal *deal, uint32_t sw)
+{
+	const struct pm_tree *tree = &deal->plan->tree;
+	const struct pm_node *n = &deal->plan->known->nodes[sw];
+
+	deal->num_choice = 0;
+	for (uint32_t p = 0; p < tree->num_planes; p++)
+		deal->here[p] = PM_NONE;
+	if (tree->level[sw] == 0) {
+		for (uint32_t p = 1; p <= n->num_ports; p++)
+			if (tree->plane[n->first_port + p] != PM_NONE)
+				deal->here[tree->plane[n->first_port + p]] = 0;
+	} else if (tree->level[sw] != PM_NO_LEVEL) {
+		for (uint32_t p = 0; p < tree->num_planes; p++)
+			if (tree->planes[p].component == tree->component[sw] &&
+			    (tree->level[sw] > 1 ||
+			     tree->planes[p].rank == tree->rank[sw]))
+				deal->here[p] = 0;
+	}
+	for (uint32_t p = 0; p < tree->num_planes; p++)
+		if (deal->here[p] == 0)
+			deal->choice[deal->num_choice++] = p;
+}
+
+/* The plane with the fewest slots here, then the fewest over all, then the first. */
+static uint32_t least_loaded(const struct deal *deal, const uint32_t *overall)
+{
+	uint32_t best = PM_NONE;
+
+	for (uint32_t i = 0; i < deal->num_choice; i++) {
+		uint32_t p = deal->choice[i];
+
+		if (best == PM_NONE || deal->here[p] < deal->here[best] ||
+		    (deal->here[p] == deal->here[best] && overall[p] < overall[best]))
+			best = p;
+	}
+	return best;
+}
+
+static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
+{
+	deal->plan->plane[port] = plane;
+	if (plane == PM_NONE)
+		return;
+	deal->slots[plane]++;
+	deal->here[plane]++;
+}
+
+/*
+ * Full rounds over the planes go in port order, so that the same slot uses the
+ * same plane on every leaf. The rest goes where there is least. Used slots
+ * come first: empty ones must not take their places' share.
+ */
+static void deal_slots(struct deal *deal, uint32_t sw)
+{
+	struct pm_plan *plan = deal->plan;
+	const struct pm_node *n = &plan->known->nodes[sw];
+	uint32_t first = n->first_port, used = 0, fresh = 0, in_rounds;
+
+	for (uint32_t i = first + 1; i <= first + n->num_ports; i++) {
+		if (deal->is_place[i] && plan->plane[i] != PM_NONE) {
+			give_plane(deal, i, plan->plane[i]);
+			used++;
+		}
+	}
+	for (uint32_t i = first + 1; i <= first + n->num_ports; i++)
+		fresh += plan->known->ports[i].host && plan->plane[i] == PM_NONE;
+	in_rounds = used || !deal->num_choice ? 0 : fresh - fresh % deal->num_choice;
+	for (int empty = 0; empty <= 1; empty++) {
+		uint32_t count = 0;
+
+		for (uint32_t i = first + 1; i <= first + n->num_ports; i++) {
+			if (!deal->is_place[i] || plan->plane[i] != PM_NONE ||
+			    plan->known->ports[i].host == empty)
+				continue;
+			if (!empty && count < in_rounds)
+				give_plane(deal, i,
+					   deal->choice[count++ % deal->num_choice]);
+			else
+				give_plane(deal, i, least_loaded(deal, deal->slots));
+		}
+	}
+}
+
+static void deal_switch(struct deal *deal, uint32_t sw)
+{
+	uint32_t port = deal->plan->known->nodes[sw].first_port;
+	uint32_t plane = deal->plan->plane[port];
+
+	if (plane == PM_NONE) {
+		for (uint32_t i = 0; i < deal->num_choice; i++)
+			deal->here[deal->choice[i]] = 0;
+		plane = least_loaded(deal, deal->switches);
+	}
+	deal->plan->plane[port] = plane;
+	if (plane != PM_NONE)
+		deal->switches[plane]++;
+}
+
+/* Leaves in subtree order, then the other switches by GUID. */
+static void deal_all(struct deal *deal)
+{
+	const struct pm_tree *tree = &deal->plan->tree;
+
+	for (uint32_t i = 0; i < tree->num_leaves; i++) {
+		find_choice(deal, tree->leaves[i]);
+		deal_slots(deal, tree->leaves[i]);
+		deal_switch(deal, tree->leaves[i]);
+	}
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
+		if (tree->level[sw] == 0)
+			continue;
+		find_choice(deal, sw);
+		deal_slots(deal, sw);
+		deal_switch(deal, sw);
+	}
+}
+
+static int deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+{
+	uint32_t planes = plan->tree.num_planes;
+	struct deal deal = {
+		.plan = plan,
+		.is_place = is_place,
+		.slots = pm_array(planes, sizeof(uint32_t)),
+		.switches = pm_array(planes, sizeof(uint32_t)),
+		.choice = pm_array(planes, sizeof(uint32_t)),
+		.here = pm_array(planes, sizeof(uint32_t)),
+	};
+	int rc = 0;
+
+	if (deal.slots && deal.switches && deal.choice && deal.here)
+		deal_all(&deal);
+	else
+		rc = no_memory(err);
+	free(deal.slots);
+	free(deal.switches);
+	free(deal.choice);
+	free(deal.here);
+	return rc;
+}
+
+/* ---- Ranks ---- */
+
+static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
+			uint32_t *slots, uint32_t *others)
+{
+	const struct pm_node *n = &plan->known->nodes[sw];
+	uint32_t none = plan->tree.num_planes;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t p = plan->plane[i];
+
+		if (is_place[i])
+			plan->rank[i] = slots[p == PM_NONE ? none : p]++;
+	}
+	if (plan->tree.level[sw] == 0) {
+		plan->rank[n->first_port] = plan->tree.leaf_rank[sw];
+	} else {
+		uint32_t p = plan->plane[n->first_port];
+
+		plan->rank[n->first_port] = others[p == PM_NONE ? none : p]++;
+	}
+}
+
+static int find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+{
+	const struct pm_tree *tree = &plan->tree;
+	uint32_t *slots = pm_array(tree->num_planes + 1u, sizeof(*slots));
+	uint32_t *others = pm_array(tree->num_planes + 1u, sizeof(*others));
+	int rc = 0;
+
+	if (!slots || !others) {
+		rc = no_memory(err);
+		goto out;
+	}
+	for (uint32_t i = 0; i < tree->num_leaves; i++)
+		rank_switch(plan, is_place, tree->leaves[i], slots, others);
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		if (tree->level[sw] != 0)
+			rank_switch(plan, is_place, sw, slots, others);
+out:
+	free(slots);
+	free(others);
+	return rc;
+}
+
+/* ---- LIDs ---- */
+
+static int out_of_lids(uint32_t needed, struct pm_error *err)
+{
+	return pm_error_set(err, -ENOSPC, "the plan needs LIDs up to %u, there are %u",
+			    needed, PM_MAX_LID);
+}
+
+static int add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t plane,
+		   struct pm_error *err)
+{
+	struct pm_run *runs;
+
+	if (start + length - 1 > PM_MAX_LID)
+		return out_of_lids(start + length - 1, err);
+	runs = reallocarray(plan->runs, plan->num_runs + 1u, sizeof(*runs));
+	if (!runs)
+		return no_memory(err);
+	runs[plan->num_runs++] = (struct pm_run){ (uint16_t)start, (uint16_t)length, plane };
+	plan->runs = runs;
+	return 0;
+}
+
+/* The places of one group in the order in which they get LIDs. */
+struct group {
+	uint32_t *places;	/* of leaves: by subtree */
+	uint32_t num_places;
+	uint32_t *fillers;	/* the rest: switches above the leaves, their slots */
+	uint32_t num_fillers;
+};
+
+/* How many places from the i-th on belong to one pod (or else to one leaf). */
+static uint32_t count_same(const struct pm_plan *plan, const struct group *group,
+			   uint32_t i, bool pod)
+{
+	const struct pm_port *ports = plan->known->ports;
+	uint32_t sw = ports[group->places[i]].node, count = 0;
+
+	while (i + count < group->num_places) {
+		uint32_t next = ports[group->places[i + count]].node;
+
+		if (pod ? plan->tree.pod[next] != plan->tree.pod[sw] : next != sw)
+			break;
+		count++;
+	}
+	return count;
+}
+
+/* A run of at most half a block is a power of two, so that it never straddles. */
+static uint32_t run_length(uint32_t needed)
+{
+	uint32_t length = 1;
+
+	if (needed > PM_LFT_BLOCK / 2)
+		return (needed + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+	while (length < needed)
+		length *= 2;
+	return length;
+}
+
+/*
+ * LIDs to leave free so that what follows does not straddle a block boundary;
+ * 0 if it need not, cannot, or if the spare does not allow.
+ */
+static uint32_t gap_before(uint32_t at, uint32_t length, uint32_t spare)
+{
+	uint32_t room = PM_LFT_BLOCK - at % PM_LFT_BLOCK;
+
+	return length > room && length <= PM_LFT_BLOCK && room <= spare ? room : 0;
+}
+
+/*
+ * Gives the LIDs of one run to the places of a group; the run is long enough.
+ * Slots and leaves take no more blocks than they need. Gaps that these blocks
+ * allow go to pods first, except for what leaves need where pods straddle: at
+ * most one LID less than a leaf has, in every block.
+ */
+static void fill_run(struct pm_plan *plan, const struct group *group, uint32_t start,
+		     uint32_t length)
+{
+	uint32_t at = start ? start : 1, filler = group->num_fillers;
+	uint32_t needed = group->num_places + (at - start);
+	uint32_t blocks = (needed + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+	uint32_t spare = blocks * PM_LFT_BLOCK - needed;
+	uint32_t pod_left = 0, leaf_left = 0, longest = 1;
+
+	if (length < PM_LFT_BLOCK)
+		spare = 0;
+	for (uint32_t i = 0; i < group->num_places; i += leaf_left) {
+		leaf_left = count_same(plan, group, i, false);
+		if (leaf_left > longest)
+			longest = leaf_left;
+	}
+	leaf_left = 0;
+	for (uint32_t i = 0; i < group->num_places; i++, pod_left--, leaf_left--) {
+		uint32_t gap = 0, reserve = blocks * (longest - 1);
+
+		if (!pod_left) {
+			pod_left = count_same(plan, group, i, true);
+			gap = gap_before(at, pod_left,
+					 spare > reserve ? spare - reserve : 0);
+		}
+		if (!leaf_left) {
+			leaf_left = count_same(plan, group, i, false);
+			if (!gap)
+				gap = gap_before(at, leaf_left, spare);
+		}
+		spare -= gap;
+		at += gap;
+		plan->lid[group->places[i]] = (uint16_t)at;
+		plan->owner[at++] = group->places[i];
+	}
+	/* From the end, so that the last run ends with a switch. */
+	for (uint32_t lid = start + length; filler > 0 && lid-- > start;) {
+		if (lid == 0 || plan->owner[lid] != PM_NONE)
+			continue;
+		plan->lid[group->fillers[--filler]] = (uint16_t)lid;
+		plan->owner[lid] = group->fillers[filler];
+	}
+}
+
+/*
+ * Sorts the places into groups, one per plane and a last one for those without
+ * a plane; groups[] has num_planes + 1 elements, pool[] one per port.
+ */
+static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
+			   struct group *groups, uint32_t *pool)
+{
+	const struct pm_tree *tree = &plan->tree;
+	uint32_t planes = tree->num_planes;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t p = plan->plane[i] == PM_NONE ? planes : plan->plane[i];
+
+		if (!is_place[i])
+			continue;
+		if (tree->level[plan->known->ports[i].node] == 0)
+			groups[p].num_places++;
+		else
+			groups[p].num_fillers++;
+	}
+	for (uint32_t p = 0; p <= planes; p++) {
+		groups[p].places = pool;
+		groups[p].fillers = pool + groups[p].num_places;
+		pool += groups[p].num_places + groups[p].num_fillers;
+		groups[p].num_places = groups[p].num_fillers = 0;
+	}
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		const struct pm_node *n = &plan->known->nodes[tree->leaves[l]];
+
+		for (uint32_t k = 1; k <= n->num_ports + 1u; k++) {
+			/* the leaf's own LID comes after its slots */
+			uint32_t i = n->first_port + k % (n->num_ports + 1u);
+			uint32_t p = plan->plane[i] == PM_NONE ? planes : plan->plane[i];
+
+			if (is_place[i])
+				groups[p].places[groups[p].num_places++] = i;
+		}
+	}
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t p = plan->plane[i] == PM_NONE ? planes : plan->plane[i];
+
+		if (is_place[i] && tree->level[plan->known->ports[i].node] != 0)
+			groups[p].fillers[groups[p].num_fillers++] = i;
+	}
+}
+
+static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
+			   struct pm_error *err)
+{
+	uint32_t planes = plan->tree.num_planes, next = 0;
+	struct group *groups = pm_array(planes + 1u, sizeof(*groups));
+	uint32_t *pool = pm_array(plan->known->num_ports, sizeof(*pool));
+	int rc = 0;
+
+	if (!groups || !pool) {
+		rc = no_memory(err);
+		goto out;
+	}
+	collect_groups(plan, is_place, groups, pool);
+	for (uint32_t p = 0; p <= planes && !rc; p++) {
+		uint32_t needed = groups[p].num_places + groups[p].num_fillers;
+		uint32_t length, align;
+
+		if (!needed)
+			continue;
+		length = run_length(needed + (next == 0));
+		align = length < PM_LFT_BLOCK ? length : PM_LFT_BLOCK;
+		next = (next + align - 1) / align * align;
+		rc = add_run(plan, next, length, p == planes ? PM_NONE : p, err);
+		if (rc)
+			break;
+		fill_run(plan, &groups[p], next, length);
+		next += length;
+	}
+out:
+	free(groups);
+	free(pool);
+	return rc;
+}
+
+static int give_next_lid(struct pm_plan *plan, uint32_t place, uint32_t *next,
+			 struct pm_error *err)
+{
+	if (*next > PM_MAX_LID)
+		return out_of_lids(*next, err);
+	plan->lid[place] = (uint16_t)*next;
+	plan->owner[(*next)++] = place;
+	return 0;
+}
+
+/* The k-th slot of a leaf, or PM_NONE. */
+static uint32_t kth_slot(const struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
+			 uint32_t k)
+{
+	const struct pm_node *n = &plan->known->nodes[sw];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (is_place[i] && k-- == 0)
+			return i;
+	return PM_NONE;
+}
+
+/* The paper's two orders: slots of the leaves first, then everything else. */
+static int lay_out_paper(struct pm_plan *plan, const uint8_t *is_place,
+			 struct pm_error *err)
+{
+	const struct pm_tree *tree = &plan->tree;
+	bool leaf_major = plan->order == PM_LEAF_MAJOR;
+	uint32_t outer = leaf_major ? tree->num_leaves : PM_MAX_PORTS;
+	uint32_t inner = leaf_major ? PM_MAX_PORTS : tree->num_leaves;
+	uint32_t next = 1;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < outer && !rc; i++)
+		for (uint32_t j = 0; j < inner && !rc; j++) {
+			uint32_t leaf = tree->leaves[leaf_major ? i : j];
+			uint32_t place = kth_slot(plan, is_place, leaf,
+						  leaf_major ? j : i);
+
+			if (place != PM_NONE)
+				rc = give_next_lid(plan, place, &next, err);
+		}
+	for (int leaves = 1; leaves >= 0; leaves--)
+		for (uint32_t i = 0; i < plan->known->num_ports && !rc; i++)
+			if (is_place[i] && !plan->lid[i] &&
+			    (tree->level[plan->known->ports[i].node] == 0) == leaves)
+				rc = give_next_lid(plan, i, &next, err);
+	return rc;
+}
+
+/* What should stay together: a pod; where all leaves are one pod, a leaf. */
+static uint32_t unit_of(const struct pm_plan *plan, uint32_t place)
+{
+	uint32_t sw = plan->known->ports[place].node;
+
+	return plan->tree.top_level >= 2 ? plan->tree.pod[sw] : sw;
+}
+
+/* A free LID in a block where this place's unit has some; else in its runs. */
+static uint32_t find_spare(const struct pm_plan *plan, uint32_t place)
+{
+	uint32_t found = 0;
+
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		const struct pm_run *run = &plan->runs[r];
+
+		if (run->plane != plan->plane[place])
+			continue;
+		for (uint32_t lid = run->start; lid < (uint32_t)run->start + run->length;
+		     lid++) {
+			if (lid == 0 || plan->owner[lid] != PM_NONE)
+				continue;
+			if (lid % PM_LFT_BLOCK && plan->owner[lid - 1] != PM_NONE &&
+			    unit_of(plan, plan->owner[lid - 1]) == unit_of(plan, place))
+				return lid;
+			if (!found)
+				found = lid;
+		}
+	}
+	return found;
+}
+
+/* The first LID behind all places and runs. */
+static uint32_t find_end(const struct pm_plan *plan)
+{
+	uint32_t end = 1;
+
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
+		if (plan->owner[lid] != PM_NONE)
+			end = lid + 1;
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		uint32_t run_end = (uint32_t)plan->runs[r].start + plan->runs[r].length;
+
+		if (run_end > end)
+			end = run_end;
+	}
+	return end;
+}
+
+/* Gives LIDs to places that have none; nobody else's changes. */
+static int give_missing(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+{
+	uint32_t end = find_end(plan);
+	int rc;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t lid;
+
+		if (!is_place[i] || plan->lid[i])
+			continue;
+		lid = plan->order == PM_GROUPED ? find_spare(plan, i) : 0;
+		if (lid) {
+			rc = give_next_lid(plan, i, &lid, err);
+		} else if (plan->order == PM_GROUPED) {
+			lid = (end + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+			end = lid + PM_LFT_BLOCK;
+			rc = add_run(plan, lid, PM_LFT_BLOCK, plan->plane[i], err);
+			if (!rc)
+				rc = give_next_lid(plan, i, &lid, err);
+		} else {
+			rc = give_next_lid(plan, i, &end, err);
+		}
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* The LID that the fabric's port at this place has, or 0. */
+static uint16_t lid_at(const struct pm_fabric *fabric, const struct pm_fabric *known,
+		       uint32_t place)
+{
+	const struct pm_port *p = &known->ports[place];
+	uint32_t node = pm_fabric_find_guid(fabric, known->nodes[p->node].guid);
+	uint32_t port, peer;
+
+	if (node == PM_NONE || p->num > fabric->nodes[node].num_ports)
+		return 0;
+	port = fabric->nodes[node].first_port + p->num;
+	if (p->num == 0)
+		return fabric->ports[port].lid;
+	peer = fabric->ports[port].peer;
+	if (peer == PM_NONE || fabric->ports[peer].node < fabric->num_switches)
+		return 0;
+	return fabric->ports[peer].lid;
+}
+
+/*
+ * Replaces the planned LIDs by those in use. A place whose planned LID is
+ * somebody else's is given another one.
+ */
+static int keep_lids(struct pm_plan *plan, const struct pm_fabric *fabric,
+		     const uint8_t *is_place, struct pm_error *err)
+{
+	uint32_t *in_use = pm_array(PM_MAX_LID + 1u, sizeof(*in_use));
+
+	if (!in_use)
+		return no_memory(err);
+	memset(in_use, 0xff, (PM_MAX_LID + 1u) * sizeof(*in_use));
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint16_t lid = is_place[i] ? lid_at(fabric, plan->known, i) : 0;
+
+		if (lid && lid <= PM_MAX_LID && in_use[lid] == PM_NONE)
+			in_use[lid] = i;
+	}
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++) {
+		uint32_t place = in_use[lid], planned = plan->owner[lid];
+
+		if (place == PM_NONE || place == planned)
+			continue;
+		if (planned != PM_NONE)
+			plan->lid[planned] = 0;
+		/* The place's planned LID is free now, unless it is taken too. */
+		if (plan->lid[place] && plan->owner[plan->lid[place]] == place)
+			plan->owner[plan->lid[place]] = PM_NONE;
+		plan->lid[place] = (uint16_t)lid;
+		plan->owner[lid] = place;
+	}
+	free(in_use);
+	return give_missing(plan, is_place, err);
+}
+
+static void find_top(struct pm_plan *plan)
+{
+	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++)
+		if (plan->owner[lid] != PM_NONE)
+			plan->top_lid = (uint16_t)lid;
+}
+
+/* ---- Is it a fat tree? ---- */
+
+/*
+ * Counts pairs of leaves that cables join, and those among them that no
+ * up-then-down path joins; names the first of the latter.
+ */
+static int check_tree(const struct pm_plan *plan, struct pm_error *err)
+{
+	const struct pm_tree *tree = &plan->tree;
+	const struct pm_fabric *known = plan->known;
+	struct pm_reach reach;
+	uint64_t joined = 0, pairs = 0;
+	uint32_t from = PM_NONE, to = PM_NONE;
+	int rc = pm_reach_init(tree, &reach, err);
+
+	if (rc)
+		goto out;
+	pm_reach_compute(known, tree, NULL, &reach);
+	for (uint32_t a = 0; a < tree->num_leaves; a++)
+		for (uint32_t b = a + 1; b < tree->num_leaves; b++) {
+			uint32_t x = tree->leaves[a], y = tree->leaves[b];
+
+			pairs++;
+			if (pm_bits_test(pm_reach_updown(&reach, x), y)) {
+				joined++;
+			} else if (from == PM_NONE) {
+				from = x;
+				to = y;
+			}
+		}
+	if (joined * 2 < pairs)
+		rc = pm_error_set(err, -ENOTSUP, "not a fat tree: no up-then-down path "
+				  "joins %llu of %llu pairs of leaves, such as \"%s\" and "
+				  "\"%s\" (%u cables between switches of one level)",
+				  (unsigned long long)(pairs - joined),
+				  (unsigned long long)pairs, pm_fabric_name(known, from),
+				  pm_fabric_name(known, to), tree->num_side);
+out:
+	pm_reach_free(&reach);
+	return rc;
+}
+
+/* ---- Making and growing ---- */
+
+static struct pm_plan *new_plan(enum pm_lid_order order, struct pm_fabric *known)
+{
+	struct pm_plan *plan = calloc(1, sizeof(*plan));
+
+	if (!plan) {
+		pm_fabric_free(known);
+		return NULL;
+	}
+	plan->order = order;
+	plan->known = known;
+	if (!known)
+		goto fail;
+	plan->lid = pm_array(known->num_ports, sizeof(*plan->lid));
+	plan->plane = pm_array(known->num_ports, sizeof(*plan->plane));
+	plan->rank = pm_array(known->num_ports, sizeof(*plan->rank));
+	plan->owner = pm_array(PM_MAX_LID + 1u, sizeof(*plan->owner));
+	if (!plan->lid || !plan->plane || !plan->rank || !plan->owner)
+		goto fail;
+	memset(plan->plane, 0xff, known->num_ports * sizeof(*plan->plane));
+	memset(plan->owner, 0xff, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
+	return plan;
+fail:
+	pm_plan_free(plan);
+	return NULL;
+}
+
+void pm_plan_free(struct pm_plan *plan)
+{
+	if (!plan)
+		return;
+	pm_tree_free(&plan->tree);
+	pm_fabric_free(plan->known);
+	free(plan->lid);
+	free(plan->plane);
+	free(plan->rank);
+	free(plan->owner);
+	free(plan->runs);
+	free(plan);
+}
+
+int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *config,
+		 struct pm_plan **result, struct pm_error *err)
+{
+	struct pm_plan *plan = new_plan(config->order, pm_fabric_skeleton(fabric));
+	uint8_t *is_place = NULL;
+	int rc;
+
+	if (!plan)
+		return no_memory(err);
+	is_place = pm_array(plan->known->num_ports, 1);
+	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : no_memory(err);
+	if (!rc)
+		rc = check_tree(plan, err);
+	if (!rc)
+		rc = find_places(plan, is_place, err);
+	if (!rc)
+		rc = deal_planes(plan, is_place, err);
+	if (!rc)
+		rc = find_ranks(plan, is_place, err);
+	if (!rc)
+		rc = config->order == PM_GROUPED ? lay_out_grouped(plan, is_place, err) :
+			lay_out_paper(plan, is_place, err);
+	if (!rc && config->keep_lids)
+		rc = keep_lids(plan, fabric, is_place, err);
+	free(is_place);
+	if (rc) {
+		pm_plan_free(plan);
+		return rc;
+	}
+	find_top(plan);
+	*result = plan;
+	return 0;
+}
+
+/* The port of `to` that is the same as this port of `from`, or PM_NONE. */
+static uint32_t same_port(const struct pm_fabric *from, uint32_t port,
+			  const struct pm_fabric *to)
+{
+	const struct pm_port *p = &from->ports[port];
+	uint32_t node = pm_fabric_find_guid(to, from->nodes[p->node].guid);
+
+	if (node == PM_NONE || node >= to->num_switches ||
+	    p->num > to->nodes[node].num_ports)
+		return PM_NONE;
+	return to->nodes[node].first_port + p->num;
+}
+
+/* Takes planes, LIDs and runs over from an old plan. */
+static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_error *err)
+{
+	uint32_t *renamed = pm_array(old->tree.num_planes, sizeof(*renamed));
+
+	if (!renamed)
+		return no_memory(err);
+	memset(renamed, 0xff, old->tree.num_planes * sizeof(*renamed));
+	for (uint32_t i = 0; i < old->known->num_ports; i++) {
+		uint32_t port = same_port(old->known, i, plan->known);
+		uint32_t p = old->tree.plane[i];
+
+		if (port != PM_NONE && p != PM_NONE && renamed[p] == PM_NONE)
+			renamed[p] = plan->tree.plane[port];
+	}
+	for (uint32_t i = 0; i < old->known->num_ports; i++) {
+		uint32_t port = same_port(old->known, i, plan->known);
+
+		if (port == PM_NONE || !old->lid[i])
+			continue;
+		plan->lid[port] = old->lid[i];
+		plan->owner[old->lid[i]] = port;
+		if (old->plane[i] != PM_NONE)
+			plan->plane[port] = renamed[old->plane[i]];
+	}
+	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
+	if (!plan->runs) {
+		free(renamed);
+		return no_memory(err);
+	}
+	plan->num_runs = old->num_runs;
+	for (uint32_t r = 0; r < plan->num_runs; r++)
+		if (plan->runs[r].plane != PM_NONE)
+			plan->runs[r].plane = renamed[plan->runs[r].plane];
+	free(renamed);
+	return 0;
+}
+
+int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,
+		 struct pm_plan **grown, struct pm_error *err)
+{
+	uint8_t *alive = pm_array(old->known->num_ports, 1);
+	struct pm_fabric *merged = NULL;
+	struct pm_plan *plan = NULL;
+	uint8_t *is_place = NULL;
+	int rc = 0;
+
+	if (!alive)
+		return no_memory(err);
+	if (pm_plan_match(old, now, alive)) {
+		*grown = NULL;
+		goto out;
+	}
+	rc = pm_fabric_merge(old->known, now, &merged, err);
+	if (rc)
+		goto out;
+	plan = new_plan(old->order, merged);
+	is_place = plan ? pm_array(merged->num_ports, 1) : NULL;
+	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : no_memory(err);
+	if (!rc)
+		rc = check_tree(plan, err);
+	if (!rc)
+		rc = inherit(plan, old, err);
+	if (!rc)
+		rc = find_places(plan, is_place, err);
+	for (uint32_t i = 0; !rc && i < plan->known->num_ports; i++)
+		is_place[i] |= plan->lid[i] != 0;
+	if (!rc)
+		rc = deal_planes(plan, is_place, err);
+	if (!rc)
+		rc = find_ranks(plan, is_place, err);
+	if (!rc)
+		rc = give_missing(plan, is_place, err);
+	if (!rc) {
+		find_top(plan);
+		*grown = plan;
+		plan = NULL;
+	}
+out:
+	pm_plan_free(plan);
+	free(is_place);
+	free(alive);
+	return rc;
+}
+
+/* ---- A fabric against the plan ---- */
+
+/* Whether the plan knows what the fabric has at this port; marks cables alive. */
+static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t port, uint32_t known_port, const uint32_t *known_of,
+		       uint8_t *alive)
+{
+	const struct pm_fabric *known = plan->known;
+	uint32_t peer = now->ports[port].peer, far, known_far;
+
+	if (peer == PM_NONE)
+		return true;
+	far = now->ports[peer].node;
+	if (far >= now->num_switches)
+		return plan->lid[known_port] != 0;
+	if (known_of[far] == PM_NONE ||
+	    now->ports[peer].num > known->nodes[known_of[far]].num_ports)
+		return false;
+	known_far = known->nodes[known_of[far]].first_port + now->ports[peer].num;
+	if (known->ports[known_port].peer != known_far)
+		return false;
+	alive[known_port] = 1;
+	return true;
+}
+
+bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
+		   uint8_t *alive)
+{
+	const struct pm_fabric *known = plan->known;
+	uint32_t *known_of = pm_array(now->num_switches, sizeof(*known_of));
+	bool known_all = known_of != NULL;
+
+	memset(alive, 0, known->num_ports);
+	if (!known_of)
+		return false;
+	for (uint32_t i = 0; i < now->num_switches; i++)
+		known_of[i] = pm_fabric_find_guid(known, now->nodes[i].guid);
+	for (uint32_t i = 0; i < now->num_switches && known_all; i++) {
+		const struct pm_node *n = &now->nodes[i];
+
+		if (known_of[i] == PM_NONE ||
+		    n->num_ports != known->nodes[known_of[i]].num_ports) {
+			known_all = false;
+			break;
+		}
+		for (uint32_t p = 1; p <= n->num_ports && known_all; p++)
+			known_all = match_port(plan, now, n->first_port + p,
+					       known->nodes[known_of[i]].first_port + p,
+					       known_of, alive);
+	}
+	free(known_of);
+	return known_all;
+}
+
+uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t port)
+{
+	uint32_t place = port;
+
+	if (now->ports[port].node >= now->num_switches)
+		place = now->ports[port].peer;
+	if (place == PM_NONE || now->ports[place].node >= now->num_switches)
+		return PM_NONE;
+	place = same_port(now, place, plan->known);
+	return place != PM_NONE && plan->lid[place] ? place : PM_NONE;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/reach.h>
+
+#include "alloc.h"
+#include "bits.h"
+
+#include <errno.h>
+
+/* Counting sort; switches without a level are left out. */
+static void sort_by_level(const struct pm_tree *tree, struct pm_reach *reach)
+{
+	uint32_t at = 0;
+
+	for (unsigned int level = 0; level <= tree->top_level; level++)
+		for (uint32_t i = 0; i < tree->num_switches; i++)
+			if (tree->level[i] == level)
+				reach->by_level[at++] = i;
+	reach->num_by_level = at;
+}
+
+int pm_reach_init(const struct pm_tree *tree, struct pm_reach *reach,
+		  struct pm_error *err)
+{
+	size_t cells;
+
+	*reach = (struct pm_reach){ .words = pm_bits_words(tree->num_switches) };
+	cells = (size_t)reach->words * tree->num_switches;
+	reach->down = pm_array(cells, sizeof(*reach->down));
+	reach->updown = pm_array(cells, sizeof(*reach->updown));
+	reach->by_level = pm_array(tree->num_switches, sizeof(*reach->by_level));
+	if (!reach->down || !reach->updown || !reach->by_level)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	sort_by_level(tree, reach);
+	return 0;
+}
+
+void pm_reach_free(struct pm_reach *reach)
+{
+	free(reach->down);
+	free(reach->updown);
+	free(reach->by_level);
+	memset(reach, 0, sizeof(*reach));
+}
+
+/* Adds to set[x] the set of every neighbour of x in one direction. */
+static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+		   const uint8_t *alive, uint8_t direction, uint32_t x,
+		   uint64_t *sets, uint32_t words)
+{
+	const struct pm_node *n = &skeleton->nodes[x];
+	uint32_t last = PM_NONE;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t y;
+
+		if (tree->direction[i] != direction || (alive && !alive[i]))
+			continue;
+		y = pm_fabric_peer_node(skeleton, i);
+		if (y == last)
+			continue;	/* a parallel cable adds nothing */
+		last = y;
+		pm_bits_or(sets + (size_t)x * words, sets + (size_t)y * words, words);
+	}
+}
+
+void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+		      const uint8_t *alive, struct pm_reach *reach)
+{
+	uint32_t words = reach->words;
+	size_t bytes = (size_t)words * tree->num_switches * sizeof(uint64_t);
+
+	memset(reach->down, 0, bytes);
+	for (uint32_t i = 0; i < reach->num_by_level; i++) {
+		uint32_t x = reach->by_level[i];
+
+		pm_bits_set(reach->down + (size_t)x * words, x);
+		gather(skeleton, tree, alive, PM_DOWN, x, reach->down, words);
+	}
+	memcpy(reach->updown, reach->down, bytes);
+	for (uint32_t i = reach->num_by_level; i-- > 0;)
+		gather(skeleton, tree, alive, PM_UP, reach->by_level[i], reach->updown,
+		       words);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Any bytes give a fabric or an error with its line; see netlist.h. */
+#include <portmajor/netlist.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_fabric(const struct pm_fabric *fabric)
+{
+	check(fabric->sealed && fabric->num_switches > 0);
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		check(pm_fabric_find_guid(fabric, fabric->nodes[i].guid) == i);
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t peer = fabric->ports[i].peer;
+
+		check(peer == PM_NONE ||
+		      (peer < fabric->num_ports && peer != i &&
+		       fabric->ports[i].num > 0 && fabric->ports[peer].peer == i));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct pm_fabric *fabric = NULL;
+	struct pm_error err = { "" };
+	int rc = pm_netlist_parse((const char *)data, size, "in", &fabric, &err);
+
+	if (rc) {
+		check(rc == -EINVAL && !fabric && !strncmp(err.text, "in:", 3));
+		return 0;
+	}
+	check_fabric(fabric);
+	pm_fabric_free(fabric);
+	return 0;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * libmadcount.so: counts the management datagrams that pass umad_send and
+ * umad_recv. See madcount.h for its use and for the file it keeps.
+ *
+ * Retransmissions happen below umad_send and are not seen here.
+ */
+#define _GNU_SOURCE
+#include "madcount.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <infiniband/umad.h>
+
+enum { /* byte offsets in a MAD */
+	MAD_CLASS = 1,
+	MAD_METHOD = 3,
+	SMP_HOP_COUNT = 7, /* directed route only */
+	MAD_ATTR_ID = 16,
+};
+
+enum {
+	CLASS_SMP_LID = 0x01,
+	CLASS_SMP_DIRECT = 0x81,
+	METHOD_GET = 0x01,
+	METHOD_SET = 0x02,
+	METHOD_TRAP = 0x05,
+	METHOD_RESPONSE = 0x80,
+	ATTR_NODE_INFO = 0x11,
+	ATTR_LFT = 0x19,
+};
+
+typedef int send_fn(int, int, void *, int, int, int);
+typedef int recv_fn(int, void *, int *, int);
+
+static struct {
+	pthread_once_t once;
+	send_fn *send;
+	recv_fn *recv;
+	struct madcount *counts; /* private memory if there is no file */
+	uint64_t delay_us;
+} lib = {.once = PTHREAD_ONCE_INIT};
+
+static void fail(const char *what)
+{
+	perror(what);
+	abort();
+}
+
+static void *next_symbol(const char *name)
+{
+	void *symbol = dlsym(RTLD_NEXT, name);
+
+	if (!symbol) {
+		fprintf(stderr, "madcount: no %s after this library\n", name);
+		abort();
+	}
+	return symbol;
+}
+
+static struct madcount *map_counts(const char *path)
+{
+	int flags = path ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+	struct madcount *counts;
+	int fd = -1;
+
+	if (path) {
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+		if (fd < 0 || ftruncate(fd, sizeof(*counts)))
+			fail(path);
+	}
+	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (counts == MAP_FAILED)
+		fail("madcount: mmap");
+	if (fd >= 0)
+		close(fd);
+	return counts;
+}
+
+static void lib_init(void)
+{
+	const char *delay = getenv("MADCOUNT_DELAY_US");
+
+	*(void **)&lib.send = next_symbol("umad_send");
+	*(void **)&lib.recv = next_symbol("umad_recv");
+	if (delay)
+		lib.delay_us = strtoull(delay, NULL, 10);
+	lib.counts = map_counts(getenv("MADCOUNT_FILE"));
+	lib.counts->version = MADCOUNT_VERSION;
+	lib.counts->attr_slots = MADCOUNT_ATTR_SLOTS;
+	lib.counts->methods = MADCOUNT_METHODS;
+	__atomic_store_n(&lib.counts->magic, MADCOUNT_MAGIC, __ATOMIC_RELEASE);
+}
+
+/* Returns the new value. */
+static uint64_t count(uint64_t *counter)
+{
+	return __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* Several threads send: the highest value stays. */
+static void raise_to(uint64_t *counter, uint64_t value)
+{
+	uint64_t old = __atomic_load_n(counter, __ATOMIC_RELAXED);
+
+	while (old < value &&
+	       !__atomic_compare_exchange_n(counter, &old, value, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void delay(uint64_t us)
+{
+	static _Thread_local bool exact;
+	struct timespec t = {
+		.tv_sec = (time_t)(us / 1000000u),
+		.tv_nsec = (long)(us % 1000000u) * 1000,
+	};
+
+	if (!exact) { /* the default slack of 50 us would swamp short delays */
+		prctl(PR_SET_TIMERSLACK, 1L, 0L, 0L, 0L);
+		exact = true;
+	}
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t))
+		;
+}
+
+static bool is_smp(const uint8_t *mad)
+{
+	return mad[MAD_CLASS] == CLASS_SMP_LID || mad[MAD_CLASS] == CLASS_SMP_DIRECT;
+}
+
+static bool is_request(const uint8_t *mad)
+{
+	return mad[MAD_METHOD] == METHOD_GET || mad[MAD_METHOD] == METHOD_SET;
+}
+
+static unsigned int attr_id(const uint8_t *mad)
+{
+	return (unsigned int)mad[MAD_ATTR_ID] << 8 | mad[MAD_ATTR_ID + 1];
+}
+
+static enum madcount_method method_column(const uint8_t *mad)
+{
+	switch (mad[MAD_METHOD]) {
+	case METHOD_GET:
+		return MADCOUNT_GET;
+	case METHOD_SET:
+		return MADCOUNT_SET;
+	default:
+		return MADCOUNT_OTHER_METHOD;
+	}
+}
+
+static void count_lft_set(struct madcount *c, uint64_t number, uint64_t ns)
+{
+	uint64_t none = 0;
+
+	count(&c->lft_sets);
+	raise_to(&c->last_lft_smp, number);
+	raise_to(&c->last_lft_ns, ns);
+	if (__atomic_compare_exchange_n(&c->first_lft_smp, &none, number, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
+		__atomic_store_n(&c->first_lft_ns, ns, __ATOMIC_RELAXED);
+}
+
+static void count_smp(struct madcount *c, const uint8_t *mad)
+{
+	unsigned int attr = attr_id(mad);
+	unsigned int slot = attr < MADCOUNT_ATTR_OTHER ? attr : MADCOUNT_ATTR_OTHER;
+	uint64_t number = count(&c->smps);
+	uint64_t ns = now_ns();
+
+	if (is_request(mad))
+		count(&c->requests);
+	count(&c->attr[slot][method_column(mad)]);
+	raise_to(&c->last_smp_ns, ns);
+	if (attr == ATTR_LFT && mad[MAD_METHOD] == METHOD_SET)
+		count_lft_set(c, number, ns);
+	if (attr == ATTR_NODE_INFO && mad[MAD_METHOD] == METHOD_GET &&
+	    mad[MAD_CLASS] == CLASS_SMP_DIRECT && mad[SMP_HOP_COUNT] == 0)
+		count(&c->discoveries);
+}
+
+static void count_trap(struct madcount *c)
+{
+	count(&c->traps);
+	raise_to(&c->last_trap_ns, now_ns());
+}
+
+/*
+ * Counted before it is sent, so that requests less answers is never too small.
+ */
+int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, int retries)
+{
+	const uint8_t *mad = umad_get_mad(umad);
+	bool request;
+	int ret;
+
+	pthread_once(&lib.once, lib_init);
+	request = is_smp(mad) && is_request(mad);
+	if (!is_smp(mad)) {
+		count(&lib.counts->gmps);
+	} else {
+		if (lib.delay_us)
+			delay(lib.delay_us);
+		count_smp(lib.counts, mad);
+	}
+	ret = lib.send(portid, agentid, umad, length, timeout_ms, retries);
+	if (ret < 0 && request)
+		count(&lib.counts->send_errors);
+	return ret;
+}
+
+int umad_recv(int portid, void *umad, int *length, int timeout_ms)
+{
+	const uint8_t *mad;
+	int ret;
+
+	pthread_once(&lib.once, lib_init);
+	ret = lib.recv(portid, umad, length, timeout_ms);
+	if (ret < 0)
+		return ret;
+	mad = umad_get_mad(umad);
+	if (!is_smp(mad))
+		return ret;
+	if (umad_status(umad))
+		count(&lib.counts->timeouts);
+	else if (mad[MAD_METHOD] & METHOD_RESPONSE)
+		count(&lib.counts->responses);
+	else if (mad[MAD_METHOD] == METHOD_TRAP)
+		count_trap(lib.counts);
+	return ret;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/fabric.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What must hold in every sealed fabric. */
+static void check(const struct pm_fabric *f)
+{
+	uint32_t next_port = 0;
+
+	assert_true(f->sealed);
+	for (uint32_t i = 0; i < f->num_nodes; i++) {
+		const struct pm_node *node = &f->nodes[i];
+
+		assert_int_equal(node->type == PM_SWITCH, i < f->num_switches);
+		if (i && i != f->num_switches)
+			assert_true(node[-1].guid < node->guid);
+		assert_int_equal(node->first_port, next_port);
+		next_port += node->num_ports + 1u;
+		assert_int_equal(pm_fabric_find_guid(f, node->guid), i);
+		if (i)
+			assert_true(strcmp(pm_fabric_name(f, f->by_name[i - 1]),
+					   pm_fabric_name(f, f->by_name[i])) <= 0);
+	}
+	assert_int_equal(f->num_ports, next_port);
+	for (uint32_t i = 0; i < f->num_ports; i++) {
+		const struct pm_port *port = &f->ports[i];
+
+		assert_int_equal(f->nodes[port->node].first_port + port->num, i);
+		if (port->peer == PM_NONE)
+			continue;
+		assert_true(port->num > 0);
+		assert_int_equal(f->ports[port->peer].peer, i);
+	}
+}
+
+/* One node of each kind: "s" (8 ports), "c" (2), "r" (1). */
+struct three {
+	struct pm_fabric *fabric;
+	uint32_t s, c, r;
+};
+
+static int make_three(void **state)
+{
+	struct three *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -1;
+	*state = t;
+	t->fabric = pm_fabric_new();
+	return pm_fabric_add_node(t->fabric, PM_CA, 7, 2, "c", &t->c, NULL) ||
+		pm_fabric_add_node(t->fabric, PM_SWITCH, 9, 8, "s", &t->s, NULL) ||
+		pm_fabric_add_node(t->fabric, PM_ROUTER, 3, 1, "r", &t->r, NULL);
+}
+
+static int free_three(void **state)
+{
+	struct three *t = *state;
+
+	pm_fabric_free(t->fabric);
+	free(t);
+	return 0;
+}
+
+static void test_empty(void **state)
+{
+	struct pm_fabric *fabric = pm_fabric_new(), *copy;
+
+	(void)state;
+	assert_non_null(fabric);
+	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
+	check(fabric);
+	assert_int_equal(pm_fabric_find_guid(fabric, 0), PM_NONE);
+	assert_int_equal(pm_fabric_find_name(fabric, "", NULL), PM_NONE);
+	copy = pm_fabric_clone(fabric);
+	assert_non_null(copy);
+	check(copy);
+	pm_fabric_free(copy);
+	pm_fabric_free(fabric);
+	pm_fabric_free(NULL);
+}
+
+static void test_add_node_refuses(void **state)
+{
+	static const struct { const char *name; unsigned int ports; } rows[] = {
+		{ "no ports", 0 }, { "255 ports", 255 }, { "257 ports", 257 },
+	};
+	struct three *t = *state;
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_error err = { "" };
+		uint32_t node = 1234;
+
+		if (pm_fabric_add_node(t->fabric, PM_SWITCH, 1, rows[i].ports, "x", &node,
+				       &err) != -EINVAL || !strstr(err.text, "\"x\""))
+			fail_msg("%s: \"%s\"", rows[i].name, err.text);
+		assert_int_equal(node, 1234);
+	}
+	assert_int_equal(t->fabric->num_nodes, 3);
+	assert_int_equal(t->fabric->num_switches, 1);
+}
+
+static void test_node_limit(void **state)
+{
+	struct pm_fabric *fabric = pm_fabric_new();
+	uint32_t node = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < PM_MAX_NODES; i++)
+		if (pm_fabric_add_node(fabric, PM_CA, i, 1, "", &node, NULL))
+			fail_msg("node %u", i);
+	assert_int_equal(node, PM_MAX_NODES - 1);
+	assert_int_equal(pm_fabric_add_node(fabric, PM_CA, 1ull << 40, 1, "", &node,
+					    NULL), -E2BIG);
+	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
+	check(fabric);
+	pm_fabric_free(fabric);
+}
+
+static void test_link(void **state)
+{
+	struct three *t = *state;
+	const struct {
+		const char *name;
+		uint32_t a;
+		unsigned int port_a;
+		uint32_t b;
+		unsigned int port_b;
+		int code;
+	} rows[] = {
+		{ "port 0", t->s, 0, t->c, 1, -EINVAL },
+		{ "port 0 of the second", t->c, 1, t->s, 0, -EINVAL },
+		{ "no such port", t->s, 9, t->c, 1, -EINVAL },
+		{ "no such port of the second", t->s, 1, t->c, 3, -EINVAL },
+		{ "port with itself", t->s, 1, t->s, 1, -EINVAL },
+		{ "fine", t->s, 1, t->c, 2, 0 },
+		{ "port used", t->s, 1, t->r, 1, -EEXIST },
+		{ "port of the second used", t->r, 1, t->c, 2, -EEXIST },
+		{ "the same again", t->c, 2, t->s, 1, -EEXIST },
+		{ "two ports of a switch", t->s, 7, t->s, 8, 0 },
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_error err = { "" };
+		int rc = pm_fabric_link(t->fabric, rows[i].a, rows[i].port_a, rows[i].b,
+					rows[i].port_b, &err);
+
+		if (rc != rows[i].code || !rc != !*err.text)
+			fail_msg("%s: %d \"%s\"", rows[i].name, rc, err.text);
+	}
+	assert_int_equal(pm_fabric_seal(t->fabric, NULL), 0);
+	check(t->fabric);
+}
+
+static void test_seal_sorts(void **state)
+{
+	struct three *t = *state;
+	const struct pm_port *port;
+	uint32_t first;
+
+	assert_int_equal(pm_fabric_link(t->fabric, t->s, 5, t->c, 2, NULL), 0);
+	assert_int_equal(pm_fabric_seal(t->fabric, NULL), 0);
+	check(t->fabric);
+	assert_string_equal(pm_fabric_name(t->fabric, 0), "s");
+	assert_string_equal(pm_fabric_name(t->fabric, 1), "r");
+	assert_string_equal(pm_fabric_name(t->fabric, 2), "c");
+	first = t->fabric->nodes[0].first_port;
+	port = &t->fabric->ports[first];
+	assert_int_equal(pm_fabric_peer_node(t->fabric, first), PM_NONE);
+	assert_int_equal(pm_fabric_peer_node(t->fabric, first + 5), 2);
+	assert_int_equal(port[5].guid, 9);
+	assert_int_equal(t->fabric->ports[port[5].peer].num, 2);
+}
+
+static void test_same_guid(void **state)
+{
+	static const struct { const char *name; enum pm_node_type type; uint64_t guid; }
+	rows[] = {
+		{ "two switches", PM_SWITCH, 9 },
+		{ "switch and CA", PM_SWITCH, 7 },
+		{ "CA and router", PM_CA, 3 },
+		{ "two CAs", PM_CA, 7 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_error err = { "" };
+		struct three *t;
+		uint32_t node;
+
+		assert_int_equal(make_three((void **)&t), 0);
+		assert_int_equal(pm_fabric_add_node(t->fabric, rows[i].type,
+						    rows[i].guid, 1, "twin", &node,
+						    NULL), 0);
+		if (pm_fabric_seal(t->fabric, &err) != -EEXIST ||
+		    !strstr(err.text, "\"twin\""))
+			fail_msg("%s: \"%s\"", rows[i].name, err.text);
+		free_three((void **)&t);
+	}
+}
+
+static void test_find_name(void **state)
+{
+	struct three *t = *state;
+	uint32_t node, count;
+
+	pm_fabric_add_node(t->fabric, PM_CA, 100, 1, "c", &node, NULL);
+	pm_fabric_add_node(t->fabric, PM_CA, 50, 1, "", &node, NULL);
+	assert_int_equal(pm_fabric_seal(t->fabric, NULL), 0);
+	assert_int_equal(pm_fabric_find_name(t->fabric, "s", &count), 0);
+	assert_int_equal(count, 1);
+	node = pm_fabric_find_name(t->fabric, "c", &count);
+	assert_string_equal(pm_fabric_name(t->fabric, node), "c");
+	assert_int_equal(count, 2);
+	node = pm_fabric_find_name(t->fabric, "", &count);
+	assert_int_equal(t->fabric->nodes[node].guid, 50);
+	assert_int_equal(count, 1);
+	assert_int_equal(pm_fabric_find_name(t->fabric, "zz", &count), PM_NONE);
+	assert_int_equal(count, 0);
+	assert_int_equal(pm_fabric_find_guid(t->fabric, 8), PM_NONE);
+}
+
+static void test_cut_and_clone(void **state)
+{
+	struct three *t = *state;
+	struct pm_fabric *copy;
+	uint32_t port, peer;
+
+	assert_int_equal(pm_fabric_link(t->fabric, t->s, 5, t->c, 2, NULL), 0);
+	assert_int_equal(pm_fabric_seal(t->fabric, NULL), 0);
+	copy = pm_fabric_clone(t->fabric);
+	assert_non_null(copy);
+	port = t->fabric->nodes[0].first_port + 5;
+	peer = t->fabric->ports[port].peer;
+	pm_fabric_cut(t->fabric, port);
+	assert_int_equal(t->fabric->ports[port].peer, PM_NONE);
+	assert_int_equal(t->fabric->ports[peer].peer, PM_NONE);
+	pm_fabric_cut(t->fabric, port);
+	check(t->fabric);
+	check(copy);
+	assert_int_equal(copy->ports[port].peer, peer);
+	assert_string_equal(pm_fabric_name(copy, 2), "c");
+	pm_fabric_cut(copy, peer);
+	assert_int_equal(copy->ports[port].peer, PM_NONE);
+	pm_fabric_free(copy);
+}
+
+/* Random fabrics, built twice in different orders. */
+
+#define NODES 60
+#define LINKS 80
+
+struct plan {
+	unsigned int order[NODES];
+	unsigned int links[LINKS][4];	/* node, port, node, port */
+};
+
+/* GUIDs fall and rise, and kinds alternate. */
+static struct pm_fabric *build(const struct plan *plan)
+{
+	struct pm_fabric *fabric = pm_fabric_new();
+	uint32_t index[NODES];
+	char name[16];
+
+	assert_non_null(fabric);
+	for (unsigned int i = 0; i < NODES; i++) {
+		unsigned int node = plan->order[i];
+
+		snprintf(name, sizeof(name), "n%u", node);
+		assert_int_equal(pm_fabric_add_node(fabric, node % 3 ? PM_CA : PM_SWITCH,
+						    node * 7919 % 1009, 1 + node % 12,
+						    name, &index[node], NULL), 0);
+	}
+	for (unsigned int i = 0; i < LINKS; i++) {
+		const unsigned int *l = plan->links[i];
+
+		/* Some fail, and the same ones whatever the order of nodes. */
+		pm_fabric_link(fabric, index[l[0]], l[1], index[l[2]], l[3], NULL);
+	}
+	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
+	check(fabric);
+	return fabric;
+}
+
+static void assert_same(const struct pm_fabric *a, const struct pm_fabric *b)
+{
+	assert_int_equal(a->num_nodes, b->num_nodes);
+	assert_int_equal(a->num_ports, b->num_ports);
+	for (uint32_t i = 0; i < a->num_nodes; i++) {
+		assert_int_equal(a->nodes[i].guid, b->nodes[i].guid);
+		assert_int_equal(a->nodes[i].first_port, b->nodes[i].first_port);
+		assert_string_equal(pm_fabric_name(a, i), pm_fabric_name(b, i));
+		assert_int_equal(a->by_name[i], b->by_name[i]);
+	}
+	for (uint32_t i = 0; i < a->num_ports; i++) {
+		assert_int_equal(a->ports[i].guid, b->ports[i].guid);
+		assert_int_equal(a->ports[i].node, b->ports[i].node);
+		assert_int_equal(a->ports[i].peer, b->ports[i].peer);
+		assert_int_equal(a->ports[i].num, b->ports[i].num);
+	}
+}
+
+static void test_order_does_not_matter(void **state)
+{
+	unsigned int seed = 4711;
+	struct plan plan;
+
+	(void)state;
+	print_message("seed %u\n", seed);
+	for (int round = 0; round < 50; round++) {
+		struct pm_fabric *first, *second;
+
+		for (unsigned int i = 0; i < NODES; i++)
+			plan.order[i] = i;
+		for (unsigned int i = 0; i < LINKS; i++)
+			for (unsigned int j = 0; j < 4; j++)
+				plan.links[i][j] = (unsigned int)rand_r(&seed) %
+					(j % 2 ? 13 : NODES);
+		first = build(&plan);
+		for (unsigned int i = NODES - 1; i > 0; i--) {
+			unsigned int j = (unsigned int)rand_r(&seed) % (i + 1);
+			unsigned int swap = plan.order[i];
+
+			plan.order[i] = plan.order[j];
+			plan.order[j] = swap;
+		}
+		second = build(&plan);
+		assert_same(first, second);
+		pm_fabric_free(first);
+		pm_fabric_free(second);
+	}
+}
+
+#define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, free_three)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty),
+		WITH_THREE(test_add_node_refuses),
+		cmocka_unit_test(test_node_limit),
+		WITH_THREE(test_link),
+		WITH_THREE(test_seal_sorts),
+		cmocka_unit_test(test_same_guid),
+		WITH_THREE(test_find_name),
+		WITH_THREE(test_cut_and_clone),
+		cmocka_unit_test(test_order_does_not_matter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

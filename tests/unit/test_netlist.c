@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/netlist.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+static int parse(const char *text, struct pm_fabric **fabric, struct pm_error *err)
+{
+	return pm_netlist_parse(text, strlen(text), "t", fabric, err);
+}
+
+static struct pm_fabric *must_parse(const char *text)
+{
+	struct pm_fabric *fabric = NULL;
+	struct pm_error err = { "" };
+
+	if (parse(text, &fabric, &err))
+		fail_msg("%s", err.text);
+	assert_non_null(fabric);
+	assert_true(fabric->sealed);
+	return fabric;
+}
+
+static uint32_t node_named(const struct pm_fabric *fabric, const char *name)
+{
+	uint32_t count, node = pm_fabric_find_name(fabric, name, &count);
+
+	if (count != 1)
+		fail_msg("%u nodes are named \"%s\"", count, name);
+	return node;
+}
+
+static const struct pm_port *port_of(const struct pm_fabric *fabric, const char *name,
+				     unsigned int num)
+{
+	const struct pm_node *node = &fabric->nodes[node_named(fabric, name)];
+
+	assert_in_range(num, 0, node->num_ports);
+	return &fabric->ports[node->first_port + num];
+}
+
+static void assert_linked(const struct pm_fabric *fabric, const char *a,
+			  unsigned int port_a, const char *b, unsigned int port_b)
+{
+	const struct pm_port *x = port_of(fabric, a, port_a);
+	const struct pm_port *y = port_of(fabric, b, port_b);
+
+	assert_int_equal(x->peer, y - fabric->ports);
+	assert_int_equal(y->peer, x - fabric->ports);
+}
+
+static uint32_t count_links(const struct pm_fabric *fabric)
+{
+	uint32_t ends = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		ends += fabric->ports[i].peer != PM_NONE;
+	return ends / 2;
+}
+
+/*
+ *   a --- s1 === s2 --- c
+ *         |
+ *         r
+ */
+static const char small_net[] =
+	"# two switches\n"
+	"Switch\t8 \"s1\"\n"
+	"[1]\t\"a\"[1]\n"
+	"[2]\t\"r\"\n"
+	"# inside the record\n"
+	"[7]\t\"s2\"[2]\t# lid 4 4xQDR\n"
+	"[8]\t\"s2\"[1]\n"
+	"\n"
+	"Switch 3 \"s2\"\n"
+	"[1]\t\"s1\"[8]\n"
+	"[2]\t\"s1\"[7] w=2 s=4\n"
+	"[3]\t\"c\"[2]\n"
+	"Hca 2 \"a\"\n"
+	"[1]\t\"s1\"\n"
+	"\n"
+	"Ca\t2 \"c\"\n"
+	"[2]\t\"s2\"[3]\n"
+	"\n"
+	"Rt 2 \"r\"\n"
+	"[1]\t\"s1\"[2]\n";
+
+/* The text above with another end of line. */
+static struct pm_fabric *parse_small(const char *line_end)
+{
+	char text[2 * sizeof(small_net)], *to = text;
+
+	for (const char *at = small_net; *at; at++) {
+		if (*at == '\n')
+			to = stpcpy(to, line_end);
+		else
+			*to++ = *at;
+	}
+	*to = '\0';
+	return must_parse(text);
+}
+
+static void check_small(const struct pm_fabric *fabric)
+{
+	assert_int_equal(fabric->num_nodes, 5);
+	assert_int_equal(fabric->num_switches, 2);
+	assert_int_equal(count_links(fabric), 5);
+	assert_linked(fabric, "s1", 1, "a", 1);
+	assert_linked(fabric, "s1", 2, "r", 1);
+	assert_linked(fabric, "s1", 7, "s2", 2);
+	assert_linked(fabric, "s1", 8, "s2", 1);
+	assert_linked(fabric, "s2", 3, "c", 2);
+	assert_int_equal(fabric->nodes[node_named(fabric, "a")].type, PM_CA);
+	assert_int_equal(fabric->nodes[node_named(fabric, "r")].type, PM_ROUTER);
+	assert_int_equal(fabric->nodes[node_named(fabric, "s2")].type, PM_SWITCH);
+	assert_int_equal(fabric->nodes[node_named(fabric, "s2")].num_ports, 3);
+}
+
+static void test_small(void **state)
+{
+	static const char *const ends[] = { "\n", "\r\n", " \n", "\t\r\n" };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(ends); i++) {
+		struct pm_fabric *fabric = parse_small(ends[i]);
+
+		check_small(fabric);
+		pm_fabric_free(fabric);
+	}
+}
+
+static void test_no_final_newline(void **state)
+{
+	struct pm_fabric *fabric = NULL;
+
+	(void)state;
+	assert_int_equal(pm_netlist_parse(small_net, strlen(small_net) - 1, "t", &fabric,
+					  NULL), 0);
+	check_small(fabric);
+	pm_fabric_free(fabric);
+}
+
+/* What the dump command of ibsim's console shows for small_net. */
+static void test_guids(void **state)
+{
+	struct pm_fabric *f = must_parse(small_net);
+
+	(void)state;
+	assert_int_equal(port_of(f, "s1", 0)->guid, 0x200000);
+	assert_int_equal(port_of(f, "s1", 8)->guid, 0x200000);
+	assert_int_equal(port_of(f, "s2", 0)->guid, 0x200001);
+	assert_int_equal(f->nodes[node_named(f, "a")].guid, 0x100000);
+	assert_int_equal(port_of(f, "a", 1)->guid, 0x100001);
+	assert_int_equal(port_of(f, "a", 2)->guid, 0x100002);
+	assert_int_equal(f->nodes[node_named(f, "c")].guid, 0x100003);
+	assert_int_equal(port_of(f, "c", 2)->guid, 0x100005);
+	assert_int_equal(f->nodes[node_named(f, "r")].guid, 0);
+	assert_int_equal(port_of(f, "r", 1)->guid, 1);
+	pm_fabric_free(f);
+}
+
+static void test_guid_lines(void **state)
+{
+	static const char text[] =
+		"vendid=0x2\n"
+		"switchguid=0x300(300)\n"
+		"Switch 8 \"s1\"\n\n"
+		"switchguids+5\n"
+		"Switch 4 \"s2\"\n\n"
+		"Switch 4 \"s3\"\n\n"
+		"hcaguids+0x10\n"
+		"Hca 2 \"a\"\n\n"
+		"caguid=0x70\n"
+		"Ca 3 \"b\"\n\n"
+		"Ca 3 \"c\"\n\n"
+		"rtguid=0500\n"
+		"Rt 1 \"r\"\n";
+	static const struct { const char *name; uint64_t guid; } rows[] = {
+		{ "s1", 0x300 }, { "s2", 0x305 }, { "s3", 0x306 },
+		{ "a", 0x100010 }, { "b", 0x70 }, { "c", 0x74 }, { "r", 0500 },
+	};
+	struct pm_fabric *f = must_parse(text);
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		assert_int_equal(f->nodes[node_named(f, rows[i].name)].guid,
+				 rows[i].guid);
+	assert_int_equal(port_of(f, "b", 3)->guid, 0x73);
+	pm_fabric_free(f);
+}
+
+static const char ibnetdiscover_net[] =
+	"#\n"
+	"# Topology file: generated on Tue Jun  5 14:15:10 2007\n"
+	"#\n"
+	"# Initiated from node 0008f10403960558 port 0008f10403960559\n"
+	"\n"
+	"Non-Chassis Nodes\n"
+	"\n"
+	"vendid=0x8f1\n"
+	"devid=0x5a06\n"
+	"sysimgguid=0x5442ba00003000\n"
+	"switchguid=0x5442ba00003080(5442ba00003080)\n"
+	"Switch\t24 \"S-005442ba00003080\"\t# \"ISR9024 #2\" base port 0 lid 6 lmc 0\n"
+	"[22][ext 5]\t\"H-0008f10403961354\"[1](8f10403961355) "
+	"\t\t# \"MT \" lid 4 4xSDR\n"
+	"[10]\t\"S-0008f10400410015\"[1][ext 2]\t\t# \"sw \"x\" y\" lid 3 4xSDR\n"
+	"\n"
+	"vendid=0x8f1\n"
+	"switchguid=0x8f10400410015(8f10400410015)\n"
+	"Switch\t8 \"S-0008f10400410015\"\t# \"sw \"x\" y\" enhanced port 0 lid 3 lmc 1\n"
+	"[1]\t\"S-005442ba00003080\"[10]\t\t# \"ISR9024 #2\" lid 6 1xSDR\n"
+	"[2]\t\"R-0008f10400440000\"[2](8f10400440002)\t# \"\" lid 9 1xSDR\n"
+	"\n"
+	"caguid=0x8f10403961354\n"
+	"Ca\t2 \"H-0008f10403961354\"\t\t# \"MT23108 InfiniHost\"\n"
+	"[1](8f10403961399) \t\"S-005442ba00003080\"[22]"
+	"\t\t# lid 4 lmc 2 \"ISR\" lid 6 4xSDR\n"
+	"\n"
+	"rtguid=0x8f10400440000\n"
+	"Rt\t2 \"R-0008f10400440000\"\t\t# \"\"\n"
+	"[2](8f10400440002) \t\"S-0008f10400410015\"[2]"
+	"\t\t# lid 9 lmc 0 \"sw\" lid 3 4xSDR\n";
+
+static void test_ibnetdiscover(void **state)
+{
+	struct pm_fabric *f = must_parse(ibnetdiscover_net);
+
+	(void)state;
+	assert_int_equal(f->num_nodes, 4);
+	assert_int_equal(count_links(f), 3);
+	assert_linked(f, "ISR9024 #2", 22, "MT23108 InfiniHost", 1);
+	assert_linked(f, "ISR9024 #2", 10, "sw ", 1);
+	assert_linked(f, "sw ", 2, "R-0008f10400440000", 2);
+	assert_int_equal(port_of(f, "ISR9024 #2", 0)->lid, 6);
+	assert_int_equal(port_of(f, "ISR9024 #2", 22)->lid, 0);
+	assert_int_equal(port_of(f, "sw ", 0)->lid, 3);
+	assert_int_equal(port_of(f, "sw ", 0)->lmc, 1);
+	assert_int_equal(port_of(f, "MT23108 InfiniHost", 1)->lid, 4);
+	assert_int_equal(port_of(f, "MT23108 InfiniHost", 1)->lmc, 2);
+	assert_int_equal(port_of(f, "MT23108 InfiniHost", 1)->guid, 0x8f10403961399);
+	assert_int_equal(port_of(f, "MT23108 InfiniHost", 2)->guid, 0x8f10403961356);
+	assert_int_equal(port_of(f, "R-0008f10400440000", 2)->lid, 9);
+	pm_fabric_free(f);
+}
+
+/* Texts that are fine, and the name that their only switch gets. */
+static const struct {
+	const char *name;
+	const char *text;
+	const char *node;
+} fine[] = {
+	{ "id only", "Switch 2 \"s\"\n", "s" },
+	{ "comment without quotes", "Switch 2 \"s\" # a spine lid is here\n", "s" },
+	{ "empty description", "Switch 2 \"s\" # \"\"\n", "s" },
+	{ "description", "Switch 2 \"s\"# \"d e\"\n", "d e" },
+	{ "description in UTF-8", "Switch 2 \"s\" # \"\xc3\xa9\"\n", "\xc3\xa9" },
+	{ "hexadecimal port count", "Switch 0x2 \"s\"\n", "s" },
+	{ "most ports", "Switch 254 \"s\"\n", "s" },
+	{ "unknown lines", "hello\nspeed=4\n\nSwitch 2 \"s\"\nbye\n", "s" },
+	{ "indented header is unknown", "Switch 2 \"s\"\n\n Switch 2 \"t\"\n", "s" },
+	{ "record after a full one", "Switch 2 \"s\"\n[1]\"s\"[2]\n[2]\"s\"[1]\n"
+	  "Ca 1 \"c\"\n", "s" },
+	{ "largest LID", "Switch 2 \"s\" # \"\" lid 49151 lmc 7\n", "s" },
+	{ "spaces in brackets", "Switch 2 \"s\"\n[ 1 ] \"s\"[ 2 ]\n[2] \"s\"[1]\n", "s" },
+};
+
+static void test_fine(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(fine); i++) {
+		struct pm_fabric *fabric = NULL;
+		struct pm_error err = { "" };
+
+		if (parse(fine[i].text, &fabric, &err))
+			fail_msg("%s: %s", fine[i].name, err.text);
+		assert_int_equal(fabric->num_switches, 1);
+		assert_string_equal(pm_fabric_name(fabric, 0), fine[i].node);
+		pm_fabric_free(fabric);
+	}
+}
+
+#define S "Switch 4 \"s\"\n"	/* line 1 of most bad texts */
+
+static const struct {
+	const char *name;
+	uint32_t line;
+	const char *message;	/* part of it */
+	const char *text;
+} bad[] = {
+	{ "empty", 1, "no nodes", "" },
+	{ "comments only", 2, "no nodes", "# a\n# b\n" },
+	{ "no switch", 1, "no switch in", "Ca 1 \"c\"\n" },
+	{ "UTF-8 byte-order mark", 1, "byte-order mark", "\xef\xbb\xbf" S },
+	{ "UTF-16 byte-order mark", 1, "byte-order mark", "\xff\xfeS" },
+	{ "control byte", 2, "byte 0x1b", S "\x1b[1]\n" },
+	{ "control byte in a comment", 2, "byte 0x0c", S "# \f\n" },
+	{ "delete byte", 1, "byte 0x7f", "\x7f" },
+	{ "no port count", 1, "no number of ports", "Switch \"s\"\n" },
+	{ "header word in a sentence", 1, "no number of ports", "Switches follow\n" },
+	{ "port count too large", 1, "too large", "Switch 99999999999999999999 \"s\"\n" },
+	{ "port count hex too large", 1, "too large", "Ca 0x10000000000000000 \"s\"\n" },
+	{ "no ports", 1, "\"s\" has 0 ports", "Switch 0 \"s\"\n" },
+	{ "255 ports", 1, "\"s\" has 255 ports", "Switch 255 \"s\"\n" },
+	{ "2^32 + 1 ports", 1, "has 4294967297 ports", "Switch 4294967297 \"s\"\n" },
+	{ "no id", 1, "no quoted id", "Switch 4\n" },
+	{ "id without quotes", 1, "no quoted id", "Switch 4 s\n" },
+	{ "empty id", 1, "empty node id", "Switch 4 \"\"\n" },
+	{ "id not closed", 1, "unterminated quote", "Switch 4 \"s\n" },
+	{ "description not closed", 1, "unterminated quote", "Switch 4 \"s\" # \"d\n" },
+	{ "id with @", 1, "aliases", "Switch 4 \"s@t\"\n" },
+	{ "id with #", 1, "modules", "Switch 4 \"s#t\"\n" },
+	{ "duplicate id", 3, "\"s\" is used already on line 1", S "\n" S },
+	{ "duplicate id of other type", 3, "used already", S "\nCa 1 \"s\"\n" },
+	{ "LID too large", 1, "lid of port 0 of \"s\"",
+	  "Switch 4 \"s\" # \"\" lid 49152\n" },
+	{ "LMC too large", 5, "lmc of port 1 of \"c\"",
+	  S "[1]\"c\"\n\nCa 1 \"c\"\n[1]\"s\" # lid 3 lmc 8 \"s\"\n" },
+	{ "LID overflows", 1, "lid of port 0 of \"s\"",
+	  "Switch 4 \"s\" # \"\" lid 99999999999999999999\n" },
+	{ "GUID without sign", 3, "no '='", S "\ncaguid 0x12\n" },
+	{ "GUID without number", 1, "no GUID", "switchguid=x\n" },
+	{ "GUID too large", 1, "GUID is too large", "caguid=0x10000000000000000\n" },
+	{ "duplicate GUID", 4, "\"t\" has the node GUID 0x0000000000200000 of \"s\"",
+	  S "\nswitchguid=0x200000\nSwitch 4 \"t\"\n" },
+	{ "duplicate GUID of other type", 4, "node GUID",
+	  S "\ncaguid=0x200000\nCa 1 \"t\"\n" },
+	{ "duplicate port GUID", 8, "\"d\" has the port GUID 0x0000000000000007 of \"c\"",
+	  S "[1]\"c\"\n[2]\"d\"\n\nCa 1 \"c\"\n[1](7)\"s\"\n\n"
+	  "Ca 1 \"d\"\n[1](7)\"s\"[2]\n" },
+	{ "module", 1, "\"module\" lines", "module = \"m\"\n" },
+	{ "include", 1, "\"include\" lines", "include \"file\"\n" },
+	{ "do", 2, "\"do\" lines", "\ndo Unlink \"s\"[1]\n" },
+	{ "alias port", 2, "aliases", S "@[1] \"x\"\n" },
+	{ "alias peer", 2, "aliases", S "[1] \"@x\"\n" },
+	{ "port line before a record", 1, "outside of", "[1] \"s\"\n" },
+	{ "port line after a blank line", 3, "outside of", S "\n[1] \"s\"\n" },
+	{ "port line after an attribute", 3, "outside of", S "width=4\n[1] \"s\"\n" },
+	{ "header that ibsim drops", 2, "no blank line", S "Switch 4 \"t\"\n" },
+	{ "GUID line that ibsim drops", 2, "no blank line", S "caguid=0x1\n" },
+	{ "port is no number", 2, "no port number", S "[x] \"s\"\n" },
+	{ "port not closed", 2, "no ']'", S "[1 \"s\"\n" },
+	{ "port 0", 2, "\"s\" has ports 1 to 4, not 0", S "[0] \"s\"\n" },
+	{ "port beyond the node", 2, "has ports 1 to 4, not 5", S "[5] \"s\"\n" },
+	{ "port overflows", 2, "too large", S "[18446744073709551616] \"s\"\n" },
+	{ "port 2^64 - 1", 2, "not 18446744073709551615", S "[18446744073709551615]\n" },
+	{ "port twice", 3, "port 1 of \"s\" is given already on line 2",
+	  S "[1]\"s\"[2]\n[1]\"s\"[3]\n" },
+	{ "port GUID is no number", 2, "no port GUID", S "[1](x) \"s\"\n" },
+	{ "port GUID not closed", 2, "no ')' after the GUID of port 1",
+	  S "[1](1 \"s\"\n" },
+	{ "port GUID overflows", 2, "port GUID is too large",
+	  S "[1](11112222333344445)" },
+	{ "no peer", 2, "port 1 of \"s\" has no quoted peer", S "[1]\n" },
+	{ "no peer but a comment", 2, "no quoted peer", S "[1] # \"s\"\n" },
+	{ "peer not closed", 2, "unterminated quote", S "[1] \"s\n" },
+	{ "empty peer", 2, "empty node id", S "[1] \"\"\n" },
+	{ "peer port is no number", 2, "no port number", S "[1] \"s\"[]\n" },
+	{ "peer port not closed", 2, "no ']'", S "[1] \"s\"[2\n" },
+	{ "peer port 0", 2, "peer's port 0 is not 1 to 254", S "[1] \"s\"[0]\n" },
+	{ "peer port 255", 2, "peer's port 255 is not", S "[1] \"s\"[255]\n" },
+	{ "peer port overflows", 2, "too large", S "[1] \"s\"[99999999999999999999]\n" },
+	{ "unknown peer", 2, "port 1 of \"s\": unknown peer \"t\"", S "[1] \"t\"[1]\n" },
+	{ "id that is a beginning", 2, "unknown peer \"c\"",
+	  S "[1] \"c\"[1]\n\nCa 1 \"c1\"\n" },
+	{ "peer port beyond its node", 2, "peer \"c\" has ports 1 to 1, not 2",
+	  S "[1] \"c\"[2]\n\nCa 1 \"c\"\n" },
+	{ "port linked to itself", 2, "port 1 of \"s\" is linked to itself",
+	  S "[1] \"s\"[1]\n" },
+	{ "one-sided", 2, "peer \"c\" does not list port 1",
+	  S "[1] \"c\"[1]\n\nCa 1 \"c\"\n" },
+	{ "peer lists another port", 2, "on line 5 port 1 of its peer \"c\" is linked to "
+	  "port 2 of \"s\"", S "[1] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"s\"[2]\n" },
+	{ "peer lists another node", 2, "port 1 of its peer \"c\" is linked to port 1 of "
+	  "\"t\"", S "[1] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"t\"[1]\n\nSwitch 4 \"t\"\n"
+	  "[1] \"c\"[1]\n" },
+	{ "two ports with one peer", 3, "is linked to port 1 of \"s\"",
+	  S "[1] \"c\"[1]\n[2] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"s\"[1]\n" },
+};
+
+static void test_bad(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(bad); i++) {
+		struct pm_fabric *untouched = (struct pm_fabric *)&bad[i];
+		struct pm_fabric *fabric = untouched;
+		struct pm_error err = { "" };
+		char start[32];
+
+		snprintf(start, sizeof(start), "t:%" PRIu32 ": ", bad[i].line);
+		if (parse(bad[i].text, &fabric, &err) != -EINVAL)
+			fail_msg("%s: accepted", bad[i].name);
+		assert_ptr_equal(fabric, untouched);
+		if (strncmp(err.text, start, strlen(start)) ||
+		    !strstr(err.text, bad[i].message))
+			fail_msg("%s: \"%s\"", bad[i].name, err.text);
+		/* The detail may be left out. */
+		assert_int_equal(parse(bad[i].text, &fabric, NULL), -EINVAL);
+	}
+}
+
+static void test_nul_byte(void **state)
+{
+	static const char text[] = S "\n\0\n";
+	struct pm_fabric *fabric = NULL;
+	struct pm_error err = { "" };
+
+	(void)state;
+	assert_int_equal(pm_netlist_parse(text, sizeof(text) - 1, "t", &fabric, &err),
+			 -EINVAL);
+	assert_string_equal(err.text, "t:3: not text: byte 0x00");
+	assert_null(fabric);
+	assert_int_equal(pm_netlist_parse(NULL, 0, "t", &fabric, &err), -EINVAL);
+	assert_string_equal(err.text, "t:1: no nodes in the netlist");
+}
+
+/* Neither a long source nor a long id pushes the message out of the error. */
+static void test_long_names(void **state)
+{
+	char source[2000], text[6000];
+	struct pm_fabric *fabric = NULL;
+	struct pm_error err = { "" };
+
+	(void)state;
+	memset(source, 'x', sizeof(source) - 1);
+	source[sizeof(source) - 1] = '\0';
+	snprintf(text, sizeof(text), "Switch 4 \"%s\"\n[3]\"%s\"[2]\n", source, source);
+	assert_int_equal(pm_netlist_parse(text, strlen(text), source, &fabric, &err),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "xx:2: port 3 of \"xx"));
+	assert_non_null(strstr(err.text, "does not list port 2"));
+	snprintf(text, sizeof(text), "Switch 4 \"%s\"\n", source);
+	assert_int_equal(pm_netlist_parse(text, strlen(text), source, &fabric, &err), 0);
+	assert_string_equal(pm_fabric_name(fabric, 0), source);
+	pm_fabric_free(fabric);
+}
+
+/* count - 1 CAs and one switch, without cables */
+static int parse_many(uint32_t count, struct pm_fabric **fabric, struct pm_error *err)
+{
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+	int rc;
+
+	assert_non_null(file);
+	fputs("Switch 1 \"s\"\n\n", file);
+	for (uint32_t i = 1; i < count; i++)
+		fprintf(file, "Ca 1 \"c%" PRIu32 "\"\n\n", i);
+	fclose(file);
+	rc = pm_netlist_parse(text, size, "t", fabric, err);
+	free(text);
+	return rc;
+}
+
+static void test_node_limit(void **state)
+{
+	struct pm_fabric *fabric = NULL;
+	struct pm_error err = { "" };
+
+	(void)state;
+	assert_int_equal(parse_many(PM_MAX_NODES, &fabric, &err), 0);
+	assert_int_equal(fabric->num_nodes, PM_MAX_NODES);
+	pm_fabric_free(fabric);
+	fabric = NULL;
+	assert_int_equal(parse_many(PM_MAX_NODES + 1, &fabric, &err), -EINVAL);
+	assert_string_equal(err.text, "t:131073: node \"c65536\": more than 65536 nodes");
+	assert_null(fabric);
+}
+
+static void test_too_long(void **state)
+{
+	struct pm_fabric *fabric = NULL;
+	struct pm_error err = { "" };
+
+	(void)state;
+	assert_int_equal(pm_netlist_parse("", PM_NETLIST_MAX_BYTES + 1, "t", &fabric,
+					  &err), -EFBIG);
+	assert_non_null(strstr(err.text, "more than 1073741824 bytes"));
+}
+
+static void test_read(void **state)
+{
+	char path[] = "/tmp/test_netlist.XXXXXX";
+	struct pm_fabric *fabric = NULL;
+	struct pm_error err = { "" };
+	int fd = mkstemp(path), saved;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, small_net, strlen(small_net)), strlen(small_net));
+	assert_int_equal(pm_netlist_read(path, &fabric, &err), 0);
+	check_small(fabric);
+	pm_fabric_free(fabric);
+
+	saved = dup(STDIN_FILENO);
+	lseek(fd, 0, SEEK_SET);
+	dup2(fd, STDIN_FILENO);
+	assert_int_equal(pm_netlist_read("-", &fabric, &err), 0);
+	check_small(fabric);
+	pm_fabric_free(fabric);
+	fabric = NULL;
+	assert_int_equal(pm_netlist_read("-", &fabric, &err), -EINVAL);
+	assert_string_equal(err.text, "<stdin>:1: no nodes in the netlist");
+	if (saved >= 0)
+		dup2(saved, STDIN_FILENO);
+	close(saved);
+	close(fd);
+	unlink(path);
+
+	assert_int_equal(pm_netlist_read(path, &fabric, &err), -ENOENT);
+	assert_non_null(strstr(err.text, ": No such file or directory"));
+	assert_int_equal(pm_netlist_read("/", &fabric, &err), -EISDIR);
+	assert_null(fabric);
+}
+
+/* Shuffling. */
+
+/* A ring of switches with two CAs each: records that carry their GUIDs. */
+#define RING 50
+
+static char *ring_record(uint32_t i)
+{
+	uint32_t node = i / 3, next = (node + 1) % RING, last = (node + RING - 1) % RING;
+	char *text = NULL;
+	int length;
+
+	if (i % 3 == 0)
+		length = asprintf(&text, "switchguid=0x%x\nSwitch 5 \"s%u\" # \"sw%u\"\n"
+				  "[4] \"s%u\"[5]\n[1] \"c%u-1\"\n[5] \"s%u\"[4]\n"
+				  "[2] \"c%u-2\"\n\n", 0x9000 - node, node, node % 7,
+				  next, node, last, node);
+	else
+		length = asprintf(&text, "caguid=0x%x\nCa 2 \"c%u-%u\"\n"
+				  "[1] \"s%u\"[%u]\n\n", 0x100 + 4 * i, node, i % 3,
+				  node, i % 3);
+	assert_true(length > 0);
+	return text;
+}
+
+static struct pm_fabric *parse_ring(const uint32_t *order)
+{
+	struct pm_fabric *fabric;
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	assert_non_null(file);
+	for (uint32_t i = 0; i < 3 * RING; i++) {
+		char *record = ring_record(order[i]);
+
+		fputs(record, file);
+		free(record);
+	}
+	fclose(file);
+	fabric = must_parse(text);
+	free(text);
+	return fabric;
+}
+
+static void assert_same(const struct pm_fabric *a, const struct pm_fabric *b)
+{
+	assert_int_equal(a->num_nodes, b->num_nodes);
+	assert_int_equal(a->num_switches, b->num_switches);
+	assert_int_equal(a->num_ports, b->num_ports);
+	for (uint32_t i = 0; i < a->num_nodes; i++) {
+		assert_int_equal(a->nodes[i].guid, b->nodes[i].guid);
+		assert_int_equal(a->nodes[i].type, b->nodes[i].type);
+		assert_int_equal(a->nodes[i].first_port, b->nodes[i].first_port);
+		assert_int_equal(a->nodes[i].num_ports, b->nodes[i].num_ports);
+		assert_string_equal(pm_fabric_name(a, i), pm_fabric_name(b, i));
+		assert_int_equal(a->by_name[i], b->by_name[i]);
+	}
+	for (uint32_t i = 0; i < a->num_ports; i++) {
+		assert_int_equal(a->ports[i].guid, b->ports[i].guid);
+		assert_int_equal(a->ports[i].node, b->ports[i].node);
+		assert_int_equal(a->ports[i].peer, b->ports[i].peer);
+		assert_int_equal(a->ports[i].num, b->ports[i].num);
+	}
+}
+
+static void test_shuffled(void **state)
+{
+	unsigned int seed = 20240607;
+	uint32_t order[3 * RING];
+	struct pm_fabric *first;
+
+	(void)state;
+	print_message("seed %u\n", seed);
+	for (uint32_t i = 0; i < 3 * RING; i++)
+		order[i] = i;
+	first = parse_ring(order);
+	assert_int_equal(count_links(first), 3 * RING);
+	for (int round = 0; round < 20; round++) {
+		struct pm_fabric *other;
+
+		for (uint32_t i = 3 * RING - 1; i > 0; i--) {
+			uint32_t j = (uint32_t)rand_r(&seed) % (i + 1);
+			uint32_t swap = order[i];
+
+			order[i] = order[j];
+			order[j] = swap;
+		}
+		other = parse_ring(order);
+		assert_same(first, other);
+		pm_fabric_free(other);
+	}
+	pm_fabric_free(first);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_no_final_newline),
+		cmocka_unit_test(test_guids),
+		cmocka_unit_test(test_guid_lines),
+		cmocka_unit_test(test_ibnetdiscover),
+		cmocka_unit_test(test_fine),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_nul_byte),
+		cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_node_limit),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_shuffled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
