@@ -20,7 +20,6 @@ void pm_fabric_free(struct pm_fabric *fabric)
 	free(fabric->nodes);
 	free(fabric->ports);
 	free(fabric->names);
-	free(fabric->by_name);
 	free(fabric);
 }
 
@@ -173,15 +172,6 @@ static void sort_keys(const struct pm_fabric *fabric, struct node_key *keys)
 	qsort(keys, fabric->num_nodes, sizeof(*keys), compare_node_keys);
 }
 
-static int compare_names(const void *a, const void *b, void *context)
-{
-	const struct pm_fabric *fabric = context;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int order = strcmp(pm_fabric_name(fabric, x), pm_fabric_name(fabric, y));
-
-	return order ? order : x < y ? -1 : x > y;
-}
-
 /* Moves nodes and ports into the order of keys[]. */
 static void reorder(struct pm_fabric *fabric, const struct node_key *keys,
 		    struct pm_node *nodes, struct pm_port *ports, uint32_t *moved)
@@ -221,10 +211,9 @@ int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err)
 	struct pm_node *nodes = pm_array(fabric->num_nodes, sizeof(*nodes));
 	struct pm_port *ports = pm_array(fabric->num_ports, sizeof(*ports));
 	uint32_t *moved = pm_array(fabric->num_ports, sizeof(*moved));
-	uint32_t *by_name = pm_array(fabric->num_nodes, sizeof(*by_name));
 	int rc = 0;
 
-	if (!keys || !nodes || !ports || !moved || !by_name) {
+	if (!keys || !nodes || !ports || !moved) {
 		rc = pm_error_set(err, -ENOMEM, "out of memory");
 		goto out;
 	}
@@ -239,21 +228,15 @@ int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err)
 	fabric->ports = ports;
 	fabric->nodes_room = fabric->num_nodes;
 	fabric->ports_room = fabric->num_ports;
-	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		by_name[i] = i;
-	qsort_r(by_name, fabric->num_nodes, sizeof(*by_name), compare_names, fabric);
-	fabric->by_name = by_name;
 	fabric->sealed = true;
 	mark_hosts(fabric);
 	nodes = NULL;
 	ports = NULL;
-	by_name = NULL;
 out:
 	free(keys);
 	free(nodes);
 	free(ports);
 	free(moved);
-	free(by_name);
 	return rc;
 }
 
@@ -267,11 +250,10 @@ struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric)
 	copy->nodes = pm_copy(fabric->nodes, fabric->num_nodes, sizeof(*copy->nodes));
 	copy->ports = pm_copy(fabric->ports, fabric->num_ports, sizeof(*copy->ports));
 	copy->names = pm_copy(fabric->names, fabric->names_used, 1);
-	copy->by_name = pm_copy(fabric->by_name, fabric->num_nodes, sizeof(*copy->by_name));
 	copy->nodes_room = fabric->num_nodes;
 	copy->ports_room = fabric->num_ports;
 	copy->names_room = fabric->names_used;
-	if (!copy->nodes || !copy->ports || !copy->names || !copy->by_name) {
+	if (!copy->nodes || !copy->ports || !copy->names) {
 		pm_fabric_free(copy);
 		return NULL;
 	}
@@ -288,7 +270,6 @@ static uint32_t count_switch_ports(const struct pm_fabric *fabric)
 struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric)
 {
 	struct pm_fabric *copy = pm_fabric_clone(fabric);
-	uint32_t named = 0;
 
 	if (!copy)
 		return NULL;
@@ -302,9 +283,6 @@ struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric)
 		if (port->peer != PM_NONE && port->peer >= copy->num_ports)
 			port->peer = PM_NONE;
 	}
-	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		if (copy->by_name[i] < copy->num_nodes)
-			copy->by_name[named++] = copy->by_name[i];
 	return copy;
 }
 
@@ -427,23 +405,10 @@ uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid)
 		find_in(fabric, fabric->num_switches, fabric->num_nodes, guid);
 }
 
-uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name,
-			     uint32_t *count)
+uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name)
 {
-	uint32_t low = 0, high = fabric->num_nodes, n = 0;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (strcmp(pm_fabric_name(fabric, fabric->by_name[mid]), name) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low + n < fabric->num_nodes &&
-	       !strcmp(pm_fabric_name(fabric, fabric->by_name[low + n]), name))
-		n++;
-	if (count)
-		*count = n;
-	return n ? fabric->by_name[low] : PM_NONE;
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		if (!strcmp(pm_fabric_name(fabric, i), name))
+			return i;
+	return PM_NONE;
 }

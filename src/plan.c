@@ -888,8 +888,10 @@ static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
 	if (peer == PM_NONE)
 		return true;
 	far = now->ports[peer].node;
-	if (far >= now->num_switches)
+	if (far >= now->num_switches) {
+		alive[known_port] = 1;
 		return plan->lid[known_port] != 0;
+	}
 	if (known_of[far] == PM_NONE ||
 	    now->ports[peer].num > known->nodes[known_of[far]].num_ports)
 		return false;

@@ -60,7 +60,6 @@ struct pm_fabric {
 	/* Room that is allocated; for fabric.c only. */
 	uint32_t nodes_room, ports_room;
 	uint32_t names_used, names_room;
-	uint32_t *by_name;	/* node indexes sorted by name, made by sealing */
 };
 
 /* Returns an empty fabric, or NULL without memory. The caller frees it. */
@@ -87,7 +86,7 @@ int pm_fabric_link(struct pm_fabric *fabric, uint32_t node_a, unsigned int port_
 
 /*
  * Ends building. Cost: O(nodes log nodes + ports).
- * -EEXIST: two nodes have one GUID (end nodes: or two ports); -ENOMEM. After
+ * -EEXIST: two nodes have one GUID; -ENOMEM. After
  * an error only pm_fabric_free may be called.
  */
 int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err);
@@ -118,12 +117,8 @@ void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port);
 /* The index of the node with this GUID in a sealed fabric, or PM_NONE. O(log n). */
 uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid);
 
-/*
- * The index of a node with this name in a sealed fabric, or PM_NONE; *count,
- * if not NULL, is how many nodes have it. O(log n).
- */
-uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name,
-			     uint32_t *count);
+/* The index of the first node with this name, or PM_NONE. O(nodes). */
+uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name);
 
 static inline const char *pm_fabric_name(const struct pm_fabric *fabric, uint32_t node)
 {

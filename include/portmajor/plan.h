@@ -91,8 +91,8 @@ int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
 void pm_plan_free(struct pm_plan *plan);
 
 /*
- * Marks the cables of plan->known that the fabric has now: alive[port] = 1 on
- * both ends, else 0. Returns false if the fabric has a switch, a cable or an
+ * Marks what of plan->known the fabric has now: alive[port] = 1 on both ends of
+ * a cable between switches and on slots with an end node, else 0. Returns false if the fabric has a switch, a cable or an
  * end port that the plan does not know of (see pm_plan_grow). O(ports).
  */
 bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,

@@ -37,7 +37,7 @@ static bool split_loss(const struct pm_fabric *fabric, char *text, unsigned long
 	char *colon = strrchr(text, ':');
 
 	*port = 0;
-	if (!colon || pm_fabric_find_name(fabric, text, NULL) != PM_NONE)
+	if (!colon || pm_fabric_find_name(fabric, text) != PM_NONE)
 		return true;
 	if (!cli_number(colon + 1, 1, PM_MAX_PORTS, port))
 		return false;

@@ -5,7 +5,7 @@
  *
  * Retransmissions happen below umad_send and are not seen here.
  */
-#define _GNU_SOURCE
+
 #include "madcount.h"
 
 #include <dlfcn.h>

@@ -314,7 +314,9 @@ class Fabric:
     def error(self, node, percent, port=None, attr=None):
         """Drops that percentage of the MADs a node receives (0: none).
 
-        A dropped request comes back to the sender at once as timed out.
+        Directed SMPs are dropped by the port they arrive at, so leave `port` out to
+        drop them all. attr is an attribute id, e.g. ATTR_LFT (default: every one). A
+        dropped request comes back to the sender at once as timed out.
         """
         attr_text = "" if attr is None else f" {attr}"
         self.console(f"Error {self._target(node, port)} {percent}{attr_text}")

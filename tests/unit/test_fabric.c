@@ -27,9 +27,6 @@ static void check(const struct pm_fabric *f)
 		assert_int_equal(node->first_port, next_port);
 		next_port += node->num_ports + 1u;
 		assert_int_equal(pm_fabric_find_guid(f, node->guid), i);
-		if (i)
-			assert_true(strcmp(pm_fabric_name(f, f->by_name[i - 1]),
-					   pm_fabric_name(f, f->by_name[i])) <= 0);
 	}
 	assert_int_equal(f->num_ports, next_port);
 	for (uint32_t i = 0; i < f->num_ports; i++) {
@@ -80,7 +77,7 @@ static void test_empty(void **state)
 	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
 	check(fabric);
 	assert_int_equal(pm_fabric_find_guid(fabric, 0), PM_NONE);
-	assert_int_equal(pm_fabric_find_name(fabric, "", NULL), PM_NONE);
+	assert_int_equal(pm_fabric_find_name(fabric, ""), PM_NONE);
 	copy = pm_fabric_clone(fabric);
 	assert_non_null(copy);
 	check(copy);
@@ -211,21 +208,17 @@ static void test_same_guid(void **state)
 static void test_find_name(void **state)
 {
 	struct three *t = *state;
-	uint32_t node, count;
+	uint32_t node;
 
 	pm_fabric_add_node(t->fabric, PM_CA, 100, 1, "c", &node, NULL);
 	pm_fabric_add_node(t->fabric, PM_CA, 50, 1, "", &node, NULL);
 	assert_int_equal(pm_fabric_seal(t->fabric, NULL), 0);
-	assert_int_equal(pm_fabric_find_name(t->fabric, "s", &count), 0);
-	assert_int_equal(count, 1);
-	node = pm_fabric_find_name(t->fabric, "c", &count);
+	assert_int_equal(pm_fabric_find_name(t->fabric, "s"), 0);
+	node = pm_fabric_find_name(t->fabric, "c");
 	assert_string_equal(pm_fabric_name(t->fabric, node), "c");
-	assert_int_equal(count, 2);
-	node = pm_fabric_find_name(t->fabric, "", &count);
+	node = pm_fabric_find_name(t->fabric, "");
 	assert_int_equal(t->fabric->nodes[node].guid, 50);
-	assert_int_equal(count, 1);
-	assert_int_equal(pm_fabric_find_name(t->fabric, "zz", &count), PM_NONE);
-	assert_int_equal(count, 0);
+	assert_int_equal(pm_fabric_find_name(t->fabric, "zz"), PM_NONE);
 	assert_int_equal(pm_fabric_find_guid(t->fabric, 8), PM_NONE);
 }
 
@@ -299,7 +292,6 @@ static void assert_same(const struct pm_fabric *a, const struct pm_fabric *b)
 		assert_int_equal(a->nodes[i].guid, b->nodes[i].guid);
 		assert_int_equal(a->nodes[i].first_port, b->nodes[i].first_port);
 		assert_string_equal(pm_fabric_name(a, i), pm_fabric_name(b, i));
-		assert_int_equal(a->by_name[i], b->by_name[i]);
 	}
 	for (uint32_t i = 0; i < a->num_ports; i++) {
 		assert_int_equal(a->ports[i].guid, b->ports[i].guid);

@@ -49,10 +49,10 @@ static struct pm_fabric *generate_fabric(const struct pm_generate *config)
 static const struct pm_port *port_of(const struct pm_fabric *fabric, const char *name,
 				     unsigned int num)
 {
-	uint32_t count, node = pm_fabric_find_name(fabric, name, &count);
+	uint32_t node = pm_fabric_find_name(fabric, name);
 
-	if (count != 1)
-		fail_msg("%u nodes are named \"%s\"", count, name);
+	if (node == PM_NONE)
+		fail_msg("no node is named \"%s\"", name);
 	assert_in_range(num, 1, fabric->nodes[node].num_ports);
 	return &fabric->ports[fabric->nodes[node].first_port + num];
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What happened to a fabric, in words: which switches, cables and hosts went or
+ * came between two moments.
+ */
+#ifndef PORTMAJOR_CHANGE_H
+#define PORTMAJOR_CHANGE_H
+
+#include <portmajor/plan.h>
+
+#include <stddef.h>
+
+/*
+ * Writes one line without a newline, such as
+ *   lost 2 switches (s0-line0, s0-fab0), 1 cable (leaf3[20]-s1-line0[4]);
+ *   came 1 host (leaf2[5])
+ * or "no change". Names at most three of a kind. A switch counts as lost when
+ * it had cables to switches and has none any more; its cables and hosts are not
+ * named then. Truncated to size.
+ */
+void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
+			const uint8_t *after, char *text, size_t size);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The plugin's configuration file, portmajor.conf(5): lines `KEY VALUE`, blank
+ * lines, and comments from # to the end of the line. Every key may be given
+ * once; those left out have their default.
+ */
+#ifndef PORTMAJOR_CONFIG_H
+#define PORTMAJOR_CONFIG_H
+
+#include <portmajor/plan.h>
+
+struct pm_config {
+	enum pm_lid_order lid_order;	/* lid_order; default grouped */
+};
+
+void pm_config_init(struct pm_config *config);
+
+/*
+ * Reads a file; config is untouched on failure.
+ * -EINVAL: unknown key, bad value or a key given twice; the message begins with
+ * "path:LINE: " and names the key. -errno of opening or reading.
+ */
+int pm_config_read(const char *path, struct pm_config *config, struct pm_error *err);
+
+/* The same for text in memory, which source names in messages. */
+int pm_config_parse(const char *text, const char *source, struct pm_config *config,
+		    struct pm_error *err);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "plugin.h"
+
+#include <opensm/osm_event_plugin.h>
+#include <opensm/osm_version.h>
+
+#include <stdlib.h>
+
+#if OSM_EVENT_PLUGIN_INTERFACE_VER != 2
+#error "this is written for version 2 of OpenSM's event plugin interface"
+#endif
+
+#define ENGINE_NAME "portmajor"
+
+/* OpenSM builds its hop counts itself: SA and multicast use them. */
+static int leave_lid_matrices(void *context)
+{
+	(void)context;
+	return 1;
+}
+
+static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
+{
+	(void)osm;
+	engine->build_lid_matrices = leave_lid_matrices;
+	engine->ucast_build_fwd_tables = plugin_build_tables;
+	return 0;
+}
+
+static int read_config(struct plugin *plugin)
+{
+	const char *path = plugin->osm->subn.opt.event_plugin_options;
+	struct pm_error err;
+
+	pm_config_init(&plugin->config);
+	if (!path || !*path)
+		return 0;
+	if (!pm_config_read(path, &plugin->config, &err))
+		return 0;
+	OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR, "portmajor: not loaded: %s\n", err.text);
+	return -1;
+}
+
+static void delete_plugin(void *context)
+{
+	struct plugin *plugin = context;
+
+	plugin_drop_plan(plugin);
+	free(plugin);
+}
+
+static void *create_plugin(osm_opensm_t *osm)
+{
+	struct plugin *plugin = calloc(1, sizeof(*plugin));
+	external_routing_engine_module_t module = {
+		.name = ENGINE_NAME,
+		.setup = setup_engine,
+		.context = plugin,
+	};
+
+	if (!plugin)
+		return NULL;
+	plugin->osm = osm;
+	if (read_config(plugin) ||
+	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
+		delete_plugin(plugin);
+		return NULL;
+	}
+	OSM_LOG(&osm->log, OSM_LOG_INFO, "portmajor " PORTMAJOR_VERSION ": lid_order %s\n",
+		pm_lid_order_name(plugin->config.lid_order));
+	return plugin;
+}
+
+/* Whether OpenSM is to route with us at all; else LIDs are left alone. */
+static bool is_first_engine(const struct plugin *plugin)
+{
+	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
+
+	return engine && engine->context == plugin;
+}
+
+static void report_event(void *context, osm_epi_event_id_t event, void *data)
+{
+	struct plugin *plugin = context;
+
+	(void)data;
+	if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE && is_first_engine(plugin)) {
+		plugin_give_lids(plugin);
+	} else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE) {
+		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+		plugin_finish_run(plugin);
+		CL_PLOCK_RELEASE(&plugin->osm->lock);
+	}
+}
+
+__attribute__((visibility("default")))
+osm_event_plugin_t osm_event_plugin = {
+	.osm_version = OSM_VERSION,
+	.create = create_plugin,
+	.delete = delete_plugin,
+	.report = report_event,
+};

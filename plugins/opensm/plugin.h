@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The adapter between OpenSM and the core: what its source files share.
+ *
+ * One sweep, all of it on OpenSM's sweeper thread:
+ *
+ *   HEAVY_SWEEP_DONE     discovery is over, no lock held (lids.c): the fabric is
+ *                        copied, the plan made or grown, LIDs are given to
+ *                        OpenSM's LID manager, tables computed
+ *   engine callback      osm->lock held by OpenSM (tables.c): copied again, as
+ *                        the drop manager has run since; tables are written to
+ *                        new_lft, switches with an intact table marked so
+ *   UCAST_ROUTING_DONE   all LFT blocks are answered (tables.c): what was
+ *                        acknowledged is counted, and the run logged in one line
+ *
+ * A failure anywhere leaves OpenSM's tables as they are; the callback then
+ * returns -1 and OpenSM goes on to its next engine.
+ */
+#ifndef PORTMAJOR_PLUGIN_H
+#define PORTMAJOR_PLUGIN_H
+
+#include <opensm/osm_config.h>
+#include <opensm/osm_opensm.h>
+
+#include <portmajor/config.h>
+#include <portmajor/delta.h>
+#include <portmajor/plan.h>
+#include <portmajor/route.h>
+
+#define PLUGIN_CHANGE_TEXT 512
+
+/* A routing run that is not logged yet. */
+struct plugin_run {
+	bool pending;
+	char change[PLUGIN_CHANGE_TEXT];
+	struct pm_delta delta;	/* what the tables differed by, before sending */
+	uint64_t sent;		/* blocks OpenSM sends, with those of whole tables */
+	uint64_t full;		/* blocks of all tables */
+	uint32_t switches;	/* that were sent a block */
+	uint32_t whole;		/* that were sent their whole table */
+	uint32_t max_block;
+	double milliseconds;	/* of computing */
+};
+
+struct plugin {
+	osm_opensm_t *osm;
+	struct pm_config config;
+	struct pm_plan *plan;		/* NULL until a fabric could be planned */
+	struct pm_routes *routes;	/* of the plan; NULL: to be made */
+	struct pm_error failure;	/* why there is no plan */
+
+	/* [port of plan->known] alive now, and in the last run that was logged. */
+	uint8_t *alive, *alive_before;
+	bool alive_known;		/* routes are those of alive */
+	uint8_t *intact;		/* [switch of plan->known] see tables.c */
+
+	uint32_t lids_assigned, lids_moved;	/* since the last log line */
+	double milliseconds;			/* of computing since then */
+	uint64_t runs;
+	struct plugin_run run;
+};
+
+/* ---- snapshot.c ---- */
+
+/*
+ * Copies what OpenSM has discovered: nodes seen in this sweep and the cables
+ * between them that are not down. Call with osm->lock held, shared at least.
+ * The caller frees *fabric. Errors as pm_fabric_seal.
+ */
+int plugin_snapshot(const osm_opensm_t *osm, struct pm_fabric **fabric,
+		    struct pm_error *err);
+
+/* ---- lids.c ---- */
+
+/* HEAVY_SWEEP_DONE. */
+void plugin_give_lids(struct plugin *plugin);
+
+/*
+ * Makes the plan if there is none (keep_lids: see pm_plan_config), or grows it
+ * where the fabric has what it does not know of. Errors as pm_plan_make.
+ */
+int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric,
+		       bool keep_lids, struct pm_error *err);
+
+/* Forgets the plan and what was computed with it. */
+void plugin_drop_plan(struct plugin *plugin);
+
+/* ---- tables.c ---- */
+
+/* Computes tables for what is alive in this fabric. -errno with a message. */
+int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric,
+		   struct pm_error *err);
+
+/* Notes which switches' tables are intact; right after discovery only. */
+void plugin_note_intact(struct plugin *plugin);
+
+/* The engine's callback: 0, or -1. */
+int plugin_build_tables(void *context);
+
+/* UCAST_ROUTING_DONE: logs the pending run. */
+void plugin_finish_run(struct plugin *plugin);
+
+/* Milliseconds of a clock that only goes forward. */
+double plugin_clock(void);
+
+#endif

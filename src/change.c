@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/change.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define NAMED 3		/* of one kind */
+
+struct text {
+	char *at;
+	size_t room;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+append(struct text *text, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text->at, text->room, format, args);
+	va_end(args);
+	if (length < 0)
+		return;
+	if ((size_t)length >= text->room)
+		length = text->room ? (int)text->room - 1 : 0;
+	text->at += length;
+	text->room -= (size_t)length;
+}
+
+static bool has_cables(const struct pm_plan *plan, uint32_t sw, const uint8_t *alive)
+{
+	const struct pm_node *n = &plan->known->nodes[sw];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (alive[i] && plan->known->ports[i].peer != PM_NONE)
+			return true;
+	return false;
+}
+
+enum kind {
+	SWITCHES,
+	CABLES,
+	HOSTS,
+};
+
+static const char *const kind_names[][2] = {
+	[SWITCHES] = { "switch", "switches" },
+	[CABLES] = { "cable", "cables" },
+	[HOSTS] = { "host", "hosts" },
+};
+
+/* Calls for what `there` had and `gone` has not. */
+struct finder {
+	const struct pm_plan *plan;
+	const uint8_t *there, *gone;
+};
+
+static bool switch_went(const struct finder *f, uint32_t sw)
+{
+	return has_cables(f->plan, sw, f->there) && !has_cables(f->plan, sw, f->gone);
+}
+
+/* Whether this port stands for something of this kind that went. */
+static bool went(const struct finder *f, enum kind kind, uint32_t port)
+{
+	const struct pm_port *p = &f->plan->known->ports[port];
+
+	if (kind == SWITCHES)
+		return p->num == 0 && switch_went(f, p->node);
+	if (!f->there[port] || f->gone[port] || switch_went(f, p->node))
+		return false;
+	if (kind == HOSTS)
+		return p->peer == PM_NONE;
+	return p->peer != PM_NONE && p->peer > port &&
+		!switch_went(f, f->plan->known->ports[p->peer].node);
+}
+
+static void append_name(const struct finder *f, enum kind kind, uint32_t port,
+			struct text *text)
+{
+	const struct pm_fabric *known = f->plan->known;
+	const struct pm_port *p = &known->ports[port];
+
+	append(text, "%s", pm_fabric_name(known, p->node));
+	if (kind != SWITCHES)
+		append(text, "[%u]", p->num);
+	if (kind == CABLES)
+		append(text, "-%s[%u]",
+		       pm_fabric_name(known, pm_fabric_peer_node(known, port)),
+		       known->ports[p->peer].num);
+}
+
+static uint32_t append_kind(const struct finder *f, enum kind kind, const char *lead,
+			    struct text *text)
+{
+	uint32_t count = 0, named = 0;
+
+	for (uint32_t i = 0; i < f->plan->known->num_ports; i++)
+		count += went(f, kind, i);
+	if (!count)
+		return 0;
+	append(text, "%s%u %s (", lead, count, kind_names[kind][count > 1]);
+	for (uint32_t i = 0; i < f->plan->known->num_ports && named < NAMED; i++) {
+		if (!went(f, kind, i))
+			continue;
+		append(text, "%s", named++ ? ", " : "");
+		append_name(f, kind, i, text);
+	}
+	append(text, count > NAMED ? ", ..)" : ")");
+	return count;
+}
+
+static bool append_all(const struct finder *f, const char *verb, struct text *text)
+{
+	char lead[16];
+	bool any = false;
+
+	for (enum kind kind = SWITCHES; kind <= HOSTS; kind++) {
+		snprintf(lead, sizeof(lead), "%s", any ? ", " : verb);
+		any |= append_kind(f, kind, lead, text) != 0;
+	}
+	return any;
+}
+
+void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
+			const uint8_t *after, char *buffer, size_t size)
+{
+	struct text text = { buffer, size };
+	struct finder lost = { plan, before, after }, came = { plan, after, before };
+	bool any;
+
+	if (size)
+		buffer[0] = '\0';
+	any = append_all(&lost, "lost ", &text);
+	any |= append_all(&came, any ? "; came " : "came ", &text);
+	if (!any)
+		append(&text, "no change");
+}
