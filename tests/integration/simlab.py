@@ -470,7 +470,7 @@ class Mark:
 # ------------------------------------------------------------------------ opensm
 
 # How a heavy sweep can end, as logged at the default level.
-_UP = re.compile(r"SUBNET UP")
+_UP = re.compile(r"-> SUBNET UP")  # not the box that verbose logs add
 _NOT_UP = re.compile(r"Errors during initialization|SM port is down|"
                      r"No routing engine able|Entering STANDBY state", re.I)
 
