@@ -353,16 +353,23 @@ class Fabric:
         return set().union(*[self.netlist.links_of(n) for n in self.netlist.match(target)])
 
     def lose(self, target):
-        """Takes down all links of the nodes matching a glob, or the link at node:port."""
+        """Takes down all links of the nodes matching a glob, or the link at node:port.
+
+        Returns how many links went down: those already down for another reason do not.
+        """
         links = self._links_of_target(target)
         going = {l for l in links if not self._reasons[l]}
         commands = self._commands("Unlink", going, lambda l: not self._reasons[l])
         for link in links:
             self._reasons[link].add(target)
         self._send(commands)
+        return len(going)
 
     def back(self, target):
-        """Takes back one lose(): links that nothing else holds down come up."""
+        """Takes back one lose(): links that nothing else holds down come up.
+
+        Returns how many came up.
+        """
         links = self._links_of_target(target)
         if not any(target in self._reasons[l] for l in links):
             raise SimError(f"{target} was not lost")
@@ -371,6 +378,7 @@ class Fabric:
         for link in links:
             self._reasons[link].discard(target)
         self._send(commands)
+        return len(coming)
 
     isolate = lose
     restore = back
@@ -676,6 +684,9 @@ class OpenSM:
 def measure(fabric, osm, action, timeout=300, sweep=True):
     """Runs action() and waits until opensm has dealt with it.
 
+    A heavy sweep is waited for unless sweep is False or action() returns 0, as
+    lose() and back() do when they change no link.
+
     Returns what opensm sent from the action on:
     lft_sets      LFT Sets
     smps          all SMPs
@@ -691,8 +702,8 @@ def measure(fabric, osm, action, timeout=300, sweep=True):
     osm.settle(osm.mark(), timeout, sweep=False)
     osm.wait_traps_aged()
     mark = osm.mark()
-    action()
-    osm.settle(mark, timeout, sweep=sweep)
+    changed = action()
+    osm.settle(mark, timeout, sweep=sweep and changed != 0)
     d = osm.delta(mark)
     switch_rounds = round(d.attr(ATTR_SWITCH_INFO) / len(fabric.netlist.switches))
 
