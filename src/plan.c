@@ -68,6 +68,75 @@ static int find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_
 
 /* ---- Planes ---- */
 
+/*
+ * Whether a plane leads to a switch: those of a leaf's up ports do; that of the
+ * first-level switch itself; higher up all planes of the component. For leaves
+ * see mark_planes.
+ */
+static bool leads_to(const struct pm_tree *tree, uint32_t plane, uint32_t sw)
+{
+	return tree->planes[plane].component == tree->component[sw] &&
+		(tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw]);
+}
+
+/* The plane after this one, in a circle, of those that lead to a switch. */
+static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
+{
+	const struct pm_tree *tree = &plan->tree;
+	const struct pm_node *n = &plan->known->nodes[sw];
+	uint32_t first = plane, next = PM_NONE;
+
+	for (uint32_t k = 1; tree->level[sw] > 0 && k < tree->num_planes; k++)
+		if (leads_to(tree, (plane + k) % tree->num_planes, sw))
+			return (plane + k) % tree->num_planes;
+	for (uint32_t p = 1; tree->level[sw] == 0 && p <= n->num_ports; p++) {
+		uint32_t other = tree->plane[n->first_port + p];
+
+		if (other == PM_NONE)
+			continue;
+		if (other < first)
+			first = other;
+		if (other > plane && other < next)
+			next = other;
+	}
+	return next != PM_NONE ? next : first;
+}
+
+uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k)
+{
+	uint32_t plane = plan->plane[place];
+
+	k = (k + plan->turn[place]) % pm_plan_num_lids(plan, place);
+	for (; plane != PM_NONE && k > 0; k--)
+		plane = next_plane(plan, plan->known->ports[place].node, plane);
+	return plane;
+}
+
+/* Lists the planes that lead to a switch, in ascending order; returns how many. */
+static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *list)
+{
+	const struct pm_tree *tree = &plan->tree;
+	const struct pm_node *n = &plan->known->nodes[sw];
+	uint32_t count = 0;
+
+	if (tree->level[sw] == PM_NO_LEVEL)
+		return 0;
+	for (uint32_t p = 0; tree->level[sw] > 0 && p < tree->num_planes; p++)
+		if (leads_to(tree, p, sw))
+			list[count++] = p;
+	for (uint32_t p = 1; tree->level[sw] == 0 && p <= n->num_ports; p++) {
+		uint32_t plane = tree->plane[n->first_port + p], at = count;
+
+		if (plane == PM_NONE)
+			continue;
+		for (; at > 0 && list[at - 1] > plane; at--)
+			list[at] = list[at - 1];
+		list[at] = plane;
+		count++;
+	}
+	return count;
+}
+
 struct deal {
 	struct pm_plan *plan;
 	const uint8_t *is_place;
@@ -78,32 +147,34 @@ struct deal {
 	uint32_t *here;		/* [plane] slots of the switch at hand */
 };
 
-/*
- * The planes that lead to a switch: those of a leaf's up ports; those of the
- * first-level switch itself; all planes of the component higher up.
- */
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+	while (b) {
+		uint32_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
 static void find_choice(struct deal *deal, uint32_t sw)
 {
-	const struct pm_tree *tree = &deal->plan->tree;
-	const struct pm_node *n = &deal->plan->known->nodes[sw];
+	deal->num_choice = list_planes(deal->plan, sw, deal->choice);
+	for (uint32_t i = 0; i < deal->num_choice; i++)
+		deal->here[deal->choice[i]] = 0;
+}
 
-	deal->num_choice = 0;
-	for (uint32_t p = 0; p < tree->num_planes; p++)
-		deal->here[p] = PM_NONE;
-	if (tree->level[sw] == 0) {
-		for (uint32_t p = 1; p <= n->num_ports; p++)
-			if (tree->plane[n->first_port + p] != PM_NONE)
-				deal->here[tree->plane[n->first_port + p]] = 0;
-	} else if (tree->level[sw] != PM_NO_LEVEL) {
-		for (uint32_t p = 0; p < tree->num_planes; p++)
-			if (tree->planes[p].component == tree->component[sw] &&
-			    (tree->level[sw] > 1 ||
-			     tree->planes[p].rank == tree->rank[sw]))
-				deal->here[p] = 0;
-	}
-	for (uint32_t p = 0; p < tree->num_planes; p++)
-		if (deal->here[p] == 0)
-			deal->choice[deal->num_choice++] = p;
+/* Leaves only the planes that may be a slot's own, see plan.h. */
+static void thin_choice(struct deal *deal)
+{
+	uint32_t step = common_divisor(deal->num_choice, 1u << deal->plan->lmc);
+
+	if (!deal->num_choice)
+		return;
+	deal->num_choice /= step;
+	for (uint32_t i = 0; i < deal->num_choice; i++)
+		deal->choice[i] = deal->choice[i * step];
 }
 
 /* The plane with the fewest slots here, then the fewest over all, then the first. */
@@ -123,6 +194,9 @@ static uint32_t least_loaded(const struct deal *deal, const uint32_t *overall)
 
 static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
 {
+	if (deal->plan->plane[port] == PM_NONE && plane != PM_NONE)
+		deal->plan->turn[port] = (uint8_t)(deal->here[plane] %
+						   (1u << deal->plan->lmc));
 	deal->plan->plane[port] = plane;
 	if (plane == PM_NONE)
 		return;
@@ -171,14 +245,20 @@ static void deal_switch(struct deal *deal, uint32_t sw)
 	uint32_t port = deal->plan->known->nodes[sw].first_port;
 	uint32_t plane = deal->plan->plane[port];
 
-	if (plane == PM_NONE) {
-		for (uint32_t i = 0; i < deal->num_choice; i++)
-			deal->here[deal->choice[i]] = 0;
+	if (plane == PM_NONE)
 		plane = least_loaded(deal, deal->switches);
-	}
 	deal->plan->plane[port] = plane;
 	if (plane != PM_NONE)
 		deal->switches[plane]++;
+}
+
+static void deal_places(struct deal *deal, uint32_t sw)
+{
+	find_choice(deal, sw);
+	deal_switch(deal, sw);
+	find_choice(deal, sw);
+	thin_choice(deal);
+	deal_slots(deal, sw);
 }
 
 /* Leaves in subtree order, then the other switches by GUID. */
@@ -187,16 +267,11 @@ static void deal_all(struct deal *deal)
 	const struct pm_tree *tree = &deal->plan->tree;
 
 	for (uint32_t i = 0; i < tree->num_leaves; i++) {
-		find_choice(deal, tree->leaves[i]);
-		deal_slots(deal, tree->leaves[i]);
-		deal_switch(deal, tree->leaves[i]);
+		deal_places(deal, tree->leaves[i]);
 	}
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
-		if (tree->level[sw] == 0)
-			continue;
-		find_choice(deal, sw);
-		deal_slots(deal, sw);
-		deal_switch(deal, sw);
+		if (tree->level[sw] != 0)
+			deal_places(deal, sw);
 	}
 }
 
@@ -340,6 +415,32 @@ static uint32_t gap_before(uint32_t at, uint32_t length, uint32_t spare)
 	return length > room && length <= PM_LFT_BLOCK && room <= spare ? room : 0;
 }
 
+static uint32_t align(uint32_t lid, uint32_t to)
+{
+	return (lid + to - 1) / to * to;
+}
+
+static void give_lids(struct pm_plan *plan, uint32_t place, uint32_t lid)
+{
+	plan->lid[place] = (uint16_t)lid;
+	for (uint32_t k = 0; k < pm_plan_num_lids(plan, place); k++)
+		plan->owner[lid + k] = place;
+}
+
+/* LIDs that the places from the i-th on need, one after the other from `at` on. */
+static uint32_t measure(const struct pm_plan *plan, const struct group *group, uint32_t i,
+			uint32_t count, uint32_t at)
+{
+	uint32_t start = at;
+
+	for (; count > 0; count--, i++) {
+		uint32_t num = pm_plan_num_lids(plan, group->places[i]);
+
+		at = align(at, num) + num;
+	}
+	return at - start;
+}
+
 /*
  * Gives the LIDs of one run to the places of a group; the run is long enough.
  * Slots and leaves take no more blocks than they need. Gaps that these blocks
@@ -349,14 +450,12 @@ static uint32_t gap_before(uint32_t at, uint32_t length, uint32_t spare)
 static void fill_run(struct pm_plan *plan, const struct group *group, uint32_t start,
 		     uint32_t length)
 {
-	uint32_t at = start ? start : 1, filler = group->num_fillers;
-	uint32_t needed = group->num_places + (at - start);
+	uint32_t at = start ? start : 1;
+	uint32_t needed = at - start + measure(plan, group, 0, group->num_places, at);
 	uint32_t blocks = (needed + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
-	uint32_t spare = blocks * PM_LFT_BLOCK - needed;
+	uint32_t spare = length < PM_LFT_BLOCK ? 0 : blocks * PM_LFT_BLOCK - needed;
 	uint32_t pod_left = 0, leaf_left = 0, longest = 1;
 
-	if (length < PM_LFT_BLOCK)
-		spare = 0;
 	for (uint32_t i = 0; i < group->num_places; i += leaf_left) {
 		leaf_left = count_same(plan, group, i, false);
 		if (leaf_left > longest)
@@ -368,25 +467,48 @@ static void fill_run(struct pm_plan *plan, const struct group *group, uint32_t s
 
 		if (!pod_left) {
 			pod_left = count_same(plan, group, i, true);
-			gap = gap_before(at, pod_left,
+			gap = gap_before(at, measure(plan, group, i, pod_left, at),
 					 spare > reserve ? spare - reserve : 0);
 		}
 		if (!leaf_left) {
 			leaf_left = count_same(plan, group, i, false);
 			if (!gap)
-				gap = gap_before(at, leaf_left, spare);
+				gap = gap_before(at, measure(plan, group, i, leaf_left, at),
+						 spare);
 		}
 		spare -= gap;
-		at += gap;
-		plan->lid[group->places[i]] = (uint16_t)at;
-		plan->owner[at++] = group->places[i];
+		at = align(at + gap, pm_plan_num_lids(plan, group->places[i]));
+		give_lids(plan, group->places[i], at);
+		at += pm_plan_num_lids(plan, group->places[i]);
 	}
-	/* From the end, so that the last run ends with a switch. */
-	for (uint32_t lid = start + length; filler > 0 && lid-- > start;) {
-		if (lid == 0 || plan->owner[lid] != PM_NONE)
-			continue;
-		plan->lid[group->fillers[--filler]] = (uint16_t)lid;
-		plan->owner[lid] = group->fillers[filler];
+}
+
+/* Whether a place could have its LIDs here: aligned, and nobody's. */
+static bool is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num)
+{
+	if (lid == 0 || lid % num || lid + num - 1 > PM_MAX_LID)
+		return false;
+	for (uint32_t k = 0; k < num; k++)
+		if (plan->owner[lid + k] != PM_NONE)
+			return false;
+	return true;
+}
+
+/*
+ * The rest of a group gets free LIDs of the run from its end, so that the last
+ * run ends with a switch. Who finds none is served by give_missing.
+ */
+static void fill_gaps(struct pm_plan *plan, const struct group *group, uint32_t start,
+		      uint32_t length)
+{
+	for (uint32_t f = group->num_fillers; f-- > 0;) {
+		uint32_t num = pm_plan_num_lids(plan, group->fillers[f]);
+		uint32_t lid = start + length - num;
+
+		while (lid > start && !is_free(plan, lid, num))
+			lid--;
+		if (is_free(plan, lid, num))
+			give_lids(plan, group->fillers[f], lid);
 	}
 }
 
@@ -436,6 +558,17 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 	}
 }
 
+/* LIDs that a group needs when its run begins like this LID. */
+static uint32_t group_length(const struct pm_plan *plan, const struct group *group,
+			     uint32_t at)
+{
+	uint32_t length = measure(plan, group, 0, group->num_places, at);
+
+	for (uint32_t i = 0; i < group->num_fillers; i++)
+		length += 2 * pm_plan_num_lids(plan, group->fillers[i]) - 1;
+	return length;
+}
+
 static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			   struct pm_error *err)
 {
@@ -450,18 +583,18 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 	}
 	collect_groups(plan, is_place, groups, pool);
 	for (uint32_t p = 0; p <= planes && !rc; p++) {
-		uint32_t needed = groups[p].num_places + groups[p].num_fillers;
-		uint32_t length, align;
+		uint32_t needed = group_length(plan, &groups[p], next ? 0 : 1);
+		uint32_t length;
 
 		if (!needed)
 			continue;
 		length = run_length(needed + (next == 0));
-		align = length < PM_LFT_BLOCK ? length : PM_LFT_BLOCK;
-		next = (next + align - 1) / align * align;
+		next = align(next, length < PM_LFT_BLOCK ? length : PM_LFT_BLOCK);
 		rc = add_run(plan, next, length, p == planes ? PM_NONE : p, err);
 		if (rc)
 			break;
 		fill_run(plan, &groups[p], next, length);
+		fill_gaps(plan, &groups[p], next, length);
 		next += length;
 	}
 out:
@@ -473,10 +606,13 @@ out:
 static int give_next_lid(struct pm_plan *plan, uint32_t place, uint32_t *next,
 			 struct pm_error *err)
 {
-	if (*next > PM_MAX_LID)
-		return out_of_lids(*next, err);
-	plan->lid[place] = (uint16_t)*next;
-	plan->owner[(*next)++] = place;
+	uint32_t num = pm_plan_num_lids(plan, place);
+	uint32_t lid = align(*next, num);
+
+	if (lid + num - 1 > PM_MAX_LID)
+		return out_of_lids(lid + num - 1, err);
+	give_lids(plan, place, lid);
+	*next = lid + num;
 	return 0;
 }
 
@@ -528,19 +664,19 @@ static uint32_t unit_of(const struct pm_plan *plan, uint32_t place)
 	return plan->tree.top_level >= 2 ? plan->tree.pod[sw] : sw;
 }
 
-/* A free LID in a block where this place's unit has some; else in its runs. */
+/* Free LIDs behind some of this place's unit, if there are; else in its runs; or 0. */
 static uint32_t find_spare(const struct pm_plan *plan, uint32_t place)
 {
-	uint32_t found = 0;
+	uint32_t num = pm_plan_num_lids(plan, place), found = 0;
 
 	for (uint32_t r = 0; r < plan->num_runs; r++) {
 		const struct pm_run *run = &plan->runs[r];
+		uint32_t end = (uint32_t)run->start + run->length;
 
 		if (run->plane != plan->plane[place])
 			continue;
-		for (uint32_t lid = run->start; lid < (uint32_t)run->start + run->length;
-		     lid++) {
-			if (lid == 0 || plan->owner[lid] != PM_NONE)
+		for (uint32_t lid = run->start; lid + num <= end; lid++) {
+			if (!is_free(plan, lid, num))
 				continue;
 			if (lid % PM_LFT_BLOCK && plan->owner[lid - 1] != PM_NONE &&
 			    unit_of(plan, plan->owner[lid - 1]) == unit_of(plan, place))
@@ -617,39 +753,49 @@ static uint16_t lid_at(const struct pm_fabric *fabric, const struct pm_fabric *k
 	return fabric->ports[peer].lid;
 }
 
-/*
- * Replaces the planned LIDs by those in use. A place whose planned LID is
- * somebody else's is given another one.
- */
+static void take_back(struct pm_plan *plan, uint32_t place)
+{
+	for (uint32_t k = 0; plan->lid[place] && k < pm_plan_num_lids(plan, place); k++)
+		if (plan->owner[plan->lid[place] + k] == place)
+			plan->owner[plan->lid[place] + k] = PM_NONE;
+	plan->lid[place] = 0;
+}
+
+/* Gives a place the LIDs that its port has; those that had them are to get others. */
+static void keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept)
+{
+	uint32_t num = pm_plan_num_lids(plan, place);
+
+	if (lid % num || lid + num - 1 > PM_MAX_LID)
+		return;
+	for (uint32_t k = 0; k < num; k++)
+		if (kept[lid + k])
+			return;
+	take_back(plan, place);
+	for (uint32_t k = 0; k < num; k++) {
+		if (plan->owner[lid + k] != PM_NONE)
+			take_back(plan, plan->owner[lid + k]);
+		kept[lid + k] = 1;
+	}
+	give_lids(plan, place, lid);
+}
+
+/* Replaces the planned LIDs by those in use. */
 static int keep_lids(struct pm_plan *plan, const struct pm_fabric *fabric,
 		     const uint8_t *is_place, struct pm_error *err)
 {
-	uint32_t *in_use = pm_array(PM_MAX_LID + 1u, sizeof(*in_use));
+	uint8_t *kept = pm_array(PM_MAX_LID + 1u, 1);
 
-	if (!in_use)
+	if (!kept)
 		return no_memory(err);
-	memset(in_use, 0xff, (PM_MAX_LID + 1u) * sizeof(*in_use));
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
 		uint16_t lid = is_place[i] ? lid_at(fabric, plan->known, i) : 0;
 
-		if (lid && lid <= PM_MAX_LID && in_use[lid] == PM_NONE)
-			in_use[lid] = i;
+		if (lid)
+			keep_place(plan, i, lid, kept);
 	}
-	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++) {
-		uint32_t place = in_use[lid], planned = plan->owner[lid];
-
-		if (place == PM_NONE || place == planned)
-			continue;
-		if (planned != PM_NONE)
-			plan->lid[planned] = 0;
-		/* The place's planned LID is free now, unless it is taken too. */
-		if (plan->lid[place] && plan->owner[plan->lid[place]] == place)
-			plan->owner[plan->lid[place]] = PM_NONE;
-		plan->lid[place] = (uint16_t)lid;
-		plan->owner[lid] = place;
-	}
-	free(in_use);
-	return give_missing(plan, is_place, err);
+	free(kept);
+	return 0;
 }
 
 static void find_top(struct pm_plan *plan)
@@ -703,7 +849,8 @@ out:
 
 /* ---- Making and growing ---- */
 
-static struct pm_plan *new_plan(enum pm_lid_order order, struct pm_fabric *known)
+static struct pm_plan *new_plan(enum pm_lid_order order, uint8_t lmc,
+				struct pm_fabric *known)
 {
 	struct pm_plan *plan = calloc(1, sizeof(*plan));
 
@@ -712,14 +859,16 @@ static struct pm_plan *new_plan(enum pm_lid_order order, struct pm_fabric *known
 		return NULL;
 	}
 	plan->order = order;
+	plan->lmc = lmc;
 	plan->known = known;
 	if (!known)
 		goto fail;
 	plan->lid = pm_array(known->num_ports, sizeof(*plan->lid));
 	plan->plane = pm_array(known->num_ports, sizeof(*plan->plane));
+	plan->turn = pm_array(known->num_ports, 1);
 	plan->rank = pm_array(known->num_ports, sizeof(*plan->rank));
 	plan->owner = pm_array(PM_MAX_LID + 1u, sizeof(*plan->owner));
-	if (!plan->lid || !plan->plane || !plan->rank || !plan->owner)
+	if (!plan->lid || !plan->plane || !plan->turn || !plan->rank || !plan->owner)
 		goto fail;
 	memset(plan->plane, 0xff, known->num_ports * sizeof(*plan->plane));
 	memset(plan->owner, 0xff, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
@@ -737,6 +886,7 @@ void pm_plan_free(struct pm_plan *plan)
 	pm_fabric_free(plan->known);
 	free(plan->lid);
 	free(plan->plane);
+	free(plan->turn);
 	free(plan->rank);
 	free(plan->owner);
 	free(plan->runs);
@@ -746,10 +896,14 @@ void pm_plan_free(struct pm_plan *plan)
 int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *config,
 		 struct pm_plan **result, struct pm_error *err)
 {
-	struct pm_plan *plan = new_plan(config->order, pm_fabric_skeleton(fabric));
+	struct pm_plan *plan;
 	uint8_t *is_place = NULL;
 	int rc;
 
+	if (config->lmc > PM_MAX_LMC)
+		return pm_error_set(err, -EINVAL, "LMC is %u, at most %u is supported",
+				    config->lmc, PM_MAX_LMC);
+	plan = new_plan(config->order, config->lmc, pm_fabric_skeleton(fabric));
 	if (!plan)
 		return no_memory(err);
 	is_place = pm_array(plan->known->num_ports, 1);
@@ -767,6 +921,8 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 			lay_out_paper(plan, is_place, err);
 	if (!rc && config->keep_lids)
 		rc = keep_lids(plan, fabric, is_place, err);
+	if (!rc)
+		rc = give_missing(plan, is_place, err);
 	free(is_place);
 	if (rc) {
 		pm_plan_free(plan);
@@ -810,8 +966,8 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 
 		if (port == PM_NONE || !old->lid[i])
 			continue;
-		plan->lid[port] = old->lid[i];
-		plan->owner[old->lid[i]] = port;
+		give_lids(plan, port, old->lid[i]);
+		plan->turn[port] = old->turn[i];
 		if (old->plane[i] != PM_NONE)
 			plan->plane[port] = renamed[old->plane[i]];
 	}
@@ -846,7 +1002,7 @@ int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,
 	rc = pm_fabric_merge(old->known, now, &merged, err);
 	if (rc)
 		goto out;
-	plan = new_plan(old->order, merged);
+	plan = new_plan(old->order, old->lmc, merged);
 	is_place = plan ? pm_array(merged->num_ports, 1) : NULL;
 	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : no_memory(err);
 	if (!rc)

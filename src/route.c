@@ -190,8 +190,9 @@ static void index_destinations(struct pm_routes *routes)
 		to->sw = plan->known->ports[place].node;
 		to->port = plan->known->ports[place].num;
 		to->rank = plan->rank[place];
-		to->plane = plan->plane[place] == PM_NONE ? plan->tree.num_planes :
-			plan->plane[place];
+		to->plane = pm_plan_plane(plan, place, lid - plan->lid[place]);
+		if (to->plane == PM_NONE)
+			to->plane = plan->tree.num_planes;
 	}
 }
 

@@ -20,6 +20,13 @@
  *     | pod 0: 19 | pod 1: 19 | pod 2: 19 | 7 | pod 3: 19 | pod 4: 19 | ...
  *     ^ block boundary                      ^ switches of the chassis, spare
  *
+ * With LMC, a slot has 2^LMC LIDs, aligned, that use as many planes: its own and
+ * those that follow it among the planes of its switch, in a circle. The base LID
+ * begins with another one of them on every slot, so that base LIDs alone are
+ * balanced too. Only
+ * every g-th plane is a slot's own then, g being the greatest common divisor of
+ * 2^LMC and the number of planes, so that slots with the same planes share blocks.
+ *
  * Losing a plane then changes ceil(LIDs / 64) blocks of a leaf, losing
  * a first-level switch one block of every leaf outside its pod.
  */
@@ -37,8 +44,11 @@ enum pm_lid_order {
 	PM_PORT_MAJOR,	/* first slot of every leaf, second slot ..; then switches */
 };
 
+#define PM_MAX_LMC 3
+
 struct pm_plan_config {
 	enum pm_lid_order order;
+	uint8_t lmc;		/* of end ports, 0..PM_MAX_LMC; switches have one LID */
 	/*
 	 * Use the LIDs that the fabric's ports have, where two do not collide,
 	 * and give new ones only to the rest.
@@ -56,10 +66,12 @@ struct pm_run {
 /* Read-only for everybody but plan.c. [port] means: per port of `known`. */
 struct pm_plan {
 	enum pm_lid_order order;
+	uint8_t lmc;
 	struct pm_fabric *known;	/* skeleton of all that was ever seen */
 	struct pm_tree tree;		/* of it */
-	uint16_t *lid;		/* [port] LID of the place, 0 if it is not one */
-	uint32_t *plane;	/* [port] plane of the place's traffic, or PM_NONE */
+	uint16_t *lid;		/* [port] base LID of the place, 0 if it is not one */
+	uint32_t *plane;	/* [port] plane of the place, or PM_NONE */
+	uint8_t *turn;		/* [port] with LMC: which of its planes the base LID has */
 	uint32_t *rank;		/* [port] number of the place among those of its
 				 * plane, in subtree order; slots, leaves and other
 				 * switches are counted apart */
@@ -72,7 +84,8 @@ struct pm_plan {
 /*
  * Makes a plan for a fabric, a function of its topology alone (and of its LIDs
  * if they are to be kept). The caller frees it.
- * -ENOENT: no switch has an end port; -ENOTSUP: not a fat tree, the message
+ * -EINVAL: lmc is above PM_MAX_LMC; -ENOENT: no switch has an end port;
+ * -ENOTSUP: not a fat tree, the message
  * names two leaves that no up-then-down path joins; -ENOSPC: more LIDs needed
  * than there are, the message names both numbers; -ENOMEM.
  */
@@ -101,6 +114,15 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 /* The place of an end port or of a switch's own port in a fabric, or PM_NONE. */
 uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t port);
+
+/* How many LIDs this place (port of plan->known) has. */
+static inline uint32_t pm_plan_num_lids(const struct pm_plan *plan, uint32_t place)
+{
+	return plan->known->ports[place].num ? 1u << plan->lmc : 1u;
+}
+
+/* The plane of the k-th LID of a place, or PM_NONE. O(ports of the switch). */
+uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k);
 
 /* Blocks of a full table: those of LIDs 0 to top_lid. */
 static inline uint32_t pm_plan_blocks(const struct pm_plan *plan)

@@ -70,6 +70,7 @@ int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 {
 	struct pm_plan_config config = {
 		.order = plugin->config.lid_order,
+		.lmc = plugin->osm->subn.opt.lmc,
 		.keep_lids = keep_lids,
 	};
 	struct pm_plan *plan = NULL;
@@ -113,33 +114,48 @@ static void list_owners(osm_db_domain_t *guid2lid, struct owners *owners)
 	}
 }
 
-/* Gives one port its LID; whoever had it in guid2lid before loses it there. */
-static void give_lid(struct plugin *plugin, uint64_t guid, uint16_t lid, uint16_t has,
+/* What a port is to have, and the base LID that it has now. */
+struct grant {
+	uint64_t guid;
+	uint16_t lid, num;
+	uint16_t has;
+};
+
+/* Forgets whom guid2lid has for some LIDs, except one GUID. */
+static void evict(osm_lid_mgr_t *manager, uint32_t low, uint32_t high, uint64_t except,
+		  struct owners *owners)
+{
+	for (uint32_t lid = low; lid <= high && lid <= PM_MAX_LID; lid++) {
+		if (owners->guid[lid] && owners->guid[lid] != except)
+			osm_db_guid2lid_delete(manager->p_g2l, owners->guid[lid]);
+		owners->guid[lid] = 0;
+	}
+}
+
+/* Gives one port its LIDs; whoever had them in guid2lid before loses them there. */
+static void give_lid(struct plugin *plugin, const struct grant *grant,
 		     struct owners *owners)
 {
 	osm_lid_mgr_t *manager = &plugin->osm->sm.lid_mgr;
-	uint16_t low, high;
+	uint16_t high = (uint16_t)(grant->lid + grant->num - 1), old_low, old_high;
+	bool has_entry = !osm_db_guid2lid_get(manager->p_g2l, grant->guid, &old_low,
+					      &old_high);
 
-	if (!osm_db_guid2lid_get(manager->p_g2l, guid, &low, &high)) {
-		if (low == lid && high == lid && owners->guid[lid] == guid) {
-			manager->used_lids[lid] = 1;
-			return;
+	for (uint32_t old = old_low; has_entry && old <= old_high && old <= PM_MAX_LID;
+	     old++)
+		if (owners->guid[old] == grant->guid) {
+			owners->guid[old] = 0;
+			manager->used_lids[old] = 0;
 		}
-		for (uint32_t old = low; old <= high && old <= PM_MAX_LID; old++)
-			if (owners->guid[old] == guid) {
-				owners->guid[old] = 0;
-				manager->used_lids[old] = 0;
-			}
+	evict(manager, grant->lid, high, grant->guid, owners);
+	if (!has_entry || old_low != grant->lid || old_high != high)
+		osm_db_guid2lid_set(manager->p_g2l, grant->guid, grant->lid, high);
+	for (uint32_t lid = grant->lid; lid <= high; lid++) {
+		owners->guid[lid] = grant->guid;
+		manager->used_lids[lid] = 1;
 	}
-	if (owners->guid[lid] && owners->guid[lid] != guid)
-		osm_db_guid2lid_delete(manager->p_g2l, owners->guid[lid]);
-	osm_db_guid2lid_set(manager->p_g2l, guid, lid, lid);
-	owners->guid[lid] = guid;
-	manager->used_lids[lid] = 1;
-	if (has != lid)
-		plugin->lids_assigned++;
-	if (has && has != lid)
-		plugin->lids_moved++;
+	plugin->lids_assigned += grant->has != grant->lid;
+	plugin->lids_moved += grant->has && grant->has != grant->lid;
 }
 
 static void give_all(struct plugin *plugin, const struct pm_fabric *fabric,
@@ -156,8 +172,10 @@ static void give_all(struct plugin *plugin, const struct pm_fabric *fabric,
 		if (is_switch ? port->num != 0 : port->peer == PM_NONE)
 			continue;
 		place = pm_plan_place(plan, fabric, i);
-		if (place != PM_NONE)
-			give_lid(plugin, port->guid, plan->lid[place], port->lid, owners);
+		if (place == PM_NONE)
+			continue;
+		give_lid(plugin, &(struct grant){ port->guid, plan->lid[place],
+			 (uint16_t)pm_plan_num_lids(plan, place), port->lid }, owners);
 	}
 }
 
@@ -193,9 +211,9 @@ void plugin_give_lids(struct plugin *plugin)
 		pm_error_set(&plugin->failure, rc, "out of memory");
 		goto out;
 	}
-	if (osm->subn.opt.lmc) {
-		pm_error_set(&plugin->failure, -ENOTSUP, "LMC %u is not supported, only 0",
-			     osm->subn.opt.lmc);
+	if (osm->subn.opt.lmc && osm->subn.opt.lmc_esp0) {
+		pm_error_set(&plugin->failure, -ENOTSUP, "lmc_esp0 with LMC %u: switches "
+			     "get one LID here", osm->subn.opt.lmc);
 		goto out;
 	}
 	CL_PLOCK_ACQUIRE(&osm->lock);

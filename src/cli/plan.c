@@ -7,11 +7,12 @@
 #include <stdio.h>
 
 static const char usage[] =
-	"usage: portmajor plan [-o ORDER] [-l] NETLIST\n"
+	"usage: portmajor plan [-o ORDER] [-m LMC] [-l] NETLIST\n"
 	"\n"
 	"Prints the plan for a fabric, an ibsim or ibnetdiscover file (- is standard\n"
 	"input): planes with their runs of LIDs, what is used of them and spare.\n"
 	"  -o ORDER  lid_order: grouped (default), leaf-major or port-major\n"
+	"  -m LMC    of end ports, 0 to 3 (default 0)\n"
 	"  -l        list every LID with its place as well\n"
 	"  -h        this help\n";
 
@@ -38,7 +39,8 @@ static void count_places(const struct pm_plan *plan, uint32_t plane,
 	for (uint32_t lid = 0; lid <= plan->top_lid; lid++) {
 		uint32_t place = plan->owner[lid];
 
-		if (place == PM_NONE || plan->plane[place] != plane)
+		if (place == PM_NONE || plan->plane[place] != plane ||
+		    plan->lid[place] != lid)
 			continue;
 		if (plan->known->ports[place].num)
 			count->slots++;
@@ -80,7 +82,7 @@ static void print_planes(const struct pm_plan *plan)
 		printf(" %u slots, %u switches", count.slots, count.switches);
 		if (plan->order == PM_GROUPED) {
 			printf(", LIDs");
-			print_runs(plan, p, count.slots + count.switches);
+			print_runs(plan, p, (count.slots << plan->lmc) + count.switches);
 		}
 		putchar('\n');
 	}
@@ -99,7 +101,7 @@ static void print_lids(const struct pm_plan *plan)
 		if (plan->plane[place] == PM_NONE)
 			printf(" plane -");
 		else
-			printf(" plane %u", plan->plane[place]);
+			printf(" plane %u", pm_plan_plane(plan, place, lid - plan->lid[place]));
 		printf(" \"%s\"", pm_fabric_name(plan->known, port->node));
 		if (port->num)
 			printf("[%u]%s", port->num, port->host ? "" : " empty");
@@ -132,11 +134,16 @@ int cmd_plan(int argc, char **argv)
 	struct pm_plan *plan = NULL;
 	struct pm_error err;
 	bool lids = false;
+	unsigned long lmc;
 	int option, status = EXIT_FINE;
 
-	while ((option = getopt(argc, argv, "ho:l")) != -1) {
+	while ((option = getopt(argc, argv, "ho:lm:")) != -1) {
 		if (option == 'l') {
 			lids = true;
+		} else if (option == 'm') {
+			if (!cli_number(optarg, 0, PM_MAX_LMC, &lmc))
+				return cli_fail(EXIT_USAGE, "LMC is 0 to %d", PM_MAX_LMC);
+			config.lmc = (uint8_t)lmc;
 		} else if (option == 'o') {
 			if (pm_lid_order_parse(optarg, &config.order))
 				return cli_fail(EXIT_USAGE, "no lid_order \"%s\"", optarg);

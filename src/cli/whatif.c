@@ -11,11 +11,12 @@
 #include <string.h>
 
 static const char usage[] =
-	"usage: portmajor whatif [-o ORDER] NETLIST --lose NAME[:PORT]...\n"
+	"usage: portmajor whatif [-o ORDER] [-m LMC] NETLIST --lose NAME[:PORT]...\n"
 	"\n"
 	"Prints how many LFT blocks the subnet manager sends when something is lost\n"
 	"from a fabric, an ibsim or ibnetdiscover file (- is standard input).\n"
 	"  -o ORDER  lid_order: grouped (default), leaf-major or port-major\n"
+	"  -m LMC    of end ports, 0 to 3 (default 0)\n"
 	"  -L, --lose NAME[:PORT]\n"
 	"            a node, all its cables, or one cable; NAME may be a pattern\n"
 	"            with * and ?, and stands for every node that it matches. May be\n"
@@ -137,18 +138,23 @@ int cmd_whatif(int argc, char **argv)
 	char **losses = calloc((size_t)argc, sizeof(*losses));
 	struct pm_fabric *fabric = NULL;
 	uint32_t num_losses = 0;
+	unsigned long lmc;
 	struct pm_error err;
 	int option, status = -1;
 
 	if (!losses)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	while (status < 0 &&
-	       (option = getopt_long(argc, argv, "ho:L:", options, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, "ho:m:L:", options, NULL)) != -1) {
 		if (option == 'L') {
 			losses[num_losses++] = optarg;
 		} else if (option == 'o') {
 			if (pm_lid_order_parse(optarg, &config.order))
 				status = cli_fail(EXIT_USAGE, "no lid_order \"%s\"", optarg);
+		} else if (option == 'm') {
+			if (!cli_number(optarg, 0, PM_MAX_LMC, &lmc))
+				status = cli_fail(EXIT_USAGE, "LMC is 0 to %d", PM_MAX_LMC);
+			config.lmc = (uint8_t)lmc;
 		} else {
 			fputs(usage, option == 'h' ? stdout : stderr);
 			status = option == 'h' ? EXIT_FINE : EXIT_USAGE;

@@ -2,7 +2,7 @@
 /*
  * walk: judges tables read back from the simulated switches.
  *
- *   walk [-o ORDER] [-a] [-s SAMPLES] NETLIST DUMP
+ *   walk [-o ORDER] [-m LMC] [-a] [-s SAMPLES] NETLIST DUMP
  *
  * NETLIST is the whole fabric, from which levels are taken; DUMP is the output of
  * ibsim's Dump, with the cables, LIDs and tables there are. Prints key=value
@@ -68,16 +68,15 @@ static int judge(const struct pm_check *check, bool from_all, long samples)
 
 /* LIDs and entries that differ from a plan's, on what can be reached. */
 static int compare(const struct dump *dump, const struct pm_fabric *whole,
-		   enum pm_lid_order order)
+		   const struct pm_plan_config *config)
 {
-	struct pm_plan_config config = { .order = order };
 	struct pm_plan *plan = NULL;
 	struct pm_routes *routes = NULL;
 	struct pm_error err;
 	uint64_t lids = 0, entries = 0;
 	uint8_t *alive = NULL;
 
-	if (pm_plan_make(whole, &config, &plan, &err) ||
+	if (pm_plan_make(whole, config, &plan, &err) ||
 	    pm_routes_make(plan, &routes, &err)) {
 		fprintf(stderr, "walk: %s\n", err.text);
 		return 3;
@@ -135,7 +134,7 @@ static uint8_t *find_levels(const struct dump *dump, const struct pm_fabric *who
 int main(int argc, char **argv)
 {
 	struct pm_fabric *whole = NULL;
-	enum pm_lid_order order = PM_GROUPED;
+	struct pm_plan_config config = { .order = PM_GROUPED };
 	bool from_all = false, with_plan = false;
 	long samples = -1;
 	struct dump dump;
@@ -143,9 +142,11 @@ int main(int argc, char **argv)
 	struct pm_error err;
 	int option, status;
 
-	while ((option = getopt(argc, argv, "o:as:")) != -1) {
-		if (option == 'o' && !pm_lid_order_parse(optarg, &order))
+	while ((option = getopt(argc, argv, "o:m:as:")) != -1) {
+		if (option == 'o' && !pm_lid_order_parse(optarg, &config.order))
 			with_plan = true;
+		else if (option == 'm')
+			config.lmc = (uint8_t)atoi(optarg);
 		else if (option == 'a')
 			from_all = true;
 		else if (option == 's')
@@ -169,7 +170,7 @@ int main(int argc, char **argv)
 	};
 	status = judge(&check, from_all, samples);
 	if (with_plan && status != 3) {
-		int rc = compare(&dump, whole, order);
+		int rc = compare(&dump, whole, &config);
 
 		status = rc ? rc : status;
 	}
