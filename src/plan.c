@@ -195,7 +195,7 @@ static uint32_t least_loaded(const struct deal *deal, const uint32_t *overall)
 static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
 {
 	if (deal->plan->plane[port] == PM_NONE && plane != PM_NONE)
-		deal->plan->turn[port] = (uint8_t)(deal->here[plane] %
+		deal->plan->turn[port] = (uint8_t)(deal->slots[plane] %
 						   (1u << deal->plan->lmc));
 	deal->plan->plane[port] = plane;
 	if (plane == PM_NONE)
