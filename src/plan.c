@@ -79,6 +79,17 @@ static bool leads_to(const struct pm_tree *tree, uint32_t plane, uint32_t sw)
 		(tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw]);
 }
 
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+	while (b) {
+		uint32_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
 /* The plane after this one, in a circle, of those that lead to a switch. */
 static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 {
@@ -110,6 +121,27 @@ uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k)
 	for (; plane != PM_NONE && k > 0; k--)
 		plane = next_plane(plan, plan->known->ports[place].node, plane);
 	return plane;
+}
+
+/* Every how manieth of a switch's planes is a slot's own. */
+static uint32_t plane_step(uint32_t num_planes, unsigned int lmc)
+{
+	return num_planes ? common_divisor(num_planes, 1u << lmc) : 1;
+}
+
+static uint32_t count_planes(const struct pm_plan *plan, uint32_t sw)
+{
+	const struct pm_tree *tree = &plan->tree;
+	const struct pm_node *n = &plan->known->nodes[sw];
+	uint32_t count = 0;
+
+	if (tree->level[sw] == PM_NO_LEVEL)
+		return 0;
+	for (uint32_t p = 0; tree->level[sw] > 0 && p < tree->num_planes; p++)
+		count += leads_to(tree, p, sw);
+	for (uint32_t p = 1; tree->level[sw] == 0 && p <= n->num_ports; p++)
+		count += tree->plane[n->first_port + p] != PM_NONE;
+	return count;
 }
 
 /* Lists the planes that lead to a switch, in ascending order; returns how many. */
@@ -144,23 +176,14 @@ struct deal {
 	uint32_t *switches;	/* [plane] switches dealt to it so far */
 	uint32_t *choice;	/* planes that serve the switch at hand .. */
 	uint32_t num_choice;	/* .. in ascending order */
+	uint32_t step;		/* with LMC, every step-th plane is a slot's own */
 	uint32_t *here;		/* [plane] slots of the switch at hand */
 };
-
-static uint32_t common_divisor(uint32_t a, uint32_t b)
-{
-	while (b) {
-		uint32_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
 
 static void find_choice(struct deal *deal, uint32_t sw)
 {
 	deal->num_choice = list_planes(deal->plan, sw, deal->choice);
+	deal->step = plane_step(deal->num_choice, deal->plan->lmc);
 	for (uint32_t i = 0; i < deal->num_choice; i++)
 		deal->here[deal->choice[i]] = 0;
 }
@@ -168,13 +191,9 @@ static void find_choice(struct deal *deal, uint32_t sw)
 /* Leaves only the planes that may be a slot's own, see plan.h. */
 static void thin_choice(struct deal *deal)
 {
-	uint32_t step = common_divisor(deal->num_choice, 1u << deal->plan->lmc);
-
-	if (!deal->num_choice)
-		return;
-	deal->num_choice /= step;
+	deal->num_choice /= deal->step;
 	for (uint32_t i = 0; i < deal->num_choice; i++)
-		deal->choice[i] = deal->choice[i * step];
+		deal->choice[i] = deal->choice[i * deal->step];
 }
 
 /* The plane with the fewest slots here, then the fewest over all, then the first. */
@@ -195,8 +214,7 @@ static uint32_t least_loaded(const struct deal *deal, const uint32_t *overall)
 static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
 {
 	if (deal->plan->plane[port] == PM_NONE && plane != PM_NONE)
-		deal->plan->turn[port] = (uint8_t)(deal->slots[plane] %
-						   (1u << deal->plan->lmc));
+		deal->plan->turn[port] = (uint8_t)(deal->slots[plane] % deal->step);
 	deal->plan->plane[port] = plane;
 	if (plane == PM_NONE)
 		return;
@@ -301,17 +319,22 @@ static int deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_
 
 /* ---- Ranks ---- */
 
+/*
+ * With LMC, `step` slots that follow each other share a rank: those LIDs of theirs
+ * that have one and the same plane are then numbered one by one.
+ */
 static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
 			uint32_t *slots, uint32_t *others)
 {
 	const struct pm_node *n = &plan->known->nodes[sw];
 	uint32_t none = plan->tree.num_planes;
+	uint32_t step = plane_step(count_planes(plan, sw), plan->lmc);
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
 		uint32_t p = plan->plane[i];
 
 		if (is_place[i])
-			plan->rank[i] = slots[p == PM_NONE ? none : p]++;
+			plan->rank[i] = slots[p == PM_NONE ? none : p]++ / step;
 	}
 	if (plan->tree.level[sw] == 0) {
 		plan->rank[n->first_port] = plan->tree.leaf_rank[sw];

@@ -189,9 +189,7 @@ static void index_destinations(struct pm_routes *routes)
 			continue;
 		to->sw = plan->known->ports[place].node;
 		to->port = plan->known->ports[place].num;
-		/* With LMC, so many neighbours share a digit: the LIDs of each of
-		 * their turns alone then use all digits. */
-		to->rank = plan->rank[place] / pm_plan_num_lids(plan, place);
+		to->rank = plan->rank[place];
 		to->plane = pm_plan_plane(plan, place, lid - plan->lid[place]);
 		if (to->plane == PM_NONE)
 			to->plane = plan->tree.num_planes;
