@@ -20,6 +20,7 @@ void pm_fabric_free(struct pm_fabric *fabric)
 	free(fabric->nodes);
 	free(fabric->ports);
 	free(fabric->names);
+	free(fabric->by_guid);
 	free(fabric);
 }
 
@@ -74,6 +75,7 @@ int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type,
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	fabric->nodes[index] = (struct pm_node){
 		.guid = guid,
+		.key = guid,
 		.name = name_offset,
 		.first_port = fabric->num_ports,
 		.type = (uint8_t)type,
@@ -123,63 +125,60 @@ int pm_fabric_link(struct pm_fabric *fabric, uint32_t node_a, unsigned int port_
 	return 0;
 }
 
-struct node_key {
-	uint64_t guid;
-	uint32_t index;
-	uint32_t kind;		/* 0 switches, 1 the rest */
-};
-
-static int compare_node_keys(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b, void *context)
 {
-	const struct node_key *x = a, *y = b;
+	const struct pm_fabric *fabric = context;
+	const struct pm_node *x = &fabric->nodes[*(const uint32_t *)a];
+	const struct pm_node *y = &fabric->nodes[*(const uint32_t *)b];
 
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	if (x->guid != y->guid)
-		return x->guid < y->guid ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static int compare_guids(const void *a, const void *b)
-{
-	const struct node_key *x = a, *y = b;
-
+	if ((x->type == PM_SWITCH) != (y->type == PM_SWITCH))
+		return x->type == PM_SWITCH ? -1 : 1;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
 	return x->guid < y->guid ? -1 : x->guid > y->guid;
 }
 
-/* Two nodes of one GUID cannot be told apart by anything that follows. */
-static int check_guids(const struct pm_fabric *fabric, struct node_key *keys,
-		       struct pm_error *err)
+static int compare_guids(const void *a, const void *b, void *context)
+{
+	const struct pm_fabric *fabric = context;
+	uint64_t x = fabric->nodes[*(const uint32_t *)a].guid;
+	uint64_t y = fabric->nodes[*(const uint32_t *)b].guid;
+
+	return x < y ? -1 : x > y;
+}
+
+static void sort_nodes(struct pm_fabric *fabric, uint32_t *order,
+		       int (*compare)(const void *, const void *, void *))
 {
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		keys[i] = (struct node_key){ fabric->nodes[i].guid, i, 0 };
-	qsort(keys, fabric->num_nodes, sizeof(*keys), compare_guids);
+		order[i] = i;
+	qsort_r(order, fabric->num_nodes, sizeof(*order), compare, fabric);
+}
+
+/* Fills by_guid[]. Two nodes of one GUID cannot be told apart by what follows. */
+static int index_guids(struct pm_fabric *fabric, struct pm_error *err)
+{
+	uint32_t *order = fabric->by_guid;
+
+	sort_nodes(fabric, order, compare_guids);
 	for (uint32_t i = 1; i < fabric->num_nodes; i++)
-		if (keys[i].guid == keys[i - 1].guid)
+		if (fabric->nodes[order[i]].guid == fabric->nodes[order[i - 1]].guid)
 			return pm_error_set(err, -EEXIST,
 					    "\"%s\" and \"%s\" both have GUID 0x%016" PRIx64,
-					    pm_fabric_name(fabric, keys[i - 1].index),
-					    pm_fabric_name(fabric, keys[i].index),
-					    keys[i].guid);
+					    pm_fabric_name(fabric, order[i - 1]),
+					    pm_fabric_name(fabric, order[i]),
+					    fabric->nodes[order[i]].guid);
 	return 0;
 }
 
-static void sort_keys(const struct pm_fabric *fabric, struct node_key *keys)
-{
-	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		keys[i] = (struct node_key){ fabric->nodes[i].guid, i,
-					     fabric->nodes[i].type != PM_SWITCH };
-	qsort(keys, fabric->num_nodes, sizeof(*keys), compare_node_keys);
-}
-
-/* Moves nodes and ports into the order of keys[]. */
-static void reorder(struct pm_fabric *fabric, const struct node_key *keys,
+/* Moves nodes and ports into this order. */
+static void reorder(const struct pm_fabric *fabric, const uint32_t *order,
 		    struct pm_node *nodes, struct pm_port *ports, uint32_t *moved)
 {
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
-		const struct pm_node *old = &fabric->nodes[keys[i].index];
+		const struct pm_node *old = &fabric->nodes[order[i]];
 
 		nodes[i] = *old;
 		nodes[i].first_port = at;
@@ -207,37 +206,56 @@ static void mark_hosts(struct pm_fabric *fabric)
 
 int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err)
 {
-	struct node_key *keys = pm_array(fabric->num_nodes, sizeof(*keys));
+	uint32_t *order = pm_array(fabric->num_nodes, sizeof(*order));
 	struct pm_node *nodes = pm_array(fabric->num_nodes, sizeof(*nodes));
 	struct pm_port *ports = pm_array(fabric->num_ports, sizeof(*ports));
 	uint32_t *moved = pm_array(fabric->num_ports, sizeof(*moved));
 	int rc = 0;
 
-	if (!keys || !nodes || !ports || !moved) {
+	fabric->by_guid = pm_array(fabric->num_nodes, sizeof(*fabric->by_guid));
+	if (!order || !nodes || !ports || !moved || !fabric->by_guid) {
 		rc = pm_error_set(err, -ENOMEM, "out of memory");
 		goto out;
 	}
-	rc = check_guids(fabric, keys, err);
-	if (rc)
-		goto out;
-	sort_keys(fabric, keys);
-	reorder(fabric, keys, nodes, ports, moved);
+	sort_nodes(fabric, order, compare_keys);
+	reorder(fabric, order, nodes, ports, moved);
 	free(fabric->nodes);
 	free(fabric->ports);
 	fabric->nodes = nodes;
 	fabric->ports = ports;
 	fabric->nodes_room = fabric->num_nodes;
 	fabric->ports_room = fabric->num_ports;
-	fabric->sealed = true;
-	mark_hosts(fabric);
 	nodes = NULL;
 	ports = NULL;
+	rc = index_guids(fabric, err);
+	if (rc)
+		goto out;
+	fabric->sealed = true;
+	mark_hosts(fabric);
 out:
-	free(keys);
+	free(order);
 	free(nodes);
 	free(ports);
 	free(moved);
 	return rc;
+}
+
+int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
+		     const char *name, struct pm_error *err)
+{
+	uint32_t offset, other = pm_fabric_find_guid(fabric, guid);
+
+	if (other != PM_NONE && other != node)
+		return pm_error_set(err, -EEXIST, "\"%s\" has GUID 0x%016" PRIx64 " already",
+				    pm_fabric_name(fabric, other), guid);
+	if (add_name(fabric, name, &offset))
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	fabric->nodes[node].name = offset;
+	fabric->nodes[node].guid = guid;
+	for (uint32_t p = 0; fabric->nodes[node].type == PM_SWITCH &&
+	     p <= fabric->nodes[node].num_ports; p++)
+		fabric->ports[fabric->nodes[node].first_port + p].guid = guid;
+	return index_guids(fabric, err);
 }
 
 struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric)
@@ -250,10 +268,11 @@ struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric)
 	copy->nodes = pm_copy(fabric->nodes, fabric->num_nodes, sizeof(*copy->nodes));
 	copy->ports = pm_copy(fabric->ports, fabric->num_ports, sizeof(*copy->ports));
 	copy->names = pm_copy(fabric->names, fabric->names_used, 1);
+	copy->by_guid = pm_copy(fabric->by_guid, fabric->num_nodes, sizeof(*copy->by_guid));
 	copy->nodes_room = fabric->num_nodes;
 	copy->ports_room = fabric->num_ports;
 	copy->names_room = fabric->names_used;
-	if (!copy->nodes || !copy->ports || !copy->names) {
+	if (!copy->nodes || !copy->ports || !copy->names || !copy->by_guid) {
 		pm_fabric_free(copy);
 		return NULL;
 	}
@@ -270,11 +289,15 @@ static uint32_t count_switch_ports(const struct pm_fabric *fabric)
 struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric)
 {
 	struct pm_fabric *copy = pm_fabric_clone(fabric);
+	uint32_t kept = 0;
 
 	if (!copy)
 		return NULL;
 	copy->num_ports = count_switch_ports(fabric);
 	copy->num_nodes = fabric->num_switches;
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		if (copy->by_guid[i] < copy->num_nodes)
+			copy->by_guid[kept++] = copy->by_guid[i];
 	for (uint32_t i = 0; i < copy->num_ports; i++) {
 		struct pm_port *port = &copy->ports[i];
 
@@ -293,11 +316,15 @@ static int merge_switches(const struct pm_fabric *skeleton, const struct pm_fabr
 	int rc;
 
 	for (uint32_t i = 0; i < now->num_switches; i++) {
+		uint32_t old = pm_fabric_find_guid(skeleton, now->nodes[i].guid);
+
 		rc = pm_fabric_add_node(merged, PM_SWITCH, now->nodes[i].guid,
 					now->nodes[i].num_ports, pm_fabric_name(now, i),
 					&index, err);
 		if (rc)
 			return rc;
+		if (old != PM_NONE)
+			merged->nodes[index].key = skeleton->nodes[old].key;
 	}
 	for (uint32_t i = 0; i < skeleton->num_switches; i++) {
 		if (pm_fabric_find_guid(now, skeleton->nodes[i].guid) != PM_NONE)
@@ -307,6 +334,7 @@ static int merge_switches(const struct pm_fabric *skeleton, const struct pm_fabr
 					pm_fabric_name(skeleton, i), &index, err);
 		if (rc)
 			return rc;
+		merged->nodes[index].key = skeleton->nodes[i].key;
 	}
 	return pm_fabric_seal(merged, err);
 }
@@ -381,28 +409,21 @@ void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port)
 	fabric->ports[peer].peer = PM_NONE;
 }
 
-static uint32_t find_in(const struct pm_fabric *fabric, uint32_t low, uint32_t end,
-			uint64_t guid)
+uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid)
 {
-	uint32_t high = end;
+	uint32_t low = 0, high = fabric->num_nodes;
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (fabric->nodes[mid].guid < guid)
+		if (fabric->nodes[fabric->by_guid[mid]].guid < guid)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low < end && fabric->nodes[low].guid == guid ? low : PM_NONE;
-}
-
-uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid)
-{
-	uint32_t node = find_in(fabric, 0, fabric->num_switches, guid);
-
-	return node != PM_NONE ? node :
-		find_in(fabric, fabric->num_switches, fabric->num_nodes, guid);
+	if (low == fabric->num_nodes || fabric->nodes[fabric->by_guid[low]].guid != guid)
+		return PM_NONE;
+	return fabric->by_guid[low];
 }
 
 uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name)

@@ -1007,26 +1007,122 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 	return 0;
 }
 
-int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,
-		 struct pm_plan **grown, struct pm_error *err)
+/* Copies what belongs to the places of a plan with the very same ports. */
+static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
+		       struct pm_error *err)
 {
-	uint8_t *alive = pm_array(old->known->num_ports, 1);
+	uint32_t num = old->known->num_ports;
+
+	memcpy(plan->lid, old->lid, num * sizeof(*plan->lid));
+	memcpy(plan->plane, old->plane, num * sizeof(*plan->plane));
+	memcpy(plan->turn, old->turn, num);
+	memcpy(plan->rank, old->rank, num * sizeof(*plan->rank));
+	memcpy(plan->owner, old->owner, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
+	plan->top_lid = old->top_lid;
+	plan->num_runs = old->num_runs;
+	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
+	return plan->runs ? 0 : no_memory(err);
+}
+
+/*
+ * The known switch whose place a new one has taken: every cable of the new switch
+ * to a known one ends where the same port of the old switch ended, and the old one
+ * is gone. PM_NONE if there is none.
+ */
+static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fabric *now,
+			      uint32_t sw)
+{
+	const struct pm_node *n = &now->nodes[sw];
+	uint32_t replaced = PM_NONE;
+
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t far = now->ports[n->first_port + p].peer, there, was;
+
+		if (far == PM_NONE || now->ports[far].node >= now->num_switches)
+			continue;
+		if (pm_fabric_find_guid(known, now->nodes[now->ports[far].node].guid) ==
+		    PM_NONE)
+			continue;	/* new itself */
+		there = same_port(now, far, known);
+		was = there == PM_NONE ? PM_NONE : known->ports[there].peer;
+		if (was == PM_NONE || known->ports[was].num != p ||
+		    (replaced != PM_NONE && known->ports[was].node != replaced))
+			return PM_NONE;
+		replaced = known->ports[was].node;
+	}
+	if (replaced == PM_NONE || known->nodes[replaced].num_ports != n->num_ports ||
+	    pm_fabric_find_guid(now, known->nodes[replaced].guid) != PM_NONE)
+		return PM_NONE;
+	return replaced;
+}
+
+/*
+ * Gives known switches that were replaced the GUIDs of those in their place.
+ * Several rounds: of a whole new chassis, the switches next to the leaves are
+ * recognised first, then those behind them.
+ */
+static int rename_replaced(struct pm_fabric *known, const struct pm_fabric *now,
+			   bool *renamed, struct pm_error *err)
+{
+	bool again = true;
+
+	*renamed = false;
+	while (again) {
+		again = false;
+		for (uint32_t sw = 0; sw < now->num_switches; sw++) {
+			uint64_t guid = now->nodes[sw].guid;
+			uint32_t replaced;
+			int rc;
+
+			if (pm_fabric_find_guid(known, guid) != PM_NONE)
+				continue;
+			replaced = find_replaced(known, now, sw);
+			if (replaced == PM_NONE)
+				continue;
+			rc = pm_fabric_rename(known, replaced, guid,
+					      pm_fabric_name(now, sw), err);
+			if (rc)
+				return rc;
+			*renamed = again = true;
+		}
+	}
+	return 0;
+}
+
+/* A copy of the plan that knows replaced switches by their new GUIDs. */
+static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now,
+			  struct pm_plan **copy, bool *renamed, struct pm_error *err)
+{
+	struct pm_plan *plan = new_plan(old->order, old->lmc, pm_fabric_clone(old->known));
+	int rc;
+
+	if (!plan)
+		return no_memory(err);
+	rc = rename_replaced(plan->known, now, renamed, err);
+	if (!rc)
+		rc = pm_tree_make(plan->known, &plan->tree, err);
+	if (!rc)
+		rc = copy_places(plan, old, err);
+	if (rc)
+		pm_plan_free(plan);
+	else
+		*copy = plan;
+	return rc;
+}
+
+/* A plan for the union of an old one and the fabric. */
+static int extend(const struct pm_plan *old, const struct pm_fabric *now,
+		  struct pm_plan **extended, struct pm_error *err)
+{
 	struct pm_fabric *merged = NULL;
 	struct pm_plan *plan = NULL;
 	uint8_t *is_place = NULL;
-	int rc = 0;
+	int rc = pm_fabric_merge(old->known, now, &merged, err);
 
-	if (!alive)
-		return no_memory(err);
-	if (pm_plan_match(old, now, alive)) {
-		*grown = NULL;
-		goto out;
-	}
-	rc = pm_fabric_merge(old->known, now, &merged, err);
 	if (rc)
-		goto out;
+		return rc;
 	plan = new_plan(old->order, old->lmc, merged);
-	is_place = plan ? pm_array(merged->num_ports, 1) : NULL;
+	is_place = plan ? pm_array(plan->known->num_ports, 1) : NULL;
 	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : no_memory(err);
 	if (!rc)
 		rc = check_tree(plan, err);
@@ -1042,14 +1138,40 @@ int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,
 		rc = find_ranks(plan, is_place, err);
 	if (!rc)
 		rc = give_missing(plan, is_place, err);
-	if (!rc) {
-		find_top(plan);
-		*grown = plan;
-		plan = NULL;
+	free(is_place);
+	if (rc) {
+		pm_plan_free(plan);
+		return rc;
+	}
+	find_top(plan);
+	*extended = plan;
+	return 0;
+}
+
+int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,
+		 struct pm_plan **grown, struct pm_error *err)
+{
+	uint8_t *alive = pm_array(old->known->num_ports, 1);
+	struct pm_plan *renamed = NULL;
+	bool any_renamed = false;
+	int rc = 0;
+
+	if (!alive)
+		return no_memory(err);
+	*grown = NULL;
+	if (pm_plan_match(old, now, alive))
+		goto out;
+	rc = rename_in_copy(old, now, &renamed, &any_renamed, err);
+	if (rc)
+		goto out;
+	if (any_renamed && pm_plan_match(renamed, now, alive)) {
+		*grown = renamed;
+		renamed = NULL;
+	} else {
+		rc = extend(renamed, now, grown, err);
 	}
 out:
-	pm_plan_free(plan);
-	free(is_place);
+	pm_plan_free(renamed);
 	free(alive);
 	return rc;
 }

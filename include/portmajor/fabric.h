@@ -4,7 +4,7 @@
  *
  * Life: pm_fabric_new, pm_fabric_add_node and pm_fabric_link in any order,
  * then pm_fabric_seal. Sealing sorts the nodes (switches before end nodes,
- * each kind by GUID), so that nothing computed from a sealed fabric depends on
+ * each kind by key, which is the GUID unless set otherwise), so that nothing computed from a sealed fabric depends on
  * the order in which it was discovered or written down. Indexes handed out
  * before sealing are void after it.
  *
@@ -31,6 +31,8 @@ enum pm_node_type {
 
 struct pm_node {
 	uint64_t guid;
+	uint64_t key;		/* place in the order; its GUID, or, for a switch that
+				 * replaced another one, that one's key */
 	uint32_t name;		/* offset into pm_fabric.names */
 	uint32_t first_port;	/* index of port 0; port p is first_port + p */
 	uint8_t type;		/* enum pm_node_type */
@@ -49,7 +51,7 @@ struct pm_port {
 };
 
 struct pm_fabric {
-	struct pm_node *nodes;	/* sealed: switches by GUID, then the rest by GUID */
+	struct pm_node *nodes;	/* sealed: switches by key, then the rest by key */
 	struct pm_port *ports;	/* sealed: in the order of the nodes */
 	char *names;		/* NUL-terminated strings, see pm_fabric_name */
 	uint32_t num_nodes;
@@ -60,6 +62,7 @@ struct pm_fabric {
 	/* Room that is allocated; for fabric.c only. */
 	uint32_t nodes_room, ports_room;
 	uint32_t names_used, names_room;
+	uint32_t *by_guid;	/* sealed: node indexes sorted by GUID */
 };
 
 /* Returns an empty fabric, or NULL without memory. The caller frees it. */
@@ -110,6 +113,13 @@ struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric);
  */
 int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *now,
 		    struct pm_fabric **merged, struct pm_error *err);
+
+/*
+ * Gives a node of a sealed fabric another GUID and name; its key and so its
+ * place stay. -EEXIST: another node has that GUID; -ENOMEM.
+ */
+int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
+		     const char *name, struct pm_error *err);
 
 /* Takes the cable at this port away, if there is one. Sealed fabrics too. */
 void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port);
