@@ -1176,6 +1176,79 @@ out:
 	return rc;
 }
 
+/* ---- Restoring ---- */
+
+static int restore_place(struct pm_plan *plan, const struct pm_plan_place *place,
+			 uint8_t *is_place, struct pm_error *err)
+{
+	const struct pm_fabric *known = plan->known;
+	const struct pm_port *p;
+
+	if (place->port >= known->num_ports)
+		return pm_error_set(err, -EBADMSG, "place of LID %u: no such port",
+				    place->lid);
+	p = &known->ports[place->port];
+	if (is_place[place->port] || (p->num && p->peer != PM_NONE))
+		return pm_error_set(err, -EBADMSG, "LID %u: \"%s\"[%u] is no place or has "
+				    "a LID already", place->lid,
+				    pm_fabric_name(known, p->node), p->num);
+	if (!is_free(plan, place->lid, pm_plan_num_lids(plan, place->port)))
+		return pm_error_set(err, -EBADMSG, "LID %u is not free or out of range",
+				    place->lid);
+	if ((place->plane != PM_NONE && place->plane >= plan->tree.num_planes) ||
+	    place->turn >= 1u << plan->lmc)
+		return pm_error_set(err, -EBADMSG, "LID %u: no such plane", place->lid);
+	is_place[place->port] = 1;
+	plan->plane[place->port] = place->plane;
+	plan->turn[place->port] = place->turn;
+	give_lids(plan, place->port, place->lid);
+	return 0;
+}
+
+static int restore_all(struct pm_plan *plan, const struct pm_plan_place *places,
+		       uint32_t num_places, const struct pm_run *runs, uint32_t num_runs,
+		       uint8_t *is_place, struct pm_error *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < num_places && !rc; i++)
+		rc = restore_place(plan, &places[i], is_place, err);
+	for (uint32_t i = 0; i < num_runs && !rc; i++) {
+		if ((runs[i].plane != PM_NONE && runs[i].plane >= plan->tree.num_planes) ||
+		    !runs[i].length)
+			rc = pm_error_set(err, -EBADMSG, "run at LID %u: no such plane, or "
+					  "empty", runs[i].start);
+		else
+			rc = add_run(plan, runs[i].start, runs[i].length, runs[i].plane,
+				     err) ? -EBADMSG : 0;
+	}
+	return rc;
+}
+
+int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skeleton,
+		    const struct pm_plan_place *places, uint32_t num_places,
+		    const struct pm_run *runs, uint32_t num_runs,
+		    struct pm_plan **result, struct pm_error *err)
+{
+	struct pm_plan *plan = new_plan(config->order, config->lmc, skeleton);
+	uint8_t *is_place = plan ? pm_array(plan->known->num_ports, 1) : NULL;
+	int rc;
+
+	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : no_memory(err);
+	if (!rc)
+		rc = restore_all(plan, places, num_places, runs, num_runs, is_place, err);
+	if (!rc)
+		rc = find_ranks(plan, is_place, err);
+	free(is_place);
+	if (rc) {
+		pm_plan_free(plan);
+		return rc == -ENOENT ? -EBADMSG : rc;
+	}
+	find_top(plan);
+	*result = plan;
+	return 0;
+}
+
 /* ---- A fabric against the plan ---- */
 
 /* Whether the plan knows what the fabric has at this port; marks cables alive. */

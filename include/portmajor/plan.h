@@ -103,6 +103,24 @@ int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
 
 void pm_plan_free(struct pm_plan *plan);
 
+/* What pm_plan_restore is given about one place. */
+struct pm_plan_place {
+	uint32_t port;		/* index in the skeleton */
+	uint32_t plane;		/* or PM_NONE */
+	uint16_t lid;
+	uint8_t turn;
+};
+
+/*
+ * Puts a plan together again from its parts, as a planfile holds them. The
+ * skeleton is taken over, also on failure.
+ * -EBADMSG: the parts do not fit together, the message says which; -ENOMEM.
+ */
+int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skeleton,
+		    const struct pm_plan_place *places, uint32_t num_places,
+		    const struct pm_run *runs, uint32_t num_runs,
+		    struct pm_plan **plan, struct pm_error *err);
+
 /*
  * Marks what of plan->known the fabric has now: alive[port] = 1 on both ends of
  * a cable between switches and on slots with an end node, else 0. Returns false if the fabric has a switch, a cable or an

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Plans on disk: a text file, so that a person can read it and version control
+ * can compare it.
+ *
+ *     portmajor-plan 1
+ *     order grouped
+ *     lmc 0
+ *     switch KEY GUID PORTS NAME      one line each, in the order of the plan
+ *     cable SWITCH PORT SWITCH PORT   switches by their number, from 0
+ *     host SWITCH PORT                ports where an end node is or was
+ *     place SWITCH PORT LID PLANE TURN
+ *     run START LENGTH PLANE
+ *     end CHECKSUM                    of all bytes before this line (FNV-1a, 64 bits)
+ *
+ * KEY, GUID and CHECKSUM are hexadecimal, PLANE is - for none, and in NAME
+ * characters up to space, % and above 126 are written as %XX.
+ */
+#ifndef PORTMAJOR_PLANFILE_H
+#define PORTMAJOR_PLANFILE_H
+
+#include <portmajor/plan.h>
+
+#include <stddef.h>
+
+/*
+ * Replaces the file at path in one step: writes path.new, syncs it, renames it,
+ * syncs the folder. After any failure the old file is still whole. -errno.
+ */
+int pm_planfile_write(const struct pm_plan *plan, const char *path,
+		      struct pm_error *err);
+
+/*
+ * Reads a file; the caller frees *plan, which is untouched on failure.
+ * -ENOENT: there is none; -EBADMSG: damaged, of another version, or not
+ * consistent in itself, the message names path and line; other -errno.
+ */
+int pm_planfile_read(const char *path, struct pm_plan **plan, struct pm_error *err);
+
+/* The same for text in memory, which source names in messages. */
+int pm_planfile_parse(const char *text, size_t length, const char *source,
+		      struct pm_plan **plan, struct pm_error *err);
+
+#endif
