@@ -13,12 +13,21 @@ static int set_lid_order(struct pm_config *config, const char *value)
 	return pm_lid_order_parse(value, &config->lid_order);
 }
 
+static int set_migrate(struct pm_config *config, const char *value)
+{
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return -EINVAL;
+	config->migrate = !strcmp(value, "yes");
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*set)(struct pm_config *config, const char *value);
 	const char *values;
 } keys[] = {
 	{ "lid_order", set_lid_order, "grouped, leaf-major or port-major" },
+	{ "migrate", set_migrate, "yes or no" },
 };
 
 #define NUM_KEYS (sizeof(keys) / sizeof(*keys))

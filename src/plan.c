@@ -803,26 +803,9 @@ static void keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8
 	give_lids(plan, place, lid);
 }
 
-/* Replaces the planned LIDs by those in use. */
-static int keep_lids(struct pm_plan *plan, const struct pm_fabric *fabric,
-		     const uint8_t *is_place, struct pm_error *err)
-{
-	uint8_t *kept = pm_array(PM_MAX_LID + 1u, 1);
-
-	if (!kept)
-		return no_memory(err);
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		uint16_t lid = is_place[i] ? lid_at(fabric, plan->known, i) : 0;
-
-		if (lid)
-			keep_place(plan, i, lid, kept);
-	}
-	free(kept);
-	return 0;
-}
-
 static void find_top(struct pm_plan *plan)
 {
+	plan->top_lid = 0;
 	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++)
 		if (plan->owner[lid] != PM_NONE)
 			plan->top_lid = (uint16_t)lid;
@@ -942,8 +925,6 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 	if (!rc)
 		rc = config->order == PM_GROUPED ? lay_out_grouped(plan, is_place, err) :
 			lay_out_paper(plan, is_place, err);
-	if (!rc && config->keep_lids)
-		rc = keep_lids(plan, fabric, is_place, err);
 	if (!rc)
 		rc = give_missing(plan, is_place, err);
 	free(is_place);
@@ -1022,6 +1003,58 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 	plan->num_runs = old->num_runs;
 	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
 	return plan->runs ? 0 : no_memory(err);
+}
+
+/* Replaces the planned LIDs by those in use; the number of those that differed. */
+static int keep_lids(struct pm_plan *plan, const struct pm_fabric *fabric,
+		     uint32_t *differ, struct pm_error *err)
+{
+	uint8_t *kept = pm_array(PM_MAX_LID + 1u, 1);
+	uint8_t *is_place = pm_array(plan->known->num_ports, 1);
+	int rc = -ENOMEM;
+
+	*differ = 0;
+	if (!kept || !is_place)
+		goto out;
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		is_place[i] = plan->lid[i] != 0;
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint16_t lid = is_place[i] ? lid_at(fabric, plan->known, i) : 0;
+
+		if (!lid)
+			continue;
+		*differ += lid != plan->lid[i];
+		keep_place(plan, i, lid, kept);
+	}
+	rc = give_missing(plan, is_place, err);
+out:
+	free(kept);
+	free(is_place);
+	return rc == -ENOMEM ? no_memory(err) : rc;
+}
+
+int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
+		 struct pm_plan **kept, uint32_t *differ, struct pm_error *err)
+{
+	struct pm_plan *copy = new_plan(plan->order, plan->lmc,
+					pm_fabric_clone(plan->known));
+	int rc;
+
+	*kept = NULL;
+	if (!copy)
+		return no_memory(err);
+	rc = pm_tree_make(copy->known, &copy->tree, err);
+	if (!rc)
+		rc = copy_places(copy, plan, err);
+	if (!rc)
+		rc = keep_lids(copy, fabric, differ, err);
+	if (rc || !*differ) {
+		pm_plan_free(copy);
+		return rc;
+	}
+	find_top(copy);
+	*kept = copy;
+	return 0;
 }
 
 /*

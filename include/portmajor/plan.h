@@ -49,11 +49,6 @@ enum pm_lid_order {
 struct pm_plan_config {
 	enum pm_lid_order order;
 	uint8_t lmc;		/* of end ports, 0..PM_MAX_LMC; switches have one LID */
-	/*
-	 * Use the LIDs that the fabric's ports have, where two do not collide,
-	 * and give new ones only to the rest.
-	 */
-	bool keep_lids;
 };
 
 /* A run of LIDs that belongs to one plane (grouped only). */
@@ -82,8 +77,7 @@ struct pm_plan {
 };
 
 /*
- * Makes a plan for a fabric, a function of its topology alone (and of its LIDs
- * if they are to be kept). The caller frees it.
+ * Makes a plan for a fabric, a function of its topology alone. The caller frees it.
  * -EINVAL: lmc is above PM_MAX_LMC; -ENOENT: no switch has an end port;
  * -ENOTSUP: not a fat tree, the message
  * names two leaves that no up-then-down path joins; -ENOSPC: more LIDs needed
@@ -100,6 +94,15 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
  */
 int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
 		 struct pm_plan **grown, struct pm_error *err);
+
+/*
+ * The plan with the LIDs that the fabric's ports have now, where they have any
+ * and no two the same. Places whose planned LID is in use elsewhere and that have
+ * none get another one. *differ is the number of places whose LID is not the
+ * planned one. *kept is NULL if that is 0; else the caller frees it. -ENOSPC, -ENOMEM.
+ */
+int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
+		 struct pm_plan **kept, uint32_t *differ, struct pm_error *err);
 
 void pm_plan_free(struct pm_plan *plan);
 

@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void plugin_drop_plan(struct plugin *plugin)
+/* Forgets the plan in force and what was computed with it, not the base. */
+static void drop_computed(struct plugin *plugin)
 {
 	pm_routes_free(plugin->routes);
-	pm_plan_free(plugin->plan);
+	if (plugin->plan != plugin->base)
+		pm_plan_free(plugin->plan);
 	free(plugin->alive);
 	free(plugin->alive_before);
 	free(plugin->intact);
@@ -23,6 +25,14 @@ void plugin_drop_plan(struct plugin *plugin)
 	plugin->plan = NULL;
 	plugin->alive = plugin->alive_before = plugin->intact = NULL;
 	plugin->alive_known = false;
+}
+
+void plugin_drop_plan(struct plugin *plugin)
+{
+	drop_computed(plugin);
+	pm_plan_free(plugin->base);
+	plugin->base = NULL;
+	plugin->out_of_plan = 0;
 }
 
 /* Carries the flags of the last run over to the ports of a new plan. */
@@ -41,8 +51,12 @@ static void carry_over(const struct plugin *plugin, const struct pm_plan *plan,
 	}
 }
 
-/* Takes the plan over; it is freed on failure. */
-static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_error *err)
+/*
+ * Puts a plan in force, and, if `base` is not NULL, a base in place of the old one.
+ * Both are taken over, and freed on failure.
+ */
+static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan *base,
+		    struct pm_error *err)
 {
 	uint8_t *alive = calloc(plan->known->num_ports + 1u, 1);
 	uint8_t *alive_before = calloc(plan->known->num_ports + 1u, 1);
@@ -52,12 +66,19 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_error
 		free(alive);
 		free(alive_before);
 		free(intact);
-		pm_plan_free(plan);
+		if (plan != plugin->base && plan != base)
+			pm_plan_free(plan);
+		pm_plan_free(base);
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	}
 	if (plugin->plan)
 		carry_over(plugin, plan, alive_before);
-	plugin_drop_plan(plugin);
+	drop_computed(plugin);
+	if (base) {
+		pm_plan_free(plugin->base);
+		plugin->base = base;
+		plugin->unsaved = true;
+	}
 	plugin->plan = plan;
 	plugin->alive = alive;
 	plugin->alive_before = alive_before;
@@ -65,27 +86,61 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_error
 	return 0;
 }
 
-int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric,
-		       bool keep_lids, struct pm_error *err)
+/* A new base where one is needed, else NULL. */
+static int make_or_grow(const struct plugin *plugin, const struct pm_fabric *fabric,
+			struct pm_plan **base, struct pm_error *err)
 {
 	struct pm_plan_config config = {
 		.order = plugin->config.lid_order,
 		.lmc = plugin->osm->subn.opt.lmc,
-		.keep_lids = keep_lids,
 	};
-	struct pm_plan *plan = NULL;
+
+	*base = NULL;
+	return plugin->base ? pm_plan_grow(plugin->base, fabric, base, err) :
+		pm_plan_make(fabric, &config, base, err);
+}
+
+static bool same_lids(const struct pm_plan *a, const struct pm_plan *b)
+{
+	return a && b && a->known->num_ports == b->known->num_ports &&
+		!memcmp(a->lid, b->lid, a->known->num_ports * sizeof(*a->lid));
+}
+
+int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bool keep,
+		       struct pm_error *err)
+{
+	struct pm_plan *base, *kept = NULL;
+	uint32_t differ = 0;
 	int rc;
 
-	if (plugin->plan) {
-		rc = pm_plan_grow(plugin->plan, fabric, &plan, err);
-		if (rc)
-			return rc;
-		if (plan)
-			return use_plan(plugin, plan, err);
+	rc = make_or_grow(plugin, fabric, &base, err);
+	if (rc)
+		return rc;
+	if (keep || plugin->config.migrate)
+		rc = pm_plan_keep(base ? base : plugin->base, fabric, &kept, &differ, err);
+	if (rc) {
+		pm_plan_free(base);
+		return rc;
+	}
+	if (keep || plugin->config.migrate)
+		plugin->out_of_plan = differ;
+	if (kept && !plugin->config.migrate) {
+		/* Those that differ keep their LIDs for good. */
+		pm_plan_free(base);
+		base = kept;
+		kept = NULL;
+	}
+	if (kept && !base && same_lids(kept, plugin->plan)) {
+		pm_plan_free(kept);
 		return 0;
 	}
-	rc = pm_plan_make(fabric, &config, &plan, err);
-	return rc ? rc : use_plan(plugin, plan, err);
+	if (kept)
+		return use_plan(plugin, kept, base, err);
+	if (base)
+		return use_plan(plugin, base, base, err);
+	if (plugin->plan == plugin->base)
+		return 0;
+	return use_plan(plugin, plugin->base, NULL, err);
 }
 
 /* ---- The LID manager ---- */
@@ -197,6 +252,46 @@ static bool take_reassign(struct plugin *plugin)
 	return true;
 }
 
+/*
+ * Leaving standby, the LID manager clears guid2lid and, if honor_guid2lid_file is
+ * set, reads the file again. So the file is made to say what the plan says, and the
+ * option set for this one sweep.
+ */
+static void survive_standby(struct plugin *plugin)
+{
+	osm_subn_t *subn = &plugin->osm->subn;
+
+	if (!subn->coming_out_of_standby || plugin->honor_guid2lid >= 0)
+		return;
+	osm_db_store(plugin->osm->sm.lid_mgr.p_g2l, subn->opt.fsync_high_avail_files);
+	plugin->honor_guid2lid = subn->opt.honor_guid2lid_file;
+	subn->opt.honor_guid2lid_file = TRUE;
+}
+
+static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassign,
+		   struct owners *owners)
+{
+	osm_opensm_t *osm = plugin->osm;
+	bool keep = !reassign && (!plugin->settled || osm->subn.coming_out_of_standby);
+	int rc;
+
+	if (reassign)
+		plugin_drop_plan(plugin);
+	rc = plugin_update_plan(plugin, fabric, keep, &plugin->failure);
+	if (!rc)
+		rc = plugin_compute(plugin, fabric, &plugin->failure);
+	if (rc)
+		return rc;
+	plugin->settled = true;
+	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
+	plugin_note_intact(plugin);
+	take_reassign(plugin);
+	give_all(plugin, fabric, owners);
+	survive_standby(plugin);
+	CL_PLOCK_RELEASE(&osm->lock);
+	return 0;
+}
+
 void plugin_give_lids(struct plugin *plugin)
 {
 	osm_opensm_t *osm = plugin->osm;
@@ -204,12 +299,12 @@ void plugin_give_lids(struct plugin *plugin)
 	struct pm_fabric *fabric = NULL;
 	double start = plugin_clock();
 	bool reassign = osm->subn.opt.reassign_lids;
-	int rc = -ENOMEM;
+	int rc;
 
 	plugin->failure.text[0] = '\0';
 	if (!owners.guid) {
-		pm_error_set(&plugin->failure, rc, "out of memory");
-		goto out;
+		pm_error_set(&plugin->failure, -ENOMEM, "out of memory");
+		return;
 	}
 	if (osm->subn.opt.lmc && osm->subn.opt.lmc_esp0) {
 		pm_error_set(&plugin->failure, -ENOTSUP, "lmc_esp0 with LMC %u: switches "
@@ -217,23 +312,10 @@ void plugin_give_lids(struct plugin *plugin)
 		goto out;
 	}
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	rc = plugin_snapshot(osm, &fabric, &plugin->failure);
+	rc = plugin_snapshot(osm, plugin->config.migrate, &fabric, &plugin->failure);
 	CL_PLOCK_RELEASE(&osm->lock);
-	if (rc)
-		goto out;
-	if (reassign)
-		plugin_drop_plan(plugin);
-	rc = plugin_update_plan(plugin, fabric, !reassign, &plugin->failure);
-	if (rc)
-		goto out;
-	rc = plugin_compute(plugin, fabric, &plugin->failure);
-	if (rc)
-		goto out;
-	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
-	plugin_note_intact(plugin);
-	take_reassign(plugin);
-	give_all(plugin, fabric, &owners);
-	CL_PLOCK_RELEASE(&osm->lock);
+	if (!rc)
+		prepare(plugin, fabric, reassign, &owners);
 out:
 	free(owners.guid);
 	pm_fabric_free(fabric);

@@ -46,6 +46,7 @@ static void delete_plugin(void *context)
 	struct plugin *plugin = context;
 
 	plugin_drop_plan(plugin);
+	free(plugin->planfile);
 	free(plugin);
 }
 
@@ -61,7 +62,8 @@ static void *create_plugin(osm_opensm_t *osm)
 	if (!plugin)
 		return NULL;
 	plugin->osm = osm;
-	if (read_config(plugin) ||
+	plugin->honor_guid2lid = -1;
+	if (read_config(plugin) || plugin_load_plan(plugin) ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		delete_plugin(plugin);
 		return NULL;
@@ -79,6 +81,13 @@ static bool is_first_engine(const struct plugin *plugin)
 	return engine && engine->context == plugin;
 }
 
+static void restore_options(struct plugin *plugin)
+{
+	if (plugin->honor_guid2lid >= 0)
+		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
+	plugin->honor_guid2lid = -1;
+}
+
 static void report_event(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct plugin *plugin = context;
@@ -90,6 +99,8 @@ static void report_event(void *context, osm_epi_event_id_t event, void *data)
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
 		plugin_finish_run(plugin);
 		CL_PLOCK_RELEASE(&plugin->osm->lock);
+		plugin_save_plan(plugin);
+		restore_options(plugin);
 	}
 }
 

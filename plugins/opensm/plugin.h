@@ -11,7 +11,8 @@
  *                        the drop manager has run since; tables are written to
  *                        new_lft, switches with an intact table marked so
  *   UCAST_ROUTING_DONE   all LFT blocks are answered (tables.c): what was
- *                        acknowledged is counted, and the run logged in one line
+ *                        acknowledged is counted, the run logged in one line, and
+ *                        a changed plan saved (store.c)
  *
  * A failure anywhere leaves OpenSM's tables as they are; the callback then
  * returns -1 and OpenSM goes on to its next engine.
@@ -45,7 +46,17 @@ struct plugin_run {
 struct plugin {
 	osm_opensm_t *osm;
 	struct pm_config config;
-	struct pm_plan *plan;		/* NULL until a fabric could be planned */
+	/*
+	 * The plan that is kept on disk, NULL until a fabric could be planned,
+	 * and the plan in force: the same, or, with migrate, one with the LIDs of
+	 * ports that still run with others.
+	 */
+	struct pm_plan *base, *plan;
+	bool settled;			/* the plan agrees with the LIDs in use */
+	bool unsaved;			/* planfile is not that of the plan */
+	char *planfile;			/* path */
+	uint32_t out_of_plan;		/* places whose LID is not the planned one */
+	int honor_guid2lid;		/* OpenSM's option to be restored, -1: none */
 	struct pm_routes *routes;	/* of the plan; NULL: to be made */
 	struct pm_error failure;	/* why there is no plan */
 
@@ -64,10 +75,11 @@ struct plugin {
 
 /*
  * Copies what OpenSM has discovered: nodes seen in this sweep and the cables
- * between them that are not down. Call with osm->lock held, shared at least.
+ * between them that are not down. LIDs of end ports that are not active, as after
+ * a reboot, are left out with active_only. Call with osm->lock held, shared at least.
  * The caller frees *fabric. Errors as pm_fabric_seal.
  */
-int plugin_snapshot(const osm_opensm_t *osm, struct pm_fabric **fabric,
+int plugin_snapshot(const osm_opensm_t *osm, bool active_only, struct pm_fabric **fabric,
 		    struct pm_error *err);
 
 /* ---- lids.c ---- */
@@ -76,14 +88,23 @@ int plugin_snapshot(const osm_opensm_t *osm, struct pm_fabric **fabric,
 void plugin_give_lids(struct plugin *plugin);
 
 /*
- * Makes the plan if there is none (keep_lids: see pm_plan_config), or grows it
- * where the fabric has what it does not know of. Errors as pm_plan_make.
+ * Makes the plan if there is none, or grows it where the fabric has what it does
+ * not know of. With keep, or with migrate set, LIDs in use are kept. Errors as
+ * pm_plan_make; the plan in force stays then.
  */
-int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric,
-		       bool keep_lids, struct pm_error *err);
+int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bool keep,
+		       struct pm_error *err);
 
 /* Forgets the plan and what was computed with it. */
 void plugin_drop_plan(struct plugin *plugin);
+
+/* ---- store.c ---- */
+
+/* Loads the plan from OpenSM's cache folder; a bad file is set aside. -ENOMEM. */
+int plugin_load_plan(struct plugin *plugin);
+
+/* Writes the plan there if it has changed. Takes no lock. */
+void plugin_save_plan(struct plugin *plugin);
 
 /* ---- tables.c ---- */
 

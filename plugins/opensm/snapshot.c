@@ -40,7 +40,8 @@ static unsigned int highest_port(const osm_node_t *node)
 	return osm_node_get_num_physp((osm_node_t *)(uintptr_t)node) - 1u;
 }
 
-static void copy_port(const osm_node_t *node, unsigned int num, struct pm_port *port)
+static void copy_port(const osm_node_t *node, unsigned int num, bool active_only,
+		      struct pm_port *port)
 {
 	osm_physp_t *physp = osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)node, num);
 
@@ -48,14 +49,17 @@ static void copy_port(const osm_node_t *node, unsigned int num, struct pm_port *
 		return;
 	if (type_of(node) != PM_SWITCH)
 		port->guid = cl_ntoh64(osm_physp_get_port_guid(physp));
+	if (active_only && type_of(node) != PM_SWITCH &&
+	    ib_port_info_get_port_state(&physp->port_info) != IB_LINK_ACTIVE)
+		return;
 	if (num == 0 || type_of(node) != PM_SWITCH) {
 		port->lid = cl_ntoh16(osm_physp_get_base_lid(physp));
 		port->lmc = osm_physp_get_lmc(physp);
 	}
 }
 
-static int copy_node(const osm_node_t *node, struct pm_fabric *fabric, uint32_t *index,
-		     struct pm_error *err)
+static int copy_node(const osm_node_t *node, bool active_only, struct pm_fabric *fabric,
+		     uint32_t *index, struct pm_error *err)
 {
 	unsigned int ports = highest_port(node);
 	int rc;
@@ -65,7 +69,8 @@ static int copy_node(const osm_node_t *node, struct pm_fabric *fabric, uint32_t 
 	if (rc)
 		return rc;
 	for (unsigned int p = 0; p <= ports; p++)
-		copy_port(node, p, &fabric->ports[fabric->nodes[*index].first_port + p]);
+		copy_port(node, p, active_only,
+			  &fabric->ports[fabric->nodes[*index].first_port + p]);
 	return 0;
 }
 
@@ -105,8 +110,8 @@ static int copy_cables(const struct pair *from, const struct pair *pairs, size_t
 	return 0;
 }
 
-static int copy_all(const osm_opensm_t *osm, struct pair *pairs, struct pm_fabric *fabric,
-		    struct pm_error *err)
+static int copy_all(const osm_opensm_t *osm, bool active_only, struct pair *pairs,
+		    struct pm_fabric *fabric, struct pm_error *err)
 {
 	const cl_qmap_t *nodes = &osm->subn.node_guid_tbl;
 	size_t count = 0;
@@ -119,7 +124,7 @@ static int copy_all(const osm_opensm_t *osm, struct pair *pairs, struct pm_fabri
 		if (!is_there(node) || highest_port(node) < 1)
 			continue;
 		pairs[count].node = node;
-		rc = copy_node(node, fabric, &pairs[count].index, err);
+		rc = copy_node(node, active_only, fabric, &pairs[count].index, err);
 		count++;
 	}
 	qsort(pairs, count, sizeof(*pairs), compare_pairs);
@@ -128,7 +133,7 @@ static int copy_all(const osm_opensm_t *osm, struct pair *pairs, struct pm_fabri
 	return rc;
 }
 
-int plugin_snapshot(const osm_opensm_t *osm, struct pm_fabric **result,
+int plugin_snapshot(const osm_opensm_t *osm, bool active_only, struct pm_fabric **result,
 		    struct pm_error *err)
 {
 	struct pm_fabric *fabric = pm_fabric_new();
@@ -137,7 +142,7 @@ int plugin_snapshot(const osm_opensm_t *osm, struct pm_fabric **result,
 	int rc = -ENOMEM;
 
 	if (fabric && pairs)
-		rc = copy_all(osm, pairs, fabric, err);
+		rc = copy_all(osm, active_only, pairs, fabric, err);
 	else
 		pm_error_set(err, rc, "out of memory");
 	free(pairs);

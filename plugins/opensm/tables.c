@@ -206,15 +206,11 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 		*err = plugin->failure;
 		return -ENOENT;
 	}
-	rc = plugin_snapshot(plugin->osm, &fabric, err);
+	rc = plugin_snapshot(plugin->osm, false, &fabric, err);
 	if (rc)
 		return rc;
-	rc = plugin_update_plan(plugin, fabric, true, err);
-	if (!rc && !lids_agree(plugin->plan, fabric)) {
-		/* The LID manager had its own ideas: plan with these. */
-		plugin_drop_plan(plugin);
-		rc = plugin_update_plan(plugin, fabric, true, err);
-	}
+	/* Should the LID manager have had its own ideas, plan with these. */
+	rc = plugin_update_plan(plugin, fabric, !lids_agree(plugin->plan, fabric), err);
 	if (!rc)
 		rc = plugin_compute(plugin, fabric, err);
 	pm_fabric_free(fabric);
@@ -280,11 +276,11 @@ void plugin_finish_run(struct plugin *plugin)
 	OSM_LOG(&plugin->osm->log, OSM_LOG_INFO,
 		"portmajor run %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
 		", bound %" PRIu64 ", full load %" PRIu64 "; switches %u, whole tables %u; "
-		"entries %" PRIu64 "; LIDs assigned %u, moved %u; computed in %.1f ms\n",
+		"entries %" PRIu64 "; LIDs assigned %u, moved %u, out of plan %u; computed in %.1f ms\n",
 		plugin->runs, run->change, run->sent,
 		run->sent > missing ? run->sent - missing : 0, run->delta.bound, run->full,
 		run->switches, run->whole, run->delta.entries, plugin->lids_assigned,
-		plugin->lids_moved, run->milliseconds);
+		plugin->lids_moved, plugin->out_of_plan, run->milliseconds);
 	plugin->lids_assigned = plugin->lids_moved = 0;
 	memcpy(plugin->alive_before, plugin->alive, plugin->plan->known->num_ports);
 }

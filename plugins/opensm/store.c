@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The plan on disk, beside OpenSM's own caches. A file that is damaged, or made for
+ * another LMC, is never trusted nor lost: it gets another name, and the plan is made
+ * from the fabric and the LIDs in it.
+ */
+#include "plugin.h"
+
+#include <portmajor/planfile.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static char *planfile_path(void)
+{
+	const char *folder = getenv("OSM_CACHE_DIR");
+	char *path;
+
+	if (!folder || !*folder)
+		folder = OSM_DEFAULT_CACHE_DIR;
+	return asprintf(&path, "%s/portmajor.plan", folder) < 0 ? NULL : path;
+}
+
+static void set_aside(struct plugin *plugin, const char *why)
+{
+	char *aside;
+
+	if (asprintf(&aside, "%s.bad-%lld", plugin->planfile, (long long)time(NULL)) < 0)
+		return;
+	if (rename(plugin->planfile, aside))
+		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
+			"portmajor: plan not used: %s (and it cannot be renamed: %s)\n", why,
+			strerror(errno));
+	else
+		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
+			"portmajor: plan not used and renamed to %s: %s\n", aside, why);
+	free(aside);
+}
+
+int plugin_load_plan(struct plugin *plugin)
+{
+	struct pm_plan *plan = NULL;
+	struct pm_error err;
+	int rc;
+
+	plugin->planfile = planfile_path();
+	if (!plugin->planfile)
+		return -ENOMEM;
+	rc = pm_planfile_read(plugin->planfile, &plan, &err);
+	if (rc == -ENOENT)
+		return 0;
+	if (!rc && plan->lmc != plugin->osm->subn.opt.lmc)
+		rc = pm_error_set(&err, -EBADMSG, "%s: made for LMC %u", plugin->planfile,
+				  plan->lmc);
+	if (rc) {
+		pm_plan_free(plan);
+		set_aside(plugin, err.text);
+		return 0;
+	}
+	if (plan->order != plugin->config.lid_order)
+		OSM_LOG(&plugin->osm->log, OSM_LOG_INFO,
+			"portmajor: %s was made with lid_order %s, which stays until LIDs are "
+			"reassigned\n", plugin->planfile, pm_lid_order_name(plan->order));
+	plugin->base = plan;
+	return 0;
+}
+
+void plugin_save_plan(struct plugin *plugin)
+{
+	struct pm_error err;
+
+	if (!plugin->unsaved || !plugin->base)
+		return;
+	plugin->unsaved = false;
+	if (pm_planfile_write(plugin->base, plugin->planfile, &err))
+		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR, "portmajor: plan not saved: %s\n",
+			err.text);
+}
