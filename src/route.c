@@ -67,6 +67,7 @@ struct pm_routes {
 				 * everywhere: the tree has holes */
 	uint8_t *full;		/* [switch] each up port leads to every leaf */
 	uint64_t *leaf_set;	/* [words] */
+	uint64_t *nothing;	/* [words] the empty set */
 	struct own *own;	/* [leaf][plane] */
 	struct pm_reach whole, now;
 	uint8_t *alive;		/* [port] */
@@ -455,26 +456,6 @@ static uint8_t move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t 
 	return port ? port : PM_LFT_KEEP;
 }
 
-/*
- * The same for a leaf's entry for another leaf, where every up port leads to
- * every leaf in the whole tree: the list is always the same then, and its first
- * choice, which is right nearly always, is tried without making it.
- */
-static uint8_t move_leaf_entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
-			       const struct ports *up, uint8_t lost)
-{
-	uint32_t at;
-
-	if (!routes->full[sw] || !up->count ||
-	    !pm_bits_test(routes->leaf_set, routes->to[lid].sw))
-		return move_entry(routes, sw, lid, lost);
-	at = leaf_key(routes, sw, lid) % up->count;
-	if (leads_now(routes, node_of(routes, sw)->first_port + up->num[at],
-		      routes->to[lid].sw))
-		return up->num[at];
-	return move_entry(routes, sw, lid, lost);
-}
-
 /* Moves the entries for one switch's places that use this port; were there any? */
 static bool move_place(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 		       uint8_t port, uint8_t *row)
@@ -492,33 +473,63 @@ static bool move_place(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 	return any;
 }
 
-static void list_linked_up(const struct pm_routes *routes, uint32_t sw, uint8_t except,
-			   struct ports *list)
+/* Up ports of a leaf to linked neighbours, each with what it leads to now. */
+struct survivors {
+	uint8_t num[PM_MAX_PORTS + 1];
+	const uint64_t *reach[PM_MAX_PORTS + 1];
+	uint32_t count;
+};
+
+static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t except,
+			   struct survivors *list)
 {
 	const struct pm_node *n = node_of(routes, sw);
 
 	list->count = 0;
-	for (uint32_t p = 1; p <= n->num_ports; p++)
-		if (routes->plan->tree.direction[n->first_port + p] == PM_UP &&
-		    routes->linked[n->first_port + p] && p != except)
-			list->num[list->count++] = (uint8_t)p;
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t port = n->first_port + p;
+
+		if (routes->plan->tree.direction[port] != PM_UP ||
+		    !routes->linked[port] || p == except)
+			continue;
+		list->num[list->count] = (uint8_t)p;
+		list->reach[list->count++] = routes->alive[port] ?
+			reach_over(routes, &routes->now, port) : routes->nothing;
+	}
 }
 
-/* A leaf lost the up port of a plane: its entries for that plane. */
+/*
+ * A leaf lost the up port of a plane: its entries for that plane. This is where
+ * the time goes when many leaves lose a plane. Where every up port leads to every
+ * leaf in the whole tree, the candidates are the same for all destinations on
+ * leaves, and the first choice is right nearly always; the rest is left to
+ * move_entry, which would find the same.
+ */
 static void move_plane(const struct pm_routes *routes, uint32_t sw, uint32_t plane,
 		       uint8_t port, uint8_t *row)
 {
-	struct ports up;
+	struct survivors up;
+	bool same;
 
-	list_linked_up(routes, sw, port, &up);
+	list_survivors(routes, sw, port, &up);
+	same = routes->full[sw] && up.count;
 	for (uint32_t i = routes->first_interval[plane];
 	     i < routes->first_interval[plane + 1]; i++) {
 		uint32_t lid = routes->intervals[i].start;
 		uint32_t end = lid + routes->intervals[i].length;
 
-		for (; lid < end; lid++)
-			if (row[lid] == port)
-				row[lid] = move_leaf_entry(routes, sw, lid, &up, port);
+		for (; lid < end; lid++) {
+			uint32_t to = routes->to[lid].sw, at;
+
+			if (row[lid] != port)
+				continue;
+			at = same ? leaf_key(routes, sw, lid) % up.count : 0;
+			if (same && pm_bits_test(routes->leaf_set, to) &&
+			    pm_bits_test(up.reach[at], to))
+				row[lid] = up.num[at];
+			else
+				row[lid] = move_entry(routes, sw, lid, port);
+		}
 	}
 }
 
@@ -535,8 +546,14 @@ static void move_from_port(const struct pm_routes *routes, uint32_t sw, uint32_t
 		move_plane(routes, sw, plane, num, row);
 		return;
 	}
+	if (!routes->alive[port]) {
+		for (uint32_t lid = 0; lid < routes->stride; lid++)
+			if (row[lid] == num && routes->to[lid].sw != sw)
+				row[lid] = move_entry(routes, sw, lid, num);
+		return;
+	}
 	for (uint32_t w = 0; w < routes->whole.words; w++) {
-		uint64_t lost = before[w] & ~(routes->alive[port] ? after[w] : 0);
+		uint64_t lost = before[w] & ~after[w];
 
 		for (; lost; lost &= lost - 1)
 			move_place(routes, sw, w * 64 + (uint32_t)__builtin_ctzll(lost),
@@ -556,13 +573,35 @@ static bool port_lost_places(const struct pm_routes *routes, uint32_t port)
 		       routes->whole.words * sizeof(uint64_t)) != 0;
 }
 
+static void fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
+{
+	for (uint32_t i = routes->first_lid[sw]; i < routes->first_lid[sw + 1]; i++)
+		row[routes->lids_of[i]] = routes->to[routes->lids_of[i]].port;
+}
+
+/* Whether all cables to other switches are lost. */
+static bool is_alone(const struct pm_routes *routes, uint32_t sw)
+{
+	const struct pm_node *n = node_of(routes, sw);
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (routes->alive[i] && routes->plan->known->ports[i].peer != PM_NONE)
+			return false;
+	return true;
+}
+
 static void update_switch(struct pm_routes *routes, uint32_t sw)
 {
 	const struct pm_node *n = node_of(routes, sw);
 	size_t at = (size_t)sw * routes->stride;
 	uint8_t *row = routes->table + at;
 
-	routes->moved[sw] = 0;
+	routes->moved[sw] = is_alone(routes, sw);
+	if (routes->moved[sw]) {
+		memset(row, PM_LFT_KEEP, routes->stride);
+		fill_own(routes, sw, row);
+		return;
+	}
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
 		if (!port_lost_places(routes, i))
 			continue;
@@ -861,8 +900,7 @@ static void fill_switch(struct pm_routes *routes, uint32_t sw,
 	routes->full[sw] = is_full(routes, sw);
 	fill_holes(routes, sw, row);
 	clear_unreachable(routes, sw, row);
-	for (uint32_t i = routes->first_lid[sw]; i < routes->first_lid[sw + 1]; i++)
-		row[routes->lids_of[i]] = routes->to[routes->lids_of[i]].port;
+	fill_own(routes, sw, row);
 	for (uint32_t i = 0; i < num_free; i++)
 		row[free_lids[i]] = PM_LFT_KEEP;
 }
@@ -902,6 +940,7 @@ static int allocate(struct pm_routes *routes)
 	routes->irregular = pm_array(routes->num_switches, 1);
 	routes->full = pm_array(routes->num_switches, 1);
 	routes->leaf_set = pm_array(pm_bits_words(routes->num_switches), sizeof(uint64_t));
+	routes->nothing = pm_array(pm_bits_words(routes->num_switches), sizeof(uint64_t));
 	routes->alive = pm_array(plan->known->num_ports, 1);
 	routes->linked = pm_array(plan->known->num_ports, 1);
 	routes->to = pm_array(routes->stride, sizeof(*routes->to));
@@ -912,7 +951,7 @@ static int allocate(struct pm_routes *routes)
 	routes->own = pm_array((size_t)plan->tree.num_leaves * (plan->tree.num_planes + 1u),
 			       sizeof(*routes->own));
 	if (!routes->preferred || !routes->table || !routes->moved || !routes->irregular ||
-	    !routes->full || !routes->leaf_set || !routes->alive || !routes->linked ||
+	    !routes->full || !routes->leaf_set || !routes->nothing || !routes->alive || !routes->linked ||
 	    !routes->to || !routes->first_lid || !routes->first_interval ||
 	    !routes->lids_of || !routes->part || !routes->own || pm_reach_init(&plan->tree, &routes->whole, NULL) ||
 	    pm_reach_init(&plan->tree, &routes->now, NULL))
@@ -953,6 +992,8 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 	memcpy(routes->now.updown, routes->whole.updown,
 	       (size_t)routes->whole.words * routes->num_switches * sizeof(uint64_t));
 	rc = fill_preferred(routes);
+	/* The pages are needed in the first event, when time counts. */
+	memset(routes->table, PM_LFT_KEEP, (size_t)routes->num_switches * routes->stride);
 out:
 	if (rc) {
 		pm_routes_free(routes);
@@ -972,6 +1013,7 @@ void pm_routes_free(struct pm_routes *routes)
 	free(routes->irregular);
 	free(routes->full);
 	free(routes->leaf_set);
+	free(routes->nothing);
 	free(routes->alive);
 	free(routes->linked);
 	free(routes->to);

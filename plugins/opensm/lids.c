@@ -277,6 +277,8 @@ static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassig
 
 	if (reassign)
 		plugin_drop_plan(plugin);
+	else if (!plugin->settled)
+		plugin_check_plan(plugin, fabric);
 	rc = plugin_update_plan(plugin, fabric, keep, &plugin->failure);
 	if (!rc)
 		rc = plugin_compute(plugin, fabric, &plugin->failure);

@@ -103,6 +103,9 @@ void plugin_drop_plan(struct plugin *plugin);
 /* Loads the plan from OpenSM's cache folder; a bad file is set aside. -ENOMEM. */
 int plugin_load_plan(struct plugin *plugin);
 
+/* Sets the plan just loaded aside if it is that of another fabric. */
+void plugin_check_plan(struct plugin *plugin, const struct pm_fabric *fabric);
+
 /* Writes the plan there if it has changed. Takes no lock. */
 void plugin_save_plan(struct plugin *plugin);
 

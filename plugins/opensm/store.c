@@ -68,6 +68,22 @@ int plugin_load_plan(struct plugin *plugin)
 	return 0;
 }
 
+void plugin_check_plan(struct plugin *plugin, const struct pm_fabric *fabric)
+{
+	char why[128];
+
+	if (!plugin->base)
+		return;
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+		if (pm_fabric_find_guid(plugin->base->known, fabric->nodes[sw].guid) !=
+		    PM_NONE)
+			return;
+	snprintf(why, sizeof(why), "none of the %u switches that it knows is here",
+		 plugin->base->known->num_switches);
+	set_aside(plugin, why);
+	plugin_drop_plan(plugin);
+}
+
 void plugin_save_plan(struct plugin *plugin)
 {
 	struct pm_error err;
