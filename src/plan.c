@@ -1338,6 +1338,39 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 	return known_all;
 }
 
+/* Whether the plan does not know this switch, or knows one of its cables otherwise. */
+static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now, uint32_t sw)
+{
+	const struct pm_fabric *known = plan->known;
+	const struct pm_node *n = &now->nodes[sw];
+	uint32_t there = pm_fabric_find_guid(known, n->guid);
+
+	if (there == PM_NONE || known->nodes[there].num_ports != n->num_ports)
+		return true;
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t far = now->ports[n->first_port + p].peer;
+		uint32_t known_far = known->ports[known->nodes[there].first_port + p].peer;
+
+		if (far != PM_NONE && known_far != PM_NONE &&
+		    (now->ports[far].node >= now->num_switches ||
+		     same_port(now, far, known) != known_far))
+			return true;
+	}
+	return false;
+}
+
+bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now)
+{
+	uint32_t strangers = 0, present = 0;
+
+	for (uint32_t sw = 0; sw < now->num_switches; sw++) {
+		strangers += is_stranger(plan, now, sw);
+		present += pm_fabric_find_guid(plan->known, now->nodes[sw].guid) != PM_NONE;
+	}
+	return present * 2 >= plan->known->num_switches &&
+		strangers * 10 <= now->num_switches;
+}
+
 uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t port)
 {

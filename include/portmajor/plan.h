@@ -132,6 +132,13 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 		   uint8_t *alive);
 
+/*
+ * Whether a plan, read from a file say, is one for this fabric: at least half of
+ * the switches it knows are there, and of those that are there at most one in ten is
+ * unknown to it or has a cable to another port than the plan knows. O(ports).
+ */
+bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now);
+
 /* The place of an end port or of a switch's own port in a fabric, or PM_NONE. */
 uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t port);

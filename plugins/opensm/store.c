@@ -70,17 +70,9 @@ int plugin_load_plan(struct plugin *plugin)
 
 void plugin_check_plan(struct plugin *plugin, const struct pm_fabric *fabric)
 {
-	char why[128];
-
-	if (!plugin->base)
+	if (!plugin->base || pm_plan_fits(plugin->base, fabric))
 		return;
-	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
-		if (pm_fabric_find_guid(plugin->base->known, fabric->nodes[sw].guid) !=
-		    PM_NONE)
-			return;
-	snprintf(why, sizeof(why), "none of the %u switches that it knows is here",
-		 plugin->base->known->num_switches);
-	set_aside(plugin, why);
+	set_aside(plugin, "it is the plan of another fabric");
 	plugin_drop_plan(plugin);
 }
 
