@@ -76,10 +76,9 @@ static bool went(const struct finder *f, enum kind kind, uint32_t port)
 		!switch_went(f, f->plan->known->ports[p->peer].node);
 }
 
-static void append_name(const struct finder *f, enum kind kind, uint32_t port,
+static void append_name(const struct pm_fabric *known, enum kind kind, uint32_t port,
 			struct text *text)
 {
-	const struct pm_fabric *known = f->plan->known;
 	const struct pm_port *p = &known->ports[port];
 
 	append(text, "%s", pm_fabric_name(known, p->node));
@@ -105,7 +104,7 @@ static uint32_t append_kind(const struct finder *f, enum kind kind, const char *
 		if (!went(f, kind, i))
 			continue;
 		append(text, "%s", named++ ? ", " : "");
-		append_name(f, kind, i, text);
+		append_name(f->plan->known, kind, i, text);
 	}
 	append(text, count > NAMED ? ", ..)" : ")");
 	return count;
@@ -136,4 +135,38 @@ void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 	any |= append_all(&came, any ? "; came " : "came ", &text);
 	if (!any)
 		append(&text, "no change");
+}
+
+static void append_side_cables(const struct pm_plan *plan, struct text *text)
+{
+	uint32_t named = 0;
+
+	append(text, "%u %s one level up nor down (", plan->tree.num_side,
+	       plan->tree.num_side > 1 ? "cables lead neither" : "cable leads neither");
+	for (uint32_t i = 0; i < plan->known->num_ports && named < NAMED; i++) {
+		if (plan->tree.direction[i] != PM_SIDE || plan->known->ports[i].peer < i)
+			continue;
+		append(text, "%s", named++ ? ", " : "");
+		append_name(plan->known, CABLES, i, text);
+	}
+	append(text, "%s) and no hosts' traffic uses them",
+	       plan->tree.num_side > NAMED ? ", .." : "");
+}
+
+bool pm_change_oddities(const struct pm_plan *plan, char *buffer, size_t size)
+{
+	struct text text = { buffer, size };
+
+	if (size)
+		buffer[0] = '\0';
+	if (plan->tree.num_side)
+		append_side_cables(plan, &text);
+	if (plan->pairs_apart)
+		append(&text, "%sno up-then-down path joins %llu of %llu pairs of leaves, such "
+		       "as %s and %s", plan->tree.num_side ? "; " : "",
+		       (unsigned long long)plan->pairs_apart,
+		       (unsigned long long)plan->pairs,
+		       pm_fabric_name(plan->known, plan->apart[0]),
+		       pm_fabric_name(plan->known, plan->apart[1]));
+	return plan->tree.num_side || plan->pairs_apart;
 }

@@ -87,8 +87,9 @@ static void search(const struct pm_check *check, uint32_t from, uint8_t *seen,
 			uint32_t y = pm_fabric_peer_node(fabric, i), state;
 
 			if (y == PM_NONE || y >= fabric->num_switches ||
-			    check->level[y] == check->level[x])
-				continue;
+			    (check->level[y] != check->level[x] + 1 &&
+			     check->level[y] + 1 != check->level[x]))
+				continue;	/* not a tree's cable */
 			if (check->level[y] > check->level[x] && gone_down)
 				continue;
 			state = 2 * y + (check->level[y] < check->level[x]);

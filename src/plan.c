@@ -813,42 +813,83 @@ static void find_top(struct pm_plan *plan)
 
 /* ---- Is it a fat tree? ---- */
 
-/*
- * Counts pairs of leaves that cables join, and those among them that no
- * up-then-down path joins; names the first of the latter.
- */
-static int check_tree(const struct pm_plan *plan, struct pm_error *err)
+/* Marks in part[] which switches cables join, in whatever way. */
+static void find_parts(const struct pm_fabric *known, uint32_t *part, uint32_t *queue)
+{
+	memset(part, 0xff, known->num_switches * sizeof(*part));
+	for (uint32_t start = 0; start < known->num_switches; start++) {
+		uint32_t head = 0, tail = 0;
+
+		if (part[start] != PM_NONE)
+			continue;
+		part[start] = start;
+		queue[tail++] = start;
+		while (head < tail) {
+			const struct pm_node *n = &known->nodes[queue[head++]];
+
+			for (uint32_t i = n->first_port + 1;
+			     i <= n->first_port + n->num_ports; i++) {
+				uint32_t y = pm_fabric_peer_node(known, i);
+
+				if (y == PM_NONE || part[y] != PM_NONE)
+					continue;
+				part[y] = start;
+				queue[tail++] = y;
+			}
+		}
+	}
+}
+
+static void count_apart(struct pm_plan *plan, const struct pm_reach *reach,
+			const uint32_t *part)
 {
 	const struct pm_tree *tree = &plan->tree;
-	const struct pm_fabric *known = plan->known;
-	struct pm_reach reach;
-	uint64_t joined = 0, pairs = 0;
-	uint32_t from = PM_NONE, to = PM_NONE;
-	int rc = pm_reach_init(tree, &reach, err);
 
-	if (rc)
-		goto out;
-	pm_reach_compute(known, tree, NULL, &reach);
+	plan->pairs = plan->pairs_apart = 0;
 	for (uint32_t a = 0; a < tree->num_leaves; a++)
 		for (uint32_t b = a + 1; b < tree->num_leaves; b++) {
 			uint32_t x = tree->leaves[a], y = tree->leaves[b];
 
-			pairs++;
-			if (pm_bits_test(pm_reach_updown(&reach, x), y)) {
-				joined++;
-			} else if (from == PM_NONE) {
-				from = x;
-				to = y;
+			if (part[x] != part[y])
+				continue;
+			plan->pairs++;
+			if (pm_bits_test(pm_reach_updown(reach, x), y))
+				continue;
+			if (!plan->pairs_apart++) {
+				plan->apart[0] = x;
+				plan->apart[1] = y;
 			}
 		}
-	if (joined * 2 < pairs)
+}
+
+/* More than half of the pairs must be joined by up-then-down paths. */
+static int check_tree(struct pm_plan *plan, struct pm_error *err)
+{
+	const struct pm_fabric *known = plan->known;
+	uint32_t *part = pm_array(known->num_switches, sizeof(*part));
+	uint32_t *queue = pm_array(known->num_switches, sizeof(*queue));
+	struct pm_reach reach;
+	int rc = pm_reach_init(&plan->tree, &reach, err);
+
+	if (!rc && (!part || !queue))
+		rc = no_memory(err);
+	if (rc)
+		goto out;
+	pm_reach_compute(known, &plan->tree, NULL, &reach);
+	find_parts(known, part, queue);
+	count_apart(plan, &reach, part);
+	if (plan->pairs_apart * 2 > plan->pairs)
 		rc = pm_error_set(err, -ENOTSUP, "not a fat tree: no up-then-down path "
 				  "joins %llu of %llu pairs of leaves, such as \"%s\" and "
 				  "\"%s\" (%u cables between switches of one level)",
-				  (unsigned long long)(pairs - joined),
-				  (unsigned long long)pairs, pm_fabric_name(known, from),
-				  pm_fabric_name(known, to), tree->num_side);
+				  (unsigned long long)plan->pairs_apart,
+				  (unsigned long long)plan->pairs,
+				  pm_fabric_name(known, plan->apart[0]),
+				  pm_fabric_name(known, plan->apart[1]),
+				  plan->tree.num_side);
 out:
+	free(part);
+	free(queue);
 	pm_reach_free(&reach);
 	return rc;
 }
@@ -1000,6 +1041,9 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 	memcpy(plan->rank, old->rank, num * sizeof(*plan->rank));
 	memcpy(plan->owner, old->owner, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
 	plan->top_lid = old->top_lid;
+	plan->pairs = old->pairs;
+	plan->pairs_apart = old->pairs_apart;
+	memcpy(plan->apart, old->apart, sizeof(plan->apart));
 	plan->num_runs = old->num_runs;
 	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
 	return plan->runs ? 0 : no_memory(err);
@@ -1269,13 +1313,15 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 
 	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : no_memory(err);
 	if (!rc)
+		rc = check_tree(plan, err);
+	if (!rc)
 		rc = restore_all(plan, places, num_places, runs, num_runs, is_place, err);
 	if (!rc)
 		rc = find_ranks(plan, is_place, err);
 	free(is_place);
 	if (rc) {
 		pm_plan_free(plan);
-		return rc == -ENOENT ? -EBADMSG : rc;
+		return rc == -ENOENT || rc == -ENOTSUP ? -EBADMSG : rc;
 	}
 	find_top(plan);
 	*result = plan;

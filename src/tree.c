@@ -7,8 +7,10 @@
  * gives way, the cables between them stay side cables, and what follows finds
  * no tree.
  *
- * Levels are breadth-first distances from the leaves, so that cables join
- * switches of the same or of neighbouring levels only.
+ * Levels count from the leaves upward. A switch above the first level all of
+ * whose cables lead down into one and the same subtree joins nothing that is not
+ * joined below: it is a leaf where no end port is attached yet, or something like
+ * it, and goes two levels down.
  */
 #include <portmajor/tree.h>
 
@@ -128,36 +130,84 @@ out:
 	return rc;
 }
 
+/* Candidates for the next level, see find_levels. */
+struct frontier {
+	uint32_t *list, count;
+	uint8_t *is_in;		/* [switch] */
+};
+
+/* Lists switches without a level that have a cable to one of this level. */
+static void find_candidates(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			    unsigned int level, struct frontier *next)
+{
+	next->count = 0;
+	memset(next->is_in, 0, tree->num_switches);
+	for (uint32_t i = 0; i < tree->num_ports; i++) {
+		uint32_t x = skeleton->ports[i].node;
+		uint32_t y = pm_fabric_peer_node(skeleton, i);
+
+		if (y == PM_NONE || tree->level[x] != PM_NO_LEVEL ||
+		    tree->level[y] != level || next->is_in[x])
+			continue;
+		next->is_in[x] = 1;
+		next->list[next->count++] = x;
+	}
+}
+
+/* Whether it has more cables to other candidates than to switches of this level. */
+static bool belongs_higher(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			   const struct frontier *next, uint32_t sw, unsigned int level)
+{
+	const struct pm_node *n = &skeleton->nodes[sw];
+	uint32_t down = 0, beside = 0;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t y = pm_fabric_peer_node(skeleton, i);
+
+		down += y != PM_NONE && tree->level[y] == level;
+		beside += y != PM_NONE && next->is_in[y];
+	}
+	return beside > down;
+}
+
+/*
+ * Level by level. A switch next to this level goes to the following one, unless
+ * most of its cables lead to switches that do too: then it stands above these,
+ * and its cable to this level skips one.
+ */
 static int find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		       struct pm_error *err)
 {
-	uint32_t *queue = pm_array(tree->num_switches, sizeof(*queue));
-	uint32_t head = 0, tail = 0;
+	struct frontier next = {
+		.list = pm_array(tree->num_switches, sizeof(uint32_t)),
+		.is_in = pm_array(tree->num_switches, 1),
+	};
+	int rc = 0;
 
-	if (!queue)
-		return pm_error_set(err, -ENOMEM, "out of memory");
-	for (uint32_t i = 0; i < tree->num_switches; i++)
-		if (tree->level[i] == 0)
-			queue[tail++] = i;
-	while (head < tail) {
-		uint32_t x = queue[head++];
-		const struct pm_node *n = &skeleton->nodes[x];
-
-		if (tree->level[x] > tree->top_level)
-			tree->top_level = tree->level[x];
-		if (tree->level[x] + 1 == PM_NO_LEVEL)
-			break;
-		for (uint32_t p = 1; p <= n->num_ports; p++) {
-			uint32_t y = pm_fabric_peer_node(skeleton, n->first_port + p);
-
-			if (y == PM_NONE || tree->level[y] != PM_NO_LEVEL)
-				continue;
-			tree->level[y] = (uint8_t)(tree->level[x] + 1);
-			queue[tail++] = y;
-		}
+	if (!next.list || !next.is_in) {
+		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		goto out;
 	}
-	free(queue);
-	return 0;
+	for (unsigned int level = 0; level + 1 < PM_NO_LEVEL; level++) {
+		uint32_t taken = 0;
+
+		find_candidates(skeleton, tree, level, &next);
+		if (!next.count)
+			break;
+		for (uint32_t i = 0; i < next.count; i++)
+			if (!belongs_higher(skeleton, tree, &next, next.list[i], level)) {
+				next.list[taken++] = next.list[i];
+			}
+		if (!taken)
+			taken = next.count;
+		for (uint32_t i = 0; i < taken; i++)
+			tree->level[next.list[i]] = (uint8_t)(level + 1);
+		tree->top_level = (uint8_t)(level + 1);
+	}
+out:
+	free(next.list);
+	free(next.is_in);
+	return rc;
 }
 
 static enum pm_direction direction_of(const struct pm_fabric *skeleton,
@@ -170,18 +220,67 @@ static enum pm_direction direction_of(const struct pm_fabric *skeleton,
 		return PM_HOST;
 	if (y == PM_NONE || tree->level[x] == PM_NO_LEVEL)
 		return PM_DARK;
-	if (tree->level[y] == tree->level[x])
-		return PM_SIDE;
-	return tree->level[y] > tree->level[x] ? PM_UP : PM_DOWN;
+	if (tree->level[y] == tree->level[x] + 1)
+		return PM_UP;
+	return tree->level[y] + 1 == tree->level[x] ? PM_DOWN : PM_SIDE;
 }
 
 static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tree)
 {
+	tree->num_side = 0;
 	for (uint32_t i = 0; i < tree->num_ports; i++) {
 		tree->direction[i] = (uint8_t)direction_of(skeleton, tree, i);
 		if (tree->direction[i] == PM_SIDE && skeleton->ports[i].peer > i)
 			tree->num_side++;
 	}
+}
+
+/* Whether all cables down from this switch lead into one set of the union-find. */
+static bool joins_nothing(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			  uint32_t *parent, uint32_t sw)
+{
+	const struct pm_node *n = &skeleton->nodes[sw];
+	uint32_t root = PM_NONE;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t below;
+
+		if (tree->direction[i] == PM_UP)
+			return false;
+		if (tree->direction[i] != PM_DOWN)
+			continue;
+		below = find_root(parent, pm_fabric_peer_node(skeleton, i));
+		if (root != PM_NONE && below != root)
+			return false;
+		root = below;
+	}
+	return root != PM_NONE;
+}
+
+static int lower_idle_switches(const struct pm_fabric *skeleton, struct pm_tree *tree,
+			       struct pm_error *err)
+{
+	uint32_t *parent = pm_array(tree->num_switches, sizeof(*parent));
+	unsigned int top = 0;
+
+	if (!parent)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	for (unsigned int level = tree->top_level; level >= 2; level--) {
+		join_levels(skeleton, tree, 0, level - 1, parent);
+		for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+			if (tree->level[sw] == level &&
+			    joins_nothing(skeleton, tree, parent, sw)) {
+				tree->level[sw] = (uint8_t)(level - 2);
+				tree->num_leaves += level == 2;
+			}
+		find_directions(skeleton, tree);
+	}
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		if (tree->level[sw] != PM_NO_LEVEL && tree->level[sw] > top)
+			top = tree->level[sw];
+	tree->top_level = (uint8_t)top;
+	free(parent);
+	return 0;
 }
 
 /* Numbers the sets of a union-find by their first member, for members only. */
@@ -415,7 +514,9 @@ int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *result,
 	if (rc)
 		goto out;
 	find_directions(skeleton, &tree);
-	rc = sort_leaves(skeleton, &tree, err);
+	rc = lower_idle_switches(skeleton, &tree, err);
+	if (!rc)
+		rc = sort_leaves(skeleton, &tree, err);
 	if (!rc)
 		rc = find_subtrees(skeleton, &tree, err);
 	if (!rc)

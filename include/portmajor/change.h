@@ -21,4 +21,11 @@
 void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 			const uint8_t *after, char *text, size_t size);
 
+/*
+ * Writes one line without a newline on what of the plan's topology hosts' traffic
+ * does not use or cannot: cables beside or across levels, leaves that no
+ * up-then-down path joins. Returns false if there is nothing of the kind.
+ */
+bool pm_change_oddities(const struct pm_plan *plan, char *text, size_t size);
+
 #endif

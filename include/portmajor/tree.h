@@ -4,9 +4,10 @@
  * planes.
  *
  * A leaf is a switch with end ports; level 0 are the leaves, and the level of
- * any other switch is its distance from the nearest leaf. A switch with few
- * end ports in the midst of leaves (a spine with a gateway or the SM's node
- * attached) is not a leaf: see src/tree.c.
+ * any other switch is, with exceptions, its distance from the nearest leaf: a switch
+ * with few end ports in the midst of leaves (a spine with a gateway or the SM's
+ * node attached) is not a leaf, a leaf may have no end port yet, and single cables
+ * that skip a level do not count. See src/tree.c.
  *
  * A plane is what one up port of a leaf stands for on every leaf: which part
  * of the tree above the leaves it leads to (its component: what hangs together
@@ -33,7 +34,7 @@ enum pm_direction {
 	PM_HOST,	/* an end node is, or was, attached */
 	PM_UP,
 	PM_DOWN,
-	PM_SIDE,	/* to a switch of the same level: not used for paths */
+	PM_SIDE,	/* neither one level up nor down: not used for paths */
 };
 
 struct pm_plane {
@@ -50,7 +51,7 @@ struct pm_plane {
 struct pm_tree {
 	uint32_t num_switches, num_ports, num_leaves, num_planes;
 	uint32_t num_components, num_pods;
-	uint32_t num_side;	/* cables between switches of one level */
+	uint32_t num_side;	/* cables with PM_SIDE */
 	uint8_t top_level;	/* highest level there is; 0 if only leaves */
 	uint8_t *level;		/* [switch]; PM_NO_LEVEL: no leaf in reach */
 	uint8_t *direction;	/* [port] enum pm_direction */

@@ -8,6 +8,8 @@
 
 #include <opensm/osm_db_pack.h>
 
+#include <portmajor/change.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,14 @@ static void carry_over(const struct plugin *plugin, const struct pm_plan *plan,
 	}
 }
 
+static void log_oddities(const struct plugin *plugin)
+{
+	char text[512];
+
+	if (pm_change_oddities(plugin->base, text, sizeof(text)))
+		OSM_LOG(&plugin->osm->log, OSM_LOG_INFO, "portmajor: note: %s\n", text);
+}
+
 /*
  * Puts a plan in force, and, if `base` is not NULL, a base in place of the old one.
  * Both are taken over, and freed on failure.
@@ -78,6 +88,7 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 		pm_plan_free(plugin->base);
 		plugin->base = base;
 		plugin->unsaved = true;
+		log_oddities(plugin);
 	}
 	plugin->plan = plan;
 	plugin->alive = alive;

@@ -2,6 +2,7 @@
 /* portmajor plan: planes, their runs of LIDs, and who has which. */
 #include "cli.h"
 
+#include <portmajor/change.h>
 #include <portmajor/netlist.h>
 
 #include <stdio.h>
@@ -112,6 +113,7 @@ static void print_lids(const struct pm_plan *plan)
 static void print_plan(const struct pm_plan *plan, bool lids)
 {
 	const struct pm_tree *tree = &plan->tree;
+	char oddities[512];
 
 	printf("%u switches, %u of them leaves, levels 0 to %u, %u pods, %u planes\n",
 	       tree->num_switches, tree->num_leaves, tree->top_level, tree->num_pods,
@@ -119,9 +121,8 @@ static void print_plan(const struct pm_plan *plan, bool lids)
 	printf("lid_order %s, LIDs up to %u, %u LFT blocks a switch, %llu for a full load\n",
 	       pm_lid_order_name(plan->order), plan->top_lid, pm_plan_blocks(plan),
 	       (unsigned long long)pm_plan_blocks(plan) * tree->num_switches);
-	if (tree->num_side)
-		printf("%u cables between switches of one level carry no host traffic\n",
-		       tree->num_side);
+	if (pm_change_oddities(plan, oddities, sizeof(oddities)))
+		printf("note: %s\n", oddities);
 	print_planes(plan);
 	if (lids)
 		print_lids(plan);
