@@ -339,9 +339,8 @@ static int merge_switches(const struct pm_fabric *skeleton, const struct pm_fabr
 	return pm_fabric_seal(merged, err);
 }
 
-/* The port of `to` that stands for this port of `from`, or PM_NONE. */
-static uint32_t same_port(const struct pm_fabric *from, uint32_t port,
-			  const struct pm_fabric *to)
+uint32_t pm_fabric_same_port(const struct pm_fabric *from, uint32_t port,
+			     const struct pm_fabric *to)
 {
 	const struct pm_port *p = &from->ports[port];
 	uint32_t node = pm_fabric_find_guid(to, from->nodes[p->node].guid);
@@ -362,7 +361,7 @@ static void merge_cables(const struct pm_fabric *from, struct pm_fabric *merged)
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t peer = from->ports[i].peer, a, b;
 
-		a = same_port(from, i, merged);
+		a = pm_fabric_same_port(from, i, merged);
 		if (a == PM_NONE || merged->ports[a].peer != PM_NONE)
 			continue;
 		if (from->ports[i].host) {
@@ -371,7 +370,7 @@ static void merge_cables(const struct pm_fabric *from, struct pm_fabric *merged)
 		}
 		if (peer == PM_NONE || peer < i || peer >= num)
 			continue;
-		b = same_port(from, peer, merged);
+		b = pm_fabric_same_port(from, peer, merged);
 		if (b == PM_NONE || a == b || merged->ports[b].peer != PM_NONE ||
 		    merged->ports[a].host || merged->ports[b].host)
 			continue;

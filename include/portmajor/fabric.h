@@ -127,6 +127,13 @@ void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port);
 /* The index of the node with this GUID in a sealed fabric, or PM_NONE. O(log n). */
 uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid);
 
+/*
+ * The port of a sealed fabric `to` with the same node GUID and number as a port of
+ * `from`, or PM_NONE. O(log nodes).
+ */
+uint32_t pm_fabric_same_port(const struct pm_fabric *from, uint32_t port,
+			     const struct pm_fabric *to);
+
 /* The index of the first node with this name, or PM_NONE. O(nodes). */
 uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name);
 

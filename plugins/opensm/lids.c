@@ -44,12 +44,10 @@ static void carry_over(const struct plugin *plugin, const struct pm_plan *plan,
 	const struct pm_fabric *old = plugin->plan->known;
 
 	for (uint32_t i = 0; i < old->num_ports; i++) {
-		const struct pm_port *p = &old->ports[i];
-		uint32_t node = pm_fabric_find_guid(plan->known, old->nodes[p->node].guid);
+		uint32_t port = pm_fabric_same_port(old, i, plan->known);
 
-		if (node != PM_NONE && p->num <= plan->known->nodes[node].num_ports)
-			alive_before[plan->known->nodes[node].first_port + p->num] =
-				plugin->alive_before[i];
+		if (port != PM_NONE)
+			alive_before[port] = plugin->alive_before[i];
 	}
 }
 

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Plans made of plans: with LIDs that are in use, grown, with parts replaced. */
+#include "plan_parts.h"
+
+#include "alloc.h"
+
+#include <errno.h>
+
+/* The LID that the fabric's port at this place has, or 0. */
+static uint16_t lid_at(const struct pm_fabric *fabric, const struct pm_fabric *known,
+		       uint32_t place)
+{
+	const struct pm_port *p = &known->ports[place];
+	uint32_t node = pm_fabric_find_guid(fabric, known->nodes[p->node].guid);
+	uint32_t port, peer;
+
+	if (node == PM_NONE || p->num > fabric->nodes[node].num_ports)
+		return 0;
+	port = fabric->nodes[node].first_port + p->num;
+	if (p->num == 0)
+		return fabric->ports[port].lid;
+	peer = fabric->ports[port].peer;
+	if (peer == PM_NONE || fabric->ports[peer].node < fabric->num_switches)
+		return 0;
+	return fabric->ports[peer].lid;
+}
+
+/* Takes planes, LIDs and runs over from an old plan. */
+static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_error *err)
+{
+	uint32_t *renamed = pm_array(old->tree.num_planes, sizeof(*renamed));
+
+	if (!renamed)
+		return plan_no_memory(err);
+	memset(renamed, 0xff, old->tree.num_planes * sizeof(*renamed));
+	for (uint32_t i = 0; i < old->known->num_ports; i++) {
+		uint32_t port = pm_fabric_same_port(old->known, i, plan->known);
+		uint32_t p = old->tree.plane[i];
+
+		if (port != PM_NONE && p != PM_NONE && renamed[p] == PM_NONE)
+			renamed[p] = plan->tree.plane[port];
+	}
+	for (uint32_t i = 0; i < old->known->num_ports; i++) {
+		uint32_t port = pm_fabric_same_port(old->known, i, plan->known);
+
+		if (port == PM_NONE || !old->lid[i])
+			continue;
+		plan_give_lids(plan, port, old->lid[i]);
+		plan->turn[port] = old->turn[i];
+		if (old->plane[i] != PM_NONE)
+			plan->plane[port] = renamed[old->plane[i]];
+	}
+	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
+	if (!plan->runs) {
+		free(renamed);
+		return plan_no_memory(err);
+	}
+	plan->num_runs = old->num_runs;
+	for (uint32_t r = 0; r < plan->num_runs; r++)
+		if (plan->runs[r].plane != PM_NONE)
+			plan->runs[r].plane = renamed[plan->runs[r].plane];
+	free(renamed);
+	return 0;
+}
+
+/* Copies what belongs to the places of a plan with the very same ports. */
+static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
+		       struct pm_error *err)
+{
+	uint32_t num = old->known->num_ports;
+
+	memcpy(plan->lid, old->lid, num * sizeof(*plan->lid));
+	memcpy(plan->plane, old->plane, num * sizeof(*plan->plane));
+	memcpy(plan->turn, old->turn, num);
+	memcpy(plan->rank, old->rank, num * sizeof(*plan->rank));
+	memcpy(plan->owner, old->owner, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
+	plan->top_lid = old->top_lid;
+	plan->pairs = old->pairs;
+	plan->pairs_apart = old->pairs_apart;
+	memcpy(plan->apart, old->apart, sizeof(plan->apart));
+	plan->num_runs = old->num_runs;
+	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
+	return plan->runs ? 0 : plan_no_memory(err);
+}
+
+/* Replaces the planned LIDs by those in use; the number of those that differed. */
+static int keep_lids(struct pm_plan *plan, const struct pm_fabric *fabric,
+		     uint32_t *differ, struct pm_error *err)
+{
+	uint8_t *kept = pm_array(PM_MAX_LID + 1u, 1);
+	uint8_t *is_place = pm_array(plan->known->num_ports, 1);
+	int rc = -ENOMEM;
+
+	*differ = 0;
+	if (!kept || !is_place)
+		goto out;
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		is_place[i] = plan->lid[i] != 0;
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint16_t lid = is_place[i] ? lid_at(fabric, plan->known, i) : 0;
+
+		if (!lid)
+			continue;
+		*differ += lid != plan->lid[i];
+		plan_keep_place(plan, i, lid, kept);
+	}
+	rc = plan_give_missing(plan, is_place, err);
+out:
+	free(kept);
+	free(is_place);
+	return rc == -ENOMEM ? plan_no_memory(err) : rc;
+}
+
+int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
+		 struct pm_plan **kept, uint32_t *differ, struct pm_error *err)
+{
+	struct pm_plan *copy = plan_new(plan->order, plan->lmc,
+					pm_fabric_clone(plan->known));
+	int rc;
+
+	*kept = NULL;
+	if (!copy)
+		return plan_no_memory(err);
+	rc = pm_tree_make(copy->known, &copy->tree, err);
+	if (!rc)
+		rc = copy_places(copy, plan, err);
+	if (!rc)
+		rc = keep_lids(copy, fabric, differ, err);
+	if (rc || !*differ) {
+		pm_plan_free(copy);
+		return rc;
+	}
+	plan_find_top(copy);
+	*kept = copy;
+	return 0;
+}
+
+/*
+ * The known switch whose place a new one has taken: every cable of the new switch
+ * to a known one ends where the same port of the old switch ended, and the old one
+ * is gone. PM_NONE if there is none.
+ */
+static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fabric *now,
+			      uint32_t sw)
+{
+	const struct pm_node *n = &now->nodes[sw];
+	uint32_t replaced = PM_NONE;
+
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t far = now->ports[n->first_port + p].peer, there, was;
+
+		if (far == PM_NONE || now->ports[far].node >= now->num_switches)
+			continue;
+		if (pm_fabric_find_guid(known, now->nodes[now->ports[far].node].guid) ==
+		    PM_NONE)
+			continue;	/* new itself */
+		there = pm_fabric_same_port(now, far, known);
+		was = there == PM_NONE ? PM_NONE : known->ports[there].peer;
+		if (was == PM_NONE || known->ports[was].num != p ||
+		    (replaced != PM_NONE && known->ports[was].node != replaced))
+			return PM_NONE;
+		replaced = known->ports[was].node;
+	}
+	if (replaced == PM_NONE || known->nodes[replaced].num_ports != n->num_ports ||
+	    pm_fabric_find_guid(now, known->nodes[replaced].guid) != PM_NONE)
+		return PM_NONE;
+	return replaced;
+}
+
+/*
+ * Gives known switches that were replaced the GUIDs of those in their place.
+ * Several rounds: of a whole new chassis, the switches next to the leaves are
+ * recognised first, then those behind them.
+ */
+static int rename_replaced(struct pm_fabric *known, const struct pm_fabric *now,
+			   bool *renamed, struct pm_error *err)
+{
+	bool again = true;
+
+	*renamed = false;
+	while (again) {
+		again = false;
+		for (uint32_t sw = 0; sw < now->num_switches; sw++) {
+			uint64_t guid = now->nodes[sw].guid;
+			uint32_t replaced;
+			int rc;
+
+			if (pm_fabric_find_guid(known, guid) != PM_NONE)
+				continue;
+			replaced = find_replaced(known, now, sw);
+			if (replaced == PM_NONE)
+				continue;
+			rc = pm_fabric_rename(known, replaced, guid,
+					      pm_fabric_name(now, sw), err);
+			if (rc)
+				return rc;
+			*renamed = again = true;
+		}
+	}
+	return 0;
+}
+
+/* A copy of the plan that knows replaced switches by their new GUIDs. */
+static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now,
+			  struct pm_plan **copy, bool *renamed, struct pm_error *err)
+{
+	struct pm_plan *plan = plan_new(old->order, old->lmc, pm_fabric_clone(old->known));
+	int rc;
+
+	if (!plan)
+		return plan_no_memory(err);
+	rc = rename_replaced(plan->known, now, renamed, err);
+	if (!rc)
+		rc = pm_tree_make(plan->known, &plan->tree, err);
+	if (!rc)
+		rc = copy_places(plan, old, err);
+	if (rc)
+		pm_plan_free(plan);
+	else
+		*copy = plan;
+	return rc;
+}
+
+/* A plan for the union of an old one and the fabric. */
+static int extend(const struct pm_plan *old, const struct pm_fabric *now,
+		  struct pm_plan **extended, struct pm_error *err)
+{
+	struct pm_fabric *merged = NULL;
+	struct pm_plan *plan = NULL;
+	uint8_t *is_place = NULL;
+	int rc = pm_fabric_merge(old->known, now, &merged, err);
+
+	if (rc)
+		return rc;
+	plan = plan_new(old->order, old->lmc, merged);
+	is_place = plan ? pm_array(plan->known->num_ports, 1) : NULL;
+	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : plan_no_memory(err);
+	if (!rc)
+		rc = plan_check_tree(plan, err);
+	if (!rc)
+		rc = inherit(plan, old, err);
+	if (!rc)
+		rc = plan_find_places(plan, is_place, err);
+	for (uint32_t i = 0; !rc && i < plan->known->num_ports; i++)
+		is_place[i] |= plan->lid[i] != 0;
+	if (!rc)
+		rc = plan_deal_planes(plan, is_place, err);
+	if (!rc)
+		rc = plan_find_ranks(plan, is_place, err);
+	if (!rc)
+		rc = plan_give_missing(plan, is_place, err);
+	free(is_place);
+	if (rc) {
+		pm_plan_free(plan);
+		return rc;
+	}
+	plan_find_top(plan);
+	*extended = plan;
+	return 0;
+}
+
+int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,
+		 struct pm_plan **grown, struct pm_error *err)
+{
+	uint8_t *alive = pm_array(old->known->num_ports, 1);
+	struct pm_plan *renamed = NULL;
+	bool any_renamed = false;
+	int rc = 0;
+
+	if (!alive)
+		return plan_no_memory(err);
+	*grown = NULL;
+	if (pm_plan_match(old, now, alive))
+		goto out;
+	rc = rename_in_copy(old, now, &renamed, &any_renamed, err);
+	if (rc)
+		goto out;
+	if (any_renamed && pm_plan_match(renamed, now, alive)) {
+		*grown = renamed;
+		renamed = NULL;
+	} else {
+		rc = extend(renamed, now, grown, err);
+	}
+out:
+	pm_plan_free(renamed);
+	free(alive);
+	return rc;
+}

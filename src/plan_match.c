@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A fabric against a plan. */
+#include "plan_parts.h"
+
+#include "alloc.h"
+
+#include <errno.h>
+
+/* Whether the plan knows what the fabric has at this port; marks cables alive. */
+static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t port, uint32_t known_port, const uint32_t *known_of,
+		       uint8_t *alive)
+{
+	const struct pm_fabric *known = plan->known;
+	uint32_t peer = now->ports[port].peer, far, known_far;
+
+	if (peer == PM_NONE)
+		return true;
+	far = now->ports[peer].node;
+	if (far >= now->num_switches) {
+		alive[known_port] = 1;
+		return plan->lid[known_port] != 0;
+	}
+	if (known_of[far] == PM_NONE ||
+	    now->ports[peer].num > known->nodes[known_of[far]].num_ports)
+		return false;
+	known_far = known->nodes[known_of[far]].first_port + now->ports[peer].num;
+	if (known->ports[known_port].peer != known_far)
+		return false;
+	alive[known_port] = 1;
+	return true;
+}
+
+bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
+		   uint8_t *alive)
+{
+	const struct pm_fabric *known = plan->known;
+	uint32_t *known_of = pm_array(now->num_switches, sizeof(*known_of));
+	bool known_all = known_of != NULL;
+
+	memset(alive, 0, known->num_ports);
+	if (!known_of)
+		return false;
+	for (uint32_t i = 0; i < now->num_switches; i++)
+		known_of[i] = pm_fabric_find_guid(known, now->nodes[i].guid);
+	for (uint32_t i = 0; i < now->num_switches && known_all; i++) {
+		const struct pm_node *n = &now->nodes[i];
+
+		if (known_of[i] == PM_NONE ||
+		    n->num_ports != known->nodes[known_of[i]].num_ports) {
+			known_all = false;
+			break;
+		}
+		for (uint32_t p = 1; p <= n->num_ports && known_all; p++)
+			known_all = match_port(plan, now, n->first_port + p,
+					       known->nodes[known_of[i]].first_port + p,
+					       known_of, alive);
+	}
+	free(known_of);
+	return known_all;
+}
+
+/* Whether the plan does not know this switch, or knows one of its cables otherwise. */
+static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now, uint32_t sw)
+{
+	const struct pm_fabric *known = plan->known;
+	const struct pm_node *n = &now->nodes[sw];
+	uint32_t there = pm_fabric_find_guid(known, n->guid);
+
+	if (there == PM_NONE || known->nodes[there].num_ports != n->num_ports)
+		return true;
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t far = now->ports[n->first_port + p].peer;
+		uint32_t known_far = known->ports[known->nodes[there].first_port + p].peer;
+
+		if (far != PM_NONE && known_far != PM_NONE &&
+		    (now->ports[far].node >= now->num_switches ||
+		     pm_fabric_same_port(now, far, known) != known_far))
+			return true;
+	}
+	return false;
+}
+
+bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now)
+{
+	uint32_t strangers = 0, present = 0;
+
+	for (uint32_t sw = 0; sw < now->num_switches; sw++) {
+		strangers += is_stranger(plan, now, sw);
+		present += pm_fabric_find_guid(plan->known, now->nodes[sw].guid) != PM_NONE;
+	}
+	return present * 2 >= plan->known->num_switches &&
+		strangers * 10 <= now->num_switches;
+}
+
+uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t port)
+{
+	uint32_t place = port;
+
+	if (now->ports[port].node >= now->num_switches)
+		place = now->ports[port].peer;
+	if (place == PM_NONE || now->ports[place].node >= now->num_switches)
+		return PM_NONE;
+	place = pm_fabric_same_port(now, place, plan->known);
+	return place != PM_NONE && plan->lid[place] ? place : PM_NONE;
+}

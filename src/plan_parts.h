@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the source files of plan.h share. A plan is made, grown or restored in the
+ * same steps; is_place[port of plan->known] goes from one to the next:
+ *
+ *   plan_new, pm_tree_make, plan_check_tree, [places and LIDs of an older plan],
+ *   plan_find_places, plan_deal_planes, plan_find_ranks, plan_lay_out,
+ *   plan_give_missing, plan_find_top
+ *
+ * Each fills in what is missing and leaves what is there.
+ */
+#ifndef PORTMAJOR_PLAN_PARTS_H
+#define PORTMAJOR_PLAN_PARTS_H
+
+#include <portmajor/plan.h>
+
+int plan_no_memory(struct pm_error *err);
+
+/* plan.c: an empty plan that owns the skeleton (NULL: no memory). */
+struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc, struct pm_fabric *known);
+/* -ENOTSUP unless up-then-down paths join at least half of the pairs of leaves. */
+int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
+
+/* plan_deal.c */
+int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err);
+int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
+int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
+
+/* plan_lids.c */
+int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
+int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
+void plan_find_top(struct pm_plan *plan);
+int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t plane,
+		 struct pm_error *err);
+/* Whether a place could have num LIDs from here on: aligned, and nobody's. */
+bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num);
+void plan_give_lids(struct pm_plan *plan, uint32_t place, uint32_t lid);
+/* Gives a place the LIDs that its port has, unless kept[] says they are another's
+ * already; those that had them in the plan are left without. */
+void plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept);
+
+#endif
