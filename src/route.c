@@ -335,13 +335,14 @@ static uint32_t find_spread(const struct pm_routes *routes, uint32_t width)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 	double planes = tree->num_planes, pods = tree->num_pods;
-	double elsewhere = (pods - 1) / pods, leaves = tree->num_leaves / pods;
-	uint32_t slots = mean_slots(routes), spread = 1;
-	uint32_t blocks = divide_up(slots, PM_LFT_BLOCK);
-	double native = slots * elsewhere * leaves / width;
+	double elsewhere = (pods - 1) / pods, leaves = tree->num_leaves / pods, native;
+	uint32_t slots, blocks, spread = 1;
 
 	if (tree->num_planes < 2)
 		return 1;
+	slots = mean_slots(routes);
+	blocks = divide_up(slots, PM_LFT_BLOCK);
+	native = slots * elsewhere * leaves / width;
 	for (; spread < width; spread++) {
 		uint32_t share = divide_up(divide_up(slots, blocks), spread);
 		double more = ceil(share * elsewhere) * divide_up(spread * blocks, width) *
