@@ -66,6 +66,16 @@ static void find_parts(const struct pm_fabric *known, uint32_t *part, uint32_t *
 	}
 }
 
+static bool has_hosts(const struct pm_fabric *known, uint32_t sw)
+{
+	const struct pm_node *n = &known->nodes[sw];
+
+	for (uint32_t p = 1; p <= n->num_ports; p++)
+		if (known->ports[n->first_port + p].host)
+			return true;
+	return false;
+}
+
 static void count_apart(struct pm_plan *plan, const struct pm_reach *reach,
 			const uint32_t *part)
 {
@@ -76,7 +86,8 @@ static void count_apart(struct pm_plan *plan, const struct pm_reach *reach,
 		for (uint32_t b = a + 1; b < tree->num_leaves; b++) {
 			uint32_t x = tree->leaves[a], y = tree->leaves[b];
 
-			if (part[x] != part[y])
+			if (part[x] != part[y] || !has_hosts(plan->known, x) ||
+			    !has_hosts(plan->known, y))
 				continue;
 			plan->pairs++;
 			if (pm_bits_test(pm_reach_updown(reach, x), y))
@@ -236,8 +247,15 @@ static int restore_all(struct pm_plan *plan, const struct pm_plan_place *places,
 
 	for (uint32_t i = 0; i < num_places && !rc; i++)
 		rc = restore_place(plan, &places[i], is_place, err);
+	for (uint32_t sw = 0; sw < plan->known->num_switches && !rc; sw++)
+		if (!plan->lid[plan->known->nodes[sw].first_port])
+			rc = pm_error_set(err, -EBADMSG, "switch \"%s\" has no LID",
+					  pm_fabric_name(plan->known, sw));
 	for (uint32_t i = 0; i < num_runs && !rc; i++) {
-		if ((runs[i].plane != PM_NONE && runs[i].plane >= plan->tree.num_planes) ||
+		if (i && runs[i].start < runs[i - 1].start + runs[i - 1].length)
+			rc = pm_error_set(err, -EBADMSG, "run at LID %u: behind or in the one "
+					  "before", runs[i].start);
+		else if ((runs[i].plane != PM_NONE && runs[i].plane >= plan->tree.num_planes) ||
 		    !runs[i].length)
 			rc = pm_error_set(err, -EBADMSG, "run at LID %u: no such plane, or "
 					  "empty", runs[i].start);

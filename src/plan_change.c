@@ -45,6 +45,8 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 
 		if (port == PM_NONE || !old->lid[i])
 			continue;
+		if (old->known->ports[i].num && plan->known->ports[port].peer != PM_NONE)
+			continue;	/* a slot no more: a cable to a switch is there */
 		plan_give_lids(plan, port, old->lid[i]);
 		plan->turn[port] = old->turn[i];
 		if (old->plane[i] != PM_NONE)
@@ -97,12 +99,12 @@ static int keep_lids(struct pm_plan *plan, const struct pm_fabric *fabric,
 	for (uint32_t i = 0; i < plan->known->num_ports; i++)
 		is_place[i] = plan->lid[i] != 0;
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		uint16_t lid = is_place[i] ? lid_at(fabric, plan->known, i) : 0;
+		uint16_t lid = is_place[i] ? lid_at(fabric, plan->known, i) : 0, before;
 
 		if (!lid)
 			continue;
-		*differ += lid != plan->lid[i];
-		plan_keep_place(plan, i, lid, kept);
+		before = plan->lid[i];
+		*differ += plan_keep_place(plan, i, lid, kept) && before != lid;
 	}
 	rc = plan_give_missing(plan, is_place, err);
 out:

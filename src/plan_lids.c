@@ -218,6 +218,47 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 	}
 }
 
+/* The last plane, num_planes standing for none, that has the LID of a switch. */
+static uint32_t last_with_switch(const struct pm_plan *plan, const uint8_t *is_place)
+{
+	uint32_t none = plan->tree.num_planes, last = 0;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t p = plan->plane[i] == PM_NONE ? none : plan->plane[i];
+
+		if (is_place[i] && plan->known->ports[i].num == 0 && p > last)
+			last = p;
+	}
+	return last;
+}
+
+/*
+ * The highest LID of all is to be a switch's, so that LinearFDBTop does not depend on
+ * hosts: where the last run ends with a slot, a leaf's own LID goes behind it, or
+ * changes places with it.
+ */
+static void end_with_switch(struct pm_plan *plan, const struct group *group,
+			    uint32_t start, uint32_t length)
+{
+	uint32_t top = start + length - 1, leaf = PM_NONE, slot;
+
+	while (top > start && plan->owner[top] == PM_NONE)
+		top--;
+	slot = plan->owner[top];
+	for (uint32_t i = 0; i < group->num_places; i++)
+		if (plan->known->ports[group->places[i]].num == 0)
+			leaf = group->places[i];
+	if (slot == PM_NONE || plan->known->ports[slot].num == 0 || leaf == PM_NONE)
+		return;
+	if (top + 1 < start + length) {
+		plan->owner[plan->lid[leaf]] = PM_NONE;
+		plan_give_lids(plan, leaf, top + 1);
+	} else if (pm_plan_num_lids(plan, slot) == 1) {
+		plan_give_lids(plan, slot, plan->lid[leaf]);
+		plan_give_lids(plan, leaf, top);
+	}
+}
+
 /* LIDs that a group needs when its run begins like this LID. */
 static uint32_t group_length(const struct pm_plan *plan, const struct group *group,
 			     uint32_t at)
@@ -232,7 +273,7 @@ static uint32_t group_length(const struct pm_plan *plan, const struct group *gro
 static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			   struct pm_error *err)
 {
-	uint32_t planes = plan->tree.num_planes, next = 0;
+	uint32_t planes = plan->tree.num_planes, next = 0, last;
 	struct group *groups = pm_array(planes + 1u, sizeof(*groups));
 	uint32_t *pool = pm_array(plan->known->num_ports, sizeof(*pool));
 	int rc = 0;
@@ -242,7 +283,10 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 		goto out;
 	}
 	collect_groups(plan, is_place, groups, pool);
-	for (uint32_t p = 0; p <= planes && !rc; p++) {
+	last = last_with_switch(plan, is_place);
+	for (uint32_t i = 0; i <= planes && !rc; i++) {
+		/* That plane comes last; see end_with_switch. */
+		uint32_t p = i == planes ? last : i < last ? i : i + 1;
 		uint32_t needed = group_length(plan, &groups[p], next ? 0 : 1);
 		uint32_t length;
 
@@ -255,6 +299,8 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			break;
 		fill_run(plan, &groups[p], next, length);
 		fill_gaps(plan, &groups[p], next, length);
+		if (p == last)
+			end_with_switch(plan, &groups[p], next, length);
 		next += length;
 	}
 out:
@@ -409,15 +455,15 @@ static void take_back(struct pm_plan *plan, uint32_t place)
 }
 
 /* Gives a place the LIDs that its port has; those that had them are to get others. */
-void plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept)
+bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept)
 {
 	uint32_t num = pm_plan_num_lids(plan, place);
 
 	if (lid % num || lid + num - 1 > PM_MAX_LID)
-		return;
+		return false;
 	for (uint32_t k = 0; k < num; k++)
 		if (kept[lid + k])
-			return;
+			return false;
 	take_back(plan, place);
 	for (uint32_t k = 0; k < num; k++) {
 		if (plan->owner[lid + k] != PM_NONE)
@@ -425,6 +471,7 @@ void plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t
 		kept[lid + k] = 1;
 	}
 	plan_give_lids(plan, place, lid);
+	return true;
 }
 
 void plan_find_top(struct pm_plan *plan)

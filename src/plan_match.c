@@ -6,26 +6,21 @@
 
 #include <errno.h>
 
-/* Whether the plan knows what the fabric has at this port; marks cables alive. */
+/* Whether the plan knows what the fabric has at this port; marks it alive. */
 static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
-		       uint32_t port, uint32_t known_port, const uint32_t *known_of,
-		       uint8_t *alive)
+		       uint32_t port, uint32_t known_port, uint8_t *alive)
 {
-	const struct pm_fabric *known = plan->known;
-	uint32_t peer = now->ports[port].peer, far, known_far;
+	const struct pm_port *known = &plan->known->ports[known_port];
+	uint32_t peer = now->ports[port].peer;
 
 	if (peer == PM_NONE)
 		return true;
-	far = now->ports[peer].node;
-	if (far >= now->num_switches) {
+	if (now->ports[peer].node >= now->num_switches) {
 		alive[known_port] = 1;
-		return plan->lid[known_port] != 0;
+		return known->peer == PM_NONE && plan->lid[known_port] != 0;
 	}
-	if (known_of[far] == PM_NONE ||
-	    now->ports[peer].num > known->nodes[known_of[far]].num_ports)
-		return false;
-	known_far = known->nodes[known_of[far]].first_port + now->ports[peer].num;
-	if (known->ports[known_port].peer != known_far)
+	if (known->peer == PM_NONE ||
+	    pm_fabric_same_port(now, peer, plan->known) != known->peer)
 		return false;
 	alive[known_port] = 1;
 	return true;
@@ -35,29 +30,20 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 		   uint8_t *alive)
 {
 	const struct pm_fabric *known = plan->known;
-	uint32_t *known_of = pm_array(now->num_switches, sizeof(*known_of));
-	bool known_all = known_of != NULL;
 
 	memset(alive, 0, known->num_ports);
-	if (!known_of)
-		return false;
-	for (uint32_t i = 0; i < now->num_switches; i++)
-		known_of[i] = pm_fabric_find_guid(known, now->nodes[i].guid);
-	for (uint32_t i = 0; i < now->num_switches && known_all; i++) {
+	for (uint32_t i = 0; i < now->num_switches; i++) {
 		const struct pm_node *n = &now->nodes[i];
+		uint32_t there = pm_fabric_find_guid(known, n->guid);
 
-		if (known_of[i] == PM_NONE ||
-		    n->num_ports != known->nodes[known_of[i]].num_ports) {
-			known_all = false;
-			break;
-		}
-		for (uint32_t p = 1; p <= n->num_ports && known_all; p++)
-			known_all = match_port(plan, now, n->first_port + p,
-					       known->nodes[known_of[i]].first_port + p,
-					       known_of, alive);
+		if (there == PM_NONE || n->num_ports != known->nodes[there].num_ports)
+			return false;
+		for (uint32_t p = 1; p <= n->num_ports; p++)
+			if (!match_port(plan, now, n->first_port + p,
+					known->nodes[there].first_port + p, alive))
+				return false;
 	}
-	free(known_of);
-	return known_all;
+	return true;
 }
 
 /* Whether the plan does not know this switch, or knows one of its cables otherwise. */
@@ -83,14 +69,11 @@ static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
 
 bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now)
 {
-	uint32_t strangers = 0, present = 0;
+	uint32_t strangers = 0;
 
-	for (uint32_t sw = 0; sw < now->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < now->num_switches; sw++)
 		strangers += is_stranger(plan, now, sw);
-		present += pm_fabric_find_guid(plan->known, now->nodes[sw].guid) != PM_NONE;
-	}
-	return present * 2 >= plan->known->num_switches &&
-		strangers * 10 <= now->num_switches;
+	return strangers * 10 <= now->num_switches;
 }
 
 uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,

@@ -35,8 +35,8 @@ int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t
 /* Whether a place could have num LIDs from here on: aligned, and nobody's. */
 bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num);
 void plan_give_lids(struct pm_plan *plan, uint32_t place, uint32_t lid);
-/* Gives a place the LIDs that its port has, unless kept[] says they are another's
- * already; those that had them in the plan are left without. */
-void plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept);
+/* Gives a place the LIDs that its port has, unless they do not fit or kept[] says
+ * they are another's; those that had them in the plan are left without. */
+bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept);
 
 #endif

@@ -205,21 +205,30 @@ static bool take_plane(char **rest, uint32_t *plane)
 	return true;
 }
 
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 static bool unescape(char *name)
 {
 	char *to = name;
 
 	for (; *name; name++) {
-		unsigned int c;
+		int high, low;
 
-		if (*name == '%') {
-			if (sscanf(name + 1, "%2X", &c) != 1 || !name[1] || !name[2] || !c)
-				return false;
-			name += 2;
-			*to++ = (char)c;
-		} else {
+		if (*name != '%') {
 			*to++ = *name;
+			continue;
 		}
+		high = hex_digit(name[1]);
+		low = high < 0 ? -1 : hex_digit(name[2]);
+		if (low < 0 || high + low == 0)
+			return false;
+		*to++ = (char)(high * 16 + low);
+		name += 2;
 	}
 	*to = '\0';
 	return true;

@@ -363,7 +363,9 @@ static void find_weights(struct pm_routes *routes)
 	for (unsigned int level = 1; level <= top; level++) {
 		uint32_t most = widest(routes, level);
 
-		routes->weight[level + 1] = routes->weight[level] * most;
+		/* Ranks are below 65536: beyond that all have the digit 0. */
+		routes->weight[level + 1] = routes->weight[level] < 65536 ?
+			routes->weight[level] * most : 65536;
 		if (most > width)
 			width = most;
 	}
@@ -661,7 +663,8 @@ static void fill_leaf(struct pm_routes *routes, uint32_t sw, uint8_t *row)
 		     i < routes->first_interval[plane_at[c] + 1]; i++)
 			memset(row + routes->intervals[i].start, port_of[c],
 			       routes->intervals[i].length);
-	if (count == tree->num_planes)
+	if (count == tree->num_planes && routes->first_interval[count] ==
+	    routes->first_interval[count + 1])
 		return;
 	routes->irregular[sw] = 1;
 	for (uint32_t lid = 0; lid < routes->stride; lid++)
@@ -891,8 +894,10 @@ static void fill_switch(struct pm_routes *routes, uint32_t sw,
 			uint32_t num_free, uint8_t *row)
 {
 	memset(row, PM_LFT_KEEP, routes->stride);
-	if (routes->plan->tree.level[sw] == PM_NO_LEVEL)
+	if (routes->plan->tree.level[sw] == PM_NO_LEVEL) {
+		fill_own(routes, sw, row);
 		return;
+	}
 	if (routes->plan->tree.level[sw] == 0)
 		fill_leaf(routes, sw, row);
 	else

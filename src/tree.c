@@ -195,14 +195,21 @@ static int find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		if (!next.count)
 			break;
 		for (uint32_t i = 0; i < next.count; i++)
-			if (!belongs_higher(skeleton, tree, &next, next.list[i], level)) {
+			if (!belongs_higher(skeleton, tree, &next, next.list[i], level))
 				next.list[taken++] = next.list[i];
-			}
 		if (!taken)
 			taken = next.count;
 		for (uint32_t i = 0; i < taken; i++)
 			tree->level[next.list[i]] = (uint8_t)(level + 1);
 		tree->top_level = (uint8_t)(level + 1);
+	}
+	/* Those put off whose neighbours ended up too low to come back to them. */
+	for (unsigned int level = 0; level + 1 < PM_NO_LEVEL; level++) {
+		find_candidates(skeleton, tree, level, &next);
+		for (uint32_t i = 0; i < next.count; i++)
+			tree->level[next.list[i]] = (uint8_t)(level + 1);
+		if (next.count && tree->top_level < level + 1)
+			tree->top_level = (uint8_t)(level + 1);
 	}
 out:
 	free(next.list);

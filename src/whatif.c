@@ -163,7 +163,7 @@ int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 
 	memset(result, 0, sizeof(*result));
 	if (!pm_plan_match(whatif->plan, broken, whatif->alive))
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_set(err, -EINVAL, "the broken fabric has more than the whole");
 	pm_routes_update(whatif->routes, whatif->alive);
 	part = find_largest_part(whatif, broken);
 	for (uint32_t sw = 0; sw < broken->num_switches; sw++) {

@@ -2,15 +2,28 @@
 find_library(CMOCKA cmocka REQUIRED)
 
 # Unit tests: tests/unit/test_X.c, a program each.
-foreach(module fabric netlist generate)
+add_library(test_tools STATIC tests/unit/recipe.c tests/unit/reference.c
+	tests/unit/world.c)
+target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
+foreach(module fabric netlist generate tree reach plan route delta check whatif config
+		change planfile properties)
 	add_executable(test_${module} tests/unit/test_${module}.c)
-	target_link_libraries(test_${module} PRIVATE portmajor_core ${CMOCKA})
+	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
 	set_tests_properties(unit.${module} PROPERTIES LABELS unit TIMEOUT 300)
 endforeach()
 
+# Benchmarks: always built; ctest looks at ratios only.
+foreach(bench tables)
+	add_executable(bench_${bench} tests/bench/bench_${bench}.c)
+	target_link_libraries(bench_${bench} PRIVATE portmajor_core)
+	add_test(NAME bench.${bench} COMMAND bench_${bench})
+	set_tests_properties(bench.${bench} PROPERTIES LABELS slow TIMEOUT 600
+		RUN_SERIAL ON)
+endforeach()
+
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
-foreach(input netlist)
+foreach(input netlist planfile config)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)

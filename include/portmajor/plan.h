@@ -71,7 +71,7 @@ struct pm_plan {
 				 * plane, in subtree order; slots, leaves and other
 				 * switches are counted apart */
 	uint16_t top_lid;	/* highest LID of the plan */
-	uint32_t *owner;	/* [0..top_lid] place (port) of this LID or PM_NONE */
+	uint32_t *owner;	/* [0..PM_MAX_LID] place (port) of this LID or PM_NONE */
 	struct pm_run *runs;	/* by start */
 	uint32_t num_runs;
 	/* Pairs of leaves that cables join, how many of them no up-then-down path
@@ -93,7 +93,7 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 /*
  * A plan that also covers what the fabric has now and the plan does not know
  * of: new switches, cables and hosts in places that were none. No place loses
- * its LID. *grown is NULL if there is nothing new; else the caller frees it.
+ * its LID, except a slot whose port has a cable to a switch now. *grown is NULL if there is nothing new; else the caller frees it.
  * Errors as pm_plan_make.
  */
 int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
@@ -137,9 +137,9 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 		   uint8_t *alive);
 
 /*
- * Whether a plan, read from a file say, is one for this fabric: at least half of
- * the switches it knows are there, and of those that are there at most one in ten is
- * unknown to it or has a cable to another port than the plan knows. O(ports).
+ * Whether a plan, read from a file say, is one for this fabric, of which parts may
+ * be missing: of the switches that are there, at most one in ten is unknown to the
+ * plan or has a cable to another port than the plan knows. O(ports).
  */
 bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now);
 

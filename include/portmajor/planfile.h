@@ -25,7 +25,8 @@
 
 /*
  * Replaces the file at path in one step: writes path.new, syncs it, renames it,
- * syncs the folder. After any failure the old file is still whole. -errno.
+ * syncs the folder. After any failure there is a whole file, the old one or, if
+ * only the last step failed, the new one. -errno.
  */
 int pm_planfile_write(const struct pm_plan *plan, const char *path,
 		      struct pm_error *err);

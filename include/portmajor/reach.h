@@ -2,7 +2,7 @@
 /*
  * Which switches can be reached from which, going down only, and going up and
  * then down. Up-then-down paths are the only ones that the tables use, so that
- * there is no credit loop and no order of updates can make a forwarding loop.
+ * there are no loops, and no credit loops.
  */
 #ifndef PORTMAJOR_REACH_H
 #define PORTMAJOR_REACH_H

@@ -37,7 +37,8 @@ const struct pm_plan *pm_whatif_plan(const struct pm_whatif *whatif);
 /*
  * The cost of going from the whole fabric to `broken`, a clone of it with some
  * cables cut. The subnet manager is taken to be in the part with most end
- * ports; the rest is not sent anything. -ENOMEM.
+ * ports; the rest is not sent anything. -EINVAL: `broken` has what the fabric
+ * has not.
  */
 int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 		  struct pm_whatif_result *result, struct pm_error *err);

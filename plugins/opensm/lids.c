@@ -35,6 +35,7 @@ void plugin_drop_plan(struct plugin *plugin)
 	pm_plan_free(plugin->base);
 	plugin->base = NULL;
 	plugin->out_of_plan = 0;
+	plugin->run.pending = false;
 }
 
 /* Carries the flags of the last run over to the ports of a new plan. */
@@ -95,18 +96,37 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 	return 0;
 }
 
-/* A new base where one is needed, else NULL. */
+/*
+ * A new base where one is needed, else NULL. When LIDs run out because of parts that
+ * left for good, the plan is made anew; then *keep is set, so that nothing moves.
+ */
 static int make_or_grow(const struct plugin *plugin, const struct pm_fabric *fabric,
-			struct pm_plan **base, struct pm_error *err)
+			struct pm_plan **base, bool *keep, struct pm_error *err)
 {
 	struct pm_plan_config config = {
 		.order = plugin->config.lid_order,
 		.lmc = plugin->osm->subn.opt.lmc,
 	};
+	int rc = -ENOSPC;
 
 	*base = NULL;
-	return plugin->base ? pm_plan_grow(plugin->base, fabric, base, err) :
-		pm_plan_make(fabric, &config, base, err);
+	if (plugin->base)
+		rc = pm_plan_grow(plugin->base, fabric, base, err);
+	if (rc != -ENOSPC)
+		return rc;
+	*keep |= plugin->base != NULL;
+	return pm_plan_make(fabric, &config, base, err);
+}
+
+/* Every switch must be able to hold the table. */
+static int check_capacity(const struct plugin *plugin, const struct pm_plan *plan,
+			  struct pm_error *err)
+{
+	if (plan->top_lid <= plugin->osm->subn.max_ucast_lid_ho)
+		return 0;
+	return pm_error_set(err, -ENOSPC, "the plan needs LIDs up to %u, a switch of this "
+			    "fabric has room for LIDs up to %u", plan->top_lid,
+			    plugin->osm->subn.max_ucast_lid_ho);
 }
 
 static bool same_lids(const struct pm_plan *a, const struct pm_plan *b)
@@ -122,12 +142,15 @@ int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bo
 	uint32_t differ = 0;
 	int rc;
 
-	rc = make_or_grow(plugin, fabric, &base, err);
+	rc = make_or_grow(plugin, fabric, &base, &keep, err);
 	if (rc)
 		return rc;
 	if (keep || plugin->config.migrate)
 		rc = pm_plan_keep(base ? base : plugin->base, fabric, &kept, &differ, err);
+	if (!rc && (kept || base))
+		rc = check_capacity(plugin, kept ? kept : base, err);
 	if (rc) {
+		pm_plan_free(kept);
 		pm_plan_free(base);
 		return rc;
 	}
@@ -185,15 +208,18 @@ struct grant {
 	uint16_t has;
 };
 
-/* Forgets whom guid2lid has for some LIDs, except one GUID. */
-static void evict(osm_lid_mgr_t *manager, uint32_t low, uint32_t high, uint64_t except,
-		  struct owners *owners)
+/* Takes from a GUID all LIDs that guid2lid has for it. */
+static void take_all(osm_lid_mgr_t *manager, uint64_t guid, struct owners *owners)
 {
-	for (uint32_t lid = low; lid <= high && lid <= PM_MAX_LID; lid++) {
-		if (owners->guid[lid] && owners->guid[lid] != except)
-			osm_db_guid2lid_delete(manager->p_g2l, owners->guid[lid]);
-		owners->guid[lid] = 0;
-	}
+	uint16_t low, high;
+
+	if (osm_db_guid2lid_get(manager->p_g2l, guid, &low, &high))
+		return;
+	for (uint32_t lid = low; lid <= high && lid <= PM_MAX_LID; lid++)
+		if (owners->guid[lid] == guid) {
+			owners->guid[lid] = 0;
+			manager->used_lids[lid] = 0;
+		}
 }
 
 /* Gives one port its LIDs; whoever had them in guid2lid before loses them there. */
@@ -202,18 +228,20 @@ static void give_lid(struct plugin *plugin, const struct grant *grant,
 {
 	osm_lid_mgr_t *manager = &plugin->osm->sm.lid_mgr;
 	uint16_t high = (uint16_t)(grant->lid + grant->num - 1), old_low, old_high;
-	bool has_entry = !osm_db_guid2lid_get(manager->p_g2l, grant->guid, &old_low,
-					      &old_high);
 
-	for (uint32_t old = old_low; has_entry && old <= old_high && old <= PM_MAX_LID;
-	     old++)
-		if (owners->guid[old] == grant->guid) {
-			owners->guid[old] = 0;
-			manager->used_lids[old] = 0;
-		}
-	evict(manager, grant->lid, high, grant->guid, owners);
-	if (!has_entry || old_low != grant->lid || old_high != high)
+	for (uint32_t lid = grant->lid; lid <= high; lid++) {
+		uint64_t other = owners->guid[lid];
+
+		if (!other || other == grant->guid)
+			continue;
+		take_all(manager, other, owners);
+		osm_db_guid2lid_delete(manager->p_g2l, other);
+	}
+	if (osm_db_guid2lid_get(manager->p_g2l, grant->guid, &old_low, &old_high) ||
+	    old_low != grant->lid || old_high != high) {
+		take_all(manager, grant->guid, owners);
 		osm_db_guid2lid_set(manager->p_g2l, grant->guid, grant->lid, high);
+	}
 	for (uint32_t lid = grant->lid; lid <= high; lid++) {
 		owners->guid[lid] = grant->guid;
 		manager->used_lids[lid] = 1;
@@ -244,21 +272,25 @@ static void give_all(struct plugin *plugin, const struct pm_fabric *fabric,
 }
 
 /*
- * With reassign_lids OpenSM's LID manager would clear guid2lid in the first
- * sweep and number the ports itself. What is asked for is done here instead, by
- * giving every port the plan's LID, so the option is taken back.
+ * With reassign_lids OpenSM's LID manager would clear guid2lid in its first sweep as
+ * master and number the ports itself. What is asked for is done here instead, by
+ * giving every port the plan's LID, so the option is taken back. In later sweeps
+ * OpenSM does not heed it, and neither does this: the option can be changed in a
+ * running OpenSM.
  */
-static bool take_reassign(struct plugin *plugin)
+static bool may_reassign(const osm_subn_t *subn)
 {
-	osm_subn_t *subn = &plugin->osm->subn;
+	return subn->opt.reassign_lids && (subn->first_time_master_sweep ||
+					   subn->sm_state != IB_SMINFO_STATE_MASTER);
+}
+
+static void take_reassign(struct plugin *plugin)
+{
 	osm_lid_mgr_t *manager = &plugin->osm->sm.lid_mgr;
 
-	if (!subn->opt.reassign_lids)
-		return false;
 	osm_db_clear(manager->p_g2l);
 	memset(manager->used_lids, 0, sizeof(manager->used_lids));
-	subn->opt.reassign_lids = FALSE;
-	return true;
+	plugin->osm->subn.opt.reassign_lids = FALSE;
 }
 
 /*
@@ -270,10 +302,15 @@ static void survive_standby(struct plugin *plugin)
 {
 	osm_subn_t *subn = &plugin->osm->subn;
 
-	if (!subn->coming_out_of_standby || plugin->honor_guid2lid >= 0)
+	if (!subn->coming_out_of_standby)
 		return;
-	osm_db_store(plugin->osm->sm.lid_mgr.p_g2l, subn->opt.fsync_high_avail_files);
-	plugin->honor_guid2lid = subn->opt.honor_guid2lid_file;
+	if (osm_db_store(plugin->osm->sm.lid_mgr.p_g2l, subn->opt.fsync_high_avail_files)) {
+		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
+			"portmajor: guid2lid cannot be stored, LIDs may move\n");
+		return;
+	}
+	if (plugin->honor_guid2lid < 0)
+		plugin->honor_guid2lid = subn->opt.honor_guid2lid_file;
 	subn->opt.honor_guid2lid_file = TRUE;
 }
 
@@ -296,7 +333,8 @@ static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassig
 	plugin->settled = true;
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
 	plugin_note_intact(plugin);
-	take_reassign(plugin);
+	if (reassign)
+		take_reassign(plugin);
 	give_all(plugin, fabric, owners);
 	survive_standby(plugin);
 	CL_PLOCK_RELEASE(&osm->lock);
@@ -309,7 +347,7 @@ void plugin_give_lids(struct plugin *plugin)
 	struct owners owners = { calloc(PM_MAX_LID + 1u, sizeof(uint64_t)) };
 	struct pm_fabric *fabric = NULL;
 	double start = plugin_clock();
-	bool reassign = osm->subn.opt.reassign_lids;
+	bool reassign = may_reassign(&osm->subn);
 	int rc;
 
 	plugin->failure.text[0] = '\0';

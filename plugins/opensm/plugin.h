@@ -14,8 +14,9 @@
  *                        acknowledged is counted, the run logged in one line, and
  *                        a changed plan saved (store.c)
  *
- * A failure anywhere leaves OpenSM's tables as they are; the callback then
- * returns -1 and OpenSM goes on to its next engine.
+ * A failure anywhere leaves OpenSM's forwarding tables as they are; the callback then
+ * returns -1 and OpenSM goes on to its next engine. LIDs that the LID manager has been
+ * given by then stay.
  */
 #ifndef PORTMAJOR_PLUGIN_H
 #define PORTMAJOR_PLUGIN_H
@@ -55,7 +56,7 @@ struct plugin {
 	bool settled;			/* the plan agrees with the LIDs in use */
 	bool unsaved;			/* planfile is not that of the plan */
 	char *planfile;			/* path */
-	uint32_t out_of_plan;		/* places whose LID is not the planned one */
+	uint32_t out_of_plan;		/* places that keep a LID other than planned */
 	int honor_guid2lid;		/* OpenSM's option to be restored, -1: none */
 	struct pm_routes *routes;	/* of the plan; NULL: to be made */
 	struct pm_error failure;	/* why there is no plan */

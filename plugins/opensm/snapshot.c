@@ -121,7 +121,8 @@ static int copy_all(const osm_opensm_t *osm, bool active_only, struct pair *pair
 	     item = cl_qmap_next(item)) {
 		const osm_node_t *node = (const osm_node_t *)item;
 
-		if (!is_there(node) || highest_port(node) < 1)
+		if (!is_there(node) || highest_port(node) < 1 ||
+		    (!node->sw && highest_port(node) > PM_MAX_PORTS))
 			continue;
 		pairs[count].node = node;
 		rc = copy_node(node, active_only, fabric, &pairs[count].index, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The plan on disk, beside OpenSM's own caches. A file that is damaged, or made for
- * another LMC, is never trusted nor lost: it gets another name, and the plan is made
- * from the fabric and the LIDs in it.
+ * The plan on disk, beside OpenSM's own caches. A file that cannot be read, is
+ * damaged, or was made for another LMC or fabric is never trusted nor lost: it gets
+ * another name, and the plan is made from the fabric and the LIDs in it.
  */
 #include "plugin.h"
 
@@ -82,8 +82,9 @@ void plugin_save_plan(struct plugin *plugin)
 
 	if (!plugin->unsaved || !plugin->base)
 		return;
-	plugin->unsaved = false;
-	if (pm_planfile_write(plugin->base, plugin->planfile, &err))
+	if (!pm_planfile_write(plugin->base, plugin->planfile, &err))
+		plugin->unsaved = false;
+	else
 		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR, "portmajor: plan not saved: %s\n",
 			err.text);
 }

@@ -282,5 +282,7 @@ void plugin_finish_run(struct plugin *plugin)
 		run->switches, run->whole, run->delta.entries, plugin->lids_assigned,
 		plugin->lids_moved, plugin->out_of_plan, run->milliseconds);
 	plugin->lids_assigned = plugin->lids_moved = 0;
+	if (!plugin->config.migrate)
+		plugin->out_of_plan = 0;	/* the plan has these LIDs from now on */
 	memcpy(plugin->alive_before, plugin->alive, plugin->plan->known->num_ports);
 }

@@ -185,8 +185,12 @@ static void test_nonsense(void **state)
 		  "host 0 1\nplace 0 0 0 - 0\n", "LID 0" },
 		{ "plane", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		  "host 0 1\nplace 0 0 5 3 0\n", "plane" },
+		{ "no LID", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		  "host 0 1\n", "has no LID" },
+		{ "runs", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		  "host 0 1\nplace 0 0 5 - 0\nrun 64 64 -\nrun 0 64 -\n", "run at LID 0" },
 		{ "run", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		  "host 0 1\nrun 49000 400 -\n", "49399" },
+		  "host 0 1\nplace 0 0 5 - 0\nrun 49000 400 -\n", "49399" },
 	};
 
 	(void)state;

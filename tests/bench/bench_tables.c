@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How long plans, tables, updates and deltas take, on one core, best of several
+ * runs, beside filling and copying as many bytes of fresh memory in the same
+ * run. There is no randomness, so no seed. Exit 1 if a ratio is out of bounds.
+ *
+ *   bench_tables [RUNS]
+ */
+#include <portmajor/delta.h>
+#include <portmajor/generate.h>
+#include <portmajor/netlist.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
+#define RATIOS_COUNT false	/* this is not the code that is to be fast */
+#else
+#define RATIOS_COUNT true
+#endif
+
+static unsigned int runs = 5;
+
+struct size {
+	const char *name;
+	struct pm_generate config;
+	/* Hard bounds in ms as agreed for a present-day core, only printed; 0: none. */
+	double whole_ms, event_ms;
+};
+
+static const struct size sizes[] = {
+	{ "director 324", { .kind = PM_GENERATE_DIRECTOR, .director = { 324 } }, 0, 10 },
+	{ "director 648", { .kind = PM_GENERATE_DIRECTOR, .director = { 648 } }, 60, 10 },
+	{ "xgft 32,32,40", { .kind = PM_GENERATE_XGFT,
+	  .xgft = { 3, { 32, 32, 40 }, { 1, 32, 32 } } }, 0, 0 },
+};
+
+struct bench {
+	struct pm_fabric *fabric;
+	struct pm_plan *plan;
+	struct pm_routes *routes;
+	uint8_t *held;			/* [switch][stride] tables with everything alive */
+	uint8_t *whole, *no_plane, *no_cable;	/* [port] alive */
+	size_t bytes;			/* of all tables */
+	uint64_t blocks, entries;	/* of the last delta */
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bench_tables: %s\n", what);
+	exit(2);
+}
+
+static void *claim(size_t bytes)
+{
+	void *memory = malloc(bytes);
+
+	if (!memory)
+		die("out of memory");
+	return memory;
+}
+
+/* Pages that no allocator has used before. */
+static uint8_t *claim_fresh(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	if (memory == MAP_FAILED)
+		die("out of memory");
+	return memory;
+}
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* ---- What is measured: each returns its own milliseconds ---- */
+
+static double run_plan(struct bench *bench)
+{
+	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_plan *plan = NULL;
+	struct pm_error err;
+	double start = now_ms(), end;
+
+	if (pm_plan_make(bench->fabric, &config, &plan, &err))
+		die(err.text);
+	end = now_ms();
+	pm_plan_free(plan);
+	return end - start;
+}
+
+static double run_whole(struct bench *bench)
+{
+	struct pm_routes *routes = NULL;
+	double start = now_ms(), end;
+
+	if (pm_routes_make(bench->plan, &routes, NULL))
+		die("out of memory");
+	end = now_ms();
+	pm_routes_free(routes);
+	return end - start;
+}
+
+static double run_memset(struct bench *bench)
+{
+	double start = now_ms(), end;
+	uint8_t *memory = claim_fresh(bench->bytes);
+
+	memset(memory, 1, bench->bytes);
+	/* The compiler must not see that nobody reads it. */
+	__asm__ volatile("" : : "r"(memory) : "memory");
+	end = now_ms();
+	munmap(memory, bench->bytes);
+	return end - start;
+}
+
+static double run_memcpy(struct bench *bench)
+{
+	double start = now_ms(), end;
+	uint8_t *memory = claim_fresh(bench->bytes);
+
+	memcpy(memory, bench->held, bench->bytes);
+	__asm__ volatile("" : : "r"(memory) : "memory");
+	end = now_ms();
+	munmap(memory, bench->bytes);
+	return end - start;
+}
+
+static double update(struct bench *bench, const uint8_t *alive)
+{
+	double start = now_ms();
+
+	pm_routes_update(bench->routes, alive);
+	return now_ms() - start;
+}
+
+static double run_no_plane(struct bench *bench)
+{
+	update(bench, bench->whole);
+	return update(bench, bench->no_plane);
+}
+
+static double run_no_cable(struct bench *bench)
+{
+	update(bench, bench->whole);
+	return update(bench, bench->no_cable);
+}
+
+static double run_back(struct bench *bench)
+{
+	update(bench, bench->no_plane);
+	return update(bench, bench->whole);
+}
+
+static double run_delta(struct bench *bench)
+{
+	uint32_t stride = pm_routes_stride(bench->routes);
+	struct pm_delta delta = { 0 };
+	double start;
+
+	update(bench, bench->no_plane);
+	start = now_ms();
+	for (uint32_t sw = 0; sw < bench->plan->known->num_switches; sw++)
+		pm_delta_add(&delta, bench->held + (size_t)sw * stride,
+			     pm_routes_table(bench->routes, sw), stride);
+	bench->blocks = delta.blocks;
+	bench->entries = delta.entries;
+	return now_ms() - start;
+}
+
+static double best(struct bench *bench, double (*run)(struct bench *bench))
+{
+	double least = run(bench);
+
+	for (unsigned int i = 1; i < runs; i++) {
+		double ms = run(bench);
+
+		if (ms < least)
+			least = ms;
+	}
+	return least;
+}
+
+/* ---- Setting up ---- */
+
+static void generate(struct bench *bench, const struct size *size)
+{
+	struct pm_error err;
+	char *text = NULL;
+	size_t length;
+	FILE *file = open_memstream(&text, &length);
+
+	if (!file || pm_generate_write(&size->config, file, &err) || fclose(file) ||
+	    pm_netlist_parse(text, length, size->name, &bench->fabric, &err))
+		die(size->name);
+	free(text);
+}
+
+static void lose_cable(const struct bench *bench, uint8_t *alive, uint32_t port)
+{
+	uint32_t peer = bench->plan->known->ports[port].peer;
+
+	if (peer == PM_NONE)
+		return;
+	alive[port] = alive[peer] = 0;
+}
+
+/* Marks for the whole, without the first component, and without a leaf's cable. */
+static void mark(struct bench *bench)
+{
+	const struct pm_fabric *known = bench->plan->known;
+	const struct pm_tree *tree = &bench->plan->tree;
+	uint32_t cable = PM_NONE;
+
+	bench->whole = claim(known->num_ports);
+	bench->no_plane = claim(known->num_ports);
+	bench->no_cable = claim(known->num_ports);
+	if (!pm_plan_match(bench->plan, bench->fabric, bench->whole))
+		die("the plan does not know its fabric");
+	memcpy(bench->no_plane, bench->whole, known->num_ports);
+	memcpy(bench->no_cable, bench->whole, known->num_ports);
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		if (tree->component[known->ports[i].node] == 0)
+			lose_cable(bench, bench->no_plane, i);
+		if (tree->leaf_rank[known->ports[i].node] == 5 && tree->plane[i] == 1)
+			cable = i;
+	}
+	lose_cable(bench, bench->no_cable, cable);
+}
+
+static void set_up(struct bench *bench, const struct size *size)
+{
+	struct pm_plan_config config = { .order = PM_GROUPED };
+	uint32_t stride;
+
+	*bench = (struct bench){ 0 };
+	generate(bench, size);
+	if (pm_plan_make(bench->fabric, &config, &bench->plan, NULL) ||
+	    pm_routes_make(bench->plan, &bench->routes, NULL))
+		die(size->name);
+	stride = pm_routes_stride(bench->routes);
+	bench->bytes = (size_t)bench->plan->known->num_switches * stride;
+	bench->held = claim(bench->bytes);
+	for (uint32_t sw = 0; sw < bench->plan->known->num_switches; sw++)
+		memcpy(bench->held + (size_t)sw * stride, pm_routes_table(bench->routes, sw),
+		       stride);
+	mark(bench);
+}
+
+static void release(struct bench *bench)
+{
+	pm_routes_free(bench->routes);
+	pm_plan_free(bench->plan);
+	pm_fabric_free(bench->fabric);
+	free(bench->held);
+	free(bench->whole);
+	free(bench->no_plane);
+	free(bench->no_cable);
+}
+
+/* ---- Reporting ---- */
+
+/* What is measured, and how often the time of a memset it may take. */
+static const struct {
+	const char *name;
+	double (*run)(struct bench *bench);
+	double most;		/* times the memset of the same bytes */
+	bool event;		/* else whole tables, or neither if most is 0 */
+} parts[] = {
+	{ "memset of as many fresh bytes", run_memset, 0, false },
+	{ "memcpy to as many fresh bytes", run_memcpy, 0, false },
+	{ "plan", run_plan, 0, false },
+	{ "whole tables", run_whole, 25, false },
+	{ "update, a chassis or plane lost", run_no_plane, 3, true },
+	{ "update, a cable lost", run_no_cable, 3, true },
+	{ "update, all back", run_back, 3, true },
+	{ "delta of all switches", run_delta, 2, false },
+};
+
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static bool measure(struct bench *bench, const struct size *size)
+{
+	double reference = 0;
+	bool fine = true;
+
+	for (size_t i = 0; i < PARTS; i++) {
+		double ms = best(bench, parts[i].run);
+		double goal = parts[i].event ? size->event_ms : parts[i].run == run_whole ?
+			size->whole_ms : 0;
+
+		if (i == 0)
+			reference = ms;
+		printf("  %-34s %9.3f ms %8.2f x memset", parts[i].name, ms, ms / reference);
+		if (goal > 0)
+			printf("   goal %g ms: %s", goal, ms < goal ? "met" : "MISSED");
+		if (parts[i].most > 0 && ms > parts[i].most * reference) {
+			printf("   OVER %g x", parts[i].most);
+			fine = false;
+		}
+		putchar('\n');
+	}
+	return fine;
+}
+
+static double peak_mb(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)usage.ru_maxrss / 1024;
+}
+
+static bool try_size(const struct size *size)
+{
+	struct bench bench;
+	bool fine;
+
+	set_up(&bench, size);
+	printf("%s: %u end ports, %u switches, LIDs up to %u of %u, tables of %.1f MiB\n",
+	       size->name, bench.fabric->num_nodes - bench.fabric->num_switches,
+	       bench.fabric->num_switches, bench.plan->top_lid, PM_MAX_LID,
+	       (double)bench.bytes / 1048576);
+	printf("  peak RSS %.1f MiB with fabric, plan, routes and a copy of the tables\n",
+	       peak_mb());
+	fine = measure(&bench, size);
+	printf("  delta: %llu blocks, %llu entries\n", (unsigned long long)bench.blocks,
+	       (unsigned long long)bench.entries);
+	release(&bench);
+	return fine;
+}
+
+int main(int argc, char **argv)
+{
+	bool fine = true;
+
+	if (argc > 1)
+		runs = (unsigned int)atoi(argv[1]);
+	if (!runs)
+		die("usage: bench_tables [RUNS]");
+	printf("best of %u runs, one core, no seed (nothing is random)\n", runs);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		fine &= try_size(&sizes[i]);
+	return fine || !RATIOS_COUNT ? 0 : 1;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Recipes for fabrics: lists of nodes and cables of which some may be away, so
+ * that the same network can be built whole, broken, grown, and in any order.
+ */
+#ifndef TESTS_RECIPE_H
+#define TESTS_RECIPE_H
+
+#include <portmajor/fabric.h>
+
+/* A generator of random numbers (splitmix64); any seed will do. */
+struct random {
+	uint64_t state;
+};
+
+uint64_t random_next(struct random *random);
+/* From 0 to below - 1; below > 0. */
+uint32_t random_below(struct random *random, uint32_t below);
+/* From low to high, both included. */
+uint32_t random_range(struct random *random, uint32_t low, uint32_t high);
+bool random_chance(struct random *random, uint32_t percent);
+
+struct recipe_node {
+	uint64_t guid;
+	enum pm_node_type type;
+	unsigned int num_ports;
+	unsigned int level;	/* switches: as drawn, 0 for the lowest */
+	bool away;
+	bool seen;		/* was there in a fabric that was built */
+	char name[32];
+};
+
+struct recipe_cable {
+	uint32_t node[2];
+	unsigned int port[2];
+	bool away, seen;
+};
+
+struct recipe {
+	struct recipe_node *nodes;
+	struct recipe_cable *cables;
+	uint32_t num_nodes, num_cables;
+};
+
+void recipe_free(struct recipe *recipe);
+
+/* Adds a node; all functions here end the program without memory. */
+uint32_t recipe_add_node(struct recipe *recipe, enum pm_node_type type, uint64_t guid,
+			 unsigned int num_ports, unsigned int level, const char *name);
+void recipe_add_cable(struct recipe *recipe, uint32_t a, unsigned int port_a, uint32_t b,
+		      unsigned int port_b);
+/* Adds a host with one port, called h<number of its node>. */
+uint32_t recipe_add_host(struct recipe *recipe, uint32_t sw, unsigned int port);
+
+/* Whether a cable is there, and so are both of its nodes. */
+bool recipe_has_cable(const struct recipe *recipe, uint32_t cable);
+
+/* The lowest port of this node without a cable, away or not; 0 if there is none. */
+unsigned int recipe_free_port(const struct recipe *recipe, uint32_t node);
+
+/*
+ * Builds and seals what is there and marks it as seen. With order, nodes and
+ * cables are added in random order.
+ */
+struct pm_fabric *recipe_build(struct recipe *recipe, struct random *order);
+
+/* Everything that was ever seen, in one fabric. */
+struct pm_fabric *recipe_build_seen(const struct recipe *recipe);
+
+/*
+ * A fabric drawn as text: first its switches, NAME/PORTS, in the order of
+ * their GUIDs, then cables, NAME:PORT=NAME:PORT, or NAME:PORT=NAME with a host
+ * of that name. Blanks and line ends between them.
+ */
+struct pm_fabric *recipe_draw(const char *text);
+
+/* How many of each thing there may be in a random tree. */
+struct recipe_limits {
+	uint32_t switches, hosts;
+};
+
+/*
+ * A random tree: two levels, an extended generalised fat tree of 1 to 4 levels
+ * of switches or leaves below directors; then, each with some chance, parallel
+ * cables, missing cables, switches and hosts, hosts on upper switches, cables
+ * that no tree has, and GUIDs and ports in random order.
+ */
+void recipe_random(struct recipe *recipe, struct random *random,
+		   const struct recipe_limits *limits);
+
+/* A complete tree; `width[l]` and `fan[l]` from the leaves upward. */
+struct recipe_xgft {
+	unsigned int levels;		/* of switches */
+	unsigned int hosts;		/* per leaf */
+	unsigned int children[4];	/* [l] of switches of level l; [0] unused */
+	unsigned int parents[4];	/* [l] of switches of level l */
+	unsigned int parallel[4];	/* [l] cables from there to each parent */
+};
+
+void recipe_add_xgft(struct recipe *recipe, const struct recipe_xgft *shape);
+
+/* Leaves below chassis of two levels, as pm_generate_director, of any size. */
+struct recipe_director {
+	unsigned int chassis, pods, leaves_per_pod, hosts;
+	unsigned int fabrics;		/* per chassis */
+	unsigned int parallel;		/* cables from each line to each fabric */
+};
+
+void recipe_add_director(struct recipe *recipe, const struct recipe_director *shape);
+
+#endif

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "reference.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char fault[256];
+
+#define FAULT(...) (snprintf(fault, sizeof(fault), __VA_ARGS__), fault)
+
+/* The switch at the other end of a port's cable, or PM_NONE. */
+static uint32_t next_switch(const struct pm_fabric *fabric, uint32_t sw, unsigned int port)
+{
+	uint32_t peer = fabric->ports[fabric->nodes[sw].first_port + port].peer;
+
+	if (peer == PM_NONE || fabric->nodes[fabric->ports[peer].node].type != PM_SWITCH)
+		return PM_NONE;
+	return fabric->ports[peer].node;
+}
+
+static bool has_host(const struct pm_fabric *fabric, uint32_t sw, unsigned int port)
+{
+	uint32_t peer = fabric->ports[fabric->nodes[sw].first_port + port].peer;
+
+	return peer != PM_NONE && fabric->nodes[fabric->ports[peer].node].type != PM_SWITCH;
+}
+
+static unsigned int count_hosts(const struct pm_fabric *fabric, uint32_t sw)
+{
+	unsigned int hosts = 0;
+
+	for (unsigned int p = 1; p <= fabric->nodes[sw].num_ports; p++)
+		hosts += has_host(fabric, sw, p);
+	return hosts;
+}
+
+/* ---- Levels and reachability ---- */
+
+static bool is_leaf(const struct pm_fabric *fabric, uint32_t sw)
+{
+	unsigned int mine = count_hosts(fabric, sw), cables = 0, theirs = 0;
+
+	if (!mine)
+		return false;
+	for (unsigned int p = 1; p <= fabric->nodes[sw].num_ports; p++) {
+		uint32_t other = next_switch(fabric, sw, p);
+		unsigned int hosts;
+
+		if (other == PM_NONE || other == sw)
+			continue;
+		hosts = count_hosts(fabric, other);
+		cables += hosts != 0;
+		theirs += hosts;
+	}
+	return cables < 2 || 2.0 * mine > (double)theirs / cables;
+}
+
+/* Marks what hangs together with leaves, level or not. */
+static void mark_connected(const struct pm_fabric *whole, const uint8_t *level, uint8_t *mark)
+{
+	bool again = true;
+
+	for (uint32_t sw = 0; sw < whole->num_switches; sw++)
+		mark[sw] = level[sw] == 0;
+	while (again) {
+		again = false;
+		for (uint32_t sw = 0; sw < whole->num_switches; sw++)
+			for (unsigned int p = 1; p <= whole->nodes[sw].num_ports; p++) {
+				uint32_t other = next_switch(whole, sw, p);
+
+				if (other == PM_NONE || !mark[other] || mark[sw])
+					continue;
+				mark[sw] = 1;
+				again = true;
+			}
+	}
+}
+
+static bool has_neighbour_level(const struct pm_fabric *whole, const uint8_t *level,
+				uint32_t sw)
+{
+	for (unsigned int p = 1; p <= whole->nodes[sw].num_ports; p++) {
+		uint32_t other = next_switch(whole, sw, p);
+
+		if (other != PM_NONE && level[other] != PM_NO_LEVEL &&
+		    abs(level[other] - level[sw]) == 1)
+			return true;
+	}
+	return false;
+}
+
+static const char *check_level(const struct pm_fabric *whole, const uint8_t *level,
+			       const uint8_t *connected, uint32_t sw)
+{
+	const char *name = pm_fabric_name(whole, sw);
+
+	if (is_leaf(whole, sw) && level[sw] != 0)
+		return FAULT("%s is a leaf, not of level %u", name, level[sw]);
+	if (connected[sw] != (level[sw] != PM_NO_LEVEL))
+		return FAULT("%s has level %u but is%s joined to leaves", name, level[sw],
+			     connected[sw] ? "" : " not");
+	if (level[sw] != 0 && level[sw] != PM_NO_LEVEL &&
+	    !has_neighbour_level(whole, level, sw))
+		return FAULT("%s has level %u and no way up or down", name, level[sw]);
+	return NULL;
+}
+
+const char *reference_levels(const struct pm_fabric *whole, const uint8_t *level)
+{
+	uint8_t *connected = malloc(whole->num_switches + 1u);
+	const char *text = NULL;
+
+	if (!connected)
+		abort();
+	mark_connected(whole, level, connected);
+	for (uint32_t sw = 0; sw < whole->num_switches && !text; sw++)
+		text = check_level(whole, level, connected, sw);
+	free(connected);
+	return text;
+}
+
+/* Everything that can be reached from (from, gone down), into seen[switch][2]. */
+static void search(const struct reference *reference, uint32_t from, int gone_down,
+		   uint8_t *seen, uint32_t *stack)
+{
+	uint32_t depth = 0;
+
+	memset(seen, 0, 2 * (size_t)reference->num);
+	seen[2 * from + (uint32_t)gone_down] = 1;
+	stack[depth++] = 2 * from + (uint32_t)gone_down;
+	while (depth) {
+		uint32_t state = stack[--depth], sw = state / 2;
+
+		for (unsigned int p = 1; p <= reference->now->nodes[sw].num_ports; p++) {
+			uint32_t other = next_switch(reference->now, sw, p), next;
+			int rise;
+
+			if (other == PM_NONE)
+				continue;
+			rise = reference->level[other] - reference->level[sw];
+			if (abs(rise) != 1 || (rise > 0 && state % 2))
+				continue;
+			next = 2 * other + (rise < 0);
+			if (seen[next])
+				continue;
+			seen[next] = 1;
+			stack[depth++] = next;
+		}
+	}
+}
+
+static void find_reach(struct reference *reference)
+{
+	uint32_t num = reference->num;
+	uint8_t *seen = malloc(2 * (size_t)num + 1);
+	uint32_t *stack = calloc(2 * (size_t)num + 1, sizeof(*stack));
+
+	if (!seen || !stack)
+		abort();
+	for (uint32_t from = 0; from < num; from++) {
+		search(reference, from, 1, seen, stack);
+		for (uint32_t to = 0; to < num; to++)
+			reference->down[from * num + to] = seen[2 * to + 1];
+		search(reference, from, 0, seen, stack);
+		for (uint32_t to = 0; to < num; to++)
+			reference->updown[from * num + to] =
+				seen[2 * to] | seen[2 * to + 1];
+	}
+	free(seen);
+	free(stack);
+}
+
+void reference_make(struct reference *reference, const struct pm_plan *plan,
+		    const struct pm_fabric *now)
+{
+	size_t num = now->num_switches;
+
+	*reference = (struct reference){
+		.now = now,
+		.num = now->num_switches,
+		.level = malloc(num + 1),
+		.down = malloc(num * num + 1),
+		.updown = malloc(num * num + 1),
+	};
+	if (!reference->level || !reference->down || !reference->updown)
+		abort();
+	for (uint32_t sw = 0; sw < reference->num; sw++)
+		reference->level[sw] = plan->tree.level[
+			pm_fabric_find_guid(plan->known, now->nodes[sw].guid)];
+	find_reach(reference);
+}
+
+void reference_free(struct reference *reference)
+{
+	free(reference->level);
+	free(reference->down);
+	free(reference->updown);
+}
+
+bool reference_leads(const struct reference *reference, uint32_t from, unsigned int port,
+		     uint32_t to)
+{
+	uint32_t next;
+
+	if (port == 0 || port > reference->now->nodes[from].num_ports)
+		return false;
+	next = next_switch(reference->now, from, port);
+	if (next == PM_NONE || abs(reference->level[next] - reference->level[from]) != 1)
+		return false;
+	if (reference->level[next] > reference->level[from])
+		return reference->updown[next * reference->num + to];
+	return reference->down[next * reference->num + to];
+}
+
+/* ---- Packets ---- */
+
+/* A packet for one LID, whose place is a port of switch `to`. */
+struct packet {
+	const struct reference *reference;
+	const struct reference_tables *tables;
+	uint32_t lid, to;	/* `to` is a switch of now */
+	unsigned int port;
+};
+
+static uint8_t entry_at(const struct packet *packet, uint32_t sw)
+{
+	const struct reference_tables *tables = packet->tables;
+	uint32_t known = pm_fabric_find_guid(tables->plan->known,
+					     packet->reference->now->nodes[sw].guid);
+
+	return tables->entries[(size_t)known * tables->stride + packet->lid];
+}
+
+static const char *name_of(const struct packet *packet, uint32_t sw)
+{
+	return pm_fabric_name(packet->reference->now, sw);
+}
+
+static const char *follow(const struct packet *packet, uint32_t from)
+{
+	const struct reference *reference = packet->reference;
+	bool down = false;
+	uint32_t sw = from;
+
+	for (uint32_t hops = 0; hops <= reference->num; hops++) {
+		uint8_t out = entry_at(packet, sw);
+		uint32_t next;
+
+		if (sw == packet->to)
+			return out == packet->port ? NULL :
+				FAULT("LID %u: %s has %u, its place is port %u", packet->lid,
+				      name_of(packet, sw), out, packet->port);
+		if (out == 0 || out > reference->now->nodes[sw].num_ports)
+			return FAULT("LID %u from %s dropped at %s (%u)", packet->lid,
+				     name_of(packet, from), name_of(packet, sw), out);
+		next = next_switch(reference->now, sw, out);
+		if (next == PM_NONE)
+			return FAULT("LID %u from %s falls out of %s port %u", packet->lid,
+				     name_of(packet, from), name_of(packet, sw), out);
+		if (abs(reference->level[next] - reference->level[sw]) != 1)
+			return FAULT("LID %u from %s goes sideways at %s", packet->lid,
+				     name_of(packet, from), name_of(packet, sw));
+		if (reference->level[next] > reference->level[sw] && down)
+			return FAULT("LID %u from %s turns up at %s", packet->lid,
+				     name_of(packet, from), name_of(packet, sw));
+		down |= reference->level[next] < reference->level[sw];
+		sw = next;
+	}
+	return FAULT("LID %u from %s loops", packet->lid, name_of(packet, from));
+}
+
+/* Entries that should say nothing do so. */
+static const char *check_kept(const struct packet *packet, uint32_t from)
+{
+	if (entry_at(packet, from) == PM_LFT_KEEP)
+		return NULL;
+	return FAULT("LID %u at %s is %u, but there is no path", packet->lid,
+		     name_of(packet, from), entry_at(packet, from));
+}
+
+const char *reference_walk(const struct reference *reference,
+			   const struct reference_tables *tables, bool exact)
+{
+	const struct pm_plan *plan = tables->plan;
+
+	for (uint32_t lid = 0; lid < tables->stride; lid++) {
+		struct packet packet = { reference, tables, lid, PM_NONE, 0 };
+		uint32_t place = lid <= plan->top_lid ? plan->owner[lid] : PM_NONE;
+
+		if (place != PM_NONE) {
+			uint32_t sw = plan->known->ports[place].node;
+
+			packet.port = plan->known->ports[place].num;
+			packet.to = pm_fabric_find_guid(reference->now,
+							plan->known->nodes[sw].guid);
+		}
+		for (uint32_t from = 0; from < reference->num; from++) {
+			const char *text = NULL;
+
+			if (packet.to != PM_NONE &&
+			    reference->updown[from * reference->num + packet.to])
+				text = follow(&packet, from);
+			else if (exact)
+				text = check_kept(&packet, from);
+			if (text)
+				return text;
+		}
+	}
+	return NULL;
+}
+
+uint64_t reference_count_pairs(const struct reference *reference,
+			       const struct pm_plan *plan, bool from_all)
+{
+	const struct pm_fabric *now = reference->now;
+	uint64_t pairs = 0;
+
+	for (uint32_t port = 0; port < now->num_ports; port++) {
+		uint32_t to = now->ports[port].node;
+
+		if (to >= now->num_switches)
+			to = pm_fabric_peer_node(now, port);
+		if (to == PM_NONE || pm_plan_place(plan, now, port) == PM_NONE ||
+		    (now->ports[port].node < now->num_switches && now->ports[port].num))
+			continue;
+		for (uint32_t from = 0; from < reference->num; from++)
+			if ((from_all || count_hosts(now, from)) &&
+			    reference->updown[from * reference->num + to])
+				pairs += now->ports[port].num ? 1u << plan->lmc : 1;
+	}
+	return pairs;
+}
+
+/* ---- Plans ---- */
+
+/* A slot has 2^LMC LIDs, aligned; a switch has one. */
+static uint32_t lids_at(const struct pm_plan *plan, uint32_t place)
+{
+	return plan->known->ports[place].num ? 1u << plan->lmc : 1;
+}
+
+static const char *check_lids(const struct pm_plan *plan)
+{
+	uint32_t needed = 0, owned = 0, top = 0;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t lid = plan->lid[i], num = lids_at(plan, i);
+
+		if (!lid)
+			continue;
+		needed += num;
+		if (lid % num || lid + num - 1 > PM_MAX_LID || lid + num - 1 > plan->top_lid)
+			return FAULT("%u LIDs from %u, top is %u", num, lid, plan->top_lid);
+		for (uint32_t k = 0; k < num; k++)
+			if (plan->owner[lid + k] != i)
+				return FAULT("LID %u of port %u is owned by %u", lid + k, i,
+					     plan->owner[lid + k]);
+		if (lid + num - 1 > top)
+			top = lid + num - 1;
+	}
+	for (uint32_t lid = 0; lid <= plan->top_lid; lid++)
+		owned += plan->owner[lid] != PM_NONE;
+	if (owned != needed)
+		return FAULT("%u LIDs owned, %u needed", owned, needed);
+	return top == plan->top_lid ? NULL : FAULT("top %u is not %u", plan->top_lid, top);
+}
+
+/* Whether this empty port is a place because other leaves have hosts there. */
+static bool is_empty_slot(const struct pm_plan *plan, uint32_t port)
+{
+	const struct pm_fabric *known = plan->known;
+	const struct pm_port *mine = &known->ports[port];
+
+	if (mine->peer != PM_NONE || plan->tree.level[mine->node] != 0)
+		return false;
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		const struct pm_port *other = &known->ports[i];
+
+		if (other->host && other->num == mine->num &&
+		    plan->tree.level[other->node] == 0 &&
+		    known->nodes[other->node].num_ports ==
+		    known->nodes[mine->node].num_ports)
+			return true;
+	}
+	return false;
+}
+
+static const char *check_places(const struct pm_plan *plan, bool grown)
+{
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		const struct pm_port *port = &plan->known->ports[i];
+		bool place = port->num == 0 || port->host || is_empty_slot(plan, i);
+
+		if (place && !plan->lid[i])
+			return FAULT("%s[%u] has no LID",
+				     pm_fabric_name(plan->known, port->node), port->num);
+		if (!place && plan->lid[i] && !grown)
+			return FAULT("%s[%u] has LID %u",
+				     pm_fabric_name(plan->known, port->node), port->num,
+				     plan->lid[i]);
+	}
+	return NULL;
+}
+
+/* Whether this plane is one of those that lead to the switch. */
+static bool plane_leads(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
+{
+	const struct pm_tree *tree = &plan->tree;
+	uint32_t first = plan->known->nodes[sw].first_port;
+
+	if (tree->level[sw] == 0) {
+		for (unsigned int p = 1; p <= plan->known->nodes[sw].num_ports; p++)
+			if (tree->plane[first + p] == plane)
+				return true;
+		return false;
+	}
+	return tree->planes[plane].component == tree->component[sw] &&
+		(tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw]);
+}
+
+static const char *check_planes(const struct pm_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t sw = plan->known->ports[i].node;
+
+		if (!plan->lid[i] || plan->plane[i] == PM_NONE)
+			continue;
+		for (uint32_t k = 0; k < lids_at(plan, i); k++) {
+			uint32_t plane = pm_plan_plane(plan, i, k);
+
+			if (plane >= plan->tree.num_planes || !plane_leads(plan, sw, plane))
+				return FAULT("plane %u does not lead to %s[%u]", plane,
+					     pm_fabric_name(plan->known, sw),
+					     plan->known->ports[i].num);
+		}
+	}
+	return NULL;
+}
+
+/* On every leaf the used slots are dealt to its planes as evenly as can be. */
+static const char *check_deal(const struct pm_plan *plan)
+{
+	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
+		const struct pm_node *n = &plan->known->nodes[sw];
+		uint32_t most = 0, least = PM_NONE;
+
+		if (plan->tree.level[sw] != 0)
+			continue;
+		for (unsigned int u = 1; u <= n->num_ports; u++) {
+			uint32_t plane = plan->tree.plane[n->first_port + u], count = 0;
+
+			if (plane == PM_NONE)
+				continue;
+			for (unsigned int p = 1; p <= n->num_ports; p++)
+				count += plan->known->ports[n->first_port + p].host &&
+					plan->plane[n->first_port + p] == plane;
+			most = count > most ? count : most;
+			least = count < least ? count : least;
+		}
+		if (least != PM_NONE && most > least + 1)
+			return FAULT("%s: %u and %u slots of two planes",
+				     pm_fabric_name(plan->known, sw), least, most);
+	}
+	return NULL;
+}
+
+static const char *check_runs(const struct pm_plan *plan, bool grown)
+{
+	static uint32_t run_of[PM_MAX_LID + 1];
+
+	memset(run_of, 0xff, sizeof(run_of));
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		const struct pm_run *run = &plan->runs[r];
+		uint32_t unit = run->length < PM_LFT_BLOCK ? run->length : PM_LFT_BLOCK;
+
+		if (!run->length || run->start % unit || run->length % unit ||
+		    (unit < PM_LFT_BLOCK && unit & (unit - 1)))
+			return FAULT("run %u of %u", run->start, run->length);
+		for (uint32_t lid = run->start; lid < (uint32_t)run->start + run->length;
+		     lid++) {
+			if (lid > PM_MAX_LID || run_of[lid] != PM_NONE)
+				return FAULT("LID %u is in two runs or none", lid);
+			run_of[lid] = r;
+		}
+	}
+	for (uint32_t lid = 0; lid <= plan->top_lid && plan->order == PM_GROUPED; lid++) {
+		uint32_t place = plan->owner[lid];
+
+		if (place == PM_NONE)
+			continue;
+		/* What had no plane in the old plan may have been given one. */
+		if (run_of[lid] == PM_NONE ||
+		    (!grown && plan->runs[run_of[lid]].plane != plan->plane[place]))
+			return FAULT("LID %u is not in a run of plane %u", lid,
+				     plan->plane[place]);
+	}
+	return NULL;
+}
+
+const char *reference_plan(const struct pm_plan *plan, bool grown)
+{
+	const char *text = check_lids(plan);
+
+	if (!text)
+		text = check_places(plan, grown);
+	if (!text && !grown)
+		text = check_planes(plan);
+	if (!text && !grown && !plan->lmc)
+		text = check_deal(plan);
+	if (!text)
+		text = check_runs(plan, grown);
+	return text;
+}

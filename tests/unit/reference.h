@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is right, found slowly: reachability and the way of every
+ * packet, from the fabric alone. Shares no code and no idea with the core, other
+ * than the definitions in its headers.
+ */
+#ifndef TESTS_REFERENCE_H
+#define TESTS_REFERENCE_H
+
+#include <portmajor/plan.h>
+#include <portmajor/route.h>
+
+struct reference {
+	const struct pm_fabric *now;
+	uint32_t num;		/* switches of it */
+	uint8_t *level;		/* [switch] */
+	uint8_t *down;		/* [from][to] a path that only goes down */
+	uint8_t *updown;	/* [from][to] a path up and then down */
+};
+
+/*
+ * Looks at the levels that switches of a whole fabric were given: switches with
+ * end ports are leaves unless they have two cables or more to such switches and at
+ * most half their mean number of end ports; whatever hangs together with leaves has
+ * a level, and a cable to a switch of the next level up or down. NULL if so.
+ */
+const char *reference_levels(const struct pm_fabric *whole, const uint8_t *level);
+
+/* What can be reached in the fabric of now, borrowed, with the levels of a plan. */
+void reference_make(struct reference *reference, const struct pm_plan *plan,
+		    const struct pm_fabric *now);
+void reference_free(struct reference *reference);
+
+/* Whether a packet for switch `to` may leave `from` through this port. */
+bool reference_leads(const struct reference *reference, uint32_t from, unsigned int port,
+		     uint32_t to);
+
+/* Tables, each `stride` bytes, by switch of plan->known. */
+struct reference_tables {
+	const struct pm_plan *plan;
+	const uint8_t *entries;
+	uint32_t stride;
+};
+
+/*
+ * Follows every LID from every switch. NULL if every LID that has an
+ * up-then-down path gets to its place on such a path; else what is wrong (in
+ * static memory). With `exact`, entries for LIDs without a path and for LIDs that
+ * belong to no place must be PM_LFT_KEEP too.
+ */
+const char *reference_walk(const struct reference *reference,
+			   const struct reference_tables *tables, bool exact);
+
+/* How many (switch, LID of a port in `now`) pairs a path joins. */
+uint64_t reference_count_pairs(const struct reference *reference,
+			       const struct pm_plan *plan, bool from_all);
+
+/*
+ * Looks at a plan by itself: LIDs owned once, all places known, runs that do not
+ * overlap and begin where they should, planes that lead to their places, slots
+ * dealt evenly on every leaf (unless grown). NULL if it is right.
+ */
+const char *reference_plan(const struct pm_plan *plan, bool grown);
+
+#endif

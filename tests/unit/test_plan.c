@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "recipe.h"
+#include "reference.h"
+#include "world.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TWO_LEVEL \
+	"l0/4 l1/4 s0/2 s1/2 l0:1=a l0:2=b l0:3=s0:1 l0:4=s1:1 " \
+	"l1:1=c l1:2=d l1:3=s0:2 l1:4=s1:2"
+
+struct lid {
+	const char *name;
+	unsigned int port, lid;
+};
+
+static void expect_lids(const struct pm_plan *plan, const struct lid *lids, size_t num)
+{
+	for (size_t i = 0; i < num; i++) {
+		uint32_t place = world_port(plan->known, lids[i].name, lids[i].port);
+
+		if (plan->lid[place] != lids[i].lid)
+			fail_msg("%s[%u] has LID %u, not %u", lids[i].name, lids[i].port,
+				 plan->lid[place], lids[i].lid);
+	}
+}
+
+static struct pm_plan *make_plan(const struct pm_fabric *fabric, enum pm_lid_order order)
+{
+	struct pm_plan_config config = { .order = order };
+	struct pm_error err = { "" };
+	struct pm_plan *plan = NULL;
+	const char *text;
+
+	if (pm_plan_make(fabric, &config, &plan, &err))
+		fail_msg("%s", err.text);
+	text = reference_plan(plan, false);
+	if (text)
+		fail_msg("%s", text);
+	return plan;
+}
+
+/* Plane 0: l0's and l1's first slots; the second leaf's own LID is in plane 1. */
+static void test_orders(void **state)
+{
+	static const struct lid grouped[] = {
+		{ "l0", 1, 1 }, { "l0", 0, 2 }, { "l1", 1, 3 }, { "s0", 0, 7 },
+		{ "l0", 2, 8 }, { "l1", 2, 9 }, { "l1", 0, 10 }, { "s1", 0, 11 },
+		{ "l0", 3, 0 }, { "s0", 1, 0 },
+	};
+	static const struct lid leaf_major[] = {
+		{ "l0", 1, 1 }, { "l0", 2, 2 }, { "l1", 1, 3 }, { "l1", 2, 4 },
+		{ "l0", 0, 5 }, { "l1", 0, 6 }, { "s0", 0, 7 }, { "s1", 0, 8 },
+	};
+	static const struct lid port_major[] = {
+		{ "l0", 1, 1 }, { "l1", 1, 2 }, { "l0", 2, 3 }, { "l1", 2, 4 },
+		{ "l0", 0, 5 }, { "l1", 0, 6 }, { "s0", 0, 7 }, { "s1", 0, 8 },
+	};
+	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
+	struct pm_plan *plan;
+
+	(void)state;
+	plan = make_plan(fabric, PM_GROUPED);
+	expect_lids(plan, grouped, LENGTH(grouped));
+	assert_int_equal(plan->top_lid, 11);
+	assert_int_equal(plan->num_runs, 2);
+	assert_int_equal(plan->runs[0].start, 0);
+	assert_int_equal(plan->runs[0].length, 8);
+	assert_int_equal(plan->runs[1].start, 8);
+	assert_int_equal(plan->runs[1].length, 4);
+	assert_int_equal(plan->runs[1].plane, 1);
+	assert_int_equal(pm_plan_blocks(plan), 1);
+	pm_plan_free(plan);
+	plan = make_plan(fabric, PM_LEAF_MAJOR);
+	expect_lids(plan, leaf_major, LENGTH(leaf_major));
+	assert_int_equal(plan->num_runs, 0);
+	pm_plan_free(plan);
+	plan = make_plan(fabric, PM_PORT_MAJOR);
+	expect_lids(plan, port_major, LENGTH(port_major));
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+}
+
+/* Three slots over two planes: the odd one rotates, so that planes stay equal. */
+static void test_surplus_rotates(void **state)
+{
+	struct recipe_xgft shape = { 2, 3, { 0, 4 }, { 2 }, { 1, 1 } };
+	struct recipe recipe = { 0 };
+	struct pm_fabric *fabric;
+	struct pm_plan *plan;
+	uint32_t slots[2] = { 0, 0 };
+
+	(void)state;
+	recipe_add_xgft(&recipe, &shape);
+	fabric = recipe_build(&recipe, NULL);
+	plan = make_plan(fabric, PM_GROUPED);
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		if (plan->known->ports[i].host)
+			slots[plan->plane[i]]++;
+	assert_int_equal(slots[0], 6);
+	assert_int_equal(slots[1], 6);
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+	recipe_free(&recipe);
+}
+
+/* A port that is a slot on another leaf is one here too; odd ports are not. */
+static void test_empty_slots(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw(
+		"l0/6 l1/6 x/8 s0/3 l0:1=a l0:2=b l1:2=c l0:6=s0:1 l1:6=s0:2 x:1=d x:8=s0:3");
+	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
+
+	(void)state;
+	assert_true(plan->lid[world_port(plan->known, "l1", 1)] != 0);
+	assert_int_equal(plan->lid[world_port(plan->known, "l1", 3)], 0);
+	assert_int_equal(plan->lid[world_port(plan->known, "x", 2)], 0);
+	assert_int_equal(plan->lid[world_port(plan->known, "s0", 0)], plan->top_lid);
+	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "c", 1)),
+			 world_port(plan->known, "l1", 2));
+	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "s0", 0)),
+			 world_port(plan->known, "s0", 0));
+	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "l1", 3)), PM_NONE);
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+}
+
+static void test_director(void **state)
+{
+	static const struct { unsigned int leaves, blocks; } rows[] = {
+		{ 36, 36 }, { 324, 110 }, { 648, 218 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_fabric *fabric = world_director(rows[i].leaves);
+		struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
+		const struct pm_port *top = &plan->known->ports[plan->owner[plan->top_lid]];
+
+		if (pm_plan_blocks(plan) > rows[i].blocks)
+			fail_msg("%u leaves: %u blocks", rows[i].leaves, pm_plan_blocks(plan));
+		assert_int_equal(top->num, 0);
+		assert_int_equal(plan->num_runs, 18);
+		pm_plan_free(plan);
+		pm_fabric_free(fabric);
+	}
+}
+
+/* The first pod of a director: lines and fabric switches that join nothing yet. */
+static void test_one_pod(void **state)
+{
+	struct recipe_director shape = {
+		.chassis = 6, .pods = 1, .leaves_per_pod = 2, .hosts = 6, .fabrics = 1,
+		.parallel = 1,
+	};
+	struct recipe recipe = { 0 };
+	struct pm_fabric *fabric;
+
+	(void)state;
+	recipe_add_director(&recipe, &shape);
+	fabric = recipe_build(&recipe, NULL);
+	pm_plan_free(make_plan(fabric, PM_GROUPED));
+	pm_fabric_free(fabric);
+	recipe_free(&recipe);
+}
+
+/* At 5,832 three pods of 19 LIDs go to a block, and none straddles. */
+static void test_pods_do_not_straddle(void **state)
+{
+	struct pm_fabric *fabric = world_director(324);
+	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
+	uint32_t *block = calloc(plan->tree.num_pods * plan->tree.num_planes, sizeof(*block));
+
+	(void)state;
+	assert_non_null(block);
+	for (uint32_t lid = 1; lid <= plan->top_lid; lid++) {
+		uint32_t place = plan->owner[lid], sw, *b;
+
+		if (place == PM_NONE)
+			continue;
+		sw = plan->known->ports[place].node;
+		if (plan->tree.level[sw] != 0)
+			continue;
+		b = &block[plan->tree.pod[sw] * plan->tree.num_planes + plan->plane[place]];
+		if (*b && *b != lid / PM_LFT_BLOCK + 1)
+			fail_msg("pod %u of plane %u straddles at LID %u", plan->tree.pod[sw],
+				 plan->plane[place], lid);
+		*b = lid / PM_LFT_BLOCK + 1;
+	}
+	free(block);
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+}
+
+/* LinearFDBTop must not change with hosts. */
+static void test_top_is_a_switch(void **state)
+{
+	static const struct { const char *name; struct recipe_xgft shape; } rows[] = {
+		{ "two levels", { 2, 4, { 0, 4 }, { 2 }, { 1, 1 } } },
+		{ "three levels", { 3, 3, { 0, 3, 3 }, { 3, 3 }, { 1, 1, 1 } } },
+		{ "parallel cables", { 2, 6, { 0, 4 }, { 2 }, { 3, 1 } } },
+		{ "parallel cables, many leaves", { 2, 4, { 0, 30 }, { 2 }, { 2, 1 } } },
+		{ "one switch", { 1, 4, { 0 }, { 0 }, { 0 } } },
+	};
+	bool failed = false;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct recipe recipe = { 0 };
+		struct pm_fabric *fabric;
+		struct pm_plan *plan;
+		const struct pm_port *top;
+
+		recipe_add_xgft(&recipe, &rows[i].shape);
+		fabric = recipe_build(&recipe, NULL);
+		plan = make_plan(fabric, PM_GROUPED);
+		top = &plan->known->ports[plan->owner[plan->top_lid]];
+		if (top->num)
+			print_error("%s: top LID %u is %s[%u]\n", rows[i].name, plan->top_lid,
+				    pm_fabric_name(plan->known, top->node), top->num);
+		failed |= top->num != 0;
+		pm_plan_free(plan);
+		pm_fabric_free(fabric);
+		recipe_free(&recipe);
+	}
+	assert_false(failed);
+}
+
+/* ---- Keeping LIDs ---- */
+
+static void set_lid(struct pm_fabric *fabric, const char *name, unsigned int port,
+		    unsigned int lid)
+{
+	fabric->ports[world_port(fabric, name, port)].lid = (uint16_t)lid;
+}
+
+static void test_keep_lids(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t differ;
+		struct lid used[5];	/* in the fabric: "a".."d" are hosts */
+		struct lid expected[8];	/* by place */
+	} rows[] = {
+		{ "as planned", 0, { { "a", 1, 1 }, { "s1", 0, 11 } },
+		  { { "l0", 1, 1 }, { "s1", 0, 11 }, { "l1", 1, 3 } } },
+		{ "swapped", 2, { { "a", 1, 3 }, { "c", 1, 1 } },
+		  { { "l0", 1, 3 }, { "l1", 1, 1 }, { "l0", 0, 2 } } },
+		{ "chain", 4, { { "a", 1, 2 }, { "l0", 0, 3 }, { "c", 1, 7 }, { "s0", 0, 1 } },
+		  { { "l0", 1, 2 }, { "l0", 0, 3 }, { "l1", 1, 7 }, { "s0", 0, 1 } } },
+		{ "far away", 1, { { "a", 1, 49151 } }, { { "l0", 1, 49151 }, { "l0", 0, 2 } } },
+		/* l0's LID is taken; the first that is free in its run is a's. */
+		{ "taken from another", 1, { { "a", 1, 2 } }, { { "l0", 1, 2 }, { "l0", 0, 1 } } },
+		{ "beyond unicast", 0, { { "a", 1, 49152 } }, { { "l0", 1, 1 } } },
+		{ "collision", 1, { { "a", 1, 20 }, { "b", 1, 20 } },
+		  { { "l0", 1, 20 }, { "l0", 2, 8 } } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
+		struct pm_plan *plan = make_plan(fabric, PM_GROUPED), *kept;
+		uint32_t differ = 99;
+		const char *text;
+		size_t num = 0;
+
+		for (size_t k = 0; k < 5 && rows[i].used[k].name; k++)
+			set_lid(fabric, rows[i].used[k].name, rows[i].used[k].port,
+				rows[i].used[k].lid);
+		assert_int_equal(pm_plan_keep(plan, fabric, &kept, &differ, NULL), 0);
+		if (differ != rows[i].differ || !kept != !differ)
+			fail_msg("%s: %u differ", rows[i].name, differ);
+		if (kept) {
+			pm_plan_free(plan);
+			plan = kept;
+		}
+		while (num < 8 && rows[i].expected[num].name)
+			num++;
+		expect_lids(plan, rows[i].expected, num);
+		for (uint32_t p = 0; p < plan->known->num_ports; p++)
+			if (plan->lid[p] && plan->owner[plan->lid[p]] != p)
+				fail_msg("%s: LID %u", rows[i].name, plan->lid[p]);
+		/* What nobody else wants stays as in a plan without LIDs. */
+		text = reference_plan(plan, true);
+		if (text && !strstr(text, "is not in a run"))
+			fail_msg("%s: %s", rows[i].name, text);
+		pm_plan_free(plan);
+		pm_fabric_free(fabric);
+	}
+}
+
+/* A second subnet manager, with another idea, finds the LIDs of the first. */
+static void test_recover(void **state)
+{
+	struct world world;
+	struct pm_plan *again, *port_major;
+	uint32_t differ;
+
+	(void)state;
+	world_make(&world, world_director(72), PM_GROUPED);
+	port_major = make_plan(world.fabric, PM_PORT_MAJOR);
+	assert_int_equal(pm_plan_keep(port_major, world.fabric, &again, &differ, NULL), 0);
+	assert_true(differ > 0);
+	assert_memory_equal(again->lid, world.plan->lid,
+			    world.plan->known->num_ports * sizeof(*again->lid));
+	assert_int_equal(again->top_lid, world.plan->top_lid);
+	assert_null(reference_plan(again, true));
+	pm_plan_free(again);
+	assert_int_equal(pm_plan_keep(world.plan, world.fabric, &again, &differ, NULL), 0);
+	assert_null(again);
+	assert_int_equal(differ, 0);
+	pm_plan_free(port_major);
+	world_free(&world);
+}
+
+/* ---- Errors ---- */
+
+#define RING \
+	"r0/3 r1/3 r2/3 r3/3 r0:1=a r1:1=b r2:1=c r3:1=d r0:2=r1:3 r1:2=r2:3 r2:2=r3:3 " \
+	"r3:2=r0:3"
+#define WIDE_RING \
+	"l0/3 l1/3 l2/3 l3/3 l4/3 l5/3 m0/2 m1/2 m2/2 m3/2 m4/2 m5/2 " \
+	"l0:1=a l1:1=b l2:1=c l3:1=d l4:1=e l5:1=f l0:2=m0:1 l1:3=m0:2 l1:2=m1:1 " \
+	"l2:3=m1:2 l2:2=m2:1 l3:3=m2:2 l3:2=m3:1 l4:3=m3:2 l4:2=m4:1 l5:3=m4:2 " \
+	"l5:2=m5:1 l0:3=m5:2"
+
+/* Three by three switches, each with two hosts; port 3 east, 4 west, 5 south, 6 north. */
+static struct pm_fabric *make_torus(void)
+{
+	struct recipe recipe = { 0 };
+	struct pm_fabric *fabric;
+
+	for (unsigned int i = 0; i < 9; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "t%u%u", i / 3, i % 3);
+		recipe_add_node(&recipe, PM_SWITCH, 0x200000u + i, 6, 0, name);
+	}
+	for (unsigned int i = 0; i < 9; i++) {
+		recipe_add_cable(&recipe, i, 3, i / 3 * 3 + (i + 1) % 3, 4);
+		recipe_add_cable(&recipe, i, 5, (i + 3) % 9, 6);
+		recipe_add_host(&recipe, i, 1);
+		recipe_add_host(&recipe, i, 2);
+	}
+	fabric = recipe_build(&recipe, NULL);
+	recipe_free(&recipe);
+	return fabric;
+}
+
+/* 250 leaves of 254 ports, with few hosts, but on every port number once. */
+static struct pm_fabric *make_huge(void)
+{
+	struct recipe recipe = { 0 };
+	struct pm_fabric *fabric;
+
+	recipe_add_node(&recipe, PM_SWITCH, 1, 250, 1, "spine");
+	for (unsigned int i = 0; i < 250; i++) {
+		recipe_add_node(&recipe, PM_SWITCH, 2 + i, 254, 0, "leaf");
+		recipe_add_cable(&recipe, i + 1, 254, 0, i + 1);
+	}
+	for (unsigned int i = 0; i < 253; i++)
+		recipe_add_host(&recipe, 1 + i % 250, i + 1);
+	fabric = recipe_build(&recipe, NULL);
+	recipe_free(&recipe);
+	return fabric;
+}
+
+static void expect_error(const char *name, struct pm_fabric *fabric, int code,
+			 const char *text, const char *more)
+{
+	for (enum pm_lid_order order = PM_GROUPED; order <= PM_PORT_MAJOR; order++) {
+		struct pm_plan_config config = { .order = order };
+		struct pm_plan *plan = (struct pm_plan *)&config;
+		struct pm_error err = { "" };
+		int rc = pm_plan_make(fabric, &config, &plan, &err);
+
+		if (rc != code || !strstr(err.text, text) || !strstr(err.text, more))
+			fail_msg("%s, %s: %d \"%s\"", name, pm_lid_order_name(order), rc,
+				 err.text);
+		assert_ptr_equal(plan, &config);
+		assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), code);
+	}
+	pm_fabric_free(fabric);
+}
+
+static void test_errors(void **state)
+{
+	(void)state;
+	expect_error("ring", recipe_draw(RING), -ENOTSUP, "not a fat tree",
+		     "6 of 6 pairs of leaves, such as \"r0\" and \"r1\" (4 cables");
+	expect_error("ring of leaves and spines", recipe_draw(WIDE_RING), -ENOTSUP,
+		     "9 of 15 pairs of leaves", "\"l0\" and \"l2\"");
+	expect_error("torus", make_torus(), -ENOTSUP, "not a fat tree",
+		     "36 of 36 pairs of leaves, such as \"t00\" and \"t01\" (18 cables");
+	expect_error("no hosts", recipe_draw("l/2 s/2 l:1=s:1"), -ENOENT,
+		     "no switch has an end port", "");
+	expect_error("no switches", recipe_draw(""), -ENOENT, "no switch has an end port", "");
+	expect_error("too many LIDs", make_huge(), -ENOSPC, "the plan needs LIDs up to",
+		     "there are 49151");
+}
+
+static void test_order_names(void **state)
+{
+	enum pm_lid_order order = PM_LEAF_MAJOR;
+
+	(void)state;
+	for (enum pm_lid_order i = PM_GROUPED; i <= PM_PORT_MAJOR; i++) {
+		assert_int_equal(pm_lid_order_parse(pm_lid_order_name(i), &order), 0);
+		assert_int_equal(order, i);
+	}
+	assert_int_equal(pm_lid_order_parse("Grouped", &order), -EINVAL);
+	assert_int_equal(pm_lid_order_parse("", &order), -EINVAL);
+	assert_int_equal(order, PM_PORT_MAJOR);
+}
+
+/* ---- Growth ---- */
+
+static struct pm_plan *grow(struct pm_plan *plan, const char *drawing)
+{
+	struct pm_fabric *now = recipe_draw(drawing);
+	struct pm_plan *grown = NULL;
+	struct pm_error err = { "" };
+	uint8_t *alive;
+
+	if (pm_plan_grow(plan, now, &grown, &err))
+		fail_msg("%s", err.text);
+	assert_non_null(grown);
+	pm_plan_free(plan);
+	alive = calloc(grown->known->num_ports, 1);
+	assert_non_null(alive);
+	assert_true(pm_plan_match(grown, now, alive));
+	free(alive);
+	pm_fabric_free(now);
+	return grown;
+}
+
+static void test_grow(void **state)
+{
+	static const struct {
+		const char *name, *drawing;
+		struct lid expected[5];
+	} rows[] = {
+		{ "new host on a port that was no slot", TWO_LEVEL " l0:5=e",
+		  { { "l0", 5, 4 } } },
+		/* Runs are full but for 4 to 6: the next goes behind all. */
+		{ "new leaf", TWO_LEVEL " l2:1=e l2:2=f l2:3=s0:3 l2:4=s1:3",
+		  { { "l2", 0, 4 }, { "l2", 1, 5 }, { "l2", 2, 64 } } },
+		{ "new spine", TWO_LEVEL " l0:6=s2:1 l1:6=s2:2", { { "s2", 0, 64 } } },
+		{ "new cable", TWO_LEVEL " l0:6=s0:3", { { "s0", 0, 7 } } },
+	};
+	static const struct lid old[] = {
+		{ "l0", 1, 1 }, { "l0", 0, 2 }, { "l1", 1, 3 }, { "s0", 0, 7 },
+		{ "l0", 2, 8 }, { "l1", 2, 9 }, { "l1", 0, 10 }, { "s1", 0, 11 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		/* Ports to spare, and switches in the order of the GUIDs of old. */
+		char before[400], after[400];
+		struct pm_fabric *fabric;
+		struct pm_plan *plan;
+		size_t num = 0;
+
+		snprintf(before, sizeof(before), "l0/6 l1/6 s0/4 s1/4 %s",
+			 strstr(TWO_LEVEL, "l0:1"));
+		snprintf(after, sizeof(after), "l0/6 l1/6 s0/4 s1/4 %s%s %s",
+			 strstr(rows[i].drawing, "l2:") ? "l2/6 " : "",
+			 strstr(rows[i].drawing, "s2:") ? "s2/4 " : "",
+			 strstr(rows[i].drawing, "l0:1"));
+		fabric = recipe_draw(before);
+		plan = make_plan(fabric, PM_GROUPED);
+		expect_lids(plan, old, LENGTH(old));
+		plan = grow(plan, after);
+		expect_lids(plan, old, LENGTH(old));
+		while (num < 5 && rows[i].expected[num].name)
+			num++;
+		expect_lids(plan, rows[i].expected, num);
+		if (reference_plan(plan, true))
+			fail_msg("%s: %s", rows[i].name, reference_plan(plan, true));
+		pm_plan_free(plan);
+		pm_fabric_free(fabric);
+	}
+}
+
+/* What the plan knows, though it is gone or was an empty slot, is no growth. */
+static void test_nothing_to_grow(void **state)
+{
+	static const char *const drawings[] = {
+		TWO_LEVEL,
+		"l0/4 l1/4 s0/2 l0:1=a l0:3=s0:1 l1:1=c l1:3=s0:2",
+		"l0/4 l1/4 s0/2 s1/2 l0:1=other l0:2=hosts l0:3=s0:1",
+		"",
+	};
+	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
+	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(drawings); i++) {
+		struct pm_fabric *now = recipe_draw(drawings[i]);
+		struct pm_plan *grown = plan;
+
+		assert_int_equal(pm_plan_grow(plan, now, &grown, NULL), 0);
+		assert_null(grown);
+		pm_fabric_free(now);
+	}
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+}
+
+static void test_match_marks(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL), *now;
+	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
+	uint8_t alive[64];
+
+	(void)state;
+	assert_true(plan->known->num_ports <= sizeof(alive));
+	now = recipe_draw("l0/4 l1/4 s0/2 l0:1=a l0:3=s0:1 l1:2=x");
+	assert_true(pm_plan_match(plan, now, alive));
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		assert_int_equal(alive[i], i == world_port(plan->known, "l0", 1) ||
+				 i == world_port(plan->known, "l0", 3) ||
+				 i == world_port(plan->known, "s0", 1) ||
+				 i == world_port(plan->known, "l1", 2));
+	pm_fabric_free(now);
+	now = recipe_draw("l0/4 l1/4 s0/2 l0:3=s0:2");
+	assert_false(pm_plan_match(plan, now, alive));
+	pm_fabric_free(now);
+	now = recipe_draw("l0/4 l1/4 s0/2 s1/2 x/2 x:1=l0:1");
+	assert_false(pm_plan_match(plan, now, alive));
+	pm_fabric_free(now);
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+}
+
+/*
+ * A slot becomes a cable and then a slot again. The place keeps its LID, and at
+ * each step packets reach what is there: in the end a host on l1's port 2.
+ */
+static void test_slot_cable_slot(void **state)
+{
+	static const char *const steps[] = {
+		"l0/3 l1/3 s0/4 l0:1=a l0:3=s0:1 l1:1=b l1:2=c l1:3=s0:2",
+		"l0/3 l1/3 s0/4 l0:1=a l0:3=s0:1 l1:1=b l1:2=s0:3 l1:3=s0:2",
+		"l0/3 l1/3 s0/4 l0:1=a l0:3=s0:1 l1:1=b l1:3=s0:2",
+		"l0/3 l1/3 s0/4 l0:1=a l0:3=s0:1 l1:1=b l1:2=c l1:3=s0:2",
+	};
+	struct pm_fabric *now = recipe_draw(steps[0]);
+	struct pm_plan *plan = make_plan(now, PM_GROUPED), *grown;
+	uint16_t lid;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(steps); i++) {
+		struct pm_routes *routes;
+		uint8_t alive[32];
+
+		pm_fabric_free(now);
+		now = recipe_draw(steps[i]);
+		assert_int_equal(pm_plan_grow(plan, now, &grown, NULL), 0);
+		if (grown) {
+			pm_plan_free(plan);
+			plan = grown;
+		}
+		assert_true(plan->known->num_ports <= sizeof(alive));
+		assert_true(pm_plan_match(plan, now, alive));
+		/* While a cable is known there, the port is no place. */
+		lid = plan->lid[world_port(plan->known, "l1", 2)];
+		assert_int_equal(lid != 0, i == 0 || i == 3);
+		for (uint32_t p = 0; p < plan->known->num_ports; p++)
+			if (plan->known->ports[p].peer != PM_NONE &&
+			    alive[p] != alive[plan->known->ports[p].peer])
+				fail_msg("step %zu: one end of a cable is alive", i);
+		assert_int_equal(pm_routes_make(plan, &routes, NULL), 0);
+		pm_routes_update(routes, alive);
+		if (lid && pm_routes_table(routes, 1)[lid] != 2)
+			fail_msg("step %zu: entry %u", i, pm_routes_table(routes, 1)[lid]);
+		pm_routes_free(routes);
+	}
+	pm_plan_free(plan);
+	pm_fabric_free(now);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_surplus_rotates),
+		cmocka_unit_test(test_empty_slots),
+		cmocka_unit_test(test_director),
+		cmocka_unit_test(test_one_pod),
+		cmocka_unit_test(test_pods_do_not_straddle),
+		cmocka_unit_test(test_top_is_a_switch),
+		cmocka_unit_test(test_keep_lids),
+		cmocka_unit_test(test_recover),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_order_names),
+		cmocka_unit_test(test_grow),
+		cmocka_unit_test(test_nothing_to_grow),
+		cmocka_unit_test(test_match_marks),
+		cmocka_unit_test(test_slot_cable_slot),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,737 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What must hold in every tree, tried on random ones against the slow reference.
+ * PM_SEED chooses the first seed and PM_ROUNDS how many trees; round r of seed s
+ * is round 0 of seed s + r.
+ */
+#include "recipe.h"
+#include "reference.h"
+#include "world.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DEFAULT_SEED 20240607
+#define DEFAULT_ROUNDS 1500
+
+static uint64_t first_seed = DEFAULT_SEED;
+static uint32_t rounds = DEFAULT_ROUNDS;
+static uint64_t seed;	/* of the round at hand */
+
+/* Fails with the seed if there is a text. */
+static void expect_none(const char *where, const char *text)
+{
+	if (text)
+		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s: %s", (unsigned long long)seed, where,
+			 text);
+}
+
+#define EXPECT(condition) expect_none(__func__, (condition) ? NULL : #condition)
+
+/* ---- Losses and returns ---- */
+
+struct trial {
+	struct random random;
+	struct recipe recipe;
+	struct pm_fabric *whole, *now;
+	struct pm_plan *plan;
+	struct pm_routes *routes;
+	uint32_t num, stride;
+	uint8_t *alive;
+	uint8_t *first;		/* [switch][stride] tables with everything alive */
+	uint8_t *wanted;	/* [switch][stride] tables as they should be now */
+	uint8_t *held;		/* [switch][stride] what the switches hold */
+	uint8_t *there;		/* [switch] of the plan: is in the fabric of now */
+	struct reference reference;
+};
+
+static const struct recipe_limits limits = { .switches = 60, .hosts = 90 };
+
+/* False if there is no plan for this tree, as only some trees may have none. */
+static bool begin(struct trial *t)
+{
+	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_error err = { "" };
+	int rc;
+
+	*t = (struct trial){ .random = { seed } };
+	recipe_random(&t->recipe, &t->random, &limits);
+	if (random_chance(&t->random, 20))
+		config.order = random_chance(&t->random, 50) ? PM_LEAF_MAJOR :
+			PM_PORT_MAJOR;
+	if (random_chance(&t->random, 25))
+		config.lmc = (uint8_t)random_range(&t->random, 1, PM_MAX_LMC);
+	t->whole = recipe_build(&t->recipe, NULL);
+	rc = pm_plan_make(t->whole, &config, &t->plan, &err);
+	if (rc) {
+		EXPECT(rc == -ENOTSUP || rc == -ENOENT);
+		EXPECT(err.text[0] && !t->plan);
+		return false;
+	}
+	EXPECT(pm_routes_make(t->plan, &t->routes, &err) == 0);
+	t->num = t->plan->known->num_switches;
+	t->stride = pm_routes_stride(t->routes);
+	t->alive = calloc(t->plan->known->num_ports, 1);
+	t->there = calloc(t->num, 1);
+	t->first = world_tables(t->routes, t->num);
+	t->held = world_tables(t->routes, t->num);
+	assert_non_null(t->alive);
+	assert_non_null(t->there);
+	memset(t->there, 1, t->num);
+	return true;
+}
+
+static void end(struct trial *t)
+{
+	reference_free(&t->reference);
+	free(t->alive);
+	free(t->there);
+	free(t->first);
+	free(t->wanted);
+	free(t->held);
+	pm_routes_free(t->routes);
+	pm_plan_free(t->plan);
+	pm_fabric_free(t->whole);
+	pm_fabric_free(t->now);
+	recipe_free(&t->recipe);
+}
+
+/* The same nodes and cables in another order give the same of everything. */
+static void check_shuffled(struct trial *t)
+{
+	struct pm_fabric *fabric = recipe_build(&t->recipe, &t->random);
+	struct pm_plan_config config = { .order = t->plan->order, .lmc = t->plan->lmc };
+	uint32_t ports = t->plan->known->num_ports;
+	struct pm_routes *routes;
+	struct pm_plan *plan;
+	uint8_t *tables;
+
+	EXPECT(pm_plan_make(fabric, &config, &plan, NULL) == 0);
+	EXPECT(plan->known->num_ports == ports && plan->top_lid == t->plan->top_lid);
+	EXPECT(!memcmp(plan->lid, t->plan->lid, ports * sizeof(*plan->lid)));
+	EXPECT(!memcmp(plan->plane, t->plan->plane, ports * sizeof(*plan->plane)));
+	EXPECT(!memcmp(plan->rank, t->plan->rank, ports * sizeof(*plan->rank)));
+	EXPECT(plan->num_runs == t->plan->num_runs);
+	EXPECT(pm_routes_make(plan, &routes, NULL) == 0);
+	tables = world_tables(routes, t->num);
+	EXPECT(!memcmp(tables, t->first, (size_t)t->num * t->stride));
+	free(tables);
+	pm_routes_free(routes);
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+}
+
+/* Loses something that is there, or brings something back. */
+static void change_one(struct trial *t)
+{
+	bool away = random_chance(&t->random, 65);
+
+	for (int attempt = 0; attempt < 20; attempt++) {
+		if (random_chance(&t->random, 40)) {
+			uint32_t n = random_below(&t->random, t->recipe.num_nodes);
+
+			if (t->recipe.nodes[n].away == away)
+				continue;
+			t->recipe.nodes[n].away = away;
+			return;
+		}
+		if (t->recipe.num_cables) {
+			uint32_t c = random_below(&t->random, t->recipe.num_cables);
+
+			if (t->recipe.cables[c].away == away)
+				continue;
+			t->recipe.cables[c].away = away;
+			return;
+		}
+	}
+}
+
+static void bring_all_back(struct trial *t)
+{
+	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
+		t->recipe.nodes[i].away = false;
+	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
+		t->recipe.cables[i].away = false;
+}
+
+static void check_alive(const struct trial *t)
+{
+	const struct pm_fabric *known = t->plan->known;
+
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		const struct pm_port *p = &known->ports[i];
+		uint32_t node = pm_fabric_find_guid(t->now, known->nodes[p->node].guid);
+		bool has = node != PM_NONE && p->num &&
+			t->now->ports[t->now->nodes[node].first_port + p->num].peer != PM_NONE;
+
+		EXPECT(t->alive[i] == has);
+	}
+}
+
+/* Tables from nothing on the same plan. */
+static void check_from_scratch(const struct trial *t)
+{
+	struct pm_routes *routes;
+	uint8_t *tables;
+
+	EXPECT(pm_routes_make(t->plan, &routes, NULL) == 0);
+	pm_routes_update(routes, t->alive);
+	tables = world_tables(routes, t->num);
+	EXPECT(!memcmp(tables, t->wanted, (size_t)t->num * t->stride));
+	free(tables);
+	pm_routes_free(routes);
+}
+
+/* An entry is the first one unless that does not lead to the place any more. */
+static void check_not_moved(const struct trial *t)
+{
+	for (uint32_t lid = 0; lid <= t->plan->top_lid; lid++) {
+		uint32_t place = t->plan->owner[lid], to;
+
+		if (place == PM_NONE)
+			continue;
+		to = t->plan->known->ports[place].node;
+		to = pm_fabric_find_guid(t->now, t->plan->known->nodes[to].guid);
+		for (uint32_t from = 0; to != PM_NONE && from < t->now->num_switches; from++) {
+			uint32_t sw = pm_fabric_find_guid(t->plan->known,
+							  t->now->nodes[from].guid);
+			size_t at = (size_t)sw * t->stride + lid;
+
+			if (t->wanted[at] != t->first[at])
+				EXPECT(!reference_leads(&t->reference, from, t->first[at],
+							to));
+		}
+	}
+}
+
+/* Sends what differs, as the plugin would, and counts it the slow way. */
+static void send(struct trial *t)
+{
+	struct pm_delta delta = { 0 };
+	uint64_t blocks = 0, entries = 0, bound = 0, switches = 0;
+
+	for (uint32_t sw = 0; sw < t->num; sw++) {
+		const uint8_t *wanted = t->wanted + (size_t)sw * t->stride;
+		uint8_t *held = t->held + (size_t)sw * t->stride;
+		uint64_t here = 0, last = PM_NONE, blocks_here = 0;
+
+		if (!t->there[sw])
+			continue;
+		for (uint32_t lid = 0; lid < t->stride; lid++) {
+			if (wanted[lid] == PM_LFT_KEEP || wanted[lid] == held[lid])
+				continue;
+			here++;
+			blocks_here += last != lid / 64;
+			last = lid / 64;
+		}
+		entries += here;
+		bound += (here + 63) / 64;
+		blocks += blocks_here;
+		switches += here != 0;
+		pm_delta_add(&delta, held, wanted, t->stride);
+		pm_delta_apply(held, held, wanted, t->stride);
+	}
+	EXPECT(delta.entries == entries && delta.blocks == blocks);
+	EXPECT(delta.bound == bound && delta.switches == switches);
+	EXPECT(delta.bound <= delta.blocks && delta.blocks <= delta.entries);
+}
+
+/* A switch that comes back may have kept its table or have an empty one. */
+static void find_there(struct trial *t)
+{
+	for (uint32_t sw = 0; sw < t->num; sw++) {
+		bool there = pm_fabric_find_guid(t->now, t->plan->known->nodes[sw].guid) !=
+			PM_NONE;
+
+		if (there && !t->there[sw] && random_chance(&t->random, 50))
+			memset(t->held + (size_t)sw * t->stride, PM_LFT_KEEP, t->stride);
+		t->there[sw] = there;
+	}
+}
+
+/* pm_check_paths sees in the switches' tables what the reference sees. */
+static void check_checker(struct trial *t, bool from_all)
+{
+	uint32_t num = t->now->num_switches;
+	const uint8_t **table = calloc(num + 1u, sizeof(*table));
+	uint16_t *top = calloc(num + 1u, sizeof(*top));
+	struct pm_check check = { t->now, t->reference.level, table, top };
+	struct pm_check_paths paths;
+
+	assert_non_null(table);
+	assert_non_null(top);
+	world_set_lids(t->now, t->plan);
+	for (uint32_t sw = 0; sw < num; sw++) {
+		uint32_t known = pm_fabric_find_guid(t->plan->known, t->now->nodes[sw].guid);
+
+		table[sw] = t->held + (size_t)known * t->stride;
+		top[sw] = t->plan->top_lid;
+	}
+	EXPECT(pm_check_paths(&check, from_all, &paths, NULL) == 0);
+	expect_none(__func__, paths.first.text[0] ? paths.first.text : NULL);
+	EXPECT(paths.pairs == reference_count_pairs(&t->reference, t->plan, from_all));
+	EXPECT(paths.delivered == paths.pairs);
+	EXPECT(!paths.lost && !paths.loops && !paths.turns && !paths.astray);
+	free(table);
+	free(top);
+}
+
+static void check_joined(const struct trial *t)
+{
+	uint32_t num = t->now->num_switches;
+
+	for (uint32_t a = 0; a < num; a++)
+		for (uint32_t b = 0; b < num; b++) {
+			uint32_t x = pm_fabric_find_guid(t->plan->known, t->now->nodes[a].guid);
+			uint32_t y = pm_fabric_find_guid(t->plan->known, t->now->nodes[b].guid);
+
+			EXPECT(t->plan->tree.level[x] == PM_NO_LEVEL ||
+			       pm_routes_joined(t->routes, x, y) ==
+			       (t->reference.updown[(size_t)a * num + b] != 0));
+		}
+}
+
+/* Brings plan, tables and switches to what the recipe has now, and looks. */
+static void step(struct trial *t)
+{
+	struct reference_tables tables = { t->plan, NULL, t->stride };
+
+	pm_fabric_free(t->now);
+	free(t->wanted);
+	reference_free(&t->reference);
+	t->now = recipe_build(&t->recipe, &t->random);
+	reference_make(&t->reference, t->plan, t->now);
+	EXPECT(pm_plan_match(t->plan, t->now, t->alive));
+	check_alive(t);
+	pm_routes_update(t->routes, t->alive);
+	t->wanted = world_tables(t->routes, t->num);
+	find_there(t);
+	tables.entries = t->wanted;
+	expect_none("wanted", reference_walk(&t->reference, &tables, true));
+	check_joined(t);
+	check_not_moved(t);
+	check_from_scratch(t);
+	send(t);
+	tables.entries = t->held;
+	expect_none("held", reference_walk(&t->reference, &tables, false));
+	check_checker(t, random_chance(&t->random, 50));
+}
+
+static void check_all_back(struct trial *t)
+{
+	size_t size = (size_t)t->num * t->stride;
+
+	bring_all_back(t);
+	step(t);
+	EXPECT(!memcmp(t->wanted, t->first, size));
+	for (size_t i = 0; i < size; i++)
+		EXPECT(t->first[i] == PM_LFT_KEEP || t->held[i] == t->first[i]);
+}
+
+static void test_losses_and_returns(void **state)
+{
+	uint32_t tried = 0;
+
+	(void)state;
+	for (uint32_t round = 0; round < rounds; round++) {
+		struct trial t;
+		uint32_t steps;
+
+		seed = first_seed + round;
+		if (begin(&t)) {
+			tried++;
+			expect_none("levels", reference_levels(t.whole,
+							       t.plan->tree.level));
+			expect_none("plan", reference_plan(t.plan, false));
+			step(&t);
+			check_shuffled(&t);
+			EXPECT(!memcmp(t.wanted, t.first, (size_t)t.num * t.stride));
+			steps = random_range(&t.random, 1, 8);
+			for (uint32_t i = 0; i < steps; i++) {
+				uint32_t changes = random_range(&t.random, 1, 3);
+
+				while (changes--)
+					change_one(&t);
+				step(&t);
+			}
+			check_all_back(&t);
+		}
+		end(&t);
+	}
+	print_message("%u of %u trees had a plan\n", tried, rounds);
+	assert_true(tried * 10 >= rounds * 8 || rounds < 20);
+}
+
+/* ---- Growth ---- */
+
+/* Takes things out of the recipe that will come later. */
+static void start_small(struct trial *t)
+{
+	uint32_t nodes = random_below(&t->random, 30), cables = random_below(&t->random, 30);
+
+	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
+		t->recipe.nodes[i].away = random_chance(&t->random, nodes);
+	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
+		t->recipe.cables[i].away = random_chance(&t->random, cables);
+}
+
+/* A host on a free port of some switch, or a cable to a switch a level higher. */
+static void add_new(struct trial *t)
+{
+	struct recipe *recipe = &t->recipe;
+	uint32_t a = random_below(&t->random, recipe->num_nodes);
+	uint32_t b = random_below(&t->random, recipe->num_nodes);
+	unsigned int port_a = recipe_free_port(recipe, a);
+	unsigned int port_b = recipe_free_port(recipe, b);
+
+	if (recipe->nodes[a].type != PM_SWITCH || !port_a)
+		return;
+	if (recipe->nodes[a].level == 0 && random_chance(&t->random, 50)) {
+		recipe_add_host(recipe, a, port_a);
+		return;
+	}
+	if (recipe->nodes[b].type == PM_SWITCH && port_b &&
+	    recipe->nodes[b].level == recipe->nodes[a].level + 1)
+		recipe_add_cable(recipe, a, port_a, b, port_b);
+}
+
+/* A leaf with a cable to one or two switches of level 1, and some hosts. */
+static void add_leaf(struct trial *t)
+{
+	struct recipe *recipe = &t->recipe;
+	uint32_t leaf, nodes = recipe->num_nodes, hosts = random_range(&t->random, 1, 3);
+
+	leaf = recipe_add_node(recipe, PM_SWITCH, 0x1ff000u + random_below(&t->random, 0x8000),
+			       8, 0, "newleaf");
+	for (uint32_t i = 0; i < nodes; i++)
+		if (recipe->nodes[i].guid == recipe->nodes[leaf].guid) {
+			recipe->num_nodes--;
+			return;
+		}
+	while (hosts--)
+		recipe_add_host(recipe, leaf, recipe_free_port(recipe, leaf));
+	for (int i = 0; i < 40; i++) {
+		uint32_t above = random_below(&t->random, nodes);
+		unsigned int free_port = recipe_free_port(recipe, above);
+		unsigned int mine = recipe_free_port(recipe, leaf);
+
+		if (recipe->nodes[above].type == PM_SWITCH && free_port && mine &&
+		    recipe->nodes[above].level == 1)
+			recipe_add_cable(recipe, leaf, mine, above, free_port);
+	}
+}
+
+static void change_some(struct trial *t)
+{
+	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
+		if (t->recipe.nodes[i].away && random_chance(&t->random, 40))
+			t->recipe.nodes[i].away = false;
+	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
+		if (t->recipe.cables[i].away && random_chance(&t->random, 40))
+			t->recipe.cables[i].away = false;
+	for (int i = 0; i < 8 && random_chance(&t->random, 60); i++)
+		add_new(t);
+	if (random_chance(&t->random, 25))
+		add_leaf(t);
+	if (random_chance(&t->random, 30))
+		change_one(t);
+}
+
+/* Every place of the old plan is one of the new, with the same LID. */
+static void check_kept(const struct pm_plan *old, const struct pm_plan *grown)
+{
+	for (uint32_t i = 0; i < old->known->num_ports; i++) {
+		const struct pm_port *p = &old->known->ports[i];
+		uint32_t sw = pm_fabric_find_guid(grown->known,
+						  old->known->nodes[p->node].guid);
+
+		EXPECT(sw != PM_NONE);
+		if (p->num && grown->known->ports[grown->known->nodes[sw].first_port +
+						  p->num].peer != PM_NONE)
+			continue;	/* a slot no more */
+		EXPECT(!old->lid[i] ||
+		       grown->lid[grown->known->nodes[sw].first_port + p->num] ==
+		       old->lid[i]);
+	}
+}
+
+/* Whether every slot in use was a used slot when the plan was made or grew. */
+static bool knows_hosts(const struct pm_plan *plan, const struct pm_fabric *whole)
+{
+	for (uint32_t i = 0; i < whole->num_ports; i++) {
+		uint32_t sw = whole->ports[i].node < whole->num_switches ?
+			PM_NONE : pm_fabric_peer_node(whole, i);
+
+		if (sw != PM_NONE &&
+		    !plan->known->ports[pm_plan_place(plan, whole, i)].host)
+			return false;
+	}
+	return true;
+}
+
+/* Tables of the plan for a fabric, or with everything alive if that is NULL. */
+static void check_tables(const struct trial *t, const struct pm_fabric *now,
+			 const uint8_t *alive)
+{
+	struct reference_tables tables = { .plan = t->plan };
+	struct reference reference;
+	struct pm_routes *routes;
+	uint8_t *entries;
+
+	EXPECT(pm_routes_make(t->plan, &routes, NULL) == 0);
+	if (alive)
+		pm_routes_update(routes, alive);
+	tables.stride = pm_routes_stride(routes);
+	tables.entries = entries = world_tables(routes, t->plan->known->num_switches);
+	reference_make(&reference, t->plan, now);
+	expect_none(__func__, reference_walk(&reference, &tables, true));
+	reference_free(&reference);
+	free(entries);
+	pm_routes_free(routes);
+}
+
+/* The plan with tables for what is there, and for all that was ever there. */
+static void check_grown(struct trial *t)
+{
+	struct pm_fabric *whole = recipe_build_seen(&t->recipe);
+	uint8_t *alive = calloc(t->plan->known->num_ports, 1);
+
+	assert_non_null(alive);
+	EXPECT(whole->num_switches == t->plan->known->num_switches);
+	if (knows_hosts(t->plan, whole))
+		expect_none("levels", reference_levels(whole, t->plan->tree.level));
+	check_tables(t, whole, NULL);
+	EXPECT(pm_plan_match(t->plan, t->now, alive));
+	check_tables(t, t->now, alive);
+	free(alive);
+	pm_fabric_free(whole);
+}
+
+/* True if the plan grew, or had nothing to grow by. */
+static bool grow(struct trial *t, uint32_t *grew)
+{
+	uint8_t *alive = calloc(t->plan->known->num_ports, 1);
+	struct pm_plan *grown = NULL;
+	bool known;
+	int rc;
+
+	assert_non_null(alive);
+	pm_fabric_free(t->now);
+	t->now = recipe_build(&t->recipe, &t->random);
+	known = pm_plan_match(t->plan, t->now, alive);
+	free(alive);
+	rc = pm_plan_grow(t->plan, t->now, &grown, NULL);
+	if (rc) {
+		EXPECT(rc == -ENOTSUP && !grown);
+		return false;
+	}
+	EXPECT(known == !grown);
+	if (grown) {
+		check_kept(t->plan, grown);
+		pm_plan_free(t->plan);
+		t->plan = grown;
+		++*grew;
+	}
+	return true;
+}
+
+static bool begin_small(struct trial *t)
+{
+	struct pm_plan_config config = { .order = PM_GROUPED };
+
+	*t = (struct trial){ .random = { seed } };
+	recipe_random(&t->recipe, &t->random, &limits);
+	start_small(t);
+	if (random_chance(&t->random, 20))
+		config.order = PM_LEAF_MAJOR;
+	if (random_chance(&t->random, 25))
+		config.lmc = (uint8_t)random_range(&t->random, 1, PM_MAX_LMC);
+	t->now = recipe_build(&t->recipe, NULL);
+	return pm_plan_make(t->now, &config, &t->plan, NULL) == 0;
+}
+
+static void test_growth(void **state)
+{
+	uint32_t grew = 0;
+
+	(void)state;
+	for (uint32_t round = 0; round < rounds; round++) {
+		struct trial t;
+
+		seed = first_seed + round;
+		if (begin_small(&t)) {
+			expect_none("first plan", reference_plan(t.plan, false));
+			check_grown(&t);
+			for (int i = 0; i < 5; i++) {
+				change_some(&t);
+				if (!grow(&t, &grew))
+					break;
+				expect_none("grown plan", reference_plan(t.plan, true));
+				check_grown(&t);
+			}
+		}
+		end(&t);
+	}
+	print_message("plans grew %u times\n", grew);
+	assert_true(grew >= rounds || rounds < 20);
+}
+
+/* ---- Balance, in complete trees whose leaves are alike ---- */
+
+/* Builds the world of a recipe; shuffled, as GUIDs must not matter. */
+static void make_balanced(struct world *world, struct recipe *recipe)
+{
+	struct random order = { seed };
+
+	world_make(world, recipe_build(recipe, &order), PM_GROUPED);
+	world_assert_sound(world, world->fabric);
+}
+
+static void expect_spread(const struct world *world, const struct pm_fabric *now,
+			  uint32_t most, const char *what, const char *tree)
+{
+	struct pm_check_loads loads = world_loads(world, now);
+
+	if (loads.uplink_spread > most)
+		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s, %s: up ports of a leaf serve %u to "
+			 "%u LIDs", (unsigned long long)seed, tree, what,
+			 loads.uplink_least, loads.uplink_most);
+}
+
+static void expect_spread_without(struct world *world, const char *loss, const char *tree)
+{
+	struct pm_fabric *now = world_without(world, loss);
+
+	world_update(world, now);
+	world_assert_sound(world, now);
+	expect_spread(world, now, 2, loss, tree);
+	pm_fabric_free(now);
+}
+
+static void try_two_level(struct random *random)
+{
+	struct recipe_xgft shape = {
+		.levels = 2,
+		.children = { 0, random_range(random, 2, 12) },
+		.parents = { random_range(random, 1, 6) },
+		.parallel = { random_range(random, 1, 3) },
+	};
+	struct recipe recipe = { 0 };
+	struct world world;
+	char tree[80];
+
+	shape.hosts = shape.parents[0] * shape.parallel[0] * random_range(random, 1, 2);
+	snprintf(tree, sizeof(tree), "%u leaves, %u spines, %u cables, %u hosts",
+		 shape.children[1], shape.parents[0], shape.parallel[0], shape.hosts);
+	recipe_add_xgft(&recipe, &shape);
+	make_balanced(&world, &recipe);
+	expect_spread(&world, world.fabric, 1, "whole", tree);
+	if (shape.parents[0] > 1)
+		expect_spread_without(&world, "sw1-0", tree);
+	world_free(&world);
+	recipe_free(&recipe);
+}
+
+static void try_director(struct random *random)
+{
+	struct recipe_director shape = {
+		.chassis = random_range(random, 1, 6),
+		.pods = random_range(random, 1, 4),
+		.leaves_per_pod = random_range(random, 1, 6),
+		.fabrics = random_range(random, 1, 3),
+		.parallel = random_range(random, 1, 2),
+	};
+	struct recipe recipe = { 0 };
+	struct world world;
+	char tree[80];
+
+	shape.hosts = shape.chassis * random_range(random, 1, 3);
+	snprintf(tree, sizeof(tree), "%u chassis, %u pods of %u leaves, %u hosts",
+		 shape.chassis, shape.pods, shape.leaves_per_pod, shape.hosts);
+	recipe_add_director(&recipe, &shape);
+	make_balanced(&world, &recipe);
+	expect_spread(&world, world.fabric, 1, "whole", tree);
+	if (shape.chassis > 1)
+		expect_spread_without(&world, "s0-*", tree);
+	world_free(&world);
+	recipe_free(&recipe);
+}
+
+static void test_balance(void **state)
+{
+	(void)state;
+	for (uint32_t round = 0; round < (rounds + 3) / 4; round++) {
+		struct random random = { seed = first_seed + round };
+
+		if (random_chance(&random, 50))
+			try_two_level(&random);
+		else
+			try_director(&random);
+	}
+}
+
+/* In a tree with as many cables up as down, no two flows of a shift ever meet. */
+static void test_shifts(void **state)
+{
+	static const struct {
+		const char *name;
+		struct recipe_xgft shape;
+	} rows[] = {
+		{ "2-ary 2-tree", { 2, 2, { 0, 2 }, { 2 }, { 1, 1 } } },
+		{ "4-ary 2-tree", { 2, 4, { 0, 4 }, { 4 }, { 1, 1 } } },
+		{ "4-ary 2-tree of 8 leaves", { 2, 4, { 0, 8 }, { 4 }, { 1, 1 } } },
+		{ "two cables to each spine", { 2, 4, { 0, 4 }, { 2 }, { 2, 1 } } },
+		{ "2-ary 3-tree", { 3, 2, { 0, 2, 2 }, { 2, 2 }, { 1, 1, 1 } } },
+		{ "3-ary 3-tree", { 3, 3, { 0, 3, 3 }, { 3, 3 }, { 1, 1, 1 } } },
+		{ "4-ary 3-tree of 8 pods", { 3, 4, { 0, 4, 8 }, { 4, 4 }, { 1, 1, 1 } } },
+		{ "2-ary 4-tree", { 4, 2, { 0, 2, 2, 2 }, { 2, 2, 2 }, { 1, 1, 1, 1 } } },
+		{ "more up than down", { 3, 2, { 0, 2, 3 }, { 4, 8 }, { 1, 1, 1 } } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct recipe recipe = { 0 };
+		struct pm_check_loads loads;
+		struct world world;
+		uint32_t most;
+
+		recipe_add_xgft(&recipe, &rows[i].shape);
+		make_balanced(&world, &recipe);
+		most = world_shifts(&world, world.fabric, 0);
+		if (most > 1)
+			fail_msg("%s: %u flows of a shift on one link", rows[i].name, most);
+		loads = world_loads(&world, world.fabric);
+		if (loads.uplink_spread > 1)
+			fail_msg("%s: spread %u", rows[i].name, loads.uplink_spread);
+		world_free(&world);
+		recipe_free(&recipe);
+	}
+}
+
+static uint64_t from_environment(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_losses_and_returns),
+		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_balance),
+		cmocka_unit_test(test_shifts),
+	};
+
+	first_seed = from_environment("PM_SEED", DEFAULT_SEED);
+	rounds = (uint32_t)from_environment("PM_ROUNDS", DEFAULT_ROUNDS);
+	print_message("PM_SEED=%llu PM_ROUNDS=%u\n", (unsigned long long)first_seed, rounds);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "recipe.h"
+#include "world.h"
+
+#include <portmajor/reach.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bool has(const uint64_t *set, uint32_t bit)
+{
+	return set[bit / 64] >> bit % 64 & 1;
+}
+
+struct ground {
+	struct pm_fabric *fabric, *skeleton;
+	struct pm_tree tree;
+	struct pm_reach reach;
+	uint8_t *alive;
+};
+
+static void make(struct ground *g, struct pm_fabric *fabric)
+{
+	g->fabric = fabric;
+	g->skeleton = pm_fabric_skeleton(fabric);
+	assert_non_null(g->skeleton);
+	assert_int_equal(pm_tree_make(g->skeleton, &g->tree, NULL), 0);
+	assert_int_equal(pm_reach_init(&g->tree, &g->reach, NULL), 0);
+	g->alive = malloc(g->skeleton->num_ports + 1u);
+	assert_non_null(g->alive);
+	memset(g->alive, 1, g->skeleton->num_ports);
+}
+
+static void release(struct ground *g)
+{
+	pm_reach_free(&g->reach);
+	pm_reach_free(&g->reach);
+	pm_tree_free(&g->tree);
+	pm_fabric_free(g->skeleton);
+	pm_fabric_free(g->fabric);
+	free(g->alive);
+}
+
+static void lose(struct ground *g, const char *sw, unsigned int port)
+{
+	uint32_t at = world_port(g->skeleton, sw, port);
+
+	g->alive[at] = g->alive[g->skeleton->ports[at].peer] = 0;
+}
+
+/*
+ *    t         Two pods, l0 l1 and l2, below p and q; x hangs on l1 alone.
+ *   / \
+ *  p   q   x
+ *  |\   \  |
+ *  | \---\-l1
+ *  l0     l2
+ */
+#define DRAWING \
+	"l0/3 l1/4 l2/3 p/3 q/3 t/3 x/2 l0:1=a l1:1=b l2:1=c l0:2=p:1 l1:2=p:2 l2:2=q:1 " \
+	"p:3=t:1 q:3=t:2 l1:3=x:1"
+
+/* Per switch, in the order drawn, what it reaches: a letter for each. */
+struct row {
+	const char *name;
+	const char *lost[5];	/* switch:port */
+	const char *down[7], *updown[7];
+};
+
+static const char letters[] = "abcpqtx";
+
+static const struct row rows[] = {
+	{ "whole", { NULL },
+	  { "a", "b", "c", "abp", "cq", "abcpqt", "bx" },
+	  { "abcpqt", "abcpqtx", "abcpqt", "abcpqt", "abcpqt", "abcpqt", "bx" } },
+	{ "p and t apart", { "p:3" },
+	  { "a", "b", "c", "abp", "cq", "cqt", "bx" },
+	  { "abp", "abpx", "cqt", "abp", "cqt", "cqt", "bx" } },
+	{ "l0 alone", { "l0:2" },
+	  { "a", "b", "c", "bp", "cq", "bcpqt", "bx" },
+	  { "a", "bcpqtx", "bcpqt", "bcpqt", "bcpqt", "bcpqt", "bx" } },
+	{ "nothing left", { "l0:2", "t:1", "t:2", "l1:2", "l1:3" },
+	  { "a", "b", "c", "p", "cq", "t", "x" },
+	  { "a", "b", "cq", "p", "cq", "t", "x" } },
+};
+
+static void lose_all(struct ground *g, const char *const *lost)
+{
+	for (int i = 0; i < 5 && lost[i]; i++) {
+		char name[8];
+		unsigned int port;
+
+		assert_int_equal(sscanf(lost[i], "%7[^:]:%u", name, &port), 2);
+		lose(g, name, port);
+	}
+}
+
+static void check_sets(const struct row *row, const char *what, const char *const *expected,
+		       const uint64_t *sets, uint32_t words)
+{
+	for (uint32_t sw = 0; sw < 7; sw++) {
+		char text[8] = "";
+		uint32_t count = 0;
+
+		for (uint32_t to = 0; to < 7; to++)
+			if (has(sets + (size_t)sw * words, to))
+				text[count++] = letters[to];
+		if (strcmp(text, expected[sw]))
+			fail_msg("%s: %s of %c is %s, not %s", row->name, what, letters[sw],
+				 text, expected[sw]);
+	}
+}
+
+static void test_drawing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct ground g;
+
+		make(&g, recipe_draw(DRAWING));
+		lose_all(&g, rows[i].lost);
+		pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+		check_sets(&rows[i], "down", rows[i].down, g.reach.down, g.reach.words);
+		check_sets(&rows[i], "updown", rows[i].updown, g.reach.updown, g.reach.words);
+		release(&g);
+	}
+}
+
+/* Without marks all cables count, and what was lost before is forgotten. */
+static void test_no_marks(void **state)
+{
+	struct ground g;
+
+	(void)state;
+	make(&g, recipe_draw(DRAWING));
+	lose(&g, "p", 3);
+	pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+	pm_reach_compute(g.skeleton, &g.tree, NULL, &g.reach);
+	check_sets(&rows[0], "down", rows[0].down, g.reach.down, g.reach.words);
+	check_sets(&rows[0], "updown", rows[0].updown, g.reach.updown, g.reach.words);
+	release(&g);
+}
+
+static void test_parallel(void **state)
+{
+	struct ground g;
+
+	(void)state;
+	make(&g, recipe_draw("l0/3 l1/2 s/3 l0:1=a l1:1=b l0:2=s:1 l0:3=s:2 l1:2=s:3"));
+	lose(&g, "l0", 2);
+	pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+	assert_true(has(pm_reach_updown(&g.reach, 0), 1));
+	assert_true(has(pm_reach_down(&g.reach, 2), 0));
+	lose(&g, "l0", 3);
+	pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+	assert_false(has(pm_reach_updown(&g.reach, 0), 1));
+	assert_false(has(pm_reach_down(&g.reach, 2), 0));
+	release(&g);
+}
+
+/* Two words and more: 70 leaves under two spines; from the i-th leaf to the j-th. */
+static void test_many_words(void **state)
+{
+	struct recipe_xgft shape = { 2, 1, { 0, 70 }, { 2 }, { 1, 1 } };
+	struct recipe recipe = { 0 };
+	struct ground g;
+
+	(void)state;
+	recipe_add_xgft(&recipe, &shape);
+	make(&g, recipe_build(&recipe, NULL));
+	assert_int_equal(g.reach.words, 2);
+	/* Every third leaf loses spine 0, and the 69th spine 1. */
+	for (unsigned int p = 1; p <= 70; p += 3)
+		lose(&g, "sw1-0", p);
+	lose(&g, "sw1-1", 69);
+	pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+	for (uint32_t a = 0; a < 70; a++) {
+		for (uint32_t b = 0; b < 70; b++)
+			assert_int_equal(has(pm_reach_updown(&g.reach, a), b), a == b ||
+					 (a % 3 && b % 3) || (a != 68 && b != 68));
+		assert_int_equal(has(pm_reach_down(&g.reach, 70), a), a % 3 != 0);
+		assert_int_equal(has(pm_reach_down(&g.reach, 71), a), a != 68);
+		assert_int_equal(has(pm_reach_updown(&g.reach, a), 70), a % 3 != 0);
+	}
+	release(&g);
+	recipe_free(&recipe);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_drawing),
+		cmocka_unit_test(test_no_marks),
+		cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_many_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "recipe.h"
+#include "world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TWO_LEVEL \
+	"l0/4 l1/4 s0/2 s1/2 l0:1=a l0:2=b l0:3=s0:1 l0:4=s1:1 " \
+	"l1:1=c l1:2=d l1:3=s0:2 l1:4=s1:2"
+
+/*
+ * LIDs: l0[1] 1, l0 2, l1[1] 3, s0 7 in plane 0; l0[2] 8, l1[2] 9, l1 10, s1 11 in
+ * plane 1 (see test_plan.c). A row has a switch's entries for these, - for KEEP.
+ */
+static const unsigned int lids[] = { 1, 2, 3, 7, 8, 9, 10, 11 };
+
+struct row {
+	const char *name, *lost;
+	const char *entries[4];		/* l0, l1, s0, s1 */
+};
+
+/* No path joins the spines, nor s0 and l0 when the cable between them is lost. */
+static const struct row rows[] = {
+	{ "whole", "", { "10332444", "33134204", "1120122-", "112-1220" } },
+	{ "a host is no matter", "a c", { "10332444", "33134204", "1120122-", "112-1220" } },
+	{ "s1 is lost", "s1", { "1033233-", "3313320-", "1120122-", "-------0" } },
+	{ "one cable", "l0:3", { "104-2444", "44134204", "--20-22-", "112-1220" } },
+};
+
+static void expect_row(const struct world *world, const char *name, uint32_t sw,
+		       const char *expected)
+{
+	const uint8_t *table = pm_routes_table(world->routes, sw);
+	char text[16] = "";
+
+	for (size_t i = 0; i < LENGTH(lids); i++)
+		text[i] = table[lids[i]] == PM_LFT_KEEP ? '-' : (char)('0' + table[lids[i]]);
+	if (strcmp(text, expected))
+		fail_msg("%s: %s has %s, not %s", name, pm_fabric_name(world->fabric, sw),
+			 text, expected);
+}
+
+static void test_small(void **state)
+{
+	struct world world;
+
+	(void)state;
+	world_make(&world, recipe_draw(TWO_LEVEL), PM_GROUPED);
+	assert_int_equal(world.stride, 64);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		world_lose(&world, rows[i].lost);
+		for (uint32_t sw = 0; sw < 4; sw++)
+			expect_row(&world, rows[i].name, sw, rows[i].entries[sw]);
+		for (uint32_t sw = 0; sw < 4; sw++)
+			for (uint32_t lid = 12; lid < 64; lid++)
+				assert_int_equal(pm_routes_table(world.routes, sw)[lid],
+						 PM_LFT_KEEP);
+	}
+	world_lose(&world, "");
+	for (uint32_t sw = 0; sw < 4; sw++)
+		expect_row(&world, "back", sw, rows[0].entries[sw]);
+	world_free(&world);
+	pm_routes_free(NULL);
+}
+
+/* Nothing but a switch: no planes at all. */
+static void test_one_switch(void **state)
+{
+	static const char *const drawings[] = {
+		"l/3 l:1=a l:3=b", "l/1 l:1=a", "l/2 m/2 l:1=a m:1=b m:2=l:2",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(drawings); i++) {
+		struct pm_plan_config config = { .order = PM_GROUPED };
+		struct pm_fabric *fabric = recipe_draw(drawings[i]);
+		struct pm_plan *plan;
+		struct world world;
+
+		if (pm_plan_make(fabric, &config, &plan, NULL)) {
+			pm_fabric_free(fabric);
+			continue;
+		}
+		pm_plan_free(plan);
+		world_make(&world, fabric, PM_GROUPED);
+		assert_int_equal(world_entry(&world, "l", "l", 1), 1);
+		assert_int_equal(world_entry(&world, "l", "l", 0), 0);
+		world_lose(&world, "a");
+		assert_int_equal(world_entry(&world, "l", "l", 1), 1);
+		world_free(&world);
+	}
+}
+
+/* A chain of switches with two cables each, 40 above one leaf. */
+static void test_tall(void **state)
+{
+	struct recipe recipe = { 0 };
+	struct world world;
+
+	(void)state;
+	for (unsigned int i = 0; i < 41; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "s%u", i);
+		recipe_add_node(&recipe, PM_SWITCH, 1 + i, 8, i, name);
+		if (i)
+			for (unsigned int c = 1; c <= 2; c++)
+				recipe_add_cable(&recipe, i - 1, c, i, 2 + c);
+	}
+	recipe_add_host(&recipe, 0, 7);
+	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
+	world_assert_sound(&world, world.fabric);
+	assert_true(world.plan->tree.top_level > 33);
+	world_free(&world);
+	recipe_free(&recipe);
+}
+
+/*
+ * Each leaf moves the LIDs of a lost plane evenly to the others, and not every
+ * leaf to the same ones: those of one slot come down through several planes.
+ */
+static void test_moved_are_spread(void **state)
+{
+	struct recipe_xgft shape = { 2, 4, { 0, 8 }, { 4 }, { 1, 1 } };
+	struct recipe recipe = { 0 };
+	uint32_t ways = 0;
+	struct world world;
+
+	(void)state;
+	recipe_add_xgft(&recipe, &shape);
+	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
+	world_lose(&world, "sw1-0");
+	for (uint32_t leaf = 0; leaf < 8; leaf++) {
+		uint32_t count[9] = { 0 };
+
+		for (uint32_t other = 0; other < 8; other++) {
+			char name[8];
+
+			snprintf(name, sizeof(name), "sw0-%u", other);
+			if (other != leaf)
+				count[pm_routes_table(world.routes, leaf)
+				      [world_lid(&world, name, 1)]]++;
+		}
+		/* Seven slots over the three ports left. */
+		assert_int_equal(count[5], 0);
+		for (int p = 6; p <= 8; p++)
+			assert_in_range(count[p], 2, 3);
+	}
+	for (uint32_t leaf = 1; leaf < 8; leaf++)
+		ways |= 1u << pm_routes_table(world.routes, leaf)[world_lid(&world, "sw0-0", 1)];
+	assert_int_equal(ways, 1u << 6 | 1u << 7 | 1u << 8);
+	world_free(&world);
+	recipe_free(&recipe);
+}
+
+/* With one of two parallel cables lost, its entries take the other spines' or its. */
+static void test_parallel(void **state)
+{
+	struct world world;
+	uint32_t lost = 0;
+
+	(void)state;
+	world_make(&world, recipe_draw(
+		"l0/4 l1/4 s0/4 l0:1=a l0:2=b l1:1=c l1:2=d l0:3=s0:1 l0:4=s0:2 "
+		"l1:3=s0:3 l1:4=s0:4"), PM_GROUPED);
+	world_assert_sound(&world, world.fabric);
+	assert_int_equal(world_entry(&world, "l0", "l1", 1), 3);
+	assert_int_equal(world_entry(&world, "l0", "l1", 2), 4);
+	assert_int_equal(world_entry(&world, "s0", "l1", 1), 3);
+	assert_int_equal(world_entry(&world, "s0", "l1", 2), 4);
+	world_lose(&world, "l1:4");
+	assert_int_equal(world_entry(&world, "l0", "l1", 2), 4);
+	assert_int_equal(world_entry(&world, "s0", "l1", 2), 3);
+	assert_int_equal(world_entry(&world, "l1", "l0", 2), 3);
+	assert_int_equal(world_entry(&world, "l1", "l1", 2), 2);
+	for (uint32_t lid = 1; lid <= world.plan->top_lid; lid++)
+		lost += pm_routes_table(world.routes, world_switch(&world, "s0"))[lid] == 4;
+	assert_int_equal(lost, 0);
+	world_free(&world);
+}
+
+static void test_joined(void **state)
+{
+	struct world world;
+
+	(void)state;
+	world_make(&world, recipe_draw(TWO_LEVEL), PM_GROUPED);
+	assert_true(pm_routes_joined(world.routes, 0, 1));
+	assert_true(pm_routes_joined(world.routes, 2, 1));
+	assert_false(pm_routes_joined(world.routes, 2, 3));
+	world_lose(&world, "l0:3 l1:4");
+	assert_false(pm_routes_joined(world.routes, 0, 1));
+	assert_true(pm_routes_joined(world.routes, 0, 0));
+	assert_true(pm_routes_joined(world.routes, 0, 3));
+	assert_false(pm_routes_joined(world.routes, 2, 0));
+	world_free(&world);
+}
+
+/* The director: right in whole and after losses, balanced, and no contention. */
+static void test_director(void **state)
+{
+	static const char *const losses[] = {
+		"s0-*", "leaf5:20", "s3-line1", "s4-fab0", "s0-* s1-*", "leaf7 s2-line0",
+	};
+	struct pm_check_loads loads;
+	struct world world;
+
+	(void)state;
+	world_make(&world, world_director(72), PM_GROUPED);
+	world_assert_sound(&world, world.fabric);
+	assert_int_equal(world_shifts(&world, world.fabric, 0), 1);
+	loads = world_loads(&world, world.fabric);
+	assert_int_equal(loads.uplink_spread, 0);
+	assert_int_equal(loads.up[0].most, loads.up[0].least);
+	assert_int_equal(loads.down[0].most, loads.down[0].least);
+	for (size_t i = 0; i < LENGTH(losses); i++) {
+		struct pm_fabric *now = world_without(&world, losses[i]);
+
+		world_update(&world, now);
+		world_assert_sound(&world, now);
+		if (i == 0)
+			assert_in_range(world_loads(&world, now).uplink_spread, 0, 2);
+		pm_fabric_free(now);
+	}
+	world_lose(&world, "");
+	assert_int_equal(world_delta(&world).entries, 0);
+	world_free(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_one_switch),
+		cmocka_unit_test(test_tall),
+		cmocka_unit_test(test_moved_are_spread),
+		cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_joined),
+		cmocka_unit_test(test_director),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A fabric with its plan and tables, and what tests do with it. Everything here
+ * fails the running cmocka test when it cannot do its work.
+ */
+#ifndef TESTS_WORLD_H
+#define TESTS_WORLD_H
+
+#include <portmajor/check.h>
+#include <portmajor/delta.h>
+#include <portmajor/generate.h>
+#include <portmajor/plan.h>
+#include <portmajor/route.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+struct world {
+	struct pm_fabric *fabric;	/* whole, with the plan's LIDs */
+	struct pm_plan *plan;
+	struct pm_routes *routes;
+	uint8_t *alive;			/* [port], of the last update */
+	uint8_t *first;			/* [switch][stride] tables of the whole fabric */
+	uint32_t stride, num_switches;
+};
+
+/* Fabrics from the generator. */
+struct pm_fabric *world_generate(const struct pm_generate *config);
+struct pm_fabric *world_director(unsigned int leaves);
+
+/* The world owns the fabric. */
+void world_make(struct world *world, struct pm_fabric *fabric, enum pm_lid_order order);
+void world_make_with(struct world *world, struct pm_fabric *fabric,
+		     const struct pm_plan_config *config);
+void world_free(struct world *world);
+
+/* Gives every port of a fabric that is a place its LID. */
+void world_set_lids(struct pm_fabric *fabric, const struct pm_plan *plan);
+
+/*
+ * A copy of the fabric without what is named: NAME, all cables of a node, or
+ * NAME:PORT, one cable; NAME may be a pattern; several with blanks between. The
+ * caller frees it.
+ */
+struct pm_fabric *world_without(const struct world *world, const char *loss);
+
+/* Updates the tables for a fabric that has nothing new. */
+void world_update(struct world *world, const struct pm_fabric *now);
+
+/* A copy of all tables as they are; the caller frees it. */
+uint8_t *world_tables(const struct pm_routes *routes, uint32_t num_switches);
+
+/* What differs between the whole fabric's tables and the present ones. */
+struct pm_delta world_delta(const struct world *world);
+
+/* Updates the tables for a loss; what it costs the switches not lost themselves. */
+struct pm_delta world_lose(struct world *world, const char *loss);
+
+/* The same with a look at the fabric left, by pm_check_paths from all switches. */
+struct pm_check_paths world_paths(const struct world *world, const struct pm_fabric *now);
+void world_assert_sound(const struct world *world, const struct pm_fabric *now);
+struct pm_check_loads world_loads(const struct world *world, const struct pm_fabric *now);
+uint32_t world_shifts(const struct world *world, const struct pm_fabric *now,
+		      uint32_t samples);
+
+uint32_t world_switch(const struct world *world, const char *name);
+/* The index of a port of a named node. */
+uint32_t world_port(const struct pm_fabric *fabric, const char *name, unsigned int port);
+/* The LID of a place: switch name and port, 0 for the switch itself. */
+uint16_t world_lid(const struct world *world, const char *name, unsigned int port);
+/* The entry of a switch for the LID of a place. */
+uint8_t world_entry(const struct world *world, const char *sw, const char *name,
+		    unsigned int port);
+
+#endif
