@@ -39,6 +39,7 @@ static inline int pm_grow_(void **array, uint32_t *room, uint32_t need, size_t s
 	*room = more;
 	return 0;
 }
-#define pm_grow(array, room, need, size) pm_grow_((void **)(array), (room), (need), (size))
+#define pm_grow(array, room, need, size)                                                 \
+	pm_grow_((void **)(array), (room), (need), (size))
 
 #endif

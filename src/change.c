@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define NAMED 3		/* of one kind */
+#define NAMED 3 /* of one kind */
 
 struct text {
 	char *at;
@@ -45,9 +45,9 @@ enum kind {
 };
 
 static const char *const kind_names[][2] = {
-	[SWITCHES] = { "switch", "switches" },
-	[CABLES] = { "cable", "cables" },
-	[HOSTS] = { "host", "hosts" },
+	[SWITCHES] = {"switch", "switches"},
+	[CABLES] = {"cable", "cables"},
+	[HOSTS] = {"host", "hosts"},
 };
 
 /* Calls for what `there` had and `gone` has not. */
@@ -73,7 +73,7 @@ static bool went(const struct finder *f, enum kind kind, uint32_t port)
 	if (kind == HOSTS)
 		return p->peer == PM_NONE;
 	return p->peer != PM_NONE && p->peer > port &&
-		!switch_went(f, f->plan->known->ports[p->peer].node);
+	       !switch_went(f, f->plan->known->ports[p->peer].node);
 }
 
 static void append_name(const struct pm_fabric *known, enum kind kind, uint32_t port,
@@ -125,8 +125,8 @@ static bool append_all(const struct finder *f, const char *verb, struct text *te
 void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 			const uint8_t *after, char *buffer, size_t size)
 {
-	struct text text = { buffer, size };
-	struct finder lost = { plan, before, after }, came = { plan, after, before };
+	struct text text = {buffer, size};
+	struct finder lost = {plan, before, after}, came = {plan, after, before};
 	bool any;
 
 	if (size)
@@ -155,15 +155,17 @@ static void append_side_cables(const struct pm_plan *plan, struct text *text)
 
 bool pm_change_oddities(const struct pm_plan *plan, char *buffer, size_t size)
 {
-	struct text text = { buffer, size };
+	struct text text = {buffer, size};
 
 	if (size)
 		buffer[0] = '\0';
 	if (plan->tree.num_side)
 		append_side_cables(plan, &text);
 	if (plan->pairs_apart)
-		append(&text, "%sno up-then-down path joins %llu of %llu pairs of leaves, such "
-		       "as %s and %s", plan->tree.num_side ? "; " : "",
+		append(&text,
+		       "%sno up-then-down path joins %llu of %llu pairs of leaves, such "
+		       "as %s and %s",
+		       plan->tree.num_side ? "; " : "",
 		       (unsigned long long)plan->pairs_apart,
 		       (unsigned long long)plan->pairs,
 		       pm_fabric_name(plan->known, plan->apart[0]),

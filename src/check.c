@@ -14,8 +14,8 @@ static int no_memory(struct pm_error *err)
 
 /* One step of a packet for a LID that is at a switch. */
 enum step {
-	STEP_ON,	/* to another switch */
-	STEP_END,	/* to a port that is not a switch's: *port is that port */
+	STEP_ON,  /* to another switch */
+	STEP_END, /* to a port that is not a switch's: *port is that port */
 	STEP_DROP,
 };
 
@@ -83,13 +83,14 @@ static void search(const struct pm_check *check, uint32_t from, uint8_t *seen,
 		const struct pm_node *n = &fabric->nodes[x];
 
 		head++;
-		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
+		     i++) {
 			uint32_t y = pm_fabric_peer_node(fabric, i), state;
 
 			if (y == PM_NONE || y >= fabric->num_switches ||
 			    (check->level[y] != check->level[x] + 1 &&
 			     check->level[y] + 1 != check->level[x]))
-				continue;	/* not a tree's cable */
+				continue; /* not a tree's cable */
 			if (check->level[y] > check->level[x] && gone_down)
 				continue;
 			state = 2 * y + (check->level[y] < check->level[x]);
@@ -245,12 +246,13 @@ static void sum_loads(const struct pm_check *check, const uint32_t *load,
 		struct pm_check_load *kind;
 		unsigned int low;
 
-		if (x >= fabric->num_switches || y == PM_NONE || y >= fabric->num_switches)
+		if (x >= fabric->num_switches || y == PM_NONE ||
+		    y >= fabric->num_switches)
 			continue;
 		if (check->level[x] == check->level[y])
 			continue;
-		low = check->level[x] < check->level[y] ? check->level[x] :
-			check->level[y];
+		low = check->level[x] < check->level[y] ? check->level[x]
+							: check->level[y];
 		if (low >= PM_CHECK_LEVELS)
 			continue;
 		kind = low == check->level[x] ? &loads->up[low] : &loads->down[low];
@@ -270,7 +272,7 @@ static void count_uplinks(const struct pm_check *check, uint32_t leaf,
 {
 	const struct pm_fabric *fabric = check->fabric;
 	const struct pm_node *n = &fabric->nodes[leaf];
-	uint32_t count[PM_MAX_PORTS + 1] = { 0 };
+	uint32_t count[PM_MAX_PORTS + 1] = {0};
 	uint32_t least = PM_NONE, most = 0;
 
 	for (uint32_t e = 0; e < num_ends; e++) {
@@ -325,8 +327,8 @@ int pm_check_loads(const struct pm_check *check, struct pm_check_loads *loads,
 	for (uint32_t e = 0; e < num_ends; e++)
 		for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 			if (hosts[sw])
-				add_path(check, sw, fabric->ports[ends[e]].lid,
-					 hosts[sw], load);
+				add_path(check, sw, fabric->ports[ends[e]].lid, hosts[sw],
+					 load);
 	sum_loads(check, load, loads);
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		if (check->level[sw] == 0 && check->table[sw] && hosts[sw])

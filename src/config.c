@@ -26,15 +26,15 @@ static const struct {
 	int (*set)(struct pm_config *config, const char *value);
 	const char *values;
 } keys[] = {
-	{ "lid_order", set_lid_order, "grouped, leaf-major or port-major" },
-	{ "migrate", set_migrate, "yes or no" },
+	{"lid_order", set_lid_order, "grouped, leaf-major or port-major"},
+	{"migrate", set_migrate, "yes or no"},
 };
 
 #define NUM_KEYS (sizeof(keys) / sizeof(*keys))
 
 void pm_config_init(struct pm_config *config)
 {
-	*config = (struct pm_config){ .lid_order = PM_GROUPED };
+	*config = (struct pm_config){.lid_order = PM_GROUPED};
 }
 
 static int set_key(struct pm_config *config, const char *key, const char *value,
@@ -45,13 +45,15 @@ static int set_key(struct pm_config *config, const char *key, const char *value,
 		if (strcmp(key, keys[i].name))
 			continue;
 		if (given[i])
-			return pm_error_set(err, -EINVAL, "%s:%u: %s was given in line %u "
-					    "already", source, line, key, given[i]);
+			return pm_error_set(err, -EINVAL,
+					    "%s:%u: %s was given in line %u "
+					    "already",
+					    source, line, key, given[i]);
 		given[i] = line;
 		if (!value || keys[i].set(config, value))
-			return pm_error_set(err, -EINVAL, "%s:%u: %s must be %s, not \"%s\"",
-					    source, line, key, keys[i].values,
-					    value ? value : "");
+			return pm_error_set(
+				err, -EINVAL, "%s:%u: %s must be %s, not \"%s\"", source,
+				line, key, keys[i].values, value ? value : "");
 		return 0;
 	}
 	return pm_error_set(err, -EINVAL, "%s:%u: unknown key \"%s\"", source, line, key);
@@ -78,7 +80,7 @@ static int parse_line(char *text, struct pm_config *config, unsigned int *given,
 int pm_config_parse(const char *text, const char *source, struct pm_config *config,
 		    struct pm_error *err)
 {
-	unsigned int given[NUM_KEYS] = { 0 }, line = 0;
+	unsigned int given[NUM_KEYS] = {0}, line = 0;
 	struct pm_config result;
 	char *copy = strdup(text), *rest = copy, *item;
 	int rc = 0;

@@ -7,8 +7,8 @@ static uint32_t count_entries(const uint8_t *held, const uint8_t *wanted)
 	uint8_t count = 0;
 
 	for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
-		count = (uint8_t)(count + ((wanted[i] != PM_LFT_KEEP) &
-					   (wanted[i] != held[i])));
+		count = (uint8_t)(count +
+				  ((wanted[i] != PM_LFT_KEEP) & (wanted[i] != held[i])));
 	return count;
 }
 

@@ -57,16 +57,17 @@ static int add_ports(struct pm_fabric *fabric, uint32_t node, unsigned int num_p
 	return 0;
 }
 
-int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type,
-		       uint64_t guid, unsigned int num_ports, const char *name,
-		       uint32_t *node, struct pm_error *err)
+int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type, uint64_t guid,
+		       unsigned int num_ports, const char *name, uint32_t *node,
+		       struct pm_error *err)
 {
 	uint32_t index = fabric->num_nodes;
 	uint32_t name_offset;
 
 	if (num_ports < 1 || num_ports > PM_MAX_PORTS)
-		return pm_error_set(err, -EINVAL, "node \"%s\": %u ports, allowed are 1 to %d",
-				    name, num_ports, PM_MAX_PORTS);
+		return pm_error_set(err, -EINVAL,
+				    "node \"%s\": %u ports, allowed are 1 to %d", name,
+				    num_ports, PM_MAX_PORTS);
 	if (index >= PM_MAX_NODES)
 		return pm_error_set(err, -E2BIG, "more than %d nodes", PM_MAX_NODES);
 	if (pm_grow(&fabric->nodes, &fabric->nodes_room, index + 1,
@@ -90,8 +91,8 @@ int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type,
 	return 0;
 }
 
-static int find_free_port(const struct pm_fabric *fabric, uint32_t node, unsigned int port,
-			  uint32_t *index, struct pm_error *err)
+static int find_free_port(const struct pm_fabric *fabric, uint32_t node,
+			  unsigned int port, uint32_t *index, struct pm_error *err)
 {
 	const struct pm_node *n = &fabric->nodes[node];
 
@@ -163,11 +164,12 @@ static int index_guids(struct pm_fabric *fabric, struct pm_error *err)
 	sort_nodes(fabric, order, compare_guids);
 	for (uint32_t i = 1; i < fabric->num_nodes; i++)
 		if (fabric->nodes[order[i]].guid == fabric->nodes[order[i - 1]].guid)
-			return pm_error_set(err, -EEXIST,
-					    "\"%s\" and \"%s\" both have GUID 0x%016" PRIx64,
-					    pm_fabric_name(fabric, order[i - 1]),
-					    pm_fabric_name(fabric, order[i]),
-					    fabric->nodes[order[i]].guid);
+			return pm_error_set(
+				err, -EEXIST,
+				"\"%s\" and \"%s\" both have GUID 0x%016" PRIx64,
+				pm_fabric_name(fabric, order[i - 1]),
+				pm_fabric_name(fabric, order[i]),
+				fabric->nodes[order[i]].guid);
 	return 0;
 }
 
@@ -198,8 +200,8 @@ static void mark_hosts(struct pm_fabric *fabric)
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		uint32_t peer = pm_fabric_peer_node(fabric, i);
 
-		if (fabric->ports[i].node < fabric->num_switches &&
-		    peer != PM_NONE && peer >= fabric->num_switches)
+		if (fabric->ports[i].node < fabric->num_switches && peer != PM_NONE &&
+		    peer >= fabric->num_switches)
 			fabric->ports[i].host = 1;
 	}
 }
@@ -246,14 +248,16 @@ int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 	uint32_t offset, other = pm_fabric_find_guid(fabric, guid);
 
 	if (other != PM_NONE && other != node)
-		return pm_error_set(err, -EEXIST, "\"%s\" has GUID 0x%016" PRIx64 " already",
+		return pm_error_set(err, -EEXIST,
+				    "\"%s\" has GUID 0x%016" PRIx64 " already",
 				    pm_fabric_name(fabric, other), guid);
 	if (add_name(fabric, name, &offset))
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	fabric->nodes[node].name = offset;
 	fabric->nodes[node].guid = guid;
-	for (uint32_t p = 0; fabric->nodes[node].type == PM_SWITCH &&
-	     p <= fabric->nodes[node].num_ports; p++)
+	for (uint32_t p = 0;
+	     fabric->nodes[node].type == PM_SWITCH && p <= fabric->nodes[node].num_ports;
+	     p++)
 		fabric->ports[fabric->nodes[node].first_port + p].guid = guid;
 	return index_guids(fabric, err);
 }
@@ -268,7 +272,8 @@ struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric)
 	copy->nodes = pm_copy(fabric->nodes, fabric->num_nodes, sizeof(*copy->nodes));
 	copy->ports = pm_copy(fabric->ports, fabric->num_ports, sizeof(*copy->ports));
 	copy->names = pm_copy(fabric->names, fabric->names_used, 1);
-	copy->by_guid = pm_copy(fabric->by_guid, fabric->num_nodes, sizeof(*copy->by_guid));
+	copy->by_guid =
+		pm_copy(fabric->by_guid, fabric->num_nodes, sizeof(*copy->by_guid));
 	copy->nodes_room = fabric->num_nodes;
 	copy->ports_room = fabric->num_ports;
 	copy->names_room = fabric->names_used;
@@ -282,8 +287,9 @@ struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric)
 /* The number of ports that belong to switches; they come first. */
 static uint32_t count_switch_ports(const struct pm_fabric *fabric)
 {
-	return fabric->num_switches == fabric->num_nodes ? fabric->num_ports :
-		fabric->nodes[fabric->num_switches].first_port;
+	return fabric->num_switches == fabric->num_nodes
+		       ? fabric->num_ports
+		       : fabric->nodes[fabric->num_switches].first_port;
 }
 
 struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric)

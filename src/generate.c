@@ -13,8 +13,8 @@
 
 /* ibsim warns about every port line that does not end in a LID, width and speed. */
 #define LINK_COMMENT "\t# lid 0 4xQDR\n"
-#define MAX_LIDS 49151		/* 1..0xbfff */
-#define DIRECTOR_HALF 18	/* down and up ports of a 36-port switch; chassis */
+#define MAX_LIDS 49151	 /* 1..0xbfff */
+#define DIRECTOR_HALF 18 /* down and up ports of a 36-port switch; chassis */
 
 /* The port at the other end of a cable between switches. */
 struct end {
@@ -44,9 +44,9 @@ struct shape {
 /* Director. */
 
 struct chassis {
-	uint32_t lines, fabrics;	/* of each chassis */
+	uint32_t lines, fabrics; /* of each chassis */
 	uint32_t number;
-	uint32_t place;			/* lines first, then fabrics */
+	uint32_t place; /* lines first, then fabrics */
 };
 
 static struct chassis find_chassis(const struct pm_generate *config, uint32_t node)
@@ -68,7 +68,8 @@ static int director_measure(const struct pm_generate *config, struct size *size,
 	uint64_t leaves = config->director.leaves;
 
 	if (leaves < 36 || leaves > 648 || leaves % 36)
-		return pm_error_set(err, -EINVAL, "director: %" PRIu64
+		return pm_error_set(err, -EINVAL,
+				    "director: %" PRIu64
 				    " leaves are not a multiple of 36 from 36 to 648",
 				    leaves);
 	*size = (struct size){
@@ -104,14 +105,14 @@ static struct end director_peer(const struct pm_generate *config, uint32_t node,
 		};
 	if (c.place >= c.lines) {
 		cable = (port - 1) * c.fabrics + c.place - c.lines;
-		return (struct end){ first + cable / DIRECTOR_HALF,
-				     1 + DIRECTOR_HALF + cable % DIRECTOR_HALF };
+		return (struct end){first + cable / DIRECTOR_HALF,
+				    1 + DIRECTOR_HALF + cable % DIRECTOR_HALF};
 	}
 	if (port <= DIRECTOR_HALF)
-		return (struct end){ DIRECTOR_HALF * c.place + port - 1,
-				     1 + DIRECTOR_HALF + c.number };
+		return (struct end){DIRECTOR_HALF * c.place + port - 1,
+				    1 + DIRECTOR_HALF + c.number};
 	cable = DIRECTOR_HALF * c.place + port - 1 - DIRECTOR_HALF;
-	return (struct end){ first + c.lines + cable % c.fabrics, 1 + cable / c.fabrics };
+	return (struct end){first + c.lines + cable % c.fabrics, 1 + cable / c.fabrics};
 }
 
 static void director_print_name(const struct pm_generate *config, uint32_t node,
@@ -134,7 +135,8 @@ static int two_level_measure(const struct pm_generate *config, struct size *size
 	uint64_t up, down;
 
 	if (!t->leaves || !t->spines || !t->hosts || !t->parallel)
-		return pm_error_set(err, -EINVAL, "two-level: leaves, spines, hosts and "
+		return pm_error_set(err, -EINVAL,
+				    "two-level: leaves, spines, hosts and "
 				    "parallel cables must be at least 1");
 	up = t->hosts + (uint64_t)t->spines * t->parallel;
 	down = (uint64_t)t->leaves * t->parallel;
@@ -151,8 +153,8 @@ static uint32_t two_level_ports(const struct pm_generate *config, uint32_t node)
 {
 	const struct pm_generate_two_level *t = &config->two_level;
 
-	return node < t->leaves ? t->hosts + t->spines * t->parallel :
-		t->leaves * t->parallel;
+	return node < t->leaves ? t->hosts + t->spines * t->parallel
+				: t->leaves * t->parallel;
 }
 
 static struct end two_level_peer(const struct pm_generate *config, uint32_t node,
@@ -163,13 +165,13 @@ static struct end two_level_peer(const struct pm_generate *config, uint32_t node
 
 	if (node < t->leaves) {
 		cable = port - 1 - t->hosts;
-		return (struct end){ t->leaves + cable / t->parallel,
-				     1 + node * t->parallel + cable % t->parallel };
+		return (struct end){t->leaves + cable / t->parallel,
+				    1 + node * t->parallel + cable % t->parallel};
 	}
 	cable = port - 1;
-	return (struct end){ cable / t->parallel,
-			     1 + t->hosts + (node - t->leaves) * t->parallel +
-				     cable % t->parallel };
+	return (struct end){cable / t->parallel,
+			    1 + t->hosts + (node - t->leaves) * t->parallel +
+				    cable % t->parallel};
 }
 
 static void two_level_print_name(const struct pm_generate *config, uint32_t node,
@@ -239,11 +241,15 @@ static int xgft_check(const struct pm_generate_xgft *x, struct pm_error *err)
 				    x->height, PM_GENERATE_MAX_HEIGHT);
 	for (unsigned int i = 0; i < x->height; i++)
 		if (!x->children[i] || !x->parents[i])
-			return pm_error_set(err, -EINVAL, "xgft: m_%u and w_%u must be "
-					    "at least 1", i + 1, i + 1);
+			return pm_error_set(err, -EINVAL,
+					    "xgft: m_%u and w_%u must be "
+					    "at least 1",
+					    i + 1, i + 1);
 	if (x->parents[0] != 1)
-		return pm_error_set(err, -EINVAL, "xgft: w_1 is %u, but hosts have one "
-				    "port", x->parents[0]);
+		return pm_error_set(err, -EINVAL,
+				    "xgft: w_1 is %u, but hosts have one "
+				    "port",
+				    x->parents[0]);
 	return 0;
 }
 
@@ -259,7 +265,7 @@ static int xgft_measure(const struct pm_generate *config, struct size *size,
 
 	if (rc)
 		return rc;
-	*size = (struct size){ .hosts_per_leaf = x->children[0] };
+	*size = (struct size){.hosts_per_leaf = x->children[0]};
 	for (uint32_t level = 1; level <= x->height; level++) {
 		uint64_t ports = (uint64_t)children_of(x, level) + parents_of(x, level);
 
@@ -320,12 +326,12 @@ static void xgft_print_name(const struct pm_generate *config, uint32_t node, FIL
 static const struct shape *find_shape(enum pm_generate_kind kind)
 {
 	static const struct shape shapes[] = {
-		[PM_GENERATE_DIRECTOR] = { director_measure, director_ports,
-					   director_peer, director_print_name },
-		[PM_GENERATE_TWO_LEVEL] = { two_level_measure, two_level_ports,
-					    two_level_peer, two_level_print_name },
-		[PM_GENERATE_XGFT] = { xgft_measure, xgft_ports,
-				       xgft_peer, xgft_print_name },
+		[PM_GENERATE_DIRECTOR] = {director_measure, director_ports, director_peer,
+					  director_print_name},
+		[PM_GENERATE_TWO_LEVEL] = {two_level_measure, two_level_ports,
+					   two_level_peer, two_level_print_name},
+		[PM_GENERATE_XGFT] = {xgft_measure, xgft_ports, xgft_peer,
+				      xgft_print_name},
 	};
 
 	if ((unsigned int)kind >= sizeof(shapes) / sizeof(shapes[0]))
@@ -338,16 +344,18 @@ static int check_size(const struct size *size, struct pm_error *err)
 	uint64_t nodes;
 
 	if (size->max_ports > PM_MAX_PORTS)
-		return pm_error_set(err, -E2BIG, "a switch would have %" PRIu64
-				    " ports, more than %d", size->max_ports,
-				    PM_MAX_PORTS);
+		return pm_error_set(err, -E2BIG,
+				    "a switch would have %" PRIu64 " ports, more than %d",
+				    size->max_ports, PM_MAX_PORTS);
 	/* Hosts take ports of a leaf, so this product is far from overflowing. */
 	nodes = size->switches + size->leaves * size->hosts_per_leaf;
 	if (nodes > PM_MAX_NODES)
 		return pm_error_set(err, -E2BIG, "more than %d nodes", PM_MAX_NODES);
 	if (nodes > MAX_LIDS)
-		return pm_error_set(err, -E2BIG, "%" PRIu64 " nodes need more than the "
-				    "%d LIDs there are", nodes, MAX_LIDS);
+		return pm_error_set(err, -E2BIG,
+				    "%" PRIu64 " nodes need more than the "
+				    "%d LIDs there are",
+				    nodes, MAX_LIDS);
 	return 0;
 }
 
@@ -372,8 +380,10 @@ static void write_switch(const struct pm_generate *config, const struct shape *s
 		struct end peer;
 
 		if (node < size->leaves && port <= size->hosts_per_leaf) {
-			fprintf(file, "[%" PRIu32 "]\t\"h%" PRIu32 "-%" PRIu32
-				"\"[1]" LINK_COMMENT, port, node, port);
+			fprintf(file,
+				"[%" PRIu32 "]\t\"h%" PRIu32 "-%" PRIu32
+				"\"[1]" LINK_COMMENT,
+				port, node, port);
 			continue;
 		}
 		peer = shape->peer(config, node, port);
@@ -403,7 +413,8 @@ int pm_generate_write(const struct pm_generate *config, FILE *file, struct pm_er
 		write_switch(config, shape, &size, node, file);
 	for (uint32_t leaf = 0; leaf < size.leaves && !ferror(file); leaf++)
 		for (uint32_t port = 1; port <= size.hosts_per_leaf; port++)
-			fprintf(file, "Hca\t1 \"h%" PRIu32 "-%" PRIu32 "\"\n"
+			fprintf(file,
+				"Hca\t1 \"h%" PRIu32 "-%" PRIu32 "\"\n"
 				"[1]\t\"leaf%" PRIu32 "\"[%" PRIu32 "]" LINK_COMMENT "\n",
 				leaf, port, leaf, port);
 	if (fflush(file) || ferror(file))

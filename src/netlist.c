@@ -18,10 +18,10 @@
  * into the text.
  */
 
-#define MAX_LID 0xbfff		/* the last unicast LID */
+#define MAX_LID 0xbfff /* the last unicast LID */
 #define MAX_LMC 7
-#define SHOWN_BYTES 64		/* of an id in a message */
-#define SHOWN_SOURCE 200	/* of the source's name in a message */
+#define SHOWN_BYTES 64	 /* of an id in a message */
+#define SHOWN_SOURCE 200 /* of the source's name in a message */
 #define NODE_TYPES (PM_ROUTER + 1)
 
 /* A piece of the input: a line, what is left of it, or an id. */
@@ -38,7 +38,7 @@ struct record {
 /* One end of a cable, as its port line gives it. */
 struct cable {
 	struct text peer;
-	uint32_t port;		/* index into the fabric's ports */
+	uint32_t port; /* index into the fabric's ports */
 	uint32_t line;
 	uint32_t peer_port;
 };
@@ -59,16 +59,16 @@ struct netlist {
 	struct pm_fabric *fabric;
 	uint32_t line;
 	bool in_record;
-	unsigned int ports_left;	/* of this record, not listed so far */
+	unsigned int ports_left; /* of this record, not listed so far */
 
-	struct record *records;	/* by node index */
+	struct record *records; /* by node index */
 	struct cable *cables;
-	char *name;		/* room to put a NUL behind a name */
+	char *name; /* room to put a NUL behind a name */
 	uint32_t records_room, cables_room, name_room;
 	uint32_t num_cables;
 
 	uint64_t guid_base[NODE_TYPES], guid_next[NODE_TYPES];
-	uint32_t given[PM_MAX_PORTS + 1];	/* this record's ports: line, or 0 */
+	uint32_t given[PM_MAX_PORTS + 1]; /* this record's ports: line, or 0 */
 };
 
 #define SHOWN(text) shown_length(text), (text).at
@@ -216,7 +216,7 @@ static int take_quoted(struct netlist *n, struct text *text, struct text *quoted
 	if (!end)
 		return fail(n, n->line, "unterminated quote before \"%.*s\"",
 			    SHOWN(*text));
-	*quoted = (struct text){ text->at, end };
+	*quoted = (struct text){text->at, end};
 	text->at = end + 1;
 	return 0;
 }
@@ -237,11 +237,15 @@ static int check_id(struct netlist *n, struct text id)
 	if (id.at == id.end)
 		return fail(n, n->line, "empty node id");
 	if (find_char(id, '@'))
-		return fail(n, n->line, "node id \"%.*s\": aliases ('@') are not "
-			    "supported", SHOWN(id));
+		return fail(n, n->line,
+			    "node id \"%.*s\": aliases ('@') are not "
+			    "supported",
+			    SHOWN(id));
 	if (find_char(id, '#'))
-		return fail(n, n->line, "node id \"%.*s\": modules ('#') are not "
-			    "supported", SHOWN(id));
+		return fail(n, n->line,
+			    "node id \"%.*s\": modules ('#') are not "
+			    "supported",
+			    SHOWN(id));
 	return 0;
 }
 
@@ -261,7 +265,7 @@ static int read_lid(struct netlist *n, struct text comment, uint32_t index)
 			continue;
 		rc = take_number(&comment, 10, &value);
 		if (rc == -EINVAL)
-			continue;	/* a word in some sentence */
+			continue; /* a word in some sentence */
 		if (rc || value > limit)
 			return fail(n, n->line,
 				    "%.*s of port %u of \"%.*s\" is not 0 to %" PRIu64,
@@ -296,7 +300,7 @@ static int add_node(struct netlist *n, enum pm_node_type type, uint64_t num_port
 	if (pm_fabric_add_node(n->fabric, type, guid, (unsigned int)num_ports, n->name,
 			       &node, NULL))
 		return fail_memory(n);
-	n->records[node] = (struct record){ id, n->line };
+	n->records[node] = (struct record){id, n->line};
 	n->guid_next[type] += type == PM_SWITCH ? 1 : num_ports + 1;
 	if (type == PM_SWITCH)
 		return 0;
@@ -309,7 +313,7 @@ static int add_node(struct netlist *n, enum pm_node_type type, uint64_t num_port
 static int take_description(struct netlist *n, struct text *rest, struct text *name)
 {
 	const char *hash = find_char(*rest, '#');
-	struct text description = { NULL, NULL };
+	struct text description = {NULL, NULL};
 	int rc;
 
 	if (!hash)
@@ -331,7 +335,7 @@ static struct text after_quotes(struct text text)
 
 	while (at > text.at && at[-1] != '"')
 		at--;
-	return (struct text){ at, text.end };
+	return (struct text){at, text.end};
 }
 
 static int parse_record(struct netlist *n, struct text rest, enum pm_node_type type)
@@ -352,9 +356,9 @@ static int parse_record(struct netlist *n, struct text rest, enum pm_node_type t
 	if (rc)
 		return rc;
 	if (num_ports < 1 || num_ports > PM_MAX_PORTS)
-		return fail(n, n->line, "node \"%.*s\" has %" PRIu64
-			    " ports, allowed are 1 to %d", SHOWN(id), num_ports,
-			    PM_MAX_PORTS);
+		return fail(n, n->line,
+			    "node \"%.*s\" has %" PRIu64 " ports, allowed are 1 to %d",
+			    SHOWN(id), num_ports, PM_MAX_PORTS);
 	name = id;
 	rc = take_description(n, &rest, &name);
 	if (!rc)
@@ -409,17 +413,17 @@ static int parse_statement(struct netlist *n, struct text line, bool dropped)
 		enum pm_node_type type;
 		int (*parse)(struct netlist *n, struct text rest, enum pm_node_type type);
 	} statements[] = {
-		{ "Switch", PM_SWITCH, parse_record },
-		{ "Hca", PM_CA, parse_record },
-		{ "Ca", PM_CA, parse_record },
-		{ "Rt", PM_ROUTER, parse_record },
-		{ "switchguid", PM_SWITCH, parse_guid },
-		{ "hcaguids", PM_CA, parse_guid },
-		{ "caguid", PM_CA, parse_guid },
-		{ "rtguid", PM_ROUTER, parse_guid },
-		{ "module", PM_SWITCH, NULL },
-		{ "include", PM_SWITCH, NULL },
-		{ "do", PM_SWITCH, NULL },
+		{"Switch", PM_SWITCH, parse_record},
+		{"Hca", PM_CA, parse_record},
+		{"Ca", PM_CA, parse_record},
+		{"Rt", PM_ROUTER, parse_record},
+		{"switchguid", PM_SWITCH, parse_guid},
+		{"hcaguids", PM_CA, parse_guid},
+		{"caguid", PM_CA, parse_guid},
+		{"rtguid", PM_ROUTER, parse_guid},
+		{"module", PM_SWITCH, NULL},
+		{"include", PM_SWITCH, NULL},
+		{"do", PM_SWITCH, NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
@@ -428,8 +432,10 @@ static int parse_statement(struct netlist *n, struct text line, bool dropped)
 		if (!starts_with(line, word))
 			continue;
 		if (dropped)
-			return fail(n, n->line, "no blank line before this \"%s\" line, "
-				    "ibsim would drop it", word);
+			return fail(n, n->line,
+				    "no blank line before this \"%s\" line, "
+				    "ibsim would drop it",
+				    word);
 		if (!statements[i].parse)
 			return reject(n, word);
 		line.at += strlen(word);
@@ -470,7 +476,8 @@ static int take_port(struct netlist *n, struct text *rest, struct pm_port **port
 		return fail(n, n->line, "\"%.*s\" has ports 1 to %u, not %" PRIu64,
 			    SHOWN(id), node->num_ports, number);
 	if (n->given[number])
-		return fail(n, n->line, "port %" PRIu64
+		return fail(n, n->line,
+			    "port %" PRIu64
 			    " of \"%.*s\" is given already on line %" PRIu32,
 			    number, SHOWN(id), n->given[number]);
 	n->given[number] = n->line;
@@ -484,8 +491,9 @@ static int take_port(struct netlist *n, struct text *rest, struct pm_port **port
 	if (rc)
 		return rc;
 	if (!next_is(rest, ')'))
-		return fail(n, n->line, "no ')' after the GUID of port %" PRIu64
-			    " of \"%.*s\"", number, SHOWN(id));
+		return fail(n, n->line,
+			    "no ')' after the GUID of port %" PRIu64 " of \"%.*s\"",
+			    number, SHOWN(id));
 	if (node->type != PM_SWITCH)
 		(*port)->guid = guid;
 	return 0;
@@ -516,8 +524,10 @@ static int take_peer(struct netlist *n, struct text *rest, struct cable *cable)
 			return rc;
 	}
 	if (number < 1 || number > PM_MAX_PORTS)
-		return fail(n, n->line, "port %u of \"%.*s\": the peer's port %" PRIu64
-			    " is not 1 to %d", num, SHOWN(id), number, PM_MAX_PORTS);
+		return fail(n, n->line,
+			    "port %u of \"%.*s\": the peer's port %" PRIu64
+			    " is not 1 to %d",
+			    num, SHOWN(id), number, PM_MAX_PORTS);
 	cable->peer_port = (uint32_t)number;
 	return 0;
 }
@@ -539,7 +549,7 @@ static int take_port_comment(struct netlist *n, struct text rest, uint32_t port)
 
 static int parse_port(struct netlist *n, struct text line)
 {
-	struct cable cable = { .line = n->line };
+	struct cable cable = {.line = n->line};
 	struct pm_port *port = NULL;
 	int rc;
 
@@ -606,7 +616,7 @@ static int parse_lines(struct netlist *n, struct text text)
 		const char *end = newline ? newline : text.end;
 
 		n->line++;
-		rc = parse_line(n, (struct text){ text.at, end });
+		rc = parse_line(n, (struct text){text.at, end});
 		text.at = newline ? newline + 1 : end;
 	}
 	return rc;
@@ -635,7 +645,7 @@ static int sort_ids(struct netlist *n, struct id_key *keys)
 	uint32_t count = n->fabric->num_nodes;
 
 	for (uint32_t i = 0; i < count; i++)
-		keys[i] = (struct id_key){ n->records[i].id, i };
+		keys[i] = (struct id_key){n->records[i].id, i};
 	qsort(keys, count, sizeof(*keys), compare_id_keys);
 	for (uint32_t i = 1; i < count; i++)
 		if (text_equal(keys[i - 1].id, keys[i].id))
@@ -683,8 +693,9 @@ static int check_unique(struct netlist *n, struct guid_key *keys, uint32_t count
 		if (keys[i - 1].guid == keys[i].guid)
 			return fail(n, second->line,
 				    "\"%.*s\" has the %s GUID 0x%016" PRIx64
-				    " of \"%.*s\" on line %" PRIu32, SHOWN(second->id),
-				    what, keys[i].guid, SHOWN(first->id), first->line);
+				    " of \"%.*s\" on line %" PRIu32,
+				    SHOWN(second->id), what, keys[i].guid,
+				    SHOWN(first->id), first->line);
 	}
 	return 0;
 }
@@ -705,19 +716,19 @@ static int check_guids(struct netlist *n)
 	if (!keys)
 		return fail_memory(n);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		keys[count++] = (struct guid_key){ fabric->nodes[i].guid, i };
+		keys[count++] = (struct guid_key){fabric->nodes[i].guid, i};
 	rc = check_unique(n, keys, count, "node");
 	if (rc)
 		goto out;
 	count = 0;
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
 		if (fabric->nodes[i].type == PM_SWITCH)
-			keys[count++] = (struct guid_key){ fabric->nodes[i].guid, i };
+			keys[count++] = (struct guid_key){fabric->nodes[i].guid, i};
 	for (uint32_t i = 0; i < n->num_cables; i++) {
 		const struct pm_port *port = &fabric->ports[n->cables[i].port];
 
 		if (fabric->nodes[port->node].type != PM_SWITCH)
-			keys[count++] = (struct guid_key){ port->guid, port->node };
+			keys[count++] = (struct guid_key){port->guid, port->node};
 	}
 	rc = check_unique(n, keys, count, "port");
 out:
@@ -739,9 +750,11 @@ static int find_peer(struct netlist *n, const struct id_key *keys,
 			    port->num, SHOWN(id), SHOWN(cable->peer));
 	num_ports = n->fabric->nodes[node].num_ports;
 	if (cable->peer_port > num_ports)
-		return fail(n, cable->line, "port %u of \"%.*s\": its peer \"%.*s\" has "
-			    "ports 1 to %u, not %" PRIu32, port->num, SHOWN(id),
-			    SHOWN(cable->peer), num_ports, cable->peer_port);
+		return fail(n, cable->line,
+			    "port %u of \"%.*s\": its peer \"%.*s\" has "
+			    "ports 1 to %u, not %" PRIu32,
+			    port->num, SHOWN(id), SHOWN(cable->peer), num_ports,
+			    cable->peer_port);
 	*peer = n->fabric->nodes[node].first_port + cable->peer_port;
 	if (*peer == cable->port)
 		return fail(n, cable->line, "port %u of \"%.*s\" is linked to itself",
@@ -757,16 +770,17 @@ static int check_back(struct netlist *n, const struct cable *cable,
 	struct text id = id_of_port(n, cable->port);
 
 	if (!back)
-		return fail(n, cable->line, "port %u of \"%.*s\": its peer \"%.*s\" does "
-			    "not list port %" PRIu32, port->num, SHOWN(id),
-			    SHOWN(cable->peer), cable->peer_port);
+		return fail(n, cable->line,
+			    "port %u of \"%.*s\": its peer \"%.*s\" does "
+			    "not list port %" PRIu32,
+			    port->num, SHOWN(id), SHOWN(cable->peer), cable->peer_port);
 	if (back->peer_port != port->num || !text_equal(back->peer, id))
-		return fail(n, cable->line, "port %u of \"%.*s\": on line %" PRIu32
-			    " port %" PRIu32
+		return fail(n, cable->line,
+			    "port %u of \"%.*s\": on line %" PRIu32 " port %" PRIu32
 			    " of its peer \"%.*s\" is linked to port %" PRIu32
-			    " of \"%.*s\"", port->num, SHOWN(id), back->line,
-			    cable->peer_port, SHOWN(cable->peer), back->peer_port,
-			    SHOWN(back->peer));
+			    " of \"%.*s\"",
+			    port->num, SHOWN(id), back->line, cable->peer_port,
+			    SHOWN(cable->peer), back->peer_port, SHOWN(back->peer));
 	return 0;
 }
 
@@ -826,8 +840,8 @@ int pm_netlist_parse(const char *text, size_t length, const char *source,
 	struct netlist n = {
 		.source = source,
 		.err = err,
-		.guid_base = { [PM_CA] = 0x100000, [PM_SWITCH] = 0x200000 },
-		.guid_next = { [PM_CA] = 0x100000, [PM_SWITCH] = 0x200000 },
+		.guid_base = {[PM_CA] = 0x100000, [PM_SWITCH] = 0x200000},
+		.guid_next = {[PM_CA] = 0x100000, [PM_SWITCH] = 0x200000},
 	};
 	int rc;
 
@@ -838,7 +852,7 @@ int pm_netlist_parse(const char *text, size_t length, const char *source,
 	if (!n.fabric)
 		return fail_memory(&n);
 	/* An empty text may come with a NULL pointer, which memchr must not see. */
-	rc = length ? parse_lines(&n, (struct text){ text, text + length }) : 0;
+	rc = length ? parse_lines(&n, (struct text){text, text + length}) : 0;
 	if (!rc)
 		rc = resolve(&n);
 	if (!rc)

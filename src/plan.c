@@ -116,14 +116,15 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 	find_parts(known, part, queue);
 	count_apart(plan, &reach, part);
 	if (plan->pairs_apart * 2 > plan->pairs)
-		rc = pm_error_set(err, -ENOTSUP, "not a fat tree: no up-then-down path "
-				  "joins %llu of %llu pairs of leaves, such as \"%s\" and "
-				  "\"%s\" (%u cables between switches of one level)",
-				  (unsigned long long)plan->pairs_apart,
-				  (unsigned long long)plan->pairs,
-				  pm_fabric_name(known, plan->apart[0]),
-				  pm_fabric_name(known, plan->apart[1]),
-				  plan->tree.num_side);
+		rc = pm_error_set(
+			err, -ENOTSUP,
+			"not a fat tree: no up-then-down path "
+			"joins %llu of %llu pairs of leaves, such as \"%s\" and "
+			"\"%s\" (%u cables between switches of one level)",
+			(unsigned long long)plan->pairs_apart,
+			(unsigned long long)plan->pairs,
+			pm_fabric_name(known, plan->apart[0]),
+			pm_fabric_name(known, plan->apart[1]), plan->tree.num_side);
 out:
 	free(part);
 	free(queue);
@@ -131,8 +132,7 @@ out:
 	return rc;
 }
 
-struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc,
-				struct pm_fabric *known)
+struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc, struct pm_fabric *known)
 {
 	struct pm_plan *plan = calloc(1, sizeof(*plan));
 
@@ -223,9 +223,10 @@ static int restore_place(struct pm_plan *plan, const struct pm_plan_place *place
 				    place->lid);
 	p = &known->ports[place->port];
 	if (is_place[place->port] || (p->num && p->peer != PM_NONE))
-		return pm_error_set(err, -EBADMSG, "LID %u: \"%s\"[%u] is no place or has "
-				    "a LID already", place->lid,
-				    pm_fabric_name(known, p->node), p->num);
+		return pm_error_set(err, -EBADMSG,
+				    "LID %u: \"%s\"[%u] is no place or has "
+				    "a LID already",
+				    place->lid, pm_fabric_name(known, p->node), p->num);
 	if (!plan_is_free(plan, place->lid, pm_plan_num_lids(plan, place->port)))
 		return pm_error_set(err, -EBADMSG, "LID %u is not free or out of range",
 				    place->lid);
@@ -253,23 +254,30 @@ static int restore_all(struct pm_plan *plan, const struct pm_plan_place *places,
 					  pm_fabric_name(plan->known, sw));
 	for (uint32_t i = 0; i < num_runs && !rc; i++) {
 		if (i && runs[i].start < runs[i - 1].start + runs[i - 1].length)
-			rc = pm_error_set(err, -EBADMSG, "run at LID %u: behind or in the one "
-					  "before", runs[i].start);
-		else if ((runs[i].plane != PM_NONE && runs[i].plane >= plan->tree.num_planes) ||
-		    !runs[i].length)
-			rc = pm_error_set(err, -EBADMSG, "run at LID %u: no such plane, or "
-					  "empty", runs[i].start);
+			rc = pm_error_set(err, -EBADMSG,
+					  "run at LID %u: behind or in the one "
+					  "before",
+					  runs[i].start);
+		else if ((runs[i].plane != PM_NONE &&
+			  runs[i].plane >= plan->tree.num_planes) ||
+			 !runs[i].length)
+			rc = pm_error_set(err, -EBADMSG,
+					  "run at LID %u: no such plane, or "
+					  "empty",
+					  runs[i].start);
 		else
-			rc = plan_add_run(plan, runs[i].start, runs[i].length, runs[i].plane,
-				     err) ? -EBADMSG : 0;
+			rc = plan_add_run(plan, runs[i].start, runs[i].length,
+					  runs[i].plane, err)
+				     ? -EBADMSG
+				     : 0;
 	}
 	return rc;
 }
 
 int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skeleton,
 		    const struct pm_plan_place *places, uint32_t num_places,
-		    const struct pm_run *runs, uint32_t num_runs,
-		    struct pm_plan **result, struct pm_error *err)
+		    const struct pm_run *runs, uint32_t num_runs, struct pm_plan **result,
+		    struct pm_error *err)
 {
 	struct pm_plan *plan = plan_new(config->order, config->lmc, skeleton);
 	uint8_t *is_place = plan ? pm_array(plan->known->num_ports, 1) : NULL;

@@ -46,7 +46,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 		if (port == PM_NONE || !old->lid[i])
 			continue;
 		if (old->known->ports[i].num && plan->known->ports[port].peer != PM_NONE)
-			continue;	/* a slot no more: a cable to a switch is there */
+			continue; /* a slot no more: a cable to a switch is there */
 		plan_give_lids(plan, port, old->lid[i]);
 		plan->turn[port] = old->turn[i];
 		if (old->plane[i] != PM_NONE)
@@ -116,8 +116,8 @@ out:
 int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		 struct pm_plan **kept, uint32_t *differ, struct pm_error *err)
 {
-	struct pm_plan *copy = plan_new(plan->order, plan->lmc,
-					pm_fabric_clone(plan->known));
+	struct pm_plan *copy =
+		plan_new(plan->order, plan->lmc, pm_fabric_clone(plan->known));
 	int rc;
 
 	*kept = NULL;
@@ -155,7 +155,7 @@ static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fab
 			continue;
 		if (pm_fabric_find_guid(known, now->nodes[now->ports[far].node].guid) ==
 		    PM_NONE)
-			continue;	/* new itself */
+			continue; /* new itself */
 		there = pm_fabric_same_port(now, far, known);
 		was = there == PM_NONE ? PM_NONE : known->ports[there].peer;
 		if (was == PM_NONE || known->ports[was].num != p ||
@@ -206,7 +206,8 @@ static int rename_replaced(struct pm_fabric *known, const struct pm_fabric *now,
 static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now,
 			  struct pm_plan **copy, bool *renamed, struct pm_error *err)
 {
-	struct pm_plan *plan = plan_new(old->order, old->lmc, pm_fabric_clone(old->known));
+	struct pm_plan *plan =
+		plan_new(old->order, old->lmc, pm_fabric_clone(old->known));
 	int rc;
 
 	if (!plan)

@@ -11,7 +11,7 @@ int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_er
 {
 	const struct pm_fabric *known = plan->known;
 	/* usual[ports][number]: some leaf with so many ports has a host there */
-	uint8_t (*usual)[PM_MAX_PORTS + 1] = pm_array(PM_MAX_PORTS + 1, sizeof(*usual));
+	uint8_t(*usual)[PM_MAX_PORTS + 1] = pm_array(PM_MAX_PORTS + 1, sizeof(*usual));
 
 	if (!usual)
 		return plan_no_memory(err);
@@ -24,7 +24,8 @@ int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_er
 	for (uint32_t i = 0; i < known->num_ports; i++) {
 		const struct pm_port *port = &known->ports[i];
 
-		is_place[i] = port->num == 0 || port->host ||
+		is_place[i] =
+			port->num == 0 || port->host ||
 			(port->peer == PM_NONE && plan->tree.level[port->node] == 0 &&
 			 usual[known->nodes[port->node].num_ports][port->num]);
 	}
@@ -40,7 +41,7 @@ int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_er
 static bool leads_to(const struct pm_tree *tree, uint32_t plane, uint32_t sw)
 {
 	return tree->planes[plane].component == tree->component[sw] &&
-		(tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw]);
+	       (tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw]);
 }
 
 static uint32_t common_divisor(uint32_t a, uint32_t b)
@@ -136,12 +137,12 @@ static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *l
 struct deal {
 	struct pm_plan *plan;
 	const uint8_t *is_place;
-	uint32_t *slots;	/* [plane] slots dealt to it so far */
-	uint32_t *switches;	/* [plane] switches dealt to it so far */
-	uint32_t *choice;	/* planes that serve the switch at hand .. */
-	uint32_t num_choice;	/* .. in ascending order */
-	uint32_t step;		/* with LMC, every step-th plane is a slot's own */
-	uint32_t *here;		/* [plane] slots of the switch at hand */
+	uint32_t *slots;     /* [plane] slots dealt to it so far */
+	uint32_t *switches;  /* [plane] switches dealt to it so far */
+	uint32_t *choice;    /* planes that serve the switch at hand .. */
+	uint32_t num_choice; /* .. in ascending order */
+	uint32_t step;	     /* with LMC, every step-th plane is a slot's own */
+	uint32_t *here;	     /* [plane] slots of the switch at hand */
 };
 
 static void find_choice(struct deal *deal, uint32_t sw)

@@ -13,7 +13,7 @@ static int out_of_lids(uint32_t needed, struct pm_error *err)
 }
 
 int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t plane,
-		   struct pm_error *err)
+		 struct pm_error *err)
 {
 	struct pm_run *runs;
 
@@ -22,16 +22,17 @@ int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t
 	runs = reallocarray(plan->runs, plan->num_runs + 1u, sizeof(*runs));
 	if (!runs)
 		return plan_no_memory(err);
-	runs[plan->num_runs++] = (struct pm_run){ (uint16_t)start, (uint16_t)length, plane };
+	runs[plan->num_runs++] =
+		(struct pm_run){(uint16_t)start, (uint16_t)length, plane};
 	plan->runs = runs;
 	return 0;
 }
 
 /* The places of one group in the order in which they get LIDs. */
 struct group {
-	uint32_t *places;	/* of leaves: by subtree */
+	uint32_t *places; /* of leaves: by subtree */
 	uint32_t num_places;
-	uint32_t *fillers;	/* the rest: switches above the leaves, their slots */
+	uint32_t *fillers; /* the rest: switches above the leaves, their slots */
 	uint32_t num_fillers;
 };
 
@@ -144,7 +145,8 @@ static void fill_run(struct pm_plan *plan, const struct group *group, uint32_t s
 		if (!leaf_left) {
 			leaf_left = count_same(plan, group, i, false);
 			if (!gap)
-				gap = gap_before(at, measure(plan, group, i, leaf_left, at),
+				gap = gap_before(at,
+						 measure(plan, group, i, leaf_left, at),
 						 spare);
 		}
 		spare -= gap;
@@ -348,8 +350,8 @@ static int lay_out_paper(struct pm_plan *plan, const uint8_t *is_place,
 	for (uint32_t i = 0; i < outer && !rc; i++)
 		for (uint32_t j = 0; j < inner && !rc; j++) {
 			uint32_t leaf = tree->leaves[leaf_major ? i : j];
-			uint32_t place = kth_slot(plan, is_place, leaf,
-						  leaf_major ? j : i);
+			uint32_t place =
+				kth_slot(plan, is_place, leaf, leaf_major ? j : i);
 
 			if (place != PM_NONE)
 				rc = give_next_lid(plan, place, &next, err);
@@ -364,8 +366,8 @@ static int lay_out_paper(struct pm_plan *plan, const uint8_t *is_place,
 
 int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
 {
-	return plan->order == PM_GROUPED ? lay_out_grouped(plan, is_place, err) :
-		lay_out_paper(plan, is_place, err);
+	return plan->order == PM_GROUPED ? lay_out_grouped(plan, is_place, err)
+					 : lay_out_paper(plan, is_place, err);
 }
 
 /* What should stay together: a pod; where all leaves are one pod, a leaf. */

@@ -47,7 +47,8 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 }
 
 /* Whether the plan does not know this switch, or knows one of its cables otherwise. */
-static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now, uint32_t sw)
+static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
+			uint32_t sw)
 {
 	const struct pm_fabric *known = plan->known;
 	const struct pm_node *n = &now->nodes[sw];
@@ -57,7 +58,8 @@ static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
 		return true;
 	for (uint32_t p = 1; p <= n->num_ports; p++) {
 		uint32_t far = now->ports[n->first_port + p].peer;
-		uint32_t known_far = known->ports[known->nodes[there].first_port + p].peer;
+		uint32_t known_far =
+			known->ports[known->nodes[there].first_port + p].peer;
 
 		if (far != PM_NONE && known_far != PM_NONE &&
 		    (now->ports[far].node >= now->num_switches ||

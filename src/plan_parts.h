@@ -28,7 +28,8 @@ int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_err
 
 /* plan_lids.c */
 int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
-int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
+int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place,
+		      struct pm_error *err);
 void plan_find_top(struct pm_plan *plan);
 int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t plane,
 		 struct pm_error *err);

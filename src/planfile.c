@@ -66,7 +66,8 @@ static void print_plane(FILE *out, uint32_t plane)
 
 static void print_plan(FILE *out, const struct pm_plan *plan)
 {
-	fprintf(out, MAGIC "\norder %s\nlmc %u\n", pm_lid_order_name(plan->order), plan->lmc);
+	fprintf(out, MAGIC "\norder %s\nlmc %u\n", pm_lid_order_name(plan->order),
+		plan->lmc);
 	print_skeleton(out, plan->known);
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
 		if (!plan->lid[i])
@@ -243,8 +244,8 @@ static int parse_switch(struct reader *r, char *rest)
 	    !take_number(&rest, 16, UINT64_MAX, &guid) ||
 	    !take_number(&rest, 10, PM_MAX_PORTS, &ports) || !rest || !unescape(rest))
 		return bad_line(r, "not a switch");
-	if (pm_fabric_add_node(r->fabric, PM_SWITCH, guid, (unsigned int)ports, rest, &node,
-			       NULL))
+	if (pm_fabric_add_node(r->fabric, PM_SWITCH, guid, (unsigned int)ports, rest,
+			       &node, NULL))
 		return bad_line(r, "this switch cannot be added");
 	r->fabric->nodes[node].key = key;
 	return 0;
@@ -267,7 +268,8 @@ static int parse_cable(struct reader *r, char *rest)
 {
 	uint32_t a, b, port_a, port_b;
 
-	if (!take_port(r, &rest, &a, &port_a) || !take_port(r, &rest, &b, &port_b) || rest)
+	if (!take_port(r, &rest, &a, &port_a) || !take_port(r, &rest, &b, &port_b) ||
+	    rest)
 		return bad_line(r, "not a cable");
 	if (pm_fabric_link(r->fabric, a, port_a, b, port_b, NULL))
 		return bad_line(r, "a port of this cable is in use or is none");
@@ -299,9 +301,11 @@ static int parse_place(struct reader *r, char *rest)
 		return bad_line(r, "not a place");
 	if (pm_grow(&r->places, &r->places_room, r->num_places + 1, sizeof(*r->places)))
 		return pm_error_set(r->err, -ENOMEM, "out of memory");
-	r->places[r->num_places++] = (struct pm_plan_place){
-		.port = r->fabric->nodes[node].first_port + port,
-		.plane = plane, .lid = (uint16_t)lid, .turn = (uint8_t)turn };
+	r->places[r->num_places++] =
+		(struct pm_plan_place){.port = r->fabric->nodes[node].first_port + port,
+				       .plane = plane,
+				       .lid = (uint16_t)lid,
+				       .turn = (uint8_t)turn};
 	return 0;
 }
 
@@ -316,7 +320,8 @@ static int parse_run(struct reader *r, char *rest)
 		return bad_line(r, "not a run");
 	if (pm_grow(&r->runs, &r->runs_room, r->num_runs + 1, sizeof(*r->runs)))
 		return pm_error_set(r->err, -ENOMEM, "out of memory");
-	r->runs[r->num_runs++] = (struct pm_run){ (uint16_t)start, (uint16_t)length, plane };
+	r->runs[r->num_runs++] =
+		(struct pm_run){(uint16_t)start, (uint16_t)length, plane};
 	return 0;
 }
 
@@ -326,8 +331,8 @@ static int parse_line(struct reader *r, char *line)
 		const char *word;
 		int (*parse)(struct reader *r, char *rest);
 	} kinds[] = {
-		{ "switch", parse_switch }, { "cable", parse_cable }, { "host", parse_host },
-		{ "place", parse_place }, { "run", parse_run },
+		{"switch", parse_switch}, {"cable", parse_cable}, {"host", parse_host},
+		{"place", parse_place},	  {"run", parse_run},
 	};
 	char *rest = line, *word = strsep(&rest, " ");
 	uint64_t lmc;
@@ -341,7 +346,8 @@ static int parse_line(struct reader *r, char *line)
 		return 0;
 	}
 	if (r->line == 3) {
-		if (strcmp(word, "lmc") || !take_number(&rest, 10, PM_MAX_LMC, &lmc) || rest)
+		if (strcmp(word, "lmc") || !take_number(&rest, 10, PM_MAX_LMC, &lmc) ||
+		    rest)
 			return bad_line(r, "no lmc");
 		r->config.lmc = (uint8_t)lmc;
 		return 0;
@@ -404,18 +410,20 @@ static int parse_body(struct reader *r, char *body)
 int pm_planfile_parse(const char *text, size_t length, const char *source,
 		      struct pm_plan **plan, struct pm_error *err)
 {
-	struct reader r = { .source = source, .err = err };
+	struct reader r = {.source = source, .err = err};
 	const char *end = check_end(text, length);
 	char *body = NULL;
 	int rc;
 
 	if (!end)
-		return pm_error_set(err, -EBADMSG, "%s: damaged or cut short: the checksum "
-				    "is wrong", source);
+		return pm_error_set(err, -EBADMSG,
+				    "%s: damaged or cut short: the checksum "
+				    "is wrong",
+				    source);
 	body = strndup(text, (size_t)(end - text));
 	r.fabric = pm_fabric_new();
-	rc = body && r.fabric ? parse_body(&r, body) :
-		pm_error_set(err, -ENOMEM, "out of memory");
+	rc = body && r.fabric ? parse_body(&r, body)
+			      : pm_error_set(err, -ENOMEM, "out of memory");
 	if (!rc) {
 		rc = pm_plan_restore(&r.config, r.fabric, r.places, r.num_places, r.runs,
 				     r.num_runs, plan, err);

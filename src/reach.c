@@ -23,7 +23,7 @@ int pm_reach_init(const struct pm_tree *tree, struct pm_reach *reach,
 {
 	size_t cells;
 
-	*reach = (struct pm_reach){ .words = pm_bits_words(tree->num_switches) };
+	*reach = (struct pm_reach){.words = pm_bits_words(tree->num_switches)};
 	cells = (size_t)reach->words * tree->num_switches;
 	reach->down = pm_array(cells, sizeof(*reach->down));
 	reach->updown = pm_array(cells, sizeof(*reach->updown));
@@ -44,8 +44,8 @@ void pm_reach_free(struct pm_reach *reach)
 
 /* Adds to set[x] the set of every neighbour of x in one direction. */
 static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		   const uint8_t *alive, uint8_t direction, uint32_t x,
-		   uint64_t *sets, uint32_t words)
+		   const uint8_t *alive, uint8_t direction, uint32_t x, uint64_t *sets,
+		   uint32_t words)
 {
 	const struct pm_node *n = &skeleton->nodes[x];
 	uint32_t last = PM_NONE;
@@ -57,7 +57,7 @@ static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 			continue;
 		y = pm_fabric_peer_node(skeleton, i);
 		if (y == last)
-			continue;	/* a parallel cable adds nothing */
+			continue; /* a parallel cable adds nothing */
 		last = y;
 		pm_bits_or(sets + (size_t)x * words, sets + (size_t)y * words, words);
 	}

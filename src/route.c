@@ -38,11 +38,11 @@
 
 /* What the inner loops need to know of a LID. */
 struct destination {
-	uint32_t sw;		/* switch of the place, PM_NONE: no such LID */
+	uint32_t sw; /* switch of the place, PM_NONE: no such LID */
 	uint32_t rank;
-	uint32_t number;	/* of slots: plane by plane, by rank; else the rank */
+	uint32_t number; /* of slots: plane by plane, by rank; else the rank */
 	uint32_t plane;
-	uint8_t port;		/* 0: the switch itself */
+	uint8_t port; /* 0: the switch itself */
 };
 
 /* LIDs that follow each other and have the same plane. */
@@ -52,35 +52,35 @@ struct interval {
 
 /* A leaf's own slots, which take no place among those that it sends to. */
 struct own {
-	uint32_t before;	/* in planes before this one */
-	uint32_t first;		/* lowest rank in this plane, PM_NONE if it has none */
-	uint32_t count;		/* in this plane */
+	uint32_t before; /* in planes before this one */
+	uint32_t first;	 /* lowest rank in this plane, PM_NONE if it has none */
+	uint32_t count;	 /* in this plane */
 };
 
 struct pm_routes {
 	const struct pm_plan *plan;
 	uint32_t stride, num_switches;
-	uint8_t *preferred;	/* [switch][stride] */
-	uint8_t *table;		/* [switch][stride], valid where moved[switch] */
-	uint8_t *moved;		/* [switch] table differs from preferred */
-	uint8_t *irregular;	/* [leaf switch] preferred ports are not the planes' own
-				 * everywhere: the tree has holes */
-	uint8_t *full;		/* [switch] each up port leads to every leaf */
-	uint64_t *leaf_set;	/* [words] */
-	uint64_t *nothing;	/* [words] the empty set */
-	struct own *own;	/* [leaf][plane] */
+	uint8_t *preferred; /* [switch][stride] */
+	uint8_t *table;	    /* [switch][stride], valid where moved[switch] */
+	uint8_t *moved;	    /* [switch] table differs from preferred */
+	uint8_t *irregular; /* [leaf switch] preferred ports are not the planes' own
+			     * everywhere: the tree has holes */
+	uint8_t *full;	    /* [switch] each up port leads to every leaf */
+	uint64_t *leaf_set; /* [words] */
+	uint64_t *nothing;  /* [words] the empty set */
+	struct own *own;    /* [leaf][plane] */
 	struct pm_reach whole, now;
-	uint8_t *alive;		/* [port] */
-	uint8_t *linked;	/* [port] this cable or a parallel one is alive */
-	struct destination *to;	/* [lid] */
-	uint32_t *first_lid;	/* [switch + 1] into lids_of */
-	uint16_t *lids_of;	/* LIDs by switch of the place */
-	uint32_t *first_interval;	/* [plane + 1] into intervals; the last
-					 * "plane" is for places without one */
+	uint8_t *alive;		  /* [port] */
+	uint8_t *linked;	  /* [port] this cable or a parallel one is alive */
+	struct destination *to;	  /* [lid] */
+	uint32_t *first_lid;	  /* [switch + 1] into lids_of */
+	uint16_t *lids_of;	  /* LIDs by switch of the place */
+	uint32_t *first_interval; /* [plane + 1] into intervals; the last
+				   * "plane" is for places without one */
 	struct interval *intervals;
-	uint32_t weight[PM_NO_LEVEL + 1];	/* [level] divisor of the digit there */
-	uint32_t spread;	/* ports per block of foreign destinations */
-	uint8_t *part;		/* [lid] which of them: rank mod spread */
+	uint32_t weight[PM_NO_LEVEL + 1]; /* [level] divisor of the digit there */
+	uint32_t spread;		  /* ports per block of foreign destinations */
+	uint8_t *part;			  /* [lid] which of them: rank mod spread */
 };
 
 /* Some ports of one switch. */
@@ -105,8 +105,8 @@ static const uint64_t *reach_over(const struct pm_routes *routes,
 {
 	uint32_t far = far_switch(routes, port);
 
-	return routes->plan->tree.direction[port] == PM_UP ?
-		pm_reach_updown(reach, far) : pm_reach_down(reach, far);
+	return routes->plan->tree.direction[port] == PM_UP ? pm_reach_updown(reach, far)
+							   : pm_reach_down(reach, far);
 }
 
 /*
@@ -151,7 +151,8 @@ static void list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t t
 /* Whether paths of this plane run through this switch above the leaves. */
 static bool is_native(const struct pm_tree *tree, uint32_t sw, uint32_t plane)
 {
-	if (plane >= tree->num_planes || tree->planes[plane].component != tree->component[sw])
+	if (plane >= tree->num_planes ||
+	    tree->planes[plane].component != tree->component[sw])
 		return false;
 	return tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw];
 }
@@ -165,13 +166,14 @@ static uint32_t native_key(const struct pm_routes *routes, uint32_t sw, uint32_t
 static uint32_t foreign_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 {
 	return (routes->plan->tree.position[sw] + lid / PM_LFT_BLOCK) * routes->spread +
-		routes->part[lid];
+	       routes->part[lid];
 }
 
-static uint32_t foreign_key_down(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+static uint32_t foreign_key_down(const struct pm_routes *routes, uint32_t sw,
+				 uint32_t lid)
 {
 	return routes->plan->tree.position[sw] + routes->to[lid].plane +
-		routes->to[lid].rank;
+	       routes->to[lid].rank;
 }
 
 /* ---- Indexes ---- */
@@ -221,7 +223,7 @@ static int index_lids(struct pm_routes *routes)
 static bool starts_interval(const struct pm_routes *routes, uint32_t lid)
 {
 	return routes->to[lid].sw != PM_NONE &&
-		(lid == 0 || routes->to[lid - 1].plane != routes->to[lid].plane);
+	       (lid == 0 || routes->to[lid - 1].plane != routes->to[lid].plane);
 }
 
 /* Intervals by plane, and the destinations' numbers. */
@@ -277,7 +279,8 @@ static void index_own(struct pm_routes *routes)
 
 		for (uint32_t p = 0; p < planes; p++)
 			own[p].first = PM_NONE;
-		for (uint32_t i = routes->first_lid[sw]; i < routes->first_lid[sw + 1]; i++) {
+		for (uint32_t i = routes->first_lid[sw]; i < routes->first_lid[sw + 1];
+		     i++) {
 			const struct destination *to = &routes->to[routes->lids_of[i]];
 
 			if (!to->port)
@@ -345,8 +348,10 @@ static uint32_t find_spread(const struct pm_routes *routes, uint32_t width)
 	native = slots * elsewhere * leaves / width;
 	for (; spread < width; spread++) {
 		uint32_t share = divide_up(divide_up(slots, blocks), spread);
-		double more = ceil(share * elsewhere) * divide_up(spread * blocks, width) *
-			leaves / (planes - 1) + 1;
+		double more = ceil(share * elsewhere) *
+				      divide_up(spread * blocks, width) * leaves /
+				      (planes - 1) +
+			      1;
 
 		if (native + more <= 1.06 * native * planes / (planes - 1))
 			break;
@@ -364,8 +369,9 @@ static void find_weights(struct pm_routes *routes)
 		uint32_t most = widest(routes, level);
 
 		/* Ranks are below 65536: beyond that all have the digit 0. */
-		routes->weight[level + 1] = routes->weight[level] < 65536 ?
-			routes->weight[level] * most : 65536;
+		routes->weight[level + 1] = routes->weight[level] < 65536
+						    ? routes->weight[level] * most
+						    : 65536;
 		if (most > width)
 			width = most;
 	}
@@ -379,7 +385,7 @@ static void find_weights(struct pm_routes *routes)
 static bool leads_now(const struct pm_routes *routes, uint32_t port, uint32_t to)
 {
 	return routes->alive[port] &&
-		pm_bits_test(reach_over(routes, &routes->now, port), to);
+	       pm_bits_test(reach_over(routes, &routes->now, port), to);
 }
 
 /* The destination's number among all slots of other leaves, plus the leaf's. */
@@ -392,7 +398,8 @@ static uint32_t leaf_key(const struct pm_routes *routes, uint32_t leaf, uint32_t
 	if (!to->port)
 		return key;
 	own = &routes->own[(size_t)routes->plan->tree.leaf_rank[leaf] *
-			   (routes->plan->tree.num_planes + 1u) + to->plane];
+				   (routes->plan->tree.num_planes + 1u) +
+			   to->plane];
 	return key - own->before - (to->rank > own->first ? own->count : 0);
 }
 
@@ -496,8 +503,9 @@ static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t 
 		    !routes->linked[port] || p == except)
 			continue;
 		list->num[list->count] = (uint8_t)p;
-		list->reach[list->count++] = routes->alive[port] ?
-			reach_over(routes, &routes->now, port) : routes->nothing;
+		list->reach[list->count++] =
+			routes->alive[port] ? reach_over(routes, &routes->now, port)
+					    : routes->nothing;
 	}
 }
 
@@ -571,9 +579,9 @@ static bool port_lost_places(const struct pm_routes *routes, uint32_t port)
 	if (direction != PM_UP && direction != PM_DOWN)
 		return false;
 	return !routes->alive[port] ||
-		memcmp(reach_over(routes, &routes->whole, port),
-		       reach_over(routes, &routes->now, port),
-		       routes->whole.words * sizeof(uint64_t)) != 0;
+	       memcmp(reach_over(routes, &routes->whole, port),
+		      reach_over(routes, &routes->now, port),
+		      routes->whole.words * sizeof(uint64_t)) != 0;
 }
 
 static void fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
@@ -627,7 +635,8 @@ static void find_linked(struct pm_routes *routes)
 			continue;
 		for (uint32_t k = n->first_port + 1;
 		     k <= n->first_port + n->num_ports && !routes->linked[i]; k++)
-			routes->linked[i] = routes->alive[k] &&
+			routes->linked[i] =
+				routes->alive[k] &&
 				far_switch(routes, k) == far_switch(routes, i);
 	}
 }
@@ -663,8 +672,8 @@ static void fill_leaf(struct pm_routes *routes, uint32_t sw, uint8_t *row)
 		     i < routes->first_interval[plane_at[c] + 1]; i++)
 			memset(row + routes->intervals[i].start, port_of[c],
 			       routes->intervals[i].length);
-	if (count == tree->num_planes && routes->first_interval[count] ==
-	    routes->first_interval[count + 1])
+	if (count == tree->num_planes &&
+	    routes->first_interval[count] == routes->first_interval[count + 1])
 		return;
 	routes->irregular[sw] = 1;
 	for (uint32_t lid = 0; lid < routes->stride; lid++)
@@ -703,8 +712,8 @@ static void fill_native(const struct pm_routes *routes, uint32_t sw,
 			uint32_t end = lid + routes->intervals[i].length;
 
 			for (; lid < end; lid++)
-				row[lid] = up->num[native_key(routes, sw, lid) %
-						   up->count];
+				row[lid] =
+					up->num[native_key(routes, sw, lid) % up->count];
 		}
 	}
 }
@@ -791,8 +800,8 @@ static void find_ways_down(const struct pm_routes *routes, uint32_t sw,
 	}
 }
 
-static void fill_down(const struct pm_routes *routes, uint32_t sw,
-		      struct way_down *ways, uint8_t *row)
+static void fill_down(const struct pm_routes *routes, uint32_t sw, struct way_down *ways,
+		      uint8_t *row)
 {
 	find_ways_down(routes, sw, ways);
 	for (uint32_t t = 0; t < routes->num_switches; t++) {
@@ -842,7 +851,8 @@ static bool fill_hole(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 		uint32_t lid = routes->lids_of[i];
 
 		if (row[lid] != PM_LFT_KEEP &&
-		    pm_bits_test(reach_over(routes, &routes->whole, first + row[lid]), to))
+		    pm_bits_test(reach_over(routes, &routes->whole, first + row[lid]),
+				 to))
 			continue;
 		row[lid] = move_entry(routes, sw, lid, 0);
 		any = true;
@@ -889,9 +899,8 @@ static bool is_full(const struct pm_routes *routes, uint32_t sw)
 	return true;
 }
 
-static void fill_switch(struct pm_routes *routes, uint32_t sw,
-			struct way_down *ways, const uint16_t *free_lids,
-			uint32_t num_free, uint8_t *row)
+static void fill_switch(struct pm_routes *routes, uint32_t sw, struct way_down *ways,
+			const uint16_t *free_lids, uint32_t num_free, uint8_t *row)
 {
 	memset(row, PM_LFT_KEEP, routes->stride);
 	if (routes->plan->tree.level[sw] == PM_NO_LEVEL) {
@@ -945,7 +954,8 @@ static int allocate(struct pm_routes *routes)
 	routes->moved = pm_array(routes->num_switches, 1);
 	routes->irregular = pm_array(routes->num_switches, 1);
 	routes->full = pm_array(routes->num_switches, 1);
-	routes->leaf_set = pm_array(pm_bits_words(routes->num_switches), sizeof(uint64_t));
+	routes->leaf_set =
+		pm_array(pm_bits_words(routes->num_switches), sizeof(uint64_t));
 	routes->nothing = pm_array(pm_bits_words(routes->num_switches), sizeof(uint64_t));
 	routes->alive = pm_array(plan->known->num_ports, 1);
 	routes->linked = pm_array(plan->known->num_ports, 1);
@@ -954,12 +964,15 @@ static int allocate(struct pm_routes *routes)
 	routes->first_interval = pm_array(plan->tree.num_planes + 2u, sizeof(uint32_t));
 	routes->lids_of = pm_array(routes->stride, sizeof(uint16_t));
 	routes->part = pm_array(routes->stride, 1);
-	routes->own = pm_array((size_t)plan->tree.num_leaves * (plan->tree.num_planes + 1u),
-			       sizeof(*routes->own));
-	if (!routes->preferred || !routes->table || !routes->moved || !routes->irregular ||
-	    !routes->full || !routes->leaf_set || !routes->nothing || !routes->alive || !routes->linked ||
-	    !routes->to || !routes->first_lid || !routes->first_interval ||
-	    !routes->lids_of || !routes->part || !routes->own || pm_reach_init(&plan->tree, &routes->whole, NULL) ||
+	routes->own =
+		pm_array((size_t)plan->tree.num_leaves * (plan->tree.num_planes + 1u),
+			 sizeof(*routes->own));
+	if (!routes->preferred || !routes->table || !routes->moved ||
+	    !routes->irregular || !routes->full || !routes->leaf_set ||
+	    !routes->nothing || !routes->alive || !routes->linked || !routes->to ||
+	    !routes->first_lid || !routes->first_interval || !routes->lids_of ||
+	    !routes->part || !routes->own ||
+	    pm_reach_init(&plan->tree, &routes->whole, NULL) ||
 	    pm_reach_init(&plan->tree, &routes->now, NULL))
 		return -ENOMEM;
 	return 0;
@@ -1039,7 +1052,7 @@ void pm_routes_free(struct pm_routes *routes)
 const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw)
 {
 	return (routes->moved[sw] ? routes->table : routes->preferred) +
-		(size_t)sw * routes->stride;
+	       (size_t)sw * routes->stride;
 }
 
 uint32_t pm_routes_stride(const struct pm_routes *routes)

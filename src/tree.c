@@ -117,7 +117,8 @@ static int find_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		if (!hosts[i])
 			continue;
 		cables = count_leaf_cables(skeleton, tree->level, hosts, i, &their_hosts);
-		gives_way[i] = cables >= 2 && (uint64_t)hosts[i] * cables * 2 <= their_hosts;
+		gives_way[i] =
+			cables >= 2 && (uint64_t)hosts[i] * cables * 2 <= their_hosts;
 	}
 	for (uint32_t i = 0; i < num; i++)
 		if (gives_way[i]) {
@@ -133,7 +134,7 @@ out:
 /* Candidates for the next level, see find_levels. */
 struct frontier {
 	uint32_t *list, count;
-	uint8_t *is_in;		/* [switch] */
+	uint8_t *is_in; /* [switch] */
 };
 
 /* Lists switches without a level that have a cable to one of this level. */
@@ -291,8 +292,9 @@ static int lower_idle_switches(const struct pm_fabric *skeleton, struct pm_tree 
 }
 
 /* Numbers the sets of a union-find by their first member, for members only. */
-static uint32_t number_sets(uint32_t *parent, uint32_t *number, const struct pm_tree *tree,
-			    unsigned int low, unsigned int high)
+static uint32_t number_sets(uint32_t *parent, uint32_t *number,
+			    const struct pm_tree *tree, unsigned int low,
+			    unsigned int high)
 {
 	uint32_t count = 0;
 
@@ -308,7 +310,7 @@ static uint32_t number_sets(uint32_t *parent, uint32_t *number, const struct pm_
 }
 
 struct leaf_order {
-	const uint32_t *keys;	/* [level][switch]: first switch of the subtree */
+	const uint32_t *keys; /* [level][switch]: first switch of the subtree */
 	uint32_t num_switches;
 	unsigned int num_keys;
 };
@@ -340,7 +342,7 @@ static int sort_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	uint32_t *keys = pm_array((size_t)num_keys * num, sizeof(*keys));
 	uint32_t *parent = pm_array(num, sizeof(*parent));
 	uint32_t *first = pm_array(num, sizeof(*first));
-	struct leaf_order order = { keys, num, num_keys };
+	struct leaf_order order = {keys, num, num_keys};
 
 	if (!keys || !parent || !first) {
 		free(keys);
@@ -394,8 +396,8 @@ static int number_switches(struct pm_tree *tree, struct pm_error *err)
 			continue;
 		tree->position[i] = in_level[(size_t)level * tree->num_components + c]++;
 		if (level == 1)
-			tree->rank[i] = in_pod[(size_t)tree->pod[i] *
-					       tree->num_components + c]++;
+			tree->rank[i] =
+				in_pod[(size_t)tree->pod[i] * tree->num_components + c]++;
 	}
 out:
 	free(in_pod);
@@ -413,8 +415,8 @@ static int find_subtrees(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	join_levels(skeleton, tree, 0, 1, parent);
 	tree->num_pods = number_sets(parent, tree->pod, tree, 0, 1);
 	join_levels(skeleton, tree, 1, PM_NO_LEVEL - 1, parent);
-	tree->num_components = number_sets(parent, tree->component, tree, 1,
-					   PM_NO_LEVEL - 1);
+	tree->num_components =
+		number_sets(parent, tree->component, tree, 1, PM_NO_LEVEL - 1);
 	free(parent);
 	return number_switches(tree, err);
 }
@@ -440,14 +442,14 @@ static struct pm_plane plane_of(const struct pm_fabric *skeleton,
 
 	for (uint32_t i = first + 1; i < port; i++)
 		cable += pm_fabric_peer_node(skeleton, i) == above;
-	return (struct pm_plane){ tree->component[above], tree->rank[above], cable };
+	return (struct pm_plane){tree->component[above], tree->rank[above], cable};
 }
 
 static bool is_leaf_uplink(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 			   uint32_t port)
 {
 	return tree->direction[port] == PM_UP &&
-		tree->level[skeleton->ports[port].node] == 0;
+	       tree->level[skeleton->ports[port].node] == 0;
 }
 
 static int find_planes(const struct pm_fabric *skeleton, struct pm_tree *tree,

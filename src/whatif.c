@@ -9,9 +9,9 @@ struct pm_whatif {
 	const struct pm_fabric *fabric;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
-	uint8_t *held;		/* [switch][stride] tables before the loss */
-	uint8_t *alive;		/* [port] */
-	uint64_t pairs;		/* of end ports that are joined before the loss */
+	uint8_t *held;	/* [switch][stride] tables before the loss */
+	uint8_t *alive; /* [port] */
+	uint64_t pairs; /* of end ports that are joined before the loss */
 	/* Room for searches over the fabric. */
 	uint32_t *queue, *part, *hosts;
 };
@@ -36,12 +36,11 @@ static uint64_t count_pairs(const struct pm_whatif *whatif)
 
 	for (uint32_t a = 0; a < num; a++)
 		for (uint32_t b = 0; whatif->hosts[a] && b < num; b++) {
-			if (!whatif->hosts[b] ||
-			    !pm_routes_joined(whatif->routes, a, b))
+			if (!whatif->hosts[b] || !pm_routes_joined(whatif->routes, a, b))
 				continue;
-			pairs += a == b ?
-				(uint64_t)whatif->hosts[a] * (whatif->hosts[a] - 1) :
-				(uint64_t)whatif->hosts[a] * whatif->hosts[b];
+			pairs += a == b ? (uint64_t)whatif->hosts[a] *
+						  (whatif->hosts[a] - 1)
+					: (uint64_t)whatif->hosts[a] * whatif->hosts[b];
 		}
 	return pairs;
 }
@@ -59,7 +58,8 @@ static uint32_t mark_part(struct pm_whatif *whatif, const struct pm_fabric *fabr
 		const struct pm_node *n = &fabric->nodes[x];
 
 		ends += x >= fabric->num_switches;
-		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
+		     i++) {
 			uint32_t y = pm_fabric_peer_node(fabric, i);
 
 			if (y == PM_NONE || whatif->part[y] != PM_NONE)
@@ -72,7 +72,8 @@ static uint32_t mark_part(struct pm_whatif *whatif, const struct pm_fabric *fabr
 }
 
 /* The number, in part[], of the part with most end nodes. */
-static uint32_t find_largest_part(struct pm_whatif *whatif, const struct pm_fabric *fabric)
+static uint32_t find_largest_part(struct pm_whatif *whatif,
+				  const struct pm_fabric *fabric)
 {
 	uint32_t best = 0, most = 0;
 
@@ -163,11 +164,12 @@ int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 
 	memset(result, 0, sizeof(*result));
 	if (!pm_plan_match(whatif->plan, broken, whatif->alive))
-		return pm_error_set(err, -EINVAL, "the broken fabric has more than the whole");
+		return pm_error_set(err, -EINVAL,
+				    "the broken fabric has more than the whole");
 	pm_routes_update(whatif->routes, whatif->alive);
 	part = find_largest_part(whatif, broken);
 	for (uint32_t sw = 0; sw < broken->num_switches; sw++) {
-		struct pm_delta delta = { 0 };
+		struct pm_delta delta = {0};
 		unsigned int level = whatif->plan->tree.level[sw];
 
 		if (whatif->part[sw] != part) {

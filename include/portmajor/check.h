@@ -24,15 +24,15 @@ struct pm_check {
 };
 
 struct pm_check_paths {
-	uint64_t pairs;		/* (switch with end ports, LID) that an up-then-down
-				 * path joins, as a search over the cables finds */
-	uint64_t delivered;	/* of these: the table's path ends at the LID's port */
-	uint64_t cut;		/* pairs that no up-then-down path joins */
-	uint64_t lost;		/* pairs not delivered though a path exists */
-	uint64_t loops;		/* paths that came back to a switch */
-	uint64_t turns;		/* paths that went up after going down */
-	uint64_t astray;	/* paths that ended at another port */
-	struct pm_error first;	/* one line on the first fault, else empty */
+	uint64_t pairs;	       /* (switch with end ports, LID) that an up-then-down
+				* path joins, as a search over the cables finds */
+	uint64_t delivered;    /* of these: the table's path ends at the LID's port */
+	uint64_t cut;	       /* pairs that no up-then-down path joins */
+	uint64_t lost;	       /* pairs not delivered though a path exists */
+	uint64_t loops;	       /* paths that came back to a switch */
+	uint64_t turns;	       /* paths that went up after going down */
+	uint64_t astray;       /* paths that ended at another port */
+	struct pm_error first; /* one line on the first fault, else empty */
 };
 
 /*
@@ -45,16 +45,16 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 
 /* Loads of the cables of one kind: from one level up, or down to it. */
 struct pm_check_load {
-	uint64_t links;		/* directed, with both ends on a leaf's side of the cut */
-	uint64_t flows;		/* sum over them */
-	uint64_t most, least;	/* on one */
+	uint64_t links;	      /* directed, with both ends on a leaf's side of the cut */
+	uint64_t flows;	      /* sum over them */
+	uint64_t most, least; /* on one */
 };
 
 #define PM_CHECK_LEVELS 8
 
 struct pm_check_loads {
-	struct pm_check_load up[PM_CHECK_LEVELS];	/* [l] from level l to l + 1 */
-	struct pm_check_load down[PM_CHECK_LEVELS];	/* [l] from level l + 1 to l */
+	struct pm_check_load up[PM_CHECK_LEVELS];   /* [l] from level l to l + 1 */
+	struct pm_check_load down[PM_CHECK_LEVELS]; /* [l] from level l + 1 to l */
 	/* Over all leaves: how far apart the numbers of end ports' LIDs are that
 	 * two up ports of one leaf serve. Ports without a cable do not count. */
 	uint32_t uplink_spread;

@@ -10,7 +10,7 @@
 #include <portmajor/plan.h>
 
 struct pm_config {
-	enum pm_lid_order lid_order;	/* default grouped */
+	enum pm_lid_order lid_order; /* default grouped */
 	/*
 	 * Whether ports that run with a LID other than planned are given the
 	 * planned one when they come up anew. Default no: they keep theirs.

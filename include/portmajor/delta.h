@@ -13,11 +13,11 @@
 #include <portmajor/route.h>
 
 struct pm_delta {
-	uint64_t blocks;	/* that differ */
-	uint64_t entries;	/* that differ */
-	uint64_t bound;		/* sum over switches of ceil(entries / 64): fewer blocks
-				 * cannot do, however the LIDs were given */
-	uint64_t switches;	/* with at least one block that differs */
+	uint64_t blocks;   /* that differ */
+	uint64_t entries;  /* that differ */
+	uint64_t bound;	   /* sum over switches of ceil(entries / 64): fewer blocks
+			    * cannot do, however the LIDs were given */
+	uint64_t switches; /* with at least one block that differs */
 };
 
 /* Adds one switch's differences to delta. O(length). */

@@ -4,9 +4,9 @@
  *
  * Life: pm_fabric_new, pm_fabric_add_node and pm_fabric_link in any order,
  * then pm_fabric_seal. Sealing sorts the nodes (switches before end nodes,
- * each kind by key, which is the GUID unless set otherwise), so that nothing computed from a sealed fabric depends on
- * the order in which it was discovered or written down. Indexes handed out
- * before sealing are void after it.
+ * each kind by key, which is the GUID unless set otherwise), so that nothing computed
+ * from a sealed fabric depends on the order in which it was discovered or written down.
+ * Indexes handed out before sealing are void after it.
  *
  * A sealed fabric is read directly through its arrays; only pm_fabric_cut and
  * the LID fields change it.
@@ -19,9 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PM_NONE UINT32_MAX	/* "no index", for every uint32_t index */
-#define PM_MAX_PORTS 254	/* highest port number (255 is "no port") */
-#define PM_MAX_NODES 65536	/* more than there are unicast LIDs */
+#define PM_NONE UINT32_MAX /* "no index", for every uint32_t index */
+#define PM_MAX_PORTS 254   /* highest port number (255 is "no port") */
+#define PM_MAX_NODES 65536 /* more than there are unicast LIDs */
 
 enum pm_node_type {
 	PM_SWITCH,
@@ -31,38 +31,38 @@ enum pm_node_type {
 
 struct pm_node {
 	uint64_t guid;
-	uint64_t key;		/* place in the order; its GUID, or, for a switch that
-				 * replaced another one, that one's key */
-	uint32_t name;		/* offset into pm_fabric.names */
-	uint32_t first_port;	/* index of port 0; port p is first_port + p */
-	uint8_t type;		/* enum pm_node_type */
-	uint8_t num_ports;	/* highest port number, 1..PM_MAX_PORTS */
+	uint64_t key;	     /* place in the order; its GUID, or, for a switch that
+			      * replaced another one, that one's key */
+	uint32_t name;	     /* offset into pm_fabric.names */
+	uint32_t first_port; /* index of port 0; port p is first_port + p */
+	uint8_t type;	     /* enum pm_node_type */
+	uint8_t num_ports;   /* highest port number, 1..PM_MAX_PORTS */
 };
 
 struct pm_port {
-	uint64_t guid;		/* of the port (end nodes), of the node (switches) */
-	uint32_t node;		/* index of the node it belongs to */
-	uint32_t peer;		/* index of the port at the other end, or PM_NONE */
-	uint16_t lid;		/* base LID, 0 if none; switches: on port 0 */
-	uint8_t lmc;		/* 0..7 */
-	uint8_t num;		/* 0..num_ports; 0 is a switch's own port */
-	uint8_t host;		/* sealed, switches: 1 if an end node is, or in a
-				 * skeleton was, attached here */
+	uint64_t guid; /* of the port (end nodes), of the node (switches) */
+	uint32_t node; /* index of the node it belongs to */
+	uint32_t peer; /* index of the port at the other end, or PM_NONE */
+	uint16_t lid;  /* base LID, 0 if none; switches: on port 0 */
+	uint8_t lmc;   /* 0..7 */
+	uint8_t num;   /* 0..num_ports; 0 is a switch's own port */
+	uint8_t host;  /* sealed, switches: 1 if an end node is, or in a
+			* skeleton was, attached here */
 };
 
 struct pm_fabric {
-	struct pm_node *nodes;	/* sealed: switches by key, then the rest by key */
-	struct pm_port *ports;	/* sealed: in the order of the nodes */
-	char *names;		/* NUL-terminated strings, see pm_fabric_name */
+	struct pm_node *nodes; /* sealed: switches by key, then the rest by key */
+	struct pm_port *ports; /* sealed: in the order of the nodes */
+	char *names;	       /* NUL-terminated strings, see pm_fabric_name */
 	uint32_t num_nodes;
-	uint32_t num_switches;	/* sealed: nodes[0..num_switches) are switches */
-	uint32_t num_ports;	/* length of ports[] */
+	uint32_t num_switches; /* sealed: nodes[0..num_switches) are switches */
+	uint32_t num_ports;    /* length of ports[] */
 	bool sealed;
 
 	/* Room that is allocated; for fabric.c only. */
 	uint32_t nodes_room, ports_room;
 	uint32_t names_used, names_room;
-	uint32_t *by_guid;	/* sealed: node indexes sorted by GUID */
+	uint32_t *by_guid; /* sealed: node indexes sorted by GUID */
 };
 
 /* Returns an empty fabric, or NULL without memory. The caller frees it. */
@@ -75,9 +75,9 @@ void pm_fabric_free(struct pm_fabric *fabric);
  * -EINVAL: num_ports is 0 or above PM_MAX_PORTS; -E2BIG: too many nodes;
  * -ENOMEM.
  */
-int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type,
-		       uint64_t guid, unsigned int num_ports, const char *name,
-		       uint32_t *node, struct pm_error *err);
+int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type, uint64_t guid,
+		       unsigned int num_ports, const char *name, uint32_t *node,
+		       struct pm_error *err);
 
 /*
  * Joins two ports by a cable.

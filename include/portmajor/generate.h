@@ -36,7 +36,7 @@ enum pm_generate_kind {
  * In the file, each chassis has its lines before its fabrics.
  */
 struct pm_generate_director {
-	unsigned int leaves;	/* 36..648, a multiple of 36 */
+	unsigned int leaves; /* 36..648, a multiple of 36 */
 };
 
 /*
@@ -46,10 +46,10 @@ struct pm_generate_director {
  * the parallel cables side by side. Spine port: 1 + leaf * parallel + cable.
  */
 struct pm_generate_two_level {
-	unsigned int leaves;	/* all four are at least 1, */
-	unsigned int spines;	/* switches have at most 254 ports */
-	unsigned int hosts;	/* per leaf */
-	unsigned int parallel;	/* cables from each leaf to each spine */
+	unsigned int leaves;   /* all four are at least 1, */
+	unsigned int spines;   /* switches have at most 254 ports */
+	unsigned int hosts;    /* per leaf */
+	unsigned int parallel; /* cables from each leaf to each spine */
 };
 
 /*
@@ -64,9 +64,9 @@ struct pm_generate_two_level {
  * down to b_1. Ports: 1 + a_l for children, then m_l + 1 + b_(l+1) for parents.
  */
 struct pm_generate_xgft {
-	unsigned int height;	/* h, 1..PM_GENERATE_MAX_HEIGHT */
-	unsigned int children[PM_GENERATE_MAX_HEIGHT];	/* m_1.. at [0]; >= 1 */
-	unsigned int parents[PM_GENERATE_MAX_HEIGHT];	/* w_1.. at [0]; w_1 is 1 */
+	unsigned int height;			       /* h, 1..PM_GENERATE_MAX_HEIGHT */
+	unsigned int children[PM_GENERATE_MAX_HEIGHT]; /* m_1.. at [0]; >= 1 */
+	unsigned int parents[PM_GENERATE_MAX_HEIGHT];  /* w_1.. at [0]; w_1 is 1 */
 };
 
 struct pm_generate {
@@ -84,7 +84,6 @@ struct pm_generate {
  * been written in these cases. -EIO: writing failed.
  * Cost: O(nodes + ports).
  */
-int pm_generate_write(const struct pm_generate *config, FILE *file,
-		      struct pm_error *err);
+int pm_generate_write(const struct pm_generate *config, FILE *file, struct pm_error *err);
 
 #endif

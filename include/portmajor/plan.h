@@ -35,44 +35,44 @@
 
 #include <portmajor/tree.h>
 
-#define PM_LFT_BLOCK 64		/* LIDs per linear forwarding table block */
-#define PM_MAX_LID 0xbfff	/* highest unicast LID */
+#define PM_LFT_BLOCK 64	  /* LIDs per linear forwarding table block */
+#define PM_MAX_LID 0xbfff /* highest unicast LID */
 
 enum pm_lid_order {
-	PM_GROUPED,	/* see above */
-	PM_LEAF_MAJOR,	/* leaf by leaf, port by port; then the switches */
-	PM_PORT_MAJOR,	/* first slot of every leaf, second slot ..; then switches */
+	PM_GROUPED,    /* see above */
+	PM_LEAF_MAJOR, /* leaf by leaf, port by port; then the switches */
+	PM_PORT_MAJOR, /* first slot of every leaf, second slot ..; then switches */
 };
 
 #define PM_MAX_LMC 3
 
 struct pm_plan_config {
 	enum pm_lid_order order;
-	uint8_t lmc;		/* of end ports, 0..PM_MAX_LMC; switches have one LID */
+	uint8_t lmc; /* of end ports, 0..PM_MAX_LMC; switches have one LID */
 };
 
 /* A run of LIDs that belongs to one plane (grouped only). */
 struct pm_run {
-	uint16_t start;		/* LID */
-	uint16_t length;	/* of which some are spare */
-	uint32_t plane;		/* PM_NONE: places that no plane leads to */
+	uint16_t start;	 /* LID */
+	uint16_t length; /* of which some are spare */
+	uint32_t plane;	 /* PM_NONE: places that no plane leads to */
 };
 
 /* Read-only for everybody but plan.c. [port] means: per port of `known`. */
 struct pm_plan {
 	enum pm_lid_order order;
 	uint8_t lmc;
-	struct pm_fabric *known;	/* skeleton of all that was ever seen */
-	struct pm_tree tree;		/* of it */
-	uint16_t *lid;		/* [port] base LID of the place, 0 if it is not one */
-	uint32_t *plane;	/* [port] plane of the place, or PM_NONE */
-	uint8_t *turn;		/* [port] with LMC: which of its planes the base LID has */
-	uint32_t *rank;		/* [port] number of the place among those of its
-				 * plane, in subtree order; slots, leaves and other
-				 * switches are counted apart */
-	uint16_t top_lid;	/* highest LID of the plan */
-	uint32_t *owner;	/* [0..PM_MAX_LID] place (port) of this LID or PM_NONE */
-	struct pm_run *runs;	/* by start */
+	struct pm_fabric *known; /* skeleton of all that was ever seen */
+	struct pm_tree tree;	 /* of it */
+	uint16_t *lid;		 /* [port] base LID of the place, 0 if it is not one */
+	uint32_t *plane;	 /* [port] plane of the place, or PM_NONE */
+	uint8_t *turn;	     /* [port] with LMC: which of its planes the base LID has */
+	uint32_t *rank;	     /* [port] number of the place among those of its
+			      * plane, in subtree order; slots, leaves and other
+			      * switches are counted apart */
+	uint16_t top_lid;    /* highest LID of the plan */
+	uint32_t *owner;     /* [0..PM_MAX_LID] place (port) of this LID or PM_NONE */
+	struct pm_run *runs; /* by start */
 	uint32_t num_runs;
 	/* Pairs of leaves that cables join, how many of them no up-then-down path
 	 * joins with all cables alive, and one such pair (switches). */
@@ -93,8 +93,8 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 /*
  * A plan that also covers what the fabric has now and the plan does not know
  * of: new switches, cables and hosts in places that were none. No place loses
- * its LID, except a slot whose port has a cable to a switch now. *grown is NULL if there is nothing new; else the caller frees it.
- * Errors as pm_plan_make.
+ * its LID, except a slot whose port has a cable to a switch now. *grown is NULL if there
+ * is nothing new; else the caller frees it. Errors as pm_plan_make.
  */
 int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
 		 struct pm_plan **grown, struct pm_error *err);
@@ -112,8 +112,8 @@ void pm_plan_free(struct pm_plan *plan);
 
 /* What pm_plan_restore is given about one place. */
 struct pm_plan_place {
-	uint32_t port;		/* index in the skeleton */
-	uint32_t plane;		/* or PM_NONE */
+	uint32_t port;	/* index in the skeleton */
+	uint32_t plane; /* or PM_NONE */
 	uint16_t lid;
 	uint8_t turn;
 };
@@ -125,13 +125,14 @@ struct pm_plan_place {
  */
 int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skeleton,
 		    const struct pm_plan_place *places, uint32_t num_places,
-		    const struct pm_run *runs, uint32_t num_runs,
-		    struct pm_plan **plan, struct pm_error *err);
+		    const struct pm_run *runs, uint32_t num_runs, struct pm_plan **plan,
+		    struct pm_error *err);
 
 /*
  * Marks what of plan->known the fabric has now: alive[port] = 1 on both ends of
- * a cable between switches and on slots with an end node, else 0. Returns false if the fabric has a switch, a cable or an
- * end port that the plan does not know of (see pm_plan_grow). O(ports).
+ * a cable between switches and on slots with an end node, else 0. Returns false if the
+ * fabric has a switch, a cable or an end port that the plan does not know of (see
+ * pm_plan_grow). O(ports).
  */
 bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 		   uint8_t *alive);

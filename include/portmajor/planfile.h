@@ -28,8 +28,7 @@
  * syncs the folder. After any failure there is a whole file, the old one or, if
  * only the last step failed, the new one. -errno.
  */
-int pm_planfile_write(const struct pm_plan *plan, const char *path,
-		      struct pm_error *err);
+int pm_planfile_write(const struct pm_plan *plan, const char *path, struct pm_error *err);
 
 /*
  * Reads a file; the caller frees *plan, which is untouched on failure.

@@ -14,10 +14,10 @@
 /* Sets of switches, one row of `words` 64-bit words per switch. */
 struct pm_reach {
 	uint32_t words;
-	uint64_t *down;		/* [switch][words]; a switch reaches itself */
-	uint64_t *updown;	/* [switch][words]; includes down */
-	uint32_t *by_level;	/* switches from the leaves upward */
-	uint32_t num_by_level;	/* without those that have no level */
+	uint64_t *down;	       /* [switch][words]; a switch reaches itself */
+	uint64_t *updown;      /* [switch][words]; includes down */
+	uint32_t *by_level;    /* switches from the leaves upward */
+	uint32_t num_by_level; /* without those that have no level */
 };
 
 /* Room for this tree; -ENOMEM. pm_reach_free is fine after a failure. */

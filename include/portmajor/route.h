@@ -18,7 +18,7 @@
 
 #include <stddef.h>
 
-#define PM_LFT_KEEP 255		/* also what a switch that drops the LID holds */
+#define PM_LFT_KEEP 255 /* also what a switch that drops the LID holds */
 
 /* Opaque: tables of all switches of one plan. */
 struct pm_routes;

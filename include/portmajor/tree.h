@@ -30,11 +30,11 @@
 #define PM_NO_LEVEL UINT8_MAX
 
 enum pm_direction {
-	PM_DARK,	/* no cable, or to a switch outside the tree */
-	PM_HOST,	/* an end node is, or was, attached */
+	PM_DARK, /* no cable, or to a switch outside the tree */
+	PM_HOST, /* an end node is, or was, attached */
 	PM_UP,
 	PM_DOWN,
-	PM_SIDE,	/* neither one level up nor down: not used for paths */
+	PM_SIDE, /* neither one level up nor down: not used for paths */
 };
 
 struct pm_plane {
@@ -51,20 +51,20 @@ struct pm_plane {
 struct pm_tree {
 	uint32_t num_switches, num_ports, num_leaves, num_planes;
 	uint32_t num_components, num_pods;
-	uint32_t num_side;	/* cables with PM_SIDE */
-	uint8_t top_level;	/* highest level there is; 0 if only leaves */
-	uint8_t *level;		/* [switch]; PM_NO_LEVEL: no leaf in reach */
-	uint8_t *direction;	/* [port] enum pm_direction */
-	uint32_t *leaves;	/* [leaf] switches of level 0 in subtree order */
-	uint32_t *leaf_rank;	/* [switch] its place in leaves[], else PM_NONE */
-	uint32_t *pod;		/* [switch] of levels 0 and 1: leaves and the
-				 * first-level switches that join them; else PM_NONE */
-	uint32_t *component;	/* [switch] of level 1 and up, else PM_NONE */
-	uint32_t *rank;		/* [switch] of level 1: within component and pod */
-	uint32_t *position;	/* [switch] of level 1 and up: its number among those
-				 * of its level and component */
-	struct pm_plane *planes;	/* [plane], sorted by component, rank, cable */
-	uint32_t *plane;	/* [port] up ports of leaves: the plane; else PM_NONE */
+	uint32_t num_side;	 /* cables with PM_SIDE */
+	uint8_t top_level;	 /* highest level there is; 0 if only leaves */
+	uint8_t *level;		 /* [switch]; PM_NO_LEVEL: no leaf in reach */
+	uint8_t *direction;	 /* [port] enum pm_direction */
+	uint32_t *leaves;	 /* [leaf] switches of level 0 in subtree order */
+	uint32_t *leaf_rank;	 /* [switch] its place in leaves[], else PM_NONE */
+	uint32_t *pod;		 /* [switch] of levels 0 and 1: leaves and the
+				  * first-level switches that join them; else PM_NONE */
+	uint32_t *component;	 /* [switch] of level 1 and up, else PM_NONE */
+	uint32_t *rank;		 /* [switch] of level 1: within component and pod */
+	uint32_t *position;	 /* [switch] of level 1 and up: its number among those
+				  * of its level and component */
+	struct pm_plane *planes; /* [plane], sorted by component, rank, cable */
+	uint32_t *plane;	 /* [port] up ports of leaves: the plane; else PM_NONE */
 };
 
 /*

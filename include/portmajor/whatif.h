@@ -14,13 +14,13 @@
 struct pm_whatif;
 
 struct pm_whatif_result {
-	struct pm_delta level[PM_WHATIF_LEVELS];	/* by level of the switch */
-	struct pm_delta total;		/* blocks: LFT Sets that will be sent */
-	uint64_t full_load;		/* blocks of whole tables of these switches */
-	uint32_t switches;		/* that the subnet manager can still reach */
-	uint32_t switches_cut;		/* and cannot */
-	uint64_t pairs_cut;		/* ordered pairs of end ports that had an
-				 * up-then-down path and have none now */
+	struct pm_delta level[PM_WHATIF_LEVELS]; /* by level of the switch */
+	struct pm_delta total;			 /* blocks: LFT Sets that will be sent */
+	uint64_t full_load;    /* blocks of whole tables of these switches */
+	uint32_t switches;     /* that the subnet manager can still reach */
+	uint32_t switches_cut; /* and cannot */
+	uint64_t pairs_cut;    /* ordered pairs of end ports that had an
+				* up-then-down path and have none now */
 };
 
 /*

@@ -124,15 +124,16 @@ static int check_capacity(const struct plugin *plugin, const struct pm_plan *pla
 {
 	if (plan->top_lid <= plugin->osm->subn.max_ucast_lid_ho)
 		return 0;
-	return pm_error_set(err, -ENOSPC, "the plan needs LIDs up to %u, a switch of this "
-			    "fabric has room for LIDs up to %u", plan->top_lid,
-			    plugin->osm->subn.max_ucast_lid_ho);
+	return pm_error_set(err, -ENOSPC,
+			    "the plan needs LIDs up to %u, a switch of this "
+			    "fabric has room for LIDs up to %u",
+			    plan->top_lid, plugin->osm->subn.max_ucast_lid_ho);
 }
 
 static bool same_lids(const struct pm_plan *a, const struct pm_plan *b)
 {
 	return a && b && a->known->num_ports == b->known->num_ports &&
-		!memcmp(a->lid, b->lid, a->known->num_ports * sizeof(*a->lid));
+	       !memcmp(a->lid, b->lid, a->known->num_ports * sizeof(*a->lid));
 }
 
 int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bool keep,
@@ -146,7 +147,8 @@ int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bo
 	if (rc)
 		return rc;
 	if (keep || plugin->config.migrate)
-		rc = pm_plan_keep(base ? base : plugin->base, fabric, &kept, &differ, err);
+		rc = pm_plan_keep(base ? base : plugin->base, fabric, &kept, &differ,
+				  err);
 	if (!rc && (kept || base))
 		rc = check_capacity(plugin, kept ? kept : base, err);
 	if (rc) {
@@ -179,7 +181,7 @@ int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bo
 
 /* Which GUID guid2lid has for each LID. */
 struct owners {
-	uint64_t *guid;		/* [LID] 0: nobody */
+	uint64_t *guid; /* [LID] 0: nobody */
 };
 
 static void list_owners(osm_db_domain_t *guid2lid, struct owners *owners)
@@ -266,8 +268,11 @@ static void give_all(struct plugin *plugin, const struct pm_fabric *fabric,
 		place = pm_plan_place(plan, fabric, i);
 		if (place == PM_NONE)
 			continue;
-		give_lid(plugin, &(struct grant){ port->guid, plan->lid[place],
-			 (uint16_t)pm_plan_num_lids(plan, place), port->lid }, owners);
+		give_lid(plugin,
+			 &(struct grant){port->guid, plan->lid[place],
+					 (uint16_t)pm_plan_num_lids(plan, place),
+					 port->lid},
+			 owners);
 	}
 }
 
@@ -304,7 +309,8 @@ static void survive_standby(struct plugin *plugin)
 
 	if (!subn->coming_out_of_standby)
 		return;
-	if (osm_db_store(plugin->osm->sm.lid_mgr.p_g2l, subn->opt.fsync_high_avail_files)) {
+	if (osm_db_store(plugin->osm->sm.lid_mgr.p_g2l,
+			 subn->opt.fsync_high_avail_files)) {
 		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
 			"portmajor: guid2lid cannot be stored, LIDs may move\n");
 		return;
@@ -344,7 +350,7 @@ static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassig
 void plugin_give_lids(struct plugin *plugin)
 {
 	osm_opensm_t *osm = plugin->osm;
-	struct owners owners = { calloc(PM_MAX_LID + 1u, sizeof(uint64_t)) };
+	struct owners owners = {calloc(PM_MAX_LID + 1u, sizeof(uint64_t))};
 	struct pm_fabric *fabric = NULL;
 	double start = plugin_clock();
 	bool reassign = may_reassign(&osm->subn);
@@ -356,8 +362,10 @@ void plugin_give_lids(struct plugin *plugin)
 		return;
 	}
 	if (osm->subn.opt.lmc && osm->subn.opt.lmc_esp0) {
-		pm_error_set(&plugin->failure, -ENOTSUP, "lmc_esp0 with LMC %u: switches "
-			     "get one LID here", osm->subn.opt.lmc);
+		pm_error_set(&plugin->failure, -ENOTSUP,
+			     "lmc_esp0 with LMC %u: switches "
+			     "get one LID here",
+			     osm->subn.opt.lmc);
 		goto out;
 	}
 	CL_PLOCK_ACQUIRE(&osm->lock);

@@ -37,7 +37,8 @@ static int read_config(struct plugin *plugin)
 		return 0;
 	if (!pm_config_read(path, &plugin->config, &err))
 		return 0;
-	OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR, "portmajor: not loaded: %s\n", err.text);
+	OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR, "portmajor: not loaded: %s\n",
+		err.text);
 	return -1;
 }
 
@@ -68,7 +69,8 @@ static void *create_plugin(osm_opensm_t *osm)
 		delete_plugin(plugin);
 		return NULL;
 	}
-	OSM_LOG(&osm->log, OSM_LOG_INFO, "portmajor " PORTMAJOR_VERSION ": lid_order %s\n",
+	OSM_LOG(&osm->log, OSM_LOG_INFO,
+		"portmajor " PORTMAJOR_VERSION ": lid_order %s\n",
 		pm_lid_order_name(plugin->config.lid_order));
 	return plugin;
 }
@@ -104,8 +106,7 @@ static void report_event(void *context, osm_epi_event_id_t event, void *data)
 	}
 }
 
-__attribute__((visibility("default")))
-osm_event_plugin_t osm_event_plugin = {
+__attribute__((visibility("default"))) osm_event_plugin_t osm_event_plugin = {
 	.osm_version = OSM_VERSION,
 	.create = create_plugin,
 	.delete = delete_plugin,

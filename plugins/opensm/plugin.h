@@ -35,13 +35,13 @@
 struct plugin_run {
 	bool pending;
 	char change[PLUGIN_CHANGE_TEXT];
-	struct pm_delta delta;	/* what the tables differed by, before sending */
-	uint64_t sent;		/* blocks OpenSM sends, with those of whole tables */
-	uint64_t full;		/* blocks of all tables */
-	uint32_t switches;	/* that were sent a block */
-	uint32_t whole;		/* that were sent their whole table */
+	struct pm_delta delta; /* what the tables differed by, before sending */
+	uint64_t sent;	       /* blocks OpenSM sends, with those of whole tables */
+	uint64_t full;	       /* blocks of all tables */
+	uint32_t switches;     /* that were sent a block */
+	uint32_t whole;	       /* that were sent their whole table */
 	uint32_t max_block;
-	double milliseconds;	/* of computing */
+	double milliseconds; /* of computing */
 };
 
 struct plugin {
@@ -53,21 +53,21 @@ struct plugin {
 	 * ports that still run with others.
 	 */
 	struct pm_plan *base, *plan;
-	bool settled;			/* the plan agrees with the LIDs in use */
-	bool unsaved;			/* planfile is not that of the plan */
-	char *planfile;			/* path */
-	uint32_t out_of_plan;		/* places that keep a LID other than planned */
-	int honor_guid2lid;		/* OpenSM's option to be restored, -1: none */
-	struct pm_routes *routes;	/* of the plan; NULL: to be made */
-	struct pm_error failure;	/* why there is no plan */
+	bool settled;		  /* the plan agrees with the LIDs in use */
+	bool unsaved;		  /* planfile is not that of the plan */
+	char *planfile;		  /* path */
+	uint32_t out_of_plan;	  /* places that keep a LID other than planned */
+	int honor_guid2lid;	  /* OpenSM's option to be restored, -1: none */
+	struct pm_routes *routes; /* of the plan; NULL: to be made */
+	struct pm_error failure;  /* why there is no plan */
 
 	/* [port of plan->known] alive now, and in the last run that was logged. */
 	uint8_t *alive, *alive_before;
-	bool alive_known;		/* routes are those of alive */
-	uint8_t *intact;		/* [switch of plan->known] see tables.c */
+	bool alive_known; /* routes are those of alive */
+	uint8_t *intact;  /* [switch of plan->known] see tables.c */
 
-	uint32_t lids_assigned, lids_moved;	/* since the last log line */
-	double milliseconds;			/* of computing since then */
+	uint32_t lids_assigned, lids_moved; /* since the last log line */
+	double milliseconds;		    /* of computing since then */
 	uint64_t runs;
 	struct plugin_run run;
 };

@@ -64,8 +64,9 @@ static int copy_node(const osm_node_t *node, bool active_only, struct pm_fabric 
 	unsigned int ports = highest_port(node);
 	int rc;
 
-	rc = pm_fabric_add_node(fabric, type_of(node), cl_ntoh64(node->node_info.node_guid),
-				ports, node->print_desc ? node->print_desc : "", index, err);
+	rc = pm_fabric_add_node(fabric, type_of(node),
+				cl_ntoh64(node->node_info.node_guid), ports,
+				node->print_desc ? node->print_desc : "", index, err);
 	if (rc)
 		return rc;
 	for (unsigned int p = 0; p <= ports; p++)
@@ -84,8 +85,8 @@ static int copy_cables(const struct pair *from, const struct pair *pairs, size_t
 		       struct pm_fabric *fabric, struct pm_error *err)
 {
 	for (unsigned int p = 1; p <= highest_port(from->node); p++) {
-		osm_physp_t *physp = osm_node_get_physp_ptr(
-			(osm_node_t *)(uintptr_t)from->node, p);
+		osm_physp_t *physp =
+			osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)from->node, p);
 		struct pair key, *to;
 		uint32_t port, far;
 		int rc;
@@ -98,10 +99,11 @@ static int copy_cables(const struct pair *from, const struct pair *pairs, size_t
 		if (!to)
 			continue;
 		port = fabric->nodes[from->index].first_port + p;
-		far = fabric->nodes[to->index].first_port + physp->p_remote_physp->port_num;
+		far = fabric->nodes[to->index].first_port +
+		      physp->p_remote_physp->port_num;
 		if (port == far || fabric->ports[port].peer != PM_NONE ||
 		    fabric->ports[far].peer != PM_NONE)
-			continue;	/* the other end, or a loopback plug */
+			continue; /* the other end, or a loopback plug */
 		rc = pm_fabric_link(fabric, from->index, p, to->index,
 				    physp->p_remote_physp->port_num, err);
 		if (rc)
@@ -138,8 +140,8 @@ int plugin_snapshot(const osm_opensm_t *osm, bool active_only, struct pm_fabric 
 		    struct pm_error *err)
 {
 	struct pm_fabric *fabric = pm_fabric_new();
-	struct pair *pairs = calloc(cl_qmap_count(&osm->subn.node_guid_tbl) + 1,
-				    sizeof(*pairs));
+	struct pair *pairs =
+		calloc(cl_qmap_count(&osm->subn.node_guid_tbl) + 1, sizeof(*pairs));
 	int rc = -ENOMEM;
 
 	if (fabric && pairs)

@@ -32,8 +32,8 @@ static void set_aside(struct plugin *plugin, const char *why)
 		return;
 	if (rename(plugin->planfile, aside))
 		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
-			"portmajor: plan not used: %s (and it cannot be renamed: %s)\n", why,
-			strerror(errno));
+			"portmajor: plan not used: %s (and it cannot be renamed: %s)\n",
+			why, strerror(errno));
 	else
 		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
 			"portmajor: plan not used and renamed to %s: %s\n", aside, why);
@@ -62,8 +62,10 @@ int plugin_load_plan(struct plugin *plugin)
 	}
 	if (plan->order != plugin->config.lid_order)
 		OSM_LOG(&plugin->osm->log, OSM_LOG_INFO,
-			"portmajor: %s was made with lid_order %s, which stays until LIDs are "
-			"reassigned\n", plugin->planfile, pm_lid_order_name(plan->order));
+			"portmajor: %s was made with lid_order %s, which stays until "
+			"LIDs are "
+			"reassigned\n",
+			plugin->planfile, pm_lid_order_name(plan->order));
 	plugin->base = plan;
 	return 0;
 }
@@ -85,6 +87,6 @@ void plugin_save_plan(struct plugin *plugin)
 	if (!pm_planfile_write(plugin->base, plugin->planfile, &err))
 		plugin->unsaved = false;
 	else
-		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR, "portmajor: plan not saved: %s\n",
-			err.text);
+		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
+			"portmajor: plan not saved: %s\n", err.text);
 }

@@ -63,12 +63,14 @@ static bool is_intact(const struct plugin *plugin, const osm_switch_t *sw, uint3
 	uint32_t place = plugin->plan->known->nodes[known].first_port;
 
 	if (!sw->max_lid_ho || sw->switch_info.lin_top != cl_hton16(sw->max_lid_ho) ||
-	    !port0 || cl_ntoh16(osm_physp_get_base_lid(port0)) != plugin->plan->lid[place])
+	    !port0 ||
+	    cl_ntoh16(osm_physp_get_base_lid(port0)) != plugin->plan->lid[place])
 		return false;
 	for (unsigned int p = 1; p < osm_node_get_num_physp(node); p++) {
 		osm_physp_t *physp = osm_node_get_physp_ptr(node, p);
 
-		if (physp && ib_port_info_get_port_state(&physp->port_info) > IB_LINK_INIT)
+		if (physp &&
+		    ib_port_info_get_port_state(&physp->port_info) > IB_LINK_INIT)
 			return true;
 	}
 	return false;
@@ -83,8 +85,8 @@ static const osm_switch_t *next_switch(const osm_opensm_t *osm, const osm_switch
 {
 	cl_map_item_t *next = cl_qmap_next(&sw->map_item);
 
-	return next == cl_qmap_end(&osm->subn.sw_guid_tbl) ? NULL :
-		(const osm_switch_t *)next;
+	return next == cl_qmap_end(&osm->subn.sw_guid_tbl) ? NULL
+							   : (const osm_switch_t *)next;
 }
 
 static uint32_t find_known(const struct plugin *plugin, const osm_switch_t *sw)
@@ -145,8 +147,9 @@ static void count_blocks(struct plugin *plugin, const osm_switch_t *sw)
 	uint32_t blocks = 0;
 
 	for (uint32_t b = 0; b < run->max_block; b++)
-		blocks += all || memcmp(sw->lft + b * PM_LFT_BLOCK,
-					sw->new_lft + b * PM_LFT_BLOCK, PM_LFT_BLOCK) != 0;
+		blocks +=
+			all || memcmp(sw->lft + b * PM_LFT_BLOCK,
+				      sw->new_lft + b * PM_LFT_BLOCK, PM_LFT_BLOCK) != 0;
 	run->sent += blocks;
 	run->full += run->max_block;
 	run->switches += blocks != 0;
@@ -225,7 +228,7 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 int plugin_build_tables(void *context)
 {
 	struct plugin *plugin = context;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	double start = plugin_clock();
 
 	plugin_finish_run(plugin);
@@ -255,11 +258,13 @@ static uint64_t count_missing(const struct plugin *plugin)
 	if (!cl_qmap_count(&osm->subn.sw_guid_tbl))
 		return 0;
 	for (sw = first_switch(osm); sw; sw = next_switch(osm, sw))
-		for (uint32_t b = 0; sw->lft && sw->new_lft && b < plugin->run.max_block &&
-		     (b + 1) * PM_LFT_BLOCK <= sw->lft_size; b++)
-			missing += memcmp(sw->lft + b * PM_LFT_BLOCK,
-					  sw->new_lft + b * PM_LFT_BLOCK,
-					  PM_LFT_BLOCK) != 0;
+		for (uint32_t b = 0;
+		     sw->lft && sw->new_lft && b < plugin->run.max_block &&
+		     (b + 1) * PM_LFT_BLOCK <= sw->lft_size;
+		     b++)
+			missing +=
+				memcmp(sw->lft + b * PM_LFT_BLOCK,
+				       sw->new_lft + b * PM_LFT_BLOCK, PM_LFT_BLOCK) != 0;
 	return missing;
 }
 
@@ -274,15 +279,18 @@ void plugin_finish_run(struct plugin *plugin)
 	run->pending = false;
 	plugin->runs++;
 	OSM_LOG(&plugin->osm->log, OSM_LOG_INFO,
-		"portmajor run %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
-		", bound %" PRIu64 ", full load %" PRIu64 "; switches %u, whole tables %u; "
-		"entries %" PRIu64 "; LIDs assigned %u, moved %u, out of plan %u; computed in %.1f ms\n",
+		"portmajor run %" PRIu64 ": %s; LFT blocks sent %" PRIu64
+		", acked %" PRIu64 ", bound %" PRIu64 ", full load %" PRIu64
+		"; switches %u, whole tables %u; "
+		"entries %" PRIu64
+		"; LIDs assigned %u, moved %u, out of plan %u; computed in %.1f ms\n",
 		plugin->runs, run->change, run->sent,
-		run->sent > missing ? run->sent - missing : 0, run->delta.bound, run->full,
-		run->switches, run->whole, run->delta.entries, plugin->lids_assigned,
-		plugin->lids_moved, plugin->out_of_plan, run->milliseconds);
+		run->sent > missing ? run->sent - missing : 0, run->delta.bound,
+		run->full, run->switches, run->whole, run->delta.entries,
+		plugin->lids_assigned, plugin->lids_moved, plugin->out_of_plan,
+		run->milliseconds);
 	plugin->lids_assigned = plugin->lids_moved = 0;
 	if (!plugin->config.migrate)
-		plugin->out_of_plan = 0;	/* the plan has these LIDs from now on */
+		plugin->out_of_plan = 0; /* the plan has these LIDs from now on */
 	memcpy(plugin->alive_before, plugin->alive, plugin->plan->known->num_ports);
 }

@@ -9,9 +9,9 @@
 
 enum exit_status {
 	EXIT_FINE = 0,
-	EXIT_FINDINGS = 1,	/* it ran, and what it found is not in order */
-	EXIT_USAGE = 2,		/* wrong options or operands */
-	EXIT_INPUT = 3,		/* a file cannot be read or makes no sense; no memory */
+	EXIT_FINDINGS = 1, /* it ran, and what it found is not in order */
+	EXIT_USAGE = 2,	   /* wrong options or operands */
+	EXIT_INPUT = 3,	   /* a file cannot be read or makes no sense; no memory */
 };
 
 int cmd_generate(int argc, char **argv);

@@ -60,22 +60,22 @@ static bool parse_kind(int argc, char **argv, struct pm_generate *config)
 	if (argc == 5 && !strcmp(argv[0], "two-level") && parse_numbers(argv + 1, 4, n)) {
 		config->kind = PM_GENERATE_TWO_LEVEL;
 		config->two_level = (struct pm_generate_two_level){
-			.leaves = n[0], .spines = n[1], .hosts = n[2], .parallel = n[3] };
+			.leaves = n[0], .spines = n[1], .hosts = n[2], .parallel = n[3]};
 		return true;
 	}
 	if (argc == 4 && !strcmp(argv[0], "xgft") && parse_numbers(argv + 1, 1, n)) {
 		config->kind = PM_GENERATE_XGFT;
 		config->xgft.height = n[0];
 		return n[0] <= PM_GENERATE_MAX_HEIGHT &&
-			parse_list(argv[2], config->xgft.children, n[0]) == n[0] &&
-			parse_list(argv[3], config->xgft.parents, n[0]) == n[0];
+		       parse_list(argv[2], config->xgft.children, n[0]) == n[0] &&
+		       parse_list(argv[3], config->xgft.parents, n[0]) == n[0];
 	}
 	return false;
 }
 
 int cmd_generate(int argc, char **argv)
 {
-	struct pm_generate config = { 0 };
+	struct pm_generate config = {0};
 	struct pm_error err;
 	int option;
 

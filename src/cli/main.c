@@ -12,9 +12,9 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
-	{ "generate", cmd_generate, "write the netlist of a fat tree" },
-	{ "plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane" },
-	{ "whatif", cmd_whatif, "print what a loss would cost in LFT blocks" },
+	{"generate", cmd_generate, "write the netlist of a fat tree"},
+	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},
+	{"whatif", cmd_whatif, "print what a loss would cost in LFT blocks"},
 };
 
 int cli_fail(enum exit_status status, const char *format, ...)
@@ -36,8 +36,8 @@ bool cli_number(const char *text, unsigned long low, unsigned long high,
 
 	errno = 0;
 	*value = strtoul(text, &end, 0);
-	return !errno && end != text && !*end && !strchr(text, '-') &&
-		*value >= low && *value <= high;
+	return !errno && end != text && !*end && !strchr(text, '-') && *value >= low &&
+	       *value <= high;
 }
 
 int cli_finish(int status)
@@ -53,7 +53,8 @@ static void print_usage(FILE *out)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
 	fputs("\n`portmajor COMMAND -h` tells more.\n"
-	      "Exit status: 0 fine, 1 findings, 2 usage, 3 input.\n", out);
+	      "Exit status: 0 fine, 1 findings, 2 usage, 3 input.\n",
+	      out);
 }
 
 int main(int argc, char **argv)

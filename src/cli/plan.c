@@ -36,7 +36,7 @@ static const char *plane_name(const struct pm_plan *plan, uint32_t p)
 static void count_places(const struct pm_plan *plan, uint32_t plane,
 			 struct plane_count *count)
 {
-	*count = (struct plane_count){ 0 };
+	*count = (struct plane_count){0};
 	for (uint32_t lid = 0; lid <= plan->top_lid; lid++) {
 		uint32_t place = plan->owner[lid];
 
@@ -102,7 +102,8 @@ static void print_lids(const struct pm_plan *plan)
 		if (plan->plane[place] == PM_NONE)
 			printf(" plane -");
 		else
-			printf(" plane %u", pm_plan_plane(plan, place, lid - plan->lid[place]));
+			printf(" plane %u",
+			       pm_plan_plane(plan, place, lid - plan->lid[place]));
 		printf(" \"%s\"", pm_fabric_name(plan->known, port->node));
 		if (port->num)
 			printf("[%u]%s", port->num, port->host ? "" : " empty");
@@ -118,7 +119,8 @@ static void print_plan(const struct pm_plan *plan, bool lids)
 	printf("%u switches, %u of them leaves, levels 0 to %u, %u pods, %u planes\n",
 	       tree->num_switches, tree->num_leaves, tree->top_level, tree->num_pods,
 	       tree->num_planes);
-	printf("lid_order %s, LIDs up to %u, %u LFT blocks a switch, %llu for a full load\n",
+	printf("lid_order %s, LIDs up to %u, %u LFT blocks a switch, %llu for a full "
+	       "load\n",
 	       pm_lid_order_name(plan->order), plan->top_lid, pm_plan_blocks(plan),
 	       (unsigned long long)pm_plan_blocks(plan) * tree->num_switches);
 	if (pm_change_oddities(plan, oddities, sizeof(oddities)))
@@ -130,7 +132,7 @@ static void print_plan(const struct pm_plan *plan, bool lids)
 
 int cmd_plan(int argc, char **argv)
 {
-	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct pm_fabric *fabric = NULL;
 	struct pm_plan *plan = NULL;
 	struct pm_error err;
@@ -147,7 +149,8 @@ int cmd_plan(int argc, char **argv)
 			config.lmc = (uint8_t)lmc;
 		} else if (option == 'o') {
 			if (pm_lid_order_parse(optarg, &config.order))
-				return cli_fail(EXIT_USAGE, "no lid_order \"%s\"", optarg);
+				return cli_fail(EXIT_USAGE, "no lid_order \"%s\"",
+						optarg);
 		} else {
 			fputs(usage, option == 'h' ? stdout : stderr);
 			return option == 'h' ? EXIT_FINE : EXIT_USAGE;

@@ -65,9 +65,11 @@ static int lose(const struct pm_fabric *fabric, struct pm_fabric *broken, char *
 			cut_node(broken, i);
 			continue;
 		}
-		if (port > n->num_ports || fabric->ports[n->first_port + port].peer == PM_NONE)
-			return cli_fail(EXIT_USAGE, "--lose: \"%s\" has no cable at port %lu",
-					name, port);
+		if (port > n->num_ports ||
+		    fabric->ports[n->first_port + port].peer == PM_NONE)
+			return cli_fail(EXIT_USAGE,
+					"--lose: \"%s\" has no cable at port %lu", name,
+					port);
 		pm_fabric_cut(broken, n->first_port + (uint32_t)port);
 	}
 	if (!found)
@@ -82,12 +84,14 @@ static void print_row(const char *name, const struct pm_delta *delta)
 	       (unsigned long long)delta->bound, (unsigned long long)delta->entries);
 }
 
-static void print_result(const struct pm_plan *plan, const struct pm_whatif_result *result)
+static void print_result(const struct pm_plan *plan,
+			 const struct pm_whatif_result *result)
 {
 	printf("lid_order %s\n", pm_lid_order_name(plan->order));
-	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "bound", "entries");
-	for (unsigned int level = 0; level <= plan->tree.top_level &&
-	     level < PM_WHATIF_LEVELS; level++) {
+	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "bound",
+	       "entries");
+	for (unsigned int level = 0;
+	     level <= plan->tree.top_level && level < PM_WHATIF_LEVELS; level++) {
 		char name[16] = "leaves";
 
 		if (level)
@@ -96,9 +100,9 @@ static void print_result(const struct pm_plan *plan, const struct pm_whatif_resu
 	}
 	print_row("total", &result->total);
 	printf("full load %llu blocks for %u switches; %u switches cut off; "
-	       "%llu pairs of end ports cut\n", (unsigned long long)result->full_load,
-	       result->switches, result->switches_cut,
-	       (unsigned long long)result->pairs_cut);
+	       "%llu pairs of end ports cut\n",
+	       (unsigned long long)result->full_load, result->switches,
+	       result->switches_cut, (unsigned long long)result->pairs_cut);
 }
 
 static int run(const struct pm_fabric *fabric, const struct pm_plan_config *config,
@@ -130,11 +134,11 @@ out:
 int cmd_whatif(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "lose", required_argument, NULL, 'L' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+		{"lose", required_argument, NULL, 'L'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
-	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_plan_config config = {.order = PM_GROUPED};
 	char **losses = calloc((size_t)argc, sizeof(*losses));
 	struct pm_fabric *fabric = NULL;
 	uint32_t num_losses = 0;
@@ -150,10 +154,12 @@ int cmd_whatif(int argc, char **argv)
 			losses[num_losses++] = optarg;
 		} else if (option == 'o') {
 			if (pm_lid_order_parse(optarg, &config.order))
-				status = cli_fail(EXIT_USAGE, "no lid_order \"%s\"", optarg);
+				status = cli_fail(EXIT_USAGE, "no lid_order \"%s\"",
+						  optarg);
 		} else if (option == 'm') {
 			if (!cli_number(optarg, 0, PM_MAX_LMC, &lmc))
-				status = cli_fail(EXIT_USAGE, "LMC is 0 to %d", PM_MAX_LMC);
+				status = cli_fail(EXIT_USAGE, "LMC is 0 to %d",
+						  PM_MAX_LMC);
 			config.lmc = (uint8_t)lmc;
 		} else {
 			fputs(usage, option == 'h' ? stdout : stderr);

@@ -18,7 +18,7 @@
 #include <time.h>
 
 #if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-#define RATIOS_COUNT false	/* this is not the code that is to be fast */
+#define RATIOS_COUNT false /* this is not the code that is to be fast */
 #else
 #define RATIOS_COUNT true
 #endif
@@ -33,20 +33,22 @@ struct size {
 };
 
 static const struct size sizes[] = {
-	{ "director 324", { .kind = PM_GENERATE_DIRECTOR, .director = { 324 } }, 0, 10 },
-	{ "director 648", { .kind = PM_GENERATE_DIRECTOR, .director = { 648 } }, 60, 10 },
-	{ "xgft 32,32,40", { .kind = PM_GENERATE_XGFT,
-	  .xgft = { 3, { 32, 32, 40 }, { 1, 32, 32 } } }, 0, 0 },
+	{"director 324", {.kind = PM_GENERATE_DIRECTOR, .director = {324}}, 0, 10},
+	{"director 648", {.kind = PM_GENERATE_DIRECTOR, .director = {648}}, 60, 10},
+	{"xgft 32,32,40",
+	 {.kind = PM_GENERATE_XGFT, .xgft = {3, {32, 32, 40}, {1, 32, 32}}},
+	 0,
+	 0},
 };
 
 struct bench {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
-	uint8_t *held;			/* [switch][stride] tables with everything alive */
-	uint8_t *whole, *no_plane, *no_cable;	/* [port] alive */
-	size_t bytes;			/* of all tables */
-	uint64_t blocks, entries;	/* of the last delta */
+	uint8_t *held; /* [switch][stride] tables with everything alive */
+	uint8_t *whole, *no_plane, *no_cable; /* [port] alive */
+	size_t bytes;			      /* of all tables */
+	uint64_t blocks, entries;	      /* of the last delta */
 };
 
 static void die(const char *what)
@@ -67,8 +69,8 @@ static void *claim(size_t bytes)
 /* Pages that no allocator has used before. */
 static uint8_t *claim_fresh(size_t bytes)
 {
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		die("out of memory");
@@ -87,7 +89,7 @@ static double now_ms(void)
 
 static double run_plan(struct bench *bench)
 {
-	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct pm_plan *plan = NULL;
 	struct pm_error err;
 	double start = now_ms(), end;
@@ -165,7 +167,7 @@ static double run_back(struct bench *bench)
 static double run_delta(struct bench *bench)
 {
 	uint32_t stride = pm_routes_stride(bench->routes);
-	struct pm_delta delta = { 0 };
+	struct pm_delta delta = {0};
 	double start;
 
 	update(bench, bench->no_plane);
@@ -240,10 +242,10 @@ static void mark(struct bench *bench)
 
 static void set_up(struct bench *bench, const struct size *size)
 {
-	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_plan_config config = {.order = PM_GROUPED};
 	uint32_t stride;
 
-	*bench = (struct bench){ 0 };
+	*bench = (struct bench){0};
 	generate(bench, size);
 	if (pm_plan_make(bench->fabric, &config, &bench->plan, NULL) ||
 	    pm_routes_make(bench->plan, &bench->routes, NULL))
@@ -252,8 +254,8 @@ static void set_up(struct bench *bench, const struct size *size)
 	bench->bytes = (size_t)bench->plan->known->num_switches * stride;
 	bench->held = claim(bench->bytes);
 	for (uint32_t sw = 0; sw < bench->plan->known->num_switches; sw++)
-		memcpy(bench->held + (size_t)sw * stride, pm_routes_table(bench->routes, sw),
-		       stride);
+		memcpy(bench->held + (size_t)sw * stride,
+		       pm_routes_table(bench->routes, sw), stride);
 	mark(bench);
 }
 
@@ -274,17 +276,17 @@ static void release(struct bench *bench)
 static const struct {
 	const char *name;
 	double (*run)(struct bench *bench);
-	double most;		/* times the memset of the same bytes */
-	bool event;		/* else whole tables, or neither if most is 0 */
+	double most; /* times the memset of the same bytes */
+	bool event;  /* else whole tables, or neither if most is 0 */
 } parts[] = {
-	{ "memset of as many fresh bytes", run_memset, 0, false },
-	{ "memcpy to as many fresh bytes", run_memcpy, 0, false },
-	{ "plan", run_plan, 0, false },
-	{ "whole tables", run_whole, 25, false },
-	{ "update, a chassis or plane lost", run_no_plane, 3, true },
-	{ "update, a cable lost", run_no_cable, 3, true },
-	{ "update, all back", run_back, 3, true },
-	{ "delta of all switches", run_delta, 2, false },
+	{"memset of as many fresh bytes", run_memset, 0, false},
+	{"memcpy to as many fresh bytes", run_memcpy, 0, false},
+	{"plan", run_plan, 0, false},
+	{"whole tables", run_whole, 25, false},
+	{"update, a chassis or plane lost", run_no_plane, 3, true},
+	{"update, a cable lost", run_no_cable, 3, true},
+	{"update, all back", run_back, 3, true},
+	{"delta of all switches", run_delta, 2, false},
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
@@ -296,12 +298,14 @@ static bool measure(struct bench *bench, const struct size *size)
 
 	for (size_t i = 0; i < PARTS; i++) {
 		double ms = best(bench, parts[i].run);
-		double goal = parts[i].event ? size->event_ms : parts[i].run == run_whole ?
-			size->whole_ms : 0;
+		double goal = parts[i].event		  ? size->event_ms
+			      : parts[i].run == run_whole ? size->whole_ms
+							  : 0;
 
 		if (i == 0)
 			reference = ms;
-		printf("  %-34s %9.3f ms %8.2f x memset", parts[i].name, ms, ms / reference);
+		printf("  %-34s %9.3f ms %8.2f x memset", parts[i].name, ms,
+		       ms / reference);
 		if (goal > 0)
 			printf("   goal %g ms: %s", goal, ms < goal ? "met" : "MISSED");
 		if (parts[i].most > 0 && ms > parts[i].most * reference) {

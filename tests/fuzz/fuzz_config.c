@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pm_config config;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	char *text = strndup((const char *)data, size);
 	int rc;
 

@@ -31,7 +31,7 @@ static void check_fabric(const struct pm_fabric *fabric)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pm_fabric *fabric = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	int rc = pm_netlist_parse((const char *)data, size, "in", &fabric, &err);
 
 	if (rc) {

@@ -22,10 +22,10 @@
 #include <infiniband/umad.h>
 
 enum { /* byte offsets in a MAD */
-	MAD_CLASS = 1,
-	MAD_METHOD = 3,
-	SMP_HOP_COUNT = 7, /* directed route only */
-	MAD_ATTR_ID = 16,
+       MAD_CLASS = 1,
+       MAD_METHOD = 3,
+       SMP_HOP_COUNT = 7, /* directed route only */
+       MAD_ATTR_ID = 16,
 };
 
 enum {
@@ -176,8 +176,8 @@ static void count_lft_set(struct madcount *c, uint64_t number, uint64_t ns)
 	count(&c->lft_sets);
 	raise_to(&c->last_lft_smp, number);
 	raise_to(&c->last_lft_ns, ns);
-	if (__atomic_compare_exchange_n(&c->first_lft_smp, &none, number, false, __ATOMIC_RELAXED,
-					__ATOMIC_RELAXED))
+	if (__atomic_compare_exchange_n(&c->first_lft_smp, &none, number, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		__atomic_store_n(&c->first_lft_ns, ns, __ATOMIC_RELAXED);
 }
 
@@ -208,7 +208,8 @@ static void count_trap(struct madcount *c)
 /*
  * Counted before it is sent, so that requests less answers is never too small.
  */
-int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, int retries)
+int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
+	      int retries)
 {
 	const uint8_t *mad = umad_get_mad(umad);
 	bool request;

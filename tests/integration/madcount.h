@@ -44,13 +44,13 @@ struct madcount {
 	uint32_t attr_slots;
 	uint32_t methods;
 
-	uint64_t smps;        /* SMPs given to umad_send, classes 0x01 and 0x81 */
+	uint64_t smps;	      /* SMPs given to umad_send, classes 0x01 and 0x81 */
 	uint64_t requests;    /* of these, Get and Set: they await an answer */
 	uint64_t send_errors; /* requests that umad_send refused */
 	uint64_t responses;   /* answers to SMPs received */
 	uint64_t timeouts;    /* requests that came back unanswered */
-	uint64_t traps;       /* SMP traps received */
-	uint64_t gmps;        /* datagrams sent in any other class */
+	uint64_t traps;	      /* SMP traps received */
+	uint64_t gmps;	      /* datagrams sent in any other class */
 	uint64_t discoveries; /* NodeInfo Gets of zero hops: OpenSM sends
 				 one each time it begins a discovery */
 	uint64_t lft_sets;
@@ -73,6 +73,7 @@ struct madcount {
 static_assert(offsetof(struct madcount, smps) == 16, "madcount layout");
 static_assert(offsetof(struct madcount, attr) == 16 + 15 * 8, "madcount layout");
 static_assert(sizeof(struct madcount) ==
-	      16 + (15 + MADCOUNT_ATTR_SLOTS * MADCOUNT_METHODS) * 8, "madcount layout");
+		      16 + (15 + MADCOUNT_ATTR_SLOTS * MADCOUNT_METHODS) * 8,
+	      "madcount layout");
 
 #endif

@@ -24,7 +24,7 @@ struct record {
 		uint16_t lid;
 		uint8_t lmc;
 		int not_active;
-	} *ports;
+	} * ports;
 };
 
 struct records {
@@ -59,8 +59,9 @@ static void parse_header(struct records *records, const char *line)
 	memcpy(r->id, id, sizeof(id));
 	r->guid = guid;
 	r->num_ports = ports;
-	r->type = !strcmp(type, "Switch") ? PM_SWITCH :
-		!strncmp(type, "Rt", 2) || !strncmp(type, "Router", 6) ? PM_ROUTER : PM_CA;
+	r->type = !strcmp(type, "Switch")				   ? PM_SWITCH
+		  : !strncmp(type, "Rt", 2) || !strncmp(type, "Router", 6) ? PM_ROUTER
+									   : PM_CA;
 	r->ports = calloc(ports + 1, sizeof(*r->ports));
 	if (r->type == PM_SWITCH)
 		r->table = malloc(TABLE_SIZE);
@@ -130,13 +131,13 @@ static void parse_line(struct records *records, const char *line)
 static int link_all(const struct records *records, struct pm_fabric *fabric,
 		    const uint32_t *index, struct pm_error *err)
 {
-	struct hsearch_data table = { 0 };
+	struct hsearch_data table = {0};
 	int rc = 0;
 
 	if (!hcreate_r(records->count * 2, &table))
 		return -ENOMEM;
 	for (size_t i = 0; i < records->count; i++) {
-		ENTRY entry = { records->list[i].id, (void *)i }, *found;
+		ENTRY entry = {records->list[i].id, (void *)i}, *found;
 
 		if (!hsearch_r(entry, ENTER, &found, &table))
 			rc = -ENOMEM;
@@ -144,13 +145,14 @@ static int link_all(const struct records *records, struct pm_fabric *fabric,
 	for (size_t i = 0; i < records->count && !rc; i++)
 		for (unsigned int p = 1; p <= records->list[i].num_ports && !rc; p++) {
 			const struct peer *peer = &records->list[i].ports[p];
-			ENTRY entry = { (char *)(uintptr_t)peer->id, NULL }, *found;
+			ENTRY entry = {(char *)(uintptr_t)peer->id, NULL}, *found;
 			size_t far;
 
 			if (!peer->id[0])
 				continue;
 			if (!hsearch_r(entry, FIND, &found, &table)) {
-				rc = pm_error_set(err, -EINVAL, "\"%s\"[%u]: no node \"%s\"",
+				rc = pm_error_set(err, -EINVAL,
+						  "\"%s\"[%u]: no node \"%s\"",
 						  records->list[i].id, p, peer->id);
 				break;
 			}
@@ -175,16 +177,18 @@ static int build(const struct records *records, struct dump *dump, struct pm_err
 	for (size_t i = 0; i < records->count && !rc; i++) {
 		const struct record *r = &records->list[i];
 
-		rc = pm_fabric_add_node(dump->fabric, r->type, r->guid, r->num_ports, r->id,
-					&index[i], err);
+		rc = pm_fabric_add_node(dump->fabric, r->type, r->guid, r->num_ports,
+					r->id, &index[i], err);
 		for (unsigned int p = 0; p <= r->num_ports && !rc; p++) {
-			struct pm_port *port = &dump->fabric->ports[
-				dump->fabric->nodes[index[i]].first_port + p];
+			struct pm_port *port =
+				&dump->fabric->ports
+					 [dump->fabric->nodes[index[i]].first_port + p];
 
 			port->lid = r->ports[p].lid;
 			port->lmc = r->ports[p].lmc;
 			if (r->type == PM_SWITCH)
-				dump->links_not_active += (uint32_t)r->ports[p].not_active;
+				dump->links_not_active +=
+					(uint32_t)r->ports[p].not_active;
 		}
 	}
 	if (!rc)
@@ -217,7 +221,7 @@ static int take_tables(const struct records *records, struct dump *dump)
 
 int dump_read(const char *path, struct dump *dump, struct pm_error *err)
 {
-	struct records records = { 0 };
+	struct records records = {0};
 	FILE *file = fopen(path, "r");
 	char *line = NULL;
 	size_t size = 0;

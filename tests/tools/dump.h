@@ -6,11 +6,11 @@
 #include <portmajor/fabric.h>
 
 struct dump {
-	struct pm_fabric *fabric;	/* cables as they are now, LIDs; sealed */
-	uint8_t **table;		/* [switch] 65536 entries */
-	uint16_t *top;			/* [switch] LinearFDBTop */
-	uint32_t links_not_active;	/* ports of switches with a cable that is not
-					 * ACTIVE, which carries no data */
+	struct pm_fabric *fabric;  /* cables as they are now, LIDs; sealed */
+	uint8_t **table;	   /* [switch] 65536 entries */
+	uint16_t *top;		   /* [switch] LinearFDBTop */
+	uint32_t links_not_active; /* ports of switches with a cable that is not
+				    * ACTIVE, which carries no data */
 };
 
 /* 0, or -errno with a message. Duplicate ids or links that do not match fail. */

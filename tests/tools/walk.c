@@ -35,7 +35,8 @@ static void print_load(const char *name, unsigned int level,
 	printf("%s%u_links=%" PRIu64 "\n", name, level, load->links);
 	printf("%s%u_mean=%.2f\n", name, level, mean);
 	printf("%s%u_most=%" PRIu64 "\n", name, level, load->most);
-	printf("%s%u_over=%.4f\n", name, level, mean > 0 ? (double)load->most / mean : 1.0);
+	printf("%s%u_over=%.4f\n", name, level,
+	       mean > 0 ? (double)load->most / mean : 1.0);
 }
 
 static int judge(const struct pm_check *check, bool from_all, long samples)
@@ -93,16 +94,17 @@ static int compare(const struct dump *dump, const struct pm_fabric *whole,
 		if (!dump->fabric->ports[i].lid)
 			continue;
 		place = pm_plan_place(plan, dump->fabric, i);
-		lids += place != PM_NONE && plan->lid[place] != dump->fabric->ports[i].lid;
+		lids += place != PM_NONE &&
+			plan->lid[place] != dump->fabric->ports[i].lid;
 	}
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
 		const uint8_t *table = pm_routes_table(routes, sw);
-		uint32_t there = pm_fabric_find_guid(dump->fabric,
-						     plan->known->nodes[sw].guid);
+		uint32_t there =
+			pm_fabric_find_guid(dump->fabric, plan->known->nodes[sw].guid);
 
 		for (uint32_t lid = 1; there != PM_NONE && lid <= plan->top_lid; lid++)
 			entries += table[lid] != PM_LFT_KEEP &&
-				table[lid] != dump->table[there][lid];
+				   table[lid] != dump->table[there][lid];
 	}
 	printf("lids_differ=%" PRIu64 "\nentries_differ=%" PRIu64 "\n", lids, entries);
 	free(alive);
@@ -134,7 +136,7 @@ static uint8_t *find_levels(const struct dump *dump, const struct pm_fabric *who
 int main(int argc, char **argv)
 {
 	struct pm_fabric *whole = NULL;
-	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_plan_config config = {.order = PM_GROUPED};
 	bool from_all = false, with_plan = false;
 	long samples = -1;
 	struct dump dump;

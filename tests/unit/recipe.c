@@ -78,7 +78,10 @@ uint32_t recipe_add_node(struct recipe *recipe, enum pm_node_type type, uint64_t
 	recipe->nodes = room_for(recipe->nodes, recipe->num_nodes, sizeof(*node));
 	node = &recipe->nodes[recipe->num_nodes];
 	*node = (struct recipe_node){
-		.guid = guid, .type = type, .num_ports = num_ports, .level = level,
+		.guid = guid,
+		.type = type,
+		.num_ports = num_ports,
+		.level = level,
 	};
 	snprintf(node->name, sizeof(node->name), "%s", name);
 	return recipe->num_nodes++;
@@ -87,10 +90,11 @@ uint32_t recipe_add_node(struct recipe *recipe, enum pm_node_type type, uint64_t
 void recipe_add_cable(struct recipe *recipe, uint32_t a, unsigned int port_a, uint32_t b,
 		      unsigned int port_b)
 {
-	recipe->cables = room_for(recipe->cables, recipe->num_cables,
-				  sizeof(*recipe->cables));
+	recipe->cables =
+		room_for(recipe->cables, recipe->num_cables, sizeof(*recipe->cables));
 	recipe->cables[recipe->num_cables++] = (struct recipe_cable){
-		.node = { a, b }, .port = { port_a, port_b },
+		.node = {a, b},
+		.port = {port_a, port_b},
 	};
 }
 
@@ -100,7 +104,8 @@ uint32_t recipe_add_host(struct recipe *recipe, uint32_t sw, unsigned int port)
 	uint32_t host;
 
 	snprintf(name, sizeof(name), "h%u", recipe->num_nodes);
-	host = recipe_add_node(recipe, PM_CA, 0x100000u + 2 * recipe->num_nodes, 1, 0, name);
+	host = recipe_add_node(recipe, PM_CA, 0x100000u + 2 * recipe->num_nodes, 1, 0,
+			       name);
 	recipe_add_cable(recipe, sw, port, host, 1);
 	return host;
 }
@@ -109,12 +114,13 @@ bool recipe_has_cable(const struct recipe *recipe, uint32_t cable)
 {
 	const struct recipe_cable *c = &recipe->cables[cable];
 
-	return !c->away && !recipe->nodes[c->node[0]].away && !recipe->nodes[c->node[1]].away;
+	return !c->away && !recipe->nodes[c->node[0]].away &&
+	       !recipe->nodes[c->node[1]].away;
 }
 
 unsigned int recipe_free_port(const struct recipe *recipe, uint32_t node)
 {
-	bool used[PM_MAX_PORTS + 1] = { false };
+	bool used[PM_MAX_PORTS + 1] = {false};
 
 	for (uint32_t c = 0; c < recipe->num_cables; c++)
 		for (int end = 0; end < 2; end++)
@@ -134,7 +140,7 @@ static struct pm_fabric *build(const struct recipe *recipe, const bool *there,
 	struct pm_fabric *fabric = pm_fabric_new();
 	uint32_t *order = calloc(num_nodes + num_cables + 1u, sizeof(*order));
 	uint32_t *index = calloc(num_nodes + 1u, sizeof(*index));
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 
 	if (!fabric || !order || !index)
 		die("out of memory");
@@ -151,9 +157,8 @@ static struct pm_fabric *build(const struct recipe *recipe, const bool *there,
 	for (uint32_t i = 0; i < num_cables; i++) {
 		const struct recipe_cable *c = &recipe->cables[order[i]];
 
-		if (has[order[i]] &&
-		    pm_fabric_link(fabric, index[c->node[0]], c->port[0], index[c->node[1]],
-				   c->port[1], &err))
+		if (has[order[i]] && pm_fabric_link(fabric, index[c->node[0]], c->port[0],
+						    index[c->node[1]], c->port[1], &err))
 			die(err.text);
 	}
 	if (pm_fabric_seal(fabric, &err))
@@ -169,7 +174,8 @@ static bool is_adrift(const struct recipe *recipe, uint32_t node)
 	if (recipe->nodes[node].type == PM_SWITCH)
 		return false;
 	for (uint32_t c = 0; c < recipe->num_cables; c++)
-		if ((recipe->cables[c].node[0] == node || recipe->cables[c].node[1] == node) &&
+		if ((recipe->cables[c].node[0] == node ||
+		     recipe->cables[c].node[1] == node) &&
 		    recipe_has_cable(recipe, c))
 			return false;
 	return true;
@@ -238,13 +244,14 @@ static void draw_cable(struct recipe *recipe, const char *item)
 	if (x == PM_NONE)
 		die(item);
 	if (y == PM_NONE)
-		y = recipe_add_node(recipe, PM_CA, 0x100000u + 2 * recipe->num_nodes, 1, 0, b);
+		y = recipe_add_node(recipe, PM_CA, 0x100000u + 2 * recipe->num_nodes, 1,
+				    0, b);
 	recipe_add_cable(recipe, x, port_a, y, port_b);
 }
 
 struct pm_fabric *recipe_draw(const char *text)
 {
-	struct recipe recipe = { 0 };
+	struct recipe recipe = {0};
 	char *copy = strdup(text), *rest = copy, *item;
 	struct pm_fabric *fabric;
 
@@ -277,8 +284,8 @@ static uint32_t add_switch(struct recipe *recipe, unsigned int level, unsigned i
 	char name[32];
 
 	snprintf(name, sizeof(name), format, i, j);
-	return recipe_add_node(recipe, PM_SWITCH, 0x200000u + recipe->num_nodes, ports, level,
-			       name);
+	return recipe_add_node(recipe, PM_SWITCH, 0x200000u + recipe->num_nodes, ports,
+			       level, name);
 }
 
 static void add_hosts(struct recipe *recipe, uint32_t leaf, unsigned int hosts)
@@ -307,7 +314,8 @@ static unsigned int down_ports(const struct recipe_xgft *shape, unsigned int lev
 
 static unsigned int up_ports(const struct recipe_xgft *shape, unsigned int level)
 {
-	return level + 1 < shape->levels ? shape->parents[level] * shape->parallel[level] : 0;
+	return level + 1 < shape->levels ? shape->parents[level] * shape->parallel[level]
+					 : 0;
 }
 
 /*
@@ -329,16 +337,17 @@ static void join_level(struct recipe *recipe, const struct recipe_xgft *shape,
 				unsigned int a = i / digits, b = i % digits;
 				unsigned int child = a % children, above = a / children;
 
-				recipe_add_cable(recipe, low + i,
-						 down_ports(shape, l) + 1 + k * parallel + c,
-						 high + (above * digits + b) * parents + k,
-						 1 + child * parallel + c);
+				recipe_add_cable(
+					recipe, low + i,
+					down_ports(shape, l) + 1 + k * parallel + c,
+					high + (above * digits + b) * parents + k,
+					1 + child * parallel + c);
 			}
 }
 
 void recipe_add_xgft(struct recipe *recipe, const struct recipe_xgft *shape)
 {
-	uint32_t first[5] = { 0 };
+	uint32_t first[5] = {0};
 
 	for (unsigned int l = 0; l < shape->levels; l++) {
 		unsigned int ports = down_ports(shape, l) + up_ports(shape, l);
@@ -411,7 +420,8 @@ static void random_xgft(struct recipe *recipe, struct random *random)
 
 		shape.children[l] = random_range(random, 1, most);
 		shape.parents[l] = random_range(random, 1, most > 4 ? 4 : most);
-		shape.parallel[l] = random_chance(random, 25) ? random_range(random, 2, 3) : 1;
+		shape.parallel[l] =
+			random_chance(random, 25) ? random_range(random, 2, 3) : 1;
 	}
 	recipe_add_xgft(recipe, &shape);
 }
@@ -502,7 +512,8 @@ static void add_odd_cable(struct recipe *recipe, struct random *random, uint32_t
 		recipe_add_cable(recipe, a, port_a, b, port_b);
 }
 
-static void add_upper_host(struct recipe *recipe, struct random *random, uint32_t switches)
+static void add_upper_host(struct recipe *recipe, struct random *random,
+			   uint32_t switches)
 {
 	uint32_t sw = random_below(random, switches);
 	unsigned int port = recipe_free_port(recipe, sw);
@@ -541,7 +552,7 @@ void recipe_random(struct recipe *recipe, struct random *random,
 		   const struct recipe_limits *limits)
 {
 	for (;;) {
-		*recipe = (struct recipe){ 0 };
+		*recipe = (struct recipe){0};
 		if (random_chance(random, 35))
 			random_director(recipe, random);
 		else

@@ -24,9 +24,9 @@ struct recipe_node {
 	uint64_t guid;
 	enum pm_node_type type;
 	unsigned int num_ports;
-	unsigned int level;	/* switches: as drawn, 0 for the lowest */
+	unsigned int level; /* switches: as drawn, 0 for the lowest */
 	bool away;
-	bool seen;		/* was there in a fabric that was built */
+	bool seen; /* was there in a fabric that was built */
 	char name[32];
 };
 
@@ -90,11 +90,11 @@ void recipe_random(struct recipe *recipe, struct random *random,
 
 /* A complete tree; `width[l]` and `fan[l]` from the leaves upward. */
 struct recipe_xgft {
-	unsigned int levels;		/* of switches */
-	unsigned int hosts;		/* per leaf */
-	unsigned int children[4];	/* [l] of switches of level l; [0] unused */
-	unsigned int parents[4];	/* [l] of switches of level l */
-	unsigned int parallel[4];	/* [l] cables from there to each parent */
+	unsigned int levels;	  /* of switches */
+	unsigned int hosts;	  /* per leaf */
+	unsigned int children[4]; /* [l] of switches of level l; [0] unused */
+	unsigned int parents[4];  /* [l] of switches of level l */
+	unsigned int parallel[4]; /* [l] cables from there to each parent */
 };
 
 void recipe_add_xgft(struct recipe *recipe, const struct recipe_xgft *shape);
@@ -102,8 +102,8 @@ void recipe_add_xgft(struct recipe *recipe, const struct recipe_xgft *shape);
 /* Leaves below chassis of two levels, as pm_generate_director, of any size. */
 struct recipe_director {
 	unsigned int chassis, pods, leaves_per_pod, hosts;
-	unsigned int fabrics;		/* per chassis */
-	unsigned int parallel;		/* cables from each line to each fabric */
+	unsigned int fabrics;  /* per chassis */
+	unsigned int parallel; /* cables from each line to each fabric */
 };
 
 void recipe_add_director(struct recipe *recipe, const struct recipe_director *shape);

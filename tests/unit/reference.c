@@ -10,7 +10,8 @@ static char fault[256];
 #define FAULT(...) (snprintf(fault, sizeof(fault), __VA_ARGS__), fault)
 
 /* The switch at the other end of a port's cable, or PM_NONE. */
-static uint32_t next_switch(const struct pm_fabric *fabric, uint32_t sw, unsigned int port)
+static uint32_t next_switch(const struct pm_fabric *fabric, uint32_t sw,
+			    unsigned int port)
 {
 	uint32_t peer = fabric->ports[fabric->nodes[sw].first_port + port].peer;
 
@@ -23,7 +24,8 @@ static bool has_host(const struct pm_fabric *fabric, uint32_t sw, unsigned int p
 {
 	uint32_t peer = fabric->ports[fabric->nodes[sw].first_port + port].peer;
 
-	return peer != PM_NONE && fabric->nodes[fabric->ports[peer].node].type != PM_SWITCH;
+	return peer != PM_NONE &&
+	       fabric->nodes[fabric->ports[peer].node].type != PM_SWITCH;
 }
 
 static unsigned int count_hosts(const struct pm_fabric *fabric, uint32_t sw)
@@ -57,7 +59,8 @@ static bool is_leaf(const struct pm_fabric *fabric, uint32_t sw)
 }
 
 /* Marks what hangs together with leaves, level or not. */
-static void mark_connected(const struct pm_fabric *whole, const uint8_t *level, uint8_t *mark)
+static void mark_connected(const struct pm_fabric *whole, const uint8_t *level,
+			   uint8_t *mark)
 {
 	bool again = true;
 
@@ -186,8 +189,8 @@ void reference_make(struct reference *reference, const struct pm_plan *plan,
 	if (!reference->level || !reference->down || !reference->updown)
 		abort();
 	for (uint32_t sw = 0; sw < reference->num; sw++)
-		reference->level[sw] = plan->tree.level[
-			pm_fabric_find_guid(plan->known, now->nodes[sw].guid)];
+		reference->level[sw] = plan->tree.level[pm_fabric_find_guid(
+			plan->known, now->nodes[sw].guid)];
 	find_reach(reference);
 }
 
@@ -219,7 +222,7 @@ bool reference_leads(const struct reference *reference, uint32_t from, unsigned 
 struct packet {
 	const struct reference *reference;
 	const struct reference_tables *tables;
-	uint32_t lid, to;	/* `to` is a switch of now */
+	uint32_t lid, to; /* `to` is a switch of now */
 	unsigned int port;
 };
 
@@ -248,16 +251,19 @@ static const char *follow(const struct packet *packet, uint32_t from)
 		uint32_t next;
 
 		if (sw == packet->to)
-			return out == packet->port ? NULL :
-				FAULT("LID %u: %s has %u, its place is port %u", packet->lid,
-				      name_of(packet, sw), out, packet->port);
+			return out == packet->port
+				       ? NULL
+				       : FAULT("LID %u: %s has %u, its place is port %u",
+					       packet->lid, name_of(packet, sw), out,
+					       packet->port);
 		if (out == 0 || out > reference->now->nodes[sw].num_ports)
 			return FAULT("LID %u from %s dropped at %s (%u)", packet->lid,
 				     name_of(packet, from), name_of(packet, sw), out);
 		next = next_switch(reference->now, sw, out);
 		if (next == PM_NONE)
-			return FAULT("LID %u from %s falls out of %s port %u", packet->lid,
-				     name_of(packet, from), name_of(packet, sw), out);
+			return FAULT("LID %u from %s falls out of %s port %u",
+				     packet->lid, name_of(packet, from),
+				     name_of(packet, sw), out);
 		if (abs(reference->level[next] - reference->level[sw]) != 1)
 			return FAULT("LID %u from %s goes sideways at %s", packet->lid,
 				     name_of(packet, from), name_of(packet, sw));
@@ -285,7 +291,7 @@ const char *reference_walk(const struct reference *reference,
 	const struct pm_plan *plan = tables->plan;
 
 	for (uint32_t lid = 0; lid < tables->stride; lid++) {
-		struct packet packet = { reference, tables, lid, PM_NONE, 0 };
+		struct packet packet = {reference, tables, lid, PM_NONE, 0};
 		uint32_t place = lid <= plan->top_lid ? plan->owner[lid] : PM_NONE;
 
 		if (place != PM_NONE) {
@@ -350,12 +356,14 @@ static const char *check_lids(const struct pm_plan *plan)
 		if (!lid)
 			continue;
 		needed += num;
-		if (lid % num || lid + num - 1 > PM_MAX_LID || lid + num - 1 > plan->top_lid)
-			return FAULT("%u LIDs from %u, top is %u", num, lid, plan->top_lid);
+		if (lid % num || lid + num - 1 > PM_MAX_LID ||
+		    lid + num - 1 > plan->top_lid)
+			return FAULT("%u LIDs from %u, top is %u", num, lid,
+				     plan->top_lid);
 		for (uint32_t k = 0; k < num; k++)
 			if (plan->owner[lid + k] != i)
-				return FAULT("LID %u of port %u is owned by %u", lid + k, i,
-					     plan->owner[lid + k]);
+				return FAULT("LID %u of port %u is owned by %u", lid + k,
+					     i, plan->owner[lid + k]);
 		if (lid + num - 1 > top)
 			top = lid + num - 1;
 	}
@@ -363,7 +371,8 @@ static const char *check_lids(const struct pm_plan *plan)
 		owned += plan->owner[lid] != PM_NONE;
 	if (owned != needed)
 		return FAULT("%u LIDs owned, %u needed", owned, needed);
-	return top == plan->top_lid ? NULL : FAULT("top %u is not %u", plan->top_lid, top);
+	return top == plan->top_lid ? NULL
+				    : FAULT("top %u is not %u", plan->top_lid, top);
 }
 
 /* Whether this empty port is a place because other leaves have hosts there. */
@@ -380,7 +389,7 @@ static bool is_empty_slot(const struct pm_plan *plan, uint32_t port)
 		if (other->host && other->num == mine->num &&
 		    plan->tree.level[other->node] == 0 &&
 		    known->nodes[other->node].num_ports ==
-		    known->nodes[mine->node].num_ports)
+			    known->nodes[mine->node].num_ports)
 			return true;
 	}
 	return false;
@@ -416,7 +425,7 @@ static bool plane_leads(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 		return false;
 	}
 	return tree->planes[plane].component == tree->component[sw] &&
-		(tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw]);
+	       (tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw]);
 }
 
 static const char *check_planes(const struct pm_plan *plan)
@@ -429,7 +438,8 @@ static const char *check_planes(const struct pm_plan *plan)
 		for (uint32_t k = 0; k < lids_at(plan, i); k++) {
 			uint32_t plane = pm_plan_plane(plan, i, k);
 
-			if (plane >= plan->tree.num_planes || !plane_leads(plan, sw, plane))
+			if (plane >= plan->tree.num_planes ||
+			    !plane_leads(plan, sw, plane))
 				return FAULT("plane %u does not lead to %s[%u]", plane,
 					     pm_fabric_name(plan->known, sw),
 					     plan->known->ports[i].num);
@@ -454,7 +464,7 @@ static const char *check_deal(const struct pm_plan *plan)
 				continue;
 			for (unsigned int p = 1; p <= n->num_ports; p++)
 				count += plan->known->ports[n->first_port + p].host &&
-					plan->plane[n->first_port + p] == plane;
+					 plan->plane[n->first_port + p] == plane;
 			most = count > most ? count : most;
 			least = count < least ? count : least;
 		}

@@ -12,10 +12,10 @@
 
 struct reference {
 	const struct pm_fabric *now;
-	uint32_t num;		/* switches of it */
-	uint8_t *level;		/* [switch] */
-	uint8_t *down;		/* [from][to] a path that only goes down */
-	uint8_t *updown;	/* [from][to] a path up and then down */
+	uint32_t num;	 /* switches of it */
+	uint8_t *level;	 /* [switch] */
+	uint8_t *down;	 /* [from][to] a path that only goes down */
+	uint8_t *updown; /* [from][to] a path up and then down */
 };
 
 /*

@@ -13,31 +13,32 @@
 #include <cmocka.h>
 
 /* Two leaves with five and one end ports below two spines. */
-#define DRAWING \
-	"l0/7 l1/7 s0/4 s1/4 l0:1=a l0:2=b l0:3=c l0:4=d l0:5=e l1:1=f " \
+#define DRAWING                                                                          \
+	"l0/7 l1/7 s0/4 s1/4 l0:1=a l0:2=b l0:3=c l0:4=d l0:5=e l1:1=f "                 \
 	"l0:6=s0:1 l0:7=s1:1 l1:6=s0:2 l1:7=s1:2"
 
 static const struct {
-	const char *before, *after;	/* what is away */
+	const char *before, *after; /* what is away */
 	const char *text;
 } rows[] = {
-	{ "", "", "no change" },
-	{ "s0 a", "s0 a", "no change" },
-	{ "", "a", "lost 1 host (l0[1])" },
-	{ "", "a c", "lost 2 hosts (l0[1], l0[3])" },
-	{ "", "a b c d e", "lost 5 hosts (l0[1], l0[2], l0[3], ..)" },
-	{ "", "a b c", "lost 3 hosts (l0[1], l0[2], l0[3])" },
-	{ "a", "", "came 1 host (l0[1])" },
-	{ "", "l0:6", "lost 1 cable (l0[6]-s0[1])" },
-	{ "", "s0", "lost 1 switch (s0)" },
-	{ "", "s0 s1", "lost 4 switches (l0, l1, s0, ..)" },
-	{ "s0", "", "came 1 switch (s0)" },
-	{ "", "l0", "lost 1 switch (l0)" },
-	{ "", "l1:6 l1:7", "lost 1 switch (l1)" },
-	{ "s0", "s1", "lost 1 switch (s1); came 1 switch (s0)" },
-	{ "a l0:6", "f", "lost 1 host (l1[1]); came 1 cable (l0[6]-s0[1]), 1 host (l0[1])" },
-	{ "", "s0 l0:7 a", "lost 2 switches (l0, s0)" },
-	{ "", "s0 a", "lost 1 switch (s0), 1 host (l0[1])" },
+	{"", "", "no change"},
+	{"s0 a", "s0 a", "no change"},
+	{"", "a", "lost 1 host (l0[1])"},
+	{"", "a c", "lost 2 hosts (l0[1], l0[3])"},
+	{"", "a b c d e", "lost 5 hosts (l0[1], l0[2], l0[3], ..)"},
+	{"", "a b c", "lost 3 hosts (l0[1], l0[2], l0[3])"},
+	{"a", "", "came 1 host (l0[1])"},
+	{"", "l0:6", "lost 1 cable (l0[6]-s0[1])"},
+	{"", "s0", "lost 1 switch (s0)"},
+	{"", "s0 s1", "lost 4 switches (l0, l1, s0, ..)"},
+	{"s0", "", "came 1 switch (s0)"},
+	{"", "l0", "lost 1 switch (l0)"},
+	{"", "l1:6 l1:7", "lost 1 switch (l1)"},
+	{"s0", "s1", "lost 1 switch (s1); came 1 switch (s0)"},
+	{"a l0:6", "f",
+	 "lost 1 host (l1[1]); came 1 cable (l0[6]-s0[1]), 1 host (l0[1])"},
+	{"", "s0 l0:7 a", "lost 2 switches (l0, s0)"},
+	{"", "s0 a", "lost 1 switch (s0), 1 host (l0[1])"},
 };
 
 static uint8_t *marks_without(const struct world *world, const char *loss)
@@ -92,8 +93,8 @@ static void test_truncated(void **state)
 		assert_int_equal(text[size], 'x');
 		if (!size)
 			continue;
-		assert_int_equal(strlen(text), size - 1 < strlen(whole) ? size - 1 :
-				 strlen(whole));
+		assert_int_equal(strlen(text),
+				 size - 1 < strlen(whole) ? size - 1 : strlen(whole));
 		assert_int_equal(strncmp(text, whole, size - 1), 0);
 	}
 	free(before);

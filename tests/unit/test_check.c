@@ -14,7 +14,7 @@
  * Tables written by hand, so that no other part of the core is needed: two leaves
  * with a host each below two spines. LIDs: l0 1, l1 2, s0 3, s1 4, hosts a 5, b 6.
  */
-#define DRAWING \
+#define DRAWING                                                                          \
 	"l0/3 l1/3 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 l1:2=s0:2 l1:3=s1:2"
 
 #define TOP 6
@@ -27,57 +27,61 @@ struct hand {
 	struct pm_check check;
 };
 
-static const uint8_t level[4] = { 0, 0, 1, 1 };
+static const uint8_t level[4] = {0, 0, 1, 1};
 
 static const uint8_t right[4][TOP + 1] = {
 	/*	 l0  l1   s0   s1 a  b */
-	{ 255,   0,  2,   2,   3, 1, 3 },
-	{ 255,   2,  0,   2,   3, 2, 1 },
-	{ 255,   1,  2,   0, 255, 1, 2 },
-	{ 255,   1,  2, 255,   0, 1, 2 },
+	{255, 0, 2, 2, 3, 1, 3},
+	{255, 2, 0, 2, 3, 2, 1},
+	{255, 1, 2, 0, 255, 1, 2},
+	{255, 1, 2, 255, 0, 1, 2},
 };
 
 static void set_up(struct hand *hand)
 {
-	static const struct { const char *name; unsigned int port; } owners[] = {
-		{ "l0", 0 }, { "l1", 0 }, { "s0", 0 }, { "s1", 0 }, { "a", 1 }, { "b", 1 },
+	static const struct {
+		const char *name;
+		unsigned int port;
+	} owners[] = {
+		{"l0", 0}, {"l1", 0}, {"s0", 0}, {"s1", 0}, {"a", 1}, {"b", 1},
 	};
 
 	hand->fabric = recipe_draw(DRAWING);
 	for (uint16_t i = 0; i < LENGTH(owners); i++)
-		hand->fabric->ports[world_port(hand->fabric, owners[i].name,
-					       owners[i].port)].lid = i + 1;
+		hand->fabric
+			->ports[world_port(hand->fabric, owners[i].name, owners[i].port)]
+			.lid = i + 1;
 	memcpy(hand->table, right, sizeof(right));
 	for (int sw = 0; sw < 4; sw++) {
 		hand->tables[sw] = hand->table[sw];
 		hand->top[sw] = TOP;
 	}
-	hand->check = (struct pm_check){ hand->fabric, level, hand->tables, hand->top };
+	hand->check = (struct pm_check){hand->fabric, level, hand->tables, hand->top};
 }
 
 /* One thing that is wrong, and what must be seen. */
 struct row {
 	const char *name;
-	int sw, lid, entry;	/* sw -1: nothing; lid -1: no table; -2: top of 5 */
-	const char *cut;	/* NAME:PORT of a cable that is lost */
+	int sw, lid, entry; /* sw -1: nothing; lid -1: no table; -2: top of 5 */
+	const char *cut;    /* NAME:PORT of a cable that is lost */
 	uint64_t pairs, delivered, lost, loops, turns, astray, unjoined;
 	const char *first;
 };
 
 static const struct row rows[] = {
-	{ "right", -1, 0, 0, NULL, 12, 12, 0, 0, 0, 0, 0, "" },
-	{ "dropped", 0, 6, 255, NULL, 12, 11, 1, 0, 0, 0, 0,
-	  "lost: from \"l0\" to LID 6 of \"b\"" },
-	{ "port that is none", 0, 6, 9, NULL, 12, 11, 1, 0, 0, 0, 0, "lost: from \"l0\"" },
-	{ "port without a cable", 0, 6, 3, "l0:3", 11, 10, 1, 0, 0, 0, 1, "lost" },
-	{ "ends at another's", 0, 6, 1, NULL, 12, 11, 0, 0, 0, 1, 0,
-	  "ends elsewhere: from \"l0\" to LID 6 of \"b\"" },
-	{ "ends in a switch", 0, 6, 0, NULL, 12, 11, 0, 0, 0, 1, 0, "ends elsewhere" },
-	{ "loop", 3, 6, 1, NULL, 12, 11, 0, 1, 0, 0, 0,
-	  "loop: from \"l0\" to LID 6 of \"b\"" },
-	{ "no table", 3, -1, 0, NULL, 12, 9, 3, 0, 0, 0, 0, "lost" },
-	{ "top too low", 3, -2, 0, NULL, 12, 11, 1, 0, 0, 0, 0, "lost" },
-	{ "no path", -1, 0, 0, "l0:2 l0:3", 6, 6, 0, 0, 0, 0, 6, "" },
+	{"right", -1, 0, 0, NULL, 12, 12, 0, 0, 0, 0, 0, ""},
+	{"dropped", 0, 6, 255, NULL, 12, 11, 1, 0, 0, 0, 0,
+	 "lost: from \"l0\" to LID 6 of \"b\""},
+	{"port that is none", 0, 6, 9, NULL, 12, 11, 1, 0, 0, 0, 0, "lost: from \"l0\""},
+	{"port without a cable", 0, 6, 3, "l0:3", 11, 10, 1, 0, 0, 0, 1, "lost"},
+	{"ends at another's", 0, 6, 1, NULL, 12, 11, 0, 0, 0, 1, 0,
+	 "ends elsewhere: from \"l0\" to LID 6 of \"b\""},
+	{"ends in a switch", 0, 6, 0, NULL, 12, 11, 0, 0, 0, 1, 0, "ends elsewhere"},
+	{"loop", 3, 6, 1, NULL, 12, 11, 0, 1, 0, 0, 0,
+	 "loop: from \"l0\" to LID 6 of \"b\""},
+	{"no table", 3, -1, 0, NULL, 12, 9, 3, 0, 0, 0, 0, "lost"},
+	{"top too low", 3, -2, 0, NULL, 12, 11, 1, 0, 0, 0, 0, "lost"},
+	{"no path", -1, 0, 0, "l0:2 l0:3", 6, 6, 0, 0, 0, 0, 6, ""},
 };
 
 static void break_one(struct hand *hand, const struct row *row)
@@ -91,8 +95,8 @@ static void break_one(struct hand *hand, const struct row *row)
 	else if (row->sw >= 0)
 		hand->table[row->sw][row->lid] = (uint8_t)row->entry;
 	for (; at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL)
-		pm_fabric_cut(hand->fabric, world_port(hand->fabric, "l0",
-						       (unsigned int)at[3] - '0'));
+		pm_fabric_cut(hand->fabric,
+			      world_port(hand->fabric, "l0", (unsigned int)at[3] - '0'));
 }
 
 static void test_paths(void **state)
@@ -112,11 +116,12 @@ static void test_paths(void **state)
 		    paths.cut != row->unjoined ||
 		    strncmp(paths.first.text, row->first, strlen(row->first)) ||
 		    !*row->first != !*paths.first.text)
-			fail_msg("%s: %u pairs, %u delivered, %u lost, %u loops, %u turns, "
-				 "%u astray, %u cut: %s", row->name, (int)paths.pairs,
-				 (int)paths.delivered, (int)paths.lost, (int)paths.loops,
-				 (int)paths.turns, (int)paths.astray, (int)paths.cut,
-				 paths.first.text);
+			fail_msg("%s: %u pairs, %u delivered, %u lost, %u loops, %u "
+				 "turns, "
+				 "%u astray, %u cut: %s",
+				 row->name, (int)paths.pairs, (int)paths.delivered,
+				 (int)paths.lost, (int)paths.loops, (int)paths.turns,
+				 (int)paths.astray, (int)paths.cut, paths.first.text);
 		pm_fabric_free(hand.fabric);
 	}
 }
@@ -139,14 +144,14 @@ static void test_from_all(void **state)
 /* Down to l1 and up again is a turn, though it arrives. */
 static void test_turns(void **state)
 {
-	static const uint8_t levels[] = { 0, 0, 0, 1, 1 };
+	static const uint8_t levels[] = {0, 0, 0, 1, 1};
 	struct pm_fabric *fabric = recipe_draw(
 		"l0/2 l1/2 l2/3 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l2:2=s0:2 l2:3=s1:2 "
 		"l1:2=s1:1 s0:3=s1:3");
-	uint8_t table[5][2] = { { 255, 2 }, { 255, 1 }, { 255, 3 }, { 255, 2 }, { 255, 1 } };
-	const uint8_t *tables[] = { table[0], table[1], table[2], table[3], table[4] };
-	uint16_t top[] = { 1, 1, 1, 1, 1 };
-	struct pm_check check = { fabric, levels, tables, top };
+	uint8_t table[5][2] = {{255, 2}, {255, 1}, {255, 3}, {255, 2}, {255, 1}};
+	const uint8_t *tables[] = {table[0], table[1], table[2], table[3], table[4]};
+	uint16_t top[] = {1, 1, 1, 1, 1};
+	struct pm_check check = {fabric, levels, tables, top};
 	struct pm_check_paths paths;
 
 	(void)state;
@@ -172,13 +177,13 @@ static void test_turns(void **state)
 /* A sideways cable is no way up or down. */
 static void test_sideways(void **state)
 {
-	static const uint8_t levels[] = { 0, 0, 1 };
-	struct pm_fabric *fabric = recipe_draw(
-		"l0/3 l1/3 s0/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=l1:3");
-	uint8_t table[3][2] = { { 255, 3 }, { 255, 1 }, { 255, 2 } };
-	const uint8_t *tables[] = { table[0], table[1], table[2] };
-	uint16_t top[] = { 1, 1, 1 };
-	struct pm_check check = { fabric, levels, tables, top };
+	static const uint8_t levels[] = {0, 0, 1};
+	struct pm_fabric *fabric =
+		recipe_draw("l0/3 l1/3 s0/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=l1:3");
+	uint8_t table[3][2] = {{255, 3}, {255, 1}, {255, 2}};
+	const uint8_t *tables[] = {table[0], table[1], table[2]};
+	uint16_t top[] = {1, 1, 1};
+	struct pm_check check = {fabric, levels, tables, top};
 	struct pm_check_paths paths;
 
 	(void)state;
@@ -216,22 +221,24 @@ static void test_loads(void **state)
 /* Four hosts on each of two leaves, all by one of two spines: four flows meet. */
 static void test_contention(void **state)
 {
-	struct pm_fabric *fabric = recipe_draw(
-		"l0/6 l1/6 s0/2 s1/2 l0:1=a l0:2=b l0:3=c l0:4=d l1:1=e l1:2=f l1:3=g l1:4=h "
-		"l0:5=s0:1 l0:6=s1:1 l1:5=s0:2 l1:6=s1:2");
+	struct pm_fabric *fabric = recipe_draw("l0/6 l1/6 s0/2 s1/2 l0:1=a l0:2=b l0:3=c "
+					       "l0:4=d l1:1=e l1:2=f l1:3=g l1:4=h "
+					       "l0:5=s0:1 l0:6=s1:1 l1:5=s0:2 l1:6=s1:2");
 	uint8_t table[4][9] = {
-		{ 255, 1, 2, 3, 4, 5, 5, 5, 5 }, { 255, 5, 5, 6, 6, 1, 2, 3, 4 },
-		{ 255, 1, 1, 1, 1, 2, 2, 2, 2 }, { 255, 1, 1, 1, 1, 2, 2, 2, 2 },
+		{255, 1, 2, 3, 4, 5, 5, 5, 5},
+		{255, 5, 5, 6, 6, 1, 2, 3, 4},
+		{255, 1, 1, 1, 1, 2, 2, 2, 2},
+		{255, 1, 1, 1, 1, 2, 2, 2, 2},
 	};
-	const uint8_t *tables[] = { table[0], table[1], table[2], table[3] };
-	uint16_t top[] = { 8, 8, 8, 8 };
-	struct pm_check check = { fabric, level, tables, top };
+	const uint8_t *tables[] = {table[0], table[1], table[2], table[3]};
+	uint16_t top[] = {8, 8, 8, 8};
+	struct pm_check check = {fabric, level, tables, top};
 	struct pm_check_loads loads;
 	uint32_t most = 0;
 
 	(void)state;
 	for (uint16_t i = 0; i < 8; i++) {
-		char name[2] = { (char)('a' + i), '\0' };
+		char name[2] = {(char)('a' + i), '\0'};
 
 		fabric->ports[world_port(fabric, name, 1)].lid = i + 1;
 	}
@@ -248,12 +255,9 @@ static void test_contention(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_from_all),
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_sideways),
-		cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_contention),
+		cmocka_unit_test(test_paths), cmocka_unit_test(test_from_all),
+		cmocka_unit_test(test_turns), cmocka_unit_test(test_sideways),
+		cmocka_unit_test(test_loads), cmocka_unit_test(test_contention),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

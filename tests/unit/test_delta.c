@@ -14,17 +14,17 @@
 static const struct {
 	const char *name;
 	unsigned int num, change[6];
-	unsigned int keep;		/* number of the wanted KEEPs among them */
+	unsigned int keep; /* number of the wanted KEEPs among them */
 	struct pm_delta expected;
 } rows[] = {
-	{ "nothing", 0, { 0 }, 0, { 0, 0, 0, 0 } },
-	{ "the first", 1, { 0 }, 0, { 1, 1, 1, 1 } },
-	{ "the last", 1, { 255 }, 0, { 1, 1, 1, 1 } },
-	{ "both sides of a boundary", 2, { 63, 64 }, 0, { 2, 2, 1, 1 } },
-	{ "one block", 3, { 64, 100, 127 }, 0, { 1, 3, 1, 1 } },
-	{ "all blocks", 4, { 1, 65, 129, 193 }, 0, { 4, 4, 1, 1 } },
-	{ "only KEEP", 2, { 5, 70 }, 2, { 0, 0, 0, 0 } },
-	{ "KEEP and another", 2, { 5, 70 }, 1, { 1, 1, 1, 1 } },
+	{"nothing", 0, {0}, 0, {0, 0, 0, 0}},
+	{"the first", 1, {0}, 0, {1, 1, 1, 1}},
+	{"the last", 1, {255}, 0, {1, 1, 1, 1}},
+	{"both sides of a boundary", 2, {63, 64}, 0, {2, 2, 1, 1}},
+	{"one block", 3, {64, 100, 127}, 0, {1, 3, 1, 1}},
+	{"all blocks", 4, {1, 65, 129, 193}, 0, {4, 4, 1, 1}},
+	{"only KEEP", 2, {5, 70}, 2, {0, 0, 0, 0}},
+	{"KEEP and another", 2, {5, 70}, 1, {1, 1, 1, 1}},
 };
 
 static void test_rows(void **state)
@@ -32,7 +32,7 @@ static void test_rows(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		uint8_t held[SIZE], wanted[SIZE], result[SIZE];
-		struct pm_delta delta = { 0 };
+		struct pm_delta delta = {0};
 
 		memset(held, 7, SIZE);
 		memset(wanted, 7, SIZE);
@@ -40,14 +40,14 @@ static void test_rows(void **state)
 			wanted[rows[i].change[k]] = k < rows[i].keep ? PM_LFT_KEEP : 9;
 		pm_delta_add(&delta, held, wanted, SIZE);
 		if (memcmp(&delta, &rows[i].expected, sizeof(delta)))
-			fail_msg("%s: %llu blocks, %llu entries, bound %llu", rows[i].name,
-				 (unsigned long long)delta.blocks,
+			fail_msg("%s: %llu blocks, %llu entries, bound %llu",
+				 rows[i].name, (unsigned long long)delta.blocks,
 				 (unsigned long long)delta.entries,
 				 (unsigned long long)delta.bound);
 		pm_delta_apply(result, held, wanted, SIZE);
 		for (unsigned int lid = 0; lid < SIZE; lid++)
-			assert_int_equal(result[lid], wanted[lid] == PM_LFT_KEEP ? 7 :
-					 wanted[lid]);
+			assert_int_equal(result[lid],
+					 wanted[lid] == PM_LFT_KEEP ? 7 : wanted[lid]);
 		pm_delta_apply(held, held, wanted, SIZE);
 		assert_memory_equal(held, result, SIZE);
 	}
@@ -57,7 +57,7 @@ static void test_rows(void **state)
 static void test_full(void **state)
 {
 	uint8_t held[SIZE], wanted[SIZE];
-	struct pm_delta delta = { 0 };
+	struct pm_delta delta = {0};
 
 	(void)state;
 	memset(held, PM_LFT_KEEP, SIZE);
@@ -74,14 +74,16 @@ static void test_full(void **state)
 
 static void test_bound(void **state)
 {
-	static const struct { unsigned int entries, bound; } counts[] = {
-		{ 1, 1 }, { 63, 1 }, { 64, 1 }, { 65, 2 }, { 128, 2 }, { 129, 3 },
+	static const struct {
+		unsigned int entries, bound;
+	} counts[] = {
+		{1, 1}, {63, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(counts); i++) {
-		uint8_t held[SIZE] = { 0 }, wanted[SIZE] = { 0 };
-		struct pm_delta delta = { 0 };
+		uint8_t held[SIZE] = {0}, wanted[SIZE] = {0};
+		struct pm_delta delta = {0};
 
 		memset(wanted + 20, 1, counts[i].entries);
 		pm_delta_add(&delta, held, wanted, SIZE);
@@ -125,9 +127,9 @@ static void test_paper(void **state)
 		enum pm_lid_order order;
 		uint64_t slot_blocks;
 	} paper[] = {
-		{ 324, PM_LEAF_MAJOR, 29484 }, { 324, PM_PORT_MAJOR, 1944 },
-		{ 324, PM_GROUPED, 1944 }, { 648, PM_LEAF_MAJOR, 117936 },
-		{ 648, PM_PORT_MAJOR, 7128 }, { 648, PM_GROUPED, 7128 },
+		{324, PM_LEAF_MAJOR, 29484}, {324, PM_PORT_MAJOR, 1944},
+		{324, PM_GROUPED, 1944},     {648, PM_LEAF_MAJOR, 117936},
+		{648, PM_PORT_MAJOR, 7128},  {648, PM_GROUPED, 7128},
 	};
 
 	(void)state;

@@ -55,8 +55,8 @@ static int make_three(void **state)
 	*state = t;
 	t->fabric = pm_fabric_new();
 	return pm_fabric_add_node(t->fabric, PM_CA, 7, 2, "c", &t->c, NULL) ||
-		pm_fabric_add_node(t->fabric, PM_SWITCH, 9, 8, "s", &t->s, NULL) ||
-		pm_fabric_add_node(t->fabric, PM_ROUTER, 3, 1, "r", &t->r, NULL);
+	       pm_fabric_add_node(t->fabric, PM_SWITCH, 9, 8, "s", &t->s, NULL) ||
+	       pm_fabric_add_node(t->fabric, PM_ROUTER, 3, 1, "r", &t->r, NULL);
 }
 
 static int free_three(void **state)
@@ -88,17 +88,23 @@ static void test_empty(void **state)
 
 static void test_add_node_refuses(void **state)
 {
-	static const struct { const char *name; unsigned int ports; } rows[] = {
-		{ "no ports", 0 }, { "255 ports", 255 }, { "257 ports", 257 },
+	static const struct {
+		const char *name;
+		unsigned int ports;
+	} rows[] = {
+		{"no ports", 0},
+		{"255 ports", 255},
+		{"257 ports", 257},
 	};
 	struct three *t = *state;
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_error err = { "" };
+		struct pm_error err = {""};
 		uint32_t node = 1234;
 
 		if (pm_fabric_add_node(t->fabric, PM_SWITCH, 1, rows[i].ports, "x", &node,
-				       &err) != -EINVAL || !strstr(err.text, "\"x\""))
+				       &err) != -EINVAL ||
+		    !strstr(err.text, "\"x\""))
 			fail_msg("%s: \"%s\"", rows[i].name, err.text);
 		assert_int_equal(node, 1234);
 	}
@@ -116,8 +122,9 @@ static void test_node_limit(void **state)
 		if (pm_fabric_add_node(fabric, PM_CA, i, 1, "", &node, NULL))
 			fail_msg("node %u", i);
 	assert_int_equal(node, PM_MAX_NODES - 1);
-	assert_int_equal(pm_fabric_add_node(fabric, PM_CA, 1ull << 40, 1, "", &node,
-					    NULL), -E2BIG);
+	assert_int_equal(
+		pm_fabric_add_node(fabric, PM_CA, 1ull << 40, 1, "", &node, NULL),
+		-E2BIG);
 	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
 	check(fabric);
 	pm_fabric_free(fabric);
@@ -134,20 +141,20 @@ static void test_link(void **state)
 		unsigned int port_b;
 		int code;
 	} rows[] = {
-		{ "port 0", t->s, 0, t->c, 1, -EINVAL },
-		{ "port 0 of the second", t->c, 1, t->s, 0, -EINVAL },
-		{ "no such port", t->s, 9, t->c, 1, -EINVAL },
-		{ "no such port of the second", t->s, 1, t->c, 3, -EINVAL },
-		{ "port with itself", t->s, 1, t->s, 1, -EINVAL },
-		{ "fine", t->s, 1, t->c, 2, 0 },
-		{ "port used", t->s, 1, t->r, 1, -EEXIST },
-		{ "port of the second used", t->r, 1, t->c, 2, -EEXIST },
-		{ "the same again", t->c, 2, t->s, 1, -EEXIST },
-		{ "two ports of a switch", t->s, 7, t->s, 8, 0 },
+		{"port 0", t->s, 0, t->c, 1, -EINVAL},
+		{"port 0 of the second", t->c, 1, t->s, 0, -EINVAL},
+		{"no such port", t->s, 9, t->c, 1, -EINVAL},
+		{"no such port of the second", t->s, 1, t->c, 3, -EINVAL},
+		{"port with itself", t->s, 1, t->s, 1, -EINVAL},
+		{"fine", t->s, 1, t->c, 2, 0},
+		{"port used", t->s, 1, t->r, 1, -EEXIST},
+		{"port of the second used", t->r, 1, t->c, 2, -EEXIST},
+		{"the same again", t->c, 2, t->s, 1, -EEXIST},
+		{"two ports of a switch", t->s, 7, t->s, 8, 0},
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_error err = { "" };
+		struct pm_error err = {""};
 		int rc = pm_fabric_link(t->fabric, rows[i].a, rows[i].port_a, rows[i].b,
 					rows[i].port_b, &err);
 
@@ -180,24 +187,27 @@ static void test_seal_sorts(void **state)
 
 static void test_same_guid(void **state)
 {
-	static const struct { const char *name; enum pm_node_type type; uint64_t guid; }
-	rows[] = {
-		{ "two switches", PM_SWITCH, 9 },
-		{ "switch and CA", PM_SWITCH, 7 },
-		{ "CA and router", PM_CA, 3 },
-		{ "two CAs", PM_CA, 7 },
+	static const struct {
+		const char *name;
+		enum pm_node_type type;
+		uint64_t guid;
+	} rows[] = {
+		{"two switches", PM_SWITCH, 9},
+		{"switch and CA", PM_SWITCH, 7},
+		{"CA and router", PM_CA, 3},
+		{"two CAs", PM_CA, 7},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_error err = { "" };
+		struct pm_error err = {""};
 		struct three *t;
 		uint32_t node;
 
 		assert_int_equal(make_three((void **)&t), 0);
-		assert_int_equal(pm_fabric_add_node(t->fabric, rows[i].type,
-						    rows[i].guid, 1, "twin", &node,
-						    NULL), 0);
+		assert_int_equal(pm_fabric_add_node(t->fabric, rows[i].type, rows[i].guid,
+						    1, "twin", &node, NULL),
+				 0);
 		if (pm_fabric_seal(t->fabric, &err) != -EEXIST ||
 		    !strstr(err.text, "\"twin\""))
 			fail_msg("%s: \"%s\"", rows[i].name, err.text);
@@ -254,7 +264,7 @@ static void test_cut_and_clone(void **state)
 
 struct plan {
 	unsigned int order[NODES];
-	unsigned int links[LINKS][4];	/* node, port, node, port */
+	unsigned int links[LINKS][4]; /* node, port, node, port */
 };
 
 /* GUIDs fall and rise, and kinds alternate. */
@@ -271,7 +281,8 @@ static struct pm_fabric *build(const struct plan *plan)
 		snprintf(name, sizeof(name), "n%u", node);
 		assert_int_equal(pm_fabric_add_node(fabric, node % 3 ? PM_CA : PM_SWITCH,
 						    node * 7919 % 1009, 1 + node % 12,
-						    name, &index[node], NULL), 0);
+						    name, &index[node], NULL),
+				 0);
 	}
 	for (unsigned int i = 0; i < LINKS; i++) {
 		const unsigned int *l = plan->links[i];
@@ -316,7 +327,7 @@ static void test_order_does_not_matter(void **state)
 		for (unsigned int i = 0; i < LINKS; i++)
 			for (unsigned int j = 0; j < 4; j++)
 				plan.links[i][j] = (unsigned int)rand_r(&seed) %
-					(j % 2 ? 13 : NODES);
+						   (j % 2 ? 13 : NODES);
 		first = build(&plan);
 		for (unsigned int i = NODES - 1; i > 0; i--) {
 			unsigned int j = (unsigned int)rand_r(&seed) % (i + 1);

@@ -14,15 +14,26 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-#define DIRECTOR(l) { .kind = PM_GENERATE_DIRECTOR, .director = { l } }
-#define TWO_LEVEL(l, s, h, p) \
-	{ .kind = PM_GENERATE_TWO_LEVEL, .two_level = { l, s, h, p } }
-#define LIST(...) { __VA_ARGS__ }
-#define XGFT(h, m, w) { .kind = PM_GENERATE_XGFT, .xgft = { h, m, w } }
+#define DIRECTOR(l)                                                                      \
+	{                                                                                \
+		.kind = PM_GENERATE_DIRECTOR, .director = { l }                          \
+	}
+#define TWO_LEVEL(l, s, h, p)                                                            \
+	{                                                                                \
+		.kind = PM_GENERATE_TWO_LEVEL, .two_level = { l, s, h, p }               \
+	}
+#define LIST(...)                                                                        \
+	{                                                                                \
+		__VA_ARGS__                                                              \
+	}
+#define XGFT(h, m, w)                                                                    \
+	{                                                                                \
+		.kind = PM_GENERATE_XGFT, .xgft = { h, m, w }                            \
+	}
 
 static char *generate(const struct pm_generate *config)
 {
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	char *text = NULL;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
@@ -37,7 +48,7 @@ static char *generate(const struct pm_generate *config)
 static struct pm_fabric *generate_fabric(const struct pm_generate *config)
 {
 	struct pm_fabric *fabric = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	char *text = generate(config);
 
 	if (pm_netlist_parse(text, strlen(text), "generated", &fabric, &err))
@@ -64,8 +75,8 @@ static void assert_linked(const struct pm_fabric *fabric, const char *a,
 	const struct pm_port *y = port_of(fabric, b, port_b);
 
 	if (x->peer != y - fabric->ports || y->peer != x - fabric->ports)
-		fail_msg("port %u of \"%s\" is not linked to port %u of \"%s\"",
-			 port_a, a, port_b, b);
+		fail_msg("port %u of \"%s\" is not linked to port %u of \"%s\"", port_a,
+			 a, port_b, b);
 }
 
 /* Every port of a generated fabric has a cable. */
@@ -86,22 +97,22 @@ static const struct {
 	struct pm_generate config;
 	uint32_t hosts, switches, links;
 } sizes[] = {
-	{ "director 36", DIRECTOR(36), 648, 90, 1944 },
-	{ "director 72", DIRECTOR(72), 1296, 180, 3888 },
-	{ "director 108", DIRECTOR(108), 1944, 270, 5832 },
-	{ "director 144: 4 does not divide 18", DIRECTOR(144), 2592, 360, 7776 },
-	{ "director 324", DIRECTOR(324), 5832, 810, 17496 },
-	{ "director 612: 17 does not divide 18", DIRECTOR(612), 11016, 1530, 33048 },
-	{ "director 648", DIRECTOR(648), 11664, 1620, 34992 },
-	{ "two-level, smallest", TWO_LEVEL(1, 1, 1, 1), 1, 2, 2 },
-	{ "two-level", TWO_LEVEL(4, 3, 5, 2), 20, 7, 44 },
-	{ "two-level, most ports", TWO_LEVEL(127, 2, 250, 2), 31750, 129, 32258 },
-	{ "xgft 1", XGFT(1, LIST(4), LIST(1)), 4, 1, 4 },
-	{ "xgft 2", XGFT(2, LIST(4, 3), LIST(1, 2)), 12, 5, 18 },
-	{ "xgft 3", XGFT(3, LIST(4, 3, 2), LIST(1, 2, 3)), 24, 16, 48 },
-	{ "xgft 4", XGFT(4, LIST(2, 2, 3, 2), LIST(1, 2, 2, 2)), 24, 40, 88 },
-	{ "xgft of ones", XGFT(4, LIST(1, 1, 1, 1), LIST(1, 1, 1, 1)), 1, 4, 4 },
-	{ "xgft, unused levels", XGFT(1, LIST(3, 0, 999), LIST(1)), 3, 1, 3 },
+	{"director 36", DIRECTOR(36), 648, 90, 1944},
+	{"director 72", DIRECTOR(72), 1296, 180, 3888},
+	{"director 108", DIRECTOR(108), 1944, 270, 5832},
+	{"director 144: 4 does not divide 18", DIRECTOR(144), 2592, 360, 7776},
+	{"director 324", DIRECTOR(324), 5832, 810, 17496},
+	{"director 612: 17 does not divide 18", DIRECTOR(612), 11016, 1530, 33048},
+	{"director 648", DIRECTOR(648), 11664, 1620, 34992},
+	{"two-level, smallest", TWO_LEVEL(1, 1, 1, 1), 1, 2, 2},
+	{"two-level", TWO_LEVEL(4, 3, 5, 2), 20, 7, 44},
+	{"two-level, most ports", TWO_LEVEL(127, 2, 250, 2), 31750, 129, 32258},
+	{"xgft 1", XGFT(1, LIST(4), LIST(1)), 4, 1, 4},
+	{"xgft 2", XGFT(2, LIST(4, 3), LIST(1, 2)), 12, 5, 18},
+	{"xgft 3", XGFT(3, LIST(4, 3, 2), LIST(1, 2, 3)), 24, 16, 48},
+	{"xgft 4", XGFT(4, LIST(2, 2, 3, 2), LIST(1, 2, 2, 2)), 24, 40, 88},
+	{"xgft of ones", XGFT(4, LIST(1, 1, 1, 1), LIST(1, 1, 1, 1)), 1, 4, 4},
+	{"xgft, unused levels", XGFT(1, LIST(3, 0, 999), LIST(1)), 3, 1, 3},
 };
 
 static void test_sizes(void **state)
@@ -124,43 +135,44 @@ static const struct {
 	const char *name;
 	struct pm_generate config;
 	int code;
-	const char *message;	/* part of it */
+	const char *message; /* part of it */
 } refused[] = {
-	{ "no such kind", { .kind = (enum pm_generate_kind)7 }, -EINVAL,
-	  "kind of fabric: 7" },
-	{ "director 0", DIRECTOR(0), -EINVAL, "director: 0 leaves" },
-	{ "director 18", DIRECTOR(18), -EINVAL, "director: 18 leaves" },
-	{ "director 54", DIRECTOR(54), -EINVAL, "not a multiple of 36" },
-	{ "director 684", DIRECTOR(684), -EINVAL, "from 36 to 648" },
-	{ "no leaves", TWO_LEVEL(0, 1, 1, 1), -EINVAL, "at least 1" },
-	{ "no spines", TWO_LEVEL(1, 0, 1, 1), -EINVAL, "at least 1" },
-	{ "no hosts", TWO_LEVEL(1, 1, 0, 1), -EINVAL, "at least 1" },
-	{ "no cables", TWO_LEVEL(1, 1, 1, 0), -EINVAL, "at least 1" },
-	{ "leaf of 255 ports", TWO_LEVEL(2, 5, 250, 1), -E2BIG, "have 255 ports" },
-	{ "spine of 255 ports", TWO_LEVEL(255, 1, 1, 1), -E2BIG, "have 255 ports" },
-	{ "beyond 32 bits", TWO_LEVEL(65536, 65536, 1, 65536), -E2BIG, "ports" },
-	{ "largest numbers", TWO_LEVEL(~0u, ~0u, ~0u, ~0u), -E2BIG, "ports" },
-	{ "too many LIDs", TWO_LEVEL(250, 4, 200, 1), -E2BIG, "50254 nodes need" },
-	{ "too many nodes", XGFT(3, LIST(250, 250, 250), LIST(1, 1, 1)), -E2BIG,
-	  "more than 65536 nodes" },
-	{ "far too many nodes", XGFT(4, LIST(253, 253, 253, 253), LIST(1, 1, 1, 1)),
-	  -E2BIG, "more than 65536 nodes" },
-	{ "xgft of 255 ports", XGFT(2, LIST(253, 2), LIST(1, 2)), -E2BIG,
-	  "have 255 ports" },
-	{ "xgft, largest numbers", XGFT(2, LIST(~0u, ~0u), LIST(1, ~0u)), -E2BIG,
-	  "ports" },
-	{ "height 0", XGFT(0, LIST(4), LIST(1)), -EINVAL, "height 0" },
-	{ "height 5", XGFT(5, LIST(2, 2, 2, 2), LIST(1, 2, 2, 2)), -EINVAL, "height 5" },
-	{ "no children", XGFT(2, LIST(2, 0), LIST(1, 1)), -EINVAL, "m_2 and w_2" },
-	{ "no parents", XGFT(2, LIST(2, 2), LIST(1)), -EINVAL, "m_2 and w_2" },
-	{ "two-port hosts", XGFT(2, LIST(2, 2), LIST(2, 1)), -EINVAL, "w_1 is 2" },
+	{"no such kind",
+	 {.kind = (enum pm_generate_kind)7},
+	 -EINVAL,
+	 "kind of fabric: 7"},
+	{"director 0", DIRECTOR(0), -EINVAL, "director: 0 leaves"},
+	{"director 18", DIRECTOR(18), -EINVAL, "director: 18 leaves"},
+	{"director 54", DIRECTOR(54), -EINVAL, "not a multiple of 36"},
+	{"director 684", DIRECTOR(684), -EINVAL, "from 36 to 648"},
+	{"no leaves", TWO_LEVEL(0, 1, 1, 1), -EINVAL, "at least 1"},
+	{"no spines", TWO_LEVEL(1, 0, 1, 1), -EINVAL, "at least 1"},
+	{"no hosts", TWO_LEVEL(1, 1, 0, 1), -EINVAL, "at least 1"},
+	{"no cables", TWO_LEVEL(1, 1, 1, 0), -EINVAL, "at least 1"},
+	{"leaf of 255 ports", TWO_LEVEL(2, 5, 250, 1), -E2BIG, "have 255 ports"},
+	{"spine of 255 ports", TWO_LEVEL(255, 1, 1, 1), -E2BIG, "have 255 ports"},
+	{"beyond 32 bits", TWO_LEVEL(65536, 65536, 1, 65536), -E2BIG, "ports"},
+	{"largest numbers", TWO_LEVEL(~0u, ~0u, ~0u, ~0u), -E2BIG, "ports"},
+	{"too many LIDs", TWO_LEVEL(250, 4, 200, 1), -E2BIG, "50254 nodes need"},
+	{"too many nodes", XGFT(3, LIST(250, 250, 250), LIST(1, 1, 1)), -E2BIG,
+	 "more than 65536 nodes"},
+	{"far too many nodes", XGFT(4, LIST(253, 253, 253, 253), LIST(1, 1, 1, 1)),
+	 -E2BIG, "more than 65536 nodes"},
+	{"xgft of 255 ports", XGFT(2, LIST(253, 2), LIST(1, 2)), -E2BIG,
+	 "have 255 ports"},
+	{"xgft, largest numbers", XGFT(2, LIST(~0u, ~0u), LIST(1, ~0u)), -E2BIG, "ports"},
+	{"height 0", XGFT(0, LIST(4), LIST(1)), -EINVAL, "height 0"},
+	{"height 5", XGFT(5, LIST(2, 2, 2, 2), LIST(1, 2, 2, 2)), -EINVAL, "height 5"},
+	{"no children", XGFT(2, LIST(2, 0), LIST(1, 1)), -EINVAL, "m_2 and w_2"},
+	{"no parents", XGFT(2, LIST(2, 2), LIST(1)), -EINVAL, "m_2 and w_2"},
+	{"two-port hosts", XGFT(2, LIST(2, 2), LIST(2, 1)), -EINVAL, "w_1 is 2"},
 };
 
 static void test_refused(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LENGTH(refused); i++) {
-		struct pm_error err = { "" };
+		struct pm_error err = {""};
 		char *text = NULL;
 		size_t size;
 		FILE *file = open_memstream(&text, &size);
@@ -179,7 +191,7 @@ static void test_refused(void **state)
 static void test_write_error(void **state)
 {
 	static const struct pm_generate config = TWO_LEVEL(4, 3, 5, 2);
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	FILE *file = fopen("/dev/full", "w");
 
 	(void)state;
@@ -197,19 +209,18 @@ static void test_text(void **state)
 	char *text = generate(&config);
 
 	(void)state;
-	assert_string_equal(text,
-			    "Switch\t3 \"leaf0\"\n"
-			    "[1]\t\"h0-1\"[1]\t# lid 0 4xQDR\n"
-			    "[2]\t\"spine0\"[1]\t# lid 0 4xQDR\n"
-			    "[3]\t\"spine0\"[2]\t# lid 0 4xQDR\n"
-			    "\n"
-			    "Switch\t2 \"spine0\"\n"
-			    "[1]\t\"leaf0\"[2]\t# lid 0 4xQDR\n"
-			    "[2]\t\"leaf0\"[3]\t# lid 0 4xQDR\n"
-			    "\n"
-			    "Hca\t1 \"h0-1\"\n"
-			    "[1]\t\"leaf0\"[1]\t# lid 0 4xQDR\n"
-			    "\n");
+	assert_string_equal(text, "Switch\t3 \"leaf0\"\n"
+				  "[1]\t\"h0-1\"[1]\t# lid 0 4xQDR\n"
+				  "[2]\t\"spine0\"[1]\t# lid 0 4xQDR\n"
+				  "[3]\t\"spine0\"[2]\t# lid 0 4xQDR\n"
+				  "\n"
+				  "Switch\t2 \"spine0\"\n"
+				  "[1]\t\"leaf0\"[2]\t# lid 0 4xQDR\n"
+				  "[2]\t\"leaf0\"[3]\t# lid 0 4xQDR\n"
+				  "\n"
+				  "Hca\t1 \"h0-1\"\n"
+				  "[1]\t\"leaf0\"[1]\t# lid 0 4xQDR\n"
+				  "\n");
 	free(text);
 }
 
@@ -217,10 +228,13 @@ static void test_text(void **state)
 static void test_order(void **state)
 {
 	static const struct pm_generate config = DIRECTOR(36);
-	static const struct { uint32_t node; const char *name; } rows[] = {
-		{ 0, "leaf0" }, { 35, "leaf35" }, { 36, "s0-line0" }, { 37, "s0-line1" },
-		{ 38, "s0-fab0" }, { 39, "s1-line0" }, { 89, "s17-fab0" }, { 90, "h0-1" },
-		{ 107, "h0-18" }, { 108, "h1-1" }, { 737, "h35-18" },
+	static const struct {
+		uint32_t node;
+		const char *name;
+	} rows[] = {
+		{0, "leaf0"},	 {35, "leaf35"},   {36, "s0-line0"}, {37, "s0-line1"},
+		{38, "s0-fab0"}, {39, "s1-line0"}, {89, "s17-fab0"}, {90, "h0-1"},
+		{107, "h0-18"},	 {108, "h1-1"},	   {737, "h35-18"},
 	};
 	struct pm_fabric *fabric = generate_fabric(&config);
 
@@ -256,8 +270,8 @@ static void check_director(unsigned int leaves)
 
 			if (18 % fabrics == 0) {
 				assert_int_equal(fab, k % fabrics);
-				assert_int_equal(port, line * (18 / fabrics) +
-						 k / fabrics + 1);
+				assert_int_equal(port,
+						 line * (18 / fabrics) + k / fabrics + 1);
 			}
 			snprintf(a, sizeof(a), "s%u-line%u", chassis, line);
 			snprintf(b, sizeof(b), "s%u-fab%u", chassis, fab);

@@ -22,7 +22,7 @@ static int parse(const char *text, struct pm_fabric **fabric, struct pm_error *e
 static struct pm_fabric *must_parse(const char *text)
 {
 	struct pm_fabric *fabric = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 
 	if (parse(text, &fabric, &err))
 		fail_msg("%s", err.text);
@@ -73,27 +73,26 @@ static uint32_t count_links(const struct pm_fabric *fabric)
  *         |
  *         r
  */
-static const char small_net[] =
-	"# two switches\n"
-	"Switch\t8 \"s1\"\n"
-	"[1]\t\"a\"[1]\n"
-	"[2]\t\"r\"\n"
-	"# inside the record\n"
-	"[7]\t\"s2\"[2]\t# lid 4 4xQDR\n"
-	"[8]\t\"s2\"[1]\n"
-	"\n"
-	"Switch 3 \"s2\"\n"
-	"[1]\t\"s1\"[8]\n"
-	"[2]\t\"s1\"[7] w=2 s=4\n"
-	"[3]\t\"c\"[2]\n"
-	"Hca 2 \"a\"\n"
-	"[1]\t\"s1\"\n"
-	"\n"
-	"Ca\t2 \"c\"\n"
-	"[2]\t\"s2\"[3]\n"
-	"\n"
-	"Rt 2 \"r\"\n"
-	"[1]\t\"s1\"[2]\n";
+static const char small_net[] = "# two switches\n"
+				"Switch\t8 \"s1\"\n"
+				"[1]\t\"a\"[1]\n"
+				"[2]\t\"r\"\n"
+				"# inside the record\n"
+				"[7]\t\"s2\"[2]\t# lid 4 4xQDR\n"
+				"[8]\t\"s2\"[1]\n"
+				"\n"
+				"Switch 3 \"s2\"\n"
+				"[1]\t\"s1\"[8]\n"
+				"[2]\t\"s1\"[7] w=2 s=4\n"
+				"[3]\t\"c\"[2]\n"
+				"Hca 2 \"a\"\n"
+				"[1]\t\"s1\"\n"
+				"\n"
+				"Ca\t2 \"c\"\n"
+				"[2]\t\"s2\"[3]\n"
+				"\n"
+				"Rt 2 \"r\"\n"
+				"[1]\t\"s1\"[2]\n";
 
 /* The text above with another end of line. */
 static struct pm_fabric *parse_small(const char *line_end)
@@ -128,7 +127,7 @@ static void check_small(const struct pm_fabric *fabric)
 
 static void test_small(void **state)
 {
-	static const char *const ends[] = { "\n", "\r\n", " \n", "\t\r\n" };
+	static const char *const ends[] = {"\n", "\r\n", " \n", "\t\r\n"};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(ends); i++) {
@@ -144,8 +143,9 @@ static void test_no_final_newline(void **state)
 	struct pm_fabric *fabric = NULL;
 
 	(void)state;
-	assert_int_equal(pm_netlist_parse(small_net, strlen(small_net) - 1, "t", &fabric,
-					  NULL), 0);
+	assert_int_equal(
+		pm_netlist_parse(small_net, strlen(small_net) - 1, "t", &fabric, NULL),
+		0);
 	check_small(fabric);
 	pm_fabric_free(fabric);
 }
@@ -171,23 +171,25 @@ static void test_guids(void **state)
 
 static void test_guid_lines(void **state)
 {
-	static const char text[] =
-		"vendid=0x2\n"
-		"switchguid=0x300(300)\n"
-		"Switch 8 \"s1\"\n\n"
-		"switchguids+5\n"
-		"Switch 4 \"s2\"\n\n"
-		"Switch 4 \"s3\"\n\n"
-		"hcaguids+0x10\n"
-		"Hca 2 \"a\"\n\n"
-		"caguid=0x70\n"
-		"Ca 3 \"b\"\n\n"
-		"Ca 3 \"c\"\n\n"
-		"rtguid=0500\n"
-		"Rt 1 \"r\"\n";
-	static const struct { const char *name; uint64_t guid; } rows[] = {
-		{ "s1", 0x300 }, { "s2", 0x305 }, { "s3", 0x306 },
-		{ "a", 0x100010 }, { "b", 0x70 }, { "c", 0x74 }, { "r", 0500 },
+	static const char text[] = "vendid=0x2\n"
+				   "switchguid=0x300(300)\n"
+				   "Switch 8 \"s1\"\n\n"
+				   "switchguids+5\n"
+				   "Switch 4 \"s2\"\n\n"
+				   "Switch 4 \"s3\"\n\n"
+				   "hcaguids+0x10\n"
+				   "Hca 2 \"a\"\n\n"
+				   "caguid=0x70\n"
+				   "Ca 3 \"b\"\n\n"
+				   "Ca 3 \"c\"\n\n"
+				   "rtguid=0500\n"
+				   "Rt 1 \"r\"\n";
+	static const struct {
+		const char *name;
+		uint64_t guid;
+	} rows[] = {
+		{"s1", 0x300}, {"s2", 0x305}, {"s3", 0x306}, {"a", 0x100010},
+		{"b", 0x70},   {"c", 0x74},   {"r", 0500},
 	};
 	struct pm_fabric *f = must_parse(text);
 
@@ -260,19 +262,21 @@ static const struct {
 	const char *text;
 	const char *node;
 } fine[] = {
-	{ "id only", "Switch 2 \"s\"\n", "s" },
-	{ "comment without quotes", "Switch 2 \"s\" # a spine lid is here\n", "s" },
-	{ "empty description", "Switch 2 \"s\" # \"\"\n", "s" },
-	{ "description", "Switch 2 \"s\"# \"d e\"\n", "d e" },
-	{ "description in UTF-8", "Switch 2 \"s\" # \"\xc3\xa9\"\n", "\xc3\xa9" },
-	{ "hexadecimal port count", "Switch 0x2 \"s\"\n", "s" },
-	{ "most ports", "Switch 254 \"s\"\n", "s" },
-	{ "unknown lines", "hello\nspeed=4\n\nSwitch 2 \"s\"\nbye\n", "s" },
-	{ "indented header is unknown", "Switch 2 \"s\"\n\n Switch 2 \"t\"\n", "s" },
-	{ "record after a full one", "Switch 2 \"s\"\n[1]\"s\"[2]\n[2]\"s\"[1]\n"
-	  "Ca 1 \"c\"\n", "s" },
-	{ "largest LID", "Switch 2 \"s\" # \"\" lid 49151 lmc 7\n", "s" },
-	{ "spaces in brackets", "Switch 2 \"s\"\n[ 1 ] \"s\"[ 2 ]\n[2] \"s\"[1]\n", "s" },
+	{"id only", "Switch 2 \"s\"\n", "s"},
+	{"comment without quotes", "Switch 2 \"s\" # a spine lid is here\n", "s"},
+	{"empty description", "Switch 2 \"s\" # \"\"\n", "s"},
+	{"description", "Switch 2 \"s\"# \"d e\"\n", "d e"},
+	{"description in UTF-8", "Switch 2 \"s\" # \"\xc3\xa9\"\n", "\xc3\xa9"},
+	{"hexadecimal port count", "Switch 0x2 \"s\"\n", "s"},
+	{"most ports", "Switch 254 \"s\"\n", "s"},
+	{"unknown lines", "hello\nspeed=4\n\nSwitch 2 \"s\"\nbye\n", "s"},
+	{"indented header is unknown", "Switch 2 \"s\"\n\n Switch 2 \"t\"\n", "s"},
+	{"record after a full one",
+	 "Switch 2 \"s\"\n[1]\"s\"[2]\n[2]\"s\"[1]\n"
+	 "Ca 1 \"c\"\n",
+	 "s"},
+	{"largest LID", "Switch 2 \"s\" # \"\" lid 49151 lmc 7\n", "s"},
+	{"spaces in brackets", "Switch 2 \"s\"\n[ 1 ] \"s\"[ 2 ]\n[2] \"s\"[1]\n", "s"},
 };
 
 static void test_fine(void **state)
@@ -280,7 +284,7 @@ static void test_fine(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(fine); i++) {
 		struct pm_fabric *fabric = NULL;
-		struct pm_error err = { "" };
+		struct pm_error err = {""};
 
 		if (parse(fine[i].text, &fabric, &err))
 			fail_msg("%s: %s", fine[i].name, err.text);
@@ -290,102 +294,104 @@ static void test_fine(void **state)
 	}
 }
 
-#define S "Switch 4 \"s\"\n"	/* line 1 of most bad texts */
+#define S "Switch 4 \"s\"\n" /* line 1 of most bad texts */
 
 static const struct {
 	const char *name;
 	uint32_t line;
-	const char *message;	/* part of it */
+	const char *message; /* part of it */
 	const char *text;
 } bad[] = {
-	{ "empty", 1, "no nodes", "" },
-	{ "comments only", 2, "no nodes", "# a\n# b\n" },
-	{ "no switch", 1, "no switch in", "Ca 1 \"c\"\n" },
-	{ "UTF-8 byte-order mark", 1, "byte-order mark", "\xef\xbb\xbf" S },
-	{ "UTF-16 byte-order mark", 1, "byte-order mark", "\xff\xfeS" },
-	{ "control byte", 2, "byte 0x1b", S "\x1b[1]\n" },
-	{ "control byte in a comment", 2, "byte 0x0c", S "# \f\n" },
-	{ "delete byte", 1, "byte 0x7f", "\x7f" },
-	{ "no port count", 1, "no number of ports", "Switch \"s\"\n" },
-	{ "header word in a sentence", 1, "no number of ports", "Switches follow\n" },
-	{ "port count too large", 1, "too large", "Switch 99999999999999999999 \"s\"\n" },
-	{ "port count hex too large", 1, "too large", "Ca 0x10000000000000000 \"s\"\n" },
-	{ "no ports", 1, "\"s\" has 0 ports", "Switch 0 \"s\"\n" },
-	{ "255 ports", 1, "\"s\" has 255 ports", "Switch 255 \"s\"\n" },
-	{ "2^32 + 1 ports", 1, "has 4294967297 ports", "Switch 4294967297 \"s\"\n" },
-	{ "no id", 1, "no quoted id", "Switch 4\n" },
-	{ "id without quotes", 1, "no quoted id", "Switch 4 s\n" },
-	{ "empty id", 1, "empty node id", "Switch 4 \"\"\n" },
-	{ "id not closed", 1, "unterminated quote", "Switch 4 \"s\n" },
-	{ "description not closed", 1, "unterminated quote", "Switch 4 \"s\" # \"d\n" },
-	{ "id with @", 1, "aliases", "Switch 4 \"s@t\"\n" },
-	{ "id with #", 1, "modules", "Switch 4 \"s#t\"\n" },
-	{ "duplicate id", 3, "\"s\" is used already on line 1", S "\n" S },
-	{ "duplicate id of other type", 3, "used already", S "\nCa 1 \"s\"\n" },
-	{ "LID too large", 1, "lid of port 0 of \"s\"",
-	  "Switch 4 \"s\" # \"\" lid 49152\n" },
-	{ "LMC too large", 5, "lmc of port 1 of \"c\"",
-	  S "[1]\"c\"\n\nCa 1 \"c\"\n[1]\"s\" # lid 3 lmc 8 \"s\"\n" },
-	{ "LID overflows", 1, "lid of port 0 of \"s\"",
-	  "Switch 4 \"s\" # \"\" lid 99999999999999999999\n" },
-	{ "GUID without sign", 3, "no '='", S "\ncaguid 0x12\n" },
-	{ "GUID without number", 1, "no GUID", "switchguid=x\n" },
-	{ "GUID too large", 1, "GUID is too large", "caguid=0x10000000000000000\n" },
-	{ "duplicate GUID", 4, "\"t\" has the node GUID 0x0000000000200000 of \"s\"",
-	  S "\nswitchguid=0x200000\nSwitch 4 \"t\"\n" },
-	{ "duplicate GUID of other type", 4, "node GUID",
-	  S "\ncaguid=0x200000\nCa 1 \"t\"\n" },
-	{ "duplicate port GUID", 8, "\"d\" has the port GUID 0x0000000000000007 of \"c\"",
-	  S "[1]\"c\"\n[2]\"d\"\n\nCa 1 \"c\"\n[1](7)\"s\"\n\n"
-	  "Ca 1 \"d\"\n[1](7)\"s\"[2]\n" },
-	{ "module", 1, "\"module\" lines", "module = \"m\"\n" },
-	{ "include", 1, "\"include\" lines", "include \"file\"\n" },
-	{ "do", 2, "\"do\" lines", "\ndo Unlink \"s\"[1]\n" },
-	{ "alias port", 2, "aliases", S "@[1] \"x\"\n" },
-	{ "alias peer", 2, "aliases", S "[1] \"@x\"\n" },
-	{ "port line before a record", 1, "outside of", "[1] \"s\"\n" },
-	{ "port line after a blank line", 3, "outside of", S "\n[1] \"s\"\n" },
-	{ "port line after an attribute", 3, "outside of", S "width=4\n[1] \"s\"\n" },
-	{ "header that ibsim drops", 2, "no blank line", S "Switch 4 \"t\"\n" },
-	{ "GUID line that ibsim drops", 2, "no blank line", S "caguid=0x1\n" },
-	{ "port is no number", 2, "no port number", S "[x] \"s\"\n" },
-	{ "port not closed", 2, "no ']'", S "[1 \"s\"\n" },
-	{ "port 0", 2, "\"s\" has ports 1 to 4, not 0", S "[0] \"s\"\n" },
-	{ "port beyond the node", 2, "has ports 1 to 4, not 5", S "[5] \"s\"\n" },
-	{ "port overflows", 2, "too large", S "[18446744073709551616] \"s\"\n" },
-	{ "port 2^64 - 1", 2, "not 18446744073709551615", S "[18446744073709551615]\n" },
-	{ "port twice", 3, "port 1 of \"s\" is given already on line 2",
-	  S "[1]\"s\"[2]\n[1]\"s\"[3]\n" },
-	{ "port GUID is no number", 2, "no port GUID", S "[1](x) \"s\"\n" },
-	{ "port GUID not closed", 2, "no ')' after the GUID of port 1",
-	  S "[1](1 \"s\"\n" },
-	{ "port GUID overflows", 2, "port GUID is too large",
-	  S "[1](11112222333344445)" },
-	{ "no peer", 2, "port 1 of \"s\" has no quoted peer", S "[1]\n" },
-	{ "no peer but a comment", 2, "no quoted peer", S "[1] # \"s\"\n" },
-	{ "peer not closed", 2, "unterminated quote", S "[1] \"s\n" },
-	{ "empty peer", 2, "empty node id", S "[1] \"\"\n" },
-	{ "peer port is no number", 2, "no port number", S "[1] \"s\"[]\n" },
-	{ "peer port not closed", 2, "no ']'", S "[1] \"s\"[2\n" },
-	{ "peer port 0", 2, "peer's port 0 is not 1 to 254", S "[1] \"s\"[0]\n" },
-	{ "peer port 255", 2, "peer's port 255 is not", S "[1] \"s\"[255]\n" },
-	{ "peer port overflows", 2, "too large", S "[1] \"s\"[99999999999999999999]\n" },
-	{ "unknown peer", 2, "port 1 of \"s\": unknown peer \"t\"", S "[1] \"t\"[1]\n" },
-	{ "id that is a beginning", 2, "unknown peer \"c\"",
-	  S "[1] \"c\"[1]\n\nCa 1 \"c1\"\n" },
-	{ "peer port beyond its node", 2, "peer \"c\" has ports 1 to 1, not 2",
-	  S "[1] \"c\"[2]\n\nCa 1 \"c\"\n" },
-	{ "port linked to itself", 2, "port 1 of \"s\" is linked to itself",
-	  S "[1] \"s\"[1]\n" },
-	{ "one-sided", 2, "peer \"c\" does not list port 1",
-	  S "[1] \"c\"[1]\n\nCa 1 \"c\"\n" },
-	{ "peer lists another port", 2, "on line 5 port 1 of its peer \"c\" is linked to "
-	  "port 2 of \"s\"", S "[1] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"s\"[2]\n" },
-	{ "peer lists another node", 2, "port 1 of its peer \"c\" is linked to port 1 of "
-	  "\"t\"", S "[1] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"t\"[1]\n\nSwitch 4 \"t\"\n"
-	  "[1] \"c\"[1]\n" },
-	{ "two ports with one peer", 3, "is linked to port 1 of \"s\"",
-	  S "[1] \"c\"[1]\n[2] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"s\"[1]\n" },
+	{"empty", 1, "no nodes", ""},
+	{"comments only", 2, "no nodes", "# a\n# b\n"},
+	{"no switch", 1, "no switch in", "Ca 1 \"c\"\n"},
+	{"UTF-8 byte-order mark", 1, "byte-order mark", "\xef\xbb\xbf" S},
+	{"UTF-16 byte-order mark", 1, "byte-order mark", "\xff\xfeS"},
+	{"control byte", 2, "byte 0x1b", S "\x1b[1]\n"},
+	{"control byte in a comment", 2, "byte 0x0c", S "# \f\n"},
+	{"delete byte", 1, "byte 0x7f", "\x7f"},
+	{"no port count", 1, "no number of ports", "Switch \"s\"\n"},
+	{"header word in a sentence", 1, "no number of ports", "Switches follow\n"},
+	{"port count too large", 1, "too large", "Switch 99999999999999999999 \"s\"\n"},
+	{"port count hex too large", 1, "too large", "Ca 0x10000000000000000 \"s\"\n"},
+	{"no ports", 1, "\"s\" has 0 ports", "Switch 0 \"s\"\n"},
+	{"255 ports", 1, "\"s\" has 255 ports", "Switch 255 \"s\"\n"},
+	{"2^32 + 1 ports", 1, "has 4294967297 ports", "Switch 4294967297 \"s\"\n"},
+	{"no id", 1, "no quoted id", "Switch 4\n"},
+	{"id without quotes", 1, "no quoted id", "Switch 4 s\n"},
+	{"empty id", 1, "empty node id", "Switch 4 \"\"\n"},
+	{"id not closed", 1, "unterminated quote", "Switch 4 \"s\n"},
+	{"description not closed", 1, "unterminated quote", "Switch 4 \"s\" # \"d\n"},
+	{"id with @", 1, "aliases", "Switch 4 \"s@t\"\n"},
+	{"id with #", 1, "modules", "Switch 4 \"s#t\"\n"},
+	{"duplicate id", 3, "\"s\" is used already on line 1", S "\n" S},
+	{"duplicate id of other type", 3, "used already", S "\nCa 1 \"s\"\n"},
+	{"LID too large", 1, "lid of port 0 of \"s\"",
+	 "Switch 4 \"s\" # \"\" lid 49152\n"},
+	{"LMC too large", 5, "lmc of port 1 of \"c\"",
+	 S "[1]\"c\"\n\nCa 1 \"c\"\n[1]\"s\" # lid 3 lmc 8 \"s\"\n"},
+	{"LID overflows", 1, "lid of port 0 of \"s\"",
+	 "Switch 4 \"s\" # \"\" lid 99999999999999999999\n"},
+	{"GUID without sign", 3, "no '='", S "\ncaguid 0x12\n"},
+	{"GUID without number", 1, "no GUID", "switchguid=x\n"},
+	{"GUID too large", 1, "GUID is too large", "caguid=0x10000000000000000\n"},
+	{"duplicate GUID", 4, "\"t\" has the node GUID 0x0000000000200000 of \"s\"",
+	 S "\nswitchguid=0x200000\nSwitch 4 \"t\"\n"},
+	{"duplicate GUID of other type", 4, "node GUID",
+	 S "\ncaguid=0x200000\nCa 1 \"t\"\n"},
+	{"duplicate port GUID", 8, "\"d\" has the port GUID 0x0000000000000007 of \"c\"",
+	 S "[1]\"c\"\n[2]\"d\"\n\nCa 1 \"c\"\n[1](7)\"s\"\n\n"
+	   "Ca 1 \"d\"\n[1](7)\"s\"[2]\n"},
+	{"module", 1, "\"module\" lines", "module = \"m\"\n"},
+	{"include", 1, "\"include\" lines", "include \"file\"\n"},
+	{"do", 2, "\"do\" lines", "\ndo Unlink \"s\"[1]\n"},
+	{"alias port", 2, "aliases", S "@[1] \"x\"\n"},
+	{"alias peer", 2, "aliases", S "[1] \"@x\"\n"},
+	{"port line before a record", 1, "outside of", "[1] \"s\"\n"},
+	{"port line after a blank line", 3, "outside of", S "\n[1] \"s\"\n"},
+	{"port line after an attribute", 3, "outside of", S "width=4\n[1] \"s\"\n"},
+	{"header that ibsim drops", 2, "no blank line", S "Switch 4 \"t\"\n"},
+	{"GUID line that ibsim drops", 2, "no blank line", S "caguid=0x1\n"},
+	{"port is no number", 2, "no port number", S "[x] \"s\"\n"},
+	{"port not closed", 2, "no ']'", S "[1 \"s\"\n"},
+	{"port 0", 2, "\"s\" has ports 1 to 4, not 0", S "[0] \"s\"\n"},
+	{"port beyond the node", 2, "has ports 1 to 4, not 5", S "[5] \"s\"\n"},
+	{"port overflows", 2, "too large", S "[18446744073709551616] \"s\"\n"},
+	{"port 2^64 - 1", 2, "not 18446744073709551615", S "[18446744073709551615]\n"},
+	{"port twice", 3, "port 1 of \"s\" is given already on line 2",
+	 S "[1]\"s\"[2]\n[1]\"s\"[3]\n"},
+	{"port GUID is no number", 2, "no port GUID", S "[1](x) \"s\"\n"},
+	{"port GUID not closed", 2, "no ')' after the GUID of port 1", S "[1](1 \"s\"\n"},
+	{"port GUID overflows", 2, "port GUID is too large", S "[1](11112222333344445)"},
+	{"no peer", 2, "port 1 of \"s\" has no quoted peer", S "[1]\n"},
+	{"no peer but a comment", 2, "no quoted peer", S "[1] # \"s\"\n"},
+	{"peer not closed", 2, "unterminated quote", S "[1] \"s\n"},
+	{"empty peer", 2, "empty node id", S "[1] \"\"\n"},
+	{"peer port is no number", 2, "no port number", S "[1] \"s\"[]\n"},
+	{"peer port not closed", 2, "no ']'", S "[1] \"s\"[2\n"},
+	{"peer port 0", 2, "peer's port 0 is not 1 to 254", S "[1] \"s\"[0]\n"},
+	{"peer port 255", 2, "peer's port 255 is not", S "[1] \"s\"[255]\n"},
+	{"peer port overflows", 2, "too large", S "[1] \"s\"[99999999999999999999]\n"},
+	{"unknown peer", 2, "port 1 of \"s\": unknown peer \"t\"", S "[1] \"t\"[1]\n"},
+	{"id that is a beginning", 2, "unknown peer \"c\"",
+	 S "[1] \"c\"[1]\n\nCa 1 \"c1\"\n"},
+	{"peer port beyond its node", 2, "peer \"c\" has ports 1 to 1, not 2",
+	 S "[1] \"c\"[2]\n\nCa 1 \"c\"\n"},
+	{"port linked to itself", 2, "port 1 of \"s\" is linked to itself",
+	 S "[1] \"s\"[1]\n"},
+	{"one-sided", 2, "peer \"c\" does not list port 1",
+	 S "[1] \"c\"[1]\n\nCa 1 \"c\"\n"},
+	{"peer lists another port", 2,
+	 "on line 5 port 1 of its peer \"c\" is linked to "
+	 "port 2 of \"s\"",
+	 S "[1] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"s\"[2]\n"},
+	{"peer lists another node", 2,
+	 "port 1 of its peer \"c\" is linked to port 1 of "
+	 "\"t\"",
+	 S "[1] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"t\"[1]\n\nSwitch 4 \"t\"\n"
+	   "[1] \"c\"[1]\n"},
+	{"two ports with one peer", 3, "is linked to port 1 of \"s\"",
+	 S "[1] \"c\"[1]\n[2] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"s\"[1]\n"},
 };
 
 static void test_bad(void **state)
@@ -394,7 +400,7 @@ static void test_bad(void **state)
 	for (size_t i = 0; i < LENGTH(bad); i++) {
 		struct pm_fabric *untouched = (struct pm_fabric *)&bad[i];
 		struct pm_fabric *fabric = untouched;
-		struct pm_error err = { "" };
+		struct pm_error err = {""};
 		char start[32];
 
 		snprintf(start, sizeof(start), "t:%" PRIu32 ": ", bad[i].line);
@@ -413,7 +419,7 @@ static void test_nul_byte(void **state)
 {
 	static const char text[] = S "\n\0\n";
 	struct pm_fabric *fabric = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 
 	(void)state;
 	assert_int_equal(pm_netlist_parse(text, sizeof(text) - 1, "t", &fabric, &err),
@@ -429,7 +435,7 @@ static void test_long_names(void **state)
 {
 	char source[2000], text[6000];
 	struct pm_fabric *fabric = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 
 	(void)state;
 	memset(source, 'x', sizeof(source) - 1);
@@ -466,7 +472,7 @@ static int parse_many(uint32_t count, struct pm_fabric **fabric, struct pm_error
 static void test_node_limit(void **state)
 {
 	struct pm_fabric *fabric = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 
 	(void)state;
 	assert_int_equal(parse_many(PM_MAX_NODES, &fabric, &err), 0);
@@ -481,11 +487,12 @@ static void test_node_limit(void **state)
 static void test_too_long(void **state)
 {
 	struct pm_fabric *fabric = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 
 	(void)state;
-	assert_int_equal(pm_netlist_parse("", PM_NETLIST_MAX_BYTES + 1, "t", &fabric,
-					  &err), -EFBIG);
+	assert_int_equal(
+		pm_netlist_parse("", PM_NETLIST_MAX_BYTES + 1, "t", &fabric, &err),
+		-EFBIG);
 	assert_non_null(strstr(err.text, "more than 1073741824 bytes"));
 }
 
@@ -493,7 +500,7 @@ static void test_read(void **state)
 {
 	char path[] = "/tmp/test_netlist.XXXXXX";
 	struct pm_fabric *fabric = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	int fd = mkstemp(path), saved;
 
 	(void)state;
@@ -536,14 +543,16 @@ static char *ring_record(uint32_t i)
 	int length;
 
 	if (i % 3 == 0)
-		length = asprintf(&text, "switchguid=0x%x\nSwitch 5 \"s%u\" # \"sw%u\"\n"
+		length = asprintf(&text,
+				  "switchguid=0x%x\nSwitch 5 \"s%u\" # \"sw%u\"\n"
 				  "[4] \"s%u\"[5]\n[1] \"c%u-1\"\n[5] \"s%u\"[4]\n"
-				  "[2] \"c%u-2\"\n\n", 0x9000 - node, node, node % 7,
-				  next, node, last, node);
+				  "[2] \"c%u-2\"\n\n",
+				  0x9000 - node, node, node % 7, next, node, last, node);
 	else
-		length = asprintf(&text, "caguid=0x%x\nCa 2 \"c%u-%u\"\n"
-				  "[1] \"s%u\"[%u]\n\n", 0x100 + 4 * i, node, i % 3,
-				  node, i % 3);
+		length = asprintf(&text,
+				  "caguid=0x%x\nCa 2 \"c%u-%u\"\n"
+				  "[1] \"s%u\"[%u]\n\n",
+				  0x100 + 4 * i, node, i % 3, node, i % 3);
 	assert_true(length > 0);
 	return text;
 }

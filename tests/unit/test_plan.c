@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#define TWO_LEVEL \
-	"l0/4 l1/4 s0/2 s1/2 l0:1=a l0:2=b l0:3=s0:1 l0:4=s1:1 " \
+#define TWO_LEVEL                                                                        \
+	"l0/4 l1/4 s0/2 s1/2 l0:1=a l0:2=b l0:3=s0:1 l0:4=s1:1 "                         \
 	"l1:1=c l1:2=d l1:3=s0:2 l1:4=s1:2"
 
 struct lid {
@@ -34,8 +34,8 @@ static void expect_lids(const struct pm_plan *plan, const struct lid *lids, size
 
 static struct pm_plan *make_plan(const struct pm_fabric *fabric, enum pm_lid_order order)
 {
-	struct pm_plan_config config = { .order = order };
-	struct pm_error err = { "" };
+	struct pm_plan_config config = {.order = order};
+	struct pm_error err = {""};
 	struct pm_plan *plan = NULL;
 	const char *text;
 
@@ -51,17 +51,16 @@ static struct pm_plan *make_plan(const struct pm_fabric *fabric, enum pm_lid_ord
 static void test_orders(void **state)
 {
 	static const struct lid grouped[] = {
-		{ "l0", 1, 1 }, { "l0", 0, 2 }, { "l1", 1, 3 }, { "s0", 0, 7 },
-		{ "l0", 2, 8 }, { "l1", 2, 9 }, { "l1", 0, 10 }, { "s1", 0, 11 },
-		{ "l0", 3, 0 }, { "s0", 1, 0 },
+		{"l0", 1, 1}, {"l0", 0, 2},  {"l1", 1, 3},  {"s0", 0, 7}, {"l0", 2, 8},
+		{"l1", 2, 9}, {"l1", 0, 10}, {"s1", 0, 11}, {"l0", 3, 0}, {"s0", 1, 0},
 	};
 	static const struct lid leaf_major[] = {
-		{ "l0", 1, 1 }, { "l0", 2, 2 }, { "l1", 1, 3 }, { "l1", 2, 4 },
-		{ "l0", 0, 5 }, { "l1", 0, 6 }, { "s0", 0, 7 }, { "s1", 0, 8 },
+		{"l0", 1, 1}, {"l0", 2, 2}, {"l1", 1, 3}, {"l1", 2, 4},
+		{"l0", 0, 5}, {"l1", 0, 6}, {"s0", 0, 7}, {"s1", 0, 8},
 	};
 	static const struct lid port_major[] = {
-		{ "l0", 1, 1 }, { "l1", 1, 2 }, { "l0", 2, 3 }, { "l1", 2, 4 },
-		{ "l0", 0, 5 }, { "l1", 0, 6 }, { "s0", 0, 7 }, { "s1", 0, 8 },
+		{"l0", 1, 1}, {"l1", 1, 2}, {"l0", 2, 3}, {"l1", 2, 4},
+		{"l0", 0, 5}, {"l1", 0, 6}, {"s0", 0, 7}, {"s1", 0, 8},
 	};
 	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
 	struct pm_plan *plan;
@@ -91,11 +90,11 @@ static void test_orders(void **state)
 /* Three slots over two planes: the odd one rotates, so that planes stay equal. */
 static void test_surplus_rotates(void **state)
 {
-	struct recipe_xgft shape = { 2, 3, { 0, 4 }, { 2 }, { 1, 1 } };
-	struct recipe recipe = { 0 };
+	struct recipe_xgft shape = {2, 3, {0, 4}, {2}, {1, 1}};
+	struct recipe recipe = {0};
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
-	uint32_t slots[2] = { 0, 0 };
+	uint32_t slots[2] = {0, 0};
 
 	(void)state;
 	recipe_add_xgft(&recipe, &shape);
@@ -114,8 +113,8 @@ static void test_surplus_rotates(void **state)
 /* A port that is a slot on another leaf is one here too; odd ports are not. */
 static void test_empty_slots(void **state)
 {
-	struct pm_fabric *fabric = recipe_draw(
-		"l0/6 l1/6 x/8 s0/3 l0:1=a l0:2=b l1:2=c l0:6=s0:1 l1:6=s0:2 x:1=d x:8=s0:3");
+	struct pm_fabric *fabric = recipe_draw("l0/6 l1/6 x/8 s0/3 l0:1=a l0:2=b l1:2=c "
+					       "l0:6=s0:1 l1:6=s0:2 x:1=d x:8=s0:3");
 	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
 
 	(void)state;
@@ -127,25 +126,32 @@ static void test_empty_slots(void **state)
 			 world_port(plan->known, "l1", 2));
 	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "s0", 0)),
 			 world_port(plan->known, "s0", 0));
-	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "l1", 3)), PM_NONE);
+	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "l1", 3)),
+			 PM_NONE);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
 }
 
 static void test_director(void **state)
 {
-	static const struct { unsigned int leaves, blocks; } rows[] = {
-		{ 36, 36 }, { 324, 110 }, { 648, 218 },
+	static const struct {
+		unsigned int leaves, blocks;
+	} rows[] = {
+		{36, 36},
+		{324, 110},
+		{648, 218},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *fabric = world_director(rows[i].leaves);
 		struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
-		const struct pm_port *top = &plan->known->ports[plan->owner[plan->top_lid]];
+		const struct pm_port *top =
+			&plan->known->ports[plan->owner[plan->top_lid]];
 
 		if (pm_plan_blocks(plan) > rows[i].blocks)
-			fail_msg("%u leaves: %u blocks", rows[i].leaves, pm_plan_blocks(plan));
+			fail_msg("%u leaves: %u blocks", rows[i].leaves,
+				 pm_plan_blocks(plan));
 		assert_int_equal(top->num, 0);
 		assert_int_equal(plan->num_runs, 18);
 		pm_plan_free(plan);
@@ -157,10 +163,14 @@ static void test_director(void **state)
 static void test_one_pod(void **state)
 {
 	struct recipe_director shape = {
-		.chassis = 6, .pods = 1, .leaves_per_pod = 2, .hosts = 6, .fabrics = 1,
+		.chassis = 6,
+		.pods = 1,
+		.leaves_per_pod = 2,
+		.hosts = 6,
+		.fabrics = 1,
 		.parallel = 1,
 	};
-	struct recipe recipe = { 0 };
+	struct recipe recipe = {0};
 	struct pm_fabric *fabric;
 
 	(void)state;
@@ -176,7 +186,8 @@ static void test_pods_do_not_straddle(void **state)
 {
 	struct pm_fabric *fabric = world_director(324);
 	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
-	uint32_t *block = calloc(plan->tree.num_pods * plan->tree.num_planes, sizeof(*block));
+	uint32_t *block =
+		calloc(plan->tree.num_pods * plan->tree.num_planes, sizeof(*block));
 
 	(void)state;
 	assert_non_null(block);
@@ -188,10 +199,11 @@ static void test_pods_do_not_straddle(void **state)
 		sw = plan->known->ports[place].node;
 		if (plan->tree.level[sw] != 0)
 			continue;
-		b = &block[plan->tree.pod[sw] * plan->tree.num_planes + plan->plane[place]];
+		b = &block[plan->tree.pod[sw] * plan->tree.num_planes +
+			   plan->plane[place]];
 		if (*b && *b != lid / PM_LFT_BLOCK + 1)
-			fail_msg("pod %u of plane %u straddles at LID %u", plan->tree.pod[sw],
-				 plan->plane[place], lid);
+			fail_msg("pod %u of plane %u straddles at LID %u",
+				 plan->tree.pod[sw], plan->plane[place], lid);
 		*b = lid / PM_LFT_BLOCK + 1;
 	}
 	free(block);
@@ -202,18 +214,21 @@ static void test_pods_do_not_straddle(void **state)
 /* LinearFDBTop must not change with hosts. */
 static void test_top_is_a_switch(void **state)
 {
-	static const struct { const char *name; struct recipe_xgft shape; } rows[] = {
-		{ "two levels", { 2, 4, { 0, 4 }, { 2 }, { 1, 1 } } },
-		{ "three levels", { 3, 3, { 0, 3, 3 }, { 3, 3 }, { 1, 1, 1 } } },
-		{ "parallel cables", { 2, 6, { 0, 4 }, { 2 }, { 3, 1 } } },
-		{ "parallel cables, many leaves", { 2, 4, { 0, 30 }, { 2 }, { 2, 1 } } },
-		{ "one switch", { 1, 4, { 0 }, { 0 }, { 0 } } },
+	static const struct {
+		const char *name;
+		struct recipe_xgft shape;
+	} rows[] = {
+		{"two levels", {2, 4, {0, 4}, {2}, {1, 1}}},
+		{"three levels", {3, 3, {0, 3, 3}, {3, 3}, {1, 1, 1}}},
+		{"parallel cables", {2, 6, {0, 4}, {2}, {3, 1}}},
+		{"parallel cables, many leaves", {2, 4, {0, 30}, {2}, {2, 1}}},
+		{"one switch", {1, 4, {0}, {0}, {0}}},
 	};
 	bool failed = false;
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct recipe recipe = { 0 };
+		struct recipe recipe = {0};
 		struct pm_fabric *fabric;
 		struct pm_plan *plan;
 		const struct pm_port *top;
@@ -223,8 +238,9 @@ static void test_top_is_a_switch(void **state)
 		plan = make_plan(fabric, PM_GROUPED);
 		top = &plan->known->ports[plan->owner[plan->top_lid]];
 		if (top->num)
-			print_error("%s: top LID %u is %s[%u]\n", rows[i].name, plan->top_lid,
-				    pm_fabric_name(plan->known, top->node), top->num);
+			print_error("%s: top LID %u is %s[%u]\n", rows[i].name,
+				    plan->top_lid, pm_fabric_name(plan->known, top->node),
+				    top->num);
 		failed |= top->num != 0;
 		pm_plan_free(plan);
 		pm_fabric_free(fabric);
@@ -247,20 +263,28 @@ static void test_keep_lids(void **state)
 		const char *name;
 		uint32_t differ;
 		struct lid used[5];	/* in the fabric: "a".."d" are hosts */
-		struct lid expected[8];	/* by place */
+		struct lid expected[8]; /* by place */
 	} rows[] = {
-		{ "as planned", 0, { { "a", 1, 1 }, { "s1", 0, 11 } },
-		  { { "l0", 1, 1 }, { "s1", 0, 11 }, { "l1", 1, 3 } } },
-		{ "swapped", 2, { { "a", 1, 3 }, { "c", 1, 1 } },
-		  { { "l0", 1, 3 }, { "l1", 1, 1 }, { "l0", 0, 2 } } },
-		{ "chain", 4, { { "a", 1, 2 }, { "l0", 0, 3 }, { "c", 1, 7 }, { "s0", 0, 1 } },
-		  { { "l0", 1, 2 }, { "l0", 0, 3 }, { "l1", 1, 7 }, { "s0", 0, 1 } } },
-		{ "far away", 1, { { "a", 1, 49151 } }, { { "l0", 1, 49151 }, { "l0", 0, 2 } } },
+		{"as planned",
+		 0,
+		 {{"a", 1, 1}, {"s1", 0, 11}},
+		 {{"l0", 1, 1}, {"s1", 0, 11}, {"l1", 1, 3}}},
+		{"swapped",
+		 2,
+		 {{"a", 1, 3}, {"c", 1, 1}},
+		 {{"l0", 1, 3}, {"l1", 1, 1}, {"l0", 0, 2}}},
+		{"chain",
+		 4,
+		 {{"a", 1, 2}, {"l0", 0, 3}, {"c", 1, 7}, {"s0", 0, 1}},
+		 {{"l0", 1, 2}, {"l0", 0, 3}, {"l1", 1, 7}, {"s0", 0, 1}}},
+		{"far away", 1, {{"a", 1, 49151}}, {{"l0", 1, 49151}, {"l0", 0, 2}}},
 		/* l0's LID is taken; the first that is free in its run is a's. */
-		{ "taken from another", 1, { { "a", 1, 2 } }, { { "l0", 1, 2 }, { "l0", 0, 1 } } },
-		{ "beyond unicast", 0, { { "a", 1, 49152 } }, { { "l0", 1, 1 } } },
-		{ "collision", 1, { { "a", 1, 20 }, { "b", 1, 20 } },
-		  { { "l0", 1, 20 }, { "l0", 2, 8 } } },
+		{"taken from another", 1, {{"a", 1, 2}}, {{"l0", 1, 2}, {"l0", 0, 1}}},
+		{"beyond unicast", 0, {{"a", 1, 49152}}, {{"l0", 1, 1}}},
+		{"collision",
+		 1,
+		 {{"a", 1, 20}, {"b", 1, 20}},
+		 {{"l0", 1, 20}, {"l0", 2, 8}}},
 	};
 
 	(void)state;
@@ -306,14 +330,16 @@ static void test_recover(void **state)
 	(void)state;
 	world_make(&world, world_director(72), PM_GROUPED);
 	port_major = make_plan(world.fabric, PM_PORT_MAJOR);
-	assert_int_equal(pm_plan_keep(port_major, world.fabric, &again, &differ, NULL), 0);
+	assert_int_equal(pm_plan_keep(port_major, world.fabric, &again, &differ, NULL),
+			 0);
 	assert_true(differ > 0);
 	assert_memory_equal(again->lid, world.plan->lid,
 			    world.plan->known->num_ports * sizeof(*again->lid));
 	assert_int_equal(again->top_lid, world.plan->top_lid);
 	assert_null(reference_plan(again, true));
 	pm_plan_free(again);
-	assert_int_equal(pm_plan_keep(world.plan, world.fabric, &again, &differ, NULL), 0);
+	assert_int_equal(pm_plan_keep(world.plan, world.fabric, &again, &differ, NULL),
+			 0);
 	assert_null(again);
 	assert_int_equal(differ, 0);
 	pm_plan_free(port_major);
@@ -322,19 +348,19 @@ static void test_recover(void **state)
 
 /* ---- Errors ---- */
 
-#define RING \
+#define RING                                                                             \
 	"r0/3 r1/3 r2/3 r3/3 r0:1=a r1:1=b r2:1=c r3:1=d r0:2=r1:3 r1:2=r2:3 r2:2=r3:3 " \
 	"r3:2=r0:3"
-#define WIDE_RING \
-	"l0/3 l1/3 l2/3 l3/3 l4/3 l5/3 m0/2 m1/2 m2/2 m3/2 m4/2 m5/2 " \
-	"l0:1=a l1:1=b l2:1=c l3:1=d l4:1=e l5:1=f l0:2=m0:1 l1:3=m0:2 l1:2=m1:1 " \
-	"l2:3=m1:2 l2:2=m2:1 l3:3=m2:2 l3:2=m3:1 l4:3=m3:2 l4:2=m4:1 l5:3=m4:2 " \
+#define WIDE_RING                                                                        \
+	"l0/3 l1/3 l2/3 l3/3 l4/3 l5/3 m0/2 m1/2 m2/2 m3/2 m4/2 m5/2 "                   \
+	"l0:1=a l1:1=b l2:1=c l3:1=d l4:1=e l5:1=f l0:2=m0:1 l1:3=m0:2 l1:2=m1:1 "       \
+	"l2:3=m1:2 l2:2=m2:1 l3:3=m2:2 l3:2=m3:1 l4:3=m3:2 l4:2=m4:1 l5:3=m4:2 "         \
 	"l5:2=m5:1 l0:3=m5:2"
 
 /* Three by three switches, each with two hosts; port 3 east, 4 west, 5 south, 6 north. */
 static struct pm_fabric *make_torus(void)
 {
-	struct recipe recipe = { 0 };
+	struct recipe recipe = {0};
 	struct pm_fabric *fabric;
 
 	for (unsigned int i = 0; i < 9; i++) {
@@ -357,7 +383,7 @@ static struct pm_fabric *make_torus(void)
 /* 250 leaves of 254 ports, with few hosts, but on every port number once. */
 static struct pm_fabric *make_huge(void)
 {
-	struct recipe recipe = { 0 };
+	struct recipe recipe = {0};
 	struct pm_fabric *fabric;
 
 	recipe_add_node(&recipe, PM_SWITCH, 1, 250, 1, "spine");
@@ -376,9 +402,9 @@ static void expect_error(const char *name, struct pm_fabric *fabric, int code,
 			 const char *text, const char *more)
 {
 	for (enum pm_lid_order order = PM_GROUPED; order <= PM_PORT_MAJOR; order++) {
-		struct pm_plan_config config = { .order = order };
+		struct pm_plan_config config = {.order = order};
 		struct pm_plan *plan = (struct pm_plan *)&config;
-		struct pm_error err = { "" };
+		struct pm_error err = {""};
 		int rc = pm_plan_make(fabric, &config, &plan, &err);
 
 		if (rc != code || !strstr(err.text, text) || !strstr(err.text, more))
@@ -401,7 +427,8 @@ static void test_errors(void **state)
 		     "36 of 36 pairs of leaves, such as \"t00\" and \"t01\" (18 cables");
 	expect_error("no hosts", recipe_draw("l/2 s/2 l:1=s:1"), -ENOENT,
 		     "no switch has an end port", "");
-	expect_error("no switches", recipe_draw(""), -ENOENT, "no switch has an end port", "");
+	expect_error("no switches", recipe_draw(""), -ENOENT, "no switch has an end port",
+		     "");
 	expect_error("too many LIDs", make_huge(), -ENOSPC, "the plan needs LIDs up to",
 		     "there are 49151");
 }
@@ -426,7 +453,7 @@ static struct pm_plan *grow(struct pm_plan *plan, const char *drawing)
 {
 	struct pm_fabric *now = recipe_draw(drawing);
 	struct pm_plan *grown = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	uint8_t *alive;
 
 	if (pm_plan_grow(plan, now, &grown, &err))
@@ -447,17 +474,19 @@ static void test_grow(void **state)
 		const char *name, *drawing;
 		struct lid expected[5];
 	} rows[] = {
-		{ "new host on a port that was no slot", TWO_LEVEL " l0:5=e",
-		  { { "l0", 5, 4 } } },
+		{"new host on a port that was no slot",
+		 TWO_LEVEL " l0:5=e",
+		 {{"l0", 5, 4}}},
 		/* Runs are full but for 4 to 6: the next goes behind all. */
-		{ "new leaf", TWO_LEVEL " l2:1=e l2:2=f l2:3=s0:3 l2:4=s1:3",
-		  { { "l2", 0, 4 }, { "l2", 1, 5 }, { "l2", 2, 64 } } },
-		{ "new spine", TWO_LEVEL " l0:6=s2:1 l1:6=s2:2", { { "s2", 0, 64 } } },
-		{ "new cable", TWO_LEVEL " l0:6=s0:3", { { "s0", 0, 7 } } },
+		{"new leaf",
+		 TWO_LEVEL " l2:1=e l2:2=f l2:3=s0:3 l2:4=s1:3",
+		 {{"l2", 0, 4}, {"l2", 1, 5}, {"l2", 2, 64}}},
+		{"new spine", TWO_LEVEL " l0:6=s2:1 l1:6=s2:2", {{"s2", 0, 64}}},
+		{"new cable", TWO_LEVEL " l0:6=s0:3", {{"s0", 0, 7}}},
 	};
 	static const struct lid old[] = {
-		{ "l0", 1, 1 }, { "l0", 0, 2 }, { "l1", 1, 3 }, { "s0", 0, 7 },
-		{ "l0", 2, 8 }, { "l1", 2, 9 }, { "l1", 0, 10 }, { "s1", 0, 11 },
+		{"l0", 1, 1}, {"l0", 0, 2}, {"l1", 1, 3},  {"s0", 0, 7},
+		{"l0", 2, 8}, {"l1", 2, 9}, {"l1", 0, 10}, {"s1", 0, 11},
 	};
 
 	(void)state;
@@ -525,10 +554,11 @@ static void test_match_marks(void **state)
 	now = recipe_draw("l0/4 l1/4 s0/2 l0:1=a l0:3=s0:1 l1:2=x");
 	assert_true(pm_plan_match(plan, now, alive));
 	for (uint32_t i = 0; i < plan->known->num_ports; i++)
-		assert_int_equal(alive[i], i == world_port(plan->known, "l0", 1) ||
-				 i == world_port(plan->known, "l0", 3) ||
-				 i == world_port(plan->known, "s0", 1) ||
-				 i == world_port(plan->known, "l1", 2));
+		assert_int_equal(alive[i],
+				 i == world_port(plan->known, "l0", 1) ||
+					 i == world_port(plan->known, "l0", 3) ||
+					 i == world_port(plan->known, "s0", 1) ||
+					 i == world_port(plan->known, "l1", 2));
 	pm_fabric_free(now);
 	now = recipe_draw("l0/4 l1/4 s0/2 l0:3=s0:2");
 	assert_false(pm_plan_match(plan, now, alive));
@@ -580,7 +610,8 @@ static void test_slot_cable_slot(void **state)
 		assert_int_equal(pm_routes_make(plan, &routes, NULL), 0);
 		pm_routes_update(routes, alive);
 		if (lid && pm_routes_table(routes, 1)[lid] != 2)
-			fail_msg("step %zu: entry %u", i, pm_routes_table(routes, 1)[lid]);
+			fail_msg("step %zu: entry %u", i,
+				 pm_routes_table(routes, 1)[lid]);
 		pm_routes_free(routes);
 	}
 	pm_plan_free(plan);

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 struct folder {
-	char path[64];		/* a folder of its own */
-	char plan[96];		/* a file in it */
+	char path[64]; /* a folder of its own */
+	char plan[96]; /* a file in it */
 };
 
 static int make_folder(void **state)
@@ -88,16 +88,16 @@ static void test_round_trip(void **state)
 		const char *name;
 		struct pm_plan_config config;
 	} rows[] = {
-		{ "grouped", { .order = PM_GROUPED } },
-		{ "leaf-major", { .order = PM_LEAF_MAJOR } },
-		{ "LMC 2", { .order = PM_GROUPED, .lmc = 2 } },
+		{"grouped", {.order = PM_GROUPED}},
+		{"leaf-major", {.order = PM_LEAF_MAJOR}},
+		{"LMC 2", {.order = PM_GROUPED, .lmc = 2}},
 	};
 	struct folder *f = *state;
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *fabric = world_director(36);
 		struct pm_plan *plan = NULL, *again = NULL;
-		struct pm_error err = { "" };
+		struct pm_error err = {""};
 
 		if (pm_plan_make(fabric, &rows[i].config, &plan, &err) ||
 		    pm_planfile_write(plan, f->plan, &err) ||
@@ -113,10 +113,10 @@ static void test_round_trip(void **state)
 static void test_odd_names(void **state)
 {
 	struct pm_fabric *fabric = pm_fabric_new();
-	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct pm_plan *plan = NULL, *again = NULL;
 	struct folder *f = *state;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	uint32_t sw, host;
 
 	pm_fabric_add_node(fabric, PM_SWITCH, 1, 4, "a b%c\n\"\xc3\xa4", &sw, NULL);
@@ -137,10 +137,10 @@ static void test_odd_names(void **state)
 static void test_damage(void **state)
 {
 	struct pm_fabric *fabric = world_director(36);
-	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct pm_plan *plan = NULL, *again = NULL;
 	struct folder *f = *state;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	size_t length;
 	char *text;
 
@@ -169,28 +169,46 @@ static void test_nonsense(void **state)
 	static const struct {
 		const char *name, *body, *says;
 	} rows[] = {
-		{ "version", "portmajor-plan 9\norder grouped\nlmc 0\n", "version" },
-		{ "order", "portmajor-plan 1\norder x\nlmc 0\n", "x:2: no order" },
-		{ "lmc", "portmajor-plan 1\norder grouped\nlmc 4\n", "x:3: no lmc" },
-		{ "no switch", "portmajor-plan 1\norder grouped\nlmc 0\n", "end port" },
-		{ "line", "portmajor-plan 1\norder grouped\nlmc 0\nfoo 1\n", "x:4: unknown" },
-		{ "ports", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 300 a\n", "x:4:" },
-		{ "cable", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		  "cable 0 1 1 1\n", "x:5: not a cable" },
-		{ "disorder", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 2 2 4 b\n"
-		  "switch 1 1 4 a\n", "order" },
-		{ "LID twice", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		  "host 0 1\nplace 0 0 5 - 0\nplace 0 1 5 - 0\n", "LID 5" },
-		{ "LID 0", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		  "host 0 1\nplace 0 0 0 - 0\n", "LID 0" },
-		{ "plane", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		  "host 0 1\nplace 0 0 5 3 0\n", "plane" },
-		{ "no LID", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		  "host 0 1\n", "has no LID" },
-		{ "runs", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		  "host 0 1\nplace 0 0 5 - 0\nrun 64 64 -\nrun 0 64 -\n", "run at LID 0" },
-		{ "run", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		  "host 0 1\nplace 0 0 5 - 0\nrun 49000 400 -\n", "49399" },
+		{"version", "portmajor-plan 9\norder grouped\nlmc 0\n", "version"},
+		{"order", "portmajor-plan 1\norder x\nlmc 0\n", "x:2: no order"},
+		{"lmc", "portmajor-plan 1\norder grouped\nlmc 4\n", "x:3: no lmc"},
+		{"no switch", "portmajor-plan 1\norder grouped\nlmc 0\n", "end port"},
+		{"line", "portmajor-plan 1\norder grouped\nlmc 0\nfoo 1\n",
+		 "x:4: unknown"},
+		{"ports", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 300 a\n",
+		 "x:4:"},
+		{"cable",
+		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "cable 0 1 1 1\n",
+		 "x:5: not a cable"},
+		{"disorder",
+		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 2 2 4 b\n"
+		 "switch 1 1 4 a\n",
+		 "order"},
+		{"LID twice",
+		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\nplace 0 0 5 - 0\nplace 0 1 5 - 0\n",
+		 "LID 5"},
+		{"LID 0",
+		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\nplace 0 0 0 - 0\n",
+		 "LID 0"},
+		{"plane",
+		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\nplace 0 0 5 3 0\n",
+		 "plane"},
+		{"no LID",
+		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\n",
+		 "has no LID"},
+		{"runs",
+		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\nplace 0 0 5 - 0\nrun 64 64 -\nrun 0 64 -\n",
+		 "run at LID 0"},
+		{"run",
+		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\nplace 0 0 5 - 0\nrun 49000 400 -\n",
+		 "49399"},
 	};
 
 	(void)state;
@@ -198,7 +216,7 @@ static void test_nonsense(void **state)
 		char text[512];
 		uint64_t hash = 0xcbf29ce484222325;
 		struct pm_plan *plan = NULL;
-		struct pm_error err = { "" };
+		struct pm_error err = {""};
 
 		for (const char *c = rows[i].body; *c; c++)
 			hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
@@ -213,10 +231,10 @@ static void test_nonsense(void **state)
 static void test_files(void **state)
 {
 	struct pm_fabric *fabric = world_director(36);
-	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct pm_plan *plan = NULL;
 	struct folder *f = *state;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	char missing[128];
 	struct stat st;
 
@@ -237,8 +255,10 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_round_trip, make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_odd_names, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_round_trip, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_odd_names, make_folder,
+						remove_folder),
 		cmocka_unit_test_setup_teardown(test_damage, make_folder, remove_folder),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test_setup_teardown(test_files, make_folder, remove_folder),

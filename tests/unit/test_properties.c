@@ -22,14 +22,14 @@
 
 static uint64_t first_seed = DEFAULT_SEED;
 static uint32_t rounds = DEFAULT_ROUNDS;
-static uint64_t seed;	/* of the round at hand */
+static uint64_t seed; /* of the round at hand */
 
 /* Fails with the seed if there is a text. */
 static void expect_none(const char *where, const char *text)
 {
 	if (text)
-		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s: %s", (unsigned long long)seed, where,
-			 text);
+		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s: %s", (unsigned long long)seed,
+			 where, text);
 }
 
 #define EXPECT(condition) expect_none(__func__, (condition) ? NULL : #condition)
@@ -44,27 +44,27 @@ struct trial {
 	struct pm_routes *routes;
 	uint32_t num, stride;
 	uint8_t *alive;
-	uint8_t *first;		/* [switch][stride] tables with everything alive */
-	uint8_t *wanted;	/* [switch][stride] tables as they should be now */
-	uint8_t *held;		/* [switch][stride] what the switches hold */
-	uint8_t *there;		/* [switch] of the plan: is in the fabric of now */
+	uint8_t *first;	 /* [switch][stride] tables with everything alive */
+	uint8_t *wanted; /* [switch][stride] tables as they should be now */
+	uint8_t *held;	 /* [switch][stride] what the switches hold */
+	uint8_t *there;	 /* [switch] of the plan: is in the fabric of now */
 	struct reference reference;
 };
 
-static const struct recipe_limits limits = { .switches = 60, .hosts = 90 };
+static const struct recipe_limits limits = {.switches = 60, .hosts = 90};
 
 /* False if there is no plan for this tree, as only some trees may have none. */
 static bool begin(struct trial *t)
 {
-	struct pm_plan_config config = { .order = PM_GROUPED };
-	struct pm_error err = { "" };
+	struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_error err = {""};
 	int rc;
 
-	*t = (struct trial){ .random = { seed } };
+	*t = (struct trial){.random = {seed}};
 	recipe_random(&t->recipe, &t->random, &limits);
 	if (random_chance(&t->random, 20))
-		config.order = random_chance(&t->random, 50) ? PM_LEAF_MAJOR :
-			PM_PORT_MAJOR;
+		config.order =
+			random_chance(&t->random, 50) ? PM_LEAF_MAJOR : PM_PORT_MAJOR;
 	if (random_chance(&t->random, 25))
 		config.lmc = (uint8_t)random_range(&t->random, 1, PM_MAX_LMC);
 	t->whole = recipe_build(&t->recipe, NULL);
@@ -106,7 +106,7 @@ static void end(struct trial *t)
 static void check_shuffled(struct trial *t)
 {
 	struct pm_fabric *fabric = recipe_build(&t->recipe, &t->random);
-	struct pm_plan_config config = { .order = t->plan->order, .lmc = t->plan->lmc };
+	struct pm_plan_config config = {.order = t->plan->order, .lmc = t->plan->lmc};
 	uint32_t ports = t->plan->known->num_ports;
 	struct pm_routes *routes;
 	struct pm_plan *plan;
@@ -168,7 +168,8 @@ static void check_alive(const struct trial *t)
 		const struct pm_port *p = &known->ports[i];
 		uint32_t node = pm_fabric_find_guid(t->now, known->nodes[p->node].guid);
 		bool has = node != PM_NONE && p->num &&
-			t->now->ports[t->now->nodes[node].first_port + p->num].peer != PM_NONE;
+			   t->now->ports[t->now->nodes[node].first_port + p->num].peer !=
+				   PM_NONE;
 
 		EXPECT(t->alive[i] == has);
 	}
@@ -198,7 +199,8 @@ static void check_not_moved(const struct trial *t)
 			continue;
 		to = t->plan->known->ports[place].node;
 		to = pm_fabric_find_guid(t->now, t->plan->known->nodes[to].guid);
-		for (uint32_t from = 0; to != PM_NONE && from < t->now->num_switches; from++) {
+		for (uint32_t from = 0; to != PM_NONE && from < t->now->num_switches;
+		     from++) {
 			uint32_t sw = pm_fabric_find_guid(t->plan->known,
 							  t->now->nodes[from].guid);
 			size_t at = (size_t)sw * t->stride + lid;
@@ -213,7 +215,7 @@ static void check_not_moved(const struct trial *t)
 /* Sends what differs, as the plugin would, and counts it the slow way. */
 static void send(struct trial *t)
 {
-	struct pm_delta delta = { 0 };
+	struct pm_delta delta = {0};
 	uint64_t blocks = 0, entries = 0, bound = 0, switches = 0;
 
 	for (uint32_t sw = 0; sw < t->num; sw++) {
@@ -246,8 +248,8 @@ static void send(struct trial *t)
 static void find_there(struct trial *t)
 {
 	for (uint32_t sw = 0; sw < t->num; sw++) {
-		bool there = pm_fabric_find_guid(t->now, t->plan->known->nodes[sw].guid) !=
-			PM_NONE;
+		bool there = pm_fabric_find_guid(
+				     t->now, t->plan->known->nodes[sw].guid) != PM_NONE;
 
 		if (there && !t->there[sw] && random_chance(&t->random, 50))
 			memset(t->held + (size_t)sw * t->stride, PM_LFT_KEEP, t->stride);
@@ -261,14 +263,15 @@ static void check_checker(struct trial *t, bool from_all)
 	uint32_t num = t->now->num_switches;
 	const uint8_t **table = calloc(num + 1u, sizeof(*table));
 	uint16_t *top = calloc(num + 1u, sizeof(*top));
-	struct pm_check check = { t->now, t->reference.level, table, top };
+	struct pm_check check = {t->now, t->reference.level, table, top};
 	struct pm_check_paths paths;
 
 	assert_non_null(table);
 	assert_non_null(top);
 	world_set_lids(t->now, t->plan);
 	for (uint32_t sw = 0; sw < num; sw++) {
-		uint32_t known = pm_fabric_find_guid(t->plan->known, t->now->nodes[sw].guid);
+		uint32_t known =
+			pm_fabric_find_guid(t->plan->known, t->now->nodes[sw].guid);
 
 		table[sw] = t->held + (size_t)known * t->stride;
 		top[sw] = t->plan->top_lid;
@@ -288,19 +291,21 @@ static void check_joined(const struct trial *t)
 
 	for (uint32_t a = 0; a < num; a++)
 		for (uint32_t b = 0; b < num; b++) {
-			uint32_t x = pm_fabric_find_guid(t->plan->known, t->now->nodes[a].guid);
-			uint32_t y = pm_fabric_find_guid(t->plan->known, t->now->nodes[b].guid);
+			uint32_t x = pm_fabric_find_guid(t->plan->known,
+							 t->now->nodes[a].guid);
+			uint32_t y = pm_fabric_find_guid(t->plan->known,
+							 t->now->nodes[b].guid);
 
 			EXPECT(t->plan->tree.level[x] == PM_NO_LEVEL ||
 			       pm_routes_joined(t->routes, x, y) ==
-			       (t->reference.updown[(size_t)a * num + b] != 0));
+				       (t->reference.updown[(size_t)a * num + b] != 0));
 		}
 }
 
 /* Brings plan, tables and switches to what the recipe has now, and looks. */
 static void step(struct trial *t)
 {
-	struct reference_tables tables = { t->plan, NULL, t->stride };
+	struct reference_tables tables = {t->plan, NULL, t->stride};
 
 	pm_fabric_free(t->now);
 	free(t->wanted);
@@ -346,8 +351,8 @@ static void test_losses_and_returns(void **state)
 		seed = first_seed + round;
 		if (begin(&t)) {
 			tried++;
-			expect_none("levels", reference_levels(t.whole,
-							       t.plan->tree.level));
+			expect_none("levels",
+				    reference_levels(t.whole, t.plan->tree.level));
 			expect_none("plan", reference_plan(t.plan, false));
 			step(&t);
 			check_shuffled(&t);
@@ -373,7 +378,8 @@ static void test_losses_and_returns(void **state)
 /* Takes things out of the recipe that will come later. */
 static void start_small(struct trial *t)
 {
-	uint32_t nodes = random_below(&t->random, 30), cables = random_below(&t->random, 30);
+	uint32_t nodes = random_below(&t->random, 30),
+		 cables = random_below(&t->random, 30);
 
 	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
 		t->recipe.nodes[i].away = random_chance(&t->random, nodes);
@@ -407,8 +413,9 @@ static void add_leaf(struct trial *t)
 	struct recipe *recipe = &t->recipe;
 	uint32_t leaf, nodes = recipe->num_nodes, hosts = random_range(&t->random, 1, 3);
 
-	leaf = recipe_add_node(recipe, PM_SWITCH, 0x1ff000u + random_below(&t->random, 0x8000),
-			       8, 0, "newleaf");
+	leaf = recipe_add_node(recipe, PM_SWITCH,
+			       0x1ff000u + random_below(&t->random, 0x8000), 8, 0,
+			       "newleaf");
 	for (uint32_t i = 0; i < nodes; i++)
 		if (recipe->nodes[i].guid == recipe->nodes[leaf].guid) {
 			recipe->num_nodes--;
@@ -452,12 +459,13 @@ static void check_kept(const struct pm_plan *old, const struct pm_plan *grown)
 						  old->known->nodes[p->node].guid);
 
 		EXPECT(sw != PM_NONE);
-		if (p->num && grown->known->ports[grown->known->nodes[sw].first_port +
-						  p->num].peer != PM_NONE)
-			continue;	/* a slot no more */
+		if (p->num &&
+		    grown->known->ports[grown->known->nodes[sw].first_port + p->num]
+				    .peer != PM_NONE)
+			continue; /* a slot no more */
 		EXPECT(!old->lid[i] ||
 		       grown->lid[grown->known->nodes[sw].first_port + p->num] ==
-		       old->lid[i]);
+			       old->lid[i]);
 	}
 }
 
@@ -465,8 +473,9 @@ static void check_kept(const struct pm_plan *old, const struct pm_plan *grown)
 static bool knows_hosts(const struct pm_plan *plan, const struct pm_fabric *whole)
 {
 	for (uint32_t i = 0; i < whole->num_ports; i++) {
-		uint32_t sw = whole->ports[i].node < whole->num_switches ?
-			PM_NONE : pm_fabric_peer_node(whole, i);
+		uint32_t sw = whole->ports[i].node < whole->num_switches
+				      ? PM_NONE
+				      : pm_fabric_peer_node(whole, i);
 
 		if (sw != PM_NONE &&
 		    !plan->known->ports[pm_plan_place(plan, whole, i)].host)
@@ -479,7 +488,7 @@ static bool knows_hosts(const struct pm_plan *plan, const struct pm_fabric *whol
 static void check_tables(const struct trial *t, const struct pm_fabric *now,
 			 const uint8_t *alive)
 {
-	struct reference_tables tables = { .plan = t->plan };
+	struct reference_tables tables = {.plan = t->plan};
 	struct reference reference;
 	struct pm_routes *routes;
 	uint8_t *entries;
@@ -543,9 +552,9 @@ static bool grow(struct trial *t, uint32_t *grew)
 
 static bool begin_small(struct trial *t)
 {
-	struct pm_plan_config config = { .order = PM_GROUPED };
+	struct pm_plan_config config = {.order = PM_GROUPED};
 
-	*t = (struct trial){ .random = { seed } };
+	*t = (struct trial){.random = {seed}};
 	recipe_random(&t->recipe, &t->random, &limits);
 	start_small(t);
 	if (random_chance(&t->random, 20))
@@ -587,7 +596,7 @@ static void test_growth(void **state)
 /* Builds the world of a recipe; shuffled, as GUIDs must not matter. */
 static void make_balanced(struct world *world, struct recipe *recipe)
 {
-	struct random order = { seed };
+	struct random order = {seed};
 
 	world_make(world, recipe_build(recipe, &order), PM_GROUPED);
 	world_assert_sound(world, world->fabric);
@@ -599,9 +608,11 @@ static void expect_spread(const struct world *world, const struct pm_fabric *now
 	struct pm_check_loads loads = world_loads(world, now);
 
 	if (loads.uplink_spread > most)
-		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s, %s: up ports of a leaf serve %u to "
-			 "%u LIDs", (unsigned long long)seed, tree, what,
-			 loads.uplink_least, loads.uplink_most);
+		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s, %s: up ports of a leaf serve %u "
+			 "to "
+			 "%u LIDs",
+			 (unsigned long long)seed, tree, what, loads.uplink_least,
+			 loads.uplink_most);
 }
 
 static void expect_spread_without(struct world *world, const char *loss, const char *tree)
@@ -618,11 +629,11 @@ static void try_two_level(struct random *random)
 {
 	struct recipe_xgft shape = {
 		.levels = 2,
-		.children = { 0, random_range(random, 2, 12) },
-		.parents = { random_range(random, 1, 6) },
-		.parallel = { random_range(random, 1, 3) },
+		.children = {0, random_range(random, 2, 12)},
+		.parents = {random_range(random, 1, 6)},
+		.parallel = {random_range(random, 1, 3)},
 	};
-	struct recipe recipe = { 0 };
+	struct recipe recipe = {0};
 	struct world world;
 	char tree[80];
 
@@ -647,7 +658,7 @@ static void try_director(struct random *random)
 		.fabrics = random_range(random, 1, 3),
 		.parallel = random_range(random, 1, 2),
 	};
-	struct recipe recipe = { 0 };
+	struct recipe recipe = {0};
 	struct world world;
 	char tree[80];
 
@@ -667,7 +678,7 @@ static void test_balance(void **state)
 {
 	(void)state;
 	for (uint32_t round = 0; round < (rounds + 3) / 4; round++) {
-		struct random random = { seed = first_seed + round };
+		struct random random = {seed = first_seed + round};
 
 		if (random_chance(&random, 50))
 			try_two_level(&random);
@@ -683,20 +694,20 @@ static void test_shifts(void **state)
 		const char *name;
 		struct recipe_xgft shape;
 	} rows[] = {
-		{ "2-ary 2-tree", { 2, 2, { 0, 2 }, { 2 }, { 1, 1 } } },
-		{ "4-ary 2-tree", { 2, 4, { 0, 4 }, { 4 }, { 1, 1 } } },
-		{ "4-ary 2-tree of 8 leaves", { 2, 4, { 0, 8 }, { 4 }, { 1, 1 } } },
-		{ "two cables to each spine", { 2, 4, { 0, 4 }, { 2 }, { 2, 1 } } },
-		{ "2-ary 3-tree", { 3, 2, { 0, 2, 2 }, { 2, 2 }, { 1, 1, 1 } } },
-		{ "3-ary 3-tree", { 3, 3, { 0, 3, 3 }, { 3, 3 }, { 1, 1, 1 } } },
-		{ "4-ary 3-tree of 8 pods", { 3, 4, { 0, 4, 8 }, { 4, 4 }, { 1, 1, 1 } } },
-		{ "2-ary 4-tree", { 4, 2, { 0, 2, 2, 2 }, { 2, 2, 2 }, { 1, 1, 1, 1 } } },
-		{ "more up than down", { 3, 2, { 0, 2, 3 }, { 4, 8 }, { 1, 1, 1 } } },
+		{"2-ary 2-tree", {2, 2, {0, 2}, {2}, {1, 1}}},
+		{"4-ary 2-tree", {2, 4, {0, 4}, {4}, {1, 1}}},
+		{"4-ary 2-tree of 8 leaves", {2, 4, {0, 8}, {4}, {1, 1}}},
+		{"two cables to each spine", {2, 4, {0, 4}, {2}, {2, 1}}},
+		{"2-ary 3-tree", {3, 2, {0, 2, 2}, {2, 2}, {1, 1, 1}}},
+		{"3-ary 3-tree", {3, 3, {0, 3, 3}, {3, 3}, {1, 1, 1}}},
+		{"4-ary 3-tree of 8 pods", {3, 4, {0, 4, 8}, {4, 4}, {1, 1, 1}}},
+		{"2-ary 4-tree", {4, 2, {0, 2, 2, 2}, {2, 2, 2}, {1, 1, 1, 1}}},
+		{"more up than down", {3, 2, {0, 2, 3}, {4, 8}, {1, 1, 1}}},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct recipe recipe = { 0 };
+		struct recipe recipe = {0};
 		struct pm_check_loads loads;
 		struct world world;
 		uint32_t most;
@@ -705,7 +716,8 @@ static void test_shifts(void **state)
 		make_balanced(&world, &recipe);
 		most = world_shifts(&world, world.fabric, 0);
 		if (most > 1)
-			fail_msg("%s: %u flows of a shift on one link", rows[i].name, most);
+			fail_msg("%s: %u flows of a shift on one link", rows[i].name,
+				 most);
 		loads = world_loads(&world, world.fabric);
 		if (loads.uplink_spread > 1)
 			fail_msg("%s: spread %u", rows[i].name, loads.uplink_spread);
@@ -732,6 +744,7 @@ int main(void)
 
 	first_seed = from_environment("PM_SEED", DEFAULT_SEED);
 	rounds = (uint32_t)from_environment("PM_ROUNDS", DEFAULT_ROUNDS);
-	print_message("PM_SEED=%llu PM_ROUNDS=%u\n", (unsigned long long)first_seed, rounds);
+	print_message("PM_SEED=%llu PM_ROUNDS=%u\n", (unsigned long long)first_seed,
+		      rounds);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

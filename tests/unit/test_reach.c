@@ -61,32 +61,37 @@ static void lose(struct ground *g, const char *sw, unsigned int port)
  *  | \---\-l1
  *  l0     l2
  */
-#define DRAWING \
-	"l0/3 l1/4 l2/3 p/3 q/3 t/3 x/2 l0:1=a l1:1=b l2:1=c l0:2=p:1 l1:2=p:2 l2:2=q:1 " \
+#define DRAWING                                                                          \
+	"l0/3 l1/4 l2/3 p/3 q/3 t/3 x/2 l0:1=a l1:1=b l2:1=c l0:2=p:1 l1:2=p:2 "         \
+	"l2:2=q:1 "                                                                      \
 	"p:3=t:1 q:3=t:2 l1:3=x:1"
 
 /* Per switch, in the order drawn, what it reaches: a letter for each. */
 struct row {
 	const char *name;
-	const char *lost[5];	/* switch:port */
+	const char *lost[5]; /* switch:port */
 	const char *down[7], *updown[7];
 };
 
 static const char letters[] = "abcpqtx";
 
 static const struct row rows[] = {
-	{ "whole", { NULL },
-	  { "a", "b", "c", "abp", "cq", "abcpqt", "bx" },
-	  { "abcpqt", "abcpqtx", "abcpqt", "abcpqt", "abcpqt", "abcpqt", "bx" } },
-	{ "p and t apart", { "p:3" },
-	  { "a", "b", "c", "abp", "cq", "cqt", "bx" },
-	  { "abp", "abpx", "cqt", "abp", "cqt", "cqt", "bx" } },
-	{ "l0 alone", { "l0:2" },
-	  { "a", "b", "c", "bp", "cq", "bcpqt", "bx" },
-	  { "a", "bcpqtx", "bcpqt", "bcpqt", "bcpqt", "bcpqt", "bx" } },
-	{ "nothing left", { "l0:2", "t:1", "t:2", "l1:2", "l1:3" },
-	  { "a", "b", "c", "p", "cq", "t", "x" },
-	  { "a", "b", "cq", "p", "cq", "t", "x" } },
+	{"whole",
+	 {NULL},
+	 {"a", "b", "c", "abp", "cq", "abcpqt", "bx"},
+	 {"abcpqt", "abcpqtx", "abcpqt", "abcpqt", "abcpqt", "abcpqt", "bx"}},
+	{"p and t apart",
+	 {"p:3"},
+	 {"a", "b", "c", "abp", "cq", "cqt", "bx"},
+	 {"abp", "abpx", "cqt", "abp", "cqt", "cqt", "bx"}},
+	{"l0 alone",
+	 {"l0:2"},
+	 {"a", "b", "c", "bp", "cq", "bcpqt", "bx"},
+	 {"a", "bcpqtx", "bcpqt", "bcpqt", "bcpqt", "bcpqt", "bx"}},
+	{"nothing left",
+	 {"l0:2", "t:1", "t:2", "l1:2", "l1:3"},
+	 {"a", "b", "c", "p", "cq", "t", "x"},
+	 {"a", "b", "cq", "p", "cq", "t", "x"}},
 };
 
 static void lose_all(struct ground *g, const char *const *lost)
@@ -100,8 +105,8 @@ static void lose_all(struct ground *g, const char *const *lost)
 	}
 }
 
-static void check_sets(const struct row *row, const char *what, const char *const *expected,
-		       const uint64_t *sets, uint32_t words)
+static void check_sets(const struct row *row, const char *what,
+		       const char *const *expected, const uint64_t *sets, uint32_t words)
 {
 	for (uint32_t sw = 0; sw < 7; sw++) {
 		char text[8] = "";
@@ -111,8 +116,8 @@ static void check_sets(const struct row *row, const char *what, const char *cons
 			if (has(sets + (size_t)sw * words, to))
 				text[count++] = letters[to];
 		if (strcmp(text, expected[sw]))
-			fail_msg("%s: %s of %c is %s, not %s", row->name, what, letters[sw],
-				 text, expected[sw]);
+			fail_msg("%s: %s of %c is %s, not %s", row->name, what,
+				 letters[sw], text, expected[sw]);
 	}
 }
 
@@ -126,7 +131,8 @@ static void test_drawing(void **state)
 		lose_all(&g, rows[i].lost);
 		pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
 		check_sets(&rows[i], "down", rows[i].down, g.reach.down, g.reach.words);
-		check_sets(&rows[i], "updown", rows[i].updown, g.reach.updown, g.reach.words);
+		check_sets(&rows[i], "updown", rows[i].updown, g.reach.updown,
+			   g.reach.words);
 		release(&g);
 	}
 }
@@ -166,8 +172,8 @@ static void test_parallel(void **state)
 /* Two words and more: 70 leaves under two spines; from the i-th leaf to the j-th. */
 static void test_many_words(void **state)
 {
-	struct recipe_xgft shape = { 2, 1, { 0, 70 }, { 2 }, { 1, 1 } };
-	struct recipe recipe = { 0 };
+	struct recipe_xgft shape = {2, 1, {0, 70}, {2}, {1, 1}};
+	struct recipe recipe = {0};
 	struct ground g;
 
 	(void)state;
@@ -181,8 +187,9 @@ static void test_many_words(void **state)
 	pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
 	for (uint32_t a = 0; a < 70; a++) {
 		for (uint32_t b = 0; b < 70; b++)
-			assert_int_equal(has(pm_reach_updown(&g.reach, a), b), a == b ||
-					 (a % 3 && b % 3) || (a != 68 && b != 68));
+			assert_int_equal(has(pm_reach_updown(&g.reach, a), b),
+					 a == b || (a % 3 && b % 3) ||
+						 (a != 68 && b != 68));
 		assert_int_equal(has(pm_reach_down(&g.reach, 70), a), a % 3 != 0);
 		assert_int_equal(has(pm_reach_down(&g.reach, 71), a), a != 68);
 		assert_int_equal(has(pm_reach_updown(&g.reach, a), 70), a % 3 != 0);

@@ -10,27 +10,27 @@
 
 #include <cmocka.h>
 
-#define TWO_LEVEL \
-	"l0/4 l1/4 s0/2 s1/2 l0:1=a l0:2=b l0:3=s0:1 l0:4=s1:1 " \
+#define TWO_LEVEL                                                                        \
+	"l0/4 l1/4 s0/2 s1/2 l0:1=a l0:2=b l0:3=s0:1 l0:4=s1:1 "                         \
 	"l1:1=c l1:2=d l1:3=s0:2 l1:4=s1:2"
 
 /*
  * LIDs: l0[1] 1, l0 2, l1[1] 3, s0 7 in plane 0; l0[2] 8, l1[2] 9, l1 10, s1 11 in
  * plane 1 (see test_plan.c). A row has a switch's entries for these, - for KEEP.
  */
-static const unsigned int lids[] = { 1, 2, 3, 7, 8, 9, 10, 11 };
+static const unsigned int lids[] = {1, 2, 3, 7, 8, 9, 10, 11};
 
 struct row {
 	const char *name, *lost;
-	const char *entries[4];		/* l0, l1, s0, s1 */
+	const char *entries[4]; /* l0, l1, s0, s1 */
 };
 
 /* No path joins the spines, nor s0 and l0 when the cable between them is lost. */
 static const struct row rows[] = {
-	{ "whole", "", { "10332444", "33134204", "1120122-", "112-1220" } },
-	{ "a host is no matter", "a c", { "10332444", "33134204", "1120122-", "112-1220" } },
-	{ "s1 is lost", "s1", { "1033233-", "3313320-", "1120122-", "-------0" } },
-	{ "one cable", "l0:3", { "104-2444", "44134204", "--20-22-", "112-1220" } },
+	{"whole", "", {"10332444", "33134204", "1120122-", "112-1220"}},
+	{"a host is no matter", "a c", {"10332444", "33134204", "1120122-", "112-1220"}},
+	{"s1 is lost", "s1", {"1033233-", "3313320-", "1120122-", "-------0"}},
+	{"one cable", "l0:3", {"104-2444", "44134204", "--20-22-", "112-1220"}},
 };
 
 static void expect_row(const struct world *world, const char *name, uint32_t sw,
@@ -40,7 +40,8 @@ static void expect_row(const struct world *world, const char *name, uint32_t sw,
 	char text[16] = "";
 
 	for (size_t i = 0; i < LENGTH(lids); i++)
-		text[i] = table[lids[i]] == PM_LFT_KEEP ? '-' : (char)('0' + table[lids[i]]);
+		text[i] = table[lids[i]] == PM_LFT_KEEP ? '-'
+							: (char)('0' + table[lids[i]]);
 	if (strcmp(text, expected))
 		fail_msg("%s: %s has %s, not %s", name, pm_fabric_name(world->fabric, sw),
 			 text, expected);
@@ -73,12 +74,14 @@ static void test_small(void **state)
 static void test_one_switch(void **state)
 {
 	static const char *const drawings[] = {
-		"l/3 l:1=a l:3=b", "l/1 l:1=a", "l/2 m/2 l:1=a m:1=b m:2=l:2",
+		"l/3 l:1=a l:3=b",
+		"l/1 l:1=a",
+		"l/2 m/2 l:1=a m:1=b m:2=l:2",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(drawings); i++) {
-		struct pm_plan_config config = { .order = PM_GROUPED };
+		struct pm_plan_config config = {.order = PM_GROUPED};
 		struct pm_fabric *fabric = recipe_draw(drawings[i]);
 		struct pm_plan *plan;
 		struct world world;
@@ -100,7 +103,7 @@ static void test_one_switch(void **state)
 /* A chain of switches with two cables each, 40 above one leaf. */
 static void test_tall(void **state)
 {
-	struct recipe recipe = { 0 };
+	struct recipe recipe = {0};
 	struct world world;
 
 	(void)state;
@@ -127,8 +130,8 @@ static void test_tall(void **state)
  */
 static void test_moved_are_spread(void **state)
 {
-	struct recipe_xgft shape = { 2, 4, { 0, 8 }, { 4 }, { 1, 1 } };
-	struct recipe recipe = { 0 };
+	struct recipe_xgft shape = {2, 4, {0, 8}, {4}, {1, 1}};
+	struct recipe recipe = {0};
 	uint32_t ways = 0;
 	struct world world;
 
@@ -137,15 +140,15 @@ static void test_moved_are_spread(void **state)
 	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
 	world_lose(&world, "sw1-0");
 	for (uint32_t leaf = 0; leaf < 8; leaf++) {
-		uint32_t count[9] = { 0 };
+		uint32_t count[9] = {0};
 
 		for (uint32_t other = 0; other < 8; other++) {
 			char name[8];
 
 			snprintf(name, sizeof(name), "sw0-%u", other);
 			if (other != leaf)
-				count[pm_routes_table(world.routes, leaf)
-				      [world_lid(&world, name, 1)]]++;
+				count[pm_routes_table(world.routes, leaf)[world_lid(
+					&world, name, 1)]]++;
 		}
 		/* Seven slots over the three ports left. */
 		assert_int_equal(count[5], 0);
@@ -153,7 +156,8 @@ static void test_moved_are_spread(void **state)
 			assert_in_range(count[p], 2, 3);
 	}
 	for (uint32_t leaf = 1; leaf < 8; leaf++)
-		ways |= 1u << pm_routes_table(world.routes, leaf)[world_lid(&world, "sw0-0", 1)];
+		ways |= 1u << pm_routes_table(world.routes,
+					      leaf)[world_lid(&world, "sw0-0", 1)];
 	assert_int_equal(ways, 1u << 6 | 1u << 7 | 1u << 8);
 	world_free(&world);
 	recipe_free(&recipe);
@@ -166,9 +170,12 @@ static void test_parallel(void **state)
 	uint32_t lost = 0;
 
 	(void)state;
-	world_make(&world, recipe_draw(
-		"l0/4 l1/4 s0/4 l0:1=a l0:2=b l1:1=c l1:2=d l0:3=s0:1 l0:4=s0:2 "
-		"l1:3=s0:3 l1:4=s0:4"), PM_GROUPED);
+	world_make(
+		&world,
+		recipe_draw(
+			"l0/4 l1/4 s0/4 l0:1=a l0:2=b l1:1=c l1:2=d l0:3=s0:1 l0:4=s0:2 "
+			"l1:3=s0:3 l1:4=s0:4"),
+		PM_GROUPED);
 	world_assert_sound(&world, world.fabric);
 	assert_int_equal(world_entry(&world, "l0", "l1", 1), 3);
 	assert_int_equal(world_entry(&world, "l0", "l1", 2), 4);
@@ -180,7 +187,8 @@ static void test_parallel(void **state)
 	assert_int_equal(world_entry(&world, "l1", "l0", 2), 3);
 	assert_int_equal(world_entry(&world, "l1", "l1", 2), 2);
 	for (uint32_t lid = 1; lid <= world.plan->top_lid; lid++)
-		lost += pm_routes_table(world.routes, world_switch(&world, "s0"))[lid] == 4;
+		lost += pm_routes_table(world.routes, world_switch(&world, "s0"))[lid] ==
+			4;
 	assert_int_equal(lost, 0);
 	world_free(&world);
 }
@@ -236,12 +244,9 @@ static void test_director(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_small),
-		cmocka_unit_test(test_one_switch),
-		cmocka_unit_test(test_tall),
-		cmocka_unit_test(test_moved_are_spread),
-		cmocka_unit_test(test_parallel),
-		cmocka_unit_test(test_joined),
+		cmocka_unit_test(test_small),	 cmocka_unit_test(test_one_switch),
+		cmocka_unit_test(test_tall),	 cmocka_unit_test(test_moved_are_spread),
+		cmocka_unit_test(test_parallel), cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_director),
 	};
 

@@ -13,60 +13,76 @@
 #include <cmocka.h>
 
 /* Switches in the order drawn; 6 end ports below two spines. */
-#define TWO_LEVEL \
-	"l0/4 l1/4 l2/4 s0/3 s1/3 " \
-	"l0:1=a l0:2=b l0:3=s0:1 l0:4=s1:1 l1:1=c l1:2=d l1:3=s0:2 l1:4=s1:2 " \
+#define TWO_LEVEL                                                                        \
+	"l0/4 l1/4 l2/4 s0/3 s1/3 "                                                      \
+	"l0:1=a l0:2=b l0:3=s0:1 l0:4=s1:1 l1:1=c l1:2=d l1:3=s0:2 l1:4=s1:2 "           \
 	"l2:1=e l2:2=f l2:3=s0:3 l2:4=s1:3"
 
 /* Two pods of two leaves below two chassis of two lines and a fabric switch. */
-#define DIRECTOR \
-	"l0/4 l1/4 l2/4 l3/4 c0q0/3 c0q1/3 c0f/2 c1q0/3 c1q1/3 c1f/2 " \
-	"l0:1=a l1:1=b l2:1=c l3:1=d " \
-	"l0:3=c0q0:1 l1:3=c0q0:2 l2:3=c0q1:1 l3:3=c0q1:2 " \
-	"l0:4=c1q0:1 l1:4=c1q0:2 l2:4=c1q1:1 l3:4=c1q1:2 " \
+#define DIRECTOR                                                                         \
+	"l0/4 l1/4 l2/4 l3/4 c0q0/3 c0q1/3 c0f/2 c1q0/3 c1q1/3 c1f/2 "                   \
+	"l0:1=a l1:1=b l2:1=c l3:1=d "                                                   \
+	"l0:3=c0q0:1 l1:3=c0q0:2 l2:3=c0q1:1 l3:3=c0q1:2 "                               \
+	"l0:4=c1q0:1 l1:4=c1q0:2 l2:4=c1q1:1 l3:4=c1q1:2 "                               \
 	"c0q0:3=c0f:1 c0q1:3=c0f:2 c1q0:3=c1f:1 c1q1:3=c1f:2"
 
 /* The same planes, but the pods' leaves alternate in GUID order. */
-#define WOVEN \
-	"l0/4 l1/4 l2/4 l3/4 q0/3 q1/3 f/2 l0:1=a l1:1=b l2:1=c l3:1=d " \
+#define WOVEN                                                                            \
+	"l0/4 l1/4 l2/4 l3/4 q0/3 q1/3 f/2 l0:1=a l1:1=b l2:1=c l3:1=d "                 \
 	"l0:3=q0:1 l2:3=q0:2 l1:3=q1:1 l3:3=q1:2 q0:3=f:1 q1:3=f:2"
 
 struct row {
 	const char *name, *drawing;
-	const char *level;	/* a digit per switch, - without one */
-	const char *leaves;	/* index of the leaves in subtree order */
+	const char *level;  /* a digit per switch, - without one */
+	const char *leaves; /* index of the leaves in subtree order */
 	uint32_t planes, components, pods, side;
 };
 
 static const struct row rows[] = {
-	{ "one switch", "l0/4 l0:1=a l0:3=b", "0", "0", 0, 0, 1, 0 },
-	{ "one end port", "l0/1 l0:1=a", "0", "0", 0, 0, 1, 0 },
-	{ "two levels", TWO_LEVEL, "00011", "012", 2, 2, 1, 0 },
-	{ "spines first", "s0/2 s1/2 l0/3 l1/3 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 "
-	  "l1:2=s0:2 l1:3=s1:2", "1100", "23", 2, 2, 1, 0 },
-	{ "parallel cables", "l0/5 l1/5 s0/4 l0:1=a l1:1=b l0:2=s0:1 l0:4=s0:3 l1:2=s0:2 "
-	  "l1:3=s0:4", "001", "01", 2, 1, 1, 0 },
-	{ "three cables here, one there", "l0/5 l1/5 s0/4 l0:1=a l1:1=b l0:2=s0:1 "
-	  "l0:3=s0:2 l0:4=s0:3 l1:2=s0:4", "001", "01", 3, 1, 1, 0 },
-	{ "director", DIRECTOR, "0000112112", "0123", 2, 2, 2, 0 },
-	{ "woven pods", WOVEN, "0000112", "0213", 1, 1, 2, 0 },
-	{ "gateway on a spine", "l0/4 l1/4 s0/4 s1/2 l0:1=a l0:2=b l1:1=c l1:2=d s0:3=g "
-	  "l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2", "0011", "01", 2, 2, 1, 0 },
-	{ "as many on a spine as on leaves", "l0/4 l1/4 s0/4 s1/2 l0:1=a l0:2=b l1:1=c "
-	  "l1:2=d s0:3=g s0:4=h l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2", "0001", "012",
-	  1, 1, 2, 2 },
-	{ "spines joined", "l0/3 l1/3 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 "
-	  "l1:2=s0:2 l1:3=s1:2 s0:3=s1:3", "0011", "01", 2, 2, 1, 1 },
-	{ "a switch that is dark", "l0/3 s0/2 x/4 l0:1=a l0:2=s0:1", "01-", "0", 1, 1, 1, 0 },
-	{ "leaf without end ports", "l0/2 l1/2 l2/2 s0/3 l0:1=a l1:1=b l0:2=s0:1 "
-	  "l1:2=s0:2 l2:2=s0:3", "0001", "012", 1, 1, 1, 0 },
+	{"one switch", "l0/4 l0:1=a l0:3=b", "0", "0", 0, 0, 1, 0},
+	{"one end port", "l0/1 l0:1=a", "0", "0", 0, 0, 1, 0},
+	{"two levels", TWO_LEVEL, "00011", "012", 2, 2, 1, 0},
+	{"spines first",
+	 "s0/2 s1/2 l0/3 l1/3 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 "
+	 "l1:2=s0:2 l1:3=s1:2",
+	 "1100", "23", 2, 2, 1, 0},
+	{"parallel cables",
+	 "l0/5 l1/5 s0/4 l0:1=a l1:1=b l0:2=s0:1 l0:4=s0:3 l1:2=s0:2 "
+	 "l1:3=s0:4",
+	 "001", "01", 2, 1, 1, 0},
+	{"three cables here, one there",
+	 "l0/5 l1/5 s0/4 l0:1=a l1:1=b l0:2=s0:1 "
+	 "l0:3=s0:2 l0:4=s0:3 l1:2=s0:4",
+	 "001", "01", 3, 1, 1, 0},
+	{"director", DIRECTOR, "0000112112", "0123", 2, 2, 2, 0},
+	{"woven pods", WOVEN, "0000112", "0213", 1, 1, 2, 0},
+	{"gateway on a spine",
+	 "l0/4 l1/4 s0/4 s1/2 l0:1=a l0:2=b l1:1=c l1:2=d s0:3=g "
+	 "l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2",
+	 "0011", "01", 2, 2, 1, 0},
+	{"as many on a spine as on leaves",
+	 "l0/4 l1/4 s0/4 s1/2 l0:1=a l0:2=b l1:1=c "
+	 "l1:2=d s0:3=g s0:4=h l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2",
+	 "0001", "012", 1, 1, 2, 2},
+	{"spines joined",
+	 "l0/3 l1/3 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 "
+	 "l1:2=s0:2 l1:3=s1:2 s0:3=s1:3",
+	 "0011", "01", 2, 2, 1, 1},
+	{"a switch that is dark", "l0/3 s0/2 x/4 l0:1=a l0:2=s0:1", "01-", "0", 1, 1, 1,
+	 0},
+	{"leaf without end ports",
+	 "l0/2 l1/2 l2/2 s0/3 l0:1=a l1:1=b l0:2=s0:1 "
+	 "l1:2=s0:2 l2:2=s0:3",
+	 "0001", "012", 1, 1, 1, 0},
 	/* Spines that have more cables to each other than to leaves, beside one. */
-	{ "spines in pairs", "l0/4 l1/4 s0/4 s1/4 t/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=t:1 "
-	  "l1:2=s1:1 l1:3=t:2 s0:3=s1:3 s0:4=s1:4", "00111", "01", 3, 3, 1, 2 },
-	{ "two islands", "l0/2 l1/2 s0/1 s1/1 l0:1=a l1:1=b l0:2=s0:1 l1:2=s1:1", "0011", "01",
-	  2, 2, 2, 0 },
-	{ "ring", "r0/3 r1/3 r2/3 r0:1=a r1:1=b r2:1=c r0:2=r1:3 r1:2=r2:3 r2:2=r0:3", "000",
-	  "012", 0, 0, 3, 3 },
+	{"spines in pairs",
+	 "l0/4 l1/4 s0/4 s1/4 t/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=t:1 "
+	 "l1:2=s1:1 l1:3=t:2 s0:3=s1:3 s0:4=s1:4",
+	 "00111", "01", 3, 3, 1, 2},
+	{"two islands", "l0/2 l1/2 s0/1 s1/1 l0:1=a l1:1=b l0:2=s0:1 l1:2=s1:1", "0011",
+	 "01", 2, 2, 2, 0},
+	{"ring", "r0/3 r1/3 r2/3 r0:1=a r1:1=b r2:1=c r0:2=r1:3 r1:2=r2:3 r2:2=r0:3",
+	 "000", "012", 0, 0, 3, 3},
 };
 
 static char digit(uint8_t level)
@@ -99,7 +115,7 @@ static void test_drawings(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *fabric, *skeleton;
-		struct pm_error err = { "" };
+		struct pm_error err = {""};
 		struct pm_tree tree;
 
 		fabric = recipe_draw(rows[i].drawing);
@@ -126,10 +142,14 @@ static void make(const char *drawing, struct pm_fabric **skeleton, struct pm_tre
 
 static void test_directions(void **state)
 {
-	static const struct { const char *sw; unsigned int port; int direction; } ports[] = {
-		{ "l0", 0, PM_DARK }, { "l0", 1, PM_HOST }, { "l0", 2, PM_DARK },
-		{ "l0", 3, PM_UP }, { "l0", 4, PM_UP }, { "c0q0", 1, PM_DOWN },
-		{ "c0q0", 3, PM_UP }, { "c0f", 1, PM_DOWN }, { "c1f", 2, PM_DOWN },
+	static const struct {
+		const char *sw;
+		unsigned int port;
+		int direction;
+	} ports[] = {
+		{"l0", 0, PM_DARK}, {"l0", 1, PM_HOST},	 {"l0", 2, PM_DARK},
+		{"l0", 3, PM_UP},   {"l0", 4, PM_UP},	 {"c0q0", 1, PM_DOWN},
+		{"c0q0", 3, PM_UP}, {"c0f", 1, PM_DOWN}, {"c1f", 2, PM_DOWN},
 	};
 	struct pm_fabric *skeleton;
 	struct pm_tree tree;
@@ -145,7 +165,8 @@ static void test_directions(void **state)
 	pm_tree_free(&tree);
 	pm_fabric_free(skeleton);
 	make("l0/3 l1/3 s0/3 s1/3 x/2 y/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 l1:2=s0:2 "
-	     "l1:3=s1:2 s0:3=s1:3 x:1=y:1", &skeleton, &tree);
+	     "l1:3=s1:2 s0:3=s1:3 x:1=y:1",
+	     &skeleton, &tree);
 	assert_int_equal(tree.direction[world_port(skeleton, "s0", 3)], PM_SIDE);
 	assert_int_equal(tree.direction[world_port(skeleton, "s1", 3)], PM_SIDE);
 	assert_int_equal(tree.direction[world_port(skeleton, "x", 1)], PM_DARK);
@@ -157,7 +178,7 @@ static void test_directions(void **state)
 /* The same up port is the same plane on every leaf, and its parts are right. */
 static void test_planes(void **state)
 {
-	static const char *const leaves[] = { "l0", "l1", "l2", "l3" };
+	static const char *const leaves[] = {"l0", "l1", "l2", "l3"};
 	struct pm_fabric *skeleton;
 	struct pm_tree tree;
 
@@ -167,7 +188,8 @@ static void test_planes(void **state)
 		assert_int_equal(tree.plane[world_port(skeleton, leaves[i], 1)], PM_NONE);
 		assert_int_equal(tree.plane[world_port(skeleton, leaves[i], 3)], 0);
 		assert_int_equal(tree.plane[world_port(skeleton, leaves[i], 4)], 1);
-		assert_int_equal(tree.pod[pm_fabric_find_name(skeleton, leaves[i])], i / 2);
+		assert_int_equal(tree.pod[pm_fabric_find_name(skeleton, leaves[i])],
+				 i / 2);
 	}
 	assert_int_equal(tree.plane[world_port(skeleton, "c0q0", 3)], PM_NONE);
 	assert_int_equal(tree.component[pm_fabric_find_name(skeleton, "c0f")], 0);
@@ -192,8 +214,8 @@ static void test_planes(void **state)
 /* Two first-level switches of one component over a pod: planes by rank. */
 static void test_ranks(void **state)
 {
-	struct recipe_xgft shape = { 3, 2, { 0, 2, 2 }, { 2, 2 }, { 1, 1, 1 } };
-	struct recipe recipe = { 0 };
+	struct recipe_xgft shape = {3, 2, {0, 2, 2}, {2, 2}, {1, 1, 1}};
+	struct recipe recipe = {0};
 	struct pm_fabric *fabric, *skeleton;
 	struct pm_tree tree;
 
@@ -212,7 +234,8 @@ static void test_ranks(void **state)
 	pm_fabric_free(fabric);
 	recipe_free(&recipe);
 	make("l0/3 l1/3 a0/3 a1/3 b0/3 b1/3 t/4 l0:1=x l1:1=y l0:2=a0:1 l0:3=a1:1 "
-	     "l1:2=b0:1 l1:3=b1:1 a0:2=t:1 a1:2=t:2 b0:2=t:3 b1:2=t:4", &skeleton, &tree);
+	     "l1:2=b0:1 l1:3=b1:1 a0:2=t:1 a1:2=t:2 b0:2=t:3 b1:2=t:4",
+	     &skeleton, &tree);
 	assert_int_equal(tree.num_components, 1);
 	assert_int_equal(tree.num_planes, 2);
 	assert_int_equal(tree.rank[pm_fabric_find_name(skeleton, "a1")], 1);
@@ -224,14 +247,14 @@ static void test_ranks(void **state)
 
 static void test_no_hosts(void **state)
 {
-	static const char *const drawings[] = { "l0/2 s0/2 l0:1=s0:1", "l0/3", "" };
+	static const char *const drawings[] = {"l0/2 s0/2 l0:1=s0:1", "l0/3", ""};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(drawings); i++) {
 		struct pm_fabric *fabric = recipe_draw(drawings[i]);
 		struct pm_fabric *skeleton = pm_fabric_skeleton(fabric);
-		struct pm_tree tree = { .num_leaves = 77 };
-		struct pm_error err = { "" };
+		struct pm_tree tree = {.num_leaves = 77};
+		struct pm_error err = {""};
 
 		assert_int_equal(pm_tree_make(skeleton, &tree, &err), -ENOENT);
 		assert_non_null(strstr(err.text, "no switch has an end port"));
@@ -265,12 +288,9 @@ static void test_director(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drawings),
-		cmocka_unit_test(test_directions),
-		cmocka_unit_test(test_planes),
-		cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_no_hosts),
-		cmocka_unit_test(test_director),
+		cmocka_unit_test(test_drawings), cmocka_unit_test(test_directions),
+		cmocka_unit_test(test_planes),	 cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_no_hosts), cmocka_unit_test(test_director),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,12 +12,12 @@
 
 #include <cmocka.h>
 
-static const struct pm_plan_config grouped = { .order = PM_GROUPED };
+static const struct pm_plan_config grouped = {.order = PM_GROUPED};
 
 static struct pm_whatif *make(const struct pm_fabric *fabric)
 {
 	struct pm_whatif *whatif = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 
 	if (pm_whatif_new(fabric, &grouped, &whatif, &err))
 		fail_msg("%s", err.text);
@@ -27,10 +27,10 @@ static struct pm_whatif *make(const struct pm_fabric *fabric)
 static struct pm_whatif_result try_loss(struct pm_whatif *whatif,
 					const struct pm_fabric *fabric, const char *loss)
 {
-	struct world world = { .fabric = (struct pm_fabric *)(uintptr_t)fabric };
+	struct world world = {.fabric = (struct pm_fabric *)(uintptr_t)fabric};
 	struct pm_fabric *broken = world_without(&world, loss);
 	struct pm_whatif_result result;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 
 	if (pm_whatif_try(whatif, broken, &result, &err))
 		fail_msg("%s: %s", loss, err.text);
@@ -50,26 +50,26 @@ struct cost {
 #define ANY UINT64_MAX
 
 static const struct cost costs[] = {
-	{ 324, "", true, 0, 0, 0 },
-	{ 324, "s0-*", true, 1944, 1944, 27 },
-	{ 324, "s17-*", true, 1944, 1944, 27 },
-	{ 324, "leaf5:20", true, 329, 329, 0 },
-	{ 324, "h7-3", true, 0, 0, 0 },
-	{ 324, "leaf0", true, 0, 0, 1 },
-	{ 324, "leaf323", true, 0, 0, 1 },
-	{ 324, "s0-line0", true, 414, 414, 1 },
-	{ 324, "s0-fab0", false, 540, ANY, 1 },
-	{ 324, "s9-fab8", false, 540, ANY, 1 },
-	{ 648, "s0-*", true, 7128, 7128, 54 },
-	{ 648, "leaf5:20", true, 658, 658, 0 },
-	{ 648, "h7-3", true, 0, 0, 0 },
-	{ 648, "leaf0", true, 0, 0, 1 },
+	{324, "", true, 0, 0, 0},
+	{324, "s0-*", true, 1944, 1944, 27},
+	{324, "s17-*", true, 1944, 1944, 27},
+	{324, "leaf5:20", true, 329, 329, 0},
+	{324, "h7-3", true, 0, 0, 0},
+	{324, "leaf0", true, 0, 0, 1},
+	{324, "leaf323", true, 0, 0, 1},
+	{324, "s0-line0", true, 414, 414, 1},
+	{324, "s0-fab0", false, 540, ANY, 1},
+	{324, "s9-fab8", false, 540, ANY, 1},
+	{648, "s0-*", true, 7128, 7128, 54},
+	{648, "leaf5:20", true, 658, 658, 0},
+	{648, "h7-3", true, 0, 0, 0},
+	{648, "leaf0", true, 0, 0, 1},
 };
 
 static void check_cost(const struct cost *cost, const struct pm_whatif_result *result)
 {
-	if (cost->exact ? result->total.blocks != cost->blocks :
-	    result->total.blocks > cost->blocks)
+	if (cost->exact ? result->total.blocks != cost->blocks
+			: result->total.blocks > cost->blocks)
 		fail_msg("%u leaves, %s: %llu blocks", cost->leaves, cost->loss,
 			 (unsigned long long)result->total.blocks);
 	if ((cost->bound != ANY && result->total.bound != cost->bound) ||
@@ -114,18 +114,17 @@ static void test_counts(void **state)
 		uint32_t switches, cut;
 		uint64_t pairs_cut;
 	} rows[] = {
-		{ "", 4, 0, 0 },
-		{ "s0", 3, 1, 0 },
-		{ "a", 4, 0, 8 },	/* 5 end ports: 4 pairs each way */
-		{ "l0", 3, 1, 14 },	/* 3 stay, with 6 of 20 pairs */
-		{ "s0 s1", 1, 3, 12 },	/* 3 x 2 + 2 x 1 stay */
-		{ "l0:4 l1:3", 3, 1, 0 },	/* both cables of s0 */
-		{ "l0:4 l1:4", 2, 2, 12 },	/* two halves */
-		{ "l0:4", 4, 0, 0 },
+		{"", 4, 0, 0},		 {"s0", 3, 1, 0},
+		{"a", 4, 0, 8},		 /* 5 end ports: 4 pairs each way */
+		{"l0", 3, 1, 14},	 /* 3 stay, with 6 of 20 pairs */
+		{"s0 s1", 1, 3, 12},	 /* 3 x 2 + 2 x 1 stay */
+		{"l0:4 l1:3", 3, 1, 0},	 /* both cables of s0 */
+		{"l0:4 l1:4", 2, 2, 12}, /* two halves */
+		{"l0:4", 4, 0, 0},
 	};
-	struct pm_fabric *fabric = recipe_draw(
-		"l0/5 l1/5 s0/2 s1/2 l0:1=a l0:2=b l0:4=s0:1 l0:5=s1:1 "
-		"l1:1=c l1:2=d l1:5=e l1:3=s0:2 l1:4=s1:2");
+	struct pm_fabric *fabric =
+		recipe_draw("l0/5 l1/5 s0/2 s1/2 l0:1=a l0:2=b l0:4=s0:1 l0:5=s1:1 "
+			    "l1:1=c l1:2=d l1:5=e l1:3=s0:2 l1:4=s1:2");
 	struct pm_whatif *whatif = make(fabric);
 
 	(void)state;
@@ -135,11 +134,12 @@ static void test_counts(void **state)
 		if (result.switches != rows[i].switches ||
 		    result.switches_cut != rows[i].cut ||
 		    result.pairs_cut != rows[i].pairs_cut)
-			fail_msg("\"%s\": %u there, %u cut off, %llu pairs cut", rows[i].loss,
-				 result.switches, result.switches_cut,
+			fail_msg("\"%s\": %u there, %u cut off, %llu pairs cut",
+				 rows[i].loss, result.switches, result.switches_cut,
 				 (unsigned long long)result.pairs_cut);
-		assert_int_equal(result.full_load, result.switches *
-				 pm_plan_blocks(pm_whatif_plan(whatif)));
+		assert_int_equal(result.full_load,
+				 result.switches *
+					 pm_plan_blocks(pm_whatif_plan(whatif)));
 	}
 	pm_whatif_free(whatif);
 	pm_fabric_free(fabric);
@@ -148,10 +148,10 @@ static void test_counts(void **state)
 /* Levels add up to the total, and no order of trials matters. */
 static void test_levels(void **state)
 {
-	static const char *const losses[] = { "s0-fab0", "s0-*", "leaf5:20" };
+	static const char *const losses[] = {"s0-fab0", "s0-*", "leaf5:20"};
 	struct pm_fabric *fabric = world_director(36);
 	struct pm_whatif *whatif = make(fabric);
-	struct pm_whatif_result first = { 0 }, last;
+	struct pm_whatif_result first = {0}, last;
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(losses); i++) {
@@ -178,7 +178,7 @@ static void test_errors(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw("l/2 s/2 l:1=s:1");
 	struct pm_whatif *whatif = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 
 	(void)state;
 	assert_int_equal(pm_whatif_new(fabric, &grouped, &whatif, &err), -ENOENT);

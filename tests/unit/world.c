@@ -15,7 +15,7 @@
 struct pm_fabric *world_generate(const struct pm_generate *config)
 {
 	struct pm_fabric *fabric = NULL;
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 	char *text = NULL;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
@@ -33,15 +33,17 @@ struct pm_fabric *world_generate(const struct pm_generate *config)
 struct pm_fabric *world_director(unsigned int leaves)
 {
 	return world_generate(&(struct pm_generate){
-		.kind = PM_GENERATE_DIRECTOR, .director = { leaves },
+		.kind = PM_GENERATE_DIRECTOR,
+		.director = {leaves},
 	});
 }
 
 void world_set_lids(struct pm_fabric *fabric, const struct pm_plan *plan)
 {
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
-		bool own = fabric->ports[i].node < fabric->num_switches ?
-			fabric->ports[i].num == 0 : fabric->ports[i].peer != PM_NONE;
+		bool own = fabric->ports[i].node < fabric->num_switches
+				   ? fabric->ports[i].num == 0
+				   : fabric->ports[i].peer != PM_NONE;
 		uint32_t place = own ? pm_plan_place(plan, fabric, i) : PM_NONE;
 
 		fabric->ports[i].lid = place == PM_NONE ? 0 : plan->lid[place];
@@ -62,15 +64,15 @@ uint8_t *world_tables(const struct pm_routes *routes, uint32_t num_switches)
 
 void world_make(struct world *world, struct pm_fabric *fabric, enum pm_lid_order order)
 {
-	world_make_with(world, fabric, &(struct pm_plan_config){ .order = order });
+	world_make_with(world, fabric, &(struct pm_plan_config){.order = order});
 }
 
 void world_make_with(struct world *world, struct pm_fabric *fabric,
 		     const struct pm_plan_config *config)
 {
-	struct pm_error err = { "" };
+	struct pm_error err = {""};
 
-	*world = (struct world){ .fabric = fabric };
+	*world = (struct world){.fabric = fabric};
 	if (pm_plan_make(fabric, config, &world->plan, &err) ||
 	    pm_routes_make(world->plan, &world->routes, &err))
 		fail_msg("%s", err.text);
@@ -151,7 +153,7 @@ static bool has_cable(const struct world *world, uint32_t sw)
 
 struct pm_delta world_delta(const struct world *world)
 {
-	struct pm_delta delta = { 0 };
+	struct pm_delta delta = {0};
 
 	for (uint32_t sw = 0; sw < world->num_switches; sw++)
 		if (has_cable(world, sw))
@@ -183,7 +185,10 @@ static struct pm_check make_check(const struct world *world, const struct pm_fab
 		table[sw] = pm_routes_table(world->routes, sw);
 	}
 	return (struct pm_check){
-		.fabric = now, .level = world->plan->tree.level, .table = table, .top = top,
+		.fabric = now,
+		.level = world->plan->tree.level,
+		.table = table,
+		.top = top,
 	};
 }
 
@@ -262,6 +267,6 @@ uint16_t world_lid(const struct world *world, const char *name, unsigned int por
 uint8_t world_entry(const struct world *world, const char *sw, const char *name,
 		    unsigned int port)
 {
-	return pm_routes_table(world->routes, world_switch(world, sw))
-		[world_lid(world, name, port)];
+	return pm_routes_table(world->routes,
+			       world_switch(world, sw))[world_lid(world, name, port)];
 }

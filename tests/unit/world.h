@@ -15,11 +15,11 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 struct world {
-	struct pm_fabric *fabric;	/* whole, with the plan's LIDs */
+	struct pm_fabric *fabric; /* whole, with the plan's LIDs */
 	struct pm_plan *plan;
 	struct pm_routes *routes;
-	uint8_t *alive;			/* [port], of the last update */
-	uint8_t *first;			/* [switch][stride] tables of the whole fabric */
+	uint8_t *alive; /* [port], of the last update */
+	uint8_t *first; /* [switch][stride] tables of the whole fabric */
 	uint32_t stride, num_switches;
 };
 
