@@ -23,9 +23,9 @@
  * With LMC, a slot has 2^LMC LIDs, aligned, that use as many planes: its own and
  * those that follow it among the planes of its switch, in a circle. The base LID
  * begins with another one of them on every slot, so that base LIDs alone are
- * balanced too. Only
- * every g-th plane is a slot's own then, g being the greatest common divisor of
- * 2^LMC and the number of planes, so that slots with the same planes share blocks.
+ * balanced too. Only every g-th plane is a slot's own then, g being the greatest
+ * common divisor of 2^LMC and the number of planes, so that slots with the same
+ * planes share blocks.
  *
  * Losing a plane then changes ceil(LIDs / 64) blocks of a leaf, losing
  * a first-level switch one block of every leaf outside its pod.

@@ -26,7 +26,7 @@ int cli_fail(enum exit_status status, const char *format, ...)
 	vfprintf(stderr, format, args);
 	va_end(args);
 	fputc('\n', stderr);
-	return status;
+	return (int)status;
 }
 
 bool cli_number(const char *text, unsigned long low, unsigned long high,
