@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the integration tests share: a TestCase around one Lab."""
+
+import contextlib
+import unittest
+
+import pmlab
+
+
+class Folders(unittest.TestCase):
+    """Gives each class a temporary folder, `cls.folder`."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.stack = contextlib.ExitStack()
+        cls.addClassCleanup(cls.stack.close)
+        cls.folder = cls.stack.enter_context(pmlab.Folder())
+
+
+class LabCase(Folders):
+    """One fabric and one OpenSM for all tests of a class.
+
+    Each test takes back what it lost, so that the next finds the fabric healthy.
+    GENERATE or the class method make_netlist() give the fabric.
+    """
+
+    GENERATE = ()
+    ORDER = "grouped"
+    WALK = ()  # options of walk
+
+    @classmethod
+    def make_netlist(cls):
+        return pmlab.generate(cls.folder / "fabric.net", *cls.GENERATE)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = cls.make_netlist()
+        cls.lab = cls.stack.enter_context(pmlab.Lab(cls.netlist, order=cls.ORDER))
+        cls.start = cls.lab.bring_up()
+        cls.switches = len(cls.lab.netlist.switches)
+        cls.full_blocks = cls.start.runs[-1].full_load // cls.switches
+        cls.healthy = pmlab.Dump(cls.lab.dump())
+        # (leaf, LID) pairs; walk() shows that none is without a path.
+        cls.pairs = cls.lab.walk(*cls.WALK)["pairs"]
+
+    def setUp(self):
+        self.down = []
+        self.addCleanup(self.mend)
+
+    def mend(self):
+        """Takes back what a failed test has left lost."""
+        while self.down:
+            self.lab.event("back", self.down.pop())
+
+    # ---- judging
+
+    def check_costs(self, event):
+        """The wire, the plugin's own count and the acknowledgements are one number."""
+        self.assertTrue(event.runs, f"{event.name}: the plugin logged no run")
+        self.assertEqual(event.wire, event.sent, f"{event.name}: wire, sent")
+        self.assertEqual(event.wire, event.acked, f"{event.name}: wire, acked")
+        self.assertGreaterEqual(event.wire, event.bound, f"{event.name}: wire, bound")
+        self.assertEqual(event.moved, 0, f"{event.name}: LIDs moved")
+        self.assertEqual(set(event.measured.get("engines", ["portmajor"])), {"portmajor"})
+
+    def check_walk(self, *options):
+        """Every pair is delivered, and LIDs and tables are the plan's."""
+        walked = self.lab.walk(*self.WALK, *options)
+        self.assertEqual(pmlab.walk_faults(walked), [])
+        self.assertEqual(walked["delivered"], walked["pairs"])
+        return walked
+
+    def check_healthy(self, *options):
+        """As at the start: the same tables, no pair cut, uplinks even."""
+        walked = self.check_walk(*options)
+        self.assertLessEqual(walked["uplink_spread"], 1)
+        now = pmlab.Dump(self.lab.dump())
+        self.assertEqual(now.lids, self.healthy.lids)
+        self.assertEqual(list(pmlab.changed_entries(self.healthy, now))[:5], [])
+        return walked
+
+    def check_loads(self, walked, over):
+        for key, value in walked.items():
+            if key.endswith("_over"):
+                self.assertLessEqual(value, over, key)
+
+    # ---- events
+
+    def lose(self, target):
+        """Loses something in one piece; the wire is what whatif foretells."""
+        predicted = pmlab.whatif(self.netlist, target, order=self.ORDER)
+        self.down.append(target)
+        event = self.lab.lose(target)
+        self.check_costs(event)
+        self.assertEqual(event.wire, predicted.blocks, f"{event.name}: wire, whatif")
+        self.assertEqual(event.bound, predicted.bound, f"{event.name}: bound, whatif's")
+        return event
+
+    def back(self, target):
+        event = self.lab.back(target)
+        self.down.remove(target)
+        self.check_costs(event)
+        return event
+
+    def lose_and_back(self, target, blocks=None, most=None, new_switches=0, spread=None,
+                      over=None, gone=None):
+        """Loses something and brings it back.
+
+        blocks        the exact cost of the loss (default: what whatif says)
+        most          a limit to it
+        new_switches  switches that OpenSM forgets meanwhile: on return they are
+                      given their whole table, beside the blocks of the loss
+        spread, over  limits to uplink_spread and to the loads over their mean
+        gone          (leaf, LID) pairs that the loss leaves without a path
+        """
+        lost = self.lose(target)
+        if blocks is not None:
+            self.assertEqual(lost.wire, blocks, lost.name)
+        if most is not None:
+            self.assertLessEqual(lost.wire, most, lost.name)
+        self.assertEqual(lost.whole, 0, "whole tables")
+        walked = self.check_walk()
+        if spread is not None:
+            self.assertLessEqual(walked["uplink_spread"], spread)
+        if over is not None:
+            self.check_loads(walked, over)
+        if gone is not None:
+            self.assertEqual(self.pairs - walked["pairs"], gone)
+        came = self.back(target)
+        self.assertEqual(came.wire, lost.wire + new_switches * self.full_blocks, came.name)
+        self.assertEqual(came.whole, new_switches, "whole tables")
+        self.check_healthy()

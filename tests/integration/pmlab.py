@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""simlab for this project: OpenSM with the portmajor plugin, and our own judges.
+
+    with Lab(netlist) as lab:
+        lab.bring_up()
+        event = lab.lose("s0-*")
+        print(event.wire, event.sent, whatif(netlist, "s0-*").blocks, lab.walk())
+
+Binaries come from $PORTMAJOR_BUILD (default: build/release).
+"""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("PORTMAJOR_BUILD", ROOT / "build" / "release")).resolve()
+os.environ.setdefault("MADCOUNT_LIB", str(BUILD / "libmadcount.so"))
+
+import simlab  # noqa: E402  (it reads MADCOUNT_LIB)
+
+CLI = BUILD / "portmajor"
+WALK = BUILD / "walk"
+TOPOLOGIES = ROOT / "sim-topologies"
+
+# How often an event that was seen in parts (see Lab.whole) is tried again.
+ATTEMPTS = 5
+
+# For one event at 11,664 hosts on a machine that does other things as well.
+TIMEOUT_S = 900
+
+
+# -------------------------------------------------------------------- the command
+
+def run_cli(*args, stdin=subprocess.DEVNULL):
+    """Runs portmajor; a CompletedProcess with text."""
+    return subprocess.run([str(CLI), *map(str, args)], capture_output=True, text=True,
+                          stdin=stdin, check=False, timeout=TIMEOUT_S, errors="replace")
+
+
+def generate(path, *args):
+    """Writes a generated netlist; returns its path."""
+    with open(path, "wb") as out:
+        subprocess.run([str(CLI), "generate", *map(str, args)], stdout=out, check=True)
+    return pathlib.Path(path)
+
+
+@dataclasses.dataclass
+class Prediction:
+    """The `total` row of `portmajor whatif`, and its full load."""
+    switches: int
+    blocks: int
+    bound: int
+    entries: int
+    full_load: int
+
+
+def whatif(netlist, *losses, order="grouped"):
+    """What the command says a loss costs."""
+    result = run_cli("whatif", "-o", order, netlist, "--lose", *losses)
+    total = re.search(r"^total +(\d+) +(\d+) +(\d+) +(\d+)$", result.stdout, re.M)
+    load = re.search(r"^full load (\d+) blocks", result.stdout, re.M)
+    if result.returncode or not total or not load:
+        raise simlab.SimError(f"whatif {losses}: {result.returncode} {result.stderr}")
+    return Prediction(*map(int, total.groups()), int(load.group(1)))
+
+
+# ---------------------------------------------------------------- the plugin's log
+
+@dataclasses.dataclass
+class Run:
+    """One `portmajor run` line of the log."""
+    number: int
+    change: str
+    sent: int
+    acked: int
+    bound: int
+    full_load: int
+    switches: int
+    whole: int
+    entries: int
+    assigned: int
+    moved: int
+    out_of_plan: int
+
+    _LINE = re.compile(r"portmajor run (\d+): (.*); (LFT blocks sent \d+.*)$", re.M)
+    _FIELDS = {"sent": "LFT blocks sent", "acked": "acked", "bound": "bound",
+               "full_load": "full load", "switches": "switches", "whole": "whole tables",
+               "entries": "entries", "assigned": "LIDs assigned", "moved": "moved",
+               "out_of_plan": "out of plan"}
+
+    @classmethod
+    def find(cls, text):
+        """All runs in a piece of the log."""
+        return [cls(int(line[1]), line[2],
+                    **{field: int(re.search(rf"(?:^|[,;] ){words} (\d+)", line[3])[1])
+                       for field, words in cls._FIELDS.items()})
+                for line in cls._LINE.finditer(text)]
+
+
+@dataclasses.dataclass
+class Event:
+    """What one event cost: `wire` as counted by madcount, the rest as logged."""
+    name: str
+    wire: int
+    runs: list
+    measured: dict
+
+    def _sum(self, field):
+        return sum(getattr(run, field) for run in self.runs)
+
+    sent = property(lambda self: self._sum("sent"))
+    acked = property(lambda self: self._sum("acked"))
+    bound = property(lambda self: self._sum("bound"))
+    whole = property(lambda self: self._sum("whole"))
+    moved = property(lambda self: self._sum("moved"))
+
+    @property
+    def parts(self):
+        """Runs that saw something change: above 1 if a burst was seen in parts."""
+        return sum(run.change != "no change" for run in self.runs)
+
+
+# ----------------------------------------------------------------------- the lab
+
+class Folder:
+    """A temporary folder below $SIMLAB_DIR or /tmp; kept if $SIMLAB_KEEP is set."""
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="pmlab-",
+                                                  dir=os.environ.get("SIMLAB_DIR")))
+        return self.path
+
+    def __exit__(self, *exc):
+        if not os.environ.get("SIMLAB_KEEP"):
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def plugin_options(config=None, **conf):
+    """opensm.conf lines that load the plugin, with a configuration file or without."""
+    lines = {"event_plugin_name": "portmajor", **conf}
+    if config is not None:
+        lines["event_plugin_options"] = str(config)
+    return lines
+
+
+def preload():
+    """The sanitizer's runtime, for a plugin built with one ($PORTMAJOR_PRELOAD)."""
+    return os.environ.get("PORTMAJOR_PRELOAD", "").split()
+
+
+def open_sm(fabric, engine="portmajor", config=None, conf=None, **kwargs):
+    """A simlab.OpenSM with the plugin loaded."""
+    env = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"} if preload() else {}
+    return simlab.OpenSM(fabric, engine=engine, conf=plugin_options(config, **(conf or {})),
+                         plugin_dir=BUILD, preload=preload(), env=env, **kwargs)
+
+
+class Lab(contextlib.ExitStack):
+    """A fabric with an OpenSM that routes with portmajor.
+
+    order    lid_order, given by a configuration file unless it is the default
+    engine   routing_engine
+    fabric   a simlab.Fabric of that netlist that runs already (default: a new one)
+    kwargs   of simlab.OpenSM
+    """
+
+    def __init__(self, netlist, order="grouped", engine="portmajor", fabric=None, **kwargs):
+        super().__init__()
+        self.netlist = (netlist if isinstance(netlist, simlab.Netlist)
+                        else simlab.Netlist(netlist))
+        self.order, self.engine, self._kwargs = order, engine, kwargs
+        self.fabric, self.osm, self.path = fabric, None, None
+
+    def __enter__(self):
+        super().__enter__()
+        try:
+            self.path = self.enter_context(Folder())
+            if not self.fabric:
+                self.fabric = self.enter_context(simlab.Fabric(self.netlist))
+            self.osm = self.enter_context(self._open_sm())
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _open_sm(self):
+        config = None
+        if self.order != "grouped":
+            config = self.path / "portmajor.conf"
+            config.write_text(f"# made by a test\nlid_order {self.order}\n")
+        return open_sm(self.fabric, self.engine, config, **self._kwargs)
+
+    # ---- events
+
+    def bring_up(self):
+        """Waits for the first sweep's end; returns what it cost."""
+        self.osm.settle(timeout=TIMEOUT_S)
+        delta = self.osm.delta(self.osm.start_mark)
+        return Event("bring-up", delta["lft_sets"], Run.find(self.osm.log()), dict(delta))
+
+    def measure(self, name, action):
+        """Runs action() and waits until OpenSM has dealt with it."""
+        found = {}
+
+        def noted():
+            found["log"] = self.osm.log_offset()
+            return action()
+
+        measured = simlab.measure(self.fabric, self.osm, noted, timeout=TIMEOUT_S)
+        return Event(name, measured["lft_sets"], Run.find(self.osm.log(found["log"])), measured)
+
+    def event(self, verb, target):
+        """One lose or back of simlab's Fabric, as it comes."""
+        return self.measure(f"{verb} {target}", lambda: getattr(self.fabric, verb)(target))
+
+    def whole(self, verb, target):
+        """An event that OpenSM saw in one piece, so that its cost can be foretold.
+
+        The links of a chassis go one after another, and a sweep that is quick to
+        start may find some of them still up and send blocks for that fabric too.
+        That is no fault; the event is then undone and tried again.
+        """
+        for attempt in range(ATTEMPTS):
+            event = self.event(verb, target)
+            if event.parts <= 1:
+                return event
+            if attempt + 1 < ATTEMPTS:
+                self.event("back" if verb == "lose" else "lose", target)
+        raise simlab.SimError(f"{verb} {target}: seen in parts {ATTEMPTS} times: "
+                              + " / ".join(run.change for run in event.runs))
+
+    def lose(self, target):
+        return self.whole("lose", target)
+
+    def back(self, target):
+        return self.whole("back", target)
+
+    # ---- judges
+
+    def dump(self, name="fabric.dump"):
+        """The simulated fabric with its tables, read back into a file."""
+        path = self.path / name
+        self.fabric.dump(path, timeout=TIMEOUT_S)
+        return path
+
+    def walk(self, *options, plan=True):
+        """Walks the tables read back from the switches; see tests/tools/walk.c."""
+        if plan:
+            options = ("-o", self.order, *options)
+        return walk(self.netlist.path, self.dump(), *options)
+
+
+def walk(netlist, dump, *options):
+    """What `walk` prints, as a dict; numbers are numbers, "status" is its exit status."""
+    done = subprocess.run([str(WALK), *options, str(netlist), str(dump)], capture_output=True,
+                          text=True, check=False, timeout=TIMEOUT_S)
+    result = {"status": done.returncode, "stderr": done.stderr.strip()}
+    for line in done.stdout.splitlines():
+        key, _, value = line.partition("=")
+        try:
+            result[key] = float(value) if "." in value else int(value)
+        except ValueError:
+            result[key] = value
+    return result
+
+
+def walk_faults(walked, plan=True):
+    """What is wrong with a walk's result; empty if all is well."""
+    faults = [f"{key}={walked[key]}" for key in ("lost", "loops", "turns", "astray",
+                                                  "links_not_active") if walked.get(key, 1)]
+    if walked["status"]:
+        faults.append(f"exit status {walked['status']} {walked['stderr']}")
+    if walked.get("first"):
+        faults.append(str(walked["first"]))
+    if plan:
+        faults += [f"{key}={walked.get(key)}" for key in ("lids_differ", "entries_differ")
+                   if walked.get(key, 1)]
+    return faults
+
+
+# ------------------------------------------------------------------------ dumps
+
+class Dump:
+    """LIDs and tables in what ibsim's Dump printed.
+
+    lids    {node name: base LID} of all nodes that have one
+    tables  {switch name: {first LID of a line: the line's text}}
+    """
+
+    _NODE = re.compile(r'^(\S+) \d+ "([^"]+)"\s.*nodeguid')
+    _TABLE = re.compile(r"^#\tForwarding table (\d+)-")
+    _LID = re.compile(r" lid (\d+) ")
+    _ENTRY = re.compile(r"\[(\d+)\]([0-9A-Fa-f]+)")
+
+    def __init__(self, path):
+        self.lids, self.tables, self.hosts = {}, {}, set()
+        name, is_switch = None, False
+        with open(path, encoding="ascii", errors="replace") as lines:
+            for line in lines:
+                node = self._NODE.match(line)
+                table = self._TABLE.match(line)
+                if node:
+                    name, is_switch = node[2], node[1] == "Switch"
+                    if is_switch:
+                        self.tables[name] = {}
+                    else:
+                        self.hosts.add(name)
+                elif table:
+                    self.tables[name][int(table[1])] = line
+                elif not line.startswith("#") and "[" in line and name not in self.lids:
+                    lid = self._LID.search(line)
+                    if lid and int(lid[1]):
+                        self.lids[name] = int(lid[1])
+
+    def entries(self, switch, first):
+        """{LID: port} of one line of a table."""
+        line = self.tables[switch].get(first, "")
+        return {int(lid): int(port, 16) for lid, port in
+                self._ENTRY.findall(line.partition(":")[2])}
+
+
+def changed_entries(before, after):
+    """(switch, LID) for each entry that differs between two Dumps."""
+    for switch, lines in after.tables.items():
+        old_lines = before.tables[switch]
+        for first in lines.keys() | old_lines.keys():
+            if lines.get(first) == old_lines.get(first):
+                continue
+            old, new = before.entries(switch, first), after.entries(switch, first)
+            for lid in old.keys() | new.keys():
+                if old.get(lid, 255) != new.get(lid, 255):
+                    yield switch, lid

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Fabrics and configurations that the plugin must decline, and OpenSM goes on."""
+
+import re
+import unittest
+
+import labtest
+import pmlab
+import simlab
+
+
+def torus(path, size=4):
+    """A size x size torus with a host on each switch."""
+    def name(x, y):
+        return f"t{x % size}-{y % size}"
+
+    lines = []
+    for x in range(size):
+        for y in range(size):
+            lines += [f'Switch 8 "{name(x, y)}"', f'[1] "h{x}-{y}"[1]',
+                      f'[2] "{name(x + 1, y)}"[3]', f'[3] "{name(x - 1, y)}"[2]',
+                      f'[4] "{name(x, y + 1)}"[5]', f'[5] "{name(x, y - 1)}"[4]', ""]
+    for x in range(size):
+        for y in range(size):
+            lines += [f'Hca 1 "h{x}-{y}"', f'[1] "{name(x, y)}"[1]', ""]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+class BadCase(labtest.Folders):
+    def observe(self, netlist, **kwargs):
+        """Brings a fabric up; returns the log, the engines and a Dump."""
+        with pmlab.Lab(netlist, **kwargs) as lab:
+            lab.osm.settle(timeout=pmlab.TIMEOUT_S)
+            lab.wire = lab.osm.counters()["lft_sets"]
+            return lab.osm.log(), lab.osm.engines_used(), pmlab.Dump(lab.dump()), lab.wire
+
+    def observe_plain(self, netlist, engine):
+        """The same with one of OpenSM's engines and no plugin at all."""
+        with simlab.Fabric(netlist) as fabric, simlab.OpenSM(fabric, engine=engine) as osm:
+            osm.settle(timeout=pmlab.TIMEOUT_S)
+            path = self.folder / "plain.dump"
+            fabric.dump(path)
+            return osm.engines_used(), pmlab.Dump(path), osm.counters()["lft_sets"]
+
+    @staticmethod
+    def our_lines(log):
+        return [line for line in log.splitlines() if "portmajor: " in line]
+
+
+class NotFatTrees(BadCase):
+    def decline(self, netlist, engine, switches, served=None):
+        """The next engine's tables stand, as if we had never been asked.
+
+        `served` is the engine that serves in the end (default: the next one).
+        """
+        log, engines, dump, wire = self.observe(netlist, engine=f"portmajor {engine}")
+        self.assertEqual(set(engines), {served or engine})
+        lines = [line for line in self.our_lines(log) if "cannot route" in line]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], rf'"{switches}" and "{switches}"')
+        self.assertEqual(pmlab.Run.find(log), [])
+        plain_engines, plain, plain_wire = self.observe_plain(netlist, engine)
+        self.assertEqual(plain_engines, engines)
+        self.assertEqual(plain.lids, dump.lids)
+        self.assertEqual(list(pmlab.changed_entries(plain, dump))[:5], [])
+        self.assertEqual(wire, plain_wire)
+
+    def test_ring(self):
+        self.decline(pmlab.TOPOLOGIES / "ring-12.net", "minhop", r"r\d")
+
+    def test_torus(self):
+        self.decline(torus(self.folder / "torus.net"), "minhop", r"t\d-\d")
+
+    def test_torus_with_updn_next(self):
+        self.decline(torus(self.folder / "torus.net"), "updn", r"t\d-\d",
+                     served="minhop")  # updn finds no root in a torus and fails as well
+
+
+class Configurations(BadCase):
+    # Name, text, line, what else the message names.
+    BAD = (
+        ("unknown key", "# first\nlid_order grouped\ncolour blue\n", 3, "colour"),
+        ("bad value", "\n\nlid_order sideways\n", 3, "lid_order"),
+        ("no value", "lid_order\n", 1, "lid_order"),
+        ("key twice", "lid_order grouped\nlid_order grouped\n", 2, "lid_order"),
+        ("two values", "lid_order grouped leaf-major\n", 1, "lid_order"),
+        ("case", "LID_ORDER grouped\n", 1, "LID_ORDER"),
+        ("equals sign", "lid_order=grouped\n", 1, "lid_order=grouped"),
+    )
+    NET = pmlab.TOPOLOGIES / "xgft-64.net"
+
+    def refused(self, config, pattern):
+        """The plugin is not loaded, the log says why, OpenSM goes on with minhop."""
+        log, engines, _, _ = self.observe(self.NET, conf={"event_plugin_options": str(config)})
+        lines = [line for line in self.our_lines(log) if "not loaded" in line]
+        self.assertEqual(len(lines), 1, self.our_lines(log))
+        self.assertRegex(lines[0], pattern)
+        self.assertEqual(set(engines), {"minhop"})
+        self.assertEqual(pmlab.Run.find(log), [])
+
+    def write(self, data):
+        path = self.folder / "portmajor.conf"
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    def test_bad_files(self):
+        for name, text, line, word in self.BAD:
+            with self.subTest(name):
+                path = self.write(text)
+                self.refused(path, rf"{re.escape(str(path))}:{line}: .*{re.escape(word)}")
+
+    def test_not_text(self):
+        path = self.write(b"lid_order grouped\n\0\xff\xfe")
+        self.refused(path, rf"{re.escape(str(path))}: .*text")
+
+    def test_missing_file(self):
+        path = self.folder / "is-not-there.conf"
+        self.refused(path, rf"{re.escape(str(path))}: No such file")
+
+    def test_folder(self):
+        self.refused(self.folder, rf"{re.escape(str(self.folder))}: .*directory")
+
+    def test_good_files(self):
+        for text in ("", "\n# only a comment\n", "  lid_order\tgrouped   # as ever\r\n",
+                     "lid_order grouped"):
+            with self.subTest(text):
+                path = self.write(text)
+                log, engines, _, _ = self.observe(self.NET,
+                                                  conf={"event_plugin_options": str(path)})
+                self.assertEqual(set(engines), {"portmajor"})
+                self.assertIn("lid_order grouped", log)
+
+
+class Lmc(BadCase):
+    NET = pmlab.TOPOLOGIES / "xgft-64.net"
+
+    def test_lmc_beyond_what_is_supported(self):
+        log, engines, dump, _ = self.observe(self.NET, engine="portmajor updn", args=["-l", "4"])
+        self.assertEqual(set(engines), {"updn"})
+        lines = [line for line in self.our_lines(log) if "cannot route" in line]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], "LMC")
+        self.assertEqual(len(dump.lids), 64 + 48)
+
+    def test_lmc(self):
+        for lmc in (1, 2, 3):
+            with self.subTest(lmc=lmc), pmlab.Lab(self.NET, args=["-l", str(lmc)]) as lab:
+                start = lab.bring_up()
+                self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
+                self.assertEqual((start.wire, start.wire), (start.sent, start.acked))
+                self.assertEqual(pmlab.walk_faults(lab.walk("-m", str(lmc))), [])
+                event = lab.lose("sw2-0")
+                self.assertEqual((event.wire, event.wire), (event.sent, event.acked))
+                self.assertEqual(pmlab.walk_faults(lab.walk("-m", str(lmc))), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

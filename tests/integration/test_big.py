@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""5,832 hosts: the exact numbers that are to be reached (slow)."""
+
+import unittest
+
+import labtest
+
+
+class Big(labtest.LabCase):
+    GENERATE = ("director", 324)
+
+    def test_bring_up(self):
+        self.check_costs(self.start)
+        self.assertEqual(self.start.wire, self.start.runs[-1].full_load)
+        self.assertLessEqual(self.start.wire, 110 * 810)
+        walked = self.check_walk()
+        self.assertEqual(walked["cut"], 0)
+        self.assertLessEqual(walked["uplink_spread"], 1)
+        self.check_loads(walked, 1.0)
+
+    def test_chassis(self):
+        self.lose_and_back("s0-*", blocks=1944, new_switches=27, spread=2, over=1.06,
+                           gone=27 * 324)
+
+    def test_cable(self):
+        self.lose_and_back("leaf5:20", blocks=329, spread=2, gone=27)
+
+    def test_host(self):
+        self.lose_and_back("h7-3", blocks=0, spread=2, gone=324)
+
+    def test_host_replaced(self):
+        def replace():
+            self.lab.fabric.console('Clear "h8-4"', 'Guid "h8-4" 0xabcdef0011',
+                                    'Guid "h8-4"[1] 0xabcdef0012', 'ReLink "h8-4"')
+
+        event = self.lab.measure("host replaced", replace)
+        self.check_costs(event)
+        self.assertEqual(event.wire, 0)
+        self.check_healthy()
+
+    def test_leaf_with_its_hosts(self):
+        self.lose_and_back("leaf9", blocks=0, new_switches=1)
+
+    def test_line_switch(self):
+        self.lose_and_back("s3-line4", blocks=414, new_switches=1)
+
+    def test_fabric_switch(self):
+        self.lose_and_back("s3-fab2", most=540, new_switches=1)
+
+    def test_line_fabric_cable(self):
+        self.lose_and_back("s3-line4:30", most=36)
+
+
+if __name__ == "__main__":
+    unittest.main()

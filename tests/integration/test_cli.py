@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The portmajor command: exit status, messages, and what goes to which stream."""
+
+import os
+import re
+import subprocess
+import unittest
+
+import labtest
+import pmlab
+
+COMMANDS = ("plan", "whatif")
+
+HOST = 'Hca 1 "{0}"\n[1] "s0"[{1}]\n\n'
+SWITCH = 'Switch 4 "s0"\n[1] "h0"[1]\n[2] "h1"[1]\n\n'
+HOSTS = HOST.format("h0", 1) + HOST.format("h1", 2)
+GOOD = SWITCH + HOSTS
+
+# Name, text, the line that the message must name (None: any), a word of the message.
+BAD_NETLISTS = (
+    ("empty", "", None, "no nodes"),
+    ("blank", "\n\n\n", None, "no nodes"),
+    ("comments only", "# nothing\n# at all\n", None, "no nodes"),
+    ("not text", "\x7fELF\x00\x01\x02\x03" * 20, 1, "not text"),
+    ("NUL in the middle", GOOD + "\0\n", 11, "not text"),
+    ("prose", "Dear reader,\nthis is no netlist.\n", None, "no nodes"),
+    ("unknown peer", 'Switch 4 "s0"\n[1] "h0"[1]\n[2] "nobody"[1]\n\n' + HOSTS, 3, "nobody"),
+    ("port given twice", 'Switch 4 "s0"\n[1] "h0"[1]\n[1] "h1"[1]\n\n' + HOSTS, 3, None),
+    ("two ports to one", 'Switch 4 "s0"\n[1] "h0"[1]\n[2] "h0"[1]\n\n'
+     + HOST.format("h0", 1), 3, None),
+    ("one-sided link", 'Switch 4 "s0"\n[1] "h0"[1]\n[2] "h1"[1]\n\n'
+     + HOST.format("h0", 1) + 'Hca 1 "h1"\n', 3, "h1"),
+    ("port beyond the count", 'Switch 4 "s0"\n[1] "h0"[1]\n[5] "h1"[1]\n\n' + HOSTS, 3, "5"),
+    ("peer's port beyond its count", 'Switch 4 "s0"\n[1] "h0"[2]\n\nHca 1 "h0"\n', 2, None),
+    ("port 0", 'Switch 4 "s0"\n[0] "h0"[1]\n\nHca 1 "h0"\n', 2, None),
+    ("negative port", 'Switch 4 "s0"\n[-1] "h0"[1]\n\nHca 1 "h0"\n', 2, None),
+    ("node twice", GOOD + 'Switch 4 "s0"\n', 11, "s0"),
+    ("no name", 'Switch 4\n[1] "h0"[1]\n', 1, None),
+    ("no quote", 'Switch 4 "s0\n', 1, "quote"),
+    ("too many ports of a switch", 'Switch 70000 "s0"\n', 1, None),
+    ("huge number", 'Switch 99999999999999999999 "s0"\n', 1, "too large"),
+    ("linked to itself", 'Switch 4 "s0"\n[1] "s0"[1]\n', 2, "itself"),
+    ("no switch", 'Hca 1 "h0"\n[1] "h1"[1]\n\nHca 1 "h1"\n[1] "h0"[1]\n', None, "no switch"),
+    ("port line before any node", '[1] "h0"[1]\n', 1, None),
+)
+
+
+class BadNetlists(labtest.Folders):
+    def refuse(self, path, line=None, word=None):
+        """Every command that reads a netlist refuses this one."""
+        for command in COMMANDS:
+            args = ["--lose", "s0"] if command == "whatif" else []
+            result = pmlab.run_cli(command, path, *args)
+            what = f"{command}: {result.stderr!r}"
+            self.assertEqual(result.returncode, 3, what)
+            self.assertEqual(result.stdout, "", what)
+            self.assertEqual(result.stderr.count("\n"), 1, what)
+            self.assertLess(len(result.stderr), 600, what)
+            self.assertTrue(result.stderr.startswith("portmajor: "), what)
+            self.assertIn(str(path), result.stderr)
+            if line is not None:
+                self.assertIn(f"{path}:{line}: ", result.stderr)
+            if word is not None:
+                self.assertIn(word, result.stderr)
+
+    def write(self, text):
+        path = self.folder / "bad.net"
+        path.write_bytes(text.encode("latin-1"))
+        return path
+
+    def test_table(self):
+        for name, text, line, word in BAD_NETLISTS:
+            with self.subTest(name):
+                self.refuse(self.write(text), line, word)
+
+    def test_file_and_line_are_always_named(self):
+        for name, text, _, _ in BAD_NETLISTS:
+            with self.subTest(name):
+                path = self.write(text)
+                self.assertRegex(pmlab.run_cli("plan", path).stderr,
+                                 rf"^portmajor: {re.escape(str(path))}:\d+: \S")
+
+    def test_100000_nodes(self):
+        """More than there are LIDs: refused, and in no great time."""
+        lines = []
+        for i in range(100000):
+            lines.append(f'Switch 2 "s{i}"\n\n')
+        self.refuse(self.write("".join(lines)), line=None, word=None)
+
+    def test_100000_hosts_on_switches(self):
+        """As above, but linked."""
+        hosts_each, switches = 200, 500
+        lines = []
+        for s in range(switches):
+            lines.append(f'Switch {hosts_each} "s{s}"\n')
+            lines += [f'[{p}] "h{s}-{p}"[1]\n' for p in range(1, hosts_each + 1)]
+            lines.append("\n")
+        for s in range(switches):
+            lines += [f'Hca 1 "h{s}-{p}"\n[1] "s{s}"[{p}]\n\n' for p in range(1, hosts_each + 1)]
+        self.refuse(self.write("".join(lines)))
+
+    def test_no_such_file(self):
+        self.refuse(self.folder / "is-not-there.net", word="No such file")
+
+    def test_folder(self):
+        self.refuse(self.folder)
+
+    def test_unreadable(self):
+        if os.geteuid() == 0:
+            self.skipTest("root can read everything")
+        path = self.write(GOOD)
+        path.chmod(0)
+        self.addCleanup(path.chmod, 0o644)
+        self.refuse(path, word="denied")
+
+    def test_not_a_fat_tree(self):
+        result = pmlab.run_cli("plan", pmlab.TOPOLOGIES / "ring-12.net")
+        self.assertEqual(result.returncode, 3)
+        self.assertEqual(result.stdout, "")
+        self.assertRegex(result.stderr, r'not a fat tree: .*"r\d" and "r\d"')
+
+    def test_good_one_is_read(self):
+        """The table's base is sound: only the faults are refused."""
+        path = self.write(GOOD)
+        result = pmlab.run_cli("plan", path)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("1 switches", result.stdout)
+
+    def test_from_standard_input(self):
+        path = self.write(GOOD)
+        with open(path, "rb") as text:
+            result = pmlab.run_cli("plan", "-", stdin=text)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout, pmlab.run_cli("plan", path).stdout)
+
+
+class Usage(labtest.Folders):
+    NET = str(pmlab.TOPOLOGIES / "xgft-64.net")
+
+    def test_wrong_usage(self):
+        wrong = (
+            (), ("no-such-command",), ("--no-such-option",),
+            ("plan",), ("plan", self.NET, "more"), ("plan", "-x", self.NET),
+            ("plan", "-o", "bogus", self.NET), ("plan", "-o"),
+            ("whatif",), ("whatif", self.NET), ("whatif", "--lose", "leaf0"),
+            ("whatif", "-o", "bogus", self.NET, "--lose", "leaf0"),
+            ("whatif", self.NET, "--lose", "no-such-node"),
+            ("whatif", self.NET, "--lose", "leaf0:99"),
+            ("whatif", self.NET, "--lose", "leaf0:x"),
+            ("whatif", self.NET, "--lose", "leaf0:0"),
+            ("whatif", self.NET, "--lose", "leaf0", "no-such-node"),
+            ("whatif", self.NET, "--lose", ""),
+            ("generate",), ("generate", "bogus"), ("generate", "director"),
+            ("generate", "director", "35"), ("generate", "director", "684"),
+            ("generate", "director", "x"), ("generate", "director", "-36"),
+            ("generate", "director", "36", "36"),
+            ("generate", "two-level", "4", "2", "4"), ("generate", "two-level", "0", "2", "4", "1"),
+            ("generate", "two-level", "4", "2", "300", "1"),
+            ("generate", "xgft", "3", "4,4", "1,4,4"), ("generate", "xgft", "9", "1", "1"),
+            ("generate", "xgft", "3", "4,4,4", "2,4,4"), ("generate", "-x"),
+        )
+        for args in wrong:
+            with self.subTest(" ".join(args)):
+                result = pmlab.run_cli(*args)
+                self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+                self.assertNotEqual(result.stderr, "")
+
+    def test_help(self):
+        for args in (("-h",), ("--help",), ("generate", "-h"), ("plan", "-h"),
+                     ("whatif", "-h"), ("whatif", "--help")):
+            with self.subTest(" ".join(args)):
+                result = pmlab.run_cli(*args)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertIn("usage: portmajor", result.stdout)
+
+    def test_version(self):
+        for option in ("-V", "--version"):
+            result = pmlab.run_cli(option)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertRegex(result.stdout, r"^portmajor \d+\.\d+\.\d+\n$")
+
+    def test_full_disk(self):
+        """Output that cannot be written is an error, not a short answer."""
+        for args in (("plan", self.NET), ("whatif", self.NET, "--lose", "leaf0"),
+                     ("generate", "director", "36")):
+            with self.subTest(args[0]), open("/dev/full", "w", encoding="ascii") as full:
+                done = subprocess.run([str(pmlab.CLI), *args], stdout=full, check=False,
+                                      stderr=subprocess.PIPE, text=True)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("portmajor: ", done.stderr)
+
+    def test_generated_netlists_can_be_read(self):
+        for args in (("director", "36"), ("two-level", "8", "4", "6", "2"),
+                     ("xgft", "4", "2,2,2,2", "1,2,2,2")):
+            path = pmlab.generate(self.folder / "made.net", *args)
+            result = pmlab.run_cli("plan", path)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Every kind of event on 648 hosts: what is sent is what was foretold, and it works."""
+
+import unittest
+
+import labtest
+import pmlab
+
+LEAVES = 36
+
+
+class Events(labtest.LabCase):
+    GENERATE = ("director", LEAVES)
+
+    def test_bring_up(self):
+        self.check_costs(self.start)
+        self.assertEqual(self.start.wire, self.switches * self.full_blocks)
+        walked = self.check_walk("-s", "0")
+        self.assertEqual(walked["cut"], 0)
+        self.assertLessEqual(walked["uplink_spread"], 1)
+        self.assertEqual(walked["shift_most"], 1)
+        self.check_loads(walked, 1.0)
+        self.assertEqual(pmlab.walk_faults(self.lab.walk("-a")), [])
+
+    def test_chassis(self):
+        # Its 3 LIDs have no path from any leaf; everything else has.
+        self.lose_and_back("s0-*", blocks=36, new_switches=3, spread=2, over=1.06,
+                           gone=3 * LEAVES)
+
+    def test_cable(self):
+        # leaf5 has no way up to the chassis's three switches.
+        self.lose_and_back("leaf5:20", spread=2, gone=3)
+
+    def test_cable_at_the_subnet_managers_leaf(self):
+        self.lose_and_back("leaf0:25", spread=2, gone=3)
+
+    def test_host(self):
+        self.lose_and_back("h7-3", blocks=0, spread=2, gone=LEAVES)
+
+    def test_leaf_with_its_hosts(self):
+        # Lost are its 19 LIDs, seen from all leaves, and all others, seen from it.
+        lids = len(self.healthy.lids)
+        self.lose_and_back("leaf9", blocks=0, new_switches=1, spread=2,
+                           gone=19 * LEAVES + (lids - 19))
+
+    def test_line_switch(self):
+        self.lose_and_back("s3-line1", new_switches=1, over=1.09)
+
+    def test_fabric_switch(self):
+        self.lose_and_back("s3-fab0", new_switches=1, over=1.09)
+
+    def test_line_fabric_cable(self):
+        self.lose_and_back("s3-line1:30", most=36, spread=2, gone=0)
+
+    def test_host_replaced(self):
+        """Another adapter in the place of one: it gets the LID of the place."""
+        old_lid = self.healthy.lids["h7-3"]
+        guid = 0xABCDEF0001
+
+        def replace():
+            self.lab.fabric.console('Clear "h7-3"', f'Guid "h7-3" {guid:#x}',
+                                    f'Guid "h7-3"[1] {guid + 1:#x}', 'ReLink "h7-3"')
+
+        event = self.lab.measure("host replaced", replace)
+        self.check_costs(event)
+        self.assertEqual(event.wire, 0)
+        self.check_healthy()
+        self.assertEqual(pmlab.Dump(self.lab.dump()).lids["h7-3"], old_lid)
+        self.assertIn(f"{guid + 1:x}", self.lab.osm.log())
+
+    def test_switch_rebooted(self):
+        """Gone and back at once: its LFT is unknown and written whole."""
+        for name in ("s4-line1", "s4-fab0", "leaf11"):
+            with self.subTest(name):
+                event = self.lab.measure(f"{name} rebooted", lambda n=name: self.lab.fabric.console(
+                    f'Clear "{n}"', f'ReLink "{n}"'))
+                self.check_costs(event)
+                self.assertGreaterEqual(event.whole, 1)
+                self.assertGreaterEqual(event.wire, self.full_blocks)
+                self.check_healthy()
+
+    def test_overlapping_losses(self):
+        """Several things gone at once, taken back in another order."""
+        targets = ("s0-*", "leaf5:20", "s3-line1", "h7-3", "s3-fab0:2")
+        self.addCleanup(self.check_healthy)
+        for target in targets:
+            self.down.append(target)
+            self.check_costs(self.lab.lose(target))
+            self.check_walk()
+        for target in ("leaf5:20", "s3-line1", "s0-*", "s3-fab0:2", "h7-3"):
+            self.back(target)
+            self.check_walk()
+
+    def test_two_things_at_once_are_foretold(self):
+        targets = ("s2-*", "leaf8:30")
+        predicted = pmlab.whatif(self.netlist, *targets)
+
+        def both():
+            return sum(self.lab.fabric.lose(t) for t in targets)
+
+        self.down.extend(targets)
+        event = self.lab.measure("two losses", both)
+        self.check_costs(event)
+        if event.parts == 1:
+            self.assertEqual(event.wire, predicted.blocks)
+        else:  # seen one after the other: not less than at once
+            self.assertGreaterEqual(event.wire, predicted.blocks)
+        self.check_walk()
+        for target in targets:
+            self.back(target)
+        self.check_healthy()
+
+    def test_sweep_without_a_change_sends_nothing(self):
+        event = self.lab.measure("SIGHUP", self.lab.osm.hup)
+        self.check_costs(event)
+        self.assertEqual(event.wire, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Another subnet manager on a running fabric: no LID moves, no entry changes."""
+
+import unittest
+
+import labtest
+import pmlab
+import simlab
+
+
+class RestartCase(labtest.Folders):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", "director", 36))
+
+    def setUp(self):
+        self.cache = self.folder / self.id().rpartition(".")[2]
+        self.cache.mkdir()
+
+    def lab(self, fabric, cache=None, **kwargs):
+        return pmlab.Lab(self.netlist, fabric=fabric, cache_dir=cache, **kwargs)
+
+    def dump(self, lab):
+        return pmlab.Dump(lab.dump())
+
+    def check_taken_over(self, lab, event, before, away=()):
+        """The new manager routes, moved nothing and changed nothing.
+
+        A manager does not know what its predecessor left standing for LIDs without
+        a path, so the leaves' entries for hosts are compared: these have one always,
+        except for hosts that are away. (walk() compares every entry that has a path
+        with the plan's.)
+        """
+        self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
+        self.assertTrue(event.runs)
+        self.assertEqual(event.moved, 0)
+        after = self.dump(lab)
+        self.assertEqual(after.lids, before.lids)
+        hosts = {after.lids[name] for name in after.hosts} - {after.lids[n] for n in away}
+        self.assertEqual([(switch, lid) for switch, lid in pmlab.changed_entries(before, after)
+                          if lid in hosts and switch.startswith("leaf")][:5], [])
+        self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+    @staticmethod
+    def end(lab, how):
+        getattr(lab.osm.process, how)()
+        lab.osm.process.wait(30)
+
+
+class Restart(RestartCase):
+    def restart(self, how, keep_cache, losses=()):
+        """One manager ends as told, the next one starts; then all comes back."""
+        with simlab.Fabric(self.netlist) as fabric:
+            with self.lab(fabric, self.cache) as lab:
+                lab.bring_up()
+                healthy = self.dump(lab)
+                for target in losses:
+                    lab.lose(target)
+                before = self.dump(lab)
+                self.end(lab, how)
+            with self.lab(fabric, self.cache if keep_cache else None) as lab:
+                self.check_taken_over(lab, lab.bring_up(), before,
+                                      away=[t for t in losses if t in healthy.hosts])
+                for target in losses:
+                    lab.back(target)
+                now = self.dump(lab)
+                self.assertEqual(now.lids, healthy.lids)
+                self.assertEqual(list(pmlab.changed_entries(healthy, now))[:5], [])
+
+    def test_ended_cache_kept(self):
+        self.restart("terminate", True)
+
+    def test_killed_cache_kept(self):
+        self.restart("kill", True)
+
+    def test_killed_cache_lost(self):
+        self.restart("kill", False)
+
+    def test_killed_cache_kept_while_degraded(self):
+        self.restart("kill", True, losses=("s0-*", "leaf5:20", "h7-3"))
+
+    def test_damaged_plan_file(self):
+        """It is set aside, not lost, and the LIDs in use are kept."""
+        with simlab.Fabric(self.netlist) as fabric:
+            with self.lab(fabric, self.cache) as lab:
+                lab.bring_up()
+                before = self.dump(lab)
+                self.end(lab, "kill")
+            path = self.cache / "portmajor.plan"
+            data = bytearray(path.read_bytes())
+            data[len(data) // 2] ^= 1
+            path.write_bytes(data)
+            with self.lab(fabric, self.cache) as lab:
+                self.check_taken_over(lab, lab.bring_up(), before)
+                self.assertIn("plan not used and renamed to", lab.osm.log())
+            aside = list(self.cache.glob("portmajor.plan.bad-*"))
+            self.assertEqual([p.read_bytes() for p in aside], [bytes(data)])
+
+
+class DegradedWithoutCache(RestartCase):
+    """A manager that knows nothing takes a broken fabric over: LIDs in it stay.
+
+    It cannot know what is missing: when that comes, it is planned for as new.
+    """
+
+    def test_lids_stay(self):
+        losses = ("s0-*", "leaf5:20", "h7-3")
+        with simlab.Fabric(self.netlist) as fabric:
+            with self.lab(fabric, self.cache) as lab:
+                lab.bring_up()
+                for target in losses:
+                    lab.lose(target)
+                before = self.dump(lab)
+                self.end(lab, "kill")
+            there = set(before.lids) - {"h7-3"} - set(lab.netlist.match("s0-*"))
+            with self.lab(fabric) as lab:
+                event = lab.bring_up()
+                self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
+                self.assertEqual(event.moved, 0)
+                self.check_kept(lab, before, there)
+                for target in losses:
+                    event = lab.event("back", target)
+                    self.assertEqual((event.wire, event.wire), (event.sent, event.acked))
+                    self.check_kept(lab, before, there)
+
+    def check_kept(self, lab, before, there):
+        self.assertEqual(pmlab.walk_faults(lab.walk("-a", plan=False), plan=False), [])
+        now = self.dump(lab).lids
+        self.assertEqual({n for n in there if now[n] != before.lids[n]}, set())
+        self.assertEqual(len(set(now.values())), len(now), "LIDs given twice")
+
+
+class Standby(RestartCase):
+    """Two managers at once; the one in charge dies, the other takes over."""
+
+    POLL = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}
+
+    def test_takeover(self):
+        with simlab.Fabric(self.netlist) as fabric, \
+                self.lab(fabric, self.cache, host="h0-1",
+                         conf={**self.POLL, "sm_priority": 10}) as first:
+            first.bring_up()
+            before = self.dump(first)
+            with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2}) as second:
+                second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
+                # It polls the first one now, so that neither ever stands still.
+                mark = second.osm.mark()
+                self.end(first, "kill")
+                second.osm.wait_log(r"Entering MASTER state", mark.log_offset,
+                                    timeout=pmlab.TIMEOUT_S)
+                second.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+                event = pmlab.Event("takeover", second.osm.delta(mark)["lft_sets"],
+                                    pmlab.Run.find(second.osm.log(mark.log_offset)), {})
+                self.check_taken_over(second, event, before)
+                self.assertEqual((event.wire, event.wire), (event.sent, event.acked))
+                lost = second.lose("s0-*")
+                self.assertEqual(lost.wire, pmlab.whatif(self.netlist.path, "s0-*").blocks)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Tests on a simulated fabric: tests/integration/test_X.py, a ctest entry each,
+# labelled `integration`; those of minutes `slow` as well.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+set(lab_environment PORTMAJOR_BUILD=${CMAKE_BINARY_DIR} PYTHONDONTWRITEBYTECODE=1)
+if(PORTMAJOR_SANITIZE MATCHES "address")
+	# opensm is not built with the sanitizer, so its runtime must come first.
+	execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libasan.so
+		OUTPUT_VARIABLE asan OUTPUT_STRIP_TRAILING_WHITESPACE)
+	list(APPEND lab_environment PORTMAJOR_PRELOAD=${asan})
+endif()
+
+function(add_lab_test name)
+	add_test(NAME integration.${name}
+		COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/integration/test_${name}.py -v)
+	set_tests_properties(integration.${name} PROPERTIES LABELS "integration;${ARGN}"
+		TIMEOUT 1200 ENVIRONMENT "${lab_environment}")
+endfunction()
+
+foreach(name bad_input cli events exports madcount orders other_fabrics sm_restart)
+	add_lab_test(${name})
+endforeach()
+add_lab_test(big slow)
+add_lab_test(huge slow)
+# These keep both processors busy by themselves.
+set_tests_properties(integration.big integration.huge PROPERTIES RUN_SERIAL ON)
