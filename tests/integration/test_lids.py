@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""LIDs over time: kept in use, kept on disk, given anew, taken over, and with LMC."""
+
+import unittest
+
+import labtest
+import pmlab
+import simlab
+
+
+class LidCase(labtest.Folders):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", "director", 36))
+
+    def setUp(self):
+        self.cache = self.folder / self.id().rpartition(".")[2]
+        self.cache.mkdir()
+
+    def lab(self, fabric, **kwargs):
+        return pmlab.Lab(self.netlist, fabric=fabric, cache_dir=self.cache, **kwargs)
+
+    def set_aside(self):
+        return [path for path in self.cache.iterdir() if ".bad-" in path.name]
+
+
+class InUse(LidCase):
+    def test_nothing_moves_until_asked(self):
+        """A fabric that ran with minhop's LIDs keeps them; -r gives the plan's, once."""
+        with simlab.Fabric(self.netlist) as fabric:
+            with simlab.OpenSM(fabric, engine="minhop", cache_dir=self.cache) as osm:
+                osm.settle()
+            with self.lab(fabric) as lab:
+                event = lab.bring_up()
+                self.assertEqual(event.moved, 0)
+                self.assertGreater(event.runs[0].out_of_plan, 0)
+                walked = lab.walk(plan=False)
+                self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
+                self.assertEqual(lab.lose("h7-3").wire, 0)
+                lab.back("h7-3")
+            with self.lab(fabric, args=["-r"]) as lab:
+                event = lab.bring_up()
+                self.assertGreater(event.moved, 0)
+                self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+    def test_migrate(self):
+        """With migrate, a host that comes up anew gets the planned LID; no other does."""
+        config = self.folder / "migrate.conf"
+        config.write_text("migrate yes\n")
+        with simlab.Fabric(self.netlist) as fabric:
+            with simlab.OpenSM(fabric, engine="minhop", cache_dir=self.cache) as osm:
+                osm.settle()
+            with self.lab(fabric, conf={"event_plugin_options": config}) as lab:
+                before = lab.bring_up()
+                self.assertEqual(before.moved, 0)
+                lab.lose("h7-3")
+                event = lab.back("h7-3")
+                self.assertLessEqual(event.moved, 1)
+                walked = lab.walk(plan=False)
+                self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
+
+
+class OnDisk(LidCase):
+    def bring_up_with(self, spoil):
+        with simlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
+            lab.bring_up()
+            lids = pmlab.Dump(lab.dump()).lids
+        plan = self.cache / "portmajor.plan"
+        spoil(plan)
+        with simlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
+            lab.bring_up()
+            self.assertEqual(pmlab.Dump(lab.dump()).lids, lids)
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+            return lab.osm.log()
+
+    def test_used_again(self):
+        self.bring_up_with(lambda plan: None)
+        self.assertEqual(self.set_aside(), [])
+
+    def test_damaged(self):
+        def spoil(plan):
+            text = plan.read_bytes()
+            plan.write_bytes(text[:5000] + b"7" + text[5001:])
+
+        log = self.bring_up_with(spoil)
+        self.assertIn("damaged or cut short", log)
+        self.assertEqual(len(self.set_aside()), 1)
+
+    def test_cut_short(self):
+        self.bring_up_with(lambda plan: plan.write_bytes(plan.read_bytes()[:5000]))
+        self.assertEqual(len(self.set_aside()), 1)
+
+    def test_of_another_fabric(self):
+        other = simlab.Netlist(pmlab.generate(self.folder / "other.net", "xgft", 3, "4,4,4",
+                                              "1,4,4"))
+        with pmlab.Lab(other, cache_dir=self.cache) as lab:
+            lab.bring_up()
+        with simlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
+            event = lab.bring_up()
+            self.assertIn("the plan of another fabric", lab.osm.log())
+            self.assertEqual(event.wire, 90 * 18)
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+        self.assertEqual(len(self.set_aside()), 1)
+
+
+class Replaced(LidCase):
+    def test_switches(self):
+        """A new switch with the old cabling takes the LIDs of its place: nothing
+        is sent to any other switch."""
+        with simlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
+            lab.bring_up()
+            before = pmlab.Dump(lab.dump()).lids
+            for number, name in enumerate(("leaf11", "s4-line1", "s4-fab0")):
+                with self.subTest(name):
+                    lab.lose(name)
+                    fabric.console(f'Clear "{name}"',
+                                   f'Guid "{name}" {0xABC0000 + number:#x}')
+                    event = lab.back(name)
+                    self.assertEqual([run.whole for run in event.runs if run.sent][:1], [1])
+                    self.assertEqual(event.moved, 0)
+            self.assertEqual(pmlab.Dump(lab.dump()).lids, before)
+
+
+class WithLmc(LidCase):
+    def test_events(self):
+        for lmc in (1, 2):
+            with self.subTest(lmc=lmc), simlab.Fabric(self.netlist) as fabric, \
+                    self.lab(fabric, args=["-l", str(lmc)]) as lab:
+                lab.bring_up()
+                for target in ("s3-*", "leaf5:20", "h7-3"):
+                    done = pmlab.run_cli("whatif", "-m", str(lmc), self.netlist.path,
+                                         "--lose", target)
+                    predicted = int([line for line in done.stdout.splitlines()
+                                     if line.startswith("total")][0].split()[2])
+                    event = lab.lose(target)
+                    self.assertEqual(event.wire, predicted, target)
+                    self.assertEqual(pmlab.walk_faults(lab.walk("-m", str(lmc))), [])
+                    lab.back(target)
+                (self.cache / "portmajor.plan").unlink()
+
+
+if __name__ == "__main__":
+    unittest.main()
