@@ -135,7 +135,7 @@ def run_portmajor(netlist, tell):
 
 def run_stock(engine, netlist, rows, tell):
     """The same with one of OpenSM's engines; fills in the rows."""
-    with simlab.Fabric(netlist) as fabric, \
+    with pmlab.Fabric(netlist) as fabric, \
             simlab.OpenSM(fabric, engine=engine, host="h0-1") as osm:
         tell(f"{engine}: OpenSM is bringing the fabric up")
         osm.settle(timeout=pmlab.TIMEOUT_S)

@@ -46,12 +46,13 @@ class LabCase(Folders):
         cls.pairs = cls.lab.walk(*cls.WALK)["pairs"]
 
     def setUp(self):
+        self.assertIsNone(self.lab.broken, "the lab broke in an earlier test")
         self.down = []
         self.addCleanup(self.mend)
 
     def mend(self):
         """Takes back what a failed test has left lost."""
-        while self.down:
+        while self.down and not self.lab.broken:
             self.lab.event("back", self.down.pop())
 
     # ---- judging

@@ -38,7 +38,7 @@ class BadCase(labtest.Folders):
 
     def observe_plain(self, netlist, engine):
         """The same with one of OpenSM's engines and no plugin at all."""
-        with simlab.Fabric(netlist) as fabric, simlab.OpenSM(fabric, engine=engine) as osm:
+        with pmlab.Fabric(netlist) as fabric, simlab.OpenSM(fabric, engine=engine) as osm:
             osm.settle(timeout=pmlab.TIMEOUT_S)
             path = self.folder / "plain.dump"
             fabric.dump(path)

@@ -160,7 +160,7 @@ class MissingAtFirst(labtest.Folders):
 
     def test_late_parts(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
-        with simlab.Fabric(netlist) as fabric:
+        with pmlab.Fabric(netlist) as fabric:
             for target in self.LATE:
                 fabric.lose(target)
             with pmlab.Lab(fabric.netlist, fabric=fabric) as lab:

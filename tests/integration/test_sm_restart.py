@@ -52,7 +52,7 @@ class RestartCase(labtest.Folders):
 class Restart(RestartCase):
     def restart(self, how, keep_cache, losses=()):
         """One manager ends as told, the next one starts; then all comes back."""
-        with simlab.Fabric(self.netlist) as fabric:
+        with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric, self.cache) as lab:
                 lab.bring_up()
                 healthy = self.dump(lab)
@@ -83,7 +83,7 @@ class Restart(RestartCase):
 
     def test_damaged_plan_file(self):
         """It is set aside, not lost, and the LIDs in use are kept."""
-        with simlab.Fabric(self.netlist) as fabric:
+        with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric, self.cache) as lab:
                 lab.bring_up()
                 before = self.dump(lab)
@@ -107,7 +107,7 @@ class DegradedWithoutCache(RestartCase):
 
     def test_lids_stay(self):
         losses = ("s0-*", "leaf5:20", "h7-3")
-        with simlab.Fabric(self.netlist) as fabric:
+        with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric, self.cache) as lab:
                 lab.bring_up()
                 for target in losses:
@@ -138,7 +138,7 @@ class Standby(RestartCase):
     POLL = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}
 
     def test_takeover(self):
-        with simlab.Fabric(self.netlist) as fabric, \
+        with pmlab.Fabric(self.netlist) as fabric, \
                 self.lab(fabric, self.cache, host="h0-1",
                          conf={**self.POLL, "sm_priority": 10}) as first:
             first.bring_up()
