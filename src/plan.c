@@ -175,11 +175,34 @@ void pm_plan_free(struct pm_plan *plan)
 	free(plan);
 }
 
+int plan_complete(struct pm_plan *plan, struct pm_error *err)
+{
+	uint8_t *is_place = pm_array(plan->known->num_ports, 1);
+	bool fresh = true;
+	int rc = is_place ? plan_find_places(plan, is_place, err) : plan_no_memory(err);
+
+	for (uint32_t i = 0; !rc && i < plan->known->num_ports; i++) {
+		is_place[i] |= plan->lid[i] != 0;
+		fresh &= plan->lid[i] == 0;
+	}
+	if (!rc)
+		rc = plan_deal_planes(plan, is_place, err);
+	if (!rc)
+		rc = plan_find_ranks(plan, is_place, err);
+	if (!rc && fresh)
+		rc = plan_lay_out(plan, is_place, err);
+	if (!rc)
+		rc = plan_give_missing(plan, is_place, err);
+	if (!rc)
+		plan_find_top(plan);
+	free(is_place);
+	return rc;
+}
+
 int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *config,
 		 struct pm_plan **result, struct pm_error *err)
 {
 	struct pm_plan *plan;
-	uint8_t *is_place = NULL;
 	int rc;
 
 	if (config->lmc > PM_MAX_LMC)
@@ -188,28 +211,16 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 	plan = plan_new(config->order, config->lmc, pm_fabric_skeleton(fabric));
 	if (!plan)
 		return plan_no_memory(err);
-	is_place = pm_array(plan->known->num_ports, 1);
-	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : plan_no_memory(err);
+	rc = pm_tree_make(plan->known, &plan->tree, err);
 	if (!rc)
 		rc = plan_check_tree(plan, err);
 	if (!rc)
-		rc = plan_find_places(plan, is_place, err);
-	if (!rc)
-		rc = plan_deal_planes(plan, is_place, err);
-	if (!rc)
-		rc = plan_find_ranks(plan, is_place, err);
-	if (!rc)
-		rc = plan_lay_out(plan, is_place, err);
-	if (!rc)
-		rc = plan_give_missing(plan, is_place, err);
-	free(is_place);
-	if (rc) {
+		rc = plan_complete(plan, err);
+	if (rc)
 		pm_plan_free(plan);
-		return rc;
-	}
-	plan_find_top(plan);
-	*result = plan;
-	return 0;
+	else
+		*result = plan;
+	return rc;
 }
 
 static int restore_place(struct pm_plan *plan, const struct pm_plan_place *place,

@@ -229,37 +229,26 @@ static int extend(const struct pm_plan *old, const struct pm_fabric *now,
 		  struct pm_plan **extended, struct pm_error *err)
 {
 	struct pm_fabric *merged = NULL;
-	struct pm_plan *plan = NULL;
-	uint8_t *is_place = NULL;
+	struct pm_plan *plan;
 	int rc = pm_fabric_merge(old->known, now, &merged, err);
 
 	if (rc)
 		return rc;
 	plan = plan_new(old->order, old->lmc, merged);
-	is_place = plan ? pm_array(plan->known->num_ports, 1) : NULL;
-	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : plan_no_memory(err);
+	if (!plan)
+		return plan_no_memory(err);
+	rc = pm_tree_make(plan->known, &plan->tree, err);
 	if (!rc)
 		rc = plan_check_tree(plan, err);
 	if (!rc)
 		rc = inherit(plan, old, err);
 	if (!rc)
-		rc = plan_find_places(plan, is_place, err);
-	for (uint32_t i = 0; !rc && i < plan->known->num_ports; i++)
-		is_place[i] |= plan->lid[i] != 0;
-	if (!rc)
-		rc = plan_deal_planes(plan, is_place, err);
-	if (!rc)
-		rc = plan_find_ranks(plan, is_place, err);
-	if (!rc)
-		rc = plan_give_missing(plan, is_place, err);
-	free(is_place);
-	if (rc) {
+		rc = plan_complete(plan, err);
+	if (rc)
 		pm_plan_free(plan);
-		return rc;
-	}
-	plan_find_top(plan);
-	*extended = plan;
-	return 0;
+	else
+		*extended = plan;
+	return rc;
 }
 
 int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,

@@ -33,17 +33,6 @@ int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_er
 	return 0;
 }
 
-/*
- * Whether a plane leads to a switch: those of a leaf's up ports do; that of the
- * first-level switch itself; higher up all planes of the component. For leaves
- * see mark_planes.
- */
-static bool leads_to(const struct pm_tree *tree, uint32_t plane, uint32_t sw)
-{
-	return tree->planes[plane].component == tree->component[sw] &&
-	       (tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw]);
-}
-
 static uint32_t common_divisor(uint32_t a, uint32_t b)
 {
 	while (b) {
@@ -63,7 +52,7 @@ static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t pla
 	uint32_t first = plane, next = PM_NONE;
 
 	for (uint32_t k = 1; tree->level[sw] > 0 && k < tree->num_planes; k++)
-		if (leads_to(tree, (plane + k) % tree->num_planes, sw))
+		if (pm_tree_is_native(tree, (plane + k) % tree->num_planes, sw))
 			return (plane + k) % tree->num_planes;
 	for (uint32_t p = 1; tree->level[sw] == 0 && p <= n->num_ports; p++) {
 		uint32_t other = tree->plane[n->first_port + p];
@@ -94,22 +83,8 @@ static uint32_t plane_step(uint32_t num_planes, unsigned int lmc)
 	return num_planes ? common_divisor(num_planes, 1u << lmc) : 1;
 }
 
-static uint32_t count_planes(const struct pm_plan *plan, uint32_t sw)
-{
-	const struct pm_tree *tree = &plan->tree;
-	const struct pm_node *n = &plan->known->nodes[sw];
-	uint32_t count = 0;
-
-	if (tree->level[sw] == PM_NO_LEVEL)
-		return 0;
-	for (uint32_t p = 0; tree->level[sw] > 0 && p < tree->num_planes; p++)
-		count += leads_to(tree, p, sw);
-	for (uint32_t p = 1; tree->level[sw] == 0 && p <= n->num_ports; p++)
-		count += tree->plane[n->first_port + p] != PM_NONE;
-	return count;
-}
-
-/* Lists the planes that lead to a switch, in ascending order; returns how many. */
+/* Lists the planes that lead to a switch, in ascending order, unless list is NULL;
+ * returns how many there are. */
 static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *list)
 {
 	const struct pm_tree *tree = &plan->tree;
@@ -118,18 +93,24 @@ static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *l
 
 	if (tree->level[sw] == PM_NO_LEVEL)
 		return 0;
-	for (uint32_t p = 0; tree->level[sw] > 0 && p < tree->num_planes; p++)
-		if (leads_to(tree, p, sw))
-			list[count++] = p;
+	for (uint32_t p = 0; tree->level[sw] > 0 && p < tree->num_planes; p++) {
+		if (!pm_tree_is_native(tree, p, sw))
+			continue;
+		if (list)
+			list[count] = p;
+		count++;
+	}
 	for (uint32_t p = 1; tree->level[sw] == 0 && p <= n->num_ports; p++) {
 		uint32_t plane = tree->plane[n->first_port + p], at = count;
 
 		if (plane == PM_NONE)
 			continue;
+		count++;
+		if (!list)
+			continue;
 		for (; at > 0 && list[at - 1] > plane; at--)
 			list[at] = list[at - 1];
 		list[at] = plane;
-		count++;
 	}
 	return count;
 }
@@ -291,7 +272,7 @@ static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 {
 	const struct pm_node *n = &plan->known->nodes[sw];
 	uint32_t none = plan->tree.num_planes;
-	uint32_t step = plane_step(count_planes(plan, sw), plan->lmc);
+	uint32_t step = plane_step(list_planes(plan, sw, NULL), plan->lmc);
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
 		uint32_t p = plan->plane[i];

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the source files of plan.h share. A plan is made, grown or restored in the
- * same steps; is_place[port of plan->known] goes from one to the next:
+ * What the source files of plan.h share. A plan is made or grown in the same steps:
  *
  *   plan_new, pm_tree_make, plan_check_tree, [places and LIDs of an older plan],
- *   plan_find_places, plan_deal_planes, plan_find_ranks, plan_lay_out,
- *   plan_give_missing, plan_find_top
+ *   plan_complete
  *
- * Each fills in what is missing and leaves what is there.
+ * The steps of plan_complete fill in what is missing and leave what is there;
+ * is_place[port of plan->known] goes from one to the next.
  */
 #ifndef PORTMAJOR_PLAN_PARTS_H
 #define PORTMAJOR_PLAN_PARTS_H
@@ -20,6 +19,9 @@ int plan_no_memory(struct pm_error *err);
 struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc, struct pm_fabric *known);
 /* -ENOTSUP unless up-then-down paths join at least half of the pairs of leaves. */
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
+
+/* Places, planes, ranks and LIDs for all that has none yet. */
+int plan_complete(struct pm_plan *plan, struct pm_error *err);
 
 /* plan_deal.c */
 int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err);

@@ -148,15 +148,6 @@ static void list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t t
 			list->num[list->count++] = (uint8_t)(i - n->first_port);
 }
 
-/* Whether paths of this plane run through this switch above the leaves. */
-static bool is_native(const struct pm_tree *tree, uint32_t sw, uint32_t plane)
-{
-	if (plane >= tree->num_planes ||
-	    tree->planes[plane].component != tree->component[sw])
-		return false;
-	return tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw];
-}
-
 static uint32_t native_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 {
 	return routes->to[lid].rank / routes->weight[routes->plan->tree.level[sw]];
@@ -410,7 +401,7 @@ static uint32_t key_of(const struct pm_routes *routes, uint32_t sw, uint32_t lid
 
 	if (tree->level[sw] == 0)
 		return leaf_key(routes, sw, lid);
-	if (is_native(tree, sw, routes->to[lid].plane))
+	if (pm_tree_is_native(tree, routes->to[lid].plane, sw))
 		return native_key(routes, sw, lid) + tree->position[sw];
 	return down ? foreign_key_down(routes, sw, lid) : foreign_key(routes, sw, lid);
 }
@@ -704,7 +695,7 @@ static void fill_native(const struct pm_routes *routes, uint32_t sw,
 	const struct pm_tree *tree = &routes->plan->tree;
 
 	for (uint32_t p = 0; p < tree->num_planes; p++) {
-		if (!is_native(tree, sw, p))
+		if (!pm_tree_is_native(tree, p, sw))
 			continue;
 		for (uint32_t i = routes->first_interval[p];
 		     i < routes->first_interval[p + 1]; i++) {
@@ -751,7 +742,7 @@ static uint8_t mirror(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 				return down->num[i];
 			continue;
 		}
-		if (!is_native(tree, below, routes->to[lid].plane))
+		if (!pm_tree_is_native(tree, routes->to[lid].plane, below))
 			continue;
 		if (below != last)
 			list_up(routes, below, &up);
@@ -768,7 +759,7 @@ static uint8_t preferred_down(const struct pm_routes *routes, uint32_t sw, uint3
 {
 	uint8_t port = 0;
 
-	if (is_native(&routes->plan->tree, sw, routes->to[lid].plane))
+	if (pm_tree_is_native(&routes->plan->tree, routes->to[lid].plane, sw))
 		port = mirror(routes, sw, lid, down);
 	return port ? port : down->num[foreign_key_down(routes, sw, lid) % down->count];
 }

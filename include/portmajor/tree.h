@@ -75,6 +75,20 @@ struct pm_tree {
 int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		 struct pm_error *err);
 
+/*
+ * Whether paths of a plane run through a switch above the leaves: through the
+ * first-level switch that it names, and through all of its component higher up.
+ * False for a plane that does not exist.
+ */
+static inline bool pm_tree_is_native(const struct pm_tree *tree, uint32_t plane,
+				     uint32_t sw)
+{
+	if (plane >= tree->num_planes ||
+	    tree->planes[plane].component != tree->component[sw])
+		return false;
+	return tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw];
+}
+
 /* Frees what pm_tree_make allocated; a zeroed tree is fine. */
 void pm_tree_free(struct pm_tree *tree);
 
