@@ -136,15 +136,16 @@ class Fabric(simlab.Fabric):
     between two commands it reads one datagram of each client. When a chassis comes
     back, OpenSM's answers (trap represses) fill its socket to ibsim, it blocks in
     write() with the lock that its reading needs, and ibsim waits for ever for room
-    to send the next trap. So each command is followed by comments, which cost
-    nothing and let ibsim read as many datagrams as a switch has sent traps.
+    to send the next trap. So each ReLink is followed by comments, which cost nothing
+    and let ibsim read as many datagrams as a switch has sent traps. (An Unlink is
+    not: few of its traps find a way, and a loss is to be quick.)
     """
 
     READS = 80
 
     def _send(self, commands):
-        super()._send([line for command in commands
-                       for line in [command] + ["#"] * self.READS])
+        super()._send([line for command in commands for line in [command]
+                       + ["#"] * (self.READS if command.startswith("ReLink") else 0)])
 
 
 class Folder:
