@@ -153,6 +153,54 @@ static void follow(const struct pm_check *check, uint32_t from, uint32_t port,
 	}
 }
 
+/* Whether a LID's path from a switch ends at the port, whichever way it goes. */
+static bool arrives(const struct pm_check *check, uint32_t from, uint32_t port,
+		    uint32_t lid)
+{
+	uint32_t sw = from, at = PM_NONE, hops = 0;
+	enum step step;
+
+	do
+		step = take_step(check, lid, &sw, &at);
+	while (step == STEP_ON && ++hops <= check->fabric->num_switches);
+	return step == STEP_END && at == port;
+}
+
+/* From every switch that cables join with the manager's. */
+static void follow_to_manager(const struct pm_check *check, uint8_t *seen,
+			      uint32_t *queue, struct pm_check_paths *result)
+{
+	const struct pm_fabric *fabric = check->fabric;
+	const struct pm_port *port = &fabric->ports[check->manager];
+	uint32_t head = 0, tail = 0;
+
+	memset(seen, 0, fabric->num_switches);
+	queue[tail] = switch_of(fabric, check->manager);
+	if (queue[tail] == PM_NONE || !port->lid)
+		return;
+	seen[queue[tail++]] = 1;
+	while (head < tail) {
+		uint32_t x = queue[head++];
+		const struct pm_node *n = &fabric->nodes[x];
+
+		for (uint32_t k = 0; k < 1u << port->lmc; k++)
+			if (!arrives(check, x, check->manager, port->lid + k)) {
+				result->deaf++;
+				note(result, check, "no way to the manager", x,
+				     port->lid + k, check->manager);
+			}
+		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
+		     i++) {
+			uint32_t y = pm_fabric_peer_node(fabric, i);
+
+			if (y == PM_NONE || y >= fabric->num_switches || seen[y])
+				continue;
+			seen[y] = 1;
+			queue[tail++] = y;
+		}
+	}
+}
+
 int pm_check_paths(const struct pm_check *check, bool from_all,
 		   struct pm_check_paths *result, struct pm_error *err)
 {
@@ -186,6 +234,8 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 			}
 		}
 	}
+	if (check->manager != PM_NONE)
+		follow_to_manager(check, seen, queue, result);
 out:
 	free(seen);
 	free(queue);

@@ -11,7 +11,9 @@ struct pm_whatif {
 	struct pm_routes *routes;
 	uint8_t *held;	/* [switch][stride] tables before the loss */
 	uint8_t *alive; /* [port] */
-	uint64_t pairs; /* of end ports that are joined before the loss */
+	struct pm_detours detours;
+	uint32_t manager; /* port, or PM_NONE */
+	uint64_t pairs;	  /* of end ports that are joined before the loss */
 	/* Room for searches over the fabric. */
 	uint32_t *queue, *part, *hosts;
 };
@@ -71,8 +73,8 @@ static uint32_t mark_part(struct pm_whatif *whatif, const struct pm_fabric *fabr
 	return ends;
 }
 
-/* The number, in part[], of the part with most end nodes. */
-static uint32_t find_largest_part(struct pm_whatif *whatif,
+/* The number, in part[], of the part with the manager or, else, most end nodes. */
+static uint32_t find_managed_part(struct pm_whatif *whatif,
 				  const struct pm_fabric *fabric)
 {
 	uint32_t best = 0, most = 0;
@@ -89,10 +91,22 @@ static uint32_t find_largest_part(struct pm_whatif *whatif,
 			best = i;
 		}
 	}
+	if (whatif->manager != PM_NONE)
+		return whatif->part[fabric->ports[whatif->manager].node];
 	return best;
 }
 
-int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_plan_config *config,
+/* Tables of the whole fabric; detours may be needed even there. */
+static void hold_tables(struct pm_whatif *whatif, uint32_t stride)
+{
+	pm_plan_match(whatif->plan, whatif->fabric, whatif->alive);
+	pm_routes_update(whatif->routes, whatif->alive, &whatif->detours);
+	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++)
+		memcpy(whatif->held + (size_t)sw * stride,
+		       pm_routes_table(whatif->routes, sw), stride);
+}
+
+int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config *config,
 		  struct pm_whatif **result, struct pm_error *err)
 {
 	struct pm_whatif *whatif = calloc(1, sizeof(*whatif));
@@ -102,7 +116,8 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_plan_config *c
 	if (!whatif)
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	whatif->fabric = fabric;
-	rc = pm_plan_make(fabric, config, &whatif->plan, err);
+	whatif->manager = config->manager;
+	rc = pm_plan_make(fabric, &config->plan, &whatif->plan, err);
 	if (!rc)
 		rc = pm_routes_make(whatif->plan, &whatif->routes, err);
 	if (rc)
@@ -118,9 +133,13 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_plan_config *c
 		rc = pm_error_set(err, -ENOMEM, "out of memory");
 		goto fail;
 	}
-	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
-		memcpy(whatif->held + (size_t)sw * stride,
-		       pm_routes_table(whatif->routes, sw), stride);
+	whatif->detours = (struct pm_detours){
+		.manager = config->manager == PM_NONE
+				   ? PM_NONE
+				   : pm_plan_place(whatif->plan, fabric, config->manager),
+		.switches = config->connect_roots,
+	};
+	hold_tables(whatif, stride);
 	count_hosts(fabric, whatif->hosts);
 	whatif->pairs = count_pairs(whatif);
 	*result = whatif;
@@ -166,8 +185,8 @@ int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 	if (!pm_plan_match(whatif->plan, broken, whatif->alive))
 		return pm_error_set(err, -EINVAL,
 				    "the broken fabric has more than the whole");
-	pm_routes_update(whatif->routes, whatif->alive);
-	part = find_largest_part(whatif, broken);
+	pm_routes_update(whatif->routes, whatif->alive, &whatif->detours);
+	part = find_managed_part(whatif, broken);
 	for (uint32_t sw = 0; sw < broken->num_switches; sw++) {
 		struct pm_delta delta = {0};
 		unsigned int level = whatif->plan->tree.level[sw];

@@ -21,6 +21,8 @@ struct pm_check {
 	const uint8_t *const *table;
 	/* [switch] LinearFDBTop, the highest LID of the table; 0 with no table. */
 	const uint16_t *top;
+	/* The subnet manager's port (of a switch: port 0), or PM_NONE. */
+	uint32_t manager;
 };
 
 struct pm_check_paths {
@@ -32,12 +34,14 @@ struct pm_check_paths {
 	uint64_t loops;	       /* paths that came back to a switch */
 	uint64_t turns;	       /* paths that went up after going down */
 	uint64_t astray;       /* paths that ended at another port */
+	uint64_t deaf;	       /* (switch, LID of the manager) that cables join, in
+				* whatever way, and the tables do not */
 	struct pm_error first; /* one line on the first fault, else empty */
 };
 
 /*
  * Follows every LID from every switch with end ports (or, with from_all, from
- * every switch). A fabric is right if lost, loops, turns and astray are 0.
+ * every switch). A fabric is right if lost, loops, turns, astray and deaf are 0.
  * -ENOMEM. Cost: O(switches x (ports + LIDs x path length)).
  */
 int pm_check_paths(const struct pm_check *check, bool from_all,

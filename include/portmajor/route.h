@@ -8,8 +8,9 @@
  * tables depend on the plan and on what is alive, never on what happened
  * before, and coming back restores the first tables exactly.
  *
- * Entries for places that have no up-then-down path are PM_LFT_KEEP: whatever
- * the switch holds may stay, as no packet gets through one way or the other.
+ * Entries for places that have no up-then-down path (nor a detour, see below) are
+ * PM_LFT_KEEP: whatever the switch holds may stay, as no packet gets through one way
+ * or the other.
  */
 #ifndef PORTMAJOR_ROUTE_H
 #define PORTMAJOR_ROUTE_H
@@ -33,12 +34,25 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **routes,
 void pm_routes_free(struct pm_routes *routes);
 
 /*
- * Makes the tables those of the plan with just the cables alive that are
- * marked in alive[port] (see pm_plan_match). Never fails.
- * Cost: that of finding what is reachable, and of the switches that an entry
- * moves on now or moved on before.
+ * Places that every switch is to reach with which cables join it, if need be by
+ * paths that turn up again: the subnet manager's, to which traps are sent, and with
+ * `switches` (OpenSM's connect_roots) those of all switches. Such paths can be part
+ * of a credit loop, so they are taken only where there is no up-then-down path.
  */
-void pm_routes_update(struct pm_routes *routes, const uint8_t *alive);
+struct pm_detours {
+	uint32_t manager; /* place (port of plan->known), or PM_NONE */
+	bool switches;
+};
+
+/*
+ * Makes the tables those of the plan with just the cables alive that are
+ * marked in alive[port] (see pm_plan_match). detours may be NULL. Never fails.
+ * Cost: that of finding what is reachable, and of the switches that an entry
+ * moves on now or moved on before; with detours->switches also
+ * O(cables) for each switch that some others have no up-then-down path to.
+ */
+void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
+		      const struct pm_detours *detours);
 
 /*
  * The table of a switch of plan->known: entries for LIDs 0 to

@@ -23,11 +23,19 @@ struct pm_whatif_result {
 				* up-then-down path and have none now */
 };
 
+struct pm_whatif_config {
+	struct pm_plan_config plan;
+	/* Where the subnet manager is, its port (of a switch: port 0): its LIDs are
+	 * reached by detours, see route.h. PM_NONE: anywhere, without detours. */
+	uint32_t manager;
+	bool connect_roots; /* likewise for all switches */
+};
+
 /*
  * The fabric is borrowed and must outlive the result, which the caller frees.
  * Errors as pm_plan_make.
  */
-int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_plan_config *config,
+int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config *config,
 		  struct pm_whatif **whatif, struct pm_error *err);
 void pm_whatif_free(struct pm_whatif *whatif);
 
@@ -36,9 +44,9 @@ const struct pm_plan *pm_whatif_plan(const struct pm_whatif *whatif);
 
 /*
  * The cost of going from the whole fabric to `broken`, a clone of it with some
- * cables cut. The subnet manager is taken to be in the part with most end
- * ports; the rest is not sent anything. -EINVAL: `broken` has what the fabric
- * has not.
+ * cables cut. If nothing is said of the subnet manager, it is taken to be in the part
+ * with most end ports; the rest is not sent anything. -EINVAL: `broken` has what the
+ * fabric has not.
  */
 int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 		  struct pm_whatif_result *result, struct pm_error *err);

@@ -63,8 +63,9 @@ struct plugin {
 
 	/* [port of plan->known] alive now, and in the last run that was logged. */
 	uint8_t *alive, *alive_before;
-	bool alive_known; /* routes are those of alive */
-	uint8_t *intact;  /* [switch of plan->known] see tables.c */
+	bool alive_known; /* routes are those of alive and detours */
+	struct pm_detours detours;
+	uint8_t *intact; /* [switch of plan->known] see tables.c */
 
 	uint32_t lids_assigned, lids_moved; /* since the last log line */
 	double milliseconds;		    /* of computing since then */

@@ -30,11 +30,36 @@ double plugin_clock(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+/* The place of the port that OpenSM itself uses, and what its options ask for. */
+static struct pm_detours find_detours(const struct plugin *plugin,
+				      const struct pm_fabric *fabric)
+{
+	const osm_subn_t *subn = &plugin->osm->subn;
+	uint64_t guid = cl_ntoh64(subn->sm_port_guid);
+	struct pm_detours detours = {PM_NONE, subn->opt.connect_roots};
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		bool is_switch = fabric->ports[i].node < fabric->num_switches;
+
+		if (fabric->ports[i].guid == guid &&
+		    (is_switch ? fabric->ports[i].num == 0
+			       : fabric->ports[i].peer != PM_NONE))
+			detours.manager = pm_plan_place(plugin->plan, fabric, i);
+	}
+	return detours;
+}
+
+static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
+{
+	return a->manager == b->manager && a->switches == b->switches;
+}
+
 int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		   struct pm_error *err)
 {
 	uint32_t num = plugin->plan->known->num_ports;
 	uint8_t *alive = malloc(num + 1u);
+	struct pm_detours detours;
 	int rc = 0;
 
 	if (!alive)
@@ -45,8 +70,11 @@ int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		rc = pm_routes_make(plugin->plan, &plugin->routes, err);
 		plugin->alive_known = false;
 	}
-	if (!rc && (!plugin->alive_known || memcmp(alive, plugin->alive, num))) {
-		pm_routes_update(plugin->routes, alive);
+	detours = find_detours(plugin, fabric);
+	if (!rc && (!plugin->alive_known || memcmp(alive, plugin->alive, num) ||
+		    !same_detours(&detours, &plugin->detours))) {
+		pm_routes_update(plugin->routes, alive, &detours);
+		plugin->detours = detours;
 		memcpy(plugin->alive, alive, num);
 		plugin->alive_known = true;
 	}

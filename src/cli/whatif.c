@@ -11,7 +11,8 @@
 #include <string.h>
 
 static const char usage[] =
-	"usage: portmajor whatif [-o ORDER] [-m LMC] NETLIST --lose NAME[:PORT]...\n"
+	"usage: portmajor whatif [-o ORDER] [-m LMC] [-s NAME] NETLIST --lose "
+	"NAME[:PORT]...\n"
 	"\n"
 	"Prints how many LFT blocks the subnet manager sends when something is lost\n"
 	"from a fabric, an ibsim or ibnetdiscover file (- is standard input).\n"
@@ -21,6 +22,10 @@ static const char usage[] =
 	"            a node, all its cables, or one cable; NAME may be a pattern\n"
 	"            with * and ?, and stands for every node that it matches. May be\n"
 	"            given several times: all of it is lost at once\n"
+	"  -s, --sm NAME\n"
+	"            the node with the subnet manager: what keeps it reachable from "
+	"every\n"
+	"            switch is counted too\n"
 	"  -h        this help\n"
 	"`bound` is the sum over switches of ceil(changed entries / 64).\n";
 
@@ -105,7 +110,30 @@ static void print_result(const struct pm_plan *plan,
 	       result->switches_cut, (unsigned long long)result->pairs_cut);
 }
 
-static int run(const struct pm_fabric *fabric, const struct pm_plan_config *config,
+/* The port that a subnet manager on this node would use; an exit status. */
+static int find_manager(const struct pm_fabric *fabric, const char *name, uint32_t *port)
+{
+	uint32_t node = pm_fabric_find_name(fabric, name);
+	const struct pm_node *n;
+
+	if (node == PM_NONE)
+		return cli_fail(EXIT_USAGE, "--sm: no node is named \"%s\"", name);
+	n = &fabric->nodes[node];
+	*port = n->first_port;
+	if (node < fabric->num_switches)
+		return EXIT_FINE;
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t peer = pm_fabric_peer_node(fabric, i);
+
+		if (peer == PM_NONE || peer >= fabric->num_switches)
+			continue;
+		*port = i;
+		return EXIT_FINE;
+	}
+	return cli_fail(EXIT_USAGE, "--sm: \"%s\" has no cable to a switch", name);
+}
+
+static int run(const struct pm_fabric *fabric, const struct pm_whatif_config *config,
 	       char **losses, uint32_t num_losses)
 {
 	struct pm_fabric *broken = pm_fabric_clone(fabric);
@@ -135,10 +163,12 @@ int cmd_whatif(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"lose", required_argument, NULL, 'L'},
+		{"sm", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_whatif_config config = {.manager = PM_NONE};
+	const char *manager = NULL;
 	char **losses = calloc((size_t)argc, sizeof(*losses));
 	struct pm_fabric *fabric = NULL;
 	uint32_t num_losses = 0;
@@ -149,18 +179,20 @@ int cmd_whatif(int argc, char **argv)
 	if (!losses)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	while (status < 0 &&
-	       (option = getopt_long(argc, argv, "ho:m:L:", options, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, "ho:m:s:L:", options, NULL)) != -1) {
 		if (option == 'L') {
 			losses[num_losses++] = optarg;
 		} else if (option == 'o') {
-			if (pm_lid_order_parse(optarg, &config.order))
+			if (pm_lid_order_parse(optarg, &config.plan.order))
 				status = cli_fail(EXIT_USAGE, "no lid_order \"%s\"",
 						  optarg);
+		} else if (option == 's') {
+			manager = optarg;
 		} else if (option == 'm') {
 			if (!cli_number(optarg, 0, PM_MAX_LMC, &lmc))
 				status = cli_fail(EXIT_USAGE, "LMC is 0 to %d",
 						  PM_MAX_LMC);
-			config.lmc = (uint8_t)lmc;
+			config.plan.lmc = (uint8_t)lmc;
 		} else {
 			fputs(usage, option == 'h' ? stdout : stderr);
 			status = option == 'h' ? EXIT_FINE : EXIT_USAGE;
@@ -176,7 +208,9 @@ int cmd_whatif(int argc, char **argv)
 			losses[num_losses++] = argv[i];
 		if (pm_netlist_read(argv[optind], &fabric, &err))
 			status = cli_fail(EXIT_INPUT, "%s", err.text);
-		else
+		else if (manager)
+			status = find_manager(fabric, manager, &config.manager);
+		if (status < 0 || status == EXIT_FINE)
 			status = run(fabric, &config, losses, num_losses);
 	}
 	pm_fabric_free(fabric);

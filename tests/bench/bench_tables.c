@@ -142,7 +142,7 @@ static double update(struct bench *bench, const uint8_t *alive)
 {
 	double start = now_ms();
 
-	pm_routes_update(bench->routes, alive);
+	pm_routes_update(bench->routes, alive, NULL);
 	return now_ms() - start;
 }
 

@@ -124,7 +124,7 @@ def run_portmajor(netlist, tell):
         for verb, name, target, is_host in EVENTS:
             row = Row(event_name(verb, name))
             if verb == "lose":
-                row.predicted = pmlab.whatif(netlist, target).blocks
+                row.predicted = lab.whatif(target).blocks
             row.event = lab.whole(verb, target)
             tell(f"portmajor: {row.name}: {row.event.wire:,} LFT Sets; walking all pairs")
             row.walked = lab.walk()

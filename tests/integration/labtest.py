@@ -91,7 +91,7 @@ class LabCase(Folders):
 
     def lose(self, target):
         """Loses something in one piece; the wire is what whatif foretells."""
-        predicted = pmlab.whatif(self.netlist, target, order=self.ORDER)
+        predicted = self.lab.whatif(target)
         self.down.append(target)
         event = self.lab.lose(target)
         self.check_costs(event)

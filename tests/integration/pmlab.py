@@ -4,7 +4,7 @@
     with Lab(netlist) as lab:
         lab.bring_up()
         event = lab.lose("s0-*")
-        print(event.wire, event.sent, whatif(netlist, "s0-*").blocks, lab.walk())
+        print(event.wire, event.sent, lab.whatif("s0-*").blocks, lab.walk())
 
 Binaries come from $PORTMAJOR_BUILD (default: build/release).
 """
@@ -60,9 +60,10 @@ class Prediction:
     full_load: int
 
 
-def whatif(netlist, *losses, order="grouped"):
-    """What the command says a loss costs."""
-    result = run_cli("whatif", "-o", order, netlist, "--lose", *losses)
+def whatif(netlist, *losses, order="grouped", manager=None, lmc=0):
+    """What the command says a loss costs with the subnet manager on that node."""
+    where = ("-s", manager) if manager else ()
+    result = run_cli("whatif", "-o", order, "-m", lmc, *where, netlist, "--lose", *losses)
     total = re.search(r"^total +(\d+) +(\d+) +(\d+) +(\d+)$", result.stdout, re.M)
     load = re.search(r"^full load (\d+) blocks", result.stdout, re.M)
     if result.returncode or not total or not load:
@@ -268,6 +269,11 @@ class Lab(contextlib.ExitStack):
 
     # ---- judges
 
+    def whatif(self, *losses, lmc=0):
+        """What the command foretells for this fabric, whole, and this manager."""
+        return whatif(self.netlist.path, *losses, order=self.order, manager=self.osm.host,
+                      lmc=lmc)
+
     def dump(self, name="fabric.dump"):
         """The simulated fabric with its tables, read back into a file."""
         path = self.path / name
@@ -297,7 +303,7 @@ def walk(netlist, dump, *options):
 
 def walk_faults(walked, plan=True):
     """What is wrong with a walk's result; empty if all is well."""
-    faults = [f"{key}={walked[key]}" for key in ("lost", "loops", "turns", "astray",
+    faults = [f"{key}={walked[key]}" for key in ("lost", "loops", "turns", "astray", "deaf",
                                                   "links_not_active") if walked.get(key, 1)]
     if walked["status"]:
         faults.append(f"exit status {walked['status']} {walked['stderr']}")

@@ -33,7 +33,35 @@ class Events(labtest.LabCase):
         self.lose_and_back("leaf5:20", spread=2, gone=3)
 
     def test_cable_at_the_subnet_managers_leaf(self):
-        self.lose_and_back("leaf0:25", spread=2, gone=3)
+        # The line switches send traps to it another way, the fabric switch does so already.
+        other = pmlab.whatif(self.netlist, "leaf0:25", manager="h9-1").blocks
+        self.lose_and_back("leaf0:25", blocks=other + 2, spread=2, gone=3)
+
+    def test_every_cable_of_the_subnet_managers_leaf(self):
+        """Lost one by one: from everywhere there is a way to the manager to the last."""
+        ports = sorted(port for port, (peer, _) in self.lab.netlist.nodes["leaf0"].ports.items()
+                       if peer.startswith("s"))
+        for port in ports[:-1]:
+            self.down.append(f"leaf0:{port}")
+            self.check_costs(self.lab.lose(f"leaf0:{port}"))
+            self.check_walk()
+        for port in ports[:-1]:
+            self.back(f"leaf0:{port}")
+        self.check_healthy()
+
+    def test_traps_take_detours(self):
+        """What happens in a chassis that the manager's leaf is cut off from is seen."""
+        self.down.append("leaf0:20")
+        self.lab.lose("leaf0:20")
+        self.down.append("s1-line1:30")
+        event = self.lab.lose("s1-line1:30")
+        self.check_costs(event)
+        self.assertGreater(event.wire, 0)
+        self.assertEqual(event.measured["traps"], 2)
+        self.check_walk()
+        self.back("s1-line1:30")
+        self.back("leaf0:20")
+        self.check_healthy()
 
     def test_host(self):
         self.lose_and_back("h7-3", blocks=0, spread=2, gone=LEAVES)
@@ -94,7 +122,7 @@ class Events(labtest.LabCase):
 
     def test_two_things_at_once_are_foretold(self):
         targets = ("s2-*", "leaf8:30")
-        predicted = pmlab.whatif(self.netlist, *targets)
+        predicted = self.lab.whatif(*targets)
 
         def both():
             return sum(self.lab.fabric.lose(t) for t in targets)

@@ -130,10 +130,7 @@ class WithLmc(LidCase):
                     self.lab(fabric, args=["-l", str(lmc)]) as lab:
                 lab.bring_up()
                 for target in ("s3-*", "leaf5:20", "h7-3"):
-                    done = pmlab.run_cli("whatif", "-m", str(lmc), self.netlist.path,
-                                         "--lose", target)
-                    predicted = int([line for line in done.stdout.splitlines()
-                                     if line.startswith("total")][0].split()[2])
+                    predicted = lab.whatif(target, lmc=lmc).blocks
                     event = lab.lose(target)
                     self.assertEqual(event.wire, predicted, target)
                     self.assertEqual(pmlab.walk_faults(lab.walk("-m", str(lmc))), [])

@@ -156,7 +156,7 @@ class Standby(RestartCase):
                 self.check_taken_over(second, event, before)
                 self.assertEqual((event.wire, event.wire), (event.sent, event.acked))
                 lost = second.lose("s0-*")
-                self.assertEqual(lost.wire, pmlab.whatif(self.netlist.path, "s0-*").blocks)
+                self.assertEqual(lost.wire, second.whatif("s0-*").blocks)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ struct record {
 struct records {
 	struct record *list;
 	size_t count, room;
+	unsigned int sm_lid;
 };
 
 static struct record *add_record(struct records *records)
@@ -87,7 +88,7 @@ static void parse_table(struct record *r, const char *line)
 }
 
 /* "200000\t[1]\t\"h0-1\"[1]\t ... lid 5 lmc 0 ... Active/LinkUp" */
-static void parse_port(struct record *r, const char *line)
+static void parse_port(struct records *records, struct record *r, const char *line)
 {
 	const char *bracket = strchr(line, '['), *quote, *lid;
 	unsigned long num;
@@ -104,9 +105,11 @@ static void parse_port(struct record *r, const char *line)
 		sscanf(quote, "\"%127[^\"]\"[%u]", peer->id, &peer->port);
 	lid = strstr(line, " lid ");
 	if (lid) {
-		unsigned int value = 0, lmc = 0;
+		unsigned int value = 0, lmc = 0, sm_lid = 0;
 
-		sscanf(lid, " lid %u lmc %u", &value, &lmc);
+		sscanf(lid, " lid %u lmc %u smlid %u", &value, &lmc, &sm_lid);
+		if (sm_lid)
+			records->sm_lid = sm_lid;
 		peer->lid = (uint16_t)value;
 		peer->lmc = (uint8_t)lmc;
 	}
@@ -125,7 +128,7 @@ static void parse_line(struct records *records, const char *line)
 	else if (r && line[0] == '#' && top)
 		r->top = (uint16_t)strtoul(top + 7, NULL, 10);
 	else if (r && line[0] != '#' && strchr(line, '['))
-		parse_port(r, line);
+		parse_port(records, r, line);
 }
 
 static int link_all(const struct records *records, struct pm_fabric *fabric,
@@ -219,6 +222,17 @@ static int take_tables(const struct records *records, struct dump *dump)
 	return 0;
 }
 
+static void find_manager(const struct records *records, struct dump *dump)
+{
+	const struct pm_port *ports = dump->fabric->ports;
+
+	dump->manager = PM_NONE;
+	for (uint32_t i = 0; records->sm_lid && i < dump->fabric->num_ports; i++)
+		if (ports[i].lid && records->sm_lid >= ports[i].lid &&
+		    records->sm_lid < ports[i].lid + (1u << ports[i].lmc))
+			dump->manager = i;
+}
+
 int dump_read(const char *path, struct dump *dump, struct pm_error *err)
 {
 	struct records records = {0};
@@ -237,6 +251,8 @@ int dump_read(const char *path, struct dump *dump, struct pm_error *err)
 	rc = build(&records, dump, err);
 	if (!rc)
 		rc = take_tables(&records, dump);
+	if (!rc)
+		find_manager(&records, dump);
 	if (!rc && !dump->fabric->num_switches)
 		rc = pm_error_set(err, -EINVAL, "%s: no switch in it", path);
 	for (size_t i = 0; i < records.count; i++) {

@@ -9,6 +9,7 @@ struct dump {
 	struct pm_fabric *fabric;  /* cables as they are now, LIDs; sealed */
 	uint8_t **table;	   /* [switch] 65536 entries */
 	uint16_t *top;		   /* [switch] LinearFDBTop */
+	uint32_t manager;	   /* port that has the ports' SM LID, or PM_NONE */
 	uint32_t links_not_active; /* ports of switches with a cable that is not
 				    * ACTIVE, which carries no data */
 };

@@ -50,9 +50,10 @@ static int judge(const struct pm_check *check, bool from_all, long samples)
 	    pm_check_loads(check, &loads, &err))
 		return 3;
 	printf("pairs=%" PRIu64 "\ndelivered=%" PRIu64 "\ncut=%" PRIu64 "\nlost=%" PRIu64
-	       "\nloops=%" PRIu64 "\nturns=%" PRIu64 "\nastray=%" PRIu64 "\nfirst=%s\n",
+	       "\nloops=%" PRIu64 "\nturns=%" PRIu64 "\nastray=%" PRIu64 "\ndeaf=%" PRIu64
+	       "\nfirst=%s\n",
 	       paths.pairs, paths.delivered, paths.cut, paths.lost, paths.loops,
-	       paths.turns, paths.astray, paths.first.text);
+	       paths.turns, paths.astray, paths.deaf, paths.first.text);
 	printf("uplink_least=%u\nuplink_most=%u\nuplink_spread=%u\n", loads.uplink_least,
 	       loads.uplink_most, loads.uplink_spread);
 	for (unsigned int level = 0; level < PM_CHECK_LEVELS; level++) {
@@ -64,7 +65,7 @@ static int judge(const struct pm_check *check, bool from_all, long samples)
 			return 3;
 		printf("shift_most=%u\n", most);
 	}
-	return paths.lost || paths.loops || paths.turns || paths.astray;
+	return paths.lost || paths.loops || paths.turns || paths.astray || paths.deaf;
 }
 
 /* LIDs and entries that differ from a plan's, on what can be reached. */
@@ -73,6 +74,7 @@ static int compare(const struct dump *dump, const struct pm_fabric *whole,
 {
 	struct pm_plan *plan = NULL;
 	struct pm_routes *routes = NULL;
+	struct pm_detours detours = {.manager = PM_NONE};
 	struct pm_error err;
 	uint64_t lids = 0, entries = 0;
 	uint8_t *alive = NULL;
@@ -87,7 +89,9 @@ static int compare(const struct dump *dump, const struct pm_fabric *whole,
 		fprintf(stderr, "walk: the dump has what the netlist has not\n");
 		return 3;
 	}
-	pm_routes_update(routes, alive);
+	if (dump->manager != PM_NONE)
+		detours.manager = pm_plan_place(plan, dump->fabric, dump->manager);
+	pm_routes_update(routes, alive, &detours);
 	for (uint32_t i = 0; i < dump->fabric->num_ports; i++) {
 		uint32_t place;
 
@@ -169,6 +173,7 @@ int main(int argc, char **argv)
 		.level = find_levels(&dump, whole),
 		.table = (const uint8_t *const *)dump.table,
 		.top = dump.top,
+		.manager = dump.manager,
 	};
 	status = judge(&check, from_all, samples);
 	if (with_plan && status != 3) {

@@ -285,10 +285,62 @@ static const char *check_kept(const struct packet *packet, uint32_t from)
 		     name_of(packet, from), entry_at(packet, from));
 }
 
+/* Marks the switches that cables join with one, in whatever way. */
+static void find_joined(const struct reference *reference, uint32_t to, uint8_t *joined)
+{
+	bool again = true;
+
+	memset(joined, 0, reference->num);
+	joined[to] = 1;
+	while (again) {
+		again = false;
+		for (uint32_t sw = 0; sw < reference->num; sw++)
+			for (unsigned int p = 1;
+			     joined[sw] && p <= reference->now->nodes[sw].num_ports;
+			     p++) {
+				uint32_t next = next_switch(reference->now, sw, p);
+
+				if (next == PM_NONE || joined[next])
+					continue;
+				joined[next] = 1;
+				again = true;
+			}
+	}
+}
+
+static bool has_detours(const struct reference_tables *tables, uint32_t place)
+{
+	return tables->detours && (place == tables->detours->manager ||
+				   (tables->detours->switches &&
+				    tables->plan->known->ports[place].num == 0));
+}
+
+/* Whether a packet gets there, whichever way it goes. */
+static const char *arrives(const struct packet *packet, uint32_t from)
+{
+	uint32_t sw = from;
+
+	for (uint32_t hops = 0; hops <= packet->reference->num && sw != PM_NONE; hops++) {
+		uint8_t out = entry_at(packet, sw);
+
+		if (sw == packet->to)
+			return out == packet->port
+				       ? NULL
+				       : FAULT("LID %u: ends at %s port %u", packet->lid,
+					       name_of(packet, sw), out);
+		if (out == 0 || out > packet->reference->now->nodes[sw].num_ports)
+			break;
+		sw = next_switch(packet->reference->now, sw, out);
+	}
+	return FAULT("LID %u: no detour from %s", packet->lid, name_of(packet, from));
+}
+
 const char *reference_walk(const struct reference *reference,
 			   const struct reference_tables *tables, bool exact)
 {
 	const struct pm_plan *plan = tables->plan;
+	uint8_t joined[PM_MAX_NODES];
+	bool detours;
 
 	for (uint32_t lid = 0; lid < tables->stride; lid++) {
 		struct packet packet = {reference, tables, lid, PM_NONE, 0};
@@ -301,12 +353,17 @@ const char *reference_walk(const struct reference *reference,
 			packet.to = pm_fabric_find_guid(reference->now,
 							plan->known->nodes[sw].guid);
 		}
+		detours = packet.to != PM_NONE && has_detours(tables, place);
+		if (detours)
+			find_joined(reference, packet.to, joined);
 		for (uint32_t from = 0; from < reference->num; from++) {
 			const char *text = NULL;
 
 			if (packet.to != PM_NONE &&
 			    reference->updown[from * reference->num + packet.to])
 				text = follow(&packet, from);
+			else if (detours && joined[from])
+				text = arrives(&packet, from);
 			else if (exact)
 				text = check_kept(&packet, from);
 			if (text)

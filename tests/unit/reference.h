@@ -40,13 +40,15 @@ struct reference_tables {
 	const struct pm_plan *plan;
 	const uint8_t *entries;
 	uint32_t stride;
+	const struct pm_detours *detours; /* they were made with, or NULL */
 };
 
 /*
  * Follows every LID from every switch. NULL if every LID that has an
- * up-then-down path gets to its place on such a path; else what is wrong (in
- * static memory). With `exact`, entries for LIDs without a path and for LIDs that
- * belong to no place must be PM_LFT_KEEP too.
+ * up-then-down path gets to its place on such a path, and every LID with detours
+ * from wherever cables lead to it; else what is wrong (in static memory). With `exact`,
+ * entries for LIDs without a path and for LIDs that belong to no place must be
+ * PM_LFT_KEEP too.
  */
 const char *reference_walk(const struct reference *reference,
 			   const struct reference_tables *tables, bool exact);

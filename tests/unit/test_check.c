@@ -56,7 +56,8 @@ static void set_up(struct hand *hand)
 		hand->tables[sw] = hand->table[sw];
 		hand->top[sw] = TOP;
 	}
-	hand->check = (struct pm_check){hand->fabric, level, hand->tables, hand->top};
+	hand->check =
+		(struct pm_check){hand->fabric, level, hand->tables, hand->top, PM_NONE};
 }
 
 /* One thing that is wrong, and what must be seen. */
@@ -151,7 +152,7 @@ static void test_turns(void **state)
 	uint8_t table[5][2] = {{255, 2}, {255, 1}, {255, 3}, {255, 2}, {255, 1}};
 	const uint8_t *tables[] = {table[0], table[1], table[2], table[3], table[4]};
 	uint16_t top[] = {1, 1, 1, 1, 1};
-	struct pm_check check = {fabric, levels, tables, top};
+	struct pm_check check = {fabric, levels, tables, top, PM_NONE};
 	struct pm_check_paths paths;
 
 	(void)state;
@@ -183,7 +184,7 @@ static void test_sideways(void **state)
 	uint8_t table[3][2] = {{255, 3}, {255, 1}, {255, 2}};
 	const uint8_t *tables[] = {table[0], table[1], table[2]};
 	uint16_t top[] = {1, 1, 1};
-	struct pm_check check = {fabric, levels, tables, top};
+	struct pm_check check = {fabric, levels, tables, top, PM_NONE};
 	struct pm_check_paths paths;
 
 	(void)state;
@@ -232,7 +233,7 @@ static void test_contention(void **state)
 	};
 	const uint8_t *tables[] = {table[0], table[1], table[2], table[3]};
 	uint16_t top[] = {8, 8, 8, 8};
-	struct pm_check check = {fabric, level, tables, top};
+	struct pm_check check = {fabric, level, tables, top, PM_NONE};
 	struct pm_check_loads loads;
 	uint32_t most = 0;
 

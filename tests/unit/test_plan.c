@@ -608,7 +608,7 @@ static void test_slot_cable_slot(void **state)
 			    alive[p] != alive[plan->known->ports[p].peer])
 				fail_msg("step %zu: one end of a cable is alive", i);
 		assert_int_equal(pm_routes_make(plan, &routes, NULL), 0);
-		pm_routes_update(routes, alive);
+		pm_routes_update(routes, alive, NULL);
 		if (lid && pm_routes_table(routes, 1)[lid] != 2)
 			fail_msg("step %zu: entry %u", i,
 				 pm_routes_table(routes, 1)[lid]);

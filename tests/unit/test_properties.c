@@ -42,6 +42,7 @@ struct trial {
 	struct pm_fabric *whole, *now;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
+	struct pm_detours detours;
 	uint32_t num, stride;
 	uint8_t *alive;
 	uint8_t *first;	 /* [switch][stride] tables with everything alive */
@@ -52,6 +53,15 @@ struct trial {
 };
 
 static const struct recipe_limits limits = {.switches = 60, .hosts = 90};
+
+/* A manager anywhere or nowhere, and sometimes ways to all switches. */
+static void choose_detours(struct trial *t)
+{
+	uint32_t place = random_below(&t->random, t->plan->known->num_ports);
+
+	t->detours.manager = t->plan->lid[place] ? place : PM_NONE;
+	t->detours.switches = random_chance(&t->random, 20);
+}
 
 /* False if there is no plan for this tree, as only some trees may have none. */
 static bool begin(struct trial *t)
@@ -79,6 +89,9 @@ static bool begin(struct trial *t)
 	t->stride = pm_routes_stride(t->routes);
 	t->alive = calloc(t->plan->known->num_ports, 1);
 	t->there = calloc(t->num, 1);
+	choose_detours(t);
+	EXPECT(pm_plan_match(t->plan, t->whole, t->alive));
+	pm_routes_update(t->routes, t->alive, &t->detours);
 	t->first = world_tables(t->routes, t->num);
 	t->held = world_tables(t->routes, t->num);
 	assert_non_null(t->alive);
@@ -119,6 +132,7 @@ static void check_shuffled(struct trial *t)
 	EXPECT(!memcmp(plan->rank, t->plan->rank, ports * sizeof(*plan->rank)));
 	EXPECT(plan->num_runs == t->plan->num_runs);
 	EXPECT(pm_routes_make(plan, &routes, NULL) == 0);
+	pm_routes_update(routes, t->alive, &t->detours);
 	tables = world_tables(routes, t->num);
 	EXPECT(!memcmp(tables, t->first, (size_t)t->num * t->stride));
 	free(tables);
@@ -182,7 +196,7 @@ static void check_from_scratch(const struct trial *t)
 	uint8_t *tables;
 
 	EXPECT(pm_routes_make(t->plan, &routes, NULL) == 0);
-	pm_routes_update(routes, t->alive);
+	pm_routes_update(routes, t->alive, &t->detours);
 	tables = world_tables(routes, t->num);
 	EXPECT(!memcmp(tables, t->wanted, (size_t)t->num * t->stride));
 	free(tables);
@@ -257,13 +271,23 @@ static void find_there(struct trial *t)
 	}
 }
 
+/* The manager's port in the fabric of now, or PM_NONE. */
+static uint32_t manager_port(const struct trial *t)
+{
+	uint32_t port = pm_fabric_same_port(t->plan->known, t->detours.manager, t->now);
+
+	if (port == PM_NONE || t->now->ports[port].num == 0)
+		return port;
+	return t->now->ports[port].peer;
+}
+
 /* pm_check_paths sees in the switches' tables what the reference sees. */
 static void check_checker(struct trial *t, bool from_all)
 {
 	uint32_t num = t->now->num_switches;
 	const uint8_t **table = calloc(num + 1u, sizeof(*table));
 	uint16_t *top = calloc(num + 1u, sizeof(*top));
-	struct pm_check check = {t->now, t->reference.level, table, top};
+	struct pm_check check = {t->now, t->reference.level, table, top, PM_NONE};
 	struct pm_check_paths paths;
 
 	assert_non_null(table);
@@ -276,11 +300,14 @@ static void check_checker(struct trial *t, bool from_all)
 		table[sw] = t->held + (size_t)known * t->stride;
 		top[sw] = t->plan->top_lid;
 	}
+	if (t->detours.manager != PM_NONE)
+		check.manager = manager_port(t);
 	EXPECT(pm_check_paths(&check, from_all, &paths, NULL) == 0);
 	expect_none(__func__, paths.first.text[0] ? paths.first.text : NULL);
 	EXPECT(paths.pairs == reference_count_pairs(&t->reference, t->plan, from_all));
 	EXPECT(paths.delivered == paths.pairs);
 	EXPECT(!paths.lost && !paths.loops && !paths.turns && !paths.astray);
+	EXPECT(!paths.deaf);
 	free(table);
 	free(top);
 }
@@ -305,7 +332,7 @@ static void check_joined(const struct trial *t)
 /* Brings plan, tables and switches to what the recipe has now, and looks. */
 static void step(struct trial *t)
 {
-	struct reference_tables tables = {t->plan, NULL, t->stride};
+	struct reference_tables tables = {t->plan, NULL, t->stride, &t->detours};
 
 	pm_fabric_free(t->now);
 	free(t->wanted);
@@ -314,7 +341,7 @@ static void step(struct trial *t)
 	reference_make(&t->reference, t->plan, t->now);
 	EXPECT(pm_plan_match(t->plan, t->now, t->alive));
 	check_alive(t);
-	pm_routes_update(t->routes, t->alive);
+	pm_routes_update(t->routes, t->alive, &t->detours);
 	t->wanted = world_tables(t->routes, t->num);
 	find_there(t);
 	tables.entries = t->wanted;
@@ -495,7 +522,7 @@ static void check_tables(const struct trial *t, const struct pm_fabric *now,
 
 	EXPECT(pm_routes_make(t->plan, &routes, NULL) == 0);
 	if (alive)
-		pm_routes_update(routes, alive);
+		pm_routes_update(routes, alive, NULL);
 	tables.stride = pm_routes_stride(routes);
 	tables.entries = entries = world_tables(routes, t->plan->known->num_switches);
 	reference_make(&reference, t->plan, now);

@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-static const struct pm_plan_config grouped = {.order = PM_GROUPED};
+static const struct pm_whatif_config grouped = {.plan.order = PM_GROUPED,
+						.manager = PM_NONE};
 
 static struct pm_whatif *make(const struct pm_fabric *fabric)
 {

@@ -72,7 +72,7 @@ void world_make_with(struct world *world, struct pm_fabric *fabric,
 {
 	struct pm_error err = {""};
 
-	*world = (struct world){.fabric = fabric};
+	*world = (struct world){.fabric = fabric, .detours.manager = PM_NONE};
 	if (pm_plan_make(fabric, config, &world->plan, &err) ||
 	    pm_routes_make(world->plan, &world->routes, &err))
 		fail_msg("%s", err.text);
@@ -137,7 +137,7 @@ struct pm_fabric *world_without(const struct world *world, const char *loss)
 void world_update(struct world *world, const struct pm_fabric *now)
 {
 	assert_true(pm_plan_match(world->plan, now, world->alive));
-	pm_routes_update(world->routes, world->alive);
+	pm_routes_update(world->routes, world->alive, &world->detours);
 }
 
 /* Whether a switch has a cable; one without gets nothing any more. */
@@ -173,6 +173,16 @@ struct pm_delta world_lose(struct world *world, const char *loss)
 
 /* ---- Checks ---- */
 
+static uint32_t manager_port(const struct world *world, const struct pm_fabric *now)
+{
+	uint32_t port =
+		pm_fabric_same_port(world->plan->known, world->detours.manager, now);
+
+	if (port == PM_NONE || now->ports[port].num == 0)
+		return port;
+	return now->ports[port].peer;
+}
+
 static struct pm_check make_check(const struct world *world, const struct pm_fabric *now)
 {
 	uint16_t *top = calloc(world->num_switches + 1u, sizeof(*top));
@@ -189,6 +199,8 @@ static struct pm_check make_check(const struct world *world, const struct pm_fab
 		.level = world->plan->tree.level,
 		.table = table,
 		.top = top,
+		.manager = world->detours.manager == PM_NONE ? PM_NONE
+							     : manager_port(world, now),
 	};
 }
 
@@ -212,7 +224,7 @@ void world_assert_sound(const struct world *world, const struct pm_fabric *now)
 {
 	struct pm_check_paths paths = world_paths(world, now);
 
-	if (paths.lost || paths.loops || paths.turns || paths.astray ||
+	if (paths.lost || paths.loops || paths.turns || paths.astray || paths.deaf ||
 	    paths.pairs != paths.delivered)
 		fail_msg("%s", paths.first.text);
 }

@@ -18,8 +18,9 @@ struct world {
 	struct pm_fabric *fabric; /* whole, with the plan's LIDs */
 	struct pm_plan *plan;
 	struct pm_routes *routes;
-	uint8_t *alive; /* [port], of the last update */
-	uint8_t *first; /* [switch][stride] tables of the whole fabric */
+	struct pm_detours detours; /* none unless a test sets them */
+	uint8_t *alive;		   /* [port], of the last update */
+	uint8_t *first;		   /* [switch][stride] tables of the whole fabric */
 	uint32_t stride, num_switches;
 };
 
