@@ -202,7 +202,7 @@ static void mark_hosts(struct pm_fabric *fabric)
 
 		if (fabric->ports[i].node < fabric->num_switches && peer != PM_NONE &&
 		    peer >= fabric->num_switches)
-			fabric->ports[i].host = 1;
+			fabric->ports[i].host = PM_COMPUTE;
 	}
 }
 
@@ -329,6 +329,7 @@ static int merge_switches(const struct pm_fabric *skeleton, const struct pm_fabr
 					&index, err);
 		if (rc)
 			return rc;
+		merged->nodes[index].root = now->nodes[i].root;
 		if (old != PM_NONE)
 			merged->nodes[index].key = skeleton->nodes[old].key;
 	}
@@ -341,6 +342,7 @@ static int merge_switches(const struct pm_fabric *skeleton, const struct pm_fabr
 		if (rc)
 			return rc;
 		merged->nodes[index].key = skeleton->nodes[i].key;
+		merged->nodes[index].root = skeleton->nodes[i].root;
 	}
 	return pm_fabric_seal(merged, err);
 }
@@ -370,11 +372,11 @@ static void merge_cables(const struct pm_fabric *from, struct pm_fabric *merged)
 		a = pm_fabric_same_port(from, i, merged);
 		if (a == PM_NONE || merged->ports[a].peer != PM_NONE)
 			continue;
-		if (from->ports[i].host) {
-			merged->ports[a].host = 1;
+		if (from->ports[i].host && !merged->ports[a].host) {
+			merged->ports[a].host = from->ports[i].host;
 			continue;
 		}
-		if (peer == PM_NONE || peer < i || peer >= num)
+		if (from->ports[i].host || peer == PM_NONE || peer < i || peer >= num)
 			continue;
 		b = pm_fabric_same_port(from, peer, merged);
 		if (b == PM_NONE || a == b || merged->ports[b].peer != PM_NONE ||

@@ -118,12 +118,14 @@ static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *l
 struct deal {
 	struct pm_plan *plan;
 	const uint8_t *is_place;
-	uint32_t *slots;     /* [plane] slots dealt to it so far */
+	uint32_t *slots;     /* [plane] slots dealt to it so far, without I/O .. */
+	uint32_t *io_slots;  /* [plane] .. and those with I/O */
 	uint32_t *switches;  /* [plane] switches dealt to it so far */
 	uint32_t *choice;    /* planes that serve the switch at hand .. */
 	uint32_t num_choice; /* .. in ascending order */
 	uint32_t step;	     /* with LMC, every step-th plane is a slot's own */
-	uint32_t *here;	     /* [plane] slots of the switch at hand */
+	uint32_t *here;	     /* [plane] slots of the switch at hand, without I/O .. */
+	uint32_t *io_here;   /* [plane] .. and those with I/O */
 };
 
 static void find_choice(struct deal *deal, uint32_t sw)
@@ -131,7 +133,7 @@ static void find_choice(struct deal *deal, uint32_t sw)
 	deal->num_choice = list_planes(deal->plan, sw, deal->choice);
 	deal->step = plane_step(deal->num_choice, deal->plan->lmc);
 	for (uint32_t i = 0; i < deal->num_choice; i++)
-		deal->here[deal->choice[i]] = 0;
+		deal->here[deal->choice[i]] = deal->io_here[deal->choice[i]] = 0;
 }
 
 /* Leaves only the planes that may be a slot's own, see plan.h. */
@@ -142,16 +144,17 @@ static void thin_choice(struct deal *deal)
 		deal->choice[i] = deal->choice[i * deal->step];
 }
 
-/* The plane with the fewest slots here, then the fewest over all, then the first. */
-static uint32_t least_loaded(const struct deal *deal, const uint32_t *overall)
+/* The plane with the fewest here, then the fewest over all, then the first. */
+static uint32_t least_loaded(const struct deal *deal, const uint32_t *here,
+			     const uint32_t *overall)
 {
 	uint32_t best = PM_NONE;
 
 	for (uint32_t i = 0; i < deal->num_choice; i++) {
 		uint32_t p = deal->choice[i];
 
-		if (best == PM_NONE || deal->here[p] < deal->here[best] ||
-		    (deal->here[p] == deal->here[best] && overall[p] < overall[best]))
+		if (best == PM_NONE || here[p] < here[best] ||
+		    (here[p] == here[best] && overall[p] < overall[best]))
 			best = p;
 	}
 	return best;
@@ -159,49 +162,78 @@ static uint32_t least_loaded(const struct deal *deal, const uint32_t *overall)
 
 static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
 {
+	bool io = deal->plan->known->ports[port].host == PM_IO;
+
 	if (deal->plan->plane[port] == PM_NONE && plane != PM_NONE)
-		deal->plan->turn[port] = (uint8_t)(deal->slots[plane] % deal->step);
+		deal->plan->turn[port] =
+			(uint8_t)((deal->slots[plane] + deal->io_slots[plane]) %
+				  deal->step);
 	deal->plan->plane[port] = plane;
 	if (plane == PM_NONE)
 		return;
-	deal->slots[plane]++;
-	deal->here[plane]++;
+	(io ? deal->io_slots : deal->slots)[plane]++;
+	(io ? deal->io_here : deal->here)[plane]++;
+}
+
+/* How many slots of a kind have no plane yet. */
+static uint32_t count_fresh(const struct deal *deal, uint32_t sw, enum pm_host kind)
+{
+	const struct pm_node *n = &deal->plan->known->nodes[sw];
+	uint32_t fresh = 0;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		fresh += deal->is_place[i] && deal->plan->plane[i] == PM_NONE &&
+			 deal->plan->known->ports[i].host == kind;
+	return fresh;
 }
 
 /*
- * Full rounds over the planes go in port order, so that the same slot uses the
- * same plane on every leaf. The rest goes where there is least. Used slots
- * come first: empty ones must not take their places' share.
+ * Slots of one kind. The first `in_rounds` go over the planes in port order, in full
+ * rounds, so that the same slot uses the same plane on every leaf; the rest goes
+ * where there is least.
+ */
+static void deal_kind(struct deal *deal, uint32_t sw, enum pm_host kind,
+		      uint32_t in_rounds)
+{
+	struct pm_plan *plan = deal->plan;
+	const struct pm_node *n = &plan->known->nodes[sw];
+	bool io = kind == PM_IO;
+	uint32_t count = 0;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		if (!deal->is_place[i] || plan->plane[i] != PM_NONE ||
+		    plan->known->ports[i].host != kind)
+			continue;
+		if (count < in_rounds)
+			give_plane(deal, i, deal->choice[count++ % deal->num_choice]);
+		else
+			give_plane(deal, i,
+				   least_loaded(deal, io ? deal->io_here : deal->here,
+						io ? deal->io_slots : deal->slots));
+	}
+}
+
+/*
+ * Compute ports first, then I/O ports, each kind as if it were alone, so that neither
+ * spoils the other's balance. Empty slots come last: they must not take the share of
+ * used ones.
  */
 static void deal_slots(struct deal *deal, uint32_t sw)
 {
 	struct pm_plan *plan = deal->plan;
 	const struct pm_node *n = &plan->known->nodes[sw];
-	uint32_t first = n->first_port, used = 0, fresh = 0, in_rounds;
+	uint32_t used = 0, fresh = count_fresh(deal, sw, PM_COMPUTE), in_rounds;
 
-	for (uint32_t i = first + 1; i <= first + n->num_ports; i++) {
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
 		if (deal->is_place[i] && plan->plane[i] != PM_NONE) {
 			give_plane(deal, i, plan->plane[i]);
 			used++;
 		}
 	}
-	for (uint32_t i = first + 1; i <= first + n->num_ports; i++)
-		fresh += plan->known->ports[i].host && plan->plane[i] == PM_NONE;
 	in_rounds = used || !deal->num_choice ? 0 : fresh - fresh % deal->num_choice;
-	for (int empty = 0; empty <= 1; empty++) {
-		uint32_t count = 0;
-
-		for (uint32_t i = first + 1; i <= first + n->num_ports; i++) {
-			if (!deal->is_place[i] || plan->plane[i] != PM_NONE ||
-			    plan->known->ports[i].host == empty)
-				continue;
-			if (!empty && count < in_rounds)
-				give_plane(deal, i,
-					   deal->choice[count++ % deal->num_choice]);
-			else
-				give_plane(deal, i, least_loaded(deal, deal->slots));
-		}
-	}
+	deal_kind(deal, sw, PM_COMPUTE, in_rounds);
+	deal_kind(deal, sw, PM_IO, 0);
+	deal_kind(deal, sw, PM_NO_HOST, 0);
 }
 
 static void deal_switch(struct deal *deal, uint32_t sw)
@@ -210,7 +242,7 @@ static void deal_switch(struct deal *deal, uint32_t sw)
 	uint32_t plane = deal->plan->plane[port];
 
 	if (plane == PM_NONE)
-		plane = least_loaded(deal, deal->switches);
+		plane = least_loaded(deal, deal->here, deal->switches);
 	deal->plan->plane[port] = plane;
 	if (plane != PM_NONE)
 		deal->switches[plane]++;
@@ -246,20 +278,25 @@ int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_er
 		.plan = plan,
 		.is_place = is_place,
 		.slots = pm_array(planes, sizeof(uint32_t)),
+		.io_slots = pm_array(planes, sizeof(uint32_t)),
 		.switches = pm_array(planes, sizeof(uint32_t)),
 		.choice = pm_array(planes, sizeof(uint32_t)),
 		.here = pm_array(planes, sizeof(uint32_t)),
+		.io_here = pm_array(planes, sizeof(uint32_t)),
 	};
 	int rc = 0;
 
-	if (deal.slots && deal.switches && deal.choice && deal.here)
+	if (deal.slots && deal.switches && deal.choice && deal.here && deal.io_slots &&
+	    deal.io_here)
 		deal_all(&deal);
 	else
 		rc = plan_no_memory(err);
 	free(deal.slots);
+	free(deal.io_slots);
 	free(deal.switches);
 	free(deal.choice);
 	free(deal.here);
+	free(deal.io_here);
 	return rc;
 }
 

@@ -36,7 +36,8 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 		const struct pm_node *n = &now->nodes[i];
 		uint32_t there = pm_fabric_find_guid(known, n->guid);
 
-		if (there == PM_NONE || n->num_ports != known->nodes[there].num_ports)
+		if (there == PM_NONE || n->num_ports != known->nodes[there].num_ports ||
+		    n->root != known->nodes[there].root)
 			return false;
 		for (uint32_t p = 1; p <= n->num_ports; p++)
 			if (!match_port(plan, now, n->first_port + p,

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MAGIC "portmajor-plan 1"
+#define MAGIC "portmajor-plan 2"
 #define MAX_BYTES ((size_t)64 << 20)
 
 static uint64_t checksum(const char *text, size_t length)
@@ -42,6 +42,9 @@ static void print_skeleton(FILE *out, const struct pm_fabric *known)
 		print_name(out, pm_fabric_name(known, i));
 		putc('\n', out);
 	}
+	for (uint32_t i = 0; i < known->num_switches; i++)
+		if (known->nodes[i].root)
+			fprintf(out, "root %u\n", i);
 	for (uint32_t i = 0; i < known->num_ports; i++) {
 		const struct pm_port *p = &known->ports[i], *far;
 
@@ -52,8 +55,9 @@ static void print_skeleton(FILE *out, const struct pm_fabric *known)
 	}
 	for (uint32_t i = 0; i < known->num_ports; i++)
 		if (known->ports[i].host)
-			fprintf(out, "host %u %u\n", known->ports[i].node,
-				known->ports[i].num);
+			fprintf(out, "%s %u %u\n",
+				known->ports[i].host == PM_IO ? "io" : "host",
+				known->ports[i].node, known->ports[i].num);
 }
 
 static void print_plane(FILE *out, uint32_t plane)
@@ -276,7 +280,18 @@ static int parse_cable(struct reader *r, char *rest)
 	return 0;
 }
 
-static int parse_host(struct reader *r, char *rest)
+static int parse_root(struct reader *r, char *rest)
+{
+	uint64_t node;
+
+	if (!r->fabric->num_nodes ||
+	    !take_number(&rest, 10, r->fabric->num_nodes - 1, &node) || rest)
+		return bad_line(r, "not a root");
+	r->fabric->nodes[node].root = 1;
+	return 0;
+}
+
+static int parse_end_port(struct reader *r, char *rest, enum pm_host kind)
 {
 	uint32_t node, port;
 	struct pm_port *p;
@@ -286,8 +301,18 @@ static int parse_host(struct reader *r, char *rest)
 	p = &r->fabric->ports[r->fabric->nodes[node].first_port + port];
 	if (p->peer != PM_NONE)
 		return bad_line(r, "this port has a cable to a switch");
-	p->host = 1;
+	p->host = (uint8_t)kind;
 	return 0;
+}
+
+static int parse_host(struct reader *r, char *rest)
+{
+	return parse_end_port(r, rest, PM_COMPUTE);
+}
+
+static int parse_io(struct reader *r, char *rest)
+{
+	return parse_end_port(r, rest, PM_IO);
 }
 
 static int parse_place(struct reader *r, char *rest)
@@ -332,7 +357,8 @@ static int parse_line(struct reader *r, char *line)
 		int (*parse)(struct reader *r, char *rest);
 	} kinds[] = {
 		{"switch", parse_switch}, {"cable", parse_cable}, {"host", parse_host},
-		{"place", parse_place},	  {"run", parse_run},
+		{"io", parse_io},	  {"root", parse_root},	  {"place", parse_place},
+		{"run", parse_run},
 	};
 	char *rest = line, *word = strsep(&rest, " ");
 	uint64_t lmc;

@@ -11,6 +11,8 @@
  * whose cables lead down into one and the same subtree joins nothing that is not
  * joined below: it is a leaf where no end port is attached yet, or something like
  * it, and goes two levels down.
+ *
+ * Roots that an operator names (roles.h) override all of this.
  */
 #include <portmajor/tree.h>
 
@@ -62,7 +64,7 @@ static uint32_t count_hosts(const struct pm_fabric *skeleton, uint32_t node)
 	uint32_t hosts = 0;
 
 	for (uint32_t p = 1; p <= n->num_ports; p++)
-		hosts += skeleton->ports[n->first_port + p].host;
+		hosts += skeleton->ports[n->first_port + p].host != PM_NO_HOST;
 	return hosts;
 }
 
@@ -289,6 +291,66 @@ static int lower_idle_switches(const struct pm_fabric *skeleton, struct pm_tree 
 	tree->top_level = (uint8_t)top;
 	free(parent);
 	return 0;
+}
+
+/*
+ * Where roots are named, the levels of what cables join with them count from there
+ * downward: the switches farthest from the nearest root are at level 0.
+ */
+static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tree,
+			    struct pm_error *err)
+{
+	uint32_t *queue = pm_array(tree->num_switches, sizeof(*queue));
+	uint32_t *distance = pm_array(tree->num_switches, sizeof(*distance));
+	uint32_t head = 0, tail = 0, farthest = 0;
+	int rc = 0;
+
+	if (!queue || !distance) {
+		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	memset(distance, 0xff, tree->num_switches * sizeof(*distance));
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		if (skeleton->nodes[sw].root) {
+			distance[sw] = 0;
+			queue[tail++] = sw;
+		}
+	while (head < tail) {
+		uint32_t x = queue[head++];
+		const struct pm_node *n = &skeleton->nodes[x];
+
+		farthest = distance[x];
+		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
+		     i++) {
+			uint32_t y = pm_fabric_peer_node(skeleton, i);
+
+			if (y == PM_NONE || distance[y] != PM_NONE)
+				continue;
+			distance[y] = distance[x] + 1;
+			queue[tail++] = y;
+		}
+	}
+	if (farthest >= PM_NO_LEVEL) {
+		rc = pm_error_set(err, -ENOTSUP,
+				  "a switch is %u cables from the nearest "
+				  "root",
+				  farthest);
+		goto out;
+	}
+	for (uint32_t i = 0; i < tail; i++)
+		tree->level[queue[i]] = (uint8_t)(farthest - distance[queue[i]]);
+	tree->num_leaves = 0;
+	tree->top_level = 0;
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
+		tree->num_leaves += tree->level[sw] == 0;
+		if (tree->level[sw] != PM_NO_LEVEL && tree->level[sw] > tree->top_level)
+			tree->top_level = tree->level[sw];
+	}
+	find_directions(skeleton, tree);
+out:
+	free(queue);
+	free(distance);
+	return rc;
 }
 
 /* Numbers the sets of a union-find by their first member, for members only. */
@@ -524,6 +586,8 @@ int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *result,
 		goto out;
 	find_directions(skeleton, &tree);
 	rc = lower_idle_switches(skeleton, &tree, err);
+	if (!rc)
+		rc = count_from_roots(skeleton, &tree, err);
 	if (!rc)
 		rc = sort_leaves(skeleton, &tree, err);
 	if (!rc)

@@ -8,8 +8,8 @@
  * from a sealed fabric depends on the order in which it was discovered or written down.
  * Indexes handed out before sealing are void after it.
  *
- * A sealed fabric is read directly through its arrays; only pm_fabric_cut and
- * the LID fields change it.
+ * A sealed fabric is read directly through its arrays; only pm_fabric_cut,
+ * pm_roles_apply and the LID fields change it.
  */
 #ifndef PORTMAJOR_FABRIC_H
 #define PORTMAJOR_FABRIC_H
@@ -29,6 +29,13 @@ enum pm_node_type {
 	PM_ROUTER,
 };
 
+/* What is attached to a switch's port. Their balance is kept apart, see plan.h. */
+enum pm_host {
+	PM_NO_HOST,
+	PM_COMPUTE, /* an end port, unless something else is said of it (roles.h) */
+	PM_IO,	    /* an end port of an I/O node */
+};
+
 struct pm_node {
 	uint64_t guid;
 	uint64_t key;	     /* place in the order; its GUID, or, for a switch that
@@ -37,6 +44,7 @@ struct pm_node {
 	uint32_t first_port; /* index of port 0; port p is first_port + p */
 	uint8_t type;	     /* enum pm_node_type */
 	uint8_t num_ports;   /* highest port number, 1..PM_MAX_PORTS */
+	uint8_t root;	     /* switches: 1 if said to be a root of the tree */
 };
 
 struct pm_port {
@@ -46,7 +54,7 @@ struct pm_port {
 	uint16_t lid;  /* base LID, 0 if none; switches: on port 0 */
 	uint8_t lmc;   /* 0..7 */
 	uint8_t num;   /* 0..num_ports; 0 is a switch's own port */
-	uint8_t host;  /* sealed, switches: 1 if an end node is, or in a
+	uint8_t host;  /* sealed, switches: enum pm_host, of what is, or in a
 			* skeleton was, attached here */
 };
 

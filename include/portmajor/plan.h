@@ -27,6 +27,9 @@
  * common divisor of 2^LMC and the number of planes, so that slots with the same
  * planes share blocks.
  *
+ * I/O ports (roles.h) are dealt over the planes as if compute ports did not exist, and
+ * the other way round: neither spoils the other's balance.
+ *
  * Losing a plane then changes ceil(LIDs / 64) blocks of a leaf, losing
  * a first-level switch one block of every leaf outside its pod.
  */
@@ -131,8 +134,8 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 /*
  * Marks what of plan->known the fabric has now: alive[port] = 1 on both ends of
  * a cable between switches and on slots with an end node, else 0. Returns false if the
- * fabric has a switch, a cable or an end port that the plan does not know of (see
- * pm_plan_grow). O(ports).
+ * fabric has a switch, a cable or an end port that the plan does not know of, or other
+ * roots (see pm_plan_grow). O(ports).
  */
 bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 		   uint8_t *alive);

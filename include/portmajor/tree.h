@@ -7,7 +7,7 @@
  * any other switch is, with exceptions, its distance from the nearest leaf: a switch
  * with few end ports in the midst of leaves (a spine with a gateway or the SM's
  * node attached) is not a leaf, a leaf may have no end port yet, and single cables
- * that skip a level do not count. See src/tree.c.
+ * that skip a level do not count. Named roots override that. See src/tree.c.
  *
  * A plane is what one up port of a leaf stands for on every leaf: which part
  * of the tree above the leaves it leads to (its component: what hangs together
@@ -69,7 +69,8 @@ struct pm_tree {
 
 /*
  * Finds the tree in a skeleton (see pm_fabric_skeleton).
- * -ENOENT: no switch has an end port; -ENOMEM.
+ * -ENOENT: no switch has an end port; -ENOTSUP: roots are named, and a switch is too
+ * far from all of them; -ENOMEM.
  * Cost: O(ports x levels + switches log switches).
  */
 int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *tree,

@@ -368,8 +368,9 @@ void plugin_give_lids(struct plugin *plugin)
 			     osm->subn.opt.lmc);
 		goto out;
 	}
+	plugin_read_roles(plugin);
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	rc = plugin_snapshot(osm, plugin->config.migrate, &fabric, &plugin->failure);
+	rc = plugin_snapshot(plugin, plugin->config.migrate, &fabric, &plugin->failure);
 	CL_PLOCK_RELEASE(&osm->lock);
 	if (!rc)
 		prepare(plugin, fabric, reassign, &owners);

@@ -47,6 +47,7 @@ static void delete_plugin(void *context)
 	struct plugin *plugin = context;
 
 	plugin_drop_plan(plugin);
+	pm_roles_free(&plugin->roles);
 	free(plugin->planfile);
 	free(plugin);
 }

@@ -27,6 +27,7 @@
 #include <portmajor/config.h>
 #include <portmajor/delta.h>
 #include <portmajor/plan.h>
+#include <portmajor/roles.h>
 #include <portmajor/route.h>
 
 #define PLUGIN_CHANGE_TEXT 512
@@ -60,6 +61,8 @@ struct plugin {
 	int honor_guid2lid;	  /* OpenSM's option to be restored, -1: none */
 	struct pm_routes *routes; /* of the plan; NULL: to be made */
 	struct pm_error failure;  /* why there is no plan */
+	struct pm_roles roles;	  /* of OpenSM's GUID files */
+	struct pm_error unread;	  /* why these could not be read, last time */
 
 	/* [port of plan->known] alive now, and in the last run that was logged. */
 	uint8_t *alive, *alive_before;
@@ -81,8 +84,11 @@ struct plugin {
  * a reboot, are left out with active_only. Call with osm->lock held, shared at least.
  * The caller frees *fabric. Errors as pm_fabric_seal.
  */
-int plugin_snapshot(const osm_opensm_t *osm, bool active_only, struct pm_fabric **fabric,
-		    struct pm_error *err);
+int plugin_snapshot(const struct plugin *plugin, bool active_only,
+		    struct pm_fabric **fabric, struct pm_error *err);
+
+/* Reads OpenSM's GUID files anew; what cannot be read is logged once and stays. */
+void plugin_read_roles(struct plugin *plugin);
 
 /* ---- lids.c ---- */
 

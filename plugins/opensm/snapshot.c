@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Where each osm_node_t went: pairs sorted by pointer. */
 struct pair {
@@ -136,9 +137,24 @@ static int copy_all(const osm_opensm_t *osm, bool active_only, struct pair *pair
 	return rc;
 }
 
-int plugin_snapshot(const osm_opensm_t *osm, bool active_only, struct pm_fabric **result,
-		    struct pm_error *err)
+void plugin_read_roles(struct plugin *plugin)
 {
+	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
+	struct pm_role_files files = {opt->root_guid_file, opt->cn_guid_file,
+				      opt->io_guid_file};
+	struct pm_error err = {""};
+
+	if (pm_roles_read(&files, &plugin->roles, &err) &&
+	    strcmp(err.text, plugin->unread.text) != 0)
+		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
+			"portmajor: GUID files not used: %s\n", err.text);
+	plugin->unread = err;
+}
+
+int plugin_snapshot(const struct plugin *plugin, bool active_only,
+		    struct pm_fabric **result, struct pm_error *err)
+{
+	const osm_opensm_t *osm = plugin->osm;
 	struct pm_fabric *fabric = pm_fabric_new();
 	struct pair *pairs =
 		calloc(cl_qmap_count(&osm->subn.node_guid_tbl) + 1, sizeof(*pairs));
@@ -151,9 +167,11 @@ int plugin_snapshot(const osm_opensm_t *osm, bool active_only, struct pm_fabric 
 	free(pairs);
 	if (!rc)
 		rc = pm_fabric_seal(fabric, err);
-	if (rc)
+	if (rc) {
 		pm_fabric_free(fabric);
-	else
-		*result = fabric;
-	return rc;
+		return rc;
+	}
+	pm_roles_apply(&plugin->roles, fabric);
+	*result = fabric;
+	return 0;
 }

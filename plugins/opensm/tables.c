@@ -237,7 +237,7 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 		*err = plugin->failure;
 		return -ENOENT;
 	}
-	rc = plugin_snapshot(plugin->osm, false, &fabric, err);
+	rc = plugin_snapshot(plugin, false, &fabric, err);
 	if (rc)
 		return rc;
 	/* Should the LID manager have had its own ideas, plan with these. */

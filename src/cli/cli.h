@@ -4,6 +4,7 @@
 #define PORTMAJOR_CLI_H
 
 #include <portmajor/plan.h>
+#include <portmajor/roles.h>
 
 #include <getopt.h>
 
@@ -17,6 +18,36 @@ enum exit_status {
 int cmd_generate(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_whatif(int argc, char **argv);
+
+/* What subcommands that read a fabric have in common. Zeroed: the defaults. */
+struct cli_fabric {
+	struct pm_plan_config plan;
+	struct pm_role_files files;
+	bool connect_roots;
+};
+
+/* Short and long options of these, and the lines of help about them. */
+#define CLI_FABRIC_SHORT "o:m:"
+#define CLI_FABRIC_LONG                                                                  \
+	{"root_guid_file", required_argument, NULL, 'A'},                                \
+		{"cn_guid_file", required_argument, NULL, 'U'},                          \
+		{"io_guid_file", required_argument, NULL, 'I'},                          \
+	{                                                                                \
+		"connect_roots", no_argument, NULL, 'Z'                                  \
+	}
+#define CLI_FABRIC_HELP                                                                  \
+	"  -o ORDER  lid_order: grouped (default), leaf-major or port-major\n"           \
+	"  -m LMC    of end ports, 0 to 3 (default 0)\n"                                 \
+	"  --root_guid_file FILE, --cn_guid_file FILE, --io_guid_file FILE,\n"           \
+	"  --connect_roots\n"                                                            \
+	"            as in opensm.conf\n"
+
+/* Deals with one of these options: an exit status, or -1 if it is another one. */
+int cli_fabric_option(int option, struct cli_fabric *config);
+
+/* Reads a netlist and the files that say what its nodes are; an exit status. */
+int cli_fabric_read(const char *path, const struct cli_fabric *config,
+		    struct pm_fabric **fabric);
 
 /* Prints "portmajor: MESSAGE" to stderr and returns status. */
 int cli_fail(enum exit_status status, const char *format, ...)

@@ -3,18 +3,15 @@
 #include "cli.h"
 
 #include <portmajor/change.h>
-#include <portmajor/netlist.h>
 
 #include <stdio.h>
 
 static const char usage[] =
-	"usage: portmajor plan [-o ORDER] [-m LMC] [-l] NETLIST\n"
+	"usage: portmajor plan [OPTION]... NETLIST\n"
 	"\n"
 	"Prints the plan for a fabric, an ibsim or ibnetdiscover file (- is standard\n"
-	"input): planes with their runs of LIDs, what is used of them and spare.\n"
-	"  -o ORDER  lid_order: grouped (default), leaf-major or port-major\n"
-	"  -m LMC    of end ports, 0 to 3 (default 0)\n"
-	"  -l        list every LID with its place as well\n"
+	"input): planes with their runs of LIDs, what is used of them and "
+	"spare.\n" CLI_FABRIC_HELP "  -l        list every LID with its place as well\n"
 	"  -h        this help\n";
 
 struct plane_count {
@@ -132,39 +129,43 @@ static void print_plan(const struct pm_plan *plan, bool lids)
 
 int cmd_plan(int argc, char **argv)
 {
-	struct pm_plan_config config = {.order = PM_GROUPED};
+	static const struct option options[] = {
+		CLI_FABRIC_LONG,
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct cli_fabric config = {0};
 	struct pm_fabric *fabric = NULL;
 	struct pm_plan *plan = NULL;
 	struct pm_error err;
 	bool lids = false;
-	unsigned long lmc;
-	int option, status = EXIT_FINE;
+	int option, status;
 
-	while ((option = getopt(argc, argv, "ho:lm:")) != -1) {
+	while ((option = getopt_long(argc, argv, "hl" CLI_FABRIC_SHORT, options, NULL)) !=
+	       -1) {
+		status = cli_fabric_option(option, &config);
+		if (status > 0)
+			return status;
+		if (status == EXIT_FINE)
+			continue;
 		if (option == 'l') {
 			lids = true;
-		} else if (option == 'm') {
-			if (!cli_number(optarg, 0, PM_MAX_LMC, &lmc))
-				return cli_fail(EXIT_USAGE, "LMC is 0 to %d", PM_MAX_LMC);
-			config.lmc = (uint8_t)lmc;
-		} else if (option == 'o') {
-			if (pm_lid_order_parse(optarg, &config.order))
-				return cli_fail(EXIT_USAGE, "no lid_order \"%s\"",
-						optarg);
-		} else {
-			fputs(usage, option == 'h' ? stdout : stderr);
-			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+			continue;
 		}
+		fputs(usage, option == 'h' ? stdout : stderr);
+		return option == 'h' ? EXIT_FINE : EXIT_USAGE;
 	}
 	if (optind + 1 != argc) {
 		fputs(usage, stderr);
 		return EXIT_USAGE;
 	}
-	if (pm_netlist_read(argv[optind], &fabric, &err) ||
-	    pm_plan_make(fabric, &config, &plan, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	else
-		print_plan(plan, lids);
+	status = cli_fabric_read(argv[optind], &config, &fabric);
+	if (status == EXIT_FINE) {
+		if (pm_plan_make(fabric, &config.plan, &plan, &err))
+			status = cli_fail(EXIT_INPUT, "%s", err.text);
+		else
+			print_plan(plan, lids);
+	}
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
 	return status;

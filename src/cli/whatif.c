@@ -2,7 +2,6 @@
 /* portmajor whatif: the cost of a loss. */
 #include "cli.h"
 
-#include <portmajor/netlist.h>
 #include <portmajor/whatif.h>
 
 #include <fnmatch.h>
@@ -11,14 +10,11 @@
 #include <string.h>
 
 static const char usage[] =
-	"usage: portmajor whatif [-o ORDER] [-m LMC] [-s NAME] NETLIST --lose "
-	"NAME[:PORT]...\n"
+	"usage: portmajor whatif [OPTION]... NETLIST --lose NAME[:PORT]...\n"
 	"\n"
 	"Prints how many LFT blocks the subnet manager sends when something is lost\n"
-	"from a fabric, an ibsim or ibnetdiscover file (- is standard input).\n"
-	"  -o ORDER  lid_order: grouped (default), leaf-major or port-major\n"
-	"  -m LMC    of end ports, 0 to 3 (default 0)\n"
-	"  -L, --lose NAME[:PORT]\n"
+	"from a fabric, an ibsim or ibnetdiscover file (- is standard "
+	"input).\n" CLI_FABRIC_HELP "  -L, --lose NAME[:PORT]\n"
 	"            a node, all its cables, or one cable; NAME may be a pattern\n"
 	"            with * and ?, and stands for every node that it matches. May be\n"
 	"            given several times: all of it is lost at once\n"
@@ -133,8 +129,9 @@ static int find_manager(const struct pm_fabric *fabric, const char *name, uint32
 	return cli_fail(EXIT_USAGE, "--sm: \"%s\" has no cable to a switch", name);
 }
 
-static int run(const struct pm_fabric *fabric, const struct pm_whatif_config *config,
-	       char **losses, uint32_t num_losses)
+static int try_losses(const struct pm_fabric *fabric,
+		      const struct pm_whatif_config *config, char **losses,
+		      uint32_t num_losses)
 {
 	struct pm_fabric *broken = pm_fabric_clone(fabric);
 	struct pm_whatif *whatif = NULL;
@@ -159,61 +156,81 @@ out:
 	return status;
 }
 
-int cmd_whatif(int argc, char **argv)
+/* What the options say. */
+struct request {
+	struct cli_fabric fabric;
+	const char *manager;
+	char **losses;
+	uint32_t num_losses;
+};
+
+/* Reads the options; an exit status, or -1 to go on. */
+static int read_options(int argc, char **argv, struct request *request)
 {
 	static const struct option options[] = {
+		CLI_FABRIC_LONG,
 		{"lose", required_argument, NULL, 'L'},
 		{"sm", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	struct pm_whatif_config config = {.manager = PM_NONE};
-	const char *manager = NULL;
-	char **losses = calloc((size_t)argc, sizeof(*losses));
-	struct pm_fabric *fabric = NULL;
-	uint32_t num_losses = 0;
-	unsigned long lmc;
-	struct pm_error err;
-	int option, status = -1;
+	int option, status;
 
-	if (!losses)
-		return cli_fail(EXIT_INPUT, "out of memory");
-	while (status < 0 &&
-	       (option = getopt_long(argc, argv, "ho:m:s:L:", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "hs:L:" CLI_FABRIC_SHORT, options,
+				     NULL)) != -1) {
+		status = cli_fabric_option(option, &request->fabric);
+		if (status > 0)
+			return status;
+		if (status == EXIT_FINE)
+			continue;
 		if (option == 'L') {
-			losses[num_losses++] = optarg;
-		} else if (option == 'o') {
-			if (pm_lid_order_parse(optarg, &config.plan.order))
-				status = cli_fail(EXIT_USAGE, "no lid_order \"%s\"",
-						  optarg);
+			request->losses[request->num_losses++] = optarg;
 		} else if (option == 's') {
-			manager = optarg;
-		} else if (option == 'm') {
-			if (!cli_number(optarg, 0, PM_MAX_LMC, &lmc))
-				status = cli_fail(EXIT_USAGE, "LMC is 0 to %d",
-						  PM_MAX_LMC);
-			config.plan.lmc = (uint8_t)lmc;
+			request->manager = optarg;
 		} else {
 			fputs(usage, option == 'h' ? stdout : stderr);
-			status = option == 'h' ? EXIT_FINE : EXIT_USAGE;
+			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
 		}
 	}
 	/* What follows --lose NAME are more names, up to the next option. */
-	if (status < 0 && (optind + 1 > argc || (!num_losses && optind + 1 == argc))) {
+	if (optind + 1 > argc || (!request->num_losses && optind + 1 == argc)) {
 		fputs(usage, stderr);
-		status = EXIT_USAGE;
+		return EXIT_USAGE;
 	}
-	if (status < 0) {
-		for (int i = optind + 1; i < argc; i++)
-			losses[num_losses++] = argv[i];
-		if (pm_netlist_read(argv[optind], &fabric, &err))
-			status = cli_fail(EXIT_INPUT, "%s", err.text);
-		else if (manager)
-			status = find_manager(fabric, manager, &config.manager);
-		if (status < 0 || status == EXIT_FINE)
-			status = run(fabric, &config, losses, num_losses);
-	}
+	for (int i = optind + 1; i < argc; i++)
+		request->losses[request->num_losses++] = argv[i];
+	return -1;
+}
+
+static int run(const char *path, const struct request *request)
+{
+	struct pm_whatif_config config = {
+		.plan = request->fabric.plan,
+		.manager = PM_NONE,
+		.connect_roots = request->fabric.connect_roots,
+	};
+	struct pm_fabric *fabric = NULL;
+	int status = cli_fabric_read(path, &request->fabric, &fabric);
+
+	if (!status && request->manager)
+		status = find_manager(fabric, request->manager, &config.manager);
+	if (!status)
+		status =
+			try_losses(fabric, &config, request->losses, request->num_losses);
 	pm_fabric_free(fabric);
-	free(losses);
+	return status;
+}
+
+int cmd_whatif(int argc, char **argv)
+{
+	struct request request = {.losses = calloc((size_t)argc, sizeof(char *))};
+	int status;
+
+	if (!request.losses)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	status = read_options(argc, argv, &request);
+	if (status < 0)
+		status = run(argv[optind], &request);
+	free(request.losses);
 	return status;
 }

@@ -505,8 +505,8 @@ static const char *check_planes(const struct pm_plan *plan)
 	return NULL;
 }
 
-/* On every leaf the used slots are dealt to its planes as evenly as can be. */
-static const char *check_deal(const struct pm_plan *plan)
+/* On every leaf the used slots of a kind are dealt to its planes as evenly as can be. */
+static const char *check_deal(const struct pm_plan *plan, uint8_t kind)
 {
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
 		const struct pm_node *n = &plan->known->nodes[sw];
@@ -520,7 +520,8 @@ static const char *check_deal(const struct pm_plan *plan)
 			if (plane == PM_NONE)
 				continue;
 			for (unsigned int p = 1; p <= n->num_ports; p++)
-				count += plan->known->ports[n->first_port + p].host &&
+				count += plan->known->ports[n->first_port + p].host ==
+						 kind &&
 					 plan->plane[n->first_port + p] == plane;
 			most = count > most ? count : most;
 			least = count < least ? count : least;
@@ -574,7 +575,9 @@ const char *reference_plan(const struct pm_plan *plan, bool grown)
 	if (!text && !grown)
 		text = check_planes(plan);
 	if (!text && !grown && !plan->lmc)
-		text = check_deal(plan);
+		text = check_deal(plan, PM_COMPUTE);
+	if (!text && !grown && !plan->lmc)
+		text = check_deal(plan, PM_IO);
 	if (!text)
 		text = check_runs(plan, grown);
 	return text;

@@ -110,7 +110,8 @@ static void test_round_trip(void **state)
 	}
 }
 
-static void test_odd_names(void **state)
+/* Names that need quoting, and the rarer marks of nodes and ports. */
+static void test_oddities(void **state)
 {
 	struct pm_fabric *fabric = pm_fabric_new();
 	struct pm_plan_config config = {.order = PM_GROUPED};
@@ -123,11 +124,15 @@ static void test_odd_names(void **state)
 	pm_fabric_add_node(fabric, PM_CA, 2, 1, "h", &host, NULL);
 	pm_fabric_link(fabric, sw, 1, host, 1, NULL);
 	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
+	fabric->nodes[0].root = 1;
+	fabric->ports[1].host = PM_IO;
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, &err), 0);
 	assert_int_equal(pm_planfile_write(plan, f->plan, &err), 0);
 	if (pm_planfile_read(f->plan, &again, &err))
 		fail_msg("%s", err.text);
 	assert_string_equal(pm_fabric_name(again->known, 0), "a b%c\n\"\xc3\xa4");
+	assert_int_equal(again->known->nodes[0].root, 1);
+	assert_int_equal(again->known->ports[1].host, PM_IO);
 	pm_plan_free(plan);
 	pm_plan_free(again);
 	pm_fabric_free(fabric);
@@ -170,43 +175,43 @@ static void test_nonsense(void **state)
 		const char *name, *body, *says;
 	} rows[] = {
 		{"version", "portmajor-plan 9\norder grouped\nlmc 0\n", "version"},
-		{"order", "portmajor-plan 1\norder x\nlmc 0\n", "x:2: no order"},
-		{"lmc", "portmajor-plan 1\norder grouped\nlmc 4\n", "x:3: no lmc"},
-		{"no switch", "portmajor-plan 1\norder grouped\nlmc 0\n", "end port"},
-		{"line", "portmajor-plan 1\norder grouped\nlmc 0\nfoo 1\n",
+		{"order", "portmajor-plan 2\norder x\nlmc 0\n", "x:2: no order"},
+		{"lmc", "portmajor-plan 2\norder grouped\nlmc 4\n", "x:3: no lmc"},
+		{"no switch", "portmajor-plan 2\norder grouped\nlmc 0\n", "end port"},
+		{"line", "portmajor-plan 2\norder grouped\nlmc 0\nfoo 1\n",
 		 "x:4: unknown"},
-		{"ports", "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 300 a\n",
+		{"ports", "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 300 a\n",
 		 "x:4:"},
 		{"cable",
-		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "cable 0 1 1 1\n",
 		 "x:5: not a cable"},
 		{"disorder",
-		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 2 2 4 b\n"
+		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 2 2 4 b\n"
 		 "switch 1 1 4 a\n",
 		 "order"},
 		{"LID twice",
-		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "host 0 1\nplace 0 0 5 - 0\nplace 0 1 5 - 0\n",
 		 "LID 5"},
 		{"LID 0",
-		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "host 0 1\nplace 0 0 0 - 0\n",
 		 "LID 0"},
 		{"plane",
-		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "host 0 1\nplace 0 0 5 3 0\n",
 		 "plane"},
 		{"no LID",
-		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "host 0 1\n",
 		 "has no LID"},
 		{"runs",
-		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "host 0 1\nplace 0 0 5 - 0\nrun 64 64 -\nrun 0 64 -\n",
 		 "run at LID 0"},
 		{"run",
-		 "portmajor-plan 1\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "host 0 1\nplace 0 0 5 - 0\nrun 49000 400 -\n",
 		 "49399"},
 	};
@@ -257,7 +262,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_round_trip, make_folder,
 						remove_folder),
-		cmocka_unit_test_setup_teardown(test_odd_names, make_folder,
+		cmocka_unit_test_setup_teardown(test_oddities, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_damage, make_folder, remove_folder),
 		cmocka_unit_test(test_nonsense),

@@ -8,6 +8,8 @@
 #include "reference.h"
 #include "world.h"
 
+#include <portmajor/roles.h>
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,6 +45,7 @@ struct trial {
 	struct pm_plan *plan;
 	struct pm_routes *routes;
 	struct pm_detours detours;
+	struct pm_roles roles;
 	uint32_t num, stride;
 	uint8_t *alive;
 	uint8_t *first;	 /* [switch][stride] tables with everything alive */
@@ -63,6 +66,19 @@ static void choose_detours(struct trial *t)
 	t->detours.switches = random_chance(&t->random, 20);
 }
 
+/* Some end ports are I/O, in some trials. */
+static void choose_roles(struct trial *t)
+{
+	if (!random_chance(&t->random, 25))
+		return;
+	t->roles.io.list = calloc(t->whole->num_nodes, sizeof(uint64_t));
+	assert_non_null(t->roles.io.list);
+	for (uint32_t i = t->whole->num_switches; i < t->whole->num_nodes; i++)
+		if (random_chance(&t->random, 30))
+			t->roles.io.list[t->roles.io.count++] = t->whole->nodes[i].guid;
+	pm_roles_apply(&t->roles, t->whole);
+}
+
 /* False if there is no plan for this tree, as only some trees may have none. */
 static bool begin(struct trial *t)
 {
@@ -78,6 +94,7 @@ static bool begin(struct trial *t)
 	if (random_chance(&t->random, 25))
 		config.lmc = (uint8_t)random_range(&t->random, 1, PM_MAX_LMC);
 	t->whole = recipe_build(&t->recipe, NULL);
+	choose_roles(t);
 	rc = pm_plan_make(t->whole, &config, &t->plan, &err);
 	if (rc) {
 		EXPECT(rc == -ENOTSUP || rc == -ENOENT);
@@ -112,6 +129,7 @@ static void end(struct trial *t)
 	pm_plan_free(t->plan);
 	pm_fabric_free(t->whole);
 	pm_fabric_free(t->now);
+	pm_roles_free(&t->roles);
 	recipe_free(&t->recipe);
 }
 
@@ -125,6 +143,7 @@ static void check_shuffled(struct trial *t)
 	struct pm_plan *plan;
 	uint8_t *tables;
 
+	pm_roles_apply(&t->roles, fabric);
 	EXPECT(pm_plan_make(fabric, &config, &plan, NULL) == 0);
 	EXPECT(plan->known->num_ports == ports && plan->top_lid == t->plan->top_lid);
 	EXPECT(!memcmp(plan->lid, t->plan->lid, ports * sizeof(*plan->lid)));
