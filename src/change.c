@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define NAMED 3 /* of one kind */
+#define NAMED 3	      /* of one kind, in a line for every event */
+#define NAMED_ONCE 32 /* in a line that is written once */
 
 struct text {
 	char *at;
@@ -143,14 +144,14 @@ static void append_side_cables(const struct pm_plan *plan, struct text *text)
 
 	append(text, "%u %s one level up nor down (", plan->tree.num_side,
 	       plan->tree.num_side > 1 ? "cables lead neither" : "cable leads neither");
-	for (uint32_t i = 0; i < plan->known->num_ports && named < NAMED; i++) {
+	for (uint32_t i = 0; i < plan->known->num_ports && named < NAMED_ONCE; i++) {
 		if (plan->tree.direction[i] != PM_SIDE || plan->known->ports[i].peer < i)
 			continue;
 		append(text, "%s", named++ ? ", " : "");
 		append_name(plan->known, CABLES, i, text);
 	}
 	append(text, "%s) and no hosts' traffic uses them",
-	       plan->tree.num_side > NAMED ? ", .." : "");
+	       plan->tree.num_side > NAMED_ONCE ? ", .." : "");
 }
 
 bool pm_change_oddities(const struct pm_plan *plan, char *buffer, size_t size)
@@ -161,14 +162,27 @@ bool pm_change_oddities(const struct pm_plan *plan, char *buffer, size_t size)
 		buffer[0] = '\0';
 	if (plan->tree.num_side)
 		append_side_cables(plan, &text);
-	if (plan->pairs_apart)
-		append(&text,
-		       "%sno up-then-down path joins %llu of %llu pairs of leaves, such "
-		       "as %s and %s",
-		       plan->tree.num_side ? "; " : "",
-		       (unsigned long long)plan->pairs_apart,
-		       (unsigned long long)plan->pairs,
-		       pm_fabric_name(plan->known, plan->apart[0]),
-		       pm_fabric_name(plan->known, plan->apart[1]));
-	return plan->tree.num_side || plan->pairs_apart;
+	return plan->tree.num_side != 0;
+}
+
+bool pm_change_apart(const struct pm_plan *plan, const struct pm_apart *apart,
+		     char *buffer, size_t size)
+{
+	struct text text = {buffer, size};
+
+	if (size)
+		buffer[0] = '\0';
+	if (!apart->count)
+		return false;
+	append(&text,
+	       "no up-then-down path joins %llu of %llu pairs of switches with end "
+	       "ports:",
+	       (unsigned long long)apart->count, (unsigned long long)apart->pairs);
+	for (uint32_t i = 0; i < apart->count && i < PM_APART_NAMED; i++)
+		append(&text, "%s %s and %s", i ? "," : "",
+		       pm_fabric_name(plan->known, apart->pair[i][0]),
+		       pm_fabric_name(plan->known, apart->pair[i][1]));
+	if (apart->count > PM_APART_NAMED)
+		append(&text, ", ..");
+	return true;
 }

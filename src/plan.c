@@ -39,33 +39,6 @@ int plan_no_memory(struct pm_error *err)
 	return pm_error_set(err, -ENOMEM, "out of memory");
 }
 
-/* Marks in part[] which switches cables join, in whatever way. */
-static void find_parts(const struct pm_fabric *known, uint32_t *part, uint32_t *queue)
-{
-	memset(part, 0xff, known->num_switches * sizeof(*part));
-	for (uint32_t start = 0; start < known->num_switches; start++) {
-		uint32_t head = 0, tail = 0;
-
-		if (part[start] != PM_NONE)
-			continue;
-		part[start] = start;
-		queue[tail++] = start;
-		while (head < tail) {
-			const struct pm_node *n = &known->nodes[queue[head++]];
-
-			for (uint32_t i = n->first_port + 1;
-			     i <= n->first_port + n->num_ports; i++) {
-				uint32_t y = pm_fabric_peer_node(known, i);
-
-				if (y == PM_NONE || part[y] != PM_NONE)
-					continue;
-				part[y] = start;
-				queue[tail++] = y;
-			}
-		}
-	}
-}
-
 static bool has_hosts(const struct pm_fabric *known, uint32_t sw)
 {
 	const struct pm_node *n = &known->nodes[sw];
@@ -76,12 +49,17 @@ static bool has_hosts(const struct pm_fabric *known, uint32_t sw)
 	return false;
 }
 
-static void count_apart(struct pm_plan *plan, const struct pm_reach *reach,
-			const uint32_t *part)
+/* Pairs of leaves that cables join, and those of them that no path joins. */
+struct apart {
+	uint64_t pairs, count;
+	uint32_t first[2];
+};
+
+static void count_apart(const struct pm_plan *plan, const struct pm_reach *reach,
+			const uint32_t *part, struct apart *apart)
 {
 	const struct pm_tree *tree = &plan->tree;
 
-	plan->pairs = plan->pairs_apart = 0;
 	for (uint32_t a = 0; a < tree->num_leaves; a++)
 		for (uint32_t b = a + 1; b < tree->num_leaves; b++) {
 			uint32_t x = tree->leaves[a], y = tree->leaves[b];
@@ -89,12 +67,12 @@ static void count_apart(struct pm_plan *plan, const struct pm_reach *reach,
 			if (part[x] != part[y] || !has_hosts(plan->known, x) ||
 			    !has_hosts(plan->known, y))
 				continue;
-			plan->pairs++;
+			apart->pairs++;
 			if (pm_bits_test(pm_reach_updown(reach, x), y))
 				continue;
-			if (!plan->pairs_apart++) {
-				plan->apart[0] = x;
-				plan->apart[1] = y;
+			if (!apart->count++) {
+				apart->first[0] = x;
+				apart->first[1] = y;
 			}
 		}
 }
@@ -105,6 +83,7 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 	const struct pm_fabric *known = plan->known;
 	uint32_t *part = pm_array(known->num_switches, sizeof(*part));
 	uint32_t *queue = pm_array(known->num_switches, sizeof(*queue));
+	struct apart apart = {0};
 	struct pm_reach reach;
 	int rc = pm_reach_init(&plan->tree, &reach, err);
 
@@ -113,18 +92,17 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 	if (rc)
 		goto out;
 	pm_reach_compute(known, &plan->tree, NULL, &reach);
-	find_parts(known, part, queue);
-	count_apart(plan, &reach, part);
-	if (plan->pairs_apart * 2 > plan->pairs)
+	pm_reach_parts(known, NULL, part, queue);
+	count_apart(plan, &reach, part, &apart);
+	if (apart.count * 2 > apart.pairs)
 		rc = pm_error_set(
 			err, -ENOTSUP,
 			"not a fat tree: no up-then-down path "
 			"joins %llu of %llu pairs of leaves, such as \"%s\" and "
 			"\"%s\" (%u cables between switches of one level)",
-			(unsigned long long)plan->pairs_apart,
-			(unsigned long long)plan->pairs,
-			pm_fabric_name(known, plan->apart[0]),
-			pm_fabric_name(known, plan->apart[1]), plan->tree.num_side);
+			(unsigned long long)apart.count, (unsigned long long)apart.pairs,
+			pm_fabric_name(known, apart.first[0]),
+			pm_fabric_name(known, apart.first[1]), plan->tree.num_side);
 out:
 	free(part);
 	free(queue);

@@ -77,9 +77,6 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 	memcpy(plan->rank, old->rank, num * sizeof(*plan->rank));
 	memcpy(plan->owner, old->owner, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
 	plan->top_lid = old->top_lid;
-	plan->pairs = old->pairs;
-	plan->pairs_apart = old->pairs_apart;
-	memcpy(plan->apart, old->apart, sizeof(plan->apart));
 	plan->num_runs = old->num_runs;
 	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
 	return plan->runs ? 0 : plan_no_memory(err);

@@ -62,9 +62,13 @@ static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
 		uint32_t known_far =
 			known->ports[known->nodes[there].first_port + p].peer;
 
-		if (far != PM_NONE && known_far != PM_NONE &&
-		    (now->ports[far].node >= now->num_switches ||
-		     pm_fabric_same_port(now, far, known) != known_far))
+		if (far == PM_NONE || known_far == PM_NONE)
+			continue;
+		if (now->ports[far].node >= now->num_switches)
+			return true;
+		/* A switch that the plan does not know is a stranger itself. */
+		far = pm_fabric_same_port(now, far, known);
+		if (far != PM_NONE && far != known_far)
 			return true;
 	}
 	return false;

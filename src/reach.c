@@ -81,3 +81,31 @@ void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tr
 		gather(skeleton, tree, alive, PM_UP, reach->by_level[i], reach->updown,
 		       words);
 }
+
+void pm_reach_parts(const struct pm_fabric *skeleton, const uint8_t *alive,
+		    uint32_t *part, uint32_t *queue)
+{
+	memset(part, 0xff, skeleton->num_switches * sizeof(*part));
+	for (uint32_t start = 0; start < skeleton->num_switches; start++) {
+		uint32_t head = 0, tail = 0;
+
+		if (part[start] != PM_NONE)
+			continue;
+		part[start] = start;
+		queue[tail++] = start;
+		while (head < tail) {
+			const struct pm_node *n = &skeleton->nodes[queue[head++]];
+
+			for (uint32_t i = n->first_port + 1;
+			     i <= n->first_port + n->num_ports; i++) {
+				uint32_t y = pm_fabric_peer_node(skeleton, i);
+
+				if (y == PM_NONE || (alive && !alive[i]) ||
+				    part[y] != PM_NONE)
+					continue;
+				part[y] = start;
+				queue[tail++] = y;
+			}
+		}
+	}
+}

@@ -242,3 +242,51 @@ bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to
 {
 	return pm_bits_test(pm_reach_updown(&routes->now, from), to);
 }
+
+/* Whether an end port is attached and alive. */
+static bool has_end_ports(const struct pm_routes *routes, uint32_t sw)
+{
+	const struct pm_node *n = route_node(routes, sw);
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (routes->alive[i] && routes->plan->known->ports[i].peer == PM_NONE)
+			return true;
+	return false;
+}
+
+int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
+		    struct pm_error *err)
+{
+	uint32_t *part = pm_array(routes->num_switches, sizeof(*part));
+	uint32_t *list = pm_array(routes->num_switches, sizeof(*list));
+	uint32_t num = 0;
+	int rc = -ENOMEM;
+
+	if (!part || !list) {
+		pm_error_set(err, rc, "out of memory");
+		goto out;
+	}
+	rc = 0;
+	memset(apart, 0, sizeof(*apart));
+	pm_reach_parts(routes->plan->known, routes->alive, part, list);
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (has_end_ports(routes, sw))
+			list[num++] = sw;
+	for (uint32_t a = 0; a < num; a++)
+		for (uint32_t b = a + 1; b < num; b++) {
+			if (part[list[a]] != part[list[b]])
+				continue;
+			apart->pairs++;
+			if (pm_routes_joined(routes, list[a], list[b]))
+				continue;
+			if (apart->count < PM_APART_NAMED) {
+				apart->pair[apart->count][0] = list[a];
+				apart->pair[apart->count][1] = list[b];
+			}
+			apart->count++;
+		}
+out:
+	free(part);
+	free(list);
+	return rc;
+}

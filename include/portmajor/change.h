@@ -6,7 +6,7 @@
 #ifndef PORTMAJOR_CHANGE_H
 #define PORTMAJOR_CHANGE_H
 
-#include <portmajor/plan.h>
+#include <portmajor/route.h>
 
 #include <stddef.h>
 
@@ -21,11 +21,20 @@
 void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 			const uint8_t *after, char *text, size_t size);
 
+/* Room for what these write. OpenSM's log has lines of at most 4096 bytes. */
+#define PM_CHANGE_TEXT 3072
+
 /*
- * Writes one line without a newline on what of the plan's topology hosts' traffic
- * does not use or cannot: cables beside or across levels, leaves that no
- * up-then-down path joins. Returns false if there is nothing of the kind.
+ * Writes one line without a newline on cables beside or across levels, which hosts'
+ * traffic does not use. Names at most 32. Returns false if there is none.
  */
 bool pm_change_oddities(const struct pm_plan *plan, char *text, size_t size);
+
+/*
+ * Writes one line without a newline on switches with end ports that no up-then-down
+ * path joins. Returns false if there are none.
+ */
+bool pm_change_apart(const struct pm_plan *plan, const struct pm_apart *apart, char *text,
+		     size_t size);
 
 #endif

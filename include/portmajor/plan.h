@@ -77,10 +77,6 @@ struct pm_plan {
 	uint32_t *owner;     /* [0..PM_MAX_LID] place (port) of this LID or PM_NONE */
 	struct pm_run *runs; /* by start */
 	uint32_t num_runs;
-	/* Pairs of leaves that cables join, how many of them no up-then-down path
-	 * joins with all cables alive, and one such pair (switches). */
-	uint64_t pairs, pairs_apart;
-	uint32_t apart[2];
 };
 
 /*

@@ -32,6 +32,13 @@ void pm_reach_free(struct pm_reach *reach);
 void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		      const uint8_t *alive, struct pm_reach *reach);
 
+/*
+ * Which switches cables join, in whatever way: part[switch] is the first switch of its
+ * part. alive as above; queue[switch] is room. O(cables).
+ */
+void pm_reach_parts(const struct pm_fabric *skeleton, const uint8_t *alive,
+		    uint32_t *part, uint32_t *queue);
+
 static inline const uint64_t *pm_reach_down(const struct pm_reach *reach, uint32_t sw)
 {
 	return reach->down + (size_t)sw * reach->words;

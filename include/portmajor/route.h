@@ -64,6 +64,18 @@ const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw);
 /* Entries of a table, a multiple of 64: the distance between two tables too. */
 uint32_t pm_routes_stride(const struct pm_routes *routes);
 
+/* Pairs of switches with end ports, of those that are alive now. */
+#define PM_APART_NAMED 8
+struct pm_apart {
+	uint64_t pairs;			  /* that cables join, in whatever way */
+	uint64_t count;			  /* of these: no up-then-down path does */
+	uint32_t pair[PM_APART_NAMED][2]; /* the first of those */
+};
+
+/* Finds what the tables cannot serve. -ENOMEM. O(switches^2 + cables). */
+int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
+		    struct pm_error *err);
+
 /* Whether an up-then-down path joins two switches now. O(1). */
 bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to);
 

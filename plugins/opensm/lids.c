@@ -54,7 +54,7 @@ static void carry_over(const struct plugin *plugin, const struct pm_plan *plan,
 
 static void log_oddities(const struct plugin *plugin)
 {
-	char text[512];
+	char text[PM_CHANGE_TEXT];
 
 	if (pm_change_oddities(plugin->base, text, sizeof(text)))
 		OSM_LOG(&plugin->osm->log, OSM_LOG_INFO, "portmajor: note: %s\n", text);
@@ -70,6 +70,7 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 	uint8_t *alive = calloc(plan->known->num_ports + 1u, 1);
 	uint8_t *alive_before = calloc(plan->known->num_ports + 1u, 1);
 	uint8_t *intact = calloc(plan->known->num_switches + 1u, 1);
+	bool first;
 
 	if (!alive || !alive_before || !intact) {
 		free(alive);
@@ -80,6 +81,7 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 		pm_plan_free(base);
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	}
+	first = !plugin->plan;
 	if (plugin->plan)
 		carry_over(plugin, plan, alive_before);
 	drop_computed(plugin);
@@ -87,8 +89,9 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 		pm_plan_free(plugin->base);
 		plugin->base = base;
 		plugin->unsaved = true;
-		log_oddities(plugin);
 	}
+	if (first || base)
+		log_oddities(plugin);
 	plugin->plan = plan;
 	plugin->alive = alive;
 	plugin->alive_before = alive_before;
@@ -252,6 +255,15 @@ static void give_lid(struct plugin *plugin, const struct grant *grant,
 	plugin->lids_moved += grant->has && grant->has != grant->lid;
 }
 
+/* The base LID that a port has now; a snapshot may leave it out. */
+static uint16_t lid_in_use(const struct plugin *plugin, uint64_t guid)
+{
+	const osm_port_t *port =
+		osm_get_port_by_guid(&plugin->osm->subn, cl_hton64(guid));
+
+	return port ? cl_ntoh16(osm_port_get_base_lid(port)) : 0;
+}
+
 static void give_all(struct plugin *plugin, const struct pm_fabric *fabric,
 		     struct owners *owners)
 {
@@ -271,7 +283,7 @@ static void give_all(struct plugin *plugin, const struct pm_fabric *fabric,
 		give_lid(plugin,
 			 &(struct grant){port->guid, plan->lid[place],
 					 (uint16_t)pm_plan_num_lids(plan, place),
-					 port->lid},
+					 lid_in_use(plugin, port->guid)},
 			 owners);
 	}
 }
@@ -320,6 +332,43 @@ static void survive_standby(struct plugin *plugin)
 	subn->opt.honor_guid2lid_file = TRUE;
 }
 
+/* How many ports of the fabric have a place, and so LIDs. */
+static uint32_t count_places(const struct pm_plan *plan, const struct pm_fabric *fabric)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		const struct pm_port *port = &fabric->ports[i];
+		bool is_switch = port->node < fabric->num_switches;
+
+		if (is_switch ? port->num == 0 : port->peer != PM_NONE)
+			count += pm_plan_place(plan, fabric, i) != PM_NONE;
+	}
+	return count;
+}
+
+static void log_conformity(const struct plugin *plugin, const struct pm_fabric *fabric)
+{
+	uint32_t ports = count_places(plugin->plan, fabric);
+
+	OSM_LOG(&plugin->osm->log, OSM_LOG_INFO,
+		"portmajor: %u of %u ports have the planned LID or none\n",
+		ports - plugin->out_of_plan, ports);
+}
+
+/*
+ * OpenSM's tables end with the last element of this vector, which is the highest LID
+ * that it has seen. They are to end with the plan, whoever is away: else a block more
+ * would be sent to every switch when the holder of a high LID comes.
+ */
+static void extend_tables(struct plugin *plugin)
+{
+	cl_ptr_vector_t *ports = &plugin->osm->subn.port_lid_tbl;
+
+	if (cl_ptr_vector_get_size(ports) <= plugin->plan->top_lid)
+		(void)cl_ptr_vector_set_size(ports, plugin->plan->top_lid + 1u);
+}
+
 static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassign,
 		   struct owners *owners)
 {
@@ -336,13 +385,18 @@ static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassig
 		rc = plugin_compute(plugin, fabric, &plugin->failure);
 	if (rc)
 		return rc;
+	if (keep)
+		log_conformity(plugin, fabric);
 	plugin->settled = true;
+	/* Before anything follows it: killed in this sweep, we go on with this plan. */
+	plugin_save_plan(plugin);
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
 	plugin_note_intact(plugin);
 	if (reassign)
 		take_reassign(plugin);
 	give_all(plugin, fabric, owners);
 	survive_standby(plugin);
+	extend_tables(plugin);
 	CL_PLOCK_RELEASE(&osm->lock);
 	return 0;
 }

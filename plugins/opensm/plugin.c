@@ -19,9 +19,23 @@ static int leave_lid_matrices(void *context)
 	return 1;
 }
 
+/*
+ * With its unicast cache OpenSM does not ask an engine when only hosts or leaves went
+ * or came: detours over a lost leaf would stay, and all switches beside it be rewritten.
+ */
+static void refuse_ucast_cache(osm_opensm_t *osm)
+{
+	if (!osm->subn.opt.use_ucast_cache)
+		return;
+	osm->subn.opt.use_ucast_cache = FALSE;
+	OSM_LOG(&osm->log, OSM_LOG_INFO,
+		"portmajor: the unicast cache (-A, use_ucast_cache) is switched off: it "
+		"would leave ways to the SM as they are and write more blocks\n");
+}
+
 static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
 {
-	(void)osm;
+	refuse_ucast_cache(osm);
 	engine->build_lid_matrices = leave_lid_matrices;
 	engine->ucast_build_fwd_tables = plugin_build_tables;
 	return 0;
@@ -49,6 +63,7 @@ static void delete_plugin(void *context)
 	plugin_drop_plan(plugin);
 	pm_roles_free(&plugin->roles);
 	free(plugin->planfile);
+	free(plugin->apart);
 	free(plugin);
 }
 

@@ -63,6 +63,7 @@ struct plugin {
 	struct pm_error failure;  /* why there is no plan */
 	struct pm_roles roles;	  /* of OpenSM's GUID files */
 	struct pm_error unread;	  /* why these could not be read, last time */
+	char *apart;		  /* what was last logged of switches without a path */
 
 	/* [port of plan->known] alive now, and in the last run that was logged. */
 	uint8_t *alive, *alive_before;

@@ -49,6 +49,25 @@ static struct pm_detours find_detours(const struct plugin *plugin,
 	return detours;
 }
 
+/* Logs which switches with end ports have no path between them, when that changes. */
+static void log_apart(struct plugin *plugin)
+{
+	char text[PM_CHANGE_TEXT];
+	struct pm_apart apart;
+
+	if (pm_routes_apart(plugin->routes, &apart, NULL))
+		return;
+	if (!pm_change_apart(plugin->plan, &apart, text, sizeof(text)) && plugin->apart)
+		snprintf(text, sizeof(text),
+			 "up-then-down paths join all switches with end ports again");
+	if (!apart.count && !plugin->apart)
+		return;
+	if (!plugin->apart || strcmp(text, plugin->apart) != 0)
+		OSM_LOG(&plugin->osm->log, OSM_LOG_INFO, "portmajor: note: %s\n", text);
+	free(plugin->apart);
+	plugin->apart = apart.count ? strdup(text) : NULL;
+}
+
 static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
 {
 	return a->manager == b->manager && a->switches == b->switches;
@@ -75,6 +94,7 @@ int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		    !same_detours(&detours, &plugin->detours))) {
 		pm_routes_update(plugin->routes, alive, &detours);
 		plugin->detours = detours;
+		log_apart(plugin);
 		memcpy(plugin->alive, alive, num);
 		plugin->alive_known = true;
 	}

@@ -3,8 +3,11 @@
 #include "cli.h"
 
 #include <portmajor/change.h>
+#include <portmajor/route.h>
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char usage[] =
 	"usage: portmajor plan [OPTION]... NETLIST\n"
@@ -108,10 +111,11 @@ static void print_lids(const struct pm_plan *plan)
 	}
 }
 
-static void print_plan(const struct pm_plan *plan, bool lids)
+static void print_plan(const struct pm_plan *plan, const struct pm_apart *apart,
+		       bool lids)
 {
 	const struct pm_tree *tree = &plan->tree;
-	char oddities[512];
+	char text[PM_CHANGE_TEXT];
 
 	printf("%u switches, %u of them leaves, levels 0 to %u, %u pods, %u planes\n",
 	       tree->num_switches, tree->num_leaves, tree->top_level, tree->num_pods,
@@ -120,11 +124,35 @@ static void print_plan(const struct pm_plan *plan, bool lids)
 	       "load\n",
 	       pm_lid_order_name(plan->order), plan->top_lid, pm_plan_blocks(plan),
 	       (unsigned long long)pm_plan_blocks(plan) * tree->num_switches);
-	if (pm_change_oddities(plan, oddities, sizeof(oddities)))
-		printf("note: %s\n", oddities);
+	if (pm_change_oddities(plan, text, sizeof(text)))
+		printf("note: %s\n", text);
+	if (pm_change_apart(plan, apart, text, sizeof(text)))
+		printf("note: %s\n", text);
 	print_planes(plan);
 	if (lids)
 		print_lids(plan);
+}
+
+/* What no path joins in the fabric as it is. */
+static int find_apart(const struct pm_plan *plan, const struct pm_fabric *fabric,
+		      struct pm_apart *apart, struct pm_error *err)
+{
+	uint8_t *alive = calloc(plan->known->num_ports + 1u, 1);
+	struct pm_routes *routes = NULL;
+	int rc = -ENOMEM;
+
+	if (alive)
+		rc = pm_routes_make(plan, &routes, err);
+	else
+		pm_error_set(err, rc, "out of memory");
+	if (!rc) {
+		pm_plan_match(plan, fabric, alive);
+		pm_routes_update(routes, alive, NULL);
+		rc = pm_routes_apart(routes, apart, err);
+	}
+	pm_routes_free(routes);
+	free(alive);
+	return rc;
 }
 
 int cmd_plan(int argc, char **argv)
@@ -137,6 +165,7 @@ int cmd_plan(int argc, char **argv)
 	struct cli_fabric config = {0};
 	struct pm_fabric *fabric = NULL;
 	struct pm_plan *plan = NULL;
+	struct pm_apart apart;
 	struct pm_error err;
 	bool lids = false;
 	int option, status;
@@ -161,10 +190,11 @@ int cmd_plan(int argc, char **argv)
 	}
 	status = cli_fabric_read(argv[optind], &config, &fabric);
 	if (status == EXIT_FINE) {
-		if (pm_plan_make(fabric, &config.plan, &plan, &err))
+		if (pm_plan_make(fabric, &config.plan, &plan, &err) ||
+		    find_apart(plan, fabric, &apart, &err))
 			status = cli_fail(EXIT_INPUT, "%s", err.text);
 		else
-			print_plan(plan, lids);
+			print_plan(plan, &apart, lids);
 	}
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);

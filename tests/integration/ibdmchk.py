@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""ibutils' ibdmchk as a judge that knows nothing of this project.
+
+    with pmlab.Lab(netlist, args=ibdmchk.OPENSM_ARGS) as lab:
+        lab.bring_up()
+        print(ibdmchk.faults(lab))        # empty if all is well
+
+OpenSM writes its view of the fabric (opensm-subnet.lst, opensm.fdbs, opensm.mcfdbs)
+into OSM_TMP_DIR at the end of each heavy sweep without errors, just before it logs
+SUBNET UP, if log flag 0x40 is set. So when a lab has settled, the files are those of
+its last sweep. faults() takes no one's word for that: it compares tables and cables
+in them with what ibsim says the switches have, so that what is judged is what is in
+the switches.
+
+ibdmchk judges every path between end nodes, and with -a those from and to switches
+as well. After a missing path it looks for no credit loops. Two kinds of paths are
+missing by right, as paths go up and then down: between spines without a common
+switch above them, and between what hangs on these; whoever calls names the pairs
+in `apart`. With an end node among these pairs the search for credit loops is done
+without that end node.
+
+ibdmchk crashes at exit whatever it found, so only its text counts. It writes a file
+at a fixed place, so a lock keeps a second one on this machine waiting.
+"""
+
+import collections
+import contextlib
+import fcntl
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pmlab
+import simlab
+
+OPENSM_ARGS = ["-D", "0x43"]
+FILES = ("opensm-subnet.lst", "opensm.fdbs", "opensm.mcfdbs")
+TIMEOUT_S = 300
+
+CLEAN = "no credit loops found"
+_MISSING = re.compile(r"^-E- Fail to find a path from:S([0-9a-f]{16})/U1/(\d+)"
+                      r" to:S([0-9a-f]{16})/U1/(\d+)")
+# What goes with each missing path, and the sums of these.
+_WITH_MISSING = re.compile(r"^-E- (Unassigned LFT for lid:|Dead end at:|Found \d+ missing paths|"
+                           r"Some Point to Point Traversals Failed)")
+_COMPLAINT = re.compile(r"^-[EW]-|credit loop (on|through)|loop through")
+
+
+@contextlib.contextmanager
+def _only_one():
+    with open(pathlib.Path(tempfile.gettempdir()) / "ibdmchk.lock", "a", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def run(folder, *options):
+    """What ibdmchk prints about the dumps in a folder."""
+    subnet, fdbs, mcfdbs = (str(pathlib.Path(folder) / name) for name in FILES)
+    with _only_one():
+        done = subprocess.run(["ibdmchk", "-s", subnet, "-f", fdbs, "-m", mcfdbs, *options],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False, timeout=TIMEOUT_S, errors="replace")
+    return done.stdout + done.stderr
+
+
+# ------------------------------------------------------------------- the dumps
+
+class Dumps:
+    """OpenSM's dumps.
+
+    names    {node GUID: name}
+    is_end   {name: whether it is no switch}
+    cables   {frozenset of its two (name, port) ends}
+    tables   {switch: {LID: port}}, for LIDs that some port has
+    """
+
+    _END = re.compile(r"\{ (\w+)(?:-SM)? Ports:\w+ SystemGUID:\w+ NodeGUID:(\w+) .*?"
+                      r"\{([^{}]*)\} LID:(\w+) PN:(\w+) \}")
+    _SWITCH = re.compile(r"dump_ucast_routes: Switch 0x(\w+)")
+    _ENTRY = re.compile(r"0x(\w+) : (\d+) ")
+
+    def __init__(self, folder):
+        self.names, self.is_end, self.cables, self.tables = {}, {}, set(), {}
+        folder = pathlib.Path(folder)
+        for line in (folder / FILES[0]).read_text(errors="replace").splitlines():
+            ends = self._END.findall(line)
+            if len(ends) != 2:
+                raise simlab.SimError(f"{FILES[0]}: {line}")
+            for kind, guid, name, _, _ in ends:
+                self.names[guid] = name
+                self.is_end[name] = kind != "SW"
+            self.cables.add(frozenset((name, int(port, 16)) for _, _, name, _, port in ends))
+        table = None
+        for line in (folder / FILES[1]).read_text(errors="replace").splitlines():
+            switch, entry = self._SWITCH.match(line), self._ENTRY.match(line)
+            if switch:
+                table = self.tables.setdefault(self.names[switch[1]], {})
+            elif entry:
+                table[int(entry[1], 16)] = int(entry[2])
+
+
+def _simulated_cables(path):
+    """The cables that are up in an ibsim Dump."""
+    cables, name = set(), None
+    with open(path, encoding="ascii", errors="replace") as lines:
+        for line in lines:
+            node = re.match(r'\S+ \d+ "([^"]+)"\s.*nodeguid', line)
+            end = re.match(r'[0-9a-f]+\t\[(\d+)\]\t"([^"]+)"\[(\d+)\]', line)
+            if node:
+                name = node[1]
+            elif end and int(end[1]):
+                cables.add(frozenset([(name, int(end[1])), (end[2], int(end[3]))]))
+    return cables
+
+
+def stale(lab, dumps, unseen=()):
+    """Where the dumps differ from the simulated fabric; empty if they are the last sweep's.
+
+    unseen   switches and hosts that OpenSM cannot find from where it is
+    """
+    path = lab.dump("judged.dump")
+    simulated, unseen = pmlab.Dump(path), set(unseen)
+    faults = []
+    cables = {c for c in _simulated_cables(path) if not unseen & {name for name, _ in c}}
+    ends = {name for cable in cables for name, _ in cable}
+    if cables != dumps.cables:
+        faults.append(f"cables differ: {sorted(map(sorted, cables ^ dumps.cables))[:5]}")
+    for switch in ends & set(simulated.tables) | set(dumps.tables):
+        real = {}
+        for first in simulated.tables.get(switch, {}):
+            real.update(simulated.entries(switch, first))
+        dumped = dumps.tables.get(switch, {})
+        differ = {lid for lid, port in dumped.items() if real.get(lid) != port}
+        if differ or not dumped:
+            faults.append(f"{switch}: entries for LIDs {sorted(differ)[:5]} "
+                          f"of {len(dumped)} differ")
+    return faults
+
+
+# ------------------------------------------------------------------ the verdict
+
+Verdict = collections.namedtuple("Verdict", "missing complaints clean text")
+
+
+def verdict(text, names):
+    """What ibdmchk said.
+
+    missing      {((name, port), (name, port))} without a path
+    complaints   all its other errors and warnings, and the loops that it found
+    clean        whether it looked for credit loops and found none
+    """
+    missing, complaints = set(), []
+    text = re.sub(r"S(?:0x)?([0-9a-fA-F]{16})", lambda m: f"S{m[1].lower()}", text)
+    for line in text.splitlines():
+        match = _MISSING.match(line)
+        if match:
+            missing.add(((names[match[1]], int(match[2])), (names[match[3]], int(match[4]))))
+        elif _COMPLAINT.search(line) and not _WITH_MISSING.match(line):
+            complaints.append(re.sub(r"S([0-9a-f]{16})",
+                                     lambda m: names.get(m[1], m[0]), line.strip()))
+    return Verdict(missing, complaints, CLEAN in text, text)
+
+
+def _copy_dumps(folder, copy, leave_out, add):
+    """A copy that ibdmchk can read: it knows no routers, so they become adapters.
+
+    leave_out   end nodes whose lines are left out
+    add         is added to LIDs of end nodes: with an LMC, ibdmchk wants all nodes to
+                have several LIDs, and switches have one, so it is shown one at a time
+    """
+    def end_node(match):
+        return f"{{ CA{match[1]}{int(match[2], 16) + add:04X}"
+
+    for name in FILES[1:]:
+        shutil.copy(folder / name, copy)
+    lines = (folder / FILES[0]).read_text(errors="replace").splitlines(keepends=True)
+    (copy / FILES[0]).write_text("".join(
+        re.sub(r"\{ (?:CA|Rt)((?:-SM)? Ports:.*?\} LID:)(\w+)", end_node, line) for line in lines
+        if not any(f"{{{name}}}" in line for name in leave_out)))
+
+
+def _leave_out(pairs):
+    """Few end nodes that are part of all the pairs."""
+    left, out = set(pairs), set()
+    while left:
+        counts = collections.Counter(end[0] for pair in left for end in pair)
+        out.add(max(sorted(counts), key=counts.get))
+        left = {(a, b) for a, b in left if not {a[0], b[0]} & out}
+    return out
+
+
+def _faults(dumps, judge, apart):
+    """Of one LID per node; judge(options, end nodes to leave out) is a Verdict."""
+    def end(name, port):
+        return (name, port if dumps.is_end[name] else None)
+
+    everything = judge(["-a"], ())
+    found = [f"no path from {a} to {b}" for a, b in sorted(everything.missing)
+             if not apart(end(*a), end(*b))][:5]
+    found += everything.complaints[:5]
+    if everything.clean:
+        return found
+    ends = {(a, b) for a, b in everything.missing if dumps.is_end[a[0]] and dumps.is_end[b[0]]}
+    final = judge([], _leave_out(ends))
+    found += [line for line in final.complaints if line not in everything.complaints][:5]
+    if final.missing or not final.clean:
+        found.append("credit loops not ruled out: " + final.text[-300:])
+    return found
+
+
+def faults(lab, lmc=0, apart=None, unseen=()):
+    """What ibdmchk has against a lab's fabric as it is now; empty if it is content.
+
+    apart    tells of two (node, port) whether no path up and then down joins them
+             (default: none does so); port is None for a switch
+    unseen   see stale()
+    """
+    dumps = Dumps(lab.osm.path)
+    found = stale(lab, dumps, unseen)
+    for add in range(1 << lmc):
+        def judge(options, leave_out, add=add):
+            with tempfile.TemporaryDirectory(dir=lab.path) as copy:
+                _copy_dumps(lab.osm.path, pathlib.Path(copy), leave_out, add)
+                return verdict(run(copy, *options), dumps.names)
+
+        found += _faults(dumps, judge, apart or (lambda a, b: False))
+    return found
