@@ -61,6 +61,7 @@ static void delete_plugin(void *context)
 	struct plugin *plugin = context;
 
 	plugin_drop_plan(plugin);
+	plugin_stop_repair(plugin);
 	pm_roles_free(&plugin->roles);
 	free(plugin->planfile);
 	free(plugin->apart);
@@ -85,6 +86,8 @@ static void *create_plugin(osm_opensm_t *osm)
 		delete_plugin(plugin);
 		return NULL;
 	}
+	if (plugin_start_repair(plugin))
+		OSM_LOG(&osm->log, OSM_LOG_ERROR, "portmajor: no early repair\n");
 	OSM_LOG(&osm->log, OSM_LOG_INFO,
 		"portmajor " PORTMAJOR_VERSION ": lid_order %s\n",
 		pm_lid_order_name(plugin->config.lid_order));
@@ -110,8 +113,15 @@ static void report_event(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct plugin *plugin = context;
 
-	(void)data;
-	if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE && is_first_engine(plugin)) {
+	if (event == OSM_EVENT_ID_TRAP) {
+		plugin_note_trap(plugin, data);
+	} else if (event == OSM_EVENT_ID_LFT_CHANGE) {
+		if (((const osm_epi_lft_change_event_t *)data)->flags ==
+		    LFT_CHANGED_BLOCK)
+			plugin_note_block(plugin);
+	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START) {
+		plugin_repair(plugin);
+	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE && is_first_engine(plugin)) {
 		plugin_give_lids(plugin);
 	} else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE) {
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);

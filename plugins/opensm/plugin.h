@@ -4,6 +4,8 @@
  *
  * One sweep, all of it on OpenSM's sweeper thread:
  *
+ *   HEAVY_SWEEP_START    before discovery, no lock held (repair.c): losses that traps
+ *                        have told of are found, tables computed, blocks sent
  *   HEAVY_SWEEP_DONE     discovery is over, no lock held (lids.c): the fabric is
  *                        copied, the plan made or grown, LIDs are given to
  *                        OpenSM's LID manager, tables computed
@@ -71,6 +73,8 @@ struct plugin {
 	struct pm_detours detours;
 	uint8_t *intact; /* [switch of plan->known] see tables.c */
 
+	struct plugin_repair *repair; /* NULL: no early repair */
+
 	uint32_t lids_assigned, lids_moved; /* since the last log line */
 	double milliseconds;		    /* of computing since then */
 	uint64_t runs;
@@ -124,6 +128,10 @@ void plugin_save_plan(struct plugin *plugin);
 int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		   struct pm_error *err);
 
+/* Makes the tables those for what is alive. */
+void plugin_apply(struct plugin *plugin, const uint8_t *alive,
+		  const struct pm_detours *detours);
+
 /* Notes which switches' tables are intact; right after discovery only. */
 void plugin_note_intact(struct plugin *plugin);
 
@@ -132,6 +140,19 @@ int plugin_build_tables(void *context);
 
 /* UCAST_ROUTING_DONE: logs the pending run. */
 void plugin_finish_run(struct plugin *plugin);
+
+/* ---- repair.c ---- */
+
+/* Puts our handler in place of OpenSM's, if early repair is configured. -ENOMEM. */
+int plugin_start_repair(struct plugin *plugin);
+void plugin_stop_repair(struct plugin *plugin);
+
+/* OSM_EVENT_ID_TRAP and OSM_EVENT_ID_LFT_CHANGE, on any thread, osm->lock held. */
+void plugin_note_trap(struct plugin *plugin, const ib_mad_notice_attr_t *notice);
+void plugin_note_block(struct plugin *plugin);
+
+/* HEAVY_SWEEP_START. */
+void plugin_repair(struct plugin *plugin);
 
 /* Milliseconds of a clock that only goes forward. */
 double plugin_clock(void);

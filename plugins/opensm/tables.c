@@ -73,6 +73,16 @@ static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
 	return a->manager == b->manager && a->switches == b->switches;
 }
 
+void plugin_apply(struct plugin *plugin, const uint8_t *alive,
+		  const struct pm_detours *detours)
+{
+	pm_routes_update(plugin->routes, alive, detours);
+	plugin->detours = *detours;
+	log_apart(plugin);
+	memcpy(plugin->alive, alive, plugin->plan->known->num_ports);
+	plugin->alive_known = true;
+}
+
 int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		   struct pm_error *err)
 {
@@ -92,11 +102,7 @@ int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 	detours = find_detours(plugin, fabric);
 	if (!rc && (!plugin->alive_known || memcmp(alive, plugin->alive, num) ||
 		    !same_detours(&detours, &plugin->detours))) {
-		pm_routes_update(plugin->routes, alive, &detours);
-		plugin->detours = detours;
-		log_apart(plugin);
-		memcpy(plugin->alive, alive, num);
-		plugin->alive_known = true;
+		plugin_apply(plugin, alive, &detours);
 	}
 	free(alive);
 	return rc;
