@@ -34,7 +34,7 @@ static const struct {
 
 void pm_config_init(struct pm_config *config)
 {
-	*config = (struct pm_config){.lid_order = PM_GROUPED, .early_repair = true, .early_repair_budget_ms = 200};
+	*config = (struct pm_config){.lid_order = PM_GROUPED};
 }
 
 static int set_key(struct pm_config *config, const char *key, const char *value,

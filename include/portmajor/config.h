@@ -16,8 +16,6 @@ struct pm_config {
 	 * planned one when they come up anew. Default no: they keep theirs.
 	 */
 	bool migrate;
-	bool early_repair;		 /* see plugins/opensm/repair.c; default yes */
-	uint32_t early_repair_budget_ms; /* 1..10000, default 200 */
 };
 
 void pm_config_init(struct pm_config *config);

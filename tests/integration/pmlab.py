@@ -105,15 +105,47 @@ class Run:
 
 
 @dataclasses.dataclass
+class Repair:
+    """One `portmajor repair` line of the log."""
+    number: int
+    change: str
+    traps: int
+    queries: int
+    unanswered: int
+    links_down: int
+    sent: int
+    acked: int
+    bound: int
+    gave_up: bool
+
+    _LINE = re.compile(r"portmajor repair (\d+): (.*); traps (\d+), queries (\d+), "
+                       r"unanswered (\d+), links down (\d+); LFT blocks sent (\d+), "
+                       r"acked (\d+), bound (\d+); .*?(; left to the sweep.*)?$", re.M)
+
+    @classmethod
+    def find(cls, text):
+        """All repairs in a piece of the log."""
+        return [cls(int(m[1]), m[2], *map(int, m.group(3, 4, 5, 6, 7, 8, 9)), bool(m[10]))
+                for m in cls._LINE.finditer(text)]
+
+
+@dataclasses.dataclass
 class Event:
     """What one event cost: `wire` as counted by madcount, the rest as logged."""
     name: str
     wire: int
     runs: list
     measured: dict
+    repairs: list = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def of(cls, name, measured, log):
+        """From what was measured meanwhile and that piece of the log."""
+        return cls(name, measured["lft_sets"], Run.find(log), measured, Repair.find(log))
 
     def _sum(self, field):
-        return sum(getattr(run, field) for run in self.runs)
+        """Over all runs, and over early repairs where they have it too."""
+        return sum(getattr(line, field, 0) for line in [*self.runs, *self.repairs])
 
     sent = property(lambda self: self._sum("sent"))
     acked = property(lambda self: self._sum("acked"))
@@ -123,8 +155,9 @@ class Event:
 
     @property
     def parts(self):
-        """Runs that saw something change: above 1 if a burst was seen in parts."""
-        return sum(run.change != "no change" for run in self.runs)
+        """Above 1 if a burst was seen, or repaired, in parts."""
+        return max(sum(run.change != "no change" for run in self.runs),
+                   sum(line.sent > 0 for line in [*self.runs, *self.repairs]))
 
 
 # ----------------------------------------------------------------------- the lab
@@ -224,7 +257,7 @@ class Lab(contextlib.ExitStack):
         """Waits for the first sweep's end; returns what it cost."""
         self.osm.settle(timeout=TIMEOUT_S)
         delta = self.osm.delta(self.osm.start_mark)
-        return Event("bring-up", delta["lft_sets"], Run.find(self.osm.log()), dict(delta))
+        return Event.of("bring-up", dict(delta), self.osm.log())
 
     def measure(self, name, action):
         """Runs action() and waits until OpenSM has dealt with it."""
@@ -239,7 +272,7 @@ class Lab(contextlib.ExitStack):
         except simlab.SimError as error:
             self.broken = f"{name}: {error}"
             raise
-        return Event(name, measured["lft_sets"], Run.find(self.osm.log(found["log"])), measured)
+        return Event.of(name, measured, self.osm.log(found["log"]))
 
     def event(self, verb, target):
         """One lose or back of simlab's Fabric, as it comes."""

@@ -171,8 +171,7 @@ def wait_swept(osm, mark, since=None, timeout=TIMEOUT_S):
                                                     log.rfind("Entering STANDBY")))
 
     simlab.poll_until(swept, timeout, "opensm to settle beside a standby")
-    return pmlab.Event("", osm.delta(mark)["lft_sets"], pmlab.Run.find(osm.log(mark.log_offset)),
-                       {})
+    return pmlab.Event.of("", dict(osm.delta(mark)), osm.log(mark.log_offset))
 
 
 def wait_polled(osm):

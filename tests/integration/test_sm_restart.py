@@ -151,8 +151,8 @@ class Standby(RestartCase):
                 second.osm.wait_log(r"Entering MASTER state", mark.log_offset,
                                     timeout=pmlab.TIMEOUT_S)
                 second.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
-                event = pmlab.Event("takeover", second.osm.delta(mark)["lft_sets"],
-                                    pmlab.Run.find(second.osm.log(mark.log_offset)), {})
+                event = pmlab.Event.of("takeover", dict(second.osm.delta(mark)),
+                                       second.osm.log(mark.log_offset))
                 self.check_taken_over(second, event, before)
                 self.assertEqual((event.wire, event.wire), (event.sent, event.acked))
                 lost = second.lose("s0-*")
