@@ -7,19 +7,85 @@
 #include <string.h>
 
 #define MAX_FILE (1 << 20)
+#define MAX_SECONDS 86400
 
 static int set_lid_order(struct pm_config *config, const char *value)
 {
 	return pm_lid_order_parse(value, &config->lid_order);
 }
 
-static int set_migrate(struct pm_config *config, const char *value)
+static int set_flag(const char *value, bool *flag)
 {
 	if (strcmp(value, "yes") && strcmp(value, "no"))
 		return -EINVAL;
-	config->migrate = !strcmp(value, "yes");
+	*flag = !strcmp(value, "yes");
 	return 0;
 }
+
+/* Digits and nothing else: no sign, blanks or unit. */
+static int set_number(const char *value, uint32_t low, uint32_t high, uint32_t *number)
+{
+	size_t digits = strspn(value, "0123456789");
+	unsigned long parsed;
+
+	if (!digits || digits > 9 || value[digits])
+		return -EINVAL;
+	parsed = strtoul(value, NULL, 10);
+	if (parsed < low || parsed > high)
+		return -EINVAL;
+	*number = (uint32_t)parsed;
+	return 0;
+}
+
+static int set_seconds(const char *value, uint32_t *ms)
+{
+	uint32_t seconds;
+
+	if (set_number(value, 1, MAX_SECONDS, &seconds))
+		return -EINVAL;
+	*ms = seconds * 1000;
+	return 0;
+}
+
+static int set_migrate(struct pm_config *config, const char *value)
+{
+	return set_flag(value, &config->migrate);
+}
+
+static int set_flap_limit(struct pm_config *config, const char *value)
+{
+	return set_number(value, 0, PM_FLAP_LIMIT_MAX, &config->flap.limit);
+}
+
+static int set_flap_window(struct pm_config *config, const char *value)
+{
+	return set_seconds(value, &config->flap.window_ms);
+}
+
+static int set_flap_hold(struct pm_config *config, const char *value)
+{
+	return set_seconds(value, &config->flap.hold_ms);
+}
+
+static int set_flap_hold_max(struct pm_config *config, const char *value)
+{
+	return set_seconds(value, &config->flap.hold_max_ms);
+}
+
+static int set_early_repair(struct pm_config *config, const char *value)
+{
+	return set_flag(value, &config->early_repair);
+}
+
+static int set_early_repair_budget(struct pm_config *config, const char *value)
+{
+	return set_number(value, 1, 10000, &config->early_repair_budget_ms);
+}
+
+#define TEXT_OF_(number) #number
+#define TEXT_OF(number) TEXT_OF_(number)
+#define A_FLAG "yes or no"
+#define SECONDS "1 to " TEXT_OF(MAX_SECONDS) " seconds"
 
 static const struct {
 	const char *name;
@@ -27,14 +93,28 @@ static const struct {
 	const char *values;
 } keys[] = {
 	{"lid_order", set_lid_order, "grouped, leaf-major or port-major"},
-	{"migrate", set_migrate, "yes or no"},
+	{"migrate", set_migrate, A_FLAG},
+	{"flap_limit", set_flap_limit, "0 to " TEXT_OF(PM_FLAP_LIMIT_MAX)},
+	{"flap_window", set_flap_window, SECONDS},
+	{"flap_hold", set_flap_hold, SECONDS},
+	{"flap_hold_max", set_flap_hold_max, SECONDS},
+	{"early_repair", set_early_repair, A_FLAG},
+	{"early_repair_budget", set_early_repair_budget, "1 to 10000 milliseconds"},
 };
 
 #define NUM_KEYS (sizeof(keys) / sizeof(*keys))
 
 void pm_config_init(struct pm_config *config)
 {
-	*config = (struct pm_config){.lid_order = PM_GROUPED};
+	*config = (struct pm_config){
+		.lid_order = PM_GROUPED,
+		.flap = {.limit = 3,
+			 .window_ms = 60 * 1000,
+			 .hold_ms = 60 * 1000,
+			 .hold_max_ms = 3600 * 1000},
+		.early_repair = true,
+		.early_repair_budget_ms = 200,
+	};
 }
 
 static int set_key(struct pm_config *config, const char *key, const char *value,
@@ -77,6 +157,16 @@ static int parse_line(char *text, struct pm_config *config, unsigned int *given,
 	return set_key(config, key, value, given, source, line, err);
 }
 
+static int check_together(const struct pm_config *config, const char *source,
+			  struct pm_error *err)
+{
+	if (config->flap.hold_max_ms >= config->flap.hold_ms)
+		return 0;
+	return pm_error_set(err, -EINVAL, "%s: flap_hold_max, %u, is below flap_hold, %u",
+			    source, config->flap.hold_max_ms / 1000,
+			    config->flap.hold_ms / 1000);
+}
+
 int pm_config_parse(const char *text, const char *source, struct pm_config *config,
 		    struct pm_error *err)
 {
@@ -91,6 +181,8 @@ int pm_config_parse(const char *text, const char *source, struct pm_config *conf
 	while (!rc && (item = strsep(&rest, "\n")))
 		rc = parse_line(item, &result, given, source, ++line, err);
 	free(copy);
+	if (!rc)
+		rc = check_together(&result, source, err);
 	if (!rc)
 		*config = result;
 	return rc;

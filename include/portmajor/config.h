@@ -7,6 +7,7 @@
 #ifndef PORTMAJOR_CONFIG_H
 #define PORTMAJOR_CONFIG_H
 
+#include <portmajor/flap.h>
 #include <portmajor/plan.h>
 
 struct pm_config {
@@ -16,14 +17,20 @@ struct pm_config {
 	 * planned one when they come up anew. Default no: they keep theirs.
 	 */
 	bool migrate;
+	/* Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s. */
+	struct pm_flap_config flap;
+	/* Whether tables are repaired as soon as a trap comes. Default yes. */
+	bool early_repair;
+	uint32_t early_repair_budget_ms; /* to find out more; 1..10000, default 200 */
 };
 
 void pm_config_init(struct pm_config *config);
 
 /*
  * Reads a file; config is untouched on failure.
- * -EINVAL: unknown key, bad value or a key given twice; the message begins with
- * "path:LINE: " and names the key. -errno of opening or reading.
+ * -EINVAL: unknown key, bad value, a key given twice or values at odds with each other;
+ * the message begins with "path:LINE: ", in the last case "path: ", and names the key.
+ * -errno of opening or reading.
  */
 int pm_config_read(const char *path, struct pm_config *config, struct pm_error *err);
 

@@ -20,12 +20,13 @@ static void drop_computed(struct plugin *plugin)
 	pm_routes_free(plugin->routes);
 	if (plugin->plan != plugin->base)
 		pm_plan_free(plugin->plan);
+	free(plugin->seen);
 	free(plugin->alive);
-	free(plugin->alive_before);
+	free(plugin->seen_before);
 	free(plugin->intact);
 	plugin->routes = NULL;
 	plugin->plan = NULL;
-	plugin->alive = plugin->alive_before = plugin->intact = NULL;
+	plugin->seen = plugin->alive = plugin->seen_before = plugin->intact = NULL;
 	plugin->alive_known = false;
 }
 
@@ -40,15 +41,17 @@ void plugin_drop_plan(struct plugin *plugin)
 
 /* Carries the flags of the last run over to the ports of a new plan. */
 static void carry_over(const struct plugin *plugin, const struct pm_plan *plan,
-		       uint8_t *alive_before)
+		       uint8_t *seen, uint8_t *seen_before)
 {
 	const struct pm_fabric *old = plugin->plan->known;
 
 	for (uint32_t i = 0; i < old->num_ports; i++) {
 		uint32_t port = pm_fabric_same_port(old, i, plan->known);
 
-		if (port != PM_NONE)
-			alive_before[port] = plugin->alive_before[i];
+		if (port == PM_NONE)
+			continue;
+		seen[port] = plugin->seen[i];
+		seen_before[port] = plugin->seen_before[i];
 	}
 }
 
@@ -68,13 +71,15 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 		    struct pm_error *err)
 {
 	uint8_t *alive = calloc(plan->known->num_ports + 1u, 1);
-	uint8_t *alive_before = calloc(plan->known->num_ports + 1u, 1);
+	uint8_t *seen = calloc(plan->known->num_ports + 1u, 1);
+	uint8_t *seen_before = calloc(plan->known->num_ports + 1u, 1);
 	uint8_t *intact = calloc(plan->known->num_switches + 1u, 1);
 	bool first;
 
-	if (!alive || !alive_before || !intact) {
+	if (!alive || !seen || !seen_before || !intact) {
 		free(alive);
-		free(alive_before);
+		free(seen);
+		free(seen_before);
 		free(intact);
 		if (plan != plugin->base && plan != base)
 			pm_plan_free(plan);
@@ -83,7 +88,7 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 	}
 	first = !plugin->plan;
 	if (plugin->plan)
-		carry_over(plugin, plan, alive_before);
+		carry_over(plugin, plan, seen, seen_before);
 	drop_computed(plugin);
 	if (base) {
 		pm_plan_free(plugin->base);
@@ -94,7 +99,8 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 		log_oddities(plugin);
 	plugin->plan = plan;
 	plugin->alive = alive;
-	plugin->alive_before = alive_before;
+	plugin->seen = seen;
+	plugin->seen_before = seen_before;
 	plugin->intact = intact;
 	return 0;
 }
@@ -382,7 +388,7 @@ static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassig
 		plugin_check_plan(plugin, fabric);
 	rc = plugin_update_plan(plugin, fabric, keep, &plugin->failure);
 	if (!rc)
-		rc = plugin_compute(plugin, fabric, &plugin->failure);
+		rc = plugin_compute(plugin, fabric, true, &plugin->failure);
 	if (rc)
 		return rc;
 	if (keep)

@@ -62,6 +62,7 @@ static void delete_plugin(void *context)
 
 	plugin_drop_plan(plugin);
 	plugin_stop_repair(plugin);
+	plugin_stop_flaps(plugin);
 	pm_roles_free(&plugin->roles);
 	free(plugin->planfile);
 	free(plugin->apart);
@@ -86,6 +87,9 @@ static void *create_plugin(osm_opensm_t *osm)
 		delete_plugin(plugin);
 		return NULL;
 	}
+	if (plugin_start_flaps(plugin))
+		OSM_LOG(&osm->log, OSM_LOG_ERROR,
+			"portmajor: flapping links are not watched for\n");
 	if (plugin_start_repair(plugin))
 		OSM_LOG(&osm->log, OSM_LOG_ERROR, "portmajor: no early repair\n");
 	OSM_LOG(&osm->log, OSM_LOG_INFO,

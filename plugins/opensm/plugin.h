@@ -67,12 +67,16 @@ struct plugin {
 	struct pm_error unread;	  /* why these could not be read, last time */
 	char *apart;		  /* what was last logged of switches without a path */
 
-	/* [port of plan->known] alive now, and in the last run that was logged. */
-	uint8_t *alive, *alive_before;
+	/*
+	 * [port of plan->known] What was last seen alive, what of that is in use
+	 * (flapping links are not), and what was seen in the last run that was logged.
+	 */
+	uint8_t *seen, *alive, *seen_before;
 	bool alive_known; /* routes are those of alive and detours */
 	struct pm_detours detours;
 	uint8_t *intact; /* [switch of plan->known] see tables.c */
 
+	struct plugin_flaps *flaps;   /* NULL: flapping links are like others */
 	struct plugin_repair *repair; /* NULL: no early repair */
 
 	uint32_t lids_assigned, lids_moved; /* since the last log line */
@@ -91,6 +95,12 @@ struct plugin {
  */
 int plugin_snapshot(const struct plugin *plugin, bool active_only,
 		    struct pm_fabric **fabric, struct pm_error *err);
+
+/*
+ * Clears stayed[port] of cables whose ports are not past INIT, as after having been down
+ * for a moment; right after discovery only. Call with osm->lock held.
+ */
+void plugin_find_bounced(const struct plugin *plugin, uint8_t *stayed);
 
 /* Reads OpenSM's GUID files anew; what cannot be read is logged once and stays. */
 void plugin_read_roles(struct plugin *plugin);
@@ -113,6 +123,9 @@ void plugin_drop_plan(struct plugin *plugin);
 
 /* ---- store.c ---- */
 
+/* The path of a file in OpenSM's cache folder; the caller frees it. NULL: no memory. */
+char *plugin_cache_path(const char *name);
+
 /* Loads the plan from OpenSM's cache folder; a bad file is set aside. -ENOMEM. */
 int plugin_load_plan(struct plugin *plugin);
 
@@ -124,13 +137,19 @@ void plugin_save_plan(struct plugin *plugin);
 
 /* ---- tables.c ---- */
 
-/* Computes tables for what is alive in this fabric. -errno with a message. */
-int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric,
+/*
+ * Computes tables for what is alive in this fabric, just discovered or not. -errno with
+ * a message.
+ */
+int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
 		   struct pm_error *err);
 
-/* Makes the tables those for what is alive. */
-void plugin_apply(struct plugin *plugin, const uint8_t *alive,
-		  const struct pm_detours *detours);
+/*
+ * Makes the tables those for what is seen alive now, without flapping links. bounced:
+ * NULL, or what stayed up since the last time. -ENOMEM.
+ */
+int plugin_see(struct plugin *plugin, const uint8_t *seen, const uint8_t *bounced,
+	       const struct pm_detours *detours, struct pm_error *err);
 
 /* Notes which switches' tables are intact; right after discovery only. */
 void plugin_note_intact(struct plugin *plugin);
@@ -140,6 +159,19 @@ int plugin_build_tables(void *context);
 
 /* UCAST_ROUTING_DONE: logs the pending run. */
 void plugin_finish_run(struct plugin *plugin);
+
+/* ---- flaps.c ---- */
+
+/* Begins to watch for flapping links, if that is configured. -ENOMEM. */
+int plugin_start_flaps(struct plugin *plugin);
+void plugin_stop_flaps(struct plugin *plugin);
+
+/*
+ * Takes flapping links out of alive[], which comes as seen now; plugin->seen is what
+ * was seen last. For bounced see plugin_see. -ENOMEM.
+ */
+int plugin_hold_flaps(struct plugin *plugin, const uint8_t *bounced, uint8_t *alive,
+		      struct pm_error *err);
 
 /* ---- repair.c ---- */
 

@@ -548,6 +548,15 @@ static void search(struct work *work)
 	} while (num && !is_over(work));
 }
 
+/* What was found alive of what is in use, with the links that are seen but held. */
+static void keep_held(const struct plugin *plugin, uint8_t *alive)
+{
+	const struct pm_fabric *known = plugin->plan->known;
+
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		alive[i] |= plugin->seen[i] && !plugin->alive[i];
+}
+
 /* One look: search, compute, send. False if nothing was found. */
 static bool look(struct work *work, struct pm_error *err)
 {
@@ -559,8 +568,9 @@ static bool look(struct work *work, struct pm_error *err)
 	search(work);
 	lost = pm_locate_lost(work->locate, work->alive);
 	if (lost && !osm_exit_flag) {
-		plugin_apply(plugin, work->alive, &plugin->detours);
-		if (send_tables(work))
+		keep_held(plugin, work->alive);
+		if (plugin_see(plugin, work->alive, NULL, &plugin->detours, err) ||
+		    send_tables(work))
 			work->gave_up = true;
 	}
 	work->lost += lost;
@@ -598,7 +608,7 @@ static void log_repair(const struct work *work, const uint8_t *before)
 	const struct plugin *plugin = work->plugin;
 	char change[PLUGIN_CHANGE_TEXT];
 
-	pm_change_describe(plugin->plan, before, plugin->alive, change, sizeof(change));
+	pm_change_describe(plugin->plan, before, plugin->seen, change, sizeof(change));
 	OSM_LOG(&plugin->osm->log, work->lost ? OSM_LOG_INFO : OSM_LOG_VERBOSE,
 		"portmajor repair %u: %s; traps %u, queries %u, unanswered %u, links "
 		"down "
@@ -631,7 +641,7 @@ void plugin_repair(struct plugin *plugin)
 	work.alive = malloc(num);
 	before = malloc(num);
 	if (work.alive && before) {
-		memcpy(before, plugin->alive, num);
+		memcpy(before, plugin->seen, num);
 		plugin->repair->number++;
 		for (int i = 0; i < MOST_LOOKS && look(&work, &err); i++)
 			if (is_over(&work) || work.gave_up || !has_traps(plugin->repair))

@@ -137,6 +137,33 @@ static int copy_all(const osm_opensm_t *osm, bool active_only, struct pair *pair
 	return rc;
 }
 
+void plugin_find_bounced(const struct plugin *plugin, uint8_t *stayed)
+{
+	const cl_qmap_t *switches = &plugin->osm->subn.sw_guid_tbl;
+	const struct pm_fabric *known = plugin->plan->known;
+
+	for (cl_map_item_t *item = cl_qmap_head(switches); item != cl_qmap_end(switches);
+	     item = cl_qmap_next(item)) {
+		const osm_node_t *node = ((const osm_switch_t *)item)->p_node;
+		uint32_t sw =
+			pm_fabric_find_guid(known, cl_ntoh64(node->node_info.node_guid));
+
+		for (unsigned int p = 1; sw != PM_NONE && p <= highest_port(node) &&
+					 p <= known->nodes[sw].num_ports;
+		     p++) {
+			osm_physp_t *physp =
+				osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)node, p);
+			uint32_t port = known->nodes[sw].first_port + p;
+
+			if (!physp || known->ports[port].peer == PM_NONE ||
+			    ib_port_info_get_port_state(&physp->port_info) > IB_LINK_INIT)
+				continue;
+			stayed[port] = 0;
+			stayed[known->ports[port].peer] = 0;
+		}
+	}
+}
+
 void plugin_read_roles(struct plugin *plugin)
 {
 	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;

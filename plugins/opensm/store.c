@@ -14,14 +14,14 @@
 #include <string.h>
 #include <time.h>
 
-static char *planfile_path(void)
+char *plugin_cache_path(const char *name)
 {
 	const char *folder = getenv("OSM_CACHE_DIR");
 	char *path;
 
 	if (!folder || !*folder)
 		folder = OSM_DEFAULT_CACHE_DIR;
-	return asprintf(&path, "%s/portmajor.plan", folder) < 0 ? NULL : path;
+	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
 static void set_aside(struct plugin *plugin, const char *why)
@@ -46,7 +46,7 @@ int plugin_load_plan(struct plugin *plugin)
 	struct pm_error err;
 	int rc;
 
-	plugin->planfile = planfile_path();
+	plugin->planfile = plugin_cache_path("portmajor.plan");
 	if (!plugin->planfile)
 		return -ENOMEM;
 	rc = pm_planfile_read(plugin->planfile, &plan, &err);

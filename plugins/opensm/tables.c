@@ -73,38 +73,65 @@ static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
 	return a->manager == b->manager && a->switches == b->switches;
 }
 
-void plugin_apply(struct plugin *plugin, const uint8_t *alive,
-		  const struct pm_detours *detours)
-{
-	pm_routes_update(plugin->routes, alive, detours);
-	plugin->detours = *detours;
-	log_apart(plugin);
-	memcpy(plugin->alive, alive, plugin->plan->known->num_ports);
-	plugin->alive_known = true;
-}
-
-int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric,
-		   struct pm_error *err)
+int plugin_see(struct plugin *plugin, const uint8_t *seen, const uint8_t *bounced,
+	       const struct pm_detours *detours, struct pm_error *err)
 {
 	uint32_t num = plugin->plan->known->num_ports;
 	uint8_t *alive = malloc(num + 1u);
-	struct pm_detours detours;
-	int rc = 0;
+	int rc;
 
 	if (!alive)
 		return pm_error_set(err, -ENOMEM, "out of memory");
-	if (!pm_plan_match(plugin->plan, fabric, alive))
+	memcpy(alive, seen, num);
+	rc = plugin_hold_flaps(plugin, bounced, alive, err);
+	if (rc) {
+		free(alive);
+		return rc;
+	}
+	memcpy(plugin->seen, seen, num);
+	if (!plugin->alive_known || memcmp(alive, plugin->alive, num) ||
+	    !same_detours(detours, &plugin->detours)) {
+		pm_routes_update(plugin->routes, alive, detours);
+		memcpy(plugin->alive, alive, num);
+		plugin->detours = *detours;
+		plugin->alive_known = true;
+		log_apart(plugin);
+	}
+	free(alive);
+	return 0;
+}
+
+int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
+		   struct pm_error *err)
+{
+	uint32_t num = plugin->plan->known->num_ports;
+	uint8_t *seen = malloc(num + 1u), *stayed = malloc(num + 1u);
+	struct pm_detours detours;
+	int rc = 0;
+
+	if (!seen || !stayed) {
+		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	if (!pm_plan_match(plugin->plan, fabric, seen))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
 	if (!rc && !plugin->routes) {
 		rc = pm_routes_make(plugin->plan, &plugin->routes, err);
 		plugin->alive_known = false;
 	}
-	detours = find_detours(plugin, fabric);
-	if (!rc && (!plugin->alive_known || memcmp(alive, plugin->alive, num) ||
-		    !same_detours(&detours, &plugin->detours))) {
-		plugin_apply(plugin, alive, &detours);
+	if (rc)
+		goto out;
+	if (discovered) {
+		memcpy(stayed, seen, num);
+		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+		plugin_find_bounced(plugin, stayed);
+		CL_PLOCK_RELEASE(&plugin->osm->lock);
 	}
-	free(alive);
+	detours = find_detours(plugin, fabric);
+	rc = plugin_see(plugin, seen, discovered ? stayed : NULL, &detours, err);
+out:
+	free(seen);
+	free(stayed);
 	return rc;
 }
 
@@ -269,12 +296,12 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 	/* Should the LID manager have had its own ideas, plan with these. */
 	rc = plugin_update_plan(plugin, fabric, !lids_agree(plugin->plan, fabric), err);
 	if (!rc)
-		rc = plugin_compute(plugin, fabric, err);
+		rc = plugin_compute(plugin, fabric, false, err);
 	pm_fabric_free(fabric);
 	if (rc)
 		return rc;
 	memset(&plugin->run, 0, sizeof(plugin->run));
-	pm_change_describe(plugin->plan, plugin->alive_before, plugin->alive,
+	pm_change_describe(plugin->plan, plugin->seen_before, plugin->seen,
 			   plugin->run.change, sizeof(plugin->run.change));
 	return write_tables(plugin, err);
 }
@@ -346,5 +373,5 @@ void plugin_finish_run(struct plugin *plugin)
 	plugin->lids_assigned = plugin->lids_moved = 0;
 	if (!plugin->config.migrate)
 		plugin->out_of_plan = 0; /* the plan has these LIDs from now on */
-	memcpy(plugin->alive_before, plugin->alive, plugin->plan->known->num_ports);
+	memcpy(plugin->seen_before, plugin->seen, plugin->plan->known->num_ports);
 }

@@ -18,7 +18,7 @@ function(add_lab_test name)
 		TIMEOUT 1200 ENVIRONMENT "${lab_environment}")
 endfunction()
 
-foreach(name bad_input cli events exports features growth guid_files handover lids madcount odd_fabrics orders other_fabrics sm_restart)
+foreach(name bad_input cli events exports features flaps growth guid_files handover lids madcount odd_fabrics orders other_fabrics sm_restart)
 	add_lab_test(${name})
 endforeach()
 add_lab_test(big slow)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,73 @@ static void test_good(void **state)
 	}
 }
 
+static const struct pm_config defaults = {
+	.flap = {3, 60000, 60000, 3600000},
+	.early_repair = true,
+	.early_repair_budget_ms = 200,
+};
+
+/* What a text changes in one number of the defaults. */
+static const struct {
+	const char *name, *text;
+	size_t offset; /* in struct pm_config */
+	uint32_t value;
+} numbers[] = {
+#define AT(field) offsetof(struct pm_config, field)
+	{"defaults", "", AT(flap.limit), 3},
+	{"limit", "flap_limit 5", AT(flap.limit), 5},
+	{"limit off", "flap_limit 0", AT(flap.limit), 0},
+	{"highest limit", "flap_limit 31", AT(flap.limit), 31},
+	{"window", "flap_window 1", AT(flap.window_ms), 1000},
+	{"a day's window", "flap_window 86400", AT(flap.window_ms), 86400000},
+	{"hold", "flap_hold 7", AT(flap.hold_ms), 7000},
+	{"hold, no more than its limit", "flap_hold 3600", AT(flap.hold_ms), 3600000},
+	{"longest hold", "flap_hold_max 86400", AT(flap.hold_max_ms), 86400000},
+	{"hold never doubled", "flap_hold_max 60", AT(flap.hold_max_ms), 60000},
+	{"budget", "early_repair_budget 1", AT(early_repair_budget_ms), 1},
+	{"highest budget", "early_repair_budget 10000", AT(early_repair_budget_ms),
+	 10000},
+	{"zeros before", "early_repair_budget 000000030", AT(early_repair_budget_ms), 30},
+#undef AT
+};
+
+static bool same(const struct pm_config *a, const struct pm_config *b)
+{
+	return a->lid_order == b->lid_order && a->migrate == b->migrate &&
+	       !memcmp(&a->flap, &b->flap, sizeof(a->flap)) &&
+	       a->early_repair == b->early_repair &&
+	       a->early_repair_budget_ms == b->early_repair_budget_ms;
+}
+
+static void test_numbers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(numbers); i++) {
+		struct pm_config config = {.migrate = true}, wanted = defaults;
+		struct pm_error err = {""};
+
+		memcpy((char *)&wanted + numbers[i].offset, &numbers[i].value,
+		       sizeof(numbers[i].value));
+		if (pm_config_parse(numbers[i].text, "x", &config, &err) ||
+		    !same(&config, &wanted))
+			fail_msg("%s: \"%s\"", numbers[i].name, err.text);
+	}
+}
+
+static void test_early_repair(void **state)
+{
+	struct pm_config config, wanted = defaults;
+
+	(void)state;
+	assert_int_equal(pm_config_parse("early_repair yes", "x", &config, NULL), 0);
+	assert_true(same(&config, &wanted));
+	wanted.early_repair = false;
+	assert_int_equal(pm_config_parse("early_repair no", "x", &config, NULL), 0);
+	assert_true(same(&config, &wanted));
+	pm_config_init(&config);
+	assert_true(same(&config, &defaults));
+}
+
 static const struct {
 	const char *name, *text;
 	const char *start;   /* of the message, behind the source's name */
@@ -78,6 +146,49 @@ static const struct {
 	 "lid_order grouped really\n",
 	 ":1: ",
 	 {"\"really\" behind the value", "lid_order"}},
+	{"limit too high",
+	 "flap_limit 32",
+	 ":1: ",
+	 {"flap_limit must be 0 to 31", "\"32\""}},
+	{"negative", "flap_limit -1", ":1: ", {"flap_limit must be", "\"-1\""}},
+	{"signed", "flap_limit +1", ":1: ", {"flap_limit must be", "\"+1\""}},
+	{"unit",
+	 "flap_window 60s",
+	 ":1: ",
+	 {"flap_window must be 1 to 86400 seconds", "\"60s\""}},
+	{"fraction", "flap_hold 1.5", ":1: ", {"flap_hold must be 1 to", "\"1.5\""}},
+	{"no window", "flap_window 0", ":1: ", {"flap_window must be", "\"0\""}},
+	{"no hold", "flap_hold 0", ":1: ", {"flap_hold must be", "\"0\""}},
+	{"hold of days",
+	 "flap_hold_max 86401",
+	 ":1: ",
+	 {"flap_hold_max must be", "\"86401\""}},
+	{"wraps", "flap_hold 4294967297", ":1: ", {"flap_hold must be", "4294967297"}},
+	{"wraps long",
+	 "flap_hold 18446744073709551617",
+	 ":1: ",
+	 {"flap_hold must be", ""}},
+	{"no number", "flap_limit", ":1: ", {"flap_limit must be", "\"\""}},
+	{"no budget",
+	 "early_repair_budget 0",
+	 ":1: ",
+	 {"early_repair_budget must be 1 to 10000 milliseconds", "\"0\""}},
+	{"too large a budget",
+	 "early_repair_budget 10001",
+	 ":1: ",
+	 {"early_repair_budget must be", "\"10001\""}},
+	{"bad repair",
+	 "early_repair 1",
+	 ":1: ",
+	 {"early_repair must be yes or no", "\"1\""}},
+	{"hold above its default limit",
+	 "flap_hold 3601",
+	 ": ",
+	 {"flap_hold_max, 3600, is below", "flap_hold, 3601"}},
+	{"hold below its limit",
+	 "flap_hold_max 20\nflap_hold 30",
+	 ": ",
+	 {"flap_hold_max, 20, is below", "flap_hold, 30"}},
 	{"equals sign", "lid_order = grouped", ":1: ", {"behind the value", "lid_order"}},
 };
 
@@ -158,8 +269,8 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_good),	     cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_early_repair), cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_files),
 	};
 

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Flapping links are kept out of the tables for a while, unless nothing else is left."""
+
+import unittest
+
+import labtest
+import pmlab
+import simlab
+
+CABLE = "leaf5:20"
+KEPT_OUT = r"flapping: 1 links kept out, 0 in use as last paths: leaf5\[20\] \(held, 4 times down"
+NONE = r"flapping: 0 links kept out, 0 in use as last paths"
+
+
+class Flaps(labtest.Folders):
+    """One fabric a test: what flapped is remembered."""
+
+    LIMIT = 3
+
+    def lab(self, hold_s):
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        config = self.folder / "flaps.conf"
+        config.write_text(f"flap_limit {self.LIMIT}\nflap_window 600\nflap_hold {hold_s}\n"
+                          "flap_hold_max 3600\n")
+        return pmlab.Lab(netlist, conf={"event_plugin_options": config})
+
+    def flap(self, lab):
+        """Down and up once more than is tolerated; the costs of each."""
+        return [(lab.event("lose", CABLE), lab.event("back", CABLE))
+                for _ in range(self.LIMIT + 1)]
+
+    def entries(self, lab, switch, port):
+        """How many of a switch's entries for hosts name a port."""
+        dump = pmlab.Dump(lab.dump())
+        hosts = {dump.lids[host] for host in dump.hosts}
+        return sum(to == port and lid in hosts for first in dump.tables[switch]
+                   for lid, to in dump.entries(switch, first).items())
+
+    def check_right(self, lab):
+        self.assertEqual(pmlab.walk_faults(lab.walk(plan=False), plan=False), [])
+
+    def test_kept_out_and_taken_back(self):
+        with self.lab(hold_s=6) as lab:
+            lab.bring_up()
+            used = self.entries(lab, "leaf5", 20)
+            self.assertGreater(used, 0)
+            costs = self.flap(lab)
+            self.assertEqual([back.wire > 0 for _, back in costs], [True] * self.LIMIT + [False])
+            match = lab.osm.wait_log(KEPT_OUT)
+            self.assertEqual(self.entries(lab, "leaf5", 20), 0)
+            self.check_right(lab)
+            # The hold ends by itself, without a sweep or a trap.
+            lab.osm.wait_log(NONE, since=len(lab.osm.log()[:match.end()].encode()), timeout=60)
+            lab.osm.settle(lab.osm.mark(), sweep=False)
+            self.assertEqual(self.entries(lab, "leaf5", 20), used)
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+    def test_cleared_by_the_operator(self):
+        with self.lab(hold_s=3600) as lab:
+            lab.bring_up()
+            self.flap(lab)
+            lab.osm.wait_log(KEPT_OUT)
+            (lab.osm.cache_dir / "portmajor.clear-holds").touch()
+            lab.measure("SIGHUP", lab.osm.hup)
+            lab.osm.wait_log("1 links cleared of flapping")
+            self.assertFalse((lab.osm.cache_dir / "portmajor.clear-holds").exists())
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+    def test_last_path(self):
+        """When all other cables of the leaf go, the held one is used again."""
+        with self.lab(hold_s=3600) as lab:
+            lab.bring_up()
+            self.flap(lab)
+            lab.osm.wait_log(KEPT_OUT)
+            others = [f"leaf5:{port}" for port in range(19, 37) if port != 20]
+            lab.measure("all others", lambda: sum(lab.fabric.lose(t) for t in others))
+            lab.osm.wait_traps_aged()
+            lab.measure("SIGHUP", lab.osm.hup)
+            lab.osm.wait_log("0 links kept out, 1 in use as last paths")
+            self.check_right(lab)
+            self.assertGreater(self.entries(lab, "leaf5", 20), 600)
+            lab.osm.wait_traps_aged()
+            lab.measure("back", lambda: sum(lab.fabric.back(t) for t in others))
+            lab.osm.wait_traps_aged()
+            lab.measure("SIGHUP", lab.osm.hup)
+            self.assertEqual(self.entries(lab, "leaf5", 20), 0)
+            self.check_right(lab)
+
+    def test_switched_off(self):
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        config = self.folder / "off.conf"
+        config.write_text("flap_limit 0\n")
+        with pmlab.Lab(netlist, conf={"event_plugin_options": config}) as lab:
+            lab.bring_up()
+            self.flap(lab)
+            self.assertNotIn("flapping", lab.osm.log())
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
