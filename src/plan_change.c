@@ -32,6 +32,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 
 	if (!renamed)
 		return plan_no_memory(err);
+	plan->held = old->held;
 	memset(renamed, 0xff, old->tree.num_planes * sizeof(*renamed));
 	for (uint32_t i = 0; i < old->known->num_ports; i++) {
 		uint32_t port = pm_fabric_same_port(old->known, i, plan->known);
@@ -71,6 +72,7 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 {
 	uint32_t num = old->known->num_ports;
 
+	plan->held = old->held;
 	memcpy(plan->lid, old->lid, num * sizeof(*plan->lid));
 	memcpy(plan->plane, old->plane, num * sizeof(*plan->plane));
 	memcpy(plan->turn, old->turn, num);
@@ -274,4 +276,38 @@ out:
 	pm_plan_free(renamed);
 	free(alive);
 	return rc;
+}
+
+/* Whether a place is in use, or was. An empty slot that never was may have any LID. */
+static bool is_used(const struct pm_fabric *known, uint32_t place)
+{
+	return known->ports[place].num == 0 || known->ports[place].host;
+}
+
+int pm_plan_remake(const struct pm_plan *grown, const struct pm_fabric *now,
+		   struct pm_plan **remade, struct pm_error *err)
+{
+	struct pm_plan_config config = {grown->order, grown->lmc};
+	struct pm_plan *fresh = NULL;
+	int rc = pm_plan_make(grown->known, &config, &fresh, err);
+
+	*remade = NULL;
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < grown->known->num_ports; i++) {
+		uint16_t lid = lid_at(now, grown->known, i);
+
+		if (grown->lid[i] && is_used(grown->known, i) &&
+		    fresh->lid[i] != (lid ? lid : grown->lid[i])) {
+			pm_plan_free(fresh);
+			return 0;
+		}
+	}
+	*remade = fresh;
+	return 0;
+}
+
+void pm_plan_set_held(struct pm_plan *plan, bool held)
+{
+	plan->held = held;
 }

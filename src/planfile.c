@@ -72,6 +72,8 @@ static void print_plan(FILE *out, const struct pm_plan *plan)
 {
 	fprintf(out, MAGIC "\norder %s\nlmc %u\n", pm_lid_order_name(plan->order),
 		plan->lmc);
+	if (plan->held)
+		fputs("held\n", out);
 	print_skeleton(out, plan->known);
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
 		if (!plan->lid[i])
@@ -170,6 +172,7 @@ struct reader {
 	const char *source;
 	unsigned int line;
 	struct pm_plan_config config;
+	bool held;
 	struct pm_fabric *fabric;
 	struct pm_plan_place *places;
 	struct pm_run *runs;
@@ -378,6 +381,10 @@ static int parse_line(struct reader *r, char *line)
 		r->config.lmc = (uint8_t)lmc;
 		return 0;
 	}
+	if (r->line == 4 && !strcmp(word, "held") && !rest) {
+		r->held = true;
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(word, kinds[i].word) && rest)
 			return kinds[i].parse(r, rest);
@@ -455,6 +462,8 @@ int pm_planfile_parse(const char *text, size_t length, const char *source,
 				     r.num_runs, plan, err);
 		r.fabric = NULL;
 	}
+	if (!rc)
+		pm_plan_set_held(*plan, r.held);
 	pm_fabric_free(r.fabric);
 	free(r.places);
 	free(r.runs);

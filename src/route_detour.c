@@ -9,10 +9,11 @@
  */
 #include "route_parts.h"
 
-/* Whether a cable to a switch is there and alive. */
-static bool is_way(const struct pm_routes *routes, uint32_t port)
+/* Whether a cable to a switch is there and may be used. */
+static bool is_way(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
 {
-	return routes->alive[port] && route_far_switch(routes, port) != PM_NONE;
+	return (routes->alive[port] || (spare && spare[port])) &&
+	       route_far_switch(routes, port) != PM_NONE;
 }
 
 /* A switch outside the tree, which no leaf is joined with, reaches not even itself. */
@@ -25,7 +26,7 @@ static bool is_goal(const struct pm_routes *routes, uint32_t sw, uint32_t to)
  * Finds how many cables away from the goal each switch is: distance[], PM_NONE where
  * no cables lead there. Returns whether any switch outside the goal is joined to it.
  */
-static bool search(struct pm_routes *routes, uint32_t to)
+static bool search(struct pm_routes *routes, const uint8_t *spare, uint32_t to)
 {
 	uint32_t head = 0, tail = 0, goal;
 
@@ -46,7 +47,7 @@ static bool search(struct pm_routes *routes, uint32_t to)
 		     i++) {
 			uint32_t y;
 
-			if (!is_way(routes, i))
+			if (!is_way(routes, spare, i))
 				continue;
 			y = route_far_switch(routes, i);
 			if (routes->distance[y] != PM_NONE)
@@ -58,31 +59,35 @@ static bool search(struct pm_routes *routes, uint32_t to)
 	return tail > goal;
 }
 
-static bool leads_nearer(const struct pm_routes *routes, uint32_t sw, uint8_t num)
+static bool leads_nearer(const struct pm_routes *routes, const uint8_t *spare,
+			 uint32_t sw, uint8_t num)
 {
 	const struct pm_node *n = route_node(routes, sw);
 
-	return num > 0 && num <= n->num_ports && is_way(routes, n->first_port + num) &&
+	return num > 0 && num <= n->num_ports &&
+	       is_way(routes, spare, n->first_port + num) &&
 	       routes->distance[route_far_switch(routes, n->first_port + num)] <
 		       routes->distance[sw];
 }
 
 /* The preferred port where that will do, so that the entry stays; else the first. */
-static uint8_t choose(const struct pm_routes *routes, uint32_t sw, uint8_t preferred)
+static uint8_t choose(const struct pm_routes *routes, const uint8_t *spare, uint32_t sw,
+		      uint8_t preferred)
 {
 	uint8_t num = preferred;
 
-	if (leads_nearer(routes, sw, preferred))
+	if (leads_nearer(routes, spare, sw, preferred))
 		return preferred;
-	for (num = 1; !leads_nearer(routes, sw, num); num++)
+	for (num = 1; !leads_nearer(routes, spare, sw, num); num++)
 		;
 	return num;
 }
 
 /* Detours for num LIDs of places behind one switch. */
-static void add(struct pm_routes *routes, uint32_t to, const uint16_t *lids, uint32_t num)
+static void add(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
+		const uint16_t *lids, uint32_t num)
 {
-	if (!num || !search(routes, to))
+	if (!num || !search(routes, spare, to))
 		return;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		size_t at = (size_t)sw * routes->stride;
@@ -94,8 +99,8 @@ static void add(struct pm_routes *routes, uint32_t to, const uint16_t *lids, uin
 			       routes->stride);
 		routes->moved[sw] = 1;
 		for (uint32_t k = 0; k < num; k++)
-			routes->table[at + lids[k]] =
-				choose(routes, sw, routes->preferred[at + lids[k]]);
+			routes->table[at + lids[k]] = choose(
+				routes, spare, sw, routes->preferred[at + lids[k]]);
 	}
 }
 
@@ -109,10 +114,11 @@ void route_add_detours(struct pm_routes *routes, const struct pm_detours *detour
 
 		for (uint32_t k = 0; k < num; k++)
 			lids[k] = (uint16_t)(plan->lid[detours->manager] + k);
-		add(routes, plan->known->ports[detours->manager].node, lids, num);
+		add(routes, detours->spare, plan->known->ports[detours->manager].node,
+		    lids, num);
 	}
 	for (uint32_t sw = 0; detours->switches && sw < routes->num_switches; sw++) {
 		lids[0] = plan->lid[plan->known->nodes[sw].first_port];
-		add(routes, sw, lids, lids[0] != 0);
+		add(routes, detours->spare, sw, lids, lids[0] != 0);
 	}
 }

@@ -4,6 +4,7 @@
  * route.c. Tables are made in layers, each on top of the one before:
  *
  *   preferred   (route_preferred.c) with every cable alive; made once
+ *               or, where a switch holds something as good, that (route_adopt.c)
  *   moved       (route_moved.c) entries whose preferred port does not lead there now
  *   detours     (route_detour.c) places that have no up-then-down path but must be
  *               reached all the same

@@ -65,6 +65,8 @@ struct pm_run {
 struct pm_plan {
 	enum pm_lid_order order;
 	uint8_t lmc;
+	bool held; /* made of a fabric that ran already: what its switches hold is
+		    * preferred to tables made anew, see pm_routes_adopt */
 	struct pm_fabric *known; /* skeleton of all that was ever seen */
 	struct pm_tree tree;	 /* of it */
 	uint16_t *lid;		 /* [port] base LID of the place, 0 if it is not one */
@@ -106,6 +108,18 @@ int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
  */
 int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		 struct pm_plan **kept, uint32_t *differ, struct pm_error *err);
+
+/*
+ * A plan for all that `grown` knows, made as if nothing had been there before, if it
+ * gives every place that is or was in use the LID that it has: then `grown` was made from
+ * a part of that fabric, and this is the plan that the LIDs came from. *remade is NULL if
+ * it does not; else the caller frees it. Errors as pm_plan_make.
+ */
+int pm_plan_remake(const struct pm_plan *grown, const struct pm_fabric *now,
+		   struct pm_plan **remade, struct pm_error *err);
+
+/* Whether to prefer what the switches hold. */
+void pm_plan_set_held(struct pm_plan *plan, bool held);
 
 void pm_plan_free(struct pm_plan *plan);
 

@@ -42,6 +42,8 @@ void pm_routes_free(struct pm_routes *routes);
 struct pm_detours {
 	uint32_t manager; /* place (port of plan->known), or PM_NONE */
 	bool switches;
+	const uint8_t *spare; /* [port] cables that may serve although they are not
+			       * alive to hosts, or NULL; borrowed for one update */
 };
 
 /*
@@ -53,6 +55,21 @@ struct pm_detours {
  */
 void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 		      const struct pm_detours *detours);
+
+/* What a switch holds. */
+struct pm_held {
+	const uint8_t *table; /* [length], by LID; NULL: not known */
+	uint32_t length;
+};
+
+/*
+ * Takes entries that switches hold already, held[switch], in place of the preferred ones
+ * where they lead to their place by our rules, provided that all in all they are as
+ * good as those of the last update, see src/route_adopt.c; then true, and the caller is
+ * to call pm_routes_update once more. False, and nothing is changed, if they are not, or
+ * the same. Cost: O(entries).
+ */
+bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held);
 
 /*
  * The table of a switch of plan->known: entries for LIDs 0 to

@@ -106,6 +106,28 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 }
 
 /*
+ * A plan that grew may have been made from a part of the fabric: then the plan that its
+ * LIDs came from takes its place.
+ */
+static int find_origin(struct pm_plan **grown, const struct pm_fabric *fabric,
+		       struct pm_error *err)
+{
+	struct pm_plan *remade;
+	int rc = pm_plan_remake(*grown, fabric, &remade, err);
+
+	if (rc == -ENOMEM) {
+		pm_plan_free(*grown);
+		*grown = NULL;
+		return rc;
+	}
+	if (!rc && remade) {
+		pm_plan_free(*grown);
+		*grown = remade;
+	}
+	return 0; /* no plan can be made of it all: what grew goes on */
+}
+
+/*
  * A new base where one is needed, else NULL. When LIDs run out because of parts that
  * left for good, the plan is made anew; then *keep is set, so that nothing moves.
  */
@@ -121,6 +143,8 @@ static int make_or_grow(const struct plugin *plugin, const struct pm_fabric *fab
 	*base = NULL;
 	if (plugin->base)
 		rc = pm_plan_grow(plugin->base, fabric, base, err);
+	if (!rc && *base)
+		rc = find_origin(base, fabric, err);
 	if (rc != -ENOSPC)
 		return rc;
 	*keep |= plugin->base != NULL;
@@ -353,6 +377,15 @@ static uint32_t count_places(const struct pm_plan *plan, const struct pm_fabric 
 	return count;
 }
 
+/* Whether the fabric has run before. */
+static bool has_lids(const struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].lid && fabric->ports[i].node < fabric->num_switches)
+			return true;
+	return false;
+}
+
 static void log_conformity(const struct plugin *plugin, const struct pm_fabric *fabric)
 {
 	uint32_t ports = count_places(plugin->plan, fabric);
@@ -380,13 +413,20 @@ static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassig
 {
 	osm_opensm_t *osm = plugin->osm;
 	bool keep = !reassign && (!plugin->settled || osm->subn.coming_out_of_standby);
+	bool fresh;
 	int rc;
 
 	if (reassign)
 		plugin_drop_plan(plugin);
 	else if (!plugin->settled)
 		plugin_check_plan(plugin, fabric);
+	fresh = !plugin->base;
 	rc = plugin_update_plan(plugin, fabric, keep, &plugin->failure);
+	if (!rc && !plugin->settled && !reassign) {
+		if (fresh && has_lids(fabric))
+			pm_plan_set_held(plugin->base, true);
+		plugin->reread = true;
+	}
 	if (!rc)
 		rc = plugin_compute(plugin, fabric, true, &plugin->failure);
 	if (rc)

@@ -61,6 +61,7 @@ static void delete_plugin(void *context)
 	struct plugin *plugin = context;
 
 	plugin_drop_plan(plugin);
+	plugin_stop_recovery(plugin);
 	plugin_stop_repair(plugin);
 	plugin_stop_flaps(plugin);
 	pm_roles_free(&plugin->roles);
@@ -87,6 +88,9 @@ static void *create_plugin(osm_opensm_t *osm)
 		delete_plugin(plugin);
 		return NULL;
 	}
+	if (plugin_start_recovery(plugin))
+		OSM_LOG(&osm->log, OSM_LOG_ERROR,
+			"portmajor: tables in the switches are not looked at\n");
 	if (plugin_start_flaps(plugin))
 		OSM_LOG(&osm->log, OSM_LOG_ERROR,
 			"portmajor: flapping links are not watched for\n");

@@ -76,7 +76,9 @@ struct plugin {
 	struct pm_detours detours;
 	uint8_t *intact; /* [switch of plan->known] see tables.c */
 
-	struct plugin_flaps *flaps;   /* NULL: flapping links are like others */
+	struct plugin_flaps *flaps; /* NULL: flapping links are like others */
+	struct plugin_recovery *recovery;
+	bool reread; /* tables are to be read back from the switches, see tables.c */
 	struct plugin_repair *repair; /* NULL: no early repair */
 
 	uint32_t lids_assigned, lids_moved; /* since the last log line */
@@ -159,6 +161,19 @@ int plugin_build_tables(void *context);
 
 /* UCAST_ROUTING_DONE: logs the pending run. */
 void plugin_finish_run(struct plugin *plugin);
+
+/* ---- recover.c ---- */
+
+/* Puts our handler for answers with tables in place of OpenSM's. -ENOMEM. */
+int plugin_start_recovery(struct plugin *plugin);
+void plugin_stop_recovery(struct plugin *plugin);
+
+/*
+ * Reads the tables of all switches, held[switch of plan->known], after discovery and
+ * with no lock held. The caller frees *tables, in which they lie. -ENOMEM.
+ */
+int plugin_read_tables(struct plugin *plugin, struct pm_held *held, uint8_t **tables,
+		       struct pm_error *err);
 
 /* ---- flaps.c ---- */
 

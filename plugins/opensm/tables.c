@@ -36,7 +36,7 @@ static struct pm_detours find_detours(const struct plugin *plugin,
 {
 	const osm_subn_t *subn = &plugin->osm->subn;
 	uint64_t guid = cl_ntoh64(subn->sm_port_guid);
-	struct pm_detours detours = {PM_NONE, subn->opt.connect_roots};
+	struct pm_detours detours = {PM_NONE, subn->opt.connect_roots, NULL};
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		bool is_switch = fabric->ports[i].node < fabric->num_switches;
@@ -88,17 +88,68 @@ int plugin_see(struct plugin *plugin, const uint8_t *seen, const uint8_t *bounce
 		free(alive);
 		return rc;
 	}
-	memcpy(plugin->seen, seen, num);
 	if (!plugin->alive_known || memcmp(alive, plugin->alive, num) ||
-	    !same_detours(detours, &plugin->detours)) {
-		pm_routes_update(plugin->routes, alive, detours);
+	    memcmp(seen, plugin->seen, num) || !same_detours(detours, &plugin->detours)) {
+		memcpy(plugin->seen, seen, num);
 		memcpy(plugin->alive, alive, num);
 		plugin->detours = *detours;
+		plugin->detours.spare = plugin->seen;
+		pm_routes_update(plugin->routes, alive, &plugin->detours);
 		plugin->alive_known = true;
 		log_apart(plugin);
 	}
 	free(alive);
 	return 0;
+}
+
+/* OpenSM's record of the switches, or with reread what they really hold. */
+static int find_held(struct plugin *plugin, struct pm_held *held, uint8_t **tables,
+		     struct pm_error *err)
+{
+	const struct pm_fabric *known = plugin->plan->known;
+
+	*tables = NULL;
+	if (plugin->reread)
+		return plugin_read_tables(plugin, held, tables, err);
+	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
+		const osm_switch_t *there = osm_get_switch_by_guid(
+			&plugin->osm->subn, cl_hton64(known->nodes[sw].guid));
+
+		if (there && there->lft)
+			held[sw] = (struct pm_held){there->lft, there->lft_size};
+	}
+	return 0;
+}
+
+/*
+ * New tables of a plan that was made of a fabric that ran already: what its switches
+ * hold is kept if it is as good.
+ */
+static int keep_held(struct plugin *plugin, struct pm_error *err)
+{
+	struct pm_held *held =
+		calloc(plugin->plan->known->num_switches + 1u, sizeof(*held));
+	uint8_t *tables = NULL;
+	bool adopted;
+	int rc = held ? find_held(plugin, held, &tables, err)
+		      : pm_error_set(err, -ENOMEM, "out of memory");
+
+	if (rc)
+		goto out;
+	adopted = pm_routes_adopt(plugin->routes, held);
+	if (adopted)
+		pm_routes_update(plugin->routes, plugin->alive, &plugin->detours);
+	else
+		pm_plan_set_held(plugin->base, false);
+	plugin->unsaved = true;
+	OSM_LOG(&plugin->osm->log, OSM_LOG_INFO,
+		"portmajor: tables found in the switches: %s\n",
+		adopted ? "kept" : "not needed");
+	plugin->reread = false;
+out:
+	free(held);
+	free(tables);
+	return rc;
 }
 
 int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
@@ -107,6 +158,7 @@ int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 	uint32_t num = plugin->plan->known->num_ports;
 	uint8_t *seen = malloc(num + 1u), *stayed = malloc(num + 1u);
 	struct pm_detours detours;
+	bool made = false;
 	int rc = 0;
 
 	if (!seen || !stayed) {
@@ -118,6 +170,7 @@ int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 	if (!rc && !plugin->routes) {
 		rc = pm_routes_make(plugin->plan, &plugin->routes, err);
 		plugin->alive_known = false;
+		made = true;
 	}
 	if (rc)
 		goto out;
@@ -129,6 +182,8 @@ int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 	}
 	detours = find_detours(plugin, fabric);
 	rc = plugin_see(plugin, seen, discovered ? stayed : NULL, &detours, err);
+	if (!rc && made && plugin->base->held)
+		rc = keep_held(plugin, err);
 out:
 	free(seen);
 	free(stayed);

@@ -245,10 +245,9 @@ class Lab(contextlib.ExitStack):
         return self
 
     def _open_sm(self):
-        config = None
-        if self.order != "grouped":
-            config = self.path / "portmajor.conf"
-            config.write_text(f"# made by a test\nlid_order {self.order}\n")
+        # Tests lose the same things again and again.
+        config = self.path / "portmajor.conf"
+        config.write_text(f"# made by a test\nlid_order {self.order}\nflap_limit 0\n")
         return open_sm(self.fabric, self.engine, config, **self._kwargs)
 
     # ---- events

@@ -87,6 +87,20 @@ class Flaps(labtest.Folders):
             self.assertEqual(self.entries(lab, "leaf5", 20), 0)
             self.check_right(lab)
 
+    def test_whole_switch(self):
+        """One whose cables are all kept out can still send its traps."""
+        with self.lab(hold_s=3600) as lab:
+            lab.bring_up()
+            for _ in range(self.LIMIT + 1):
+                lab.event("lose", "s3-line1")
+                lab.osm.wait_traps_aged()
+                lab.event("back", "s3-line1")
+                lab.osm.wait_traps_aged()
+            lab.measure("SIGHUP", lab.osm.hup)
+            lab.osm.wait_log(r"flapping: [1-9]\d* links kept out")
+            self.assertEqual(self.entries(lab, "leaf20", 22), 0)
+            self.assertEqual(lab.walk("-a", plan=False)["deaf"], 0)
+
     def test_switched_off(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         config = self.folder / "off.conf"

@@ -241,13 +241,152 @@ static void test_director(void **state)
 	world_free(&world);
 }
 
+/* What switches hold, by switch of another plan; caller frees the list. */
+static struct pm_held *list_held(const struct world *from, const uint8_t *tables,
+				 const struct pm_plan *plan)
+{
+	struct pm_held *held = calloc(plan->known->num_switches, sizeof(*held));
+
+	assert_non_null(held);
+	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
+		uint32_t there = pm_fabric_find_guid(from->plan->known,
+						     plan->known->nodes[sw].guid);
+
+		held[sw].table = tables + (size_t)there * from->stride;
+		held[sw].length = from->stride;
+	}
+	return held;
+}
+
+/* Entries of the new tables, for LIDs in use that have a way, that differ. */
+static uint32_t count_changes(const struct pm_routes *routes, const struct pm_plan *plan,
+			      const struct pm_held *held)
+{
+	uint32_t changes = 0;
+
+	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
+		const uint8_t *table = pm_routes_table(routes, sw);
+
+		for (uint32_t lid = 1; lid <= plan->top_lid; lid++) {
+			uint32_t place = plan->owner[lid];
+
+			if (place == PM_NONE || (plan->known->ports[place].num &&
+						 !plan->known->ports[place].host))
+				continue;
+			changes += table[lid] != PM_LFT_KEEP &&
+				   table[lid] != held[sw].table[lid];
+		}
+	}
+	return changes;
+}
+
+/*
+ * A manager that knows nothing takes a broken fabric over: no entry changes. When all is
+ * back, the plan and the tables are those of the first one.
+ */
+static void test_taken_over(void **state)
+{
+	static const char *const losses[] = {"s0-*", "s9-* leaf5:20", "s3-line1",
+					     "s3-line1:30 s4-fab0",
+					     "leaf5:20 h7-3"};
+	struct pm_plan_config config = {.order = PM_GROUPED};
+	struct world world;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	for (size_t i = 0; i < LENGTH(losses); i++) {
+		struct pm_fabric *broken = world_without(&world, losses[i]);
+		struct pm_plan *made, *kept = NULL, *grown = NULL, *remade = NULL;
+		struct pm_routes *routes;
+		struct pm_held *held;
+		uint8_t *tables, *alive;
+		uint32_t differ;
+
+		world_update(&world, broken);
+		tables = world_tables(world.routes, world.num_switches);
+		assert_int_equal(pm_plan_make(broken, &config, &made, NULL), 0);
+		assert_int_equal(pm_plan_keep(made, broken, &kept, &differ, NULL), 0);
+		if (!kept)
+			kept = made;
+		else
+			pm_plan_free(made);
+		alive = calloc(kept->known->num_ports, 1);
+		assert_true(alive && pm_plan_match(kept, broken, alive));
+		assert_int_equal(pm_routes_make(kept, &routes, NULL), 0);
+		pm_routes_update(routes, alive, NULL);
+		held = list_held(&world, tables, kept);
+		assert_true(count_changes(routes, kept, held) > 0);
+		if (!pm_routes_adopt(routes, held))
+			fail_msg("%s: not taken over", losses[i]);
+		pm_routes_update(routes, alive, NULL);
+		if (count_changes(routes, kept, held))
+			fail_msg("%s: %u entries change", losses[i],
+				 count_changes(routes, kept, held));
+		/* Ours are as good as themselves: nothing to take over. */
+		assert_false(pm_routes_adopt(routes, held));
+		assert_int_equal(pm_plan_grow(kept, world.fabric, &grown, NULL), 0);
+		if (grown && !strstr(losses[i], "h7-3")) {
+			assert_int_equal(
+				pm_plan_remake(grown, world.fabric, &remade, NULL), 0);
+			if (!remade)
+				fail_msg("%s: the plan is not found again", losses[i]);
+			assert_memory_equal(remade->lid, world.plan->lid,
+					    world.plan->known->num_ports *
+						    sizeof(*remade->lid));
+			assert_memory_equal(remade->plane, world.plan->plane,
+					    world.plan->known->num_ports *
+						    sizeof(*remade->plane));
+		}
+		pm_plan_free(remade);
+		pm_plan_free(grown);
+		pm_routes_free(routes);
+		pm_plan_free(kept);
+		pm_fabric_free(broken);
+		free(held);
+		free(alive);
+		free(tables);
+	}
+	world_free(&world);
+}
+
+/* Tables that lead right but name every port in every block are not as good. */
+static void test_not_taken_over(void **state)
+{
+	struct world world;
+	struct pm_held *held;
+	uint8_t *tables;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	world_update(&world, world.fabric);
+	tables = world_tables(world.routes, world.num_switches);
+	for (uint32_t l = 0; l < world.plan->tree.num_leaves; l++) {
+		uint8_t *row = tables + (size_t)world.plan->tree.leaves[l] * world.stride;
+
+		for (uint32_t lid = 1; lid < world.stride; lid++)
+			if (row[lid] != PM_LFT_KEEP && row[lid] > 18)
+				row[lid] = (uint8_t)(19 + (row[lid] + lid) % 18);
+	}
+	held = list_held(&world, tables, world.plan);
+	assert_false(pm_routes_adopt(world.routes, held));
+	free(held);
+	free(tables);
+	world_free(&world);
+}
+
 int main(void)
+
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_small),	 cmocka_unit_test(test_one_switch),
-		cmocka_unit_test(test_tall),	 cmocka_unit_test(test_moved_are_spread),
-		cmocka_unit_test(test_parallel), cmocka_unit_test(test_joined),
+		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_one_switch),
+		cmocka_unit_test(test_tall),
+		cmocka_unit_test(test_moved_are_spread),
+		cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_director),
+		cmocka_unit_test(test_taken_over),
+		cmocka_unit_test(test_not_taken_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
