@@ -9,6 +9,23 @@
  * different ports, up and, mirrored, down again: this is the d-mod-k rule,
  * under which shift permutations meet nowhere in a full tree.
  *
+ * Where leaves have unlike cables, that would leave up ports of some idle. So a leaf
+ * deals some destinations out (route_deal.c):
+ *
+ *   over its cables to one first-level switch: those of planes through that switch,
+ *   from leaves of its pod with fewer cables to it;
+ *   over its cables into one component: likewise from leaves of other pods with
+ *   fewer cables into that, as ranks in different pods have little in common;
+ *   over all up ports that lead there: the rest of the planes that it lacks.
+ *
+ * Each of them counts for the port that serves fewest by then, those that are not
+ * dealt counted first; so the ports end up as even as these allow. What a port gets
+ * is a run of LIDs, so that a block has few ports, and the first run begins with
+ * another port at every leaf, so that all leaves together send to one destination
+ * over all planes. Compute ports, I/O ports, empty slots and switches are dealt each
+ * by themselves, and with LMC so are the first LIDs of slots, the second ones and so
+ * on. Where all leaves have the same planes nothing is dealt.
+ *
  * Foreign destinations, whose planes run elsewhere, come only when their plane
  * is cut off somewhere. They take an up port by block instead of by LID, so
  * that losing an up port touches few blocks: `spread` ports for each block,

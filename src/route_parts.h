@@ -3,7 +3,7 @@
  * What the source files of route.h share. Rules and their reasons are at the top of
  * route.c. Tables are made in layers, each on top of the one before:
  *
- *   preferred   (route_preferred.c) with every cable alive; made once
+ *   preferred   (route_preferred.c, route_deal.c) with every cable alive; made once
  *               or, where a switch holds something as good, that (route_adopt.c)
  *   moved       (route_moved.c) entries whose preferred port does not lead there now
  *   detours     (route_detour.c) places that have no up-then-down path but must be
@@ -108,6 +108,9 @@ int route_index(struct pm_routes *routes);
 
 /* route_preferred.c: -ENOMEM. */
 int route_fill_preferred(struct pm_routes *routes);
+
+/* route_deal.c: leaves' entries that planes do not settle, in preferred; -ENOMEM. */
+int route_deal(struct pm_routes *routes);
 
 /* route_moved.c */
 uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,

@@ -4,33 +4,22 @@
 
 #include <errno.h>
 
-/* Entries of a leaf for other leaves; planes it has no up port for are dealt out. */
-static void fill_leaf(struct pm_routes *routes, uint32_t sw, uint8_t *row)
+/* Entries of a leaf for the planes that it has up ports for. */
+static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 	const struct pm_node *n = route_node(routes, sw);
-	uint8_t port_of[PM_MAX_PORTS + 1];
-	uint32_t plane_at[PM_MAX_PORTS + 1], count = 0;
 
 	for (uint32_t p = 1; p <= n->num_ports; p++) {
-		if (tree->plane[n->first_port + p] == PM_NONE)
+		uint32_t plane = tree->plane[n->first_port + p];
+
+		if (plane == PM_NONE)
 			continue;
-		plane_at[count] = tree->plane[n->first_port + p];
-		port_of[count++] = (uint8_t)p;
-	}
-	for (uint32_t c = 0; c < count; c++)
-		for (uint32_t i = routes->first_interval[plane_at[c]];
-		     i < routes->first_interval[plane_at[c] + 1]; i++)
-			memset(row + routes->intervals[i].start, port_of[c],
+		for (uint32_t i = routes->first_interval[plane];
+		     i < routes->first_interval[plane + 1]; i++)
+			memset(row + routes->intervals[i].start, (int)p,
 			       routes->intervals[i].length);
-	if (count == tree->num_planes &&
-	    routes->first_interval[count] == routes->first_interval[count + 1])
-		return;
-	routes->irregular[sw] = 1;
-	for (uint32_t lid = 0; lid < routes->stride; lid++)
-		if (row[lid] == PM_LFT_KEEP && routes->to[lid].sw != PM_NONE &&
-		    routes->to[lid].sw != sw)
-			row[lid] = route_move_entry(routes, sw, lid, 0);
+	}
 }
 
 static void fill_foreign(const struct pm_routes *routes, uint32_t sw,
@@ -282,13 +271,13 @@ int route_fill_preferred(struct pm_routes *routes)
 
 	if (!ways || !free_lids)
 		goto out;
-	rc = 0;
 	for (uint32_t lid = 0; lid < routes->stride; lid++)
 		if (routes->to[lid].sw == PM_NONE)
 			free_lids[num_free++] = (uint16_t)lid;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		fill_switch(routes, sw, ways, free_lids, num_free,
 			    routes->preferred + (size_t)sw * routes->stride);
+	rc = route_deal(routes);
 out:
 	free(ways);
 	free(free_lids);

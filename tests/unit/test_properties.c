@@ -22,6 +22,9 @@
 #define DEFAULT_SEED 20240607
 #define DEFAULT_ROUNDS 1500
 
+/* LIDs that two parallel up ports of a leaf may differ by in an uneven tree. */
+#define UNEVEN_SPREAD 2
+
 static uint64_t first_seed = DEFAULT_SEED;
 static uint32_t rounds = DEFAULT_ROUNDS;
 static uint64_t seed; /* of the round at hand */
@@ -733,6 +736,114 @@ static void test_balance(void **state)
 	}
 }
 
+/* ---- Balance, in trees whose leaves have unlike numbers of cables and hosts ---- */
+
+/*
+ * Takes parallel cables of leaves, and hosts, out of a complete tree, never the
+ * first one. Every leaf has another number of ports, so that no empty port is a slot.
+ */
+static void make_uneven(struct recipe *recipe, struct random *random)
+{
+	struct recipe_cable before = {.node = {PM_NONE, PM_NONE}};
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < recipe->num_nodes; i++)
+		if (recipe->nodes[i].type == PM_SWITCH && recipe->nodes[i].level == 0)
+			recipe->nodes[i].num_ports += i;
+	for (uint32_t c = 0; c < recipe->num_cables; c++) {
+		struct recipe_cable cable = recipe->cables[c];
+		bool is_host = recipe->nodes[cable.node[1]].type != PM_SWITCH;
+		bool is_first = is_host ? cable.port[0] == 1
+					: cable.node[0] != before.node[0] ||
+						  cable.node[1] != before.node[1];
+
+		before = cable;
+		if (is_first || recipe->nodes[cable.node[0]].level > 0 ||
+		    !random_chance(random, 40))
+			recipe->cables[kept++] = cable;
+	}
+	recipe->num_cables = kept;
+}
+
+/* LIDs of end ports elsewhere that an up port of a leaf serves. */
+static uint32_t count_served(const struct world *world, uint32_t leaf, unsigned int port)
+{
+	const uint8_t *table = pm_routes_table(world->routes, leaf);
+	const struct pm_fabric *known = world->plan->known;
+	uint32_t count = 0;
+
+	for (uint32_t lid = 1; lid <= world->plan->top_lid; lid++) {
+		uint32_t place = world->plan->owner[lid];
+
+		count += place != PM_NONE && known->ports[place].host &&
+			 known->ports[place].node != leaf && table[lid] == port;
+	}
+	return count;
+}
+
+/* How far apart the loads are of two up ports of a leaf to one and the same switch. */
+static uint32_t parallel_spread(const struct world *world)
+{
+	const struct pm_fabric *known = world->plan->known;
+	uint32_t spread = 0;
+
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		uint32_t leaf = known->ports[i].node;
+		const struct pm_node *n = &known->nodes[leaf];
+		uint32_t above = pm_fabric_peer_node(known, i);
+
+		if (world->plan->tree.level[leaf] != 0 || above == PM_NONE)
+			continue;
+		for (uint32_t k = n->first_port + 1; k <= n->first_port + n->num_ports;
+		     k++) {
+			uint32_t a, b;
+
+			if (pm_fabric_peer_node(known, k) != above)
+				continue;
+			a = count_served(world, leaf, known->ports[i].num);
+			b = count_served(world, leaf, known->ports[k].num);
+			if (a > b && a - b > spread)
+				spread = a - b;
+		}
+	}
+	return spread;
+}
+
+static void test_uneven_balance(void **state)
+{
+	(void)state;
+	for (uint32_t round = 0; round < (rounds + 3) / 4; round++) {
+		struct random random = {seed = first_seed + round};
+		struct recipe_xgft shape = {
+			.levels = random_range(&random, 2, 4),
+			.hosts = random_range(&random, 1, 9),
+			.parallel = {random_range(&random, 2, 4), 1, 1},
+		};
+		struct recipe recipe = {0};
+		struct world world;
+		uint32_t spread;
+
+		for (unsigned int l = 0; l < shape.levels; l++) {
+			uint32_t most = shape.levels == 2   ? 10
+					: shape.levels == 3 ? 4
+							    : 3;
+
+			shape.children[l] = random_range(&random, 2, most);
+			shape.parents[l] = random_range(&random, 1, most > 3 ? 3 : 2);
+		}
+		recipe_add_xgft(&recipe, &shape);
+		make_uneven(&recipe, &random);
+		make_balanced(&world, &recipe);
+		spread = parallel_spread(&world);
+		if (spread > UNEVEN_SPREAD)
+			fail_msg("PM_SEED=%llu PM_ROUNDS=1: parallel cables of a leaf "
+				 "differ by %u LIDs",
+				 (unsigned long long)seed, spread);
+		world_free(&world);
+		recipe_free(&recipe);
+	}
+}
+
 /* In a tree with as many cables up as down, no two flows of a shift ever meet. */
 static void test_shifts(void **state)
 {
@@ -785,6 +896,7 @@ int main(void)
 		cmocka_unit_test(test_losses_and_returns),
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_balance),
+		cmocka_unit_test(test_uneven_balance),
 		cmocka_unit_test(test_shifts),
 	};
 

@@ -193,6 +193,35 @@ static void test_parallel(void **state)
 	world_free(&world);
 }
 
+/* l0 has three cables to s0 and the others one: their hosts are dealt over the three. */
+static void test_uneven(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned int port, entry, without_l0_5;
+	} hosts[] = {
+		{"l1", 1, 4, 4}, {"l1", 2, 4, 4}, {"l2", 1, 5, 4},
+		{"l2", 2, 5, 6}, {"l3", 1, 6, 6}, {"l3", 2, 6, 6},
+	};
+	struct world world;
+
+	(void)state;
+	world_make(&world,
+		   recipe_draw("l0/6 l1/3 l2/3 l3/3 s0/6 l0:1=a l1:1=b l1:2=c l2:1=d "
+			       "l2:2=e l3:1=f l3:2=g l0:4=s0:1 l0:5=s0:2 l0:6=s0:3 "
+			       "l1:3=s0:4 l2:3=s0:5 l3:3=s0:6"),
+		   PM_GROUPED);
+	world_assert_sound(&world, world.fabric);
+	for (size_t i = 0; i < LENGTH(hosts); i++)
+		assert_int_equal(world_entry(&world, "l0", hosts[i].name, hosts[i].port),
+				 hosts[i].entry);
+	world_lose(&world, "l0:5");
+	for (size_t i = 0; i < LENGTH(hosts); i++)
+		assert_int_equal(world_entry(&world, "l0", hosts[i].name, hosts[i].port),
+				 hosts[i].without_l0_5);
+	world_free(&world);
+}
+
 static void test_joined(void **state)
 {
 	struct world world;
@@ -385,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_parallel),
 		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_director),
+		cmocka_unit_test(test_uneven),
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_not_taken_over),
 	};
