@@ -225,6 +225,7 @@ static int restore_place(struct pm_plan *plan, const struct pm_plan_place *place
 	is_place[place->port] = 1;
 	plan->plane[place->port] = place->plane;
 	plan->turn[place->port] = place->turn;
+	plan->rank[place->port] = place->rank;
 	plan_give_lids(plan, place->port, place->lid);
 	return 0;
 }
@@ -277,8 +278,6 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 		rc = plan_check_tree(plan, err);
 	if (!rc)
 		rc = restore_all(plan, places, num_places, runs, num_runs, is_place, err);
-	if (!rc)
-		rc = plan_find_ranks(plan, is_place, err);
 	free(is_place);
 	if (rc) {
 		pm_plan_free(plan);

@@ -25,14 +25,17 @@ static uint16_t lid_at(const struct pm_fabric *fabric, const struct pm_fabric *k
 	return fabric->ports[peer].lid;
 }
 
-/* Takes planes, LIDs and runs over from an old plan. */
-static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_error *err)
+/*
+ * Which plane of a plan is that of an older one: the one of the same up ports of leaves.
+ * [plane of old] PM_NONE: there is none any more. The caller frees it; NULL without
+ * memory.
+ */
+static uint32_t *rename_planes(const struct pm_plan *plan, const struct pm_plan *old)
 {
 	uint32_t *renamed = pm_array(old->tree.num_planes, sizeof(*renamed));
 
 	if (!renamed)
-		return plan_no_memory(err);
-	plan->held = old->held;
+		return NULL;
 	memset(renamed, 0xff, old->tree.num_planes * sizeof(*renamed));
 	for (uint32_t i = 0; i < old->known->num_ports; i++) {
 		uint32_t port = pm_fabric_same_port(old->known, i, plan->known);
@@ -41,6 +44,16 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 		if (port != PM_NONE && p != PM_NONE && renamed[p] == PM_NONE)
 			renamed[p] = plan->tree.plane[port];
 	}
+	return renamed;
+}
+
+/* Takes planes, LIDs and runs over from an old plan. */
+static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_error *err)
+{
+	uint32_t *renamed = rename_planes(plan, old);
+
+	if (!renamed)
+		return plan_no_memory(err);
 	for (uint32_t i = 0; i < old->known->num_ports; i++) {
 		uint32_t port = pm_fabric_same_port(old->known, i, plan->known);
 
@@ -59,6 +72,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 		return plan_no_memory(err);
 	}
 	plan->num_runs = old->num_runs;
+	plan->held = old->held;
 	for (uint32_t r = 0; r < plan->num_runs; r++)
 		if (plan->runs[r].plane != PM_NONE)
 			plan->runs[r].plane = renamed[plan->runs[r].plane];
@@ -84,28 +98,105 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 	return plan->runs ? 0 : plan_no_memory(err);
 }
 
-/* Replaces the planned LIDs by those in use; the number of those that differed. */
-static int keep_lids(struct pm_plan *plan, const struct pm_fabric *fabric,
-		     uint32_t *differ, struct pm_error *err)
+/* What places that keep their LIDs had in an older plan: see pm_plan_keep. */
+struct older {
+	const struct pm_plan *plan; /* or NULL */
+	uint32_t *renamed;	    /* see rename_planes */
+};
+
+/* How a plan with what is in use is not the one that it was made of. */
+struct difference {
+	uint32_t lids; /* places with another LID */
+	bool planes;   /* a place with another plane, or another number there */
+};
+
+/*
+ * Gives a place that keeps its LID the plane that this LID had, with all that tables
+ * depend on. Returns whether that is not what was planned.
+ */
+static bool keep_plane(struct pm_plan *plan, uint32_t place, const struct older *older)
+{
+	const struct pm_plan *old = older->plan;
+	uint32_t was =
+		old ? pm_fabric_same_port(plan->known, place, old->known) : PM_NONE;
+	uint32_t plane;
+
+	if (was == PM_NONE || old->lid[was] != plan->lid[place] ||
+	    old->plane[was] == PM_NONE)
+		return false;
+	plane = older->renamed[old->plane[was]];
+	if (plane == PM_NONE ||
+	    (plane == plan->plane[place] && old->turn[was] == plan->turn[place] &&
+	     old->rank[was] == plan->rank[place]))
+		return false;
+	plan->plane[place] = plane;
+	plan->turn[place] = old->turn[was];
+	plan->rank[place] = old->rank[was];
+	return true;
+}
+
+/* Whether the fabric has something at this place, be it without a LID. */
+static bool is_there(const struct pm_fabric *fabric, const struct pm_fabric *known,
+		     uint32_t place)
+{
+	uint32_t port = pm_fabric_same_port(known, place, fabric);
+
+	return port != PM_NONE &&
+	       (known->ports[place].num == 0 || fabric->ports[port].peer != PM_NONE);
+}
+
+/*
+ * Gives LIDs to ports that have none now, none that another place is to have: else two
+ * ports that come up one after the other could keep each other from theirs for ever.
+ * Until all have LIDs, LIDs that nobody has belong to whom they were planned for.
+ */
+static int give_unplanned(struct pm_plan *plan, const struct pm_plan *planned,
+			  const struct pm_fabric *fabric, uint8_t *missing,
+			  struct pm_error *err)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		missing[i] = !plan->lid[i] && planned->lid[i] &&
+			     is_there(fabric, plan->known, i);
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
+		if (plan->owner[lid] == PM_NONE)
+			plan->owner[lid] = planned->owner[lid];
+	rc = plan_give_missing(plan, missing, err);
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++) {
+		uint32_t i = plan->owner[lid];
+
+		if (i != PM_NONE && (lid < plan->lid[i] ||
+				     lid >= plan->lid[i] + pm_plan_num_lids(plan, i)))
+			plan->owner[lid] = PM_NONE;
+	}
+	return rc == -ENOSPC ? 0 : rc; /* then they get any, like empty slots */
+}
+
+/* Replaces what is planned by what is in use. */
+static int keep_used(struct pm_plan *plan, const struct pm_plan *planned,
+		     const struct pm_fabric *fabric, const struct older *older,
+		     struct difference *difference, struct pm_error *err)
 {
 	uint8_t *kept = pm_array(PM_MAX_LID + 1u, 1);
 	uint8_t *is_place = pm_array(plan->known->num_ports, 1);
 	int rc = -ENOMEM;
 
-	*differ = 0;
 	if (!kept || !is_place)
 		goto out;
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
-		is_place[i] = plan->lid[i] != 0;
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		uint16_t lid = is_place[i] ? lid_at(fabric, plan->known, i) : 0, before;
+		uint16_t lid = planned->lid[i] ? lid_at(fabric, plan->known, i) : 0;
 
-		if (!lid)
+		if (!lid || !plan_keep_place(plan, i, lid, kept))
 			continue;
-		before = plan->lid[i];
-		*differ += plan_keep_place(plan, i, lid, kept) && before != lid;
+		difference->lids += planned->lid[i] != lid;
+		difference->planes |= keep_plane(plan, i, older);
 	}
-	rc = plan_give_missing(plan, is_place, err);
+	rc = give_unplanned(plan, planned, fabric, is_place, err);
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		is_place[i] = planned->lid[i] != 0;
+	if (!rc)
+		rc = plan_give_missing(plan, is_place, err);
 out:
 	free(kept);
 	free(is_place);
@@ -113,10 +204,13 @@ out:
 }
 
 int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
-		 struct pm_plan **kept, uint32_t *differ, struct pm_error *err)
+		 const struct pm_plan *before, struct pm_plan **kept, uint32_t *differ,
+		 struct pm_error *err)
 {
 	struct pm_plan *copy =
 		plan_new(plan->order, plan->lmc, pm_fabric_clone(plan->known));
+	struct difference difference = {0};
+	struct older older = {before, NULL};
 	int rc;
 
 	*kept = NULL;
@@ -125,9 +219,15 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 	rc = pm_tree_make(copy->known, &copy->tree, err);
 	if (!rc)
 		rc = copy_places(copy, plan, err);
+	if (!rc && before) {
+		older.renamed = rename_planes(copy, before);
+		rc = older.renamed ? 0 : plan_no_memory(err);
+	}
 	if (!rc)
-		rc = keep_lids(copy, fabric, differ, err);
-	if (rc || !*differ) {
+		rc = keep_used(copy, plan, fabric, &older, &difference, err);
+	free(older.renamed);
+	*differ = difference.lids;
+	if (rc || (!difference.lids && !difference.planes)) {
 		pm_plan_free(copy);
 		return rc;
 	}
@@ -223,6 +323,28 @@ static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now
 	return rc;
 }
 
+/*
+ * What is new keeps the LID that it has, if that is nobody's and lies within the tables
+ * as they are: it may have been here before, unknown to this plan.
+ */
+static void keep_newcomers(struct pm_plan *plan, const struct pm_plan *old,
+			   const struct pm_fabric *now)
+{
+	uint32_t end = pm_plan_blocks(old) * PM_LFT_BLOCK;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t num = pm_plan_num_lids(plan, i);
+		uint16_t lid;
+
+		if (plan->lid[i] ||
+		    (plan->known->ports[i].num && !plan->known->ports[i].host))
+			continue;
+		lid = lid_at(now, plan->known, i);
+		if (lid && lid + num <= end && plan_is_free(plan, lid, num))
+			plan_give_lids(plan, i, lid);
+	}
+}
+
 /* A plan for the union of an old one and the fabric. */
 static int extend(const struct pm_plan *old, const struct pm_fabric *now,
 		  struct pm_plan **extended, struct pm_error *err)
@@ -241,8 +363,10 @@ static int extend(const struct pm_plan *old, const struct pm_fabric *now,
 		rc = plan_check_tree(plan, err);
 	if (!rc)
 		rc = inherit(plan, old, err);
-	if (!rc)
+	if (!rc) {
+		keep_newcomers(plan, old, now);
 		rc = plan_complete(plan, err);
+	}
 	if (rc)
 		pm_plan_free(plan);
 	else
@@ -278,20 +402,33 @@ out:
 	return rc;
 }
 
+int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
+		   struct pm_plan **remade, struct pm_error *err)
+{
+	struct pm_plan_config config = {plan->order, plan->lmc};
+	struct pm_fabric *merged;
+	int rc = pm_fabric_merge(plan->known, now, &merged, err);
+
+	if (rc)
+		return rc;
+	rc = pm_plan_make(merged, &config, remade, err);
+	pm_fabric_free(merged);
+	return rc;
+}
+
 /* Whether a place is in use, or was. An empty slot that never was may have any LID. */
 static bool is_used(const struct pm_fabric *known, uint32_t place)
 {
 	return known->ports[place].num == 0 || known->ports[place].host;
 }
 
-int pm_plan_remake(const struct pm_plan *grown, const struct pm_fabric *now,
-		   struct pm_plan **remade, struct pm_error *err)
+int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now,
+			struct pm_plan **origin, struct pm_error *err)
 {
-	struct pm_plan_config config = {grown->order, grown->lmc};
 	struct pm_plan *fresh = NULL;
-	int rc = pm_plan_make(grown->known, &config, &fresh, err);
+	int rc = pm_plan_remake(grown, now, &fresh, err);
 
-	*remade = NULL;
+	*origin = NULL;
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < grown->known->num_ports; i++) {
@@ -303,7 +440,7 @@ int pm_plan_remake(const struct pm_plan *grown, const struct pm_fabric *now,
 			return 0;
 		}
 	}
-	*remade = fresh;
+	*origin = fresh;
 	return 0;
 }
 

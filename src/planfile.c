@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MAGIC "portmajor-plan 2"
+#define MAGIC "portmajor-plan 3"
 #define MAX_BYTES ((size_t)64 << 20)
 
 static uint64_t checksum(const char *text, size_t length)
@@ -81,7 +81,7 @@ static void print_plan(FILE *out, const struct pm_plan *plan)
 		fprintf(out, "place %u %u %u", plan->known->ports[i].node,
 			plan->known->ports[i].num, plan->lid[i]);
 		print_plane(out, plan->plane[i]);
-		fprintf(out, " %u\n", plan->turn[i]);
+		fprintf(out, " %u %u\n", plan->turn[i], plan->rank[i]);
 	}
 	for (uint32_t i = 0; i < plan->num_runs; i++) {
 		fprintf(out, "run %u %u", plan->runs[i].start, plan->runs[i].length);
@@ -321,17 +321,19 @@ static int parse_io(struct reader *r, char *rest)
 static int parse_place(struct reader *r, char *rest)
 {
 	uint32_t node, port, plane;
-	uint64_t lid, turn;
+	uint64_t lid, turn, rank;
 
 	if (!take_port(r, &rest, &node, &port) ||
 	    !take_number(&rest, 10, PM_MAX_LID, &lid) || !take_plane(&rest, &plane) ||
-	    !take_number(&rest, 10, UINT8_MAX, &turn) || rest)
+	    !take_number(&rest, 10, UINT8_MAX, &turn) ||
+	    !take_number(&rest, 10, UINT16_MAX, &rank) || rest)
 		return bad_line(r, "not a place");
 	if (pm_grow(&r->places, &r->places_room, r->num_places + 1, sizeof(*r->places)))
 		return pm_error_set(r->err, -ENOMEM, "out of memory");
 	r->places[r->num_places++] =
 		(struct pm_plan_place){.port = r->fabric->nodes[node].first_port + port,
 				       .plane = plane,
+				       .rank = (uint32_t)rank,
 				       .lid = (uint16_t)lid,
 				       .turn = (uint8_t)turn};
 	return 0;

@@ -101,13 +101,24 @@ int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
 		 struct pm_plan **grown, struct pm_error *err);
 
 /*
+ * A plan made anew for all that a plan knows and the fabric has now, with the same order
+ * and LMC. The caller frees it. Errors as pm_plan_make.
+ */
+int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
+		   struct pm_plan **remade, struct pm_error *err);
+
+/*
  * The plan with the LIDs that the fabric's ports have now, where they have any
  * and no two the same. Places whose planned LID is in use elsewhere and that have
- * none get another one. *differ is the number of places whose LID is not the
- * planned one. *kept is NULL if that is 0; else the caller frees it. -ENOSPC, -ENOMEM.
+ * none get another one. Where `before`, the plan in force so far or NULL, has the same
+ * LID for a place, the place keeps its plane, turn and rank too: the tables go on as
+ * they were for ports in use, whatever the plan says of them. *differ is the number of
+ * places whose LID is not the planned one. *kept is NULL if all is as planned; else the
+ * caller frees it. -ENOSPC, -ENOMEM.
  */
 int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
-		 struct pm_plan **kept, uint32_t *differ, struct pm_error *err);
+		 const struct pm_plan *before, struct pm_plan **kept, uint32_t *differ,
+		 struct pm_error *err);
 
 /*
  * A plan for all that `grown` knows, made as if nothing had been there before, if it
@@ -115,8 +126,8 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
  * a part of that fabric, and this is the plan that the LIDs came from. *remade is NULL if
  * it does not; else the caller frees it. Errors as pm_plan_make.
  */
-int pm_plan_remake(const struct pm_plan *grown, const struct pm_fabric *now,
-		   struct pm_plan **remade, struct pm_error *err);
+int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now,
+			struct pm_plan **origin, struct pm_error *err);
 
 /* Whether to prefer what the switches hold. */
 void pm_plan_set_held(struct pm_plan *plan, bool held);
@@ -127,6 +138,7 @@ void pm_plan_free(struct pm_plan *plan);
 struct pm_plan_place {
 	uint32_t port;	/* index in the skeleton */
 	uint32_t plane; /* or PM_NONE */
+	uint32_t rank;
 	uint16_t lid;
 	uint8_t turn;
 };

@@ -3,13 +3,15 @@
  * Plans on disk: a text file, so that a person can read it and version control
  * can compare it.
  *
- *     portmajor-plan 1
+ *     portmajor-plan 3
  *     order grouped
  *     lmc 0
  *     switch KEY GUID PORTS NAME      one line each, in the order of the plan
- *     cable SWITCH PORT SWITCH PORT   switches by their number, from 0
+ *     root SWITCH                     switches by their number, from 0
+ *     cable SWITCH PORT SWITCH PORT
  *     host SWITCH PORT                ports where an end node is or was
- *     place SWITCH PORT LID PLANE TURN
+ *     io SWITCH PORT                  the same, of an I/O node
+ *     place SWITCH PORT LID PLANE TURN RANK
  *     run START LENGTH PLANE
  *     end CHECKSUM                    of all bytes before this line (FNV-1a, 64 bits)
  *

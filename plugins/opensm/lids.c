@@ -24,8 +24,9 @@ static void drop_computed(struct plugin *plugin)
 	free(plugin->alive);
 	free(plugin->seen_before);
 	free(plugin->intact);
+	pm_plan_free(plugin->last);
 	plugin->routes = NULL;
-	plugin->plan = NULL;
+	plugin->plan = plugin->last = NULL;
 	plugin->seen = plugin->alive = plugin->seen_before = plugin->intact = NULL;
 	plugin->alive_known = false;
 }
@@ -93,8 +94,8 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 	if (base) {
 		pm_plan_free(plugin->base);
 		plugin->base = base;
-		plugin->unsaved = true;
 	}
+	plugin->unsaved = true;
 	if (first || base)
 		log_oddities(plugin);
 	plugin->plan = plan;
@@ -112,19 +113,37 @@ static int use_plan(struct plugin *plugin, struct pm_plan *plan, struct pm_plan 
 static int find_origin(struct pm_plan **grown, const struct pm_fabric *fabric,
 		       struct pm_error *err)
 {
-	struct pm_plan *remade;
-	int rc = pm_plan_remake(*grown, fabric, &remade, err);
+	struct pm_plan *origin;
+	int rc = pm_plan_find_origin(*grown, fabric, &origin, err);
 
 	if (rc == -ENOMEM) {
 		pm_plan_free(*grown);
 		*grown = NULL;
 		return rc;
 	}
-	if (!rc && remade) {
+	if (!rc && origin) {
 		pm_plan_free(*grown);
-		*grown = remade;
+		*grown = origin;
 	}
 	return 0; /* no plan can be made of it all: what grew goes on */
+}
+
+/*
+ * With migrate, new planes are to get slots of those there are: a plan that has grown
+ * by planes is made anew, and LIDs in use drift to it. The grown one stays where that
+ * cannot be done.
+ */
+static void deal_anew(const struct plugin *plugin, const struct pm_fabric *fabric,
+		      struct pm_plan **grown)
+{
+	struct pm_plan *remade;
+
+	if (!plugin->config.migrate ||
+	    (*grown)->tree.num_planes <= plugin->base->tree.num_planes ||
+	    pm_plan_remake(*grown, fabric, &remade, NULL))
+		return;
+	pm_plan_free(*grown);
+	*grown = remade;
 }
 
 /*
@@ -145,6 +164,8 @@ static int make_or_grow(const struct plugin *plugin, const struct pm_fabric *fab
 		rc = pm_plan_grow(plugin->base, fabric, base, err);
 	if (!rc && *base)
 		rc = find_origin(base, fabric, err);
+	if (!rc && *base)
+		deal_anew(plugin, fabric, base);
 	if (rc != -ENOSPC)
 		return rc;
 	*keep |= plugin->base != NULL;
@@ -163,10 +184,25 @@ static int check_capacity(const struct plugin *plugin, const struct pm_plan *pla
 			    plan->top_lid, plugin->osm->subn.max_ucast_lid_ho);
 }
 
-static bool same_lids(const struct pm_plan *a, const struct pm_plan *b)
+/* Whether two plans that were made of one base are the same. */
+static bool same_places(const struct pm_plan *a, const struct pm_plan *b)
 {
-	return a && b && a->known->num_ports == b->known->num_ports &&
-	       !memcmp(a->lid, b->lid, a->known->num_ports * sizeof(*a->lid));
+	uint32_t num = a->known->num_ports;
+
+	return !memcmp(a->lid, b->lid, num * sizeof(*a->lid)) &&
+	       !memcmp(a->plane, b->plane, num * sizeof(*a->plane)) &&
+	       !memcmp(a->turn, b->turn, num) &&
+	       !memcmp(a->rank, b->rank, num * sizeof(*a->rank));
+}
+
+/* The plan whose planes ports in use are to keep, or NULL: those of the base. */
+static const struct pm_plan *plan_before(const struct plugin *plugin)
+{
+	if (plugin->last)
+		return plugin->last;
+	if (!plugin->config.migrate)
+		return NULL;
+	return plugin->plan ? plugin->plan : plugin->base;
 }
 
 int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bool keep,
@@ -180,8 +216,8 @@ int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bo
 	if (rc)
 		return rc;
 	if (keep || plugin->config.migrate)
-		rc = pm_plan_keep(base ? base : plugin->base, fabric, &kept, &differ,
-				  err);
+		rc = pm_plan_keep(base ? base : plugin->base, fabric, plan_before(plugin),
+				  &kept, &differ, err);
 	if (!rc && (kept || base))
 		rc = check_capacity(plugin, kept ? kept : base, err);
 	if (rc) {
@@ -197,7 +233,7 @@ int plugin_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bo
 		base = kept;
 		kept = NULL;
 	}
-	if (kept && !base && same_lids(kept, plugin->plan)) {
+	if (kept && !base && plugin->plan && same_places(kept, plugin->plan)) {
 		pm_plan_free(kept);
 		return 0;
 	}
@@ -408,6 +444,13 @@ static void extend_tables(struct plugin *plugin)
 		(void)cl_ptr_vector_set_size(ports, plugin->plan->top_lid + 1u);
 }
 
+/* So that none is kept, with migrate neither. */
+static void forget_lids(struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		fabric->ports[i].lid = 0;
+}
+
 static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassign,
 		   struct owners *owners)
 {
@@ -416,10 +459,12 @@ static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassig
 	bool fresh;
 	int rc;
 
-	if (reassign)
+	if (reassign) {
 		plugin_drop_plan(plugin);
-	else if (!plugin->settled)
+		forget_lids(fabric);
+	} else if (!plugin->settled) {
 		plugin_check_plan(plugin, fabric);
+	}
 	fresh = !plugin->base;
 	rc = plugin_update_plan(plugin, fabric, keep, &plugin->failure);
 	if (!rc && !plugin->settled && !reassign) {
@@ -435,7 +480,7 @@ static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassig
 		log_conformity(plugin, fabric);
 	plugin->settled = true;
 	/* Before anything follows it: killed in this sweep, we go on with this plan. */
-	plugin_save_plan(plugin);
+	plugin_save_plans(plugin);
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
 	plugin_note_intact(plugin);
 	if (reassign)

@@ -66,6 +66,7 @@ static void delete_plugin(void *context)
 	plugin_stop_flaps(plugin);
 	pm_roles_free(&plugin->roles);
 	free(plugin->planfile);
+	free(plugin->drifting);
 	free(plugin->apart);
 	free(plugin);
 }
@@ -83,7 +84,7 @@ static void *create_plugin(osm_opensm_t *osm)
 		return NULL;
 	plugin->osm = osm;
 	plugin->honor_guid2lid = -1;
-	if (read_config(plugin) || plugin_load_plan(plugin) ||
+	if (read_config(plugin) || plugin_load_plans(plugin) ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		delete_plugin(plugin);
 		return NULL;
@@ -135,7 +136,7 @@ static void report_event(void *context, osm_epi_event_id_t event, void *data)
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
 		plugin_finish_run(plugin);
 		CL_PLOCK_RELEASE(&plugin->osm->lock);
-		plugin_save_plan(plugin);
+		plugin_save_plans(plugin);
 		restore_options(plugin);
 	}
 }

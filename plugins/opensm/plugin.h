@@ -56,9 +56,11 @@ struct plugin {
 	 * ports that still run with others.
 	 */
 	struct pm_plan *base, *plan;
+	struct pm_plan *last;	  /* in force when OpenSM ended, until there is one */
 	bool settled;		  /* the plan agrees with the LIDs in use */
-	bool unsaved;		  /* planfile is not that of the plan */
-	char *planfile;		  /* path */
+	bool unsaved;		  /* the files are not those of the plans */
+	char *planfile;		  /* path of the base .. */
+	char *drifting;		  /* .. and of the plan in force, if that is another */
 	uint32_t out_of_plan;	  /* places that keep a LID other than planned */
 	int honor_guid2lid;	  /* OpenSM's option to be restored, -1: none */
 	struct pm_routes *routes; /* of the plan; NULL: to be made */
@@ -128,14 +130,14 @@ void plugin_drop_plan(struct plugin *plugin);
 /* The path of a file in OpenSM's cache folder; the caller frees it. NULL: no memory. */
 char *plugin_cache_path(const char *name);
 
-/* Loads the plan from OpenSM's cache folder; a bad file is set aside. -ENOMEM. */
-int plugin_load_plan(struct plugin *plugin);
+/* Loads the plans from OpenSM's cache folder; a bad file is set aside. -ENOMEM. */
+int plugin_load_plans(struct plugin *plugin);
 
 /* Sets the plan just loaded aside if it is that of another fabric. */
 void plugin_check_plan(struct plugin *plugin, const struct pm_fabric *fabric);
 
-/* Writes the plan there if it has changed. Takes no lock. */
-void plugin_save_plan(struct plugin *plugin);
+/* Writes the plans there if they have changed. Takes no lock. */
+void plugin_save_plans(struct plugin *plugin);
 
 /* ---- tables.c ---- */
 

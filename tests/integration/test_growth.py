@@ -136,10 +136,10 @@ class OverTime(labtest.Folders):
             args += ("-l", str(self.LMC))
         return pmlab.Lab(self.plain, fabric=fabric, cache_dir=self.cache, args=args, **kwargs)
 
-    def migrating(self, fabric):
+    def migrating(self, fabric, *args):
         config = self.folder / "migrate.conf"
         config.write_text("migrate yes\n")
-        return self.lab(fabric, conf={"event_plugin_options": config})
+        return self.lab(fabric, *args, conf={"event_plugin_options": config})
 
     @staticmethod
     def state(lab):
@@ -650,6 +650,7 @@ class Migrate(OverTime):
 
     ROUND = (("h0-2", "h1-1", "h2-1"), ("h1-2", "h2-2"), ("spine0", "spine1"),
              ("leaf1", "leaf2", "h1-1", "h1-2", "h2-1", "h2-2"))
+    OWN_LEAF = (("leaf0", "h0-2"),)  # where the manager is
 
     def test_drifts(self):
         """A LID is free only when who has it reboots, so two rounds of reboots may be needed.
@@ -702,10 +703,37 @@ class Migrate(OverTime):
             now = self.check_event(lab, lab.event("back", "spine1"), first)
             self.check_same_tables(first, now, hosts_only=True)
             for _ in range(2):
-                for names in self.ROUND:
-                    if self.elsewhere(lab):
-                        self.reboot(lab, names)
-            self.assertEqual(self.elsewhere(lab), set())
+                for names in self.ROUND + self.OWN_LEAF:
+                    self.reboot(lab, names)
+            self.check_planned(lab, self.plain.path)
+            self.assertFalse((self.cache / "portmajor.drifting").exists())
+
+    def test_restart_on_the_way(self):
+        """Ports go on with the LIDs and planes that they had, and drift on as they reboot."""
+        fabric = self.fabric("spine1")
+        with self.migrating(fabric) as lab:
+            self.check_event(lab, lab.bring_up())
+            lab.event("back", "spine1")
+            self.reboot(lab, self.ROUND[0])
+            now = self.state(lab)
+        for start in (self.migrating, self.lab):
+            with start(fabric) as lab:
+                again = self.check_event(lab, lab.bring_up(), now)
+                self.assertEqual(again.places, now.places)
+                self.check_same_tables(now, again)
+        self.assertFalse((self.cache / "portmajor.drifting").exists())
+
+    def test_reassigned(self):
+        """With -r nothing is waited for."""
+        fabric = self.fabric("spine1")
+        with self.migrating(fabric) as lab:
+            self.check_event(lab, lab.bring_up())
+            lab.event("back", "spine1")
+        with self.migrating(fabric, "-r") as lab:
+            event = lab.bring_up()
+            self.assertGreater(event.moved, 0)
+            self.check_event(lab, event, moved=event.moved)
+            self.check_planned(lab, self.plain.path)
 
 
 if __name__ == "__main__":

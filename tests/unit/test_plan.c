@@ -278,8 +278,9 @@ static void test_keep_lids(void **state)
 		 {{"a", 1, 2}, {"l0", 0, 3}, {"c", 1, 7}, {"s0", 0, 1}},
 		 {{"l0", 1, 2}, {"l0", 0, 3}, {"l1", 1, 7}, {"s0", 0, 1}}},
 		{"far away", 1, {{"a", 1, 49151}}, {{"l0", 1, 49151}, {"l0", 0, 2}}},
-		/* l0's LID is taken; the first that is free in its run is a's. */
-		{"taken from another", 1, {{"a", 1, 2}}, {{"l0", 1, 2}, {"l0", 0, 1}}},
+		/* l0's LID is taken; the first of its run that is planned for nobody
+		   is 4. */
+		{"taken from another", 1, {{"a", 1, 2}}, {{"l0", 1, 2}, {"l0", 0, 4}}},
 		{"beyond unicast", 0, {{"a", 1, 49152}}, {{"l0", 1, 1}}},
 		{"collision",
 		 1,
@@ -298,7 +299,8 @@ static void test_keep_lids(void **state)
 		for (size_t k = 0; k < 5 && rows[i].used[k].name; k++)
 			set_lid(fabric, rows[i].used[k].name, rows[i].used[k].port,
 				rows[i].used[k].lid);
-		assert_int_equal(pm_plan_keep(plan, fabric, &kept, &differ, NULL), 0);
+		assert_int_equal(pm_plan_keep(plan, fabric, NULL, &kept, &differ, NULL),
+				 0);
 		if (differ != rows[i].differ || !kept != !differ)
 			fail_msg("%s: %u differ", rows[i].name, differ);
 		if (kept) {
@@ -330,20 +332,125 @@ static void test_recover(void **state)
 	(void)state;
 	world_make(&world, world_director(72), PM_GROUPED);
 	port_major = make_plan(world.fabric, PM_PORT_MAJOR);
-	assert_int_equal(pm_plan_keep(port_major, world.fabric, &again, &differ, NULL),
-			 0);
+	assert_int_equal(
+		pm_plan_keep(port_major, world.fabric, NULL, &again, &differ, NULL), 0);
 	assert_true(differ > 0);
 	assert_memory_equal(again->lid, world.plan->lid,
 			    world.plan->known->num_ports * sizeof(*again->lid));
 	assert_int_equal(again->top_lid, world.plan->top_lid);
 	assert_null(reference_plan(again, true));
 	pm_plan_free(again);
-	assert_int_equal(pm_plan_keep(world.plan, world.fabric, &again, &differ, NULL),
-			 0);
+	assert_int_equal(
+		pm_plan_keep(world.plan, world.fabric, NULL, &again, &differ, NULL), 0);
 	assert_null(again);
 	assert_int_equal(differ, 0);
 	pm_plan_free(port_major);
 	world_free(&world);
+}
+
+/*
+ * What pm_plan_keep makes of it when a host comes up anew, without a LID; the fabric's
+ * ports then have the LIDs of that plan. NULL: all is as planned. Frees `before`.
+ */
+static struct pm_plan *reboot(struct pm_fabric *fabric, const char *host,
+			      const struct pm_plan *planned, struct pm_plan *before)
+{
+	struct pm_plan *kept = NULL;
+	uint32_t differ;
+
+	if (host)
+		set_lid(fabric, host, 1, 0);
+	assert_int_equal(pm_plan_keep(planned, fabric, before, &kept, &differ, NULL), 0);
+	world_set_lids(fabric, kept ? kept : planned);
+	pm_plan_free(before);
+	return kept;
+}
+
+/* Two hosts have each other's LIDs. Neither is given one that is planned for the other.
+ */
+static void test_two_rounds(void **state)
+{
+	static const struct {
+		const char *host;
+		struct lid expected[2];
+	} steps[] = {
+		{NULL, {{"l0", 1, 3}, {"l1", 1, 1}}},
+		{"a", {{"l0", 1, 4}, {"l1", 1, 1}}},
+		{"c", {{"l0", 1, 4}, {"l1", 1, 3}}},
+	};
+	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
+	struct pm_plan *planned = make_plan(fabric, PM_GROUPED), *plan = NULL;
+
+	(void)state;
+	world_set_lids(fabric, planned);
+	set_lid(fabric, "a", 1, 3);
+	set_lid(fabric, "c", 1, 1);
+	for (size_t i = 0; i < LENGTH(steps); i++) {
+		plan = reboot(fabric, steps[i].host, planned, plan);
+		assert_non_null(plan);
+		expect_lids(plan, steps[i].expected, 2);
+	}
+	assert_null(reboot(fabric, "a", planned, plan));
+	pm_plan_free(planned);
+	pm_fabric_free(fabric);
+}
+
+#define ONE_SPINE "l0/4 l1/4 s0/2 s1/2 l0:1=a l0:2=b l0:4=s1:1 l1:1=c l1:2=d l1:4=s1:2"
+
+/* All slots have the LIDs, ranks and, at the leaves, entries of a plan of ONE_SPINE. */
+static void expect_as_before(const struct pm_plan *plan, const struct pm_plan *before)
+{
+	struct pm_routes *old, *now;
+
+	assert_int_equal(pm_routes_make(before, &old, NULL), 0);
+	assert_int_equal(pm_routes_make(plan, &now, NULL), 0);
+	for (uint32_t i = 0; i < before->known->num_ports; i++) {
+		uint16_t lid = before->lid[i];
+
+		assert_int_equal(plan->lid[i], lid);
+		if (!before->known->ports[i].host)
+			continue;
+		assert_int_equal(plan->plane[i], 1);
+		assert_int_equal(plan->rank[i], before->rank[i]);
+		for (uint32_t leaf = 0; leaf < 2; leaf++)
+			assert_int_equal(pm_routes_table(now, leaf)[lid],
+					 pm_routes_table(old, leaf)[lid]);
+	}
+	pm_routes_free(old);
+	pm_routes_free(now);
+}
+
+/*
+ * A second spine, whose plane is the first from now on: slots keep the plane that they
+ * had, whatever number it has, until their hosts come up anew.
+ */
+static void test_keep_planes(void **state)
+{
+	static const char *const hosts[] = {"a", "b", "c", "d"};
+	struct pm_fabric *fabric = recipe_draw(ONE_SPINE);
+	struct pm_plan *before = make_plan(fabric, PM_GROUPED), *planned, *plan = NULL;
+	uint32_t differ;
+
+	(void)state;
+	pm_fabric_free(fabric);
+	fabric = recipe_draw(ONE_SPINE " l0:3=s0:1 l1:3=s0:2");
+	planned = make_plan(fabric, PM_GROUPED);
+	world_set_lids(fabric, before);
+	assert_int_equal(pm_plan_keep(planned, fabric, before, &plan, &differ, NULL), 0);
+	assert_non_null(plan);
+	expect_as_before(plan, before);
+	for (size_t i = 0; i < LENGTH(hosts); i++) {
+		uint32_t slot = fabric->ports[world_port(fabric, hosts[i], 1)].peer;
+
+		plan = reboot(fabric, hosts[i], planned, plan);
+		assert_non_null(plan);
+		assert_int_equal(plan->plane[slot], planned->plane[slot]);
+		assert_int_equal(plan->rank[slot], planned->rank[slot]);
+	}
+	pm_plan_free(plan);
+	pm_plan_free(before);
+	pm_plan_free(planned);
+	pm_fabric_free(fabric);
 }
 
 /* ---- Errors ---- */
@@ -630,6 +737,8 @@ int main(void)
 		cmocka_unit_test(test_top_is_a_switch),
 		cmocka_unit_test(test_keep_lids),
 		cmocka_unit_test(test_recover),
+		cmocka_unit_test(test_two_rounds),
+		cmocka_unit_test(test_keep_planes),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_order_names),
 		cmocka_unit_test(test_grow),

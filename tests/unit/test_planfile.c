@@ -175,44 +175,44 @@ static void test_nonsense(void **state)
 		const char *name, *body, *says;
 	} rows[] = {
 		{"version", "portmajor-plan 9\norder grouped\nlmc 0\n", "version"},
-		{"order", "portmajor-plan 2\norder x\nlmc 0\n", "x:2: no order"},
-		{"lmc", "portmajor-plan 2\norder grouped\nlmc 4\n", "x:3: no lmc"},
-		{"no switch", "portmajor-plan 2\norder grouped\nlmc 0\n", "end port"},
-		{"line", "portmajor-plan 2\norder grouped\nlmc 0\nfoo 1\n",
+		{"order", "portmajor-plan 3\norder x\nlmc 0\n", "x:2: no order"},
+		{"lmc", "portmajor-plan 3\norder grouped\nlmc 4\n", "x:3: no lmc"},
+		{"no switch", "portmajor-plan 3\norder grouped\nlmc 0\n", "end port"},
+		{"line", "portmajor-plan 3\norder grouped\nlmc 0\nfoo 1\n",
 		 "x:4: unknown"},
-		{"ports", "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 300 a\n",
+		{"ports", "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 300 a\n",
 		 "x:4:"},
 		{"cable",
-		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "cable 0 1 1 1\n",
 		 "x:5: not a cable"},
 		{"disorder",
-		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 2 2 4 b\n"
+		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 2 2 4 b\n"
 		 "switch 1 1 4 a\n",
 		 "order"},
 		{"LID twice",
-		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\nplace 0 0 5 - 0\nplace 0 1 5 - 0\n",
+		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\nplace 0 0 5 - 0 0\nplace 0 1 5 - 0 0\n",
 		 "LID 5"},
 		{"LID 0",
-		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\nplace 0 0 0 - 0\n",
+		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\nplace 0 0 0 - 0 0\n",
 		 "LID 0"},
 		{"plane",
-		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\nplace 0 0 5 3 0\n",
+		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\nplace 0 0 5 3 0 0\n",
 		 "plane"},
 		{"no LID",
-		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "host 0 1\n",
 		 "has no LID"},
 		{"runs",
-		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\nplace 0 0 5 - 0\nrun 64 64 -\nrun 0 64 -\n",
+		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\nplace 0 0 5 - 0 0\nrun 64 64 -\nrun 0 64 -\n",
 		 "run at LID 0"},
 		{"run",
-		 "portmajor-plan 2\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\nplace 0 0 5 - 0\nrun 49000 400 -\n",
+		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
+		 "host 0 1\nplace 0 0 5 - 0 0\nrun 49000 400 -\n",
 		 "49399"},
 	};
 

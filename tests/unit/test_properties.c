@@ -571,6 +571,39 @@ static void check_grown(struct trial *t)
 	pm_fabric_free(whole);
 }
 
+/*
+ * The plan is made anew for all that is known, and ports in use keep what they have,
+ * except some that come up anew: tables are sound with such a mixture, too.
+ */
+static void check_drift(struct trial *t)
+{
+	struct pm_plan *anew, *mixed, *base = t->plan;
+	uint32_t differ;
+	int rc;
+
+	rc = pm_plan_remake(base, t->now, &anew, NULL);
+	if (rc) {
+		EXPECT(rc == -ENOTSUP);
+		return;
+	}
+	world_set_lids(t->now, base);
+	for (uint32_t i = 0; i < t->now->num_ports; i++)
+		if (random_chance(&t->random, 20))
+			t->now->ports[i].lid = 0;
+	EXPECT(pm_plan_keep(anew, t->now, base, &mixed, &differ, NULL) == 0);
+	t->plan = mixed ? mixed : anew;
+	for (uint32_t i = 0; i < t->now->num_ports; i++) {
+		uint32_t place = pm_plan_place(t->plan, t->now, i);
+
+		EXPECT(!t->now->ports[i].lid ||
+		       t->plan->lid[place] == t->now->ports[i].lid);
+	}
+	check_grown(t);
+	t->plan = base;
+	pm_plan_free(anew);
+	pm_plan_free(mixed);
+}
+
 /* True if the plan grew, or had nothing to grow by. */
 static bool grow(struct trial *t, uint32_t *grew)
 {
@@ -632,6 +665,7 @@ static void test_growth(void **state)
 					break;
 				expect_none("grown plan", reference_plan(t.plan, true));
 				check_grown(&t);
+				check_drift(&t);
 			}
 		}
 		end(&t);

@@ -316,8 +316,7 @@ static uint32_t count_changes(const struct pm_routes *routes, const struct pm_pl
 static void test_taken_over(void **state)
 {
 	static const char *const losses[] = {"s0-*", "s9-* leaf5:20", "s3-line1",
-					     "s3-line1:30 s4-fab0",
-					     "leaf5:20 h7-3"};
+					     "s3-line1:30 s4-fab0", "leaf5:20 h7-3"};
 	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct world world;
 
@@ -334,7 +333,7 @@ static void test_taken_over(void **state)
 		world_update(&world, broken);
 		tables = world_tables(world.routes, world.num_switches);
 		assert_int_equal(pm_plan_make(broken, &config, &made, NULL), 0);
-		assert_int_equal(pm_plan_keep(made, broken, &kept, &differ, NULL), 0);
+		assert_int_equal(pm_plan_keep(made, broken, NULL, &kept, &differ, NULL), 0);
 		if (!kept)
 			kept = made;
 		else
@@ -356,7 +355,8 @@ static void test_taken_over(void **state)
 		assert_int_equal(pm_plan_grow(kept, world.fabric, &grown, NULL), 0);
 		if (grown && !strstr(losses[i], "h7-3")) {
 			assert_int_equal(
-				pm_plan_remake(grown, world.fabric, &remade, NULL), 0);
+				pm_plan_find_origin(grown, world.fabric, &remade, NULL),
+				0);
 			if (!remade)
 				fail_msg("%s: the plan is not found again", losses[i]);
 			assert_memory_equal(remade->lid, world.plan->lid,
