@@ -176,7 +176,10 @@ class OverTime(labtest.Folders):
         self.assertEqual(set(event.measured.get("engines", ["portmajor"])), {"portmajor"})
         self.assertEqual((event.wire, event.wire), (event.sent, event.acked), event.name)
         self.assertGreaterEqual(event.wire, event.bound, event.name)
-        self.assertEqual(event.moved, moved, f"{event.name}: LIDs moved")
+        if moved and event.parts > 1:  # seen one after the other, a LID may move twice
+            self.assertGreaterEqual(event.moved, moved, f"{event.name}: LIDs moved")
+        else:
+            self.assertEqual(event.moved, moved, f"{event.name}: LIDs moved")
         now = self.state(lab)
         if before:
             there = before.places.keys() & now.places.keys()
