@@ -40,21 +40,22 @@ struct pm_locate {
 	const struct pm_routes *routes;
 	const struct pm_plan *plan;
 	uint32_t manager;
-	uint8_t *cable;	      /* [port] enum cable_state, the same at both ends but for
-			       * ASKED */
-	uint32_t *reports;    /* [switch] */
-	uint32_t *lost;	      /* [switch] cables found lost at it */
-	uint8_t *heard;	      /* [switch] it has reported or answered */
-	uint8_t *answered;    /* [switch] */
-	uint8_t *searched;    /* [switch] asked for all its ports */
-	uint8_t *doubtful;    /* [switch] suspect, in the component of a dark one, or on
-			       * the way to one that did not answer */
-	uint8_t *blamed;      /* [switch] room for finding these */
-	uint8_t *tries;	      /* [port] how often it was asked in vain */
-	uint32_t fruitless;   /* searched switches in a row without a lost cable */
-	uint32_t *queue, *by; /* [switch] room for searches for a way */
-	uint32_t *ports;      /* questions being made .. */
-	uint32_t count, max;  /* .. and how many */
+	uint8_t *cable;	    /* [port] enum cable_state, the same at both ends but for
+			     * ASKED */
+	uint32_t *reports;  /* [switch] */
+	uint32_t *lost;	    /* [switch] cables found lost at it */
+	uint8_t *heard;	    /* [switch] it has reported or answered */
+	uint8_t *answered;  /* [switch] */
+	uint8_t *searched;  /* [switch] asked for all its ports */
+	uint8_t *doubtful;  /* [switch] suspect, in the component of a dark one, or on
+			     * the way to one that did not answer */
+	uint8_t *blamed;    /* [switch] room for finding these */
+	uint8_t *tries;	    /* [port] how often it was asked in vain */
+	uint32_t fruitless; /* searched switches in a row without a lost cable */
+	uint32_t *queue, *clear_by, *any_by; /* [switch] of searches for ways */
+	bool ways_known;		     /* these are right */
+	uint32_t *ports;		     /* questions being made .. */
+	uint32_t count, max;		     /* .. and how many */
 };
 
 static bool is_alive_before(const struct pm_locate *locate, uint32_t port)
@@ -84,10 +85,12 @@ int pm_locate_new(const struct pm_routes *routes, uint32_t manager,
 	locate->blamed = pm_array(num, 1);
 	locate->tries = pm_array(routes->plan->known->num_ports, 1);
 	locate->queue = pm_array(num, sizeof(uint32_t));
-	locate->by = pm_array(num, sizeof(uint32_t));
+	locate->clear_by = pm_array(num, sizeof(uint32_t));
+	locate->any_by = pm_array(num, sizeof(uint32_t));
 	if (!locate->cable || !locate->reports || !locate->lost || !locate->heard ||
 	    !locate->searched || !locate->answered || !locate->doubtful ||
-	    !locate->blamed || !locate->tries || !locate->queue || !locate->by) {
+	    !locate->blamed || !locate->tries || !locate->queue || !locate->clear_by ||
+	    !locate->any_by) {
 		pm_locate_free(locate);
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	}
@@ -109,7 +112,8 @@ void pm_locate_free(struct pm_locate *locate)
 	free(locate->blamed);
 	free(locate->tries);
 	free(locate->queue);
-	free(locate->by);
+	free(locate->clear_by);
+	free(locate->any_by);
 	free(locate);
 }
 
@@ -130,6 +134,7 @@ void pm_locate_report(struct pm_locate *locate, uint32_t sw)
 	if (locate->reports[sw] * 2 > count_alive(locate, sw) && !locate->answered[sw]) {
 		locate->heard[sw] = 0;
 		locate->doubtful[sw] = 1;
+		locate->ways_known = false;
 	} else {
 		locate->heard[sw] = 1;
 	}
@@ -156,6 +161,7 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 	locate->heard[sw] = locate->answered[sw] = 1;
 	if (answer == PM_ANSWER_UP)
 		return;
+	locate->ways_known = false;
 	locate->lost[sw]++;
 	locate->lost[far]++;
 	locate->fruitless = 0;
@@ -164,18 +170,19 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 }
 
 /* What no cable joins with the manager any more has gone with what was lost. */
-static void cut_off(const struct pm_locate *locate, uint8_t *alive)
+static void cut_off(struct pm_locate *locate, uint8_t *alive)
 {
 	const struct pm_fabric *known = locate->plan->known;
 	uint32_t home = known->ports[locate->manager].node;
 
-	pm_reach_parts(known, alive, locate->by, locate->queue);
+	locate->ways_known = false;
+	pm_reach_parts(known, alive, locate->any_by, locate->queue);
 	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (locate->by[known->ports[i].node] != locate->by[home])
+		if (locate->any_by[known->ports[i].node] != locate->any_by[home])
 			alive[i] = 0;
 }
 
-uint32_t pm_locate_lost(const struct pm_locate *locate, uint8_t *alive)
+uint32_t pm_locate_lost(struct pm_locate *locate, uint8_t *alive)
 {
 	uint32_t count = 0;
 
@@ -222,15 +229,18 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw, uint3
 	return sw == to;
 }
 
-/* The shortest way, through doubtful switches or not; by[] has the cables into each. */
-static bool search(const struct pm_locate *locate, uint32_t from, uint32_t to,
-		   bool through_doubtful)
+/*
+ * The shortest ways from the manager's switch to all others: by[] has the cable into
+ * each. Nothing doubtful lies between, or, with through_doubtful, may.
+ */
+static void search(struct pm_locate *locate, bool through_doubtful, uint32_t *by)
 {
+	uint32_t from = locate->plan->known->ports[locate->manager].node;
 	uint32_t head = 0, tail = 0;
 
-	memset(locate->by, 0xff, locate->routes->num_switches * sizeof(*locate->by));
+	memset(by, 0xff, locate->routes->num_switches * sizeof(*by));
 	locate->queue[tail++] = from;
-	while (head < tail && locate->by[to] == PM_NONE) {
+	while (head < tail) {
 		uint32_t x = locate->queue[head++];
 		const struct pm_node *n = route_node(locate->routes, x);
 
@@ -243,34 +253,46 @@ static bool search(const struct pm_locate *locate, uint32_t from, uint32_t to,
 			if (!is_alive_before(locate, i) || locate->cable[i] == DOWN)
 				continue;
 			y = route_far_switch(locate->routes, i);
-			if (y == from || locate->by[y] != PM_NONE)
+			if (y == from || by[y] != PM_NONE)
 				continue;
-			locate->by[y] = i;
+			by[y] = i;
 			locate->queue[tail++] = y;
 		}
 	}
-	return locate->by[to] != PM_NONE;
+}
+
+/* Both kinds of ways, found anew only after something was learned. */
+static const uint32_t *find_ways(struct pm_locate *locate, uint32_t sw)
+{
+	if (!locate->ways_known) {
+		search(locate, false, locate->clear_by);
+		search(locate, true, locate->any_by);
+		locate->ways_known = true;
+	}
+	return locate->clear_by[sw] != PM_NONE ? locate->clear_by : locate->any_by;
 }
 
 int pm_locate_path(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_HOPS])
 {
 	const struct pm_port *ports = locate->plan->known->ports;
 	uint32_t from = ports[locate->manager].node;
+	const uint32_t *by;
 	int hops = 0, at;
 
 	if (sw == from)
 		return 0;
 	if (reverse_of_tables(locate, sw, from, path, &hops))
 		return hops;
-	if (!search(locate, from, sw, false) && !search(locate, from, sw, true))
+	by = find_ways(locate, sw);
+	if (by[sw] == PM_NONE)
 		return -1;
-	for (uint32_t x = sw; x != from; x = ports[locate->by[x]].node)
+	for (uint32_t x = sw; x != from; x = ports[by[x]].node)
 		hops++;
 	if (hops > PM_LOCATE_HOPS)
 		return -1;
 	at = hops;
-	for (uint32_t x = sw; x != from; x = ports[locate->by[x]].node)
-		path[--at] = ports[locate->by[x]].num;
+	for (uint32_t x = sw; x != from; x = ports[by[x]].node)
+		path[--at] = ports[by[x]].num;
 	return hops;
 }
 
@@ -428,6 +450,7 @@ static void ask_about_components(struct pm_locate *locate)
 			if (tree->component[sw] != last)
 				continue;
 			locate->doubtful[sw] |= !locate->heard[sw];
+			locate->ways_known = false;
 			below = count_cables(locate, sw, PM_DOWN);
 			if (tree->level[sw] == 1 && !locate->heard[sw] && !below.up &&
 			    !below.down)
@@ -507,6 +530,7 @@ static void note_silence(struct pm_locate *locate)
 	}
 	for (uint32_t sw = 0; sw < locate->routes->num_switches && last != PM_NONE; sw++)
 		locate->doubtful[sw] |= locate->blamed[sw];
+	locate->ways_known = locate->ways_known && last == PM_NONE;
 }
 
 uint32_t pm_locate_questions(struct pm_locate *locate, uint32_t *ports, uint32_t max)

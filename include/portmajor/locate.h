@@ -31,7 +31,7 @@ struct pm_locate;
 
 /*
  * Begins with what was alive and the tables at the last pm_routes_update. The routes
- * are borrowed and must not be updated meanwhile. manager: the place of the port that
+ * are borrowed and must not be updated meanwhile, except with what pm_locate_lost gave. manager: the place of the port that
  * questions are sent from. The caller frees *locate. -ENOMEM.
  */
 int pm_locate_new(const struct pm_routes *routes, uint32_t manager,
@@ -55,7 +55,7 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
  * A way from the manager's switch to another one, as the ports by which it leaves each
  * switch. It keeps clear of what is lost and, where it can, of what may be. Returns the
  * number of hops (0: the manager's own switch), or -1 if there is no way or it is too
- * long. O(switches + cables) at worst.
+ * long. O(hops), and O(cables) the first time after something was learned.
  */
 int pm_locate_path(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_HOPS]);
 
@@ -63,6 +63,6 @@ int pm_locate_path(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE
  * Writes to alive[port] what is alive still: as at the start, without the cables that
  * were found lost and what they cut off; returns how many were found.
  */
-uint32_t pm_locate_lost(const struct pm_locate *locate, uint8_t *alive);
+uint32_t pm_locate_lost(struct pm_locate *locate, uint8_t *alive);
 
 #endif

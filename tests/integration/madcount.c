@@ -26,6 +26,7 @@ enum { /* byte offsets in a MAD */
        MAD_METHOD = 3,
        SMP_HOP_COUNT = 7, /* directed route only */
        MAD_ATTR_ID = 16,
+       MAD_ATTR_MODIFIER = 20,
 };
 
 enum {
@@ -157,6 +158,13 @@ static unsigned int attr_id(const uint8_t *mad)
 	return (unsigned int)mad[MAD_ATTR_ID] << 8 | mad[MAD_ATTR_ID + 1];
 }
 
+static uint32_t attr_modifier(const uint8_t *mad)
+{
+	const uint8_t *m = mad + MAD_ATTR_MODIFIER;
+
+	return (uint32_t)m[0] << 24 | (uint32_t)m[1] << 16 | (uint32_t)m[2] << 8 | m[3];
+}
+
 static enum madcount_method method_column(const uint8_t *mad)
 {
 	switch (mad[MAD_METHOD]) {
@@ -169,11 +177,13 @@ static enum madcount_method method_column(const uint8_t *mad)
 	}
 }
 
-static void count_lft_set(struct madcount *c, uint64_t number, uint64_t ns)
+static void count_lft_set(struct madcount *c, uint32_t block, uint64_t number,
+			  uint64_t ns)
 {
 	uint64_t none = 0;
 
 	count(&c->lft_sets);
+	raise_to(&c->top_lft_block, block);
 	raise_to(&c->last_lft_smp, number);
 	raise_to(&c->last_lft_ns, ns);
 	if (__atomic_compare_exchange_n(&c->first_lft_smp, &none, number, false,
@@ -193,7 +203,7 @@ static void count_smp(struct madcount *c, const uint8_t *mad)
 	count(&c->attr[slot][method_column(mad)]);
 	raise_to(&c->last_smp_ns, ns);
 	if (attr == ATTR_LFT && mad[MAD_METHOD] == METHOD_SET)
-		count_lft_set(c, number, ns);
+		count_lft_set(c, attr_modifier(mad), number, ns);
 	if (attr == ATTR_NODE_INFO && mad[MAD_METHOD] == METHOD_GET &&
 	    mad[MAD_CLASS] == CLASS_SMP_DIRECT && mad[SMP_HOP_COUNT] == 0)
 		count(&c->discoveries);

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #define MADCOUNT_MAGIC 0x434d4d50u /* "PMMC" read as little endian */
-#define MADCOUNT_VERSION 1u
+#define MADCOUNT_VERSION 2u
 
 /* Attributes 0x00-0x3f have a slot each; all others share the last one. */
 #define MADCOUNT_ATTR_SLOTS 65u
@@ -66,14 +66,16 @@ struct madcount {
 	uint64_t first_lft_ns; /* belongs to first_lft_smp */
 	uint64_t last_trap_ns; /* time of receiving it */
 
+	uint64_t top_lft_block; /* the highest block number that was ever Set */
+
 	/* SMPs sent by attribute (host order) and method. */
 	uint64_t attr[MADCOUNT_ATTR_SLOTS][MADCOUNT_METHODS];
 };
 
 static_assert(offsetof(struct madcount, smps) == 16, "madcount layout");
-static_assert(offsetof(struct madcount, attr) == 16 + 15 * 8, "madcount layout");
+static_assert(offsetof(struct madcount, attr) == 16 + 16 * 8, "madcount layout");
 static_assert(sizeof(struct madcount) ==
-		      16 + (15 + MADCOUNT_ATTR_SLOTS * MADCOUNT_METHODS) * 8,
+		      16 + (16 + MADCOUNT_ATTR_SLOTS * MADCOUNT_METHODS) * 8,
 	      "madcount layout");
 
 #endif

@@ -210,7 +210,10 @@ def preload():
 def open_sm(fabric, engine="portmajor", config=None, conf=None, **kwargs):
     """A simlab.OpenSM with the plugin loaded."""
     # umad2sim copies from beyond its buffers; that is not what is tested here.
-    env = {"ASAN_OPTIONS": "detect_leaks=0:replace_intrin=0"} if preload() else {}
+    supp = ROOT / "tests" / "integration" / "asan.supp"
+    env = ({"ASAN_OPTIONS": f"detect_leaks=0:replace_intrin=0:suppressions={supp}"}
+           if preload() else {})
+    env.update(kwargs.pop("env", None) or {})
     return simlab.OpenSM(fabric, engine=engine, conf=plugin_options(config, **(conf or {})),
                          plugin_dir=BUILD, preload=preload(), env=env, **kwargs)
 

@@ -424,16 +424,17 @@ class Counters(dict):
 
     attr(id, method) gives the SMPs sent of one attribute. `a - b` is what was
     sent between b and a: counters are subtracted; last_lft_smp and first_lft_smp
-    become SMP numbers since b (0 if no LFT Set was sent since), times stay.
+    become SMP numbers since b (0 if no LFT Set was sent since), times and
+    top_lft_block, the highest block that was ever Set, stay.
     """
 
     NAMES = ("smps requests send_errors responses timeouts traps gmps discoveries lft_sets "
              "last_lft_smp first_lft_smp last_smp_ns last_lft_ns first_lft_ns "
-             "last_trap_ns").split()
+             "last_trap_ns top_lft_block").split()
     SLOTS, METHODS = 65, 3
     LAYOUT = struct.Struct(f"@IIII{len(NAMES)}Q{SLOTS * METHODS}Q")
     FIRST_LFT_OFFSET = 16 + 8 * NAMES.index("first_lft_smp")
-    MAGIC, VERSION = 0x434D4D50, 1
+    MAGIC, VERSION = 0x434D4D50, 2
 
     @classmethod
     def parse(cls, data):
@@ -456,7 +457,7 @@ class Counters(dict):
     def __sub__(self, base):
         result = Counters()
         for name in self.NAMES:
-            if name.endswith("_ns"):
+            if name.endswith("_ns") or name == "top_lft_block":
                 result[name] = self[name]
             elif name.endswith("_lft_smp"):
                 result[name] = max(0, self[name] - base["smps"])

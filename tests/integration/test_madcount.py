@@ -85,6 +85,7 @@ class Madcount(labtest.Folders):
         self.assertGreaterEqual(ours.attr(ATTR_PORT_INFO), len(nodes))
         # The first sweep writes each block of each table once.
         blocks = max(pmlab.Dump(self.lab.dump()).lids.values()) // 64 + 1
+        self.assertEqual(ours["top_lft_block"], blocks - 1)
         self.assertEqual(ours["lft_sets"], ours.attr(simlab.ATTR_LFT, "set"))
         self.assertEqual(ours["lft_sets"], blocks * len(self.lab.netlist.switches))
 
