@@ -16,6 +16,8 @@ if everything agrees and every pair was delivered, else 1.
 """
 
 import argparse
+import contextlib
+import dataclasses
 import os
 import pathlib
 import sys
@@ -35,8 +37,52 @@ TARGETS = (
     ("cable leaf5[20] to chassis s1", "leaf5:20", False),
     ("host h7-3 (leaf7[3])", "h7-3", True),
 )
-EVENTS = [(verb, name, target, is_host) for name, target, is_host in TARGETS
-          for verb in ("lose", "back")]
+
+
+@dataclasses.dataclass
+class Scene:
+    """A fabric and what happens in it; OpenSM runs on its first host.
+
+    targets  as TARGETS: each is lost and comes back
+    late     (name, simlab's target) of cables that are not there when OpenSM starts;
+             they come after all else
+    early    the netlist without them
+    """
+    netlist: pathlib.Path
+    targets: tuple = TARGETS
+    lmc: int = 0
+    late: tuple = ()
+    early: pathlib.Path = None
+
+    def events(self):
+        """(verb, name, simlab's target, is a host) of each event."""
+        for target in self.targets:
+            yield "lose", *target
+            yield "back", *target
+        for name, target in self.late:
+            yield "back", name, target, False
+
+    def opensm_args(self):
+        return ["-l", str(self.lmc)]
+
+    @contextlib.contextmanager
+    def open_fabric(self):
+        with pmlab.Fabric(self.netlist) as fabric:
+            for _, target in self.late:
+                fabric.lose(target)
+            yield fabric
+
+    def whatif(self, target, manager):
+        """The blocks that the command foretells for a loss."""
+        return pmlab.whatif(self.early or self.netlist, target, manager=manager,
+                            lmc=self.lmc).blocks
+
+    # A plan that has grown is not the plan made from the whole netlist.
+    def walk(self, lab):
+        """What `walk` finds, and what is wrong with it."""
+        plan = not self.late
+        walked = lab.walk("-m", str(self.lmc), plan=plan)
+        return walked, pmlab.walk_faults(walked, plan)
 
 
 def event_name(verb, name):
@@ -53,12 +99,16 @@ class Progress:
         print(f"[{time.monotonic() - self.start:6.1f} s] {text}", file=sys.stderr, flush=True)
 
 
+def number(value):
+    return "-" if value is None else f"{value:,}"
+
+
 class Row:
     """One event: what was counted, and what does not agree."""
 
     def __init__(self, name):
         self.name, self.event, self.predicted, self.walked = name, None, None, None
-        self.stock, self.faults = {}, []
+        self.stock, self.fell_back, self.faults = {}, set(), []
 
     def judge(self, verb, is_host):
         event = self.event
@@ -77,21 +127,27 @@ class Row:
             want(event.wire == self.predicted, f"wire {event.wire} != whatif {self.predicted}")
         if is_host:
             want(event.wire == 0, f"a host event cost {event.wire}")
-        self.judge_walk()
 
-    def judge_walk(self):
-        self.faults += pmlab.walk_faults(self.walked)
+    def note_walk(self, walked, faults):
+        self.walked = walked
+        self.faults += faults
+
+    def note_stock(self, engine, lft_sets, engines_used):
+        self.stock[engine] = lft_sets
+        if set(engines_used) - {engine}:
+            self.fell_back.add(engine)
+
+    def stock_cells(self):
+        """The counts of OpenSM's engines; * where one gave up and minhop stepped in."""
+        return [number(self.stock.get(engine)) + ("*" if engine in self.fell_back else "")
+                for engine in STOCK_ENGINES]
 
     def cells(self):
         event = self.event
-
-        def number(value):
-            return "-" if value is None else f"{value:,}"
-
         return [self.name, number(event.wire), number(event.sent), number(event.acked),
                 number(event.bound), number(self.predicted),
                 number(self.walked.get("delivered")),
-                *[number(self.stock.get(engine)) for engine in STOCK_ENGINES],
+                *self.stock_cells(),
                 "; ".join(self.faults) if self.faults else "ok"]
 
 
@@ -107,10 +163,11 @@ def format_table(rows):
                                for i, text in enumerate(line)).rstrip() for line in cells)
 
 
-def run_portmajor(netlist, tell):
+def run_portmajor(scene, tell):
     """Bring-up and all events with the plugin; returns the table's rows."""
     rows = []
-    with pmlab.Lab(netlist, host="h0-1") as lab:
+    with scene.open_fabric() as fabric, \
+            pmlab.Lab(fabric.netlist, fabric=fabric, args=scene.opensm_args()) as lab:
         tell("portmajor: OpenSM is bringing the fabric up")
         first = Row("bring-up")
         first.event = lab.bring_up()
@@ -118,47 +175,48 @@ def run_portmajor(netlist, tell):
             raise simlab.SimError(f"routed with {lab.osm.engines_used()}, not with portmajor")
         first.event.measured["engines"] = ["portmajor"]
         tell(f"portmajor: up, {first.event.wire:,} LFT Sets; walking all pairs")
-        first.walked = lab.walk()
         first.judge("up", False)
+        first.note_walk(*scene.walk(lab))
         rows.append(first)
-        for verb, name, target, is_host in EVENTS:
+        for verb, name, target, is_host in scene.events():
             row = Row(event_name(verb, name))
             if verb == "lose":
-                row.predicted = lab.whatif(target).blocks
+                row.predicted = scene.whatif(target, lab.osm.host)
             row.event = lab.whole(verb, target)
             tell(f"portmajor: {row.name}: {row.event.wire:,} LFT Sets; walking all pairs")
-            row.walked = lab.walk()
             row.judge(verb, is_host)
+            row.note_walk(*scene.walk(lab))
             rows.append(row)
     return rows
 
 
-def run_stock(engine, netlist, rows, tell):
+def run_stock(engine, scene, rows, tell):
     """The same with one of OpenSM's engines; fills in the rows."""
-    with pmlab.Fabric(netlist) as fabric, \
-            simlab.OpenSM(fabric, engine=engine, host="h0-1") as osm:
+    with scene.open_fabric() as fabric, \
+            simlab.OpenSM(fabric, engine=engine, args=scene.opensm_args()) as osm:
         tell(f"{engine}: OpenSM is bringing the fabric up")
         osm.settle(timeout=pmlab.TIMEOUT_S)
-        rows[0].stock[engine] = osm.delta(osm.start_mark)["lft_sets"]
+        rows[0].note_stock(engine, osm.delta(osm.start_mark)["lft_sets"], osm.engines_used())
         tell(f"{engine}: up, {rows[0].stock[engine]:,} LFT Sets")
-        for row, (verb, name, target, _) in zip(rows[1:], EVENTS):
+        for row, (verb, _, target, _) in zip(rows[1:], scene.events()):
             result = simlab.measure(fabric, osm, lambda v=verb, t=target: getattr(fabric, v)(t),
                                     timeout=pmlab.TIMEOUT_S)
-            row.stock[engine] = result["lft_sets"]
-            tell(f"{engine}: {event_name(verb, name)}: {result['lft_sets']:,} LFT Sets")
+            row.note_stock(engine, result["lft_sets"], result["engines"])
+            tell(f"{engine}: {row.name}: {result['lft_sets']:,} LFT Sets")
 
 
 def run(args, folder, tell):
     netlist = pmlab.generate(folder / f"director-{args.hosts}.net", "director",
                              LEAVES[args.hosts])
     tell(f"{args.hosts:,} hosts; netlist and logs in {folder}")
-    rows = run_portmajor(netlist, tell)
+    scene = Scene(netlist)
+    rows = run_portmajor(scene, tell)
     if not args.no_stock:
         if args.hosts > 648:
             tell("now OpenSM's own engines, one after another; at this size each takes "
                  "minutes (--no-stock leaves them out)")
         for engine in STOCK_ENGINES:
-            run_stock(engine, netlist, rows, tell)
+            run_stock(engine, scene, rows, tell)
     return rows
 
 
@@ -189,6 +247,8 @@ def main():
     print(f"\nLFT Sets per event, {args.hosts:,} hosts ({LEAVES[args.hosts]} leaves), "
           "the SM on h0-1 (leaf0)\n")
     print(table)
+    if any(row.fell_back for row in rows):
+        print("\n* This engine gave up, and OpenSM went on to minhop.")
     fine = not any(row.faults for row in rows)
     if fine:
         tidy(folder)

@@ -50,6 +50,25 @@ def generate(path, *args):
     return pathlib.Path(path)
 
 
+def without_cables(netlist, cables, path):
+    """Writes a netlist without the lines of some cables (node:port), at both ends."""
+    whole = simlab.Netlist(netlist)
+    gone = set()
+    for cable in cables:
+        name, _, port = cable.partition(":")
+        gone |= whole.link_at(name, int(port))
+    lines, name = [], None
+    for line in whole.path.read_text(encoding="ascii").splitlines(keepends=True):
+        node = re.match(r'\w+\s+\d+\s+"([^"]+)"', line)
+        port = re.match(r"\[(\d+)\]", line)
+        name = node[1] if node else name
+        if not (port and (name, int(port[1])) in gone):
+            lines.append(line)
+    path = pathlib.Path(path)
+    path.write_text("".join(lines), encoding="ascii")
+    return path
+
+
 @dataclasses.dataclass
 class Prediction:
     """The `total` row of `portmajor whatif`, and its full load."""

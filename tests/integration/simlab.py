@@ -551,12 +551,12 @@ class OpenSM:
         with open(self.path / "madcount", "w+b") as counts:
             counts.truncate(Counters.LAYOUT.size)
             self._map = mmap.mmap(counts.fileno(), Counters.LAYOUT.size)
+        self.start_mark = self.mark()  # before there is anything to count
         argv = self._wrapper + ["opensm", "-F", str(conf), "-f", str(self.log_path), "-d", "2"]
         with open(self.path / "stdout", "wb") as out:
             self.process = start_process(argv + self._args, stdin=subprocess.DEVNULL, stdout=out,
                                          stderr=subprocess.STDOUT, cwd=self.path,
                                          env=self._environment())
-        self.start_mark = self.mark()
 
     def stop(self, timeout=10):
         """Ends opensm and frees its place in ibsim. Returns the exit status."""

@@ -8,7 +8,6 @@ import unittest
 
 import labtest
 import pmlab
-import simlab
 
 
 class Shape:
@@ -123,22 +122,8 @@ class CablesMissing(Shape, labtest.LabCase):
 
     @classmethod
     def make_netlist(cls):
-        """Without the cables' lines, at both ends."""
-        whole = simlab.Netlist(pmlab.generate(cls.folder / "whole.net", "director", 36))
-        gone = set()
-        for target in cls.MISSING:
-            name, _, port = target.partition(":")
-            gone |= whole.link_at(name, int(port))
-        lines, name = [], None
-        for line in whole.path.read_text().splitlines(keepends=True):
-            node = re.match(r'\w+\s+\d+\s+"([^"]+)"', line)
-            port = re.match(r"\[(\d+)\]", line)
-            name = node[1] if node else name
-            if not (port and (name, int(port[1])) in gone):
-                lines.append(line)
-        path = cls.folder / "holes.net"
-        path.write_text("".join(lines))
-        return path
+        whole = pmlab.generate(cls.folder / "whole.net", "director", 36)
+        return pmlab.without_cables(whole, cls.MISSING, cls.folder / "holes.net")
 
     def spread(self):
         return 3

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What events cost in every kind of fabric, as the table of docs/fabrics.md.
+
+Each fabric is simulated by ibsim and brought up by OpenSM on its first host, with
+portmajor and then with OpenSM's own engines, one after another. In each of them the
+same things are lost and brought back, and the LFT Sets on the wire are counted. All
+is held against what the plugin logs and what `portmajor whatif` foretells, and every
+pair is walked, as in scripts/demo. Two fabrics are worked on at a time.
+
+Prints the table; exit status 0 if everything agrees, else 1.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import demo
+import odd_netlists
+import pmlab
+import simlab
+
+# Most of the time goes into waiting until OpenSM has nothing left to do.
+JOBS = 2
+
+DOCUMENT = pmlab.ROOT / "docs" / "fabrics.md"
+BEGIN, END = "<!-- fabric-costs: begin -->\n", "<!-- fabric-costs: end -->\n"
+
+# A kind of fabric: arguments of `portmajor generate` or a function of odd_netlists,
+# what is lost in it, and what comes late (as in demo.Scene). Nothing that is lost is
+# beside the manager's leaf.
+Kind = collections.namedtuple("Kind", "name source targets lmc late", defaults=(0, ()))
+
+EVEN = ("two-level", 36, 18, 18, 1)
+EVEN_TARGETS = ("spine0", "leaf5:20", "h7-3")
+DIRECTOR_TARGETS = ("s0-*", "s2-line1", "s2-fab0", "leaf5:20", "s3-line1:30", "h7-3")
+
+KINDS = (
+    Kind("single switch", odd_netlists.single_switch, ("twin:2", "leaf0-h3")),
+    Kind("two levels, 1:1", EVEN, EVEN_TARGETS),
+    Kind("two levels, LMC 1", EVEN, EVEN_TARGETS, lmc=1),
+    Kind("two levels, LMC 2", EVEN, EVEN_TARGETS, lmc=2),
+    Kind("two levels, three cables missing at the start", EVEN, EVEN_TARGETS,
+         late=("leaf5:21", "leaf9:30", "leaf0:36")),
+    Kind("two levels, 3 parallel cables", ("two-level", 18, 6, 18, 3),
+         ("spine0", "leaf5:22", "h7-3")),
+    Kind("two levels, 2:1 oversubscribed", ("two-level", 18, 12, 24, 1),
+         ("spine0", "leaf5:26", "h7-3")),
+    Kind("two levels, uneven", odd_netlists.uneven_two_levels,
+         ("spine0", "leaf1:8", "leaf4-h7")),
+    Kind("two levels, hosts on spines", odd_netlists.end_nodes_on_spines,
+         ("spine1", "leaf1:5", "gate1")),
+    Kind("three levels", ("xgft", 3, "6,6,6", "1,6,6"),
+         ("sw3-0", "sw2-8", "leaf8:8", "sw2-9:8", "h7-3")),
+    Kind("four levels", ("xgft", 4, "4,4,4,4", "1,4,4,4"),
+         ("sw4-0", "sw3-18", "sw2-8", "leaf8:6", "sw2-9:6", "sw3-19:6", "h7-3")),
+    Kind("four levels, uneven", odd_netlists.uneven_four_levels,
+         ("t0", "x2-1", "y1-1", "y0-1:5", "x1-2:4", "y2-0:4", "x0-2-h1")),
+    Kind("directors, 36 leaves", ("director", 36), DIRECTOR_TARGETS),
+)
+DIRECTOR_324 = Kind("directors, 324 leaves", ("director", 324), DIRECTOR_TARGETS)
+
+
+def describe(netlist, target):
+    """What the table calls one of simlab's targets."""
+    name, colon, port = target.rpartition(":")
+    if colon:
+        return "cable {}[{}]-{}[{}]".format(name, port, *netlist.nodes[name].ports[int(port)])
+    if target.endswith("-*"):
+        return f"chassis {target[:-2]}"
+    return f"{'switch' if netlist.nodes[target].is_switch else 'host'} {target}"
+
+
+def make_scene(kind, folder):
+    path = folder / "fabric.net"
+    if callable(kind.source):
+        kind.source().write(path)
+    else:
+        pmlab.generate(path, *kind.source)
+    netlist = simlab.Netlist(path)
+    targets = [(describe(netlist, target), target, target in netlist.hosts)
+               for target in kind.targets]
+    late = [(describe(netlist, cable), cable) for cable in kind.late]
+    early = pmlab.without_cables(path, kind.late, folder / "early.net") if late else None
+    return demo.Scene(path, tuple(targets), kind.lmc, tuple(late), early)
+
+
+@dataclasses.dataclass
+class Result:
+    """A fabric's rows of the table."""
+    kind: Kind
+    switches: int
+    hosts: int
+    blocks: int  # of a switch's table
+    rows: list
+
+
+def measure(folder, tell, kind):
+    def tell_kind(text):
+        tell(f"{kind.name}: {text}")
+
+    scene = make_scene(kind, pathlib.Path(tempfile.mkdtemp(dir=folder)))
+    netlist = simlab.Netlist(scene.netlist)
+    rows = demo.run_portmajor(scene, tell_kind)
+    for engine in demo.STOCK_ENGINES:
+        demo.run_stock(engine, scene, rows, tell_kind)
+    run = rows[0].event.runs[-1]
+    return Result(kind, len(netlist.switches), len(netlist.hosts),
+                  run.full_load // len(netlist.switches), rows)
+
+
+def measure_all(kinds, folder, tell):
+    # Processes: simlab's children end with the thread that started them.
+    with concurrent.futures.ProcessPoolExecutor(JOBS) as pool:
+        futures = [pool.submit(measure, folder, tell, kind) for kind in kinds]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+HEADER = ["fabric", "switches", "hosts", "blocks per switch", "event", "wire", "bound",
+          "whatif", *demo.STOCK_ENGINES]
+TEXT_COLUMNS = (HEADER.index("fabric"), HEADER.index("event"))
+
+
+def format_table(results):
+    """The table in Markdown; a fabric's own columns in its first row only."""
+    lines = [HEADER, []]
+    for result in results:
+        about = [result.kind.name] + [demo.number(n) for n in (result.switches, result.hosts,
+                                                               result.blocks)]
+        for row in result.rows:
+            lines.append(about + [row.name, demo.number(row.event.wire),
+                                  demo.number(row.event.bound), demo.number(row.predicted),
+                                  *row.stock_cells()])
+            about = [""] * len(about)
+    widths = [max(len(line[i]) for line in lines if line) for i in range(len(HEADER))]
+    lines[1] = ["-" * width if i in TEXT_COLUMNS else "-" * (width - 1) + ":"
+                for i, width in enumerate(widths)]
+    return "".join("| " + " | ".join(
+        text.ljust(widths[i]) if i in TEXT_COLUMNS else text.rjust(widths[i])
+        for i, text in enumerate(line)) + " |\n" for line in lines)
+
+
+def update(path, table):
+    """Replaces what stands between the marker lines."""
+    text = path.read_text(encoding="ascii")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        sys.exit(f"fabric-costs: {path} has no marker lines")
+    path.write_text(before + begin + "\n" + table + "\n" + end + after, encoding="ascii")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/fabric-costs", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--update", action="store_true",
+                        help="write the table into docs/fabrics.md if all agrees")
+    parser.add_argument("--director-324", action="store_true",
+                        help="5,832 hosts as well: takes some ten minutes more")
+    args = parser.parse_args()
+    kinds = KINDS + ((DIRECTOR_324,) if args.director_324 else ())
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="portmajor-fabrics-"))
+    os.environ.update(SIMLAB_DIR=str(folder), SIMLAB_KEEP="1")
+    try:
+        results = measure_all(kinds, folder, demo.Progress())
+    except simlab.SimError as error:
+        sys.exit(f"fabric-costs: {error}\nfabric-costs: FAILED; everything is kept in {folder}")
+    table = format_table(results)
+    print(table, end="")
+    faults = [f"{result.kind.name}: {row.name}: {fault}"
+              for result in results for row in result.rows for fault in row.faults]
+    if faults:
+        sys.exit("\n".join(faults + [f"fabric-costs: FAILED; everything is kept in {folder}"]))
+    shutil.rmtree(folder, ignore_errors=True)
+    if args.update:
+        update(DOCUMENT, table)
+
+
+if __name__ == "__main__":
+    main()
