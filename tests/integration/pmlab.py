@@ -215,10 +215,8 @@ class Folder:
 
 def plugin_options(config=None, **conf):
     """opensm.conf lines that load the plugin, with a configuration file or without."""
-    lines = {"event_plugin_name": "portmajor", **conf}
-    if config is not None:
-        lines["event_plugin_options"] = str(config)
-    return lines
+    options = {} if config is None else {"event_plugin_options": str(config)}
+    return {"event_plugin_name": "portmajor", **options, **conf}
 
 
 def preload():

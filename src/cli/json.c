@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "json.h"
+
+#include "cli.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *cli_json_new(const char *command, int version)
+{
+	return json_pack("{s:s, s:s+, s:i}", "portmajor", PORTMAJOR_VERSION, "schema",
+			 "portmajor-", command, "version", version);
+}
+
+/* Copies one character, or U+FFFD for a byte that begins none; returns what is next. */
+static const char *copy_character(const char *from, char **to)
+{
+	unsigned char lead = (unsigned char)*from;
+	size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+
+	/* jansson knows what is UTF-8. */
+	if (strnlen(from, length) == length) {
+		json_t *one = json_stringn(from, length);
+
+		if (one) {
+			json_decref(one);
+			memcpy(*to, from, length);
+			*to += length;
+			return from + length;
+		}
+	}
+	memcpy(*to, "\xef\xbf\xbd", 3);
+	*to += 3;
+	return from + 1;
+}
+
+json_t *cli_json_string(const char *text)
+{
+	json_t *string = json_string(text);
+	char *copy, *at;
+
+	if (string)
+		return string;
+	at = copy = malloc(strlen(text) * 3 + 1);
+	if (!copy)
+		return NULL;
+	while (*text)
+		text = copy_character(text, &at);
+	*at = '\0';
+	string = json_string(copy);
+	free(copy);
+	return string;
+}
+
+json_t *cli_json_guid(uint64_t guid)
+{
+	char text[20];
+
+	snprintf(text, sizeof(text), "0x%016" PRIx64, guid);
+	return json_string(text);
+}
+
+int cli_json_print(json_t *object)
+{
+	int status = EXIT_FINE;
+
+	if (!object)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	if (json_dumpf(object, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
+		status = cli_fail(EXIT_INPUT, "cannot write");
+	else
+		putchar('\n');
+	json_decref(object);
+	return status;
+}

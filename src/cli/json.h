@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * JSON as every subcommand writes it with --json: one object, whose first members are
+ *
+ *   "portmajor"  version of the program
+ *   "schema"     "portmajor-COMMAND", as in portmajor-json(5)
+ *   "version"    of the schema, a number; goes up when a member changes its meaning
+ *
+ * Members come in the order in which they were set, so that output can be compared.
+ */
+#ifndef PORTMAJOR_CLI_JSON_H
+#define PORTMAJOR_CLI_JSON_H
+
+#include <jansson.h>
+
+#include <stdint.h>
+
+/* A new object with the members above. NULL without memory, as jansson's functions. */
+json_t *cli_json_new(const char *command, int version);
+
+/* A string; bytes that are not UTF-8 become U+FFFD. */
+json_t *cli_json_string(const char *text);
+
+/* A GUID, as "0x" and 16 hexadecimal digits: JSON's numbers do not hold 64 bits. */
+json_t *cli_json_guid(uint64_t guid);
+
+/* Prints and frees an object; NULL stands for lack of memory. An exit status. */
+int cli_json_print(json_t *object);
+
+#endif
