@@ -293,24 +293,30 @@ static int lower_idle_switches(const struct pm_fabric *skeleton, struct pm_tree 
 	return 0;
 }
 
-/*
- * Where roots are named, the levels of what cables join with them count from there
- * downward: the switches farthest from the nearest root are at level 0.
- */
-static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tree,
-			    struct pm_error *err)
+/* Levels are final now: counts leaves, finds the top and all directions. */
+static void finish_levels(const struct pm_fabric *skeleton, struct pm_tree *tree)
 {
-	uint32_t *queue = pm_array(tree->num_switches, sizeof(*queue));
-	uint32_t *distance = pm_array(tree->num_switches, sizeof(*distance));
-	uint32_t head = 0, tail = 0, farthest = 0;
-	int rc = 0;
-
-	if (!queue || !distance) {
-		rc = pm_error_set(err, -ENOMEM, "out of memory");
-		goto out;
+	tree->num_leaves = 0;
+	tree->top_level = 0;
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
+		tree->num_leaves += tree->level[sw] == 0;
+		if (tree->level[sw] != PM_NO_LEVEL && tree->level[sw] > tree->top_level)
+			tree->top_level = tree->level[sw];
 	}
-	memset(distance, 0xff, tree->num_switches * sizeof(*distance));
-	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+	find_directions(skeleton, tree);
+}
+
+/*
+ * Lists in queue[] what cables join with the roots, nearest first; distance[] in cables
+ * from the nearest root. Returns how many there are.
+ */
+static uint32_t search_from_roots(const struct pm_fabric *skeleton, uint32_t *queue,
+				  uint32_t *distance)
+{
+	uint32_t head = 0, tail = 0;
+
+	memset(distance, 0xff, skeleton->num_switches * sizeof(*distance));
+	for (uint32_t sw = 0; sw < skeleton->num_switches; sw++)
 		if (skeleton->nodes[sw].root) {
 			distance[sw] = 0;
 			queue[tail++] = sw;
@@ -319,7 +325,6 @@ static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tr
 		uint32_t x = queue[head++];
 		const struct pm_node *n = &skeleton->nodes[x];
 
-		farthest = distance[x];
 		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
 		     i++) {
 			uint32_t y = pm_fabric_peer_node(skeleton, i);
@@ -330,23 +335,37 @@ static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tr
 			queue[tail++] = y;
 		}
 	}
+	return tail;
+}
+
+/*
+ * Where roots are named, the levels of what cables join with them count from there
+ * downward: the switches farthest from the nearest root are at level 0.
+ */
+static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tree,
+			    struct pm_error *err)
+{
+	uint32_t *queue = pm_array(tree->num_switches, sizeof(*queue));
+	uint32_t *distance = pm_array(tree->num_switches, sizeof(*distance));
+	uint32_t count, farthest;
+	int rc = 0;
+
+	if (!queue || !distance) {
+		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	count = search_from_roots(skeleton, queue, distance);
+	farthest = count ? distance[queue[count - 1]] : 0;
 	if (farthest >= PM_NO_LEVEL) {
 		rc = pm_error_set(err, -ENOTSUP,
-				  "a switch is %u cables from the nearest "
-				  "root",
+				  "a switch is %u cables from the nearest root",
 				  farthest);
 		goto out;
 	}
-	for (uint32_t i = 0; i < tail; i++)
+	for (uint32_t i = 0; i < count; i++)
 		tree->level[queue[i]] = (uint8_t)(farthest - distance[queue[i]]);
-	tree->num_leaves = 0;
-	tree->top_level = 0;
-	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
-		tree->num_leaves += tree->level[sw] == 0;
-		if (tree->level[sw] != PM_NO_LEVEL && tree->level[sw] > tree->top_level)
-			tree->top_level = tree->level[sw];
-	}
-	find_directions(skeleton, tree);
+	if (count)
+		finish_levels(skeleton, tree);
 out:
 	free(queue);
 	free(distance);

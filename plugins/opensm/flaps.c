@@ -7,7 +7,6 @@
 #include "plugin.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +19,8 @@ struct plugin_flaps {
 	char *clear_file;	    /* path */
 	struct pm_flap_holds holds; /* of the last run */
 	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	/* Under the lock. */
+	struct plugin_signal signal;
+	/* Under its lock. */
 	double due; /* plugin_clock when a hold ends, 0: none */
 	bool leaving;
 };
@@ -33,29 +31,26 @@ static void *keep_time(void *context)
 	struct plugin *plugin = context;
 	struct plugin_flaps *f = plugin->flaps;
 
-	pthread_mutex_lock(&f->lock);
+	pthread_mutex_lock(&f->signal.lock);
 	while (!f->leaving) {
-		struct timespec until = {(time_t)(f->due / 1e3) + 1, 0};
-
 		if (f->due && plugin_clock() >= f->due) {
 			f->due = 0;
 			plugin->osm->subn.force_reroute = TRUE;
 			osm_sm_signal(&plugin->osm->sm, OSM_SIGNAL_SWEEP);
 		} else if (f->due) {
-			pthread_cond_timedwait(&f->changed, &f->lock, &until);
+			plugin_wait_until(&f->signal, f->due);
 		} else {
-			pthread_cond_wait(&f->changed, &f->lock);
+			pthread_cond_wait(&f->signal.changed, &f->signal.lock);
 		}
 	}
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&f->signal.lock);
 	return NULL;
 }
 
 static void free_flaps(struct plugin_flaps *f)
 {
 	pm_flaps_free(f->flaps);
-	pthread_cond_destroy(&f->changed);
-	pthread_mutex_destroy(&f->lock);
+	plugin_signal_destroy(&f->signal);
 	free(f->clear_file);
 	free(f);
 }
@@ -63,18 +58,13 @@ static void free_flaps(struct plugin_flaps *f)
 int plugin_start_flaps(struct plugin *plugin)
 {
 	struct plugin_flaps *f;
-	pthread_condattr_t clock;
 
 	if (!plugin->config.flap.limit)
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	pthread_mutex_init(&f->lock, NULL);
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->changed, &clock);
-	pthread_condattr_destroy(&clock);
+	plugin_signal_init(&f->signal);
 	f->clear_file = plugin_cache_path("portmajor.clear-holds");
 	plugin->flaps = f;
 	if (f->clear_file && !pm_flaps_make(&plugin->config.flap, &f->flaps, NULL) &&
@@ -91,10 +81,10 @@ void plugin_stop_flaps(struct plugin *plugin)
 
 	if (!f)
 		return;
-	pthread_mutex_lock(&f->lock);
+	pthread_mutex_lock(&f->signal.lock);
 	f->leaving = true;
-	pthread_cond_signal(&f->changed);
-	pthread_mutex_unlock(&f->lock);
+	pthread_cond_signal(&f->signal.changed);
+	pthread_mutex_unlock(&f->signal.lock);
 	pthread_join(f->thread, NULL);
 	plugin->flaps = NULL;
 	free_flaps(f);
@@ -175,9 +165,9 @@ int plugin_hold_flaps(struct plugin *plugin, const uint8_t *bounced, uint8_t *al
 		return rc;
 	log_holds(plugin, now, &holds);
 	f->holds = holds;
-	pthread_mutex_lock(&f->lock);
+	pthread_mutex_lock(&f->signal.lock);
 	f->due = holds.next_ms == UINT64_MAX ? 0 : (double)(now + holds.next_ms + 1);
-	pthread_cond_signal(&f->changed);
-	pthread_mutex_unlock(&f->lock);
+	pthread_cond_signal(&f->signal.changed);
+	pthread_mutex_unlock(&f->signal.lock);
 	return 0;
 }

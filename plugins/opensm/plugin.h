@@ -26,6 +26,8 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
+#include <pthread.h>
+
 #include <portmajor/config.h>
 #include <portmajor/delta.h>
 #include <portmajor/plan.h>
@@ -203,7 +205,36 @@ void plugin_note_block(struct plugin *plugin);
 /* HEAVY_SWEEP_START. */
 void plugin_repair(struct plugin *plugin);
 
+/* ---- wait.c ---- */
+
 /* Milliseconds of a clock that only goes forward. */
 double plugin_clock(void);
+
+/* Something that one thread waits for and others do. */
+struct plugin_signal {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+};
+
+void plugin_signal_init(struct plugin_signal *signal);
+void plugin_signal_destroy(struct plugin_signal *signal);
+
+/* Waits, with the lock held, for `changed` or a moment of plugin_clock. */
+void plugin_wait_until(struct plugin_signal *signal, double when);
+
+/* The same for some time, or until it is time to see whether OpenSM is leaving. */
+void plugin_wait_briefly(struct plugin_signal *signal, double milliseconds);
+
+/* Who receives answers of a kind from OpenSM's dispatcher. */
+struct plugin_handler {
+	cl_disp_msgid_t message;
+	cl_pfn_msgrcv_cb_t receive;
+	void *context;
+};
+
+/* Puts our handler in place of OpenSM's; -1, and OpenSM's is back, if that fails. */
+int plugin_take_over(osm_opensm_t *osm, cl_disp_reg_handle_t *handle,
+		     const struct plugin_handler *ours,
+		     const struct plugin_handler *theirs);
 
 #endif

@@ -10,7 +10,6 @@
 #include <opensm/osm_madw.h>
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +21,8 @@
 void osm_lft_rcv_process(void *sm, void *madw);
 
 struct plugin_recovery {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	/* Under the lock. [switch of plan->known], by GUID in the answers. */
+	struct plugin_signal signal;
+	/* Under its lock. [switch of plan->known], by GUID in the answers. */
 	const struct pm_fabric *known;
 	uint8_t *tables;
 	uint32_t stride;
@@ -45,7 +43,7 @@ static void receive_lft(void *context, void *data)
 		osm_lft_rcv_process(&plugin->osm->sm, data);
 		return;
 	}
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&r->signal.lock);
 	sw = r->known ? pm_fabric_find_guid(r->known, cl_ntoh64(lft->node_guid))
 		      : PM_NONE;
 	if (sw != PM_NONE && at + PM_LFT_BLOCK <= r->stride) {
@@ -56,32 +54,26 @@ static void receive_lft(void *context, void *data)
 		else
 			r->missed[sw] = true;
 		r->answered++;
-		pthread_cond_signal(&r->changed);
+		pthread_cond_signal(&r->signal.changed);
 	}
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&r->signal.lock);
 }
 
 int plugin_start_recovery(struct plugin *plugin)
 {
 	osm_opensm_t *osm = plugin->osm;
 	struct plugin_recovery *r = calloc(1, sizeof(*r));
-	pthread_condattr_t clock;
 
 	if (!r)
 		return -ENOMEM;
-	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->changed, &clock);
-	pthread_condattr_destroy(&clock);
+	plugin_signal_init(&r->signal);
 	plugin->recovery = r;
-	cl_disp_unregister(osm->sm.lft_disp_h);
-	osm->sm.lft_disp_h =
-		cl_disp_register(&osm->disp, OSM_MSG_MAD_LFT, receive_lft, plugin);
-	if (osm->sm.lft_disp_h != CL_DISP_INVALID_HANDLE)
+	if (!plugin_take_over(
+		    osm, &osm->sm.lft_disp_h,
+		    &(struct plugin_handler){OSM_MSG_MAD_LFT, receive_lft, plugin},
+		    &(struct plugin_handler){OSM_MSG_MAD_LFT, osm_lft_rcv_process,
+					     &osm->sm}))
 		return 0;
-	osm->sm.lft_disp_h = cl_disp_register(&osm->disp, OSM_MSG_MAD_LFT,
-					      osm_lft_rcv_process, &osm->sm);
 	plugin_stop_recovery(plugin);
 	return -ENOMEM;
 }
@@ -93,8 +85,7 @@ void plugin_stop_recovery(struct plugin *plugin)
 	if (!r)
 		return;
 	plugin->recovery = NULL;
-	pthread_cond_destroy(&r->changed);
-	pthread_mutex_destroy(&r->lock);
+	plugin_signal_destroy(&r->signal);
 	free(r);
 }
 
@@ -143,11 +134,11 @@ static void ask_all(struct plugin *plugin)
 		if (there)
 			asked = ask_switch(plugin, there);
 		CL_PLOCK_RELEASE(&osm->lock);
-		pthread_mutex_lock(&r->lock);
+		pthread_mutex_lock(&r->signal.lock);
 		r->asked += asked;
 		if (!asked)
 			r->missed[sw] = true;
-		pthread_mutex_unlock(&r->lock);
+		pthread_mutex_unlock(&r->signal.lock);
 	}
 }
 
@@ -156,24 +147,18 @@ static void wait_for_tables(struct plugin_recovery *r)
 	double last = plugin_clock();
 	uint32_t seen = 0;
 
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&r->signal.lock);
 	while (r->answered < r->asked && !osm_exit_flag) {
-		struct timespec until;
-
 		if (r->answered != seen)
 			last = plugin_clock();
 		seen = r->answered;
 		if (plugin_clock() - last > PATIENCE_MS)
 			break;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += 10000000;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&r->changed, &r->lock, &until);
+		plugin_wait_briefly(&r->signal, PATIENCE_MS);
 	}
 	if (r->answered < r->asked) /* nobody knows whose */
 		memset(r->missed, true, r->known->num_switches * sizeof(*r->missed));
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&r->signal.lock);
 }
 
 int plugin_read_tables(struct plugin *plugin, struct pm_held *held, uint8_t **tables,
@@ -191,18 +176,18 @@ int plugin_read_tables(struct plugin *plugin, struct pm_held *held, uint8_t **ta
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	}
 	memset(read, OSM_NO_PATH, (size_t)num * stride);
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&r->signal.lock);
 	r->known = plugin->plan->known;
 	r->tables = read;
 	r->stride = stride;
 	r->missed = missed;
 	r->asked = r->answered = 0;
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&r->signal.lock);
 	ask_all(plugin);
 	wait_for_tables(r);
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&r->signal.lock);
 	r->known = NULL;
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&r->signal.lock);
 	for (uint32_t sw = 0; sw < num; sw++)
 		held[sw] = (struct pm_held){
 			missed[sw] ? NULL : read + (size_t)sw * stride, stride};

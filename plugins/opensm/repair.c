@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,9 +38,8 @@
 void osm_pi_rcv_process(void *sm, void *madw);
 
 struct plugin_repair {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	/* Under the lock. */
+	struct plugin_signal signal;
+	/* Under its lock. */
 	uint16_t *lids; /* of switches that sent traps not dealt with yet */
 	uint32_t num_lids;
 	double first_trap, last_trap; /* of these; plugin_clock */
@@ -92,13 +90,13 @@ static void receive_port_info(void *context, void *data)
 				 ? PM_ANSWER_DOWN
 				 : PM_ANSWER_UP;
 	}
-	pthread_mutex_lock(&repair->lock);
+	pthread_mutex_lock(&repair->signal.lock);
 	if ((uint32_t)pi->client_rereg == repair->round && index < QUESTIONS) {
 		repair->answer[index] = (uint8_t)answer;
 		repair->answered++;
-		pthread_cond_signal(&repair->changed);
+		pthread_cond_signal(&repair->signal.changed);
 	}
-	pthread_mutex_unlock(&repair->lock);
+	pthread_mutex_unlock(&repair->signal.lock);
 }
 
 void plugin_note_trap(struct plugin *plugin, const ib_mad_notice_attr_t *notice)
@@ -108,15 +106,15 @@ void plugin_note_trap(struct plugin *plugin, const ib_mad_notice_attr_t *notice)
 	if (!repair || !ib_notice_is_generic(notice) ||
 	    notice->g_or_v.generic.trap_num != CL_HTON16(SM_LINK_STATE_CHANGED_TRAP))
 		return;
-	pthread_mutex_lock(&repair->lock);
+	pthread_mutex_lock(&repair->signal.lock);
 	repair->last_trap = plugin_clock();
 	if (!repair->num_lids)
 		repair->first_trap = repair->last_trap;
 	if (repair->num_lids < REPORTS)
 		repair->lids[repair->num_lids++] =
 			cl_ntoh16(notice->data_details.ntc_128.sw_lid);
-	pthread_cond_signal(&repair->changed);
-	pthread_mutex_unlock(&repair->lock);
+	pthread_cond_signal(&repair->signal.changed);
+	pthread_mutex_unlock(&repair->signal.lock);
 }
 
 void plugin_note_block(struct plugin *plugin)
@@ -125,10 +123,10 @@ void plugin_note_block(struct plugin *plugin)
 
 	if (!repair)
 		return;
-	pthread_mutex_lock(&repair->lock);
+	pthread_mutex_lock(&repair->signal.lock);
 	repair->acked++;
-	pthread_cond_signal(&repair->changed);
-	pthread_mutex_unlock(&repair->lock);
+	pthread_cond_signal(&repair->signal.changed);
+	pthread_mutex_unlock(&repair->signal.lock);
 }
 
 /* ---- Setting up ---- */
@@ -137,7 +135,6 @@ int plugin_start_repair(struct plugin *plugin)
 {
 	osm_opensm_t *osm = plugin->osm;
 	struct plugin_repair *repair;
-	pthread_condattr_t clock;
 
 	if (!plugin->config.early_repair)
 		return 0;
@@ -148,19 +145,14 @@ int plugin_start_repair(struct plugin *plugin)
 		free(repair);
 		return -ENOMEM;
 	}
-	pthread_mutex_init(&repair->lock, NULL);
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&repair->changed, &clock);
-	pthread_condattr_destroy(&clock);
+	plugin_signal_init(&repair->signal);
 	plugin->repair = repair;
-	cl_disp_unregister(osm->sm.pi_disp_h);
-	osm->sm.pi_disp_h = cl_disp_register(&osm->disp, OSM_MSG_MAD_PORT_INFO,
-					     receive_port_info, plugin);
-	if (osm->sm.pi_disp_h != CL_DISP_INVALID_HANDLE)
+	if (!plugin_take_over(osm, &osm->sm.pi_disp_h,
+			      &(struct plugin_handler){OSM_MSG_MAD_PORT_INFO,
+						       receive_port_info, plugin},
+			      &(struct plugin_handler){OSM_MSG_MAD_PORT_INFO,
+						       osm_pi_rcv_process, &osm->sm}))
 		return 0;
-	osm->sm.pi_disp_h = cl_disp_register(&osm->disp, OSM_MSG_MAD_PORT_INFO,
-					     osm_pi_rcv_process, &osm->sm);
 	plugin_stop_repair(plugin);
 	return -ENOMEM;
 }
@@ -173,28 +165,12 @@ void plugin_stop_repair(struct plugin *plugin)
 	if (!repair)
 		return;
 	plugin->repair = NULL;
-	pthread_cond_destroy(&repair->changed);
-	pthread_mutex_destroy(&repair->lock);
+	plugin_signal_destroy(&repair->signal);
 	free(repair->lids);
 	free(repair);
 }
 
 /* ---- Waiting ---- */
-
-/* Waits for a callback, for so long at most; with the lock held. */
-static void wait_ms(struct plugin_repair *repair, double milliseconds)
-{
-	struct timespec until;
-	long ns;
-
-	if (milliseconds > 10)
-		milliseconds = 10; /* OpenSM may be leaving */
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	ns = until.tv_nsec + (long)(milliseconds * 1e6);
-	until.tv_sec += ns / 1000000000;
-	until.tv_nsec = ns % 1000000000;
-	pthread_cond_timedwait(&repair->changed, &repair->lock, &until);
-}
 
 static bool is_over(const struct work *work)
 {
@@ -210,15 +186,15 @@ static void wait_for_quiet(struct work *work)
 {
 	struct plugin_repair *repair = work->repair;
 
-	pthread_mutex_lock(&repair->lock);
+	pthread_mutex_lock(&repair->signal.lock);
 	while (!is_over(work)) {
 		double left = repair->last_trap + QUIET_MS - plugin_clock();
 
 		if (left <= 0)
 			break;
-		wait_ms(repair, left);
+		plugin_wait_briefly(&repair->signal, left);
 	}
-	pthread_mutex_unlock(&repair->lock);
+	pthread_mutex_unlock(&repair->signal.lock);
 }
 
 /* Waits for the answers of a round: until all are there, or none comes any more. */
@@ -228,7 +204,7 @@ static void wait_for_answers(struct work *work, uint32_t num)
 	double last = plugin_clock();
 	uint32_t before = 0;
 
-	pthread_mutex_lock(&repair->lock);
+	pthread_mutex_lock(&repair->signal.lock);
 	while (repair->answered < num && !osm_exit_flag) {
 		double now = plugin_clock();
 
@@ -237,12 +213,12 @@ static void wait_for_answers(struct work *work, uint32_t num)
 		before = repair->answered;
 		if (now - last > PATIENCE_MS)
 			break;
-		wait_ms(repair, PATIENCE_MS);
+		plugin_wait_briefly(&repair->signal, PATIENCE_MS);
 	}
 	if (repair->answered < num)
 		work->in_vain += plugin_clock() - last;
 	repair->round++; /* what comes now is late */
-	pthread_mutex_unlock(&repair->lock);
+	pthread_mutex_unlock(&repair->signal.lock);
 }
 
 /* ---- Sending ---- */
@@ -308,10 +284,10 @@ static void ask_all(struct work *work, uint32_t num)
 	osm_opensm_t *osm = work->plugin->osm;
 	uint32_t asked = 0;
 
-	pthread_mutex_lock(&repair->lock);
+	pthread_mutex_lock(&repair->signal.lock);
 	memset(repair->answer, PM_NO_ANSWER, sizeof(repair->answer));
 	repair->answered = 0;
-	pthread_mutex_unlock(&repair->lock);
+	pthread_mutex_unlock(&repair->signal.lock);
 	for (uint32_t i = 0; i < num; i += AT_A_TIME) {
 		CL_PLOCK_ACQUIRE(&osm->lock);
 		for (uint32_t k = i; k < num && k < i + AT_A_TIME; k++)
@@ -459,7 +435,7 @@ static void wait_for_blocks(struct work *work, uint64_t before, uint64_t sent)
 	double last = plugin_clock();
 	uint64_t seen = before;
 
-	pthread_mutex_lock(&repair->lock);
+	pthread_mutex_lock(&repair->signal.lock);
 	while (repair->acked - before < sent && !osm_exit_flag) {
 		double now = plugin_clock();
 
@@ -468,12 +444,12 @@ static void wait_for_blocks(struct work *work, uint64_t before, uint64_t sent)
 		seen = repair->acked;
 		if (now - last > PATIENCE_MS)
 			break;
-		wait_ms(repair, PATIENCE_MS);
+		plugin_wait_briefly(&repair->signal, PATIENCE_MS);
 	}
 	if (repair->acked - before < sent)
 		work->gave_up = true;
 	work->acked += repair->acked - before;
-	pthread_mutex_unlock(&repair->lock);
+	pthread_mutex_unlock(&repair->signal.lock);
 }
 
 static int send_tables(struct work *work)
@@ -491,9 +467,9 @@ static int send_tables(struct work *work)
 	CL_PLOCK_RELEASE(&osm->lock);
 	if (!rc && blocks.count)
 		qsort(blocks.list, blocks.count, sizeof(*blocks.list), compare_blocks);
-	pthread_mutex_lock(&repair->lock);
+	pthread_mutex_lock(&repair->signal.lock);
 	before = repair->acked;
-	pthread_mutex_unlock(&repair->lock);
+	pthread_mutex_unlock(&repair->signal.lock);
 	for (uint32_t i = 0; i < blocks.count && !rc && !osm_exit_flag; i += AT_A_TIME) {
 		CL_PLOCK_ACQUIRE(&osm->lock);
 		for (uint32_t k = i; k < blocks.count && k < i + AT_A_TIME; k++)
@@ -515,7 +491,7 @@ static uint32_t take_traps(struct work *work)
 	const struct pm_plan *plan = work->plugin->plan;
 	uint32_t num;
 
-	pthread_mutex_lock(&repair->lock);
+	pthread_mutex_lock(&repair->signal.lock);
 	num = repair->num_lids;
 	if (num && !work->traps)
 		work->first_trap = repair->first_trap;
@@ -528,7 +504,7 @@ static uint32_t take_traps(struct work *work)
 			pm_locate_report(work->locate, plan->known->ports[place].node);
 	}
 	repair->num_lids = 0;
-	pthread_mutex_unlock(&repair->lock);
+	pthread_mutex_unlock(&repair->signal.lock);
 	work->traps += num;
 	return num;
 }
@@ -583,11 +559,11 @@ static bool has_traps(struct plugin_repair *repair)
 {
 	bool any;
 
-	pthread_mutex_lock(&repair->lock);
+	pthread_mutex_lock(&repair->signal.lock);
 	if (!repair->num_lids)
-		wait_ms(repair, FIRST_TRAP_MS);
+		plugin_wait_briefly(&repair->signal, FIRST_TRAP_MS);
 	any = repair->num_lids != 0;
-	pthread_mutex_unlock(&repair->lock);
+	pthread_mutex_unlock(&repair->signal.lock);
 	return any;
 }
 
@@ -631,9 +607,9 @@ void plugin_repair(struct plugin *plugin)
 	if (!plugin->repair)
 		return;
 	if (!is_ready(plugin) || !has_traps(plugin->repair)) {
-		pthread_mutex_lock(&plugin->repair->lock);
+		pthread_mutex_lock(&plugin->repair->signal.lock);
 		plugin->repair->num_lids = 0;
-		pthread_mutex_unlock(&plugin->repair->lock);
+		pthread_mutex_unlock(&plugin->repair->signal.lock);
 		return;
 	}
 	num = plugin->plan->known->num_ports;
