@@ -375,12 +375,19 @@ static void ask_about(struct pm_locate *locate, uint32_t sw, enum pm_direction d
 			ask(locate, locate->plan->known->ports[i].peer);
 }
 
-/* Nobody has heard of it, and all its cables below are lost. */
+/* It lost a cable, and has not been heard of or lost most others as well. */
+static bool is_suspect(const struct pm_locate *locate, uint32_t sw)
+{
+	return locate->lost[sw] && !locate->answered[sw] &&
+	       (!locate->heard[sw] || locate->lost[sw] * 2 > count_alive(locate, sw));
+}
+
+/* A suspect all of whose cables below are lost. */
 static bool is_dark(const struct pm_locate *locate, uint32_t sw)
 {
 	struct tally below = count_cables(locate, sw, PM_DOWN);
 
-	return !locate->heard[sw] && below.down && !below.up && !below.unasked;
+	return is_suspect(locate, sw) && below.down && !below.up && !below.unasked;
 }
 
 /* Whether some first-level switch of this component is known to be alive. */
@@ -400,13 +407,12 @@ static void ask_about_suspects(struct pm_locate *locate)
 	const struct pm_tree *tree = &locate->plan->tree;
 
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-		if (locate->lost[sw] && !locate->heard[sw])
+		if (is_suspect(locate, sw))
 			ask_about(locate, sw, PM_DOWN);
 	if (locate->count)
 		return;
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
-		if (!locate->lost[sw] || locate->heard[sw] ||
-		    !count_cables(locate, sw, PM_UP).unasked)
+		if (!is_suspect(locate, sw) || !count_cables(locate, sw, PM_UP).unasked)
 			continue;
 		if (!is_dark(locate, sw) || has_live_entry(locate, tree->component[sw]))
 			ask_about(locate, sw, PM_UP);
@@ -441,7 +447,7 @@ static void ask_about_components(struct pm_locate *locate)
 
 	for (uint32_t dark = 0; dark < tree->num_switches; dark++) {
 		if (tree->level[dark] != 1 || tree->component[dark] == last ||
-		    !locate->lost[dark] || !is_dark(locate, dark))
+		    !is_dark(locate, dark))
 			continue;
 		last = tree->component[dark];
 		for (uint32_t sw = 0; sw < tree->num_switches; sw++) {

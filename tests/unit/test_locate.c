@@ -228,6 +228,39 @@ static void test_few_reports(void **state)
 	world_free(&world);
 }
 
+/* A dying switch and all its neighbours but one report: that one is asked all the same.
+ */
+static void test_one_report_missing(void **state)
+{
+	struct pm_locate *locate;
+	struct truth truth;
+	struct world world;
+	bool skipped = false;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	make_truth(&truth, &world, "", "s3-line1", "h0-1");
+	assert_int_equal(pm_locate_new(world.routes, truth.manager, &locate, NULL), 0);
+	for (uint32_t i = 0; i < world.plan->known->num_ports; i++) {
+		uint32_t sw = world.plan->known->ports[i].node;
+
+		if (truth.before[i] == truth.alive[i] || !is_reached(&truth, sw))
+			continue;
+		if (!skipped && sw == world_switch(&world, "leaf19"))
+			skipped = true;
+		else
+			pm_locate_report(locate, sw);
+	}
+	assert_true(skipped);
+	for (int i = 0; i < 10; i++)
+		pm_locate_report(locate, world_switch(&world, "s3-line1"));
+	run(&truth, locate);
+	check_found(&truth, locate, "s3-line1");
+	pm_locate_free(locate);
+	free_truth(&truth);
+	world_free(&world);
+}
+
 /* A path leads where it should, also when the tables' way is lost. */
 static void test_paths(void **state)
 {
@@ -303,6 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_director),
 		cmocka_unit_test(test_few_reports),
+		cmocka_unit_test(test_one_report_missing),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_every_single_loss),
 	};
