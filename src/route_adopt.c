@@ -82,7 +82,7 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
 
 /* Compares all tables; *same if the held ones are ours. */
 static bool is_as_good(const struct pm_routes *routes, const struct pm_held *held,
-		       bool *same)
+		       bool lenient, bool *same)
 {
 	uint64_t theirs = 0, ours = 0;
 
@@ -104,14 +104,14 @@ static bool is_as_good(const struct pm_routes *routes, const struct pm_held *hel
 				entry(routes, sw, lid, &held[sw]) ==
 					pm_routes_table(routes, sw)[lid];
 	}
-	return theirs * 20 <= ours * 21;
+	return lenient ? theirs * 20 <= ours * 21 : theirs <= ours;
 }
 
-bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held)
+bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool lenient)
 {
 	bool same;
 
-	if (!is_as_good(routes, held, &same) || same)
+	if (!is_as_good(routes, held, lenient, &same) || same)
 		return false;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		uint8_t *row = routes->preferred + (size_t)sw * routes->stride;

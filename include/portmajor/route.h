@@ -68,9 +68,11 @@ struct pm_held {
  * where they lead to their place by our rules, provided that all in all they are as
  * good as those of the last update, see src/route_adopt.c; then true, and the caller is
  * to call pm_routes_update once more. False, and nothing is changed, if they are not, or
- * the same. Cost: O(entries).
+ * the same. lenient: they may be a little worse, as the plan is not the one that the
+ * LIDs in use came from. Where it may be that one, held entries that are worse are those
+ * moved for a loss that is over. Cost: O(entries).
  */
-bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held);
+bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool lenient);
 
 /*
  * The table of a switch of plan->known: entries for LIDs 0 to

@@ -470,6 +470,7 @@ static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassig
 	if (!rc && !plugin->settled && !reassign) {
 		if (fresh && has_lids(fabric))
 			pm_plan_set_held(plugin->base, true);
+		plugin->strict = fresh && !plugin->out_of_plan;
 		plugin->reread = true;
 	}
 	if (!rc)

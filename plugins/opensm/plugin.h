@@ -82,6 +82,7 @@ struct plugin {
 
 	struct plugin_flaps *flaps; /* NULL: flapping links are like others */
 	struct plugin_recovery *recovery;
+	bool strict; /* the plan may be the one that the LIDs in use came from */
 	bool reread; /* tables are to be read back from the switches, see tables.c */
 	struct plugin_repair *repair; /* NULL: no early repair */
 

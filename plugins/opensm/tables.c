@@ -127,7 +127,7 @@ static int keep_held(struct plugin *plugin, struct pm_error *err)
 
 	if (rc)
 		goto out;
-	adopted = pm_routes_adopt(plugin->routes, held);
+	adopted = pm_routes_adopt(plugin->routes, held, !plugin->strict);
 	if (adopted)
 		pm_routes_update(plugin->routes, plugin->alive, &plugin->detours);
 	else
@@ -136,7 +136,7 @@ static int keep_held(struct plugin *plugin, struct pm_error *err)
 	OSM_LOG(&plugin->osm->log, OSM_LOG_INFO,
 		"portmajor: tables found in the switches: %s\n",
 		adopted ? "kept" : "not needed");
-	plugin->reread = false;
+	plugin->reread = plugin->strict = false;
 out:
 	free(held);
 	free(tables);

@@ -138,7 +138,7 @@ class OverTime(labtest.Folders):
 
     def migrating(self, fabric, *args):
         config = self.folder / "migrate.conf"
-        config.write_text("migrate yes\n")
+        config.write_text("migrate yes\nflap_limit 0\n")
         return self.lab(fabric, *args, conf={"event_plugin_options": config})
 
     @staticmethod

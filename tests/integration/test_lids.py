@@ -49,7 +49,7 @@ class InUse(LidCase):
     def test_migrate(self):
         """With migrate, a host that comes up anew gets the planned LID; no other does."""
         config = self.folder / "migrate.conf"
-        config.write_text("migrate yes\n")
+        config.write_text("migrate yes\nflap_limit 0\n")
         with simlab.Fabric(self.netlist) as fabric:
             with simlab.OpenSM(fabric, engine="minhop", cache_dir=self.cache) as osm:
                 osm.settle()

@@ -333,7 +333,8 @@ static void test_taken_over(void **state)
 		world_update(&world, broken);
 		tables = world_tables(world.routes, world.num_switches);
 		assert_int_equal(pm_plan_make(broken, &config, &made, NULL), 0);
-		assert_int_equal(pm_plan_keep(made, broken, NULL, &kept, &differ, NULL), 0);
+		assert_int_equal(pm_plan_keep(made, broken, NULL, &kept, &differ, NULL),
+				 0);
 		if (!kept)
 			kept = made;
 		else
@@ -344,14 +345,14 @@ static void test_taken_over(void **state)
 		pm_routes_update(routes, alive, NULL);
 		held = list_held(&world, tables, kept);
 		assert_true(count_changes(routes, kept, held) > 0);
-		if (!pm_routes_adopt(routes, held))
+		if (!pm_routes_adopt(routes, held, true))
 			fail_msg("%s: not taken over", losses[i]);
 		pm_routes_update(routes, alive, NULL);
 		if (count_changes(routes, kept, held))
 			fail_msg("%s: %u entries change", losses[i],
 				 count_changes(routes, kept, held));
 		/* Ours are as good as themselves: nothing to take over. */
-		assert_false(pm_routes_adopt(routes, held));
+		assert_false(pm_routes_adopt(routes, held, true));
 		assert_int_equal(pm_plan_grow(kept, world.fabric, &grown, NULL), 0);
 		if (grown && !strstr(losses[i], "h7-3")) {
 			assert_int_equal(
@@ -378,6 +379,32 @@ static void test_taken_over(void **state)
 	world_free(&world);
 }
 
+/* What is left of a loss that is over, in a fabric whose plan may be the right one. */
+static void test_leftovers(void **state)
+{
+	static const char *const losses[] = {"s0-*", "s3-line1", "leaf5:20"};
+	struct world world;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	for (size_t i = 0; i < LENGTH(losses); i++) {
+		struct pm_fabric *broken = world_without(&world, losses[i]);
+		struct pm_held *held;
+		uint8_t *tables;
+
+		world_update(&world, broken);
+		tables = world_tables(world.routes, world.num_switches);
+		held = list_held(&world, tables, world.plan);
+		world_update(&world, world.fabric);
+		if (pm_routes_adopt(world.routes, held, false))
+			fail_msg("%s: leftovers are kept", losses[i]);
+		pm_fabric_free(broken);
+		free(held);
+		free(tables);
+	}
+	world_free(&world);
+}
+
 /* Tables that lead right but name every port in every block are not as good. */
 static void test_not_taken_over(void **state)
 {
@@ -397,7 +424,7 @@ static void test_not_taken_over(void **state)
 				row[lid] = (uint8_t)(19 + (row[lid] + lid) % 18);
 	}
 	held = list_held(&world, tables, world.plan);
-	assert_false(pm_routes_adopt(world.routes, held));
+	assert_false(pm_routes_adopt(world.routes, held, true));
 	free(held);
 	free(tables);
 	world_free(&world);
@@ -416,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_director),
 		cmocka_unit_test(test_uneven),
 		cmocka_unit_test(test_taken_over),
+		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_not_taken_over),
 	};
 
