@@ -39,6 +39,7 @@ enum cable_state {
 struct pm_locate {
 	const struct pm_routes *routes;
 	const struct pm_plan *plan;
+	const uint8_t *seen; /* [port] up before, in use or not */
 	uint32_t manager;
 	uint8_t *cable;	    /* [port] enum cable_state, the same at both ends but for
 			     * ASKED */
@@ -60,11 +61,10 @@ struct pm_locate {
 
 static bool is_alive_before(const struct pm_locate *locate, uint32_t port)
 {
-	return locate->routes->alive[port] &&
-	       route_far_switch(locate->routes, port) != PM_NONE;
+	return locate->seen[port] && route_far_switch(locate->routes, port) != PM_NONE;
 }
 
-int pm_locate_new(const struct pm_routes *routes, uint32_t manager,
+int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t manager,
 		  struct pm_locate **result, struct pm_error *err)
 {
 	struct pm_locate *locate = calloc(1, sizeof(*locate));
@@ -74,6 +74,7 @@ int pm_locate_new(const struct pm_routes *routes, uint32_t manager,
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	locate->routes = routes;
 	locate->plan = routes->plan;
+	locate->seen = seen;
 	locate->manager = manager;
 	locate->cable = pm_array(routes->plan->known->num_ports, 1);
 	locate->reports = pm_array(num, sizeof(uint32_t));
@@ -189,7 +190,7 @@ uint32_t pm_locate_lost(struct pm_locate *locate, uint8_t *alive)
 	for (uint32_t i = 0; i < locate->plan->known->num_ports; i++) {
 		bool lost = locate->cable[i] == DOWN;
 
-		alive[i] = locate->routes->alive[i] && !lost;
+		alive[i] = locate->seen[i] && !lost;
 		count += lost && locate->plan->known->ports[i].peer > i;
 	}
 	cut_off(locate, alive);

@@ -7,7 +7,7 @@
  * tables, but many entries would change for nothing. What it finds in the switches it
  * keeps, provided that it leads where it should, by the same rules as ours, and is as
  * good: blocks name as few ports, with 5% more at most over all, so that no loss gets
- * much dearer, and no up port of a leaf carries over an eighth more than with ours.
+ * much dearer, no port lies idle, and no up port of a leaf carries over an eighth more.
  * Tables of other engines fail that: with theirs each block names most ports.
  */
 #include "route_parts.h"
@@ -80,6 +80,16 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
 			look->most = look->load[p];
 }
 
+/* Whether a port that ours put to good use lies idle: what was lost there is back. */
+static bool idles(const struct look *ours, const struct look *theirs)
+{
+	for (uint32_t p = 1; p <= PM_MAX_PORTS; p++)
+		if (ours->load[p] * 2 > ours->most && ours->load[p] > 3 &&
+		    !theirs->load[p])
+			return true;
+	return false;
+}
+
 /* Compares all tables; *same if the held ones are ours. */
 static bool is_as_good(const struct pm_routes *routes, const struct pm_held *held,
 		       bool lenient, bool *same)
@@ -94,6 +104,8 @@ static bool is_as_good(const struct pm_routes *routes, const struct pm_held *hel
 			continue;
 		take_look(routes, sw, NULL, &here);
 		take_look(routes, sw, &held[sw], &there);
+		if (idles(&here, &there))
+			return false;
 		ours += here.footprint;
 		theirs += there.footprint;
 		if (routes->plan->tree.level[sw] == 0 &&

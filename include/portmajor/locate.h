@@ -30,12 +30,13 @@ enum pm_answer {
 struct pm_locate;
 
 /*
- * Begins with what was alive and the tables at the last pm_routes_update. The routes
- * are borrowed and must not be updated meanwhile, except with what pm_locate_lost gave. manager: the place of the port that
+ * Begins with what was up, seen[port], whether in use or kept out of the tables, and
+ * with the tables of the last pm_routes_update. Both are borrowed and must not be updated
+ * meanwhile, except with what pm_locate_lost gave. manager: the place of the port that
  * questions are sent from. The caller frees *locate. -ENOMEM.
  */
-int pm_locate_new(const struct pm_routes *routes, uint32_t manager,
-		  struct pm_locate **locate, struct pm_error *err);
+int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen,
+		  uint32_t manager, struct pm_locate **locate, struct pm_error *err);
 void pm_locate_free(struct pm_locate *locate);
 
 /* A switch of plan->known says that a port of it changed. Once for each report. */

@@ -24,13 +24,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARK 0x706d	/* in osm_pi_context_t.light_sweep, which is else 0 or 1 */
-#define QUESTIONS 256	/* at a time */
-#define REPORTS 8192	/* traps that are remembered at a time */
-#define AT_A_TIME 64	/* MADs that are handed over in one hold of the lock */
-#define FIRST_TRAP_MS 2 /* a trap is reported shortly after the sweep is asked for */
-#define QUIET_MS 4	/* without a trap: a burst is over */
-#define PATIENCE_MS 200 /* without any answer */
+#define MARK 0x706d	 /* in osm_pi_context_t.light_sweep, which is else 0 or 1 */
+#define QUESTIONS 256	 /* at a time */
+#define REPORTS 8192	 /* traps that are remembered at a time */
+#define AT_A_TIME 64	 /* MADs that are handed over in one hold of the lock */
+#define FIRST_TRAP_MS 20 /* a trap is reported shortly after the sweep is asked for */
+#define QUIET_MS 4	 /* without a trap: a burst is over */
+#define PATIENCE_MS 200	 /* without any answer */
 #define MOST_LOOKS 8
 #define MOST_MS_PER_BUDGET 10 /* in all, unanswered questions included */
 
@@ -177,8 +177,9 @@ static bool is_over(const struct work *work)
 	double spent = plugin_clock() - work->start;
 	double budget = work->plugin->config.early_repair_budget_ms;
 
-	return osm_exit_flag || spent - work->in_vain > budget ||
-	       spent > MOST_MS_PER_BUDGET * budget;
+	return osm_exit_flag ||
+	       work->plugin->osm->subn.sm_state != IB_SMINFO_STATE_MASTER ||
+	       spent - work->in_vain > budget || spent > MOST_MS_PER_BUDGET * budget;
 }
 
 /* Waits until the burst of traps pauses. */
@@ -524,27 +525,18 @@ static void search(struct work *work)
 	} while (num && !is_over(work));
 }
 
-/* What was found alive of what is in use, with the links that are seen but held. */
-static void keep_held(const struct plugin *plugin, uint8_t *alive)
-{
-	const struct pm_fabric *known = plugin->plan->known;
-
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		alive[i] |= plugin->seen[i] && !plugin->alive[i];
-}
-
 /* One look: search, compute, send. False if nothing was found. */
 static bool look(struct work *work, struct pm_error *err)
 {
 	struct plugin *plugin = work->plugin;
 	uint32_t lost;
 
-	if (pm_locate_new(plugin->routes, plugin->detours.manager, &work->locate, err))
+	if (pm_locate_new(plugin->routes, plugin->seen, plugin->detours.manager,
+			  &work->locate, err))
 		return false;
 	search(work);
 	lost = pm_locate_lost(work->locate, work->alive);
 	if (lost && !osm_exit_flag) {
-		keep_held(plugin, work->alive);
 		if (plugin_see(plugin, work->alive, NULL, &plugin->detours, err) ||
 		    send_tables(work))
 			work->gave_up = true;
@@ -555,13 +547,14 @@ static bool look(struct work *work, struct pm_error *err)
 	return lost != 0;
 }
 
-static bool has_traps(struct plugin_repair *repair)
+static bool has_traps(struct plugin_repair *repair, double milliseconds)
 {
 	bool any;
 
 	pthread_mutex_lock(&repair->signal.lock);
-	if (!repair->num_lids)
-		plugin_wait_briefly(&repair->signal, FIRST_TRAP_MS);
+	for (double end = plugin_clock() + milliseconds;
+	     !repair->num_lids && plugin_clock() < end && !osm_exit_flag;)
+		plugin_wait_briefly(&repair->signal, end - plugin_clock());
 	any = repair->num_lids != 0;
 	pthread_mutex_unlock(&repair->signal.lock);
 	return any;
@@ -606,7 +599,7 @@ void plugin_repair(struct plugin *plugin)
 
 	if (!plugin->repair)
 		return;
-	if (!is_ready(plugin) || !has_traps(plugin->repair)) {
+	if (!is_ready(plugin) || !has_traps(plugin->repair, FIRST_TRAP_MS)) {
 		pthread_mutex_lock(&plugin->repair->signal.lock);
 		plugin->repair->num_lids = 0;
 		pthread_mutex_unlock(&plugin->repair->signal.lock);
@@ -620,7 +613,8 @@ void plugin_repair(struct plugin *plugin)
 		memcpy(before, plugin->seen, num);
 		plugin->repair->number++;
 		for (int i = 0; i < MOST_LOOKS && look(&work, &err); i++)
-			if (is_over(&work) || work.gave_up || !has_traps(plugin->repair))
+			if (is_over(&work) || work.gave_up ||
+			    !has_traps(plugin->repair, QUIET_MS))
 				break;
 		log_repair(&work, before);
 	}

@@ -9,6 +9,16 @@ import labtest
 
 class Big(labtest.LabCase):
     GENERATE = ("director", 324)
+    # SMPs from the loss to the last LFT Set; OpenSM's sweep alone takes 79,000 and more.
+    LAST_LFT_SMP = {"leaf5:20": 450, "s0-*": 4500, "s3-line4": 1200}
+
+    def lose(self, target):
+        """As the tests' base; and all is sent before the sweep, in time."""
+        lost = super().lose(target)
+        self.assertEqual([run.sent for run in lost.runs], [0] * len(lost.runs), target)
+        if target in self.LAST_LFT_SMP:
+            self.assertLessEqual(lost.measured["last_lft_smp"], self.LAST_LFT_SMP[target])
+        return lost
 
     def test_bring_up(self):
         self.check_costs(self.start)

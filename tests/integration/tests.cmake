@@ -18,10 +18,14 @@ function(add_lab_test name)
 		TIMEOUT 1200 ENVIRONMENT "${lab_environment}")
 endfunction()
 
-foreach(name bad_input cli events exports features flaps growth guid_files handover lids madcount odd_fabrics orders other_fabrics sm_restart)
+foreach(name bad_input cli events exports features flaps growth guid_files handover lids madcount odd_fabrics orders other_fabrics repair
+		sm_restart)
 	add_lab_test(${name})
 endforeach()
 add_lab_test(big slow)
+add_lab_test(failover slow)
+add_lab_test(repair_faults slow)
+add_lab_test(storm slow)
 add_lab_test(huge slow)
 # These keep both processors busy by themselves.
 set_tests_properties(integration.big integration.huge PROPERTIES RUN_SERIAL ON)

@@ -183,7 +183,7 @@ static void test_director(void **state)
 
 		make_truth(&truth, &world, rows[i].before, rows[i].loss, rows[i].manager);
 		assert_int_equal(
-			pm_locate_new(world.routes, truth.manager, &locate, NULL), 0);
+			pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL), 0);
 		report_all(&truth, locate);
 		run(&truth, locate);
 		if (truth.asked > rows[i].most || truth.silent)
@@ -216,7 +216,7 @@ static void test_few_reports(void **state)
 
 		make_truth(&truth, &world, "", cases[i].loss, "h0-1");
 		assert_int_equal(
-			pm_locate_new(world.routes, truth.manager, &locate, NULL), 0);
+			pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL), 0);
 		pm_locate_report(locate, world_switch(&world, cases[i].reporter));
 		run(&truth, locate);
 		if (truth.asked > 36 + 18 * 18 + 17)
@@ -240,7 +240,7 @@ static void test_one_report_missing(void **state)
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	make_truth(&truth, &world, "", "s3-line1", "h0-1");
-	assert_int_equal(pm_locate_new(world.routes, truth.manager, &locate, NULL), 0);
+	assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL), 0);
 	for (uint32_t i = 0; i < world.plan->known->num_ports; i++) {
 		uint32_t sw = world.plan->known->ports[i].node;
 
@@ -272,7 +272,7 @@ static void test_paths(void **state)
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	make_truth(&truth, &world, "s3-* leaf7", "s3-* leaf7", "h0-1");
-	assert_int_equal(pm_locate_new(world.routes, truth.manager, &locate, NULL), 0);
+	assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL), 0);
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
 		int hops = pm_locate_path(locate, sw, path);
 
@@ -315,7 +315,7 @@ static void test_every_single_loss(void **state)
 		make_truth(&truth, &world, "", loss,
 			   pm_fabric_name(world.fabric, world.fabric->num_nodes - 1));
 		assert_int_equal(
-			pm_locate_new(world.routes, truth.manager, &locate, NULL), 0);
+			pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL), 0);
 		report_all(&truth, locate);
 		run(&truth, locate);
 		check_found(&truth, locate, loss);
