@@ -17,6 +17,7 @@ enum exit_status {
 
 int cmd_generate(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
+int cmd_table(int argc, char **argv);
 int cmd_whatif(int argc, char **argv);
 
 /* What subcommands that read a fabric have in common. Zeroed: the defaults. */

@@ -10,7 +10,7 @@ import unittest
 import labtest
 import pmlab
 
-COMMANDS = ("plan", "whatif")
+COMMANDS = ("plan", "table", "whatif")
 
 HOST = 'Hca 1 "{0}"\n[1] "s0"[{1}]\n\n'
 SWITCH = 'Switch 4 "s0"\n[1] "h0"[1]\n[2] "h1"[1]\n\n'

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor table: a switch's table and the load of every port, before and after a loss.
+ */
+#include "cli.h"
+#include "json.h"
+
+#include <portmajor/route.h>
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION 1
+
+static const char usage[] =
+	"usage: portmajor table [OPTION]... NETLIST [--lose NAME[:PORT]]...\n"
+	"\n"
+	"Prints one JSON object: the plan's planes, the table of a switch, and how many\n"
+	"LIDs each port between switches carries, before and after a "
+	"loss.\n" CLI_FABRIC_HELP "  -S, --switch NAME\n"
+	"            the switch (default: the first leaf)\n"
+	"  -L, --lose NAME[:PORT]\n"
+	"            as in portmajor whatif\n"
+	"  --json    nothing else is printed anyhow\n"
+	"  -h        this help\n";
+
+struct request {
+	struct cli_fabric fabric;
+	const char *table; /* name of the switch, or NULL */
+	char **losses;
+	uint32_t num_losses;
+};
+
+/* Everything about one state of the fabric. */
+struct state {
+	const struct pm_plan *plan;
+	struct pm_routes *routes;
+	uint8_t *alive;		    /* [port] of plan->known */
+	uint32_t *loads;	    /* [port] LIDs in use that the switch sends there */
+	uint8_t *table;		    /* [stride] of the switch */
+	uint32_t *changed, *blocks; /* [switch] entries and blocks, after */
+};
+
+static uint32_t lose_port(struct pm_fabric *broken, uint32_t node, unsigned long number)
+{
+	const struct pm_node *n = &broken->nodes[node];
+	uint32_t cut = 0;
+
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		if ((number && p != number) ||
+		    broken->ports[n->first_port + p].peer == PM_NONE)
+			continue;
+		pm_fabric_cut(broken, n->first_port + p);
+		cut++;
+	}
+	return cut;
+}
+
+/* Cuts what `text`, "NAME" or "NAME:PORT", names; an exit status. */
+static int lose(const struct pm_fabric *fabric, struct pm_fabric *broken,
+		const char *text)
+{
+	char *name = strdup(text), *colon;
+	unsigned long port = 0;
+	uint32_t cut = 0;
+
+	if (!name)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	colon = strrchr(name, ':');
+	if (colon && pm_fabric_find_name(fabric, name) == PM_NONE &&
+	    cli_number(colon + 1, 1, PM_MAX_PORTS, &port))
+		*colon = '\0';
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		if (!strcmp(pm_fabric_name(fabric, i), name) ||
+		    !fnmatch(name, pm_fabric_name(fabric, i), 0))
+			cut += lose_port(broken, i, port);
+	free(name);
+	if (!cut)
+		return cli_fail(EXIT_USAGE, "--lose %s: no such node or cable", text);
+	return EXIT_FINE;
+}
+
+/* End ports that are there now at a switch. */
+static uint32_t count_hosts(const struct state *state, uint32_t sw)
+{
+	const struct pm_fabric *known = state->plan->known;
+	const struct pm_node *n = &known->nodes[sw];
+	uint32_t hosts = 0;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		hosts += known->ports[i].host && state->alive[i];
+	return hosts;
+}
+
+/* Sends so many flows from a switch to a LID, up and then down. */
+static void send_flows(struct state *state, uint32_t sw, uint32_t lid, uint32_t flows)
+{
+	const struct pm_fabric *known = state->plan->known;
+
+	for (int hops = 2 * state->plan->tree.top_level; hops > 0; hops--) {
+		uint8_t port = pm_routes_table(state->routes, sw)[lid];
+		uint32_t i = known->nodes[sw].first_port + port;
+
+		if (!port || port > known->nodes[sw].num_ports ||
+		    known->ports[i].peer == PM_NONE)
+			return;
+		state->loads[i] += flows;
+		sw = pm_fabric_peer_node(known, i);
+	}
+}
+
+/* All-to-all traffic: every end port sends a flow to every LID of end ports. */
+static void count_loads(struct state *state)
+{
+	const struct pm_plan *plan = state->plan;
+
+	memset(state->loads, 0, plan->known->num_ports * sizeof(*state->loads));
+	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
+		uint32_t hosts = count_hosts(state, sw);
+
+		for (uint32_t lid = 1; hosts && lid <= plan->top_lid; lid++) {
+			uint32_t place = plan->owner[lid];
+
+			if (place != PM_NONE && plan->known->ports[place].num &&
+			    state->alive[place])
+				send_flows(state, sw, lid, hosts);
+		}
+	}
+}
+
+/* The list, if all that was to be appended is in it; else frees it: no memory. */
+static json_t *whole(json_t *list, size_t size)
+{
+	if (json_array_size(list) == size)
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
+static json_t *plane_name(const struct pm_plan *plan, uint32_t p)
+{
+	const struct pm_tree *tree = &plan->tree;
+
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		if (tree->component[sw] == tree->planes[p].component &&
+		    tree->rank[sw] == tree->planes[p].rank)
+			return cli_json_string(pm_fabric_name(plan->known, sw));
+	return json_string("?");
+}
+
+static json_t *list_planes(const struct pm_plan *plan)
+{
+	json_t *list = json_array();
+
+	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
+		json_array_append_new(list, json_pack("{s:o, s:i}", "name",
+						      plane_name(plan, p), "cable",
+						      (int)plan->tree.planes[p].cable));
+	return list;
+}
+
+/* Entries: plane and ports, by LID; null where nobody has the LID. */
+static json_t *list_entries(const struct pm_plan *plan, const uint8_t *before,
+			    const uint8_t *after)
+{
+	json_t *list = json_array();
+
+	for (uint32_t lid = 0; lid <= plan->top_lid; lid++) {
+		uint32_t place = plan->owner[lid], plane;
+
+		if (place == PM_NONE) {
+			json_array_append_new(list, json_null());
+			continue;
+		}
+		plane = plan->plane[place];
+		if (plane != PM_NONE)
+			plane = pm_plan_plane(plan, place, lid - plan->lid[place]);
+		/* An entry that may stay as it is does stay. */
+		json_array_append_new(
+			list, json_pack("[i, i, i]", plane == PM_NONE ? -1 : (int)plane,
+					before[lid] == PM_LFT_KEEP ? -1 : before[lid],
+					after[lid] != PM_LFT_KEEP    ? after[lid]
+					: before[lid] == PM_LFT_KEEP ? -1
+								     : before[lid]));
+	}
+	return whole(list, plan->top_lid + 1u);
+}
+
+static json_t *list_ports(const struct state *before, const struct state *after,
+			  uint32_t sw)
+{
+	const struct pm_fabric *known = before->plan->known;
+	const struct pm_tree *tree = &before->plan->tree;
+	const struct pm_node *n = &known->nodes[sw];
+	json_t *list = json_array();
+	size_t count = 0;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t peer = pm_fabric_peer_node(known, i);
+
+		if (peer == PM_NONE)
+			continue;
+		count++;
+		json_array_append_new(
+			list,
+			json_pack("{s:i, s:i, s:s, s:b, s:i, s:i}", "port",
+				  known->ports[i].num, "to", (int)peer, "direction",
+				  tree->direction[i] == PM_UP	  ? "up"
+				  : tree->direction[i] == PM_DOWN ? "down"
+								  : "other",
+				  "alive", after->alive[i], "before",
+				  (int)before->loads[i], "after", (int)after->loads[i]));
+	}
+	return whole(list, count);
+}
+
+/* The ports of a switch that have an end port before the loss. */
+static json_t *list_hosts(const struct state *before, uint32_t sw)
+{
+	const struct pm_fabric *known = before->plan->known;
+	const struct pm_node *n = &known->nodes[sw];
+	json_t *list = json_array();
+	size_t count = 0;
+
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		if (!known->ports[n->first_port + p].host)
+			continue;
+		count++;
+		json_array_append_new(list, json_integer(p));
+	}
+	return whole(list, count);
+}
+
+static json_t *describe_switch(const struct state *before, const struct state *after,
+			       uint32_t sw)
+{
+	const struct pm_fabric *known = before->plan->known;
+	const struct pm_tree *tree = &before->plan->tree;
+	uint32_t component = tree->component[sw];
+
+	return json_pack("{s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o}", "name",
+			 cli_json_string(pm_fabric_name(known, sw)), "guid",
+			 cli_json_guid(known->nodes[sw].guid), "level",
+			 tree->level[sw] == PM_NO_LEVEL ? -1 : tree->level[sw],
+			 "component", component == PM_NONE ? -1 : (int)component,
+			 "blocks", (int)after->blocks[sw], "entries",
+			 (int)after->changed[sw], "hosts", list_hosts(before, sw),
+			 "ports", list_ports(before, after, sw));
+}
+
+static json_t *list_switches(const struct state *before, const struct state *after)
+{
+	json_t *list = json_array();
+
+	for (uint32_t sw = 0; sw < before->plan->known->num_switches; sw++)
+		json_array_append_new(list, describe_switch(before, after, sw));
+	return whole(list, before->plan->known->num_switches);
+}
+
+/* Counts what differs between tables: before is a copy of all, [switch][stride]. */
+static void count_changes(struct state *after, const uint8_t *before)
+{
+	uint32_t stride = pm_routes_stride(after->routes);
+
+	for (uint32_t sw = 0; sw < after->plan->known->num_switches; sw++) {
+		const uint8_t *table = pm_routes_table(after->routes, sw);
+		uint32_t block = PM_NONE;
+
+		for (uint32_t lid = 0; lid < stride; lid++) {
+			if (table[lid] == PM_LFT_KEEP ||
+			    table[lid] == before[(size_t)sw * stride + lid])
+				continue;
+			after->changed[sw]++;
+			after->blocks[sw] += block != lid / PM_LFT_BLOCK;
+			block = lid / PM_LFT_BLOCK;
+		}
+	}
+}
+
+static void free_state(struct state *state)
+{
+	free(state->alive);
+	free(state->loads);
+	free(state->table);
+	free(state->changed);
+	free(state->blocks);
+}
+
+static bool new_state(struct state *state, const struct pm_plan *plan,
+		      struct pm_routes *routes)
+{
+	const struct pm_fabric *known = plan->known;
+
+	*state = (struct state){
+		.plan = plan,
+		.routes = routes,
+		.alive = calloc(known->num_ports, 1),
+		.loads = calloc(known->num_ports, sizeof(uint32_t)),
+		.table = malloc(pm_routes_stride(routes)),
+		.changed = calloc(known->num_switches, sizeof(uint32_t)),
+		.blocks = calloc(known->num_switches, sizeof(uint32_t)),
+	};
+	return state->alive && state->loads && state->table && state->changed &&
+	       state->blocks;
+}
+
+static void route_state(struct state *state, const struct pm_fabric *fabric, uint32_t sw)
+{
+	pm_plan_match(state->plan, fabric, state->alive);
+	pm_routes_update(state->routes, state->alive, NULL);
+	memcpy(state->table, pm_routes_table(state->routes, sw),
+	       pm_routes_stride(state->routes));
+	count_loads(state);
+}
+
+static int print_table(const struct state *before, const struct state *after,
+		       const struct request *request, uint32_t sw)
+{
+	const struct pm_plan *plan = before->plan;
+	json_t *object = cli_json_new("table", VERSION), *losses = json_array();
+	json_t *more;
+
+	for (uint32_t i = 0; i < request->num_losses; i++)
+		json_array_append_new(losses, cli_json_string(request->losses[i]));
+	more = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "lid_order",
+			 pm_lid_order_name(plan->order), "switch",
+			 cli_json_string(pm_fabric_name(plan->known, sw)), "lost",
+			 whole(losses, request->num_losses), "planes", list_planes(plan),
+			 "entries", list_entries(plan, before->table, after->table),
+			 "switches", list_switches(before, after));
+	if (json_object_update(object, more)) {
+		json_decref(object);
+		object = NULL;
+	}
+	json_decref(more);
+	return cli_json_print(object);
+}
+
+static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *broken,
+		      const struct pm_plan *plan, const struct request *request)
+{
+	uint32_t sw = request->table ? pm_fabric_find_name(plan->known, request->table)
+				     : plan->tree.leaves[0];
+	struct state before = {0}, after = {0};
+	struct pm_routes *routes = NULL;
+	struct pm_error err;
+	uint8_t *held = NULL;
+	size_t stride;
+	int status;
+
+	if (sw == PM_NONE)
+		return cli_fail(EXIT_USAGE, "--switch: no switch is named \"%s\"",
+				request->table);
+	if (pm_routes_make(plan, &routes, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	stride = pm_routes_stride(routes);
+	held = calloc(plan->known->num_switches, stride);
+	if (held && new_state(&before, plan, routes) && new_state(&after, plan, routes)) {
+		route_state(&before, fabric, sw);
+		for (uint32_t i = 0; i < plan->known->num_switches; i++)
+			memcpy(held + i * stride, pm_routes_table(routes, i), stride);
+		route_state(&after, broken, sw);
+		count_changes(&after, held);
+		status = print_table(&before, &after, request, sw);
+	} else {
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	}
+	free_state(&before);
+	free_state(&after);
+	free(held);
+	pm_routes_free(routes);
+	return status;
+}
+
+static int run(const char *path, const struct request *request)
+{
+	struct pm_fabric *fabric = NULL, *broken = NULL;
+	struct pm_plan *plan = NULL;
+	struct pm_error err;
+	int status = cli_fabric_read(path, &request->fabric, &fabric);
+
+	if (status)
+		return status;
+	broken = pm_fabric_clone(fabric);
+	if (!broken)
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	for (uint32_t i = 0; i < request->num_losses && !status; i++)
+		status = lose(fabric, broken, request->losses[i]);
+	if (!status && pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status)
+		status = make_table(fabric, broken, plan, request);
+	pm_plan_free(plan);
+	pm_fabric_free(broken);
+	pm_fabric_free(fabric);
+	return status;
+}
+
+/* Reads the options; an exit status, or -1 to go on. */
+static int read_options(int argc, char **argv, struct request *request)
+{
+	static const struct option options[] = {
+		CLI_FABRIC_LONG,
+		{"switch", required_argument, NULL, 'S'},
+		{"lose", required_argument, NULL, 'L'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "hS:L:" CLI_FABRIC_SHORT, options,
+				     NULL)) != -1) {
+		status = cli_fabric_option(option, &request->fabric);
+		if (status > 0)
+			return status;
+		if (option == 'L')
+			request->losses[request->num_losses++] = optarg;
+		else if (option == 'S')
+			request->table = optarg;
+		else if (status < 0 && option != 'j') {
+			fputs(usage, option == 'h' ? stdout : stderr);
+			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+		}
+	}
+	if (optind + 1 == argc)
+		return -1;
+	fputs(usage, stderr);
+	return EXIT_USAGE;
+}
+
+int cmd_table(int argc, char **argv)
+{
+	struct request request = {.losses = calloc((size_t)argc, sizeof(char *))};
+	int status;
+
+	if (!request.losses)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	status = read_options(argc, argv, &request);
+	if (status < 0)
+		status = run(argv[optind], &request);
+	free(request.losses);
+	return status;
+}

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""portmajor-report in a real browser: no script error, nothing from outside, right numbers.
+
+Screenshots stay in $PORTMAJOR_BUILD/report-screenshots.
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+import labtest
+import pmlab
+
+REPORT = pmlab.ROOT / "scripts" / "portmajor-report"
+SHOTS = pmlab.BUILD / "report-screenshots"
+PYTHON = "/usr/bin/python3"  # Debian's, for which python3-matplotlib is
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+# Names that break what does not escape: HTML, scripts, mathtext, JSON, control characters.
+NASTY = ("</script><script>undefined_function()</script>", "<img src=x onerror=boom()>",
+         "a $x^{$ b", "it's & \\ {{ 7*7 }}", "bell\x07 and\ttab", "caf\u00e9")
+
+
+def modules_missing():
+    return subprocess.run([PYTHON, "-c", "import matplotlib, jinja2"], check=False,
+                          capture_output=True).returncode != 0
+
+
+def report(*args):
+    return subprocess.run([PYTHON, str(REPORT), "--portmajor", str(pmlab.CLI),
+                           *map(str, args)],
+                          capture_output=True, text=True, check=False, timeout=600)
+
+
+def table(netlist, *args):
+    """What `portmajor table` prints."""
+    return json.loads(pmlab.run_cli("table", *args, netlist).stdout)
+
+
+class Table(labtest.Folders):
+    """The numbers behind the pictures."""
+
+    def test_blocks_are_those_of_whatif(self):
+        netlist = pmlab.generate(self.folder / "d.net", "director", 36)
+        for order in ("grouped", "leaf-major", "port-major"):
+            for lost in ("s0-*", "leaf3:20", "s2-fab0", "h3-4", "leaf1"):
+                with self.subTest(f"{order} {lost}"):
+                    switches = table(netlist, "-o", order, "--lose", lost)["switches"]
+                    told = pmlab.whatif(netlist, lost, order=order)
+                    self.assertEqual(sum(s["blocks"] for s in switches), told.blocks)
+                    self.assertEqual(sum(s["entries"] for s in switches), told.entries)
+
+    def test_entries_and_blocks_of_the_switch_agree(self):
+        netlist = pmlab.generate(self.folder / "d.net", "director", 36)
+        found = table(netlist, "--lose", "s0-*", "--switch", "leaf7")
+        changed = [lid for lid, entry in enumerate(found["entries"])
+                   if entry and entry[1] != entry[2]]
+        own = [s for s in found["switches"] if s["name"] == "leaf7"][0]
+        self.assertEqual(len(changed), own["entries"])
+        self.assertEqual(len({lid // 64 for lid in changed}), own["blocks"])
+
+    def test_flows_are_conserved(self):
+        """Every host sends to every other leaf's hosts over one up port, none over two."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        found = table(netlist, "--lose", "spine1")
+        for when, ports in (("before", 3), ("after", 2)):
+            for switch in found["switches"]:
+                loads = [p[when] for p in switch["ports"] if p["direction"] == "up" and p[when]]
+                if switch["level"] == 0:
+                    self.assertEqual((sum(loads), len(loads)), (6 * 30, ports))
+
+    def test_bad_usage(self):
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 4, 2, 2, 1)
+        for args, status in (((), 2), ((netlist, "--lose", "nobody"), 2),
+                             ((netlist, "--lose", "leaf0:99"), 2), ((netlist, netlist), 2),
+                             ((netlist, "--switch", "nobody"), 2),
+                             ((self.folder / "none.net",), 3)):
+            with self.subTest(args):
+                done = pmlab.run_cli("table", *args)
+                self.assertEqual((done.returncode, done.stdout), (status, ""))
+                self.assertTrue(done.stderr)
+
+
+@unittest.skipIf(modules_missing(), "no matplotlib or jinja2 here")
+@unittest.skipUnless(CHROMIUM, "no chromium here")
+class Pages(labtest.Folders):
+    def write(self, name, *args):
+        """A report; its path."""
+        path = self.folder / f"{name}.html"
+        done = report(*args, "-o", path)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        return path
+
+    def chromium(self, page, *options):
+        """Chromium's output for a page; its messages tell of errors in scripts."""
+        done = subprocess.run(
+            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+             "--disable-dev-shm-usage", "--no-first-run", "--enable-logging=stderr", "--v=0",
+             f"--user-data-dir={self.folder / 'profile'}", "--window-size=1200,3600",
+             *options, page.as_uri()],
+            capture_output=True, text=True, check=False, timeout=300, errors="replace")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def browse(self, page):
+        """The page as it is after its script ran; fails on errors. Keeps a screenshot."""
+        SHOTS.mkdir(exist_ok=True)
+        shot = SHOTS / (page.stem + ".png")
+        shot.unlink(missing_ok=True)
+        self.chromium(page, f"--screenshot={shot}")
+        self.assertGreater(shot.stat().st_size, 20000)
+        done = self.chromium(page, "--dump-dom")
+        self.assertEqual(re.findall(r".*CONSOLE.*", done.stderr), [])
+        self.assertRegex(done.stdout, r'<html[^>]* data-ready="yes"')
+        return done.stdout
+
+    def check_self_contained(self, page):
+        text = page.read_text(encoding="utf-8")
+        self.assertEqual(re.findall(r"""(?:src|href)=["'](?!data:)[^"']*""", text), [])
+        self.assertFalse("://" in re.sub(r'src="data:[^"]*"', "", text), "an address")
+
+    def check_size(self, *generate, lost):
+        netlist = pmlab.generate(self.folder / "fabric.net", *generate)
+        page = self.write("-".join(map(str, generate)).replace(",", "."), netlist, "--lose",
+                          lost, "--per-kind", "3")
+        self.check_self_contained(page)
+        dom = self.browse(page)
+        whole = table(netlist)
+        self.assertEqual(dom.count("<rect "), len(whole["switches"]))
+        for switch in (whole["switches"][0], whole["switches"][-1]):
+            self.assertIn(f"<title>{switch['name']}", dom)
+        for order in ("leaf-major", "port-major", "grouped"):
+            entries = table(netlist, "-o", order, "--lose", lost)["entries"]
+            hit = {lid // 64 for lid, entry in enumerate(entries) if entry
+                   and entry[1] != entry[2]}
+            self.assertRegex(dom, rf"<td>{order}</td><td>\d+</td><td>{len(hit)}</td>")
+        self.assertLess(page.stat().st_size, 2_000_000)
+
+    def test_256_hosts(self):
+        self.check_size("xgft", 2, "16,16", "1,16", lost="sw2-0")
+
+    def test_648_hosts(self):
+        self.check_size("director", 36, lost="s0-*")
+
+    def test_11664_hosts(self):
+        self.check_size("director", 648, lost="s0-*")
+
+    def test_a_click_sorts(self):
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        page = self.write("clicked", netlist, "--per-kind", "1")
+        text = page.read_text(encoding="utf-8")
+        self.assertLess(text.index("<td>leaf-major</td>"), text.index("<td>grouped</td>"))
+        click = ("<script>document.querySelectorAll('tr > th:nth-child(2)')"
+                 ".forEach(head => head.click());</script></body>")
+        page.write_text(text.replace("</body>", click), encoding="utf-8")
+        dom = self.browse(page)
+        self.assertIn('data-sorted=""', dom)
+        # By blocks, downward: 18 of grouped, 12 of the others.
+        self.assertLess(dom.index("<td>grouped</td>"), dom.index("<td>leaf-major</td>"))
+
+    def test_an_error_in_a_script_would_be_seen(self):
+        page = self.folder / "broken.html"
+        page.write_text("<script>undefined_function()</script>", encoding="ascii")
+        self.assertIn("undefined_function is not defined",
+                      self.chromium(page, "--dump-dom").stderr)
+
+    def test_names_are_escaped(self):
+        """In every place where a name may come: JSON of any command."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 2, 4, 1)
+        found = table(netlist, "--lose", "spine0")
+        for switch, name in zip(found["switches"], NASTY):
+            switch["name"] = name
+        found["switch"] = NASTY[0]
+        found["lost"] = list(NASTY)
+        total = {"blocks": 5, "bound": 4, "switches": 3, "entries": 9}
+        lost = [{"name": NASTY[0], "guid": found["switches"][0]["guid"]}]
+        costs = [{"schema": "portmajor-whatif", "lost": [name], "pairs_cut": 0, "total": total}
+                 for name in NASTY]
+        costs.append({"schema": "portmajor-sweep", "failures": 7,
+                      "settings": {"failures_of": NASTY[1], "pairs": False, "total": 7},
+                      "metrics": {"blocks": {"histogram": [[5, 7]]},
+                                  "bound": {"histogram": [[4, 7]]}},
+                      "worst": [{"lost": lost, "pairs_cut": 0, **total}]})
+        status = {"schema": "portmajor-status", NASTY[0]: [{name: name} for name in NASTY]}
+        paths = []
+        for number, document in enumerate((found, *costs, status)):
+            paths.append(self.folder / f"{number}.json")
+            paths[-1].write_text(json.dumps(document), encoding="utf-8")
+        page = self.write("nasty-names", *paths, "--title", NASTY[1])
+        self.check_self_contained(page)
+        dom = self.browse(page)
+        self.assertEqual(dom.count("<script"), 1)
+        self.assertEqual(len(re.findall(r"<img ", dom)), 3)
+        self.assertIn("<td>7</td><td>7</td><td>5</td><td>5</td><td>4</td><td>-</td>", dom)
+        self.assertIn("undefined_function()&lt;/script&gt;: lost, 5 blocks", dom)
+        self.assertIn("it's &amp; \\ {{ 7*7 }}", dom)
+        self.assertIn("bell\\x07 and\\x09tab", dom)
+
+    def test_engines_of_the_demo(self):
+        demo = self.folder / "table.txt"
+        demo.write_text(
+            "event         wire  sent  acked  bound  whatif  pairs walked   ftree  updn  minhop"
+            "  verdict\n"
+            "chassis lost    36    36     36     36      36        26,000  1,400*   731     740"
+            "  ok\n",
+            encoding="ascii")
+        dom = self.browse(self.write("engines", demo))
+        self.assertIn("<td>1,400*</td><td>731</td><td>740</td>", dom)
+
+    def test_bad_input(self):
+        bad = {"empty.json": "", "cut.json": '{"schema": "portmajor-ta', "list.json": "[]",
+               "other.json": '{"schema": "x"}', "binary.json": "\x00\x7f",
+               "sweep.json": '{"schema": "portmajor-sweep"}',
+               "table.json": '{"schema": "portmajor-table", "lid_order": "grouped"}',
+               "empty.net": ""}
+        for name, text in bad.items():
+            with self.subTest(name):
+                path = self.folder / name
+                path.write_text(text, encoding="ascii")
+                done = report(path, "-o", self.folder / "never.html")
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
+                self.assertIn("whatif" if name == "sweep.json" else name, done.stderr)
+                self.assertFalse(pathlib.Path(self.folder / "never.html").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
