@@ -82,6 +82,18 @@ static int set_early_repair_budget(struct pm_config *config, const char *value)
 	return set_number(value, 1, 10000, &config->early_repair_budget_ms);
 }
 
+/* OpenSM as a daemon runs in another folder, so a path must be absolute. */
+static int set_prometheus(struct pm_config *config, const char *value)
+{
+	size_t length = strlen(value);
+
+	if (value[0] != '/' || value[length - 1] == '/' ||
+	    length >= sizeof(config->prometheus))
+		return -EINVAL;
+	memcpy(config->prometheus, value, length + 1);
+	return 0;
+}
+
 #define TEXT_OF_(number) #number
 #define TEXT_OF(number) TEXT_OF_(number)
 #define A_FLAG "yes or no"
@@ -100,6 +112,7 @@ static const struct {
 	{"flap_hold_max", set_flap_hold_max, SECONDS},
 	{"early_repair", set_early_repair, A_FLAG},
 	{"early_repair_budget", set_early_repair_budget, "1 to 10000 milliseconds"},
+	{"prometheus", set_prometheus, "the absolute path of a file"},
 };
 
 #define NUM_KEYS (sizeof(keys) / sizeof(*keys))

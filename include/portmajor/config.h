@@ -10,6 +10,8 @@
 #include <portmajor/flap.h>
 #include <portmajor/plan.h>
 
+#define PM_CONFIG_PATH 1024
+
 struct pm_config {
 	enum pm_lid_order lid_order; /* default grouped */
 	/*
@@ -22,6 +24,8 @@ struct pm_config {
 	/* Whether tables are repaired as soon as a trap comes. Default yes. */
 	bool early_repair;
 	uint32_t early_repair_budget_ms; /* to find out more; 1..10000, default 200 */
+	/* File for Prometheus, absolute; "": portmajor.prom in OpenSM's cache folder. */
+	char prometheus[PM_CONFIG_PATH];
 };
 
 void pm_config_init(struct pm_config *config);

@@ -142,6 +142,12 @@ static void log_holds(const struct plugin *plugin, uint64_t now,
 		holds->held, holds->released, text[0] ? ": " : "", text);
 }
 
+bool plugin_next_flap(const struct plugin *plugin, uint32_t *at, struct pm_flap *flap)
+{
+	return plugin->flaps &&
+	       pm_flaps_next(plugin->flaps->flaps, (uint64_t)plugin_clock(), at, flap);
+}
+
 int plugin_hold_flaps(struct plugin *plugin, const uint8_t *bounced, uint8_t *alive,
 		      struct pm_error *err)
 {

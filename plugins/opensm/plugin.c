@@ -12,6 +12,10 @@
 
 #define ENGINE_NAME "portmajor"
 
+/* `portmajor preflight` looks for this in the library, see src/cli/opensm.c. */
+#define PLUGIN_BUILT_FOR "portmajor built for " OSM_VERSION
+static const char built_for[] = PLUGIN_BUILT_FOR;
+
 /* OpenSM builds its hop counts itself: SA and multicast use them. */
 static int leave_lid_matrices(void *context)
 {
@@ -60,6 +64,7 @@ static void delete_plugin(void *context)
 {
 	struct plugin *plugin = context;
 
+	plugin_stop_state(plugin);
 	plugin_drop_plan(plugin);
 	plugin_stop_recovery(plugin);
 	plugin_stop_repair(plugin);
@@ -97,9 +102,11 @@ static void *create_plugin(osm_opensm_t *osm)
 			"portmajor: flapping links are not watched for\n");
 	if (plugin_start_repair(plugin))
 		OSM_LOG(&osm->log, OSM_LOG_ERROR, "portmajor: no early repair\n");
+	if (plugin_start_state(plugin))
+		OSM_LOG(&osm->log, OSM_LOG_ERROR, "portmajor: no state file\n");
 	OSM_LOG(&osm->log, OSM_LOG_INFO,
-		"portmajor " PORTMAJOR_VERSION ": lid_order %s\n",
-		pm_lid_order_name(plugin->config.lid_order));
+		"portmajor " PORTMAJOR_VERSION ": lid_order %s; %s\n",
+		pm_lid_order_name(plugin->config.lid_order), built_for);
 	return plugin;
 }
 
@@ -135,9 +142,11 @@ static void report_event(void *context, osm_epi_event_id_t event, void *data)
 	} else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE) {
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
 		plugin_finish_run(plugin);
+		plugin_note_engine(plugin);
 		CL_PLOCK_RELEASE(&plugin->osm->lock);
 		plugin_save_plans(plugin);
 		restore_options(plugin);
+		plugin_publish(plugin);
 	}
 }
 

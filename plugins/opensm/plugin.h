@@ -14,7 +14,8 @@
  *                        new_lft, switches with an intact table marked so
  *   UCAST_ROUTING_DONE   all LFT blocks are answered (tables.c): what was
  *                        acknowledged is counted, the run logged in one line, and
- *                        a changed plan saved (store.c)
+ *                        a changed plan saved (store.c); the state is published
+ *                        (state.c)
  *
  * A failure anywhere leaves OpenSM's forwarding tables as they are; the callback then
  * returns -1 and OpenSM goes on to its next engine. LIDs that the LID manager has been
@@ -35,6 +36,16 @@
 #include <portmajor/route.h>
 
 #define PLUGIN_CHANGE_TEXT 512
+
+/* An early repair, as it is logged. */
+struct plugin_repaired {
+	char change[PLUGIN_CHANGE_TEXT];
+	uint32_t number, traps, queries, unanswered, links_down;
+	uint64_t sent, acked, bound; /* blocks */
+	uint64_t switches;
+	double milliseconds; /* from the first trap to the last answer */
+	bool gave_up;	     /* blocks that were not answered are left to the sweep */
+};
 
 /* A routing run that is not logged yet. */
 struct plugin_run {
@@ -70,6 +81,7 @@ struct plugin {
 	struct pm_roles roles;	  /* of OpenSM's GUID files */
 	struct pm_error unread;	  /* why these could not be read, last time */
 	char *apart;		  /* what was last logged of switches without a path */
+	uint64_t pairs_apart;	  /* how many pairs of them there are */
 
 	/*
 	 * [port of plan->known] What was last seen alive, what of that is in use
@@ -85,6 +97,7 @@ struct plugin {
 	bool strict; /* the plan may be the one that the LIDs in use came from */
 	bool reread; /* tables are to be read back from the switches, see tables.c */
 	struct plugin_repair *repair; /* NULL: no early repair */
+	struct plugin_state *state;   /* NULL: no memory for it */
 
 	uint32_t lids_assigned, lids_moved; /* since the last log line */
 	double milliseconds;		    /* of computing since then */
@@ -193,6 +206,9 @@ void plugin_stop_flaps(struct plugin *plugin);
 int plugin_hold_flaps(struct plugin *plugin, const uint8_t *bounced, uint8_t *alive,
 		      struct pm_error *err);
 
+/* As pm_flaps_next, now; false too where flapping links are not watched. */
+bool plugin_next_flap(const struct plugin *plugin, uint32_t *at, struct pm_flap *flap);
+
 /* ---- repair.c ---- */
 
 /* Puts our handler in place of OpenSM's, if early repair is configured. -ENOMEM. */
@@ -205,6 +221,31 @@ void plugin_note_block(struct plugin *plugin);
 
 /* HEAVY_SWEEP_START. */
 void plugin_repair(struct plugin *plugin);
+
+/* ---- state.c: all but start and stop on the sweeper thread ---- */
+
+/* Begins to write portmajor.state and portmajor.prom. -ENOMEM. */
+int plugin_start_state(struct plugin *plugin);
+
+/* Writes them a last time, with OpenSM not running any more. */
+void plugin_stop_state(struct plugin *plugin);
+
+/* The run that is being logged, with as many blocks acknowledged. */
+void plugin_note_run(struct plugin *plugin, uint64_t acked);
+
+void plugin_note_repair(struct plugin *plugin, const struct plugin_repaired *repaired);
+
+/* Why the engine's callback returns -1; published at once. */
+void plugin_note_declined(struct plugin *plugin, const struct pm_error *why);
+
+/* UCAST_ROUTING_DONE: which engine routed. Call with osm->lock held. */
+void plugin_note_engine(struct plugin *plugin);
+
+/*
+ * Has the files written with what is known now, by another thread, soon. Takes no
+ * lock of OpenSM's and waits for no disk.
+ */
+void plugin_publish(struct plugin *plugin);
 
 /* ---- wait.c ---- */
 

@@ -574,20 +574,37 @@ static bool is_ready(const struct plugin *plugin)
 
 static void log_repair(const struct work *work, const uint8_t *before)
 {
-	const struct plugin *plugin = work->plugin;
-	char change[PLUGIN_CHANGE_TEXT];
+	struct plugin *plugin = work->plugin;
+	struct plugin_repaired done = {
+		.number = work->repair->number,
+		.traps = work->traps,
+		.queries = work->queries,
+		.unanswered = work->unanswered,
+		.links_down = work->lost,
+		.sent = work->sent,
+		.acked = work->acked,
+		.bound = work->delta.bound,
+		.switches = work->delta.switches,
+		.milliseconds = plugin_clock() - work->first_trap,
+		.gave_up = work->gave_up,
+	};
 
-	pm_change_describe(plugin->plan, before, plugin->seen, change, sizeof(change));
-	OSM_LOG(&plugin->osm->log, work->lost ? OSM_LOG_INFO : OSM_LOG_VERBOSE,
+	pm_change_describe(plugin->plan, before, plugin->seen, done.change,
+			   sizeof(done.change));
+	OSM_LOG(&plugin->osm->log, done.links_down ? OSM_LOG_INFO : OSM_LOG_VERBOSE,
 		"portmajor repair %u: %s; traps %u, queries %u, unanswered %u, links "
 		"down "
 		"%u; LFT blocks sent %" PRIu64 ", acked %" PRIu64 ", bound %" PRIu64
 		"; switches %" PRIu64 "; %.1f ms from the first trap to the last "
 		"answer%s\n",
-		work->repair->number, change, work->traps, work->queries,
-		work->unanswered, work->lost, work->sent, work->acked, work->delta.bound,
-		work->delta.switches, plugin_clock() - work->first_trap,
-		work->gave_up ? "; left to the sweep: blocks not answered" : "");
+		done.number, done.change, done.traps, done.queries, done.unanswered,
+		done.links_down, done.sent, done.acked, done.bound, done.switches,
+		done.milliseconds,
+		done.gave_up ? "; left to the sweep: blocks not answered" : "");
+	if (!done.links_down)
+		return;
+	plugin_note_repair(plugin, &done);
+	plugin_publish(plugin);
 }
 
 void plugin_repair(struct plugin *plugin)

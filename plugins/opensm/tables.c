@@ -48,6 +48,7 @@ static void log_apart(struct plugin *plugin)
 
 	if (pm_routes_apart(plugin->routes, &apart, NULL))
 		return;
+	plugin->pairs_apart = apart.count;
 	if (!pm_change_apart(plugin->plan, &apart, text, sizeof(text)) && plugin->apart)
 		snprintf(text, sizeof(text),
 			 "up-then-down paths join all switches with end ports again");
@@ -362,6 +363,7 @@ int plugin_build_tables(void *context)
 	if (build_tables(plugin, &err)) {
 		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
 			"portmajor: cannot route this fabric: %s\n", err.text);
+		plugin_note_declined(plugin, &err);
 		return -1;
 	}
 	plugin->run.milliseconds = plugin->milliseconds + plugin_clock() - start;
@@ -398,11 +400,12 @@ static uint64_t count_missing(const struct plugin *plugin)
 void plugin_finish_run(struct plugin *plugin)
 {
 	struct plugin_run *run = &plugin->run;
-	uint64_t missing;
+	uint64_t missing, acked;
 
 	if (!run->pending)
 		return;
 	missing = count_missing(plugin);
+	acked = run->sent > missing ? run->sent - missing : 0;
 	run->pending = false;
 	plugin->runs++;
 	OSM_LOG(&plugin->osm->log, OSM_LOG_INFO,
@@ -411,11 +414,10 @@ void plugin_finish_run(struct plugin *plugin)
 		"; switches %u, whole tables %u; "
 		"entries %" PRIu64
 		"; LIDs assigned %u, moved %u, out of plan %u; computed in %.1f ms\n",
-		plugin->runs, run->change, run->sent,
-		run->sent > missing ? run->sent - missing : 0, run->delta.bound,
-		run->full, run->switches, run->whole, run->delta.entries,
-		plugin->lids_assigned, plugin->lids_moved, plugin->out_of_plan,
-		run->milliseconds);
+		plugin->runs, run->change, run->sent, acked, run->delta.bound, run->full,
+		run->switches, run->whole, run->delta.entries, plugin->lids_assigned,
+		plugin->lids_moved, plugin->out_of_plan, run->milliseconds);
+	plugin_note_run(plugin, acked);
 	plugin->lids_assigned = plugin->lids_moved = 0;
 	if (!plugin->config.migrate)
 		plugin->out_of_plan = 0; /* the plan has these LIDs from now on */

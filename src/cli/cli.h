@@ -18,6 +18,8 @@ enum exit_status {
 int cmd_generate(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_table(int argc, char **argv);
+int cmd_preflight(int argc, char **argv);
+int cmd_status(int argc, char **argv);
 int cmd_whatif(int argc, char **argv);
 
 /* What subcommands that read a fabric have in common. Zeroed: the defaults. */
@@ -57,6 +59,12 @@ int cli_fail(enum exit_status status, const char *format, ...)
 /* Reads an unsigned number; false if it is none or not in the range. */
 bool cli_number(const char *text, unsigned long low, unsigned long high,
 		unsigned long *value);
+
+/* OpenSM's cache folder where $OSM_CACHE_DIR does not name another. */
+#define CLI_CACHE_DIR "/var/cache/opensm"
+
+/* The path of a file in OpenSM's cache folder; the caller frees it. NULL: no memory. */
+char *cli_cache_path(const char *name);
 
 /*
  * Flushes stdout; EXIT_INPUT with a message if something could not be written

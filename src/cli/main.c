@@ -14,6 +14,8 @@ static const struct {
 } commands[] = {
 	{"generate", cmd_generate, "write the netlist of a fat tree"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},
+	{"preflight", cmd_preflight, "check an OpenSM configuration before it is used"},
+	{"status", cmd_status, "tell whether the fabric is as it should be now"},
 	{"table", cmd_table, "print a switch's table and loads before and after a loss"},
 	{"whatif", cmd_whatif, "print what a loss would cost in LFT blocks"},
 };

@@ -55,6 +55,24 @@ static const struct pm_config defaults = {
 	.early_repair_budget_ms = 200,
 };
 
+static void test_prometheus(void **state)
+{
+	struct pm_config config;
+	char text[PM_CONFIG_PATH + 32] = "prometheus /";
+
+	(void)state;
+	assert_int_equal(pm_config_parse("", "x", &config, NULL), 0);
+	assert_string_equal(config.prometheus, "");
+	assert_int_equal(pm_config_parse("prometheus /a/b.prom # c", "x", &config, NULL),
+			 0);
+	assert_string_equal(config.prometheus, "/a/b.prom");
+	memset(text + 12, 'x', PM_CONFIG_PATH - 1);
+	assert_int_equal(pm_config_parse(text, "x", &config, NULL), -EINVAL);
+	text[12 + PM_CONFIG_PATH - 2] = '\0';
+	assert_int_equal(pm_config_parse(text, "x", &config, NULL), 0);
+	assert_int_equal(strlen(config.prometheus), PM_CONFIG_PATH - 1);
+}
+
 /* What a text changes in one number of the defaults. */
 static const struct {
 	const char *name, *text;
@@ -84,7 +102,8 @@ static bool same(const struct pm_config *a, const struct pm_config *b)
 	return a->lid_order == b->lid_order && a->migrate == b->migrate &&
 	       !memcmp(&a->flap, &b->flap, sizeof(a->flap)) &&
 	       a->early_repair == b->early_repair &&
-	       a->early_repair_budget_ms == b->early_repair_budget_ms;
+	       a->early_repair_budget_ms == b->early_repair_budget_ms &&
+	       !strcmp(a->prometheus, b->prometheus);
 }
 
 static void test_numbers(void **state)
@@ -189,6 +208,11 @@ static const struct {
 	 "flap_hold_max 20\nflap_hold 30",
 	 ": ",
 	 {"flap_hold_max, 20, is below", "flap_hold, 30"}},
+	{"path that is not absolute",
+	 "prometheus pm.prom",
+	 ":1: ",
+	 {"prometheus must be the absolute path of a file", "\"pm.prom\""}},
+	{"folder", "prometheus /tmp/", ":1: ", {"prometheus must be", "\"/tmp/\""}},
 	{"equals sign", "lid_order = grouped", ":1: ", {"behind the value", "lid_order"}},
 };
 
@@ -271,7 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),	     cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_early_repair), cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_files),	     cmocka_unit_test(test_prometheus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the plugin tells the world: portmajor.state, a JSON file in OpenSM's cache folder,
+ * and portmajor.prom for Prometheus. docs/json.md has the members.
+ *
+ * The sweeper thread puts the document together from what only it changes, without any
+ * lock of OpenSM's; a thread of our own writes it, so that a slow disk delays no sweep,
+ * and writes it again every minute, so that its time tells whether OpenSM is alive.
+ */
+#include "plugin.h"
+
+#include <opensm/osm_version.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SCHEMA_VERSION 1
+#define REFRESH_S 60
+
+/* What was counted since OpenSM started. */
+struct totals {
+	uint64_t runs, fallbacks, sent, acked, bound;
+	uint64_t repairs, repair_sent, repair_acked, repair_bound;
+	double milliseconds;
+};
+
+struct plugin_state {
+	/* Of the sweeper thread. */
+	time_t started;
+	json_t *run, *repair; /* the last ones, NULL: none */
+	struct totals totals;
+	uint32_t out_of_plan; /* in the last run */
+	char engine[64];      /* that OpenSM used last, "": none */
+	bool routed;	      /* whether any routing is known of */
+	bool active;	      /* it was ours */
+	bool declined;	      /* we were asked, and could not */
+	struct pm_error why;
+
+	/* Of the writing thread. */
+	struct plugin *plugin;
+	char *file, *prometheus;
+	bool failed; /* to write, last time, and that was logged */
+
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Under the lock. */
+	json_t *document;
+	bool fresh, leaving;
+};
+
+/* ---- Writing ---- */
+
+static const struct metric {
+	const char *name, *type, *help;
+	const char *object, *member; /* where the document has it; object may be NULL */
+} metrics[] = {
+	{"running", "gauge", "1 while OpenSM runs", NULL, "running"},
+	{"written_timestamp_seconds", "gauge", "When this was written", NULL, "time"},
+	{"engine_active", "gauge",
+	 "1 if portmajor routed last, 0 if OpenSM fell back to another engine", "engine",
+	 "active"},
+	{"lids_out_of_plan", "gauge", "Places with a LID other than planned", NULL,
+	 "out_of_plan"},
+	{"switch_pairs_apart", "gauge", "Pairs of switches with end ports without a path",
+	 "apart", "pairs"},
+	{"run_timestamp_seconds", "gauge", "When the last routing run ended", "run",
+	 "time"},
+	{"run_blocks_sent", "gauge", "LFT blocks sent in the last run", "run", "sent"},
+	{"run_blocks_acked", "gauge", "LFT blocks acknowledged in the last run", "run",
+	 "acked"},
+	{"run_blocks_bound", "gauge", "Lower bound of LFT blocks of the last run", "run",
+	 "bound"},
+	{"run_milliseconds", "gauge", "Time of computing in the last run", "run",
+	 "milliseconds"},
+	{"runs_total", "counter", "Routing runs of portmajor", "since_start", "runs"},
+	{"fallbacks_total", "counter", "Routing runs of other engines", "since_start",
+	 "fallbacks"},
+	{"blocks_sent_total", "counter", "LFT blocks sent in runs", "since_start",
+	 "sent"},
+	{"blocks_acked_total", "counter", "LFT blocks acknowledged in runs",
+	 "since_start", "acked"},
+	{"blocks_bound_total", "counter", "Lower bound of LFT blocks of all runs",
+	 "since_start", "bound"},
+	{"milliseconds_total", "counter", "Time of computing in runs", "since_start",
+	 "milliseconds"},
+	{"repairs_total", "counter", "Early repairs", "since_start", "repairs"},
+	{"repair_blocks_sent_total", "counter", "LFT blocks sent in early repairs",
+	 "since_start", "repair_sent"},
+	{"repair_blocks_acked_total", "counter",
+	 "LFT blocks acknowledged in early repairs", "since_start", "repair_acked"},
+	{"repair_blocks_bound_total", "counter",
+	 "Lower bound of LFT blocks of early repairs", "since_start", "repair_bound"},
+};
+
+static void print_metric(FILE *out, const struct metric *metric, const json_t *document)
+{
+	const json_t *holder =
+		metric->object ? json_object_get(document, metric->object) : document;
+	const json_t *value = json_object_get(holder, metric->member);
+
+	if (!json_is_number(value) && !json_is_boolean(value))
+		return;
+	fprintf(out, "# HELP portmajor_%s %s\n# TYPE portmajor_%s %s\n", metric->name,
+		metric->help, metric->name, metric->type);
+	if (json_is_real(value))
+		fprintf(out, "portmajor_%s %.3f\n", metric->name, json_real_value(value));
+	else
+		fprintf(out, "portmajor_%s %" JSON_INTEGER_FORMAT "\n", metric->name,
+			json_is_true(value) ? 1 : json_integer_value(value));
+}
+
+static uint32_t count_flaps(const json_t *document, enum pm_flap_state state)
+{
+	const char *name = pm_flap_state_name(state), *has;
+	const json_t *flap;
+	uint32_t count = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(document, "flapping"), i, flap)
+	{
+		has = json_string_value(json_object_get(flap, "state"));
+		count += has && !strcmp(has, name);
+	}
+	return count;
+}
+
+static void print_metrics(FILE *out, const json_t *document)
+{
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
+		print_metric(out, &metrics[i], document);
+	fputs("# HELP portmajor_flapping_links Links that went down lately, by state\n"
+	      "# TYPE portmajor_flapping_links gauge\n",
+	      out);
+	for (enum pm_flap_state s = PM_FLAP_NOTED; s <= PM_FLAP_WATCHED; s++)
+		fprintf(out, "portmajor_flapping_links{state=\"%s\"} %u\n",
+			pm_flap_state_name(s), count_flaps(document, s));
+}
+
+static void print_json(FILE *out, const json_t *document)
+{
+	json_dumpf(document, out,
+		   JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+	putc('\n', out);
+}
+
+/* Replaces a file in one step. -errno. */
+static int replace(const char *path, void (*print)(FILE *out, const json_t *document),
+		   const json_t *document)
+{
+	char *new;
+	FILE *out;
+	int rc = 0;
+
+	if (asprintf(&new, "%s.new", path) < 0)
+		return -ENOMEM;
+	out = fopen(new, "w");
+	if (!out) {
+		rc = -errno;
+		free(new);
+		return rc;
+	}
+	errno = 0;
+	print(out, document);
+	if (fflush(out) || ferror(out))
+		rc = errno ? -errno : -EIO;
+	if (fclose(out) && !rc)
+		rc = -errno;
+	if (!rc && rename(new, path))
+		rc = -errno;
+	if (rc)
+		unlink(new);
+	free(new);
+	return rc;
+}
+
+static const char *manager_state(const struct plugin *plugin)
+{
+	switch (plugin->osm->subn.sm_state) {
+	case IB_SMINFO_STATE_DISCOVERING:
+		return "discovering";
+	case IB_SMINFO_STATE_STANDBY:
+		return "standby";
+	case IB_SMINFO_STATE_MASTER:
+		return "master";
+	default:
+		return "not active";
+	}
+}
+
+/* Writes both files; a failure is logged when it begins. */
+static void write_files(struct plugin_state *state, json_t *document, bool running)
+{
+	const char *path = state->file;
+	int rc;
+
+	json_object_set_new(document, "time", json_integer(time(NULL)));
+	json_object_set_new(document, "running", json_boolean(running));
+	json_object_set_new(document, "sm_state",
+			    json_string(manager_state(state->plugin)));
+	rc = replace(state->file, print_json, document);
+	if (!rc) {
+		path = state->prometheus;
+		rc = replace(path, print_metrics, document);
+	}
+	if (rc && !state->failed)
+		OSM_LOG(&state->plugin->osm->log, OSM_LOG_ERROR,
+			"portmajor: state not written: %s: %s (said once until it can be "
+			"written again)\n",
+			path, strerror(-rc));
+	state->failed = rc != 0;
+}
+
+static void *keep_written(void *context)
+{
+	struct plugin_state *state = context;
+	json_t *document = NULL;
+	bool leaving = false;
+
+	while (!leaving) {
+		struct timespec until;
+		int rc = 0;
+
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += REFRESH_S;
+		pthread_mutex_lock(&state->lock);
+		while (!state->fresh && !state->leaving && !rc)
+			rc = pthread_cond_timedwait(&state->changed, &state->lock,
+						    &until);
+		if (state->document) {
+			json_decref(document);
+			document = state->document;
+			state->document = NULL;
+		}
+		state->fresh = false;
+		leaving = state->leaving;
+		pthread_mutex_unlock(&state->lock);
+		if (document)
+			write_files(state, document, !leaving);
+	}
+	json_decref(document);
+	return NULL;
+}
+
+/* ---- The document ---- */
+
+/* A string; bytes that are not ASCII, as names may have, become question marks. */
+static json_t *make_string(const char *text)
+{
+	json_t *string;
+	char *copy;
+
+	if (!text)
+		return json_null();
+	string = json_string(text);
+	if (string)
+		return string;
+	copy = strdup(text);
+	for (char *at = copy; at && *at; at++)
+		if (*at & 0x80)
+			*at = '?';
+	string = copy ? json_string(copy) : NULL;
+	free(copy);
+	return string;
+}
+
+static json_t *make_end(const struct plugin *plugin, const struct pm_flap_end *end)
+{
+	uint32_t sw = plugin->plan ? pm_fabric_find_guid(plugin->plan->known, end->guid)
+				   : PM_NONE;
+	char guid[20];
+
+	snprintf(guid, sizeof(guid), "0x%016" PRIx64, end->guid);
+	return json_pack("{s:s, s:o, s:i}", "guid", guid, "name",
+			 make_string(sw == PM_NONE
+					     ? NULL
+					     : pm_fabric_name(plugin->plan->known, sw)),
+			 "port", (int)end->num);
+}
+
+static json_t *make_flaps(const struct plugin *plugin)
+{
+	json_t *list = json_array();
+	struct pm_flap flap;
+	uint32_t at = 0;
+
+	while (plugin_next_flap(plugin, &at, &flap))
+		json_array_append_new(list,
+				      json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
+						make_end(plugin, &flap.end[0]),
+						make_end(plugin, &flap.end[1]), "state",
+						pm_flap_state_name(flap.state), "downs",
+						(json_int_t)flap.downs, "hold_ms",
+						(json_int_t)flap.hold_ms, "left_ms",
+						(json_int_t)flap.left_ms));
+	return list;
+}
+
+static json_t *make_plan(const struct plugin *plugin)
+{
+	const struct pm_plan *plan = plugin->plan;
+
+	if (!plan)
+		return json_null();
+	return json_pack("{s:o, s:b, s:s, s:i, s:I, s:i}", "file",
+			 make_string(plugin->planfile), "saved", !plugin->unsaved,
+			 "lid_order", pm_lid_order_name(plan->order), "lmc", plan->lmc,
+			 "switches", (json_int_t)plan->known->num_switches, "top_lid",
+			 plan->top_lid);
+}
+
+static json_t *make_engine(const struct plugin_state *state)
+{
+	return json_pack("{s:o, s:o, s:o}", "active",
+			 state->routed ? json_boolean(state->active) : json_null(),
+			 "used", make_string(state->engine[0] ? state->engine : NULL),
+			 "reason", make_string(state->active ? NULL : state->why.text));
+}
+
+static json_t *make_totals(const struct totals *t)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I}", "runs",
+			 (json_int_t)t->runs, "fallbacks", (json_int_t)t->fallbacks,
+			 "sent", (json_int_t)t->sent, "acked", (json_int_t)t->acked,
+			 "bound", (json_int_t)t->bound, "milliseconds", t->milliseconds,
+			 "repairs", (json_int_t)t->repairs, "repair_sent",
+			 (json_int_t)t->repair_sent, "repair_acked",
+			 (json_int_t)t->repair_acked, "repair_bound",
+			 (json_int_t)t->repair_bound);
+}
+
+static json_t *make_document(const struct plugin *plugin)
+{
+	const struct plugin_state *state = plugin->state;
+
+	return json_pack(
+		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:O?, s:O?, s:o, "
+		"s:I, s:o, s:{s:I, s:o}, s:o}",
+		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
+		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
+		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
+		(json_int_t)state->started, "engine", make_engine(state), "run",
+		state->run, "repair", state->repair, "since_start",
+		make_totals(&state->totals), "out_of_plan",
+		(json_int_t)state->out_of_plan, "flapping", make_flaps(plugin), "apart",
+		"pairs", (json_int_t)plugin->pairs_apart, "text",
+		make_string(plugin->apart), "plan", make_plan(plugin));
+}
+
+void plugin_publish(struct plugin *plugin)
+{
+	struct plugin_state *state = plugin->state;
+	json_t *document;
+
+	if (!state)
+		return;
+	document = make_document(plugin);
+	if (!document)
+		return; /* no memory: the next run will do */
+	pthread_mutex_lock(&state->lock);
+	json_decref(state->document);
+	state->document = document;
+	state->fresh = true;
+	pthread_cond_signal(&state->changed);
+	pthread_mutex_unlock(&state->lock);
+}
+
+/* ---- What happened ---- */
+
+void plugin_note_run(struct plugin *plugin, uint64_t acked)
+{
+	struct plugin_state *state = plugin->state;
+	const struct plugin_run *run = &plugin->run;
+
+	if (!state)
+		return;
+	json_decref(state->run);
+	state->run = json_pack(
+		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+		"number", (json_int_t)plugin->runs, "time", (json_int_t)time(NULL),
+		"change", make_string(run->change), "sent", (json_int_t)run->sent,
+		"acked", (json_int_t)acked, "bound", (json_int_t)run->delta.bound,
+		"full_load", (json_int_t)run->full, "switches", (json_int_t)run->switches,
+		"whole_tables", (json_int_t)run->whole, "entries",
+		(json_int_t)run->delta.entries, "lids_assigned",
+		(json_int_t)plugin->lids_assigned, "lids_moved",
+		(json_int_t)plugin->lids_moved, "lids_out_of_plan",
+		(json_int_t)plugin->out_of_plan, "milliseconds", run->milliseconds);
+	state->out_of_plan = plugin->out_of_plan;
+	state->totals.runs++;
+	state->totals.sent += run->sent;
+	state->totals.acked += acked;
+	state->totals.bound += run->delta.bound;
+	state->totals.milliseconds += run->milliseconds;
+}
+
+void plugin_note_repair(struct plugin *plugin, const struct plugin_repaired *repaired)
+{
+	struct plugin_state *state = plugin->state;
+
+	if (!state)
+		return;
+	json_decref(state->repair);
+	state->repair = json_pack(
+		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b}",
+		"number", (json_int_t)repaired->number, "time", (json_int_t)time(NULL),
+		"change", make_string(repaired->change), "traps",
+		(json_int_t)repaired->traps, "queries", (json_int_t)repaired->queries,
+		"unanswered", (json_int_t)repaired->unanswered, "links_down",
+		(json_int_t)repaired->links_down, "sent", (json_int_t)repaired->sent,
+		"acked", (json_int_t)repaired->acked, "bound",
+		(json_int_t)repaired->bound, "switches", (json_int_t)repaired->switches,
+		"milliseconds", repaired->milliseconds, "left_to_sweep",
+		repaired->gave_up);
+	state->totals.repairs++;
+	state->totals.repair_sent += repaired->sent;
+	state->totals.repair_acked += repaired->acked;
+	state->totals.repair_bound += repaired->bound;
+}
+
+void plugin_note_declined(struct plugin *plugin, const struct pm_error *why)
+{
+	struct plugin_state *state = plugin->state;
+
+	if (!state)
+		return;
+	state->declined = true;
+	state->why = *why;
+	/* Should there be no other engine, nothing more is reported. */
+	state->routed = true;
+	state->active = false;
+	state->engine[0] = '\0';
+	plugin_publish(plugin);
+}
+
+/* Why we were not asked at all. */
+static void explain(struct plugin_state *state, const osm_opensm_t *osm)
+{
+	const osm_routing_engine_t *engine = osm->routing_engine_list;
+
+	while (engine && engine->context != state->plugin)
+		engine = engine->next;
+	if (engine)
+		pm_error_set(&state->why, 0,
+			     "another engine comes before portmajor in routing_engine");
+	else
+		pm_error_set(&state->why, 0, "routing_engine does not name portmajor");
+}
+
+void plugin_note_engine(struct plugin *plugin)
+{
+	struct plugin_state *state = plugin->state;
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+
+	if (!state)
+		return;
+	state->routed = true;
+	state->active = used && used->context == plugin;
+	state->totals.fallbacks += !state->active;
+	snprintf(state->engine, sizeof(state->engine), "%s",
+		 used && used->name ? used->name : "");
+	if (!state->active && !state->declined)
+		explain(state, plugin->osm);
+	state->declined = false;
+}
+
+/* ---- Setting up ---- */
+
+static void free_state(struct plugin_state *state)
+{
+	json_decref(state->document);
+	json_decref(state->run);
+	json_decref(state->repair);
+	pthread_cond_destroy(&state->changed);
+	pthread_mutex_destroy(&state->lock);
+	free(state->file);
+	free(state->prometheus);
+	free(state);
+}
+
+int plugin_start_state(struct plugin *plugin)
+{
+	struct plugin_state *state = calloc(1, sizeof(*state));
+	pthread_condattr_t clock;
+
+	if (!state)
+		return -ENOMEM;
+	pthread_mutex_init(&state->lock, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&state->changed, &clock);
+	pthread_condattr_destroy(&clock);
+	state->plugin = plugin;
+	state->started = time(NULL);
+	state->file = plugin_cache_path("portmajor.state");
+	state->prometheus = plugin->config.prometheus[0]
+				    ? strdup(plugin->config.prometheus)
+				    : plugin_cache_path("portmajor.prom");
+	if (!state->file || !state->prometheus ||
+	    pthread_create(&state->thread, NULL, keep_written, state)) {
+		free_state(state);
+		return -ENOMEM;
+	}
+	plugin->state = state;
+	plugin_publish(plugin);
+	return 0;
+}
+
+void plugin_stop_state(struct plugin *plugin)
+{
+	struct plugin_state *state = plugin->state;
+
+	if (!state)
+		return;
+	pthread_mutex_lock(&state->lock);
+	state->leaving = true;
+	pthread_cond_signal(&state->changed);
+	pthread_mutex_unlock(&state->lock);
+	pthread_join(state->thread, NULL);
+	plugin->state = NULL;
+	free_state(state);
+}

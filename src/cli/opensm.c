@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "opensm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OTHER_FOLDERS "/usr/sbin:/usr/local/sbin:/sbin"
+#define BUILT_FOR "portmajor built for " /* as in plugins/opensm/plugin.c */
+#define MAX_VERSION 64
+#define REFUSED "cannot be preloaded (" /* the dynamic linker's words */
+
+char *opensm_find(void)
+{
+	const char *path = getenv("PATH");
+	char *folders, *rest, *folder, *program = NULL;
+
+	if (asprintf(&folders, "%s:%s", path ? path : "", OTHER_FOLDERS) < 0)
+		return NULL;
+	rest = folders;
+	while (!program && (folder = strsep(&rest, ":"))) {
+		if (!*folder || asprintf(&program, "%s/opensm", folder) < 0) {
+			program = NULL;
+		} else if (access(program, X_OK)) {
+			free(program);
+			program = NULL;
+		}
+	}
+	free(folders);
+	return program;
+}
+
+/* In the child: becomes the program, with both its streams in the pipe. */
+static void become(char *const argv[], char *const variables[], int out)
+{
+	int in = open("/dev/null", O_RDONLY);
+
+	for (size_t i = 0; variables && variables[i]; i++)
+		putenv(variables[i]);
+	if (in >= 0 && dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(out, 2) >= 0)
+		execv(argv[0], argv);
+	_exit(127);
+}
+
+/*
+ * Runs a program with further variables in its environment, and gives what it wrote, to
+ * be freed. -EIO: it failed.
+ */
+static int run(char *const argv[], char *const variables[], char **output,
+	       struct pm_error *err)
+{
+	size_t size = 0;
+	int ends[2], wstatus = 0;
+	char *text = NULL;
+	FILE *from;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return pm_error_set(err, -errno, "%s", strerror(errno));
+	pid = fork();
+	if (pid == 0)
+		become(argv, variables, ends[1]);
+	close(ends[1]);
+	from = fdopen(ends[0], "r");
+	if (from) {
+		if (getdelim(&text, &size, '\0', from) < 0) {
+			free(text);
+			text = strdup("");
+		}
+		fclose(from);
+	} else {
+		close(ends[0]);
+	}
+	if (pid > 0)
+		waitpid(pid, &wstatus, 0);
+	if (pid < 0 || !text || wstatus) {
+		free(text);
+		return pm_error_set(err, -EIO, "%s cannot be run", argv[0]);
+	}
+	*output = text;
+	return 0;
+}
+
+int opensm_version(const char *program, char **version, struct pm_error *err)
+{
+	char *argv[] = {(char *)(uintptr_t)program, "--version", NULL};
+	char *output, *rest, *line;
+	int rc = run(argv, NULL, &output, err);
+
+	if (rc)
+		return rc;
+	rc = -EBADMSG;
+	rest = output;
+	while (rc && (line = strsep(&rest, "\n"))) {
+		if (strncmp(line, "OpenSM ", 7))
+			continue;
+		*version = strdup(line);
+		rc = *version ? 0 : -ENOMEM;
+	}
+	free(output);
+	return rc ? pm_error_set(err, rc, "%s does not tell its version", program) : 0;
+}
+
+int opensm_defaults(const char *program, struct pm_smconf *conf, struct pm_error *err)
+{
+	char folder[] = "/tmp/portmajor-XXXXXX", path[sizeof(folder) + 16];
+	char *argv[] = {(char *)(uintptr_t)program, "-c", path, NULL};
+	char *output = NULL;
+	int rc;
+
+	if (!mkdtemp(folder))
+		return pm_error_set(err, -errno, "%s: %s", folder, strerror(errno));
+	snprintf(path, sizeof(path), "%s/opensm.conf", folder);
+	rc = run(argv, NULL, &output, err);
+	if (!rc)
+		rc = pm_smconf_read(path, conf, err);
+	unlink(path);
+	rmdir(folder);
+	free(output);
+	return rc;
+}
+
+/* A copy of the text from `from` up to one of these characters. */
+static char *copy_until(const char *from, const char *ends)
+{
+	return strndup(from, strcspn(from, ends));
+}
+
+/* One line of the dynamic linker. */
+static void read_trace(const char *line, const char *name, struct opensm_library *library)
+{
+	const char *at = line + strspn(line, " \t"), *arrow = strstr(at, " => ");
+	size_t length = strlen(name);
+
+	if (arrow && !strncmp(arrow, " => not found", 13) && !library->missing) {
+		library->missing = copy_until(at, " ");
+	} else if (arrow && (size_t)(arrow - at) == length &&
+		   !strncmp(at, name, length) && !library->path) {
+		library->path = copy_until(arrow + 4, " ");
+	} else if (strstr(at, name) && strstr(at, REFUSED) && !library->reason) {
+		library->reason = copy_until(strstr(at, REFUSED) + strlen(REFUSED), ")");
+	} else if (!strncmp(at, "undefined symbol: ", 18) && strstr(at, name) &&
+		   !library->symbol) {
+		library->symbol = copy_until(at + 18, " \t,");
+	}
+}
+
+int opensm_trace(const char *program, const char *name, struct opensm_library *library,
+		 struct pm_error *err)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char *argv[] = {(char *)(uintptr_t)program, NULL};
+	char *preload, *output, *rest, *line;
+	int rc;
+
+	if (asprintf(&preload, "LD_PRELOAD=%s %s", before ? before : "", name) < 0)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	char *variables[] = {"LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=yes",
+			     "LD_BIND_NOW=yes", preload, NULL};
+
+	rc = run(argv, variables, &output, err);
+	free(preload);
+	if (rc)
+		return rc;
+	*library = (struct opensm_library){0};
+	for (rest = output; (line = strsep(&rest, "\n"));)
+		read_trace(line, name, library);
+	free(output);
+	return 0;
+}
+
+void opensm_library_free(struct opensm_library *library)
+{
+	free(library->path);
+	free(library->reason);
+	free(library->missing);
+	free(library->symbol);
+	*library = (struct opensm_library){0};
+}
+
+/* Finds what follows the mark in a file, read piece by piece. */
+static char *find_mark(FILE *file)
+{
+	char version[MAX_VERSION];
+	size_t matched = 0, length = 0;
+	int c;
+
+	while (BUILT_FOR[matched] && (c = getc(file)) != EOF) {
+		/* The letter p is in the mark once, so no start of it is missed. */
+		if (c == BUILT_FOR[matched])
+			matched++;
+		else
+			matched = c == BUILT_FOR[0];
+	}
+	if (BUILT_FOR[matched])
+		return NULL;
+	while (length < sizeof(version) - 1 && (c = getc(file)) >= ' ' && c < 0x7f)
+		version[length++] = (char)c;
+	version[length] = '\0';
+	return strdup(version);
+}
+
+int opensm_built_for(const char *path, char **version, struct pm_error *err)
+{
+	FILE *file = fopen(path, "r");
+	char *found;
+
+	if (!file)
+		return pm_error_set(err, -errno, "%s: %s", path, strerror(errno));
+	found = find_mark(file);
+	fclose(file);
+	if (!found)
+		return pm_error_set(err, -ENOENT, "%s: not the plugin", path);
+	*version = found;
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the installed OpenSM and the plugin's library say of themselves. */
+#ifndef PORTMAJOR_CLI_OPENSM_H
+#define PORTMAJOR_CLI_OPENSM_H
+
+#include <portmajor/smconf.h>
+
+#include <stdbool.h>
+
+/* The path of the opensm in $PATH or where administrators have it; NULL: none, or no
+ * memory. The caller frees it. */
+char *opensm_find(void);
+
+/* Its version, as "OpenSM 3.3.23". The caller frees *version. -errno with a message. */
+int opensm_version(const char *program, char **version, struct pm_error *err);
+
+/*
+ * The configuration that it would write with all defaults: the keys that it knows. The
+ * caller frees conf, which must be zeroed. -errno with a message.
+ */
+int opensm_defaults(const char *program, struct pm_smconf *conf, struct pm_error *err);
+
+/* How the dynamic linker would load a library into opensm, all symbols at once. */
+struct opensm_library {
+	char *path;    /* NULL: it cannot be loaded .. */
+	char *reason;  /* .. and why, NULL: not known */
+	char *missing; /* a library that it needs, NULL: none is missing */
+	char *symbol;  /* one that neither opensm nor its libraries have, or NULL */
+};
+
+/*
+ * Asks the dynamic linker, without running opensm. name is as dlopen would have it.
+ * -errno with a message. The caller frees it with opensm_library_free.
+ */
+int opensm_trace(const char *program, const char *name, struct opensm_library *library,
+		 struct pm_error *err);
+void opensm_library_free(struct opensm_library *library);
+
+/*
+ * The version of OpenSM that a plugin's library was built for, see PLUGIN_BUILT_FOR in
+ * plugins/opensm/plugin.c. The caller frees *version. -ENOENT: it does not say;
+ * -errno of reading.
+ */
+int opensm_built_for(const char *path, char **version, struct pm_error *err);
+
+#endif

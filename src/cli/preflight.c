@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor preflight: one line for each thing that must be right before OpenSM starts.
+ */
+#include "cli.h"
+#include "json.h"
+#include "opensm.h"
+
+#include <portmajor/config.h>
+#include <portmajor/netlist.h>
+#include <portmajor/planfile.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_CONF "/etc/opensm/opensm.conf"
+#define LIBRARY "libportmajor.so"
+#define NAMED 4 /* unknown keys in a line */
+
+static const char usage[] =
+	"usage: portmajor preflight [OPTION]...\n"
+	"\n"
+	"Checks, without touching the fabric, whether OpenSM would route with "
+	"portmajor:\n"
+	"its configuration, the plugin's library, configuration and plan file. One line\n"
+	"each: ok, or what to do. Exit status 1 if something is to be done.\n"
+	"\n"
+	"  -F FILE        opensm.conf (default " DEFAULT_CONF ")\n"
+	"  -n NETLIST     also: is this fabric supported, and is the plan one for it;\n"
+	"                 an ibsim or ibnetdiscover file, - is standard input\n"
+	"  --opensm FILE  the opensm to be used (default: that in $PATH or /usr/sbin)\n"
+	"  --json         print JSON, see docs/json.md\n"
+	"  -q             print findings only\n"
+	"  -h             this help\n";
+
+struct preflight {
+	const char *conf_path, *netlist;
+	char *program, *version; /* of OpenSM, NULL: not known */
+	struct pm_smconf conf;
+	uint8_t lmc;
+	struct pm_plan_config plan; /* that OpenSM would use */
+	struct pm_plan *stored;	    /* the plan file's, or NULL */
+	json_t *checks;		    /* NULL: print lines */
+	bool quiet;
+	unsigned int findings;
+};
+
+/* ---- Reporting ---- */
+
+static void __attribute__((format(printf, 4, 5)))
+report(struct preflight *p, bool ok, const char *what, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	p->findings += !ok;
+	for (char *at = text; at && *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?'; /* names and values come from files */
+	if (p->checks)
+		json_array_append_new(
+			p->checks, json_pack("{s:s, s:b, s:o}", "check", what, "ok", ok,
+					     "text", cli_json_string(text ? text : "")));
+	else if (!ok || !p->quiet)
+		printf("%-8s%-20s%s\n", ok ? "ok" : "FIX", what, text ? text : "");
+	free(text);
+}
+
+/* ---- OpenSM and its configuration ---- */
+
+static void check_opensm(struct preflight *p)
+{
+	struct pm_error err;
+
+	if (!p->program)
+		p->program = opensm_find();
+	if (!p->program)
+		report(p, false, "opensm",
+		       "no opensm found: install it, or name it "
+		       "with --opensm");
+	else if (opensm_version(p->program, &p->version, &err))
+		report(p, false, "opensm", "%s", err.text);
+	else
+		report(p, true, "opensm", "%s: %s", p->program, p->version);
+}
+
+/* One that OpenSM reads, but leaves out when it writes its configuration. */
+static bool is_silent_key(const char *key)
+{
+	return !strcmp(key, "dimn_ports_file");
+}
+
+static void check_keys(struct preflight *p)
+{
+	struct pm_smconf known = {0};
+	struct pm_error err;
+	unsigned int unknown = 0;
+
+	if (!p->version)
+		return;
+	if (opensm_defaults(p->program, &known, &err)) {
+		report(p, false, "keys", "%s", err.text);
+		return;
+	}
+	for (size_t i = 0; i < p->conf.count; i++) {
+		const struct pm_smconf_item *item = &p->conf.items[i];
+
+		if (pm_smconf_find(&known, item->key) || is_silent_key(item->key))
+			continue;
+		if (unknown++ < NAMED)
+			report(p, false, "keys",
+			       "%s:%u: OpenSM knows no key \"%s\" and would ignore it",
+			       p->conf_path, item->line, item->key);
+	}
+	if (unknown > NAMED)
+		report(p, false, "keys", "%s: and %u more", p->conf_path,
+		       unknown - NAMED);
+	if (!unknown)
+		report(p, true, "keys", "OpenSM knows all %zu keys of %s", p->conf.count,
+		       p->conf_path);
+	pm_smconf_free(&known);
+}
+
+static bool has_word(const char *list, const char *separators, const char *word,
+		     bool first)
+{
+	size_t length = strlen(word);
+
+	for (list += strspn(list, separators); *list; list += strspn(list, separators)) {
+		size_t here = strcspn(list, separators);
+
+		if (here == length && !strncmp(list, word, length))
+			return true;
+		if (first)
+			return false;
+		list += here;
+	}
+	return false;
+}
+
+static void check_plugin_name(struct preflight *p)
+{
+	const char *names = pm_smconf_value(&p->conf, "event_plugin_name");
+
+	if (!names || !has_word(names, ", \t", "portmajor", false))
+		report(p, false, "event_plugin_name",
+		       "does not name portmajor: add the line `event_plugin_name "
+		       "%s%sportmajor`",
+		       names ? names : "", names ? " " : "");
+	else if (strchr(names, ','))
+		report(p, false, "event_plugin_name",
+		       "\"%s\": separate names by blanks; OpenSM splits at a comma only "
+		       "behind the first name",
+		       names);
+	else
+		report(p, true, "event_plugin_name", "%s", names);
+}
+
+static void check_engine(struct preflight *p)
+{
+	const char *engines = pm_smconf_value(&p->conf, "routing_engine");
+
+	if (engines && has_word(engines, ", \t", "portmajor", true))
+		report(p, true, "routing_engine", "%s", engines);
+	else if (engines && has_word(engines, ", \t", "portmajor", false))
+		report(p, false, "routing_engine",
+		       "%s: portmajor must come first to be asked first", engines);
+	else
+		report(p, false, "routing_engine",
+		       "does not name portmajor: `routing_engine portmajor,updn`");
+}
+
+static void check_lmc(struct preflight *p)
+{
+	const char *value = pm_smconf_value(&p->conf, "lmc");
+	const char *esp0 = pm_smconf_value(&p->conf, "lmc_esp0");
+	unsigned long lmc = 0;
+
+	if (value && !cli_number(value, 0, PM_MAX_LMC, &lmc))
+		report(p, false, "lmc", "%s: portmajor routes with 0 to %d", value,
+		       PM_MAX_LMC);
+	else if (lmc && esp0 && !strcmp(esp0, "TRUE"))
+		report(p, false, "lmc",
+		       "lmc_esp0 TRUE with lmc %lu: portmajor declines that; set it to "
+		       "FALSE",
+		       lmc);
+	else
+		report(p, true, "lmc", "%lu", lmc);
+	p->lmc = (uint8_t)lmc;
+}
+
+static void check_options(struct preflight *p)
+{
+	const char *path = pm_smconf_value(&p->conf, "event_plugin_options");
+	struct pm_config config;
+	struct pm_error err;
+
+	pm_config_init(&config);
+	if (!path)
+		report(p, true, "configuration", "defaults (no event_plugin_options)");
+	else if (pm_config_read(path, &config, &err))
+		report(p, false, "configuration", "%s (the plugin would not be loaded)",
+		       err.text);
+	else
+		report(p, true, "configuration", "%s", path);
+	p->plan.order = config.lid_order;
+	p->plan.lmc = p->lmc;
+}
+
+static void check_conf(struct preflight *p)
+{
+	struct pm_error err;
+
+	if (pm_smconf_read(p->conf_path, &p->conf, &err)) {
+		report(p, false, "opensm.conf", "%s", err.text);
+		return;
+	}
+	check_keys(p);
+	check_plugin_name(p);
+	check_engine(p);
+	check_lmc(p);
+	check_options(p);
+}
+
+/* ---- The library ---- */
+
+static void check_version(struct preflight *p, const char *path)
+{
+	struct pm_error err;
+	char *built_for;
+
+	if (opensm_built_for(path, &built_for, &err))
+		report(p, false, "version", "%s", err.text);
+	else {
+		bool same = !strcmp(built_for, p->version);
+
+		report(p, same, "version", "built for %s%s%s", built_for,
+		       same ? "" : ", but installed is ", same ? "" : p->version);
+		free(built_for);
+	}
+}
+
+static void check_library(struct preflight *p)
+{
+	struct opensm_library library;
+	struct pm_error err;
+
+	if (!p->version)
+		return;
+	if (opensm_trace(p->program, LIBRARY, &library, &err)) {
+		report(p, false, "library", "%s", err.text);
+		return;
+	}
+	if (!library.path)
+		report(p, false, "library",
+		       LIBRARY " cannot be loaded (%s): install it in a folder of the "
+			       "dynamic linker and run ldconfig",
+		       library.reason ? library.reason : "?");
+	else if (library.missing)
+		report(p, false, "library", "%s needs %s, which is not installed",
+		       library.path, library.missing);
+	else if (library.symbol)
+		report(p, false, "library",
+		       "%s needs %s, which this opensm does not have", library.path,
+		       library.symbol);
+	else
+		report(p, true, "library", "%s", library.path);
+	if (library.path)
+		check_version(p, library.path);
+	opensm_library_free(&library);
+}
+
+/* ---- The plan and the fabric ---- */
+
+static void check_plan(struct preflight *p)
+{
+	char *path = cli_cache_path("portmajor.plan");
+	struct pm_error err = {"out of memory"};
+	int rc = path ? pm_planfile_read(path, &p->stored, &err) : -ENOMEM;
+
+	if (rc == -ENOENT)
+		report(p, true, "plan file", "%s: none yet; the first run makes it",
+		       path);
+	else if (rc)
+		report(p, false, "plan file",
+		       "%s (it would be set aside and made anew: LIDs stay, entries may "
+		       "change; restore a copy if you have one)",
+		       err.text);
+	else if (p->stored->lmc != p->lmc)
+		report(p, false, "plan file",
+		       "%s: made for LMC %u, not %u, and would be set aside", path,
+		       p->stored->lmc, p->lmc);
+	else
+		report(p, true, "plan file",
+		       "%s: lid_order %s, switches %u, LIDs up to %u", path,
+		       pm_lid_order_name(p->stored->order),
+		       p->stored->known->num_switches, p->stored->top_lid);
+	free(path);
+}
+
+static int read_fabric(struct preflight *p, struct pm_fabric **fabric)
+{
+	struct cli_fabric config = {
+		.files = {.roots = pm_smconf_value(&p->conf, "root_guid_file"),
+			  .compute = pm_smconf_value(&p->conf, "cn_guid_file"),
+			  .io = pm_smconf_value(&p->conf, "io_guid_file")},
+	};
+
+	return cli_fabric_read(p->netlist, &config, fabric);
+}
+
+/* A netlist that cannot be read is an error, not a finding. */
+static int check_fabric(struct preflight *p)
+{
+	struct pm_fabric *fabric = NULL;
+	struct pm_plan *plan = NULL;
+	struct pm_error err;
+	int status;
+
+	if (!p->netlist)
+		return EXIT_FINE;
+	status = read_fabric(p, &fabric);
+	if (status != EXIT_FINE)
+		return status;
+	if (pm_plan_make(fabric, &p->plan, &plan, &err))
+		report(p, false, "fabric", "%s: %s", p->netlist, err.text);
+	else
+		report(p, true, "fabric",
+		       "switches %u, leaves %u, levels 0 to %u, LIDs up to %u",
+		       plan->tree.num_switches, plan->tree.num_leaves,
+		       plan->tree.top_level, plan->top_lid);
+	if (p->stored) {
+		bool fits = pm_plan_fits(p->stored, fabric);
+
+		report(p, fits, "plan and fabric", "%s",
+		       fits ? "the plan file is one for this fabric"
+			    : "the plan file is another fabric's: move it away, or it "
+			      "will be set aside");
+	}
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+	return status;
+}
+
+/* ---- The command ---- */
+
+static int print_json(struct preflight *p)
+{
+	json_t *object = cli_json_new("preflight", 1);
+
+	if (json_object_set_new(object, "findings", json_integer(p->findings)) ||
+	    json_object_set(object, "checks", p->checks)) {
+		json_decref(object);
+		object = NULL;
+	}
+	return cli_json_print(object);
+}
+
+static int check_all(struct preflight *p)
+{
+	int status;
+
+	check_opensm(p);
+	check_conf(p);
+	check_library(p);
+	check_plan(p);
+	status = check_fabric(p);
+	if (status == EXIT_FINE && p->checks)
+		status = print_json(p);
+	return status == EXIT_FINE && p->findings ? EXIT_FINDINGS : status;
+}
+
+/* An exit status, or -1 to go on. */
+static int read_options(int argc, char **argv, struct preflight *p)
+{
+	static const struct option options[] = {
+		{"opensm", required_argument, NULL, 'o'},
+		{"json", no_argument, NULL, 'j'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "F:hn:q", options, NULL)) != -1) {
+		if (option == 'F') {
+			p->conf_path = optarg;
+		} else if (option == 'n') {
+			p->netlist = optarg;
+		} else if (option == 'o') {
+			free(p->program);
+			p->program = strdup(optarg);
+		} else if (option == 'j') {
+			if (!p->checks)
+				p->checks = json_array();
+		} else if (option == 'q') {
+			p->quiet = true;
+		} else {
+			fputs(usage, option == 'h' ? stdout : stderr);
+			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+		}
+	}
+	if (optind == argc)
+		return -1;
+	fputs(usage, stderr);
+	return EXIT_USAGE;
+}
+
+int cmd_preflight(int argc, char **argv)
+{
+	struct preflight p = {.conf_path = DEFAULT_CONF};
+	int status = read_options(argc, argv, &p);
+
+	if (status < 0)
+		status = check_all(&p);
+	free(p.program);
+	free(p.version);
+	pm_smconf_free(&p.conf);
+	pm_plan_free(p.stored);
+	json_decref(p.checks);
+	return status;
+}

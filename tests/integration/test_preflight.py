@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""portmajor preflight: each fault is found, named, and OpenSM agrees that it is one."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import labtest
+import pmlab
+
+PLUGIN = pmlab.BUILD / "libportmajor.so"
+GOOD = {"event_plugin_name": "portmajor", "routing_engine": "portmajor,updn"}
+CHECKS = ["opensm", "keys", "event_plugin_name", "routing_engine", "lmc", "configuration",
+          "library", "version", "plan file"]
+
+
+class Preflight(labtest.Folders):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.net = pmlab.generate(cls.folder / "fabric.net", "two-level", 4, 2, 4, 1)
+        cls.opensm = shutil.which("opensm", path="/usr/sbin:/usr/bin:/usr/local/sbin:/sbin")
+
+    def setUp(self):
+        self.cache = self.folder / self.id().rpartition(".")[2]
+        self.cache.mkdir()
+
+    def conf(self, text="", **options):
+        """An opensm.conf: the good one with other options (None: without that one)."""
+        path = self.cache / "opensm.conf"
+        lines = [f"{k} {v}\n" for k, v in {**GOOD, **options}.items() if v is not None]
+        path.write_text("".join(lines) + text, encoding="latin-1")
+        return path
+
+    def run_it(self, conf, *args, libraries=pmlab.BUILD):
+        env = dict(os.environ, OSM_CACHE_DIR=str(self.cache), LD_LIBRARY_PATH=str(libraries))
+        return subprocess.run([str(pmlab.CLI), "preflight", "-F", str(conf), *map(str, args)],
+                              env=env, capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL, timeout=pmlab.TIMEOUT_S)
+
+    def checks(self, conf, *args, **kwargs):
+        """[(check, ok, text)], after checking what must always hold."""
+        done = self.run_it(conf, "--json", *args, **kwargs)
+        self.assertEqual(done.stderr, "")
+        found = json.loads(done.stdout)
+        result = [(c["check"], c["ok"], c["text"]) for c in found["checks"]]
+        faults = sum(not ok for _, ok, _ in result)
+        self.assertEqual((found["schema"], found["findings"], done.returncode),
+                         ("portmajor-preflight", faults, 1 if faults else 0))
+        lines = self.run_it(conf, *args, **kwargs).stdout.splitlines()
+        self.assertEqual([line[:28].split(None, 1)[1].rstrip() for line in lines],
+                         [check for check, _, _ in result])
+        self.assertEqual([line[:2] == "ok" for line in lines], [ok for _, ok, _ in result])
+        return result
+
+    def faults(self, *args, **kwargs):
+        return [(check, text) for check, ok, text in self.checks(*args, **kwargs) if not ok]
+
+    def only(self, check, word, conf, *args, **kwargs):
+        """There is one fault, this one."""
+        found = self.faults(conf, *args, **kwargs)
+        self.assertEqual([name for name, _ in found], [check], found)
+        self.assertIn(word, found[0][1])
+
+    def test_good(self):
+        self.assertEqual([c for c, _, _ in self.checks(self.conf())], CHECKS)
+        self.assertEqual(self.faults(self.conf()), [])
+        self.assertEqual(self.run_it(self.conf(), "-q").stdout, "")
+        self.assertEqual(self.faults(self.conf(), "-n", self.net), [])
+
+    def test_written_by_opensm(self):
+        """All keys of the file that OpenSM writes are known."""
+        path = self.cache / "written.conf"
+        subprocess.run([self.opensm, "-c", str(path)], check=True, stdout=subprocess.DEVNULL)
+        with open(path, "a", encoding="ascii") as more:
+            more.writelines(f"{k} {v}\n" for k, v in GOOD.items())
+        self.assertEqual(self.faults(path), [])
+
+    def test_conf(self):
+        for check, word, options in (
+                ("event_plugin_name", "add the line", {"event_plugin_name": None}),
+                ("event_plugin_name", "add the line", {"event_plugin_name": "(null)"}),
+                ("event_plugin_name", "`event_plugin_name x portmajor`",
+                 {"event_plugin_name": "x"}),
+                ("event_plugin_name", "by blanks", {"event_plugin_name": "x,portmajor"}),
+                ("event_plugin_name", "by blanks", {"event_plugin_name": "portmajor, x"}),
+                ("routing_engine", "does not name", {"routing_engine": None}),
+                ("routing_engine", "does not name", {"routing_engine": "portmajors"}),
+                ("routing_engine", "first", {"routing_engine": "updn,portmajor"}),
+                ("lmc", "0 to 3", {"lmc": "4"}), ("lmc", "0 to 3", {"lmc": "x"}),
+                ("lmc", "lmc_esp0", {"lmc": "1", "lmc_esp0": "TRUE"}),
+                ("configuration", "No such file", {"event_plugin_options": "/nowhere/x"}),
+                ("keys", ':3: OpenSM knows no key "routing_engin"', {"routing_engin": "x"})):
+            with self.subTest(str(options)):
+                self.only(check, word, self.conf(**options))
+        for options in ({"event_plugin_name": "other portmajor"}, {"lmc": "3"},
+                        {"routing_engine": "portmajor updn"}, {"lmc_esp0": "TRUE"},
+                        {"event_plugin_name": '"portmajor"'}):
+            with self.subTest(str(options)):
+                self.assertEqual(self.faults(self.conf(**options)), [])
+
+    def test_many_unknown_keys(self):
+        found = self.faults(self.conf("".join(f"key{i} 1\n" for i in range(9))))
+        self.assertEqual(len(found), 5)
+        self.assertIn("5 more", found[4][1])
+
+    def test_conf_that_cannot_be_read(self):
+        for name, path in (("none", self.cache / "none"), ("folder", self.cache),
+                           ("binary", self.conf("\0\x01\xff")),):
+            with self.subTest(name):
+                self.only("opensm.conf", str(path), path)
+        self.only("opensm.conf", ":3: longer", self.conf("x " + "y" * 2000))
+
+    def test_own_configuration(self):
+        own = self.cache / "portmajor.conf"
+        own.write_text("lid_order grouped\nflap_limits 3\n", encoding="ascii")
+        self.only("configuration", f'{own}:2: unknown key "flap_limits"',
+                  self.conf(event_plugin_options=own))
+        own.write_text("lid_order port-major\n", encoding="ascii")
+        self.assertEqual(self.faults(self.conf(event_plugin_options=own)), [])
+
+    # ---- the library
+
+    def library(self, change):
+        """A folder with a changed copy of the library."""
+        folder = self.cache / "lib"
+        folder.mkdir(exist_ok=True)
+        (folder / PLUGIN.name).write_bytes(change(PLUGIN.read_bytes()))
+        return folder
+
+    @staticmethod
+    def replaced(old, new):
+        assert len(old) == len(new)
+        def change(data):
+            assert old in data
+            return data.replace(old, new)
+        return change
+
+    def test_library_not_there(self):
+        empty = self.cache / "empty"
+        empty.mkdir()
+        self.only("library", "cannot open shared object", self.conf(), libraries=empty)
+
+    def test_library_is_none(self):
+        found = dict(self.faults(self.conf(), libraries=self.library(lambda _: b"text\n")))
+        self.assertEqual(list(found), ["library"])
+
+    def test_library_needs_another(self):
+        folder = self.library(self.replaced(b"libjansson.so", b"libjanssox.so"))
+        self.only("library", "needs libjanssox.so", self.conf(), libraries=folder)
+
+    def test_symbol_that_opensm_does_not_have(self):
+        folder = self.library(self.replaced(b"osm_req_set\0", b"osm_req_sex\0"))
+        self.only("library", "needs osm_req_sex", self.conf(), libraries=folder)
+
+    def test_built_for_another_opensm(self):
+        folder = self.library(self.replaced(b"OpenSM 3.3.23", b"OpenSM 3.3.22"))
+        self.only("version", "built for OpenSM 3.3.22, but installed is OpenSM 3.3.23",
+                  self.conf(), libraries=folder)
+
+    # ---- another opensm
+
+    def test_no_opensm(self):
+        found = dict(self.faults(self.conf(), "--opensm", self.cache / "opensm"))
+        self.assertEqual(list(found), ["opensm"])
+        self.assertIn("cannot be run", found["opensm"])
+
+    def test_program_that_is_no_opensm(self):
+        self.only("opensm", "does not tell", self.conf(), "--opensm", "/bin/true")
+
+    def test_another_opensm(self):
+        fake = self.cache / "opensm"
+        fake.write_text("#!/bin/sh\n[ $1 = -c ] && exec " + self.opensm + ' "$@"\n'
+                        "echo OpenSM 3.4.0\n", encoding="ascii")
+        fake.chmod(0o755)
+        found = dict(self.faults(self.conf(), "--opensm", fake))
+        self.assertEqual(list(found), ["library", "version"])  # sh has no symbol of OpenSM
+        self.assertIn("does not have", found["library"])
+        self.assertIn("but installed is OpenSM 3.4.0", found["version"])
+
+    # ---- plan and fabric
+
+    def test_plan_file(self):
+        with pmlab.Lab(self.net) as lab:
+            lab.bring_up()
+            plan = (lab.osm.cache_dir / "portmajor.plan").read_text(encoding="ascii")
+        path = self.cache / "portmajor.plan"
+        path.write_text(plan, encoding="ascii")
+        self.assertEqual(self.faults(self.conf(), "-n", self.net), [])
+        self.only("plan file", "made for LMC 0, not 1", self.conf(lmc=1))
+        other = pmlab.generate(self.cache / "other.net", "director", 36)
+        self.only("plan and fabric", "another fabric's", self.conf(), "-n", other)
+        path.write_text(plan.replace("order grouped", "order port-major"), encoding="ascii")
+        self.only("plan file", str(path), self.conf())
+        path.write_text(plan[:200], encoding="ascii")
+        self.only("plan file", str(path), self.conf())
+
+    def test_fabric(self):
+        ring = pmlab.TOPOLOGIES / "ring-12.net"
+        self.only("fabric", "not a fat tree", self.conf(), "-n", ring)
+        self.assertEqual(self.run_it(self.conf(), "-n", self.cache / "none").returncode, 3)
+
+    def test_usage(self):
+        for args in (("more",), ("-x",), ("-n",)):
+            done = self.run_it(self.conf(), *args)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+        done = self.run_it(self.conf(), "-h")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(done.stdout.startswith("usage: portmajor preflight"))
+
+    # ---- what OpenSM makes of the same
+
+    def opensm_log(self, **conf):
+        """OpenSM's log up to its first sweep's end, with these lines of opensm.conf."""
+        with pmlab.Fabric(self.net) as fabric, pmlab.open_sm(
+                fabric, "portmajor,minhop", conf=conf) as osm:
+            osm.wait_subnet_up()
+            return osm.log()
+
+    def test_commas(self):
+        """The second comma is the one that OpenSM stumbles over."""
+        log = self.opensm_log(event_plugin_name="x y,portmajor")
+        self.assertIn("cannot load plugin 'y,portmajor'", log)
+        self.assertFalse(re.search("portmajor run 1:", log))
+
+
+if __name__ == "__main__":
+    unittest.main()

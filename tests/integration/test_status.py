@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The state that the plugin leaves, and `portmajor status`, which reads it."""
+
+import json
+import os
+import re
+import time
+import unittest
+
+import labtest
+import pmlab
+import simlab
+
+CABLE = "leaf1:5"
+
+GOOD = {
+    "schema": "portmajor-state", "version": 1, "time": 0, "running": True,
+    "sm_state": "master", "opensm": "OpenSM 3.3.23", "plugin": "0.1.0", "pid": 1,
+    "started": 0, "engine": {"active": True, "used": "portmajor", "reason": None},
+    "run": {"number": 3, "time": 0, "change": "no change", "sent": 7, "acked": 7, "bound": 5},
+    "repair": None, "since_start": {"runs": 3}, "out_of_plan": 0, "flapping": [],
+    "apart": {"pairs": 0, "text": None}, "plan": None,
+}
+
+
+def state_of(osm):
+    """What is in the file now; never a part of it, as it is replaced in one step."""
+    return json.loads((osm.cache_dir / "portmajor.state").read_text(encoding="utf-8"))
+
+
+def metrics_of(path):
+    """{name with labels: value} of a Prometheus textfile."""
+    lines = path.read_text(encoding="ascii").splitlines()
+    return {name: float(value) for name, _, value in
+            (line.rpartition(" ") for line in lines if not line.startswith("#"))}
+
+
+def wait_state(osm, wanted, timeout=60):
+    """Waits until the state is as wanted(state) has it; returns it."""
+    def look():
+        if not (osm.cache_dir / "portmajor.state").exists():
+            return None
+        state = state_of(osm)
+        return state if wanted(state) else None
+    return simlab.poll_until(look, timeout, "the state")
+
+
+class Bad(labtest.Folders):
+    def write(self, text):
+        path = self.folder / "portmajor.state"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def changed(self, **members):
+        """A good state, written now, with other members; None: without it."""
+        state = {**GOOD, "time": int(time.time()), **members}
+        return self.write(json.dumps({k: v for k, v in state.items() if v != "gone"}))
+
+    def test_input(self):
+        whole = json.dumps(GOOD)
+        for name, text, word in (
+                ("empty", "", "portmajor.state"), ("binary", b"\x7fELF\0\1\2\xff" * 50, ":1: "),
+                ("truncated", whole[:100], ":1: "), ("list", "[]", "not a state file"),
+                ("another schema", '{"schema": "x", "version": 1}', "not a state file"),
+                ("another version", whole.replace('"version": 1', '"version": 2'), "version 2"),
+                ("a number for a word", whole.replace('"master"', "1"), "string"),
+                ("no run", whole.replace('"run":', '"nur":'), "run"),
+                ("deep", "[" * 100000, "portmajor.state")):
+            with self.subTest(name):
+                done = pmlab.run_cli("status", self.write(text))
+                self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+                self.assertIn(word, done.stderr)
+        self.assertEqual(pmlab.run_cli("status", self.folder / "none").returncode, 3)
+        self.assertEqual(pmlab.run_cli("status", self.folder).returncode, 3)
+
+    def test_usage(self):
+        for args in (("a", "b"), ("-x",), ("--max-age",), ("--max-age", "x"),
+                     ("--max-age", "-1")):
+            with self.subTest(args):
+                done = pmlab.run_cli("status", *args)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+        done = pmlab.run_cli("status", "-h")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def judge(self, path, *args):
+        done = pmlab.run_cli("status", *args, path)
+        self.assertEqual(done.stderr, "")
+        return done.returncode, re.findall(r"^finding +(.*)", done.stdout, re.M)
+
+    def test_findings(self):
+        run = GOOD["run"]
+        for name, members, word in (
+                ("as it should be", {}, None),
+                ("nothing routed yet", {"engine": {**GOOD["engine"], "active": None},
+                                        "run": None}, None),
+                ("fallen back", {"engine": {"active": False, "used": "updn",
+                                            "reason": "a ring"}}, "fell back to updn: a ring"),
+                ("no engine", {"engine": {"active": False, "used": None, "reason": "x"}},
+                 "no engine at all"),
+                ("standby", {"engine": {"active": False, "used": "updn", "reason": "x"},
+                             "sm_state": "standby"}, None),
+                ("unacknowledged", {"run": {**run, "acked": 4}}, "3 of 7 LFT blocks"),
+                ("ended", {"running": False}, "has ended"),
+                ("old", {"time": int(time.time()) - 1000}, "is old"),
+                ("future", {"time": int(time.time()) + 1000}, None)):
+            with self.subTest(name):
+                status, found = self.judge(self.changed(**members))
+                self.assertEqual((status, len(found)), (1, 1) if word else (0, 0), found)
+                self.assertIn(word or "", " ".join(found))
+
+    def test_max_age(self):
+        path = self.changed(time=int(time.time()) - 1000)
+        self.assertEqual(self.judge(path, "--max-age", 100000), (0, []))
+        path = self.changed(time=int(time.time()) - 100)
+        self.assertEqual(self.judge(path), (0, []))
+        self.assertEqual(self.judge(path, "--max-age", 10)[0], 1)
+
+    def test_quiet(self):
+        done = pmlab.run_cli("status", "-q", self.changed())
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        done = pmlab.run_cli("status", "-q", self.changed(running=False))
+        self.assertEqual((done.returncode, done.stdout.count("\n")), (1, 1))
+
+    def test_names_do_not_reach_the_terminal(self):
+        run = {**GOOD["run"], "change": "lost \x1b[31m \"x\" \x07"}
+        done = pmlab.run_cli("status", self.changed(run=run))
+        self.assertIn('lost ?[31m "x" ?', done.stdout)
+        self.assertNotRegex(done.stdout, "[\x00-\x09\x0b-\x1f\x7f]")
+
+    def test_json(self):
+        path = self.changed(running=False)
+        done = pmlab.run_cli("status", "--json", path)
+        shown = json.loads(done.stdout)
+        self.assertEqual((done.returncode, shown["schema"]), (1, "portmajor-status"))
+        self.assertEqual(shown["state"], json.loads(path.read_text()))
+        self.assertEqual(shown["findings"], ["OpenSM has ended"])
+
+
+class Plugin(labtest.Folders):
+    """One OpenSM: every member against its log and against what is counted."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.net = pmlab.generate(cls.folder / "fabric.net", "two-level", 4, 2, 4, 1)
+        cls.lab = cls.stack.enter_context(pmlab.Lab(cls.net))
+        cls.start = cls.lab.bring_up()
+
+    def compare(self, event):
+        """The last run in the state is the last one in the log."""
+        run = event.runs[-1]
+        state = wait_state(self.lab.osm, lambda s: s["run"] and s["run"]["number"] == run.number)
+        for member, logged in (("change", run.change), ("sent", run.sent), ("acked", run.acked),
+                               ("bound", run.bound), ("full_load", run.full_load),
+                               ("switches", run.switches), ("whole_tables", run.whole),
+                               ("entries", run.entries), ("lids_assigned", run.assigned),
+                               ("lids_moved", run.moved), ("lids_out_of_plan", run.out_of_plan)):
+            self.assertEqual(state["run"][member], logged, member)
+        self.assertEqual(state["engine"], {"active": True, "used": "portmajor", "reason": None})
+        self.assertEqual((state["sm_state"], state["running"]), ("master", True))
+        self.assertEqual(state["pid"], self.lab.osm.process.pid)
+        return state
+
+    def test_all(self):
+        first = self.compare(self.start)
+        self.assertEqual(first["run"]["sent"], self.start.wire)
+        self.assertIsNone(first["repair"])
+        self.assertEqual(first["plan"]["file"], str(self.lab.osm.cache_dir / "portmajor.plan"))
+        self.assertEqual((first["plan"]["switches"], first["plan"]["lmc"],
+                          first["plan"]["lid_order"], first["plan"]["saved"]),
+                         (6, 0, "grouped", True))
+        lost = self.lab.lose(CABLE)
+        state = self.compare(lost)
+        if lost.repairs:
+            repair = lost.repairs[-1]
+            for member in ("number", "change", "traps", "queries", "unanswered", "links_down",
+                           "sent", "acked", "bound"):
+                self.assertEqual(state["repair"][member], getattr(repair, member), member)
+        back = self.lab.back(CABLE)
+        state = self.compare(back)
+        total = state["since_start"]
+        log = pmlab.Event.of("all", {"lft_sets": None}, self.lab.osm.log())
+        self.assertEqual(total["runs"], len(log.runs))
+        self.assertEqual((total["sent"] + total["repair_sent"],
+                          total["acked"] + total["repair_acked"],
+                          total["bound"] + total["repair_bound"]),
+                         (log.sent, log.acked, log.bound))
+        self.assertEqual(total["fallbacks"], 0)
+
+        metrics = metrics_of(self.lab.osm.cache_dir / "portmajor.prom")
+        for name, value in (("running", 1), ("engine_active", 1), ("lids_out_of_plan", 0),
+                            ("run_blocks_sent", back.runs[-1].sent),
+                            ("run_blocks_acked", back.runs[-1].acked),
+                            ("run_blocks_bound", back.runs[-1].bound),
+                            ("runs_total", len(log.runs)), ("fallbacks_total", 0),
+                            ("blocks_sent_total", total["sent"]),
+                            ("repair_blocks_sent_total", total["repair_sent"]),
+                            ('flapping_links{state="held"}', 0)):
+            self.assertEqual(metrics["portmajor_" + name], value, name)
+        self.assertEqual([p.name for p in self.lab.osm.cache_dir.glob("portmajor.*.new")], [])
+
+        done = pmlab.run_cli("status", self.lab.osm.cache_dir / "portmajor.state")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertIn(back.runs[-1].change, done.stdout)
+        self.assertLess(done.stdout.count("\n"), 25)
+
+
+class Fabric(labtest.Folders):
+    """What is not in order in the fabric itself."""
+
+    def test_flapping_link(self):
+        net = pmlab.generate(self.folder / "flaps.net", "two-level", 4, 2, 4, 1)
+        config = self.folder / "flaps.conf"
+        config.write_text("flap_limit 1\nflap_hold 3600\n", encoding="ascii")
+        with pmlab.Lab(net, conf={"event_plugin_options": config}) as lab:
+            lab.bring_up()
+            for _ in range(2):
+                lab.event("lose", CABLE)
+                lab.event("back", CABLE)
+            state = wait_state(lab.osm, lambda s: [f["state"] for f in s["flapping"]] == ["held"])
+            flap = state["flapping"][0]
+            self.assertEqual({(end["name"], end["port"]) for end in flap["ends"]},
+                             {("leaf1", 5), ("spine0", 2)})
+            self.assertRegex(flap["ends"][0]["guid"], "^0x[0-9a-f]{16}$")
+            self.assertEqual((flap["downs"], flap["hold_ms"]), (2, 3600000))
+            done = pmlab.run_cli("status", lab.osm.cache_dir / "portmajor.state")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertRegex(done.stdout, r"flapping +1 .*leaf1\[5\].*held, 2 times down, \d+ s")
+            simlab.poll_until(lambda: metrics_of(lab.osm.cache_dir / "portmajor.prom")[
+                'portmajor_flapping_links{state="held"}'] == 1, 60, "the metrics")
+
+    def test_switches_without_a_path(self):
+        """Two leaves that have no spine in common any more."""
+        net = pmlab.generate(self.folder / "apart.net", "two-level", 3, 2, 2, 1)
+        with pmlab.Lab(net) as lab:
+            lab.bring_up()
+            for cable in ("leaf0:3", "leaf1:4"):
+                lab.event("lose", cable)
+            state = wait_state(lab.osm, lambda s: s["apart"]["pairs"])
+            self.assertEqual(state["apart"]["pairs"], 1)
+            self.assertIn("leaf0 and leaf1", state["apart"]["text"])
+
+
+class Fallback(labtest.Folders):
+    def test_ring(self):
+        """A fabric that is declined: who routes, and why not we."""
+        with pmlab.Lab(pmlab.TOPOLOGIES / "ring-12.net", engine="portmajor,updn") as lab:
+            lab.osm.settle(timeout=pmlab.TIMEOUT_S)
+            state = wait_state(lab.osm, lambda s: s["engine"]["used"])
+            used = lab.osm.engines_used()[-1]  # updn may not want a ring either
+            self.assertEqual((state["engine"]["active"], state["engine"]["used"]),
+                             (False, used))
+            self.assertRegex(state["engine"]["reason"], "not a fat tree")
+            self.assertGreaterEqual(state["since_start"]["fallbacks"], 1)
+            self.assertIsNone(state["run"])
+            metrics = metrics_of(lab.osm.cache_dir / "portmajor.prom")
+            self.assertEqual(metrics["portmajor_engine_active"], 0)
+            done = pmlab.run_cli("status", lab.osm.cache_dir / "portmajor.state")
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stdout, rf"finding +OpenSM fell back to {used}: .*not a fat tree")
+
+    def test_no_engine_left(self):
+        """OpenSM does not report the end of a routing run then."""
+        with pmlab.Lab(pmlab.TOPOLOGIES / "ring-12.net", engine="portmajor,no_fallback") as lab:
+            state = wait_state(lab.osm, lambda s: s["engine"]["active"] is not None
+                               and s["sm_state"] == "master")
+            self.assertEqual((state["engine"]["active"], state["engine"]["used"]), (False, None))
+            done = pmlab.run_cli("status", lab.osm.cache_dir / "portmajor.state")
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stdout, "no engine at all: .*not a fat tree")
+
+    def test_not_asked(self):
+        """The plugin is loaded, but another engine comes first, or it is not named."""
+        net = pmlab.generate(self.folder / "asked.net", "two-level", 2, 1, 1, 1)
+        for engine, reason in (("updn,portmajor", "another engine comes before"),
+                               ("updn", "does not name portmajor")):
+            with self.subTest(engine), pmlab.Lab(net, engine=engine) as lab:
+                state = wait_state(lab.osm, lambda s: s["engine"]["used"])
+                self.assertEqual(state["engine"]["used"], "updn")
+                self.assertIn(reason, state["engine"]["reason"])
+
+
+class Files(labtest.Folders):
+    """Where the files are, when they cannot be written, and that they have an end."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.net = pmlab.generate(cls.folder / "fabric.net", "two-level", 2, 1, 1, 1)
+
+    def configure(self, text):
+        path = self.folder / "portmajor.conf"
+        path.write_text(text, encoding="ascii")
+        return path
+
+    def test_prometheus_elsewhere(self):
+        there = self.folder / "elsewhere.prom"
+        with pmlab.Fabric(self.net) as fabric, pmlab.open_sm(
+                fabric, config=self.configure(f"prometheus {there}\n")) as osm:
+            osm.settle(timeout=pmlab.TIMEOUT_S)
+            wait_state(osm, lambda s: s["run"])
+            simlab.poll_until(lambda: metrics_of(there).get("portmajor_runs_total") == 1, 60,
+                              "the metrics")
+            self.assertFalse((osm.cache_dir / "portmajor.prom").exists())
+
+    def test_not_writable_is_said_once(self):
+        """Runs go on, with one line in the log for all of them."""
+        said = "portmajor: state not written: "
+        there = self.folder / "missing" / "x.prom"
+        with pmlab.Fabric(self.net) as fabric, pmlab.open_sm(
+                fabric, config=self.configure(f"prometheus {there}\n")) as osm:
+            osm.settle(timeout=pmlab.TIMEOUT_S)
+            for count in (2, 3):
+                mark = osm.mark()
+                osm.hup()
+                osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+                wait_state(osm, lambda s, n=count: s["run"] and s["run"]["number"] >= n)
+            self.assertEqual(osm.log().count(said), 1)
+            self.assertIn(str(there), osm.log())
+
+    def test_end(self):
+        cache = self.folder / "cache"
+        cache.mkdir()
+        with pmlab.Fabric(self.net) as fabric:
+            with pmlab.open_sm(fabric, cache_dir=cache) as osm:
+                osm.settle(timeout=pmlab.TIMEOUT_S)
+            state = json.loads((cache / "portmajor.state").read_text())
+            self.assertFalse(state["running"])
+            self.assertEqual(metrics_of(cache / "portmajor.prom")["portmajor_running"], 0)
+            os.environ["OSM_CACHE_DIR"] = str(cache)
+            self.addCleanup(os.environ.pop, "OSM_CACHE_DIR")
+            done = pmlab.run_cli("status")
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn("OpenSM has ended", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
