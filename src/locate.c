@@ -2,6 +2,8 @@
 /*
  * What is asked, in this order; each step only when the ones before have no question:
  *
+ * 0. If the manager's own switch reports, its ports: it always answers, and what is lost
+ *    there closes ways to others.
  * 1. Cables between two switches that both report: a lost cable is found at once.
  * 2. A switch at the far end of a lost cable that has not been heard of itself is a
  *    suspect. Its other neighbours are asked for their ports to it, those below first:
@@ -50,6 +52,8 @@ struct pm_locate {
 	uint8_t *searched;  /* [switch] asked for all its ports */
 	uint8_t *doubtful;  /* [switch] suspect, in the component of a dark one, or on
 			     * the way to one that did not answer */
+	uint8_t *way;	    /* [switch][PM_LOCATE_HOPS] that it was asked by last .. */
+	int8_t *hops;	    /* [switch] .. and its length */
 	uint8_t *blamed;    /* [switch] room for finding these */
 	uint8_t *tries;	    /* [port] how often it was asked in vain */
 	uint32_t fruitless; /* searched switches in a row without a lost cable */
@@ -84,14 +88,16 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 	locate->searched = pm_array(num, 1);
 	locate->doubtful = pm_array(num, 1);
 	locate->blamed = pm_array(num, 1);
+	locate->way = pm_array(num, PM_LOCATE_HOPS);
+	locate->hops = pm_array(num, 1);
 	locate->tries = pm_array(routes->plan->known->num_ports, 1);
 	locate->queue = pm_array(num, sizeof(uint32_t));
 	locate->clear_by = pm_array(num, sizeof(uint32_t));
 	locate->any_by = pm_array(num, sizeof(uint32_t));
 	if (!locate->cable || !locate->reports || !locate->lost || !locate->heard ||
 	    !locate->searched || !locate->answered || !locate->doubtful ||
-	    !locate->blamed || !locate->tries || !locate->queue || !locate->clear_by ||
-	    !locate->any_by) {
+	    !locate->blamed || !locate->way || !locate->hops || !locate->tries ||
+	    !locate->queue || !locate->clear_by || !locate->any_by) {
 		pm_locate_free(locate);
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	}
@@ -111,6 +117,8 @@ void pm_locate_free(struct pm_locate *locate)
 	free(locate->searched);
 	free(locate->doubtful);
 	free(locate->blamed);
+	free(locate->way);
+	free(locate->hops);
 	free(locate->tries);
 	free(locate->queue);
 	free(locate->clear_by);
@@ -322,6 +330,34 @@ static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 	return count;
 }
 
+/* Who reports, and has mostly neighbours that do, may be what they tell of. */
+static void doubt_common_causes(struct pm_locate *locate)
+{
+	for (uint32_t sw = 0; sw < locate->routes->num_switches; sw++) {
+		uint32_t reporters;
+
+		if (!locate->reports[sw] || locate->answered[sw] || locate->doubtful[sw])
+			continue;
+		reporters = count_to_reporters(locate, sw);
+		if (reporters < 3 || reporters * 2 <= count_alive(locate, sw))
+			continue;
+		locate->doubtful[sw] = 1;
+		locate->ways_known = false;
+	}
+}
+
+static void ask_at_home(struct pm_locate *locate)
+{
+	uint32_t home = locate->plan->known->ports[locate->manager].node;
+	const struct pm_node *n = route_node(locate->routes, home);
+
+	if (!locate->reports[home] || locate->searched[home])
+		return;
+	locate->searched[home] = 1;
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		ask(locate, i);
+}
+
 static void ask_between_reporters(struct pm_locate *locate)
 {
 	for (uint32_t sw = 0; sw < locate->routes->num_switches; sw++) {
@@ -511,11 +547,10 @@ static void blame_the_way(struct pm_locate *locate, uint32_t sw)
 {
 	const struct pm_fabric *known = locate->plan->known;
 	uint32_t at = known->ports[locate->manager].node;
-	uint8_t path[PM_LOCATE_HOPS];
-	int hops = pm_locate_path(locate, sw, path);
+	const uint8_t *way = locate->way + (size_t)sw * PM_LOCATE_HOPS;
 
-	for (int i = 0; i < hops; i++) {
-		at = pm_fabric_peer_node(known, known->nodes[at].first_port + path[i]);
+	for (int i = 0; i < locate->hops[sw]; i++) {
+		at = pm_fabric_peer_node(known, known->nodes[at].first_port + way[i]);
 		locate->blamed[at] = at != sw;
 	}
 }
@@ -532,6 +567,8 @@ static void note_silence(struct pm_locate *locate)
 		if (known->ports[i].node != last)
 			blame_the_way(locate, known->ports[i].node);
 		last = known->ports[i].node;
+		/* It may have gone after it reported. */
+		locate->heard[last] = locate->answered[last];
 		set_cable(locate, i, SILENT);
 		locate->tries[i]++;
 	}
@@ -543,14 +580,21 @@ static void note_silence(struct pm_locate *locate)
 uint32_t pm_locate_questions(struct pm_locate *locate, uint32_t *ports, uint32_t max)
 {
 	static void (*const steps[])(struct pm_locate * locate) = {
-		ask_between_reporters, ask_about_suspects, ask_about_components,
-		ask_reporters, ask_the_silent};
+		ask_at_home,	      ask_between_reporters, ask_about_suspects,
+		ask_about_components, ask_reporters,	     ask_the_silent};
 
 	note_silence(locate);
+	doubt_common_causes(locate);
 	locate->ports = ports;
 	locate->count = 0;
 	locate->max = max;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && !locate->count; i++)
 		steps[i](locate);
+	for (uint32_t i = 0; i < locate->count; i++) {
+		uint32_t sw = locate->plan->known->ports[ports[i]].node;
+
+		locate->hops[sw] = (int8_t)pm_locate_path(
+			locate, sw, locate->way + (size_t)sw * PM_LOCATE_HOPS);
+	}
 	return locate->count;
 }
