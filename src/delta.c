@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/delta.h>
 
+#include "bits.h"
+
 /* Entries of one block that differ; a loop that compilers turn into vector code. */
 static uint32_t count_entries(const uint8_t *held, const uint8_t *wanted)
 {
@@ -12,14 +14,17 @@ static uint32_t count_entries(const uint8_t *held, const uint8_t *wanted)
 	return count;
 }
 
-void pm_delta_add(struct pm_delta *delta, const uint8_t *held, const uint8_t *wanted,
-		  uint32_t length)
+void pm_delta_add_blocks(struct pm_delta *delta, const uint8_t *held,
+			 const uint8_t *wanted, uint32_t length, const uint64_t *set)
 {
 	uint64_t blocks = 0, entries = 0;
 
 	for (uint32_t at = 0; at < length; at += PM_LFT_BLOCK) {
-		uint32_t count = count_entries(held + at, wanted + at);
+		uint32_t count;
 
+		if (set && !pm_bits_test(set, at / PM_LFT_BLOCK))
+			continue;
+		count = count_entries(held + at, wanted + at);
 		blocks += count != 0;
 		entries += count;
 	}
@@ -27,6 +32,12 @@ void pm_delta_add(struct pm_delta *delta, const uint8_t *held, const uint8_t *wa
 	delta->entries += entries;
 	delta->bound += (entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
 	delta->switches += blocks != 0;
+}
+
+void pm_delta_add(struct pm_delta *delta, const uint8_t *held, const uint8_t *wanted,
+		  uint32_t length)
+{
+	pm_delta_add_blocks(delta, held, wanted, length, NULL);
 }
 
 void pm_delta_apply(uint8_t *result, const uint8_t *held, const uint8_t *wanted,

@@ -82,6 +82,64 @@ void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tr
 		       words);
 }
 
+/* Whether a cable in this direction is lost or the set behind one has changed. */
+static bool is_stirred(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+		       const uint8_t *alive, uint8_t direction, uint32_t x,
+		       const uint8_t *changed, uint8_t flag)
+{
+	const struct pm_node *n = &skeleton->nodes[x];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (tree->direction[i] == direction &&
+		    (!alive[i] || changed[pm_fabric_peer_node(skeleton, i)] & flag))
+			return true;
+	return false;
+}
+
+/* Corrects what x reaches going down where that may not be the set of `whole`. */
+static void gather_down_since(const struct pm_fabric *skeleton,
+			      const struct pm_tree *tree, const uint8_t *alive,
+			      uint32_t x, const struct pm_reach *whole,
+			      struct pm_reach *reach, uint8_t *changed)
+{
+	size_t at = (size_t)x * reach->words, bytes = reach->words * sizeof(uint64_t);
+
+	if (!is_stirred(skeleton, tree, alive, PM_DOWN, x, changed, PM_REACH_DOWN))
+		return;
+	memset(reach->down + at, 0, bytes);
+	pm_bits_set(reach->down + at, x);
+	gather(skeleton, tree, alive, PM_DOWN, x, reach->down, reach->words);
+	if (memcmp(reach->down + at, whole->down + at, bytes))
+		changed[x] |= PM_REACH_DOWN;
+}
+
+void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			    const uint8_t *alive, const struct pm_reach *whole,
+			    struct pm_reach *reach, uint8_t *changed)
+{
+	size_t bytes = reach->words * sizeof(uint64_t);
+
+	memset(changed, 0, tree->num_switches);
+	memcpy(reach->down, whole->down, bytes * tree->num_switches);
+	memcpy(reach->updown, whole->updown, bytes * tree->num_switches);
+	for (uint32_t i = 0; i < reach->num_by_level; i++)
+		gather_down_since(skeleton, tree, alive, reach->by_level[i], whole, reach,
+				  changed);
+	for (uint32_t i = reach->num_by_level; i-- > 0;) {
+		uint32_t x = reach->by_level[i];
+		size_t at = (size_t)x * reach->words;
+
+		if (!(changed[x] & PM_REACH_DOWN) &&
+		    !is_stirred(skeleton, tree, alive, PM_UP, x, changed,
+				PM_REACH_UPDOWN))
+			continue;
+		memcpy(reach->updown + at, reach->down + at, bytes);
+		gather(skeleton, tree, alive, PM_UP, x, reach->updown, reach->words);
+		if (memcmp(reach->updown + at, whole->updown + at, bytes))
+			changed[x] |= PM_REACH_UPDOWN;
+	}
+}
+
 void pm_reach_parts(const struct pm_fabric *skeleton, const uint8_t *alive,
 		    uint32_t *part, uint32_t *queue)
 {

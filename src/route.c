@@ -130,8 +130,8 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 {
 	memcpy(routes->alive, alive, routes->plan->known->num_ports);
 	find_linked(routes);
-	pm_reach_compute(routes->plan->known, &routes->plan->tree, routes->alive,
-			 &routes->now);
+	pm_reach_compute_since(routes->plan->known, &routes->plan->tree, routes->alive,
+			       &routes->whole, &routes->now, routes->reach_changed);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		route_update_switch(routes, sw);
 	if (detours)
@@ -148,6 +148,10 @@ static int allocate(struct pm_routes *routes)
 	routes->preferred = malloc(cells ? cells : 1);
 	routes->table = malloc(cells ? cells : 1);
 	routes->moved = pm_array(routes->num_switches, 1);
+	routes->touched_words = pm_bits_words(routes->stride / PM_LFT_BLOCK);
+	routes->touched = pm_array((size_t)routes->num_switches * routes->touched_words,
+				   sizeof(*routes->touched));
+	routes->reach_changed = pm_array(routes->num_switches, 1);
 	routes->irregular = pm_array(routes->num_switches, 1);
 	routes->full = pm_array(routes->num_switches, 1);
 	routes->leaf_set =
@@ -165,12 +169,12 @@ static int allocate(struct pm_routes *routes)
 	routes->own =
 		pm_array((size_t)plan->tree.num_leaves * (plan->tree.num_planes + 1u),
 			 sizeof(*routes->own));
-	if (!routes->preferred || !routes->table || !routes->moved ||
-	    !routes->irregular || !routes->full || !routes->leaf_set ||
-	    !routes->nothing || !routes->alive || !routes->linked || !routes->to ||
-	    !routes->first_lid || !routes->first_interval || !routes->lids_of ||
-	    !routes->part || !routes->own || !routes->queue || !routes->distance ||
-	    pm_reach_init(&plan->tree, &routes->whole, NULL) ||
+	if (!routes->preferred || !routes->table || !routes->moved || !routes->touched ||
+	    !routes->reach_changed || !routes->irregular || !routes->full ||
+	    !routes->leaf_set || !routes->nothing || !routes->alive || !routes->linked ||
+	    !routes->to || !routes->first_lid || !routes->first_interval ||
+	    !routes->lids_of || !routes->part || !routes->own || !routes->queue ||
+	    !routes->distance || pm_reach_init(&plan->tree, &routes->whole, NULL) ||
 	    pm_reach_init(&plan->tree, &routes->now, NULL))
 		return -ENOMEM;
 	return 0;
@@ -206,6 +210,8 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 	rc = route_fill_preferred(routes);
 	/* The pages are needed in the first event, when time counts. */
 	memset(routes->table, PM_LFT_KEEP, (size_t)routes->num_switches * routes->stride);
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		route_touch_all(routes, sw);
 out:
 	if (rc) {
 		pm_routes_free(routes);
@@ -222,6 +228,8 @@ void pm_routes_free(struct pm_routes *routes)
 	free(routes->preferred);
 	free(routes->table);
 	free(routes->moved);
+	free(routes->touched);
+	free(routes->reach_changed);
 	free(routes->irregular);
 	free(routes->full);
 	free(routes->leaf_set);
@@ -250,6 +258,16 @@ const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw)
 	       (size_t)sw * routes->stride;
 }
 
+const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->preferred + (size_t)sw * routes->stride;
+}
+
+const uint64_t *pm_routes_moved(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->moved[sw] ? route_touched(routes, sw) : NULL;
+}
+
 uint32_t pm_routes_stride(const struct pm_routes *routes)
 {
 	return routes->stride;
@@ -258,6 +276,41 @@ uint32_t pm_routes_stride(const struct pm_routes *routes)
 bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to)
 {
 	return pm_bits_test(pm_reach_updown(&routes->now, from), to);
+}
+
+/* End ports in all less those at switches that this row of pm_reach lacks. */
+static uint64_t count_joined(const struct pm_routes *routes, const uint64_t *row,
+			     const uint32_t *hosts, uint64_t all)
+{
+	for (uint32_t w = 0; w < routes->now.words; w++) {
+		uint64_t lacking = ~row[w];
+
+		for (; lacking; lacking &= lacking - 1) {
+			uint32_t sw = w * 64 + (uint32_t)__builtin_ctzll(lacking);
+
+			if (sw < routes->num_switches)
+				all -= hosts[sw];
+		}
+	}
+	return all;
+}
+
+uint64_t pm_routes_pairs(const struct pm_routes *routes, const uint32_t *hosts)
+{
+	uint64_t all = 0, pairs = 0;
+
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		all += hosts[sw];
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		uint64_t joined;
+
+		if (!hosts[sw])
+			continue;
+		joined = count_joined(routes, pm_reach_updown(&routes->now, sw), hosts,
+				      all);
+		pairs += hosts[sw] * (joined - pm_routes_joined(routes, sw, sw));
+	}
+	return pairs;
 }
 
 /* Whether an end port is attached and alive. */

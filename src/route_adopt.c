@@ -130,6 +130,7 @@ bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool 
 
 		if (!held[sw].table)
 			continue;
+		route_touch_all(routes, sw);
 		routes->irregular[sw] = 1; /* planes do not have ports of their own */
 		for (uint32_t lid = 0; lid < routes->stride; lid++)
 			if (has_way(routes, sw, lid) && lid < held[sw].length &&

@@ -95,12 +95,11 @@ static void add(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 		if (routes->distance[sw] == 0 || routes->distance[sw] == PM_NONE)
 			continue;
 		if (!routes->moved[sw])
-			memcpy(routes->table + at, routes->preferred + at,
-			       routes->stride);
-		routes->moved[sw] = 1;
+			route_start_moving(routes, sw);
 		for (uint32_t k = 0; k < num; k++)
-			routes->table[at + lids[k]] = choose(
-				routes, spare, sw, routes->preferred[at + lids[k]]);
+			route_put(routes, sw, lids[k],
+				  choose(routes, spare, sw,
+					 routes->preferred[at + lids[k]]));
 	}
 }
 

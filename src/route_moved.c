@@ -90,7 +90,7 @@ uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t l
 
 /* Moves the entries for one switch's places that use this port; were there any? */
 static bool move_place(const struct pm_routes *routes, uint32_t sw, uint32_t to,
-		       uint8_t port, uint8_t *row)
+		       uint8_t port, const uint8_t *row)
 {
 	bool any = false;
 
@@ -99,7 +99,7 @@ static bool move_place(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 
 		if (row[lid] != port)
 			continue;
-		row[lid] = route_move_entry(routes, sw, lid, port);
+		route_put(routes, sw, lid, route_move_entry(routes, sw, lid, port));
 		any = true;
 	}
 	return any;
@@ -139,7 +139,7 @@ static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t 
  * move_entry, which would find the same.
  */
 static void move_plane(const struct pm_routes *routes, uint32_t sw, uint32_t plane,
-		       uint8_t port, uint8_t *row)
+		       uint8_t port, const uint8_t *row)
 {
 	struct survivors up;
 	bool same;
@@ -159,16 +159,17 @@ static void move_plane(const struct pm_routes *routes, uint32_t sw, uint32_t pla
 			at = same ? leaf_key(routes, sw, lid) % up.count : 0;
 			if (same && pm_bits_test(routes->leaf_set, to) &&
 			    pm_bits_test(up.reach[at], to))
-				row[lid] = up.num[at];
+				route_put(routes, sw, lid, up.num[at]);
 			else
-				row[lid] = route_move_entry(routes, sw, lid, port);
+				route_put(routes, sw, lid,
+					  route_move_entry(routes, sw, lid, port));
 		}
 	}
 }
 
 /* Moves what used this port for places that it does not lead to any more. */
 static void move_from_port(const struct pm_routes *routes, uint32_t sw, uint32_t port,
-			   uint8_t *row)
+			   const uint8_t *row)
 {
 	const uint64_t *before = route_reach_over(routes, &routes->whole, port);
 	const uint64_t *after = route_reach_over(routes, &routes->now, port);
@@ -182,7 +183,8 @@ static void move_from_port(const struct pm_routes *routes, uint32_t sw, uint32_t
 	if (!routes->alive[port]) {
 		for (uint32_t lid = 0; lid < routes->stride; lid++)
 			if (row[lid] == num && routes->to[lid].sw != sw)
-				row[lid] = route_move_entry(routes, sw, lid, num);
+				route_put(routes, sw, lid,
+					  route_move_entry(routes, sw, lid, num));
 		return;
 	}
 	for (uint32_t w = 0; w < routes->whole.words; w++) {
@@ -200,10 +202,7 @@ static bool port_lost_places(const struct pm_routes *routes, uint32_t port)
 
 	if (direction != PM_UP && direction != PM_DOWN)
 		return false;
-	return !routes->alive[port] ||
-	       memcmp(route_reach_over(routes, &routes->whole, port),
-		      route_reach_over(routes, &routes->now, port),
-		      routes->whole.words * sizeof(uint64_t)) != 0;
+	return !routes->alive[port] || route_reach_changed(routes, port);
 }
 
 void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
@@ -223,14 +222,35 @@ static bool is_alone(const struct pm_routes *routes, uint32_t sw)
 	return true;
 }
 
+void route_touch_all(struct pm_routes *routes, uint32_t sw)
+{
+	memset(route_touched(routes, sw), 0xff,
+	       routes->touched_words * sizeof(*routes->touched));
+}
+
+void route_start_moving(struct pm_routes *routes, uint32_t sw)
+{
+	size_t row = (size_t)sw * routes->stride;
+	uint64_t *touched = route_touched(routes, sw);
+
+	for (uint32_t block = 0; block < routes->stride / PM_LFT_BLOCK; block++) {
+		size_t at = row + (size_t)block * PM_LFT_BLOCK;
+
+		if (pm_bits_test(touched, block))
+			memcpy(routes->table + at, routes->preferred + at, PM_LFT_BLOCK);
+	}
+	memset(touched, 0, routes->touched_words * sizeof(*touched));
+	routes->moved[sw] = 1;
+}
+
 void route_update_switch(struct pm_routes *routes, uint32_t sw)
 {
 	const struct pm_node *n = route_node(routes, sw);
-	size_t at = (size_t)sw * routes->stride;
-	uint8_t *row = routes->table + at;
+	uint8_t *row = routes->table + (size_t)sw * routes->stride;
 
 	routes->moved[sw] = is_alone(routes, sw);
 	if (routes->moved[sw]) {
+		route_touch_all(routes, sw);
 		memset(row, PM_LFT_KEEP, routes->stride);
 		route_fill_own(routes, sw, row);
 		return;
@@ -239,8 +259,7 @@ void route_update_switch(struct pm_routes *routes, uint32_t sw)
 		if (!port_lost_places(routes, i))
 			continue;
 		if (!routes->moved[sw])
-			memcpy(row, routes->preferred + at, routes->stride);
-		routes->moved[sw] = 1;
+			route_start_moving(routes, sw);
 		move_from_port(routes, sw, i, row);
 	}
 }

@@ -45,12 +45,16 @@ struct pm_routes {
 	uint8_t *preferred; /* [switch][stride] */
 	uint8_t *table;	    /* [switch][stride], valid where moved[switch] */
 	uint8_t *moved;	    /* [switch] table differs from preferred */
-	uint8_t *irregular; /* [leaf switch] preferred ports are not the planes' own
-			     * everywhere: the tree has holes */
-	uint8_t *full;	    /* [switch] each up port leads to every leaf */
-	uint64_t *leaf_set; /* [words] */
-	uint64_t *nothing;  /* [words] the empty set */
-	struct own *own;    /* [leaf][plane] */
+	uint64_t *touched;  /* [switch][touched_words] set of blocks: in all others
+			     * table is as preferred */
+	uint32_t touched_words;
+	uint8_t *reach_changed; /* [switch] enum pm_reach_changed, of now */
+	uint8_t *irregular;	/* [leaf switch] preferred ports are not the planes' own
+				 * everywhere: the tree has holes */
+	uint8_t *full;		/* [switch] each up port leads to every leaf */
+	uint64_t *leaf_set;	/* [words] */
+	uint64_t *nothing;	/* [words] the empty set */
+	struct own *own;	/* [leaf][plane] */
 	struct pm_reach whole, now;
 	uint8_t *alive;		  /* [port] */
 	uint8_t *linked;	  /* [port] this cable or a parallel one is alive */
@@ -94,6 +98,27 @@ static inline const uint64_t *route_reach_over(const struct pm_routes *routes,
 							   : pm_reach_down(reach, far);
 }
 
+static inline uint64_t *route_touched(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->touched + (size_t)sw * routes->touched_words;
+}
+
+/* Sets an entry in the table of a switch. */
+static inline void route_put(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			     uint8_t port)
+{
+	routes->table[(size_t)sw * routes->stride + lid] = port;
+	pm_bits_set(route_touched(routes, sw), lid / PM_LFT_BLOCK);
+}
+
+/* Whether another set than in the whole tree can be reached over an alive cable. */
+static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t port)
+{
+	return routes->reach_changed[route_far_switch(routes, port)] &
+	       (routes->plan->tree.direction[port] == PM_UP ? PM_REACH_UPDOWN
+							    : PM_REACH_DOWN);
+}
+
 /* route.c: ports of a switch, and the keys that entries choose among them with. */
 void route_list_up(const struct pm_routes *routes, uint32_t sw, struct ports *list);
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
@@ -117,6 +142,10 @@ uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t l
 			 uint8_t instead_of);
 void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row);
 void route_update_switch(struct pm_routes *routes, uint32_t sw);
+/* Makes the table the preferred one, to be changed by route_put from there. */
+void route_start_moving(struct pm_routes *routes, uint32_t sw);
+/* The table is about to be, or preferred has been, changed in other ways. */
+void route_touch_all(struct pm_routes *routes, uint32_t sw);
 
 /* route_detour.c */
 void route_add_detours(struct pm_routes *routes, const struct pm_detours *detours);

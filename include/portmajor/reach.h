@@ -32,6 +32,20 @@ void pm_reach_free(struct pm_reach *reach);
 void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		      const uint8_t *alive, struct pm_reach *reach);
 
+enum pm_reach_changed {
+	PM_REACH_DOWN = 1,
+	PM_REACH_UPDOWN = 2,
+};
+
+/*
+ * The same for alive, with help of the sets with everything alive: only what a lost cable
+ * leads to is computed. changed[switch]: which of its sets are not those of `whole`.
+ * Cost: O(cables) and that of what changes.
+ */
+void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			    const uint8_t *alive, const struct pm_reach *whole,
+			    struct pm_reach *reach, uint8_t *changed);
+
 /*
  * Which switches cables join, in whatever way: part[switch] is the first switch of its
  * part. alive as above; queue[switch] is room. O(cables).

@@ -81,6 +81,14 @@ bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool 
  */
 const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw);
 
+/*
+ * The table of a switch with every cable alive and without detours; and in which of its
+ * blocks the last update may have changed something, a set of bits in 64-bit words, or
+ * NULL if in none. The others are not to be compared.
+ */
+const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw);
+const uint64_t *pm_routes_moved(const struct pm_routes *routes, uint32_t sw);
+
 /* Entries of a table, a multiple of 64: the distance between two tables too. */
 uint32_t pm_routes_stride(const struct pm_routes *routes);
 
@@ -98,5 +106,11 @@ int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 
 /* Whether an up-then-down path joins two switches now. O(1). */
 bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to);
+
+/*
+ * Ordered pairs of different end ports that an up-then-down path joins now, where
+ * hosts[switch] of them are attached. O(switches^2 / 64 + pairs of switches not joined).
+ */
+uint64_t pm_routes_pairs(const struct pm_routes *routes, const uint32_t *hosts);
 
 #endif

@@ -21,6 +21,10 @@ struct pm_whatif_result {
 	uint32_t switches_cut; /* and cannot */
 	uint64_t pairs_cut;    /* ordered pairs of end ports that had an
 				* up-then-down path and have none now */
+	uint64_t load;	       /* with `loads`: most flows on one link between switches,
+				* each way by itself, if every end port sends one to each */
+	uint32_t shift;	       /* with `shifts`: the same if they send by one shift
+				* permutation, the worst of those tried */
 };
 
 struct pm_whatif_config {
@@ -29,6 +33,10 @@ struct pm_whatif_config {
 	 * reached by detours, see route.h. PM_NONE: anywhere, without detours. */
 	uint32_t manager;
 	bool connect_roots; /* likewise for all switches */
+	bool loads;	    /* find out loads, see pm_check_loads: O(switches with end
+			     * ports x end ports) for each loss */
+	uint32_t shifts;    /* 0: no; else how many shift permutations to try, evenly
+			     * spread; O(end ports) each */
 };
 
 /*
@@ -43,10 +51,25 @@ void pm_whatif_free(struct pm_whatif *whatif);
 const struct pm_plan *pm_whatif_plan(const struct pm_whatif *whatif);
 
 /*
+ * The whole fabric as a result: nothing changes, nothing is cut off; loads and shifts as
+ * they are before a loss. Borrowed.
+ */
+const struct pm_whatif_result *pm_whatif_before(const struct pm_whatif *whatif);
+
+/*
+ * The cost of losing the cables at these ports of the fabric, all at once; ports without
+ * a cable and the same cable twice do no harm. If nothing is said of the subnet manager,
+ * it is taken to be in the part with most end ports; the rest is not sent anything.
+ * -ENOMEM, which only loads and shifts can end with.
+ * Cost: pm_routes_update, and what changes; one pm_whatif serves one thread at a time.
+ */
+int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num_ports,
+		   struct pm_whatif_result *result, struct pm_error *err);
+
+/*
  * The cost of going from the whole fabric to `broken`, a clone of it with some
- * cables cut. If nothing is said of the subnet manager, it is taken to be in the part
- * with most end ports; the rest is not sent anything. -EINVAL: `broken` has what the
- * fabric has not.
+ * cables cut; otherwise as above. -EINVAL: `broken` has what the fabric has not, or is
+ * no clone of it.
  */
 int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 		  struct pm_whatif_result *result, struct pm_error *err);

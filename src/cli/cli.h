@@ -16,6 +16,7 @@ enum exit_status {
 };
 
 int cmd_generate(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_table(int argc, char **argv);
 int cmd_preflight(int argc, char **argv);

@@ -13,6 +13,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{"generate", cmd_generate, "write the netlist of a fat tree"},
+	{"merge", cmd_merge, "add up the shards of a sweep of whatif"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},
 	{"preflight", cmd_preflight, "check an OpenSM configuration before it is used"},
 	{"status", cmd_status, "tell whether the fabric is as it should be now"},

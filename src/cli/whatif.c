@@ -1,110 +1,74 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor whatif: the cost of a loss. */
+/* portmajor whatif: the cost of a loss, or of every loss of a kind. */
 #include "cli.h"
+#include "json.h"
+#include "sweep.h"
 
 #include <portmajor/whatif.h>
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char usage[] =
-	"usage: portmajor whatif [OPTION]... NETLIST --lose NAME[:PORT]...\n"
+	"usage: portmajor whatif [OPTION]... NETLIST --lose WHAT[:PORT]...\n"
+	"       portmajor whatif [OPTION]... NETLIST --all KIND [--pairs]\n"
 	"\n"
 	"Prints how many LFT blocks the subnet manager sends when something is lost\n"
 	"from a fabric, an ibsim or ibnetdiscover file (- is standard "
-	"input).\n" CLI_FABRIC_HELP "  -L, --lose NAME[:PORT]\n"
-	"            a node, all its cables, or one cable; NAME may be a pattern\n"
-	"            with * and ?, and stands for every node that it matches. May be\n"
-	"            given several times: all of it is lost at once\n"
+	"input).\n" CLI_FABRIC_HELP "  -L, --lose WHAT[:PORT]\n"
+	"            a node, all its cables, or one cable. WHAT is a name, a pattern\n"
+	"            with * and ? for every node that it matches, a GUID (0x...) or a\n"
+	"            LID (lid:N, or N alone). May be given several times: all of it\n"
+	"            is lost at once\n"
+	"  -a, --all KIND\n"
+	"            every single one of links (between switches), switches, leaves,\n"
+	"            spines or hosts, one after the other\n"
+	"      --pairs\n"
+	"            every pair of that kind\n"
 	"  -s, --sm NAME\n"
 	"            the node with the subnet manager: what keeps it reachable from "
 	"every\n"
 	"            switch is counted too\n"
-	"  -h        this help\n"
+	"      --loads, --no-loads\n"
+	"            find the maximal link load, every host sending to every other;\n"
+	"            costs most of the time with --all, so not the default there\n"
+	"      --shifts N\n"
+	"            try N shift permutations (default 16; with --all 0), or all\n"
+	"      --mad-us N\n"
+	"            microseconds from sending an LFT block to its answer (default "
+	"265)\n"
+	"      --max-wire-smps N\n"
+	"            blocks on the wire at a time, as in opensm.conf (default 4)\n"
+	"  -n, --worst N\n"
+	"            with --all: how many of the worst to list (default 20)\n"
+	"      --by METRIC\n"
+	"            what is worst: blocks (default), bound, switches, entries,\n"
+	"            pairs_cut, switches_cut, load or shift\n"
+	"  -j, --threads N\n"
+	"            default: as many as there are processors; each has its own "
+	"tables\n"
+	"      --shard I/N\n"
+	"            just the I-th of N parts, 1 to N: see portmajor merge\n"
+	"      --json, -q, --quiet\n"
+	"            JSON, see docs/json.md; no text and no progress bar\n"
+	"  -h, --help\n"
 	"`bound` is the sum over switches of ceil(changed entries / 64).\n";
 
-static void cut_node(struct pm_fabric *broken, uint32_t node)
-{
-	const struct pm_node *n = &broken->nodes[node];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		pm_fabric_cut(broken, i);
-}
-
-/* Splits "NAME:PORT" unless a node has that whole name; *port is 0 without one. */
-static bool split_loss(const struct pm_fabric *fabric, char *text, unsigned long *port)
-{
-	char *colon = strrchr(text, ':');
-
-	*port = 0;
-	if (!colon || pm_fabric_find_name(fabric, text) != PM_NONE)
-		return true;
-	if (!cli_number(colon + 1, 1, PM_MAX_PORTS, port))
-		return false;
-	*colon = '\0';
-	return true;
-}
-
-/* Cuts what `text` names; an exit status. */
-static int lose(const struct pm_fabric *fabric, struct pm_fabric *broken, char *text)
-{
-	unsigned long port;
-	uint32_t found = 0;
-
-	if (!split_loss(fabric, text, &port))
-		return cli_fail(EXIT_USAGE, "--lose %s: no such port", text);
-	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
-		const struct pm_node *n = &fabric->nodes[i];
-		const char *name = pm_fabric_name(fabric, i);
-
-		if (strcmp(name, text) && fnmatch(text, name, 0))
-			continue;
-		found++;
-		if (!port) {
-			cut_node(broken, i);
-			continue;
-		}
-		if (port > n->num_ports ||
-		    fabric->ports[n->first_port + port].peer == PM_NONE)
-			return cli_fail(EXIT_USAGE,
-					"--lose: \"%s\" has no cable at port %lu", name,
-					port);
-		pm_fabric_cut(broken, n->first_port + (uint32_t)port);
-	}
-	if (!found)
-		return cli_fail(EXIT_USAGE, "--lose: no node is named \"%s\"", text);
-	return EXIT_FINE;
-}
-
-static void print_row(const char *name, const struct pm_delta *delta)
-{
-	printf("%-10s %10llu %10llu %10llu %10llu\n", name,
-	       (unsigned long long)delta->switches, (unsigned long long)delta->blocks,
-	       (unsigned long long)delta->bound, (unsigned long long)delta->entries);
-}
-
-static void print_result(const struct pm_plan *plan,
-			 const struct pm_whatif_result *result)
-{
-	printf("lid_order %s\n", pm_lid_order_name(plan->order));
-	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "bound",
-	       "entries");
-	for (unsigned int level = 0;
-	     level <= plan->tree.top_level && level < PM_WHATIF_LEVELS; level++) {
-		char name[16] = "leaves";
-
-		if (level)
-			snprintf(name, sizeof(name), "level %u", level);
-		print_row(name, &result->level[level]);
-	}
-	print_row("total", &result->total);
-	printf("full load %llu blocks for %u switches; %u switches cut off; "
-	       "%llu pairs of end ports cut\n",
-	       (unsigned long long)result->full_load, result->switches,
-	       result->switches_cut, (unsigned long long)result->pairs_cut);
-}
+/* What the options say. */
+struct request {
+	struct cli_fabric fabric;
+	const char *manager;
+	char **losses;
+	uint32_t num_losses;
+	bool all, pairs, loads, no_loads, json, quiet;
+	enum cli_kind kind;
+	const char *shifts;
+	uint32_t mad_us, wire_smps, worst, shard, num_shards;
+	unsigned int threads;
+	enum metric by;
+};
 
 /* The port that a subnet manager on this node would use; an exit status. */
 static int find_manager(const struct pm_fabric *fabric, const char *name, uint32_t *port)
@@ -129,101 +93,474 @@ static int find_manager(const struct pm_fabric *fabric, const char *name, uint32
 	return cli_fail(EXIT_USAGE, "--sm: \"%s\" has no cable to a switch", name);
 }
 
-static int try_losses(const struct pm_fabric *fabric,
-		      const struct pm_whatif_config *config, char **losses,
-		      uint32_t num_losses)
+static void print_row(const char *name, const struct pm_delta *delta)
 {
-	struct pm_fabric *broken = pm_fabric_clone(fabric);
-	struct pm_whatif *whatif = NULL;
+	printf("%-10s %10llu %10llu %10llu %10llu\n", name,
+	       (unsigned long long)delta->switches, (unsigned long long)delta->blocks,
+	       (unsigned long long)delta->bound, (unsigned long long)delta->entries);
+}
+
+static void print_result(const struct pm_plan *plan,
+			 const struct pm_whatif_config *config,
+			 const struct settings *settings,
+			 const struct pm_whatif_result *before,
+			 const struct pm_whatif_result *result)
+{
+	printf("lid_order %s\n", pm_lid_order_name(plan->order));
+	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "bound",
+	       "entries");
+	for (unsigned int level = 0;
+	     level <= plan->tree.top_level && level < PM_WHATIF_LEVELS; level++) {
+		char name[16] = "leaves";
+
+		if (level)
+			snprintf(name, sizeof(name), "level %u", level);
+		print_row(name, &result->level[level]);
+	}
+	print_row("total", &result->total);
+	printf("full load %llu blocks for %u switches; %u switches cut off; "
+	       "%llu pairs of end ports cut\n",
+	       (unsigned long long)result->full_load, result->switches,
+	       result->switches_cut, (unsigned long long)result->pairs_cut);
+	printf("about %.1f ms, with %u MADs of %u us at a time\n",
+	       settings_ms(settings, result->total.blocks), settings->wire_smps,
+	       settings->mad_us);
+	if (config->loads)
+		printf("maximal link load, all to all: %llu before, %llu after\n",
+		       (unsigned long long)before->load,
+		       (unsigned long long)result->load);
+	if (config->shifts)
+		printf("most flows on a link in a shift permutation: %u before, %u "
+		       "after\n",
+		       before->shift, result->shift);
+}
+
+/* ---- JSON ---- */
+
+/* FNV-1a over what a plan depends on. */
+static uint64_t add_to_hash(uint64_t hash, uint64_t value)
+{
+	for (int i = 0; i < 8; i++, value >>= 8)
+		hash = (hash ^ (value & 0xff)) * 0x100000001b3u;
+	return hash;
+}
+
+/* Tells fabrics apart, so that shards of different ones are not merged. */
+static uint64_t find_fingerprint(const struct pm_fabric *fabric)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		const struct pm_node *n = &fabric->nodes[i];
+
+		hash = add_to_hash(hash, n->guid);
+		hash = add_to_hash(hash,
+				   (uint64_t)n->type << 16 | n->root << 8 | n->num_ports);
+	}
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		hash = add_to_hash(hash, (uint64_t)fabric->ports[i].peer << 8 |
+						 fabric->ports[i].host);
+	return hash;
+}
+
+static json_t *fabric_json(const struct pm_fabric *fabric)
+{
+	uint32_t ends = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		ends += fabric->ports[i].node >= fabric->num_switches &&
+			fabric->ports[i].peer != PM_NONE;
+	return json_pack("{s:i, s:i, s:o}", "switches", (int)fabric->num_switches,
+			 "end_ports", (int)ends, "fingerprint",
+			 cli_json_guid(find_fingerprint(fabric)));
+}
+
+/* Members that a single loss and a sweep have in common. */
+static json_t *settings_json(const struct pm_fabric *fabric,
+			     const struct request *request,
+			     const struct pm_whatif_config *config)
+{
+	return json_pack(
+		"{s:o, s:s, s:i, s:o, s:b, s:b, s:I, s:I, s:I}", "fabric",
+		fabric_json(fabric), "lid_order", pm_lid_order_name(config->plan.order),
+		"lmc", config->plan.lmc, "sm",
+		request->manager ? cli_json_string(request->manager) : json_null(),
+		"connect_roots", config->connect_roots, "loads", config->loads, "shifts",
+		(json_int_t)config->shifts, "mad_us", (json_int_t)request->mad_us,
+		"max_wire_smps", (json_int_t)request->wire_smps);
+}
+
+static json_t *delta_json(const struct pm_delta *delta)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "switches", (json_int_t)delta->switches,
+			 "blocks", (json_int_t)delta->blocks, "bound",
+			 (json_int_t)delta->bound, "entries", (json_int_t)delta->entries);
+}
+
+static json_t *levels_json(const struct pm_plan *plan,
+			   const struct pm_whatif_result *result)
+{
+	json_t *array = json_array();
+
+	for (unsigned int l = 0; l <= plan->tree.top_level && l < PM_WHATIF_LEVELS; l++)
+		json_array_append_new(array, delta_json(&result->level[l]));
+	return array;
+}
+
+/* What was found before and after, or null if it was not asked for. */
+static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
+{
+	return wanted ? json_pack("{s:I, s:I}", "before", (json_int_t)before, "after",
+				  (json_int_t)after)
+		      : json_null();
+}
+
+static json_t *losses_json(const struct request *request)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < request->num_losses; i++)
+		json_array_append_new(array, cli_json_string(request->losses[i]));
+	return array;
+}
+
+static int print_json(const struct request *request,
+		      const struct pm_whatif_config *config,
+		      const struct settings *settings, const struct pm_whatif *whatif,
+		      const struct pm_whatif_result *result)
+{
+	const struct pm_whatif_result *before = pm_whatif_before(whatif);
+	json_t *object = cli_json_new("whatif", 1);
+	json_t *more = json_pack(
+		"{s:O, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "settings",
+		settings->json, "lost", losses_json(request), "total",
+		delta_json(&result->total), "levels",
+		levels_json(pm_whatif_plan(whatif), result), "full_load",
+		(json_int_t)result->full_load, "switches", (json_int_t)result->switches,
+		"switches_cut", (json_int_t)result->switches_cut, "pairs_cut",
+		(json_int_t)result->pairs_cut, "ms",
+		settings_ms(settings, result->total.blocks), "load",
+		both_json(config->loads, before->load, result->load), "shift",
+		both_json(config->shifts, before->shift, result->shift));
+
+	if (json_object_update(object, more)) {
+		json_decref(object);
+		object = NULL;
+	}
+	json_decref(more);
+	return cli_json_print(object);
+}
+
+/* ---- One loss ---- */
+
+static int try_losses(const struct pm_fabric *fabric, const struct request *request,
+		      const struct pm_whatif_config *config, struct pm_whatif *whatif)
+{
+	struct settings settings = {.mad_us = request->mad_us,
+				    .wire_smps = request->wire_smps};
 	struct pm_whatif_result result;
+	struct cli_ports ports = {0};
 	struct pm_error err;
 	int status = EXIT_FINE;
 
-	if (!broken)
-		return cli_fail(EXIT_INPUT, "out of memory");
-	for (uint32_t i = 0; i < num_losses && !status; i++)
-		status = lose(fabric, broken, losses[i]);
+	settings.json = settings_json(fabric, request, config);
+	for (uint32_t i = 0; i < request->num_losses && !status; i++)
+		status = cli_losses_add(fabric, pm_whatif_plan(whatif),
+					request->losses[i], &ports);
 	if (status)
 		goto out;
-	if (pm_whatif_new(fabric, config, &whatif, &err) ||
-	    pm_whatif_try(whatif, broken, &result, &err))
+	if (pm_whatif_lose(whatif, ports.list, ports.num, &result, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	else
-		print_result(pm_whatif_plan(whatif), &result);
+	else if (request->json)
+		status = print_json(request, config, &settings, whatif, &result);
+	else if (!request->quiet)
+		print_result(pm_whatif_plan(whatif), config, &settings,
+			     pm_whatif_before(whatif), &result);
 out:
-	pm_whatif_free(whatif);
-	pm_fabric_free(broken);
+	json_decref(settings.json);
+	free(ports.list);
 	return status;
 }
 
-/* What the options say. */
-struct request {
-	struct cli_fabric fabric;
-	const char *manager;
-	char **losses;
-	uint32_t num_losses;
+/* ---- All of a kind ---- */
+
+static json_t *sweep_settings_json(const struct pm_fabric *fabric,
+				   const struct request *request,
+				   const struct pm_whatif_config *config,
+				   const struct pm_whatif_result *before, uint64_t total)
+{
+	json_t *object = settings_json(fabric, request, config);
+	json_t *more = json_pack(
+		"{s:s, s:b, s:I, s:I, s:s, s:o, s:o, s:I}", "failures_of",
+		cli_kind_name(request->kind), "pairs", request->pairs, "total",
+		(json_int_t)total, "worst", (json_int_t)request->worst, "by",
+		metric_name(request->by), "load_before",
+		config->loads ? json_integer((json_int_t)before->load) : json_null(),
+		"shift_before",
+		config->shifts ? json_integer(before->shift) : json_null(), "full_load",
+		(json_int_t)before->full_load);
+
+	if (json_object_update(object, more)) {
+		json_decref(object);
+		object = NULL;
+	}
+	json_decref(more);
+	return object;
+}
+
+static int sweep_all(const struct pm_fabric *fabric, const struct request *request,
+		     const struct pm_whatif_config *config, struct pm_whatif *whatif)
+{
+	struct settings settings = {.worst = request->worst,
+				    .by = request->by,
+				    .mad_us = request->mad_us,
+				    .wire_smps = request->wire_smps,
+				    .shard = request->shard,
+				    .num_shards = request->num_shards};
+	struct cli_losses losses = {0};
+	struct summary summary = {0};
+	const struct sweep sweep = {
+		.fabric = fabric,
+		.config = config,
+		.losses = &losses,
+		.settings = &settings,
+		.threads = request->threads,
+		.progress = !request->quiet && isatty(STDERR_FILENO),
+	};
+	int status = cli_losses_list(fabric, pm_whatif_plan(whatif), request->kind,
+				     request->pairs, &losses);
+
+	if (status)
+		return status;
+	settings.total = losses.count;
+	settings.json = sweep_settings_json(fabric, request, config,
+					    pm_whatif_before(whatif), losses.count);
+	status = settings.json ? sweep_run(&sweep, whatif, &summary)
+			       : cli_fail(EXIT_INPUT, "out of memory");
+	if (!status && request->json)
+		status = cli_json_print(summary_json(&summary, &settings));
+	else if (!status && !request->quiet)
+		summary_print(&summary, &settings, stdout);
+	json_decref(settings.json);
+	summary_free(&summary);
+	cli_losses_free(&losses);
+	return status;
+}
+
+/* ---- Options ---- */
+
+enum {
+	OPTION_PAIRS = 256,
+	OPTION_LOADS,
+	OPTION_NO_LOADS,
+	OPTION_SHIFTS,
+	OPTION_MAD_US,
+	OPTION_WIRE_SMPS,
+	OPTION_BY,
+	OPTION_SHARD,
+	OPTION_JSON,
 };
+
+#define SHORT "a:hj:L:n:qs:" CLI_FABRIC_SHORT
+
+static const struct option options[] = {
+	CLI_FABRIC_LONG,
+	{"lose", required_argument, NULL, 'L'},
+	{"all", required_argument, NULL, 'a'},
+	{"pairs", no_argument, NULL, OPTION_PAIRS},
+	{"sm", required_argument, NULL, 's'},
+	{"loads", no_argument, NULL, OPTION_LOADS},
+	{"no-loads", no_argument, NULL, OPTION_NO_LOADS},
+	{"shifts", required_argument, NULL, OPTION_SHIFTS},
+	{"mad-us", required_argument, NULL, OPTION_MAD_US},
+	{"max-wire-smps", required_argument, NULL, OPTION_WIRE_SMPS},
+	{"worst", required_argument, NULL, 'n'},
+	{"by", required_argument, NULL, OPTION_BY},
+	{"threads", required_argument, NULL, 'j'},
+	{"shard", required_argument, NULL, OPTION_SHARD},
+	{"json", no_argument, NULL, OPTION_JSON},
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+/* A number of an option; an exit status. */
+static int read_number(const char *name, const char *text, unsigned long low,
+		       unsigned long high, uint32_t *value)
+{
+	unsigned long number;
+
+	if (!cli_number(text, low, high, &number))
+		return cli_fail(EXIT_USAGE, "--%s %s: not a number from %lu to %lu", name,
+				text, low, high);
+	*value = (uint32_t)number;
+	return EXIT_FINE;
+}
+
+/* "I/N" */
+static int read_shard(char *text, struct request *request)
+{
+	char *slash = strchr(text, '/');
+	int status;
+
+	if (!slash)
+		return cli_fail(EXIT_USAGE, "--shard %s: not I/N", text);
+	*slash = '\0';
+	status = read_number("shard", slash + 1, 1, INT32_MAX, &request->num_shards);
+	if (status)
+		return status;
+	return read_number("shard", text, 1, request->num_shards, &request->shard);
+}
+
+/* Those with a value that is no number; an exit status, -1 if it is another option. */
+static int read_word(int option, struct request *request)
+{
+	switch (option) {
+	case 'L':
+		request->losses[request->num_losses++] = optarg;
+		return EXIT_FINE;
+	case 's':
+		request->manager = optarg;
+		return EXIT_FINE;
+	case 'a':
+		request->all = true;
+		return cli_kind_parse(optarg, &request->kind)
+			       ? cli_fail(EXIT_USAGE, "--all: no kind \"%s\"", optarg)
+			       : EXIT_FINE;
+	case OPTION_BY:
+		return metric_parse(optarg, &request->by)
+			       ? cli_fail(EXIT_USAGE, "--by: no metric \"%s\"", optarg)
+			       : EXIT_FINE;
+	case OPTION_SHIFTS:
+		request->shifts = optarg;
+		return EXIT_FINE;
+	case OPTION_SHARD:
+		return read_shard(optarg, request);
+	default:
+		return -1;
+	}
+}
+
+/* Numbers and flags; an exit status, -1 if it is another option. */
+static int read_value(int option, struct request *request)
+{
+	switch (option) {
+	case OPTION_PAIRS:
+		request->pairs = true;
+		return EXIT_FINE;
+	case OPTION_LOADS:
+		request->loads = true;
+		request->no_loads = false;
+		return EXIT_FINE;
+	case OPTION_NO_LOADS:
+		request->no_loads = true;
+		request->loads = false;
+		return EXIT_FINE;
+	case OPTION_JSON:
+		request->json = true;
+		return EXIT_FINE;
+	case 'q':
+		request->quiet = true;
+		return EXIT_FINE;
+	case OPTION_MAD_US:
+		return read_number("mad-us", optarg, 0, 1000000000, &request->mad_us);
+	case OPTION_WIRE_SMPS:
+		return read_number("max-wire-smps", optarg, 1, INT32_MAX,
+				   &request->wire_smps);
+	case 'n':
+		return read_number("worst", optarg, 0, INT32_MAX, &request->worst);
+	case 'j':
+		return read_number("threads", optarg, 1, 4096, &request->threads);
+	default:
+		return -1;
+	}
+}
+
+static int fail_usage(void)
+{
+	fputs(usage, stderr);
+	return EXIT_USAGE;
+}
 
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
-	static const struct option options[] = {
-		CLI_FABRIC_LONG,
-		{"lose", required_argument, NULL, 'L'},
-		{"sm", required_argument, NULL, 's'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
 	int option, status;
 
-	while ((option = getopt_long(argc, argv, "hs:L:" CLI_FABRIC_SHORT, options,
-				     NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, SHORT, options, NULL)) != -1) {
 		status = cli_fabric_option(option, &request->fabric);
+		if (status < 0)
+			status = read_word(option, request);
+		if (status < 0)
+			status = read_value(option, request);
 		if (status > 0)
 			return status;
 		if (status == EXIT_FINE)
 			continue;
-		if (option == 'L') {
-			request->losses[request->num_losses++] = optarg;
-		} else if (option == 's') {
-			request->manager = optarg;
-		} else {
-			fputs(usage, option == 'h' ? stdout : stderr);
-			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
-		}
+		if (option != 'h')
+			return fail_usage();
+		fputs(usage, stdout);
+		return EXIT_FINE;
 	}
 	/* What follows --lose NAME are more names, up to the next option. */
-	if (optind + 1 > argc || (!request->num_losses && optind + 1 == argc)) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
 	for (int i = optind + 1; i < argc; i++)
 		request->losses[request->num_losses++] = argv[i];
+	if (optind >= argc || request->all == (request->num_losses > 0) ||
+	    (!request->all && (request->pairs || request->num_shards != 1)))
+		return fail_usage();
 	return -1;
+}
+
+/* Loads and shifts are cheap for one loss and dear for thousands. */
+static int configure(const struct request *request, struct pm_whatif_config *config)
+{
+	config->plan = request->fabric.plan;
+	config->manager = PM_NONE;
+	config->connect_roots = request->fabric.connect_roots;
+	config->loads = request->loads || (!request->all && !request->no_loads);
+	config->shifts = request->all ? 0 : 16;
+	if (!request->shifts)
+		return EXIT_FINE;
+	if (!strcmp(request->shifts, "all")) {
+		config->shifts = INT32_MAX;
+		return EXIT_FINE;
+	}
+	return read_number("shifts", request->shifts, 0, INT32_MAX, &config->shifts);
 }
 
 static int run(const char *path, const struct request *request)
 {
-	struct pm_whatif_config config = {
-		.plan = request->fabric.plan,
-		.manager = PM_NONE,
-		.connect_roots = request->fabric.connect_roots,
-	};
+	struct pm_whatif_config config = {0};
 	struct pm_fabric *fabric = NULL;
-	int status = cli_fabric_read(path, &request->fabric, &fabric);
+	struct pm_whatif *whatif = NULL;
+	struct pm_error err;
+	int status = configure(request, &config);
 
+	if (!status)
+		status = cli_fabric_read(path, &request->fabric, &fabric);
 	if (!status && request->manager)
 		status = find_manager(fabric, request->manager, &config.manager);
+	if (!status && pm_whatif_new(fabric, &config, &whatif, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
-		status =
-			try_losses(fabric, &config, request->losses, request->num_losses);
+		status = request->all ? sweep_all(fabric, request, &config, whatif)
+				      : try_losses(fabric, request, &config, whatif);
+	pm_whatif_free(whatif);
 	pm_fabric_free(fabric);
 	return status;
 }
 
 int cmd_whatif(int argc, char **argv)
 {
-	struct request request = {.losses = calloc((size_t)argc, sizeof(char *))};
+	struct request request = {
+		.losses = calloc((size_t)argc, sizeof(char *)),
+		.mad_us = 265,
+		.wire_smps = 4,
+		.worst = 20,
+		.shard = 1,
+		.num_shards = 1,
+		.threads = sweep_processors(),
+	};
 	int status;
 
 	if (!request.losses)

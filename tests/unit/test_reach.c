@@ -137,6 +137,57 @@ static void test_drawing(void **state)
 	}
 }
 
+/* From the sets of the whole, the same sets come, and the flags tell which differ. */
+static void check_since(const struct ground *g)
+{
+	size_t bytes = g->reach.words * sizeof(uint64_t);
+	struct pm_reach whole, since;
+	uint8_t changed[7];
+	struct pm_error err;
+
+	assert_int_equal(pm_reach_init(&g->tree, &whole, &err), 0);
+	assert_int_equal(pm_reach_init(&g->tree, &since, &err), 0);
+	pm_reach_compute(g->skeleton, &g->tree, NULL, &whole);
+	pm_reach_compute_since(g->skeleton, &g->tree, g->alive, &whole, &since, changed);
+	assert_memory_equal(since.down, g->reach.down, 7 * bytes);
+	assert_memory_equal(since.updown, g->reach.updown, 7 * bytes);
+	for (uint32_t sw = 0; sw < 7; sw++) {
+		size_t at = (size_t)sw * g->reach.words;
+		int flags =
+			(memcmp(since.down + at, whole.down + at, bytes) ? PM_REACH_DOWN
+									 : 0) |
+			(memcmp(since.updown + at, whole.updown + at, bytes)
+				 ? PM_REACH_UPDOWN
+				 : 0);
+
+		assert_int_equal(changed[sw], flags);
+	}
+	pm_reach_free(&whole);
+	pm_reach_free(&since);
+}
+
+/* Every set of lost cables of the drawing. */
+static void test_since(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned int port;
+	} cables[] = {{"p", 1}, {"p", 2}, {"q", 1}, {"p", 3}, {"q", 3}, {"l1", 3}};
+
+	(void)state;
+	for (unsigned int set = 0; set < 1u << LENGTH(cables); set++) {
+		struct ground g;
+
+		make(&g, recipe_draw(DRAWING));
+		for (unsigned int i = 0; i < LENGTH(cables); i++)
+			if (set >> i & 1)
+				lose(&g, cables[i].name, cables[i].port);
+		pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+		check_since(&g);
+		release(&g);
+	}
+}
+
 /* Without marks all cables count, and what was lost before is forgotten. */
 static void test_no_marks(void **state)
 {
@@ -201,9 +252,8 @@ static void test_many_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drawing),
-		cmocka_unit_test(test_no_marks),
-		cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_drawing),	   cmocka_unit_test(test_since),
+		cmocka_unit_test(test_no_marks),   cmocka_unit_test(test_parallel),
 		cmocka_unit_test(test_many_words),
 	};
 

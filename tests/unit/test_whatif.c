@@ -175,6 +175,127 @@ static void test_levels(void **state)
 	pm_whatif_free(NULL);
 }
 
+/* Tables made for a world of their own, with nothing left of earlier losses. */
+static struct pm_delta compare_whole_tables(const struct pm_fabric *fabric,
+					    const struct pm_whatif_config *config,
+					    uint32_t port)
+{
+	struct pm_fabric *broken = pm_fabric_clone(fabric);
+	struct pm_delta delta;
+	struct world world;
+
+	world_make_with(&world, pm_fabric_clone(fabric), &config->plan);
+	if (config->manager != PM_NONE)
+		world.detours.manager =
+			pm_plan_place(world.plan, fabric, config->manager);
+	world.detours.switches = config->connect_roots;
+	world_update(&world, fabric);
+	for (uint32_t sw = 0; sw < world.num_switches; sw++)
+		memcpy(world.first + (size_t)sw * world.stride,
+		       pm_routes_table(world.routes, sw), world.stride);
+	pm_fabric_cut(broken, port);
+	world_update(&world, broken);
+	delta = world_delta(&world);
+	pm_fabric_free(broken);
+	world_free(&world);
+	return delta;
+}
+
+/* Every few cables, one after the other, with the same and with fresh tables. */
+static void check_cables(struct pm_fabric *fabric, const struct pm_whatif_config *config,
+			 uint32_t step)
+{
+	struct pm_whatif *whatif = NULL;
+	struct pm_error err = {""};
+	unsigned int changed = 0;
+
+	assert_int_equal(pm_whatif_new(fabric, config, &whatif, &err), 0);
+	for (uint32_t port = 1; port < fabric->num_ports; port += step) {
+		struct pm_whatif_result result;
+		struct pm_delta whole;
+
+		if (fabric->ports[port].peer == PM_NONE)
+			continue;
+		assert_int_equal(pm_whatif_lose(whatif, &port, 1, &result, &err), 0);
+		whole = compare_whole_tables(fabric, config, port);
+		if (memcmp(&whole, &result.total, sizeof(whole)))
+			fail_msg("cable at port %u: %llu blocks, by whole tables %llu",
+				 port, (unsigned long long)result.total.blocks,
+				 (unsigned long long)whole.blocks);
+		changed += whole.blocks > 0;
+	}
+	assert_true(changed > 0);
+	pm_whatif_free(whatif);
+	pm_fabric_free(fabric);
+}
+
+static void test_moved_is_all(void **state)
+{
+	/* Leaves with unlike cables, and a link beside the tree. */
+	static const char drawing[] =
+		"l0/6 l1/6 l2/5 s0/4 s1/4 l0:1=a l0:2=b l0:4=s0:1 l0:5=s1:1 "
+		"l1:1=c l1:2=d l1:5=e l1:3=s0:2 l1:4=s1:2 l2:1=f l2:3=s1:3 l0:6=l1:6";
+	struct pm_whatif_config config = grouped;
+
+	(void)state;
+	check_cables(world_director(36), &config, 31);
+	check_cables(recipe_draw(drawing), &config, 1);
+	config.connect_roots = true;
+	check_cables(recipe_draw(drawing), &config, 1);
+	check_cables(world_director(36), &config, 31);
+}
+
+/* Loads come back, and the same cable twice is one cable. */
+static void test_loads(void **state)
+{
+	struct pm_fabric *fabric = world_director(36);
+	struct pm_whatif_config config = grouped;
+	uint32_t leaf = pm_fabric_find_name(fabric, "leaf3");
+	struct pm_whatif *whatif = NULL;
+	struct pm_whatif_result once, twice, again;
+	struct pm_error err = {""};
+	uint32_t ports[2];
+
+	(void)state;
+	config.loads = true;
+	config.shifts = UINT32_MAX;
+	ports[0] = fabric->nodes[leaf].first_port + 20;
+	ports[1] = fabric->ports[ports[0]].peer;
+	assert_int_equal(pm_whatif_new(fabric, &config, &whatif, &err), 0);
+	/* Of 648 hosts, a cable of a leaf bears 18 x 35 flows; no link is shared. */
+	assert_int_equal(pm_whatif_before(whatif)->load, 18 * 35);
+	assert_int_equal(pm_whatif_before(whatif)->shift, 1);
+	assert_int_equal(pm_whatif_before(whatif)->total.blocks, 0);
+	assert_int_equal(pm_whatif_lose(whatif, ports, 1, &once, &err), 0);
+	assert_int_equal(pm_whatif_lose(whatif, ports, 2, &twice, &err), 0);
+	assert_memory_equal(&once, &twice, sizeof(once));
+	assert_true(once.load > 18 * 35);
+	assert_int_equal(once.shift, 2);
+	assert_int_equal(pm_whatif_lose(whatif, NULL, 0, &again, &err), 0);
+	assert_memory_equal(&again, pm_whatif_before(whatif), sizeof(again));
+	pm_whatif_free(whatif);
+	pm_fabric_free(fabric);
+}
+
+/* A fabric that is no part of the first is refused, and nothing is left of it. */
+static void test_more_than_whole(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw("l/2 m/2 s/3 l:1=a m:1=b l:2=s:1 m:2=s:2");
+	struct pm_fabric *other = recipe_draw("l/2 m/2 s/3 l:1=a m:1=b l:2=s:3 m:2=s:2");
+	struct pm_whatif *whatif = make(fabric);
+	struct pm_whatif_result result;
+	struct pm_error err = {""};
+
+	(void)state;
+	assert_int_equal(pm_whatif_try(whatif, other, &result, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "more than the whole"));
+	assert_int_equal(pm_whatif_try(whatif, fabric, &result, &err), 0);
+	assert_int_equal(result.pairs_cut, 0);
+	pm_whatif_free(whatif);
+	pm_fabric_free(fabric);
+	pm_fabric_free(other);
+}
+
 static void test_errors(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw("l/2 s/2 l:1=s:1");
@@ -191,9 +312,9 @@ static void test_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_costs),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_costs),  cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_levels), cmocka_unit_test(test_moved_is_all),
+		cmocka_unit_test(test_loads),  cmocka_unit_test(test_more_than_whole),
 		cmocka_unit_test(test_errors),
 	};
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor merge: the shards of a sweep become the whole. */
+#include "cli.h"
+#include "json.h"
+#include "summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: portmajor merge [OPTION]... FILE...\n"
+	"\n"
+	"Adds up what `portmajor whatif --all KIND --shard I/N --json` wrote, all N "
+	"files\n"
+	"of it, and prints what it would have printed without --shard.\n"
+	"      --json   JSON, as whatif prints it, see docs/json.md\n"
+	"  -q, --quiet  no text\n"
+	"  -h, --help\n";
+
+/* The whole, as far as it has been read. */
+struct whole {
+	struct settings settings; /* those of the first file */
+	struct summary summary;
+	bool *seen; /* [shard - 1] */
+	uint32_t num_seen;
+};
+
+/* Whether the file belongs with those before it; an exit status. */
+static int check_shard(struct whole *whole, const struct settings *settings,
+		       const char *path)
+{
+	if (!whole->seen) {
+		whole->settings = *settings;
+		json_incref(settings->json);
+		whole->seen = calloc(settings->num_shards, sizeof(*whole->seen));
+		if (!whole->seen)
+			return cli_fail(EXIT_INPUT, "out of memory");
+	}
+	if (settings->num_shards != whole->settings.num_shards ||
+	    !json_equal(settings->json, whole->settings.json))
+		return cli_fail(EXIT_INPUT,
+				"%s: of another fabric or with other options than the "
+				"files before",
+				path);
+	if (whole->seen[settings->shard - 1])
+		return cli_fail(EXIT_INPUT, "%s: shard %u was there already", path,
+				settings->shard);
+	whole->seen[settings->shard - 1] = true;
+	whole->num_seen++;
+	return EXIT_FINE;
+}
+
+static int read_object(struct whole *whole, json_t *object, const char *path)
+{
+	struct settings settings = {0};
+	struct summary summary = {0};
+	char text[SUMMARY_TEXT];
+	int status;
+
+	if (settings_read(&settings, object, text) ||
+	    summary_read(&summary, &settings, object, text))
+		status = cli_fail(EXIT_INPUT, "%s: %s", path, text);
+	else
+		status = check_shard(whole, &settings, path);
+	if (!status && summary_merge(&whole->summary, &summary, &whole->settings))
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	summary_free(&summary);
+	json_decref(settings.json);
+	return status;
+}
+
+static int read_shard(struct whole *whole, const char *path)
+{
+	json_error_t error;
+	json_t *object = strcmp(path, "-") ? json_load_file(path, 0, &error)
+					   : json_loadf(stdin, 0, &error);
+	int status;
+
+	if (!object)
+		return error.line > 0 ? cli_fail(EXIT_INPUT, "%s:%d: %s", path,
+						 error.line, error.text)
+				      : cli_fail(EXIT_INPUT, "%s: %s", path, error.text);
+	status = read_object(whole, object, path);
+	json_decref(object);
+	return status;
+}
+
+/* That no shard is missing; an exit status. */
+static int check_whole(const struct whole *whole)
+{
+	uint32_t first = 0;
+
+	if (whole->num_seen == whole->settings.num_shards) {
+		if (whole->summary.count == whole->settings.total)
+			return EXIT_FINE;
+		return cli_fail(EXIT_INPUT, "the shards have %llu failures of %llu",
+				(unsigned long long)whole->summary.count,
+				(unsigned long long)whole->settings.total);
+	}
+	while (whole->seen[first])
+		first++;
+	return cli_fail(EXIT_INPUT, "%u of %u shards are missing, %u the first of them",
+			whole->settings.num_shards - whole->num_seen,
+			whole->settings.num_shards, first + 1);
+}
+
+static int print_whole(struct whole *whole, bool json, bool quiet)
+{
+	whole->settings.shard = 1;
+	whole->settings.num_shards = 1;
+	summary_finish(&whole->summary, &whole->settings);
+	if (json)
+		return cli_json_print(summary_json(&whole->summary, &whole->settings));
+	if (!quiet)
+		summary_print(&whole->summary, &whole->settings, stdout);
+	return EXIT_FINE;
+}
+
+int cmd_merge(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'J'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct whole whole = {0};
+	bool json = false, quiet = false;
+	int option, status = EXIT_FINE;
+
+	while ((option = getopt_long(argc, argv, "hq", options, NULL)) != -1) {
+		if (option != 'J' && option != 'q') {
+			fputs(usage, option == 'h' ? stdout : stderr);
+			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+		}
+		json = json || option == 'J';
+		quiet = quiet || option == 'q';
+	}
+	if (optind == argc) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	for (int i = optind; i < argc && !status; i++)
+		status = read_shard(&whole, argv[i]);
+	if (!status)
+		status = check_whole(&whole);
+	if (!status)
+		status = print_whole(&whole, json, quiet);
+	summary_free(&whole.summary);
+	json_decref(whole.settings.json);
+	free(whole.seen);
+	return status;
+}

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""portmajor whatif and merge: single losses, sweeps, and shards that make the whole."""
+
+import copy
+import json
+import pathlib
+import re
+import unittest
+
+import labtest
+import pmlab
+
+NET = pmlab.TOPOLOGIES / "xgft-64.net"
+METRICS = ("blocks", "bound", "switches", "entries", "pairs_cut", "switches_cut", "load",
+           "shift")
+
+
+def run(*args, status=0):
+    """Runs the command; what it printed."""
+    result = pmlab.run_cli(*args)
+    if result.returncode != status or (status == 0 and result.stderr):
+        raise AssertionError(f"{args}: {result.returncode} {result.stderr!r}")
+    return result.stdout if status == 0 else result.stderr
+
+
+def run_json(*args):
+    return json.loads(run(*args, "--json"))
+
+
+def lose(*losses, net=NET, options=()):
+    return run_json("whatif", *options, net, "--lose", *losses)
+
+
+class Names(labtest.Folders):
+    """All ways to name one thing name the same thing."""
+
+    def same(self, first, *others, net=NET):
+        expected = lose(first, net=net)
+        del expected["lost"]
+        for other in others:
+            with self.subTest(other):
+                found = lose(other, net=net)
+                self.assertEqual(found.pop("lost"), [other])
+                self.assertEqual(found, expected)
+        return expected
+
+    def test_pattern_and_port(self):
+        self.assertGreater(self.same("leaf0", "leaf[0]")["pairs_cut"], 0)
+        # Five or more: the leaf's first up port.
+        self.same("leaf0:5", "leaf[0]:5")
+
+    def test_planned_lid(self):
+        plan = run("plan", "-l", NET)
+        lid = re.search(r'^lid (\d+) .*"leaf3"$', plan, re.M)[1]
+        self.same("leaf3", f"lid:{lid}", lid)
+        self.same("leaf3:5", f"lid:{lid}:5", f"{lid}:5")
+        lid = re.search(r'^lid (\d+) .*"leaf3"\[2\]$', plan, re.M)[1]
+        self.same("leaf3:2", f"lid:{lid}", lid)
+
+    def test_guid_and_lid_of_the_file(self):
+        net = self.folder / "discovered.net"
+        net.write_text(DISCOVERED)
+        self.same("left", "0x1000", "0x0000000000001000", "lid:11", "11", net=net)
+        self.same("left:3", "0x1000:3", "lid:11:3", net=net)
+        self.same("host-a", "0x2001", "0x2000", "21", "left:1", net=net)
+        # A node of that name goes before the LID.
+        self.same("12", "0x1200", "lid:10", net=net)
+        self.same("right", "lid:12", net=net)
+
+    def test_unknown(self):
+        for what in ("0x9999", "lid:49000", "49000", "lid:", "lid:x", "0x", "nobody*",
+                     "leaf0:200", "leaf0:", ":", "-1"):
+            with self.subTest(what):
+                self.assertIn("--lose", run("whatif", NET, "--lose=" + what, status=2))
+
+
+# Two leaves and a spine, whose name is a number that is the LID of "right".
+DISCOVERED = """\
+switchguid=0x1000(1000)
+Switch 4 "S-0000000000001000" # "left" enhanced port 0 lid 11 lmc 0
+[1] "H-0000000000002000"[1](2001) # "host-a" lid 21 4xQDR
+[3] "S-0000000000001200"[1] # "12" lid 10 4xQDR
+
+switchguid=0x1100(1100)
+Switch 4 "S-0000000000001100" # "right" enhanced port 0 lid 12 lmc 0
+[1] "H-0000000000002100"[1](2101) # "host-b" lid 22 4xQDR
+[3] "S-0000000000001200"[2] # "12" lid 10 4xQDR
+
+switchguid=0x1200(1200)
+Switch 4 "S-0000000000001200" # "12" enhanced port 0 lid 10 lmc 0
+[1] "S-0000000000001000"[3] # "left" lid 11 4xQDR
+[2] "S-0000000000001100"[3] # "right" lid 12 4xQDR
+
+caguid=0x2000
+Ca 1 "H-0000000000002000" # "host-a"
+[1](2001) "S-0000000000001000"[1] # lid 21 lmc 0 "left" lid 11 4xQDR
+
+caguid=0x2100
+Ca 1 "H-0000000000002100" # "host-b"
+[1](2101) "S-0000000000001100"[1] # lid 22 lmc 0 "right" lid 12 4xQDR
+"""
+
+
+class OneLoss(labtest.Folders):
+    def test_text_and_json_agree(self):
+        text = run("whatif", NET, "--lose", "leaf0:5")
+        found = lose("leaf0:5")
+        total = found["total"]
+        self.assertRegex(text, rf"(?m)^total +{total['switches']} +{total['blocks']} "
+                               rf"+{total['bound']} +{total['entries']}$")
+        self.assertIn(f"full load {found['full_load']} blocks", text)
+        self.assertIn(f"{found['load']['before']} before, {found['load']['after']} after", text)
+        self.assertIn(f"{found['shift']['before']} before, {found['shift']['after']} after", text)
+        self.assertEqual(sum(level["blocks"] for level in found["levels"]), total["blocks"])
+        self.assertGreater(total["blocks"], 0)
+        self.assertGreater(found["load"]["after"], found["load"]["before"])
+
+    def test_time(self):
+        blocks = lose("leaf0:5")["total"]["blocks"]
+        for mad_us, at_a_time in ((265, 4), (1000, 1), (100, 7)):
+            found = lose("leaf0:5", options=("--mad-us", mad_us, "--max-wire-smps", at_a_time))
+            self.assertAlmostEqual(found["ms"], -(-blocks // at_a_time) * mad_us / 1000)
+
+    def test_without_loads(self):
+        found = lose("leaf0:5", options=("--no-loads", "--shifts", "0"))
+        self.assertIsNone(found["load"])
+        self.assertIsNone(found["shift"])
+
+    def test_quiet(self):
+        self.assertEqual(run("whatif", "-q", NET, "--lose", "leaf0"), "")
+        self.assertEqual(run("whatif", "-q", NET, "--all", "leaves"), "")
+
+
+class Sweeps(labtest.Folders):
+    def sweep(self, *options):
+        return run_json("whatif", NET, "--all", *options)
+
+    def test_every_link_is_as_by_itself(self):
+        found = self.sweep("links", "-n", "100000", "--loads", "--shifts", "16")
+        self.assertEqual(len(found["worst"]), found["failures"])
+        self.assertEqual(found["settings"]["total"], found["failures"])
+        numbers = sorted(row["number"] for row in found["worst"])
+        self.assertEqual(numbers, list(range(found["failures"])))
+        for row in found["worst"][::17]:
+            name, port = re.fullmatch(r"(.+)\[(\d+)\]-.+\[\d+\]", row["lost"][0]["name"]).groups()
+            one = lose(f"{name}:{port}")
+            self.assertEqual((row["blocks"], row["bound"], row["switches"], row["entries"]),
+                             tuple(one["total"][key]
+                                   for key in ("blocks", "bound", "switches", "entries")))
+            self.assertEqual(row["load"], one["load"]["after"])
+            self.assertEqual(row["shift"], one["shift"]["after"])
+            self.assertEqual(row["pairs_cut"], one["pairs_cut"])
+            self.assertEqual(row["ms"], one["ms"])
+
+    def test_statistics(self):
+        found = self.sweep("switches", "-n", "100000")
+        for metric in METRICS:
+            values = sorted(row[metric] for row in found["worst"])
+            told = found["metrics"][metric]
+            nearest = {name: values[-(-len(values) * percent // 100) - 1]
+                       for name, percent in (("median", 50), ("p90", 90), ("p99", 99))}
+            self.assertEqual({key: told[key] for key in nearest}, nearest, metric)
+            self.assertEqual((told["sum"], told["least"], told["most"]),
+                             (sum(values), values[0], values[-1]), metric)
+            self.assertEqual(told["histogram"],
+                             [[value, values.count(value)] for value in sorted(set(values))])
+
+    def test_kinds(self):
+        found = {kind: self.sweep(kind, "-n", "100000")
+                 for kind in ("links", "switches", "leaves", "spines", "hosts")}
+        names = {kind: {row["lost"][0]["name"] for row in found[kind]["worst"]}
+                 for kind in found}
+        self.assertEqual(found["hosts"]["failures"], 64)
+        self.assertLess(names["leaves"], names["switches"])
+        self.assertLess(names["spines"], names["switches"])
+        self.assertFalse(names["leaves"] & names["spines"])
+        self.assertTrue(all(name.startswith("leaf") for name in names["leaves"]))
+        self.assertEqual(found["hosts"]["metrics"]["blocks"]["most"], 0)
+        self.assertEqual(found["hosts"]["metrics"]["pairs_cut"]["least"], 2 * 63)
+
+    def test_pairs(self):
+        single = self.sweep("leaves", "-n", "100000")
+        found = self.sweep("leaves", "--pairs", "-n", "100000")
+        count = single["failures"]
+        self.assertEqual(found["failures"], count * (count - 1) // 2)
+        pairs = {frozenset(one["name"] for one in row["lost"]) for row in found["worst"]}
+        self.assertEqual(len(pairs), found["failures"])
+        self.assertEqual({len(pair) for pair in pairs}, {2})
+        row = found["worst"][5]
+        one = lose(*[one["name"] for one in row["lost"]])
+        self.assertEqual(row["blocks"], one["total"]["blocks"])
+        self.assertEqual(row["pairs_cut"], one["pairs_cut"])
+
+    def test_threads_make_no_difference(self):
+        one = run("whatif", NET, "--all", "links", "--json", "-j", "1")
+        for threads in (2, 3, 64):
+            self.assertEqual(run("whatif", NET, "--all", "links", "--json", "-j", threads), one)
+
+    def test_order(self):
+        for by in METRICS:
+            worst = self.sweep("switches", "--by", by, "-n", "100000")["worst"]
+            keys = [(-row[by], -row["blocks"], -row["pairs_cut"], row["number"])
+                    for row in worst]
+            self.assertEqual(keys, sorted(keys), by)
+        short = self.sweep("switches", "--by", "pairs_cut", "-n", "3")["worst"]
+        whole = self.sweep("switches", "--by", "pairs_cut", "-n", "100000")["worst"]
+        self.assertEqual(short, whole[:3])
+        self.assertEqual(self.sweep("switches", "-n", "0")["worst"], [])
+
+    def test_wrong_usage(self):
+        for args in (("--all",), ("--all", "bogus"), ("--all", "links", "--lose", "leaf0"),
+                     ("--pairs", "--lose", "leaf0"), ("--shard", "1/2", "--lose", "leaf0"),
+                     ("--all", "links", "--shard", "0/2"), ("--all", "links", "--shard", "3/2"),
+                     ("--all", "links", "--shard", "1"), ("--all", "links", "--shard", "1/0"),
+                     ("--all", "links", "--shard", "1/x"), ("--all", "links", "--by", "x"),
+                     ("--all", "links", "-n", "-1"), ("--all", "links", "-j", "0"),
+                     ("--all", "links", "--max-wire-smps", "0"),
+                     ("--all", "links", "--shifts", "x")):
+            with self.subTest(" ".join(args)):
+                self.assertNotEqual(run("whatif", NET, *args, status=2), "")
+
+
+class Shards(labtest.Folders):
+    def shard(self, index, count, *options, net=NET):
+        path = pathlib.Path(self.folder / f"{index}-of-{count}.json")
+        path.write_text(run("whatif", net, *options, "--json", "--shard", f"{index}/{count}"))
+        return path
+
+    def shards(self, count, *options):
+        return [self.shard(i, count, *options) for i in range(1, count + 1)]
+
+    def test_merged_is_the_whole(self):
+        for options in (("--all", "links"), ("--all", "leaves", "--pairs", "-n", "7"),
+                        ("--all", "switches", "--by", "pairs_cut", "--loads"),
+                        ("--all", "links", "-n", "0")):
+            whole = run("whatif", NET, *options, "--json")
+            text = run("whatif", NET, *options)
+            for count in (1, 2, 5):
+                with self.subTest(f"{options} in {count}"):
+                    files = self.shards(count, *options)
+                    self.assertEqual(run("merge", "--json", *files), whole)
+                    self.assertEqual(run("merge", *reversed(files)), text)
+
+    def test_more_shards_than_failures(self):
+        whole = run("whatif", NET, "--all", "leaves", "--json")
+        count = json.loads(whole)["failures"] + 2
+        files = self.shards(count, "--all", "leaves")
+        self.assertEqual(json.loads(files[-1].read_text())["failures"], 0)
+        self.assertEqual(run("merge", "--json", *files), whole)
+
+    def test_refused(self):
+        options = ("--all", "links")
+        first, second, third = self.shards(3, *options)
+        other = self.shard(1, 2, *options)
+        self.assertIn("1 of 3 shards are missing, 2 the first",
+                      run("merge", first, third, status=3))
+        self.assertIn("shard 2 was there already", run("merge", second, second, status=3))
+        self.assertIn("other options", run("merge", first, other, status=3))
+        order = self.shard(2, 3, "-o", "port-major", *options)
+        self.assertIn(f"{order}: ", run("merge", first, order, status=3))
+        net = pmlab.generate(self.folder / "other.net", "two-level", "8", "4", "6", "2")
+        alien = self.shard(2, 3, *options, net=net)
+        self.assertIn("another fabric", run("merge", first, alien, status=3))
+
+    def test_bad_files(self):
+        good = json.loads(self.shard(1, 1, "--all", "links").read_text())
+        bad = self.folder / "bad.json"
+        for text in ("", "{", "[]", "{}", "null", "\x7fELF\0\1", '{"schema": "portmajor-plan"}',
+                     json.dumps(good)[:-40]):
+            bad.write_text(text)
+            self.assertRegex(run("merge", bad, status=3), rf"^portmajor: {bad}:.*\n$")
+        for path, value in self.damages(good):
+            damaged = copy.deepcopy(good)
+            at = damaged
+            for key in path[:-1]:
+                at = at[key]
+            at[path[-1]] = value
+            bad.write_text(json.dumps(damaged))
+            with self.subTest(f"{path} = {value!r}"):
+                self.assertRegex(run("merge", bad, status=3), r"^portmajor: .+\n$")
+        self.assertIn("is-not-there", run("merge", self.folder / "is-not-there", status=3))
+        run("merge", status=2)
+
+    @staticmethod
+    def damages(good):
+        yield ("version",), 2
+        yield ("failures",), good["failures"] - 1
+        yield ("failures",), -1
+        yield ("shard",), None
+        yield ("shard", "index"), 2
+        yield ("settings", "total"), good["failures"] + 1
+        yield ("settings", "max_wire_smps"), 0
+        yield ("settings", "by"), "x"
+        yield ("settings", "failures_of"), 7
+        yield ("metrics", "blocks", "histogram"), [[1]]
+        yield ("metrics", "blocks", "histogram"), []
+        yield ("metrics", "blocks", "histogram"), [[1, -1]]
+        yield ("metrics", "load"), {}
+        yield ("worst",), {}
+        yield ("worst", 0), []
+        yield ("worst", 0, "lost"), []
+        yield ("worst", 0, "lost"), [{"name": 1}]
+        yield ("worst", 0, "number"), "x"
+        yield ("worst", 0, "blocks"), 1.5
+
+
+if __name__ == "__main__":
+    unittest.main()
