@@ -87,7 +87,7 @@ class Completion(labtest.Folders):
             listed = set(re.findall(r"(?m)^ +(--?[\w-]+)", usage))
             self.assertTrue(listed)
             self.assertLessEqual(listed, set(self.complete(command, "-")) | {"-h"}, command)
-        self.assertEqual(self.complete("whatif", "--lo"), ["--lose"])
+        self.assertEqual(self.complete("whatif", "--los"), ["--lose"])
 
     def test_values(self):
         self.assertEqual(self.complete("plan", "-o", "g"), ["grouped"])
