@@ -2,67 +2,13 @@
 #include <portmajor/check.h>
 
 #include "alloc.h"
+#include "check_step.h"
 
 #include <errno.h>
-
-#define NO_PORT 255
 
 static int no_memory(struct pm_error *err)
 {
 	return pm_error_set(err, -ENOMEM, "out of memory");
-}
-
-/* One step of a packet for a LID that is at a switch. */
-enum step {
-	STEP_ON,  /* to another switch */
-	STEP_END, /* to a port that is not a switch's: *port is that port */
-	STEP_DROP,
-};
-
-static enum step take_step(const struct pm_check *check, uint32_t lid, uint32_t *sw,
-			   uint32_t *port)
-{
-	const struct pm_fabric *fabric = check->fabric;
-	const struct pm_node *n = &fabric->nodes[*sw];
-	uint8_t out;
-
-	if (!check->table[*sw] || lid > check->top[*sw])
-		return STEP_DROP;
-	out = check->table[*sw][lid];
-	if (out > n->num_ports)
-		return STEP_DROP;
-	*port = n->first_port + out;
-	if (out == 0)
-		return STEP_END;
-	if (fabric->ports[*port].peer == PM_NONE)
-		return STEP_DROP;
-	if (pm_fabric_peer_node(fabric, *port) >= fabric->num_switches) {
-		*port = fabric->ports[*port].peer;
-		return STEP_END;
-	}
-	*sw = pm_fabric_peer_node(fabric, *port);
-	return STEP_ON;
-}
-
-static bool has_end_ports(const struct pm_fabric *fabric, uint32_t sw)
-{
-	const struct pm_node *n = &fabric->nodes[sw];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
-		uint32_t peer = pm_fabric_peer_node(fabric, i);
-
-		if (peer != PM_NONE && peer >= fabric->num_switches)
-			return true;
-	}
-	return false;
-}
-
-/* The switch that a port with a LID hangs on; PM_NONE if it has no cable. */
-static uint32_t switch_of(const struct pm_fabric *fabric, uint32_t port)
-{
-	uint32_t node = fabric->ports[port].node;
-
-	return node < fabric->num_switches ? node : pm_fabric_peer_node(fabric, port);
 }
 
 /*
@@ -103,15 +49,25 @@ static void search(const struct pm_check *check, uint32_t from, uint8_t *seen,
 }
 
 static void note(struct pm_check_paths *result, const struct pm_check *check,
-		 const char *fault, uint32_t from, uint32_t lid, uint32_t port)
+		 enum pm_check_fault fault, uint32_t from, uint32_t lid, uint32_t port)
 {
+	static const char *const names[PM_FAULTS] = {
+		[PM_FAULT_LOST] = "lost",
+		[PM_FAULT_LOOP] = "loop",
+		[PM_FAULT_TURN] = "turns up after going down",
+		[PM_FAULT_ASTRAY] = "ends elsewhere",
+		[PM_FAULT_APART] = "not reached",
+		[PM_FAULT_DEAF] = "no way to the manager",
+	};
 	const struct pm_fabric *fabric = check->fabric;
 
-	if (result->first.text[0])
+	if (result->example[fault].text[0])
 		return;
-	pm_error_set(&result->first, 0, "%s: from \"%s\" to LID %u of \"%s\"", fault,
-		     pm_fabric_name(fabric, from), lid,
+	pm_error_set(&result->example[fault], 0, "%s: from \"%s\" to LID %u of \"%s\"",
+		     names[fault], pm_fabric_name(fabric, from), lid,
 		     pm_fabric_name(fabric, fabric->ports[port].node));
+	if (fault != PM_FAULT_APART && !result->first.text[0])
+		result->first = result->example[fault];
 }
 
 /* Follows one LID from one switch; a path exists. */
@@ -134,20 +90,20 @@ static void follow(const struct pm_check *check, uint32_t from, uint32_t port,
 			turned = true;
 		if (++hops > limit) {
 			result->loops++;
-			note(result, check, "loop", from, lid, port);
+			note(result, check, PM_FAULT_LOOP, from, lid, port);
 			return;
 		}
 	}
 	if (turned) {
 		result->turns++;
-		note(result, check, "turns up after going down", from, lid, port);
+		note(result, check, PM_FAULT_TURN, from, lid, port);
 	}
 	if (step == STEP_DROP) {
 		result->lost++;
-		note(result, check, "lost", from, lid, port);
+		note(result, check, PM_FAULT_LOST, from, lid, port);
 	} else if (at != port) {
 		result->astray++;
-		note(result, check, "ends elsewhere", from, lid, port);
+		note(result, check, PM_FAULT_ASTRAY, from, lid, port);
 	} else {
 		result->delivered++;
 	}
@@ -164,6 +120,53 @@ static bool arrives(const struct pm_check *check, uint32_t from, uint32_t port,
 		step = take_step(check, lid, &sw, &at);
 	while (step == STEP_ON && ++hops <= check->fabric->num_switches);
 	return step == STEP_END && at == port;
+}
+
+/*
+ * Numbers the parts of the fabric that cables join, over switches alone: part[sw] is the
+ * lowest switch of its part.
+ */
+static void find_parts(const struct pm_fabric *fabric, uint32_t *part, uint32_t *queue)
+{
+	for (uint32_t i = 0; i < fabric->num_switches; i++)
+		part[i] = PM_NONE;
+	for (uint32_t i = 0; i < fabric->num_switches; i++) {
+		uint32_t head = 0, tail = 0;
+
+		if (part[i] != PM_NONE)
+			continue;
+		part[i] = i;
+		queue[tail++] = i;
+		while (head < tail) {
+			const struct pm_node *n = &fabric->nodes[queue[head++]];
+			uint32_t last = n->first_port + n->num_ports;
+
+			for (uint32_t p = n->first_port + 1; p <= last; p++) {
+				uint32_t y = pm_fabric_peer_node(fabric, p);
+
+				if (y == PM_NONE || y >= fabric->num_switches ||
+				    part[y] != PM_NONE)
+					continue;
+				part[y] = i;
+				queue[tail++] = y;
+			}
+		}
+	}
+}
+
+/* What no up-then-down path joins: an end port's LIDs may be reached all the same. */
+static void follow_apart(const struct pm_check *check, uint32_t from, uint32_t port,
+			 struct pm_check_paths *result)
+{
+	const struct pm_port *p = &check->fabric->ports[port];
+
+	if (p->node < check->fabric->num_switches)
+		return;
+	for (uint32_t k = 0; k < 1u << p->lmc; k++)
+		if (!arrives(check, from, port, p->lid + k)) {
+			result->apart++;
+			note(result, check, PM_FAULT_APART, from, p->lid + k, port);
+		}
 }
 
 /* From every switch that cables join with the manager's. */
@@ -186,8 +189,8 @@ static void follow_to_manager(const struct pm_check *check, uint8_t *seen,
 		for (uint32_t k = 0; k < 1u << port->lmc; k++)
 			if (!arrives(check, x, check->manager, port->lid + k)) {
 				result->deaf++;
-				note(result, check, "no way to the manager", x,
-				     port->lid + k, check->manager);
+				note(result, check, PM_FAULT_DEAF, x, port->lid + k,
+				     check->manager);
 			}
 		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
 		     i++) {
@@ -207,13 +210,15 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 	const struct pm_fabric *fabric = check->fabric;
 	uint8_t *seen = pm_array(2 * (size_t)fabric->num_switches, 1);
 	uint32_t *queue = pm_array(2 * (size_t)fabric->num_switches, sizeof(*queue));
+	uint32_t *part = pm_array(fabric->num_switches, sizeof(*part));
 	int rc = 0;
 
 	memset(result, 0, sizeof(*result));
-	if (!seen || !queue) {
+	if (!seen || !queue || !part) {
 		rc = no_memory(err);
 		goto out;
 	}
+	find_parts(fabric, part, queue);
 	for (uint32_t from = 0; from < fabric->num_switches; from++) {
 		if (!from_all && !has_end_ports(fabric, from))
 			continue;
@@ -226,6 +231,8 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 				continue;
 			if (!seen[2 * sw] && !seen[2 * sw + 1]) {
 				result->cut += 1u << p->lmc;
+				if (part[sw] == part[from])
+					follow_apart(check, from, port, result);
 				continue;
 			}
 			for (uint32_t k = 0; k < 1u << p->lmc; k++) {
@@ -239,6 +246,7 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 out:
 	free(seen);
 	free(queue);
+	free(part);
 	return rc;
 }
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/netlist.h>
+#include <portmajor/textfile.h>
 
 #include "alloc.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /*
  * One pass over the lines adds the nodes to the fabric and collects the cables
@@ -870,47 +869,14 @@ int pm_netlist_parse(const char *text, size_t length, const char *source,
 
 /* Files. */
 
-/* Reads one byte more than allowed, so that the caller sees that it is too much. */
-static int read_all(int fd, char **text, size_t *length)
-{
-	uint32_t room = 0, used = 0;
-
-	while (used <= PM_NETLIST_MAX_BYTES) {
-		ssize_t got;
-
-		if (used == room && pm_grow(text, &room, used ? used + 1 : 65536, 1))
-			return -ENOMEM;
-		got = read(fd, *text + used, room - used);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		used += (uint32_t)got;
-	}
-	*length = used;
-	return 0;
-}
-
 int pm_netlist_read(const char *path, struct pm_fabric **fabric, struct pm_error *err)
 {
-	bool is_stdin = !strcmp(path, "-");
-	const char *source = is_stdin ? "<stdin>" : path;
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	char *text = NULL;
 	size_t length = 0;
-	int rc;
+	int rc = pm_textfile_read(path, &text, &length, err);
 
-	rc = fd < 0 ? -errno : read_all(fd, &text, &length);
-	if (rc) {
-		errno = -rc;
-		pm_error_set(err, rc, "%s: %m", shown_source(source));
-	} else {
-		rc = pm_netlist_parse(text, length, source, fabric, err);
-	}
-	if (fd >= 0 && !is_stdin)
-		close(fd);
+	if (!rc)
+		rc = pm_netlist_parse(text, length, pm_textfile_name(path), fabric, err);
 	free(text);
 	return rc;
 }

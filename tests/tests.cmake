@@ -6,7 +6,7 @@ add_library(test_tools STATIC tests/unit/recipe.c tests/unit/reference.c
 	tests/unit/world.c)
 target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 foreach(module fabric netlist generate tree reach plan route delta check whatif config
-		change planfile roles smconf locate flap properties)
+		change planfile roles smconf locate flap properties degrade lftfile)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
@@ -23,7 +23,7 @@ foreach(bench tables)
 endforeach()
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
-foreach(input netlist planfile config roles smconf sweep)
+foreach(input netlist planfile config roles smconf sweep lfts)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)

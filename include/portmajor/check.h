@@ -25,18 +25,31 @@ struct pm_check {
 	uint32_t manager;
 };
 
+enum pm_check_fault {
+	PM_FAULT_LOST,
+	PM_FAULT_LOOP,
+	PM_FAULT_TURN,
+	PM_FAULT_ASTRAY,
+	PM_FAULT_APART,
+	PM_FAULT_DEAF,
+	PM_FAULTS
+};
+
 struct pm_check_paths {
 	uint64_t pairs;	       /* (switch with end ports, LID) that an up-then-down
 				* path joins, as a search over the cables finds */
 	uint64_t delivered;    /* of these: the table's path ends at the LID's port */
 	uint64_t cut;	       /* pairs that no up-then-down path joins */
+	uint64_t apart;	       /* of these, with an end port's LID: cables join them,
+				* and the tables do not */
 	uint64_t lost;	       /* pairs not delivered though a path exists */
 	uint64_t loops;	       /* paths that came back to a switch */
 	uint64_t turns;	       /* paths that went up after going down */
 	uint64_t astray;       /* paths that ended at another port */
 	uint64_t deaf;	       /* (switch, LID of the manager) that cables join, in
 				* whatever way, and the tables do not */
-	struct pm_error first; /* one line on the first fault, else empty */
+	struct pm_error first; /* one line on the first fault but `apart`, else empty */
+	struct pm_error example[PM_FAULTS]; /* on the first one of a kind, else empty */
 };
 
 /*
@@ -46,6 +59,28 @@ struct pm_check_paths {
  */
 int pm_check_paths(const struct pm_check *check, bool from_all,
 		   struct pm_check_paths *result, struct pm_error *err);
+
+/*
+ * Credit loops: a channel is a cable between switches in one direction, and it depends
+ * on another one if some packet from an end port to an end port's LID may hold the first
+ * one while it waits for the second. A circle of such channels can stand still for ever.
+ * All packets are taken to use one virtual lane.
+ */
+#define PM_CHECK_CIRCLE 16
+struct pm_check_credits {
+	uint64_t channels;     /* that such paths use */
+	uint64_t dependencies; /* between them */
+	uint32_t length;       /* of the circle that was found; 0: there is none */
+	uint32_t circle[PM_CHECK_CIRCLE]; /* its channels, or the first ones: the ports
+					   * (indexes) that packets leave by */
+};
+
+/*
+ * Looks for a credit loop. -ENOMEM.
+ * Cost: O(LIDs x switches + sum over switches of ports^2).
+ */
+int pm_check_credits(const struct pm_check *check, struct pm_check_credits *credits,
+		     struct pm_error *err);
 
 /* Loads of the cables of one kind: from one level up, or down to it. */
 struct pm_check_load {

@@ -30,10 +30,11 @@
 
 #include <portmajor/error.h>
 #include <portmajor/fabric.h>
+#include <portmajor/textfile.h>
 
 #include <stddef.h>
 
-#define PM_NETLIST_MAX_BYTES ((size_t)1 << 30)
+#define PM_NETLIST_MAX_BYTES PM_TEXTFILE_MAX_BYTES
 
 /*
  * Reads a netlist from memory. text[] needs no NUL at its end and is not kept;

@@ -15,6 +15,8 @@ enum exit_status {
 	EXIT_INPUT = 3,	   /* a file cannot be read or makes no sense; no memory */
 };
 
+int cmd_check(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_plan(int argc, char **argv);

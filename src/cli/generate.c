@@ -2,15 +2,19 @@
 /* portmajor generate: netlists of fat trees. */
 #include "cli.h"
 
+#include <portmajor/degrade.h>
 #include <portmajor/generate.h>
+#include <portmajor/netlist.h>
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
-	"usage: portmajor generate director LEAVES\n"
-	"       portmajor generate two-level LEAVES SPINES HOSTS PARALLEL\n"
-	"       portmajor generate xgft HEIGHT M1,..,Mh W1,..,Wh\n"
+	"usage: portmajor generate [OPTION]... director LEAVES\n"
+	"       portmajor generate [OPTION]... two-level LEAVES SPINES HOSTS PARALLEL\n"
+	"       portmajor generate [OPTION]... xgft HEIGHT M1,..,Mh W1,..,Wh\n"
 	"\n"
 	"Writes an ibsim netlist to standard output.\n"
 	"  director   LEAVES (36 to 648, in steps of 36) leaves of 18 hosts below 18\n"
@@ -18,6 +22,11 @@ static const char usage[] =
 	"  two-level  HOSTS per leaf, PARALLEL cables from each leaf to each spine\n"
 	"  xgft       extended generalised fat tree with M children and W parents per\n"
 	"             level, from the hosts upward (W1 is 1)\n"
+	"  --degrade links=N,switches=N,hosts=N\n"
+	"             leave out so many cables between switches, switches and hosts, "
+	"drawn\n"
+	"             at random; N is a number or, with %, a part of them all\n"
+	"  --seed N   of the random numbers (default 1)\n"
 	"  -h         this help\n";
 
 /* "4,4,2" into at most max numbers; the number of them, or 0 if malformed. */
@@ -73,20 +82,69 @@ static bool parse_kind(int argc, char **argv, struct pm_generate *config)
 	return false;
 }
 
+/* Writes the fabric without what is lost; an exit status. */
+static int write_degraded(const struct pm_generate *config,
+			  const struct pm_degrade *degrade)
+{
+	struct pm_fabric *fabric = NULL;
+	struct pm_error err = {"out of memory"};
+	char *text = NULL;
+	size_t length = 0;
+	FILE *file = open_memstream(&text, &length);
+	int status = EXIT_FINE;
+
+	if (!file)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	if (pm_generate_write(config, file, &err))
+		status = cli_fail(EXIT_USAGE, "%s", err.text);
+	if (fclose(file) && !status)
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	if (!status && pm_netlist_parse(text, length, "generated", &fabric, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status && pm_degrade_apply(degrade, fabric, &err))
+		status = cli_fail(EXIT_USAGE, "--degrade: %s", err.text);
+	if (!status)
+		pm_netlist_write(fabric, stdout);
+	pm_fabric_free(fabric);
+	free(text);
+	return status;
+}
+
 int cmd_generate(int argc, char **argv)
 {
+	static const struct option options[] = {
+		{"degrade", required_argument, NULL, 'D'},
+		{"seed", required_argument, NULL, 'S'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
 	struct pm_generate config = {0};
+	struct pm_degrade degrade = {.seed = 1};
 	struct pm_error err;
+	bool degraded = false;
+	unsigned long seed;
 	int option;
 
-	while ((option = getopt(argc, argv, "+h")) != -1) {
-		fputs(usage, option == 'h' ? stdout : stderr);
-		return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (option == 'D') {
+			if (pm_degrade_parse(optarg, &degrade, &err))
+				return cli_fail(EXIT_USAGE, "--degrade: %s", err.text);
+			degraded = true;
+		} else if (option == 'S') {
+			if (!cli_number(optarg, 0, ULONG_MAX, &seed))
+				return cli_fail(EXIT_USAGE, "--seed: a number");
+			degrade.seed = seed;
+		} else {
+			fputs(usage, option == 'h' ? stdout : stderr);
+			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+		}
 	}
 	if (!parse_kind(argc - optind, argv + optind, &config)) {
 		fputs(usage, stderr);
 		return EXIT_USAGE;
 	}
+	if (degraded)
+		return write_degraded(&config, &degrade);
 	if (pm_generate_write(&config, stdout, &err))
 		return cli_fail(EXIT_USAGE, "%s", err.text);
 	return EXIT_FINE;

@@ -12,6 +12,8 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
+	{"check", cmd_check, "judge the tables that switches hold"},
+	{"diff", cmd_diff, "compare two sets of tables, or two topologies"},
 	{"generate", cmd_generate, "write the netlist of a fat tree"},
 	{"merge", cmd_merge, "add up the shards of a sweep of whatif"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor plan: planes, their runs of LIDs, and who has which. */
-#include "cli.h"
+#include "plan.h"
 
 #include <portmajor/change.h>
-#include <portmajor/route.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,14 +13,32 @@ static const char usage[] =
 	"Prints the plan for a fabric, an ibsim or ibnetdiscover file (- is standard\n"
 	"input): planes with their runs of LIDs, what is used of them and "
 	"spare.\n" CLI_FABRIC_HELP "  -l        list every LID with its place as well\n"
+	"  -s, --sm NAME  the node with the subnet manager: every switch reaches it\n"
+	"  --guid2lid FILE\n"
+	"            write the LIDs as OpenSM keeps them in its cache folder (to be "
+	"used\n"
+	"            with honor_guid2lid_file TRUE)\n"
+	"  --lfts FILE\n"
+	"            write the tables for `opensm -R file -U FILE`\n"
+	"  --ibdmchk DIR\n"
+	"            write opensm-subnet.lst, opensm.fdbs and opensm.mcfdbs into DIR, "
+	"for\n"
+	"            `ibdmchk -s .. -f .. -m ..`\n"
+	"  --node-name-map FILE\n"
+	"            names of nodes by GUID\n"
+	"  -q, --quiet\n"
+	"            print nothing, write files only\n"
+	"  --json    print one JSON object, with -l with every LID\n"
 	"  -h        this help\n";
 
-struct plane_count {
-	uint32_t slots, switches;
+struct request {
+	struct cli_fabric fabric;
+	struct plan_files files;
+	const char *manager, *map;
+	bool lids, quiet, json;
 };
 
-/* The first-level switches or the component that a plane leads to, by name. */
-static const char *plane_name(const struct pm_plan *plan, uint32_t p)
+const char *plan_plane_name(const struct pm_plan *plan, uint32_t p)
 {
 	const struct pm_tree *tree = &plan->tree;
 
@@ -33,10 +49,10 @@ static const char *plane_name(const struct pm_plan *plan, uint32_t p)
 	return "?";
 }
 
-static void count_places(const struct pm_plan *plan, uint32_t plane,
-			 struct plane_count *count)
+struct plane_count plan_count_places(const struct pm_plan *plan, uint32_t plane)
 {
-	*count = (struct plane_count){0};
+	struct plane_count count = {0, 0};
+
 	for (uint32_t lid = 0; lid <= plan->top_lid; lid++) {
 		uint32_t place = plan->owner[lid];
 
@@ -44,10 +60,11 @@ static void count_places(const struct pm_plan *plan, uint32_t plane,
 		    plan->lid[place] != lid)
 			continue;
 		if (plan->known->ports[place].num)
-			count->slots++;
+			count.slots++;
 		else
-			count->switches++;
+			count.switches++;
 	}
+	return count;
 }
 
 static void print_runs(const struct pm_plan *plan, uint32_t plane, uint32_t used)
@@ -70,15 +87,14 @@ static void print_planes(const struct pm_plan *plan)
 {
 	for (uint32_t i = 0; i <= plan->tree.num_planes; i++) {
 		uint32_t p = i == plan->tree.num_planes ? PM_NONE : i;
-		struct plane_count count;
+		struct plane_count count = plan_count_places(plan, p);
 
-		count_places(plan, p, &count);
 		if (p == PM_NONE && !count.slots && !count.switches)
 			continue;
 		if (p == PM_NONE)
 			printf("no plane:");
 		else
-			printf("plane %u (%s cable %u):", p, plane_name(plan, p),
+			printf("plane %u (%s cable %u):", p, plan_plane_name(plan, p),
 			       plan->tree.planes[p].cable);
 		printf(" %u slots, %u switches", count.slots, count.switches);
 		if (plan->order == PM_GROUPED) {
@@ -133,70 +149,113 @@ static void print_plan(const struct pm_plan *plan, const struct pm_apart *apart,
 		print_lids(plan);
 }
 
-/* What no path joins in the fabric as it is. */
-static int find_apart(const struct pm_plan *plan, const struct pm_fabric *fabric,
-		      struct pm_apart *apart, struct pm_error *err)
-{
-	uint8_t *alive = calloc(plan->known->num_ports + 1u, 1);
-	struct pm_routes *routes = NULL;
-	int rc = -ENOMEM;
+enum long_option {
+	OPTION_GUID2LID = 256,
+	OPTION_LFTS,
+	OPTION_IBDMCHK,
+	OPTION_MAP,
+	OPTION_JSON
+};
 
-	if (alive)
-		rc = pm_routes_make(plan, &routes, err);
-	else
-		pm_error_set(err, rc, "out of memory");
-	if (!rc) {
-		pm_plan_match(plan, fabric, alive);
-		pm_routes_update(routes, alive, NULL);
-		rc = pm_routes_apart(routes, apart, err);
+/* One option; an exit status, or -1 to go on. */
+static int take_option(int option, struct request *request)
+{
+	switch (option) {
+	case 'l':
+		request->lids = true;
+		return -1;
+	case 'q':
+		request->quiet = true;
+		return -1;
+	case 's':
+		request->manager = optarg;
+		return -1;
+	case OPTION_GUID2LID:
+		request->files.guid2lid = optarg;
+		return -1;
+	case OPTION_LFTS:
+		request->files.lfts = optarg;
+		return -1;
+	case OPTION_IBDMCHK:
+		request->files.ibdmchk = optarg;
+		return -1;
+	case OPTION_MAP:
+		request->map = optarg;
+		return -1;
+	case OPTION_JSON:
+		request->json = true;
+		return -1;
+	default:
+		fputs(usage, option == 'h' ? stdout : stderr);
+		return option == 'h' ? EXIT_FINE : EXIT_USAGE;
 	}
-	pm_routes_free(routes);
-	free(alive);
-	return rc;
+}
+
+/* Reads the options; an exit status, or -1 to go on. */
+static int read_options(int argc, char **argv, struct request *request)
+{
+	static const struct option options[] = {
+		CLI_FABRIC_LONG,
+		{"sm", required_argument, NULL, 's'},
+		{"guid2lid", required_argument, NULL, OPTION_GUID2LID},
+		{"lfts", required_argument, NULL, OPTION_LFTS},
+		{"ibdmchk", required_argument, NULL, OPTION_IBDMCHK},
+		{"node-name-map", required_argument, NULL, OPTION_MAP},
+		{"quiet", no_argument, NULL, 'q'},
+		{"json", no_argument, NULL, OPTION_JSON},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "hlqs:" CLI_FABRIC_SHORT, options,
+				     NULL)) != -1) {
+		status = cli_fabric_option(option, &request->fabric);
+		if (status < 0)
+			status = take_option(option, request);
+		else if (status == EXIT_FINE)
+			status = -1;
+		if (status >= 0)
+			return status;
+	}
+	if (optind + 1 == argc)
+		return -1;
+	fputs(usage, stderr);
+	return EXIT_USAGE;
+}
+
+/* Plans, writes, prints; an exit status. */
+static int run(const struct request *request, const struct pm_fabric *fabric)
+{
+	struct cli_tables tables = {0};
+	uint32_t manager = PM_NONE;
+	int status = cli_tables_manager(fabric, request->manager, &manager);
+
+	if (!status)
+		status = cli_tables_make(&tables, &request->fabric, fabric, manager);
+	if (!status)
+		status = plan_files_write(&request->files, &tables, fabric, manager);
+	if (!status && request->json)
+		status = plan_json_print(&tables, fabric, request->lids);
+	else if (!status && !request->quiet)
+		print_plan(tables.plan, &tables.apart, request->lids);
+	cli_tables_free(&tables);
+	return status;
 }
 
 int cmd_plan(int argc, char **argv)
 {
-	static const struct option options[] = {
-		CLI_FABRIC_LONG,
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	struct cli_fabric config = {0};
+	struct request request = {0};
 	struct pm_fabric *fabric = NULL;
-	struct pm_plan *plan = NULL;
-	struct pm_apart apart;
-	struct pm_error err;
-	bool lids = false;
-	int option, status;
+	int status = read_options(argc, argv, &request);
 
-	while ((option = getopt_long(argc, argv, "hl" CLI_FABRIC_SHORT, options, NULL)) !=
-	       -1) {
-		status = cli_fabric_option(option, &config);
-		if (status > 0)
-			return status;
-		if (status == EXIT_FINE)
-			continue;
-		if (option == 'l') {
-			lids = true;
-			continue;
-		}
-		fputs(usage, option == 'h' ? stdout : stderr);
-		return option == 'h' ? EXIT_FINE : EXIT_USAGE;
-	}
-	if (optind + 1 != argc) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
-	status = cli_fabric_read(argv[optind], &config, &fabric);
-	if (status == EXIT_FINE) {
-		if (pm_plan_make(fabric, &config.plan, &plan, &err) ||
-		    find_apart(plan, fabric, &apart, &err))
-			status = cli_fail(EXIT_INPUT, "%s", err.text);
-		else
-			print_plan(plan, &apart, lids);
-	}
-	pm_plan_free(plan);
+	if (status >= 0)
+		return status;
+	status = cli_fabric_read(argv[optind], &request.fabric, &fabric);
+	if (!status)
+		status = cli_tables_rename(fabric, request.map);
+	if (!status)
+		status = run(&request, fabric);
 	pm_fabric_free(fabric);
 	return status;
 }

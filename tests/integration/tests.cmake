@@ -18,8 +18,8 @@ function(add_lab_test name)
 		TIMEOUT 1200 ENVIRONMENT "${lab_environment}")
 endfunction()
 
-foreach(name bad_input cli events exports features flaps growth guid_files handover lids
-	madcount odd_fabrics orders other_fabrics preflight repair sm_restart status whatif)
+foreach(name bad_input check cli events exports features flaps growth guid_files handover
+	lids madcount odd_fabrics orders other_fabrics preflight repair sm_restart status whatif)
 	add_lab_test(${name})
 endforeach()
 add_lab_test(docs)

@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -253,12 +254,147 @@ static void test_contention(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* A path that no cables up and then down make, and that the tables do not serve. */
+static void test_apart(void **state)
+{
+	static const uint8_t levels[] = {0, 0};
+	struct pm_fabric *fabric = recipe_draw("l0/2 l1/2 l0:1=a l1:1=b l0:2=l1:2");
+	uint8_t table[2][3] = {{255, 1, 2}, {255, 255, 1}};
+	const uint8_t *tables[] = {table[0], table[1]};
+	uint16_t top[] = {2, 2};
+	struct pm_check check = {fabric, levels, tables, top, PM_NONE};
+	struct pm_check_paths paths;
+
+	(void)state;
+	fabric->ports[world_port(fabric, "a", 1)].lid = 1;
+	fabric->ports[world_port(fabric, "b", 1)].lid = 2;
+	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
+	assert_int_equal(paths.cut, 2);
+	/* From l0 the table leads to b over the side cable all the same. */
+	assert_int_equal(paths.apart, 1);
+	assert_string_equal(paths.example[PM_FAULT_APART].text,
+			    "not reached: from \"l1\" to LID 1 of \"a\"");
+	/* Without the cable there is nothing to be reached. */
+	pm_fabric_cut(fabric, world_port(fabric, "l0", 2));
+	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
+	assert_int_equal(paths.cut, 2);
+	assert_int_equal(paths.apart, 0);
+	pm_fabric_free(fabric);
+}
+
+/*
+ * A ring of `size` switches with a host each, numbered as their LIDs less 1; port 1 is
+ * the host's, 2 leads on, 3 back. Packets go on for up to `most` cables, else back.
+ */
+static struct pm_check_credits ring_credits(unsigned int size, unsigned int most)
+{
+	char text[512];
+	size_t used = 0;
+	uint8_t table[8][16];
+	const uint8_t *tables[8];
+	uint16_t top[8];
+	static const uint8_t levels[8];
+	struct pm_check check = {NULL, levels, tables, top, PM_NONE};
+	struct pm_check_credits credits;
+	struct pm_fabric *fabric;
+
+	memset(table, 255, sizeof(table));
+	for (unsigned int i = 0; i < size; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "s%u/3 ", i);
+	for (unsigned int i = 0; i < size; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "s%u:1=h%u s%u:2=s%u:3 ", i, i, i,
+					 (i + 1) % size);
+	fabric = recipe_draw(text);
+	for (unsigned int i = 0; i < size; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "h%u", i);
+		fabric->ports[world_port(fabric, name, 1)].lid = (uint16_t)(i + 1);
+		tables[i] = table[i];
+		top[i] = (uint16_t)size;
+		for (unsigned int to = 0; to < size; to++) {
+			unsigned int way = (to + size - i) % size;
+
+			table[i][to + 1] = way == 0 ? 1 : way <= most ? 2 : 3;
+		}
+	}
+	check.fabric = fabric;
+	assert_int_equal(pm_check_credits(&check, &credits, NULL), 0);
+	for (uint32_t i = 1; i < credits.length; i++) {
+		uint32_t far = fabric->ports[credits.circle[i - 1]].peer;
+
+		/* One channel ends where the next one begins. */
+		assert_int_equal(fabric->ports[far].node,
+				 fabric->ports[credits.circle[i]].node);
+	}
+	pm_fabric_free(fabric);
+	return credits;
+}
+
+static void test_ring_has_a_credit_loop(void **state)
+{
+	struct pm_check_credits credits = ring_credits(5, 2);
+
+	(void)state;
+	/* Two hops either way: a circle in each direction, of which one is told. */
+	assert_int_equal(credits.channels, 10);
+	assert_int_equal(credits.dependencies, 10);
+	assert_int_equal(credits.length, 5);
+	/* In a ring of three all are neighbours: no packet waits for a second cable. */
+	credits = ring_credits(3, 1);
+	assert_int_equal(credits.channels, 6);
+	assert_int_equal(credits.dependencies, 0);
+	assert_int_equal(credits.length, 0);
+	/* One way round only. */
+	credits = ring_credits(3, 2);
+	assert_int_equal(credits.channels, 3);
+	assert_int_equal(credits.length, 3);
+}
+
+static void test_trees_have_no_credit_loop(void **state)
+{
+	struct pm_check_credits credits;
+	struct pm_fabric *now;
+	struct world world;
+	struct hand hand;
+
+	(void)state;
+	set_up(&hand);
+	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
+	/* a to b by s1, b to a by s0. */
+	assert_int_equal(credits.channels, 4);
+	assert_int_equal(credits.dependencies, 2);
+	assert_int_equal(credits.length, 0);
+	/* b's packets go round between s1 and l0. */
+	hand.table[3][6] = 1;
+	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
+	assert_int_equal(credits.length, 2);
+	pm_fabric_free(hand.fabric);
+
+	world_make(&world, world_director(36), PM_GROUPED);
+	now = world_without(&world, "s3-* leaf5:20 s0-fab0");
+	credits = world_credits(&world, world.fabric);
+	assert_int_equal(credits.length, 0);
+	assert_true(credits.dependencies > 1000);
+	world_update(&world, now);
+	assert_int_equal(world_credits(&world, now).length, 0);
+	pm_fabric_free(now);
+	world_free(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths), cmocka_unit_test(test_from_all),
-		cmocka_unit_test(test_turns), cmocka_unit_test(test_sideways),
-		cmocka_unit_test(test_loads), cmocka_unit_test(test_contention),
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_from_all),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_sideways),
+		cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_contention),
+		cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_ring_has_a_credit_loop),
+		cmocka_unit_test(test_trees_have_no_credit_loop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,6 +229,17 @@ void world_assert_sound(const struct world *world, const struct pm_fabric *now)
 		fail_msg("%s", paths.first.text);
 }
 
+struct pm_check_credits world_credits(const struct world *world,
+				      const struct pm_fabric *now)
+{
+	struct pm_check check = make_check(world, now);
+	struct pm_check_credits credits;
+
+	assert_int_equal(pm_check_credits(&check, &credits, NULL), 0);
+	free_check(&check);
+	return credits;
+}
+
 struct pm_check_loads world_loads(const struct world *world, const struct pm_fabric *now)
 {
 	struct pm_check check = make_check(world, now);

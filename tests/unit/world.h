@@ -59,6 +59,8 @@ struct pm_delta world_lose(struct world *world, const char *loss);
 /* The same with a look at the fabric left, by pm_check_paths from all switches. */
 struct pm_check_paths world_paths(const struct world *world, const struct pm_fabric *now);
 void world_assert_sound(const struct world *world, const struct pm_fabric *now);
+struct pm_check_credits world_credits(const struct world *world,
+				      const struct pm_fabric *now);
 struct pm_check_loads world_loads(const struct world *world, const struct pm_fabric *now);
 uint32_t world_shifts(const struct world *world, const struct pm_fabric *now,
 		      uint32_t samples);

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor diff: two sets of tables, or two topologies with the tables they get. */
+#include "json.h"
+#include "tables.h"
+
+#include <portmajor/netlist.h>
+#include <portmajor/textfile.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: portmajor diff [OPTION]... OLD NEW\n"
+	"\n"
+	"Tells which LIDs, entries and LFT blocks differ, and how many MADs (LFT Sets)\n"
+	"lead from OLD to NEW. Both are tables (opensm-lfts.dump, opensm.fdbs, "
+	"dump_fts)\n"
+	"or both are topologies (ibsim or ibnetdiscover files); one may be - for "
+	"standard\n"
+	"input. Topologies are given the tables of a plan made for OLD that grows to "
+	"NEW,\n"
+	"with the LIDs that OLD and NEW have in the files. Exit status 1 if anything\n"
+	"differs.\n" CLI_FABRIC_HELP "  -l, --list\n"
+	"            list every port whose LID, and every switch whose table differs\n"
+	"  --node-name-map FILE\n"
+	"            names of nodes by GUID\n"
+	"  -q, --quiet\n"
+	"            print nothing: the exit status tells\n"
+	"  --json    print one JSON object\n"
+	"  -h        this help\n";
+
+struct request {
+	struct cli_fabric fabric;
+	const char *map;
+	bool list, quiet, json;
+};
+
+/* One of the two. */
+struct side {
+	const char *path;
+	struct pm_fabric *fabric; /* NULL: tables were given */
+	struct pm_lfts *lfts;
+};
+
+/* What differs between topologies. */
+struct topology_diff {
+	uint32_t switches_gone, switches_new, end_nodes_gone, end_nodes_new;
+	uint32_t cables_gone, cables_new;
+};
+
+struct result {
+	bool topologies;
+	struct topology_diff topology;
+	struct pm_lft_diff tables;
+	struct pm_lft_move *moves;
+	uint32_t num_moves;
+};
+
+/* ---- Reading ---- */
+
+static int read_side(struct side *side, const struct request *request)
+{
+	const char *name = pm_textfile_name(side->path);
+	struct pm_roles roles = {0};
+	struct pm_error err;
+	char *text = NULL;
+	size_t length = 0;
+	int rc = pm_textfile_read(side->path, &text, &length, &err);
+
+	if (!rc && pm_lfts_recognise(text ? text : "", length))
+		rc = pm_lfts_parse(text, length, name, &side->lfts, &err);
+	else if (!rc)
+		rc = pm_netlist_parse(text, length, name, &side->fabric, &err);
+	free(text);
+	if (!rc && side->fabric)
+		rc = pm_roles_read(&request->fabric.files, &roles, &err);
+	if (!rc && side->fabric)
+		pm_roles_apply(&roles, side->fabric);
+	pm_roles_free(&roles);
+	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
+}
+
+/* ---- Topologies ---- */
+
+static bool has_cable(const struct pm_fabric *fabric, uint32_t node)
+{
+	const struct pm_node *n = &fabric->nodes[node];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (fabric->ports[i].peer != PM_NONE)
+			return true;
+	return false;
+}
+
+/* Nodes with a cable, and cables, that `a` has and `b` has not. */
+static void count_gone(const struct pm_fabric *a, const struct pm_fabric *b,
+		       uint32_t *switches, uint32_t *end_nodes, uint32_t *cables)
+{
+	for (uint32_t i = 0; i < a->num_nodes; i++) {
+		uint32_t there = pm_fabric_find_guid(b, a->nodes[i].guid);
+
+		if (!has_cable(a, i) || (there != PM_NONE && has_cable(b, there)))
+			continue;
+		if (i < a->num_switches)
+			(*switches)++;
+		else
+			(*end_nodes)++;
+	}
+	for (uint32_t i = 0; i < a->num_ports; i++) {
+		uint32_t peer = a->ports[i].peer, x, y;
+
+		if (peer == PM_NONE || peer < i)
+			continue;
+		x = pm_fabric_same_port(a, i, b);
+		y = pm_fabric_same_port(a, peer, b);
+		*cables += x == PM_NONE || y == PM_NONE || b->ports[x].peer != y;
+	}
+}
+
+/* Replaces a plan by the one that keeps the LIDs a fabric has; an exit status. */
+static int keep_lids(struct pm_plan **plan, const struct pm_fabric *fabric,
+		     const struct pm_plan *before)
+{
+	struct pm_plan *kept = NULL;
+	struct pm_error err;
+	uint32_t differ;
+
+	if (pm_plan_keep(*plan, fabric, before, &kept, &differ, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	if (kept) {
+		pm_plan_free(*plan);
+		*plan = kept;
+	}
+	return EXIT_FINE;
+}
+
+/* The tables of a plan for one side, as if read from a file; an exit status. */
+static int make_side(struct side *side, const struct request *request,
+		     struct cli_tables *tables)
+{
+	struct pm_error err;
+	int status = cli_tables_route(tables, &request->fabric, side->fabric, PM_NONE);
+
+	if (!status && pm_lfts_of_plan(tables->plan, tables->routes, side->fabric,
+				       &side->lfts, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	return status;
+}
+
+/* Tables for OLD by a plan made for it, and for NEW by that plan, grown. */
+static int plan_sides(struct side *before, struct side *after,
+		      const struct request *request)
+{
+	struct cli_tables old = {0}, new = {0};
+	struct pm_error err;
+	int status = EXIT_FINE;
+
+	if (pm_plan_make(before->fabric, &request->fabric.plan, &old.plan, &err))
+		return cli_fail(EXIT_INPUT, "%s: %s", before->path, err.text);
+	status = keep_lids(&old.plan, before->fabric, NULL);
+	if (!status)
+		status = make_side(before, request, &old);
+	if (!status && pm_plan_grow(old.plan, after->fabric, &new.plan, &err))
+		status = cli_fail(EXIT_INPUT, "%s: %s", after->path, err.text);
+	if (!status && !new.plan) {
+		new.plan = old.plan;
+		old.plan = NULL;
+		pm_routes_free(old.routes);
+		old.routes = NULL;
+	}
+	if (!status)
+		status = keep_lids(&new.plan, after->fabric, old.plan);
+	if (!status)
+		status = make_side(after, request, &new);
+	cli_tables_free(&old);
+	cli_tables_free(&new);
+	return status;
+}
+
+/* ---- Telling ---- */
+
+static bool differs(const struct result *r)
+{
+	const struct pm_lft_diff *t = &r->tables;
+	const struct topology_diff *d = &r->topology;
+
+	return t->switches_gone || t->switches_new || t->entries || t->lids_moved ||
+	       t->lids_gone || t->lids_new || d->switches_gone || d->switches_new ||
+	       d->end_nodes_gone || d->end_nodes_new || d->cables_gone || d->cables_new;
+}
+
+/* What a port GUID belongs to, "" if nobody knows. */
+static const char *port_name(const struct pm_fabric *fabric, uint64_t guid)
+{
+	for (uint32_t i = 0; fabric && i < fabric->num_ports; i++) {
+		uint32_t node = fabric->ports[i].node;
+
+		if (fabric->ports[i].guid == guid &&
+		    (node >= fabric->num_switches || !fabric->ports[i].num))
+			return pm_fabric_name(fabric, node);
+	}
+	return "";
+}
+
+/* The same for either of the two sides. */
+static const char *move_name(const struct side *before, const struct side *after,
+			     uint64_t guid)
+{
+	const struct pm_lft_switch *sw = pm_lfts_find(after->lfts, guid);
+	const char *name = port_name(after->fabric, guid);
+
+	if (!*name)
+		name = port_name(before->fabric, guid);
+	return *name || !sw ? name : sw->name;
+}
+
+static void list_changes(const struct result *r, const struct side *before,
+			 const struct side *after)
+{
+	for (uint32_t i = 0; i < r->num_moves; i++)
+		printf("port 0x%016" PRIx64 " \"%s\": LID %u, before %u\n",
+		       r->moves[i].guid, move_name(before, after, r->moves[i].guid),
+		       r->moves[i].after, r->moves[i].before);
+	for (uint32_t i = 0; i < after->lfts->num_switches; i++) {
+		const struct pm_lft_switch *sw = &after->lfts->switches[i];
+		const struct pm_lft_switch *old = pm_lfts_find(before->lfts, sw->guid);
+		struct pm_lft_change change;
+
+		if (!old) {
+			printf("switch 0x%016" PRIx64 " \"%s\": new\n", sw->guid,
+			       sw->name);
+			continue;
+		}
+		change = pm_lft_compare(old, sw, r->topologies);
+		if (change.entries)
+			printf("switch 0x%016" PRIx64
+			       " \"%s\": %u entries in %u blocks\n",
+			       sw->guid, sw->name, change.entries, change.blocks);
+	}
+	for (uint32_t i = 0; i < before->lfts->num_switches; i++) {
+		const struct pm_lft_switch *sw = &before->lfts->switches[i];
+
+		if (!pm_lfts_find(after->lfts, sw->guid))
+			printf("switch 0x%016" PRIx64 " \"%s\": gone\n", sw->guid,
+			       sw->name);
+	}
+}
+
+static void print_text(const struct result *r)
+{
+	const struct topology_diff *d = &r->topology;
+	const struct pm_lft_diff *t = &r->tables;
+
+	if (r->topologies)
+		printf("topology: switches gone %u, new %u; end nodes gone %u, new %u; "
+		       "cables gone %u, new %u\n",
+		       d->switches_gone, d->switches_new, d->end_nodes_gone,
+		       d->end_nodes_new, d->cables_gone, d->cables_new);
+	printf("LIDs: %u with another owner, gone %u, new %u; ports with another LID, "
+	       "gone "
+	       "or new: %u\n",
+	       t->lids_moved, t->lids_gone, t->lids_new, r->num_moves);
+	printf("tables: switches gone %u, new %u; %u switches differ in %" PRIu64
+	       " entries, %" PRIu64 " blocks (bound %" PRIu64 ")\n",
+	       t->switches_gone, t->switches_new, t->switches, t->entries, t->blocks,
+	       t->bound);
+	printf("MADs: %" PRIu64 " LFT Sets, of these %" PRIu64 " for new switches\n",
+	       t->blocks + t->whole, t->whole);
+}
+
+static json_t *json_moves(const struct result *r, const struct side *before,
+			  const struct side *after)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < r->num_moves; i++)
+		json_array_append_new(
+			list, json_pack("{s:o, s:o, s:i, s:i}", "guid",
+					cli_json_guid(r->moves[i].guid), "name",
+					cli_json_string(move_name(before, after,
+								  r->moves[i].guid)),
+					"before", r->moves[i].before, "after",
+					r->moves[i].after));
+	return list;
+}
+
+static json_t *json_switches(const struct result *r, const struct side *before,
+			     const struct side *after)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < after->lfts->num_switches; i++) {
+		const struct pm_lft_switch *sw = &after->lfts->switches[i];
+		const struct pm_lft_switch *old = pm_lfts_find(before->lfts, sw->guid);
+		struct pm_lft_change change = {0, 0};
+
+		if (old)
+			change = pm_lft_compare(old, sw, r->topologies);
+		if (old && change.entries)
+			json_array_append_new(
+				list, json_pack("{s:o, s:o, s:I, s:I}", "guid",
+						cli_json_guid(sw->guid), "name",
+						cli_json_string(sw->name), "entries",
+						(json_int_t)change.entries, "blocks",
+						(json_int_t)change.blocks));
+	}
+	return list;
+}
+
+static json_t *json_topology(const struct result *r)
+{
+	const struct topology_diff *d = &r->topology;
+
+	if (!r->topologies)
+		return json_null();
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I}", "switches_gone",
+		(json_int_t)d->switches_gone, "switches_new", (json_int_t)d->switches_new,
+		"end_nodes_gone", (json_int_t)d->end_nodes_gone, "end_nodes_new",
+		(json_int_t)d->end_nodes_new, "cables_gone", (json_int_t)d->cables_gone,
+		"cables_new", (json_int_t)d->cables_new);
+}
+
+static int print_json(const struct result *r, const struct side *before,
+		      const struct side *after)
+{
+	const struct pm_lft_diff *t = &r->tables;
+	json_t *object = cli_json_new("diff", 1);
+
+	json_object_set_new(object, "topology", json_topology(r));
+	json_object_set_new(object, "tables",
+			    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "switches_gone",
+				      (json_int_t)t->switches_gone, "switches_new",
+				      (json_int_t)t->switches_new, "switches",
+				      (json_int_t)t->switches, "entries",
+				      (json_int_t)t->entries, "blocks",
+				      (json_int_t)t->blocks, "bound",
+				      (json_int_t)t->bound));
+	json_object_set_new(object, "lids",
+			    json_pack("{s:I, s:I, s:I}", "other_owner",
+				      (json_int_t)t->lids_moved, "gone",
+				      (json_int_t)t->lids_gone, "new",
+				      (json_int_t)t->lids_new));
+	json_object_set_new(object, "mads",
+			    json_pack("{s:I, s:I}", "all",
+				      (json_int_t)(t->blocks + t->whole), "new_switches",
+				      (json_int_t)t->whole));
+	json_object_set_new(object, "ports", json_moves(r, before, after));
+	json_object_set_new(object, "switches", json_switches(r, before, after));
+	return cli_json_print(object);
+}
+
+/* ---- Options ---- */
+
+enum long_option { OPTION_MAP = 256, OPTION_JSON };
+
+/* Reads the options; an exit status, or -1 to go on. */
+static int read_options(int argc, char **argv, struct request *request)
+{
+	static const struct option options[] = {
+		CLI_FABRIC_LONG,
+		{"list", no_argument, NULL, 'l'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"json", no_argument, NULL, OPTION_JSON},
+		{"node-name-map", required_argument, NULL, OPTION_MAP},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "hlq" CLI_FABRIC_SHORT, options,
+				     NULL)) != -1) {
+		status = cli_fabric_option(option, &request->fabric);
+		if (status > 0)
+			return status;
+		request->list |= option == 'l';
+		request->quiet |= option == 'q';
+		request->json |= option == OPTION_JSON;
+		if (option == OPTION_MAP)
+			request->map = optarg;
+		if (status == EXIT_FINE || strchr("lq", option) ||
+		    option == OPTION_JSON || option == OPTION_MAP)
+			continue;
+		fputs(usage, option == 'h' ? stdout : stderr);
+		return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+	}
+	if (optind + 2 != argc) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	return -1;
+}
+
+static int compare(struct side *before, struct side *after, const struct request *request,
+		   struct result *r)
+{
+	struct pm_error err;
+	int status = read_side(before, request);
+
+	if (!status)
+		status = read_side(after, request);
+	if (status)
+		return status;
+	if (!before->fabric != !after->fabric)
+		return cli_fail(EXIT_USAGE,
+				"one of %s and %s is a topology, and the other "
+				"one are tables",
+				before->path, after->path);
+	r->topologies = before->fabric != NULL;
+	if (r->topologies) {
+		struct topology_diff *d = &r->topology;
+
+		status = cli_tables_rename(before->fabric, request->map);
+		if (!status)
+			status = cli_tables_rename(after->fabric, request->map);
+		count_gone(before->fabric, after->fabric, &d->switches_gone,
+			   &d->end_nodes_gone, &d->cables_gone);
+		count_gone(after->fabric, before->fabric, &d->switches_new,
+			   &d->end_nodes_new, &d->cables_new);
+		if (!status)
+			status = plan_sides(before, after, request);
+	}
+	if (status)
+		return status;
+	r->tables = pm_lfts_compare(before->lfts, after->lfts, r->topologies);
+	if (pm_lfts_moves(before->lfts, after->lfts, &r->moves, &r->num_moves, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	return EXIT_FINE;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	struct request request = {0};
+	struct side before = {0}, after = {0};
+	struct result result = {0};
+	int status = read_options(argc, argv, &request);
+
+	if (status >= 0)
+		return status;
+	before.path = argv[optind];
+	after.path = argv[optind + 1];
+	status = compare(&before, &after, &request, &result);
+	if (!status && request.json) {
+		status = print_json(&result, &before, &after);
+	} else if (!status && !request.quiet) {
+		if (request.list)
+			list_changes(&result, &before, &after);
+		print_text(&result);
+	}
+	if (!status && differs(&result))
+		status = EXIT_FINDINGS;
+	free(result.moves);
+	pm_lfts_free(before.lfts);
+	pm_lfts_free(after.lfts);
+	pm_fabric_free(before.fabric);
+	pm_fabric_free(after.fabric);
+	return status;
+}

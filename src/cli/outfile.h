@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Files that come into being whole or not at all. */
+#ifndef PORTMAJOR_CLI_OUTFILE_H
+#define PORTMAJOR_CLI_OUTFILE_H
+
+#include <stdio.h>
+
+/*
+ * Has `write` print to a temporary file beside path, which then replaces path in one
+ * step. An exit status: EXIT_INPUT, with a message, if anything fails; path is as before
+ * then.
+ */
+int cli_outfile_write(const char *path, void (*write)(FILE *file, const void *arg),
+		      const void *arg);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the source files of `portmajor plan` share. */
+#ifndef PORTMAJOR_CLI_PLAN_H
+#define PORTMAJOR_CLI_PLAN_H
+
+#include "tables.h"
+
+/* Files to write, NULL: none. */
+struct plan_files {
+	const char *guid2lid; /* as OpenSM keeps it in its cache folder */
+	const char *lfts;     /* for `opensm -R file -U FILE` */
+	const char *ibdmchk; /* folder for ibdmchk's three files; it is made if need be */
+};
+
+/* Writes them; an exit status. manager: the SM's port or PM_NONE. */
+int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
+		     const struct pm_fabric *fabric, uint32_t manager);
+
+/* How many places of a plane there are; plane PM_NONE: of none. */
+struct plane_count {
+	uint32_t slots, switches;
+};
+struct plane_count plan_count_places(const struct pm_plan *plan, uint32_t plane);
+
+/* The first-level switches or the component that a plane leads to, by name. */
+const char *plan_plane_name(const struct pm_plan *plan, uint32_t plane);
+
+/* Prints the plan as a JSON object; an exit status. */
+int plan_json_print(const struct cli_tables *tables, const struct pm_fabric *fabric,
+		    bool lids);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Files that other programs read, made from a plan before it is used. */
+#include "outfile.h"
+#include "plan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What the writers are given. */
+struct source {
+	const struct pm_plan *plan;
+	const struct pm_fabric *fabric;
+	const struct pm_lfts *lfts;
+	uint32_t manager;
+};
+
+/* ---- OpenSM ---- */
+
+static int compare_guids(const void *a, const void *b)
+{
+	const struct pm_lft_move *x = a, *y = b;
+
+	return x->guid < y->guid ? -1 : x->guid > y->guid;
+}
+
+/* `0xGUID 0xLOWEST 0xHIGHEST` and an empty line, by GUID. */
+static void write_guid2lid(FILE *file, const void *arg)
+{
+	const struct source *s = arg;
+	struct pm_lft_move *list = calloc(PM_MAX_LID + 1, sizeof(*list));
+	uint32_t count = 0;
+
+	for (uint32_t lid = 1; list && lid <= PM_MAX_LID; lid++) {
+		uint64_t guid = s->lfts->owner[lid].guid;
+
+		if (!guid)
+			continue;
+		if (count && list[count - 1].guid == guid)
+			list[count - 1].after = (uint16_t)lid;
+		else
+			list[count++] =
+				(struct pm_lft_move){guid, (uint16_t)lid, (uint16_t)lid};
+	}
+	if (list)
+		qsort(list, count, sizeof(*list), compare_guids);
+	for (uint32_t i = 0; i < count; i++)
+		fprintf(file, "0x%016" PRIx64 " 0x%04x 0x%04x\n\n", list[i].guid,
+			list[i].before, list[i].after);
+	free(list);
+}
+
+static void write_lfts(FILE *file, const void *arg)
+{
+	const struct source *s = arg;
+
+	pm_lfts_write(s->lfts, s->fabric, file);
+}
+
+/* ---- ibdmchk ---- */
+
+/* The port that has a port's LID: a switch's port 0 for all of its ports. */
+static uint32_t lid_port(const struct pm_fabric *fabric, uint32_t port)
+{
+	uint32_t node = fabric->ports[port].node;
+
+	return node < fabric->num_switches ? fabric->nodes[node].first_port : port;
+}
+
+static unsigned int planned_lid(const struct source *s, uint32_t port)
+{
+	uint32_t place = pm_plan_place(s->plan, s->fabric, lid_port(s->fabric, port));
+
+	return place == PM_NONE ? 0 : s->plan->lid[place];
+}
+
+/* One end of a cable; ibdmchk knows no routers, and its names end at a brace. */
+static void write_end(const struct source *s, uint32_t port, unsigned int vendor_digits,
+		      FILE *file)
+{
+	const struct pm_port *p = &s->fabric->ports[port];
+	const struct pm_node *n = &s->fabric->nodes[p->node];
+	bool is_switch = n->type == PM_SWITCH;
+
+	fprintf(file,
+		"{ %s%s Ports:%02X SystemGUID:%016" PRIX64 " NodeGUID:%016" PRIX64
+		" PortGUID:%016" PRIX64 " VenID:%0*X DevID:0000 Rev:00000000 {",
+		is_switch ? "SW" : "CA",
+		s->manager == lid_port(s->fabric, port) ? "-SM" : "", n->num_ports,
+		n->guid, n->guid, is_switch ? n->guid : p->guid, (int)vendor_digits, 0u);
+	for (const char *c = pm_fabric_name(s->fabric, p->node); *c; c++)
+		fputc(*c == '{' || *c == '}' ? '_' : *c, file);
+	fprintf(file, "} LID:%04X PN:%02X } ", planned_lid(s, port), p->num);
+}
+
+static void write_subnet(FILE *file, const void *arg)
+{
+	const struct source *s = arg;
+
+	for (uint32_t i = 0; i < s->fabric->num_ports; i++) {
+		if (s->fabric->ports[i].peer == PM_NONE)
+			continue;
+		write_end(s, i, 6, file);
+		write_end(s, s->fabric->ports[i].peer, 8, file);
+		fprintf(file, "PHY=4x LOG=ACT SPD=10\n");
+	}
+}
+
+/* Switches on the way from one to the port with a LID, as OpenSM counts; -1: no way. */
+static int count_hops(const struct source *s, const struct pm_lft_switch *from,
+		      uint32_t lid)
+{
+	const struct pm_fabric *fabric = s->fabric;
+	const struct pm_lft_switch *at = from;
+
+	for (int hops = 0; hops < 64 && at && lid < at->length; hops++) {
+		uint32_t node = pm_fabric_find_guid(fabric, at->guid), peer;
+
+		if (at->table[lid] > fabric->nodes[node].num_ports)
+			return -1;
+		if (!at->table[lid])
+			return hops;
+		peer = pm_fabric_peer_node(fabric, fabric->nodes[node].first_port +
+							   at->table[lid]);
+		if (peer == PM_NONE)
+			return -1;
+		if (peer >= fabric->num_switches)
+			return hops + 1;
+		at = pm_lfts_find(s->lfts, fabric->nodes[peer].guid);
+	}
+	return -1;
+}
+
+static void write_fdbs(FILE *file, const void *arg)
+{
+	const struct source *s = arg;
+	uint32_t top = pm_lfts_top(s->lfts);
+
+	for (uint32_t i = 0; i < s->lfts->num_switches; i++) {
+		const struct pm_lft_switch *sw = &s->lfts->switches[i];
+
+		fprintf(file,
+			"dump_ucast_routes: Switch 0x%016" PRIx64
+			"\nLID    : Port : Hops : Optimal\n",
+			sw->guid);
+		for (uint32_t lid = 1; lid <= top; lid++) {
+			int hops = s->lfts->owner[lid].guid ? count_hops(s, sw, lid) : -1;
+
+			if (hops < 0)
+				fprintf(file, "0x%04X : UNREACHABLE\n", lid);
+			else
+				fprintf(file, "0x%04X : %03u  : %02d   : yes\n", lid,
+					sw->table[lid], hops);
+		}
+	}
+}
+
+/* A plan has no multicast groups. */
+static void write_nothing(FILE *file, const void *arg)
+{
+	(void)file;
+	(void)arg;
+}
+
+static int write_ibdmchk(const char *folder, const struct source *s)
+{
+	static const struct {
+		const char *name;
+		void (*write)(FILE *file, const void *arg);
+	} files[] = {
+		{"opensm-subnet.lst", write_subnet},
+		{"opensm.fdbs", write_fdbs},
+		{"opensm.mcfdbs", write_nothing},
+	};
+	int status = EXIT_FINE;
+
+	if (mkdir(folder, 0777) && errno != EEXIST)
+		return cli_fail(EXIT_INPUT, "%s: %s", folder, strerror(errno));
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !status; i++) {
+		char *path;
+
+		if (asprintf(&path, "%s/%s", folder, files[i].name) < 0)
+			return cli_fail(EXIT_INPUT, "out of memory");
+		status = cli_outfile_write(path, files[i].write, s);
+		free(path);
+	}
+	return status;
+}
+
+int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
+		     const struct pm_fabric *fabric, uint32_t manager)
+{
+	struct source s = {.plan = tables->plan, .fabric = fabric, .manager = manager};
+	struct pm_lfts *lfts = NULL;
+	struct pm_error err;
+	int status = EXIT_FINE;
+
+	if (!files->guid2lid && !files->lfts && !files->ibdmchk)
+		return EXIT_FINE;
+	if (pm_lfts_of_plan(tables->plan, tables->routes, fabric, &lfts, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	s.lfts = lfts;
+	if (files->guid2lid)
+		status = cli_outfile_write(files->guid2lid, write_guid2lid, &s);
+	if (!status && files->lfts)
+		status = cli_outfile_write(files->lfts, write_lfts, &s);
+	if (!status && files->ibdmchk)
+		status = write_ibdmchk(files->ibdmchk, &s);
+	pm_lfts_free(lfts);
+	return status;
+}

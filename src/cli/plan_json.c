@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "json.h"
+#include "plan.h"
+
+#include <portmajor/change.h>
+
+static json_t *list_runs(const struct pm_plan *plan, uint32_t plane)
+{
+	json_t *list = json_array();
+
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		const struct pm_run *run = &plan->runs[r];
+
+		if (run->plane == plane)
+			json_array_append_new(
+				list, json_pack("{s:i, s:i}", "first",
+						run->start ? run->start : 1, "last",
+						run->start + run->length - 1));
+	}
+	return list;
+}
+
+static json_t *list_planes(const struct pm_plan *plan)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i <= plan->tree.num_planes; i++) {
+		bool none = i == plan->tree.num_planes;
+		uint32_t p = none ? PM_NONE : i;
+		struct plane_count count = plan_count_places(plan, p);
+
+		if (none && !count.slots && !count.switches)
+			continue;
+		json_array_append_new(
+			list, json_pack("{s:o, s:o, s:o, s:I, s:I, s:o}", "plane",
+					none ? json_null() : json_integer(i), "name",
+					none ? json_null()
+					     : cli_json_string(plan_plane_name(plan, p)),
+					"cable",
+					none ? json_null()
+					     : json_integer(plan->tree.planes[p].cable),
+					"slots", (json_int_t)count.slots, "switches",
+					(json_int_t)count.switches, "lids",
+					list_runs(plan, p)));
+	}
+	return list;
+}
+
+/* A LID and its place, with what is attached there now. */
+static json_t *describe_lid(const struct pm_plan *plan, const struct pm_fabric *fabric,
+			    uint32_t lid)
+{
+	uint32_t place = plan->owner[lid];
+	const struct pm_port *port = &plan->known->ports[place];
+	uint32_t plane = plan->plane[place];
+	uint32_t here = pm_fabric_same_port(plan->known, place, fabric);
+	uint64_t guid = plan->known->nodes[port->node].guid;
+	bool empty = false;
+
+	if (plane != PM_NONE)
+		plane = pm_plan_plane(plan, place, lid - plan->lid[place]);
+	if (port->num) {
+		uint32_t peer = here == PM_NONE ? PM_NONE : fabric->ports[here].peer;
+
+		empty = peer == PM_NONE;
+		guid = empty ? 0 : fabric->ports[peer].guid;
+	}
+	return json_pack("{s:i, s:i, s:o, s:o, s:i, s:o}", "lid", (int)lid, "block",
+			 (int)(lid / PM_LFT_BLOCK), "plane",
+			 plane == PM_NONE ? json_null() : json_integer(plane), "switch",
+			 cli_json_string(pm_fabric_name(plan->known, port->node)), "port",
+			 port->num, "guid", empty ? json_null() : cli_json_guid(guid));
+}
+
+static json_t *list_lids(const struct pm_plan *plan, const struct pm_fabric *fabric)
+{
+	json_t *list = json_array();
+
+	for (uint32_t lid = 0; lid <= plan->top_lid; lid++)
+		if (plan->owner[lid] != PM_NONE)
+			json_array_append_new(list, describe_lid(plan, fabric, lid));
+	return list;
+}
+
+static json_t *list_notes(const struct cli_tables *tables)
+{
+	json_t *list = json_array();
+	char text[PM_CHANGE_TEXT];
+
+	if (pm_change_oddities(tables->plan, text, sizeof(text)))
+		json_array_append_new(list, cli_json_string(text));
+	if (pm_change_apart(tables->plan, &tables->apart, text, sizeof(text)))
+		json_array_append_new(list, cli_json_string(text));
+	return list;
+}
+
+int plan_json_print(const struct cli_tables *tables, const struct pm_fabric *fabric,
+		    bool lids)
+{
+	const struct pm_plan *plan = tables->plan;
+	const struct pm_tree *tree = &plan->tree;
+	json_t *object = cli_json_new("plan", 1);
+	json_t *numbers = json_pack(
+		"{s:I, s:I, s:i, s:I, s:I, s:s, s:i, s:i, s:I, s:I}", "switches",
+		(json_int_t)tree->num_switches, "leaves", (json_int_t)tree->num_leaves,
+		"top_level", tree->top_level, "pods", (json_int_t)tree->num_pods,
+		"planes", (json_int_t)tree->num_planes, "lid_order",
+		pm_lid_order_name(plan->order), "lmc", plan->lmc, "top_lid",
+		plan->top_lid, "blocks", (json_int_t)pm_plan_blocks(plan), "full_load",
+		(json_int_t)pm_plan_blocks(plan) * tree->num_switches);
+
+	json_object_update(object, numbers);
+	json_decref(numbers);
+	json_object_set_new(object, "notes", list_notes(tables));
+	json_object_set_new(object, "plane_list", list_planes(plan));
+	if (lids)
+		json_object_set_new(object, "lids", list_lids(plan, fabric));
+	return cli_json_print(object);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "tables.h"
+
+#include <portmajor/textfile.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
+		     const struct pm_fabric *fabric, uint32_t manager)
+{
+	uint8_t *alive = calloc(tables->plan->known->num_ports + 1u, 1);
+	struct pm_detours detours = {.manager = PM_NONE,
+				     .switches = config->connect_roots};
+	struct pm_error err = {"out of memory"};
+	int status = EXIT_FINE;
+
+	if (manager != PM_NONE)
+		detours.manager = pm_plan_place(tables->plan, fabric, manager);
+	if (!alive || pm_routes_make(tables->plan, &tables->routes, &err)) {
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	} else {
+		pm_plan_match(tables->plan, fabric, alive);
+		pm_routes_update(tables->routes, alive, &detours);
+		if (pm_routes_apart(tables->routes, &tables->apart, &err))
+			status = cli_fail(EXIT_INPUT, "%s", err.text);
+	}
+	free(alive);
+	return status;
+}
+
+int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
+		    const struct pm_fabric *fabric, uint32_t manager)
+{
+	struct pm_error err;
+
+	if (pm_plan_make(fabric, &config->plan, &tables->plan, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	return cli_tables_route(tables, config, fabric, manager);
+}
+
+void cli_tables_free(struct cli_tables *tables)
+{
+	pm_routes_free(tables->routes);
+	pm_plan_free(tables->plan);
+}
+
+int cli_tables_manager(const struct pm_fabric *fabric, const char *name, uint32_t *port)
+{
+	const struct pm_node *n;
+	uint32_t node;
+
+	*port = PM_NONE;
+	if (!name)
+		return EXIT_FINE;
+	node = pm_fabric_find_name(fabric, name);
+	if (node == PM_NONE)
+		return cli_fail(EXIT_USAGE, "--sm: no node is named \"%s\"", name);
+	n = &fabric->nodes[node];
+	*port = n->first_port;
+	if (node < fabric->num_switches)
+		return EXIT_FINE;
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t peer = pm_fabric_peer_node(fabric, i);
+
+		if (peer == PM_NONE || peer >= fabric->num_switches)
+			continue;
+		*port = i;
+		return EXIT_FINE;
+	}
+	return cli_fail(EXIT_USAGE, "--sm: \"%s\" has no cable to a switch", name);
+}
+
+/* One line of a map; an exit status. */
+static int rename_one(struct pm_fabric *fabric, char *line, const char *path,
+		      unsigned int number)
+{
+	char *at = line + strspn(line, " \t\r"), *end, *close;
+	struct pm_error err;
+	uint64_t guid;
+	uint32_t node;
+
+	if (!*at || *at == '#')
+		return EXIT_FINE;
+	guid = strtoull(at, &end, 16);
+	end += strspn(end, " \t");
+	close = *end == '"' ? strrchr(end + 1, '"') : NULL;
+	if (end == at || !close)
+		return cli_fail(EXIT_INPUT, "%s:%u: no 0xGUID \"NAME\"", path, number);
+	*close = '\0';
+	node = pm_fabric_find_guid(fabric, guid);
+	if (node != PM_NONE && pm_fabric_rename(fabric, node, guid, end + 1, &err))
+		return cli_fail(EXIT_INPUT, "%s:%u: %s", path, number, err.text);
+	return EXIT_FINE;
+}
+
+int cli_tables_rename(struct pm_fabric *fabric, const char *path)
+{
+	const char *name = path ? pm_textfile_name(path) : NULL;
+	int status = EXIT_FINE;
+	char *text = NULL, *copy, *rest, *line;
+	struct pm_error err;
+	size_t length = 0;
+
+	if (!path)
+		return EXIT_FINE;
+	if (pm_textfile_read(path, &text, &length, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	copy = rest = strndup(text ? text : "", length);
+	if (!copy)
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	for (unsigned int number = 1; !status && (line = strsep(&rest, "\n")); number++)
+		status = rename_one(fabric, line, name, number);
+	free(copy);
+	free(text);
+	return status;
+}

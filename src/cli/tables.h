@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A plan with its tables, and names, for the subcommands that judge or write tables. */
+#ifndef PORTMAJOR_CLI_TABLES_H
+#define PORTMAJOR_CLI_TABLES_H
+
+#include "cli.h"
+
+#include <portmajor/lftfile.h>
+
+/* A plan and its tables for a fabric. Zeroed: nothing yet. */
+struct cli_tables {
+	struct pm_plan *plan;
+	struct pm_routes *routes;
+	struct pm_apart apart; /* what the tables cannot serve */
+};
+
+/*
+ * Makes the tables of tables->plan, which is freed with them, for a fabric.
+ * manager: the subnet manager's port, or PM_NONE. An exit status.
+ */
+int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
+		     const struct pm_fabric *fabric, uint32_t manager);
+
+/* Makes the plan first. */
+int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
+		    const struct pm_fabric *fabric, uint32_t manager);
+
+void cli_tables_free(struct cli_tables *tables);
+
+/*
+ * The port that a subnet manager on the node with this name would use; PM_NONE for
+ * name NULL. An exit status.
+ */
+int cli_tables_manager(const struct pm_fabric *fabric, const char *name, uint32_t *port);
+
+/*
+ * Gives nodes the names that a file for --node-name-map says: `0xGUID "NAME"` per line,
+ * with comments behind '#', as infiniband-diags read it. An exit status.
+ */
+int cli_tables_rename(struct pm_fabric *fabric, const char *path);
+
+#endif

@@ -1,0 +1,398 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`portmajor check`, `diff`, plan's files and `generate --degrade`, with files of a real opensm."""
+
+import json
+import pathlib
+import re
+import shutil
+import tempfile
+import unittest
+
+import clients
+import ibdmchk
+import labtest
+import odd_netlists
+import pmlab
+import simlab
+
+COMMAND_HELP = ("check", "diff", "plan", "generate")
+
+
+class Dumped(labtest.Folders):
+    """A director with what OpenSM and infiniband-diags say of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = pmlab.generate(cls.folder / "director.net", "director", "36")
+        with pmlab.Lab(cls.netlist, args=ibdmchk.OPENSM_ARGS) as lab:
+            lab.bring_up()
+            cls.manager = lab.osm.host
+            for name in ("opensm-lfts.dump", "opensm.fdbs"):
+                shutil.copy(lab.osm.path / name, cls.folder)
+            cls.whole = cls.folder / "opensm-lfts.dump"
+            host = lab.netlist.hosts[-1]
+            for name, argv in (("discovered", ["ibnetdiscover"]), ("fts", ["dump_fts"]),
+                               ("fts-all", ["dump_fts", "-a"]),
+                               ("fts-no-dests", ["dump_fts", "-n"])):
+                text = clients.ask(lab.fabric, host, *argv)
+                (cls.folder / name).write_text(text, encoding="utf-8")
+            lab.lose("leaf5:20")
+            cls.event = lab.event("lose", "h3-3")
+            shutil.copy(lab.osm.path / "opensm-lfts.dump", cls.folder / "lost.dump")
+            cls.lost = cls.folder / "lost.dump"
+
+    def run_ok(self, *args, status=0):
+        done = pmlab.run_cli(*args)
+        self.assertEqual(done.returncode, status, f"{args}: {done.stdout} {done.stderr}")
+        return done.stdout
+
+    def check(self, *args, status=0):
+        return json.loads(self.run_ok("check", "--json", *args, status=status))
+
+    def kinds(self, result):
+        return [finding["kind"] for finding in result["findings"]]
+
+    def table(self, switch):
+        """The text of one switch's table."""
+        return re.search(rf"^Unicast lids [^\n]*\('{switch}'\):\n.*?lids dumped\n",
+                         self.whole.read_text(encoding="utf-8"), re.S | re.M)[0]
+
+    def edit(self, old, new):
+        """A copy of OpenSM's dump with a piece of it replaced."""
+        text = self.whole.read_text(encoding="utf-8")
+        self.assertIn(old, text)
+        copy = self.folder / "edited"
+        copy.write_text(text.replace(old, new, 1), encoding="utf-8")
+        return copy
+
+
+class Check(Dumped):
+    def test_every_format_is_in_order(self):
+        for topology, tables in (
+                (self.netlist, self.whole), (self.netlist, self.folder / "fts"),
+                (self.netlist, self.folder / "fts-all"),
+                *((self.folder / "discovered", self.folder / name) for name in
+                  ("opensm-lfts.dump", "opensm.fdbs", "fts", "fts-all", "fts-no-dests"))):
+            with self.subTest(f"{topology.name} {tables.name}"):
+                result = self.check("--conform", "--balance", "1.2", "-s", self.manager, topology,
+                                    tables)
+                self.assertEqual(result["findings"], [])
+                self.assertEqual(result["tables"], 90)
+                self.assertEqual(result["end_ports"], 648)
+                self.assertEqual(result["ports_with_lid"], 738)
+                self.assertEqual(result["paths"]["pairs"], 36 * 738)
+                self.assertEqual(result["paths"]["delivered"], 36 * 738)
+                self.assertEqual(result["credits"]["length"], 0)
+                self.assertGreater(result["credits"]["dependencies"], 1000)
+                self.assertEqual(result["plan"], {"lids_out_of_plan": 0, "entries": 0,
+                                                  "blocks": 0, "switches": 0})
+
+    def test_text_and_quiet(self):
+        self.assertTrue(self.run_ok("check", self.netlist, self.whole).endswith("\nin order\n"))
+        self.assertEqual(self.run_ok("check", "-q", self.netlist, self.whole), "")
+        out = self.run_ok("check", "-q", self.netlist, self.lost, status=1)
+        self.assertEqual(out, 'finding: 1 ports with a cable have no LID: "h3-3"[1]\n')
+
+    def test_standard_input(self):
+        with open(self.whole, encoding="utf-8") as text:
+            done = pmlab.run_cli("check", self.netlist, "-", stdin=text)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_fabric_after_losses(self):
+        """Tables after a loss are right for what is left, and not for the whole."""
+        left = pmlab.without_cables(self.netlist, ["leaf5:20", "h3-3:1"], self.folder / "left.net")
+        self.assertEqual(self.check(left, self.lost)["findings"], [])
+        planned = self.check("--plan", self.plan_file(), left, self.lost)
+        self.assertEqual(planned["findings"], [])
+        result = self.check(left, self.whole, status=1)
+        self.assertIn("lost", self.kinds(result))
+        self.assertIn("unknown-port", self.kinds(result))
+
+    def plan_file(self):
+        path = self.folder / "portmajor.plan"
+        if not path.exists():
+            with pmlab.Lab(self.netlist) as lab:
+                lab.bring_up()
+                shutil.copy(lab.osm.path / "portmajor.plan", path)
+        return path
+
+    def test_faults_are_found(self):
+        """One entry at a time; LIDs and ports are taken from the file itself."""
+        leaf = self.table("leaf0")
+        entry = re.search(r"0x[0-9a-f]{4} (\d{3}) # Channel Adapter .*: 'h9-4'\n", leaf)
+        for kind, port in (("lost", None), ("astray", "001"), ("no-such-port", "037")):
+            changed = "" if port is None else entry[0].replace(f" {entry[1]} ", f" {port} ", 1)
+            edited = self.edit(leaf, leaf.replace(entry[0], changed))
+            result = self.check(self.netlist, edited, status=1)
+            self.assertIn(kind, self.kinds(result))
+            text = "".join(finding["text"] for finding in result["findings"])
+            self.assertIn("leaf0", text)
+
+    def test_loop_is_found_and_is_a_credit_loop(self):
+        line, leaf = self.table("s0-line0"), self.table("leaf0")
+        # A host elsewhere that leaf0 sends up to s0-line0, which sends it back.
+        lid = next(m for m in re.finditer(r"(0x[0-9a-f]{4}) 019 # Channel Adapter", leaf))[1]
+        edited = self.edit(line, re.sub(rf"{lid} \d{{3}} ", f"{lid} 001 ", line))
+        result = self.check(self.netlist, edited, status=1)
+        self.assertIn("loop", self.kinds(result))
+        self.assertIn("credit-loop", self.kinds(result))
+        self.assertEqual({channel["name"] for channel in result["credits"]["circle"]},
+                         {"leaf0", "s0-line0"})
+
+    def test_missing_and_foreign_tables(self):
+        leaf = self.table("leaf0")
+        result = self.check(self.netlist, self.edit(leaf, ""), status=1)
+        self.assertIn("no-table", self.kinds(result))
+        edited = self.edit(leaf, re.sub("guid 0x[0-9a-f]+", "guid 0xabc", leaf, count=1))
+        result = self.check(self.netlist, edited, status=1)
+        self.assertIn("unknown-switch", self.kinds(result))
+
+    def test_bad_input(self):
+        other = self.folder / "other.net"
+        other.write_text('switchguid=0xa0\nSwitch 4 "s"\n[1] "h"[1]\n\nHca 1 "h"\n[1] "s"[1]\n',
+                         encoding="ascii")
+        cases = (
+            (other, self.whole, f"{self.whole}:1: tables of another fabric"),
+            (self.netlist, self.folder / "fts-no-dests", "no LIDs: neither"),
+            (self.netlist, self.folder / "opensm.fdbs", "no LIDs: neither"),
+            (self.netlist, self.netlist, f"{self.netlist}:1: "),
+            (self.whole, self.whole, f"{self.whole}:"),
+            (self.netlist, "/nonexistent", "/nonexistent: No such file"),
+        )
+        for topology, tables, message in cases:
+            done = pmlab.run_cli("check", topology, tables)
+            self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_names_from_a_map(self):
+        names = self.folder / "map"
+        guid = re.search(r"guid (0x[0-9a-f]+) \('leaf0'\)",
+                         self.whole.read_text(encoding="utf-8"))[1]
+        names.write_text(f'# names\n{guid} "rack 7 \\"top\\""\n', encoding="utf-8")
+        leaf = self.table("leaf0")
+        edited = self.edit(leaf, "")
+        self.assertIn("rack 7", self.run_ok("check", "-q", "--node-name-map", names, self.netlist,
+                                            edited, status=1))
+        names.write_text("leaf0\n", encoding="utf-8")
+        done = pmlab.run_cli("check", "--node-name-map", names, self.netlist, self.whole)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(f"{names}:1: ", done.stderr)
+
+    def test_ring_has_a_credit_loop(self):
+        with pmlab.Lab(pmlab.TOPOLOGIES / "ring-12.net", engine="minhop",
+                       args=ibdmchk.OPENSM_ARGS) as lab:
+            lab.bring_up()
+            result = self.check(lab.netlist.path, lab.osm.path / "opensm-lfts.dump", status=1)
+            judged = ibdmchk.run(lab.osm.path)
+        self.assertEqual(self.kinds(result), ["credit-loop"])
+        self.assertEqual(result["credits"]["length"], 6)
+        self.assertNotIn(ibdmchk.CLEAN, judged)
+
+
+class Diff(Dumped):
+    def diff(self, *args, status=1):
+        return json.loads(self.run_ok("diff", "--json", *args, status=status))
+
+    def test_formats_agree(self):
+        for name in ("opensm.fdbs", "fts", "fts-all", "fts-no-dests"):
+            with self.subTest(name):
+                result = self.diff(self.whole, self.folder / name, status=0)
+                self.assertEqual(result["mads"], {"all": 0, "new_switches": 0})
+                self.assertEqual(result["ports"], [])
+
+    def test_losses(self):
+        """A cable's loss costs what was sent on the wire, as whatif says."""
+        left = pmlab.without_cables(self.netlist, ["leaf5:20"], self.folder / "left.net")
+        foretold = pmlab.whatif(self.netlist, "leaf5:20")
+        planned = self.diff(self.netlist, left)
+        self.assertEqual(planned["mads"]["all"], foretold.blocks)
+        self.assertEqual(planned["tables"]["entries"], foretold.entries)
+        self.assertEqual(planned["tables"]["bound"], foretold.bound)
+        self.assertEqual(planned["topology"]["cables_gone"], 1)
+        self.assertEqual(len(planned["switches"]), foretold.switches)
+        # The dumps: the host's entries stay in the switches, its LID has no owner.
+        dumped = self.diff(self.whole, self.lost)
+        self.assertEqual(dumped["mads"]["all"], foretold.blocks)
+        self.assertEqual(dumped["lids"], {"other_owner": 0, "gone": 1, "new": 0})
+        out = self.run_ok("diff", "-l", self.whole, self.lost, status=1)
+        self.assertIn("\"leaf5\": ", out)
+        self.assertIn("LID 0, before ", out)
+        self.assertEqual(self.run_ok("diff", "-q", self.whole, self.lost, status=1), "")
+
+    def test_itself(self):
+        for path in (self.whole, self.netlist, self.folder / "discovered"):
+            self.diff(path, path, status=0)
+
+    def test_new_switch(self):
+        lost = pmlab.without_cables(
+            self.netlist, [f"s3-fab0:{port}" for port in range(1, 37)], self.folder / "left.net")
+        result = self.diff(self.netlist, lost)
+        self.assertEqual(result["topology"]["switches_gone"], 1)
+        self.assertEqual(result["topology"]["cables_gone"], 36)
+
+    def test_a_topology_and_tables(self):
+        done = pmlab.run_cli("diff", self.netlist, self.whole)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is a topology", done.stderr)
+
+
+class PlanFiles(Dumped):
+    """What plan writes is what OpenSM with the plugin comes to, and can be loaded."""
+
+    def write(self, netlist, *args):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        self.assertEqual(self.run_ok("plan", "-q", *args, "--guid2lid", folder / "guid2lid",
+                                     "--lfts", folder / "lfts", "--ibdmchk", folder, netlist), "")
+        self.assertEqual(sorted(path.name for path in folder.iterdir()),
+                         sorted(["guid2lid", "lfts", *ibdmchk.FILES]))
+        return folder
+
+    def test_same_as_opensm(self):
+        folder = self.write(self.netlist)
+        self.assertEqual((folder / "lfts").read_text(), self.whole.read_text())
+        self.assertEqual((folder / "opensm.fdbs").read_text(),
+                         (self.folder / "opensm.fdbs").read_text())
+
+    def test_a_plan_is_written_anew(self):
+        folder = self.write(self.netlist)
+        target = folder / "lfts"
+        target.write_text("old", encoding="ascii")
+        self.run_ok("plan", "-q", "--lfts", target, self.netlist)
+        self.assertEqual(target.read_text(), self.whole.read_text())
+        done = pmlab.run_cli("plan", "--lfts", self.folder / "no" / "lfts", self.netlist)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(done.stdout, "")
+
+    def load(self, netlist, folder, conf=(), cache_dir=None):
+        """OpenSM's dump after loading the tables; nothing but the file tells it what to do."""
+        with pmlab.Fabric(simlab.Netlist(netlist)) as fabric, \
+                simlab.OpenSM(fabric, engine="file", conf=conf, cache_dir=cache_dir,
+                              args=[*ibdmchk.OPENSM_ARGS, "-U", str(folder / "lfts")]) as osm:
+            osm.settle()
+            dump = folder / "loaded.dump"
+            shutil.copy(osm.path / "opensm-lfts.dump", dump)
+            return dump
+
+    def test_opensm_loads_it_with_its_lids(self):
+        netlist = pmlab.TOPOLOGIES / "two-level-48.net"
+        folder = self.write(netlist)
+        dump = self.load(netlist, folder, {"honor_guid2lid_file": "TRUE"}, folder)
+        self.assertEqual(dump.read_text(), (folder / "lfts").read_text())
+        self.assertEqual(self.check("--conform", netlist, dump)["findings"], [])
+
+    def test_opensm_loads_it_with_other_lids(self):
+        netlist = pmlab.TOPOLOGIES / "two-level-48.net"
+        folder = self.write(netlist)
+        dump = self.load(netlist, folder)
+        self.run_ok("diff", "-q", dump, folder / "lfts", status=1)
+        result = self.check(netlist, dump)
+        self.assertEqual(result["findings"], [])
+        self.assertGreater(result["plan"]["lids_out_of_plan"], 0)
+        self.assertEqual(self.kinds(self.check("--conform", netlist, dump, status=1))[0],
+                         "lid-out-of-plan")
+
+    def test_names_as_in_production(self):
+        """Blanks, braces and quotes in names, and many nodes of one name."""
+        text = re.sub(r'"h(\d+)-\d+"', r'"rack \1 {HCA-1} "b" #2"',
+                      (self.folder / "discovered").read_text(encoding="utf-8"))
+        path = self.folder / "production"
+        path.write_text(text, encoding="utf-8")
+        folder = self.write(path)
+        text = ibdmchk.run(folder)
+        self.assertIn(ibdmchk.CLEAN, text)
+        self.assertNotIn("-E-", text)
+        self.assertEqual(self.check("--conform", path, folder / "lfts")["findings"], [])
+        with open(path, encoding="utf-8") as stdin:
+            done = pmlab.run_cli("plan", "--json", "-", stdin=stdin)
+        self.assertEqual(json.loads(done.stdout)["switches"], 90)
+
+    def test_odd_fabrics(self):
+        """Adapters of several ports, routers, end nodes on spines, missing cables."""
+        for make in (odd_netlists.several_ports, odd_netlists.routers,
+                     odd_netlists.uneven_three_levels):
+            with self.subTest(make.__name__):
+                path = make().write(self.folder / f"{make.__name__}.net")
+                folder = self.write(path)
+                self.assertEqual(self.check("--conform", path, folder / "lfts")["findings"], [])
+                text = ibdmchk.run(folder)
+                self.assertIn(ibdmchk.CLEAN, text)
+                self.assertNotIn("-E-", text)
+
+    def test_ibdmchk_verifies_it(self):
+        for name, netlist, args in (
+                ("director", self.netlist, ()),
+                ("leaf-major", self.netlist, ("-o", "leaf-major")),
+                ("with a manager", self.netlist, ("-s", "h0-1")),
+                ("three levels", pmlab.TOPOLOGIES / "xgft-64.net", ())):
+            with self.subTest(name):
+                text = ibdmchk.run(self.write(netlist, *args))
+                self.assertIn(ibdmchk.CLEAN, text)
+                self.assertNotIn("-E-", text)
+
+    def test_ibdmchk_sees_faults(self):
+        """The judge is no rubber stamp."""
+        folder = self.write(self.netlist)
+        fdbs = folder / "opensm.fdbs"
+        # Packets for a host of the first leaf go to its neighbour.
+        fdbs.write_text(fdbs.read_text().replace(" : 001  : 01 ", " : 002  : 01 ", 1),
+                        encoding="ascii")
+        self.assertIn("-E-", ibdmchk.run(folder))
+
+    def test_json(self):
+        result = json.loads(self.run_ok("plan", "--json", "-l", self.netlist))
+        self.assertEqual(result["schema"], "portmajor-plan")
+        self.assertEqual((result["switches"], result["leaves"], result["blocks"]), (90, 36, 18))
+        owners = {int(lid, 16): int(guid, 16) for lid, guid in re.findall(
+            r"^(0x[0-9a-f]{4}) .* portguid (0x[0-9a-f]+)", self.whole.read_text(), re.M)}
+        planned = {place["lid"]: int(place["guid"], 16) for place in result["lids"]
+                   if place["guid"]}
+        self.assertEqual(planned, owners)
+
+
+class Degraded(labtest.Folders):
+    def generate(self, *args):
+        done = pmlab.run_cli("generate", "director", "36", *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_seed(self):
+        what = ("--degrade", "links=3%,switches=1,hosts=5")
+        self.assertEqual(self.generate(*what, "--seed", "4"), self.generate(*what, "--seed", "4"))
+        self.assertNotEqual(self.generate(*what, "--seed", "4"), self.generate(*what, "--seed", "5"))
+        self.assertEqual(self.generate(*what), self.generate(*what, "--seed", "1"))
+
+    def test_plan_check_and_ibsim(self):
+        path = self.folder / "degraded.net"
+        path.write_text(self.generate("--degrade", "links=3%,switches=2,hosts=5", "--seed", "7"),
+                        encoding="ascii")
+        with pmlab.Lab(path, args=ibdmchk.OPENSM_ARGS) as lab:
+            lab.bring_up()
+            tables = lab.osm.path / "opensm-lfts.dump"
+            done = pmlab.run_cli("check", "--conform", "-s", lab.osm.host, path, tables)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_refused(self):
+        for args in (("--degrade", "cables=1"), ("--degrade", "switches=91"), ("--seed", "x"),
+                     ("--degrade", "links=101%")):
+            done = pmlab.run_cli("generate", "director", "36", *args)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), args)
+
+
+class Help(unittest.TestCase):
+    def test_help(self):
+        for command in COMMAND_HELP:
+            done = pmlab.run_cli(command, "-h")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+            self.assertTrue(done.stdout.startswith(f"usage: portmajor {command} "), command)
+
+    def test_usage(self):
+        for args in (("check",), ("check", "a"), ("check", "--balance", "0", "a", "b"),
+                     ("diff", "a"), ("diff", "--nonsense"), ("plan",)):
+            self.assertEqual(pmlab.run_cli(*args).returncode, 2, args)
+
+
+if __name__ == "__main__":
+    unittest.main()

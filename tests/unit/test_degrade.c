@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "world.h"
+
+#include <portmajor/degrade.h>
+#include <portmajor/netlist.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_parse(void **state)
+{
+	static const struct {
+		const char *text;
+		struct pm_share links, switches, hosts;
+	} good[] = {
+		{"links=3%,switches=1,hosts=5", {3000, true}, {1, false}, {5, false}},
+		{"hosts=0.25%", {0, false}, {0, false}, {250, true}},
+		{"switches=100%", {0, false}, {100000, true}, {0, false}},
+		{"links=0.001%,hosts=0", {1, true}, {0, false}, {0, false}},
+		{"links=4294967295", {UINT32_MAX, false}, {0, false}, {0, false}},
+	};
+	static const char *const bad[] = {
+		"",	     "links",	    "links=",	  "links=x",
+		"links=-1",  "links=1.5",   "links=101%", "links=1,links=2",
+		"cables=1",  "links=1,",    "links=1;",	  "links=0.0001%",
+		"links=1%%", "hosts=1..2%", "links=.%",	  "links=4294967296",
+	};
+	struct pm_degrade degrade = {.seed = 7};
+	struct pm_error err;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(good); i++) {
+		assert_int_equal(pm_degrade_parse(good[i].text, &degrade, &err), 0);
+		assert_int_equal(degrade.links.number, good[i].links.number);
+		assert_int_equal(degrade.links.percent, good[i].links.percent);
+		assert_int_equal(degrade.switches.number, good[i].switches.number);
+		assert_int_equal(degrade.switches.percent, good[i].switches.percent);
+		assert_int_equal(degrade.hosts.number, good[i].hosts.number);
+		assert_int_equal(degrade.hosts.percent, good[i].hosts.percent);
+		assert_int_equal(degrade.seed, 7);
+	}
+	for (size_t i = 0; i < LENGTH(bad); i++)
+		if (pm_degrade_parse(bad[i], &degrade, &err) != -EINVAL)
+			fail_msg("\"%s\" was taken", bad[i]);
+}
+
+struct counts {
+	uint32_t switches, hosts, links; /* with a cable; cables between switches */
+};
+
+static struct counts count(const struct pm_fabric *fabric)
+{
+	struct counts counts = {0, 0, 0};
+
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		const struct pm_node *n = &fabric->nodes[i];
+		bool cabled = false;
+
+		for (uint32_t p = 1; p <= n->num_ports; p++) {
+			uint32_t peer = pm_fabric_peer_node(fabric, n->first_port + p);
+
+			cabled |= peer != PM_NONE;
+			counts.links += peer != PM_NONE && peer > i &&
+					peer < fabric->num_switches;
+		}
+		counts.switches += cabled && i < fabric->num_switches;
+		counts.hosts += cabled && i >= fabric->num_switches;
+	}
+	return counts;
+}
+
+static struct pm_fabric *degraded(const char *what, uint64_t seed)
+{
+	struct pm_degrade degrade = {.seed = seed};
+	struct pm_fabric *fabric = world_director(36);
+
+	assert_int_equal(pm_degrade_parse(what, &degrade, NULL), 0);
+	assert_int_equal(pm_degrade_apply(&degrade, fabric, NULL), 0);
+	return fabric;
+}
+
+/* The director has 36 leaves, 54 other switches, 648 hosts and 1,296 cables. */
+static void test_numbers(void **state)
+{
+	static const struct {
+		const char *what;
+		struct counts left;
+	} rows[] = {
+		{"links=0", {90, 648, 1296}},  {"links=7", {90, 648, 1289}},
+		{"links=3%", {90, 648, 1257}}, /* 38.88 */
+		{"hosts=5", {90, 643, 1296}},  {"hosts=0.5%", {90, 645, 1296}}, /* 3.24 */
+		{"hosts=100%", {90, 0, 1296}}, {"links=100%", {36, 648, 0}},
+		{"switches=100%", {0, 0, 0}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		for (uint64_t seed = 0; seed < 3; seed++) {
+			struct pm_fabric *fabric = degraded(rows[i].what, seed);
+			struct counts counts = count(fabric);
+
+			if (memcmp(&counts, &rows[i].left, sizeof(counts)))
+				fail_msg("%s: %u switches, %u hosts, %u cables",
+					 rows[i].what, counts.switches, counts.hosts,
+					 counts.links);
+			pm_fabric_free(fabric);
+		}
+}
+
+static bool equal(const struct pm_fabric *a, const struct pm_fabric *b)
+{
+	for (uint32_t i = 0; i < a->num_ports; i++)
+		if (a->ports[i].peer != b->ports[i].peer)
+			return false;
+	return true;
+}
+
+static void test_seeds(void **state)
+{
+	struct pm_fabric *a = degraded("links=2,switches=1,hosts=1", 5);
+	struct pm_fabric *b = degraded("hosts=1,links=2,switches=1", 5);
+	struct pm_fabric *c = degraded("links=2,switches=1,hosts=1", 6);
+
+	(void)state;
+	assert_true(equal(a, b));
+	assert_false(equal(a, c));
+	pm_fabric_free(a);
+	pm_fabric_free(b);
+	pm_fabric_free(c);
+}
+
+static void test_too_many(void **state)
+{
+	struct pm_degrade degrade = {.switches = {91, false}};
+	struct pm_fabric *fabric = world_director(36);
+	struct pm_error err;
+
+	(void)state;
+	assert_int_equal(pm_degrade_apply(&degrade, fabric, &err), -EINVAL);
+	assert_string_equal(err.text, "there are only 90 switches");
+	pm_fabric_free(fabric);
+}
+
+/* What is written is read as the same fabric, less the nodes that have no cable. */
+static void test_write(void **state)
+{
+	struct pm_fabric *fabric = degraded("links=5%,switches=3,hosts=20", 9), *back;
+	struct counts before = count(fabric), after;
+	struct pm_error err = {""};
+	char *text = NULL;
+	size_t length = 0;
+	FILE *file = open_memstream(&text, &length);
+
+	(void)state;
+	assert_non_null(file);
+	pm_netlist_write(fabric, file);
+	assert_int_equal(fclose(file), 0);
+	if (pm_netlist_parse(text, length, "in", &back, &err))
+		fail_msg("%s", err.text);
+	after = count(back);
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(back->num_nodes, after.switches + after.hosts);
+	for (uint32_t i = 0; i < back->num_ports; i++) {
+		uint32_t there = pm_fabric_same_port(back, i, fabric), peer;
+
+		assert_int_not_equal(there, PM_NONE);
+		assert_int_equal(back->ports[i].guid, fabric->ports[there].guid);
+		peer = back->ports[i].peer;
+		if (peer != PM_NONE)
+			peer = pm_fabric_same_port(back, peer, fabric);
+		assert_int_equal(peer, fabric->ports[there].peer);
+	}
+	free(text);
+	pm_fabric_free(back);
+	pm_fabric_free(fabric);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_seeds), cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_write),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

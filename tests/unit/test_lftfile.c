@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "recipe.h"
+#include "world.h"
+
+#include <portmajor/lftfile.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HEAD "Unicast lids [0-3] of switch Lid 2 guid 0x0000000000000010 ('a (b) 'c''):\n"
+#define ENTRY "0x0001 001 # Channel Adapter portguid 0x0000000000000021: 'h'\n"
+#define OWN "0x0002 000 # Switch portguid 0x0000000000000010: 'a'\n"
+#define FTS                                                                              \
+	"Unicast lids [0x0-0x3] of switch DR path slid 0; dlid 0; 0,1 guid 0x10 (a "     \
+	"b):\n"
+
+struct row {
+	const char *name, *text;
+	unsigned int line; /* that the message must name; 0: the text is good */
+	const char *word;  /* in the message, or the switch's name */
+};
+
+static const struct row rows[] = {
+	{"OpenSM's dump", HEAD ENTRY OWN "3 lids dumped\n", 0, "a (b) 'c'"},
+	{"dump_fts",
+	 FTS "  Lid  Out   Destination\n       Port     Info \n"
+	     "0x0001 001 : (Channel Adapter portguid 0x21: 'h')\n"
+	     "0x0002 000 : (Switch portguid 0x10: 'a b')\n2 valid lids dumped \n",
+	 0, "a b"},
+	{"dump_fts -a",
+	 FTS "0x0000 255 : (path #0 - illegal port)\n"
+	     "0x0001 001 : (Channel Adapter portguid 0x21: 'h')\n"
+	     "0x0002 000 : (Switch portguid 0x10: 'a b')\n3 lids dumped \n",
+	 0, "a b"},
+	{"fdbs",
+	 "dump_ucast_routes: Switch 0x10\nLID    : Port : Hops : Optimal\n"
+	 "0x0001 : 001  : 01   : yes\n0x0002 : 000  : 00   : yes\n"
+	 "0x0003 : UNREACHABLE\n",
+	 0, ""},
+	{"line ends of Windows",
+	 HEAD "0x0001 001 # portguid 0x21: 'h'\r\n"
+	      "0x0002 000\r\n3 lids dumped\r\n",
+	 0, "a (b) 'c'"},
+	{"empty", "", 1, "no tables"},
+	{"not text",
+	 "\x7f"
+	 "ELF\n",
+	 1, "not text: byte 0x7f"},
+	{"prose", "Dear reader,\n", 1, "Dear reader"},
+	{"multicast", "Multicast mlids [0xc000-0xc3ff] of switch\n", 1, "multicast"},
+	{"stops in a line", HEAD "0x0001 0", 2, "middle of a line"},
+	{"stops after a line", HEAD ENTRY, 2, "line 1 has no"},
+	{"stops before another", HEAD ENTRY HEAD, 3, "line 1 has no"},
+	{"entry before a switch", ENTRY, 1, "outside"},
+	{"end before a switch", "3 lids dumped\n", 1, "ends no table"},
+	{"too few entries", FTS "0x0001 001 \n2 valid lids dumped \n", 3, "1 are here"},
+	{"no GUID", "Unicast lids [0-3] of switch Lid 2:\n", 1, "no GUID"},
+	{"GUID 0", "dump_ucast_routes: Switch 0x0\n", 1, "GUID 0"},
+	{"GUID too long", "dump_ucast_routes: Switch 0x12345678901234567\n", 1,
+	 "no GUID"},
+	{"LID that is none", HEAD "0xzz 001\n", 2, "no LID"},
+	{"multicast LID", HEAD "0xc000 001\n", 2, "no LID"},
+	{"port that is none", HEAD "0x0001 1x\n", 2, "no port"},
+	{"port above 255", HEAD "0x0001 256\n", 2, "no port"},
+	{"LID twice", HEAD ENTRY ENTRY, 3, "second entry"},
+	{"switch twice", HEAD "3 lids dumped\n" HEAD "3 lids dumped\n", 3, "line 1"},
+	{"two owners",
+	 HEAD ENTRY "0x0003 001 # portguid 0x22: 'h'\n3 lids dumped\n"
+		    "Unicast lids [0-3] of switch Lid 3 guid 0x11 ('b'):\n"
+		    "0x0003 001 # portguid 0x23: 'h'\n",
+	 6, "on line 3"},
+};
+
+static void check_good(const struct row *row, const struct pm_lfts *lfts)
+{
+	const struct pm_lft_switch *sw = pm_lfts_find(lfts, 0x10);
+
+	assert_int_equal(lfts->num_switches, 1);
+	assert_non_null(sw);
+	assert_string_equal(sw->name, row->word);
+	assert_int_equal(sw->table[0], PM_LFT_KEEP);
+	assert_int_equal(sw->table[1], 1);
+	assert_int_equal(sw->table[2], 0);
+	assert_int_equal(sw->table[3], PM_LFT_KEEP);
+	assert_null(pm_lfts_find(lfts, 0x11));
+}
+
+static void test_parse(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const struct row *row = &rows[i];
+		struct pm_lfts *lfts = NULL;
+		struct pm_error err = {""};
+		char place[32];
+		int rc = pm_lfts_parse(row->text, strlen(row->text), "in", &lfts, &err);
+
+		if (rc != (row->line ? -EINVAL : 0))
+			fail_msg("%s: %d %s", row->name, rc, err.text);
+		if (!row->line) {
+			check_good(row, lfts);
+			pm_lfts_free(lfts);
+			continue;
+		}
+		assert_null(lfts);
+		snprintf(place, sizeof(place), "in:%u: ", row->line);
+		if (strncmp(err.text, place, strlen(place)) ||
+		    !strstr(err.text, row->word))
+			fail_msg("%s: %s", row->name, err.text);
+	}
+}
+
+static void test_recognise(void **state)
+{
+	(void)state;
+	assert_true(pm_lfts_recognise(HEAD, strlen(HEAD)));
+	assert_true(pm_lfts_recognise("\n \ndump_ucast_routes: S", 23));
+	assert_false(pm_lfts_recognise("", 0));
+	assert_false(pm_lfts_recognise("Switch 4 \"a\"\n", 13));
+	assert_false(pm_lfts_recognise(HEAD, 5));
+}
+
+static struct pm_lfts *parse(const char *text)
+{
+	struct pm_error err = {""};
+	struct pm_lfts *lfts = NULL;
+
+	if (pm_lfts_parse(text, strlen(text), "in", &lfts, &err))
+		fail_msg("%s", err.text);
+	return lfts;
+}
+
+static struct pm_lfts *of_world(const struct world *world)
+{
+	struct pm_lfts *lfts = NULL;
+
+	assert_int_equal(
+		pm_lfts_of_plan(world->plan, world->routes, world->fabric, &lfts, NULL),
+		0);
+	return lfts;
+}
+
+/* What is written for a plan is read back, and gives ports the planned LIDs. */
+static void test_round_trip(void **state)
+{
+	for (uint8_t lmc = 0; lmc <= 2; lmc++) {
+		struct pm_plan_config config = {.order = PM_GROUPED, .lmc = lmc};
+		struct world world;
+		struct pm_fabric *bare;
+		struct pm_lfts *made, *back;
+		struct pm_lft_diff diff;
+		struct pm_lft_lids lids;
+		struct pm_lft_move *moves;
+		uint32_t num_moves;
+		char *text = NULL;
+		size_t length = 0;
+		FILE *file = open_memstream(&text, &length);
+
+		(void)state;
+		world_make_with(&world, world_director(36), &config);
+		made = of_world(&world);
+		pm_lfts_write(made, world.fabric, file);
+		assert_int_equal(fclose(file), 0);
+		back = parse(text);
+		diff = pm_lfts_compare(made, back, true);
+		assert_int_equal(diff.entries, 0);
+		assert_int_equal(diff.switches_gone + diff.switches_new, 0);
+		assert_int_equal(diff.lids_moved + diff.lids_gone + diff.lids_new, 0);
+		assert_int_equal(pm_lfts_moves(made, back, &moves, &num_moves, NULL), 0);
+		assert_int_equal(num_moves, 0);
+		bare = world_director(36);
+		assert_int_equal(pm_lfts_give_lids(back, bare, &lids, NULL), 0);
+		assert_int_equal(lids.given, 648 + 90);
+		assert_int_equal(lids.unknown + lids.differ, 0);
+		for (uint32_t i = 0; i < bare->num_ports; i++) {
+			bool end = bare->ports[i].node >= bare->num_switches;
+
+			assert_int_equal(bare->ports[i].lid, world.fabric->ports[i].lid);
+			if (bare->ports[i].lid)
+				assert_int_equal(bare->ports[i].lmc, end ? lmc : 0);
+		}
+		free(moves);
+		free(text);
+		pm_lfts_free(made);
+		pm_lfts_free(back);
+		pm_fabric_free(bare);
+		world_free(&world);
+	}
+}
+
+/* LIDs that the fabric has already stay, and what differs is counted. */
+static void test_give_lids(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw("a/2 b/2 a:1=x b:1=y a:2=b:2");
+	uint32_t x = world_port(fabric, "x", 1), y = world_port(fabric, "y", 1);
+	struct pm_lft_lids lids;
+	struct pm_lfts *lfts;
+	char text[512];
+
+	(void)state;
+	snprintf(text, sizeof(text),
+		 HEAD "0x0004 001 # portguid 0x%llx: 'x'\n0x0005 001 # portguid 0x%llx: "
+		      "'y'\n0x0006 001 # portguid 0xdead: 'z'\n6 lids dumped\n",
+		 (unsigned long long)fabric->ports[x].guid,
+		 (unsigned long long)fabric->ports[y].guid);
+	lfts = parse(text);
+	fabric->ports[y].lid = 9;
+	assert_int_equal(pm_lfts_give_lids(lfts, fabric, &lids, NULL), 0);
+	assert_int_equal(fabric->ports[x].lid, 4);
+	assert_int_equal(fabric->ports[y].lid, 9);
+	assert_int_equal(lids.given, 1);
+	assert_int_equal(lids.differ, 1);
+	assert_int_equal(lids.first_differ, y);
+	assert_int_equal(lids.unknown, 1);
+	assert_int_equal(lids.first_unknown, 6);
+	pm_lfts_free(lfts);
+	pm_fabric_free(fabric);
+}
+
+#define TABLE(guid, entries)                                                             \
+	"Unicast lids [0-200] of switch Lid 1 guid 0x" guid " ('s'):\n" entries          \
+	"200 lids dumped\n"
+
+static void test_compare(void **state)
+{
+	struct pm_lfts *before = parse(
+		TABLE("10", "0x0001 001 # portguid 0xa:\n0x0002 002 # portguid 0xb:\n"
+			    "0x0040 003 # portguid 0xc:\n0x0080 004\n")
+			TABLE("11", "0x0001 001\n") TABLE("12", "0x0001 001\n"));
+	struct pm_lfts *after = parse(
+		TABLE("10", "0x0001 002 # portguid 0xa:\n0x0002 003 # portguid 0xc:\n"
+			    "0x0041 003 # portguid 0xd:\n0x0080 004\n")
+			TABLE("12", "0x0001 001\n")
+				TABLE("13", "0x0001 001\n0x0090 001\n"));
+	struct pm_lft_diff diff = pm_lfts_compare(before, after, false);
+	struct pm_lft_move *moves;
+	uint32_t num_moves;
+
+	(void)state;
+	/* LIDs 1 and 2 in block 0, 0x40 gone and 0x41 new in block 1. */
+	assert_int_equal(diff.entries, 4);
+	assert_int_equal(diff.blocks, 2);
+	assert_int_equal(diff.bound, 1);
+	assert_int_equal(diff.switches, 1);
+	assert_int_equal(diff.switches_gone, 1);
+	assert_int_equal(diff.switches_new, 1);
+	assert_int_equal(diff.whole, 2);
+	assert_int_equal(diff.lids_moved, 1);
+	assert_int_equal(diff.lids_gone, 1);
+	assert_int_equal(diff.lids_new, 1);
+	assert_int_equal(pm_lfts_compare(before, after, true).entries, 3);
+	assert_int_equal(pm_lfts_moves(before, after, &moves, &num_moves, NULL), 0);
+	assert_int_equal(num_moves, 3);
+	assert_int_equal(moves[0].guid, 0xb);
+	assert_int_equal(moves[0].before, 2);
+	assert_int_equal(moves[0].after, 0);
+	assert_int_equal(moves[1].guid, 0xc);
+	assert_int_equal(moves[1].before, 0x40);
+	assert_int_equal(moves[1].after, 2);
+	assert_int_equal(moves[2].guid, 0xd);
+	assert_int_equal(moves[2].after, 0x41);
+	free(moves);
+	pm_lfts_free(before);
+	pm_lfts_free(after);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse),	   cmocka_unit_test(test_recognise),
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_give_lids),
+		cmocka_unit_test(test_compare),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
