@@ -23,7 +23,7 @@ static const char usage[] =
 	"  --ibdmchk DIR\n"
 	"            write opensm-subnet.lst, opensm.fdbs and opensm.mcfdbs into DIR, "
 	"for\n"
-	"            `ibdmchk -s .. -f .. -m ..`\n"
+	"            ibdmchk\n"
 	"  --node-name-map FILE\n"
 	"            names of nodes by GUID\n"
 	"  -q, --quiet\n"
