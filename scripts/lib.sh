@@ -8,7 +8,7 @@ PATH=$PATH:/usr/sbin	# opensm, for who is not root
 say() { printf '== %s\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
-# Prints the missing packages of Debian 12, one per line. Tools are looked for by
+# Prints the missing packages of Debian 12, one per line; the arguments are more of them. Tools are looked for by
 # their command, so that one from elsewhere will do.
 missing_packages() {
 	for tool in cmake gcc python3; do
@@ -17,8 +17,7 @@ missing_packages() {
 	command -v make >/dev/null || command -v ninja >/dev/null || echo make
 	command -v pkg-config >/dev/null || echo pkg-config
 	for package in libc6-dev opensm libopensm-dev libibumad-dev libibmad-dev \
-			infiniband-diags ibsim-utils ibutils libcmocka-dev libjansson-dev \
-			python3-docutils python3-matplotlib python3-jinja2 chromium man-db groff-base; do
+			infiniband-diags ibsim-utils ibutils libcmocka-dev libjansson-dev "$@"; do
 		dpkg-query -W -f '${Status}' "$package" 2>/dev/null |
 			grep -q 'ok installed' || echo "$package"
 	done
@@ -30,21 +29,21 @@ as_root() {
 	elif command -v sudo >/dev/null; then
 		if [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
 	else
-		die "neither root nor sudo: install these first: $(missing_packages | tr '\n' ' ')"
+		die "neither root nor sudo: install these first: $(missing_packages "$@" | tr '\n' ' ')"
 	fi
 }
 
-# Sees to it that what is needed to build and to test is installed.
+# Sees to it that what is needed to build and to run is installed, and the arguments.
 install_packages() {
 	command -v dpkg-query >/dev/null || die "this needs Debian 12 (or install by hand:" \
 		"OpenSM 3.3.23, ibsim 0.10, ibutils, cmocka, CMake 3.25 and gcc)"
-	missing=$(missing_packages)
+	missing=$(missing_packages "$@")
 	[ -n "$missing" ] || return 0
 	say "installing" $missing
 	as_root apt-get update -q </dev/null
 	as_root env DEBIAN_FRONTEND=noninteractive \
 		apt-get install -q -y --no-install-recommends $missing </dev/null
-	missing=$(missing_packages)
+	missing=$(missing_packages "$@")
 	[ -z "$missing" ] || die "still missing:" $missing
 }
 
