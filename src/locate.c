@@ -412,11 +412,11 @@ static void ask_about(struct pm_locate *locate, uint32_t sw, enum pm_direction d
 			ask(locate, locate->plan->known->ports[i].peer);
 }
 
-/* It lost a cable, and has not been heard of or lost most others as well. */
+/* It lost a cable, and has not been heard of or lost half of them. */
 static bool is_suspect(const struct pm_locate *locate, uint32_t sw)
 {
 	return locate->lost[sw] && !locate->answered[sw] &&
-	       (!locate->heard[sw] || locate->lost[sw] * 2 > count_alive(locate, sw));
+	       (!locate->heard[sw] || locate->lost[sw] * 2 >= count_alive(locate, sw));
 }
 
 /* A suspect all of whose cables below are lost. */

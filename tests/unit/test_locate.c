@@ -184,8 +184,9 @@ static void test_director(void **state)
 		struct truth truth;
 
 		make_truth(&truth, &world, rows[i].before, rows[i].loss, rows[i].manager);
-		assert_int_equal(
-			pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL), 0);
+		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager,
+					       &locate, NULL),
+				 0);
 		report_all(&truth, locate);
 		run(&truth, locate);
 		if (truth.asked > rows[i].most || truth.silent)
@@ -217,8 +218,9 @@ static void test_few_reports(void **state)
 		struct truth truth;
 
 		make_truth(&truth, &world, "", cases[i].loss, "h0-1");
-		assert_int_equal(
-			pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL), 0);
+		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager,
+					       &locate, NULL),
+				 0);
 		pm_locate_report(locate, world_switch(&world, cases[i].reporter));
 		run(&truth, locate);
 		if (truth.asked > 36 + 18 * 18 + 17)
@@ -242,7 +244,9 @@ static void test_one_report_missing(void **state)
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	make_truth(&truth, &world, "", "s3-line1", "h0-1");
-	assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL), 0);
+	assert_int_equal(
+		pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL),
+		0);
 	for (uint32_t i = 0; i < world.plan->known->num_ports; i++) {
 		uint32_t sw = world.plan->known->ports[i].node;
 
@@ -263,6 +267,33 @@ static void test_one_report_missing(void **state)
 	world_free(&world);
 }
 
+/* Its own neighbours below report, those above cannot. */
+static void test_half_of_the_reports(void **state)
+{
+	struct pm_locate *locate;
+	struct truth truth;
+	struct world world;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	make_truth(&truth, &world, "", "s3-line1", "h20-1");
+	assert_int_equal(
+		pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL),
+		0);
+	for (unsigned int leaf = 18; leaf < 36; leaf++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "leaf%u", leaf);
+		pm_locate_report(locate, world_switch(&world, name));
+	}
+	pm_locate_report(locate, world_switch(&world, "s3-line1"));
+	run(&truth, locate);
+	check_found(&truth, locate, "s3-line1");
+	pm_locate_free(locate);
+	free_truth(&truth);
+	world_free(&world);
+}
+
 /* A path leads where it should, also when the tables' way is lost. */
 static void test_paths(void **state)
 {
@@ -274,7 +305,9 @@ static void test_paths(void **state)
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	make_truth(&truth, &world, "s3-* leaf7", "s3-* leaf7", "h0-1");
-	assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL), 0);
+	assert_int_equal(
+		pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL),
+		0);
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
 		int hops = pm_locate_path(locate, sw, path);
 
@@ -316,8 +349,9 @@ static void test_every_single_loss(void **state)
 			 pm_fabric_name(known, p->node), p->num);
 		make_truth(&truth, &world, "", loss,
 			   pm_fabric_name(world.fabric, world.fabric->num_nodes - 1));
-		assert_int_equal(
-			pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL), 0);
+		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager,
+					       &locate, NULL),
+				 0);
 		report_all(&truth, locate);
 		run(&truth, locate);
 		check_found(&truth, locate, loss);
@@ -339,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_director),
 		cmocka_unit_test(test_few_reports),
 		cmocka_unit_test(test_one_report_missing),
+		cmocka_unit_test(test_half_of_the_reports),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_every_single_loss),
 	};
