@@ -475,6 +475,7 @@ static int prepare(struct plugin *plugin, struct pm_fabric *fabric, bool reassig
 	}
 	if (!rc)
 		rc = plugin_compute(plugin, fabric, true, &plugin->failure);
+	plugin->reread = plugin->strict = false;
 	if (rc)
 		return rc;
 	if (keep)

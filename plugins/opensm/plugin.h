@@ -41,6 +41,7 @@
 struct plugin_repaired {
 	char change[PLUGIN_CHANGE_TEXT];
 	uint32_t number, traps, queries, unanswered, links_down;
+	uint32_t looks; /* that found something; above 1 a burst was seen in parts */
 	uint64_t sent, acked, bound; /* blocks */
 	uint64_t switches;
 	double milliseconds; /* from the first trap to the last answer */
@@ -170,6 +171,14 @@ int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric, bool d
  */
 int plugin_see(struct plugin *plugin, const uint8_t *seen, const uint8_t *bounced,
 	       const struct pm_detours *detours, struct pm_error *err);
+
+/*
+ * What a switch should have: our entry, or the one it has where ours says so. A 0 it has
+ * may be a block that was never acknowledged, and is not kept: it would make the switch
+ * swallow packets.
+ */
+void plugin_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
+		   uint8_t *wanted);
 
 /* Notes which switches' tables are intact; right after discovery only. */
 void plugin_note_intact(struct plugin *plugin);

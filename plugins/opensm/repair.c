@@ -60,7 +60,7 @@ struct work {
 	struct pm_locate *locate;
 	uint8_t *alive;
 	double start, first_trap, in_vain; /* ms: plugin_clock, plugin_clock, a time */
-	uint32_t traps, queries, unanswered, lost;
+	uint32_t traps, queries, unanswered, lost, looks;
 	uint64_t sent, acked;
 	struct pm_delta delta;
 	bool gave_up;
@@ -419,8 +419,8 @@ static bool send_block(const struct work *work, const struct block *block)
 	if (!sw || at + PM_LFT_BLOCK > sw->lft_size ||
 	    !find_route(work, block->known, &route))
 		return false;
-	pm_delta_apply(payload, sw->lft + at,
-		       pm_routes_table(plugin->routes, block->known) + at, PM_LFT_BLOCK);
+	plugin_wanted(sw->lft + at, pm_routes_table(plugin->routes, block->known) + at,
+		      PM_LFT_BLOCK, payload);
 	memset(&context, 0, sizeof(context));
 	context.lft_context.node_guid = osm_node_get_node_guid(sw->p_node);
 	context.lft_context.set_method = TRUE;
@@ -542,6 +542,7 @@ static bool look(struct work *work, struct pm_error *err)
 			work->gave_up = true;
 	}
 	work->lost += lost;
+	work->looks += lost != 0;
 	pm_locate_free(work->locate);
 	work->locate = NULL;
 	return lost != 0;
@@ -581,6 +582,7 @@ static void log_repair(const struct work *work, const uint8_t *before)
 		.queries = work->queries,
 		.unanswered = work->unanswered,
 		.links_down = work->lost,
+		.looks = work->looks,
 		.sent = work->sent,
 		.acked = work->acked,
 		.bound = work->delta.bound,
@@ -593,13 +595,13 @@ static void log_repair(const struct work *work, const uint8_t *before)
 			   sizeof(done.change));
 	OSM_LOG(&plugin->osm->log, done.links_down ? OSM_LOG_INFO : OSM_LOG_VERBOSE,
 		"portmajor repair %u: %s; traps %u, queries %u, unanswered %u, links "
-		"down "
-		"%u; LFT blocks sent %" PRIu64 ", acked %" PRIu64 ", bound %" PRIu64
-		"; switches %" PRIu64 "; %.1f ms from the first trap to the last "
+		"down %u, looks %u; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+		", bound %" PRIu64 "; switches %" PRIu64
+		"; %.1f ms from the first trap to the last "
 		"answer%s\n",
 		done.number, done.change, done.traps, done.queries, done.unanswered,
-		done.links_down, done.sent, done.acked, done.bound, done.switches,
-		done.milliseconds,
+		done.links_down, done.looks, done.sent, done.acked, done.bound,
+		done.switches, done.milliseconds,
 		done.gave_up ? "; left to the sweep: blocks not answered" : "");
 	if (!done.links_down)
 		return;

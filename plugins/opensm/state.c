@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +49,8 @@ struct plugin_state {
 	bool failed; /* to write, last time, and that was logged */
 
 	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	/* Under the lock. */
+	struct plugin_signal signal;
+	/* Under its lock. */
 	json_t *document;
 	bool fresh, leaving;
 };
@@ -226,15 +224,11 @@ static void *keep_written(void *context)
 	bool leaving = false;
 
 	while (!leaving) {
-		struct timespec until;
-		int rc = 0;
+		double due = plugin_clock() + REFRESH_S * 1e3;
 
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += REFRESH_S;
-		pthread_mutex_lock(&state->lock);
-		while (!state->fresh && !state->leaving && !rc)
-			rc = pthread_cond_timedwait(&state->changed, &state->lock,
-						    &until);
+		pthread_mutex_lock(&state->signal.lock);
+		while (!state->fresh && !state->leaving && plugin_clock() < due)
+			plugin_wait_until(&state->signal, due);
 		if (state->document) {
 			json_decref(document);
 			document = state->document;
@@ -242,7 +236,7 @@ static void *keep_written(void *context)
 		}
 		state->fresh = false;
 		leaving = state->leaving;
-		pthread_mutex_unlock(&state->lock);
+		pthread_mutex_unlock(&state->signal.lock);
 		if (document)
 			write_files(state, document, !leaving);
 	}
@@ -365,12 +359,12 @@ void plugin_publish(struct plugin *plugin)
 	document = make_document(plugin);
 	if (!document)
 		return; /* no memory: the next run will do */
-	pthread_mutex_lock(&state->lock);
+	pthread_mutex_lock(&state->signal.lock);
 	json_decref(state->document);
 	state->document = document;
 	state->fresh = true;
-	pthread_cond_signal(&state->changed);
-	pthread_mutex_unlock(&state->lock);
+	pthread_cond_signal(&state->signal.changed);
+	pthread_mutex_unlock(&state->signal.lock);
 }
 
 /* ---- What happened ---- */
@@ -410,16 +404,16 @@ void plugin_note_repair(struct plugin *plugin, const struct plugin_repaired *rep
 		return;
 	json_decref(state->repair);
 	state->repair = json_pack(
-		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b}",
+		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b}",
 		"number", (json_int_t)repaired->number, "time", (json_int_t)time(NULL),
 		"change", make_string(repaired->change), "traps",
 		(json_int_t)repaired->traps, "queries", (json_int_t)repaired->queries,
 		"unanswered", (json_int_t)repaired->unanswered, "links_down",
-		(json_int_t)repaired->links_down, "sent", (json_int_t)repaired->sent,
-		"acked", (json_int_t)repaired->acked, "bound",
-		(json_int_t)repaired->bound, "switches", (json_int_t)repaired->switches,
-		"milliseconds", repaired->milliseconds, "left_to_sweep",
-		repaired->gave_up);
+		(json_int_t)repaired->links_down, "looks", (json_int_t)repaired->looks,
+		"sent", (json_int_t)repaired->sent, "acked", (json_int_t)repaired->acked,
+		"bound", (json_int_t)repaired->bound, "switches",
+		(json_int_t)repaired->switches, "milliseconds", repaired->milliseconds,
+		"left_to_sweep", repaired->gave_up);
 	state->totals.repairs++;
 	state->totals.repair_sent += repaired->sent;
 	state->totals.repair_acked += repaired->acked;
@@ -479,8 +473,7 @@ static void free_state(struct plugin_state *state)
 	json_decref(state->document);
 	json_decref(state->run);
 	json_decref(state->repair);
-	pthread_cond_destroy(&state->changed);
-	pthread_mutex_destroy(&state->lock);
+	plugin_signal_destroy(&state->signal);
 	free(state->file);
 	free(state->prometheus);
 	free(state);
@@ -489,15 +482,10 @@ static void free_state(struct plugin_state *state)
 int plugin_start_state(struct plugin *plugin)
 {
 	struct plugin_state *state = calloc(1, sizeof(*state));
-	pthread_condattr_t clock;
 
 	if (!state)
 		return -ENOMEM;
-	pthread_mutex_init(&state->lock, NULL);
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&state->changed, &clock);
-	pthread_condattr_destroy(&clock);
+	plugin_signal_init(&state->signal);
 	state->plugin = plugin;
 	state->started = time(NULL);
 	state->file = plugin_cache_path("portmajor.state");
@@ -520,10 +508,10 @@ void plugin_stop_state(struct plugin *plugin)
 
 	if (!state)
 		return;
-	pthread_mutex_lock(&state->lock);
+	pthread_mutex_lock(&state->signal.lock);
 	state->leaving = true;
-	pthread_cond_signal(&state->changed);
-	pthread_mutex_unlock(&state->lock);
+	pthread_cond_signal(&state->signal.changed);
+	pthread_mutex_unlock(&state->signal.lock);
 	pthread_join(state->thread, NULL);
 	plugin->state = NULL;
 	free_state(state);

@@ -94,14 +94,18 @@ int plugin_see(struct plugin *plugin, const uint8_t *seen, const uint8_t *bounce
 	return 0;
 }
 
-/* OpenSM's record of the switches, or with reread what they really hold. */
-static int find_held(struct plugin *plugin, struct pm_held *held, uint8_t **tables,
-		     struct pm_error *err)
+/*
+ * OpenSM's record of the switches, or, with reread and right after discovery, what they
+ * really hold: in the engine's callback OpenSM holds its lock, and nothing can be asked.
+ * The record's tables live until the sweeper thread, which this is, drops a switch.
+ */
+static int find_held(struct plugin *plugin, bool discovered, struct pm_held *held,
+		     uint8_t **tables, struct pm_error *err)
 {
 	const struct pm_fabric *known = plugin->plan->known;
 
 	*tables = NULL;
-	if (plugin->reread)
+	if (plugin->reread && discovered)
 		return plugin_read_tables(plugin, held, tables, err);
 	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
 		const osm_switch_t *there = osm_get_switch_by_guid(
@@ -117,13 +121,13 @@ static int find_held(struct plugin *plugin, struct pm_held *held, uint8_t **tabl
  * New tables of a plan that was made of a fabric that ran already: what its switches
  * hold is kept if it is as good.
  */
-static int keep_held(struct plugin *plugin, struct pm_error *err)
+static int keep_held(struct plugin *plugin, bool discovered, struct pm_error *err)
 {
 	struct pm_held *held =
 		calloc(plugin->plan->known->num_switches + 1u, sizeof(*held));
 	uint8_t *tables = NULL;
 	bool adopted;
-	int rc = held ? find_held(plugin, held, &tables, err)
+	int rc = held ? find_held(plugin, discovered, held, &tables, err)
 		      : pm_error_set(err, -ENOMEM, "out of memory");
 
 	if (rc)
@@ -137,7 +141,6 @@ static int keep_held(struct plugin *plugin, struct pm_error *err)
 	OSM_LOG(&plugin->osm->log, OSM_LOG_INFO,
 		"portmajor: tables found in the switches: %s\n",
 		adopted ? "kept" : "not needed");
-	plugin->reread = plugin->strict = false;
 out:
 	free(held);
 	free(tables);
@@ -175,7 +178,7 @@ int plugin_compute(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 	detours = find_detours(plugin, fabric);
 	rc = plugin_see(plugin, seen, discovered ? stayed : NULL, &detours, err);
 	if (!rc && made && plugin->base->held)
-		rc = keep_held(plugin, err);
+		rc = keep_held(plugin, discovered, err);
 out:
 	free(seen);
 	free(stayed);
@@ -249,11 +252,15 @@ static uint32_t common_length(const struct plugin *plugin, const osm_switch_t *s
 	return stride < sw->lft_size ? stride : sw->lft_size;
 }
 
-/*
- * new_lft becomes what the switch should have: our entry, or the one it has
- * where ours says so. A 0 it has may be a block that was never acknowledged, and
- * is not kept: it would make the switch swallow packets.
- */
+void plugin_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
+		   uint8_t *wanted)
+{
+	pm_delta_apply(wanted, held, table, length);
+	for (uint32_t lid = 0; lid < length; lid++)
+		if (table[lid] == PM_LFT_KEEP && wanted[lid] == 0)
+			wanted[lid] = OSM_NO_PATH;
+}
+
 static void write_table(const struct plugin *plugin, const osm_switch_t *sw,
 			uint32_t known)
 {
@@ -261,10 +268,7 @@ static void write_table(const struct plugin *plugin, const osm_switch_t *sw,
 	const uint8_t *table = pm_routes_table(plugin->routes, known);
 
 	memcpy(sw->new_lft, sw->lft, sw->lft_size);
-	pm_delta_apply(sw->new_lft, sw->lft, table, length);
-	for (uint32_t lid = 0; lid < length; lid++)
-		if (table[lid] == PM_LFT_KEEP && sw->new_lft[lid] == 0)
-			sw->new_lft[lid] = OSM_NO_PATH;
+	plugin_wanted(sw->lft, table, length, sw->new_lft);
 }
 
 /* What OpenSM will send this switch, given the marks. */

@@ -132,19 +132,20 @@ class Repair:
     queries: int
     unanswered: int
     links_down: int
+    looks: int
     sent: int
     acked: int
     bound: int
     gave_up: bool
 
     _LINE = re.compile(r"portmajor repair (\d+): (.*); traps (\d+), queries (\d+), "
-                       r"unanswered (\d+), links down (\d+); LFT blocks sent (\d+), "
-                       r"acked (\d+), bound (\d+); .*?(; left to the sweep.*)?$", re.M)
+                       r"unanswered (\d+), links down (\d+), looks (\d+); LFT blocks "
+                       r"sent (\d+), acked (\d+), bound (\d+); .*?(; left to the sweep.*)?$", re.M)
 
     @classmethod
     def find(cls, text):
         """All repairs in a piece of the log."""
-        return [cls(int(m[1]), m[2], *map(int, m.group(3, 4, 5, 6, 7, 8, 9)), bool(m[10]))
+        return [cls(int(m[1]), m[2], *map(int, m.group(3, 4, 5, 6, 7, 8, 9, 10)), bool(m[11]))
                 for m in cls._LINE.finditer(text)]
 
 
@@ -176,7 +177,8 @@ class Event:
     def parts(self):
         """Above 1 if a burst was seen, or repaired, in parts."""
         return max(sum(run.change != "no change" for run in self.runs),
-                   sum(line.sent > 0 for line in [*self.runs, *self.repairs]))
+                   sum(line.sent > 0 for line in [*self.runs, *self.repairs]),
+                   *(repair.looks for repair in self.repairs))
 
 
 # ----------------------------------------------------------------------- the lab
