@@ -33,8 +33,6 @@ static const char usage[] =
 	"  --balance RATIO\n"
 	"            all-to-all traffic may load no cable above RATIO times the mean of\n"
 	"            its level (default: told only)\n"
-	"  --node-name-map FILE\n"
-	"            names of nodes by GUID\n"
 	"  -q, --quiet\n"
 	"            print findings only\n"
 	"  --json    print one JSON object\n"
@@ -43,9 +41,9 @@ static const char usage[] =
 struct request {
 	struct cli_fabric fabric;
 	const char *topology, *tables;
-	const char *manager, *plan_path, *map;
+	const char *manager, *plan_path;
 	double balance; /* 0: any */
-	bool conform, quiet, json, lmc_given;
+	bool conform, quiet, json;
 };
 
 #define FINDING_TEXT 700
@@ -263,8 +261,6 @@ static int read_input(struct judged *j, const struct request *request)
 	struct pm_error err = {"out of memory"};
 	int status = cli_fabric_read(request->topology, &request->fabric, &j->fabric);
 
-	if (!status)
-		status = cli_tables_rename(j->fabric, request->map);
 	if (status)
 		return status;
 	if (pm_lfts_read(request->tables, &j->lfts, &err))
@@ -431,7 +427,7 @@ static int judge_plan(struct judged *j, const struct request *request)
 	struct pm_error err;
 	int status;
 
-	if (!request->lmc_given)
+	if (!request->fabric.lmc_given)
 		config.lmc = used_lmc(j->fabric);
 	if (request->plan_path) {
 		if (pm_planfile_read(request->plan_path, &plan, &err))
@@ -626,80 +622,62 @@ static int print_json(const struct judged *j)
 
 /* ---- Options ---- */
 
-enum long_option {
-	OPTION_PLAN = 256,
-	OPTION_CONFORM,
-	OPTION_BALANCE,
-	OPTION_MAP,
-	OPTION_JSON
-};
+enum long_option { OPTION_PLAN = 256, OPTION_CONFORM, OPTION_BALANCE, OPTION_JSON };
 
-/* One option; an exit status, or -1 to go on. */
-static int take_option(int option, struct request *request)
+/* One option; an exit status, or -1: there is no such one. */
+static int take_option(int option, void *context)
 {
+	struct request *request = context;
 	char *end;
 
 	switch (option) {
 	case 's':
 		request->manager = optarg;
-		return -1;
+		return EXIT_FINE;
 	case 'q':
 		request->quiet = true;
-		return -1;
+		return EXIT_FINE;
 	case OPTION_PLAN:
 		request->plan_path = optarg;
-		return -1;
+		return EXIT_FINE;
 	case OPTION_CONFORM:
 		request->conform = true;
-		return -1;
-	case OPTION_MAP:
-		request->map = optarg;
-		return -1;
+		return EXIT_FINE;
 	case OPTION_JSON:
 		request->json = true;
-		return -1;
+		return EXIT_FINE;
 	case OPTION_BALANCE:
 		request->balance = strtod(optarg, &end);
 		if (*end || end == optarg || !(request->balance >= 1))
 			return cli_fail(EXIT_USAGE, "--balance: a number of at least 1");
-		return -1;
+		return EXIT_FINE;
 	default:
-		fputs(usage, option == 'h' ? stdout : stderr);
-		return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+		return -1;
 	}
 }
 
+/* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
-	static const struct option options[] = {
+	static const struct option long_options[] = {
 		CLI_FABRIC_LONG,
 		{"sm", required_argument, NULL, 's'},
 		{"plan", required_argument, NULL, OPTION_PLAN},
 		{"conform", no_argument, NULL, OPTION_CONFORM},
 		{"balance", required_argument, NULL, OPTION_BALANCE},
-		{"node-name-map", required_argument, NULL, OPTION_MAP},
 		{"quiet", no_argument, NULL, 'q'},
 		{"json", no_argument, NULL, OPTION_JSON},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	int option, status;
+	const struct cli_options options = {usage, "hqs:" CLI_FABRIC_SHORT, long_options,
+					    &request->fabric, take_option};
+	int status = cli_options_read(argc, argv, &options, request);
 
-	while ((option = getopt_long(argc, argv, "hqs:" CLI_FABRIC_SHORT, options,
-				     NULL)) != -1) {
-		status = cli_fabric_option(option, &request->fabric);
-		request->lmc_given |= option == 'm';
-		if (status < 0)
-			status = take_option(option, request);
-		else if (status == EXIT_FINE)
-			status = -1;
-		if (status >= 0)
-			return status;
-	}
-	if (optind + 2 != argc) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
+	if (status >= 0)
+		return status;
+	if (optind + 2 != argc)
+		return cli_usage('?', usage);
 	request->topology = argv[optind];
 	request->tables = argv[optind + 1];
 	return -1;

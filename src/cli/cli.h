@@ -29,7 +29,9 @@ int cmd_whatif(int argc, char **argv);
 struct cli_fabric {
 	struct pm_plan_config plan;
 	struct pm_role_files files;
+	const char *names; /* file for --node-name-map, or NULL */
 	bool connect_roots;
+	bool lmc_given; /* with -m, and not the default */
 };
 
 /* Short and long options of these, and the lines of help about them. */
@@ -38,6 +40,7 @@ struct cli_fabric {
 	{"root_guid_file", required_argument, NULL, 'A'},                                \
 		{"cn_guid_file", required_argument, NULL, 'U'},                          \
 		{"io_guid_file", required_argument, NULL, 'I'},                          \
+		{"node-name-map", required_argument, NULL, 'N'},                         \
 	{                                                                                \
 		"connect_roots", no_argument, NULL, 'Z'                                  \
 	}
@@ -46,14 +49,41 @@ struct cli_fabric {
 	"  -m LMC    of end ports, 0 to 3 (default 0)\n"                                 \
 	"  --root_guid_file FILE, --cn_guid_file FILE, --io_guid_file FILE,\n"           \
 	"  --connect_roots\n"                                                            \
-	"            as in opensm.conf\n"
+	"            as in opensm.conf\n"                                                \
+	"  --node-name-map FILE\n"                                                       \
+	"            names of nodes by GUID, as for infiniband-diags\n"
 
 /* Deals with one of these options: an exit status, or -1 if it is another one. */
 int cli_fabric_option(int option, struct cli_fabric *config);
 
+/* A subcommand's options, for getopt_long. */
+struct cli_options {
+	const char *usage;
+	const char *short_options;
+	const struct option *long_options;
+	struct cli_fabric
+		*fabric; /* where those above go, or NULL: it has none of them */
+	/* Deals with one of the others: an exit status, or -1: there is no such option.
+	 */
+	int (*take)(int option, void *request);
+};
+
+/* Reads them up to the first operand, argv[optind]; an exit status, or -1 to go on. */
+int cli_options_read(int argc, char **argv, const struct cli_options *options,
+		     void *request);
+
 /* Reads a netlist and the files that say what its nodes are; an exit status. */
 int cli_fabric_read(const char *path, const struct cli_fabric *config,
 		    struct pm_fabric **fabric);
+
+/* The latter alone, for a fabric that was read already. */
+int cli_fabric_describe(struct pm_fabric *fabric, const struct cli_fabric *config);
+
+/*
+ * What to do with an option that a subcommand does not know: prints its usage, to
+ * stdout for -h. An exit status.
+ */
+int cli_usage(int option, const char *usage);
 
 /* Prints "portmajor: MESSAGE" to stderr and returns status. */
 int cli_fail(enum exit_status status, const char *format, ...)

@@ -24,8 +24,6 @@ static const char usage[] =
 	"with the LIDs that OLD and NEW have in the files. Exit status 1 if anything\n"
 	"differs.\n" CLI_FABRIC_HELP "  -l, --list\n"
 	"            list every port whose LID, and every switch whose table differs\n"
-	"  --node-name-map FILE\n"
-	"            names of nodes by GUID\n"
 	"  -q, --quiet\n"
 	"            print nothing: the exit status tells\n"
 	"  --json    print one JSON object\n"
@@ -33,7 +31,6 @@ static const char usage[] =
 
 struct request {
 	struct cli_fabric fabric;
-	const char *map;
 	bool list, quiet, json;
 };
 
@@ -63,7 +60,6 @@ struct result {
 static int read_side(struct side *side, const struct request *request)
 {
 	const char *name = pm_textfile_name(side->path);
-	struct pm_roles roles = {0};
 	struct pm_error err;
 	char *text = NULL;
 	size_t length = 0;
@@ -74,12 +70,10 @@ static int read_side(struct side *side, const struct request *request)
 	else if (!rc)
 		rc = pm_netlist_parse(text, length, name, &side->fabric, &err);
 	free(text);
-	if (!rc && side->fabric)
-		rc = pm_roles_read(&request->fabric.files, &roles, &err);
-	if (!rc && side->fabric)
-		pm_roles_apply(&roles, side->fabric);
-	pm_roles_free(&roles);
-	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
+	if (rc)
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	return side->fabric ? cli_fabric_describe(side->fabric, &request->fabric)
+			    : EXIT_FINE;
 }
 
 /* ---- Topologies ---- */
@@ -354,43 +348,35 @@ static int print_json(const struct result *r, const struct side *before,
 
 /* ---- Options ---- */
 
-enum long_option { OPTION_MAP = 256, OPTION_JSON };
+enum long_option { OPTION_JSON = 256 };
+
+/* One option; an exit status, or -1: there is no such one. */
+static int take_option(int option, void *context)
+{
+	struct request *request = context;
+
+	request->list |= option == 'l';
+	request->quiet |= option == 'q';
+	request->json |= option == OPTION_JSON;
+	return option == 'l' || option == 'q' || option == OPTION_JSON ? EXIT_FINE : -1;
+}
 
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
-	static const struct option options[] = {
+	static const struct option long_options[] = {
 		CLI_FABRIC_LONG,
 		{"list", no_argument, NULL, 'l'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"json", no_argument, NULL, OPTION_JSON},
-		{"node-name-map", required_argument, NULL, OPTION_MAP},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	int option, status;
+	const struct cli_options options = {usage, "hlq" CLI_FABRIC_SHORT, long_options,
+					    &request->fabric, take_option};
+	int status = cli_options_read(argc, argv, &options, request);
 
-	while ((option = getopt_long(argc, argv, "hlq" CLI_FABRIC_SHORT, options,
-				     NULL)) != -1) {
-		status = cli_fabric_option(option, &request->fabric);
-		if (status > 0)
-			return status;
-		request->list |= option == 'l';
-		request->quiet |= option == 'q';
-		request->json |= option == OPTION_JSON;
-		if (option == OPTION_MAP)
-			request->map = optarg;
-		if (status == EXIT_FINE || strchr("lq", option) ||
-		    option == OPTION_JSON || option == OPTION_MAP)
-			continue;
-		fputs(usage, option == 'h' ? stdout : stderr);
-		return option == 'h' ? EXIT_FINE : EXIT_USAGE;
-	}
-	if (optind + 2 != argc) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
-	return -1;
+	return status < 0 && optind + 2 != argc ? cli_usage('?', usage) : status;
 }
 
 static int compare(struct side *before, struct side *after, const struct request *request,
@@ -412,15 +398,11 @@ static int compare(struct side *before, struct side *after, const struct request
 	if (r->topologies) {
 		struct topology_diff *d = &r->topology;
 
-		status = cli_tables_rename(before->fabric, request->map);
-		if (!status)
-			status = cli_tables_rename(after->fabric, request->map);
 		count_gone(before->fabric, after->fabric, &d->switches_gone,
 			   &d->end_nodes_gone, &d->cables_gone);
 		count_gone(after->fabric, before->fabric, &d->switches_new,
 			   &d->end_nodes_new, &d->cables_new);
-		if (!status)
-			status = plan_sides(before, after, request);
+		status = plan_sides(before, after, request);
 	}
 	if (status)
 		return status;

@@ -3,6 +3,10 @@
 #include "cli.h"
 
 #include <portmajor/netlist.h>
+#include <portmajor/textfile.h>
+
+#include <stdlib.h>
+#include <string.h>
 
 int cli_fabric_option(int option, struct cli_fabric *config)
 {
@@ -17,6 +21,7 @@ int cli_fabric_option(int option, struct cli_fabric *config)
 		if (!cli_number(optarg, 0, PM_MAX_LMC, &lmc))
 			return cli_fail(EXIT_USAGE, "LMC is 0 to %d", PM_MAX_LMC);
 		config->plan.lmc = (uint8_t)lmc;
+		config->lmc_given = true;
 		return EXIT_FINE;
 	case 'A':
 		config->files.roots = optarg;
@@ -27,6 +32,9 @@ int cli_fabric_option(int option, struct cli_fabric *config)
 	case 'I':
 		config->files.io = optarg;
 		return EXIT_FINE;
+	case 'N':
+		config->names = optarg;
+		return EXIT_FINE;
 	case 'Z':
 		config->connect_roots = true;
 		return EXIT_FINE;
@@ -35,18 +43,67 @@ int cli_fabric_option(int option, struct cli_fabric *config)
 	}
 }
 
-int cli_fabric_read(const char *path, const struct cli_fabric *config,
-		    struct pm_fabric **fabric)
+/* One line of a map, 0xGUID "NAME" or a comment; an exit status. */
+static int rename_one(struct pm_fabric *fabric, char *line, const char *path,
+		      unsigned int number)
+{
+	char *at = line + strspn(line, " \t\r"), *end, *close;
+	struct pm_error err;
+	uint64_t guid;
+	uint32_t node;
+
+	if (!*at || *at == '#')
+		return EXIT_FINE;
+	guid = strtoull(at, &end, 16);
+	end += strspn(end, " \t");
+	close = *end == '"' ? strrchr(end + 1, '"') : NULL;
+	if (end == at || !close)
+		return cli_fail(EXIT_INPUT, "%s:%u: no 0xGUID \"NAME\"", path, number);
+	*close = '\0';
+	node = pm_fabric_find_guid(fabric, guid);
+	if (node != PM_NONE && pm_fabric_rename(fabric, node, guid, end + 1, &err))
+		return cli_fail(EXIT_INPUT, "%s:%u: %s", path, number, err.text);
+	return EXIT_FINE;
+}
+
+/* Gives nodes the names of a file for --node-name-map; an exit status. */
+static int rename_nodes(struct pm_fabric *fabric, const char *path)
+{
+	int status = EXIT_FINE;
+	char *text = NULL, *copy, *rest, *line;
+	struct pm_error err;
+	size_t length = 0;
+
+	if (pm_textfile_read(path, &text, &length, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	copy = rest = strndup(text ? text : "", length);
+	if (!copy)
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	for (unsigned int number = 1; !status && (line = strsep(&rest, "\n")); number++)
+		status = rename_one(fabric, line, pm_textfile_name(path), number);
+	free(copy);
+	free(text);
+	return status;
+}
+
+int cli_fabric_describe(struct pm_fabric *fabric, const struct cli_fabric *config)
 {
 	struct pm_roles roles = {0};
 	struct pm_error err;
 
-	if (pm_roles_read(&config->files, &roles, &err) ||
-	    pm_netlist_read(path, fabric, &err)) {
-		pm_roles_free(&roles);
+	if (pm_roles_read(&config->files, &roles, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	}
-	pm_roles_apply(&roles, *fabric);
+	pm_roles_apply(&roles, fabric);
 	pm_roles_free(&roles);
-	return EXIT_FINE;
+	return config->names ? rename_nodes(fabric, config->names) : EXIT_FINE;
+}
+
+int cli_fabric_read(const char *path, const struct cli_fabric *config,
+		    struct pm_fabric **fabric)
+{
+	struct pm_error err;
+
+	if (pm_netlist_read(path, fabric, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	return cli_fabric_describe(*fabric, config);
 }

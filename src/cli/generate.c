@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor generate: netlists of fat trees. */
 #include "cli.h"
+#include "json.h"
+#include "losses.h"
 
 #include <portmajor/degrade.h>
 #include <portmajor/generate.h>
 #include <portmajor/netlist.h>
 
-#include <limits.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,16 @@ static const char usage[] =
 	"drawn\n"
 	"             at random; N is a number or, with %, a part of them all\n"
 	"  --seed N   of the random numbers (default 1)\n"
+	"  -q, --quiet\n"
+	"             do not tell on standard error what is left out\n"
+	"  --json     print one JSON object, with the netlist and what is left out\n"
 	"  -h         this help\n";
+
+struct request {
+	struct pm_generate config;
+	struct pm_degrade degrade;
+	bool degraded, quiet, json;
+};
 
 /* "4,4,2" into at most max numbers; the number of them, or 0 if malformed. */
 static unsigned int parse_list(char *text, unsigned int *list, unsigned int max)
@@ -82,11 +93,9 @@ static bool parse_kind(int argc, char **argv, struct pm_generate *config)
 	return false;
 }
 
-/* Writes the fabric without what is lost; an exit status. */
-static int write_degraded(const struct pm_generate *config,
-			  const struct pm_degrade *degrade)
+/* Generates and reads what was generated; an exit status. */
+static int make_fabric(const struct pm_generate *config, struct pm_fabric **fabric)
 {
-	struct pm_fabric *fabric = NULL;
 	struct pm_error err = {"out of memory"};
 	char *text = NULL;
 	size_t length = 0;
@@ -99,53 +108,166 @@ static int write_degraded(const struct pm_generate *config,
 		status = cli_fail(EXIT_USAGE, "%s", err.text);
 	if (fclose(file) && !status)
 		status = cli_fail(EXIT_INPUT, "out of memory");
-	if (!status && pm_netlist_parse(text, length, "generated", &fabric, &err))
+	if (!status && pm_netlist_parse(text, length, "generated", fabric, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	if (!status && pm_degrade_apply(degrade, fabric, &err))
-		status = cli_fail(EXIT_USAGE, "--degrade: %s", err.text);
-	if (!status)
-		pm_netlist_write(fabric, stdout);
-	pm_fabric_free(fabric);
 	free(text);
 	return status;
 }
 
+static bool is_there(const struct pm_fabric *fabric, uint32_t node)
+{
+	const struct pm_node *n = &fabric->nodes[node];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (fabric->ports[i].peer != PM_NONE)
+			return true;
+	return false;
+}
+
+/* What the fabric was generated with and has not any more. */
+struct left_out {
+	json_t *switches, *hosts, *links; /* lists */
+};
+
+/* Nodes, and cables between nodes that are still there. */
+static void find_left_out(const struct pm_fabric *fabric,
+			  const struct pm_fabric *degraded, struct left_out *left_out)
+{
+	*left_out = (struct left_out){json_array(), json_array(), json_array()};
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		if (is_there(fabric, i) && !is_there(degraded, i))
+			json_array_append_new(i < fabric->num_switches
+						      ? left_out->switches
+						      : left_out->hosts,
+					      cli_node_json(fabric, i));
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].peer != PM_NONE && fabric->ports[i].peer > i &&
+		    degraded->ports[i].peer == PM_NONE &&
+		    is_there(degraded, fabric->ports[i].node) &&
+		    is_there(degraded, pm_fabric_peer_node(fabric, i)))
+			json_array_append_new(left_out->links, cli_link_json(fabric, i));
+}
+
+/* Prints the object; takes over what is left out. An exit status. */
+static int print_json(const struct request *request, const struct pm_fabric *fabric,
+		      struct left_out *left_out)
+{
+	json_t *object = cli_json_new("generate", 1), *more;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *file = open_memstream(&text, &length);
+
+	if (!file)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	pm_netlist_write(fabric, file);
+	if (fclose(file))
+		return cli_fail(EXIT_INPUT, "out of memory");
+	more = json_pack("{s:I, s:{s:o, s:o, s:o}, s:s#}", "seed",
+			 (json_int_t)request->degrade.seed, "left_out", "switches",
+			 left_out->switches, "hosts", left_out->hosts, "links",
+			 left_out->links, "netlist", text, (int)length);
+	*left_out = (struct left_out){NULL, NULL, NULL};
+	free(text);
+	if (json_object_update(object, more)) {
+		json_decref(object);
+		object = NULL;
+	}
+	json_decref(more);
+	return cli_json_print(object);
+}
+
+static void tell_left_out(const struct left_out *left_out, uint64_t seed)
+{
+	fprintf(stderr,
+		"portmajor: left out: %zu switches, %zu hosts, %zu other cables between "
+		"switches (--seed %" PRIu64 ")\n",
+		json_array_size(left_out->switches), json_array_size(left_out->hosts),
+		json_array_size(left_out->links), seed);
+}
+
+/* Writes the fabric without what is to be left out; an exit status. */
+static int write_fabric(const struct request *request)
+{
+	struct pm_fabric *fabric = NULL, *degraded = NULL;
+	struct left_out left_out = {NULL, NULL, NULL};
+	struct pm_error err;
+	int status = make_fabric(&request->config, &fabric);
+
+	if (!status) {
+		degraded = pm_fabric_clone(fabric);
+		if (!degraded)
+			status = cli_fail(EXIT_INPUT, "out of memory");
+	}
+	if (!status && pm_degrade_apply(&request->degrade, degraded, &err))
+		status = cli_fail(EXIT_USAGE, "--degrade: %s", err.text);
+	if (!status) {
+		find_left_out(fabric, degraded, &left_out);
+		if (request->degraded && !request->quiet)
+			tell_left_out(&left_out, request->degrade.seed);
+		if (request->json)
+			status = print_json(request, degraded, &left_out);
+		else
+			pm_netlist_write(degraded, stdout);
+	}
+	json_decref(left_out.switches);
+	json_decref(left_out.hosts);
+	json_decref(left_out.links);
+	pm_fabric_free(degraded);
+	pm_fabric_free(fabric);
+	return status;
+}
+
+/* One option; an exit status, or -1: there is no such one. */
+static int take_option(int option, void *context)
+{
+	struct request *request = context;
+	struct pm_error err;
+	unsigned long seed;
+
+	switch (option) {
+	case 'D':
+		request->degraded = true;
+		return pm_degrade_parse(optarg, &request->degrade, &err)
+			       ? cli_fail(EXIT_USAGE, "--degrade: %s", err.text)
+			       : EXIT_FINE;
+	case 'S':
+		if (!cli_number(optarg, 0, INT64_MAX, &seed))
+			return cli_fail(EXIT_USAGE, "--seed: a number");
+		request->degrade.seed = seed;
+		return EXIT_FINE;
+	case 'J':
+		request->json = true;
+		return EXIT_FINE;
+	case 'q':
+		request->quiet = true;
+		return EXIT_FINE;
+	default:
+		return -1;
+	}
+}
+
 int cmd_generate(int argc, char **argv)
 {
-	static const struct option options[] = {
+	static const struct option long_options[] = {
 		{"degrade", required_argument, NULL, 'D'},
 		{"seed", required_argument, NULL, 'S'},
+		{"json", no_argument, NULL, 'J'},
+		{"quiet", no_argument, NULL, 'q'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	struct pm_generate config = {0};
-	struct pm_degrade degrade = {.seed = 1};
+	const struct cli_options options = {usage, "hq", long_options, NULL, take_option};
+	struct request request = {.degrade = {.seed = 1}};
 	struct pm_error err;
-	bool degraded = false;
-	unsigned long seed;
-	int option;
+	int status = cli_options_read(argc, argv, &options, &request);
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (option == 'D') {
-			if (pm_degrade_parse(optarg, &degrade, &err))
-				return cli_fail(EXIT_USAGE, "--degrade: %s", err.text);
-			degraded = true;
-		} else if (option == 'S') {
-			if (!cli_number(optarg, 0, ULONG_MAX, &seed))
-				return cli_fail(EXIT_USAGE, "--seed: a number");
-			degrade.seed = seed;
-		} else {
-			fputs(usage, option == 'h' ? stdout : stderr);
-			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
-		}
-	}
-	if (!parse_kind(argc - optind, argv + optind, &config)) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
-	if (degraded)
-		return write_degraded(&config, &degrade);
-	if (pm_generate_write(&config, stdout, &err))
+	if (status >= 0)
+		return status;
+	if (!parse_kind(argc - optind, argv + optind, &request.config))
+		return cli_usage('?', usage);
+	if (request.degraded || request.json)
+		return write_fabric(&request);
+	if (pm_generate_write(&request.config, stdout, &err))
 		return cli_fail(EXIT_USAGE, "%s", err.text);
 	return EXIT_FINE;
 }

@@ -298,8 +298,7 @@ int cli_losses_ports(const struct cli_losses *losses, uint64_t number,
 	return rc;
 }
 
-/* "leaf5[20]-s1-line0[6]", as in the plugin's log. */
-static json_t *link_json(const struct pm_fabric *fabric, uint32_t port)
+json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port)
 {
 	const struct pm_port *a = &fabric->ports[port], *b = &fabric->ports[a->peer];
 	json_t *object = NULL, *string;
@@ -319,7 +318,7 @@ static json_t *link_json(const struct pm_fabric *fabric, uint32_t port)
 	return object;
 }
 
-static json_t *node_json(const struct pm_fabric *fabric, uint32_t node)
+json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node)
 {
 	return json_pack("{s:o, s:o}", "name",
 			 cli_json_string(pm_fabric_name(fabric, node)), "guid",
@@ -333,8 +332,8 @@ json_t *cli_losses_json(const struct cli_losses *losses, uint64_t number)
 
 	for (uint32_t i = 0; array && i < num; i++) {
 		json_t *one = losses->kind == CLI_LINKS
-				      ? link_json(losses->fabric, element[i])
-				      : node_json(losses->fabric, element[i]);
+				      ? cli_link_json(losses->fabric, element[i])
+				      : cli_node_json(losses->fabric, element[i]);
 
 		if (json_array_append_new(array, one)) {
 			json_decref(array);

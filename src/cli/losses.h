@@ -58,6 +58,11 @@ void cli_losses_free(struct cli_losses *losses);
 int cli_losses_ports(const struct cli_losses *losses, uint64_t number,
 		     struct cli_ports *ports);
 
+/* Names a cable, by the port at either end ("leaf5[20]-s1-line0[6]", as in the plugin's
+ * log), and a node. NULL without memory. */
+json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port);
+json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node);
+
 /* Names a loss: an array of one or two objects. NULL without memory. */
 json_t *cli_losses_json(const struct cli_losses *losses, uint64_t number);
 

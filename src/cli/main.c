@@ -35,6 +35,31 @@ int cli_fail(enum exit_status status, const char *format, ...)
 	return (int)status;
 }
 
+int cli_usage(int option, const char *usage)
+{
+	fputs(usage, option == 'h' ? stdout : stderr);
+	return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+}
+
+int cli_options_read(int argc, char **argv, const struct cli_options *options,
+		     void *request)
+{
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, options->short_options,
+				     options->long_options, NULL)) != -1) {
+		status =
+			options->fabric ? cli_fabric_option(option, options->fabric) : -1;
+		if (status < 0)
+			status = options->take(option, request);
+		if (status < 0)
+			return cli_usage(option, options->usage);
+		if (status > 0)
+			return status;
+	}
+	return -1;
+}
+
 bool cli_number(const char *text, unsigned long low, unsigned long high,
 		unsigned long *value)
 {
@@ -63,6 +88,11 @@ static void print_usage(FILE *out)
 	      out);
 }
 
+static bool is_version(const char *option)
+{
+	return !strcmp(option, "-V") || !strcmp(option, "--version");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -73,7 +103,7 @@ int main(int argc, char **argv)
 		print_usage(stdout);
 		return EXIT_FINE;
 	}
-	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
+	if (is_version(argv[1]) || (argc == 3 && is_version(argv[2]))) {
 		puts("portmajor " PORTMAJOR_VERSION);
 		return EXIT_FINE;
 	}

@@ -116,36 +116,44 @@ static int print_whole(struct whole *whole, bool json, bool quiet)
 	return EXIT_FINE;
 }
 
+struct request {
+	bool json, quiet;
+};
+
+/* One option; an exit status, or -1: there is no such one. */
+static int take_option(int option, void *context)
+{
+	struct request *request = context;
+
+	request->json |= option == 'J';
+	request->quiet |= option == 'q';
+	return option == 'J' || option == 'q' ? EXIT_FINE : -1;
+}
+
 int cmd_merge(int argc, char **argv)
 {
-	static const struct option options[] = {
+	static const struct option long_options[] = {
 		{"json", no_argument, NULL, 'J'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const struct cli_options options = {usage, "hq", long_options, NULL, take_option};
+	struct request request = {0};
 	struct whole whole = {0};
-	bool json = false, quiet = false;
-	int option, status = EXIT_FINE;
+	int status = cli_options_read(argc, argv, &options, &request);
 
-	while ((option = getopt_long(argc, argv, "hq", options, NULL)) != -1) {
-		if (option != 'J' && option != 'q') {
-			fputs(usage, option == 'h' ? stdout : stderr);
-			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
-		}
-		json = json || option == 'J';
-		quiet = quiet || option == 'q';
-	}
-	if (optind == argc) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
+	if (status >= 0)
+		return status;
+	if (optind == argc)
+		return cli_usage('?', usage);
+	status = EXIT_FINE;
 	for (int i = optind; i < argc && !status; i++)
 		status = read_shard(&whole, argv[i]);
 	if (!status)
 		status = check_whole(&whole);
 	if (!status)
-		status = print_whole(&whole, json, quiet);
+		status = print_whole(&whole, request.json, request.quiet);
 	summary_free(&whole.summary);
 	json_decref(whole.settings.json);
 	free(whole.seen);

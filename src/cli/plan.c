@@ -24,8 +24,6 @@ static const char usage[] =
 	"            write opensm-subnet.lst, opensm.fdbs and opensm.mcfdbs into DIR, "
 	"for\n"
 	"            ibdmchk\n"
-	"  --node-name-map FILE\n"
-	"            names of nodes by GUID\n"
 	"  -q, --quiet\n"
 	"            print nothing, write files only\n"
 	"  --json    print one JSON object, with -l with every LID\n"
@@ -34,7 +32,7 @@ static const char usage[] =
 struct request {
 	struct cli_fabric fabric;
 	struct plan_files files;
-	const char *manager, *map;
+	const char *manager;
 	bool lids, quiet, json;
 };
 
@@ -149,79 +147,59 @@ static void print_plan(const struct pm_plan *plan, const struct pm_apart *apart,
 		print_lids(plan);
 }
 
-enum long_option {
-	OPTION_GUID2LID = 256,
-	OPTION_LFTS,
-	OPTION_IBDMCHK,
-	OPTION_MAP,
-	OPTION_JSON
-};
+enum long_option { OPTION_GUID2LID = 256, OPTION_LFTS, OPTION_IBDMCHK, OPTION_JSON };
 
-/* One option; an exit status, or -1 to go on. */
-static int take_option(int option, struct request *request)
+/* One option; an exit status, or -1: there is no such one. */
+static int take_option(int option, void *context)
 {
+	struct request *request = context;
+
 	switch (option) {
 	case 'l':
 		request->lids = true;
-		return -1;
+		return EXIT_FINE;
 	case 'q':
 		request->quiet = true;
-		return -1;
+		return EXIT_FINE;
 	case 's':
 		request->manager = optarg;
-		return -1;
+		return EXIT_FINE;
 	case OPTION_GUID2LID:
 		request->files.guid2lid = optarg;
-		return -1;
+		return EXIT_FINE;
 	case OPTION_LFTS:
 		request->files.lfts = optarg;
-		return -1;
+		return EXIT_FINE;
 	case OPTION_IBDMCHK:
 		request->files.ibdmchk = optarg;
-		return -1;
-	case OPTION_MAP:
-		request->map = optarg;
-		return -1;
+		return EXIT_FINE;
 	case OPTION_JSON:
 		request->json = true;
-		return -1;
+		return EXIT_FINE;
 	default:
-		fputs(usage, option == 'h' ? stdout : stderr);
-		return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+		return -1;
 	}
 }
 
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
-	static const struct option options[] = {
+	static const struct option long_options[] = {
 		CLI_FABRIC_LONG,
 		{"sm", required_argument, NULL, 's'},
 		{"guid2lid", required_argument, NULL, OPTION_GUID2LID},
 		{"lfts", required_argument, NULL, OPTION_LFTS},
 		{"ibdmchk", required_argument, NULL, OPTION_IBDMCHK},
-		{"node-name-map", required_argument, NULL, OPTION_MAP},
 		{"quiet", no_argument, NULL, 'q'},
 		{"json", no_argument, NULL, OPTION_JSON},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	int option, status;
+	const struct cli_options options = {usage, "hlqs:" CLI_FABRIC_SHORT, long_options,
+					    &request->fabric, take_option};
+	int status = cli_options_read(argc, argv, &options, request);
 
-	while ((option = getopt_long(argc, argv, "hlqs:" CLI_FABRIC_SHORT, options,
-				     NULL)) != -1) {
-		status = cli_fabric_option(option, &request->fabric);
-		if (status < 0)
-			status = take_option(option, request);
-		else if (status == EXIT_FINE)
-			status = -1;
-		if (status >= 0)
-			return status;
-	}
-	if (optind + 1 == argc)
-		return -1;
-	fputs(usage, stderr);
-	return EXIT_USAGE;
+	return status < 0 && optind + 1 != argc ? cli_usage('?', usage) : status;
 }
 
 /* Plans, writes, prints; an exit status. */
@@ -252,8 +230,6 @@ int cmd_plan(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	status = cli_fabric_read(argv[optind], &request.fabric, &fabric);
-	if (!status)
-		status = cli_tables_rename(fabric, request.map);
 	if (!status)
 		status = run(&request, fabric);
 	pm_fabric_free(fabric);

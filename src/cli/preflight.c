@@ -376,49 +376,50 @@ static int check_all(struct preflight *p)
 	return status == EXIT_FINE && p->findings ? EXIT_FINDINGS : status;
 }
 
-/* An exit status, or -1 to go on. */
-static int read_options(int argc, char **argv, struct preflight *p)
+/* One option; an exit status, or -1: there is no such one. */
+static int take_option(int option, void *context)
 {
-	static const struct option options[] = {
-		{"opensm", required_argument, NULL, 'o'},
-		{"json", no_argument, NULL, 'j'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int option;
+	struct preflight *p = context;
 
-	while ((option = getopt_long(argc, argv, "F:hn:q", options, NULL)) != -1) {
-		if (option == 'F') {
-			p->conf_path = optarg;
-		} else if (option == 'n') {
-			p->netlist = optarg;
-		} else if (option == 'o') {
-			free(p->program);
-			p->program = strdup(optarg);
-		} else if (option == 'j') {
-			if (!p->checks)
-				p->checks = json_array();
-		} else if (option == 'q') {
-			p->quiet = true;
-		} else {
-			fputs(usage, option == 'h' ? stdout : stderr);
-			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
-		}
-	}
-	if (optind == argc)
+	switch (option) {
+	case 'F':
+		p->conf_path = optarg;
+		return EXIT_FINE;
+	case 'n':
+		p->netlist = optarg;
+		return EXIT_FINE;
+	case 'o':
+		free(p->program);
+		p->program = strdup(optarg);
+		return EXIT_FINE;
+	case 'J':
+		if (!p->checks)
+			p->checks = json_array();
+		return EXIT_FINE;
+	case 'q':
+		p->quiet = true;
+		return EXIT_FINE;
+	default:
 		return -1;
-	fputs(usage, stderr);
-	return EXIT_USAGE;
+	}
 }
 
 int cmd_preflight(int argc, char **argv)
 {
+	static const struct option long_options[] = {
+		{"opensm", required_argument, NULL, 'o'},
+		{"json", no_argument, NULL, 'J'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	const struct cli_options options = {usage, "F:hn:q", long_options, NULL,
+					    take_option};
 	struct preflight p = {.conf_path = DEFAULT_CONF};
-	int status = read_options(argc, argv, &p);
+	int status = cli_options_read(argc, argv, &options, &p);
 
 	if (status < 0)
-		status = check_all(&p);
+		status = optind == argc ? check_all(&p) : cli_usage('?', usage);
 	free(p.program);
 	free(p.version);
 	pm_smconf_free(&p.conf);

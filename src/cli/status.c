@@ -382,36 +382,45 @@ static int show(const char *path, const struct options *options)
 	return status;
 }
 
+/* One option; an exit status, or -1: there is no such one. */
+static int take_option(int option, void *context)
+{
+	struct options *chosen = context;
+
+	switch (option) {
+	case 'a':
+		return cli_number(optarg, 0, INT32_MAX, &chosen->max_age)
+			       ? EXIT_FINE
+			       : cli_fail(EXIT_USAGE, "--max-age is in seconds");
+	case 'J':
+		chosen->json = true;
+		return EXIT_FINE;
+	case 'q':
+		chosen->quiet = true;
+		return EXIT_FINE;
+	default:
+		return -1;
+	}
+}
+
 int cmd_status(int argc, char **argv)
 {
-	static const struct option options[] = {
+	static const struct option long_options[] = {
 		{"max-age", required_argument, NULL, 'a'},
-		{"json", no_argument, NULL, 'j'},
+		{"json", no_argument, NULL, 'J'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const struct cli_options options = {usage, "hq", long_options, NULL, take_option};
 	struct options chosen = {.max_age = MAX_AGE_S};
-	char *path = NULL;
-	int option, status;
+	int status = cli_options_read(argc, argv, &options, &chosen);
+	char *path;
 
-	while ((option = getopt_long(argc, argv, "hq", options, NULL)) != -1) {
-		if (option == 'a') {
-			if (!cli_number(optarg, 0, INT32_MAX, &chosen.max_age))
-				return cli_fail(EXIT_USAGE, "--max-age is in seconds");
-		} else if (option == 'j') {
-			chosen.json = true;
-		} else if (option == 'q') {
-			chosen.quiet = true;
-		} else {
-			fputs(usage, option == 'h' ? stdout : stderr);
-			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
-		}
-	}
-	if (optind + 1 < argc) {
-		fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
+	if (status >= 0)
+		return status;
+	if (optind + 1 < argc)
+		return cli_usage('?', usage);
 	path = optind < argc ? strdup(argv[optind]) : cli_cache_path("portmajor.state");
 	status = path ? show(path, &chosen) : cli_fail(EXIT_INPUT, "out of memory");
 	free(path);

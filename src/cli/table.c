@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor table: a switch's table and the load of every port, before and after a loss.
  */
-#include "cli.h"
 #include "json.h"
+#include "losses.h"
+#include "tables.h"
 
-#include <portmajor/route.h>
-
-#include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,72 +12,39 @@
 #define VERSION 1
 
 static const char usage[] =
-	"usage: portmajor table [OPTION]... NETLIST [--lose NAME[:PORT]]...\n"
+	"usage: portmajor table [OPTION]... NETLIST [--lose WHAT[:PORT]]...\n"
 	"\n"
-	"Prints one JSON object: the plan's planes, the table of a switch, and how many\n"
-	"LIDs each port between switches carries, before and after a "
-	"loss.\n" CLI_FABRIC_HELP "  -S, --switch NAME\n"
+	"Prints the flows that each port of a switch carries, every host sending to "
+	"every\n"
+	"LID of a host, before and after a loss, and what of the table "
+	"changes.\n" CLI_FABRIC_HELP "  -S, --switch NAME\n"
 	"            the switch (default: the first leaf)\n"
-	"  -L, --lose NAME[:PORT]\n"
+	"  -L, --lose WHAT[:PORT]\n"
 	"            as in portmajor whatif\n"
-	"  --json    nothing else is printed anyhow\n"
+	"  -s, --sm NAME  the node with the subnet manager: every switch reaches it\n"
+	"  -q, --quiet    no text\n"
+	"  --json    print one JSON object: planes, the whole table, all switches\n"
 	"  -h        this help\n";
 
 struct request {
 	struct cli_fabric fabric;
 	const char *table; /* name of the switch, or NULL */
+	const char *manager;
 	char **losses;
 	uint32_t num_losses;
+	bool quiet, json;
 };
 
 /* Everything about one state of the fabric. */
 struct state {
 	const struct pm_plan *plan;
 	struct pm_routes *routes;
+	const struct pm_detours *detours;
 	uint8_t *alive;		    /* [port] of plan->known */
-	uint32_t *loads;	    /* [port] LIDs in use that the switch sends there */
+	uint32_t *loads;	    /* [port] flows that leave there */
 	uint8_t *table;		    /* [stride] of the switch */
 	uint32_t *changed, *blocks; /* [switch] entries and blocks, after */
 };
-
-static uint32_t lose_port(struct pm_fabric *broken, uint32_t node, unsigned long number)
-{
-	const struct pm_node *n = &broken->nodes[node];
-	uint32_t cut = 0;
-
-	for (uint32_t p = 1; p <= n->num_ports; p++) {
-		if ((number && p != number) ||
-		    broken->ports[n->first_port + p].peer == PM_NONE)
-			continue;
-		pm_fabric_cut(broken, n->first_port + p);
-		cut++;
-	}
-	return cut;
-}
-
-/* Cuts what `text`, "NAME" or "NAME:PORT", names; an exit status. */
-static int lose(const struct pm_fabric *fabric, struct pm_fabric *broken,
-		const char *text)
-{
-	char *name = strdup(text), *colon;
-	unsigned long port = 0;
-	uint32_t cut = 0;
-
-	if (!name)
-		return cli_fail(EXIT_INPUT, "out of memory");
-	colon = strrchr(name, ':');
-	if (colon && pm_fabric_find_name(fabric, name) == PM_NONE &&
-	    cli_number(colon + 1, 1, PM_MAX_PORTS, &port))
-		*colon = '\0';
-	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		if (!strcmp(pm_fabric_name(fabric, i), name) ||
-		    !fnmatch(name, pm_fabric_name(fabric, i), 0))
-			cut += lose_port(broken, i, port);
-	free(name);
-	if (!cut)
-		return cli_fail(EXIT_USAGE, "--lose %s: no such node or cable", text);
-	return EXIT_FINE;
-}
 
 /* End ports that are there now at a switch. */
 static uint32_t count_hosts(const struct state *state, uint32_t sw)
@@ -289,13 +253,14 @@ static void free_state(struct state *state)
 }
 
 static bool new_state(struct state *state, const struct pm_plan *plan,
-		      struct pm_routes *routes)
+		      struct pm_routes *routes, const struct pm_detours *detours)
 {
 	const struct pm_fabric *known = plan->known;
 
 	*state = (struct state){
 		.plan = plan,
 		.routes = routes,
+		.detours = detours,
 		.alive = calloc(known->num_ports, 1),
 		.loads = calloc(known->num_ports, sizeof(uint32_t)),
 		.table = malloc(pm_routes_stride(routes)),
@@ -309,10 +274,37 @@ static bool new_state(struct state *state, const struct pm_plan *plan,
 static void route_state(struct state *state, const struct pm_fabric *fabric, uint32_t sw)
 {
 	pm_plan_match(state->plan, fabric, state->alive);
-	pm_routes_update(state->routes, state->alive, NULL);
+	pm_routes_update(state->routes, state->alive, state->detours);
 	memcpy(state->table, pm_routes_table(state->routes, sw),
 	       pm_routes_stride(state->routes));
 	count_loads(state);
+}
+
+static void print_port(const struct state *before, const struct state *after, uint32_t i)
+{
+	const struct pm_fabric *known = before->plan->known;
+	uint8_t direction = before->plan->tree.direction[i];
+	const struct pm_port *peer = &known->ports[known->ports[i].peer];
+
+	printf("%4u  %-5s %10u %10u  \"%s\"[%u]%s\n", known->ports[i].num,
+	       direction == PM_UP     ? "up"
+	       : direction == PM_DOWN ? "down"
+				      : "other",
+	       before->loads[i], after->loads[i], pm_fabric_name(known, peer->node),
+	       peer->num, after->alive[i] ? "" : ", lost");
+}
+
+static void print_text(const struct state *before, const struct state *after, uint32_t sw)
+{
+	const struct pm_fabric *known = before->plan->known;
+	const struct pm_node *n = &known->nodes[sw];
+
+	printf("\"%s\": %u entries in %u blocks differ after the loss\n"
+	       "port  way       before      after  to\n",
+	       pm_fabric_name(known, sw), after->changed[sw], after->blocks[sw]);
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (pm_fabric_peer_node(known, i) != PM_NONE)
+			print_port(before, after, i);
 }
 
 static int print_table(const struct state *before, const struct state *after,
@@ -339,8 +331,13 @@ static int print_table(const struct state *before, const struct state *after,
 }
 
 static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *broken,
-		      const struct pm_plan *plan, const struct request *request)
+		      const struct pm_plan *plan, uint32_t manager,
+		      const struct request *request)
 {
+	struct pm_detours detours = {
+		.manager = manager == PM_NONE ? PM_NONE
+					      : pm_plan_place(plan, fabric, manager),
+		.switches = request->fabric.connect_roots};
 	uint32_t sw = request->table ? pm_fabric_find_name(plan->known, request->table)
 				     : plan->tree.leaves[0];
 	struct state before = {0}, after = {0};
@@ -348,7 +345,7 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 	struct pm_error err;
 	uint8_t *held = NULL;
 	size_t stride;
-	int status;
+	int status = EXIT_FINE;
 
 	if (sw == PM_NONE)
 		return cli_fail(EXIT_USAGE, "--switch: no switch is named \"%s\"",
@@ -357,13 +354,17 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	stride = pm_routes_stride(routes);
 	held = calloc(plan->known->num_switches, stride);
-	if (held && new_state(&before, plan, routes) && new_state(&after, plan, routes)) {
+	if (held && new_state(&before, plan, routes, &detours) &&
+	    new_state(&after, plan, routes, &detours)) {
 		route_state(&before, fabric, sw);
 		for (uint32_t i = 0; i < plan->known->num_switches; i++)
 			memcpy(held + i * stride, pm_routes_table(routes, i), stride);
 		route_state(&after, broken, sw);
 		count_changes(&after, held);
-		status = print_table(&before, &after, request, sw);
+		if (request->json)
+			status = print_table(&before, &after, request, sw);
+		else if (!request->quiet)
+			print_text(&before, &after, sw);
 	} else {
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	}
@@ -374,61 +375,92 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 	return status;
 }
 
+/* A copy of the fabric without what is lost; an exit status. */
+static int lose_all(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    const struct request *request, struct pm_fabric **broken)
+{
+	struct cli_ports ports = {0};
+	int status = EXIT_FINE;
+
+	for (uint32_t i = 0; i < request->num_losses && !status; i++)
+		status = cli_losses_add(fabric, plan, request->losses[i], &ports);
+	if (!status) {
+		*broken = pm_fabric_clone(fabric);
+		if (!*broken)
+			status = cli_fail(EXIT_INPUT, "out of memory");
+	}
+	for (uint32_t i = 0; i < ports.num && !status; i++)
+		pm_fabric_cut(*broken, ports.list[i]);
+	free(ports.list);
+	return status;
+}
+
 static int run(const char *path, const struct request *request)
 {
 	struct pm_fabric *fabric = NULL, *broken = NULL;
 	struct pm_plan *plan = NULL;
+	uint32_t manager = PM_NONE;
 	struct pm_error err;
 	int status = cli_fabric_read(path, &request->fabric, &fabric);
 
-	if (status)
-		return status;
-	broken = pm_fabric_clone(fabric);
-	if (!broken)
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	for (uint32_t i = 0; i < request->num_losses && !status; i++)
-		status = lose(fabric, broken, request->losses[i]);
+	if (!status)
+		status = cli_tables_manager(fabric, request->manager, &manager);
 	if (!status && pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
-		status = make_table(fabric, broken, plan, request);
+		status = lose_all(fabric, plan, request, &broken);
+	if (!status)
+		status = make_table(fabric, broken, plan, manager, request);
 	pm_plan_free(plan);
 	pm_fabric_free(broken);
 	pm_fabric_free(fabric);
 	return status;
 }
 
+/* One option; an exit status, or -1: there is no such one. */
+static int take_option(int option, void *context)
+{
+	struct request *request = context;
+
+	switch (option) {
+	case 'L':
+		request->losses[request->num_losses++] = optarg;
+		return EXIT_FINE;
+	case 'S':
+		request->table = optarg;
+		return EXIT_FINE;
+	case 's':
+		request->manager = optarg;
+		return EXIT_FINE;
+	case 'q':
+		request->quiet = true;
+		return EXIT_FINE;
+	case 'J':
+		request->json = true;
+		return EXIT_FINE;
+	default:
+		return -1;
+	}
+}
+
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
-	static const struct option options[] = {
+	static const struct option long_options[] = {
 		CLI_FABRIC_LONG,
 		{"switch", required_argument, NULL, 'S'},
 		{"lose", required_argument, NULL, 'L'},
-		{"json", no_argument, NULL, 'j'},
+		{"sm", required_argument, NULL, 's'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"json", no_argument, NULL, 'J'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	int option, status;
+	const struct cli_options options = {usage, "hqs:S:L:" CLI_FABRIC_SHORT,
+					    long_options, &request->fabric, take_option};
+	int status = cli_options_read(argc, argv, &options, request);
 
-	while ((option = getopt_long(argc, argv, "hS:L:" CLI_FABRIC_SHORT, options,
-				     NULL)) != -1) {
-		status = cli_fabric_option(option, &request->fabric);
-		if (status > 0)
-			return status;
-		if (option == 'L')
-			request->losses[request->num_losses++] = optarg;
-		else if (option == 'S')
-			request->table = optarg;
-		else if (status < 0 && option != 'j') {
-			fputs(usage, option == 'h' ? stdout : stderr);
-			return option == 'h' ? EXIT_FINE : EXIT_USAGE;
-		}
-	}
-	if (optind + 1 == argc)
-		return -1;
-	fputs(usage, stderr);
-	return EXIT_USAGE;
+	return status < 0 && optind + 1 != argc ? cli_usage('?', usage) : status;
 }
 
 int cmd_table(int argc, char **argv)

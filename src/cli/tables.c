@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "tables.h"
 
-#include <portmajor/textfile.h>
-
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
 		     const struct pm_fabric *fabric, uint32_t manager)
@@ -70,49 +66,4 @@ int cli_tables_manager(const struct pm_fabric *fabric, const char *name, uint32_
 		return EXIT_FINE;
 	}
 	return cli_fail(EXIT_USAGE, "--sm: \"%s\" has no cable to a switch", name);
-}
-
-/* One line of a map; an exit status. */
-static int rename_one(struct pm_fabric *fabric, char *line, const char *path,
-		      unsigned int number)
-{
-	char *at = line + strspn(line, " \t\r"), *end, *close;
-	struct pm_error err;
-	uint64_t guid;
-	uint32_t node;
-
-	if (!*at || *at == '#')
-		return EXIT_FINE;
-	guid = strtoull(at, &end, 16);
-	end += strspn(end, " \t");
-	close = *end == '"' ? strrchr(end + 1, '"') : NULL;
-	if (end == at || !close)
-		return cli_fail(EXIT_INPUT, "%s:%u: no 0xGUID \"NAME\"", path, number);
-	*close = '\0';
-	node = pm_fabric_find_guid(fabric, guid);
-	if (node != PM_NONE && pm_fabric_rename(fabric, node, guid, end + 1, &err))
-		return cli_fail(EXIT_INPUT, "%s:%u: %s", path, number, err.text);
-	return EXIT_FINE;
-}
-
-int cli_tables_rename(struct pm_fabric *fabric, const char *path)
-{
-	const char *name = path ? pm_textfile_name(path) : NULL;
-	int status = EXIT_FINE;
-	char *text = NULL, *copy, *rest, *line;
-	struct pm_error err;
-	size_t length = 0;
-
-	if (!path)
-		return EXIT_FINE;
-	if (pm_textfile_read(path, &text, &length, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
-	copy = rest = strndup(text ? text : "", length);
-	if (!copy)
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	for (unsigned int number = 1; !status && (line = strsep(&rest, "\n")); number++)
-		status = rename_one(fabric, line, name, number);
-	free(copy);
-	free(text);
-	return status;
 }

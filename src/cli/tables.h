@@ -33,10 +33,4 @@ void cli_tables_free(struct cli_tables *tables);
  */
 int cli_tables_manager(const struct pm_fabric *fabric, const char *name, uint32_t *port);
 
-/*
- * Gives nodes the names that a file for --node-name-map says: `0xGUID "NAME"` per line,
- * with comments behind '#', as infiniband-diags read it. An exit status.
- */
-int cli_tables_rename(struct pm_fabric *fabric, const char *path);
-
 #endif

@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "json.h"
 #include "sweep.h"
+#include "tables.h"
 
 #include <portmajor/whatif.h>
 
@@ -69,29 +70,6 @@ struct request {
 	unsigned int threads;
 	enum metric by;
 };
-
-/* The port that a subnet manager on this node would use; an exit status. */
-static int find_manager(const struct pm_fabric *fabric, const char *name, uint32_t *port)
-{
-	uint32_t node = pm_fabric_find_name(fabric, name);
-	const struct pm_node *n;
-
-	if (node == PM_NONE)
-		return cli_fail(EXIT_USAGE, "--sm: no node is named \"%s\"", name);
-	n = &fabric->nodes[node];
-	*port = n->first_port;
-	if (node < fabric->num_switches)
-		return EXIT_FINE;
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
-		uint32_t peer = pm_fabric_peer_node(fabric, i);
-
-		if (peer == PM_NONE || peer >= fabric->num_switches)
-			continue;
-		*port = i;
-		return EXIT_FINE;
-	}
-	return cli_fail(EXIT_USAGE, "--sm: \"%s\" has no cable to a switch", name);
-}
 
 static void print_row(const char *name, const struct pm_delta *delta)
 {
@@ -363,7 +341,7 @@ enum {
 
 #define SHORT "a:hj:L:n:qs:" CLI_FABRIC_SHORT
 
-static const struct option options[] = {
+static const struct option long_options[] = {
 	CLI_FABRIC_LONG,
 	{"lose", required_argument, NULL, 'L'},
 	{"all", required_argument, NULL, 'a'},
@@ -476,38 +454,30 @@ static int read_value(int option, struct request *request)
 	}
 }
 
-static int fail_usage(void)
+/* One option; an exit status, or -1: there is no such one. */
+static int take_option(int option, void *context)
 {
-	fputs(usage, stderr);
-	return EXIT_USAGE;
+	struct request *request = context;
+	int status = read_word(option, request);
+
+	return status < 0 ? read_value(option, request) : status;
 }
 
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
-	int option, status;
+	const struct cli_options options = {usage, SHORT, long_options, &request->fabric,
+					    take_option};
+	int status = cli_options_read(argc, argv, &options, request);
 
-	while ((option = getopt_long(argc, argv, SHORT, options, NULL)) != -1) {
-		status = cli_fabric_option(option, &request->fabric);
-		if (status < 0)
-			status = read_word(option, request);
-		if (status < 0)
-			status = read_value(option, request);
-		if (status > 0)
-			return status;
-		if (status == EXIT_FINE)
-			continue;
-		if (option != 'h')
-			return fail_usage();
-		fputs(usage, stdout);
-		return EXIT_FINE;
-	}
+	if (status >= 0)
+		return status;
 	/* What follows --lose NAME are more names, up to the next option. */
 	for (int i = optind + 1; i < argc; i++)
 		request->losses[request->num_losses++] = argv[i];
 	if (optind >= argc || request->all == (request->num_losses > 0) ||
 	    (!request->all && (request->pairs || request->num_shards != 1)))
-		return fail_usage();
+		return cli_usage('?', usage);
 	return -1;
 }
 
@@ -538,8 +508,8 @@ static int run(const char *path, const struct request *request)
 
 	if (!status)
 		status = cli_fabric_read(path, &request->fabric, &fabric);
-	if (!status && request->manager)
-		status = find_manager(fabric, request->manager, &config.manager);
+	if (!status)
+		status = cli_tables_manager(fabric, request->manager, &config.manager);
 	if (!status && pm_whatif_new(fabric, &config, &whatif, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)

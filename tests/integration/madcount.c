@@ -252,8 +252,11 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 	mad = umad_get_mad(umad);
 	if (!is_smp(mad))
 		return ret;
-	if (umad_status(umad))
+	/* An answer of ours that could not be delivered comes back, too. */
+	if (umad_status(umad) && is_request(mad))
 		count(&lib.counts->timeouts);
+	else if (umad_status(umad))
+		return ret;
 	else if (mad[MAD_METHOD] & METHOD_RESPONSE)
 		count(&lib.counts->responses);
 	else if (mad[MAD_METHOD] == METHOD_TRAP)

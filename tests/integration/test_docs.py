@@ -11,9 +11,13 @@ import unittest
 import labtest
 import pmlab
 
-PAGES = ("libportmajor.8", "portmajor.8", "portmajor.conf.5")
 MAN = pmlab.BUILD / "man"
 COMPLETION = pmlab.ROOT / "scripts" / "completion" / "portmajor"
+
+
+def pages():
+    """The manual pages, one for each subcommand among them."""
+    return sorted(path.stem for path in (pmlab.ROOT / "docs" / "man").glob("*.rst"))
 
 
 def commands():
@@ -39,7 +43,8 @@ class Pages(unittest.TestCase):
         return re.sub(".\b", "", shown.stdout).replace("‐\n", "-\n").replace("‐", "-")
 
     def test_no_warnings(self):
-        for page in PAGES:
+        self.assertLessEqual({"libportmajor.8", "portmajor.8", "portmajor.conf.5"}, set(pages()))
+        for page in pages():
             with self.subTest(page):
                 text = self.read(page)
                 name, _, section = page.rpartition(".")
@@ -48,11 +53,17 @@ class Pages(unittest.TestCase):
                     self.assertRegex(text, rf"(?m)^{heading}$")
 
     def test_commands_and_options_are_described(self):
-        """Every option that the command's help names stands in the manual page."""
-        text = self.read("portmajor.8")
+        """Every option that the command's help names stands in its manual page, and no
+        other one."""
+        listed = self.read("portmajor.8")
         for command in commands():
-            self.assertRegex(text, rf"(?m)^ +{command}\b", command)
+            self.assertIn(f"portmajor-{command}(8)", listed)
+            text = self.read(f"portmajor-{command}.8")
             usage = pmlab.run_cli(command, "-h")
+            described = {option for line in re.findall(r"(?m)^       (-.*?)(?:   |$)", text)
+                         for option in options(line)}
+            self.assertEqual(described - options(usage.stdout),
+                             {"-V", "--version"} | ({"--help"} - options(usage.stdout)), command)
             self.assertEqual(usage.returncode, 0)
             missing = options(usage.stdout) - options(text)
             self.assertEqual(missing, set(), command)

@@ -177,8 +177,9 @@ def wait_swept(osm, mark, since=None, timeout=TIMEOUT_S):
 def wait_polled(osm):
     """Waits until a standby has its next answer.
 
-    What it has asked a manager that then dies would never be answered, nor time out:
-    ibsim leaves that to the one asked, and OpenSM would wait for ever.
+    What it has asked a manager that then dies, or that cannot answer it any more, would
+    never be answered, nor time out: ibsim leaves that to the one asked, and OpenSM would
+    wait for ever.
     """
     asked = osm.counters()["requests"]
     simlab.poll_until(lambda: osm.counters()["requests"] > asked
@@ -263,6 +264,9 @@ class Handover(SmCase):
         """Something happens to the fabric, and the manager in charge sees to it."""
         lab = self.labs[name]
         lab.osm.wait_traps_aged()
+        for other in self.labs.values():
+            if other is not lab and other.osm.process.poll() is None:
+                wait_polled(other.osm)
         mark = lab.osm.mark()
         for action in actions:
             action()

@@ -38,7 +38,7 @@ def report(*args):
 
 def table(netlist, *args):
     """What `portmajor table` prints."""
-    return json.loads(pmlab.run_cli("table", *args, netlist).stdout)
+    return json.loads(pmlab.run_cli("table", "--json", *args, netlist).stdout)
 
 
 class Table(labtest.Folders):
