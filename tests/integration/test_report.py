@@ -85,6 +85,27 @@ class Table(labtest.Folders):
                 self.assertTrue(done.stderr)
 
 
+def status_of(findings=(), **state):
+    """As `portmajor status --json` prints it, see test_status_of_a_fabric."""
+    run = {"change": "no change", "sent": 0, "acked": 0, "bound": 0, "milliseconds": 1.5}
+    return {"schema": "portmajor-status", "version": 1, "file": "portmajor.state", "age_s": 3,
+            "findings": list(findings), "state": {
+                "opensm": "OpenSM 3.3.23", "sm_state": "master", "running": True, "started": 0,
+                "engine": {"used": "portmajor", "reason": None}, "run": run, "repair": None,
+                "since_start": {"runs": 1, "fallbacks": 0, "repairs": 0, "sent": 0, "acked": 0,
+                                "repair_sent": 0, "repair_acked": 0},
+                "out_of_plan": 0, "apart": {"pairs": 0, "text": None}, "plan": None,
+                "flapping": [], **state}}
+
+
+def missing(wanted, found, name=""):
+    """Members of one JSON object that another one has not."""
+    if not isinstance(wanted, dict) or not isinstance(found, dict):
+        return []
+    return [lost for key in wanted for lost in (
+        missing(wanted[key], found[key], f"{name}.{key}") if key in found else [f"{name}.{key}"])]
+
+
 @unittest.skipIf(modules_missing(), "no matplotlib or jinja2 here")
 @unittest.skipUnless(CHROMIUM, "no chromium here")
 class Pages(labtest.Folders):
@@ -126,7 +147,7 @@ class Pages(labtest.Folders):
     def check_size(self, *generate, lost):
         netlist = pmlab.generate(self.folder / "fabric.net", *generate)
         page = self.write("-".join(map(str, generate)).replace(",", "."), netlist, "--lose",
-                          lost, "--per-kind", "3")
+                          lost)
         self.check_self_contained(page)
         dom = self.browse(page)
         whole = table(netlist)
@@ -138,6 +159,10 @@ class Pages(labtest.Folders):
             hit = {lid // 64 for lid, entry in enumerate(entries) if entry
                    and entry[1] != entry[2]}
             self.assertRegex(dom, rf"<td>{order}</td><td>\d+</td><td>{len(hit)}</td>")
+        for kind in ("host", "leaf"):
+            number = sum(len(switch["hosts"]) if kind == "host" else switch["level"] == 0
+                         for switch in whole["switches"])
+            self.assertIn(f"<td>{kind}</td><td>{number:,}</td><td>{number:,}</td>", dom)
         self.assertLess(page.stat().st_size, 2_000_000)
 
     def test_256_hosts(self):
@@ -151,7 +176,7 @@ class Pages(labtest.Folders):
 
     def test_a_click_sorts(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
-        page = self.write("clicked", netlist, "--per-kind", "1")
+        page = self.write("clicked", netlist)
         text = page.read_text(encoding="utf-8")
         self.assertLess(text.index("<td>leaf-major</td>"), text.index("<td>grouped</td>"))
         click = ("<script>document.querySelectorAll('tr > th:nth-child(2)')"
@@ -185,9 +210,15 @@ class Pages(labtest.Folders):
                       "metrics": {"blocks": {"histogram": [[5, 7]]},
                                   "bound": {"histogram": [[4, 7]]}},
                       "worst": [{"lost": lost, "pairs_cut": 0, **total}]})
-        status = {"schema": "portmajor-status", NASTY[0]: [{name: name} for name in NASTY]}
+        other = {"schema": "portmajor-check", NASTY[0]: [{name: name} for name in NASTY]}
+        status = status_of(findings=list(NASTY), flapping=[
+            {"ends": [{"guid": "0x1", "name": name, "port": 1}] * 2, "state": name, "downs": 3,
+             "left_ms": 1500} for name in NASTY], sm_state=NASTY[0])
+        plan = json.loads(pmlab.run_cli("plan", "--json", netlist).stdout)
+        plan["notes"] = list(NASTY)
+        plan["plane_list"][0]["name"] = NASTY[0]
         paths = []
-        for number, document in enumerate((found, *costs, status)):
+        for number, document in enumerate((found, *costs, other, status, plan)):
             paths.append(self.folder / f"{number}.json")
             paths[-1].write_text(json.dumps(document), encoding="utf-8")
         page = self.write("nasty-names", *paths, "--title", NASTY[1])
@@ -199,6 +230,40 @@ class Pages(labtest.Folders):
         self.assertIn("undefined_function()&lt;/script&gt;: lost, 5 blocks", dom)
         self.assertIn("it's &amp; \\ {{ 7*7 }}", dom)
         self.assertIn("bell\\x07 and\\x09tab", dom)
+
+    def test_status_and_plan(self):
+        """What the commands print: the verdict, a flapping link, the planes."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 2, 4, 1)
+        plan, fine, bad = (self.folder / name for name in ("plan.json", "fine.json", "bad.json"))
+        plan.write_text(pmlab.run_cli("plan", "--json", netlist).stdout, encoding="utf-8")
+        fine.write_text(json.dumps(status_of()), encoding="utf-8")
+        bad.write_text(json.dumps(status_of(
+            findings=["OpenSM has fallen back to updn"], flapping=[
+                {"ends": [{"guid": "0x1", "name": "leaf0", "port": 5},
+                          {"guid": "0x2", "name": None, "port": 7}],
+                 "state": "held", "downs": 4, "left_ms": 1500}])), encoding="utf-8")
+        dom = self.browse(self.write("status", plan, fine, bad))
+        self.assertEqual(dom.count("All is as it should be."), 1)
+        self.assertIn('<p class="finding">OpenSM has fallen back to updn</p>', dom)
+        self.assertIn('<td>leaf0[5]-0x2[7]</td><td class="text">held</td><td>4</td><td>2</td>',
+                      dom)
+        self.assertIn("6 switches, 4 of them leaves, levels 0 to 1, 1 pods, 2 planes", dom)
+        self.assertIn('<td>1 (spine1, cable 0)</td>', dom)
+
+    def test_status_of_a_fabric(self):
+        """What the plugin leaves has all that is shown, and all that status_of() has."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 2, 4, 1)
+        with pmlab.Lab(netlist) as lab:
+            lab.bring_up()
+            event = lab.lose("leaf1:5")
+            done = pmlab.run_cli("status", "--json", lab.osm.cache_dir / "portmajor.state")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        path = self.folder / "status.json"
+        path.write_text(done.stdout, encoding="utf-8")
+        self.assertEqual(missing(status_of(), json.loads(done.stdout)), [])
+        dom = self.browse(self.write("of-a-fabric", path))
+        self.assertIn("All is as it should be.", dom)
+        self.assertIn(f"{event.runs[-1].change}: {event.runs[-1].sent:,} LFT blocks sent", dom)
 
     def test_engines_of_the_demo(self):
         demo = self.folder / "table.txt"
@@ -215,6 +280,8 @@ class Pages(labtest.Folders):
         bad = {"empty.json": "", "cut.json": '{"schema": "portmajor-ta', "list.json": "[]",
                "other.json": '{"schema": "x"}', "binary.json": "\x00\x7f",
                "sweep.json": '{"schema": "portmajor-sweep"}',
+               "status.json": '{"schema": "portmajor-status", "state": []}',
+               "plan.json": '{"schema": "portmajor-plan", "plane_list": [1]}',
                "table.json": '{"schema": "portmajor-table", "lid_order": "grouped"}',
                "empty.net": ""}
         for name, text in bad.items():
@@ -223,7 +290,8 @@ class Pages(labtest.Folders):
                 path.write_text(text, encoding="ascii")
                 done = report(path, "-o", self.folder / "never.html")
                 self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
-                self.assertIn("whatif" if name == "sweep.json" else name, done.stderr)
+                self.assertIn({"sweep.json": "whatif", "status.json": "portmajor-status",
+                               "plan.json": "portmajor-plan"}.get(name, name), done.stderr)
                 self.assertFalse(pathlib.Path(self.folder / "never.html").exists())
 
 
