@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -150,14 +151,17 @@ static void print_json(FILE *out, const json_t *document)
 	putc('\n', out);
 }
 
-/* Replaces a file in one step. -errno. */
+/* Replaces a file in one step. -errno; -EEXIST: there is something else, a device say. */
 static int replace(const char *path, void (*print)(FILE *out, const json_t *document),
 		   const json_t *document)
 {
+	struct stat there;
 	char *new;
 	FILE *out;
 	int rc = 0;
 
+	if (!lstat(path, &there) && !S_ISREG(there.st_mode))
+		return -EEXIST;
 	if (asprintf(&new, "%s.new", path) < 0)
 		return -ENOMEM;
 	out = fopen(new, "w");

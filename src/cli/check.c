@@ -67,6 +67,9 @@ struct judged {
 	uint8_t *in_use; /* [0..2^16) whether some port has the LID */
 	struct pm_lft_lids lids;
 	uint32_t ports_with_lid, end_ports, tables;
+	uint8_t *has_entry;			 /* [0..2^16) in some table */
+	uint32_t of_nobody, first_of_nobody, at; /* LIDs of these that nobody has, the
+						  * first, and a switch with it */
 	struct pm_check_paths paths;
 	struct pm_check_credits credits;
 	struct pm_check_loads loads;
@@ -230,6 +233,31 @@ static int take_lids(struct judged *j, const struct request *request)
 	return EXIT_FINE;
 }
 
+/* LIDs that switches have entries for and nobody has: of empty places, or strange ones.
+ */
+static int count_of_nobody(struct judged *j, const struct request *request)
+{
+	uint32_t of_somebody = 0;
+
+	for (uint32_t sw = 0; sw < j->fabric->num_switches; sw++)
+		for (uint32_t lid = 1; j->table[sw] && lid <= j->top[sw]; lid++) {
+			if (j->table[sw][lid] == PM_LFT_KEEP || j->has_entry[lid])
+				continue;
+			j->has_entry[lid] = 1;
+			of_somebody += j->in_use[lid];
+			if (j->in_use[lid] || j->of_nobody++)
+				continue;
+			j->first_of_nobody = lid;
+			j->at = sw;
+		}
+	if (!of_somebody)
+		return cli_fail(EXIT_INPUT,
+				"%s: tables of another fabric: nobody in %s has any of "
+				"their LIDs",
+				request->tables, request->topology);
+	return EXIT_FINE;
+}
+
 /* Entries that name a port that their switch does not have. */
 static void find_bad_ports(struct judged *j)
 {
@@ -272,12 +300,15 @@ static int read_input(struct judged *j, const struct request *request)
 	j->table = calloc((size_t)j->fabric->num_switches + 1, sizeof(*j->table));
 	j->top = calloc((size_t)j->fabric->num_switches + 1, sizeof(*j->top));
 	j->in_use = calloc(UINT16_MAX + 1, 1);
-	if (!status && (!j->table || !j->top || !j->in_use))
+	j->has_entry = calloc(UINT16_MAX + 1, 1);
+	if (!status && (!j->table || !j->top || !j->in_use || !j->has_entry))
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (!status)
 		status = match_tables(j, request);
 	if (!status)
 		status = take_lids(j, request);
+	if (!status)
+		status = count_of_nobody(j, request);
 	if (!status)
 		find_bad_ports(j);
 	return status;
@@ -361,6 +392,25 @@ static void compare_table(struct judged *j, uint32_t sw, const uint8_t *planned,
 	pm_delta_add(&j->delta, held, wanted, stride);
 }
 
+/* LIDs that switches have entries for, and that nobody has or is planned to have. */
+static void find_unknown_lids(struct judged *j, const struct pm_plan *plan)
+{
+	uint32_t count = 0, first = 0;
+
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++) {
+		if (!j->has_entry[lid] || j->in_use[lid] ||
+		    (lid <= plan->top_lid && plan->owner[lid] != PM_NONE))
+			continue;
+		if (!count++)
+			first = lid;
+	}
+	add_finding(
+		j, "unknown-lid", count,
+		"%u LIDs have entries and no place, neither in the topology nor in the "
+		"plan: %u",
+		count, first);
+}
+
 static int compare_tables(struct judged *j, const struct cli_tables *tables)
 {
 	uint32_t stride = pm_routes_stride(tables->routes);
@@ -402,6 +452,8 @@ static int compare_plan(struct judged *j, const struct request *request,
 		tables.plan = kept;
 	}
 	status = cli_tables_route(&tables, &request->fabric, j->fabric, j->check.manager);
+	if (!status && request->plan_path)
+		find_unknown_lids(j, tables.plan);
 	if (!status)
 		status = compare_tables(j, &tables);
 	cli_tables_free(&tables);
@@ -508,6 +560,10 @@ static void print_text(const struct judged *j, const struct request *request)
 		return;
 	printf("%u switches, %u with a table, %u end ports, %u ports with a LID\n",
 	       j->fabric->num_switches, j->tables, j->end_ports, j->ports_with_lid);
+	if (j->of_nobody)
+		printf("%u more LIDs have entries: LID %u on \"%s\", for one\n",
+		       j->of_nobody, j->first_of_nobody,
+		       pm_fabric_name(j->fabric, j->at));
 	printf("paths from switches with end ports: %" PRIu64 " of %" PRIu64
 	       " delivered, %" PRIu64 " without an up-then-down path\n",
 	       p->delivered, p->pairs, p->cut);
@@ -601,6 +657,8 @@ static int print_json(const struct judged *j)
 	json_object_set_new(object, "end_ports", json_integer((json_int_t)j->end_ports));
 	json_object_set_new(object, "ports_with_lid",
 			    json_integer((json_int_t)j->ports_with_lid));
+	json_object_set_new(object, "lids_of_nobody",
+			    json_integer((json_int_t)j->of_nobody));
 	json_object_set_new(
 		object, "paths",
 		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "pairs",
@@ -680,6 +738,8 @@ static int read_options(int argc, char **argv, struct request *request)
 		return cli_usage('?', usage);
 	request->topology = argv[optind];
 	request->tables = argv[optind + 1];
+	if (!strcmp(request->topology, "-") && !strcmp(request->tables, "-"))
+		return cli_fail(EXIT_USAGE, "only one operand can be standard input");
 	return -1;
 }
 
@@ -703,6 +763,7 @@ int cmd_check(int argc, char **argv)
 	free(j.table);
 	free(j.top);
 	free(j.in_use);
+	free(j.has_entry);
 	pm_tree_free(&j.tree);
 	pm_lfts_free(j.lfts);
 	pm_fabric_free(j.fabric);

@@ -423,6 +423,8 @@ int cmd_diff(int argc, char **argv)
 		return status;
 	before.path = argv[optind];
 	after.path = argv[optind + 1];
+	if (!strcmp(before.path, "-") && !strcmp(after.path, "-"))
+		return cli_fail(EXIT_USAGE, "only one operand can be standard input");
 	status = compare(&before, &after, &request, &result);
 	if (!status && request.json) {
 		status = print_json(&result, &before, &after);

@@ -4,6 +4,8 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +21,7 @@ static void set_mode(int fd)
 		return; /* a file system without modes */
 }
 
-/* Prints and syncs; 0 or an errno. Closes fd. */
+/* Prints and, where that can be, syncs; 0 or an errno. Closes fd. */
 static int fill(int fd, void (*write)(FILE *file, const void *arg), const void *arg)
 {
 	FILE *file = fdopen(fd, "w");
@@ -32,20 +34,32 @@ static int fill(int fd, void (*write)(FILE *file, const void *arg), const void *
 	}
 	errno = 0;
 	write(file, arg);
-	error = fflush(file) || ferror(file) || fsync(fd) ? (errno ? errno : EIO) : 0;
+	error = fflush(file) || ferror(file) ||
+				(fsync(fd) && errno != EINVAL && errno != EROFS)
+			? (errno ? errno : EIO)
+			: 0;
 	if (fclose(file) && !error)
 		error = errno;
 	return error;
 }
 
-int cli_outfile_write(const char *path, void (*write)(FILE *file, const void *arg),
-		      const void *arg)
+/* Whether it is there and is no file: a pipe, /dev/null, a link such as /dev/stdout. */
+static bool is_special(const char *path)
+{
+	struct stat there;
+
+	return !lstat(path, &there) && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
+}
+
+/* Replaces or makes a file in one step; 0 or an errno. */
+static int replace(const char *path, void (*write)(FILE *file, const void *arg),
+		   const void *arg)
 {
 	char *temporary;
 	int fd, error;
 
 	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
-		return cli_fail(EXIT_INPUT, "out of memory");
+		return ENOMEM;
 	fd = mkstemp(temporary);
 	if (fd < 0) {
 		error = errno;
@@ -58,6 +72,20 @@ int cli_outfile_write(const char *path, void (*write)(FILE *file, const void *ar
 			unlink(temporary);
 	}
 	free(temporary);
+	return error;
+}
+
+int cli_outfile_write(const char *path, void (*write)(FILE *file, const void *arg),
+		      const void *arg)
+{
+	int fd, error;
+
+	if (is_special(path)) {
+		fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+		error = fd < 0 ? errno : fill(fd, write, arg);
+	} else {
+		error = replace(path, write, arg);
+	}
 	if (error)
 		return cli_fail(EXIT_INPUT, "%s: %s", path, strerror(error));
 	return EXIT_FINE;

@@ -149,10 +149,29 @@ class Check(Dumped):
         result = self.check(self.netlist, edited, status=1)
         self.assertIn("unknown-switch", self.kinds(result))
 
+    def test_lids_of_nobody(self):
+        """Entries for empty places are well; others are not, if the plan is known."""
+        leaf = self.table("leaf0")
+        taken = {int(lid, 16) for lid in re.findall(r"(?m)^(0x\w+) \d", leaf)}
+        top = int(re.search(r"lids \[0-(\d+)\]", leaf)[1])
+        lid = min(set(range(1, top)) - taken)
+        first = re.search(r"(?m)^0x0001.*\n", leaf)[0]
+        edited = self.edit(leaf, leaf.replace(first, f"{first}{lid:#06x} 019\n"))
+        result = self.check(self.netlist, edited)
+        self.assertEqual((result["findings"], result["lids_of_nobody"]), ([], 1))
+        self.assertIn(f'1 more LIDs have entries: LID {lid} on "leaf0"',
+                      self.run_ok("check", self.netlist, edited))
+        planned = self.check("--plan", self.plan_file(), self.netlist, edited, status=1)
+        self.assertEqual(self.kinds(planned), ["unknown-lid"])
+        self.assertIn(str(lid), planned["findings"][0]["text"])
+
     def test_bad_input(self):
         other = self.folder / "other.net"
         other.write_text('switchguid=0xa0\nSwitch 4 "s"\n[1] "h"[1]\n\nHca 1 "h"\n[1] "s"[1]\n',
                          encoding="ascii")
+        nobodys = self.folder / "nobodys"
+        nobodys.write_text(re.search(r"\A.*\n", self.whole.read_text(encoding="utf-8"))[0]
+                           + "0xb000 001\n47104 lids dumped\n", encoding="utf-8")
         cases = (
             (other, self.whole, f"{self.whole}:1: tables of another fabric"),
             (self.netlist, self.folder / "fts-no-dests", "no LIDs: neither"),
@@ -160,6 +179,7 @@ class Check(Dumped):
             (self.netlist, self.netlist, f"{self.netlist}:1: "),
             (self.whole, self.whole, f"{self.whole}:"),
             (self.netlist, "/nonexistent", "/nonexistent: No such file"),
+            (self.folder / "discovered", nobodys, f"{nobodys}: tables of another fabric"),
         )
         for topology, tables, message in cases:
             done = pmlab.run_cli("check", topology, tables)
@@ -364,6 +384,24 @@ class Degraded(labtest.Folders):
         self.assertNotEqual(self.generate(*what, "--seed", "4"), self.generate(*what, "--seed", "5"))
         self.assertEqual(self.generate(*what), self.generate(*what, "--seed", "1"))
 
+    def test_json(self):
+        """What is left out is named, and the netlist is the one that is printed."""
+        args = ("--degrade", "links=3,switches=1,hosts=5", "--seed", "4")
+        done = pmlab.run_cli("generate", "director", "36", *args, "--json")
+        made = json.loads(done.stdout)
+        self.assertEqual((done.returncode, made["schema"], made["seed"]),
+                         (0, "portmajor-generate", 4))
+        self.assertEqual(made["netlist"], self.generate(*args))
+        out = made["left_out"]
+        self.assertEqual((len(out["switches"]), len(out["links"])), (1, 3))
+        whole, left = (set(re.findall(r'^(?:Switch|Hca)\s+\d+ "(\S+)"', text, re.M))
+                       for text in (self.generate(), made["netlist"]))
+        self.assertEqual({node["name"] for node in out["switches"] + out["hosts"]}, whole - left)
+        for link in out["links"]:
+            self.assertRegex(link["name"], r"^\S+\[\d+\]-\S+\[\d+\]$")
+        self.assertIn(f"{len(out['hosts'])} hosts, 3 other cables", done.stderr)
+        self.assertEqual(pmlab.run_cli("generate", "director", "36", *args, "-q").stderr, "")
+
     def test_plan_check_and_ibsim(self):
         path = self.folder / "degraded.net"
         path.write_text(self.generate("--degrade", "links=3%,switches=2,hosts=5", "--seed", "7"),
@@ -390,7 +428,8 @@ class Help(unittest.TestCase):
 
     def test_usage(self):
         for args in (("check",), ("check", "a"), ("check", "--balance", "0", "a", "b"),
-                     ("diff", "a"), ("diff", "--nonsense"), ("plan",)):
+                     ("diff", "a"), ("diff", "--nonsense"), ("plan",), ("check", "-", "-"),
+                     ("diff", "-", "-")):
             self.assertEqual(pmlab.run_cli(*args).returncode, 2, args)
 
 

@@ -175,8 +175,8 @@ class Usage(labtest.Folders):
                 self.assertIn("usage: portmajor", result.stdout)
 
     def test_version(self):
-        for option in ("-V", "--version"):
-            result = pmlab.run_cli(option)
+        for args in (("-V",), ("--version",), ("plan", "-V"), ("whatif", "--version")):
+            result = pmlab.run_cli(*args)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertRegex(result.stdout, r"^portmajor \d+\.\d+\.\d+\n$")
 
@@ -189,6 +189,19 @@ class Usage(labtest.Folders):
                                       stderr=subprocess.PIPE, text=True)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn("portmajor: ", done.stderr)
+
+    def test_files_that_are_none(self):
+        """A device or a pipe is written to, not replaced by a file."""
+        done = pmlab.run_cli("plan", "-q", "--lfts", "/dev/stdout", self.NET)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("Unicast lids "))
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        read = self.folder / "read"
+        with subprocess.Popen(["timeout", "60", "cp", pipe, read]):
+            self.assertEqual(pmlab.run_cli("plan", "-q", "--lfts", pipe, self.NET).returncode, 0)
+        self.assertEqual(read.read_text(encoding="utf-8"), done.stdout)
+        self.assertTrue(pipe.is_fifo())
 
     def test_generated_netlists_can_be_read(self):
         for args in (("director", "36"), ("two-level", "8", "4", "6", "2"),

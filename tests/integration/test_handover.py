@@ -251,7 +251,7 @@ class Handover(SmCase):
         """
         other = self.labs["b" if to == "a" else "a"].osm
         mark = other.mark()
-        with slow_smps("300"):
+        with slow_smps("1500"):
             lab = self.start(to, priority)
         entered = wait_state(lab.osm, "MASTER")
         self.assertNotIn("Entering STANDBY", lab.osm.log()[:entered], "ibsim would hang it")
