@@ -171,16 +171,6 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 
 /* ---- Writing it ---- */
 
-static bool has_cable(const struct pm_fabric *fabric, uint32_t node)
-{
-	const struct pm_node *n = &fabric->nodes[node];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (fabric->ports[i].peer != PM_NONE)
-			return true;
-	return false;
-}
-
 static void write_node(const struct pm_fabric *fabric, uint32_t node, FILE *file)
 {
 	static const struct {
@@ -207,6 +197,6 @@ static void write_node(const struct pm_fabric *fabric, uint32_t node, FILE *file
 void pm_netlist_write(const struct pm_fabric *fabric, FILE *file)
 {
 	for (uint32_t node = 0; node < fabric->num_nodes; node++)
-		if (has_cable(fabric, node))
+		if (pm_fabric_has_cable(fabric, node))
 			write_node(fabric, node, file);
 }

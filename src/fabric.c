@@ -406,6 +406,16 @@ int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *no
 	return 0;
 }
 
+bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node)
+{
+	const struct pm_node *n = &fabric->nodes[node];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (fabric->ports[i].peer != PM_NONE)
+			return true;
+	return false;
+}
+
 void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t peer = fabric->ports[port].peer;

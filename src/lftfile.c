@@ -3,6 +3,7 @@
 #include <portmajor/textfile.h>
 
 #include "alloc.h"
+#include "digit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -85,17 +86,6 @@ static void skip_blanks(struct text *text)
 		text->at++;
 }
 
-static unsigned int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return (unsigned int)(c - '0');
-	if (c >= 'a' && c <= 'f')
-		return (unsigned int)(c - 'a') + 10;
-	if (c >= 'A' && c <= 'F')
-		return (unsigned int)(c - 'A') + 10;
-	return UINT32_MAX;
-}
-
 /* Takes digits up to a blank, ':', ']' or ')', or the end; false if there are others. */
 static bool take_number(struct text *text, unsigned int base, uint64_t *value)
 {
@@ -103,7 +93,7 @@ static bool take_number(struct text *text, unsigned int base, uint64_t *value)
 
 	*value = 0;
 	for (; text->at < text->end; text->at++) {
-		unsigned int digit = digit_value(*text->at);
+		unsigned int digit = pm_digit_value(*text->at);
 
 		if (digit >= base)
 			break;
@@ -340,7 +330,7 @@ static int parse_line(struct reader *r, struct text line)
 	    starts_with(line, "       Port") || starts_with(line, "#") ||
 	    line.at == line.end)
 		return 0;
-	if (digit_value(*line.at) < 10)
+	if (pm_digit_value(*line.at) < 10)
 		return parse_footer(r, line);
 	return fail(r, r->line, "\"%.*s\" is no line of a table", SHOWN(line));
 }

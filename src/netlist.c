@@ -3,6 +3,7 @@
 #include <portmajor/textfile.h>
 
 #include "alloc.h"
+#include "digit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -150,17 +151,6 @@ static bool next_is(const struct text *text, char c)
 	return text->at < text->end && *text->at == c;
 }
 
-static unsigned int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return (unsigned int)(c - '0');
-	if (c >= 'a' && c <= 'f')
-		return (unsigned int)(c - 'a') + 10;
-	if (c >= 'A' && c <= 'F')
-		return (unsigned int)(c - 'A') + 10;
-	return UINT32_MAX;
-}
-
 /*
  * Takes a number, with base 0 meaning 0x.. or 0.. or decimal as for strtoull.
  * -EINVAL: there is none; -ERANGE: it does not fit.
@@ -179,7 +169,7 @@ static int take_number(struct text *text, unsigned int base, uint64_t *value)
 	if (base == 0)
 		base = next_is(text, '0') ? 8 : 10;
 	for (start = text->at; text->at < text->end; text->at++) {
-		unsigned int digit = digit_value(*text->at);
+		unsigned int digit = pm_digit_value(*text->at);
 
 		if (digit >= base)
 			break;

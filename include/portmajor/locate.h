@@ -35,8 +35,8 @@ struct pm_locate;
  * meanwhile, except with what pm_locate_lost gave. manager: the place of the port that
  * questions are sent from. The caller frees *locate. -ENOMEM.
  */
-int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen,
-		  uint32_t manager, struct pm_locate **locate, struct pm_error *err);
+int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t manager,
+		  struct pm_locate **locate, struct pm_error *err);
 void pm_locate_free(struct pm_locate *locate);
 
 /* A switch of plan->known says that a port of it changed. Once for each report. */

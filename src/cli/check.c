@@ -100,22 +100,11 @@ add_finding(struct judged *j, const char *kind, uint64_t count, const char *form
 
 /* ---- Reading ---- */
 
-/* Whether a switch has a cable: one without cannot have LIDs or tables. */
-static bool is_joined(const struct pm_fabric *fabric, uint32_t sw)
-{
-	const struct pm_node *n = &fabric->nodes[sw];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (fabric->ports[i].peer != PM_NONE)
-			return true;
-	return false;
-}
-
 /* Whether a port ought to have a LID. */
 static bool wants_lid(const struct pm_fabric *fabric, const struct pm_port *p)
 {
 	if (p->node < fabric->num_switches)
-		return !p->num && is_joined(fabric, p->node);
+		return !p->num && pm_fabric_has_cable(fabric, p->node);
 	return p->peer != PM_NONE;
 }
 
@@ -144,7 +133,7 @@ static int match_tables(struct judged *j, const struct request *request)
 				"%s has any of them",
 				request->tables, first_unknown->line, request->topology);
 	for (uint32_t sw = 0; sw < j->fabric->num_switches; sw++)
-		if (!j->table[sw] && is_joined(j->fabric, sw) && !missing++)
+		if (!j->table[sw] && pm_fabric_has_cable(j->fabric, sw) && !missing++)
 			first_missing = pm_fabric_name(j->fabric, sw);
 	if (first_unknown)
 		add_finding(j, "unknown-switch", unknown,
@@ -728,14 +717,19 @@ static int read_options(int argc, char **argv, struct request *request)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	const struct cli_options options = {usage, "hqs:" CLI_FABRIC_SHORT, long_options,
-					    &request->fabric, take_option};
+	const struct cli_options options = {
+		.usage = usage,
+		.short_options = "hqs:" CLI_FABRIC_SHORT,
+		.long_options = long_options,
+		.fabric = &request->fabric,
+		.take = take_option,
+		.least = 2,
+		.most = 2,
+	};
 	int status = cli_options_read(argc, argv, &options, request);
 
 	if (status >= 0)
 		return status;
-	if (optind + 2 != argc)
-		return cli_usage('?', usage);
 	request->topology = argv[optind];
 	request->tables = argv[optind + 1];
 	if (!strcmp(request->topology, "-") && !strcmp(request->tables, "-"))

@@ -61,14 +61,17 @@ struct cli_options {
 	const char *usage;
 	const char *short_options;
 	const struct option *long_options;
-	struct cli_fabric
-		*fabric; /* where those above go, or NULL: it has none of them */
-	/* Deals with one of the others: an exit status, or -1: there is no such option.
-	 */
+	/* Where those above go, or NULL: it has none of them. */
+	struct cli_fabric *fabric;
+	/* Deals with another one: an exit status, or -1: there is no such option. */
 	int (*take)(int option, void *request);
+	int least, most; /* operands */
 };
 
-/* Reads them up to the first operand, argv[optind]; an exit status, or -1 to go on. */
+/*
+ * Reads them up to the first operand, argv[optind], and counts the operands; an exit
+ * status, or -1 to go on.
+ */
 int cli_options_read(int argc, char **argv, const struct cli_options *options,
 		     void *request);
 

@@ -78,16 +78,6 @@ static int read_side(struct side *side, const struct request *request)
 
 /* ---- Topologies ---- */
 
-static bool has_cable(const struct pm_fabric *fabric, uint32_t node)
-{
-	const struct pm_node *n = &fabric->nodes[node];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (fabric->ports[i].peer != PM_NONE)
-			return true;
-	return false;
-}
-
 /* Nodes with a cable, and cables, that `a` has and `b` has not. */
 static void count_gone(const struct pm_fabric *a, const struct pm_fabric *b,
 		       uint32_t *switches, uint32_t *end_nodes, uint32_t *cables)
@@ -95,7 +85,8 @@ static void count_gone(const struct pm_fabric *a, const struct pm_fabric *b,
 	for (uint32_t i = 0; i < a->num_nodes; i++) {
 		uint32_t there = pm_fabric_find_guid(b, a->nodes[i].guid);
 
-		if (!has_cable(a, i) || (there != PM_NONE && has_cable(b, there)))
+		if (!pm_fabric_has_cable(a, i) ||
+		    (there != PM_NONE && pm_fabric_has_cable(b, there)))
 			continue;
 		if (i < a->num_switches)
 			(*switches)++;
@@ -361,24 +352,6 @@ static int take_option(int option, void *context)
 	return option == 'l' || option == 'q' || option == OPTION_JSON ? EXIT_FINE : -1;
 }
 
-/* Reads the options; an exit status, or -1 to go on. */
-static int read_options(int argc, char **argv, struct request *request)
-{
-	static const struct option long_options[] = {
-		CLI_FABRIC_LONG,
-		{"list", no_argument, NULL, 'l'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const struct cli_options options = {usage, "hlq" CLI_FABRIC_SHORT, long_options,
-					    &request->fabric, take_option};
-	int status = cli_options_read(argc, argv, &options, request);
-
-	return status < 0 && optind + 2 != argc ? cli_usage('?', usage) : status;
-}
-
 static int compare(struct side *before, struct side *after, const struct request *request,
 		   struct result *r)
 {
@@ -414,10 +387,27 @@ static int compare(struct side *before, struct side *after, const struct request
 
 int cmd_diff(int argc, char **argv)
 {
+	static const struct option long_options[] = {
+		CLI_FABRIC_LONG,
+		{"list", no_argument, NULL, 'l'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"json", no_argument, NULL, OPTION_JSON},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
 	struct request request = {0};
+	const struct cli_options options = {
+		.usage = usage,
+		.short_options = "hlq" CLI_FABRIC_SHORT,
+		.long_options = long_options,
+		.fabric = &request.fabric,
+		.take = take_option,
+		.least = 2,
+		.most = 2,
+	};
 	struct side before = {0}, after = {0};
 	struct result result = {0};
-	int status = read_options(argc, argv, &request);
+	int status = cli_options_read(argc, argv, &options, &request);
 
 	if (status >= 0)
 		return status;

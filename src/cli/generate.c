@@ -114,16 +114,6 @@ static int make_fabric(const struct pm_generate *config, struct pm_fabric **fabr
 	return status;
 }
 
-static bool is_there(const struct pm_fabric *fabric, uint32_t node)
-{
-	const struct pm_node *n = &fabric->nodes[node];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (fabric->ports[i].peer != PM_NONE)
-			return true;
-	return false;
-}
-
 /* What the fabric was generated with and has not any more. */
 struct left_out {
 	json_t *switches, *hosts, *links; /* lists */
@@ -135,7 +125,7 @@ static void find_left_out(const struct pm_fabric *fabric,
 {
 	*left_out = (struct left_out){json_array(), json_array(), json_array()};
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		if (is_there(fabric, i) && !is_there(degraded, i))
+		if (pm_fabric_has_cable(fabric, i) && !pm_fabric_has_cable(degraded, i))
 			json_array_append_new(i < fabric->num_switches
 						      ? left_out->switches
 						      : left_out->hosts,
@@ -143,8 +133,8 @@ static void find_left_out(const struct pm_fabric *fabric,
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		if (fabric->ports[i].peer != PM_NONE && fabric->ports[i].peer > i &&
 		    degraded->ports[i].peer == PM_NONE &&
-		    is_there(degraded, fabric->ports[i].node) &&
-		    is_there(degraded, pm_fabric_peer_node(fabric, i)))
+		    pm_fabric_has_cable(degraded, fabric->ports[i].node) &&
+		    pm_fabric_has_cable(degraded, pm_fabric_peer_node(fabric, i)))
 			json_array_append_new(left_out->links, cli_link_json(fabric, i));
 }
 
@@ -256,7 +246,14 @@ int cmd_generate(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	const struct cli_options options = {usage, "hq", long_options, NULL, take_option};
+	const struct cli_options options = {
+		.usage = usage,
+		.short_options = "hq",
+		.long_options = long_options,
+		.take = take_option,
+		.least = 2,
+		.most = 5,
+	};
 	struct request request = {.degrade = {.seed = 1}};
 	struct pm_error err;
 	int status = cli_options_read(argc, argv, &options, &request);

@@ -57,6 +57,8 @@ int cli_options_read(int argc, char **argv, const struct cli_options *options,
 		if (status > 0)
 			return status;
 	}
+	if (argc - optind < options->least || argc - optind > options->most)
+		return cli_usage('?', options->usage);
 	return -1;
 }
 

@@ -4,6 +4,7 @@
 #include "json.h"
 #include "summary.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,15 +139,20 @@ int cmd_merge(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	const struct cli_options options = {usage, "hq", long_options, NULL, take_option};
+	const struct cli_options options = {
+		.usage = usage,
+		.short_options = "hq",
+		.long_options = long_options,
+		.take = take_option,
+		.least = 1,
+		.most = INT_MAX,
+	};
 	struct request request = {0};
 	struct whole whole = {0};
 	int status = cli_options_read(argc, argv, &options, &request);
 
 	if (status >= 0)
 		return status;
-	if (optind == argc)
-		return cli_usage('?', usage);
 	status = EXIT_FINE;
 	for (int i = optind; i < argc && !status; i++)
 		status = read_shard(&whole, argv[i]);

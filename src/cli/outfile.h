@@ -7,8 +7,9 @@
 
 /*
  * Has `write` print to a temporary file beside path, which then replaces path in one
- * step. What is no file, such as a pipe or a link, /dev/stdout say, is written to instead.
- * An exit status: EXIT_INPUT, with a message, if anything fails; a file is as before then.
+ * step. What is no file, such as a pipe or a link, /dev/stdout say, is written to
+ * instead. An exit status: EXIT_INPUT, with a message, if anything fails; a file is as
+ * before then.
  */
 int cli_outfile_write(const char *path, void (*write)(FILE *file, const void *arg),
 		      const void *arg);

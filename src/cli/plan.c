@@ -181,27 +181,6 @@ static int take_option(int option, void *context)
 	}
 }
 
-/* Reads the options; an exit status, or -1 to go on. */
-static int read_options(int argc, char **argv, struct request *request)
-{
-	static const struct option long_options[] = {
-		CLI_FABRIC_LONG,
-		{"sm", required_argument, NULL, 's'},
-		{"guid2lid", required_argument, NULL, OPTION_GUID2LID},
-		{"lfts", required_argument, NULL, OPTION_LFTS},
-		{"ibdmchk", required_argument, NULL, OPTION_IBDMCHK},
-		{"quiet", no_argument, NULL, 'q'},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const struct cli_options options = {usage, "hlqs:" CLI_FABRIC_SHORT, long_options,
-					    &request->fabric, take_option};
-	int status = cli_options_read(argc, argv, &options, request);
-
-	return status < 0 && optind + 1 != argc ? cli_usage('?', usage) : status;
-}
-
 /* Plans, writes, prints; an exit status. */
 static int run(const struct request *request, const struct pm_fabric *fabric)
 {
@@ -223,9 +202,29 @@ static int run(const struct request *request, const struct pm_fabric *fabric)
 
 int cmd_plan(int argc, char **argv)
 {
+	static const struct option long_options[] = {
+		CLI_FABRIC_LONG,
+		{"sm", required_argument, NULL, 's'},
+		{"guid2lid", required_argument, NULL, OPTION_GUID2LID},
+		{"lfts", required_argument, NULL, OPTION_LFTS},
+		{"ibdmchk", required_argument, NULL, OPTION_IBDMCHK},
+		{"quiet", no_argument, NULL, 'q'},
+		{"json", no_argument, NULL, OPTION_JSON},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
 	struct request request = {0};
+	const struct cli_options options = {
+		.usage = usage,
+		.short_options = "hlqs:" CLI_FABRIC_SHORT,
+		.long_options = long_options,
+		.fabric = &request.fabric,
+		.take = take_option,
+		.least = 1,
+		.most = 1,
+	};
 	struct pm_fabric *fabric = NULL;
-	int status = read_options(argc, argv, &request);
+	int status = cli_options_read(argc, argv, &options, &request);
 
 	if (status >= 0)
 		return status;

@@ -413,13 +413,19 @@ int cmd_preflight(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	const struct cli_options options = {usage, "F:hn:q", long_options, NULL,
-					    take_option};
+	const struct cli_options options = {
+		.usage = usage,
+		.short_options = "F:hn:q",
+		.long_options = long_options,
+		.take = take_option,
+		.least = 0,
+		.most = 0,
+	};
 	struct preflight p = {.conf_path = DEFAULT_CONF};
 	int status = cli_options_read(argc, argv, &options, &p);
 
 	if (status < 0)
-		status = optind == argc ? check_all(&p) : cli_usage('?', usage);
+		status = check_all(&p);
 	free(p.program);
 	free(p.version);
 	pm_smconf_free(&p.conf);

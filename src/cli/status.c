@@ -412,15 +412,20 @@ int cmd_status(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	const struct cli_options options = {usage, "hq", long_options, NULL, take_option};
+	const struct cli_options options = {
+		.usage = usage,
+		.short_options = "hq",
+		.long_options = long_options,
+		.take = take_option,
+		.least = 0,
+		.most = 1,
+	};
 	struct options chosen = {.max_age = MAX_AGE_S};
 	int status = cli_options_read(argc, argv, &options, &chosen);
 	char *path;
 
 	if (status >= 0)
 		return status;
-	if (optind + 1 < argc)
-		return cli_usage('?', usage);
 	path = optind < argc ? strdup(argv[optind]) : cli_cache_path("portmajor.state");
 	status = path ? show(path, &chosen) : cli_fail(EXIT_INPUT, "out of memory");
 	free(path);

@@ -443,8 +443,7 @@ static int take_option(int option, void *context)
 	}
 }
 
-/* Reads the options; an exit status, or -1 to go on. */
-static int read_options(int argc, char **argv, struct request *request)
+int cmd_table(int argc, char **argv)
 {
 	static const struct option long_options[] = {
 		CLI_FABRIC_LONG,
@@ -456,21 +455,21 @@ static int read_options(int argc, char **argv, struct request *request)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	const struct cli_options options = {usage, "hqs:S:L:" CLI_FABRIC_SHORT,
-					    long_options, &request->fabric, take_option};
-	int status = cli_options_read(argc, argv, &options, request);
-
-	return status < 0 && optind + 1 != argc ? cli_usage('?', usage) : status;
-}
-
-int cmd_table(int argc, char **argv)
-{
 	struct request request = {.losses = calloc((size_t)argc, sizeof(char *))};
+	const struct cli_options options = {
+		.usage = usage,
+		.short_options = "hqs:S:L:" CLI_FABRIC_SHORT,
+		.long_options = long_options,
+		.fabric = &request.fabric,
+		.take = take_option,
+		.least = 1,
+		.most = 1,
+	};
 	int status;
 
 	if (!request.losses)
 		return cli_fail(EXIT_INPUT, "out of memory");
-	status = read_options(argc, argv, &request);
+	status = cli_options_read(argc, argv, &options, &request);
 	if (status < 0)
 		status = run(argv[optind], &request);
 	free(request.losses);

@@ -7,6 +7,7 @@
 
 #include <portmajor/whatif.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -466,8 +467,15 @@ static int take_option(int option, void *context)
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
-	const struct cli_options options = {usage, SHORT, long_options, &request->fabric,
-					    take_option};
+	const struct cli_options options = {
+		.usage = usage,
+		.short_options = SHORT,
+		.long_options = long_options,
+		.fabric = &request->fabric,
+		.take = take_option,
+		.least = 1,
+		.most = INT_MAX,
+	};
 	int status = cli_options_read(argc, argv, &options, request);
 
 	if (status >= 0)
@@ -475,7 +483,7 @@ static int read_options(int argc, char **argv, struct request *request)
 	/* What follows --lose NAME are more names, up to the next option. */
 	for (int i = optind + 1; i < argc; i++)
 		request->losses[request->num_losses++] = argv[i];
-	if (optind >= argc || request->all == (request->num_losses > 0) ||
+	if (request->all == (request->num_losses > 0) ||
 	    (!request->all && (request->pairs || request->num_shards != 1)))
 		return cli_usage('?', usage);
 	return -1;

@@ -210,6 +210,21 @@ def _faults(dumps, judge, apart):
     return found
 
 
+def _judge(lab, dumps, options, leave_out=(), add=0):
+    with tempfile.TemporaryDirectory(dir=lab.path) as copy:
+        _copy_dumps(lab.osm.path, pathlib.Path(copy), leave_out, add)
+        return verdict(run(copy, *options), dumps.names)
+
+
+def host_faults(lab, unseen=()):
+    """As faults(), of paths between end nodes alone, all of which are to be there."""
+    dumps = Dumps(lab.osm.path)
+    judged = _judge(lab, dumps, [])
+    found = stale(lab, dumps, unseen) + judged.complaints[:5]
+    found += [f"no path from {a} to {b}" for a, b in sorted(judged.missing)][:5]
+    return found if found or judged.clean else [judged.text[-300:]]
+
+
 def faults(lab, lmc=0, apart=None, unseen=()):
     """What ibdmchk has against a lab's fabric as it is now; empty if it is content.
 
@@ -221,9 +236,7 @@ def faults(lab, lmc=0, apart=None, unseen=()):
     found = stale(lab, dumps, unseen)
     for add in range(1 << lmc):
         def judge(options, leave_out, add=add):
-            with tempfile.TemporaryDirectory(dir=lab.path) as copy:
-                _copy_dumps(lab.osm.path, pathlib.Path(copy), leave_out, add)
-                return verdict(run(copy, *options), dumps.names)
+            return _judge(lab, dumps, options, leave_out, add)
 
         found += _faults(dumps, judge, apart or (lambda a, b: False))
     return found

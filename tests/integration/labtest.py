@@ -4,6 +4,7 @@
 import contextlib
 import unittest
 
+import ibdmchk
 import pmlab
 
 
@@ -37,14 +38,15 @@ class LabCase(Folders):
     @classmethod
     def options(cls):
         """Further keyword arguments of pmlab.Lab; cls.netlist is there already."""
-        return {}
+        return {"args": ibdmchk.OPENSM_ARGS}
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.netlist = cls.make_netlist()
-        cls.lab = cls.stack.enter_context(pmlab.Lab(cls.netlist, order=cls.ORDER,
-                                                    **cls.options()))
+        options = cls.options()
+        cls.judged = options.get("args") == ibdmchk.OPENSM_ARGS
+        cls.lab = cls.stack.enter_context(pmlab.Lab(cls.netlist, order=cls.ORDER, **options))
         cls.start = cls.lab.bring_up()
         cls.switches = len(set(cls.lab.netlist.switches) - set(cls.UNSEEN))
         cls.full_blocks = cls.start.runs[-1].full_load // cls.switches
@@ -74,10 +76,13 @@ class LabCase(Folders):
         self.assertEqual(set(event.measured.get("engines", ["portmajor"])), {"portmajor"})
 
     def check_walk(self, *options):
-        """Every pair is delivered, and LIDs and tables are the plan's."""
+        """Every pair is delivered, and LIDs and tables are the plan's; ibdmchk agrees,
+        where options() let OpenSM write what it reads."""
         walked = self.lab.walk(*self.WALK, *options)
         self.assertEqual(pmlab.walk_faults(walked), [])
         self.assertEqual(walked["delivered"], walked["pairs"])
+        if self.judged:
+            self.assertEqual(ibdmchk.host_faults(self.lab, self.UNSEEN), [])
         return walked
 
     def check_healthy(self, *options):

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -24,7 +25,8 @@
 enum { /* byte offsets in a MAD */
        MAD_CLASS = 1,
        MAD_METHOD = 3,
-       SMP_HOP_COUNT = 7, /* directed route only */
+       SMP_HOP_COUNT = 7,	 /* directed route only */
+       MAD_TRANSACTION_LOW = 12, /* the half that its sender chooses */
        MAD_ATTR_ID = 16,
        MAD_ATTR_MODIFIER = 20,
 };
@@ -35,10 +37,13 @@ enum {
 	METHOD_GET = 0x01,
 	METHOD_SET = 0x02,
 	METHOD_TRAP = 0x05,
+	METHOD_TRAP_REPRESS = 0x07,
 	METHOD_RESPONSE = 0x80,
 	ATTR_NODE_INFO = 0x11,
 	ATTR_LFT = 0x19,
 };
+
+#define ANSWERS 64
 
 typedef int send_fn(int, int, void *, int, int, int);
 typedef int recv_fn(int, void *, int *, int);
@@ -49,6 +54,8 @@ static struct {
 	recv_fn *recv;
 	struct madcount *counts; /* private memory if there is no file */
 	uint64_t delay_us;
+	uint64_t answers[ANSWERS]; /* transaction() of the last ones sent */
+	uint32_t num_answers;
 } lib = {.once = PTHREAD_ONCE_INIT};
 
 static void fail(const char *what)
@@ -209,6 +216,40 @@ static void count_smp(struct madcount *c, const uint8_t *mad)
 		count(&c->discoveries);
 }
 
+/* What tells a request and its answer from others: attribute and transaction. */
+static uint64_t transaction(const uint8_t *mad)
+{
+	uint32_t id;
+
+	memcpy(&id, mad + MAD_TRANSACTION_LOW, sizeof(id));
+	return (uint64_t)attr_id(mad) << 32 | id;
+}
+
+/*
+ * An SMP that could not be delivered comes back to who has sent it. If that was a
+ * request, so far as it got: it may have become an answer, which got lost. If it was an
+ * answer of ours, no request of ours has failed.
+ */
+static void note_answer(const uint8_t *mad)
+{
+	uint32_t next = __atomic_fetch_add(&lib.num_answers, 1, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&lib.answers[next % ANSWERS], transaction(mad),
+			 __ATOMIC_RELAXED);
+}
+
+static bool was_answer(const uint8_t *mad)
+{
+	bool found = false;
+
+	if (mad[MAD_METHOD] == METHOD_TRAP_REPRESS)
+		return true;
+	for (uint32_t i = 0; i < ANSWERS && (mad[MAD_METHOD] & METHOD_RESPONSE); i++)
+		found |= __atomic_load_n(&lib.answers[i], __ATOMIC_RELAXED) ==
+			 transaction(mad);
+	return found;
+}
+
 static void count_trap(struct madcount *c)
 {
 	count(&c->traps);
@@ -233,6 +274,8 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 		if (lib.delay_us)
 			delay(lib.delay_us);
 		count_smp(lib.counts, mad);
+		if (mad[MAD_METHOD] & METHOD_RESPONSE)
+			note_answer(mad);
 	}
 	ret = lib.send(portid, agentid, umad, length, timeout_ms, retries);
 	if (ret < 0 && request)
@@ -252,11 +295,10 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 	mad = umad_get_mad(umad);
 	if (!is_smp(mad))
 		return ret;
-	/* An answer of ours that could not be delivered comes back, too. */
-	if (umad_status(umad) && is_request(mad))
-		count(&lib.counts->timeouts);
-	else if (umad_status(umad))
+	if (umad_status(umad) && was_answer(mad))
 		return ret;
+	if (umad_status(umad))
+		count(&lib.counts->timeouts);
 	else if (mad[MAD_METHOD] & METHOD_RESPONSE)
 		count(&lib.counts->responses);
 	else if (mad[MAD_METHOD] == METHOD_TRAP)

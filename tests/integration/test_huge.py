@@ -4,21 +4,13 @@
 
 import unittest
 
-import labtest
+import test_big
 
 
-class Huge(labtest.LabCase):
+class Huge(test_big.Swift):
     GENERATE = ("director", 648)
-    # SMPs from the loss to the last LFT Set: test_big's, in proportion to the blocks.
+    # test_big's, in proportion to the blocks.
     LAST_LFT_SMP = {"leaf5:20": 900, "s0-*": 16500}
-
-    def lose(self, target):
-        """As the tests' base; and all is sent before the sweep, in time."""
-        lost = super().lose(target)
-        self.assertEqual([run.sent for run in lost.runs], [0] * len(lost.runs), target)
-        if target in self.LAST_LFT_SMP:
-            self.assertLessEqual(lost.measured["last_lft_smp"], self.LAST_LFT_SMP[target])
-        return lost
 
     def test_bring_up(self):
         self.check_costs(self.start)

@@ -29,7 +29,7 @@ class Configured(labtest.LabCase):
     def options(cls):
         config = cls.folder / "portmajor.conf"
         config.write_text(cls.CONFIG)
-        return {"conf": {"event_plugin_options": config}}
+        return {**super().options(), "conf": {"event_plugin_options": config}}
 
 
 class Repaired:

@@ -59,7 +59,7 @@ class Faults(labtest.LabCase):
     def options(cls):
         config = cls.folder / "portmajor.conf"
         config.write_text("flap_limit 0\n")  # the same cables go over and over
-        return {"conf": {"event_plugin_options": config}}
+        return {**super().options(), "conf": {"event_plugin_options": config}}
 
     @classmethod
     def setUpClass(cls):

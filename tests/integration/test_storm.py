@@ -26,7 +26,7 @@ class Storm(labtest.LabCase):
     def options(cls):
         config = cls.folder / "portmajor.conf"
         config.write_text("flap_limit 0\n")  # the tables are to be those of what is up
-        return {"conf": {"event_plugin_options": config}}
+        return {**super().options(), "conf": {"event_plugin_options": config}}
 
     @classmethod
     def setUpClass(cls):

@@ -28,6 +28,7 @@ add_lab_test(report)
 add_lab_test(big slow)
 add_lab_test(failover slow)
 add_lab_test(repair_faults slow)
+add_lab_test(random slow)
 add_lab_test(storm slow)
 add_lab_test(huge slow)
 # These keep both processors busy by themselves.
