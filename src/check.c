@@ -410,7 +410,8 @@ int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *re
 		rc = no_memory(err);
 		goto out;
 	}
-	steps = samples && samples < num_ends ? samples : num_ends;
+	/* The last step round is none: everybody would send to itself. */
+	steps = samples && samples < num_ends ? samples + 1 : num_ends;
 	for (uint32_t s = 1; s < steps; s++) {
 		uint32_t k = (uint32_t)((uint64_t)s * num_ends / steps);
 

@@ -485,7 +485,8 @@ static void own_lids(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		bool is_switch = fabric->ports[i].node < fabric->num_switches;
 		uint32_t place, num;
 
-		if (is_switch && fabric->ports[i].num)
+		if (is_switch && (fabric->ports[i].num ||
+				  !pm_fabric_has_cable(fabric, fabric->ports[i].node)))
 			continue;
 		place = pm_plan_place(plan, fabric, i);
 		if (place == PM_NONE)
@@ -512,7 +513,7 @@ int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
 		const char *name = pm_fabric_name(fabric, i);
 		struct pm_lft_switch *sw;
 
-		if (known == PM_NONE)
+		if (known == PM_NONE || !pm_fabric_has_cable(fabric, i))
 			continue;
 		sw = add_switch(lfts, guid, (struct text){name, name + strlen(name)});
 		if (!sw || grow_table(sw, plan->top_lid)) {

@@ -129,7 +129,7 @@ int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *no
 int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 		     const char *name, struct pm_error *err);
 
-/* Whether any port of a node has a cable. */
+/* Whether a node has a cable: without one it is not there as far as others can tell. */
 bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node);
 
 /* Takes the cable at this port away, if there is one. Sealed fabrics too. */

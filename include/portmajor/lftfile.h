@@ -61,8 +61,8 @@ int pm_lfts_parse(const char *text, size_t length, const char *source,
 int pm_lfts_read(const char *path, struct pm_lfts **lfts, struct pm_error *err);
 
 /*
- * The tables of a plan for the switches of a fabric, and the LIDs of its ports; the
- * routes are updated for that fabric. The caller frees *lfts. -ENOMEM.
+ * The tables of a plan for the switches of a fabric that have a cable, and the LIDs of
+ * its ports; the routes are updated for that fabric. The caller frees *lfts. -ENOMEM.
  */
 int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
 		    const struct pm_fabric *fabric, struct pm_lfts **lfts,

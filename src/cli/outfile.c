@@ -81,7 +81,7 @@ int cli_outfile_write(const char *path, void (*write)(FILE *file, const void *ar
 	int fd, error;
 
 	if (is_special(path)) {
-		fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 		error = fd < 0 ? errno : fill(fd, write, arg);
 	} else {
 		error = replace(path, write, arg);

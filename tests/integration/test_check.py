@@ -19,7 +19,20 @@ import simlab
 COMMAND_HELP = ("check", "diff", "plan", "generate")
 
 
-class Dumped(labtest.Folders):
+class Commands(labtest.Folders):
+    def run_ok(self, *args, status=0):
+        done = pmlab.run_cli(*args)
+        self.assertEqual(done.returncode, status, f"{args}: {done.stdout} {done.stderr}")
+        return done.stdout
+
+    def check(self, *args, status=0):
+        return json.loads(self.run_ok("check", "--json", *args, status=status))
+
+    def kinds(self, result):
+        return [finding["kind"] for finding in result["findings"]]
+
+
+class Dumped(Commands):
     """A director with what OpenSM and infiniband-diags say of it."""
 
     @classmethod
@@ -42,17 +55,6 @@ class Dumped(labtest.Folders):
             cls.event = lab.event("lose", "h3-3")
             shutil.copy(lab.osm.path / "opensm-lfts.dump", cls.folder / "lost.dump")
             cls.lost = cls.folder / "lost.dump"
-
-    def run_ok(self, *args, status=0):
-        done = pmlab.run_cli(*args)
-        self.assertEqual(done.returncode, status, f"{args}: {done.stdout} {done.stderr}")
-        return done.stdout
-
-    def check(self, *args, status=0):
-        return json.loads(self.run_ok("check", "--json", *args, status=status))
-
-    def kinds(self, result):
-        return [finding["kind"] for finding in result["findings"]]
 
     def table(self, switch):
         """The text of one switch's table."""
@@ -149,6 +151,80 @@ class Check(Dumped):
         result = self.check(self.netlist, edited, status=1)
         self.assertIn("unknown-switch", self.kinds(result))
 
+    def test_manager_is_not_reached(self):
+        """Told with -s only, and of switches without end ports too."""
+        spine = self.table("s7-fab0")
+        entry = re.search(rf"0x[0-9a-f]{{4}} \d{{3}} # .*: '{self.manager}'\n", spine)[0]
+        edited = self.edit(spine, spine.replace(entry, ""))
+        self.assertNotIn("manager", pmlab.run_cli("check", self.netlist, edited).stdout)
+        result = self.check("-s", self.manager, self.netlist, edited, status=1)
+        found = {finding["kind"]: finding for finding in result["findings"]}
+        self.assertGreater(found["manager"]["count"], 0)
+        self.assertEqual(result["paths"]["manager"], found["manager"]["count"])
+        self.assertIn('from "s7-fab0"', found["manager"]["text"])
+
+    def test_other_lids(self):
+        """A LID that two ports have, and one that is not that of the tables' file."""
+        text = (self.folder / "discovered").read_text(encoding="utf-8")
+        first, second = (re.search(rf'(?m)^\[\d+\]\(\w+\).* lid (\d+) lmc 0 "{leaf}"', text)[1]
+                         for leaf in ("leaf1", "leaf2"))
+        edited = self.folder / "discovered-edited"
+        edited.write_text(re.sub(rf" lid {first}\b", f" lid {second}", text), encoding="utf-8")
+        result = self.check(edited, self.folder / "fts-no-dests", status=1)
+        counts = {finding["kind"]: finding["count"] for finding in result["findings"]}
+        self.assertEqual(counts["duplicate-lid"], 1)
+        self.assertNotIn("other-lid", counts)
+        result = self.check(edited, self.whole, status=1)
+        counts = {finding["kind"]: finding["count"] for finding in result["findings"]}
+        self.assertEqual((counts["duplicate-lid"], counts["other-lid"]), (1, 1))
+
+    def test_balance(self):
+        """A leaf with 17 of 18 up ports, and what that does to the levels above."""
+        left = pmlab.without_cables(self.netlist, ["leaf5:20", "h3-3:1"], self.folder / "left.net")
+        self.assertEqual(self.check("--balance", "1.2", left, self.lost)["findings"], [])
+        result = self.check("--balance", "1.05", left, self.lost, status=1)
+        self.assertEqual([(finding["kind"], finding["count"], finding["text"])
+                          for finding in result["findings"]], [
+            ("balance", 1, f"a cable {load['direction']} between levels {load['level']} and "
+             f"{load['level'] + 1} carries {load['most'] * load['cables'] / load['flows']:.2f} "
+             "times the mean, more than 1.05") for load in result["loads"]])
+        self.assertEqual([(load["direction"], load["level"]) for load in result["loads"]],
+                         [("up", 0), ("down", 0), ("up", 1), ("down", 1)])
+        text = self.run_ok("check", left, self.lost)
+        for load in result["loads"]:
+            self.assertIn(
+                f"\nload {load['direction']} between levels {load['level']} and "
+                f"{load['level'] + 1}: {load['cables']} cables, mean "
+                f"{load['flows'] / load['cables']:.2f}, least {load['least']}, "
+                f"most {load['most']} (", text)
+
+    def test_out_of_plan(self):
+        """Tables of another lid_order, and a plan of another fabric."""
+        other = self.folder / "leaf-major.lfts"
+        self.run_ok("plan", "-q", "-o", "leaf-major", "--lfts", other, self.netlist)
+        self.assertEqual(self.check(self.netlist, other)["findings"], [])
+        for options in (("--conform",), ("--plan", self.plan_file())):
+            result = self.check(*options, self.netlist, other, status=1)
+            self.assertIn("lid-out-of-plan", self.kinds(result))
+        net = pmlab.generate(self.folder / "other.net", "two-level", 4, 2, 4, 1)
+        self.run_ok("plan", "-q", "--lfts", other, net)
+        done = pmlab.run_cli("check", "--plan", self.plan_file(), net, other)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("is a plan of another fabric", done.stderr)
+
+    def test_entry_out_of_plan(self):
+        """Another up port is as good, but not the planned one."""
+        leaf = self.table("leaf0")
+        entry = re.search(r"(0x[0-9a-f]{4}) 019 (# Channel Adapter .*\n)", leaf)
+        edited = self.edit(leaf, leaf.replace(entry[0], f"{entry[1]} 020 {entry[2]}"))
+        result = self.check(self.netlist, edited)
+        self.assertEqual(result["findings"], [])
+        self.assertEqual(result["plan"], {"lids_out_of_plan": 0, "entries": 1, "blocks": 1,
+                                          "switches": 1})
+        result = self.check("--conform", self.netlist, edited, status=1)
+        self.assertEqual([(finding["kind"], finding["count"]) for finding in result["findings"]],
+                         [("entry-out-of-plan", 1)])
+
     def test_lids_of_nobody(self):
         """Entries for empty places are well; others are not, if the plan is known."""
         leaf = self.table("leaf0")
@@ -191,11 +267,11 @@ class Check(Dumped):
         names = self.folder / "map"
         guid = re.search(r"guid (0x[0-9a-f]+) \('leaf0'\)",
                          self.whole.read_text(encoding="utf-8"))[1]
-        names.write_text(f'# names\n{guid} "rack 7 \\"top\\""\n', encoding="utf-8")
+        names.write_text(f'# names\n0xdead "nobody"\n{guid} "rack 7 \\"top\\""\n', encoding="utf-8")
         leaf = self.table("leaf0")
         edited = self.edit(leaf, "")
-        self.assertIn("rack 7", self.run_ok("check", "-q", "--node-name-map", names, self.netlist,
-                                            edited, status=1))
+        self.assertIn('"rack 7 \\"top\\""', self.run_ok("check", "-q", "--node-name-map", names,
+                                                       self.netlist, edited, status=1))
         names.write_text("leaf0\n", encoding="utf-8")
         done = pmlab.run_cli("check", "--node-name-map", names, self.netlist, self.whole)
         self.assertEqual(done.returncode, 3)
@@ -242,9 +318,39 @@ class Diff(Dumped):
         self.assertIn("LID 0, before ", out)
         self.assertEqual(self.run_ok("diff", "-q", self.whole, self.lost, status=1), "")
 
+    def test_an_entry_less(self):
+        """In tables that is a difference, though no switch need be told of it."""
+        line = re.search(r"0x\w+ \d+ # .*: 'h9-4'\n", self.table("leaf0"))[0]
+        edited = self.edit(self.table("leaf0"), self.table("leaf0").replace(line, ""))
+        for args in ((self.whole, edited), (edited, self.whole)):
+            result = self.diff(*args)
+            self.assertEqual((result["tables"]["entries"], result["mads"]["all"]), (1, 1))
+            self.assertEqual([(switch["name"], switch["entries"], switch["blocks"])
+                              for switch in result["switches"]], [("leaf0", 1, 1)])
+
     def test_itself(self):
         for path in (self.whole, self.netlist, self.folder / "discovered"):
             self.diff(path, path, status=0)
+
+    def test_lids_of_the_files(self):
+        """Two hosts with each other's LID: topologies keep the LIDs that they have."""
+        path = self.folder / "discovered"
+        text = path.read_text(encoding="utf-8")
+        a, b = (re.search(rf'(?m)^\[1\]\((\w+)\).* lid (\d+) lmc 0 "{leaf}"', text)
+                for leaf in ("leaf1", "leaf2"))
+        swapped = self.folder / "swapped"
+        swapped.write_text(re.sub(r" lid (\d+)\b", lambda lid: " lid " + {
+            a[2]: b[2], b[2]: a[2]}.get(lid[1], lid[1]), text), encoding="utf-8")
+        result = self.diff(path, swapped)
+        self.assertEqual(result["lids"], {"other_owner": 2, "gone": 0, "new": 0})
+        self.assertEqual(sorted((int(port["guid"], 16), port["before"], port["after"])
+                                for port in result["ports"]),
+                         sorted((int(one[1], 16), int(one[2]), int(other[2]))
+                                for one, other in ((a, b), (b, a))))
+        back = self.diff(swapped, path)
+        self.assertEqual(back["mads"], result["mads"])
+        self.assertGreater(result["mads"]["all"], 0)
+        self.diff(swapped, swapped, status=0)
 
     def test_new_switch(self):
         lost = pmlab.without_cables(
@@ -252,11 +358,216 @@ class Diff(Dumped):
         result = self.diff(self.netlist, lost)
         self.assertEqual(result["topology"]["switches_gone"], 1)
         self.assertEqual(result["topology"]["cables_gone"], 36)
+        self.assertEqual(result["tables"]["switches_gone"], 1)
+        # As ibnetdiscover has it: not there at all.
+        whole = self.folder / "discovered"
+        text = whole.read_text(encoding="utf-8")
+        record = re.search(r'(?m)^Switch\s+\d+ ("S-\w+")\s+# "s3-fab0"', text)[1]
+        lost.write_text("\n\n".join(
+            re.sub(rf'(?m)^\[\d+\]\s+{record}.*\n?', "", node) for node in text.split("\n\n")
+            if not re.search(rf"(?m)^Switch\s+\d+ {record}", node)), encoding="utf-8")
+        result = self.diff(whole, lost)
+        self.assertEqual({key: count for key, count in result["topology"].items() if count},
+                         {"switches_gone": 1, "cables_gone": 36})
+        self.assertEqual(result["tables"]["switches_gone"], 1)
+        self.assertEqual([(port["name"], port["after"]) for port in result["ports"]],
+                         [("s3-fab0", 0)])
+        out = self.run_ok("diff", "-l", whole, lost, status=1)
+        self.assertRegex(out, r'(?m)^switch 0x\w+ "s3-fab0": gone$')
+        self.assertIn("\ntables: switches gone 1, new 0; ", out)
+        # It comes back: a whole table for it, and what changes in the others.
+        result = self.diff(lost, whole)
+        self.assertEqual({key: count for key, count in result["topology"].items() if count},
+                         {"switches_new": 1, "cables_new": 36})
+        self.assertEqual(result["tables"]["switches_new"], 1)
+        self.assertGreater(result["mads"]["new_switches"], 0)
+        self.assertEqual(result["mads"]["all"],
+                         result["mads"]["new_switches"] + result["tables"]["blocks"])
+        out = self.run_ok("diff", "-l", lost, whole, status=1)
+        self.assertRegex(out, r'(?m)^switch 0x\w+ "s3-fab0": new$')
+
+    def test_only_a_table_is_gone(self):
+        """That is a difference, too."""
+        edited = self.edit(self.table("s3-fab0"), "")
+        result = self.diff(self.whole, edited)
+        self.assertEqual((result["tables"]["switches_gone"], result["tables"]["entries"]), (1, 0))
+
+    def test_only_a_host_is_gone(self):
+        left = pmlab.without_cables(self.netlist, ["h3-3:1"], self.folder / "left.net")
+        for args, counts in (((self.netlist, left), {"end_nodes_gone": 1, "cables_gone": 1}),
+                             ((left, self.netlist), {"end_nodes_new": 1, "cables_new": 1})):
+            result = self.diff(*args)
+            self.assertEqual({key: count for key, count in result["topology"].items() if count},
+                             counts)
+            port, = result["ports"]
+            self.assertEqual((port["name"], port["before"] > 0, port["after"] > 0),
+                             ("h3-3", args[0] == self.netlist, args[1] == self.netlist))
 
     def test_a_topology_and_tables(self):
         done = pmlab.run_cli("diff", self.netlist, self.whole)
         self.assertEqual(done.returncode, 2)
         self.assertIn("is a topology", done.stderr)
+
+
+class Made(Commands):
+    """Tables that plan writes, for fabrics of several kinds; no OpenSM is needed."""
+
+    def make(self, *args):
+        """(netlist, tables)"""
+        net = pmlab.generate(self.folder / "made.net", "two-level", 4, 2, 3, 1)
+        return net, self.tables(net, *args)
+
+    def tables(self, net, *args):
+        path = self.folder / "made.lfts"
+        self.run_ok("plan", "-q", *args, "--lfts", path, "--guid2lid", self.folder / "guid2lid",
+                    net)
+        return path
+
+    def test_lmc(self):
+        """Hosts have four LIDs each, switches one."""
+        net, tables = self.make("-m", "2")
+        for options in ((), ("-m", "2")):
+            result = self.check("--conform", *options, net, tables)
+            self.assertEqual(result["findings"], [])
+            self.assertEqual((result["lids_of_nobody"], result["ports_with_lid"]), (0, 12 + 6))
+            self.assertEqual(result["paths"]["delivered"], 4 * (12 * 4 + 6))
+        # With another LMC the plan is another one.
+        self.assertIn("lid-out-of-plan", self.kinds(
+            self.check("--conform", "-m", "0", net, tables, status=1)))
+        lids = re.findall(r"(0x\w+) (0x\w+) (0x\w+)\n",
+                          (self.folder / "guid2lid").read_text(encoding="ascii"))
+        owners = {}
+        for lid, guid in re.findall(r"(?m)^(0x\w+) .* portguid (0x\w+):", tables.read_text()):
+            owners.setdefault(guid, set()).add(int(lid, 16))
+        self.assertEqual({guid: set(range(int(low, 16), int(high, 16) + 1))
+                          for guid, low, high in lids}, owners)
+        self.assertEqual(sorted(map(len, owners.values())), [1] * 6 + [4] * 12)
+
+    def test_lmc_one_lid_is_lost(self):
+        net, tables = self.make("-m", "1")
+        text = tables.read_text()
+        entry = re.findall(r"(?m)^0x\w+ \d+ # .*: 'h3-2'\n", text)[1]
+        tables.write_text(text.replace(entry, "", 1))
+        result = self.check(net, tables, status=1)
+        self.assertEqual([(finding["kind"], finding["count"]) for finding in result["findings"]],
+                         [("lost", 1)])
+
+    def test_switch_without_cables(self):
+        """It can have neither LID nor table, which is nobody's fault."""
+        net = pmlab.generate(self.folder / "whole.net", "two-level", 4, 2, 3, 1)
+        left = pmlab.without_cables(net, [f"spine1:{port}" for port in range(1, 5)],
+                                    self.folder / "left.net")
+        tables = self.tables(left)
+        self.assertNotIn("spine1", tables.read_text())
+        result = self.check("--conform", left, tables)
+        self.assertEqual((result["findings"], result["tables"]), ([], 5))
+        # With its cables both are missing.
+        self.assertEqual({"no-table", "no-lid"} - set(self.kinds(
+            self.check(net, tables, status=1))), set())
+
+    def test_manager(self):
+        """The subnet manager may be on a switch, or on a host's second port."""
+        net = pmlab.generate(self.folder / "ports.net", "two-level", 4, 2, 3, 1)
+        text = net.read_text(encoding="ascii")
+        for old, new in (('"h2-3"[1]', '"h2-3"[2]'),
+                         ('1 "h2-3"\n[1]', '2 "h2-3"\n[2]')):
+            self.assertEqual(text.count(old), 1)
+            text = text.replace(old, new)
+        net.write_text(text, encoding="ascii")
+        tables = self.tables(net)
+        text = tables.read_text()
+        for manager in ("leaf1", "h2-3"):
+            with self.subTest(manager):
+                tables.write_text(text)
+                self.assertEqual(self.check("-s", manager, net, tables)["findings"], [])
+                spine = re.search(r"(?ms)^Unicast lids [^\n]*'spine0'.*", text)[0]
+                tables.write_text(text.replace(
+                    spine, re.sub(rf"(?m)^.*: '{manager}'\n", "", spine, count=1)))
+                self.assertIn("manager", self.kinds(
+                    self.check("-s", manager, net, tables, status=1)))
+        self.assertEqual(pmlab.run_cli("check", "-s", "nobody", net, tables).returncode, 2)
+        # On a spine: the others send to it down and up again.
+        tables = self.tables(net, "-s", "spine1")
+        result = self.check("--conform", "-s", "spine1", net, tables)
+        self.assertEqual((result["findings"], result["paths"]["manager"]), ([], 0))
+        self.assertIn("manager", self.kinds(
+            self.check("-s", "spine1", net, self.tables(net), status=1)))
+
+    def test_leaf_apart(self):
+        """Cut off it is nobody's fault; joined by a cable beside the tree its hosts are told."""
+        net = pmlab.generate(self.folder / "whole.net", "two-level", 4, 2, 3, 1)
+        left = pmlab.without_cables(net, ["leaf0:4", "leaf0:5"], self.folder / "left.net")
+        tables = self.tables(left)
+        # 3 hosts and a switch's LID from 3 leaves, and all others' from this one.
+        cut = 3 * (3 + 1) + 9 + 3 + 2
+        result = self.check(left, tables)
+        self.assertEqual((result["paths"]["cut"], result["paths"]["apart"]), (cut, 0))
+        text = left.read_text(encoding="ascii")
+        for leaf, other in (("leaf0", '[4]\t"leaf1"[6]'), ("leaf1", '[6]\t"leaf0"[4]')):
+            head = f'Switch\t5 "{leaf}"\n'
+            self.assertEqual(text.count(head), 1)
+            text = text.replace(head, f'Switch\t6 "{leaf}"\n{other}\n')
+        left.write_text(text, encoding="ascii")
+        result = self.check(left, tables, status=1)
+        self.assertEqual((result["paths"]["cut"], result["paths"]["apart"]), (cut, 9 + 9))
+        self.assertEqual([(finding["kind"], finding["count"]) for finding in result["findings"]],
+                         [("apart", 18)])
+
+    def test_manager_for_ibdmchk(self):
+        net, _ = self.make()
+        for manager, kind in (("h0-1", "CA"), ("spine0", "SW")):
+            folder = self.folder / manager
+            self.run_ok("plan", "-q", "-s", manager, "--ibdmchk", folder, net)
+            marked = re.findall(r"\{ (\w+)-SM [^{}]*\{([^{}]*)\}",
+                                (folder / "opensm-subnet.lst").read_text(encoding="ascii"))
+            self.assertEqual(set(marked), {(kind, manager)})
+
+    def test_diff_of_cables(self):
+        """A cable beside the tree changes no entry; a switch without any is not there."""
+        net, _ = self.make()
+        text = net.read_text(encoding="ascii")
+        for one, other in ((0, 1), (1, 0)):
+            head = f'Switch\t5 "leaf{one}"\n'
+            self.assertEqual(text.count(head), 1)
+            text = text.replace(head, f'Switch\t6 "leaf{one}"\n[6]\t"leaf{other}"[6]\n')
+        more = self.folder / "more.net"
+        more.write_text(text, encoding="ascii")
+        for old, new, member in ((net, more, "cables_new"), (more, net, "cables_gone")):
+            result = json.loads(self.run_ok("diff", "--json", old, new, status=1))
+            self.assertEqual({key: count for key, count in result["topology"].items() if count},
+                             {member: 1})
+            self.assertEqual(result["mads"]["all"], 0)
+        left = pmlab.without_cables(net, [f"spine1:{port}" for port in range(1, 5)],
+                                    self.folder / "left.net")
+        text = left.read_text(encoding="ascii")
+        without = self.folder / "without.net"
+        without.write_text(text.replace('Switch\t4 "spine1"\n', ""), encoding="ascii")
+        self.assertNotEqual(without.read_text(encoding="ascii"), text)
+        for old, new in ((left, without), (without, left)):
+            result = json.loads(self.run_ok("diff", "--json", old, new))
+            self.assertEqual(set(result["topology"].values()), {0})
+            # It comes back with a whole table.
+            result = json.loads(self.run_ok("diff", "--json", old, net, status=1))
+            self.assertEqual(result["tables"]["switches_new"], 1)
+            self.assertGreater(result["mads"]["new_switches"], 0)
+
+    def test_diff_of_another_lmc(self):
+        """Every port is told once, with its lowest LIDs."""
+        _, one = self.make("-m", "1")
+        other = self.folder / "other.lfts"
+        other.write_text(one.read_text())
+        _, two = self.make("-m", "2")
+        result = json.loads(self.run_ok("diff", "--json", other, two, status=1))
+        lowest = []
+        for path in (other, two):
+            lids = {}
+            for lid, guid in re.findall(r"(?m)^(0x\w+) .* portguid (0x\w+):", path.read_text()):
+                lids[guid] = min(int(lid, 16), lids.get(guid, 65536))
+            lowest.append(lids)
+        self.assertEqual({port["guid"]: (port["before"], port["after"])
+                          for port in result["ports"]},
+                         {guid: (lowest[0][guid], lowest[1][guid]) for guid in lowest[0]
+                          if lowest[0][guid] != lowest[1][guid]})
 
 
 class PlanFiles(Dumped):
@@ -321,6 +632,8 @@ class PlanFiles(Dumped):
         path = self.folder / "production"
         path.write_text(text, encoding="utf-8")
         folder = self.write(path)
+        # Behind the second quote there is no name; a brace would end ibdmchk's.
+        self.assertTrue("{rack 3 _HCA-1_ } " in (folder / ibdmchk.FILES[0]).read_text())
         text = ibdmchk.run(folder)
         self.assertIn(ibdmchk.CLEAN, text)
         self.assertNotIn("-E-", text)
@@ -401,6 +714,19 @@ class Degraded(labtest.Folders):
             self.assertRegex(link["name"], r"^\S+\[\d+\]-\S+\[\d+\]$")
         self.assertIn(f"{len(out['hosts'])} hosts, 3 other cables", done.stderr)
         self.assertEqual(pmlab.run_cli("generate", "director", "36", *args, "-q").stderr, "")
+
+    def test_json_of_a_whole_one(self):
+        """Nothing is left out, and nothing is said of it."""
+        done = pmlab.run_cli("generate", "director", "36", "--json")
+        made = json.loads(done.stdout)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(made["left_out"], {"switches": [], "hosts": [], "links": []})
+        path = self.folder / "whole.net"
+        path.write_text(made["netlist"], encoding="ascii")
+        again = self.folder / "again.net"
+        again.write_text(self.generate(), encoding="ascii")
+        done = pmlab.run_cli("diff", path, again)
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_plan_check_and_ibsim(self):
         path = self.folder / "degraded.net"

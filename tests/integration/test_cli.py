@@ -202,6 +202,26 @@ class Usage(labtest.Folders):
             self.assertEqual(pmlab.run_cli("plan", "-q", "--lfts", pipe, self.NET).returncode, 0)
         self.assertEqual(read.read_text(encoding="utf-8"), done.stdout)
         self.assertTrue(pipe.is_fifo())
+        # A link stays one, and nothing of the file behind it is left.
+        read.write_text("old\n" * 100000, encoding="utf-8")
+        link = self.folder / "link"
+        link.symlink_to(read)
+        self.assertEqual(pmlab.run_cli("plan", "-q", "--lfts", link, self.NET).returncode, 0)
+        self.assertEqual(read.read_text(encoding="utf-8"), done.stdout)
+        self.assertTrue(link.is_symlink())
+
+    def test_files_are_whole(self):
+        """Of the usual mode, and nothing is left where one cannot be written."""
+        folder = self.folder / "whole"
+        (folder / "folder").mkdir(parents=True)
+        self.assertEqual(pmlab.run_cli("plan", "-q", "--lfts", folder / "lfts",
+                                       self.NET).returncode, 0)
+        mask = os.umask(0)
+        os.umask(mask)
+        self.assertEqual((folder / "lfts").stat().st_mode & 0o777, 0o666 & ~mask)
+        self.assertEqual(pmlab.run_cli("plan", "-q", "--lfts", folder / "folder",
+                                       self.NET).returncode, 3)
+        self.assertEqual(sorted(path.name for path in folder.iterdir()), ["folder", "lfts"])
 
     def test_generated_netlists_can_be_read(self):
         for args in (("director", "36"), ("two-level", "8", "4", "6", "2"),

@@ -103,6 +103,17 @@ class Preflight(labtest.Folders):
             with self.subTest(str(options)):
                 self.assertEqual(self.faults(self.conf(**options)), [])
 
+    def test_key_that_opensm_does_not_write(self):
+        """It knows this one all the same."""
+        self.assertEqual(self.faults(self.conf(dimn_ports_file="/nowhere/x")), [])
+        self.only("keys", '"dimn_port_file"', self.conf(dimn_port_file="/nowhere/x"))
+
+    def test_values_do_not_reach_the_terminal(self):
+        done = self.run_it(self.conf(routing_engine="\x1b[31mx\x07,portmajor"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("?[31mx?,portmajor", done.stdout)
+        self.assertNotRegex(done.stdout, "[\x00-\x09\x0b-\x1f\x7f]")
+
     def test_many_unknown_keys(self):
         found = self.faults(self.conf("".join(f"key{i} 1\n" for i in range(9))))
         self.assertEqual(len(found), 5)
@@ -194,6 +205,9 @@ class Preflight(labtest.Folders):
         self.only("plan file", "made for LMC 0, not 1", self.conf(lmc=1))
         other = pmlab.generate(self.cache / "other.net", "director", 36)
         self.only("plan and fabric", "another fabric's", self.conf(), "-n", other)
+        # One that cannot be routed at all is another one, too.
+        self.assertEqual([check for check, _ in self.faults(
+            self.conf(), "-n", pmlab.TOPOLOGIES / "ring-12.net")], ["fabric", "plan and fabric"])
         path.write_text(plan.replace("order grouped", "order port-major"), encoding="ascii")
         self.only("plan file", str(path), self.conf())
         path.write_text(plan[:200], encoding="ascii")
@@ -203,6 +217,23 @@ class Preflight(labtest.Folders):
         ring = pmlab.TOPOLOGIES / "ring-12.net"
         self.only("fabric", "not a fat tree", self.conf(), "-n", ring)
         self.assertEqual(self.run_it(self.conf(), "-n", self.cache / "none").returncode, 3)
+
+    def test_fabric_as_configured(self):
+        """Planned with the LMC, the lid_order and the files that OpenSM is to use."""
+        own = self.cache / "portmajor.conf"
+        own.write_text("lid_order port-major\n", encoding="ascii")
+        for options, args in (({}, ()), ({"lmc": 2}, ("-m", 2)),
+                              ({"event_plugin_options": own}, ("-o", "port-major"))):
+            with self.subTest(str(options)):
+                plan = json.loads(pmlab.run_cli("plan", "--json", *args, self.net).stdout)
+                text = {check: text for check, _, text in
+                        self.checks(self.conf(**options), "-n", self.net)}["fabric"]
+                self.assertEqual(text, "switches 6, leaves 4, levels 0 to 1, LIDs up to "
+                                 f"{plan['top_lid']}")
+        for key in ("root_guid_file", "cn_guid_file", "io_guid_file"):
+            done = self.run_it(self.conf(**{key: "/nowhere/x"}), "-n", self.net)
+            self.assertEqual(done.returncode, 3, key)
+            self.assertIn("/nowhere/x", done.stderr)
 
     def test_usage(self):
         for args in (("more",), ("-x",), ("-n",)):

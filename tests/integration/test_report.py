@@ -73,6 +73,54 @@ class Table(labtest.Folders):
                 if switch["level"] == 0:
                     self.assertEqual((sum(loads), len(loads)), (6 * 30, ports))
 
+    def test_flows_of_all_ways(self):
+        """What goes up from the leaves comes down from the spines; a lost host has no part."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        found = table(netlist, "--lose", "h0-1")
+        self.assertEqual(found["switch"], "leaf0")
+        for when, first, others in (("before", 6 * 30, 6 * 30), ("after", 5 * 30, 6 * 29)):
+            sums = {switch["name"]: sum(port[when] for port in switch["ports"])
+                    for switch in found["switches"]}
+            self.assertEqual(sums.pop("leaf0"), first)
+            leaves = {name: flows for name, flows in sums.items() if name.startswith("leaf")}
+            self.assertEqual(set(leaves.values()), {others})
+            self.assertEqual(sum(sums.values()) - sum(leaves.values()), first + 5 * others)
+
+    def test_text(self):
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        text = pmlab.run_cli("table", "--lose", "leaf0:7", netlist).stdout
+        found = table(netlist, "--lose", "leaf0:7")
+        leaf = found["switches"][0]
+        self.assertEqual([port["alive"] for port in leaf["ports"]], [False, True, True])
+        self.assertEqual(text, (
+            f'"leaf0": {leaf["entries"]} entries in {leaf["blocks"]} blocks differ after the loss\n'
+            "port  way       before      after  to\n"
+            '   7  up            60          0  "spine0"[1], lost\n'
+            '   8  up            60         90  "spine1"[1]\n'
+            '   9  up            60         90  "spine2"[1]\n'))
+        self.assertEqual(pmlab.run_cli("table", "-q", netlist).stdout, "")
+        self.assertEqual(table(netlist, "-q"), table(netlist))
+
+    def test_planes_with_lmc(self):
+        """Each LID of a port has its own plane, as the plan says."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        plan = json.loads(pmlab.run_cli("plan", "--json", "-l", "-m", 1, netlist).stdout)
+        planes = {lid["lid"]: -1 if lid["plane"] is None else lid["plane"]
+                  for lid in plan["lids"]}
+        self.assertEqual({lid: entry[0] for lid, entry in enumerate(
+            table(netlist, "-m", 1)["entries"]) if entry}, planes)
+
+    def test_manager(self):
+        """From one spine to another a path goes down and up: to the manager's LID only."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        plan = json.loads(pmlab.run_cli("plan", "--json", "-l", netlist).stdout)
+        lids = {lid["switch"]: lid["lid"] for lid in plan["lids"] if not lid["port"]}
+        for options, to_spine0 in (((), False), (("-s", "spine0"), True)):
+            entries = table(netlist, "--switch", "spine1", *options)["entries"]
+            self.assertEqual(entries[lids["spine0"]][1] > 0, to_spine0)
+            self.assertEqual(entries[lids["spine2"]][1], -1)
+            self.assertEqual(entries[lids["spine1"]][1], 0)
+
     def test_bad_usage(self):
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 4, 2, 2, 1)
         for args, status in (((), 2), ((netlist, "--lose", "nobody"), 2),

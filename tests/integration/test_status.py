@@ -7,6 +7,7 @@ import os
 import re
 import time
 import unittest
+import unittest.mock
 
 import labtest
 import pmlab
@@ -102,7 +103,9 @@ class Bad(labtest.Folders):
                 ("standby", {"engine": {"active": False, "used": "updn", "reason": "x"},
                              "sm_state": "standby"}, None),
                 ("unacknowledged", {"run": {**run, "acked": 4}}, "3 of 7 LFT blocks"),
+                ("one of them", {"run": {**run, "acked": 6}}, "1 of 7 LFT blocks"),
                 ("ended", {"running": False}, "has ended"),
+                ("ended long ago", {"running": False, "time": 0}, "has ended"),
                 ("old", {"time": int(time.time()) - 1000}, "is old"),
                 ("future", {"time": int(time.time()) + 1000}, None)):
             with self.subTest(name):
@@ -123,6 +126,65 @@ class Bad(labtest.Folders):
         done = pmlab.run_cli("status", "-q", self.changed(running=False))
         self.assertEqual((done.returncode, done.stdout.count("\n")), (1, 1))
 
+    def test_text(self):
+        def lines(**members):
+            done = pmlab.run_cli("status", self.changed(**members))
+            self.assertEqual(done.stderr, "")
+            return done.stdout.replace("\n" + 12 * " ", " | ").splitlines()
+
+        def line(title, **members):
+            found, = [one[12:] for one in lines(**members) if one[:12].rstrip() == title]
+            return found
+
+        repair = {"number": 2, "time": 0, "change": "lost 1 cable", "sent": 9, "acked": 8,
+                  "bound": 7, "traps": 6, "queries": 5, "unanswered": 4, "milliseconds": 3.25,
+                  "left_to_sweep": True}
+        self.assertEqual(line("last repair"), "none")
+        self.assertTrue(line("last repair", repair=repair).endswith(
+            ": lost 1 cable | LFT blocks sent 9, acked 8, bound 7; traps 6, queries 5, "
+            "unanswered 4; 3.2 ms; the rest was left to the sweep"))
+        self.assertTrue(line("last repair", repair={**repair, "left_to_sweep": False})
+                        .endswith("unanswered 4; 3.2 ms"))
+        self.assertEqual(line("last run", run=None), "none yet")
+        for active, used, text in ((True, "portmajor", "portmajor"), (None, None, "none yet"),
+                                   (False, None, "none"), (False, "updn", "updn")):
+            engine = {"active": active, "used": used, "reason": None}
+            self.assertEqual(line("engine", engine=engine), text)
+        self.assertEqual(line("paths"), "between all switches with end ports")
+        self.assertEqual(line("paths", apart={"pairs": 1, "text": "leaf0 and leaf1"}),
+                         "leaf0 and leaf1")
+        self.assertEqual(line("plan"), "none yet")
+        plan = {"file": "/x/portmajor.plan", "saved": False, "lid_order": "grouped", "lmc": 1,
+                "switches": 6, "top_lid": 63}
+        self.assertEqual(line("plan", plan=plan), "/x/portmajor.plan (not saved): lid_order "
+                         "grouped, LMC 1, switches 6, LIDs up to 63")
+
+    def test_flapping(self):
+        """Eight of them are named; what is left of a hold is rounded up."""
+        def link(number):
+            return {"ends": [{"guid": "0x1", "name": f"leaf{number}", "port": 5},
+                             {"guid": "0x2", "name": None, "port": 6}],
+                    "state": "held", "downs": 4, "left_ms": 1500 if number else 0}
+
+        for count, end in ((1, ""), (8, ""), (9, ", .."), (20, ", ..")):
+            state = self.changed(flapping=[link(number) for number in range(count)])
+            text = pmlab.run_cli("status", state).stdout
+            names = [f"leaf{number}[5]-0x2[6] (held, 4 times down{', 2 s left' * (number > 0)})"
+                     for number in range(min(count, 8))]
+            self.assertIn(f"flapping    {count} links went down lately: {', '.join(names)}{end}\n",
+                          text)
+        self.assertIn("flapping    0 links went down lately\n",
+                      pmlab.run_cli("status", self.changed()).stdout)
+
+    def test_folder(self):
+        """OpenSM's cache folder, unless the environment names another."""
+        self.changed()
+        for folder, path in ((str(self.folder), self.folder / "portmajor.state"),
+                             ("", "/var/cache/opensm/portmajor.state")):
+            with self.subTest(folder), unittest.mock.patch.dict(os.environ, OSM_CACHE_DIR=folder):
+                done = pmlab.run_cli("status", "--json")
+                self.assertIn(str(path), done.stdout + done.stderr)
+
     def test_names_do_not_reach_the_terminal(self):
         run = {**GOOD["run"], "change": "lost \x1b[31m \"x\" \x07"}
         done = pmlab.run_cli("status", self.changed(run=run))
@@ -136,6 +198,9 @@ class Bad(labtest.Folders):
         self.assertEqual((done.returncode, shown["schema"]), (1, "portmajor-status"))
         self.assertEqual(shown["state"], json.loads(path.read_text()))
         self.assertEqual(shown["findings"], ["OpenSM has ended"])
+        for ahead, age in ((1000, range(1)), (-100, range(100, 200))):
+            done = pmlab.run_cli("status", "--json", self.changed(time=int(time.time()) + ahead))
+            self.assertIn(json.loads(done.stdout)["age_s"], age)
 
 
 class Plugin(labtest.Folders):

@@ -61,12 +61,46 @@ class Names(labtest.Folders):
     def test_guid_and_lid_of_the_file(self):
         net = self.folder / "discovered.net"
         net.write_text(DISCOVERED)
-        self.same("left", "0x1000", "0x0000000000001000", "lid:11", "11", net=net)
+        self.same("left", "0x1000", "0X1000", "0x0000000000001000", "lid:11", "11", net=net)
         self.same("left:3", "0x1000:3", "lid:11:3", net=net)
         self.same("host-a", "0x2001", "0x2000", "21", "left:1", net=net)
         # A node of that name goes before the LID.
         self.same("12", "0x1200", "lid:10", net=net)
         self.same("right", "lid:12", net=net)
+        self.assertIn("no cable at port 2", run("whatif", net, "--lose", "left:2", status=2))
+        # Planned LIDs are not those of this fabric.
+        for lid in range(1, 10):
+            self.assertIn("--lose", run("whatif", net, "--lose", f"lid:{lid}", status=2))
+        # With LMC 1 a port has the next LID as well.
+        net.write_text(DISCOVERED.replace("lid 21 lmc 0", "lid 20 lmc 1"))
+        self.same("host-a", "20", "lid:21", net=net)
+        self.assertIn("--lose", run("whatif", net, "--lose", "23", status=2))
+
+    def test_name_that_is_a_pattern(self):
+        """The node of that very name is meant, not all that the pattern matches."""
+        net = self.folder / "pattern.net"
+        net.write_text(DISCOVERED.replace('"host-b"', '"host-*"'))
+        self.same("host-*", "0x2100", net=net)
+
+    def test_fingerprint(self):
+        """Of nodes and cables, so that shards of unlike fabrics are told apart."""
+        seen = {}
+        for name, changes in (
+                ("as it is", ()), ("GUID", (("2100", "2150"),)), ("more ports", (
+                    ('Switch 4 "S-0000000000001000"', 'Switch 5 "S-0000000000001000"'),)),
+                ("a port of no use", (('Ca 1 "H-0000000000002100"', 'Ca 2 "H-0000000000002100"'),)),
+                ("another port", (('[3] "S-0000000000001200"[1]', '[4] "S-0000000000001200"[1]'),
+                                  ('[1] "S-0000000000001000"[3]', '[1] "S-0000000000001000"[4]')))):
+            text = DISCOVERED
+            for old, new in changes:
+                self.assertIn(old, text)
+                text = text.replace(old, new)
+            net = self.folder / "print.net"
+            net.write_text(text)
+            told = lose("left", net=net)["settings"]["fabric"]
+            self.assertEqual((told["switches"], told["end_ports"]), (3, 2), name)
+            self.assertNotIn(told["fingerprint"], seen, name)
+            seen[told["fingerprint"]] = name
 
     def test_unknown(self):
         for what in ("0x9999", "lid:49000", "49000", "lid:", "lid:x", "0x", "nobody*",
@@ -113,6 +147,10 @@ class OneLoss(labtest.Folders):
         self.assertIn(f"{found['load']['before']} before, {found['load']['after']} after", text)
         self.assertIn(f"{found['shift']['before']} before, {found['shift']['after']} after", text)
         self.assertEqual(sum(level["blocks"] for level in found["levels"]), total["blocks"])
+        self.assertEqual(len(found["levels"]), 3)
+        for name, level in zip(("leaves", "level 1", "level 2"), found["levels"]):
+            self.assertRegex(text, rf"(?m)^{name} +{level['switches']} +{level['blocks']} "
+                                   rf"+{level['bound']} +{level['entries']}$")
         self.assertGreater(total["blocks"], 0)
         self.assertGreater(found["load"]["after"], found["load"]["before"])
 
@@ -121,6 +159,29 @@ class OneLoss(labtest.Folders):
         for mad_us, at_a_time in ((265, 4), (1000, 1), (100, 7)):
             found = lose("leaf0:5", options=("--mad-us", mad_us, "--max-wire-smps", at_a_time))
             self.assertAlmostEqual(found["ms"], -(-blocks // at_a_time) * mad_us / 1000)
+
+    def test_defaults(self):
+        """As OpenSM and the manual page have them; thousands of losses without loads."""
+        found = lose("leaf0:5")
+        self.assertAlmostEqual(found["ms"], -(-found["total"]["blocks"] // 4) * 265 / 1000)
+        told = found["settings"]
+        self.assertEqual((told["mad_us"], told["max_wire_smps"], told["loads"], told["shifts"],
+                          told["connect_roots"], told["sm"]), (265, 4, True, 16, False, None))
+        found = run_json("whatif", NET, "--all", "leaves")
+        told = found["settings"]
+        self.assertEqual((told["loads"], told["shifts"], told["worst"], told["by"]),
+                         (False, 0, 20, "blocks"))
+        self.assertTrue(lose("leaf0:5", options=("--connect_roots",))["settings"]["connect_roots"])
+
+    def test_shifts(self):
+        """Of 64 hosts there are 63; more are no more."""
+        every = lose("leaf0:5", options=("--shifts", "63"))["shift"]
+        for many in ("64", "1000", "all"):
+            self.assertEqual(lose("leaf0:5", options=("--shifts", many))["shift"], every)
+        told = lose("leaf0:5", options=("--shifts", "all"))["settings"]["shifts"]
+        self.assertGreaterEqual(told, 63)
+        # One is half round, where all hosts of a leaf send to another leaf.
+        self.assertGreater(lose("leaf0:5", options=("--shifts", "1"))["shift"]["before"], 0)
 
     def test_without_loads(self):
         found = lose("leaf0:5", options=("--no-loads", "--shifts", "0"))
@@ -153,6 +214,16 @@ class Sweeps(labtest.Folders):
             self.assertEqual(row["pairs_cut"], one["pairs_cut"])
             self.assertEqual(row["ms"], one["ms"])
 
+    def test_cables(self):
+        """A cable is told by both of its ends."""
+        guids = {node["name"]: node["guid"] for node in run_json("table", NET)["switches"]}
+        for row in self.sweep("links", "-n", "100000")["worst"]:
+            lost, = row["lost"]
+            one, port, other, peer = re.fullmatch(r"(.+)\[(\d+)\]-(.+)\[(\d+)\]",
+                                                  lost["name"]).groups()
+            self.assertEqual((lost["guid"], lost["port"], lost["peer_guid"], lost["peer_port"]),
+                             (guids[one], int(port), guids[other], int(peer)))
+
     def test_statistics(self):
         found = self.sweep("switches", "-n", "100000")
         for metric in METRICS:
@@ -174,10 +245,15 @@ class Sweeps(labtest.Folders):
         self.assertEqual(found["hosts"]["failures"], 64)
         self.assertLess(names["leaves"], names["switches"])
         self.assertLess(names["spines"], names["switches"])
-        self.assertFalse(names["leaves"] & names["spines"])
+        levels = {node["name"]: node["level"] for node in run_json("table", NET)["switches"]}
+        top = max(levels.values())
+        self.assertEqual(names["spines"], {name for name in levels if levels[name] == top})
         self.assertTrue(all(name.startswith("leaf") for name in names["leaves"]))
         self.assertEqual(found["hosts"]["metrics"]["blocks"]["most"], 0)
         self.assertEqual(found["hosts"]["metrics"]["pairs_cut"]["least"], 2 * 63)
+        for kind, cut in (("links", 0), ("hosts", 0), ("leaves", 1), ("spines", 1)):
+            told = found[kind]["metrics"]["switches_cut"]
+            self.assertEqual((told["least"], told["most"]), (cut, cut), kind)
 
     def test_pairs(self):
         single = self.sweep("leaves", "-n", "100000")
@@ -187,6 +263,12 @@ class Sweeps(labtest.Folders):
         pairs = {frozenset(one["name"] for one in row["lost"]) for row in found["worst"]}
         self.assertEqual(len(pairs), found["failures"])
         self.assertEqual({len(pair) for pair in pairs}, {2})
+        # Shards on several machines must agree on their numbers.
+        names = [row["lost"][0]["name"]
+                 for row in sorted(single["worst"], key=lambda row: row["number"])]
+        self.assertEqual([[one["name"] for one in row["lost"]]
+                          for row in sorted(found["worst"], key=lambda row: row["number"])],
+                         [[names[i], names[j]] for j in range(count) for i in range(j)])
         row = found["worst"][5]
         one = lose(*[one["name"] for one in row["lost"]])
         self.assertEqual(row["blocks"], one["total"]["blocks"])
@@ -206,6 +288,9 @@ class Sweeps(labtest.Folders):
         short = self.sweep("switches", "--by", "pairs_cut", "-n", "3")["worst"]
         whole = self.sweep("switches", "--by", "pairs_cut", "-n", "100000")["worst"]
         self.assertEqual(short, whole[:3])
+        whole = self.sweep("links", "-n", "100000")["worst"]
+        for count in (63, 64, 65):
+            self.assertEqual(self.sweep("links", "-n", count)["worst"], whole[:count])
         self.assertEqual(self.sweep("switches", "-n", "0")["worst"], [])
 
     def test_wrong_usage(self):
@@ -242,6 +327,70 @@ class Shards(labtest.Folders):
                     self.assertEqual(run("merge", "--json", *files), whole)
                     self.assertEqual(run("merge", *reversed(files)), text)
 
+    def test_text(self):
+        """Of what it is, and which part of it."""
+        self.assertTrue(run("whatif", NET, "--all", "leaves", "--pairs", "--shard", "2/2")
+                        .startswith("60 of 120 failures of pairs of leaves, shard 2 of 2\n"))
+        self.assertTrue(run("whatif", NET, "--all", "hosts")
+                        .startswith("64 of 64 failures of hosts\n"))
+        options = ("--all", "leaves", "--pairs", "-n", "3", "--loads", "--shifts", "4")
+        found = run_json("whatif", NET, *options)
+        lines = run("whatif", NET, *options).splitlines()
+        names = ("sum", "least", "median", "p90", "p99", "most")
+        self.assertEqual([line.split() for line in lines[2:10]], [
+            [metric, *(str(found["metrics"][metric][name]) for name in names)]
+            for metric in METRICS])
+        columns = ("blocks", "bound", "switches", "entries", "pairs_cut", "load", "shift")
+        self.assertEqual(lines[11], "worst by blocks")
+        self.assertEqual([line.split() for line in lines[13:]], [
+            [*(str(row[column]) for column in columns), f"{row['ms']:.1f}",
+             *(one["name"] for one in row["lost"])] for row in found["worst"]])
+        one = lose("leaf0", options=("--shifts", "4"))
+        self.assertEqual((found["settings"]["load_before"], found["settings"]["shift_before"]),
+                         (one["load"]["before"], one["shift"]["before"]))
+        told = run_json("whatif", NET, "--all", "leaves")["settings"]
+        self.assertEqual((told["load_before"], told["shift_before"]), (None, None))
+
+    def test_many_values(self):
+        """Percentiles of a thousand values, by nearest rank, in two shards."""
+        values = [k * k + 7 for k in range(997)]
+        files = []
+        for index, part in ((1, values[::2]), (2, values[1::2])):
+            shard = json.loads(self.shard(index, 2, "--all", "links", "-n", "0").read_text())
+            shard["settings"]["total"] = len(values)
+            shard["failures"] = len(part)
+            for metric in METRICS:
+                shard["metrics"][metric]["histogram"] = [[value, 1] for value in part]
+            files.append(self.folder / f"many-{index}.json")
+            files[-1].write_text(json.dumps(shard))
+        told = run_json("merge", *files)["metrics"]["blocks"]
+        self.assertEqual(told, {
+            "sum": sum(values), "least": values[0], "median": values[498], "p90": values[897],
+            "p99": values[987], "most": values[-1],
+            "histogram": [[value, 1] for value in values]})
+
+    def test_equals(self):
+        """Among equals more blocks are worse, then more pairs cut, then the first one is."""
+        shard = json.loads(self.shard(1, 1, "--all", "links", "--by", "load").read_text())
+        row = shard["worst"][0]
+        rows = [{**row, "number": number, "load": 5, "blocks": blocks, "pairs_cut": cut}
+                for number, blocks, cut in ((7, 1, 9), (3, 2, 0), (2, 2, 1), (5, 2, 1))]
+        path = self.folder / "equals.json"
+        path.write_text(json.dumps({**shard, "worst": rows}))
+        self.assertEqual([one["number"] for one in run_json("merge", path)["worst"]],
+                         [2, 5, 3, 7])
+
+    def test_standard_input(self):
+        path = self.shard(1, 1, "--all", "leaves")
+        with open(path, encoding="utf-8") as text:
+            done = pmlab.run_cli("merge", "--json", "-", stdin=text)
+        self.assertEqual((done.returncode, done.stdout), (0, path.read_text()), done.stderr)
+
+    def test_quiet(self):
+        path = self.shard(1, 1, "--all", "leaves")
+        self.assertEqual(run("merge", "-q", path), "")
+        self.assertEqual(run("merge", "-q", "--json", path), path.read_text())
+
     def test_more_shards_than_failures(self):
         whole = run("whatif", NET, "--all", "leaves", "--json")
         count = json.loads(whole)["failures"] + 2
@@ -262,6 +411,13 @@ class Shards(labtest.Folders):
         net = pmlab.generate(self.folder / "other.net", "two-level", "8", "4", "6", "2")
         alien = self.shard(2, 3, *options, net=net)
         self.assertIn("another fabric", run("merge", first, alien, status=3))
+        # The same one with named roots.
+        roots = self.folder / "roots"
+        roots.write_text("".join(
+            node["guid"] + "\n" for node in run_json("table", NET)["switches"]
+            if node["level"] == 2))
+        rooted = self.shard(2, 3, "--root_guid_file", roots, *options)
+        self.assertIn("another fabric", run("merge", first, rooted, status=3))
 
     def test_bad_files(self):
         good = json.loads(self.shard(1, 1, "--all", "links").read_text())

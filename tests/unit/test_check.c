@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -251,6 +252,19 @@ static void test_contention(void **state)
 	assert_int_equal(loads.up[0].least, 0);
 	assert_int_equal(loads.up[0].flows, 32);
 	assert_int_equal(loads.uplink_spread, 4);
+	/* One permutation is the one half round, three are by 2, 4 and 6. */
+	assert_int_equal(pm_check_shifts(&check, 1, &most, NULL), 0);
+	assert_int_equal(most, 4);
+	assert_int_equal(pm_check_shifts(&check, 3, &most, NULL), 0);
+	assert_int_equal(most, 4);
+	/* Half of l0's packets by the other spine: now all links bear the same. */
+	table[0][7] = 6;
+	table[0][8] = 6;
+	assert_int_equal(pm_check_loads(&check, &loads, NULL), 0);
+	assert_int_equal(loads.up[0].most, 8);
+	assert_int_equal(loads.up[0].least, 8);
+	assert_int_equal(loads.down[0].least, 8);
+	assert_int_equal(loads.uplink_spread, 0);
 	pm_fabric_free(fabric);
 }
 
@@ -274,6 +288,12 @@ static void test_apart(void **state)
 	assert_int_equal(paths.apart, 1);
 	assert_string_equal(paths.example[PM_FAULT_APART].text,
 			    "not reached: from \"l1\" to LID 1 of \"a\"");
+	/* With LMC 1 b has LID 3 as well, which l0 has no entry for. */
+	fabric->ports[world_port(fabric, "b", 1)].lmc = 1;
+	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
+	assert_int_equal(paths.cut, 3);
+	assert_int_equal(paths.apart, 2);
+	fabric->ports[world_port(fabric, "b", 1)].lmc = 0;
 	/* Without the cable there is nothing to be reached. */
 	pm_fabric_cut(fabric, world_port(fabric, "l0", 2));
 	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
@@ -282,20 +302,78 @@ static void test_apart(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* With LMC 1 each LID of a port counts by itself. */
+static void test_lmc(void **state)
+{
+	struct pm_check_credits credits;
+	struct pm_check_paths paths;
+	struct hand hand;
+
+	(void)state;
+	set_up(&hand);
+	for (uint32_t i = 0; i < hand.fabric->num_ports; i++)
+		hand.fabric->ports[i].lid = 0;
+	/* LIDs of a: 3 and 4, of b: 5 and 6; l0 sends to these by s0 and by s1. */
+	for (int sw = 0; sw < 4; sw++)
+		memcpy(hand.table[sw],
+		       (const uint8_t[4][TOP + 1]){{255, 255, 255, 1, 1, 2, 3},
+						   {255, 255, 255, 2, 3, 1, 1},
+						   {255, 255, 255, 1, 1, 2, 2},
+						   {255, 255, 255, 1, 1, 2, 2}}[sw],
+		       TOP + 1);
+	hand.fabric->ports[world_port(hand.fabric, "a", 1)].lid = 3;
+	hand.fabric->ports[world_port(hand.fabric, "a", 1)].lmc = 1;
+	hand.check.manager = world_port(hand.fabric, "b", 1);
+	hand.fabric->ports[hand.check.manager].lid = 5;
+	hand.fabric->ports[hand.check.manager].lmc = 1;
+	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
+	assert_int_equal(paths.pairs, 8);
+	assert_int_equal(paths.delivered, 8);
+	assert_int_equal(paths.deaf, 0);
+	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
+	assert_int_equal(credits.channels, 8);
+	assert_int_equal(credits.dependencies, 4);
+	/* The second one only goes round between l0 and s1. */
+	hand.table[3][6] = 1;
+	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
+	assert_int_equal(paths.loops, 1);
+	assert_int_equal(paths.delivered, 7);
+	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
+	assert_int_equal(credits.length, 2);
+	/* From l0 and from s1, which has no end ports, it does not reach the manager. */
+	assert_int_equal(paths.deaf, 2);
+	assert_string_equal(paths.example[PM_FAULT_DEAF].text,
+			    "no way to the manager: from \"s1\" to LID 6 of \"b\"");
+	/* Without cables there is nothing to be reached from l0. */
+	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 2));
+	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 3));
+	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
+	assert_int_equal(paths.pairs, 4);
+	assert_int_equal(paths.cut, 4);
+	assert_int_equal(paths.deaf, 1);
+	pm_fabric_free(hand.fabric);
+}
+
+#define MAX_RING 20
+
 /*
  * A ring of `size` switches with a host each, numbered as their LIDs less 1; port 1 is
  * the host's, 2 leads on, 3 back. Packets go on for up to `most` cables, else back.
  */
 static struct pm_check_credits ring_credits(unsigned int size, unsigned int most)
 {
-	char text[512];
+	char text[1024];
 	size_t used = 0;
-	uint8_t table[8][16];
-	const uint8_t *tables[8];
-	uint16_t top[8];
-	static const uint8_t levels[8];
+	uint8_t table[MAX_RING][MAX_RING + 1];
+	const uint8_t *tables[MAX_RING];
+	uint16_t top[MAX_RING];
+	static const uint8_t levels[MAX_RING];
 	struct pm_check check = {NULL, levels, tables, top, PM_NONE};
-	struct pm_check_credits credits;
+	struct {
+		struct pm_check_credits credits;
+		uint32_t behind[MAX_RING];
+	} room = {.behind = {0}};
+	struct pm_check_credits *credits = &room.credits;
 	struct pm_fabric *fabric;
 
 	memset(table, 255, sizeof(table));
@@ -307,7 +385,7 @@ static struct pm_check_credits ring_credits(unsigned int size, unsigned int most
 					 (i + 1) % size);
 	fabric = recipe_draw(text);
 	for (unsigned int i = 0; i < size; i++) {
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "h%u", i);
 		fabric->ports[world_port(fabric, name, 1)].lid = (uint16_t)(i + 1);
@@ -320,16 +398,18 @@ static struct pm_check_credits ring_credits(unsigned int size, unsigned int most
 		}
 	}
 	check.fabric = fabric;
-	assert_int_equal(pm_check_credits(&check, &credits, NULL), 0);
-	for (uint32_t i = 1; i < credits.length; i++) {
-		uint32_t far = fabric->ports[credits.circle[i - 1]].peer;
+	assert_int_equal(pm_check_credits(&check, credits, NULL), 0);
+	for (uint32_t i = 0; i < MAX_RING; i++)
+		assert_int_equal(room.behind[i], 0);
+	for (uint32_t i = 1; i < credits->length && i < PM_CHECK_CIRCLE; i++) {
+		uint32_t far = fabric->ports[credits->circle[i - 1]].peer;
 
 		/* One channel ends where the next one begins. */
 		assert_int_equal(fabric->ports[far].node,
-				 fabric->ports[credits.circle[i]].node);
+				 fabric->ports[credits->circle[i]].node);
 	}
 	pm_fabric_free(fabric);
-	return credits;
+	return room.credits;
 }
 
 static void test_ring_has_a_credit_loop(void **state)
@@ -350,6 +430,37 @@ static void test_ring_has_a_credit_loop(void **state)
 	credits = ring_credits(3, 2);
 	assert_int_equal(credits.channels, 3);
 	assert_int_equal(credits.length, 3);
+	/* Of a long one the first channels are told. */
+	credits = ring_credits(MAX_RING, MAX_RING - 1);
+	assert_int_equal(credits.channels, MAX_RING);
+	assert_int_equal(credits.length, MAX_RING);
+}
+
+/* What only leads into the circle is no part of it: t, where the search begins. */
+static void test_way_into_a_credit_loop(void **state)
+{
+	static const uint8_t levels[4];
+	struct pm_fabric *fabric =
+		recipe_draw("t/2 s0/4 s1/3 s2/3 t:1=x t:2=s0:4 s0:1=h0 s1:1=h1 s2:1=h2 "
+			    "s0:2=s1:3 s1:2=s2:3 s2:2=s0:3");
+	uint8_t table[4][4] = {
+		{255, 2, 2, 2}, {255, 1, 2, 2}, {255, 2, 1, 2}, {255, 2, 2, 1}};
+	const uint8_t *tables[] = {table[0], table[1], table[2], table[3]};
+	uint16_t top[] = {3, 3, 3, 3};
+	struct pm_check check = {fabric, levels, tables, top, PM_NONE};
+	struct pm_check_credits credits;
+
+	(void)state;
+	fabric->ports[world_port(fabric, "h0", 1)].lid = 1;
+	fabric->ports[world_port(fabric, "h1", 1)].lid = 2;
+	fabric->ports[world_port(fabric, "h2", 1)].lid = 3;
+	assert_int_equal(pm_check_credits(&check, &credits, NULL), 0);
+	assert_int_equal(credits.channels, 4);
+	assert_int_equal(credits.length, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(fabric->ports[credits.circle[i]].num, 2);
+	assert_int_equal(credits.circle[0], world_port(fabric, "s0", 2));
+	pm_fabric_free(fabric);
 }
 
 static void test_trees_have_no_credit_loop(void **state)
@@ -393,9 +504,13 @@ int main(void)
 		cmocka_unit_test(test_loads),
 		cmocka_unit_test(test_contention),
 		cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_lmc),
 		cmocka_unit_test(test_ring_has_a_credit_loop),
+		cmocka_unit_test(test_way_into_a_credit_loop),
 		cmocka_unit_test(test_trees_have_no_credit_loop),
 	};
 
+	/* Where packets go round for ever, the tests do not. */
+	alarm(60);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,6 +134,24 @@ static void test_seeds(void **state)
 	pm_fabric_free(c);
 }
 
+/* Every host can be the one: half of them are drawn half of the times. */
+static void test_spread(void **state)
+{
+	unsigned int high = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 100; seed++) {
+		struct pm_fabric *fabric = degraded("hosts=1", seed);
+		uint32_t middle = (fabric->num_switches + fabric->num_nodes) / 2;
+
+		for (uint32_t i = middle; i < fabric->num_nodes; i++)
+			high += fabric->ports[fabric->nodes[i].first_port + 1].peer ==
+				PM_NONE;
+		pm_fabric_free(fabric);
+	}
+	assert_in_range(high, 30, 70);
+}
+
 static void test_too_many(void **state)
 {
 	struct pm_degrade degrade = {.switches = {91, false}};
@@ -183,9 +201,9 @@ static void test_write(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_seeds), cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_write),
+		cmocka_unit_test(test_parse),	 cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_seeds),	 cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_too_many), cmocka_unit_test(test_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

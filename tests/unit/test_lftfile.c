@@ -171,6 +171,7 @@ static void test_round_trip(void **state)
 		assert_int_equal(diff.entries, 0);
 		assert_int_equal(diff.switches_gone + diff.switches_new, 0);
 		assert_int_equal(diff.lids_moved + diff.lids_gone + diff.lids_new, 0);
+		assert_int_equal(made->num_owned, back->num_owned);
 		assert_int_equal(pm_lfts_moves(made, back, &moves, &num_moves, NULL), 0);
 		assert_int_equal(num_moves, 0);
 		bare = world_director(36);
@@ -218,6 +219,16 @@ static void test_give_lids(void **state)
 	assert_int_equal(lids.first_differ, y);
 	assert_int_equal(lids.unknown, 1);
 	assert_int_equal(lids.first_unknown, 6);
+	pm_lfts_free(lfts);
+	/* The highest LID that there is. */
+	snprintf(text, sizeof(text),
+		 HEAD "0xbfff 001 # portguid 0x%llx: 'x'\n49151 lids dumped\n",
+		 (unsigned long long)fabric->ports[x].guid);
+	lfts = parse(text);
+	fabric->ports[x].lid = 0;
+	assert_int_equal(pm_lfts_give_lids(lfts, fabric, &lids, NULL), 0);
+	assert_int_equal(fabric->ports[x].lid, PM_MAX_LID);
+	assert_int_equal(lids.given, 1);
 	pm_lfts_free(lfts);
 	pm_fabric_free(fabric);
 }

@@ -277,6 +277,64 @@ static void test_loads(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* Traffic is not the same both ways: the link with most flows may lead up or down. */
+static void test_loads_each_way(void **state)
+{
+	static const struct {
+		const char *drawing;
+		uint64_t load;
+	} rows[] = {
+		/* Down to l1, of one host: 2 x 2 flows; up from l0 2 hosts send to 3,
+		 * one on each spine. */
+		{"l0/5 l1/4 l2/5 s0/3 s1/3 s2/3 l0:1=a l0:2=b l1:1=c l2:1=d l2:2=e "
+		 "l0:3=s0:1 l0:4=s1:1 l0:5=s2:1 l1:2=s0:2 l1:3=s1:2 l1:4=s2:2 "
+		 "l2:3=s0:3 l2:4=s1:3 l2:5=s2:3",
+		 4},
+		/* Up from l0 6 hosts send to 2 on a spine; down to it 3 send to 3. */
+		{"l0/8 l1/3 l2/3 l3/3 s0/4 s1/4 l0:1=a l0:2=b l0:3=c l0:4=d l0:5=e "
+		 "l0:6=f l1:1=g l2:1=h l3:1=i l0:7=s0:1 l0:8=s1:1 l1:2=s0:2 l1:3=s1:2 "
+		 "l2:2=s0:3 l2:3=s1:3 l3:2=s0:4 l3:3=s1:4",
+		 12},
+	};
+	struct pm_whatif_config config = grouped;
+
+	(void)state;
+	config.loads = true;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_fabric *fabric = recipe_draw(rows[i].drawing);
+		struct pm_whatif *whatif = NULL;
+
+		assert_int_equal(pm_whatif_new(fabric, &config, &whatif, NULL), 0);
+		assert_int_equal(pm_whatif_before(whatif)->load, rows[i].load);
+		pm_whatif_free(whatif);
+		pm_fabric_free(fabric);
+	}
+}
+
+/* Of two parts the manager's counts, else the one with most end ports, not nodes. */
+static void test_parts(void **state)
+{
+	struct pm_fabric *fabric =
+		recipe_draw("l0/5 l1/3 l2/3 s0/3 s1/3 l0:1=a l0:2=b l0:3=c l1:1=d l2:1=e "
+			    "l0:4=s0:1 l0:5=s1:1 l1:2=s0:2 l1:3=s1:2 l2:2=s0:3 "
+			    "l2:3=s1:3");
+	struct pm_whatif_config config = grouped;
+	struct pm_whatif *whatif = make(fabric);
+	struct pm_whatif_result result = try_loss(whatif, fabric, "l0:4 l0:5");
+
+	(void)state;
+	assert_int_equal(result.switches, 1);
+	assert_int_equal(result.switches_cut, 4);
+	pm_whatif_free(whatif);
+	config.manager = world_port(fabric, "e", 1);
+	assert_int_equal(pm_whatif_new(fabric, &config, &whatif, NULL), 0);
+	result = try_loss(whatif, fabric, "l0:4 l0:5");
+	assert_int_equal(result.switches, 4);
+	assert_int_equal(result.switches_cut, 1);
+	pm_whatif_free(whatif);
+	pm_fabric_free(fabric);
+}
+
 /* A fabric that is no part of the first is refused, and nothing is left of it. */
 static void test_more_than_whole(void **state)
 {
@@ -314,7 +372,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_costs),  cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_levels), cmocka_unit_test(test_moved_is_all),
-		cmocka_unit_test(test_loads),  cmocka_unit_test(test_more_than_whole),
+		cmocka_unit_test(test_loads),  cmocka_unit_test(test_loads_each_way),
+		cmocka_unit_test(test_parts),  cmocka_unit_test(test_more_than_whole),
 		cmocka_unit_test(test_errors),
 	};
 
