@@ -109,7 +109,7 @@ static int find_free_port(const struct pm_fabric *fabric, uint32_t node,
 int pm_fabric_link(struct pm_fabric *fabric, uint32_t node_a, unsigned int port_a,
 		   uint32_t node_b, unsigned int port_b, struct pm_error *err)
 {
-	uint32_t a, b;
+	uint32_t a = PM_NONE, b = PM_NONE;
 	int rc;
 
 	rc = find_free_port(fabric, node_a, port_a, &a, err);

@@ -47,7 +47,7 @@ static const char usage[] =
 	"            with --all: how many of the worst to list (default 20)\n"
 	"      --by METRIC\n"
 	"            what is worst: blocks (default), bound, switches, entries,\n"
-	"            pairs_cut, switches_cut, load or shift\n"
+	"            pairs_cut, switches_cut, load or shift, which are found then\n"
 	"  -j, --threads N\n"
 	"            default: as many as there are processors; each has its own "
 	"tables\n"
@@ -489,14 +489,15 @@ static int read_options(int argc, char **argv, struct request *request)
 	return -1;
 }
 
-/* Loads and shifts are cheap for one loss and dear for thousands. */
+/* Loads and shifts are cheap for one loss and dear for thousands: not unless asked for. */
 static int configure(const struct request *request, struct pm_whatif_config *config)
 {
 	config->plan = request->fabric.plan;
 	config->manager = PM_NONE;
 	config->connect_roots = request->fabric.connect_roots;
-	config->loads = request->loads || (!request->all && !request->no_loads);
-	config->shifts = request->all ? 0 : 16;
+	config->loads = request->loads || request->by == METRIC_LOAD ||
+			(!request->all && !request->no_loads);
+	config->shifts = request->all && request->by != METRIC_SHIFT ? 0 : 16;
 	if (!request->shifts)
 		return EXIT_FINE;
 	if (!strcmp(request->shifts, "all")) {

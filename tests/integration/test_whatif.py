@@ -285,6 +285,8 @@ class Sweeps(labtest.Folders):
             keys = [(-row[by], -row["blocks"], -row["pairs_cut"], row["number"])
                     for row in worst]
             self.assertEqual(keys, sorted(keys), by)
+        for by in ("load", "shift"):  # found without being asked for
+            self.assertGreater(self.sweep("spines", "--by", by)["metrics"][by]["least"], 0)
         short = self.sweep("switches", "--by", "pairs_cut", "-n", "3")["worst"]
         whole = self.sweep("switches", "--by", "pairs_cut", "-n", "100000")["worst"]
         self.assertEqual(short, whole[:3])
