@@ -52,6 +52,10 @@ static int rename_one(struct pm_fabric *fabric, char *line, const char *path,
 	uint64_t guid;
 	uint32_t node;
 
+	for (const char *c = line; *c; c++)
+		if ((unsigned char)*c < ' ' && *c != '\t' && *c != '\r')
+			return cli_fail(EXIT_INPUT, "%s:%u: not text: byte 0x%02x", path,
+					number, (unsigned char)*c);
 	if (!*at || *at == '#')
 		return EXIT_FINE;
 	guid = strtoull(at, &end, 16);
@@ -79,6 +83,9 @@ static int rename_nodes(struct pm_fabric *fabric, const char *path)
 	copy = rest = strndup(text ? text : "", length);
 	if (!copy)
 		status = cli_fail(EXIT_INPUT, "out of memory");
+	else if (strlen(copy) < length)
+		status = cli_fail(EXIT_INPUT, "%s: not text: byte 0x00",
+				  pm_textfile_name(path));
 	for (unsigned int number = 1; !status && (line = strsep(&rest, "\n")); number++)
 		status = rename_one(fabric, line, pm_textfile_name(path), number);
 	free(copy);

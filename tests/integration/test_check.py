@@ -276,6 +276,14 @@ class Check(Dumped):
         done = pmlab.run_cli("check", "--node-name-map", names, self.netlist, self.whole)
         self.assertEqual(done.returncode, 3)
         self.assertIn(f"{names}:1: ", done.stderr)
+        names.write_text(f'# names\n{guid} "\x1b[31m"\n', encoding="utf-8")
+        done = pmlab.run_cli("plan", "--node-name-map", names, self.netlist)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn(f"{names}:2: not text: byte 0x1b", done.stderr)
+        names.write_bytes(b"# names\n\0")
+        done = pmlab.run_cli("plan", "--node-name-map", names, self.netlist)
+        self.assertEqual((done.returncode, done.stderr),
+                         (3, f"portmajor: {names}: not text: byte 0x00\n"))
 
     def test_ring_has_a_credit_loop(self):
         with pmlab.Lab(pmlab.TOPOLOGIES / "ring-12.net", engine="minhop",
