@@ -59,7 +59,9 @@ class Repaired:
     def check_repaired(self, target):
         """Loses it: the repair sends everything, the sweep nothing; and takes it back."""
         cables = self.cables(target)
-        lost = self.lose(target)  # wire, sent, acknowledged and whatif are one number
+        # Wire, sent, acknowledged and whatif are one number.
+        lost = self.lose_in_time(target, lambda event: sum(
+            line.links_down for line in event.repairs) == cables)
         self.assertEqual([run.sent for run in lost.runs], [0] * len(lost.runs), target)
         self.assertEqual(sum(line.sent for line in lost.repairs), lost.wire, target)
         self.assertEqual(sum(line.acked for line in lost.repairs), lost.wire, target)
