@@ -43,7 +43,8 @@ struct request {
 	const char *topology, *tables;
 	const char *manager, *plan_path;
 	double balance; /* 0: any */
-	bool conform, quiet, json;
+	bool conform;
+	struct cli_output output;
 };
 
 #define FINDING_TEXT 700
@@ -545,7 +546,7 @@ static void print_text(const struct judged *j, const struct request *request)
 
 	for (uint32_t i = 0; i < j->num_findings; i++)
 		printf("finding: %s\n", j->findings[i].text);
-	if (request->quiet)
+	if (request->output.quiet)
 		return;
 	printf("%u switches, %u with a table, %u end ports, %u ports with a LID\n",
 	       j->fabric->num_switches, j->tables, j->end_ports, j->ports_with_lid);
@@ -669,7 +670,7 @@ static int print_json(const struct judged *j)
 
 /* ---- Options ---- */
 
-enum long_option { OPTION_PLAN = 256, OPTION_CONFORM, OPTION_BALANCE, OPTION_JSON };
+enum long_option { OPTION_PLAN = 256, OPTION_CONFORM, OPTION_BALANCE };
 
 /* One option; an exit status, or -1: there is no such one. */
 static int take_option(int option, void *context)
@@ -681,17 +682,11 @@ static int take_option(int option, void *context)
 	case 's':
 		request->manager = optarg;
 		return EXIT_FINE;
-	case 'q':
-		request->quiet = true;
-		return EXIT_FINE;
 	case OPTION_PLAN:
 		request->plan_path = optarg;
 		return EXIT_FINE;
 	case OPTION_CONFORM:
 		request->conform = true;
-		return EXIT_FINE;
-	case OPTION_JSON:
-		request->json = true;
 		return EXIT_FINE;
 	case OPTION_BALANCE:
 		request->balance = strtod(optarg, &end);
@@ -712,16 +707,15 @@ static int read_options(int argc, char **argv, struct request *request)
 		{"plan", required_argument, NULL, OPTION_PLAN},
 		{"conform", no_argument, NULL, OPTION_CONFORM},
 		{"balance", required_argument, NULL, OPTION_BALANCE},
-		{"quiet", no_argument, NULL, 'q'},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{"help", no_argument, NULL, 'h'},
+		CLI_OUTPUT_LONG,
 		{0},
 	};
 	const struct cli_options options = {
 		.usage = usage,
-		.short_options = "hqs:" CLI_FABRIC_SHORT,
+		.short_options = CLI_OUTPUT_SHORT "s:" CLI_FABRIC_SHORT,
 		.long_options = long_options,
 		.fabric = &request->fabric,
+		.output = &request->output,
 		.take = take_option,
 		.least = 2,
 		.most = 2,
@@ -748,7 +742,7 @@ int cmd_check(int argc, char **argv)
 	status = read_input(&j, &request);
 	if (!status)
 		status = judge(&j, &request);
-	if (!status && request.json)
+	if (!status && request.output.json)
 		status = print_json(&j);
 	else if (!status)
 		print_text(&j, &request);

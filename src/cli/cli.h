@@ -56,6 +56,20 @@ struct cli_fabric {
 /* Deals with one of these options: an exit status, or -1 if it is another one. */
 int cli_fabric_option(int option, struct cli_fabric *config);
 
+/* Short and long options that every subcommand has: -h, -q and --json. */
+#define CLI_OUTPUT_SHORT "hq"
+#define CLI_OUTPUT_LONG                                                                  \
+	{"json", no_argument, NULL, 'J'}, {"quiet", no_argument, NULL, 'q'},             \
+	{                                                                                \
+		"help", no_argument, NULL, 'h'                                           \
+	}
+
+/* What is to be printed. */
+struct cli_output {
+	bool json;
+	bool quiet; /* see the subcommand's help */
+};
+
 /* A subcommand's options, for getopt_long. */
 struct cli_options {
 	const char *usage;
@@ -63,7 +77,9 @@ struct cli_options {
 	const struct option *long_options;
 	/* Where those above go, or NULL: it has none of them. */
 	struct cli_fabric *fabric;
-	/* Deals with another one: an exit status, or -1: there is no such option. */
+	struct cli_output *output; /* where -q and --json go */
+	/* Deals with another one: an exit status, or -1: there is no such option. NULL:
+	 * there is none. */
 	int (*take)(int option, void *request);
 	int least, most; /* operands */
 };

@@ -31,7 +31,8 @@ static const char usage[] =
 
 struct request {
 	struct cli_fabric fabric;
-	bool list, quiet, json;
+	bool list;
+	struct cli_output output;
 };
 
 /* One of the two. */
@@ -339,17 +340,13 @@ static int print_json(const struct result *r, const struct side *before,
 
 /* ---- Options ---- */
 
-enum long_option { OPTION_JSON = 256 };
-
 /* One option; an exit status, or -1: there is no such one. */
 static int take_option(int option, void *context)
 {
 	struct request *request = context;
 
 	request->list |= option == 'l';
-	request->quiet |= option == 'q';
-	request->json |= option == OPTION_JSON;
-	return option == 'l' || option == 'q' || option == OPTION_JSON ? EXIT_FINE : -1;
+	return option == 'l' ? EXIT_FINE : -1;
 }
 
 static int compare(struct side *before, struct side *after, const struct request *request,
@@ -390,17 +387,16 @@ int cmd_diff(int argc, char **argv)
 	static const struct option long_options[] = {
 		CLI_FABRIC_LONG,
 		{"list", no_argument, NULL, 'l'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{"help", no_argument, NULL, 'h'},
+		CLI_OUTPUT_LONG,
 		{0},
 	};
 	struct request request = {0};
 	const struct cli_options options = {
 		.usage = usage,
-		.short_options = "hlq" CLI_FABRIC_SHORT,
+		.short_options = CLI_OUTPUT_SHORT "l" CLI_FABRIC_SHORT,
 		.long_options = long_options,
 		.fabric = &request.fabric,
+		.output = &request.output,
 		.take = take_option,
 		.least = 2,
 		.most = 2,
@@ -416,9 +412,9 @@ int cmd_diff(int argc, char **argv)
 	if (!strcmp(before.path, "-") && !strcmp(after.path, "-"))
 		return cli_fail(EXIT_USAGE, "only one operand can be standard input");
 	status = compare(&before, &after, &request, &result);
-	if (!status && request.json) {
+	if (!status && request.output.json) {
 		status = print_json(&result, &before, &after);
-	} else if (!status && !request.quiet) {
+	} else if (!status && !request.output.quiet) {
 		if (request.list)
 			list_changes(&result, &before, &after);
 		print_text(&result);

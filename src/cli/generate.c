@@ -37,7 +37,8 @@ static const char usage[] =
 struct request {
 	struct pm_generate config;
 	struct pm_degrade degrade;
-	bool degraded, quiet, json;
+	bool degraded;
+	struct cli_output output;
 };
 
 /* "4,4,2" into at most max numbers; the number of them, or 0 if malformed. */
@@ -192,9 +193,9 @@ static int write_fabric(const struct request *request)
 		status = cli_fail(EXIT_USAGE, "--degrade: %s", err.text);
 	if (!status) {
 		find_left_out(fabric, degraded, &left_out);
-		if (request->degraded && !request->quiet)
+		if (request->degraded && !request->output.quiet)
 			tell_left_out(&left_out, request->degrade.seed);
-		if (request->json)
+		if (request->output.json)
 			status = print_json(request, degraded, &left_out);
 		else
 			pm_netlist_write(degraded, stdout);
@@ -225,12 +226,6 @@ static int take_option(int option, void *context)
 			return cli_fail(EXIT_USAGE, "--seed: a number");
 		request->degrade.seed = seed;
 		return EXIT_FINE;
-	case 'J':
-		request->json = true;
-		return EXIT_FINE;
-	case 'q':
-		request->quiet = true;
-		return EXIT_FINE;
 	default:
 		return -1;
 	}
@@ -241,20 +236,19 @@ int cmd_generate(int argc, char **argv)
 	static const struct option long_options[] = {
 		{"degrade", required_argument, NULL, 'D'},
 		{"seed", required_argument, NULL, 'S'},
-		{"json", no_argument, NULL, 'J'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
+		CLI_OUTPUT_LONG,
 		{0},
 	};
+	struct request request = {.degrade = {.seed = 1}};
 	const struct cli_options options = {
 		.usage = usage,
-		.short_options = "hq",
+		.short_options = CLI_OUTPUT_SHORT,
 		.long_options = long_options,
+		.output = &request.output,
 		.take = take_option,
 		.least = 2,
 		.most = 5,
 	};
-	struct request request = {.degrade = {.seed = 1}};
 	struct pm_error err;
 	int status = cli_options_read(argc, argv, &options, &request);
 
@@ -262,7 +256,7 @@ int cmd_generate(int argc, char **argv)
 		return status;
 	if (!parse_kind(argc - optind, argv + optind, &request.config))
 		return cli_usage('?', usage);
-	if (request.degraded || request.json)
+	if (request.degraded || request.output.json)
 		return write_fabric(&request);
 	if (pm_generate_write(&request.config, stdout, &err))
 		return cli_fail(EXIT_USAGE, "%s", err.text);

@@ -41,6 +41,21 @@ int cli_usage(int option, const char *usage)
 	return option == 'h' ? EXIT_FINE : EXIT_USAGE;
 }
 
+/* Deals with an option that many subcommands have; -1 if it is another one. */
+static int take_common(int option, const struct cli_options *options)
+{
+	switch (option) {
+	case 'J':
+		options->output->json = true;
+		return EXIT_FINE;
+	case 'q':
+		options->output->quiet = true;
+		return EXIT_FINE;
+	default:
+		return options->fabric ? cli_fabric_option(option, options->fabric) : -1;
+	}
+}
+
 int cli_options_read(int argc, char **argv, const struct cli_options *options,
 		     void *request)
 {
@@ -48,9 +63,8 @@ int cli_options_read(int argc, char **argv, const struct cli_options *options,
 
 	while ((option = getopt_long(argc, argv, options->short_options,
 				     options->long_options, NULL)) != -1) {
-		status =
-			options->fabric ? cli_fabric_option(option, options->fabric) : -1;
-		if (status < 0)
+		status = take_common(option, options);
+		if (status < 0 && options->take)
 			status = options->take(option, request);
 		if (status < 0)
 			return cli_usage(option, options->usage);

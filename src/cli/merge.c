@@ -105,51 +105,35 @@ static int check_whole(const struct whole *whole)
 			whole->settings.num_shards, first + 1);
 }
 
-static int print_whole(struct whole *whole, bool json, bool quiet)
+static int print_whole(struct whole *whole, const struct cli_output *output)
 {
 	whole->settings.shard = 1;
 	whole->settings.num_shards = 1;
 	summary_finish(&whole->summary, &whole->settings);
-	if (json)
+	if (output->json)
 		return cli_json_print(summary_json(&whole->summary, &whole->settings));
-	if (!quiet)
+	if (!output->quiet)
 		summary_print(&whole->summary, &whole->settings, stdout);
 	return EXIT_FINE;
-}
-
-struct request {
-	bool json, quiet;
-};
-
-/* One option; an exit status, or -1: there is no such one. */
-static int take_option(int option, void *context)
-{
-	struct request *request = context;
-
-	request->json |= option == 'J';
-	request->quiet |= option == 'q';
-	return option == 'J' || option == 'q' ? EXIT_FINE : -1;
 }
 
 int cmd_merge(int argc, char **argv)
 {
 	static const struct option long_options[] = {
-		{"json", no_argument, NULL, 'J'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
+		CLI_OUTPUT_LONG,
 		{0},
 	};
+	struct cli_output output = {0};
 	const struct cli_options options = {
 		.usage = usage,
-		.short_options = "hq",
+		.short_options = CLI_OUTPUT_SHORT,
 		.long_options = long_options,
-		.take = take_option,
+		.output = &output,
 		.least = 1,
 		.most = INT_MAX,
 	};
-	struct request request = {0};
 	struct whole whole = {0};
-	int status = cli_options_read(argc, argv, &options, &request);
+	int status = cli_options_read(argc, argv, &options, NULL);
 
 	if (status >= 0)
 		return status;
@@ -159,7 +143,7 @@ int cmd_merge(int argc, char **argv)
 	if (!status)
 		status = check_whole(&whole);
 	if (!status)
-		status = print_whole(&whole, request.json, request.quiet);
+		status = print_whole(&whole, &output);
 	summary_free(&whole.summary);
 	json_decref(whole.settings.json);
 	free(whole.seen);

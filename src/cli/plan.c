@@ -33,7 +33,8 @@ struct request {
 	struct cli_fabric fabric;
 	struct plan_files files;
 	const char *manager;
-	bool lids, quiet, json;
+	bool lids;
+	struct cli_output output;
 };
 
 const char *plan_plane_name(const struct pm_plan *plan, uint32_t p)
@@ -147,7 +148,7 @@ static void print_plan(const struct pm_plan *plan, const struct pm_apart *apart,
 		print_lids(plan);
 }
 
-enum long_option { OPTION_GUID2LID = 256, OPTION_LFTS, OPTION_IBDMCHK, OPTION_JSON };
+enum long_option { OPTION_GUID2LID = 256, OPTION_LFTS, OPTION_IBDMCHK };
 
 /* One option; an exit status, or -1: there is no such one. */
 static int take_option(int option, void *context)
@@ -157,9 +158,6 @@ static int take_option(int option, void *context)
 	switch (option) {
 	case 'l':
 		request->lids = true;
-		return EXIT_FINE;
-	case 'q':
-		request->quiet = true;
 		return EXIT_FINE;
 	case 's':
 		request->manager = optarg;
@@ -172,9 +170,6 @@ static int take_option(int option, void *context)
 		return EXIT_FINE;
 	case OPTION_IBDMCHK:
 		request->files.ibdmchk = optarg;
-		return EXIT_FINE;
-	case OPTION_JSON:
-		request->json = true;
 		return EXIT_FINE;
 	default:
 		return -1;
@@ -192,9 +187,9 @@ static int run(const struct request *request, const struct pm_fabric *fabric)
 		status = cli_tables_make(&tables, &request->fabric, fabric, manager);
 	if (!status)
 		status = plan_files_write(&request->files, &tables, fabric, manager);
-	if (!status && request->json)
+	if (!status && request->output.json)
 		status = plan_json_print(&tables, fabric, request->lids);
-	else if (!status && !request->quiet)
+	else if (!status && !request->output.quiet)
 		print_plan(tables.plan, &tables.apart, request->lids);
 	cli_tables_free(&tables);
 	return status;
@@ -208,17 +203,16 @@ int cmd_plan(int argc, char **argv)
 		{"guid2lid", required_argument, NULL, OPTION_GUID2LID},
 		{"lfts", required_argument, NULL, OPTION_LFTS},
 		{"ibdmchk", required_argument, NULL, OPTION_IBDMCHK},
-		{"quiet", no_argument, NULL, 'q'},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{"help", no_argument, NULL, 'h'},
+		CLI_OUTPUT_LONG,
 		{0},
 	};
 	struct request request = {0};
 	const struct cli_options options = {
 		.usage = usage,
-		.short_options = "hlqs:" CLI_FABRIC_SHORT,
+		.short_options = CLI_OUTPUT_SHORT "ls:" CLI_FABRIC_SHORT,
 		.long_options = long_options,
 		.fabric = &request.fabric,
+		.output = &request.output,
 		.take = take_option,
 		.least = 1,
 		.most = 1,

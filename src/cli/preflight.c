@@ -43,7 +43,7 @@ struct preflight {
 	struct pm_plan_config plan; /* that OpenSM would use */
 	struct pm_plan *stored;	    /* the plan file's, or NULL */
 	json_t *checks;		    /* NULL: print lines */
-	bool quiet;
+	struct cli_output output;
 	unsigned int findings;
 };
 
@@ -67,7 +67,7 @@ report(struct preflight *p, bool ok, const char *what, const char *format, ...)
 		json_array_append_new(
 			p->checks, json_pack("{s:s, s:b, s:o}", "check", what, "ok", ok,
 					     "text", cli_json_string(text ? text : "")));
-	else if (!ok || !p->quiet)
+	else if (!ok || !p->output.quiet)
 		printf("%-8s%-20s%s\n", ok ? "ok" : "FIX", what, text ? text : "");
 	free(text);
 }
@@ -392,13 +392,6 @@ static int take_option(int option, void *context)
 		free(p->program);
 		p->program = strdup(optarg);
 		return EXIT_FINE;
-	case 'J':
-		if (!p->checks)
-			p->checks = json_array();
-		return EXIT_FINE;
-	case 'q':
-		p->quiet = true;
-		return EXIT_FINE;
 	default:
 		return -1;
 	}
@@ -408,22 +401,23 @@ int cmd_preflight(int argc, char **argv)
 {
 	static const struct option long_options[] = {
 		{"opensm", required_argument, NULL, 'o'},
-		{"json", no_argument, NULL, 'J'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
+		CLI_OUTPUT_LONG,
 		{0},
 	};
+	struct preflight p = {.conf_path = DEFAULT_CONF};
 	const struct cli_options options = {
 		.usage = usage,
-		.short_options = "F:hn:q",
+		.short_options = CLI_OUTPUT_SHORT "F:n:",
 		.long_options = long_options,
+		.output = &p.output,
 		.take = take_option,
 		.least = 0,
 		.most = 0,
 	};
-	struct preflight p = {.conf_path = DEFAULT_CONF};
 	int status = cli_options_read(argc, argv, &options, &p);
 
+	if (p.output.json)
+		p.checks = json_array();
 	if (status < 0)
 		status = check_all(&p);
 	free(p.program);

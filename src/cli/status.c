@@ -345,7 +345,7 @@ static int print_json(json_t *root, const char *path, json_int_t age,
 
 struct options {
 	unsigned long max_age;
-	bool json, quiet;
+	struct cli_output output;
 };
 
 static int show(const char *path, const struct options *options)
@@ -366,12 +366,12 @@ static int show(const char *path, const struct options *options)
 		age = (json_int_t)time(NULL) - state.time;
 		age = age < 0 ? 0 : age; /* clocks are set, now and then */
 		judge(&state, age, options->max_age, &findings);
-		if (options->json) {
+		if (options->output.json) {
 			status = print_json(root, path, age, &findings);
 		} else {
-			if (!options->quiet)
+			if (!options->output.quiet)
 				print_state(&state, age);
-			print_findings(&findings, options->quiet);
+			print_findings(&findings, options->output.quiet);
 		}
 		if (status == EXIT_FINE && findings.count)
 			status = EXIT_FINDINGS;
@@ -392,12 +392,6 @@ static int take_option(int option, void *context)
 		return cli_number(optarg, 0, INT32_MAX, &chosen->max_age)
 			       ? EXIT_FINE
 			       : cli_fail(EXIT_USAGE, "--max-age is in seconds");
-	case 'J':
-		chosen->json = true;
-		return EXIT_FINE;
-	case 'q':
-		chosen->quiet = true;
-		return EXIT_FINE;
 	default:
 		return -1;
 	}
@@ -407,20 +401,19 @@ int cmd_status(int argc, char **argv)
 {
 	static const struct option long_options[] = {
 		{"max-age", required_argument, NULL, 'a'},
-		{"json", no_argument, NULL, 'J'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
+		CLI_OUTPUT_LONG,
 		{0},
 	};
+	struct options chosen = {.max_age = MAX_AGE_S};
 	const struct cli_options options = {
 		.usage = usage,
-		.short_options = "hq",
+		.short_options = CLI_OUTPUT_SHORT,
 		.long_options = long_options,
+		.output = &chosen.output,
 		.take = take_option,
 		.least = 0,
 		.most = 1,
 	};
-	struct options chosen = {.max_age = MAX_AGE_S};
 	int status = cli_options_read(argc, argv, &options, &chosen);
 	char *path;
 

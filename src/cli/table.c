@@ -32,7 +32,7 @@ struct request {
 	const char *manager;
 	char **losses;
 	uint32_t num_losses;
-	bool quiet, json;
+	struct cli_output output;
 };
 
 /* Everything about one state of the fabric. */
@@ -361,9 +361,9 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 			memcpy(held + i * stride, pm_routes_table(routes, i), stride);
 		route_state(&after, broken, sw);
 		count_changes(&after, held);
-		if (request->json)
+		if (request->output.json)
 			status = print_table(&before, &after, request, sw);
-		else if (!request->quiet)
+		else if (!request->output.quiet)
 			print_text(&before, &after, sw);
 	} else {
 		status = cli_fail(EXIT_INPUT, "out of memory");
@@ -432,12 +432,6 @@ static int take_option(int option, void *context)
 	case 's':
 		request->manager = optarg;
 		return EXIT_FINE;
-	case 'q':
-		request->quiet = true;
-		return EXIT_FINE;
-	case 'J':
-		request->json = true;
-		return EXIT_FINE;
 	default:
 		return -1;
 	}
@@ -450,17 +444,16 @@ int cmd_table(int argc, char **argv)
 		{"switch", required_argument, NULL, 'S'},
 		{"lose", required_argument, NULL, 'L'},
 		{"sm", required_argument, NULL, 's'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"json", no_argument, NULL, 'J'},
-		{"help", no_argument, NULL, 'h'},
+		CLI_OUTPUT_LONG,
 		{0},
 	};
 	struct request request = {.losses = calloc((size_t)argc, sizeof(char *))};
 	const struct cli_options options = {
 		.usage = usage,
-		.short_options = "hqs:S:L:" CLI_FABRIC_SHORT,
+		.short_options = CLI_OUTPUT_SHORT "s:S:L:" CLI_FABRIC_SHORT,
 		.long_options = long_options,
 		.fabric = &request.fabric,
+		.output = &request.output,
 		.take = take_option,
 		.least = 1,
 		.most = 1,

@@ -64,7 +64,8 @@ struct request {
 	const char *manager;
 	char **losses;
 	uint32_t num_losses;
-	bool all, pairs, loads, no_loads, json, quiet;
+	bool all, pairs, loads, no_loads;
+	struct cli_output output;
 	enum cli_kind kind;
 	const char *shifts;
 	uint32_t mad_us, wire_smps, worst, shard, num_shards;
@@ -250,9 +251,9 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 		goto out;
 	if (pm_whatif_lose(whatif, ports.list, ports.num, &result, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	else if (request->json)
+	else if (request->output.json)
 		status = print_json(request, config, &settings, whatif, &result);
-	else if (!request->quiet)
+	else if (!request->output.quiet)
 		print_result(pm_whatif_plan(whatif), config, &settings,
 			     pm_whatif_before(whatif), &result);
 out:
@@ -304,7 +305,7 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 		.losses = &losses,
 		.settings = &settings,
 		.threads = request->threads,
-		.progress = !request->quiet && isatty(STDERR_FILENO),
+		.progress = !request->output.quiet && isatty(STDERR_FILENO),
 	};
 	int status = cli_losses_list(fabric, pm_whatif_plan(whatif), request->kind,
 				     request->pairs, &losses);
@@ -316,9 +317,9 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 					    pm_whatif_before(whatif), losses.count);
 	status = settings.json ? sweep_run(&sweep, whatif, &summary)
 			       : cli_fail(EXIT_INPUT, "out of memory");
-	if (!status && request->json)
+	if (!status && request->output.json)
 		status = cli_json_print(summary_json(&summary, &settings));
-	else if (!status && !request->quiet)
+	else if (!status && !request->output.quiet)
 		summary_print(&summary, &settings, stdout);
 	json_decref(settings.json);
 	summary_free(&summary);
@@ -337,10 +338,9 @@ enum {
 	OPTION_WIRE_SMPS,
 	OPTION_BY,
 	OPTION_SHARD,
-	OPTION_JSON,
 };
 
-#define SHORT "a:hj:L:n:qs:" CLI_FABRIC_SHORT
+#define SHORT CLI_OUTPUT_SHORT "a:j:L:n:s:" CLI_FABRIC_SHORT
 
 static const struct option long_options[] = {
 	CLI_FABRIC_LONG,
@@ -357,9 +357,7 @@ static const struct option long_options[] = {
 	{"by", required_argument, NULL, OPTION_BY},
 	{"threads", required_argument, NULL, 'j'},
 	{"shard", required_argument, NULL, OPTION_SHARD},
-	{"json", no_argument, NULL, OPTION_JSON},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
+	CLI_OUTPUT_LONG,
 	{0},
 };
 
@@ -435,12 +433,6 @@ static int read_value(int option, struct request *request)
 		request->no_loads = true;
 		request->loads = false;
 		return EXIT_FINE;
-	case OPTION_JSON:
-		request->json = true;
-		return EXIT_FINE;
-	case 'q':
-		request->quiet = true;
-		return EXIT_FINE;
 	case OPTION_MAD_US:
 		return read_number("mad-us", optarg, 0, 1000000000, &request->mad_us);
 	case OPTION_WIRE_SMPS:
@@ -472,6 +464,7 @@ static int read_options(int argc, char **argv, struct request *request)
 		.short_options = SHORT,
 		.long_options = long_options,
 		.fabric = &request->fabric,
+		.output = &request->output,
 		.take = take_option,
 		.least = 1,
 		.most = INT_MAX,
@@ -489,7 +482,7 @@ static int read_options(int argc, char **argv, struct request *request)
 	return -1;
 }
 
-/* Loads and shifts are cheap for one loss and dear for thousands: not unless asked for. */
+/* Loads and shifts, dear for thousands of losses, are found there if asked for. */
 static int configure(const struct request *request, struct pm_whatif_config *config)
 {
 	config->plan = request->fabric.plan;
