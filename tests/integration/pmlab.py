@@ -149,6 +149,14 @@ class Repair:
                 for m in cls._LINE.finditer(text)]
 
 
+def trap_gap_ms(log):
+    """The longest time between two traps that follow each other."""
+    times = [((int(m[1]) * 60 + int(m[2])) * 60 + int(m[3])) * 1e3 + int(m[4]) / 1e3
+             for m in re.finditer(r"^\w+ +\d+ (\d+):(\d+):(\d+) (\d+) \[\w+\] \w+ -> "
+                                  r"log_trap_info: .* num:128 ", log, re.M)]
+    return max((after - before for before, after in zip(times, times[1:])), default=0.0)
+
+
 @dataclasses.dataclass
 class Event:
     """What one event cost: `wire` as counted by madcount, the rest as logged."""
@@ -157,11 +165,13 @@ class Event:
     runs: list
     measured: dict
     repairs: list = dataclasses.field(default_factory=list)
+    trap_gap_ms: float = 0.0  # the longest time between two traps, as logged
 
     @classmethod
     def of(cls, name, measured, log):
         """From what was measured meanwhile and that piece of the log."""
-        return cls(name, measured["lft_sets"], Run.find(log), measured, Repair.find(log))
+        return cls(name, measured["lft_sets"], Run.find(log), measured, Repair.find(log),
+                   trap_gap_ms(log))
 
     def _sum(self, field):
         """Over all runs, and over early repairs where they have it too."""
