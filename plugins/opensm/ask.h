@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * SMPs of our own: questions to switches and LFT blocks for them, sent through OpenSM.
+ *
+ * Answers to questions must not go where OpenSM takes what it discovers from. So OpenSM's
+ * handlers for PortInfo and for LFT blocks are replaced by ours, which pick out what
+ * was asked here, by a mark in its context, and pass the rest on. Answers to blocks that
+ * are set go on to OpenSM, which notes them in its record of the switch.
+ *
+ * On a real wire a question to what is dead comes back after its time-out times (1 +
+ * transaction_retries), and OpenSM has max_wire_smps SMPs out at a time: each such
+ * question holds one of these (4 by default) until then, and OpenSM waits for it in its
+ * next step. So no more are handed over than the wire takes, each has a time-out of its
+ * own, shorter than OpenSM's, and nothing is left behind: ask_run returns when all that
+ * was sent has come back in one way or the other.
+ */
+#ifndef PORTMAJOR_ASK_H
+#define PORTMAJOR_ASK_H
+
+#include <opensm/osm_config.h>
+#include <opensm/osm_opensm.h>
+
+#include <stdbool.h>
+
+/* Opaque. */
+struct ask;
+
+enum ask_kind {
+	ASK_PORT_INFO, /* Get(PortInfo), modifier: port */
+	ASK_BLOCK,     /* Get(LinearForwardingTable), modifier: block */
+	ASK_SET_BLOCK, /* Set(LinearForwardingTable), modifier: block */
+};
+
+#define ASK_DATA 64 /* bytes of an SMP's data */
+
+/* What is to be sent to a switch. */
+struct ask_smp {
+	enum ask_kind kind;
+	const osm_switch_t *sw;
+	uint32_t modifier;
+	osm_dr_path_t route;
+	uint8_t data[ASK_DATA]; /* of ASK_SET_BLOCK */
+};
+
+enum ask_outcome {
+	ASK_ANSWERED, /* with status 0 */
+	ASK_REFUSED,  /* another status, or it could not be sent */
+	ASK_SILENT,   /* no answer came in time */
+};
+
+struct ask_answer {
+	uint32_t index; /* of the SMP in its batch */
+	enum ask_outcome outcome;
+	const uint8_t *data; /* [ASK_DATA] of an answer; until take() returns */
+};
+
+/* SMPs that are sent as fast as the wire takes them, in this order. */
+struct ask_batch {
+	uint32_t num;
+	uint32_t ahead;	   /* how many may wait in OpenSM's queue for the wire */
+	uint32_t total_ms; /* after which an SMP counts as silent, retries included */
+	bool exclusive;	   /* how osm->lock is held in make() */
+	void *context;
+	/* Fills *smp, which is zero, with osm->lock held; false: it is left out. */
+	bool (*make)(void *context, uint32_t index, struct ask_smp *smp);
+	/* Is told of each that was not left out, without a lock; false: send no more. */
+	bool (*take)(void *context, const struct ask_answer *answer);
+};
+
+struct ask_count {
+	uint32_t sent, silent, refused;
+};
+
+/* Puts our handlers in place of OpenSM's. NULL without memory; OpenSM's are back then. */
+struct ask *ask_start(osm_opensm_t *osm);
+
+/* The handlers are gone by then: OpenSM shuts the dispatcher down before its plugins. */
+void ask_stop(struct ask *ask);
+
+/*
+ * Sends a batch and adds to *count. On the sweeper thread, with no lock held. Returns at
+ * the latest total_ms and a tenth of a second after the last SMP was sent.
+ */
+void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *count);
+
+#endif

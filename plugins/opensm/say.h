@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Lines in OpenSM's log. */
+#ifndef PORTMAJOR_SAY_H
+#define PORTMAJOR_SAY_H
+
+#include <opensm/osm_config.h>
+#include <opensm/osm_log.h>
+
+/*
+ * Writes one line, "portmajor" with what is formatted behind it, and has it in the file
+ * at once: OpenSM keeps lines that are not errors until its buffer is full, which may
+ * take hours. On any thread. At most 4096 bytes, as OpenSM has it.
+ */
+__attribute__((format(printf, 3, 4))) void say(osm_log_t *log, osm_log_level_t level,
+					       const char *format, ...);
+
+#endif

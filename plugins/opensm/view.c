@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "view.h"
+
+#include <portmajor/change.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void view_forget(struct view *view)
+{
+	struct pm_flaps *flaps = view->flaps;
+
+	pm_routes_free(view->routes);
+	free(view->seen);
+	free(view->alive);
+	free(view->told);
+	*view = (struct view){.flaps = flaps};
+}
+
+void view_free(struct view *view)
+{
+	view_forget(view);
+	pm_flaps_free(view->flaps);
+	view->flaps = NULL;
+}
+
+static void carry_over(const struct view *from, struct view *to)
+{
+	const struct pm_fabric *old = from->plan->known;
+
+	for (uint32_t i = 0; i < old->num_ports; i++) {
+		uint32_t port = pm_fabric_same_port(old, i, to->plan->known);
+
+		if (port == PM_NONE)
+			continue;
+		to->seen[port] = from->seen[i];
+		to->told[port] = from->told[i];
+	}
+}
+
+int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *err)
+{
+	size_t num = plan->known->num_ports + 1u;
+	struct view next = {
+		.plan = plan,
+		.seen = calloc(num, 1),
+		.alive = calloc(num, 1),
+		.told = calloc(num, 1),
+		.flaps = view->flaps,
+		.holds = view->holds,
+	};
+
+	if (!next.seen || !next.alive || !next.told) {
+		view_forget(&next);
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	}
+	if (view->plan)
+		carry_over(view, &next);
+	view_forget(view);
+	*view = next;
+	return 0;
+}
+
+/* Takes flapping links out of alive, which comes as seen. */
+static int hold_flaps(struct view *view, const struct view_sight *sight, uint8_t *alive,
+		      struct pm_error *err)
+{
+	const struct pm_fabric *known = view->plan->known;
+	const uint8_t *before = view->seen;
+	int rc = 0;
+
+	if (!view->flaps)
+		return 0;
+	if (sight->stayed) {
+		rc = pm_flaps_observe(view->flaps, known, before, sight->stayed,
+				      sight->now_ms, err);
+		before = sight->stayed;
+	}
+	if (!rc)
+		rc = pm_flaps_observe(view->flaps, known, before, alive, sight->now_ms,
+				      err);
+	if (!rc)
+		rc = pm_flaps_hold(view->flaps, view->plan, alive, sight->now_ms,
+				   &view->holds, err);
+	return rc;
+}
+
+static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
+{
+	return a->manager == b->manager && a->switches == b->switches;
+}
+
+int view_look(struct view *view, const struct view_sight *sight, bool *changed,
+	      struct pm_error *err)
+{
+	uint32_t num = view->plan->known->num_ports;
+	uint8_t *alive = malloc(num + 1u);
+	int rc = alive ? 0 : pm_error_set(err, -ENOMEM, "out of memory");
+
+	if (!rc)
+		memcpy(alive, sight->seen, num);
+	if (!rc && !view->routes)
+		rc = pm_routes_make(view->plan, &view->routes, err);
+	if (!rc)
+		rc = hold_flaps(view, sight, alive, err);
+	if (rc)
+		goto out;
+	*changed = !view->current || memcmp(alive, view->alive, num) ||
+		   memcmp(sight->seen, view->seen, num) ||
+		   !same_detours(&sight->detours, &view->detours);
+	if (!*changed)
+		goto out;
+	memcpy(view->seen, sight->seen, num);
+	memcpy(view->alive, alive, num);
+	view->detours = sight->detours;
+	view->detours.spare = view->seen;
+	pm_routes_update(view->routes, alive, &view->detours);
+	view->current = true;
+	if (pm_routes_apart(view->routes, &view->apart, NULL))
+		view->apart.count = 0;
+out:
+	free(alive);
+	return rc;
+}
+
+void view_tell(struct view *view, char *text, size_t size)
+{
+	pm_change_describe(view->plan, view->told, view->seen, text, size);
+	memcpy(view->told, view->seen, view->plan->known->num_ports);
+}

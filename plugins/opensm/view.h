@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The view: what of the plan's fabric is seen, what of that is in use, and the tables for
+ * it. No OpenSM, no lock, no file: all of it on the sweeper thread.
+ *
+ *     seen ----> holds (flap.h) ----> alive ----> routes
+ *
+ * [port] means: per port of the plan's `known`, as pm_plan_match has it.
+ */
+#ifndef PORTMAJOR_VIEW_H
+#define PORTMAJOR_VIEW_H
+
+#include <portmajor/flap.h>
+#include <portmajor/route.h>
+
+/* All zero at first. */
+struct view {
+	const struct pm_plan *plan; /* borrowed; NULL: none yet */
+	struct pm_routes *routes;   /* of it; NULL: to be made */
+	uint8_t *seen;		    /* [port] alive when last looked at */
+	uint8_t *alive;		    /* [port] in use: flapping links are not */
+	uint8_t *told;		    /* [port] seen at the last view_tell */
+	bool current;		    /* routes are those of alive and detours */
+	struct pm_detours detours;
+	struct pm_apart apart;	/* of these routes */
+	struct pm_flaps *flaps; /* NULL: flapping links are like others */
+	struct pm_flap_holds holds;
+};
+
+/* What is seen now. */
+struct view_sight {
+	const uint8_t *seen;   /* [port] */
+	const uint8_t *stayed; /* [port] what of it was up since the last look, or NULL:
+				* that is not known */
+	struct pm_detours detours;
+	uint64_t now_ms; /* of the clock that never goes back */
+};
+
+/*
+ * Gets ready for another plan; what was seen of the one before, if there is one, is
+ * carried over. Call before the plan before is freed. -ENOMEM: nothing was changed.
+ */
+int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *err);
+
+/*
+ * Makes the tables those for what is seen; *changed tells whether anything differs from
+ * the last look. -ENOMEM.
+ */
+int view_look(struct view *view, const struct view_sight *sight, bool *changed,
+	      struct pm_error *err);
+
+/* What differs from the last call, in words (pm_change_describe). */
+void view_tell(struct view *view, char *text, size_t size);
+
+/* Forgets all but the flaps; with view_free these, too. */
+void view_forget(struct view *view);
+void view_free(struct view *view);
+
+#endif
