@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "plugin.h"
 
+#include "say.h"
+#include "sweep.h"
+
 #include <opensm/osm_event_plugin.h>
 #include <opensm/osm_version.h>
 
@@ -23,6 +26,11 @@ static int leave_lid_matrices(void *context)
 	return 1;
 }
 
+static int build_tables(void *context)
+{
+	return sweep_build_tables(context);
+}
+
 /*
  * With its unicast cache OpenSM does not ask an engine when only hosts or leaves went
  * or came: detours over a lost leaf would stay, and all switches beside it be rewritten.
@@ -32,16 +40,16 @@ static void refuse_ucast_cache(osm_opensm_t *osm)
 	if (!osm->subn.opt.use_ucast_cache)
 		return;
 	osm->subn.opt.use_ucast_cache = FALSE;
-	OSM_LOG(&osm->log, OSM_LOG_INFO,
-		"portmajor: the unicast cache (-A, use_ucast_cache) is switched off: it "
-		"would leave ways to the SM as they are and write more blocks\n");
+	say(&osm->log, OSM_LOG_INFO,
+	    ": the unicast cache (-A, use_ucast_cache) is switched off: it would leave "
+	    "ways to the SM as they are and write more blocks");
 }
 
 static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
 {
 	refuse_ucast_cache(osm);
 	engine->build_lid_matrices = leave_lid_matrices;
-	engine->ucast_build_fwd_tables = plugin_build_tables;
+	engine->ucast_build_fwd_tables = build_tables;
 	return 0;
 }
 
@@ -55,25 +63,78 @@ static int read_config(struct plugin *plugin)
 		return 0;
 	if (!pm_config_read(path, &plugin->config, &err))
 		return 0;
-	OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR, "portmajor: not loaded: %s\n",
-		err.text);
+	say(&plugin->osm->log, OSM_LOG_ERROR, ": not loaded: %s", err.text);
 	return -1;
+}
+
+/* The plans of the process before, if there are any. */
+static int load_plans(struct plugin *plugin)
+{
+	const struct pm_plan *base;
+
+	if (store_open(&plugin->store, &plugin->osm->log))
+		return -1;
+	store_load(&plugin->store, plugin->osm->subn.opt.lmc, &plugin->planning);
+	base = plugin->planning.base;
+	if (base && base->order != plugin->config.lid_order)
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    ": %s was made with lid_order %s, which stays until LIDs are "
+		    "reassigned",
+		    plugin->store.base, pm_lid_order_name(base->order));
+	return 0;
 }
 
 static void delete_plugin(void *context)
 {
 	struct plugin *plugin = context;
 
-	plugin_stop_state(plugin);
-	plugin_drop_plan(plugin);
-	plugin_stop_recovery(plugin);
-	plugin_stop_repair(plugin);
-	plugin_stop_flaps(plugin);
+	state_stop(plugin->state);
+	holds_stop(plugin->holds);
+	repair_stop(plugin->repair);
+	ask_stop(plugin->ask);
+	view_free(&plugin->view);
+	tables_forget(&plugin->tables);
+	planning_forget(&plugin->planning);
+	store_close(&plugin->store);
 	pm_roles_free(&plugin->roles);
-	free(plugin->planfile);
-	free(plugin->drifting);
 	free(plugin->apart);
 	free(plugin);
+}
+
+static void start_flaps(struct plugin *plugin)
+{
+	if (!plugin->config.flap.limit)
+		return;
+	plugin->holds = holds_start(plugin->osm);
+	if (plugin->holds &&
+	    pm_flaps_make(&plugin->config.flap, &plugin->view.flaps, NULL)) {
+		holds_stop(plugin->holds);
+		plugin->holds = NULL;
+	}
+	if (!plugin->holds)
+		say(&plugin->osm->log, OSM_LOG_ERROR,
+		    ": flapping links are not watched for");
+}
+
+/* What OpenSM can do without if there is no memory for it. */
+static void start_rooms(struct plugin *plugin)
+{
+	osm_log_t *log = &plugin->osm->log;
+
+	plugin->ask = ask_start(plugin->osm);
+	if (!plugin->ask)
+		say(log, OSM_LOG_ERROR,
+		    ": no early repair, and tables in the switches are not looked at");
+	start_flaps(plugin);
+	if (plugin->config.early_repair) {
+		plugin->repair = repair_start();
+		if (!plugin->repair)
+			say(log, OSM_LOG_ERROR, ": no early repair");
+	}
+	plugin->state = state_start(plugin->osm, plugin->config.prometheus);
+	if (!plugin->state)
+		say(log, OSM_LOG_ERROR, ": no state file");
+	sweep_publish(plugin);
 }
 
 static void *create_plugin(osm_opensm_t *osm)
@@ -89,65 +150,29 @@ static void *create_plugin(osm_opensm_t *osm)
 		return NULL;
 	plugin->osm = osm;
 	plugin->honor_guid2lid = -1;
-	if (read_config(plugin) || plugin_load_plans(plugin) ||
+	if (read_config(plugin) || load_plans(plugin) ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		delete_plugin(plugin);
 		return NULL;
 	}
-	if (plugin_start_recovery(plugin))
-		OSM_LOG(&osm->log, OSM_LOG_ERROR,
-			"portmajor: tables in the switches are not looked at\n");
-	if (plugin_start_flaps(plugin))
-		OSM_LOG(&osm->log, OSM_LOG_ERROR,
-			"portmajor: flapping links are not watched for\n");
-	if (plugin_start_repair(plugin))
-		OSM_LOG(&osm->log, OSM_LOG_ERROR, "portmajor: no early repair\n");
-	if (plugin_start_state(plugin))
-		OSM_LOG(&osm->log, OSM_LOG_ERROR, "portmajor: no state file\n");
-	OSM_LOG(&osm->log, OSM_LOG_INFO,
-		"portmajor " PORTMAJOR_VERSION ": lid_order %s; %s\n",
-		pm_lid_order_name(plugin->config.lid_order), built_for);
+	start_rooms(plugin);
+	say(&osm->log, OSM_LOG_INFO, " " PORTMAJOR_VERSION ": lid_order %s; %s",
+	    pm_lid_order_name(plugin->config.lid_order), built_for);
 	return plugin;
-}
-
-/* Whether OpenSM is to route with us at all; else LIDs are left alone. */
-static bool is_first_engine(const struct plugin *plugin)
-{
-	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
-
-	return engine && engine->context == plugin;
-}
-
-static void restore_options(struct plugin *plugin)
-{
-	if (plugin->honor_guid2lid >= 0)
-		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
-	plugin->honor_guid2lid = -1;
 }
 
 static void report_event(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct plugin *plugin = context;
 
-	if (event == OSM_EVENT_ID_TRAP) {
-		plugin_note_trap(plugin, data);
-	} else if (event == OSM_EVENT_ID_LFT_CHANGE) {
-		if (((const osm_epi_lft_change_event_t *)data)->flags ==
-		    LFT_CHANGED_BLOCK)
-			plugin_note_block(plugin);
-	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START) {
-		plugin_repair(plugin);
-	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE && is_first_engine(plugin)) {
-		plugin_give_lids(plugin);
-	} else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE) {
-		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
-		plugin_finish_run(plugin);
-		plugin_note_engine(plugin);
-		CL_PLOCK_RELEASE(&plugin->osm->lock);
-		plugin_save_plans(plugin);
-		restore_options(plugin);
-		plugin_publish(plugin);
-	}
+	if (event == OSM_EVENT_ID_TRAP && plugin->repair)
+		repair_note_trap(plugin->repair, data);
+	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
+		sweep_start(plugin);
+	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE)
+		sweep_discovered(plugin);
+	else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE)
+		sweep_routed(plugin);
 }
 
 __attribute__((visibility("default"))) osm_event_plugin_t osm_event_plugin = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "plugin.h"
+#include "snapshot.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -81,6 +81,13 @@ static bool is_up(osm_physp_t *physp)
 	return ib_port_info_get_port_state(&physp->port_info) > IB_LINK_DOWN;
 }
 
+/* Whether a cable leads somewhere from here and is up. */
+static bool is_joined(osm_physp_t *physp)
+{
+	return physp && physp->p_remote_physp && is_up(physp) &&
+	       is_up(physp->p_remote_physp) && osm_link_is_healthy(physp);
+}
+
 /* The cables of one node, each from the end that was copied first. */
 static int copy_cables(const struct pair *from, const struct pair *pairs, size_t count,
 		       struct pm_fabric *fabric, struct pm_error *err)
@@ -92,8 +99,7 @@ static int copy_cables(const struct pair *from, const struct pair *pairs, size_t
 		uint32_t port, far;
 		int rc;
 
-		if (!physp || !physp->p_remote_physp || !is_up(physp) ||
-		    !is_up(physp->p_remote_physp) || !osm_link_is_healthy(physp))
+		if (!is_joined(physp))
 			continue;
 		key.node = physp->p_remote_physp->p_node;
 		to = bsearch(&key, pairs, count, sizeof(*pairs), compare_pairs);
@@ -113,10 +119,17 @@ static int copy_cables(const struct pair *from, const struct pair *pairs, size_t
 	return 0;
 }
 
-static int copy_all(const osm_opensm_t *osm, bool active_only, struct pair *pairs,
+/* Whether a node is one that can be copied. */
+static bool is_usable(const osm_node_t *node)
+{
+	return is_there(node) && highest_port(node) >= 1 &&
+	       (node->sw || highest_port(node) <= PM_MAX_PORTS);
+}
+
+static int copy_all(const osm_subn_t *subn, bool active_only, struct pair *pairs,
 		    struct pm_fabric *fabric, struct pm_error *err)
 {
-	const cl_qmap_t *nodes = &osm->subn.node_guid_tbl;
+	const cl_qmap_t *nodes = &subn->node_guid_tbl;
 	size_t count = 0;
 	int rc = 0;
 
@@ -124,8 +137,7 @@ static int copy_all(const osm_opensm_t *osm, bool active_only, struct pair *pair
 	     item = cl_qmap_next(item)) {
 		const osm_node_t *node = (const osm_node_t *)item;
 
-		if (!is_there(node) || highest_port(node) < 1 ||
-		    (!node->sw && highest_port(node) > PM_MAX_PORTS))
+		if (!is_usable(node))
 			continue;
 		pairs[count].node = node;
 		rc = copy_node(node, active_only, fabric, &pairs[count].index, err);
@@ -137,10 +149,10 @@ static int copy_all(const osm_opensm_t *osm, bool active_only, struct pair *pair
 	return rc;
 }
 
-void plugin_find_bounced(const struct plugin *plugin, uint8_t *stayed)
+void snapshot_find_bounced(const osm_subn_t *subn, const struct pm_fabric *known,
+			   uint8_t *stayed)
 {
-	const cl_qmap_t *switches = &plugin->osm->subn.sw_guid_tbl;
-	const struct pm_fabric *known = plugin->plan->known;
+	const cl_qmap_t *switches = &subn->sw_guid_tbl;
 
 	for (cl_map_item_t *item = cl_qmap_head(switches); item != cl_qmap_end(switches);
 	     item = cl_qmap_next(item)) {
@@ -164,31 +176,16 @@ void plugin_find_bounced(const struct plugin *plugin, uint8_t *stayed)
 	}
 }
 
-void plugin_read_roles(struct plugin *plugin)
+int snapshot_take(const osm_subn_t *subn, const struct pm_roles *roles, bool active_only,
+		  struct pm_fabric **result, struct pm_error *err)
 {
-	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
-	struct pm_role_files files = {opt->root_guid_file, opt->cn_guid_file,
-				      opt->io_guid_file};
-	struct pm_error err = {""};
-
-	if (pm_roles_read(&files, &plugin->roles, &err) &&
-	    strcmp(err.text, plugin->unread.text) != 0)
-		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
-			"portmajor: GUID files not used: %s\n", err.text);
-	plugin->unread = err;
-}
-
-int plugin_snapshot(const struct plugin *plugin, bool active_only,
-		    struct pm_fabric **result, struct pm_error *err)
-{
-	const osm_opensm_t *osm = plugin->osm;
 	struct pm_fabric *fabric = pm_fabric_new();
 	struct pair *pairs =
-		calloc(cl_qmap_count(&osm->subn.node_guid_tbl) + 1, sizeof(*pairs));
+		calloc(cl_qmap_count(&subn->node_guid_tbl) + 1, sizeof(*pairs));
 	int rc = -ENOMEM;
 
 	if (fabric && pairs)
-		rc = copy_all(osm, active_only, pairs, fabric, err);
+		rc = copy_all(subn, active_only, pairs, fabric, err);
 	else
 		pm_error_set(err, rc, "out of memory");
 	free(pairs);
@@ -198,7 +195,86 @@ int plugin_snapshot(const struct plugin *plugin, bool active_only,
 		pm_fabric_free(fabric);
 		return rc;
 	}
-	pm_roles_apply(&plugin->roles, fabric);
+	pm_roles_apply(roles, fabric);
 	*result = fabric;
 	return 0;
+}
+
+uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid)
+{
+	const osm_port_t *port = osm_get_port_by_guid(subn, cl_hton64(guid));
+
+	return port ? cl_ntoh16(osm_port_get_base_lid(port)) : 0;
+}
+
+/* ---- Digests: sums of well-mixed numbers, so that no order matters ---- */
+
+/* The finalizer of MurmurHash3: every bit of its argument changes half of the result's.
+ */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	x = (x ^ x >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return x ^ x >> 33;
+}
+
+static uint64_t digest_lid(uint64_t port_guid, uint16_t lid)
+{
+	return mix(mix(port_guid) + lid);
+}
+
+static uint64_t digest_end(const osm_physp_t *physp)
+{
+	return mix(cl_ntoh64(osm_node_get_node_guid(physp->p_node)) * 256 +
+		   physp->port_num);
+}
+
+static void digest_node(const osm_node_t *node, struct snapshot_digest *digest)
+{
+	osm_node_t *n = (osm_node_t *)(uintptr_t)node;
+
+	digest->topology += mix(cl_ntoh64(osm_node_get_node_guid(n)) + highest_port(n));
+	if (node->sw)
+		digest->lids += digest_lid(cl_ntoh64(osm_node_get_node_guid(n)),
+					   cl_ntoh16(osm_node_get_base_lid(n, 0)));
+	for (unsigned int p = 1; p <= highest_port(n); p++) {
+		osm_physp_t *physp = osm_node_get_physp_ptr(n, p);
+
+		if (!is_joined(physp))
+			continue;
+		digest->topology +=
+			mix(digest_end(physp) + 3 * digest_end(physp->p_remote_physp));
+		if (!node->sw)
+			digest->lids +=
+				digest_lid(cl_ntoh64(osm_physp_get_port_guid(physp)),
+					   cl_ntoh16(osm_physp_get_base_lid(physp)));
+	}
+}
+
+struct snapshot_digest snapshot_digest(const osm_subn_t *subn)
+{
+	const cl_qmap_t *nodes = &subn->node_guid_tbl;
+	struct snapshot_digest digest = {0};
+
+	for (cl_map_item_t *item = cl_qmap_head(nodes); item != cl_qmap_end(nodes);
+	     item = cl_qmap_next(item))
+		if (is_usable((const osm_node_t *)item))
+			digest_node((const osm_node_t *)item, &digest);
+	return digest;
+}
+
+uint64_t snapshot_planned_lids(const struct pm_plan *plan, const struct pm_fabric *fabric)
+{
+	uint64_t lids = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t place = snapshot_has_place(fabric, i)
+					 ? pm_plan_place(plan, fabric, i)
+					 : PM_NONE;
+
+		if (snapshot_has_place(fabric, i))
+			lids += digest_lid(fabric->ports[i].guid,
+					   place == PM_NONE ? 0 : plan->lid[place]);
+	}
+	return lids;
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What the plugin tells the world: portmajor.state, a JSON file in OpenSM's cache folder,
- * and portmajor.prom for Prometheus. docs/json.md has the members.
- *
- * The sweeper thread puts the document together from what only it changes, without any
- * lock of OpenSM's; a thread of our own writes it, so that a slow disk delays no sweep,
- * and writes it again every minute, so that its time tells whether OpenSM is alive.
- */
-#include "plugin.h"
+#include "state.h"
+
+#include "say.h"
+#include "store.h"
+#include "wait.h"
 
 #include <opensm/osm_version.h>
 
@@ -32,7 +28,7 @@ struct totals {
 	double milliseconds;
 };
 
-struct plugin_state {
+struct state {
 	/* Of the sweeper thread. */
 	time_t started;
 	json_t *run, *repair; /* the last ones, NULL: none */
@@ -44,13 +40,14 @@ struct plugin_state {
 	bool declined;	      /* we were asked, and could not */
 	struct pm_error why;
 
+	osm_opensm_t *osm;
+
 	/* Of the writing thread. */
-	struct plugin *plugin;
 	char *file, *prometheus;
 	bool failed; /* to write, last time, and that was logged */
 
 	pthread_t thread;
-	struct plugin_signal signal;
+	struct wait_signal signal;
 	/* Under its lock. */
 	json_t *document;
 	bool fresh, leaving;
@@ -184,9 +181,9 @@ static int replace(const char *path, void (*print)(FILE *out, const json_t *docu
 	return rc;
 }
 
-static const char *manager_state(const struct plugin *plugin)
+static const char *manager_state(const osm_opensm_t *osm)
 {
-	switch (plugin->osm->subn.sm_state) {
+	switch (osm->subn.sm_state) {
 	case IB_SMINFO_STATE_DISCOVERING:
 		return "discovering";
 	case IB_SMINFO_STATE_STANDBY:
@@ -199,40 +196,39 @@ static const char *manager_state(const struct plugin *plugin)
 }
 
 /* Writes both files; a failure is logged when it begins. */
-static void write_files(struct plugin_state *state, json_t *document, bool running)
+static void write_files(struct state *state, json_t *document, bool running)
 {
 	const char *path = state->file;
 	int rc;
 
 	json_object_set_new(document, "time", json_integer(time(NULL)));
 	json_object_set_new(document, "running", json_boolean(running));
-	json_object_set_new(document, "sm_state",
-			    json_string(manager_state(state->plugin)));
+	json_object_set_new(document, "sm_state", json_string(manager_state(state->osm)));
 	rc = replace(state->file, print_json, document);
 	if (!rc) {
 		path = state->prometheus;
 		rc = replace(path, print_metrics, document);
 	}
 	if (rc && !state->failed)
-		OSM_LOG(&state->plugin->osm->log, OSM_LOG_ERROR,
-			"portmajor: state not written: %s: %s (said once until it can be "
-			"written again)\n",
-			path, strerror(-rc));
+		say(&state->osm->log, OSM_LOG_ERROR,
+		    ": state not written: %s: %s (said once until it can be written "
+		    "again)",
+		    path, strerror(-rc));
 	state->failed = rc != 0;
 }
 
 static void *keep_written(void *context)
 {
-	struct plugin_state *state = context;
+	struct state *state = context;
 	json_t *document = NULL;
 	bool leaving = false;
 
 	while (!leaving) {
-		double due = plugin_clock() + REFRESH_S * 1e3;
+		double due = wait_clock_ms() + REFRESH_S * 1e3;
 
 		pthread_mutex_lock(&state->signal.lock);
-		while (!state->fresh && !state->leaving && plugin_clock() < due)
-			plugin_wait_until(&state->signal, due);
+		while (!state->fresh && !state->leaving && wait_clock_ms() < due)
+			wait_until(&state->signal, due);
 		if (state->document) {
 			json_decref(document);
 			document = state->document;
@@ -270,31 +266,31 @@ static json_t *make_string(const char *text)
 	return string;
 }
 
-static json_t *make_end(const struct plugin *plugin, const struct pm_flap_end *end)
+static json_t *make_end(const struct view *view, const struct pm_flap_end *end)
 {
-	uint32_t sw = plugin->plan ? pm_fabric_find_guid(plugin->plan->known, end->guid)
-				   : PM_NONE;
+	uint32_t sw =
+		view->plan ? pm_fabric_find_guid(view->plan->known, end->guid) : PM_NONE;
 	char guid[20];
 
 	snprintf(guid, sizeof(guid), "0x%016" PRIx64, end->guid);
-	return json_pack("{s:s, s:o, s:i}", "guid", guid, "name",
-			 make_string(sw == PM_NONE
-					     ? NULL
-					     : pm_fabric_name(plugin->plan->known, sw)),
-			 "port", (int)end->num);
+	return json_pack(
+		"{s:s, s:o, s:i}", "guid", guid, "name",
+		make_string(sw == PM_NONE ? NULL : pm_fabric_name(view->plan->known, sw)),
+		"port", (int)end->num);
 }
 
-static json_t *make_flaps(const struct plugin *plugin)
+static json_t *make_flaps(const struct view *view)
 {
+	uint64_t now = (uint64_t)wait_clock_ms();
 	json_t *list = json_array();
 	struct pm_flap flap;
 	uint32_t at = 0;
 
-	while (plugin_next_flap(plugin, &at, &flap))
+	while (view->flaps && pm_flaps_next(view->flaps, now, &at, &flap))
 		json_array_append_new(list,
 				      json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
-						make_end(plugin, &flap.end[0]),
-						make_end(plugin, &flap.end[1]), "state",
+						make_end(view, &flap.end[0]),
+						make_end(view, &flap.end[1]), "state",
 						pm_flap_state_name(flap.state), "downs",
 						(json_int_t)flap.downs, "hold_ms",
 						(json_int_t)flap.hold_ms, "left_ms",
@@ -302,20 +298,20 @@ static json_t *make_flaps(const struct plugin *plugin)
 	return list;
 }
 
-static json_t *make_plan(const struct plugin *plugin)
+static json_t *make_plan(const struct state_facts *facts)
 {
-	const struct pm_plan *plan = plugin->plan;
+	const struct pm_plan *plan = facts->planning->plan;
 
 	if (!plan)
 		return json_null();
 	return json_pack("{s:o, s:b, s:s, s:i, s:I, s:i}", "file",
-			 make_string(plugin->planfile), "saved", !plugin->unsaved,
+			 make_string(facts->planfile), "saved", !facts->planning->unsaved,
 			 "lid_order", pm_lid_order_name(plan->order), "lmc", plan->lmc,
 			 "switches", (json_int_t)plan->known->num_switches, "top_lid",
 			 plan->top_lid);
 }
 
-static json_t *make_engine(const struct plugin_state *state)
+static json_t *make_engine(const struct state *state)
 {
 	return json_pack("{s:o, s:o, s:o}", "active",
 			 state->routed ? json_boolean(state->active) : json_null(),
@@ -335,10 +331,8 @@ static json_t *make_totals(const struct totals *t)
 			 (json_int_t)t->repair_bound);
 }
 
-static json_t *make_document(const struct plugin *plugin)
+static json_t *make_document(const struct state *state, const struct state_facts *facts)
 {
-	const struct plugin_state *state = plugin->state;
-
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:O?, s:O?, s:o, "
 		"s:I, s:o, s:{s:I, s:o}, s:o}",
@@ -348,19 +342,16 @@ static json_t *make_document(const struct plugin *plugin)
 		(json_int_t)state->started, "engine", make_engine(state), "run",
 		state->run, "repair", state->repair, "since_start",
 		make_totals(&state->totals), "out_of_plan",
-		(json_int_t)state->out_of_plan, "flapping", make_flaps(plugin), "apart",
-		"pairs", (json_int_t)plugin->pairs_apart, "text",
-		make_string(plugin->apart), "plan", make_plan(plugin));
+		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
+		"apart", "pairs", (json_int_t)facts->view->apart.count, "text",
+		make_string(facts->apart), "plan", make_plan(facts));
 }
 
-void plugin_publish(struct plugin *plugin)
+void state_publish(struct state *state, const struct state_facts *facts)
 {
-	struct plugin_state *state = plugin->state;
 	json_t *document;
 
-	if (!state)
-		return;
-	document = make_document(plugin);
+	document = make_document(state, facts);
 	if (!document)
 		return; /* no memory: the next run will do */
 	pthread_mutex_lock(&state->signal.lock);
@@ -373,39 +364,32 @@ void plugin_publish(struct plugin *plugin)
 
 /* ---- What happened ---- */
 
-void plugin_note_run(struct plugin *plugin, uint64_t acked)
+void state_note_run(struct state *state, const struct state_run *run)
 {
-	struct plugin_state *state = plugin->state;
-	const struct plugin_run *run = &plugin->run;
+	const struct tables_written *written = run->written;
 
-	if (!state)
-		return;
 	json_decref(state->run);
 	state->run = json_pack(
 		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
-		"number", (json_int_t)plugin->runs, "time", (json_int_t)time(NULL),
-		"change", make_string(run->change), "sent", (json_int_t)run->sent,
-		"acked", (json_int_t)acked, "bound", (json_int_t)run->delta.bound,
-		"full_load", (json_int_t)run->full, "switches", (json_int_t)run->switches,
-		"whole_tables", (json_int_t)run->whole, "entries",
-		(json_int_t)run->delta.entries, "lids_assigned",
-		(json_int_t)plugin->lids_assigned, "lids_moved",
-		(json_int_t)plugin->lids_moved, "lids_out_of_plan",
-		(json_int_t)plugin->out_of_plan, "milliseconds", run->milliseconds);
-	state->out_of_plan = plugin->out_of_plan;
+		"number", (json_int_t)run->number, "time", (json_int_t)time(NULL),
+		"change", make_string(run->change), "sent", (json_int_t)written->sent,
+		"acked", (json_int_t)run->acked, "bound",
+		(json_int_t)written->delta.bound, "full_load", (json_int_t)written->full,
+		"switches", (json_int_t)written->switches, "whole_tables",
+		(json_int_t)written->whole, "entries", (json_int_t)written->delta.entries,
+		"lids_assigned", (json_int_t)run->lids_assigned, "lids_moved",
+		(json_int_t)run->lids_moved, "lids_out_of_plan",
+		(json_int_t)run->out_of_plan, "milliseconds", run->milliseconds);
+	state->out_of_plan = run->out_of_plan;
 	state->totals.runs++;
-	state->totals.sent += run->sent;
-	state->totals.acked += acked;
-	state->totals.bound += run->delta.bound;
+	state->totals.sent += written->sent;
+	state->totals.acked += run->acked;
+	state->totals.bound += written->delta.bound;
 	state->totals.milliseconds += run->milliseconds;
 }
 
-void plugin_note_repair(struct plugin *plugin, const struct plugin_repaired *repaired)
+void state_note_repair(struct state *state, const struct repaired *repaired)
 {
-	struct plugin_state *state = plugin->state;
-
-	if (!state)
-		return;
 	json_decref(state->repair);
 	state->repair = json_pack(
 		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b}",
@@ -417,99 +401,70 @@ void plugin_note_repair(struct plugin *plugin, const struct plugin_repaired *rep
 		"sent", (json_int_t)repaired->sent, "acked", (json_int_t)repaired->acked,
 		"bound", (json_int_t)repaired->bound, "switches",
 		(json_int_t)repaired->switches, "milliseconds", repaired->milliseconds,
-		"left_to_sweep", repaired->gave_up);
+		"left_to_sweep", repaired->gave_up != NULL);
 	state->totals.repairs++;
 	state->totals.repair_sent += repaired->sent;
 	state->totals.repair_acked += repaired->acked;
 	state->totals.repair_bound += repaired->bound;
 }
 
-void plugin_note_declined(struct plugin *plugin, const struct pm_error *why)
+void state_note_declined(struct state *state, const struct pm_error *why)
 {
-	struct plugin_state *state = plugin->state;
-
-	if (!state)
-		return;
 	state->declined = true;
 	state->why = *why;
 	/* Should there be no other engine, nothing more is reported. */
 	state->routed = true;
 	state->active = false;
 	state->engine[0] = '\0';
-	plugin_publish(plugin);
 }
 
-/* Why we were not asked at all. */
-static void explain(struct plugin_state *state, const osm_opensm_t *osm)
+void state_note_engine(struct state *state, const char *name, bool ours,
+		       const char *why_not)
 {
-	const osm_routing_engine_t *engine = osm->routing_engine_list;
-
-	while (engine && engine->context != state->plugin)
-		engine = engine->next;
-	if (engine)
-		pm_error_set(&state->why, 0,
-			     "another engine comes before portmajor in routing_engine");
-	else
-		pm_error_set(&state->why, 0, "routing_engine does not name portmajor");
-}
-
-void plugin_note_engine(struct plugin *plugin)
-{
-	struct plugin_state *state = plugin->state;
-	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
-
-	if (!state)
-		return;
 	state->routed = true;
-	state->active = used && used->context == plugin;
-	state->totals.fallbacks += !state->active;
-	snprintf(state->engine, sizeof(state->engine), "%s",
-		 used && used->name ? used->name : "");
-	if (!state->active && !state->declined)
-		explain(state, plugin->osm);
+	state->active = ours;
+	state->totals.fallbacks += !ours;
+	snprintf(state->engine, sizeof(state->engine), "%s", name ? name : "");
+	if (!ours && !state->declined)
+		pm_error_set(&state->why, 0, "%s", why_not);
 	state->declined = false;
 }
 
 /* ---- Setting up ---- */
 
-static void free_state(struct plugin_state *state)
+static void free_state(struct state *state)
 {
 	json_decref(state->document);
 	json_decref(state->run);
 	json_decref(state->repair);
-	plugin_signal_destroy(&state->signal);
+	wait_signal_destroy(&state->signal);
 	free(state->file);
 	free(state->prometheus);
 	free(state);
 }
 
-int plugin_start_state(struct plugin *plugin)
+struct state *state_start(osm_opensm_t *osm, const char *prometheus)
 {
-	struct plugin_state *state = calloc(1, sizeof(*state));
+	struct state *state = calloc(1, sizeof(*state));
 
 	if (!state)
-		return -ENOMEM;
-	plugin_signal_init(&state->signal);
-	state->plugin = plugin;
+		return NULL;
+	wait_signal_init(&state->signal);
+	state->osm = osm;
 	state->started = time(NULL);
-	state->file = plugin_cache_path("portmajor.state");
-	state->prometheus = plugin->config.prometheus[0]
-				    ? strdup(plugin->config.prometheus)
-				    : plugin_cache_path("portmajor.prom");
+	state->file = store_path("portmajor.state");
+	state->prometheus =
+		prometheus[0] ? strdup(prometheus) : store_path("portmajor.prom");
 	if (!state->file || !state->prometheus ||
 	    pthread_create(&state->thread, NULL, keep_written, state)) {
 		free_state(state);
-		return -ENOMEM;
+		return NULL;
 	}
-	plugin->state = state;
-	plugin_publish(plugin);
-	return 0;
+	return state;
 }
 
-void plugin_stop_state(struct plugin *plugin)
+void state_stop(struct state *state)
 {
-	struct plugin_state *state = plugin->state;
-
 	if (!state)
 		return;
 	pthread_mutex_lock(&state->signal.lock);
@@ -517,6 +472,5 @@ void plugin_stop_state(struct plugin *plugin)
 	pthread_cond_signal(&state->signal.changed);
 	pthread_mutex_unlock(&state->signal.lock);
 	pthread_join(state->thread, NULL);
-	plugin->state = NULL;
 	free_state(state);
 }

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Taking a running fabric over without the plan that it was made with: tables are read
+ * back from the switches, once, after the first discovery.
+ */
+#ifndef PORTMAJOR_RECOVER_H
+#define PORTMAJOR_RECOVER_H
+
+#include "ask.h"
+
+#include <portmajor/route.h>
+
+/* What the switches hold. All zero at first. */
+struct recovered {
+	struct pm_held *held; /* [switch of plan->known] */
+	uint8_t *tables;      /* in which these lie, or NULL */
+};
+
+/*
+ * Asks all switches of the plan for their tables; what is not answered is not known. On
+ * the sweeper thread, with no lock held. -ENOMEM.
+ */
+int recover_read(struct ask *ask, const osm_subn_t *subn, const struct pm_plan *plan,
+		 struct recovered *recovered, struct pm_error *err);
+
+/*
+ * OpenSM's record of them instead: in the engine's callback OpenSM holds its lock, and
+ * nothing can be asked. Borrowed from OpenSM until it drops a switch, which this thread
+ * does. -ENOMEM.
+ */
+int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
+		   struct recovered *recovered, struct pm_error *err);
+
+void recover_free(struct recovered *recovered);
+
+#endif

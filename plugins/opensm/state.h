@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the plugin tells the world: portmajor.state, a JSON file in OpenSM's cache folder,
+ * and portmajor.prom for Prometheus. docs/json.md has the members.
+ *
+ * The sweeper thread puts the document together from what only it changes; a thread of
+ * this module's writes it, so that a slow disk delays no sweep, and writes it again every
+ * minute, so that its time tells whether OpenSM is alive. No lock of OpenSM's is needed
+ * or taken.
+ */
+#ifndef PORTMAJOR_STATE_H
+#define PORTMAJOR_STATE_H
+
+#include "planning.h"
+#include "repair.h"
+#include "tables.h"
+#include "view.h"
+
+/* Opaque. */
+struct state;
+
+/* A routing run that is over. */
+struct state_run {
+	uint64_t number;
+	const char *change;
+	const struct tables_written *written;
+	uint64_t acked; /* blocks */
+	uint32_t lids_assigned, lids_moved, out_of_plan;
+	double milliseconds; /* of computing */
+};
+
+/* What else the document has; all borrowed until state_publish returns. */
+struct state_facts {
+	const struct planning *planning;
+	const struct view *view;
+	const char *planfile;
+	const char *apart; /* what was logged of switches without a path, or NULL */
+};
+
+/*
+ * Begins to write portmajor.state, and portmajor.prom or the file `prometheus` if that is
+ * not "". NULL without memory.
+ */
+struct state *state_start(osm_opensm_t *osm, const char *prometheus);
+
+/* Writes them a last time, with OpenSM not running any more. */
+void state_stop(struct state *state);
+
+void state_note_run(struct state *state, const struct state_run *run);
+void state_note_repair(struct state *state, const struct repaired *repaired);
+
+/* Why the engine's callback returns -1. */
+void state_note_declined(struct state *state, const struct pm_error *why);
+
+/*
+ * UCAST_ROUTING_DONE: which engine routed, and if it was not ours and we did not decline,
+ * why not.
+ */
+void state_note_engine(struct state *state, const char *name, bool ours,
+		       const char *why_not);
+
+/*
+ * Has the files written with what is known now, by another thread, soon. Takes no
+ * lock of OpenSM's and waits for no disk.
+ */
+void state_publish(struct state *state, const struct state_facts *facts);
+
+#endif

@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "sweep.h"
+
+#include "recover.h"
+#include "say.h"
+#include "wait.h"
+
+#include <portmajor/change.h>
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The plan ---- */
+
+/* Whether OpenSM is to route with us at all; else LIDs are left alone. */
+static bool is_first_engine(const struct plugin *plugin)
+{
+	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
+
+	return engine && engine->context == plugin;
+}
+
+static void tell_oddities(const struct plugin *plugin)
+{
+	char text[PM_CHANGE_TEXT];
+
+	if (pm_change_oddities(plugin->planning.base, text, sizeof(text)))
+		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
+}
+
+/* Makes or grows the plan for a fabric and puts it in force. Errors as pm_plan_make. */
+static int update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bool keep,
+		       struct pm_error *err)
+{
+	const struct planning_request request = {
+		.fabric = fabric,
+		.config = {.order = plugin->config.lid_order,
+			   .lmc = plugin->osm->subn.opt.lmc},
+		.max_lid = plugin->osm->subn.max_ucast_lid_ho,
+		.migrate = plugin->config.migrate,
+		.keep = keep,
+	};
+	struct planning_change change;
+	bool odd;
+	int rc = planning_propose(&plugin->planning, &request, &change, err);
+
+	if (rc)
+		return rc;
+	if (change.plan) {
+		rc = view_rebase(&plugin->view, change.plan, err);
+		if (rc) {
+			planning_discard(&plugin->planning, &change);
+			return rc;
+		}
+		tables_forget(&plugin->tables);
+	}
+	odd = change.plan && (change.base || !plugin->planning.plan);
+	planning_adopt(&plugin->planning, &change);
+	if (odd)
+		tell_oddities(plugin);
+	return 0;
+}
+
+static void forget_plan(struct plugin *plugin)
+{
+	view_forget(&plugin->view);
+	tables_forget(&plugin->tables);
+	planning_forget(&plugin->planning);
+	plugin->run.pending = false;
+}
+
+/* ---- Tables ---- */
+
+/* Where tables that switches hold already are looked for, should they be kept. */
+enum source {
+	FROM_RECORD,		/* OpenSM's record */
+	FROM_SWITCHES,		/* themselves */
+	FROM_SWITCHES_STRICTLY, /* the plan may be the one that their LIDs came from */
+};
+
+/* The place of the port that OpenSM itself uses, and what its options ask for. */
+static struct pm_detours find_detours(const struct plugin *plugin,
+				      const struct pm_fabric *fabric)
+{
+	const osm_subn_t *subn = &plugin->osm->subn;
+	uint64_t guid = cl_ntoh64(subn->sm_port_guid);
+	struct pm_detours detours = {PM_NONE, subn->opt.connect_roots, NULL};
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].guid == guid && snapshot_has_place(fabric, i))
+			detours.manager = pm_plan_place(plugin->planning.plan, fabric, i);
+	return detours;
+}
+
+/*
+ * New tables of a plan that was made of a fabric that ran already: what its switches
+ * hold is kept if it is as good.
+ */
+static int keep_held(struct plugin *plugin, enum source source, struct pm_error *err)
+{
+	const struct pm_plan *plan = plugin->planning.plan;
+	const osm_subn_t *subn = &plugin->osm->subn;
+	struct recovered found = {0};
+	bool adopted;
+	int rc;
+
+	if (source == FROM_RECORD || !plugin->ask)
+		rc = recover_record(subn, plan, &found, err);
+	else
+		rc = recover_read(plugin->ask, subn, plan, &found, err);
+	if (rc)
+		return rc;
+	adopted = pm_routes_adopt(plugin->view.routes, found.held,
+				  source != FROM_SWITCHES_STRICTLY);
+	if (adopted)
+		pm_routes_update(plugin->view.routes, plugin->view.alive,
+				 &plugin->view.detours);
+	else
+		pm_plan_set_held(plugin->planning.base, false);
+	plugin->planning.unsaved = true;
+	say(&plugin->osm->log, OSM_LOG_INFO, ": tables found in the switches: %s",
+	    adopted ? "kept" : "not needed");
+	recover_free(&found);
+	return 0;
+}
+
+/* When the tables change without an event: holds end. */
+static void look_again(struct plugin *plugin)
+{
+	const struct pm_flap_holds *holds = &plugin->view.holds;
+
+	plugin->look_again = plugin->holds && holds->next_ms != UINT64_MAX
+				     ? wait_clock_ms() + (double)holds->next_ms
+				     : DBL_MAX;
+	if (plugin->holds)
+		holds_keep(plugin->holds, &plugin->view);
+}
+
+/* What is seen of the plan in a fabric; stayed is NULL or, right after discovery, room.
+ */
+static int find_sight(struct plugin *plugin, const struct pm_fabric *fabric,
+		      uint8_t *seen, uint8_t *stayed, struct pm_error *err)
+{
+	const struct pm_plan *plan = plugin->planning.plan;
+
+	if (!pm_plan_match(plan, fabric, seen))
+		return pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
+	if (!stayed)
+		return 0;
+	memcpy(stayed, seen, plan->known->num_ports);
+	CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+	snapshot_find_bounced(&plugin->osm->subn, plan->known, stayed);
+	CL_PLOCK_RELEASE(&plugin->osm->lock);
+	return 0;
+}
+
+/* Makes the tables those for a fabric, just discovered or not. */
+static int compute(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
+		   enum source source, struct pm_error *err)
+{
+	uint32_t num = plugin->planning.plan->known->num_ports;
+	uint8_t *seen = malloc(num + 1u), *stayed = malloc(num + 1u);
+	bool made = !plugin->view.routes, changed;
+	int rc = seen && stayed ? 0 : pm_error_set(err, -ENOMEM, "out of memory");
+
+	if (!rc)
+		rc = find_sight(plugin, fabric, seen, discovered ? stayed : NULL, err);
+	if (!rc) {
+		struct view_sight sight = {
+			.seen = seen,
+			.stayed = discovered ? stayed : NULL,
+			.detours = find_detours(plugin, fabric),
+			.now_ms = (uint64_t)wait_clock_ms(),
+		};
+
+		rc = view_look(&plugin->view, &sight, &changed, err);
+	}
+	if (!rc)
+		look_again(plugin);
+	if (!rc && made && plugin->planning.base->held)
+		rc = keep_held(plugin, source, err);
+	free(seen);
+	free(stayed);
+	return rc;
+}
+
+/* Logs which switches with end ports have no path between them, when that changes. */
+static void tell_apart(struct plugin *plugin)
+{
+	const struct pm_apart *apart = &plugin->view.apart;
+	char text[PM_CHANGE_TEXT];
+
+	if (!apart->count && !plugin->apart)
+		return;
+	if (!pm_change_apart(plugin->planning.plan, apart, text, sizeof(text)))
+		snprintf(text, sizeof(text),
+			 "up-then-down paths join all switches with end ports again");
+	if (!plugin->apart || strcmp(text, plugin->apart) != 0)
+		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
+	free(plugin->apart);
+	plugin->apart = apart->count ? strdup(text) : NULL;
+}
+
+/* ---- After discovery ---- */
+
+/* So that none is kept, with migrate neither. */
+static void forget_lids(struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		fabric->ports[i].lid = 0;
+}
+
+/* Whether the fabric has run before. */
+static bool has_lids(const struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].lid && fabric->ports[i].node < fabric->num_switches)
+			return true;
+	return false;
+}
+
+static void tell_conformity(const struct plugin *plugin, const struct pm_fabric *fabric)
+{
+	uint32_t ports = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		ports += snapshot_has_place(fabric, i) &&
+			 pm_plan_place(plugin->planning.plan, fabric, i) != PM_NONE;
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    ": %u of %u ports have the planned LID or none",
+	    ports - plugin->planning.out_of_plan, ports);
+}
+
+/* The first plan of this process: made of what runs, or read from disk. */
+static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
+		  enum source *source, struct pm_error *err)
+{
+	struct planning *planning = &plugin->planning;
+	bool fresh;
+	int rc;
+
+	if (planning->phase == PLANNING_LOADED && !pm_plan_fits(planning->base, fabric))
+		store_refuse(&plugin->store, planning,
+			     "it is the plan of another fabric");
+	fresh = planning->phase == PLANNING_EMPTY;
+	rc = update_plan(plugin, fabric, true, err);
+	if (rc)
+		return rc;
+	if (fresh && has_lids(fabric))
+		pm_plan_set_held(planning->base, true);
+	*source =
+		fresh && !planning->out_of_plan ? FROM_SWITCHES_STRICTLY : FROM_SWITCHES;
+	return 0;
+}
+
+/* The plan and the tables for what was discovered. */
+static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
+			    bool reassign, struct pm_error *err)
+{
+	bool standby = plugin->osm->subn.coming_out_of_standby;
+	bool settled = plugin->planning.phase == PLANNING_SETTLED;
+	enum source source = FROM_RECORD;
+	int rc;
+
+	if (reassign) {
+		forget_plan(plugin);
+		forget_lids(fabric);
+		rc = update_plan(plugin, fabric, false, err);
+	} else if (!settled) {
+		rc = settle(plugin, fabric, &source, err);
+	} else {
+		rc = update_plan(plugin, fabric, standby, err);
+	}
+	if (!rc)
+		rc = compute(plugin, fabric, true, source, err);
+	if (!rc && !reassign && (!settled || standby))
+		tell_conformity(plugin, fabric);
+	return rc;
+}
+
+/* Hands LIDs and what was seen of tables to OpenSM. */
+static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool reassign,
+		     struct pm_error *err)
+{
+	osm_opensm_t *osm = plugin->osm;
+	const struct lids lids = {plugin->planning.plan, fabric, reassign};
+	int rc = 0;
+
+	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
+	tables_note_intact(&plugin->tables, &osm->subn, plugin->planning.plan);
+	if (is_first_engine(plugin))
+		rc = lids_give(osm, &lids, &plugin->given, err);
+	plugin->expected = snapshot_digest(&osm->subn);
+	CL_PLOCK_RELEASE(&osm->lock);
+	plugin->expected.lids = snapshot_planned_lids(plugin->planning.plan, fabric);
+	if (!rc && is_first_engine(plugin))
+		lids_survive_standby(osm, &plugin->honor_guid2lid);
+	return rc;
+}
+
+/* Reads OpenSM's GUID files anew; what cannot be read is logged once and stays. */
+static void read_roles(struct plugin *plugin)
+{
+	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
+	struct pm_role_files files = {opt->root_guid_file, opt->cn_guid_file,
+				      opt->io_guid_file};
+	struct pm_error err = {""};
+
+	if (pm_roles_read(&files, &plugin->roles, &err) &&
+	    strcmp(err.text, plugin->unread.text) != 0)
+		say(&plugin->osm->log, OSM_LOG_ERROR, ": GUID files not used: %s",
+		    err.text);
+	plugin->unread = err;
+}
+
+static int prepare(struct plugin *plugin, struct pm_error *err)
+{
+	osm_opensm_t *osm = plugin->osm;
+	bool reassign = is_first_engine(plugin) && lids_may_reassign(&osm->subn);
+	struct pm_fabric *fabric;
+	int rc;
+
+	if (osm->subn.opt.lmc && osm->subn.opt.lmc_esp0)
+		return pm_error_set(err, -ENOTSUP,
+				    "lmc_esp0 with LMC %u: switches get one LID here",
+				    osm->subn.opt.lmc);
+	read_roles(plugin);
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	rc = snapshot_take(&osm->subn, &plugin->roles, plugin->config.migrate, &fabric,
+			   err);
+	CL_PLOCK_RELEASE(&osm->lock);
+	if (rc)
+		return rc;
+	rc = plan_and_compute(plugin, fabric, reassign, err);
+	/* Before anything follows it: killed in this sweep, we go on with this plan. */
+	if (!rc)
+		store_save(&plugin->store, &plugin->planning);
+	if (!rc)
+		rc = hand_over(plugin, fabric, reassign, err);
+	pm_fabric_free(fabric);
+	return rc;
+}
+
+void sweep_discovered(struct plugin *plugin)
+{
+	double start = wait_clock_ms();
+
+	if (!is_first_engine(plugin) && !plugin->asked)
+		return;
+	if (plugin->holds)
+		holds_clear_if_asked(plugin->holds, &plugin->view);
+	plugin->failure.text[0] = '\0';
+	if (!prepare(plugin, &plugin->failure))
+		tell_apart(plugin);
+	plugin->milliseconds += wait_clock_ms() - start;
+}
+
+/* ---- The engine's callback ---- */
+
+/* Whether every port has the LID that is planned for its place, or none. */
+static bool lids_agree(const struct pm_plan *plan, const struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		const struct pm_port *port = &fabric->ports[i];
+		uint32_t place;
+
+		if (!port->lid || !snapshot_has_place(fabric, i))
+			continue;
+		place = pm_plan_place(plan, fabric, i);
+		if (place == PM_NONE || plan->lid[place] != port->lid)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the tables are those for what there is now. */
+static bool is_as_expected(const struct plugin *plugin, const struct snapshot_digest *now)
+{
+	return plugin->planning.plan && plugin->view.current &&
+	       now->topology == plugin->expected.topology &&
+	       now->lids == plugin->expected.lids && wait_clock_ms() < plugin->look_again;
+}
+
+/* Should the LID manager have had its own ideas, plan with these. */
+static int recompute(struct plugin *plugin, struct pm_error *err)
+{
+	const struct planning *planning = &plugin->planning;
+	struct pm_fabric *fabric;
+	int rc = snapshot_take(&plugin->osm->subn, &plugin->roles, false, &fabric, err);
+
+	if (rc)
+		return rc;
+	rc = update_plan(plugin, fabric,
+			 !planning->plan || !lids_agree(planning->plan, fabric), err);
+	if (!rc)
+		rc = compute(plugin, fabric, false, FROM_RECORD, err);
+	pm_fabric_free(fabric);
+	return rc;
+}
+
+static int build_tables(struct plugin *plugin, struct pm_error *err)
+{
+	struct plugin_run *run = &plugin->run;
+	struct snapshot_digest now = snapshot_digest(&plugin->osm->subn);
+	int rc = 0;
+
+	if (plugin->failure.text[0]) {
+		*err = plugin->failure;
+		return -ENOENT;
+	}
+	*run = (struct plugin_run){.recomputed = !is_as_expected(plugin, &now)};
+	if (run->recomputed)
+		rc = recompute(plugin, err);
+	if (!rc)
+		rc = tables_write(&plugin->tables, &plugin->osm->subn,
+				  plugin->planning.plan, plugin->view.routes,
+				  &run->written, err);
+	if (rc)
+		return rc;
+	plugin->expected = now;
+	view_tell(&plugin->view, run->change, sizeof(run->change));
+	return 0;
+}
+
+int sweep_build_tables(struct plugin *plugin)
+{
+	struct pm_error err = {""};
+	double start = wait_clock_ms();
+
+	plugin->asked = true;
+	if (build_tables(plugin, &err)) {
+		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
+			"portmajor: cannot route this fabric: %s\n", err.text);
+		if (plugin->state) {
+			state_note_declined(plugin->state, &err);
+			sweep_publish(plugin);
+		}
+		return -1;
+	}
+	plugin->run.locked_ms = wait_clock_ms() - start;
+	plugin->run.milliseconds = plugin->milliseconds + plugin->run.locked_ms;
+	plugin->milliseconds = 0;
+	plugin->run.pending = true;
+	return 0;
+}
+
+/* ---- Afterwards ---- */
+
+static void log_run(const struct plugin *plugin, uint64_t acked)
+{
+	const struct plugin_run *run = &plugin->run;
+	const struct tables_written *written = &run->written;
+
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    " run %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+	    ", bound %" PRIu64 ", full load %" PRIu64 "; switches %u, whole tables %u; "
+	    "entries %" PRIu64
+	    "; LIDs assigned %u, moved %u, out of plan %u; computed in "
+	    "%.1f ms, %.1f of these under the lock; recomputed %u",
+	    plugin->runs, run->change, written->sent, acked, written->delta.bound,
+	    written->full, written->switches, written->whole, written->delta.entries,
+	    plugin->given.assigned, plugin->given.moved, plugin->planning.out_of_plan,
+	    run->milliseconds, run->locked_ms, run->recomputed);
+}
+
+/* The pending run is over, with so many of its blocks not acknowledged. */
+static void finish_run(struct plugin *plugin, uint64_t missing)
+{
+	struct plugin_run *run = &plugin->run;
+	uint64_t sent = run->written.sent;
+	struct state_run done = {
+		.number = ++plugin->runs,
+		.change = run->change,
+		.written = &run->written,
+		.acked = sent > missing ? sent - missing : 0,
+		.lids_assigned = plugin->given.assigned,
+		.lids_moved = plugin->given.moved,
+		.out_of_plan = plugin->planning.out_of_plan,
+		.milliseconds = run->milliseconds,
+	};
+
+	run->pending = false;
+	log_run(plugin, done.acked);
+	if (plugin->state)
+		state_note_run(plugin->state, &done);
+	plugin->given = (struct lids_given){0};
+	if (!plugin->config.migrate)
+		plugin->planning.out_of_plan = 0; /* the plan has these LIDs now */
+}
+
+static void finish_pending(struct plugin *plugin)
+{
+	uint64_t missing;
+
+	if (!plugin->run.pending)
+		return;
+	CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+	missing = tables_missing(&plugin->osm->subn, &plugin->run.written);
+	CL_PLOCK_RELEASE(&plugin->osm->lock);
+	finish_run(plugin, missing);
+}
+
+/* Why we were not asked at all. */
+static const char *explain(const struct plugin *plugin)
+{
+	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
+
+	while (engine && engine->context != plugin)
+		engine = engine->next;
+	return engine ? "another engine comes before portmajor in routing_engine"
+		      : "routing_engine does not name portmajor";
+}
+
+static void note_engine(struct plugin *plugin)
+{
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+
+	if (plugin->state)
+		state_note_engine(plugin->state, used ? used->name : NULL,
+				  used && used->context == plugin, explain(plugin));
+}
+
+void sweep_publish(struct plugin *plugin)
+{
+	const struct state_facts facts = {
+		.planning = &plugin->planning,
+		.view = &plugin->view,
+		.planfile = plugin->store.base,
+		.apart = plugin->apart,
+	};
+
+	if (plugin->state)
+		state_publish(plugin->state, &facts);
+}
+
+void sweep_routed(struct plugin *plugin)
+{
+	finish_pending(plugin);
+	note_engine(plugin);
+	if (plugin->planning.plan)
+		tell_apart(plugin);
+	store_save(&plugin->store, &plugin->planning);
+	if (plugin->honor_guid2lid >= 0)
+		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
+	plugin->honor_guid2lid = -1;
+	sweep_publish(plugin);
+}
+
+/* ---- Before discovery ---- */
+
+/* What we computed is in the switches, and OpenSM is in charge of them. */
+static bool may_repair(const struct plugin *plugin)
+{
+	const osm_opensm_t *osm = plugin->osm;
+
+	return plugin->ask && plugin->view.routes && plugin->view.current &&
+	       plugin->planning.phase == PLANNING_SETTLED &&
+	       osm->subn.sm_state == IB_SMINFO_STATE_MASTER &&
+	       !osm->subn.first_time_master_sweep && !osm->subn.coming_out_of_standby &&
+	       osm->routing_engine_used && osm->routing_engine_used->context == plugin &&
+	       plugin->view.detours.manager != PM_NONE;
+}
+
+static void log_repair(const struct plugin *plugin, const struct repaired *done)
+{
+	say(&plugin->osm->log, done->links_down ? OSM_LOG_INFO : OSM_LOG_VERBOSE,
+	    " repair %u: %s; traps %u, queries %u, unanswered %u, links "
+	    "down %u, looks %u; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+	    ", bound %" PRIu64 "; switches %" PRIu64
+	    "; %.1f ms from the first trap to the last answer%s%s",
+	    done->number, done->change, done->traps, done->queries, done->unanswered,
+	    done->links_down, done->looks, done->sent, done->acked, done->bound,
+	    done->switches, done->milliseconds,
+	    done->gave_up ? "; left to the sweep: " : "",
+	    done->gave_up ? done->gave_up : "");
+}
+
+void sweep_start(struct plugin *plugin)
+{
+	const struct repair_subject subject = {plugin->osm, plugin->ask, &plugin->view,
+					       plugin->config.early_repair_budget_ms};
+	struct repaired done;
+
+	finish_pending(plugin);
+	if (!plugin->repair)
+		return;
+	if (!may_repair(plugin)) {
+		repair_skip(plugin->repair);
+		return;
+	}
+	if (!repair_run(plugin->repair, &subject, &done))
+		return;
+	log_repair(plugin, &done);
+	if (!done.links_down)
+		return;
+	look_again(plugin);
+	tell_apart(plugin);
+	if (plugin->state)
+		state_note_repair(plugin->state, &done);
+	sweep_publish(plugin);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Our tables in OpenSM's arrays. OpenSM sends a block of a switch when new_lft differs
+ * from lft, its record of what the switch has acknowledged, or, in the presence of a mark
+ * (need_update), always. The mark is set on each switch that reports a port state change:
+ * on every neighbour of what was lost. It is taken back here where the switch surely
+ * still has its table.
+ *
+ * Surely means, as seen in this sweep's discovery before OpenSM changed anything:
+ * LinearFDBTop is what we last set, port 0 has its planned LID, and some other port is
+ * past INIT. A switch that rebooted comes back with LinearFDBTop and LID 0 and all ports
+ * at INIT, and only the subnet manager takes any of these away, after which it writes the
+ * table.
+ *
+ * All of it with osm->lock held: exclusively for tables_write, shared at least otherwise.
+ */
+#ifndef PORTMAJOR_TABLES_H
+#define PORTMAJOR_TABLES_H
+
+#include <opensm/osm_config.h>
+#include <opensm/osm_opensm.h>
+
+#include <portmajor/delta.h>
+
+/* Whose tables are intact. All zero at first. */
+struct tables {
+	uint8_t *intact; /* [switch of known] */
+	uint32_t num;	 /* 0: of none */
+};
+
+/* What is written, before OpenSM sends it. */
+struct tables_written {
+	struct pm_delta delta; /* what the tables differed by */
+	uint64_t sent;	       /* blocks that OpenSM sends, with those of whole tables */
+	uint64_t full;	       /* blocks of all tables */
+	uint32_t switches;     /* that are sent a block */
+	uint32_t whole;	       /* that are sent their whole table */
+	uint32_t max_block;
+};
+
+/* Notes whose tables are intact; right after discovery only. No memory: none are. */
+void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
+			const struct pm_plan *plan);
+
+/* Forgets it. */
+void tables_forget(struct tables *tables);
+
+/*
+ * Writes new_lft of every switch, and takes the mark back where the table is intact; that
+ * is forgotten then. -ENOENT: a switch was not planned; nothing was written.
+ */
+int tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
+		 const struct pm_routes *routes, struct tables_written *written,
+		 struct pm_error *err);
+
+/* How many of the blocks that were to be sent are not in OpenSM's record yet. */
+uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *written);
+
+/*
+ * What a switch should have: our entry, or the one it has where ours says so. A 0 it has
+ * may be a block that was never acknowledged, and is not kept: it would make the switch
+ * swallow packets.
+ */
+void tables_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
+		   uint8_t *wanted);
+
+/* OpenSM's switch with this number in the plan, or NULL. */
+osm_switch_t *tables_switch(const osm_subn_t *subn, const struct pm_plan *plan,
+			    uint32_t known);
+
+#endif
