@@ -495,13 +495,16 @@ class OpenSM:
     env          further environment variables, e.g. {"MADCOUNT_DELAY_US": "50"}
     cache_dir    OSM_CACHE_DIR, to keep guid2lid files across restarts (default: own folder)
     preload      libraries to preload before libmadcount, e.g. a sanitizer's
+    wire         a wire.Wire, below libmadcount (default: ibsim alone, which loses nothing
+                 and fails a question to what is dead at once)
     wrapper      argv prefix, e.g. ["valgrind", "-q"]
     """
 
     def __init__(self, fabric, engine=None, host=None, conf=(), args=(), plugin_dir=None,
                  env=None, sweep_interval=SWEEP_INTERVAL_S, cache_dir=None, preload=(),
-                 wrapper=()):
+                 wire=None, wrapper=()):
         self.fabric = fabric
+        self.wire = wire
         self.engine = engine
         self.host = host or fabric.netlist.hosts[0]
         self.process = None
@@ -538,7 +541,12 @@ class OpenSM:
         env = dict(os.environ, IBSIM_SOCKNAME=self.fabric.sockname, SIM_HOST=self.host,
                    OSM_CACHE_DIR=str(self.cache_dir), OSM_TMP_DIR=str(self.path),
                    MADCOUNT_FILE=str(self.path / "madcount"))
-        env["LD_PRELOAD"] = " ".join(self._preload + [find_madcount(), UMAD2SIM])
+        libraries = self._preload + [find_madcount()]
+        if self.wire:
+            self.wire.fabric = self.wire.fabric or self.fabric
+            libraries.append(self.wire.library())
+            env.update(self.wire.environment())
+        env["LD_PRELOAD"] = " ".join(libraries + [UMAD2SIM])
         if self._plugin_dir:
             old = env.get("LD_LIBRARY_PATH")
             env["LD_LIBRARY_PATH"] = str(self._plugin_dir) + (f":{old}" if old else "")

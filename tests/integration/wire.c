@@ -1,0 +1,729 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * libwire.so: a kernel and a wire between OpenSM and ibsim. See wire.h.
+ *
+ * One lock is held from a datagram's arrival here to its end: rules, trace and tables
+ * are one sequence. OpenSM's receiver is the only thread that waits in umad_recv; it
+ * also does what is due at some time, and so never waits longer than SLICE_MS.
+ */
+
+#include "wire.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <search.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <infiniband/umad.h>
+
+enum { /* byte offsets in an SMP */
+       MAD_CLASS = 1,
+       MAD_METHOD = 3,
+       MAD_STATUS = 4,
+       SMP_HOP_COUNT = 7, /* directed route only */
+       MAD_TRANSACTION_LOW = 12,
+       MAD_ATTR_ID = 16,
+       MAD_ATTR_MODIFIER = 20,
+       SMP_DATA = 64,
+       SMP_PATH = 128, /* of this and the next: directed route only */
+       SMP_DATA_BYTES = 64,
+       SMP_PATH_BYTES = 64,
+       SMP_BYTES = 256,
+       NODE_INFO_TYPE = SMP_DATA + 2,
+       NODE_INFO_GUID = SMP_DATA + 12,
+       PORT_INFO_LID = SMP_DATA + 16,
+};
+
+enum {
+	CLASS_SMP_LID = 0x01,
+	CLASS_SMP_DIRECT = 0x81,
+	METHOD_GET = 0x01,
+	METHOD_SET = 0x02,
+	METHOD_TRAP = 0x05,
+	METHOD_RESPONSE = 0x80,
+	ATTR_NOTICE = 0x02,
+	ATTR_NODE_INFO = 0x11,
+	ATTR_PORT_INFO = 0x15,
+	NODE_SWITCH = 2,
+	TRAP_LINK_STATE = 128,
+};
+
+#define UNICAST_LIDS 0xc000u
+#define QUESTIONS 1024 /* OpenSM keeps max_wire_smps, by default 4, on the wire */
+#define DELAYED 4096
+#define SLICE_MS 4
+/* What has come already is looked at before a question is taken for unanswered. */
+#define GRACE_NS 20000000u
+#define MS 1000000u
+
+typedef int send_fn(int, int, void *, int, int, int);
+typedef int recv_fn(int, void *, int *, int);
+
+struct packet {
+	int port, agent, length;
+	union {
+		ib_user_mad_t umad;
+		uint8_t bytes[sizeof(ib_user_mad_t) + SMP_BYTES];
+	};
+};
+
+struct question {
+	struct packet packet;
+	uint64_t deadline; /* of this transmission */
+	int timeout_ms;
+	int retries; /* left */
+	uint16_t transmissions;
+	bool faked; /* the last one */
+};
+
+struct delayed {
+	struct packet packet;
+	uint64_t due;
+	bool outgoing;
+};
+
+/* What is at the end of a directed route. */
+struct node {
+	uint8_t path[SMP_PATH_BYTES]; /* hop count, then the ports */
+	uint64_t guid;
+	bool is_switch;
+};
+
+/* What the rules do with a datagram, beside what they have done. */
+struct fate {
+	uint32_t delay_ms;
+	bool drop, twice, fake;
+};
+
+static struct {
+	pthread_once_t once;
+	pthread_mutex_t lock;
+	send_fn *send;
+	recv_fn *recv;
+	struct wire *shared;
+	int trace; /* -1: none */
+	int agent; /* the last that has sent an SMP */
+	uint64_t random;
+	uint64_t paused_ns; /* while held, time stands still */
+	void *nodes;	    /* of tsearch */
+	uint64_t lid_guid[UNICAST_LIDS];
+	struct question questions[QUESTIONS];
+	struct delayed delayed[DELAYED];
+	size_t num_questions, num_delayed;
+} lib = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ------------------------------------------------------------------------ start */
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "wire: %s: %s\n", what, strerror(errno));
+	abort();
+}
+
+static void *next_symbol(const char *name)
+{
+	void *symbol = dlsym(RTLD_NEXT, name);
+
+	if (!symbol)
+		fail(name);
+	return symbol;
+}
+
+static struct wire *map_file(const char *path)
+{
+	int flags = path ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	struct wire *shared;
+
+	if (path && (fd < 0 || ftruncate(fd, sizeof(*shared))))
+		fail(path);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (shared == MAP_FAILED)
+		fail("mmap");
+	if (fd >= 0)
+		close(fd);
+	return shared;
+}
+
+static void lib_init(void)
+{
+	const char *trace = getenv("WIRE_TRACE");
+
+	*(void **)&lib.send = next_symbol("umad_send");
+	*(void **)&lib.recv = next_symbol("umad_recv");
+	lib.shared = map_file(getenv("WIRE_FILE"));
+	lib.shared->version = WIRE_VERSION;
+	lib.random = lib.shared->seed * 2 + 1; /* xorshift must not start at 0 */
+	__atomic_store_n(&lib.shared->magic, WIRE_MAGIC, __ATOMIC_RELEASE);
+	lib.trace = -1;
+	if (trace) {
+		lib.trace = open(trace, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+		if (lib.trace < 0)
+			fail(trace);
+	}
+}
+
+/* A thread that is cancelled with the lock would stop all others. */
+static int enter(void)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	pthread_mutex_lock(&lib.lock);
+	return old;
+}
+
+static void leave(int old)
+{
+	pthread_mutex_unlock(&lib.lock);
+	pthread_setcancelstate(old, &old);
+}
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000 * MS + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC) - lib.paused_ns;
+}
+
+/* -------------------------------------------------------------------- datagrams */
+
+static uint64_t read_be(const uint8_t *at, unsigned int bytes)
+{
+	uint64_t value = 0;
+
+	while (bytes--)
+		value = value << 8 | *at++;
+	return value;
+}
+
+static bool is_smp(const uint8_t *mad)
+{
+	return mad[MAD_CLASS] == CLASS_SMP_LID || mad[MAD_CLASS] == CLASS_SMP_DIRECT;
+}
+
+static uint32_t attr_id(const uint8_t *mad)
+{
+	return (uint32_t)read_be(mad + MAD_ATTR_ID, 2);
+}
+
+static uint32_t attr_modifier(const uint8_t *mad)
+{
+	return (uint32_t)read_be(mad + MAD_ATTR_MODIFIER, 4);
+}
+
+static uint32_t transaction(const uint8_t *mad)
+{
+	return (uint32_t)read_be(mad + MAD_TRANSACTION_LOW, 4);
+}
+
+static uint8_t *packet_mad(struct packet *p)
+{
+	return p->bytes + sizeof(p->umad);
+}
+
+static struct packet make_packet(int port, int agent, const void *umad, int length)
+{
+	struct packet p = {.port = port, .agent = agent, .length = length};
+
+	if (length > SMP_BYTES)
+		p.length = SMP_BYTES;
+	memcpy(p.bytes, umad, sizeof(p.umad) + (size_t)p.length);
+	return p;
+}
+
+static struct question *find_question(const uint8_t *answer)
+{
+	for (size_t i = 0; i < lib.num_questions; i++) {
+		const uint8_t *mad = packet_mad(&lib.questions[i].packet);
+
+		if (transaction(mad) == transaction(answer) &&
+		    mad[MAD_CLASS] == answer[MAD_CLASS])
+			return &lib.questions[i];
+	}
+	return NULL;
+}
+
+static void forget_question(struct question *q)
+{
+	*q = lib.questions[--lib.num_questions];
+}
+
+static void put_off(const struct packet *p, uint32_t ms, bool outgoing)
+{
+	if (lib.num_delayed == DELAYED) {
+		errno = ENOBUFS;
+		fail("datagrams that are delayed");
+	}
+	lib.delayed[lib.num_delayed++] = (struct delayed){
+		.packet = *p,
+		.due = now_ns() + (uint64_t)ms * MS,
+		.outgoing = outgoing,
+	};
+}
+
+/* ------------------------------------------------------------------------ nodes */
+
+static int compare_nodes(const void *a, const void *b)
+{
+	const uint8_t *x = ((const struct node *)a)->path;
+	const uint8_t *y = ((const struct node *)b)->path;
+
+	return *x != *y ? *x - *y : memcmp(x + 1, y + 1, *x);
+}
+
+static struct node make_node(const uint8_t *mad)
+{
+	struct node node = {.path = {mad[SMP_HOP_COUNT] % SMP_PATH_BYTES}};
+
+	memcpy(node.path + 1, mad + SMP_PATH + 1, node.path[0]);
+	return node;
+}
+
+static const struct node *find_node(const uint8_t *mad)
+{
+	struct node wanted = make_node(mad);
+	void *found = tfind(&wanted, &lib.nodes, compare_nodes);
+
+	return found ? *(struct node **)found : NULL;
+}
+
+static void learn_node(const uint8_t *question, const uint8_t *answer)
+{
+	struct node *node = malloc(sizeof(*node));
+	struct node **known;
+
+	if (!node)
+		fail("nodes");
+	*node = make_node(question);
+	known = tsearch(node, &lib.nodes, compare_nodes);
+	if (!known)
+		fail("nodes");
+	if (*known != node)
+		free(node);
+	(*known)->guid = read_be(answer + NODE_INFO_GUID, 8);
+	(*known)->is_switch = answer[NODE_INFO_TYPE] == NODE_SWITCH;
+}
+
+static void learn(const uint8_t *question, const uint8_t *answer)
+{
+	uint64_t lid = read_be(answer + PORT_INFO_LID, 2);
+	const struct node *node;
+
+	if (question[MAD_CLASS] != CLASS_SMP_DIRECT)
+		return;
+	if (attr_id(question) == ATTR_NODE_INFO)
+		learn_node(question, answer);
+	if (attr_id(question) != ATTR_PORT_INFO || lid >= UNICAST_LIDS)
+		return;
+	node = find_node(question);
+	if (node && !(node->is_switch && attr_modifier(question)))
+		lib.lid_guid[lid] = node->guid;
+}
+
+static uint64_t guid_of(const void *umad)
+{
+	const uint8_t *mad = umad_get_mad((void *)(uintptr_t)umad);
+	const struct node *node;
+	uint16_t lid;
+
+	if (mad[MAD_CLASS] == CLASS_SMP_DIRECT) {
+		node = find_node(mad);
+		return node ? node->guid : 0;
+	}
+	lid = ntohs(((const ib_user_mad_t *)umad)->addr.lid);
+	return lid < UNICAST_LIDS ? lib.lid_guid[lid] : 0;
+}
+
+/* ------------------------------------------------------------------------ rules */
+
+static uint32_t next_random(void)
+{
+	lib.random ^= lib.random << 13;
+	lib.random ^= lib.random >> 7;
+	lib.random ^= lib.random << 17;
+	return (uint32_t)(lib.random >> 32);
+}
+
+/* question is a trap itself. */
+static bool rule_matches(const struct wire_rule *rule, enum wire_way way,
+			 const uint8_t *question, uint64_t guid)
+{
+	uint32_t modifier = attr_modifier(question);
+
+	return rule->way == way && (!rule->guid || rule->guid == guid) &&
+	       (!rule->method || rule->method == question[MAD_METHOD]) &&
+	       (!rule->attr || rule->attr == attr_id(question)) &&
+	       modifier >= rule->first_modifier && modifier <= rule->last_modifier &&
+	       next_random() % 1000000u < rule->chance;
+}
+
+static void hold(void)
+{
+	uint64_t number = ++lib.shared->held, begun = clock_ns(CLOCK_MONOTONIC);
+	const struct timespec nap = {.tv_nsec = MS};
+
+	while (__atomic_load_n(&lib.shared->released, __ATOMIC_ACQUIRE) < number)
+		nanosleep(&nap, NULL);
+	lib.paused_ns += clock_ns(CLOCK_MONOTONIC) - begun;
+}
+
+static void alter(const struct wire_rule *rule, uint8_t *mad)
+{
+	for (uint32_t i = 0; i < rule->length && i < sizeof(rule->value); i++) {
+		uint8_t *at = mad + SMP_DATA + (rule->offset + i) % SMP_DATA_BYTES;
+
+		*at = (uint8_t)((*at & ~rule->mask[i]) |
+				(rule->value[i] & rule->mask[i]));
+	}
+}
+
+static void apply(const struct wire_rule *rule, uint8_t *mad, struct fate *fate)
+{
+	switch (rule->action) {
+	case WIRE_DROP:
+		fate->drop = true;
+		break;
+	case WIRE_DELAY:
+		fate->delay_ms += rule->delay_ms;
+		break;
+	case WIRE_TWICE:
+		fate->twice = true;
+		break;
+	case WIRE_ALTER:
+		alter(rule, mad);
+		break;
+	case WIRE_FAKE:
+		fate->fake = mad[MAD_METHOD] == METHOD_SET;
+		break;
+	case WIRE_HOLD:
+		hold();
+		break;
+	}
+}
+
+/* Judges mad, which belongs to that question (or is it, or is a trap), and alters it. */
+static struct fate judge(enum wire_way way, const uint8_t *question, uint8_t *mad,
+			 uint64_t guid)
+{
+	uint32_t num = __atomic_load_n(&lib.shared->num_rules, __ATOMIC_ACQUIRE);
+	struct fate fate = {0};
+
+	for (uint32_t i = 0; i < num && i < WIRE_RULES; i++) {
+		struct wire_rule *rule = &lib.shared->rules[i];
+
+		if (!__atomic_load_n(&rule->on, __ATOMIC_ACQUIRE) ||
+		    !rule_matches(rule, way, question, guid))
+			continue;
+		rule->matches++;
+		if (rule->matches <= rule->skip ||
+		    (rule->times && rule->matches > rule->skip + rule->times))
+			continue;
+		rule->acted++;
+		apply(rule, mad, &fate);
+	}
+	return fate;
+}
+
+/* ------------------------------------------------------------------------ trace */
+
+static void record(enum wire_event event, const void *umad, const uint8_t *question,
+		   uint16_t transmissions)
+{
+	const uint8_t *mad = umad_get_mad((void *)(uintptr_t)umad);
+	bool direct = question[MAD_CLASS] == CLASS_SMP_DIRECT;
+	struct wire_record r = {
+		.ns = clock_ns(CLOCK_MONOTONIC),
+		.event = (uint8_t)event,
+		.tid = event == WIRE_TRAPPED ? 0 : transaction(question),
+		.modifier = attr_modifier(question),
+		.attr = (uint16_t)attr_id(question),
+		.method = question[MAD_METHOD],
+		.hops = direct ? question[SMP_HOP_COUNT] : UINT8_MAX,
+		.transmissions = transmissions,
+	};
+
+	if (lib.trace < 0)
+		return;
+	r.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	r.guid = guid_of(umad);
+	if (event == WIRE_ANSWERED)
+		r.status = (uint16_t)(read_be(mad + MAD_STATUS, 2) & 0x7fff);
+	memcpy(r.data, mad + SMP_DATA, sizeof(r.data));
+	if (write(lib.trace, &r, sizeof(r)) != sizeof(r))
+		fail("trace");
+}
+
+/* ------------------------------------------------------------------------- ways */
+
+static int pass_on(struct packet *p, int timeout_ms)
+{
+	return lib.send(p->port, p->agent, p->bytes, p->length, timeout_ms, 0);
+}
+
+static int transmit(struct question *q)
+{
+	struct packet p = q->packet;
+	struct fate fate;
+	int ret = 0;
+
+	lib.shared->transmissions++;
+	fate = judge(WIRE_REQUEST, packet_mad(&q->packet), packet_mad(&p),
+		     guid_of(p.bytes));
+	q->transmissions++;
+	q->deadline = now_ns() + (uint64_t)q->timeout_ms * MS;
+	q->faked = fate.fake;
+	if (fate.fake)
+		packet_mad(&p)[MAD_METHOD] = METHOD_GET;
+	if (fate.drop)
+		return 0;
+	for (int copies = fate.twice ? 2 : 1; copies && ret >= 0; copies--) {
+		if (fate.delay_ms)
+			put_off(&p, fate.delay_ms, true);
+		else
+			ret = pass_on(&p, q->timeout_ms);
+	}
+	return ret;
+}
+
+static int ask(const struct packet *p, int timeout_ms, int retries)
+{
+	struct question *q = &lib.questions[lib.num_questions];
+	int ret;
+
+	if (lib.num_questions == QUESTIONS) {
+		errno = ENOBUFS;
+		fail("questions");
+	}
+	*q = (struct question){
+		.packet = *p, .timeout_ms = timeout_ms, .retries = retries};
+	lib.num_questions++;
+	record(WIRE_ASKED, p->bytes, packet_mad(&q->packet), 0);
+	ret = transmit(q);
+	if (ret < 0)
+		forget_question(q);
+	return ret;
+}
+
+/* Whether OpenSM gets it. */
+static bool deliver(void *umad)
+{
+	uint8_t *mad = umad_get_mad(umad);
+	struct question *q;
+
+	if (!(mad[MAD_METHOD] & METHOD_RESPONSE)) {
+		record(WIRE_TRAPPED, umad, mad, 0);
+		return true;
+	}
+	q = find_question(mad);
+	if (!q) {
+		lib.shared->surplus++;
+		return false;
+	}
+	if (q->faked)
+		memcpy(mad + SMP_DATA, packet_mad(&q->packet) + SMP_DATA, SMP_DATA_BYTES);
+	record(WIRE_ANSWERED, umad, packet_mad(&q->packet), q->transmissions);
+	forget_question(q);
+	return true;
+}
+
+/* Whether OpenSM gets what has come, now. */
+static bool arrive(int port, int agent, void *umad, int length)
+{
+	uint8_t *mad = umad_get_mad(umad);
+	const uint8_t *question = mad;
+	enum wire_way way = WIRE_TRAP;
+	struct packet p;
+	struct fate fate;
+
+	if (!is_smp(mad))
+		return true;
+	if (umad_status(umad)) {
+		lib.shared->returned++;
+		return false;
+	}
+	if (mad[MAD_METHOD] & METHOD_RESPONSE) {
+		struct question *q = find_question(mad);
+
+		if (!q)
+			return deliver(umad);
+		way = WIRE_ANSWER;
+		question = packet_mad(&q->packet);
+		learn(question, mad);
+	} else if (mad[MAD_METHOD] != METHOD_TRAP) {
+		return true;
+	}
+	fate = judge(way, question, mad, guid_of(umad));
+	if (fate.drop)
+		return false;
+	p = make_packet(port, agent, umad, length);
+	if (fate.delay_ms || fate.twice)
+		put_off(&p, fate.delay_ms, false);
+	if (fate.delay_ms && fate.twice)
+		put_off(&p, fate.delay_ms, false);
+	return !fate.delay_ms && deliver(umad);
+}
+
+/* ------------------------------------------------------- what is due at some time */
+
+static int give(const struct packet *p, void *umad, int *length)
+{
+	memcpy(umad, p->bytes, sizeof(p->umad) + (size_t)p->length);
+	*length = p->length;
+	return p->agent;
+}
+
+/* Returns an agent that gets umad, or -1. */
+static int end_delays(uint64_t now, void *umad, int *length)
+{
+	for (size_t i = 0; i < lib.num_delayed;) {
+		struct delayed d = lib.delayed[i];
+
+		if (d.due > now) {
+			i++;
+			continue;
+		}
+		/* Those that are delayed alike keep their order. */
+		lib.num_delayed--;
+		memmove(&lib.delayed[i], &lib.delayed[i + 1],
+			(lib.num_delayed - i) * sizeof(d));
+		if (d.outgoing)
+			pass_on(&d.packet, 0);
+		else if (deliver(d.packet.bytes))
+			return give(&d.packet, umad, length);
+	}
+	return -1;
+}
+
+static int end_questions(uint64_t now, void *umad, int *length)
+{
+	for (size_t i = 0; i < lib.num_questions; i++) {
+		struct question *q = &lib.questions[i], given;
+
+		if (q->deadline > now)
+			continue;
+		if (q->retries) {
+			q->retries--;
+			lib.shared->again++;
+			transmit(q); /* if it cannot be sent, so it is lost */
+			continue;
+		}
+		lib.shared->timed_out++;
+		q->packet.umad.status = ETIMEDOUT;
+		record(WIRE_TIMED_OUT, q->packet.bytes, packet_mad(&q->packet),
+		       q->transmissions);
+		given = *q;
+		forget_question(q);
+		return give(&given.packet, umad, length);
+	}
+	return -1;
+}
+
+/* A trap 128, "the state of one of my links has changed", from a LID of the storm. */
+static int make_trap(void *umad, int *length)
+{
+	struct wire *w = lib.shared;
+	struct packet p = {.agent = lib.agent, .length = SMP_BYTES};
+	uint8_t *mad = packet_mad(&p);
+	uint16_t lid;
+
+	if (w->storm_done >= __atomic_load_n(&w->storm, __ATOMIC_ACQUIRE))
+		return -1;
+	lid = htons((uint16_t)(w->storm_lid + w->storm_done % w->storm_lids));
+	w->storm_done++;
+	p.umad.addr.lid = lid;
+	p.umad.agent_id = (uint32_t)lib.agent;
+	mad[0] = 1; /* base version */
+	mad[MAD_CLASS] = CLASS_SMP_LID;
+	mad[2] = 1; /* class version */
+	mad[MAD_METHOD] = METHOD_TRAP;
+	mad[MAD_ATTR_ID + 1] = ATTR_NOTICE;
+	mad[SMP_DATA] = 0x81; /* generic, urgent */
+	mad[SMP_DATA + 3] = NODE_SWITCH;
+	mad[SMP_DATA + 5] = TRAP_LINK_STATE;
+	memcpy(mad + SMP_DATA + 6, &lid, sizeof(lid));	/* who says it */
+	memcpy(mad + SMP_DATA + 10, &lid, sizeof(lid)); /* which switch */
+	record(WIRE_TRAPPED, p.bytes, mad, 0);
+	return give(&p, umad, length);
+}
+
+static int whatever_is_due(uint64_t grace, void *umad, int *length)
+{
+	uint64_t now = now_ns();
+	int agent = end_delays(now, umad, length);
+
+	if (agent < 0)
+		agent = end_questions(now - grace, umad, length);
+	if (agent < 0)
+		agent = make_trap(umad, length);
+	return agent;
+}
+
+/* ------------------------------------------------------------------------- calls */
+
+int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
+	      int retries)
+{
+	struct packet p;
+	int old, ret;
+
+	pthread_once(&lib.once, lib_init);
+	/* Answers and represses of ours go as they are. */
+	if (!is_smp(umad_get_mad(umad)) || timeout_ms <= 0)
+		return lib.send(portid, agentid, umad, length, timeout_ms, retries);
+	p = make_packet(portid, agentid, umad, length);
+	p.umad.agent_id = (uint32_t)agentid;
+	old = enter();
+	lib.agent = agentid;
+	ret = ask(&p, timeout_ms, retries);
+	leave(old);
+	return ret;
+}
+
+int umad_recv(int portid, void *umad, int *length, int timeout_ms)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * MS;
+	const int room = *length;
+	uint64_t grace = GRACE_NS;
+	bool done = false;
+	int old, ret;
+
+	pthread_once(&lib.once, lib_init);
+	for (;;) {
+		old = enter();
+		ret = whatever_is_due(grace, umad, length);
+		leave(old);
+		if (ret >= 0 || done)
+			return ret >= 0 ? ret : -ETIMEDOUT;
+		*length = room;
+		ret = lib.recv(portid, umad, length, SLICE_MS);
+		if (ret < 0 && *length > room)
+			return ret; /* it needs a larger buffer */
+		grace = ret < 0 ? 0 : GRACE_NS;
+		if (ret >= 0) {
+			old = enter();
+			done = arrive(portid, ret, umad, *length);
+			leave(old);
+			if (done)
+				return ret;
+		}
+		pthread_testcancel();
+		done = timeout_ms >= 0 && clock_ns(CLOCK_MONOTONIC) >= deadline;
+	}
+}

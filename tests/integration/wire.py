@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A wire between OpenSM and ibsim that fails as real ones do; libwire.so does the work.
+
+    wire = Wire(seed=7)
+    with Fabric("x.net") as fabric, OpenSM(fabric, engine="updn", wire=wire) as osm:
+        osm.settle()
+        lost = wire.drop("answer", node="leaf3", method="set", attr=ATTR_LFT, times=1)
+        ...
+        print(lost.acted, wire.timed_out)
+
+With no rule at all it is a wire already: a question to what is dead comes back after
+transaction_timeout x (1 + retries), each retry being a transmission of its own. Rules
+may come and go at any time. wire.h states what each does.
+
+Conditions of a rule, all optional:
+node       a node's name in the netlist, or guid, its GUID. By that name no rule meets
+           the very first NodeInfo question along a route
+method     "get" or "set"; of an answer, the question's
+attr       an attribute id, e.g. simlab.ATTR_LFT
+modifier   the attribute's modifier (LFT block, port), or the first and last of a range
+chance     0 to 1
+skip       so many that match pass first
+times      then so many are acted on (default: all)
+"""
+
+import ctypes
+import mmap
+import os
+import pathlib
+import random
+import re
+import tempfile
+
+import simlab
+
+GET, SET = 1, 2
+EVENTS = ("asked", "answered", "timed_out", "trapped")
+
+
+class _Layout(ctypes.Structure):
+    """Fields that are named in a string: u8* are arrays of 8."""
+
+    @staticmethod
+    def fields(**types):
+        return [(name, kind) for kind, names in
+                ((getattr(ctypes, f"c_{k}"), v) for k, v in types.items())
+                for name in names.split()]
+
+
+class _RuleLayout(_Layout):
+    _fields_ = _Layout.fields(
+        uint64="guid skip times matches acted",
+        uint32="on way action method attr first_modifier last_modifier chance delay_ms "
+               "offset length reserved") + [("value", ctypes.c_uint8 * 8),
+                                            ("mask", ctypes.c_uint8 * 8)]
+
+
+class _FileLayout(_Layout):
+    RULES = 128
+    COUNTERS = "transmissions again timed_out returned surplus held".split()
+    _fields_ = ([("magic", ctypes.c_uint32), ("version", ctypes.c_uint32)]
+                + _Layout.fields(uint64="seed " + " ".join(COUNTERS)
+                                 + " released storm storm_done",
+                                 uint32="storm_lid storm_lids num_rules reserved")
+                + [("rules", _RuleLayout * RULES)])
+
+
+class Record(_Layout):
+    """One record of the trace; see struct wire_record."""
+    _fields_ = _Layout.fields(uint64="ns cpu_ns guid", uint32="tid modifier",
+                              uint16="attr status transmissions",
+                              uint8="event_number method hops") + [
+        ("reserved", ctypes.c_uint8 * 7), ("data", ctypes.c_uint8 * 64)]
+
+    event = property(lambda self: EVENTS[self.event_number])
+
+    def __repr__(self):
+        return (f"<{self.ns / 1e9:.6f} {self.event} {'- get set'.split()[self.method % 3]} "
+                f"{self.attr:#x}[{self.modifier}] guid {self.guid:#x} hops {self.hops} "
+                f"tid {self.tid:#x} after {self.transmissions}>")
+
+
+assert ctypes.sizeof(_RuleLayout) == 104 and ctypes.sizeof(Record) == 112
+
+
+class Rule:
+    """A rule in force. `with` takes it back at the end."""
+
+    def __init__(self, slot):
+        self._slot = slot
+
+    matches = property(lambda self: self._slot.matches)  # met conditions and chance
+    acted = property(lambda self: self._slot.acted)
+
+    def off(self):
+        self._slot.on = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.off()
+
+
+class Wire:
+    """One OpenSM's wire.
+
+    fabric   whose nodes rules name (default: the one that OpenSM is attached to)
+    seed     of the chances (default: a new one; see .seed, and print it)
+    trace    records() can be had
+    """
+
+    WAYS = ("request", "answer", "trap")
+    ACTIONS = ("drop", "delay", "twice", "alter", "fake", "hold")
+
+    def __init__(self, fabric=None, seed=None, trace=False):
+        self.fabric = fabric
+        self.seed = random.getrandbits(32) if seed is None else seed
+        self._guids = {}
+        self._file = self._temporary()
+        self._trace = self._temporary() if trace else None
+        self._read_to = 0
+        os.truncate(self._file.name, ctypes.sizeof(_FileLayout))
+        self._map = mmap.mmap(self._file.fileno(), ctypes.sizeof(_FileLayout))
+        self._wire = _FileLayout.from_buffer(self._map)
+        self._wire.seed = self.seed
+
+    @staticmethod
+    def _temporary():
+        return tempfile.NamedTemporaryFile(prefix="simlab-wire-",
+                                           dir=os.environ.get("SIMLAB_DIR"))
+
+    def __getattr__(self, name):
+        if name in _FileLayout.COUNTERS:
+            return getattr(self._wire, name)
+        raise AttributeError(name)
+
+    @staticmethod
+    def library():
+        """The path of libwire.so: beside libmadcount.so."""
+        return str(pathlib.Path(simlab.find_madcount()).with_name("libwire.so"))
+
+    def environment(self):
+        env = {"WIRE_FILE": self._file.name}
+        return {**env, "WIRE_TRACE": self._trace.name} if self._trace else env
+
+    # ---- rules
+
+    def guid(self, node):
+        """A node's GUID as ibsim has dealt it."""
+        if node not in self._guids:
+            self._guids = {name: int(guid, 16) for name, guid in
+                           re.findall(r'^\S+ \d+ "([^"]+)"\s+nodeguid (\w+)',
+                                      self.fabric.dump(), re.M)}
+        return self._guids[node]
+
+    def _free_slot(self):
+        for i in range(self._wire.num_rules):
+            if not self._wire.rules[i].on:
+                return self._wire.rules[i]
+        self._wire.num_rules += 1  # it is not on yet
+        return self._wire.rules[self._wire.num_rules - 1]
+
+    def rule(self, action, way, node=None, guid=0, method=None, attr=0, modifier=None,
+             chance=1.0, skip=0, times=0, **extra):
+        """Adds a rule; prefer drop() and so on. Returns a Rule."""
+        first, last = (modifier if isinstance(modifier, tuple) else
+                       (0, 2**32 - 1) if modifier is None else (modifier, modifier))
+        slot = self._free_slot()
+        fields = {"guid": self.guid(node) if node else guid, "skip": skip, "times": times,
+                  "matches": 0, "acted": 0, "way": self.WAYS.index(way),
+                  "action": self.ACTIONS.index(action), "attr": attr,
+                  "method": {None: 0, "get": GET, "set": SET}[method],
+                  "first_modifier": first, "last_modifier": last,
+                  "chance": round(chance * 1e6), "delay_ms": 0, "offset": 0, "length": 0,
+                  **extra}
+        for name, value in fields.items():
+            setattr(slot, name, value)
+        slot.on = 1
+        return Rule(slot)
+
+    def drop(self, way, **when):
+        return self.rule("drop", way, **when)
+
+    def delay(self, way, delay_ms, **when):
+        return self.rule("delay", way, delay_ms=delay_ms, **when)
+
+    def twice(self, way, **when):
+        """Sends a request, or delivers a trap, twice."""
+        return self.rule("twice", way, **when)
+
+    def alter(self, way, offset, value, mask=None, **when):
+        """Puts bytes, or the bits of them that mask has, at an offset of the SMP's data."""
+        mask = b"\xff" * len(value) if mask is None else mask
+        return self.rule("alter", way, offset=offset, length=len(value),
+                         value=(ctypes.c_uint8 * 8)(*value),
+                         mask=(ctypes.c_uint8 * 8)(*mask), **when)
+
+    def fake(self, **when):
+        """Sets are acknowledged and change nothing."""
+        return self.rule("fake", "request", **when)
+
+    def hold(self, way, **when):
+        """Before a datagram of this kind everything stops; see wait_held()."""
+        return self.rule("hold", way, **when)
+
+    def clear(self):
+        """No rule any more."""
+        for i in range(self._wire.num_rules):
+            self._wire.rules[i].on = 0
+
+    def wait_held(self, timeout=60):
+        """Waits for a rule of hold(). Then the console of ibsim may be used, opensm be
+        killed, rules be changed; release() lets the datagram go."""
+        simlab.poll_until(lambda: self._wire.held > self._wire.released, timeout,
+                          "the wire to be held")
+
+    def release(self):
+        self._wire.released = self._wire.held
+
+    def storm(self, traps, lid, lids=1):
+        """Traps 128 from `lids` LIDs from `lid` on in turn, as fast as OpenSM takes them."""
+        self._wire.storm_lid, self._wire.storm_lids = lid, lids
+        self._wire.storm += traps
+
+    @property
+    def storm_left(self):
+        return self._wire.storm - self._wire.storm_done
+
+    # ---- trace
+
+    def records(self):
+        """What has been recorded since the last call, in the order that OpenSM saw."""
+        size = ctypes.sizeof(Record)
+        with open(self._trace.name, "rb") as trace:
+            trace.seek(self._read_to)
+            data = bytearray(trace.read())
+        whole = len(data) // size
+        self._read_to += whole * size
+        return list((Record * whole).from_buffer_copy(data)) if whole else []
