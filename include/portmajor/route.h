@@ -16,6 +16,7 @@
 #define PORTMAJOR_ROUTE_H
 
 #include <portmajor/plan.h>
+#include <portmajor/reach.h>
 
 #include <stddef.h>
 
@@ -103,6 +104,9 @@ struct pm_apart {
 /* Finds what the tables cannot serve. -ENOMEM. O(switches^2 + cables). */
 int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 		    struct pm_error *err);
+
+/* What can be reached now; borrowed until the next update. */
+const struct pm_reach *pm_routes_reach(const struct pm_routes *routes);
 
 /* Whether an up-then-down path joins two switches now. O(1). */
 bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to);

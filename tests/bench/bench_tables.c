@@ -9,6 +9,7 @@
 #include <portmajor/delta.h>
 #include <portmajor/generate.h>
 #include <portmajor/netlist.h>
+#include <portmajor/served.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +181,26 @@ static double run_delta(struct bench *bench)
 	return now_ms() - start;
 }
 
+/* Leaves that cables of their own join, as in a ring, without a path between any two. */
+static double run_served(struct bench *bench)
+{
+	const struct pm_fabric *known = bench->plan->known;
+	struct pm_reach reach;
+	struct pm_served served;
+	double start, end;
+
+	if (pm_reach_init(&bench->plan->tree, &reach, NULL))
+		die("out of memory");
+	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		reach.updown[(size_t)sw * reach.words + sw / 64] = 1ull << sw % 64;
+	start = now_ms();
+	if (pm_served_find(known, &reach, bench->whole, &served, NULL) || served.pairs)
+		die("pairs served");
+	end = now_ms();
+	pm_reach_free(&reach);
+	return end - start;
+}
+
 static double best(struct bench *bench, double (*run)(struct bench *bench))
 {
 	double least = run(bench);
@@ -287,6 +308,7 @@ static const struct {
 	{"update, a cable lost", run_no_cable, 3, true},
 	{"update, all back", run_back, 3, true},
 	{"delta of all switches", run_delta, 2, false},
+	{"pairs served, none of those joined", run_served, 3, true},
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))

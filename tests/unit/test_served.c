@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Counts on drawings, then in random trees with losses against a walk over all pairs; the
+ * handing over as series of text. PM_SEED and PM_ROUNDS are as in test_properties.c.
+ */
+#include "recipe.h"
+#include "world.h"
+
+#include <portmajor/served.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- Counting ---- */
+
+static struct pm_served find(const struct world *world, const uint8_t *seen)
+{
+	struct pm_served served;
+
+	assert_int_equal(pm_served_find(world->plan->known,
+					pm_routes_reach(world->routes), seen, &served,
+					NULL),
+			 0);
+	return served;
+}
+
+/* Six leaves in a ring, two hosts each, below two spines. */
+static struct pm_fabric *make_ring_below_spines(void)
+{
+	struct recipe recipe = {0};
+	struct pm_fabric *fabric;
+
+	for (unsigned int i = 0; i < 8; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "%c%u", i < 6 ? 'l' : 's', i % 6);
+		recipe_add_node(&recipe, PM_SWITCH, 0x100u + i, 6, i / 6, name);
+	}
+	for (unsigned int i = 0; i < 6; i++) {
+		recipe_add_host(&recipe, i, 1);
+		recipe_add_host(&recipe, i, 2);
+		recipe_add_cable(&recipe, i, 3, 6, i + 1);
+		recipe_add_cable(&recipe, i, 4, 7, i + 1);
+		recipe_add_cable(&recipe, i, 5, (i + 1) % 6, 6);
+	}
+	fabric = recipe_build(&recipe, NULL);
+	recipe_free(&recipe);
+	return fabric;
+}
+
+static void test_counts(void **state)
+{
+	static const struct {
+		const char *name, *loss;
+		uint64_t joined, pairs;
+		bool enough, well;
+	} rows[] = {
+		{"whole", "", 120, 120, true, true},
+		{"one spine", "s0", 120, 120, true, true},
+		{"a ring", "s0 s1", 120, 0, false, false},
+		{"a line", "s0 s1 l0:5", 120, 0, false, false},
+		{"two lines", "s0 s1 l0:5 l3:5", 48, 0, false, false},
+		{"leaves alone", "s0 s1 l0:5 l1:5 l2:5 l3:5 l4:5 l5:5", 0, 0, true, true},
+		{"one leaf lost", "l0", 80, 80, true, true},
+		{"a leaf on the ring alone", "l0:3 l0:4", 120, 80, true, false},
+		{"two of them", "l0:3 l0:4 l1:3 l1:4", 120, 48, false, false},
+		{"half of them all", "s0 l0:4 l1:4 l2:4", 120, 24, false, false},
+		{"one of three hosts", "s0 s1 l0:1 l2:1 l2:2", 64, 0, false, false},
+		{"spines in halves", "l0:3 l1:3 l2:3 l3:4 l4:4 l5:4", 120, 48, false,
+		 false},
+	};
+	struct world world;
+
+	(void)state;
+	world_make(&world, make_ring_below_spines(), PM_GROUPED);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_fabric *now = world_without(&world, rows[i].loss);
+		struct pm_served served;
+
+		world_update(&world, now);
+		served = find(&world, world.alive);
+		if (served.joined != rows[i].joined || served.pairs != rows[i].pairs)
+			fail_msg("%s: %llu of %llu", rows[i].name,
+				 (unsigned long long)served.pairs,
+				 (unsigned long long)served.joined);
+		assert_int_equal(pm_served_enough(&served), rows[i].enough);
+		assert_int_equal(pm_served_well(&served), rows[i].well);
+		assert_int_equal(served.apart[0] == PM_NONE,
+				 served.pairs == served.joined);
+		pm_fabric_free(now);
+	}
+	world_free(&world);
+}
+
+/* A cable that is kept out of the tables joins all the same. */
+static void test_kept_out(void **state)
+{
+	struct world world;
+	uint8_t *seen;
+	uint32_t port, peer;
+
+	(void)state;
+	world_make(&world,
+		   recipe_draw("l0/3 l1/3 s0/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2"),
+		   PM_GROUPED);
+	world_update(&world, world.fabric);
+	seen = malloc(world.plan->known->num_ports);
+	assert_non_null(seen);
+	memcpy(seen, world.alive, world.plan->known->num_ports);
+	port = world_port(world.plan->known, "l0", 2);
+	peer = world.plan->known->ports[port].peer;
+	world.alive[port] = world.alive[peer] = 0;
+	pm_routes_update(world.routes, world.alive, NULL);
+	assert_int_equal(find(&world, world.alive).joined, 0);
+	assert_int_equal(find(&world, seen).joined, 2);
+	assert_int_equal(find(&world, seen).pairs, 0);
+	free(seen);
+	world_free(&world);
+}
+
+static void test_marks(void **state)
+{
+	static const struct {
+		uint64_t joined, pairs;
+		bool enough, well;
+	} rows[] = {
+		{0, 0, true, true},	     {1, 0, false, false},
+		{2, 1, true, false},	     {100, 49, false, false},
+		{100, 50, true, false},	     {100, 51, true, false},
+		{100, 74, true, false},	     {100, 75, true, true},
+		{100, 76, true, true},	     {101, 50, false, false},
+		{101, 75, true, false},	     {101, 76, true, true},
+		{1u << 31, 1, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_served served = {.joined = rows[i].joined,
+					   .pairs = rows[i].pairs};
+
+		if (pm_served_enough(&served) != rows[i].enough ||
+		    pm_served_well(&served) != rows[i].well)
+			fail_msg("row %zu", i);
+	}
+}
+
+/* The plan that is made of a fabric and the tables on it are of one opinion. */
+static void test_plan_agrees(void **state)
+{
+	static const struct {
+		const char *loss;
+		int rc;
+	} rows[] = {
+		{"", 0},
+		{"l0:3 l0:4", 0},
+		{"l0:3 l0:4 l1:3 l1:4", -ENOTSUP},
+		{"s0 s1", -ENOTSUP},
+	};
+	struct pm_plan_config config = {.order = PM_GROUPED};
+	struct world world;
+
+	(void)state;
+	world_make(&world, make_ring_below_spines(), PM_GROUPED);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_fabric *now = world_without(&world, rows[i].loss);
+		struct pm_plan *plan = NULL;
+		struct pm_served served;
+		struct pm_error err = {""};
+
+		world_update(&world, now);
+		served = find(&world, world.alive);
+		assert_int_equal(pm_served_enough(&served), rows[i].rc == 0);
+		assert_int_equal(pm_plan_make(now, &config, &plan, &err), rows[i].rc);
+		assert_int_equal(!plan, rows[i].rc != 0);
+		pm_plan_free(plan);
+		pm_fabric_free(now);
+		if (pm_served_enough(&served))
+			continue;
+		assert_int_equal(pm_served_refuse(&served, world.plan->known,
+						  &world.plan->tree, &err),
+				 -ENOTSUP);
+		assert_non_null(strstr(err.text, "of 120 pairs of hosts, such as those "
+						 "at \"l0\" and "));
+	}
+	world_free(&world);
+}
+
+/* ---- Random trees ---- */
+
+static uint64_t env(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+/* Cuts cables and hosts at random. */
+static void lose_some(struct pm_fabric *fabric, struct random *random)
+{
+	uint32_t percent = random_below(random, 40);
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].peer != PM_NONE && random_chance(random, percent))
+			pm_fabric_cut(fabric, i);
+}
+
+/* Every pair of end ports by itself. */
+static struct pm_served walk_pairs(const struct world *world, const struct pm_fabric *now)
+{
+	struct pm_served served = {.pairs = 0};
+	uint32_t num = now->num_switches;
+	uint32_t *part = calloc(num, sizeof(*part)), *queue = calloc(num, sizeof(*part));
+
+	assert_non_null(part);
+	assert_non_null(queue);
+	pm_reach_parts(world->plan->known, world->alive, part, queue);
+	for (uint32_t a = 0; a < now->num_ports; a++) {
+		uint32_t x = pm_fabric_peer_node(now, a);
+
+		if (now->ports[a].node < num || x == PM_NONE || x >= num)
+			continue;
+		for (uint32_t b = 0; b < now->num_ports; b++) {
+			uint32_t y = pm_fabric_peer_node(now, b);
+
+			if (now->ports[b].node < num || y == PM_NONE || y >= num ||
+			    x == y || part[x] != part[y])
+				continue;
+			served.joined++;
+			served.pairs += pm_routes_joined(world->routes, x, y);
+		}
+	}
+	free(part);
+	free(queue);
+	return served;
+}
+
+static bool has_hosts(const struct pm_fabric *now, uint32_t sw)
+{
+	const struct pm_node *n = &now->nodes[sw];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (now->ports[i].peer != PM_NONE &&
+		    pm_fabric_peer_node(now, i) >= now->num_switches)
+			return true;
+	return false;
+}
+
+static void assert_apart(const struct world *world, const struct pm_fabric *now,
+			 const uint32_t apart[2])
+{
+	assert_false(pm_routes_joined(world->routes, apart[0], apart[1]));
+	assert_true(has_hosts(now, apart[0]));
+	assert_true(has_hosts(now, apart[1]));
+}
+
+static void test_random(void **state)
+{
+	const struct recipe_limits limits = {30, 60};
+	uint64_t seed = env("PM_SEED", 1), rounds = env("PM_ROUNDS", 300);
+	uint32_t made = 0, less = 0;
+
+	(void)state;
+	for (uint64_t end = seed + rounds; seed < end; seed++) {
+		struct pm_plan_config config = {.order = PM_GROUPED};
+		struct random random = {seed};
+		struct recipe recipe = {0};
+		struct pm_served found, walked;
+		struct pm_plan *plan = NULL;
+		struct pm_fabric *now;
+		struct world world;
+
+		recipe_random(&recipe, &random, &limits);
+		now = recipe_build(&recipe, NULL);
+		recipe_free(&recipe);
+		if (pm_plan_make(now, &config, &plan, NULL)) {
+			pm_fabric_free(now);
+			continue;
+		}
+		pm_plan_free(plan);
+		world_make(&world, now, PM_GROUPED);
+		now = pm_fabric_clone(world.fabric);
+		assert_non_null(now);
+		lose_some(now, &random);
+		world_update(&world, now);
+		found = find(&world, world.alive);
+		walked = walk_pairs(&world, now);
+		if (found.joined != walked.joined || found.pairs != walked.pairs)
+			fail_msg("seed %llu: %llu of %llu, not %llu of %llu",
+				 (unsigned long long)seed,
+				 (unsigned long long)found.pairs,
+				 (unsigned long long)found.joined,
+				 (unsigned long long)walked.pairs,
+				 (unsigned long long)walked.joined);
+		if (found.pairs < found.joined)
+			assert_apart(&world, now, found.apart);
+		made++;
+		less += found.pairs < found.joined;
+		pm_fabric_free(now);
+		world_free(&world);
+	}
+	print_message("%u trees, %u of them not served in whole\n", made, less);
+	if (rounds >= 300)
+		assert_true(made > 200 && less > 30);
+}
+
+/* ---- Handing over ---- */
+
+#define FIRST_MS 60000
+#define LONGEST_MS 3600000
+
+static const struct pm_served all = {.joined = 100, .pairs = 100},
+			      most = {.joined = 100, .pairs = 75},
+			      some = {.joined = 100, .pairs = 60},
+			      half = {.joined = 100, .pairs = 50},
+			      few = {.joined = 100, .pairs = 49};
+
+static const struct pm_served *served_of(char letter)
+{
+	switch (letter) {
+	case 'a':
+		return &all;
+	case 'm':
+		return &most;
+	case 's':
+		return &some;
+	case 'h':
+		return &half;
+	default:
+		return &few;
+	}
+}
+
+/*
+ * SECONDSx: so much is served by then, x a(ll), m(ost: 75%), s(ome: 60%), h(alf) or
+ * f(ew); a + follows where we route from then on, a - where the next engine does, and
+ * there =N, in how many seconds we shall, if we shall. c: the hold is cleared.
+ */
+static const struct {
+	const char *name, *series;
+} series[] = {
+	{"a tree with holes", "0a+ 1m+ 2s+ 3h+ 4s+"},
+	{"at the low mark", "0h+ 1f- 2h- 3s-"},
+	{"at the high mark", "0f- 1s- 2m-=60 61m-=1 62m+"},
+	{"back after the hold", "0a+ 10f- 20a-=60 79a-=1 80a+ 81h+"},
+	{"a hold is without a break", "0f- 10a-=60 60s- 70a-=60 129m-=1 130a+"},
+	{"worse and better on hold", "0f- 10a-=60 20f- 21a-=60 81a+"},
+	{"twice", "0f- 10a-=60 70a+ 71f- 80a-=120 200a+"},
+	{"longer and longer",
+	 "0f- 0a-=60 60a+ 60f- 60a-=120 180a+ 180f- 180a-=240 420a+ 420f- 420a-=480 "
+	 "900a+ "
+	 "900f- 900a-=960 1860a+ 1860f- 1860a-=1920 3780a+ 3780f- 3780a-=3600 7380a+ "
+	 "7380f- 7380a-=3600"},
+	{"just not forgotten", "0f- 10a-=60 70a+ 3669f- 3669a-=120"},
+	{"forgotten", "0f- 10a-=60 70a+ 3670f- 3670a-=60"},
+	{"long away is not forgotten", "0f- 9999a-=60 10059a+ 10060f- 10060a-=120"},
+	{"cleared", "0f- 10a-=60 20c 20a+ 21f- 21a-=60"},
+	{"cleared too early", "0f- 10c 11f- 12s- 13a+"},
+	{"nothing is joined", "0f- 10n-=60 70n+ 71a+"},
+};
+
+static void check_step(const struct pm_yield *yield, uint64_t next_ms, const char *name,
+		       const char *token)
+{
+	const char *wanted = token + strspn(token, "0123456789") + 1;
+	char text[40] = "+";
+
+	if (yield->gave_way)
+		snprintf(text, sizeof(text), "-");
+	if (next_ms != UINT64_MAX)
+		snprintf(text + 1, sizeof(text) - 1, "=%u",
+			 (unsigned int)(next_ms / 1000));
+	if (strcmp(text, wanted) != 0)
+		fail_msg("%s: %s, not %s", name, token, text);
+}
+
+static void test_series(void **state)
+{
+	static const struct pm_served none = {.joined = 0};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(series); i++) {
+		char *copy = strdup(series[i].series), *rest = copy, *token;
+		struct pm_yield yield;
+
+		pm_yield_init(&yield, FIRST_MS, LONGEST_MS);
+		while ((token = strsep(&rest, " "))) {
+			char *what;
+			uint64_t at = 1000 * strtoull(token, &what, 10);
+
+			if (*what == 'c')
+				pm_yield_clear(&yield);
+			else
+				check_step(&yield,
+					   pm_yield_observe(&yield,
+							    *what == 'n'
+								    ? &none
+								    : served_of(*what),
+							    at),
+					   series[i].name, token);
+		}
+		free(copy);
+	}
+}
+
+/* A caller that looks at each change and whenever it was told to. */
+struct watch {
+	struct pm_yield yield;
+	const struct pm_served *served;
+	uint64_t now, next; /* ms; when to look without a change */
+	uint32_t given;	    /* times that it was given away */
+	uint64_t at[64];    /* when, the first ones */
+};
+
+static void look(struct watch *w)
+{
+	bool gave_way = w->yield.gave_way;
+	uint64_t left = pm_yield_observe(&w->yield, w->served, w->now);
+
+	w->next = left == UINT64_MAX ? left : w->now + left;
+	if (!gave_way && w->yield.gave_way) {
+		if (w->given < LENGTH(w->at))
+			w->at[w->given] = w->now;
+		w->given++;
+	}
+}
+
+static void stay(struct watch *w, const struct pm_served *served, uint64_t ms)
+{
+	uint64_t end = w->now + ms;
+
+	w->served = served;
+	look(w);
+	while (w->next < end) {
+		w->now = w->next;
+		look(w);
+		assert_false(w->yield.gave_way); /* it was told to look for a reason */
+	}
+	w->now = end;
+}
+
+/* A cable that flaps 20 times across the marks: how often the fabric is given away. */
+static void test_flaps(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t down_s, up_s, given;
+		bool back; /* in the end */
+	} rows[] = {
+		{"one a second", 1, 1, 1, true},
+		{"up for almost a hold", 1, 59, 1, true},
+		{"up for a hold", 1, 60, 1, true},
+		{"up for more than a hold", 1, 61, 2, true},
+		{"up for two minutes", 600, 121, 3, true},
+		{"up for a quarter of an hour", 5, 900, 5, true},
+		{"up for an hour", 5, 3600, 7, true},
+		{"up for two hours", 5, 7260, 20, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct watch w = {.now = 5};
+
+		pm_yield_init(&w.yield, FIRST_MS, LONGEST_MS);
+		stay(&w, &all, 1000);
+		for (int flap = 0; flap < 20; flap++) {
+			stay(&w, &few, 1000u * rows[i].down_s);
+			stay(&w, &all, 1000u * rows[i].up_s);
+		}
+		stay(&w, &all, LONGEST_MS);
+		stay(&w, &all, 1);
+		if (w.given != rows[i].given || w.yield.gave_way == rows[i].back)
+			fail_msg("%s: given away %u times", rows[i].name, w.given);
+	}
+}
+
+/* Whatever happens, no more than six times within any hour. */
+static void test_bound(void **state)
+{
+	static const char letters[] = "amshfff";
+	uint64_t seed = env("PM_SEED", 1), rounds = env("PM_ROUNDS", 300);
+	uint32_t most_in_an_hour = 0;
+
+	(void)state;
+	for (uint64_t end = seed + rounds; seed < end; seed++) {
+		struct random random = {seed};
+		uint32_t longest = random_range(&random, 1, 400);
+		struct watch w = {.now = 0};
+
+		pm_yield_init(&w.yield, FIRST_MS, LONGEST_MS);
+		while (w.given < LENGTH(w.at) && w.now < 1000u * 86400) {
+			char letter = letters[random_below(&random, sizeof(letters) - 1)];
+
+			/* Most mischief is done just when it is taken back. */
+			if (w.yield.gave_way && random_chance(&random, 60))
+				stay(&w, &all, w.yield.hold_ms + 1);
+			else
+				stay(&w, served_of(letter),
+				     1000u * random_range(&random, 0, longest));
+		}
+		for (uint32_t i = 0; i < w.given && i < LENGTH(w.at); i++) {
+			uint32_t count = 0;
+
+			for (uint32_t k = i; k < w.given && k < LENGTH(w.at); k++)
+				count += w.at[k] - w.at[i] < LONGEST_MS;
+			if (count > most_in_an_hour)
+				most_in_an_hour = count;
+			if (count > 6)
+				fail_msg("seed %llu: %u times in an hour",
+					 (unsigned long long)seed, count);
+		}
+	}
+	print_message("given away at most %u times in an hour\n", most_in_an_hour);
+	if (rounds >= 300)
+		assert_int_equal(most_in_an_hour, 6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counts), cmocka_unit_test(test_kept_out),
+		cmocka_unit_test(test_marks),  cmocka_unit_test(test_plan_agrees),
+		cmocka_unit_test(test_random), cmocka_unit_test(test_series),
+		cmocka_unit_test(test_flaps),  cmocka_unit_test(test_bound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
