@@ -5,10 +5,9 @@
  * one already filled in.
  */
 #include <portmajor/plan.h>
-#include <portmajor/reach.h>
+#include <portmajor/served.h>
 
 #include "alloc.h"
-#include "bits.h"
 #include "plan_parts.h"
 
 #include <errno.h>
@@ -39,73 +38,19 @@ int plan_no_memory(struct pm_error *err)
 	return pm_error_set(err, -ENOMEM, "out of memory");
 }
 
-static bool has_hosts(const struct pm_fabric *known, uint32_t sw)
-{
-	const struct pm_node *n = &known->nodes[sw];
-
-	for (uint32_t p = 1; p <= n->num_ports; p++)
-		if (known->ports[n->first_port + p].host)
-			return true;
-	return false;
-}
-
-/* Pairs of leaves that cables join, and those of them that no path joins. */
-struct apart {
-	uint64_t pairs, count;
-	uint32_t first[2];
-};
-
-static void count_apart(const struct pm_plan *plan, const struct pm_reach *reach,
-			const uint32_t *part, struct apart *apart)
-{
-	const struct pm_tree *tree = &plan->tree;
-
-	for (uint32_t a = 0; a < tree->num_leaves; a++)
-		for (uint32_t b = a + 1; b < tree->num_leaves; b++) {
-			uint32_t x = tree->leaves[a], y = tree->leaves[b];
-
-			if (part[x] != part[y] || !has_hosts(plan->known, x) ||
-			    !has_hosts(plan->known, y))
-				continue;
-			apart->pairs++;
-			if (pm_bits_test(pm_reach_updown(reach, x), y))
-				continue;
-			if (!apart->count++) {
-				apart->first[0] = x;
-				apart->first[1] = y;
-			}
-		}
-}
-
-/* More than half of the pairs must be joined by up-then-down paths. */
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 {
-	const struct pm_fabric *known = plan->known;
-	uint32_t *part = pm_array(known->num_switches, sizeof(*part));
-	uint32_t *queue = pm_array(known->num_switches, sizeof(*queue));
-	struct apart apart = {0};
+	struct pm_served served;
 	struct pm_reach reach;
 	int rc = pm_reach_init(&plan->tree, &reach, err);
 
-	if (!rc && (!part || !queue))
-		rc = plan_no_memory(err);
 	if (rc)
 		goto out;
-	pm_reach_compute(known, &plan->tree, NULL, &reach);
-	pm_reach_parts(known, NULL, part, queue);
-	count_apart(plan, &reach, part, &apart);
-	if (apart.count * 2 > apart.pairs)
-		rc = pm_error_set(
-			err, -ENOTSUP,
-			"not a fat tree: no up-then-down path "
-			"joins %llu of %llu pairs of leaves, such as \"%s\" and "
-			"\"%s\" (%u cables between switches of one level)",
-			(unsigned long long)apart.count, (unsigned long long)apart.pairs,
-			pm_fabric_name(known, apart.first[0]),
-			pm_fabric_name(known, apart.first[1]), plan->tree.num_side);
+	pm_reach_compute(plan->known, &plan->tree, NULL, &reach);
+	rc = pm_served_find(plan->known, &reach, NULL, &served, err);
+	if (!rc && !pm_served_enough(&served))
+		rc = pm_served_refuse(&served, plan->known, &plan->tree, err);
 out:
-	free(part);
-	free(queue);
 	pm_reach_free(&reach);
 	return rc;
 }

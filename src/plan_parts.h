@@ -17,7 +17,7 @@ int plan_no_memory(struct pm_error *err);
 
 /* plan.c: an empty plan that owns the skeleton (NULL: no memory). */
 struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc, struct pm_fabric *known);
-/* -ENOTSUP unless up-then-down paths join at least half of the pairs of leaves. */
+/* -ENOTSUP unless enough of all that is known would be served, see served.h. */
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
 
 /* Places, planes, ranks and LIDs for all that has none yet. */

@@ -526,12 +526,14 @@ static void expect_error(const char *name, struct pm_fabric *fabric, int code,
 static void test_errors(void **state)
 {
 	(void)state;
-	expect_error("ring", recipe_draw(RING), -ENOTSUP, "not a fat tree",
-		     "6 of 6 pairs of leaves, such as \"r0\" and \"r1\" (4 cables");
+	expect_error(
+		"ring", recipe_draw(RING), -ENOTSUP, "not a fat tree",
+		"12 of 12 pairs of hosts, such as those at \"r0\" and \"r1\" (4 cables");
 	expect_error("ring of leaves and spines", recipe_draw(WIDE_RING), -ENOTSUP,
-		     "9 of 15 pairs of leaves", "\"l0\" and \"l2\"");
+		     "18 of 30 pairs of hosts", "\"l0\" and \"l2\"");
 	expect_error("torus", make_torus(), -ENOTSUP, "not a fat tree",
-		     "36 of 36 pairs of leaves, such as \"t00\" and \"t01\" (18 cables");
+		     "288 of 288 pairs of hosts, such as those at \"t00\" and \"t01\" "
+		     "(18 cables");
 	expect_error("no hosts", recipe_draw("l/2 s/2 l:1=s:1"), -ENOENT,
 		     "no switch has an end port", "");
 	expect_error("no switches", recipe_draw(""), -ENOENT, "no switch has an end port",
