@@ -37,6 +37,7 @@ struct pm_whatif {
 	uint16_t *top;		/* [switch] for pm_check */
 	/* Room for searches over the fabric. */
 	uint32_t *queue, *part, *ports;
+	uint32_t *managed; /* [switch] hosts of those that the manager can reach */
 };
 
 /* ---- Cables ---- */
@@ -203,6 +204,7 @@ int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 	pm_routes_update(whatif->routes, whatif->alive, &whatif->detours);
 	part = find_managed_part(whatif);
 	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++) {
+		whatif->managed[sw] = whatif->part[sw] == part ? whatif->hosts[sw] : 0;
 		if (whatif->part[sw] != part) {
 			result->switches_cut++;
 			continue;
@@ -213,6 +215,8 @@ int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 	result->full_load = (uint64_t)result->switches * pm_plan_blocks(whatif->plan);
 	result->pairs_cut =
 		whatif->pairs - pm_routes_pairs(whatif->routes, whatif->hosts);
+	pm_served_count(pm_routes_reach(whatif->routes), whatif->fabric->num_switches,
+			whatif->managed, whatif->part, whatif->queue, &result->served);
 	rc = find_loads(whatif, result, err);
 	mend_all(whatif);
 	return rc;
@@ -293,9 +297,10 @@ static int allocate(struct pm_whatif *whatif, struct pm_error *err)
 	whatif->queue = pm_array(fabric->num_nodes, sizeof(uint32_t));
 	whatif->part = pm_array(fabric->num_nodes, sizeof(uint32_t));
 	whatif->ports = pm_array(fabric->num_ports, sizeof(uint32_t));
+	whatif->managed = pm_array(fabric->num_switches, sizeof(uint32_t));
 	if (!whatif->broken || !whatif->cuts || !whatif->held || !whatif->alive ||
 	    !whatif->hosts || !whatif->tables || !whatif->top || !whatif->queue ||
-	    !whatif->part || !whatif->ports)
+	    !whatif->part || !whatif->ports || !whatif->managed)
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -358,6 +363,7 @@ void pm_whatif_free(struct pm_whatif *whatif)
 	free(whatif->queue);
 	free(whatif->part);
 	free(whatif->ports);
+	free(whatif->managed);
 	free(whatif);
 }
 

@@ -7,6 +7,7 @@
 #define PORTMAJOR_WHATIF_H
 
 #include <portmajor/delta.h>
+#include <portmajor/served.h>
 
 #define PM_WHATIF_LEVELS 8
 
@@ -25,6 +26,11 @@ struct pm_whatif_result {
 				* each way by itself, if every end port sends one to each */
 	uint32_t shift;	       /* with `shifts`: the same if they send by one shift
 				* permutation, the worst of those tried */
+	/*
+	 * Of what the subnet manager can still reach. Unless it is enough, the engine
+	 * gives way, and what is sent is the next one's.
+	 */
+	struct pm_served served;
 };
 
 struct pm_whatif_config {

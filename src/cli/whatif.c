@@ -102,6 +102,11 @@ static void print_result(const struct pm_plan *plan,
 	       "%llu pairs of end ports cut\n",
 	       (unsigned long long)result->full_load, result->switches,
 	       result->switches_cut, (unsigned long long)result->pairs_cut);
+	if (!pm_served_enough(&result->served))
+		printf("the engine gives way to the next one: no up-then-down path joins "
+		       "%llu of %llu pairs of hosts that cables join\n",
+		       (unsigned long long)(result->served.joined - result->served.pairs),
+		       (unsigned long long)result->served.joined);
 	printf("about %.1f ms, with %u MADs of %u us at a time\n",
 	       settings_ms(settings, result->total.blocks), settings->wire_smps,
 	       settings->mad_us);
@@ -212,13 +217,14 @@ static int print_json(const struct request *request,
 	const struct pm_whatif_result *before = pm_whatif_before(whatif);
 	json_t *object = cli_json_new("whatif", 1);
 	json_t *more = json_pack(
-		"{s:O, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "settings",
-		settings->json, "lost", losses_json(request), "total",
+		"{s:O, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:f, s:o, s:o}",
+		"settings", settings->json, "lost", losses_json(request), "total",
 		delta_json(&result->total), "levels",
 		levels_json(pm_whatif_plan(whatif), result), "full_load",
 		(json_int_t)result->full_load, "switches", (json_int_t)result->switches,
 		"switches_cut", (json_int_t)result->switches_cut, "pairs_cut",
-		(json_int_t)result->pairs_cut, "ms",
+		(json_int_t)result->pairs_cut, "gives_way",
+		!pm_served_enough(&result->served), "ms",
 		settings_ms(settings, result->total.blocks), "load",
 		both_json(config->loads, before->load, result->load), "shift",
 		both_json(config->shifts, before->shift, result->shift));

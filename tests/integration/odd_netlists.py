@@ -303,6 +303,21 @@ def leaves_apart():
     return net
 
 
+def ring_below_spines(leaves=6, spines=2, hosts=2):
+    """A tree whose leaves are a ring as well: without the spines nothing else is left."""
+    net = Net()
+    for leaf in range(leaves):
+        net.switch(f"leaf{leaf}", hosts + spines + 2)
+        net.hosts(f"leaf{leaf}", hosts)
+    for spine in range(spines):
+        net.switch(f"spine{spine}", leaves, level=1)
+        for leaf in range(leaves):
+            net.cable(f"leaf{leaf}", f"spine{spine}")
+    for leaf in range(leaves):
+        net.cable(f"leaf{leaf}", f"leaf{(leaf + 1) % leaves}")
+    return net
+
+
 # -------------------------------------------------------------- not fat trees
 
 def full_mesh(leaves=5):

@@ -9,6 +9,7 @@ import re
 import unittest
 
 import labtest
+import odd_netlists
 import pmlab
 
 NET = pmlab.TOPOLOGIES / "xgft-64.net"
@@ -187,6 +188,17 @@ class OneLoss(labtest.Folders):
         found = lose("leaf0:5", options=("--no-loads", "--shifts", "0"))
         self.assertIsNone(found["load"])
         self.assertIsNone(found["shift"])
+
+    def test_gives_way(self):
+        """What is left when both spines go is a ring of leaves, and not ours."""
+        net = odd_netlists.ring_below_spines().write(self.folder / "ring.net")
+        line = r"(?m)^the engine gives way to the next one: no .* 120 of 120 pairs of hosts"
+        for losses, gives_way in ((["spine0"], False), (["spine0", "spine1"], True),
+                                  (["spine0", "spine1", "leaf0", "leaf2", "leaf4"], False)):
+            with self.subTest(losses):
+                self.assertIs(lose(*losses, net=net)["gives_way"], gives_way)
+                text = run("whatif", net, "--lose", *losses)
+                (self.assertRegex if gives_way else self.assertNotRegex)(text, line)
 
     def test_quiet(self):
         self.assertEqual(run("whatif", "-q", NET, "--lose", "leaf0"), "")

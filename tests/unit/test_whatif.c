@@ -146,6 +146,43 @@ static void test_counts(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* What is served where the subnet manager is: in a ring of three, or a tree of two. */
+static void test_served(void **state)
+{
+	static const struct {
+		const char *loss, *manager;
+		uint64_t joined, pairs;
+	} rows[] = {
+		{"", NULL, 38, 38},   {"", "h2", 38, 38}, {"d:2", NULL, 38, 26},
+		{"s0", NULL, 8, 8},   {"s0", "h0", 8, 8}, {"s0", "h2", 6, 0},
+		{"s0 c", "h3", 2, 0},
+	};
+	struct pm_fabric *fabric =
+		recipe_draw("a/4 b/4 c/4 d/4 e/4 s0/5 s1/2 a:1=h0 a:4=i0 b:1=h1 b:4=i1 "
+			    "c:1=h2 d:1=h3 e:1=h4 a:2=s0:1 b:2=s0:2 c:2=s0:3 d:2=s0:4 "
+			    "e:2=s0:5 a:3=s1:1 b:3=s1:2 c:3=d:4 d:3=e:4 e:3=c:4");
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_whatif_config config = grouped;
+		struct pm_whatif *whatif = NULL;
+		struct pm_whatif_result result;
+
+		if (rows[i].manager)
+			config.manager = world_port(fabric, rows[i].manager, 1);
+		assert_int_equal(pm_whatif_new(fabric, &config, &whatif, NULL), 0);
+		result = try_loss(whatif, fabric, rows[i].loss);
+		if (result.served.joined != rows[i].joined ||
+		    result.served.pairs != rows[i].pairs)
+			fail_msg("\"%s\", %s: %llu of %llu", rows[i].loss,
+				 rows[i].manager ? rows[i].manager : "",
+				 (unsigned long long)result.served.pairs,
+				 (unsigned long long)result.served.joined);
+		pm_whatif_free(whatif);
+	}
+	pm_fabric_free(fabric);
+}
+
 /* Levels add up to the total, and no order of trials matters. */
 static void test_levels(void **state)
 {
@@ -370,11 +407,11 @@ static void test_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_costs),  cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_levels), cmocka_unit_test(test_moved_is_all),
-		cmocka_unit_test(test_loads),  cmocka_unit_test(test_loads_each_way),
-		cmocka_unit_test(test_parts),  cmocka_unit_test(test_more_than_whole),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_costs),		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_served),		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_moved_is_all),	cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_loads_each_way),	cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_more_than_whole), cmocka_unit_test(test_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
