@@ -22,7 +22,9 @@ static const char usage[] =
 	"folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
 	") whether the fabric is as it should\n"
 	"be. Exit status 1 if OpenSM has fallen back to another engine or does not run,\n"
-	"LFT blocks were not acknowledged, or the file is old.\n"
+	"hosts are cut off that cables join, LFT blocks were not acknowledged, or the "
+	"file\n"
+	"is old.\n"
 	"\n"
 	"  --max-age SECONDS  a file not written for so long is old (default 180; the\n"
 	"                     plugin writes it after each run and every minute)\n"
@@ -33,9 +35,10 @@ static const char usage[] =
 /* A state file's members, as far as they are printed; they live as long as the JSON. */
 struct state {
 	json_int_t time, pid, started, out_of_plan, pairs_apart;
-	int running, active; /* active: -1 before the first routing */
+	json_int_t pairs_joined, pairs_cut; /* of hosts; 0 if that is not known */
+	int running, active;		    /* active: -1 before the first routing */
 	const char *manager, *opensm, *plugin, *engine, *reason, *apart;
-	json_t *run, *repair, *flapping, *totals, *plan;
+	json_t *run, *repair, *flapping, *totals, *plan, *served;
 };
 
 struct findings {
@@ -74,6 +77,11 @@ static const char *text_of(const json_t *object, const char *member)
 	return json_string_value(json_object_get(object, member));
 }
 
+static json_int_t number(const json_t *object, const char *member)
+{
+	return json_integer_value(json_object_get(object, member));
+}
+
 static int unpack(json_t *root, const char *path, struct state *state)
 {
 	const char *schema = NULL;
@@ -104,12 +112,10 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->engine = text_of(engine, "used");
 	state->reason = text_of(engine, "reason");
 	state->apart = text_of(apart, "text");
+	state->served = json_object_get(root, "served"); /* not in older files */
+	state->pairs_joined = number(state->served, "joined");
+	state->pairs_cut = state->pairs_joined - number(state->served, "pairs");
 	return EXIT_FINE;
-}
-
-static json_int_t number(const json_t *object, const char *member)
-{
-	return json_integer_value(json_object_get(object, member));
 }
 
 static double milliseconds(const json_t *object)
@@ -125,6 +131,23 @@ static const char *word(const json_t *object, const char *member)
 }
 
 /* ---- Judging ---- */
+
+/* Hosts that cables join and our tables do not; another engine's are not known. */
+static void judge_paths(const struct state *state, struct findings *findings)
+{
+	const char *where = state->apart ? state->apart : "?";
+
+	if (state->pairs_cut > 0)
+		find(findings,
+		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+		     " pairs of hosts that cables join are cut off: %s",
+		     state->pairs_cut, state->pairs_joined, where);
+	else if (state->pairs_apart > 0)
+		find(findings,
+		     "%" JSON_INTEGER_FORMAT
+		     " pairs of switches with hosts that cables join are cut off: %s",
+		     state->pairs_apart, where);
+}
 
 static void judge(const struct state *state, json_int_t age, unsigned long max_age,
 		  struct findings *findings)
@@ -142,6 +165,8 @@ static void judge(const struct state *state, json_int_t age, unsigned long max_a
 		find(findings, "OpenSM fell back to %s: %s",
 		     state->engine ? state->engine : "no engine at all",
 		     state->reason ? state->reason : "?");
+	else if (master)
+		judge_paths(state, findings);
 	if (number(state->run, "acked") < number(state->run, "sent"))
 		find(findings,
 		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
@@ -285,6 +310,21 @@ static void print_totals(const struct state *state)
 	       number(state->totals, "repair_acked"));
 }
 
+static void print_engine(const struct state *state, json_int_t age)
+{
+	json_t *back = json_object_get(state->served, "returns_in_ms");
+	json_int_t left = (json_integer_value(back) + 999) / 1000 - age;
+
+	fputs("engine      ", stdout);
+	print_clean(state->engine	 ? state->engine
+		    : state->active == 0 ? "none"
+					 : "none yet");
+	if (state->active == 0 && json_is_integer(back))
+		printf(", portmajor again in %" JSON_INTEGER_FORMAT " s",
+		       left > 0 ? left : 0);
+	putchar('\n');
+}
+
 static void print_state(const struct state *state, json_int_t age)
 {
 	fputs("OpenSM      ", stdout);
@@ -295,11 +335,8 @@ static void print_state(const struct state *state, json_int_t age)
 	       " s ago by portmajor ",
 	       state->pid, age);
 	print_clean(state->plugin);
-	fputs("\nengine      ", stdout);
-	print_clean(state->engine	 ? state->engine
-		    : state->active == 0 ? "none"
-					 : "none yet");
 	putchar('\n');
+	print_engine(state, age);
 	print_run(state->run);
 	print_repair(state->repair);
 	printf("LIDs        %" JSON_INTEGER_FORMAT " out of plan\n", state->out_of_plan);

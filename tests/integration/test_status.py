@@ -37,6 +37,12 @@ def metrics_of(path):
             (line.rpartition(" ") for line in lines if not line.startswith("#"))}
 
 
+def served(joined, pairs, gave_way=False, returns_in_ms=None):
+    """The member of that name."""
+    return {"joined": joined, "pairs": pairs, "gave_way": gave_way,
+            "returns_in_ms": returns_in_ms}
+
+
 def wait_state(osm, wanted, timeout=60):
     """Waits until the state is as wanted(state) has it; returns it."""
     def look():
@@ -92,6 +98,7 @@ class Bad(labtest.Folders):
 
     def test_findings(self):
         run = GOOD["run"]
+        apart = {"pairs": 1, "text": "leaf0 and leaf1"}
         for name, members, word in (
                 ("as it should be", {}, None),
                 ("nothing routed yet", {"engine": {**GOOD["engine"], "active": None},
@@ -102,6 +109,18 @@ class Bad(labtest.Folders):
                  "no engine at all"),
                 ("standby", {"engine": {"active": False, "used": "updn", "reason": "x"},
                              "sm_state": "standby"}, None),
+                ("nothing cut off", {"served": served(120, 120)}, None),
+                ("hosts cut off", {"served": served(120, 118), "apart": apart},
+                 "2 of 120 pairs of hosts that cables join are cut off: leaf0 and leaf1"),
+                ("hosts cut off, a plugin that does not count them", {"apart": apart},
+                 "1 pairs of switches with hosts that cables join are cut off: leaf0 and leaf1"),
+                ("cut off, but standby", {"served": served(120, 0), "apart": apart,
+                                          "sm_state": "standby"}, None),
+                ("no tree any more", {"served": served(120, 0, True), "apart": apart,
+                                      "engine": {"active": False, "used": "updn",
+                                                 "reason": "not a fat tree"}},
+                 "fell back to updn: not a fat tree"),
+                ("served is no object", {"served": None}, None),
                 ("unacknowledged", {"run": {**run, "acked": 4}}, "3 of 7 LFT blocks"),
                 ("one of them", {"run": {**run, "acked": 6}}, "1 of 7 LFT blocks"),
                 ("ended", {"running": False}, "has ended"),
@@ -150,6 +169,12 @@ class Bad(labtest.Folders):
                                    (False, None, "none"), (False, "updn", "updn")):
             engine = {"active": active, "used": used, "reason": None}
             self.assertEqual(line("engine", engine=engine), text)
+        for ms, age, text in ((None, 0, "updn"), (41500, 0, "updn, portmajor again in 4[0-2] s"),
+                              (41500, 30, "updn, portmajor again in 1[0-2] s"),
+                              (41500, 50, "updn, portmajor again in 0 s")):
+            self.assertRegex(line("engine", engine={"active": False, "used": "updn", "reason": "x"},
+                                  served=served(6, 6, True, ms), time=int(time.time()) - age),
+                             rf"^{text}$")
         self.assertEqual(line("paths"), "between all switches with end ports")
         self.assertEqual(line("paths", apart={"pairs": 1, "text": "leaf0 and leaf1"}),
                          "leaf0 and leaf1")
@@ -307,6 +332,10 @@ class Fabric(labtest.Folders):
             state = wait_state(lab.osm, lambda s: s["apart"]["pairs"])
             self.assertEqual(state["apart"]["pairs"], 1)
             self.assertIn("leaf0 and leaf1", state["apart"]["text"])
+            done = pmlab.run_cli("status", lab.osm.cache_dir / "portmajor.state")
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertRegex(done.stdout,
+                             "finding .* that cables join are cut off: .*leaf0 and leaf1")
 
 
 class Fallback(labtest.Folders):
