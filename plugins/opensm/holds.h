@@ -1,32 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The two things that flap.h does not have: a clock that asks OpenSM for a new routing
- * run when a hold ends, and an operator, who ends holds by a file in OpenSM's cache
- * folder.
- */
+/* What flap.h does not have: an operator, who is told of holds and may end them. */
 #ifndef PORTMAJOR_HOLDS_H
 #define PORTMAJOR_HOLDS_H
 
+#include "say.h"
 #include "view.h"
 
-#include <opensm/osm_config.h>
-#include <opensm/osm_opensm.h>
+/* Logs how many links are held and the first of them, if that is not as told last. */
+void holds_tell(const struct view *view, osm_log_t *log, struct pm_flap_holds *told);
 
-/* Opaque. */
-struct holds;
-
-/* Begins to keep time, in a thread of its own. NULL without memory. */
-struct holds *holds_start(osm_opensm_t *osm);
-void holds_stop(struct holds *holds);
-
-/*
- * Ends all holds if there is a file portmajor.clear-holds, which goes before. On the
- * sweeper thread, without a lock.
- */
-void holds_clear_if_asked(const struct holds *holds, struct view *view);
-
-/* Call after each view_look: asks for a run when the next hold ends, tells what changed.
- */
-void holds_keep(struct holds *holds, const struct view *view);
+/* Whether there is a file that asks for an end of all holds; it goes by that. */
+bool holds_clear_if_asked(const char *path);
 
 #endif

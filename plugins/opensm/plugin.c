@@ -53,18 +53,20 @@ static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
 	return 0;
 }
 
-static int read_config(struct plugin *plugin)
+/*
+ * A file that cannot be used leaves everything at its default: without the plugin OpenSM
+ * would go on with minhop and write every table of a running fabric anew, for a typing
+ * error. The log, `status` and `preflight` say it until it is mended.
+ */
+static void read_config(struct plugin *plugin)
 {
 	const char *path = plugin->osm->subn.opt.event_plugin_options;
-	struct pm_error err;
 
 	pm_config_init(&plugin->config);
-	if (!path || !*path)
-		return 0;
-	if (!pm_config_read(path, &plugin->config, &err))
-		return 0;
-	say(&plugin->osm->log, OSM_LOG_ERROR, ": not loaded: %s", err.text);
-	return -1;
+	if (path && *path && pm_config_read(path, &plugin->config, &plugin->misread))
+		say(&plugin->osm->log, OSM_LOG_ERROR,
+		    ": configuration not used, all keys have their defaults: %s",
+		    plugin->misread.text);
 }
 
 /* The plans of the process before, if there are any. */
@@ -89,7 +91,7 @@ static void delete_plugin(void *context)
 	struct plugin *plugin = context;
 
 	state_stop(plugin->state);
-	holds_stop(plugin->holds);
+	alarm_stop(plugin->alarm);
 	repair_stop(plugin->repair);
 	ask_stop(plugin->ask);
 	view_free(&plugin->view);
@@ -98,20 +100,19 @@ static void delete_plugin(void *context)
 	store_close(&plugin->store);
 	pm_roles_free(&plugin->roles);
 	free(plugin->apart);
+	free(plugin->clear_file);
 	free(plugin);
 }
 
 static void start_flaps(struct plugin *plugin)
 {
-	if (!plugin->config.flap.limit)
-		return;
-	plugin->holds = holds_start(plugin->osm);
-	if (plugin->holds &&
-	    pm_flaps_make(&plugin->config.flap, &plugin->view.flaps, NULL)) {
-		holds_stop(plugin->holds);
-		plugin->holds = NULL;
-	}
-	if (!plugin->holds)
+	const struct pm_flap_config *config = &plugin->config.flap;
+
+	pm_yield_init(&plugin->yield, config->hold_ms, config->hold_max_ms);
+	plugin->clear_file = store_path("portmajor.clear-holds");
+	plugin->alarm = alarm_start(plugin->osm);
+	if (config->limit && (!plugin->alarm || !plugin->clear_file ||
+			      pm_flaps_make(config, &plugin->view.flaps, NULL)))
 		say(&plugin->osm->log, OSM_LOG_ERROR,
 		    ": flapping links are not watched for");
 }
@@ -150,7 +151,8 @@ static void *create_plugin(osm_opensm_t *osm)
 		return NULL;
 	plugin->osm = osm;
 	plugin->honor_guid2lid = -1;
-	if (read_config(plugin) || load_plans(plugin) ||
+	read_config(plugin);
+	if (load_plans(plugin) ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		delete_plugin(plugin);
 		return NULL;

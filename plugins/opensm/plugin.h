@@ -12,7 +12,8 @@
  *       snapshot, lids, tables    OpenSM's structures, by value
  *       store     plans on disk
  *       state     what the world is told                  a thread of its own
- *       holds     the end of flapping links' holds        a thread of its own
+ *       alarm     asks for a run when a hold ends         a thread of its own
+ *       holds     flapping links: what the operator is told, and may clear
  *       wait, say a clock and conditions; lines in the log
  *
  * Each includes only what stands below it, but for the two on top.
@@ -26,7 +27,7 @@
  *   OpenSM's receivers    repair's list of traps, under repair's lock; they hold
  *                         osm->lock, shared, meanwhile
  *   state's writer        the document handed over, under state's lock; files
- *   holds' clock          the moment when the next hold ends, under holds' lock; sets
+ *   alarm                 the moment when to ask for a run, under alarm's lock; sets
  *                         force_reroute and signals a sweep, as OpenSM's console does
  *   OpenSM's main thread  creates and deletes the plugin, before and after all others
  *
@@ -37,6 +38,7 @@
 #ifndef PORTMAJOR_PLUGIN_H
 #define PORTMAJOR_PLUGIN_H
 
+#include "alarm.h"
 #include "ask.h"
 #include "holds.h"
 #include "lids.h"
@@ -66,8 +68,9 @@ struct plugin_run {
 struct plugin {
 	osm_opensm_t *osm;
 	struct pm_config config;
-	struct pm_roles roles;	/* of OpenSM's GUID files */
-	struct pm_error unread; /* why these could not be read, last time */
+	struct pm_error misread; /* why the configuration file is not used, or "" */
+	struct pm_roles roles;	 /* of OpenSM's GUID files */
+	struct pm_error unread;	 /* why these could not be read, last time */
 
 	struct planning planning;
 	struct view view;
@@ -75,10 +78,14 @@ struct plugin {
 	struct store store;
 	struct ask *ask;       /* NULL without memory: nothing is asked */
 	struct repair *repair; /* NULL: no early repair */
-	struct holds *holds;   /* NULL: flapping links are like others */
+	struct alarm *alarm;   /* NULL: no memory for it */
 	struct state *state;   /* NULL: no memory for it */
 
 	struct pm_error failure;	 /* why discovery came to nothing, or "" */
+	struct pm_yield yield;		 /* who routes, by how much is served */
+	uint64_t returns_in_ms;		 /* then, or UINT64_MAX */
+	struct pm_flap_holds told;	 /* what was last logged of held links */
+	char *clear_file;		 /* path: a file that ends holds */
 	struct snapshot_digest expected; /* what the tables were made for */
 	double look_again;  /* wait_clock_ms when they change without an event */
 	bool asked;	    /* OpenSM has called the engine */

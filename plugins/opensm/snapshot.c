@@ -149,30 +149,37 @@ static int copy_all(const osm_subn_t *subn, bool active_only, struct pair *pairs
 	return rc;
 }
 
-void snapshot_find_bounced(const osm_subn_t *subn, const struct pm_fabric *known,
-			   uint8_t *stayed)
+/* What one end of a cable tells. */
+static void doubt_end(const struct pm_fabric *known, uint32_t port, osm_physp_t *physp,
+		      const struct snapshot_doubt *doubt)
 {
-	const cl_qmap_t *switches = &subn->sw_guid_tbl;
+	uint32_t peer = known->ports[port].peer;
+	uint8_t state = physp ? ib_port_info_get_port_state(&physp->port_info) : 0;
 
-	for (cl_map_item_t *item = cl_qmap_head(switches); item != cl_qmap_end(switches);
-	     item = cl_qmap_next(item)) {
-		const osm_node_t *node = ((const osm_switch_t *)item)->p_node;
-		uint32_t sw =
-			pm_fabric_find_guid(known, cl_ntoh64(node->node_info.node_guid));
+	if (peer == PM_NONE || state > IB_LINK_INIT)
+		return;
+	doubt->stayed[port] = doubt->stayed[peer] = 0;
+	if (state == IB_LINK_DOWN)
+		doubt->silent[port] = doubt->silent[peer] = 0;
+}
 
-		for (unsigned int p = 1; sw != PM_NONE && p <= highest_port(node) &&
-					 p <= known->nodes[sw].num_ports;
-		     p++) {
-			osm_physp_t *physp =
-				osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)node, p);
-			uint32_t port = known->nodes[sw].first_port + p;
+void snapshot_find_doubt(const osm_subn_t *subn, const struct pm_fabric *known,
+			 const uint8_t *seen, const struct snapshot_doubt *doubt)
+{
+	memcpy(doubt->stayed, seen, known->num_ports);
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		doubt->silent[i] = !seen[i] && known->ports[i].peer != PM_NONE;
+	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
+		const struct pm_node *n = &known->nodes[sw];
+		const osm_switch_t *there =
+			osm_get_switch_by_guid(subn, cl_hton64(n->guid));
 
-			if (!physp || known->ports[port].peer == PM_NONE ||
-			    ib_port_info_get_port_state(&physp->port_info) > IB_LINK_INIT)
-				continue;
-			stayed[port] = 0;
-			stayed[known->ports[port].peer] = 0;
-		}
+		for (unsigned int p = 1;
+		     there && there->p_node->discovery_count && p <= n->num_ports &&
+		     p <= highest_port(there->p_node);
+		     p++)
+			doubt_end(known, n->first_port + p,
+				  osm_node_get_physp_ptr(there->p_node, p), doubt);
 	}
 }
 

@@ -33,12 +33,16 @@ struct snapshot_digest snapshot_digest(const osm_subn_t *subn);
 uint64_t snapshot_planned_lids(const struct pm_plan *plan,
 			       const struct pm_fabric *fabric);
 
-/*
- * Clears stayed[port] of cables whose ports are not past INIT, as after having been down
- * for a moment; right after discovery only. Call with osm->lock held.
- */
-void snapshot_find_bounced(const osm_subn_t *subn, const struct pm_fabric *known,
-			   uint8_t *stayed);
+/* What discovery tells of the cables of `known` beside whether they are seen. [port] */
+struct snapshot_doubt {
+	uint8_t *stayed; /* seen, and past INIT: it was not down for a moment */
+	uint8_t *
+		silent; /* not seen, and no end of it was found down: answers were lost */
+};
+
+/* Fills both for what is seen; right after discovery only. Call with osm->lock held. */
+void snapshot_find_doubt(const osm_subn_t *subn, const struct pm_fabric *known,
+			 const uint8_t *seen, const struct snapshot_doubt *doubt);
 
 /* The base LID that a port has now, 0: none; a snapshot may leave it out. */
 uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid);

@@ -331,11 +331,22 @@ static json_t *make_totals(const struct totals *t)
 			 (json_int_t)t->repair_bound);
 }
 
+static json_t *make_served(const struct state_facts *facts)
+{
+	const struct pm_served *served = &facts->view->served;
+	bool returns = facts->gave_way && facts->returns_in_ms != UINT64_MAX;
+
+	return json_pack(
+		"{s:I, s:I, s:b, s:o}", "joined", (json_int_t)served->joined, "pairs",
+		(json_int_t)served->pairs, "gave_way", facts->gave_way, "returns_in_ms",
+		returns ? json_integer((json_int_t)facts->returns_in_ms) : json_null());
+}
+
 static json_t *make_document(const struct state *state, const struct state_facts *facts)
 {
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:O?, s:O?, s:o, "
-		"s:I, s:o, s:{s:I, s:o}, s:o}",
+		"s:I, s:o, s:{s:I, s:o}, s:o, s:o, s:o}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
@@ -344,7 +355,9 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		make_totals(&state->totals), "out_of_plan",
 		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
 		"apart", "pairs", (json_int_t)facts->view->apart.count, "text",
-		make_string(facts->apart), "plan", make_plan(facts));
+		make_string(facts->apart), "served", make_served(facts), "config_error",
+		make_string(facts->misread[0] ? facts->misread : NULL), "plan",
+		make_plan(facts));
 }
 
 void state_publish(struct state *state, const struct state_facts *facts)

@@ -34,7 +34,10 @@ struct state_facts {
 	const struct planning *planning;
 	const struct view *view;
 	const char *planfile;
-	const char *apart; /* what was logged of switches without a path, or NULL */
+	const char *apart;   /* what was logged of switches without a path, or NULL */
+	const char *misread; /* why the configuration file is not used, or "" */
+	bool gave_way;	     /* the fabric is left to another engine, see served.h .. */
+	uint64_t returns_in_ms; /* .. so long if it stays as it is, or UINT64_MAX */
 };
 
 /*

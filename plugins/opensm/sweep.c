@@ -127,63 +127,78 @@ static int keep_held(struct plugin *plugin, enum source source, struct pm_error 
 	return 0;
 }
 
-/* When the tables change without an event: holds end. */
-static void look_again(struct plugin *plugin)
-{
-	const struct pm_flap_holds *holds = &plugin->view.holds;
-
-	plugin->look_again = plugin->holds && holds->next_ms != UINT64_MAX
-				     ? wait_clock_ms() + (double)holds->next_ms
-				     : DBL_MAX;
-	if (plugin->holds)
-		holds_keep(plugin->holds, &plugin->view);
-}
-
-/* What is seen of the plan in a fabric; stayed is NULL or, right after discovery, room.
+/* Has OpenSM ask for tables again so many ms from now, or UINT64_MAX: when it wants to.
  */
-static int find_sight(struct plugin *plugin, const struct pm_fabric *fabric,
-		      uint8_t *seen, uint8_t *stayed, struct pm_error *err)
+static void look_again(struct plugin *plugin, uint64_t in_ms)
 {
-	const struct pm_plan *plan = plugin->planning.plan;
-
-	if (!pm_plan_match(plan, fabric, seen))
-		return pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
-	if (!stayed)
-		return 0;
-	memcpy(stayed, seen, plan->known->num_ports);
-	CL_PLOCK_ACQUIRE(&plugin->osm->lock);
-	snapshot_find_bounced(&plugin->osm->subn, plan->known, stayed);
-	CL_PLOCK_RELEASE(&plugin->osm->lock);
-	return 0;
+	plugin->look_again =
+		in_ms == UINT64_MAX ? DBL_MAX : wait_clock_ms() + (double)in_ms + 1;
+	if (plugin->alarm)
+		alarm_set(plugin->alarm, plugin->look_again);
 }
 
-/* Makes the tables those for a fabric, just discovered or not. */
+/* As look_again, for the end of the next hold of a flapping link. */
+static void await_holds(struct plugin *plugin)
+{
+	look_again(plugin, plugin->view.flaps ? plugin->view.holds.next_ms : UINT64_MAX);
+}
+
+/* Looks at a fabric; right after discovery it is known what bounced, too. */
+static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
+		   const uint8_t *seen, const struct snapshot_doubt *doubt,
+		   struct pm_error *err)
+{
+	struct view_sight sight = {
+		.seen = seen,
+		.stayed = discovered ? doubt->stayed : NULL,
+		.silent = doubt->silent,
+		.detours = find_detours(plugin, fabric),
+		.now_ms = (uint64_t)wait_clock_ms(),
+	};
+	bool changed;
+	int rc = view_look(&plugin->view, &sight, &changed, err);
+
+	if (!rc)
+		await_holds(plugin);
+	return rc;
+}
+
+static void find_doubt(const struct plugin *plugin, const uint8_t *seen,
+		       const struct snapshot_doubt *doubt)
+{
+	snapshot_find_doubt(&plugin->osm->subn, plugin->planning.plan->known, seen,
+			    doubt);
+}
+
+/*
+ * Makes the tables those for a fabric: just discovered, with no lock held, or else with
+ * OpenSM's.
+ */
 static int compute(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
 		   enum source source, struct pm_error *err)
 {
-	uint32_t num = plugin->planning.plan->known->num_ports;
-	uint8_t *seen = malloc(num + 1u), *stayed = malloc(num + 1u);
-	bool made = !plugin->view.routes, changed;
-	int rc = seen && stayed ? 0 : pm_error_set(err, -ENOMEM, "out of memory");
+	size_t num = plugin->planning.plan->known->num_ports + 1u;
+	uint8_t *seen = malloc(3 * num);
+	const struct snapshot_doubt doubt = {seen + num, seen + 2 * num};
+	bool made = !plugin->view.routes;
+	int rc = 0;
 
-	if (!rc)
-		rc = find_sight(plugin, fabric, seen, discovered ? stayed : NULL, err);
-	if (!rc) {
-		struct view_sight sight = {
-			.seen = seen,
-			.stayed = discovered ? stayed : NULL,
-			.detours = find_detours(plugin, fabric),
-			.now_ms = (uint64_t)wait_clock_ms(),
-		};
-
-		rc = view_look(&plugin->view, &sight, &changed, err);
+	if (!seen)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	if (!pm_plan_match(plugin->planning.plan, fabric, seen))
+		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
+	if (!rc && discovered) {
+		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+		find_doubt(plugin, seen, &doubt);
+		CL_PLOCK_RELEASE(&plugin->osm->lock);
+	} else if (!rc) {
+		find_doubt(plugin, seen, &doubt);
 	}
 	if (!rc)
-		look_again(plugin);
+		rc = look_at(plugin, fabric, discovered, seen, &doubt, err);
 	if (!rc && made && plugin->planning.base->held)
 		rc = keep_held(plugin, source, err);
 	free(seen);
-	free(stayed);
 	return rc;
 }
 
@@ -202,6 +217,15 @@ static void tell_apart(struct plugin *plugin)
 		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
 	free(plugin->apart);
 	plugin->apart = apart->count ? strdup(text) : NULL;
+}
+
+/* What is to be known of the tables, where no lock is held. */
+static void tell(struct plugin *plugin)
+{
+	if (!plugin->planning.plan)
+		return;
+	tell_apart(plugin);
+	holds_tell(&plugin->view, &plugin->osm->log, &plugin->told);
 }
 
 /* ---- After discovery ---- */
@@ -344,17 +368,29 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 	return rc;
 }
 
+static void clear_holds_if_asked(struct plugin *plugin)
+{
+	uint32_t links = 0;
+
+	if (!plugin->clear_file || !holds_clear_if_asked(plugin->clear_file))
+		return;
+	if (plugin->view.flaps)
+		links = pm_flaps_clear(plugin->view.flaps, 0, 0);
+	pm_yield_clear(&plugin->yield);
+	say(&plugin->osm->log, OSM_LOG_INFO, ": %u links cleared of flapping", links);
+}
+
 void sweep_discovered(struct plugin *plugin)
 {
 	double start = wait_clock_ms();
 
-	if (!is_first_engine(plugin) && !plugin->asked)
+	if (!is_first_engine(plugin) && !plugin->asked &&
+	    plugin->planning.phase != PLANNING_LOADED)
 		return;
-	if (plugin->holds)
-		holds_clear_if_asked(plugin->holds, &plugin->view);
+	clear_holds_if_asked(plugin);
 	plugin->failure.text[0] = '\0';
 	if (!prepare(plugin, &plugin->failure))
-		tell_apart(plugin);
+		tell(plugin);
 	plugin->milliseconds += wait_clock_ms() - start;
 }
 
@@ -401,6 +437,39 @@ static int recompute(struct plugin *plugin, struct pm_error *err)
 	return rc;
 }
 
+/* Whether OpenSM has another engine to go on to. */
+static bool has_next_engine(const struct plugin *plugin)
+{
+	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
+
+	while (engine && engine->context != plugin)
+		engine = engine->next;
+	return !plugin->osm->no_fallback_routing_engine || (engine && engine->next);
+}
+
+/* -ENOTSUP: too little of what cables join would be served, now or until lately. */
+static int give_way(struct plugin *plugin, struct pm_error *err)
+{
+	const struct pm_plan *plan = plugin->planning.plan;
+	const struct pm_served *served = &plugin->view.served;
+	uint64_t left;
+
+	if (!has_next_engine(plugin))
+		return 0;
+	left = pm_yield_observe(&plugin->yield, served, (uint64_t)wait_clock_ms());
+	if (!plugin->yield.gave_way)
+		return 0;
+	plugin->returns_in_ms = left;
+	if (left == UINT64_MAX)
+		return pm_served_refuse(served, plan->known, &plan->tree, err);
+	look_again(plugin, left);
+	return pm_error_set(
+		err, -ENOTSUP,
+		"it was no fat tree until lately, and is taken back in %.0f s "
+		"if it stays one",
+		(double)left / 1e3);
+}
+
 static int build_tables(struct plugin *plugin, struct pm_error *err)
 {
 	struct plugin_run *run = &plugin->run;
@@ -415,12 +484,15 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 	if (run->recomputed)
 		rc = recompute(plugin, err);
 	if (!rc)
+		plugin->expected = now;
+	if (!rc)
+		rc = give_way(plugin, err);
+	if (!rc)
 		rc = tables_write(&plugin->tables, &plugin->osm->subn,
 				  plugin->planning.plan, plugin->view.routes,
 				  &run->written, err);
 	if (rc)
 		return rc;
-	plugin->expected = now;
 	view_tell(&plugin->view, run->change, sizeof(run->change));
 	return 0;
 }
@@ -530,6 +602,9 @@ void sweep_publish(struct plugin *plugin)
 		.view = &plugin->view,
 		.planfile = plugin->store.base,
 		.apart = plugin->apart,
+		.misread = plugin->misread.text,
+		.gave_way = plugin->yield.gave_way,
+		.returns_in_ms = plugin->returns_in_ms,
 	};
 
 	if (plugin->state)
@@ -540,8 +615,7 @@ void sweep_routed(struct plugin *plugin)
 {
 	finish_pending(plugin);
 	note_engine(plugin);
-	if (plugin->planning.plan)
-		tell_apart(plugin);
+	tell(plugin);
 	store_save(&plugin->store, &plugin->planning);
 	if (plugin->honor_guid2lid >= 0)
 		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
@@ -596,8 +670,8 @@ void sweep_start(struct plugin *plugin)
 	log_repair(plugin, &done);
 	if (!done.links_down)
 		return;
-	look_again(plugin);
-	tell_apart(plugin);
+	await_holds(plugin);
+	tell(plugin);
 	if (plugin->state)
 		state_note_repair(plugin->state, &done);
 	sweep_publish(plugin);

@@ -14,6 +14,7 @@ void view_forget(struct view *view)
 	pm_routes_free(view->routes);
 	free(view->seen);
 	free(view->alive);
+	free(view->believed);
 	free(view->told);
 	*view = (struct view){.flaps = flaps};
 }
@@ -35,6 +36,7 @@ static void carry_over(const struct view *from, struct view *to)
 		if (port == PM_NONE)
 			continue;
 		to->seen[port] = from->seen[i];
+		to->believed[port] = from->believed[i];
 		to->told[port] = from->told[i];
 	}
 }
@@ -46,12 +48,13 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.plan = plan,
 		.seen = calloc(num, 1),
 		.alive = calloc(num, 1),
+		.believed = calloc(num, 1),
 		.told = calloc(num, 1),
 		.flaps = view->flaps,
 		.holds = view->holds,
 	};
 
-	if (!next.seen || !next.alive || !next.told) {
+	if (!next.seen || !next.alive || !next.believed || !next.told) {
 		view_forget(&next);
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	}
@@ -62,24 +65,48 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	return 0;
 }
 
+/* What is believed up where `up` is: also what is not known to be down. */
+static void believe(const struct view *view, const struct view_sight *sight,
+		    const uint8_t *up, uint8_t *believed)
+{
+	for (uint32_t i = 0; i < view->plan->known->num_ports; i++)
+		believed[i] =
+			up[i] || (sight->silent && sight->silent[i] && view->believed[i]);
+}
+
+/* Notes which links went down and came up since the last look. */
+static int note_flaps(struct view *view, const struct view_sight *sight,
+		      struct pm_error *err)
+{
+	const struct pm_fabric *known = view->plan->known;
+	uint8_t *now = malloc(2 * (known->num_ports + 1u));
+	uint8_t *between = now + known->num_ports + 1u;
+	int rc;
+
+	if (!now)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	believe(view, sight, sight->seen, now);
+	believe(view, sight, sight->stayed ? sight->stayed : sight->seen, between);
+	rc = pm_flaps_observe(view->flaps, known, view->believed, between, sight->now_ms,
+			      err);
+	if (!rc)
+		rc = pm_flaps_observe(view->flaps, known, between, now, sight->now_ms,
+				      err);
+	if (!rc)
+		memcpy(view->believed, now, known->num_ports);
+	free(now);
+	return rc;
+}
+
 /* Takes flapping links out of alive, which comes as seen. */
 static int hold_flaps(struct view *view, const struct view_sight *sight, uint8_t *alive,
 		      struct pm_error *err)
 {
-	const struct pm_fabric *known = view->plan->known;
-	const uint8_t *before = view->seen;
-	int rc = 0;
+	int rc;
 
 	if (!view->flaps)
 		return 0;
-	if (sight->stayed) {
-		rc = pm_flaps_observe(view->flaps, known, before, sight->stayed,
-				      sight->now_ms, err);
-		before = sight->stayed;
-	}
-	if (!rc)
-		rc = pm_flaps_observe(view->flaps, known, before, alive, sight->now_ms,
-				      err);
+	rc = note_flaps(view, sight, err);
 	if (!rc)
 		rc = pm_flaps_hold(view->flaps, view->plan, alive, sight->now_ms,
 				   &view->holds, err);
@@ -119,6 +146,8 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	view->current = true;
 	if (pm_routes_apart(view->routes, &view->apart, NULL))
 		view->apart.count = 0;
+	rc = pm_served_find(view->plan->known, pm_routes_reach(view->routes), view->seen,
+			    &view->served, err);
 out:
 	free(alive);
 	return rc;

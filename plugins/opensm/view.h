@@ -12,6 +12,7 @@
 
 #include <portmajor/flap.h>
 #include <portmajor/route.h>
+#include <portmajor/served.h>
 
 /* All zero at first. */
 struct view {
@@ -19,11 +20,13 @@ struct view {
 	struct pm_routes *routes;   /* of it; NULL: to be made */
 	uint8_t *seen;		    /* [port] alive when last looked at */
 	uint8_t *alive;		    /* [port] in use: flapping links are not */
+	uint8_t *believed;	    /* [port] seen, or not known to be down */
 	uint8_t *told;		    /* [port] seen at the last view_tell */
 	bool current;		    /* routes are those of alive and detours */
 	struct pm_detours detours;
-	struct pm_apart apart;	/* of these routes */
-	struct pm_flaps *flaps; /* NULL: flapping links are like others */
+	struct pm_apart apart;	 /* of these routes */
+	struct pm_served served; /* of what cables join */
+	struct pm_flaps *flaps;	 /* NULL: flapping links are like others */
 	struct pm_flap_holds holds;
 };
 
@@ -32,6 +35,8 @@ struct view_sight {
 	const uint8_t *seen;   /* [port] */
 	const uint8_t *stayed; /* [port] what of it was up since the last look, or NULL:
 				* that is not known */
+	const uint8_t *silent; /* [port] what is not seen and not known to be down: no
+				* flap; or NULL: nothing */
 	struct pm_detours detours;
 	uint64_t now_ms; /* of the clock that never goes back */
 };
