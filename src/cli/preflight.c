@@ -205,7 +205,7 @@ static void check_options(struct preflight *p)
 	if (!path)
 		report(p, true, "configuration", "defaults (no event_plugin_options)");
 	else if (pm_config_read(path, &config, &err))
-		report(p, false, "configuration", "%s (the plugin would not be loaded)",
+		report(p, false, "configuration", "%s (all keys would have their defaults)",
 		       err.text);
 	else
 		report(p, true, "configuration", "%s", path);

@@ -37,7 +37,8 @@ struct state {
 	json_int_t time, pid, started, out_of_plan, pairs_apart;
 	json_int_t pairs_joined, pairs_cut; /* of hosts; 0 if that is not known */
 	int running, active;		    /* active: -1 before the first routing */
-	const char *manager, *opensm, *plugin, *engine, *reason, *apart;
+	const char *manager, *opensm, *plugin, *engine, *reason, *apart,
+		*misread;
 	json_t *run, *repair, *flapping, *totals, *plan, *served;
 };
 
@@ -112,6 +113,7 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->engine = text_of(engine, "used");
 	state->reason = text_of(engine, "reason");
 	state->apart = text_of(apart, "text");
+	state->misread = text_of(root, "config_error");
 	state->served = json_object_get(root, "served"); /* not in older files */
 	state->pairs_joined = number(state->served, "joined");
 	state->pairs_cut = state->pairs_joined - number(state->served, "pairs");
@@ -167,6 +169,8 @@ static void judge(const struct state *state, json_int_t age, unsigned long max_a
 		     state->reason ? state->reason : "?");
 	else if (master)
 		judge_paths(state, findings);
+	if (state->misread)
+		find(findings, "the configuration is not used: %s", state->misread);
 	if (number(state->run, "acked") < number(state->run, "sent"))
 		find(findings,
 		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT

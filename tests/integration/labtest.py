@@ -76,6 +76,7 @@ class LabCase(Folders):
         self.assertEqual(event.wire, event.acked, f"{event.name}: wire, acked")
         self.assertGreaterEqual(event.wire, event.bound, f"{event.name}: wire, bound")
         self.assertEqual(event.moved, 0, f"{event.name}: LIDs moved")
+        self.assertEqual(event.runs[-1].recomputed, 0, f"{event.name}: under the lock")
         self.assertEqual(set(event.measured.get("engines", ["portmajor"])), {"portmajor"})
 
     def check_walk(self, *options):

@@ -107,12 +107,13 @@ class Run:
     assigned: int
     moved: int
     out_of_plan: int
+    recomputed: int  # tables under OpenSM's lock
 
     _LINE = re.compile(r"portmajor run (\d+): (.*); (LFT blocks sent \d+.*)$", re.M)
     _FIELDS = {"sent": "LFT blocks sent", "acked": "acked", "bound": "bound",
                "full_load": "full load", "switches": "switches", "whole": "whole tables",
                "entries": "entries", "assigned": "LIDs assigned", "moved": "moved",
-               "out_of_plan": "out of plan"}
+               "out_of_plan": "out of plan", "recomputed": "recomputed"}
 
     @classmethod
     def find(cls, text):

@@ -498,11 +498,12 @@ class OpenSM:
     wire         a wire.Wire, below libmadcount (default: ibsim alone, which loses nothing
                  and fails a question to what is dead at once)
     wrapper      argv prefix, e.g. ["valgrind", "-q"]
+    flush        False: opensm buffers its log, as it does for users
     """
 
     def __init__(self, fabric, engine=None, host=None, conf=(), args=(), plugin_dir=None,
                  env=None, sweep_interval=SWEEP_INTERVAL_S, cache_dir=None, preload=(),
-                 wire=None, wrapper=()):
+                 wire=None, wrapper=(), flush=True):
         self.fabric = fabric
         self.wire = wire
         self.engine = engine
@@ -512,6 +513,7 @@ class OpenSM:
         self._plugin_dir, self._env, self._preload = plugin_dir, env or {}, list(preload)
         self._sweep_interval, self._cache_dir = sweep_interval, cache_dir
         self._map = None
+        self._flush = ["-d", "2"] if flush else []
         self._traps_read_to = 0  # log offset: what is before has aged
 
     def __enter__(self):
@@ -560,9 +562,9 @@ class OpenSM:
             counts.truncate(Counters.LAYOUT.size)
             self._map = mmap.mmap(counts.fileno(), Counters.LAYOUT.size)
         self.start_mark = self.mark()  # before there is anything to count
-        argv = self._wrapper + ["opensm", "-F", str(conf), "-f", str(self.log_path), "-d", "2"]
+        argv = self._wrapper + ["opensm", "-F", str(conf), "-f", str(self.log_path)]
         with open(self.path / "stdout", "wb") as out:
-            self.process = start_process(argv + self._args, stdin=subprocess.DEVNULL, stdout=out,
+            self.process = start_process(argv + self._flush + self._args, stdin=subprocess.DEVNULL, stdout=out,
                                          stderr=subprocess.STDOUT, cwd=self.path,
                                          env=self._environment())
 

@@ -83,6 +83,7 @@ class Configurations(BadCase):
     BAD = (
         ("unknown key", "# first\nlid_order grouped\ncolour blue\n", 3, "colour"),
         ("bad value", "\n\nlid_order sideways\n", 3, "lid_order"),
+        ("good, then bad", "lid_order port-major\nmigrate maybe\n", 2, "migrate"),
         ("no value", "lid_order\n", 1, "lid_order"),
         ("key twice", "lid_order grouped\nlid_order grouped\n", 2, "lid_order"),
         ("two values", "lid_order grouped leaf-major\n", 1, "lid_order"),
@@ -92,13 +93,13 @@ class Configurations(BadCase):
     NET = pmlab.TOPOLOGIES / "xgft-64.net"
 
     def refused(self, config, pattern):
-        """The plugin is not loaded, the log says why, OpenSM goes on with minhop."""
+        """The log says why, and portmajor routes with its defaults all the same."""
         log, engines, _, _ = self.observe(self.NET, conf={"event_plugin_options": str(config)})
-        lines = [line for line in self.our_lines(log) if "not loaded" in line]
+        lines = [line for line in self.our_lines(log) if "configuration not used" in line]
         self.assertEqual(len(lines), 1, self.our_lines(log))
         self.assertRegex(lines[0], pattern)
-        self.assertEqual(set(engines), {"minhop"})
-        self.assertEqual(pmlab.Run.find(log), [])
+        self.assertEqual(set(engines), {"portmajor"})
+        self.assertIn("lid_order grouped", log)
 
     def write(self, data):
         path = self.folder / "portmajor.conf"

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What an operator sees and does: the log as OpenSM writes it for users, engines in another
+order, a configuration with a typing error."""
+
+import json
+import pathlib
+import re
+import unittest
+
+import labtest
+import pmlab
+import simlab
+
+README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
+
+
+def readme_conf():
+    """The opensm.conf lines of the README."""
+    block = re.search(r"^In opensm\.conf .*?\n\n((?:    .*\n)+)", README.read_text(), re.M)
+    return [line.strip() for line in block[1].splitlines()]
+
+
+class Log(labtest.Folders):
+    def test_lines_arrive_at_once(self):
+        """With the README's opensm.conf, and with nothing that has OpenSM flush its log."""
+        conf = readme_conf()
+        self.assertIn("routing_engine portmajor,updn", conf)
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        with pmlab.Fabric(netlist) as fabric, simlab.OpenSM(
+                fabric, conf=conf, plugin_dir=pmlab.BUILD, preload=pmlab.preload(),
+                flush=False) as osm:
+            osm.wait_log("portmajor run 1: ")
+            simlab.poll_until(lambda: "SUBNET UP" in osm.stdout(), 60, "SUBNET UP")
+            mark = osm.log_offset()
+            fabric.lose("leaf5:20")
+            osm.wait_log(r"portmajor repair 1: lost 1 cable \(leaf5\[20\]", mark, timeout=20)
+            osm.wait_log(r"portmajor run 2: lost 1 cable \(leaf5\[20\]", mark, timeout=20)
+
+
+class SecondEngine(labtest.Folders):
+    """Behind another engine: LIDs stay that engine's, and ours routes when it is asked."""
+
+    def test_after_ftree(self):
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        with pmlab.Lab(netlist, engine="ftree,portmajor") as lab:
+            lab.osm.settle(timeout=pmlab.TIMEOUT_S)
+            self.assertEqual(set(lab.osm.engines_used()), {"ftree"})
+            before = pmlab.Dump(lab.dump())
+            lab.event("lose", "leaf5:20")  # too much for ftree
+            self.assertEqual(lab.osm.engines_used()[-1], "portmajor")
+            self.assertEqual(pmlab.walk_faults(lab.walk(plan=False), plan=False), [])
+            self.assertEqual(pmlab.Dump(lab.dump()).lids, before.lids)
+            event = lab.event("lose", "leaf6:21")
+            self.assertEqual(lab.osm.engines_used()[-1], "portmajor")
+            self.assertEqual(event.runs[-1].recomputed, 0)
+            self.assertEqual(pmlab.walk_faults(lab.walk(plan=False), plan=False), [])
+            self.assertEqual(pmlab.Dump(lab.dump()).lids, before.lids)
+
+
+class Configuration(labtest.Folders):
+    def test_typing_error(self):
+        """It routes with the defaults, and status says so until it is mended."""
+        config = self.folder / "portmajor.conf"
+        config.write_text("early_repiar no\n")
+        netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 2, 2, 2, 1)
+        with pmlab.Fabric(netlist) as fabric, pmlab.open_sm(fabric, config=config) as osm:
+            osm.settle(timeout=pmlab.TIMEOUT_S)
+            self.assertEqual(set(osm.engines_used()), {"portmajor"})
+            files = lambda: list(osm.cache_dir.rglob("portmajor.state"))
+            simlab.poll_until(lambda: files() and json.loads(files()[0].read_text())["run"], 60,
+                              "the state of a run")
+            done = pmlab.run_cli("status", files()[0])
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertRegex(done.stdout, f"configuration is not used: {config}:1: .*early_repiar")
+
+
+if __name__ == "__main__":
+    unittest.main()
