@@ -19,7 +19,8 @@ struct pm_config {
 	 * planned one when they come up anew. Default no: they keep theirs.
 	 */
 	bool migrate;
-	/* Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s. */
+	/* Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s. The
+	 * holds are those of pm_yield too, whatever the limit. */
 	struct pm_flap_config flap;
 	/* Whether tables are repaired as soon as a trap comes. Default yes. */
 	bool early_repair;

@@ -142,13 +142,10 @@ static void judge_paths(const struct state *state, struct findings *findings)
 	if (state->pairs_cut > 0)
 		find(findings,
 		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
-		     " pairs of hosts that cables join are cut off: %s",
+		     " pairs of hosts are cut off that cables join: %s",
 		     state->pairs_cut, state->pairs_joined, where);
 	else if (state->pairs_apart > 0)
-		find(findings,
-		     "%" JSON_INTEGER_FORMAT
-		     " pairs of switches with hosts that cables join are cut off: %s",
-		     state->pairs_apart, where);
+		find(findings, "hosts are cut off that cables join: %s", where);
 }
 
 static void judge(const struct state *state, json_int_t age, unsigned long max_age,

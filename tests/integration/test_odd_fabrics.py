@@ -379,7 +379,7 @@ class NoTrees(labtest.Folders):
             lab.bring_up()
             log = lab.osm.log()
             self.assertEqual(len(declined(log)), 1)
-            self.assertRegex(declined(log)[0], r'such as "(\w+)" and "\w+"')
+            self.assertRegex(declined(log)[0], r'such as those at "(\w+)" and "\w+"')
             self.assertEqual(pmlab.Run.find(log), [])
             self.assertNotIn("portmajor", lab.osm.engines_used())
             self.assertEqual(shared_lids(port_lids(lab.dump())), [])

@@ -111,9 +111,9 @@ class Bad(labtest.Folders):
                              "sm_state": "standby"}, None),
                 ("nothing cut off", {"served": served(120, 120)}, None),
                 ("hosts cut off", {"served": served(120, 118), "apart": apart},
-                 "2 of 120 pairs of hosts that cables join are cut off: leaf0 and leaf1"),
+                 "2 of 120 pairs of hosts are cut off that cables join: leaf0 and leaf1"),
                 ("hosts cut off, a plugin that does not count them", {"apart": apart},
-                 "1 pairs of switches with hosts that cables join are cut off: leaf0 and leaf1"),
+                 "hosts are cut off that cables join: leaf0 and leaf1"),
                 ("cut off, but standby", {"served": served(120, 0), "apart": apart,
                                           "sm_state": "standby"}, None),
                 ("no tree any more", {"served": served(120, 0, True), "apart": apart,
@@ -335,7 +335,7 @@ class Fabric(labtest.Folders):
             done = pmlab.run_cli("status", lab.osm.cache_dir / "portmajor.state")
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertRegex(done.stdout,
-                             "finding .* that cables join are cut off: .*leaf0 and leaf1")
+                             "finding .*hosts are cut off that cables join: .*leaf0 and leaf1")
 
 
 class Fallback(labtest.Folders):
