@@ -19,7 +19,7 @@ function(add_lab_test name)
 endfunction()
 
 foreach(name bad_input check cli events exports features flaps growth guid_files handover
-	lids madcount odd_fabrics operator orders other_fabrics preflight repair sm_restart status whatif wire)
+	lids madcount no_tree odd_fabrics operator orders other_fabrics preflight repair sm_restart status whatif wire)
 	add_lab_test(${name})
 endforeach()
 add_lab_test(docs)

@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Soak: random events on random fabrics, hour after hour, judged after each stillness.
+
+    soak.py --minutes 10 [--seed N] [--first K] [--append docs/reliability.md]
+
+A series is a fabric (kind, LMC, what is missing) with some 100 events on it: losses and
+returns, flaps, SIGHUPs, kills of opensm at any datagram and restarts, dropped, doubled and
+delayed datagrams, a second subnet manager that takes over and leaves. Series K of seed N
+is always the same draw, so a fault is found again by `--seed N --first K --series 1`; what
+depends on time (at which datagram a kill falls) may differ.
+
+Judged after every few events, with the wire whole again: every pair that an up-then-down
+path joins is delivered by the tables read back from the switches, without a loop; LIDs are
+those of the first sweep and none is given twice; entries are those of a computation from
+scratch; no request is left outstanding; memory does not grow.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import datetime
+import pathlib
+import random
+import sys
+import tempfile
+import time
+
+import pmlab
+import simlab
+import wire as wires
+
+EVENTS = 100  # of a series
+JUDGED_EVERY = 10
+MOST_LOST = 5  # targets at a time
+LOSSY = ("drop", "twice", "delay")
+
+KINDS = (
+    ("director", "36"), ("two-level", "6", "3", "5", "2"), ("two-level", "9", "4", "4", "1"),
+    ("xgft", "3", "4,3,3", "1,3,2"), ("xgft", "3", "6,4,3", "1,4,4"),
+    ("xgft", "4", "3,2,2,3", "1,2,2,2"))
+MISSING = ("", "", "links=2", "links=1,hosts=2", "switches=1")
+
+
+class Fault(Exception):
+    """What a judge found."""
+
+
+@dataclasses.dataclass
+class Tally:
+    """What was done in all series."""
+    series: int = 0
+    events: int = 0
+    kills: int = 0
+    handovers: int = 0
+    judged: int = 0
+    acted: int = 0  # datagrams dropped, doubled or delayed
+
+    def __str__(self):
+        return (f"{self.series} series, {self.events} events ({self.kills} kills, "
+                f"{self.handovers} handovers, {self.acted} datagrams lost, doubled or "
+                f"late), judged {self.judged} times")
+
+
+def rss_kib(pid):
+    """Resident memory of a process."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("VmRSS"))
+
+
+class Series:
+    """One fabric and what happens to it."""
+
+    def __init__(self, seed, number, folder, tally):
+        self.random = random.Random(f"{seed}/{number}")
+        self.folder, self.tally = folder, tally
+        self.down, self.history = [], []
+        r = self.random
+        self.kind, self.lmc = r.choice(KINDS), r.choice((0, 0, 0, 1, 2, 3))
+        self.missing = r.choice(MISSING)
+        self.name = (f"{' '.join(self.kind)}, LMC {self.lmc}"
+                     + (f", without {self.missing}" if self.missing else ""))
+        self.netlist = self._generate(folder / "fabric.net")
+        self.cache = folder / "cache"
+        self.cache.mkdir()
+        self.config = folder / "portmajor.conf"
+        self.config.write_text("flap_limit 0\n")  # tables are to be those of what is up
+        self.wire = wires.Wire(seed=r.getrandbits(32))
+
+    def _generate(self, path):
+        args = list(self.kind)
+        if self.missing:
+            args += ["--degrade", self.missing, "--seed", str(self.random.randrange(1000))]
+        done = pmlab.run_cli("generate", "-q", *args)
+        if done.returncode:
+            raise simlab.SimError(done.stderr)
+        path.write_text(done.stdout, encoding="ascii")
+        return simlab.Netlist(path)
+
+    # ---- running
+
+    def _open_sm(self, host, priority, cache, wire=None):
+        return self.stack.enter_context(pmlab.open_sm(
+            self.fabric, config=self.config, host=host, cache_dir=cache, wire=wire,
+            args=["-l", str(self.lmc), "-p", str(priority)]))
+
+    def run(self, events):
+        """All of it; raises Fault."""
+        with contextlib.ExitStack() as self.stack:
+            self.fabric = self.stack.enter_context(pmlab.Fabric(self.netlist))
+            self.host = self.netlist.hosts[0]
+            self.osm = self._open_sm(self.host, 5, self.cache, self.wire)
+            self.osm.settle(timeout=pmlab.TIMEOUT_S)
+            self.lids = pmlab.Dump(self._dump()).lids
+            self.judge()
+            self.first_rss = rss_kib(self.osm.process.pid)
+            while len(self.history) < events:
+                self.step()
+                if len(self.history) % JUDGED_EVERY == 0:
+                    self.judge()
+            while self.down:
+                self.fabric.back(self.down.pop())
+            self.judge()
+        self.tally.series += 1
+
+    # ---- events
+
+    def draw_target(self):
+        nodes, r = self.netlist.nodes, self.random
+        name = r.choice(sorted(nodes))
+        if name in self.netlist.switches and r.random() < 0.6:
+            return f"{name}:{r.choice(sorted(nodes[name].ports))}"
+        if "-" in name and name in self.netlist.switches and r.random() < 0.3:
+            return name.partition("-")[0] + "-*"
+        return name
+
+    def is_allowed(self, target):
+        """The manager keeps most of the fabric, or there would be nothing to judge."""
+        try:
+            cut = self.fabric.cut_off_by(target, self.host)
+        except simlab.SimError:
+            return False
+        return (target not in self.down and 2 * len(cut) < len(self.netlist.nodes)
+                and self.host not in cut)
+
+    def lose(self):
+        for target in (self.draw_target() for _ in range(20)):
+            if len(self.down) < MOST_LOST and self.is_allowed(target):
+                self.down.append(target)
+                self.fabric.lose(target)
+                return f"lose {target}"
+        return self.back()
+
+    def back(self):
+        if not self.down:
+            return "nothing"
+        target = self.down.pop(self.random.randrange(len(self.down)))
+        self.fabric.back(target)
+        return f"back {target}"
+
+    def flap(self):
+        target = self.draw_target()
+        if not self.is_allowed(target):
+            return "nothing"
+        times = self.random.randint(1, 4)
+        for _ in range(times):
+            self.fabric.lose(target)
+            self.await_smps()
+            self.fabric.back(target)
+        return f"flap {target} {times} times"
+
+    def hup(self):
+        self.osm.hup()
+        return "hup"
+
+    def kill(self):
+        """Killed at any datagram, and started anew with its files."""
+        at = self.await_smps()
+        self.osm.process.kill()
+        self.osm.process.wait()
+        self.osm.stop()
+        self.osm = self._open_sm(self.host, 5, self.cache, self.wire)
+        self.tally.kills += 1
+        return f"kill after {at} SMPs"
+
+    def loss_of_datagrams(self):
+        """Until the next judging, some requests or answers go astray."""
+        action, chance = self.random.choice(LOSSY), self.random.choice((0.005, 0.02, 0.05))
+        way = "request" if action == "twice" else self.random.choice(("request", "answer"))
+        extra = {"delay_ms": self.random.choice((5, 150))} if action == "delay" else {}
+        self.rules.append(self.wire.rule(action, way, chance=chance, **extra))
+        return f"{action} {chance:.1%} of {way}s {extra or ''}"
+
+    def handover(self):
+        """Another manager with a higher priority comes, has its sweep, and leaves."""
+        if self.rules:
+            return "nothing"  # ibsim drops a trap 144 that is not repressed in time
+        cache = self.folder / f"other-{len(self.history)}"
+        cache.mkdir()
+        other = self._open_sm(self.netlist.hosts[-1], 6, cache)
+        other.settle(timeout=pmlab.TIMEOUT_S, sweep=False)
+        other.stop()
+        self.tally.handovers += 1
+        return "handover"
+
+    def step(self):
+        events = ((self.lose, 30), (self.back, 20), (self.flap, 10), (self.hup, 8),
+                  (self.kill, 6), (self.loss_of_datagrams, 10), (self.handover, 2))
+        event = self.random.choices([e for e, _ in events], [w for _, w in events])[0]
+        done = event()
+        self.history.append(done)
+        self.tally.events += done != "nothing"
+        if self.random.random() < 0.5:
+            self.await_smps()
+
+    def await_smps(self):
+        """Until OpenSM has sent some more, or nothing for a while; how many."""
+        count = int(10 ** self.random.uniform(0, 3.5))
+        start = self.osm.counters()["smps"]
+        deadline = time.monotonic() + 1
+        simlab.poll_until(lambda: self.osm.counters()["smps"] >= start + count
+                          or time.monotonic() > deadline, 60, "SMPs")
+        return self.osm.counters()["smps"] - start
+
+    # ---- judging
+
+    rules = ()
+    first_rss = 0
+
+    def fail(self, what):
+        raise Fault(f"{self.name}: {what}; lost {self.down}; after {self.history[-40:]}")
+
+    def _dump(self):
+        path = self.folder / "fabric.dump"
+        self.fabric.dump(path, timeout=pmlab.TIMEOUT_S)
+        return path
+
+    def still(self):
+        """A sweep that must have seen everything."""
+        self.tally.acted += sum(rule.acted for rule in self.rules)
+        self.wire.clear()
+        self.rules = []
+        self.osm.settle(self.osm.mark(), timeout=pmlab.TIMEOUT_S, sweep=False)
+        self.osm.wait_traps_aged()
+        mark = self.osm.mark()
+        self.osm.hup()
+        self.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+
+    def judge(self):
+        self.still()
+        path = self._dump()
+        walked = pmlab.walk(self.netlist.path, path, "-o", "grouped", "-m", str(self.lmc))
+        faults = pmlab.walk_faults(walked)
+        if faults:
+            self.fail(faults)
+        now = pmlab.Dump(path).lids
+        moved = {name: (self.lids[name], lid) for name, lid in now.items()
+                 if name in self.lids and self.lids[name] != lid}
+        if moved:
+            self.fail(f"LIDs moved: {moved}")
+        if len(set(now.values())) != len(now):
+            self.fail("a LID was given twice")
+        if self.osm.counters().outstanding:
+            self.fail("requests outstanding")
+        rss = rss_kib(self.osm.process.pid)
+        if self.first_rss and rss > 1.3 * self.first_rss + 16384:
+            self.fail(f"{rss} KiB of memory, {self.first_rss} at first")
+        self.tally.judged += 1
+
+
+def soak(seed, first, most_series, seconds, say=print):
+    """Runs series until time or number is over; returns the Tally. Raises Fault."""
+    tally, number, end = Tally(), first, time.monotonic() + seconds
+    while number < first + most_series and time.monotonic() < end:
+        with tempfile.TemporaryDirectory(prefix="soak-") as folder:
+            series = Series(seed, number, pathlib.Path(folder), tally)
+            say(f"--seed {seed} --first {number}: {series.name}")
+            try:
+                series.run(EVENTS)
+            except (Fault, simlab.SimError) as error:
+                raise Fault(f"--seed {seed} --first {number}: {error}") from error
+        number += 1
+    return tally
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--series", type=int, default=1 << 30)
+    parser.add_argument("--append", type=pathlib.Path, help="a line of results goes here")
+    options = parser.parse_args()
+    seed = options.seed
+    if seed is None:
+        seed = random.SystemRandom().randrange(1 << 31)
+    fault = None
+    try:
+        tally = soak(seed, options.first, options.series, options.minutes * 60)
+    except Fault as error:
+        fault = error
+    result = f"fault: {fault}" if fault else str(tally)
+    print(result)
+    if options.append:
+        with options.append.open("a", encoding="utf-8") as out:
+            out.write(f"| {datetime.date.today()} | `soak.py --seed {seed} --first "
+                      f"{options.first}` | {result} |\n")
+    return 1 if fault else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Ten minutes of soak.py (slow). PM_SEED and PM_MINUTES in the environment give others."""
+
+import os
+import random
+import unittest
+
+import soak
+
+
+class Soak(unittest.TestCase):
+    def test_soak(self):
+        seed = int(os.environ.get("PM_SEED") or random.SystemRandom().randrange(1 << 31))
+        minutes = float(os.environ.get("PM_MINUTES", "10"))
+        tally = soak.soak(seed, 0, 1 << 30, 60 * minutes, lambda text: print(text, flush=True))
+        print(tally, flush=True)
+        self.assertGreater(tally.judged, 5)
+        self.assertGreater(tally.kills, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
