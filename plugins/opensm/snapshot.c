@@ -247,7 +247,7 @@ static void digest_node(const osm_node_t *node, struct snapshot_digest *digest)
 	for (unsigned int p = 1; p <= highest_port(n); p++) {
 		osm_physp_t *physp = osm_node_get_physp_ptr(n, p);
 
-		if (!is_joined(physp))
+		if (!is_joined(physp) || !is_usable(physp->p_remote_physp->p_node))
 			continue;
 		digest->topology +=
 			mix(digest_end(physp) + 3 * digest_end(physp->p_remote_physp));

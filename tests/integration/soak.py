@@ -33,6 +33,7 @@ import wire as wires
 EVENTS = 100  # of a series
 JUDGED_EVERY = 10
 MOST_LOST = 5  # targets at a time
+TIMEOUT_S = 120
 LOSSY = ("drop", "twice", "delay")
 
 KINDS = (
@@ -110,18 +111,25 @@ class Series:
             self.fabric = self.stack.enter_context(pmlab.Fabric(self.netlist))
             self.host = self.netlist.hosts[0]
             self.osm = self._open_sm(self.host, 5, self.cache, self.wire)
-            self.osm.settle(timeout=pmlab.TIMEOUT_S)
+            self.osm.settle(timeout=TIMEOUT_S)
             self.lids = pmlab.Dump(self._dump()).lids
             self.judge()
             self.first_rss = rss_kib(self.osm.process.pid)
-            while len(self.history) < events:
-                self.step()
-                if len(self.history) % JUDGED_EVERY == 0:
-                    self.judge()
-            while self.down:
-                self.fabric.back(self.down.pop())
-            self.judge()
+            try:
+                self.go_on(events)
+            except (Fault, simlab.SimError):
+                self.last_log = self.osm.log()
+                raise
         self.tally.series += 1
+
+    def go_on(self, events):
+        while len(self.history) < events:
+            self.step()
+            if len(self.history) % JUDGED_EVERY == 0:
+                self.judge()
+        while self.down:
+            self.fabric.back(self.down.pop())
+        self.judge()
 
     # ---- events
 
@@ -198,7 +206,7 @@ class Series:
         cache = self.folder / f"other-{len(self.history)}"
         cache.mkdir()
         other = self._open_sm(self.netlist.hosts[-1], 6, cache)
-        other.settle(timeout=pmlab.TIMEOUT_S, sweep=False)
+        other.settle(timeout=TIMEOUT_S, sweep=False)
         other.stop()
         self.tally.handovers += 1
         return "handover"
@@ -225,14 +233,21 @@ class Series:
     # ---- judging
 
     rules = ()
+    last_log = ""
     first_rss = 0
 
     def fail(self, what):
-        raise Fault(f"{self.name}: {what}; lost {self.down}; after {self.history[-40:]}")
+        raise Fault(f"{self.name}: {what}")
+
+    def log(self):
+        """The end of OpenSM's log, kept."""
+        path = pathlib.Path(tempfile.mkstemp(prefix="soak-", suffix=".log")[1])
+        path.write_text(self.last_log, encoding="utf-8", errors="replace")
+        return path
 
     def _dump(self):
         path = self.folder / "fabric.dump"
-        self.fabric.dump(path, timeout=pmlab.TIMEOUT_S)
+        self.fabric.dump(path, timeout=TIMEOUT_S)
         return path
 
     def still(self):
@@ -240,11 +255,11 @@ class Series:
         self.tally.acted += sum(rule.acted for rule in self.rules)
         self.wire.clear()
         self.rules = []
-        self.osm.settle(self.osm.mark(), timeout=pmlab.TIMEOUT_S, sweep=False)
+        self.osm.settle(self.osm.mark(), timeout=TIMEOUT_S, sweep=False)
         self.osm.wait_traps_aged()
         mark = self.osm.mark()
         self.osm.hup()
-        self.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+        self.osm.settle(mark, timeout=TIMEOUT_S)
 
     def judge(self):
         self.still()
@@ -278,7 +293,8 @@ def soak(seed, first, most_series, seconds, say=print):
             try:
                 series.run(EVENTS)
             except (Fault, simlab.SimError) as error:
-                raise Fault(f"--seed {seed} --first {number}: {error}") from error
+                raise Fault(f"--seed {seed} --first {number}: {error}; lost {series.down}; "
+                            f"after {series.history[-40:]}; log: {series.log()}") from error
         number += 1
     return tally
 

@@ -31,7 +31,7 @@ class Log(labtest.Folders):
                 fabric, conf=conf, plugin_dir=pmlab.BUILD, preload=pmlab.preload(),
                 flush=False) as osm:
             osm.wait_log("portmajor run 1: ")
-            simlab.poll_until(lambda: "SUBNET UP" in osm.stdout(), 60, "SUBNET UP")
+            osm.settle(osm.start_mark, sweep=False)
             mark = osm.log_offset()
             fabric.lose("leaf5:20")
             osm.wait_log(r"portmajor repair 1: lost 1 cable \(leaf5\[20\]", mark, timeout=20)
