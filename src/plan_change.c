@@ -7,22 +7,12 @@
 #include <errno.h>
 
 /* The LID that the fabric's port at this place has, or 0. */
-static uint16_t lid_at(const struct pm_fabric *fabric, const struct pm_fabric *known,
+static uint16_t lid_at(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		       uint32_t place)
 {
-	const struct pm_port *p = &known->ports[place];
-	uint32_t node = pm_fabric_find_guid(fabric, known->nodes[p->node].guid);
-	uint32_t port, peer;
+	uint32_t port = plan_end_port(plan, fabric, place);
 
-	if (node == PM_NONE || p->num > fabric->nodes[node].num_ports)
-		return 0;
-	port = fabric->nodes[node].first_port + p->num;
-	if (p->num == 0)
-		return fabric->ports[port].lid;
-	peer = fabric->ports[port].peer;
-	if (peer == PM_NONE || fabric->ports[peer].node < fabric->num_switches)
-		return 0;
-	return fabric->ports[peer].lid;
+	return port == PM_NONE ? 0 : fabric->ports[port].lid;
 }
 
 /*
@@ -96,6 +86,22 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 	plan->num_runs = old->num_runs;
 	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
 	return plan->runs ? 0 : plan_no_memory(err);
+}
+
+struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err)
+{
+	struct pm_plan *copy =
+		plan_new(plan->order, plan->lmc, pm_fabric_clone(plan->known));
+
+	if (!copy) {
+		plan_no_memory(err);
+		return NULL;
+	}
+	if (pm_tree_make(copy->known, &copy->tree, err) || copy_places(copy, plan, err)) {
+		pm_plan_free(copy);
+		return NULL;
+	}
+	return copy;
 }
 
 /* What places that keep their LIDs had in an older plan: see pm_plan_keep. */
@@ -185,7 +191,7 @@ static int keep_used(struct pm_plan *plan, const struct pm_plan *planned,
 	if (!kept || !is_place)
 		goto out;
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		uint16_t lid = planned->lid[i] ? lid_at(fabric, plan->known, i) : 0;
+		uint16_t lid = planned->lid[i] ? lid_at(plan, fabric, i) : 0;
 
 		if (!lid || !plan_keep_place(plan, i, lid, kept))
 			continue;
@@ -207,19 +213,15 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		 const struct pm_plan *before, struct pm_plan **kept, uint32_t *differ,
 		 struct pm_error *err)
 {
-	struct pm_plan *copy =
-		plan_new(plan->order, plan->lmc, pm_fabric_clone(plan->known));
+	struct pm_plan *copy = plan_clone(plan, err);
 	struct difference difference = {0};
 	struct older older = {before, NULL};
-	int rc;
+	int rc = 0;
 
 	*kept = NULL;
 	if (!copy)
-		return plan_no_memory(err);
-	rc = pm_tree_make(copy->known, &copy->tree, err);
-	if (!rc)
-		rc = copy_places(copy, plan, err);
-	if (!rc && before) {
+		return -ENOMEM;
+	if (before) {
 		older.renamed = rename_planes(copy, before);
 		rc = older.renamed ? 0 : plan_no_memory(err);
 	}
@@ -339,7 +341,7 @@ static void keep_newcomers(struct pm_plan *plan, const struct pm_plan *old,
 		if (plan->lid[i] ||
 		    (plan->known->ports[i].num && !plan->known->ports[i].host))
 			continue;
-		lid = lid_at(now, plan->known, i);
+		lid = lid_at(plan, now, i);
 		if (lid && lid + num <= end && plan_is_free(plan, lid, num))
 			plan_give_lids(plan, i, lid);
 	}
@@ -416,10 +418,9 @@ int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
 	return rc;
 }
 
-/* Whether a place is in use, or was. An empty slot that never was may have any LID. */
-static bool is_used(const struct pm_fabric *known, uint32_t place)
+bool plan_is_used(const struct pm_plan *plan, uint32_t place)
 {
-	return known->ports[place].num == 0 || known->ports[place].host;
+	return plan->known->ports[place].num == 0 || plan->known->ports[place].host;
 }
 
 int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now,
@@ -432,9 +433,9 @@ int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < grown->known->num_ports; i++) {
-		uint16_t lid = lid_at(now, grown->known, i);
+		uint16_t lid = lid_at(grown, now, i);
 
-		if (grown->lid[i] && is_used(grown->known, i) &&
+		if (grown->lid[i] && plan_is_used(grown, i) &&
 		    fresh->lid[i] != (lid ? lid : grown->lid[i])) {
 			pm_plan_free(fresh);
 			return 0;

@@ -448,7 +448,7 @@ int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place, struct pm_e
 	return 0;
 }
 
-static void take_back(struct pm_plan *plan, uint32_t place)
+void plan_take_back(struct pm_plan *plan, uint32_t place)
 {
 	for (uint32_t k = 0; plan->lid[place] && k < pm_plan_num_lids(plan, place); k++)
 		if (plan->owner[plan->lid[place] + k] == place)
@@ -466,10 +466,10 @@ bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t
 	for (uint32_t k = 0; k < num; k++)
 		if (kept[lid + k])
 			return false;
-	take_back(plan, place);
+	plan_take_back(plan, place);
 	for (uint32_t k = 0; k < num; k++) {
 		if (plan->owner[lid + k] != PM_NONE)
-			take_back(plan, plan->owner[lid + k]);
+			plan_take_back(plan, plan->owner[lid + k]);
 		kept[lid + k] = 1;
 	}
 	plan_give_lids(plan, place, lid);

@@ -95,3 +95,15 @@ uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
 	place = pm_fabric_same_port(now, place, plan->known);
 	return place != PM_NONE && plan->lid[place] ? place : PM_NONE;
 }
+
+uint32_t plan_end_port(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t place)
+{
+	uint32_t port = pm_fabric_same_port(plan->known, place, now);
+
+	if (port == PM_NONE || now->ports[port].num == 0)
+		return port;
+	port = now->ports[port].peer;
+	return port == PM_NONE || now->ports[port].node < now->num_switches ? PM_NONE
+									     : port;
+}

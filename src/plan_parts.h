@@ -38,8 +38,18 @@ int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t
 /* Whether a place could have num LIDs from here on: aligned, and nobody's. */
 bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num);
 void plan_give_lids(struct pm_plan *plan, uint32_t place, uint32_t lid);
+void plan_take_back(struct pm_plan *plan, uint32_t place);
 /* Gives a place the LIDs that its port has, unless they do not fit or kept[] says
  * they are another's; those that had them in the plan are left without. */
 bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept);
+
+/* plan_change.c: a copy; NULL: no memory. */
+struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err);
+/* Whether a place is in use, or was. An empty slot that never was may have any LID. */
+bool plan_is_used(const struct pm_plan *plan, uint32_t place);
+
+/* plan_match.c: what the fabric has at a place, an end port or port 0, or PM_NONE. */
+uint32_t plan_end_port(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t place);
 
 #endif
