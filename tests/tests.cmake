@@ -6,7 +6,8 @@ add_library(test_tools STATIC tests/unit/recipe.c tests/unit/reference.c
 	tests/unit/world.c)
 target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 foreach(module fabric netlist generate tree reach plan route delta check whatif config
-		change planfile roles served smconf locate flap properties degrade lftfile)
+		change planfile roles served smconf locate flap properties degrade lftfile
+		evidence)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
