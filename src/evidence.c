@@ -146,13 +146,15 @@ bool evidence_in_use(const struct pm_plan *plan, const struct pm_fabric *now,
 }
 
 void evidence_settle(struct pm_evidence *evidence, const struct pm_plan *plan,
-		     const struct pm_fabric *now)
+		     const struct pm_fabric *now, bool all)
 {
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		if (!evidence_in_use(plan, now, i))
+		uint32_t port = plan->lid[i] ? plan_end_port(plan, now, i) : PM_NONE;
+
+		if (port == PM_NONE || (!all && !evidence_in_use(plan, now, i)))
 			continue;
 		settle_place(evidence, plan, i, SETTLED_USED);
-		drop_claim(evidence, now->ports[plan_end_port(plan, now, i)].guid);
+		drop_claim(evidence, now->ports[port].guid);
 	}
 }
 
@@ -287,7 +289,7 @@ int pm_evidence_add_tables(struct pm_evidence *evidence, const struct pm_plan *p
 		if (held[sw].table && held[sw].length > length)
 			length = held[sw].length;
 	if (!rc) {
-		evidence_settle(evidence, plan, now);
+		evidence_settle(evidence, plan, now, false);
 		for (uint32_t lid = 1; lid < length && lid <= PM_MAX_LID; lid++)
 			if (!evidence->trace[lid].settled)
 				look_at(&look, lid, &evidence->trace[lid]);

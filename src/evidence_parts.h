@@ -45,8 +45,11 @@ uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark);
 bool evidence_in_use(const struct pm_plan *plan, const struct pm_fabric *now,
 		     uint32_t place);
 
-/* Settles the LIDs that ports have in use; these ports claim no others. */
+/*
+ * Settles the planned LIDs of ports that have them in use, or, with all, of all ports that
+ * are there and so get them; these ports claim no others.
+ */
 void evidence_settle(struct pm_evidence *evidence, const struct pm_plan *plan,
-		     const struct pm_fabric *now);
+		     const struct pm_fabric *now, bool all);
 
 #endif

@@ -396,9 +396,11 @@ int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
 	if (recall->max_lid > PM_MAX_LID)
 		recall->max_lid = PM_MAX_LID;
 	if (r.plan && r.fixed && r.done && r.comer) {
-		evidence_settle(evidence, plan, recall->now);
+		evidence_settle(evidence, plan, recall->now, false);
 		rc = recall_all(&r, err);
 	}
+	if (!rc)
+		evidence_settle(evidence, r.plan, recall->now, true);
 	if (!rc && differs(r.plan, plan)) {
 		plan_find_top(r.plan);
 		*recalled = r.plan;

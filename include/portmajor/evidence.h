@@ -20,8 +20,9 @@
  *   pm_plan_recall
  *   pm_plan_find_origin, of a plan that grew: it compares the LIDs that were recalled
  *
- * Evidence is used up: a LID that a port has in use belongs to its place from then on,
- * as in any plan. With `migrate`, ports are to get planned LIDs, and it has no place.
+ * Evidence is used up: a LID that a port has in use, or is to get by the plan that
+ * pm_plan_recall returns, belongs to its place from then on, as in any plan. With
+ * `migrate`, ports are to get planned LIDs, and evidence has no place.
  */
 #ifndef PORTMAJOR_EVIDENCE_H
 #define PORTMAJOR_EVIDENCE_H
@@ -76,10 +77,10 @@ struct pm_recall {
  * A plan that differs from one that covers the fabric in LIDs, and planes, of places
  * whose port does not have its planned LID in use: these get by evidence what was theirs,
  * and who has none gets no LID that is somebody else's while there are others. *recalled
- * is NULL if nothing is to change; else the caller frees it. Asked again with what it
- * gave, it changes nothing. -ENOSPC: more LIDs needed than max_lid; -ENOMEM. After an
- * error the plan may be used as it is. Cost: O(ports log nodes + LIDs), and O(LIDs) more
- * for each place that loses its LID.
+ * is NULL if nothing is to change; else the caller puts it in force, and frees it. Asked
+ * again with what it gave, it changes and tells nothing. -ENOSPC: more LIDs needed than
+ * max_lid; -ENOMEM. After an error the plan may be used as it is. Cost: O(ports log nodes
+ * + LIDs), and O(LIDs) more for each place that loses its LID.
  */
 int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
 		   struct pm_recall *recall, struct pm_plan **recalled,

@@ -342,6 +342,24 @@ static void check_stable(struct run *run, const struct pm_fabric *now, uint16_t 
 	EXPECT(!recalled && !again.restored);
 }
 
+/*
+ * The LID of a place when the sweep began, or 0. A switch may have been replaced: then it
+ * has another GUID, and the old key.
+ */
+static uint32_t old_lid(const struct run *run, uint32_t place)
+{
+	const struct pm_fabric *known = run->plan->known;
+	const struct pm_port *port = &known->ports[place];
+
+	for (uint32_t sw = 0; run->before && sw < run->before->known->num_switches; sw++) {
+		const struct pm_node *n = &run->before->known->nodes[sw];
+
+		if (n->key == known->nodes[port->node].key)
+			return run->before->lid[n->first_port + port->num];
+	}
+	return 0;
+}
+
 /* What all ports are to have, and have from then on. */
 static void assign(struct run *run, const struct pm_fabric *now)
 {
@@ -349,15 +367,13 @@ static void assign(struct run *run, const struct pm_fabric *now)
 
 	assert_non_null(lid);
 	for (uint32_t i = 0; i < now->num_nodes; i++) {
-		uint32_t place = place_of(run->plan, now, i), node, old;
+		uint32_t place = place_of(run->plan, now, i), node;
 
 		if (place == PM_NONE)
 			continue;
 		node = part_of(run, now->nodes[i].guid);
 		lid[node] = run->plan->lid[place];
-		old = run->before ? place_of(run->before, now, i) : PM_NONE;
-		check_part(run, node, lid[node],
-			   old == PM_NONE ? 0 : run->before->lid[old]);
+		check_part(run, node, lid[node], old_lid(run, place));
 	}
 	for (uint32_t i = 0; i < run->recipe.num_nodes; i++) {
 		run->parts[i].was = lid[i] != 0;
@@ -762,6 +778,31 @@ static void test_left(void **state)
 	}
 }
 
+/* Who comes for one sweep only has had its LID in use, too. */
+static void test_short_stay(void **state)
+{
+	uint32_t a = HOST(0, 0), b = HOST(1, 1);
+	struct run run;
+
+	(void)state;
+	begin_small(&run, 0);
+	go(&run, a);
+	go(&run, b);
+	hold_all(&run, false);
+	last_tables(&run);
+	assert_true(sweep(&run, PM_MAX_LID));
+	come(&run, a);
+	assert_true(sweep(&run, PM_MAX_LID));
+	run.parts[b].lid = lid_of(&run, a); /* so it says, and it is not so */
+	run.parts[b].met = true;
+	go(&run, a);
+	come(&run, b);
+	assert_true(sweep(&run, PM_MAX_LID));
+	assert_int_equal(lid_of(&run, b), run.plan->lid[slot_of(&run, run.plan, b)]);
+	assert_int_not_equal(lid_of(&run, b), run.plan->lid[slot_of(&run, run.plan, a)]);
+	run_end(&run);
+}
+
 /* A port that is in use is not moved by a claim, and has no claim when it comes again. */
 static void test_stale_claims(void **state)
 {
@@ -1013,6 +1054,7 @@ int main(void)
 		cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_exchange),
 		cmocka_unit_test(test_left),
+		cmocka_unit_test(test_short_stay),
 		cmocka_unit_test(test_stale_claims),
 		cmocka_unit_test(test_claimed_in_use),
 		cmocka_unit_test(test_votes),
