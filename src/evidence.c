@@ -137,21 +137,13 @@ static void drop_claim(struct pm_evidence *evidence, uint64_t guid)
 	claim->low = 0;
 }
 
-bool evidence_in_use(const struct pm_plan *plan, const struct pm_fabric *now,
-		     uint32_t place)
-{
-	uint32_t port = plan->lid[place] ? plan_end_port(plan, now, place) : PM_NONE;
-
-	return port != PM_NONE && now->ports[port].lid == plan->lid[place];
-}
-
 void evidence_settle(struct pm_evidence *evidence, const struct pm_plan *plan,
 		     const struct pm_fabric *now, bool all)
 {
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
 		uint32_t port = plan->lid[i] ? plan_end_port(plan, now, i) : PM_NONE;
 
-		if (port == PM_NONE || (!all && !evidence_in_use(plan, now, i)))
+		if (port == PM_NONE || (!all && now->ports[port].lid != plan->lid[i]))
 			continue;
 		settle_place(evidence, plan, i, SETTLED_USED);
 		drop_claim(evidence, now->ports[port].guid);
@@ -293,6 +285,7 @@ int pm_evidence_add_tables(struct pm_evidence *evidence, const struct pm_plan *p
 		for (uint32_t lid = 1; lid < length && lid <= PM_MAX_LID; lid++)
 			if (!evidence->trace[lid].settled)
 				look_at(&look, lid, &evidence->trace[lid]);
+		evidence->unheeded = true;
 	}
 	free(look.end);
 	free(look.slot);

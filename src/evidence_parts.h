@@ -33,6 +33,7 @@ struct pm_evidence {
 	struct pm_claim *claims; /* by GUID; low is 0 where it does not hold any more */
 	uint32_t num_claims;
 	struct trace *trace; /* [0..PM_MAX_LID] */
+	bool unheeded;	     /* tables have told something since the last plan */
 };
 
 /* The claim of a GUID that still holds, or NULL. */
@@ -40,10 +41,6 @@ struct pm_claim *evidence_claim(const struct pm_evidence *evidence, uint64_t gui
 
 /* A marked port in a skeleton, or PM_NONE. */
 uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark);
-
-/* Whether the fabric's port at this place has the planned LID. */
-bool evidence_in_use(const struct pm_plan *plan, const struct pm_fabric *now,
-		     uint32_t place);
 
 /*
  * Settles the planned LIDs of ports that have them in use, or, with all, of all ports that

@@ -343,22 +343,27 @@ static int give_others(struct recalling *r, struct pm_error *err)
 
 /* ---- All of it ---- */
 
-static void find_comers(struct recalling *r)
+/* Returns whether there are any. */
+static bool find_comers(struct recalling *r)
 {
 	const struct pm_fabric *now = r->recall->now;
+	bool any = false;
 
-	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++)
-		r->fixed[lid] = trace_of(r, lid)->settled != SETTLED_NOT;
 	for (uint32_t i = 0; i < r->old->known->num_ports; i++) {
-		r->comer[i] = PM_NONE;
-		if (r->old->lid[i] && !evidence_in_use(r->old, now, i))
-			r->comer[i] = plan_end_port(r->old, now, i);
+		uint32_t port = r->old->lid[i] ? plan_end_port(r->old, now, i) : PM_NONE;
+
+		if (port != PM_NONE && now->ports[port].lid == r->old->lid[i])
+			port = PM_NONE; /* in use */
+		r->comer[i] = port;
+		any |= port != PM_NONE;
 	}
+	return any;
 }
 
 static int recall_all(struct recalling *r, struct pm_error *err)
 {
-	find_comers(r);
+	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++)
+		r->fixed[lid] = trace_of(r, lid)->settled != SETTLED_NOT;
 	take_claimed(r);
 	take_slots(r, true, false);
 	take_reported(r);
@@ -382,33 +387,40 @@ int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
 	uint32_t num = plan->known->num_ports;
 	struct recalling r = {
 		.old = plan,
-		.plan = plan_clone(plan, err),
 		.evidence = evidence,
 		.recall = recall,
 		.fixed = pm_array(PM_MAX_LID + 1u, 1),
 		.done = pm_array(num, 1),
 		.comer = pm_array(num, sizeof(*r.comer)),
 	};
-	int rc = -ENOMEM;
+	int rc = 0;
 
 	*recalled = NULL;
 	recall->restored = recall->given_away = 0;
 	if (recall->max_lid > PM_MAX_LID)
 		recall->max_lid = PM_MAX_LID;
-	if (r.plan && r.fixed && r.done && r.comer) {
-		evidence_settle(evidence, plan, recall->now, false);
-		rc = recall_all(&r, err);
+	if (!r.fixed || !r.done || !r.comer) {
+		rc = plan_no_memory(err);
+		goto out;
 	}
-	if (!rc)
-		evidence_settle(evidence, r.plan, recall->now, true);
-	if (!rc && differs(r.plan, plan)) {
+	evidence_settle(evidence, plan, recall->now, false);
+	if (!find_comers(&r) && !evidence->unheeded)
+		goto out;
+	r.plan = plan_clone(plan, err);
+	rc = r.plan ? recall_all(&r, err) : -ENOMEM;
+	if (rc)
+		goto out;
+	evidence->unheeded = false;
+	evidence_settle(evidence, r.plan, recall->now, true);
+	if (differs(r.plan, plan)) {
 		plan_find_top(r.plan);
 		*recalled = r.plan;
 		r.plan = NULL;
 	}
+out:
 	pm_plan_free(r.plan);
 	free(r.fixed);
 	free(r.done);
 	free(r.comer);
-	return rc == -ENOMEM ? plan_no_memory(err) : rc;
+	return rc;
 }
