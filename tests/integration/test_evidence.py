@@ -123,11 +123,12 @@ class Standby(EvidenceCase):
                          conf={**self.POLL, "sm_priority": 10}) as first:
             first.bring_up()
             before = self.lids(first)
+            # Before the other one polls it: then neither ever stands still.
+            first.event("lose", "h7-3")
+            if reboot:
+                self.reboot(fabric, ["h7-3"])
             with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2}) as second:
                 second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
-                first.event("lose", "h7-3")
-                if reboot:
-                    self.reboot(fabric, ["h7-3"])
                 mark = second.osm.mark()
                 self.end(first)
                 second.osm.wait_log(r"Entering MASTER state", mark.log_offset,
