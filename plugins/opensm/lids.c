@@ -10,6 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num)
+{
+	osm_db_domain_t *guid2lid = osm->sm.lid_mgr.p_g2l;
+	struct pm_claim *claims;
+	cl_list_item_t *item;
+	cl_qlist_t guids;
+
+	*num = 0;
+	cl_qlist_init(&guids);
+	if (osm_db_guid2lid_guids(guid2lid, &guids))
+		return calloc(1, sizeof(*claims));
+	claims = calloc(cl_qlist_count(&guids) + 1, sizeof(*claims));
+	while ((item = cl_qlist_remove_head(&guids)) != cl_qlist_end(&guids)) {
+		struct pm_claim claim = {.guid = ((osm_db_guid_elem_t *)item)->guid};
+
+		if (claims &&
+		    !osm_db_guid2lid_get(guid2lid, claim.guid, &claim.low, &claim.high))
+			claims[(*num)++] = claim;
+		free(item);
+	}
+	return claims;
+}
+
 /* Which GUID guid2lid has for each LID. */
 struct owners {
 	uint64_t *guid; /* [LID] 0: nobody */

@@ -10,7 +10,7 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-#include <portmajor/plan.h>
+#include <portmajor/evidence.h>
 
 /* What OpenSM is given. */
 struct lids {
@@ -39,6 +39,12 @@ bool lids_may_reassign(const osm_subn_t *subn);
  */
 int lids_give(osm_opensm_t *osm, const struct lids *lids, struct lids_given *given,
 	      struct pm_error *err);
+
+/*
+ * What guid2lid says, as the caller's to free; NULL without memory. Call before
+ * lids_give changes it; OpenSM's table has a lock of its own.
+ */
+struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num);
 
 /*
  * Leaving standby, the LID manager clears guid2lid and, if honor_guid2lid_file is set,

@@ -31,7 +31,7 @@ void planning_forget(struct planning *planning)
 
 /*
  * A plan that grew may have been made from a part of the fabric: then the plan that its
- * LIDs came from takes its place.
+ * LIDs came from takes its place. -ENOMEM.
  */
 static int find_origin(struct pm_plan **grown, const struct pm_fabric *fabric,
 		       struct pm_error *err)
@@ -39,11 +39,8 @@ static int find_origin(struct pm_plan **grown, const struct pm_fabric *fabric,
 	struct pm_plan *origin;
 	int rc = pm_plan_find_origin(*grown, fabric, &origin, err);
 
-	if (rc == -ENOMEM) {
-		pm_plan_free(*grown);
-		*grown = NULL;
+	if (rc == -ENOMEM)
 		return rc;
-	}
 	if (!rc && origin) {
 		pm_plan_free(*grown);
 		*grown = origin;
@@ -69,22 +66,21 @@ static void deal_anew(const struct planning *planning, const struct pm_fabric *f
 }
 
 /*
- * A new base where one is needed, else NULL. When LIDs run out because of parts that
- * left for good, the plan is made anew; then *keep is set, so that nothing moves.
+ * A new base where one is needed, else NULL; *grown tells whether it is the old one and
+ * more. When LIDs run out because of parts that left for good, the plan is made anew;
+ * then *keep is set, so that nothing moves.
  */
 static int make_or_grow(const struct planning *planning,
 			const struct planning_request *request, struct pm_plan **base,
-			bool *keep, struct pm_error *err)
+			bool *grown, bool *keep, struct pm_error *err)
 {
 	int rc = -ENOSPC;
 
 	*base = NULL;
+	*grown = false;
 	if (planning->base)
 		rc = pm_plan_grow(planning->base, request->fabric, base, err);
-	if (!rc && *base)
-		rc = find_origin(base, request->fabric, err);
-	if (!rc && *base && request->migrate)
-		deal_anew(planning, request->fabric, base);
+	*grown = *base != NULL;
 	if (rc != -ENOSPC)
 		return rc;
 	*keep |= planning->base != NULL;
@@ -126,59 +122,95 @@ static const struct pm_plan *plan_before(const struct planning *planning, bool m
 	return planning->plan ? planning->plan : planning->base;
 }
 
-/*
- * Settles which of a new base and a plan with the LIDs in use come into force. Both are
- * taken over, either may be NULL.
- */
-static void settle_on(const struct planning *planning, struct pm_plan *base,
-		      struct pm_plan *kept, bool migrate, struct planning_change *change)
+/* Puts *made in the place of *plan if there is any. */
+static void replace(struct pm_plan **plan, struct pm_plan *made)
 {
-	if (kept && !migrate) {
-		/* Those that differ keep their LIDs for good. */
-		pm_plan_free(base);
-		base = kept;
-		kept = NULL;
-	}
-	change->base = base;
-	if (kept && !base && planning->plan && same_places(kept, planning->plan))
+	if (!made)
+		return;
+	pm_plan_free(*plan);
+	*plan = made;
+}
+
+/*
+ * With migrate: the base goes on as it is made, and what is in force is that base with
+ * the LIDs and planes of ports in use.
+ */
+static int drift(const struct planning *planning, const struct planning_request *request,
+		 bool grown, struct planning_change *change, struct pm_error *err)
+{
+	struct pm_plan *kept = NULL;
+	int rc = 0;
+
+	if (grown)
+		rc = find_origin(&change->base, request->fabric, err);
+	if (!rc && grown)
+		deal_anew(planning, request->fabric, &change->base);
+	if (!rc)
+		rc = pm_plan_keep(change->base ? change->base : planning->base,
+				  request->fabric, plan_before(planning, true), &kept,
+				  &change->out_of_plan, err);
+	if (!rc && kept && !change->base && planning->plan &&
+	    same_places(kept, planning->plan)) {
 		pm_plan_free(kept);
-	else if (kept)
-		change->plan = kept;
-	else if (base)
-		change->plan = base;
-	else if (planning->plan != planning->base)
-		change->plan = planning->base;
+		return 0;
+	}
+	change->plan = kept ? kept : change->base;
+	return rc;
+}
+
+/*
+ * Without: the base is what is in force. Ports that have another LID than planned keep it
+ * for good, and who comes back gets the LID that evidence says.
+ */
+static int stay(const struct planning *planning, const struct planning_request *request,
+		bool grown, bool keep, struct planning_change *change,
+		struct pm_error *err)
+{
+	struct pm_plan *made = NULL;
+	int rc = 0;
+
+	if (keep)
+		rc = pm_plan_keep(change->base ? change->base : planning->base,
+				  request->fabric, plan_before(planning, false), &made,
+				  &change->out_of_plan, err);
+	if (!rc)
+		replace(&change->base, made);
+	made = NULL;
+	change->recall.now = request->fabric;
+	change->recall.max_lid = request->max_lid;
+	if (!rc && request->evidence)
+		rc = pm_plan_recall(change->base ? change->base : planning->base,
+				    request->evidence, &change->recall, &made, err);
+	if (!rc)
+		replace(&change->base, made);
+	if (!rc && grown)
+		rc = find_origin(&change->base, request->fabric, err);
+	change->plan = change->base;
+	return rc;
 }
 
 int planning_propose(const struct planning *planning,
 		     const struct planning_request *request,
 		     struct planning_change *change, struct pm_error *err)
 {
-	struct pm_plan *base, *kept = NULL;
-	bool keep = request->keep;
-	uint32_t differ = 0;
+	bool keep = request->keep, grown;
 	int rc;
 
-	rc = make_or_grow(planning, request, &base, &keep, err);
-	if (rc)
-		return rc;
-	keep |= request->migrate;
-	if (keep)
-		rc = pm_plan_keep(base ? base : planning->base, request->fabric,
-				  plan_before(planning, request->migrate), &kept, &differ,
-				  err);
-	if (!rc && (kept || base))
-		rc = check_capacity(kept ? kept : base, request->max_lid, err);
+	*change = (struct planning_change){
+		.out_of_plan = planning->out_of_plan,
+	};
+	rc = make_or_grow(planning, request, &change->base, &grown, &keep, err);
+	if (!rc)
+		rc = request->migrate ? drift(planning, request, grown, change, err)
+				      : stay(planning, request, grown, keep, change, err);
+	if (!rc && change->plan)
+		rc = check_capacity(change->plan, request->max_lid, err);
 	if (rc) {
-		pm_plan_free(kept);
-		pm_plan_free(base);
+		planning_discard(planning, change);
 		return rc;
 	}
-	*change = (struct planning_change){
-		.fresh = !planning->base,
-		.out_of_plan = keep ? differ : planning->out_of_plan,
-	};
-	settle_on(planning, base, kept, request->migrate, change);
+	if (!change->plan && planning->plan != planning->base)
+		change->plan = planning->base;
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #ifndef PORTMAJOR_PLANNING_H
 #define PORTMAJOR_PLANNING_H
 
+#include <portmajor/evidence.h>
 #include <portmajor/plan.h>
 
 enum planning_phase { PLANNING_EMPTY, PLANNING_LOADED, PLANNING_SETTLED };
@@ -42,13 +43,14 @@ struct planning_request {
 	uint16_t max_lid;		/* for which every switch has room */
 	bool migrate;			/* see config.h */
 	bool keep;			/* LIDs in use are kept; with migrate always */
+	struct pm_evidence *evidence;	/* of LIDs before, or NULL; not with migrate */
 };
 
 /* What is to come into force; plan is NULL if nothing changes. */
 struct planning_change {
 	struct pm_plan *base, *plan; /* base NULL: stays */
 	uint32_t out_of_plan;
-	bool fresh; /* there was no base */
+	struct pm_recall recall; /* what evidence did */
 };
 
 /* Plans that were read from disk are taken over; last may be NULL. Phase LOADED. */

@@ -7,6 +7,7 @@
 #include <opensm/osm_event_plugin.h>
 #include <opensm/osm_version.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #if OSM_EVENT_PLUGIN_INTERFACE_VER != 2
@@ -18,6 +19,17 @@
 /* `portmajor preflight` looks for this in the library, see src/cli/opensm.c. */
 #define PLUGIN_BUILT_FOR "portmajor built for " OSM_VERSION
 static const char built_for[] = PLUGIN_BUILT_FOR;
+
+/*
+ * OpenSM compares version strings only, but builds that call themselves alike can be laid
+ * out otherwise: without the performance manager, or from between two releases. What
+ * lies in osm_opensm_t knows the places of its neighbours.
+ */
+static bool is_laid_out_alike(const osm_opensm_t *osm)
+{
+	return osm->sm.p_subn == &osm->subn && osm->sm.p_log == &osm->log &&
+	       osm->sm.p_disp == &osm->disp && osm->sm.p_lock == &osm->lock;
+}
 
 /* OpenSM builds its hop counts itself: SA and multicast use them. */
 static int leave_lid_matrices(void *context)
@@ -97,6 +109,7 @@ static void delete_plugin(void *context)
 	view_free(&plugin->view);
 	tables_forget(&plugin->tables);
 	planning_forget(&plugin->planning);
+	pm_evidence_free(plugin->evidence);
 	store_close(&plugin->store);
 	pm_roles_free(&plugin->roles);
 	free(plugin->apart);
@@ -149,6 +162,13 @@ static void *create_plugin(osm_opensm_t *osm)
 
 	if (!plugin)
 		return NULL;
+	if (!is_laid_out_alike(osm)) { /* its log cannot be found either */
+		fputs("portmajor: not loaded: this opensm was built otherwise than the "
+		      "headers of " OSM_VERSION " that the plugin was built with\n",
+		      stderr);
+		free(plugin);
+		return NULL;
+	}
 	plugin->osm = osm;
 	plugin->honor_guid2lid = -1;
 	read_config(plugin);

@@ -73,6 +73,7 @@ struct plugin {
 	struct pm_error unread;	 /* why these could not be read, last time */
 
 	struct planning planning;
+	struct pm_evidence *evidence; /* of LIDs before the first plan, or NULL */
 	struct view view;
 	struct tables tables;
 	struct store store;

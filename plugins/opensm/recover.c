@@ -57,6 +57,23 @@ static bool take_block(void *context, const struct ask_answer *answer)
 	return true;
 }
 
+/* How many blocks the longest table has. */
+static uint32_t count_blocks(osm_opensm_t *osm, const struct pm_plan *plan)
+{
+	uint32_t most = pm_plan_blocks(plan);
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+		const osm_switch_t *sw = tables_switch(&osm->subn, plan, i);
+		uint32_t top = sw ? cl_ntoh16(sw->switch_info.lin_top) : 0;
+
+		if (top <= PM_MAX_LID && top / PM_LFT_BLOCK + 1u > most)
+			most = top / PM_LFT_BLOCK + 1u;
+	}
+	CL_PLOCK_RELEASE(&osm->lock);
+	return most;
+}
+
 static int make_room(const struct pm_plan *plan, size_t bytes,
 		     struct recovered *recovered)
 {
@@ -70,12 +87,12 @@ static int make_room(const struct pm_plan *plan, size_t bytes,
 	return -ENOMEM;
 }
 
-int recover_read(struct ask *ask, const osm_subn_t *subn, const struct pm_plan *plan,
+int recover_read(struct ask *ask, osm_opensm_t *osm, const struct pm_plan *plan,
 		 struct recovered *recovered, struct pm_error *err)
 {
-	uint32_t num = plan->known->num_switches, blocks = pm_plan_blocks(plan);
+	uint32_t num = plan->known->num_switches, blocks = count_blocks(osm, plan);
 	uint32_t stride = blocks * PM_LFT_BLOCK;
-	struct reading reading = {subn, plan, recovered, blocks,
+	struct reading reading = {&osm->subn, plan, recovered, blocks,
 				  calloc(num + 1u, sizeof(bool))};
 	struct ask_count count = {0};
 

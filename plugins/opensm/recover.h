@@ -17,10 +17,11 @@ struct recovered {
 };
 
 /*
- * Asks all switches of the plan for their tables; what is not answered is not known. On
+ * Asks all switches of the plan for their tables, as long as these are, be that longer
+ * than the plan's; what is not answered is not known. On
  * the sweeper thread, with no lock held. -ENOMEM.
  */
-int recover_read(struct ask *ask, const osm_subn_t *subn, const struct pm_plan *plan,
+int recover_read(struct ask *ask, osm_opensm_t *osm, const struct pm_plan *plan,
 		 struct recovered *recovered, struct pm_error *err);
 
 /*

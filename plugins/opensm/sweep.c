@@ -31,6 +31,28 @@ static void tell_oddities(const struct plugin *plugin)
 		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
 }
 
+/* Which LIDs came back by evidence, and which were given to somebody else. */
+static void tell_recall(const struct plugin *plugin, const struct pm_recall *recall)
+{
+	char text[PM_RECALL_NAMED * 40] = "";
+	size_t used = 0;
+
+	if (recall->restored)
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    ": %u places have the LIDs back that they had before the plan was "
+		    "lost",
+		    recall->restored);
+	if (!recall->given_away)
+		return;
+	for (uint32_t i = 0; i < recall->given_away && i < PM_RECALL_NAMED; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "%s%u of 0x%016" PRIx64, i ? ", " : "",
+					 recall->away[i].lid, recall->away[i].guid);
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    ": no LID is free: %u were given to others than had them before (%s%s)",
+	    recall->given_away, text, recall->given_away > PM_RECALL_NAMED ? ", .." : "");
+}
+
 /* Makes or grows the plan for a fabric and puts it in force. Errors as pm_plan_make. */
 static int update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bool keep,
 		       struct pm_error *err)
@@ -42,6 +64,7 @@ static int update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bo
 		.max_lid = plugin->osm->subn.max_ucast_lid_ho,
 		.migrate = plugin->config.migrate,
 		.keep = keep,
+		.evidence = plugin->evidence,
 	};
 	struct planning_change change;
 	bool odd;
@@ -61,6 +84,7 @@ static int update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bo
 	planning_adopt(&plugin->planning, &change);
 	if (odd)
 		tell_oddities(plugin);
+	tell_recall(plugin, &change.recall);
 	return 0;
 }
 
@@ -69,16 +93,17 @@ static void forget_plan(struct plugin *plugin)
 	view_forget(&plugin->view);
 	tables_forget(&plugin->tables);
 	planning_forget(&plugin->planning);
+	pm_evidence_free(plugin->evidence);
+	plugin->evidence = NULL;
 	plugin->run.pending = false;
 }
 
 /* ---- Tables ---- */
 
-/* Where tables that switches hold already are looked for, should they be kept. */
-enum source {
-	FROM_RECORD,		/* OpenSM's record */
-	FROM_SWITCHES,		/* themselves */
-	FROM_SWITCHES_STRICTLY, /* the plan may be the one that their LIDs came from */
+/* Tables that switches hold already, should they be kept. */
+struct found {
+	struct recovered tables; /* none: OpenSM's record is looked at instead */
+	bool strict;		 /* the plan may be the one that their LIDs came from */
 };
 
 /* The place of the port that OpenSM itself uses, and what its options ask for. */
@@ -99,22 +124,22 @@ static struct pm_detours find_detours(const struct plugin *plugin,
  * New tables of a plan that was made of a fabric that ran already: what its switches
  * hold is kept if it is as good.
  */
-static int keep_held(struct plugin *plugin, enum source source, struct pm_error *err)
+static int keep_held(struct plugin *plugin, const struct found *found,
+		     struct pm_error *err)
 {
-	const struct pm_plan *plan = plugin->planning.plan;
-	const osm_subn_t *subn = &plugin->osm->subn;
-	struct recovered found = {0};
+	const struct pm_held *held = found ? found->tables.held : NULL;
+	struct recovered record = {0};
 	bool adopted;
-	int rc;
 
-	if (source == FROM_RECORD || !plugin->ask)
-		rc = recover_record(subn, plan, &found, err);
-	else
-		rc = recover_read(plugin->ask, subn, plan, &found, err);
-	if (rc)
-		return rc;
-	adopted = pm_routes_adopt(plugin->view.routes, found.held,
-				  source != FROM_SWITCHES_STRICTLY);
+	if (!held) {
+		int rc = recover_record(&plugin->osm->subn, plugin->planning.plan,
+					&record, err);
+
+		if (rc)
+			return rc;
+		held = record.held;
+	}
+	adopted = pm_routes_adopt(plugin->view.routes, held, !(found && found->strict));
 	if (adopted)
 		pm_routes_update(plugin->view.routes, plugin->view.alive,
 				 &plugin->view.detours);
@@ -123,7 +148,7 @@ static int keep_held(struct plugin *plugin, enum source source, struct pm_error 
 	plugin->planning.unsaved = true;
 	say(&plugin->osm->log, OSM_LOG_INFO, ": tables found in the switches: %s",
 	    adopted ? "kept" : "not needed");
-	recover_free(&found);
+	recover_free(&record);
 	return 0;
 }
 
@@ -175,7 +200,7 @@ static void find_doubt(const struct plugin *plugin, const uint8_t *seen,
  * OpenSM's.
  */
 static int compute(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
-		   enum source source, struct pm_error *err)
+		   const struct found *found, struct pm_error *err)
 {
 	size_t num = plugin->planning.plan->known->num_ports + 1u;
 	uint8_t *seen = malloc(3 * num);
@@ -197,7 +222,7 @@ static int compute(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 	if (!rc)
 		rc = look_at(plugin, fabric, discovered, seen, &doubt, err);
 	if (!rc && made && plugin->planning.base->held)
-		rc = keep_held(plugin, source, err);
+		rc = keep_held(plugin, found, err);
 	free(seen);
 	return rc;
 }
@@ -258,9 +283,29 @@ static void tell_conformity(const struct plugin *plugin, const struct pm_fabric 
 	    ports - plugin->planning.out_of_plan, ports);
 }
 
-/* The first plan of this process: made of what runs, or read from disk. */
+/* Evidence of LIDs in use before, for a plan that was not, or was, read from disk. */
+static int begin_evidence(struct plugin *plugin, bool fresh, struct pm_error *err)
+{
+	struct pm_claim *claims;
+	uint32_t num;
+	int rc;
+
+	claims = lids_claims(plugin->osm, &num);
+	if (!claims)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	rc = pm_evidence_make(claims, num, &plugin->evidence, err);
+	free(claims);
+	if (!rc && !fresh)
+		pm_evidence_trust(plugin->evidence, plugin->planning.base);
+	return rc;
+}
+
+/*
+ * The first plan of this process: made of what runs, or read from disk. *found is what
+ * the switches hold, which the caller frees.
+ */
 static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
-		  enum source *source, struct pm_error *err)
+		  struct found *found, struct pm_error *err)
 {
 	struct planning *planning = &plugin->planning;
 	bool fresh;
@@ -275,9 +320,16 @@ static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 		return rc;
 	if (fresh && has_lids(fabric))
 		pm_plan_set_held(planning->base, true);
-	*source =
-		fresh && !planning->out_of_plan ? FROM_SWITCHES_STRICTLY : FROM_SWITCHES;
-	return 0;
+	found->strict = fresh && !planning->out_of_plan;
+	if (planning->base->held && plugin->ask)
+		rc = recover_read(plugin->ask, plugin->osm, planning->plan,
+				  &found->tables, err);
+	if (!rc)
+		rc = begin_evidence(plugin, fresh, err);
+	if (!rc && fresh && found->tables.held)
+		rc = pm_evidence_add_tables(plugin->evidence, planning->plan, fabric,
+					    found->tables.held, err);
+	return rc ? rc : update_plan(plugin, fabric, true, err);
 }
 
 /* The plan and the tables for what was discovered. */
@@ -286,7 +338,7 @@ static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 {
 	bool standby = plugin->osm->subn.coming_out_of_standby;
 	bool settled = plugin->planning.phase == PLANNING_SETTLED;
-	enum source source = FROM_RECORD;
+	struct found found = {.strict = false};
 	int rc;
 
 	if (reassign) {
@@ -294,14 +346,15 @@ static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 		forget_lids(fabric);
 		rc = update_plan(plugin, fabric, false, err);
 	} else if (!settled) {
-		rc = settle(plugin, fabric, &source, err);
+		rc = settle(plugin, fabric, &found, err);
 	} else {
 		rc = update_plan(plugin, fabric, standby, err);
 	}
 	if (!rc)
-		rc = compute(plugin, fabric, true, source, err);
+		rc = compute(plugin, fabric, true, &found, err);
 	if (!rc && !reassign && (!settled || standby))
 		tell_conformity(plugin, fabric);
+	recover_free(&found.tables);
 	return rc;
 }
 
@@ -432,7 +485,7 @@ static int recompute(struct plugin *plugin, struct pm_error *err)
 	rc = update_plan(plugin, fabric,
 			 !planning->plan || !lids_agree(planning->plan, fabric), err);
 	if (!rc)
-		rc = compute(plugin, fabric, false, FROM_RECORD, err);
+		rc = compute(plugin, fabric, false, NULL, err);
 	pm_fabric_free(fabric);
 	return rc;
 }

@@ -18,7 +18,7 @@ function(add_lab_test name)
 		TIMEOUT 1200 ENVIRONMENT "${lab_environment}")
 endfunction()
 
-foreach(name bad_input check cli events exports features flaps growth guid_files handover
+foreach(name bad_input check cli events evidence exports features flaps growth guid_files handover
 	lids madcount no_tree odd_fabrics operator orders other_fabrics preflight repair sm_restart status whatif wire)
 	add_lab_test(${name})
 endforeach()
