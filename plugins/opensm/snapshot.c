@@ -95,7 +95,8 @@ static int copy_cables(const struct pair *from, const struct pair *pairs, size_t
 	for (unsigned int p = 1; p <= highest_port(from->node); p++) {
 		osm_physp_t *physp =
 			osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)from->node, p);
-		struct pair key, *to;
+		const struct pair *to;
+		struct pair key;
 		uint32_t port, far;
 		int rc;
 
