@@ -492,7 +492,8 @@ static void ask_about_components(struct pm_locate *locate)
 
 			if (tree->component[sw] != last)
 				continue;
-			locate->doubtful[sw] |= !locate->heard[sw];
+			if (!locate->heard[sw])
+				locate->doubtful[sw] = 1;
 			locate->ways_known = false;
 			below = count_cables(locate, sw, PM_DOWN);
 			if (tree->level[sw] == 1 && !locate->heard[sw] && !below.up &&

@@ -105,8 +105,10 @@ int plan_complete(struct pm_plan *plan, struct pm_error *err)
 	int rc = is_place ? plan_find_places(plan, is_place, err) : plan_no_memory(err);
 
 	for (uint32_t i = 0; !rc && i < plan->known->num_ports; i++) {
-		is_place[i] |= plan->lid[i] != 0;
-		fresh &= plan->lid[i] == 0;
+		if (!plan->lid[i])
+			continue;
+		is_place[i] = 1;
+		fresh = false;
 	}
 	if (!rc)
 		rc = plan_deal_planes(plan, is_place, err);
