@@ -12,7 +12,8 @@ and raises SimTimeout at its deadline. Processes end with their context manager,
 with an exception, or with the thread that started them (PR_SET_PDEATHSIG).
 
 Files needed: libmadcount.so (made of madcount.c), looked for in $MADCOUNT_LIB,
-beside this file and in $SIMLAB_BUILD.
+beside this file and in $SIMLAB_BUILD. $SIMLAB_OPENSM is the opensm to be run, if it
+is not the one in $PATH.
 """
 
 import collections
@@ -562,10 +563,11 @@ class OpenSM:
             counts.truncate(Counters.LAYOUT.size)
             self._map = mmap.mmap(counts.fileno(), Counters.LAYOUT.size)
         self.start_mark = self.mark()  # before there is anything to count
-        argv = self._wrapper + ["opensm", "-F", str(conf), "-f", str(self.log_path)]
+        opensm = os.environ.get("SIMLAB_OPENSM", "opensm")
+        argv = self._wrapper + [opensm, "-F", str(conf), "-f", str(self.log_path)]
         with open(self.path / "stdout", "wb") as out:
-            self.process = start_process(argv + self._flush + self._args, stdin=subprocess.DEVNULL, stdout=out,
-                                         stderr=subprocess.STDOUT, cwd=self.path,
+            self.process = start_process(argv + self._flush + self._args,
+                                         stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=self.path,
                                          env=self._environment())
 
     def stop(self, timeout=10):
