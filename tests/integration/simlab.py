@@ -567,7 +567,8 @@ class OpenSM:
         argv = self._wrapper + [opensm, "-F", str(conf), "-f", str(self.log_path)]
         with open(self.path / "stdout", "wb") as out:
             self.process = start_process(argv + self._flush + self._args,
-                                         stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=self.path,
+                                         stdin=subprocess.DEVNULL, stdout=out,
+                                         stderr=subprocess.STDOUT, cwd=self.path,
                                          env=self._environment())
 
     def stop(self, timeout=10):

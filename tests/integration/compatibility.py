@@ -1,0 +1,453 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Builds portmajor against other OpenSMs, compilers and libraries, and tries it.
+
+For each suite of Debian a root folder is made by debootstrap, from the mirror that this
+machine's apt sources name, and kept for the next time. In it the last commit of this
+checkout is built with warnings as errors (without, if that fails), the unit tests are
+run, and a few things are lost and brought back on ibsim (short_events.py): what is sent
+must be what `portmajor whatif` foretells. A root stays as debootstrap made it; what is
+built lies outside and is removed. Mounts are made in a mount namespace of their own, and
+go with it.
+
+With --source the same is done on this machine with an OpenSM from a folder; the plugin
+built with this machine's own headers is then loaded into that opensm too, to see whether
+it is refused.
+
+Prints the table; exit status 0 if all is well, else 1.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import datetime
+import fcntl
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import simlab
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCUMENT = ROOT / "docs" / "compatibility.md"
+SCRIPTS = pathlib.Path("/usr/share/debootstrap/scripts")
+HEADERS = pathlib.Path("/usr/include/infiniband/opensm/osm_version.h")
+
+SUITES = ("bullseye", "bookworm", "trixie", "forky", "sid")
+PACKAGES = ("gcc,libc6-dev,make,cmake,pkg-config,python3,opensm,libopensm-dev,libibumad-dev,"
+            "ibsim-utils,libcmocka-dev,libjansson-dev")
+
+# A root takes 0.6 to 0.9 GB, and its packages as much again while it is made.
+NEEDED_GB = 2
+
+TIMEOUT_S = 1800
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+# Both in namespaces whose processes and mounts end with the first process.
+NAMESPACES = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+ENTER = """set -e
+root=$1 work=$2
+shift 2
+mount -t proc proc "$root/proc"
+mount -t tmpfs tmpfs "$root/dev/shm"
+mount -t tmpfs tmpfs "$root/tmp"
+mount --bind "$work" "$root/mnt"
+chroot "$root" "$@"
+"""
+
+
+class Fault(Exception):
+    """Why something could not be made, built or tried."""
+
+
+def say(text):
+    print(f"== {text}", file=sys.stderr, flush=True)
+
+
+def run(argv, log, **kwargs):
+    """What argv prints; all of that goes to the log, too. Fault if it fails."""
+    try:
+        process = simlab.start_process(list(map(str, argv)), stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       text=True, errors="replace", **kwargs)
+    except FileNotFoundError as error:
+        raise Fault(f"no {error.filename} here: install it first") from error
+    with process:
+        try:
+            told = process.communicate(timeout=TIMEOUT_S)[0].strip()
+        except subprocess.TimeoutExpired as error:
+            raise Fault(f"{argv[0]}: not done after {TIMEOUT_S} s") from error
+        finally:
+            process.kill()
+    with open(log, "a", encoding="utf-8") as out:
+        out.write(told + "\n")
+    if process.returncode:
+        last = told.rpartition("\n")[2]
+        raise Fault(f"{last or 'nothing printed'} ({log} has it all)")
+    return told
+
+
+# -------------------------------------------------------------------------- places
+
+@dataclasses.dataclass
+class Place:
+    """Where is built and tried: a suite's root folder, or this machine.
+
+    enter      argv prefix of what runs there
+    checkout   the project's folder as seen there; builds go into it
+    include    of OpenSM, where CMake would not find it
+    environ    further environment of opensm
+    """
+    name: str
+    log: pathlib.Path
+    made: str
+    enter: list
+    checkout: pathlib.Path
+    include: pathlib.Path = None
+    environ: dict = dataclasses.field(default_factory=dict)
+
+    def run(self, *argv, **environ):
+        return run(self.enter + list(argv), self.log,
+                   env={"PATH": PATH, "HOME": "/root", "LC_ALL": "C.UTF-8",
+                        "PYTHONDONTWRITEBYTECODE": "1", **environ})
+
+    def build(self, name, *options):
+        """Configures and builds a folder of that name; how many warnings there were."""
+        folder = self.checkout / name
+        say(f"{self.name}: building {name}")
+        self.run("cmake", "-S", self.checkout, "-B", folder,
+                 "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options)
+        told = self.run("cmake", "--build", folder, "-j", os.cpu_count())
+        return len(re.findall(r"^\S+: warning: ", told, re.M))
+
+    def events(self, name, *options):
+        """What short_events.py tells of the plugin in that folder."""
+        told = self.run("python3", self.checkout / "tests/integration/short_events.py", *options,
+                        PORTMAJOR_BUILD=str(self.checkout / name), **self.environ)
+        return json.loads(told.splitlines()[-1])
+
+
+def copy_checkout(work, log):
+    """The last commit, without history."""
+    tar = work / "checkout.tar"
+    run(["git", "-C", ROOT, "archive", "-o", tar, "HEAD"], log)
+    run(["tar", "xf", tar, "-C", work], log)
+    tar.unlink()
+
+
+# -------------------------------------------------------------------------- suites
+
+def find_mirror(log):
+    """The mirror of this machine's own release, as apt has it."""
+    release = dict(line.split("=", 1) for line in
+                   pathlib.Path("/etc/os-release").read_text().splitlines() if "=" in line)
+    own = release.get("VERSION_CODENAME", "").strip('"')
+    for line in run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)",
+                     "Created-By: Packages"], log).splitlines():
+        suite, _, uri = line.partition(" ")
+        if suite == own and release.get("ID") == "debian":
+            return uri
+    raise Fault("this machine's apt sources name no mirror of Debian")
+
+
+def check_no_mounts(folder):
+    for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
+        if pathlib.Path(line.split()[1]).is_relative_to(folder):
+            raise Fault(f"{line.split()[1]} is mounted: unmount it first")
+
+
+def make_root(cache, suite, log):
+    """The root folder of a suite: that of the last time, if it has what is needed."""
+    root, stamp = cache / suite, cache / suite / "etc" / "portmajor-packages"
+    if stamp.is_file() and stamp.read_text() == PACKAGES:
+        return root
+    new = cache / f"{suite}.new"
+    for old in (root, new):
+        check_no_mounts(old)
+        shutil.rmtree(old, ignore_errors=True)
+    if shutil.disk_usage(cache).free < NEEDED_GB << 30:
+        raise Fault(f"less than {NEEDED_GB} GB free in {cache}")
+    say(f"{suite}: debootstrap into {root}")
+    script = SCRIPTS / suite
+    try:
+        run([*NAMESPACES, "debootstrap", "--variant=minbase", f"--include={PACKAGES}", suite,
+             new, find_mirror(log), script if script.exists() else SCRIPTS / "sid"], log)
+        for waste in ("var/cache/apt", "var/lib/apt/lists"):
+            shutil.rmtree(new / waste)
+        (new / stamp.relative_to(root)).write_text(PACKAGES)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    return new.rename(root)
+
+
+def open_suite(cache, suite, work, log):
+    root = make_root(cache, suite, log)
+    made = datetime.date.fromtimestamp((root / "etc" / "portmajor-packages").stat().st_mtime)
+    # --net: simulators in two pid namespaces could else take the same socket name.
+    return Place(f"Debian {suite}", log, str(made),
+                 [*NAMESPACES, "--net", "sh", "-c", ENTER, "sh", root, work],
+                 pathlib.Path("/mnt"))
+
+
+# ------------------------------------------------------------------ OpenSM's source
+
+def check_source(folder):
+    """Fault unless it has OpenSM's source, and OpenSM was built there."""
+    try:
+        is_opensm = "AC_INIT(opensm," in (folder / "configure.ac").read_text(errors="replace")
+    except OSError:
+        is_opensm = False
+    if not is_opensm:
+        raise Fault(f"{folder} is no folder of OpenSM's source")
+    for name in ("include/opensm/osm_config.h", "include/opensm/osm_version.h",
+                 "opensm/.libs/opensm"):
+        if not (folder / name).is_file():
+            raise Fault(f"{folder} has no {name}: build OpenSM there first")
+
+
+def open_source(folder, work, log):
+    libraries = ":".join(str(folder / name / ".libs")
+                         for name in ("complib", "libvendor", "libopensm"))
+    return Place(f"`{folder.name}`", log, "-", [], work, folder / "include",
+                 {"SIMLAB_OPENSM": str(folder / "opensm" / ".libs" / "opensm"),
+                  "LD_LIBRARY_PATH": libraries})
+
+
+# --------------------------------------------------------------------------- trying
+
+@dataclasses.dataclass
+class Result:
+    """A row of the table."""
+    name: str
+    made: str = "-"
+    opensm: str = "-"
+    compiler: str = "-"
+    libc: str = "-"
+    ibsim: str = "-"
+    build: str = "-"
+    unit: str = "-"
+    events: list = dataclasses.field(default_factory=list)
+    foreign: str = ""  # what became of a plugin built for another OpenSM
+    fault: str = ""
+
+    def note_events(self, told):
+        self.opensm, self.events = told["opensm"], told["events"]
+        faults = [f"{event['name']}: {fault}" for event in self.events
+                  for fault in event["faults"]]
+        if told["loaded"] != told["opensm"]:
+            faults.append(f"built for OpenSM {told['loaded']}")
+        self.fault = "; ".join(faults)
+
+    def cells(self):
+        """Each thing lost: LFT Sets when it goes and comes, those foretold in brackets."""
+        counts = {}
+        for event in self.events:
+            name, _, verb = event["name"].rpartition(" ")
+            counts[name, verb] = event
+        lost = [f"{counts[name, 'lost']['wire']}, {counts[name, 'back']['wire']} "
+                f"({counts[name, 'lost']['whatif']})" if (name, "lost") in counts else "-"
+                for name in EVENTS]
+        return [self.name, self.made, self.opensm, self.compiler, self.libc, self.ibsim,
+                self.build, self.unit, *lost, self.fault or "ok"]
+
+
+EVENTS = ("cable", "switch", "host", "router")
+HEADER = ["where", "packages of", "OpenSM", "compiler", "libc", "ibsim", "build", "unit tests",
+          *EVENTS, "result"]
+
+
+def build_strictly(place, result):
+    """Builds with warnings as errors, or, if that fails, without."""
+    include = [f"-DOPENSM_INCLUDE={place.include}"] if place.include else []
+    try:
+        place.build("strict", "-DPORTMAJOR_WERROR=ON", *include)
+        result.build = "no warning"
+        return "strict"
+    except Fault as fault:
+        say(f"{place.name}: {fault}")
+    result.build = f"{place.build('lenient', *include)} warnings"
+    return "lenient"
+
+
+def try_foreign(place):
+    """What the folder's opensm says of a plugin that was built for this machine's own."""
+    if not HEADERS.is_file():
+        return ""
+    own = re.search(r'OSM_VERSION "(.*)"', HEADERS.read_text())[1]
+    place.build("foreign", f"-DOPENSM_INCLUDE={HEADERS.parents[1]}")
+    told = place.events("foreign", "--refused")
+    why = (f'refused, "{told["refused"]}"' if told["refused"] else
+           "loaded" if told["loaded"] else "not loaded, and the log has no reason")
+    routes = f"{', '.join(told['engines'])} routes" if told["engines"] else "SUBNET UP never comes"
+    return (f"The plugin built for this machine's {own} in OpenSM {told['opensm']} of "
+            f"{place.name}: {why}; {routes}.")
+
+
+def try_place(place, result):
+    result.compiler = "GCC " + place.run("gcc", "-dumpfullversion")
+    result.libc = place.run("getconf", "GNU_LIBC_VERSION")
+    result.ibsim = place.run("dpkg-query", "-W", "-f", "${Version}", "ibsim-utils")
+    build = build_strictly(place, result)
+    say(f"{place.name}: unit tests")
+    told = place.run("sh", "-c", f"cd {place.checkout / build} && "
+                                 f"ctest -L unit -j {os.cpu_count()}")
+    result.unit = re.search(r"tests failed out of (\d+)", told)[1] + " passed"
+    say(f"{place.name}: events")
+    result.note_events(place.events(build))
+    if place.include:
+        result.foreign = try_foreign(place)
+
+
+def measure(cache, name, open_place):
+    """A Result; open_place(work, log) makes the Place."""
+    log = cache / f"{name}.log"
+    log.write_text("")
+    result = Result(name)
+    with tempfile.TemporaryDirectory(prefix="work-", dir=cache) as work:
+        try:
+            place = open_place(pathlib.Path(work), log)
+            result.name, result.made = place.name, place.made
+            copy_checkout(pathlib.Path(work), log)
+            try_place(place, result)
+        except Fault as fault:
+            result.fault = str(fault)
+            say(f"{name}: {fault}")
+    return result
+
+
+# ------------------------------------------------------------------------- document
+
+HEAD = """# What portmajor was built and tried with
+
+Made by `scripts/compatibility --update`; `tests/integration/compatibility.py` has the text.
+
+Each row is one build of the same commit, with warnings as errors where it says "no
+warning", all unit tests, and OpenSM with the plugin on ibsim: 18 switches, 143 hosts and
+a router, of which a cable, a switch, a host and the router are lost and brought back. A
+cell has the LFT Sets counted on the wire when it goes and when it comes, and in brackets
+what `portmajor whatif` foretold for the loss. "ok" also means that the plugin was loaded
+by the OpenSM that it was built for, that it logged as many blocks sent and acknowledged,
+and that every pair was walked through tables read back from the switches.
+
+Debian's suites are folders made by debootstrap, on amd64. A row in `quotes` is a folder of
+OpenSM's source, built there by its owner and given with `--source`, on Debian {release}.
+
+"""
+
+TAIL = """
+OpenSM compares the version that a plugin was built for with its own, as text, and refuses
+what differs: a plugin for 3.3.23 cannot harm a 3.3.24, whose `osm_subn_opt_t` has one
+member more (`max_rate_enum`) and whose later members lie elsewhere. The plugin's source is
+the same for both. For OpenSM in a folder of its own: `cmake -DOPENSM_INCLUDE=DIR/include`.
+
+## What is not supported
+
+| what | why |
+|---|---|
+| OpenSM before 3.3.23 | it has no `osm_register_external_routing_engine`: CMake says so and stops |
+| an opensm built otherwise than the headers that the plugin was built with, of the same version | the version is all that OpenSM compares, but 3.3.23 without the performance manager and upstream's commits between 3.3.23 and 3.3.24 have other structures under the same name: build with the headers of the opensm that runs |
+| vendors' own SMs | they are not the OpenSM above: the plugin is for the event plugin interface and the structures of its headers |
+| adaptive routing | it is set up by vendors' own MADs, and OpenSM 3.3.23 and 3.3.24 have no code for that; an LFT names one port for each LID, and that is all that is planned |
+| SHARP | its trees are made by a manager of its own beside the SM; OpenSM 3.3.23 and 3.3.24 know nothing of it, and ibsim simulates none |
+| routers between subnets | a router's port is an end port as a host's (the column above); which router a path to another subnet takes is chosen by OpenSM's SA (`prefix_routes_file`), and nothing is planned for it |
+| other processors than amd64 | not tried |
+"""
+
+
+def format_table(results):
+    lines = [HEADER, ["---"] * len(HEADER), *[result.cells() for result in results]]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def document(results):
+    release = pathlib.Path("/etc/debian_version").read_text().strip()
+    foreign = "".join(f"\n{result.foreign}\n" for result in results if result.foreign)
+    return HEAD.format(release=release) + format_table(results) + foreign + TAIL
+
+
+# ------------------------------------------------------------------------------ main
+
+def default_cache():
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(base) / "portmajor" / "suites"
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(prog="scripts/compatibility", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", metavar="SUITE",
+                        help=f"of {', '.join(SUITES)} (default: all, or none with --source)")
+    parser.add_argument("--source", action="append", default=[], type=pathlib.Path,
+                        metavar="DIR", help="a folder of OpenSM's source in which OpenSM was "
+                        "built; may be given several times")
+    parser.add_argument("--cache", type=pathlib.Path, default=default_cache(), metavar="DIR",
+                        help="where the suites are kept, up to 0.9 GB each (default: %(default)s)."
+                        " Remove a suite's folder to have it made anew")
+    parser.add_argument("--update", action="store_true",
+                        help="write docs/compatibility.md, of the rows of this run, if all is well")
+    args = parser.parse_args()
+    args.suites = args.suites or ([] if args.source else list(SUITES))
+    args.source = [folder.resolve() for folder in args.source]
+    return args
+
+
+def check_arguments(args):
+    for suite in args.suites:
+        if suite not in SUITES:
+            raise Fault(f"no suite {suite}: there are {', '.join(SUITES)}")
+    for folder in args.source:
+        check_source(folder)
+    if args.suites and not shutil.which("debootstrap"):
+        raise Fault("no debootstrap here: install it first")
+    if args.suites and os.geteuid() != 0:
+        raise Fault("suites need root: their folders are made with debootstrap and chroot")
+
+
+@contextlib.contextmanager
+def open_cache(cache):
+    """Keeps others out, and removes what a run that was killed has left."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(cache / "lock", "w", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Fault(f"{cache} is in use by another run") from error
+        for left in cache.glob("work-*"):
+            check_no_mounts(left)
+            shutil.rmtree(left)
+        yield cache
+
+
+def measure_all(args):
+    with open_cache(args.cache.resolve()) as cache:
+        return ([measure(cache, suite, lambda work, log, suite=suite:
+                         open_suite(cache, suite, work, log)) for suite in args.suites]
+                + [measure(cache, folder.name, lambda work, log, folder=folder:
+                           open_source(folder, work, log)) for folder in args.source])
+
+
+def main():
+    args = read_arguments()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        check_arguments(args)
+        results = measure_all(args)
+    except (Fault, OSError) as fault:
+        sys.exit(f"compatibility: {fault}")
+    print(format_table(results), end="")
+    print("".join(f"{result.foreign}\n" for result in results if result.foreign), end="")
+    if any(result.fault for result in results):
+        sys.exit(1)
+    if args.update:
+        DOCUMENT.write_text(document(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A few events in a small fabric, told in JSON: what scripts/compatibility runs.
+
+The counts are held against each other and every pair is walked, as in scripts/demo. With
+--refused the plugin in $PORTMAJOR_BUILD was built for another OpenSM than $SIMLAB_OPENSM:
+tells what that logged of it, and who routed. Exit status 1, with the reason on stderr,
+if nothing can be told.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+import demo
+import pmlab
+import simlab
+
+# 18 switches, 143 hosts and a router. OpenSM runs on leaf0.
+FABRIC = ("two-level", 12, 6, 12, 1)
+ROUTER = "h9-2"
+TARGETS = (
+    ("cable", "leaf5:14", False),
+    ("switch", "spine3", False),
+    ("host", "h7-3", True),
+    ("router", ROUTER, True),
+)
+UP_S = 30  # for --refused; else it takes less than one
+
+OPENSM = re.compile(r"-> OpenSM (\S+)$", re.M)
+LOADED = re.compile(r"portmajor \S+: lid_order .*; portmajor built for OpenSM (\S+)$", re.M)
+REFUSED = re.compile(r"Error loading plugin 'portmajor': (.*)$", re.M)
+
+
+def make_netlist(folder):
+    path = pmlab.generate(folder / "fabric.net", *FABRIC)
+    text, count = re.subn(rf'^\w+(?=\s+1\s+"{ROUTER}")', "rtguid=0x900000\nRt",
+                          path.read_text(encoding="ascii"), flags=re.M)
+    if count != 1:
+        raise simlab.SimError(f"{ROUTER} is {count} times in the netlist")
+    path.write_text(text, encoding="ascii")
+    return path
+
+
+def find(regex, log):
+    """What the log says once, or None."""
+    line = regex.search(log)
+    return line and line[1]
+
+
+def run_events(folder):
+    rows = demo.run_portmajor(demo.Scene(make_netlist(folder), TARGETS), lambda text: None)
+    log = "".join(path.read_text(errors="replace") for path in folder.glob("*/opensm.log"))
+    return {"opensm": find(OPENSM, log), "loaded": find(LOADED, log),
+            "events": [{"name": row.name, "wire": row.event.wire, "whatif": row.predicted,
+                        "pairs": row.walked.get("delivered"), "faults": row.faults}
+                       for row in rows]}
+
+
+def run_refused(folder):
+    with pmlab.Fabric(make_netlist(folder)) as fabric, pmlab.open_sm(fabric) as osm:
+        with contextlib.suppress(simlab.SimError):  # it may hang, or end
+            osm.wait_subnet_up(timeout=UP_S)
+        log = osm.log()
+        return {"opensm": find(OPENSM, log), "loaded": find(LOADED, log),
+                "refused": find(REFUSED, log), "engines": osm.engines_used()}
+
+
+def main():
+    run = run_refused if sys.argv[1:] == ["--refused"] else run_events
+    with tempfile.TemporaryDirectory(prefix="portmajor-events-") as folder:
+        os.environ.update(SIMLAB_DIR=folder, SIMLAB_KEEP="1")
+        try:
+            print(json.dumps(run(pathlib.Path(folder))))
+        except (simlab.SimError, OSError) as error:
+            sys.exit(f"short_events: {error}")
+
+
+if __name__ == "__main__":
+    main()
