@@ -163,7 +163,8 @@ static const struct {
 static void expect(const struct ground *g, const char *name, const char *token,
 		   uint64_t at)
 {
-	char text[40] = "none", *wanted = strchr(token, '=') + 1;
+	const char *wanted = strchr(token, '=') + 1;
+	char text[40] = "none";
 	struct pm_flap flap;
 
 	if (find(g, "l0", 2, at, &flap))
