@@ -43,7 +43,7 @@ SUITES = ("bullseye", "bookworm", "trixie", "forky", "sid")
 PACKAGES = ("gcc,libc6-dev,make,cmake,pkg-config,python3,opensm,libopensm-dev,libibumad-dev,"
             "ibsim-utils,libcmocka-dev,libjansson-dev")
 
-# A root takes 0.6 to 0.9 GB, and its packages as much again while it is made.
+# A root takes 0.5 to 0.6 GB, and a third more while it is made.
 NEEDED_GB = 2
 
 TIMEOUT_S = 1800
@@ -388,7 +388,7 @@ def read_arguments():
                         metavar="DIR", help="a folder of OpenSM's source in which OpenSM was "
                         "built; may be given several times")
     parser.add_argument("--cache", type=pathlib.Path, default=default_cache(), metavar="DIR",
-                        help="where the suites are kept, up to 0.9 GB each (default: %(default)s)."
+                        help="where the suites are kept, 0.6 GB each (default: %(default)s)."
                         " Remove a suite's folder to have it made anew")
     parser.add_argument("--update", action="store_true",
                         help="write docs/compatibility.md, of the rows of this run, if all is well")
