@@ -41,6 +41,7 @@ enum { /* byte offsets in an SMP */
        SMP_BYTES = 256,
        NODE_INFO_TYPE = SMP_DATA + 2,
        NODE_INFO_GUID = SMP_DATA + 12,
+       NODE_INFO_PORT = SMP_DATA + 36,
        PORT_INFO_LID = SMP_DATA + 16,
 };
 
@@ -92,11 +93,12 @@ struct delayed {
 	bool outgoing;
 };
 
-/* What is at the end of a directed route. */
-struct node {
-	uint8_t path[SMP_PATH_BYTES]; /* hop count, then the ports */
+/* What a port is wired to; port 0 is the node itself. */
+struct end {
 	uint64_t guid;
-	bool is_switch;
+	uint64_t peer;
+	uint8_t port;
+	bool is_switch; /* of port 0 only */
 };
 
 /* What the rules do with a datagram, beside what they have done. */
@@ -115,7 +117,8 @@ static struct {
 	int agent; /* the last that has sent an SMP */
 	uint64_t random;
 	uint64_t paused_ns; /* while held, time stands still */
-	void *nodes;	    /* of tsearch */
+	void *ends;	    /* of tsearch */
+	uint64_t own_guid;
 	uint64_t lid_guid[UNICAST_LIDS];
 	struct question questions[QUESTIONS];
 	struct delayed delayed[DELAYED];
@@ -280,51 +283,72 @@ static void put_off(const struct packet *p, uint32_t ms, bool outgoing)
 
 /* ------------------------------------------------------------------------ nodes */
 
-static int compare_nodes(const void *a, const void *b)
+static int compare_ends(const void *a, const void *b)
 {
-	const uint8_t *x = ((const struct node *)a)->path;
-	const uint8_t *y = ((const struct node *)b)->path;
+	const struct end *x = a, *y = b;
 
-	return *x != *y ? *x - *y : memcmp(x + 1, y + 1, *x);
+	if (x->guid != y->guid)
+		return x->guid < y->guid ? -1 : 1;
+	return x->port - y->port;
 }
 
-static struct node make_node(const uint8_t *mad)
+static const struct end *find_end(uint64_t guid, uint8_t port)
 {
-	struct node node = {.path = {mad[SMP_HOP_COUNT] % SMP_PATH_BYTES}};
+	struct end wanted = {.guid = guid, .port = port};
+	void *found = tfind(&wanted, &lib.ends, compare_ends);
 
-	memcpy(node.path + 1, mad + SMP_PATH + 1, node.path[0]);
-	return node;
+	return found ? *(struct end **)found : NULL;
 }
 
-static const struct node *find_node(const uint8_t *mad)
+static void learn_end(uint64_t guid, uint8_t port, uint64_t peer, bool is_switch)
 {
-	struct node wanted = make_node(mad);
-	void *found = tfind(&wanted, &lib.nodes, compare_nodes);
+	struct end *end = malloc(sizeof(*end)), **known;
 
-	return found ? *(struct node **)found : NULL;
+	if (!end)
+		fail("cables");
+	*end = (struct end){.guid = guid, .port = port};
+	known = tsearch(end, &lib.ends, compare_ends);
+	if (!known)
+		fail("cables");
+	if (*known != end)
+		free(end);
+	(*known)->peer = peer;
+	(*known)->is_switch = is_switch;
+}
+
+/* The node that so many hops of a directed route lead to, 0 if not known. */
+static uint64_t follow(const uint8_t *mad, unsigned int hops)
+{
+	uint64_t guid = lib.own_guid;
+
+	for (unsigned int i = 1; i <= hops && guid; i++) {
+		const struct end *end = find_end(guid, mad[SMP_PATH + i]);
+
+		guid = end ? end->peer : 0;
+	}
+	return guid;
 }
 
 static void learn_node(const uint8_t *question, const uint8_t *answer)
 {
-	struct node *node = malloc(sizeof(*node));
-	struct node **known;
+	uint64_t guid = read_be(answer + NODE_INFO_GUID, 8), before;
+	unsigned int hops = question[SMP_HOP_COUNT] % SMP_PATH_BYTES;
+	bool is_switch = answer[NODE_INFO_TYPE] == NODE_SWITCH;
 
-	if (!node)
-		fail("nodes");
-	*node = make_node(question);
-	known = tsearch(node, &lib.nodes, compare_nodes);
-	if (!known)
-		fail("nodes");
-	if (*known != node)
-		free(node);
-	(*known)->guid = read_be(answer + NODE_INFO_GUID, 8);
-	(*known)->is_switch = answer[NODE_INFO_TYPE] == NODE_SWITCH;
+	learn_end(guid, 0, guid, is_switch);
+	if (!hops)
+		lib.own_guid = guid;
+	before = hops ? follow(question, hops - 1) : 0;
+	if (!before)
+		return;
+	learn_end(before, question[SMP_PATH + hops], guid, false);
+	learn_end(guid, answer[NODE_INFO_PORT], before, false);
 }
 
 static void learn(const uint8_t *question, const uint8_t *answer)
 {
 	uint64_t lid = read_be(answer + PORT_INFO_LID, 2);
-	const struct node *node;
+	const struct end *node;
 
 	if (question[MAD_CLASS] != CLASS_SMP_DIRECT)
 		return;
@@ -332,7 +356,7 @@ static void learn(const uint8_t *question, const uint8_t *answer)
 		learn_node(question, answer);
 	if (attr_id(question) != ATTR_PORT_INFO || lid >= UNICAST_LIDS)
 		return;
-	node = find_node(question);
+	node = find_end(follow(question, question[SMP_HOP_COUNT] % SMP_PATH_BYTES), 0);
 	if (node && !(node->is_switch && attr_modifier(question)))
 		lib.lid_guid[lid] = node->guid;
 }
@@ -340,13 +364,10 @@ static void learn(const uint8_t *question, const uint8_t *answer)
 static uint64_t guid_of(const void *umad)
 {
 	const uint8_t *mad = umad_get_mad((void *)(uintptr_t)umad);
-	const struct node *node;
 	uint16_t lid;
 
-	if (mad[MAD_CLASS] == CLASS_SMP_DIRECT) {
-		node = find_node(mad);
-		return node ? node->guid : 0;
-	}
+	if (mad[MAD_CLASS] == CLASS_SMP_DIRECT)
+		return follow(mad, mad[SMP_HOP_COUNT] % SMP_PATH_BYTES);
 	lid = ntohs(((const ib_user_mad_t *)umad)->addr.lid);
 	return lid < UNICAST_LIDS ? lib.lid_guid[lid] : 0;
 }

@@ -19,9 +19,9 @@
  * then sets `on`. Fields marked "out" are the library's. Native byte order, naturally
  * aligned, no padding.
  *
- * A datagram's node is known by its directed route, from the NodeInfo that came back
- * along it, or by its LID, from the node's PortInfo. So the first NodeInfo question
- * along a route matches no rule with a GUID; its answer does.
+ * A datagram's node is known by its directed route, cable by cable, from the NodeInfo
+ * that came back over each; or by its LID, from the node's PortInfo. So the first
+ * question over a cable matches no rule with a GUID; its answer does.
  */
 #ifndef PM_TESTS_WIRE_H
 #define PM_TESTS_WIRE_H

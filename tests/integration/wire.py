@@ -13,8 +13,8 @@ transaction_timeout x (1 + retries), each retry being a transmission of its own.
 may come and go at any time. wire.h states what each does.
 
 Conditions of a rule, all optional:
-node       a node's name in the netlist, or guid, its GUID. By that name no rule meets
-           the very first NodeInfo question along a route
+node       a node's name in the netlist, or guid, its GUID. The first question that goes
+           over a cable has no name yet; its answer has
 method     "get" or "set"; of an answer, the question's
 attr       an attribute id, e.g. simlab.ATTR_LFT
 modifier   the attribute's modifier (LFT block, port), or the first and last of a range
