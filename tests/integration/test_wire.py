@@ -257,7 +257,7 @@ class Contents(WireCase):
 
     def test_storm(self):
         mark = self.osm.mark()
-        self.wire.storm(300, lid=0x3000, lids=7)
+        self.wire.storm(300, lids=range(0x3000, 0x3007))
         simlab.poll_until(lambda: not self.wire.storm_left, 60, "the storm's end")
         self.osm.settle(mark, sweep=False)
         self.assertGreaterEqual(self.osm.delta(mark)["traps"], 300)

@@ -666,7 +666,7 @@ static int make_trap(void *umad, int *length)
 
 	if (w->storm_done >= __atomic_load_n(&w->storm, __ATOMIC_ACQUIRE))
 		return -1;
-	lid = htons((uint16_t)(w->storm_lid + w->storm_done % w->storm_lids));
+	lid = htons(w->storm_lid[w->storm_done % w->storm_lids % WIRE_STORM_LIDS]);
 	w->storm_done++;
 	p.umad.addr.lid = lid;
 	p.umad.agent_id = (uint32_t)lib.agent;

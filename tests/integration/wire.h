@@ -32,6 +32,7 @@
 #define WIRE_MAGIC 0x52574d50u /* "PMWR" read as little endian */
 #define WIRE_VERSION 1u
 #define WIRE_RULES 128u
+#define WIRE_STORM_LIDS 64u
 
 /* What a rule looks at. */
 enum wire_way {
@@ -84,10 +85,9 @@ struct wire {
 	uint64_t released;
 	uint64_t storm;	     /* traps 128 to make up, in all; only grows */
 	uint64_t storm_done; /* out */
-	uint32_t storm_lid;  /* they come from this LID on, */
-	uint32_t storm_lids; /* from so many in turn */
+	uint16_t storm_lid[WIRE_STORM_LIDS]; /* from these LIDs in turn, */
+	uint32_t storm_lids;		     /* so many of them */
 	uint32_t num_rules;
-	uint32_t reserved;
 	struct wire_rule rules[WIRE_RULES];
 };
 
@@ -116,7 +116,8 @@ struct wire_record {
 };
 
 static_assert(sizeof(struct wire_rule) == 104, "wire layout");
-static_assert(sizeof(struct wire) == 104 + WIRE_RULES * sizeof(struct wire_rule),
+static_assert(sizeof(struct wire) ==
+		      96 + WIRE_STORM_LIDS * 2 + WIRE_RULES * sizeof(struct wire_rule),
 	      "wire layout");
 static_assert(sizeof(struct wire_record) == 112, "wire layout");
 

@@ -56,12 +56,13 @@ class _RuleLayout(_Layout):
 
 
 class _FileLayout(_Layout):
-    RULES = 128
+    RULES, STORM_LIDS = 128, 64
     COUNTERS = "transmissions again timed_out returned surplus held".split()
     _fields_ = ([("magic", ctypes.c_uint32), ("version", ctypes.c_uint32)]
                 + _Layout.fields(uint64="seed " + " ".join(COUNTERS)
-                                 + " released storm storm_done",
-                                 uint32="storm_lid storm_lids num_rules reserved")
+                                 + " released storm storm_done")
+                + [("storm_lid", ctypes.c_uint16 * STORM_LIDS)]
+                + _Layout.fields(uint32="storm_lids num_rules")
                 + [("rules", _RuleLayout * RULES)])
 
 
@@ -218,9 +219,11 @@ class Wire:
     def release(self):
         self._wire.released = self._wire.held
 
-    def storm(self, traps, lid, lids=1):
-        """Traps 128 from `lids` LIDs from `lid` on in turn, as fast as OpenSM takes them."""
-        self._wire.storm_lid, self._wire.storm_lids = lid, lids
+    def storm(self, traps, lids):
+        """Traps 128 from these LIDs in turn, as fast as OpenSM takes them."""
+        for i, lid in enumerate(lids):
+            self._wire.storm_lid[i] = lid
+        self._wire.storm_lids = len(lids)
         self._wire.storm += traps
 
     @property
