@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What early repair does when switches die: on a wire where the dead do not answer.
+
+A director fabric of 648 hosts, twice: with early repair and without. The same switches
+die on one, then on the other; a question to them comes back after OpenSM's time-outs.
+For each pair of runs are printed the seconds from the death to the last SUBNET UP and the
+host pairs cut off times seconds until the last block, and at the end the medians.
+
+    dead_switches.py --dead 1 2 6 30 --runs 5 [--last-traps]
+
+The dead switches' own traps are lost; with --last-traps each sends one as it
+dies.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import datetime
+import re
+import statistics
+import sys
+import time
+
+import pmlab
+import simlab
+import wire
+import wiretime
+
+# What dies, by the number of switches. OpenSM's ways to most others lead through the
+# first of them. In one breath: of what dies later OpenSM may ignore the traps (the
+# eleventh within 5 s of a switch), with any way of routing.
+DEAD = {1: "s0-line0", 2: "s[01]-line0", 6: "s[01]-*", 30: "s?-*"}
+
+
+@dataclasses.dataclass
+class Death:
+    """One event."""
+    up_s: float  # to the last SUBNET UP
+    pair_s: float  # host pairs cut off times seconds
+    left: int  # host pairs that stay cut off
+    smps: int
+    failed_sweeps: int
+    gave_up: int
+    repair_blocks: int
+
+
+class Side(contextlib.ExitStack):
+    """One fabric and OpenSM."""
+
+    def __init__(self, netlist, early):
+        super().__init__()
+        self.netlist, self.early = netlist, early
+
+    def __enter__(self):
+        super().__enter__()
+        folder = self.enter_context(pmlab.Folder())
+        config = folder / "portmajor.conf"
+        config.write_text(f"flap_limit 0\nearly_repair {'yes' if self.early else 'no'}\n")
+        self.fabric = self.enter_context(pmlab.Fabric(self.netlist))
+        self.wire = wire.Wire(self.fabric, trace=True)
+        self.osm = self.enter_context(pmlab.open_sm(self.fabric, config=config, host="h0-1",
+                                                    wire=self.wire, sweep_interval=10))
+        self.dump_path = folder / "dump"
+        self.osm.settle(timeout=pmlab.TIMEOUT_S)
+        return self
+
+    def dump(self):
+        self.fabric.dump(self.dump_path)
+        return pmlab.Dump(self.dump_path)
+
+    def _up_times(self, log):
+        """Monotonic times of SUBNET UP; the log has local time to the microsecond."""
+        offset = time.time() - time.monotonic()
+        year = datetime.datetime.now().year
+        for m in re.finditer(r"^(\w+ +\d+ [\d:]+) (\d+) \[\w+\] \w+ -> SUBNET UP", log, re.M):
+            at = datetime.datetime.strptime(f"{year} {m[1]}", "%Y %b %d %H:%M:%S")
+            yield at.timestamp() + int(m[2]) / 1e6 - offset
+
+    def lose(self, target, last_traps):
+        osm = self.osm
+        osm.settle(osm.mark(), sweep=False)
+        osm.wait_traps_aged()
+        before = self.dump()
+        names = self.fabric.netlist.match(target)
+        guids = {self.wire.guid(n): n for n in self.fabric.netlist.switches}
+        for name in names:
+            self.wire.drop("trap", node=name)
+        self.wire.records()
+        mark = osm.mark()
+        start = time.monotonic()
+        if last_traps:  # ibsim's own would find no way any more
+            self.wire.storm(len(names), [before.lids[name] for name in names])
+        self.fabric.lose(target)
+        osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+        log = osm.log(mark.log_offset)
+        # The times of the run itself: here questions that time out take their time.
+        stamps = [wiretime.Stamp(r, r.ns / 1e9 - start) for r in self.wire.records()]
+        reach = wiretime.Reach(self.fabric, before, guids)
+        pair_s, left = wiretime.pair_seconds(reach, wiretime.lft_answers(stamps))
+        repairs = pmlab.Repair.find(log)
+        death = Death(max(self._up_times(log)) - start, pair_s, left, osm.delta(mark)["smps"],
+                      len(re.findall("Errors during init", log, re.I)),
+                      sum(r.gave_up for r in repairs), sum(r.sent for r in repairs))
+        self.back(target)
+        return death
+
+    def back(self, target):
+        self.wire.clear()
+        self.osm.wait_traps_aged()
+        mark = self.osm.mark()
+        self.fabric.back(target)
+        self.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+
+
+def median(deaths, field):
+    return statistics.median(getattr(d, field) for d in deaths)
+
+
+def compare(sides, dead, runs, last_traps, tell=lambda text: None):
+    """Paired runs; the Deaths with early repair and those without."""
+    pairs = []
+    for _ in range(runs):
+        pairs.append([side.lose(DEAD[dead], last_traps) for side in sides])
+        for side, death in zip(sides, pairs[-1]):
+            tell(f"{dead} dead, early repair {'yes' if side.early else 'no '}: {death}")
+    return list(zip(*pairs))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dead", type=int, nargs="+", default=list(DEAD), choices=list(DEAD))
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--last-traps", action="store_true")
+    options = parser.parse_args()
+    with pmlab.Folder() as folder:
+        netlist = simlab.Netlist(pmlab.generate(folder / "fabric.net", "director", 36))
+        with Side(netlist, True) as early, Side(netlist, False) as late:
+            for dead in options.dead:
+                with_it, without = compare((early, late), dead, options.runs,
+                                           options.last_traps,
+                                           lambda text: print(text, flush=True))
+                for field in ("up_s", "pair_s"):
+                    a, b = median(with_it, field), median(without, field)
+                    print(f"{dead} dead, last traps {options.last_traps}, median {field}: "
+                          f"{a:.3f} with early repair, {b:.3f} without, {a / max(b, 1e-9):.2f}",
+                          flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

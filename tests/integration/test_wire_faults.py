@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What a wire that loses datagrams, and switches that are not as they should be, do."""
+
+import re
+import struct
+import unittest
+
+import dead_switches
+import labtest
+import pmlab
+import simlab
+import wire
+
+ATTR_NODE_INFO, ATTR_PORT_INFO = 0x11, 0x15
+TRANSMISSIONS = 4  # of a question that nobody answers
+
+NETLIST = pmlab.TOPOLOGIES / "two-level-48.net"
+
+
+def resweep(osm, timeout=120):
+    """A sweep, and what it brings about."""
+    osm.wait_traps_aged()
+    mark = osm.mark()
+    osm.hup()
+    osm.settle(mark, timeout=timeout)
+    return mark
+
+
+class LostAnswer(labtest.LabCase):
+    """A switch takes a block of a repair, and its answer is lost."""
+
+    # Of so many LIDs that some block of a leaf holds entries of one cable alone.
+    GENERATE = ("director", 36)
+    LEAF, CABLE = "leaf5", "leaf5:20"
+
+    @classmethod
+    def options(cls):
+        cls.wire = wire.Wire()
+        return {"wire": cls.wire}
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.wire.release)
+        self.addCleanup(self.wire.clear)
+
+    def lose_answer(self):
+        """The cable is lost, repaired without an answer, and back before discovery."""
+        osm, fabric = self.lab.osm, self.lab.fabric
+        osm.settle(osm.mark(), sweep=False)
+        osm.wait_traps_aged()
+        mark = osm.mark()
+        lost = self.wire.drop("answer", node=self.LEAF, method="set", attr=simlab.ATTR_LFT,
+                              times=TRANSMISSIONS)
+        self.wire.hold("request", node=osm.host, attr=ATTR_NODE_INFO, times=1)
+        fabric.lose(self.CABLE)
+        self.wire.wait_held()
+        self.assertGreater(lost.acted, 0, "the repair sent nothing")
+        fabric.back(self.CABLE)
+        self.wire.release()
+        osm.settle(mark, timeout=120)
+        self.assertEqual(lost.acted, TRANSMISSIONS)
+
+    def stale(self):
+        """Entries of the leaf's real table that are not as before the loss."""
+        now = pmlab.Dump(self.lab.dump())
+        table = {lid: port for first in now.tables[self.LEAF]
+                 for lid, port in now.entries(self.LEAF, first).items()}
+        return {lid: table[lid] for switch, lid in pmlab.changed_entries(self.healthy, now)
+                if switch == self.LEAF}
+
+    def test_table_is_right_again(self):
+        self.lose_answer()
+        self.assertEqual(self.stale(), {})
+        resweep(self.lab.osm)
+        self.assertEqual(self.stale(), {}, "after SIGHUP")
+        self.check_healthy()
+
+    def test_ports_of_stale_entries_die(self):
+        """Then the pairs that use them are rerouted, as all others."""
+        self.lose_answer()
+        ports = set(self.stale().values()) or {21, 22}
+        mark = self.lab.osm.mark()
+        for port in ports:
+            self.lose_at_once(f"{self.LEAF}:{port}")
+        self.lab.osm.settle(mark, timeout=120)
+        resweep(self.lab.osm)
+        walked = self.lab.walk(plan=False)
+        self.assertEqual((pmlab.walk_faults(walked, plan=False), walked["delivered"]),
+                         ([], walked["pairs"]))
+
+    def lose_at_once(self, target):
+        self.down.append(target)
+        self.lab.fabric.lose(target)
+
+
+class SmallTable(labtest.Folders):
+    """One switch says that its table has room for fewer LIDs than there are."""
+
+    SWITCH, CAP = "leaf7", 40
+
+    def lab(self, fabric, engine):
+        small = wire.Wire(fabric)
+        rule = small.alter("answer", 0, struct.pack(">H", self.CAP), node=self.SWITCH,
+                           attr=simlab.ATTR_SWITCH_INFO)
+        return pmlab.Lab(NETLIST, engine=engine, fabric=fabric, wire=small), rule
+
+    def bring_up(self, lab):
+        """With a switch like that a sweep may end in errors, for ever."""
+        osm = lab.osm
+        simlab.poll_until(lambda: osm._swept(osm.start_mark) is not None, 60, "a sweep")
+        osm.settle(osm.mark(), sweep=False)
+        return pmlab.Dump(lab.dump()).lids
+
+    def check_joined(self, lab, but=0):
+        """All hosts but so many have LIDs and paths between them."""
+        walked = lab.walk(plan=False)
+        self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
+        hosts = len(lab.netlist.hosts) - but
+        lids = pmlab.Dump(lab.dump()).lids
+        self.assertGreaterEqual(len([h for h in lab.netlist.hosts if h in lids]), hosts)
+
+    def test_others_stay_with_the_engine(self):
+        with pmlab.Fabric(NETLIST) as fabric:
+            lab, rule = self.lab(fabric, "portmajor")
+            with lab:
+                self.bring_up(lab)
+                self.assertGreater(rule.acted, 0)
+                self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
+                self.check_joined(lab, but=len([p for p, _ in lab.netlist.nodes[
+                    self.SWITCH].ports.values() if p in lab.netlist.hosts]))
+                self.assertRegex(lab.osm.log(), rf"portmajor: .*{self.SWITCH}.*{self.CAP}")
+
+    def test_never_worse_than_updn(self):
+        served = {}
+        for engine in ("updn", "portmajor"):
+            with pmlab.Fabric(NETLIST) as fabric:
+                lab, _ = self.lab(fabric, engine)
+                with lab:
+                    self.bring_up(lab)
+                    served[engine] = lab.walk(plan=False)["delivered"]
+        self.assertGreaterEqual(served["portmajor"], served["updn"])
+
+    def test_nothing_remains(self):
+        """It grows up: all hosts are served by the engine, without a restart."""
+        with pmlab.Fabric(NETLIST) as fabric:
+            lab, rule = self.lab(fabric, "portmajor")
+            with lab:
+                self.bring_up(lab)
+                rule.off()
+                mark = resweep(lab.osm)
+                self.assertEqual(set(lab.osm.engines_used(mark.log_offset)), {"portmajor"})
+                self.check_joined(lab)
+
+    def test_comes_later(self):
+        """A switch like that joins a running fabric: no LID moves, no engine changes."""
+        with pmlab.Fabric(NETLIST) as fabric:
+            fabric.lose(self.SWITCH)
+            lab, _ = self.lab(fabric, "portmajor")
+            with lab:
+                before = self.bring_up(lab)
+                mark = lab.osm.mark()
+                fabric.back(self.SWITCH)
+                simlab.poll_until(lambda: lab.osm._swept(mark) is not None, 60, "a sweep")
+                lab.osm.settle(lab.osm.mark(), sweep=False)
+                after = pmlab.Dump(lab.dump()).lids
+                self.assertEqual({n: l for n, l in after.items() if n in before}, before)
+                self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
+
+
+class DropsAreNoFlaps(labtest.Folders):
+    """A switch whose answers are lost again and again keeps its cables in the tables."""
+
+    ROUNDS = 6
+
+    def run_rounds(self, **rule):
+        config = self.folder / "flaps.conf"
+        config.write_text("flap_limit 3\nflap_window 600\nflap_hold 3600\n")
+        drops = wire.Wire(seed=1)
+        with pmlab.Lab(NETLIST, conf={"event_plugin_options": config}, wire=drops) as lab:
+            lab.bring_up()
+            lost = 0
+            for _ in range(self.ROUNDS):
+                mark = lab.osm.mark()
+                with drops.drop("answer", **rule) as dropped:
+                    lab.osm.hup()
+                    simlab.poll_until(lambda m=mark: lab.osm._swept(m) is not None, 60,
+                                      "the sweep's end")
+                    lab.osm.settle(lab.osm.mark(), sweep=False)
+                lost += dropped.acted
+                resweep(lab.osm)
+            self.assertGreaterEqual(lost, self.ROUNDS)
+            kept_out = [int(n) for n in re.findall(r"flapping: (\d+) links kept out",
+                                                   lab.osm.log())]
+            self.assertEqual(max(kept_out, default=0), 0, "links kept out")
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+    def test_switch_that_does_not_answer(self):
+        self.run_rounds(node="leaf3", attr=ATTR_NODE_INFO)
+
+    def test_switch_that_hardly_answers(self):
+        """Some of its cables are not seen, others each time."""
+        self.run_rounds(node="leaf3", method="get", attr=ATTR_PORT_INFO, chance=0.85)
+
+
+class DeadSwitches(labtest.Folders):
+    """Switches that die: early repair makes nothing slower, and no sweep fail."""
+
+    RUNS = 5
+    RATIO, SLACK_S = 1.05, 0.2
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", "director", 36))
+        cls.sides = [cls.stack.enter_context(dead_switches.Side(netlist, early))
+                     for early in (True, False)]
+
+    def compare(self, dead, last_traps):
+        early, late = dead_switches.compare(self.sides, dead, self.RUNS, last_traps, print)
+        self.assertEqual({d.left for d in (*early, *late)}, {0}, "host pairs left cut off")
+        self.assertEqual(sum(d.failed_sweeps for d in early), 0, "sweeps that failed")
+        pair_s = [dead_switches.median(deaths, "pair_s") for deaths in (early, late)]
+        up_s = [dead_switches.median(deaths, "up_s") for deaths in (early, late)]
+        self.assertLessEqual(pair_s[0], self.RATIO * pair_s[1], "host pairs x s: with, without")
+        self.assertLessEqual(up_s[0], self.RATIO * up_s[1] + self.SLACK_S, "s: with, without")
+
+    def test_one(self):
+        self.compare(1, last_traps=False)
+
+    def test_one_with_last_traps(self):
+        self.compare(1, last_traps=True)
+
+    def test_two(self):
+        self.compare(2, last_traps=False)
+
+    def test_two_with_last_traps(self):
+        self.compare(2, last_traps=True)
+
+    def test_six(self):
+        self.compare(6, last_traps=False)
+
+    def test_six_with_last_traps(self):
+        self.compare(6, last_traps=True)
+
+    def test_thirty(self):
+        self.compare(30, last_traps=False)
+
+    def test_thirty_with_last_traps(self):
+        self.compare(30, last_traps=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
