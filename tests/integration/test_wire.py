@@ -11,6 +11,7 @@ import labtest
 import pmlab
 import simlab
 import wire
+import wiretime
 
 RETRIES, TIMEOUT_NS = 3, 200 * 10**6  # OpenSM's defaults
 MAX_WIRE_SMPS = 4
@@ -274,6 +275,39 @@ class Killed(WireCase):
         self.osm.process.send_signal(signal.SIGKILL)
         self.assertEqual(self.osm.process.wait(30), -signal.SIGKILL)
         self.assertEqual(self.wire.transmissions, sent)
+
+
+class Times(unittest.TestCase):
+    """Virtual times of records that are made up: 100 us a question, 1 us a hop."""
+
+    def virtual(self, *events, **options):
+        records, ends = [], {"a": 1, "t": 2}
+        for number, (event, tid, transmissions) in enumerate(events):
+            records.append(wire.Record(ns=number * 1000, cpu_ns=number * 1000, tid=tid, hops=2,
+                                       event_number=ends.get(event, 0), method=2,
+                                       attr=simlab.ATTR_LFT, transmissions=transmissions))
+        stamps = wiretime.virtual(records, set_us=100, hop_us=1, **options)
+        return [round(stamp.seconds * 1e6) for stamp in stamps]
+
+    def test_one_after_another(self):
+        self.assertEqual(self.virtual(("q", 1, 0), ("a", 1, 1), ("q", 2, 0), ("a", 2, 1)),
+                         [0, 104, 104, 208])
+
+    def test_two_at_a_time(self):
+        self.assertEqual(self.virtual(("q", 1, 0), ("q", 2, 0), ("a", 1, 1), ("q", 3, 0),
+                                      ("a", 2, 1), ("a", 3, 1)), [0, 0, 104, 104, 104, 208])
+
+    def test_cpu(self):
+        self.assertEqual(self.virtual(("q", 1, 0), ("a", 1, 1), ("q", 2, 0), ("a", 2, 1),
+                                      cpu=True), [0, 104, 105, 209])
+
+    def test_dead(self):
+        """Others overtake it, whatever the record's order was."""
+        self.assertEqual(self.virtual(("q", 1, 0), ("q", 2, 0), ("t", 1, 4), ("a", 2, 1)),
+                         [0, 0, 104, 800000])
+
+    def test_sent_again(self):
+        self.assertEqual(self.virtual(("q", 1, 0), ("a", 1, 3)), [0, 400104])
 
 
 if __name__ == "__main__":
