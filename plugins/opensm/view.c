@@ -65,13 +65,23 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	return 0;
 }
 
-/* What is believed up where `up` is: also what is not known to be down. */
-static void believe(const struct view *view, const struct view_sight *sight,
-		    const uint8_t *up, uint8_t *believed)
+/* Up now, for all that is known: seen, or not known to be down. */
+static bool is_believed(const struct view *view, const struct view_sight *sight,
+			uint32_t port)
 {
-	for (uint32_t i = 0; i < view->plan->known->num_ports; i++)
-		believed[i] =
-			up[i] || (sight->silent && sight->silent[i] && view->believed[i]);
+	return sight->seen[port] ||
+	       (sight->silent && sight->silent[port] && view->believed[port]);
+}
+
+/*
+ * A link that is seen bounced if it did not stay up, and was seen the last time: OpenSM
+ * itself takes a port back to INIT whose switch it has not seen.
+ */
+static bool has_bounced(const struct view *view, const struct view_sight *sight,
+			uint32_t port)
+{
+	return sight->stayed && sight->seen[port] && !sight->stayed[port] &&
+	       view->seen[port];
 }
 
 /* Notes which links went down and came up since the last look. */
@@ -85,8 +95,10 @@ static int note_flaps(struct view *view, const struct view_sight *sight,
 
 	if (!now)
 		return pm_error_set(err, -ENOMEM, "out of memory");
-	believe(view, sight, sight->seen, now);
-	believe(view, sight, sight->stayed ? sight->stayed : sight->seen, between);
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		now[i] = is_believed(view, sight, i);
+		between[i] = now[i] && !has_bounced(view, sight, i);
+	}
 	rc = pm_flaps_observe(view->flaps, known, view->believed, between, sight->now_ms,
 			      err);
 	if (!rc)
