@@ -17,56 +17,21 @@
  *    lost cables were found at it is asked for all its ports; one such switch if there
  *    are many, as they may have one cause. When a few of them in a row have no port
  *    down, the rest is given up: links came up, or hosts went.
- * 5. Those that did not answer are asked once more, by a way that keeps clear of what was
- *    on the first one.
+ *
+ * All of this takes what was not heard of for alive, which is right for one loss and may
+ * not be for several. When a question is not answered, it was wrong, and there may
+ * be more such switches than can be afforded to ask: from then on nobody is asked but
+ * over ways that are proven (locate_ways.c). Whoever is to be asked otherwise is proven
+ * first: the last proven switch on the way is asked for its port to the next one. What is
+ * dead is not asked itself any more, and what leads through it is found by other ways. A
+ * second silence ends it all.
  */
-#include <portmajor/locate.h>
-
-#include "route_parts.h"
+#include "locate_parts.h"
 
 #include <errno.h>
 
 #define AT_ONCE 4   /* switches that are asked for all ports at the same time */
 #define FRUITLESS 4 /* of them in a row, after which no more are asked */
-
-enum cable_state {
-	UNASKED,
-	ASKED,	   /* here, */
-	ASKED_FAR, /* at the other end */
-	UP,
-	DOWN,
-	SILENT,
-};
-
-struct pm_locate {
-	const struct pm_routes *routes;
-	const struct pm_plan *plan;
-	const uint8_t *seen; /* [port] up before, in use or not */
-	uint32_t manager;
-	uint8_t *cable;	    /* [port] enum cable_state, the same at both ends but for
-			     * ASKED */
-	uint32_t *reports;  /* [switch] */
-	uint32_t *lost;	    /* [switch] cables found lost at it */
-	uint8_t *heard;	    /* [switch] it has reported or answered */
-	uint8_t *answered;  /* [switch] */
-	uint8_t *searched;  /* [switch] asked for all its ports */
-	uint8_t *doubtful;  /* [switch] suspect, in the component of a dark one, or on
-			     * the way to one that did not answer */
-	uint8_t *way;	    /* [switch][PM_LOCATE_HOPS] that it was asked by last .. */
-	int8_t *hops;	    /* [switch] .. and its length */
-	uint8_t *blamed;    /* [switch] room for finding these */
-	uint8_t *tries;	    /* [port] how often it was asked in vain */
-	uint32_t fruitless; /* searched switches in a row without a lost cable */
-	uint32_t *queue, *clear_by, *any_by; /* [switch] of searches for ways */
-	bool ways_known;		     /* these are right */
-	uint32_t *ports;		     /* questions being made .. */
-	uint32_t count, max;		     /* .. and how many */
-};
-
-static bool is_alive_before(const struct pm_locate *locate, uint32_t port)
-{
-	return locate->seen[port] && route_far_switch(locate->routes, port) != PM_NONE;
-}
 
 int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t manager,
 		  struct pm_locate **result, struct pm_error *err)
@@ -78,8 +43,9 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	locate->routes = routes;
 	locate->plan = routes->plan;
-	locate->seen = seen;
+	locate->seen = pm_array(routes->plan->known->num_ports, 1);
 	locate->manager = manager;
+	locate->home = routes->plan->known->ports[manager].node;
 	locate->cable = pm_array(routes->plan->known->num_ports, 1);
 	locate->reports = pm_array(num, sizeof(uint32_t));
 	locate->lost = pm_array(num, sizeof(uint32_t));
@@ -87,20 +53,22 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 	locate->answered = pm_array(num, 1);
 	locate->searched = pm_array(num, 1);
 	locate->doubtful = pm_array(num, 1);
-	locate->blamed = pm_array(num, 1);
-	locate->way = pm_array(num, PM_LOCATE_HOPS);
-	locate->hops = pm_array(num, 1);
-	locate->tries = pm_array(routes->plan->known->num_ports, 1);
+	locate->mute = pm_array(num, 1);
+	locate->wanted = pm_array(num, 1);
+	locate->proven = pm_array(num, 1);
+	locate->proof = pm_array(num, sizeof(uint32_t));
 	locate->queue = pm_array(num, sizeof(uint32_t));
 	locate->clear_by = pm_array(num, sizeof(uint32_t));
 	locate->any_by = pm_array(num, sizeof(uint32_t));
 	if (!locate->cable || !locate->reports || !locate->lost || !locate->heard ||
 	    !locate->searched || !locate->answered || !locate->doubtful ||
-	    !locate->blamed || !locate->way || !locate->hops || !locate->tries ||
-	    !locate->queue || !locate->clear_by || !locate->any_by) {
+	    !locate->mute || !locate->wanted || !locate->seen || !locate->proven ||
+	    !locate->proof || !locate->queue || !locate->clear_by || !locate->any_by) {
 		pm_locate_free(locate);
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	}
+	memcpy(locate->seen, seen, routes->plan->known->num_ports);
+	locate->proven[locate->home] = 1;
 	*result = locate;
 	return 0;
 }
@@ -109,6 +77,7 @@ void pm_locate_free(struct pm_locate *locate)
 {
 	if (!locate)
 		return;
+	free(locate->seen);
 	free(locate->cable);
 	free(locate->reports);
 	free(locate->lost);
@@ -116,10 +85,10 @@ void pm_locate_free(struct pm_locate *locate)
 	free(locate->answered);
 	free(locate->searched);
 	free(locate->doubtful);
-	free(locate->blamed);
-	free(locate->way);
-	free(locate->hops);
-	free(locate->tries);
+	free(locate->mute);
+	free(locate->wanted);
+	free(locate->proven);
+	free(locate->proof);
 	free(locate->queue);
 	free(locate->clear_by);
 	free(locate->any_by);
@@ -132,7 +101,7 @@ static uint32_t count_alive(const struct pm_locate *locate, uint32_t sw)
 	uint32_t count = 0;
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		count += is_alive_before(locate, i);
+		count += locate_was_alive(locate, i);
 	return count;
 }
 
@@ -151,43 +120,63 @@ void pm_locate_report(struct pm_locate *locate, uint32_t sw)
 
 /* ---- Answers ---- */
 
-static void set_cable(struct pm_locate *locate, uint32_t port, enum cable_state state)
+/* A way that was taken for proven leads over what is lost now. */
+static bool is_proof(const struct pm_locate *locate, uint32_t port)
 {
-	locate->cable[port] = (uint8_t)state;
-	locate->cable[locate->plan->known->ports[port].peer] = (uint8_t)state;
+	uint32_t far = route_far_switch(locate->routes, port);
+
+	return locate->proven[far] && locate->proof[far] == port;
+}
+
+static void note_lost(struct pm_locate *locate, uint32_t port)
+{
+	const struct pm_port *p = &locate->plan->known->ports[port];
+	uint32_t far = route_far_switch(locate->routes, port);
+
+	locate->ways_known = false;
+	locate->lost[p->node]++;
+	locate->lost[far]++;
+	locate->fruitless = 0;
+	if (!locate->heard[far])
+		locate->doubtful[far] = 1;
+	if (is_proof(locate, port) || is_proof(locate, p->peer))
+		locate_prove_again(locate);
 }
 
 void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer answer)
 {
 	uint32_t sw = locate->plan->known->ports[port].node;
-	uint32_t far = route_far_switch(locate->routes, port);
 
-	if (far == PM_NONE || locate->cable[port] != ASKED)
+	pm_locate_told(locate, sw, answer != PM_NO_ANSWER);
+	if (locate->cable[port] != ASKED)
 		return;
-	if (answer == PM_NO_ANSWER)
-		return; /* see note_silence */
-	set_cable(locate, port, answer == PM_ANSWER_DOWN ? DOWN : UP);
+	if (answer == PM_NO_ANSWER) {
+		locate_set_cable(locate, port, SILENT);
+		return;
+	}
 	locate->heard[sw] = locate->answered[sw] = 1;
+	locate_set_cable(locate, port, answer == PM_ANSWER_DOWN ? DOWN : UP);
 	if (answer == PM_ANSWER_UP)
-		return;
-	locate->ways_known = false;
-	locate->lost[sw]++;
-	locate->lost[far]++;
-	locate->fruitless = 0;
-	if (!locate->heard[far])
-		locate->doubtful[far] = 1;
+		locate_prove(locate, port);
+	else
+		note_lost(locate, port);
+}
+
+void pm_locate_skip(struct pm_locate *locate, uint32_t port)
+{
+	if (locate->cable[port] == ASKED)
+		locate_set_cable(locate, port, SILENT);
 }
 
 /* What no cable joins with the manager any more has gone with what was lost. */
 static void cut_off(struct pm_locate *locate, uint8_t *alive)
 {
 	const struct pm_fabric *known = locate->plan->known;
-	uint32_t home = known->ports[locate->manager].node;
 
 	locate->ways_known = false;
 	pm_reach_parts(known, alive, locate->any_by, locate->queue);
 	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (locate->any_by[known->ports[i].node] != locate->any_by[home])
+		if (locate->any_by[known->ports[i].node] != locate->any_by[locate->home])
 			alive[i] = 0;
 }
 
@@ -205,117 +194,57 @@ uint32_t pm_locate_lost(struct pm_locate *locate, uint8_t *alive)
 	return count;
 }
 
-/* ---- Ways ---- */
-
-/*
- * The way that the switch's own reports took, backwards: by the tables, from there to
- * the manager. False if it meets what is lost or in doubt, or comes to nothing.
- */
-static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw, uint32_t to,
-			      uint8_t path[PM_LOCATE_HOPS], int *hops)
-{
-	const struct pm_fabric *known = locate->plan->known;
-	uint16_t lid = locate->plan->lid[locate->manager];
-	uint8_t reversed[PM_LOCATE_HOPS];
-	int count = 0;
-
-	while (sw != to && count < PM_LOCATE_HOPS) {
-		const struct pm_node *n = &known->nodes[sw];
-		uint8_t out = pm_routes_table(locate->routes, sw)[lid];
-		uint32_t port = n->first_port + out;
-
-		if (out == 0 || out > n->num_ports || !is_alive_before(locate, port) ||
-		    locate->cable[port] == DOWN)
-			return false;
-		reversed[count++] = known->ports[known->ports[port].peer].num;
-		sw = route_far_switch(locate->routes, port);
-		if (locate->doubtful[sw])
-			return false;
-	}
-	for (int i = 0; i < count; i++)
-		path[i] = reversed[count - 1 - i];
-	*hops = count;
-	return sw == to;
-}
-
-/*
- * The shortest ways from the manager's switch to all others: by[] has the cable into
- * each. Nothing doubtful lies between, or, with through_doubtful, may.
- */
-static void search(struct pm_locate *locate, bool through_doubtful, uint32_t *by)
-{
-	uint32_t from = locate->plan->known->ports[locate->manager].node;
-	uint32_t head = 0, tail = 0;
-
-	memset(by, 0xff, locate->routes->num_switches * sizeof(*by));
-	locate->queue[tail++] = from;
-	while (head < tail) {
-		uint32_t x = locate->queue[head++];
-		const struct pm_node *n = route_node(locate->routes, x);
-
-		if (x != from && locate->doubtful[x] && !through_doubtful)
-			continue;
-		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
-		     i++) {
-			uint32_t y;
-
-			if (!is_alive_before(locate, i) || locate->cable[i] == DOWN)
-				continue;
-			y = route_far_switch(locate->routes, i);
-			if (y == from || by[y] != PM_NONE)
-				continue;
-			by[y] = i;
-			locate->queue[tail++] = y;
-		}
-	}
-}
-
-/* Both kinds of ways, found anew only after something was learned. */
-static const uint32_t *find_ways(struct pm_locate *locate, uint32_t sw)
-{
-	if (!locate->ways_known) {
-		search(locate, false, locate->clear_by);
-		search(locate, true, locate->any_by);
-		locate->ways_known = true;
-	}
-	return locate->clear_by[sw] != PM_NONE ? locate->clear_by : locate->any_by;
-}
-
-int pm_locate_path(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_HOPS])
-{
-	const struct pm_port *ports = locate->plan->known->ports;
-	uint32_t from = ports[locate->manager].node;
-	const uint32_t *by;
-	int hops = 0, at;
-
-	if (sw == from)
-		return 0;
-	if (reverse_of_tables(locate, sw, from, path, &hops))
-		return hops;
-	by = find_ways(locate, sw);
-	if (by[sw] == PM_NONE)
-		return -1;
-	for (uint32_t x = sw; x != from; x = ports[by[x]].node)
-		hops++;
-	if (hops > PM_LOCATE_HOPS)
-		return -1;
-	at = hops;
-	for (uint32_t x = sw; x != from; x = ports[by[x]].node)
-		path[--at] = ports[by[x]].num;
-	return hops;
-}
-
 /* ---- Questions ---- */
 
-/* Asks for a port, unless its cable was asked for; what is full now comes later. */
-static void ask(struct pm_locate *locate, uint32_t port)
+static void list_question(struct pm_locate *locate, uint32_t port)
 {
-	if (locate->count == locate->max || locate->cable[port] != UNASKED ||
-	    !is_alive_before(locate, port))
+	if (locate->count == locate->max || locate->cable[port] != UNASKED)
 		return;
-	set_cable(locate, port, ASKED_FAR);
+	locate_set_cable(locate, port, ASKED_FAR);
 	locate->cable[port] = ASKED;
 	locate->ports[locate->count++] = port;
+}
+
+/* Asks what a switch can be reached by for the first cable that is not proven. */
+static void ask_for_proof(struct pm_locate *locate, uint32_t sw)
+{
+	struct way way;
+
+	if (!locate_find_way(locate, sw, &way))
+		return;
+	for (int i = 0; i < way.hops; i++)
+		if (!locate->proven[route_far_switch(locate->routes, way.ports[i])]) {
+			list_question(locate, way.ports[i]);
+			return;
+		}
+}
+
+/*
+ * Asks for a port, unless its cable was asked for; what is full now comes later, and so
+ * does, if care is taken, what has to be proven first.
+ */
+static void ask(struct pm_locate *locate, uint32_t port)
+{
+	const struct pm_port *ports = locate->plan->known->ports;
+	struct way way;
+
+	if (locate->cable[port] != UNASKED || !locate_was_alive(locate, port))
+		return;
+	if (locate->careful && locate->proven[ports[ports[port].peer].node])
+		port = ports[port].peer;
+	if (locate->careful && !locate->proven[ports[port].node])
+		ask_for_proof(locate, ports[port].node);
+	else if (locate_find_way(locate, ports[port].node, &way))
+		list_question(locate, port);
+}
+
+/* Asks for all ports of a switch. */
+static void ask_for_all(struct pm_locate *locate, uint32_t sw)
+{
+	const struct pm_node *n = route_node(locate->routes, sw);
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		ask(locate, i);
 }
 
 /* How many of a switch's cables lead to switches that report. */
@@ -325,7 +254,7 @@ static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 	uint32_t count = 0;
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		count += is_alive_before(locate, i) &&
+		count += locate_was_alive(locate, i) &&
 			 locate->reports[route_far_switch(locate->routes, i)];
 	return count;
 }
@@ -348,14 +277,10 @@ static void doubt_common_causes(struct pm_locate *locate)
 
 static void ask_at_home(struct pm_locate *locate)
 {
-	uint32_t home = locate->plan->known->ports[locate->manager].node;
-	const struct pm_node *n = route_node(locate->routes, home);
-
-	if (!locate->reports[home] || locate->searched[home])
+	if (!locate->reports[locate->home])
 		return;
-	locate->searched[home] = 1;
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		ask(locate, i);
+	locate->searched[locate->home] = 1;
+	ask_for_all(locate, locate->home);
 }
 
 static void ask_between_reporters(struct pm_locate *locate)
@@ -393,7 +318,7 @@ static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
 		if (locate->plan->tree.direction[i] != direction ||
-		    !is_alive_before(locate, i))
+		    !locate_was_alive(locate, i))
 			continue;
 		tally.unasked += locate->cable[i] == UNASKED;
 		tally.up += locate->cable[i] == UP;
@@ -464,7 +389,7 @@ static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
 		if (locate->plan->tree.direction[i] != PM_DOWN ||
-		    !is_alive_before(locate, i) || locate->cable[i] != UNASKED)
+		    !locate_was_alive(locate, i) || locate->cable[i] != UNASKED)
 			continue;
 		if (found == PM_NONE)
 			found = i;
@@ -477,6 +402,26 @@ static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 		ask(locate, locate->plan->known->ports[found].peer);
 }
 
+static void ask_about_component(struct pm_locate *locate, uint32_t component)
+{
+	const struct pm_tree *tree = &locate->plan->tree;
+
+	locate->ways_known = false;
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		if (tree->component[sw] == component && !locate->heard[sw])
+			locate->doubtful[sw] = 1;
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
+		struct tally below;
+
+		if (tree->component[sw] != component || tree->level[sw] != 1 ||
+		    locate->heard[sw])
+			continue;
+		below = count_cables(locate, sw, PM_DOWN);
+		if (!below.up && !below.down)
+			ask_one_below(locate, sw);
+	}
+}
+
 static void ask_about_components(struct pm_locate *locate)
 {
 	const struct pm_tree *tree = &locate->plan->tree;
@@ -487,19 +432,7 @@ static void ask_about_components(struct pm_locate *locate)
 		    !is_dark(locate, dark))
 			continue;
 		last = tree->component[dark];
-		for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
-			struct tally below;
-
-			if (tree->component[sw] != last)
-				continue;
-			if (!locate->heard[sw])
-				locate->doubtful[sw] = 1;
-			locate->ways_known = false;
-			below = count_cables(locate, sw, PM_DOWN);
-			if (tree->level[sw] == 1 && !locate->heard[sw] && !below.up &&
-			    !below.down)
-				ask_one_below(locate, sw);
-		}
+		ask_about_component(locate, last);
 	}
 }
 
@@ -512,90 +445,85 @@ static void ask_reporters(struct pm_locate *locate)
 {
 	uint32_t unexplained = 0, searched = 0, at_once;
 
-	for (uint32_t sw = 0; sw < locate->routes->num_switches; sw++)
+	for (uint32_t sw = 0; sw < locate->routes->num_switches; sw++) {
 		unexplained += is_unexplained(locate, sw);
+		if (locate->searched[sw])
+			ask_for_all(locate, sw);
+	}
 	at_once = unexplained <= AT_ONCE ? unexplained : 1;
 	for (uint32_t sw = 0; sw < locate->routes->num_switches && searched < at_once &&
 			      locate->fruitless < FRUITLESS;
 	     sw++) {
-		const struct pm_node *n = route_node(locate->routes, sw);
-
 		if (!is_unexplained(locate, sw))
 			continue;
 		searched++;
 		locate->searched[sw] = 1;
 		locate->fruitless++;
-		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
-		     i++)
-			ask(locate, i);
+		ask_for_all(locate, sw);
 		/* All its cables may have been asked for: then the next one is. */
 		at_once += !locate->count;
 	}
 }
 
-/* Who did not answer is asked once more, by another way. */
-static void ask_the_silent(struct pm_locate *locate)
+/* What was up may have gone meanwhile; what was down is lost in any case. */
+void pm_locate_be_careful(struct pm_locate *locate)
 {
+	locate->careful = locate->warned = true;
+	locate->excused = locate->silences;
 	for (uint32_t i = 0; i < locate->plan->known->num_ports; i++)
-		if (locate->cable[i] == SILENT && locate->tries[i] == 1) {
-			set_cable(locate, i, UNASKED);
-			ask(locate, i);
-		}
+		if (locate->cable[i] == SILENT || locate->cable[i] == UP)
+			locate_set_cable(locate, i, UNASKED);
+	locate_prove_again(locate);
 }
 
-/* What is on the way to a switch that did not answer, and has not been heard of. */
-static void blame_the_way(struct pm_locate *locate, uint32_t sw)
+/* Draws the conclusions from what was asked last. */
+static void conclude(struct pm_locate *locate)
 {
-	const struct pm_fabric *known = locate->plan->known;
-	uint32_t at = known->ports[locate->manager].node;
-	const uint8_t *way = locate->way + (size_t)sw * PM_LOCATE_HOPS;
-
-	for (int i = 0; i < locate->hops[sw]; i++) {
-		at = pm_fabric_peer_node(known, known->nodes[at].first_port + way[i]);
-		locate->blamed[at] = at != sw;
-	}
+	/* Not asked after all. */
+	for (uint32_t i = 0; i < locate->plan->known->num_ports; i++)
+		if (locate->cable[i] == ASKED)
+			locate_set_cable(locate, i, UNASKED);
+	locate->num_probes = 0;
+	if (locate->silences == locate->excused)
+		return;
+	if (locate->warned)
+		locate->over = true;
+	else
+		pm_locate_be_careful(locate);
 }
 
-static void note_silence(struct pm_locate *locate)
+void pm_locate_want(struct pm_locate *locate, uint32_t sw)
 {
-	const struct pm_fabric *known = locate->plan->known;
-	uint32_t last = PM_NONE;
+	locate->wanted[sw] = 1;
+}
 
-	memset(locate->blamed, 0, locate->routes->num_switches);
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		if (locate->cable[i] != ASKED)
-			continue;
-		if (known->ports[i].node != last)
-			blame_the_way(locate, known->ports[i].node);
-		last = known->ports[i].node;
-		/* It may have gone after it reported. */
-		locate->heard[last] = locate->answered[last];
-		set_cable(locate, i, SILENT);
-		locate->tries[i]++;
-	}
-	for (uint32_t sw = 0; sw < locate->routes->num_switches && last != PM_NONE; sw++)
-		locate->doubtful[sw] |= locate->blamed[sw];
-	locate->ways_known = locate->ways_known && last == PM_NONE;
+/* Who is to be sent something. */
+static void prove_wanted(struct pm_locate *locate)
+{
+	for (uint32_t sw = 0; sw < locate->routes->num_switches && locate->careful; sw++)
+		if (locate->wanted[sw] && !locate->proven[sw])
+			ask_for_proof(locate, sw);
+}
+
+bool pm_locate_gave_up(const struct pm_locate *locate)
+{
+	return locate->over;
 }
 
 uint32_t pm_locate_questions(struct pm_locate *locate, uint32_t *ports, uint32_t max)
 {
 	static void (*const steps[])(struct pm_locate * locate) = {
 		ask_at_home,	      ask_between_reporters, ask_about_suspects,
-		ask_about_components, ask_reporters,	     ask_the_silent};
+		ask_about_components, ask_reporters,	     prove_wanted};
 
-	note_silence(locate);
+	conclude(locate);
+	if (locate->over)
+		return 0;
 	doubt_common_causes(locate);
 	locate->ports = ports;
 	locate->count = 0;
 	locate->max = max;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && !locate->count; i++)
 		steps[i](locate);
-	for (uint32_t i = 0; i < locate->count; i++) {
-		uint32_t sw = locate->plan->known->ports[ports[i]].node;
-
-		locate->hops[sw] = (int8_t)pm_locate_path(
-			locate, sw, locate->way + (size_t)sw * PM_LOCATE_HOPS);
-	}
 	return locate->count;
 }

@@ -271,14 +271,19 @@ static void fill_wire(struct run *run)
 	while (run->next < run->batch->num) {
 		struct ask_smp smp = {.sw = NULL};
 		uint32_t slot = take_slot(run, run->next);
+		enum ask_make made;
 		bool sent;
 
 		if (slot == SLOTS)
 			return;
-		if (!run->batch->make(run->batch->context, run->next++, &smp)) {
+		made = run->batch->make(run->batch->context, run->next, &smp);
+		if (made != ASK_SEND)
 			drop_slot(ask, slot);
+		if (made == ASK_LATER)
+			return;
+		run->next++;
+		if (made == ASK_OMIT)
 			continue;
-		}
 		sent = smp.kind == ASK_PORT_INFO
 			       ? send_question(ask, run->batch, slot, &smp)
 			       : send_block(ask, run->batch, slot, &smp);
@@ -388,7 +393,7 @@ void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *c
 			send_more(&run);
 		if (take_answers(&run))
 			continue;
-		if (num_out(ask) ? !wait_for_answer(&run) : run.over)
+		if (!num_out(ask) || !wait_for_answer(&run))
 			break;
 	}
 	give_up(&run);

@@ -54,6 +54,13 @@ struct ask_answer {
 	const uint8_t *data; /* [ASK_DATA] of an answer; until take() returns */
 };
 
+/* What becomes of an SMP that could be sent now. */
+enum ask_make {
+	ASK_SEND,
+	ASK_OMIT,  /* it is left out */
+	ASK_LATER, /* not before something that is out has come back */
+};
+
 /* SMPs that are sent as fast as the wire takes them, in this order. */
 struct ask_batch {
 	uint32_t num;
@@ -61,9 +68,9 @@ struct ask_batch {
 	uint32_t total_ms; /* after which an SMP counts as silent, retries included */
 	bool exclusive;	   /* how osm->lock is held in make() */
 	void *context;
-	/* Fills *smp, which is zero, with osm->lock held; false: it is left out. */
-	bool (*make)(void *context, uint32_t index, struct ask_smp *smp);
-	/* Is told of each that was not left out, without a lock; false: send no more. */
+	/* Fills *smp, which is zero, with osm->lock held. */
+	enum ask_make (*make)(void *context, uint32_t index, struct ask_smp *smp);
+	/* Is told of each that was sent, without a lock; false: send no more. */
 	bool (*take)(void *context, const struct ask_answer *answer);
 };
 

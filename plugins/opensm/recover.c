@@ -28,7 +28,7 @@ static const osm_dr_path_t *find_route(const osm_switch_t *sw)
 	return port0 ? osm_physp_get_dr_path_ptr(port0) : NULL;
 }
 
-static bool make_question(void *context, uint32_t index, struct ask_smp *smp)
+static enum ask_make make_question(void *context, uint32_t index, struct ask_smp *smp)
 {
 	struct reading *r = context;
 	uint32_t known = index / r->blocks, block = index % r->blocks;
@@ -39,10 +39,10 @@ static bool make_question(void *context, uint32_t index, struct ask_smp *smp)
 		r->missed[known] = true;
 	if (!route || r->missed[known] ||
 	    block > cl_ntoh16(sw->switch_info.lin_top) / PM_LFT_BLOCK)
-		return false;
+		return ASK_OMIT;
 	*smp = (struct ask_smp){
 		.kind = ASK_BLOCK, .sw = sw, .modifier = block, .route = *route};
-	return true;
+	return ASK_SEND;
 }
 
 static bool take_block(void *context, const struct ask_answer *answer)

@@ -15,11 +15,16 @@
 #define REPORTS 8192	 /* traps that are remembered at a time */
 #define FIRST_TRAP_MS 20 /* a trap is reported shortly after the sweep is asked for */
 #define QUIET_MS 4	 /* without a trap: a burst is over */
-#define SILENT_MS 100	 /* a question or a block without an answer */
 #define BLOCKS_AHEAD 4	 /* blocks in OpenSM's queue beside those on the wire */
-#define MOST_SILENT 8	 /* questions without an answer, then all is left to the sweep */
+#define LOOK_AHEAD 64	 /* what is sent before its turn where others have to wait */
 #define MOST_LOOKS 8
-#define MOST_MS_PER_BUDGET 10 /* in all, unanswered questions included */
+#define MOST_SETS_SILENT 4 /* then something else was lost, and is looked for */
+/*
+ * A question or a block without an answer, with OpenSM's default 4 transmissions of 20 ms
+ * each. A switch answers within about a millisecond and writes a block in 265 us; with
+ * no more on the wire than OpenSM has there by default none waits behind more than a few.
+ */
+#define SILENT_MS 80
 
 struct repair {
 	struct wait_signal signal;
@@ -48,13 +53,16 @@ struct work {
 	uint8_t *alive;
 	double start, first_trap, in_vain; /* ms: a moment, a moment, a time */
 	uint32_t traps, lost, looks;
-	struct ask_count questions;
-	uint64_t sent, acked;
-	struct pm_delta delta;
+	struct ask_count questions, sets;
+	uint64_t acked;
+	struct pm_delta listed, delta; /* of the blocks to be sent, and of all looks */
 	const char *gave_up;
-	uint32_t ports[QUESTIONS]; /* asked for */
+	uint32_t ports[QUESTIONS]; /* to be asked for */
 	struct block *blocks;	   /* to be sent */
 	uint32_t num_blocks;
+	/* Of the one or the other: places, those not sent yet from `next` on; and by
+	 * index in the batch those that were. */
+	uint32_t *turns, *sent, next, num_turns;
 };
 
 /* ---- Traps ---- */
@@ -111,7 +119,7 @@ static bool is_over(const struct work *work)
 	double budget = work->on->budget_ms;
 
 	return osm_exit_flag || work->on->osm->subn.sm_state != IB_SMINFO_STATE_MASTER ||
-	       spent - work->in_vain > budget || spent > MOST_MS_PER_BUDGET * budget;
+	       spent - work->in_vain > budget;
 }
 
 /* Waits until the burst of traps pauses. */
@@ -168,39 +176,113 @@ static bool has_traps(struct repair *repair, double milliseconds)
 	return any;
 }
 
-/* ---- Questions ---- */
+/* ---- Ways ---- */
 
-/* The directed route to a switch; false if there is none. */
-static bool find_route(const struct work *work, uint32_t known, osm_dr_path_t *route)
+/* As pm_locate_way, for a switch that OpenSM has; the way is written to *smp. */
+static int find_way(const struct work *work, uint32_t known, struct ask_smp *smp)
 {
 	const osm_subn_t *subn = &work->on->osm->subn;
 	const osm_port_t *sm = osm_get_port_by_guid(subn, subn->sm_port_guid);
 	uint8_t hops[PM_LOCATE_HOPS], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
-	int num = pm_locate_path(work->locate, known, hops), first = 1;
+	int num, first = 1;
 
-	if (num < 0 || !sm)
-		return false;
+	_Static_assert(PM_LOCATE_HOPS + 2 <= IB_SUBNET_PATH_HOPS_MAX, "ways are paths");
+	smp->sw = tables_switch(subn, work->plan, known);
+	if (!smp->sw || !sm)
+		return PM_LOCATE_NO_WAY;
+	num = pm_locate_way(work->locate, known, hops);
+	if (num < 0)
+		return num;
 	if (osm_node_get_type(sm->p_node) != IB_NODE_TYPE_SWITCH)
 		path[first++] = osm_physp_get_port_num(sm->p_physp);
-	if (num + first > IB_SUBNET_PATH_HOPS_MAX)
-		return false;
 	memcpy(path + first, hops, (size_t)num);
-	osm_dr_path_init(route, (uint8_t)(num + first - 1), path);
-	return true;
+	osm_dr_path_init(&smp->route, (uint8_t)(num + first - 1), path);
+	return num;
 }
 
-static bool make_question(void *context, uint32_t index, struct ask_smp *smp)
+/* ---- Turns ---- */
+
+/* Everything waits for its turn; -ENOMEM. */
+static int deal_turns(struct work *work, uint32_t num)
+{
+	uint32_t *turns = reallocarray(work->turns, num, sizeof(*turns));
+	uint32_t *sent;
+
+	if (!turns)
+		return -ENOMEM;
+	work->turns = turns;
+	sent = reallocarray(work->sent, num, sizeof(*sent));
+	if (!sent)
+		return -ENOMEM;
+	work->sent = sent;
+	work->next = 0;
+	work->num_turns = num;
+	for (uint32_t i = 0; i < num; i++)
+		work->turns[i] = i;
+	return 0;
+}
+
+/* It is sent, or left out: those before it still wait. */
+static void end_turn(struct work *work, uint32_t turn)
+{
+	uint32_t item = work->turns[turn];
+
+	memmove(work->turns + work->next + 1, work->turns + work->next,
+		(turn - work->next) * sizeof(*work->turns));
+	work->turns[work->next++] = item;
+}
+
+/*
+ * What is sent next, as number `index` of the batch: the first whose way is free. What
+ * has none is left out, and told.
+ */
+static enum ask_make take_turn(struct work *work, uint32_t index, struct ask_smp *smp,
+			       uint32_t (*find_switch)(const struct work *work,
+						       uint32_t item),
+			       void (*leave_out)(struct work *work, uint32_t item))
+{
+	for (uint32_t i = work->next; i < work->num_turns && i < work->next + LOOK_AHEAD;
+	     i++) {
+		uint32_t item = work->turns[i];
+		int hops = find_way(work, find_switch(work, item), smp);
+
+		if (hops == PM_LOCATE_LATER)
+			continue;
+		end_turn(work, i);
+		work->sent[index] = item;
+		if (hops >= 0)
+			return ASK_SEND;
+		leave_out(work, item);
+	}
+	return work->next < work->num_turns ? ASK_LATER : ASK_OMIT;
+}
+
+/* ---- Questions ---- */
+
+static uint32_t asked_switch(const struct work *work, uint32_t question)
+{
+	return work->plan->known->ports[work->ports[question]].node;
+}
+
+static void skip_question(struct work *work, uint32_t question)
+{
+	pm_locate_skip(work->locate, work->ports[question]);
+}
+
+static enum ask_make make_question(void *context, uint32_t index, struct ask_smp *smp)
 {
 	struct work *work = context;
-	const struct pm_port *port = &work->plan->known->ports[work->ports[index]];
+	enum ask_make made = take_turn(work, index, smp, asked_switch, skip_question);
 
-	smp->kind = ASK_PORT_INFO;
-	smp->sw = tables_switch(&work->on->osm->subn, work->plan, port->node);
-	smp->modifier = port->num;
-	return smp->sw && find_route(work, port->node, &smp->route);
+	if (made == ASK_SEND) {
+		smp->kind = ASK_PORT_INFO;
+		smp->modifier =
+			work->plan->known->ports[work->ports[work->sent[index]]].num;
+	}
+	return made;
 }
 
-/* Ends the asking when too many are silent. */
+/* The first silence ends the batch: the search has to think again. */
 static bool take_answer(void *context, const struct ask_answer *answer)
 {
 	struct work *work = context;
@@ -211,24 +293,35 @@ static bool take_answer(void *context, const struct ask_answer *answer)
 				(const ib_port_info_t *)answer->data) == IB_LINK_DOWN
 				? PM_ANSWER_DOWN
 				: PM_ANSWER_UP;
-	pm_locate_answer(work->locate, work->ports[answer->index], means);
-	return work->questions.silent < MOST_SILENT && !is_over(work);
+	pm_locate_answer(work->locate, work->ports[work->sent[answer->index]], means);
+	return means != PM_NO_ANSWER && !is_over(work);
+}
+
+/* Sends a batch; waiting in vain is not in the budget. */
+static void run_batch(struct work *work, const struct ask_batch *batch,
+		      struct ask_count *count)
+{
+	uint32_t silent = count->silent;
+	double start = wait_clock_ms();
+
+	ask_run(work->on->ask, batch, count);
+	if (count->silent > silent)
+		work->in_vain += wait_clock_ms() - start;
 }
 
 static void ask_all(struct work *work, uint32_t num)
 {
-	uint32_t silent = work->questions.silent;
-	double start = wait_clock_ms();
-
-	ask_run(work->on->ask,
-		&(struct ask_batch){.num = num,
-				    .total_ms = SILENT_MS,
-				    .context = work,
-				    .make = make_question,
-				    .take = take_answer},
-		&work->questions);
-	if (work->questions.silent > silent)
-		work->in_vain += wait_clock_ms() - start;
+	if (deal_turns(work, num)) {
+		work->gave_up = "out of memory";
+		return;
+	}
+	run_batch(work,
+		  &(struct ask_batch){.num = num,
+				      .total_ms = SILENT_MS,
+				      .context = work,
+				      .make = make_question,
+				      .take = take_answer},
+		  &work->questions);
 }
 
 /* Asks until nothing more is worth asking and no trap comes. */
@@ -242,9 +335,11 @@ static void search(struct work *work)
 		num = pm_locate_questions(work->locate, work->ports, QUESTIONS);
 		if (num)
 			ask_all(work, num);
-		if (work->questions.silent >= MOST_SILENT)
-			work->gave_up = "too many questions not answered";
 	} while (num && !work->gave_up && !is_over(work));
+	if (pm_locate_gave_up(work->locate))
+		work->gave_up = "questions not answered";
+	else if (num && is_over(work))
+		work->gave_up = "out of time";
 }
 
 /* ---- Blocks ---- */
@@ -335,78 +430,100 @@ static int list_switch(struct work *work, uint32_t known)
 		if (block_differs(sw->lft, table, b))
 			more[work->num_blocks++] = (struct block){
 				known, b, find_urgency(work, known, b, &delta)};
-	work->delta.bound += delta.bound;
-	work->delta.entries += delta.entries;
-	work->delta.switches++;
+	work->listed.bound += delta.bound;
+	work->listed.switches++;
 	return 0;
+}
+
+static uint32_t block_switch(const struct work *work, uint32_t block)
+{
+	return work->blocks[block].known;
+}
+
+static void skip_block(struct work *work, uint32_t block)
+{
+	(void)work;
+	(void)block;
 }
 
 /*
  * Zeroes the block in OpenSM's record, as OpenSM does when it sends one: if the answer is
  * lost, nobody knows what the switch holds, and the sweep sends the block again.
  */
-static bool make_block(void *context, uint32_t index, struct ask_smp *smp)
+static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
 {
 	struct work *work = context;
-	const struct block *block = &work->blocks[index];
-	const osm_switch_t *sw =
-		tables_switch(&work->on->osm->subn, work->plan, block->known);
-	uint32_t at = block->number * PM_LFT_BLOCK;
+	enum ask_make made = take_turn(work, index, smp, block_switch, skip_block);
+	const struct block *block;
+	uint32_t at;
 
-	if (!sw || at + PM_LFT_BLOCK > sw->lft_size ||
-	    !find_route(work, block->known, &smp->route))
-		return false;
+	if (made != ASK_SEND)
+		return made;
+	block = &work->blocks[work->sent[index]];
+	at = block->number * PM_LFT_BLOCK;
 	smp->kind = ASK_SET_BLOCK;
-	smp->sw = sw;
 	smp->modifier = block->number;
-	tables_wanted(sw->lft + at,
+	tables_wanted(smp->sw->lft + at,
 		      pm_routes_table(work->view->routes, block->known) + at,
 		      PM_LFT_BLOCK, smp->data);
-	memset(sw->lft + at, 0, PM_LFT_BLOCK);
-	return true;
+	memset(smp->sw->lft + at, 0, PM_LFT_BLOCK);
+	return ASK_SEND;
 }
 
+/* Whoever does not answer gets no more, others do. */
 static bool take_acknowledgement(void *context, const struct ask_answer *answer)
 {
 	struct work *work = context;
+	bool answered = answer->outcome == ASK_ANSWERED;
 
-	work->acked += answer->outcome == ASK_ANSWERED;
-	if (answer->outcome != ASK_ANSWERED)
-		work->gave_up = "a block not answered";
-	return !work->gave_up;
+	work->acked += answered;
+	pm_locate_told(work->locate, block_switch(work, work->sent[answer->index]),
+		       answered);
+	return work->sets.silent + work->sets.refused < MOST_SETS_SILENT;
 }
 
-static int send_tables(struct work *work)
+static int list_tables(struct work *work)
 {
 	osm_opensm_t *osm = work->on->osm;
-	struct ask_count count = {0};
 	int rc = 0;
 
 	work->num_blocks = 0;
+	work->listed = (struct pm_delta){0};
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	for (uint32_t sw = 0; sw < work->plan->known->num_switches && !rc; sw++)
 		rc = list_switch(work, sw);
 	CL_PLOCK_RELEASE(&osm->lock);
-	if (rc || !work->num_blocks)
-		return rc;
-	qsort(work->blocks, work->num_blocks, sizeof(*work->blocks), compare_blocks);
-	ask_run(work->on->ask,
-		&(struct ask_batch){.num = work->num_blocks,
-				    .ahead = BLOCKS_AHEAD,
-				    .total_ms = SILENT_MS,
-				    .exclusive = true,
-				    .context = work,
-				    .make = make_block,
-				    .take = take_acknowledgement},
-		&count);
-	work->sent += count.sent;
-	return 0;
+	return rc;
+}
+
+static void send_tables(struct work *work)
+{
+	uint32_t num = work->num_blocks;
+
+	if (!num)
+		return;
+	if (deal_turns(work, num)) {
+		work->gave_up = "out of memory";
+		return;
+	}
+	qsort(work->blocks, num, sizeof(*work->blocks), compare_blocks);
+	work->delta.bound += work->listed.bound;
+	work->delta.switches += work->listed.switches;
+	run_batch(work,
+		  &(struct ask_batch){.num = num,
+				      .ahead = BLOCKS_AHEAD,
+				      .total_ms = SILENT_MS,
+				      .exclusive = true,
+				      .context = work,
+				      .make = make_block,
+				      .take = take_acknowledgement},
+		  &work->sets);
 }
 
 /* ---- A repair ---- */
 
-/* Takes what was found into view and sends the tables for it. */
-static void apply(struct work *work, struct pm_error *err)
+/* Takes what was found into view; which blocks are to be sent for it. */
+static int compute(struct work *work, struct pm_error *err)
 {
 	struct view_sight sight = {
 		.seen = work->alive,
@@ -415,27 +532,75 @@ static void apply(struct work *work, struct pm_error *err)
 	};
 	bool changed;
 
-	if (view_look(work->view, &sight, &changed, err) || send_tables(work))
-		work->gave_up = "out of memory";
+	if (!view_look(work->view, &sight, &changed, err) && !list_tables(work))
+		return 0;
+	work->gave_up = "out of memory";
+	return -ENOMEM;
 }
 
-/* One look: search, compute, send. False if nothing was found. */
-static bool look(struct work *work, struct pm_error *err)
+/* Some SMP of ours was not answered: no other is sent but over proven ways. */
+static bool is_careful(const struct work *work)
 {
-	uint32_t lost;
+	return work->questions.silent + work->questions.refused + work->sets.silent +
+	       work->sets.refused;
+}
+
+/* Finds ways to who is to be sent blocks; how many cables are found lost by now. */
+static uint32_t prove_ways(struct work *work)
+{
+	for (uint32_t i = 0; i < work->num_blocks; i++)
+		pm_locate_want(work->locate, work->blocks[i].known);
+	search(work);
+	return pm_locate_lost(work->locate, work->alive);
+}
+
+/* One look: search, compute, send. How many cables were found lost. */
+static uint32_t look(struct work *work, struct pm_error *err)
+{
+	uint32_t lost, before;
+	int rc = 0;
 
 	if (pm_locate_new(work->view->routes, work->view->seen,
 			  work->view->detours.manager, &work->locate, err))
-		return false;
+		return 0;
+	if (is_careful(work))
+		pm_locate_be_careful(work->locate);
 	search(work);
 	lost = pm_locate_lost(work->locate, work->alive);
-	if (lost && !osm_exit_flag)
-		apply(work, err);
+	for (before = 0; lost != before && !rc && !osm_exit_flag;) {
+		before = lost;
+		rc = compute(work, err);
+		if (!rc && is_careful(work) && !work->gave_up)
+			lost = prove_ways(work);
+	}
+	if (lost && !rc && !osm_exit_flag)
+		send_tables(work);
 	work->lost += lost;
 	work->looks += lost != 0;
 	pm_locate_free(work->locate);
 	work->locate = NULL;
-	return lost != 0;
+	return lost;
+}
+
+/*
+ * Looks until there is nothing more to be found. If a block was not answered, something
+ * was lost meanwhile that no trap may tell of.
+ */
+static void look_around(struct work *work, struct pm_error *err)
+{
+	for (int i = 0; i < MOST_LOOKS; i++) {
+		uint32_t lost = work->sets.silent + work->sets.refused;
+		bool careful = is_careful(work);
+		bool found = look(work, err) != 0;
+		bool silent = work->sets.silent + work->sets.refused > lost;
+
+		if (silent && careful && !work->gave_up)
+			work->gave_up = "blocks not answered";
+		if (!found || work->gave_up || is_over(work))
+			return;
+		if (!silent && !has_traps(work->repair, QUIET_MS))
+			return;
+	}
 }
 
 static void describe(const struct work *work, const uint8_t *before,
@@ -448,7 +613,7 @@ static void describe(const struct work *work, const uint8_t *before,
 		.unanswered = work->questions.silent + work->questions.refused,
 		.links_down = work->lost,
 		.looks = work->looks,
-		.sent = work->sent,
+		.sent = work->sets.sent,
 		.acked = work->acked,
 		.bound = work->delta.bound,
 		.switches = work->delta.switches,
@@ -486,15 +651,15 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	work->start = wait_clock_ms();
 	memcpy(before, view->seen, num);
 	repair->number++;
-	for (int i = 0; i < MOST_LOOKS && look(work, &err); i++)
-		if (is_over(work) || work->gave_up || !has_traps(repair, QUIET_MS))
-			break;
+	look_around(work, &err);
 	describe(work, before, done);
 	any = true;
 out:
 	if (work) {
 		free(work->alive);
 		free(work->blocks);
+		free(work->turns);
+		free(work->sent);
 	}
 	free(before);
 	free(work);

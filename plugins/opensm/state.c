@@ -405,7 +405,8 @@ void state_note_repair(struct state *state, const struct repaired *repaired)
 {
 	json_decref(state->repair);
 	state->repair = json_pack(
-		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b}",
+		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, "
+		"s:s?}",
 		"number", (json_int_t)repaired->number, "time", (json_int_t)time(NULL),
 		"change", make_string(repaired->change), "traps",
 		(json_int_t)repaired->traps, "queries", (json_int_t)repaired->queries,
@@ -414,7 +415,7 @@ void state_note_repair(struct state *state, const struct repaired *repaired)
 		"sent", (json_int_t)repaired->sent, "acked", (json_int_t)repaired->acked,
 		"bound", (json_int_t)repaired->bound, "switches",
 		(json_int_t)repaired->switches, "milliseconds", repaired->milliseconds,
-		"left_to_sweep", repaired->gave_up != NULL);
+		"left_to_sweep", repaired->gave_up != NULL, "gave_up", repaired->gave_up);
 	state->totals.repairs++;
 	state->totals.repair_sent += repaired->sent;
 	state->totals.repair_acked += repaired->acked;

@@ -239,12 +239,17 @@ static void print_repair(const json_t *repair)
 	}
 	print_event("last repair", repair);
 	printf("; traps %" JSON_INTEGER_FORMAT ", queries %" JSON_INTEGER_FORMAT
-	       ", unanswered %" JSON_INTEGER_FORMAT "; %.1f ms%s\n",
+	       ", unanswered %" JSON_INTEGER_FORMAT "; %.1f ms",
 	       number(repair, "traps"), number(repair, "queries"),
-	       number(repair, "unanswered"), milliseconds(repair),
-	       json_is_true(json_object_get(repair, "left_to_sweep"))
-		       ? "; the rest was left to the sweep"
-		       : "");
+	       number(repair, "unanswered"), milliseconds(repair));
+	if (json_is_true(json_object_get(repair, "left_to_sweep"))) {
+		const char *why = json_string_value(json_object_get(repair, "gave_up"));
+
+		fputs("; the rest was left to the sweep", stdout);
+		fputs(why ? ": " : "", stdout);
+		print_clean(why ? why : "");
+	}
+	putchar('\n');
 }
 
 static void print_link(const json_t *flap)

@@ -162,6 +162,8 @@ class Bad(labtest.Folders):
         self.assertTrue(line("last repair", repair=repair).endswith(
             ": lost 1 cable | LFT blocks sent 9, acked 8, bound 7; traps 6, queries 5, "
             "unanswered 4; 3.2 ms; the rest was left to the sweep"))
+        self.assertTrue(line("last repair", repair={**repair, "gave_up": "out of time"})
+                        .endswith("; the rest was left to the sweep: out of time"))
         self.assertTrue(line("last repair", repair={**repair, "left_to_sweep": False})
                         .endswith("unanswered 4; 3.2 ms"))
         self.assertEqual(line("last run", run=None), "none yet")

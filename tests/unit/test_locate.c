@@ -89,20 +89,69 @@ static bool arrives(const struct truth *truth, const uint8_t *path, int hops, ui
 	return at == sw;
 }
 
-static void answer(struct truth *truth, struct pm_locate *locate, uint32_t port)
-{
-	uint32_t sw = truth->world->plan->known->ports[port].node;
-	uint8_t path[PM_LOCATE_HOPS];
-	int hops = pm_locate_path(locate, sw, path);
+/* The wire: what is out, and whether it will be answered. */
+struct wire {
+	uint32_t ports[PM_LOCATE_PROBES], num;
+	bool arrives[PM_LOCATE_PROBES];
+};
 
-	truth->asked++;
-	if (hops < 0 || !arrives(truth, path, hops, sw)) {
-		truth->silent++;
-		pm_locate_answer(locate, port, PM_NO_ANSWER);
-		return;
+/* Sends the first question that can be sent; false: none can. */
+static bool send_one(struct truth *truth, struct pm_locate *locate, uint32_t *ports,
+		     uint32_t num, struct wire *wire)
+{
+	uint8_t path[PM_LOCATE_HOPS];
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t sw = truth->world->plan->known->ports[ports[i]].node;
+		int hops = pm_locate_way(locate, sw, path);
+
+		if (hops < 0)
+			continue;
+		wire->ports[wire->num] = ports[i];
+		wire->arrives[wire->num++] = arrives(truth, path, hops, sw);
+		truth->asked++;
+		memmove(ports + i, ports + i + 1, (num - i - 1) * sizeof(*ports));
+		return true;
 	}
+	return false;
+}
+
+/* One answer comes, or, if there will be none, time is over. */
+static bool receive_one(struct truth *truth, struct pm_locate *locate, struct wire *wire)
+{
+	uint32_t i = 0, port;
+	bool arrived;
+
+	while (i < wire->num - 1 && !wire->arrives[i])
+		i++;
+	port = wire->ports[i];
+	arrived = wire->arrives[i];
+	wire->num--;
+	wire->ports[i] = wire->ports[wire->num];
+	wire->arrives[i] = wire->arrives[wire->num];
+	truth->silent += !arrived;
 	pm_locate_answer(locate, port,
-			 truth->alive[port] ? PM_ANSWER_UP : PM_ANSWER_DOWN);
+			 !arrived	      ? PM_NO_ANSWER
+			 : truth->alive[port] ? PM_ANSWER_UP
+					      : PM_ANSWER_DOWN);
+	return arrived;
+}
+
+/* Asks as OpenSM's wire lets it: so many at a time, none after a silence. */
+static void ask_all(struct truth *truth, struct pm_locate *locate, uint32_t *ports,
+		    uint32_t num)
+{
+	struct wire wire = {.num = 0};
+	bool more = true;
+
+	for (;;) {
+		while (more && num && wire.num < LENGTH(wire.ports) &&
+		       send_one(truth, locate, ports, num, &wire))
+			num--;
+		if (!wire.num)
+			return;
+		more &= receive_one(truth, locate, &wire);
+	}
 }
 
 static void run(struct truth *truth, struct pm_locate *locate)
@@ -110,8 +159,7 @@ static void run(struct truth *truth, struct pm_locate *locate)
 	uint32_t ports[64], num;
 
 	while ((num = pm_locate_questions(locate, ports, LENGTH(ports)))) {
-		for (uint32_t i = 0; i < num; i++)
-			answer(truth, locate, ports[i]);
+		ask_all(truth, locate, ports, num);
 		assert_true(truth->asked <= 2 * truth->world->plan->known->num_ports);
 	}
 }
@@ -199,15 +247,28 @@ static void test_director(void **state)
 	world_free(&world);
 }
 
-/* The reports that got through tell of a whole chassis, even if it is but one. */
+#define FEW (36 + 18 * 18 + 17)
+
+/*
+ * The reports that got through tell of a whole chassis, even if it is but one. That of
+ * leaf321 came through the chassis before all of it had gone: the question that is sent
+ * back that way is not answered, and whoever is asked then is proven first.
+ */
 static void test_few_reports(void **state)
 {
 	static const struct {
 		const char *loss, *reporter;
+		uint32_t most; /* questions */
 	} cases[] = {
-		{"s0-*", "leaf0"},	{"s0-*", "leaf321"},	 {"s9-*", "leaf100"},
-		{"s3-line4", "leaf75"}, {"s3-line4", "s3-fab2"}, {"s3-fab2", "s3-line7"},
-		{"leaf9", "s4-line0"},	{"leaf5:20", "leaf5"},	 {"leaf5:20", "s1-line0"},
+		{"s0-*", "leaf0", FEW},
+		{"s0-*", "leaf321", 2 * 36 + 2 * (18 + 17 + 324)},
+		{"s9-*", "leaf100", FEW},
+		{"s3-line4", "leaf75", FEW},
+		{"s3-line4", "s3-fab2", FEW},
+		{"s3-fab2", "s3-line7", FEW},
+		{"leaf9", "s4-line0", FEW},
+		{"leaf5:20", "leaf5", FEW},
+		{"leaf5:20", "s1-line0", FEW},
 	};
 	struct world world;
 
@@ -223,7 +284,7 @@ static void test_few_reports(void **state)
 				 0);
 		pm_locate_report(locate, world_switch(&world, cases[i].reporter));
 		run(&truth, locate);
-		if (truth.asked > 36 + 18 * 18 + 17)
+		if (truth.asked > cases[i].most)
 			fail_msg("%s: asked %u", cases[i].loss, truth.asked);
 		check_found(&truth, locate, cases[i].loss);
 		pm_locate_free(locate);
@@ -367,6 +428,207 @@ static void test_every_single_loss(void **state)
 	recipe_free(&recipe);
 }
 
+/* ---- Many dead switches ---- */
+
+#define DEFAULT_SEED 20240917u
+#define DEFAULT_ROUNDS 1000u
+
+static uint64_t first_seed = DEFAULT_SEED;
+static uint32_t rounds = DEFAULT_ROUNDS;
+
+static uint32_t from_environment(const char *name, uint32_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? (uint32_t)strtoul(text, NULL, 0) : otherwise;
+}
+
+/* A tree in which there is a host for the manager and a plan; false: not this time. */
+static bool make_random_world(struct random *random, struct recipe *recipe,
+			      struct world *world)
+{
+	const struct recipe_limits limits = {80, 80};
+	const struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_fabric *fabric;
+	struct pm_plan *plan = NULL;
+	int rc;
+
+	if (random_chance(random, 50))
+		recipe_random(recipe, random, &limits);
+	else
+		recipe_add_director(recipe,
+				    &(struct recipe_director){
+					    .chassis = random_range(random, 1, 6),
+					    .pods = random_range(random, 1, 4),
+					    .leaves_per_pod = random_range(random, 1, 6),
+					    .hosts = 1,
+					    .fabrics = random_range(random, 1, 3),
+					    .parallel = random_range(random, 1, 2),
+				    });
+	fabric = recipe_build(recipe, NULL);
+	rc = pm_plan_make(fabric, &config, &plan, NULL);
+	pm_plan_free(plan);
+	if (rc || fabric->num_switches == fabric->num_nodes) {
+		pm_fabric_free(fabric);
+		return false;
+	}
+	world_make_with(world, fabric, &config);
+	return true;
+}
+
+static void kill_cable(struct truth *truth, uint32_t port)
+{
+	uint32_t peer = truth->world->plan->known->ports[port].peer;
+
+	truth->alive[port] = 0;
+	if (peer != PM_NONE)
+		truth->alive[peer] = 0;
+}
+
+static void kill_switch(struct truth *truth, uint32_t sw)
+{
+	const struct pm_node *n = &truth->world->plan->known->nodes[sw];
+
+	if (sw == truth->world->plan->known->ports[truth->manager].node)
+		return;
+	for (uint32_t i = n->first_port; i <= n->first_port + n->num_ports; i++)
+		kill_cable(truth, i);
+}
+
+/* Up to half of all switches, some of them side by side, and now and then a cable. */
+static void kill_some(struct truth *truth, struct random *random)
+{
+	uint32_t num = truth->world->num_switches, ports;
+	uint32_t dead = random_below(random, num / 2 + 1);
+
+	for (uint32_t i = 0; i < dead; i++)
+		kill_switch(truth, random_below(random, num));
+	ports = truth->world->plan->known->num_ports;
+	for (uint32_t i = random_below(random, 4); i; i--) {
+		uint32_t port = random_below(random, ports);
+
+		if (truth->world->plan->known->ports[port].num)
+			kill_cable(truth, port);
+	}
+	pm_reach_parts(truth->world->plan->known, truth->alive, truth->part,
+		       truth->queue);
+}
+
+/* With some chance each, of those that are alive, and last ones of those that are not. */
+static void report_some(const struct truth *truth, struct pm_locate *locate,
+			struct random *random, uint32_t alive, uint32_t dead)
+{
+	const struct pm_fabric *known = truth->world->plan->known;
+
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		if (truth->before[i] != truth->alive[i] && known->ports[i].num &&
+		    random_chance(random,
+				  is_reached(truth, known->ports[i].node) ? alive : dead))
+			pm_locate_report(locate, known->ports[i].node);
+}
+
+/* Whether all that was lost and can be reached was found; nothing else ever is. */
+static bool found_all(const struct truth *truth, struct pm_locate *locate)
+{
+	uint32_t ports = truth->world->plan->known->num_ports;
+	uint8_t *found = calloc(ports, 1);
+	bool all = true;
+
+	assert_non_null(found);
+	pm_locate_lost(locate, found);
+	for (uint32_t i = 0; i < ports; i++) {
+		uint32_t sw = truth->world->plan->known->ports[i].node;
+
+		if (!truth->before[i] || !is_reached(truth, sw))
+			continue;
+		if (truth->alive[i] && !found[i])
+			fail_msg("port %u is alive", i);
+		all &= truth->alive[i] || !found[i] ||
+		       pm_fabric_peer_node(truth->world->plan->known, i) == PM_NONE;
+	}
+	free(found);
+	return all;
+}
+
+/* What comes of one search of all that is dead. */
+struct trial {
+	uint32_t asked, silent;
+	bool all;
+};
+
+static struct trial search_dead(struct world *world, struct random *random,
+				uint32_t alive_report, uint32_t dead_report)
+{
+	struct pm_locate *locate;
+	struct truth truth;
+	struct trial trial;
+
+	make_truth(&truth, world, "", "",
+		   pm_fabric_name(
+			   world->fabric,
+			   world->fabric->num_switches +
+				   random_below(random, world->fabric->num_nodes -
+								world->num_switches)));
+	kill_some(&truth, random);
+	assert_int_equal(
+		pm_locate_new(world->routes, truth.before, truth.manager, &locate, NULL),
+		0);
+	report_some(&truth, locate, random, alive_report, dead_report);
+	run(&truth, locate);
+	trial = (struct trial){truth.asked, truth.silent, found_all(&truth, locate)};
+	pm_locate_free(locate);
+	free_truth(&truth);
+	return trial;
+}
+
+static void test_dead_switches(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t alive_report, dead_report;
+		uint32_t least; /* percent of the losses that are found whole */
+	} kinds[] = {
+		{"without last reports", 100, 0, 90},
+		{"with last reports", 100, 100, 90},
+		{"with some last reports", 100, 20, 90},
+		{"with few reports", 30, 30, 50},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(kinds); i++) {
+		uint32_t tried = 0, all = 0, most = 0, silent = 0, asked = 0;
+
+		for (uint32_t round = 0; round < rounds; round++) {
+			struct random random = {first_seed + round};
+			struct recipe recipe = {0};
+			struct world world;
+			struct trial trial;
+
+			if (make_random_world(&random, &recipe, &world)) {
+				trial = search_dead(&world, &random,
+						    kinds[i].alive_report,
+						    kinds[i].dead_report);
+				tried++;
+				all += trial.all;
+				silent += trial.silent;
+				asked += trial.asked;
+				most = most < trial.silent ? trial.silent : most;
+				if (trial.silent > PM_LOCATE_PROBES)
+					fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s: %u "
+						 "questions in vain",
+						 (unsigned long long)first_seed + round,
+						 kinds[i].name, trial.silent);
+				world_free(&world);
+			}
+			recipe_free(&recipe);
+		}
+		print_message("%s: %u losses, %u found whole, %u questions, %u in vain, "
+			      "at most %u\n",
+			      kinds[i].name, tried, all, asked, silent, most);
+		assert_true(all * 100 >= tried * kinds[i].least);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,7 +638,13 @@ int main(void)
 		cmocka_unit_test(test_half_of_the_reports),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_every_single_loss),
+		cmocka_unit_test(test_dead_switches),
 	};
+
+	first_seed = from_environment("PM_SEED", DEFAULT_SEED);
+	rounds = from_environment("PM_ROUNDS", DEFAULT_ROUNDS);
+	print_message("PM_SEED=%llu PM_ROUNDS=%u\n", (unsigned long long)first_seed,
+		      rounds);
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

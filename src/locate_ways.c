@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ways to switches. One is proven if each cable of it is known to be up: an answer
+ * said so, or an answer came over it. Who is cut off from the manager cannot be asked
+ * over such a way, so nothing over one stays without an answer, but for a switch that
+ * does not answer at all or went since.
+ *
+ * What goes over another way is a probe. No more than PM_LOCATE_PROBES of them are out,
+ * and no two that one dead switch, or one lost cable, would silence. After the first one
+ * that is not answered there are no others. So no more questions than these are ever
+ * asked in vain, however many switches are dead.
+ */
+#include "locate_parts.h"
+
+/* ---- Proven ways ---- */
+
+void locate_prove(struct pm_locate *locate, uint32_t port)
+{
+	uint32_t sw = locate->plan->known->ports[port].node;
+	uint32_t far = route_far_switch(locate->routes, port);
+
+	if (!locate->proven[sw] || locate->proven[far] || locate->mute[far])
+		return;
+	locate->proven[far] = 1;
+	locate->proof[far] = port;
+}
+
+void locate_prove_again(struct pm_locate *locate)
+{
+	uint32_t head = 0, tail = 0;
+
+	memset(locate->proven, 0, locate->routes->num_switches);
+	locate->proven[locate->home] = 1;
+	locate->queue[tail++] = locate->home;
+	while (head < tail) {
+		const struct pm_node *n =
+			route_node(locate->routes, locate->queue[head++]);
+
+		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
+		     i++) {
+			uint32_t far = route_far_switch(locate->routes, i);
+
+			if (far == PM_NONE || locate->cable[i] != UP ||
+			    locate->proven[far])
+				continue;
+			locate_prove(locate, i);
+			if (locate->proven[far])
+				locate->queue[tail++] = far;
+		}
+	}
+}
+
+/* ---- Ways ---- */
+
+/* Follows by[], the ports into switches, back to the manager's; false: too long. */
+static bool follow(const struct pm_locate *locate, const uint32_t *by, uint32_t sw,
+		   struct way *way)
+{
+	const struct pm_port *ports = locate->plan->known->ports;
+	int hops = 0;
+
+	for (uint32_t x = sw; x != locate->home; x = ports[by[x]].node)
+		if (++hops > PM_LOCATE_HOPS)
+			return false;
+	way->hops = hops;
+	for (uint32_t x = sw; x != locate->home; x = ports[by[x]].node)
+		way->ports[--hops] = by[x];
+	return true;
+}
+
+/*
+ * The way that the switch's own reports took, backwards: by the tables, from there to
+ * the manager. False if it meets what is lost or in doubt, or comes to nothing.
+ */
+static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
+			      struct way *way)
+{
+	const struct pm_fabric *known = locate->plan->known;
+	uint16_t lid = locate->plan->lid[locate->manager];
+	uint32_t reversed[PM_LOCATE_HOPS];
+	int count = 0;
+
+	while (sw != locate->home && count < PM_LOCATE_HOPS) {
+		const struct pm_node *n = &known->nodes[sw];
+		uint8_t out = pm_routes_table(locate->routes, sw)[lid];
+		uint32_t port = n->first_port + out;
+
+		if (out == 0 || out > n->num_ports || !locate_was_alive(locate, port) ||
+		    locate->cable[port] == DOWN)
+			return false;
+		reversed[count++] = known->ports[port].peer;
+		sw = route_far_switch(locate->routes, port);
+		if (locate->doubtful[sw] && !locate->proven[sw])
+			return false;
+	}
+	way->hops = count;
+	for (int i = 0; i < count; i++)
+		way->ports[i] = reversed[count - 1 - i];
+	return sw == locate->home;
+}
+
+/* Over a neighbour that is proven. */
+static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct way *way)
+{
+	const struct pm_port *ports = locate->plan->known->ports;
+	const struct pm_node *n = route_node(locate->routes, sw);
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN ||
+		    !locate->proven[ports[ports[i].peer].node])
+			continue;
+		if (!follow(locate, locate->proof, route_far_switch(locate->routes, i),
+			    way) ||
+		    way->hops == PM_LOCATE_HOPS)
+			continue;
+		way->ports[way->hops++] = ports[i].peer;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * The shortest ways from the manager's switch to all others: by[] has the cable into
+ * each. Nothing doubtful lies between, or, with through_doubtful, may.
+ */
+static void search(struct pm_locate *locate, bool through_doubtful, uint32_t *by)
+{
+	uint32_t head = 0, tail = 0;
+
+	memset(by, 0xff, locate->routes->num_switches * sizeof(*by));
+	locate->queue[tail++] = locate->home;
+	while (head < tail) {
+		uint32_t x = locate->queue[head++];
+		const struct pm_node *n = route_node(locate->routes, x);
+
+		if (locate->doubtful[x] && !locate->proven[x] && !through_doubtful)
+			continue;
+		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
+		     i++) {
+			uint32_t y;
+
+			if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN)
+				continue;
+			y = route_far_switch(locate->routes, i);
+			if (y == locate->home || by[y] != PM_NONE)
+				continue;
+			by[y] = i;
+			locate->queue[tail++] = y;
+		}
+	}
+}
+
+/* Both kinds of ways, found anew only after something was learned. */
+static const uint32_t *find_ways(struct pm_locate *locate, uint32_t sw)
+{
+	if (!locate->ways_known) {
+		search(locate, false, locate->clear_by);
+		search(locate, true, locate->any_by);
+		locate->ways_known = true;
+	}
+	return locate->clear_by[sw] != PM_NONE ? locate->clear_by : locate->any_by;
+}
+
+bool locate_find_way(struct pm_locate *locate, uint32_t sw, struct way *way)
+{
+	const uint32_t *by;
+
+	if (locate->mute[sw])
+		return false;
+	if (locate->proven[sw])
+		return follow(locate, locate->proof, sw, way);
+	/* What it reported came that way. */
+	if (locate->reports[sw] && reverse_of_tables(locate, sw, way))
+		return true;
+	if (beside_proven(locate, sw, way) || reverse_of_tables(locate, sw, way))
+		return true;
+	by = find_ways(locate, sw);
+	return by[sw] != PM_NONE && follow(locate, by, sw, way);
+}
+
+static int write_path(const struct pm_locate *locate, const struct way *way,
+		      uint8_t path[PM_LOCATE_HOPS])
+{
+	for (int i = 0; i < way->hops; i++)
+		path[i] = locate->plan->known->ports[way->ports[i]].num;
+	return way->hops;
+}
+
+int pm_locate_path(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_HOPS])
+{
+	struct way way;
+
+	if (!locate_find_way(locate, sw, &way))
+		return PM_LOCATE_NO_WAY;
+	return write_path(locate, &way, path);
+}
+
+/* ---- Probes ---- */
+
+static struct probe *find_probe(struct pm_locate *locate, uint32_t sw)
+{
+	for (uint32_t i = 0; i < locate->num_probes; i++)
+		if (locate->probes[i].sw == sw)
+			return &locate->probes[i];
+	return NULL;
+}
+
+/* Whether what is not known of a way is on this one as well. */
+static bool shares_risk(const struct pm_locate *locate, const struct way *a,
+			const struct way *b)
+{
+	for (int i = 0; i < a->hops; i++) {
+		uint32_t far = route_far_switch(locate->routes, a->ports[i]);
+		bool is_up = locate->cable[a->ports[i]] == UP;
+
+		for (int j = 0; j < b->hops; j++) {
+			if (a->ports[i] == b->ports[j] && !is_up)
+				return true;
+			if (route_far_switch(locate->routes, b->ports[j]) == far &&
+			    !locate->proven[far])
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool may_probe(const struct pm_locate *locate, const struct way *way)
+{
+	for (uint32_t i = 0; i < locate->num_probes; i++)
+		if (shares_risk(locate, way, &locate->probes[i].way))
+			return false;
+	return locate->num_probes < PM_LOCATE_PROBES;
+}
+
+int pm_locate_way(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_HOPS])
+{
+	struct way way;
+
+	if (!locate_find_way(locate, sw, &way))
+		return PM_LOCATE_NO_WAY;
+	if (locate->careful && !locate->proven[sw])
+		return PM_LOCATE_NO_WAY;
+	if (!locate->proven[sw]) {
+		if (!may_probe(locate, &way))
+			return PM_LOCATE_LATER;
+		locate->probes[locate->num_probes++] = (struct probe){sw, way};
+	} else if (find_probe(locate, sw)) {
+		return PM_LOCATE_LATER; /* else one would be taken for the other */
+	}
+	return write_path(locate, &way, path);
+}
+
+static void prove_way(struct pm_locate *locate, const struct way *way)
+{
+	for (int i = 0; i < way->hops; i++) {
+		uint8_t state = locate->cable[way->ports[i]];
+
+		if (state == UNASKED || state == SILENT)
+			locate_set_cable(locate, way->ports[i], UP);
+		locate_prove(locate, way->ports[i]);
+	}
+}
+
+/* What is on the way to a switch that did not answer, and is not proven. */
+static void blame_way(struct pm_locate *locate, const struct way *way)
+{
+	for (int i = 0; i < way->hops; i++) {
+		uint32_t far = route_far_switch(locate->routes, way->ports[i]);
+
+		if (!locate->proven[far])
+			locate->doubtful[far] = 1;
+	}
+}
+
+void pm_locate_told(struct pm_locate *locate, uint32_t sw, bool answered)
+{
+	struct probe *probe = find_probe(locate, sw);
+
+	if (answered) {
+		if (probe)
+			prove_way(locate, &probe->way);
+	} else {
+		locate->silences++;
+		locate->careful = true;
+		locate->ways_known = false;
+		/* It may have gone after it reported. */
+		locate->heard[sw] = locate->answered[sw];
+		if (probe)
+			blame_way(locate, &probe->way);
+		else
+			locate->mute[sw] = 1;
+	}
+	if (probe)
+		*probe = locate->probes[--locate->num_probes];
+}
