@@ -205,18 +205,23 @@ static void list_question(struct pm_locate *locate, uint32_t port)
 	locate->ports[locate->count++] = port;
 }
 
-/* Asks what a switch can be reached by for the first cable that is not proven. */
+/* Asks for the first cable on the way to a switch that is not proven. */
 static void ask_for_proof(struct pm_locate *locate, uint32_t sw)
 {
 	struct way way;
 
 	if (!locate_find_way(locate, sw, &way))
 		return;
-	for (int i = 0; i < way.hops; i++)
-		if (!locate->proven[route_far_switch(locate->routes, way.ports[i])]) {
+	for (int i = 0; i < way.hops; i++) {
+		uint32_t far = route_far_switch(locate->routes, way.ports[i]);
+
+		if (locate->cable[way.ports[i]] == UP)
+			locate_prove(locate, way.ports[i]);
+		if (!locate->proven[far]) {
 			list_question(locate, way.ports[i]);
 			return;
 		}
+	}
 }
 
 /*

@@ -7,8 +7,9 @@ die on one, then on the other; a question to them comes back after OpenSM's time
 For each pair of runs are printed the seconds from the death to the last SUBNET UP and the
 host pairs cut off times seconds until the last block, and at the end the medians.
 
-    dead_switches.py --dead 1 2 6 30 --runs 5 [--last-traps]
+    dead_switches.py --dead 1 2 6 30 --runs 5 [--last-traps] [--seed N]
 
+With a seed any so many switches die, others in each run.
 The dead switches' own traps are lost; with --last-traps each sends one as it
 dies.
 """
@@ -17,6 +18,7 @@ import argparse
 import contextlib
 import dataclasses
 import datetime
+import random
 import re
 import statistics
 import sys
@@ -31,6 +33,7 @@ import wiretime
 # first of them. All are dead before the first trap is heard: what dies in the middle of a
 # discovery can cost OpenSM a minute, with any way of routing.
 DEAD = {1: "s0-line0", 2: "s[01]-line0", 6: "s[01]-*", 30: "s?-*"}
+HOST = "h0-1"  # of the manager
 
 
 @dataclasses.dataclass
@@ -42,6 +45,8 @@ class Death:
     smps: int
     failed_sweeps: int
     gave_up: int
+    unanswered: int  # questions of the repair
+    links_down: int  # that it found
     repair_blocks: int
 
 
@@ -59,7 +64,7 @@ class Side(contextlib.ExitStack):
         config.write_text(f"flap_limit 0\nearly_repair {'yes' if self.early else 'no'}\n")
         self.fabric = self.enter_context(pmlab.Fabric(self.netlist))
         self.wire = wire.Wire(self.fabric, trace=True)
-        self.osm = self.enter_context(pmlab.open_sm(self.fabric, config=config, host="h0-1",
+        self.osm = self.enter_context(pmlab.open_sm(self.fabric, config=config, host=HOST,
                                                     wire=self.wire, sweep_interval=10))
         self.dump_path = folder / "dump"
         self.osm.settle(timeout=pmlab.TIMEOUT_S)
@@ -77,12 +82,12 @@ class Side(contextlib.ExitStack):
             at = datetime.datetime.strptime(f"{year} {m[1]}", "%Y %b %d %H:%M:%S")
             yield at.timestamp() + int(m[2]) / 1e6 - offset
 
-    def lose(self, target, last_traps):
+    def lose(self, targets, last_traps):
         osm = self.osm
         osm.settle(osm.mark(), sweep=False)
         osm.wait_traps_aged()
         before = self.dump()
-        names = self.fabric.netlist.match(target)
+        names = [name for target in targets for name in self.fabric.netlist.match(target)]
         guids = {self.wire.guid(n): n for n in self.fabric.netlist.switches}
         for name in names:
             self.wire.drop("trap", node=name)
@@ -90,7 +95,8 @@ class Side(contextlib.ExitStack):
         mark = osm.mark()
         start = time.monotonic()
         self.wire.hold("trap", times=1)  # until all are dead
-        self.fabric.lose(target)
+        for target in targets:
+            self.fabric.lose(target)
         self.wire.wait_held()
         if last_traps:  # ibsim's own would find no way any more
             self.wire.storm(len(names), [before.lids[name] for name in names])
@@ -104,15 +110,17 @@ class Side(contextlib.ExitStack):
         repairs = pmlab.Repair.find(log)
         death = Death(max(self._up_times(log)) - start, pair_s, left, osm.delta(mark)["smps"],
                       len(re.findall("Errors during init", log, re.I)),
-                      sum(r.gave_up for r in repairs), sum(r.sent for r in repairs))
-        self.back(target)
+                      *[sum(getattr(r, field) for r in repairs) for field in
+                        ("gave_up", "unanswered", "links_down", "sent")])
+        self.back(targets)
         return death
 
-    def back(self, target):
+    def back(self, targets):
         self.wire.clear()
         self.osm.wait_traps_aged()
         mark = self.osm.mark()
-        self.fabric.back(target)
+        for target in targets:
+            self.fabric.back(target)
         self.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
 
 
@@ -120,11 +128,21 @@ def median(deaths, field):
     return statistics.median(getattr(d, field) for d in deaths)
 
 
-def compare(sides, dead, runs, last_traps, tell=lambda text: None):
-    """Paired runs; the Deaths with early repair and those without."""
+def choose(netlist, dead, chance):
+    """Any so many switches but the manager's."""
+    (home, _), = netlist.nodes[HOST].ports.values()
+    return chance.sample([name for name in netlist.switches if name != home], dead)
+
+
+def compare(sides, dead, runs, last_traps, tell=lambda text: None, chance=None):
+    """Paired runs; the Deaths with early repair and those without.
+
+    With chance, a random.Random, any so many switches die.
+    """
     pairs = []
     for _ in range(runs):
-        pairs.append([side.lose(DEAD[dead], last_traps) for side in sides])
+        targets = choose(sides[0].netlist, dead, chance) if chance else [DEAD[dead]]
+        pairs.append([side.lose(targets, last_traps) for side in sides])
         for side, death in zip(sides, pairs[-1]):
             tell(f"{dead} dead, early repair {'yes' if side.early else 'no '}: {death}")
     return list(zip(*pairs))
@@ -136,14 +154,16 @@ def main():
     parser.add_argument("--dead", type=int, nargs="+", default=list(DEAD), choices=list(DEAD))
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--last-traps", action="store_true")
+    parser.add_argument("--seed", type=int)
     options = parser.parse_args()
+    chance = None if options.seed is None else random.Random(options.seed)
     with pmlab.Folder() as folder:
         netlist = simlab.Netlist(pmlab.generate(folder / "fabric.net", "director", 36))
         with Side(netlist, True) as early, Side(netlist, False) as late:
             for dead in options.dead:
                 with_it, without = compare((early, late), dead, options.runs,
                                            options.last_traps,
-                                           lambda text: print(text, flush=True))
+                                           lambda text: print(text, flush=True), chance)
                 for field in ("up_s", "pair_s"):
                     a, b = median(with_it, field), median(without, field)
                     print(f"{dead} dead, last traps {options.last_traps}, median {field}: "

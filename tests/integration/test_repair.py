@@ -5,10 +5,14 @@
 What happens when the repair itself is disturbed is in test_repair_faults.py.
 """
 
+import contextlib
+import os
+import random
 import unittest
 
 import labtest
 import pmlab
+import wire
 
 
 def ways_to_manager(lab, leaf):
@@ -185,6 +189,60 @@ class Held(Configured):
         self.lab.back(target)
         self.down.remove(target)
         return lost
+
+
+class DeadSwitches(Configured):
+    """A switch of each level dies; questions to them fail only after their time-out."""
+
+    GENERATE = ("xgft", 3, "3,4,5", "1,4,6")
+    LEVELS = ("leaf", "sw2-", "sw3-")
+    WIRE_SMPS = 4  # OpenSM's default
+
+    @classmethod
+    def options(cls):
+        cls.wire = wire.Wire()
+        return {**super().options(), "wire": cls.wire}
+
+    def choose(self):
+        home = next(iter(self.lab.netlist.nodes[self.lab.osm.host].ports.values()))[0]
+        return [self.random.choice([s for s in self.lab.netlist.switches
+                                    if s.startswith(level) and s != home])
+                for level in self.LEVELS]
+
+    def check_dead(self, dead, last_traps):
+        lab = self.lab
+        lab.osm.settle(lab.osm.mark(), sweep=False)
+        lab.osm.wait_traps_aged()
+        mark = lab.osm.mark()
+        with contextlib.ExitStack() as rules:
+            if not last_traps:
+                for name in dead:
+                    rules.enter_context(self.wire.drop("trap", node=name))
+            lab.fabric.console(*[f'Unlink "{name}"' for name in dead], check=False)
+            lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+        log = lab.osm.log(mark.log_offset)
+        repairs = pmlab.Repair.find(log)
+        self.assertGreater(sum(repair.links_down for repair in repairs), 0)
+        for repair in repairs:
+            # Silent questions are a wire's worth, and so are those of a second search.
+            self.assertLessEqual(repair.unanswered, self.WIRE_SMPS * (1 + repair.gave_up))
+        self.assertNotIn("ERRORS DURING INITIALIZATION", log)
+        self.check_walk()
+
+    def bring_back(self, dead):
+        mark = self.lab.osm.mark()
+        self.lab.fabric._send([f'ReLink "{name}"' for name in dead])
+        self.lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+        self.check_healthy()
+
+    def test_deaths(self):
+        seed = int(os.environ.get("PM_SEED", random.getrandbits(32)))
+        self.random = random.Random(seed)
+        for last_traps in (True, False):
+            with self.subTest(PM_SEED=seed, last_traps=last_traps):
+                dead = self.choose()
+                self.check_dead(dead, last_traps)
+                self.bring_back(dead)
 
 
 if __name__ == "__main__":

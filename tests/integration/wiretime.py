@@ -107,7 +107,9 @@ class Reach:
               if not fabric._reasons[link] for end in link}
         self._peer = {(n, p): peer for n in net.nodes for p, (peer, _) in
                       net.nodes[n].ports.items() if (n, p) in up}
-        self._hosts = {dump.lids[h]: h for h in net.hosts if h in dump.lids}
+        # Who has no cable any more does not count.
+        self._hosts = {dump.lids[h]: h for h in net.hosts if h in dump.lids
+                       and any((h, p) in up for p in net.nodes[h].ports)}
         self._sources = {}  # leaf: hosts on it
         for (name, _), peer in self._peer.items():
             if net.nodes[peer].is_switch and not net.nodes[name].is_switch:

@@ -89,10 +89,12 @@ static bool arrives(const struct truth *truth, const uint8_t *path, int hops, ui
 	return at == sw;
 }
 
+#define WIRE_SMPS 16 /* more than may be out in vain */
+
 /* The wire: what is out, and whether it will be answered. */
 struct wire {
-	uint32_t ports[PM_LOCATE_PROBES], num;
-	bool arrives[PM_LOCATE_PROBES];
+	uint32_t ports[WIRE_SMPS], num;
+	bool arrives[WIRE_SMPS];
 };
 
 /* Sends the first question that can be sent; false: none can. */
@@ -145,7 +147,7 @@ static void ask_all(struct truth *truth, struct pm_locate *locate, uint32_t *por
 	bool more = true;
 
 	for (;;) {
-		while (more && num && wire.num < LENGTH(wire.ports) &&
+		while (more && num && wire.num < WIRE_SMPS &&
 		       send_one(truth, locate, ports, num, &wire))
 			num--;
 		if (!wire.num)
