@@ -54,6 +54,7 @@ struct work {
 	double start, first_trap, in_vain; /* ms: a moment, a moment, a time */
 	uint32_t traps, lost, looks;
 	struct ask_count questions, sets;
+	uint32_t most_missing; /* blocks, then this batch ends */
 	uint64_t acked;
 	struct pm_delta listed, delta; /* of the blocks to be sent, and of all looks */
 	const char *gave_up;
@@ -470,6 +471,12 @@ static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *s
 	return ASK_SEND;
 }
 
+/* Blocks that were sent and not acknowledged. */
+static uint32_t num_missing(const struct work *work)
+{
+	return work->sets.silent + work->sets.refused;
+}
+
 /* Whoever does not answer gets no more, others do. */
 static bool take_acknowledgement(void *context, const struct ask_answer *answer)
 {
@@ -479,7 +486,7 @@ static bool take_acknowledgement(void *context, const struct ask_answer *answer)
 	work->acked += answered;
 	pm_locate_told(work->locate, block_switch(work, work->sent[answer->index]),
 		       answered);
-	return work->sets.silent + work->sets.refused < MOST_SETS_SILENT;
+	return num_missing(work) < work->most_missing;
 }
 
 static int list_tables(struct work *work)
@@ -507,6 +514,7 @@ static void send_tables(struct work *work)
 		return;
 	}
 	qsort(work->blocks, num, sizeof(*work->blocks), compare_blocks);
+	work->most_missing = num_missing(work) + MOST_SETS_SILENT;
 	work->delta.bound += work->listed.bound;
 	work->delta.switches += work->listed.switches;
 	run_batch(work,
@@ -541,8 +549,7 @@ static int compute(struct work *work, struct pm_error *err)
 /* Some SMP of ours was not answered: no other is sent but over proven ways. */
 static bool is_careful(const struct work *work)
 {
-	return work->questions.silent + work->questions.refused + work->sets.silent +
-	       work->sets.refused;
+	return work->questions.silent + work->questions.refused + num_missing(work);
 }
 
 /* Finds ways to who is to be sent blocks; how many cables are found lost by now. */
@@ -554,11 +561,27 @@ static uint32_t prove_ways(struct work *work)
 	return pm_locate_lost(work->locate, work->alive);
 }
 
+/* Computes and sends the tables; how many cables were found lost on the way. */
+static uint32_t mend(struct work *work, uint32_t lost, struct pm_error *err)
+{
+	uint32_t before;
+
+	do {
+		before = lost;
+		if (compute(work, err))
+			return lost;
+		if (is_careful(work) && !work->gave_up)
+			lost = prove_ways(work);
+	} while (lost != before && !osm_exit_flag);
+	if (!osm_exit_flag)
+		send_tables(work);
+	return lost;
+}
+
 /* One look: search, compute, send. How many cables were found lost. */
 static uint32_t look(struct work *work, struct pm_error *err)
 {
-	uint32_t lost, before;
-	int rc = 0;
+	uint32_t lost;
 
 	if (pm_locate_new(work->view->routes, work->view->seen,
 			  work->view->detours.manager, &work->locate, err))
@@ -567,14 +590,9 @@ static uint32_t look(struct work *work, struct pm_error *err)
 		pm_locate_be_careful(work->locate);
 	search(work);
 	lost = pm_locate_lost(work->locate, work->alive);
-	for (before = 0; lost != before && !rc && !osm_exit_flag;) {
-		before = lost;
-		rc = compute(work, err);
-		if (!rc && is_careful(work) && !work->gave_up)
-			lost = prove_ways(work);
-	}
-	if (lost && !rc && !osm_exit_flag)
-		send_tables(work);
+	/* Blocks may be missing since the last look, too. */
+	if ((lost || num_missing(work)) && !osm_exit_flag)
+		lost = mend(work, lost, err);
 	work->lost += lost;
 	work->looks += lost != 0;
 	pm_locate_free(work->locate);
@@ -589,16 +607,16 @@ static uint32_t look(struct work *work, struct pm_error *err)
 static void look_around(struct work *work, struct pm_error *err)
 {
 	for (int i = 0; i < MOST_LOOKS; i++) {
-		uint32_t lost = work->sets.silent + work->sets.refused;
+		uint32_t missing = num_missing(work);
 		bool careful = is_careful(work);
 		bool found = look(work, err) != 0;
-		bool silent = work->sets.silent + work->sets.refused > lost;
 
-		if (silent && careful && !work->gave_up)
+		missing = num_missing(work) - missing;
+		if (missing && careful && !work->gave_up)
 			work->gave_up = "blocks not answered";
-		if (!found || work->gave_up || is_over(work))
+		if (work->gave_up || is_over(work))
 			return;
-		if (!silent && !has_traps(work->repair, QUIET_MS))
+		if (!missing && (!found || !has_traps(work->repair, QUIET_MS)))
 			return;
 	}
 }

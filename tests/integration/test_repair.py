@@ -12,6 +12,7 @@ import unittest
 
 import labtest
 import pmlab
+import simlab
 import wire
 
 
@@ -196,7 +197,7 @@ class DeadSwitches(Configured):
 
     GENERATE = ("xgft", 3, "3,4,5", "1,4,6")
     LEVELS = ("leaf", "sw2-", "sw3-")
-    WIRE_SMPS = 4  # OpenSM's default
+    WIRE_SMPS, TRANSMISSIONS = 4, 1 + 3  # OpenSM's defaults
 
     @classmethod
     def options(cls):
@@ -233,6 +234,28 @@ class DeadSwitches(Configured):
         mark = self.lab.osm.mark()
         self.lab.fabric._send([f'ReLink "{name}"' for name in dead])
         self.lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+        self.check_healthy()
+
+    def test_block_not_acknowledged(self):
+        """The rest is sent all the same, and that block at a second look."""
+        lab = self.lab
+        lab.osm.settle(lab.osm.mark(), sweep=False)
+        lab.osm.wait_traps_aged()
+        mark = lab.osm.mark()
+        with self.wire.drop("request", node="leaf0", method="set", attr=simlab.ATTR_LFT,
+                            modifier=0, times=self.TRANSMISSIONS) as drop:
+            self.down.append("sw2-1")
+            lab.fabric.lose("sw2-1")
+            lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+        self.assertEqual(drop.acted, self.TRANSMISSIONS)
+        log = lab.osm.log(mark.log_offset)
+        repair, = pmlab.Repair.find(log)
+        self.assertEqual(repair.sent, repair.acked + 1)
+        self.assertFalse(repair.gave_up)
+        self.assertEqual([run.sent for run in pmlab.Run.find(log)], [0])
+        self.assertEqual(lab.osm.delta(mark)["lft_sets"], repair.sent)
+        self.check_walk()
+        lab.back(self.down.pop())
         self.check_healthy()
 
     def test_deaths(self):
