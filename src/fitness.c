@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/fitness.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_NAMED 8
+
+static int compare_rooms(const void *a, const void *b)
+{
+	const struct pm_fitness *x = a, *y = b;
+
+	if (x->max_lid != y->max_lid)
+		return x->max_lid < y->max_lid ? -1 : 1;
+	return x->guid < y->guid ? -1 : x->guid > y->guid;
+}
+
+uint16_t pm_fitness_max_lid(struct pm_fitness *switches, uint32_t num)
+{
+	if (!num)
+		return UINT16_MAX;
+	qsort(switches, num, sizeof(*switches), compare_rooms);
+	return switches[num / 2].max_lid;
+}
+
+uint16_t pm_fitness_limit(const struct pm_fitness *switches, uint32_t num,
+			  uint16_t top_lid)
+{
+	uint16_t limit = UINT16_MAX;
+
+	for (uint32_t i = 0; i < num; i++)
+		if (switches[i].max_lid >= top_lid && switches[i].max_lid < limit)
+			limit = switches[i].max_lid;
+	return limit;
+}
+
+/* End ports that are, or were, attached to a switch. */
+static uint32_t count_hosts(const struct pm_fabric *known, uint32_t sw)
+{
+	const struct pm_node *n = &known->nodes[sw];
+	uint32_t hosts = 0;
+
+	for (uint32_t p = 1; p <= n->num_ports; p++)
+		hosts += known->ports[n->first_port + p].host != PM_NO_HOST;
+	return hosts;
+}
+
+/* A line that grows; what has no room is left out. */
+struct line {
+	char *text;
+	size_t size, used;
+	uint32_t named;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *line,
+						      const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length =
+		vsnprintf(line->text + line->used, line->size - line->used, format, args);
+	va_end(args);
+	if (length > 0)
+		line->used += (size_t)length;
+	if (line->used >= line->size)
+		line->used = line->size - 1;
+}
+
+static void name_switch(const struct pm_plan *plan, const struct pm_fitness *bad,
+			uint32_t sw, bool unfit, struct line *line)
+{
+	uint32_t hosts = count_hosts(plan->known, sw);
+
+	if (line->named++ >= MOST_NAMED) {
+		if (line->named == MOST_NAMED + 1)
+			add(line, "; ..");
+		return;
+	}
+	add(line, "%s%s (0x%016" PRIx64 ")", line->used ? "; " : "",
+	    pm_fabric_name(plan->known, sw), bad->guid);
+	if (bad->max_lid < plan->top_lid)
+		add(line, " has room for LIDs up to %u of %u and %s", bad->max_lid,
+		    plan->top_lid, unfit ? "is left out" : "serves its hosts with those");
+	if (bad->odd_ports)
+		add(line, "%s has %u port%s neither up nor down",
+		    bad->max_lid < plan->top_lid ? "," : "", bad->odd_ports,
+		    bad->odd_ports == 1 ? "" : "s");
+	if (hosts)
+		add(line, " (%u host%s)", hosts, hosts == 1 ? "" : "s");
+}
+
+void pm_fitness_judge(const struct pm_plan *plan, const struct pm_fitness *switches,
+		      uint32_t num, uint8_t *unfit, char *text, size_t size)
+{
+	struct line line = {text, size, 0, 0};
+
+	text[0] = '\0';
+	memset(unfit, 0, plan->known->num_switches);
+	for (uint32_t i = 0; i < num; i++) {
+		const struct pm_fitness *f = &switches[i];
+		uint32_t sw = pm_fabric_find_guid(plan->known, f->guid);
+
+		if (sw == PM_NONE || sw >= plan->known->num_switches)
+			continue;
+		if (f->max_lid >= plan->top_lid && !f->odd_ports)
+			continue;
+		unfit[sw] = f->max_lid < plan->top_lid && plan->tree.level[sw] != 0;
+		name_switch(plan, f, sw, unfit[sw], &line);
+	}
+}
