@@ -155,6 +155,18 @@ static void extend_tables(osm_subn_t *subn, const struct pm_plan *plan)
 		(void)cl_ptr_vector_set_size(ports, plan->top_lid + 1u);
 }
 
+/*
+ * OpenSM only ever lowers its limit, to what the smallest table has room for that it saw:
+ * one bad switch, here or gone, and it would run out of LIDs.
+ */
+static void raise_limit(osm_subn_t *subn, uint16_t limit)
+{
+	if (limit > IB_LID_UCAST_END_HO)
+		limit = IB_LID_UCAST_END_HO;
+	if (subn->max_ucast_lid_ho < limit)
+		subn->max_ucast_lid_ho = limit;
+}
+
 int lids_give(osm_opensm_t *osm, const struct lids *lids, struct lids_given *given,
 	      struct pm_error *err)
 {
@@ -167,6 +179,7 @@ int lids_give(osm_opensm_t *osm, const struct lids *lids, struct lids_given *giv
 	list_owners(osm->sm.lid_mgr.p_g2l, &owners);
 	give_all(osm, lids, &owners, given);
 	extend_tables(&osm->subn, lids->plan);
+	raise_limit(&osm->subn, lids->limit);
 	free(owners.guid);
 	return 0;
 }

@@ -16,6 +16,7 @@
 struct lids {
 	const struct pm_plan *plan;
 	const struct pm_fabric *fabric; /* as just discovered */
+	uint16_t limit;			/* LIDs above it are given to nobody */
 	bool reassign; /* all of guid2lid is forgotten first, see lids_may_reassign */
 };
 

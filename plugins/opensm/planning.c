@@ -89,15 +89,15 @@ static int make_or_grow(const struct planning *planning,
 
 /* ---- The plan in force ---- */
 
-/* Every switch must be able to hold the table. */
+/* Single switches that cannot hold the table are left out (fitness.h), but not most. */
 static int check_capacity(const struct pm_plan *plan, uint16_t max_lid,
 			  struct pm_error *err)
 {
 	if (plan->top_lid <= max_lid)
 		return 0;
 	return pm_error_set(err, -ENOSPC,
-			    "the plan needs LIDs up to %u, a switch of this "
-			    "fabric has room for LIDs up to %u",
+			    "the plan needs LIDs up to %u, most switches of this "
+			    "fabric have room for LIDs up to %u",
 			    plan->top_lid, max_lid);
 }
 

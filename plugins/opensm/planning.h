@@ -40,7 +40,7 @@ struct planning {
 struct planning_request {
 	const struct pm_fabric *fabric; /* as it is now */
 	struct pm_plan_config config;	/* of a plan made anew */
-	uint16_t max_lid;		/* for which every switch has room */
+	uint16_t max_lid;		/* for which half of the switches have room */
 	bool migrate;			/* see config.h */
 	bool keep;			/* LIDs in use are kept; with migrate always */
 	struct pm_evidence *evidence;	/* of LIDs before, or NULL; not with migrate */
@@ -61,7 +61,7 @@ void planning_forget(struct planning *planning);
 
 /*
  * Makes the plan if there is none, or grows it where the fabric has what it does not know
- * of. Errors as pm_plan_make, -ENOSPC also where a switch has no room for its LIDs; the
+ * of. Errors as pm_plan_make, -ENOSPC also where the plan needs LIDs above max_lid; the
  * plan in force stays then. The caller adopts or discards *change.
  */
 int planning_propose(const struct planning *planning,

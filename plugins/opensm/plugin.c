@@ -114,6 +114,7 @@ static void delete_plugin(void *context)
 	pm_roles_free(&plugin->roles);
 	free(plugin->apart);
 	free(plugin->clear_file);
+	free(plugin->switches);
 	free(plugin);
 }
 

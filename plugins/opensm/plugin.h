@@ -51,6 +51,7 @@
 #include "view.h"
 
 #include <portmajor/config.h>
+#include <portmajor/fitness.h>
 #include <portmajor/roles.h>
 
 #define PLUGIN_CHANGE_TEXT 512
@@ -81,6 +82,10 @@ struct plugin {
 	struct repair *repair; /* NULL: no early repair */
 	struct alarm *alarm;   /* NULL: no memory for it */
 	struct state *state;   /* NULL: no memory for it */
+
+	struct pm_fitness *switches; /* what those of the last sweep say */
+	uint32_t num_switches;
+	char unfit[PM_FITNESS_TEXT], unfit_told[PM_FITNESS_TEXT]; /* the bad ones */
 
 	struct pm_error failure;	 /* why discovery came to nothing, or "" */
 	struct pm_yield yield;		 /* who routes, by how much is served */

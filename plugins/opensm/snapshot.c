@@ -76,9 +76,12 @@ static int copy_node(const osm_node_t *node, bool active_only, struct pm_fabric 
 	return 0;
 }
 
-static bool is_up(osm_physp_t *physp)
+/* Not all states that a port may tell are any: OpenSM does nothing with the others. */
+static bool is_up(const osm_physp_t *physp)
 {
-	return ib_port_info_get_port_state(&physp->port_info) > IB_LINK_DOWN;
+	uint8_t state = ib_port_info_get_port_state(&physp->port_info);
+
+	return state >= IB_LINK_INIT && state <= IB_LINK_ACTIVE;
 }
 
 /* Whether a cable leads somewhere from here and is up. */
@@ -205,6 +208,50 @@ int snapshot_take(const osm_subn_t *subn, const struct pm_roles *roles, bool act
 	}
 	pm_roles_apply(roles, fabric);
 	*result = fabric;
+	return 0;
+}
+
+/* The highest LID that a switch's table has room for: it begins with LID 0. */
+static uint16_t highest_lid(const osm_switch_t *sw)
+{
+	uint16_t room = cl_ntoh16(sw->switch_info.lin_cap);
+
+	return room ? (uint16_t)(room - 1) : 0;
+}
+
+static uint16_t count_odd_ports(osm_node_t *node)
+{
+	uint16_t odd = 0;
+
+	for (unsigned int p = 1; p <= highest_port(node); p++) {
+		const osm_physp_t *physp = osm_node_get_physp_ptr(node, p);
+
+		odd = (uint16_t)(odd + (physp && !is_up(physp) &&
+					ib_port_info_get_port_state(&physp->port_info) !=
+						IB_LINK_DOWN));
+	}
+	return odd;
+}
+
+int snapshot_switches(const osm_subn_t *subn, struct pm_fitness **switches, uint32_t *num,
+		      struct pm_error *err)
+{
+	const cl_qmap_t *table = &subn->sw_guid_tbl;
+	struct pm_fitness *found = malloc((cl_qmap_count(table) + 1) * sizeof(*found));
+
+	if (!found)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	*num = 0;
+	for (cl_map_item_t *item = cl_qmap_head(table); item != cl_qmap_end(table);
+	     item = cl_qmap_next(item)) {
+		const osm_switch_t *sw = (const osm_switch_t *)item;
+
+		if (is_there(sw->p_node))
+			found[(*num)++] = (struct pm_fitness){
+				cl_ntoh64(osm_node_get_node_guid(sw->p_node)),
+				highest_lid(sw), count_odd_ports(sw->p_node)};
+	}
+	*switches = found;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
+#include <portmajor/fitness.h>
 #include <portmajor/plan.h>
 #include <portmajor/roles.h>
 
@@ -17,6 +18,13 @@
  */
 int snapshot_take(const osm_subn_t *subn, const struct pm_roles *roles, bool active_only,
 		  struct pm_fabric **fabric, struct pm_error *err);
+
+/*
+ * What the switches that were seen in this sweep say of themselves. Call with osm->lock
+ * held, shared at least. The caller frees *switches. -ENOMEM.
+ */
+int snapshot_switches(const osm_subn_t *subn, struct pm_fitness **switches, uint32_t *num,
+		      struct pm_error *err);
 
 /*
  * Numbers that are others when a snapshot would be another one: of the nodes and cables,

@@ -61,7 +61,7 @@ static int update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bo
 		.fabric = fabric,
 		.config = {.order = plugin->config.lid_order,
 			   .lmc = plugin->osm->subn.opt.lmc},
-		.max_lid = plugin->osm->subn.max_ucast_lid_ho,
+		.max_lid = pm_fitness_max_lid(plugin->switches, plugin->num_switches),
 		.migrate = plugin->config.migrate,
 		.keep = keep,
 		.evidence = plugin->evidence,
@@ -195,6 +195,13 @@ static void find_doubt(const struct plugin *plugin, const uint8_t *seen,
 			    doubt);
 }
 
+/* Finds switches that are kept out of the tables. */
+static void judge_switches(struct plugin *plugin)
+{
+	pm_fitness_judge(plugin->planning.plan, plugin->switches, plugin->num_switches,
+			 plugin->view.unfit, plugin->unfit, sizeof(plugin->unfit));
+}
+
 /*
  * Makes the tables those for a fabric: just discovered, with no lock held, or else with
  * OpenSM's.
@@ -210,6 +217,7 @@ static int compute(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 
 	if (!seen)
 		return pm_error_set(err, -ENOMEM, "out of memory");
+	judge_switches(plugin);
 	if (!pm_plan_match(plugin->planning.plan, fabric, seen))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
 	if (!rc && discovered) {
@@ -244,13 +252,41 @@ static void tell_apart(struct plugin *plugin)
 	plugin->apart = apart->count ? strdup(text) : NULL;
 }
 
+/* Names bad switches, when that changes. */
+static void tell_unfit(struct plugin *plugin)
+{
+	const char *text = plugin->unfit;
+
+	if (!strcmp(text, plugin->unfit_told))
+		return;
+	snprintf(plugin->unfit_told, sizeof(plugin->unfit_told), "%s", text);
+	say(&plugin->osm->log, text[0] ? OSM_LOG_ERROR : OSM_LOG_INFO,
+	    ": bad switches: %s", text[0] ? text : "none any more");
+}
+
 /* What is to be known of the tables, where no lock is held. */
 static void tell(struct plugin *plugin)
 {
 	if (!plugin->planning.plan)
 		return;
 	tell_apart(plugin);
+	tell_unfit(plugin);
 	holds_tell(&plugin->view, &plugin->osm->log, &plugin->told);
+}
+
+/* Asks OpenSM what its switches say of themselves. Call with osm->lock held. */
+static int look_at_switches(struct plugin *plugin, struct pm_error *err)
+{
+	struct pm_fitness *switches;
+	uint32_t num;
+	int rc = snapshot_switches(&plugin->osm->subn, &switches, &num, err);
+
+	if (rc)
+		return rc;
+	free(plugin->switches);
+	plugin->switches = switches;
+	plugin->num_switches = num;
+	return 0;
 }
 
 /* ---- After discovery ---- */
@@ -363,16 +399,23 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 		     struct pm_error *err)
 {
 	osm_opensm_t *osm = plugin->osm;
-	const struct lids lids = {plugin->planning.plan, fabric, reassign};
+	const struct pm_plan *plan = plugin->planning.plan;
+	const struct lids lids = {
+		.plan = plan,
+		.fabric = fabric,
+		.limit = pm_fitness_limit(plugin->switches, plugin->num_switches,
+					  plan->top_lid),
+		.reassign = reassign,
+	};
 	int rc = 0;
 
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
-	tables_note_intact(&plugin->tables, &osm->subn, plugin->planning.plan);
+	tables_note_intact(&plugin->tables, &osm->subn, plan);
 	if (is_first_engine(plugin))
 		rc = lids_give(osm, &lids, &plugin->given, err);
 	plugin->expected = snapshot_digest(&osm->subn);
 	CL_PLOCK_RELEASE(&osm->lock);
-	plugin->expected.lids = snapshot_planned_lids(plugin->planning.plan, fabric);
+	plugin->expected.lids = snapshot_planned_lids(plan, fabric);
 	if (!rc && is_first_engine(plugin))
 		lids_survive_standby(osm, &plugin->honor_guid2lid);
 	return rc;
@@ -406,8 +449,10 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 				    osm->subn.opt.lmc);
 	read_roles(plugin);
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	rc = snapshot_take(&osm->subn, &plugin->roles, plugin->config.migrate, &fabric,
-			   err);
+	rc = look_at_switches(plugin, err);
+	if (!rc)
+		rc = snapshot_take(&osm->subn, &plugin->roles, plugin->config.migrate,
+				   &fabric, err);
 	CL_PLOCK_RELEASE(&osm->lock);
 	if (rc)
 		return rc;
@@ -478,8 +523,11 @@ static int recompute(struct plugin *plugin, struct pm_error *err)
 {
 	const struct planning *planning = &plugin->planning;
 	struct pm_fabric *fabric;
-	int rc = snapshot_take(&plugin->osm->subn, &plugin->roles, false, &fabric, err);
+	int rc = look_at_switches(plugin, err);
 
+	if (!rc)
+		rc = snapshot_take(&plugin->osm->subn, &plugin->roles, false, &fabric,
+				   err);
 	if (rc)
 		return rc;
 	rc = update_plan(plugin, fabric,
@@ -540,12 +588,10 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 		plugin->expected = now;
 	if (!rc)
 		rc = give_way(plugin, err);
-	if (!rc)
-		rc = tables_write(&plugin->tables, &plugin->osm->subn,
-				  plugin->planning.plan, plugin->view.routes,
-				  &run->written, err);
 	if (rc)
 		return rc;
+	tables_write(&plugin->tables, &plugin->osm->subn, plugin->planning.plan,
+		     plugin->view.routes, &run->written);
 	view_tell(&plugin->view, run->change, sizeof(run->change));
 	return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "tables.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,44 +129,78 @@ static void count_blocks(const osm_subn_t *subn, const osm_switch_t *sw,
 	written->whole += all;
 }
 
-/* Whether all of them are of the plan, and how many blocks the largest table has. */
-static int check_switches(const osm_subn_t *subn, const struct pm_plan *plan,
-			  struct tables_written *written, struct pm_error *err)
+/* How many blocks OpenSM looks at, of every switch. */
+static uint32_t most_blocks(const osm_subn_t *subn)
 {
+	uint32_t most = 0;
+
 	FOR_EACH_SWITCH(sw, subn)
-	{
-		if (find_known(plan, sw) == PM_NONE || !sw->lft || !sw->new_lft)
-			return pm_error_set(err, -ENOENT, "switch \"%s\" was not planned",
-					    sw->p_node->print_desc);
-		if (written->max_block < sw->max_lid_ho / PM_LFT_BLOCK + 1u)
-			written->max_block = sw->max_lid_ho / PM_LFT_BLOCK + 1u;
-	}
-	return 0;
+	if (most < sw->max_lid_ho / PM_LFT_BLOCK + 1u)
+		most = sw->max_lid_ho / PM_LFT_BLOCK + 1u;
+	return most;
 }
 
-int tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
-		 const struct pm_routes *routes, struct tables_written *written,
-		 struct pm_error *err)
+static void write_switch(const struct tables *tables, osm_switch_t *sw, uint32_t known,
+			 const struct pm_routes *routes, struct pm_delta *delta)
 {
-	int rc;
+	if (sw->need_update == 1 && known < tables->num && tables->intact[known])
+		sw->need_update = 0;
+	pm_delta_add(delta, sw->lft, pm_routes_table(routes, known),
+		     common_length(routes, sw));
+	write_table(routes, sw, known);
+}
 
-	*written = (struct tables_written){.max_block = 0};
-	rc = check_switches(subn, plan, written, err);
-	if (rc)
-		return rc;
+/*
+ * A switch that refuses what it has no room for must have the rest all the same: a
+ * LinearFDBTop that it accepts, and blocks as far as its table goes. What lies beyond is
+ * to look as if it had it. Instead of by the mark, which is for the whole table, blocks
+ * are sent because they differ from a record that is zeroed, as OpenSM zeroes it.
+ */
+static void keep_to_room(osm_switch_t *sw)
+{
+	uint16_t room = cl_ntoh16(sw->switch_info.lin_cap);
+	size_t end = ((size_t)room + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+
+	if (!room || room > sw->max_lid_ho)
+		return;
+	sw->max_lid_ho = (uint16_t)(room - 1);
+	if (end < sw->lft_size)
+		memcpy(sw->new_lft + end, sw->lft + end, sw->lft_size - end);
+	if (sw->need_update)
+		memset(sw->lft, 0, end < sw->lft_size ? end : sw->lft_size);
+	sw->need_update = 0;
+}
+
+/*
+ * What a switch has above its LinearFDBTop is unknown when that rises: its table may have
+ * had no room for it.
+ */
+static void forget_above_top(osm_switch_t *sw)
+{
+	uint16_t top = cl_ntoh16(sw->switch_info.lin_top);
+	size_t from = (top + 1u) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+
+	if (top < sw->max_lid_ho && from < sw->lft_size)
+		memset(sw->lft + from, 0, sw->lft_size - from);
+}
+
+void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
+		  const struct pm_routes *routes, struct tables_written *written)
+{
+	*written = (struct tables_written){.max_block = most_blocks(subn)};
 	FOR_EACH_SWITCH(sw, subn)
 	{
 		uint32_t known = find_known(plan, sw);
 
-		if (sw->need_update == 1 && known < tables->num && tables->intact[known])
-			sw->need_update = 0;
-		pm_delta_add(&written->delta, sw->lft, pm_routes_table(routes, known),
-			     common_length(routes, sw));
-		write_table(routes, sw, known);
+		if (known != PM_NONE)
+			write_switch(tables, sw, known, routes, &written->delta);
+		else
+			memcpy(sw->new_lft, sw->lft, sw->lft_size);
+		keep_to_room(sw);
+		forget_above_top(sw);
 		count_blocks(subn, sw, written);
 	}
 	tables_forget(tables);
-	return 0;
 }
 
 /*

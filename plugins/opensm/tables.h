@@ -47,11 +47,11 @@ void tables_forget(struct tables *tables);
 
 /*
  * Writes new_lft of every switch, and takes the mark back where the table is intact; that
- * is forgotten then. -ENOENT: a switch was not planned; nothing was written.
+ * is forgotten then. A switch that was not planned keeps what it has. One whose table has
+ * no room for all LIDs is sent no more than it has room for, LinearFDBTop too.
  */
-int tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
-		 const struct pm_routes *routes, struct tables_written *written,
-		 struct pm_error *err);
+void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
+		  const struct pm_routes *routes, struct tables_written *written);
 
 /* How many of the blocks that were to be sent are not in OpenSM's record yet. */
 uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *written);

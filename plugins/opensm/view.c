@@ -15,6 +15,7 @@ void view_forget(struct view *view)
 	free(view->seen);
 	free(view->alive);
 	free(view->believed);
+	free(view->unfit);
 	free(view->told);
 	*view = (struct view){.flaps = flaps};
 }
@@ -49,12 +50,13 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.seen = calloc(num, 1),
 		.alive = calloc(num, 1),
 		.believed = calloc(num, 1),
+		.unfit = calloc(plan->known->num_switches + 1u, 1),
 		.told = calloc(num, 1),
 		.flaps = view->flaps,
 		.holds = view->holds,
 	};
 
-	if (!next.seen || !next.alive || !next.believed || !next.told) {
+	if (!next.seen || !next.alive || !next.believed || !next.unfit || !next.told) {
 		view_forget(&next);
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	}
@@ -125,6 +127,16 @@ static int hold_flaps(struct view *view, const struct view_sight *sight, uint8_t
 	return rc;
 }
 
+/* Takes cables between an unfit switch and others out of alive. */
+static void leave_out(const struct view *view, uint8_t *alive)
+{
+	const struct pm_fabric *known = view->plan->known;
+
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		if (known->ports[i].peer != PM_NONE && view->unfit[known->ports[i].node])
+			alive[i] = alive[known->ports[i].peer] = 0;
+}
+
 static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
 {
 	return a->manager == b->manager && a->switches == b->switches;
@@ -137,8 +149,10 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	uint8_t *alive = malloc(num + 1u);
 	int rc = alive ? 0 : pm_error_set(err, -ENOMEM, "out of memory");
 
-	if (!rc)
+	if (!rc) {
 		memcpy(alive, sight->seen, num);
+		leave_out(view, alive);
+	}
 	if (!rc && !view->routes)
 		rc = pm_routes_make(view->plan, &view->routes, err);
 	if (!rc)

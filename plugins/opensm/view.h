@@ -3,7 +3,7 @@
  * The view: what of the plan's fabric is seen, what of that is in use, and the tables for
  * it. No OpenSM, no lock, no file: all of it on the sweeper thread.
  *
- *     seen ----> holds (flap.h) ----> alive ----> routes
+ *     seen ----> holds (flap.h), unfit (fitness.h) ----> alive ----> routes
  *
  * [port] means: per port of the plan's `known`, as pm_plan_match has it.
  */
@@ -21,6 +21,7 @@ struct view {
 	uint8_t *seen;		    /* [port] alive when last looked at */
 	uint8_t *alive;		    /* [port] in use: flapping links are not */
 	uint8_t *believed;	    /* [port] seen, or not known to be down */
+	uint8_t *unfit;		    /* [switch] 1: none of its cables is in use */
 	uint8_t *told;		    /* [port] seen at the last view_tell */
 	bool current;		    /* routes are those of alive and detours */
 	struct pm_detours detours;
