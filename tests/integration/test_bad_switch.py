@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A switch that answers nonsense harms itself alone, and never more than with updn."""
+
+import re
+import unittest
+
+import bad_switch
+import labtest
+import pmlab
+import simlab
+from bad_switch import LEAF, SPINE, WIDE
+
+
+def others_differ(place, old, new):
+    """Entries that differ, in switches elsewhere."""
+    return [(sw, lid) for sw, lid in pmlab.changed_entries(old.tables, new.tables) if sw != place]
+
+
+def complaints(log):
+    return re.findall(r"portmajor: bad switches: (.*)", log)
+
+
+class BadSwitch(labtest.Folders):
+    """One fabric for each kind; what updn does is found in the same run."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lost = {}
+
+    def make_folder(self):
+        return self.enterContext(pmlab.Folder())
+
+    def state_without(self, place, kind):
+        """The tables when the switch is lost, or its cables."""
+        wide = kind == WIDE
+        if (place, wide) not in self.lost:
+            with bad_switch.Attempt(self.make_folder(), "portmajor", place, kind) as lab:
+                lab.start()
+                mark = lab.osm.mark()
+                lab.fabric.unlink(place)
+                self.lost[place, wide] = lab.wait(mark)
+        return self.lost[place, wide]
+
+    def check_bad(self, ours, stock):
+        """Never worse than updn, and everybody else as before or as if it were lost."""
+        self.assertIsNone(ours.bad.ended)
+        if stock.bad.ended is None:
+            self.assertGreaterEqual(ours.bad.up, stock.bad.up)
+            self.assertGreaterEqual(len(ours.others(ours.bad)), len(stock.others(stock.bad)))
+            self.assertGreaterEqual(ours.at_it(ours.bad), stock.at_it(stock.bad))
+        hosts = len(ours.bad.tables.hosts) - 6 * bool(ours.leaf)
+        self.assertEqual(len(ours.others(ours.bad)), hosts * (hosts - 1))
+        self.assertEqual(set(ours.bad.engines), {"portmajor"})
+
+    def check_turned(self, kind, place):
+        stock = bad_switch.attempt(self.make_folder(), "updn", place, "turned", kind)
+        ours = bad_switch.attempt(self.make_folder(), "portmajor", place, "turned", kind)
+        self.check_bad(ours, stock)
+        self.assertEqual(ours.moved(ours.before, ours.bad), [])
+        if others_differ(place, ours.before, ours.bad):
+            self.assertEqual(others_differ(place, self.state_without(place, kind), ours.bad), [])
+            named = [line for line in ours.bad.log.splitlines()
+                     if "portmajor" in line and place in line and " run " not in line]
+            lost = re.findall(rf"run \d+: lost 1 switch \({place}\)", ours.bad.log)
+            self.assertTrue(len(named) == 1 or len(lost) == 1, ours.bad.log)
+        self.check_well(ours)
+        return ours
+
+    def check_well(self, ours):
+        """Nothing of it remains."""
+        before, well = ours.before or ours.bad, ours.well
+        self.assertTrue(well.up and well.still)
+        self.assertEqual(well.tables.lids.items() & before.tables.lids.items(),
+                         before.tables.lids.items())
+        hosts = len(well.tables.hosts)
+        self.assertEqual(len(well.tables.pairs()), hosts * (hosts - 1))
+        if ours.before:
+            self.assertEqual(list(pmlab.changed_entries(before.tables, well.tables)), [])
+        self.assertIn(complaints(ours.bad.log + well.log)[-1:], ([], ["none any more"]))
+
+    def test_turned(self):
+        for kind in ("GUID 0", "GUID of another switch", "no ports", "4 ports", WIDE,
+                     "port states 0", "LID of a host", "width and MTU 0"):
+            for place in (SPINE, LEAF):
+                with self.subTest(kind=kind, place=place):
+                    self.check_turned(kind, place)
+
+    def test_port_states(self):
+        for place, ports in ((SPINE, 16), (LEAF, 14)):
+            with self.subTest(place=place):
+                ours = self.check_turned("port states 7", place)
+                self.assertEqual(len(complaints(ours.bad.log)), 1)
+                self.assertRegex(complaints(ours.bad.log)[0],
+                                 rf"^{place} \(0x\w+\) has {ports} ports neither up nor down")
+
+    def test_small_table(self):
+        for place, what in ((SPINE, "is left out"), (LEAF, r"serves its hosts .* \(6 hosts\)")):
+            with self.subTest(place=place):
+                ours = self.check_turned("small table", place)
+                self.assertEqual(len(complaints(ours.bad.log)), 1)
+                self.assertRegex(complaints(ours.bad.log)[0],
+                                 rf"^{place} \(0x\w+\) has room for LIDs up to 19 of 70 and {what}$")
+                self.assertEqual(ours.bad.tables.top[place], 19)
+                self.assertEqual(ours.well.tables.top[place], 70)
+
+    def test_from_the_start(self):
+        """OpenSM lowers its limit of LIDs for good, and updn has LIDs for few."""
+        for kind, place in (("small table", SPINE), ("small table", LEAF),
+                            ("port states 7", SPINE)):
+            with self.subTest(kind=kind, place=place):
+                stock = bad_switch.attempt(self.make_folder(), "updn", place, "new", kind)
+                ours = bad_switch.attempt(self.make_folder(), "portmajor", place, "new", kind)
+                self.check_bad(ours, stock)
+                self.check_well(ours)
+                self.assertEqual(len(complaints(ours.bad.log)), 1)
+
+    def test_restarted(self):
+        """OpenSM is restarted with a plan of before the switch turned, and once it is well:
+        what OpenSM itself remembers of a number of ports does not change otherwise."""
+        for kind in ("small table", "no ports", "4 ports", WIDE):
+            with self.subTest(kind=kind):
+                folder = self.make_folder()
+                with bad_switch.Attempt(folder, "portmajor", SPINE, kind) as lab:
+                    states = []
+                    for turn in (lab.turn_well, lab.turn_bad, lab.turn_well):
+                        turn()
+                        states.append(lab.start(cache_dir=folder))
+                        lab.stop()
+                for state in states:
+                    self.assertEqual(state.tables.lids.items() & states[0].tables.lids.items(),
+                                     states[0].tables.lids.items())
+                    self.assertEqual(state.engines, ("portmajor",))
+                    self.assertEqual(len(state.tables.pairs()), 48 * 47)
+                self.assertEqual(list(pmlab.changed_entries(states[0].tables,
+                                                            states[2].tables)), [])
+
+    def test_no_room_is_no_block(self):
+        """A switch is sent no block that its table has no room for."""
+        with bad_switch.Attempt(self.make_folder(), "portmajor", SPINE, "small table") as lab:
+            lab.start()
+            beyond = lab.wire.rule("delay", "request", node=SPINE, method="set",
+                                   attr=simlab.ATTR_LFT, modifier=(1, 1023))
+            lab.turn_bad()
+            lab.sweep()
+            for leaf in (LEAF, "leaf1"):
+                mark = lab.osm.mark()
+                lab.fabric.unlink(leaf)
+                lab.wait(mark)
+                mark = lab.osm.mark()
+                lab.fabric.relink(leaf)
+                lab.wait(mark)
+            self.assertEqual(beyond.acted, 0)
+            lab.turn_well()
+            state = lab.sweep()
+            self.assertGreater(beyond.acted, 0)
+            self.assertEqual(len(state.tables.pairs()), 48 * 47)
+
+    def test_too_many(self):
+        """Where no table has room for the plan it is not for the bad switches to go."""
+        with bad_switch.Attempt(self.make_folder(), "portmajor", SPINE, "small table") as lab:
+            for name in lab.netlist.switches:
+                bad_switch.KINDS["small table"](lab.wire, name)
+            state = lab.start()
+            self.assertNotIn("portmajor", state.engines)
+            self.assertIn("most switches of this fabric have room for LIDs up to 19", state.log)
+
+
+if __name__ == "__main__":
+    unittest.main()
