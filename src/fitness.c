@@ -74,7 +74,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line,
 static void name_switch(const struct pm_plan *plan, const struct pm_fitness *bad,
 			uint32_t sw, bool unfit, struct line *line)
 {
-	uint32_t hosts = count_hosts(plan->known, sw);
+	uint32_t hosts = sw == PM_NONE ? 0 : count_hosts(plan->known, sw);
 
 	if (line->named++ >= MOST_NAMED) {
 		if (line->named == MOST_NAMED + 1)
@@ -82,7 +82,11 @@ static void name_switch(const struct pm_plan *plan, const struct pm_fitness *bad
 		return;
 	}
 	add(line, "%s%s (0x%016" PRIx64 ")", line->used ? "; " : "",
-	    pm_fabric_name(plan->known, sw), bad->guid);
+	    sw == PM_NONE ? "a switch" : pm_fabric_name(plan->known, sw), bad->guid);
+	if (sw == PM_NONE) {
+		add(line, " cannot be planned with and is left out");
+		return;
+	}
 	if (bad->max_lid < plan->top_lid)
 		add(line, " has room for LIDs up to %u of %u and %s", bad->max_lid,
 		    plan->top_lid, unfit ? "is left out" : "serves its hosts with those");
@@ -104,12 +108,13 @@ void pm_fitness_judge(const struct pm_plan *plan, const struct pm_fitness *switc
 	for (uint32_t i = 0; i < num; i++) {
 		const struct pm_fitness *f = &switches[i];
 		uint32_t sw = pm_fabric_find_guid(plan->known, f->guid);
+		bool small = f->max_lid < plan->top_lid;
+		bool out = sw != PM_NONE && small && plan->tree.level[sw] != 0;
 
-		if (sw == PM_NONE || sw >= plan->known->num_switches)
+		if (sw != PM_NONE && !small && !f->odd_ports)
 			continue;
-		if (f->max_lid >= plan->top_lid && !f->odd_ports)
-			continue;
-		unfit[sw] = f->max_lid < plan->top_lid && plan->tree.level[sw] != 0;
-		name_switch(plan, f, sw, unfit[sw], &line);
+		if (out)
+			unfit[sw] = 1;
+		name_switch(plan, f, sw, out, &line);
 	}
 }

@@ -42,7 +42,7 @@ uint16_t pm_fitness_limit(const struct pm_fitness *switches, uint32_t num,
  * Sets unfit[switch of plan->known] to 1 for those that are to be kept out of all paths,
  * else to 0, and writes one line without a newline that names each bad switch and says
  * what is wrong with it, at most 8 of them; "" if none is bad. Truncated to size.
- * Switches that the plan does not know are not looked at. O(switches log switches).
+ * Those that the plan does not know are bad. O(switches log switches).
  */
 void pm_fitness_judge(const struct pm_plan *plan, const struct pm_fitness *switches,
 		      uint32_t num, uint8_t *unfit, char *text, size_t size);

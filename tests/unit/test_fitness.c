@@ -119,13 +119,9 @@ static void odd_ports(const struct world *world, struct pm_fitness *switches)
 	switches[world_switch(world, "spine1")].odd_ports = 2;
 }
 
-static void strangers(const struct world *world, struct pm_fitness *switches)
+static void stranger(const struct world *world, struct pm_fitness *switches)
 {
-	(void)world;
-	for (uint32_t i = 0; i < SWITCHES; i++) {
-		switches[i].guid += UINT64_C(1) << 40;
-		switches[i].max_lid = 0;
-	}
+	switches[world_switch(world, "leaf1")].guid = 0x77;
 }
 
 static void test_judge(void **state)
@@ -137,7 +133,8 @@ static void test_judge(void **state)
 		const char *unfit, *text;
 	} rows[] = {
 		{"all well", all_well, NULL, ""},
-		{"unknown", strangers, NULL, ""},
+		{"unknown", stranger, NULL,
+		 "a switch (0x0000000000000077) cannot be planned with and is left out"},
 		{"one LID too few", small_spine, "spine1",
 		 "spine1 (0x000000000020000d) has room for LIDs up to 62 of 63 and is "
 		 "left out"},
