@@ -9,6 +9,7 @@ import bad_switch
 import labtest
 import pmlab
 import simlab
+import wire
 from bad_switch import LEAF, SPINE, WIDE
 
 
@@ -144,18 +145,37 @@ class BadSwitch(labtest.Folders):
                                    attr=simlab.ATTR_LFT, modifier=(1, 1023))
             lab.turn_bad()
             lab.sweep()
-            for leaf in (LEAF, "leaf1"):
+            for event in (lab.fabric.unlink, lab.fabric.relink):  # it is new to OpenSM then
                 mark = lab.osm.mark()
-                lab.fabric.unlink(leaf)
-                lab.wait(mark)
-                mark = lab.osm.mark()
-                lab.fabric.relink(leaf)
+                event(SPINE)
                 lab.wait(mark)
             self.assertEqual(beyond.acted, 0)
             lab.turn_well()
             state = lab.sweep()
             self.assertGreater(beyond.acted, 0)
             self.assertEqual(len(state.tables.pairs()), 48 * 47)
+
+    def test_standby(self):
+        """Its LIDs are checked against OpenSM's limit when a standby takes over."""
+        polls = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}
+        folder = self.make_folder()
+        with bad_switch.Attempt(folder, "portmajor", SPINE, "small table") as lab:
+            wires = wire.Wire(lab.fabric)
+            bad_switch.KINDS["small table"](wires, SPINE)
+            lab.turn_bad()
+            before = lab.start(conf={**polls, "sm_priority": 10})
+            with pmlab.open_sm(lab.fabric, config=folder / "portmajor.conf", wire=wires,
+                               host="h7-1", conf={**polls, "sm_priority": 2}) as second:
+                second.wait_log(r"Entering STANDBY state")
+                mark = second.mark()
+                lab.osm.process.kill()
+                second.wait_subnet_up(mark.log_offset)
+                second.settle(mark)
+                lab.fabric.dump(folder / "after")
+                after = bad_switch.Tables(folder / "after", lab.netlist)
+                self.assertNotIn("Illegal LID range", second.log())
+        self.assertEqual(after.lids, before.tables.lids)
+        self.assertEqual(len(after.pairs()), 48 * 47)
 
     def test_too_many(self):
         """Where no table has room for the plan it is not for the bad switches to go."""
