@@ -5,10 +5,9 @@
  * doubles it. With few records or none, an observation is little more than a memcmp.
  */
 #include <portmajor/flap.h>
-#include <portmajor/reach.h>
 
 #include "alloc.h"
-#include "bits.h"
+#include "take_out.h"
 
 #include <errno.h>
 
@@ -230,33 +229,25 @@ int pm_flaps_observe(struct pm_flaps *flaps, const struct pm_fabric *known,
 
 /* ---- Holding ---- */
 
-/* A cable that is up and on hold. */
-struct candidate {
-	uint32_t record, port;
-	uint32_t hold_ms;
-	bool needed;
-};
-
-struct cut {
-	const struct pm_plan *plan;
-	uint8_t *alive;
-	struct candidate *list; /* longest hold first */
+/* Records of cables that are up and on hold, longest hold first. */
+struct held {
+	uint32_t *records;
+	struct take_out *cables; /* the same */
 	uint32_t num;
-	uint64_t *ends;		   /* set of switches with end ports */
-	struct pm_reach all, left; /* with all candidates, and without some */
 };
 
-static int compare_candidates(const void *a, const void *b)
+static int compare_holds(const void *a, const void *b, void *context)
 {
-	const struct candidate *x = a, *y = b;
+	const struct record *records = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	if (x->hold_ms != y->hold_ms)
-		return x->hold_ms > y->hold_ms ? -1 : 1;
-	return x->record < y->record ? -1 : x->record > y->record;
+	if (records[x].hold_ms != records[y].hold_ms)
+		return records[x].hold_ms > records[y].hold_ms ? -1 : 1;
+	return x < y ? -1 : x > y;
 }
 
-static void find_candidates(const struct pm_flaps *flaps, uint64_t now_ms,
-			    struct cut *cut)
+static void find_held(const struct pm_flaps *flaps, const struct pm_fabric *known,
+		      const uint8_t *alive, uint64_t now_ms, struct held *held)
 {
 	for (uint32_t i = 0; i < flaps->num; i++) {
 		const struct record *r = &flaps->records[i];
@@ -264,104 +255,27 @@ static void find_candidates(const struct pm_flaps *flaps, uint64_t now_ms,
 
 		if (!r->up || !hold_left(r, now_ms))
 			continue;
-		port = find_cable(cut->plan->known, r->end);
-		if (port != PM_NONE && cut->alive[port])
-			cut->list[cut->num++] = (struct candidate){
-				.record = i, .port = port, .hold_ms = r->hold_ms};
+		port = find_cable(known, r->end);
+		if (port != PM_NONE && alive[port])
+			held->records[held->num++] = i;
 	}
-	if (cut->num)
-		qsort(cut->list, cut->num, sizeof(*cut->list), compare_candidates);
+	if (held->num)
+		qsort_r(held->records, held->num, sizeof(*held->records), compare_holds,
+			flaps->records);
+	for (uint32_t i = 0; i < held->num; i++)
+		held->cables[i].port =
+			find_cable(known, flaps->records[held->records[i]].end);
 }
 
-static int find_reach(struct cut *cut, struct pm_error *err)
-{
-	const struct pm_fabric *known = cut->plan->known;
-	int rc;
-
-	rc = pm_reach_init(&cut->plan->tree, &cut->all, err);
-	if (!rc)
-		rc = pm_reach_init(&cut->plan->tree, &cut->left, err);
-	if (rc)
-		return rc;
-	cut->ends = pm_array(cut->all.words, sizeof(*cut->ends));
-	if (!cut->ends)
-		return pm_error_set(err, -ENOMEM, "out of memory");
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (cut->alive[i] && known->ports[i].peer == PM_NONE)
-			pm_bits_set(cut->ends, known->ports[i].node);
-	pm_reach_compute(known, &cut->plan->tree, cut->alive, &cut->all);
-	return 0;
-}
-
-/* Whether all pairs of switches with end ports have the paths still that they had. */
-static bool all_joined(struct cut *cut)
-{
-	pm_reach_compute(cut->plan->known, &cut->plan->tree, cut->alive, &cut->left);
-	for (uint32_t sw = 0; sw < cut->plan->known->num_switches; sw++) {
-		const uint64_t *all = pm_reach_updown(&cut->all, sw);
-		const uint64_t *left = pm_reach_updown(&cut->left, sw);
-
-		if (!pm_bits_test(cut->ends, sw))
-			continue;
-		for (uint32_t w = 0; w < cut->all.words; w++)
-			if (all[w] & ~left[w] & cut->ends[w])
-				return false;
-	}
-	return true;
-}
-
-static void set_alive(struct cut *cut, uint32_t from, uint32_t to, uint8_t alive)
-{
-	for (uint32_t i = from; i < to; i++) {
-		uint32_t port = cut->list[i].port;
-
-		cut->alive[port] = alive;
-		cut->alive[cut->plan->known->ports[port].peer] = alive;
-	}
-}
-
-/* Takes candidates from..to-1 out if no path is lost by that, else none of them. */
-static bool take_out(struct cut *cut, uint32_t from, uint32_t to)
-{
-	set_alive(cut, from, to, 0);
-	if (all_joined(cut))
-		return true;
-	set_alive(cut, from, to, 1);
-	return false;
-}
-
-/*
- * In order, each is taken out if that costs no path. As taking out more never brings a
- * path, the next one that must stay is found by bisection.
- */
-static void take_out_most(struct cut *cut)
-{
-	uint32_t out = 0; /* up to here it is settled */
-
-	while (out < cut->num && !take_out(cut, out, cut->num)) {
-		uint32_t stuck = cut->num; /* out..stuck-1 cannot all go */
-
-		while (stuck - out > 1) {
-			uint32_t middle = out + (stuck - out) / 2;
-
-			if (take_out(cut, out, middle))
-				out = middle;
-			else
-				stuck = middle;
-		}
-		cut->list[out++].needed = true;
-	}
-}
-
-static void note_holds(struct pm_flaps *flaps, const struct cut *cut, uint64_t now_ms,
+static void note_holds(struct pm_flaps *flaps, const struct held *held, uint64_t now_ms,
 		       struct pm_flap_holds *holds)
 {
 	*holds = (struct pm_flap_holds){.next_ms = UINT64_MAX};
-	for (uint32_t i = 0; i < cut->num; i++) {
-		struct record *r = &flaps->records[cut->list[i].record];
+	for (uint32_t i = 0; i < held->num; i++) {
+		struct record *r = &flaps->records[held->records[i]];
 		uint64_t left = hold_left(r, now_ms);
 
-		r->needed = cut->list[i].needed;
+		r->needed = held->cables[i].needed;
 		holds->released += r->needed;
 		holds->held += !r->needed;
 		if (left < holds->next_ms)
@@ -372,23 +286,22 @@ static void note_holds(struct pm_flaps *flaps, const struct cut *cut, uint64_t n
 int pm_flaps_hold(struct pm_flaps *flaps, const struct pm_plan *plan, uint8_t *alive,
 		  uint64_t now_ms, struct pm_flap_holds *holds, struct pm_error *err)
 {
-	struct cut cut = {.plan = plan, .alive = alive};
+	struct held held = {
+		.records = pm_array(flaps->num, sizeof(*held.records)),
+		.cables = pm_array(flaps->num, sizeof(*held.cables)),
+	};
 	int rc = 0;
 
-	cut.list = pm_array(flaps->num, sizeof(*cut.list));
-	if (!cut.list)
-		return pm_error_set(err, -ENOMEM, "out of memory");
-	find_candidates(flaps, now_ms, &cut);
-	if (cut.num)
-		rc = find_reach(&cut, err);
+	if (!held.records || !held.cables)
+		rc = pm_error_set(err, -ENOMEM, "out of memory");
 	if (!rc) {
-		take_out_most(&cut);
-		note_holds(flaps, &cut, now_ms, holds);
+		find_held(flaps, plan->known, alive, now_ms, &held);
+		rc = take_out_all(plan, alive, held.cables, held.num, err);
 	}
-	pm_reach_free(&cut.all);
-	pm_reach_free(&cut.left);
-	free(cut.ends);
-	free(cut.list);
+	if (!rc)
+		note_holds(flaps, &held, now_ms, holds);
+	free(held.records);
+	free(held.cables);
 	return rc;
 }
 

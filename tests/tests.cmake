@@ -8,8 +8,8 @@ target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 # What cmocka 2 wants in place of assert_in_range, cmocka 1.1 does not have.
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
 foreach(module fabric netlist generate tree reach plan route delta check whatif config
-		change planfile roles served smconf locate flap properties degrade lftfile
-		evidence fitness)
+		change planfile roles served smconf locate flap drain properties degrade lftfile
+		evidence)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
@@ -26,7 +26,7 @@ foreach(bench tables)
 endforeach()
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
-foreach(input netlist planfile config roles smconf sweep lfts)
+foreach(input netlist planfile config roles smconf sweep lfts drained)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)

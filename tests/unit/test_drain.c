@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The file of what is drained, the rule on small trees, and in random trees: a drain
+ * never costs a path, no more is left in than needed, and on the way there and back every
+ * packet gets through at every moment. PM_SEED and PM_ROUNDS are as in test_properties.c.
+ */
+#include "recipe.h"
+#include "reference.h"
+#include "world.h"
+
+#include <portmajor/drain.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- The file ---- */
+
+#define HEAD "portmajor-drained 1\n"
+
+static const struct {
+	const char *name, *text, *printed, *error;
+} files[] = {
+	{"empty", "", HEAD, NULL},
+	{"nothing drained", HEAD, HEAD, NULL},
+	{"a cable and a switch",
+	 "# by hand\n\n" HEAD " 0x1a 20\tleaf 5 \r\n#0x3 1\n0x00000000000000FF -\n",
+	 HEAD "0x000000000000001a 20 leaf 5 \n0x00000000000000ff - \n", NULL},
+	{"control characters", HEAD "0x1 1 a\x1b[31m\n", HEAD "0x0000000000000001 1 a?[31m\n",
+	 NULL},
+	{"no newline", HEAD "0x1 254 x", HEAD "0x0000000000000001 254 x\n", NULL},
+	{"head missing", "0x1 1 x\n", NULL, "f:1: the first line is not"},
+	{"another version", "portmajor-drained 2\n", NULL, "f:1: the first line is not"},
+	{"GUID 0", HEAD "0x0 1 x\n", NULL, "f:2: \"0x0\" is no GUID"},
+	{"no GUID", HEAD "leaf5 20\n", NULL, "f:2: \"leaf5\" is no GUID"},
+	{"long GUID", HEAD "\n0x10000000000000000 1\n", NULL, "f:3: \"0x1000"},
+	{"sign", HEAD "0x-1 1\n", NULL, "f:2: \"0x-1\" is no GUID"},
+	{"no port", HEAD "0x1\n", NULL, "f:2: \"\" is no port"},
+	{"port 0", HEAD "0x1 0\n", NULL, "f:2: \"0\" is no port"},
+	{"port 255", HEAD "0x1 255\n", NULL, "f:2: \"255\" is no port"},
+	{"port +1", HEAD "0x1 +1\n", NULL, "f:2: \"+1\" is no port"},
+	{"twice", HEAD "0x1 1 a\n0x01 1 b\n", NULL, "f:3: 0x01 1 is drained already"},
+};
+
+static char *print(const struct pm_drains *drains)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	pm_drains_print(drains, out);
+	fclose(out);
+	return text;
+}
+
+static void test_files(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(files); i++) {
+		struct pm_drains drains = {0};
+		struct pm_error err = {""};
+		int rc = pm_drains_parse(files[i].text, strlen(files[i].text), "f",
+					 &drains, &err);
+		char *text;
+
+		if (files[i].error) {
+			if (rc != -EINVAL || drains.num ||
+			    strncmp(err.text, files[i].error, strlen(files[i].error)))
+				fail_msg("%s: %d %s", files[i].name, rc, err.text);
+			continue;
+		}
+		text = print(&drains);
+		if (rc || strcmp(text, files[i].printed) != 0)
+			fail_msg("%s: %d %s %s", files[i].name, rc, err.text, text);
+		free(text);
+		pm_drains_free(&drains);
+	}
+}
+
+static void test_nul_and_long_line(void **state)
+{
+	struct pm_drains drains = {0};
+	struct pm_error err;
+	char text[1000];
+
+	(void)state;
+	assert_int_equal(pm_drains_parse("a\0b", 3, "f", &drains, &err), -EINVAL);
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(pm_drains_parse(text, sizeof(text), "f", &drains, &err), -EINVAL);
+}
+
+static void test_no_file(void **state)
+{
+	struct pm_drains drains = {0};
+	struct pm_error err;
+
+	(void)state;
+	assert_int_equal(pm_drains_read("/nowhere/x", &drains, &err), 0);
+	assert_int_equal(drains.num, 0);
+	assert_int_equal(pm_drains_read("/", &drains, &err), -EISDIR);
+}
+
+static void test_list(void **state)
+{
+	struct pm_drains a = {0}, b = {0};
+	bool added;
+
+	(void)state;
+	for (unsigned int num = 0; num < 40; num++)
+		assert_int_equal(pm_drains_add(&a, 7, num, "s", &added, NULL), 0);
+	assert_true(added);
+	assert_int_equal(pm_drains_add(&a, 7, 0, "s", &added, NULL), 0);
+	assert_false(added);
+	assert_int_equal(a.num, 40);
+	for (unsigned int num = 1; num < 40; num++)
+		pm_drains_add(&b, 7, num, "t", NULL, NULL);
+	assert_false(pm_drains_equal(&a, &b));
+	pm_drains_remove(&a, 0);
+	assert_true(pm_drains_equal(&a, &b));
+	pm_drains_free(&a);
+	pm_drains_free(&b);
+}
+
+/* ---- The rule ---- */
+
+/* Two leaves below two spines. */
+#define TWO_SPINES                                                                       \
+	"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=s1:1 l1:3=s1:2"
+
+/* "l0:2" or "s0": drains it. */
+static void drain(struct pm_drains *drains, const struct pm_fabric *known,
+		  const char *what)
+{
+	char name[32];
+	unsigned int num = 0;
+
+	assert_true(sscanf(what, "%31[^:]:%u", name, &num) >= 1);
+	pm_drains_add(drains, known->nodes[pm_fabric_find_name(known, name)].guid, num,
+		      name, NULL, NULL);
+}
+
+/* What is lost, what is drained, and what comes of it: "l0:2=out s0=needed/1". */
+static const struct {
+	const char *lost, *drained;
+} rules[] = {
+	{"", "l0:2=out"},
+	{"", "s0=out"},
+	{"", "s0=out l1:2=out s0:1=out"},
+	{"", "s0=out l0:3=needed/1"},
+	{"", "l0:3=out s0=needed/2"},
+	{"", "s0=out s1=needed/2"},
+	{"", "l0=needed/1"},
+	{"s1", "s0=needed/2"},
+	{"s1", "l0:2=needed/1 l1:3=out"},
+	{"l0:2", "l0:2=out l1:2=out l0:3=needed/1"},
+	{"", "l0:1=unknown l0:4=unknown"},
+};
+
+static void check_rule(const char *lost, const char *drained)
+{
+	struct pm_drains drains = {0};
+	struct world world;
+	struct pm_fabric *now;
+	const struct pm_fabric *known;
+	uint8_t *alive;
+	char *copy = strdup(drained), *rest = copy, *token;
+	uint32_t i = 0;
+
+	world_make(&world, recipe_draw(TWO_SPINES), PM_GROUPED);
+	known = world.plan->known;
+	now = world_without(&world, lost);
+	alive = calloc(known->num_ports, 1);
+	assert_true(pm_plan_match(world.plan, now, alive));
+	while ((token = strsep(&rest, " "))) {
+		token[strcspn(token, "=")] = '\0';
+		drain(&drains, known, token);
+	}
+	assert_int_equal(pm_drains_apply(&drains, world.plan, alive, NULL), 0);
+	free(copy);
+	copy = rest = strdup(drained);
+	while ((token = strsep(&rest, " "))) {
+		const struct pm_drain *d = &drains.list[i++];
+		char text[40];
+
+		snprintf(text, sizeof(text), d->needed ? "%s/%u" : "%s",
+			 pm_drain_state_name(d->state), d->needed);
+		if (strcmp(text, strchr(token, '=') + 1) != 0)
+			fail_msg("\"%s\" \"%s\": %s, not %s", lost, drained, text, token);
+	}
+	free(copy);
+	free(alive);
+	pm_fabric_free(now);
+	pm_drains_free(&drains);
+	world_free(&world);
+}
+
+static void test_rules(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rules); i++)
+		check_rule(rules[i].lost, rules[i].drained);
+}
+
+/* A switch that the plan does not know any more, or a port that it never had. */
+static void test_unknown(void **state)
+{
+	struct pm_drains drains = {0};
+	struct world world;
+	uint8_t *alive;
+
+	(void)state;
+	world_make(&world, recipe_draw(TWO_SPINES), PM_GROUPED);
+	alive = calloc(world.plan->known->num_ports, 1);
+	pm_plan_match(world.plan, world.fabric, alive);
+	pm_drains_add(&drains, 0xdead, 0, "", NULL, NULL);
+	pm_drains_add(&drains, world.plan->known->nodes[0].guid, 200, "", NULL, NULL);
+	assert_int_equal(pm_drains_apply(&drains, world.plan, alive, NULL), 0);
+	assert_int_equal(drains.list[0].state, PM_DRAIN_UNKNOWN);
+	assert_int_equal(drains.list[1].state, PM_DRAIN_UNKNOWN);
+	free(alive);
+	pm_drains_free(&drains);
+	world_free(&world);
+}
+
+/* ---- Random trees ---- */
+
+static uint64_t number_of(const char *variable, uint64_t usual)
+{
+	const char *text = getenv(variable);
+
+	return text && *text ? strtoull(text, NULL, 0) : usual;
+}
+
+/* A random tree of which a part is lost, and random drains. */
+struct scene {
+	struct recipe recipe;
+	struct world world;
+	struct pm_fabric *now;
+	const struct pm_fabric *known;
+	uint8_t *seen; /* [port] */
+	struct random random;
+};
+
+static bool scene_begin(struct scene *s, uint64_t seed)
+{
+	const struct recipe_limits limits = {24, 60};
+	struct pm_fabric *whole;
+	struct pm_plan *plan;
+	struct pm_plan_config config = {.order = PM_GROUPED};
+
+	*s = (struct scene){.random = {seed}};
+	recipe_random(&s->recipe, &s->random, &limits);
+	whole = recipe_build(&s->recipe, NULL);
+	if (pm_plan_make(whole, &config, &plan, NULL)) {
+		pm_fabric_free(whole);
+		recipe_free(&s->recipe);
+		return false;
+	}
+	pm_plan_free(plan);
+	world_make(&s->world, whole, PM_GROUPED);
+	s->known = s->world.plan->known;
+	for (uint32_t i = 0; i < s->recipe.num_cables; i++)
+		if (random_chance(&s->random, 5))
+			s->recipe.cables[i].away = true;
+	s->now = recipe_build(&s->recipe, NULL);
+	s->seen = calloc(s->known->num_ports + 1u, 1);
+	assert_true(pm_plan_match(s->world.plan, s->now, s->seen));
+	return true;
+}
+
+static void scene_end(struct scene *s)
+{
+	free(s->seen);
+	pm_fabric_free(s->now);
+	world_free(&s->world);
+	recipe_free(&s->recipe);
+}
+
+static void drain_some(struct scene *s, struct pm_drains *drains)
+{
+	uint32_t num = random_below(&s->random, 6);
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t sw = random_below(&s->random, s->known->num_switches);
+		const struct pm_node *n = &s->known->nodes[sw];
+
+		pm_drains_add(drains, n->guid,
+			      random_chance(&s->random, 30)
+				      ? 0
+				      : random_range(&s->random, 1, n->num_ports),
+			      "x", NULL, NULL);
+	}
+}
+
+static uint8_t *apply(struct scene *s, struct pm_drains *drains)
+{
+	uint8_t *alive = malloc(s->known->num_ports + 1u);
+
+	assert_non_null(alive);
+	memcpy(alive, s->seen, s->known->num_ports);
+	assert_int_equal(pm_drains_apply(drains, s->world.plan, alive, NULL), 0);
+	return alive;
+}
+
+static bool is_drained(const struct scene *s, const struct pm_drains *drains, uint32_t port)
+{
+	const struct pm_port *p = &s->known->ports[port];
+
+	for (uint32_t i = 0; i < drains->num; i++)
+		if (drains->list[i].guid == s->known->nodes[p->node].guid &&
+		    (!drains->list[i].num || drains->list[i].num == p->num))
+			return true;
+	return false;
+}
+
+/* Pairs of switches with end ports joined by paths: matrix of the present update. */
+static uint8_t *joined(struct scene *s, const uint8_t *alive)
+{
+	uint32_t num = s->known->num_switches;
+	uint8_t *matrix = calloc((size_t)num * num + 1, 1), *ends = calloc(num + 1u, 1);
+
+	for (uint32_t i = 0; i < s->known->num_ports; i++)
+		if (s->seen[i] && s->known->ports[i].peer == PM_NONE)
+			ends[s->known->ports[i].node] = 1;
+	pm_routes_update(s->world.routes, alive, NULL);
+	for (uint32_t a = 0; a < num; a++)
+		for (uint32_t b = 0; b < num; b++)
+			matrix[(size_t)a * num + b] =
+				ends[a] && ends[b] &&
+				pm_routes_joined(s->world.routes, a, b);
+	free(ends);
+	return matrix;
+}
+
+/* Only drained cables go; no pair is lost; and none that is left in could go. */
+static void check_drains(struct scene *s, struct pm_drains *drains, uint64_t seed)
+{
+	uint32_t num = s->known->num_switches;
+	uint8_t *alive = apply(s, drains), *all = joined(s, s->seen);
+	uint8_t *left = joined(s, alive);
+
+	if (memcmp(all, left, (size_t)num * num))
+		fail_msg("seed %llu: a path is lost", (unsigned long long)seed);
+	free(left);
+	for (uint32_t i = 0; i < s->known->num_ports; i++) {
+		uint32_t peer = s->known->ports[i].peer;
+		bool drained = is_drained(s, drains, i) ||
+			       (peer != PM_NONE && is_drained(s, drains, peer));
+
+		if (peer == PM_NONE || !drained) {
+			assert_int_equal(alive[i], s->seen[i]);
+			continue;
+		}
+		assert_int_equal(alive[i], alive[peer]);
+		if (!alive[i])
+			continue;
+		alive[i] = alive[peer] = 0;
+		left = joined(s, alive);
+		if (!memcmp(all, left, (size_t)num * num))
+			fail_msg("seed %llu: port %u is not needed",
+				 (unsigned long long)seed, i);
+		free(left);
+		alive[i] = alive[peer] = 1;
+	}
+	free(all);
+	free(alive);
+}
+
+static void for_random(const char *name, uint64_t rounds,
+		       void (*check)(struct scene *s, struct pm_drains *drains,
+				     uint64_t seed))
+{
+	uint64_t seed = number_of("PM_SEED", 1);
+
+	rounds = number_of("PM_ROUNDS", rounds);
+	printf("%s: seeds %llu to %llu\n", name, (unsigned long long)seed,
+	       (unsigned long long)(seed + rounds - 1));
+	for (uint64_t end = seed + rounds; seed < end; seed++) {
+		struct pm_drains drains = {0};
+		struct scene s;
+
+		if (!scene_begin(&s, seed))
+			continue;
+		drain_some(&s, &drains);
+		check(&s, &drains, seed);
+		pm_drains_free(&drains);
+		scene_end(&s);
+	}
+}
+
+static void test_never_costs_a_path(void **state)
+{
+	(void)state;
+	for_random("drains", 400, check_drains);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_nul_and_long_line),
+		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_never_costs_a_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
