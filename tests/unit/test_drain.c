@@ -400,6 +400,173 @@ static void test_never_costs_a_path(void **state)
 	for_random("drains", 400, check_drains);
 }
 
+/* ---- On the way ---- */
+
+/* What switches hold while blocks are sent one after another. */
+struct way {
+	struct scene *s;
+	uint8_t *held; /* [switch][stride] */
+	uint8_t *all;  /* [from][to] that paths join */
+	uint32_t stride;
+	uint64_t seed;
+	bool any_order; /* of switches: to see that the order matters */
+	uint32_t lost, blocks;
+};
+
+/* Whether a packet gets from a switch to the place of a LID by what switches hold. */
+static bool arrives(const struct way *w, uint32_t sw, uint16_t lid)
+{
+	const struct pm_plan *plan = w->s->world.plan;
+	uint32_t place = plan->owner[lid];
+
+	for (unsigned int hops = 0; hops < 64; hops++) {
+		uint8_t num = w->held[(size_t)sw * w->stride + lid];
+		const struct pm_node *n = &plan->known->nodes[sw];
+
+		if (num > n->num_ports)
+			return false;
+		if (n->first_port + num == place)
+			return true;
+		if (!num || !w->s->seen[n->first_port + num] ||
+		    plan->known->ports[n->first_port + num].peer == PM_NONE)
+			return false;
+		sw = pm_fabric_peer_node(plan->known, n->first_port + num);
+	}
+	return false;
+}
+
+/* Follows all LIDs of end ports in a block from everywhere that had a path. */
+static void walk_block(struct way *w, uint32_t block)
+{
+	const struct pm_plan *plan = w->s->world.plan;
+	uint32_t num = plan->known->num_switches;
+
+	for (uint32_t lid = block * 64; lid < block * 64 + 64; lid++) {
+		uint32_t place = lid <= plan->top_lid ? plan->owner[lid] : PM_NONE;
+
+		if (place == PM_NONE || !plan->known->ports[place].num ||
+		    !w->s->seen[place])
+			continue;
+		for (uint32_t sw = 0; sw < num; sw++)
+			if (w->all[(size_t)sw * num + plan->known->ports[place].node] &&
+			    !arrives(w, sw, (uint16_t)lid))
+				w->lost++;
+	}
+}
+
+/* Sends a switch its blocks that differ, in random order. */
+static void send_switch(struct way *w, uint32_t sw)
+{
+	const uint8_t *wanted = pm_routes_table(w->s->world.routes, sw);
+	uint8_t *held = w->held + (size_t)sw * w->stride;
+	uint32_t blocks = w->stride / 64;
+	uint32_t first = random_below(&w->s->random, blocks);
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		uint32_t at = (first + i) % blocks * 64;
+		struct pm_delta delta = {0};
+
+		pm_delta_add(&delta, held + at, wanted + at, 64);
+		if (!delta.blocks)
+			continue;
+		w->blocks++;
+		pm_delta_apply(held + at, held + at, wanted + at, 64);
+		walk_block(w, at / 64);
+	}
+}
+
+/* Levels from the leaves up or from the top down; of a level in random order. */
+static void send_all(struct way *w, const uint8_t *alive, bool upward)
+{
+	const struct pm_tree *tree = &w->s->world.plan->tree;
+	uint32_t num = w->s->known->num_switches, first;
+
+	pm_routes_update(w->s->world.routes, alive, NULL);
+	for (uint32_t i = 0; i <= tree->top_level; i++) {
+		uint32_t level = upward ? i : tree->top_level - i;
+
+		first = random_below(&w->s->random, num);
+		for (uint32_t k = 0; k < num; k++) {
+			uint32_t sw = (first + k) % num;
+
+			if (w->any_order ? i == 0 : tree->level[sw] == level)
+				send_switch(w, sw);
+		}
+	}
+}
+
+/* From one list to the other: what comes first, then what goes. */
+static void move(struct way *w, struct pm_drains *from, struct pm_drains *to)
+{
+	struct scene *s = w->s;
+	uint8_t *before = apply(s, from), *after = apply(s, to);
+	uint8_t *both = malloc(s->known->num_ports + 1u);
+
+	for (uint32_t i = 0; i < s->known->num_ports; i++)
+		both[i] = before[i] | after[i];
+	if (!w->any_order)
+		send_all(w, both, true);
+	send_all(w, after, false);
+	free(before);
+	free(after);
+	free(both);
+}
+
+static void move_drains(struct scene *s, struct pm_drains *drains, bool any_order,
+			uint64_t seed, uint32_t *lost, uint32_t *blocks)
+{
+	struct way way = {.s = s, .seed = seed, .any_order = any_order};
+	struct pm_drains none = {0}, others = {0};
+
+	drain_some(s, &others);
+	way.all = joined(s, s->seen);
+	way.stride = pm_routes_stride(s->world.routes);
+	way.held = world_tables(s->world.routes, s->known->num_switches);
+	move(&way, &none, drains);
+	move(&way, drains, &others);
+	move(&way, &others, &none);
+	pm_drains_free(&others);
+	free(way.all);
+	free(way.held);
+	*lost += way.lost;
+	*blocks += way.blocks;
+}
+
+static uint32_t total_blocks, total_lost;
+
+static void check_way(struct scene *s, struct pm_drains *drains, uint64_t seed)
+{
+	uint32_t lost = 0;
+
+	move_drains(s, drains, false, seed, &lost, &total_blocks);
+	if (lost)
+		fail_msg("seed %llu: %u packets lost", (unsigned long long)seed, lost);
+}
+
+static void count_way(struct scene *s, struct pm_drains *drains, uint64_t seed)
+{
+	move_drains(s, drains, true, seed, &total_lost, &total_blocks);
+}
+
+static void test_new_paths_first(void **state)
+{
+	(void)state;
+	total_blocks = 0;
+	for_random("moves", 400, check_way);
+	printf("%u blocks\n", total_blocks);
+	assert_true(total_blocks > 100);
+}
+
+/* Sent in any order, packets would be lost: so the test above can fail. */
+static void test_order_matters(void **state)
+{
+	(void)state;
+	total_blocks = total_lost = 0;
+	for_random("moves in any order", 400, count_way);
+	printf("%u blocks, %u packets lost\n", total_blocks, total_lost);
+	assert_true(total_lost > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,6 +577,8 @@ int main(void)
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_never_costs_a_path),
+		cmocka_unit_test(test_new_paths_first),
+		cmocka_unit_test(test_order_matters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
