@@ -29,16 +29,6 @@ append(struct text *text, const char *format, ...)
 	text->room -= (size_t)length;
 }
 
-static bool has_cables(const struct pm_plan *plan, uint32_t sw, const uint8_t *alive)
-{
-	const struct pm_node *n = &plan->known->nodes[sw];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (alive[i] && plan->known->ports[i].peer != PM_NONE)
-			return true;
-	return false;
-}
-
 enum kind {
 	SWITCHES,
 	CABLES,
@@ -51,15 +41,36 @@ static const char *const kind_names[][2] = {
 	[HOSTS] = {"host", "hosts"},
 };
 
+/* What is in use at a moment: what was seen at both, without what is drained then. */
+struct use {
+	const uint8_t *seen, *also_seen, *drained; /* [port]; the latter two may be NULL */
+};
+
 /* Calls for what `there` had and `gone` has not. */
 struct finder {
 	const struct pm_plan *plan;
-	const uint8_t *there, *gone;
+	struct use there, gone;
 };
+
+static bool has(const struct use *use, uint32_t port)
+{
+	return use->seen[port] && (!use->also_seen || use->also_seen[port]) &&
+	       (!use->drained || !use->drained[port]);
+}
+
+static bool has_cables(const struct pm_plan *plan, uint32_t sw, const struct use *use)
+{
+	const struct pm_node *n = &plan->known->nodes[sw];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (has(use, i) && plan->known->ports[i].peer != PM_NONE)
+			return true;
+	return false;
+}
 
 static bool switch_went(const struct finder *f, uint32_t sw)
 {
-	return has_cables(f->plan, sw, f->there) && !has_cables(f->plan, sw, f->gone);
+	return has_cables(f->plan, sw, &f->there) && !has_cables(f->plan, sw, &f->gone);
 }
 
 /* Whether this port stands for something of this kind that went. */
@@ -69,7 +80,7 @@ static bool went(const struct finder *f, enum kind kind, uint32_t port)
 
 	if (kind == SWITCHES)
 		return p->num == 0 && switch_went(f, p->node);
-	if (!f->there[port] || f->gone[port] || switch_went(f, p->node))
+	if (!has(&f->there, port) || has(&f->gone, port) || switch_went(f, p->node))
 		return false;
 	if (kind == HOSTS)
 		return p->peer == PM_NONE;
@@ -126,14 +137,34 @@ static bool append_all(const struct finder *f, const char *verb, struct text *te
 void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 			const uint8_t *after, char *buffer, size_t size)
 {
+	pm_change_describe_use(plan, &(struct pm_change_use){before, NULL},
+			       &(struct pm_change_use){after, NULL}, buffer, size);
+}
+
+void pm_change_describe_use(const struct pm_plan *plan,
+			    const struct pm_change_use *before,
+			    const struct pm_change_use *after, char *buffer, size_t size)
+{
+	const struct use seen[2] = {{.seen = before->seen}, {.seen = after->seen}};
+	const struct use used[2] = {{before->seen, after->seen, before->drained},
+				    {before->seen, after->seen, after->drained}};
+	const struct {
+		const char *first, *next;
+		struct finder what;
+	} kinds[] = {
+		{"lost ", "; lost ", {plan, seen[0], seen[1]}},
+		{"came ", "; came ", {plan, seen[1], seen[0]}},
+		{"drained ", "; drained ", {plan, used[0], used[1]}},
+		{"undrained ", "; undrained ", {plan, used[1], used[0]}},
+	};
 	struct text text = {buffer, size};
-	struct finder lost = {plan, before, after}, came = {plan, after, before};
-	bool any;
+	bool any = false;
 
 	if (size)
 		buffer[0] = '\0';
-	any = append_all(&lost, "lost ", &text);
-	any |= append_all(&came, any ? "; came " : "came ", &text);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		any |= append_all(&kinds[i].what, any ? kinds[i].next : kinds[i].first,
+				  &text);
 	if (!any)
 		append(&text, "no change");
 }

@@ -21,6 +21,20 @@
 void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 			const uint8_t *after, char *text, size_t size);
 
+/* What is seen, and taken out of use by drains (drain.h), at two moments; [port]. */
+struct pm_change_use {
+	const uint8_t *seen, *drained;
+};
+
+/*
+ * The same, and behind it what was drained and undrained of what was seen at both
+ * moments: "drained 1 cable (leaf3[20]-s1-line0[4])". A switch counts as drained when
+ * all its cables to switches are.
+ */
+void pm_change_describe_use(const struct pm_plan *plan,
+			    const struct pm_change_use *before,
+			    const struct pm_change_use *after, char *text, size_t size);
+
 /* Room for what these write. OpenSM's log has lines of at most 4096 bytes. */
 #define PM_CHANGE_TEXT 3072
 

@@ -104,6 +104,7 @@ static void delete_plugin(void *context)
 
 	state_stop(plugin->state);
 	alarm_stop(plugin->alarm);
+	drains_stop(plugin->drains);
 	repair_stop(plugin->repair);
 	ask_stop(plugin->ask);
 	view_free(&plugin->view);
@@ -141,6 +142,9 @@ static void start_rooms(struct plugin *plugin)
 		say(log, OSM_LOG_ERROR,
 		    ": no early repair, and tables in the switches are not looked at");
 	start_flaps(plugin);
+	plugin->drains = drains_start(plugin->osm);
+	if (!plugin->drains)
+		say(log, OSM_LOG_ERROR, ": drains are not looked for");
 	if (plugin->config.early_repair) {
 		plugin->repair = repair_start();
 		if (!plugin->repair)

@@ -7,6 +7,7 @@
  *       planning  the plan in force                       no OpenSM
  *       view      seen, held back, in use: to tables      no OpenSM
  *       repair    finds and mends losses                  asks
+ *       move      goes over to other cables               asks
  *       recover   reads tables back                       asks
  *       ask       SMPs of our own, as many as the wire takes
  *       snapshot, lids, tables    OpenSM's structures, by value
@@ -14,6 +15,7 @@
  *       state     what the world is told                  a thread of its own
  *       alarm     asks for a run when a hold ends         a thread of its own
  *       holds     flapping links: what the operator is told, and may clear
+ *       drains    what operators want out of use          a thread of its own
  *       wait, say a clock and conditions; lines in the log
  *
  * Each includes only what stands below it, but for the two on top.
@@ -29,6 +31,7 @@
  *   state's writer        the document handed over, under state's lock; files
  *   alarm                 the moment when to ask for a run, under alarm's lock; sets
  *                         force_reroute and signals a sweep, as OpenSM's console does
+ *   drains' watch         the file's stamp; sets force_heavy_sweep and signals a sweep
  *   OpenSM's main thread  creates and deletes the plugin, before and after all others
  *
  * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
@@ -40,6 +43,7 @@
 
 #include "alarm.h"
 #include "ask.h"
+#include "drains.h"
 #include "holds.h"
 #include "lids.h"
 #include "planning.h"
@@ -81,6 +85,7 @@ struct plugin {
 	struct ask *ask;       /* NULL without memory: nothing is asked */
 	struct repair *repair; /* NULL: no early repair */
 	struct alarm *alarm;   /* NULL: no memory for it */
+	struct drains *drains; /* NULL: no memory for it */
 	struct state *state;   /* NULL: no memory for it */
 
 	struct pm_fitness *switches; /* what those of the last sweep say */
@@ -100,7 +105,7 @@ struct plugin {
 
 	struct lids_given given; /* since the last log line */
 	double milliseconds;	 /* of computing since then */
-	uint64_t runs;
+	uint64_t runs, moves;
 	struct plugin_run run;
 };
 

@@ -396,17 +396,6 @@ static bool block_differs(const uint8_t *lft, const uint8_t *table, uint32_t blo
 	return delta.blocks != 0;
 }
 
-/* Blocks of a table that a switch's record has room for and OpenSM sends. */
-static uint32_t common_blocks(const struct pm_routes *routes, const osm_switch_t *sw)
-{
-	uint32_t blocks = pm_routes_stride(routes) / PM_LFT_BLOCK;
-	uint32_t room = sw->lft_size / PM_LFT_BLOCK;
-	uint32_t top = sw->max_lid_ho / PM_LFT_BLOCK + 1u;
-
-	blocks = blocks < room ? blocks : room;
-	return blocks < top ? blocks : top;
-}
-
 static int list_switch(struct work *work, uint32_t known)
 {
 	const struct pm_routes *routes = work->view->routes;
@@ -419,7 +408,7 @@ static int list_switch(struct work *work, uint32_t known)
 
 	if (!sw || !sw->lft)
 		return 0;
-	num = common_blocks(routes, sw);
+	num = tables_blocks(routes, sw);
 	pm_delta_add(&delta, sw->lft, table, num * PM_LFT_BLOCK);
 	if (!delta.blocks || pm_locate_path(work->locate, known, path) < 0)
 		return 0;

@@ -298,6 +298,28 @@ static json_t *make_flaps(const struct view *view)
 	return list;
 }
 
+/* Those that the tables in use were made for. */
+static json_t *make_drains(const struct state_facts *facts)
+{
+	const struct pm_drains *drains = &facts->view->drains;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < drains->num; i++) {
+		const struct pm_drain *d = &drains->list[i];
+		char guid[20];
+
+		snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
+		json_array_append_new(list, json_pack("{s:s, s:o, s:i, s:s, s:I}", "guid",
+						      guid, "name", make_string(d->name),
+						      "port", (int)d->num, "state",
+						      pm_drain_state_name(d->state),
+						      "needed", (json_int_t)d->needed));
+	}
+	return json_pack("{s:o, s:o}", "list", list, "error",
+			 make_string(facts->drains_unread[0] ? facts->drains_unread
+							     : NULL));
+}
+
 static json_t *make_plan(const struct state_facts *facts)
 {
 	const struct pm_plan *plan = facts->planning->plan;
@@ -346,7 +368,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 {
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:O?, s:O?, s:o, "
-		"s:I, s:o, s:{s:I, s:o}, s:o, s:o, s:o}",
+		"s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
@@ -354,8 +376,9 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		state->run, "repair", state->repair, "since_start",
 		make_totals(&state->totals), "out_of_plan",
 		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
-		"apart", "pairs", (json_int_t)facts->view->apart.count, "text",
-		make_string(facts->apart), "served", make_served(facts), "config_error",
+		"drained", make_drains(facts), "apart", "pairs",
+		(json_int_t)facts->view->apart.count, "text", make_string(facts->apart),
+		"served", make_served(facts), "config_error",
 		make_string(facts->misread[0] ? facts->misread : NULL), "plan",
 		make_plan(facts));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "sweep.h"
 
+#include "move.h"
 #include "recover.h"
 #include "say.h"
 #include "wait.h"
@@ -704,6 +705,7 @@ void sweep_publish(struct plugin *plugin)
 		.misread = plugin->misread.text,
 		.gave_way = plugin->yield.gave_way,
 		.returns_in_ms = plugin->returns_in_ms,
+		.drains_unread = plugin->drains ? drains_unread(plugin->drains) : "",
 	};
 
 	if (plugin->state)
@@ -751,27 +753,83 @@ static void log_repair(const struct plugin *plugin, const struct repaired *done)
 	    done->gave_up ? done->gave_up : "");
 }
 
-void sweep_start(struct plugin *plugin)
+/* Mends what traps tell of; false: something of it is left to the sweep. */
+static bool mend(struct plugin *plugin)
 {
 	const struct repair_subject subject = {plugin->osm, plugin->ask, &plugin->view,
 					       plugin->config.early_repair_budget_ms};
 	struct repaired done;
 
-	finish_pending(plugin);
-	if (!plugin->repair)
-		return;
-	if (!may_repair(plugin)) {
-		repair_skip(plugin->repair);
-		return;
-	}
 	if (!repair_run(plugin->repair, &subject, &done))
-		return;
+		return true;
 	log_repair(plugin, &done);
 	if (!done.links_down)
-		return;
+		return !done.gave_up;
 	await_holds(plugin);
 	tell(plugin);
 	if (plugin->state)
 		state_note_repair(plugin->state, &done);
 	sweep_publish(plugin);
+	return !done.gave_up;
+}
+
+/* Looks again at what was seen last, with other drains. */
+static int look_anew(struct plugin *plugin)
+{
+	const struct view_sight sight = {
+		.seen = plugin->view.seen,
+		.silent = plugin->view.believed, /* nothing is learnt of it */
+		.detours = plugin->view.detours,
+		.now_ms = (uint64_t)wait_clock_ms(),
+	};
+	bool changed;
+	int rc = view_look(&plugin->view, &sight, &changed, NULL);
+
+	if (!rc)
+		await_holds(plugin);
+	return rc;
+}
+
+static void log_move(struct plugin *plugin, const struct moved *done)
+{
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    " move %" PRIu64 ": other cables in use; LFT blocks sent %" PRIu64
+	    ", acked %" PRIu64 ", bound %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s",
+	    ++plugin->moves, done->sent, done->acked, done->delta.bound,
+	    done->delta.switches, done->milliseconds,
+	    done->gave_up ? "; left to the sweep: " : "",
+	    done->gave_up ? done->gave_up : "");
+}
+
+/* Goes over to tables with other drains, new paths first. */
+static void move_drained(struct plugin *plugin)
+{
+	struct view *view = &plugin->view;
+	size_t num = view->plan->known->num_ports;
+	uint8_t *before = malloc(num + 1u);
+	struct moved done;
+
+	if (!before)
+		return; /* the sweep does it */
+	memcpy(before, view->alive, num);
+	if (!look_anew(plugin)) {
+		move_run(&(struct move_subject){plugin->osm, plugin->ask, view, before},
+			 &done);
+		log_move(plugin, &done);
+	}
+	free(before);
+}
+
+void sweep_start(struct plugin *plugin)
+{
+	bool settled = may_repair(plugin), other;
+
+	finish_pending(plugin);
+	if (plugin->repair && settled)
+		settled = mend(plugin);
+	else if (plugin->repair)
+		repair_skip(plugin->repair);
+	other = plugin->drains && drains_reread(plugin->drains, &plugin->view.drains);
+	if (other && settled)
+		move_drained(plugin);
 }

@@ -3,7 +3,8 @@
  * One sweep, all of it on OpenSM's sweeper thread:
  *
  *   HEAVY_SWEEP_START    before discovery, no lock held: losses that traps have told of
- *                        are found, tables computed, blocks sent
+ *                        are found, tables computed, blocks sent; then the same
+ *                        for what was drained or undrained
  *   HEAVY_SWEEP_DONE     discovery is over, no lock held: the fabric is copied, the plan
  *                        made or grown, tables computed for the LIDs to be, and, with the
  *                        lock held, LIDs given to OpenSM's LID manager

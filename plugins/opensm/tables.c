@@ -90,6 +90,14 @@ static uint32_t common_length(const struct pm_routes *routes, const osm_switch_t
 	return stride < sw->lft_size ? stride : sw->lft_size;
 }
 
+uint32_t tables_blocks(const struct pm_routes *routes, const osm_switch_t *sw)
+{
+	uint32_t blocks = common_length(routes, sw) / PM_LFT_BLOCK;
+	uint32_t top = sw->max_lid_ho / PM_LFT_BLOCK + 1u;
+
+	return blocks < top ? blocks : top;
+}
+
 void tables_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
 		   uint8_t *wanted)
 {

@@ -53,6 +53,9 @@ void tables_forget(struct tables *tables);
 void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
 		  const struct pm_routes *routes, struct tables_written *written);
 
+/* Blocks of our table that a switch's record has room for and OpenSM sends. */
+uint32_t tables_blocks(const struct pm_routes *routes, const osm_switch_t *sw);
+
 /* How many of the blocks that were to be sent are not in OpenSM's record yet. */
 uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *written);
 

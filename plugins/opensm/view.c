@@ -10,14 +10,17 @@
 void view_forget(struct view *view)
 {
 	struct pm_flaps *flaps = view->flaps;
+	struct pm_drains drains = view->drains;
 
 	pm_routes_free(view->routes);
 	free(view->seen);
 	free(view->alive);
 	free(view->believed);
 	free(view->unfit);
-	free(view->told);
-	*view = (struct view){.flaps = flaps};
+	free(view->drained);
+	free(view->told.seen);
+	free(view->told.drained);
+	*view = (struct view){.flaps = flaps, .drains = drains};
 }
 
 void view_free(struct view *view)
@@ -25,6 +28,7 @@ void view_free(struct view *view)
 	view_forget(view);
 	pm_flaps_free(view->flaps);
 	view->flaps = NULL;
+	pm_drains_free(&view->drains);
 }
 
 static void carry_over(const struct view *from, struct view *to)
@@ -38,7 +42,8 @@ static void carry_over(const struct view *from, struct view *to)
 			continue;
 		to->seen[port] = from->seen[i];
 		to->believed[port] = from->believed[i];
-		to->told[port] = from->told[i];
+		to->told.seen[port] = from->told.seen[i];
+		to->told.drained[port] = from->told.drained[i];
 	}
 }
 
@@ -51,12 +56,15 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.alive = calloc(num, 1),
 		.believed = calloc(num, 1),
 		.unfit = calloc(plan->known->num_switches + 1u, 1),
-		.told = calloc(num, 1),
+		.drained = calloc(num, 1),
+		.told = {calloc(num, 1), calloc(num, 1)},
 		.flaps = view->flaps,
 		.holds = view->holds,
+		.drains = view->drains,
 	};
 
-	if (!next.seen || !next.alive || !next.believed || !next.unfit || !next.told) {
+	if (!next.seen || !next.alive || !next.believed || !next.unfit || !next.drained ||
+	    !next.told.seen || !next.told.drained) {
 		view_forget(&next);
 		return pm_error_set(err, -ENOMEM, "out of memory");
 	}
@@ -137,6 +145,20 @@ static void leave_out(const struct view *view, uint8_t *alive)
 			alive[i] = alive[known->ports[i].peer] = 0;
 }
 
+/* Takes drained links out of alive, which comes without flapping ones. */
+static int take_drained(struct view *view, uint8_t *alive, uint8_t *drained,
+			struct pm_error *err)
+{
+	uint32_t num = view->plan->known->num_ports;
+	int rc;
+
+	memcpy(drained, alive, num);
+	rc = pm_drains_apply(&view->drains, view->plan, alive, err);
+	for (uint32_t i = 0; i < num; i++)
+		drained[i] = drained[i] && !alive[i];
+	return rc;
+}
+
 static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
 {
 	return a->manager == b->manager && a->switches == b->switches;
@@ -146,8 +168,8 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	      struct pm_error *err)
 {
 	uint32_t num = view->plan->known->num_ports;
-	uint8_t *alive = malloc(num + 1u);
-	int rc = alive ? 0 : pm_error_set(err, -ENOMEM, "out of memory");
+	uint8_t *alive = malloc(num + 1u), *drained = malloc(num + 1u);
+	int rc = alive && drained ? 0 : pm_error_set(err, -ENOMEM, "out of memory");
 
 	if (!rc) {
 		memcpy(alive, sight->seen, num);
@@ -157,8 +179,11 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 		rc = pm_routes_make(view->plan, &view->routes, err);
 	if (!rc)
 		rc = hold_flaps(view, sight, alive, err);
+	if (!rc)
+		rc = take_drained(view, alive, drained, err);
 	if (rc)
 		goto out;
+	memcpy(view->drained, drained, num);
 	*changed = !view->current || memcmp(alive, view->alive, num) ||
 		   memcmp(sight->seen, view->seen, num) ||
 		   !same_detours(&sight->detours, &view->detours);
@@ -176,11 +201,17 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 			    &view->served, err);
 out:
 	free(alive);
+	free(drained);
 	return rc;
 }
 
 void view_tell(struct view *view, char *text, size_t size)
 {
-	pm_change_describe(view->plan, view->told, view->seen, text, size);
-	memcpy(view->told, view->seen, view->plan->known->num_ports);
+	uint32_t num = view->plan->known->num_ports;
+
+	pm_change_describe_use(
+		view->plan, &(struct pm_change_use){view->told.seen, view->told.drained},
+		&(struct pm_change_use){view->seen, view->drained}, text, size);
+	memcpy(view->told.seen, view->seen, num);
+	memcpy(view->told.drained, view->drained, num);
 }

@@ -3,13 +3,14 @@
  * The view: what of the plan's fabric is seen, what of that is in use, and the tables for
  * it. No OpenSM, no lock, no file: all of it on the sweeper thread.
  *
- *     seen ----> holds (flap.h), unfit (fitness.h) ----> alive ----> routes
+ *     seen ----> unfit (fitness.h), holds (flap.h), drains (drain.h) ----> alive ----> routes
  *
  * [port] means: per port of the plan's `known`, as pm_plan_match has it.
  */
 #ifndef PORTMAJOR_VIEW_H
 #define PORTMAJOR_VIEW_H
 
+#include <portmajor/drain.h>
 #include <portmajor/flap.h>
 #include <portmajor/route.h>
 #include <portmajor/served.h>
@@ -19,16 +20,20 @@ struct view {
 	const struct pm_plan *plan; /* borrowed; NULL: none yet */
 	struct pm_routes *routes;   /* of it; NULL: to be made */
 	uint8_t *seen;		    /* [port] alive when last looked at */
-	uint8_t *alive;		    /* [port] in use: flapping links are not */
-	uint8_t *believed;	    /* [port] seen, or not known to be down */
-	uint8_t *unfit;		    /* [switch] 1: none of its cables is in use */
-	uint8_t *told;		    /* [port] seen at the last view_tell */
+	uint8_t *alive;	   /* [port] in use: flapping and drained links are not */
+	uint8_t *believed; /* [port] seen, or not known to be down */
+	uint8_t *unfit;	   /* [switch] 1: none of its cables is in use */
+	uint8_t *drained;  /* [port] taken out by drains */
+	struct view_told { /* at the last view_tell */
+		uint8_t *seen, *drained;
+	} told;
 	bool current;		    /* routes are those of alive and detours */
 	struct pm_detours detours;
 	struct pm_apart apart;	 /* of these routes */
 	struct pm_served served; /* of what cables join */
 	struct pm_flaps *flaps;	 /* NULL: flapping links are like others */
 	struct pm_flap_holds holds;
+	struct pm_drains drains;
 };
 
 /* What is seen now. */
@@ -58,7 +63,7 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 /* What differs from the last call, in words (pm_change_describe). */
 void view_tell(struct view *view, char *text, size_t size);
 
-/* Forgets all but the flaps; with view_free these, too. */
+/* Forgets all but flaps and drains; with view_free these, too. */
 void view_forget(struct view *view);
 void view_free(struct view *view);
 

@@ -17,6 +17,8 @@ enum exit_status {
 
 int cmd_check(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_drain(int argc, char **argv);
+int cmd_undrain(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_plan(int argc, char **argv);

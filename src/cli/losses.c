@@ -120,59 +120,76 @@ static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan
 }
 
 /* One port of each node; an exit status. */
-static int add_one_port(const struct pm_fabric *fabric, const struct cli_ports *nodes,
-			unsigned long port, struct cli_ports *ports)
+static int add_one_port(const struct pm_fabric *fabric, const char *option,
+			const struct cli_ports *nodes, unsigned long port,
+			struct cli_ports *ports)
 {
 	for (uint32_t i = 0; i < nodes->num; i++) {
 		const struct pm_node *n = &fabric->nodes[nodes->list[i]];
 
 		if (port > n->num_ports ||
 		    fabric->ports[n->first_port + port].peer == PM_NONE)
-			return cli_fail(EXIT_USAGE,
-					"--lose: \"%s\" has no cable at port %lu",
-					pm_fabric_name(fabric, nodes->list[i]), port);
+			return cli_fail(EXIT_USAGE, "%s: \"%s\" has no cable at port %lu",
+					option, pm_fabric_name(fabric, nodes->list[i]),
+					port);
 		if (add_port(ports, n->first_port + (uint32_t)port))
 			return cli_fail(EXIT_INPUT, "out of memory");
 	}
 	return EXIT_FINE;
 }
 
-/* "NODE:PORT", where no node is called that; an exit status. */
-static int add_with_port(const struct pm_fabric *fabric, const struct pm_plan *plan,
-			 char *text, struct cli_ports *nodes, struct cli_ports *ports)
+static int add_port_zero(const struct pm_fabric *fabric, const struct cli_ports *nodes,
+			 struct cli_ports *ports)
 {
-	char *colon = strrchr(text, ':');
-	unsigned long port;
+	for (uint32_t i = 0; i < nodes->num; i++)
+		if (add_port(ports, fabric->nodes[nodes->list[i]].first_port))
+			return cli_fail(EXIT_INPUT, "out of memory");
+	return EXIT_FINE;
+}
 
-	if (!colon)
-		return cli_fail(EXIT_USAGE, "--lose: no node is named \"%s\"", text);
-	if (!cli_number(colon + 1, 1, PM_MAX_PORTS, &port))
-		return cli_fail(EXIT_USAGE, "--lose %s: no such node or port", text);
-	*colon = '\0';
-	if (find_nodes(fabric, plan, text, nodes))
-		return cli_fail(EXIT_INPUT, "out of memory");
-	if (!nodes->num)
-		return cli_fail(EXIT_USAGE, "--lose: no node is named \"%s\"", text);
-	return add_one_port(fabric, nodes, port, ports);
+int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    const char *option, const char *text, struct cli_ports *ports)
+{
+	struct cli_ports nodes = {0};
+	char *copy = strdup(text), *colon = copy ? strrchr(copy, ':') : NULL;
+	unsigned long port = 0;
+	int status = EXIT_FINE;
+
+	if (!copy || find_nodes(fabric, plan, text, &nodes))
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	else if (!nodes.num && colon && !cli_number(colon + 1, 1, PM_MAX_PORTS, &port))
+		status = cli_fail(EXIT_USAGE, "%s %s: no such node or port", option,
+				  text);
+	else if (!nodes.num && colon) {
+		*colon = '\0';
+		if (find_nodes(fabric, plan, copy, &nodes))
+			status = cli_fail(EXIT_INPUT, "out of memory");
+	}
+	if (!status && !nodes.num)
+		status = cli_fail(EXIT_USAGE, "%s: no node is named \"%s\"", option,
+				  copy);
+	if (!status)
+		status = port ? add_one_port(fabric, option, &nodes, port, ports)
+			      : add_port_zero(fabric, &nodes, ports);
+	free(copy);
+	free(nodes.list);
+	return status;
 }
 
 int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   const char *text, struct cli_ports *ports)
 {
-	struct cli_ports nodes = {0};
-	char *copy = strdup(text);
-	int status = EXIT_FINE;
+	struct cli_ports things = {0};
+	int status = cli_losses_find(fabric, plan, "--lose", text, &things);
 
-	if (!copy || find_nodes(fabric, plan, text, &nodes))
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	else if (!nodes.num)
-		status = add_with_port(fabric, plan, copy, &nodes, ports);
-	else
-		for (uint32_t i = 0; i < nodes.num && !status; i++)
-			if (add_node(fabric, nodes.list[i], ports))
-				status = cli_fail(EXIT_INPUT, "out of memory");
-	free(copy);
-	free(nodes.list);
+	for (uint32_t i = 0; i < things.num && !status; i++) {
+		const struct pm_port *port = &fabric->ports[things.list[i]];
+
+		if (port->num ? add_port(ports, things.list[i])
+			      : add_node(fabric, port->node, ports))
+			status = cli_fail(EXIT_INPUT, "out of memory");
+	}
+	free(things.list);
 	return status;
 }
 

@@ -17,6 +17,14 @@ struct cli_ports {
 };
 
 /*
+ * Adds what a text names, as one port for each thing: port 0 of a node, or the port of a
+ * cable. `option` is what the text was given with, for messages; otherwise as
+ * cli_losses_add.
+ */
+int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    const char *option, const char *text, struct cli_ports *ports);
+
+/*
  * Adds what a text names: all cables of a node or, with ":PORT" behind it, that one. A
  * node is named by its name, a pattern with * and ? (all nodes that match), its GUID or
  * a port's ("0x..."), or a LID ("lid:N", or N alone), which the fabric's ports have or,

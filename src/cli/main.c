@@ -14,12 +14,14 @@ static const struct {
 } commands[] = {
 	{"check", cmd_check, "judge the tables that switches hold"},
 	{"diff", cmd_diff, "compare two sets of tables, or two topologies"},
+	{"drain", cmd_drain, "take cables and switches out of hosts' paths before service"},
 	{"generate", cmd_generate, "write the netlist of a fat tree"},
 	{"merge", cmd_merge, "add up the shards of a sweep of whatif"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},
 	{"preflight", cmd_preflight, "check an OpenSM configuration before it is used"},
 	{"status", cmd_status, "tell whether the fabric is as it should be now"},
 	{"table", cmd_table, "print a switch's table and loads before and after a loss"},
+	{"undrain", cmd_undrain, "take them back into hosts' paths"},
 	{"whatif", cmd_whatif, "print what a loss would cost in LFT blocks"},
 };
 

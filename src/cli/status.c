@@ -39,7 +39,7 @@ struct state {
 	int running, active;		    /* active: -1 before the first routing */
 	const char *manager, *opensm, *plugin, *engine, *reason, *apart,
 		*misread;
-	json_t *run, *repair, *flapping, *totals, *plan, *served;
+	json_t *run, *repair, *flapping, *drained, *totals, *plan, *served;
 };
 
 struct findings {
@@ -115,6 +115,7 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->apart = text_of(apart, "text");
 	state->misread = text_of(root, "config_error");
 	state->served = json_object_get(root, "served"); /* not in older files */
+	state->drained = json_object_get(root, "drained"); /* nor this */
 	state->pairs_joined = number(state->served, "joined");
 	state->pairs_cut = state->pairs_joined - number(state->served, "pairs");
 	return EXIT_FINE;
@@ -168,6 +169,9 @@ static void judge(const struct state *state, json_int_t age, unsigned long max_a
 		judge_paths(state, findings);
 	if (state->misread)
 		find(findings, "the configuration is not used: %s", state->misread);
+	if (text_of(state->drained, "error"))
+		find(findings, "what is drained is not followed: %s",
+		     text_of(state->drained, "error"));
 	if (number(state->run, "acked") < number(state->run, "sent"))
 		find(findings,
 		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
@@ -285,6 +289,29 @@ static void print_flaps(const json_t *flapping)
 	puts(count > NAMED ? ", .." : "");
 }
 
+static void print_drained(const json_t *list)
+{
+	size_t count = json_array_size(list);
+
+	printf("drained     %zu", count);
+	for (size_t i = 0; i < count && i < NAMED; i++) {
+		const json_t *item = json_array_get(list, i);
+		const char *name = text_of(item, "name");
+
+		fputs(i ? ", " : ": ", stdout);
+		print_clean(name && *name ? name : word(item, "guid"));
+		if (number(item, "port"))
+			printf(":%" JSON_INTEGER_FORMAT, number(item, "port"));
+		fputs(" (", stdout);
+		print_clean(word(item, "state"));
+		if (number(item, "needed"))
+			printf(", cables in use as last paths %" JSON_INTEGER_FORMAT,
+			       number(item, "needed"));
+		putchar(')');
+	}
+	puts(count > NAMED ? ", .." : "");
+}
+
 static void print_plan(const json_t *plan)
 {
 	fputs("plan        ", stdout);
@@ -347,6 +374,7 @@ static void print_state(const struct state *state, json_int_t age)
 	print_repair(state->repair);
 	printf("LIDs        %" JSON_INTEGER_FORMAT " out of plan\n", state->out_of_plan);
 	print_flaps(state->flapping);
+	print_drained(json_object_get(state->drained, "list"));
 	fputs("paths       ", stdout);
 	print_clean(state->pairs_apart && state->apart
 			    ? state->apart

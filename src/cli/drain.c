@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor drain, undrain: what the plugin is to keep out of hosts' paths. */
+#include "cli.h"
+#include "json.h"
+#include "losses.h"
+#include "outfile.h"
+
+#include <portmajor/drain.h>
+#include <portmajor/planfile.h>
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_US 100000
+
+#define COMMON_HELP                                                                      \
+	"  --wait SECONDS  wait until OpenSM has followed, at most so long\n"            \
+	"  --json          print JSON, see docs/json.md\n"                               \
+	"  -q              print nothing but errors\n"                                   \
+	"  -h              this help\n"
+
+static const char drain_usage[] =
+	"usage: portmajor drain [OPTION]... [WHAT[:PORT]]...\n"
+	"\n"
+	"Has a running OpenSM take cables, or all cables of switches, out of hosts' paths,\n"
+	"new paths first, until `portmajor undrain`; also over restarts. Nodes are named as\n"
+	"for whatif --lose: by name, pattern with * and ?, or GUID. A cable without which\n"
+	"hosts would be cut off stays in use (\"needed\"). Then, or without operands, lists\n"
+	"what is drained: \"out\" is out of hosts' paths. Exit status 1, for a list or with\n"
+	"--wait, if anything is not.\n"
+	"\n"
+	"  -n NETLIST      where names are looked up: an ibsim or ibnetdiscover file "
+	"(default:\n"
+	"                  the plan file in OpenSM's cache folder)\n" COMMON_HELP;
+
+static const char undrain_usage[] =
+	"usage: portmajor undrain [OPTION]... --all | WHAT[:PORT]...\n"
+	"\n"
+	"Takes back what `portmajor drain` has taken out. WHAT is the name of a switch, a\n"
+	"pattern with * and ?, or a GUID, as `portmajor drain` lists them; without a port,\n"
+	"cables that were drained by themselves are taken back too. Exit status 1 if OpenSM\n"
+	"has not followed after --wait.\n"
+	"\n"
+	"  --all           all there is\n" COMMON_HELP;
+
+struct request {
+	const char *netlist; /* NULL: the plan file */
+	bool all;
+	unsigned long wait_s;
+	struct cli_output output;
+};
+
+/* ---- Adding ---- */
+
+static uint32_t count_hosts(const struct pm_fabric *fabric, uint32_t sw)
+{
+	const struct pm_node *n = &fabric->nodes[sw];
+	uint32_t hosts = 0;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		hosts += fabric->ports[i].host != 0;
+	return hosts;
+}
+
+/* One thing, as cli_losses_find has it; an exit status. */
+static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
+		     uint32_t thing)
+{
+	const struct pm_port *port = &fabric->ports[thing];
+	const struct pm_node *node = &fabric->nodes[port->node];
+	const char *name = pm_fabric_name(fabric, port->node);
+	struct pm_error err;
+
+	if (port->node >= fabric->num_switches ||
+	    (port->num && pm_fabric_peer_node(fabric, thing) >= fabric->num_switches))
+		return cli_fail(EXIT_USAGE,
+				"drain: %s: only cables between switches can be drained",
+				name);
+	if (!port->num && count_hosts(fabric, port->node))
+		return cli_fail(EXIT_USAGE,
+				"drain: %s has hosts, which need it: name cables of it "
+				"(%s:PORT)",
+				name, name);
+	if (pm_drains_add(drains, node->guid, port->num, name, NULL, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	return EXIT_FINE;
+}
+
+static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
+		   const struct pm_plan *plan, char **operands)
+{
+	int status = EXIT_FINE;
+
+	for (; *operands && !status; operands++) {
+		struct cli_ports things = {0};
+
+		status = cli_losses_find(fabric, plan, "drain", *operands, &things);
+		for (uint32_t i = 0; i < things.num && !status; i++)
+			status = add_thing(drains, fabric, things.list[i]);
+		free(things.list);
+	}
+	return status;
+}
+
+/* The plan that the plugin keeps; an exit status. */
+static int read_plan(struct pm_plan **plan)
+{
+	char *path = cli_cache_path("portmajor.plan");
+	struct pm_error err = {"out of memory"};
+	int rc = path ? pm_planfile_read(path, plan, &err) : -ENOMEM;
+
+	free(path);
+	if (rc)
+		return cli_fail(EXIT_INPUT, "%s%s", err.text,
+				rc == -ENOENT ? " (name a netlist with -n)" : "");
+	return EXIT_FINE;
+}
+
+static int drain(struct pm_drains *drains, const struct request *request, char **operands)
+{
+	const struct cli_fabric config = {.plan = {.order = PM_GROUPED}};
+	struct pm_fabric *fabric = NULL;
+	struct pm_plan *plan = NULL;
+	struct pm_error err;
+	int status;
+
+	if (!request->netlist) {
+		status = read_plan(&plan);
+	} else {
+		status = cli_fabric_read(request->netlist, &config, &fabric);
+		if (!status && pm_plan_make(fabric, &config.plan, &plan, &err))
+			status = cli_fail(EXIT_INPUT, "%s: %s", request->netlist,
+					  err.text);
+	}
+	if (!status)
+		status = add_all(drains, fabric ? fabric : plan->known, plan, operands);
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+	return status;
+}
+
+/* ---- Taking back ---- */
+
+static bool is_named(const char *pattern, const char *name, unsigned int num)
+{
+	char *with_port;
+	bool named = !strcmp(pattern, name) || !fnmatch(pattern, name, 0);
+
+	if (named || !num || asprintf(&with_port, "%s:%u", name, num) < 0)
+		return named;
+	named = !strcmp(pattern, with_port) || !fnmatch(pattern, with_port, 0);
+	free(with_port);
+	return named;
+}
+
+static bool is_meant(const char *text, const struct pm_drain *d)
+{
+	char *end;
+	uint64_t guid = strncmp(text, "0x", 2) ? 0 : strtoull(text, &end, 16);
+	char number[20];
+
+	if (is_named(text, d->name, d->num))
+		return true;
+	if (!guid || guid != d->guid)
+		return false;
+	snprintf(number, sizeof(number), ":%u", d->num);
+	return !*end || (d->num && !strcmp(end, number));
+}
+
+static int undrain(struct pm_drains *drains, char **operands)
+{
+	for (; *operands; operands++) {
+		uint32_t before = drains->num, i = 0;
+
+		while (i < drains->num) {
+			if (is_meant(*operands, &drains->list[i]))
+				pm_drains_remove(drains, i);
+			else
+				i++;
+		}
+		if (drains->num == before)
+			return cli_fail(EXIT_USAGE,
+					"undrain: \"%s\" is not drained (`portmajor "
+					"drain` lists what is)",
+					*operands);
+	}
+	return EXIT_FINE;
+}
+
+/* ---- What has become of it ---- */
+
+/* What the plugin follows; false if it is not known. */
+static bool read_followed(json_t **list, bool *running)
+{
+	char *path = cli_cache_path("portmajor.state");
+	json_t *root = path ? json_load_file(path, 0, NULL) : NULL;
+
+	free(path);
+	*running = json_is_true(json_object_get(root, "running"));
+	*list = json_incref(json_object_get(json_object_get(root, "drained"), "list"));
+	json_decref(root);
+	return json_is_array(*list);
+}
+
+/* The word for one thing: what the plugin says of it, or "pending". */
+static const char *find_state(const json_t *list, const struct pm_drain *d)
+{
+	const json_t *item;
+	char guid[20];
+	size_t i;
+
+	snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
+	json_array_foreach(list, i, item)
+	{
+		const char *has = json_string_value(json_object_get(item, "guid"));
+		const char *state = json_string_value(json_object_get(item, "state"));
+
+		if (has && state && !strcmp(has, guid) &&
+		    json_integer_value(json_object_get(item, "port")) == (int)d->num)
+			return state;
+	}
+	return "pending";
+}
+
+/* Whether the plugin follows just this. */
+static bool is_followed(const json_t *list, const struct pm_drains *drains)
+{
+	if (json_array_size(list) != drains->num)
+		return false;
+	for (uint32_t i = 0; i < drains->num; i++)
+		if (!strcmp(find_state(list, &drains->list[i]), "pending"))
+			return false;
+	return true;
+}
+
+/* Reads what is followed until that is all, or the time is over. */
+static bool wait_followed(const struct pm_drains *drains, unsigned long wait_s,
+			  json_t **list)
+{
+	for (unsigned long looks = wait_s * 1000000 / LOOK_US;; looks--) {
+		bool running;
+
+		if (read_followed(list, &running) && running &&
+		    is_followed(*list, drains))
+			return true;
+		if (!looks)
+			return false;
+		json_decref(*list);
+		usleep(LOOK_US);
+	}
+}
+
+static void print_name(const struct pm_drain *d)
+{
+	if (!d->name[0])
+		printf("0x%016" PRIx64, d->guid);
+	for (const char *c = d->name; *c; c++)
+		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+	if (d->num)
+		printf(":%u", d->num);
+}
+
+static int print_json(const struct pm_drains *drains, const json_t *list, bool followed)
+{
+	json_t *object = cli_json_new("drain", 1), *things = json_array();
+
+	for (uint32_t i = 0; i < drains->num; i++) {
+		const struct pm_drain *d = &drains->list[i];
+		char guid[20];
+
+		snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
+		json_array_append_new(
+			things,
+			json_pack("{s:s, s:o, s:i, s:s}", "guid", guid, "name",
+				  cli_json_string(d->name), "port", (int)d->num, "state",
+				  find_state(list, d)));
+	}
+	if (json_object_set_new(object, "followed", json_boolean(followed)) ||
+	    json_object_set_new(object, "drained", things)) {
+		json_decref(object);
+		object = NULL;
+	}
+	return cli_json_print(object);
+}
+
+/* Prints what is drained; an exit status, EXIT_FINDINGS if not all of it is out. */
+static int show(const struct pm_drains *drains, const struct request *request)
+{
+	json_t *list = NULL;
+	bool followed = wait_followed(drains, request->wait_s, &list);
+	bool out = followed || (!drains->num && !request->wait_s);
+	int status = EXIT_FINE;
+
+	if (request->output.json)
+		status = print_json(drains, list, followed);
+	for (uint32_t i = 0; i < drains->num; i++) {
+		const char *state = find_state(list, &drains->list[i]);
+
+		out = out && !strcmp(state, pm_drain_state_name(PM_DRAIN_OUT));
+		if (request->output.json || request->output.quiet)
+			continue;
+		printf("%-9s", state);
+		print_name(&drains->list[i]);
+		putchar('\n');
+	}
+	json_decref(list);
+	return status ? status : out ? EXIT_FINE : EXIT_FINDINGS;
+}
+
+/* ---- The commands ---- */
+
+static void write_drains(FILE *file, const void *arg)
+{
+	pm_drains_print(arg, file);
+}
+
+static int change(struct request *request, char **operands, bool back)
+{
+	char *path = cli_cache_path("portmajor.drained");
+	struct pm_drains drains = {0};
+	struct pm_error err = {"out of memory"};
+	bool changes = *operands || request->all;
+	int status = EXIT_FINE;
+
+	if (!path || pm_drains_read(path, &drains, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	else if (request->all)
+		pm_drains_free(&drains);
+	else if (back)
+		status = undrain(&drains, operands);
+	else if (changes)
+		status = drain(&drains, request, operands);
+	if (!status && changes)
+		status = cli_outfile_write(path, write_drains, &drains);
+	if (!status) {
+		status = show(&drains, request);
+		if (status == EXIT_FINDINGS && changes && !request->wait_s)
+			status = EXIT_FINE; /* nobody waited for it */
+	}
+	pm_drains_free(&drains);
+	free(path);
+	return status;
+}
+
+/* One option; an exit status, or -1: there is no such one. */
+static int take_option(int option, void *context)
+{
+	struct request *request = context;
+
+	switch (option) {
+	case 'n':
+		request->netlist = optarg;
+		return EXIT_FINE;
+	case 'A':
+		request->all = true;
+		return EXIT_FINE;
+	case 'w':
+		return cli_number(optarg, 0, 86400, &request->wait_s)
+			       ? EXIT_FINE
+			       : cli_fail(EXIT_USAGE, "--wait is in seconds");
+	default:
+		return -1;
+	}
+}
+
+int cmd_drain(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{"wait", required_argument, NULL, 'w'},
+		CLI_OUTPUT_LONG,
+		{0},
+	};
+	struct request request = {0};
+	const struct cli_options options = {
+		.usage = drain_usage,
+		.short_options = CLI_OUTPUT_SHORT "n:",
+		.long_options = long_options,
+		.output = &request.output,
+		.take = take_option,
+		.most = INT_MAX,
+	};
+	int status = cli_options_read(argc, argv, &options, &request);
+
+	return status < 0 ? change(&request, argv + optind, false) : status;
+}
+
+int cmd_undrain(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{"all", no_argument, NULL, 'A'},
+		{"wait", required_argument, NULL, 'w'},
+		CLI_OUTPUT_LONG,
+		{0},
+	};
+	struct request request = {0};
+	const struct cli_options options = {
+		.usage = undrain_usage,
+		.short_options = CLI_OUTPUT_SHORT,
+		.long_options = long_options,
+		.output = &request.output,
+		.take = take_option,
+		.most = INT_MAX,
+	};
+	int status = cli_options_read(argc, argv, &options, &request);
+
+	if (status < 0 && request.all != (optind == argc))
+		status = cli_usage('?', undrain_usage);
+	return status < 0 ? change(&request, argv + optind, true) : status;
+}

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""portmajor drain and undrain: what is taken out of hosts' paths, and that nothing is lost.
+
+Every LFT Set on the wire is replayed on the tables read back before, and after each one the
+paths to the LIDs in its block are followed: the mixtures that packets see.
+"""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+
+import labtest
+import pmlab
+import simlab
+import wire
+
+MOVE = re.compile(r"portmajor move (\d+): .*; LFT blocks sent (\d+), acked (\d+), bound (\d+);"
+                  r".*?(; left to the sweep.*)?$", re.M)
+
+
+def read_tables(dump):
+    """{switch: {LID: port}}"""
+    return {switch: {lid: port for first in lines for lid, port in
+                     dump.entries(switch, first).items()} for switch, lines in dump.tables.items()}
+
+
+class Replay:
+    """Tables as they are while Sets come, and whether hosts reach each other by them."""
+
+    def __init__(self, lab, tables):
+        dump = pmlab.Dump(lab.dump())
+        self.lab, self.lids = lab, dump.lids
+        self.switch_of = {lab.wire.guid(name): name for name in lab.netlist.switches}
+        self.tables = tables or read_tables(dump)
+        self.hosts = {self.lids[host]: host for host in lab.netlist.hosts}
+        self.leaves = {lab.netlist.nodes[host].ports[1][0] for host in lab.netlist.hosts}
+        self.sets, self.lost = 0, []
+
+    def arrives(self, switch, lid):
+        for _ in range(64):
+            port = self.tables[switch].get(lid, 255)
+            if port not in self.lab.netlist.nodes[switch].ports:
+                return False
+            switch, _ = self.lab.netlist.nodes[switch].ports[port]
+            if switch == self.hosts[lid]:
+                return True
+            if switch not in self.tables:
+                return False
+        return False
+
+    def check(self, lids):
+        self.lost += [(self.sets, leaf, lid) for lid in lids if lid in self.hosts
+                      for leaf in self.leaves if not self.arrives(leaf, lid)]
+
+    def play(self, records):
+        for record in records:
+            if (record.event, record.attr, record.method) != ("asked", simlab.ATTR_LFT, wire.SET):
+                continue
+            switch, first = self.switch_of[record.guid], record.modifier * 64
+            self.tables[switch].update(enumerate(record.data, first))
+            self.sets += 1
+            self.check(range(first, first + 64))
+
+
+class DrainCase(labtest.Folders):
+    GENERATE = ("director", 36)
+
+    def setUp(self):
+        self.netlist = pmlab.generate(self.folder / "fabric.net", *self.GENERATE)
+        self.fabric = self.enterContext(pmlab.Fabric(self.netlist))
+        self.cache = self.folder / self.id().rpartition(".")[2]
+        self.cache.mkdir()
+        self.drained = self.cache / "portmajor.drained"
+        self.start()
+        self.healthy = pmlab.Dump(self.lab.dump())
+
+    def start(self):
+        self.wire, self.mark = wire.Wire(trace=True), 0
+        self.lab = self.enterContext(pmlab.Lab(self.netlist, fabric=self.fabric, wire=self.wire,
+                                               cache_dir=self.cache))
+        self.lab.wire = self.wire
+        self.lab.bring_up()
+
+    def run_it(self, *args, status=0):
+        env = dict(os.environ, OSM_CACHE_DIR=str(self.cache))
+        done = subprocess.run([str(pmlab.CLI), *map(str, args)], env=env, capture_output=True,
+                              text=True, check=False, timeout=pmlab.TIMEOUT_S)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def change(self, verb, *args, status=0):
+        """Runs drain or undrain, waits, and replays what was sent."""
+        return self.replayed(verb, lambda: self.run_it(verb, "--wait", 60, *args,
+                                                       status=status))
+
+    def replayed(self, name, action):
+        before = read_tables(pmlab.Dump(self.lab.dump()))
+        self.wire.records()
+        event = self.lab.measure(name, action)
+        replay = Replay(self.lab, before)
+        replay.check(list(replay.hosts))
+        replay.play(self.wire.records())
+        self.assertEqual(replay.lost[:5], [])
+        self.assertEqual(replay.sets, event.wire)
+        move = MOVE.search(self.lab.osm.log(self.mark))
+        self.mark = self.lab.osm.log_offset()
+        self.assertIsNone(move[5])
+        self.assertEqual(int(move[2]), int(move[3]))
+        self.assertEqual((event.wire, event.runs[-1].sent), (int(move[2]), 0))
+        self.assertEqual(event.moved, 0)
+        return event
+
+    def entries(self, switch, port):
+        """How many of a switch's entries for hosts name a port."""
+        dump = pmlab.Dump(self.lab.dump())
+        hosts = {dump.lids[host] for host in dump.hosts}
+        return sum(to == port and lid in hosts
+                   for lid, to in read_tables(dump)[switch].items())
+
+    def check_walk(self, **kwargs):
+        self.assertEqual(pmlab.walk_faults(self.lab.walk(**kwargs), **kwargs), [])
+
+    def check_healthy(self):
+        self.check_walk()
+        now = pmlab.Dump(self.lab.dump())
+        self.assertEqual(list(pmlab.changed_entries(self.healthy, now))[:5], [])
+
+    def state(self):
+        return json.loads(self.run_it("status", "--json"))["state"]
+
+
+class Director(DrainCase):
+    CABLE = "leaf5:20"
+
+    def test_cable(self):
+        """It costs what its loss would; the way back too."""
+        used = self.entries("leaf5", 20)
+        self.assertGreater(used, 0)
+        event = self.change("drain", self.CABLE)
+        self.assertEqual(event.wire, self.lab.whatif(self.CABLE).blocks)
+        self.assertRegex(event.runs[-1].change,
+                         r"^drained 1 cable \(leaf5\[20\]-s1-line0\[6\]\)$")
+        self.assertEqual(self.entries("leaf5", 20), 0)
+        self.check_walk(plan=False)
+        self.assertEqual(self.run_it("drain"), "out      leaf5:20\n")
+        self.assertIn("drained     1: leaf5:20 (out)\n", self.run_it("status"))
+        # Nothing is there to be repaired, or written again.
+        hup = self.lab.measure("SIGHUP", self.lab.osm.hup)
+        self.assertEqual((hup.wire, hup.repairs), (0, []))
+        # Now it is pulled: no host notices.
+        lost = self.lab.event("lose", self.CABLE)
+        self.assertEqual(lost.wire, 0)
+        back = self.lab.event("back", self.CABLE)
+        self.assertEqual(back.wire, 0)
+        undrained = self.change("undrain", self.CABLE)
+        self.assertEqual(undrained.wire, event.wire)
+        self.assertRegex(undrained.runs[-1].change, r"^undrained 1 cable \(leaf5\[20\]-")
+        self.check_healthy()
+        self.assertEqual(self.run_it("drain"), "")
+
+    def test_chassis(self):
+        event = self.change("drain", "s1-*")
+        self.assertRegex(event.runs[-1].change, r"^drained \d+ switches \(s1-line0, ")
+        self.assertEqual([self.entries(f"leaf{leaf}", 20) for leaf in (0, 5, 35)], [0, 0, 0])
+        self.assertEqual(self.lab.walk("-a", plan=False)["deaf"], 0)
+        self.check_walk(plan=False)
+        # Its switches are up, and hosts lose nothing when it goes and comes back.
+        self.lab.event("lose", "s1-*")
+        self.check_walk(plan=False)
+        self.lab.event("back", "s1-*")
+        self.change("undrain", "s1-*")
+        self.check_healthy()
+
+    def test_restart(self):
+        """A new OpenSM goes on with what is drained, and takes it back as gently."""
+        event = self.change("drain", "s1-*", "leaf7:24")
+        before = read_tables(pmlab.Dump(self.lab.dump()))
+        self.lab.osm.process.kill()
+        self.lab.osm.process.wait(30)
+        self.lab.close()
+        self.start()
+        self.assertEqual([self.entries("leaf5", 20), self.entries("leaf7", 24)], [0, 0])
+        hosts = {self.healthy.lids[host] for host in self.healthy.hosts}
+        now = read_tables(pmlab.Dump(self.lab.dump()))
+        for leaf in ("leaf0", "leaf5", "leaf7"):
+            self.assertEqual({l: p for l, p in before[leaf].items() if l in hosts},
+                             {l: p for l, p in now[leaf].items() if l in hosts})
+        self.assertGreaterEqual(self.change("undrain", "--all").wire, event.wire // 2)
+        self.check_walk()
+
+    def test_last_path(self):
+        """What hosts would be cut off without stays in use, and that is told."""
+        others = [f"leaf5:{port}" for port in range(19, 37) if port != 20]
+        self.change("drain", *others, self.CABLE, status=1)
+        self.assertGreater(self.entries("leaf5", 20), 600)
+        self.check_walk(plan=False)
+        shown = self.run_it("drain", status=1)
+        self.assertIn("needed   leaf5:20\n", shown)
+        self.assertEqual(shown.count("out "), len(others))
+        self.assertIn("needed", str(self.state()["drained"]["list"][-1]))
+        self.change("undrain", "leaf5:2?")
+        self.change("undrain", "leaf5")
+        self.check_healthy()
+
+    def test_one_for_another(self):
+        """What comes is there before what goes is left."""
+        self.change("drain", "s1-*")
+        lines = [f"{self.wire.guid(name):#x} - {name}\n" for name in self.lab.netlist.switches
+                 if name.startswith("s2-")]
+        other = self.folder / "other"
+
+        def swap():
+            other.write_text("".join(["portmajor-drained 1\n", *lines]))
+            other.replace(self.drained)
+            self.run_it("drain", "--wait", 60)
+
+        event = self.replayed("swap", swap)
+        self.assertRegex(event.runs[-1].change, r"^drained 3 switches .*; undrained 3 sw")
+        self.assertEqual(self.entries("leaf5", 21), 0)
+        self.change("undrain", "--all")
+        self.check_healthy()
+
+    def test_bad_file(self):
+        path = self.drained
+        self.change("drain", self.CABLE)
+        good = path.read_text()
+        path.write_text(good + "leaf6 3\n")
+        self.lab.osm.wait_log(r"drains not followed: .*portmajor\.drained:3: \"leaf6\" is no GUID")
+        self.lab.osm.settle()
+        self.assertEqual(self.entries("leaf5", 20), 0)
+        self.assertIn("finding     what is drained is not followed: ",
+                      self.run_it("status", status=1))
+        path.write_text(good)
+        self.lab.measure("SIGHUP", self.lab.osm.hup)
+        self.run_it("status")
+
+
+class ThreeLevels(DrainCase):
+    """Here blocks sent in OpenSM's order would let packets circle."""
+
+    GENERATE = ("xgft", 3, "4,4,4", "1,4,4")
+
+    def test_in_the_tree(self):
+        for what in ("leaf8:6", "sw2-5", "sw3-2", "sw2-*[13]"):
+            with self.subTest(what):
+                self.change("drain", what)
+                self.check_walk(plan=False)
+        self.change("undrain", "sw2-5", "sw3-2")
+        self.check_walk(plan=False)
+        self.change("undrain", "--all")
+        self.check_healthy()
+
+
+if __name__ == "__main__":
+    unittest.main()
