@@ -6,6 +6,7 @@ Every LFT Set on the wire is replayed on the tables read back before, and after 
 paths to the LIDs in its block are followed: the mixtures that packets see.
 """
 
+import itertools
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import subprocess
 import unittest
 
 import labtest
+import odd_netlists
 import pmlab
 import simlab
 import wire
@@ -66,10 +68,11 @@ class Replay:
 
 
 class DrainCase(labtest.Folders):
-    GENERATE = ("director", 36)
+    def make_netlist(self):
+        return pmlab.generate(self.folder / "fabric.net", "director", 36)
 
     def setUp(self):
-        self.netlist = pmlab.generate(self.folder / "fabric.net", *self.GENERATE)
+        self.netlist = self.make_netlist()
         self.fabric = self.enterContext(pmlab.Fabric(self.netlist))
         self.cache = self.folder / self.id().rpartition(".")[2]
         self.cache.mkdir()
@@ -238,17 +241,35 @@ class Director(DrainCase):
         self.run_it("status")
 
 
-class ThreeLevels(DrainCase):
-    """Here blocks sent in OpenSM's order would let packets circle."""
+class MeshedPods(DrainCase):
+    """Each upper switch has several ways down to a leaf.
 
-    GENERATE = ("xgft", 3, "4,4,4", "1,4,4")
+    Here blocks sent in OpenSM's order would let packets circle.
+    """
 
-    def test_in_the_tree(self):
-        for what in ("leaf8:6", "sw2-5", "sw3-2", "sw2-*[13]"):
+    PODS, LEAVES, MIDDLE, TOP = 2, 4, 3, 3
+
+    def make_netlist(self):
+        net = odd_netlists.Net()
+        for pod, leaf in itertools.product(range(self.PODS), range(self.LEAVES)):
+            net.switch(f"l{pod}-{leaf}", 8)
+            net.hosts(f"l{pod}-{leaf}", 3)
+        for pod, middle in itertools.product(range(self.PODS), range(self.MIDDLE)):
+            net.switch(f"m{pod}-{middle}", 8, level=1)
+            for leaf in range(self.LEAVES):
+                net.cable(f"l{pod}-{leaf}", f"m{pod}-{middle}")
+        for top in range(self.TOP):
+            net.switch(f"t{top}", 8, level=2)
+            for pod, middle in itertools.product(range(self.PODS), range(self.MIDDLE)):
+                net.cable(f"m{pod}-{middle}", f"t{top}")
+        return net.write(self.folder / "meshed.net")
+
+    def test_there_and_back(self):
+        for what in ("l1-2:4", "m0-1", "t2", "l0-0:6", "l0-3:4", "m1-[02]"):
             with self.subTest(what):
                 self.change("drain", what)
                 self.check_walk(plan=False)
-        self.change("undrain", "sw2-5", "sw3-2")
+        self.change("undrain", "m0-1", "t2")
         self.check_walk(plan=False)
         self.change("undrain", "--all")
         self.check_healthy()
