@@ -82,6 +82,11 @@ static int set_early_repair_budget(struct pm_config *config, const char *value)
 	return set_number(value, 1, 10000, &config->early_repair_budget_ms);
 }
 
+static int set_shadow(struct pm_config *config, const char *value)
+{
+	return set_flag(value, &config->shadow);
+}
+
 /* OpenSM as a daemon runs in another folder, so a path must be absolute. */
 static int set_prometheus(struct pm_config *config, const char *value)
 {
@@ -112,6 +117,7 @@ static const struct {
 	{"flap_hold_max", set_flap_hold_max, SECONDS},
 	{"early_repair", set_early_repair, A_FLAG},
 	{"early_repair_budget", set_early_repair_budget, "1 to 10000 milliseconds"},
+	{"shadow", set_shadow, A_FLAG},
 	{"prometheus", set_prometheus, "the absolute path of a file"},
 };
 
@@ -170,6 +176,20 @@ static int parse_line(char *text, struct pm_config *config, unsigned int *given,
 	return set_key(config, key, value, given, source, line, err);
 }
 
+/* Whether a line asks for shadow mode, whatever else is wrong with the text. */
+static bool asks_for_shadow(char *text)
+{
+	struct pm_config scratch = {.shadow = false};
+	char *item;
+
+	while ((item = strsep(&text, "\n"))) {
+		unsigned int given[NUM_KEYS] = {0};
+
+		parse_line(item, &scratch, given, "", 1, NULL);
+	}
+	return scratch.shadow;
+}
+
 static int check_together(const struct pm_config *config, const char *source,
 			  struct pm_error *err)
 {
@@ -193,11 +213,13 @@ int pm_config_parse(const char *text, const char *source, struct pm_config *conf
 	pm_config_init(&result);
 	while (!rc && (item = strsep(&rest, "\n")))
 		rc = parse_line(item, &result, given, source, ++line, err);
-	free(copy);
 	if (!rc)
 		rc = check_together(&result, source, err);
 	if (!rc)
 		*config = result;
+	else
+		config->shadow = asks_for_shadow(strcpy(copy, text));
+	free(copy);
 	return rc;
 }
 

@@ -25,6 +25,8 @@ struct pm_config {
 	/* Whether tables are repaired as soon as a trap comes. Default yes. */
 	bool early_repair;
 	uint32_t early_repair_budget_ms; /* to find out more; 1..10000, default 200 */
+	/* Whether the engine computes and logs, and the next one routes. Default no. */
+	bool shadow;
 	/* File for Prometheus, absolute; "": portmajor.prom in OpenSM's cache folder. */
 	char prometheus[PM_CONFIG_PATH];
 };
@@ -32,7 +34,8 @@ struct pm_config {
 void pm_config_init(struct pm_config *config);
 
 /*
- * Reads a file; config is untouched on failure.
+ * Reads a file; config is untouched on failure, but for `shadow`: where any line asks
+ * for it, an error elsewhere must not make the engine route.
  * -EINVAL: unknown key, bad value, a key given twice or values at odds with each other;
  * the message begins with "path:LINE: ", in the last case "path: ", and names the key.
  * -errno of opening or reading.

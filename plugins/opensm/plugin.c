@@ -59,7 +59,10 @@ static void refuse_ucast_cache(osm_opensm_t *osm)
 
 static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
 {
-	refuse_ucast_cache(osm);
+	const struct plugin *plugin = engine->context;
+
+	if (!plugin->config.shadow)
+		refuse_ucast_cache(osm);
 	engine->build_lid_matrices = leave_lid_matrices;
 	engine->ucast_build_fwd_tables = build_tables;
 	return 0;
@@ -109,6 +112,7 @@ static void delete_plugin(void *context)
 	ask_stop(plugin->ask);
 	view_free(&plugin->view);
 	tables_forget(&plugin->tables);
+	shadow_forget(&plugin->shadow);
 	planning_forget(&plugin->planning);
 	pm_evidence_free(plugin->evidence);
 	store_close(&plugin->store);
@@ -132,8 +136,8 @@ static void start_flaps(struct plugin *plugin)
 		    ": flapping links are not watched for");
 }
 
-/* What OpenSM can do without if there is no memory for it. */
-static void start_rooms(struct plugin *plugin)
+/* What asks, sends, or has OpenSM sweep: nothing of it in shadow mode. */
+static void start_active(struct plugin *plugin)
 {
 	osm_log_t *log = &plugin->osm->log;
 
@@ -150,6 +154,15 @@ static void start_rooms(struct plugin *plugin)
 		if (!plugin->repair)
 			say(log, OSM_LOG_ERROR, ": no early repair");
 	}
+}
+
+/* What OpenSM can do without if there is no memory for it. */
+static void start_rooms(struct plugin *plugin)
+{
+	osm_log_t *log = &plugin->osm->log;
+
+	if (!plugin->config.shadow)
+		start_active(plugin);
 	plugin->state = state_start(plugin->osm, plugin->config.prometheus);
 	if (!plugin->state)
 		say(log, OSM_LOG_ERROR, ": no state file");
@@ -183,8 +196,9 @@ static void *create_plugin(osm_opensm_t *osm)
 		return NULL;
 	}
 	start_rooms(plugin);
-	say(&osm->log, OSM_LOG_INFO, " " PORTMAJOR_VERSION ": lid_order %s; %s",
-	    pm_lid_order_name(plugin->config.lid_order), built_for);
+	say(&osm->log, OSM_LOG_INFO, " " PORTMAJOR_VERSION ": lid_order %s; %s%s",
+	    pm_lid_order_name(plugin->config.lid_order), built_for,
+	    plugin->config.shadow ? "; shadow mode: nothing is routed or sent" : "");
 	return plugin;
 }
 

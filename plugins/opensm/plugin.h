@@ -10,6 +10,7 @@
  *       move      goes over to other cables               asks
  *       recover   reads tables back                       asks
  *       ask       SMPs of our own, as many as the wire takes
+ *       shadow    what would be sent in shadow mode
  *       snapshot, lids, tables    OpenSM's structures, by value
  *       store     plans on disk
  *       state     what the world is told                  a thread of its own
@@ -48,6 +49,7 @@
 #include "lids.h"
 #include "planning.h"
 #include "repair.h"
+#include "shadow.h"
 #include "snapshot.h"
 #include "state.h"
 #include "store.h"
@@ -107,6 +109,7 @@ struct plugin {
 	double milliseconds;	 /* of computing since then */
 	uint64_t runs, moves;
 	struct plugin_run run;
+	struct shadow shadow; /* of our tables, in shadow mode */
 };
 
 #endif

@@ -32,6 +32,7 @@ struct state {
 	/* Of the sweeper thread. */
 	time_t started;
 	json_t *run, *repair; /* the last ones, NULL: none */
+	json_t *shadow;	      /* likewise; NULL: not in shadow mode */
 	struct totals totals;
 	uint32_t out_of_plan; /* in the last run */
 	char engine[64];      /* that OpenSM used last, "": none */
@@ -367,13 +368,13 @@ static json_t *make_served(const struct state_facts *facts)
 static json_t *make_document(const struct state *state, const struct state_facts *facts)
 {
 	return json_pack(
-		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:O?, s:O?, s:o, "
+		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:O?, s:O?, s:O?, s:o, "
 		"s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
 		(json_int_t)state->started, "engine", make_engine(state), "run",
-		state->run, "repair", state->repair, "since_start",
+		state->run, "repair", state->repair, "shadow", state->shadow, "since_start",
 		make_totals(&state->totals), "out_of_plan",
 		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
 		"drained", make_drains(facts), "apart", "pairs",
@@ -422,6 +423,32 @@ void state_note_run(struct state *state, const struct state_run *run)
 	state->totals.acked += run->acked;
 	state->totals.bound += written->delta.bound;
 	state->totals.milliseconds += run->milliseconds;
+}
+
+void state_note_shadow(struct state *state, const struct state_shadow *shadow)
+{
+	const struct shadow_result *found = shadow->found;
+
+	json_decref(state->shadow);
+	state->shadow = json_pack(
+		"{s:I, s:I, s:b, s:o}", "number", (json_int_t)shadow->number, "time",
+		(json_int_t)time(NULL), "would_route", found != NULL, "change",
+		make_string(shadow->change));
+	if (found && state->shadow)
+		json_object_update_new(
+			state->shadow,
+			json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:f}",
+				  "take_over", (json_int_t)found->take_over.blocks,
+				  "event",
+				  found->has_event
+					  ? json_integer((json_int_t)found->event.blocks)
+					  : json_null(),
+				  "bound", (json_int_t)found->take_over.bound,
+				  "full_load", (json_int_t)found->full, "switches",
+				  (json_int_t)found->take_over.switches, "entries",
+				  (json_int_t)found->take_over.entries,
+				  "lids_out_of_plan", (json_int_t)shadow->out_of_plan,
+				  "milliseconds", shadow->milliseconds));
 }
 
 void state_note_repair(struct state *state, const struct repaired *repaired)
@@ -474,6 +501,7 @@ static void free_state(struct state *state)
 	json_decref(state->document);
 	json_decref(state->run);
 	json_decref(state->repair);
+	json_decref(state->shadow);
 	wait_signal_destroy(&state->signal);
 	free(state->file);
 	free(state->prometheus);

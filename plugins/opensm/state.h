@@ -13,6 +13,7 @@
 
 #include "planning.h"
 #include "repair.h"
+#include "shadow.h"
 #include "tables.h"
 #include "view.h"
 
@@ -26,6 +27,15 @@ struct state_run {
 	const struct tables_written *written;
 	uint64_t acked; /* blocks */
 	uint32_t lids_assigned, lids_moved, out_of_plan;
+	double milliseconds; /* of computing */
+};
+
+/* What would have been done, in shadow mode. */
+struct state_shadow {
+	uint64_t number;
+	const char *change;		   /* or why it would not be routed */
+	const struct shadow_result *found; /* NULL: it would not be */
+	uint32_t out_of_plan;
 	double milliseconds; /* of computing */
 };
 
@@ -51,6 +61,7 @@ struct state *state_start(osm_opensm_t *osm, const char *prometheus);
 void state_stop(struct state *state);
 
 void state_note_run(struct state *state, const struct state_run *run);
+void state_note_shadow(struct state *state, const struct state_shadow *shadow);
 void state_note_repair(struct state *state, const struct repaired *repaired);
 
 /* Why the engine's callback returns -1. */

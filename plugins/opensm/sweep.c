@@ -80,6 +80,7 @@ static int update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bo
 			return rc;
 		}
 		tables_forget(&plugin->tables);
+		shadow_forget(&plugin->shadow);
 	}
 	odd = change.plan && (change.base || !plugin->planning.plan);
 	planning_adopt(&plugin->planning, &change);
@@ -483,6 +484,8 @@ void sweep_discovered(struct plugin *plugin)
 {
 	double start = wait_clock_ms();
 
+	if (plugin->config.shadow)
+		return; /* afterwards, see below */
 	if (!is_first_engine(plugin) && !plugin->asked &&
 	    plugin->planning.phase != PLANNING_LOADED)
 		return;
@@ -603,6 +606,8 @@ int sweep_build_tables(struct plugin *plugin)
 	double start = wait_clock_ms();
 
 	plugin->asked = true;
+	if (plugin->config.shadow)
+		return -1;
 	if (build_tables(plugin, &err)) {
 		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
 			"portmajor: cannot route this fabric: %s\n", err.text);
@@ -680,6 +685,8 @@ static const char *explain(const struct plugin *plugin)
 {
 	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
 
+	if (plugin->config.shadow)
+		return "shadow mode (shadow yes in portmajor.conf)";
 	while (engine && engine->context != plugin)
 		engine = engine->next;
 	return engine ? "another engine comes before portmajor in routing_engine"
@@ -712,8 +719,98 @@ void sweep_publish(struct plugin *plugin)
 		state_publish(plugin->state, &facts);
 }
 
+/* ---- Shadow mode ---- */
+
+/*
+ * The plan with the LIDs in use, and the tables for what there is, with no lock held: the
+ * engine that routes has given LIDs and sent its tables.
+ */
+static int compute_shadow(struct plugin *plugin, struct pm_error *err)
+{
+	osm_opensm_t *osm = plugin->osm;
+	enum source source = FROM_RECORD;
+	struct pm_fabric *fabric;
+	int rc;
+
+	if (osm->subn.opt.lmc && osm->subn.opt.lmc_esp0)
+		return pm_error_set(err, -ENOTSUP, "lmc_esp0 with LMC %u",
+				    osm->subn.opt.lmc);
+	read_roles(plugin);
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	rc = snapshot_take(&osm->subn, &plugin->roles, plugin->config.migrate, &fabric,
+			   err);
+	CL_PLOCK_RELEASE(&osm->lock);
+	if (rc)
+		return rc;
+	if (plugin->planning.phase != PLANNING_SETTLED)
+		rc = settle(plugin, fabric, &source, err);
+	else
+		rc = update_plan(plugin, fabric, true, err);
+	if (!rc)
+		rc = compute(plugin, fabric, true, FROM_RECORD, err);
+	pm_fabric_free(fabric);
+	return rc;
+}
+
+static void log_shadow(const struct plugin *plugin, const struct state_shadow *done)
+{
+	const struct shadow_result *found = done->found;
+	char event[64] = "";
+
+	if (found->has_event)
+		snprintf(event, sizeof(event), "%" PRIu64 " for this, ",
+			 found->event.blocks);
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    " shadow %" PRIu64 ": %s; would send LFT blocks %s%" PRIu64
+	    " to take over, bound %" PRIu64 ", full load %" PRIu64 "; switches %" PRIu64
+	    ", entries %" PRIu64 "; LIDs out of plan %u; computed in %.1f ms",
+	    done->number, done->change, event, found->take_over.blocks,
+	    found->take_over.bound, found->full, found->take_over.switches,
+	    found->take_over.entries, done->out_of_plan, done->milliseconds);
+}
+
+/* What we would do with what OpenSM has just routed. */
+static void run_shadow(struct plugin *plugin)
+{
+	char change[PLUGIN_CHANGE_TEXT];
+	struct shadow_result found;
+	struct state_shadow done = {.change = change, .found = &found};
+	struct pm_error err = {""};
+	double start = wait_clock_ms();
+	int rc = compute_shadow(plugin, &err);
+
+	if (!rc) {
+		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+		rc = shadow_look(&plugin->shadow, &plugin->osm->subn,
+				 plugin->planning.plan, plugin->view.routes, &found,
+				 &err);
+		CL_PLOCK_RELEASE(&plugin->osm->lock);
+	}
+	done.number = ++plugin->runs;
+	if (rc) {
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    " shadow %" PRIu64 ": would not route this fabric: %s", done.number,
+		    err.text);
+		done.change = err.text;
+		done.found = NULL;
+	} else {
+		view_tell(&plugin->view, change, sizeof(change));
+		done.out_of_plan = plugin->planning.out_of_plan;
+		done.milliseconds = wait_clock_ms() - start;
+		log_shadow(plugin, &done);
+	}
+	if (plugin->state)
+		state_note_shadow(plugin->state, &done);
+	note_engine(plugin);
+	sweep_publish(plugin);
+}
+
 void sweep_routed(struct plugin *plugin)
 {
+	if (plugin->config.shadow) {
+		run_shadow(plugin);
+		return;
+	}
 	finish_pending(plugin);
 	note_engine(plugin);
 	tell(plugin);
@@ -824,6 +921,8 @@ void sweep_start(struct plugin *plugin)
 {
 	bool settled = may_repair(plugin), other;
 
+	if (plugin->config.shadow)
+		return;
 	finish_pending(plugin);
 	if (plugin->repair && settled)
 		settled = mend(plugin);

@@ -195,6 +195,19 @@ static void check_lmc(struct preflight *p)
 	p->lmc = (uint8_t)lmc;
 }
 
+/* Whether another engine comes behind portmajor. */
+static bool has_next_engine(const struct preflight *p)
+{
+	const char *engines = pm_smconf_value(&p->conf, "routing_engine");
+	const char *next = engines ? strstr(engines, "portmajor") : NULL;
+
+	if (!next)
+		return false;
+	next += strcspn(next, ", \t");
+	next += strspn(next, ", \t");
+	return *next && strcmp(next, "no_fallback") != 0;
+}
+
 static void check_options(struct preflight *p)
 {
 	const char *path = pm_smconf_value(&p->conf, "event_plugin_options");
@@ -207,8 +220,14 @@ static void check_options(struct preflight *p)
 	else if (pm_config_read(path, &config, &err))
 		report(p, false, "configuration", "%s (all keys would have their defaults)",
 		       err.text);
+	else if (config.shadow && !has_next_engine(p))
+		report(p, false, "configuration",
+		       "%s: shadow mode, and no other engine to route: name the one that "
+		       "the fabric runs with behind portmajor in routing_engine",
+		       path);
 	else
-		report(p, true, "configuration", "%s", path);
+		report(p, true, "configuration", "%s%s", path,
+		       config.shadow ? ": shadow mode, the next engine routes" : "");
 	p->plan.order = config.lid_order;
 	p->plan.lmc = p->lmc;
 }

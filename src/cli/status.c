@@ -39,7 +39,7 @@ struct state {
 	int running, active;		    /* active: -1 before the first routing */
 	const char *manager, *opensm, *plugin, *engine, *reason, *apart,
 		*misread;
-	json_t *run, *repair, *flapping, *drained, *totals, *plan, *served;
+	json_t *run, *repair, *flapping, *drained, *totals, *plan, *served, *shadow;
 };
 
 struct findings {
@@ -115,6 +115,7 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->apart = text_of(apart, "text");
 	state->misread = text_of(root, "config_error");
 	state->served = json_object_get(root, "served"); /* not in older files */
+	state->shadow = json_object_get(root, "shadow");   /* nor this */
 	state->drained = json_object_get(root, "drained"); /* nor this */
 	state->pairs_joined = number(state->served, "joined");
 	state->pairs_cut = state->pairs_joined - number(state->served, "pairs");
@@ -161,11 +162,12 @@ static void judge(const struct state *state, json_int_t age, unsigned long max_a
 		     "the state is old: written %" JSON_INTEGER_FORMAT
 		     " s ago; is OpenSM running?",
 		     age);
-	if (master && state->active == 0)
+	if (master && state->active == 0 &&
+	    !(json_is_object(state->shadow) && state->engine))
 		find(findings, "OpenSM fell back to %s: %s",
 		     state->engine ? state->engine : "no engine at all",
 		     state->reason ? state->reason : "?");
-	else if (master)
+	else if (master && !json_is_object(state->shadow))
 		judge_paths(state, findings);
 	if (state->misread)
 		find(findings, "the configuration is not used: %s", state->misread);
@@ -233,6 +235,25 @@ static void print_run(const json_t *run)
 	       number(run, "whole_tables"), number(run, "entries"),
 	       number(run, "lids_assigned"), number(run, "lids_moved"),
 	       milliseconds(run));
+}
+
+static void print_shadow(const json_t *shadow)
+{
+	printf("shadow      %" JSON_INTEGER_FORMAT ", ", number(shadow, "number"));
+	print_time(number(shadow, "time"));
+	fputs(": ", stdout);
+	print_clean(word(shadow, "change"));
+	if (!json_is_true(json_object_get(shadow, "would_route"))) {
+		puts("\n            portmajor would not route this fabric");
+		return;
+	}
+	fputs("\n            would send LFT blocks ", stdout);
+	if (json_is_integer(json_object_get(shadow, "event")))
+		printf("%" JSON_INTEGER_FORMAT " for this, ", number(shadow, "event"));
+	printf("%" JSON_INTEGER_FORMAT " to take over, full load %" JSON_INTEGER_FORMAT
+	       "; LIDs out of plan %" JSON_INTEGER_FORMAT "\n",
+	       number(shadow, "take_over"), number(shadow, "full_load"),
+	       number(shadow, "lids_out_of_plan"));
 }
 
 static void print_repair(const json_t *repair)
@@ -370,6 +391,8 @@ static void print_state(const struct state *state, json_int_t age)
 	print_clean(state->plugin);
 	putchar('\n');
 	print_engine(state, age);
+	if (json_is_object(state->shadow))
+		print_shadow(state->shadow);
 	print_run(state->run);
 	print_repair(state->repair);
 	printf("LIDs        %" JSON_INTEGER_FORMAT " out of plan\n", state->out_of_plan);

@@ -103,6 +103,17 @@ class Preflight(labtest.Folders):
             with self.subTest(str(options)):
                 self.assertEqual(self.faults(self.conf(**options)), [])
 
+    def test_shadow(self):
+        """It is said, and another engine must be there to route."""
+        config = self.cache / "portmajor.conf"
+        config.write_text("shadow yes\n")
+        found = self.checks(self.conf(event_plugin_options=config))
+        self.assertEqual([text for check, ok, text in found if check == "configuration"],
+                         [f"{config}: shadow mode, the next engine routes"])
+        for engines in ("portmajor", "portmajor,no_fallback"):
+            self.only("configuration", "no other engine to route",
+                      self.conf(event_plugin_options=config, routing_engine=engines))
+
     def test_key_that_opensm_does_not_write(self):
         """It knows this one all the same."""
         self.assertEqual(self.faults(self.conf(dimn_ports_file="/nowhere/x")), [])

@@ -290,12 +290,42 @@ static void test_files(void **state)
 	free(large);
 }
 
+/* Where a line asks for it, an error elsewhere does not make the engine route. */
+static void test_shadow(void **state)
+{
+	static const struct {
+		const char *text;
+		bool shadow;
+	} rows[] = {
+		{"shadow yes\n", true},
+		{"shadow no\n", false},
+		{"", false},
+		{"flap_limmit 3\nshadow yes # for now\n", true},
+		{"shadow yes\nlid_order none\n", true},
+		{"shadow yes\nflap_hold 9\nflap_hold_max 8\n", true},
+		{"shadow yess\n", false},
+		{"flap_limmit 3\n", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct pm_config config;
+		struct pm_error err;
+
+		pm_config_init(&config);
+		pm_config_parse(rows[i].text, "f", &config, &err);
+		if (config.shadow != rows[i].shadow || config.flap.limit != 3)
+			fail_msg("%s", rows[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),	     cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_early_repair), cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_files),	     cmocka_unit_test(test_prometheus),
+		cmocka_unit_test(test_shadow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
