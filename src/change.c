@@ -43,7 +43,8 @@ static const char *const kind_names[][2] = {
 
 /* What is in use at a moment: what was seen at both, without what is drained then. */
 struct use {
-	const uint8_t *seen, *also_seen, *drained; /* [port]; the latter two may be NULL */
+	const uint8_t *seen, *also_seen,
+		*drained; /* [port]; the latter two may be NULL */
 };
 
 /* Calls for what `there` had and `gone` has not. */

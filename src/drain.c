@@ -87,8 +87,8 @@ static bool parse_guid(const char *word, uint64_t *guid)
 {
 	char *end;
 
-	if (strncmp(word, "0x", 2) != 0 || strspn(word + 2, "0123456789abcdefABCDEF") !=
-						   strlen(word + 2))
+	if (strncmp(word, "0x", 2) != 0 ||
+	    strspn(word + 2, "0123456789abcdefABCDEF") != strlen(word + 2))
 		return false;
 	errno = 0;
 	*guid = strtoull(word, &end, 16);
@@ -169,14 +169,15 @@ int pm_drains_parse(const char *text, size_t length, const char *source,
 
 int pm_drains_read(const char *path, struct pm_drains *drains, struct pm_error *err)
 {
+	struct pm_error why;
 	size_t length;
 	char *text;
-	int rc = pm_textfile_read(path, &text, &length, err);
+	int rc = pm_textfile_read(path, &text, &length, &why);
 
 	if (rc == -ENOENT)
 		return 0;
 	if (rc)
-		return rc;
+		return pm_error_set(err, rc, "%s", why.text);
 	rc = pm_drains_parse(text, length, pm_textfile_name(path), drains, err);
 	free(text);
 	return rc;

@@ -63,7 +63,8 @@ static int list_switch(struct move *move, uint32_t known)
 		move->blocks[move->num++] = (struct block){known, b};
 	}
 	if (blocks)
-		pm_delta_add(&delta, sw->lft, pm_routes_table(move->on->view->routes, known),
+		pm_delta_add(&delta, sw->lft,
+			     pm_routes_table(move->on->view->routes, known),
 			     blocks * PM_LFT_BLOCK);
 	if (!move->only_missing) {
 		move->done->delta.bound += delta.bound;

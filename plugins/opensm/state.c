@@ -316,9 +316,9 @@ static json_t *make_drains(const struct state_facts *facts)
 						      pm_drain_state_name(d->state),
 						      "needed", (json_int_t)d->needed));
 	}
-	return json_pack("{s:o, s:o}", "list", list, "error",
-			 make_string(facts->drains_unread[0] ? facts->drains_unread
-							     : NULL));
+	return json_pack(
+		"{s:o, s:o}", "list", list, "error",
+		make_string(facts->drains_unread[0] ? facts->drains_unread : NULL));
 }
 
 static json_t *make_plan(const struct state_facts *facts)
@@ -368,14 +368,15 @@ static json_t *make_served(const struct state_facts *facts)
 static json_t *make_document(const struct state *state, const struct state_facts *facts)
 {
 	return json_pack(
-		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:O?, s:O?, s:O?, s:o, "
+		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:O?, s:O?, s:O?, "
+		"s:o, "
 		"s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
 		(json_int_t)state->started, "engine", make_engine(state), "run",
-		state->run, "repair", state->repair, "shadow", state->shadow, "since_start",
-		make_totals(&state->totals), "out_of_plan",
+		state->run, "repair", state->repair, "shadow", state->shadow,
+		"since_start", make_totals(&state->totals), "out_of_plan",
 		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
 		"drained", make_drains(facts), "apart", "pairs",
 		(json_int_t)facts->view->apart.count, "text", make_string(facts->apart),
@@ -430,16 +431,15 @@ void state_note_shadow(struct state *state, const struct state_shadow *shadow)
 	const struct shadow_result *found = shadow->found;
 
 	json_decref(state->shadow);
-	state->shadow = json_pack(
-		"{s:I, s:I, s:b, s:o}", "number", (json_int_t)shadow->number, "time",
-		(json_int_t)time(NULL), "would_route", found != NULL, "change",
-		make_string(shadow->change));
+	state->shadow =
+		json_pack("{s:I, s:I, s:b, s:o}", "number", (json_int_t)shadow->number,
+			  "time", (json_int_t)time(NULL), "would_route", found != NULL,
+			  "change", make_string(shadow->change));
 	if (found && state->shadow)
 		json_object_update_new(
 			state->shadow,
-			json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:f}",
-				  "take_over", (json_int_t)found->take_over.blocks,
-				  "event",
+			json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "take_over",
+				  (json_int_t)found->take_over.blocks, "event",
 				  found->has_event
 					  ? json_integer((json_int_t)found->event.blocks)
 					  : json_null(),

@@ -27,7 +27,7 @@ struct view {
 	struct view_told { /* at the last view_tell */
 		uint8_t *seen, *drained;
 	} told;
-	bool current;		    /* routes are those of alive and detours */
+	bool current; /* routes are those of alive and detours */
 	struct pm_detours detours;
 	struct pm_apart apart;	 /* of these routes */
 	struct pm_served served; /* of what cables join */

@@ -28,11 +28,16 @@
 static const char drain_usage[] =
 	"usage: portmajor drain [OPTION]... [WHAT[:PORT]]...\n"
 	"\n"
-	"Has a running OpenSM take cables, or all cables of switches, out of hosts' paths,\n"
-	"new paths first, until `portmajor undrain`; also over restarts. Nodes are named as\n"
-	"for whatif --lose: by name, pattern with * and ?, or GUID. A cable without which\n"
-	"hosts would be cut off stays in use (\"needed\"). Then, or without operands, lists\n"
-	"what is drained: \"out\" is out of hosts' paths. Exit status 1, for a list or with\n"
+	"Has a running OpenSM take cables, or all cables of switches, out of hosts' "
+	"paths,\n"
+	"new paths first, until `portmajor undrain`; also over restarts. Nodes are named "
+	"as\n"
+	"for whatif --lose: by name, pattern with * and ?, or GUID. A cable without "
+	"which\n"
+	"hosts would be cut off stays in use (\"needed\"). Then, or without operands, "
+	"lists\n"
+	"what is drained: \"out\" is out of hosts' paths. Exit status 1, for a list or "
+	"with\n"
 	"--wait, if anything is not.\n"
 	"\n"
 	"  -n NETLIST      where names are looked up: an ibsim or ibnetdiscover file "
@@ -42,9 +47,12 @@ static const char drain_usage[] =
 static const char undrain_usage[] =
 	"usage: portmajor undrain [OPTION]... --all | WHAT[:PORT]...\n"
 	"\n"
-	"Takes back what `portmajor drain` has taken out. WHAT is the name of a switch, a\n"
-	"pattern with * and ?, or a GUID, as `portmajor drain` lists them; without a port,\n"
-	"cables that were drained by themselves are taken back too. Exit status 1 if OpenSM\n"
+	"Takes back what `portmajor drain` has taken out. WHAT is the name of a switch, "
+	"a\n"
+	"pattern with * and ?, or a GUID, as `portmajor drain` lists them; without a "
+	"port,\n"
+	"cables that were drained by themselves are taken back too. Exit status 1 if "
+	"OpenSM\n"
 	"has not followed after --wait.\n"
 	"\n"
 	"  --all           all there is\n" COMMON_HELP;
@@ -276,10 +284,9 @@ static int print_json(const struct pm_drains *drains, const json_t *list, bool f
 
 		snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
 		json_array_append_new(
-			things,
-			json_pack("{s:s, s:o, s:i, s:s}", "guid", guid, "name",
-				  cli_json_string(d->name), "port", (int)d->num, "state",
-				  find_state(list, d)));
+			things, json_pack("{s:s, s:o, s:i, s:s}", "guid", guid, "name",
+					  cli_json_string(d->name), "port", (int)d->num,
+					  "state", find_state(list, d)));
 	}
 	if (json_object_set_new(object, "followed", json_boolean(followed)) ||
 	    json_object_set_new(object, "drained", things)) {

@@ -158,16 +158,16 @@ int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	if (!copy || find_nodes(fabric, plan, text, &nodes))
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	else if (!nodes.num && colon && !cli_number(colon + 1, 1, PM_MAX_PORTS, &port))
-		status = cli_fail(EXIT_USAGE, "%s %s: no such node or port", option,
-				  text);
+		status =
+			cli_fail(EXIT_USAGE, "%s %s: no such node or port", option, text);
 	else if (!nodes.num && colon) {
 		*colon = '\0';
 		if (find_nodes(fabric, plan, copy, &nodes))
 			status = cli_fail(EXIT_INPUT, "out of memory");
 	}
 	if (!status && !nodes.num)
-		status = cli_fail(EXIT_USAGE, "%s: no node is named \"%s\"", option,
-				  copy);
+		status =
+			cli_fail(EXIT_USAGE, "%s: no node is named \"%s\"", option, copy);
 	if (!status)
 		status = port ? add_one_port(fabric, option, &nodes, port, ports)
 			      : add_port_zero(fabric, &nodes, ports);

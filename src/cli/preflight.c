@@ -218,8 +218,8 @@ static void check_options(struct preflight *p)
 	if (!path)
 		report(p, true, "configuration", "defaults (no event_plugin_options)");
 	else if (pm_config_read(path, &config, &err))
-		report(p, false, "configuration", "%s (all keys would have their defaults)",
-		       err.text);
+		report(p, false, "configuration",
+		       "%s (all keys would have their defaults)", err.text);
 	else if (config.shadow && !has_next_engine(p))
 		report(p, false, "configuration",
 		       "%s: shadow mode, and no other engine to route: name the one that "

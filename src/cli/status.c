@@ -37,8 +37,7 @@ struct state {
 	json_int_t time, pid, started, out_of_plan, pairs_apart;
 	json_int_t pairs_joined, pairs_cut; /* of hosts; 0 if that is not known */
 	int running, active;		    /* active: -1 before the first routing */
-	const char *manager, *opensm, *plugin, *engine, *reason, *apart,
-		*misread;
+	const char *manager, *opensm, *plugin, *engine, *reason, *apart, *misread;
 	json_t *run, *repair, *flapping, *drained, *totals, *plan, *served, *shadow;
 };
 
@@ -114,7 +113,7 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->reason = text_of(engine, "reason");
 	state->apart = text_of(apart, "text");
 	state->misread = text_of(root, "config_error");
-	state->served = json_object_get(root, "served"); /* not in older files */
+	state->served = json_object_get(root, "served");   /* not in older files */
 	state->shadow = json_object_get(root, "shadow");   /* nor this */
 	state->drained = json_object_get(root, "drained"); /* nor this */
 	state->pairs_joined = number(state->served, "joined");

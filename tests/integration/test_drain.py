@@ -241,6 +241,70 @@ class Director(DrainCase):
         self.run_it("status")
 
 
+class Command(labtest.Folders):
+    """Without an OpenSM: names, the file, errors."""
+
+    def setUp(self):
+        self.netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 6, 4, 4, 1)
+        self.drained = self.folder / "portmajor.drained"
+        self.drained.unlink(missing_ok=True)
+
+    def run_it(self, *args):
+        done = subprocess.run([str(pmlab.CLI), *map(str, args)], capture_output=True,
+                              env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)), text=True,
+                              check=False, timeout=pmlab.TIMEOUT_S)
+        return done.returncode, done.stdout, done.stderr
+
+    def drain(self, *args):
+        return self.run_it("drain", "-n", self.netlist, *args)
+
+    def test_names(self):
+        self.assertEqual(self.drain("spine1", "leaf2:5", "spine[23]", "spine1")[:2],
+                         (0, "pending  spine1\npending  leaf2:5\npending  spine2\n"
+                             "pending  spine3\n"))
+        lines = self.drained.read_text().splitlines()
+        self.assertEqual(lines[0], "portmajor-drained 1")
+        self.assertRegex(lines[2], r"^0x[0-9a-f]{16} 5 leaf2$")
+        guid = lines[1].split()[0]
+        self.assertEqual(self.run_it("undrain", guid, "leaf?:5")[:2],
+                         (0, "pending  spine2\npending  spine3\n"))
+        self.assertEqual(self.drain(guid, "-q")[:2], (0, ""))
+        self.assertEqual(self.run_it("drain")[:2],
+                         (1, "pending  spine2\npending  spine3\npending  spine1\n"))
+        shown = json.loads(self.run_it("drain", "--json")[1])
+        self.assertEqual((shown["schema"], shown["followed"],
+                          [(d["name"], d["port"], d["state"]) for d in shown["drained"]]),
+                         ("portmajor-drain", False, [("spine2", 0, "pending"),
+                                                     ("spine3", 0, "pending"),
+                                                     ("spine1", 0, "pending")]))
+        self.assertEqual(self.run_it("undrain", "--all")[:2], (0, ""))
+        self.assertEqual(self.drained.read_text(), "portmajor-drained 1\n")
+        self.assertEqual(self.run_it("drain"), (0, "", ""))
+
+    def test_wrong(self):
+        self.drain("spine0")
+        before = self.drained.read_text()
+        for status, word, args in (
+                (2, "only cables between switches", ("drain", "-n", self.netlist, "h0-1")),
+                (2, "only cables between switches", ("drain", "-n", self.netlist, "leaf0:1")),
+                (2, "leaf0 has hosts", ("drain", "-n", self.netlist, "spine1", "leaf0")),
+                (2, "no node is named", ("drain", "-n", self.netlist, "spine1", "nobody")),
+                (2, "no cable at port 9", ("drain", "-n", self.netlist, "spine1:9")),
+                (2, "is not drained", ("undrain", "spine1")),
+                (2, "usage", ("undrain",)), (2, "usage", ("undrain", "--all", "spine0")),
+                (2, "--wait is in seconds", ("drain", "--wait", "x")),
+                (3, "name a netlist", ("drain", "spine1")),
+                (3, "No such file", ("drain", "-n", "/nowhere/x", "spine1"))):
+            with self.subTest(" ".join(map(str, args))):
+                done = self.run_it(*args)
+                self.assertEqual(done[:2], (status, ""))
+                self.assertIn(word, done[2])
+                self.assertEqual(self.drained.read_text(), before)
+        self.drained.write_text("leaf0\n")
+        self.assertEqual(self.run_it("drain")[0], 3)
+        self.assertEqual(self.drained.read_text(), "leaf0\n")
+
+
 class MeshedPods(DrainCase):
     """Each upper switch has several ways down to a leaf.
 

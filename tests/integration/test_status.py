@@ -123,6 +123,13 @@ class Bad(labtest.Folders):
                 ("served is no object", {"served": None}, None),
                 ("unacknowledged", {"run": {**run, "acked": 4}}, "3 of 7 LFT blocks"),
                 ("one of them", {"run": {**run, "acked": 6}}, "1 of 7 LFT blocks"),
+                ("drained", {"drained": {"list": [], "error": None}}, None),
+                ("not followed", {"drained": {"list": [], "error": "f:3: x"}},
+                 "drained is not followed: f:3: x"),
+                ("in the shadow", {"shadow": {"number": 1}, "engine": {
+                    "active": False, "used": "updn", "reason": "x"}, "apart": apart}, None),
+                ("in the shadow of nothing", {"shadow": {"number": 1}, "engine": {
+                    "active": False, "used": None, "reason": "x"}}, "no engine at all"),
                 ("ended", {"running": False}, "has ended"),
                 ("ended long ago", {"running": False, "time": 0}, "has ended"),
                 ("old", {"time": int(time.time()) - 1000}, "is old"),

@@ -73,6 +73,47 @@ static void test_texts(void **state)
 	world_free(&world);
 }
 
+/* What is away and drained, before and after. */
+static const struct {
+	const char *away[2], *drained[2];
+	const char *text;
+} uses[] = {
+	{{"", ""}, {"", "l0:6"}, "drained 1 cable (l0[6]-s0[1])"},
+	{{"", ""}, {"l0:6", ""}, "undrained 1 cable (l0[6]-s0[1])"},
+	{{"", ""}, {"l0:6", "l0:6"}, "no change"},
+	{{"", ""}, {"s0", "s1"}, "drained 1 switch (s1); undrained 1 switch (s0)"},
+	{{"", "a"}, {"", "s0"}, "lost 1 host (l0[1]); drained 1 switch (s0)"},
+	{{"", "l0:6"}, {"l0:6", "l0:6"}, "lost 1 cable (l0[6]-s0[1])"},
+	{{"l0:6", ""}, {"l0:6", "l0:6"}, "came 1 cable (l0[6]-s0[1])"},
+};
+
+static void test_drained(void **state)
+{
+	struct world world;
+
+	(void)state;
+	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
+	for (size_t i = 0; i < LENGTH(uses); i++) {
+		uint8_t *marks[4];
+		char text[256];
+
+		for (int k = 0; k < 2; k++) {
+			marks[k] = marks_without(&world, uses[i].away[k]);
+			marks[2 + k] = marks_without(&world, uses[i].drained[k]);
+			for (uint32_t p = 0; p < world.plan->known->num_ports; p++)
+				marks[2 + k][p] = marks[k][p] && !marks[2 + k][p];
+		}
+		pm_change_describe_use(
+			world.plan, &(struct pm_change_use){marks[0], marks[2]},
+			&(struct pm_change_use){marks[1], marks[3]}, text, sizeof(text));
+		if (strcmp(text, uses[i].text))
+			fail_msg("%zu: \"%s\", not \"%s\"", i, text, uses[i].text);
+		for (int k = 0; k < 4; k++)
+			free(marks[k]);
+	}
+	world_free(&world);
+}
+
 /* Every size gives the start of the text and a NUL, and touches no more. */
 static void test_truncated(void **state)
 {
@@ -106,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_drained),
 		cmocka_unit_test(test_truncated),
 	};
 

@@ -31,8 +31,8 @@ static const struct {
 	{"a cable and a switch",
 	 "# by hand\n\n" HEAD " 0x1a 20\tleaf 5 \r\n#0x3 1\n0x00000000000000FF -\n",
 	 HEAD "0x000000000000001a 20 leaf 5 \n0x00000000000000ff - \n", NULL},
-	{"control characters", HEAD "0x1 1 a\x1b[31m\n", HEAD "0x0000000000000001 1 a?[31m\n",
-	 NULL},
+	{"control characters", HEAD "0x1 1 a\x1b[31m\n",
+	 HEAD "0x0000000000000001 1 a?[31m\n", NULL},
 	{"no newline", HEAD "0x1 254 x", HEAD "0x0000000000000001 254 x\n", NULL},
 	{"head missing", "0x1 1 x\n", NULL, "f:1: the first line is not"},
 	{"another version", "portmajor-drained 2\n", NULL, "f:1: the first line is not"},
@@ -92,16 +92,18 @@ static void test_nul_and_long_line(void **state)
 	(void)state;
 	assert_int_equal(pm_drains_parse("a\0b", 3, "f", &drains, &err), -EINVAL);
 	memset(text, 'x', sizeof(text));
-	assert_int_equal(pm_drains_parse(text, sizeof(text), "f", &drains, &err), -EINVAL);
+	assert_int_equal(pm_drains_parse(text, sizeof(text), "f", &drains, &err),
+			 -EINVAL);
 }
 
 static void test_no_file(void **state)
 {
 	struct pm_drains drains = {0};
-	struct pm_error err;
+	struct pm_error err = {"untouched"};
 
 	(void)state;
 	assert_int_equal(pm_drains_read("/nowhere/x", &drains, &err), 0);
+	assert_string_equal(err.text, "untouched");
 	assert_int_equal(drains.num, 0);
 	assert_int_equal(pm_drains_read("/", &drains, &err), -EISDIR);
 }
@@ -308,7 +310,8 @@ static uint8_t *apply(struct scene *s, struct pm_drains *drains)
 	return alive;
 }
 
-static bool is_drained(const struct scene *s, const struct pm_drains *drains, uint32_t port)
+static bool is_drained(const struct scene *s, const struct pm_drains *drains,
+		       uint32_t port)
 {
 	const struct pm_port *p = &s->known->ports[port];
 
