@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import unittest
+import unittest.mock
 
 import labtest
 import pmlab
@@ -108,6 +109,13 @@ class Completion(labtest.Folders):
         pmlab.generate(self.folder / "f.net", "two-level", 4, 2, 2, 1)
         self.assertEqual(self.complete("whatif", "f.net", "--lose", "spi"),
                          ["spine0", "spine1"])
+
+    def test_what_is_drained(self):
+        (self.folder / "portmajor.drained").write_text(
+            "portmajor-drained 1\n0x1 20 leaf5\n0x2 - spine1\n", encoding="ascii")
+        with unittest.mock.patch.dict(os.environ, OSM_CACHE_DIR=str(self.folder)):
+            self.assertEqual(self.complete("undrain", ""), ["leaf5:20", "spine1"])
+            self.assertEqual(self.complete("undrain", "sp"), ["spine1"])
 
     def test_files(self):
         (self.folder / "fabric one.net").write_text("", encoding="ascii")

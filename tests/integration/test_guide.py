@@ -92,6 +92,7 @@ class Guide(labtest.Folders):
         here = re.sub(r"(?<![\w.])/(etc|var)/", rf"{self.root}/\1/", line)
         here = here.replace("scp ", "cp ").replace(f"sm2:{self.root}/", f"{self.root}/sm2/")
         env = {**os.environ, "SIM_HOST": "h1-1", "IBSIM_SOCKNAME": self.fabric.sockname,
+               "OSM_CACHE_DIR": str(self.root / "var/cache/opensm"),
                "PATH": f"{pmlab.BUILD}:{os.environ['PATH']}:/usr/sbin:/sbin"}
         if re.match(r"ib|sm|saquery", line):
             here = f"export LD_PRELOAD={simlab.UMAD2SIM}; {here}"
@@ -111,7 +112,8 @@ class Guide(labtest.Folders):
                         self.run_line(line)
                         self.ran += 1
         self.assertGreater(self.ran, 30)
-        first, taken, migrate, moved, after, back = self.restarts
+        first, shadow, taken, migrate, moved, after, back = self.restarts
+        self.assertEqual(pmlab.Run.find(shadow), [])
         self.assertNotIn("portmajor", first)
         outs = [pmlab.Run.find(log)[-1] for log in (taken, migrate, moved, after)]
         self.assertEqual([run.moved for run in outs[:2]], [0, 0])
