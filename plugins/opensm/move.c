@@ -83,7 +83,7 @@ static const osm_dr_path_t *find_route(const osm_switch_t *sw)
 }
 
 /* Zeroed in OpenSM's record until it is acknowledged, as in OpenSM and in repair.c. */
-static bool make_block(void *context, uint32_t index, struct ask_smp *smp)
+static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
 {
 	struct move *move = context;
 	const struct block *block = &move->blocks[index];
@@ -93,14 +93,14 @@ static bool make_block(void *context, uint32_t index, struct ask_smp *smp)
 	uint32_t at = block->number * PM_LFT_BLOCK;
 
 	if (!route || at + PM_LFT_BLOCK > sw->lft_size)
-		return false;
+		return ASK_OMIT;
 	*smp = (struct ask_smp){.kind = ASK_SET_BLOCK,
 				.sw = sw,
 				.modifier = block->number,
 				.route = *route};
 	find_wanted(move, sw, block->known, at, smp->data);
 	memset(sw->lft + at, 0, PM_LFT_BLOCK);
-	return true;
+	return ASK_SEND;
 }
 
 static bool take_acknowledgement(void *context, const struct ask_answer *answer)

@@ -338,6 +338,18 @@ static int begin_evidence(struct plugin *plugin, bool fresh, struct pm_error *er
 	return rc;
 }
 
+/* The plan just made or read, with the LIDs that evidence says. */
+static int recall(struct plugin *plugin, const struct pm_fabric *fabric, bool fresh,
+		  const struct found *found, struct pm_error *err)
+{
+	int rc = begin_evidence(plugin, fresh, err);
+
+	if (!rc && fresh && found->tables.held)
+		rc = pm_evidence_add_tables(plugin->evidence, plugin->planning.plan,
+					    fabric, found->tables.held, err);
+	return rc ? rc : update_plan(plugin, fabric, false, err);
+}
+
 /*
  * The first plan of this process: made of what runs, or read from disk. *found is what
  * the switches hold, which the caller frees.
@@ -362,12 +374,8 @@ static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 	if (planning->base->held && plugin->ask)
 		rc = recover_read(plugin->ask, plugin->osm, planning->plan,
 				  &found->tables, err);
-	if (!rc)
-		rc = begin_evidence(plugin, fresh, err);
-	if (!rc && fresh && found->tables.held)
-		rc = pm_evidence_add_tables(plugin->evidence, planning->plan, fabric,
-					    found->tables.held, err);
-	return rc ? rc : update_plan(plugin, fabric, true, err);
+	return rc || plugin->config.migrate ? rc
+					    : recall(plugin, fabric, fresh, found, err);
 }
 
 /* The plan and the tables for what was discovered. */
@@ -728,7 +736,7 @@ void sweep_publish(struct plugin *plugin)
 static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 {
 	osm_opensm_t *osm = plugin->osm;
-	enum source source = FROM_RECORD;
+	struct found found = {.strict = false};
 	struct pm_fabric *fabric;
 	int rc;
 
@@ -737,17 +745,20 @@ static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 				    osm->subn.opt.lmc);
 	read_roles(plugin);
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	rc = snapshot_take(&osm->subn, &plugin->roles, plugin->config.migrate, &fabric,
-			   err);
+	rc = look_at_switches(plugin, err);
+	if (!rc)
+		rc = snapshot_take(&osm->subn, &plugin->roles, plugin->config.migrate,
+				   &fabric, err);
 	CL_PLOCK_RELEASE(&osm->lock);
 	if (rc)
 		return rc;
 	if (plugin->planning.phase != PLANNING_SETTLED)
-		rc = settle(plugin, fabric, &source, err);
+		rc = settle(plugin, fabric, &found, err);
 	else
 		rc = update_plan(plugin, fabric, true, err);
 	if (!rc)
-		rc = compute(plugin, fabric, true, FROM_RECORD, err);
+		rc = compute(plugin, fabric, true, &found, err);
+	recover_free(&found.tables);
 	pm_fabric_free(fabric);
 	return rc;
 }
