@@ -131,6 +131,15 @@ static void replace(struct pm_plan **plan, struct pm_plan *made)
 	*plan = made;
 }
 
+/* The base that is to come into force, or NULL: it is already. */
+static struct pm_plan *base_to_be(const struct planning *planning,
+				  const struct planning_change *change)
+{
+	if (change->base)
+		return change->base;
+	return planning->plan == planning->base ? NULL : planning->base;
+}
+
 /*
  * With migrate: the base goes on as it is made, and what is in force is that base with
  * the LIDs and planes of ports in use.
@@ -150,11 +159,10 @@ static int drift(const struct planning *planning, const struct planning_request 
 				  request->fabric, plan_before(planning, true), &kept,
 				  &change->out_of_plan, err);
 	if (!rc && kept && !change->base && planning->plan &&
-	    same_places(kept, planning->plan)) {
+	    same_places(kept, planning->plan))
 		pm_plan_free(kept);
-		return 0;
-	}
-	change->plan = kept ? kept : change->base;
+	else if (!rc)
+		change->plan = kept ? kept : base_to_be(planning, change);
 	return rc;
 }
 
@@ -185,7 +193,8 @@ static int stay(const struct planning *planning, const struct planning_request *
 		replace(&change->base, made);
 	if (!rc && grown)
 		rc = find_origin(&change->base, request->fabric, err);
-	change->plan = change->base;
+	if (!rc)
+		change->plan = base_to_be(planning, change);
 	return rc;
 }
 
@@ -209,8 +218,6 @@ int planning_propose(const struct planning *planning,
 		planning_discard(planning, change);
 		return rc;
 	}
-	if (!change->plan && planning->plan != planning->base)
-		change->plan = planning->base;
 	return 0;
 }
 
