@@ -5,7 +5,7 @@
  *     plugin.c    loads and unloads, hands OpenSM's events on
  *     sweep.c     the moments of a sweep: what is done when
  *       planning  the plan in force                       no OpenSM
- *       view      seen, held back, in use: to tables      no OpenSM
+ *       view      seen, held back, unfit: to tables       no OpenSM
  *       repair    finds and mends losses                  asks
  *       move      goes over to other cables               asks
  *       recover   reads tables back                       asks
