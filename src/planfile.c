@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/planfile.h>
 
+#include <portmajor/sealed.h>
+#include <portmajor/textfile.h>
+
 #include "alloc.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define MAGIC "portmajor-plan 3"
-#define MAX_BYTES ((size_t)64 << 20)
-
-static uint64_t checksum(const char *text, size_t length)
-{
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3;
-	return hash;
-}
 
 /* ---- Writing ---- */
 
@@ -68,8 +57,10 @@ static void print_plane(FILE *out, uint32_t plane)
 		fprintf(out, " %u", plane);
 }
 
-static void print_plan(FILE *out, const struct pm_plan *plan)
+static void print_plan(FILE *out, const void *arg)
 {
+	const struct pm_plan *plan = arg;
+
 	fprintf(out, MAGIC "\norder %s\nlmc %u\n", pm_lid_order_name(plan->order),
 		plan->lmc);
 	if (plan->held)
@@ -90,80 +81,9 @@ static void print_plan(FILE *out, const struct pm_plan *plan)
 	}
 }
 
-static int make_text(const struct pm_plan *plan, char **text, size_t *length)
+int pm_planfile_print(const struct pm_plan *plan, char **text, size_t *length)
 {
-	FILE *out = open_memstream(text, length);
-	uint64_t sum;
-
-	if (!out)
-		return -ENOMEM;
-	print_plan(out, plan);
-	if (fflush(out))
-		goto fail;
-	sum = checksum(*text, *length);
-	fprintf(out, "end %016" PRIx64 "\n", sum);
-	if (!fclose(out))
-		return 0;
-	free(*text);
-	return -ENOMEM;
-fail:
-	fclose(out);
-	free(*text);
-	return -ENOMEM;
-}
-
-static int write_all(int fd, const char *text, size_t length)
-{
-	while (length > 0) {
-		ssize_t done = write(fd, text, length);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		text += done;
-		length -= (size_t)done;
-	}
-	return fsync(fd) ? -errno : 0;
-}
-
-static int sync_folder(const char *path)
-{
-	char copy[PATH_MAX];
-	int fd, rc;
-
-	snprintf(copy, sizeof(copy), "%s", path);
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	rc = fsync(fd) ? -errno : 0;
-	close(fd);
-	return rc;
-}
-
-int pm_planfile_write(const struct pm_plan *plan, const char *path, struct pm_error *err)
-{
-	char temporary[PATH_MAX], *text = NULL;
-	size_t length = 0;
-	int fd, rc;
-
-	if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= PATH_MAX)
-		return pm_error_set(err, -ENAMETOOLONG, "%s: the name is too long", path);
-	rc = make_text(plan, &text, &length);
-	if (rc)
-		return pm_error_set(err, rc, "out of memory");
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	rc = fd < 0 ? -errno : write_all(fd, text, length);
-	if (fd >= 0 && close(fd) && !rc)
-		rc = -errno;
-	if (!rc && rename(temporary, path))
-		rc = -errno;
-	if (!rc)
-		rc = sync_folder(path);
-	else if (fd >= 0)
-		unlink(temporary);
-	free(text);
-	return rc ? pm_error_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
+	return pm_sealed_print(print_plan, plan, text, length);
 }
 
 /* ---- Reading ---- */
@@ -393,24 +313,6 @@ static int parse_line(struct reader *r, char *line)
 	return bad_line(r, "unknown line");
 }
 
-/* The end of what the checksum covers; NULL if the last line is not right. */
-static const char *check_end(const char *text, size_t length)
-{
-	static const size_t last = sizeof("end 0123456789abcdef\n") - 1;
-	const char *end;
-	char *rest;
-
-	if (length <= last || memchr(text, '\0', length))
-		return NULL;
-	end = text + length - last;
-	if (end[-1] != '\n' || strncmp(end, "end ", 4) || text[length - 1] != '\n')
-		return NULL;
-	if (strtoull(end + 4, &rest, 16) != checksum(text, (size_t)(end - text)) ||
-	    rest != text + length - 1)
-		return NULL;
-	return end;
-}
-
 /* Nodes must be in the order that sealing gives, as ports are named by number. */
 static bool in_order(const struct pm_fabric *fabric)
 {
@@ -446,7 +348,7 @@ int pm_planfile_parse(const char *text, size_t length, const char *source,
 		      struct pm_plan **plan, struct pm_error *err)
 {
 	struct reader r = {.source = source, .err = err};
-	const char *end = check_end(text, length);
+	const char *end = pm_sealed_end(text, length);
 	char *body = NULL;
 	int rc;
 
@@ -475,30 +377,11 @@ int pm_planfile_parse(const char *text, size_t length, const char *source,
 
 int pm_planfile_read(const char *path, struct pm_plan **plan, struct pm_error *err)
 {
-	FILE *file = fopen(path, "r");
 	char *text = NULL;
-	size_t length = 0, room = 0;
-	int rc = 0;
+	size_t length = 0;
+	int rc = pm_textfile_read(path, &text, &length, err);
 
-	if (!file)
-		return pm_error_set(err, -errno, "%s: %s", path, strerror(errno));
-	while (!rc && !feof(file)) {
-		if (length == room) {
-			char *more = realloc(text, room = room ? room * 2 : 65536);
-
-			if (!more || room > MAX_BYTES)
-				rc = more ? -EFBIG : -ENOMEM;
-			text = more ? more : text;
-		}
-		if (!rc)
-			length += fread(text + length, 1, room - length, file);
-		if (ferror(file))
-			rc = -EIO;
-	}
-	fclose(file);
-	if (rc)
-		pm_error_set(err, rc, "%s: %s", path, strerror(-rc));
-	else
+	if (!rc)
 		rc = pm_planfile_parse(text, length, path, plan, err);
 	free(text);
 	return rc;

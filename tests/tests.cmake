@@ -9,12 +9,18 @@ target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
 foreach(module fabric netlist generate tree reach plan route delta check whatif config
 		change planfile roles served smconf locate flap drain properties degrade lftfile
-		evidence)
+		evidence replace)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
 	set_tests_properties(unit.${module} PROPERTIES LABELS unit TIMEOUT 300)
 endforeach()
+
+target_compile_definitions(test_planfile PRIVATE
+	TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+# Each of these calls is made to fail there.
+target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsync
+	-Wl,--wrap=close,--wrap=rename,--wrap=unlink)
 
 # Benchmarks: always built; ctest looks at ratios only.
 foreach(bench tables)

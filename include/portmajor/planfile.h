@@ -13,7 +13,7 @@
  *     io SWITCH PORT                  the same, of an I/O node
  *     place SWITCH PORT LID PLANE TURN RANK
  *     run START LENGTH PLANE
- *     end CHECKSUM                    of all bytes before this line (FNV-1a, 64 bits)
+ *     end CHECKSUM                    see sealed.h
  *
  * KEY, GUID and CHECKSUM are hexadecimal, PLANE is - for none, and in NAME
  * characters up to space, % and above 126 are written as %XX.
@@ -25,12 +25,8 @@
 
 #include <stddef.h>
 
-/*
- * Replaces the file at path in one step: writes path.new, syncs it, renames it,
- * syncs the folder. After any failure there is a whole file, the old one or, if
- * only the last step failed, the new one. -errno.
- */
-int pm_planfile_write(const struct pm_plan *plan, const char *path, struct pm_error *err);
+/* The text of a plan, to be written with pm_replace; the caller frees it. -ENOMEM. */
+int pm_planfile_print(const struct pm_plan *plan, char **text, size_t *length);
 
 /*
  * Reads a file; the caller frees *plan, which is untouched on failure.

@@ -4,6 +4,7 @@
 #include <opensm/osm_base.h>
 
 #include <portmajor/planfile.h>
+#include <portmajor/replace.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -83,6 +84,19 @@ void store_refuse(const struct store *store, struct planning *planning, const ch
 	planning_forget(planning);
 }
 
+static int write_plan(const struct pm_plan *plan, const char *path, struct pm_error *err)
+{
+	size_t length;
+	char *text;
+	int rc = pm_planfile_print(plan, &text, &length);
+
+	if (rc)
+		return pm_error_set(err, rc, "out of memory");
+	rc = pm_replace(path, ".new", text, length, err);
+	free(text);
+	return rc;
+}
+
 /* Writes the plan in force first: ports keep what it says whatever the base says. */
 static int save(const struct store *store, const struct planning *planning,
 		struct pm_error *err)
@@ -90,9 +104,9 @@ static int save(const struct store *store, const struct planning *planning,
 	int rc = 0;
 
 	if (planning->plan != planning->base)
-		rc = pm_planfile_write(planning->plan, store->drifting, err);
+		rc = write_plan(planning->plan, store->drifting, err);
 	if (!rc)
-		rc = pm_planfile_write(planning->base, store->base, err);
+		rc = write_plan(planning->base, store->base, err);
 	if (!rc && planning->plan == planning->base)
 		unlink(store->drifting);
 	return rc;

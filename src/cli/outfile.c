@@ -3,45 +3,14 @@
 
 #include "cli.h"
 
+#include <portmajor/replace.h>
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <stdlib.h>
-
-/* As open(2) would have made it; mkstemp is stricter. */
-static void set_mode(int fd)
-{
-	mode_t mask = umask(0);
-
-	umask(mask);
-	if (fchmod(fd, 0666 & ~mask))
-		return; /* a file system without modes */
-}
-
-/* Prints and, where that can be, syncs; 0 or an errno. Closes fd. */
-static int fill(int fd, void (*write)(FILE *file, const void *arg), const void *arg)
-{
-	FILE *file = fdopen(fd, "w");
-	int error;
-
-	if (!file) {
-		error = errno;
-		close(fd);
-		return error;
-	}
-	errno = 0;
-	write(file, arg);
-	error = fflush(file) || ferror(file) ||
-				(fsync(fd) && errno != EINVAL && errno != EROFS)
-			? (errno ? errno : EIO)
-			: 0;
-	if (fclose(file) && !error)
-		error = errno;
-	return error;
-}
 
 /* Whether it is there and is no file: a pipe, /dev/null, a link such as /dev/stdout. */
 static bool is_special(const char *path)
@@ -51,42 +20,48 @@ static bool is_special(const char *path)
 	return !lstat(path, &there) && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
 }
 
-/* Replaces or makes a file in one step; 0 or an errno. */
+/* Prints to what is no file; an exit status. */
+static int print_to(const char *path, void (*write)(FILE *file, const void *arg),
+		    const void *arg)
+{
+	FILE *file = fopen(path, "we");
+	int error = file ? 0 : errno;
+
+	if (file) {
+		errno = 0;
+		write(file, arg);
+		if (fflush(file) || ferror(file))
+			error = errno ? errno : EIO;
+		if (fclose(file) && !error)
+			error = errno;
+	}
+	return error ? cli_fail(EXIT_INPUT, "%s: %s", path, strerror(error)) : EXIT_FINE;
+}
+
+/* Several commands may write the same file: each has a temporary one of its own. */
 static int replace(const char *path, void (*write)(FILE *file, const void *arg),
 		   const void *arg)
 {
-	char *temporary;
-	int fd, error;
+	char suffix[32], *text = NULL;
+	size_t length = 0;
+	FILE *file = open_memstream(&text, &length);
+	struct pm_error err = {"out of memory"};
+	int failed = !file;
 
-	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
-		return ENOMEM;
-	fd = mkstemp(temporary);
-	if (fd < 0) {
-		error = errno;
-	} else {
-		set_mode(fd);
-		error = fill(fd, write, arg);
-		if (!error && rename(temporary, path))
-			error = errno;
-		if (error)
-			unlink(temporary);
+	if (file) {
+		write(file, arg);
+		failed = ferror(file);
+		failed |= fclose(file);
 	}
-	free(temporary);
-	return error;
+	snprintf(suffix, sizeof(suffix), ".new.%ld", (long)getpid());
+	if (!failed)
+		failed = pm_replace(path, suffix, text, length, &err);
+	free(text);
+	return failed ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
 }
 
 int cli_outfile_write(const char *path, void (*write)(FILE *file, const void *arg),
 		      const void *arg)
 {
-	int fd, error;
-
-	if (is_special(path)) {
-		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-		error = fd < 0 ? errno : fill(fd, write, arg);
-	} else {
-		error = replace(path, write, arg);
-	}
-	if (error)
-		return cli_fail(EXIT_INPUT, "%s: %s", path, strerror(error));
-	return EXIT_FINE;
+	return is_special(path) ? print_to(path, write, arg) : replace(path, write, arg);
 }

@@ -10,6 +10,7 @@
 #include "world.h"
 
 #include <portmajor/planfile.h>
+#include <portmajor/replace.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -62,6 +63,19 @@ static char *slurp(const char *path, size_t *length)
 	return text;
 }
 
+static int write_plan(const struct pm_plan *plan, const char *path, struct pm_error *err)
+{
+	char *text;
+	size_t length;
+	int rc = pm_planfile_print(plan, &text, &length);
+
+	if (rc)
+		return rc;
+	rc = pm_replace(path, ".new", text, length, err);
+	free(text);
+	return rc;
+}
+
 static void assert_same_plan(const struct pm_plan *a, const struct pm_plan *b)
 {
 	uint32_t ports = a->known->num_ports;
@@ -100,7 +114,7 @@ static void test_round_trip(void **state)
 		struct pm_error err = {""};
 
 		if (pm_plan_make(fabric, &rows[i].config, &plan, &err) ||
-		    pm_planfile_write(plan, f->plan, &err) ||
+		    write_plan(plan, f->plan, &err) ||
 		    pm_planfile_read(f->plan, &again, &err))
 			fail_msg("%s: %s", rows[i].name, err.text);
 		assert_same_plan(plan, again);
@@ -127,7 +141,7 @@ static void test_oddities(void **state)
 	fabric->nodes[0].root = 1;
 	fabric->ports[1].host = PM_IO;
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, &err), 0);
-	assert_int_equal(pm_planfile_write(plan, f->plan, &err), 0);
+	assert_int_equal(write_plan(plan, f->plan, &err), 0);
 	if (pm_planfile_read(f->plan, &again, &err))
 		fail_msg("%s", err.text);
 	assert_string_equal(pm_fabric_name(again->known, 0), "a b%c\n\"\xc3\xa4");
@@ -150,7 +164,7 @@ static void test_damage(void **state)
 	char *text;
 
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, &err), 0);
-	assert_int_equal(pm_planfile_write(plan, f->plan, &err), 0);
+	assert_int_equal(write_plan(plan, f->plan, &err), 0);
 	text = slurp(f->plan, &length);
 	assert_int_equal(pm_planfile_parse(text, length, "x", &again, &err), 0);
 	pm_plan_free(again);
@@ -167,6 +181,9 @@ static void test_damage(void **state)
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
 }
+
+#define HEAD "portmajor-plan 3\norder grouped\nlmc 0\n"
+#define SW "switch 1 1 4 a\n"
 
 /* A checksum made right again does not make nonsense sense. */
 static void test_nonsense(void **state)
@@ -206,6 +223,41 @@ static void test_nonsense(void **state)
 		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "host 0 1\n",
 		 "has no LID"},
+		{"switch without a GUID", HEAD "switch 1\n", "x:4: not a switch"},
+		{"switch without ports", HEAD "switch 1 1 0 a\n", "x:4: this switch"},
+		{"switch twice", HEAD "switch 1 1 4 a\nswitch 1 1 4 a\n", "x"},
+		{"key", HEAD "switch -1 1 4 a\n", "x:4: not a switch"},
+		{"name", HEAD "switch 1 1 4 a%2\n", "x:4: not a switch"},
+		{"name with NUL", HEAD "switch 1 1 4 a%00\n", "x:4: not a switch"},
+		{"name, no digits", HEAD "switch 1 1 4 %zz\n", "x:4: not a switch"},
+		{"root first", HEAD "root 0\n", "x:4: not a root"},
+		{"root", HEAD SW "root 1\n", "x:5: not a root"},
+		{"more behind root", HEAD SW "root 0 0\n", "x:5: not a root"},
+		{"cable first", HEAD "cable 0 1 0 2\n", "x:4: not a cable"},
+		{"cable port", HEAD SW "cable 0 1 0 5\n", "x:5: not a cable"},
+		{"more behind cable", HEAD SW "cable 0 1 0 2 3\n", "x:5: not a cable"},
+		{"cable to port 0", HEAD SW "cable 0 1 0 0\n", "x:5: a port"},
+		{"cable twice", HEAD SW "cable 0 1 0 2\ncable 0 1 0 3\n", "x:6: a port"},
+		{"host", HEAD SW "host 0 5\n", "x:5: not a host port"},
+		{"host at port 0", HEAD SW "host 0 0\n", "x:5: not a host port"},
+		{"host and cable", HEAD SW "cable 0 1 0 2\nhost 0 1\n", "x:6: this port"},
+		{"io and cable", HEAD SW "cable 0 1 0 2\nio 0 2\n", "x:6: this port"},
+		{"io", HEAD SW "io x 1\n", "x:5: not a host port"},
+		{"place", HEAD SW "place 0 1 49152 - 0 0\n", "x:5: not a place"},
+		{"place, turn", HEAD SW "place 0 1 5 - 256 0\n", "x:5: not a place"},
+		{"place, rank", HEAD SW "place 0 1 5 - 0 65536\n", "x:5: not a place"},
+		{"place, plane", HEAD SW "place 0 1 5 -1 0 0\n", "x:5: not a place"},
+		{"more behind place", HEAD SW "place 0 1 5 - 0 0 0\n",
+		 "x:5: not a place"},
+		{"run, length", HEAD SW "run 0 x -\n", "x:5: not a run"},
+		{"run, plane", HEAD SW "run 0 64\n", "x:5: not a run"},
+		{"more behind run", HEAD SW "run 0 64 - 1\n", "x:5: not a run"},
+		{"held late", HEAD SW "held\n", "x:5: unknown line"},
+		{"held and more", HEAD "held 1\n", "x:4: unknown line"},
+		{"empty line", HEAD "\n" SW, "x:4: unknown line"},
+		{"no order", "portmajor-plan 3\nlmc 0\n", "x:2: no order"},
+		{"more behind lmc", "portmajor-plan 3\norder grouped\nlmc 0 0\n",
+		 "x:3: no lmc"},
 		{"runs",
 		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
 		 "host 0 1\nplace 0 0 5 - 0 0\nrun 64 64 -\nrun 0 64 -\n",
@@ -233,6 +285,58 @@ static void test_nonsense(void **state)
 	}
 }
 
+/* What was made of tables that were found comes back as such. */
+static void test_held(void **state)
+{
+	struct pm_fabric *fabric = world_director(36);
+	struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_plan *plan = NULL, *again = NULL;
+	struct folder *f = *state;
+
+	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
+	for (int held = 0; held < 2; held++) {
+		pm_plan_set_held(plan, held);
+		assert_int_equal(write_plan(plan, f->plan, NULL), 0);
+		assert_int_equal(pm_planfile_read(f->plan, &again, NULL), 0);
+		assert_int_equal(again->held, held);
+		assert_same_plan(plan, again);
+		pm_plan_free(again);
+	}
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+}
+
+/*
+ * Files of earlier versions are read, and written again byte for byte: so those versions
+ * read what this one writes.
+ */
+static void test_earlier_versions(void **state)
+{
+	static const char *const files[] = {
+		"0.1.0-6cd4353/portmajor.plan",
+		"0.1.0-6cd4353/portmajor.drifting",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(files); i++) {
+		struct pm_plan *plan = NULL;
+		struct pm_error err = {""};
+		char path[512], *text, *again;
+		size_t length, printed;
+
+		snprintf(path, sizeof(path), TEST_DATA "/%s", files[i]);
+		text = slurp(path, &length);
+		if (pm_planfile_read(path, &plan, &err))
+			fail_msg("%s", err.text);
+		assert_int_equal(pm_planfile_print(plan, &again, &printed), 0);
+		assert_int_equal(printed, length);
+		assert_memory_equal(again, text, length);
+		free(text);
+		free(again);
+		pm_plan_free(plan);
+	}
+}
+
 static void test_files(void **state)
 {
 	struct pm_fabric *fabric = world_director(36);
@@ -244,13 +348,13 @@ static void test_files(void **state)
 	struct stat st;
 
 	assert_int_equal(pm_planfile_read(f->plan, &plan, &err), -ENOENT);
-	assert_int_equal(pm_planfile_read(f->path, &plan, &err), -EIO);
+	assert_int_equal(pm_planfile_read(f->path, &plan, &err), -EISDIR);
 	assert_null(plan);
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, &err), 0);
 	snprintf(missing, sizeof(missing), "%s/no/a.plan", f->path);
-	assert_int_equal(pm_planfile_write(plan, missing, &err), -ENOENT);
+	assert_int_equal(write_plan(plan, missing, &err), -ENOENT);
 	assert_non_null(strstr(err.text, missing));
-	assert_int_equal(pm_planfile_write(plan, f->plan, &err), 0);
+	assert_int_equal(write_plan(plan, f->plan, &err), 0);
 	snprintf(missing, sizeof(missing), "%s.new", f->plan);
 	assert_int_equal(stat(missing, &st), -1);
 	pm_plan_free(plan);
@@ -266,6 +370,8 @@ int main(void)
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_damage, make_folder, remove_folder),
 		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_earlier_versions),
+		cmocka_unit_test_setup_teardown(test_held, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_files, make_folder, remove_folder),
 	};
 

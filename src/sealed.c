@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/sealed.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t checksum(const char *text, size_t length)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3;
+	return hash;
+}
+
+int pm_sealed_print(void (*print)(FILE *out, const void *arg), const void *arg,
+		    char **text, size_t *length)
+{
+	FILE *out = open_memstream(text, length);
+	int failed;
+
+	if (!out)
+		return -ENOMEM;
+	print(out, arg);
+	failed = fflush(out);
+	if (!failed)
+		fprintf(out, "end %016" PRIx64 "\n", checksum(*text, *length));
+	failed |= fclose(out);
+	if (!failed)
+		return 0;
+	free(*text);
+	return -ENOMEM;
+}
+
+const char *pm_sealed_end(const char *text, size_t length)
+{
+	static const size_t last = sizeof("end 0123456789abcdef\n") - 1;
+	const char *end;
+	char *rest;
+
+	if (length <= last || memchr(text, '\0', length))
+		return NULL;
+	end = text + length - last;
+	if (end[-1] != '\n' || strncmp(end, "end ", 4) || text[length - 1] != '\n')
+		return NULL;
+	if (strtoull(end + 4, &rest, 16) != checksum(text, (size_t)(end - text)) ||
+	    rest != text + length - 1)
+		return NULL;
+	return end;
+}
