@@ -25,6 +25,7 @@ struct pm_flaps {
 	struct pm_flap_config config;
 	struct record *records; /* by their ends */
 	uint32_t num, room;
+	uint64_t changes;
 };
 
 int pm_flaps_make(const struct pm_flap_config *config, struct pm_flaps **flaps,
@@ -131,11 +132,12 @@ static bool is_over(const struct pm_flaps *flaps, const struct record *r, uint64
 	return now_ms - r->changed_at >= wait;
 }
 
-static void go_down(const struct pm_flaps *flaps, struct record *r, uint64_t now_ms)
+static void go_down(struct pm_flaps *flaps, struct record *r, uint64_t now_ms)
 {
 	const struct pm_flap_config *config = &flaps->config;
 	uint32_t ring = config->limit + 1;
 
+	flaps->changes++;
 	r->up = false;
 	r->changed_at = now_ms;
 	r->down_at[r->downs++ % ring] = now_ms;
@@ -148,8 +150,9 @@ static void go_down(const struct pm_flaps *flaps, struct record *r, uint64_t now
 		r->hold_ms = config->hold_ms;
 }
 
-static void come_up(struct record *r, uint64_t now_ms)
+static void come_up(struct pm_flaps *flaps, struct record *r, uint64_t now_ms)
 {
+	flaps->changes++;
 	r->up = true;
 	r->changed_at = now_ms;
 }
@@ -171,6 +174,7 @@ static void forget_over(struct pm_flaps *flaps, uint64_t now_ms)
 	for (uint32_t i = 0; i < flaps->num; i++)
 		if (!is_over(flaps, &flaps->records[i], now_ms))
 			flaps->records[kept++] = flaps->records[i];
+	flaps->changes += flaps->num - kept;
 	flaps->num = kept;
 }
 
@@ -222,7 +226,7 @@ int pm_flaps_observe(struct pm_flaps *flaps, const struct pm_fabric *known,
 		if (r->up && is_down(known, now, port))
 			go_down(flaps, r, now_ms);
 		else if (!r->up && now[port])
-			come_up(r, now_ms);
+			come_up(flaps, r, now_ms);
 	}
 	return 0;
 }
@@ -365,6 +369,94 @@ uint32_t pm_flaps_clear(struct pm_flaps *flaps, uint64_t guid, unsigned int num)
 		else
 			flaps->records[kept++] = flaps->records[i];
 	}
+	flaps->changes += flaps->num - kept;
 	flaps->num = kept;
 	return cleared;
+}
+
+/* ---- Keeping ---- */
+
+bool pm_flaps_export(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
+		     struct pm_flap_record *record)
+{
+	uint32_t ring = flaps->config.limit + 1;
+	const struct record *r;
+
+	if (*at >= flaps->num)
+		return false;
+	r = &flaps->records[(*at)++];
+	*record = (struct pm_flap_record){
+		.end = {r->end[0], r->end[1]},
+		.downs = r->downs,
+		.hold_ms = r->hold_ms,
+		.up = r->up,
+		.changed_ms = now_ms - r->changed_at,
+		.num = r->downs < ring ? r->downs : ring,
+	};
+	for (uint32_t i = 0; i < record->num; i++)
+		record->down_ms[i] = now_ms - r->down_at[(r->downs - 1 - i) % ring];
+	return true;
+}
+
+static bool makes_sense(const struct pm_flap_record *record)
+{
+	if (!record->num || record->num > PM_FLAP_LIMIT_MAX + 1 ||
+	    record->num > record->downs || record->changed_ms > record->down_ms[0] ||
+	    compare_end(&record->end[0], &record->end[1]) >= 0)
+		return false;
+	for (uint32_t i = 1; i < record->num; i++)
+		if (record->down_ms[i] < record->down_ms[i - 1])
+			return false;
+	return true;
+}
+
+/*
+ * Moments before the clock began wrap around, which does no harm: only differences
+ * count.
+ */
+static struct record make_record(const struct pm_flaps *flaps, uint64_t now_ms,
+				 const struct pm_flap_record *from)
+{
+	uint32_t ring = flaps->config.limit + 1;
+	uint32_t num = from->num < ring ? from->num : ring;
+	struct record r = {
+		.end = {from->end[0], from->end[1]},
+		.changed_at = now_ms - from->changed_ms,
+		/* None that the ring should have and has not. */
+		.downs = num < ring ? num : from->downs,
+		.hold_ms = from->hold_ms < flaps->config.hold_max_ms
+				   ? from->hold_ms
+				   : flaps->config.hold_max_ms,
+		.up = from->up,
+	};
+
+	for (uint32_t i = 0; i < num; i++)
+		r.down_at[(r.downs - 1 - i) % ring] = now_ms - from->down_ms[i];
+	return r;
+}
+
+int pm_flaps_import(struct pm_flaps *flaps, uint64_t now_ms,
+		    const struct pm_flap_record *record, struct pm_error *err)
+{
+	struct record made;
+
+	if (!makes_sense(record))
+		return pm_error_set(err, -EINVAL, "not a cable that went down");
+	made = make_record(flaps, now_ms, record);
+	if (flaps->num &&
+	    bsearch(&made, flaps->records, flaps->num, sizeof(made), compare_ends))
+		return pm_error_set(err, -EINVAL, "the same cable twice");
+	if (pm_grow(&flaps->records, &flaps->room, flaps->num + 1, sizeof(made)))
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	flaps->records[flaps->num++] = made;
+	/* Where they come in order, as they were exported, there is nothing to sort. */
+	if (flaps->num > 1 && compare_ends(&flaps->records[flaps->num - 2], &made) > 0)
+		qsort(flaps->records, flaps->num, sizeof(made), compare_ends);
+	flaps->changes++;
+	return 0;
+}
+
+uint64_t pm_flaps_changes(const struct pm_flaps *flaps)
+{
+	return flaps->changes;
 }

@@ -106,6 +106,30 @@ bool pm_flaps_next(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
 /* A word for a state: "noted", "down", "held", "needed" or "watched". */
 const char *pm_flap_state_name(enum pm_flap_state state);
 
+/* All that is known of a cable that went down lately, for keeping it. */
+struct pm_flap_record {
+	struct pm_flap_end end[2];
+	uint32_t downs, hold_ms; /* as in struct pm_flap */
+	bool up;
+	uint64_t changed_ms; /* how long ago it went down or came up */
+	uint32_t num;	     /* of the times in down_ms, 1 or more */
+	uint64_t down_ms[PM_FLAP_LIMIT_MAX + 1]; /* how long ago, the last time first */
+};
+
+/* As pm_flaps_next. */
+bool pm_flaps_export(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
+		     struct pm_flap_record *record);
+
+/*
+ * Adds a cable; of its times those that the limit asks for are kept. -EINVAL: it is known
+ * already, or the record makes no sense; -ENOMEM.
+ */
+int pm_flaps_import(struct pm_flaps *flaps, uint64_t now_ms,
+		    const struct pm_flap_record *record, struct pm_error *err);
+
+/* A number that differs whenever what would be exported does, but for time passing. */
+uint64_t pm_flaps_changes(const struct pm_flaps *flaps);
+
 /*
  * Forgets the cable at this port of a switch, with num 0 all cables of the switch, and
  * with guid 0 all there are. Returns how many of them were on hold or watched after it.
