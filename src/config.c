@@ -118,7 +118,7 @@ static const struct {
 	{"early_repair", set_early_repair, A_FLAG},
 	{"early_repair_budget", set_early_repair_budget, "1 to 10000 milliseconds"},
 	{"shadow", set_shadow, A_FLAG},
-	{"prometheus", set_prometheus, "the absolute path of a file"},
+	{"prometheus", set_prometheus, "the absolute path of a file or folder"},
 };
 
 #define NUM_KEYS (sizeof(keys) / sizeof(*keys))

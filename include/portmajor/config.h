@@ -27,7 +27,7 @@ struct pm_config {
 	uint32_t early_repair_budget_ms; /* to find out more; 1..10000, default 200 */
 	/* Whether the engine computes and logs, and the next one routes. Default no. */
 	bool shadow;
-	/* File for Prometheus, absolute; "": portmajor.prom in OpenSM's cache folder. */
+	/* File or folder for Prometheus, absolute; "": the plugin's own folder. */
 	char prometheus[PM_CONFIG_PATH];
 };
 

@@ -2,7 +2,6 @@
 #include "drains.h"
 
 #include "say.h"
-#include "store.h"
 #include "wait.h"
 
 #include <stdlib.h>
@@ -75,7 +74,7 @@ static void free_drains(struct drains *d)
 	free(d);
 }
 
-struct drains *drains_start(osm_opensm_t *osm)
+struct drains *drains_start(osm_opensm_t *osm, const struct store *store)
 {
 	struct drains *d = calloc(1, sizeof(*d));
 
@@ -83,7 +82,7 @@ struct drains *drains_start(osm_opensm_t *osm)
 		return NULL;
 	d->osm = osm;
 	wait_signal_init(&d->signal);
-	d->file = store_path("portmajor.drained");
+	d->file = store_path_beside(store, "portmajor.drained");
 	if (d->file && !pthread_create(&d->thread, NULL, keep_looking, d))
 		return d;
 	free_drains(d);

@@ -84,23 +84,6 @@ static void read_config(struct plugin *plugin)
 		    plugin->misread.text);
 }
 
-/* The plans of the process before, if there are any. */
-static int load_plans(struct plugin *plugin)
-{
-	const struct pm_plan *base;
-
-	if (store_open(&plugin->store, &plugin->osm->log))
-		return -1;
-	store_load(&plugin->store, plugin->osm->subn.opt.lmc, &plugin->planning);
-	base = plugin->planning.base;
-	if (base && base->order != plugin->config.lid_order)
-		say(&plugin->osm->log, OSM_LOG_INFO,
-		    ": %s was made with lid_order %s, which stays until LIDs are "
-		    "reassigned",
-		    plugin->store.base, pm_lid_order_name(base->order));
-	return 0;
-}
-
 static void delete_plugin(void *context)
 {
 	struct plugin *plugin = context;
@@ -115,10 +98,9 @@ static void delete_plugin(void *context)
 	shadow_forget(&plugin->shadow);
 	planning_forget(&plugin->planning);
 	pm_evidence_free(plugin->evidence);
-	store_close(&plugin->store);
+	store_stop(plugin->store);
 	pm_roles_free(&plugin->roles);
 	free(plugin->apart);
-	free(plugin->clear_file);
 	free(plugin->switches);
 	free(plugin);
 }
@@ -128,9 +110,8 @@ static void start_flaps(struct plugin *plugin)
 	const struct pm_flap_config *config = &plugin->config.flap;
 
 	pm_yield_init(&plugin->yield, config->hold_ms, config->hold_max_ms);
-	plugin->clear_file = store_path("portmajor.clear-holds");
 	plugin->alarm = alarm_start(plugin->osm);
-	if (config->limit && (!plugin->alarm || !plugin->clear_file ||
+	if (config->limit && (!plugin->alarm ||
 			      pm_flaps_make(config, &plugin->view.flaps, NULL)))
 		say(&plugin->osm->log, OSM_LOG_ERROR,
 		    ": flapping links are not watched for");
@@ -146,7 +127,7 @@ static void start_active(struct plugin *plugin)
 		say(log, OSM_LOG_ERROR,
 		    ": no early repair, and tables in the switches are not looked at");
 	start_flaps(plugin);
-	plugin->drains = drains_start(plugin->osm);
+	plugin->drains = drains_start(plugin->osm, plugin->store);
 	if (!plugin->drains)
 		say(log, OSM_LOG_ERROR, ": drains are not looked for");
 	if (plugin->config.early_repair) {
@@ -163,10 +144,10 @@ static void start_rooms(struct plugin *plugin)
 
 	if (!plugin->config.shadow)
 		start_active(plugin);
-	plugin->state = state_start(plugin->osm, plugin->config.prometheus);
+	plugin->state =
+		state_start(plugin->osm, plugin->store, plugin->config.prometheus);
 	if (!plugin->state)
 		say(log, OSM_LOG_ERROR, ": no state file");
-	sweep_publish(plugin);
 }
 
 static void *create_plugin(osm_opensm_t *osm)
@@ -190,7 +171,8 @@ static void *create_plugin(osm_opensm_t *osm)
 	plugin->osm = osm;
 	plugin->honor_guid2lid = -1;
 	read_config(plugin);
-	if (load_plans(plugin) ||
+	plugin->store = store_start(&osm->log);
+	if (!plugin->store ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		delete_plugin(plugin);
 		return NULL;

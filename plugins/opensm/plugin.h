@@ -12,24 +12,26 @@
  *       ask       SMPs of our own, as many as the wire takes
  *       shadow    what would be sent in shadow mode
  *       snapshot, lids, tables    OpenSM's structures, by value
- *       store     plans on disk
  *       state     what the world is told                  a thread of its own
  *       alarm     asks for a run when a hold ends         a thread of its own
  *       holds     flapping links: what the operator is told, and may clear
  *       drains    what operators want out of use          a thread of its own
+ *       store     plans and holds on disk
  *       wait, say a clock and conditions; lines in the log
  *
  * Each includes only what stands below it, but for the two on top.
  *
  * Threads, and what they touch:
  *
- *   OpenSM's sweeper      all of struct plugin, planning, view, tables, store, and what
- *                         the others say is of the sweeper thread: no lock of ours
+ *   OpenSM's sweeper      all of struct plugin, planning, view, tables, and what the
+ *                         others say is of the sweeper thread: no lock of ours; files
+ *                         of the store, under the store's lock
  *   OpenSM's dispatcher   ask's slots, under ask's lock; OpenSM's handlers for answers
  *                         take osm->lock, never with ask's held
  *   OpenSM's receivers    repair's list of traps, under repair's lock; they hold
  *                         osm->lock, shared, meanwhile
- *   state's writer        the document handed over, under state's lock; files
+ *   state's writer        the document handed over, under state's lock; files, the
+ *                         store's under the store's lock
  *   alarm                 the moment when to ask for a run, under alarm's lock; sets
  *                         force_reroute and signals a sweep, as OpenSM's console does
  *   drains' watch         the file's stamp; sets force_heavy_sweep and signals a sweep
@@ -83,7 +85,7 @@ struct plugin {
 	struct pm_evidence *evidence; /* of LIDs before the first plan, or NULL */
 	struct view view;
 	struct tables tables;
-	struct store store;
+	struct store *store;
 	struct ask *ask;       /* NULL without memory: nothing is asked */
 	struct repair *repair; /* NULL: no early repair */
 	struct alarm *alarm;   /* NULL: no memory for it */
@@ -98,7 +100,6 @@ struct plugin {
 	struct pm_yield yield;		 /* who routes, by how much is served */
 	uint64_t returns_in_ms;		 /* then, or UINT64_MAX */
 	struct pm_flap_holds told;	 /* what was last logged of held links */
-	char *clear_file;		 /* path: a file that ends holds */
 	struct snapshot_digest expected; /* what the tables were made for */
 	double look_again;  /* wait_clock_ms when they change without an event */
 	bool asked;	    /* OpenSM has called the engine */

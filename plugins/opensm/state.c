@@ -2,12 +2,13 @@
 #include "state.h"
 
 #include "say.h"
-#include "store.h"
 #include "wait.h"
 
 #include <opensm/osm_version.h>
 
 #include <jansson.h>
+
+#include <portmajor/replace.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -43,9 +44,11 @@ struct state {
 
 	osm_opensm_t *osm;
 
+	struct store *store;
+	char *prometheus; /* as configured */
+
 	/* Of the writing thread. */
-	char *file, *prometheus;
-	bool failed; /* to write, last time, and that was logged */
+	struct pm_error failed; /* to write, last time, as logged; or "" */
 
 	pthread_t thread;
 	struct wait_signal signal;
@@ -55,6 +58,26 @@ struct state {
 };
 
 /* ---- Writing ---- */
+
+/* A string; bytes that are not ASCII, as names may have, become question marks. */
+static json_t *make_string(const char *text)
+{
+	json_t *string;
+	char *copy;
+
+	if (!text)
+		return json_null();
+	string = json_string(text);
+	if (string)
+		return string;
+	copy = strdup(text);
+	for (char *at = copy; at && *at; at++)
+		if (*at & 0x80)
+			*at = '?';
+	string = copy ? json_string(copy) : NULL;
+	free(copy);
+	return string;
+}
 
 static const struct metric {
 	const char *name, *type, *help;
@@ -98,20 +121,29 @@ static const struct metric {
 	 "Lower bound of LFT blocks of early repairs", "since_start", "repair_bound"},
 };
 
+/* Metrics of two fabrics differ by this label. */
+static const char *port_of(const json_t *document)
+{
+	return json_string_value(json_object_get(document, "port_guid"));
+}
+
 static void print_metric(FILE *out, const struct metric *metric, const json_t *document)
 {
 	const json_t *holder =
 		metric->object ? json_object_get(document, metric->object) : document;
 	const json_t *value = json_object_get(holder, metric->member);
+	const char *port = port_of(document);
 
 	if (!json_is_number(value) && !json_is_boolean(value))
 		return;
 	fprintf(out, "# HELP portmajor_%s %s\n# TYPE portmajor_%s %s\n", metric->name,
 		metric->help, metric->name, metric->type);
 	if (json_is_real(value))
-		fprintf(out, "portmajor_%s %.3f\n", metric->name, json_real_value(value));
+		fprintf(out, "portmajor_%s{port_guid=\"%s\"} %.3f\n", metric->name, port,
+			json_real_value(value));
 	else
-		fprintf(out, "portmajor_%s %" JSON_INTEGER_FORMAT "\n", metric->name,
+		fprintf(out, "portmajor_%s{port_guid=\"%s\"} %" JSON_INTEGER_FORMAT "\n",
+			metric->name, port,
 			json_is_true(value) ? 1 : json_integer_value(value));
 }
 
@@ -138,8 +170,10 @@ static void print_metrics(FILE *out, const json_t *document)
 	      "# TYPE portmajor_flapping_links gauge\n",
 	      out);
 	for (enum pm_flap_state s = PM_FLAP_NOTED; s <= PM_FLAP_WATCHED; s++)
-		fprintf(out, "portmajor_flapping_links{state=\"%s\"} %u\n",
-			pm_flap_state_name(s), count_flaps(document, s));
+		fprintf(out,
+			"portmajor_flapping_links{port_guid=\"%s\",state=\"%s\"} %u\n",
+			port_of(document), pm_flap_state_name(s),
+			count_flaps(document, s));
 }
 
 static void print_json(FILE *out, const json_t *document)
@@ -149,36 +183,24 @@ static void print_json(FILE *out, const json_t *document)
 	putc('\n', out);
 }
 
-/* Replaces a file in one step. -errno; -EEXIST: there is something else, a device say. */
+/* Replaces a file, NULL for none, in one step. -errno. */
 static int replace(const char *path, void (*print)(FILE *out, const json_t *document),
-		   const json_t *document)
+		   const json_t *document, struct pm_error *err)
 {
-	struct stat there;
-	char *new;
-	FILE *out;
-	int rc = 0;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = path ? open_memstream(&text, &length) : NULL;
+	int rc = out ? 0 : -ENOMEM;
 
-	if (!lstat(path, &there) && !S_ISREG(there.st_mode))
-		return -EEXIST;
-	if (asprintf(&new, "%s.new", path) < 0)
-		return -ENOMEM;
-	out = fopen(new, "w");
-	if (!out) {
-		rc = -errno;
-		free(new);
-		return rc;
+	if (out) {
+		print(out, document);
+		rc = ferror(out) ? -ENOMEM : 0;
+		if (fclose(out))
+			rc = -ENOMEM;
 	}
-	errno = 0;
-	print(out, document);
-	if (fflush(out) || ferror(out))
-		rc = errno ? -errno : -EIO;
-	if (fclose(out) && !rc)
-		rc = -errno;
-	if (!rc && rename(new, path))
-		rc = -errno;
-	if (rc)
-		unlink(new);
-	free(new);
+	rc = rc ? pm_error_set(err, rc, "out of memory")
+		: pm_replace(path, ".new", text, length, err);
+	free(text);
 	return rc;
 }
 
@@ -196,26 +218,61 @@ static const char *manager_state(const osm_opensm_t *osm)
 	}
 }
 
-/* Writes both files; a failure is logged when it begins. */
-static void write_files(struct state *state, json_t *document, bool running)
+/* What only the writing thread knows, as it is now. */
+static void complete(const struct state *state, json_t *document, bool running)
 {
-	const char *path = state->file;
-	int rc;
+	struct pm_error trouble;
+	json_t *plan = json_object_get(document, "plan");
+	char guid[20];
 
+	store_trouble(state->store, &trouble);
+	snprintf(guid, sizeof(guid), "0x%016" PRIx64, store_guid(state->store));
 	json_object_set_new(document, "time", json_integer(time(NULL)));
 	json_object_set_new(document, "running", json_boolean(running));
 	json_object_set_new(document, "sm_state", json_string(manager_state(state->osm)));
-	rc = replace(state->file, print_json, document);
-	if (!rc) {
-		path = state->prometheus;
-		rc = replace(path, print_metrics, document);
-	}
-	if (rc && !state->failed)
+	json_object_set_new(document, "port_guid", json_string(guid));
+	json_object_set_new(document, "unsaved",
+			    make_string(trouble.text[0] ? trouble.text : NULL));
+	if (json_is_object(plan))
+		json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
+}
+
+/* Where the numbers for Prometheus go; the caller frees it. NULL: no memory. */
+static char *find_prometheus(const struct state *state)
+{
+	const char *path = state->prometheus;
+	struct stat there;
+	char *file;
+
+	if (!path[0])
+		return store_path(state->store, "portmajor.prom");
+	if (stat(path, &there) || !S_ISDIR(there.st_mode))
+		return strdup(path);
+	return asprintf(&file, "%s/portmajor.%016" PRIx64 ".prom", path,
+			store_guid(state->store)) < 0
+		       ? NULL
+		       : file;
+}
+
+/* Writes both files; a failure is logged when it begins. */
+static void write_files(struct state *state, json_t *document, bool running)
+{
+	char *file = store_path(state->store, "state");
+	char *prometheus = file ? find_prometheus(state) : NULL;
+	struct pm_error err = {""};
+
+	if (!file)
+		return; /* the store is not open */
+	complete(state, document, running);
+	if (!replace(file, print_json, document, &err))
+		replace(prometheus, print_metrics, document, &err);
+	if (err.text[0] && strcmp(err.text, state->failed.text) != 0)
 		say(&state->osm->log, OSM_LOG_ERROR,
-		    ": state not written: %s: %s (said once until it can be written "
-		    "again)",
-		    path, strerror(-rc));
-	state->failed = rc != 0;
+		    ": state not written: %s (said once until it can be written again)",
+		    err.text);
+	state->failed = err;
+	free(file);
+	free(prometheus);
 }
 
 static void *keep_written(void *context)
@@ -238,6 +295,7 @@ static void *keep_written(void *context)
 		state->fresh = false;
 		leaving = state->leaving;
 		pthread_mutex_unlock(&state->signal.lock);
+		store_retry(state->store);
 		if (document)
 			write_files(state, document, !leaving);
 	}
@@ -246,26 +304,6 @@ static void *keep_written(void *context)
 }
 
 /* ---- The document ---- */
-
-/* A string; bytes that are not ASCII, as names may have, become question marks. */
-static json_t *make_string(const char *text)
-{
-	json_t *string;
-	char *copy;
-
-	if (!text)
-		return json_null();
-	string = json_string(text);
-	if (string)
-		return string;
-	copy = strdup(text);
-	for (char *at = copy; at && *at; at++)
-		if (*at & 0x80)
-			*at = '?';
-	string = copy ? json_string(copy) : NULL;
-	free(copy);
-	return string;
-}
 
 static json_t *make_end(const struct view *view, const struct pm_flap_end *end)
 {
@@ -321,14 +359,18 @@ static json_t *make_drains(const struct state_facts *facts)
 		make_string(facts->drains_unread[0] ? facts->drains_unread : NULL));
 }
 
-static json_t *make_plan(const struct state_facts *facts)
+static json_t *make_plan(const struct state *state, const struct state_facts *facts)
 {
 	const struct pm_plan *plan = facts->planning->plan;
+	char *path;
+	json_t *file;
 
 	if (!plan)
 		return json_null();
-	return json_pack("{s:o, s:b, s:s, s:i, s:I, s:i}", "file",
-			 make_string(facts->planfile), "saved", !facts->planning->unsaved,
+	path = store_path(state->store, "plan");
+	file = make_string(path);
+	free(path);
+	return json_pack("{s:o, s:b, s:s, s:i, s:I, s:i}", "file", file, "saved", 1,
 			 "lid_order", pm_lid_order_name(plan->order), "lmc", plan->lmc,
 			 "switches", (json_int_t)plan->known->num_switches, "top_lid",
 			 plan->top_lid);
@@ -370,7 +412,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:O?, s:O?, s:O?, "
 		"s:o, "
-		"s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o}",
+		"s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:s, s:n}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
@@ -382,7 +424,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		(json_int_t)facts->view->apart.count, "text", make_string(facts->apart),
 		"served", make_served(facts), "config_error",
 		make_string(facts->misread[0] ? facts->misread : NULL), "plan",
-		make_plan(facts));
+		make_plan(state, facts), "port_guid", "", "unsaved");
 }
 
 void state_publish(struct state *state, const struct state_facts *facts)
@@ -503,12 +545,11 @@ static void free_state(struct state *state)
 	json_decref(state->repair);
 	json_decref(state->shadow);
 	wait_signal_destroy(&state->signal);
-	free(state->file);
 	free(state->prometheus);
 	free(state);
 }
 
-struct state *state_start(osm_opensm_t *osm, const char *prometheus)
+struct state *state_start(osm_opensm_t *osm, struct store *store, const char *prometheus)
 {
 	struct state *state = calloc(1, sizeof(*state));
 
@@ -517,10 +558,9 @@ struct state *state_start(osm_opensm_t *osm, const char *prometheus)
 	wait_signal_init(&state->signal);
 	state->osm = osm;
 	state->started = time(NULL);
-	state->file = store_path("portmajor.state");
-	state->prometheus =
-		prometheus[0] ? strdup(prometheus) : store_path("portmajor.prom");
-	if (!state->file || !state->prometheus ||
+	state->store = store;
+	state->prometheus = strdup(prometheus);
+	if (!state->prometheus ||
 	    pthread_create(&state->thread, NULL, keep_written, state)) {
 		free_state(state);
 		return NULL;

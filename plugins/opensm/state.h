@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the plugin tells the world: portmajor.state, a JSON file in OpenSM's cache folder,
- * and portmajor.prom for Prometheus. docs/json.md has the members.
+ * What the plugin tells the world: the file state, JSON, in the store's folder, and
+ * portmajor.prom for Prometheus. docs/json.md has the members.
  *
  * The sweeper thread puts the document together from what only it changes; a thread of
  * this module's writes it, so that a slow disk delays no sweep, and writes it again every
- * minute, so that its time tells whether OpenSM is alive. No lock of OpenSM's is needed
- * or taken.
+ * minute, so that its time tells whether OpenSM is alive. Then it also has the store try
+ * again what it could not write. No lock of OpenSM's is needed or taken.
  */
 #ifndef PORTMAJOR_STATE_H
 #define PORTMAJOR_STATE_H
@@ -14,6 +14,7 @@
 #include "planning.h"
 #include "repair.h"
 #include "shadow.h"
+#include "store.h"
 #include "tables.h"
 #include "view.h"
 
@@ -43,7 +44,6 @@ struct state_shadow {
 struct state_facts {
 	const struct planning *planning;
 	const struct view *view;
-	const char *planfile;
 	const char *apart;   /* what was logged of switches without a path, or NULL */
 	const char *misread; /* why the configuration file is not used, or "" */
 	bool gave_way;	     /* the fabric is left to another engine, see served.h .. */
@@ -52,10 +52,11 @@ struct state_facts {
 };
 
 /*
- * Begins to write portmajor.state, and portmajor.prom or the file `prometheus` if that is
- * not "". NULL without memory.
+ * Begins to write both, as soon as the store is open; not portmajor.prom in its folder,
+ * but the file `prometheus` if that is not "", or, if that is a folder,
+ * portmajor.GUID.prom in it, with the port's GUID. NULL without memory.
  */
-struct state *state_start(osm_opensm_t *osm, const char *prometheus);
+struct state *state_start(osm_opensm_t *osm, struct store *store, const char *prometheus);
 
 /* Writes them a last time, with OpenSM not running any more. */
 void state_stop(struct state *state);

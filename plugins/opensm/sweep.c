@@ -350,6 +350,28 @@ static int recall(struct plugin *plugin, const struct pm_fabric *fabric, bool fr
 	return rc ? rc : update_plan(plugin, fabric, false, err);
 }
 
+static struct store_request what_to_load(const struct plugin *plugin,
+					 const struct pm_fabric *fabric)
+{
+	return (struct store_request){fabric, plugin->osm->subn.opt.lmc,
+				      plugin->view.flaps, (uint64_t)wait_clock_ms()};
+}
+
+/* The plan on disk, if there is one for this fabric. */
+static void load_plan(struct plugin *plugin, const struct pm_fabric *fabric)
+{
+	const struct store_request request = what_to_load(plugin, fabric);
+	const struct pm_plan *base;
+
+	store_load(plugin->store, &request, &plugin->planning);
+	base = plugin->planning.base;
+	if (base && base->order != plugin->config.lid_order)
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    ": the plan was made with lid_order %s, which stays until LIDs are "
+		    "reassigned",
+		    pm_lid_order_name(base->order));
+}
+
 /*
  * The first plan of this process: made of what runs, or read from disk. *found is what
  * the switches hold, which the caller frees.
@@ -361,9 +383,8 @@ static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 	bool fresh;
 	int rc;
 
-	if (planning->phase == PLANNING_LOADED && !pm_plan_fits(planning->base, fabric))
-		store_refuse(&plugin->store, planning,
-			     "it is the plan of another fabric");
+	if (planning->phase == PLANNING_EMPTY)
+		load_plan(plugin, fabric);
 	fresh = planning->phase == PLANNING_EMPTY;
 	rc = update_plan(plugin, fabric, true, err);
 	if (rc)
@@ -378,15 +399,28 @@ static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 					    : recall(plugin, fabric, fresh, found, err);
 }
 
+/* Another OpenSM was the master meanwhile: its plan is known only if we share a disk. */
+static void forget_if_outdated(struct plugin *plugin, const struct pm_fabric *fabric)
+{
+	const struct store_request request = what_to_load(plugin, fabric);
+
+	if (plugin->planning.phase == PLANNING_SETTLED &&
+	    store_has_later(plugin->store, &request))
+		forget_plan(plugin);
+}
+
 /* The plan and the tables for what was discovered. */
 static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 			    bool reassign, struct pm_error *err)
 {
 	bool standby = plugin->osm->subn.coming_out_of_standby;
-	bool settled = plugin->planning.phase == PLANNING_SETTLED;
 	struct found found = {.strict = false};
+	bool settled;
 	int rc;
 
+	if (standby && !reassign)
+		forget_if_outdated(plugin, fabric);
+	settled = plugin->planning.phase == PLANNING_SETTLED;
 	if (reassign) {
 		forget_plan(plugin);
 		forget_lids(fabric);
@@ -469,7 +503,7 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 	rc = plan_and_compute(plugin, fabric, reassign, err);
 	/* Before anything follows it: killed in this sweep, we go on with this plan. */
 	if (!rc)
-		store_save(&plugin->store, &plugin->planning);
+		store_save(plugin->store, &plugin->planning);
 	if (!rc)
 		rc = hand_over(plugin, fabric, reassign, err);
 	pm_fabric_free(fabric);
@@ -478,9 +512,12 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 
 static void clear_holds_if_asked(struct plugin *plugin)
 {
+	char *path = store_path(plugin->store, "clear-holds");
+	bool asked = path && holds_clear_if_asked(path);
 	uint32_t links = 0;
 
-	if (!plugin->clear_file || !holds_clear_if_asked(plugin->clear_file))
+	free(path);
+	if (!asked)
 		return;
 	if (plugin->view.flaps)
 		links = pm_flaps_clear(plugin->view.flaps, 0, 0);
@@ -495,7 +532,7 @@ void sweep_discovered(struct plugin *plugin)
 	if (plugin->config.shadow)
 		return; /* afterwards, see below */
 	if (!is_first_engine(plugin) && !plugin->asked &&
-	    plugin->planning.phase != PLANNING_LOADED)
+	    !(plugin->planning.phase == PLANNING_EMPTY && store_has_plan(plugin->store)))
 		return;
 	clear_holds_if_asked(plugin);
 	plugin->failure.text[0] = '\0';
@@ -715,7 +752,6 @@ void sweep_publish(struct plugin *plugin)
 	const struct state_facts facts = {
 		.planning = &plugin->planning,
 		.view = &plugin->view,
-		.planfile = plugin->store.base,
 		.apart = plugin->apart,
 		.misread = plugin->misread.text,
 		.gave_way = plugin->yield.gave_way,
@@ -825,7 +861,10 @@ void sweep_routed(struct plugin *plugin)
 	finish_pending(plugin);
 	note_engine(plugin);
 	tell(plugin);
-	store_save(&plugin->store, &plugin->planning);
+	store_save(plugin->store, &plugin->planning);
+	if (plugin->view.flaps)
+		store_save_holds(plugin->store, plugin->view.flaps,
+				 (uint64_t)wait_clock_ms());
 	if (plugin->honor_guid2lid >= 0)
 		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
 	plugin->honor_guid2lid = -1;
@@ -932,6 +971,8 @@ void sweep_start(struct plugin *plugin)
 {
 	bool settled = may_repair(plugin), other;
 
+	if (store_open(plugin->store, cl_ntoh64(plugin->osm->subn.sm_port_guid)))
+		sweep_publish(plugin);
 	if (plugin->config.shadow)
 		return;
 	finish_pending(plugin);

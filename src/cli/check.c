@@ -27,7 +27,7 @@ static const char usage[] =
 	"            every switch\n"
 	"  --plan FILE\n"
 	"            LIDs and tables must be those of the plan that the plugin keeps in\n"
-	"            portmajor.plan\n"
+	"            portmajor.GUID/plan\n"
 	"  --conform LIDs and tables must be those of the plan made for the topology\n"
 	"            (default: what differs from it is told only)\n"
 	"  --balance RATIO\n"

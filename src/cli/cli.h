@@ -114,12 +114,6 @@ int cli_fail(enum exit_status status, const char *format, ...)
 bool cli_number(const char *text, unsigned long low, unsigned long high,
 		unsigned long *value);
 
-/* OpenSM's cache folder where $OSM_CACHE_DIR does not name another. */
-#define CLI_CACHE_DIR "/var/cache/opensm"
-
-/* The path of a file in OpenSM's cache folder; the caller frees it. NULL: no memory. */
-char *cli_cache_path(const char *name);
-
 /*
  * Flushes stdout; EXIT_INPUT with a message if something could not be written
  * (a full disk, a closed pipe), else status.

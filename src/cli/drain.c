@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor drain, undrain: what the plugin is to keep out of hosts' paths. */
+#include "cache.h"
 #include "cli.h"
 #include "json.h"
 #include "losses.h"
@@ -119,15 +120,25 @@ static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
 /* The plan that the plugin keeps; an exit status. */
 static int read_plan(struct pm_plan **plan)
 {
-	char *path = cli_cache_path("portmajor.plan");
-	struct pm_error err = {"out of memory"};
-	int rc = path ? pm_planfile_read(path, plan, &err) : -ENOMEM;
+	struct cache_paths files;
+	struct pm_error err;
+	char *wanted;
+	int status = EXIT_FINE;
 
-	free(path);
-	if (rc)
-		return cli_fail(EXIT_INPUT, "%s%s", err.text,
-				rc == -ENOENT ? " (name a netlist with -n)" : "");
-	return EXIT_FINE;
+	if (cache_find("plan", &files, &wanted))
+		return cli_fail(EXIT_INPUT, "out of memory");
+	if (!files.count)
+		status = cli_fail(EXIT_INPUT, "%s: no such file (name a netlist with -n)",
+				  wanted);
+	else if (files.count > 1)
+		status = cli_fail(EXIT_INPUT,
+				  "%s: plans of %zu fabrics (name a netlist with -n)",
+				  wanted, files.count);
+	else if (pm_planfile_read(files.path[0], plan, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	free(wanted);
+	cache_paths_free(&files);
+	return status;
 }
 
 static int drain(struct pm_drains *drains, const struct request *request, char **operands)
@@ -203,17 +214,55 @@ static int undrain(struct pm_drains *drains, char **operands)
 
 /* ---- What has become of it ---- */
 
-/* What the plugin follows; false if it is not known. */
+/*
+ * Adds what another OpenSM follows. All follow one list, and only one of them knows the
+ * switch of an item. False if it has other items: one of them has not followed yet.
+ */
+static bool merge(json_t *list, const json_t *more)
+{
+	const char *unknown = pm_drain_state_name(PM_DRAIN_UNKNOWN);
+	json_t *item;
+	size_t i;
+
+	if (json_array_size(list) != json_array_size(more))
+		return false;
+	json_array_foreach(more, i, item)
+	{
+		const char *state = json_string_value(json_object_get(item, "state"));
+
+		if (state && strcmp(state, unknown) != 0)
+			json_array_set(list, i, item);
+	}
+	return true;
+}
+
+/* What the OpenSM that run follow; false if it is not known, or not the same. */
 static bool read_followed(json_t **list, bool *running)
 {
-	char *path = cli_cache_path("portmajor.state");
-	json_t *root = path ? json_load_file(path, 0, NULL) : NULL;
+	struct cache_paths files;
+	bool same = true;
+	char *wanted;
 
-	free(path);
-	*running = json_is_true(json_object_get(root, "running"));
-	*list = json_incref(json_object_get(json_object_get(root, "drained"), "list"));
-	json_decref(root);
-	return json_is_array(*list);
+	*list = NULL;
+	*running = false;
+	if (cache_find("state", &files, &wanted))
+		return false;
+	for (size_t i = 0; i < files.count; i++) {
+		json_t *root = json_load_file(files.path[i], 0, NULL);
+		json_t *its = json_object_get(json_object_get(root, "drained"), "list");
+
+		if (json_is_true(json_object_get(root, "running"))) {
+			*running = true;
+			if (!*list)
+				*list = json_incref(its);
+			else
+				same = same && merge(*list, its);
+		}
+		json_decref(root);
+	}
+	free(wanted);
+	cache_paths_free(&files);
+	return same && json_is_array(*list);
 }
 
 /* The word for one thing: what the plugin says of it, or "pending". */
@@ -329,7 +378,7 @@ static void write_drains(FILE *file, const void *arg)
 
 static int change(struct request *request, char **operands, bool back)
 {
-	char *path = cli_cache_path("portmajor.drained");
+	char *path = cache_path("portmajor.drained");
 	struct pm_drains drains = {0};
 	struct pm_error err = {"out of memory"};
 	bool changes = *operands || request->all;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor preflight: one line for each thing that must be right before OpenSM starts.
  */
+#include "cache.h"
 #include "cli.h"
 #include "json.h"
 #include "opensm.h"
@@ -41,7 +42,8 @@ struct preflight {
 	struct pm_smconf conf;
 	uint8_t lmc;
 	struct pm_plan_config plan; /* that OpenSM would use */
-	struct pm_plan *stored;	    /* the plan file's, or NULL */
+	struct cache_paths files;   /* of plans .. */
+	struct pm_plan **stored;    /* .. and what they have; NULL: cannot be used */
 	json_t *checks;		    /* NULL: print lines */
 	struct cli_output output;
 	unsigned int findings;
@@ -297,30 +299,72 @@ static void check_library(struct preflight *p)
 
 /* ---- The plan and the fabric ---- */
 
-static void check_plan(struct preflight *p)
+/* The plan, or NULL if there is something wrong with the file. */
+static struct pm_plan *check_plan(struct preflight *p, const char *path)
 {
-	char *path = cli_cache_path("portmajor.plan");
-	struct pm_error err = {"out of memory"};
-	int rc = path ? pm_planfile_read(path, &p->stored, &err) : -ENOMEM;
+	struct pm_plan *plan = NULL;
+	struct pm_error err;
 
-	if (rc == -ENOENT)
-		report(p, true, "plan file", "%s: none yet; the first run makes it",
-		       path);
-	else if (rc)
+	if (pm_planfile_read(path, &plan, &err))
 		report(p, false, "plan file",
-		       "%s (it would be set aside and made anew: LIDs stay, entries may "
-		       "change; restore a copy if you have one)",
+		       "%s (it would not be used, and the plan be made anew: LIDs stay, "
+		       "entries may change; restore a copy if you have one)",
 		       err.text);
-	else if (p->stored->lmc != p->lmc)
+	else if (plan->lmc != p->lmc)
 		report(p, false, "plan file",
-		       "%s: made for LMC %u, not %u, and would be set aside", path,
-		       p->stored->lmc, p->lmc);
+		       "%s: made for LMC %u, not %u, and would not be used", path,
+		       plan->lmc, p->lmc);
 	else
 		report(p, true, "plan file",
 		       "%s: lid_order %s, switches %u, LIDs up to %u", path,
-		       pm_lid_order_name(p->stored->order),
-		       p->stored->known->num_switches, p->stored->top_lid);
-	free(path);
+		       pm_lid_order_name(plan->order), plan->known->num_switches,
+		       plan->top_lid);
+	return plan;
+}
+
+static void check_plans(struct preflight *p)
+{
+	char *wanted = NULL;
+
+	if (!cache_find("plan", &p->files, &wanted))
+		p->stored = calloc(p->files.count + 1, sizeof(struct pm_plan *));
+	if (!p->stored)
+		report(p, false, "plan file", "out of memory");
+	else if (!p->files.count)
+		report(p, true, "plan file", "%s: none yet; the first run makes it",
+		       wanted);
+	for (size_t i = 0; p->stored && i < p->files.count; i++)
+		p->stored[i] = check_plan(p, p->files.path[i]);
+	free(wanted);
+}
+
+static void free_plans(struct preflight *p)
+{
+	for (size_t i = 0; p->stored && i < p->files.count; i++)
+		pm_plan_free(p->stored[i]);
+	free(p->stored);
+	cache_paths_free(&p->files);
+}
+
+/* Which plan is one for this fabric. */
+static void check_fit(struct preflight *p, const struct pm_fabric *fabric)
+{
+	size_t plans = 0;
+
+	for (size_t i = 0; p->stored && i < p->files.count; i++) {
+		if (p->stored[i] && pm_plan_fits(p->stored[i], fabric)) {
+			report(p, true, "plan and fabric", "%s is one for this fabric",
+			       p->files.path[i]);
+			return;
+		}
+		plans += p->stored[i] != NULL;
+	}
+	if (plans)
+		report(p, false, "plan and fabric",
+		       "%s: another fabric's: the plan would be made anew; restore a "
+		       "copy "
+		       "of this fabric's if you have one",
+		       plans > 1 ? "all plan files" : "the plan file");
 }
 
 static int read_fabric(struct preflight *p, struct pm_fabric **fabric)
@@ -354,14 +398,7 @@ static int check_fabric(struct preflight *p)
 		       "switches %u, leaves %u, levels 0 to %u, LIDs up to %u",
 		       plan->tree.num_switches, plan->tree.num_leaves,
 		       plan->tree.top_level, plan->top_lid);
-	if (p->stored) {
-		bool fits = pm_plan_fits(p->stored, fabric);
-
-		report(p, fits, "plan and fabric", "%s",
-		       fits ? "the plan file is one for this fabric"
-			    : "the plan file is another fabric's: move it away, or it "
-			      "will be set aside");
-	}
+	check_fit(p, fabric);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
 	return status;
@@ -388,7 +425,7 @@ static int check_all(struct preflight *p)
 	check_opensm(p);
 	check_conf(p);
 	check_library(p);
-	check_plan(p);
+	check_plans(p);
 	status = check_fabric(p);
 	if (status == EXIT_FINE && p->checks)
 		status = print_json(p);
@@ -442,7 +479,7 @@ int cmd_preflight(int argc, char **argv)
 	free(p.program);
 	free(p.version);
 	pm_smconf_free(&p.conf);
-	pm_plan_free(p.stored);
+	free_plans(&p);
 	json_decref(p.checks);
 	return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor status: what the plugin says of itself, and whether that is in order. */
+#include "cache.h"
 #include "cli.h"
 #include "json.h"
 
@@ -18,13 +19,15 @@
 static const char usage[] =
 	"usage: portmajor status [OPTION]... [FILE]\n"
 	"\n"
-	"Tells from the file that the plugin writes (portmajor.state in OpenSM's cache\n"
+	"Tells from the file that the plugin writes (portmajor.GUID/state in OpenSM's "
+	"cache\n"
 	"folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
 	") whether the fabric is as it should\n"
-	"be. Exit status 1 if OpenSM has fallen back to another engine or does not run,\n"
-	"hosts are cut off that cables join, LFT blocks were not acknowledged, or the "
-	"file\n"
-	"is old.\n"
+	"be; if OpenSM runs for several fabrics, of each. Exit status 1 if OpenSM has\n"
+	"fallen back to another engine or does not run, hosts are cut off that cables\n"
+	"join, LFT blocks were not acknowledged, files cannot be written, or the state "
+	"is\n"
+	"old.\n"
 	"\n"
 	"  --max-age SECONDS  a file not written for so long is old (default 180; the\n"
 	"                     plugin writes it after each run and every minute)\n"
@@ -38,6 +41,7 @@ struct state {
 	json_int_t pairs_joined, pairs_cut; /* of hosts; 0 if that is not known */
 	int running, active;		    /* active: -1 before the first routing */
 	const char *manager, *opensm, *plugin, *engine, *reason, *apart, *misread;
+	const char *port, *unsaved; /* NULL: not in older files; nothing */
 	json_t *run, *repair, *flapping, *drained, *totals, *plan, *served, *shadow;
 };
 
@@ -45,16 +49,6 @@ struct findings {
 	char *text[MAX_FINDINGS];
 	size_t count;
 };
-
-char *cli_cache_path(const char *name)
-{
-	const char *folder = getenv("OSM_CACHE_DIR");
-	char *path;
-
-	if (!folder || !*folder)
-		folder = CLI_CACHE_DIR;
-	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
-}
 
 static void __attribute__((format(printf, 2, 3)))
 find(struct findings *findings, const char *format, ...)
@@ -112,6 +106,8 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->engine = text_of(engine, "used");
 	state->reason = text_of(engine, "reason");
 	state->apart = text_of(apart, "text");
+	state->port = text_of(root, "port_guid");
+	state->unsaved = text_of(root, "unsaved");
 	state->misread = text_of(root, "config_error");
 	state->served = json_object_get(root, "served");   /* not in older files */
 	state->shadow = json_object_get(root, "shadow");   /* nor this */
@@ -149,6 +145,15 @@ static void judge_paths(const struct state *state, struct findings *findings)
 		find(findings, "hosts are cut off that cables join: %s", where);
 }
 
+/* A restart goes on with what is on disk. */
+static void judge_files(const struct state *state, struct findings *findings)
+{
+	if (state->unsaved)
+		find(findings, "not saved: %s", state->unsaved);
+	else if (json_is_false(json_object_get(state->plan, "saved")))
+		find(findings, "the plan is not saved: see OpenSM's log");
+}
+
 static void judge(const struct state *state, json_int_t age, unsigned long max_age,
 		  struct findings *findings)
 {
@@ -159,8 +164,9 @@ static void judge(const struct state *state, json_int_t age, unsigned long max_a
 	else if (age > (json_int_t)max_age)
 		find(findings,
 		     "the state is old: written %" JSON_INTEGER_FORMAT
-		     " s ago; is OpenSM running?",
+		     " s ago; is OpenSM running, and its disk not full?",
 		     age);
+	judge_files(state, findings);
 	if (master && state->active == 0 &&
 	    !(json_is_object(state->shadow) && state->engine))
 		find(findings, "OpenSM fell back to %s: %s",
@@ -378,6 +384,16 @@ static void print_engine(const struct state *state, json_int_t age)
 	putchar('\n');
 }
 
+/* Which it is; a port's GUID is all that the plugin knows it by. */
+static void print_fabric(const struct state *state)
+{
+	if (!state->port)
+		return;
+	fputs("fabric      of port ", stdout);
+	print_clean(state->port);
+	putchar('\n');
+}
+
 static void print_state(const struct state *state, json_int_t age)
 {
 	fputs("OpenSM      ", stdout);
@@ -462,6 +478,8 @@ static int show(const char *path, const struct options *options)
 		if (options->output.json) {
 			status = print_json(root, path, age, &findings);
 		} else {
+			if (!options->output.quiet || findings.count)
+				print_fabric(&state);
 			if (!options->output.quiet)
 				print_state(&state, age);
 			print_findings(&findings, options->output.quiet);
@@ -472,6 +490,42 @@ static int show(const char *path, const struct options *options)
 	for (size_t i = 0; i < findings.count; i++)
 		free(findings.text[i]);
 	json_decref(root);
+	return status;
+}
+
+/* Of all fabrics, one after the other; the worst exit status. */
+static int show_each(const struct cache_paths *paths, const struct options *options)
+{
+	int worst = EXIT_FINE;
+
+	for (size_t i = 0; i < paths->count; i++) {
+		int status;
+
+		if (i && !options->output.json && !options->output.quiet)
+			putchar('\n');
+		status = show(paths->path[i], options);
+		worst = status > worst ? status : worst;
+	}
+	return worst;
+}
+
+static int show_all(const struct options *options)
+{
+	struct cache_paths paths;
+	char *wanted;
+	int status;
+
+	if (cache_find("state", &paths, &wanted))
+		return cli_fail(EXIT_INPUT, "out of memory");
+	/* The state of an earlier version matters only before this one has run. */
+	if (paths.old && paths.count > 1)
+		free(paths.path[--paths.count]);
+	if (!paths.count)
+		status = cli_fail(EXIT_INPUT, "%s: no such file", wanted);
+	else
+		status = show_each(&paths, options);
+	free(wanted);
+	cache_paths_free(&paths);
 	return status;
 }
 
@@ -508,12 +562,8 @@ int cmd_status(int argc, char **argv)
 		.most = 1,
 	};
 	int status = cli_options_read(argc, argv, &options, &chosen);
-	char *path;
 
 	if (status >= 0)
 		return status;
-	path = optind < argc ? strdup(argv[optind]) : cli_cache_path("portmajor.state");
-	status = path ? show(path, &chosen) : cli_fail(EXIT_INPUT, "out of memory");
-	free(path);
-	return status;
+	return optind < argc ? show(argv[optind], &chosen) : show_all(&chosen);
 }

@@ -35,6 +35,16 @@ ATTEMPTS = 5
 TIMEOUT_S = 600
 
 
+# ---------------------------------------------------------------------- the files
+
+def kept(cache, name):
+    """The plugin's file of that name in a cache folder of one fabric, there or not."""
+    folders = [path for path in pathlib.Path(cache).glob("portmajor.*") if path.is_dir()]
+    if len(folders) > 1:
+        raise simlab.SimError(f"{cache} is of several fabrics: {folders}")
+    return (folders[0] if folders else pathlib.Path(cache) / f"portmajor.{0:016x}") / name
+
+
 # -------------------------------------------------------------------- the command
 
 def run_cli(*args, stdin=subprocess.DEVNULL):
@@ -244,8 +254,9 @@ def open_sm(fabric, engine="portmajor", config=None, conf=None, **kwargs):
     env = ({"ASAN_OPTIONS": f"detect_leaks=0:replace_intrin=0:suppressions={supp}"}
            if preload() else {})
     env.update(kwargs.pop("env", None) or {})
+    libraries = [*preload(), *kwargs.pop("preload", ())]
     return simlab.OpenSM(fabric, engine=engine, conf=plugin_options(config, **(conf or {})),
-                         plugin_dir=BUILD, preload=preload(), env=env, **kwargs)
+                         plugin_dir=BUILD, preload=libraries, env=env, **kwargs)
 
 
 class Lab(contextlib.ExitStack):

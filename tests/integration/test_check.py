@@ -117,7 +117,7 @@ class Check(Dumped):
         if not path.exists():
             with pmlab.Lab(self.netlist) as lab:
                 lab.bring_up()
-                shutil.copy(lab.osm.path / "portmajor.plan", path)
+                shutil.copy(pmlab.kept(lab.osm.cache_dir, "plan"), path)
         return path
 
     def test_faults_are_found(self):

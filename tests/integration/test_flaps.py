@@ -61,10 +61,10 @@ class Flaps(labtest.Folders):
             lab.bring_up()
             self.flap(lab)
             lab.osm.wait_log(KEPT_OUT)
-            (lab.osm.cache_dir / "portmajor.clear-holds").touch()
+            pmlab.kept(lab.osm.cache_dir, "clear-holds").touch()
             lab.measure("SIGHUP", lab.osm.hup)
             lab.osm.wait_log("1 links cleared of flapping")
-            self.assertFalse((lab.osm.cache_dir / "portmajor.clear-holds").exists())
+            self.assertFalse(pmlab.kept(lab.osm.cache_dir, "clear-holds").exists())
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
     def test_last_path(self):

@@ -709,7 +709,7 @@ class Migrate(OverTime):
                 for names in self.ROUND + self.OWN_LEAF:
                     self.reboot(lab, names)
             self.check_planned(lab, self.plain.path)
-            self.assertFalse((self.cache / "portmajor.drifting").exists())
+            self.assertFalse(pmlab.kept(self.cache, "drifting").exists())
 
     def test_restart_on_the_way(self):
         """Ports go on with the LIDs and planes that they had, and drift on as they reboot."""
@@ -724,7 +724,7 @@ class Migrate(OverTime):
                 again = self.check_event(lab, lab.bring_up(), now)
                 self.assertEqual(again.places, now.places)
                 self.check_same_tables(now, again)
-        self.assertFalse((self.cache / "portmajor.drifting").exists())
+        self.assertFalse(pmlab.kept(self.cache, "drifting").exists())
 
     def test_reassigned(self):
         """With -r nothing is waited for."""

@@ -21,7 +21,7 @@ import pmlab
 import simlab
 
 ATTR_PORT_INFO = 0x15
-PLAN = "portmajor.plan"
+PLAN = "plan"
 GUID2LID = "guid2lid"
 
 # Three levels, four planes: each leaf has one cable to a switch of each plane.
@@ -75,6 +75,11 @@ def port_lids(dump):
     return found
 
 
+def port_guid(dump, host):
+    """Of a host's first port."""
+    return int(re.search(rf'"{host}"\t.*nodeguid ([0-9a-f]+)\t', dump.read_text())[1], 16) + 1
+
+
 # ----------------------------------------------------------------------- judging
 
 class SmCase(labtest.Folders):
@@ -125,8 +130,8 @@ class SmCase(labtest.Folders):
         stored = read_guid2lid(cache / GUID2LID)
         self.assertEqual({guid: (stored.get(guid), lid) for guid, lid in ports.items()
                           if stored.get(guid) != lid}, {})
-        self.assertTrue(plan_is_whole(cache / PLAN))
-        self.assertEqual([p.name for p in cache.iterdir()
+        self.assertTrue(plan_is_whole(pmlab.kept(cache, PLAN)))
+        self.assertEqual([p.name for p in cache.rglob("*")
                           if p.name.endswith(".new") or ".bad-" in p.name], [])
 
     def check_all(self, lab, event, expected, away=None, plan=True):
@@ -348,14 +353,15 @@ class Handover(SmCase):
     def test_standby_cannot_store(self):
         """With files that cannot be written a standby still keeps all LIDs."""
         (self.caches["b"] / (GUID2LID + ".tmp")).mkdir()
-        (self.caches["b"] / (PLAN + ".new")).mkdir()
         healthy = self.start_first("a", 10)
+        guid = port_guid(self.labs["a"].dump(), self.HOSTS["b"])
+        (self.caches["b"] / f"portmajor.{guid:016x}" / (PLAN + ".new")).mkdir(parents=True)
         second = self.start_standby("b", 2)
         event = self.kill_and_wait("a", "b")
         self.assertEqual(event.moved, 0)
         self.check_tables(second, healthy)
         self.assertIn("guid2lid cannot be stored", second.osm.log())
-        self.assertIn("plan not saved", second.osm.log())
+        self.assertIn("portmajor: not saved: ", second.osm.log())
         for verb in (self.lose, self.back):
             now = self.change("b", *verb(SWITCH))
             self.assertEqual(now.lids, healthy.lids)
@@ -418,7 +424,7 @@ class Killed(SmCase):
                 raise simlab.SimError(f"{point}: not reached")
             time.sleep(0.0001)  # POLL_S lasts a hundred SMPs
         self.kill(lab)
-        plan = lab.osm.cache_dir / PLAN
+        plan = pmlab.kept(lab.osm.cache_dir, PLAN)
         self.assertTrue(not plan.exists() or plan_is_whole(plan))
         return pmlab.Dump(lab.dump()).lids
 
@@ -534,7 +540,8 @@ class Files(SmCase):
     def setUp(self):
         super().setUp()
         shutil.copytree(self.good, self.cache, dirs_exist_ok=True)
-        self.plan, self.guid2lid = self.cache / PLAN, self.cache / GUID2LID
+        self.plan, self.guid2lid = pmlab.kept(self.cache, PLAN), self.cache / GUID2LID
+        self.new = self.plan.with_name(PLAN + ".new")
 
     def restart(self, cache=None, **kwargs):
         """A manager takes the fabric over with these files; its log, and port_lids()."""
@@ -545,7 +552,7 @@ class Files(SmCase):
             return lab.osm.log(), self.check_tables(lab, self.expected)
 
     def set_aside(self):
-        return [p for p in self.cache.iterdir() if ".bad-" in p.name]
+        return [p for p in self.cache.rglob("*") if ".bad-" in p.name]
 
     def check_restart(self, set_aside=0):
         """Restarts; then the files are as they should be."""
@@ -622,10 +629,9 @@ class Files(SmCase):
 
     def test_half_a_new_plan_left(self):
         """Killed while it wrote a plan: what it left is neither read nor in the way."""
-        new = self.cache / (PLAN + ".new")
         data = self.plan.read_bytes()
         tmp = self.cache / (GUID2LID + ".tmp")
-        new.write_bytes(data[:len(data) // 2])
+        self.new.write_bytes(data[:len(data) // 2])
         tmp.write_text("0x1 0x0001 0x00")
         self.restart()
         self.assertEqual(self.plan.read_bytes(), data)
@@ -636,14 +642,14 @@ class Files(SmCase):
     def test_nothing_can_be_stored(self):
         """It goes on, says so, and stores the plan as soon as it can."""
         (self.cache / (GUID2LID + ".tmp")).mkdir()
-        (self.cache / (PLAN + ".new")).mkdir()
+        self.new.mkdir()
         self.plan.unlink()
         with self.lab(self.fabric, self.cache) as lab:
             self.assertEqual(lab.bring_up().moved, 0)
             self.check_tables(lab, self.expected)
-            self.assertIn("plan not saved", lab.osm.log())
+            self.assertIn("portmajor: not saved: ", lab.osm.log())
             lab.lose(SWITCH)
-            (self.cache / (PLAN + ".new")).rmdir()
+            self.new.rmdir()
             (self.cache / (GUID2LID + ".tmp")).rmdir()
             lab.back(SWITCH)
             self.check_files(self.check_tables(lab, self.expected), self.cache)
@@ -672,9 +678,8 @@ class Files(SmCase):
             while filler.write(bytes(4096)):
                 pass
         log, _ = self.restart(disk)
-        self.assertIn("plan not saved", log)
-        self.assertFalse((disk / PLAN).exists())
-        self.assertFalse((disk / (PLAN + ".new")).exists())
+        self.assertIn("portmajor: not saved: ", log)
+        self.assertEqual(list(disk.glob(f"*/{PLAN}*")), [])
         (disk / "filler").unlink()
         _, ports = self.restart(disk)
         self.check_files(ports, disk)
@@ -704,21 +709,24 @@ class Grown(SmCase):
             cls.expected = pmlab.Dump(lab.dump())
 
     def restart(self, plan, guid2lid, meanwhile=()):
-        for name, folder in ((PLAN, plan), (GUID2LID, guid2lid)):
-            shutil.copy(folder / name, self.cache)
+        self.plan = self.cache / pmlab.kept(plan, PLAN).relative_to(plan)
+        self.plan.parent.mkdir()
+        shutil.copy(pmlab.kept(plan, PLAN), self.plan)
+        shutil.copy(guid2lid / GUID2LID, self.cache)
         if meanwhile:
             self.fabric.console(*meanwhile)
         with self.lab(self.fabric, self.cache) as lab:
             self.check_all(lab, lab.bring_up(), self.expected, plan=False)
 
     def test_setup(self):
-        self.assertNotEqual((self.old / PLAN).read_text(), (self.new / PLAN).read_text())
+        self.assertNotEqual(pmlab.kept(self.old, PLAN).read_text(),
+                            pmlab.kept(self.new, PLAN).read_text())
         self.assertLess(read_guid2lid(self.old / GUID2LID).items(),
                         read_guid2lid(self.new / GUID2LID).items())
 
     def test_old_plan(self):
         self.restart(self.old, self.new)
-        self.assertEqual((self.cache / PLAN).read_text(), (self.new / PLAN).read_text())
+        self.assertEqual(self.plan.read_text(), pmlab.kept(self.new, PLAN).read_text())
 
     def test_old_guid2lid(self):
         self.restart(self.new, self.old)

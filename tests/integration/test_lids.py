@@ -23,7 +23,7 @@ class LidCase(labtest.Folders):
         return pmlab.Lab(self.netlist, fabric=fabric, cache_dir=self.cache, **kwargs)
 
     def set_aside(self):
-        return [path for path in self.cache.iterdir() if ".bad-" in path.name]
+        return [path for path in self.cache.rglob("*") if ".bad-" in path.name]
 
 
 class InUse(LidCase):
@@ -68,7 +68,7 @@ class OnDisk(LidCase):
         with simlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
             lab.bring_up()
             lids = pmlab.Dump(lab.dump()).lids
-        plan = self.cache / "portmajor.plan"
+        plan = pmlab.kept(self.cache, "plan")
         spoil(plan)
         with simlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
             lab.bring_up()
@@ -96,8 +96,12 @@ class OnDisk(LidCase):
     def test_of_another_fabric(self):
         other = simlab.Netlist(pmlab.generate(self.folder / "other.net", "xgft", 3, "4,4,4",
                                               "1,4,4"))
-        with pmlab.Lab(other, cache_dir=self.cache) as lab:
+        with pmlab.Lab(other) as lab:
             lab.bring_up()
+            plan = pmlab.kept(lab.osm.cache_dir, "plan").read_bytes()
+        with self.lab(None) as lab:
+            lab.bring_up()
+        pmlab.kept(self.cache, "plan").write_bytes(plan)
         with simlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
             event = lab.bring_up()
             self.assertIn("the plan of another fabric", lab.osm.log())
@@ -136,7 +140,7 @@ class WithLmc(LidCase):
                     self.assertEqual(event.wire, predicted, target)
                     self.assertEqual(pmlab.walk_faults(lab.walk("-m", str(lmc))), [])
                     lab.back(target)
-                (self.cache / "portmajor.plan").unlink()
+                pmlab.kept(self.cache, "plan").unlink()
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class NoTree(labtest.Folders):
 
     def status(self, lab):
         """The exit status, the findings and the state, all of one moment."""
-        done = pmlab.run_cli("status", "--json", lab.osm.cache_dir / "portmajor.state")
+        done = pmlab.run_cli("status", "--json", pmlab.kept(lab.osm.cache_dir, "state"))
         told = json.loads(done.stdout)
         return done.returncode, " ".join(told["findings"]), told["state"]
 

@@ -67,7 +67,7 @@ class Configuration(labtest.Folders):
         with pmlab.Fabric(netlist) as fabric, pmlab.open_sm(fabric, config=config) as osm:
             osm.settle(timeout=pmlab.TIMEOUT_S)
             self.assertEqual(set(osm.engines_used()), {"portmajor"})
-            files = lambda: list(osm.cache_dir.rglob("portmajor.state"))
+            files = lambda: list(osm.cache_dir.rglob("state"))
             simlab.poll_until(lambda: files() and json.loads(files()[0].read_text())["run"], 60,
                               "the state of a run")
             done = pmlab.run_cli("status", files()[0])

@@ -209,8 +209,9 @@ class Preflight(labtest.Folders):
     def test_plan_file(self):
         with pmlab.Lab(self.net) as lab:
             lab.bring_up()
-            plan = (lab.osm.cache_dir / "portmajor.plan").read_text(encoding="ascii")
-        path = self.cache / "portmajor.plan"
+            plan = pmlab.kept(lab.osm.cache_dir, "plan").read_text(encoding="ascii")
+        path = pmlab.kept(self.cache, "plan")
+        path.parent.mkdir()
         path.write_text(plan, encoding="ascii")
         self.assertEqual(self.faults(self.conf(), "-n", self.net), [])
         self.only("plan file", "made for LMC 0, not 1", self.conf(lmc=1))
@@ -223,6 +224,27 @@ class Preflight(labtest.Folders):
         self.only("plan file", str(path), self.conf())
         path.write_text(plan[:200], encoding="ascii")
         self.only("plan file", str(path), self.conf())
+
+    def test_plan_files(self):
+        """Those of several fabrics, and one of an earlier version: each has its line."""
+        other = pmlab.generate(self.cache / "other.net", "director", 36)
+        places = [self.cache / f"portmajor.{guid:016x}" / "plan" for guid in (1, 2)]
+        for net, path in zip((other, self.net), places):
+            with pmlab.Lab(net) as lab:
+                lab.bring_up()
+                path.parent.mkdir()
+                shutil.copy(pmlab.kept(lab.osm.cache_dir, "plan"), path)
+        found = self.checks(self.conf(), "-n", self.net)
+        self.assertEqual([text.partition(":")[0] for check, _, text in found
+                          if check == "plan file"], [str(path) for path in places])
+        self.assertEqual([(ok, text) for check, ok, text in found if check == "plan and fabric"],
+                         [(True, f"{places[1]} is one for this fabric")])
+        shutil.move(places[1], self.cache / "portmajor.plan")
+        found = self.checks(self.conf(), "-n", self.net)
+        self.assertEqual(found[-1], ("plan and fabric", True, f"{self.cache}/portmajor.plan "
+                                     "is one for this fabric"))
+        third = pmlab.generate(self.cache / "third.net", "two-level", 3, 3, 3, 1)
+        self.only("plan and fabric", "all plan files: another fabric's", self.conf(), "-n", third)
 
     def test_fabric(self):
         ring = pmlab.TOPOLOGIES / "ring-12.net"

@@ -304,7 +304,7 @@ class Pages(labtest.Folders):
         with pmlab.Lab(netlist) as lab:
             lab.bring_up()
             event = lab.lose("leaf1:5")
-            done = pmlab.run_cli("status", "--json", lab.osm.cache_dir / "portmajor.state")
+            done = pmlab.run_cli("status", "--json", pmlab.kept(lab.osm.cache_dir, "state"))
         self.assertEqual(done.returncode, 0, done.stdout)
         path = self.folder / "status.json"
         path.write_text(done.stdout, encoding="utf-8")

@@ -80,7 +80,7 @@ class Shadow(labtest.Folders):
         self.assertEqual(list(pmlab.changed_entries(wanted, now))[:5], [])
         self.assertNotRegex(log, "portmajor: .*cannot route|portmajor run|portmajor repair")
         self.assertIn("shadow mode: nothing is routed or sent", log)
-        self.assertFalse((self.cache / "portmajor.plan").exists())
+        self.assertFalse(pmlab.kept(self.cache, "plan").exists())
         changes = [s[0] for s in shadows]
         self.assertIn("lost 1 cable (leaf5[20]-s1-line0[6])", changes)
         self.assertEqual([s[1] for s in shadows if s[0].endswith("1 host (leaf7[3])")], [0, 0])

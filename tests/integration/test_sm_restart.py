@@ -88,14 +88,14 @@ class Restart(RestartCase):
                 lab.bring_up()
                 before = self.dump(lab)
                 self.end(lab, "kill")
-            path = self.cache / "portmajor.plan"
+            path = pmlab.kept(self.cache, "plan")
             data = bytearray(path.read_bytes())
             data[len(data) // 2] ^= 1
             path.write_bytes(data)
             with self.lab(fabric, self.cache) as lab:
                 self.check_taken_over(lab, lab.bring_up(), before)
                 self.assertIn("plan not used and renamed to", lab.osm.log())
-            aside = list(self.cache.glob("portmajor.plan.bad-*"))
+            aside = list(path.parent.glob("plan.bad-*"))
             self.assertEqual([p.read_bytes() for p in aside], [bytes(data)])
 
 

@@ -27,14 +27,15 @@ GOOD = {
 
 def state_of(osm):
     """What is in the file now; never a part of it, as it is replaced in one step."""
-    return json.loads((osm.cache_dir / "portmajor.state").read_text(encoding="utf-8"))
+    return json.loads(pmlab.kept(osm.cache_dir, "state").read_text(encoding="utf-8"))
 
 
 def metrics_of(path):
     """{name with labels: value} of a Prometheus textfile."""
     lines = path.read_text(encoding="ascii").splitlines()
-    return {name: float(value) for name, _, value in
-            (line.rpartition(" ") for line in lines if not line.startswith("#"))}
+    # What these tests look at is of one fabric.
+    return {re.sub(r'port_guid="0x[0-9a-f]{16}",?', "", name).removesuffix("{}"): float(value)
+            for name, _, value in (line.rpartition(" ") for line in lines if not line.startswith("#"))}
 
 
 def served(joined, pairs, gave_way=False, returns_in_ms=None):
@@ -46,7 +47,7 @@ def served(joined, pairs, gave_way=False, returns_in_ms=None):
 def wait_state(osm, wanted, timeout=60):
     """Waits until the state is as wanted(state) has it; returns it."""
     def look():
-        if not (osm.cache_dir / "portmajor.state").exists():
+        if not pmlab.kept(osm.cache_dir, "state").exists():
             return None
         state = state_of(osm)
         return state if wanted(state) else None
@@ -130,6 +131,11 @@ class Bad(labtest.Folders):
                     "active": False, "used": "updn", "reason": "x"}, "apart": apart}, None),
                 ("in the shadow of nothing", {"shadow": {"number": 1}, "engine": {
                     "active": False, "used": None, "reason": "x"}}, "no engine at all"),
+                ("not on disk", {"unsaved": "/x/plan: No space left on device"},
+                 "not saved: /x/plan: No space"),
+                ("not on disk, a plugin that does not say why", {"plan": {"saved": False}},
+                 "plan is not saved"),
+                ("on disk", {"unsaved": None, "plan": {"saved": True}}, None),
                 ("ended", {"running": False}, "has ended"),
                 ("ended long ago", {"running": False, "time": 0}, "has ended"),
                 ("old", {"time": int(time.time()) - 1000}, "is old"),
@@ -214,7 +220,7 @@ class Bad(labtest.Folders):
         """OpenSM's cache folder, unless the environment names another."""
         self.changed()
         for folder, path in ((str(self.folder), self.folder / "portmajor.state"),
-                             ("", "/var/cache/opensm/portmajor.state")):
+                             ("", "/var/cache/opensm/portmajor.")):
             with self.subTest(folder), unittest.mock.patch.dict(os.environ, OSM_CACHE_DIR=folder):
                 done = pmlab.run_cli("status", "--json")
                 self.assertIn(str(path), done.stdout + done.stderr)
@@ -224,6 +230,15 @@ class Bad(labtest.Folders):
         done = pmlab.run_cli("status", self.changed(run=run))
         self.assertIn('lost ?[31m "x" ?', done.stdout)
         self.assertNotRegex(done.stdout, "[\x00-\x09\x0b-\x1f\x7f]")
+
+    def test_fabric(self):
+        """Which it is stands first, with -q only above findings."""
+        port = {"port_guid": "0x0002c90300000001"}
+        for members, args, lines in ((port, (), 1), (port, ("-q",), 0), ({}, (), 0),
+                                     ({**port, "running": False}, ("-q",), 1)):
+            text = pmlab.run_cli("status", *args, self.changed(**members)).stdout
+            self.assertEqual(text.count("fabric      of port 0x0002c90300000001\n"), lines)
+            self.assertEqual(text.startswith("fabric"), lines > 0)
 
     def test_json(self):
         path = self.changed(running=False)
@@ -266,7 +281,7 @@ class Plugin(labtest.Folders):
         first = self.compare(self.start)
         self.assertEqual(first["run"]["sent"], self.start.wire)
         self.assertIsNone(first["repair"])
-        self.assertEqual(first["plan"]["file"], str(self.lab.osm.cache_dir / "portmajor.plan"))
+        self.assertEqual(first["plan"]["file"], str(pmlab.kept(self.lab.osm.cache_dir, "plan")))
         self.assertEqual((first["plan"]["switches"], first["plan"]["lmc"],
                           first["plan"]["lid_order"], first["plan"]["saved"]),
                          (6, 0, "grouped", True))
@@ -289,7 +304,7 @@ class Plugin(labtest.Folders):
                          (log.sent, log.acked, log.bound))
         self.assertEqual(total["fallbacks"], 0)
 
-        metrics = metrics_of(self.lab.osm.cache_dir / "portmajor.prom")
+        metrics = metrics_of(pmlab.kept(self.lab.osm.cache_dir, "portmajor.prom"))
         for name, value in (("running", 1), ("engine_active", 1), ("lids_out_of_plan", 0),
                             ("run_blocks_sent", back.runs[-1].sent),
                             ("run_blocks_acked", back.runs[-1].acked),
@@ -301,7 +316,7 @@ class Plugin(labtest.Folders):
             self.assertEqual(metrics["portmajor_" + name], value, name)
         self.assertEqual([p.name for p in self.lab.osm.cache_dir.glob("portmajor.*.new")], [])
 
-        done = pmlab.run_cli("status", self.lab.osm.cache_dir / "portmajor.state")
+        done = pmlab.run_cli("status", pmlab.kept(self.lab.osm.cache_dir, "state"))
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         self.assertIn(back.runs[-1].change, done.stdout)
         self.assertLess(done.stdout.count("\n"), 25)
@@ -325,10 +340,10 @@ class Fabric(labtest.Folders):
                              {("leaf1", 5), ("spine0", 2)})
             self.assertRegex(flap["ends"][0]["guid"], "^0x[0-9a-f]{16}$")
             self.assertEqual((flap["downs"], flap["hold_ms"]), (2, 3600000))
-            done = pmlab.run_cli("status", lab.osm.cache_dir / "portmajor.state")
+            done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual(done.returncode, 0, done.stdout)
             self.assertRegex(done.stdout, r"flapping +1 .*leaf1\[5\].*held, 2 times down, \d+ s")
-            simlab.poll_until(lambda: metrics_of(lab.osm.cache_dir / "portmajor.prom")[
+            simlab.poll_until(lambda: metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))[
                 'portmajor_flapping_links{state="held"}'] == 1, 60, "the metrics")
 
     def test_switches_without_a_path(self):
@@ -341,7 +356,7 @@ class Fabric(labtest.Folders):
             state = wait_state(lab.osm, lambda s: s["apart"]["pairs"])
             self.assertEqual(state["apart"]["pairs"], 1)
             self.assertIn("leaf0 and leaf1", state["apart"]["text"])
-            done = pmlab.run_cli("status", lab.osm.cache_dir / "portmajor.state")
+            done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertRegex(done.stdout,
                              "finding .*hosts are cut off that cables join: .*leaf0 and leaf1")
@@ -359,9 +374,9 @@ class Fallback(labtest.Folders):
             self.assertRegex(state["engine"]["reason"], "not a fat tree")
             self.assertGreaterEqual(state["since_start"]["fallbacks"], 1)
             self.assertIsNone(state["run"])
-            metrics = metrics_of(lab.osm.cache_dir / "portmajor.prom")
+            metrics = metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))
             self.assertEqual(metrics["portmajor_engine_active"], 0)
-            done = pmlab.run_cli("status", lab.osm.cache_dir / "portmajor.state")
+            done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stdout, rf"finding +OpenSM fell back to {used}: .*not a fat tree")
 
@@ -371,7 +386,7 @@ class Fallback(labtest.Folders):
             state = wait_state(lab.osm, lambda s: s["engine"]["active"] is not None
                                and s["sm_state"] == "master")
             self.assertEqual((state["engine"]["active"], state["engine"]["used"]), (False, None))
-            done = pmlab.run_cli("status", lab.osm.cache_dir / "portmajor.state")
+            done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stdout, "no engine at all: .*not a fat tree")
 
@@ -407,7 +422,7 @@ class Files(labtest.Folders):
             wait_state(osm, lambda s: s["run"])
             simlab.poll_until(lambda: metrics_of(there).get("portmajor_runs_total") == 1, 60,
                               "the metrics")
-            self.assertFalse((osm.cache_dir / "portmajor.prom").exists())
+            self.assertFalse(pmlab.kept(osm.cache_dir, "portmajor.prom").exists())
 
     def test_not_writable_is_said_once(self):
         """Runs go on, with one line in the log for all of them."""
@@ -430,9 +445,9 @@ class Files(labtest.Folders):
         with pmlab.Fabric(self.net) as fabric:
             with pmlab.open_sm(fabric, cache_dir=cache) as osm:
                 osm.settle(timeout=pmlab.TIMEOUT_S)
-            state = json.loads((cache / "portmajor.state").read_text())
+            state = json.loads(pmlab.kept(cache, "state").read_text())
             self.assertFalse(state["running"])
-            self.assertEqual(metrics_of(cache / "portmajor.prom")["portmajor_running"], 0)
+            self.assertEqual(metrics_of(pmlab.kept(cache, "portmajor.prom"))["portmajor_running"], 0)
             os.environ["OSM_CACHE_DIR"] = str(cache)
             self.addCleanup(os.environ.pop, "OSM_CACHE_DIR")
             done = pmlab.run_cli("status")

@@ -18,9 +18,9 @@ function(add_lab_test name)
 		TIMEOUT 1200 ENVIRONMENT "${lab_environment}")
 endfunction()
 
-foreach(name bad_input check cli compatibility drain events evidence exports features flaps
-	growth guid_files handover lids madcount multicast no_tree odd_fabrics operator orders
-	other_fabrics preflight repair shadow sm_restart status whatif wire)
+foreach(name bad_input check cli compatibility drain events evidence exports features files
+	flaps growth guid_files handover lids madcount multicast no_tree odd_fabrics operator
+	orders other_fabrics preflight repair shadow sm_restart status whatif wire)
 	add_lab_test(${name})
 endforeach()
 # wire_faults: each class is a fault that is there still; not run until it is mended.

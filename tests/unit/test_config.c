@@ -211,7 +211,7 @@ static const struct {
 	{"path that is not absolute",
 	 "prometheus pm.prom",
 	 ":1: ",
-	 {"prometheus must be the absolute path of a file", "\"pm.prom\""}},
+	 {"prometheus must be the absolute path of a file or folder", "\"pm.prom\""}},
 	{"folder", "prometheus /tmp/", ":1: ", {"prometheus must be", "\"/tmp/\""}},
 	{"equals sign", "lid_order = grouped", ":1: ", {"behind the value", "lid_order"}},
 };

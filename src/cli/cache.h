@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where the plugin keeps its files: in OpenSM's cache folder, $OSM_CACHE_DIR or
+ * CLI_CACHE_DIR, a folder portmajor.GUID for each port that OpenSM has used.
+ */
+#ifndef PORTMAJOR_CLI_CACHE_H
+#define PORTMAJOR_CLI_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CLI_CACHE_DIR "/var/cache/opensm"
+
+struct cache_paths {
+	char **path; /* by their GUIDs */
+	size_t count;
+	bool old; /* the last one is portmajor.NAME, as earlier versions had it */
+};
+
+/* The path of a file beside these folders; the caller frees it. NULL: no memory. */
+char *cache_path(const char *name);
+
+/*
+ * The files of that name, of all fabrics, and portmajor.NAME if it is there. What they
+ * are looked for as is in *wanted, for messages. Both for the caller to free. -1: no
+ * memory.
+ */
+int cache_find(const char *name, struct cache_paths *paths, char **wanted);
+void cache_paths_free(struct cache_paths *paths);
+
+#endif

@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the plugin keeps, and for which fabric: several on one machine, another adapter, a
+standby beside it, files of an earlier version, and holds over a restart."""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import unittest
+
+import labtest
+import pmlab
+import simlab
+from test_handover import wait_state, wait_swept
+
+EARLIER = pmlab.ROOT / "tests" / "data" / "0.1.0-6cd4353"
+TAKEN_OVER = "plan taken over from "
+POLL = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}
+
+
+def status(cache, *args):
+    """`portmajor status` of all that is in a cache folder."""
+    old = os.environ.get("OSM_CACHE_DIR")
+    os.environ["OSM_CACHE_DIR"] = str(cache)
+    try:
+        return pmlab.run_cli("status", *args)
+    finally:
+        os.environ.pop("OSM_CACHE_DIR")
+        if old is not None:
+            os.environ["OSM_CACHE_DIR"] = old
+
+
+def folders(cache):
+    """Those of the fabrics, by name."""
+    return sorted(path for path in cache.glob("portmajor.*") if path.is_dir())
+
+
+def set_aside(cache):
+    return [path for path in cache.rglob("*") if ".bad-" in path.name]
+
+
+class FileCase(labtest.Folders):
+    GENERATE = ("two-level", 4, 2, 4, 1)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", *cls.GENERATE))
+
+    def setUp(self):
+        self.cache = self.folder / self.id().rpartition(".")[2]
+        self.cache.mkdir()
+
+    def lab(self, fabric, host="h0-1", **kwargs):
+        return pmlab.Lab(self.netlist, fabric=fabric, cache_dir=self.cache, host=host, **kwargs)
+
+    def check(self, lab, event, lids=None):
+        """It routes, and moved nothing. The Dump."""
+        self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
+        self.assertEqual(event.moved, 0)
+        dump = pmlab.Dump(lab.dump())
+        if lids is not None:
+            self.assertEqual(dump.lids, lids)
+        self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+        return dump
+
+
+class Several(FileCase):
+    """Two OpenSM on one machine, as Debian starts one for each port."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.other = simlab.Netlist(pmlab.generate(cls.folder / "other.net", "two-level",
+                                                  3, 3, 3, 1))
+
+    def two_labs(self, stack, fabrics, **kwargs):
+        # ibsim gives both fabrics the same GUIDs: another host, another port.
+        labs = [stack.enter_context(pmlab.Lab(netlist, fabric=fabric, cache_dir=self.cache,
+                                              host=host, **kwargs))
+                for netlist, fabric, host in zip((self.netlist, self.other), fabrics,
+                                                 ("h0-1", "h1-2"))]
+        return labs, [lab.bring_up() for lab in labs]
+
+    def wait_states(self, number=1):
+        """The states of both, when a routing run of each is told of."""
+        def look():
+            states = [json.loads(path.read_text()) for path in self.cache.glob("*/state")]
+            return (len(states) == 2 and all(s["run"] and s["run"]["number"] >= number
+                                             for s in states) and states)
+        return simlab.poll_until(look, 60, "both states")
+
+    def test_each_has_its_own(self):
+        fabrics = [self.enterContext(pmlab.Fabric(n)) for n in (self.netlist, self.other)]
+        with contextlib.ExitStack() as stack:
+            labs, events = self.two_labs(stack, fabrics)
+            lids = [self.check(lab, event).lids for lab, event in zip(labs, events)]
+            self.check_told()
+        plans = {path: path.read_bytes() for path in self.cache.glob("*/plan")}
+        self.assertEqual(len(plans), 2)
+        # Both are started anew, at the same time.
+        with contextlib.ExitStack() as stack:
+            labs, events = self.two_labs(stack, fabrics)
+            for lab, event, before in zip(labs, events, lids):
+                self.check(lab, event, before)
+                self.assertEqual(event.runs[-1].assigned, 0)
+                self.assertNotIn(TAKEN_OVER, lab.osm.log())
+                self.assertNotIn("not used", lab.osm.log())
+        self.assertEqual({p: p.read_bytes() for p in self.cache.glob("*/plan")}, plans)
+        self.assertEqual(set_aside(self.cache), [])
+
+    def check_told(self):
+        """`status` tells of both, and so do the metrics, with different names."""
+        states = self.wait_states()
+        guids = {state["port_guid"] for state in states}
+        self.assertEqual({f"portmajor.{guid[2:]}" for guid in guids},
+                         {path.name for path in folders(self.cache)})
+        done = status(self.cache)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertEqual(set(re.findall("^fabric +of port (0x[0-9a-f]{16})$", done.stdout, re.M)),
+                         guids)
+        decoder, text, shown = json.JSONDecoder(), status(self.cache, "--json").stdout, []
+        while text.strip():
+            document, end = decoder.raw_decode(text.strip())
+            shown.append(document["state"]["port_guid"])
+            text = text.strip()[end:]
+        self.assertEqual(shown, sorted(guids))
+        names = [{line.rpartition(" ")[0] for line in path.read_text().splitlines()
+                  if not line.startswith("#")} for path in self.cache.glob("*/portmajor.prom")]
+        self.assertEqual(len(names), 2)
+        self.assertEqual(names[0] & names[1], set())
+
+    def test_the_worst_counts(self):
+        fabrics = [self.enterContext(pmlab.Fabric(n)) for n in (self.netlist, self.other)]
+        with contextlib.ExitStack() as stack:
+            labs, _ = self.two_labs(stack, fabrics)
+            self.wait_states()
+            labs[1].osm.stop()
+            done = status(self.cache, "-q")
+            self.assertEqual((done.returncode, done.stderr), (1, ""))
+            ended = [s["port_guid"] for s in self.wait_states() if not s["running"]]
+            self.assertEqual(done.stdout, f"fabric      of port {ended[0]}\n"
+                                          "finding     OpenSM has ended\n")
+        (folders(self.cache)[0] / "state").write_text("{")
+        done = status(self.cache, "-q")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1))
+
+    def test_prometheus_in_one_folder(self):
+        """The same portmajor.conf for both, which names a folder."""
+        there = self.folder / "textfiles"
+        there.mkdir()
+        config = self.folder / "two.conf"
+        config.write_text(f"prometheus {there}\n", encoding="ascii")
+        fabrics = [self.enterContext(pmlab.Fabric(n)) for n in (self.netlist, self.other)]
+        with contextlib.ExitStack() as stack:
+            self.two_labs(stack, fabrics, conf={"event_plugin_options": config})
+            self.wait_states()
+            simlab.poll_until(lambda: len(list(there.glob("*.prom"))) == 2, 60, "the metrics")
+            self.assertEqual(sorted(path.name for path in there.iterdir()),
+                             [f"{path.name}.prom" for path in folders(self.cache)])
+
+    def test_in_use(self):
+        """A folder that another process has is left alone until it is free."""
+        with pmlab.Fabric(self.netlist) as fabric:
+            with self.lab(fabric) as lab:
+                lids = self.check(lab, lab.bring_up()).lids
+            folder, = folders(self.cache)
+            files = {path: path.read_bytes() for path in folder.iterdir()}
+            with open(folder / "lock", "rb+") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                with self.lab(fabric) as lab:
+                    self.check(lab, lab.bring_up(), lids)
+                    self.assertIn(f"{folder}/: another process uses it", lab.osm.log())
+                    lab.event("lose", "spine1")
+                    self.assertEqual({p: p.read_bytes() for p in folder.iterdir()}, files)
+                    fcntl.flock(lock, fcntl.LOCK_UN)
+                    lab.event("back", "spine1")
+                    self.check(lab, lab.measure("SIGHUP", lab.osm.hup), lids)
+                    self.assertIn("saved again", lab.osm.log())
+                    simlab.poll_until(lambda: (folder / "state").read_bytes()
+                                      != files[folder / "state"], 60, "the state")
+
+
+class Found(FileCase):
+    """The plan of this fabric is found although OpenSM uses another port."""
+
+    def test_new_adapter(self):
+        """What was away comes back to its LID; of the adapter before nothing is left."""
+        away = ("h3-3", "leaf2")
+        with pmlab.Fabric(self.netlist) as fabric:
+            with self.lab(fabric) as lab:
+                healthy = self.check(lab, lab.bring_up())
+            before, = folders(self.cache)
+            for target in away:
+                fabric.lose(target)
+            with self.lab(fabric, host="h1-1") as lab:
+                event = lab.bring_up()
+                self.assertEqual(event.moved, 0)
+                self.assertIn(f"{TAKEN_OVER}{before}/plan", lab.osm.log())
+                for target in away:
+                    lab.event("back", target)
+                now = self.check(lab, lab.measure("SIGHUP", lab.osm.hup), healthy.lids)
+                self.assertEqual(list(pmlab.changed_entries(healthy, now))[:5], [])
+                self.assertEqual(len(folders(self.cache)), 1)
+                self.assertNotEqual(folders(self.cache), [before])
+                done = status(self.cache)
+                self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_the_later_plan(self):
+        """Ours is older than one that another OpenSM left here, which is used."""
+        kept = self.folder / "kept"
+        with pmlab.Fabric(self.netlist) as fabric:
+            fabric.lose("leaf2")
+            with self.lab(fabric) as lab:
+                lab.bring_up()
+            ours, = folders(self.cache)
+            shutil.copytree(ours, kept)
+            with self.lab(fabric, host="h1-1") as lab:
+                lab.bring_up()
+                lab.event("back", "leaf2")
+                expected = pmlab.Dump(lab.dump()).lids
+            other, = folders(self.cache)
+            shutil.copytree(kept, ours)  # keeps its time
+            fabric.lose("leaf2")
+            with self.lab(fabric) as lab:
+                self.assertEqual(lab.bring_up().moved, 0)
+                self.assertIn(f"{TAKEN_OVER}{other}/plan", lab.osm.log())
+                self.assertEqual((ours / "plan").read_bytes(), (other / "plan").read_bytes())
+            # From now on ours is the later one.
+            with self.lab(fabric) as lab:
+                lab.bring_up()
+                self.assertNotIn(TAKEN_OVER, lab.osm.log())
+                lab.event("back", "leaf2")
+                self.assertEqual(pmlab.Dump(lab.dump()).lids, expected)
+            self.assertEqual(set_aside(self.cache), [])
+
+    def test_standby_with_the_same_folder(self):
+        """It has the plan of the one that died, with what was away then."""
+        with pmlab.Fabric(self.netlist) as fabric, \
+                self.lab(fabric, conf={**POLL, "sm_priority": 10}) as first:
+            healthy = self.check(first, first.bring_up())
+            first.lose("h3-3")
+            with self.lab(fabric, host="h1-1", conf={**POLL, "sm_priority": 2}) as second:
+                wait_state(second.osm, "STANDBY")
+                self.assertEqual(len(list(self.cache.glob("*/plan"))), 1)
+                mark = second.osm.mark()
+                first.osm.process.kill()
+                first.osm.process.wait(30)
+                event = wait_swept(second.osm, mark,
+                                   wait_state(second.osm, "MASTER", mark.log_offset))
+                self.assertEqual(event.moved, 0)
+                self.assertIn(TAKEN_OVER, second.osm.log())
+                second.back("h3-3")
+                now = pmlab.Dump(second.dump())
+                self.assertEqual(now.lids, healthy.lids)
+                self.assertEqual(list(pmlab.changed_entries(healthy, now))[:5], [])
+
+    def test_of_another_fabric(self):
+        """A plan that does not fit is neither used nor touched."""
+        other = simlab.Netlist(pmlab.generate(self.folder / "larger.net", "two-level", 6, 3, 5, 1))
+        with pmlab.Lab(other, cache_dir=self.cache, host="h1-2") as lab:
+            lab.bring_up()
+        theirs, = folders(self.cache)
+        before = {path: path.read_bytes() for path in theirs.iterdir()}
+        with self.lab(None) as lab:
+            self.check(lab, lab.bring_up())
+            self.assertNotIn(TAKEN_OVER, lab.osm.log())
+        self.assertEqual({path: path.read_bytes() for path in theirs.iterdir()}, before)
+        self.assertEqual(len(folders(self.cache)), 2)
+
+
+class Earlier(FileCase):
+    """Files of a version that had no folders, see tests/data."""
+
+    def setUp(self):
+        super().setUp()
+        for path in EARLIER.glob("portmajor.*"):
+            shutil.copy(path, self.cache)
+
+    def planned(self, name):
+        """{(switch, port): LID} of a plan file."""
+        text = (EARLIER / name).read_text(encoding="ascii")
+        switches = re.findall(r"^switch \S+ \S+ \d+ (\S+)$", text, re.M)
+        return {(switches[int(sw)], int(port)): int(lid) for sw, port, lid in
+                re.findall(r"^place (\d+) (\d+) (\d+) ", text, re.M)}
+
+    def test_taken_over(self):
+        """A fabric without LIDs gets those of the plan; the files are in the folder then."""
+        with pmlab.Fabric(self.netlist) as fabric:
+            with self.lab(fabric) as lab:
+                self.assertEqual(status(self.cache, "--max-age", 2**31 - 1).returncode, 0)
+                event = lab.bring_up()
+                self.assertEqual(event.moved, 0)
+                self.assertIn(f"{TAKEN_OVER}{self.cache}/portmajor.plan", lab.osm.log())
+                lids = pmlab.Dump(lab.dump()).lids
+                for (switch, port), lid in self.planned("portmajor.plan").items():
+                    name = f"h{switch[4:]}-{port}" if port else switch
+                    self.assertEqual(lids[name], lid, name)
+                self.assertEqual([p.name for p in self.cache.glob("portmajor.*")
+                                  if not p.is_dir()], [])
+                simlab.poll_until(lambda: status(self.cache).returncode == 0, 60, "the state")
+            folder, = folders(self.cache)
+            # And back again: what was written is read where the earlier one looks for it.
+            for name in ("plan", "drifting"):
+                if (folder / name).exists():
+                    shutil.move(folder / name, self.cache / f"portmajor.{name}")
+            shutil.rmtree(folder)
+            with self.lab(fabric) as lab:
+                self.assertEqual(lab.bring_up().moved, 0)
+                self.assertEqual(pmlab.Dump(lab.dump()).lids, lids)
+
+    def test_our_own_come_first(self):
+        """A plan that is later than the old files: these stay where they are."""
+        with pmlab.Fabric(self.netlist) as fabric:
+            for path in self.cache.glob("portmajor.*"):
+                os.utime(path, (1, 1))
+            old = {path: path.read_bytes() for path in self.cache.glob("portmajor.*")}
+            for _ in range(2):
+                with self.lab(fabric) as lab:
+                    lab.bring_up()
+                for path, data in old.items():
+                    path.write_bytes(data)
+                    os.utime(path, (1, 1))
+            self.assertNotIn(TAKEN_OVER, lab.osm.log() if lab.osm.log_path.exists() else "")
+
+
+class Holds(FileCase):
+    """A cable on hold is on hold after a restart, and until its hold ends."""
+
+    CABLE = "leaf1:5"
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.folder / "holds.conf"
+        self.config.write_text("flap_limit 1\nflap_window 600\nflap_hold 3600\n",
+                               encoding="ascii")
+
+    def lab(self, fabric, **kwargs):
+        return super().lab(fabric, conf={"event_plugin_options": self.config}, **kwargs)
+
+    def held(self):
+        path = pmlab.kept(self.cache, "state")
+        flaps = json.loads(path.read_text())["flapping"]
+        return [(flap["state"], flap["downs"]) for flap in flaps]
+
+    def test_kept(self):
+        with pmlab.Fabric(self.netlist) as fabric:
+            with self.lab(fabric) as lab:
+                lab.bring_up()
+                for _ in range(2):
+                    lab.event("lose", self.CABLE)
+                    lab.event("back", self.CABLE)
+                simlab.poll_until(lambda: self.held() == [("held", 2)], 60, "the hold")
+                before = pmlab.Dump(lab.dump())
+                lab.osm.process.kill()
+                lab.osm.process.wait(30)
+            with self.lab(fabric) as lab:
+                lab.bring_up()
+                simlab.poll_until(lambda: self.held() == [("held", 2)], 60, "the hold")
+                after = pmlab.Dump(lab.dump())
+                # What is left standing for LIDs without a path is not known anew.
+                hosts = {after.lids[host] for host in after.hosts}
+                self.assertEqual([(sw, lid) for sw, lid in pmlab.changed_entries(before, after)
+                                  if lid in hosts and sw.startswith("leaf")], [])
+                pmlab.kept(self.cache, "clear-holds").touch()
+                lab.measure("SIGHUP", lab.osm.hup)
+                self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+            with self.lab(fabric) as lab:
+                lab.bring_up()
+                self.assertEqual(self.held(), [])
+
+    def test_damaged(self):
+        """Nothing is on hold then, and the log says why."""
+        with pmlab.Fabric(self.netlist) as fabric:
+            with self.lab(fabric) as lab:
+                lab.bring_up()
+                lab.event("lose", self.CABLE)
+            path = pmlab.kept(self.cache, "holds")
+            path.write_bytes(path.read_bytes()[:-3])
+            fabric.back(self.CABLE)
+            with self.lab(fabric) as lab:
+                self.check(lab, lab.bring_up())
+                self.assertIn("holds not used: ", lab.osm.log())
+
+
+if __name__ == "__main__":
+    unittest.main()
