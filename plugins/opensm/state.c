@@ -218,8 +218,9 @@ static const char *manager_state(const osm_opensm_t *osm)
 	}
 }
 
-/* What only the writing thread knows, as it is now. */
-static void complete(const struct state *state, json_t *document, bool running)
+/* What only the writing thread knows, as it is now; err is of the numbers. */
+static void complete(const struct state *state, json_t *document, bool running,
+		     const struct pm_error *err)
 {
 	struct pm_error trouble;
 	json_t *plan = json_object_get(document, "plan");
@@ -231,10 +232,12 @@ static void complete(const struct state *state, json_t *document, bool running)
 	json_object_set_new(document, "running", json_boolean(running));
 	json_object_set_new(document, "sm_state", json_string(manager_state(state->osm)));
 	json_object_set_new(document, "port_guid", json_string(guid));
-	json_object_set_new(document, "unsaved",
-			    make_string(trouble.text[0] ? trouble.text : NULL));
 	if (json_is_object(plan))
 		json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
+	if (!trouble.text[0])
+		trouble = *err;
+	json_object_set_new(document, "unsaved",
+			    make_string(trouble.text[0] ? trouble.text : NULL));
 }
 
 /* Where the numbers for Prometheus go; the caller frees it. NULL: no memory. */
@@ -263,9 +266,11 @@ static void write_files(struct state *state, json_t *document, bool running)
 
 	if (!file)
 		return; /* the store is not open */
-	complete(state, document, running);
-	if (!replace(file, print_json, document, &err))
-		replace(prometheus, print_metrics, document, &err);
+	/* The state second, so that it has what became of the first. */
+	complete(state, document, running, &err);
+	replace(prometheus, print_metrics, document, &err);
+	complete(state, document, running, &err);
+	replace(file, print_json, document, &err);
 	if (err.text[0] && strcmp(err.text, state->failed.text) != 0)
 		say(&state->osm->log, OSM_LOG_ERROR,
 		    ": state not written: %s (said once until it can be written again)",
