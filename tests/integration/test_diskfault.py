@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A full disk, a broken disk, and a kill, at each call that writes one of our files.
+
+For each file and each call (diskfault.c counts them): whatever happens there, the file is
+whole afterwards, the log and `status` say so, no LID moves at a restart, on that same disk,
+and the file is written when there is room.
+"""
+
+import errno
+import json
+import os
+import shutil
+import unittest
+
+import labtest
+import pmlab
+import simlab
+from test_handover import plan_is_whole
+
+LIBRARY = pmlab.BUILD / "libdiskfault.so"
+NOT_SAVED, NOT_WRITTEN = "portmajor: not saved: ", "portmajor: state not written: "
+CABLE, LATE = "leaf1:3", "spine1"  # less than a tenth of the switches, see pm_plan_fits
+pmlab.TIMEOUT_S = min(pmlab.TIMEOUT_S, 60)  # a small fabric
+A_REPLACE = 6  # open, write, fsync, rename; open and fsync of the folder
+
+
+class DiskFault(labtest.Folders):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net",
+                                                    "two-level", 9, 2, 2, 1))
+        cls.config = cls.folder / "portmajor.conf"
+        cls.config.write_text("migrate yes\nflap_limit 3\nflap_window 3600\n", encoding="ascii")
+        cls.fabric = cls.stack.enter_context(pmlab.Fabric(cls.netlist))
+        cls.good = cls.folder / "good"
+        cls.good.mkdir()
+        cls.fabric.lose(LATE)
+        with cls.lab(cls.good) as lab:
+            lab.bring_up()
+        kept = cls.folder / "kept"
+        shutil.copytree(cls.good, kept)
+        with cls.lab(kept) as lab:
+            lab.bring_up()
+            lab.event("back", LATE)
+            cls.lids = pmlab.Dump(lab.dump()).lids
+        cls.lost = set()
+
+    @classmethod
+    def lab(cls, cache, **kwargs):
+        return pmlab.Lab(cls.netlist, fabric=cls.fabric, cache_dir=cache,
+                         conf={"event_plugin_options": cls.config}, **kwargs)
+
+    def setUp(self):
+        self.number = 0
+
+    # ---- a disk
+
+    def start_over(self, name, happen, how, at):
+        """The files as they were, a fabric without LATE, and this fault to come."""
+        self.number += 1
+        self.cache = self.folder / f"{self.id().rpartition('.')[2]}-{self.number}"
+        shutil.copytree(self.good, self.cache)
+        self.room, self.calls = self.cache / "room", self.cache / "calls"
+        self.fault = {"DISKFAULT_UNDER": str(self.cache), "DISKFAULT_NAME": name,
+                      "DISKFAULT_AT": str(at), "DISKFAULT_HOW": str(how),
+                      "DISKFAULT_ROOM": str(self.room), "DISKFAULT_LOG": str(self.calls)}
+        if happen is DiskFault.flap:
+            self.back(LATE)
+        else:
+            self.lose(LATE)
+
+    def lose(self, target):
+        if target not in self.lost:
+            self.fabric.lose(target)
+            self.lost.add(target)
+
+    def back(self, target):
+        if target in self.lost:
+            self.fabric.back(target)
+            self.lost.discard(target)
+
+    def faulty_lab(self):
+        return self.lab(self.cache, preload=[str(LIBRARY)], env=self.fault)
+
+    def counted(self):
+        return len(self.calls.read_text().splitlines()) if self.calls.exists() else 0
+
+    def kept(self, name):
+        return pmlab.kept(self.cache, name)
+
+    # ---- what has each of the files written
+
+    def grow(self, lab):
+        """The plan, and the plan in force, since `migrate` has new planes dealt anew."""
+        if LATE in self.lost:
+            lab.measure("back", lambda: self.back(LATE))
+
+    def flap(self, lab):
+        """What is lost is kept: two times for each loss."""
+        lab.measure("lose", lambda: self.lose(CABLE))
+        lab.measure("back", lambda: self.back(CABLE))
+
+    def sweep(self, lab):
+        lab.measure("SIGHUP", lab.osm.hup)
+
+    def run_it(self, happen):
+        """With the fault; whether OpenSM is alive, and its log."""
+        with self.faulty_lab() as lab:
+            try:
+                lab.bring_up()
+                happen(self, lab)
+            except simlab.SimError:
+                if lab.osm.process.wait(10) != -9:
+                    raise
+            return lab.osm.log()
+
+    # ---- judging
+
+    def check_whole(self, name):
+        """Whole, or not there."""
+        path = self.kept(name)
+        if not path.exists():
+            return
+        if name == "state":
+            json.loads(path.read_text())
+        elif name == "portmajor.prom":
+            self.assertTrue(path.read_text().endswith("\n"))
+        else:
+            self.assertTrue(plan_is_whole(path), name)
+
+    def check_lids(self, lab, event):
+        self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
+        self.assertEqual(event.moved, 0)
+        now = pmlab.Dump(lab.dump()).lids
+        self.assertEqual(now, {name: self.lids[name] for name in now})
+
+    def check_clean(self, name):
+        self.assertFalse(self.kept(f"{name}.new").exists())
+        self.assertEqual([p for p in self.cache.rglob("*") if ".bad-" in p.name], [])
+
+    def status(self, *args):
+        return pmlab.run_cli("status", "-q", *args, self.kept("state"))
+
+    # ---- the walks
+
+    def walk(self, name, how, happen, most=None):
+        """A fault at each call, until none is hit any more. How many there were."""
+        at, hit = 0, True
+        while hit and at != most:
+            at += 1
+            with self.subTest(name=name, how=how and errno.errorcode[how], at=at):
+                self.start_over(name, happen, how, at)
+                if how:
+                    hit = self.with_errors(name, happen, at)
+                else:
+                    hit = self.with_a_kill(name, happen, at)
+        return at if hit else at - 1
+
+    def with_a_kill(self, name, happen, at):
+        self.run_it(happen)
+        hit = self.counted() >= at
+        self.check_whole(name)
+        for target in (CABLE, LATE):
+            self.back(target)
+        with self.lab(self.cache) as lab:
+            self.check_lids(lab, lab.bring_up())
+            self.assertEqual(pmlab.walk_faults(lab.walk(plan=False), plan=False), [])
+        self.check_whole(name)
+        self.assertEqual([p for p in self.cache.rglob("*") if ".bad-" in p.name], [])
+        return hit
+
+    def with_errors(self, name, happen, at):
+        said = NOT_WRITTEN if name in ("state", "portmajor.prom") else NOT_SAVED
+        why = os.strerror(int(self.fault["DISKFAULT_HOW"]))
+        log = self.run_it(happen)
+        if self.counted() < at:
+            self.assertNotIn(said, log)
+            return False
+        self.assertEqual(log.count(said), 1, log)
+        self.assertIn(f"{self.kept(name)}: {why}", log)
+        self.check_whole(name)
+        # The next one finds the same disk, from its first call on.
+        self.fault["DISKFAULT_AT"] = "1"
+        with self.faulty_lab() as lab:
+            self.check_lids(lab, lab.bring_up())
+            happen(self, lab)
+            self.check_whole(name)
+            self.check_status(name, why)
+            self.room.touch()
+            event = lab.measure("SIGHUP", lab.osm.hup)
+            self.check_lids(lab, event)
+            simlab.poll_until(lambda: self.status().returncode == 0, 60, "status to be content")
+            self.check_whole(name)
+            self.check_clean(name)
+            self.assertTrue(self.kept(name).exists() or name == "drifting")
+        return True
+
+    def check_status(self, name, why):
+        """It tells; of the state itself it can only tell that it is old, once it is."""
+        if name == "state":
+            self.assertEqual(self.status("--max-age", "0").returncode, 1)
+            return
+        if not self.counted():
+            return  # nothing was to be written this time
+        simlab.poll_until(lambda: f"{self.kept(name)}: {why}" in self.status().stdout, 60,
+                          f"status to tell of {name}")
+        self.assertEqual(self.status().returncode, 1)
+
+    def test_killed(self):
+        for name, happen, most, least in (
+                ("plan", DiskFault.grow, None, A_REPLACE),
+                ("drifting", DiskFault.grow, None, A_REPLACE),
+                ("holds", DiskFault.flap, None, 2 * A_REPLACE),
+                ("state", DiskFault.sweep, A_REPLACE, A_REPLACE),
+                ("portmajor.prom", DiskFault.sweep, A_REPLACE, A_REPLACE)):
+            self.assertGreaterEqual(self.walk(name, 0, happen, most), least, name)
+
+    def walk_errors(self, how):
+        for name, happen in (("plan", DiskFault.grow), ("drifting", DiskFault.grow),
+                             ("holds", DiskFault.flap), ("state", DiskFault.sweep),
+                             ("portmajor.prom", DiskFault.sweep)):
+            self.assertEqual(self.walk(name, how, happen, A_REPLACE), A_REPLACE, name)
+
+    def test_full(self):
+        self.walk_errors(errno.ENOSPC)
+
+    def test_broken(self):
+        self.walk_errors(errno.EIO)
+
+
+if __name__ == "__main__":
+    unittest.main()
