@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The file portmajor.drained in OpenSM's cache folder, which `portmajor drain` writes
- * (drain.h): one for all fabrics, as GUIDs are of one only. A thread looks once a second whether it is another one, and asks OpenSM for
- * a sweep then; it is read on the sweeper thread, with no lock held.
+ * (drain.h): one for all fabrics, as GUIDs are of one only. A thread looks once a second
+ * whether it is another one, and asks OpenSM for a sweep then; it is read on the sweeper
+ * thread, with no lock held.
  */
 #ifndef PORTMAJOR_DRAINS_H
 #define PORTMAJOR_DRAINS_H

@@ -10,6 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether LIDs were given with this LMC: end ports have so many, switches one. */
+static bool is_of_lmc(const struct pm_claim *claims, uint32_t num, uint8_t lmc)
+{
+	uint32_t wide = 1u << lmc, matching = 0;
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t width = claims[i].high - claims[i].low + 1u;
+
+		if (width != 1 && width != wide)
+			return false;
+		matching += width == wide;
+	}
+	return matching > 0;
+}
+
 struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num)
 {
 	osm_db_domain_t *guid2lid = osm->sm.lid_mgr.p_g2l;
@@ -30,6 +45,8 @@ struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num)
 			claims[(*num)++] = claim;
 		free(item);
 	}
+	if (claims && !is_of_lmc(claims, *num, osm->subn.opt.lmc))
+		*num = 0;
 	return claims;
 }
 

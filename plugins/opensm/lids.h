@@ -42,8 +42,9 @@ int lids_give(osm_opensm_t *osm, const struct lids *lids, struct lids_given *giv
 	      struct pm_error *err);
 
 /*
- * What guid2lid says, as the caller's to free; NULL without memory. Call before
- * lids_give changes it; OpenSM's table has a lock of its own.
+ * What guid2lid says, as the caller's to free; NULL without memory. Nothing (*num is 0)
+ * if it was written with another LMC: LIDs are other ones then. Call before lids_give
+ * changes it; OpenSM's table has a lock of its own.
  */
 struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num);
 

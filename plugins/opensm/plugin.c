@@ -111,8 +111,8 @@ static void start_flaps(struct plugin *plugin)
 
 	pm_yield_init(&plugin->yield, config->hold_ms, config->hold_max_ms);
 	plugin->alarm = alarm_start(plugin->osm);
-	if (config->limit && (!plugin->alarm ||
-			      pm_flaps_make(config, &plugin->view.flaps, NULL)))
+	if (config->limit &&
+	    (!plugin->alarm || pm_flaps_make(config, &plugin->view.flaps, NULL)))
 		say(&plugin->osm->log, OSM_LOG_ERROR,
 		    ": flapping links are not watched for");
 }
