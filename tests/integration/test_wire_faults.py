@@ -6,7 +6,6 @@ import re
 import struct
 import unittest
 
-import dead_switches
 import labtest
 import pmlab
 import simlab
@@ -201,53 +200,6 @@ class DropsAreNoFlaps(labtest.Folders):
     def test_switch_that_hardly_answers(self):
         """Some of its cables are not seen, others each time."""
         self.run_rounds(node="leaf3", method="get", attr=ATTR_PORT_INFO, chance=0.85)
-
-
-class DeadSwitches(labtest.Folders):
-    """Switches that die: early repair makes nothing slower, and no sweep fail."""
-
-    RUNS = 5
-    RATIO, SLACK_S = 1.05, 0.2
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", "director", 36))
-        cls.sides = [cls.stack.enter_context(dead_switches.Side(netlist, early))
-                     for early in (True, False)]
-
-    def compare(self, dead, last_traps):
-        early, late = dead_switches.compare(self.sides, dead, self.RUNS, last_traps, print)
-        self.assertEqual({d.left for d in (*early, *late)}, {0}, "host pairs left cut off")
-        self.assertEqual(sum(d.failed_sweeps for d in early), 0, "sweeps that failed")
-        pair_s = [dead_switches.median(deaths, "pair_s") for deaths in (early, late)]
-        up_s = [dead_switches.median(deaths, "up_s") for deaths in (early, late)]
-        self.assertLessEqual(pair_s[0], self.RATIO * pair_s[1], "host pairs x s: with, without")
-        self.assertLessEqual(up_s[0], self.RATIO * up_s[1] + self.SLACK_S, "s: with, without")
-
-    def test_one(self):
-        self.compare(1, last_traps=False)
-
-    def test_one_with_last_traps(self):
-        self.compare(1, last_traps=True)
-
-    def test_two(self):
-        self.compare(2, last_traps=False)
-
-    def test_two_with_last_traps(self):
-        self.compare(2, last_traps=True)
-
-    def test_six(self):
-        self.compare(6, last_traps=False)
-
-    def test_six_with_last_traps(self):
-        self.compare(6, last_traps=True)
-
-    def test_thirty(self):
-        self.compare(30, last_traps=False)
-
-    def test_thirty_with_last_traps(self):
-        self.compare(30, last_traps=True)
 
 
 if __name__ == "__main__":
