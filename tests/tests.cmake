@@ -22,6 +22,28 @@ target_compile_definitions(test_planfile PRIVATE
 target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsync
 	-Wl,--wrap=close,--wrap=rename,--wrap=unlink)
 
+# Rooms of the plugin that need no OpenSM.
+foreach(room planning view wait)
+	add_executable(test_${room} tests/unit/test_${room}.c plugins/opensm/${room}.c)
+	target_include_directories(test_${room} PRIVATE plugins/opensm)
+	target_link_libraries(test_${room} PRIVATE test_tools Threads::Threads)
+	add_test(NAME unit.${room} COMMAND test_${room})
+	set_tests_properties(unit.${room} PROPERTIES LABELS unit TIMEOUT 300)
+endforeach()
+
+# With OpenSM's headers, stubs in OpenSM's place, and threads.
+add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm/ask.c
+	plugins/opensm/wait.c)
+target_include_directories(test_ask PRIVATE plugins/opensm)
+target_include_directories(test_ask SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_link_libraries(test_ask PRIVATE portmajor_core ${CMOCKA} Threads::Threads)
+if(NOT PORTMAJOR_SANITIZE)
+	target_compile_options(test_ask PRIVATE -fsanitize=thread)
+	target_link_options(test_ask PRIVATE -fsanitize=thread)
+endif()
+add_test(NAME unit.ask COMMAND test_ask)
+set_tests_properties(unit.ask PROPERTIES LABELS unit TIMEOUT 300)
+
 # Benchmarks: always built; ctest looks at ratios only.
 foreach(bench tables)
 	add_executable(bench_${bench} tests/bench/bench_${bench}.c)

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Our SMPs with an OpenSM of a few stubs below them: threads that answer what is out in
+ * random order, refuse it, let it time out, answer when nobody waits any more, or never.
+ * Built with ThreadSanitizer, with which a race fails the test, unless another sanitizer
+ * was asked for. PM_SEED and PM_ROUNDS are as in test_properties.c.
+ */
+#include "ask.h"
+
+#include "recipe.h"
+
+#include <opensm/osm_madw.h>
+#include <opensm/osm_msgdef.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define THREADS 3
+#define MOST_OUT 4096
+#define MOST_SMPS 300
+#define MOST_WINDOW 128 /* that ask.c lets out, whatever the wire takes */
+#define RETRIES 3
+#define HOUR_MS 3600000
+#define SILENT_MS 20
+
+/* What becomes of an SMP. */
+enum fate {
+	ANSWER,
+	REFUSE,	  /* an answer with another status */
+	TIME_OUT, /* OpenSM gives it back */
+	LATE,	  /* answered when a later batch is under way */
+	NEVER,
+	NOT_SENT, /* OpenSM has no memory for it */
+	LEFT_OUT, /* make() does not want it */
+	FATES
+};
+
+/* An SMP that OpenSM has; its modifier is its index in the batch. */
+struct posted {
+	osm_madw_t madw;
+	ib_smp_t smp;
+	cl_disp_msgid_t message;
+	uint32_t batch;
+	enum fate fate;
+};
+
+static struct {
+	osm_opensm_t osm;
+	osm_node_t node;
+	osm_switch_t sw;
+	cl_pfn_msgrcv_cb_t handler[OSM_MSG_MAX];
+	void *context[OSM_MSG_MAX];
+	int registered, refuse; /* the how many-th fails, 0: none */
+	pthread_t threads[THREADS];
+	int num_threads;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Under the lock. */
+	struct random random;
+	struct posted *out[MOST_OUT];
+	uint32_t num_out, batch;
+	bool leaving;
+	uint32_t sets_answered, strangers;	      /* what the handlers were given */
+	uint32_t sets_noted, strangers_noted, misled; /* what OpenSM's were */
+} fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+/* A batch, and what came of it. */
+struct trial {
+	struct ask_batch batch;
+	uint32_t window;
+	enum fate fate[MOST_SMPS];
+	enum ask_kind kind[MOST_SMPS];
+	uint32_t stop_after; /* so many answers */
+	bool exact;	     /* nothing is silent by accident */
+
+	bool stopped;
+	uint32_t made, posted, not_sent, num_told, told[MOST_SMPS];
+	uint32_t outcomes[3], most_out;
+};
+static struct trial *running;
+
+volatile unsigned int osm_exit_flag;
+
+static uint8_t data_byte(uint32_t batch, uint32_t index, unsigned int at)
+{
+	return (uint8_t)(batch * 89 + index * 7 + at);
+}
+
+/* ---- OpenSM ---- */
+
+cl_disp_reg_handle_t cl_disp_register(cl_dispatcher_t *disp, cl_disp_msgid_t message,
+				      cl_pfn_msgrcv_cb_t callback, const void *context)
+{
+	assert_ptr_equal(disp, &fake.osm.disp);
+	assert_true(message < OSM_MSG_MAX);
+	if (fake.handler[message] || ++fake.registered == fake.refuse)
+		return CL_DISP_INVALID_HANDLE;
+	fake.handler[message] = callback;
+	fake.context[message] = (void *)(uintptr_t)context;
+	return (cl_disp_reg_handle_t)&fake.handler[message];
+}
+
+void cl_disp_unregister(const cl_disp_reg_handle_t handle)
+{
+	if (handle)
+		*(cl_pfn_msgrcv_cb_t *)(uintptr_t)handle = NULL;
+}
+
+void osm_pi_rcv_process(void *sm, void *data);
+void osm_lft_rcv_process(void *sm, void *data);
+
+/* OpenSM's handlers take its lock. */
+static void note(void *sm, uint32_t *count)
+{
+	CL_PLOCK_EXCL_ACQUIRE(&fake.osm.lock);
+	CL_PLOCK_RELEASE(&fake.osm.lock);
+	pthread_mutex_lock(&fake.lock);
+	fake.misled += sm != &fake.osm.sm;
+	++*count;
+	pthread_mutex_unlock(&fake.lock);
+}
+
+void osm_pi_rcv_process(void *sm, void *data)
+{
+	(void)data;
+	note(sm, &fake.strangers_noted);
+}
+
+void osm_lft_rcv_process(void *sm, void *data)
+{
+	const osm_madw_t *madw = data;
+	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
+	bool set = madw->context.lft_context.set_method == TRUE &&
+		   smp->method == IB_MAD_METHOD_GET_RESP &&
+		   madw->context.lft_context.node_guid == fake.node.node_info.node_guid;
+
+	note(sm, set ? &fake.sets_noted : &fake.strangers_noted);
+}
+
+static uint32_t count_out(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < fake.num_out; i++)
+		count += fake.out[i]->batch == fake.batch;
+	return count;
+}
+
+static ib_api_status_t post(uint8_t method, const uint8_t *data, ib_net16_t attr,
+			    ib_net32_t modifier, uint32_t timeout,
+			    cl_disp_msgid_t message, const osm_madw_context_t *context)
+{
+	struct trial *t = running;
+	uint32_t index = cl_ntoh32(modifier), out;
+	struct posted *p;
+
+	assert_true(index < t->batch.num);
+	assert_true(timeout && timeout * (RETRIES + 1) <= t->batch.total_ms);
+	if (osm_exit_flag)
+		return IB_SUCCESS; /* as OpenSM does, which sends nothing */
+	if (t->fate[index] == NOT_SENT) {
+		t->not_sent++;
+		return IB_INSUFFICIENT_RESOURCES;
+	}
+	p = calloc(1, sizeof(*p));
+	assert_non_null(p);
+	p->smp.method = method;
+	p->smp.attr_id = attr;
+	p->smp.attr_mod = modifier;
+	if (data)
+		memcpy(p->smp.data, data, ASK_DATA);
+	p->madw.p_mad = (ib_mad_t *)&p->smp;
+	p->madw.context = *context;
+	p->message = message;
+	p->fate = t->fate[index];
+	t->posted++;
+	pthread_mutex_lock(&fake.lock);
+	assert_true(fake.num_out < MOST_OUT);
+	p->batch = fake.batch;
+	fake.out[fake.num_out++] = p;
+	out = count_out();
+	pthread_cond_signal(&fake.changed);
+	pthread_mutex_unlock(&fake.lock);
+	t->most_out = out > t->most_out ? out : t->most_out;
+	return IB_SUCCESS;
+}
+
+ib_api_status_t osm_req_get(osm_sm_t *sm, const osm_dr_path_t *path, ib_net16_t attr,
+			    ib_net32_t modifier, boolean_t find_mkey, ib_net64_t m_key,
+			    uint32_t timeout, cl_disp_msgid_t message,
+			    const osm_madw_context_t *context)
+{
+	(void)path, (void)find_mkey, (void)m_key;
+	assert_ptr_equal(sm, &fake.osm.sm);
+	return post(IB_MAD_METHOD_GET, NULL, attr, modifier, timeout, message, context);
+}
+
+ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8_t *data,
+			    size_t size, ib_net16_t attr, ib_net32_t modifier,
+			    boolean_t find_mkey, ib_net64_t m_key, uint32_t timeout,
+			    cl_disp_msgid_t message, const osm_madw_context_t *context)
+{
+	(void)path, (void)find_mkey, (void)m_key;
+	assert_ptr_equal(sm, &fake.osm.sm);
+	assert_int_equal(size, ASK_DATA);
+	assert_int_equal(attr, IB_MAD_ATTR_LIN_FWD_TBL);
+	return post(IB_MAD_METHOD_SET, data, attr, modifier, timeout, message, context);
+}
+
+static void hand_in(cl_disp_msgid_t message, void *madw)
+{
+	fake.handler[message](fake.context[message], madw);
+}
+
+/* Its fate; on a thread of the dispatcher, without a lock. */
+static void deliver(struct posted *p)
+{
+	bool set = p->smp.method == IB_MAD_METHOD_SET;
+
+	if (p->fate == TIME_OUT) {
+		p->madw.status = IB_TIMEOUT;
+	} else {
+		p->smp.method = IB_MAD_METHOD_GET_RESP;
+		p->smp.status = p->fate == REFUSE ? IB_SA_MAD_STATUS_NO_RESOURCES : 0;
+		for (unsigned int i = 0; i < ASK_DATA; i++)
+			p->smp.data[i] =
+				data_byte(p->batch, cl_ntoh32(p->smp.attr_mod), i);
+		pthread_mutex_lock(&fake.lock);
+		fake.sets_answered += set;
+		pthread_mutex_unlock(&fake.lock);
+	}
+	hand_in(p->message, &p->madw);
+	free(p);
+}
+
+/* An answer to what OpenSM itself has asked or set. */
+static void deliver_strange(uint64_t number)
+{
+	ib_smp_t smp = {.method = IB_MAD_METHOD_GET_RESP};
+	osm_madw_t madw = {.p_mad = (ib_mad_t *)&smp};
+
+	if (number & 1) {
+		madw.context.pi_context.light_sweep = number & 2 ? TRUE : FALSE;
+		hand_in(OSM_MSG_MAD_PORT_INFO, &madw);
+	} else {
+		madw.context.lft_context.set_method = number & 2 ? TRUE : FALSE;
+		hand_in(OSM_MSG_MAD_LFT, &madw);
+	}
+}
+
+/* Takes one that can be delivered out of what is out, or NULL. */
+static struct posted *pick(void)
+{
+	uint32_t first = fake.num_out ? random_below(&fake.random, fake.num_out) : 0;
+
+	for (uint32_t k = 0; k < fake.num_out; k++) {
+		uint32_t i = (first + k) % fake.num_out;
+		struct posted *p = fake.out[i];
+
+		if (p->fate == NEVER || (p->fate == LATE && p->batch == fake.batch))
+			continue;
+		fake.out[i] = fake.out[--fake.num_out];
+		return p;
+	}
+	return NULL;
+}
+
+static void *dispatch(void *context)
+{
+	(void)context;
+	pthread_mutex_lock(&fake.lock);
+	while (!fake.leaving) {
+		struct posted *p = pick();
+		uint64_t number = random_next(&fake.random);
+		bool strange = p && number % 8 == 0;
+
+		if (!p) {
+			pthread_cond_wait(&fake.changed, &fake.lock);
+			continue;
+		}
+		fake.strangers += strange;
+		pthread_mutex_unlock(&fake.lock);
+		if (number % 5 == 0)
+			usleep((useconds_t)(number >> 8) % 300); /* others go first */
+		if (strange)
+			deliver_strange(number >> 32);
+		deliver(p);
+		pthread_mutex_lock(&fake.lock);
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return NULL;
+}
+
+static void start_threads(void)
+{
+	for (int *i = &fake.num_threads; *i < THREADS; ++*i)
+		assert_int_equal(pthread_create(&fake.threads[*i], NULL, dispatch, NULL),
+				 0);
+}
+
+static void stop_threads(void)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.leaving = true;
+	pthread_cond_broadcast(&fake.changed);
+	pthread_mutex_unlock(&fake.lock);
+	while (fake.num_threads)
+		pthread_join(fake.threads[--fake.num_threads], NULL);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	fake.registered = fake.refuse = 0;
+	cl_plock_init(&fake.osm.lock);
+	fake.osm.subn.opt.transaction_retries = RETRIES;
+	fake.osm.subn.opt.max_wire_smps = 4;
+	fake.node.node_info.node_guid = cl_hton64(0x77);
+	fake.node.physp_tbl_size = 1;
+	fake.sw.p_node = &fake.node;
+	fake.num_out = fake.sets_answered = fake.strangers = 0;
+	fake.sets_noted = fake.strangers_noted = fake.misled = 0;
+	fake.leaving = false;
+	memset(fake.handler, 0, sizeof(fake.handler));
+	fake.osm.sm.pi_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_PORT_INFO,
+						 osm_pi_rcv_process, &fake.osm.sm);
+	fake.osm.sm.lft_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_LFT,
+						  osm_lft_rcv_process, &fake.osm.sm);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	stop_threads(); /* of a test that failed */
+	while (fake.num_out)
+		free(fake.out[--fake.num_out]);
+	cl_plock_destroy(&fake.osm.lock);
+	osm_exit_flag = 0;
+	return 0;
+}
+
+/* ---- A batch ---- */
+
+static enum ask_make make(void *context, uint32_t index, struct ask_smp *smp)
+{
+	struct trial *t = context;
+
+	assert_false(t->stopped);
+	assert_int_equal(index, t->made);
+	t->made++;
+	/* OpenSM's lock is held as was asked for. */
+	assert_int_not_equal(pthread_rwlock_trywrlock(&fake.osm.lock.lock), 0);
+	if (t->batch.exclusive)
+		assert_int_not_equal(pthread_rwlock_tryrdlock(&fake.osm.lock.lock), 0);
+	smp->kind = t->kind[index];
+	smp->sw = &fake.sw;
+	smp->modifier = index;
+	return t->fate[index] == LEFT_OUT ? ASK_OMIT : ASK_SEND;
+}
+
+static bool take(void *context, const struct ask_answer *answer)
+{
+	struct trial *t = context;
+
+	assert_true(answer->index < t->made);
+	assert_int_equal(t->told[answer->index]++, 0);
+	t->outcomes[answer->outcome]++;
+	t->num_told++;
+	/* Nothing is held: this waits for ever otherwise. */
+	CL_PLOCK_EXCL_ACQUIRE(&fake.osm.lock);
+	CL_PLOCK_RELEASE(&fake.osm.lock);
+	switch (t->fate[answer->index]) {
+	case ANSWER:
+		assert_true(answer->outcome == ASK_ANSWERED ||
+			    (answer->outcome == ASK_SILENT && !t->exact));
+		break;
+	case REFUSE:
+		assert_true(answer->outcome == ASK_REFUSED ||
+			    (answer->outcome == ASK_SILENT && !t->exact));
+		break;
+	case NOT_SENT:
+		assert_int_equal(answer->outcome, ASK_REFUSED);
+		break;
+	default:
+		assert_int_equal(answer->outcome, ASK_SILENT);
+	}
+	for (unsigned int i = 0; answer->outcome == ASK_ANSWERED && i < ASK_DATA; i++)
+		assert_int_equal(answer->data[i],
+				 data_byte(fake.batch, answer->index, i));
+	t->stopped = t->num_told >= t->stop_after;
+	return !t->stopped;
+}
+
+/* Runs it, and looks at what must be so of each. */
+static void run(struct ask *ask, struct trial *t)
+{
+	struct ask_count count = {1, 1, 1}; /* is added to */
+	uint32_t wire = fake.osm.subn.opt.max_wire_smps, wanted = 0;
+
+	t->batch.make = make;
+	t->batch.take = take;
+	t->batch.context = t;
+	t->window = (wire ? wire : 1) + t->batch.ahead;
+	t->window = t->window < MOST_WINDOW ? t->window : MOST_WINDOW;
+	running = t;
+	pthread_mutex_lock(&fake.lock);
+	fake.batch++;
+	pthread_cond_broadcast(&fake.changed); /* what is late comes now */
+	pthread_mutex_unlock(&fake.lock);
+	ask_run(ask, &t->batch, &count);
+	for (uint32_t i = 0; i < t->made; i++) {
+		assert_int_equal(t->told[i], t->fate[i] != LEFT_OUT);
+		wanted += t->fate[i] != LEFT_OUT;
+	}
+	assert_int_equal(t->num_told, wanted);
+	assert_true(t->most_out <= t->window);
+	if (osm_exit_flag)
+		return;
+	assert_int_equal(count.sent - 1, t->posted);
+	assert_int_equal(count.silent - 1, t->outcomes[ASK_SILENT]);
+	assert_int_equal(count.refused - 1, t->outcomes[ASK_REFUSED]);
+	if (t->exact && !t->stopped)
+		assert_int_equal(t->made, t->batch.num);
+}
+
+/* ---- At random ---- */
+
+static void draw(struct trial *t, struct random *random)
+{
+	/* How much of each fate there is. */
+	uint32_t share[FATES] = {20};
+
+	*t = (struct trial){.exact = random_chance(random, 60)};
+	for (int i = 0; i < FATES; i++)
+		if (!(t->exact && (i == LATE || i == NEVER)))
+			share[i] += random_below(random, 10);
+	t->batch.num = random_below(random, MOST_SMPS + 1);
+	t->batch.ahead = random_chance(random, 20) ? random_below(random, 300)
+						   : random_below(random, 6);
+	t->batch.total_ms = t->exact ? HOUR_MS : SILENT_MS;
+	t->batch.exclusive = random_chance(random, 50);
+	t->stop_after =
+		random_chance(random, 20) ? 1 + random_below(random, 100) : UINT32_MAX;
+	fake.osm.subn.opt.max_wire_smps = random_below(random, 9);
+	for (uint32_t i = 0; i < t->batch.num; i++) {
+		int fate = (int)random_below(random, FATES);
+
+		while (random_below(random, 30) >= share[fate])
+			fate = (int)random_below(random, FATES);
+		t->fate[i] = (enum fate)fate;
+		t->kind[i] = (enum ask_kind)random_below(random, 3);
+	}
+}
+
+static uint64_t number(const char *name, uint64_t usual)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoull(text, NULL, 0) : usual;
+}
+
+static void test_random(void **state)
+{
+	uint64_t seed = number("PM_SEED", 1), rounds = number("PM_ROUNDS", 40);
+	struct ask *ask = ask_start(&fake.osm);
+	static struct trial trial;
+
+	(void)state;
+	assert_non_null(ask);
+	start_threads();
+	for (uint64_t round = 0; round < rounds; round++) {
+		struct random random = {seed + round};
+
+		print_message("PM_SEED=%llu\n", (unsigned long long)(seed + round));
+		draw(&trial, &random);
+		run(ask, &trial);
+	}
+	stop_threads();
+	ask_stop(ask);
+	assert_true(fake.sets_answered > 0 || rounds < 10);
+	assert_int_equal(fake.sets_noted, fake.sets_answered);
+	assert_int_equal(fake.strangers_noted, fake.strangers);
+	assert_int_equal(fake.misled, 0);
+}
+
+/* ---- One by one ---- */
+
+static void test_all_silent(void **state)
+{
+	struct ask *ask = ask_start(&fake.osm);
+	static struct trial t;
+
+	(void)state;
+	assert_non_null(ask);
+	t = (struct trial){.batch = {.num = MOST_SMPS, .ahead = 2, .total_ms = SILENT_MS},
+			   .stop_after = UINT32_MAX};
+	for (uint32_t i = 0; i < MOST_SMPS; i++)
+		t.fate[i] = NEVER;
+	run(ask, &t);
+	assert_int_equal(t.posted, t.window);
+	assert_int_equal(t.outcomes[ASK_SILENT], t.window);
+	ask_stop(ask);
+}
+
+/* OpenSM is told to end: an hour is not waited for. */
+static enum ask_make make_and_leave(void *context, uint32_t index, struct ask_smp *smp)
+{
+	osm_exit_flag = index == 3;
+	return make(context, index, smp);
+}
+
+static void test_leaving(void **state)
+{
+	struct ask *ask = ask_start(&fake.osm);
+	struct ask_count count = {0};
+	static struct trial t;
+
+	(void)state;
+	assert_non_null(ask);
+	t = (struct trial){.batch = {.num = MOST_SMPS,
+				     .total_ms = HOUR_MS,
+				     .make = make_and_leave,
+				     .take = take,
+				     .context = &t},
+			   .stop_after = UINT32_MAX};
+	for (uint32_t i = 0; i < MOST_SMPS; i++)
+		t.fate[i] = NEVER;
+	running = &t;
+	ask_run(ask, &t.batch, &count);
+	assert_int_equal(t.posted, 3);
+	assert_int_equal(t.num_told, t.made);
+	ask_stop(ask);
+}
+
+/* The dispatcher refuses one of our handlers. */
+static void test_no_memory(void **state)
+{
+	(void)state;
+	for (fake.refuse = 1; fake.refuse <= 2; fake.refuse++) {
+		fake.registered = 0;
+		assert_null(ask_start(&fake.osm));
+		assert_ptr_equal(fake.handler[OSM_MSG_MAD_PORT_INFO], osm_pi_rcv_process);
+		assert_ptr_equal(fake.handler[OSM_MSG_MAD_LFT], osm_lft_rcv_process);
+		assert_ptr_equal(fake.context[OSM_MSG_MAD_PORT_INFO], &fake.osm.sm);
+		assert_ptr_equal(fake.context[OSM_MSG_MAD_LFT], &fake.osm.sm);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_all_silent, begin, end),
+		cmocka_unit_test_setup_teardown(test_leaving, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_memory, begin, end),
+		cmocka_unit_test_setup_teardown(test_random, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

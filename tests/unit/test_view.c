@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What of a drawn fabric is seen, held back and in use; growing; what is told of it. */
+#include "view.h"
+
+#include "recipe.h"
+#include "world.h"
+
+#include <portmajor/change.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TREE "l0/4 l1/4 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=s1:1 l1:3=s1:2"
+
+static const struct pm_flap_config usual = {3, 60000, 10000, 35000};
+
+static uint8_t *copy_of(const uint8_t *bytes, size_t num)
+{
+	uint8_t *copy = calloc(num + 1, 1);
+
+	assert_non_null(copy);
+	if (bytes)
+		memcpy(copy, bytes, num);
+	return copy;
+}
+
+/* A view of a plan, and what is to be seen next. */
+struct ground {
+	struct world world; /* with tables of its own to compare with */
+	const struct pm_fabric *known;
+	struct view view;
+	uint8_t *seen, *stayed, *silent; /* [port] */
+	uint64_t now_ms;
+};
+
+static void begin(struct ground *g, bool flaps)
+{
+	memset(g, 0, sizeof(*g));
+	world_make(&g->world, recipe_draw(TREE), PM_GROUPED);
+	g->known = g->world.plan->known;
+	assert_int_equal(view_rebase(&g->view, g->world.plan, NULL), 0);
+	if (flaps)
+		assert_int_equal(pm_flaps_make(&usual, &g->view.flaps, NULL), 0);
+	g->seen = copy_of(NULL, g->known->num_ports);
+	assert_true(pm_plan_match(g->world.plan, g->world.fabric, g->seen));
+	g->silent = copy_of(NULL, g->known->num_ports);
+}
+
+static void end(struct ground *g)
+{
+	view_free(&g->view);
+	assert_null(g->view.flaps);
+	free(g->seen);
+	free(g->stayed);
+	free(g->silent);
+	world_free(&g->world);
+}
+
+/* Sets both ends of a cable. */
+static void set(const struct ground *g, uint8_t *where, const char *sw, unsigned int num,
+		uint8_t value)
+{
+	uint32_t port = world_port(g->known, sw, num);
+
+	where[port] = value;
+	if (g->known->ports[port].peer != PM_NONE)
+		where[g->known->ports[port].peer] = value;
+}
+
+/* Looks a millisecond later; whether anything changed. */
+static bool look(struct ground *g)
+{
+	const struct view_sight sight = {
+		.seen = g->seen,
+		.stayed = g->stayed,
+		.silent = g->silent,
+		.detours = {.manager = PM_NONE},
+		.now_ms = ++g->now_ms,
+	};
+	struct pm_error err = {""};
+	bool changed;
+
+	if (view_look(&g->view, &sight, &changed, &err))
+		fail_msg("%s", err.text);
+	assert_true(g->view.current);
+	assert_memory_equal(g->view.seen, g->seen, g->known->num_ports);
+	return changed;
+}
+
+/* The tables are those for what is in use, whatever was before. */
+static void check_tables(struct ground *g)
+{
+	struct pm_detours detours = {.manager = PM_NONE, .spare = g->view.seen};
+
+	pm_routes_update(g->world.routes, g->view.alive, &detours);
+	for (uint32_t sw = 0; sw < g->known->num_switches; sw++)
+		assert_memory_equal(pm_routes_table(g->view.routes, sw),
+				    pm_routes_table(g->world.routes, sw),
+				    g->world.stride);
+}
+
+/* How often the cable went down as far as is remembered. */
+static uint32_t downs(const struct ground *g, const char *sw, unsigned int num)
+{
+	uint64_t guid = g->known->nodes[pm_fabric_find_name(g->known, sw)].guid;
+	struct pm_flap flap;
+	uint32_t at = 0;
+
+	while (pm_flaps_next(g->view.flaps, g->now_ms, &at, &flap))
+		for (int e = 0; e < 2; e++)
+			if (flap.end[e].guid == guid && flap.end[e].num == num)
+				return flap.downs;
+	return 0;
+}
+
+static bool in_use(const struct ground *g, const char *sw, unsigned int num)
+{
+	return g->view.alive[world_port(g->known, sw, num)] != 0;
+}
+
+static void test_look(void **state)
+{
+	struct ground g;
+	uint8_t *before;
+
+	(void)state;
+	begin(&g, false);
+	before = copy_of(g.seen, g.known->num_ports);
+	memset(g.seen, 0, g.known->num_ports);
+	assert_true(look(&g)); /* nothing, for the first time */
+	check_tables(&g);
+	memcpy(g.seen, before, g.known->num_ports);
+	assert_true(look(&g));
+	check_tables(&g);
+	assert_false(look(&g));
+	set(&g, g.seen, "l0", 2, 0);
+	assert_true(look(&g));
+	assert_false(in_use(&g, "l0", 2));
+	check_tables(&g);
+	assert_int_equal(g.view.apart.count, 0);
+	set(&g, g.seen, "l0", 3, 0);
+	assert_true(look(&g));
+	assert_int_equal(g.view.served.pairs, 0);
+	set(&g, g.seen, "l0", 2, 1);
+	set(&g, g.seen, "l0", 3, 1);
+	assert_true(look(&g));
+	check_tables(&g);
+	assert_int_equal(g.view.served.pairs, 2);
+	free(before);
+	end(&g);
+}
+
+static void test_tell(void **state)
+{
+	char text[PM_CHANGE_TEXT], wanted[PM_CHANGE_TEXT];
+	struct ground g;
+	uint8_t *before;
+
+	(void)state;
+	begin(&g, false);
+	look(&g);
+	view_tell(&g.view, text, sizeof(text));
+	before = copy_of(g.seen, g.known->num_ports);
+	set(&g, g.seen, "l0", 2, 0);
+	look(&g);
+	set(&g, g.seen, "l1", 2, 0);
+	look(&g);
+	pm_change_describe(g.view.plan, before, g.seen, wanted, sizeof(wanted));
+	view_tell(&g.view, text, sizeof(text));
+	assert_string_equal(text, wanted);
+	pm_change_describe(g.view.plan, g.seen, g.seen, wanted, sizeof(wanted));
+	view_tell(&g.view, text, sizeof(text));
+	assert_string_equal(text, wanted);
+	free(before);
+	end(&g);
+}
+
+/* Down and up; the cable is up then. */
+static void flap(struct ground *g, const char *sw, unsigned int num, int times)
+{
+	while (times--) {
+		set(g, g->seen, sw, num, 0);
+		look(g);
+		set(g, g->seen, sw, num, 1);
+		look(g);
+	}
+}
+
+static void test_hold(void **state)
+{
+	struct ground g;
+
+	(void)state;
+	begin(&g, true);
+	look(&g);
+	flap(&g, "l0", 2, (int)usual.limit);
+	assert_true(in_use(&g, "l0", 2));
+	flap(&g, "l0", 2, 1);
+	assert_false(in_use(&g, "l0", 2));
+	assert_int_equal(g.view.holds.held, 1);
+	assert_int_equal(g.view.holds.next_ms, usual.hold_ms);
+	check_tables(&g);
+	/* A last path is used all the same. */
+	set(&g, g.seen, "l0", 3, 0);
+	assert_true(look(&g));
+	assert_true(in_use(&g, "l0", 2));
+	assert_int_equal(g.view.holds.released, 1);
+	set(&g, g.seen, "l0", 3, 1);
+	look(&g);
+	assert_false(in_use(&g, "l0", 2));
+	g.now_ms += usual.hold_ms;
+	assert_true(look(&g));
+	assert_true(in_use(&g, "l0", 2));
+	assert_int_equal(g.view.holds.held, 0);
+	check_tables(&g);
+	end(&g);
+}
+
+static void test_bounced(void **state)
+{
+	struct ground g;
+
+	(void)state;
+	begin(&g, true);
+	look(&g);
+	g.stayed = copy_of(g.seen, g.known->num_ports);
+	set(&g, g.stayed, "l1", 3, 0);
+	assert_false(look(&g));
+	assert_int_equal(downs(&g, "l1", 3), 1);
+	assert_int_equal(downs(&g, "l1", 2), 0);
+	end(&g);
+}
+
+/* What gives no answer is not in use, and did not flap. */
+static void test_silent(void **state)
+{
+	struct ground g;
+
+	(void)state;
+	begin(&g, true);
+	look(&g);
+	for (uint32_t i = 0; i <= usual.limit; i++) {
+		set(&g, g.silent, "l0", 2, 1);
+		set(&g, g.seen, "l0", 2, 0);
+		assert_true(look(&g));
+		assert_false(in_use(&g, "l0", 2));
+		set(&g, g.silent, "l0", 2, 0);
+		set(&g, g.seen, "l0", 2, 1);
+		assert_true(look(&g));
+		assert_true(in_use(&g, "l0", 2));
+	}
+	assert_int_equal(downs(&g, "l0", 2), 0);
+
+	/* Silent at first, then known to be down: once. */
+	set(&g, g.silent, "l0", 2, 1);
+	set(&g, g.seen, "l0", 2, 0);
+	look(&g);
+	assert_int_equal(downs(&g, "l0", 2), 0);
+	set(&g, g.silent, "l0", 2, 0);
+	look(&g);
+	assert_int_equal(downs(&g, "l0", 2), 1);
+
+	/* Down, then silent, then up: no more than that. */
+	set(&g, g.silent, "l0", 2, 1);
+	look(&g);
+	set(&g, g.silent, "l0", 2, 0);
+	set(&g, g.seen, "l0", 2, 1);
+	look(&g);
+	assert_int_equal(downs(&g, "l0", 2), 1);
+	end(&g);
+}
+
+/* ---- Another plan ---- */
+
+/* The tree with a spine whose GUID comes before all others, so that ports move. */
+static struct pm_plan *grow(const struct ground *g)
+{
+	const struct pm_fabric *known = g->known;
+	struct pm_fabric *addition = pm_fabric_new(), *now;
+	struct pm_plan *plan = NULL;
+	uint32_t spine, leaf;
+
+	assert_non_null(addition);
+	assert_int_equal(
+		pm_fabric_add_node(addition, PM_SWITCH, 0x10, 2, "s2", &spine, NULL), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		const char *name = i ? "l1" : "l0";
+		uint64_t guid = known->nodes[pm_fabric_find_name(known, name)].guid;
+
+		assert_int_equal(pm_fabric_add_node(addition, PM_SWITCH, guid, 4, name,
+						    &leaf, NULL),
+				 0);
+		assert_int_equal(pm_fabric_link(addition, leaf, 4, spine, i + 1, NULL),
+				 0);
+	}
+	assert_int_equal(pm_fabric_seal(addition, NULL), 0);
+	assert_int_equal(pm_fabric_merge(known, addition, &now, NULL), 0);
+	assert_int_equal(pm_plan_grow(g->world.plan, now, &plan, NULL), 0);
+	assert_non_null(plan);
+	pm_fabric_free(addition);
+	pm_fabric_free(now);
+	return plan;
+}
+
+/* Old ports as before, new ones 0. */
+static void check_carried(const struct ground *g, const uint8_t *old,
+			  const struct pm_fabric *known, const uint8_t *now)
+{
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		uint32_t before = pm_fabric_same_port(known, i, g->known);
+
+		assert_int_equal(now[i], before == PM_NONE ? 0 : old[before]);
+	}
+}
+
+static void test_rebase(void **state)
+{
+	uint8_t *seen, *believed, *told;
+	struct pm_plan *plan;
+	struct ground g;
+	char text[PM_CHANGE_TEXT];
+
+	(void)state;
+	begin(&g, true);
+	look(&g);
+	flap(&g, "l0", 2, (int)usual.limit + 1);
+	set(&g, g.seen, "l1", 3, 0);
+	look(&g);
+	view_tell(&g.view, text, sizeof(text));
+	set(&g, g.seen, "l1", 2, 0);
+	set(&g, g.silent, "l1", 2, 1);
+	look(&g);
+	seen = copy_of(g.view.seen, g.known->num_ports);
+	believed = copy_of(g.view.believed, g.known->num_ports);
+	told = copy_of(g.view.told.seen, g.known->num_ports);
+
+	plan = grow(&g);
+	assert_int_not_equal(world_port(plan->known, "l0", 2),
+			     world_port(g.known, "l0", 2));
+	assert_int_equal(view_rebase(&g.view, plan, NULL), 0);
+	assert_ptr_equal(g.view.plan, plan);
+	assert_null(g.view.routes);
+	assert_false(g.view.current);
+	check_carried(&g, seen, plan->known, g.view.seen);
+	check_carried(&g, believed, plan->known, g.view.believed);
+	check_carried(&g, told, plan->known, g.view.told.seen);
+	assert_int_equal(g.view.holds.held, 1);
+	assert_int_equal(downs(&g, "l0", 2), usual.limit + 1);
+
+	view_forget(&g.view);
+	assert_null(g.view.plan);
+	assert_int_equal(downs(&g, "l0", 2), usual.limit + 1);
+	free(seen);
+	free(believed);
+	free(told);
+	end(&g);
+	pm_plan_free(plan);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_look),   cmocka_unit_test(test_tell),
+		cmocka_unit_test(test_hold),   cmocka_unit_test(test_bounced),
+		cmocka_unit_test(test_silent), cmocka_unit_test(test_rebase),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
