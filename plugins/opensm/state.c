@@ -412,17 +412,19 @@ static json_t *make_served(const struct state_facts *facts)
 		returns ? json_integer((json_int_t)facts->returns_in_ms) : json_null());
 }
 
+/* Nothing of it is shared with the next one: another thread frees it. */
 static json_t *make_document(const struct state *state, const struct state_facts *facts)
 {
 	return json_pack(
-		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:O?, s:O?, s:O?, "
+		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o?, s:o?, s:o?, "
 		"s:o, "
 		"s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:s, s:n}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
 		(json_int_t)state->started, "engine", make_engine(state), "run",
-		state->run, "repair", state->repair, "shadow", state->shadow,
+		json_deep_copy(state->run), "repair", json_deep_copy(state->repair),
+		"shadow", json_deep_copy(state->shadow),
 		"since_start", make_totals(&state->totals), "out_of_plan",
 		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
 		"drained", make_drains(facts), "apart", "pairs",
