@@ -124,23 +124,27 @@ static struct pm_detours find_detours(const struct plugin *plugin,
 
 /*
  * New tables of a plan that was made of a fabric that ran already: what its switches
- * hold is kept if it is as good.
+ * hold is kept if it is as good. With OpenSM's lock held unless `discovered`.
  */
-static int keep_held(struct plugin *plugin, const struct found *found,
+static int keep_held(struct plugin *plugin, const struct found *found, bool discovered,
 		     struct pm_error *err)
 {
 	const struct pm_held *held = found ? found->tables.held : NULL;
+	osm_opensm_t *osm = plugin->osm;
 	struct recovered record = {0};
 	bool adopted;
+	int rc = 0;
 
 	if (!held) {
-		int rc = recover_record(&plugin->osm->subn, plugin->planning.plan,
-					&record, err);
-
-		if (rc)
-			return rc;
+		if (discovered)
+			CL_PLOCK_ACQUIRE(&osm->lock);
+		rc = recover_record(&osm->subn, plugin->planning.plan, &record, err);
+		if (discovered)
+			CL_PLOCK_RELEASE(&osm->lock);
 		held = record.held;
 	}
+	if (rc)
+		return rc;
 	adopted = pm_routes_adopt(plugin->view.routes, held, !(found && found->strict));
 	if (adopted)
 		pm_routes_update(plugin->view.routes, plugin->view.alive,
@@ -232,7 +236,7 @@ static int compute(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 	if (!rc)
 		rc = look_at(plugin, fabric, discovered, seen, &doubt, err);
 	if (!rc && made && plugin->planning.base->held)
-		rc = keep_held(plugin, found, err);
+		rc = keep_held(plugin, found, discovered, err);
 	free(seen);
 	return rc;
 }
