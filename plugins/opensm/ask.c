@@ -27,7 +27,7 @@ struct slot {
 struct ask {
 	osm_opensm_t *osm;
 	struct wait_signal signal;
-	/* Under its lock. */
+	/* Under its lock; the sweeper reads batch, which only it writes, without. */
 	struct slot slots[SLOTS];
 	uint32_t batch; /* number of the batch; what comes for earlier ones is late */
 	uint32_t out;	/* slots that are */

@@ -21,25 +21,57 @@
  *
  * Each includes only what stands below it, but for the two on top.
  *
- * Threads, and what they touch:
+ * Threads:
  *
- *   OpenSM's sweeper      all of struct plugin, planning, view, tables, and what the
- *                         others say is of the sweeper thread: no lock of ours; files
- *                         of the store, under the store's lock
- *   OpenSM's dispatcher   ask's slots, under ask's lock; OpenSM's handlers for answers
- *                         take osm->lock, never with ask's held
- *   OpenSM's receivers    repair's list of traps, under repair's lock; they hold
- *                         osm->lock, shared, meanwhile
- *   state's writer        the document handed over, under state's lock; files, the
- *                         store's under the store's lock
- *   alarm                 the moment when to ask for a run, under alarm's lock; sets
- *                         force_reroute and signals a sweep, as OpenSM's console does
- *   drains' watch         the file's stamp; sets force_heavy_sweep and signals a sweep
- *   OpenSM's main thread  creates and deletes the plugin, before and after all others
+ *   main          OpenSM's first: creates the plugin before OpenSM reports anything, and
+ *                 deletes it when all threads of OpenSM that call us have ended
+ *   sweeper       OpenSM's: the engine's callback and all events but traps
+ *   dispatcher    OpenSM's, one for each processor: answers to SMPs, and traps
+ *   state's, alarm's, drains'    ours
+ *
+ * Who touches what, where that is not the sweeper alone (and main, before and after):
+ *
+ *   datum                       written by            read by               lock
+ *   ask: slots' done, outcome,  dispatcher, sweeper   sweeper               ask's
+ *     data
+ *   ask: slots' index, out;     sweeper               sweeper, dispatcher   ask's (1)
+ *     out, batch
+ *   repair: lids, num_lids,     who reports a trap,   sweeper               repair's
+ *     first_trap, last_trap     sweeper
+ *   state: document, fresh      sweeper, state's      state's               state's
+ *   state: what is in it        whoever has it: nothing is kept of what is handed over
+ *   state: failed               state's               state's               none
+ *   store: all below its mutex, sweeper, state's      sweeper, state's      store's
+ *     and the files
+ *   alarm: due                  sweeper, alarm's      alarm's               alarm's
+ *   leaving of state, alarm,    main                  their threads         theirs
+ *     drains
+ *   plugin: repair; ask, state, main                  any                   none (2)
+ *     alarm, drains: osm, paths;
+ *     store: log, cache
+ *
+ *   of OpenSM
+ *   nodes, ports, switches,     dispatcher, sweeper   sweeper               osm->lock (3)
+ *     lft, guid2lid
+ *   subn.opt, engines           main, sweeper         sweeper               none
+ *   subn.sm_state               dispatcher, sweeper   sweeper, state's      none (4)
+ *   subn.force_reroute          alarm's, sweeper      sweeper               none (5)
+ *   subn.force_heavy_sweep      drains', sweeper      sweeper               none (5)
+ *   osm_exit_flag               signal handlers       any                   none (4)
+ *   log                         any                   any                   its own
+ *
+ *   (1) the sweeper reads batch, which nobody else writes, without
+ *   (2) set by main before anything is reported, and never changed
+ *   (3) what nobody else writes after discovery (sm_port_guid, max_ucast_lid_ho), the
+ *       sweeper reads without
+ *   (4) a word or less, read as OpenSM reads it
+ *   (5) written before the signal that has the sweeper look, as OpenSM itself does
  *
  * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
- * held together. With osm->lock held nothing waits, and no file is touched but
- * OpenSM's log.
+ * held together. The store's is held while its files are written. With alarm's held the
+ * sweeper is signalled, under a lock of OpenSM's below which no other is taken. With
+ * osm->lock held nothing waits, and no file is touched but OpenSM's log.
+ * tests/integration/test_threads.py looks for races.
  */
 #ifndef PORTMAJOR_PLUGIN_H
 #define PORTMAJOR_PLUGIN_H
