@@ -247,16 +247,19 @@ def preload():
     return os.environ.get("PORTMAJOR_PRELOAD", "").split()
 
 
-def open_sm(fabric, engine="portmajor", config=None, conf=None, **kwargs):
-    """A simlab.OpenSM with the plugin loaded."""
-    # umad2sim copies from beyond its buffers; that is not what is tested here.
+def sanitizer_env():
+    """Its options; umad2sim copies from beyond its buffers, which is not what is tested."""
     supp = ROOT / "tests" / "integration" / "asan.supp"
-    env = ({"ASAN_OPTIONS": f"detect_leaks=0:replace_intrin=0:suppressions={supp}"}
-           if preload() else {})
-    env.update(kwargs.pop("env", None) or {})
+    return ({"ASAN_OPTIONS": f"detect_leaks=0:replace_intrin=0:suppressions={supp}"}
+            if preload() else {})
+
+
+def open_sm(fabric, engine="portmajor", config=None, conf=None, env=None, **kwargs):
+    """A simlab.OpenSM with the plugin loaded."""
     libraries = [*preload(), *kwargs.pop("preload", ())]
     return simlab.OpenSM(fabric, engine=engine, conf=plugin_options(config, **(conf or {})),
-                         plugin_dir=BUILD, preload=libraries, env=env, **kwargs)
+                         plugin_dir=BUILD, preload=libraries,
+                         env={**sanitizer_env(), **(env or {})}, **kwargs)
 
 
 class Lab(contextlib.ExitStack):

@@ -33,6 +33,7 @@ class Sm(simlab.OpenSM):
 
     def __init__(self, fabric, root, **kwargs):
         super().__init__(fabric, plugin_dir=pmlab.BUILD, preload=pmlab.preload(),
+                         env=pmlab.sanitizer_env(),
                          cache_dir=root / "var/cache/opensm", **kwargs)
         self.root = root
 

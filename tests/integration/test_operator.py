@@ -29,7 +29,7 @@ class Log(labtest.Folders):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         with pmlab.Fabric(netlist) as fabric, simlab.OpenSM(
                 fabric, conf=conf, plugin_dir=pmlab.BUILD, preload=pmlab.preload(),
-                flush=False) as osm:
+                env=pmlab.sanitizer_env(), flush=False) as osm:
             osm.wait_log("portmajor run 1: ")
             osm.settle(osm.start_mark, sweep=False)
             mark = osm.log_offset()
