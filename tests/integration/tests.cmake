@@ -40,3 +40,28 @@ add_lab_test(huge slow)
 set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)
 # These keep both processors busy by themselves.
 set_tests_properties(integration.big integration.huge PROPERTIES RUN_SERIAL ON)
+
+# The plugin with ThreadSanitizer, built when its test is run.
+if(NOT PORTMAJOR_SANITIZE)
+	foreach(target portmajor_core portmajor_plugin)
+		get_target_property(sources ${target} SOURCES)
+		list(APPEND threads_sources ${sources})
+	endforeach()
+	add_library(portmajor_threads MODULE EXCLUDE_FROM_ALL ${threads_sources})
+	set_target_properties(portmajor_threads PROPERTIES OUTPUT_NAME portmajor PREFIX lib
+		LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/threads)
+	target_include_directories(portmajor_threads PRIVATE include)
+	target_include_directories(portmajor_threads SYSTEM PRIVATE ${OPENSM_INCLUDE})
+	target_compile_options(portmajor_threads PRIVATE -fsanitize=thread)
+	target_link_options(portmajor_threads PRIVATE -fsanitize=thread)
+	target_link_libraries(portmajor_threads PRIVATE m ${JANSSON})
+	add_test(NAME threads.build
+		COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target portmajor_threads)
+	execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libtsan.so
+		OUTPUT_VARIABLE tsan OUTPUT_STRIP_TRAILING_WHITESPACE)
+	list(APPEND lab_environment PORTMAJOR_TSAN=${tsan})
+	add_lab_test(threads)
+	set_tests_properties(threads.build PROPERTIES LABELS integration
+		FIXTURES_SETUP threads)
+	set_tests_properties(integration.threads PROPERTIES FIXTURES_REQUIRED threads)
+endif()
