@@ -25,6 +25,19 @@ static bool is_of_lmc(const struct pm_claim *claims, uint32_t num, uint8_t lmc)
 	return matching > 0;
 }
 
+/* Whether half of them or more are of ports that are there. */
+static bool is_of_fabric(osm_opensm_t *osm, const struct pm_claim *claims, uint32_t num)
+{
+	uint32_t there = 0;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t i = 0; i < num; i++)
+		there += osm_get_port_by_guid(&osm->subn, cl_hton64(claims[i].guid)) !=
+			 NULL;
+	CL_PLOCK_RELEASE(&osm->lock);
+	return there >= num - there;
+}
+
 struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num)
 {
 	osm_db_domain_t *guid2lid = osm->sm.lid_mgr.p_g2l;
@@ -45,7 +58,8 @@ struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num)
 			claims[(*num)++] = claim;
 		free(item);
 	}
-	if (claims && !is_of_lmc(claims, *num, osm->subn.opt.lmc))
+	if (claims && (!is_of_lmc(claims, *num, osm->subn.opt.lmc) ||
+		       !is_of_fabric(osm, claims, *num)))
 		*num = 0;
 	return claims;
 }

@@ -224,6 +224,7 @@ static void complete(const struct state *state, json_t *document, bool running,
 {
 	struct pm_error trouble;
 	json_t *plan = json_object_get(document, "plan");
+	char *file = store_path(state->store, "plan");
 	char guid[20];
 
 	store_trouble(state->store, &trouble);
@@ -232,8 +233,11 @@ static void complete(const struct state *state, json_t *document, bool running,
 	json_object_set_new(document, "running", json_boolean(running));
 	json_object_set_new(document, "sm_state", json_string(manager_state(state->osm)));
 	json_object_set_new(document, "port_guid", json_string(guid));
-	if (json_is_object(plan))
+	if (json_is_object(plan)) {
+		json_object_set_new(plan, "file", make_string(file));
 		json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
+	}
+	free(file);
 	if (!trouble.text[0])
 		trouble = *err;
 	json_object_set_new(document, "unsaved",
@@ -364,18 +368,14 @@ static json_t *make_drains(const struct state_facts *facts)
 		make_string(facts->drains_unread[0] ? facts->drains_unread : NULL));
 }
 
-static json_t *make_plan(const struct state *state, const struct state_facts *facts)
+/* Where it is, and whether it is saved, only the writing thread asks: that may wait. */
+static json_t *make_plan(const struct state_facts *facts)
 {
 	const struct pm_plan *plan = facts->planning->plan;
-	char *path;
-	json_t *file;
 
 	if (!plan)
 		return json_null();
-	path = store_path(state->store, "plan");
-	file = make_string(path);
-	free(path);
-	return json_pack("{s:o, s:b, s:s, s:i, s:I, s:i}", "file", file, "saved", 1,
+	return json_pack("{s:s, s:b, s:s, s:i, s:I, s:i}", "file", "", "saved", 1,
 			 "lid_order", pm_lid_order_name(plan->order), "lmc", plan->lmc,
 			 "switches", (json_int_t)plan->known->num_switches, "top_lid",
 			 plan->top_lid);
@@ -424,14 +424,14 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
 		(json_int_t)state->started, "engine", make_engine(state), "run",
 		json_deep_copy(state->run), "repair", json_deep_copy(state->repair),
-		"shadow", json_deep_copy(state->shadow),
-		"since_start", make_totals(&state->totals), "out_of_plan",
+		"shadow", json_deep_copy(state->shadow), "since_start",
+		make_totals(&state->totals), "out_of_plan",
 		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
 		"drained", make_drains(facts), "apart", "pairs",
 		(json_int_t)facts->view->apart.count, "text", make_string(facts->apart),
 		"served", make_served(facts), "config_error",
 		make_string(facts->misread[0] ? facts->misread : NULL), "plan",
-		make_plan(state, facts), "port_guid", "", "unsaved");
+		make_plan(facts), "port_guid", "", "unsaved");
 }
 
 void state_publish(struct state *state, const struct state_facts *facts)

@@ -5,6 +5,7 @@
 updn is the measure: it has no plan, and keeps LIDs by guid2lid and by what ports report.
 """
 
+import shutil
 import unittest
 
 import labtest
@@ -73,7 +74,7 @@ class Restart(EvidenceCase):
             if reboot:
                 self.reboot(fabric, targets)
             for path in self.cache.glob("portmajor.*"):
-                path.unlink()
+                shutil.rmtree(path)
             with self.lab(fabric, self.cache if guid2lid else None, engine=engine) as lab:
                 lab.bring_up()
                 self.check_back(lab, targets, before)

@@ -59,6 +59,11 @@ class SecondEngine(labtest.Folders):
 
 
 class Configuration(labtest.Folders):
+    @staticmethod
+    def state_of_a_run(osm):
+        path = pmlab.kept(osm.cache_dir, "state")
+        return path if path.exists() and json.loads(path.read_text())["run"] else None
+
     def test_typing_error(self):
         """It routes with the defaults, and status says so until it is mended."""
         config = self.folder / "portmajor.conf"
@@ -67,10 +72,8 @@ class Configuration(labtest.Folders):
         with pmlab.Fabric(netlist) as fabric, pmlab.open_sm(fabric, config=config) as osm:
             osm.settle(timeout=pmlab.TIMEOUT_S)
             self.assertEqual(set(osm.engines_used()), {"portmajor"})
-            files = lambda: list(osm.cache_dir.rglob("state"))
-            simlab.poll_until(lambda: files() and json.loads(files()[0].read_text())["run"], 60,
-                              "the state of a run")
-            done = pmlab.run_cli("status", files()[0])
+            state = simlab.poll_until(lambda: self.state_of_a_run(osm), 60, "the state of a run")
+            done = pmlab.run_cli("status", state)
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertRegex(done.stdout, f"configuration is not used: {config}:1: .*early_repiar")
 
