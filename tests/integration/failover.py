@@ -14,8 +14,8 @@ wiretime.py). For each loss are printed the SMPs sent up to the last LFT Set, an
 seconds from the first trap until it is acknowledged: with OpenSM computing in no time
 ("CPU 0") and in the CPU time that it used here ("CPU here"). On a busy machine both are
 longer: OpenSM waits while nothing is out, and has fewer out than it might. What no
-machine makes shorter is the SMPs' time on the wire ("floor": the SMPs, as many at a
-time as may be out). An early repair that is not the soonest, even beside the others'
+machine makes shorter is the SMPs' time on the wire ("floor": those that are answered, as
+many at a time as may be out). An early repair that is not the soonest, even beside the others'
 floor, is an error.
 
 Traps that come while OpenSM discovers make it begin anew, which depends on the machine
@@ -49,12 +49,12 @@ class Failover:
     how: str
     loss: str
     smps: int  # sent up to the last LFT Set
+    floor_s: float  # what those of them take that are answered, as many at a time as may be
     wire_s: float  # to the last LFT Set acknowledged, with OpenSM computing in no time
     cpu_s: float  # the same, with the CPU time that it used
     discoveries: int
     gave_up: bool  # OpenSM went on to its next engine
 
-    floor_s = property(lambda self: self.smps * wiretime.SET_US / MAX_WIRE_SMPS * 1e-6)
     marks = property(lambda self: "*" * self.gave_up + "+" * (self.discoveries > 1))
 
 
@@ -78,10 +78,13 @@ def lose(osm, how, loss):
 
     lost = simlab.measure(fabric, osm, action, timeout=pmlab.TIMEOUT_S)
     records = trace.records()
-    wire_s, cpu_s = (wiretime.lft_answers(wiretime.virtual(records, cpu))[-1].seconds
-                     for cpu in (False, True))
+    alone, used = (wiretime.virtual(records, cpu) for cpu in (False, True))
+    last = wiretime.lft_answers(alone)[-1]
+    answered = sum(s.record.event == "answered" for s in alone[:alone.index(last) + 1])
     simlab.measure(fabric, osm, lambda: fabric.back(target), timeout=pmlab.TIMEOUT_S)
-    return Failover(how, loss, lost["last_lft_smp"], wire_s, cpu_s, lost["discoveries"],
+    return Failover(how, loss, lost["last_lft_smp"],
+                    answered * wiretime.SET_US / MAX_WIRE_SMPS * 1e-6, last.seconds,
+                    wiretime.lft_answers(used)[-1].seconds, lost["discoveries"],
                     set(lost["engines"]) != {osm.engine})
 
 
@@ -149,7 +152,7 @@ def main():
     print(f"\nSMPs up to the last LFT Set, and seconds from the first trap until it is\n"
           f"acknowledged, {options.hosts:,} hosts. Computed, not timed: {wiretime.SET_US} us an "
           f"SMP (Nakashima\net al.), {wiretime.HOP_US} us a hop and way (assumed), "
-          f"{MAX_WIRE_SMPS} outstanding. Floor: the SMPs alone\n")
+          f"{MAX_WIRE_SMPS} outstanding. Floor: that of the SMPs alone\n")
     print(format_table(results))
     early = {r.loss: r.wire_s for r in results if r.how == EARLY}
     sooner = [r for r in results if r.how != EARLY and r.floor_s <= early[r.loss]]
