@@ -4,6 +4,8 @@
  *
  *     plugin.c    loads and unloads, hands OpenSM's events on
  *     sweep.c     the moments of a sweep: what is done when
+ *     routing.c   from a fabric to tables
+ *     tell.c      what the log says of it
  *       planning  the plan in force                       no OpenSM
  *       view      seen, held back, unfit: to tables       no OpenSM
  *       repair    finds and mends losses                  asks
@@ -19,7 +21,7 @@
  *       store     plans and holds on disk
  *       wait, say a clock and conditions; lines in the log
  *
- * Each includes only what stands below it, but for the two on top.
+ * Each includes only what stands below it; the four on top share struct plugin.
  *
  * Threads:
  *

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From a fabric to tables: the plan for it, and what is seen of that. Called with no lock
+ * held, or with OpenSM's in the engine's callback.
+ */
+#ifndef PORTMAJOR_ROUTING_H
+#define PORTMAJOR_ROUTING_H
+
+#include "plugin.h"
+#include "recover.h"
+
+/* Asks OpenSM what its switches say of themselves. Call with osm->lock held. -ENOMEM. */
+int routing_look_at_switches(struct plugin *plugin, struct pm_error *err);
+
+/* Makes or grows the plan for a fabric and puts it in force. Errors as pm_plan_make. */
+int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bool keep,
+			struct pm_error *err);
+
+/* Forgets the plan, and all that was made with it. */
+void routing_forget(struct plugin *plugin);
+
+/* Tables that switches hold already, should they be kept. */
+struct routing_found {
+	struct recovered tables; /* none: OpenSM's record is looked at instead */
+	bool strict;		 /* the plan may be the one that their LIDs came from */
+};
+
+/*
+ * Makes the tables those for a fabric: just discovered, with no lock held, or else with
+ * OpenSM's. found may be NULL. -ESTALE: the plan does not cover it; -ENOMEM.
+ */
+int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
+		    bool discovered, const struct routing_found *found,
+		    struct pm_error *err);
+
+/* Has OpenSM ask for tables again so many ms from now, or UINT64_MAX: when it wants to.
+ */
+void routing_look_again(struct plugin *plugin, uint64_t in_ms);
+
+/* As routing_look_again, for the end of the next hold of a flapping link. */
+void routing_await_holds(struct plugin *plugin);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "tell.h"
+
+#include "say.h"
+
+#include <portmajor/change.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tell_oddities(const struct plugin *plugin)
+{
+	char text[PM_CHANGE_TEXT];
+
+	if (pm_change_oddities(plugin->planning.base, text, sizeof(text)))
+		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
+}
+
+void tell_recall(const struct plugin *plugin, const struct pm_recall *recall)
+{
+	char text[PM_RECALL_NAMED * 40] = "";
+	size_t used = 0;
+
+	if (recall->restored)
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    ": %u places have the LIDs back that they had before the plan was "
+		    "lost",
+		    recall->restored);
+	if (!recall->given_away)
+		return;
+	for (uint32_t i = 0; i < recall->given_away && i < PM_RECALL_NAMED; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "%s%u of 0x%016" PRIx64, i ? ", " : "",
+					 recall->away[i].lid, recall->away[i].guid);
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    ": no LID is free: %u were given to others than had them before (%s%s)",
+	    recall->given_away, text, recall->given_away > PM_RECALL_NAMED ? ", .." : "");
+}
+
+/* Logs which switches with end ports have no path between them, when that changes. */
+static void tell_apart(struct plugin *plugin)
+{
+	const struct pm_apart *apart = &plugin->view.apart;
+	char text[PM_CHANGE_TEXT];
+
+	if (!apart->count && !plugin->apart)
+		return;
+	if (!pm_change_apart(plugin->planning.plan, apart, text, sizeof(text)))
+		snprintf(text, sizeof(text),
+			 "up-then-down paths join all switches with end ports again");
+	if (!plugin->apart || strcmp(text, plugin->apart) != 0)
+		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
+	free(plugin->apart);
+	plugin->apart = apart->count ? strdup(text) : NULL;
+}
+
+/* Names bad switches, when that changes. */
+static void tell_unfit(struct plugin *plugin)
+{
+	const char *text = plugin->unfit;
+
+	if (!strcmp(text, plugin->unfit_told))
+		return;
+	snprintf(plugin->unfit_told, sizeof(plugin->unfit_told), "%s", text);
+	say(&plugin->osm->log, text[0] ? OSM_LOG_ERROR : OSM_LOG_INFO,
+	    ": bad switches: %s", text[0] ? text : "none any more");
+}
+
+void tell_changes(struct plugin *plugin)
+{
+	if (!plugin->planning.plan)
+		return;
+	tell_apart(plugin);
+	tell_unfit(plugin);
+	holds_tell(&plugin->view, &plugin->osm->log, &plugin->told);
+}
+
+void tell_conformity(const struct plugin *plugin, const struct pm_fabric *fabric)
+{
+	uint32_t ports = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		ports += snapshot_has_place(fabric, i) &&
+			 pm_plan_place(plugin->planning.plan, fabric, i) != PM_NONE;
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    ": %u of %u ports have the planned LID or none",
+	    ports - plugin->planning.out_of_plan, ports);
+}
+
+void tell_run(const struct plugin *plugin, uint64_t acked)
+{
+	const struct plugin_run *run = &plugin->run;
+	const struct tables_written *written = &run->written;
+
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    " run %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+	    ", bound %" PRIu64 ", full load %" PRIu64 "; switches %u, whole tables %u; "
+	    "entries %" PRIu64
+	    "; LIDs assigned %u, moved %u, out of plan %u; computed in "
+	    "%.1f ms, %.1f of these under the lock; recomputed %u",
+	    plugin->runs, run->change, written->sent, acked, written->delta.bound,
+	    written->full, written->switches, written->whole, written->delta.entries,
+	    plugin->given.assigned, plugin->given.moved, plugin->planning.out_of_plan,
+	    run->milliseconds, run->locked_ms, run->recomputed);
+}
+
+void tell_repair(const struct plugin *plugin, const struct repaired *done)
+{
+	say(&plugin->osm->log, done->links_down ? OSM_LOG_INFO : OSM_LOG_VERBOSE,
+	    " repair %u: %s; traps %u, queries %u, unanswered %u, links "
+	    "down %u, looks %u; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+	    ", bound %" PRIu64 "; switches %" PRIu64
+	    "; %.1f ms from the first trap to the last answer%s%s",
+	    done->number, done->change, done->traps, done->queries, done->unanswered,
+	    done->links_down, done->looks, done->sent, done->acked, done->bound,
+	    done->switches, done->milliseconds,
+	    done->gave_up ? "; left to the sweep: " : "",
+	    done->gave_up ? done->gave_up : "");
+}
+
+void tell_move(struct plugin *plugin, const struct moved *done)
+{
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    " move %" PRIu64 ": other cables in use; LFT blocks sent %" PRIu64
+	    ", acked %" PRIu64 ", bound %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s",
+	    ++plugin->moves, done->sent, done->acked, done->delta.bound,
+	    done->delta.switches, done->milliseconds,
+	    done->gave_up ? "; left to the sweep: " : "",
+	    done->gave_up ? done->gave_up : "");
+}
+
+void tell_shadow(const struct plugin *plugin, const struct state_shadow *done)
+{
+	const struct shadow_result *found = done->found;
+	char event[64] = "";
+
+	if (found->has_event)
+		snprintf(event, sizeof(event), "%" PRIu64 " for this, ",
+			 found->event.blocks);
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    " shadow %" PRIu64 ": %s; would send LFT blocks %s%" PRIu64
+	    " to take over, bound %" PRIu64 ", full load %" PRIu64 "; switches %" PRIu64
+	    ", entries %" PRIu64 "; LIDs out of plan %u; computed in %.1f ms",
+	    done->number, done->change, event, found->take_over.blocks,
+	    found->take_over.bound, found->full, found->take_over.switches,
+	    found->take_over.entries, done->out_of_plan, done->milliseconds);
+}

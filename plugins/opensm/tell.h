@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the log says of what was done, a line each; libportmajor(8) explains them. */
+#ifndef PORTMAJOR_TELL_H
+#define PORTMAJOR_TELL_H
+
+#include "move.h"
+#include "plugin.h"
+
+/* Of a plan that has just come into force: what is odd in it, and what evidence did. */
+void tell_oddities(const struct plugin *plugin);
+void tell_recall(const struct plugin *plugin, const struct pm_recall *recall);
+
+/* How many ports of a fabric that ran before have the planned LID. */
+void tell_conformity(const struct plugin *plugin, const struct pm_fabric *fabric);
+
+/*
+ * Of the tables, if it is not what was told last: pairs without a path, bad switches,
+ * held links. Where no lock is held.
+ */
+void tell_changes(struct plugin *plugin);
+
+/* The pending run, with so many blocks acknowledged. */
+void tell_run(const struct plugin *plugin, uint64_t acked);
+
+void tell_repair(const struct plugin *plugin, const struct repaired *done);
+void tell_move(struct plugin *plugin, const struct moved *done);
+void tell_shadow(const struct plugin *plugin, const struct state_shadow *done);
+
+#endif
