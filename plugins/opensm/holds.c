@@ -5,13 +5,56 @@
 #include "wait.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define NAMED 8 /* cables in a log line */
 
-bool holds_clear_if_asked(const char *path)
+/* Ends the hold of "leaf5[20]"; what is not a cable's end is told. */
+static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
 {
-	return unlink(path) == 0;
+	const struct pm_fabric *known = view->plan->known;
+	char *bracket = strrchr(line, '['), *end = NULL;
+	unsigned long port = bracket ? strtoul(bracket + 1, &end, 10) : 0;
+	uint32_t sw = PM_NONE;
+
+	if (bracket && *end == ']' && !end[1] && port) {
+		*bracket = '\0';
+		sw = pm_fabric_find_name(known, line);
+		*bracket = '[';
+	}
+	if (sw != PM_NONE && port <= known->nodes[sw].num_ports)
+		return pm_flaps_clear(view->flaps, known->nodes[sw].guid,
+				      (unsigned int)port);
+	say(log, OSM_LOG_ERROR, ": clear-holds: no cable is called \"%s\"", line);
+	return 0;
+}
+
+bool holds_clear_if_asked(const char *path, const struct view *view, osm_log_t *log,
+			  uint32_t *cleared)
+{
+	FILE *in = fopen(path, "r");
+	bool named = false;
+	size_t room = 0;
+	char *line = NULL;
+
+	*cleared = 0;
+	if (!in)
+		return false;
+	while (view->plan && view->flaps && getline(&line, &room, in) > 0) {
+		line[strcspn(line, "\r\n")] = '\0';
+		if (!*line)
+			continue;
+		named = true;
+		*cleared += clear_one(view, log, line);
+	}
+	if (!named && view->flaps)
+		*cleared = pm_flaps_clear(view->flaps, 0, 0);
+	free(line);
+	fclose(in);
+	unlink(path);
+	return true;
 }
 
 /* "leaf5[20] (4 times down, 60 s left)" and so on. */

@@ -9,7 +9,12 @@
 /* Logs how many links are held and the first of them, if that is not as told last. */
 void holds_tell(const struct view *view, osm_log_t *log, struct pm_flap_holds *told);
 
-/* Whether there is a file that asks for an end of all holds; it goes by that. */
-bool holds_clear_if_asked(const char *path);
+/*
+ * Ends holds if there is a file that asks for it: those of the cables named in it, a line
+ * each as the log names them, leaf5[20], or all if it is empty. It goes by that. Returns
+ * whether there was one; *cleared is how many cables were on hold or watched.
+ */
+bool holds_clear_if_asked(const char *path, const struct view *view, osm_log_t *log,
+			  uint32_t *cleared);
 
 #endif

@@ -230,16 +230,14 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 static void clear_holds_if_asked(struct plugin *plugin)
 {
 	char *path = store_path(plugin->store, "clear-holds");
-	bool asked = path && holds_clear_if_asked(path);
+	osm_log_t *log = &plugin->osm->log;
 	uint32_t links = 0;
 
+	if (path && holds_clear_if_asked(path, &plugin->view, log, &links)) {
+		pm_yield_clear(&plugin->yield);
+		say(log, OSM_LOG_INFO, ": %u links cleared of flapping", links);
+	}
 	free(path);
-	if (!asked)
-		return;
-	if (plugin->view.flaps)
-		links = pm_flaps_clear(plugin->view.flaps, 0, 0);
-	pm_yield_clear(&plugin->yield);
-	say(&plugin->osm->log, OSM_LOG_INFO, ": %u links cleared of flapping", links);
 }
 
 void sweep_discovered(struct plugin *plugin)

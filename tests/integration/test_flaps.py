@@ -67,6 +67,24 @@ class Flaps(labtest.Folders):
             self.assertFalse(pmlab.kept(lab.osm.cache_dir, "clear-holds").exists())
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
+    def test_cleared_one_by_one(self):
+        """The cables named in the file, as the log names them."""
+        with self.lab(hold_s=3600) as lab:
+            lab.bring_up()
+            for _ in range(self.LIMIT + 1):
+                for verb in ("lose", "back"):
+                    lab.event(verb, CABLE)
+                    lab.event(verb, "leaf6:21")
+            lab.osm.wait_log("flapping: 2 links kept out")
+            mark = lab.osm.mark()
+            path = pmlab.kept(lab.osm.cache_dir, "clear-holds")
+            path.write_text("leaf6[21]\nleaf6[99]\n")
+            lab.osm.hup()
+            lab.osm.wait_log("1 links cleared of flapping", mark.log_offset)
+            lab.osm.wait_log(KEPT_OUT, mark.log_offset)
+            lab.osm.wait_log(r'clear-holds: no cable is called "leaf6\[99\]"')
+            self.assertFalse(path.exists())
+
     def test_last_path(self):
         """When all other cables of the leaf go, the held one is used again."""
         with self.lab(hold_s=3600) as lab:
