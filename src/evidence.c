@@ -233,8 +233,8 @@ static void find_plane(struct look *look, uint32_t lid, struct trace *trace)
 			continue;
 		total++;
 		look->leaves[tree->plane[port]]++;
-		if (most == PM_NONE || look->leaves[tree->plane[port]] >
-					       look->leaves[tree->plane[most]])
+		if (most == PM_NONE ||
+		    look->leaves[tree->plane[port]] > look->leaves[tree->plane[most]])
 			most = port;
 	}
 	if (most != PM_NONE && look->leaves[tree->plane[most]] * 4 >= total * 3)

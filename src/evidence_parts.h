@@ -43,8 +43,8 @@ struct pm_claim *evidence_claim(const struct pm_evidence *evidence, uint64_t gui
 uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark);
 
 /*
- * Settles the planned LIDs of ports that have them in use, or, with all, of all ports that
- * are there and so get them; these ports claim no others.
+ * Settles the planned LIDs of ports that have them in use, or, with all, of all ports
+ * that are there and so get them; these ports claim no others.
  */
 void evidence_settle(struct pm_evidence *evidence, const struct pm_plan *plan,
 		     const struct pm_fabric *now, bool all);

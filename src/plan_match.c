@@ -105,5 +105,5 @@ uint32_t plan_end_port(const struct pm_plan *plan, const struct pm_fabric *now,
 		return port;
 	port = now->ports[port].peer;
 	return port == PM_NONE || now->ports[port].node < now->num_switches ? PM_NONE
-									     : port;
+									    : port;
 }

@@ -69,7 +69,7 @@ struct pm_recall {
 	uint32_t given_away; /* ports that got one that is somebody else's */
 	struct {
 		uint16_t lid;
-		uint64_t guid; /* whose it was by guid2lid, or 0 */
+		uint64_t guid;	 /* whose it was by guid2lid, or 0 */
 	} away[PM_RECALL_NAMED]; /* the first of these */
 };
 

@@ -14,7 +14,8 @@ static const struct {
 } commands[] = {
 	{"check", cmd_check, "judge the tables that switches hold"},
 	{"diff", cmd_diff, "compare two sets of tables, or two topologies"},
-	{"drain", cmd_drain, "take cables and switches out of hosts' paths before service"},
+	{"drain", cmd_drain,
+	 "take cables and switches out of hosts' paths before service"},
 	{"generate", cmd_generate, "write the netlist of a fat tree"},
 	{"merge", cmd_merge, "add up the shards of a sweep of whatif"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},

@@ -91,7 +91,8 @@ struct wire {
 	struct wire_rule rules[WIRE_RULES];
 };
 
-/* WIRE_TRACE, if set, names a file to which such a record is appended for each of these. */
+/* WIRE_TRACE, if set, names a file to which such a record is appended for each of these.
+ */
 enum wire_event {
 	WIRE_ASKED,	/* OpenSM has sent a question */
 	WIRE_ANSWERED,	/* its answer is given to OpenSM */

@@ -61,14 +61,14 @@ struct run {
 	struct pm_routes *routes;
 	uint8_t *tables; /* [switch of first][stride] what the switches hold */
 	uint32_t stride;
-	struct part *parts; /* [node of recipe] */
+	struct part *parts;	/* [node of recipe] */
 	struct pm_plan *plan;	/* of the second manager, NULL before its first sweep */
 	struct pm_plan *before; /* when the present sweep began; may be the same */
 	struct pm_evidence *evidence;
 	struct pm_recall recall; /* of the last sweep */
-	bool all_claimed; /* all other LIDs are claimed by somebody else */
-	bool hosts_only;  /* nothing else was away when the plan was lost */
-	uint64_t *user;	  /* [LID] the last GUID that has had it in the run, or 0 */
+	bool all_claimed;	 /* all other LIDs are claimed by somebody else */
+	bool hosts_only;	 /* nothing else was away when the plan was lost */
+	uint64_t *user; /* [LID] the last GUID that has had it in the run, or 0 */
 };
 
 static uint32_t part_of(const struct run *run, uint64_t guid)
@@ -351,7 +351,8 @@ static uint32_t old_lid(const struct run *run, uint32_t place)
 	const struct pm_fabric *known = run->plan->known;
 	const struct pm_port *port = &known->ports[place];
 
-	for (uint32_t sw = 0; run->before && sw < run->before->known->num_switches; sw++) {
+	for (uint32_t sw = 0; run->before && sw < run->before->known->num_switches;
+	     sw++) {
 		const struct pm_node *n = &run->before->known->nodes[sw];
 
 		if (n->key == known->nodes[port->node].key)
@@ -888,7 +889,9 @@ static void test_votes(void **state)
 
 			/* Ports 5 and 6 of leaves lead to spines 4 and 5. */
 			set_entry(&run, LEAF(leaf), 60,
-				  at == leaf ? 1 : at == 9 ? PM_LFT_KEEP : 5);
+				  at == leaf ? 1
+				  : at == 9  ? PM_LFT_KEEP
+					     : 5);
 			if (at < 9 && at != leaf)
 				set_entry(&run, 4, 60, (uint8_t)(at + 1));
 		}
