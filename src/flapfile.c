@@ -66,24 +66,12 @@ static int bad_line(struct reader *r, const char *what)
 	return pm_error_set(r->err, -EBADMSG, "%s:%u: %s", r->source, r->line, what);
 }
 
-/* The next word as a number up to max; false if it is none. */
-static bool take_number(char **rest, int base, uint64_t max, uint64_t *value)
-{
-	char *word = strsep(rest, " "), *end;
-
-	if (!word || !*word || *word == '-' || *word == '+')
-		return false;
-	errno = 0;
-	*value = strtoull(word, &end, base);
-	return !errno && !*end && *value <= max;
-}
-
 static bool take_end(char **rest, struct pm_flap_end *end)
 {
 	uint64_t port;
 
-	if (!take_number(rest, 16, UINT64_MAX, &end->guid) ||
-	    !take_number(rest, 10, PM_MAX_PORTS, &port))
+	if (!pm_text_take_number(rest, 16, UINT64_MAX, &end->guid) ||
+	    !pm_text_take_number(rest, 10, PM_MAX_PORTS, &port))
 		return false;
 	end->num = (unsigned int)port;
 	return true;
@@ -92,7 +80,7 @@ static bool take_end(char **rest, struct pm_flap_end *end)
 /* So many ms before now, from the next word. */
 static bool take_time(struct reader *r, char **rest, uint64_t *ms)
 {
-	if (!take_number(rest, 10, UINT64_MAX / 4, ms))
+	if (!pm_text_take_number(rest, 10, UINT64_MAX / 4, ms))
 		return false;
 	*ms += r->passed_ms;
 	return true;
@@ -114,8 +102,8 @@ static int parse_cable(struct reader *r, char *rest)
 	int rc;
 
 	if (!take_end(&rest, &record.end[0]) || !take_end(&rest, &record.end[1]) ||
-	    !take_number(&rest, 10, UINT32_MAX, &downs) ||
-	    !take_number(&rest, 10, UINT32_MAX, &hold) ||
+	    !pm_text_take_number(&rest, 10, UINT32_MAX, &downs) ||
+	    !pm_text_take_number(&rest, 10, UINT32_MAX, &hold) ||
 	    !take_state(&rest, &record.up) || !take_time(r, &rest, &record.changed_ms))
 		return bad_line(r, "not a cable");
 	record.downs = (uint32_t)downs;
@@ -135,7 +123,7 @@ static int parse_time(struct reader *r, char *rest)
 {
 	uint64_t written;
 
-	if (!take_number(&rest, 10, UINT32_MAX, &written) || rest)
+	if (!pm_text_take_number(&rest, 10, UINT32_MAX, &written) || rest)
 		return bad_line(r, "no time");
 	if (written < r->clock->seconds)
 		r->passed_ms = (r->clock->seconds - written) * 1000;

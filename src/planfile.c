@@ -105,18 +105,6 @@ static int bad_line(struct reader *r, const char *what)
 	return pm_error_set(r->err, -EBADMSG, "%s:%u: %s", r->source, r->line, what);
 }
 
-/* The next word as a number up to max; false if it is none. */
-static bool take_number(char **rest, int base, uint64_t max, uint64_t *value)
-{
-	char *word = strsep(rest, " "), *end;
-
-	if (!word || !*word || *word == '-' || *word == '+')
-		return false;
-	errno = 0;
-	*value = strtoull(word, &end, base);
-	return !errno && !*end && *value <= max;
-}
-
 /* "-" for none. */
 static bool take_plane(char **rest, uint32_t *plane)
 {
@@ -127,7 +115,7 @@ static bool take_plane(char **rest, uint32_t *plane)
 		strsep(rest, " ");
 		return true;
 	}
-	if (!take_number(rest, 10, PM_NONE - 1, &value))
+	if (!pm_text_take_number(rest, 10, PM_NONE - 1, &value))
 		return false;
 	*plane = (uint32_t)value;
 	return true;
@@ -167,9 +155,10 @@ static int parse_switch(struct reader *r, char *rest)
 	uint64_t key, guid, ports;
 	uint32_t node;
 
-	if (!take_number(&rest, 16, UINT64_MAX, &key) ||
-	    !take_number(&rest, 16, UINT64_MAX, &guid) ||
-	    !take_number(&rest, 10, PM_MAX_PORTS, &ports) || !rest || !unescape(rest))
+	if (!pm_text_take_number(&rest, 16, UINT64_MAX, &key) ||
+	    !pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
+	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &ports) || !rest ||
+	    !unescape(rest))
 		return bad_line(r, "not a switch");
 	if (pm_fabric_add_node(r->fabric, PM_SWITCH, guid, (unsigned int)ports, rest,
 			       &node, NULL))
@@ -183,8 +172,8 @@ static bool take_port(struct reader *r, char **rest, uint32_t *node, uint32_t *p
 	uint64_t n, p;
 
 	if (!r->fabric->num_nodes ||
-	    !take_number(rest, 10, r->fabric->num_nodes - 1, &n) ||
-	    !take_number(rest, 10, r->fabric->nodes[n].num_ports, &p))
+	    !pm_text_take_number(rest, 10, r->fabric->num_nodes - 1, &n) ||
+	    !pm_text_take_number(rest, 10, r->fabric->nodes[n].num_ports, &p))
 		return false;
 	*node = (uint32_t)n;
 	*port = (uint32_t)p;
@@ -208,7 +197,7 @@ static int parse_root(struct reader *r, char *rest)
 	uint64_t node;
 
 	if (!r->fabric->num_nodes ||
-	    !take_number(&rest, 10, r->fabric->num_nodes - 1, &node) || rest)
+	    !pm_text_take_number(&rest, 10, r->fabric->num_nodes - 1, &node) || rest)
 		return bad_line(r, "not a root");
 	r->fabric->nodes[node].root = 1;
 	return 0;
@@ -244,9 +233,10 @@ static int parse_place(struct reader *r, char *rest)
 	uint64_t lid, turn, rank;
 
 	if (!take_port(r, &rest, &node, &port) ||
-	    !take_number(&rest, 10, PM_MAX_LID, &lid) || !take_plane(&rest, &plane) ||
-	    !take_number(&rest, 10, UINT8_MAX, &turn) ||
-	    !take_number(&rest, 10, UINT16_MAX, &rank) || rest)
+	    !pm_text_take_number(&rest, 10, PM_MAX_LID, &lid) ||
+	    !take_plane(&rest, &plane) ||
+	    !pm_text_take_number(&rest, 10, UINT8_MAX, &turn) ||
+	    !pm_text_take_number(&rest, 10, UINT16_MAX, &rank) || rest)
 		return bad_line(r, "not a place");
 	if (pm_grow(&r->places, &r->places_room, r->num_places + 1, sizeof(*r->places)))
 		return pm_error_set(r->err, -ENOMEM, "out of memory");
@@ -264,8 +254,8 @@ static int parse_run(struct reader *r, char *rest)
 	uint64_t start, length;
 	uint32_t plane;
 
-	if (!take_number(&rest, 10, PM_MAX_LID, &start) ||
-	    !take_number(&rest, 10, PM_MAX_LID + 1, &length) ||
+	if (!pm_text_take_number(&rest, 10, PM_MAX_LID, &start) ||
+	    !pm_text_take_number(&rest, 10, PM_MAX_LID + 1, &length) ||
 	    !take_plane(&rest, &plane) || rest)
 		return bad_line(r, "not a run");
 	if (pm_grow(&r->runs, &r->runs_room, r->num_runs + 1, sizeof(*r->runs)))
@@ -297,8 +287,8 @@ static int parse_line(struct reader *r, char *line)
 		return 0;
 	}
 	if (r->line == 3) {
-		if (strcmp(word, "lmc") || !take_number(&rest, 10, PM_MAX_LMC, &lmc) ||
-		    rest)
+		if (strcmp(word, "lmc") ||
+		    !pm_text_take_number(&rest, 10, PM_MAX_LMC, &lmc) || rest)
 			return bad_line(r, "no lmc");
 		r->config.lmc = (uint8_t)lmc;
 		return 0;

@@ -197,11 +197,11 @@ static void read_roles(struct plugin *plugin)
 	plugin->unread = err;
 }
 
-static int prepare(struct plugin *plugin, struct pm_error *err)
+/* What OpenSM has discovered; the caller frees *fabric. */
+static int see_fabric(struct plugin *plugin, struct pm_fabric **fabric,
+		      struct pm_error *err)
 {
 	osm_opensm_t *osm = plugin->osm;
-	bool reassign = is_first_engine(plugin) && lids_may_reassign(&osm->subn);
-	struct pm_fabric *fabric;
 	int rc;
 
 	if (osm->subn.opt.lmc && osm->subn.opt.lmc_esp0)
@@ -213,8 +213,18 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 	rc = routing_look_at_switches(plugin, err);
 	if (!rc)
 		rc = snapshot_take(&osm->subn, &plugin->roles, plugin->config.migrate,
-				   &fabric, err);
+				   fabric, err);
 	CL_PLOCK_RELEASE(&osm->lock);
+	return rc;
+}
+
+static int prepare(struct plugin *plugin, struct pm_error *err)
+{
+	bool reassign = is_first_engine(plugin) && lids_may_reassign(&plugin->osm->subn);
+	struct pm_fabric *fabric;
+	int rc;
+
+	rc = see_fabric(plugin, &fabric, err);
 	if (rc)
 		return rc;
 	rc = plan_and_compute(plugin, fabric, reassign, err);
@@ -470,21 +480,11 @@ void sweep_publish(struct plugin *plugin)
  */
 static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 {
-	osm_opensm_t *osm = plugin->osm;
 	struct routing_found found = {.strict = false};
 	struct pm_fabric *fabric;
 	int rc;
 
-	if (osm->subn.opt.lmc && osm->subn.opt.lmc_esp0)
-		return pm_error_set(err, -ENOTSUP, "lmc_esp0 with LMC %u",
-				    osm->subn.opt.lmc);
-	read_roles(plugin);
-	CL_PLOCK_ACQUIRE(&osm->lock);
-	rc = routing_look_at_switches(plugin, err);
-	if (!rc)
-		rc = snapshot_take(&osm->subn, &plugin->roles, plugin->config.migrate,
-				   &fabric, err);
-	CL_PLOCK_RELEASE(&osm->lock);
+	rc = see_fabric(plugin, &fabric, err);
 	if (rc)
 		return rc;
 	if (plugin->planning.phase != PLANNING_SETTLED)
