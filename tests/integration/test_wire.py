@@ -164,7 +164,11 @@ class Questions(WireCase):
                                attr=simlab.ATTR_SWITCH_INFO, times=1)
         self.resweep()
         simlab.poll_until(lambda: self.since("surplus"), 60, "the late answer")
-        self.assertEqual((late.acted, self.since("again"), self.since("surplus")), (1, 1, 1))
+        # On a busy machine others may be late as well.
+        self.assertEqual(late.acted, 1)
+        self.assertGreaterEqual(self.since("again"), 1)
+        simlab.poll_until(lambda: self.since("surplus") == self.since("again"), 60,
+                          "every late answer")
 
     def test_late_request(self):
         late = self.wire.delay("request", 300, node="leaf3", method="get",
