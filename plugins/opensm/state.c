@@ -418,7 +418,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o?, s:o?, s:o?, "
 		"s:o, "
-		"s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:s, s:n}",
+		"s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:o, s:s, s:n}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
@@ -429,7 +429,8 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
 		"drained", make_drains(facts), "apart", "pairs",
 		(json_int_t)facts->view->apart.count, "text", make_string(facts->apart),
-		"served", make_served(facts), "config_error",
+		"served", make_served(facts), "bad_switches",
+		make_string(facts->unfit[0] ? facts->unfit : NULL), "config_error",
 		make_string(facts->misread[0] ? facts->misread : NULL), "plan",
 		make_plan(facts), "port_guid", "", "unsaved");
 }

@@ -462,6 +462,7 @@ void sweep_publish(struct plugin *plugin)
 		.planning = &plugin->planning,
 		.view = &plugin->view,
 		.apart = plugin->apart,
+		.unfit = plugin->unfit,
 		.misread = plugin->misread.text,
 		.gave_way = plugin->yield.gave_way,
 		.returns_in_ms = plugin->returns_in_ms,

@@ -40,7 +40,7 @@ struct state {
 	json_int_t time, pid, started, out_of_plan, pairs_apart;
 	json_int_t pairs_joined, pairs_cut; /* of hosts; 0 if that is not known */
 	int running, active;		    /* active: -1 before the first routing */
-	const char *manager, *opensm, *plugin, *engine, *reason, *apart, *misread;
+	const char *manager, *opensm, *plugin, *engine, *reason, *apart, *misread, *unfit;
 	const char *port, *unsaved; /* NULL: not in older files; nothing */
 	json_t *run, *repair, *flapping, *drained, *totals, *plan, *served, *shadow;
 };
@@ -109,6 +109,7 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->port = text_of(root, "port_guid");
 	state->unsaved = text_of(root, "unsaved");
 	state->misread = text_of(root, "config_error");
+	state->unfit = text_of(root, "bad_switches");
 	state->served = json_object_get(root, "served");   /* not in older files */
 	state->shadow = json_object_get(root, "shadow");   /* nor this */
 	state->drained = json_object_get(root, "drained"); /* nor this */
@@ -174,6 +175,8 @@ static void judge(const struct state *state, json_int_t age, unsigned long max_a
 		     state->reason ? state->reason : "?");
 	else if (master && !json_is_object(state->shadow))
 		judge_paths(state, findings);
+	if (state->unfit)
+		find(findings, "bad switches: %s", state->unfit);
 	if (state->misread)
 		find(findings, "the configuration is not used: %s", state->misread);
 	if (text_of(state->drained, "error"))

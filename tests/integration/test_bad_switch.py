@@ -11,6 +11,7 @@ import pmlab
 import simlab
 import wire
 from bad_switch import LEAF, SPINE, WIDE
+from test_status import wait_state
 
 
 def others_differ(place, old, new):
@@ -176,6 +177,21 @@ class BadSwitch(labtest.Folders):
                 self.assertNotIn("Illegal LID range", second.log())
         self.assertEqual(after.lids, before.tables.lids)
         self.assertEqual(len(after.pairs()), 48 * 47)
+
+    def test_status(self):
+        """It is a finding as long as it is bad."""
+        with bad_switch.Attempt(self.make_folder(), "portmajor", SPINE, "small table") as lab:
+            bad_switch.KINDS["small table"](lab.wire, SPINE)
+            lab.start()
+            wait_state(lab.osm, lambda state: state["run"] and state["bad_switches"])
+            done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertRegex(done.stdout, rf"bad switches: {SPINE} .*is left out")
+            mark = lab.osm.mark()
+            lab.wire.clear()
+            lab.osm.hup()
+            lab.osm.settle(mark)
+            wait_state(lab.osm, lambda state: state["bad_switches"] is None)
 
     def test_too_many(self):
         """Where no table has room for the plan it is not for the bad switches to go."""
