@@ -188,6 +188,8 @@ class Series:
         self.osm.process.wait()
         self.osm.stop()
         self.osm = self._open_sm(self.host, 5, self.cache, self.wire)
+        # Until it has handlers for signals, a SIGHUP ends it.
+        simlab.poll_until(lambda: self.osm.counters()["smps"], 60, "opensm's first SMP")
         self.tally.kills += 1
         return f"kill after {at} SMPs"
 
