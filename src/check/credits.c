@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Credit loops. For every LID all sources' paths are followed; where one comes to a
+ * switch that another one for this LID came to already, only the dependency at that
+ * switch may be new. What depends on what is kept as a matrix of bits per switch, in
+ * port by out port; then a search in depth looks for a circle.
+ */
+#include <portmajor/alloc.h>
+#include "step.h"
+
+#include <errno.h>
+
+enum colour {
+	WHITE, /* not seen */
+	GREY,  /* on the way that is being searched */
+	BLACK, /* leads to no circle */
+};
+
+struct credits {
+	const struct pm_check *check;
+	uint64_t *bits;	 /* of all matrixes */
+	size_t *first;	 /* [switch] where its matrix begins in bits[], in bits */
+	uint8_t *used;	 /* [port] whether it is a channel that some path uses */
+	uint32_t *seen;	 /* [switch] last LID whose paths came there */
+	uint8_t *colour; /* [port] enum colour */
+	uint8_t *next;	 /* [port] out port that the search is to try next */
+	uint32_t *way;	 /* channels being searched */
+	uint32_t *sources, num_sources; /* switches with end ports */
+};
+
+static size_t bit_of(const struct credits *c, uint32_t sw, uint32_t in, uint32_t out)
+{
+	return c->first[sw] + (size_t)in * (c->check->fabric->nodes[sw].num_ports + 1u) +
+	       out;
+}
+
+static int make_room(struct credits *c, const struct pm_check *check)
+{
+	const struct pm_fabric *fabric = check->fabric;
+	size_t total = 0;
+
+	*c = (struct credits){.check = check};
+	c->first = pm_array(fabric->num_switches, sizeof(*c->first));
+	if (!c->first)
+		return -ENOMEM;
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++) {
+		size_t ports = fabric->nodes[sw].num_ports + 1u;
+
+		c->first[sw] = total;
+		total += ports * ports;
+	}
+	c->bits = pm_array(total / 64 + 1, sizeof(*c->bits));
+	c->used = pm_array(fabric->num_ports, 1);
+	c->seen = pm_array(fabric->num_switches, sizeof(*c->seen));
+	c->colour = pm_array(fabric->num_ports, 1);
+	c->next = pm_array(fabric->num_ports, 1);
+	c->way = pm_array(fabric->num_ports, sizeof(*c->way));
+	c->sources = pm_array(fabric->num_switches, sizeof(*c->sources));
+	if (!c->bits || !c->used || !c->seen || !c->colour || !c->next || !c->way ||
+	    !c->sources)
+		return -ENOMEM;
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+		if (has_end_ports(fabric, sw))
+			c->sources[c->num_sources++] = sw;
+	return 0;
+}
+
+static void free_room(struct credits *c)
+{
+	free(c->bits);
+	free(c->first);
+	free(c->used);
+	free(c->seen);
+	free(c->colour);
+	free(c->next);
+	free(c->way);
+	free(c->sources);
+}
+
+/* Notes the channels, and what depends on what, on the way of a LID from a switch. */
+static void follow_lid(struct credits *c, uint32_t from, uint32_t lid,
+		       struct pm_check_credits *result)
+{
+	const struct pm_fabric *fabric = c->check->fabric;
+	uint32_t sw = from, in = PM_NONE, out;
+
+	for (;;) {
+		uint32_t here = sw;
+		bool seen = c->seen[here] == lid;
+
+		c->seen[here] = lid;
+		if (take_step(c->check, lid, &sw, &out) != STEP_ON)
+			return;
+		if (in != PM_NONE) {
+			size_t bit = bit_of(c, here, in, fabric->ports[out].num);
+			uint64_t mask = (uint64_t)1 << bit % 64;
+
+			result->dependencies += !(c->bits[bit / 64] & mask);
+			c->bits[bit / 64] |= mask;
+		}
+		if (seen)
+			return;
+		result->channels += !c->used[out];
+		c->used[out] = 1;
+		in = fabric->ports[fabric->ports[out].peer].num;
+	}
+}
+
+static void follow_all(struct credits *c, struct pm_check_credits *result)
+{
+	const struct pm_fabric *fabric = c->check->fabric;
+
+	for (uint32_t port = 0; port < fabric->num_ports; port++) {
+		const struct pm_port *p = &fabric->ports[port];
+
+		if (p->node < fabric->num_switches || !p->lid ||
+		    switch_of(fabric, port) == PM_NONE)
+			continue;
+		for (uint32_t k = 0; k < 1u << p->lmc; k++)
+			for (uint32_t i = 0; i < c->num_sources; i++)
+				follow_lid(c, c->sources[i], p->lid + k, result);
+	}
+}
+
+/* The next channel to search behind this one, or PM_NONE when all are done. */
+static uint32_t next_channel(struct credits *c, uint32_t channel)
+{
+	const struct pm_fabric *fabric = c->check->fabric;
+	const struct pm_port *in = &fabric->ports[fabric->ports[channel].peer];
+	const struct pm_node *n = &fabric->nodes[in->node];
+
+	while (c->next[channel] < n->num_ports) {
+		uint32_t out = ++c->next[channel];
+		size_t bit = bit_of(c, in->node, in->num, out);
+
+		if (c->bits[bit / 64] >> bit % 64 & 1)
+			return n->first_port + out;
+	}
+	return PM_NONE;
+}
+
+/* The search came from the end of way[0..depth) to a channel on it. */
+static void note_circle(const struct credits *c, uint32_t depth, uint32_t channel,
+			struct pm_check_credits *result)
+{
+	uint32_t start = depth;
+
+	while (c->way[start - 1] != channel)
+		start--;
+	start--;
+	result->length = depth - start;
+	for (uint32_t i = 0; i < result->length && i < PM_CHECK_CIRCLE; i++)
+		result->circle[i] = c->way[start + i];
+}
+
+/* Searches what lies behind a channel; true if there is a circle. */
+static bool search_from(struct credits *c, uint32_t channel,
+			struct pm_check_credits *result)
+{
+	uint32_t depth = 0;
+
+	c->way[depth++] = channel;
+	c->colour[channel] = GREY;
+	while (depth) {
+		uint32_t next = next_channel(c, c->way[depth - 1]);
+
+		if (next == PM_NONE) {
+			c->colour[c->way[--depth]] = BLACK;
+		} else if (c->colour[next] == GREY) {
+			note_circle(c, depth, next, result);
+			return true;
+		} else if (c->colour[next] == WHITE) {
+			c->colour[next] = GREY;
+			c->way[depth++] = next;
+		}
+	}
+	return false;
+}
+
+int pm_check_credits(const struct pm_check *check, struct pm_check_credits *result,
+		     struct pm_error *err)
+{
+	struct credits c;
+	int rc = make_room(&c, check);
+
+	*result = (struct pm_check_credits){0};
+	if (rc) {
+		free_room(&c);
+		return pm_error_set(err, rc, "out of memory");
+	}
+	follow_all(&c, result);
+	for (uint32_t port = 0; port < check->fabric->num_ports; port++)
+		if (c.used[port] && c.colour[port] == WHITE &&
+		    search_from(&c, port, result))
+			break;
+	free_room(&c);
+	return 0;
+}

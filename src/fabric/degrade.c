@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/degrade.h>
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define WHOLE 100000 /* 100% in thousandths of a percent */
+
+/* splitmix64: every seed will do. */
+static uint64_t draw(uint64_t *state)
+{
+	uint64_t x = *state += 0x9e3779b97f4a7c15;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+/* ---- What is asked for ---- */
+
+/* "5", "3%" or "0.25%" up to a comma or the end; *at goes behind it. */
+static bool take_share(const char **at, struct pm_share *share)
+{
+	uint64_t number = 0, scale = WHOLE / 100;
+	bool point = false, digits = false;
+
+	for (;; (*at)++) {
+		if (**at == '.' && !point) {
+			point = true;
+		} else if (**at >= '0' && **at <= '9' && scale > (point ? 1u : 0u)) {
+			number = number * 10 + (uint64_t)(**at - '0');
+			scale /= point ? 10 : 1;
+			digits = true;
+		} else {
+			break;
+		}
+		if (number > UINT32_MAX)
+			return false;
+	}
+	share->percent = **at == '%';
+	*at += share->percent;
+	if (!digits || (point && !share->percent) || (**at && **at != ','))
+		return false;
+	if (share->percent && number * scale > WHOLE)
+		return false;
+	share->number = (uint32_t)(share->percent ? number * scale : number);
+	return true;
+}
+
+int pm_degrade_parse(const char *text, struct pm_degrade *degrade, struct pm_error *err)
+{
+	static const char *const names[] = {"links=", "switches=", "hosts="};
+	struct pm_share share[3] = {{0, false}, {0, false}, {0, false}};
+	bool given[3] = {false, false, false};
+	const char *at = text;
+
+	for (;;) {
+		size_t i = 0;
+
+		while (i < 3 && strncmp(at, names[i], strlen(names[i])))
+			i++;
+		if (i == 3 || given[i])
+			return pm_error_set(err, -EINVAL,
+					    "\"%s\" is not links=, switches= or hosts=, "
+					    "each once",
+					    at);
+		given[i] = true;
+		at += strlen(names[i]);
+		if (!take_share(&at, &share[i]))
+			return pm_error_set(err, -EINVAL,
+					    "%s is followed by a number, or by 0%% to "
+					    "100%%",
+					    names[i]);
+		if (!*at)
+			break;
+		at++;
+	}
+	degrade->links = share[0];
+	degrade->switches = share[1];
+	degrade->hosts = share[2];
+	return 0;
+}
+
+/* ---- Losing it ---- */
+
+static void cut_node(struct pm_fabric *fabric, uint32_t node)
+{
+	const struct pm_node *n = &fabric->nodes[node];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		pm_fabric_cut(fabric, i);
+}
+
+/* Puts as many of list[0..count) to its front as the share says, drawn at random. */
+static int choose(const struct pm_share *share, const char *what, uint32_t *list,
+		  uint32_t count, uint64_t *state, uint32_t *chosen, struct pm_error *err)
+{
+	uint64_t number = share->number;
+
+	if (share->percent)
+		number = (number * count + WHOLE / 2) / WHOLE;
+	if (number > count)
+		return pm_error_set(err, -EINVAL, "there are only %" PRIu32 " %s", count,
+				    what);
+	for (uint32_t i = 0; i < number; i++) {
+		uint32_t other = i + (uint32_t)(draw(state) % (count - i));
+		uint32_t drawn = list[other];
+
+		list[other] = list[i];
+		list[i] = drawn;
+	}
+	*chosen = (uint32_t)number;
+	return 0;
+}
+
+/* One end of every cable between switches. */
+static uint32_t list_links(const struct pm_fabric *fabric, uint32_t *list)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t peer = fabric->ports[i].peer;
+
+		if (peer != PM_NONE && peer > i &&
+		    fabric->ports[peer].node < fabric->num_switches)
+			list[count++] = i;
+	}
+	return count;
+}
+
+static uint32_t list_nodes(uint32_t first, uint32_t end, uint32_t *list)
+{
+	for (uint32_t i = first; i < end; i++)
+		list[i - first] = i;
+	return end - first;
+}
+
+int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
+		     struct pm_error *err)
+{
+	uint32_t *list =
+		pm_array((size_t)fabric->num_ports + fabric->num_nodes, sizeof(*list));
+	uint64_t state = degrade->seed;
+	uint32_t count, chosen;
+	int rc;
+
+	if (!list)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	count = list_nodes(0, fabric->num_switches, list);
+	rc = choose(&degrade->switches, "switches", list, count, &state, &chosen, err);
+	for (uint32_t i = 0; !rc && i < chosen; i++)
+		cut_node(fabric, list[i]);
+	if (!rc) {
+		count = list_nodes(fabric->num_switches, fabric->num_nodes, list);
+		rc = choose(&degrade->hosts, "hosts", list, count, &state, &chosen, err);
+	}
+	for (uint32_t i = 0; !rc && i < chosen; i++)
+		cut_node(fabric, list[i]);
+	if (!rc) {
+		count = list_links(fabric, list);
+		rc = choose(&degrade->links, "cables between switches", list, count,
+			    &state, &chosen, err);
+	}
+	for (uint32_t i = 0; !rc && i < chosen; i++)
+		pm_fabric_cut(fabric, list[i]);
+	free(list);
+	return rc;
+}
+
+/* ---- Writing it ---- */
+
+static void write_node(const struct pm_fabric *fabric, uint32_t node, FILE *file)
+{
+	static const struct {
+		const char *guid, *kind;
+	} words[] = {{"switchguid", "Switch"}, {"caguid", "Hca"}, {"rtguid", "Rt"}};
+	const struct pm_node *n = &fabric->nodes[node];
+
+	fprintf(file, "%s=0x%" PRIx64 "\n%s\t%u \"%s\"\n", words[n->type].guid, n->guid,
+		words[n->type].kind, n->num_ports, pm_fabric_name(fabric, node));
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t peer = fabric->ports[i].peer;
+
+		/* ibsim warns about lines that do not end in a LID, width and speed. */
+		if (peer != PM_NONE)
+			fprintf(file, "[%u]\t\"%s\"[%u]\t# lid 0 4xQDR\n",
+				fabric->ports[i].num,
+				pm_fabric_name(fabric, fabric->ports[peer].node),
+				fabric->ports[peer].num);
+	}
+	/* Without the blank line ibsim would lose the next record's header. */
+	fputc('\n', file);
+}
+
+void pm_netlist_write(const struct pm_fabric *fabric, FILE *file)
+{
+	for (uint32_t node = 0; node < fabric->num_nodes; node++)
+		if (pm_fabric_has_cable(fabric, node))
+			write_node(fabric, node, file);
+}

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Leaves first: every switch with end ports, except those that sit among
+ * leaves with at most half as many end ports as these have on average. If such
+ * a switch counted as a leaf, all its cables would join switches of one level
+ * and lead nowhere. Where neighbours have equal shares (a ring, a torus) nobody
+ * gives way, the cables between them stay side cables, and what follows finds
+ * no tree.
+ *
+ * Levels count from the leaves upward. A switch above the first level all of
+ * whose cables lead down into one and the same subtree joins nothing that is not
+ * joined below: it is a leaf where no end port is attached yet, or something like
+ * it, and goes two levels down.
+ *
+ * Roots that an operator names (roles.h) override all of this.
+ */
+#include <portmajor/tree.h>
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+
+/* Union-find over switches. */
+static uint32_t find_root(uint32_t *parent, uint32_t x)
+{
+	while (parent[x] != x) {
+		parent[x] = parent[parent[x]];
+		x = parent[x];
+	}
+	return x;
+}
+
+/* The smaller root stays, so that a root is its set's first switch by GUID. */
+static void join(uint32_t *parent, uint32_t x, uint32_t y)
+{
+	x = find_root(parent, x);
+	y = find_root(parent, y);
+	if (x < y)
+		parent[y] = x;
+	else
+		parent[x] = y;
+}
+
+/* Joins switches whose cables run up or down with both ends in the levels given. */
+static void join_levels(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			unsigned int low, unsigned int high, uint32_t *parent)
+{
+	for (uint32_t i = 0; i < tree->num_switches; i++)
+		parent[i] = i;
+	for (uint32_t i = 0; i < tree->num_ports; i++) {
+		uint32_t x = skeleton->ports[i].node, y;
+
+		if (tree->direction[i] != PM_UP || tree->level[x] < low ||
+		    tree->level[x] + 1u > high)
+			continue;
+		y = pm_fabric_peer_node(skeleton, i);
+		join(parent, x, y);
+	}
+}
+
+static uint32_t count_hosts(const struct pm_fabric *skeleton, uint32_t node)
+{
+	const struct pm_node *n = &skeleton->nodes[node];
+	uint32_t hosts = 0;
+
+	for (uint32_t p = 1; p <= n->num_ports; p++)
+		hosts += skeleton->ports[n->first_port + p].host != PM_NO_HOST;
+	return hosts;
+}
+
+/*
+ * How many cables lead from this switch to leaves, and how many end ports
+ * those leaves have, counted per cable.
+ */
+static uint32_t count_leaf_cables(const struct pm_fabric *skeleton, const uint8_t *level,
+				  const uint32_t *hosts, uint32_t node,
+				  uint64_t *their_hosts)
+{
+	const struct pm_node *n = &skeleton->nodes[node];
+	uint32_t cables = 0;
+
+	*their_hosts = 0;
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t peer = pm_fabric_peer_node(skeleton, n->first_port + p);
+
+		if (peer == PM_NONE || peer == node || level[peer] != 0)
+			continue;
+		cables++;
+		*their_hosts += hosts[peer];
+	}
+	return cables;
+}
+
+static int find_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
+		       struct pm_error *err)
+{
+	uint32_t num = tree->num_switches;
+	uint32_t *hosts = pm_array(num, sizeof(*hosts));
+	uint8_t *gives_way = pm_array(num, 1);
+	int rc = 0;
+
+	if (!hosts || !gives_way) {
+		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	for (uint32_t i = 0; i < num; i++) {
+		hosts[i] = count_hosts(skeleton, i);
+		tree->level[i] = hosts[i] ? 0 : PM_NO_LEVEL;
+		tree->num_leaves += hosts[i] != 0;
+	}
+	if (!tree->num_leaves) {
+		rc = pm_error_set(err, -ENOENT, "no switch has an end port");
+		goto out;
+	}
+	for (uint32_t i = 0; i < num; i++) {
+		uint64_t their_hosts;
+		uint32_t cables;
+
+		if (!hosts[i])
+			continue;
+		cables = count_leaf_cables(skeleton, tree->level, hosts, i, &their_hosts);
+		gives_way[i] =
+			cables >= 2 && (uint64_t)hosts[i] * cables * 2 <= their_hosts;
+	}
+	for (uint32_t i = 0; i < num; i++)
+		if (gives_way[i]) {
+			tree->level[i] = PM_NO_LEVEL;
+			tree->num_leaves--;
+		}
+out:
+	free(hosts);
+	free(gives_way);
+	return rc;
+}
+
+/* Candidates for the next level, see find_levels. */
+struct frontier {
+	uint32_t *list, count;
+	uint8_t *is_in; /* [switch] */
+};
+
+/* Lists switches without a level that have a cable to one of this level. */
+static void find_candidates(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			    unsigned int level, struct frontier *next)
+{
+	next->count = 0;
+	memset(next->is_in, 0, tree->num_switches);
+	for (uint32_t i = 0; i < tree->num_ports; i++) {
+		uint32_t x = skeleton->ports[i].node;
+		uint32_t y = pm_fabric_peer_node(skeleton, i);
+
+		if (y == PM_NONE || tree->level[x] != PM_NO_LEVEL ||
+		    tree->level[y] != level || next->is_in[x])
+			continue;
+		next->is_in[x] = 1;
+		next->list[next->count++] = x;
+	}
+}
+
+/* Whether it has more cables to other candidates than to switches of this level. */
+static bool belongs_higher(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			   const struct frontier *next, uint32_t sw, unsigned int level)
+{
+	const struct pm_node *n = &skeleton->nodes[sw];
+	uint32_t down = 0, beside = 0;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t y = pm_fabric_peer_node(skeleton, i);
+
+		down += y != PM_NONE && tree->level[y] == level;
+		beside += y != PM_NONE && next->is_in[y];
+	}
+	return beside > down;
+}
+
+/*
+ * Level by level. A switch next to this level goes to the following one, unless
+ * most of its cables lead to switches that do too: then it stands above these,
+ * and its cable to this level skips one.
+ */
+static int find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
+		       struct pm_error *err)
+{
+	struct frontier next = {
+		.list = pm_array(tree->num_switches, sizeof(uint32_t)),
+		.is_in = pm_array(tree->num_switches, 1),
+	};
+	int rc = 0;
+
+	if (!next.list || !next.is_in) {
+		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	for (unsigned int level = 0; level + 1 < PM_NO_LEVEL; level++) {
+		uint32_t taken = 0;
+
+		find_candidates(skeleton, tree, level, &next);
+		if (!next.count)
+			break;
+		for (uint32_t i = 0; i < next.count; i++)
+			if (!belongs_higher(skeleton, tree, &next, next.list[i], level))
+				next.list[taken++] = next.list[i];
+		if (!taken)
+			taken = next.count;
+		for (uint32_t i = 0; i < taken; i++)
+			tree->level[next.list[i]] = (uint8_t)(level + 1);
+		tree->top_level = (uint8_t)(level + 1);
+	}
+	/* Those put off whose neighbours ended up too low to come back to them. */
+	for (unsigned int level = 0; level + 1 < PM_NO_LEVEL; level++) {
+		find_candidates(skeleton, tree, level, &next);
+		for (uint32_t i = 0; i < next.count; i++)
+			tree->level[next.list[i]] = (uint8_t)(level + 1);
+		if (next.count && tree->top_level < level + 1)
+			tree->top_level = (uint8_t)(level + 1);
+	}
+out:
+	free(next.list);
+	free(next.is_in);
+	return rc;
+}
+
+static enum pm_direction direction_of(const struct pm_fabric *skeleton,
+				      const struct pm_tree *tree, uint32_t port)
+{
+	uint32_t x = skeleton->ports[port].node;
+	uint32_t y = pm_fabric_peer_node(skeleton, port);
+
+	if (skeleton->ports[port].host)
+		return PM_HOST;
+	if (y == PM_NONE || tree->level[x] == PM_NO_LEVEL)
+		return PM_DARK;
+	if (tree->level[y] == tree->level[x] + 1)
+		return PM_UP;
+	return tree->level[y] + 1 == tree->level[x] ? PM_DOWN : PM_SIDE;
+}
+
+static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tree)
+{
+	tree->num_side = 0;
+	for (uint32_t i = 0; i < tree->num_ports; i++) {
+		tree->direction[i] = (uint8_t)direction_of(skeleton, tree, i);
+		if (tree->direction[i] == PM_SIDE && skeleton->ports[i].peer > i)
+			tree->num_side++;
+	}
+}
+
+/* Whether all cables down from this switch lead into one set of the union-find. */
+static bool joins_nothing(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			  uint32_t *parent, uint32_t sw)
+{
+	const struct pm_node *n = &skeleton->nodes[sw];
+	uint32_t root = PM_NONE;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t below;
+
+		if (tree->direction[i] == PM_UP)
+			return false;
+		if (tree->direction[i] != PM_DOWN)
+			continue;
+		below = find_root(parent, pm_fabric_peer_node(skeleton, i));
+		if (root != PM_NONE && below != root)
+			return false;
+		root = below;
+	}
+	return root != PM_NONE;
+}
+
+static int lower_idle_switches(const struct pm_fabric *skeleton, struct pm_tree *tree,
+			       struct pm_error *err)
+{
+	uint32_t *parent = pm_array(tree->num_switches, sizeof(*parent));
+	unsigned int top = 0;
+
+	if (!parent)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	for (unsigned int level = tree->top_level; level >= 2; level--) {
+		join_levels(skeleton, tree, 0, level - 1, parent);
+		for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+			if (tree->level[sw] == level &&
+			    joins_nothing(skeleton, tree, parent, sw)) {
+				tree->level[sw] = (uint8_t)(level - 2);
+				tree->num_leaves += level == 2;
+			}
+		find_directions(skeleton, tree);
+	}
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		if (tree->level[sw] != PM_NO_LEVEL && tree->level[sw] > top)
+			top = tree->level[sw];
+	tree->top_level = (uint8_t)top;
+	free(parent);
+	return 0;
+}
+
+/* Levels are final now: counts leaves, finds the top and all directions. */
+static void finish_levels(const struct pm_fabric *skeleton, struct pm_tree *tree)
+{
+	tree->num_leaves = 0;
+	tree->top_level = 0;
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
+		tree->num_leaves += tree->level[sw] == 0;
+		if (tree->level[sw] != PM_NO_LEVEL && tree->level[sw] > tree->top_level)
+			tree->top_level = tree->level[sw];
+	}
+	find_directions(skeleton, tree);
+}
+
+/*
+ * Lists in queue[] what cables join with the roots, nearest first; distance[] in cables
+ * from the nearest root. Returns how many there are.
+ */
+static uint32_t search_from_roots(const struct pm_fabric *skeleton, uint32_t *queue,
+				  uint32_t *distance)
+{
+	uint32_t head = 0, tail = 0;
+
+	memset(distance, 0xff, skeleton->num_switches * sizeof(*distance));
+	for (uint32_t sw = 0; sw < skeleton->num_switches; sw++)
+		if (skeleton->nodes[sw].root) {
+			distance[sw] = 0;
+			queue[tail++] = sw;
+		}
+	while (head < tail) {
+		uint32_t x = queue[head++];
+		const struct pm_node *n = &skeleton->nodes[x];
+
+		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
+		     i++) {
+			uint32_t y = pm_fabric_peer_node(skeleton, i);
+
+			if (y == PM_NONE || distance[y] != PM_NONE)
+				continue;
+			distance[y] = distance[x] + 1;
+			queue[tail++] = y;
+		}
+	}
+	return tail;
+}
+
+/*
+ * Where roots are named, the levels of what cables join with them count from there
+ * downward: the switches farthest from the nearest root are at level 0.
+ */
+static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tree,
+			    struct pm_error *err)
+{
+	uint32_t *queue = pm_array(tree->num_switches, sizeof(*queue));
+	uint32_t *distance = pm_array(tree->num_switches, sizeof(*distance));
+	uint32_t count, farthest;
+	int rc = 0;
+
+	if (!queue || !distance) {
+		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	count = search_from_roots(skeleton, queue, distance);
+	farthest = count ? distance[queue[count - 1]] : 0;
+	if (farthest >= PM_NO_LEVEL) {
+		rc = pm_error_set(err, -ENOTSUP,
+				  "a switch is %u cables from the nearest root",
+				  farthest);
+		goto out;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		tree->level[queue[i]] = (uint8_t)(farthest - distance[queue[i]]);
+	if (count)
+		finish_levels(skeleton, tree);
+out:
+	free(queue);
+	free(distance);
+	return rc;
+}
+
+/* Numbers the sets of a union-find by their first member, for members only. */
+static uint32_t number_sets(uint32_t *parent, uint32_t *number,
+			    const struct pm_tree *tree, unsigned int low,
+			    unsigned int high)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < tree->num_switches; i++) {
+		uint32_t root = find_root(parent, i);
+
+		if (tree->level[i] < low || tree->level[i] > high)
+			number[i] = PM_NONE;
+		else
+			number[i] = root == i ? count++ : number[root];
+	}
+	return count;
+}
+
+struct leaf_order {
+	const uint32_t *keys; /* [level][switch]: first switch of the subtree */
+	uint32_t num_switches;
+	unsigned int num_keys;
+};
+
+static int compare_leaves(const void *a, const void *b, void *context)
+{
+	const struct leaf_order *order = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	for (unsigned int k = order->num_keys; k-- > 0;) {
+		const uint32_t *key = order->keys + (size_t)k * order->num_switches;
+
+		if (key[x] != key[y])
+			return key[x] < key[y] ? -1 : 1;
+	}
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Subtree order: leaves that meet at a lower level stand closer together. The
+ * key of a leaf at level l is the first leaf it is joined with by switches of
+ * levels up to l.
+ */
+static int sort_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
+		       struct pm_error *err)
+{
+	unsigned int num_keys = tree->top_level ? tree->top_level - 1u : 0;
+	uint32_t num = tree->num_switches, count = 0;
+	uint32_t *keys = pm_array((size_t)num_keys * num, sizeof(*keys));
+	uint32_t *parent = pm_array(num, sizeof(*parent));
+	uint32_t *first = pm_array(num, sizeof(*first));
+	struct leaf_order order = {keys, num, num_keys};
+
+	if (!keys || !parent || !first) {
+		free(keys);
+		free(parent);
+		free(first);
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	}
+	for (unsigned int k = 0; k < num_keys; k++) {
+		join_levels(skeleton, tree, 0, k + 1, parent);
+		memset(first, 0xff, num * sizeof(*first));
+		for (uint32_t i = 0; i < num; i++) {
+			uint32_t root = find_root(parent, i);
+
+			if (tree->level[i] == 0 && first[root] == PM_NONE)
+				first[root] = i;
+			keys[(size_t)k * num + i] = first[root];
+		}
+	}
+	for (uint32_t i = 0; i < num; i++)
+		if (tree->level[i] == 0)
+			tree->leaves[count++] = i;
+	qsort_r(tree->leaves, count, sizeof(*tree->leaves), compare_leaves, &order);
+	memset(tree->leaf_rank, 0xff, num * sizeof(*tree->leaf_rank));
+	for (uint32_t i = 0; i < count; i++)
+		tree->leaf_rank[tree->leaves[i]] = i;
+	free(keys);
+	free(parent);
+	free(first);
+	return 0;
+}
+
+/* Ranks of first-level switches, and positions of all above the leaves. */
+static int number_switches(struct pm_tree *tree, struct pm_error *err)
+{
+	size_t cells = (size_t)tree->num_components * tree->num_pods;
+	size_t rows = (size_t)tree->num_components * (tree->top_level + 1u);
+	uint32_t *in_pod = pm_array(cells, sizeof(*in_pod));
+	uint32_t *in_level = pm_array(rows, sizeof(*in_level));
+	int rc = 0;
+
+	if (!in_pod || !in_level) {
+		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	for (uint32_t i = 0; i < tree->num_switches; i++) {
+		unsigned int level = tree->level[i];
+		uint32_t c = tree->component[i];
+
+		tree->rank[i] = tree->position[i] = PM_NONE;
+		if (c == PM_NONE)
+			continue;
+		tree->position[i] = in_level[(size_t)level * tree->num_components + c]++;
+		if (level == 1)
+			tree->rank[i] =
+				in_pod[(size_t)tree->pod[i] * tree->num_components + c]++;
+	}
+out:
+	free(in_pod);
+	free(in_level);
+	return rc;
+}
+
+static int find_subtrees(const struct pm_fabric *skeleton, struct pm_tree *tree,
+			 struct pm_error *err)
+{
+	uint32_t *parent = pm_array(tree->num_switches, sizeof(*parent));
+
+	if (!parent)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	join_levels(skeleton, tree, 0, 1, parent);
+	tree->num_pods = number_sets(parent, tree->pod, tree, 0, 1);
+	join_levels(skeleton, tree, 1, PM_NO_LEVEL - 1, parent);
+	tree->num_components =
+		number_sets(parent, tree->component, tree, 1, PM_NO_LEVEL - 1);
+	free(parent);
+	return number_switches(tree, err);
+}
+
+static int compare_planes(const void *a, const void *b)
+{
+	const struct pm_plane *x = a, *y = b;
+
+	if (x->component != y->component)
+		return x->component < y->component ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->cable < y->cable ? -1 : x->cable > y->cable;
+}
+
+/* Which plane the up port of a leaf stands for. */
+static struct pm_plane plane_of(const struct pm_fabric *skeleton,
+				const struct pm_tree *tree, uint32_t port)
+{
+	uint32_t above = pm_fabric_peer_node(skeleton, port);
+	uint32_t first = skeleton->nodes[skeleton->ports[port].node].first_port;
+	uint32_t cable = 0;
+
+	for (uint32_t i = first + 1; i < port; i++)
+		cable += pm_fabric_peer_node(skeleton, i) == above;
+	return (struct pm_plane){tree->component[above], tree->rank[above], cable};
+}
+
+static bool is_leaf_uplink(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			   uint32_t port)
+{
+	return tree->direction[port] == PM_UP &&
+	       tree->level[skeleton->ports[port].node] == 0;
+}
+
+static int find_planes(const struct pm_fabric *skeleton, struct pm_tree *tree,
+		       struct pm_error *err)
+{
+	struct pm_plane *planes;
+	uint32_t count = 0, unique = 0;
+
+	for (uint32_t i = 0; i < tree->num_ports; i++)
+		count += is_leaf_uplink(skeleton, tree, i);
+	planes = pm_array(count, sizeof(*planes));
+	if (!planes)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	tree->planes = planes;
+	count = 0;
+	for (uint32_t i = 0; i < tree->num_ports; i++)
+		if (is_leaf_uplink(skeleton, tree, i))
+			planes[count++] = plane_of(skeleton, tree, i);
+	qsort(planes, count, sizeof(*planes), compare_planes);
+	for (uint32_t i = 0; i < count; i++)
+		if (!i || compare_planes(&planes[i], &planes[unique - 1]))
+			planes[unique++] = planes[i];
+	tree->num_planes = unique;
+	for (uint32_t i = 0; i < tree->num_ports; i++) {
+		struct pm_plane key, *found;
+
+		tree->plane[i] = PM_NONE;
+		if (!is_leaf_uplink(skeleton, tree, i))
+			continue;
+		key = plane_of(skeleton, tree, i);
+		found = bsearch(&key, planes, unique, sizeof(key), compare_planes);
+		tree->plane[i] = (uint32_t)(found - planes);
+	}
+	return 0;
+}
+
+static int allocate(struct pm_tree *tree, struct pm_error *err)
+{
+	uint32_t n = tree->num_switches;
+
+	tree->level = pm_array(n, 1);
+	tree->direction = pm_array(tree->num_ports, 1);
+	tree->leaves = pm_array(n, sizeof(uint32_t));
+	tree->leaf_rank = pm_array(n, sizeof(uint32_t));
+	tree->pod = pm_array(n, sizeof(uint32_t));
+	tree->component = pm_array(n, sizeof(uint32_t));
+	tree->rank = pm_array(n, sizeof(uint32_t));
+	tree->position = pm_array(n, sizeof(uint32_t));
+	tree->plane = pm_array(tree->num_ports, sizeof(uint32_t));
+	if (!tree->level || !tree->direction || !tree->leaves || !tree->leaf_rank ||
+	    !tree->pod || !tree->component || !tree->rank || !tree->position ||
+	    !tree->plane)
+		return pm_error_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *result,
+		 struct pm_error *err)
+{
+	struct pm_tree tree = {
+		.num_switches = skeleton->num_switches,
+		.num_ports = skeleton->num_ports,
+	};
+	int rc;
+
+	rc = allocate(&tree, err);
+	if (!rc)
+		rc = find_leaves(skeleton, &tree, err);
+	if (!rc)
+		rc = find_levels(skeleton, &tree, err);
+	if (rc)
+		goto out;
+	find_directions(skeleton, &tree);
+	rc = lower_idle_switches(skeleton, &tree, err);
+	if (!rc)
+		rc = count_from_roots(skeleton, &tree, err);
+	if (!rc)
+		rc = sort_leaves(skeleton, &tree, err);
+	if (!rc)
+		rc = find_subtrees(skeleton, &tree, err);
+	if (!rc)
+		rc = find_planes(skeleton, &tree, err);
+out:
+	if (rc)
+		pm_tree_free(&tree);
+	else
+		*result = tree;
+	return rc;
+}
+
+void pm_tree_free(struct pm_tree *tree)
+{
+	free(tree->level);
+	free(tree->direction);
+	free(tree->leaves);
+	free(tree->leaf_rank);
+	free(tree->pod);
+	free(tree->component);
+	free(tree->rank);
+	free(tree->position);
+	free(tree->planes);
+	free(tree->plane);
+	memset(tree, 0, sizeof(*tree));
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Shared by the locate*.c: what is known of a loss, and the ways to switches. */
+#ifndef PM_LOCATE_PARTS_H
+#define PM_LOCATE_PARTS_H
+
+#include <portmajor/locate.h>
+
+#include "../route/parts.h"
+
+enum cable_state {
+	UNASKED,
+	ASKED,	   /* here, */
+	ASKED_FAR, /* at the other end */
+	UP,
+	DOWN,
+	SILENT,
+};
+
+/* The ports by which a way leaves each switch. */
+struct way {
+	int hops;
+	uint32_t ports[PM_LOCATE_HOPS];
+};
+
+/* What is out over a way that is not proven. */
+struct probe {
+	uint32_t sw;
+	struct way way;
+};
+
+struct pm_locate {
+	const struct pm_routes *routes;
+	const struct pm_plan *plan;
+	uint8_t *seen;	    /* [port] up before, in use or not */
+	uint32_t home;	    /* the manager's switch .. */
+	uint32_t manager;   /* .. and place */
+	uint8_t *cable;	    /* [port] enum cable_state, the same at both ends but for
+			     * ASKED */
+	uint32_t *reports;  /* [switch] */
+	uint32_t *lost;	    /* [switch] cables found lost at it */
+	uint8_t *heard;	    /* [switch] it has reported or answered */
+	uint8_t *answered;  /* [switch] */
+	uint8_t *searched;  /* [switch] all its ports are asked for */
+	uint8_t *doubtful;  /* [switch] suspect, in the component of a dark one, or on
+			     * the way to one that did not answer */
+	uint8_t *mute;	    /* [switch] did not answer over a proven way */
+	uint8_t *wanted;    /* [switch] pm_locate_want */
+	uint32_t fruitless; /* searched switches in a row without a lost cable */
+	uint32_t silences;  /* so far .. */
+	uint32_t excused;   /* .. and before care was taken */
+	bool careful;	    /* only proven ways are used .. */
+	bool warned;	    /* .. and all that is out now went over such ways */
+	bool over;
+
+	/* Ways. */
+	uint8_t *proven;    /* [switch] */
+	uint32_t *proof;    /* [switch] that is proven: the port that leads into it */
+	uint32_t *clear_by; /* [switch] the same of a search around what is doubtful, */
+	uint32_t *any_by;   /* .. and through it */
+	bool ways_known;    /* these two are right */
+	uint32_t *queue;    /* [switch] room */
+	struct probe probes[PM_LOCATE_PROBES];
+	uint32_t num_probes;
+
+	/* Questions that are being made. */
+	uint32_t *ports;
+	uint32_t count, max;
+};
+
+static inline bool locate_was_alive(const struct pm_locate *locate, uint32_t port)
+{
+	return locate->seen[port] && route_far_switch(locate->routes, port) != PM_NONE;
+}
+
+static inline void locate_set_cable(struct pm_locate *locate, uint32_t port,
+				    enum cable_state state)
+{
+	locate->cable[port] = (uint8_t)state;
+	locate->cable[locate->plan->known->ports[port].peer] = (uint8_t)state;
+}
+
+/* locate_ways.c: proves what lies behind a cable that is up, if its near end is proven.
+ */
+void locate_prove(struct pm_locate *locate, uint32_t port);
+
+/* Proves anew what the cables that are up now join with the manager. */
+void locate_prove_again(struct pm_locate *locate);
+
+/* A way to a switch, over what is proven as far as that goes; false if there is none. */
+bool locate_find_way(struct pm_locate *locate, uint32_t sw, struct way *way);
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Places, which plane each of them is dealt, and its rank there. */
+#include "parts.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+
+/* Marks in is_place[] the ports that are places; see plan.h. */
+int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err)
+{
+	const struct pm_fabric *known = plan->known;
+	/* usual[ports][number]: some leaf with so many ports has a host there */
+	uint8_t(*usual)[PM_MAX_PORTS + 1] = pm_array(PM_MAX_PORTS + 1, sizeof(*usual));
+
+	if (!usual)
+		return plan_no_memory(err);
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		const struct pm_port *port = &known->ports[i];
+
+		if (port->host && plan->tree.level[port->node] == 0)
+			usual[known->nodes[port->node].num_ports][port->num] = 1;
+	}
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		const struct pm_port *port = &known->ports[i];
+
+		is_place[i] =
+			port->num == 0 || port->host ||
+			(port->peer == PM_NONE && plan->tree.level[port->node] == 0 &&
+			 usual[known->nodes[port->node].num_ports][port->num]);
+	}
+	free(usual);
+	return 0;
+}
+
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+	while (b) {
+		uint32_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* The plane after this one, in a circle, of those that lead to a switch. */
+static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
+{
+	const struct pm_tree *tree = &plan->tree;
+	const struct pm_node *n = &plan->known->nodes[sw];
+	uint32_t first = plane, next = PM_NONE;
+
+	for (uint32_t k = 1; tree->level[sw] > 0 && k < tree->num_planes; k++)
+		if (pm_tree_is_native(tree, (plane + k) % tree->num_planes, sw))
+			return (plane + k) % tree->num_planes;
+	for (uint32_t p = 1; tree->level[sw] == 0 && p <= n->num_ports; p++) {
+		uint32_t other = tree->plane[n->first_port + p];
+
+		if (other == PM_NONE)
+			continue;
+		if (other < first)
+			first = other;
+		if (other > plane && other < next)
+			next = other;
+	}
+	return next != PM_NONE ? next : first;
+}
+
+uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k)
+{
+	uint32_t plane = plan->plane[place];
+
+	k = (k + plan->turn[place]) % pm_plan_num_lids(plan, place);
+	for (; plane != PM_NONE && k > 0; k--)
+		plane = next_plane(plan, plan->known->ports[place].node, plane);
+	return plane;
+}
+
+/* Every how manieth of a switch's planes is a slot's own. */
+static uint32_t plane_step(uint32_t num_planes, unsigned int lmc)
+{
+	return num_planes ? common_divisor(num_planes, 1u << lmc) : 1;
+}
+
+/* Lists the planes that lead to a switch, in ascending order, unless list is NULL;
+ * returns how many there are. */
+static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *list)
+{
+	const struct pm_tree *tree = &plan->tree;
+	const struct pm_node *n = &plan->known->nodes[sw];
+	uint32_t count = 0;
+
+	if (tree->level[sw] == PM_NO_LEVEL)
+		return 0;
+	for (uint32_t p = 0; tree->level[sw] > 0 && p < tree->num_planes; p++) {
+		if (!pm_tree_is_native(tree, p, sw))
+			continue;
+		if (list)
+			list[count] = p;
+		count++;
+	}
+	for (uint32_t p = 1; tree->level[sw] == 0 && p <= n->num_ports; p++) {
+		uint32_t plane = tree->plane[n->first_port + p], at = count;
+
+		if (plane == PM_NONE)
+			continue;
+		count++;
+		if (!list)
+			continue;
+		for (; at > 0 && list[at - 1] > plane; at--)
+			list[at] = list[at - 1];
+		list[at] = plane;
+	}
+	return count;
+}
+
+struct deal {
+	struct pm_plan *plan;
+	const uint8_t *is_place;
+	uint32_t *slots;     /* [plane] slots dealt to it so far, without I/O .. */
+	uint32_t *io_slots;  /* [plane] .. and those with I/O */
+	uint32_t *switches;  /* [plane] switches dealt to it so far */
+	uint32_t *choice;    /* planes that serve the switch at hand .. */
+	uint32_t num_choice; /* .. in ascending order */
+	uint32_t step;	     /* with LMC, every step-th plane is a slot's own */
+	uint32_t *here;	     /* [plane] slots of the switch at hand, without I/O .. */
+	uint32_t *io_here;   /* [plane] .. and those with I/O */
+};
+
+static void find_choice(struct deal *deal, uint32_t sw)
+{
+	deal->num_choice = list_planes(deal->plan, sw, deal->choice);
+	deal->step = plane_step(deal->num_choice, deal->plan->lmc);
+	for (uint32_t i = 0; i < deal->num_choice; i++)
+		deal->here[deal->choice[i]] = deal->io_here[deal->choice[i]] = 0;
+}
+
+/* Leaves only the planes that may be a slot's own, see plan.h. */
+static void thin_choice(struct deal *deal)
+{
+	deal->num_choice /= deal->step;
+	for (uint32_t i = 0; i < deal->num_choice; i++)
+		deal->choice[i] = deal->choice[i * deal->step];
+}
+
+/* The plane with the fewest here, then the fewest over all, then the first. */
+static uint32_t least_loaded(const struct deal *deal, const uint32_t *here,
+			     const uint32_t *overall)
+{
+	uint32_t best = PM_NONE;
+
+	for (uint32_t i = 0; i < deal->num_choice; i++) {
+		uint32_t p = deal->choice[i];
+
+		if (best == PM_NONE || here[p] < here[best] ||
+		    (here[p] == here[best] && overall[p] < overall[best]))
+			best = p;
+	}
+	return best;
+}
+
+static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
+{
+	bool io = deal->plan->known->ports[port].host == PM_IO;
+
+	if (deal->plan->plane[port] == PM_NONE && plane != PM_NONE)
+		deal->plan->turn[port] =
+			(uint8_t)((deal->slots[plane] + deal->io_slots[plane]) %
+				  deal->step);
+	deal->plan->plane[port] = plane;
+	if (plane == PM_NONE)
+		return;
+	(io ? deal->io_slots : deal->slots)[plane]++;
+	(io ? deal->io_here : deal->here)[plane]++;
+}
+
+/* How many slots of a kind have no plane yet. */
+static uint32_t count_fresh(const struct deal *deal, uint32_t sw, enum pm_host kind)
+{
+	const struct pm_node *n = &deal->plan->known->nodes[sw];
+	uint32_t fresh = 0;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		fresh += deal->is_place[i] && deal->plan->plane[i] == PM_NONE &&
+			 deal->plan->known->ports[i].host == kind;
+	return fresh;
+}
+
+/*
+ * Slots of one kind. The first `in_rounds` go over the planes in port order, in full
+ * rounds, so that the same slot uses the same plane on every leaf; the rest goes
+ * where there is least.
+ */
+static void deal_kind(struct deal *deal, uint32_t sw, enum pm_host kind,
+		      uint32_t in_rounds)
+{
+	struct pm_plan *plan = deal->plan;
+	const struct pm_node *n = &plan->known->nodes[sw];
+	bool io = kind == PM_IO;
+	uint32_t count = 0;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		if (!deal->is_place[i] || plan->plane[i] != PM_NONE ||
+		    plan->known->ports[i].host != kind)
+			continue;
+		if (count < in_rounds)
+			give_plane(deal, i, deal->choice[count++ % deal->num_choice]);
+		else
+			give_plane(deal, i,
+				   least_loaded(deal, io ? deal->io_here : deal->here,
+						io ? deal->io_slots : deal->slots));
+	}
+}
+
+/*
+ * Compute ports first, then I/O ports, each kind as if it were alone, so that neither
+ * spoils the other's balance. Empty slots come last: they must not take the share of
+ * used ones.
+ */
+static void deal_slots(struct deal *deal, uint32_t sw)
+{
+	struct pm_plan *plan = deal->plan;
+	const struct pm_node *n = &plan->known->nodes[sw];
+	uint32_t used = 0, fresh = count_fresh(deal, sw, PM_COMPUTE), in_rounds;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		if (deal->is_place[i] && plan->plane[i] != PM_NONE) {
+			give_plane(deal, i, plan->plane[i]);
+			used++;
+		}
+	}
+	in_rounds = used || !deal->num_choice ? 0 : fresh - fresh % deal->num_choice;
+	deal_kind(deal, sw, PM_COMPUTE, in_rounds);
+	deal_kind(deal, sw, PM_IO, 0);
+	deal_kind(deal, sw, PM_NO_HOST, 0);
+}
+
+static void deal_switch(struct deal *deal, uint32_t sw)
+{
+	uint32_t port = deal->plan->known->nodes[sw].first_port;
+	uint32_t plane = deal->plan->plane[port];
+
+	if (plane == PM_NONE)
+		plane = least_loaded(deal, deal->here, deal->switches);
+	deal->plan->plane[port] = plane;
+	if (plane != PM_NONE)
+		deal->switches[plane]++;
+}
+
+static void deal_places(struct deal *deal, uint32_t sw)
+{
+	find_choice(deal, sw);
+	deal_switch(deal, sw);
+	find_choice(deal, sw);
+	thin_choice(deal);
+	deal_slots(deal, sw);
+}
+
+/* Leaves in subtree order, then the other switches by GUID. */
+static void deal_all(struct deal *deal)
+{
+	const struct pm_tree *tree = &deal->plan->tree;
+
+	for (uint32_t i = 0; i < tree->num_leaves; i++) {
+		deal_places(deal, tree->leaves[i]);
+	}
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
+		if (tree->level[sw] != 0)
+			deal_places(deal, sw);
+	}
+}
+
+int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+{
+	uint32_t planes = plan->tree.num_planes;
+	struct deal deal = {
+		.plan = plan,
+		.is_place = is_place,
+		.slots = pm_array(planes, sizeof(uint32_t)),
+		.io_slots = pm_array(planes, sizeof(uint32_t)),
+		.switches = pm_array(planes, sizeof(uint32_t)),
+		.choice = pm_array(planes, sizeof(uint32_t)),
+		.here = pm_array(planes, sizeof(uint32_t)),
+		.io_here = pm_array(planes, sizeof(uint32_t)),
+	};
+	int rc = 0;
+
+	if (deal.slots && deal.switches && deal.choice && deal.here && deal.io_slots &&
+	    deal.io_here)
+		deal_all(&deal);
+	else
+		rc = plan_no_memory(err);
+	free(deal.slots);
+	free(deal.io_slots);
+	free(deal.switches);
+	free(deal.choice);
+	free(deal.here);
+	free(deal.io_here);
+	return rc;
+}
+
+/*
+ * With LMC, `step` slots that follow each other share a rank: those LIDs of theirs
+ * that have one and the same plane are then numbered one by one.
+ */
+static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
+			uint32_t *slots, uint32_t *others)
+{
+	const struct pm_node *n = &plan->known->nodes[sw];
+	uint32_t none = plan->tree.num_planes;
+	uint32_t step = plane_step(list_planes(plan, sw, NULL), plan->lmc);
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		uint32_t p = plan->plane[i];
+
+		if (is_place[i])
+			plan->rank[i] = slots[p == PM_NONE ? none : p]++ / step;
+	}
+	if (plan->tree.level[sw] == 0) {
+		plan->rank[n->first_port] = plan->tree.leaf_rank[sw];
+	} else {
+		uint32_t p = plan->plane[n->first_port];
+
+		plan->rank[n->first_port] = others[p == PM_NONE ? none : p]++;
+	}
+}
+
+int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+{
+	const struct pm_tree *tree = &plan->tree;
+	uint32_t *slots = pm_array(tree->num_planes + 1u, sizeof(*slots));
+	uint32_t *others = pm_array(tree->num_planes + 1u, sizeof(*others));
+	int rc = 0;
+
+	if (!slots || !others) {
+		rc = plan_no_memory(err);
+		goto out;
+	}
+	for (uint32_t i = 0; i < tree->num_leaves; i++)
+		rank_switch(plan, is_place, tree->leaves[i], slots, others);
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		if (tree->level[sw] != 0)
+			rank_switch(plan, is_place, sw, slots, others);
+out:
+	free(slots);
+	free(others);
+	return rc;
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* LIDs: the layouts, and who gets what is left. */
+#include "parts.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+
+static int out_of_lids(uint32_t needed, struct pm_error *err)
+{
+	return pm_error_set(err, -ENOSPC, "the plan needs LIDs up to %u, there are %u",
+			    needed, PM_MAX_LID);
+}
+
+int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t plane,
+		 struct pm_error *err)
+{
+	struct pm_run *runs;
+
+	if (start + length - 1 > PM_MAX_LID)
+		return out_of_lids(start + length - 1, err);
+	runs = reallocarray(plan->runs, plan->num_runs + 1u, sizeof(*runs));
+	if (!runs)
+		return plan_no_memory(err);
+	runs[plan->num_runs++] =
+		(struct pm_run){(uint16_t)start, (uint16_t)length, plane};
+	plan->runs = runs;
+	return 0;
+}
+
+/* The places of one group in the order in which they get LIDs. */
+struct group {
+	uint32_t *places; /* of leaves: by subtree */
+	uint32_t num_places;
+	uint32_t *fillers; /* the rest: switches above the leaves, their slots */
+	uint32_t num_fillers;
+};
+
+/* How many places from the i-th on belong to one pod (or else to one leaf). */
+static uint32_t count_same(const struct pm_plan *plan, const struct group *group,
+			   uint32_t i, bool pod)
+{
+	const struct pm_port *ports = plan->known->ports;
+	uint32_t sw = ports[group->places[i]].node, count = 0;
+
+	while (i + count < group->num_places) {
+		uint32_t next = ports[group->places[i + count]].node;
+
+		if (pod ? plan->tree.pod[next] != plan->tree.pod[sw] : next != sw)
+			break;
+		count++;
+	}
+	return count;
+}
+
+/* A run of at most half a block is a power of two, so that it never straddles. */
+static uint32_t run_length(uint32_t needed)
+{
+	uint32_t length = 1;
+
+	if (needed > PM_LFT_BLOCK / 2)
+		return (needed + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+	while (length < needed)
+		length *= 2;
+	return length;
+}
+
+/*
+ * LIDs to leave free so that what follows does not straddle a block boundary;
+ * 0 if it need not, cannot, or if the spare does not allow.
+ */
+static uint32_t gap_before(uint32_t at, uint32_t length, uint32_t spare)
+{
+	uint32_t room = PM_LFT_BLOCK - at % PM_LFT_BLOCK;
+
+	return length > room && length <= PM_LFT_BLOCK && room <= spare ? room : 0;
+}
+
+static uint32_t align(uint32_t lid, uint32_t to)
+{
+	return (lid + to - 1) / to * to;
+}
+
+void plan_give_lids(struct pm_plan *plan, uint32_t place, uint32_t lid)
+{
+	plan->lid[place] = (uint16_t)lid;
+	for (uint32_t k = 0; k < pm_plan_num_lids(plan, place); k++)
+		plan->owner[lid + k] = place;
+}
+
+/* LIDs that the places from the i-th on need, one after the other from `at` on. */
+static uint32_t measure(const struct pm_plan *plan, const struct group *group, uint32_t i,
+			uint32_t count, uint32_t at)
+{
+	uint32_t start = at;
+
+	for (; count > 0; count--, i++) {
+		uint32_t num = pm_plan_num_lids(plan, group->places[i]);
+
+		at = align(at, num) + num;
+	}
+	return at - start;
+}
+
+/* Whether a place could have its LIDs here: aligned, and nobody's. */
+bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num)
+{
+	if (lid == 0 || lid % num || lid + num - 1 > PM_MAX_LID)
+		return false;
+	for (uint32_t k = 0; k < num; k++)
+		if (plan->owner[lid + k] != PM_NONE)
+			return false;
+	return true;
+}
+
+/*
+ * Gives the LIDs of one run to the places of a group; the run is long enough.
+ * Slots and leaves take no more blocks than they need. Gaps that these blocks
+ * allow go to pods first, except for what leaves need where pods straddle: at
+ * most one LID less than a leaf has, in every block.
+ */
+static void fill_run(struct pm_plan *plan, const struct group *group, uint32_t start,
+		     uint32_t length)
+{
+	uint32_t at = start ? start : 1;
+	uint32_t needed = at - start + measure(plan, group, 0, group->num_places, at);
+	uint32_t blocks = (needed + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+	uint32_t spare = length < PM_LFT_BLOCK ? 0 : blocks * PM_LFT_BLOCK - needed;
+	uint32_t pod_left = 0, leaf_left = 0, longest = 1;
+
+	for (uint32_t i = 0; i < group->num_places; i += leaf_left) {
+		leaf_left = count_same(plan, group, i, false);
+		if (leaf_left > longest)
+			longest = leaf_left;
+	}
+	leaf_left = 0;
+	for (uint32_t i = 0; i < group->num_places; i++, pod_left--, leaf_left--) {
+		uint32_t gap = 0, reserve = blocks * (longest - 1);
+
+		if (!pod_left) {
+			pod_left = count_same(plan, group, i, true);
+			gap = gap_before(at, measure(plan, group, i, pod_left, at),
+					 spare > reserve ? spare - reserve : 0);
+		}
+		if (!leaf_left) {
+			leaf_left = count_same(plan, group, i, false);
+			if (!gap)
+				gap = gap_before(at,
+						 measure(plan, group, i, leaf_left, at),
+						 spare);
+		}
+		spare -= gap;
+		at = align(at + gap, pm_plan_num_lids(plan, group->places[i]));
+		plan_give_lids(plan, group->places[i], at);
+		at += pm_plan_num_lids(plan, group->places[i]);
+	}
+}
+
+/*
+ * The rest of a group gets free LIDs of the run from its end, so that the last
+ * run ends with a switch. Who finds none is served by give_missing.
+ */
+static void fill_gaps(struct pm_plan *plan, const struct group *group, uint32_t start,
+		      uint32_t length)
+{
+	for (uint32_t f = group->num_fillers; f-- > 0;) {
+		uint32_t num = pm_plan_num_lids(plan, group->fillers[f]);
+		uint32_t lid = start + length - num;
+
+		while (lid > start && !plan_is_free(plan, lid, num))
+			lid--;
+		if (plan_is_free(plan, lid, num))
+			plan_give_lids(plan, group->fillers[f], lid);
+	}
+}
+
+/*
+ * Sorts the places into groups, one per plane and a last one for those without
+ * a plane; groups[] has num_planes + 1 elements, pool[] one per port.
+ */
+static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
+			   struct group *groups, uint32_t *pool)
+{
+	const struct pm_tree *tree = &plan->tree;
+	uint32_t planes = tree->num_planes;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t p = plan->plane[i] == PM_NONE ? planes : plan->plane[i];
+
+		if (!is_place[i])
+			continue;
+		if (tree->level[plan->known->ports[i].node] == 0)
+			groups[p].num_places++;
+		else
+			groups[p].num_fillers++;
+	}
+	for (uint32_t p = 0; p <= planes; p++) {
+		groups[p].places = pool;
+		groups[p].fillers = pool + groups[p].num_places;
+		pool += groups[p].num_places + groups[p].num_fillers;
+		groups[p].num_places = groups[p].num_fillers = 0;
+	}
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		const struct pm_node *n = &plan->known->nodes[tree->leaves[l]];
+
+		for (uint32_t k = 1; k <= n->num_ports + 1u; k++) {
+			/* the leaf's own LID comes after its slots */
+			uint32_t i = n->first_port + k % (n->num_ports + 1u);
+			uint32_t p = plan->plane[i] == PM_NONE ? planes : plan->plane[i];
+
+			if (is_place[i])
+				groups[p].places[groups[p].num_places++] = i;
+		}
+	}
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t p = plan->plane[i] == PM_NONE ? planes : plan->plane[i];
+
+		if (is_place[i] && tree->level[plan->known->ports[i].node] != 0)
+			groups[p].fillers[groups[p].num_fillers++] = i;
+	}
+}
+
+/* The last plane, num_planes standing for none, that has the LID of a switch. */
+static uint32_t last_with_switch(const struct pm_plan *plan, const uint8_t *is_place)
+{
+	uint32_t none = plan->tree.num_planes, last = 0;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t p = plan->plane[i] == PM_NONE ? none : plan->plane[i];
+
+		if (is_place[i] && plan->known->ports[i].num == 0 && p > last)
+			last = p;
+	}
+	return last;
+}
+
+/*
+ * The highest LID of all is to be a switch's, so that LinearFDBTop does not depend on
+ * hosts: where the last run ends with a slot, a leaf's own LID goes behind it, or
+ * changes places with it.
+ */
+static void end_with_switch(struct pm_plan *plan, const struct group *group,
+			    uint32_t start, uint32_t length)
+{
+	uint32_t top = start + length - 1, leaf = PM_NONE, slot;
+
+	while (top > start && plan->owner[top] == PM_NONE)
+		top--;
+	slot = plan->owner[top];
+	for (uint32_t i = 0; i < group->num_places; i++)
+		if (plan->known->ports[group->places[i]].num == 0)
+			leaf = group->places[i];
+	if (slot == PM_NONE || plan->known->ports[slot].num == 0 || leaf == PM_NONE)
+		return;
+	if (top + 1 < start + length) {
+		plan->owner[plan->lid[leaf]] = PM_NONE;
+		plan_give_lids(plan, leaf, top + 1);
+	} else if (pm_plan_num_lids(plan, slot) == 1) {
+		plan_give_lids(plan, slot, plan->lid[leaf]);
+		plan_give_lids(plan, leaf, top);
+	}
+}
+
+/* LIDs that a group needs when its run begins like this LID. */
+static uint32_t group_length(const struct pm_plan *plan, const struct group *group,
+			     uint32_t at)
+{
+	uint32_t length = measure(plan, group, 0, group->num_places, at);
+
+	for (uint32_t i = 0; i < group->num_fillers; i++)
+		length += 2 * pm_plan_num_lids(plan, group->fillers[i]) - 1;
+	return length;
+}
+
+static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
+			   struct pm_error *err)
+{
+	uint32_t planes = plan->tree.num_planes, next = 0, last;
+	struct group *groups = pm_array(planes + 1u, sizeof(*groups));
+	uint32_t *pool = pm_array(plan->known->num_ports, sizeof(*pool));
+	int rc = 0;
+
+	if (!groups || !pool) {
+		rc = plan_no_memory(err);
+		goto out;
+	}
+	collect_groups(plan, is_place, groups, pool);
+	last = last_with_switch(plan, is_place);
+	for (uint32_t i = 0; i <= planes && !rc; i++) {
+		/* That plane comes last; see end_with_switch. */
+		uint32_t p = i == planes ? last : i < last ? i : i + 1;
+		uint32_t needed = group_length(plan, &groups[p], next ? 0 : 1);
+		uint32_t length;
+
+		if (!needed)
+			continue;
+		length = run_length(needed + (next == 0));
+		next = align(next, length < PM_LFT_BLOCK ? length : PM_LFT_BLOCK);
+		rc = plan_add_run(plan, next, length, p == planes ? PM_NONE : p, err);
+		if (rc)
+			break;
+		fill_run(plan, &groups[p], next, length);
+		fill_gaps(plan, &groups[p], next, length);
+		if (p == last)
+			end_with_switch(plan, &groups[p], next, length);
+		next += length;
+	}
+out:
+	free(groups);
+	free(pool);
+	return rc;
+}
+
+static int give_next_lid(struct pm_plan *plan, uint32_t place, uint32_t *next,
+			 struct pm_error *err)
+{
+	uint32_t num = pm_plan_num_lids(plan, place);
+	uint32_t lid = align(*next, num);
+
+	if (lid + num - 1 > PM_MAX_LID)
+		return out_of_lids(lid + num - 1, err);
+	plan_give_lids(plan, place, lid);
+	*next = lid + num;
+	return 0;
+}
+
+/* The k-th slot of a leaf, or PM_NONE. */
+static uint32_t kth_slot(const struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
+			 uint32_t k)
+{
+	const struct pm_node *n = &plan->known->nodes[sw];
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (is_place[i] && k-- == 0)
+			return i;
+	return PM_NONE;
+}
+
+/* The paper's two orders: slots of the leaves first, then everything else. */
+static int lay_out_paper(struct pm_plan *plan, const uint8_t *is_place,
+			 struct pm_error *err)
+{
+	const struct pm_tree *tree = &plan->tree;
+	bool leaf_major = plan->order == PM_LEAF_MAJOR;
+	uint32_t outer = leaf_major ? tree->num_leaves : PM_MAX_PORTS;
+	uint32_t inner = leaf_major ? PM_MAX_PORTS : tree->num_leaves;
+	uint32_t next = 1;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < outer && !rc; i++)
+		for (uint32_t j = 0; j < inner && !rc; j++) {
+			uint32_t leaf = tree->leaves[leaf_major ? i : j];
+			uint32_t place =
+				kth_slot(plan, is_place, leaf, leaf_major ? j : i);
+
+			if (place != PM_NONE)
+				rc = give_next_lid(plan, place, &next, err);
+		}
+	for (int leaves = 1; leaves >= 0; leaves--)
+		for (uint32_t i = 0; i < plan->known->num_ports && !rc; i++)
+			if (is_place[i] && !plan->lid[i] &&
+			    (tree->level[plan->known->ports[i].node] == 0) == leaves)
+				rc = give_next_lid(plan, i, &next, err);
+	return rc;
+}
+
+int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+{
+	return plan->order == PM_GROUPED ? lay_out_grouped(plan, is_place, err)
+					 : lay_out_paper(plan, is_place, err);
+}
+
+/* What should stay together: a pod; where all leaves are one pod, a leaf. */
+static uint32_t unit_of(const struct pm_plan *plan, uint32_t place)
+{
+	uint32_t sw = plan->known->ports[place].node;
+
+	return plan->tree.top_level >= 2 ? plan->tree.pod[sw] : sw;
+}
+
+/* Free LIDs behind some of this place's unit, if there are; else in its runs; or 0. */
+static uint32_t find_spare(const struct pm_plan *plan, uint32_t place)
+{
+	uint32_t num = pm_plan_num_lids(plan, place), found = 0;
+
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		const struct pm_run *run = &plan->runs[r];
+		uint32_t end = (uint32_t)run->start + run->length;
+
+		if (run->plane != plan->plane[place])
+			continue;
+		for (uint32_t lid = run->start; lid + num <= end; lid++) {
+			if (!plan_is_free(plan, lid, num))
+				continue;
+			if (lid % PM_LFT_BLOCK && plan->owner[lid - 1] != PM_NONE &&
+			    unit_of(plan, plan->owner[lid - 1]) == unit_of(plan, place))
+				return lid;
+			if (!found)
+				found = lid;
+		}
+	}
+	return found;
+}
+
+/* The first LID behind all places and runs. */
+static uint32_t find_end(const struct pm_plan *plan)
+{
+	uint32_t end = 1;
+
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
+		if (plan->owner[lid] != PM_NONE)
+			end = lid + 1;
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		uint32_t run_end = (uint32_t)plan->runs[r].start + plan->runs[r].length;
+
+		if (run_end > end)
+			end = run_end;
+	}
+	return end;
+}
+
+/* Gives LIDs to places that have none; nobody else's changes. */
+int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+{
+	uint32_t end = find_end(plan);
+	int rc;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t lid;
+
+		if (!is_place[i] || plan->lid[i])
+			continue;
+		lid = plan->order == PM_GROUPED ? find_spare(plan, i) : 0;
+		if (lid) {
+			rc = give_next_lid(plan, i, &lid, err);
+		} else if (plan->order == PM_GROUPED) {
+			lid = (end + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+			end = lid + PM_LFT_BLOCK;
+			rc = plan_add_run(plan, lid, PM_LFT_BLOCK, plan->plane[i], err);
+			if (!rc)
+				rc = give_next_lid(plan, i, &lid, err);
+		} else {
+			rc = give_next_lid(plan, i, &end, err);
+		}
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+void plan_take_back(struct pm_plan *plan, uint32_t place)
+{
+	for (uint32_t k = 0; plan->lid[place] && k < pm_plan_num_lids(plan, place); k++)
+		if (plan->owner[plan->lid[place] + k] == place)
+			plan->owner[plan->lid[place] + k] = PM_NONE;
+	plan->lid[place] = 0;
+}
+
+/* Gives a place the LIDs that its port has; those that had them are to get others. */
+bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept)
+{
+	uint32_t num = pm_plan_num_lids(plan, place);
+
+	if (lid % num || lid + num - 1 > PM_MAX_LID)
+		return false;
+	for (uint32_t k = 0; k < num; k++)
+		if (kept[lid + k])
+			return false;
+	plan_take_back(plan, place);
+	for (uint32_t k = 0; k < num; k++) {
+		if (plan->owner[lid + k] != PM_NONE)
+			plan_take_back(plan, plan->owner[lid + k]);
+		kept[lid + k] = 1;
+	}
+	plan_give_lids(plan, place, lid);
+	return true;
+}
+
+void plan_find_top(struct pm_plan *plan)
+{
+	plan->top_lid = 0;
+	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++)
+		if (plan->owner[lid] != PM_NONE)
+			plan->top_lid = (uint16_t)lid;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A fabric against a plan. */
+#include "parts.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+
+/* Whether the plan knows what the fabric has at this port; marks it alive. */
+static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t port, uint32_t known_port, uint8_t *alive)
+{
+	const struct pm_port *known = &plan->known->ports[known_port];
+	uint32_t peer = now->ports[port].peer;
+
+	if (peer == PM_NONE)
+		return true;
+	if (now->ports[peer].node >= now->num_switches) {
+		alive[known_port] = 1;
+		return known->peer == PM_NONE && plan->lid[known_port] != 0;
+	}
+	if (known->peer == PM_NONE ||
+	    pm_fabric_same_port(now, peer, plan->known) != known->peer)
+		return false;
+	alive[known_port] = 1;
+	return true;
+}
+
+bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
+		   uint8_t *alive)
+{
+	const struct pm_fabric *known = plan->known;
+
+	memset(alive, 0, known->num_ports);
+	for (uint32_t i = 0; i < now->num_switches; i++) {
+		const struct pm_node *n = &now->nodes[i];
+		uint32_t there = pm_fabric_find_guid(known, n->guid);
+
+		if (there == PM_NONE || n->num_ports != known->nodes[there].num_ports ||
+		    n->root != known->nodes[there].root)
+			return false;
+		for (uint32_t p = 1; p <= n->num_ports; p++)
+			if (!match_port(plan, now, n->first_port + p,
+					known->nodes[there].first_port + p, alive))
+				return false;
+	}
+	return true;
+}
+
+/* Whether the plan does not know this switch, or knows one of its cables otherwise. */
+static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
+			uint32_t sw)
+{
+	const struct pm_fabric *known = plan->known;
+	const struct pm_node *n = &now->nodes[sw];
+	uint32_t there = pm_fabric_find_guid(known, n->guid);
+
+	if (there == PM_NONE || known->nodes[there].num_ports != n->num_ports)
+		return true;
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t far = now->ports[n->first_port + p].peer;
+		uint32_t known_far =
+			known->ports[known->nodes[there].first_port + p].peer;
+
+		if (far == PM_NONE || known_far == PM_NONE)
+			continue;
+		if (now->ports[far].node >= now->num_switches)
+			return true;
+		/* A switch that the plan does not know is a stranger itself. */
+		far = pm_fabric_same_port(now, far, known);
+		if (far != PM_NONE && far != known_far)
+			return true;
+	}
+	return false;
+}
+
+bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now)
+{
+	uint32_t strangers = 0;
+
+	for (uint32_t sw = 0; sw < now->num_switches; sw++)
+		strangers += is_stranger(plan, now, sw);
+	return strangers * 10 <= now->num_switches;
+}
+
+uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t port)
+{
+	uint32_t place = port;
+
+	if (now->ports[port].node >= now->num_switches)
+		place = now->ports[port].peer;
+	if (place == PM_NONE || now->ports[place].node >= now->num_switches)
+		return PM_NONE;
+	place = pm_fabric_same_port(now, place, plan->known);
+	return place != PM_NONE && plan->lid[place] ? place : PM_NONE;
+}
+
+uint32_t plan_end_port(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t place)
+{
+	uint32_t port = pm_fabric_same_port(plan->known, place, now);
+
+	if (port == PM_NONE || now->ports[port].num == 0)
+		return port;
+	port = now->ports[port].peer;
+	return port == PM_NONE || now->ports[port].node < now->num_switches ? PM_NONE
+									    : port;
+}

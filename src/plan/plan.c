@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Three steps: every place is dealt a plane, is given a rank in it, and then
+ * a LID. A grown plan runs the same steps with the planes and LIDs of the old
+ * one already filled in.
+ */
+#include <portmajor/plan.h>
+#include <portmajor/alloc.h>
+#include <portmajor/served.h>
+
+#include "parts.h"
+
+#include <errno.h>
+
+static const char *const order_names[] = {
+	[PM_GROUPED] = "grouped",
+	[PM_LEAF_MAJOR] = "leaf-major",
+	[PM_PORT_MAJOR] = "port-major",
+};
+
+const char *pm_lid_order_name(enum pm_lid_order order)
+{
+	return order_names[order];
+}
+
+int pm_lid_order_parse(const char *name, enum pm_lid_order *order)
+{
+	for (unsigned int i = 0; i < sizeof(order_names) / sizeof(*order_names); i++)
+		if (!strcmp(name, order_names[i])) {
+			*order = (enum pm_lid_order)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+int plan_no_memory(struct pm_error *err)
+{
+	return pm_error_set(err, -ENOMEM, "out of memory");
+}
+
+int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
+{
+	struct pm_served served;
+	struct pm_reach reach;
+	int rc = pm_reach_init(&plan->tree, &reach, err);
+
+	if (rc)
+		goto out;
+	pm_reach_compute(plan->known, &plan->tree, NULL, &reach);
+	rc = pm_served_find(plan->known, &reach, NULL, &served, err);
+	if (!rc && !pm_served_enough(&served))
+		rc = pm_served_refuse(&served, plan->known, &plan->tree, err);
+out:
+	pm_reach_free(&reach);
+	return rc;
+}
+
+struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc, struct pm_fabric *known)
+{
+	struct pm_plan *plan = calloc(1, sizeof(*plan));
+
+	if (!plan) {
+		pm_fabric_free(known);
+		return NULL;
+	}
+	plan->order = order;
+	plan->lmc = lmc;
+	plan->known = known;
+	if (!known)
+		goto fail;
+	plan->lid = pm_array(known->num_ports, sizeof(*plan->lid));
+	plan->plane = pm_array(known->num_ports, sizeof(*plan->plane));
+	plan->turn = pm_array(known->num_ports, 1);
+	plan->rank = pm_array(known->num_ports, sizeof(*plan->rank));
+	plan->owner = pm_array(PM_MAX_LID + 1u, sizeof(*plan->owner));
+	if (!plan->lid || !plan->plane || !plan->turn || !plan->rank || !plan->owner)
+		goto fail;
+	memset(plan->plane, 0xff, known->num_ports * sizeof(*plan->plane));
+	memset(plan->owner, 0xff, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
+	return plan;
+fail:
+	pm_plan_free(plan);
+	return NULL;
+}
+
+void pm_plan_free(struct pm_plan *plan)
+{
+	if (!plan)
+		return;
+	pm_tree_free(&plan->tree);
+	pm_fabric_free(plan->known);
+	free(plan->lid);
+	free(plan->plane);
+	free(plan->turn);
+	free(plan->rank);
+	free(plan->owner);
+	free(plan->runs);
+	free(plan);
+}
+
+int plan_complete(struct pm_plan *plan, struct pm_error *err)
+{
+	uint8_t *is_place = pm_array(plan->known->num_ports, 1);
+	bool fresh = true;
+	int rc = is_place ? plan_find_places(plan, is_place, err) : plan_no_memory(err);
+
+	for (uint32_t i = 0; !rc && i < plan->known->num_ports; i++) {
+		if (!plan->lid[i])
+			continue;
+		is_place[i] = 1;
+		fresh = false;
+	}
+	if (!rc)
+		rc = plan_deal_planes(plan, is_place, err);
+	if (!rc)
+		rc = plan_find_ranks(plan, is_place, err);
+	if (!rc && fresh)
+		rc = plan_lay_out(plan, is_place, err);
+	if (!rc)
+		rc = plan_give_missing(plan, is_place, err);
+	if (!rc)
+		plan_find_top(plan);
+	free(is_place);
+	return rc;
+}
+
+int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *config,
+		 struct pm_plan **result, struct pm_error *err)
+{
+	struct pm_plan *plan;
+	int rc;
+
+	if (config->lmc > PM_MAX_LMC)
+		return pm_error_set(err, -EINVAL, "LMC is %u, at most %u is supported",
+				    config->lmc, PM_MAX_LMC);
+	plan = plan_new(config->order, config->lmc, pm_fabric_skeleton(fabric));
+	if (!plan)
+		return plan_no_memory(err);
+	rc = pm_tree_make(plan->known, &plan->tree, err);
+	if (!rc)
+		rc = plan_check_tree(plan, err);
+	if (!rc)
+		rc = plan_complete(plan, err);
+	if (rc)
+		pm_plan_free(plan);
+	else
+		*result = plan;
+	return rc;
+}
+
+static int restore_place(struct pm_plan *plan, const struct pm_plan_place *place,
+			 uint8_t *is_place, struct pm_error *err)
+{
+	const struct pm_fabric *known = plan->known;
+	const struct pm_port *p;
+
+	if (place->port >= known->num_ports)
+		return pm_error_set(err, -EBADMSG, "place of LID %u: no such port",
+				    place->lid);
+	p = &known->ports[place->port];
+	if (is_place[place->port] || (p->num && p->peer != PM_NONE))
+		return pm_error_set(err, -EBADMSG,
+				    "LID %u: \"%s\"[%u] is no place or has "
+				    "a LID already",
+				    place->lid, pm_fabric_name(known, p->node), p->num);
+	if (!plan_is_free(plan, place->lid, pm_plan_num_lids(plan, place->port)))
+		return pm_error_set(err, -EBADMSG, "LID %u is not free or out of range",
+				    place->lid);
+	if ((place->plane != PM_NONE && place->plane >= plan->tree.num_planes) ||
+	    place->turn >= 1u << plan->lmc)
+		return pm_error_set(err, -EBADMSG, "LID %u: no such plane", place->lid);
+	is_place[place->port] = 1;
+	plan->plane[place->port] = place->plane;
+	plan->turn[place->port] = place->turn;
+	plan->rank[place->port] = place->rank;
+	plan_give_lids(plan, place->port, place->lid);
+	return 0;
+}
+
+static int restore_all(struct pm_plan *plan, const struct pm_plan_place *places,
+		       uint32_t num_places, const struct pm_run *runs, uint32_t num_runs,
+		       uint8_t *is_place, struct pm_error *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < num_places && !rc; i++)
+		rc = restore_place(plan, &places[i], is_place, err);
+	for (uint32_t sw = 0; sw < plan->known->num_switches && !rc; sw++)
+		if (!plan->lid[plan->known->nodes[sw].first_port])
+			rc = pm_error_set(err, -EBADMSG, "switch \"%s\" has no LID",
+					  pm_fabric_name(plan->known, sw));
+	for (uint32_t i = 0; i < num_runs && !rc; i++) {
+		if (i && runs[i].start < runs[i - 1].start + runs[i - 1].length)
+			rc = pm_error_set(err, -EBADMSG,
+					  "run at LID %u: behind or in the one "
+					  "before",
+					  runs[i].start);
+		else if ((runs[i].plane != PM_NONE &&
+			  runs[i].plane >= plan->tree.num_planes) ||
+			 !runs[i].length)
+			rc = pm_error_set(err, -EBADMSG,
+					  "run at LID %u: no such plane, or "
+					  "empty",
+					  runs[i].start);
+		else
+			rc = plan_add_run(plan, runs[i].start, runs[i].length,
+					  runs[i].plane, err)
+				     ? -EBADMSG
+				     : 0;
+	}
+	return rc;
+}
+
+int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skeleton,
+		    const struct pm_plan_place *places, uint32_t num_places,
+		    const struct pm_run *runs, uint32_t num_runs, struct pm_plan **result,
+		    struct pm_error *err)
+{
+	struct pm_plan *plan = plan_new(config->order, config->lmc, skeleton);
+	uint8_t *is_place = plan ? pm_array(plan->known->num_ports, 1) : NULL;
+	int rc;
+
+	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : plan_no_memory(err);
+	if (!rc)
+		rc = plan_check_tree(plan, err);
+	if (!rc)
+		rc = restore_all(plan, places, num_places, runs, num_runs, is_place, err);
+	free(is_place);
+	if (rc) {
+		pm_plan_free(plan);
+		return rc == -ENOENT || rc == -ENOTSUP ? -EBADMSG : rc;
+	}
+	plan_find_top(plan);
+	*result = plan;
+	return 0;
+}

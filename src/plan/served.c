@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/served.h>
+#include <portmajor/alloc.h>
+#include <portmajor/bits.h>
+
+#include <errno.h>
+
+/* ---- Counting ---- */
+
+/* All pairs that cables join: those within a part less those at one switch. */
+static uint64_t count_joined(uint32_t num_switches, const uint32_t *hosts,
+			     const uint32_t *part, uint32_t *total)
+{
+	uint64_t joined = 0;
+
+	memset(total, 0, num_switches * sizeof(*total));
+	for (uint32_t sw = 0; sw < num_switches; sw++)
+		total[part[sw]] += hosts[sw];
+	for (uint32_t sw = 0; sw < num_switches; sw++)
+		joined += (uint64_t)hosts[sw] * (total[part[sw]] - hosts[sw]);
+	return joined;
+}
+
+/* Pairs from this switch on that cables join and no path does. */
+static uint64_t count_apart(const struct pm_reach *reach, uint32_t num_switches,
+			    const uint32_t *hosts, const uint32_t *part, uint32_t from,
+			    uint32_t apart[2])
+{
+	const uint64_t *row = pm_reach_updown(reach, from);
+	uint64_t count = 0;
+
+	for (uint32_t w = 0; w < reach->words; w++)
+		for (uint64_t lacking = ~row[w]; lacking; lacking &= lacking - 1) {
+			uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(lacking);
+
+			if (to >= num_switches || to == from || !hosts[to] ||
+			    part[to] != part[from])
+				continue;
+			count += (uint64_t)hosts[from] * hosts[to];
+			if (apart[0] != PM_NONE)
+				continue;
+			apart[0] = from;
+			apart[1] = to;
+		}
+	return count;
+}
+
+void pm_served_count(const struct pm_reach *reach, uint32_t num_switches,
+		     const uint32_t *hosts, const uint32_t *part, uint32_t *room,
+		     struct pm_served *served)
+{
+	served->joined = count_joined(num_switches, hosts, part, room);
+	served->pairs = served->joined;
+	served->apart[0] = served->apart[1] = PM_NONE;
+	for (uint32_t sw = 0; sw < num_switches; sw++)
+		if (hosts[sw])
+			served->pairs -= count_apart(reach, num_switches, hosts, part, sw,
+						     served->apart);
+}
+
+static uint32_t count_hosts(const struct pm_fabric *known, uint32_t sw,
+			    const uint8_t *seen)
+{
+	const struct pm_node *n = &known->nodes[sw];
+	uint32_t hosts = 0;
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		hosts += seen ? seen[i] && known->ports[i].peer == PM_NONE
+			      : known->ports[i].host != PM_NO_HOST;
+	return hosts;
+}
+
+int pm_served_find(const struct pm_fabric *known, const struct pm_reach *reach,
+		   const uint8_t *seen, struct pm_served *served, struct pm_error *err)
+{
+	uint32_t num = known->num_switches;
+	uint32_t *hosts = pm_array(num, sizeof(*hosts));
+	uint32_t *part = pm_array(num, sizeof(*part));
+	uint32_t *room = pm_array(num, sizeof(*room));
+	int rc = 0;
+
+	if (!hosts || !part || !room) {
+		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	for (uint32_t sw = 0; sw < num; sw++)
+		hosts[sw] = count_hosts(known, sw, seen);
+	pm_reach_parts(known, seen, part, room);
+	pm_served_count(reach, num, hosts, part, room, served);
+out:
+	free(hosts);
+	free(part);
+	free(room);
+	return rc;
+}
+
+int pm_served_refuse(const struct pm_served *served, const struct pm_fabric *known,
+		     const struct pm_tree *tree, struct pm_error *err)
+{
+	return pm_error_set(
+		err, -ENOTSUP,
+		"not a fat tree: no up-then-down path joins %llu of %llu pairs of hosts, "
+		"such as those at \"%s\" and \"%s\" (%u cables between switches of one "
+		"level)",
+		(unsigned long long)(served->joined - served->pairs),
+		(unsigned long long)served->joined,
+		pm_fabric_name(known, served->apart[0]),
+		pm_fabric_name(known, served->apart[1]), tree->num_side);
+}
+
+/* ---- Giving way ---- */
+
+void pm_yield_init(struct pm_yield *yield, uint32_t first_ms, uint32_t longest_ms)
+{
+	*yield = (struct pm_yield){.first_ms = first_ms, .longest_ms = longest_ms};
+}
+
+static void give_way(struct pm_yield *yield, uint64_t now_ms)
+{
+	if (!yield->hold_ms || now_ms - yield->since_ms >= yield->longest_ms)
+		yield->hold_ms = yield->first_ms;
+	else if (yield->hold_ms > yield->longest_ms / 2)
+		yield->hold_ms = yield->longest_ms;
+	else
+		yield->hold_ms *= 2;
+	yield->gave_way = true;
+}
+
+uint64_t pm_yield_observe(struct pm_yield *yield, const struct pm_served *served,
+			  uint64_t now_ms)
+{
+	if (!yield->gave_way) {
+		if (!pm_served_enough(served))
+			give_way(yield, now_ms);
+		return UINT64_MAX;
+	}
+	if (!pm_served_well(served)) {
+		yield->well = false;
+		return UINT64_MAX;
+	}
+	if (!yield->well)
+		yield->since_ms = now_ms;
+	yield->well = true;
+	if (now_ms - yield->since_ms < yield->hold_ms)
+		return yield->since_ms + yield->hold_ms - now_ms;
+	yield->gave_way = yield->well = false;
+	yield->since_ms = now_ms;
+	return UINT64_MAX;
+}
+
+void pm_yield_clear(struct pm_yield *yield)
+{
+	yield->hold_ms = 0;
+}

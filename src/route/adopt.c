@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Tables that are in the switches already, taken over as preferred ports.
+ *
+ * A manager that knows nothing of a fabric with parts missing cannot know what its
+ * predecessor knew, and would deal planes otherwise: nothing would be wrong with its
+ * tables, but many entries would change for nothing. What it finds in the switches it
+ * keeps, provided that it leads where it should, by the same rules as ours, and is as
+ * good: blocks name as few ports, with 5% more at most over all, so that no loss gets
+ * much dearer, no port lies idle, and no up port of a leaf carries over an eighth more.
+ * Tables of other engines fail that: with theirs each block names most ports.
+ */
+#include "parts.h"
+
+#include <errno.h>
+
+/* What is looked at in one switch's table. */
+struct look {
+	uint64_t footprint;		 /* pairs of a block and a port in it */
+	uint32_t load[PM_MAX_PORTS + 1]; /* [port] slots' LIDs */
+	uint32_t most;			 /* of these, over up ports */
+	uint8_t seen[PM_MAX_PORTS + 1];	 /* [port] in the present block */
+};
+
+/* Whether an entry leads to a place by the rules that ours follow. */
+static bool is_right(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+		     uint8_t num)
+{
+	const struct pm_node *n = route_node(routes, sw);
+	uint32_t to = routes->to[lid].sw, port = n->first_port + num;
+	bool down = pm_bits_test(pm_reach_down(&routes->now, sw), to);
+
+	if (num == 0 || num > n->num_ports || !routes->alive[port] ||
+	    routes->plan->tree.direction[port] != (down ? PM_DOWN : PM_UP))
+		return false;
+	return pm_bits_test(route_reach_over(routes, &routes->now, port), to);
+}
+
+/* Whether there is a way to a place that is not the switch itself. */
+static bool has_way(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	uint32_t to = routes->to[lid].sw;
+
+	return to != PM_NONE && to != sw &&
+	       pm_bits_test(pm_reach_updown(&routes->now, sw), to);
+}
+
+/* The held entry where that is right, else ours. */
+static uint8_t entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+		     const struct pm_held *held)
+{
+	if (held && lid < held->length && is_right(routes, sw, lid, held->table[lid]))
+		return held->table[lid];
+	return pm_routes_table(routes, sw)[lid];
+}
+
+static void take_look(const struct pm_routes *routes, uint32_t sw,
+		      const struct pm_held *held, struct look *look)
+{
+	const struct pm_node *n = route_node(routes, sw);
+
+	memset(look, 0, sizeof(*look));
+	for (uint32_t lid = 0; lid < routes->stride; lid++) {
+		uint8_t num;
+
+		if (lid % PM_LFT_BLOCK == 0)
+			memset(look->seen, 0, sizeof(look->seen));
+		if (!has_way(routes, sw, lid))
+			continue;
+		num = entry(routes, sw, lid, held);
+		if (num > PM_MAX_PORTS)
+			continue;
+		look->footprint += !look->seen[num];
+		look->seen[num] = 1;
+		look->load[num] += routes->to[lid].port != 0;
+	}
+	for (uint32_t p = 1; p <= n->num_ports; p++)
+		if (routes->plan->tree.direction[n->first_port + p] == PM_UP &&
+		    look->load[p] > look->most)
+			look->most = look->load[p];
+}
+
+/* Whether a port that ours put to good use lies idle: what was lost there is back. */
+static bool idles(const struct look *ours, const struct look *theirs)
+{
+	for (uint32_t p = 1; p <= PM_MAX_PORTS; p++)
+		if (ours->load[p] * 2 > ours->most && ours->load[p] > 3 &&
+		    !theirs->load[p])
+			return true;
+	return false;
+}
+
+/* Compares all tables; *same if the held ones are ours. */
+static bool is_as_good(const struct pm_routes *routes, const struct pm_held *held,
+		       bool lenient, bool *same)
+{
+	uint64_t theirs = 0, ours = 0;
+
+	*same = true;
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		struct look here, there;
+
+		if (!held[sw].table)
+			continue;
+		take_look(routes, sw, NULL, &here);
+		take_look(routes, sw, &held[sw], &there);
+		if (idles(&here, &there))
+			return false;
+		ours += here.footprint;
+		theirs += there.footprint;
+		if (routes->plan->tree.level[sw] == 0 &&
+		    there.most > here.most + here.most / 8 + 1)
+			return false;
+		for (uint32_t lid = 0; lid < routes->stride && *same; lid++)
+			*same = !has_way(routes, sw, lid) ||
+				entry(routes, sw, lid, &held[sw]) ==
+					pm_routes_table(routes, sw)[lid];
+	}
+	return lenient ? theirs * 20 <= ours * 21 : theirs <= ours;
+}
+
+bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool lenient)
+{
+	bool same;
+
+	if (!is_as_good(routes, held, lenient, &same) || same)
+		return false;
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		uint8_t *row = routes->preferred + (size_t)sw * routes->stride;
+
+		if (!held[sw].table)
+			continue;
+		route_touch_all(routes, sw);
+		routes->irregular[sw] = 1; /* planes do not have ports of their own */
+		for (uint32_t lid = 0; lid < routes->stride; lid++)
+			if (has_way(routes, sw, lid) && lid < held[sw].length &&
+			    is_right(routes, sw, lid, held[sw].table[lid]))
+				row[lid] = held[sw].table[lid];
+	}
+	return true;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Detours: entries for places that a switch has no up-then-down path to.
+ *
+ * The switches that have such a path are the goal, and the others send toward the
+ * nearest of them over whatever cables are alive, also those beside and across levels.
+ * Each step brings a packet nearer to the goal, and from there it goes up and then down
+ * through switches that are all part of the goal: so there is no loop.
+ */
+#include "parts.h"
+
+/* Whether a cable to a switch is there and may be used. */
+static bool is_way(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
+{
+	return (routes->alive[port] || (spare && spare[port])) &&
+	       route_far_switch(routes, port) != PM_NONE;
+}
+
+/* A switch outside the tree, which no leaf is joined with, reaches not even itself. */
+static bool is_goal(const struct pm_routes *routes, uint32_t sw, uint32_t to)
+{
+	return sw == to || pm_bits_test(pm_reach_updown(&routes->now, sw), to);
+}
+
+/*
+ * Finds how many cables away from the goal each switch is: distance[], PM_NONE where
+ * no cables lead there. Returns whether any switch outside the goal is joined to it.
+ */
+static bool search(struct pm_routes *routes, const uint8_t *spare, uint32_t to)
+{
+	uint32_t head = 0, tail = 0, goal;
+
+	memset(routes->distance, 0xff, routes->num_switches * sizeof(*routes->distance));
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (is_goal(routes, sw, to)) {
+			routes->distance[sw] = 0;
+			routes->queue[tail++] = sw;
+		}
+	goal = tail;
+	if (goal == routes->num_switches)
+		return false;
+	while (head < tail) {
+		uint32_t x = routes->queue[head++];
+		const struct pm_node *n = route_node(routes, x);
+
+		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
+		     i++) {
+			uint32_t y;
+
+			if (!is_way(routes, spare, i))
+				continue;
+			y = route_far_switch(routes, i);
+			if (routes->distance[y] != PM_NONE)
+				continue;
+			routes->distance[y] = routes->distance[x] + 1;
+			routes->queue[tail++] = y;
+		}
+	}
+	return tail > goal;
+}
+
+static bool leads_nearer(const struct pm_routes *routes, const uint8_t *spare,
+			 uint32_t sw, uint8_t num)
+{
+	const struct pm_node *n = route_node(routes, sw);
+
+	return num > 0 && num <= n->num_ports &&
+	       is_way(routes, spare, n->first_port + num) &&
+	       routes->distance[route_far_switch(routes, n->first_port + num)] <
+		       routes->distance[sw];
+}
+
+/* The preferred port where that will do, so that the entry stays; else the first. */
+static uint8_t choose(const struct pm_routes *routes, const uint8_t *spare, uint32_t sw,
+		      uint8_t preferred)
+{
+	uint8_t num = preferred;
+
+	if (leads_nearer(routes, spare, sw, preferred))
+		return preferred;
+	for (num = 1; !leads_nearer(routes, spare, sw, num); num++)
+		;
+	return num;
+}
+
+/* Detours for num LIDs of places behind one switch. */
+static void add(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
+		const uint16_t *lids, uint32_t num)
+{
+	if (!num || !search(routes, spare, to))
+		return;
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		size_t at = (size_t)sw * routes->stride;
+
+		if (routes->distance[sw] == 0 || routes->distance[sw] == PM_NONE)
+			continue;
+		if (!routes->moved[sw])
+			route_start_moving(routes, sw);
+		for (uint32_t k = 0; k < num; k++)
+			route_put(routes, sw, lids[k],
+				  choose(routes, spare, sw,
+					 routes->preferred[at + lids[k]]));
+	}
+}
+
+void route_add_detours(struct pm_routes *routes, const struct pm_detours *detours)
+{
+	const struct pm_plan *plan = routes->plan;
+	uint16_t lids[1u << PM_MAX_LMC];
+
+	if (detours->manager != PM_NONE && plan->lid[detours->manager]) {
+		uint32_t num = pm_plan_num_lids(plan, detours->manager);
+
+		for (uint32_t k = 0; k < num; k++)
+			lids[k] = (uint16_t)(plan->lid[detours->manager] + k);
+		add(routes, detours->spare, plan->known->ports[detours->manager].node,
+		    lids, num);
+	}
+	for (uint32_t sw = 0; detours->switches && sw < routes->num_switches; sw++) {
+		lids[0] = plan->lid[plan->known->nodes[sw].first_port];
+		add(routes, detours->spare, sw, lids, lids[0] != 0);
+	}
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Indexes over the LIDs of a plan, and the weights and spread of keys. */
+#include "parts.h"
+
+#include <errno.h>
+#include <math.h>
+
+static void index_destinations(struct pm_routes *routes)
+{
+	const struct pm_plan *plan = routes->plan;
+
+	for (uint32_t lid = 0; lid < routes->stride; lid++) {
+		uint32_t place = lid <= plan->top_lid ? plan->owner[lid] : PM_NONE;
+		struct destination *to = &routes->to[lid];
+
+		to->sw = PM_NONE;
+		to->plane = PM_NONE;
+		if (place == PM_NONE)
+			continue;
+		to->sw = plan->known->ports[place].node;
+		to->port = plan->known->ports[place].num;
+		to->rank = plan->rank[place];
+		to->plane = pm_plan_plane(plan, place, lid - plan->lid[place]);
+		if (to->plane == PM_NONE)
+			to->plane = plan->tree.num_planes;
+	}
+}
+
+static int index_lids(struct pm_routes *routes)
+{
+	uint32_t num = routes->num_switches;
+	uint32_t *next = pm_array(num, sizeof(*next));
+
+	if (!next)
+		return -ENOMEM;
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		if (routes->to[lid].sw != PM_NONE)
+			next[routes->to[lid].sw]++;
+	for (uint32_t sw = 0; sw < num; sw++) {
+		routes->first_lid[sw + 1] = routes->first_lid[sw] + next[sw];
+		next[sw] = routes->first_lid[sw];
+	}
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		if (routes->to[lid].sw != PM_NONE)
+			routes->lids_of[next[routes->to[lid].sw]++] = (uint16_t)lid;
+	free(next);
+	return 0;
+}
+
+static bool starts_interval(const struct pm_routes *routes, uint32_t lid)
+{
+	return routes->to[lid].sw != PM_NONE &&
+	       (lid == 0 || routes->to[lid - 1].plane != routes->to[lid].plane);
+}
+
+/* Intervals by plane, and the destinations' numbers. */
+static int index_intervals(struct pm_routes *routes)
+{
+	uint32_t groups = routes->plan->tree.num_planes + 1, count = 0, number = 0;
+	uint32_t *next = pm_array(groups, sizeof(*next));
+	uint32_t *slots = pm_array(groups, sizeof(*slots));
+
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		count += starts_interval(routes, lid);
+	routes->intervals = pm_array(count, sizeof(*routes->intervals));
+	if (!next || !slots || !routes->intervals) {
+		free(next);
+		free(slots);
+		return -ENOMEM;
+	}
+	for (uint32_t lid = 0; lid < routes->stride; lid++) {
+		if (routes->to[lid].sw != PM_NONE)
+			slots[routes->to[lid].plane] += routes->to[lid].port != 0;
+		if (starts_interval(routes, lid))
+			next[routes->to[lid].plane]++;
+	}
+	for (uint32_t p = 0; p < groups; p++) {
+		routes->first_interval[p + 1] = routes->first_interval[p] + next[p];
+		next[p] = routes->first_interval[p];
+		number += slots[p];
+		slots[p] = number - slots[p];
+	}
+	for (uint32_t lid = 0; lid < routes->stride; lid++) {
+		struct destination *to = &routes->to[lid];
+
+		if (to->sw == PM_NONE)
+			continue;
+		to->number = to->port ? slots[to->plane] + to->rank : to->rank;
+		if (starts_interval(routes, lid))
+			routes->intervals[next[to->plane]++].start = (uint16_t)lid;
+		routes->intervals[next[to->plane] - 1].length++;
+	}
+	free(next);
+	free(slots);
+	return 0;
+}
+
+static void index_own(struct pm_routes *routes)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	uint32_t planes = tree->num_planes + 1;
+
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		struct own *own = routes->own + (size_t)l * planes;
+		uint32_t sw = tree->leaves[l];
+
+		for (uint32_t p = 0; p < planes; p++)
+			own[p].first = PM_NONE;
+		for (uint32_t i = routes->first_lid[sw]; i < routes->first_lid[sw + 1];
+		     i++) {
+			const struct destination *to = &routes->to[routes->lids_of[i]];
+
+			if (!to->port)
+				continue;
+			own[to->plane].count++;
+			if (to->rank < own[to->plane].first)
+				own[to->plane].first = to->rank;
+		}
+		for (uint32_t p = 1; p < planes; p++)
+			own[p].before = own[p - 1].before + own[p - 1].count;
+	}
+}
+
+/* The most up ports that a switch of this level has. */
+static uint32_t widest(const struct pm_routes *routes, unsigned int level)
+{
+	uint32_t most = 1;
+
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		struct ports up;
+
+		if (routes->plan->tree.level[sw] != level)
+			continue;
+		route_list_up(routes, sw, &up);
+		if (up.count > most)
+			most = up.count;
+	}
+	return most;
+}
+
+/* Slots per plane on average, at least 1. */
+static uint32_t mean_slots(const struct pm_routes *routes)
+{
+	uint32_t slots = 0, planes = routes->plan->tree.num_planes;
+
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		slots += routes->to[lid].sw != PM_NONE && routes->to[lid].port != 0;
+	return slots > planes ? (slots + planes - 1) / planes : 1;
+}
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+	return (a + b - 1) / b;
+}
+
+/*
+ * Spread: the fewest ports per block with which, after the loss of a plane, no
+ * up port at level 1 carries more than 6% over an even share. In pairs (leaf
+ * below, slot elsewhere): of the slots of a plane a part `elsewhere` is not in
+ * the same pod, and each up port carries `native` pairs. The other planes take
+ * over 1 / (planes - 1) each; of that a port carries its share of the blocks
+ * that use it, and up to one pair more as leaves do not divide evenly.
+ */
+static uint32_t find_spread(const struct pm_routes *routes, uint32_t width)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	double planes = tree->num_planes, pods = tree->num_pods;
+	double elsewhere = (pods - 1) / pods, leaves = tree->num_leaves / pods, native;
+	uint32_t slots, blocks, spread = 1;
+
+	if (tree->num_planes < 2)
+		return 1;
+	slots = mean_slots(routes);
+	blocks = divide_up(slots, PM_LFT_BLOCK);
+	native = slots * elsewhere * leaves / width;
+	for (; spread < width; spread++) {
+		uint32_t share = divide_up(divide_up(slots, blocks), spread);
+		double more = ceil(share * elsewhere) *
+				      divide_up(spread * blocks, width) * leaves /
+				      (planes - 1) +
+			      1;
+
+		if (native + more <= 1.06 * native * planes / (planes - 1))
+			break;
+	}
+	return spread;
+}
+
+static void find_weights(struct pm_routes *routes)
+{
+	unsigned int top = routes->plan->tree.top_level;
+	uint32_t width = 1;
+
+	routes->weight[0] = routes->weight[1] = 1;
+	for (unsigned int level = 1; level <= top; level++) {
+		uint32_t most = widest(routes, level);
+
+		/* Ranks are below 65536: beyond that all have the digit 0. */
+		routes->weight[level + 1] = routes->weight[level] < 65536
+						    ? routes->weight[level] * most
+						    : 65536;
+		if (most > width)
+			width = most;
+	}
+	routes->spread = find_spread(routes, width);
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		routes->part[lid] = (uint8_t)(routes->to[lid].rank % routes->spread);
+}
+
+int route_index(struct pm_routes *routes)
+{
+	int rc;
+
+	index_destinations(routes);
+	rc = index_lids(routes);
+	if (!rc)
+		rc = index_intervals(routes);
+	if (rc)
+		return rc;
+	index_own(routes);
+	find_weights(routes);
+	return 0;
+}

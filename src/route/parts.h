@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the source files of route.h share. Rules and their reasons are at the top of
+ * route.c. Tables are made in layers, each on top of the one before:
+ *
+ *   preferred   (route_preferred.c, route_deal.c) with every cable alive; made once
+ *               or, where a switch holds something as good, that (route_adopt.c)
+ *   moved       (route_moved.c) entries whose preferred port does not lead there now
+ *   detours     (route_detour.c) places that have no up-then-down path but must be
+ *               reached all the same
+ */
+#ifndef PORTMAJOR_ROUTE_PARTS_H
+#define PORTMAJOR_ROUTE_PARTS_H
+
+#include <portmajor/alloc.h>
+#include <portmajor/bits.h>
+#include <portmajor/reach.h>
+#include <portmajor/route.h>
+
+/* What the inner loops need to know of a LID. */
+struct destination {
+	uint32_t sw; /* switch of the place, PM_NONE: no such LID */
+	uint32_t rank;
+	uint32_t number; /* of slots: plane by plane, by rank; else the rank */
+	uint32_t plane;
+	uint8_t port; /* 0: the switch itself */
+};
+
+/* LIDs that follow each other and have the same plane. */
+struct interval {
+	uint16_t start, length;
+};
+
+/* A leaf's own slots, which take no place among those that it sends to. */
+struct own {
+	uint32_t before; /* in planes before this one */
+	uint32_t first;	 /* lowest rank in this plane, PM_NONE if it has none */
+	uint32_t count;	 /* in this plane */
+};
+
+struct pm_routes {
+	const struct pm_plan *plan;
+	uint32_t stride, num_switches;
+	uint8_t *preferred; /* [switch][stride] */
+	uint8_t *table;	    /* [switch][stride], valid where moved[switch] */
+	uint8_t *moved;	    /* [switch] table differs from preferred */
+	uint64_t *touched;  /* [switch][touched_words] set of blocks: in all others
+			     * table is as preferred */
+	uint32_t touched_words;
+	uint8_t *reach_changed; /* [switch] enum pm_reach_changed, of now */
+	uint8_t *irregular;	/* [leaf switch] preferred ports are not the planes' own
+				 * everywhere: the tree has holes */
+	uint8_t *full;		/* [switch] each up port leads to every leaf */
+	uint64_t *leaf_set;	/* [words] */
+	uint64_t *nothing;	/* [words] the empty set */
+	struct own *own;	/* [leaf][plane] */
+	struct pm_reach whole, now;
+	uint8_t *alive;		  /* [port] */
+	uint8_t *linked;	  /* [port] this cable or a parallel one is alive */
+	struct destination *to;	  /* [lid] */
+	uint32_t *first_lid;	  /* [switch + 1] into lids_of */
+	uint16_t *lids_of;	  /* LIDs by switch of the place */
+	uint32_t *first_interval; /* [plane + 1] into intervals; the last
+				   * "plane" is for places without one */
+	struct interval *intervals;
+	uint32_t weight[PM_NO_LEVEL + 1]; /* [level] divisor of the digit there */
+	uint32_t spread;		  /* ports per block of foreign destinations */
+	uint8_t *part;			  /* [lid] which of them: rank mod spread */
+	uint32_t *queue, *distance;	  /* [switch] room for route_detour.c */
+};
+
+/* Some ports of one switch. */
+struct ports {
+	uint8_t num[PM_MAX_PORTS + 1];
+	uint32_t count;
+};
+
+static inline const struct pm_node *route_node(const struct pm_routes *routes,
+					       uint32_t sw)
+{
+	return &routes->plan->known->nodes[sw];
+}
+
+static inline uint32_t route_far_switch(const struct pm_routes *routes, uint32_t port)
+{
+	return pm_fabric_peer_node(routes->plan->known, port);
+}
+
+/* What can be reached over this cable when it is alive. */
+static inline const uint64_t *route_reach_over(const struct pm_routes *routes,
+					       const struct pm_reach *reach,
+					       uint32_t port)
+{
+	uint32_t far = route_far_switch(routes, port);
+
+	return routes->plan->tree.direction[port] == PM_UP ? pm_reach_updown(reach, far)
+							   : pm_reach_down(reach, far);
+}
+
+static inline uint64_t *route_touched(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->touched + (size_t)sw * routes->touched_words;
+}
+
+/* Sets an entry in the table of a switch. */
+static inline void route_put(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			     uint8_t port)
+{
+	routes->table[(size_t)sw * routes->stride + lid] = port;
+	pm_bits_set(route_touched(routes, sw), lid / PM_LFT_BLOCK);
+}
+
+/* Whether another set than in the whole tree can be reached over an alive cable. */
+static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t port)
+{
+	return routes->reach_changed[route_far_switch(routes, port)] &
+	       (routes->plan->tree.direction[port] == PM_UP ? PM_REACH_UPDOWN
+							    : PM_REACH_DOWN);
+}
+
+/* route.c: ports of a switch, and the keys that entries choose among them with. */
+void route_list_up(const struct pm_routes *routes, uint32_t sw, struct ports *list);
+void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
+			enum pm_direction direction, struct ports *list);
+uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
+uint32_t route_foreign_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
+uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw,
+				uint32_t lid);
+
+/* route_index.c: fills in everything that depends on the plan alone; -ENOMEM. */
+int route_index(struct pm_routes *routes);
+
+/* route_preferred.c: -ENOMEM. */
+int route_fill_preferred(struct pm_routes *routes);
+
+/* route_deal.c: leaves' entries that planes do not settle, in preferred; -ENOMEM. */
+int route_deal(struct pm_routes *routes);
+
+/* route_moved.c */
+uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			 uint8_t instead_of);
+void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row);
+void route_update_switch(struct pm_routes *routes, uint32_t sw);
+/* Makes the table the preferred one, to be changed by route_put from there. */
+void route_start_moving(struct pm_routes *routes, uint32_t sw);
+/* The table is about to be, or preferred has been, changed in other ways. */
+void route_touch_all(struct pm_routes *routes, uint32_t sw);
+
+/* route_detour.c */
+void route_add_detours(struct pm_routes *routes, const struct pm_detours *detours);
+
+#endif

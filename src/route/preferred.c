@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Tables with every cable alive. The rules are in route.c. */
+#include "parts.h"
+
+#include <errno.h>
+
+/* Entries of a leaf for the planes that it has up ports for. */
+static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	const struct pm_node *n = route_node(routes, sw);
+
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t plane = tree->plane[n->first_port + p];
+
+		if (plane == PM_NONE)
+			continue;
+		for (uint32_t i = routes->first_interval[plane];
+		     i < routes->first_interval[plane + 1]; i++)
+			memset(row + routes->intervals[i].start, (int)p,
+			       routes->intervals[i].length);
+	}
+}
+
+static void fill_foreign(const struct pm_routes *routes, uint32_t sw,
+			 const struct ports *up, uint8_t *row)
+{
+	uint32_t key = routes->plan->tree.position[sw] * routes->spread % up->count;
+	uint8_t port_of[PM_MAX_PORTS + 1];
+
+	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK) {
+		for (uint32_t k = 0; k < routes->spread; k++) {
+			port_of[k] = up->num[key];
+			key = key + 1 == up->count ? 0 : key + 1;
+		}
+		for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
+			row[lid + i] = port_of[routes->part[lid + i]];
+	}
+}
+
+static void fill_native(const struct pm_routes *routes, uint32_t sw,
+			const struct ports *up, uint8_t *row)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+
+	for (uint32_t p = 0; p < tree->num_planes; p++) {
+		if (!pm_tree_is_native(tree, p, sw))
+			continue;
+		for (uint32_t i = routes->first_interval[p];
+		     i < routes->first_interval[p + 1]; i++) {
+			uint32_t lid = routes->intervals[i].start;
+			uint32_t end = lid + routes->intervals[i].length;
+
+			for (; lid < end; lid++)
+				row[lid] = up->num[route_native_key(routes, sw, lid) %
+						   up->count];
+		}
+	}
+}
+
+/* A switch between cables of one kind: those of places that are none stay. */
+static void fill_upper(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
+{
+	struct ports up;
+
+	route_list_up(routes, sw, &up);
+	if (!up.count)
+		return;
+	fill_foreign(routes, sw, &up, row);
+	fill_native(routes, sw, &up, row);
+}
+
+/*
+ * The port that mirrors the way up of a native destination: its far end is the
+ * port that the switch below would take to come here. 0: none of the list.
+ */
+static uint8_t mirror(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+		      const struct ports *down)
+{
+	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_tree *tree = &routes->plan->tree;
+	uint32_t first = route_node(routes, sw)->first_port, last = PM_NONE;
+	struct ports up;
+
+	for (uint32_t i = 0; i < down->count; i++) {
+		uint32_t far = known->ports[first + down->num[i]].peer;
+		uint32_t below = known->ports[far].node;
+
+		if (tree->level[below] == 0) {
+			if (tree->plane[far] == routes->to[lid].plane)
+				return down->num[i];
+			continue;
+		}
+		if (!pm_tree_is_native(tree, routes->to[lid].plane, below))
+			continue;
+		if (below != last)
+			route_list_up(routes, below, &up);
+		last = below;
+		if (up.num[route_native_key(routes, below, lid) % up.count] ==
+		    known->ports[far].num)
+			return down->num[i];
+	}
+	return 0;
+}
+
+static uint8_t preferred_down(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			      const struct ports *down)
+{
+	uint8_t port = 0;
+
+	if (pm_tree_is_native(&routes->plan->tree, routes->to[lid].plane, sw))
+		port = mirror(routes, sw, lid, down);
+	return port ? port
+		    : down->num[route_foreign_key_down(routes, sw, lid) % down->count];
+}
+
+/* For every place, the first port down to it and how many there are. */
+struct way_down {
+	uint8_t first, count;
+};
+
+static void find_ways_down(const struct pm_routes *routes, uint32_t sw,
+			   struct way_down *ways)
+{
+	const struct pm_node *n = route_node(routes, sw);
+
+	memset(ways, 0, routes->num_switches * sizeof(*ways));
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		const uint64_t *set;
+
+		if (routes->plan->tree.direction[n->first_port + p] != PM_DOWN)
+			continue;
+		set = route_reach_over(routes, &routes->whole, n->first_port + p);
+		for (uint32_t w = 0; w < routes->whole.words; w++)
+			for (uint64_t bits = set[w]; bits; bits &= bits - 1) {
+				uint32_t t = w * 64 + (uint32_t)__builtin_ctzll(bits);
+
+				if (!ways[t].count++)
+					ways[t].first = (uint8_t)p;
+			}
+	}
+}
+
+static void fill_down(const struct pm_routes *routes, uint32_t sw, struct way_down *ways,
+		      uint8_t *row)
+{
+	find_ways_down(routes, sw, ways);
+	for (uint32_t t = 0; t < routes->num_switches; t++) {
+		struct ports down;
+
+		down.count = ways[t].count;
+		down.num[0] = ways[t].first;
+		if (!down.count || t == sw)
+			continue;
+		if (down.count == 1) {
+			for (uint32_t i = routes->first_lid[t];
+			     i < routes->first_lid[t + 1]; i++)
+				row[routes->lids_of[i]] = down.num[0];
+			continue;
+		}
+		route_list_leading(routes, sw, t, PM_DOWN, &down);
+		for (uint32_t i = routes->first_lid[t]; i < routes->first_lid[t + 1]; i++)
+			row[routes->lids_of[i]] =
+				preferred_down(routes, sw, routes->lids_of[i], &down);
+	}
+}
+
+static void clear_unreachable(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
+{
+	const uint64_t *reach = pm_reach_updown(&routes->whole, sw);
+
+	for (uint32_t t = 0; t < routes->num_switches; t++) {
+		if (~reach[t / 64] == 0) {
+			t |= 63;
+			continue;
+		}
+		if (pm_bits_test(reach, t))
+			continue;
+		for (uint32_t i = routes->first_lid[t]; i < routes->first_lid[t + 1]; i++)
+			row[routes->lids_of[i]] = PM_LFT_KEEP;
+	}
+}
+
+/* Up entries for one switch's places whose preferred port does not lead there. */
+static bool fill_hole(const struct pm_routes *routes, uint32_t sw, uint32_t to,
+		      uint8_t *row)
+{
+	uint32_t first = route_node(routes, sw)->first_port;
+	bool any = false;
+
+	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++) {
+		uint32_t lid = routes->lids_of[i];
+
+		if (row[lid] != PM_LFT_KEEP &&
+		    pm_bits_test(
+			    route_reach_over(routes, &routes->whole, first + row[lid]),
+			    to))
+			continue;
+		row[lid] = route_move_entry(routes, sw, lid, 0);
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * Places above switch sw's level that do not lie behind every up port, because
+ * they are switches of one component or because cables were missing from the
+ * first: preferred ports were given without looking.
+ */
+static void fill_holes(struct pm_routes *routes, uint32_t sw, uint8_t *row)
+{
+	const uint64_t *reach = pm_reach_updown(&routes->whole, sw);
+	const uint64_t *below = pm_reach_down(&routes->whole, sw);
+
+	for (uint32_t w = 0; w < routes->whole.words; w++) {
+		uint64_t holes = reach[w] & ~below[w];
+
+		if (routes->full[sw])
+			holes &= ~routes->leaf_set[w];
+		for (; holes; holes &= holes - 1)
+			if (fill_hole(routes, sw,
+				      w * 64 + (uint32_t)__builtin_ctzll(holes), row))
+				routes->irregular[sw] = 1;
+	}
+}
+
+static bool is_full(const struct pm_routes *routes, uint32_t sw)
+{
+	const struct pm_node *n = route_node(routes, sw);
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+		const uint64_t *over;
+
+		if (routes->plan->tree.direction[i] != PM_UP)
+			continue;
+		over = route_reach_over(routes, &routes->whole, i);
+		for (uint32_t w = 0; w < routes->whole.words; w++)
+			if (routes->leaf_set[w] & ~over[w])
+				return false;
+	}
+	return true;
+}
+
+static void fill_switch(struct pm_routes *routes, uint32_t sw, struct way_down *ways,
+			const uint16_t *free_lids, uint32_t num_free, uint8_t *row)
+{
+	memset(row, PM_LFT_KEEP, routes->stride);
+	if (routes->plan->tree.level[sw] == PM_NO_LEVEL) {
+		route_fill_own(routes, sw, row);
+		return;
+	}
+	if (routes->plan->tree.level[sw] == 0)
+		fill_leaf(routes, sw, row);
+	else
+		fill_upper(routes, sw, row);
+	fill_down(routes, sw, ways, row);
+	routes->full[sw] = is_full(routes, sw);
+	fill_holes(routes, sw, row);
+	clear_unreachable(routes, sw, row);
+	route_fill_own(routes, sw, row);
+	for (uint32_t i = 0; i < num_free; i++)
+		row[free_lids[i]] = PM_LFT_KEEP;
+}
+
+int route_fill_preferred(struct pm_routes *routes)
+{
+	struct way_down *ways = pm_array(routes->num_switches, sizeof(*ways));
+	uint16_t *free_lids = pm_array(routes->stride, sizeof(*free_lids));
+	uint32_t num_free = 0;
+	int rc = -ENOMEM;
+
+	if (!ways || !free_lids)
+		goto out;
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		if (routes->to[lid].sw == PM_NONE)
+			free_lids[num_free++] = (uint16_t)lid;
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		fill_switch(routes, sw, ways, free_lids, num_free,
+			    routes->preferred + (size_t)sw * routes->stride);
+	rc = route_deal(routes);
+out:
+	free(ways);
+	free(free_lids);
+	return rc;
+}

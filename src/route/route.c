@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Preferred ports, with everything alive:
+ *
+ * At a leaf, traffic goes to the plane of the destination. Above, a
+ * destination of a plane that runs through this switch (a native one) takes
+ * the up port of a digit of its rank: rank mod n at level 1, rank / n mod n' at
+ * level 2, and so on. As ranks count in subtree order, any n neighbours use
+ * different ports, up and, mirrored, down again: this is the d-mod-k rule,
+ * under which shift permutations meet nowhere in a full tree.
+ *
+ * Where leaves have unlike cables, that would leave up ports of some idle. So a leaf
+ * deals some destinations out (route_deal.c):
+ *
+ *   over its cables to one first-level switch: those of planes through that switch,
+ *   from leaves of its pod with fewer cables to it;
+ *   over its cables into one component: likewise from leaves of other pods with
+ *   fewer cables into that, as ranks in different pods have little in common;
+ *   over all up ports that lead there: the rest of the planes that it lacks.
+ *
+ * Each of them counts for the port that serves fewest by then, those that are not
+ * dealt counted first; so the ports end up as even as these allow. What a port gets
+ * is a run of LIDs, so that a block has few ports, and the first run begins with
+ * another port at every leaf, so that all leaves together send to one destination
+ * over all planes. Compute ports, I/O ports, empty slots and switches are dealt each
+ * by themselves, and with LMC so are the first LIDs of slots, the second ones and so
+ * on. Where all leaves have the same planes nothing is dealt.
+ *
+ * Foreign destinations, whose planes run elsewhere, come only when their plane
+ * is cut off somewhere. They take an up port by block instead of by LID, so
+ * that losing an up port touches few blocks: `spread` ports for each block,
+ * next to each other, moving on from block to block and from switch to switch.
+ *
+ * Going down, where several ports lead to the place, a native destination
+ * takes the mirror image of its way up: the cable that its own subtree would
+ * use for it. A foreign one is dealt over the cables likewise.
+ *
+ * Moved entries: the way down if there is one, else up. The candidates are the
+ * ports that lead there in the whole tree, except the preferred one and those to
+ * neighbours that this switch has no cable to any more. The entry takes number
+ * key mod count, where the key is the destination's number plus that of the
+ * switch, so that moved entries spread evenly over the ports at every switch,
+ * and those of one destination over the planes. If that port does not lead
+ * there now, it is struck off and the next choice made with key / count: what
+ * found a port once seldom moves again when others are lost.
+ */
+#include "parts.h"
+
+#include <errno.h>
+
+/*
+ * All up ports of a switch, alive or not, parallel cables side by side: a block
+ * whose ports are neighbours then depends on the fewest switches above.
+ */
+void route_list_up(const struct pm_routes *routes, uint32_t sw, struct ports *list)
+{
+	const struct pm_node *n = route_node(routes, sw);
+	uint32_t above[PM_MAX_PORTS + 1];
+
+	list->count = 0;
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t at = list->count, far;
+
+		if (routes->plan->tree.direction[n->first_port + p] != PM_UP)
+			continue;
+		far = route_far_switch(routes, n->first_port + p);
+		for (; at > 0 && above[at - 1] > far; at--) {
+			above[at] = above[at - 1];
+			list->num[at] = list->num[at - 1];
+		}
+		above[at] = far;
+		list->num[at] = (uint8_t)p;
+		list->count++;
+	}
+}
+
+/* Going one way, the ports to linked neighbours that led there in the whole tree. */
+void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
+			enum pm_direction direction, struct ports *list)
+{
+	const struct pm_node *n = route_node(routes, sw);
+
+	list->count = 0;
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (routes->plan->tree.direction[i] == direction && routes->linked[i] &&
+		    pm_bits_test(route_reach_over(routes, &routes->whole, i), to))
+			list->num[list->count++] = (uint8_t)(i - n->first_port);
+}
+
+uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	return routes->to[lid].rank / routes->weight[routes->plan->tree.level[sw]];
+}
+
+/* Going up, by block; going down, like a native one. See the top of the file. */
+uint32_t route_foreign_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	return (routes->plan->tree.position[sw] + lid / PM_LFT_BLOCK) * routes->spread +
+	       routes->part[lid];
+}
+
+uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	return routes->plan->tree.position[sw] + routes->to[lid].plane +
+	       routes->to[lid].rank;
+}
+
+/* ---- What is alive ---- */
+
+static void find_linked(struct pm_routes *routes)
+{
+	const struct pm_fabric *known = routes->plan->known;
+
+	memcpy(routes->linked, routes->alive, known->num_ports);
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		const struct pm_node *n = &known->nodes[known->ports[i].node];
+
+		if (routes->alive[i] || known->ports[i].peer == PM_NONE)
+			continue;
+		for (uint32_t k = n->first_port + 1;
+		     k <= n->first_port + n->num_ports && !routes->linked[i]; k++)
+			routes->linked[i] =
+				routes->alive[k] && route_far_switch(routes, k) ==
+							    route_far_switch(routes, i);
+	}
+}
+
+void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
+		      const struct pm_detours *detours)
+{
+	memcpy(routes->alive, alive, routes->plan->known->num_ports);
+	find_linked(routes);
+	pm_reach_compute_since(routes->plan->known, &routes->plan->tree, routes->alive,
+			       &routes->whole, &routes->now, routes->reach_changed);
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		route_update_switch(routes, sw);
+	if (detours)
+		route_add_detours(routes, detours);
+}
+
+/* ---- Making ---- */
+
+static int allocate(struct pm_routes *routes)
+{
+	const struct pm_plan *plan = routes->plan;
+	size_t cells = (size_t)routes->num_switches * routes->stride;
+
+	routes->preferred = malloc(cells ? cells : 1);
+	routes->table = malloc(cells ? cells : 1);
+	routes->moved = pm_array(routes->num_switches, 1);
+	routes->touched_words = pm_bits_words(routes->stride / PM_LFT_BLOCK);
+	routes->touched = pm_array((size_t)routes->num_switches * routes->touched_words,
+				   sizeof(*routes->touched));
+	routes->reach_changed = pm_array(routes->num_switches, 1);
+	routes->irregular = pm_array(routes->num_switches, 1);
+	routes->full = pm_array(routes->num_switches, 1);
+	routes->leaf_set =
+		pm_array(pm_bits_words(routes->num_switches), sizeof(uint64_t));
+	routes->nothing = pm_array(pm_bits_words(routes->num_switches), sizeof(uint64_t));
+	routes->alive = pm_array(plan->known->num_ports, 1);
+	routes->linked = pm_array(plan->known->num_ports, 1);
+	routes->to = pm_array(routes->stride, sizeof(*routes->to));
+	routes->first_lid = pm_array(routes->num_switches + 1u, sizeof(uint32_t));
+	routes->first_interval = pm_array(plan->tree.num_planes + 2u, sizeof(uint32_t));
+	routes->lids_of = pm_array(routes->stride, sizeof(uint16_t));
+	routes->part = pm_array(routes->stride, 1);
+	routes->queue = pm_array(routes->num_switches, sizeof(uint32_t));
+	routes->distance = pm_array(routes->num_switches, sizeof(uint32_t));
+	routes->own =
+		pm_array((size_t)plan->tree.num_leaves * (plan->tree.num_planes + 1u),
+			 sizeof(*routes->own));
+	if (!routes->preferred || !routes->table || !routes->moved || !routes->touched ||
+	    !routes->reach_changed || !routes->irregular || !routes->full ||
+	    !routes->leaf_set || !routes->nothing || !routes->alive || !routes->linked ||
+	    !routes->to || !routes->first_lid || !routes->first_interval ||
+	    !routes->lids_of || !routes->part || !routes->own || !routes->queue ||
+	    !routes->distance || pm_reach_init(&plan->tree, &routes->whole, NULL) ||
+	    pm_reach_init(&plan->tree, &routes->now, NULL))
+		return -ENOMEM;
+	return 0;
+}
+
+int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
+		   struct pm_error *err)
+{
+	struct pm_routes *routes = calloc(1, sizeof(*routes));
+	int rc = -ENOMEM;
+
+	if (!routes)
+		goto out;
+	routes->plan = plan;
+	routes->num_switches = plan->known->num_switches;
+	routes->stride = pm_plan_blocks(plan) * PM_LFT_BLOCK;
+	rc = allocate(routes);
+	if (rc)
+		goto out;
+	rc = route_index(routes);
+	if (rc)
+		goto out;
+	for (uint32_t i = 0; i < plan->tree.num_leaves; i++)
+		pm_bits_set(routes->leaf_set, plan->tree.leaves[i]);
+	/* While preferred ports are found, everything is alive. */
+	memset(routes->alive, 1, plan->known->num_ports);
+	memset(routes->linked, 1, plan->known->num_ports);
+	pm_reach_compute(plan->known, &plan->tree, NULL, &routes->whole);
+	memcpy(routes->now.down, routes->whole.down,
+	       (size_t)routes->whole.words * routes->num_switches * sizeof(uint64_t));
+	memcpy(routes->now.updown, routes->whole.updown,
+	       (size_t)routes->whole.words * routes->num_switches * sizeof(uint64_t));
+	rc = route_fill_preferred(routes);
+	/* The pages are needed in the first event, when time counts. */
+	memset(routes->table, PM_LFT_KEEP, (size_t)routes->num_switches * routes->stride);
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		route_touch_all(routes, sw);
+out:
+	if (rc) {
+		pm_routes_free(routes);
+		return pm_error_set(err, rc, "out of memory");
+	}
+	*result = routes;
+	return 0;
+}
+
+void pm_routes_free(struct pm_routes *routes)
+{
+	if (!routes)
+		return;
+	free(routes->preferred);
+	free(routes->table);
+	free(routes->moved);
+	free(routes->touched);
+	free(routes->reach_changed);
+	free(routes->irregular);
+	free(routes->full);
+	free(routes->leaf_set);
+	free(routes->nothing);
+	free(routes->alive);
+	free(routes->linked);
+	free(routes->to);
+	free(routes->first_lid);
+	free(routes->first_interval);
+	free(routes->intervals);
+	free(routes->lids_of);
+	free(routes->part);
+	free(routes->own);
+	free(routes->queue);
+	free(routes->distance);
+	pm_reach_free(&routes->whole);
+	pm_reach_free(&routes->now);
+	free(routes);
+}
+
+/* ---- Reading ---- */
+
+const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw)
+{
+	return (routes->moved[sw] ? routes->table : routes->preferred) +
+	       (size_t)sw * routes->stride;
+}
+
+const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->preferred + (size_t)sw * routes->stride;
+}
+
+const uint64_t *pm_routes_moved(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->moved[sw] ? route_touched(routes, sw) : NULL;
+}
+
+uint32_t pm_routes_stride(const struct pm_routes *routes)
+{
+	return routes->stride;
+}
+
+const struct pm_reach *pm_routes_reach(const struct pm_routes *routes)
+{
+	return &routes->now;
+}
+
+bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to)
+{
+	return pm_bits_test(pm_reach_updown(&routes->now, from), to);
+}
+
+/* End ports in all less those at switches that this row of pm_reach lacks. */
+static uint64_t count_joined(const struct pm_routes *routes, const uint64_t *row,
+			     const uint32_t *hosts, uint64_t all)
+{
+	for (uint32_t w = 0; w < routes->now.words; w++) {
+		uint64_t lacking = ~row[w];
+
+		for (; lacking; lacking &= lacking - 1) {
+			uint32_t sw = w * 64 + (uint32_t)__builtin_ctzll(lacking);
+
+			if (sw < routes->num_switches)
+				all -= hosts[sw];
+		}
+	}
+	return all;
+}
+
+uint64_t pm_routes_pairs(const struct pm_routes *routes, const uint32_t *hosts)
+{
+	uint64_t all = 0, pairs = 0;
+
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		all += hosts[sw];
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		uint64_t joined;
+
+		if (!hosts[sw])
+			continue;
+		joined = count_joined(routes, pm_reach_updown(&routes->now, sw), hosts,
+				      all);
+		pairs += hosts[sw] * (joined - pm_routes_joined(routes, sw, sw));
+	}
+	return pairs;
+}
+
+/* Whether an end port is attached and alive. */
+static bool has_end_ports(const struct pm_routes *routes, uint32_t sw)
+{
+	const struct pm_node *n = route_node(routes, sw);
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (routes->alive[i] && routes->plan->known->ports[i].peer == PM_NONE)
+			return true;
+	return false;
+}
+
+int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
+		    struct pm_error *err)
+{
+	uint32_t *part = pm_array(routes->num_switches, sizeof(*part));
+	uint32_t *list = pm_array(routes->num_switches, sizeof(*list));
+	uint32_t num = 0;
+	int rc = -ENOMEM;
+
+	if (!part || !list) {
+		pm_error_set(err, rc, "out of memory");
+		goto out;
+	}
+	rc = 0;
+	memset(apart, 0, sizeof(*apart));
+	pm_reach_parts(routes->plan->known, routes->alive, part, list);
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (has_end_ports(routes, sw))
+			list[num++] = sw;
+	for (uint32_t a = 0; a < num; a++)
+		for (uint32_t b = a + 1; b < num; b++) {
+			if (part[list[a]] != part[list[b]])
+				continue;
+			apart->pairs++;
+			if (pm_routes_joined(routes, list[a], list[b]))
+				continue;
+			if (apart->count < PM_APART_NAMED) {
+				apart->pair[apart->count][0] = list[a];
+				apart->pair[apart->count][1] = list[b];
+			}
+			apart->count++;
+		}
+out:
+	free(part);
+	free(list);
+	return rc;
+}
