@@ -204,7 +204,7 @@ int lids_give(osm_opensm_t *osm, const struct lids *lids, struct lids_given *giv
 	struct owners owners = {calloc(PM_MAX_LID + 1u, sizeof(uint64_t))};
 
 	if (!owners.guid)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	if (lids->reassign)
 		take_reassign(osm);
 	list_owners(osm->sm.lid_mgr.p_g2l, &owners);

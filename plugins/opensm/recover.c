@@ -98,7 +98,7 @@ int recover_read(struct ask *ask, osm_opensm_t *osm, const struct pm_plan *plan,
 
 	if (!reading.missed || make_room(plan, (size_t)num * stride, recovered)) {
 		free(reading.missed);
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	}
 	memset(recovered->tables, OSM_NO_PATH, (size_t)num * stride);
 	ask_run(ask,
@@ -121,7 +121,7 @@ int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
 		   struct recovered *recovered, struct pm_error *err)
 {
 	if (make_room(plan, 0, recovered))
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
 		const osm_switch_t *there = tables_switch(subn, plan, sw);
 

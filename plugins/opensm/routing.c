@@ -164,7 +164,7 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 	int rc = 0;
 
 	if (!seen)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	judge_switches(plugin);
 	if (!pm_plan_match(plugin->planning.plan, fabric, seen))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");

@@ -22,7 +22,7 @@ static int make_room(struct shadow *shadow, uint32_t switches, uint32_t stride,
 	shadow_forget(shadow);
 	shadow->tables = malloc((size_t)switches * stride + 1);
 	if (!shadow->tables)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	memset(shadow->tables, PM_LFT_KEEP, (size_t)switches * stride);
 	shadow->switches = switches;
 	shadow->stride = stride;

@@ -240,7 +240,7 @@ int snapshot_switches(const osm_subn_t *subn, struct pm_fitness **switches, uint
 	struct pm_fitness *found = malloc((cl_qmap_count(table) + 1) * sizeof(*found));
 
 	if (!found)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	*num = 0;
 	for (cl_map_item_t *item = cl_qmap_head(table); item != cl_qmap_end(table);
 	     item = cl_qmap_next(item)) {

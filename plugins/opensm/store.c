@@ -404,7 +404,7 @@ static int write_content(const struct store *store, enum file file, struct pm_er
 	int rc = 0;
 
 	if (!path)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	if (content->text)
 		rc = pm_replace(path, ".new", content->text, content->length, err);
 	else if (unlink(path) && errno != ENOENT)

@@ -47,7 +47,7 @@ static int begin_evidence(struct plugin *plugin, bool fresh, struct pm_error *er
 
 	claims = lids_claims(plugin->osm, &num);
 	if (!claims)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	rc = pm_evidence_make(claims, num, &plugin->evidence, err);
 	free(claims);
 	if (!rc && !fresh)

@@ -66,7 +66,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	if (!next.seen || !next.alive || !next.believed || !next.unfit || !next.drained ||
 	    !next.told.seen || !next.told.drained) {
 		view_forget(&next);
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	}
 	if (view->plan)
 		carry_over(view, &next);
@@ -104,7 +104,7 @@ static int note_flaps(struct view *view, const struct view_sight *sight,
 	int rc;
 
 	if (!now)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < known->num_ports; i++) {
 		now[i] = is_believed(view, sight, i);
 		between[i] = now[i] && !has_bounced(view, sight, i);
@@ -169,7 +169,7 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 {
 	uint32_t num = view->plan->known->num_ports;
 	uint8_t *alive = malloc(num + 1u), *drained = malloc(num + 1u);
-	int rc = alive && drained ? 0 : pm_error_set(err, -ENOMEM, "out of memory");
+	int rc = alive && drained ? 0 : pm_error_no_memory(err);
 
 	if (!rc) {
 		memcpy(alive, sight->seen, num);

@@ -8,7 +8,7 @@
 
 static int no_memory(struct pm_error *err)
 {
-	return pm_error_set(err, -ENOMEM, "out of memory");
+	return pm_error_no_memory(err);
 }
 
 /*

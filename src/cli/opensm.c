@@ -159,7 +159,7 @@ int opensm_trace(const char *program, const char *name, struct opensm_library *l
 	int rc;
 
 	if (asprintf(&preload, "LD_PRELOAD=%s %s", before ? before : "", name) < 0)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	char *variables[] = {"LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=yes",
 			     "LD_BIND_NOW=yes", preload, NULL};
 

@@ -146,7 +146,7 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 	int rc;
 
 	if (!list)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	count = list_nodes(0, fabric->num_switches, list);
 	rc = choose(&degrade->switches, "switches", list, count, &state, &chosen, err);
 	for (uint32_t i = 0; !rc && i < chosen; i++)

@@ -72,7 +72,7 @@ int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type, uint64_
 	if (pm_grow(&fabric->nodes, &fabric->nodes_room, index + 1,
 		    sizeof(*fabric->nodes)) ||
 	    add_name(fabric, name, &name_offset))
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	fabric->nodes[index] = (struct pm_node){
 		.guid = guid,
 		.key = guid,
@@ -82,7 +82,7 @@ int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type, uint64_
 		.num_ports = (uint8_t)num_ports,
 	};
 	if (add_ports(fabric, index, num_ports))
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	fabric->num_nodes++;
 	if (type == PM_SWITCH)
 		fabric->num_switches++;
@@ -215,7 +215,7 @@ int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err)
 
 	fabric->by_guid = pm_array(fabric->num_nodes, sizeof(*fabric->by_guid));
 	if (!order || !nodes || !ports || !moved || !fabric->by_guid) {
-		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		rc = pm_error_no_memory(err);
 		goto out;
 	}
 	sort_nodes(fabric, order, compare_keys);
@@ -251,7 +251,7 @@ int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 				    "\"%s\" has GUID 0x%016" PRIx64 " already",
 				    pm_fabric_name(fabric, other), guid);
 	if (add_name(fabric, name, &offset))
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	fabric->nodes[node].name = offset;
 	fabric->nodes[node].guid = guid;
 	for (uint32_t p = 0;
@@ -393,7 +393,7 @@ int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *no
 	int rc;
 
 	if (!fabric)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	rc = merge_switches(skeleton, now, fabric, err);
 	if (rc) {
 		pm_fabric_free(fabric);

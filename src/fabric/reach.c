@@ -28,7 +28,7 @@ int pm_reach_init(const struct pm_tree *tree, struct pm_reach *reach,
 	reach->updown = pm_array(cells, sizeof(*reach->updown));
 	reach->by_level = pm_array(tree->num_switches, sizeof(*reach->by_level));
 	if (!reach->down || !reach->updown || !reach->by_level)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	sort_by_level(tree, reach);
 	return 0;
 }

@@ -99,7 +99,7 @@ static int find_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	int rc = 0;
 
 	if (!hosts || !gives_way) {
-		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		rc = pm_error_no_memory(err);
 		goto out;
 	}
 	for (uint32_t i = 0; i < num; i++) {
@@ -187,7 +187,7 @@ static int find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	int rc = 0;
 
 	if (!next.list || !next.is_in) {
-		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		rc = pm_error_no_memory(err);
 		goto out;
 	}
 	for (unsigned int level = 0; level + 1 < PM_NO_LEVEL; level++) {
@@ -273,7 +273,7 @@ static int lower_idle_switches(const struct pm_fabric *skeleton, struct pm_tree 
 	unsigned int top = 0;
 
 	if (!parent)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	for (unsigned int level = tree->top_level; level >= 2; level--) {
 		join_levels(skeleton, tree, 0, level - 1, parent);
 		for (uint32_t sw = 0; sw < tree->num_switches; sw++)
@@ -350,7 +350,7 @@ static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tr
 	int rc = 0;
 
 	if (!queue || !distance) {
-		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		rc = pm_error_no_memory(err);
 		goto out;
 	}
 	count = search_from_roots(skeleton, queue, distance);
@@ -428,7 +428,7 @@ static int sort_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		free(keys);
 		free(parent);
 		free(first);
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	}
 	for (unsigned int k = 0; k < num_keys; k++) {
 		join_levels(skeleton, tree, 0, k + 1, parent);
@@ -464,7 +464,7 @@ static int number_switches(struct pm_tree *tree, struct pm_error *err)
 	int rc = 0;
 
 	if (!in_pod || !in_level) {
-		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		rc = pm_error_no_memory(err);
 		goto out;
 	}
 	for (uint32_t i = 0; i < tree->num_switches; i++) {
@@ -491,7 +491,7 @@ static int find_subtrees(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	uint32_t *parent = pm_array(tree->num_switches, sizeof(*parent));
 
 	if (!parent)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	join_levels(skeleton, tree, 0, 1, parent);
 	tree->num_pods = number_sets(parent, tree->pod, tree, 0, 1);
 	join_levels(skeleton, tree, 1, PM_NO_LEVEL - 1, parent);
@@ -542,7 +542,7 @@ static int find_planes(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		count += is_leaf_uplink(skeleton, tree, i);
 	planes = pm_array(count, sizeof(*planes));
 	if (!planes)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	tree->planes = planes;
 	count = 0;
 	for (uint32_t i = 0; i < tree->num_ports; i++)
@@ -582,7 +582,7 @@ static int allocate(struct pm_tree *tree, struct pm_error *err)
 	if (!tree->level || !tree->direction || !tree->leaves || !tree->leaf_rank ||
 	    !tree->pod || !tree->component || !tree->rank || !tree->position ||
 	    !tree->plane)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	return 0;
 }
 

@@ -209,7 +209,7 @@ int pm_config_parse(const char *text, const char *source, struct pm_config *conf
 	int rc = 0;
 
 	if (!copy)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	pm_config_init(&result);
 	while (!rc && (item = strsep(&rest, "\n")))
 		rc = parse_line(item, &result, given, source, ++line, err);
@@ -235,7 +235,7 @@ int pm_config_read(const char *path, struct pm_config *config, struct pm_error *
 	text = malloc(MAX_FILE + 1);
 	if (!text) {
 		fclose(file);
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	}
 	errno = 0;
 	length = fread(text, 1, MAX_FILE + 1, file);

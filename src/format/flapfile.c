@@ -157,7 +157,7 @@ int pm_flapfile_parse(const char *text, size_t length, const char *source,
 				    source);
 	rest = body = strndup(text, (size_t)(end - text));
 	if (!body)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	while (!rc && rest && *rest) {
 		r.line++;
 		rc = parse_line(&r, strsep(&rest, "\n"));

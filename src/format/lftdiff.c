@@ -118,7 +118,7 @@ int pm_lfts_moves(const struct pm_lfts *before, const struct pm_lfts *after,
 	uint32_t count, kept = 0;
 
 	if (!list)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	count = 0;
 	if (before->num_owned && after->num_owned) {
 		count = list_ports(before, false, list);

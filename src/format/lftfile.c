@@ -48,7 +48,7 @@ fail(const struct reader *r, uint32_t line, const char *format, ...)
 
 static int fail_memory(const struct reader *r)
 {
-	return pm_error_set(r->err, -ENOMEM, "out of memory");
+	return pm_error_no_memory(r->err);
 }
 
 static size_t text_length(struct text text)
@@ -504,7 +504,7 @@ int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
 	struct pm_lfts *lfts = new_lfts();
 
 	if (!lfts)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	own_lids(plan, fabric, lfts);
 	for (uint32_t i = 0; i < fabric->num_switches; i++) {
 		uint64_t guid = fabric->nodes[i].guid;
@@ -517,7 +517,7 @@ int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
 		sw = add_switch(lfts, guid, (struct text){name, name + strlen(name)});
 		if (!sw || grow_table(sw, plan->top_lid)) {
 			pm_lfts_free(lfts);
-			return pm_error_set(err, -ENOMEM, "out of memory");
+			return pm_error_no_memory(err);
 		}
 		sw->top = plan->top_lid;
 		sw->lid = plan->lid[plan->known->nodes[known].first_port];
@@ -597,7 +597,7 @@ int pm_lfts_give_lids(const struct pm_lfts *lfts, struct pm_fabric *fabric,
 
 	*result = (struct pm_lft_lids){.first_differ = PM_NONE};
 	if (!keys)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid = next) {
 		uint64_t guid = lfts->owner[lid].guid;
 		uint32_t port = guid ? find_port(keys, count, guid) : PM_NONE;

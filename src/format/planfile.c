@@ -238,7 +238,7 @@ static int parse_place(struct reader *r, char *rest)
 	    !pm_text_take_number(&rest, 10, UINT16_MAX, &rank) || rest)
 		return bad_line(r, "not a place");
 	if (pm_grow(&r->places, &r->places_room, r->num_places + 1, sizeof(*r->places)))
-		return pm_error_set(r->err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(r->err);
 	r->places[r->num_places++] =
 		(struct pm_plan_place){.port = r->fabric->nodes[node].first_port + port,
 				       .plane = plane,
@@ -258,7 +258,7 @@ static int parse_run(struct reader *r, char *rest)
 	    !take_plane(&rest, &plane) || rest)
 		return bad_line(r, "not a run");
 	if (pm_grow(&r->runs, &r->runs_room, r->num_runs + 1, sizeof(*r->runs)))
-		return pm_error_set(r->err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(r->err);
 	r->runs[r->num_runs++] =
 		(struct pm_run){(uint16_t)start, (uint16_t)length, plane};
 	return 0;
@@ -348,8 +348,7 @@ int pm_planfile_parse(const char *text, size_t length, const char *source,
 				    source);
 	body = strndup(text, (size_t)(end - text));
 	r.fabric = pm_fabric_new();
-	rc = body && r.fabric ? parse_body(&r, body)
-			      : pm_error_set(err, -ENOMEM, "out of memory");
+	rc = body && r.fabric ? parse_body(&r, body) : pm_error_no_memory(err);
 	if (!rc) {
 		rc = pm_plan_restore(&r.config, r.fabric, r.places, r.num_places, r.runs,
 				     r.num_runs, plan, err);

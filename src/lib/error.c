@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/error.h>
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -14,4 +15,9 @@ int pm_error_set(struct pm_error *err, int code, const char *format, ...)
 		va_end(args);
 	}
 	return code;
+}
+
+int pm_error_no_memory(struct pm_error *err)
+{
+	return pm_error_set(err, -ENOMEM, "out of memory");
 }

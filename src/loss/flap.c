@@ -41,7 +41,7 @@ int pm_flaps_make(const struct pm_flap_config *config, struct pm_flaps **flaps,
 				    config->hold_max_ms);
 	made = pm_array(1, sizeof(*made));
 	if (!made)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	made->config = *config;
 	*flaps = made;
 	return 0;
@@ -215,7 +215,7 @@ int pm_flaps_observe(struct pm_flaps *flaps, const struct pm_fabric *known,
 	forget_over(flaps, now_ms);
 	if (memcmp(before, now, known->num_ports) != 0 &&
 	    add_lost(flaps, known, before, now))
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < flaps->num; i++) {
 		struct record *r = &flaps->records[i];
 		uint32_t port = find_cable(known, r->end);
@@ -296,7 +296,7 @@ int pm_flaps_hold(struct pm_flaps *flaps, const struct pm_plan *plan, uint8_t *a
 	int rc = 0;
 
 	if (!held.records || !held.cables)
-		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		rc = pm_error_no_memory(err);
 	if (!rc) {
 		find_held(flaps, plan->known, alive, now_ms, &held);
 		rc = take_out_all(plan, alive, held.cables, held.num, err);
@@ -446,7 +446,7 @@ int pm_flaps_import(struct pm_flaps *flaps, uint64_t now_ms,
 	    bsearch(&made, flaps->records, flaps->num, sizeof(made), compare_ends))
 		return pm_error_set(err, -EINVAL, "the same cable twice");
 	if (pm_grow(&flaps->records, &flaps->room, flaps->num + 1, sizeof(made)))
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	flaps->records[flaps->num++] = made;
 	/* Where they come in order, as they were exported, there is nothing to sort. */
 	if (flaps->num > 1 && compare_ends(&flaps->records[flaps->num - 2], &made) > 0)

@@ -40,7 +40,7 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 	uint32_t num = routes->num_switches;
 
 	if (!locate)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	locate->routes = routes;
 	locate->plan = routes->plan;
 	locate->seen = pm_array(routes->plan->known->num_ports, 1);
@@ -65,7 +65,7 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 	    !locate->mute || !locate->wanted || !locate->seen || !locate->proven ||
 	    !locate->proof || !locate->queue || !locate->clear_by || !locate->any_by) {
 		pm_locate_free(locate);
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	}
 	memcpy(locate->seen, seen, routes->plan->known->num_ports);
 	locate->proven[locate->home] = 1;

@@ -277,7 +277,7 @@ static int hold_tables(struct pm_whatif *whatif, struct pm_error *err)
 		whatif->held[sw] =
 			pm_copy(pm_routes_table(whatif->routes, sw), stride, 1);
 		if (!whatif->held[sw])
-			return pm_error_set(err, -ENOMEM, "out of memory");
+			return pm_error_no_memory(err);
 	}
 	return 0;
 }
@@ -300,7 +300,7 @@ static int allocate(struct pm_whatif *whatif, struct pm_error *err)
 	if (!whatif->broken || !whatif->cuts || !whatif->held || !whatif->alive ||
 	    !whatif->hosts || !whatif->tables || !whatif->top || !whatif->queue ||
 	    !whatif->part || !whatif->ports || !whatif->managed)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	return 0;
 }
 
@@ -311,7 +311,7 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 	int rc;
 
 	if (!whatif)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	whatif->fabric = fabric;
 	whatif->manager = config->manager;
 	whatif->loads = config->loads;

@@ -43,7 +43,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 	uint32_t *renamed = rename_planes(plan, old);
 
 	if (!renamed)
-		return plan_no_memory(err);
+		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < old->known->num_ports; i++) {
 		uint32_t port = pm_fabric_same_port(old->known, i, plan->known);
 
@@ -59,7 +59,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
 	if (!plan->runs) {
 		free(renamed);
-		return plan_no_memory(err);
+		return pm_error_no_memory(err);
 	}
 	plan->num_runs = old->num_runs;
 	plan->held = old->held;
@@ -85,7 +85,7 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 	plan->top_lid = old->top_lid;
 	plan->num_runs = old->num_runs;
 	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
-	return plan->runs ? 0 : plan_no_memory(err);
+	return plan->runs ? 0 : pm_error_no_memory(err);
 }
 
 struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err)
@@ -94,7 +94,7 @@ struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err)
 		plan_new(plan->order, plan->lmc, pm_fabric_clone(plan->known));
 
 	if (!copy) {
-		plan_no_memory(err);
+		pm_error_no_memory(err);
 		return NULL;
 	}
 	if (pm_tree_make(copy->known, &copy->tree, err) || copy_places(copy, plan, err)) {
@@ -206,7 +206,7 @@ static int keep_used(struct pm_plan *plan, const struct pm_plan *planned,
 out:
 	free(kept);
 	free(is_place);
-	return rc == -ENOMEM ? plan_no_memory(err) : rc;
+	return rc == -ENOMEM ? pm_error_no_memory(err) : rc;
 }
 
 int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
@@ -223,7 +223,7 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		return -ENOMEM;
 	if (before) {
 		older.renamed = rename_planes(copy, before);
-		rc = older.renamed ? 0 : plan_no_memory(err);
+		rc = older.renamed ? 0 : pm_error_no_memory(err);
 	}
 	if (!rc)
 		rc = keep_used(copy, plan, fabric, &older, &difference, err);
@@ -312,7 +312,7 @@ static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now
 	int rc;
 
 	if (!plan)
-		return plan_no_memory(err);
+		return pm_error_no_memory(err);
 	rc = rename_replaced(plan->known, now, renamed, err);
 	if (!rc)
 		rc = pm_tree_make(plan->known, &plan->tree, err);
@@ -359,7 +359,7 @@ static int extend(const struct pm_plan *old, const struct pm_fabric *now,
 		return rc;
 	plan = plan_new(old->order, old->lmc, merged);
 	if (!plan)
-		return plan_no_memory(err);
+		return pm_error_no_memory(err);
 	rc = pm_tree_make(plan->known, &plan->tree, err);
 	if (!rc)
 		rc = plan_check_tree(plan, err);
@@ -385,7 +385,7 @@ int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,
 	int rc = 0;
 
 	if (!alive)
-		return plan_no_memory(err);
+		return pm_error_no_memory(err);
 	*grown = NULL;
 	if (pm_plan_match(old, now, alive))
 		goto out;

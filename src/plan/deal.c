@@ -14,7 +14,7 @@ int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_er
 	uint8_t(*usual)[PM_MAX_PORTS + 1] = pm_array(PM_MAX_PORTS + 1, sizeof(*usual));
 
 	if (!usual)
-		return plan_no_memory(err);
+		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < known->num_ports; i++) {
 		const struct pm_port *port = &known->ports[i];
 
@@ -290,7 +290,7 @@ int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_er
 	    deal.io_here)
 		deal_all(&deal);
 	else
-		rc = plan_no_memory(err);
+		rc = pm_error_no_memory(err);
 	free(deal.slots);
 	free(deal.io_slots);
 	free(deal.switches);
@@ -334,7 +334,7 @@ int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_err
 	int rc = 0;
 
 	if (!slots || !others) {
-		rc = plan_no_memory(err);
+		rc = pm_error_no_memory(err);
 		goto out;
 	}
 	for (uint32_t i = 0; i < tree->num_leaves; i++)

@@ -40,7 +40,7 @@ int pm_drains_add(struct pm_drains *drains, uint64_t guid, unsigned int num,
 	if (!copy || pm_grow(&drains->list, &drains->room, drains->num + 1,
 			     sizeof(*drains->list))) {
 		free(copy);
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	}
 	drains->list[drains->num++] =
 		(struct pm_drain){.guid = guid, .num = num, .name = copy};
@@ -263,7 +263,7 @@ int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_
 	cables.list = pm_array(num_ports, sizeof(*cables.list));
 	cables.has = pm_array(num_ports, 1);
 	if (!cables.list || !cables.has)
-		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		rc = pm_error_no_memory(err);
 	for (uint32_t i = 0; i < drains->num && !rc; i++)
 		add_cables(plan->known, &drains->list[i], alive, &cables);
 	if (!rc)

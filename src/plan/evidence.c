@@ -55,13 +55,13 @@ int pm_evidence_make(const struct pm_claim *claims, uint32_t num,
 	struct pm_evidence *evidence = calloc(1, sizeof(*evidence));
 
 	if (!evidence)
-		return plan_no_memory(err);
+		return pm_error_no_memory(err);
 	evidence->claims = pm_copy(claims, num, sizeof(*claims));
 	evidence->num_claims = num;
 	evidence->trace = pm_array(PM_MAX_LID + 1u, sizeof(*evidence->trace));
 	if (!evidence->claims || !evidence->trace) {
 		pm_evidence_free(evidence);
-		return plan_no_memory(err);
+		return pm_error_no_memory(err);
 	}
 	clean_claims(evidence);
 	for (uint32_t i = 0; i < evidence->num_claims; i++) {
@@ -274,7 +274,7 @@ int pm_evidence_add_tables(struct pm_evidence *evidence, const struct pm_plan *p
 		.slot = pm_array(plan->known->num_switches, sizeof(*look.slot)),
 		.leaves = pm_array(plan->tree.num_planes, sizeof(*look.leaves)),
 	};
-	int rc = look.end && look.slot && look.leaves ? 0 : plan_no_memory(err);
+	int rc = look.end && look.slot && look.leaves ? 0 : pm_error_no_memory(err);
 	uint32_t length = 0;
 
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++)

@@ -21,7 +21,7 @@ int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t
 		return out_of_lids(start + length - 1, err);
 	runs = reallocarray(plan->runs, plan->num_runs + 1u, sizeof(*runs));
 	if (!runs)
-		return plan_no_memory(err);
+		return pm_error_no_memory(err);
 	runs[plan->num_runs++] =
 		(struct pm_run){(uint16_t)start, (uint16_t)length, plane};
 	plan->runs = runs;
@@ -281,7 +281,7 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 	int rc = 0;
 
 	if (!groups || !pool) {
-		rc = plan_no_memory(err);
+		rc = pm_error_no_memory(err);
 		goto out;
 	}
 	collect_groups(plan, is_place, groups, pool);

@@ -13,8 +13,6 @@
 
 #include <portmajor/plan.h>
 
-int plan_no_memory(struct pm_error *err);
-
 /* plan.c: an empty plan that owns the skeleton (NULL: no memory). */
 struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc, struct pm_fabric *known);
 /* -ENOTSUP unless enough of all that is known would be served, see served.h. */

@@ -33,11 +33,6 @@ int pm_lid_order_parse(const char *name, enum pm_lid_order *order)
 	return -EINVAL;
 }
 
-int plan_no_memory(struct pm_error *err)
-{
-	return pm_error_set(err, -ENOMEM, "out of memory");
-}
-
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 {
 	struct pm_served served;
@@ -102,7 +97,8 @@ int plan_complete(struct pm_plan *plan, struct pm_error *err)
 {
 	uint8_t *is_place = pm_array(plan->known->num_ports, 1);
 	bool fresh = true;
-	int rc = is_place ? plan_find_places(plan, is_place, err) : plan_no_memory(err);
+	int rc = is_place ? plan_find_places(plan, is_place, err)
+			  : pm_error_no_memory(err);
 
 	for (uint32_t i = 0; !rc && i < plan->known->num_ports; i++) {
 		if (!plan->lid[i])
@@ -135,7 +131,7 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 				    config->lmc, PM_MAX_LMC);
 	plan = plan_new(config->order, config->lmc, pm_fabric_skeleton(fabric));
 	if (!plan)
-		return plan_no_memory(err);
+		return pm_error_no_memory(err);
 	rc = pm_tree_make(plan->known, &plan->tree, err);
 	if (!rc)
 		rc = plan_check_tree(plan, err);
@@ -220,7 +216,8 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 	uint8_t *is_place = plan ? pm_array(plan->known->num_ports, 1) : NULL;
 	int rc;
 
-	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err) : plan_no_memory(err);
+	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err)
+		      : pm_error_no_memory(err);
 	if (!rc)
 		rc = plan_check_tree(plan, err);
 	if (!rc)

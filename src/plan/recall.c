@@ -400,7 +400,7 @@ int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
 	if (recall->max_lid > PM_MAX_LID)
 		recall->max_lid = PM_MAX_LID;
 	if (!r.fixed || !r.done || !r.comer) {
-		rc = plan_no_memory(err);
+		rc = pm_error_no_memory(err);
 		goto out;
 	}
 	evidence_settle(evidence, plan, recall->now, false);

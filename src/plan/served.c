@@ -80,7 +80,7 @@ int pm_served_find(const struct pm_fabric *known, const struct pm_reach *reach,
 	int rc = 0;
 
 	if (!hosts || !part || !room) {
-		rc = pm_error_set(err, -ENOMEM, "out of memory");
+		rc = pm_error_no_memory(err);
 		goto out;
 	}
 	for (uint32_t sw = 0; sw < num; sw++)

@@ -29,7 +29,7 @@ static int find_reach(struct cut *cut, struct pm_error *err)
 		return rc;
 	cut->ends = pm_array(cut->all.words, sizeof(*cut->ends));
 	if (!cut->ends)
-		return pm_error_set(err, -ENOMEM, "out of memory");
+		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < known->num_ports; i++)
 		if (cut->alive[i] && known->ports[i].peer == PM_NONE)
 			pm_bits_set(cut->ends, known->ports[i].node);

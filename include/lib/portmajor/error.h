@@ -24,4 +24,7 @@ struct pm_error {
 int pm_error_set(struct pm_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The same of -ENOMEM. */
+int pm_error_no_memory(struct pm_error *err);
+
 #endif
