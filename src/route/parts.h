@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the source files of route.h share. Rules and their reasons are at the top of
- * route.c. Tables are made in layers, each on top of the one before:
+ * rules.c. Tables are made in layers, each on top of the one before:
  *
  *   preferred   (route_preferred.c, route_deal.c) with every cable alive; made once
  *               or, where a switch holds something as good, that (route_adopt.c)
@@ -118,7 +118,7 @@ static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t 
 							    : PM_REACH_DOWN);
 }
 
-/* route.c: ports of a switch, and the keys that entries choose among them with. */
+/* rules.c: ports of a switch, and the keys that entries choose among them with. */
 void route_list_up(const struct pm_routes *routes, uint32_t sw, struct ports *list);
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			enum pm_direction direction, struct ports *list);

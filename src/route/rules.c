@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Preferred ports, with everything alive:
+ *
+ * At a leaf, traffic goes to the plane of the destination. Above, a
+ * destination of a plane that runs through this switch (a native one) takes
+ * the up port of a digit of its rank: rank mod n at level 1, rank / n mod n' at
+ * level 2, and so on. As ranks count in subtree order, any n neighbours use
+ * different ports, up and, mirrored, down again: this is the d-mod-k rule,
+ * under which shift permutations meet nowhere in a full tree.
+ *
+ * Where leaves have unlike cables, that would leave up ports of some idle. So a leaf
+ * deals some destinations out (route_deal.c):
+ *
+ *   over its cables to one first-level switch: those of planes through that switch,
+ *   from leaves of its pod with fewer cables to it;
+ *   over its cables into one component: likewise from leaves of other pods with
+ *   fewer cables into that, as ranks in different pods have little in common;
+ *   over all up ports that lead there: the rest of the planes that it lacks.
+ *
+ * Each of them counts for the port that serves fewest by then, those that are not
+ * dealt counted first; so the ports end up as even as these allow. What a port gets
+ * is a run of LIDs, so that a block has few ports, and the first run begins with
+ * another port at every leaf, so that all leaves together send to one destination
+ * over all planes. Compute ports, I/O ports, empty slots and switches are dealt each
+ * by themselves, and with LMC so are the first LIDs of slots, the second ones and so
+ * on. Where all leaves have the same planes nothing is dealt.
+ *
+ * Foreign destinations, whose planes run elsewhere, come only when their plane
+ * is cut off somewhere. They take an up port by block instead of by LID, so
+ * that losing an up port touches few blocks: `spread` ports for each block,
+ * next to each other, moving on from block to block and from switch to switch.
+ *
+ * Going down, where several ports lead to the place, a native destination
+ * takes the mirror image of its way up: the cable that its own subtree would
+ * use for it. A foreign one is dealt over the cables likewise.
+ *
+ * Moved entries: the way down if there is one, else up. The candidates are the
+ * ports that lead there in the whole tree, except the preferred one and those to
+ * neighbours that this switch has no cable to any more. The entry takes number
+ * key mod count, where the key is the destination's number plus that of the
+ * switch, so that moved entries spread evenly over the ports at every switch,
+ * and those of one destination over the planes. If that port does not lead
+ * there now, it is struck off and the next choice made with key / count: what
+ * found a port once seldom moves again when others are lost.
+ */
+#include "parts.h"
+
+/*
+ * All up ports of a switch, alive or not, parallel cables side by side: a block
+ * whose ports are neighbours then depends on the fewest switches above.
+ */
+void route_list_up(const struct pm_routes *routes, uint32_t sw, struct ports *list)
+{
+	const struct pm_node *n = route_node(routes, sw);
+	uint32_t above[PM_MAX_PORTS + 1];
+
+	list->count = 0;
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		uint32_t at = list->count, far;
+
+		if (routes->plan->tree.direction[n->first_port + p] != PM_UP)
+			continue;
+		far = route_far_switch(routes, n->first_port + p);
+		for (; at > 0 && above[at - 1] > far; at--) {
+			above[at] = above[at - 1];
+			list->num[at] = list->num[at - 1];
+		}
+		above[at] = far;
+		list->num[at] = (uint8_t)p;
+		list->count++;
+	}
+}
+
+/* Going one way, the ports to linked neighbours that led there in the whole tree. */
+void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
+			enum pm_direction direction, struct ports *list)
+{
+	const struct pm_node *n = route_node(routes, sw);
+
+	list->count = 0;
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (routes->plan->tree.direction[i] == direction && routes->linked[i] &&
+		    pm_bits_test(route_reach_over(routes, &routes->whole, i), to))
+			list->num[list->count++] = (uint8_t)(i - n->first_port);
+}
+
+uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	return routes->to[lid].rank / routes->weight[routes->plan->tree.level[sw]];
+}
+
+/* Going up, by block; going down, like a native one. See the top of the file. */
+uint32_t route_foreign_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	return (routes->plan->tree.position[sw] + lid / PM_LFT_BLOCK) * routes->spread +
+	       routes->part[lid];
+}
+
+uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	return routes->plan->tree.position[sw] + routes->to[lid].plane +
+	       routes->to[lid].rank;
+}
