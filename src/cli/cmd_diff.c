@@ -3,6 +3,7 @@
 #include "json.h"
 #include "tables.h"
 
+#include <portmajor/lftdiff.h>
 #include <portmajor/netlist.h>
 #include <portmajor/textfile.h>
 

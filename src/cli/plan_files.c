@@ -3,6 +3,8 @@
 #include "outfile.h"
 #include "plan.h"
 
+#include <portmajor/lftdiff.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

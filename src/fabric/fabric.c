@@ -449,3 +449,49 @@ uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name)
 			return i;
 	return PM_NONE;
 }
+
+/* ---- Ports by GUID ---- */
+
+static int compare_ports(const void *a, const void *b)
+{
+	const struct pm_port_key *x = a, *y = b;
+
+	if (x->guid != y->guid)
+		return x->guid < y->guid ? -1 : 1;
+	return x->port < y->port ? -1 : x->port > y->port;
+}
+
+struct pm_port_key *pm_fabric_ports_by_guid(const struct pm_fabric *fabric,
+					    uint32_t *count)
+{
+	struct pm_port_key *keys = pm_array(fabric->num_ports, sizeof(*keys));
+
+	*count = 0;
+	for (uint32_t i = 0; keys && i < fabric->num_ports; i++) {
+		bool is_switch = fabric->ports[i].node < fabric->num_switches;
+
+		if (is_switch ? !fabric->ports[i].num : fabric->ports[i].peer != PM_NONE)
+			keys[(*count)++] = (struct pm_port_key){
+				is_switch ? fabric->nodes[fabric->ports[i].node].guid
+					  : fabric->ports[i].guid,
+				i};
+	}
+	if (keys)
+		qsort(keys, *count, sizeof(*keys), compare_ports);
+	return keys;
+}
+
+uint32_t pm_ports_find(const struct pm_port_key *keys, uint32_t count, uint64_t guid)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (keys[mid].guid < guid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < count && keys[low].guid == guid ? keys[low].port : PM_NONE;
+}

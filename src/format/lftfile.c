@@ -106,39 +106,6 @@ static bool take_number(struct text *text, unsigned int base, uint64_t *value)
 
 /* ---- Tables ---- */
 
-/* Makes room in a table for this LID. */
-static int grow_table(struct pm_lft_switch *sw, uint32_t lid)
-{
-	uint32_t length = (lid / PM_LFT_BLOCK + 1) * PM_LFT_BLOCK;
-	uint8_t *table;
-
-	if (length <= sw->length)
-		return 0;
-	table = realloc(sw->table, length);
-	if (!table)
-		return -ENOMEM;
-	memset(table + sw->length, PM_LFT_KEEP, length - sw->length);
-	sw->table = table;
-	sw->length = length;
-	return 0;
-}
-
-static struct pm_lft_switch *add_switch(struct pm_lfts *lfts, uint64_t guid,
-					struct text name)
-{
-	struct pm_lft_switch *sw;
-
-	if (pm_grow(&lfts->switches, &lfts->room, lfts->num_switches + 1, sizeof(*sw)))
-		return NULL;
-	sw = &lfts->switches[lfts->num_switches];
-	*sw = (struct pm_lft_switch){.guid = guid};
-	sw->name = strndup(name.at, text_length(name));
-	if (!sw->name)
-		return NULL;
-	lfts->num_switches++;
-	return grow_table(sw, 0) ? NULL : sw;
-}
-
 /* What stands between the first quote or parenthesis and the last one, or nothing. */
 static struct text find_name(struct text text)
 {
@@ -182,7 +149,7 @@ static int begin_table(struct reader *r, uint64_t guid, uint64_t lid, struct tex
 		return fail(r, r->line, "LIDs are at most 0x%x", PM_MAX_LID);
 	if (r->lfts->num_switches >= PM_MAX_NODES)
 		return fail(r, r->line, "more than %d switches", PM_MAX_NODES);
-	sw = add_switch(r->lfts, guid, name);
+	sw = pm_lfts_add(r->lfts, guid, name.at, text_length(name), 0);
 	if (!sw)
 		return fail_memory(r);
 	sw->line = r->line;
@@ -286,7 +253,7 @@ static int parse_entry(struct reader *r, struct text rest)
 		rest.at++;
 		skip_blanks(&rest);
 	}
-	if (grow_table(sw, (uint32_t)lid))
+	if (pm_lft_grow(sw, (uint32_t)lid))
 		return fail_memory(r);
 	if (lid > sw->top)
 		sw->top = (uint16_t)lid;
@@ -357,21 +324,6 @@ static int parse_lines(struct reader *r, struct text text)
 	return rc;
 }
 
-static int compare_switches(const void *a, const void *b)
-{
-	const struct pm_lft_switch *x = a, *y = b;
-
-	if (x->guid != y->guid)
-		return x->guid < y->guid ? -1 : 1;
-	return x->line < y->line ? -1 : x->line > y->line;
-}
-
-static void sort_switches(struct pm_lfts *lfts)
-{
-	qsort(lfts->switches, lfts->num_switches, sizeof(*lfts->switches),
-	      compare_switches);
-}
-
 static int check_unique(const struct reader *r)
 {
 	const struct pm_lft_switch *sw = r->lfts->switches;
@@ -383,19 +335,6 @@ static int check_unique(const struct reader *r)
 				    " is on line %" PRIu32 " already",
 				    sw[i].guid, sw[i - 1].line);
 	return 0;
-}
-
-static struct pm_lfts *new_lfts(void)
-{
-	struct pm_lfts *lfts = calloc(1, sizeof(*lfts));
-
-	if (lfts)
-		lfts->owner = pm_array(PM_MAX_LID + 1, sizeof(*lfts->owner));
-	if (lfts && !lfts->owner) {
-		free(lfts);
-		lfts = NULL;
-	}
-	return lfts;
 }
 
 bool pm_lfts_recognise(const char *text, size_t length)
@@ -417,13 +356,13 @@ int pm_lfts_parse(const char *text, size_t length, const char *source,
 	if (length > PM_TEXTFILE_MAX_BYTES)
 		return pm_error_set(err, -EFBIG, "%s: more than %zu bytes", source,
 				    PM_TEXTFILE_MAX_BYTES);
-	r.lfts = new_lfts();
+	r.lfts = pm_lfts_new();
 	if (!r.lfts)
 		return fail_memory(&r);
 	rc = parse_lines(&r, length ? (struct text){text, text + length}
 				    : (struct text){"", ""});
 	if (!rc) {
-		sort_switches(r.lfts);
+		pm_lfts_sort(r.lfts);
 		rc = check_unique(&r);
 	}
 	if (rc)
@@ -445,187 +384,6 @@ int pm_lfts_read(const char *path, struct pm_lfts **lfts, struct pm_error *err)
 	return rc;
 }
 
-void pm_lfts_free(struct pm_lfts *lfts)
-{
-	if (!lfts)
-		return;
-	for (uint32_t i = 0; i < lfts->num_switches; i++) {
-		free(lfts->switches[i].name);
-		free(lfts->switches[i].table);
-	}
-	free(lfts->switches);
-	free(lfts->owner);
-	free(lfts);
-}
-
-const struct pm_lft_switch *pm_lfts_find(const struct pm_lfts *lfts, uint64_t guid)
-{
-	uint32_t low = 0, high = lfts->num_switches;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (lfts->switches[mid].guid < guid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == lfts->num_switches || lfts->switches[low].guid != guid)
-		return NULL;
-	return &lfts->switches[low];
-}
-
-/* ---- Tables of a plan ---- */
-
-static void own_lids(const struct pm_plan *plan, const struct pm_fabric *fabric,
-		     struct pm_lfts *lfts)
-{
-	for (uint32_t i = 0; i < fabric->num_ports; i++) {
-		bool is_switch = fabric->ports[i].node < fabric->num_switches;
-		uint32_t place, num;
-
-		if (is_switch && (fabric->ports[i].num ||
-				  !pm_fabric_has_cable(fabric, fabric->ports[i].node)))
-			continue;
-		place = pm_plan_place(plan, fabric, i);
-		if (place == PM_NONE)
-			continue;
-		num = pm_plan_num_lids(plan, place);
-		for (uint32_t k = 0; k < num; k++)
-			lfts->owner[plan->lid[place] + k].guid = fabric->ports[i].guid;
-		lfts->num_owned += num;
-	}
-}
-
-int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
-		    const struct pm_fabric *fabric, struct pm_lfts **result,
-		    struct pm_error *err)
-{
-	struct pm_lfts *lfts = new_lfts();
-
-	if (!lfts)
-		return pm_error_no_memory(err);
-	own_lids(plan, fabric, lfts);
-	for (uint32_t i = 0; i < fabric->num_switches; i++) {
-		uint64_t guid = fabric->nodes[i].guid;
-		uint32_t known = pm_fabric_find_guid(plan->known, guid);
-		const char *name = pm_fabric_name(fabric, i);
-		struct pm_lft_switch *sw;
-
-		if (known == PM_NONE || !pm_fabric_has_cable(fabric, i))
-			continue;
-		sw = add_switch(lfts, guid, (struct text){name, name + strlen(name)});
-		if (!sw || grow_table(sw, plan->top_lid)) {
-			pm_lfts_free(lfts);
-			return pm_error_no_memory(err);
-		}
-		sw->top = plan->top_lid;
-		sw->lid = plan->lid[plan->known->nodes[known].first_port];
-		memcpy(sw->table, pm_routes_table(routes, known), sw->length);
-	}
-	sort_switches(lfts);
-	*result = lfts;
-	return 0;
-}
-
-/* ---- Ports by GUID ---- */
-
-struct port_key {
-	uint64_t guid;
-	uint32_t port;
-};
-
-static int compare_ports(const void *a, const void *b)
-{
-	const struct port_key *x = a, *y = b;
-
-	if (x->guid != y->guid)
-		return x->guid < y->guid ? -1 : 1;
-	return x->port < y->port ? -1 : x->port > y->port;
-}
-
-/* Ports that may have LIDs, by GUID: switches' port 0, and end ports with a cable. */
-static struct port_key *sort_ports(const struct pm_fabric *fabric, uint32_t *count)
-{
-	struct port_key *keys = pm_array(fabric->num_ports, sizeof(*keys));
-
-	*count = 0;
-	for (uint32_t i = 0; keys && i < fabric->num_ports; i++) {
-		bool is_switch = fabric->ports[i].node < fabric->num_switches;
-
-		if (is_switch ? !fabric->ports[i].num : fabric->ports[i].peer != PM_NONE)
-			keys[(*count)++] = (struct port_key){
-				is_switch ? fabric->nodes[fabric->ports[i].node].guid
-					  : fabric->ports[i].guid,
-				i};
-	}
-	if (keys)
-		qsort(keys, *count, sizeof(*keys), compare_ports);
-	return keys;
-}
-
-static uint32_t find_port(const struct port_key *keys, uint32_t count, uint64_t guid)
-{
-	uint32_t low = 0, high = count;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (keys[mid].guid < guid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < count && keys[low].guid == guid ? keys[low].port : PM_NONE;
-}
-
-/* The LMC that this many LIDs in a row make. */
-static uint8_t lmc_of(uint32_t count)
-{
-	uint8_t lmc = 0;
-
-	while (lmc < 7 && 1u << (lmc + 1) <= count)
-		lmc++;
-	return lmc;
-}
-
-int pm_lfts_give_lids(const struct pm_lfts *lfts, struct pm_fabric *fabric,
-		      struct pm_lft_lids *result, struct pm_error *err)
-{
-	uint32_t count, next;
-	struct port_key *keys = sort_ports(fabric, &count);
-
-	*result = (struct pm_lft_lids){.first_differ = PM_NONE};
-	if (!keys)
-		return pm_error_no_memory(err);
-	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid = next) {
-		uint64_t guid = lfts->owner[lid].guid;
-		uint32_t port = guid ? find_port(keys, count, guid) : PM_NONE;
-		struct pm_port *p;
-
-		for (next = lid + 1; guid && next <= PM_MAX_LID; next++)
-			if (lfts->owner[next].guid != guid)
-				break;
-		if (!guid)
-			continue;
-		if (port == PM_NONE) {
-			if (!result->unknown++)
-				result->first_unknown = (uint16_t)lid;
-			continue;
-		}
-		p = &fabric->ports[port];
-		if (!p->lid) {
-			p->lid = (uint16_t)lid;
-			p->lmc = lmc_of(next - lid);
-			result->given++;
-		} else if (p->lid != lid && !result->differ++) {
-			result->first_differ = port;
-		}
-	}
-	free(keys);
-	return 0;
-}
-
 /* ---- Writing ---- */
 
 static const char *kind_name(uint8_t type)
@@ -633,16 +391,6 @@ static const char *kind_name(uint8_t type)
 	return type == PM_SWITCH   ? "Switch"
 	       : type == PM_ROUTER ? "Router"
 				   : "Channel Adapter";
-}
-
-uint16_t pm_lfts_top(const struct pm_lfts *lfts)
-{
-	uint16_t top = 0;
-
-	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
-		if (lfts->owner[lid].guid)
-			top = (uint16_t)lid;
-	return top;
 }
 
 /* What OpenSM's dump says of a LID: room for the longest name there is in a line. */
@@ -660,7 +408,7 @@ static void describe_owner(const struct pm_fabric *fabric, uint32_t port, uint64
 void pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FILE *file)
 {
 	uint32_t count;
-	struct port_key *keys = sort_ports(fabric, &count);
+	struct pm_port_key *keys = pm_fabric_ports_by_guid(fabric, &count);
 	uint32_t top = pm_lfts_top(lfts);
 	char text[OWNER_TEXT];
 
@@ -678,7 +426,7 @@ void pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, F
 			if (sw->table[lid] == PM_LFT_KEEP || !guid)
 				continue;
 			if (keys)
-				port = find_port(keys, count, guid);
+				port = pm_ports_find(keys, count, guid);
 			snprintf(text, sizeof(text), "unknown node and type");
 			if (port != PM_NONE)
 				describe_owner(fabric, port, guid, text);

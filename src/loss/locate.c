@@ -37,16 +37,17 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 		  struct pm_locate **result, struct pm_error *err)
 {
 	struct pm_locate *locate = calloc(1, sizeof(*locate));
-	uint32_t num = routes->num_switches;
+	const struct pm_fabric *known = pm_routes_plan(routes)->known;
+	uint32_t num = known->num_switches;
 
 	if (!locate)
 		return pm_error_no_memory(err);
 	locate->routes = routes;
-	locate->plan = routes->plan;
-	locate->seen = pm_array(routes->plan->known->num_ports, 1);
+	locate->plan = pm_routes_plan(routes);
+	locate->seen = pm_array(known->num_ports, 1);
 	locate->manager = manager;
-	locate->home = routes->plan->known->ports[manager].node;
-	locate->cable = pm_array(routes->plan->known->num_ports, 1);
+	locate->home = known->ports[manager].node;
+	locate->cable = pm_array(known->num_ports, 1);
 	locate->reports = pm_array(num, sizeof(uint32_t));
 	locate->lost = pm_array(num, sizeof(uint32_t));
 	locate->heard = pm_array(num, 1);
@@ -67,7 +68,7 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 		pm_locate_free(locate);
 		return pm_error_no_memory(err);
 	}
-	memcpy(locate->seen, seen, routes->plan->known->num_ports);
+	memcpy(locate->seen, seen, known->num_ports);
 	locate->proven[locate->home] = 1;
 	*result = locate;
 	return 0;
@@ -97,7 +98,7 @@ void pm_locate_free(struct pm_locate *locate)
 
 static uint32_t count_alive(const struct pm_locate *locate, uint32_t sw)
 {
-	const struct pm_node *n = route_node(locate->routes, sw);
+	const struct pm_node *n = locate_node(locate, sw);
 	uint32_t count = 0;
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
@@ -123,7 +124,7 @@ void pm_locate_report(struct pm_locate *locate, uint32_t sw)
 /* A way that was taken for proven leads over what is lost now. */
 static bool is_proof(const struct pm_locate *locate, uint32_t port)
 {
-	uint32_t far = route_far_switch(locate->routes, port);
+	uint32_t far = locate_far(locate, port);
 
 	return locate->proven[far] && locate->proof[far] == port;
 }
@@ -131,7 +132,7 @@ static bool is_proof(const struct pm_locate *locate, uint32_t port)
 static void note_lost(struct pm_locate *locate, uint32_t port)
 {
 	const struct pm_port *p = &locate->plan->known->ports[port];
-	uint32_t far = route_far_switch(locate->routes, port);
+	uint32_t far = locate_far(locate, port);
 
 	locate->ways_known = false;
 	locate->lost[p->node]++;
@@ -213,7 +214,7 @@ static void ask_for_proof(struct pm_locate *locate, uint32_t sw)
 	if (!locate_find_way(locate, sw, &way))
 		return;
 	for (int i = 0; i < way.hops; i++) {
-		uint32_t far = route_far_switch(locate->routes, way.ports[i]);
+		uint32_t far = locate_far(locate, way.ports[i]);
 
 		if (locate->cable[way.ports[i]] == UP)
 			locate_prove(locate, way.ports[i]);
@@ -246,7 +247,7 @@ static void ask(struct pm_locate *locate, uint32_t port)
 /* Asks for all ports of a switch. */
 static void ask_for_all(struct pm_locate *locate, uint32_t sw)
 {
-	const struct pm_node *n = route_node(locate->routes, sw);
+	const struct pm_node *n = locate_node(locate, sw);
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
 		ask(locate, i);
@@ -255,19 +256,19 @@ static void ask_for_all(struct pm_locate *locate, uint32_t sw)
 /* How many of a switch's cables lead to switches that report. */
 static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 {
-	const struct pm_node *n = route_node(locate->routes, sw);
+	const struct pm_node *n = locate_node(locate, sw);
 	uint32_t count = 0;
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
 		count += locate_was_alive(locate, i) &&
-			 locate->reports[route_far_switch(locate->routes, i)];
+			 locate->reports[locate_far(locate, i)];
 	return count;
 }
 
 /* Who reports, and has mostly neighbours that do, may be what they tell of. */
 static void doubt_common_causes(struct pm_locate *locate)
 {
-	for (uint32_t sw = 0; sw < locate->routes->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < locate->plan->known->num_switches; sw++) {
 		uint32_t reporters;
 
 		if (!locate->reports[sw] || locate->answered[sw] || locate->doubtful[sw])
@@ -290,14 +291,14 @@ static void ask_at_home(struct pm_locate *locate)
 
 static void ask_between_reporters(struct pm_locate *locate)
 {
-	for (uint32_t sw = 0; sw < locate->routes->num_switches; sw++) {
-		const struct pm_node *n = route_node(locate->routes, sw);
+	for (uint32_t sw = 0; sw < locate->plan->known->num_switches; sw++) {
+		const struct pm_node *n = locate_node(locate, sw);
 
 		if (!locate->reports[sw])
 			continue;
 		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
 		     i++) {
-			uint32_t far = route_far_switch(locate->routes, i);
+			uint32_t far = locate_far(locate, i);
 
 			/* The one with fewer such neighbours is likelier to answer. */
 			if (far == PM_NONE || far < sw || !locate->reports[far])
@@ -318,7 +319,7 @@ struct tally {
 static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
 				 enum pm_direction direction)
 {
-	const struct pm_node *n = route_node(locate->routes, sw);
+	const struct pm_node *n = locate_node(locate, sw);
 	struct tally tally = {0, 0, 0};
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
@@ -335,7 +336,7 @@ static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
 /* Asks the neighbours in one direction for their ports to a switch. */
 static void ask_about(struct pm_locate *locate, uint32_t sw, enum pm_direction direction)
 {
-	const struct pm_node *n = route_node(locate->routes, sw);
+	const struct pm_node *n = locate_node(locate, sw);
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
 		if (locate->plan->tree.direction[i] == direction)
@@ -389,7 +390,7 @@ static void ask_about_suspects(struct pm_locate *locate)
 /* One port below a switch that leads to it, rather of a switch that reports. */
 static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 {
-	const struct pm_node *n = route_node(locate->routes, sw);
+	const struct pm_node *n = locate_node(locate, sw);
 	uint32_t found = PM_NONE;
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
@@ -398,7 +399,7 @@ static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 			continue;
 		if (found == PM_NONE)
 			found = i;
-		if (locate->reports[route_far_switch(locate->routes, i)]) {
+		if (locate->reports[locate_far(locate, i)]) {
 			found = i;
 			break;
 		}
@@ -450,14 +451,14 @@ static void ask_reporters(struct pm_locate *locate)
 {
 	uint32_t unexplained = 0, searched = 0, at_once;
 
-	for (uint32_t sw = 0; sw < locate->routes->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < locate->plan->known->num_switches; sw++) {
 		unexplained += is_unexplained(locate, sw);
 		if (locate->searched[sw])
 			ask_for_all(locate, sw);
 	}
 	at_once = unexplained <= AT_ONCE ? unexplained : 1;
-	for (uint32_t sw = 0; sw < locate->routes->num_switches && searched < at_once &&
-			      locate->fruitless < FRUITLESS;
+	for (uint32_t sw = 0; sw < locate->plan->known->num_switches &&
+			      searched < at_once && locate->fruitless < FRUITLESS;
 	     sw++) {
 		if (!is_unexplained(locate, sw))
 			continue;
@@ -505,7 +506,8 @@ void pm_locate_want(struct pm_locate *locate, uint32_t sw)
 /* Who is to be sent something. */
 static void prove_wanted(struct pm_locate *locate)
 {
-	for (uint32_t sw = 0; sw < locate->routes->num_switches && locate->careful; sw++)
+	for (uint32_t sw = 0; sw < locate->plan->known->num_switches && locate->careful;
+	     sw++)
 		if (locate->wanted[sw] && !locate->proven[sw])
 			ask_for_proof(locate, sw);
 }

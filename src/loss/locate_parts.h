@@ -3,9 +3,8 @@
 #ifndef PM_LOCATE_PARTS_H
 #define PM_LOCATE_PARTS_H
 
+#include <portmajor/alloc.h>
 #include <portmajor/locate.h>
-
-#include "../route/parts.h"
 
 enum cable_state {
 	UNASKED,
@@ -67,9 +66,21 @@ struct pm_locate {
 	uint32_t count, max;
 };
 
+static inline const struct pm_node *locate_node(const struct pm_locate *locate,
+						uint32_t sw)
+{
+	return &locate->plan->known->nodes[sw];
+}
+
+/* The switch at the other end of a port's cable, or PM_NONE. */
+static inline uint32_t locate_far(const struct pm_locate *locate, uint32_t port)
+{
+	return pm_fabric_peer_node(locate->plan->known, port);
+}
+
 static inline bool locate_was_alive(const struct pm_locate *locate, uint32_t port)
 {
-	return locate->seen[port] && route_far_switch(locate->routes, port) != PM_NONE;
+	return locate->seen[port] && locate_far(locate, port) != PM_NONE;
 }
 
 static inline void locate_set_cable(struct pm_locate *locate, uint32_t port,

@@ -17,7 +17,7 @@
 void locate_prove(struct pm_locate *locate, uint32_t port)
 {
 	uint32_t sw = locate->plan->known->ports[port].node;
-	uint32_t far = route_far_switch(locate->routes, port);
+	uint32_t far = locate_far(locate, port);
 
 	if (!locate->proven[sw] || locate->proven[far] || locate->mute[far])
 		return;
@@ -29,16 +29,15 @@ void locate_prove_again(struct pm_locate *locate)
 {
 	uint32_t head = 0, tail = 0;
 
-	memset(locate->proven, 0, locate->routes->num_switches);
+	memset(locate->proven, 0, locate->plan->known->num_switches);
 	locate->proven[locate->home] = 1;
 	locate->queue[tail++] = locate->home;
 	while (head < tail) {
-		const struct pm_node *n =
-			route_node(locate->routes, locate->queue[head++]);
+		const struct pm_node *n = locate_node(locate, locate->queue[head++]);
 
 		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
 		     i++) {
-			uint32_t far = route_far_switch(locate->routes, i);
+			uint32_t far = locate_far(locate, i);
 
 			if (far == PM_NONE || locate->cable[i] != UP ||
 			    locate->proven[far])
@@ -89,7 +88,7 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 		    locate->cable[port] == DOWN)
 			return false;
 		reversed[count++] = known->ports[port].peer;
-		sw = route_far_switch(locate->routes, port);
+		sw = locate_far(locate, port);
 		if (locate->doubtful[sw] && !locate->proven[sw])
 			return false;
 	}
@@ -103,14 +102,13 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct way *way)
 {
 	const struct pm_port *ports = locate->plan->known->ports;
-	const struct pm_node *n = route_node(locate->routes, sw);
+	const struct pm_node *n = locate_node(locate, sw);
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
 		if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN ||
 		    !locate->proven[ports[ports[i].peer].node])
 			continue;
-		if (!follow(locate, locate->proof, route_far_switch(locate->routes, i),
-			    way) ||
+		if (!follow(locate, locate->proof, locate_far(locate, i), way) ||
 		    way->hops == PM_LOCATE_HOPS)
 			continue;
 		way->ports[way->hops++] = ports[i].peer;
@@ -127,11 +125,11 @@ static void search(struct pm_locate *locate, bool through_doubtful, uint32_t *by
 {
 	uint32_t head = 0, tail = 0;
 
-	memset(by, 0xff, locate->routes->num_switches * sizeof(*by));
+	memset(by, 0xff, locate->plan->known->num_switches * sizeof(*by));
 	locate->queue[tail++] = locate->home;
 	while (head < tail) {
 		uint32_t x = locate->queue[head++];
-		const struct pm_node *n = route_node(locate->routes, x);
+		const struct pm_node *n = locate_node(locate, x);
 
 		if (locate->doubtful[x] && !locate->proven[x] && !through_doubtful)
 			continue;
@@ -141,7 +139,7 @@ static void search(struct pm_locate *locate, bool through_doubtful, uint32_t *by
 
 			if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN)
 				continue;
-			y = route_far_switch(locate->routes, i);
+			y = locate_far(locate, i);
 			if (y == locate->home || by[y] != PM_NONE)
 				continue;
 			by[y] = i;
@@ -210,13 +208,13 @@ static bool shares_risk(const struct pm_locate *locate, const struct way *a,
 			const struct way *b)
 {
 	for (int i = 0; i < a->hops; i++) {
-		uint32_t far = route_far_switch(locate->routes, a->ports[i]);
+		uint32_t far = locate_far(locate, a->ports[i]);
 		bool is_up = locate->cable[a->ports[i]] == UP;
 
 		for (int j = 0; j < b->hops; j++) {
 			if (a->ports[i] == b->ports[j] && !is_up)
 				return true;
-			if (route_far_switch(locate->routes, b->ports[j]) == far &&
+			if (locate_far(locate, b->ports[j]) == far &&
 			    !locate->proven[far])
 				return true;
 		}
@@ -265,7 +263,7 @@ static void prove_way(struct pm_locate *locate, const struct way *way)
 static void blame_way(struct pm_locate *locate, const struct way *way)
 {
 	for (int i = 0; i < way->hops; i++) {
-		uint32_t far = route_far_switch(locate->routes, way->ports[i]);
+		uint32_t far = locate_far(locate, way->ports[i]);
 
 		if (!locate->proven[far])
 			locate->doubtful[far] = 1;

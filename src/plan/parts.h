@@ -21,12 +21,12 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
 /* Places, planes, ranks and LIDs for all that has none yet. */
 int plan_complete(struct pm_plan *plan, struct pm_error *err);
 
-/* plan_deal.c */
+/* deal.c */
 int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err);
 int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
 int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
 
-/* plan_lids.c */
+/* lids.c */
 int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
 int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place,
 		      struct pm_error *err);
@@ -41,12 +41,12 @@ void plan_take_back(struct pm_plan *plan, uint32_t place);
  * they are another's; those that had them in the plan are left without. */
 bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept);
 
-/* plan_change.c: a copy; NULL: no memory. */
+/* change.c: a copy; NULL: no memory. */
 struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err);
 /* Whether a place is in use, or was. An empty slot that never was may have any LID. */
 bool plan_is_used(const struct pm_plan *plan, uint32_t place);
 
-/* plan_match.c: what the fabric has at a place, an end port or port 0, or PM_NONE. */
+/* match.c: what the fabric has at a place, an end port or port 0, or PM_NONE. */
 uint32_t plan_end_port(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t place);
 

@@ -3,10 +3,10 @@
  * What the source files of route.h share. Rules and their reasons are at the top of
  * rules.c. Tables are made in layers, each on top of the one before:
  *
- *   preferred   (route_preferred.c, route_deal.c) with every cable alive; made once
- *               or, where a switch holds something as good, that (route_adopt.c)
- *   moved       (route_moved.c) entries whose preferred port does not lead there now
- *   detours     (route_detour.c) places that have no up-then-down path but must be
+ *   preferred   (preferred.c, deal.c) with every cable alive; made once
+ *               or, where a switch holds something as good, that (adopt.c)
+ *   moved       (moved.c) entries whose preferred port does not lead there now
+ *   detours     (detour.c) places that have no up-then-down path but must be
  *               reached all the same
  */
 #ifndef PORTMAJOR_ROUTE_PARTS_H
@@ -66,7 +66,7 @@ struct pm_routes {
 	uint32_t weight[PM_NO_LEVEL + 1]; /* [level] divisor of the digit there */
 	uint32_t spread;		  /* ports per block of foreign destinations */
 	uint8_t *part;			  /* [lid] which of them: rank mod spread */
-	uint32_t *queue, *distance;	  /* [switch] room for route_detour.c */
+	uint32_t *queue, *distance;	  /* [switch] room for detour.c */
 };
 
 /* Some ports of one switch. */
@@ -127,16 +127,16 @@ uint32_t route_foreign_key(const struct pm_routes *routes, uint32_t sw, uint32_t
 uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw,
 				uint32_t lid);
 
-/* route_index.c: fills in everything that depends on the plan alone; -ENOMEM. */
+/* index.c: fills in everything that depends on the plan alone; -ENOMEM. */
 int route_index(struct pm_routes *routes);
 
-/* route_preferred.c: -ENOMEM. */
+/* preferred.c: -ENOMEM. */
 int route_fill_preferred(struct pm_routes *routes);
 
-/* route_deal.c: leaves' entries that planes do not settle, in preferred; -ENOMEM. */
+/* deal.c: leaves' entries that planes do not settle, in preferred; -ENOMEM. */
 int route_deal(struct pm_routes *routes);
 
-/* route_moved.c */
+/* moved.c */
 uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 			 uint8_t instead_of);
 void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row);
@@ -146,7 +146,7 @@ void route_start_moving(struct pm_routes *routes, uint32_t sw);
 /* The table is about to be, or preferred has been, changed in other ways. */
 void route_touch_all(struct pm_routes *routes, uint32_t sw);
 
-/* route_detour.c */
+/* detour.c */
 void route_add_detours(struct pm_routes *routes, const struct pm_detours *detours);
 
 #endif

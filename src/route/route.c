@@ -151,6 +151,11 @@ void pm_routes_free(struct pm_routes *routes)
 
 /* ---- Reading ---- */
 
+const struct pm_plan *pm_routes_plan(const struct pm_routes *routes)
+{
+	return routes->plan;
+}
+
 const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw)
 {
 	return (routes->moved[sw] ? routes->table : routes->preferred) +

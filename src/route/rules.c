@@ -10,7 +10,7 @@
  * under which shift permutations meet nowhere in a full tree.
  *
  * Where leaves have unlike cables, that would leave up ports of some idle. So a leaf
- * deals some destinations out (route_deal.c):
+ * deals some destinations out (deal.c):
  *
  *   over its cables to one first-level switch: those of planes through that switch,
  *   from leaves of its pod with fewer cables to it;

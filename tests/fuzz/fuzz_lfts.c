@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any bytes give sound tables, or an error with its line; see lftfile.h. */
+#include <portmajor/lftdiff.h>
 #include <portmajor/lftfile.h>
 
 #include <errno.h>

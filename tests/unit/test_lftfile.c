@@ -2,6 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
+#include <portmajor/lftdiff.h>
 #include <portmajor/lftfile.h>
 
 #include <errno.h>

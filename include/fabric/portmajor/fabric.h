@@ -145,6 +145,22 @@ uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid);
 uint32_t pm_fabric_same_port(const struct pm_fabric *from, uint32_t port,
 			     const struct pm_fabric *to);
 
+/* A port and what it is found by. */
+struct pm_port_key {
+	uint64_t guid;
+	uint32_t port;
+};
+
+/*
+ * Ports that may have LIDs, by GUID: switches' port 0, and end ports with a cable. The
+ * caller frees them; NULL without memory. O(ports log ports).
+ */
+struct pm_port_key *pm_fabric_ports_by_guid(const struct pm_fabric *fabric,
+					    uint32_t *count);
+
+/* The port of a key, or PM_NONE. O(log count). */
+uint32_t pm_ports_find(const struct pm_port_key *keys, uint32_t count, uint64_t guid);
+
 /* The index of the first node with this name, or PM_NONE. O(nodes). */
 uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name);
 

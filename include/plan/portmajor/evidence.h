@@ -4,7 +4,7 @@
  *
  * A plan that is made anew knows what it sees. What is away then, a host, a leaf, a
  * chassis, left traces: in OpenSM's guid2lid, in the tables of switches that stayed, in
- * its own ports, which report a LID when they come. src/plan_recall.c has the rules.
+ * its own ports, which report a LID when they come. src/plan/recall.c has the rules.
  *
  * Once, when a subnet manager begins:
  *
@@ -28,7 +28,6 @@
 #define PORTMAJOR_EVIDENCE_H
 
 #include <portmajor/plan.h>
-#include <portmajor/route.h>
 
 /* That this port, or this switch, has the LIDs low to high. */
 struct pm_claim {

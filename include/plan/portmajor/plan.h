@@ -39,7 +39,14 @@
 #include <portmajor/tree.h>
 
 #define PM_LFT_BLOCK 64	  /* LIDs per linear forwarding table block */
+#define PM_LFT_KEEP 255	  /* no port: also what a switch that drops the LID holds */
 #define PM_MAX_LID 0xbfff /* highest unicast LID */
+
+/* What a switch holds. */
+struct pm_held {
+	const uint8_t *table; /* [length], by LID; NULL: not known */
+	uint32_t length;
+};
 
 enum pm_lid_order {
 	PM_GROUPED,    /* see above */
@@ -61,7 +68,7 @@ struct pm_run {
 	uint32_t plane;	 /* PM_NONE: places that no plane leads to */
 };
 
-/* Read-only for everybody but plan.c. [port] means: per port of `known`. */
+/* Read-only for everybody but src/plan/. [port] means: per port of `known`. */
 struct pm_plan {
 	enum pm_lid_order order;
 	uint8_t lmc;

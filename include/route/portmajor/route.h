@@ -20,8 +20,6 @@
 
 #include <stddef.h>
 
-#define PM_LFT_KEEP 255 /* also what a switch that drops the LID holds */
-
 /* Opaque: tables of all switches of one plan. */
 struct pm_routes;
 
@@ -58,16 +56,10 @@ struct pm_detours {
 void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 		      const struct pm_detours *detours);
 
-/* What a switch holds. */
-struct pm_held {
-	const uint8_t *table; /* [length], by LID; NULL: not known */
-	uint32_t length;
-};
-
 /*
  * Takes entries that switches hold already, held[switch], in place of the preferred ones
  * where they lead to their place by our rules, provided that all in all they are as
- * good as those of the last update, see src/route_adopt.c; then true, and the caller is
+ * good as those of the last update, see src/route/adopt.c; then true, and the caller is
  * to call pm_routes_update once more. False, and nothing is changed, if they are not, or
  * the same. lenient: they may be a little worse, as the plan is not the one that the
  * LIDs in use came from. Where it may be that one, held entries that are worse are those
@@ -89,6 +81,9 @@ const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw);
  */
 const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw);
 const uint64_t *pm_routes_moved(const struct pm_routes *routes, uint32_t sw);
+
+/* The plan that they were made of, borrowed. */
+const struct pm_plan *pm_routes_plan(const struct pm_routes *routes);
 
 /* Entries of a table, a multiple of 64: the distance between two tables too. */
 uint32_t pm_routes_stride(const struct pm_routes *routes);
