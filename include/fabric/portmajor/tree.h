@@ -7,7 +7,7 @@
  * any other switch is, with exceptions, its distance from the nearest leaf: a switch
  * with few end ports in the midst of leaves (a spine with a gateway or the SM's
  * node attached) is not a leaf, a leaf may have no end port yet, and single cables
- * that skip a level do not count. Named roots override that. See src/tree.c.
+ * that skip a level do not count. Named roots override that. See src/fabric/tree.c.
  *
  * A plane is what one up port of a leaf stands for on every leaf: which part
  * of the tree above the leaves it leads to (its component: what hangs together
