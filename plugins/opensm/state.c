@@ -24,16 +24,18 @@
 
 /* What was counted since OpenSM started. */
 struct totals {
-	uint64_t runs, fallbacks, sent, acked, bound;
-	uint64_t repairs, repair_sent, repair_acked, repair_bound;
-	double milliseconds;
+	uint64_t fallbacks;
+	struct blocks {
+		uint64_t times, sent, acked, bound;
+	} runs, repairs, moves;
+	double milliseconds; /* of computing in runs */
 };
 
 struct state {
 	/* Of the sweeper thread. */
 	time_t started;
-	json_t *run, *repair; /* the last ones, NULL: none */
-	json_t *shadow;	      /* likewise; NULL: not in shadow mode */
+	json_t *run, *repair, *move; /* the last ones, NULL: none */
+	json_t *shadow;		     /* likewise; NULL: not in shadow mode */
 	struct totals totals;
 	uint32_t out_of_plan; /* in the last run */
 	char engine[64];      /* that OpenSM used last, "": none */
@@ -119,6 +121,13 @@ static const struct metric {
 	 "LFT blocks acknowledged in early repairs", "since_start", "repair_acked"},
 	{"repair_blocks_bound_total", "counter",
 	 "Lower bound of LFT blocks of early repairs", "since_start", "repair_bound"},
+	{"moves_total", "counter", "Changes of what is drained", "since_start", "moves"},
+	{"move_blocks_sent_total", "counter", "LFT blocks sent for these", "since_start",
+	 "move_sent"},
+	{"move_blocks_acked_total", "counter", "LFT blocks acknowledged of these",
+	 "since_start", "move_acked"},
+	{"move_blocks_bound_total", "counter", "Lower bound of LFT blocks for these",
+	 "since_start", "move_bound"},
 };
 
 /* Metrics of two fabrics differ by this label. */
@@ -389,16 +398,41 @@ static json_t *make_engine(const struct state *state)
 			 "reason", make_string(state->active ? NULL : state->why.text));
 }
 
+/* Members `times`, PREFIXsent, PREFIXacked, PREFIXbound. -1: no memory. */
+static int add_blocks(json_t *object, const char *times, const char *prefix,
+		      const struct blocks *blocks)
+{
+	const struct {
+		const char *name;
+		uint64_t count;
+	} members[] = {{"sent", blocks->sent},
+		       {"acked", blocks->acked},
+		       {"bound", blocks->bound}};
+	int rc = json_object_set_new(object, times,
+				     json_integer((json_int_t)blocks->times));
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s%s", prefix, members[i].name);
+		rc |= json_object_set_new(object, name,
+					  json_integer((json_int_t)members[i].count));
+	}
+	return rc;
+}
+
 static json_t *make_totals(const struct totals *t)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I}", "runs",
-			 (json_int_t)t->runs, "fallbacks", (json_int_t)t->fallbacks,
-			 "sent", (json_int_t)t->sent, "acked", (json_int_t)t->acked,
-			 "bound", (json_int_t)t->bound, "milliseconds", t->milliseconds,
-			 "repairs", (json_int_t)t->repairs, "repair_sent",
-			 (json_int_t)t->repair_sent, "repair_acked",
-			 (json_int_t)t->repair_acked, "repair_bound",
-			 (json_int_t)t->repair_bound);
+	json_t *totals = json_pack("{s:I, s:f}", "fallbacks", (json_int_t)t->fallbacks,
+				   "milliseconds", t->milliseconds);
+
+	if (add_blocks(totals, "runs", "", &t->runs) ||
+	    add_blocks(totals, "repairs", "repair_", &t->repairs) ||
+	    add_blocks(totals, "moves", "move_", &t->moves)) {
+		json_decref(totals);
+		return NULL;
+	}
+	return totals;
 }
 
 static json_t *make_served(const struct state_facts *facts)
@@ -417,6 +451,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 {
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o?, s:o?, s:o?, "
+		"s:o?, "
 		"s:o, "
 		"s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:o, s:s, s:n}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
@@ -424,10 +459,10 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
 		(json_int_t)state->started, "engine", make_engine(state), "run",
 		json_deep_copy(state->run), "repair", json_deep_copy(state->repair),
-		"shadow", json_deep_copy(state->shadow), "since_start",
-		make_totals(&state->totals), "out_of_plan",
-		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
-		"drained", make_drains(facts), "apart", "pairs",
+		"move", json_deep_copy(state->move), "shadow",
+		json_deep_copy(state->shadow), "since_start", make_totals(&state->totals),
+		"out_of_plan", (json_int_t)state->out_of_plan, "flapping",
+		make_flaps(facts->view), "drained", make_drains(facts), "apart", "pairs",
 		(json_int_t)facts->view->apart.count, "text", make_string(facts->apart),
 		"served", make_served(facts), "bad_switches",
 		make_string(facts->unfit[0] ? facts->unfit : NULL), "config_error",
@@ -452,6 +487,14 @@ void state_publish(struct state *state, const struct state_facts *facts)
 
 /* ---- What happened ---- */
 
+static void add_up(struct blocks *blocks, uint64_t sent, uint64_t acked, uint64_t bound)
+{
+	blocks->times++;
+	blocks->sent += sent;
+	blocks->acked += acked;
+	blocks->bound += bound;
+}
+
 void state_note_run(struct state *state, const struct state_run *run)
 {
 	const struct tables_written *written = run->written;
@@ -469,10 +512,7 @@ void state_note_run(struct state *state, const struct state_run *run)
 		(json_int_t)run->lids_moved, "lids_out_of_plan",
 		(json_int_t)run->out_of_plan, "milliseconds", run->milliseconds);
 	state->out_of_plan = run->out_of_plan;
-	state->totals.runs++;
-	state->totals.sent += written->sent;
-	state->totals.acked += run->acked;
-	state->totals.bound += written->delta.bound;
+	add_up(&state->totals.runs, written->sent, run->acked, written->delta.bound);
 	state->totals.milliseconds += run->milliseconds;
 }
 
@@ -516,10 +556,20 @@ void state_note_repair(struct state *state, const struct repaired *repaired)
 		"bound", (json_int_t)repaired->bound, "switches",
 		(json_int_t)repaired->switches, "milliseconds", repaired->milliseconds,
 		"left_to_sweep", repaired->gave_up != NULL, "gave_up", repaired->gave_up);
-	state->totals.repairs++;
-	state->totals.repair_sent += repaired->sent;
-	state->totals.repair_acked += repaired->acked;
-	state->totals.repair_bound += repaired->bound;
+	add_up(&state->totals.repairs, repaired->sent, repaired->acked, repaired->bound);
+}
+
+void state_note_move(struct state *state, uint64_t number, const struct moved *moved)
+{
+	json_decref(state->move);
+	state->move = json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s?}", "number",
+		(json_int_t)number, "time", (json_int_t)time(NULL), "sent",
+		(json_int_t)moved->sent, "acked", (json_int_t)moved->acked, "bound",
+		(json_int_t)moved->delta.bound, "switches",
+		(json_int_t)moved->delta.switches, "milliseconds", moved->milliseconds,
+		"left_to_sweep", moved->gave_up != NULL, "gave_up", moved->gave_up);
+	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.bound);
 }
 
 void state_note_declined(struct state *state, const struct pm_error *why)
@@ -551,6 +601,7 @@ static void free_state(struct state *state)
 	json_decref(state->document);
 	json_decref(state->run);
 	json_decref(state->repair);
+	json_decref(state->move);
 	json_decref(state->shadow);
 	wait_signal_destroy(&state->signal);
 	free(state->prometheus);

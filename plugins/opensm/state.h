@@ -11,6 +11,7 @@
 #ifndef PORTMAJOR_STATE_H
 #define PORTMAJOR_STATE_H
 
+#include "move.h"
 #include "planning.h"
 #include "repair.h"
 #include "shadow.h"
@@ -65,6 +66,7 @@ void state_stop(struct state *state);
 void state_note_run(struct state *state, const struct state_run *run);
 void state_note_shadow(struct state *state, const struct state_shadow *shadow);
 void state_note_repair(struct state *state, const struct repaired *repaired);
+void state_note_move(struct state *state, uint64_t number, const struct moved *moved);
 
 /* Why the engine's callback returns -1. */
 void state_note_declined(struct state *state, const struct pm_error *why);

@@ -620,7 +620,10 @@ static void move_drained(struct plugin *plugin)
 	if (!look_anew(plugin)) {
 		move_run(&(struct move_subject){plugin->osm, plugin->ask, view, before},
 			 &done);
+		plugin->moves++;
 		tell_move(plugin, &done);
+		if (plugin->state)
+			state_note_move(plugin->state, plugin->moves, &done);
 	}
 	free(before);
 }

@@ -120,12 +120,12 @@ void tell_repair(const struct plugin *plugin, const struct repaired *done)
 	    done->gave_up ? done->gave_up : "");
 }
 
-void tell_move(struct plugin *plugin, const struct moved *done)
+void tell_move(const struct plugin *plugin, const struct moved *done)
 {
 	say(&plugin->osm->log, OSM_LOG_INFO,
 	    " move %" PRIu64 ": other cables in use; LFT blocks sent %" PRIu64
 	    ", acked %" PRIu64 ", bound %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s",
-	    ++plugin->moves, done->sent, done->acked, done->delta.bound,
+	    plugin->moves, done->sent, done->acked, done->delta.bound,
 	    done->delta.switches, done->milliseconds,
 	    done->gave_up ? "; left to the sweep: " : "",
 	    done->gave_up ? done->gave_up : "");

@@ -23,7 +23,7 @@ void tell_changes(struct plugin *plugin);
 void tell_run(const struct plugin *plugin, uint64_t acked);
 
 void tell_repair(const struct plugin *plugin, const struct repaired *done);
-void tell_move(struct plugin *plugin, const struct moved *done);
+void tell_move(const struct plugin *plugin, const struct moved *done);
 void tell_shadow(const struct plugin *plugin, const struct state_shadow *done);
 
 #endif

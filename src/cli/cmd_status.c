@@ -357,6 +357,17 @@ static void print_plan(const json_t *plan)
 	       number(plan, "top_lid"));
 }
 
+/* Blocks that went beside runs. */
+static void print_others(const struct state *state, const char *what, const char *times,
+			 const char *sent, const char *acked)
+{
+	printf("            %s %" JSON_INTEGER_FORMAT
+	       ", LFT blocks sent %" JSON_INTEGER_FORMAT ", acked %" JSON_INTEGER_FORMAT
+	       "\n",
+	       what, number(state->totals, times), number(state->totals, sent),
+	       number(state->totals, acked));
+}
+
 static void print_totals(const struct state *state)
 {
 	fputs("since       ", stdout);
@@ -365,11 +376,11 @@ static void print_totals(const struct state *state)
 	       "; ",
 	       number(state->totals, "runs"), number(state->totals, "fallbacks"));
 	print_blocks(state->totals);
-	printf("\n            early repairs %" JSON_INTEGER_FORMAT
-	       ", LFT blocks sent %" JSON_INTEGER_FORMAT ", acked %" JSON_INTEGER_FORMAT
-	       "\n",
-	       number(state->totals, "repairs"), number(state->totals, "repair_sent"),
-	       number(state->totals, "repair_acked"));
+	putchar('\n');
+	print_others(state, "early repairs", "repairs", "repair_sent", "repair_acked");
+	if (number(state->totals, "moves"))
+		print_others(state, "moves of drains", "moves", "move_sent",
+			     "move_acked");
 }
 
 static void print_engine(const struct state *state, json_int_t age)

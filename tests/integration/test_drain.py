@@ -114,7 +114,25 @@ class DrainCase(labtest.Folders):
         self.assertEqual(int(move[2]), int(move[3]))
         self.assertEqual((event.wire, event.runs[-1].sent), (int(move[2]), 0))
         self.assertEqual(event.moved, 0)
+        self.check_state(list(map(int, move.group(1, 2, 3, 4))))
         return event
+
+    def check_state(self, move):
+        """It has what the log has; OpenSM writes it in a thread of its own."""
+        def noted():
+            state = json.loads(pmlab.kept(self.cache, "state").read_text(encoding="utf-8"))
+            return state if (state["move"] or {}).get("number") == move[0] else None
+
+        state = simlab.poll_until(noted, pmlab.TIMEOUT_S, "the state file")
+        members = [state["move"][name] for name in ("number", "sent", "acked", "bound")]
+        self.assertEqual(members, move)
+        self.moves = self.moves + [move] if move[0] > 1 else [move]
+        total = state["since_start"]
+        self.assertEqual([total[name] for name in ("moves", "move_sent", "move_acked",
+                                                   "move_bound")],
+                         [len(self.moves), *(sum(m[i] for m in self.moves) for i in (1, 2, 3))])
+        metrics = pmlab.kept(self.cache, "portmajor.prom").read_text(encoding="ascii")
+        self.assertRegex(metrics, fr'move_blocks_sent_total{{.*}} {total["move_sent"]}\n')
 
     def entries(self, switch, port):
         """How many of a switch's entries for hosts name a port."""

@@ -141,7 +141,8 @@ def status_of(findings=(), **state):
                 "opensm": "OpenSM 3.3.23", "sm_state": "master", "running": True, "started": 0,
                 "engine": {"used": "portmajor", "reason": None}, "run": run, "repair": None,
                 "since_start": {"runs": 1, "fallbacks": 0, "repairs": 0, "sent": 0, "acked": 0,
-                                "repair_sent": 0, "repair_acked": 0},
+                                "repair_sent": 0, "repair_acked": 0, "moves": 0,
+                                "move_sent": 0, "move_acked": 0},
                 "out_of_plan": 0, "apart": {"pairs": 0, "text": None}, "plan": None,
                 "flapping": [], **state}}
 
