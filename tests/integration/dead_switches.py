@@ -48,6 +48,7 @@ class Death:
     unanswered: int  # questions of the repair
     links_down: int  # that it found
     repair_blocks: int
+    said: str = dataclasses.field(repr=False, default="")  # by the plugin, meanwhile
 
 
 class Side(contextlib.ExitStack):
@@ -111,7 +112,8 @@ class Side(contextlib.ExitStack):
         death = Death(max(self._up_times(log)) - start, pair_s, left, osm.delta(mark)["smps"],
                       len(re.findall("Errors during init", log, re.I)),
                       *[sum(getattr(r, field) for r in repairs) for field in
-                        ("gave_up", "unanswered", "links_down", "sent")])
+                        ("gave_up", "unanswered", "links_down", "sent")],
+                      "\n".join(re.findall(".*(?:portmajor|log_trap_info).*", log)))
         self.back(targets)
         return death
 

@@ -40,6 +40,8 @@ class DeadSwitches(labtest.Folders):
             self.assertEqual(with_it.left, without.left)
             self.assertTrue(without.failed_sweeps or not with_it.failed_sweeps)
             self.found.append(with_it.links_down > 0)
+            if not self.found[-1]:
+                print(f"found nothing: {with_it}\n{with_it.said}", flush=True)
             self.assertEqual(without.links_down, 0)
             self.assertTrue(with_it.gave_up or with_it.unanswered <= SILENT)
         up, cut = ([dead_switches.median(deaths, field) for deaths in (early, late)]
