@@ -33,7 +33,7 @@ UP_S = 30  # for --refused; else it takes less than one
 
 OPENSM = re.compile(r"-> OpenSM (\S+)$", re.M)
 LOADED = re.compile(r"portmajor \S+: lid_order .*; portmajor built for OpenSM (\S+)$", re.M)
-REFUSED = re.compile(r"Error loading plugin 'portmajor': (.*)$", re.M)
+REFUSED = re.compile(r"(?:Error loading plugin 'portmajor': |portmajor: not loaded: )(.*)$", re.M)
 
 
 def make_netlist(folder):
@@ -67,7 +67,7 @@ def run_refused(folder):
             osm.wait_subnet_up(timeout=UP_S)
         log = osm.log()
         return {"opensm": find(OPENSM, log), "loaded": find(LOADED, log),
-                "refused": find(REFUSED, log), "engines": osm.engines_used()}
+                "refused": find(REFUSED, log + osm.stdout()), "engines": osm.engines_used()}
 
 
 def main():
