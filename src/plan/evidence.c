@@ -247,7 +247,8 @@ static void look_at(struct look *look, uint32_t lid, struct trace *trace)
 	uint32_t slot;
 
 	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
-		trace->seen |= entry_port(look, sw, lid) != PM_NONE;
+		if (entry_port(look, sw, lid) != PM_NONE)
+			trace->seen = 1;
 		look->end[sw] = follow(look, sw, lid);
 		look->slot[sw] = PM_NONE;
 		if (look->end[sw] != PM_NONE && look->plan->lid[look->end[sw]])
