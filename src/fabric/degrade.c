@@ -86,9 +86,7 @@ int pm_degrade_parse(const char *text, struct pm_degrade *degrade, struct pm_err
 
 static void cut_node(struct pm_fabric *fabric, uint32_t node)
 {
-	const struct pm_node *n = &fabric->nodes[node];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, fabric, node)
 		pm_fabric_cut(fabric, i);
 }
 
@@ -179,7 +177,7 @@ static void write_node(const struct pm_fabric *fabric, uint32_t node, FILE *file
 
 	fprintf(file, "%s=0x%" PRIx64 "\n%s\t%u \"%s\"\n", words[n->type].guid, n->guid,
 		words[n->type].kind, n->num_ports, pm_fabric_name(fabric, node));
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, fabric, node) {
 		uint32_t peer = fabric->ports[i].peer;
 
 		/* ibsim warns about lines that do not end in a LID, width and speed. */

@@ -407,9 +407,7 @@ int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *no
 
 bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node)
 {
-	const struct pm_node *n = &fabric->nodes[node];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, fabric, node)
 		if (fabric->ports[i].peer != PM_NONE)
 			return true;
 	return false;

@@ -46,10 +46,9 @@ static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		   const uint8_t *alive, uint8_t direction, uint32_t x, uint64_t *sets,
 		   uint32_t words)
 {
-	const struct pm_node *n = &skeleton->nodes[x];
 	uint32_t last = PM_NONE;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, skeleton, x) {
 		uint32_t y;
 
 		if (tree->direction[i] != direction || (alive && !alive[i]))
@@ -86,9 +85,7 @@ static bool is_stirred(const struct pm_fabric *skeleton, const struct pm_tree *t
 		       const uint8_t *alive, uint8_t direction, uint32_t x,
 		       const uint8_t *changed, uint8_t flag)
 {
-	const struct pm_node *n = &skeleton->nodes[x];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, skeleton, x)
 		if (tree->direction[i] == direction &&
 		    (!alive[i] || changed[pm_fabric_peer_node(skeleton, i)] & flag))
 			return true;
@@ -151,10 +148,9 @@ void pm_reach_parts(const struct pm_fabric *skeleton, const uint8_t *alive,
 		part[start] = start;
 		queue[tail++] = start;
 		while (head < tail) {
-			const struct pm_node *n = &skeleton->nodes[queue[head++]];
+			uint32_t x = queue[head++];
 
-			for (uint32_t i = n->first_port + 1;
-			     i <= n->first_port + n->num_ports; i++) {
+			pm_for_each_port(i, skeleton, x) {
 				uint32_t y = pm_fabric_peer_node(skeleton, i);
 
 				if (y == PM_NONE || (alive && !alive[i]) ||

@@ -59,11 +59,10 @@ static void join_levels(const struct pm_fabric *skeleton, const struct pm_tree *
 
 static uint32_t count_hosts(const struct pm_fabric *skeleton, uint32_t node)
 {
-	const struct pm_node *n = &skeleton->nodes[node];
 	uint32_t hosts = 0;
 
-	for (uint32_t p = 1; p <= n->num_ports; p++)
-		hosts += skeleton->ports[n->first_port + p].host != PM_NO_HOST;
+	pm_for_each_port(i, skeleton, node)
+		hosts += skeleton->ports[i].host != PM_NO_HOST;
 	return hosts;
 }
 
@@ -75,12 +74,11 @@ static uint32_t count_leaf_cables(const struct pm_fabric *skeleton, const uint8_
 				  const uint32_t *hosts, uint32_t node,
 				  uint64_t *their_hosts)
 {
-	const struct pm_node *n = &skeleton->nodes[node];
 	uint32_t cables = 0;
 
 	*their_hosts = 0;
-	for (uint32_t p = 1; p <= n->num_ports; p++) {
-		uint32_t peer = pm_fabric_peer_node(skeleton, n->first_port + p);
+	pm_for_each_port(i, skeleton, node) {
+		uint32_t peer = pm_fabric_peer_node(skeleton, i);
 
 		if (peer == PM_NONE || peer == node || level[peer] != 0)
 			continue;
@@ -160,10 +158,9 @@ static void find_candidates(const struct pm_fabric *skeleton, const struct pm_tr
 static bool belongs_higher(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 			   const struct frontier *next, uint32_t sw, unsigned int level)
 {
-	const struct pm_node *n = &skeleton->nodes[sw];
 	uint32_t down = 0, beside = 0;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, skeleton, sw) {
 		uint32_t y = pm_fabric_peer_node(skeleton, i);
 
 		down += y != PM_NONE && tree->level[y] == level;
@@ -248,10 +245,9 @@ static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tr
 static bool joins_nothing(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 			  uint32_t *parent, uint32_t sw)
 {
-	const struct pm_node *n = &skeleton->nodes[sw];
 	uint32_t root = PM_NONE;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, skeleton, sw) {
 		uint32_t below;
 
 		if (tree->direction[i] == PM_UP)
@@ -322,10 +318,8 @@ static uint32_t search_from_roots(const struct pm_fabric *skeleton, uint32_t *qu
 		}
 	while (head < tail) {
 		uint32_t x = queue[head++];
-		const struct pm_node *n = &skeleton->nodes[x];
 
-		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
-		     i++) {
+		pm_for_each_port(i, skeleton, x) {
 			uint32_t y = pm_fabric_peer_node(skeleton, i);
 
 			if (y == PM_NONE || distance[y] != PM_NONE)

@@ -61,9 +61,7 @@ static bool has(const struct use *use, uint32_t port)
 
 static bool has_cables(const struct pm_plan *plan, uint32_t sw, const struct use *use)
 {
-	const struct pm_node *n = &plan->known->nodes[sw];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, plan->known, sw)
 		if (has(use, i) && plan->known->ports[i].peer != PM_NONE)
 			return true;
 	return false;

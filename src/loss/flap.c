@@ -98,9 +98,7 @@ static uint32_t find_cable(const struct pm_fabric *known, const struct pm_flap_e
 /* Whether anything is alive at this switch. */
 static bool in_sight(const struct pm_fabric *known, const uint8_t *alive, uint32_t sw)
 {
-	const struct pm_node *n = &known->nodes[sw];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, known, sw)
 		if (alive[i])
 			return true;
 	return false;

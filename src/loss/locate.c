@@ -98,10 +98,9 @@ void pm_locate_free(struct pm_locate *locate)
 
 static uint32_t count_alive(const struct pm_locate *locate, uint32_t sw)
 {
-	const struct pm_node *n = locate_node(locate, sw);
 	uint32_t count = 0;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, locate->plan->known, sw)
 		count += locate_was_alive(locate, i);
 	return count;
 }
@@ -247,19 +246,16 @@ static void ask(struct pm_locate *locate, uint32_t port)
 /* Asks for all ports of a switch. */
 static void ask_for_all(struct pm_locate *locate, uint32_t sw)
 {
-	const struct pm_node *n = locate_node(locate, sw);
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, locate->plan->known, sw)
 		ask(locate, i);
 }
 
 /* How many of a switch's cables lead to switches that report. */
 static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 {
-	const struct pm_node *n = locate_node(locate, sw);
 	uint32_t count = 0;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, locate->plan->known, sw)
 		count += locate_was_alive(locate, i) &&
 			 locate->reports[locate_far(locate, i)];
 	return count;
@@ -292,12 +288,9 @@ static void ask_at_home(struct pm_locate *locate)
 static void ask_between_reporters(struct pm_locate *locate)
 {
 	for (uint32_t sw = 0; sw < locate->plan->known->num_switches; sw++) {
-		const struct pm_node *n = locate_node(locate, sw);
-
 		if (!locate->reports[sw])
 			continue;
-		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
-		     i++) {
+		pm_for_each_port(i, locate->plan->known, sw) {
 			uint32_t far = locate_far(locate, i);
 
 			/* The one with fewer such neighbours is likelier to answer. */
@@ -319,10 +312,9 @@ struct tally {
 static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
 				 enum pm_direction direction)
 {
-	const struct pm_node *n = locate_node(locate, sw);
 	struct tally tally = {0, 0, 0};
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, locate->plan->known, sw) {
 		if (locate->plan->tree.direction[i] != direction ||
 		    !locate_was_alive(locate, i))
 			continue;
@@ -336,9 +328,7 @@ static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
 /* Asks the neighbours in one direction for their ports to a switch. */
 static void ask_about(struct pm_locate *locate, uint32_t sw, enum pm_direction direction)
 {
-	const struct pm_node *n = locate_node(locate, sw);
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, locate->plan->known, sw)
 		if (locate->plan->tree.direction[i] == direction)
 			ask(locate, locate->plan->known->ports[i].peer);
 }
@@ -390,10 +380,9 @@ static void ask_about_suspects(struct pm_locate *locate)
 /* One port below a switch that leads to it, rather of a switch that reports. */
 static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 {
-	const struct pm_node *n = locate_node(locate, sw);
 	uint32_t found = PM_NONE;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, locate->plan->known, sw) {
 		if (locate->plan->tree.direction[i] != PM_DOWN ||
 		    !locate_was_alive(locate, i) || locate->cable[i] != UNASKED)
 			continue;

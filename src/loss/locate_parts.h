@@ -66,12 +66,6 @@ struct pm_locate {
 	uint32_t count, max;
 };
 
-static inline const struct pm_node *locate_node(const struct pm_locate *locate,
-						uint32_t sw)
-{
-	return &locate->plan->known->nodes[sw];
-}
-
 /* The switch at the other end of a port's cable, or PM_NONE. */
 static inline uint32_t locate_far(const struct pm_locate *locate, uint32_t port)
 {

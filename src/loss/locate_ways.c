@@ -33,10 +33,9 @@ void locate_prove_again(struct pm_locate *locate)
 	locate->proven[locate->home] = 1;
 	locate->queue[tail++] = locate->home;
 	while (head < tail) {
-		const struct pm_node *n = locate_node(locate, locate->queue[head++]);
+		uint32_t x = locate->queue[head++];
 
-		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
-		     i++) {
+		pm_for_each_port(i, locate->plan->known, x) {
 			uint32_t far = locate_far(locate, i);
 
 			if (far == PM_NONE || locate->cable[i] != UP ||
@@ -102,9 +101,8 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct way *way)
 {
 	const struct pm_port *ports = locate->plan->known->ports;
-	const struct pm_node *n = locate_node(locate, sw);
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, locate->plan->known, sw) {
 		if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN ||
 		    !locate->proven[ports[ports[i].peer].node])
 			continue;
@@ -129,12 +127,10 @@ static void search(struct pm_locate *locate, bool through_doubtful, uint32_t *by
 	locate->queue[tail++] = locate->home;
 	while (head < tail) {
 		uint32_t x = locate->queue[head++];
-		const struct pm_node *n = locate_node(locate, x);
 
 		if (locate->doubtful[x] && !locate->proven[x] && !through_doubtful)
 			continue;
-		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
-		     i++) {
+		pm_for_each_port(i, locate->plan->known, x) {
 			uint32_t y;
 
 			if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN)

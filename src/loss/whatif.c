@@ -93,11 +93,9 @@ static uint32_t mark_part(struct pm_whatif *whatif, uint32_t from, uint32_t numb
 	whatif->queue[tail++] = from;
 	while (head < tail) {
 		uint32_t x = whatif->queue[head++];
-		const struct pm_node *n = &fabric->nodes[x];
 
 		ends += x >= fabric->num_switches;
-		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
-		     i++) {
+		pm_for_each_port(i, fabric, x) {
 			uint32_t y = pm_fabric_peer_node(fabric, i);
 
 			if (y == PM_NONE || whatif->part[y] != PM_NONE)

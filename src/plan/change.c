@@ -246,11 +246,10 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fabric *now,
 			      uint32_t sw)
 {
-	const struct pm_node *n = &now->nodes[sw];
 	uint32_t replaced = PM_NONE;
 
-	for (uint32_t p = 1; p <= n->num_ports; p++) {
-		uint32_t far = now->ports[n->first_port + p].peer, there, was;
+	pm_for_each_port(i, now, sw) {
+		uint32_t far = now->ports[i].peer, there, was;
 
 		if (far == PM_NONE || now->ports[far].node >= now->num_switches)
 			continue;
@@ -259,12 +258,13 @@ static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fab
 			continue; /* new itself */
 		there = pm_fabric_same_port(now, far, known);
 		was = there == PM_NONE ? PM_NONE : known->ports[there].peer;
-		if (was == PM_NONE || known->ports[was].num != p ||
+		if (was == PM_NONE || known->ports[was].num != now->ports[i].num ||
 		    (replaced != PM_NONE && known->ports[was].node != replaced))
 			return PM_NONE;
 		replaced = known->ports[was].node;
 	}
-	if (replaced == PM_NONE || known->nodes[replaced].num_ports != n->num_ports ||
+	if (replaced == PM_NONE ||
+	    known->nodes[replaced].num_ports != now->nodes[sw].num_ports ||
 	    pm_fabric_find_guid(now, known->nodes[replaced].guid) != PM_NONE)
 		return PM_NONE;
 	return replaced;

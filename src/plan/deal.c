@@ -48,14 +48,14 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
 static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 {
 	const struct pm_tree *tree = &plan->tree;
-	const struct pm_node *n = &plan->known->nodes[sw];
 	uint32_t first = plane, next = PM_NONE;
 
 	for (uint32_t k = 1; tree->level[sw] > 0 && k < tree->num_planes; k++)
 		if (pm_tree_is_native(tree, (plane + k) % tree->num_planes, sw))
 			return (plane + k) % tree->num_planes;
-	for (uint32_t p = 1; tree->level[sw] == 0 && p <= n->num_ports; p++) {
-		uint32_t other = tree->plane[n->first_port + p];
+	/* Only leaves have ports with a plane. */
+	pm_for_each_port(i, plan->known, sw) {
+		uint32_t other = tree->plane[i];
 
 		if (other == PM_NONE)
 			continue;
@@ -88,7 +88,6 @@ static uint32_t plane_step(uint32_t num_planes, unsigned int lmc)
 static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *list)
 {
 	const struct pm_tree *tree = &plan->tree;
-	const struct pm_node *n = &plan->known->nodes[sw];
 	uint32_t count = 0;
 
 	if (tree->level[sw] == PM_NO_LEVEL)
@@ -100,8 +99,9 @@ static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *l
 			list[count] = p;
 		count++;
 	}
-	for (uint32_t p = 1; tree->level[sw] == 0 && p <= n->num_ports; p++) {
-		uint32_t plane = tree->plane[n->first_port + p], at = count;
+	/* Only leaves have ports with a plane. */
+	pm_for_each_port(i, plan->known, sw) {
+		uint32_t plane = tree->plane[i], at = count;
 
 		if (plane == PM_NONE)
 			continue;
@@ -178,10 +178,9 @@ static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
 /* How many slots of a kind have no plane yet. */
 static uint32_t count_fresh(const struct deal *deal, uint32_t sw, enum pm_host kind)
 {
-	const struct pm_node *n = &deal->plan->known->nodes[sw];
 	uint32_t fresh = 0;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, deal->plan->known, sw)
 		fresh += deal->is_place[i] && deal->plan->plane[i] == PM_NONE &&
 			 deal->plan->known->ports[i].host == kind;
 	return fresh;
@@ -196,11 +195,10 @@ static void deal_kind(struct deal *deal, uint32_t sw, enum pm_host kind,
 		      uint32_t in_rounds)
 {
 	struct pm_plan *plan = deal->plan;
-	const struct pm_node *n = &plan->known->nodes[sw];
 	bool io = kind == PM_IO;
 	uint32_t count = 0;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, plan->known, sw) {
 		if (!deal->is_place[i] || plan->plane[i] != PM_NONE ||
 		    plan->known->ports[i].host != kind)
 			continue;
@@ -221,10 +219,9 @@ static void deal_kind(struct deal *deal, uint32_t sw, enum pm_host kind,
 static void deal_slots(struct deal *deal, uint32_t sw)
 {
 	struct pm_plan *plan = deal->plan;
-	const struct pm_node *n = &plan->known->nodes[sw];
 	uint32_t used = 0, fresh = count_fresh(deal, sw, PM_COMPUTE), in_rounds;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, plan->known, sw) {
 		if (deal->is_place[i] && plan->plane[i] != PM_NONE) {
 			give_plane(deal, i, plan->plane[i]);
 			used++;
@@ -311,7 +308,7 @@ static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 	uint32_t none = plan->tree.num_planes;
 	uint32_t step = plane_step(list_planes(plan, sw, NULL), plan->lmc);
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, plan->known, sw) {
 		uint32_t p = plan->plane[i];
 
 		if (is_place[i])

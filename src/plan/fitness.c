@@ -40,11 +40,10 @@ uint16_t pm_fitness_limit(const struct pm_fitness *switches, uint32_t num,
 /* End ports that are, or were, attached to a switch. */
 static uint32_t count_hosts(const struct pm_fabric *known, uint32_t sw)
 {
-	const struct pm_node *n = &known->nodes[sw];
 	uint32_t hosts = 0;
 
-	for (uint32_t p = 1; p <= n->num_ports; p++)
-		hosts += known->ports[n->first_port + p].host != PM_NO_HOST;
+	pm_for_each_port(i, known, sw)
+		hosts += known->ports[i].host != PM_NO_HOST;
 	return hosts;
 }
 

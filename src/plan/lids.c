@@ -328,9 +328,7 @@ static int give_next_lid(struct pm_plan *plan, uint32_t place, uint32_t *next,
 static uint32_t kth_slot(const struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
 			 uint32_t k)
 {
-	const struct pm_node *n = &plan->known->nodes[sw];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, plan->known, sw)
 		if (is_place[i] && k-- == 0)
 			return i;
 	return PM_NONE;

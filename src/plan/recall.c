@@ -99,12 +99,10 @@ static enum settled settled_at(const struct recalling *r, uint32_t place)
 
 static bool leads_to(const struct pm_plan *plan, uint32_t plane, uint32_t sw)
 {
-	const struct pm_node *n = &plan->known->nodes[sw];
-
 	if (plan->tree.level[sw] != 0)
 		return plan->tree.level[sw] != PM_NO_LEVEL &&
 		       pm_tree_is_native(&plan->tree, plane, sw);
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, plan->known, sw)
 		if (plan->tree.plane[i] == plane)
 			return true;
 	return false;

@@ -61,10 +61,9 @@ void pm_served_count(const struct pm_reach *reach, uint32_t num_switches,
 static uint32_t count_hosts(const struct pm_fabric *known, uint32_t sw,
 			    const uint8_t *seen)
 {
-	const struct pm_node *n = &known->nodes[sw];
 	uint32_t hosts = 0;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, known, sw)
 		hosts += seen ? seen[i] && known->ports[i].peer == PM_NONE
 			      : known->ports[i].host != PM_NO_HOST;
 	return hosts;

@@ -57,12 +57,10 @@ static uint8_t entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 static void take_look(const struct pm_routes *routes, uint32_t sw,
 		      const struct pm_held *held, struct look *look)
 {
-	const struct pm_node *n = route_node(routes, sw);
+	uint8_t num;
 
 	memset(look, 0, sizeof(*look));
 	for (uint32_t lid = 0; lid < routes->stride; lid++) {
-		uint8_t num;
-
 		if (lid % PM_LFT_BLOCK == 0)
 			memset(look->seen, 0, sizeof(look->seen));
 		if (!has_way(routes, sw, lid))
@@ -74,10 +72,12 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
 		look->seen[num] = 1;
 		look->load[num] += routes->to[lid].port != 0;
 	}
-	for (uint32_t p = 1; p <= n->num_ports; p++)
-		if (routes->plan->tree.direction[n->first_port + p] == PM_UP &&
-		    look->load[p] > look->most)
-			look->most = look->load[p];
+	pm_for_each_port(i, routes->plan->known, sw) {
+		num = routes->plan->known->ports[i].num;
+		if (routes->plan->tree.direction[i] == PM_UP &&
+		    look->load[num] > look->most)
+			look->most = look->load[num];
+	}
 }
 
 /* Whether a port that ours put to good use lies idle: what was lost there is back. */

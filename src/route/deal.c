@@ -49,19 +49,16 @@ static bool is_in_group(const struct pm_tree *tree, const struct pm_plane *group
 static uint32_t count_group(const struct pm_routes *routes, const struct pm_plane *group,
 			    uint32_t leaf)
 {
-	const struct pm_node *n = route_node(routes, leaf);
 	uint32_t count = 0;
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, routes->plan->known, leaf)
 		count += is_in_group(&routes->plan->tree, group, i);
 	return count;
 }
 
 static bool has_plane(const struct pm_routes *routes, uint32_t leaf, uint32_t plane)
 {
-	const struct pm_node *n = route_node(routes, leaf);
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, routes->plan->known, leaf)
 		if (routes->plan->tree.plane[i] == plane)
 			return true;
 	return false;

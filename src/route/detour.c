@@ -41,10 +41,8 @@ static bool search(struct pm_routes *routes, const uint8_t *spare, uint32_t to)
 		return false;
 	while (head < tail) {
 		uint32_t x = routes->queue[head++];
-		const struct pm_node *n = route_node(routes, x);
 
-		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
-		     i++) {
+		pm_for_each_port(i, routes->plan->known, x) {
 			uint32_t y;
 
 			if (!is_way(routes, spare, i))

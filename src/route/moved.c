@@ -115,19 +115,17 @@ struct survivors {
 static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t except,
 			   struct survivors *list)
 {
-	const struct pm_node *n = route_node(routes, sw);
-
 	list->count = 0;
-	for (uint32_t p = 1; p <= n->num_ports; p++) {
-		uint32_t port = n->first_port + p;
+	pm_for_each_port(i, routes->plan->known, sw) {
+		uint8_t num = routes->plan->known->ports[i].num;
 
-		if (routes->plan->tree.direction[port] != PM_UP ||
-		    !routes->linked[port] || p == except)
+		if (routes->plan->tree.direction[i] != PM_UP || !routes->linked[i] ||
+		    num == except)
 			continue;
-		list->num[list->count] = (uint8_t)p;
+		list->num[list->count] = num;
 		list->reach[list->count++] =
-			routes->alive[port] ? route_reach_over(routes, &routes->now, port)
-					    : routes->nothing;
+			routes->alive[i] ? route_reach_over(routes, &routes->now, i)
+					 : routes->nothing;
 	}
 }
 
@@ -214,9 +212,7 @@ void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 /* Whether all cables to other switches are lost. */
 static bool is_alone(const struct pm_routes *routes, uint32_t sw)
 {
-	const struct pm_node *n = route_node(routes, sw);
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, routes->plan->known, sw)
 		if (routes->alive[i] && routes->plan->known->ports[i].peer != PM_NONE)
 			return false;
 	return true;
@@ -245,7 +241,6 @@ void route_start_moving(struct pm_routes *routes, uint32_t sw)
 
 void route_update_switch(struct pm_routes *routes, uint32_t sw)
 {
-	const struct pm_node *n = route_node(routes, sw);
 	uint8_t *row = routes->table + (size_t)sw * routes->stride;
 
 	routes->moved[sw] = is_alone(routes, sw);
@@ -255,7 +250,7 @@ void route_update_switch(struct pm_routes *routes, uint32_t sw)
 		route_fill_own(routes, sw, row);
 		return;
 	}
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, routes->plan->known, sw) {
 		if (!port_lost_places(routes, i))
 			continue;
 		if (!routes->moved[sw])

@@ -8,16 +8,16 @@
 static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
-	const struct pm_node *n = route_node(routes, sw);
+	const struct pm_fabric *known = routes->plan->known;
 
-	for (uint32_t p = 1; p <= n->num_ports; p++) {
-		uint32_t plane = tree->plane[n->first_port + p];
+	pm_for_each_port(port, known, sw) {
+		uint32_t plane = tree->plane[port];
 
 		if (plane == PM_NONE)
 			continue;
 		for (uint32_t i = routes->first_interval[plane];
 		     i < routes->first_interval[plane + 1]; i++)
-			memset(row + routes->intervals[i].start, (int)p,
+			memset(row + routes->intervals[i].start, known->ports[port].num,
 			       routes->intervals[i].length);
 	}
 }
@@ -122,21 +122,19 @@ struct way_down {
 static void find_ways_down(const struct pm_routes *routes, uint32_t sw,
 			   struct way_down *ways)
 {
-	const struct pm_node *n = route_node(routes, sw);
-
 	memset(ways, 0, routes->num_switches * sizeof(*ways));
-	for (uint32_t p = 1; p <= n->num_ports; p++) {
+	pm_for_each_port(i, routes->plan->known, sw) {
 		const uint64_t *set;
 
-		if (routes->plan->tree.direction[n->first_port + p] != PM_DOWN)
+		if (routes->plan->tree.direction[i] != PM_DOWN)
 			continue;
-		set = route_reach_over(routes, &routes->whole, n->first_port + p);
+		set = route_reach_over(routes, &routes->whole, i);
 		for (uint32_t w = 0; w < routes->whole.words; w++)
 			for (uint64_t bits = set[w]; bits; bits &= bits - 1) {
 				uint32_t t = w * 64 + (uint32_t)__builtin_ctzll(bits);
 
 				if (!ways[t].count++)
-					ways[t].first = (uint8_t)p;
+					ways[t].first = routes->plan->known->ports[i].num;
 			}
 	}
 }
@@ -226,9 +224,7 @@ static void fill_holes(struct pm_routes *routes, uint32_t sw, uint8_t *row)
 
 static bool is_full(const struct pm_routes *routes, uint32_t sw)
 {
-	const struct pm_node *n = route_node(routes, sw);
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, routes->plan->known, sw) {
 		const uint64_t *over;
 
 		if (routes->plan->tree.direction[i] != PM_UP)

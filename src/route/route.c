@@ -6,22 +6,26 @@
 
 /* ---- What is alive ---- */
 
+/* Whether a cable that is alive leads where this one does. */
+static bool has_stand_in(const struct pm_routes *routes, uint32_t port)
+{
+	const struct pm_fabric *known = routes->plan->known;
+
+	pm_for_each_port(i, known, known->ports[port].node)
+		if (routes->alive[i] &&
+		    route_far_switch(routes, i) == route_far_switch(routes, port))
+			return true;
+	return false;
+}
+
 static void find_linked(struct pm_routes *routes)
 {
 	const struct pm_fabric *known = routes->plan->known;
 
-	memcpy(routes->linked, routes->alive, known->num_ports);
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		const struct pm_node *n = &known->nodes[known->ports[i].node];
-
-		if (routes->alive[i] || known->ports[i].peer == PM_NONE)
-			continue;
-		for (uint32_t k = n->first_port + 1;
-		     k <= n->first_port + n->num_ports && !routes->linked[i]; k++)
-			routes->linked[i] =
-				routes->alive[k] && route_far_switch(routes, k) ==
-							    route_far_switch(routes, i);
-	}
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		routes->linked[i] =
+			routes->alive[i] ||
+			(known->ports[i].peer != PM_NONE && has_stand_in(routes, i));
 }
 
 void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
@@ -225,9 +229,7 @@ uint64_t pm_routes_pairs(const struct pm_routes *routes, const uint32_t *hosts)
 /* Whether an end port is attached and alive. */
 static bool has_end_ports(const struct pm_routes *routes, uint32_t sw)
 {
-	const struct pm_node *n = route_node(routes, sw);
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, routes->plan->known, sw)
 		if (routes->alive[i] && routes->plan->known->ports[i].peer == PM_NONE)
 			return true;
 	return false;

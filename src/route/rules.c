@@ -52,22 +52,22 @@
  */
 void route_list_up(const struct pm_routes *routes, uint32_t sw, struct ports *list)
 {
-	const struct pm_node *n = route_node(routes, sw);
+	const struct pm_fabric *known = routes->plan->known;
 	uint32_t above[PM_MAX_PORTS + 1];
 
 	list->count = 0;
-	for (uint32_t p = 1; p <= n->num_ports; p++) {
+	pm_for_each_port(i, known, sw) {
 		uint32_t at = list->count, far;
 
-		if (routes->plan->tree.direction[n->first_port + p] != PM_UP)
+		if (routes->plan->tree.direction[i] != PM_UP)
 			continue;
-		far = route_far_switch(routes, n->first_port + p);
+		far = route_far_switch(routes, i);
 		for (; at > 0 && above[at - 1] > far; at--) {
 			above[at] = above[at - 1];
 			list->num[at] = list->num[at - 1];
 		}
 		above[at] = far;
-		list->num[at] = (uint8_t)p;
+		list->num[at] = known->ports[i].num;
 		list->count++;
 	}
 }
@@ -76,13 +76,13 @@ void route_list_up(const struct pm_routes *routes, uint32_t sw, struct ports *li
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			enum pm_direction direction, struct ports *list)
 {
-	const struct pm_node *n = route_node(routes, sw);
+	const struct pm_fabric *known = routes->plan->known;
 
 	list->count = 0;
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, known, sw)
 		if (routes->plan->tree.direction[i] == direction && routes->linked[i] &&
 		    pm_bits_test(route_reach_over(routes, &routes->whole, i), to))
-			list->num[list->count++] = (uint8_t)(i - n->first_port);
+			list->num[list->count++] = known->ports[i].num;
 }
 
 uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid)

@@ -169,6 +169,20 @@ static inline const char *pm_fabric_name(const struct pm_fabric *fabric, uint32_
 	return fabric->names + fabric->nodes[node].name;
 }
 
+/*
+ * Goes over the ports of a node that may have a cable, so not over a switch's port 0, as
+ * indexes into ports[] of a sealed fabric:
+ *
+ *	pm_for_each_port(i, fabric, node)
+ *		cables += fabric->ports[i].peer != PM_NONE;
+ *
+ * fabric and node are evaluated twice.
+ */
+#define pm_for_each_port(i, fabric, node)                                                \
+	for (uint32_t i = (fabric)->nodes[node].first_port + 1,                          \
+		      i##_end = i + (fabric)->nodes[node].num_ports;                     \
+	     i < i##_end; i++)
+
 /* The node at the other end of this port's cable, or PM_NONE. */
 static inline uint32_t pm_fabric_peer_node(const struct pm_fabric *fabric, uint32_t port)
 {
