@@ -9,7 +9,7 @@ target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
 foreach(module fabric netlist generate tree reach plan route delta check whatif config
 		change planfile roles served smconf locate flap drain properties degrade lftfile
-		evidence replace flapfile)
+		evidence replace flapfile pool)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
@@ -21,6 +21,7 @@ target_compile_definitions(test_planfile PRIVATE
 # Each of these calls is made to fail there.
 target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsync
 	-Wl,--wrap=close,--wrap=rename,--wrap=unlink)
+target_link_options(test_pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=free)
 
 # Rooms of the plugin that need no OpenSM.
 foreach(room planning view wait)

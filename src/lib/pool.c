@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/pool.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pm_pool_piece {
+	struct pm_pool_piece *next;
+	max_align_t data[]; /* aligned for anything, like malloc's */
+};
+
+/* Links a piece into the pool, or notes that there is none. */
+static void *add(struct pm_pool *pool, struct pm_pool_piece *piece)
+{
+	if (!piece) {
+		pool->failed = true;
+		return NULL;
+	}
+	piece->next = pool->pieces;
+	pool->pieces = piece;
+	return piece->data;
+}
+
+void *pm_pool_array(struct pm_pool *pool, size_t length, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(length, size, &bytes) ||
+	    __builtin_add_overflow(bytes, sizeof(struct pm_pool_piece), &bytes))
+		return add(pool, NULL);
+	return add(pool, calloc(1, bytes));
+}
+
+void *pm_pool_bytes(struct pm_pool *pool, size_t size)
+{
+	if (__builtin_add_overflow(size, sizeof(struct pm_pool_piece), &size))
+		return add(pool, NULL);
+	return add(pool, malloc(size));
+}
+
+void *pm_pool_copy(struct pm_pool *pool, const void *from, size_t length, size_t size)
+{
+	void *to = pm_pool_array(pool, length, size);
+
+	if (to && length)
+		memcpy(to, from, length * size);
+	return to;
+}
+
+int pm_pool_check(const struct pm_pool *pool, struct pm_error *err)
+{
+	return pool->failed ? pm_error_no_memory(err) : 0;
+}
+
+void pm_pool_free(struct pm_pool *pool)
+{
+	while (pool->pieces) {
+		struct pm_pool_piece *piece = pool->pieces;
+
+		pool->pieces = piece->next;
+		free(piece);
+	}
+	pool->failed = false;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Pools: what they hand out, and that no failure is forgotten. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <portmajor/pool.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Faults: the linker has these called instead (--wrap) ---- */
+
+static struct {
+	int at; /* the n-th call, from 1 on, fails; 0: none */
+	int calls, pieces;
+} memory;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t length, size_t size);
+void *__wrap_calloc(size_t length, size_t size);
+void __real_free(void *piece);
+void __wrap_free(void *piece);
+
+void *__wrap_malloc(size_t size)
+{
+	void *piece = ++memory.calls == memory.at ? NULL : __real_malloc(size);
+
+	memory.pieces += piece != NULL;
+	return piece;
+}
+
+void *__wrap_calloc(size_t length, size_t size)
+{
+	void *piece = ++memory.calls == memory.at ? NULL : __real_calloc(length, size);
+
+	memory.pieces += piece != NULL;
+	return piece;
+}
+
+void __wrap_free(void *piece)
+{
+	memory.pieces -= piece != NULL;
+	__real_free(piece);
+}
+
+static int reset(void **state)
+{
+	(void)state;
+	memset(&memory, 0, sizeof(memory));
+	return 0;
+}
+
+/* ---- Tests ---- */
+
+static const uint8_t zeros[1000];
+
+static void test_arrays(void **state)
+{
+	static const size_t lengths[] = {0, 1, 7, 8, 9, 1000};
+	struct pm_pool pool = {0};
+	uint8_t *array[6];
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		array[i] = pm_pool_array(&pool, lengths[i], 1);
+		assert_non_null(array[i]);
+		assert_int_equal((uintptr_t)array[i] % _Alignof(max_align_t), 0);
+		assert_memory_equal(array[i], zeros, lengths[i]);
+		memset(array[i], (int)i + 1, lengths[i]);
+	}
+	for (size_t i = 0; i < 6; i++)
+		for (size_t k = 0; k < lengths[i]; k++)
+			assert_int_equal(array[i][k], i + 1);
+	assert_int_equal(memory.pieces, 6);
+	assert_int_equal(pm_pool_check(&pool, NULL), 0);
+	pm_pool_free(&pool);
+	assert_int_equal(memory.pieces, 0);
+	pm_pool_free(&pool);
+}
+
+static void test_bytes_and_copies(void **state)
+{
+	static const uint32_t from[3] = {1, 2, 3};
+	struct pm_pool pool = {0};
+	uint8_t *bytes = pm_pool_bytes(&pool, 1000);
+	uint32_t *copy = pm_pool_copy(&pool, from, 3, sizeof(*from));
+
+	(void)state;
+	assert_non_null(bytes);
+	memset(bytes, 0xff, 1000);
+	assert_memory_equal(copy, from, sizeof(from));
+	assert_non_null(pm_pool_copy(&pool, NULL, 0, 4));
+	assert_non_null(pm_pool_bytes(&pool, 0));
+	assert_int_equal(pm_pool_check(&pool, NULL), 0);
+	pm_pool_free(&pool);
+	assert_int_equal(memory.pieces, 0);
+}
+
+/* Sizes that do not fit into a size_t, alone or with what the pool adds. */
+static void test_too_much(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t length, size;
+	} rows[] = {
+		{"the product", SIZE_MAX / 4 + 1, 4},
+		{"the sum", SIZE_MAX, 1},
+		{"all but the sum's last", SIZE_MAX - 1, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct pm_pool pool = {0};
+
+		if (pm_pool_array(&pool, rows[i].length, rows[i].size) || !pool.failed)
+			fail_msg("%s: an array", rows[i].name);
+		pm_pool_free(&pool);
+		if (pm_pool_copy(&pool, zeros, rows[i].length, rows[i].size) ||
+		    !pool.failed)
+			fail_msg("%s: a copy", rows[i].name);
+		pm_pool_free(&pool);
+		if (rows[i].size == 1 &&
+		    (pm_pool_bytes(&pool, rows[i].length) || !pool.failed))
+			fail_msg("%s: bytes", rows[i].name);
+		pm_pool_free(&pool);
+	}
+	assert_int_equal(memory.calls, 0);
+}
+
+/* Whichever fails, it is known after all of them, and what there is can be freed. */
+static void test_failures(void **state)
+{
+	(void)state;
+	for (int at = 1; at <= 3; at++) {
+		struct pm_pool pool = {0};
+		struct pm_error err = {""};
+		void *piece[3];
+
+		memory.calls = 0;
+		memory.at = at;
+		piece[0] = pm_pool_array(&pool, 5, 8);
+		piece[1] = pm_pool_bytes(&pool, 40);
+		piece[2] = pm_pool_copy(&pool, zeros, 40, 1);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(piece[i] == NULL, i + 1 == at);
+		assert_int_equal(pm_pool_check(&pool, &err), -ENOMEM);
+		assert_string_not_equal(err.text, "");
+		assert_int_equal(pm_pool_check(&pool, NULL), -ENOMEM);
+		assert_int_equal(memory.pieces, 2);
+		pm_pool_free(&pool);
+		assert_int_equal(memory.pieces, 0);
+		memory.at = 0;
+		assert_non_null(pm_pool_array(&pool, 5, 8));
+		assert_int_equal(pm_pool_check(&pool, NULL), 0);
+		pm_pool_free(&pool);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_arrays, reset),
+		cmocka_unit_test_setup(test_bytes_and_copies, reset),
+		cmocka_unit_test_setup(test_too_much, reset),
+		cmocka_unit_test_setup(test_failures, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
