@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/reach.h>
-#include <portmajor/alloc.h>
 #include <portmajor/bits.h>
 
-#include <errno.h>
+#include <string.h>
 
 /* Counting sort; switches without a level are left out. */
 static void sort_by_level(const struct pm_tree *tree, struct pm_reach *reach)
@@ -17,28 +16,20 @@ static void sort_by_level(const struct pm_tree *tree, struct pm_reach *reach)
 	reach->num_by_level = at;
 }
 
-int pm_reach_init(const struct pm_tree *tree, struct pm_reach *reach,
-		  struct pm_error *err)
+void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
+		   struct pm_reach *reach)
 {
-	size_t cells;
+	uint32_t words = pm_bits_words(tree->num_switches);
+	size_t cells = (size_t)words * tree->num_switches;
 
-	*reach = (struct pm_reach){.words = pm_bits_words(tree->num_switches)};
-	cells = (size_t)reach->words * tree->num_switches;
-	reach->down = pm_array(cells, sizeof(*reach->down));
-	reach->updown = pm_array(cells, sizeof(*reach->updown));
-	reach->by_level = pm_array(tree->num_switches, sizeof(*reach->by_level));
-	if (!reach->down || !reach->updown || !reach->by_level)
-		return pm_error_no_memory(err);
-	sort_by_level(tree, reach);
-	return 0;
-}
-
-void pm_reach_free(struct pm_reach *reach)
-{
-	free(reach->down);
-	free(reach->updown);
-	free(reach->by_level);
-	memset(reach, 0, sizeof(*reach));
+	*reach = (struct pm_reach){
+		.words = words,
+		.down = pm_pool_array(pool, cells, sizeof(uint64_t)),
+		.updown = pm_pool_array(pool, cells, sizeof(uint64_t)),
+		.by_level = pm_pool_array(pool, tree->num_switches, sizeof(uint32_t)),
+	};
+	if (reach->by_level)
+		sort_by_level(tree, reach);
 }
 
 /* Adds to set[x] the set of every neighbour of x in one direction. */

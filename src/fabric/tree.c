@@ -92,14 +92,13 @@ static int find_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		       struct pm_error *err)
 {
 	uint32_t num = tree->num_switches;
-	uint32_t *hosts = pm_array(num, sizeof(*hosts));
-	uint8_t *gives_way = pm_array(num, 1);
-	int rc = 0;
+	struct pm_pool pool = {0};
+	uint32_t *hosts = pm_pool_array(&pool, num, sizeof(*hosts));
+	uint8_t *gives_way = pm_pool_array(&pool, num, 1);
+	int rc = pm_pool_check(&pool, err);
 
-	if (!hosts || !gives_way) {
-		rc = pm_error_no_memory(err);
+	if (rc)
 		goto out;
-	}
 	for (uint32_t i = 0; i < num; i++) {
 		hosts[i] = count_hosts(skeleton, i);
 		tree->level[i] = hosts[i] ? 0 : PM_NO_LEVEL;
@@ -125,8 +124,7 @@ static int find_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 			tree->num_leaves--;
 		}
 out:
-	free(hosts);
-	free(gives_way);
+	pm_pool_free(&pool);
 	return rc;
 }
 
@@ -177,16 +175,15 @@ static bool belongs_higher(const struct pm_fabric *skeleton, const struct pm_tre
 static int find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		       struct pm_error *err)
 {
+	struct pm_pool pool = {0};
 	struct frontier next = {
-		.list = pm_array(tree->num_switches, sizeof(uint32_t)),
-		.is_in = pm_array(tree->num_switches, 1),
+		.list = pm_pool_array(&pool, tree->num_switches, sizeof(uint32_t)),
+		.is_in = pm_pool_array(&pool, tree->num_switches, 1),
 	};
-	int rc = 0;
+	int rc = pm_pool_check(&pool, err);
 
-	if (!next.list || !next.is_in) {
-		rc = pm_error_no_memory(err);
+	if (rc)
 		goto out;
-	}
 	for (unsigned int level = 0; level + 1 < PM_NO_LEVEL; level++) {
 		uint32_t taken = 0;
 
@@ -211,8 +208,7 @@ static int find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 			tree->top_level = (uint8_t)(level + 1);
 	}
 out:
-	free(next.list);
-	free(next.is_in);
+	pm_pool_free(&pool);
 	return rc;
 }
 
@@ -338,15 +334,14 @@ static uint32_t search_from_roots(const struct pm_fabric *skeleton, uint32_t *qu
 static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tree,
 			    struct pm_error *err)
 {
-	uint32_t *queue = pm_array(tree->num_switches, sizeof(*queue));
-	uint32_t *distance = pm_array(tree->num_switches, sizeof(*distance));
+	struct pm_pool pool = {0};
+	uint32_t *queue = pm_pool_array(&pool, tree->num_switches, sizeof(*queue));
+	uint32_t *distance = pm_pool_array(&pool, tree->num_switches, sizeof(*distance));
 	uint32_t count, farthest;
-	int rc = 0;
+	int rc = pm_pool_check(&pool, err);
 
-	if (!queue || !distance) {
-		rc = pm_error_no_memory(err);
+	if (rc)
 		goto out;
-	}
 	count = search_from_roots(skeleton, queue, distance);
 	farthest = count ? distance[queue[count - 1]] : 0;
 	if (farthest >= PM_NO_LEVEL) {
@@ -360,8 +355,7 @@ static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tr
 	if (count)
 		finish_levels(skeleton, tree);
 out:
-	free(queue);
-	free(distance);
+	pm_pool_free(&pool);
 	return rc;
 }
 
@@ -413,17 +407,15 @@ static int sort_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 {
 	unsigned int num_keys = tree->top_level ? tree->top_level - 1u : 0;
 	uint32_t num = tree->num_switches, count = 0;
-	uint32_t *keys = pm_array((size_t)num_keys * num, sizeof(*keys));
-	uint32_t *parent = pm_array(num, sizeof(*parent));
-	uint32_t *first = pm_array(num, sizeof(*first));
+	struct pm_pool pool = {0};
+	uint32_t *keys = pm_pool_array(&pool, (size_t)num_keys * num, sizeof(*keys));
+	uint32_t *parent = pm_pool_array(&pool, num, sizeof(*parent));
+	uint32_t *first = pm_pool_array(&pool, num, sizeof(*first));
 	struct leaf_order order = {keys, num, num_keys};
+	int rc = pm_pool_check(&pool, err);
 
-	if (!keys || !parent || !first) {
-		free(keys);
-		free(parent);
-		free(first);
-		return pm_error_no_memory(err);
-	}
+	if (rc)
+		goto out;
 	for (unsigned int k = 0; k < num_keys; k++) {
 		join_levels(skeleton, tree, 0, k + 1, parent);
 		memset(first, 0xff, num * sizeof(*first));
@@ -442,10 +434,9 @@ static int sort_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	memset(tree->leaf_rank, 0xff, num * sizeof(*tree->leaf_rank));
 	for (uint32_t i = 0; i < count; i++)
 		tree->leaf_rank[tree->leaves[i]] = i;
-	free(keys);
-	free(parent);
-	free(first);
-	return 0;
+out:
+	pm_pool_free(&pool);
+	return rc;
 }
 
 /* Ranks of first-level switches, and positions of all above the leaves. */
@@ -453,14 +444,13 @@ static int number_switches(struct pm_tree *tree, struct pm_error *err)
 {
 	size_t cells = (size_t)tree->num_components * tree->num_pods;
 	size_t rows = (size_t)tree->num_components * (tree->top_level + 1u);
-	uint32_t *in_pod = pm_array(cells, sizeof(*in_pod));
-	uint32_t *in_level = pm_array(rows, sizeof(*in_level));
-	int rc = 0;
+	struct pm_pool pool = {0};
+	uint32_t *in_pod = pm_pool_array(&pool, cells, sizeof(*in_pod));
+	uint32_t *in_level = pm_pool_array(&pool, rows, sizeof(*in_level));
+	int rc = pm_pool_check(&pool, err);
 
-	if (!in_pod || !in_level) {
-		rc = pm_error_no_memory(err);
+	if (rc)
 		goto out;
-	}
 	for (uint32_t i = 0; i < tree->num_switches; i++) {
 		unsigned int level = tree->level[i];
 		uint32_t c = tree->component[i];
@@ -474,8 +464,7 @@ static int number_switches(struct pm_tree *tree, struct pm_error *err)
 				in_pod[(size_t)tree->pod[i] * tree->num_components + c]++;
 	}
 out:
-	free(in_pod);
-	free(in_level);
+	pm_pool_free(&pool);
 	return rc;
 }
 
@@ -534,7 +523,7 @@ static int find_planes(const struct pm_fabric *skeleton, struct pm_tree *tree,
 
 	for (uint32_t i = 0; i < tree->num_ports; i++)
 		count += is_leaf_uplink(skeleton, tree, i);
-	planes = pm_array(count, sizeof(*planes));
+	planes = pm_pool_array(&tree->pool, count, sizeof(*planes));
 	if (!planes)
 		return pm_error_no_memory(err);
 	tree->planes = planes;
@@ -562,22 +551,19 @@ static int find_planes(const struct pm_fabric *skeleton, struct pm_tree *tree,
 
 static int allocate(struct pm_tree *tree, struct pm_error *err)
 {
+	struct pm_pool *pool = &tree->pool;
 	uint32_t n = tree->num_switches;
 
-	tree->level = pm_array(n, 1);
-	tree->direction = pm_array(tree->num_ports, 1);
-	tree->leaves = pm_array(n, sizeof(uint32_t));
-	tree->leaf_rank = pm_array(n, sizeof(uint32_t));
-	tree->pod = pm_array(n, sizeof(uint32_t));
-	tree->component = pm_array(n, sizeof(uint32_t));
-	tree->rank = pm_array(n, sizeof(uint32_t));
-	tree->position = pm_array(n, sizeof(uint32_t));
-	tree->plane = pm_array(tree->num_ports, sizeof(uint32_t));
-	if (!tree->level || !tree->direction || !tree->leaves || !tree->leaf_rank ||
-	    !tree->pod || !tree->component || !tree->rank || !tree->position ||
-	    !tree->plane)
-		return pm_error_no_memory(err);
-	return 0;
+	tree->level = pm_pool_array(pool, n, 1);
+	tree->direction = pm_pool_array(pool, tree->num_ports, 1);
+	tree->leaves = pm_pool_array(pool, n, sizeof(uint32_t));
+	tree->leaf_rank = pm_pool_array(pool, n, sizeof(uint32_t));
+	tree->pod = pm_pool_array(pool, n, sizeof(uint32_t));
+	tree->component = pm_pool_array(pool, n, sizeof(uint32_t));
+	tree->rank = pm_pool_array(pool, n, sizeof(uint32_t));
+	tree->position = pm_pool_array(pool, n, sizeof(uint32_t));
+	tree->plane = pm_pool_array(pool, tree->num_ports, sizeof(uint32_t));
+	return pm_pool_check(pool, err);
 }
 
 int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *result,
@@ -616,15 +602,6 @@ out:
 
 void pm_tree_free(struct pm_tree *tree)
 {
-	free(tree->level);
-	free(tree->direction);
-	free(tree->leaves);
-	free(tree->leaf_rank);
-	free(tree->pod);
-	free(tree->component);
-	free(tree->rank);
-	free(tree->position);
-	free(tree->planes);
-	free(tree->plane);
+	pm_pool_free(&tree->pool);
 	memset(tree, 0, sizeof(*tree));
 }

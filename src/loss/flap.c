@@ -287,22 +287,20 @@ static void note_holds(struct pm_flaps *flaps, const struct held *held, uint64_t
 int pm_flaps_hold(struct pm_flaps *flaps, const struct pm_plan *plan, uint8_t *alive,
 		  uint64_t now_ms, struct pm_flap_holds *holds, struct pm_error *err)
 {
+	struct pm_pool pool = {0};
 	struct held held = {
-		.records = pm_array(flaps->num, sizeof(*held.records)),
-		.cables = pm_array(flaps->num, sizeof(*held.cables)),
+		.records = pm_pool_array(&pool, flaps->num, sizeof(*held.records)),
+		.cables = pm_pool_array(&pool, flaps->num, sizeof(*held.cables)),
 	};
-	int rc = 0;
+	int rc = pm_pool_check(&pool, err);
 
-	if (!held.records || !held.cables)
-		rc = pm_error_no_memory(err);
 	if (!rc) {
 		find_held(flaps, plan->known, alive, now_ms, &held);
 		rc = take_out_all(plan, alive, held.cables, held.num, err);
 	}
 	if (!rc)
 		note_holds(flaps, &held, now_ms, holds);
-	free(held.records);
-	free(held.cables);
+	pm_pool_free(&pool);
 	return rc;
 }
 

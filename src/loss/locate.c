@@ -39,36 +39,34 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 	struct pm_locate *locate = calloc(1, sizeof(*locate));
 	const struct pm_fabric *known = pm_routes_plan(routes)->known;
 	uint32_t num = known->num_switches;
+	struct pm_pool *pool;
 
 	if (!locate)
 		return pm_error_no_memory(err);
+	pool = &locate->pool;
 	locate->routes = routes;
 	locate->plan = pm_routes_plan(routes);
-	locate->seen = pm_array(known->num_ports, 1);
 	locate->manager = manager;
 	locate->home = known->ports[manager].node;
-	locate->cable = pm_array(known->num_ports, 1);
-	locate->reports = pm_array(num, sizeof(uint32_t));
-	locate->lost = pm_array(num, sizeof(uint32_t));
-	locate->heard = pm_array(num, 1);
-	locate->answered = pm_array(num, 1);
-	locate->searched = pm_array(num, 1);
-	locate->doubtful = pm_array(num, 1);
-	locate->mute = pm_array(num, 1);
-	locate->wanted = pm_array(num, 1);
-	locate->proven = pm_array(num, 1);
-	locate->proof = pm_array(num, sizeof(uint32_t));
-	locate->queue = pm_array(num, sizeof(uint32_t));
-	locate->clear_by = pm_array(num, sizeof(uint32_t));
-	locate->any_by = pm_array(num, sizeof(uint32_t));
-	if (!locate->cable || !locate->reports || !locate->lost || !locate->heard ||
-	    !locate->searched || !locate->answered || !locate->doubtful ||
-	    !locate->mute || !locate->wanted || !locate->seen || !locate->proven ||
-	    !locate->proof || !locate->queue || !locate->clear_by || !locate->any_by) {
+	locate->seen = pm_pool_copy(pool, seen, known->num_ports, 1);
+	locate->cable = pm_pool_array(pool, known->num_ports, 1);
+	locate->reports = pm_pool_array(pool, num, sizeof(uint32_t));
+	locate->lost = pm_pool_array(pool, num, sizeof(uint32_t));
+	locate->heard = pm_pool_array(pool, num, 1);
+	locate->answered = pm_pool_array(pool, num, 1);
+	locate->searched = pm_pool_array(pool, num, 1);
+	locate->doubtful = pm_pool_array(pool, num, 1);
+	locate->mute = pm_pool_array(pool, num, 1);
+	locate->wanted = pm_pool_array(pool, num, 1);
+	locate->proven = pm_pool_array(pool, num, 1);
+	locate->proof = pm_pool_array(pool, num, sizeof(uint32_t));
+	locate->queue = pm_pool_array(pool, num, sizeof(uint32_t));
+	locate->clear_by = pm_pool_array(pool, num, sizeof(uint32_t));
+	locate->any_by = pm_pool_array(pool, num, sizeof(uint32_t));
+	if (pm_pool_check(pool, err)) {
 		pm_locate_free(locate);
-		return pm_error_no_memory(err);
+		return -ENOMEM;
 	}
-	memcpy(locate->seen, seen, known->num_ports);
 	locate->proven[locate->home] = 1;
 	*result = locate;
 	return 0;
@@ -76,23 +74,8 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 
 void pm_locate_free(struct pm_locate *locate)
 {
-	if (!locate)
-		return;
-	free(locate->seen);
-	free(locate->cable);
-	free(locate->reports);
-	free(locate->lost);
-	free(locate->heard);
-	free(locate->answered);
-	free(locate->searched);
-	free(locate->doubtful);
-	free(locate->mute);
-	free(locate->wanted);
-	free(locate->proven);
-	free(locate->proof);
-	free(locate->queue);
-	free(locate->clear_by);
-	free(locate->any_by);
+	if (locate)
+		pm_pool_free(&locate->pool);
 	free(locate);
 }
 

@@ -28,6 +28,7 @@ struct probe {
 };
 
 struct pm_locate {
+	struct pm_pool pool; /* of all arrays */
 	const struct pm_routes *routes;
 	const struct pm_plan *plan;
 	uint8_t *seen;	    /* [port] up before, in use or not */

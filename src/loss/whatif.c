@@ -17,6 +17,7 @@ struct cut {
 };
 
 struct pm_whatif {
+	struct pm_pool pool; /* of all arrays, and of what held[] leads to */
 	const struct pm_fabric *fabric;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
@@ -272,34 +273,32 @@ static int hold_tables(struct pm_whatif *whatif, struct pm_error *err)
 	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++) {
 		if (!pm_routes_moved(whatif->routes, sw))
 			continue;
-		whatif->held[sw] =
-			pm_copy(pm_routes_table(whatif->routes, sw), stride, 1);
-		if (!whatif->held[sw])
-			return pm_error_no_memory(err);
+		whatif->held[sw] = pm_pool_copy(
+			&whatif->pool, pm_routes_table(whatif->routes, sw), stride, 1);
 	}
-	return 0;
+	return pm_pool_check(&whatif->pool, err);
 }
 
 static int allocate(struct pm_whatif *whatif, struct pm_error *err)
 {
+	struct pm_pool *pool = &whatif->pool;
 	const struct pm_fabric *fabric = whatif->fabric;
+	uint32_t num = fabric->num_switches;
 
 	whatif->broken = pm_fabric_clone(fabric);
-	whatif->cuts = pm_array(fabric->num_ports, sizeof(*whatif->cuts));
-	whatif->held = pm_array(fabric->num_switches, sizeof(*whatif->held));
-	whatif->alive = pm_array(fabric->num_ports, 1);
-	whatif->hosts = pm_array(fabric->num_switches, sizeof(uint32_t));
-	whatif->tables = pm_array(fabric->num_switches, sizeof(*whatif->tables));
-	whatif->top = pm_array(fabric->num_switches, sizeof(*whatif->top));
-	whatif->queue = pm_array(fabric->num_nodes, sizeof(uint32_t));
-	whatif->part = pm_array(fabric->num_nodes, sizeof(uint32_t));
-	whatif->ports = pm_array(fabric->num_ports, sizeof(uint32_t));
-	whatif->managed = pm_array(fabric->num_switches, sizeof(uint32_t));
-	if (!whatif->broken || !whatif->cuts || !whatif->held || !whatif->alive ||
-	    !whatif->hosts || !whatif->tables || !whatif->top || !whatif->queue ||
-	    !whatif->part || !whatif->ports || !whatif->managed)
+	if (!whatif->broken)
 		return pm_error_no_memory(err);
-	return 0;
+	whatif->cuts = pm_pool_array(pool, fabric->num_ports, sizeof(*whatif->cuts));
+	whatif->held = pm_pool_array(pool, num, sizeof(*whatif->held));
+	whatif->alive = pm_pool_array(pool, fabric->num_ports, 1);
+	whatif->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
+	whatif->tables = pm_pool_array(pool, num, sizeof(*whatif->tables));
+	whatif->top = pm_pool_array(pool, num, sizeof(*whatif->top));
+	whatif->queue = pm_pool_array(pool, fabric->num_nodes, sizeof(uint32_t));
+	whatif->part = pm_pool_array(pool, fabric->num_nodes, sizeof(uint32_t));
+	whatif->ports = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
+	whatif->managed = pm_pool_array(pool, num, sizeof(uint32_t));
+	return pm_pool_check(pool, err);
 }
 
 int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config *config,
@@ -346,21 +345,10 @@ void pm_whatif_free(struct pm_whatif *whatif)
 {
 	if (!whatif)
 		return;
-	for (uint32_t sw = 0; whatif->held && sw < whatif->fabric->num_switches; sw++)
-		free(whatif->held[sw]);
 	pm_routes_free(whatif->routes);
 	pm_plan_free(whatif->plan);
 	pm_fabric_free(whatif->broken);
-	free(whatif->cuts);
-	free(whatif->held);
-	free(whatif->alive);
-	free(whatif->hosts);
-	free(whatif->tables);
-	free(whatif->top);
-	free(whatif->queue);
-	free(whatif->part);
-	free(whatif->ports);
-	free(whatif->managed);
+	pm_pool_free(&whatif->pool);
 	free(whatif);
 }
 

@@ -184,11 +184,12 @@ static int keep_used(struct pm_plan *plan, const struct pm_plan *planned,
 		     const struct pm_fabric *fabric, const struct older *older,
 		     struct difference *difference, struct pm_error *err)
 {
-	uint8_t *kept = pm_array(PM_MAX_LID + 1u, 1);
-	uint8_t *is_place = pm_array(plan->known->num_ports, 1);
-	int rc = -ENOMEM;
+	struct pm_pool pool = {0};
+	uint8_t *kept = pm_pool_array(&pool, PM_MAX_LID + 1u, 1);
+	uint8_t *is_place = pm_pool_array(&pool, plan->known->num_ports, 1);
+	int rc = pm_pool_check(&pool, err);
 
-	if (!kept || !is_place)
+	if (rc)
 		goto out;
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
 		uint16_t lid = planned->lid[i] ? lid_at(plan, fabric, i) : 0;
@@ -204,9 +205,8 @@ static int keep_used(struct pm_plan *plan, const struct pm_plan *planned,
 	if (!rc)
 		rc = plan_give_missing(plan, is_place, err);
 out:
-	free(kept);
-	free(is_place);
-	return rc == -ENOMEM ? pm_error_no_memory(err) : rc;
+	pm_pool_free(&pool);
+	return rc;
 }
 
 int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,

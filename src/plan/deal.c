@@ -271,29 +271,22 @@ static void deal_all(struct deal *deal)
 int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
 {
 	uint32_t planes = plan->tree.num_planes;
+	struct pm_pool pool = {0};
 	struct deal deal = {
 		.plan = plan,
 		.is_place = is_place,
-		.slots = pm_array(planes, sizeof(uint32_t)),
-		.io_slots = pm_array(planes, sizeof(uint32_t)),
-		.switches = pm_array(planes, sizeof(uint32_t)),
-		.choice = pm_array(planes, sizeof(uint32_t)),
-		.here = pm_array(planes, sizeof(uint32_t)),
-		.io_here = pm_array(planes, sizeof(uint32_t)),
+		.slots = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.io_slots = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.switches = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.choice = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.here = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.io_here = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 	};
-	int rc = 0;
+	int rc = pm_pool_check(&pool, err);
 
-	if (deal.slots && deal.switches && deal.choice && deal.here && deal.io_slots &&
-	    deal.io_here)
+	if (!rc)
 		deal_all(&deal);
-	else
-		rc = pm_error_no_memory(err);
-	free(deal.slots);
-	free(deal.io_slots);
-	free(deal.switches);
-	free(deal.choice);
-	free(deal.here);
-	free(deal.io_here);
+	pm_pool_free(&pool);
 	return rc;
 }
 
@@ -326,21 +319,19 @@ static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
 {
 	const struct pm_tree *tree = &plan->tree;
-	uint32_t *slots = pm_array(tree->num_planes + 1u, sizeof(*slots));
-	uint32_t *others = pm_array(tree->num_planes + 1u, sizeof(*others));
-	int rc = 0;
+	struct pm_pool pool = {0};
+	uint32_t *slots = pm_pool_array(&pool, tree->num_planes + 1u, sizeof(*slots));
+	uint32_t *others = pm_pool_array(&pool, tree->num_planes + 1u, sizeof(*others));
+	int rc = pm_pool_check(&pool, err);
 
-	if (!slots || !others) {
-		rc = pm_error_no_memory(err);
+	if (rc)
 		goto out;
-	}
 	for (uint32_t i = 0; i < tree->num_leaves; i++)
 		rank_switch(plan, is_place, tree->leaves[i], slots, others);
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
 		if (tree->level[sw] != 0)
 			rank_switch(plan, is_place, sw, slots, others);
 out:
-	free(slots);
-	free(others);
+	pm_pool_free(&pool);
 	return rc;
 }

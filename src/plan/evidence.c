@@ -268,17 +268,19 @@ int pm_evidence_add_tables(struct pm_evidence *evidence, const struct pm_plan *p
 			   const struct pm_fabric *now, const struct pm_held *held,
 			   struct pm_error *err)
 {
+	uint32_t num = plan->known->num_switches, length = 0;
+	struct pm_pool pool = {0};
 	struct look look = {
 		.plan = plan,
 		.held = held,
-		.end = pm_array(plan->known->num_switches, sizeof(*look.end)),
-		.slot = pm_array(plan->known->num_switches, sizeof(*look.slot)),
-		.leaves = pm_array(plan->tree.num_planes, sizeof(*look.leaves)),
+		.end = pm_pool_array(&pool, num, sizeof(*look.end)),
+		.slot = pm_pool_array(&pool, num, sizeof(*look.slot)),
+		.leaves =
+			pm_pool_array(&pool, plan->tree.num_planes, sizeof(*look.leaves)),
 	};
-	int rc = look.end && look.slot && look.leaves ? 0 : pm_error_no_memory(err);
-	uint32_t length = 0;
+	int rc = pm_pool_check(&pool, err);
 
-	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < num; sw++)
 		if (held[sw].table && held[sw].length > length)
 			length = held[sw].length;
 	if (!rc) {
@@ -288,8 +290,6 @@ int pm_evidence_add_tables(struct pm_evidence *evidence, const struct pm_plan *p
 				look_at(&look, lid, &evidence->trace[lid]);
 		evidence->unheeded = true;
 	}
-	free(look.end);
-	free(look.slot);
-	free(look.leaves);
+	pm_pool_free(&pool);
 	return rc;
 }

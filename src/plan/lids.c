@@ -179,7 +179,7 @@ static void fill_gaps(struct pm_plan *plan, const struct group *group, uint32_t 
  * a plane; groups[] has num_planes + 1 elements, pool[] one per port.
  */
 static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
-			   struct group *groups, uint32_t *pool)
+			   struct group *groups, uint32_t *room)
 {
 	const struct pm_tree *tree = &plan->tree;
 	uint32_t planes = tree->num_planes;
@@ -195,9 +195,9 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 			groups[p].num_fillers++;
 	}
 	for (uint32_t p = 0; p <= planes; p++) {
-		groups[p].places = pool;
-		groups[p].fillers = pool + groups[p].num_places;
-		pool += groups[p].num_places + groups[p].num_fillers;
+		groups[p].places = room;
+		groups[p].fillers = room + groups[p].num_places;
+		room += groups[p].num_places + groups[p].num_fillers;
 		groups[p].num_places = groups[p].num_fillers = 0;
 	}
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
@@ -276,15 +276,14 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			   struct pm_error *err)
 {
 	uint32_t planes = plan->tree.num_planes, next = 0, last;
-	struct group *groups = pm_array(planes + 1u, sizeof(*groups));
-	uint32_t *pool = pm_array(plan->known->num_ports, sizeof(*pool));
-	int rc = 0;
+	struct pm_pool pool = {0};
+	struct group *groups = pm_pool_array(&pool, planes + 1u, sizeof(*groups));
+	uint32_t *room = pm_pool_array(&pool, plan->known->num_ports, sizeof(*room));
+	int rc = pm_pool_check(&pool, err);
 
-	if (!groups || !pool) {
-		rc = pm_error_no_memory(err);
+	if (rc)
 		goto out;
-	}
-	collect_groups(plan, is_place, groups, pool);
+	collect_groups(plan, is_place, groups, room);
 	last = last_with_switch(plan, is_place);
 	for (uint32_t i = 0; i <= planes && !rc; i++) {
 		/* That plane comes last; see end_with_switch. */
@@ -306,8 +305,7 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 		next += length;
 	}
 out:
-	free(groups);
-	free(pool);
+	pm_pool_free(&pool);
 	return rc;
 }
 

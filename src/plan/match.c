@@ -2,7 +2,7 @@
 /* A fabric against a plan. */
 #include "parts.h"
 
-#include <portmajor/alloc.h>
+#include <string.h>
 
 #include <errno.h>
 

@@ -37,8 +37,11 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 {
 	struct pm_served served;
 	struct pm_reach reach;
-	int rc = pm_reach_init(&plan->tree, &reach, err);
+	struct pm_pool pool = {0};
+	int rc;
 
+	pm_reach_init(&plan->tree, &pool, &reach);
+	rc = pm_pool_check(&pool, err);
 	if (rc)
 		goto out;
 	pm_reach_compute(plan->known, &plan->tree, NULL, &reach);
@@ -46,7 +49,7 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 	if (!rc && !pm_served_enough(&served))
 		rc = pm_served_refuse(&served, plan->known, &plan->tree, err);
 out:
-	pm_reach_free(&reach);
+	pm_pool_free(&pool);
 	return rc;
 }
 
@@ -63,12 +66,12 @@ struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc, struct pm_fabric 
 	plan->known = known;
 	if (!known)
 		goto fail;
-	plan->lid = pm_array(known->num_ports, sizeof(*plan->lid));
-	plan->plane = pm_array(known->num_ports, sizeof(*plan->plane));
-	plan->turn = pm_array(known->num_ports, 1);
-	plan->rank = pm_array(known->num_ports, sizeof(*plan->rank));
-	plan->owner = pm_array(PM_MAX_LID + 1u, sizeof(*plan->owner));
-	if (!plan->lid || !plan->plane || !plan->turn || !plan->rank || !plan->owner)
+	plan->lid = pm_pool_array(&plan->pool, known->num_ports, sizeof(*plan->lid));
+	plan->plane = pm_pool_array(&plan->pool, known->num_ports, sizeof(*plan->plane));
+	plan->turn = pm_pool_array(&plan->pool, known->num_ports, 1);
+	plan->rank = pm_pool_array(&plan->pool, known->num_ports, sizeof(*plan->rank));
+	plan->owner = pm_pool_array(&plan->pool, PM_MAX_LID + 1u, sizeof(*plan->owner));
+	if (pm_pool_check(&plan->pool, NULL))
 		goto fail;
 	memset(plan->plane, 0xff, known->num_ports * sizeof(*plan->plane));
 	memset(plan->owner, 0xff, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
@@ -84,11 +87,7 @@ void pm_plan_free(struct pm_plan *plan)
 		return;
 	pm_tree_free(&plan->tree);
 	pm_fabric_free(plan->known);
-	free(plan->lid);
-	free(plan->plane);
-	free(plan->turn);
-	free(plan->rank);
-	free(plan->owner);
+	pm_pool_free(&plan->pool);
 	free(plan->runs);
 	free(plan);
 }

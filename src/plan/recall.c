@@ -383,24 +383,23 @@ int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
 		   struct pm_error *err)
 {
 	uint32_t num = plan->known->num_ports;
+	struct pm_pool pool = {0};
 	struct recalling r = {
 		.old = plan,
 		.evidence = evidence,
 		.recall = recall,
-		.fixed = pm_array(PM_MAX_LID + 1u, 1),
-		.done = pm_array(num, 1),
-		.comer = pm_array(num, sizeof(*r.comer)),
+		.fixed = pm_pool_array(&pool, PM_MAX_LID + 1u, 1),
+		.done = pm_pool_array(&pool, num, 1),
+		.comer = pm_pool_array(&pool, num, sizeof(*r.comer)),
 	};
-	int rc = 0;
+	int rc = pm_pool_check(&pool, err);
 
 	*recalled = NULL;
 	recall->restored = recall->given_away = 0;
 	if (recall->max_lid > PM_MAX_LID)
 		recall->max_lid = PM_MAX_LID;
-	if (!r.fixed || !r.done || !r.comer) {
-		rc = pm_error_no_memory(err);
+	if (rc)
 		goto out;
-	}
 	evidence_settle(evidence, plan, recall->now, false);
 	if (!find_comers(&r) && !evidence->unheeded)
 		goto out;
@@ -417,8 +416,6 @@ int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
 	}
 out:
 	pm_plan_free(r.plan);
-	free(r.fixed);
-	free(r.done);
-	free(r.comer);
+	pm_pool_free(&pool);
 	return rc;
 }

@@ -73,23 +73,20 @@ int pm_served_find(const struct pm_fabric *known, const struct pm_reach *reach,
 		   const uint8_t *seen, struct pm_served *served, struct pm_error *err)
 {
 	uint32_t num = known->num_switches;
-	uint32_t *hosts = pm_array(num, sizeof(*hosts));
-	uint32_t *part = pm_array(num, sizeof(*part));
-	uint32_t *room = pm_array(num, sizeof(*room));
-	int rc = 0;
+	struct pm_pool pool = {0};
+	uint32_t *hosts = pm_pool_array(&pool, num, sizeof(*hosts));
+	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
+	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
+	int rc = pm_pool_check(&pool, err);
 
-	if (!hosts || !part || !room) {
-		rc = pm_error_no_memory(err);
+	if (rc)
 		goto out;
-	}
 	for (uint32_t sw = 0; sw < num; sw++)
 		hosts[sw] = count_hosts(known, sw, seen);
 	pm_reach_parts(known, seen, part, room);
 	pm_served_count(reach, num, hosts, part, room, served);
 out:
-	free(hosts);
-	free(part);
-	free(room);
+	pm_pool_free(&pool);
 	return rc;
 }
 

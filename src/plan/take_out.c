@@ -9,6 +9,7 @@
 #include <errno.h>
 
 struct cut {
+	struct pm_pool pool;
 	const struct pm_plan *plan;
 	uint8_t *alive;
 	struct take_out *list;
@@ -22,14 +23,12 @@ static int find_reach(struct cut *cut, struct pm_error *err)
 	const struct pm_fabric *known = cut->plan->known;
 	int rc;
 
-	rc = pm_reach_init(&cut->plan->tree, &cut->all, err);
-	if (!rc)
-		rc = pm_reach_init(&cut->plan->tree, &cut->left, err);
+	pm_reach_init(&cut->plan->tree, &cut->pool, &cut->all);
+	pm_reach_init(&cut->plan->tree, &cut->pool, &cut->left);
+	cut->ends = pm_pool_array(&cut->pool, cut->all.words, sizeof(*cut->ends));
+	rc = pm_pool_check(&cut->pool, err);
 	if (rc)
 		return rc;
-	cut->ends = pm_array(cut->all.words, sizeof(*cut->ends));
-	if (!cut->ends)
-		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < known->num_ports; i++)
 		if (cut->alive[i] && known->ports[i].peer == PM_NONE)
 			pm_bits_set(cut->ends, known->ports[i].node);
@@ -114,8 +113,6 @@ int take_out_all(const struct pm_plan *plan, uint8_t *alive, struct take_out *li
 		out = find_needed(&cut, out);
 		list[out++].needed = true;
 	}
-	pm_reach_free(&cut.all);
-	pm_reach_free(&cut.left);
-	free(cut.ends);
+	pm_pool_free(&cut.pool);
 	return rc;
 }

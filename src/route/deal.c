@@ -274,22 +274,22 @@ static void deal_leaf(struct deal *deal)
 		deal->routes->irregular[deal->leaf] = 1;
 }
 
-int route_deal(struct pm_routes *routes)
+int route_deal(struct pm_routes *routes, struct pm_error *err)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
-	uint32_t *num_up = pm_array(routes->num_switches, sizeof(*num_up));
+	struct pm_pool pool = {0};
+	uint32_t *num_up = pm_pool_array(&pool, routes->num_switches, sizeof(*num_up));
 	struct deal deal = {
 		.routes = routes,
 		.num_up = num_up,
-		.items = pm_array(routes->stride, sizeof(*deal.items)),
-		.choices = pm_array(routes->stride, sizeof(*deal.choices)),
-		.is_dealt = pm_array(routes->stride, 1),
+		.items = pm_pool_array(&pool, routes->stride, sizeof(*deal.items)),
+		.choices = pm_pool_array(&pool, routes->stride, sizeof(*deal.choices)),
+		.is_dealt = pm_pool_array(&pool, routes->stride, 1),
 	};
-	int rc = -ENOMEM;
+	int rc = pm_pool_check(&pool, err);
 
-	if (!num_up || !deal.items || !deal.choices || !deal.is_dealt)
+	if (rc)
 		goto out;
-	rc = 0;
 	for (uint32_t i = 0; i < tree->num_ports; i++)
 		num_up[routes->plan->known->ports[i].node] += tree->plane[i] != PM_NONE;
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
@@ -298,9 +298,6 @@ int route_deal(struct pm_routes *routes)
 		deal_leaf(&deal);
 	}
 out:
-	free(num_up);
-	free(deal.items);
-	free(deal.choices);
-	free(deal.is_dealt);
+	pm_pool_free(&pool);
 	return rc;
 }

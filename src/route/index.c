@@ -26,13 +26,13 @@ static void index_destinations(struct pm_routes *routes)
 	}
 }
 
-static int index_lids(struct pm_routes *routes)
+static int index_lids(struct pm_routes *routes, struct pm_error *err)
 {
 	uint32_t num = routes->num_switches;
 	uint32_t *next = pm_array(num, sizeof(*next));
 
 	if (!next)
-		return -ENOMEM;
+		return pm_error_no_memory(err);
 	for (uint32_t lid = 0; lid < routes->stride; lid++)
 		if (routes->to[lid].sw != PM_NONE)
 			next[routes->to[lid].sw]++;
@@ -54,20 +54,16 @@ static bool starts_interval(const struct pm_routes *routes, uint32_t lid)
 }
 
 /* Intervals by plane, and the destinations' numbers. */
-static int index_intervals(struct pm_routes *routes)
+static int index_intervals(struct pm_routes *routes, struct pm_error *err)
 {
-	uint32_t groups = routes->plan->tree.num_planes + 1, count = 0, number = 0;
-	uint32_t *next = pm_array(groups, sizeof(*next));
-	uint32_t *slots = pm_array(groups, sizeof(*slots));
+	uint32_t groups = routes->plan->tree.num_planes + 1, number = 0;
+	struct pm_pool pool = {0};
+	uint32_t *next = pm_pool_array(&pool, groups, sizeof(*next));
+	uint32_t *slots = pm_pool_array(&pool, groups, sizeof(*slots));
+	int rc = pm_pool_check(&pool, err);
 
-	for (uint32_t lid = 0; lid < routes->stride; lid++)
-		count += starts_interval(routes, lid);
-	routes->intervals = pm_array(count, sizeof(*routes->intervals));
-	if (!next || !slots || !routes->intervals) {
-		free(next);
-		free(slots);
-		return -ENOMEM;
-	}
+	if (rc)
+		goto out;
 	for (uint32_t lid = 0; lid < routes->stride; lid++) {
 		if (routes->to[lid].sw != PM_NONE)
 			slots[routes->to[lid].plane] += routes->to[lid].port != 0;
@@ -90,9 +86,9 @@ static int index_intervals(struct pm_routes *routes)
 			routes->intervals[next[to->plane]++].start = (uint16_t)lid;
 		routes->intervals[next[to->plane] - 1].length++;
 	}
-	free(next);
-	free(slots);
-	return 0;
+out:
+	pm_pool_free(&pool);
+	return rc;
 }
 
 static void index_own(struct pm_routes *routes)
@@ -207,14 +203,14 @@ static void find_weights(struct pm_routes *routes)
 		routes->part[lid] = (uint8_t)(routes->to[lid].rank % routes->spread);
 }
 
-int route_index(struct pm_routes *routes)
+int route_index(struct pm_routes *routes, struct pm_error *err)
 {
 	int rc;
 
 	index_destinations(routes);
-	rc = index_lids(routes);
+	rc = index_lids(routes, err);
 	if (!rc)
-		rc = index_intervals(routes);
+		rc = index_intervals(routes, err);
 	if (rc)
 		return rc;
 	index_own(routes);

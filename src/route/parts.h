@@ -14,6 +14,7 @@
 
 #include <portmajor/alloc.h>
 #include <portmajor/bits.h>
+#include <portmajor/pool.h>
 #include <portmajor/reach.h>
 #include <portmajor/route.h>
 
@@ -41,32 +42,43 @@ struct own {
 struct pm_routes {
 	const struct pm_plan *plan;
 	uint32_t stride, num_switches;
-	uint8_t *preferred; /* [switch][stride] */
-	uint8_t *table;	    /* [switch][stride], valid where moved[switch] */
-	uint8_t *moved;	    /* [switch] table differs from preferred */
-	uint64_t *touched;  /* [switch][touched_words] set of blocks: in all others
-			     * table is as preferred */
-	uint32_t touched_words;
-	uint8_t *reach_changed; /* [switch] enum pm_reach_changed, of now */
-	uint8_t *irregular;	/* [leaf switch] preferred ports are not the planes' own
-				 * everywhere: the tree has holes */
-	uint8_t *full;		/* [switch] each up port leads to every leaf */
-	uint64_t *leaf_set;	/* [words] */
-	uint64_t *nothing;	/* [words] the empty set */
-	struct own *own;	/* [leaf][plane] */
-	struct pm_reach whole, now;
-	uint8_t *alive;		  /* [port] */
-	uint8_t *linked;	  /* [port] this cable or a parallel one is alive */
-	struct destination *to;	  /* [lid] */
-	uint32_t *first_lid;	  /* [switch + 1] into lids_of */
-	uint16_t *lids_of;	  /* LIDs by switch of the place */
-	uint32_t *first_interval; /* [plane + 1] into intervals; the last
-				   * "plane" is for places without one */
-	struct interval *intervals;
+	struct pm_pool pool; /* of all arrays */
+
+	/* Index: what the plan alone says; read-only once it is made. */
+	struct destination *to;		  /* [lid] */
+	uint32_t *first_lid;		  /* [switch + 1] into lids_of */
+	uint16_t *lids_of;		  /* LIDs by switch of the place */
+	uint32_t *first_interval;	  /* [plane + 1] into intervals; the last
+					   * "plane" is for places without one */
+	struct interval *intervals;	  /* no more than there are LIDs */
+	struct own *own;		  /* [leaf][plane] */
+	uint64_t *leaf_set;		  /* [words] */
+	uint64_t *nothing;		  /* [words] the empty set */
+	struct pm_reach whole;		  /* with every cable alive */
 	uint32_t weight[PM_NO_LEVEL + 1]; /* [level] divisor of the digit there */
 	uint32_t spread;		  /* ports per block of foreign destinations */
 	uint8_t *part;			  /* [lid] which of them: rank mod spread */
-	uint32_t *queue, *distance;	  /* [switch] room for detour.c */
+
+	/* Preferred: tables with every cable alive, and what is said of them. Made once;
+	 * adopt.c may put what switches hold in place of them. */
+	uint8_t *preferred; /* [switch][stride] */
+	uint8_t *irregular; /* [leaf switch] they are not the planes' own ports
+			     * everywhere: the tree has holes */
+	uint8_t *full;	    /* [switch] each up port leads to every leaf */
+
+	/* Current: of the last update. */
+	uint8_t *alive;		/* [port] */
+	uint8_t *linked;	/* [port] this cable or a parallel one is alive */
+	struct pm_reach now;	/* with these */
+	uint8_t *reach_changed; /* [switch] enum pm_reach_changed, of now */
+	uint8_t *table;		/* [switch][stride], valid where moved[switch] */
+	uint8_t *moved;		/* [switch] table differs from preferred */
+	uint64_t *touched;	/* [switch][touched_words] set of blocks: in all others
+				 * table is as preferred */
+	uint32_t touched_words;
+
+	/* Scratch, for detour.c. */
+	uint32_t *queue, *distance; /* [switch] */
 };
 
 /* Some ports of one switch. */
@@ -128,13 +140,13 @@ uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw,
 				uint32_t lid);
 
 /* index.c: fills in everything that depends on the plan alone; -ENOMEM. */
-int route_index(struct pm_routes *routes);
+int route_index(struct pm_routes *routes, struct pm_error *err);
 
 /* preferred.c: -ENOMEM. */
-int route_fill_preferred(struct pm_routes *routes);
+int route_fill_preferred(struct pm_routes *routes, struct pm_error *err);
 
 /* deal.c: leaves' entries that planes do not settle, in preferred; -ENOMEM. */
-int route_deal(struct pm_routes *routes);
+int route_deal(struct pm_routes *routes, struct pm_error *err);
 
 /* moved.c */
 uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,

@@ -258,14 +258,15 @@ static void fill_switch(struct pm_routes *routes, uint32_t sw, struct way_down *
 		row[free_lids[i]] = PM_LFT_KEEP;
 }
 
-int route_fill_preferred(struct pm_routes *routes)
+int route_fill_preferred(struct pm_routes *routes, struct pm_error *err)
 {
-	struct way_down *ways = pm_array(routes->num_switches, sizeof(*ways));
-	uint16_t *free_lids = pm_array(routes->stride, sizeof(*free_lids));
+	struct pm_pool pool = {0};
+	struct way_down *ways = pm_pool_array(&pool, routes->num_switches, sizeof(*ways));
+	uint16_t *free_lids = pm_pool_array(&pool, routes->stride, sizeof(*free_lids));
 	uint32_t num_free = 0;
-	int rc = -ENOMEM;
+	int rc = pm_pool_check(&pool, err);
 
-	if (!ways || !free_lids)
+	if (rc)
 		goto out;
 	for (uint32_t lid = 0; lid < routes->stride; lid++)
 		if (routes->to[lid].sw == PM_NONE)
@@ -273,9 +274,8 @@ int route_fill_preferred(struct pm_routes *routes)
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		fill_switch(routes, sw, ways, free_lids, num_free,
 			    routes->preferred + (size_t)sw * routes->stride);
-	rc = route_deal(routes);
+	rc = route_deal(routes, err);
 out:
-	free(ways);
-	free(free_lids);
+	pm_pool_free(&pool);
 	return rc;
 }

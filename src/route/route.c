@@ -43,61 +43,67 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 
 /* ---- Making ---- */
 
-static int allocate(struct pm_routes *routes)
+static void allocate_index(struct pm_routes *routes)
 {
-	const struct pm_plan *plan = routes->plan;
-	size_t cells = (size_t)routes->num_switches * routes->stride;
+	struct pm_pool *pool = &routes->pool;
+	const struct pm_tree *tree = &routes->plan->tree;
+	uint32_t words = pm_bits_words(routes->num_switches);
 
-	routes->preferred = malloc(cells ? cells : 1);
-	routes->table = malloc(cells ? cells : 1);
-	routes->moved = pm_array(routes->num_switches, 1);
-	routes->touched_words = pm_bits_words(routes->stride / PM_LFT_BLOCK);
-	routes->touched = pm_array((size_t)routes->num_switches * routes->touched_words,
-				   sizeof(*routes->touched));
-	routes->reach_changed = pm_array(routes->num_switches, 1);
-	routes->irregular = pm_array(routes->num_switches, 1);
-	routes->full = pm_array(routes->num_switches, 1);
-	routes->leaf_set =
-		pm_array(pm_bits_words(routes->num_switches), sizeof(uint64_t));
-	routes->nothing = pm_array(pm_bits_words(routes->num_switches), sizeof(uint64_t));
-	routes->alive = pm_array(plan->known->num_ports, 1);
-	routes->linked = pm_array(plan->known->num_ports, 1);
-	routes->to = pm_array(routes->stride, sizeof(*routes->to));
-	routes->first_lid = pm_array(routes->num_switches + 1u, sizeof(uint32_t));
-	routes->first_interval = pm_array(plan->tree.num_planes + 2u, sizeof(uint32_t));
-	routes->lids_of = pm_array(routes->stride, sizeof(uint16_t));
-	routes->part = pm_array(routes->stride, 1);
-	routes->queue = pm_array(routes->num_switches, sizeof(uint32_t));
-	routes->distance = pm_array(routes->num_switches, sizeof(uint32_t));
+	routes->to = pm_pool_array(pool, routes->stride, sizeof(*routes->to));
+	routes->first_lid =
+		pm_pool_array(pool, routes->num_switches + 1u, sizeof(uint32_t));
+	routes->lids_of = pm_pool_array(pool, routes->stride, sizeof(uint16_t));
+	routes->first_interval =
+		pm_pool_array(pool, tree->num_planes + 2u, sizeof(uint32_t));
+	routes->intervals =
+		pm_pool_array(pool, routes->stride, sizeof(*routes->intervals));
 	routes->own =
-		pm_array((size_t)plan->tree.num_leaves * (plan->tree.num_planes + 1u),
-			 sizeof(*routes->own));
-	if (!routes->preferred || !routes->table || !routes->moved || !routes->touched ||
-	    !routes->reach_changed || !routes->irregular || !routes->full ||
-	    !routes->leaf_set || !routes->nothing || !routes->alive || !routes->linked ||
-	    !routes->to || !routes->first_lid || !routes->first_interval ||
-	    !routes->lids_of || !routes->part || !routes->own || !routes->queue ||
-	    !routes->distance || pm_reach_init(&plan->tree, &routes->whole, NULL) ||
-	    pm_reach_init(&plan->tree, &routes->now, NULL))
-		return -ENOMEM;
-	return 0;
+		pm_pool_array(pool, (size_t)tree->num_leaves * (tree->num_planes + 1u),
+			      sizeof(*routes->own));
+	routes->leaf_set = pm_pool_array(pool, words, sizeof(uint64_t));
+	routes->nothing = pm_pool_array(pool, words, sizeof(uint64_t));
+	pm_reach_init(tree, pool, &routes->whole);
+	routes->part = pm_pool_array(pool, routes->stride, 1);
+}
+
+static void allocate_tables(struct pm_routes *routes)
+{
+	struct pm_pool *pool = &routes->pool;
+	uint32_t num = routes->num_switches, ports = routes->plan->known->num_ports;
+	size_t cells = (size_t)num * routes->stride;
+
+	routes->preferred = pm_pool_bytes(pool, cells);
+	routes->irregular = pm_pool_array(pool, num, 1);
+	routes->full = pm_pool_array(pool, num, 1);
+	routes->alive = pm_pool_array(pool, ports, 1);
+	routes->linked = pm_pool_array(pool, ports, 1);
+	pm_reach_init(&routes->plan->tree, pool, &routes->now);
+	routes->reach_changed = pm_pool_array(pool, num, 1);
+	routes->table = pm_pool_bytes(pool, cells);
+	routes->moved = pm_pool_array(pool, num, 1);
+	routes->touched_words = pm_bits_words(routes->stride / PM_LFT_BLOCK);
+	routes->touched = pm_pool_array(pool, (size_t)num * routes->touched_words,
+					sizeof(*routes->touched));
+	routes->queue = pm_pool_array(pool, num, sizeof(uint32_t));
+	routes->distance = pm_pool_array(pool, num, sizeof(uint32_t));
 }
 
 int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 		   struct pm_error *err)
 {
 	struct pm_routes *routes = calloc(1, sizeof(*routes));
-	int rc = -ENOMEM;
+	int rc;
 
 	if (!routes)
-		goto out;
+		return pm_error_no_memory(err);
 	routes->plan = plan;
 	routes->num_switches = plan->known->num_switches;
 	routes->stride = pm_plan_blocks(plan) * PM_LFT_BLOCK;
-	rc = allocate(routes);
-	if (rc)
-		goto out;
-	rc = route_index(routes);
+	allocate_index(routes);
+	allocate_tables(routes);
+	rc = pm_pool_check(&routes->pool, err);
+	if (!rc)
+		rc = route_index(routes, err);
 	if (rc)
 		goto out;
 	for (uint32_t i = 0; i < plan->tree.num_leaves; i++)
@@ -110,7 +116,7 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 	       (size_t)routes->whole.words * routes->num_switches * sizeof(uint64_t));
 	memcpy(routes->now.updown, routes->whole.updown,
 	       (size_t)routes->whole.words * routes->num_switches * sizeof(uint64_t));
-	rc = route_fill_preferred(routes);
+	rc = route_fill_preferred(routes, err);
 	/* The pages are needed in the first event, when time counts. */
 	memset(routes->table, PM_LFT_KEEP, (size_t)routes->num_switches * routes->stride);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
@@ -118,7 +124,7 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 out:
 	if (rc) {
 		pm_routes_free(routes);
-		return pm_error_set(err, rc, "out of memory");
+		return rc;
 	}
 	*result = routes;
 	return 0;
@@ -126,30 +132,8 @@ out:
 
 void pm_routes_free(struct pm_routes *routes)
 {
-	if (!routes)
-		return;
-	free(routes->preferred);
-	free(routes->table);
-	free(routes->moved);
-	free(routes->touched);
-	free(routes->reach_changed);
-	free(routes->irregular);
-	free(routes->full);
-	free(routes->leaf_set);
-	free(routes->nothing);
-	free(routes->alive);
-	free(routes->linked);
-	free(routes->to);
-	free(routes->first_lid);
-	free(routes->first_interval);
-	free(routes->intervals);
-	free(routes->lids_of);
-	free(routes->part);
-	free(routes->own);
-	free(routes->queue);
-	free(routes->distance);
-	pm_reach_free(&routes->whole);
-	pm_reach_free(&routes->now);
+	if (routes)
+		pm_pool_free(&routes->pool);
 	free(routes);
 }
 
@@ -238,16 +222,14 @@ static bool has_end_ports(const struct pm_routes *routes, uint32_t sw)
 int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 		    struct pm_error *err)
 {
-	uint32_t *part = pm_array(routes->num_switches, sizeof(*part));
-	uint32_t *list = pm_array(routes->num_switches, sizeof(*list));
+	struct pm_pool pool = {0};
+	uint32_t *part = pm_pool_array(&pool, routes->num_switches, sizeof(*part));
+	uint32_t *list = pm_pool_array(&pool, routes->num_switches, sizeof(*list));
 	uint32_t num = 0;
-	int rc = -ENOMEM;
+	int rc = pm_pool_check(&pool, err);
 
-	if (!part || !list) {
-		pm_error_set(err, rc, "out of memory");
+	if (rc)
 		goto out;
-	}
-	rc = 0;
 	memset(apart, 0, sizeof(*apart));
 	pm_reach_parts(routes->plan->known, routes->alive, part, list);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
@@ -267,7 +249,6 @@ int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 			apart->count++;
 		}
 out:
-	free(part);
-	free(list);
+	pm_pool_free(&pool);
 	return rc;
 }

@@ -185,11 +185,13 @@ static double run_delta(struct bench *bench)
 static double run_served(struct bench *bench)
 {
 	const struct pm_fabric *known = bench->plan->known;
+	struct pm_pool pool = {0};
 	struct pm_reach reach;
 	struct pm_served served;
 	double start, end;
 
-	if (pm_reach_init(&bench->plan->tree, &reach, NULL))
+	pm_reach_init(&bench->plan->tree, &pool, &reach);
+	if (pm_pool_check(&pool, NULL))
 		die("out of memory");
 	for (uint32_t sw = 0; sw < known->num_switches; sw++)
 		reach.updown[(size_t)sw * reach.words + sw / 64] = 1ull << sw % 64;
@@ -197,7 +199,7 @@ static double run_served(struct bench *bench)
 	if (pm_served_find(known, &reach, bench->whole, &served, NULL) || served.pairs)
 		die("pairs served");
 	end = now_ms();
-	pm_reach_free(&reach);
+	pm_pool_free(&pool);
 	return end - start;
 }
 

@@ -20,6 +20,7 @@ static bool has(const uint64_t *set, uint32_t bit)
 struct ground {
 	struct pm_fabric *fabric, *skeleton;
 	struct pm_tree tree;
+	struct pm_pool pool;
 	struct pm_reach reach;
 	uint8_t *alive;
 };
@@ -30,7 +31,9 @@ static void make(struct ground *g, struct pm_fabric *fabric)
 	g->skeleton = pm_fabric_skeleton(fabric);
 	assert_non_null(g->skeleton);
 	assert_int_equal(pm_tree_make(g->skeleton, &g->tree, NULL), 0);
-	assert_int_equal(pm_reach_init(&g->tree, &g->reach, NULL), 0);
+	g->pool = (struct pm_pool){0};
+	pm_reach_init(&g->tree, &g->pool, &g->reach);
+	assert_int_equal(pm_pool_check(&g->pool, NULL), 0);
 	g->alive = malloc(g->skeleton->num_ports + 1u);
 	assert_non_null(g->alive);
 	memset(g->alive, 1, g->skeleton->num_ports);
@@ -38,8 +41,7 @@ static void make(struct ground *g, struct pm_fabric *fabric)
 
 static void release(struct ground *g)
 {
-	pm_reach_free(&g->reach);
-	pm_reach_free(&g->reach);
+	pm_pool_free(&g->pool);
 	pm_tree_free(&g->tree);
 	pm_fabric_free(g->skeleton);
 	pm_fabric_free(g->fabric);
@@ -141,12 +143,13 @@ static void test_drawing(void **state)
 static void check_since(const struct ground *g)
 {
 	size_t bytes = g->reach.words * sizeof(uint64_t);
+	struct pm_pool pool = {0};
 	struct pm_reach whole, since;
 	uint8_t changed[7];
-	struct pm_error err;
 
-	assert_int_equal(pm_reach_init(&g->tree, &whole, &err), 0);
-	assert_int_equal(pm_reach_init(&g->tree, &since, &err), 0);
+	pm_reach_init(&g->tree, &pool, &whole);
+	pm_reach_init(&g->tree, &pool, &since);
+	assert_int_equal(pm_pool_check(&pool, NULL), 0);
 	pm_reach_compute(g->skeleton, &g->tree, NULL, &whole);
 	pm_reach_compute_since(g->skeleton, &g->tree, g->alive, &whole, &since, changed);
 	assert_memory_equal(since.down, g->reach.down, 7 * bytes);
@@ -162,8 +165,7 @@ static void check_since(const struct ground *g)
 
 		assert_int_equal(changed[sw], flags);
 	}
-	pm_reach_free(&whole);
-	pm_reach_free(&since);
+	pm_pool_free(&pool);
 }
 
 /* Every set of lost cables of the drawing. */

@@ -7,6 +7,7 @@
 #ifndef PORTMAJOR_REACH_H
 #define PORTMAJOR_REACH_H
 
+#include <portmajor/pool.h>
 #include <portmajor/tree.h>
 
 #include <stddef.h>
@@ -20,10 +21,9 @@ struct pm_reach {
 	uint32_t num_by_level; /* without those that have no level */
 };
 
-/* Room for this tree; -ENOMEM. pm_reach_free is fine after a failure. */
-int pm_reach_init(const struct pm_tree *tree, struct pm_reach *reach,
-		  struct pm_error *err);
-void pm_reach_free(struct pm_reach *reach);
+/* Empty sets for this tree, in a pool, of which the caller learns if memory ran out. */
+void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
+		   struct pm_reach *reach);
 
 /*
  * Fills both sets for the cables with alive[port] set (either both ends are or

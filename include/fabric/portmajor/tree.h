@@ -26,6 +26,7 @@
 #define PORTMAJOR_TREE_H
 
 #include <portmajor/fabric.h>
+#include <portmajor/pool.h>
 
 #define PM_NO_LEVEL UINT8_MAX
 
@@ -49,6 +50,7 @@ struct pm_plane {
  * skeleton, those marked [port] one per port.
  */
 struct pm_tree {
+	struct pm_pool pool; /* of all arrays */
 	uint32_t num_switches, num_ports, num_leaves, num_planes;
 	uint32_t num_components, num_pods;
 	uint32_t num_side;	 /* cables with PM_SIDE */

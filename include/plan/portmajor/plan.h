@@ -70,6 +70,7 @@ struct pm_run {
 
 /* Read-only for everybody but src/plan/. [port] means: per port of `known`. */
 struct pm_plan {
+	struct pm_pool pool; /* of the arrays but for runs, which grow */
 	enum pm_lid_order order;
 	uint8_t lmc;
 	bool held; /* made of a fabric that ran already: what its switches hold is
