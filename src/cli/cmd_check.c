@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor check: tables as switches hold them, walked over a topology. */
+#include "cli.h"
 #include "json.h"
 #include "tables.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Options and input of the subcommands that read a fabric. */
-#include "cli.h"
+#include "fabric.h"
+
+#include "options.h"
 
 #include <portmajor/netlist.h>
 #include <portmajor/textfile.h>

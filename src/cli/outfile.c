@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "outfile.h"
 
-#include "cli.h"
+#include "output.h"
 
 #include <portmajor/replace.h>
 

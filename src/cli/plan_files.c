@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Files that other programs read, made from a plan before it is used. */
 #include "outfile.h"
+#include "output.h"
 #include "plan.h"
 
 #include <portmajor/lftdiff.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "tables.h"
 
+#include "output.h"
+
 #include <stdlib.h>
 
 int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,

@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_TABLES_H
 #define PORTMAJOR_CLI_TABLES_H
 
-#include "cli.h"
+#include "fabric.h"
 
 #include <portmajor/lftfile.h>
 

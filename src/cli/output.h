@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How the command answers: its exit status, and what it prints on which stream. */
+#ifndef PORTMAJOR_CLI_OUTPUT_H
+#define PORTMAJOR_CLI_OUTPUT_H
+
+#include <stdbool.h>
+
+enum exit_status {
+	EXIT_FINE = 0,
+	EXIT_FINDINGS = 1, /* it ran, and what it found is not in order */
+	EXIT_USAGE = 2,	   /* wrong options or operands */
+	EXIT_INPUT = 3,	   /* a file cannot be read or makes no sense; no memory */
+};
+
+/* What is to be printed. */
+struct cli_output {
+	bool json;
+	bool quiet; /* see the subcommand's help */
+};
+
+/* Prints "portmajor: MESSAGE" to stderr and returns status. */
+int cli_fail(enum exit_status status, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Flushes stdout; EXIT_INPUT with a message if something could not be written
+ * (a full disk, a closed pipe), else status.
+ */
+int cli_finish(int status);
+
+#endif
