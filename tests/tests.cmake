@@ -23,6 +23,12 @@ target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsy
 	-Wl,--wrap=close,--wrap=rename,--wrap=unlink)
 target_link_options(test_pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=free)
 
+# Parts of the command.
+add_executable(test_options tests/unit/test_options.c src/cli/options.c src/cli/output.c)
+target_link_libraries(test_options PRIVATE test_tools)
+add_test(NAME unit.options COMMAND test_options)
+set_tests_properties(unit.options PROPERTIES LABELS unit TIMEOUT 300)
+
 # Rooms of the plugin that need no OpenSM.
 foreach(room planning view wait)
 	add_executable(test_${room} tests/unit/test_${room}.c plugins/opensm/${room}.c)

@@ -14,31 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-	"usage: portmajor check [OPTION]... TOPOLOGY TABLES\n"
-	"\n"
-	"Walks the tables in a file that OpenSM (opensm-lfts.dump, opensm.fdbs) or\n"
-	"dump_fts wrote over a topology, an ibsim or ibnetdiscover file; one of both "
-	"may\n"
-	"be - for standard input. LIDs are those of the topology or, where it has none,\n"
-	"of the tables. Exit status 1 if something is not in order: packets that do not\n"
-	"arrive, loops, paths that turn up after going down, credit loops, tables that\n"
-	"are missing or of another fabric.\n" CLI_FABRIC_HELP
-	"  -s, --sm NAME  the node with the subnet manager: it must be reached from\n"
-	"            every switch\n"
-	"  --plan FILE\n"
-	"            LIDs and tables must be those of the plan that the plugin keeps in\n"
-	"            portmajor.GUID/plan\n"
-	"  --conform LIDs and tables must be those of the plan made for the topology\n"
-	"            (default: what differs from it is told only)\n"
-	"  --balance RATIO\n"
-	"            all-to-all traffic may load no cable above RATIO times the mean of\n"
-	"            its level (default: told only)\n"
-	"  -q, --quiet\n"
-	"            print findings only\n"
-	"  --json    print one JSON object\n"
-	"  -h        this help\n";
-
 struct request {
 	struct cli_fabric fabric;
 	const char *topology, *tables;
@@ -671,57 +646,61 @@ static int print_json(const struct judged *j)
 
 /* ---- Options ---- */
 
-enum long_option { OPTION_PLAN = 256, OPTION_CONFORM, OPTION_BALANCE };
-
-/* One option; an exit status, or -1: there is no such one. */
-static int take_option(int option, void *context)
+static int take_balance(const struct cli_option *option, char *argument, void *to)
 {
-	struct request *request = context;
+	double *balance = to;
 	char *end;
 
-	switch (option) {
-	case 's':
-		request->manager = optarg;
-		return EXIT_FINE;
-	case OPTION_PLAN:
-		request->plan_path = optarg;
-		return EXIT_FINE;
-	case OPTION_CONFORM:
-		request->conform = true;
-		return EXIT_FINE;
-	case OPTION_BALANCE:
-		request->balance = strtod(optarg, &end);
-		if (*end || end == optarg || !(request->balance >= 1))
-			return cli_fail(EXIT_USAGE, "--balance: a number of at least 1");
-		return EXIT_FINE;
-	default:
-		return -1;
-	}
+	(void)option;
+	*balance = strtod(argument, &end);
+	if (*end || end == argument || !(*balance >= 1))
+		return cli_fail(EXIT_USAGE, "--balance: a number of at least 1");
+	return EXIT_FINE;
 }
+
+static const struct cli_option options[] = {
+	{'s', "sm", "NAME",
+	 "the node with the subnet manager: it must be reached from every switch",
+	 CLI_MEMBER(struct request, manager)},
+	{0, "plan", "FILE",
+	 "LIDs and tables must be those of the plan that the plugin keeps in "
+	 "portmajor.GUID/plan",
+	 CLI_MEMBER(struct request, plan_path)},
+	{0, "conform", NULL,
+	 "LIDs and tables must be those of the plan made for the topology (default: what "
+	 "differs from it is told only)",
+	 CLI_MEMBER(struct request, conform)},
+	{0, "balance", "RATIO",
+	 "all-to-all traffic may load no cable above RATIO times the mean of its level "
+	 "(default: told only)",
+	 .take = take_balance, .to = offsetof(struct request, balance)},
+	{'q', "quiet", NULL, "print findings only",
+	 CLI_MEMBER(struct request, output.quiet)},
+	{0, "json", NULL, "print one JSON object",
+	 CLI_MEMBER(struct request, output.json)},
+	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "check [OPTION]... TOPOLOGY TABLES",
+	.about =
+		"Walks the tables in a file that OpenSM (opensm-lfts.dump, opensm.fdbs) "
+		"or dump_fts wrote over a topology, an ibsim or ibnetdiscover file; one "
+		"of both may be - for standard input. LIDs are those of the topology or, "
+		"where it has none, of the tables. Exit status 1 if something is not in "
+		"order: packets that do not arrive, loops, paths that turn up after "
+		"going "
+		"down, credit loops, tables that are missing or of another fabric.",
+	.options = options,
+	.min_operands = 2,
+	.max_operands = 2,
+};
 
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
-	static const struct option long_options[] = {
-		CLI_FABRIC_LONG,
-		{"sm", required_argument, NULL, 's'},
-		{"plan", required_argument, NULL, OPTION_PLAN},
-		{"conform", no_argument, NULL, OPTION_CONFORM},
-		{"balance", required_argument, NULL, OPTION_BALANCE},
-		CLI_OUTPUT_LONG,
-		{0},
-	};
-	const struct cli_options options = {
-		.usage = usage,
-		.short_options = CLI_OUTPUT_SHORT "s:" CLI_FABRIC_SHORT,
-		.long_options = long_options,
-		.fabric = &request->fabric,
-		.output = &request->output,
-		.take = take_option,
-		.least = 2,
-		.most = 2,
-	};
-	int status = cli_options_read(argc, argv, &options, request);
+	int status = cli_command_read(&command, argc, argv, request);
 
 	if (status >= 0)
 		return status;

@@ -13,24 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-	"usage: portmajor diff [OPTION]... OLD NEW\n"
-	"\n"
-	"Tells which LIDs, entries and LFT blocks differ, and how many MADs (LFT Sets)\n"
-	"lead from OLD to NEW. Both are tables (opensm-lfts.dump, opensm.fdbs, "
-	"dump_fts)\n"
-	"or both are topologies (ibsim or ibnetdiscover files); one may be - for "
-	"standard\n"
-	"input. Topologies are given the tables of a plan made for OLD that grows to "
-	"NEW,\n"
-	"with the LIDs that OLD and NEW have in the files. Exit status 1 if anything\n"
-	"differs.\n" CLI_FABRIC_HELP "  -l, --list\n"
-	"            list every port whose LID, and every switch whose table differs\n"
-	"  -q, --quiet\n"
-	"            print nothing: the exit status tells\n"
-	"  --json    print one JSON object\n"
-	"  -h        this help\n";
-
 struct request {
 	struct cli_fabric fabric;
 	bool list;
@@ -340,16 +322,7 @@ static int print_json(const struct result *r, const struct side *before,
 	return cli_json_print(object);
 }
 
-/* ---- Options ---- */
-
-/* One option; an exit status, or -1: there is no such one. */
-static int take_option(int option, void *context)
-{
-	struct request *request = context;
-
-	request->list |= option == 'l';
-	return option == 'l' ? EXIT_FINE : -1;
-}
+/* ---- The command ---- */
 
 static int compare(struct side *before, struct side *after, const struct request *request,
 		   struct result *r)
@@ -384,28 +357,40 @@ static int compare(struct side *before, struct side *after, const struct request
 	return EXIT_FINE;
 }
 
+static const struct cli_option options[] = {
+	{'l', "list", NULL,
+	 "list every port whose LID, and every switch whose table differs",
+	 CLI_MEMBER(struct request, list)},
+	{'q', "quiet", NULL, "print nothing: the exit status tells",
+	 CLI_MEMBER(struct request, output.quiet)},
+	{0, "json", NULL, "print one JSON object",
+	 CLI_MEMBER(struct request, output.json)},
+	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "diff [OPTION]... OLD NEW",
+	.about =
+		"Tells which LIDs, entries and LFT blocks differ, and how many MADs (LFT "
+		"Sets) lead from OLD to NEW. Both are tables (opensm-lfts.dump, "
+		"opensm.fdbs, dump_fts) or both are topologies (ibsim or ibnetdiscover "
+		"files); one may be - for standard input. Topologies are given the "
+		"tables "
+		"of a plan made for OLD that grows to NEW, with the LIDs that OLD and "
+		"NEW "
+		"have in the files. Exit status 1 if anything differs.",
+	.options = options,
+	.min_operands = 2,
+	.max_operands = 2,
+};
+
 int cmd_diff(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		CLI_FABRIC_LONG,
-		{"list", no_argument, NULL, 'l'},
-		CLI_OUTPUT_LONG,
-		{0},
-	};
 	struct request request = {0};
-	const struct cli_options options = {
-		.usage = usage,
-		.short_options = CLI_OUTPUT_SHORT "l" CLI_FABRIC_SHORT,
-		.long_options = long_options,
-		.fabric = &request.fabric,
-		.output = &request.output,
-		.take = take_option,
-		.least = 2,
-		.most = 2,
-	};
 	struct side before = {0}, after = {0};
 	struct result result = {0};
-	int status = cli_options_read(argc, argv, &options, &request);
+	int status = cli_command_read(&command, argc, argv, &request);
 
 	if (status >= 0)
 		return status;

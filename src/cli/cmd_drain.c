@@ -20,48 +20,10 @@
 
 #define LOOK_US 100000
 
-#define COMMON_HELP                                                                      \
-	"  --wait SECONDS  wait until OpenSM has followed, at most so long\n"            \
-	"  --json          print JSON, see docs/json.md\n"                               \
-	"  -q              print nothing but errors\n"                                   \
-	"  -h              this help\n"
-
-static const char drain_usage[] =
-	"usage: portmajor drain [OPTION]... [WHAT[:PORT]]...\n"
-	"\n"
-	"Has a running OpenSM take cables, or all cables of switches, out of hosts' "
-	"paths,\n"
-	"new paths first, until `portmajor undrain`; also over restarts. Nodes are named "
-	"as\n"
-	"for whatif --lose: by name, pattern with * and ?, or GUID. A cable without "
-	"which\n"
-	"hosts would be cut off stays in use (\"needed\"). Then, or without operands, "
-	"lists\n"
-	"what is drained: \"out\" is out of hosts' paths. Exit status 1, for a list or "
-	"with\n"
-	"--wait, if anything is not.\n"
-	"\n"
-	"  -n NETLIST      where names are looked up: an ibsim or ibnetdiscover file "
-	"(default:\n"
-	"                  the plan file in OpenSM's cache folder)\n" COMMON_HELP;
-
-static const char undrain_usage[] =
-	"usage: portmajor undrain [OPTION]... --all | WHAT[:PORT]...\n"
-	"\n"
-	"Takes back what `portmajor drain` has taken out. WHAT is the name of a switch, "
-	"a\n"
-	"pattern with * and ?, or a GUID, as `portmajor drain` lists them; without a "
-	"port,\n"
-	"cables that were drained by themselves are taken back too. Exit status 1 if "
-	"OpenSM\n"
-	"has not followed after --wait.\n"
-	"\n"
-	"  --all           all there is\n" COMMON_HELP;
-
 struct request {
 	const char *netlist; /* NULL: the plan file */
 	bool all;
-	unsigned long wait_s;
+	uint32_t wait_s;
 	struct cli_output output;
 };
 
@@ -297,10 +259,9 @@ static bool is_followed(const json_t *list, const struct pm_drains *drains)
 }
 
 /* Reads what is followed until that is all, or the time is over. */
-static bool wait_followed(const struct pm_drains *drains, unsigned long wait_s,
-			  json_t **list)
+static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s, json_t **list)
 {
-	for (unsigned long looks = wait_s * 1000000 / LOOK_US;; looks--) {
+	for (uint64_t looks = wait_s * UINT64_C(1000000) / LOOK_US;; looks--) {
 		bool running;
 
 		if (read_followed(list, &running) && running &&
@@ -404,68 +365,70 @@ static int change(struct request *request, char **operands, bool back)
 	return status;
 }
 
-/* One option; an exit status, or -1: there is no such one. */
-static int take_option(int option, void *context)
-{
-	struct request *request = context;
+static const struct cli_option common_options[] = {
+	{0, "wait", "SECONDS", "wait until OpenSM has followed, at most so long",
+	 CLI_MEMBER(struct request, wait_s), .high = 86400},
+	{'q', "quiet", NULL, "print nothing but errors",
+	 CLI_MEMBER(struct request, output.quiet)},
+	{0, "json", NULL, "print JSON, see docs/json.md",
+	 CLI_MEMBER(struct request, output.json)},
+	{0},
+};
 
-	switch (option) {
-	case 'n':
-		request->netlist = optarg;
-		return EXIT_FINE;
-	case 'A':
-		request->all = true;
-		return EXIT_FINE;
-	case 'w':
-		return cli_number(optarg, 0, 86400, &request->wait_s)
-			       ? EXIT_FINE
-			       : cli_fail(EXIT_USAGE, "--wait is in seconds");
-	default:
-		return -1;
-	}
-}
+static const struct cli_option drain_options[] = {
+	{'n', NULL, "NETLIST",
+	 "where names are looked up: an ibsim or ibnetdiscover file (default: the plan "
+	 "file in OpenSM's cache folder)",
+	 CLI_MEMBER(struct request, netlist)},
+	{.include = common_options},
+	{0},
+};
+
+static const struct cli_command drain_command = {
+	.synopsis = "drain [OPTION]... [WHAT[:PORT]]...",
+	.about =
+		"Has a running OpenSM take cables, or all cables of switches, out of "
+		"hosts' paths, new paths first, until `portmajor undrain`; also over "
+		"restarts. Nodes are named as for whatif --lose: by name, pattern with * "
+		"and ?, or GUID. A cable without which hosts would be cut off stays in "
+		"use "
+		"(\"needed\"). Then, or without operands, lists what is drained: \"out\" "
+		"is out of hosts' paths. Exit status 1, for a list or with --wait, if "
+		"anything is not.",
+	.options = drain_options,
+	.max_operands = INT_MAX,
+};
 
 int cmd_drain(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{"wait", required_argument, NULL, 'w'},
-		CLI_OUTPUT_LONG,
-		{0},
-	};
 	struct request request = {0};
-	const struct cli_options options = {
-		.usage = drain_usage,
-		.short_options = CLI_OUTPUT_SHORT "n:",
-		.long_options = long_options,
-		.output = &request.output,
-		.take = take_option,
-		.most = INT_MAX,
-	};
-	int status = cli_options_read(argc, argv, &options, &request);
+	int status = cli_command_read(&drain_command, argc, argv, &request);
 
 	return status < 0 ? change(&request, argv + optind, false) : status;
 }
 
+static const struct cli_option undrain_options[] = {
+	{0, "all", NULL, "all there is", CLI_MEMBER(struct request, all)},
+	{.include = common_options},
+	{0},
+};
+
+static const struct cli_command undrain_command = {
+	.synopsis = "undrain [OPTION]... --all | WHAT[:PORT]...",
+	.about = "Takes back what `portmajor drain` has taken out. WHAT is the name of a "
+		 "switch, a pattern with * and ?, or a GUID, as `portmajor drain` lists "
+		 "them; without a port, cables that were drained by themselves are taken "
+		 "back too. Exit status 1 if OpenSM has not followed after --wait.",
+	.options = undrain_options,
+	.max_operands = INT_MAX,
+};
+
 int cmd_undrain(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{"all", no_argument, NULL, 'A'},
-		{"wait", required_argument, NULL, 'w'},
-		CLI_OUTPUT_LONG,
-		{0},
-	};
 	struct request request = {0};
-	const struct cli_options options = {
-		.usage = undrain_usage,
-		.short_options = CLI_OUTPUT_SHORT,
-		.long_options = long_options,
-		.output = &request.output,
-		.take = take_option,
-		.most = INT_MAX,
-	};
-	int status = cli_options_read(argc, argv, &options, &request);
+	int status = cli_command_read(&undrain_command, argc, argv, &request);
 
 	if (status < 0 && request.all != (optind == argc))
-		status = cli_usage('?', undrain_usage);
+		status = cli_command_misused(&undrain_command);
 	return status < 0 ? change(&request, argv + optind, true) : status;
 }

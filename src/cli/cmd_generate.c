@@ -13,27 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-	"usage: portmajor generate [OPTION]... director LEAVES\n"
-	"       portmajor generate [OPTION]... two-level LEAVES SPINES HOSTS PARALLEL\n"
-	"       portmajor generate [OPTION]... xgft HEIGHT M1,..,Mh W1,..,Wh\n"
-	"\n"
-	"Writes an ibsim netlist to standard output.\n"
-	"  director   LEAVES (36 to 648, in steps of 36) leaves of 18 hosts below 18\n"
-	"             director chassis: 36 make 648 hosts, 324 5832, 648 11664\n"
-	"  two-level  HOSTS per leaf, PARALLEL cables from each leaf to each spine\n"
-	"  xgft       extended generalised fat tree with M children and W parents per\n"
-	"             level, from the hosts upward (W1 is 1)\n"
-	"  --degrade links=N,switches=N,hosts=N\n"
-	"             leave out so many cables between switches, switches and hosts, "
-	"drawn\n"
-	"             at random; N is a number or, with %, a part of them all\n"
-	"  --seed N   of the random numbers (default 1)\n"
-	"  -q, --quiet\n"
-	"             do not tell on standard error what is left out\n"
-	"  --json     print one JSON object, with the netlist and what is left out\n"
-	"  -h         this help\n";
-
 struct request {
 	struct pm_generate config;
 	struct pm_degrade degrade;
@@ -208,54 +187,73 @@ static int write_fabric(const struct request *request)
 	return status;
 }
 
-/* One option; an exit status, or -1: there is no such one. */
-static int take_option(int option, void *context)
+static int take_degrade(const struct cli_option *option, char *argument, void *to)
 {
-	struct request *request = context;
+	struct request *request = to;
 	struct pm_error err;
+
+	(void)option;
+	request->degraded = true;
+	return pm_degrade_parse(argument, &request->degrade, &err)
+		       ? cli_fail(EXIT_USAGE, "--degrade: %s", err.text)
+		       : EXIT_FINE;
+}
+
+static int take_seed(const struct cli_option *option, char *argument, void *to)
+{
+	struct request *request = to;
 	unsigned long seed;
 
-	switch (option) {
-	case 'D':
-		request->degraded = true;
-		return pm_degrade_parse(optarg, &request->degrade, &err)
-			       ? cli_fail(EXIT_USAGE, "--degrade: %s", err.text)
-			       : EXIT_FINE;
-	case 'S':
-		if (!cli_number(optarg, 0, INT64_MAX, &seed))
-			return cli_fail(EXIT_USAGE, "--seed: a number");
-		request->degrade.seed = seed;
-		return EXIT_FINE;
-	default:
-		return -1;
-	}
+	(void)option;
+	if (!cli_number(argument, 0, INT64_MAX, &seed))
+		return cli_fail(EXIT_USAGE, "--seed: a number");
+	request->degrade.seed = seed;
+	return EXIT_FINE;
 }
+
+static const struct cli_option options[] = {
+	{0, "degrade", "links=N,switches=N,hosts=N",
+	 "leave out so many cables between switches, switches and hosts, drawn at "
+	 "random; "
+	 "N is a number or, with %, a part of them all",
+	 .take = take_degrade},
+	{0, "seed", "N", "of the random numbers (default 1)", .take = take_seed},
+	{'q', "quiet", NULL, "do not tell on standard error what is left out",
+	 CLI_MEMBER(struct request, output.quiet)},
+	{0, "json", NULL, "print one JSON object, with the netlist and what is left out",
+	 CLI_MEMBER(struct request, output.json)},
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "generate [OPTION]... director LEAVES\n"
+		    "generate [OPTION]... two-level LEAVES SPINES HOSTS PARALLEL\n"
+		    "generate [OPTION]... xgft HEIGHT M1,..,Mh W1,..,Wh",
+	.about = "Writes an ibsim netlist to standard output.\n"
+		 "  director   LEAVES (36 to 648, in steps of 36) leaves of 18 hosts "
+		 "below\n"
+		 "             18 director chassis: 36 make 648 hosts, 324 5832, 648 "
+		 "11664\n"
+		 "  two-level  HOSTS per leaf, PARALLEL cables from each leaf to each "
+		 "spine\n"
+		 "  xgft       extended generalised fat tree with M children and W "
+		 "parents\n"
+		 "             per level, from the hosts upward (W1 is 1)",
+	.options = options,
+	.min_operands = 2,
+	.max_operands = 5,
+};
 
 int cmd_generate(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{"degrade", required_argument, NULL, 'D'},
-		{"seed", required_argument, NULL, 'S'},
-		CLI_OUTPUT_LONG,
-		{0},
-	};
 	struct request request = {.degrade = {.seed = 1}};
-	const struct cli_options options = {
-		.usage = usage,
-		.short_options = CLI_OUTPUT_SHORT,
-		.long_options = long_options,
-		.output = &request.output,
-		.take = take_option,
-		.least = 2,
-		.most = 5,
-	};
 	struct pm_error err;
-	int status = cli_options_read(argc, argv, &options, &request);
+	int status = cli_command_read(&command, argc, argv, &request);
 
 	if (status >= 0)
 		return status;
 	if (!parse_kind(argc - optind, argv + optind, &request.config))
-		return cli_usage('?', usage);
+		return cli_command_misused(&command);
 	if (request.degraded || request.output.json)
 		return write_fabric(&request);
 	if (pm_generate_write(&request.config, stdout, &err))

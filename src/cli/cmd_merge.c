@@ -8,16 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-	"usage: portmajor merge [OPTION]... FILE...\n"
-	"\n"
-	"Adds up what `portmajor whatif --all KIND --shard I/N --json` wrote, all N "
-	"files\n"
-	"of it, and prints what it would have printed without --shard.\n"
-	"      --json   JSON, as whatif prints it, see docs/json.md\n"
-	"  -q, --quiet  no text\n"
-	"  -h, --help\n";
-
 /* The whole, as far as it has been read. */
 struct whole {
 	struct settings settings; /* those of the first file */
@@ -117,23 +107,28 @@ static int print_whole(struct whole *whole, const struct cli_output *output)
 	return EXIT_FINE;
 }
 
+static const struct cli_option options[] = {
+	{'q', "quiet", NULL, "no text", CLI_MEMBER(struct cli_output, quiet)},
+	{0, "json", NULL, "JSON, as whatif prints it, see docs/json.md",
+	 CLI_MEMBER(struct cli_output, json)},
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "merge [OPTION]... FILE...",
+	.about = "Adds up what `portmajor whatif --all KIND --shard I/N --json` wrote, "
+		 "all "
+		 "N files of it, and prints what it would have printed without --shard.",
+	.options = options,
+	.min_operands = 1,
+	.max_operands = INT_MAX,
+};
+
 int cmd_merge(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		CLI_OUTPUT_LONG,
-		{0},
-	};
 	struct cli_output output = {0};
-	const struct cli_options options = {
-		.usage = usage,
-		.short_options = CLI_OUTPUT_SHORT,
-		.long_options = long_options,
-		.output = &output,
-		.least = 1,
-		.most = INT_MAX,
-	};
 	struct whole whole = {0};
-	int status = cli_options_read(argc, argv, &options, NULL);
+	int status = cli_command_read(&command, argc, argv, &output);
 
 	if (status >= 0)
 		return status;

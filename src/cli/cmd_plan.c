@@ -8,28 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char usage[] =
-	"usage: portmajor plan [OPTION]... NETLIST\n"
-	"\n"
-	"Prints the plan for a fabric, an ibsim or ibnetdiscover file (- is standard\n"
-	"input): planes with their runs of LIDs, what is used of them and "
-	"spare.\n" CLI_FABRIC_HELP "  -l        list every LID with its place as well\n"
-	"  -s, --sm NAME  the node with the subnet manager: every switch reaches it\n"
-	"  --guid2lid FILE\n"
-	"            write the LIDs as OpenSM keeps them in its cache folder (to be "
-	"used\n"
-	"            with honor_guid2lid_file TRUE)\n"
-	"  --lfts FILE\n"
-	"            write the tables for `opensm -R file -U FILE`\n"
-	"  --ibdmchk DIR\n"
-	"            write opensm-subnet.lst, opensm.fdbs and opensm.mcfdbs into DIR, "
-	"for\n"
-	"            ibdmchk\n"
-	"  -q, --quiet\n"
-	"            print nothing, write files only\n"
-	"  --json    print one JSON object, with -l with every LID\n"
-	"  -h        this help\n";
-
 struct request {
 	struct cli_fabric fabric;
 	struct plan_files files;
@@ -149,34 +127,6 @@ static void print_plan(const struct pm_plan *plan, const struct pm_apart *apart,
 		print_lids(plan);
 }
 
-enum long_option { OPTION_GUID2LID = 256, OPTION_LFTS, OPTION_IBDMCHK };
-
-/* One option; an exit status, or -1: there is no such one. */
-static int take_option(int option, void *context)
-{
-	struct request *request = context;
-
-	switch (option) {
-	case 'l':
-		request->lids = true;
-		return EXIT_FINE;
-	case 's':
-		request->manager = optarg;
-		return EXIT_FINE;
-	case OPTION_GUID2LID:
-		request->files.guid2lid = optarg;
-		return EXIT_FINE;
-	case OPTION_LFTS:
-		request->files.lfts = optarg;
-		return EXIT_FINE;
-	case OPTION_IBDMCHK:
-		request->files.ibdmchk = optarg;
-		return EXIT_FINE;
-	default:
-		return -1;
-	}
-}
-
 /* Plans, writes, prints; an exit status. */
 static int run(const struct request *request, const struct pm_fabric *fabric)
 {
@@ -196,30 +146,43 @@ static int run(const struct request *request, const struct pm_fabric *fabric)
 	return status;
 }
 
+static const struct cli_option options[] = {
+	{'l', NULL, NULL, "list every LID with its place as well",
+	 CLI_MEMBER(struct request, lids)},
+	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
+	 CLI_MEMBER(struct request, manager)},
+	{0, "guid2lid", "FILE",
+	 "write the LIDs as OpenSM keeps them in its cache folder (to be used with "
+	 "honor_guid2lid_file TRUE)",
+	 CLI_MEMBER(struct request, files.guid2lid)},
+	{0, "lfts", "FILE", "write the tables for `opensm -R file -U FILE`",
+	 CLI_MEMBER(struct request, files.lfts)},
+	{0, "ibdmchk", "DIR",
+	 "write opensm-subnet.lst, opensm.fdbs and opensm.mcfdbs into DIR, for ibdmchk",
+	 CLI_MEMBER(struct request, files.ibdmchk)},
+	{'q', "quiet", NULL, "print nothing, write files only",
+	 CLI_MEMBER(struct request, output.quiet)},
+	{0, "json", NULL, "print one JSON object, with -l with every LID",
+	 CLI_MEMBER(struct request, output.json)},
+	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "plan [OPTION]... NETLIST",
+	.about = "Prints the plan for a fabric, an ibsim or ibnetdiscover file (- is "
+		 "standard input): planes with their runs of LIDs, what is used of them "
+		 "and spare.",
+	.options = options,
+	.min_operands = 1,
+	.max_operands = 1,
+};
+
 int cmd_plan(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		CLI_FABRIC_LONG,
-		{"sm", required_argument, NULL, 's'},
-		{"guid2lid", required_argument, NULL, OPTION_GUID2LID},
-		{"lfts", required_argument, NULL, OPTION_LFTS},
-		{"ibdmchk", required_argument, NULL, OPTION_IBDMCHK},
-		CLI_OUTPUT_LONG,
-		{0},
-	};
 	struct request request = {0};
-	const struct cli_options options = {
-		.usage = usage,
-		.short_options = CLI_OUTPUT_SHORT "ls:" CLI_FABRIC_SHORT,
-		.long_options = long_options,
-		.fabric = &request.fabric,
-		.output = &request.output,
-		.take = take_option,
-		.least = 1,
-		.most = 1,
-	};
 	struct pm_fabric *fabric = NULL;
-	int status = cli_options_read(argc, argv, &options, &request);
+	int status = cli_command_read(&command, argc, argv, &request);
 
 	if (status >= 0)
 		return status;

@@ -20,24 +20,9 @@
 #define LIBRARY "libportmajor.so"
 #define NAMED 4 /* unknown keys in a line */
 
-static const char usage[] =
-	"usage: portmajor preflight [OPTION]...\n"
-	"\n"
-	"Checks, without touching the fabric, whether OpenSM would route with "
-	"portmajor:\n"
-	"its configuration, the plugin's library, configuration and plan file. One line\n"
-	"each: ok, or what to do. Exit status 1 if something is to be done.\n"
-	"\n"
-	"  -F FILE        opensm.conf (default " DEFAULT_CONF ")\n"
-	"  -n NETLIST     also: is this fabric supported, and is the plan one for it;\n"
-	"                 an ibsim or ibnetdiscover file, - is standard input\n"
-	"  --opensm FILE  the opensm to be used (default: that in $PATH or /usr/sbin)\n"
-	"  --json         print JSON, see docs/json.md\n"
-	"  -q             print findings only\n"
-	"  -h             this help\n";
-
 struct preflight {
 	const char *conf_path, *netlist;
+	const char *named;	 /* the opensm to be used, NULL: the one installed */
 	char *program, *version; /* of OpenSM, NULL: not known */
 	struct pm_smconf conf;
 	uint8_t lmc;
@@ -80,8 +65,7 @@ static void check_opensm(struct preflight *p)
 {
 	struct pm_error err;
 
-	if (!p->program)
-		p->program = opensm_find();
+	p->program = p->named ? strdup(p->named) : opensm_find();
 	if (!p->program)
 		report(p, false, "opensm",
 		       "no opensm found: install it, or name it "
@@ -432,50 +416,43 @@ static int check_all(struct preflight *p)
 	return status == EXIT_FINE && p->findings ? EXIT_FINDINGS : status;
 }
 
-/* One option; an exit status, or -1: there is no such one. */
-static int take_option(int option, void *context)
-{
-	struct preflight *p = context;
+static const struct cli_option options[] = {
+	{'F', NULL, "FILE", "opensm.conf (default " DEFAULT_CONF ")",
+	 CLI_MEMBER(struct preflight, conf_path)},
+	{'n', NULL, "NETLIST",
+	 "also: is this fabric supported, and is the plan one for it; an ibsim or "
+	 "ibnetdiscover file, - is standard input",
+	 CLI_MEMBER(struct preflight, netlist)},
+	{0, "opensm", "FILE",
+	 "the opensm to be used (default: that in $PATH or /usr/sbin)",
+	 CLI_MEMBER(struct preflight, named)},
+	{'q', "quiet", NULL, "print findings only",
+	 CLI_MEMBER(struct preflight, output.quiet)},
+	{0, "json", NULL, "print JSON, see docs/json.md",
+	 CLI_MEMBER(struct preflight, output.json)},
+	{0},
+};
 
-	switch (option) {
-	case 'F':
-		p->conf_path = optarg;
-		return EXIT_FINE;
-	case 'n':
-		p->netlist = optarg;
-		return EXIT_FINE;
-	case 'o':
-		free(p->program);
-		p->program = strdup(optarg);
-		return EXIT_FINE;
-	default:
-		return -1;
-	}
-}
+static const struct cli_command command = {
+	.synopsis = "preflight [OPTION]...",
+	.about =
+		"Checks, without touching the fabric, whether OpenSM would route with "
+		"portmajor: its configuration, the plugin's library, configuration and "
+		"plan file. One line each: ok, or what to do. Exit status 1 if something "
+		"is to be done.",
+	.options = options,
+};
 
 int cmd_preflight(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{"opensm", required_argument, NULL, 'o'},
-		CLI_OUTPUT_LONG,
-		{0},
-	};
 	struct preflight p = {.conf_path = DEFAULT_CONF};
-	const struct cli_options options = {
-		.usage = usage,
-		.short_options = CLI_OUTPUT_SHORT "F:n:",
-		.long_options = long_options,
-		.output = &p.output,
-		.take = take_option,
-		.least = 0,
-		.most = 0,
-	};
-	int status = cli_options_read(argc, argv, &options, &p);
+	int status = cli_command_read(&command, argc, argv, &p);
 
+	if (status >= 0)
+		return status;
 	if (p.output.json)
 		p.checks = json_array();
-	if (status < 0)
-		status = check_all(&p);
+	status = check_all(&p);
 	free(p.program);
 	free(p.version);
 	pm_smconf_free(&p.conf);

@@ -16,25 +16,6 @@
 #define MAX_FINDINGS 8
 #define NAMED 8 /* links in a line */
 
-static const char usage[] =
-	"usage: portmajor status [OPTION]... [FILE]\n"
-	"\n"
-	"Tells from the file that the plugin writes (portmajor.GUID/state in OpenSM's "
-	"cache\n"
-	"folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
-	") whether the fabric is as it should\n"
-	"be; if OpenSM runs for several fabrics, of each. Exit status 1 if OpenSM has\n"
-	"fallen back to another engine or does not run, hosts are cut off that cables\n"
-	"join, LFT blocks were not acknowledged, files cannot be written, or the state "
-	"is\n"
-	"old.\n"
-	"\n"
-	"  --max-age SECONDS  a file not written for so long is old (default 180; the\n"
-	"                     plugin writes it after each run and every minute)\n"
-	"  --json             print JSON, see docs/json.md\n"
-	"  -q                 print findings only\n"
-	"  -h                 this help\n";
-
 /* A state file's members, as far as they are printed; they live as long as the JSON. */
 struct state {
 	json_int_t time, pid, started, out_of_plan, pairs_apart;
@@ -155,7 +136,7 @@ static void judge_files(const struct state *state, struct findings *findings)
 		find(findings, "the plan is not saved: see OpenSM's log");
 }
 
-static void judge(const struct state *state, json_int_t age, unsigned long max_age,
+static void judge(const struct state *state, json_int_t age, uint32_t max_age,
 		  struct findings *findings)
 {
 	bool master = !strcmp(state->manager, "master");
@@ -466,12 +447,12 @@ static int print_json(json_t *root, const char *path, json_int_t age,
 
 /* ---- The command ---- */
 
-struct options {
-	unsigned long max_age;
+struct request {
+	uint32_t max_age; /* seconds */
 	struct cli_output output;
 };
 
-static int show(const char *path, const struct options *options)
+static int show(const char *path, const struct request *request)
 {
 	struct findings findings = {0};
 	struct state state = {0};
@@ -488,15 +469,15 @@ static int show(const char *path, const struct options *options)
 	if (status == EXIT_FINE) {
 		age = (json_int_t)time(NULL) - state.time;
 		age = age < 0 ? 0 : age; /* clocks are set, now and then */
-		judge(&state, age, options->max_age, &findings);
-		if (options->output.json) {
+		judge(&state, age, request->max_age, &findings);
+		if (request->output.json) {
 			status = print_json(root, path, age, &findings);
 		} else {
-			if (!options->output.quiet || findings.count)
+			if (!request->output.quiet || findings.count)
 				print_fabric(&state);
-			if (!options->output.quiet)
+			if (!request->output.quiet)
 				print_state(&state, age);
-			print_findings(&findings, options->output.quiet);
+			print_findings(&findings, request->output.quiet);
 		}
 		if (status == EXIT_FINE && findings.count)
 			status = EXIT_FINDINGS;
@@ -508,22 +489,22 @@ static int show(const char *path, const struct options *options)
 }
 
 /* Of all fabrics, one after the other; the worst exit status. */
-static int show_each(const struct cache_paths *paths, const struct options *options)
+static int show_each(const struct cache_paths *paths, const struct request *request)
 {
 	int worst = EXIT_FINE;
 
 	for (size_t i = 0; i < paths->count; i++) {
 		int status;
 
-		if (i && !options->output.json && !options->output.quiet)
+		if (i && !request->output.json && !request->output.quiet)
 			putchar('\n');
-		status = show(paths->path[i], options);
+		status = show(paths->path[i], request);
 		worst = status > worst ? status : worst;
 	}
 	return worst;
 }
 
-static int show_all(const struct options *options)
+static int show_all(const struct request *request)
 {
 	struct cache_paths paths;
 	char *wanted;
@@ -537,47 +518,42 @@ static int show_all(const struct options *options)
 	if (!paths.count)
 		status = cli_fail(EXIT_INPUT, "%s: no such file", wanted);
 	else
-		status = show_each(&paths, options);
+		status = show_each(&paths, request);
 	free(wanted);
 	cache_paths_free(&paths);
 	return status;
 }
 
-/* One option; an exit status, or -1: there is no such one. */
-static int take_option(int option, void *context)
-{
-	struct options *chosen = context;
+static const struct cli_option options[] = {
+	{0, "max-age", "SECONDS",
+	 "a file not written for so long is old (default 180; the plugin writes it after "
+	 "each run and every minute)",
+	 CLI_MEMBER(struct request, max_age), .high = INT32_MAX},
+	{'q', "quiet", NULL, "print findings only",
+	 CLI_MEMBER(struct request, output.quiet)},
+	{0, "json", NULL, "print JSON, see docs/json.md",
+	 CLI_MEMBER(struct request, output.json)},
+	{0},
+};
 
-	switch (option) {
-	case 'a':
-		return cli_number(optarg, 0, INT32_MAX, &chosen->max_age)
-			       ? EXIT_FINE
-			       : cli_fail(EXIT_USAGE, "--max-age is in seconds");
-	default:
-		return -1;
-	}
-}
+static const struct cli_command command = {
+	.synopsis = "status [OPTION]... [FILE]",
+	.about = "Tells from the file that the plugin writes (portmajor.GUID/state in "
+		 "OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
+		 ") whether the fabric is as it should be; if OpenSM runs for several "
+		 "fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
+		 "engine or does not run, hosts are cut off that cables join, LFT blocks "
+		 "were not acknowledged, files cannot be written, or the state is old.",
+	.options = options,
+	.max_operands = 1,
+};
 
 int cmd_status(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{"max-age", required_argument, NULL, 'a'},
-		CLI_OUTPUT_LONG,
-		{0},
-	};
-	struct options chosen = {.max_age = MAX_AGE_S};
-	const struct cli_options options = {
-		.usage = usage,
-		.short_options = CLI_OUTPUT_SHORT,
-		.long_options = long_options,
-		.output = &chosen.output,
-		.take = take_option,
-		.least = 0,
-		.most = 1,
-	};
-	int status = cli_options_read(argc, argv, &options, &chosen);
+	struct request request = {.max_age = MAX_AGE_S};
+	int status = cli_command_read(&command, argc, argv, &request);
 
 	if (status >= 0)
 		return status;
-	return optind < argc ? show(argv[optind], &chosen) : show_all(&chosen);
+	return optind < argc ? show(argv[optind], &request) : show_all(&request);
 }

@@ -12,21 +12,6 @@
 
 #define VERSION 1
 
-static const char usage[] =
-	"usage: portmajor table [OPTION]... NETLIST [--lose WHAT[:PORT]]...\n"
-	"\n"
-	"Prints the flows that each port of a switch carries, every host sending to "
-	"every\n"
-	"LID of a host, before and after a loss, and what of the table "
-	"changes.\n" CLI_FABRIC_HELP "  -S, --switch NAME\n"
-	"            the switch (default: the first leaf)\n"
-	"  -L, --lose WHAT[:PORT]\n"
-	"            as in portmajor whatif\n"
-	"  -s, --sm NAME  the node with the subnet manager: every switch reaches it\n"
-	"  -q, --quiet    no text\n"
-	"  --json    print one JSON object: planes, the whole table, all switches\n"
-	"  -h        this help\n";
-
 struct request {
 	struct cli_fabric fabric;
 	const char *table; /* name of the switch, or NULL */
@@ -418,52 +403,47 @@ static int run(const char *path, const struct request *request)
 	return status;
 }
 
-/* One option; an exit status, or -1: there is no such one. */
-static int take_option(int option, void *context)
+static int take_loss(const struct cli_option *option, char *argument, void *to)
 {
-	struct request *request = context;
+	struct request *request = to;
 
-	switch (option) {
-	case 'L':
-		request->losses[request->num_losses++] = optarg;
-		return EXIT_FINE;
-	case 'S':
-		request->table = optarg;
-		return EXIT_FINE;
-	case 's':
-		request->manager = optarg;
-		return EXIT_FINE;
-	default:
-		return -1;
-	}
+	(void)option;
+	request->losses[request->num_losses++] = argument;
+	return EXIT_FINE;
 }
+
+static const struct cli_option options[] = {
+	{'S', "switch", "NAME", "the switch (default: the first leaf)",
+	 CLI_MEMBER(struct request, table)},
+	{'L', "lose", "WHAT[:PORT]", "as in portmajor whatif", .take = take_loss},
+	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
+	 CLI_MEMBER(struct request, manager)},
+	{'q', "quiet", NULL, "no text", CLI_MEMBER(struct request, output.quiet)},
+	{0, "json", NULL, "print one JSON object: planes, the whole table, all switches",
+	 CLI_MEMBER(struct request, output.json)},
+	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "table [OPTION]... NETLIST [--lose WHAT[:PORT]]...",
+	.about =
+		"Prints the flows that each port of a switch carries, every host sending "
+		"to every LID of a host, before and after a loss, and what of the table "
+		"changes.",
+	.options = options,
+	.min_operands = 1,
+	.max_operands = 1,
+};
 
 int cmd_table(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		CLI_FABRIC_LONG,
-		{"switch", required_argument, NULL, 'S'},
-		{"lose", required_argument, NULL, 'L'},
-		{"sm", required_argument, NULL, 's'},
-		CLI_OUTPUT_LONG,
-		{0},
-	};
 	struct request request = {.losses = calloc((size_t)argc, sizeof(char *))};
-	const struct cli_options options = {
-		.usage = usage,
-		.short_options = CLI_OUTPUT_SHORT "s:S:L:" CLI_FABRIC_SHORT,
-		.long_options = long_options,
-		.fabric = &request.fabric,
-		.output = &request.output,
-		.take = take_option,
-		.least = 1,
-		.most = 1,
-	};
 	int status;
 
 	if (!request.losses)
 		return cli_fail(EXIT_INPUT, "out of memory");
-	status = cli_options_read(argc, argv, &options, &request);
+	status = cli_command_read(&command, argc, argv, &request);
 	if (status < 0)
 		status = run(argv[optind], &request);
 	free(request.losses);

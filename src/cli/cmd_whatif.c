@@ -13,63 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-	"usage: portmajor whatif [OPTION]... NETLIST --lose WHAT[:PORT]...\n"
-	"       portmajor whatif [OPTION]... NETLIST --all KIND [--pairs]\n"
-	"\n"
-	"Prints how many LFT blocks the subnet manager sends when something is lost\n"
-	"from a fabric, an ibsim or ibnetdiscover file (- is standard "
-	"input).\n" CLI_FABRIC_HELP "  -L, --lose WHAT[:PORT]\n"
-	"            a node, all its cables, or one cable. WHAT is a name, a pattern\n"
-	"            with * and ? for every node that it matches, a GUID (0x...) or a\n"
-	"            LID (lid:N, or N alone). May be given several times: all of it\n"
-	"            is lost at once\n"
-	"  -a, --all KIND\n"
-	"            every single one of links (between switches), switches, leaves,\n"
-	"            spines or hosts, one after the other\n"
-	"      --pairs\n"
-	"            every pair of that kind\n"
-	"  -s, --sm NAME\n"
-	"            the node with the subnet manager: what keeps it reachable from "
-	"every\n"
-	"            switch is counted too\n"
-	"      --loads, --no-loads\n"
-	"            find the maximal link load, every host sending to every other;\n"
-	"            costs most of the time with --all, so not the default there\n"
-	"      --shifts N\n"
-	"            try N shift permutations (default 16; with --all 0), or all\n"
-	"      --mad-us N\n"
-	"            microseconds from sending an LFT block to its answer (default "
-	"265)\n"
-	"      --max-wire-smps N\n"
-	"            blocks on the wire at a time, as in opensm.conf (default 4)\n"
-	"  -n, --worst N\n"
-	"            with --all: how many of the worst to list (default 20)\n"
-	"      --by METRIC\n"
-	"            what is worst: blocks (default), bound, switches, entries,\n"
-	"            pairs_cut, switches_cut, load or shift, which are found then\n"
-	"  -j, --threads N\n"
-	"            default: as many as there are processors; each has its own "
-	"tables\n"
-	"      --shard I/N\n"
-	"            just the I-th of N parts, 1 to N: see portmajor merge\n"
-	"      --json, -q, --quiet\n"
-	"            JSON, see docs/json.md; no text and no progress bar\n"
-	"  -h, --help\n"
-	"`bound` is the sum over switches of ceil(changed entries / 64).\n";
-
 /* What the options say. */
 struct request {
 	struct cli_fabric fabric;
 	const char *manager;
 	char **losses;
 	uint32_t num_losses;
-	bool all, pairs, loads, no_loads;
+	bool all, pairs, loads, no_loads, shifts_given;
 	struct cli_output output;
 	enum cli_kind kind;
-	const char *shifts;
-	uint32_t mad_us, wire_smps, worst, shard, num_shards;
-	unsigned int threads;
+	uint32_t shifts, mad_us, wire_smps, worst, threads, shard, num_shards;
 	enum metric by;
 };
 
@@ -335,147 +288,146 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 
 /* ---- Options ---- */
 
-enum {
-	OPTION_PAIRS = 256,
-	OPTION_LOADS,
-	OPTION_NO_LOADS,
-	OPTION_SHIFTS,
-	OPTION_MAD_US,
-	OPTION_WIRE_SMPS,
-	OPTION_BY,
-	OPTION_SHARD,
-};
-
-#define SHORT CLI_OUTPUT_SHORT "a:j:L:n:s:" CLI_FABRIC_SHORT
-
-static const struct option long_options[] = {
-	CLI_FABRIC_LONG,
-	{"lose", required_argument, NULL, 'L'},
-	{"all", required_argument, NULL, 'a'},
-	{"pairs", no_argument, NULL, OPTION_PAIRS},
-	{"sm", required_argument, NULL, 's'},
-	{"loads", no_argument, NULL, OPTION_LOADS},
-	{"no-loads", no_argument, NULL, OPTION_NO_LOADS},
-	{"shifts", required_argument, NULL, OPTION_SHIFTS},
-	{"mad-us", required_argument, NULL, OPTION_MAD_US},
-	{"max-wire-smps", required_argument, NULL, OPTION_WIRE_SMPS},
-	{"worst", required_argument, NULL, 'n'},
-	{"by", required_argument, NULL, OPTION_BY},
-	{"threads", required_argument, NULL, 'j'},
-	{"shard", required_argument, NULL, OPTION_SHARD},
-	CLI_OUTPUT_LONG,
-	{0},
-};
-
-/* A number of an option; an exit status. */
-static int read_number(const char *name, const char *text, unsigned long low,
-		       unsigned long high, uint32_t *value)
+static int take_loss(const struct cli_option *option, char *argument, void *to)
 {
-	unsigned long number;
+	struct request *request = to;
 
-	if (!cli_number(text, low, high, &number))
-		return cli_fail(EXIT_USAGE, "--%s %s: not a number from %lu to %lu", name,
-				text, low, high);
-	*value = (uint32_t)number;
+	(void)option;
+	request->losses[request->num_losses++] = argument;
 	return EXIT_FINE;
 }
 
-/* "I/N" */
-static int read_shard(char *text, struct request *request)
+static int take_kind(const struct cli_option *option, char *argument, void *to)
 {
-	char *slash = strchr(text, '/');
+	struct request *request = to;
+
+	(void)option;
+	request->all = true;
+	return cli_kind_parse(argument, &request->kind)
+		       ? cli_fail(EXIT_USAGE, "--all: no kind \"%s\"", argument)
+		       : EXIT_FINE;
+}
+
+static int take_metric(const struct cli_option *option, char *argument, void *to)
+{
+	(void)option;
+	return metric_parse(argument, to)
+		       ? cli_fail(EXIT_USAGE, "--by: no metric \"%s\"", argument)
+		       : EXIT_FINE;
+}
+
+/* The last of --loads and --no-loads counts. */
+static int take_loads(const struct cli_option *option, char *argument, void *to)
+{
+	struct request *request = to;
+
+	(void)argument;
+	request->loads = !strcmp(option->name, "loads");
+	request->no_loads = !request->loads;
+	return EXIT_FINE;
+}
+
+/* A number of an option; an exit status. */
+static int read_number(const char *name, char *text, uint32_t low, uint32_t high,
+		       uint32_t *value)
+{
+	const struct cli_option option = {.name = name, .low = low, .high = high};
+
+	return cli_take_number(&option, text, value);
+}
+
+static int take_shifts(const struct cli_option *option, char *argument, void *to)
+{
+	struct request *request = to;
+
+	request->shifts_given = true;
+	request->shifts = INT32_MAX;
+	return strcmp(argument, "all") ? read_number(option->name, argument, 0, INT32_MAX,
+						     &request->shifts)
+				       : EXIT_FINE;
+}
+
+/* "I/N" */
+static int take_shard(const struct cli_option *option, char *argument, void *to)
+{
+	struct request *request = to;
+	char *slash = strchr(argument, '/');
 	int status;
 
 	if (!slash)
-		return cli_fail(EXIT_USAGE, "--shard %s: not I/N", text);
+		return cli_fail(EXIT_USAGE, "--shard %s: not I/N", argument);
 	*slash = '\0';
-	status = read_number("shard", slash + 1, 1, INT32_MAX, &request->num_shards);
+	status = read_number(option->name, slash + 1, 1, INT32_MAX, &request->num_shards);
 	if (status)
 		return status;
-	return read_number("shard", text, 1, request->num_shards, &request->shard);
+	return read_number(option->name, argument, 1, request->num_shards,
+			   &request->shard);
 }
 
-/* Those with a value that is no number; an exit status, -1 if it is another option. */
-static int read_word(int option, struct request *request)
-{
-	switch (option) {
-	case 'L':
-		request->losses[request->num_losses++] = optarg;
-		return EXIT_FINE;
-	case 's':
-		request->manager = optarg;
-		return EXIT_FINE;
-	case 'a':
-		request->all = true;
-		return cli_kind_parse(optarg, &request->kind)
-			       ? cli_fail(EXIT_USAGE, "--all: no kind \"%s\"", optarg)
-			       : EXIT_FINE;
-	case OPTION_BY:
-		return metric_parse(optarg, &request->by)
-			       ? cli_fail(EXIT_USAGE, "--by: no metric \"%s\"", optarg)
-			       : EXIT_FINE;
-	case OPTION_SHIFTS:
-		request->shifts = optarg;
-		return EXIT_FINE;
-	case OPTION_SHARD:
-		return read_shard(optarg, request);
-	default:
-		return -1;
-	}
-}
+static const struct cli_option options[] = {
+	{'L', "lose", "WHAT[:PORT]",
+	 "a node, all its cables, or one cable. WHAT is a name, a pattern with * and ? "
+	 "for every node that it matches, a GUID (0x...) or a LID (lid:N, or N alone). "
+	 "May be given several times: all of it is lost at once",
+	 .take = take_loss},
+	{'a', "all", "KIND",
+	 "every single one of links (between switches), switches, leaves, spines or "
+	 "hosts, one after the other",
+	 .take = take_kind, .values = "links|switches|leaves|spines|hosts"},
+	{0, "pairs", NULL, "every pair of that kind", CLI_MEMBER(struct request, pairs)},
+	{'s', "sm", "NAME",
+	 "the node with the subnet manager: what keeps it reachable from every switch is "
+	 "counted too",
+	 CLI_MEMBER(struct request, manager)},
+	{0, "loads", NULL,
+	 "find the maximal link load, every host sending to every other; costs most of "
+	 "the time with --all, so not the default there",
+	 .take = take_loads},
+	{0, "no-loads", NULL, "do not find it", .take = take_loads},
+	{0, "shifts", "N", "try N shift permutations (default 16; with --all 0), or all",
+	 .take = take_shifts},
+	{0, "mad-us", "N",
+	 "microseconds from sending an LFT block to its answer (default 265)",
+	 CLI_MEMBER(struct request, mad_us), .high = 1000000000},
+	{0, "max-wire-smps", "N",
+	 "blocks on the wire at a time, as in opensm.conf (default 4)",
+	 CLI_MEMBER(struct request, wire_smps), .low = 1, .high = INT32_MAX},
+	{'n', "worst", "N", "with --all: how many of the worst to list (default 20)",
+	 CLI_MEMBER(struct request, worst), .high = INT32_MAX},
+	{0, "by", "METRIC",
+	 "what is worst: blocks (default), bound, switches, entries, pairs_cut, "
+	 "switches_cut, load or shift, which are found then",
+	 take_metric, offsetof(struct request, by),
+	 .values = "blocks|bound|switches|entries|pairs_cut|switches_cut|load|shift"},
+	{'j', "threads", "N",
+	 "default: as many as there are processors; each has its own tables",
+	 CLI_MEMBER(struct request, threads), .low = 1, .high = 4096},
+	{0, "shard", "I/N", "just the I-th of N parts, 1 to N: see portmajor merge",
+	 .take = take_shard},
+	{'q', "quiet", NULL, "no text and no progress bar",
+	 CLI_MEMBER(struct request, output.quiet)},
+	{0, "json", NULL, "print JSON, see docs/json.md",
+	 CLI_MEMBER(struct request, output.json)},
+	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
+	{0},
+};
 
-/* Numbers and flags; an exit status, -1 if it is another option. */
-static int read_value(int option, struct request *request)
-{
-	switch (option) {
-	case OPTION_PAIRS:
-		request->pairs = true;
-		return EXIT_FINE;
-	case OPTION_LOADS:
-		request->loads = true;
-		request->no_loads = false;
-		return EXIT_FINE;
-	case OPTION_NO_LOADS:
-		request->no_loads = true;
-		request->loads = false;
-		return EXIT_FINE;
-	case OPTION_MAD_US:
-		return read_number("mad-us", optarg, 0, 1000000000, &request->mad_us);
-	case OPTION_WIRE_SMPS:
-		return read_number("max-wire-smps", optarg, 1, INT32_MAX,
-				   &request->wire_smps);
-	case 'n':
-		return read_number("worst", optarg, 0, INT32_MAX, &request->worst);
-	case 'j':
-		return read_number("threads", optarg, 1, 4096, &request->threads);
-	default:
-		return -1;
-	}
-}
-
-/* One option; an exit status, or -1: there is no such one. */
-static int take_option(int option, void *context)
-{
-	struct request *request = context;
-	int status = read_word(option, request);
-
-	return status < 0 ? read_value(option, request) : status;
-}
+static const struct cli_command command = {
+	.synopsis = "whatif [OPTION]... NETLIST --lose WHAT[:PORT]...\n"
+		    "whatif [OPTION]... NETLIST --all KIND [--pairs]",
+	.about =
+		"Prints how many LFT blocks the subnet manager sends when something is "
+		"lost from a fabric, an ibsim or ibnetdiscover file (- is standard "
+		"input). `bound` is the sum over switches of ceil(changed entries / 64).",
+	.options = options,
+	.min_operands = 1,
+	.max_operands = INT_MAX,
+};
 
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
-	const struct cli_options options = {
-		.usage = usage,
-		.short_options = SHORT,
-		.long_options = long_options,
-		.fabric = &request->fabric,
-		.output = &request->output,
-		.take = take_option,
-		.least = 1,
-		.most = INT_MAX,
-	};
-	int status = cli_options_read(argc, argv, &options, request);
+	int status = cli_command_read(&command, argc, argv, request);
 
 	if (status >= 0)
 		return status;
@@ -484,12 +436,12 @@ static int read_options(int argc, char **argv, struct request *request)
 		request->losses[request->num_losses++] = argv[i];
 	if (request->all == (request->num_losses > 0) ||
 	    (!request->all && (request->pairs || request->num_shards != 1)))
-		return cli_usage('?', usage);
+		return cli_command_misused(&command);
 	return -1;
 }
 
 /* Loads and shifts, dear for thousands of losses, are found there if asked for. */
-static int configure(const struct request *request, struct pm_whatif_config *config)
+static void configure(const struct request *request, struct pm_whatif_config *config)
 {
 	config->plan = request->fabric.plan;
 	config->manager = PM_NONE;
@@ -497,13 +449,8 @@ static int configure(const struct request *request, struct pm_whatif_config *con
 	config->loads = request->loads || request->by == METRIC_LOAD ||
 			(!request->all && !request->no_loads);
 	config->shifts = request->all && request->by != METRIC_SHIFT ? 0 : 16;
-	if (!request->shifts)
-		return EXIT_FINE;
-	if (!strcmp(request->shifts, "all")) {
-		config->shifts = INT32_MAX;
-		return EXIT_FINE;
-	}
-	return read_number("shifts", request->shifts, 0, INT32_MAX, &config->shifts);
+	if (request->shifts_given)
+		config->shifts = request->shifts;
 }
 
 static int run(const char *path, const struct request *request)
@@ -512,10 +459,9 @@ static int run(const char *path, const struct request *request)
 	struct pm_fabric *fabric = NULL;
 	struct pm_whatif *whatif = NULL;
 	struct pm_error err;
-	int status = configure(request, &config);
+	int status = cli_fabric_read(path, &request->fabric, &fabric);
 
-	if (!status)
-		status = cli_fabric_read(path, &request->fabric, &fabric);
+	configure(request, &config);
 	if (!status)
 		status = cli_tables_manager(fabric, request->manager, &config.manager);
 	if (!status && pm_whatif_new(fabric, &config, &whatif, &err))

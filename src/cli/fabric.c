@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "fabric.h"
 
-#include "options.h"
+#include "output.h"
 
 #include <portmajor/netlist.h>
 #include <portmajor/textfile.h>
@@ -9,40 +9,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cli_fabric_option(int option, struct cli_fabric *config)
+static int take_order(const struct cli_option *option, char *argument, void *to)
 {
+	(void)option;
+	if (pm_lid_order_parse(argument, to))
+		return cli_fail(EXIT_USAGE, "no lid_order \"%s\"", argument);
+	return EXIT_FINE;
+}
+
+static int take_lmc(const struct cli_option *option, char *argument, void *to)
+{
+	struct cli_fabric *config = to;
 	unsigned long lmc;
 
-	switch (option) {
-	case 'o':
-		if (pm_lid_order_parse(optarg, &config->plan.order))
-			return cli_fail(EXIT_USAGE, "no lid_order \"%s\"", optarg);
-		return EXIT_FINE;
-	case 'm':
-		if (!cli_number(optarg, 0, PM_MAX_LMC, &lmc))
-			return cli_fail(EXIT_USAGE, "LMC is 0 to %d", PM_MAX_LMC);
-		config->plan.lmc = (uint8_t)lmc;
-		config->lmc_given = true;
-		return EXIT_FINE;
-	case 'A':
-		config->files.roots = optarg;
-		return EXIT_FINE;
-	case 'U':
-		config->files.compute = optarg;
-		return EXIT_FINE;
-	case 'I':
-		config->files.io = optarg;
-		return EXIT_FINE;
-	case 'N':
-		config->names = optarg;
-		return EXIT_FINE;
-	case 'Z':
-		config->connect_roots = true;
-		return EXIT_FINE;
-	default:
-		return -1;
-	}
+	(void)option;
+	if (!cli_number(argument, 0, PM_MAX_LMC, &lmc))
+		return cli_fail(EXIT_USAGE, "LMC is 0 to %d", PM_MAX_LMC);
+	config->plan.lmc = (uint8_t)lmc;
+	config->lmc_given = true;
+	return EXIT_FINE;
 }
+
+const struct cli_option cli_fabric_options[] = {
+	{'o', NULL, "ORDER", "lid_order: grouped (default), leaf-major or port-major",
+	 take_order, offsetof(struct cli_fabric, plan.order),
+	 .values = "grouped|leaf-major|port-major"},
+	{'m', NULL, "LMC", "of end ports, 0 to 3 (default 0)", take_lmc,
+	 .values = "0|1|2|3"},
+	{0, "root_guid_file", "FILE", "as in opensm.conf: the roots of the tree",
+	 CLI_MEMBER(struct cli_fabric, files.roots)},
+	{0, "cn_guid_file", "FILE", "as in opensm.conf: compute nodes",
+	 CLI_MEMBER(struct cli_fabric, files.compute)},
+	{0, "io_guid_file", "FILE", "as in opensm.conf: I/O nodes",
+	 CLI_MEMBER(struct cli_fabric, files.io)},
+	{0, "connect_roots", NULL,
+	 "as in opensm.conf: switches reach each other by LID wherever cables join them",
+	 CLI_MEMBER(struct cli_fabric, connect_roots)},
+	{0, "node-name-map", "FILE", "names of nodes by GUID, as for infiniband-diags",
+	 CLI_MEMBER(struct cli_fabric, names)},
+	{0},
+};
 
 /* One line of a map, 0xGUID "NAME" or a comment; an exit status. */
 static int rename_one(struct pm_fabric *fabric, char *line, const char *path,

@@ -33,11 +33,6 @@ static void print_usage(FILE *out)
 	      out);
 }
 
-static bool is_version(const char *option)
-{
-	return !strcmp(option, "-V") || !strcmp(option, "--version");
-}
-
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -48,7 +43,7 @@ int main(int argc, char **argv)
 		print_usage(stdout);
 		return EXIT_FINE;
 	}
-	if (is_version(argv[1]) || (argc == 3 && is_version(argv[2]))) {
+	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
 		puts("portmajor " PORTMAJOR_VERSION);
 		return EXIT_FINE;
 	}

@@ -1,49 +1,250 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "options.h"
 
+#include "output.h"
+
+#include <assert.h>
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int cli_usage(int option, const char *usage)
+#define WIDTH 79       /* of help */
+#define HELP_COLUMN 22 /* where the text about an option begins */
+#define MAX_OPTIONS 48 /* of a subcommand */
+#define FIRST_LONG 256 /* what getopt_long gives for long options: above all letters */
+#define LIST_OPTIONS "--list-options"
+
+/* One that is taken with others' tables included, and where in the request it goes. */
+struct bound {
+	const struct cli_option *option;
+	size_t to;
+};
+
+/* All of a subcommand, as getopt_long wants them. */
+struct options {
+	struct bound list[MAX_OPTIONS];
+	int num;
+	char letters[2 * MAX_OPTIONS + 1];
+	struct option names[MAX_OPTIONS + 1];
+};
+
+/* Every subcommand has these; none of them is taken anywhere. */
+static const struct cli_option common[] = {
+	{'h', "help", NULL, "print this help", .take = NULL},
+	{'V', "version", NULL, "print the version", .take = NULL},
+	{0},
+};
+
+/* ---- The rows ---- */
+
+static bool is_end(const struct cli_option *option)
 {
-	fputs(usage, option == 'h' ? stdout : stderr);
-	return option == 'h' ? EXIT_FINE : EXIT_USAGE;
+	return !option->letter && !option->name && !option->include;
 }
 
-/* Deals with an option that many subcommands have; -1 if it is another one. */
-static int take_common(int option, const struct cli_options *options)
+/* Tables are included, but an included one includes no more. */
+static void add_table(struct options *options, const struct cli_option *table, size_t to)
 {
-	switch (option) {
-	case 'J':
-		options->output->json = true;
-		return EXIT_FINE;
-	case 'q':
-		options->output->quiet = true;
-		return EXIT_FINE;
-	default:
-		return options->fabric ? cli_fabric_option(option, options->fabric) : -1;
+	for (; !is_end(table); table++) {
+		assert(options->num < MAX_OPTIONS);
+		if (table->include)
+			add_table(options, table->include, to + table->to);
+		else
+			options->list[options->num++] =
+				(struct bound){table, to + table->to};
 	}
 }
 
-int cli_options_read(int argc, char **argv, const struct cli_options *options,
+static void list_options(struct options *options, const struct cli_command *command)
+{
+	char *letter = options->letters;
+	struct option *name = options->names;
+
+	*options = (struct options){.num = 0};
+	add_table(options, command->options, 0);
+	add_table(options, common, 0);
+	for (int i = 0; i < options->num; i++) {
+		const struct cli_option *option = options->list[i].option;
+
+		if (option->name)
+			*name++ = (struct option){option->name,
+						  option->argument ? required_argument
+								   : no_argument,
+						  NULL, FIRST_LONG + i};
+		if (!option->letter)
+			continue;
+		*letter++ = option->letter;
+		if (option->argument)
+			*letter++ = ':';
+	}
+}
+
+/* What getopt_long has found; NULL: no such option, or without its argument. */
+static const struct bound *find_option(const struct options *options, int found)
+{
+	if (found >= FIRST_LONG)
+		return &options->list[found - FIRST_LONG];
+	for (int i = 0; i < options->num; i++)
+		if (options->list[i].option->letter == found)
+			return &options->list[i];
+	return NULL;
+}
+
+/* ---- Help ---- */
+
+/* Lines of at most WIDTH columns, all but the first of them indented. */
+static void print_wrapped(FILE *out, const char *text, int indent)
+{
+	size_t room = (size_t)(WIDTH - indent);
+
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		if (length > room)
+			for (length = room; length && text[length] != ' ';)
+				length--;
+		if (!length)
+			length = strcspn(text, " \n");
+		fprintf(out, "%.*s\n", (int)length, text);
+		text += length;
+		text += *text != '\0';
+		if (*text && *text != '\n')
+			fprintf(out, "%*s", indent, "");
+	}
+}
+
+static void print_option(FILE *out, const struct cli_option *option)
+{
+	char letter[] = {option->letter ? '-' : ' ',
+			 option->letter ? option->letter : ' ',
+			 option->letter && option->name ? ',' : ' ', '\0'};
+	int length = fprintf(out, "  %s%s%s%s%s", letter, option->name ? " --" : "",
+			     option->name ? option->name : "",
+			     option->argument && option->name ? " " : "",
+			     option->argument ? option->argument : "");
+
+	if (length > HELP_COLUMN - 2) {
+		fputc('\n', out);
+		length = 0;
+	}
+	fprintf(out, "%*s", HELP_COLUMN - length, "");
+	print_wrapped(out, option->help, HELP_COLUMN);
+}
+
+static void print_help(FILE *out, const struct cli_command *command)
+{
+	const char *title = "usage:";
+	struct options options;
+
+	list_options(&options, command);
+	for (const char *line = command->synopsis; *line; title = "      ") {
+		size_t length = strcspn(line, "\n");
+
+		fprintf(out, "%s portmajor %.*s\n", title, (int)length, line);
+		line += length;
+		line += *line != '\0';
+	}
+	fputc('\n', out);
+	print_wrapped(out, command->about, 0);
+	fputc('\n', out);
+	for (int i = 0; i < options.num; i++)
+		print_option(out, options.list[i].option);
+}
+
+int cli_command_misused(const struct cli_command *command)
+{
+	print_help(stderr, command);
+	return EXIT_USAGE;
+}
+
+static void print_list(const struct options *options)
+{
+	for (int i = 0; i < options->num; i++) {
+		const struct cli_option *option = options->list[i].option;
+		const char *argument = option->values ? option->values : option->argument;
+		const char *blank = argument ? " " : "";
+
+		argument = argument ? argument : "";
+		if (option->letter)
+			printf("-%c%s%s\n", option->letter, blank, argument);
+		if (option->name)
+			printf("--%s%s%s\n", option->name, blank, argument);
+	}
+}
+
+/* ---- Reading ---- */
+
+int cli_take_flag(const struct cli_option *option, char *argument, void *to)
+{
+	bool *flag = to;
+
+	(void)option;
+	(void)argument;
+	*flag = true;
+	return EXIT_FINE;
+}
+
+int cli_take_text(const struct cli_option *option, char *argument, void *to)
+{
+	const char **text = to;
+
+	(void)option;
+	*text = argument;
+	return EXIT_FINE;
+}
+
+int cli_take_number(const struct cli_option *option, char *argument, void *to)
+{
+	unsigned long number;
+	uint32_t *value = to;
+
+	if (!cli_number(argument, option->low, option->high, &number))
+		return cli_fail(EXIT_USAGE, "--%s %s: not a number from %u to %u",
+				option->name, argument, option->low, option->high);
+	*value = (uint32_t)number;
+	return EXIT_FINE;
+}
+
+/* -h and -V */
+static int answer(const struct cli_command *command, char letter)
+{
+	if (letter == 'h')
+		print_help(stdout, command);
+	else
+		puts("portmajor " PORTMAJOR_VERSION);
+	return EXIT_FINE;
+}
+
+int cli_command_read(const struct cli_command *command, int argc, char **argv,
 		     void *request)
 {
-	int option, status;
+	struct options options;
+	int found, status;
 
-	while ((option = getopt_long(argc, argv, options->short_options,
-				     options->long_options, NULL)) != -1) {
-		status = take_common(option, options);
-		if (status < 0 && options->take)
-			status = options->take(option, request);
-		if (status < 0)
-			return cli_usage(option, options->usage);
-		if (status > 0)
+	list_options(&options, command);
+	if (argc == 2 && !strcmp(argv[1], LIST_OPTIONS)) {
+		print_list(&options);
+		return EXIT_FINE;
+	}
+	optind = 0; /* getopt_long begins anew */
+	while ((found = getopt_long(argc, argv, options.letters, options.names, NULL)) !=
+	       -1) {
+		const struct bound *bound = find_option(&options, found);
+
+		if (!bound)
+			return cli_command_misused(command);
+		if (!bound->option->take)
+			return answer(command, bound->option->letter);
+		status = bound->option->take(bound->option, optarg,
+					     (char *)request + bound->to);
+		if (status)
 			return status;
 	}
-	if (argc - optind < options->least || argc - optind > options->most)
-		return cli_usage('?', options->usage);
+	if (argc - optind < command->min_operands ||
+	    argc - optind > command->max_operands)
+		return cli_command_misused(command);
 	return -1;
 }
 

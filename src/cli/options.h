@@ -1,47 +1,71 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The options of a subcommand: how they are read. */
+/*
+ * The options of a subcommand: a row says all there is to say about one. Help, reading
+ * and what a shell completes come from the rows.
+ */
 #ifndef PORTMAJOR_CLI_OPTIONS_H
 #define PORTMAJOR_CLI_OPTIONS_H
 
-#include "fabric.h"
-#include "output.h"
-
 #include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* Short and long options that every subcommand has: -h, -q and --json. */
-#define CLI_OUTPUT_SHORT "hq"
-#define CLI_OUTPUT_LONG                                                                  \
-	{"json", no_argument, NULL, 'J'}, {"quiet", no_argument, NULL, 'q'},             \
+/* A row; tables end with an empty one. */
+struct cli_option {
+	char letter;	      /* 0: has none */
+	const char *name;     /* the long one; NULL: has none */
+	const char *argument; /* its name in help; NULL: takes none */
+	const char *help;
+	/* Reads the argument, NULL where it takes none, into what is at `to` in the
+	 * request. An exit status, with a message unless it is EXIT_FINE. */
+	int (*take)(const struct cli_option *option, char *argument, void *to);
+	size_t to;
+	uint32_t low, high; /* of a number */
+	const char *values; /* all that the argument can be, separated by |; or NULL */
+	/* Not NULL: the row stands for that table, whose request is at `to`. */
+	const struct cli_option *include;
+};
+
+/* An option goes to a member of the request; the member's type says how it is read. */
+/* clang-format off */
+#define CLI_MEMBER(request, member)                                                      \
+	.take = _Generic(((request *)0)->member,                                         \
+			 bool: cli_take_flag,                                            \
+			 const char *: cli_take_text,                                    \
+			 uint32_t: cli_take_number),                                     \
+	.to = offsetof(request, member)
+/* clang-format on */
+
+/* The options of a table that several subcommands have. */
+#define CLI_INCLUDE(request, member, table)                                              \
 	{                                                                                \
-		"help", no_argument, NULL, 'h'                                           \
+		.to = offsetof(request, member), .include = (table)                      \
 	}
 
-/* A subcommand's options, for getopt_long. */
-struct cli_options {
-	const char *usage;
-	const char *short_options;
-	const struct option *long_options;
-	/* Where those above go, or NULL: it has none of them. */
-	struct cli_fabric *fabric;
-	struct cli_output *output; /* where -q and --json go */
-	/* Deals with another one: an exit status, or -1: there is no such option. NULL:
-	 * there is none. */
-	int (*take)(int option, void *request);
-	int least, most; /* operands */
+/* A text is that of argv. A number that is out of range is told with the range. */
+int cli_take_flag(const struct cli_option *option, char *argument, void *to);
+int cli_take_text(const struct cli_option *option, char *argument, void *to);
+int cli_take_number(const struct cli_option *option, char *argument, void *to);
+
+struct cli_command {
+	const char *synopsis; /* lines that begin with the subcommand's name */
+	const char *about;    /* what it does; lines are broken where they are too long */
+	const struct cli_option *options;
+	int min_operands, max_operands;
 };
 
 /*
- * Reads them up to the first operand, argv[optind], and counts the operands; an exit
- * status, or -1 to go on.
+ * Reads options up to the first operand, argv[optind], and counts the operands; an exit
+ * status, or -1 to go on. -h, -V and --list-options, which are every subcommand's, are
+ * done with then. The last prints a line for each option: "--NAME ARGUMENT", with all
+ * values in place of the argument if they are known.
  */
-int cli_options_read(int argc, char **argv, const struct cli_options *options,
+int cli_command_read(const struct cli_command *command, int argc, char **argv,
 		     void *request);
 
-/*
- * What to do with an option that a subcommand does not know: prints its usage, to
- * stdout for -h. An exit status.
- */
-int cli_usage(int option, const char *usage);
+/* What to do with other operands than help tells: the same, to stderr. EXIT_USAGE. */
+int cli_command_misused(const struct cli_command *command);
 
 /* Reads an unsigned number; false if it is none or not in the range. */
 bool cli_number(const char *text, unsigned long low, unsigned long high,

@@ -176,7 +176,8 @@ class Usage(labtest.Folders):
                 self.assertIn("usage: portmajor", result.stdout)
 
     def test_version(self):
-        for args in (("-V",), ("--version",), ("plan", "-V"), ("whatif", "--version")):
+        for args in (("-V",), ("--version",), ("plan", "-V"), ("whatif", "--version"),
+                     ("plan", "-l", "-V", self.NET)):
             result = pmlab.run_cli(*args)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertRegex(result.stdout, r"^portmajor \d+\.\d+\.\d+\n$")

@@ -27,8 +27,15 @@ def commands():
 
 
 def options(text):
-    """Options in help or a manual page: -x and --long."""
+    """Options in a line of a manual page: -x and --long."""
     return set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", text))
+
+
+def rows(command):
+    """A command's options, and what each of them takes: a name, values, or nothing."""
+    listed = pmlab.run_cli(command, "--list-options")
+    assert (listed.returncode, listed.stderr) == (0, ""), listed.stderr
+    return dict((line.split() + [""])[:2] for line in listed.stdout.splitlines())
 
 
 @unittest.skipUnless(MAN.is_dir() and shutil.which("man"), "no rst2man or no man here")
@@ -54,20 +61,27 @@ class Pages(unittest.TestCase):
                     self.assertRegex(text, rf"(?m)^{heading}$")
 
     def test_commands_and_options_are_described(self):
-        """Every option that the command's help names stands in its manual page, and no
-        other one."""
+        """The manual page of a command has its options with their arguments, and no other
+        ones; so does its help."""
         listed = self.read("portmajor.8")
         for command in commands():
             self.assertIn(f"portmajor-{command}(8)", listed)
-            text = self.read(f"portmajor-{command}.8")
-            usage = pmlab.run_cli(command, "-h")
-            described = {option for line in re.findall(r"(?m)^       (-.*?)(?:   |$)", text)
-                         for option in options(line)}
-            self.assertEqual(described - options(usage.stdout),
-                             {"-V", "--version"} | ({"--help"} - options(usage.stdout)), command)
-            self.assertEqual(usage.returncode, 0)
-            missing = options(usage.stdout) - options(text)
-            self.assertEqual(missing, set(), command)
+            wanted = rows(command)
+            self.assertLessEqual({"-h", "--help", "-V", "--version", "-q", "--quiet", "--json"},
+                                 set(wanted))
+            for text, indent in ((self.read(f"portmajor-{command}.8"), "7"),
+                                 (pmlab.run_cli(command, "-h").stdout, "2,6")):
+                heads = re.findall(rf"(?m)^ {{{indent}}}((?:-\w, *)?--?\w[\w-]*)(?: (\S+))?",
+                                   text)
+                described = {option: argument for names, argument in heads
+                             for option in options(names)}
+                self.assertEqual(set(described), set(wanted), command)
+                for option, argument in wanted.items():
+                    if argument and "|" not in argument:
+                        self.assertEqual(described[option], argument, (command, option))
+                    else:
+                        self.assertEqual(described[option].isupper(), argument != "",
+                                         (command, option))
 
     def test_keys_are_described(self):
         """portmajor.conf(5) has the keys that config.c has, and no others."""
@@ -93,17 +107,27 @@ class Completion(labtest.Folders):
         self.assertEqual(set(self.complete("")) - {"-h", "-V"}, set(commands()))
         self.assertEqual(self.complete("wha"), ["whatif"])
 
-    def test_options_are_those_of_the_help(self):
+    def test_options(self):
         for command in commands():
-            usage = pmlab.run_cli(command, "-h").stdout
-            listed = set(re.findall(r"(?m)^ +(--?[\w-]+)", usage))
-            self.assertTrue(listed)
-            self.assertLessEqual(listed, set(self.complete(command, "-")) | {"-h"}, command)
+            self.assertEqual(set(self.complete(command, "-")), set(rows(command)), command)
         self.assertEqual(self.complete("whatif", "--los"), ["--lose"])
 
     def test_values(self):
         self.assertEqual(self.complete("plan", "-o", "g"), ["grouped"])
         self.assertEqual(self.complete("generate", "tw"), ["two-level"])
+        for command in commands():
+            for option, argument in rows(command).items():
+                if "|" in argument:
+                    self.assertEqual(self.complete(command, option, ""), argument.split("|"))
+
+    def test_values_are_taken(self):
+        """The rows name the values that the command knows."""
+        net = pmlab.generate(self.folder / "f.net", "two-level", 4, 2, 2, 1)
+        for args in (("plan", net), ("whatif", net, "--all", "links")):
+            for option, argument in rows(args[0]).items():
+                for value in argument.split("|") if "|" in argument else ():
+                    done = pmlab.run_cli(*args, option, value)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""), value)
 
     def test_names_of_nodes(self):
         pmlab.generate(self.folder / "f.net", "two-level", 4, 2, 2, 1)

@@ -310,7 +310,7 @@ class Command(labtest.Folders):
                 (2, "no cable at port 9", ("drain", "-n", self.netlist, "spine1:9")),
                 (2, "is not drained", ("undrain", "spine1")),
                 (2, "usage", ("undrain",)), (2, "usage", ("undrain", "--all", "spine0")),
-                (2, "--wait is in seconds", ("drain", "--wait", "x")),
+                (2, "--wait x: not a number", ("drain", "--wait", "x")),
                 (3, "name a netlist", ("drain", "spine1")),
                 (3, "No such file", ("drain", "-n", "/nowhere/x", "spine1"))):
             with self.subTest(" ".join(map(str, args))):
