@@ -26,9 +26,9 @@ at a fixed place, so a lock keeps a second one on this machine waiting.
 import collections
 import contextlib
 import fcntl
+import functools
 import pathlib
 import re
-import shutil
 import subprocess
 import tempfile
 
@@ -79,12 +79,12 @@ class Dumps:
     _END = re.compile(r"\{ (\w+)(?:-SM)? Ports:\w+ SystemGUID:\w+ NodeGUID:(\w+) .*?"
                       r"\{([^{}]*)\} LID:(\w+) PN:(\w+) \}")
     _SWITCH = re.compile(r"dump_ucast_routes: Switch 0x(\w+)")
-    _ENTRY = re.compile(r"0x(\w+) : (\d+) ")
+    _ENTRY = re.compile(r"^0x(\w+) : (\d+) ", re.M)
 
-    def __init__(self, folder):
+    def __init__(self, subnet, fdbs):
+        """From the text of the first two FILES."""
         self.names, self.is_end, self.cables, self.tables = {}, {}, set(), {}
-        folder = pathlib.Path(folder)
-        for line in (folder / FILES[0]).read_text(errors="replace").splitlines():
+        for line in subnet.splitlines():
             ends = self._END.findall(line)
             if len(ends) != 2:
                 raise simlab.SimError(f"{FILES[0]}: {line}")
@@ -92,50 +92,54 @@ class Dumps:
                 self.names[guid] = name
                 self.is_end[name] = kind != "SW"
             self.cables.add(frozenset((name, int(port, 16)) for _, _, name, _, port in ends))
-        table = None
-        for line in (folder / FILES[1]).read_text(errors="replace").splitlines():
-            switch, entry = self._SWITCH.match(line), self._ENTRY.match(line)
-            if switch:
-                table = self.tables.setdefault(self.names[switch[1]], {})
-            elif entry:
-                table[int(entry[1], 16)] = int(entry[2])
+        _, *parts = self._SWITCH.split(fdbs)
+        for guid, table in zip(parts[::2], parts[1::2]):
+            self.tables.setdefault(self.names[guid], {}).update(
+                (int(lid, 16), int(port)) for lid, port in self._ENTRY.findall(table))
+
+    @classmethod
+    def read(cls, folder):
+        """From OpenSM's folder; text that was read before is not read again."""
+        return _read_dumps(*[(pathlib.Path(folder) / name).read_text(errors="replace")
+                             for name in FILES[:2]])
 
 
-def _simulated_cables(path):
+_read_dumps = functools.lru_cache(maxsize=2)(Dumps)
+
+
+def _simulated_cables(text):
     """The cables that are up in an ibsim Dump."""
-    cables, name = set(), None
-    with open(path, encoding="ascii", errors="replace") as lines:
-        for line in lines:
-            node = re.match(r'\S+ \d+ "([^"]+)"\s.*nodeguid', line)
-            end = re.match(r'[0-9a-f]+\t\[(\d+)\]\t"([^"]+)"\[(\d+)\]', line)
-            if node:
-                name = node[1]
-            elif end and int(end[1]):
-                cables.add(frozenset([(name, int(end[1])), (end[2], int(end[3]))]))
+    cables = set()
+    _, *parts = re.split(r'^\S+ \d+ "([^"]+)"\s.*nodeguid', text, flags=re.M)
+    for name, ports in zip(parts[::2], parts[1::2]):
+        for port, peer, peer_port in re.findall(r'^[0-9a-f]+\t\[(\d+)\]\t"([^"]+)"\[(\d+)\]',
+                                                ports, re.M):
+            if int(port):
+                cables.add(frozenset([(name, int(port)), (peer, int(peer_port))]))
     return cables
 
 
-def stale(lab, dumps, unseen=()):
-    """Where the dumps differ from the simulated fabric; empty if they are the last sweep's.
+def stale(dump, dumps, unseen=()):
+    """Where OpenSM's dumps differ from the simulated fabric's, a file; empty if they are the
+    last sweep's.
 
     unseen   switches and hosts that OpenSM cannot find from where it is
     """
-    path = lab.dump("judged.dump")
-    simulated, unseen = pmlab.Dump(path), set(unseen)
+    simulated, unseen = pmlab.Dump(dump), set(unseen)
     faults = []
-    cables = {c for c in _simulated_cables(path) if not unseen & {name for name, _ in c}}
+    cables = {c for c in _simulated_cables(pathlib.Path(dump).read_text(errors="replace"))
+              if not unseen & {name for name, _ in c}}
     ends = {name for cable in cables for name, _ in cable}
     if cables != dumps.cables:
         faults.append(f"cables differ: {sorted(map(sorted, cables ^ dumps.cables))[:5]}")
     for switch in ends & set(simulated.tables) | set(dumps.tables):
-        real = {}
-        for first in simulated.tables.get(switch, {}):
-            real.update(simulated.entries(switch, first))
+        real = simulated.table(switch)
         dumped = dumps.tables.get(switch, {})
+        if dumped.items() <= real.items() and dumped:
+            continue
         differ = {lid for lid, port in dumped.items() if real.get(lid) != port}
-        if differ or not dumped:
-            faults.append(f"{switch}: entries for LIDs {sorted(differ)[:5]} "
-                          f"of {len(dumped)} differ")
+        faults.append(f"{switch}: entries for LIDs {sorted(differ)[:5]} "
+                      f"of {len(dumped)} differ")
     return faults
 
 
@@ -163,8 +167,8 @@ def verdict(text, names):
     return Verdict(missing, complaints, CLEAN in text, text)
 
 
-def _copy_dumps(folder, copy, leave_out, add):
-    """A copy that ibdmchk can read: it knows no routers, so they become adapters.
+def _texts(folder, leave_out, add):
+    """The dumps as ibdmchk can read them: it knows no routers, so they become adapters.
 
     leave_out   end nodes whose lines are left out
     add         is added to LIDs of end nodes: with an LMC, ibdmchk wants all nodes to
@@ -173,12 +177,22 @@ def _copy_dumps(folder, copy, leave_out, add):
     def end_node(match):
         return f"{{ CA{match[1]}{int(match[2], 16) + add:04X}"
 
-    for name in FILES[1:]:
-        shutil.copy(folder / name, copy)
-    lines = (folder / FILES[0]).read_text(errors="replace").splitlines(keepends=True)
-    (copy / FILES[0]).write_text("".join(
-        re.sub(r"\{ (?:CA|Rt)((?:-SM)? Ports:.*?\} LID:)(\w+)", end_node, line) for line in lines
-        if not any(f"{{{name}}}" in line for name in leave_out)))
+    subnet, *tables = ((folder / name).read_text(errors="replace") for name in FILES)
+    if leave_out or add or "{ Rt" in subnet:
+        subnet = "".join(
+            re.sub(r"\{ (?:CA|Rt)((?:-SM)? Ports:.*?\} LID:)(\w+)", end_node, line)
+            for line in subnet.splitlines(keepends=True)
+            if not any(f"{{{name}}}" in line for name in leave_out))
+    return (subnet, *tables)
+
+
+@functools.lru_cache(maxsize=8)
+def _run_on(texts, options):
+    """What it prints about dumps with these texts; the same question is asked once."""
+    with pmlab.Folder() as folder:
+        for name, text in zip(FILES, texts):
+            (folder / name).write_text(text)
+        return run(folder, *options)
 
 
 def _leave_out(pairs):
@@ -211,16 +225,17 @@ def _faults(dumps, judge, apart):
 
 
 def _judge(lab, dumps, options, leave_out=(), add=0):
-    with tempfile.TemporaryDirectory(dir=lab.path) as copy:
-        _copy_dumps(lab.osm.path, pathlib.Path(copy), leave_out, add)
-        return verdict(run(copy, *options), dumps.names)
+    return verdict(_run_on(_texts(lab.osm.path, leave_out, add), tuple(options)), dumps.names)
 
 
-def host_faults(lab, unseen=()):
-    """As faults(), of paths between end nodes alone, all of which are to be there."""
-    dumps = Dumps(lab.osm.path)
+def host_faults(lab, unseen=(), dump=None):
+    """As faults(), of paths between end nodes alone, all of which are to be there.
+
+    dump   what lab.dump() wrote, if that is how the fabric is still
+    """
+    dumps = Dumps.read(lab.osm.path)
     judged = _judge(lab, dumps, [])
-    found = stale(lab, dumps, unseen) + judged.complaints[:5]
+    found = stale(dump or lab.dump("judged.dump"), dumps, unseen) + judged.complaints[:5]
     found += [f"no path from {a} to {b}" for a, b in sorted(judged.missing)][:5]
     return found if found or judged.clean else [judged.text[-300:]]
 
@@ -232,8 +247,8 @@ def faults(lab, lmc=0, apart=None, unseen=()):
              (default: none does so); port is None for a switch
     unseen   see stale()
     """
-    dumps = Dumps(lab.osm.path)
-    found = stale(lab, dumps, unseen)
+    dumps = Dumps.read(lab.osm.path)
+    found = stale(lab.dump("judged.dump"), dumps, unseen)
     for add in range(1 << lmc):
         def judge(options, leave_out, add=add):
             return _judge(lab, dumps, options, leave_out, add)

@@ -359,11 +359,14 @@ class Lab(contextlib.ExitStack):
         self.fabric.dump(path, timeout=TIMEOUT_S)
         return path
 
-    def walk(self, *options, plan=True):
-        """Walks the tables read back from the switches; see tests/tools/walk.c."""
+    def walk(self, *options, plan=True, dump=None):
+        """Walks the tables read back from the switches; see tests/tools/walk.c.
+
+        dump   what dump() wrote, if that is how the fabric is still
+        """
         if plan:
             options = ("-o", self.order, *options)
-        return walk(self.netlist.path, self.dump(), *options)
+        return walk(self.netlist.path, dump or self.dump(), *options)
 
 
 def walk(netlist, dump, *options):
@@ -427,6 +430,11 @@ class Dump:
                     lid = self._LID.search(line)
                     if lid and int(lid[1]):
                         self.lids[name] = int(lid[1])
+
+    def table(self, switch):
+        """{LID: port} of the whole table."""
+        return {int(lid): int(port, 16) for lid, port in
+                self._ENTRY.findall("".join(self.tables.get(switch, {}).values()))}
 
     def entries(self, switch, first):
         """{LID: port} of one line of a table."""
