@@ -2,6 +2,7 @@
 """What the integration tests share: a TestCase around one Lab."""
 
 import contextlib
+import os
 import unittest
 
 import ibdmchk
@@ -13,6 +14,8 @@ QUIET_MS = 4  # of plugins/opensm/repair.c
 
 class Folders(unittest.TestCase):
     """Gives each class a temporary folder, `cls.folder`."""
+
+    APART = False  # whether each test has a fabric of its own; see Part
 
     @classmethod
     def setUpClass(cls):
@@ -169,3 +172,27 @@ class LabCase(Folders):
         self.assertEqual(came.wire, lost.wire + new_switches * self.full_blocks, came.name)
         self.assertEqual(came.whole, new_switches, "whole tables")
         self.check_healthy()
+
+
+class Part(unittest.TestLoader):
+    """Some classes of a file; of a class whose tests share nothing, some tests."""
+
+    def __init__(self, part, parts):
+        super().__init__()
+        self.part, self.parts, self.dealt = part, parts, 0
+
+    def _is_mine(self):
+        self.dealt += 1
+        return self.dealt % self.parts == self.part % self.parts
+
+    def getTestCaseNames(self, testCaseClass):
+        names = super().getTestCaseNames(testCaseClass)
+        if getattr(testCaseClass, "APART", False):
+            return [name for name in names if self._is_mine()]
+        return names if names and self._is_mine() else []
+
+
+def main():
+    """unittest.main(); with PM_PART=2/3 in the environment, of the second third alone."""
+    part, _, parts = os.environ.get("PM_PART", "1/1").partition("/")
+    unittest.main(testLoader=Part(int(part), int(parts)))

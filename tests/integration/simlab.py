@@ -49,8 +49,9 @@ SWEEP_INTERVAL_S = 60
 TRAP_LIMIT = 10
 TRAP_WINDOW_S = 5.5
 
-# A sweep's work is over when nothing has moved for this long.
+# A sweep's work is over when nothing has moved for this long; so often is looked.
 QUIET_S = 0.6
+LOOK_S = 0.05
 
 
 class SimError(Exception):
@@ -61,7 +62,7 @@ class SimTimeout(SimError):
     """A condition did not come true by its deadline."""
 
 
-def poll_until(condition, timeout, what):
+def poll_until(condition, timeout, what, every=POLL_S):
     """Returns condition()'s first true value; raises SimTimeout after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:
@@ -70,7 +71,7 @@ def poll_until(condition, timeout, what):
             return value
         if time.monotonic() > deadline:
             raise SimTimeout(f"{what}: not within {timeout} s")
-        time.sleep(POLL_S)
+        time.sleep(every)
 
 
 # --------------------------------------------------------------------- processes
@@ -214,6 +215,7 @@ class Fabric:
         self.start_timeout = start_timeout
         self.sockname = f"simlab-{os.getpid()}-{next(self._serial)}"
         self.process = None
+        self.changes = 0  # commands that were more than questions
         self._markers = itertools.count()
         self._reasons = collections.defaultdict(set)  # link -> why it is down
 
@@ -265,6 +267,7 @@ class Fabric:
     # prompt must follow: only then have this and all earlier commands been done.
     def _run(self, commands, timeout):
         self._alive()
+        self.changes += sum(not c.startswith(("Dump", "Attached", "#")) for c in commands)
         offset = self._out_path.stat().st_size
         marker = f"# simlab {next(self._markers)}"
         end = f"{marker}sim> ".encode()
@@ -516,6 +519,7 @@ class OpenSM:
         self._map = None
         self._flush = ["-d", "2"] if flush else []
         self._traps_read_to = 0  # log offset: what is before has aged
+        self._hups, self._settled = 0, None
 
     def __enter__(self):
         self._folder = _LabFolder("simlab-opensm-")
@@ -589,6 +593,7 @@ class OpenSM:
 
     def hup(self):
         """SIGHUP: a heavy sweep, with files reread."""
+        self._hups += 1
         self.process.send_signal(signal.SIGHUP)
 
     def stdout(self):
@@ -692,7 +697,16 @@ class OpenSM:
             return (time.monotonic() - still["since"] >= quiet
                     and (not sweep or self._swept(mark)))
 
-        poll_until(settled, timeout, "opensm to settle")
+        poll_until(settled, timeout, "opensm to settle", LOOK_S)
+        self._settled = self._happened()
+
+    def _happened(self):
+        """What has been done to it and by it."""
+        return (self._hups, self.fabric.changes, self.counters()["smps"], self.log_offset())
+
+    def is_settled(self):
+        """Nothing has happened since it was last waited for: it stands still."""
+        return self._happened() == self._settled and not self.counters().outstanding
 
 
 def measure(fabric, osm, action, timeout=300, sweep=True):
@@ -713,7 +727,8 @@ def measure(fabric, osm, action, timeout=300, sweep=True):
     timeouts      requests that went unanswered
     engines       which routing engine served each heavy sweep
     """
-    osm.settle(osm.mark(), timeout, sweep=False)
+    if not osm.is_settled():
+        osm.settle(osm.mark(), timeout, sweep=False)
     osm.wait_traps_aged()
     mark = osm.mark()
     changed = action()

@@ -3,7 +3,6 @@
 """A switch that answers nonsense harms itself alone, and never more than with updn."""
 
 import re
-import unittest
 
 import bad_switch
 import labtest
@@ -25,6 +24,8 @@ def complaints(log):
 
 class BadSwitch(labtest.Folders):
     """One fabric for each kind; what updn does is found in the same run."""
+
+    APART = True
 
     @classmethod
     def setUpClass(cls):
@@ -204,4 +205,4 @@ class BadSwitch(labtest.Folders):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    labtest.main()

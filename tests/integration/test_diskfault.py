@@ -11,7 +11,6 @@ import errno
 import json
 import os
 import shutil
-import unittest
 
 import labtest
 import pmlab
@@ -26,6 +25,8 @@ A_REPLACE = 6  # open, write, fsync, rename; open and fsync of the folder
 
 
 class DiskFault(labtest.Folders):
+    APART = True
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -208,27 +209,57 @@ class DiskFault(labtest.Folders):
                           f"status to tell of {name}")
         self.assertEqual(self.status().returncode, 1)
 
-    def test_killed(self):
-        for name, happen, most, least in (
-                ("plan", DiskFault.grow, None, A_REPLACE),
-                ("drifting", DiskFault.grow, None, A_REPLACE),
-                ("holds", DiskFault.flap, None, 2 * A_REPLACE),
-                ("state", DiskFault.sweep, A_REPLACE, A_REPLACE),
-                ("portmajor.prom", DiskFault.sweep, A_REPLACE, A_REPLACE)):
-            self.assertGreaterEqual(self.walk(name, 0, happen, most), least, name)
+    def check_killed(self, name, happen, most=None, least=A_REPLACE):
+        self.assertGreaterEqual(self.walk(name, 0, happen, most), least)
 
-    def walk_errors(self, how):
-        for name, happen in (("plan", DiskFault.grow), ("drifting", DiskFault.grow),
-                             ("holds", DiskFault.flap), ("state", DiskFault.sweep),
-                             ("portmajor.prom", DiskFault.sweep)):
-            self.assertEqual(self.walk(name, how, happen, A_REPLACE), A_REPLACE, name)
+    def test_killed_plan(self):
+        self.check_killed("plan", DiskFault.grow)
 
-    def test_full(self):
-        self.walk_errors(errno.ENOSPC)
+    def test_killed_drifting(self):
+        self.check_killed("drifting", DiskFault.grow)
 
-    def test_broken(self):
-        self.walk_errors(errno.EIO)
+    def test_killed_holds(self):
+        self.check_killed("holds", DiskFault.flap, least=2 * A_REPLACE)
+
+    def test_killed_state(self):
+        self.check_killed("state", DiskFault.sweep, A_REPLACE)
+
+    def test_killed_prom(self):
+        self.check_killed("portmajor.prom", DiskFault.sweep, A_REPLACE)
+
+    def check_errors(self, name, happen, how):
+        self.assertEqual(self.walk(name, how, happen, A_REPLACE), A_REPLACE)
+
+    def test_full_plan(self):
+        self.check_errors("plan", DiskFault.grow, errno.ENOSPC)
+
+    def test_full_drifting(self):
+        self.check_errors("drifting", DiskFault.grow, errno.ENOSPC)
+
+    def test_full_holds(self):
+        self.check_errors("holds", DiskFault.flap, errno.ENOSPC)
+
+    def test_full_state(self):
+        self.check_errors("state", DiskFault.sweep, errno.ENOSPC)
+
+    def test_full_prom(self):
+        self.check_errors("portmajor.prom", DiskFault.sweep, errno.ENOSPC)
+
+    def test_broken_plan(self):
+        self.check_errors("plan", DiskFault.grow, errno.EIO)
+
+    def test_broken_drifting(self):
+        self.check_errors("drifting", DiskFault.grow, errno.EIO)
+
+    def test_broken_holds(self):
+        self.check_errors("holds", DiskFault.flap, errno.EIO)
+
+    def test_broken_state(self):
+        self.check_errors("state", DiskFault.sweep, errno.EIO)
+
+    def test_broken_prom(self):
+        self.check_errors("portmajor.prom", DiskFault.sweep, errno.EIO)
 
 
 if __name__ == "__main__":
-    unittest.main()
+    labtest.main()

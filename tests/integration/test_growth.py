@@ -9,7 +9,6 @@ two free ports, and the netlists hold spare hosts and switches without cables.
 
 import collections
 import re
-import unittest
 
 import labtest
 import pmlab
@@ -740,4 +739,4 @@ class Migrate(OverTime):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    labtest.main()

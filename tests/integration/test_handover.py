@@ -745,4 +745,4 @@ class Grown(SmCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    labtest.main()

@@ -8,7 +8,6 @@ odd_netlists, which takes nobody's word for it either.
 """
 
 import re
-import unittest
 
 import ibdmchk
 import labtest
@@ -394,4 +393,4 @@ class NoTrees(labtest.Folders):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    labtest.main()

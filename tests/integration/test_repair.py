@@ -8,7 +8,6 @@ What happens when the repair itself is disturbed is in test_repair_faults.py.
 import contextlib
 import os
 import random
-import unittest
 
 import labtest
 import pmlab
@@ -279,4 +278,4 @@ class DeadSwitches(Configured):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    labtest.main()

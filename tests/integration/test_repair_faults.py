@@ -4,7 +4,6 @@
 
 import os
 import time
-import unittest
 from unittest import mock
 
 import labtest
@@ -291,4 +290,4 @@ class Stopped(labtest.Folders):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    labtest.main()

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Another subnet manager on a running fabric: no LID moves, no entry changes."""
 
-import unittest
-
 import labtest
 import pmlab
 import simlab
@@ -213,4 +211,4 @@ class Standby(RestartCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    labtest.main()

@@ -11,34 +11,60 @@ if(PORTMAJOR_SANITIZE MATCHES "address")
 	list(APPEND lab_environment PORTMAJOR_PRELOAD=${asan})
 endif()
 
+# add_lab_test(NAME [slow] [COST SECONDS] [PROCESSORS N] [PARTS N]): COST starts the longest
+# first; PROCESSORS are for who computes, where others wait; with PARTS it is as many entries,
+# each with some of the file's tests (see labtest.main), so that they run side by side.
 function(add_lab_test name)
-	add_test(NAME integration.${name}
-		COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/integration/test_${name}.py -v)
-	set_tests_properties(integration.${name} PROPERTIES LABELS "integration;${ARGN}"
-		TIMEOUT 1200 ENVIRONMENT "${lab_environment}")
+	cmake_parse_arguments(ARG "slow" "COST;PROCESSORS;PARTS" "" ${ARGN})
+	set(labels integration)
+	if(ARG_slow)
+		list(APPEND labels slow)
+	endif()
+	if(NOT ARG_PARTS)
+		set(ARG_PARTS 1)
+	endif()
+	foreach(part RANGE 1 ${ARG_PARTS})
+		set(entry integration.${name})
+		if(ARG_PARTS GREATER 1)
+			set(entry ${entry}.${part})
+		endif()
+		add_test(NAME ${entry}
+			COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/integration/test_${name}.py -v)
+		set_tests_properties(${entry} PROPERTIES LABELS "${labels}" TIMEOUT 1200
+			ENVIRONMENT "${lab_environment};PM_PART=${part}/${ARG_PARTS}")
+		foreach(property COST PROCESSORS)
+			if(ARG_${property})
+				set_tests_properties(${entry} PROPERTIES ${property} ${ARG_${property}})
+			endif()
+		endforeach()
+	endforeach()
 endfunction()
 
-foreach(name bad_input check cli compatibility drain events evidence exports features files
-	flaps growth guid_files handover lids madcount multicast no_tree odd_fabrics operator
-	orders other_fabrics preflight repair shadow sm_restart status whatif wire)
+foreach(name bad_input check cli compatibility docs evidence exports features files flaps
+		guid_files guide lids madcount multicast no_tree operator orders
+		other_fabrics preflight report shadow status whatif wire)
 	add_lab_test(${name})
 endforeach()
-add_lab_test(docs)
-add_lab_test(guide)
-add_lab_test(report)
-add_lab_test(bad_switch slow)
-add_lab_test(big slow)
-add_lab_test(dead_switches slow)
-add_lab_test(diskfault slow)
-add_lab_test(failover slow)
-add_lab_test(repair_faults slow)
-add_lab_test(random slow)
-add_lab_test(soak slow)
-add_lab_test(storm slow)
-add_lab_test(wire_faults slow)
-add_lab_test(huge slow)
+add_lab_test(bad_switch slow PARTS 4 COST 90)
+add_lab_test(dead_switches slow COST 150)
+add_lab_test(diskfault slow PARTS 4 COST 120)
+add_lab_test(drain COST 120)
+add_lab_test(events COST 200)
+add_lab_test(failover slow COST 60)
+add_lab_test(growth PARTS 3 COST 80)
+add_lab_test(handover PARTS 4 COST 70)
+add_lab_test(odd_fabrics PARTS 3 COST 60)
+add_lab_test(random slow COST 150)
+add_lab_test(repair PARTS 3 COST 80)
+add_lab_test(repair_faults slow PARTS 4 COST 120)
+add_lab_test(sm_restart PARTS 3 COST 60)
+add_lab_test(soak slow COST 600)
+add_lab_test(storm slow COST 250)
+add_lab_test(wire_faults slow COST 150)
 set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)
 # These keep both processors busy by themselves.
+add_lab_test(big slow)
+add_lab_test(huge slow)
 set_tests_properties(integration.big integration.huge PROPERTIES RUN_SERIAL ON)
 
 # The plugin with ThreadSanitizer, built when its test is run.
