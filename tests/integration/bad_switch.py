@@ -109,10 +109,8 @@ class Tables(pmlab.Dump):
         super().__init__(path)
         self.netlist = netlist
         self.lft, self.top, self.active = {}, {}, set()
-        for name, lines in self.tables.items():
-            self.lft[name] = {}
-            for first in lines:
-                self.lft[name].update(self.entries(name, first))
+        for name in self.tables:
+            self.lft[name] = self.table(name)
         name = None
         with open(path, encoding="ascii", errors="replace") as lines:
             for line in lines:

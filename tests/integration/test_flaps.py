@@ -34,8 +34,7 @@ class Flaps(labtest.Folders):
         """How many of a switch's entries for hosts name a port."""
         dump = pmlab.Dump(lab.dump())
         hosts = {dump.lids[host] for host in dump.hosts}
-        return sum(to == port and lid in hosts for first in dump.tables[switch]
-                   for lid, to in dump.entries(switch, first).items())
+        return sum(to == port and lid in hosts for lid, to in dump.table(switch).items())
 
     def check_right(self, lab):
         self.assertEqual(pmlab.walk_faults(lab.walk(plan=False), plan=False), [])

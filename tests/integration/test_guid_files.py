@@ -97,9 +97,7 @@ class GuidFiles(labtest.Folders):
 
     def check_delivered(self, lab, dump, start, *targets):
         """Follows tables that were read back, one packet after another."""
-        tables = {name: {lid: port for first in lines for lid, port in
-                         dump.entries(name, first).items()}
-                  for name, lines in dump.tables.items()}
+        tables = {name: dump.table(name) for name in dump.tables}
         for target in targets:
             at, hops = start, 0
             while at != target and hops < 10:

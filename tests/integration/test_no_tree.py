@@ -35,9 +35,7 @@ def two_pods():
 
 def ways(dump):
     """{switch: {LID: port}} of all tables in a Dump."""
-    return {switch: {lid: port for first in lines
-                     for lid, port in dump.entries(switch, first).items()}
-            for switch, lines in dump.tables.items()}
+    return {switch: dump.table(switch) for switch in dump.tables}
 
 
 class NoTree(labtest.Folders):

@@ -18,9 +18,7 @@ import wire
 def ways_to_manager(lab, leaf):
     """The port by which a leaf sends to the subnet manager, and the switch behind it."""
     dump = pmlab.Dump(lab.dump())
-    lid = dump.lids[lab.osm.host]
-    ports = [dump.entries(leaf, first).get(lid) for first in dump.tables[leaf]]
-    port = next(p for p in ports if p is not None)
+    port = dump.table(leaf)[dump.lids[lab.osm.host]]
     return port, lab.netlist.nodes[leaf].ports[port][0]
 
 

@@ -64,8 +64,7 @@ class LostAnswer(labtest.LabCase):
     def stale(self):
         """Entries of the leaf's real table that are not as before the loss."""
         now = pmlab.Dump(self.lab.dump())
-        table = {lid: port for first in now.tables[self.LEAF]
-                 for lid, port in now.entries(self.LEAF, first).items()}
+        table = now.table(self.LEAF)
         return {lid: table[lid] for switch, lid in pmlab.changed_entries(self.healthy, now)
                 if switch == self.LEAF}
 

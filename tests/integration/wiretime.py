@@ -98,11 +98,7 @@ class Reach:
     def __init__(self, fabric, dump, guids):
         self._guids = guids
         net = fabric.netlist
-        self._tables = {}
-        for switch, lines in dump.tables.items():
-            table = self._tables[switch] = {}
-            for first in lines:
-                table.update(dump.entries(switch, first))
+        self._tables = {switch: dump.table(switch) for switch in dump.tables}
         up = {end for link in set().union(*map(net.links_of, net.nodes))
               if not fabric._reasons[link] for end in link}
         self._peer = {(n, p): peer for n in net.nodes for p, (peer, _) in
