@@ -30,7 +30,7 @@ static void print_cable(FILE *out, const struct pm_flap_record *r)
 	putc('\n', out);
 }
 
-static void print_all(FILE *out, const void *arg)
+static int print_all(FILE *out, const void *arg)
 {
 	const struct job *job = arg;
 	struct pm_flap_record record;
@@ -39,6 +39,7 @@ static void print_all(FILE *out, const void *arg)
 	fprintf(out, MAGIC "\ntime %" PRIu64 "\n", job->clock->seconds);
 	while (pm_flaps_export(job->flaps, job->clock->now_ms, &at, &record))
 		print_cable(out, &record);
+	return 0;
 }
 
 int pm_flapfile_print(const struct pm_flaps *flaps, const struct pm_flap_clock *clock,

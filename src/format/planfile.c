@@ -56,7 +56,7 @@ static void print_plane(FILE *out, uint32_t plane)
 		fprintf(out, " %u", plane);
 }
 
-static void print_plan(FILE *out, const void *arg)
+static int print_plan(FILE *out, const void *arg)
 {
 	const struct pm_plan *plan = arg;
 
@@ -78,6 +78,7 @@ static void print_plan(FILE *out, const void *arg)
 		print_plane(out, plan->runs[i].plane);
 		putc('\n', out);
 	}
+	return 0;
 }
 
 int pm_planfile_print(const struct pm_plan *plan, char **text, size_t *length)

@@ -16,23 +16,24 @@ static uint64_t checksum(const char *text, size_t length)
 	return hash;
 }
 
-int pm_sealed_print(void (*print)(FILE *out, const void *arg), const void *arg,
-		    char **text, size_t *length)
+int pm_sealed_print(pm_print *print, const void *arg, char **text, size_t *length)
 {
-	FILE *out = open_memstream(text, length);
-	int failed;
+	static const size_t last = sizeof("end 0123456789abcdef\n");
+	char *body, *whole;
+	size_t used;
+	int rc = pm_text_print(print, arg, &body, &used);
 
-	if (!out)
+	if (rc)
+		return rc;
+	whole = realloc(body, used + last);
+	if (!whole) {
+		free(body);
 		return -ENOMEM;
-	print(out, arg);
-	failed = fflush(out);
-	if (!failed)
-		fprintf(out, "end %016" PRIx64 "\n", checksum(*text, *length));
-	failed |= fclose(out);
-	if (!failed)
-		return 0;
-	free(*text);
-	return -ENOMEM;
+	}
+	snprintf(whole + used, last, "end %016" PRIx64 "\n", checksum(whole, used));
+	*text = whole;
+	*length = used + last - 1;
+	return 0;
 }
 
 const char *pm_sealed_end(const char *text, size_t length)

@@ -6,12 +6,10 @@
 #ifndef PORTMAJOR_SEALED_H
 #define PORTMAJOR_SEALED_H
 
-#include <stddef.h>
-#include <stdio.h>
+#include <portmajor/print.h>
 
-/* Has `print` print, and adds the last line. The caller frees *text. -ENOMEM. */
-int pm_sealed_print(void (*print)(FILE *out, const void *arg), const void *arg,
-		    char **text, size_t *length);
+/* As pm_text_print, and adds the last line. */
+int pm_sealed_print(pm_print *print, const void *arg, char **text, size_t *length);
 
 /* Where the last line begins; NULL if it is not right, or there are NULs before it. */
 const char *pm_sealed_end(const char *text, size_t length);
