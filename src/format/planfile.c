@@ -154,15 +154,17 @@ static int parse_switch(struct reader *r, char *rest)
 {
 	uint64_t key, guid, ports;
 	uint32_t node;
+	int rc;
 
 	if (!pm_text_take_number(&rest, 16, UINT64_MAX, &key) ||
 	    !pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
 	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &ports) || !rest ||
 	    !unescape(rest))
 		return bad_line(r, "not a switch");
-	if (pm_fabric_add_node(r->fabric, PM_SWITCH, guid, (unsigned int)ports, rest,
-			       &node, NULL))
-		return bad_line(r, "this switch cannot be added");
+	rc = pm_fabric_add_node(r->fabric, PM_SWITCH, guid, (unsigned int)ports, rest,
+				&node, r->err);
+	if (rc)
+		return rc == -ENOMEM ? rc : bad_line(r, "this switch cannot be added");
 	r->fabric->nodes[node].key = key;
 	return 0;
 }
@@ -329,9 +331,9 @@ static int parse_body(struct reader *r, char *body)
 	if (!rc && !in_order(r->fabric))
 		rc = pm_error_set(r->err, -EBADMSG, "%s: switches are not in order",
 				  r->source);
-	if (!rc && pm_fabric_seal(r->fabric, r->err))
-		rc = -EBADMSG;
-	return rc;
+	if (!rc)
+		rc = pm_fabric_seal(r->fabric, r->err);
+	return rc == -EEXIST ? -EBADMSG : rc;
 }
 
 int pm_planfile_parse(const char *text, size_t length, const char *source,

@@ -199,9 +199,7 @@ static int restore_all(struct pm_plan *plan, const struct pm_plan_place *places,
 					  runs[i].start);
 		else
 			rc = plan_add_run(plan, runs[i].start, runs[i].length,
-					  runs[i].plane, err)
-				     ? -EBADMSG
-				     : 0;
+					  runs[i].plane, err);
 	}
 	return rc;
 }
@@ -224,7 +222,7 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 	free(is_place);
 	if (rc) {
 		pm_plan_free(plan);
-		return rc == -ENOENT || rc == -ENOTSUP ? -EBADMSG : rc;
+		return rc == -ENOMEM ? rc : -EBADMSG;
 	}
 	plan_find_top(plan);
 	*result = plan;
