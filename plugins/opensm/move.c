@@ -48,7 +48,7 @@ static int list_switch(struct move *move, uint32_t known)
 		uint8_t wanted[PM_LFT_BLOCK];
 
 		find_wanted(move, sw, known, b * PM_LFT_BLOCK, wanted);
-		if (!memcmp(wanted, sw->lft + b * PM_LFT_BLOCK, PM_LFT_BLOCK))
+		if (!memcmp(wanted, sw->lft + (size_t)b * PM_LFT_BLOCK, PM_LFT_BLOCK))
 			continue;
 		if (move->num == move->room) {
 			uint32_t room = move->room ? 2 * move->room : 256;

@@ -389,10 +389,10 @@ static uint64_t find_urgency(const struct work *work, uint32_t known, uint32_t n
 /* Where a block of our table differs from what OpenSM knows of the switch. */
 static bool block_differs(const uint8_t *lft, const uint8_t *table, uint32_t block)
 {
+	size_t at = (size_t)block * PM_LFT_BLOCK;
 	struct pm_delta delta = {0};
 
-	pm_delta_add(&delta, lft + block * PM_LFT_BLOCK, table + block * PM_LFT_BLOCK,
-		     PM_LFT_BLOCK);
+	pm_delta_add(&delta, lft + at, table + at, PM_LFT_BLOCK);
 	return delta.blocks != 0;
 }
 

@@ -159,12 +159,13 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 {
 	size_t num = plugin->planning.plan->known->num_ports + 1u;
 	uint8_t *seen = malloc(3 * num);
-	const struct snapshot_doubt doubt = {seen + num, seen + 2 * num};
+	struct snapshot_doubt doubt;
 	bool made = !plugin->view.routes;
 	int rc = 0;
 
 	if (!seen)
 		return pm_error_no_memory(err);
+	doubt = (struct snapshot_doubt){seen + num, seen + 2 * num};
 	judge_switches(plugin);
 	if (!pm_plan_match(plugin->planning.plan, fabric, seen))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");

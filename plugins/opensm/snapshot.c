@@ -99,7 +99,7 @@ static int copy_cables(const struct pair *from, const struct pair *pairs, size_t
 		osm_physp_t *physp =
 			osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)from->node, p);
 		const struct pair *to;
-		struct pair key;
+		struct pair key = {0};
 		uint32_t port, far;
 		int rc;
 

@@ -118,8 +118,9 @@ static void write_table(const struct pm_routes *routes, const osm_switch_t *sw,
 /* Whether a block is in OpenSM's record as it is wanted. */
 static bool is_recorded(const osm_switch_t *sw, uint32_t block)
 {
-	return !memcmp(sw->lft + block * PM_LFT_BLOCK, sw->new_lft + block * PM_LFT_BLOCK,
-		       PM_LFT_BLOCK);
+	size_t at = (size_t)block * PM_LFT_BLOCK;
+
+	return !memcmp(sw->lft + at, sw->new_lft + at, PM_LFT_BLOCK);
 }
 
 /* What OpenSM will send this switch, given the marks. */
@@ -186,7 +187,7 @@ static void keep_to_room(osm_switch_t *sw)
 static void forget_above_top(osm_switch_t *sw)
 {
 	uint16_t top = cl_ntoh16(sw->switch_info.lin_top);
-	size_t from = (top + 1u) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+	size_t from = ((size_t)top + 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
 
 	if (top < sw->max_lid_ho && from < sw->lft_size)
 		memset(sw->lft + from, 0, sw->lft_size - from);

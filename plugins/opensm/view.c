@@ -99,12 +99,13 @@ static int note_flaps(struct view *view, const struct view_sight *sight,
 		      struct pm_error *err)
 {
 	const struct pm_fabric *known = view->plan->known;
-	uint8_t *now = malloc(2 * (known->num_ports + 1u));
-	uint8_t *between = now + known->num_ports + 1u;
+	uint8_t *now = malloc(2 * ((size_t)known->num_ports + 1));
+	uint8_t *between;
 	int rc;
 
 	if (!now)
 		return pm_error_no_memory(err);
+	between = now + known->num_ports + 1u;
 	for (uint32_t i = 0; i < known->num_ports; i++) {
 		now[i] = is_believed(view, sight, i);
 		between[i] = now[i] && !has_bounced(view, sight, i);

@@ -115,7 +115,7 @@ static uint32_t list_ports(const struct pm_lfts *lfts, bool is_after,
 int pm_lfts_moves(const struct pm_lfts *before, const struct pm_lfts *after,
 		  struct pm_lft_move **moves, uint32_t *num_moves, struct pm_error *err)
 {
-	struct pm_lft_move *list = pm_array(2 * (PM_MAX_LID + 1), sizeof(*list));
+	struct pm_lft_move *list = pm_array(2 * ((size_t)PM_MAX_LID + 1), sizeof(*list));
 	uint32_t count, kept = 0;
 
 	if (!list)

@@ -15,7 +15,7 @@ static void search(const struct pm_check *check, uint32_t from, uint8_t *seen,
 	uint32_t head = 0, tail = 0;
 
 	memset(seen, 0, 2 * (size_t)fabric->num_switches);
-	seen[2 * from] = 1;
+	seen[2 * (size_t)from] = 1;
 	queue[tail++] = 2 * from;
 	while (head < tail) {
 		uint32_t x = queue[head] / 2, gone_down = queue[head] % 2;
@@ -222,7 +222,7 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 
 			if (sw == PM_NONE)
 				continue;
-			if (!seen[2 * sw] && !seen[2 * sw + 1]) {
+			if (!seen[2 * (size_t)sw] && !seen[2 * (size_t)sw + 1]) {
 				result->cut += 1u << p->lmc;
 				if (part[sw] == part[from])
 					follow_apart(check, from, port, result);

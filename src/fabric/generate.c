@@ -76,7 +76,7 @@ static int director_measure(const struct pm_generate *config, struct size *size,
 		.leaves = leaves,
 		.hosts_per_leaf = DIRECTOR_HALF,
 		.switches = leaves + DIRECTOR_HALF * (leaves / 18 + leaves / 36),
-		.max_ports = 2 * DIRECTOR_HALF,
+		.max_ports = 2 * (uint64_t)DIRECTOR_HALF,
 	};
 	return 0;
 }

@@ -141,7 +141,7 @@ static void thin_choice(struct deal *deal)
 {
 	deal->num_choice /= deal->step;
 	for (uint32_t i = 0; i < deal->num_choice; i++)
-		deal->choice[i] = deal->choice[i * deal->step];
+		deal->choice[i] = deal->choice[(size_t)i * deal->step];
 }
 
 /* The plane with the fewest here, then the fewest over all, then the first. */

@@ -77,7 +77,9 @@ static void parse_table(struct record *r, const char *line)
 {
 	const char *at = strchr(line, ':');
 
-	while (at && (at = strchr(at, '['))) {
+	if (!at)
+		return;
+	while ((at = strchr(at, '['))) {
 		char *end;
 		unsigned long lid = strtoul(at + 1, &end, 10);
 
