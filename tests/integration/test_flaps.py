@@ -6,7 +6,6 @@ import unittest
 
 import labtest
 import pmlab
-import simlab
 
 CABLE = "leaf5:20"
 KEPT_OUT = r"flapping: 1 links kept out, 0 in use as last paths: leaf5\[20\] \(held, 4 times down"

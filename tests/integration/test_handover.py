@@ -8,7 +8,6 @@ of a manager that nothing happened to.
 
 import contextlib
 import os
-import pathlib
 import re
 import shutil
 import subprocess

@@ -519,9 +519,10 @@ static void test_read(void **state)
 	fabric = NULL;
 	assert_int_equal(pm_netlist_read("-", &fabric, &err), -EINVAL);
 	assert_string_equal(err.text, "<stdin>:1: no nodes in the netlist");
-	if (saved >= 0)
+	if (saved >= 0) {
 		dup2(saved, STDIN_FILENO);
-	close(saved);
+		close(saved);
+	}
 	close(fd);
 	unlink(path);
 
