@@ -54,7 +54,7 @@ static void print_runs(const struct pm_plan *plan, uint32_t plane, uint32_t used
 
 		if (run->plane != plane)
 			continue;
-		printf(" %u-%u", run->start ? run->start : 1,
+		printf(" %u-%u", run->start ? run->start : 1u,
 		       (unsigned int)(run->start + run->length - 1));
 		length += (uint32_t)(run->length - (run->start == 0));
 	}

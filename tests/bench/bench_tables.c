@@ -357,7 +357,7 @@ static bool try_size(const struct size *size)
 	set_up(&bench, size);
 	printf("%s: %u end ports, %u switches, LIDs up to %u of %u, tables of %.1f MiB\n",
 	       size->name, bench.fabric->num_nodes - bench.fabric->num_switches,
-	       bench.fabric->num_switches, bench.plan->top_lid, PM_MAX_LID,
+	       bench.fabric->num_switches, bench.plan->top_lid, (unsigned int)PM_MAX_LID,
 	       (double)bench.bytes / 1048576);
 	printf("  peak RSS %.1f MiB with fabric, plan, routes and a copy of the tables\n",
 	       peak_mb());
