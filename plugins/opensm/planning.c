@@ -24,7 +24,7 @@ void planning_forget(struct planning *planning)
 {
 	free_in_force(planning);
 	pm_plan_free(planning->base);
-	*planning = (struct planning){PLANNING_EMPTY};
+	*planning = (struct planning){.phase = PLANNING_EMPTY};
 }
 
 /* ---- The base ---- */

@@ -92,8 +92,8 @@ static uint64_t find_fingerprint(const struct pm_fabric *fabric)
 		const struct pm_node *n = &fabric->nodes[i];
 
 		hash = add_to_hash(hash, n->guid);
-		hash = add_to_hash(hash,
-				   (uint64_t)n->type << 16 | n->root << 8 | n->num_ports);
+		hash = add_to_hash(hash, (uint64_t)n->type << 16 |
+						 (uint64_t)n->root << 8 | n->num_ports);
 	}
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		hash = add_to_hash(hash, (uint64_t)fabric->ports[i].peer << 8 |

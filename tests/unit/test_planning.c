@@ -72,7 +72,7 @@ static void test_made_and_grown(void **state)
 {
 	struct pm_fabric *small = recipe_draw(TREE), *large = recipe_draw(GROWN);
 	const struct planning_request first = ask_for(small), more = ask_for(large);
-	struct planning planning = {PLANNING_EMPTY};
+	struct planning planning = {.phase = PLANNING_EMPTY};
 	struct planning_change change;
 	uint16_t lid;
 
@@ -114,7 +114,7 @@ static void test_loaded(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw(TREE);
 	struct planning_request request = ask_for(fabric);
-	struct planning planning = {PLANNING_EMPTY};
+	struct planning planning = {.phase = PLANNING_EMPTY};
 	struct pm_plan *base = plan_of(fabric, true);
 	struct planning_change change;
 
@@ -165,7 +165,7 @@ static void test_lids_in_use(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw(TREE);
 	struct planning_request request = ask_for(fabric);
-	struct planning planning = {PLANNING_EMPTY};
+	struct planning planning = {.phase = PLANNING_EMPTY};
 
 	(void)state;
 	planning_load(&planning, plan_of(fabric, true), NULL);
@@ -184,7 +184,7 @@ static void test_migrate(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw(TREE);
 	struct planning_request request = ask_for(fabric);
-	struct planning planning = {PLANNING_EMPTY};
+	struct planning planning = {.phase = PLANNING_EMPTY};
 	struct pm_plan *base = plan_of(fabric, true);
 	struct planning_change change;
 
@@ -220,7 +220,7 @@ static void test_no_room(void **state)
 {
 	struct pm_fabric *small = recipe_draw(TREE), *large = recipe_draw(GROWN);
 	struct planning_request request = ask_for(small);
-	struct planning planning = {PLANNING_EMPTY};
+	struct planning planning = {.phase = PLANNING_EMPTY};
 	struct planning_change change;
 	struct pm_error err = {""};
 
@@ -325,7 +325,7 @@ static void test_random(void **state)
 	(void)state;
 	for (uint64_t round = 0; round < rounds; round++) {
 		struct random random = {seed + round};
-		struct planning planning = {PLANNING_EMPTY};
+		struct planning planning = {.phase = PLANNING_EMPTY};
 		struct recipe recipe = {0};
 
 		print_message("PM_SEED=%llu\n", (unsigned long long)(seed + round));
