@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=sh
 # Shared by the scripts beside it, which source it: `. "$(dirname "$0")/lib.sh"`.
 # Leaves the shell in the top folder of the project, with errors fatal.
 set -eu
@@ -34,6 +35,7 @@ as_root() {
 }
 
 # Sees to it that what is needed to build and to run is installed, and the arguments.
+# shellcheck disable=SC2086 # each word in $missing is a package
 install_packages() {
 	command -v dpkg-query >/dev/null || die "this needs Debian 12 (or install by hand:" \
 		"OpenSM 3.3.23, ibsim 0.10, ibutils, cmocka, CMake 3.25 and gcc)"
