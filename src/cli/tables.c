@@ -3,29 +3,16 @@
 
 #include "output.h"
 
-#include <stdlib.h>
-
 int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
 		     const struct pm_fabric *fabric, uint32_t manager)
 {
-	uint8_t *alive = calloc(tables->plan->known->num_ports + 1u, 1);
-	struct pm_detours detours = {.manager = PM_NONE,
-				     .switches = config->connect_roots};
-	struct pm_error err = {"out of memory"};
-	int status = EXIT_FINE;
+	struct pm_error err;
 
-	if (manager != PM_NONE)
-		detours.manager = pm_plan_place(tables->plan, fabric, manager);
-	if (!alive || pm_routes_make(tables->plan, &tables->routes, &err)) {
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	} else {
-		pm_plan_match(tables->plan, fabric, alive);
-		pm_routes_update(tables->routes, alive, &detours);
-		if (pm_routes_apart(tables->routes, &tables->apart, &err))
-			status = cli_fail(EXIT_INPUT, "%s", err.text);
-	}
-	free(alive);
-	return status;
+	if (pm_routes_make_for(tables->plan, fabric, manager, config->connect_roots,
+			       &tables->routes, &err) ||
+	    pm_routes_apart(tables->routes, &tables->apart, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	return EXIT_FINE;
 }
 
 int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,

@@ -210,6 +210,24 @@ uint64_t pm_routes_pairs(const struct pm_routes *routes, const uint32_t *hosts)
 	return pairs;
 }
 
+int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t manager, bool connect_roots, struct pm_routes **routes,
+		       struct pm_error *err)
+{
+	struct pm_detours detours = {.manager = PM_NONE, .switches = connect_roots};
+	uint8_t *alive = pm_array(plan->known->num_ports, 1);
+	int rc = alive ? pm_routes_make(plan, routes, err) : pm_error_no_memory(err);
+
+	if (!rc) {
+		if (manager != PM_NONE)
+			detours.manager = pm_plan_place(plan, now, manager);
+		pm_plan_match(plan, now, alive);
+		pm_routes_update(*routes, alive, &detours);
+	}
+	free(alive);
+	return rc;
+}
+
 /* Whether an end port is attached and alive. */
 static bool has_end_ports(const struct pm_routes *routes, uint32_t sw)
 {

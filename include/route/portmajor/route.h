@@ -57,6 +57,15 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 		      const struct pm_detours *detours);
 
 /*
+ * Tables of a plan for a fabric of which parts may be missing: the three steps
+ * pm_routes_make, pm_plan_match and pm_routes_update. `manager` is the port of the fabric
+ * that detours lead to, or PM_NONE. The caller frees *routes. -ENOMEM.
+ */
+int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t manager, bool connect_roots, struct pm_routes **routes,
+		       struct pm_error *err);
+
+/*
  * Takes entries that switches hold already, held[switch], in place of the preferred ones
  * where they lead to their place by our rules, provided that all in all they are as
  * good as those of the last update, see src/route/adopt.c; then true, and the caller is
