@@ -119,6 +119,13 @@ static void count_uplinks(const struct pm_check *check, uint32_t leaf,
 		loads->uplink_most = most;
 }
 
+double pm_check_load_ratio(const struct pm_check_load *load)
+{
+	return load->flows
+		       ? (double)load->most * (double)load->links / (double)load->flows
+		       : 1.0;
+}
+
 int pm_check_loads(const struct pm_check *check, struct pm_check_loads *loads,
 		   struct pm_error *err)
 {

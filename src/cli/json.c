@@ -62,6 +62,24 @@ json_t *cli_json_guid(uint64_t guid)
 	return json_string(text);
 }
 
+json_t *cli_json_append(json_t *list, json_t *value)
+{
+	if (!json_array_append_new(list, value))
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
+json_t *cli_json_join(json_t *object, json_t *more)
+{
+	if (json_object_update(object, more)) {
+		json_decref(object);
+		object = NULL;
+	}
+	json_decref(more);
+	return object;
+}
+
 int cli_json_print(json_t *object)
 {
 	int status = EXIT_FINE;

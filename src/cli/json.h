@@ -24,6 +24,13 @@ json_t *cli_json_string(const char *text);
 /* A GUID, as "0x" and 16 hexadecimal digits: JSON's numbers do not hold 64 bits. */
 json_t *cli_json_guid(uint64_t guid);
 
+/*
+ * Adds a value to a list, or the members of an object to another one; takes over both
+ * and returns the first. Either may be NULL for lack of memory: then it is NULL.
+ */
+json_t *cli_json_append(json_t *list, json_t *value);
+json_t *cli_json_join(json_t *object, json_t *more);
+
 /* Prints and frees an object; NULL stands for lack of memory. An exit status. */
 int cli_json_print(json_t *object);
 

@@ -89,6 +89,9 @@ struct pm_check_load {
 	uint64_t most, least; /* on one */
 };
 
+/* The load of the cable with most of it, by the mean; 1 if nothing flows. */
+double pm_check_load_ratio(const struct pm_check_load *load);
+
 #define PM_CHECK_LEVELS 8
 
 struct pm_check_loads {

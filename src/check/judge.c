@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "judge_parts.h"
+
+#include <portmajor/alloc.h>
+#include <portmajor/pool.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *const names[PM_FINDING_KINDS] = {
+	[PM_FOUND_UNKNOWN_SWITCH] = "unknown-switch",
+	[PM_FOUND_NO_TABLE] = "no-table",
+	[PM_FOUND_NO_LID] = "no-lid",
+	[PM_FOUND_DUPLICATE_LID] = "duplicate-lid",
+	[PM_FOUND_OTHER_LID] = "other-lid",
+	[PM_FOUND_UNKNOWN_PORT] = "unknown-port",
+	[PM_FOUND_NO_SUCH_PORT] = "no-such-port",
+	[PM_FOUND_LOST] = "lost",
+	[PM_FOUND_LOOP] = "loop",
+	[PM_FOUND_TURN] = "turn",
+	[PM_FOUND_ASTRAY] = "astray",
+	[PM_FOUND_APART] = "apart",
+	[PM_FOUND_MANAGER] = "manager",
+	[PM_FOUND_CREDIT_LOOP] = "credit-loop",
+	[PM_FOUND_BALANCE] = "balance",
+	[PM_FOUND_UNKNOWN_LID] = "unknown-lid",
+	[PM_FOUND_NO_PLAN] = "no-plan",
+	[PM_FOUND_LID_OUT_OF_PLAN] = "lid-out-of-plan",
+	[PM_FOUND_ENTRY_OUT_OF_PLAN] = "entry-out-of-plan",
+};
+
+const char *pm_finding_name(enum pm_finding_kind kind)
+{
+	return names[kind];
+}
+
+void judge_find(struct judge *j, enum pm_finding_kind kind, uint64_t count,
+		const char *format, ...)
+{
+	struct pm_finding *finding = &j->found.findings[j->found.num_findings];
+	va_list args;
+
+	if (!count)
+		return;
+	j->found.num_findings++;
+	finding->kind = kind;
+	finding->count = count;
+	va_start(args, format);
+	vsnprintf(finding->text, PM_FINDING_TEXT, format, args);
+	va_end(args);
+}
+
+/* ---- Whose tables they are ---- */
+
+/* Takes the tables of switches that are there; the first one of another switch. */
+static const struct pm_lft_switch *take_tables(struct judge *j, uint32_t *unknown)
+{
+	const struct pm_lft_switch *first = NULL;
+
+	for (uint32_t i = 0; i < j->lfts->num_switches; i++) {
+		const struct pm_lft_switch *table = &j->lfts->switches[i];
+		uint32_t sw = pm_fabric_find_guid(j->fabric, table->guid);
+
+		if (sw < j->fabric->num_switches) {
+			j->table[sw] = table->table;
+			j->top[sw] = table->top;
+			j->found.tables++;
+		} else if (!(*unknown)++) {
+			first = table;
+		}
+	}
+	return first;
+}
+
+/* Tables that belong to no switch, and switches without a table. */
+static int match_tables(struct judge *j, struct pm_error *err)
+{
+	uint32_t unknown = 0, missing = 0, first_missing = 0;
+	const struct pm_lft_switch *first = take_tables(j, &unknown);
+
+	if (!j->found.tables)
+		return pm_error_set(err, -EINVAL,
+				    "%s:%" PRIu32
+				    ": tables of another fabric: no switch of "
+				    "%s has any of them",
+				    j->config->tables, first->line, j->config->topology);
+	for (uint32_t sw = 0; sw < j->fabric->num_switches; sw++)
+		if (!j->table[sw] && pm_fabric_has_cable(j->fabric, sw) && !missing++)
+			first_missing = sw;
+	if (first)
+		judge_find(j, PM_FOUND_UNKNOWN_SWITCH, unknown,
+			   "%u tables are of switches that the topology does not have: "
+			   "0x%016" PRIx64 " (\"%s\") on line %u of %s",
+			   unknown, first->guid, first->name, first->line,
+			   j->config->tables);
+	judge_find(j, PM_FOUND_NO_TABLE, missing, "%u switches have no table: \"%s\"",
+		   missing, pm_fabric_name(j->fabric, first_missing));
+	return 0;
+}
+
+/* ---- LIDs ---- */
+
+/* Whether a port ought to have a LID. */
+static bool wants_lid(const struct pm_fabric *fabric, const struct pm_port *p)
+{
+	if (p->node < fabric->num_switches)
+		return !p->num && pm_fabric_has_cable(fabric, p->node);
+	return p->peer != PM_NONE;
+}
+
+static int compare_lids(const void *a, const void *b)
+{
+	const uint16_t *x = a, *y = b;
+
+	return *x - *y;
+}
+
+static void find_duplicates(struct judge *j, uint16_t *lids, uint32_t count)
+{
+	uint32_t twice = 0, first = 0;
+
+	qsort(lids, count, sizeof(*lids), compare_lids);
+	for (uint32_t i = 1; i < count; i++)
+		if (lids[i] == lids[i - 1] && !twice++)
+			first = lids[i];
+	judge_find(j, PM_FOUND_DUPLICATE_LID, twice,
+		   "%u ports have the LID of another one: %u", twice, first);
+}
+
+/* LIDs that two ports have, and ports that have none. */
+static int count_lids(struct judge *j, struct pm_error *err)
+{
+	const struct pm_fabric *fabric = j->fabric;
+	uint16_t *lids = pm_array(fabric->num_ports, sizeof(*lids));
+	uint32_t count = 0, without = 0, first_without = 0;
+
+	if (!lids)
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		const struct pm_port *p = &fabric->ports[i];
+
+		j->found.end_ports +=
+			p->node >= fabric->num_switches && p->peer != PM_NONE;
+		if (!p->lid && wants_lid(fabric, p) && !without++)
+			first_without = i;
+		if (!p->lid)
+			continue;
+		lids[count++] = p->lid;
+		for (uint32_t k = 0; k < 1u << p->lmc; k++)
+			pm_bits_set(j->in_use, (p->lid + k) & UINT16_MAX);
+	}
+	j->found.ports_with_lid = count;
+	judge_find(j, PM_FOUND_NO_LID, without,
+		   "%u ports with a cable have no LID: \"%s\"[%u]", without,
+		   pm_fabric_name(fabric, fabric->ports[first_without].node),
+		   fabric->ports[first_without].num);
+	find_duplicates(j, lids, count);
+	free(lids);
+	return 0;
+}
+
+static int take_lids(struct judge *j, struct pm_error *err)
+{
+	const struct pm_lft_owner *owner = j->lfts->owner;
+	struct pm_lft_lids lids;
+	int rc = pm_lfts_give_lids(j->lfts, j->fabric, &lids, err);
+
+	if (!rc)
+		rc = count_lids(j, err);
+	if (rc)
+		return rc;
+	if (!j->found.ports_with_lid)
+		return pm_error_set(err, -EINVAL,
+				    "no LIDs: neither %s nor %s says who has which "
+				    "(dump_fts without -n does, and ibnetdiscover)",
+				    j->config->topology, j->config->tables);
+	if (lids.first_differ != PM_NONE)
+		judge_find(j, PM_FOUND_OTHER_LID, lids.differ,
+			   "%u ports have another LID in the tables' file than in the "
+			   "topology: \"%s\" (%u)",
+			   lids.differ,
+			   pm_fabric_name(j->fabric,
+					  j->fabric->ports[lids.first_differ].node),
+			   j->fabric->ports[lids.first_differ].lid);
+	judge_find(j, PM_FOUND_UNKNOWN_PORT, lids.unknown,
+		   "%u ports in the tables' file are not in the topology: 0x%016" PRIx64
+		   " with LID %u, on line %u of %s",
+		   lids.unknown, owner[lids.first_unknown].guid, lids.first_unknown,
+		   owner[lids.first_unknown].line, j->config->tables);
+	return 0;
+}
+
+/* ---- Entries ---- */
+
+/* LIDs that switches have entries for and nobody has: of empty places, or strange ones.
+ */
+static int find_of_nobody(struct judge *j, struct pm_error *err)
+{
+	uint32_t of_somebody = 0;
+
+	for (uint32_t sw = 0; sw < j->fabric->num_switches; sw++)
+		for (uint32_t lid = 1; j->table[sw] && lid <= j->top[sw]; lid++) {
+			bool in_use = pm_bits_test(j->in_use, lid);
+
+			if (j->table[sw][lid] == PM_LFT_KEEP ||
+			    pm_bits_test(j->has_entry, lid))
+				continue;
+			pm_bits_set(j->has_entry, lid);
+			of_somebody += in_use;
+			if (in_use || j->found.of_nobody++)
+				continue;
+			j->found.first_of_nobody = lid;
+			j->found.at = sw;
+		}
+	if (!of_somebody)
+		return pm_error_set(err, -EINVAL,
+				    "%s: tables of another fabric: nobody in %s has any "
+				    "of their LIDs",
+				    j->config->tables, j->config->topology);
+	return 0;
+}
+
+/* Entries that name a port that their switch does not have. */
+static void find_bad_ports(struct judge *j)
+{
+	uint64_t count = 0;
+	uint32_t first = 0, first_lid = 0;
+
+	for (uint32_t sw = 0; sw < j->fabric->num_switches; sw++)
+		for (uint32_t lid = 0; j->table[sw] && lid <= j->top[sw]; lid++) {
+			uint8_t port = j->table[sw][lid];
+
+			if (port == PM_LFT_KEEP || port <= j->fabric->nodes[sw].num_ports)
+				continue;
+			if (!count++) {
+				first = sw;
+				first_lid = lid;
+			}
+		}
+	if (count)
+		judge_find(j, PM_FOUND_NO_SUCH_PORT, count,
+			   "%" PRIu64 " entries name a port that the switch does not "
+			   "have: port %u for LID %u on \"%s\"",
+			   count, j->table[first][first_lid], first_lid,
+			   pm_fabric_name(j->fabric, first));
+}
+
+/* ---- Walks ---- */
+
+static void judge_paths(struct judge *j)
+{
+	const struct pm_check_paths *p = &j->found.paths;
+	const struct {
+		const char *text;
+		uint64_t count;
+	} rows[PM_FAULTS] = {
+		[PM_FAULT_LOST] = {"paths end nowhere though there is a way", p->lost},
+		[PM_FAULT_LOOP] = {"paths go round for ever", p->loops},
+		[PM_FAULT_TURN] = {"paths turn up after going down", p->turns},
+		[PM_FAULT_ASTRAY] = {"paths end at another port", p->astray},
+		[PM_FAULT_APART] = {"paths to end ports do not arrive, for which there "
+				    "is no way up and then down",
+				    p->apart},
+		[PM_FAULT_DEAF] = {"paths to the subnet manager do not arrive", p->deaf},
+	};
+
+	for (unsigned int i = 0; i < PM_FAULTS; i++)
+		judge_find(j, PM_FOUND_LOST + i, rows[i].count, "%" PRIu64 " %s (%s)",
+			   rows[i].count, rows[i].text, p->example[i].text);
+}
+
+/* "leaf0"[7] and so on, as far as there is room. */
+static void judge_credits(struct judge *j)
+{
+	const struct pm_check_credits *c = &j->found.credits;
+	char text[PM_FINDING_TEXT / 2] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < c->length && i < PM_CHECK_CIRCLE && used < sizeof(text);
+	     i++) {
+		const struct pm_port *p = &j->fabric->ports[c->circle[i]];
+
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s\"%s\"[%u]",
+					 i ? ", " : "",
+					 pm_fabric_name(j->fabric, p->node), p->num);
+	}
+	judge_find(j, PM_FOUND_CREDIT_LOOP, c->length,
+		   "a credit loop over %u cables: %s%s", c->length, text,
+		   c->length > PM_CHECK_CIRCLE ? ", .." : "");
+}
+
+static void judge_load(struct judge *j, const struct pm_check_load *load, const char *way,
+		       unsigned int level)
+{
+	double limit = j->config->balance, ratio = pm_check_load_ratio(load);
+
+	if (load->links && limit > 0 && ratio > limit)
+		judge_find(j, PM_FOUND_BALANCE, 1,
+			   "a cable %s between levels %u and %u carries %.2f times the "
+			   "mean, more than %.2f",
+			   way, level, level + 1, ratio, limit);
+}
+
+static int walk(struct judge *j, const uint8_t *level, struct pm_error *err)
+{
+	const struct pm_check check = {j->fabric, level, j->table, j->top,
+				       j->config->manager};
+	struct pm_judgement *found = &j->found;
+	int rc = pm_check_paths(&check, false, &found->paths, err);
+
+	if (!rc)
+		rc = pm_check_credits(&check, &found->credits, err);
+	if (!rc)
+		rc = pm_check_loads(&check, &found->loads, err);
+	if (rc)
+		return rc;
+	judge_paths(j);
+	judge_credits(j);
+	for (unsigned int l = 0; l < PM_CHECK_LEVELS; l++) {
+		judge_load(j, &found->loads.up[l], "up", l);
+		judge_load(j, &found->loads.down[l], "down", l);
+	}
+	return 0;
+}
+
+/* ---- All of it ---- */
+
+static int judge_all(struct judge *j, const struct pm_tree *tree, struct pm_error *err)
+{
+	int rc = match_tables(j, err);
+
+	if (!rc)
+		rc = take_lids(j, err);
+	if (!rc)
+		rc = find_of_nobody(j, err);
+	if (rc)
+		return rc;
+	find_bad_ports(j);
+	rc = walk(j, tree->level, err);
+	return rc ? rc : judge_plan(j, err);
+}
+
+/* The tree of the fabric's switches. */
+static int make_tree(const struct pm_fabric *fabric, struct pm_tree *tree,
+		     struct pm_error *err)
+{
+	struct pm_fabric *skeleton = pm_fabric_skeleton(fabric);
+	int rc = skeleton ? pm_tree_make(skeleton, tree, err) : pm_error_no_memory(err);
+
+	pm_fabric_free(skeleton);
+	return rc;
+}
+
+int pm_judge(struct pm_fabric *fabric, const struct pm_lfts *lfts,
+	     const struct pm_judge_config *config, struct pm_judgement *judgement,
+	     struct pm_error *err)
+{
+	struct pm_pool pool = {0};
+	struct judge *j = pm_pool_array(&pool, 1, sizeof(*j));
+	const uint8_t **table =
+		pm_pool_array(&pool, fabric->num_switches, sizeof(*table));
+	uint16_t *top = pm_pool_array(&pool, fabric->num_switches, sizeof(*top));
+	struct pm_tree tree = {0};
+	int rc = make_tree(fabric, &tree, err);
+
+	if (!rc)
+		rc = pm_pool_check(&pool, err);
+	if (!rc) {
+		j->fabric = fabric;
+		j->lfts = lfts;
+		j->config = config;
+		j->table = table;
+		j->top = top;
+		rc = judge_all(j, &tree, err);
+	}
+	if (!rc)
+		*judgement = j->found;
+	pm_tree_free(&tree);
+	pm_pool_free(&pool);
+	return rc;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What judge.c and judge_plan.c share. */
+#ifndef PORTMAJOR_CHECK_JUDGE_PARTS_H
+#define PORTMAJOR_CHECK_JUDGE_PARTS_H
+
+#include <portmajor/bits.h>
+#include <portmajor/judge.h>
+
+#define LID_WORDS ((UINT16_MAX + 1) / 64)
+
+struct judge {
+	struct pm_fabric *fabric;
+	const struct pm_lfts *lfts;
+	const struct pm_judge_config *config;
+	const uint8_t **table;	       /* [switch] as in struct pm_check */
+	uint16_t *top;		       /* [switch] likewise */
+	uint64_t in_use[LID_WORDS];    /* LIDs that some port has */
+	uint64_t has_entry[LID_WORDS]; /* LIDs that some table has an entry for */
+	struct pm_judgement found;
+};
+
+/* Notes a finding, unless count is 0. */
+void judge_find(struct judge *j, enum pm_finding_kind kind, uint64_t count,
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* The last step: against the plan. -ENOMEM. */
+int judge_plan(struct judge *j, struct pm_error *err);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* LIDs and tables against those of a plan. */
+#include "judge_parts.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+#include <inttypes.h>
+
+/* LMC as the fabric has it. */
+static uint8_t used_lmc(const struct pm_fabric *fabric)
+{
+	uint8_t lmc = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].node >= fabric->num_switches &&
+		    fabric->ports[i].lmc > lmc)
+			lmc = fabric->ports[i].lmc;
+	return lmc < PM_MAX_LMC ? lmc : PM_MAX_LMC;
+}
+
+/* LIDs that switches have entries for, and that nobody has or is planned to have. */
+static void find_unknown_lids(struct judge *j, const struct pm_plan *plan)
+{
+	uint32_t count = 0, first = 0;
+
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++) {
+		if (!pm_bits_test(j->has_entry, lid) || pm_bits_test(j->in_use, lid) ||
+		    (lid <= plan->top_lid && plan->owner[lid] != PM_NONE))
+			continue;
+		if (!count++)
+			first = lid;
+	}
+	judge_find(j, PM_FOUND_UNKNOWN_LID, count,
+		   "%u LIDs have entries and no place, neither in the topology nor in "
+		   "the plan: %u",
+		   count, first);
+}
+
+/*
+ * One switch's table against the planned one, for LIDs that somebody has: what is
+ * planned for empty places need not be in a file. held and wanted are room for tables.
+ */
+static void compare_table(struct judge *j, uint32_t sw, const uint8_t *planned,
+			  uint32_t stride, uint8_t *held)
+{
+	uint8_t *wanted = held + stride;
+
+	memset(held, PM_LFT_KEEP, stride);
+	memcpy(held, j->table[sw], j->top[sw] < stride ? j->top[sw] + 1u : stride);
+	for (uint32_t lid = 0; lid < stride; lid++)
+		wanted[lid] = pm_bits_test(j->in_use, lid) ? planned[lid] : PM_LFT_KEEP;
+	pm_delta_add(&j->found.delta, held, wanted, stride);
+}
+
+static int compare_tables(struct judge *j, const struct pm_plan *plan,
+			  const struct pm_routes *routes, struct pm_error *err)
+{
+	uint32_t stride = pm_routes_stride(routes);
+	uint8_t *held = pm_array(2 * (size_t)stride, 1);
+
+	if (!held)
+		return pm_error_no_memory(err);
+	for (uint32_t sw = 0; sw < j->fabric->num_switches; sw++) {
+		uint32_t known =
+			pm_fabric_find_guid(plan->known, j->fabric->nodes[sw].guid);
+
+		if (j->table[sw] && known != PM_NONE)
+			compare_table(j, sw, pm_routes_table(routes, known), stride,
+				      held);
+	}
+	free(held);
+	return 0;
+}
+
+/* Against a plan with the LIDs in use. */
+static int compare_plan(struct judge *j, const struct pm_plan *plan, struct pm_error *err)
+{
+	struct pm_routes *routes = NULL;
+	int rc = pm_routes_make_for(plan, j->fabric, j->config->manager,
+				    j->config->connect_roots, &routes, err);
+
+	if (!rc && j->config->plan)
+		find_unknown_lids(j, plan);
+	if (!rc)
+		rc = compare_tables(j, plan, routes, err);
+	pm_routes_free(routes);
+	j->found.planned = !rc;
+	return rc;
+}
+
+/*
+ * The plan as far as LIDs in use allow: otherwise every entry of a LID out of plan would
+ * be told as well. Why there is no plan goes to found.unplanned, unless it is for want
+ * of memory.
+ */
+static int find_plan(struct judge *j, struct pm_plan **made, struct pm_plan **kept)
+{
+	struct pm_plan_config config = j->config->plan_config;
+	const struct pm_plan *plan = j->config->plan;
+	int rc = 0;
+
+	if (j->config->lmc_of_ports)
+		config.lmc = used_lmc(j->fabric);
+	if (!plan) {
+		rc = pm_plan_make(j->fabric, &config, made, &j->found.unplanned);
+		plan = *made;
+	}
+	if (!rc)
+		rc = pm_plan_keep(plan, j->fabric, NULL, kept, &j->found.lids_differ,
+				  &j->found.unplanned);
+	return rc;
+}
+
+static void judge_differences(struct judge *j)
+{
+	const struct pm_judgement *found = &j->found;
+
+	judge_find(j, PM_FOUND_NO_PLAN, !found->planned, "no plan: %s",
+		   found->unplanned.text);
+	judge_find(j, PM_FOUND_LID_OUT_OF_PLAN, found->lids_differ,
+		   "%u ports have no planned LID", found->lids_differ);
+	judge_find(j, PM_FOUND_ENTRY_OUT_OF_PLAN, found->delta.entries,
+		   "%" PRIu64 " entries are not as planned for these LIDs, in %" PRIu64
+		   " blocks of %" PRIu64 " switches",
+		   found->delta.entries, found->delta.blocks, found->delta.switches);
+}
+
+int judge_plan(struct judge *j, struct pm_error *err)
+{
+	struct pm_plan *made = NULL, *kept = NULL;
+	int rc = find_plan(j, &made, &kept);
+
+	if (rc == -ENOMEM)
+		pm_error_no_memory(err);
+	else if (rc)
+		rc = 0; /* there is no plan */
+	else
+		rc = compare_plan(j, kept ? kept : made ? made : j->config->plan, err);
+	pm_plan_free(kept);
+	pm_plan_free(made);
+	if (!rc && (j->config->conform || j->config->plan))
+		judge_differences(j);
+	return rc;
+}

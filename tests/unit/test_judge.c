@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "recipe.h"
+#include "world.h"
+
+#include <portmajor/judge.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Three leaves with two hosts each below two spines; the tables are those of a plan. */
+#define DRAWING                                                                          \
+	"l0/5 l1/5 l2/5 s0/3 s1/3 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l2:2=f "            \
+	"l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2 l2:3=s0:3 l2:4=s1:3"
+
+/* The drawing, and tables for it that tests damage. */
+struct bench {
+	struct world world;
+	struct pm_lfts *lfts;
+	struct pm_judge_config config;
+	struct pm_judgement found;
+	struct pm_error err;
+};
+
+static void set_up_with(struct bench *b, const char *drawing,
+			const struct pm_plan_config *config)
+{
+	*b = (struct bench){.config = {.topology = "NET",
+				       .tables = "LFTS",
+				       .manager = PM_NONE,
+				       .lmc_of_ports = true}};
+	world_make_with(&b->world, recipe_draw(drawing), config);
+	assert_int_equal(pm_lfts_of_plan(b->world.plan, b->world.routes, b->world.fabric,
+					 &b->lfts, NULL),
+			 0);
+}
+
+static void set_up(struct bench *b)
+{
+	set_up_with(b, DRAWING, &(struct pm_plan_config){.order = PM_GROUPED});
+}
+
+static void tear_down(struct bench *b)
+{
+	pm_lfts_free(b->lfts);
+	world_free(&b->world);
+}
+
+static int judge(struct bench *b)
+{
+	return pm_judge(b->world.fabric, b->lfts, &b->config, &b->found, &b->err);
+}
+
+static struct pm_lft_switch *table(struct bench *b, const char *name)
+{
+	uint32_t sw = world_switch(&b->world, name);
+	const struct pm_lft_switch *found =
+		pm_lfts_find(b->lfts, b->world.fabric->nodes[sw].guid);
+
+	assert_non_null(found);
+	return &b->lfts->switches[found - b->lfts->switches];
+}
+
+static struct pm_port *port(struct bench *b, const char *name, unsigned int num)
+{
+	return &b->world.fabric->ports[world_port(b->world.fabric, name, num)];
+}
+
+/* The spine that a leaf sends to for a host's LID, "s0" or "s1", and the other one. */
+static const char *spine_of(struct bench *b, const char *leaf, const char *host,
+			    bool other)
+{
+	uint8_t up = table(b, leaf)->table[port(b, host, 1)->lid];
+
+	assert_true(up == 3 || up == 4);
+	return (up == 3) != other ? "s0" : "s1";
+}
+
+static void set_entry(struct bench *b, const char *sw, const char *host, uint8_t entry)
+{
+	table(b, sw)->table[port(b, host, 1)->lid] = entry;
+}
+
+/* Fails unless the findings are these, as "lost 1, loop 2"; *text is in the first one. */
+static void assert_found(const struct bench *b, const char *name, const char *expected,
+			 const char *text)
+{
+	char all[1000] = "";
+
+	for (uint32_t i = 0; i < b->found.num_findings; i++) {
+		const struct pm_finding *f = &b->found.findings[i];
+		size_t used = strlen(all);
+
+		snprintf(all + used, sizeof(all) - used, "%s%s %u", i ? ", " : "",
+			 pm_finding_name(f->kind), (unsigned int)f->count);
+	}
+	if (strcmp(all, expected))
+		fail_msg("%s: %s (%s)", name, all, b->found.findings[0].text);
+	if (*text && !strstr(b->found.findings[0].text, text))
+		fail_msg("%s: %s", name, b->found.findings[0].text);
+}
+
+/* ---- What is wrong ---- */
+
+static void change_nothing(struct bench *b)
+{
+	(void)b;
+}
+
+static void lose_entry(struct bench *b)
+{
+	set_entry(b, "l0", "c", PM_LFT_KEEP);
+}
+
+static void name_no_port(struct bench *b)
+{
+	set_entry(b, "l0", "c", 6);
+}
+
+static void lead_astray(struct bench *b)
+{
+	set_entry(b, "l0", "c", 1);
+}
+
+/* The spine sends c's packets back to l0. */
+static void make_loop(struct bench *b)
+{
+	set_entry(b, spine_of(b, "l0", "c", false), "c", 1);
+}
+
+/* Up, down to l2, and up again. */
+static void turn_up(struct bench *b)
+{
+	set_entry(b, "l2", "c", !strcmp(spine_of(b, "l0", "c", false), "s0") ? 4 : 3);
+	set_entry(b, spine_of(b, "l0", "c", false), "c", 3);
+}
+
+/* l0 hangs on l1 by a cable that no tree has, and by no other. */
+static void set_apart(struct bench *b)
+{
+	struct pm_fabric *fabric = b->world.fabric;
+	uint32_t one = world_port(fabric, "l0", 5), other = world_port(fabric, "l1", 5);
+
+	pm_fabric_cut(fabric, world_port(fabric, "l0", 3));
+	pm_fabric_cut(fabric, world_port(fabric, "l0", 4));
+	fabric->ports[one].peer = other;
+	fabric->ports[other].peer = one;
+}
+
+/* The spine that a's traffic does not use has no entry for it. */
+static void hide_manager(struct bench *b)
+{
+	b->config.manager = world_port(b->world.fabric, "a", 1);
+	set_entry(b, spine_of(b, "l1", "a", true), "a", PM_LFT_KEEP);
+}
+
+static void hide_manager_untold(struct bench *b)
+{
+	hide_manager(b);
+	b->config.manager = PM_NONE;
+}
+
+static void lose_table(struct bench *b)
+{
+	struct pm_lft_switch *last = &b->lfts->switches[--b->lfts->num_switches];
+
+	b->lfts->owner[last->lid].guid = 0;
+	free(last->table);
+	free(last->name);
+}
+
+static void rename_switch(struct bench *b)
+{
+	struct pm_lft_switch *last = &b->lfts->switches[b->lfts->num_switches - 1];
+
+	last->guid = 0xffff;
+	last->line = 17;
+}
+
+/* Nobody has a LID but by the tables' file, which takes d for another one. */
+static void rename_port(struct bench *b)
+{
+	uint16_t lid = port(b, "d", 1)->lid;
+
+	for (uint32_t i = 0; i < b->world.fabric->num_ports; i++)
+		b->world.fabric->ports[i].lid = 0;
+	b->lfts->owner[lid] = (struct pm_lft_owner){0xdead, 23};
+}
+
+static void give_lid_twice(struct bench *b)
+{
+	port(b, "a", 1)->lid = port(b, "b", 1)->lid;
+}
+
+/* In the tables' file only; the topology says who has which. */
+static void exchange_lids(struct bench *b)
+{
+	struct pm_lft_owner *owner = b->lfts->owner;
+	uint16_t one = port(b, "a", 1)->lid, other = port(b, "b", 1)->lid;
+	struct pm_lft_owner kept = owner[one];
+
+	owner[one] = owner[other];
+	owner[other] = kept;
+}
+
+static void add_strange_lid(struct bench *b)
+{
+	struct pm_lft_switch *sw = table(b, "l1");
+
+	assert_int_equal(pm_lft_grow(sw, 100), 0);
+	sw->table[100] = 1;
+	sw->top = 100;
+}
+
+/* The same with a plan that does not know this LID either. */
+static void add_unplanned_lid(struct bench *b)
+{
+	add_strange_lid(b);
+	b->config.plan = b->world.plan;
+}
+
+static void use_other_spine(struct bench *b)
+{
+	set_entry(b, "l0", "c", !strcmp(spine_of(b, "l0", "c", true), "s0") ? 3 : 4);
+}
+
+static void use_other_spine_conform(struct bench *b)
+{
+	use_other_spine(b);
+	b->config.conform = true;
+}
+
+static void use_other_spine_plan(struct bench *b)
+{
+	use_other_spine(b);
+	b->config.plan = b->world.plan;
+}
+
+/* One of l0's up ports carries both hosts of l1: 3 of 8 flows up from l0. */
+static void use_other_spine_balance(struct bench *b)
+{
+	use_other_spine(b);
+	b->config.balance = 1.4;
+}
+
+static void use_other_spine_balanced(struct bench *b)
+{
+	use_other_spine(b);
+	b->config.balance = 1.5;
+}
+
+static void plan_otherwise(struct bench *b)
+{
+	b->config.plan_config.order = PM_PORT_MAJOR;
+}
+
+static void plan_otherwise_conform(struct bench *b)
+{
+	plan_otherwise(b);
+	b->config.conform = true;
+}
+
+static void plan_nothing(struct bench *b)
+{
+	b->config.plan_config.lmc = PM_MAX_LMC + 1;
+	b->config.lmc_of_ports = false;
+}
+
+static void plan_nothing_conform(struct bench *b)
+{
+	plan_nothing(b);
+	b->config.conform = true;
+}
+
+static const struct {
+	const char *name;
+	void (*damage)(struct bench *b);
+	const char *expected, *text;
+} rows[] = {
+	{"right", change_nothing, "", ""},
+	{"no entry", lose_entry, "lost 1",
+	 "1 paths end nowhere though there is a way (lost: from \"l0\" to LID "},
+	{"no port", name_no_port, "no-such-port 1, lost 1",
+	 "1 entries name a port that the switch does not have: port 6 for LID "},
+	{"astray", lead_astray, "astray 1",
+	 "1 paths end at another port (ends elsewhere"},
+	{"loop", make_loop, "loop 2, credit-loop 2", "2 paths go round for ever (loop"},
+	{"turn", turn_up, "turn 1", "1 paths turn up after going down"},
+	{"apart", set_apart, "apart 8", "8 paths to end ports do not arrive, for which"},
+	{"manager", hide_manager, "manager 1",
+	 "1 paths to the subnet manager do not arrive (no way to the manager: from \"s"},
+	{"manager untold", hide_manager_untold, "", ""},
+	{"no table", lose_table, "no-table 1, lost 11",
+	 "1 switches have no table: \"s1\""},
+	{"unknown switch", rename_switch, "unknown-switch 1, no-table 1, lost 11",
+	 "1 tables are of switches that the topology does not have: 0x000000000000ffff "
+	 "(\"s1\") on line 17 of LFTS"},
+	{"unknown port", rename_port, "no-lid 1, unknown-port 1",
+	 "1 ports with a cable have no LID: \"d\"[1]"},
+	{"a LID twice", give_lid_twice, "duplicate-lid 1, other-lid 1, astray 3",
+	 "1 ports have the LID of another one: "},
+	{"other LIDs", exchange_lids, "other-lid 2",
+	 "2 ports have another LID in the tables' file than in the topology: \""},
+	{"LID of nobody", add_strange_lid, "", ""},
+	{"LID unknown to the plan", add_unplanned_lid, "unknown-lid 1",
+	 "1 LIDs have entries and no place, neither in the topology nor in the plan: "
+	 "100"},
+	{"other entry", use_other_spine, "", ""},
+	{"other entry than planned", use_other_spine_conform, "entry-out-of-plan 1",
+	 "1 entries are not as planned for these LIDs, in 1 blocks of 1 switches"},
+	{"other entry than in the plan", use_other_spine_plan, "entry-out-of-plan 1", ""},
+	{"load", use_other_spine_balance, "balance 1, balance 1",
+	 "a cable up between levels 0 and 1 carries 1.50 times the mean, more than 1.40"},
+	{"load that may be", use_other_spine_balanced, "", ""},
+	{"other order", plan_otherwise, "", ""},
+	{"other order than planned", plan_otherwise_conform, "lid-out-of-plan 10",
+	 "10 ports have no planned LID"},
+	{"no plan", plan_nothing, "", ""},
+	{"no plan though wanted", plan_nothing_conform, "no-plan 1", "no plan: LMC is 4"},
+};
+
+static void test_findings(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct bench b;
+
+		set_up(&b);
+		rows[i].damage(&b);
+		if (judge(&b))
+			fail_msg("%s: %s", rows[i].name, b.err.text);
+		assert_found(&b, rows[i].name, rows[i].expected, rows[i].text);
+		tear_down(&b);
+	}
+}
+
+/* ---- What is counted ---- */
+
+static void test_counts(void **state)
+{
+	const struct pm_judgement *f;
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	assert_int_equal(judge(&b), 0);
+	f = &b.found;
+	assert_int_equal(f->tables, 5);
+	assert_int_equal(f->end_ports, 6);
+	assert_int_equal(f->ports_with_lid, 11);
+	assert_int_equal(f->of_nobody, 0);
+	assert_int_equal(f->paths.pairs, 3 * 11);
+	assert_int_equal(f->paths.delivered, 3 * 11);
+	assert_int_equal(f->credits.length, 0);
+	/* From each leaf two hosts to the four of the others, by two cables. */
+	assert_int_equal(f->loads.up[0].links, 6);
+	assert_int_equal(f->loads.up[0].flows, 3 * 2 * 4);
+	assert_true(f->planned);
+	assert_int_equal(f->lids_differ, 0);
+	assert_int_equal(f->delta.entries, 0);
+	tear_down(&b);
+}
+
+static void test_lid_of_nobody(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	add_strange_lid(&b);
+	assert_int_equal(judge(&b), 0);
+	assert_int_equal(b.found.of_nobody, 1);
+	assert_int_equal(b.found.first_of_nobody, 100);
+	assert_int_equal(b.found.at, world_switch(&b.world, "l1"));
+	tear_down(&b);
+}
+
+/* What is planned for an empty place need not be in a file, nor be strange in one. */
+static void test_empty_places(void **state)
+{
+	struct bench b;
+	uint32_t lid;
+
+	(void)state;
+	set_up(&b);
+	/* f goes: its place stays in the plan. */
+	lid = port(&b, "f", 1)->lid;
+	port(&b, "f", 1)->lid = 0;
+	b.lfts->owner[lid].guid = 0;
+	pm_fabric_cut(b.world.fabric, world_port(b.world.fabric, "f", 1));
+	b.config.plan = b.world.plan;
+	for (uint32_t i = 0; i < b.lfts->num_switches; i++)
+		b.lfts->switches[i].table[lid] = PM_LFT_KEEP;
+	table(&b, "l0")->table[lid] = 1;
+	assert_int_equal(judge(&b), 0);
+	assert_found(&b, "f away", "", "");
+	assert_int_equal(b.found.of_nobody, 1);
+	assert_int_equal(b.found.first_of_nobody, lid);
+	assert_int_equal(b.found.delta.entries, 0);
+	tear_down(&b);
+}
+
+static void test_differences(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	use_other_spine(&b);
+	assert_int_equal(judge(&b), 0);
+	assert_int_equal(b.found.delta.entries, 1);
+	assert_int_equal(b.found.delta.blocks, 1);
+	assert_int_equal(b.found.delta.switches, 1);
+	tear_down(&b);
+	set_up(&b);
+	plan_nothing(&b);
+	assert_int_equal(judge(&b), 0);
+	assert_false(b.found.planned);
+	assert_non_null(strstr(b.found.unplanned.text, "LMC is 4"));
+	tear_down(&b);
+}
+
+/* Each LID of a port counts, and the plan goes by what the ports have. */
+static void test_lmc(void **state)
+{
+	static const struct pm_plan_config config = {.order = PM_GROUPED, .lmc = 1};
+	struct bench b;
+	uint16_t lid;
+
+	(void)state;
+	set_up_with(&b, DRAWING, &config);
+	for (uint32_t i = 0; i < b.world.fabric->num_ports; i++)
+		b.world.fabric->ports[i].lid = 0; /* the file knows them */
+	b.config.conform = true;
+	assert_int_equal(judge(&b), 0);
+	assert_found(&b, "LMC 1", "", "");
+	assert_int_equal(b.found.ports_with_lid, 11);
+	assert_int_equal(b.found.paths.delivered, 3 * (6 * 2 + 5));
+	assert_int_equal(b.found.of_nobody, 0);
+	lid = port(&b, "c", 1)->lid;
+	table(&b, "l0")->table[lid + 1] = PM_LFT_KEEP;
+	b.config.conform = false;
+	assert_int_equal(judge(&b), 0);
+	assert_found(&b, "second LID", "lost 1", "");
+	b.config.lmc_of_ports = false;
+	b.config.conform = true;
+	assert_int_equal(judge(&b), 0);
+	assert_int_equal(b.found.findings[1].kind, PM_FOUND_LID_OUT_OF_PLAN);
+	tear_down(&b);
+}
+
+/* A switch without cables can have neither LID nor table, which is nobody's fault. */
+static void test_idle_switch(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	for (unsigned int p = 1; p <= 3; p++)
+		pm_fabric_cut(b.world.fabric, world_port(b.world.fabric, "s1", p));
+	pm_routes_free(b.world.routes);
+	b.world.routes = NULL;
+	pm_lfts_free(b.lfts);
+	assert_int_equal(pm_routes_make_for(b.world.plan, b.world.fabric, PM_NONE, false,
+					    &b.world.routes, NULL),
+			 0);
+	assert_int_equal(pm_lfts_of_plan(b.world.plan, b.world.routes, b.world.fabric,
+					 &b.lfts, NULL),
+			 0);
+	port(&b, "s1", 0)->lid = 0;
+	b.config.plan = b.world.plan;
+	assert_int_equal(judge(&b), 0);
+	assert_found(&b, "idle", "", "");
+	assert_int_equal(b.found.tables, 4);
+	tear_down(&b);
+}
+
+#define RING 40
+
+/* A ring of switches with a host each: switch i has LID i + 1, its host RING + i + 1. */
+static void draw_ring(struct bench *b)
+{
+	char drawing[8000] = "";
+	size_t used = 0;
+
+	*b = (struct bench){.config = {"NET", "LFTS", .manager = PM_NONE}};
+	for (int i = 0; i < RING; i++)
+		used += (size_t)snprintf(drawing + used, sizeof(drawing) - used,
+					 "name-of-a-switch-%03d/3 ", i);
+	for (int i = 0; i < RING; i++)
+		used += (size_t)snprintf(drawing + used, sizeof(drawing) - used,
+					 "name-of-a-switch-%03d:1=h%d "
+					 "name-of-a-switch-%03d:2="
+					 "name-of-a-switch-%03d:3 ",
+					 i, i, i, (i + 1) % RING);
+	b->world.fabric = recipe_draw(drawing);
+	b->lfts = pm_lfts_new();
+	assert_non_null(b->lfts);
+}
+
+/* All send round one way; a circle that there is no room for in a line of text. */
+static void test_long_circle(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	draw_ring(&b);
+	for (uint16_t i = 0; i < RING; i++) {
+		const struct pm_node *n = &b.world.fabric->nodes[i];
+		struct pm_lft_switch *sw = pm_lfts_add(b.lfts, n->guid, "", 0, 2 * RING);
+
+		assert_non_null(sw);
+		sw->top = 2 * RING;
+		memset(sw->table + 1, 2, sw->top);
+		sw->table[i + 1] = 0;
+		sw->table[RING + i + 1] = 1;
+		b.world.fabric->ports[n->first_port].lid = i + 1;
+		b.world.fabric->ports[b.world.fabric->ports[n->first_port + 1].peer].lid =
+			RING + i + 1;
+	}
+	pm_lfts_sort(b.lfts);
+	assert_int_equal(judge(&b), 0);
+	assert_int_equal(b.found.credits.length, RING);
+	assert_found(&b, "ring", "credit-loop 40",
+		     "a credit loop over 40 cables: \"name-of-a-switch-0");
+	assert_string_equal(
+		b.found.findings[0].text + strlen(b.found.findings[0].text) - 4, ", ..");
+	assert_false(b.found.planned);
+	tear_down(&b);
+}
+
+/* ---- Refused ---- */
+
+static void forget_lids(struct bench *b)
+{
+	for (uint32_t i = 0; i < b->world.fabric->num_ports; i++)
+		b->world.fabric->ports[i].lid = 0;
+	memset(b->lfts->owner, 0, (PM_MAX_LID + 1) * sizeof(*b->lfts->owner));
+}
+
+static void rename_all(struct bench *b)
+{
+	for (uint32_t i = 0; i < b->lfts->num_switches; i++)
+		b->lfts->switches[i].guid = 0xff00 + i;
+	b->lfts->switches[0].line = 3;
+}
+
+static void move_lids(struct bench *b)
+{
+	for (uint32_t i = 0; i < b->world.fabric->num_ports; i++)
+		if (b->world.fabric->ports[i].lid)
+			b->world.fabric->ports[i].lid += 1000;
+}
+
+static const struct {
+	const char *name;
+	void (*damage)(struct bench *b);
+	const char *text;
+} refused[] = {
+	{"other switches", rename_all,
+	 "LFTS:3: tables of another fabric: no switch of NET has any of them"},
+	{"no LIDs", forget_lids,
+	 "no LIDs: neither NET nor LFTS says who has which (dump_fts without -n does, "
+	 "and ibnetdiscover)"},
+	{"other LIDs", move_lids,
+	 "LFTS: tables of another fabric: nobody in NET has any of their LIDs"},
+};
+
+static void test_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(refused); i++) {
+		struct bench b;
+
+		set_up(&b);
+		refused[i].damage(&b);
+		b.found.tables = 77;
+		if (judge(&b) != -EINVAL || strcmp(b.err.text, refused[i].text) ||
+		    b.found.tables != 77)
+			fail_msg("%s: %s", refused[i].name, b.err.text);
+		tear_down(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_findings),      cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_lid_of_nobody), cmocka_unit_test(test_empty_places),
+		cmocka_unit_test(test_differences),   cmocka_unit_test(test_lmc),
+		cmocka_unit_test(test_idle_switch),   cmocka_unit_test(test_long_circle),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
