@@ -135,12 +135,12 @@ int pm_check_loads(const struct pm_check *check, struct pm_check_loads *loads,
 	uint32_t *ends = NULL, num_ends = 0;
 	int rc = 0;
 
-	memset(loads, 0, sizeof(*loads));
-	loads->uplink_least = PM_NONE;
 	if (!load || !hosts || list_end_ports(fabric, &ends, &num_ends)) {
 		rc = pm_error_no_memory(err);
 		goto out;
 	}
+	memset(loads, 0, sizeof(*loads));
+	loads->uplink_least = PM_NONE;
 	for (uint32_t e = 0; e < num_ends; e++)
 		hosts[pm_fabric_peer_node(fabric, ends[e])]++;
 	for (uint32_t e = 0; e < num_ends; e++)

@@ -193,10 +193,10 @@ static int find_loads(struct pm_whatif *whatif, struct pm_whatif_result *result,
 int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_whatif_result *result, struct pm_error *err)
 {
+	struct pm_whatif_result found = {0};
 	uint32_t part;
 	int rc;
 
-	memset(result, 0, sizeof(*result));
 	for (uint32_t i = 0; i < num_ports; i++)
 		cut(whatif, ports[i]);
 	pm_routes_update(whatif->routes, whatif->alive, &whatif->detours);
@@ -204,19 +204,20 @@ int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++) {
 		whatif->managed[sw] = whatif->part[sw] == part ? whatif->hosts[sw] : 0;
 		if (whatif->part[sw] != part) {
-			result->switches_cut++;
+			found.switches_cut++;
 			continue;
 		}
-		result->switches++;
-		compare(whatif, sw, result);
+		found.switches++;
+		compare(whatif, sw, &found);
 	}
-	result->full_load = (uint64_t)result->switches * pm_plan_blocks(whatif->plan);
-	result->pairs_cut =
-		whatif->pairs - pm_routes_pairs(whatif->routes, whatif->hosts);
+	found.full_load = (uint64_t)found.switches * pm_plan_blocks(whatif->plan);
+	found.pairs_cut = whatif->pairs - pm_routes_pairs(whatif->routes, whatif->hosts);
 	pm_served_count(pm_routes_reach(whatif->routes), whatif->fabric->num_switches,
-			whatif->managed, whatif->part, whatif->queue, &result->served);
-	rc = find_loads(whatif, result, err);
+			whatif->managed, whatif->part, whatif->queue, &found.served);
+	rc = find_loads(whatif, &found, err);
 	mend_all(whatif);
+	if (!rc)
+		*result = found;
 	return rc;
 }
 

@@ -218,7 +218,6 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 	struct older older = {before, NULL};
 	int rc = 0;
 
-	*kept = NULL;
 	if (!copy)
 		return -ENOMEM;
 	if (before) {
@@ -228,13 +227,16 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 	if (!rc)
 		rc = keep_used(copy, plan, fabric, &older, &difference, err);
 	free(older.renamed);
-	*differ = difference.lids;
 	if (rc || (!difference.lids && !difference.planes)) {
 		pm_plan_free(copy);
-		return rc;
+		copy = NULL;
 	}
-	plan_find_top(copy);
+	if (rc)
+		return rc;
+	if (copy)
+		plan_find_top(copy);
 	*kept = copy;
+	*differ = difference.lids;
 	return 0;
 }
 
@@ -380,25 +382,26 @@ int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,
 		 struct pm_plan **grown, struct pm_error *err)
 {
 	uint8_t *alive = pm_array(old->known->num_ports, 1);
-	struct pm_plan *renamed = NULL;
+	struct pm_plan *renamed = NULL, *more = NULL;
 	bool any_renamed = false;
 	int rc = 0;
 
 	if (!alive)
 		return pm_error_no_memory(err);
-	*grown = NULL;
 	if (pm_plan_match(old, now, alive))
 		goto out;
 	rc = rename_in_copy(old, now, &renamed, &any_renamed, err);
 	if (rc)
 		goto out;
 	if (any_renamed && pm_plan_match(renamed, now, alive)) {
-		*grown = renamed;
+		more = renamed;
 		renamed = NULL;
 	} else {
-		rc = extend(renamed, now, grown, err);
+		rc = extend(renamed, now, &more, err);
 	}
 out:
+	if (!rc)
+		*grown = more;
 	pm_plan_free(renamed);
 	free(alive);
 	return rc;
@@ -429,9 +432,9 @@ int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now
 	struct pm_plan *fresh = NULL;
 	int rc = pm_plan_remake(grown, now, &fresh, err);
 
-	*origin = NULL;
 	if (rc)
 		return rc;
+	*origin = NULL;
 	for (uint32_t i = 0; i < grown->known->num_ports; i++) {
 		uint16_t lid = lid_at(grown, now, i);
 

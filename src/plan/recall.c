@@ -394,21 +394,23 @@ int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
 	};
 	int rc = pm_pool_check(&pool, err);
 
-	*recalled = NULL;
 	recall->restored = recall->given_away = 0;
 	if (recall->max_lid > PM_MAX_LID)
 		recall->max_lid = PM_MAX_LID;
 	if (rc)
 		goto out;
 	evidence_settle(evidence, plan, recall->now, false);
-	if (!find_comers(&r) && !evidence->unheeded)
+	if (!find_comers(&r) && !evidence->unheeded) {
+		*recalled = NULL;
 		goto out;
+	}
 	r.plan = plan_clone(plan, err);
 	rc = r.plan ? recall_all(&r, err) : -ENOMEM;
 	if (rc)
 		goto out;
 	evidence->unheeded = false;
 	evidence_settle(evidence, r.plan, recall->now, true);
+	*recalled = NULL;
 	if (differs(r.plan, plan)) {
 		plan_find_top(r.plan);
 		*recalled = r.plan;

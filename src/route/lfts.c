@@ -165,9 +165,9 @@ int pm_lfts_give_lids(const struct pm_lfts *lfts, struct pm_fabric *fabric,
 	uint32_t count, next;
 	struct pm_port_key *keys = pm_fabric_ports_by_guid(fabric, &count);
 
-	*result = (struct pm_lft_lids){.first_differ = PM_NONE};
 	if (!keys)
 		return pm_error_no_memory(err);
+	*result = (struct pm_lft_lids){.first_differ = PM_NONE};
 	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid = next) {
 		uint64_t guid = lfts->owner[lid].guid;
 		uint32_t port = guid ? pm_ports_find(keys, count, guid) : PM_NONE;
