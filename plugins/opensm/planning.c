@@ -51,18 +51,22 @@ static int find_origin(struct pm_plan **grown, const struct pm_fabric *fabric,
 /*
  * With migrate, new planes are to get slots of those there are: a plan that has grown
  * by planes is made anew, and LIDs in use drift to it. The grown one stays where that
- * cannot be done.
+ * cannot be done. -ENOMEM.
  */
-static void deal_anew(const struct planning *planning, const struct pm_fabric *fabric,
-		      struct pm_plan **grown)
+static int deal_anew(const struct planning *planning, const struct pm_fabric *fabric,
+		     struct pm_plan **grown, struct pm_error *err)
 {
 	struct pm_plan *remade;
+	int rc;
 
-	if ((*grown)->tree.num_planes <= planning->base->tree.num_planes ||
-	    pm_plan_remake(*grown, fabric, &remade, NULL))
-		return;
-	pm_plan_free(*grown);
-	*grown = remade;
+	if ((*grown)->tree.num_planes <= planning->base->tree.num_planes)
+		return 0;
+	rc = pm_plan_remake(*grown, fabric, &remade, err);
+	if (!rc) {
+		pm_plan_free(*grown);
+		*grown = remade;
+	}
+	return rc == -ENOMEM ? rc : 0;
 }
 
 /*
@@ -153,7 +157,7 @@ static int drift(const struct planning *planning, const struct planning_request 
 	if (grown)
 		rc = find_origin(&change->base, request->fabric, err);
 	if (!rc && grown)
-		deal_anew(planning, request->fabric, &change->base);
+		rc = deal_anew(planning, request->fabric, &change->base, err);
 	if (!rc)
 		rc = pm_plan_keep(change->base ? change->base : planning->base,
 				  request->fabric, plan_before(planning, true), &kept,
@@ -202,23 +206,20 @@ int planning_propose(const struct planning *planning,
 		     const struct planning_request *request,
 		     struct planning_change *change, struct pm_error *err)
 {
+	struct planning_change made = {.out_of_plan = planning->out_of_plan};
 	bool keep = request->keep, grown;
-	int rc;
+	int rc = make_or_grow(planning, request, &made.base, &grown, &keep, err);
 
-	*change = (struct planning_change){
-		.out_of_plan = planning->out_of_plan,
-	};
-	rc = make_or_grow(planning, request, &change->base, &grown, &keep, err);
 	if (!rc)
-		rc = request->migrate ? drift(planning, request, grown, change, err)
-				      : stay(planning, request, grown, keep, change, err);
-	if (!rc && change->plan)
-		rc = check_capacity(change->plan, request->max_lid, err);
-	if (rc) {
-		planning_discard(planning, change);
-		return rc;
-	}
-	return 0;
+		rc = request->migrate ? drift(planning, request, grown, &made, err)
+				      : stay(planning, request, grown, keep, &made, err);
+	if (!rc && made.plan)
+		rc = check_capacity(made.plan, request->max_lid, err);
+	if (rc)
+		planning_discard(planning, &made);
+	else
+		*change = made;
+	return rc;
 }
 
 void planning_adopt(struct planning *planning, struct planning_change *change)
