@@ -332,9 +332,10 @@ static int show(const struct pm_drains *drains, const struct request *request)
 
 /* ---- The commands ---- */
 
-static void write_drains(FILE *file, const void *arg)
+static int write_drains(FILE *file, const void *arg)
 {
 	pm_drains_print(arg, file);
+	return 0;
 }
 
 static int change(struct request *request, char **operands, bool back)

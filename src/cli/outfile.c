@@ -21,16 +21,15 @@ static bool is_special(const char *path)
 }
 
 /* Prints to what is no file; an exit status. */
-static int print_to(const char *path, void (*write)(FILE *file, const void *arg),
-		    const void *arg)
+static int print_to(const char *path, pm_print *print, const void *arg)
 {
 	FILE *file = fopen(path, "we");
 	int error = file ? 0 : errno;
 
 	if (file) {
+		error = -print(file, arg);
 		errno = 0;
-		write(file, arg);
-		if (fflush(file) || ferror(file))
+		if (!error && (fflush(file) || ferror(file)))
 			error = errno ? errno : EIO;
 		if (fclose(file) && !error)
 			error = errno;
@@ -39,29 +38,21 @@ static int print_to(const char *path, void (*write)(FILE *file, const void *arg)
 }
 
 /* Several commands may write the same file: each has a temporary one of its own. */
-static int replace(const char *path, void (*write)(FILE *file, const void *arg),
-		   const void *arg)
+static int replace(const char *path, pm_print *print, const void *arg)
 {
+	struct pm_error err = {"out of memory"};
 	char suffix[32], *text = NULL;
 	size_t length = 0;
-	FILE *file = open_memstream(&text, &length);
-	struct pm_error err = {"out of memory"};
-	int failed = !file;
+	int rc = pm_text_print(print, arg, &text, &length);
 
-	if (file) {
-		write(file, arg);
-		failed = ferror(file);
-		failed |= fclose(file);
-	}
 	snprintf(suffix, sizeof(suffix), ".new.%ld", (long)getpid());
-	if (!failed)
-		failed = pm_replace(path, suffix, text, length, &err);
+	if (!rc)
+		rc = pm_replace(path, suffix, text, length, &err);
 	free(text);
-	return failed ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
+	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
 }
 
-int cli_outfile_write(const char *path, void (*write)(FILE *file, const void *arg),
-		      const void *arg)
+int cli_outfile_write(const char *path, pm_print *print, const void *arg)
 {
-	return is_special(path) ? print_to(path, write, arg) : replace(path, write, arg);
+	return is_special(path) ? print_to(path, print, arg) : replace(path, print, arg);
 }

@@ -3,15 +3,14 @@
 #ifndef PORTMAJOR_CLI_OUTFILE_H
 #define PORTMAJOR_CLI_OUTFILE_H
 
-#include <stdio.h>
+#include <portmajor/print.h>
 
 /*
- * Has `write` print to a temporary file beside path, which then replaces path in one
+ * Has `print` print to a temporary file beside path, which then replaces path in one
  * step. What is no file, such as a pipe or a link, /dev/stdout say, is written to
  * instead. An exit status: EXIT_INPUT, with a message, if anything fails; a file is as
  * before then.
  */
-int cli_outfile_write(const char *path, void (*write)(FILE *file, const void *arg),
-		      const void *arg);
+int cli_outfile_write(const char *path, pm_print *print, const void *arg);
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What the writers are given. */
+/* What the printers are given. */
 struct source {
 	const struct pm_plan *plan;
 	const struct pm_fabric *fabric;
@@ -30,13 +30,15 @@ static int compare_guids(const void *a, const void *b)
 }
 
 /* `0xGUID 0xLOWEST 0xHIGHEST` and an empty line, by GUID. */
-static void write_guid2lid(FILE *file, const void *arg)
+static int write_guid2lid(FILE *file, const void *arg)
 {
 	const struct source *s = arg;
 	struct pm_lft_move *list = calloc(PM_MAX_LID + 1, sizeof(*list));
 	uint32_t count = 0;
 
-	for (uint32_t lid = 1; list && lid <= PM_MAX_LID; lid++) {
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++) {
 		uint64_t guid = s->lfts->owner[lid].guid;
 
 		if (!guid)
@@ -47,19 +49,19 @@ static void write_guid2lid(FILE *file, const void *arg)
 			list[count++] =
 				(struct pm_lft_move){guid, (uint16_t)lid, (uint16_t)lid};
 	}
-	if (list)
-		qsort(list, count, sizeof(*list), compare_guids);
+	qsort(list, count, sizeof(*list), compare_guids);
 	for (uint32_t i = 0; i < count; i++)
 		fprintf(file, "0x%016" PRIx64 " 0x%04x 0x%04x\n\n", list[i].guid,
 			list[i].before, list[i].after);
 	free(list);
+	return 0;
 }
 
-static void write_lfts(FILE *file, const void *arg)
+static int write_lfts(FILE *file, const void *arg)
 {
 	const struct source *s = arg;
 
-	pm_lfts_write(s->lfts, s->fabric, file);
+	return pm_lfts_write(s->lfts, s->fabric, file);
 }
 
 /* ---- ibdmchk ---- */
@@ -98,7 +100,7 @@ static void write_end(const struct source *s, uint32_t port, unsigned int vendor
 	fprintf(file, "} LID:%04X PN:%02X } ", planned_lid(s, port), p->num);
 }
 
-static void write_subnet(FILE *file, const void *arg)
+static int write_subnet(FILE *file, const void *arg)
 {
 	const struct source *s = arg;
 
@@ -109,6 +111,7 @@ static void write_subnet(FILE *file, const void *arg)
 		write_end(s, s->fabric->ports[i].peer, 8, file);
 		fprintf(file, "PHY=4x LOG=ACT SPD=10\n");
 	}
+	return 0;
 }
 
 /* Switches on the way from one to the port with a LID, as OpenSM counts; -1: no way. */
@@ -136,7 +139,7 @@ static int count_hops(const struct source *s, const struct pm_lft_switch *from,
 	return -1;
 }
 
-static void write_fdbs(FILE *file, const void *arg)
+static int write_fdbs(FILE *file, const void *arg)
 {
 	const struct source *s = arg;
 	uint32_t top = pm_lfts_top(s->lfts);
@@ -158,20 +161,22 @@ static void write_fdbs(FILE *file, const void *arg)
 					sw->table[lid], hops);
 		}
 	}
+	return 0;
 }
 
 /* A plan has no multicast groups. */
-static void write_nothing(FILE *file, const void *arg)
+static int write_nothing(FILE *file, const void *arg)
 {
 	(void)file;
 	(void)arg;
+	return 0;
 }
 
 static int write_ibdmchk(const char *folder, const struct source *s)
 {
 	static const struct {
 		const char *name;
-		void (*write)(FILE *file, const void *arg);
+		pm_print *print;
 	} files[] = {
 		{"opensm-subnet.lst", write_subnet},
 		{"opensm.fdbs", write_fdbs},
@@ -186,7 +191,7 @@ static int write_ibdmchk(const char *folder, const struct source *s)
 
 		if (asprintf(&path, "%s/%s", folder, files[i].name) < 0)
 			return cli_fail(EXIT_INPUT, "out of memory");
-		status = cli_outfile_write(path, files[i].write, s);
+		status = cli_outfile_write(path, files[i].print, s);
 		free(path);
 	}
 	return status;

@@ -405,13 +405,15 @@ static void describe_owner(const struct pm_fabric *fabric, uint32_t port, uint64
 		 kind_name(fabric->nodes[node].type), guid, pm_fabric_name(fabric, node));
 }
 
-void pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FILE *file)
+int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FILE *file)
 {
 	uint32_t count;
 	struct pm_port_key *keys = pm_fabric_ports_by_guid(fabric, &count);
 	uint32_t top = pm_lfts_top(lfts);
 	char text[OWNER_TEXT];
 
+	if (!keys)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < lfts->num_switches; i++) {
 		const struct pm_lft_switch *sw = &lfts->switches[i];
 
@@ -421,12 +423,11 @@ void pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, F
 			top, sw->lid, sw->guid, sw->name);
 		for (uint32_t lid = 0; lid <= top && lid < sw->length; lid++) {
 			uint64_t guid = lfts->owner[lid].guid;
-			uint32_t port = PM_NONE;
+			uint32_t port;
 
 			if (sw->table[lid] == PM_LFT_KEEP || !guid)
 				continue;
-			if (keys)
-				port = pm_ports_find(keys, count, guid);
+			port = pm_ports_find(keys, count, guid);
 			snprintf(text, sizeof(text), "unknown node and type");
 			if (port != PM_NONE)
 				describe_owner(fabric, port, guid, text);
@@ -435,4 +436,5 @@ void pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, F
 		fprintf(file, "%u lids dumped\n", top);
 	}
 	free(keys);
+	return 0;
 }

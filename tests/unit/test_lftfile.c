@@ -165,7 +165,7 @@ static void test_round_trip(void **state)
 		(void)state;
 		world_make_with(&world, world_director(36), &config);
 		made = of_world(&world);
-		pm_lfts_write(made, world.fabric, file);
+		assert_int_equal(pm_lfts_write(made, world.fabric, file), 0);
 		assert_int_equal(fclose(file), 0);
 		back = parse(text);
 		diff = pm_lfts_compare(made, back, true);

@@ -37,10 +37,9 @@ int pm_lfts_read(const char *path, struct pm_lfts **lfts, struct pm_error *err);
 /*
  * Writes tables as OpenSM's dump has them; the fabric gives names and kinds of ports.
  * Entries for LIDs of which the owner is not known are left out: OpenSM takes what it
- * loads as it is, also beyond the end of the tables that it has room for. Errors of the
- * stream are for the caller to see.
+ * loads as it is, also beyond the end of the tables that it has room for. -ENOMEM. Errors
+ * of the stream are for the caller to see.
  */
-void pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric,
-		   FILE *file);
+int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FILE *file);
 
 #endif
