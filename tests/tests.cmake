@@ -38,6 +38,20 @@ foreach(room planning view wait)
 	set_tests_properties(unit.${room} PROPERTIES LABELS unit TIMEOUT 300)
 endforeach()
 
+# Allocations that fail: defines malloc, so nothing of it may call the sanitizers.
+add_library(memfault OBJECT tests/tools/memfault.c)
+target_include_directories(memfault PUBLIC tests/tools)
+target_compile_options(memfault PRIVATE -fno-builtin -fno-sanitize=all)
+if(PORTMAJOR_SANITIZE MATCHES "address")
+	target_compile_definitions(memfault PRIVATE MEMFAULT_ASAN)
+endif()
+add_executable(test_memory tests/unit/test_memory.c plugins/opensm/planning.c
+	plugins/opensm/view.c)
+target_include_directories(test_memory PRIVATE plugins/opensm)
+target_link_libraries(test_memory PRIVATE memfault test_tools)
+add_test(NAME unit.memory COMMAND test_memory)
+set_tests_properties(unit.memory PROPERTIES LABELS unit TIMEOUT 300)
+
 # With OpenSM's headers, stubs in OpenSM's place, and threads.
 add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm/ask.c
 	plugins/opensm/wait.c)

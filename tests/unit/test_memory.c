@@ -1,0 +1,1422 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every function of the core that allocates, with each of its allocations failing alone,
+ * and then with all behind it: either the result is that of a call without failures, or
+ * it is -ENOMEM with a message, results are untouched, nothing has leaked, and the same
+ * call, made again, succeeds. The plugin's rooms that need no OpenSM are tried as well.
+ */
+#include "memfault.h"
+#include "planning.h"
+#include "recipe.h"
+#include "view.h"
+#include "world.h"
+
+#include <portmajor/change.h>
+#include <portmajor/config.h>
+#include <portmajor/degrade.h>
+#include <portmajor/evidence.h>
+#include <portmajor/flapfile.h>
+#include <portmajor/lftdiff.h>
+#include <portmajor/lftfile.h>
+#include <portmajor/locate.h>
+#include <portmajor/netlist.h>
+#include <portmajor/planfile.h>
+#include <portmajor/roles.h>
+#include <portmajor/sealed.h>
+#include <portmajor/smconf.h>
+#include <portmajor/take_out.h>
+#include <portmajor/textfile.h>
+#include <portmajor/whatif.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* In each of them l0:3 is a cable between switches, and s1 is at the top. */
+static const char *const trees[] = {
+	"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=s1:1 l1:3=s1:2",
+	/* leaves that are not alike: entries are dealt */
+	"l0/8 l1/8 s0/6 s1/6 l0:1=a l0:2=b l1:1=c l1:2=d l0:3=s0:1 l0:4=s0:2 l0:5=s1:1 "
+	"l0:6=s1:2 l1:3=s0:3 l1:4=s1:3",
+	"l0/4 l1/4 l2/4 l3/4 m0/4 m1/4 m2/4 m3/4 s0/4 s1/4 l0:1=a l1:1=b l2:1=c l3:1=d "
+	"l0:2=m0:1 l0:3=m1:1 l1:2=m0:2 l1:3=m1:2 l2:2=m2:1 l2:3=m3:1 l3:2=m2:2 l3:3=m3:2 "
+	"m0:3=s0:1 m1:3=s1:1 m2:3=s0:2 m3:3=s1:2",
+};
+
+/* ---- One call ---- */
+
+static struct {
+	struct memfault fault;
+	uint64_t allocations; /* of the call at hand */
+	int rc;
+	uint64_t digest; /* of what came of it, in the end */
+	struct pm_error err;
+	char folder[40];
+} trial;
+
+static void note(const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		trial.digest =
+			(trial.digest ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
+}
+
+static void note_text(const char *text)
+{
+	note(text, strlen(text) + 1);
+}
+
+#define CALL(call)                                                                       \
+	do {                                                                             \
+		trial.err.text[0] = '\0';                                                \
+		memfault_begin(&trial.fault);                                            \
+		trial.rc = (call);                                                       \
+		trial.allocations = memfault_end();                                      \
+		assert_true(!trial.rc || trial.rc == -ENOMEM);                           \
+		assert_true(!trial.rc || trial.fault.nth);                               \
+	} while (0)
+
+/* A call that changes something: if it failed, it does not when made again. */
+#define CHANGE(call)                                                                     \
+	do {                                                                             \
+		CALL(call);                                                              \
+		if (trial.rc) {                                                          \
+			assert_int_not_equal(trial.err.text[0], 0);                      \
+			assert_int_equal((call), 0);                                     \
+		}                                                                        \
+	} while (0)
+
+/* One that sets a pointer. */
+#define MAKE(pointer, call)                                                              \
+	do {                                                                             \
+		(pointer) = (void *)&trial;                                              \
+		CALL(call);                                                              \
+		if (trial.rc) {                                                          \
+			assert_ptr_equal(pointer, &trial);                               \
+			assert_int_not_equal(trial.err.text[0], 0);                      \
+			assert_int_equal((call), 0);                                     \
+		}                                                                        \
+	} while (0)
+
+/* One that prints, and has no message. */
+#define PRINT(pointer, call)                                                             \
+	do {                                                                             \
+		(pointer) = (void *)&trial;                                              \
+		CALL(call);                                                              \
+		if (trial.rc) {                                                          \
+			assert_ptr_equal(pointer, &trial);                               \
+			assert_int_equal((call), 0);                                     \
+		}                                                                        \
+	} while (0)
+
+/* One that returns what it made, or NULL. */
+#define RETURN(pointer, call)                                                            \
+	do {                                                                             \
+		CALL(((pointer) = (call)) ? 0 : -ENOMEM);                                \
+		if (trial.rc)                                                            \
+			assert_non_null((pointer) = (call));                             \
+	} while (0)
+
+/* One that fills a struct. */
+#define FILL(object, call)                                                               \
+	do {                                                                             \
+		memset(&(object), 0, sizeof(object));                                    \
+		CALL(call);                                                              \
+		if (trial.rc) {                                                          \
+			for (size_t at_ = 0; at_ < sizeof(object); at_++)                \
+				assert_int_equal(((uint8_t *)&(object))[at_], 0);        \
+			assert_int_not_equal(trial.err.text[0], 0);                      \
+			assert_int_equal((call), 0);                                     \
+		}                                                                        \
+	} while (0)
+
+/* ---- What came of it ---- */
+
+static void note_fabric(const struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		const struct pm_node *n = &fabric->nodes[i];
+
+		note(&n->guid, sizeof(n->guid));
+		note(&n->key, sizeof(n->key));
+		note(&n->first_port, sizeof(n->first_port));
+		note_text(pm_fabric_name(fabric, i));
+	}
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		const struct pm_port *p = &fabric->ports[i];
+
+		note(&p->guid, sizeof(p->guid));
+		note(&p->peer, sizeof(p->peer));
+		note(&p->lid, sizeof(p->lid));
+		note(&p->host, sizeof(p->host));
+	}
+}
+
+static void note_plan(const struct pm_plan *plan)
+{
+	char *text = NULL;
+	size_t length;
+
+	note("plan", plan != NULL);
+	if (!plan)
+		return;
+	assert_int_equal(pm_planfile_print(plan, &text, &length), 0);
+	note(text, length);
+	free(text);
+}
+
+static void note_routes(const struct pm_routes *routes)
+{
+	for (uint32_t sw = 0; sw < pm_routes_plan(routes)->known->num_switches; sw++)
+		note(pm_routes_table(routes, sw), pm_routes_stride(routes));
+}
+
+static void note_lfts(const struct pm_lfts *lfts)
+{
+	for (uint32_t i = 0; i < lfts->num_switches; i++) {
+		const struct pm_lft_switch *sw = &lfts->switches[i];
+
+		note(&sw->guid, sizeof(sw->guid));
+		note_text(sw->name);
+		note(sw->table, sw->length);
+	}
+	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++)
+		note(&lfts->owner[lid].guid, sizeof(uint64_t));
+}
+
+static void note_flaps(const struct pm_flaps *flaps, uint64_t now_ms)
+{
+	uint32_t at = 0;
+	struct pm_flap flap;
+
+	while (pm_flaps_next(flaps, now_ms, &at, &flap)) {
+		note(&flap.end[0].guid, sizeof(flap.end[0].guid));
+		note(&flap.end[0].num, sizeof(flap.end[0].num));
+		note(&flap.state, sizeof(flap.state));
+		note(&flap.downs, sizeof(flap.downs));
+	}
+}
+
+/* The file's path, valid until the next one; text NULL: what is there already. */
+static const char *file_with(const char *text)
+{
+	static char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/file", trial.folder);
+	if (text) {
+		file = fopen(path, "w");
+		assert_non_null(file);
+		fputs(text, file);
+		assert_int_equal(fclose(file), 0);
+	}
+	return path;
+}
+
+static uint8_t *copy_alive(const struct world *world)
+{
+	uint32_t num = world->plan->known->num_ports;
+	uint8_t *copy = malloc(num);
+
+	assert_non_null(copy);
+	memcpy(copy, world->alive, num);
+	return copy;
+}
+
+/* ---- lib ---- */
+
+static void try_textfile(struct world *world)
+{
+	const char *path = file_with("some text\n");
+	size_t length = 0;
+	char *text;
+
+	(void)world;
+	MAKE(text, pm_textfile_read(path, &text, &length, &trial.err));
+	note(text, length);
+	free(text);
+}
+
+static int print_much(FILE *out, const void *arg)
+{
+	for (int i = 0; i < 3000; i++)
+		fprintf(out, "%d %s\n", i, (const char *)arg);
+	return 0;
+}
+
+static void try_print(struct world *world)
+{
+	char *text;
+	size_t length = 0;
+
+	(void)world;
+	PRINT(text, pm_text_print(print_much, "x", &text, &length));
+	note(text, length);
+	free(text);
+}
+
+static void try_sealed(struct world *world)
+{
+	char *text;
+	size_t length = 0;
+
+	(void)world;
+	PRINT(text, pm_sealed_print(print_much, "x", &text, &length));
+	note(text, length);
+	free(text);
+}
+
+/* ---- fabric ---- */
+
+/* The fabric, copied node by node and cable by cable. */
+static int build(const struct pm_fabric *from, struct pm_fabric **to)
+{
+	struct pm_fabric *fabric = pm_fabric_new();
+	int rc = fabric ? 0 : pm_error_no_memory(&trial.err);
+
+	for (uint32_t i = 0; !rc && i < from->num_nodes; i++) {
+		const struct pm_node *n = &from->nodes[i];
+		uint32_t node;
+
+		rc = pm_fabric_add_node(fabric, (enum pm_node_type)n->type, n->guid,
+					n->num_ports, pm_fabric_name(from, i), &node,
+					&trial.err);
+	}
+	for (uint32_t i = 0; !rc && i < from->num_ports; i++) {
+		const struct pm_port *a = &from->ports[i];
+
+		if (a->peer != PM_NONE && a->peer > i)
+			rc = pm_fabric_link(fabric, a->node, a->num,
+					    from->ports[a->peer].node,
+					    from->ports[a->peer].num, &trial.err);
+	}
+	if (!rc)
+		rc = pm_fabric_seal(fabric, &trial.err);
+	if (rc)
+		pm_fabric_free(fabric);
+	else
+		*to = fabric;
+	return rc;
+}
+
+static void try_build(struct world *world)
+{
+	struct pm_fabric *fabric;
+
+	MAKE(fabric, build(world->fabric, &fabric));
+	note_fabric(fabric);
+	pm_fabric_free(fabric);
+}
+
+static void try_clone(struct world *world)
+{
+	struct pm_fabric *fabric;
+
+	RETURN(fabric, pm_fabric_clone(world->fabric));
+	note_fabric(fabric);
+	pm_fabric_free(fabric);
+}
+
+static void try_skeleton(struct world *world)
+{
+	struct pm_fabric *fabric;
+
+	RETURN(fabric, pm_fabric_skeleton(world->fabric));
+	note_fabric(fabric);
+	pm_fabric_free(fabric);
+}
+
+static void try_merge(struct world *world)
+{
+	struct pm_fabric *part = world_without(world, "s1"), *merged;
+	struct pm_fabric *skeleton = pm_fabric_skeleton(part);
+
+	assert_non_null(skeleton);
+	MAKE(merged, pm_fabric_merge(skeleton, world->fabric, &merged, &trial.err));
+	note_fabric(merged);
+	pm_fabric_free(merged);
+	pm_fabric_free(skeleton);
+	pm_fabric_free(part);
+}
+
+static void try_rename(struct world *world)
+{
+	char name[4000];
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	CHANGE(pm_fabric_rename(world->fabric, 0, 0x77, name, &trial.err));
+	note_fabric(world->fabric);
+}
+
+static void try_ports_by_guid(struct world *world)
+{
+	struct pm_port_key *keys;
+	uint32_t count;
+
+	RETURN(keys, pm_fabric_ports_by_guid(world->fabric, &count));
+	for (uint32_t i = 0; i < count; i++)
+		note(&keys[i].port, sizeof(keys[i].port));
+	free(keys);
+}
+
+static void try_degrade(struct world *world)
+{
+	const struct pm_degrade degrade = {.links = {1, false}, .hosts = {1, false}};
+
+	CHANGE(pm_degrade_apply(&degrade, world->fabric, &trial.err));
+	note_fabric(world->fabric);
+}
+
+static void try_tree(struct world *world)
+{
+	struct pm_tree tree;
+
+	FILL(tree, pm_tree_make(world->plan->known, &tree, &trial.err));
+	note(tree.level, tree.num_switches);
+	note(tree.direction, tree.num_ports);
+	note(tree.rank, tree.num_switches * sizeof(*tree.rank));
+	note(tree.leaves, tree.num_leaves * sizeof(*tree.leaves));
+	pm_tree_free(&tree);
+}
+
+static void try_reach(struct world *world)
+{
+	const struct pm_fabric *known = world->plan->known;
+	struct pm_reach reach = {0};
+
+	CALL(pm_reach_init(&world->plan->tree, &reach, &trial.err));
+	if (trial.rc) {
+		pm_reach_free(&reach);
+		assert_int_equal(pm_reach_init(&world->plan->tree, &reach, NULL), 0);
+	}
+	pm_reach_compute(known, &world->plan->tree, world->alive, &reach);
+	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		note(pm_reach_updown(&reach, sw), reach.words * sizeof(uint64_t));
+	pm_reach_free(&reach);
+}
+
+static void try_roles(struct world *world)
+{
+	const char *path = file_with("0x1\n0x3 # two\n0x2\n");
+	const struct pm_role_files files = {.roots = path, .io = path};
+	struct pm_roles roles;
+
+	(void)world;
+	FILL(roles, pm_roles_read(&files, &roles, &trial.err));
+	note(roles.roots.list, roles.roots.count * sizeof(*roles.roots.list));
+	note(roles.io.list, roles.io.count * sizeof(*roles.io.list));
+	pm_roles_free(&roles);
+}
+
+/* ---- plan ---- */
+
+static void try_plan(struct world *world)
+{
+	static const struct pm_plan_config configs[] = {
+		{.order = PM_GROUPED},
+		{.order = PM_LEAF_MAJOR},
+		{.order = PM_PORT_MAJOR, .lmc = 1},
+	};
+
+	for (size_t i = 0; i < LENGTH(configs); i++) {
+		uint64_t before = i ? trial.allocations : 0;
+		struct pm_plan *plan;
+
+		MAKE(plan, pm_plan_make(world->fabric, &configs[i], &plan, &trial.err));
+		note_plan(plan);
+		pm_plan_free(plan);
+		if (trial.allocations < before)
+			trial.allocations = before;
+	}
+}
+
+/* A plan that does not know the spine s1 yet. */
+static struct pm_plan *plan_of_part(const struct world *world)
+{
+	const struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_fabric *part = world_without(world, "s1");
+	struct pm_plan *plan = NULL;
+
+	assert_int_equal(pm_plan_make(part, &config, &plan, NULL), 0);
+	pm_fabric_free(part);
+	return plan;
+}
+
+static void try_grow(struct world *world)
+{
+	struct pm_plan *plan = plan_of_part(world), *grown;
+
+	MAKE(grown, pm_plan_grow(plan, world->fabric, &grown, &trial.err));
+	assert_non_null(grown);
+	note_plan(grown);
+	pm_plan_free(grown);
+	pm_plan_free(plan);
+}
+
+static void try_remake(struct world *world)
+{
+	struct pm_plan *plan = plan_of_part(world), *remade;
+
+	MAKE(remade, pm_plan_remake(plan, world->fabric, &remade, &trial.err));
+	note_plan(remade);
+	pm_plan_free(remade);
+	pm_plan_free(plan);
+}
+
+/* LIDs out of plan. */
+static void shift_lids(struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].lid)
+			fabric->ports[i].lid += 100;
+}
+
+static void try_keep(struct world *world)
+{
+	struct pm_plan *kept;
+	uint32_t differ = 0;
+
+	shift_lids(world->fabric);
+	MAKE(kept, pm_plan_keep(world->plan, world->fabric, world->plan, &kept, &differ,
+				&trial.err));
+	assert_non_null(kept);
+	note(&differ, sizeof(differ));
+	note_plan(kept);
+	pm_plan_free(kept);
+}
+
+static void try_origin(struct world *world)
+{
+	struct pm_plan *origin;
+
+	MAKE(origin,
+	     pm_plan_find_origin(world->plan, world->fabric, &origin, &trial.err));
+	note_plan(origin);
+	pm_plan_free(origin);
+}
+
+static struct pm_evidence *evidence_of(const struct world *world)
+{
+	struct pm_claim claims[32];
+	struct pm_evidence *made = NULL;
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < world->fabric->num_ports && num < LENGTH(claims); i++)
+		if (world->fabric->ports[i].lid)
+			claims[num++] = (struct pm_claim){world->fabric->ports[i].guid,
+							  world->fabric->ports[i].lid,
+							  world->fabric->ports[i].lid};
+	CALL(pm_evidence_make(claims, num, &made, &trial.err));
+	if (trial.rc) {
+		assert_null(made);
+		assert_int_equal(pm_evidence_make(claims, num, &made, NULL), 0);
+	}
+	return made;
+}
+
+static struct pm_evidence *evidence_unharmed(const struct world *world)
+{
+	struct memfault fault = trial.fault;
+	struct pm_evidence *evidence;
+
+	trial.fault.nth = 0;
+	evidence = evidence_of(world);
+	trial.fault = fault;
+	return evidence;
+}
+
+/* Evidence is opaque: what it does to a plan is looked at. */
+static void note_evidence(const struct world *world, struct pm_evidence *evidence)
+{
+	struct pm_recall recall = {.now = world->fabric, .max_lid = PM_MAX_LID};
+	struct pm_plan *part = plan_of_part(world), *recalled = NULL;
+
+	for (uint32_t i = 0; i < world->fabric->num_ports; i++)
+		world->fabric->ports[i].lid = 0;
+	assert_int_equal(pm_plan_recall(part, evidence, &recall, &recalled, NULL), 0);
+	note(&recall.restored, sizeof(recall.restored));
+	note_plan(recalled);
+	pm_plan_free(recalled);
+	pm_plan_free(part);
+}
+
+static void try_evidence(struct world *world)
+{
+	struct pm_evidence *evidence = evidence_of(world);
+
+	note_evidence(world, evidence);
+	pm_evidence_free(evidence);
+}
+
+static void try_evidence_tables(struct world *world)
+{
+	struct pm_fabric *part = world_without(world, "l0:1");
+	struct pm_held held[16] = {{0}};
+	struct pm_evidence *evidence = NULL;
+
+	for (uint32_t sw = 0; sw < world->num_switches; sw++)
+		held[sw] = (struct pm_held){pm_routes_table(world->routes, sw),
+					    world->stride};
+	assert_int_equal(pm_evidence_make(NULL, 0, &evidence, NULL), 0);
+	CHANGE(pm_evidence_add_tables(evidence, world->plan, part, held, &trial.err));
+	note_evidence(world, evidence);
+	pm_evidence_free(evidence);
+	pm_fabric_free(part);
+}
+
+static void try_recall(struct world *world)
+{
+	struct pm_evidence *evidence;
+	struct pm_recall recall = {.now = world->fabric, .max_lid = PM_MAX_LID};
+	struct pm_plan *part = plan_of_part(world), *recalled;
+
+	shift_lids(world->fabric);
+	evidence = evidence_unharmed(world);
+	for (uint32_t i = 0; i < world->fabric->num_ports; i++)
+		world->fabric->ports[i].lid = 0;
+	MAKE(recalled, pm_plan_recall(part, evidence, &recall, &recalled, &trial.err));
+	note(&recall.restored, sizeof(recall.restored));
+	note_plan(recalled);
+	pm_plan_free(recalled);
+	pm_plan_free(part);
+	pm_evidence_free(evidence);
+}
+
+/* One that drains a cable and a switch. */
+static void drain(struct world *world, struct pm_drains *drains)
+{
+	const struct pm_fabric *fabric = world->fabric;
+	const uint32_t l0 = pm_fabric_find_name(fabric, "l0");
+	const uint32_t s1 = pm_fabric_find_name(fabric, "s1");
+
+	assert_int_equal(
+		pm_drains_add(drains, fabric->nodes[l0].guid, 3, "l0", NULL, NULL), 0);
+	assert_int_equal(
+		pm_drains_add(drains, fabric->nodes[s1].guid, 0, "s1", NULL, NULL), 0);
+}
+
+static void try_drains_add(struct world *world)
+{
+	struct pm_drains drains = {0};
+	bool added;
+
+	(void)world;
+	CHANGE(pm_drains_add(&drains, 7, 1, "a name", &added, &trial.err));
+	assert_true(added);
+	assert_int_equal(drains.num, 1);
+	note_text(drains.list[0].name);
+	pm_drains_free(&drains);
+}
+
+static void try_drains_read(struct world *world)
+{
+	const char *path = file_with("portmajor-drained 1\n0x1 1 a\n0x2 - b\n");
+	struct pm_drains drains;
+
+	(void)world;
+	FILL(drains, pm_drains_read(path, &drains, &trial.err));
+	for (uint32_t i = 0; i < drains.num; i++)
+		note_text(drains.list[i].name);
+	pm_drains_free(&drains);
+}
+
+static void try_drains_apply(struct world *world)
+{
+	uint8_t *alive = copy_alive(world);
+	uint32_t num = world->plan->known->num_ports;
+	struct pm_drains drains = {0};
+
+	drain(world, &drains);
+	CALL(pm_drains_apply(&drains, world->plan, alive, &trial.err));
+	if (trial.rc) {
+		assert_memory_equal(alive, world->alive, num);
+		assert_int_equal(drains.list[0].state, PM_DRAIN_UNKNOWN);
+		assert_int_equal(pm_drains_apply(&drains, world->plan, alive, NULL), 0);
+	}
+	note(alive, num);
+	note(&drains.list[1].needed, sizeof(drains.list[1].needed));
+	pm_drains_free(&drains);
+	free(alive);
+}
+
+static void try_take_out(struct world *world)
+{
+	const struct pm_fabric *known = world->plan->known;
+	struct take_out list[] = {
+		{.port = world_port(known, "l0", 3)},
+		{.port = known->ports[world_port(known, "s1", 1)].peer}};
+	uint8_t *alive = copy_alive(world);
+	uint32_t num = list[0].port == list[1].port ? 1 : 2;
+
+	CALL(take_out_all(world->plan, alive, list, num, &trial.err));
+	if (trial.rc) {
+		assert_memory_equal(alive, world->alive, known->num_ports);
+		assert_int_equal(take_out_all(world->plan, alive, list, num, NULL), 0);
+	}
+	note(alive, known->num_ports);
+	free(alive);
+}
+
+static void try_served(struct world *world)
+{
+	struct pm_served served;
+
+	FILL(served, pm_served_find(world->plan->known, pm_routes_reach(world->routes),
+				    world->alive, &served, &trial.err));
+	note(&served.joined, sizeof(served.joined));
+	note(&served.pairs, sizeof(served.pairs));
+}
+
+/* ---- route ---- */
+
+static void try_routes(struct world *world)
+{
+	struct pm_routes *routes;
+
+	MAKE(routes, pm_routes_make(world->plan, &routes, &trial.err));
+	note_routes(routes);
+	pm_routes_free(routes);
+}
+
+static void try_update(struct world *world)
+{
+	struct pm_fabric *broken = world_without(world, "l0:3");
+	uint8_t *alive = copy_alive(world);
+
+	pm_plan_match(world->plan, broken, alive);
+	memfault_begin(&trial.fault);
+	pm_routes_update(world->routes, alive, &world->detours);
+	trial.allocations = memfault_end();
+	trial.rc = 0;
+	note_routes(world->routes);
+	pm_routes_update(world->routes, world->alive, &world->detours);
+	free(alive);
+	pm_fabric_free(broken);
+}
+
+static void try_apart(struct world *world)
+{
+	struct pm_apart apart;
+
+	FILL(apart, pm_routes_apart(world->routes, &apart, &trial.err));
+	note(&apart.pairs, sizeof(apart.pairs));
+}
+
+static void try_lfts_of_plan(struct world *world)
+{
+	struct pm_lfts *lfts;
+
+	MAKE(lfts, pm_lfts_of_plan(world->plan, world->routes, world->fabric, &lfts,
+				   &trial.err));
+	note_lfts(lfts);
+	pm_lfts_free(lfts);
+}
+
+static struct pm_lfts *lfts_of(const struct world *world)
+{
+	struct pm_lfts *lfts = NULL;
+
+	assert_int_equal(
+		pm_lfts_of_plan(world->plan, world->routes, world->fabric, &lfts, NULL),
+		0);
+	return lfts;
+}
+
+static void try_give_lids(struct world *world)
+{
+	struct pm_lfts *lfts = lfts_of(world);
+	struct pm_lft_lids result;
+
+	for (uint32_t i = 0; i < world->fabric->num_ports; i++)
+		world->fabric->ports[i].lid = 0;
+	FILL(result, pm_lfts_give_lids(lfts, world->fabric, &result, &trial.err));
+	note(&result.given, sizeof(result.given));
+	note_fabric(world->fabric);
+	pm_lfts_free(lfts);
+}
+
+/* ---- check ---- */
+
+static struct pm_check check_of(const struct world *world, const uint8_t *tables[16])
+{
+	struct pm_check check = {.fabric = world->fabric,
+				 .level = world->plan->tree.level,
+				 .table = tables,
+				 .manager = PM_NONE};
+	static uint16_t top[16];
+
+	for (uint32_t sw = 0; sw < world->num_switches; sw++) {
+		tables[sw] = pm_routes_table(world->routes, sw);
+		top[sw] = world->plan->top_lid;
+	}
+	check.top = top;
+	return check;
+}
+
+static void try_check(struct world *world)
+{
+	const uint8_t *tables[16];
+	struct pm_check check = check_of(world, tables);
+	struct pm_check_paths paths;
+
+	FILL(paths, pm_check_paths(&check, true, &paths, &trial.err));
+	note(&paths.delivered, sizeof(paths.delivered));
+}
+
+static void try_credits(struct world *world)
+{
+	const uint8_t *tables[16];
+	struct pm_check check = check_of(world, tables);
+	struct pm_check_credits credits;
+
+	FILL(credits, pm_check_credits(&check, &credits, &trial.err));
+	note(&credits.dependencies, sizeof(credits.dependencies));
+}
+
+static void try_loads(struct world *world)
+{
+	const uint8_t *tables[16];
+	struct pm_check check = check_of(world, tables);
+	struct pm_check_loads loads;
+
+	FILL(loads, pm_check_loads(&check, &loads, &trial.err));
+	note(&loads.up[0].flows, sizeof(loads.up[0].flows));
+}
+
+static void try_shifts(struct world *world)
+{
+	const uint8_t *tables[16];
+	struct pm_check check = check_of(world, tables);
+	uint32_t most;
+
+	FILL(most, pm_check_shifts(&check, 4, &most, &trial.err));
+	note(&most, sizeof(most));
+}
+
+static void try_moves(struct world *world)
+{
+	struct pm_lfts *before = lfts_of(world), *after = lfts_of(world);
+	struct pm_lft_move *moves;
+	uint32_t num;
+
+	after->owner[1].guid ^= 0x77;
+	MAKE(moves, pm_lfts_moves(before, after, &moves, &num, &trial.err));
+	note(moves, num * sizeof(*moves));
+	free(moves);
+	pm_lfts_free(before);
+	pm_lfts_free(after);
+}
+
+/* ---- loss ---- */
+
+static void try_describe(struct world *world)
+{
+	uint8_t *alive = copy_alive(world);
+	char text[PM_CHANGE_TEXT];
+
+	alive[world_port(world->plan->known, "l0", 3)] = 0;
+	memfault_begin(&trial.fault);
+	pm_change_describe(world->plan, world->alive, alive, text, sizeof(text));
+	trial.allocations = memfault_end();
+	trial.rc = 0;
+	note_text(text);
+	free(alive);
+}
+
+static const struct pm_flap_config flapping = {1, 60000, 30000, 3600000};
+
+static void try_flaps_make(struct world *world)
+{
+	struct pm_flaps *flaps;
+
+	(void)world;
+	MAKE(flaps, pm_flaps_make(&flapping, &flaps, &trial.err));
+	note_flaps(flaps, 0);
+	pm_flaps_free(flaps);
+}
+
+/* A cable goes down and comes up so often that it is on hold, at 5000 ms. */
+static struct pm_flaps *flaps_of(const struct world *world)
+{
+	const struct pm_fabric *known = world->plan->known;
+	uint32_t port = world_port(known, "l0", 3);
+	uint8_t *down = copy_alive(world);
+	struct pm_flaps *flaps = NULL;
+
+	assert_int_equal(pm_flaps_make(&flapping, &flaps, NULL), 0);
+	down[port] = down[known->ports[port].peer] = 0;
+	for (uint64_t at = 1000; at < 5000; at += 1000) {
+		assert_int_equal(
+			pm_flaps_observe(flaps, known, world->alive, down, at, NULL), 0);
+		assert_int_equal(pm_flaps_observe(flaps, known, down, world->alive,
+						  at + 500, NULL),
+				 0);
+	}
+	free(down);
+	return flaps;
+}
+
+static void try_flaps_observe(struct world *world)
+{
+	const struct pm_fabric *known = world->plan->known;
+	uint8_t *down = calloc(known->num_ports, 1);
+	struct pm_flaps *flaps = NULL;
+	uint32_t port = world_port(known, "l0", 3), at = 0;
+	struct pm_flap flap;
+
+	assert_non_null(down);
+	memcpy(down, world->alive, known->num_ports);
+	down[port] = down[known->ports[port].peer] = 0;
+	assert_int_equal(pm_flaps_make(&flapping, &flaps, NULL), 0);
+	CALL(pm_flaps_observe(flaps, known, world->alive, down, 1000, &trial.err));
+	if (trial.rc) {
+		assert_false(pm_flaps_next(flaps, 1000, &at, &flap));
+		assert_int_equal(
+			pm_flaps_observe(flaps, known, world->alive, down, 1000, NULL),
+			0);
+	}
+	note_flaps(flaps, 1000);
+	pm_flaps_free(flaps);
+	free(down);
+}
+
+static void try_flaps_hold(struct world *world)
+{
+	struct pm_flaps *flaps = flaps_of(world);
+	uint8_t *alive = copy_alive(world);
+	uint32_t num = world->plan->known->num_ports;
+	struct pm_flap_holds holds;
+
+	FILL(holds, pm_flaps_hold(flaps, world->plan, alive, 5000, &holds, &trial.err));
+	assert_true(holds.held + holds.released > 0);
+	note(&holds.held, sizeof(holds.held));
+	note(alive, num);
+	note_flaps(flaps, 5000);
+	free(alive);
+	pm_flaps_free(flaps);
+}
+
+static void try_flaps_import(struct world *world)
+{
+	const struct pm_flap_record record = {.end = {{1, 1}, {2, 2}},
+					      .downs = 1,
+					      .up = true,
+					      .changed_ms = 400,
+					      .num = 1,
+					      .down_ms = {500}};
+	struct pm_flaps *flaps = NULL;
+
+	(void)world;
+	assert_int_equal(pm_flaps_make(&flapping, &flaps, NULL), 0);
+	CHANGE(pm_flaps_import(flaps, 1000, &record, &trial.err));
+	note_flaps(flaps, 1000);
+	pm_flaps_free(flaps);
+}
+
+static void try_locate(struct world *world)
+{
+	uint32_t manager = world_port(world->plan->known, "l0", 1), ports[8];
+	struct pm_locate *locate;
+
+	MAKE(locate,
+	     pm_locate_new(world->routes, world->alive, manager, &locate, &trial.err));
+	pm_locate_report(locate, world_switch(world, "s1"));
+	note(ports, pm_locate_questions(locate, ports, 8) * sizeof(*ports));
+	pm_locate_free(locate);
+}
+
+static const struct pm_whatif_config all_asked = {
+	.manager = PM_NONE, .loads = true, .shifts = 4};
+
+static void try_whatif(struct world *world)
+{
+	struct pm_whatif *whatif;
+
+	MAKE(whatif, pm_whatif_new(world->fabric, &all_asked, &whatif, &trial.err));
+	note(&pm_whatif_before(whatif)->load, sizeof(uint64_t));
+	note_plan(pm_whatif_plan(whatif));
+	pm_whatif_free(whatif);
+}
+
+static void note_result(const struct pm_whatif_result *result)
+{
+	note(&result->total.blocks, sizeof(result->total.blocks));
+	note(&result->total.entries, sizeof(result->total.entries));
+	note(&result->load, sizeof(result->load));
+	note(&result->shift, sizeof(result->shift));
+	note(&result->pairs_cut, sizeof(result->pairs_cut));
+}
+
+static void try_lose(struct world *world)
+{
+	uint32_t port = world_port(world->fabric, "l0", 3);
+	struct pm_whatif *whatif = NULL;
+	struct pm_whatif_result result;
+
+	assert_int_equal(pm_whatif_new(world->fabric, &all_asked, &whatif, NULL), 0);
+	FILL(result, pm_whatif_lose(whatif, &port, 1, &result, &trial.err));
+	note_result(&result);
+	pm_whatif_free(whatif);
+}
+
+static void try_try(struct world *world)
+{
+	struct pm_fabric *broken = world_without(world, "l0:3");
+	struct pm_whatif *whatif = NULL;
+	struct pm_whatif_result result;
+
+	assert_int_equal(pm_whatif_new(world->fabric, &all_asked, &whatif, NULL), 0);
+	FILL(result, pm_whatif_try(whatif, broken, &result, &trial.err));
+	note_result(&result);
+	pm_whatif_free(whatif);
+	pm_fabric_free(broken);
+}
+
+/* ---- format ---- */
+
+static const char ibsim[] = "Switch 2 \"s\" # \"leaf\"\n[1] \"h1\"[1]\n[2] \"h2\"\n\n"
+			    "Hca 1 \"h1\"\n[1] \"s\"[1]\n\nHca 1 \"h2\"\n[1] \"s\"[2]\n";
+static const char discovered[] =
+	"vendid=0x2c9\ndevid=0x1\nsysimgguid=0x1\nswitchguid=0x200000(200000)\n"
+	"Switch\t2 \"S-0000000000200000\"\t\t# \"leaf\" enhanced port 0 lid 2 lmc 0\n"
+	"[1]\t\"H-0000000000100000\"[1](100001)\t\t# \"h1\" lid 1 4xQDR\n\n"
+	"vendid=0x2c9\ndevid=0x1\nsysimgguid=0x1\ncaguid=0x100000\n"
+	"Ca\t1 \"H-0000000000100000\"\t\t# \"h1\"\n"
+	"[1](100001)\t\"S-0000000000200000\"[1]\t\t# lid 1 lmc 0 \"leaf\" lid 2 4xQDR\n";
+
+static void try_netlist_of(const char *text)
+{
+	struct pm_fabric *fabric;
+
+	MAKE(fabric, pm_netlist_parse(text, strlen(text), "t", &fabric, &trial.err));
+	note_fabric(fabric);
+	pm_fabric_free(fabric);
+}
+
+static void try_ibsim(struct world *world)
+{
+	(void)world;
+	try_netlist_of(ibsim);
+}
+
+static void try_ibnetdiscover(struct world *world)
+{
+	(void)world;
+	try_netlist_of(discovered);
+}
+
+static void try_netlist_read(struct world *world)
+{
+	const char *path = file_with(ibsim);
+	struct pm_fabric *fabric;
+
+	(void)world;
+	MAKE(fabric, pm_netlist_read(path, &fabric, &trial.err));
+	note_fabric(fabric);
+	pm_fabric_free(fabric);
+}
+
+static void write_lfts(const struct pm_lfts *lfts, const struct world *world)
+{
+	FILE *file = fopen(file_with(NULL), "w");
+
+	assert_non_null(file);
+	assert_int_equal(pm_lfts_write(lfts, world->fabric, file), 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int print_lfts(FILE *out, const void *arg)
+{
+	const struct world *world = arg;
+	struct pm_lfts *lfts = NULL;
+	int rc = pm_lfts_of_plan(world->plan, world->routes, world->fabric, &lfts, NULL);
+
+	if (!rc)
+		rc = pm_lfts_write(lfts, world->fabric, out);
+	pm_lfts_free(lfts);
+	return rc;
+}
+
+static void try_lfts_write(struct world *world)
+{
+	char *text;
+	size_t length = 0;
+
+	PRINT(text, pm_text_print(print_lfts, world, &text, &length));
+	note(text, length);
+	free(text);
+}
+
+static void try_lfts_read(struct world *world)
+{
+	struct pm_lfts *lfts = lfts_of(world), *read;
+	const char *path = file_with(NULL);
+
+	write_lfts(lfts, world);
+	MAKE(read, pm_lfts_read(path, &read, &trial.err));
+	note_lfts(read);
+	pm_lfts_free(read);
+	pm_lfts_free(lfts);
+}
+
+static void try_planfile_print(struct world *world)
+{
+	char *text = NULL;
+	size_t length = 0;
+
+	PRINT(text, pm_planfile_print(world->plan, &text, &length));
+	note(text, length);
+	free(text);
+}
+
+static void try_planfile_read(struct world *world)
+{
+	char *text = NULL;
+	size_t length = 0;
+	struct pm_plan *plan;
+	const char *path;
+
+	assert_int_equal(pm_planfile_print(world->plan, &text, &length), 0);
+	path = file_with(text);
+	MAKE(plan, pm_planfile_read(path, &plan, &trial.err));
+	note_plan(plan);
+	pm_plan_free(plan);
+	free(text);
+}
+
+static void try_flapfile_print(struct world *world)
+{
+	const struct pm_flap_clock clock = {5000, 1000};
+	struct pm_flaps *flaps = flaps_of(world);
+	char *text = NULL;
+	size_t length = 0;
+
+	PRINT(text, pm_flapfile_print(flaps, &clock, &text, &length));
+	note(text, length);
+	free(text);
+	pm_flaps_free(flaps);
+}
+
+static void try_flapfile_read(struct world *world)
+{
+	const struct pm_flap_clock clock = {5000, 1000};
+	struct pm_flaps *flaps = flaps_of(world), *again = NULL;
+	char *text = NULL;
+	const char *path;
+	size_t length = 0;
+
+	assert_int_equal(pm_flapfile_print(flaps, &clock, &text, &length), 0);
+	path = file_with(text);
+	assert_int_equal(pm_flaps_make(&flapping, &again, NULL), 0);
+	CALL(pm_flapfile_read(path, &clock, again, &trial.err));
+	if (trial.rc) { /* what was read before is there */
+		pm_flaps_free(again);
+		assert_int_equal(pm_flaps_make(&flapping, &again, NULL), 0);
+		assert_int_equal(pm_flapfile_read(path, &clock, again, NULL), 0);
+	}
+	note_flaps(again, 5000);
+	pm_flaps_free(again);
+	pm_flaps_free(flaps);
+	free(text);
+}
+
+static void try_smconf(struct world *world)
+{
+	const char *path = file_with("lmc 1\n# none\nrouting_engine portmajor,updn\n");
+	struct pm_smconf conf;
+
+	(void)world;
+	FILL(conf, pm_smconf_read(path, &conf, &trial.err));
+	note_text(pm_smconf_value(&conf, "lmc"));
+	pm_smconf_free(&conf);
+}
+
+static void try_config(struct world *world)
+{
+	const char *path = file_with("lid_order port-major\nearly_repair no\n");
+	struct pm_config config;
+
+	(void)world;
+	FILL(config, pm_config_read(path, &config, &trial.err));
+	note(&config.lid_order, sizeof(config.lid_order));
+	note(&config.early_repair, sizeof(config.early_repair));
+}
+
+/* ---- The plugin's rooms ---- */
+
+static void note_planning(const struct planning *planning)
+{
+	note(&planning->phase, sizeof(planning->phase));
+	note_plan(planning->base);
+	note_plan(planning->plan);
+}
+
+/* A plan is made without the spine s1, and then grows; evidence is asked for LIDs. */
+static void plan_twice(struct world *world, bool migrate)
+{
+	struct pm_fabric *part = world_without(world, "s1");
+	struct planning planning = {0};
+	struct planning_request request = {
+		.fabric = part, .max_lid = 0xbfff, .keep = true, .migrate = migrate};
+	struct planning_change change;
+
+	if (!migrate)
+		request.evidence = evidence_unharmed(world);
+
+	assert_int_equal(planning_propose(&planning, &request, &change, NULL), 0);
+	planning_adopt(&planning, &change);
+	request.fabric = world->fabric;
+	shift_lids(world->fabric);
+	FILL(change, planning_propose(&planning, &request, &change, &trial.err));
+	planning_adopt(&planning, &change);
+	note_planning(&planning);
+	planning_forget(&planning);
+	pm_evidence_free(request.evidence);
+	pm_fabric_free(part);
+}
+
+static void try_planning(struct world *world)
+{
+	plan_twice(world, false);
+}
+
+static void try_migrating(struct world *world)
+{
+	plan_twice(world, true);
+}
+
+static void note_view(const struct view *view)
+{
+	uint32_t num = view->plan->known->num_ports;
+
+	note(view->seen, num);
+	note(view->alive, num);
+	note(view->believed, num);
+	note(view->drained, num);
+	if (view->routes)
+		note_routes(view->routes);
+}
+
+static void try_rebase(struct world *world)
+{
+	struct pm_plan *part = plan_of_part(world);
+	struct view view = {0};
+
+	assert_int_equal(view_rebase(&view, part, NULL), 0);
+	CALL(view_rebase(&view, world->plan, &trial.err));
+	if (trial.rc) {
+		assert_ptr_equal(view.plan, part);
+		assert_int_equal(view_rebase(&view, world->plan, NULL), 0);
+	}
+	note_view(&view);
+	view_free(&view);
+	pm_plan_free(part);
+}
+
+static void try_look(struct world *world)
+{
+	const struct view_sight sight = {
+		.seen = world->alive, .detours = {.manager = PM_NONE}, .now_ms = 5000};
+	struct view view = {.flaps = flaps_of(world)};
+	bool changed;
+
+	assert_int_equal(view_rebase(&view, world->plan, NULL), 0);
+	drain(world, &view.drains);
+	CHANGE(view_look(&view, &sight, &changed, &trial.err));
+	note_view(&view);
+	view_free(&view);
+}
+
+static void try_tell(struct world *world)
+{
+	const struct view_sight sight = {
+		.seen = world->alive, .detours = {.manager = PM_NONE}, .now_ms = 5000};
+	struct view view = {0};
+	char text[PM_CHANGE_TEXT];
+	bool changed;
+
+	assert_int_equal(view_rebase(&view, world->plan, NULL), 0);
+	drain(world, &view.drains);
+	assert_int_equal(view_look(&view, &sight, &changed, NULL), 0);
+	memfault_begin(&trial.fault);
+	view_tell(&view, text, sizeof(text));
+	trial.allocations = memfault_end();
+	trial.rc = 0;
+	note_text(text);
+	view_free(&view);
+}
+
+/* ---- All of them ---- */
+
+struct row {
+	const char *name;
+	void (*run)(struct world *world);
+};
+
+#define ROW(function)                                                                    \
+	{                                                                                \
+#function, try_##function                                                \
+	}
+
+static const struct row rows[] = {
+	ROW(textfile),
+	ROW(print),
+	ROW(sealed),
+	ROW(build),
+	ROW(clone),
+	ROW(skeleton),
+	ROW(merge),
+	ROW(rename),
+	ROW(ports_by_guid),
+	ROW(degrade),
+	ROW(tree),
+	ROW(reach),
+	ROW(roles),
+	ROW(plan),
+	ROW(grow),
+	ROW(remake),
+	ROW(keep),
+	ROW(origin),
+	ROW(evidence),
+	ROW(evidence_tables),
+	ROW(recall),
+	ROW(drains_add),
+	ROW(drains_read),
+	ROW(drains_apply),
+	ROW(take_out),
+	ROW(served),
+	ROW(routes),
+	ROW(update),
+	ROW(apart),
+	ROW(lfts_of_plan),
+	ROW(give_lids),
+	ROW(check),
+	ROW(credits),
+	ROW(loads),
+	ROW(shifts),
+	ROW(moves),
+	ROW(describe),
+	ROW(flaps_make),
+	ROW(flaps_observe),
+	ROW(flaps_hold),
+	ROW(flaps_import),
+	ROW(locate),
+	ROW(whatif),
+	ROW(lose),
+	ROW(try),
+	ROW(ibsim),
+	ROW(ibnetdiscover),
+	ROW(netlist_read),
+	ROW(lfts_read),
+	ROW(lfts_write),
+	ROW(planfile_print),
+	ROW(planfile_read),
+	ROW(flapfile_print),
+	ROW(flapfile_read),
+	ROW(smconf),
+	ROW(config),
+	ROW(planning),
+	ROW(migrating),
+	ROW(rebase),
+	ROW(look),
+	ROW(tell),
+};
+
+/* Where it stands, for a test that fails. */
+static char place[120];
+
+/* The row may change the fabric, but nothing else of the world. */
+static uint64_t run_once(const struct row *row, const struct world *world,
+			 struct memfault fault)
+{
+	struct world copy = *world;
+	int64_t live = memfault_live();
+
+	snprintf(place, sizeof(place), "%s: allocation %llu%s with %u switches\n",
+		 row->name, (unsigned long long)fault.nth, fault.onwards ? ".." : "",
+		 world->num_switches);
+	copy.fabric = pm_fabric_clone(world->fabric);
+	assert_non_null(copy.fabric);
+	trial.fault = fault;
+	trial.digest = 0xcbf29ce484222325u;
+	row->run(&copy);
+	pm_fabric_free(copy.fabric);
+	assert_int_equal(memfault_live(), live);
+	return trial.digest;
+}
+
+/* Returns how many allocations were tried. */
+static uint64_t run_all(const struct row *row, const struct world *world, bool onwards)
+{
+	struct memfault fault = {.nth = 0, .onwards = onwards};
+	uint64_t wanted = run_once(row, world, fault);
+
+	do {
+		fault.nth++;
+		assert_true(run_once(row, world, fault) == wanted);
+	} while (trial.allocations >= fault.nth);
+	return fault.nth - 1;
+}
+
+static void test_row(void **state)
+{
+	const struct row *row = *state;
+
+	uint64_t tried = 0;
+
+	for (size_t t = 0; t < LENGTH(trees); t++) {
+		struct world world;
+
+		world_make(&world, recipe_draw(trees[t]), PM_GROUPED);
+		world_update(&world, world.fabric);
+		tried += run_all(row, &world, false);
+		if (!t)
+			tried += run_all(row, &world, true);
+		world_free(&world);
+	}
+	print_message("%s: %llu allocations\n", row->name, (unsigned long long)tried);
+	place[0] = '\0';
+}
+
+static int say_place(void **state)
+{
+	(void)state;
+	if (place[0])
+		fputs(place, stderr);
+	place[0] = '\0';
+	return 0;
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	snprintf(trial.folder, sizeof(trial.folder), "/tmp/test_memory-XXXXXX");
+	return mkdtemp(trial.folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	unlink(file_with(NULL));
+	return rmdir(trial.folder);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[LENGTH(rows)];
+
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		tests[i] =
+			(struct CMUnitTest){.name = rows[i].name,
+					    .test_func = test_row,
+					    .teardown_func = say_place,
+					    .initial_state = (void *)(uintptr_t)&rows[i]};
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
