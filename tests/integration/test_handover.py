@@ -255,7 +255,7 @@ class Handover(SmCase):
         """
         other = self.labs["b" if to == "a" else "a"].osm
         mark = other.mark()
-        with slow_smps("1500"):
+        with slow_smps("3000"):
             lab = self.start(to, priority)
         entered = wait_state(lab.osm, "MASTER")
         self.assertNotIn("Entering STANDBY", lab.osm.log()[:entered], "ibsim would hang it")
