@@ -328,7 +328,7 @@ class Fabric:
     def dump(self, path=None, node=None, timeout=120):
         """Writes ibsim's Dump (forwarding tables included) to `path`, or returns it."""
         text = self.console(f'Dump "{node}"' if node else "Dump", timeout=timeout, check=False)
-        if not re.search(r"^#  dumped \d+ nodes$", text, re.M):
+        if not re.search(r"^#  dumped \d+ nodes$", text[-200:], re.M):
             raise SimError(f"incomplete dump: {text[-200:]}")
         os.truncate(self._out_path, 0)
         if path is None:
