@@ -146,7 +146,7 @@ class LabCase(Folders):
 
     def lose_and_back(self, target, blocks=None, most=None, new_switches=0, spread=None,
                       over=None, gone=None):
-        """Loses something and brings it back.
+        """Loses something and brings it back; returns both events.
 
         blocks        the exact cost of the loss (default: what whatif says)
         most          a limit to it
@@ -172,6 +172,55 @@ class LabCase(Folders):
         self.assertEqual(came.wire, lost.wire + new_switches * self.full_blocks, came.name)
         self.assertEqual(came.whole, new_switches, "whole tables")
         self.check_healthy()
+        return lost, came
+
+
+class Repaired(LabCase):
+    """A LabCase each of whose losses is repaired early."""
+
+    def cables(self, target):
+        """How many cables between switches go with it, without those inside of it."""
+        fabric, is_switch = self.lab.fabric, set(self.lab.netlist.switches)
+        gone = fabric.cut_off_by(target, self.lab.osm.host)
+        ends = [{name for name, _ in link} for link in fabric._links_of_target(target)]
+        return sum(names <= is_switch and not names <= gone for names in ends)
+
+    def limit(self, target, event):
+        """SMPs by which all is sent: the blocks, an answer to each trap, and questions.
+
+        Those are for the cables that were lost, and twice for all ports of a switch,
+        which is all that is known of a single trap.
+        """
+        nodes = self.lab.netlist.nodes.values()
+        return (event.wire + event.measured["traps"]
+                + len(self.lab.fabric._links_of_target(target))
+                + 2 * max(len(n.ports) for n in nodes if n.is_switch))
+
+    def lose(self, target):
+        """As LabCase: the repair sends everything, the sweep nothing."""
+        cables = self.cables(target)
+        # Wire, sent, acknowledged and whatif are one number.
+        lost = self.lose_in_time(target, lambda event: sum(
+            line.links_down for line in event.repairs) == cables)
+        self.assertEqual([run.sent for run in lost.runs], [0] * len(lost.runs), target)
+        self.assertEqual(sum(line.sent for line in lost.repairs), lost.wire, target)
+        self.assertEqual(sum(line.acked for line in lost.repairs), lost.wire, target)
+        self.assertEqual(sum(line.links_down for line in lost.repairs), cables, target)
+        self.assertFalse(any(line.gave_up for line in lost.repairs), target)
+        self.assertEqual(lost.measured["timeouts"],
+                         sum(line.unanswered for line in lost.repairs), target)
+        self.assertLessEqual(lost.measured["last_lft_smp"], self.limit(target, lost), target)
+        return lost
+
+    def check_left_to_the_sweep(self, came):
+        """What comes up is."""
+        self.assertEqual(sum(line.sent + line.links_down for line in came.repairs), 0, came.name)
+        self.assertEqual(sum(run.sent for run in came.runs), came.wire, came.name)
+
+    def lose_and_back(self, target, **expected):
+        lost, came = super().lose_and_back(target, **expected)
+        self.check_left_to_the_sweep(came)
+        return lost, came
 
 
 class Part(unittest.TestLoader):

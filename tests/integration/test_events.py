@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Every kind of event on 648 hosts: what is sent is what was foretold, and it works."""
+"""Every kind of event on 648 hosts: what is sent is what was foretold, and it works.
+
+All blocks of a loss are sent before OpenSM looks, and none again.
+"""
 
 import unittest
 
@@ -10,7 +13,14 @@ import pmlab
 LEAVES = 36
 
 
-class Events(labtest.LabCase):
+def ways_to_manager(lab, leaf):
+    """The port by which a leaf sends to the subnet manager, and the switch behind it."""
+    dump = pmlab.Dump(lab.dump())
+    port = dump.table(leaf)[dump.lids[lab.osm.host]]
+    return port, lab.netlist.nodes[leaf].ports[port][0]
+
+
+class Events(labtest.Repaired):
     GENERATE = ("director", LEAVES)
 
     def test_bring_up(self):
@@ -30,7 +40,8 @@ class Events(labtest.LabCase):
 
     def test_cable(self):
         # leaf5 has no way up to the chassis's three switches.
-        self.lose_and_back("leaf5:20", spread=2, gone=3)
+        lost, _ = self.lose_and_back("leaf5:20", spread=2, gone=3)
+        self.assertGreater(lost.wire, 0)
 
     def test_cable_at_the_subnet_managers_leaf(self):
         # The line switches send traps to it another way, the fabric switch does so already.
@@ -73,13 +84,16 @@ class Events(labtest.LabCase):
                            gone=19 * LEAVES + (lids - 19))
 
     def test_line_switch(self):
-        self.lose_and_back("s3-line1", new_switches=1, over=1.09)
+        lost, _ = self.lose_and_back("s3-line1", new_switches=1, over=1.09)
+        self.assertGreater(lost.wire, 0)
 
     def test_fabric_switch(self):
-        self.lose_and_back("s3-fab0", new_switches=1, over=1.09)
+        lost, _ = self.lose_and_back("s3-fab0", new_switches=1, over=1.09)
+        self.assertGreater(lost.wire, 0)
 
     def test_line_fabric_cable(self):
-        self.lose_and_back("s3-line1:30", most=36, spread=2, gone=0)
+        lost, _ = self.lose_and_back("s3-line1:30", most=36, spread=2, gone=0)
+        self.assertGreater(lost.wire, 0)
 
     def test_host_replaced(self):
         """Another adapter in the place of one: it gets the LID of the place."""
@@ -134,6 +148,32 @@ class Events(labtest.LabCase):
             self.assertEqual(event.wire, predicted.blocks)
         else:  # seen one after the other: not less than at once
             self.assertGreaterEqual(event.wire, predicted.blocks)
+        self.check_walk()
+        for target in targets:
+            self.back(target)
+        self.check_healthy()
+
+    def test_subnet_managers_ways(self):
+        """Cables of the manager's own leaf, and the chassis that carries its LID."""
+        port, spine = ways_to_manager(self.lab, "leaf5")
+        chassis = f"{spine.partition('-')[0]}-*"
+        cables = [f"leaf0:{p}" for p, (peer, _) in
+                  sorted(self.lab.netlist.nodes["leaf0"].ports.items()) if peer.startswith("s")]
+        for target in (cables[0], cables[-1], f"leaf0:{port}", chassis):
+            with self.subTest(target):
+                self.lose(target)
+                self.check_walk()
+                self.check_left_to_the_sweep(self.back(target))
+                self.check_healthy()
+
+    def test_two_cables_at_once(self):
+        """Whatever the order of traps, the sweep has nothing left to do."""
+        targets = ("s4-line1:30", "leaf20:33")
+        self.down.extend(targets)
+        event = self.lab.measure("two losses",
+                                 lambda: sum(self.lab.fabric.lose(t) for t in targets))
+        self.check_costs(event)
+        self.assertGreater(sum(line.sent for line in event.repairs), 0)
         self.check_walk()
         for target in targets:
             self.back(target)

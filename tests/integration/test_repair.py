@@ -15,13 +15,6 @@ import simlab
 import wire
 
 
-def ways_to_manager(lab, leaf):
-    """The port by which a leaf sends to the subnet manager, and the switch behind it."""
-    dump = pmlab.Dump(lab.dump())
-    port = dump.table(leaf)[dump.lids[lab.osm.host]]
-    return port, lab.netlist.nodes[leaf].ports[port][0]
-
-
 class Configured(labtest.LabCase):
     """With a configuration file."""
 
@@ -34,54 +27,19 @@ class Configured(labtest.LabCase):
         return {**super().options(), "conf": {"event_plugin_options": config}}
 
 
-class Repaired:
-    """The tests; a class for each shape below."""
+class Shape:
+    """The tests; a class for each shape below. A director fabric's are in test_events.py."""
 
     LOSSES = ()  # that change tables
     COSTLESS = ()  # that change none
 
-    def cables(self, target):
-        """How many cables between switches go with it, without those inside of it."""
-        fabric, is_switch = self.lab.fabric, set(self.lab.netlist.switches)
-        gone = fabric.cut_off_by(target, self.lab.osm.host)
-        ends = [{name for name, _ in link} for link in fabric._links_of_target(target)]
-        return sum(names <= is_switch and not names <= gone for names in ends)
-
-    def limit(self, target, event):
-        """SMPs by which all is sent: the blocks, an answer to each trap, and questions.
-
-        Those are for the cables that were lost, and twice for all ports of a switch,
-        which is all that is known of a single trap.
-        """
-        nodes = self.lab.netlist.nodes.values()
-        return (event.wire + event.measured["traps"]
-                + len(self.lab.fabric._links_of_target(target))
-                + 2 * max(len(n.ports) for n in nodes if n.is_switch))
-
     def check_repaired(self, target):
         """Loses it: the repair sends everything, the sweep nothing; and takes it back."""
-        cables = self.cables(target)
-        # Wire, sent, acknowledged and whatif are one number.
-        lost = self.lose_in_time(target, lambda event: sum(
-            line.links_down for line in event.repairs) == cables)
-        self.assertEqual([run.sent for run in lost.runs], [0] * len(lost.runs), target)
-        self.assertEqual(sum(line.sent for line in lost.repairs), lost.wire, target)
-        self.assertEqual(sum(line.acked for line in lost.repairs), lost.wire, target)
-        self.assertEqual(sum(line.links_down for line in lost.repairs), cables, target)
-        self.assertFalse(any(line.gave_up for line in lost.repairs), target)
-        self.assertEqual(lost.measured["timeouts"],
-                         sum(line.unanswered for line in lost.repairs), target)
-        self.assertLessEqual(lost.measured["last_lft_smp"], self.limit(target, lost), target)
+        lost = self.lose(target)
         self.check_walk()
-        self.check_back(target)
-        return lost
-
-    def check_back(self, target):
-        """What comes up is left to the sweep."""
-        came = self.back(target)
-        self.assertEqual(sum(line.sent + line.links_down for line in came.repairs), 0, target)
-        self.assertEqual(sum(run.sent for run in came.runs), came.wire, target)
+        self.check_left_to_the_sweep(self.back(target))
         self.check_healthy()
+        return lost
 
     def test_losses(self):
         for target in self.LOSSES:
@@ -95,42 +53,13 @@ class Repaired:
                 self.assertEqual(self.check_repaired(target).wire, 0)
 
 
-class Director(Repaired, Configured):
-    GENERATE = ("director", 36)
-    LOSSES = ("leaf5:20", "s0-*", "s3-line1", "s3-fab0", "s3-line1:30")
-    COSTLESS = ("leaf9", "h7-3")
-
-    def test_manager(self):
-        """Cables of the manager's own leaf, and the chassis that carries its LID."""
-        port, spine = ways_to_manager(self.lab, "leaf5")
-        chassis = f"{spine.partition('-')[0]}-*"
-        cables = [f"leaf0:{p}" for p, (peer, _) in
-                  sorted(self.lab.netlist.nodes["leaf0"].ports.items()) if peer.startswith("s")]
-        for target in (cables[0], cables[-1], f"leaf0:{port}", chassis):
-            with self.subTest(target):
-                self.check_repaired(target)
-
-    def test_two_at_once(self):
-        """Whatever the order of traps, the sweep has nothing left to do."""
-        targets = ("s4-line1:30", "leaf20:33")
-        self.down.extend(targets)
-        event = self.lab.measure("two losses",
-                                 lambda: sum(self.lab.fabric.lose(t) for t in targets))
-        self.check_costs(event)
-        self.assertGreater(sum(line.sent for line in event.repairs), 0)
-        self.check_walk()
-        for target in targets:
-            self.back(target)
-        self.check_healthy()
-
-
-class TwoLevel(Repaired, Configured):
+class TwoLevel(Shape, Configured, labtest.Repaired):
     GENERATE = ("two-level", 12, 4, 12, 3)
     LOSSES = ("spine1", "leaf5:13", "leaf0:14")
     COSTLESS = ("leaf3", "h1-1")
 
 
-class ThreeLevels(Repaired, Configured):
+class ThreeLevels(Shape, Configured, labtest.Repaired):
     GENERATE = ("xgft", 3, "8,4,6", "1,4,8")
     LOSSES = ("sw2-1", "sw3-1", "leaf5:9", "sw2-3:5", "leaf0:10")
     COSTLESS = ("leaf7", "h9-2")
