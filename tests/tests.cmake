@@ -16,6 +16,8 @@ foreach(module fabric netlist generate tree reach plan route delta check whatif 
 	set_tests_properties(unit.${module} PROPERTIES LABELS unit TIMEOUT 300)
 endforeach()
 
+# The longest of them, and it computes.
+set_tests_properties(unit.properties PROPERTIES COST 300 PROCESSORS 2 TIMEOUT 900)
 target_compile_definitions(test_planfile PRIVATE
 	TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
 # Each of these calls is made to fail there.
