@@ -341,6 +341,12 @@ class Fabric:
         return {int(slot): int(pid) for slot, pid in
                 re.findall(r"Client (\d+): pid (\d+)", self.console("Attached"))}
 
+    def kill_client(self, process):
+        """kill -9 for an opensm; its slots are freed."""
+        process.kill()
+        process.wait()
+        self.detach(process.pid)
+
     def detach(self, pid):
         """Frees the slots of a killed client."""
         slots = [slot for slot, owner in self.clients().items() if owner == pid]

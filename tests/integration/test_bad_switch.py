@@ -10,6 +10,7 @@ import pmlab
 import simlab
 import wire
 from bad_switch import LEAF, SPINE, WIDE
+from test_handover import wait_polled
 from test_status import wait_state
 
 
@@ -170,7 +171,8 @@ class BadSwitch(labtest.Folders):
                                host="h7-1", conf={**polls, "sm_priority": 2}) as second:
                 second.wait_log(r"Entering STANDBY state")
                 mark = second.mark()
-                lab.osm.process.kill()
+                wait_polled(second)
+                lab.fabric.kill_client(lab.osm.process)
                 second.wait_subnet_up(mark.log_offset)
                 second.settle(mark)
                 lab.fabric.dump(folder / "after")

@@ -11,6 +11,7 @@ import unittest
 import labtest
 import pmlab
 import simlab
+from test_handover import wait_polled
 
 
 class EvidenceCase(labtest.Folders):
@@ -131,7 +132,8 @@ class Standby(EvidenceCase):
             with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2}) as second:
                 second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
                 mark = second.osm.mark()
-                self.end(first)
+                wait_polled(second.osm)
+                fabric.kill_client(first.osm.process)
                 second.osm.wait_log(r"Entering MASTER state", mark.log_offset,
                                     timeout=pmlab.TIMEOUT_S)
                 second.osm.settle(mark, timeout=pmlab.TIMEOUT_S)

@@ -140,11 +140,8 @@ class SmCase(labtest.Folders):
 
     def kill(self, lab):
         """kill -9; its place in ibsim is freed."""
-        pid = lab.osm.process.pid
-        lab.osm.process.kill()
-        lab.osm.process.wait(30)
-        lab.fabric.detach(pid)
-        self.assertNotIn(pid, lab.fabric.clients().values())
+        lab.fabric.kill_client(lab.osm.process)
+        self.assertNotIn(lab.osm.process.pid, lab.fabric.clients().values())
 
 
 def slow_smps(us):

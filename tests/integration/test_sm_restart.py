@@ -5,6 +5,7 @@
 import labtest
 import pmlab
 import simlab
+from test_handover import wait_polled
 
 
 class RestartCase(labtest.Folders):
@@ -198,7 +199,8 @@ class Standby(RestartCase):
                 second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
                 # It polls the first one now, so that neither ever stands still.
                 mark = second.osm.mark()
-                self.end(first, "kill")
+                wait_polled(second.osm)
+                fabric.kill_client(first.osm.process)
                 second.osm.wait_log(r"Entering MASTER state", mark.log_offset,
                                     timeout=pmlab.TIMEOUT_S)
                 second.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
