@@ -357,6 +357,51 @@ static void test_half_of_the_reports(void **state)
 	world_free(&world);
 }
 
+/*
+ * Leaves report, but no cable is lost. Of up to four all ports are asked for at once, of
+ * more those of one leaf; and after four leaves in vain the rest is given up.
+ */
+static void test_unexplained(void **state)
+{
+	static const struct {
+		unsigned int leaves;
+		uint32_t asked[6]; /* leaves in each round */
+	} cases[] = {
+		{1, {1}},	{3, {3}},	   {4, {4}},	      {5, {1, 3}},
+		{6, {1, 1, 2}}, {7, {1, 1, 1, 1}}, {9, {1, 1, 1, 1}},
+	};
+	struct world world;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct pm_locate *locate;
+		struct truth truth;
+		uint32_t ports[512], num, rounds = 0;
+
+		make_truth(&truth, &world, "", "", "h0-1");
+		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager,
+					       &locate, NULL),
+				 0);
+		for (unsigned int leaf = 1; leaf <= cases[i].leaves; leaf++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "leaf%u", leaf);
+			pm_locate_report(locate, world_switch(&world, name));
+		}
+		while ((num = pm_locate_questions(locate, ports, LENGTH(ports)))) {
+			assert_in_range(rounds, 0, 4);
+			assert_int_equal(num, 18 * cases[i].asked[rounds++]);
+			for (uint32_t q = 0; q < num; q++)
+				pm_locate_answer(locate, ports[q], PM_ANSWER_UP);
+		}
+		assert_int_equal(cases[i].asked[rounds], 0);
+		pm_locate_free(locate);
+		free_truth(&truth);
+	}
+	world_free(&world);
+}
+
 /* A path leads where it should, also when the tables' way is lost. */
 static void test_paths(void **state)
 {
@@ -638,6 +683,7 @@ int main(void)
 		cmocka_unit_test(test_few_reports),
 		cmocka_unit_test(test_one_report_missing),
 		cmocka_unit_test(test_half_of_the_reports),
+		cmocka_unit_test(test_unexplained),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_every_single_loss),
 		cmocka_unit_test(test_dead_switches),

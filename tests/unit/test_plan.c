@@ -627,6 +627,71 @@ static void test_grow(void **state)
 	}
 }
 
+/* A new host keeps the LID that it has, if that is free and the tables have room for it.
+ */
+static void test_newcomers(void **state)
+{
+	static const struct {
+		uint8_t lmc;
+		uint16_t has, gets; /* 0: another than it has */
+	} rows[] = {
+		{0, 0, 4},     {0, 20, 20}, {0, 63, 63}, {0, 64, 4}, {0, 2, 4}, {0, 8, 4},
+		{0, 49151, 4}, {1, 62, 62}, {1, 63, 0},	 {1, 1, 0},  {1, 0, 0},
+	};
+	static const char drawing[] =
+		"l0/5 l1/5 s0/2 s1/2 l0:1=a l0:2=b l0:3=s0:1 l0:4=s1:1 "
+		"l1:1=c l1:2=d l1:3=s0:2 l1:4=s1:2 l0:5=e";
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_plan_config config = {.order = PM_GROUPED, .lmc = rows[i].lmc};
+		struct pm_fabric *fabric = recipe_draw(drawing), *before;
+		struct pm_plan *plan = NULL, *grown = NULL;
+		uint32_t place;
+		char old[200];
+
+		snprintf(old, sizeof(old), "%.*s",
+			 (int)(strstr(drawing, " l0:5") - drawing), drawing);
+		before = recipe_draw(old);
+		set_lid(fabric, "e", 1, rows[i].has);
+		assert_int_equal(pm_plan_make(before, &config, &plan, NULL), 0);
+		assert_int_equal(pm_plan_blocks(plan), 1);
+		assert_int_equal(pm_plan_grow(plan, fabric, &grown, NULL), 0);
+		assert_non_null(grown);
+		place = world_port(grown->known, "l0", 5);
+		assert_int_not_equal(grown->lid[place], 0);
+		if (rows[i].gets ? grown->lid[place] != rows[i].gets
+				 : grown->lid[place] == rows[i].has)
+			fail_msg("with LID %u it gets %u", rows[i].has,
+				 grown->lid[place]);
+		pm_plan_free(plan);
+		pm_plan_free(grown);
+		pm_fabric_free(before);
+		pm_fabric_free(fabric);
+	}
+}
+
+/* A second spine, whose plane is the first from now on: places and runs keep theirs. */
+static void test_grown_planes(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw(ONE_SPINE), *now;
+	struct pm_plan *before = make_plan(fabric, PM_GROUPED), *grown = NULL;
+
+	(void)state;
+	now = recipe_draw(ONE_SPINE " l0:3=s0:1 l1:3=s0:2");
+	assert_int_equal(pm_plan_grow(before, now, &grown, NULL), 0);
+	assert_non_null(grown);
+	expect_as_before(grown, before);
+	assert_int_equal(grown->num_runs, before->num_runs);
+	for (uint32_t r = 0; r < grown->num_runs; r++)
+		assert_int_equal(grown->runs[r].plane,
+				 before->runs[r].plane == 0 ? 1 : PM_NONE);
+	pm_plan_free(before);
+	pm_plan_free(grown);
+	pm_fabric_free(fabric);
+	pm_fabric_free(now);
+}
+
 /* What the plan knows, though it is gone or was an empty slot, is no growth. */
 static void test_nothing_to_grow(void **state)
 {
@@ -677,6 +742,99 @@ static void test_match_marks(void **state)
 	pm_fabric_free(now);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
+}
+
+/*
+ * A spine and so many leaves, each with a host. Of these the last ones are other than in
+ * the first fabric: in the ways of `strange`, a letter each.
+ */
+static struct pm_fabric *make_leaves(unsigned int leaves, const char *strange)
+{
+	struct recipe recipe = {0};
+	uint32_t spine = recipe_add_node(&recipe, PM_SWITCH, 1000, 250, 1, "spine"), node;
+	size_t known = leaves - strlen(strange);
+	struct pm_fabric *fabric;
+
+	for (unsigned int i = 0; i < leaves; i++) {
+		char kind = i < known ? ' ' : strange[i - known], name[16];
+
+		snprintf(name, sizeof(name), "l%u", i);
+		node = recipe_add_node(&recipe, PM_SWITCH,
+				       1 + i + (kind == 'g' ? 500 : 0),
+				       kind == 'p' ? 5 : 4, 0, name);
+		recipe_add_host(&recipe, node, kind == 'h' ? 2 : 1);
+		if (kind == 's') /* a switch that the plan does not know is behind 2 */
+			recipe_add_cable(
+				&recipe, node, 2,
+				recipe_add_node(&recipe, PM_SWITCH, 2000, 4, 1, "new"),
+				1);
+		else if (kind != 'h' && kind != 'n')
+			recipe_add_cable(&recipe, node, 2, spine,
+					 1 + i + (kind == 'c' ? 100 : 0));
+	}
+	fabric = recipe_build(&recipe, NULL);
+	recipe_free(&recipe);
+	return fabric;
+}
+
+/* A plan fits unless more than a tenth of the switches are strangers to it. */
+static void test_fits(void **state)
+{
+	static const struct {
+		const char *strange; /* g: GUID, p: ports, c: cable, h: host in its place,
+				      * n: no cable, s: a new switch in its place */
+		unsigned int leaves;
+		bool fits;
+	} rows[] = {
+		{"", 19, true},	     {"g", 19, true},	    {"gg", 19, true},
+		{"ggg", 19, false},  {"gg", 18, false},	    {"pp", 19, true},
+		{"ppp", 19, false},  {"cc", 19, true},	    {"ccc", 19, false},
+		{"hh", 19, true},    {"hhh", 19, false},    {"gpch", 40, true},
+		{"gpch", 38, false}, {"nnnnnnn", 19, true}, {"gnnng", 19, true},
+		{"s", 7, false},     {"s", 8, true},	    {"g", 9, true},
+		{"g", 8, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_fabric *fabric = make_leaves(rows[i].leaves, "");
+		struct pm_fabric *now = make_leaves(rows[i].leaves, rows[i].strange);
+		struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
+
+		if (pm_plan_fits(plan, now) != rows[i].fits)
+			fail_msg("%u leaves, strange %s", rows[i].leaves,
+				 rows[i].strange);
+		pm_plan_free(plan);
+		pm_fabric_free(now);
+		pm_fabric_free(fabric);
+	}
+}
+
+/* Hosts with a cable to each other are there, but have no place and are in no tree. */
+static void test_hosts_joined(void **state)
+{
+	struct recipe recipe = {0};
+	struct pm_fabric *fabric;
+	struct pm_plan *plan;
+	uint8_t alive[3];
+
+	(void)state;
+	recipe_add_node(&recipe, PM_SWITCH, 1, 2, 0, "l");
+	recipe_add_host(&recipe, 0, 1);
+	recipe_add_node(&recipe, PM_CA, 20, 1, 0, "x");
+	recipe_add_node(&recipe, PM_CA, 30, 1, 0, "y");
+	recipe_add_cable(&recipe, 2, 1, 3, 1);
+	fabric = recipe_build(&recipe, NULL);
+	plan = make_plan(fabric, PM_GROUPED);
+	assert_int_equal(plan->known->num_ports, 3);
+	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "x", 1)),
+			 PM_NONE);
+	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "h1", 1)), 1);
+	assert_true(pm_plan_match(plan, fabric, alive));
+	assert_true(pm_plan_fits(plan, fabric));
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+	recipe_free(&recipe);
 }
 
 /*
@@ -744,8 +902,12 @@ int main(void)
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_order_names),
 		cmocka_unit_test(test_grow),
+		cmocka_unit_test(test_newcomers),
+		cmocka_unit_test(test_grown_planes),
 		cmocka_unit_test(test_nothing_to_grow),
 		cmocka_unit_test(test_match_marks),
+		cmocka_unit_test(test_fits),
+		cmocka_unit_test(test_hosts_joined),
 		cmocka_unit_test(test_slot_cable_slot),
 	};
 
