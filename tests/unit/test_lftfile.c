@@ -57,6 +57,20 @@ static const struct row rows[] = {
 	{"stops in a line", HEAD "0x0001 0", 2, "middle of a line"},
 	{"stops after a line", HEAD ENTRY, 2, "line 1 has no"},
 	{"stops before another", HEAD ENTRY HEAD, 3, "line 1 has no"},
+	{"no range", "Unicast lids of switch Lid 2 guid 0x10 ('a'):\n", 1, "no range"},
+	{"range without an end", "Unicast lids [0-] of switch Lid 2 guid 0x10:\n", 1,
+	 "no range"},
+	{"range that is no number", "Unicast lids [0-x] of switch Lid 2 guid 0x10:\n", 1,
+	 "no range"},
+	{"range in hexadecimal without digits",
+	 "Unicast lids [0x0-0x] of switch Lid 2 guid 0x10:\n", 1, "no range"},
+	{"range beyond all numbers",
+	 "Unicast lids [0-99999999999999999999] of switch Lid 2 guid 0x10:\n", 1,
+	 "no range"},
+	{"switch's LID that is none", "Unicast lids [0-3] of switch Lid x guid 0x10:\n",
+	 1, "no LID of the switch"},
+	{"switch's LID that is too high",
+	 "Unicast lids [0-3] of switch Lid 49152 guid 0x10:\n", 1, "at most 0xbfff"},
 	{"entry before a switch", ENTRY, 1, "outside"},
 	{"end before a switch", "3 lids dumped\n", 1, "ends no table"},
 	{"too few entries", FTS "0x0001 001 \n2 valid lids dumped \n", 3, "1 are here"},
@@ -68,6 +82,9 @@ static const struct row rows[] = {
 	{"multicast LID", HEAD "0xc000 001\n", 2, "no LID"},
 	{"port that is none", HEAD "0x0001 1x\n", 2, "no port"},
 	{"port above 255", HEAD "0x0001 256\n", 2, "no port"},
+	{"port GUID 0", HEAD "0x0001 001 # portguid 0x0: 'h'\n", 2, "no port GUID"},
+	{"port GUID that is none", HEAD "0x0001 001 # portguid 0xg: 'h'\n", 2,
+	 "no port GUID for LID 1"},
 	{"LID twice", HEAD ENTRY ENTRY, 3, "second entry"},
 	{"switch twice", HEAD "3 lids dumped\n" HEAD "3 lids dumped\n", 3, "line 1"},
 	{"two owners",
@@ -114,6 +131,92 @@ static void test_parse(void **state)
 		    !strstr(err.text, row->word))
 			fail_msg("%s: %s", row->name, err.text);
 	}
+}
+
+/* The last 200 bytes of a source are shown, and the first 64 of a line. */
+static void test_shown(void **state)
+{
+	static const size_t lengths[] = {1, 63, 64, 65, 199, 200, 201, 999};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(lengths); i++) {
+		size_t length = lengths[i];
+		char source[1000] = "", line[1001] = "";
+		struct pm_error err = {""};
+		struct pm_lfts *lfts = NULL;
+
+		memset(source, '~', length);
+		memset(line, '+', length);
+		line[length] = '\n';
+		assert_int_equal(pm_lfts_parse(line, length + 1, source, &lfts, &err),
+				 -EINVAL);
+		assert_int_equal(strspn(err.text, "~"), length < 200 ? length : 200);
+		assert_int_equal(strspn(strchr(err.text, '+'), "+"),
+				 length < 64 ? length : 64);
+		assert_non_null(strstr(err.text, "~:1: \"+"));
+	}
+}
+
+/* Every LID and port that there is, and one more. */
+static void test_ranges(void **state)
+{
+	static const struct {
+		unsigned int own, lid, port;
+		bool good;
+	} cases[] = {
+		{1, 0, 0, true},       {49151, 1, 254, true}, {49152, 1, 1, false},
+		{1, 49151, 255, true}, {1, 49152, 1, false},  {1, 1, 256, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct pm_error err = {""};
+		struct pm_lfts *lfts = NULL;
+		char text[200];
+		int rc;
+
+		snprintf(text, sizeof(text),
+			 "Unicast lids [0-49151] of switch Lid %u guid 0x10 ('a'):\n"
+			 "0x%04x %03u\n49151 lids dumped\n",
+			 cases[i].own, cases[i].lid, cases[i].port);
+		rc = pm_lfts_parse(text, strlen(text), "in", &lfts, &err);
+		if (rc != (cases[i].good ? 0 : -EINVAL))
+			fail_msg("case %zu: %d %s", i, rc, err.text);
+		if (rc)
+			continue;
+		assert_int_equal(lfts->switches[0].lid, cases[i].own);
+		assert_int_equal(lfts->switches[0].top, cases[i].lid);
+		assert_int_equal(lfts->switches[0].length,
+				 (cases[i].lid / PM_LFT_BLOCK + 1) * PM_LFT_BLOCK);
+		assert_int_equal(lfts->switches[0].table[cases[i].lid], cases[i].port);
+		pm_lfts_free(lfts);
+	}
+}
+
+/* As many switches as a fabric may have nodes, and one more. */
+static void test_most_switches(void **state)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *file = open_memstream(&text, &length);
+	struct pm_error err = {""};
+	struct pm_lfts *lfts = NULL;
+
+	(void)state;
+	assert_non_null(file);
+	for (uint32_t i = 1; i <= PM_MAX_NODES; i++)
+		fprintf(file, "dump_ucast_routes: Switch 0x%x\n", i);
+	fflush(file);
+	assert_int_equal(pm_lfts_parse(text, length, "in", &lfts, &err), 0);
+	assert_int_equal(lfts->num_switches, PM_MAX_NODES);
+	pm_lfts_free(lfts);
+	lfts = NULL;
+	fprintf(file, "dump_ucast_routes: Switch 0xffffff\n");
+	fclose(file);
+	assert_int_equal(pm_lfts_parse(text, length, "in", &lfts, &err), -EINVAL);
+	assert_null(lfts);
+	assert_non_null(strstr(err.text, "in:65537: more than 65536 switches"));
+	free(text);
 }
 
 static void test_recognise(void **state)
@@ -192,6 +295,40 @@ static void test_round_trip(void **state)
 		pm_lfts_free(back);
 		pm_fabric_free(bare);
 		world_free(&world);
+	}
+}
+
+/* Of a name, 200 bytes are written. */
+static void test_long_names(void **state)
+{
+	static const unsigned int lengths[] = {1, 199, 200, 201, 1000};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(lengths); i++) {
+		struct recipe recipe = {0};
+		struct pm_fabric *fabric;
+		struct pm_lfts *lfts;
+		char *text = NULL, name[1001] = "", quoted[210];
+		size_t length = 0;
+		FILE *file = open_memstream(&text, &length);
+
+		memset(name, 'n', lengths[i]);
+		snprintf(quoted, sizeof(quoted), "'%.200s'", name);
+		recipe_add_node(&recipe, PM_SWITCH, 0x10, 2, 0, "a");
+		fabric = recipe_build(&recipe, NULL);
+		assert_int_equal(pm_fabric_rename(fabric, 0, 0x10, name, NULL), 0);
+		lfts = parse("Unicast lids [0-1] of switch Lid 1 guid 0x10 ('a'):\n"
+			     "0x0001 000 # Switch portguid 0x10: 'a'\n1 lids dumped\n");
+		free(lfts->switches[0].name);
+		lfts->switches[0].name = strdup(name);
+		pm_lfts_write(lfts, fabric, file);
+		assert_int_equal(fclose(file), 0);
+		assert_non_null(strstr(text, quoted));
+		assert_non_null(strstr(strstr(text, quoted) + 1, quoted));
+		free(text);
+		pm_lfts_free(lfts);
+		pm_fabric_free(fabric);
+		recipe_free(&recipe);
 	}
 }
 
@@ -284,7 +421,9 @@ static void test_compare(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),	   cmocka_unit_test(test_recognise),
+		cmocka_unit_test(test_parse),	   cmocka_unit_test(test_shown),
+		cmocka_unit_test(test_ranges),	   cmocka_unit_test(test_most_switches),
+		cmocka_unit_test(test_recognise),  cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_give_lids),
 		cmocka_unit_test(test_compare),
 	};

@@ -269,6 +269,9 @@ static const struct {
 	{"description in UTF-8", "Switch 2 \"s\" # \"\xc3\xa9\"\n", "\xc3\xa9"},
 	{"hexadecimal port count", "Switch 0x2 \"s\"\n", "s"},
 	{"most ports", "Switch 254 \"s\"\n", "s"},
+	{"highest port", "Switch 254 \"s\"\n[253]\"s\"[254]\n[254]\"s\"[253]\n", "s"},
+	{"hosts joined",
+	 "Switch 1 \"s\"\n\nCa 1 \"c\"\n[1]\"d\"[1]\n\nCa 1 \"d\"\n[1]\"c\"[1]\n", "s"},
 	{"unknown lines", "hello\nspeed=4\n\nSwitch 2 \"s\"\nbye\n", "s"},
 	{"indented header is unknown", "Switch 2 \"s\"\n\n Switch 2 \"t\"\n", "s"},
 	{"record after a full one",
@@ -449,6 +452,39 @@ static void test_long_names(void **state)
 	assert_int_equal(pm_netlist_parse(text, strlen(text), source, &fabric, &err), 0);
 	assert_string_equal(pm_fabric_name(fabric, 0), source);
 	pm_fabric_free(fabric);
+}
+
+/* How many of a character follow each other, the first time that it is there. */
+static size_t count_run(const char *text, char c)
+{
+	const char *at = strchr(text, c);
+
+	return at ? strspn(at, (char[]){c, '\0'}) : 0;
+}
+
+/* The last 200 bytes of a source are shown, and the first 64 of an id. */
+static void test_shown(void **state)
+{
+	static const size_t lengths[] = {1, 63, 64, 65, 199, 200, 201, 999};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(lengths); i++) {
+		size_t length = lengths[i];
+		char source[1000] = "", id[1000] = "", text[1100];
+		struct pm_fabric *fabric = NULL;
+		struct pm_error err = {""};
+
+		memset(source, '~', length);
+		memset(id, '+', length);
+		snprintf(text, sizeof(text), "Switch 4 \"%s\"\n[9]\n", id);
+		assert_int_equal(
+			pm_netlist_parse(text, strlen(text), source, &fabric, &err),
+			-EINVAL);
+		assert_int_equal(count_run(err.text, '~'), length < 200 ? length : 200);
+		assert_int_equal(count_run(err.text, '+'), length < 64 ? length : 64);
+		assert_non_null(strstr(err.text, "~:2: \"+"));
+		assert_non_null(strstr(err.text, "+\" has ports 1 to 4, not 9"));
+	}
 }
 
 /* count - 1 CAs and one switch, without cables */
@@ -639,6 +675,7 @@ int main(void)
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_nul_byte),
 		cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_shown),
 		cmocka_unit_test(test_node_limit),
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_read),

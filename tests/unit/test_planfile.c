@@ -285,6 +285,53 @@ static void test_nonsense(void **state)
 	}
 }
 
+/* The highest numbers that a line may have, and one more. */
+static void test_ranges(void **state)
+{
+	static const struct {
+		const char *line;
+		bool good;
+	} rows[] = {
+		{"place 0 1 5 - 0 65535\n", true},
+		{"place 0 1 5 - 0 65536\n", false},
+		{"place 0 1 49151 - 0 0\n", true},
+		{"place 0 1 49152 - 0 0\n", false},
+		{"place 0 1 5 - 1 0\n", false}, /* a turn, but no LMC */
+		{"place 0 1 5 - 255 0\n", false},
+		{"place 0 1 5 4294967294 0 0\n", false},
+		{"place 0 1 5 4294967295 0 0\n", false},
+		{"place 0 2 5 - 0 0\n", true}, /* an empty slot */
+		{"place 0 3 5 - 0 0\n", false},
+		{"place 1 1 5 - 0 0\n", false},
+		{"place 0 1 5 - 0 0\nrun 0 49152 -\n", true},
+		{"place 0 1 5 - 0 0\nrun 0 49153 -\n", false},
+		{"place 0 1 5 - 0 0\nrun 49151 1 -\n", true},
+		{"place 0 1 5 - 0 0\nrun 49152 1 -\n", false},
+		{"place 0 1 5 - 0 0\nrun 64 0 -\n", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		char text[512];
+		uint64_t hash = 0xcbf29ce484222325;
+		struct pm_plan *plan = NULL;
+		struct pm_error err = {""};
+		int rc;
+
+		snprintf(text, sizeof(text),
+			 HEAD "switch 1 1 2 a\nhost 0 1\nplace 0 0 1 - 0 0\n%s",
+			 rows[i].line);
+		for (const char *c = text; *c; c++)
+			hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+		snprintf(text + strlen(text), 32, "end %016llx\n",
+			 (unsigned long long)hash);
+		rc = pm_planfile_parse(text, strlen(text), "x", &plan, &err);
+		if (rc != (rows[i].good ? 0 : -EBADMSG))
+			fail_msg("%s: %d %s", rows[i].line, rc, err.text);
+		pm_plan_free(plan);
+	}
+}
+
 /* What was made of tables that were found comes back as such. */
 static void test_held(void **state)
 {
@@ -370,6 +417,7 @@ int main(void)
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_damage, make_folder, remove_folder),
 		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_earlier_versions),
 		cmocka_unit_test_setup_teardown(test_held, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_files, make_folder, remove_folder),
