@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/reach.h>
 #include <portmajor/bits.h>
+#include <portmajor/search.h>
 
 #include <string.h>
 
@@ -127,29 +128,19 @@ void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tr
 	}
 }
 
-void pm_reach_parts(const struct pm_fabric *skeleton, const uint8_t *alive,
-		    uint32_t *part, uint32_t *queue)
+static bool is_alive(const void *alive, uint32_t port)
 {
-	memset(part, 0xff, skeleton->num_switches * sizeof(*part));
-	for (uint32_t start = 0; start < skeleton->num_switches; start++) {
-		uint32_t head = 0, tail = 0;
+	return ((const uint8_t *)alive)[port];
+}
 
-		if (part[start] != PM_NONE)
-			continue;
-		part[start] = start;
-		queue[tail++] = start;
-		while (head < tail) {
-			uint32_t x = queue[head++];
+void pm_reach_parts(const struct pm_fabric *fabric, const uint8_t *alive, uint32_t *part,
+		    uint32_t *queue)
+{
+	struct pm_search search = {.fabric = fabric, .queue = queue, .by = part};
 
-			pm_for_each_port(i, skeleton, x) {
-				uint32_t y = pm_fabric_peer_node(skeleton, i);
-
-				if (y == PM_NONE || (alive && !alive[i]) ||
-				    part[y] != PM_NONE)
-					continue;
-				part[y] = start;
-				queue[tail++] = y;
-			}
-		}
-	}
+	pm_search_begin(&search);
+	for (uint32_t node = 0; node < fabric->num_nodes; node++)
+		if (pm_search_start(&search, node))
+			pm_search_run(&search, alive ? is_alive : NULL, alive);
+	pm_search_origins(&search);
 }

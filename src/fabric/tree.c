@@ -16,6 +16,7 @@
  */
 #include <portmajor/tree.h>
 #include <portmajor/alloc.h>
+#include <portmajor/search.h>
 
 #include <errno.h>
 
@@ -298,36 +299,6 @@ static void finish_levels(const struct pm_fabric *skeleton, struct pm_tree *tree
 }
 
 /*
- * Lists in queue[] what cables join with the roots, nearest first; distance[] in cables
- * from the nearest root. Returns how many there are.
- */
-static uint32_t search_from_roots(const struct pm_fabric *skeleton, uint32_t *queue,
-				  uint32_t *distance)
-{
-	uint32_t head = 0, tail = 0;
-
-	memset(distance, 0xff, skeleton->num_switches * sizeof(*distance));
-	for (uint32_t sw = 0; sw < skeleton->num_switches; sw++)
-		if (skeleton->nodes[sw].root) {
-			distance[sw] = 0;
-			queue[tail++] = sw;
-		}
-	while (head < tail) {
-		uint32_t x = queue[head++];
-
-		pm_for_each_port(i, skeleton, x) {
-			uint32_t y = pm_fabric_peer_node(skeleton, i);
-
-			if (y == PM_NONE || distance[y] != PM_NONE)
-				continue;
-			distance[y] = distance[x] + 1;
-			queue[tail++] = y;
-		}
-	}
-	return tail;
-}
-
-/*
  * Where roots are named, the levels of what cables join with them count from there
  * downward: the switches farthest from the nearest root are at level 0.
  */
@@ -335,25 +306,35 @@ static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tr
 			    struct pm_error *err)
 {
 	struct pm_pool pool = {0};
-	uint32_t *queue = pm_pool_array(&pool, tree->num_switches, sizeof(*queue));
-	uint32_t *distance = pm_pool_array(&pool, tree->num_switches, sizeof(*distance));
-	uint32_t count, farthest;
+	struct pm_search search = {
+		.fabric = skeleton,
+		.queue = pm_pool_array(&pool, skeleton->num_nodes, sizeof(uint32_t)),
+		.by = pm_pool_array(&pool, skeleton->num_nodes, sizeof(uint32_t)),
+	};
+	uint32_t farthest;
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
 		goto out;
-	count = search_from_roots(skeleton, queue, distance);
-	farthest = count ? distance[queue[count - 1]] : 0;
+	pm_search_begin(&search);
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		if (skeleton->nodes[sw].root)
+			pm_search_start(&search, sw);
+	if (!search.count)
+		goto out;
+	pm_search_run(&search, NULL, NULL);
+	pm_search_distances(&search);
+	farthest = search.by[search.queue[search.count - 1]];
 	if (farthest >= PM_NO_LEVEL) {
 		rc = pm_error_set(err, -ENOTSUP,
 				  "a switch is %u cables from the nearest root",
 				  farthest);
 		goto out;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		tree->level[queue[i]] = (uint8_t)(farthest - distance[queue[i]]);
-	if (count)
-		finish_levels(skeleton, tree);
+	for (uint32_t k = 0; k < search.count; k++)
+		tree->level[search.queue[k]] =
+			(uint8_t)(farthest - search.by[search.queue[k]]);
+	finish_levels(skeleton, tree);
 out:
 	pm_pool_free(&pool);
 	return rc;

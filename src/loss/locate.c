@@ -58,7 +58,6 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 	locate->doubtful = pm_pool_array(pool, num, 1);
 	locate->mute = pm_pool_array(pool, num, 1);
 	locate->wanted = pm_pool_array(pool, num, 1);
-	locate->proven = pm_pool_array(pool, num, 1);
 	locate->proof = pm_pool_array(pool, num, sizeof(uint32_t));
 	locate->queue = pm_pool_array(pool, num, sizeof(uint32_t));
 	locate->clear_by = pm_pool_array(pool, num, sizeof(uint32_t));
@@ -67,7 +66,7 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 		pm_locate_free(locate);
 		return -ENOMEM;
 	}
-	locate->proven[locate->home] = 1;
+	locate_prove_again(locate);
 	*result = locate;
 	return 0;
 }
@@ -108,7 +107,7 @@ static bool is_proof(const struct pm_locate *locate, uint32_t port)
 {
 	uint32_t far = locate_far(locate, port);
 
-	return locate->proven[far] && locate->proof[far] == port;
+	return locate_is_proven(locate, far) && locate->proof[far] == port;
 }
 
 static void note_lost(struct pm_locate *locate, uint32_t port)
@@ -200,7 +199,7 @@ static void ask_for_proof(struct pm_locate *locate, uint32_t sw)
 
 		if (locate->cable[way.ports[i]] == UP)
 			locate_prove(locate, way.ports[i]);
-		if (!locate->proven[far]) {
+		if (!locate_is_proven(locate, far)) {
 			list_question(locate, way.ports[i]);
 			return;
 		}
@@ -218,9 +217,9 @@ static void ask(struct pm_locate *locate, uint32_t port)
 
 	if (locate->cable[port] != UNASKED || !locate_was_alive(locate, port))
 		return;
-	if (locate->careful && locate->proven[ports[ports[port].peer].node])
+	if (locate->careful && locate_is_proven(locate, ports[ports[port].peer].node))
 		port = ports[port].peer;
-	if (locate->careful && !locate->proven[ports[port].node])
+	if (locate->careful && !locate_is_proven(locate, ports[port].node))
 		ask_for_proof(locate, ports[port].node);
 	else if (locate_find_way(locate, ports[port].node, &way))
 		list_question(locate, port);
@@ -480,7 +479,7 @@ static void prove_wanted(struct pm_locate *locate)
 {
 	for (uint32_t sw = 0; sw < locate->plan->known->num_switches && locate->careful;
 	     sw++)
-		if (locate->wanted[sw] && !locate->proven[sw])
+		if (locate->wanted[sw] && !locate_is_proven(locate, sw))
 			ask_for_proof(locate, sw);
 }
 

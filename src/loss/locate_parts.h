@@ -5,6 +5,7 @@
 
 #include <portmajor/alloc.h>
 #include <portmajor/locate.h>
+#include <portmajor/search.h>
 
 enum cable_state {
 	UNASKED,
@@ -53,9 +54,8 @@ struct pm_locate {
 	bool over;
 
 	/* Ways. */
-	uint8_t *proven;    /* [switch] */
-	uint32_t *proof;    /* [switch] that is proven: the port that leads into it */
-	uint32_t *clear_by; /* [switch] the same of a search around what is doubtful, */
+	uint32_t *proof;    /* [switch] by[] of search.h: of those that are proven, */
+	uint32_t *clear_by; /* .. of a search around what is doubtful, */
 	uint32_t *any_by;   /* .. and through it */
 	bool ways_known;    /* these two are right */
 	uint32_t *queue;    /* [switch] room */
@@ -71,6 +71,11 @@ struct pm_locate {
 static inline uint32_t locate_far(const struct pm_locate *locate, uint32_t port)
 {
 	return pm_fabric_peer_node(locate->plan->known, port);
+}
+
+static inline bool locate_is_proven(const struct pm_locate *locate, uint32_t sw)
+{
+	return locate->proof[sw] != PM_NONE;
 }
 
 static inline bool locate_was_alive(const struct pm_locate *locate, uint32_t port)

@@ -19,33 +19,35 @@ void locate_prove(struct pm_locate *locate, uint32_t port)
 	uint32_t sw = locate->plan->known->ports[port].node;
 	uint32_t far = locate_far(locate, port);
 
-	if (!locate->proven[sw] || locate->proven[far] || locate->mute[far])
-		return;
-	locate->proven[far] = 1;
-	locate->proof[far] = port;
+	if (locate_is_proven(locate, sw) && !locate_is_proven(locate, far) &&
+	    !locate->mute[far])
+		locate->proof[far] = port;
+}
+
+static bool is_known_up(const void *context, uint32_t port)
+{
+	const struct pm_locate *locate = context;
+
+	return locate->cable[port] == UP && !locate->mute[locate_far(locate, port)];
+}
+
+/* The cables by which the manager's switch reaches the others: by[] as in search.h. */
+static void search(struct pm_locate *locate, pm_search_passes *passes, uint32_t *by)
+{
+	struct pm_search search = {
+		.fabric = locate->plan->known,
+		.queue = locate->queue,
+		.by = by,
+	};
+
+	pm_search_begin(&search);
+	pm_search_start(&search, locate->home);
+	pm_search_run(&search, passes, locate);
 }
 
 void locate_prove_again(struct pm_locate *locate)
 {
-	uint32_t head = 0, tail = 0;
-
-	memset(locate->proven, 0, locate->plan->known->num_switches);
-	locate->proven[locate->home] = 1;
-	locate->queue[tail++] = locate->home;
-	while (head < tail) {
-		uint32_t x = locate->queue[head++];
-
-		pm_for_each_port(i, locate->plan->known, x) {
-			uint32_t far = locate_far(locate, i);
-
-			if (far == PM_NONE || locate->cable[i] != UP ||
-			    locate->proven[far])
-				continue;
-			locate_prove(locate, i);
-			if (locate->proven[far])
-				locate->queue[tail++] = far;
-		}
-	}
+	search(locate, is_known_up, locate->proof);
 }
 
 /* ---- Ways ---- */
@@ -88,7 +90,7 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 			return false;
 		reversed[count++] = known->ports[port].peer;
 		sw = locate_far(locate, port);
-		if (locate->doubtful[sw] && !locate->proven[sw])
+		if (locate->doubtful[sw] && !locate_is_proven(locate, sw))
 			return false;
 	}
 	way->hops = count;
@@ -104,7 +106,7 @@ static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct wa
 
 	pm_for_each_port(i, locate->plan->known, sw) {
 		if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN ||
-		    !locate->proven[ports[ports[i].peer].node])
+		    !locate_is_proven(locate, ports[ports[i].peer].node))
 			continue;
 		if (!follow(locate, locate->proof, locate_far(locate, i), way) ||
 		    way->hops == PM_LOCATE_HOPS)
@@ -115,41 +117,30 @@ static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct wa
 	return false;
 }
 
-/*
- * The shortest ways from the manager's switch to all others: by[] has the cable into
- * each. Nothing doubtful lies between, or, with through_doubtful, may.
- */
-static void search(struct pm_locate *locate, bool through_doubtful, uint32_t *by)
+static bool is_open(const void *context, uint32_t port)
 {
-	uint32_t head = 0, tail = 0;
+	const struct pm_locate *locate = context;
 
-	memset(by, 0xff, locate->plan->known->num_switches * sizeof(*by));
-	locate->queue[tail++] = locate->home;
-	while (head < tail) {
-		uint32_t x = locate->queue[head++];
-
-		if (locate->doubtful[x] && !locate->proven[x] && !through_doubtful)
-			continue;
-		pm_for_each_port(i, locate->plan->known, x) {
-			uint32_t y;
-
-			if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN)
-				continue;
-			y = locate_far(locate, i);
-			if (y == locate->home || by[y] != PM_NONE)
-				continue;
-			by[y] = i;
-			locate->queue[tail++] = y;
-		}
-	}
+	return locate_was_alive(locate, port) && locate->cable[port] != DOWN;
 }
 
-/* Both kinds of ways, found anew only after something was learned. */
+/* The same, but with nothing doubtful before it. */
+static bool is_clear(const void *context, uint32_t port)
+{
+	const struct pm_locate *locate = context;
+	uint32_t sw = locate->plan->known->ports[port].node;
+
+	return (!locate->doubtful[sw] || locate_is_proven(locate, sw)) &&
+	       is_open(locate, port);
+}
+
+/* The shortest ways around what is doubtful and through it, found anew only after
+ * something was learned. */
 static const uint32_t *find_ways(struct pm_locate *locate, uint32_t sw)
 {
 	if (!locate->ways_known) {
-		search(locate, false, locate->clear_by);
-		search(locate, true, locate->any_by);
+		search(locate, is_clear, locate->clear_by);
+		search(locate, is_open, locate->any_by);
 		locate->ways_known = true;
 	}
 	return locate->clear_by[sw] != PM_NONE ? locate->clear_by : locate->any_by;
@@ -161,7 +152,7 @@ bool locate_find_way(struct pm_locate *locate, uint32_t sw, struct way *way)
 
 	if (locate->mute[sw])
 		return false;
-	if (locate->proven[sw])
+	if (locate_is_proven(locate, sw))
 		return follow(locate, locate->proof, sw, way);
 	/* What it reported came that way. */
 	if (locate->reports[sw] && reverse_of_tables(locate, sw, way))
@@ -211,7 +202,7 @@ static bool shares_risk(const struct pm_locate *locate, const struct way *a,
 			if (a->ports[i] == b->ports[j] && !is_up)
 				return true;
 			if (locate_far(locate, b->ports[j]) == far &&
-			    !locate->proven[far])
+			    !locate_is_proven(locate, far))
 				return true;
 		}
 	}
@@ -232,9 +223,9 @@ int pm_locate_way(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_
 
 	if (!locate_find_way(locate, sw, &way))
 		return PM_LOCATE_NO_WAY;
-	if (locate->careful && !locate->proven[sw])
+	if (locate->careful && !locate_is_proven(locate, sw))
 		return PM_LOCATE_NO_WAY;
-	if (!locate->proven[sw]) {
+	if (!locate_is_proven(locate, sw)) {
 		if (!may_probe(locate, &way))
 			return PM_LOCATE_LATER;
 		locate->probes[locate->num_probes++] = (struct probe){sw, way};
@@ -261,7 +252,7 @@ static void blame_way(struct pm_locate *locate, const struct way *way)
 	for (int i = 0; i < way->hops; i++) {
 		uint32_t far = locate_far(locate, way->ports[i]);
 
-		if (!locate->proven[far])
+		if (!locate_is_proven(locate, far))
 			locate->doubtful[far] = 1;
 	}
 }

@@ -84,50 +84,21 @@ static void mend_all(struct pm_whatif *whatif)
 
 /* ---- Who is reached ---- */
 
-/* Marks in part[] the nodes that hang together with `from`; counts end nodes. */
-static uint32_t mark_part(struct pm_whatif *whatif, uint32_t from, uint32_t number)
-{
-	const struct pm_fabric *fabric = whatif->broken;
-	uint32_t head = 0, tail = 0, ends = 0;
-
-	whatif->part[from] = number;
-	whatif->queue[tail++] = from;
-	while (head < tail) {
-		uint32_t x = whatif->queue[head++];
-
-		ends += x >= fabric->num_switches;
-		pm_for_each_port(i, fabric, x) {
-			uint32_t y = pm_fabric_peer_node(fabric, i);
-
-			if (y == PM_NONE || whatif->part[y] != PM_NONE)
-				continue;
-			whatif->part[y] = number;
-			whatif->queue[tail++] = y;
-		}
-	}
-	return ends;
-}
-
 /* The number, in part[], of the part with the manager or, else, most end nodes. */
 static uint32_t find_managed_part(struct pm_whatif *whatif)
 {
 	const struct pm_fabric *fabric = whatif->broken;
-	uint32_t best = 0, most = 0;
+	uint32_t *part = whatif->part, *ends = whatif->queue, best = 0;
 
-	memset(whatif->part, 0xff, fabric->num_nodes * sizeof(*whatif->part));
-	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
-		uint32_t ends;
-
-		if (whatif->part[i] != PM_NONE)
-			continue;
-		ends = mark_part(whatif, i, i);
-		if (ends > most) {
-			most = ends;
-			best = i;
-		}
-	}
+	pm_reach_parts(fabric, NULL, part, whatif->queue);
 	if (whatif->manager != PM_NONE)
-		return whatif->part[fabric->ports[whatif->manager].node];
+		return part[fabric->ports[whatif->manager].node];
+	memset(ends, 0, fabric->num_nodes * sizeof(*ends));
+	for (uint32_t i = fabric->num_switches; i < fabric->num_nodes; i++)
+		ends[part[i]]++;
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		if (ends[i] > ends[best])
+			best = i;
 	return best;
 }
 

@@ -9,6 +9,8 @@
  */
 #include "parts.h"
 
+#include <portmajor/search.h>
+
 /* Whether a cable to a switch is there and may be used. */
 static bool is_way(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
 {
@@ -22,39 +24,43 @@ static bool is_goal(const struct pm_routes *routes, uint32_t sw, uint32_t to)
 	return sw == to || pm_bits_test(pm_reach_updown(&routes->now, sw), to);
 }
 
+/* Cables that a detour may use. */
+struct ways {
+	const struct pm_routes *routes;
+	const uint8_t *spare;
+};
+
+static bool may_pass(const void *context, uint32_t port)
+{
+	const struct ways *ways = context;
+
+	return is_way(ways->routes, ways->spare, port);
+}
+
 /*
  * Finds how many cables away from the goal each switch is: distance[], PM_NONE where
  * no cables lead there. Returns whether any switch outside the goal is joined to it.
  */
-static bool search(struct pm_routes *routes, const uint8_t *spare, uint32_t to)
+static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint32_t to)
 {
-	uint32_t head = 0, tail = 0, goal;
+	struct ways ways = {routes, spare};
+	struct pm_search search = {
+		.fabric = routes->plan->known,
+		.queue = routes->queue,
+		.by = routes->distance,
+	};
+	uint32_t goal;
 
-	memset(routes->distance, 0xff, routes->num_switches * sizeof(*routes->distance));
+	pm_search_begin(&search);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		if (is_goal(routes, sw, to)) {
-			routes->distance[sw] = 0;
-			routes->queue[tail++] = sw;
-		}
-	goal = tail;
+		if (is_goal(routes, sw, to))
+			pm_search_start(&search, sw);
+	goal = search.count;
 	if (goal == routes->num_switches)
 		return false;
-	while (head < tail) {
-		uint32_t x = routes->queue[head++];
-
-		pm_for_each_port(i, routes->plan->known, x) {
-			uint32_t y;
-
-			if (!is_way(routes, spare, i))
-				continue;
-			y = route_far_switch(routes, i);
-			if (routes->distance[y] != PM_NONE)
-				continue;
-			routes->distance[y] = routes->distance[x] + 1;
-			routes->queue[tail++] = y;
-		}
-	}
-	return tail > goal;
+	pm_search_run(&search, may_pass, &ways);
+	pm_search_distances(&search);
+	return search.count > goal;
 }
 
 static bool leads_nearer(const struct pm_routes *routes, const uint8_t *spare,
@@ -85,7 +91,7 @@ static uint8_t choose(const struct pm_routes *routes, const uint8_t *spare, uint
 static void add(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 		const uint16_t *lids, uint32_t num)
 {
-	if (!num || !search(routes, spare, to))
+	if (!num || !find_distances(routes, spare, to))
 		return;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		size_t at = (size_t)sw * routes->stride;

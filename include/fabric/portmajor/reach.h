@@ -47,11 +47,11 @@ void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tr
 			    struct pm_reach *reach, uint8_t *changed);
 
 /*
- * Which switches cables join, in whatever way: part[switch] is the first switch of its
- * part. alive as above; queue[switch] is room. O(cables).
+ * Which nodes cables join, in whatever way: part[node] is the first node of its part.
+ * alive as above; queue[node] is room. O(cables).
  */
-void pm_reach_parts(const struct pm_fabric *skeleton, const uint8_t *alive,
-		    uint32_t *part, uint32_t *queue);
+void pm_reach_parts(const struct pm_fabric *fabric, const uint8_t *alive, uint32_t *part,
+		    uint32_t *queue);
 
 static inline const uint64_t *pm_reach_down(const struct pm_reach *reach, uint32_t sw)
 {
