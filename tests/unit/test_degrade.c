@@ -134,6 +134,24 @@ static void test_seeds(void **state)
 	pm_fabric_free(c);
 }
 
+/* What a seed gives is the same in every version: that of splitmix64. */
+static void test_pinned(void **state)
+{
+	static const uint32_t hosts[] = {7, 113, 166};
+
+	(void)state;
+	for (uint64_t seed = 0; seed < LENGTH(hosts); seed++) {
+		struct pm_fabric *fabric = degraded("hosts=1", seed);
+		uint32_t lost = PM_NONE;
+
+		for (uint32_t i = fabric->num_switches; i < fabric->num_nodes; i++)
+			if (!pm_fabric_has_cable(fabric, i))
+				lost = i - fabric->num_switches;
+		assert_int_equal(lost, hosts[seed]);
+		pm_fabric_free(fabric);
+	}
+}
+
 /* Every host can be the one: half of them are drawn half of the times. */
 static void test_spread(void **state)
 {
@@ -201,9 +219,10 @@ static void test_write(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),	 cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_seeds),	 cmocka_unit_test(test_spread),
-		cmocka_unit_test(test_too_many), cmocka_unit_test(test_write),
+		cmocka_unit_test(test_parse),  cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_seeds),  cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_pinned), cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

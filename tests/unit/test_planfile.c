@@ -225,7 +225,7 @@ static void test_nonsense(void **state)
 		 "has no LID"},
 		{"switch without a GUID", HEAD "switch 1\n", "x:4: not a switch"},
 		{"switch without ports", HEAD "switch 1 1 0 a\n", "x:4: this switch"},
-		{"switch twice", HEAD "switch 1 1 4 a\nswitch 1 1 4 a\n", "x"},
+		{"switch twice", HEAD "switch 1 1 4 a\nswitch 1 1 4 a\n", "not in order"},
 		{"key", HEAD "switch -1 1 4 a\n", "x:4: not a switch"},
 		{"name", HEAD "switch 1 1 4 a%2\n", "x:4: not a switch"},
 		{"name with NUL", HEAD "switch 1 1 4 a%00\n", "x:4: not a switch"},
