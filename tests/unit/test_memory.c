@@ -21,6 +21,7 @@
 #include <portmajor/locate.h>
 #include <portmajor/netlist.h>
 #include <portmajor/planfile.h>
+#include <portmajor/pool.h>
 #include <portmajor/roles.h>
 #include <portmajor/sealed.h>
 #include <portmajor/smconf.h>
@@ -389,17 +390,19 @@ static void try_tree(struct world *world)
 static void try_reach(struct world *world)
 {
 	const struct pm_fabric *known = world->plan->known;
+	struct pm_pool pool = {NULL, false};
 	struct pm_reach reach = {0};
 
-	CALL(pm_reach_init(&world->plan->tree, &reach, &trial.err));
+	CALL((pm_reach_init(&world->plan->tree, &pool, &reach),
+	      pm_pool_check(&pool, &trial.err)));
 	if (trial.rc) {
-		pm_reach_free(&reach);
-		assert_int_equal(pm_reach_init(&world->plan->tree, &reach, NULL), 0);
+		pm_pool_free(&pool);
+		pm_reach_init(&world->plan->tree, &pool, &reach);
 	}
 	pm_reach_compute(known, &world->plan->tree, world->alive, &reach);
 	for (uint32_t sw = 0; sw < known->num_switches; sw++)
 		note(pm_reach_updown(&reach, sw), reach.words * sizeof(uint64_t));
-	pm_reach_free(&reach);
+	pm_pool_free(&pool);
 }
 
 static void try_roles(struct world *world)
