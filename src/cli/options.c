@@ -45,6 +45,7 @@ static bool is_end(const struct cli_option *option)
 }
 
 /* Tables are included, but an included one includes no more. */
+/* NOLINTNEXTLINE(misc-no-recursion): hence one deep */
 static void add_table(struct options *options, const struct cli_option *table, size_t to)
 {
 	for (; !is_end(table); table++) {
