@@ -69,7 +69,7 @@ static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
 	int status = EXIT_FINE;
 
 	for (; *operands && !status; operands++) {
-		struct cli_ports things = {0};
+		struct pm_ports things = {0};
 
 		status = cli_losses_find(fabric, plan, "drain", *operands, &things);
 		for (uint32_t i = 0; i < things.num && !status; i++)

@@ -365,11 +365,10 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 static int lose_all(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const struct request *request, struct pm_fabric **broken)
 {
-	struct cli_ports ports = {0};
-	int status = EXIT_FINE;
+	struct pm_ports ports = {0};
+	int status = cli_losses_add(fabric, plan, request->losses, request->num_losses,
+				    &ports);
 
-	for (uint32_t i = 0; i < request->num_losses && !status; i++)
-		status = cli_losses_add(fabric, plan, request->losses[i], &ports);
 	if (!status) {
 		*broken = pm_fabric_clone(fabric);
 		if (!*broken)

@@ -21,7 +21,7 @@ struct request {
 	uint32_t num_losses;
 	bool all, pairs, loads, no_loads, shifts_given;
 	struct cli_output output;
-	enum cli_kind kind;
+	enum pm_loss_kind kind;
 	uint32_t shifts, mad_us, wire_smps, worst, threads, shard, num_shards;
 	enum metric by;
 };
@@ -198,14 +198,13 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 	struct settings settings = {.mad_us = request->mad_us,
 				    .wire_smps = request->wire_smps};
 	struct pm_whatif_result result;
-	struct cli_ports ports = {0};
+	struct pm_ports ports = {0};
 	struct pm_error err;
-	int status = EXIT_FINE;
+	int status;
 
 	settings.json = settings_json(fabric, request, config);
-	for (uint32_t i = 0; i < request->num_losses && !status; i++)
-		status = cli_losses_add(fabric, pm_whatif_plan(whatif),
-					request->losses[i], &ports);
+	status = cli_losses_add(fabric, pm_whatif_plan(whatif), request->losses,
+				request->num_losses, &ports);
 	if (status)
 		goto out;
 	if (pm_whatif_lose(whatif, ports.list, ports.num, &result, &err))
@@ -231,7 +230,7 @@ static json_t *sweep_settings_json(const struct pm_fabric *fabric,
 	json_t *object = settings_json(fabric, request, config);
 	json_t *more = json_pack(
 		"{s:s, s:b, s:I, s:I, s:s, s:o, s:o, s:I}", "failures_of",
-		cli_kind_name(request->kind), "pairs", request->pairs, "total",
+		pm_loss_kind_name(request->kind), "pairs", request->pairs, "total",
 		(json_int_t)total, "worst", (json_int_t)request->worst, "by",
 		metric_name(request->by), "load_before",
 		config->loads ? json_integer((json_int_t)before->load) : json_null(),
@@ -256,7 +255,7 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 				    .wire_smps = request->wire_smps,
 				    .shard = request->shard,
 				    .num_shards = request->num_shards};
-	struct cli_losses losses = {0};
+	struct pm_losses losses = {0};
 	struct summary summary = {0};
 	const struct sweep sweep = {
 		.fabric = fabric,
@@ -266,11 +265,12 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 		.threads = request->threads,
 		.progress = !request->output.quiet && isatty(STDERR_FILENO),
 	};
-	int status = cli_losses_list(fabric, pm_whatif_plan(whatif), request->kind,
-				     request->pairs, &losses);
+	struct pm_error err;
+	int status;
 
-	if (status)
-		return status;
+	if (pm_losses_list(fabric, &pm_whatif_plan(whatif)->tree, request->kind,
+			   request->pairs, &losses, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
 	settings.total = losses.count;
 	settings.json = sweep_settings_json(fabric, request, config,
 					    pm_whatif_before(whatif), losses.count);
@@ -282,7 +282,7 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 		summary_print(&summary, &settings, stdout);
 	json_decref(settings.json);
 	summary_free(&summary);
-	cli_losses_free(&losses);
+	pm_losses_free(&losses);
 	return status;
 }
 
@@ -303,7 +303,7 @@ static int take_kind(const struct cli_option *option, char *argument, void *to)
 
 	(void)option;
 	request->all = true;
-	return cli_kind_parse(argument, &request->kind)
+	return pm_loss_kind_parse(argument, &request->kind)
 		       ? cli_fail(EXIT_USAGE, "--all: no kind \"%s\"", argument)
 		       : EXIT_FINE;
 }

@@ -19,7 +19,7 @@ struct work {
 struct worker {
 	struct work *work;
 	struct pm_whatif *whatif; /* NULL: to be made */
-	struct cli_ports ports;
+	struct pm_ports ports;
 	struct summary summary;
 	struct pm_error err; /* why it failed */
 	bool shows_progress;
@@ -45,7 +45,7 @@ static int try_one(struct worker *worker, uint64_t number)
 	struct row row = {.number = number};
 
 	worker->ports.num = 0;
-	if (cli_losses_ports(sweep->losses, number, &worker->ports))
+	if (pm_losses_ports(sweep->losses, number, &worker->ports))
 		return pm_error_set(&worker->err, -1, "out of memory");
 	if (pm_whatif_lose(worker->whatif, worker->ports.list, worker->ports.num, &result,
 			   &worker->err))

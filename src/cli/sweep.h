@@ -11,7 +11,7 @@
 struct sweep {
 	const struct pm_fabric *fabric;
 	const struct pm_whatif_config *config;
-	const struct cli_losses *losses;
+	const struct pm_losses *losses;
 	const struct settings *settings; /* with the shard: losses whose number leaves
 					  * the remainder shard - 1 */
 	unsigned int threads;		 /* 1 and up; each has tables of its own */

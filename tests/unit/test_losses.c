@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "recipe.h"
+#include "world.h"
+
+#include <portmajor/losses.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A switch whose name is the LID of another one, and a host whose name is a pattern. */
+#define DRAWING                                                                          \
+	"left/4 right/4 7/4 left:1=host-a right:1=host-b right:2=host-* left:3=7:1 "     \
+	"left:4=7:2 right:3=7:3"
+
+static uint16_t lid_of(const struct world *w, const char *name)
+{
+	return w->fabric->ports[world_port(w->fabric, name, 1)].lid;
+}
+
+/* The LIDs of the fabric: left 5, right 7, "7" 9, host-a 20 and 21, host-b 30. */
+static void give_lids(struct world *w)
+{
+	static const struct {
+		const char *name;
+		unsigned int port;
+		uint16_t lid;
+		uint8_t lmc;
+	} rows[] = {{"left", 0, 5, 0},
+		    {"right", 0, 7, 0},
+		    {"7", 0, 9, 0},
+		    {"host-a", 1, 20, 1},
+		    {"host-b", 1, 30, 0}};
+
+	for (uint32_t i = 0; i < w->fabric->num_ports; i++)
+		w->fabric->ports[i].lid = 0;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_port *p = &w->fabric->ports[world_port(w->fabric, rows[i].name,
+								 rows[i].port)];
+
+		p->lid = rows[i].lid;
+		p->lmc = rows[i].lmc;
+	}
+}
+
+/* The ports of a list as "left:3 left:4", in text. */
+static void print_ports(const struct pm_fabric *fabric, const struct pm_ports *ports,
+			char *text, size_t room)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (uint32_t i = 0; i < ports->num; i++) {
+		const struct pm_port *p = &fabric->ports[ports->list[i]];
+
+		used += (size_t)snprintf(text + used, room - used, "%s%s:%u",
+					 i ? " " : "", pm_fabric_name(fabric, p->node),
+					 p->num);
+	}
+}
+
+static const struct {
+	const char *text;
+	const char *found; /* things, or a message after '!' */
+	const char *lost;  /* ports whose cables go */
+} rows[] = {
+	{"left", "left:0", "left:1 left:3 left:4"},
+	{"left:3", "left:3", "left:3"},
+	{"left:0x3", "left:3", "left:3"},
+	{"*t", "left:0 right:0", "left:1 left:3 left:4 right:1 right:2 right:3"},
+	{"*t:3", "left:3 right:3", "left:3 right:3"},
+	{"l[e]ft", "left:0", "left:1 left:3 left:4"},
+	{"host-a", "host-a:0", "host-a:1"},
+	/* Its very name goes before the pattern, and a name before a LID. */
+	{"host-*", "host-*:0", "host-*:1"},
+	{"host-?", "host-a:0 host-b:0 host-*:0", "host-a:1 host-b:1 host-*:1"},
+	{"7", "7:0", "7:1 7:2 7:3"},
+	{"lid:7", "right:0", "right:1 right:2 right:3"},
+	{"LID:7:2", "right:2", "right:2"},
+	{"20", "host-a:0", "host-a:1"},
+	{"lid:21", "host-a:0", "host-a:1"},
+	{"lid:19", "!--lose: no node is named \"lid\"", NULL},
+	{"lid:22", "!--lose: no node is named \"lid\"", NULL},
+	{"22", "!--lose: no node is named \"22\"", NULL},
+	{"lid:7:9", "!--lose: \"right\" has no cable at port 9", NULL},
+	{"left:2", "!--lose: \"left\" has no cable at port 2", NULL},
+	{"left:0", "!--lose left:0: no such node or port", NULL},
+	{"left:-1", "!--lose left:-1: no such node or port", NULL},
+	{"left:255", "!--lose left:255: no such node or port", NULL},
+	{"left:", "!--lose left:: no such node or port", NULL},
+	{"left:3x", "!--lose left:3x: no such node or port", NULL},
+	{":", "!--lose :: no such node or port", NULL},
+	{"up:3", "!--lose: no node is named \"up\"", NULL},
+	{"", "!--lose: no node is named \"\"", NULL},
+	{"lid:", "!--lose lid:: no such node or port", NULL},
+	{"0x", "!--lose: no node is named \"0x\"", NULL},
+	{"0", "!--lose: no node is named \"0\"", NULL},
+	{"0x0", "!--lose: no node is named \"0x0\"", NULL},
+	{"99999999999999999999", "!--lose: no node is named \"99999999999999999999\"",
+	 NULL},
+	{"-18446744073709551609", "!--lose: no node is named \"-18446744073709551609\"",
+	 NULL},
+	/* Some have the port and some have not. */
+	{"*t:2", "!--lose: \"left\" has no cable at port 2", NULL},
+};
+
+static void test_names(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
+	give_lids(&w);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const char *expected[] = {rows[i].found, rows[i].lost};
+
+		for (int add = 0; add < 2; add++) {
+			struct pm_ports ports = {0};
+			struct pm_error err = {""};
+			char text[1000] = "!";
+			bool refused = rows[i].found[0] == '!';
+			int rc = (add ? pm_losses_add : pm_losses_find)(
+				w.fabric, w.plan, "--lose", rows[i].text, &ports, &err);
+
+			if (rc)
+				snprintf(text + 1, sizeof(text) - 1, "%s", err.text);
+			else
+				print_ports(w.fabric, &ports, text, sizeof(text));
+			if (rc != (refused ? -EINVAL : 0) || (rc && ports.num) ||
+			    strcmp(text, expected[refused ? 0 : add]))
+				fail_msg("%s: %s", rows[i].text, text);
+			free(ports.list);
+		}
+	}
+	world_free(&w);
+}
+
+/* A GUID is that of a node or of one of its ports. */
+static void test_guids(void **state)
+{
+	struct pm_ports ports = {0};
+	struct world w;
+	char text[40];
+
+	(void)state;
+	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
+	for (uint32_t node = 0; node < w.fabric->num_nodes; node++) {
+		const struct pm_node *n = &w.fabric->nodes[node];
+		uint32_t port = n->first_port + (node >= w.fabric->num_switches);
+
+		w.fabric->ports[port].guid = 0xabc000 + node;
+		for (int i = 0; i < 2; i++) {
+			snprintf(text, sizeof(text), "0%c%llx", i ? 'X' : 'x',
+				 (unsigned long long)(i ? 0xabc000 + node : n->guid));
+			ports.num = 0;
+			assert_int_equal(
+				pm_losses_find(w.fabric, w.plan, "", text, &ports, NULL),
+				0);
+			assert_int_equal(ports.num, 1);
+			assert_int_equal(ports.list[0], n->first_port);
+		}
+	}
+	free(ports.list);
+	world_free(&w);
+}
+
+/* The plan's LIDs count where the fabric has none, and only there. */
+static void test_planned_lids(void **state)
+{
+	struct pm_ports ports = {0};
+	struct pm_error err;
+	struct world w;
+	char text[40];
+	uint16_t host, sw;
+
+	(void)state;
+	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
+	host = lid_of(&w, "host-b");
+	sw = w.fabric->ports[world_port(w.fabric, "left", 0)].lid;
+	for (uint32_t i = 0; i < w.fabric->num_ports; i++)
+		w.fabric->ports[i].lid = 0;
+	snprintf(text, sizeof(text), "lid:%u", host);
+	assert_int_equal(pm_losses_find(w.fabric, w.plan, "", text, &ports, NULL), 0);
+	snprintf(text, sizeof(text), "lid:%u:3", sw);
+	assert_int_equal(pm_losses_find(w.fabric, w.plan, "", text, &ports, NULL), 0);
+	assert_int_equal(ports.num, 2);
+	assert_int_equal(ports.list[0], world_port(w.fabric, "host-b", 0));
+	assert_int_equal(ports.list[1], world_port(w.fabric, "left", 3));
+	/* What was found before a failure stays. */
+	snprintf(text, sizeof(text), "lid:%u", PM_MAX_LID + 1);
+	assert_int_equal(pm_losses_add(w.fabric, w.plan, "", text, &ports, &err),
+			 -EINVAL);
+	assert_int_equal(pm_losses_add(w.fabric, w.plan, "", "*t:2", &ports, &err),
+			 -EINVAL);
+	assert_int_equal(ports.num, 2);
+	/* The plan's LID for an empty place names nobody. */
+	pm_fabric_cut(w.fabric, world_port(w.fabric, "host-b", 1));
+	snprintf(text, sizeof(text), "lid:%u", host);
+	assert_int_equal(pm_losses_find(w.fabric, w.plan, "", text, &ports, &err),
+			 -EINVAL);
+	w.fabric->ports[world_port(w.fabric, "right", 0)].lid = 1000;
+	snprintf(text, sizeof(text), "lid:%u", sw);
+	assert_int_equal(pm_losses_find(w.fabric, w.plan, "", text, &ports, &err),
+			 -EINVAL);
+	free(ports.list);
+	world_free(&w);
+}
+
+/* ---- Every one of a kind ---- */
+
+/* Losses, "/" between them, each as the ports whose cables go. */
+static void print_losses(const struct pm_losses *losses, char *text, size_t room)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (uint64_t k = 0; k < losses->count; k++) {
+		struct pm_ports ports = {0};
+
+		if (k)
+			used += (size_t)snprintf(text + used, room - used, " / ");
+		assert_int_equal(pm_losses_ports(losses, k, &ports), 0);
+		print_ports(losses->fabric, &ports, text + used, room - used);
+		used = strlen(text);
+		free(ports.list);
+	}
+}
+
+static void test_kinds(void **state)
+{
+	static const struct {
+		const char *name;
+		bool pairs;
+		const char *losses;
+	} kinds[] = {
+		{"links", false, "l0:3 / l0:4 / l1:3"},
+		{"switches", false, "l0:1 l0:3 l0:4 / l1:1 l1:3 / s0:1 s0:2 / s1:1"},
+		{"leaves", false, "l0:1 l0:3 l0:4 / l1:1 l1:3"},
+		{"spines", false, "s0:1 s0:2 / s1:1"},
+		{"hosts", false, "a:1 / b:1"},
+		{"links", true, "l0:3 l0:4 / l0:3 l1:3 / l0:4 l1:3"},
+		{"spines", true, "s0:1 s0:2 s1:1"},
+	};
+	struct world w;
+
+	(void)state;
+	world_make(&w,
+		   recipe_draw("l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:3=s0:1 l0:4=s1:1 "
+			       "l1:3=s0:2"),
+		   PM_GROUPED);
+	for (size_t i = 0; i < LENGTH(kinds); i++) {
+		enum pm_loss_kind kind;
+		struct pm_losses losses;
+		char text[1000];
+
+		assert_int_equal(pm_loss_kind_parse(kinds[i].name, &kind), 0);
+		assert_string_equal(pm_loss_kind_name(kind), kinds[i].name);
+		assert_int_equal(pm_losses_list(w.fabric, &w.plan->tree, kind,
+						kinds[i].pairs, &losses, NULL),
+				 0);
+		print_losses(&losses, text, sizeof(text));
+		if (strcmp(text, kinds[i].losses))
+			fail_msg("%s: %s", kinds[i].name, text);
+		pm_losses_free(&losses);
+	}
+	assert_int_equal(pm_loss_kind_parse("link", &(enum pm_loss_kind){0}), -EINVAL);
+	world_free(&w);
+}
+
+/* Every pair once, in an order that more elements do not change; also far out. */
+static void test_pairs(void **state)
+{
+	enum { NUM = 200 };
+	uint32_t elements[NUM], found[2];
+	struct pm_losses losses = {
+		.pairs = true, .element = elements, .num_elements = NUM};
+	uint64_t k = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < NUM; i++)
+		elements[i] = 1000 + i;
+	for (uint32_t j = 0; j < NUM; j++)
+		for (uint32_t i = 0; i < j; i++, k++) {
+			assert_int_equal(pm_losses_elements(&losses, k, found), 2);
+			assert_int_equal(found[0], 1000 + i);
+			assert_int_equal(found[1], 1000 + j);
+		}
+	losses.pairs = false;
+	assert_int_equal(pm_losses_elements(&losses, 7, found), 1);
+	assert_int_equal(found[0], 1007);
+}
+
+/* None, and pairs of none and of one. */
+static void test_none(void **state)
+{
+	struct pm_losses losses;
+	struct world w;
+
+	(void)state;
+	world_make(&w, recipe_draw("s/4 s:1=a s:2=b"), PM_GROUPED);
+	assert_int_equal(pm_losses_list(w.fabric, &w.plan->tree, PM_LOSE_LINKS, true,
+					&losses, NULL),
+			 0);
+	assert_int_equal(losses.count, 0);
+	pm_losses_free(&losses);
+	assert_int_equal(pm_losses_list(w.fabric, &w.plan->tree, PM_LOSE_SWITCHES, true,
+					&losses, NULL),
+			 0);
+	assert_int_equal(losses.count, 0);
+	pm_losses_free(&losses);
+	world_free(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_guids),
+		cmocka_unit_test(test_planned_lids), cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_pairs),	     cmocka_unit_test(test_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
