@@ -413,6 +413,17 @@ bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node)
 	return false;
 }
 
+uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
+			       const uint8_t *alive)
+{
+	uint32_t hosts = 0;
+
+	pm_for_each_port(i, skeleton, sw)
+		hosts += alive ? alive[i] && skeleton->ports[i].peer == PM_NONE
+			       : skeleton->ports[i].host != PM_NO_HOST;
+	return hosts;
+}
+
 void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t peer = fabric->ports[port].peer;

@@ -58,15 +58,6 @@ static void join_levels(const struct pm_fabric *skeleton, const struct pm_tree *
 	}
 }
 
-static uint32_t count_hosts(const struct pm_fabric *skeleton, uint32_t node)
-{
-	uint32_t hosts = 0;
-
-	pm_for_each_port(i, skeleton, node)
-		hosts += skeleton->ports[i].host != PM_NO_HOST;
-	return hosts;
-}
-
 /*
  * How many cables lead from this switch to leaves, and how many end ports
  * those leaves have, counted per cable.
@@ -101,7 +92,7 @@ static int find_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	if (rc)
 		goto out;
 	for (uint32_t i = 0; i < num; i++) {
-		hosts[i] = count_hosts(skeleton, i);
+		hosts[i] = pm_fabric_count_hosts(skeleton, i, NULL);
 		tree->level[i] = hosts[i] ? 0 : PM_NO_LEVEL;
 		tree->num_leaves += hosts[i] != 0;
 	}

@@ -102,6 +102,18 @@ static uint32_t find_managed_part(struct pm_whatif *whatif)
 	return best;
 }
 
+/* Ordered pairs of different end ports that a path joins, those at one switch too. */
+static uint64_t count_pairs(const struct pm_whatif *whatif)
+{
+	uint32_t num = whatif->fabric->num_switches;
+	uint64_t pairs =
+		pm_served_pairs(pm_routes_reach(whatif->routes), num, whatif->hosts);
+
+	for (uint32_t sw = 0; sw < num; sw++)
+		pairs += (uint64_t)whatif->hosts[sw] * (whatif->hosts[sw] - 1);
+	return pairs;
+}
+
 /* ---- Comparing ---- */
 
 static void add_delta(struct pm_delta *sum, const struct pm_delta *delta)
@@ -182,7 +194,7 @@ int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 		compare(whatif, sw, &found);
 	}
 	found.full_load = (uint64_t)found.switches * pm_plan_blocks(whatif->plan);
-	found.pairs_cut = whatif->pairs - pm_routes_pairs(whatif->routes, whatif->hosts);
+	found.pairs_cut = whatif->pairs - count_pairs(whatif);
 	pm_served_count(pm_routes_reach(whatif->routes), whatif->fabric->num_switches,
 			whatif->managed, whatif->part, whatif->queue, &found.served);
 	rc = find_loads(whatif, &found, err);
@@ -302,7 +314,7 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 	rc = hold_tables(whatif, err);
 	if (rc)
 		goto fail;
-	whatif->pairs = pm_routes_pairs(whatif->routes, whatif->hosts);
+	whatif->pairs = count_pairs(whatif);
 	rc = pm_whatif_lose(whatif, NULL, 0, &whatif->before, err);
 	if (rc)
 		goto fail;

@@ -37,16 +37,6 @@ uint16_t pm_fitness_limit(const struct pm_fitness *switches, uint32_t num,
 	return limit;
 }
 
-/* End ports that are, or were, attached to a switch. */
-static uint32_t count_hosts(const struct pm_fabric *known, uint32_t sw)
-{
-	uint32_t hosts = 0;
-
-	pm_for_each_port(i, known, sw)
-		hosts += known->ports[i].host != PM_NO_HOST;
-	return hosts;
-}
-
 /* A line that grows; what has no room is left out. */
 struct line {
 	char *text;
@@ -73,7 +63,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line,
 static void name_switch(const struct pm_plan *plan, const struct pm_fitness *bad,
 			uint32_t sw, bool unfit, struct line *line)
 {
-	uint32_t hosts = sw == PM_NONE ? 0 : count_hosts(plan->known, sw);
+	uint32_t hosts = sw == PM_NONE ? 0 : pm_fabric_count_hosts(plan->known, sw, NULL);
 
 	if (line->named++ >= MOST_NAMED) {
 		if (line->named == MOST_NAMED + 1)

@@ -21,27 +21,59 @@ static uint64_t count_joined(uint32_t num_switches, const uint32_t *hosts,
 	return joined;
 }
 
-/* Pairs from this switch on that cables join and no path does. */
-static uint64_t count_apart(const struct pm_reach *reach, uint32_t num_switches,
-			    const uint32_t *hosts, const uint32_t *part, uint32_t from,
-			    uint32_t apart[2])
+/* End ports at switches that are not in a row of pm_reach. */
+static uint64_t count_lacking(const struct pm_reach *reach, uint32_t num_switches,
+			      const uint64_t *row, const uint32_t *hosts)
 {
-	const uint64_t *row = pm_reach_updown(reach, from);
 	uint64_t count = 0;
 
 	for (uint32_t w = 0; w < reach->words; w++)
 		for (uint64_t lacking = ~row[w]; lacking; lacking &= lacking - 1) {
-			uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(lacking);
+			uint32_t sw = w * 64 + (uint32_t)__builtin_ctzll(lacking);
 
-			if (to >= num_switches || to == from || !hosts[to] ||
-			    part[to] != part[from])
-				continue;
-			count += (uint64_t)hosts[from] * hosts[to];
-			if (apart[0] != PM_NONE)
-				continue;
-			apart[0] = from;
-			apart[1] = to;
+			if (sw < num_switches)
+				count += hosts[sw];
 		}
+	return count;
+}
+
+uint64_t pm_served_pairs(const struct pm_reach *reach, uint32_t num_switches,
+			 const uint32_t *hosts)
+{
+	uint64_t all = 0, pairs = 0;
+
+	for (uint32_t sw = 0; sw < num_switches; sw++)
+		all += hosts[sw];
+	for (uint32_t sw = 0; sw < num_switches; sw++) {
+		const uint64_t *row = pm_reach_updown(reach, sw);
+		uint64_t here = pm_bits_test(row, sw) ? hosts[sw] : 0;
+
+		if (hosts[sw])
+			pairs += hosts[sw] *
+				 (all - here -
+				  count_lacking(reach, num_switches, row, hosts));
+	}
+	return pairs;
+}
+
+uint32_t pm_served_apart(const struct pm_reach *reach, uint32_t num_switches,
+			 const uint32_t *hosts, const uint32_t *part,
+			 uint32_t (*apart)[2], uint32_t max)
+{
+	uint32_t count = 0;
+
+	for (uint32_t a = 0; a < num_switches; a++) {
+		const uint64_t *row = pm_reach_updown(reach, a);
+
+		for (uint32_t b = a + 1; hosts[a] && b < num_switches; b++) {
+			if (!hosts[b] || part[a] != part[b] || pm_bits_test(row, b))
+				continue;
+			if (count == max)
+				return count;
+			apart[count][0] = a;
+			apart[count++][1] = b;
+		}
+	}
 	return count;
 }
 
@@ -50,23 +82,10 @@ void pm_served_count(const struct pm_reach *reach, uint32_t num_switches,
 		     struct pm_served *served)
 {
 	served->joined = count_joined(num_switches, hosts, part, room);
-	served->pairs = served->joined;
+	served->pairs = pm_served_pairs(reach, num_switches, hosts);
 	served->apart[0] = served->apart[1] = PM_NONE;
-	for (uint32_t sw = 0; sw < num_switches; sw++)
-		if (hosts[sw])
-			served->pairs -= count_apart(reach, num_switches, hosts, part, sw,
-						     served->apart);
-}
-
-static uint32_t count_hosts(const struct pm_fabric *known, uint32_t sw,
-			    const uint8_t *seen)
-{
-	uint32_t hosts = 0;
-
-	pm_for_each_port(i, known, sw)
-		hosts += seen ? seen[i] && known->ports[i].peer == PM_NONE
-			      : known->ports[i].host != PM_NO_HOST;
-	return hosts;
+	if (served->pairs < served->joined)
+		pm_served_apart(reach, num_switches, hosts, part, &served->apart, 1);
 }
 
 int pm_served_find(const struct pm_fabric *known, const struct pm_reach *reach,
@@ -82,7 +101,7 @@ int pm_served_find(const struct pm_fabric *known, const struct pm_reach *reach,
 	if (rc)
 		goto out;
 	for (uint32_t sw = 0; sw < num; sw++)
-		hosts[sw] = count_hosts(known, sw, seen);
+		hosts[sw] = pm_fabric_count_hosts(known, sw, seen);
 	pm_reach_parts(known, seen, part, room);
 	pm_served_count(reach, num, hosts, part, room, served);
 out:

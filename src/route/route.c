@@ -2,6 +2,8 @@
 /* Tables: made, updated for what is alive, read. Their rules are in rules.c. */
 #include "parts.h"
 
+#include <portmajor/served.h>
+
 #include <errno.h>
 
 /* ---- What is alive ---- */
@@ -175,41 +177,6 @@ bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to
 	return pm_bits_test(pm_reach_updown(&routes->now, from), to);
 }
 
-/* End ports in all less those at switches that this row of pm_reach lacks. */
-static uint64_t count_joined(const struct pm_routes *routes, const uint64_t *row,
-			     const uint32_t *hosts, uint64_t all)
-{
-	for (uint32_t w = 0; w < routes->now.words; w++) {
-		uint64_t lacking = ~row[w];
-
-		for (; lacking; lacking &= lacking - 1) {
-			uint32_t sw = w * 64 + (uint32_t)__builtin_ctzll(lacking);
-
-			if (sw < routes->num_switches)
-				all -= hosts[sw];
-		}
-	}
-	return all;
-}
-
-uint64_t pm_routes_pairs(const struct pm_routes *routes, const uint32_t *hosts)
-{
-	uint64_t all = 0, pairs = 0;
-
-	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		all += hosts[sw];
-	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
-		uint64_t joined;
-
-		if (!hosts[sw])
-			continue;
-		joined = count_joined(routes, pm_reach_updown(&routes->now, sw), hosts,
-				      all);
-		pairs += hosts[sw] * (joined - pm_routes_joined(routes, sw, sw));
-	}
-	return pairs;
-}
-
 int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t manager, bool connect_roots, struct pm_routes **routes,
 		       struct pm_error *err)
@@ -228,44 +195,32 @@ int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 	return rc;
 }
 
-/* Whether an end port is attached and alive. */
-static bool has_end_ports(const struct pm_routes *routes, uint32_t sw)
-{
-	pm_for_each_port(i, routes->plan->known, sw)
-		if (routes->alive[i] && routes->plan->known->ports[i].peer == PM_NONE)
-			return true;
-	return false;
-}
-
 int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 		    struct pm_error *err)
 {
+	uint32_t num = routes->num_switches;
 	struct pm_pool pool = {0};
-	uint32_t *part = pm_pool_array(&pool, routes->num_switches, sizeof(*part));
-	uint32_t *list = pm_pool_array(&pool, routes->num_switches, sizeof(*list));
-	uint32_t num = 0;
+	uint32_t *hosts = pm_pool_array(&pool, num, sizeof(*hosts));
+	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
+	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
+	struct pm_served served;
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
 		goto out;
-	memset(apart, 0, sizeof(*apart));
-	pm_reach_parts(routes->plan->known, routes->alive, part, list);
-	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		if (has_end_ports(routes, sw))
-			list[num++] = sw;
-	for (uint32_t a = 0; a < num; a++)
-		for (uint32_t b = a + 1; b < num; b++) {
-			if (part[list[a]] != part[list[b]])
-				continue;
-			apart->pairs++;
-			if (pm_routes_joined(routes, list[a], list[b]))
-				continue;
-			if (apart->count < PM_APART_NAMED) {
-				apart->pair[apart->count][0] = list[a];
-				apart->pair[apart->count][1] = list[b];
-			}
-			apart->count++;
-		}
+	/* One each: pairs of switches are counted, not of hosts. */
+	for (uint32_t sw = 0; sw < num; sw++)
+		hosts[sw] = pm_fabric_count_hosts(routes->plan->known, sw,
+						  routes->alive) != 0;
+	pm_reach_parts(routes->plan->known, routes->alive, part, room);
+	pm_served_count(&routes->now, num, hosts, part, room, &served);
+	*apart = (struct pm_apart){
+		.pairs = served.joined / 2,
+		.count = (served.joined - served.pairs) / 2,
+	};
+	if (apart->count)
+		pm_served_apart(&routes->now, num, hosts, part, apart->pair,
+				PM_APART_NAMED);
 out:
 	pm_pool_free(&pool);
 	return rc;

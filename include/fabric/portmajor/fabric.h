@@ -132,6 +132,14 @@ int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 /* Whether a node has a cable: without one it is not there as far as others can tell. */
 bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node);
 
+/*
+ * How many end ports a switch of a skeleton has: with alive[port] those that are there
+ * now, slots that were always empty before included; without it, NULL, those that are or
+ * were. O(its ports).
+ */
+uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
+			       const uint8_t *alive);
+
 /* Takes the cable at this port away, if there is one. Sealed fabrics too. */
 void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port);
 

@@ -32,8 +32,24 @@ struct pm_served {
 };
 
 /*
+ * Ordered pairs of end ports at different switches that an up-then-down path joins, where
+ * hosts[switch] of them are attached. O(switches^2 / 64 + pairs of switches not joined).
+ */
+uint64_t pm_served_pairs(const struct pm_reach *reach, uint32_t num_switches,
+			 const uint32_t *hosts);
+
+/*
+ * Lists the first pairs, up to max, of switches with end ports that cables join and no
+ * up-then-down path does, each once; returns how many are listed. O(switches^2).
+ */
+uint32_t pm_served_apart(const struct pm_reach *reach, uint32_t num_switches,
+			 const uint32_t *hosts, const uint32_t *part,
+			 uint32_t (*apart)[2], uint32_t max);
+
+/*
  * Counts, where hosts[switch] end ports are attached, part[switch] is as pm_reach_parts
- * has it, and room[switch] is room. O(switches^2 / 64 + pairs of switches apart).
+ * has it, and room[switch] is room. O(switches^2 / 64 + pairs of switches not joined),
+ * and O(switches^2) if any are apart.
  */
 void pm_served_count(const struct pm_reach *reach, uint32_t num_switches,
 		     const uint32_t *hosts, const uint32_t *part, uint32_t *room,

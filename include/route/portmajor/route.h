@@ -115,10 +115,4 @@ const struct pm_reach *pm_routes_reach(const struct pm_routes *routes);
 /* Whether an up-then-down path joins two switches now. O(1). */
 bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to);
 
-/*
- * Ordered pairs of different end ports that an up-then-down path joins now, where
- * hosts[switch] of them are attached. O(switches^2 / 64 + pairs of switches not joined).
- */
-uint64_t pm_routes_pairs(const struct pm_routes *routes, const uint32_t *hosts);
-
 #endif
