@@ -4,8 +4,6 @@
 
 #include <portmajor/alloc.h>
 
-#include <errno.h>
-
 /* Marks in is_place[] the ports that are places; see plan.h. */
 int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Destinations that the planes of a leaf's own up ports do not settle: see route.c. */
+/* Destinations that the planes of a leaf's own up ports do not settle: see rules.c. */
 #include "parts.h"
-
-#include <errno.h>
 
 /* Up ports of the leaf, as a set of port numbers. */
 struct choice {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Indexes over the LIDs of a plan, and the weights and spread of keys. */
+/* Indexes over the LIDs of a plan, and the weights of keys. */
 #include "parts.h"
-
-#include <errno.h>
-#include <math.h>
 
 static void index_destinations(struct pm_routes *routes)
 {
@@ -134,54 +131,6 @@ static uint32_t widest(const struct pm_routes *routes, unsigned int level)
 	return most;
 }
 
-/* Slots per plane on average, at least 1. */
-static uint32_t mean_slots(const struct pm_routes *routes)
-{
-	uint32_t slots = 0, planes = routes->plan->tree.num_planes;
-
-	for (uint32_t lid = 0; lid < routes->stride; lid++)
-		slots += routes->to[lid].sw != PM_NONE && routes->to[lid].port != 0;
-	return slots > planes ? (slots + planes - 1) / planes : 1;
-}
-
-static uint32_t divide_up(uint32_t a, uint32_t b)
-{
-	return (a + b - 1) / b;
-}
-
-/*
- * Spread: the fewest ports per block with which, after the loss of a plane, no
- * up port at level 1 carries more than 6% over an even share. In pairs (leaf
- * below, slot elsewhere): of the slots of a plane a part `elsewhere` is not in
- * the same pod, and each up port carries `native` pairs. The other planes take
- * over 1 / (planes - 1) each; of that a port carries its share of the blocks
- * that use it, and up to one pair more as leaves do not divide evenly.
- */
-static uint32_t find_spread(const struct pm_routes *routes, uint32_t width)
-{
-	const struct pm_tree *tree = &routes->plan->tree;
-	double planes = tree->num_planes, pods = tree->num_pods;
-	double elsewhere = (pods - 1) / pods, leaves = tree->num_leaves / pods, native;
-	uint32_t slots, blocks, spread = 1;
-
-	if (tree->num_planes < 2)
-		return 1;
-	slots = mean_slots(routes);
-	blocks = divide_up(slots, PM_LFT_BLOCK);
-	native = slots * elsewhere * leaves / width;
-	for (; spread < width; spread++) {
-		uint32_t share = divide_up(divide_up(slots, blocks), spread);
-		double more = ceil(share * elsewhere) *
-				      divide_up(spread * blocks, width) * leaves /
-				      (planes - 1) +
-			      1;
-
-		if (native + more <= 1.06 * native * planes / (planes - 1))
-			break;
-	}
-	return spread;
-}
-
 static void find_weights(struct pm_routes *routes)
 {
 	unsigned int top = routes->plan->tree.top_level;
@@ -198,9 +147,7 @@ static void find_weights(struct pm_routes *routes)
 		if (most > width)
 			width = most;
 	}
-	routes->spread = find_spread(routes, width);
-	for (uint32_t lid = 0; lid < routes->stride; lid++)
-		routes->part[lid] = (uint8_t)(routes->to[lid].rank % routes->spread);
+	route_spread_foreign(routes, width);
 }
 
 int route_index(struct pm_routes *routes, struct pm_error *err)

@@ -135,9 +135,15 @@ void route_list_up(const struct pm_routes *routes, uint32_t sw, struct ports *li
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			enum pm_direction direction, struct ports *list);
 uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
+/* Of foreign ones going up, and going down. */
 uint32_t route_foreign_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
 uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw,
 				uint32_t lid);
+/* Fills a row with foreign entries, with the keys above; up is not empty. */
+void route_fill_foreign(const struct pm_routes *routes, uint32_t sw,
+			const struct ports *up, uint8_t *row);
+/* Finds spread and part[], where a switch has at most width up ports. */
+void route_spread_foreign(struct pm_routes *routes, uint32_t width);
 
 /* index.c: fills in everything that depends on the plan alone; -ENOMEM. */
 int route_index(struct pm_routes *routes, struct pm_error *err);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables with every cable alive. The rules are in route.c. */
+/* Tables with every cable alive. The rules are in rules.c. */
 #include "parts.h"
-
-#include <errno.h>
 
 /* Entries of a leaf for the planes that it has up ports for. */
 static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
@@ -19,22 +17,6 @@ static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 		     i < routes->first_interval[plane + 1]; i++)
 			memset(row + routes->intervals[i].start, known->ports[port].num,
 			       routes->intervals[i].length);
-	}
-}
-
-static void fill_foreign(const struct pm_routes *routes, uint32_t sw,
-			 const struct ports *up, uint8_t *row)
-{
-	uint32_t key = routes->plan->tree.position[sw] * routes->spread % up->count;
-	uint8_t port_of[PM_MAX_PORTS + 1];
-
-	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK) {
-		for (uint32_t k = 0; k < routes->spread; k++) {
-			port_of[k] = up->num[key];
-			key = key + 1 == up->count ? 0 : key + 1;
-		}
-		for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
-			row[lid + i] = port_of[routes->part[lid + i]];
 	}
 }
 
@@ -66,7 +48,7 @@ static void fill_upper(const struct pm_routes *routes, uint32_t sw, uint8_t *row
 	route_list_up(routes, sw, &up);
 	if (!up.count)
 		return;
-	fill_foreign(routes, sw, &up, row);
+	route_fill_foreign(routes, sw, &up, row);
 	fill_native(routes, sw, &up, row);
 }
 

@@ -4,8 +4,6 @@
 
 #include <portmajor/served.h>
 
-#include <errno.h>
-
 /* ---- What is alive ---- */
 
 /* Whether a cable that is alive leads where this one does. */

@@ -46,6 +46,10 @@
  */
 #include "parts.h"
 
+#include <math.h>
+
+/* ---- Ports of a switch ---- */
+
 /*
  * All up ports of a switch, alive or not, parallel cables side by side: a block
  * whose ports are neighbours then depends on the fewest switches above.
@@ -85,16 +89,95 @@ void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to
 			list->num[list->count++] = known->ports[i].num;
 }
 
+/* ---- Native destinations ---- */
+
 uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 {
 	return routes->to[lid].rank / routes->weight[routes->plan->tree.level[sw]];
 }
 
-/* Going up, by block; going down, like a native one. See the top of the file. */
+/* ---- Foreign destinations ---- */
+
+/* Slots per plane on average, at least 1. */
+static uint32_t mean_slots(const struct pm_routes *routes)
+{
+	uint32_t slots = 0, planes = routes->plan->tree.num_planes;
+
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		slots += routes->to[lid].sw != PM_NONE && routes->to[lid].port != 0;
+	return slots > planes ? (slots + planes - 1) / planes : 1;
+}
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+	return (a + b - 1) / b;
+}
+
+/*
+ * Spread: the fewest ports per block with which, after the loss of a plane, no
+ * up port at level 1 carries more than 6% over an even share. In pairs (leaf
+ * below, slot elsewhere): of the slots of a plane a part `elsewhere` is not in
+ * the same pod, and each up port carries `native` pairs. The other planes take
+ * over 1 / (planes - 1) each; of that a port carries its share of the blocks
+ * that use it, and up to one pair more as leaves do not divide evenly.
+ */
+static uint32_t find_spread(const struct pm_routes *routes, uint32_t width)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	double planes = tree->num_planes, pods = tree->num_pods;
+	double elsewhere = (pods - 1) / pods, leaves = tree->num_leaves / pods, native;
+	uint32_t slots, blocks, spread = 1;
+
+	if (tree->num_planes < 2)
+		return 1;
+	slots = mean_slots(routes);
+	blocks = divide_up(slots, PM_LFT_BLOCK);
+	native = slots * elsewhere * leaves / width;
+	for (; spread < width; spread++) {
+		uint32_t share = divide_up(divide_up(slots, blocks), spread);
+		double more = ceil(share * elsewhere) *
+				      divide_up(spread * blocks, width) * leaves /
+				      (planes - 1) +
+			      1;
+
+		if (native + more <= 1.06 * native * planes / (planes - 1))
+			break;
+	}
+	return spread;
+}
+
+void route_spread_foreign(struct pm_routes *routes, uint32_t width)
+{
+	routes->spread = find_spread(routes, width);
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		routes->part[lid] = (uint8_t)(routes->to[lid].rank % routes->spread);
+}
+
+/* The first of the `spread` keys that a block has at a switch. */
+static uint32_t block_key(const struct pm_routes *routes, uint32_t sw, uint32_t block)
+{
+	return (routes->plan->tree.position[sw] + block) * routes->spread;
+}
+
 uint32_t route_foreign_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 {
-	return (routes->plan->tree.position[sw] + lid / PM_LFT_BLOCK) * routes->spread +
-	       routes->part[lid];
+	return block_key(routes, sw, lid / PM_LFT_BLOCK) + routes->part[lid];
+}
+
+/* Block by block, as nearly all entries above the leaves are foreign ones. */
+void route_fill_foreign(const struct pm_routes *routes, uint32_t sw,
+			const struct ports *up, uint8_t *row)
+{
+	uint8_t port_of[PM_MAX_PORTS + 1];
+
+	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK) {
+		uint32_t key = block_key(routes, sw, lid / PM_LFT_BLOCK);
+
+		for (uint32_t k = 0; k < routes->spread; k++)
+			port_of[k] = up->num[(key + k) % up->count];
+		for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
+			row[lid + i] = port_of[routes->part[lid + i]];
+	}
 }
 
 uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
