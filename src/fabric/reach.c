@@ -46,8 +46,9 @@ static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		if (tree->direction[i] != direction || (alive && !alive[i]))
 			continue;
 		y = pm_fabric_peer_node(skeleton, i);
+		/* A parallel cable adds nothing. */
 		if (y == last)
-			continue; /* a parallel cable adds nothing */
+			continue;
 		last = y;
 		pm_bits_or(sets + (size_t)x * words, sets + (size_t)y * words, words);
 	}

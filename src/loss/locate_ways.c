@@ -230,7 +230,8 @@ int pm_locate_way(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_
 			return PM_LOCATE_LATER;
 		locate->probes[locate->num_probes++] = (struct probe){sw, way};
 	} else if (find_probe(locate, sw)) {
-		return PM_LOCATE_LATER; /* else one would be taken for the other */
+		/* Else one would be taken for the other. */
+		return PM_LOCATE_LATER;
 	}
 	return write_path(locate, &way, path);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One loss after the other, each of them in no time: cables are cut in a copy of the
+ * One loss after the other, each of them quickly: cables are cut in a copy of the
  * fabric and mended after it, and only switches whose tables the update made anew are
  * compared. So what a single cable costs is finding what can be reached.
  */

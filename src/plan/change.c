@@ -49,8 +49,9 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 
 		if (port == PM_NONE || !old->lid[i])
 			continue;
+		/* A slot no more: a cable to a switch is there. */
 		if (old->known->ports[i].num && plan->known->ports[port].peer != PM_NONE)
-			continue; /* a slot no more: a cable to a switch is there */
+			continue;
 		plan_give_lids(plan, port, old->lid[i]);
 		plan->turn[port] = old->turn[i];
 		if (old->plane[i] != PM_NONE)
@@ -176,7 +177,8 @@ static int give_unplanned(struct pm_plan *plan, const struct pm_plan *planned,
 				     lid >= plan->lid[i] + pm_plan_num_lids(plan, i)))
 			plan->owner[lid] = PM_NONE;
 	}
-	return rc == -ENOSPC ? 0 : rc; /* then they get any, like empty slots */
+	/* Where there is no room, they get any, like empty slots. */
+	return rc == -ENOSPC ? 0 : rc;
 }
 
 /* Replaces what is planned by what is in use. */

@@ -75,7 +75,7 @@ uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k)
 	return plane;
 }
 
-/* Every how manieth of a switch's planes is a slot's own. */
+/* A slot's own plane is one in so many of its switch's planes. */
 static uint32_t plane_step(uint32_t num_planes, unsigned int lmc)
 {
 	return num_planes ? common_divisor(num_planes, 1u << lmc) : 1;

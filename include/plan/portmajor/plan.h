@@ -131,7 +131,7 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 /*
  * A plan for all that `grown` knows, made as if nothing had been there before, if it
  * gives every place that is or was in use the LID that it has: then `grown` was made from
- * a part of that fabric, and this is the plan that the LIDs came from. *remade is NULL if
+ * a part of that fabric, and this is the plan that the LIDs came from. *origin is NULL if
  * it does not; else the caller frees it. Errors as pm_plan_make.
  */
 int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now,
