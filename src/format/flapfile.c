@@ -2,6 +2,7 @@
 #include <portmajor/flapfile.h>
 #include <portmajor/alloc.h>
 
+#include <portmajor/lexer.h>
 #include <portmajor/sealed.h>
 #include <portmajor/textfile.h>
 
@@ -53,20 +54,18 @@ int pm_flapfile_print(const struct pm_flaps *flaps, const struct pm_flap_clock *
 /* ---- Reading ---- */
 
 struct reader {
-	const char *source;
-	unsigned int line;
+	struct pm_lexer lexer;
 	const struct pm_flap_clock *clock;
 	uint64_t passed_ms; /* since it was written */
 	struct pm_flaps *flaps;
-	struct pm_error *err;
 };
 
 static int bad_line(struct reader *r, const char *what)
 {
-	return pm_error_set(r->err, -EBADMSG, "%s:%u: %s", r->source, r->line, what);
+	return pm_lexer_fail(&r->lexer, "%s", what);
 }
 
-static bool take_end(char **rest, struct pm_flap_end *end)
+static bool take_end(struct pm_text *rest, struct pm_flap_end *end)
 {
 	uint64_t port;
 
@@ -78,7 +77,7 @@ static bool take_end(char **rest, struct pm_flap_end *end)
 }
 
 /* So many ms before now, from the next word. */
-static bool take_time(struct reader *r, char **rest, uint64_t *ms)
+static bool take_time(struct reader *r, struct pm_text *rest, uint64_t *ms)
 {
 	if (!pm_text_take_number(rest, 10, UINT64_MAX / 4, ms))
 		return false;
@@ -86,15 +85,15 @@ static bool take_time(struct reader *r, char **rest, uint64_t *ms)
 	return true;
 }
 
-static bool take_state(char **rest, bool *up)
+static bool take_state(struct pm_text *rest, bool *up)
 {
-	const char *word = strsep(rest, " ");
+	struct pm_text word;
 
-	*up = word && !strcmp(word, "up");
-	return *up || (word && !strcmp(word, "down"));
+	*up = pm_text_take_word(rest, &word) && pm_text_is(word, "up");
+	return *up || pm_text_is(word, "down");
 }
 
-static int parse_cable(struct reader *r, char *rest)
+static int parse_cable(struct reader *r, struct pm_text rest)
 {
 	struct pm_flap_record record = {0};
 	struct pm_error why = {""};
@@ -108,64 +107,62 @@ static int parse_cable(struct reader *r, char *rest)
 		return bad_line(r, "not a cable");
 	record.downs = (uint32_t)downs;
 	record.hold_ms = (uint32_t)hold;
-	while (rest && record.num <= PM_FLAP_LIMIT_MAX)
+	while (!pm_text_is_empty(rest) && record.num <= PM_FLAP_LIMIT_MAX)
 		if (!take_time(r, &rest, &record.down_ms[record.num++]))
 			return bad_line(r, "not a time");
-	if (rest)
+	if (!pm_text_is_empty(rest))
 		return bad_line(r, "too many times");
 	rc = pm_flaps_import(r->flaps, r->clock->now_ms, &record, &why);
 	if (rc == -EINVAL)
 		return bad_line(r, why.text);
-	return rc ? pm_error_set(r->err, rc, "%s", why.text) : 0;
+	return rc ? pm_error_set(r->lexer.err, rc, "%s", why.text) : 0;
 }
 
-static int parse_time(struct reader *r, char *rest)
+static int parse_time(struct reader *r, struct pm_text rest)
 {
 	uint64_t written;
 
-	if (!pm_text_take_number(&rest, 10, UINT32_MAX, &written) || rest)
+	if (!pm_text_take_number(&rest, 10, UINT32_MAX, &written) ||
+	    !pm_text_is_empty(rest))
 		return bad_line(r, "no time");
 	if (written < r->clock->seconds)
 		r->passed_ms = (r->clock->seconds - written) * 1000;
 	return 0;
 }
 
-static int parse_line(struct reader *r, char *line)
+static int parse_line(struct reader *r, struct pm_text line)
 {
-	char *rest = line, *word;
+	struct pm_text rest = line, word;
 
-	if (r->line == 1)
-		return strcmp(line, MAGIC) ? bad_line(r, "not holds of this version") : 0;
-	word = strsep(&rest, " ");
-	if (r->line == 2)
-		return strcmp(word, "time") ? bad_line(r, "no time")
-					    : parse_time(r, rest);
-	return strcmp(word, "cable") ? bad_line(r, "unknown line") : parse_cable(r, rest);
+	pm_text_take_word(&rest, &word);
+	if (r->lexer.line == 1)
+		return pm_text_is(line, MAGIC) ? 0
+					       : bad_line(r, "not holds of this version");
+	if (r->lexer.line == 2)
+		return pm_text_is(word, "time") ? parse_time(r, rest)
+						: bad_line(r, "no time");
+	return pm_text_is(word, "cable") ? parse_cable(r, rest)
+					 : bad_line(r, "unknown line");
 }
 
 int pm_flapfile_parse(const char *text, size_t length, const char *source,
 		      const struct pm_flap_clock *clock, struct pm_flaps *flaps,
 		      struct pm_error *err)
 {
-	struct reader r = {.source = source, .clock = clock, .flaps = flaps, .err = err};
+	struct reader r = {.clock = clock, .flaps = flaps};
 	const char *end = pm_sealed_end(text, length);
-	char *body, *rest;
+	struct pm_text line;
 	int rc = 0;
 
 	if (!end)
 		return pm_error_set(err, -EBADMSG,
 				    "%s: damaged or cut short: the checksum is wrong",
 				    source);
-	rest = body = strndup(text, (size_t)(end - text));
-	if (!body)
-		return pm_error_no_memory(err);
-	while (!rc && rest && *rest) {
-		r.line++;
-		rc = parse_line(&r, strsep(&rest, "\n"));
-	}
-	if (!rc && r.line < 2)
+	r.lexer = pm_lexer_begin(text, (size_t)(end - text), source, -EBADMSG, err);
+	while (!rc && pm_lexer_next(&r.lexer, &line))
+		rc = parse_line(&r, line);
+	if (!rc && r.lexer.line < 2)
 		rc = bad_line(&r, "no time");
-	free(body);
 	return rc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/planfile.h>
 #include <portmajor/alloc.h>
-
+#include <portmajor/lexer.h>
 #include <portmajor/sealed.h>
 #include <portmajor/textfile.h>
 
@@ -89,30 +89,29 @@ int pm_planfile_print(const struct pm_plan *plan, char **text, size_t *length)
 /* ---- Reading ---- */
 
 struct reader {
-	const char *source;
-	unsigned int line;
+	struct pm_lexer lexer;
 	struct pm_plan_config config;
 	bool held;
 	struct pm_fabric *fabric;
 	struct pm_plan_place *places;
 	struct pm_run *runs;
 	uint32_t num_places, places_room, num_runs, runs_room;
-	struct pm_error *err;
 };
 
 static int bad_line(struct reader *r, const char *what)
 {
-	return pm_error_set(r->err, -EBADMSG, "%s:%u: %s", r->source, r->line, what);
+	return pm_lexer_fail(&r->lexer, "%s", what);
 }
 
 /* "-" for none. */
-static bool take_plane(char **rest, uint32_t *plane)
+static bool take_plane(struct pm_text *rest, uint32_t *plane)
 {
+	struct pm_text behind = *rest, word;
 	uint64_t value;
 
-	*plane = PM_NONE;
-	if (*rest && (*rest)[0] == '-' && ((*rest)[1] == ' ' || !(*rest)[1])) {
-		strsep(rest, " ");
+	if (pm_text_take_word(&behind, &word) && pm_text_is(word, "-")) {
+		*rest = behind;
+		*plane = PM_NONE;
 		return true;
 	}
 	if (!pm_text_take_number(rest, 10, PM_NONE - 1, &value))
@@ -150,26 +149,44 @@ static bool unescape(char *name)
 	return true;
 }
 
-static int parse_switch(struct reader *r, char *rest)
+static int add_switch(struct reader *r, uint64_t key, uint64_t guid, unsigned int ports,
+		      char *name)
 {
-	uint64_t key, guid, ports;
 	uint32_t node;
 	int rc;
 
-	if (!pm_text_take_number(&rest, 16, UINT64_MAX, &key) ||
-	    !pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
-	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &ports) || !rest ||
-	    !unescape(rest))
+	if (!unescape(name))
 		return bad_line(r, "not a switch");
-	rc = pm_fabric_add_node(r->fabric, PM_SWITCH, guid, (unsigned int)ports, rest,
-				&node, r->err);
+	rc = pm_fabric_add_node(r->fabric, PM_SWITCH, guid, ports, name, &node,
+				r->lexer.err);
 	if (rc)
 		return rc == -ENOMEM ? rc : bad_line(r, "this switch cannot be added");
 	r->fabric->nodes[node].key = key;
 	return 0;
 }
 
-static bool take_port(struct reader *r, char **rest, uint32_t *node, uint32_t *port)
+static int parse_switch(struct reader *r, struct pm_text rest)
+{
+	uint64_t key, guid, ports;
+	char *name;
+	int rc;
+
+	if (!pm_text_take_number(&rest, 16, UINT64_MAX, &key) ||
+	    !pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
+	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &ports) ||
+	    !pm_text_next_is(rest, ' '))
+		return bad_line(r, "not a switch");
+	rest.at++;
+	name = strndup(rest.at, pm_text_length(rest));
+	if (!name)
+		return pm_error_no_memory(r->lexer.err);
+	rc = add_switch(r, key, guid, (unsigned int)ports, name);
+	free(name);
+	return rc;
+}
+
+static bool take_port(struct reader *r, struct pm_text *rest, uint32_t *node,
+		      uint32_t *port)
 {
 	uint64_t n, p;
 
@@ -182,35 +199,36 @@ static bool take_port(struct reader *r, char **rest, uint32_t *node, uint32_t *p
 	return true;
 }
 
-static int parse_cable(struct reader *r, char *rest)
+static int parse_cable(struct reader *r, struct pm_text rest)
 {
 	uint32_t a, b, port_a, port_b;
 
 	if (!take_port(r, &rest, &a, &port_a) || !take_port(r, &rest, &b, &port_b) ||
-	    rest)
+	    !pm_text_is_empty(rest))
 		return bad_line(r, "not a cable");
 	if (pm_fabric_link(r->fabric, a, port_a, b, port_b, NULL))
 		return bad_line(r, "a port of this cable is in use or is none");
 	return 0;
 }
 
-static int parse_root(struct reader *r, char *rest)
+static int parse_root(struct reader *r, struct pm_text rest)
 {
 	uint64_t node;
 
 	if (!r->fabric->num_nodes ||
-	    !pm_text_take_number(&rest, 10, r->fabric->num_nodes - 1, &node) || rest)
+	    !pm_text_take_number(&rest, 10, r->fabric->num_nodes - 1, &node) ||
+	    !pm_text_is_empty(rest))
 		return bad_line(r, "not a root");
 	r->fabric->nodes[node].root = 1;
 	return 0;
 }
 
-static int parse_end_port(struct reader *r, char *rest, enum pm_host kind)
+static int parse_end_port(struct reader *r, struct pm_text rest, enum pm_host kind)
 {
 	uint32_t node, port;
 	struct pm_port *p;
 
-	if (!take_port(r, &rest, &node, &port) || rest || !port)
+	if (!take_port(r, &rest, &node, &port) || !pm_text_is_empty(rest) || !port)
 		return bad_line(r, "not a host port");
 	p = &r->fabric->ports[r->fabric->nodes[node].first_port + port];
 	if (p->peer != PM_NONE)
@@ -219,17 +237,17 @@ static int parse_end_port(struct reader *r, char *rest, enum pm_host kind)
 	return 0;
 }
 
-static int parse_host(struct reader *r, char *rest)
+static int parse_host(struct reader *r, struct pm_text rest)
 {
 	return parse_end_port(r, rest, PM_COMPUTE);
 }
 
-static int parse_io(struct reader *r, char *rest)
+static int parse_io(struct reader *r, struct pm_text rest)
 {
 	return parse_end_port(r, rest, PM_IO);
 }
 
-static int parse_place(struct reader *r, char *rest)
+static int parse_place(struct reader *r, struct pm_text rest)
 {
 	uint32_t node, port, plane;
 	uint64_t lid, turn, rank;
@@ -238,10 +256,10 @@ static int parse_place(struct reader *r, char *rest)
 	    !pm_text_take_number(&rest, 10, PM_MAX_LID, &lid) ||
 	    !take_plane(&rest, &plane) ||
 	    !pm_text_take_number(&rest, 10, UINT8_MAX, &turn) ||
-	    !pm_text_take_number(&rest, 10, UINT16_MAX, &rank) || rest)
+	    !pm_text_take_number(&rest, 10, UINT16_MAX, &rank) || !pm_text_is_empty(rest))
 		return bad_line(r, "not a place");
 	if (pm_grow(&r->places, &r->places_room, r->num_places + 1, sizeof(*r->places)))
-		return pm_error_no_memory(r->err);
+		return pm_error_no_memory(r->lexer.err);
 	r->places[r->num_places++] =
 		(struct pm_plan_place){.port = r->fabric->nodes[node].first_port + port,
 				       .plane = plane,
@@ -251,56 +269,70 @@ static int parse_place(struct reader *r, char *rest)
 	return 0;
 }
 
-static int parse_run(struct reader *r, char *rest)
+static int parse_run(struct reader *r, struct pm_text rest)
 {
 	uint64_t start, length;
 	uint32_t plane;
 
 	if (!pm_text_take_number(&rest, 10, PM_MAX_LID, &start) ||
 	    !pm_text_take_number(&rest, 10, PM_MAX_LID + 1, &length) ||
-	    !take_plane(&rest, &plane) || rest)
+	    !take_plane(&rest, &plane) || !pm_text_is_empty(rest))
 		return bad_line(r, "not a run");
 	if (pm_grow(&r->runs, &r->runs_room, r->num_runs + 1, sizeof(*r->runs)))
-		return pm_error_no_memory(r->err);
+		return pm_error_no_memory(r->lexer.err);
 	r->runs[r->num_runs++] =
 		(struct pm_run){(uint16_t)start, (uint16_t)length, plane};
 	return 0;
 }
 
-static int parse_line(struct reader *r, char *line)
+static int parse_order(struct reader *r, struct pm_text rest)
+{
+	char name[32];
+
+	pm_text_skip_blanks(&rest);
+	snprintf(name, sizeof(name), "%.*s", PM_SHOWN(rest));
+	return pm_lid_order_parse(name, &r->config.order) ? bad_line(r, "no order") : 0;
+}
+
+static int parse_lmc(struct reader *r, struct pm_text rest)
+{
+	uint64_t lmc;
+
+	if (!pm_text_take_number(&rest, 10, PM_MAX_LMC, &lmc) || !pm_text_is_empty(rest))
+		return bad_line(r, "no lmc");
+	r->config.lmc = (uint8_t)lmc;
+	return 0;
+}
+
+static int parse_line(struct reader *r, struct pm_text line)
 {
 	static const struct {
 		const char *word;
-		int (*parse)(struct reader *r, char *rest);
+		int (*parse)(struct reader *r, struct pm_text rest);
 	} kinds[] = {
 		{"switch", parse_switch}, {"cable", parse_cable}, {"host", parse_host},
 		{"io", parse_io},	  {"root", parse_root},	  {"place", parse_place},
 		{"run", parse_run},
 	};
-	char *rest = line, *word = strsep(&rest, " ");
-	uint64_t lmc;
+	struct pm_text rest = line, word;
 
-	if (r->line == 1)
-		return bad_line(r, "not a plan of this version");
-	if (r->line == 2) {
-		if (strcmp(word, "order") || !rest ||
-		    pm_lid_order_parse(rest, &r->config.order))
-			return bad_line(r, "no order");
-		return 0;
-	}
-	if (r->line == 3) {
-		if (strcmp(word, "lmc") ||
-		    !pm_text_take_number(&rest, 10, PM_MAX_LMC, &lmc) || rest)
-			return bad_line(r, "no lmc");
-		r->config.lmc = (uint8_t)lmc;
-		return 0;
-	}
-	if (r->line == 4 && !strcmp(word, "held") && !rest) {
+	pm_text_take_word(&rest, &word);
+	if (r->lexer.line == 1)
+		return pm_text_is(line, MAGIC)
+			       ? 0
+			       : bad_line(r, "not a plan of this version");
+	if (r->lexer.line == 2)
+		return pm_text_is(word, "order") ? parse_order(r, rest)
+						 : bad_line(r, "no order");
+	if (r->lexer.line == 3)
+		return pm_text_is(word, "lmc") ? parse_lmc(r, rest)
+					       : bad_line(r, "no lmc");
+	if (r->lexer.line == 4 && pm_text_is(line, "held")) {
 		r->held = true;
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strcmp(word, kinds[i].word) && rest)
+		if (pm_text_is(word, kinds[i].word))
 			return kinds[i].parse(r, rest);
 	return bad_line(r, "unknown line");
 }
@@ -317,31 +349,26 @@ static bool in_order(const struct pm_fabric *fabric)
 	return true;
 }
 
-static int parse_body(struct reader *r, char *body)
+static int parse_lines(struct reader *r)
 {
+	struct pm_text line;
 	int rc = 0;
 
-	while (!rc && body && *body) {
-		char *line = strsep(&body, "\n");
-
-		r->line++;
-		if (r->line > 1 || strcmp(line, MAGIC))
-			rc = parse_line(r, line);
-	}
+	while (!rc && pm_lexer_next(&r->lexer, &line))
+		rc = parse_line(r, line);
 	if (!rc && !in_order(r->fabric))
-		rc = pm_error_set(r->err, -EBADMSG, "%s: switches are not in order",
-				  r->source);
+		rc = pm_error_set(r->lexer.err, -EBADMSG, "%s: switches are not in order",
+				  r->lexer.source);
 	if (!rc)
-		rc = pm_fabric_seal(r->fabric, r->err);
+		rc = pm_fabric_seal(r->fabric, r->lexer.err);
 	return rc == -EEXIST ? -EBADMSG : rc;
 }
 
 int pm_planfile_parse(const char *text, size_t length, const char *source,
 		      struct pm_plan **plan, struct pm_error *err)
 {
-	struct reader r = {.source = source, .err = err};
+	struct reader r = {.runs = NULL};
 	const char *end = pm_sealed_end(text, length);
-	char *body = NULL;
 	int rc;
 
 	if (!end)
@@ -349,9 +376,9 @@ int pm_planfile_parse(const char *text, size_t length, const char *source,
 				    "%s: damaged or cut short: the checksum "
 				    "is wrong",
 				    source);
-	body = strndup(text, (size_t)(end - text));
+	r.lexer = pm_lexer_begin(text, (size_t)(end - text), source, -EBADMSG, err);
 	r.fabric = pm_fabric_new();
-	rc = body && r.fabric ? parse_body(&r, body) : pm_error_no_memory(err);
+	rc = r.fabric ? parse_lines(&r) : pm_error_no_memory(err);
 	if (!rc) {
 		rc = pm_plan_restore(&r.config, r.fabric, r.places, r.num_places, r.runs,
 				     r.num_runs, plan, err);
@@ -362,7 +389,6 @@ int pm_planfile_parse(const char *text, size_t length, const char *source,
 	pm_fabric_free(r.fabric);
 	free(r.places);
 	free(r.runs);
-	free(body);
 	return rc;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #define SHOWN_BYTES 200 /* of a name in a message */
@@ -56,15 +57,4 @@ int pm_textfile_read(const char *path, char **text, size_t *length, struct pm_er
 	}
 	*text = read_text;
 	return 0;
-}
-
-bool pm_text_take_number(char **rest, int base, uint64_t max, uint64_t *value)
-{
-	char *word = strsep(rest, " "), *end;
-
-	if (!word || !*word || *word == '-' || *word == '+')
-		return false;
-	errno = 0;
-	*value = strtoull(word, &end, base);
-	return !errno && !*end && *value <= max;
 }

@@ -5,9 +5,7 @@
 
 #include <portmajor/error.h>
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define PM_TEXTFILE_MAX_BYTES ((size_t)1 << 30)
 
@@ -21,11 +19,5 @@ const char *pm_textfile_name(const char *path);
  * message that names the file.
  */
 int pm_textfile_read(const char *path, char **text, size_t *length, struct pm_error *err);
-
-/*
- * The next word of a line, of those that single blanks part, as a number up to max
- * without a sign; *rest goes on behind it. False if it is none.
- */
-bool pm_text_take_number(char **rest, int base, uint64_t max, uint64_t *value);
 
 #endif
