@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/roles.h>
 #include <portmajor/alloc.h>
+#include <portmajor/lexer.h>
+#include <portmajor/textfile.h>
 
-#include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
+
+#define MAX_WORD 31 /* bytes; a longer one is no GUID, whatever it says */
 
 static int compare_guids(const void *a, const void *b)
 {
@@ -14,47 +16,34 @@ static int compare_guids(const void *a, const void *b)
 }
 
 /* Takes one line's GUID into the list, if there is one. */
-static int parse_line(const char *line, const char *end, struct pm_guids *guids,
-		      uint32_t *room)
+static int parse_line(const struct pm_lexer *lexer, struct pm_text line,
+		      struct pm_guids *guids, uint32_t *room)
 {
-	char word[32], *rest;
-	size_t length = 0;
+	struct pm_text rest = pm_text_before(line, '#'), word;
+	uint64_t guid;
 
-	while (line < end && isspace((unsigned char)*line))
-		line++;
-	if (line == end || *line == '#')
+	if (!pm_text_take_word(&rest, &word))
 		return 0;
-	while (line + length < end && !isspace((unsigned char)line[length]) &&
-	       line[length] != '#')
-		length++;
-	if (length >= sizeof(word) || !isdigit((unsigned char)*line))
-		return -EINVAL;
-	memcpy(word, line, length);
-	word[length] = '\0';
+	if (pm_text_length(word) > MAX_WORD || pm_text_take_digits(&word, 0, &guid) ||
+	    !pm_text_is_empty(word))
+		return pm_lexer_fail(lexer, "not a GUID");
 	if (pm_grow(&guids->list, room, guids->count + 1, sizeof(*guids->list)))
-		return -ENOMEM;
-	errno = 0;
-	guids->list[guids->count++] = strtoull(word, &rest, 0);
-	return errno || *rest ? -EINVAL : 0;
+		return pm_error_no_memory(lexer->err);
+	guids->list[guids->count++] = guid;
+	return 0;
 }
 
 int pm_guids_parse(const char *text, const char *source, struct pm_guids *guids,
 		   struct pm_error *err)
 {
+	struct pm_lexer lexer = pm_lexer_begin(text, strlen(text), source, -EINVAL, err);
 	struct pm_guids found = {.given = true};
+	struct pm_text line;
 	uint32_t room = 0;
 	int rc = 0;
 
-	for (unsigned int line = 1; *text && !rc; line++) {
-		const char *end = strchrnul(text, '\n');
-
-		rc = parse_line(text, end, &found, &room);
-		if (rc == -EINVAL)
-			pm_error_set(err, rc, "%s:%u: not a GUID", source, line);
-		else if (rc)
-			pm_error_set(err, rc, "out of memory");
-		text = *end ? end + 1 : end;
-	}
+	while (!rc && pm_lexer_next(&lexer, &line))
+		rc = parse_line(&lexer, line, &found, &room);
 	if (rc) {
 		free(found.list);
 		return rc;
@@ -68,21 +57,13 @@ int pm_guids_parse(const char *text, const char *source, struct pm_guids *guids,
 static int read_file(const char *path, struct pm_guids *guids, struct pm_error *err)
 {
 	char *text = NULL;
-	size_t size = 0;
-	FILE *file;
 	int rc;
 
 	if (!path)
 		return 0;
-	file = fopen(path, "r");
-	if (!file)
-		return pm_error_set(err, -errno, "%s: %s", path, strerror(errno));
-	errno = 0;
-	if (getdelim(&text, &size, '\0', file) < 0 && errno)
-		rc = pm_error_set(err, -errno, "%s: %s", path, strerror(errno));
-	else
-		rc = pm_guids_parse(text ? text : "", path, guids, err);
-	fclose(file);
+	rc = pm_textfile_read_string(path, PM_TEXTFILE_MAX_BYTES, &text, err);
+	if (!rc)
+		rc = pm_guids_parse(text, path, guids, err);
 	free(text);
 	return rc;
 }

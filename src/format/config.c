@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/config.h>
+#include <portmajor/lexer.h>
+#include <portmajor/textfile.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -136,56 +138,53 @@ void pm_config_init(struct pm_config *config)
 	};
 }
 
-static int set_key(struct pm_config *config, const char *key, const char *value,
-		   unsigned int *given, const char *source, unsigned int line,
-		   struct pm_error *err)
+static int set_key(const struct pm_lexer *lexer, struct pm_text key, struct pm_text value,
+		   struct pm_config *config, unsigned int *given)
 {
+	char string[PM_CONFIG_PATH + 1];
+
 	for (size_t i = 0; i < NUM_KEYS; i++) {
-		if (strcmp(key, keys[i].name))
+		if (!pm_text_is(key, keys[i].name))
 			continue;
 		if (given[i])
-			return pm_error_set(err, -EINVAL,
-					    "%s:%u: %s was given in line %u "
-					    "already",
-					    source, line, key, given[i]);
-		given[i] = line;
-		if (!value || keys[i].set(config, value))
-			return pm_error_set(
-				err, -EINVAL, "%s:%u: %s must be %s, not \"%s\"", source,
-				line, key, keys[i].values, value ? value : "");
+			return pm_lexer_fail(lexer, "%s was given in line %u already",
+					     keys[i].name, given[i]);
+		given[i] = lexer->line;
+		snprintf(string, sizeof(string), "%.*s", (int)pm_text_length(value),
+			 value.at);
+		if (!*string || keys[i].set(config, string))
+			return pm_lexer_fail(lexer, "%s must be %s, not \"%s\"",
+					     keys[i].name, keys[i].values, string);
 		return 0;
 	}
-	return pm_error_set(err, -EINVAL, "%s:%u: unknown key \"%s\"", source, line, key);
+	return pm_lexer_fail(lexer, "unknown key \"%.*s\"", PM_SHOWN(key));
 }
 
-static int parse_line(char *text, struct pm_config *config, unsigned int *given,
-		      const char *source, unsigned int line, struct pm_error *err)
+static int parse_line(const struct pm_lexer *lexer, struct pm_text line,
+		      struct pm_config *config, unsigned int *given)
 {
-	static const char blanks[] = " \t\r";
-	char *rest = NULL, *key, *value, *more;
+	struct pm_text rest = pm_text_before(line, '#'), key, value, more;
 
-	text[strcspn(text, "#")] = '\0';
-	key = strtok_r(text, blanks, &rest);
-	if (!key)
+	if (!pm_text_take_word(&rest, &key))
 		return 0;
-	value = strtok_r(NULL, blanks, &rest);
-	more = strtok_r(NULL, blanks, &rest);
-	if (more)
-		return pm_error_set(err, -EINVAL, "%s:%u: \"%s\" behind the value of %s",
-				    source, line, more, key);
-	return set_key(config, key, value, given, source, line, err);
+	pm_text_take_word(&rest, &value);
+	if (pm_text_take_word(&rest, &more))
+		return pm_lexer_fail(lexer, "\"%.*s\" behind the value of %.*s",
+				     PM_SHOWN(more), PM_SHOWN(key));
+	return set_key(lexer, key, value, config, given);
 }
 
 /* Whether a line asks for shadow mode, whatever else is wrong with the text. */
-static bool asks_for_shadow(char *text)
+static bool asks_for_shadow(const char *text)
 {
+	struct pm_lexer lexer = pm_lexer_begin(text, strlen(text), "", -EINVAL, NULL);
 	struct pm_config scratch = {.shadow = false};
-	char *item;
+	struct pm_text line;
 
-	while ((item = strsep(&text, "\n"))) {
+	while (pm_lexer_next(&lexer, &line)) {
 		unsigned int given[NUM_KEYS] = {0};
 
-		parse_line(item, &scratch, given, "", 1, NULL);
+		parse_line(&lexer, line, &scratch, given);
 	}
 	return scratch.shadow;
 }
@@ -203,54 +202,31 @@ static int check_together(const struct pm_config *config, const char *source,
 int pm_config_parse(const char *text, const char *source, struct pm_config *config,
 		    struct pm_error *err)
 {
-	unsigned int given[NUM_KEYS] = {0}, line = 0;
+	struct pm_lexer lexer = pm_lexer_begin(text, strlen(text), source, -EINVAL, err);
+	unsigned int given[NUM_KEYS] = {0};
 	struct pm_config result;
-	char *copy = strdup(text), *rest = copy, *item;
+	struct pm_text line;
 	int rc = 0;
 
-	if (!copy)
-		return pm_error_no_memory(err);
 	pm_config_init(&result);
-	while (!rc && (item = strsep(&rest, "\n")))
-		rc = parse_line(item, &result, given, source, ++line, err);
+	while (!rc && pm_lexer_next(&lexer, &line))
+		rc = parse_line(&lexer, line, &result, given);
 	if (!rc)
 		rc = check_together(&result, source, err);
 	if (!rc)
 		*config = result;
 	else
-		config->shadow = asks_for_shadow(strcpy(copy, text));
-	free(copy);
+		config->shadow = asks_for_shadow(text);
 	return rc;
 }
 
 int pm_config_read(const char *path, struct pm_config *config, struct pm_error *err)
 {
-	FILE *file = fopen(path, "r");
-	char *text;
-	size_t length;
-	int rc;
+	char *text = NULL;
+	int rc = pm_textfile_read_string(path, MAX_FILE, &text, err);
 
-	if (!file)
-		return pm_error_set(err, -errno, "%s: %s", path, strerror(errno));
-	text = malloc(MAX_FILE + 1);
-	if (!text) {
-		fclose(file);
-		return pm_error_no_memory(err);
-	}
-	errno = 0;
-	length = fread(text, 1, MAX_FILE + 1, file);
-	if (ferror(file))
-		rc = pm_error_set(err, errno ? -errno : -EIO, "%s: %s", path,
-				  strerror(errno));
-	else if (length > MAX_FILE)
-		rc = pm_error_set(err, -EFBIG, "%s: longer than 1 MiB", path);
-	else if (memchr(text, '\0', length))
-		rc = pm_error_set(err, -EINVAL, "%s: not a text file", path);
-	else {
-		text[length] = '\0';
+	if (!rc)
 		rc = pm_config_parse(text, path, config, err);
-	}
 	free(text);
-	fclose(file);
 	return rc;
 }

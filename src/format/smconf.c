@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/smconf.h>
 #include <portmajor/alloc.h>
+#include <portmajor/textfile.h>
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 
 #define MAX_FILE (1 << 20)
 
@@ -68,35 +68,13 @@ int pm_smconf_parse(const char *text, const char *source, struct pm_smconf *conf
 	return 0;
 }
 
-static int read_text(FILE *file, char *text, size_t *length)
-{
-	errno = 0;
-	*length = fread(text, 1, MAX_FILE + 1, file);
-	if (ferror(file))
-		return errno ? -errno : -EIO;
-	return *length > MAX_FILE ? -EFBIG : 0;
-}
-
 int pm_smconf_read(const char *path, struct pm_smconf *conf, struct pm_error *err)
 {
-	FILE *file = fopen(path, "r");
-	size_t length = 0;
-	char *text;
-	int rc;
+	char *text = NULL;
+	int rc = pm_textfile_read_string(path, MAX_FILE, &text, err);
 
-	if (!file)
-		return pm_error_set(err, -errno, "%s: %s", path, strerror(errno));
-	text = malloc(MAX_FILE + 2);
-	rc = text ? read_text(file, text, &length) : -ENOMEM;
-	fclose(file);
-	if (rc) {
-		pm_error_set(err, rc, "%s: %s", path, strerror(-rc));
-	} else if (memchr(text, '\0', length)) {
-		rc = pm_error_set(err, -EINVAL, "%s: not a text file", path);
-	} else {
-		text[length] = '\0';
+	if (!rc)
 		rc = pm_smconf_parse(text, path, conf, err);
-	}
 	free(text);
 	return rc;
 }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <unistd.h>
 
 #define SHOWN_BYTES 200 /* of a name in a message */
@@ -15,16 +14,16 @@ const char *pm_textfile_name(const char *path)
 }
 
 /* Reads one byte more than allowed, so that the caller sees that it is too much. */
-static int read_all(int fd, char **text, size_t *length)
+static int read_all(int fd, size_t max, char **text, size_t *length)
 {
 	uint32_t room = 0, used = 0;
 
-	while (used <= PM_TEXTFILE_MAX_BYTES) {
+	while (used <= max) {
 		ssize_t got;
 
-		if (used == room && pm_grow(text, &room, used ? used + 1 : 65536, 1))
+		if (used + 1 >= room && pm_grow(text, &room, used ? used + 2 : 65536, 1))
 			return -ENOMEM;
-		got = read(fd, *text + used, room - used);
+		got = read(fd, *text + used, room - used - 1);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
@@ -33,28 +32,61 @@ static int read_all(int fd, char **text, size_t *length)
 			break;
 		used += (uint32_t)got;
 	}
+	(*text)[used] = '\0';
 	*length = used;
 	return 0;
 }
 
+static int fail(struct pm_error *err, const char *name, int rc)
+{
+	size_t length = strlen(name);
+
+	if (length > SHOWN_BYTES)
+		name += length - SHOWN_BYTES;
+	errno = -rc;
+	return pm_error_set(err, rc, "%s: %m", name);
+}
+
+static int read_fd(int fd, size_t max, const char *name, char **text, size_t *length,
+		   struct pm_error *err)
+{
+	char *found = NULL;
+	int rc = fd < 0 ? -errno : read_all(fd, max, &found, length);
+
+	if (fd > STDIN_FILENO)
+		close(fd);
+	if (!rc) {
+		*text = found;
+		return 0;
+	}
+	free(found);
+	return fail(err, name, rc);
+}
+
 int pm_textfile_read(const char *path, char **text, size_t *length, struct pm_error *err)
 {
-	const char *name = pm_textfile_name(path);
-	size_t name_length = strlen(name);
-	bool is_stdin = !strcmp(path, "-");
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	char *read_text = NULL;
-	int rc = fd < 0 ? -errno : read_all(fd, &read_text, length);
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 
-	if (fd >= 0 && !is_stdin)
-		close(fd);
-	if (rc) {
-		free(read_text);
-		errno = -rc;
-		if (name_length > SHOWN_BYTES)
-			name += name_length - SHOWN_BYTES;
-		return pm_error_set(err, rc, "%s: %m", name);
-	}
-	*text = read_text;
-	return 0;
+	return read_fd(fd, PM_TEXTFILE_MAX_BYTES, pm_textfile_name(path), text, length,
+		       err);
+}
+
+int pm_textfile_read_string(const char *path, size_t max, char **text,
+			    struct pm_error *err)
+{
+	char *found = NULL;
+	size_t length = 0;
+	int rc = read_fd(open(path, O_RDONLY | O_CLOEXEC), max, path, &found, &length,
+			 err);
+
+	if (!rc && length > max)
+		rc = pm_error_set(err, -EFBIG, "%s: longer than %zu MiB", path,
+				  max >> 20);
+	else if (!rc && strlen(found) < length)
+		rc = pm_error_set(err, -EINVAL, "%s: not a text file", path);
+	if (rc)
+		free(found);
+	else
+		*text = found;
+	return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/drain.h>
 #include <portmajor/alloc.h>
+#include <portmajor/lexer.h>
 #include <portmajor/take_out.h>
 #include <portmajor/textfile.h>
 
@@ -69,96 +70,82 @@ bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b)
 /* ---- The file ---- */
 
 /* "-" is 0: the whole switch. */
-static bool parse_port(const char *word, unsigned int *num)
+static bool parse_port(struct pm_text word, unsigned int *num)
 {
-	size_t digits = strspn(word, "0123456789");
+	uint64_t value = 0;
 
 	*num = 0;
-	if (!strcmp(word, "-"))
+	if (pm_text_is(word, "-"))
 		return true;
-	if (!digits || digits > 3 || word[digits])
+	if (pm_text_length(word) > 3 || pm_text_take_digits(&word, 10, &value) ||
+	    !pm_text_is_empty(word))
 		return false;
-	*num = (unsigned int)strtoul(word, NULL, 10);
-	return *num >= 1 && *num <= PM_MAX_PORTS;
+	*num = (unsigned int)value;
+	return value >= 1 && value <= PM_MAX_PORTS;
 }
 
-static bool parse_guid(const char *word, uint64_t *guid)
+static bool parse_guid(struct pm_text word, uint64_t *guid)
 {
-	char *end;
-
-	if (strncmp(word, "0x", 2) != 0 ||
-	    strspn(word + 2, "0123456789abcdefABCDEF") != strlen(word + 2))
-		return false;
-	errno = 0;
-	*guid = strtoull(word, &end, 16);
-	return !errno && end > word + 2 && *guid;
+	return pm_text_starts(word, "0x") && !pm_text_take_digits(&word, 16, guid) &&
+	       pm_text_is_empty(word) && *guid;
 }
 
 /* "GUID PORT NAME"; the name may have blanks, or be missing. */
-static int parse_drain(char *line, struct pm_drains *drains, struct pm_error *err)
+static int parse_drain(const struct pm_lexer *lexer, struct pm_text rest,
+		       struct pm_drains *drains)
 {
-	static const char blanks[] = " \t\r";
-	char *rest = NULL, *guid_word = strtok_r(line, blanks, &rest);
-	char *num_word = strtok_r(NULL, blanks, &rest);
-	uint64_t guid = 0;
-	unsigned int num = 0;
-	bool added = false;
-	int rc;
+	struct pm_text guid_word, num_word;
+	char name[MAX_LINE];
+	unsigned int num;
+	uint64_t guid;
+	bool added;
 
+	pm_text_take_word(&rest, &guid_word);
 	if (!parse_guid(guid_word, &guid))
-		return pm_error_set(err, -EINVAL, "\"%s\" is no GUID (0x...)", guid_word);
-	if (!num_word || !parse_port(num_word, &num))
-		return pm_error_set(err, -EINVAL,
-				    "\"%s\" is no port: 1 to %d, or - for the switch",
-				    num_word ? num_word : "", PM_MAX_PORTS);
-	rest += strspn(rest, blanks);
-	rest[strcspn(rest, "\r")] = '\0';
-	rc = pm_drains_add(drains, guid, num, rest, &added, err);
-	if (!rc && !added)
-		rc = pm_error_set(err, -EINVAL, "%s %s is drained already", guid_word,
-				  num_word);
-	return rc;
+		return pm_lexer_fail(lexer, "\"%.*s\" is no GUID (0x...)",
+				     PM_SHOWN(guid_word));
+	pm_text_take_word(&rest, &num_word);
+	if (!parse_port(num_word, &num))
+		return pm_lexer_fail(lexer,
+				     "\"%.*s\" is no port: 1 to %d, or - for the switch",
+				     PM_SHOWN(num_word), PM_MAX_PORTS);
+	pm_text_skip_blanks(&rest);
+	rest = pm_text_before(rest, '\r');
+	snprintf(name, sizeof(name), "%.*s", (int)pm_text_length(rest), rest.at);
+	if (pm_drains_add(drains, guid, num, name, &added, lexer->err))
+		return -ENOMEM;
+	return added ? 0
+		     : pm_lexer_fail(lexer, "%.*s %.*s is drained already",
+				     PM_SHOWN(guid_word), PM_SHOWN(num_word));
 }
 
-static int parse_line(const char *line, size_t length, bool *begun,
-		      struct pm_drains *drains, struct pm_error *err)
+static int parse_line(const struct pm_lexer *lexer, struct pm_text line, bool *begun,
+		      struct pm_drains *drains)
 {
-	char copy[MAX_LINE];
+	struct pm_text rest = line;
 
-	if (length >= sizeof(copy) || memchr(line, '\0', length))
-		return pm_error_set(err, -EINVAL, "not a line of this file");
-	memcpy(copy, line, length);
-	copy[length] = '\0';
-	if (copy[0] == '#' || !copy[strspn(copy, " \t\r")])
+	if (pm_text_length(line) >= MAX_LINE || pm_text_find(line, '\0'))
+		return pm_lexer_fail(lexer, "not a line of this file");
+	pm_text_skip_blanks(&rest);
+	if (pm_text_next_is(line, '#') || pm_text_is_empty(rest))
 		return 0;
 	if (*begun)
-		return parse_drain(copy, drains, err);
-	copy[strcspn(copy, "\r")] = '\0';
-	*begun = !strcmp(copy, MAGIC);
-	return *begun ? 0
-		      : pm_error_set(err, -EINVAL, "the first line is not \"" MAGIC "\"");
+		return parse_drain(lexer, rest, drains);
+	*begun = pm_text_is(pm_text_before(line, '\r'), MAGIC);
+	return *begun ? 0 : pm_lexer_fail(lexer, "the first line is not \"" MAGIC "\"");
 }
 
 int pm_drains_parse(const char *text, size_t length, const char *source,
 		    struct pm_drains *drains, struct pm_error *err)
 {
+	struct pm_lexer lexer = pm_lexer_begin(text, length, source, -EINVAL, err);
 	struct pm_drains found = {0};
-	struct pm_error why = {""};
+	struct pm_text line;
 	bool begun = false;
-	size_t at = 0;
 	int rc = 0;
 
-	for (unsigned int line = 1; at < length && !rc; line++) {
-		const char *end = memchr(text + at, '\n', length - at);
-		size_t size = end ? (size_t)(end - text) - at : length - at;
-
-		rc = parse_line(text + at, size, &begun, &found, &why);
-		if (rc == -EINVAL)
-			pm_error_set(err, rc, "%s:%u: %s", source, line, why.text);
-		else if (rc)
-			pm_error_set(err, rc, "%s", why.text);
-		at += size + 1;
-	}
+	while (!rc && pm_lexer_next(&lexer, &line))
+		rc = parse_line(&lexer, line, &begun, &found);
 	if (!rc)
 		*drains = found;
 	else
