@@ -5,6 +5,7 @@
 #include "sweep.h"
 #include "tables.h"
 
+#include <portmajor/hash.h>
 #include <portmajor/whatif.h>
 
 #include <limits.h>
@@ -75,29 +76,22 @@ static void print_result(const struct pm_plan *plan,
 
 /* ---- JSON ---- */
 
-/* FNV-1a over what a plan depends on. */
-static uint64_t add_to_hash(uint64_t hash, uint64_t value)
-{
-	for (int i = 0; i < 8; i++, value >>= 8)
-		hash = (hash ^ (value & 0xff)) * 0x100000001b3u;
-	return hash;
-}
-
 /* Tells fabrics apart, so that shards of different ones are not merged. */
 static uint64_t find_fingerprint(const struct pm_fabric *fabric)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = PM_HASH_START;
 
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		const struct pm_node *n = &fabric->nodes[i];
 
-		hash = add_to_hash(hash, n->guid);
-		hash = add_to_hash(hash, (uint64_t)n->type << 16 |
-						 (uint64_t)n->root << 8 | n->num_ports);
+		hash = pm_hash_number(hash, n->guid);
+		hash = pm_hash_number(hash, (uint64_t)n->type << 16 |
+						    (uint64_t)n->root << 8 |
+						    n->num_ports);
 	}
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		hash = add_to_hash(hash, (uint64_t)fabric->ports[i].peer << 8 |
-						 fabric->ports[i].host);
+		hash = pm_hash_number(hash, (uint64_t)fabric->ports[i].peer << 8 |
+						    fabric->ports[i].host);
 	return hash;
 }
 

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/sealed.h>
+#include <portmajor/hash.h>
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 static uint64_t checksum(const char *text, size_t length)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3;
-	return hash;
+	return pm_hash(PM_HASH_START, text, length);
 }
 
 int pm_sealed_print(pm_print *print, const void *arg, char **text, size_t *length)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* FNV-1a, 64 bits: notices what is damaged or changed, not what is forged. */
+#ifndef PORTMAJOR_HASH_H
+#define PORTMAJOR_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PM_HASH_START UINT64_C(0xcbf29ce484222325) /* of no bytes */
+
+/* The hash of what `hash` is of, and these bytes behind it. */
+static inline uint64_t pm_hash(uint64_t hash, const void *data, size_t length)
+{
+	const unsigned char *at = data;
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* The same of a number's bytes, lowest first. */
+static inline uint64_t pm_hash_number(uint64_t hash, uint64_t value)
+{
+	for (int i = 0; i < 8; i++, value >>= 8)
+		hash = (hash ^ (value & 0xff)) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+#endif
