@@ -434,21 +434,29 @@ void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port)
 	fabric->ports[peer].peer = PM_NONE;
 }
 
+struct wanted {
+	const struct pm_fabric *fabric;
+	uint64_t guid;
+};
+
+static int compare_wanted(const void *a, const void *b)
+{
+	const struct wanted *x = a;
+	const uint32_t *node = b;
+	uint64_t guid = x->fabric->nodes[*node].guid;
+
+	return x->guid < guid ? -1 : x->guid > guid;
+}
+
 uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid)
 {
-	uint32_t low = 0, high = fabric->num_nodes;
+	const struct wanted wanted = {fabric, guid};
+	const uint32_t *found =
+		fabric->num_nodes ? bsearch(&wanted, fabric->by_guid, fabric->num_nodes,
+					    sizeof(*fabric->by_guid), compare_wanted)
+				  : NULL;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (fabric->nodes[fabric->by_guid[mid]].guid < guid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == fabric->num_nodes || fabric->nodes[fabric->by_guid[low]].guid != guid)
-		return PM_NONE;
-	return fabric->by_guid[low];
+	return found ? *found : PM_NONE;
 }
 
 uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name)
@@ -490,17 +498,19 @@ struct pm_port_key *pm_fabric_ports_by_guid(const struct pm_fabric *fabric,
 	return keys;
 }
 
+static int compare_port_guid(const void *guid, const void *element)
+{
+	const uint64_t *x = guid;
+	const struct pm_port_key *y = element;
+
+	return *x < y->guid ? -1 : *x > y->guid;
+}
+
 uint32_t pm_ports_find(const struct pm_port_key *keys, uint32_t count, uint64_t guid)
 {
-	uint32_t low = 0, high = count;
+	const struct pm_port_key *found =
+		count ? bsearch(&guid, keys, count, sizeof(*keys), compare_port_guid)
+		      : NULL;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (keys[mid].guid < guid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < count && keys[low].guid == guid ? keys[low].port : PM_NONE;
+	return found ? found->port : PM_NONE;
 }

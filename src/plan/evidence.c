@@ -84,22 +84,22 @@ void pm_evidence_free(struct pm_evidence *evidence)
 	free(evidence);
 }
 
+static int compare_guid(const void *guid, const void *element)
+{
+	const uint64_t *x = guid;
+	const struct pm_claim *y = element;
+
+	return *x < y->guid ? -1 : *x > y->guid;
+}
+
 struct pm_claim *evidence_claim(const struct pm_evidence *evidence, uint64_t guid)
 {
-	uint32_t low = 0, high = evidence->num_claims;
+	struct pm_claim *found = NULL;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (evidence->claims[middle].guid < guid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == evidence->num_claims || evidence->claims[low].guid != guid ||
-	    !evidence->claims[low].low)
-		return NULL;
-	return &evidence->claims[low];
+	if (evidence->num_claims)
+		found = bsearch(&guid, evidence->claims, evidence->num_claims,
+				sizeof(*evidence->claims), compare_guid);
+	return found && found->low ? found : NULL;
 }
 
 uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark)

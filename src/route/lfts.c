@@ -79,21 +79,19 @@ void pm_lfts_free(struct pm_lfts *lfts)
 	free(lfts);
 }
 
+static int compare_guid(const void *guid, const void *element)
+{
+	const uint64_t *x = guid;
+	const struct pm_lft_switch *y = element;
+
+	return *x < y->guid ? -1 : *x > y->guid;
+}
+
 const struct pm_lft_switch *pm_lfts_find(const struct pm_lfts *lfts, uint64_t guid)
 {
-	uint32_t low = 0, high = lfts->num_switches;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (lfts->switches[mid].guid < guid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == lfts->num_switches || lfts->switches[low].guid != guid)
-		return NULL;
-	return &lfts->switches[low];
+	return lfts->num_switches ? bsearch(&guid, lfts->switches, lfts->num_switches,
+					    sizeof(*lfts->switches), compare_guid)
+				  : NULL;
 }
 
 /* ---- Tables of a plan ---- */
