@@ -487,6 +487,54 @@ static void test_shown(void **state)
 	}
 }
 
+/* Two hosts may have a cable between them. */
+static void test_hosts_alone(void **state)
+{
+	struct pm_fabric *f = must_parse("Switch 2 \"s\"\n[1]\"a\"\n\n"
+					 "Ca 2 \"a\"\n[1]\"s\"\n[2]\"b\"[1]\n\n"
+					 "Ca 1 \"b\"\n[1]\"a\"[2]\n");
+
+	(void)state;
+	assert_int_equal(count_links(f), 2);
+	assert_linked(f, "s", 1, "a", 1);
+	assert_linked(f, "a", 2, "b", 1);
+	assert_int_equal(port_of(f, "s", 1)->host, PM_COMPUTE);
+	assert_int_equal(port_of(f, "a", 2)->host, 0);
+	assert_int_equal(port_of(f, "b", 1)->host, 0);
+	pm_fabric_free(f);
+}
+
+/* ibsim counts GUIDs from a base, which ibnetdiscover's text has not. */
+static void test_formats(void **state)
+{
+	static const char relative[] = "switchguid+0x5\nSwitch 2 \"s\"\n";
+	static const struct {
+		const char *name, *before;
+		int rc;
+	} rows[] = {
+		{"ibsim", "", 0},
+		{"a comment", "# Topology\n\n", 0},
+		{"ibnetdiscover", "#\n# Topology file: generated on Tue\n#\n\n", -EINVAL},
+		{"a comment that comes late", "vendid=0x2\n# Topology file: x\n", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_fabric *f = NULL;
+		struct pm_error err = {""};
+		char text[200];
+
+		snprintf(text, sizeof(text), "%s%s", rows[i].before, relative);
+		if (parse(text, &f, &err) != rows[i].rc)
+			fail_msg("%s: %s", rows[i].name, err.text);
+		if (!rows[i].rc)
+			assert_int_equal(f->nodes[0].guid, 0x200005);
+		else
+			assert_string_equal(err.text, "t:5: no '=' before the GUID");
+		pm_fabric_free(f);
+	}
+}
+
 /* count - 1 CAs and one switch, without cables */
 static int parse_many(uint32_t count, struct pm_fabric **fabric, struct pm_error *err)
 {
@@ -676,6 +724,8 @@ int main(void)
 		cmocka_unit_test(test_nul_byte),
 		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_shown),
+		cmocka_unit_test(test_hosts_alone),
+		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_node_limit),
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_read),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Netlists: the text files that ibsim reads and ibnetdiscover writes.
+ * Netlists: the text files that ibsim reads and ibnetdiscover writes. What has the comment
+ * `# Topology file:` before its first other line is ibnetdiscover's, the rest ibsim's.
  *
  * A record is a header line, `Switch|Ca|Hca|Rt PORTS "ID" # "DESCRIPTION" ...`,
  * and its port lines, `[PORT](GUID) "PEER-ID"[PEER-PORT] # ...`; a blank line
@@ -14,8 +15,8 @@
  *
  * GUIDs are those that ibsim gives: each kind of node counts from its own base
  * (CAs 0x100000, switches 0x200000, routers 0), which the lines `caguid=` or
- * `hcaguids=`, `switchguid=` and `rtguid=` set (`+` instead of `=` adds to the
- * last base). A switch takes one number and an end node one more than it has
+ * `hcaguids=`, `switchguid=` and `rtguid=` set (in ibsim's text `+` instead of `=` adds
+ * to the last base). A switch takes one number and an end node one more than it has
  * ports; the GUID of an end node's port is the node's GUID plus the port number.
  * A GUID in parentheses after the port number of an end node, as ibnetdiscover
  * writes it, is used in place of that; ibsim itself ignores it.

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ibnetdiscover's text: the line before a record has its GUID. */
+#include "netlist_parts.h"
+
+#include <errno.h>
+
+/* It begins with comments, and says in one of these what it is. */
+bool ibnetdiscover_recognise(struct pm_text text)
+{
+	struct pm_lexer lexer = {.rest = text};
+	struct pm_text line;
+
+	while (pm_lexer_next(&lexer, &line)) {
+		if (pm_text_starts(line, "# Topology file:"))
+			return true;
+		if (!pm_text_is_empty(line) && !pm_text_next_is(line, '#'))
+			return false;
+	}
+	return false;
+}
+
+/* `switchguid=0x5442ba00003080(5442ba00003080)` or `caguid=0x8f10403961354` */
+static int parse_guid(struct netlist *n, struct pm_text rest, enum pm_node_type type)
+{
+	if (!pm_text_skip_past(&rest, "="))
+		return pm_lexer_fail(&n->lexer, "no '=' before the GUID");
+	return netlist_need_number(n, &rest, 0, "GUID", &n->guid_next[type]);
+}
+
+int ibnetdiscover_read(struct netlist *n)
+{
+	static const struct netlist_statement statements[] = {
+		{"Switch", PM_SWITCH, netlist_parse_record},
+		{"Hca", PM_CA, netlist_parse_record},
+		{"Ca", PM_CA, netlist_parse_record},
+		{"Rt", PM_ROUTER, netlist_parse_record},
+		{"switchguid", PM_SWITCH, parse_guid},
+		{"hcaguids", PM_CA, parse_guid},
+		{"caguid", PM_CA, parse_guid},
+		{"rtguid", PM_ROUTER, parse_guid},
+	};
+
+	return netlist_read_records(n, statements,
+				    sizeof(statements) / sizeof(*statements));
+}

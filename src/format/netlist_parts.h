@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the readers of netlists share. A format is a file of its own and a row of the
+ * table in netlist.c; its reader adds nodes and the ends of cables, in any order. Then
+ * the ids are sorted, each cable finds its peer there, and the peer's own end must name
+ * the same cable. Ids and peers stay pointers into the text.
+ */
+#ifndef NETLIST_PARTS_H
+#define NETLIST_PARTS_H
+
+#include <portmajor/lexer.h>
+#include <portmajor/netlist.h>
+
+#define NETLIST_TYPES (PM_ROUTER + 1) /* of nodes */
+
+struct record {
+	struct pm_text id;
+	uint32_t line;
+};
+
+/* One end of a cable. */
+struct cable {
+	struct pm_text peer; /* id of the node at the other end */
+	uint32_t port;	     /* index into the fabric's ports */
+	uint32_t line;
+	uint32_t peer_port; /* from 1 */
+};
+
+struct netlist {
+	struct pm_lexer lexer;
+	struct pm_fabric *fabric;
+	struct record *records; /* by node index */
+	struct cable *cables;
+	uint32_t records_room, cables_room;
+	uint32_t num_cables;
+
+	/* Of texts that have records. */
+	bool in_record;
+	unsigned int ports_left;	  /* of this record, not listed so far */
+	uint32_t given[PM_MAX_PORTS + 1]; /* this record's ports: line, or 0 */
+	uint64_t guid_base[NETLIST_TYPES], guid_next[NETLIST_TYPES];
+};
+
+/* Functions return 0, -EINVAL with a message that names the line, or -ENOMEM. */
+
+/* ---- Nodes and cables: netlist_cables.c ---- */
+
+struct pm_text netlist_id(const struct netlist *n, uint32_t port);
+
+/* The ports of an end node get the GUIDs that follow the node's. */
+int netlist_add_node(struct netlist *n, enum pm_node_type type, uint64_t guid,
+		     unsigned int num_ports, struct pm_text id, struct pm_text name);
+int netlist_add_cable(struct netlist *n, const struct cable *cable);
+
+/* Checks all that was added, and joins the cables' ends. */
+int netlist_resolve(struct netlist *n);
+
+/* ---- Records: netlist_records.c ---- */
+
+/* A line between records that begins with a word. */
+struct netlist_statement {
+	const char *word;
+	enum pm_node_type type;
+	int (*parse)(struct netlist *n, struct pm_text rest, enum pm_node_type type);
+};
+
+/* Reads a text with records, see netlist.h; other lines are ignored. */
+int netlist_read_records(struct netlist *n, const struct netlist_statement *statements,
+			 size_t count);
+
+/* Headers, for statements. */
+int netlist_parse_record(struct netlist *n, struct pm_text rest, enum pm_node_type type);
+int netlist_need_number(struct netlist *n, struct pm_text *text, unsigned int base,
+			const char *what, uint64_t *value);
+
+/* ---- Formats ---- */
+
+bool ibnetdiscover_recognise(struct pm_text text);
+int ibnetdiscover_read(struct netlist *n);
+bool ibsim_recognise(struct pm_text text);
+int ibsim_read(struct netlist *n);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Records: a header line and a line for each port with a cable. ibsim reads what
+ * ibnetdiscover writes, so both have them.
+ */
+#include "netlist_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define MAX_LID 0xbfff /* the last unicast LID */
+#define MAX_LMC 7
+
+/* ---- Pieces of a line ---- */
+
+int netlist_need_number(struct netlist *n, struct pm_text *text, unsigned int base,
+			const char *what, uint64_t *value)
+{
+	switch (pm_text_take_digits(text, base, value)) {
+	case -EINVAL:
+		return pm_lexer_fail(&n->lexer, "no %s in \"%.*s\"", what,
+				     PM_SHOWN(*text));
+	case -ERANGE:
+		return pm_lexer_fail(&n->lexer, "the %s is too large", what);
+	}
+	return 0;
+}
+
+/* Takes `"quoted"`; text stands on the first quote. */
+static int need_quoted(struct netlist *n, struct pm_text *text, struct pm_text *quoted)
+{
+	return pm_text_take_quoted(text, quoted)
+		       ? 0
+		       : pm_lexer_fail(&n->lexer, "unterminated quote before \"%.*s\"",
+				       PM_SHOWN(*text));
+}
+
+/* An id must not look like one of ibsim's aliases or module names. */
+static int check_id(struct netlist *n, struct pm_text id)
+{
+	if (id.at == id.end)
+		return pm_lexer_fail(&n->lexer, "empty node id");
+	if (pm_text_find(id, '@'))
+		return pm_lexer_fail(&n->lexer,
+				     "node id \"%.*s\": aliases ('@') are not "
+				     "supported",
+				     PM_SHOWN(id));
+	if (pm_text_find(id, '#'))
+		return pm_lexer_fail(&n->lexer,
+				     "node id \"%.*s\": modules ('#') are not "
+				     "supported",
+				     PM_SHOWN(id));
+	return 0;
+}
+
+/* Reads `lid 3 lmc 0` from among other words of a comment. */
+static int read_lid(struct netlist *n, struct pm_text comment, uint32_t index)
+{
+	struct pm_port *port = &n->fabric->ports[index];
+	struct pm_text word;
+
+	while (pm_text_take_word(&comment, &word)) {
+		bool is_lmc = pm_text_is(word, "lmc");
+		uint64_t limit = is_lmc ? MAX_LMC : MAX_LID;
+		uint64_t value;
+		int rc;
+
+		if (!is_lmc && !pm_text_is(word, "lid"))
+			continue;
+		rc = pm_text_take_digits(&comment, 10, &value);
+		if (rc == -EINVAL)
+			continue; /* a word in some sentence */
+		if (rc || value > limit)
+			return pm_lexer_fail(
+				&n->lexer,
+				"%.*s of port %u of \"%.*s\" is not 0 to %" PRIu64,
+				PM_SHOWN(word), port->num, PM_SHOWN(netlist_id(n, index)),
+				limit);
+		if (is_lmc)
+			port->lmc = (uint8_t)value;
+		else
+			port->lid = (uint16_t)value;
+	}
+	return 0;
+}
+
+/* ---- Headers ---- */
+
+/* The description in `# "description" ...`; name stays as it is without one. */
+static int take_description(struct netlist *n, struct pm_text *rest, struct pm_text *name)
+{
+	const char *hash = pm_text_find(*rest, '#');
+	struct pm_text description = {NULL, NULL};
+	int rc;
+
+	if (!hash)
+		return 0;
+	rest->at = hash + 1;
+	pm_text_skip_blanks(rest);
+	if (!pm_text_next_is(*rest, '"'))
+		return 0;
+	rc = need_quoted(n, rest, &description);
+	if (!rc && description.at < description.end)
+		*name = description;
+	return rc;
+}
+
+/* What follows the last quote: descriptions may have quotes of their own. */
+static struct pm_text after_quotes(struct pm_text text)
+{
+	const char *at = text.end;
+
+	while (at > text.at && at[-1] != '"')
+		at--;
+	return (struct pm_text){at, text.end};
+}
+
+int netlist_parse_record(struct netlist *n, struct pm_text rest, enum pm_node_type type)
+{
+	struct pm_text id, name;
+	uint64_t num_ports;
+	int rc;
+
+	rc = netlist_need_number(n, &rest, 0, "number of ports", &num_ports);
+	if (rc)
+		return rc;
+	pm_text_skip_blanks(&rest);
+	if (!pm_text_next_is(rest, '"'))
+		return pm_lexer_fail(&n->lexer, "no quoted id after the number of ports");
+	rc = need_quoted(n, &rest, &id);
+	if (!rc)
+		rc = check_id(n, id);
+	if (rc)
+		return rc;
+	if (num_ports < 1 || num_ports > PM_MAX_PORTS)
+		return pm_lexer_fail(&n->lexer,
+				     "node \"%.*s\" has %" PRIu64
+				     " ports, allowed are 1 to %d",
+				     PM_SHOWN(id), num_ports, PM_MAX_PORTS);
+	name = id;
+	rc = take_description(n, &rest, &name);
+	if (!rc)
+		rc = netlist_add_node(n, type, n->guid_next[type],
+				      (unsigned int)num_ports, id, name);
+	if (rc)
+		return rc;
+	n->guid_next[type] += type == PM_SWITCH ? 1 : num_ports + 1;
+	memset(n->given, 0, sizeof(n->given));
+	n->in_record = true;
+	n->ports_left = (unsigned int)num_ports;
+	if (type != PM_SWITCH)
+		return 0;
+	return read_lid(n, after_quotes(rest),
+			n->fabric->nodes[n->fabric->num_nodes - 1].first_port);
+}
+
+/* ---- Port lines ---- */
+
+/* Takes `12]`; text stands behind the '['. */
+static int take_port_number(struct netlist *n, struct pm_text *rest, uint64_t *number)
+{
+	int rc = netlist_need_number(n, rest, 10, "port number", number);
+
+	if (rc)
+		return rc;
+	pm_text_skip_blanks(rest);
+	if (!pm_text_next_is(*rest, ']'))
+		return pm_lexer_fail(&n->lexer, "no ']' after port number %" PRIu64,
+				     *number);
+	rest->at++;
+	return 0;
+}
+
+/* Takes `[1](8f10403960985)` and finds the port of the record's node. */
+static int take_port(struct netlist *n, struct pm_text *rest, struct pm_port **port)
+{
+	struct pm_node *node = &n->fabric->nodes[n->fabric->num_nodes - 1];
+	struct pm_text id = n->records[n->fabric->num_nodes - 1].id;
+	uint64_t number, guid;
+	int rc;
+
+	rest->at++;
+	rc = take_port_number(n, rest, &number);
+	if (rc)
+		return rc;
+	if (number < 1 || number > node->num_ports)
+		return pm_lexer_fail(&n->lexer,
+				     "\"%.*s\" has ports 1 to %u, not %" PRIu64,
+				     PM_SHOWN(id), node->num_ports, number);
+	if (n->given[number])
+		return pm_lexer_fail(&n->lexer,
+				     "port %" PRIu64
+				     " of \"%.*s\" is given already on line %" PRIu32,
+				     number, PM_SHOWN(id), n->given[number]);
+	n->given[number] = n->lexer.line;
+	n->ports_left--;
+	*port = &n->fabric->ports[node->first_port + number];
+	pm_text_skip_blanks(rest);
+	if (!pm_text_next_is(*rest, '('))
+		return 0;
+	rest->at++;
+	rc = netlist_need_number(n, rest, 16, "port GUID", &guid);
+	if (rc)
+		return rc;
+	if (!pm_text_next_is(*rest, ')'))
+		return pm_lexer_fail(&n->lexer,
+				     "no ')' after the GUID of port %" PRIu64
+				     " of \"%.*s\"",
+				     number, PM_SHOWN(id));
+	if (node->type != PM_SWITCH)
+		(*port)->guid = guid;
+	return 0;
+}
+
+/* Takes `"peer"[2]`, with anything that is no comment before it. */
+static int take_peer(struct netlist *n, struct pm_text *rest, struct cable *cable)
+{
+	struct pm_text id = netlist_id(n, cable->port);
+	unsigned int num = n->fabric->ports[cable->port].num;
+	uint64_t number = 1;
+	int rc;
+
+	while (rest->at < rest->end && *rest->at != '"' && *rest->at != '#')
+		rest->at++;
+	if (!pm_text_next_is(*rest, '"'))
+		return pm_lexer_fail(&n->lexer, "port %u of \"%.*s\" has no quoted peer",
+				     num, PM_SHOWN(id));
+	rc = need_quoted(n, rest, &cable->peer);
+	if (!rc)
+		rc = check_id(n, cable->peer);
+	if (rc)
+		return rc;
+	if (pm_text_next_is(*rest, '[')) {
+		rest->at++;
+		rc = take_port_number(n, rest, &number);
+		if (rc)
+			return rc;
+	}
+	if (number < 1 || number > PM_MAX_PORTS)
+		return pm_lexer_fail(&n->lexer,
+				     "port %u of \"%.*s\": the peer's port %" PRIu64
+				     " is not 1 to %d",
+				     num, PM_SHOWN(id), number, PM_MAX_PORTS);
+	cable->peer_port = (uint32_t)number;
+	return 0;
+}
+
+/* `# lid 16 lmc 1 "peer's description" lid 3 4xSDR`: the first LID is ours. */
+static int take_port_comment(struct netlist *n, struct pm_text rest, uint32_t port)
+{
+	const char *hash = pm_text_find(rest, '#');
+	const char *quote;
+
+	if (!hash)
+		return 0;
+	rest.at = hash + 1;
+	quote = pm_text_find(rest, '"');
+	if (quote)
+		rest.end = quote;
+	return read_lid(n, rest, port);
+}
+
+static int parse_port(struct netlist *n, struct pm_text line)
+{
+	struct cable cable = {.line = n->lexer.line};
+	struct pm_port *port = NULL;
+	int rc;
+
+	if (!n->in_record)
+		return pm_lexer_fail(&n->lexer, "a port line outside of a node's record");
+	rc = take_port(n, &line, &port);
+	if (rc)
+		return rc;
+	cable.port = (uint32_t)(port - n->fabric->ports);
+	rc = take_peer(n, &line, &cable);
+	if (rc)
+		return rc;
+	rc = netlist_add_cable(n, &cable);
+	if (rc)
+		return rc;
+	if (n->fabric->nodes[port->node].type == PM_SWITCH)
+		return 0;
+	return take_port_comment(n, line, cable.port);
+}
+
+/* ---- Lines ---- */
+
+/*
+ * ibsim reads on for more ports unless it has seen them all, and drops the line that
+ * ends the record. Taking a line that it drops would give us another fabric.
+ */
+static int check_dropped(struct netlist *n, const char *word, bool dropped)
+{
+	return dropped ? pm_lexer_fail(&n->lexer,
+				       "no blank line before this \"%s\" line, "
+				       "ibsim would drop it",
+				       word)
+		       : 0;
+}
+
+static int reject(struct netlist *n, struct pm_text line, bool dropped)
+{
+	static const char *const words[] = {"module", "include", "do"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		int rc;
+
+		if (!pm_text_starts(line, words[i]))
+			continue;
+		rc = check_dropped(n, words[i], dropped);
+		return rc ? rc
+			  : pm_lexer_fail(&n->lexer,
+					  "ibsim's \"%s\" lines are not supported",
+					  words[i]);
+	}
+	return 0;
+}
+
+static int parse_line(struct netlist *n, struct pm_text line,
+		      const struct netlist_statement *statements, size_t count)
+{
+	int rc = pm_lexer_check_text(&n->lexer, line);
+	bool dropped;
+
+	if (rc || pm_text_next_is(line, '#'))
+		return rc;
+	if (pm_text_next_is(line, '['))
+		return parse_port(n, line);
+	if (pm_text_next_is(line, '@'))
+		return pm_lexer_fail(&n->lexer, "aliases ('@') are not supported");
+	dropped = n->in_record && n->ports_left;
+	n->in_record = false;
+	for (size_t i = 0; i < count; i++) {
+		if (!pm_text_starts(line, statements[i].word))
+			continue;
+		line.at += strlen(statements[i].word);
+		rc = check_dropped(n, statements[i].word, dropped);
+		return rc ? rc : statements[i].parse(n, line, statements[i].type);
+	}
+	return reject(n, line, dropped);
+}
+
+int netlist_read_records(struct netlist *n, const struct netlist_statement *statements,
+			 size_t count)
+{
+	struct pm_text line;
+	int rc = 0;
+
+	while (!rc && pm_lexer_next(&n->lexer, &line))
+		rc = parse_line(n, line, statements, count);
+	return rc;
+}
