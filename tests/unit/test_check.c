@@ -268,6 +268,40 @@ static void test_contention(void **state)
 	pm_fabric_free(fabric);
 }
 
+/*
+ * Two hosts on each of three leaves; what goes from one leaf to another takes one way.
+ * By three, each leaf's hosts send to different leaves, by two to the same one.
+ */
+static void test_samples(void **state)
+{
+	static const uint8_t levels[] = {0, 0, 0, 1, 1};
+	static const uint8_t table[5][7] = {
+		{255, 1, 2, 3, 3, 4, 4}, {255, 4, 4, 1, 2, 3, 3}, {255, 3, 3, 4, 4, 1, 2},
+		{255, 1, 1, 2, 2, 3, 3}, {255, 1, 1, 2, 2, 3, 3},
+	};
+	static const uint32_t most[] = {2, 1, 2, 2, 2, 2, 2, 2}; /* [samples] */
+	struct pm_fabric *fabric = recipe_draw(
+		"l0/4 l1/4 l2/4 s0/3 s1/3 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l2:2=f "
+		"l0:3=s0:1 l1:3=s0:2 l2:3=s0:3 l0:4=s1:1 l1:4=s1:2 l2:4=s1:3");
+	const uint8_t *tables[] = {table[0], table[1], table[2], table[3], table[4]};
+	uint16_t top[] = {6, 6, 6, 6, 6};
+	struct pm_check check = {fabric, levels, tables, top, PM_NONE};
+
+	(void)state;
+	for (uint16_t i = 0; i < 6; i++) {
+		char name[2] = {(char)('a' + i), '\0'};
+
+		fabric->ports[world_port(fabric, name, 1)].lid = i + 1;
+	}
+	for (uint32_t samples = 0; samples < LENGTH(most); samples++) {
+		uint32_t found = 99;
+
+		assert_int_equal(pm_check_shifts(&check, samples, &found, NULL), 0);
+		assert_int_equal(found, most[samples]);
+	}
+	pm_fabric_free(fabric);
+}
+
 /* A path that no cables up and then down make, and that the tables do not serve. */
 static void test_apart(void **state)
 {
@@ -503,6 +537,7 @@ int main(void)
 		cmocka_unit_test(test_sideways),
 		cmocka_unit_test(test_loads),
 		cmocka_unit_test(test_contention),
+		cmocka_unit_test(test_samples),
 		cmocka_unit_test(test_apart),
 		cmocka_unit_test(test_lmc),
 		cmocka_unit_test(test_ring_has_a_credit_loop),

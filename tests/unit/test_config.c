@@ -287,6 +287,13 @@ static void test_files(void **state)
 	assert_int_equal(config.lid_order, PM_GROUPED);
 	unlink(path);
 	free(path);
+	/* The last word of the largest file counts. */
+	memcpy(large + (1 << 20) - 20, "lid_order leaf-major", 20);
+	path = write_file(large, 1 << 20);
+	assert_int_equal(pm_config_read(path, &config, &err), 0);
+	assert_int_equal(config.lid_order, PM_LEAF_MAJOR);
+	unlink(path);
+	free(path);
 	free(large);
 }
 
