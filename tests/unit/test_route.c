@@ -194,6 +194,37 @@ static void test_parallel(void **state)
 }
 
 /*
+ * What moved to another port once stays there when a cable that has a parallel one is
+ * lost as well: that one still counts among the candidates.
+ */
+static void test_moved_stay(void **state)
+{
+	struct recipe_xgft shape = {2, 8, {0, 8}, {2}, {2, 1}};
+	struct recipe recipe = {0};
+	struct world world;
+	uint32_t moved = 0;
+	uint8_t *once;
+
+	(void)state;
+	recipe_add_xgft(&recipe, &shape);
+	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
+	assert_int_equal(world_switch(&world, "sw0-0"), 0);
+	world_lose(&world, "sw0-0:9");
+	once = world_tables(world.routes, world.num_switches);
+	world_lose(&world, "sw0-0:9 sw0-0:11");
+	for (uint32_t lid = 1; lid <= world.plan->top_lid; lid++) {
+		if (once[lid] == 11 || world.first[lid] != 9)
+			continue;
+		assert_int_equal(pm_routes_table(world.routes, 0)[lid], once[lid]);
+		moved++;
+	}
+	assert_true(moved > 5);
+	free(once);
+	world_free(&world);
+	recipe_free(&recipe);
+}
+
+/*
  * Two cables from each of m0 and m1 to each of t0 and t1, in turns. Neighbouring ranks
  * take parallel cables: ports 3 and 5 lead to t0, 4 and 6 to t1.
  */
@@ -468,12 +499,19 @@ static void test_not_taken_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_small),	  cmocka_unit_test(test_one_switch),
-		cmocka_unit_test(test_tall),	  cmocka_unit_test(test_moved_are_spread),
-		cmocka_unit_test(test_parallel),  cmocka_unit_test(test_side_by_side),
-		cmocka_unit_test(test_joined),	  cmocka_unit_test(test_director),
-		cmocka_unit_test(test_uneven),	  cmocka_unit_test(test_taken_over),
-		cmocka_unit_test(test_leftovers), cmocka_unit_test(test_not_taken_over),
+		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_one_switch),
+		cmocka_unit_test(test_tall),
+		cmocka_unit_test(test_moved_are_spread),
+		cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_side_by_side),
+		cmocka_unit_test(test_moved_stay),
+		cmocka_unit_test(test_joined),
+		cmocka_unit_test(test_director),
+		cmocka_unit_test(test_uneven),
+		cmocka_unit_test(test_taken_over),
+		cmocka_unit_test(test_leftovers),
+		cmocka_unit_test(test_not_taken_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
