@@ -9,7 +9,8 @@ target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
 foreach(module fabric netlist generate tree reach plan route delta check whatif config
 		change planfile roles served smconf locate flap drain properties degrade lftfile
-		evidence replace flapfile pool judge search textfile losses lexer)
+		evidence replace flapfile pool judge search textfile losses lexer
+		fitness)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
@@ -69,6 +70,15 @@ if(NOT PORTMAJOR_SANITIZE)
 endif()
 add_test(NAME unit.ask COMMAND test_ask)
 set_tests_properties(unit.ask PROPERTIES LABELS unit TIMEOUT 300)
+
+# A test that nobody builds finds nothing.
+file(GLOB sources CONFIGURE_DEPENDS tests/unit/test_*.c)
+foreach(source ${sources})
+	get_filename_component(test ${source} NAME_WE)
+	if(NOT TARGET ${test})
+		message(FATAL_ERROR "${source} is not built: see tests/tests.cmake")
+	endif()
+endforeach()
 
 # Benchmarks: always built; ctest looks at ratios only.
 foreach(bench tables)
