@@ -112,57 +112,13 @@ static void test_folder(void **state)
 	assert_null(text);
 }
 
-static void test_numbers(void **state)
-{
-	static const struct {
-		const char *text;
-		int base;
-		uint64_t max;
-		bool good;
-		uint64_t value;
-		const char *rest;
-	} rows[] = {
-		{"5", 10, 5, true, 5, NULL},
-		{"5", 10, 4, false, 0, NULL},
-		{"0 x", 10, 0, true, 0, "x"},
-		{"ff 1 2", 16, 255, true, 255, "1 2"},
-		{"18446744073709551615", 10, UINT64_MAX, true, UINT64_MAX, NULL},
-		{"18446744073709551616", 10, UINT64_MAX, false, 0, NULL},
-		{"-1", 10, UINT64_MAX, false, 0, NULL},
-		{"+1", 10, 9, false, 0, NULL},
-		{"", 10, 9, false, 0, NULL},
-		{" 1", 10, 9, false, 0, "1"},
-		{"1x", 10, 9, false, 0, NULL},
-		{"x", 10, 9, false, 0, NULL},
-	};
-	uint64_t value;
-	char *none = NULL;
-
-	(void)state;
-	assert_false(pm_text_take_number(&none, 10, 9, &value));
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		char text[32], *rest = text;
-
-		snprintf(text, sizeof(text), "%s", rows[i].text);
-		errno = ERANGE; /* of before, no matter */
-		if (pm_text_take_number(&rest, rows[i].base, rows[i].max, &value) !=
-		    rows[i].good)
-			fail_msg("\"%s\"", rows[i].text);
-		if (rows[i].good)
-			assert_int_equal(value, rows[i].value);
-		if (rows[i].rest)
-			assert_string_equal(rest, rows[i].rest);
-		else
-			assert_null(rest);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),	cmocka_unit_test(test_stdin),
-		cmocka_unit_test(test_errors),	cmocka_unit_test(test_folder),
-		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_stdin),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
