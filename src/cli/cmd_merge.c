@@ -11,8 +11,9 @@
 /* The whole, as far as it has been read. */
 struct whole {
 	struct settings settings; /* those of the first file */
-	struct summary summary;
-	bool *seen; /* [shard - 1] */
+	struct pm_summary summary;
+	struct names names; /* of its rows */
+	bool *seen;	    /* [shard - 1] */
 	uint32_t num_seen;
 };
 
@@ -22,6 +23,8 @@ static int check_shard(struct whole *whole, const struct settings *settings,
 {
 	if (!whole->seen) {
 		whole->settings = *settings;
+		whole->summary.by = settings->by;
+		whole->summary.worst = settings->worst;
 		json_incref(settings->json);
 		whole->seen = calloc(settings->num_shards, sizeof(*whole->seen));
 		if (!whole->seen)
@@ -44,18 +47,18 @@ static int check_shard(struct whole *whole, const struct settings *settings,
 static int read_object(struct whole *whole, json_t *object, const char *path)
 {
 	struct settings settings = {0};
-	struct summary summary = {0};
+	struct pm_summary summary = {0};
 	char text[SUMMARY_TEXT];
 	int status;
 
 	if (settings_read(&settings, object, text) ||
-	    summary_read(&summary, &settings, object, text))
+	    summary_read(&summary, &whole->names, &settings, object, text))
 		status = cli_fail(EXIT_INPUT, "%s: %s", path, text);
 	else
 		status = check_shard(whole, &settings, path);
-	if (!status && summary_merge(&whole->summary, &summary, &whole->settings))
+	if (!status && pm_summary_merge(&whole->summary, &summary))
 		status = cli_fail(EXIT_INPUT, "out of memory");
-	summary_free(&summary);
+	pm_summary_free(&summary);
 	json_decref(settings.json);
 	return status;
 }
@@ -99,11 +102,12 @@ static int print_whole(struct whole *whole, const struct cli_output *output)
 {
 	whole->settings.shard = 1;
 	whole->settings.num_shards = 1;
-	summary_finish(&whole->summary, &whole->settings);
+	pm_summary_finish(&whole->summary);
 	if (output->json)
-		return cli_json_print(summary_json(&whole->summary, &whole->settings));
+		return cli_json_print(
+			summary_json(&whole->summary, &whole->names, &whole->settings));
 	if (!output->quiet)
-		summary_print(&whole->summary, &whole->settings, stdout);
+		summary_print(&whole->summary, &whole->names, &whole->settings, stdout);
 	return EXIT_FINE;
 }
 
@@ -139,7 +143,8 @@ int cmd_merge(int argc, char **argv)
 		status = check_whole(&whole);
 	if (!status)
 		status = print_whole(&whole, &output);
-	summary_free(&whole.summary);
+	names_free(&whole.names);
+	pm_summary_free(&whole.summary);
 	json_decref(whole.settings.json);
 	free(whole.seen);
 	return status;

@@ -2,13 +2,15 @@
 /* portmajor whatif: the cost of a loss, or of every loss of a kind. */
 #include "cli.h"
 #include "json.h"
-#include "sweep.h"
+#include "losses.h"
+#include "summary.h"
 #include "tables.h"
 
 #include <portmajor/hash.h>
-#include <portmajor/whatif.h>
+#include <portmajor/sweep.h>
 
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,7 @@ struct request {
 	struct cli_output output;
 	enum pm_loss_kind kind;
 	uint32_t shifts, mad_us, wire_smps, worst, threads, shard, num_shards;
-	enum metric by;
+	enum pm_metric by;
 };
 
 static void print_row(const char *name, const struct pm_delta *delta)
@@ -132,11 +134,11 @@ static json_t *delta_json(const struct pm_delta *delta)
 static json_t *levels_json(const struct pm_plan *plan,
 			   const struct pm_whatif_result *result)
 {
-	json_t *array = json_array();
+	json_t *list = json_array();
 
 	for (unsigned int l = 0; l <= plan->tree.top_level && l < PM_WHATIF_LEVELS; l++)
-		json_array_append_new(array, delta_json(&result->level[l]));
-	return array;
+		list = cli_json_append(list, delta_json(&result->level[l]));
+	return list;
 }
 
 /* What was found before and after, or null if it was not asked for. */
@@ -149,11 +151,11 @@ static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
 
 static json_t *losses_json(const struct request *request)
 {
-	json_t *array = json_array();
+	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < request->num_losses; i++)
-		json_array_append_new(array, cli_json_string(request->losses[i]));
-	return array;
+		list = cli_json_append(list, cli_json_string(request->losses[i]));
+	return list;
 }
 
 static int print_json(const struct request *request,
@@ -176,12 +178,7 @@ static int print_json(const struct request *request,
 		both_json(config->loads, before->load, result->load), "shift",
 		both_json(config->shifts, before->shift, result->shift));
 
-	if (json_object_update(object, more)) {
-		json_decref(object);
-		object = NULL;
-	}
-	json_decref(more);
-	return cli_json_print(object);
+	return cli_json_print(cli_json_join(object, more));
 }
 
 /* ---- One loss ---- */
@@ -226,39 +223,81 @@ static json_t *sweep_settings_json(const struct pm_fabric *fabric,
 		"{s:s, s:b, s:I, s:I, s:s, s:o, s:o, s:I}", "failures_of",
 		pm_loss_kind_name(request->kind), "pairs", request->pairs, "total",
 		(json_int_t)total, "worst", (json_int_t)request->worst, "by",
-		metric_name(request->by), "load_before",
+		pm_metric_name(request->by), "load_before",
 		config->loads ? json_integer((json_int_t)before->load) : json_null(),
 		"shift_before",
 		config->shifts ? json_integer(before->shift) : json_null(), "full_load",
 		(json_int_t)before->full_load);
 
-	if (json_object_update(object, more)) {
-		json_decref(object);
-		object = NULL;
+	return cli_json_join(object, more);
+}
+
+/* A bar of 50 characters on stderr, drawn anew when it grows. */
+static void show_progress(uint64_t done, uint64_t count, void *context)
+{
+	int now = (int)((double)done / (double)count * 50), *shown = context;
+
+	if (now == *shown)
+		return;
+	*shown = now;
+	fprintf(stderr, "\r[%.*s%*s] %llu of %llu", now,
+		"##################################################", 50 - now, "",
+		(unsigned long long)done, (unsigned long long)count);
+	fflush(stderr);
+}
+
+/* Names the rows of a summary; an exit status. */
+static int name_rows(const struct pm_losses *losses, struct pm_summary *summary,
+		     struct names *names)
+{
+	for (uint32_t i = 0; i < summary->num_rows; i++) {
+		summary->row[i].name = names->num;
+		if (names_add(names, cli_losses_json(losses, summary->row[i].number)))
+			return cli_fail(EXIT_INPUT, "out of memory");
 	}
-	json_decref(more);
-	return object;
+	return EXIT_FINE;
+}
+
+/* Tries all of these losses and names the worst; an exit status. */
+static int run_sweep(const struct request *request, const struct pm_losses *losses,
+		     const struct pm_whatif_config *config, struct pm_whatif *whatif,
+		     struct pm_summary *summary, struct names *names)
+{
+	int shown = -1;
+	bool bar = !request->output.quiet && isatty(STDERR_FILENO);
+	const struct pm_sweep sweep = {
+		.fabric = losses->fabric,
+		.config = config,
+		.losses = losses,
+		.shard = request->shard,
+		.num_shards = request->num_shards,
+		.threads = request->threads,
+		.progress = bar ? show_progress : NULL,
+		.context = &shown,
+	};
+	struct pm_error err;
+	int rc = pm_sweep_run(&sweep, whatif, summary, &err);
+
+	if (bar)
+		fputs("\r\033[K", stderr);
+	return rc ? cli_fail(EXIT_INPUT, "%s", err.text)
+		  : name_rows(losses, summary, names);
 }
 
 static int sweep_all(const struct pm_fabric *fabric, const struct request *request,
 		     const struct pm_whatif_config *config, struct pm_whatif *whatif)
 {
-	struct settings settings = {.worst = request->worst,
+	struct settings settings = {.kind = request->kind,
+				    .pairs = request->pairs,
+				    .worst = request->worst,
 				    .by = request->by,
 				    .mad_us = request->mad_us,
 				    .wire_smps = request->wire_smps,
 				    .shard = request->shard,
 				    .num_shards = request->num_shards};
-	struct pm_losses losses = {0};
-	struct summary summary = {0};
-	const struct sweep sweep = {
-		.fabric = fabric,
-		.config = config,
-		.losses = &losses,
-		.settings = &settings,
-		.threads = request->threads,
-		.progress = !request->output.quiet && isatty(STDERR_FILENO),
-	};
+	struct pm_summary summary = {.by = request->by, .worst = request->worst};
+	struct pm_losses losses;
+	struct names names = {0};
 	struct pm_error err;
 	int status;
 
@@ -268,14 +307,16 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 	settings.total = losses.count;
 	settings.json = sweep_settings_json(fabric, request, config,
 					    pm_whatif_before(whatif), losses.count);
-	status = settings.json ? sweep_run(&sweep, whatif, &summary)
-			       : cli_fail(EXIT_INPUT, "out of memory");
+	status = settings.json
+			 ? run_sweep(request, &losses, config, whatif, &summary, &names)
+			 : cli_fail(EXIT_INPUT, "out of memory");
 	if (!status && request->output.json)
-		status = cli_json_print(summary_json(&summary, &settings));
+		status = cli_json_print(summary_json(&summary, &names, &settings));
 	else if (!status && !request->output.quiet)
-		summary_print(&summary, &settings, stdout);
+		summary_print(&summary, &names, &settings, stdout);
 	json_decref(settings.json);
-	summary_free(&summary);
+	names_free(&names);
+	pm_summary_free(&summary);
 	pm_losses_free(&losses);
 	return status;
 }
@@ -305,7 +346,7 @@ static int take_kind(const struct cli_option *option, char *argument, void *to)
 static int take_metric(const struct cli_option *option, char *argument, void *to)
 {
 	(void)option;
-	return metric_parse(argument, to)
+	return pm_metric_parse(argument, to)
 		       ? cli_fail(EXIT_USAGE, "--by: no metric \"%s\"", argument)
 		       : EXIT_FINE;
 }
@@ -440,9 +481,9 @@ static void configure(const struct request *request, struct pm_whatif_config *co
 	config->plan = request->fabric.plan;
 	config->manager = PM_NONE;
 	config->connect_roots = request->fabric.connect_roots;
-	config->loads = request->loads || request->by == METRIC_LOAD ||
+	config->loads = request->loads || request->by == PM_METRIC_LOAD ||
 			(!request->all && !request->no_loads);
-	config->shifts = request->all && request->by != METRIC_SHIFT ? 0 : 16;
+	config->shifts = request->all && request->by != PM_METRIC_SHIFT ? 0 : 16;
 	if (request->shifts_given)
 		config->shifts = request->shifts;
 }
@@ -468,6 +509,18 @@ static int run(const char *path, const struct request *request)
 	return status;
 }
 
+/* Processors that this process may use, 1 and up. */
+static unsigned int count_processors(void)
+{
+	cpu_set_t set;
+	int count;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 1;
+	count = CPU_COUNT(&set);
+	return count > 0 ? (unsigned int)count : 1;
+}
+
 int cmd_whatif(int argc, char **argv)
 {
 	struct request request = {
@@ -477,7 +530,7 @@ int cmd_whatif(int argc, char **argv)
 		.worst = 20,
 		.shard = 1,
 		.num_shards = 1,
-		.threads = sweep_processors(),
+		.threads = count_processors(),
 	};
 	int status;
 

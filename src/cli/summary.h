@@ -1,41 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a sweep over many losses found: how often each value came up and which losses
- * were worst. Summaries of parts add up to that of the whole, be the parts threads or
- * shards read from files, so that both end in the same text and JSON.
+ * What a sweep over many losses found, as text and as JSON. Shards are read from JSON
+ * and, added up, end in the same text and JSON as the whole.
  */
 #ifndef PORTMAJOR_CLI_SUMMARY_H
 #define PORTMAJOR_CLI_SUMMARY_H
 
+#include <portmajor/losses.h>
+#include <portmajor/summary.h>
+
 #include <jansson.h>
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
-enum metric {
-	METRIC_BLOCKS,
-	METRIC_BOUND,
-	METRIC_SWITCHES, /* with a block that changes */
-	METRIC_ENTRIES,
-	METRIC_PAIRS_CUT,
-	METRIC_SWITCHES_CUT,
-	METRIC_LOAD,  /* 0 unless asked for */
-	METRIC_SHIFT, /* likewise */
-	METRICS,
-};
-
-/* The name in JSON. */
-const char *metric_name(enum metric metric);
-/* -1: no such metric. */
-int metric_parse(const char *name, enum metric *metric);
-
-/* What a sweep was told, as far as a summary depends on it. */
+/* What a sweep was told, as far as what is written depends on it. */
 struct settings {
-	json_t *json;		    /* all of it, owned */
+	json_t *json; /* all of it, owned: the same for all shards, and written as it is
+		       */
+	enum pm_loss_kind kind;
+	bool pairs;
 	uint64_t total;		    /* losses in all shards */
 	uint32_t worst;		    /* how many to keep */
-	enum metric by;		    /* which makes one worse than another */
+	enum pm_metric by;	    /* which makes one worse than another */
 	uint32_t mad_us;	    /* of one MAD, there and back */
 	uint32_t wire_smps;	    /* MADs at a time, 1 and up */
 	uint32_t shard, num_shards; /* shard: 1 to num_shards */
@@ -44,55 +30,42 @@ struct settings {
 /* Milliseconds that so many blocks take. */
 double settings_ms(const struct settings *settings, uint64_t blocks);
 
-/* One loss. */
-struct row {
-	uint64_t number; /* among all losses: what remains the same in shards */
-	uint64_t value[METRICS];
-	json_t *lost; /* its name, owned; NULL: not made yet */
+/* What is lost: one thing, or two of a pair. */
+struct name {
+	json_t *json;	     /* an array with an object for each, owned */
+	const char *text[2]; /* NULL: there is no second one */
 };
 
-/* Values and how often they came, as a hash table; a count of 0 is free room. */
-struct bin {
-	uint64_t value, count;
+/* By pm_row.name. Zeroed: none. */
+struct names {
+	struct name *list;
+	uint32_t num, room;
 };
-struct histogram {
-	struct bin *bin;
-	uint32_t used, room; /* room is a power of two or 0 */
-};
-
-/* Zeroed: nothing found yet. */
-struct summary {
-	uint64_t count;
-	struct histogram histogram[METRICS];
-	struct row *row; /* candidates for the worst */
-	uint32_t num_rows, rows_room;
-};
-
-/* All three: -1 without memory. Rows that are kept take their `lost` over. */
-int summary_add(struct summary *summary, const struct settings *settings,
-		struct row *row);
-/* Empties `from`. */
-int summary_merge(struct summary *into, struct summary *from,
-		  const struct settings *settings);
-/* Sorts the rows and strikes off what is not among the worst. */
-void summary_finish(struct summary *summary, const struct settings *settings);
-void summary_free(struct summary *summary);
-
-/* The JSON object of a finished summary; NULL without memory. */
-json_t *summary_json(const struct summary *summary, const struct settings *settings);
-
-/* The same as text. */
-void summary_print(const struct summary *summary, const struct settings *settings,
-		   FILE *out);
 
 /*
- * Reads settings from the object that summary_json made of them, or a summary. `text` is
- * then said what is wrong: -1. Without memory too. The caller frees what was made, on
- * failure as well. settings->json takes a new reference.
+ * Adds one, which it takes over, as the last of the list. -EINVAL: that is no name;
+ * -ENOMEM, also if json is NULL.
+ */
+int names_add(struct names *names, json_t *json);
+void names_free(struct names *names);
+
+/* The JSON object of a finished summary; NULL without memory. */
+json_t *summary_json(const struct pm_summary *summary, const struct names *names,
+		     const struct settings *settings);
+
+/* The same as text. */
+void summary_print(const struct pm_summary *summary, const struct names *names,
+		   const struct settings *settings, FILE *out);
+
+/*
+ * Reads settings from the object that summary_json made of them, or a summary with its
+ * names, which are added. `text` is then said what is wrong: -1. Without memory too. The
+ * caller frees what was made, on failure as well. settings->json takes a new reference.
  */
 #define SUMMARY_TEXT 200
 int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_TEXT]);
-int summary_read(struct summary *summary, const struct settings *settings, json_t *object,
+int summary_read(struct pm_summary *summary, struct names *names,
+		 const struct settings *settings, json_t *object,
 		 char text[SUMMARY_TEXT]);
 
 #endif

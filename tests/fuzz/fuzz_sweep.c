@@ -21,20 +21,22 @@ int cli_fail(enum exit_status status, const char *format, ...)
 static json_t *read_and_write(json_t *object)
 {
 	struct settings settings = {0};
-	struct summary summary = {0};
+	struct pm_summary summary = {0};
+	struct names names = {0};
 	char text[SUMMARY_TEXT] = "";
 	json_t *written = NULL;
 
 	if (!settings_read(&settings, object, text) &&
-	    !summary_read(&summary, &settings, object, text)) {
-		summary_finish(&summary, &settings);
-		written = summary_json(&summary, &settings);
+	    !summary_read(&summary, &names, &settings, object, text)) {
+		pm_summary_finish(&summary);
+		written = summary_json(&summary, &names, &settings);
 		if (!written)
 			abort();
 	} else if (!text[0]) {
 		abort();
 	}
-	summary_free(&summary);
+	names_free(&names);
+	pm_summary_free(&summary);
 	json_decref(settings.json);
 	return written;
 }
