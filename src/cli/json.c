@@ -8,6 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void *take(size_t size)
+{
+	void *block = malloc(size);
+
+	if (!block)
+		cli_no_memory();
+	return block;
+}
+
+void cli_json_begin(void)
+{
+	json_set_alloc_funcs(take, free);
+}
+
 json_t *cli_json_new(const char *command, int version)
 {
 	return json_pack("{s:s, s:s+, s:i}", "portmajor", PORTMAJOR_VERSION, "schema",
@@ -43,7 +57,7 @@ json_t *cli_json_string(const char *text)
 
 	if (string)
 		return string;
-	at = copy = malloc(strlen(text) * 3 + 1);
+	at = copy = take(strlen(text) * 3 + 1);
 	if (!copy)
 		return NULL;
 	while (*text)
@@ -84,8 +98,10 @@ int cli_json_print(json_t *object)
 {
 	int status = EXIT_FINE;
 
-	if (!object)
+	if (!object || cli_lacked_memory()) {
+		json_decref(object);
 		return cli_fail(EXIT_INPUT, "out of memory");
+	}
 	if (json_dumpf(object, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
 		status = cli_fail(EXIT_INPUT, "cannot write");
 	else

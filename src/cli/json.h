@@ -15,6 +15,13 @@
 
 #include <stdint.h>
 
+/*
+ * To be called before anything else of JSON. jansson's functions take NULL for what could
+ * not be made and go on without it; from here on each allocation of theirs that fails is
+ * remembered by cli_no_memory, so that callers need not look.
+ */
+void cli_json_begin(void);
+
 /* A new object with the members above. NULL without memory, as jansson's functions. */
 json_t *cli_json_new(const char *command, int version);
 
@@ -31,7 +38,10 @@ json_t *cli_json_guid(uint64_t guid);
 json_t *cli_json_append(json_t *list, json_t *value);
 json_t *cli_json_join(json_t *object, json_t *more);
 
-/* Prints and frees an object; NULL stands for lack of memory. An exit status. */
+/*
+ * Prints and frees an object; NULL stands for lack of memory, and nothing is printed if
+ * there was any. An exit status.
+ */
 int cli_json_print(json_t *object);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "cli.h"
+#include "json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +48,7 @@ int main(int argc, char **argv)
 		puts("portmajor " PORTMAJOR_VERSION);
 		return EXIT_FINE;
 	}
+	cli_json_begin();
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return cli_finish(commands[i].run(argc - 1, argv + 1));

@@ -23,8 +23,15 @@ int cli_fail(enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
+ * Remembers that memory ran out, for cli_finish: what was printed by then, or is printed
+ * yet, may not be all. For where nothing else can be done about it; from any thread.
+ */
+void cli_no_memory(void);
+bool cli_lacked_memory(void);
+
+/*
  * Flushes stdout; EXIT_INPUT with a message if something could not be written
- * (a full disk, a closed pipe), else status.
+ * (a full disk, a closed pipe) or memory ran out, else status.
  */
 int cli_finish(int status);
 

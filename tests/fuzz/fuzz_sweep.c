@@ -3,19 +3,11 @@
  * Any text is refused with a message or is a shard of a sweep, which then is written and
  * read again as the same; see summary.h.
  */
-#include "../../src/cli/output.h"
 #include "../../src/cli/summary.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* json.c needs it where it prints, which is not done here. */
-int cli_fail(enum exit_status status, const char *format, ...)
-{
-	(void)format;
-	return (int)status;
-}
 
 /* Reads a shard and writes it; NULL if it is refused. */
 static json_t *read_and_write(json_t *object)
