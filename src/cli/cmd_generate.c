@@ -7,7 +7,9 @@
 #include <portmajor/degrade.h>
 #include <portmajor/generate.h>
 #include <portmajor/netlist.h>
+#include <portmajor/print.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,22 +75,33 @@ static bool parse_kind(int argc, char **argv, struct pm_generate *config)
 	return false;
 }
 
+/* What is to be printed, and why it was not. */
+struct printing {
+	const struct pm_generate *config;
+	struct pm_error *err;
+};
+
+static int print_generated(FILE *file, const void *arg)
+{
+	const struct printing *printing = arg;
+
+	return pm_generate_write(printing->config, file, printing->err);
+}
+
 /* Generates and reads what was generated; an exit status. */
 static int make_fabric(const struct pm_generate *config, struct pm_fabric **fabric)
 {
 	struct pm_error err = {"out of memory"};
+	const struct printing printing = {config, &err};
 	char *text = NULL;
 	size_t length = 0;
-	FILE *file = open_memstream(&text, &length);
+	int rc = pm_text_print(print_generated, &printing, &text, &length);
 	int status = EXIT_FINE;
 
-	if (!file)
-		return cli_fail(EXIT_INPUT, "out of memory");
-	if (pm_generate_write(config, file, &err))
-		status = cli_fail(EXIT_USAGE, "%s", err.text);
-	if (fclose(file) && !status)
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	if (!status && pm_netlist_parse(text, length, "generated", fabric, &err))
+	if (rc)
+		status =
+			cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err.text);
+	else if (pm_netlist_parse(text, length, "generated", fabric, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	free(text);
 	return status;
@@ -118,20 +131,23 @@ static void find_left_out(const struct pm_fabric *fabric,
 			json_array_append_new(left_out->links, cli_link_json(fabric, i));
 }
 
+static int print_netlist(FILE *file, const void *arg)
+{
+	pm_netlist_write(arg, file);
+	return 0;
+}
+
 /* Prints the object; takes over what is left out. An exit status. */
 static int print_json(const struct request *request, const struct pm_fabric *fabric,
 		      struct left_out *left_out)
 {
-	json_t *object = cli_json_new("generate", 1), *more;
+	json_t *object, *more;
 	char *text = NULL;
 	size_t length = 0;
-	FILE *file = open_memstream(&text, &length);
 
-	if (!file)
+	if (pm_text_print(print_netlist, fabric, &text, &length))
 		return cli_fail(EXIT_INPUT, "out of memory");
-	pm_netlist_write(fabric, file);
-	if (fclose(file))
-		return cli_fail(EXIT_INPUT, "out of memory");
+	object = cli_json_new("generate", 1);
 	more = json_pack("{s:I, s:{s:o, s:o, s:o}, s:s#}", "seed",
 			 (json_int_t)request->degrade.seed, "left_out", "switches",
 			 left_out->switches, "hosts", left_out->hosts, "links",
@@ -161,15 +177,17 @@ static int write_fabric(const struct request *request)
 	struct pm_fabric *fabric = NULL, *degraded = NULL;
 	struct left_out left_out = {NULL, NULL, NULL};
 	struct pm_error err;
-	int status = make_fabric(&request->config, &fabric);
+	int status = make_fabric(&request->config, &fabric), rc;
 
 	if (!status) {
 		degraded = pm_fabric_clone(fabric);
 		if (!degraded)
 			status = cli_fail(EXIT_INPUT, "out of memory");
 	}
-	if (!status && pm_degrade_apply(&request->degrade, degraded, &err))
-		status = cli_fail(EXIT_USAGE, "--degrade: %s", err.text);
+	rc = status ? 0 : pm_degrade_apply(&request->degrade, degraded, &err);
+	if (rc)
+		status = cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE,
+				  "--degrade: %s", err.text);
 	if (!status) {
 		find_left_out(fabric, degraded, &left_out);
 		if (request->degraded && !request->output.quiet)
