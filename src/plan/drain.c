@@ -10,6 +10,7 @@
 
 #define MAGIC "portmajor-drained 1"
 #define MAX_LINE 512
+#define MAX_NAME 256 /* that is written, so that its line can be read */
 
 void pm_drains_free(struct pm_drains *drains)
 {
@@ -180,7 +181,7 @@ void pm_drains_print(const struct pm_drains *drains, FILE *file)
 			fprintf(file, " %u ", d->num);
 		else
 			fputs(" - ", file);
-		for (const char *c = d->name; *c; c++)
+		for (const char *c = d->name; *c && c < d->name + MAX_NAME; c++)
 			putc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, file);
 		putc('\n', file);
 	}

@@ -96,6 +96,32 @@ static void test_nul_and_long_line(void **state)
 			 -EINVAL);
 }
 
+/* However long names are, what is written can be read. */
+static void test_long_names(void **state)
+{
+	static const size_t lengths[] = {0, 1, 255, 256, 257, 511, 2000};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(lengths); i++) {
+		struct pm_drains drains = {0}, again = {0};
+		struct pm_error err = {""};
+		char name[2001] = "", *text;
+
+		memset(name, 'x', lengths[i]);
+		assert_int_equal(
+			pm_drains_add(&drains, UINT64_MAX, 254, name, NULL, &err), 0);
+		text = print(&drains);
+		if (pm_drains_parse(text, strlen(text), "f", &again, &err))
+			fail_msg("%zu: %s", lengths[i], err.text);
+		assert_true(pm_drains_equal(&drains, &again));
+		assert_int_equal(strlen(again.list[0].name),
+				 lengths[i] < 256 ? lengths[i] : 256);
+		free(text);
+		pm_drains_free(&drains);
+		pm_drains_free(&again);
+	}
+}
+
 static void test_no_file(void **state)
 {
 	struct pm_drains drains = {0};
@@ -576,6 +602,7 @@ int main(void)
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_nul_and_long_line),
 		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_unknown),

@@ -65,7 +65,10 @@ int pm_drains_read(const char *path, struct pm_drains *drains, struct pm_error *
 int pm_drains_parse(const char *text, size_t length, const char *source,
 		    struct pm_drains *drains, struct pm_error *err);
 
-/* Writes the file's text; errors of the stream are for the caller to see. */
+/*
+ * Writes the file's text, of a name the first 256 bytes; errors of the stream are for the
+ * caller to see.
+ */
 void pm_drains_print(const struct pm_drains *drains, FILE *file);
 
 /*
