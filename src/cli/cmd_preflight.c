@@ -43,8 +43,10 @@ report(struct preflight *p, bool ok, const char *what, const char *format, ...)
 	char *text;
 
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
+	if (vasprintf(&text, format, args) < 0) {
 		text = NULL;
+		cli_no_memory();
+	}
 	va_end(args);
 	p->findings += !ok;
 	for (char *at = text; at && *at; at++)
@@ -59,6 +61,14 @@ report(struct preflight *p, bool ok, const char *what, const char *format, ...)
 	free(text);
 }
 
+/* Whether there is an error; want of memory is none of what is checked. */
+static bool failed(int rc)
+{
+	if (rc == -ENOMEM)
+		cli_no_memory();
+	return rc != 0;
+}
+
 /* ---- OpenSM and its configuration ---- */
 
 static void check_opensm(struct preflight *p)
@@ -66,11 +76,13 @@ static void check_opensm(struct preflight *p)
 	struct pm_error err;
 
 	p->program = p->named ? strdup(p->named) : opensm_find();
+	if (p->named && !p->program)
+		cli_no_memory();
 	if (!p->program)
 		report(p, false, "opensm",
 		       "no opensm found: install it, or name it "
 		       "with --opensm");
-	else if (opensm_version(p->program, &p->version, &err))
+	else if (failed(opensm_version(p->program, &p->version, &err)))
 		report(p, false, "opensm", "%s", err.text);
 	else
 		report(p, true, "opensm", "%s: %s", p->program, p->version);
@@ -90,7 +102,7 @@ static void check_keys(struct preflight *p)
 
 	if (!p->version)
 		return;
-	if (opensm_defaults(p->program, &known, &err)) {
+	if (failed(opensm_defaults(p->program, &known, &err))) {
 		report(p, false, "keys", "%s", err.text);
 		return;
 	}
@@ -203,7 +215,7 @@ static void check_options(struct preflight *p)
 	pm_config_init(&config);
 	if (!path)
 		report(p, true, "configuration", "defaults (no event_plugin_options)");
-	else if (pm_config_read(path, &config, &err))
+	else if (failed(pm_config_read(path, &config, &err)))
 		report(p, false, "configuration",
 		       "%s (all keys would have their defaults)", err.text);
 	else if (config.shadow && !has_next_engine(p))
@@ -222,7 +234,7 @@ static void check_conf(struct preflight *p)
 {
 	struct pm_error err;
 
-	if (pm_smconf_read(p->conf_path, &p->conf, &err)) {
+	if (failed(pm_smconf_read(p->conf_path, &p->conf, &err))) {
 		report(p, false, "opensm.conf", "%s", err.text);
 		return;
 	}
@@ -240,7 +252,7 @@ static void check_version(struct preflight *p, const char *path)
 	struct pm_error err;
 	char *built_for;
 
-	if (opensm_built_for(path, &built_for, &err))
+	if (failed(opensm_built_for(path, &built_for, &err)))
 		report(p, false, "version", "%s", err.text);
 	else {
 		bool same = !strcmp(built_for, p->version);
@@ -258,7 +270,7 @@ static void check_library(struct preflight *p)
 
 	if (!p->version)
 		return;
-	if (opensm_trace(p->program, LIBRARY, &library, &err)) {
+	if (failed(opensm_trace(p->program, LIBRARY, &library, &err))) {
 		report(p, false, "library", "%s", err.text);
 		return;
 	}
@@ -289,7 +301,7 @@ static struct pm_plan *check_plan(struct preflight *p, const char *path)
 	struct pm_plan *plan = NULL;
 	struct pm_error err;
 
-	if (pm_planfile_read(path, &plan, &err))
+	if (failed(pm_planfile_read(path, &plan, &err)))
 		report(p, false, "plan file",
 		       "%s (it would not be used, and the plan be made anew: LIDs stay, "
 		       "entries may change; restore a copy if you have one)",
@@ -313,7 +325,7 @@ static void check_plans(struct preflight *p)
 	if (!cache_find("plan", &p->files, &wanted))
 		p->stored = calloc(p->files.count + 1, sizeof(struct pm_plan *));
 	if (!p->stored)
-		report(p, false, "plan file", "out of memory");
+		cli_no_memory();
 	else if (!p->files.count)
 		report(p, true, "plan file", "%s: none yet; the first run makes it",
 		       wanted);
@@ -375,7 +387,7 @@ static int check_fabric(struct preflight *p)
 	status = read_fabric(p, &fabric);
 	if (status != EXIT_FINE)
 		return status;
-	if (pm_plan_make(fabric, &p->plan, &plan, &err))
+	if (failed(pm_plan_make(fabric, &p->plan, &plan, &err)))
 		report(p, false, "fabric", "%s: %s", p->netlist, err.text);
 	else
 		report(p, true, "fabric",

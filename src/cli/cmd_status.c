@@ -39,7 +39,9 @@ find(struct findings *findings, const char *format, ...)
 	if (findings->count == MAX_FINDINGS)
 		return;
 	va_start(args, format);
-	if (vasprintf(&findings->text[findings->count], format, args) >= 0)
+	if (vasprintf(&findings->text[findings->count], format, args) < 0)
+		cli_no_memory();
+	else
 		findings->count++;
 	va_end(args);
 }

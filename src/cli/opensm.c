@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "opensm.h"
 
+#include "output.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -13,6 +15,7 @@
 #define OTHER_FOLDERS "/usr/sbin:/usr/local/sbin:/sbin"
 #define BUILT_FOR "portmajor built for " /* as in plugins/opensm/plugin.c */
 #define MAX_VERSION 64
+#define NO_MEMORY 126			/* exit status of a child, as is 127 */
 #define REFUSED "cannot be preloaded (" /* the dynamic linker's words */
 
 char *opensm_find(void)
@@ -20,12 +23,17 @@ char *opensm_find(void)
 	const char *path = getenv("PATH");
 	char *folders, *rest, *folder, *program = NULL;
 
-	if (asprintf(&folders, "%s:%s", path ? path : "", OTHER_FOLDERS) < 0)
+	if (asprintf(&folders, "%s:%s", path ? path : "", OTHER_FOLDERS) < 0) {
+		cli_no_memory();
 		return NULL;
+	}
 	rest = folders;
 	while (!program && (folder = strsep(&rest, ":"))) {
-		if (!*folder || asprintf(&program, "%s/opensm", folder) < 0) {
+		if (!*folder)
+			continue;
+		if (asprintf(&program, "%s/opensm", folder) < 0) {
 			program = NULL;
+			cli_no_memory();
 		} else if (access(program, X_OK)) {
 			free(program);
 			program = NULL;
@@ -41,7 +49,8 @@ static void become(char *const argv[], char *const variables[], int out)
 	int in = open("/dev/null", O_RDONLY);
 
 	for (size_t i = 0; variables && variables[i]; i++)
-		putenv(variables[i]);
+		if (putenv(variables[i]))
+			_exit(NO_MEMORY);
 	if (in >= 0 && dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(out, 2) >= 0)
 		execv(argv[0], argv);
 	_exit(127);
@@ -68,9 +77,10 @@ static int run(char *const argv[], char *const variables[], char **output,
 	close(ends[1]);
 	from = fdopen(ends[0], "r");
 	if (from) {
+		errno = 0;
 		if (getdelim(&text, &size, '\0', from) < 0) {
 			free(text);
-			text = strdup("");
+			text = errno ? NULL : strdup("");
 		}
 		fclose(from);
 	} else {
@@ -78,7 +88,11 @@ static int run(char *const argv[], char *const variables[], char **output,
 	}
 	if (pid > 0)
 		waitpid(pid, &wstatus, 0);
-	if (pid < 0 || !text || wstatus) {
+	if (!text || (WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == NO_MEMORY)) {
+		free(text);
+		return pm_error_no_memory(err);
+	}
+	if (pid < 0 || wstatus) {
 		free(text);
 		return pm_error_set(err, -EIO, "%s cannot be run", argv[0]);
 	}
@@ -128,7 +142,11 @@ int opensm_defaults(const char *program, struct pm_smconf *conf, struct pm_error
 /* A copy of the text from `from` up to one of these characters. */
 static char *copy_until(const char *from, const char *ends)
 {
-	return strndup(from, strcspn(from, ends));
+	char *copy = strndup(from, strcspn(from, ends));
+
+	if (!copy)
+		cli_no_memory();
+	return copy;
 }
 
 /* One line of the dynamic linker. */
@@ -183,8 +201,8 @@ void opensm_library_free(struct opensm_library *library)
 	*library = (struct opensm_library){0};
 }
 
-/* Finds what follows the mark in a file, read piece by piece. */
-static char *find_mark(FILE *file)
+/* Finds what follows the mark in a file, read piece by piece; NULL: *rc tells why. */
+static char *find_mark(FILE *file, int *rc)
 {
 	char version[MAX_VERSION];
 	size_t matched = 0, length = 0;
@@ -197,8 +215,10 @@ static char *find_mark(FILE *file)
 		else
 			matched = c == BUILT_FOR[0];
 	}
+	*rc = -ENOENT;
 	if (BUILT_FOR[matched])
 		return NULL;
+	*rc = -ENOMEM;
 	while (length < sizeof(version) - 1 && (c = getc(file)) >= ' ' && c < 0x7f)
 		version[length++] = (char)c;
 	version[length] = '\0';
@@ -209,13 +229,14 @@ int opensm_built_for(const char *path, char **version, struct pm_error *err)
 {
 	FILE *file = fopen(path, "r");
 	char *found;
+	int rc;
 
 	if (!file)
 		return pm_error_set(err, -errno, "%s: %s", path, strerror(errno));
-	found = find_mark(file);
+	found = find_mark(file, &rc);
 	fclose(file);
 	if (!found)
-		return pm_error_set(err, -ENOENT, "%s: not the plugin", path);
+		return pm_error_set(err, rc, "%s: not the plugin", path);
 	*version = found;
 	return 0;
 }
