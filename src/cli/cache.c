@@ -62,6 +62,7 @@ int cache_find(const char *name, struct cache_paths *paths, char **wanted)
 		return 0;
 	cache_paths_free(paths);
 	free(*wanted);
+	*wanted = NULL;
 	return -1;
 }
 
@@ -70,4 +71,5 @@ void cache_paths_free(struct cache_paths *paths)
 	for (size_t i = 0; i < paths->count; i++)
 		free(paths->path[i]);
 	free(paths->path);
+	*paths = (struct cache_paths){0};
 }

@@ -304,11 +304,8 @@ static int print_json(const struct pm_drains *drains, const json_t *list, bool f
 					  cli_json_string(d->name), "port", (int)d->num,
 					  "state", find_state(list, d)));
 	}
-	if (json_object_set_new(object, "followed", json_boolean(followed)) ||
-	    json_object_set_new(object, "drained", things)) {
-		json_decref(object);
-		object = NULL;
-	}
+	json_object_set_new(object, "followed", json_boolean(followed));
+	json_object_set_new(object, "drained", things);
 	return cli_json_print(object);
 }
 
