@@ -53,7 +53,13 @@ add_executable(test_memory tests/unit/test_memory.c plugins/opensm/planning.c
 target_include_directories(test_memory PRIVATE plugins/opensm)
 target_link_libraries(test_memory PRIVATE memfault test_tools)
 add_test(NAME unit.memory COMMAND test_memory)
-set_tests_properties(unit.memory PROPERTIES LABELS unit TIMEOUT 300)
+# The command as it is, but for main.
+add_executable(test_commands tests/unit/test_commands.c $<TARGET_OBJECTS:portmajor_cli>)
+target_link_libraries(test_commands PRIVATE memfault portmajor_core ${JANSSON} ${CMOCKA}
+	Threads::Threads)
+target_link_options(test_commands PRIVATE -Wl,--wrap=main)
+add_test(NAME unit.commands COMMAND test_commands)
+set_tests_properties(unit.memory unit.commands PROPERTIES LABELS unit TIMEOUT 600)
 
 # With OpenSM's headers, stubs in OpenSM's place, and threads.
 add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm/ask.c
