@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whole files of every size, names in messages, and numbers in lines. */
+/* Whole files of every size, and names in messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,13 +112,54 @@ static void test_folder(void **state)
 	assert_null(text);
 }
 
+/* Files that configure: strings up to a size, and "-" is a name. */
+static void test_strings(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t length;
+		int rc;
+		const char *says;
+	} rows[] = {
+		{"", 0, 0, ""},
+		{"a\nb", 3, 0, ""},
+		{"abcd", 4, 0, ""},
+		{"abcde", 5, -EFBIG, "longer than"},
+		{"a\0b", 3, -EINVAL, "not a text file"},
+		{"a\0", 2, -EINVAL, "not a text file"},
+	};
+	char path[] = "/tmp/test_textfile.XXXXXX", *untouched = path;
+	int fd = mkstemp(path);
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_error err = {""};
+		char *text = untouched;
+
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, rows[i].bytes, rows[i].length, 0),
+				 rows[i].length);
+		if (pm_textfile_read_string(path, 4, &text, &err) != rows[i].rc ||
+		    !strstr(err.text, rows[i].says))
+			fail_msg("row %zu: %s", i, err.text);
+		if (rows[i].rc) {
+			assert_ptr_equal(text, untouched);
+			continue;
+		}
+		assert_string_equal(text, rows[i].bytes);
+		free(text);
+	}
+	close(fd);
+	unlink(path);
+	assert_int_equal(pm_textfile_read_string("-", 4, &untouched, NULL), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_stdin),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_folder),
+		cmocka_unit_test(test_sizes),	cmocka_unit_test(test_stdin),
+		cmocka_unit_test(test_errors),	cmocka_unit_test(test_folder),
+		cmocka_unit_test(test_strings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
