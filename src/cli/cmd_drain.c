@@ -135,10 +135,8 @@ static bool is_named(const char *pattern, const char *name, unsigned int num)
 
 	if (named || !num)
 		return named;
-	if (asprintf(&with_port, "%s:%u", name, num) < 0) {
+	if (asprintf(&with_port, "%s:%u", name, num) < 0)
 		cli_no_memory();
-		return false;
-	}
 	named = !strcmp(pattern, with_port) || !fnmatch(pattern, with_port, 0);
 	free(with_port);
 	return named;
@@ -211,10 +209,8 @@ static bool read_followed(json_t **list, bool *running)
 
 	*list = NULL;
 	*running = false;
-	if (cache_find("state", &files, &wanted)) {
+	if (cache_find("state", &files, &wanted))
 		cli_no_memory();
-		return false;
-	}
 	for (size_t i = 0; i < files.count; i++) {
 		json_t *root = json_load_file(files.path[i], 0, NULL);
 		json_t *its = json_object_get(json_object_get(root, "drained"), "list");

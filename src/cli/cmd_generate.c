@@ -154,10 +154,7 @@ static int print_json(const struct request *request, const struct pm_fabric *fab
 			 left_out->links, "netlist", text, (int)length);
 	*left_out = (struct left_out){NULL, NULL, NULL};
 	free(text);
-	if (json_object_update(object, more)) {
-		json_decref(object);
-		object = NULL;
-	}
+	json_object_update(object, more);
 	json_decref(more);
 	return cli_json_print(object);
 }

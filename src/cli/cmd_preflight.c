@@ -22,8 +22,8 @@
 
 struct preflight {
 	const char *conf_path, *netlist;
-	const char *named;	 /* the opensm to be used, NULL: the one installed */
-	char *program, *version; /* of OpenSM, NULL: not known */
+	const char *program;   /* the opensm to be used, NULL: none is known */
+	char *found, *version; /* that which is installed, and OpenSM's; or NULL */
 	struct pm_smconf conf;
 	uint8_t lmc;
 	struct pm_plan_config plan; /* that OpenSM would use */
@@ -43,21 +43,19 @@ report(struct preflight *p, bool ok, const char *what, const char *format, ...)
 	char *text;
 
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0) {
-		text = NULL;
+	if (vasprintf(&text, format, args) < 0)
 		cli_no_memory();
-	}
 	va_end(args);
 	p->findings += !ok;
-	for (char *at = text; at && *at; at++)
+	for (char *at = text; *at; at++)
 		if ((unsigned char)*at < ' ' || *at == 0x7f)
 			*at = '?'; /* names and values come from files */
 	if (p->checks)
-		json_array_append_new(
-			p->checks, json_pack("{s:s, s:b, s:o}", "check", what, "ok", ok,
-					     "text", cli_json_string(text ? text : "")));
+		json_array_append_new(p->checks,
+				      json_pack("{s:s, s:b, s:o}", "check", what, "ok",
+						ok, "text", cli_json_string(text)));
 	else if (!ok || !p->output.quiet)
-		printf("%-8s%-20s%s\n", ok ? "ok" : "FIX", what, text ? text : "");
+		printf("%-8s%-20s%s\n", ok ? "ok" : "FIX", what, text);
 	free(text);
 }
 
@@ -406,11 +404,8 @@ static int print_json(struct preflight *p)
 {
 	json_t *object = cli_json_new("preflight", 1);
 
-	if (json_object_set_new(object, "findings", json_integer(p->findings)) ||
-	    json_object_set(object, "checks", p->checks)) {
-		json_decref(object);
-		object = NULL;
-	}
+	json_object_set_new(object, "findings", json_integer(p->findings));
+	json_object_set(object, "checks", p->checks);
 	return cli_json_print(object);
 }
 
@@ -437,7 +432,7 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct preflight, netlist)},
 	{0, "opensm", "FILE",
 	 "the opensm to be used (default: that in $PATH or /usr/sbin)",
-	 CLI_MEMBER(struct preflight, named)},
+	 CLI_MEMBER(struct preflight, program)},
 	{'q', "quiet", NULL, "print findings only",
 	 CLI_MEMBER(struct preflight, output.quiet)},
 	{0, "json", NULL, "print JSON, see docs/json.md",
@@ -465,7 +460,7 @@ int cmd_preflight(int argc, char **argv)
 	if (p.output.json)
 		p.checks = json_array();
 	status = check_all(&p);
-	free(p.program);
+	free(p.found);
 	free(p.version);
 	pm_smconf_free(&p.conf);
 	free_plans(&p);

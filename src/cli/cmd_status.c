@@ -41,8 +41,7 @@ find(struct findings *findings, const char *format, ...)
 	va_start(args, format);
 	if (vasprintf(&findings->text[findings->count], format, args) < 0)
 		cli_no_memory();
-	else
-		findings->count++;
+	findings->count++;
 	va_end(args);
 }
 

@@ -94,14 +94,17 @@ json_t *cli_json_join(json_t *object, json_t *more)
 	return object;
 }
 
+json_int_t cli_json_number(const json_t *object, const char *member)
+{
+	return json_integer_value(json_object_get(object, member));
+}
+
 int cli_json_print(json_t *object)
 {
 	int status = EXIT_FINE;
 
-	if (!object || cli_lacked_memory()) {
-		json_decref(object);
+	if (!object)
 		return cli_fail(EXIT_INPUT, "out of memory");
-	}
 	if (json_dumpf(object, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
 		status = cli_fail(EXIT_INPUT, "cannot write");
 	else

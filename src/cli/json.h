@@ -16,13 +16,12 @@
 #include <stdint.h>
 
 /*
- * To be called before anything else of JSON. jansson's functions take NULL for what could
- * not be made and go on without it; from here on each allocation of theirs that fails is
- * remembered by cli_no_memory, so that callers need not look.
+ * To be called before all else: where there is no memory for JSON, the program ends with
+ * a message and EXIT_INPUT. So what is printed is whole.
  */
 void cli_json_begin(void);
 
-/* A new object with the members above. NULL without memory, as jansson's functions. */
+/* A new object with the members above. */
 json_t *cli_json_new(const char *command, int version);
 
 /* A string; bytes that are not UTF-8 become U+FFFD. */
@@ -38,10 +37,10 @@ json_t *cli_json_guid(uint64_t guid);
 json_t *cli_json_append(json_t *list, json_t *value);
 json_t *cli_json_join(json_t *object, json_t *more);
 
-/*
- * Prints and frees an object; NULL stands for lack of memory, and nothing is printed if
- * there was any. An exit status.
- */
+/* An integer among an object's members; 0: there is none. */
+json_int_t cli_json_number(const json_t *object, const char *member);
+
+/* Prints and frees an object; NULL stands for lack of memory. An exit status. */
 int cli_json_print(json_t *object);
 
 #endif

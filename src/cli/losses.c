@@ -37,10 +37,8 @@ json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port)
 	char *text;
 
 	if (asprintf(&text, "%s[%u]-%s[%u]", pm_fabric_name(fabric, a->node), a->num,
-		     pm_fabric_name(fabric, b->node), b->num) < 0) {
+		     pm_fabric_name(fabric, b->node), b->num) < 0)
 		cli_no_memory();
-		return NULL;
-	}
 	string = cli_json_string(text);
 	free(text);
 	if (string)

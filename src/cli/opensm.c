@@ -23,18 +23,15 @@ char *opensm_find(void)
 	const char *path = getenv("PATH");
 	char *folders, *rest, *folder, *program = NULL;
 
-	if (asprintf(&folders, "%s:%s", path ? path : "", OTHER_FOLDERS) < 0) {
+	if (asprintf(&folders, "%s:%s", path ? path : "", OTHER_FOLDERS) < 0)
 		cli_no_memory();
-		return NULL;
-	}
 	rest = folders;
 	while (!program && (folder = strsep(&rest, ":"))) {
 		if (!*folder)
 			continue;
-		if (asprintf(&program, "%s/opensm", folder) < 0) {
-			program = NULL;
+		if (asprintf(&program, "%s/opensm", folder) < 0)
 			cli_no_memory();
-		} else if (access(program, X_OK)) {
+		if (access(program, X_OK)) {
 			free(program);
 			program = NULL;
 		}

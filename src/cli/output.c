@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int cli_fail(enum exit_status status, const char *format, ...)
@@ -19,23 +19,14 @@ int cli_fail(enum exit_status status, const char *format, ...)
 	return (int)status;
 }
 
-static atomic_bool lacked_memory;
-
 void cli_no_memory(void)
 {
-	lacked_memory = true;
-}
-
-bool cli_lacked_memory(void)
-{
-	return lacked_memory;
+	exit(cli_fail(EXIT_INPUT, "out of memory"));
 }
 
 int cli_finish(int status)
 {
 	if (fflush(stdout) || ferror(stdout))
 		return cli_fail(EXIT_INPUT, "cannot write: %s", strerror(errno));
-	if (lacked_memory && status != EXIT_INPUT)
-		return cli_fail(EXIT_INPUT, "out of memory");
 	return status;
 }

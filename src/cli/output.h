@@ -23,15 +23,14 @@ int cli_fail(enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Remembers that memory ran out, for cli_finish: what was printed by then, or is printed
- * yet, may not be all. For where nothing else can be done about it; from any thread.
+ * Ends the program with a message and EXIT_INPUT, from any thread: nothing is half-written
+ * then, see outfile.h.
  */
-void cli_no_memory(void);
-bool cli_lacked_memory(void);
+void cli_no_memory(void) __attribute__((noreturn));
 
 /*
  * Flushes stdout; EXIT_INPUT with a message if something could not be written
- * (a full disk, a closed pipe) or memory ran out, else status.
+ * (a full disk, a closed pipe), else status.
  */
 int cli_finish(int status);
 
