@@ -27,10 +27,13 @@ target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsy
 target_link_options(test_pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=free)
 
 # Parts of the command.
-add_executable(test_options tests/unit/test_options.c src/cli/options.c src/cli/output.c)
-target_link_libraries(test_options PRIVATE test_tools)
-add_test(NAME unit.options COMMAND test_options)
-set_tests_properties(unit.options PROPERTIES LABELS unit TIMEOUT 300)
+foreach(part options text)
+	add_executable(test_${part} tests/unit/test_${part}.c src/cli/${part}.c
+		src/cli/output.c)
+	target_link_libraries(test_${part} PRIVATE test_tools ${JANSSON})
+	add_test(NAME unit.${part} COMMAND test_${part})
+	set_tests_properties(unit.${part} PROPERTIES LABELS unit TIMEOUT 300)
+endforeach()
 
 # Rooms of the plugin that need no OpenSM.
 foreach(room planning view wait)

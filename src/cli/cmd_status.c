@@ -3,6 +3,7 @@
 #include "cache.h"
 #include "cli.h"
 #include "json.h"
+#include "text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -16,14 +17,15 @@
 #define MAX_FINDINGS 8
 #define NAMED 8 /* links in a line */
 
-/* A state file's members, as far as they are printed; they live as long as the JSON. */
+/* Members of a state file that are judged; they live as long as the JSON. */
 struct state {
-	json_int_t time, pid, started, out_of_plan, pairs_apart;
+	json_int_t time, pairs_apart;
 	json_int_t pairs_joined, pairs_cut; /* of hosts; 0 if that is not known */
-	int running, active;		    /* active: -1 before the first routing */
-	const char *manager, *opensm, *plugin, *engine, *reason, *apart, *misread, *unfit;
-	const char *port, *unsaved; /* NULL: not in older files; nothing */
-	json_t *run, *repair, *flapping, *drained, *totals, *plan, *served, *shadow;
+	bool running;
+	int active; /* -1 before the first routing */
+	/* NULL: not in older files; nothing. */
+	const char *manager, *engine, *reason, *apart, *misread, *unfit, *unsaved;
+	json_t *run, *drained, *plan, *served, *shadow;
 };
 
 struct findings {
@@ -53,11 +55,6 @@ static const char *text_of(const json_t *object, const char *member)
 	return json_string_value(json_object_get(object, member));
 }
 
-static json_int_t number(const json_t *object, const char *member)
-{
-	return json_integer_value(json_object_get(object, member));
-}
-
 static int unpack(json_t *root, const char *path, struct state *state)
 {
 	const char *schema = NULL;
@@ -72,44 +69,36 @@ static int unpack(json_t *root, const char *path, struct state *state)
 		return cli_fail(EXIT_INPUT,
 				"%s: version %d of the schema; this program reads %d",
 				path, version, STATE_VERSION);
-	if (json_unpack_ex(root, &error, 0,
+	if (json_unpack_ex(root, &error, JSON_VALIDATE_ONLY,
 			   "{s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:{s:o}, s:o, "
 			   "s:o, s:o, s:I, s:o, s:o, s:{s:I}, s:o}",
-			   "time", &state->time, "running", &state->running, "sm_state",
-			   &state->manager, "opensm", &state->opensm, "plugin",
-			   &state->plugin, "pid", &state->pid, "started", &state->started,
-			   "engine", &engine, "engine", "active", &active, "run",
-			   &state->run, "repair", &state->repair, "since_start",
-			   &state->totals, "out_of_plan", &state->out_of_plan, "flapping",
-			   &state->flapping, "apart", &apart, "apart", "pairs",
-			   &state->pairs_apart, "plan", &state->plan))
+			   "time", "running", "sm_state", "opensm", "plugin", "pid",
+			   "started", "engine", "engine", "active", "run", "repair",
+			   "since_start", "out_of_plan", "flapping", "apart", "apart",
+			   "pairs", "plan"))
 		return cli_fail(EXIT_INPUT, "%s: %s", path, error.text);
+	engine = json_object_get(root, "engine");
+	active = json_object_get(engine, "active");
+	apart = json_object_get(root, "apart");
+	state->time = cli_json_number(root, "time");
+	state->running = json_is_true(json_object_get(root, "running"));
+	state->manager = text_of(root, "sm_state");
 	state->active = json_is_boolean(active) ? json_is_true(active) : -1;
 	state->engine = text_of(engine, "used");
 	state->reason = text_of(engine, "reason");
+	state->pairs_apart = cli_json_number(apart, "pairs");
 	state->apart = text_of(apart, "text");
-	state->port = text_of(root, "port_guid");
 	state->unsaved = text_of(root, "unsaved");
 	state->misread = text_of(root, "config_error");
 	state->unfit = text_of(root, "bad_switches");
+	state->run = json_object_get(root, "run");
+	state->plan = json_object_get(root, "plan");
 	state->served = json_object_get(root, "served");   /* not in older files */
 	state->shadow = json_object_get(root, "shadow");   /* nor this */
 	state->drained = json_object_get(root, "drained"); /* nor this */
-	state->pairs_joined = number(state->served, "joined");
-	state->pairs_cut = state->pairs_joined - number(state->served, "pairs");
+	state->pairs_joined = cli_json_number(state->served, "joined");
+	state->pairs_cut = state->pairs_joined - cli_json_number(state->served, "pairs");
 	return EXIT_FINE;
-}
-
-static double milliseconds(const json_t *object)
-{
-	return json_number_value(json_object_get(object, "milliseconds"));
-}
-
-static const char *word(const json_t *object, const char *member)
-{
-	const char *text = text_of(object, member);
-
-	return text ? text : "?";
 }
 
 /* ---- Judging ---- */
@@ -164,50 +153,19 @@ static void judge(const struct state *state, json_int_t age, uint32_t max_age,
 	if (text_of(state->drained, "error"))
 		find(findings, "what is drained is not followed: %s",
 		     text_of(state->drained, "error"));
-	if (number(state->run, "acked") < number(state->run, "sent"))
+	if (cli_json_number(state->run, "acked") < cli_json_number(state->run, "sent"))
 		find(findings,
 		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
 		     " LFT blocks of the last run were not acknowledged",
-		     number(state->run, "sent") - number(state->run, "acked"),
-		     number(state->run, "sent"));
+		     cli_json_number(state->run, "sent") -
+			     cli_json_number(state->run, "acked"),
+		     cli_json_number(state->run, "sent"));
 }
 
 /* ---- Printing ---- */
 
-/* Names come from the fabric: nothing in them may reach the terminal. */
-static void print_clean(const char *text)
-{
-	for (; *text; text++)
-		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
-}
-
-static void print_time(json_int_t seconds)
-{
-	time_t when = (time_t)seconds;
-	struct tm local;
-	char text[32] = "?";
-
-	if (localtime_r(&when, &local))
-		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
-	fputs(text, stdout);
-}
-
-static void print_blocks(const json_t *object)
-{
-	printf("LFT blocks sent %" JSON_INTEGER_FORMAT ", acked %" JSON_INTEGER_FORMAT
-	       ", bound %" JSON_INTEGER_FORMAT,
-	       number(object, "sent"), number(object, "acked"), number(object, "bound"));
-}
-
-static void print_event(const char *title, const json_t *event)
-{
-	printf("%-12s%" JSON_INTEGER_FORMAT ", ", title, number(event, "number"));
-	print_time(number(event, "time"));
-	fputs(": ", stdout);
-	print_clean(word(event, "change"));
-	fputs("\n            ", stdout);
-	print_blocks(event);
-}
+#define BLOCKS "LFT blocks sent {#sent}, acked {#acked}, bound {#bound}"
+#define EVENT "{#number}, {@time}: {change}\n            " BLOCKS
 
 static void print_run(const json_t *run)
 {
@@ -215,35 +173,25 @@ static void print_run(const json_t *run)
 		puts("last run    none yet");
 		return;
 	}
-	print_event("last run", run);
-	printf(", full load %" JSON_INTEGER_FORMAT
-	       "\n            switches %" JSON_INTEGER_FORMAT
-	       ", whole tables %" JSON_INTEGER_FORMAT ", entries %" JSON_INTEGER_FORMAT
-	       "; LIDs assigned %" JSON_INTEGER_FORMAT ", moved %" JSON_INTEGER_FORMAT
-	       "; computed in %.1f ms\n",
-	       number(run, "full_load"), number(run, "switches"),
-	       number(run, "whole_tables"), number(run, "entries"),
-	       number(run, "lids_assigned"), number(run, "lids_moved"),
-	       milliseconds(run));
+	cli_text_print(run,
+		       "last run    " EVENT ", full load {#full_load}\n"
+		       "            switches {#switches}, whole tables {#whole_tables}, "
+		       "entries {#entries}; LIDs assigned {#lids_assigned}, moved "
+		       "{#lids_moved}; computed in {%milliseconds} ms\n");
 }
 
 static void print_shadow(const json_t *shadow)
 {
-	printf("shadow      %" JSON_INTEGER_FORMAT ", ", number(shadow, "number"));
-	print_time(number(shadow, "time"));
-	fputs(": ", stdout);
-	print_clean(word(shadow, "change"));
+	cli_text_print(shadow, "shadow      {#number}, {@time}: {change}\n            ");
 	if (!json_is_true(json_object_get(shadow, "would_route"))) {
-		puts("\n            portmajor would not route this fabric");
+		puts("portmajor would not route this fabric");
 		return;
 	}
-	fputs("\n            would send LFT blocks ", stdout);
+	fputs("would send LFT blocks ", stdout);
 	if (json_is_integer(json_object_get(shadow, "event")))
-		printf("%" JSON_INTEGER_FORMAT " for this, ", number(shadow, "event"));
-	printf("%" JSON_INTEGER_FORMAT " to take over, full load %" JSON_INTEGER_FORMAT
-	       "; LIDs out of plan %" JSON_INTEGER_FORMAT "\n",
-	       number(shadow, "take_over"), number(shadow, "full_load"),
-	       number(shadow, "lids_out_of_plan"));
+		cli_text_print(shadow, "{#event} for this, ");
+	cli_text_print(shadow, "{#take_over} to take over, full load {#full_load}; LIDs "
+			       "out of plan {#lids_out_of_plan}\n");
 }
 
 static void print_repair(const json_t *repair)
@@ -252,19 +200,27 @@ static void print_repair(const json_t *repair)
 		puts("last repair none");
 		return;
 	}
-	print_event("last repair", repair);
-	printf("; traps %" JSON_INTEGER_FORMAT ", queries %" JSON_INTEGER_FORMAT
-	       ", unanswered %" JSON_INTEGER_FORMAT "; %.1f ms",
-	       number(repair, "traps"), number(repair, "queries"),
-	       number(repair, "unanswered"), milliseconds(repair));
-	if (json_is_true(json_object_get(repair, "left_to_sweep"))) {
-		const char *why = json_string_value(json_object_get(repair, "gave_up"));
-
-		fputs("; the rest was left to the sweep", stdout);
-		fputs(why ? ": " : "", stdout);
-		print_clean(why ? why : "");
-	}
+	cli_text_print(repair,
+		       "last repair " EVENT "; traps {#traps}, queries {#queries}, "
+		       "unanswered {#unanswered}; {%milliseconds} ms");
+	if (json_is_true(json_object_get(repair, "left_to_sweep")))
+		cli_text_print(repair, text_of(repair, "gave_up")
+					       ? "; the rest was left to the sweep: "
+						 "{gave_up}"
+					       : "; the rest was left to the sweep");
 	putchar('\n');
+}
+
+/* Those of a list that there is room for, each by `print_one`; ends the line. */
+static void print_some(const json_t *list, void (*print_one)(const json_t *one))
+{
+	size_t count = json_array_size(list);
+
+	for (size_t i = 0; i < count && i < NAMED; i++) {
+		fputs(i ? ", " : ": ", stdout);
+		print_one(json_array_get(list, i));
+	}
+	puts(count > NAMED ? ", .." : "");
 }
 
 static void print_link(const json_t *flap)
@@ -273,96 +229,51 @@ static void print_link(const json_t *flap)
 
 	for (size_t i = 0; i < 2; i++) {
 		const json_t *end = json_array_get(ends, i);
-		const char *name = json_string_value(json_object_get(end, "name"));
 
 		fputs(i ? "-" : "", stdout);
-		print_clean(name ? name : word(end, "guid"));
-		printf("[%" JSON_INTEGER_FORMAT "]", number(end, "port"));
+		cli_text_print(end, text_of(end, "name") ? "{name}[{#port}]"
+							 : "{guid}[{#port}]");
 	}
-	fputs(" (", stdout);
-	print_clean(word(flap, "state"));
-	printf(", %" JSON_INTEGER_FORMAT " times down", number(flap, "downs"));
-	if (number(flap, "left_ms"))
+	cli_text_print(flap, " ({state}, {#downs} times down");
+	if (cli_json_number(flap, "left_ms"))
 		printf(", %" JSON_INTEGER_FORMAT " s left",
-		       (number(flap, "left_ms") + 999) / 1000);
+		       (cli_json_number(flap, "left_ms") + 999) / 1000);
 	putchar(')');
 }
 
-static void print_flaps(const json_t *flapping)
+static void print_drain(const json_t *item)
 {
-	size_t count = json_array_size(flapping);
+	const char *name = text_of(item, "name");
 
-	printf("flapping    %zu links went down lately", count);
-	for (size_t i = 0; i < count && i < NAMED; i++) {
-		fputs(i ? ", " : ": ", stdout);
-		print_link(json_array_get(flapping, i));
-	}
-	puts(count > NAMED ? ", .." : "");
-}
-
-static void print_drained(const json_t *list)
-{
-	size_t count = json_array_size(list);
-
-	printf("drained     %zu", count);
-	for (size_t i = 0; i < count && i < NAMED; i++) {
-		const json_t *item = json_array_get(list, i);
-		const char *name = text_of(item, "name");
-
-		fputs(i ? ", " : ": ", stdout);
-		print_clean(name && *name ? name : word(item, "guid"));
-		if (number(item, "port"))
-			printf(":%" JSON_INTEGER_FORMAT, number(item, "port"));
-		fputs(" (", stdout);
-		print_clean(word(item, "state"));
-		if (number(item, "needed"))
-			printf(", cables in use as last paths %" JSON_INTEGER_FORMAT,
-			       number(item, "needed"));
-		putchar(')');
-	}
-	puts(count > NAMED ? ", .." : "");
+	cli_text_print(item, name && *name ? "{name}" : "{guid}");
+	if (cli_json_number(item, "port"))
+		cli_text_print(item, ":{#port}");
+	cli_text_print(item, " ({state}");
+	if (cli_json_number(item, "needed"))
+		cli_text_print(item, ", cables in use as last paths {#needed}");
+	putchar(')');
 }
 
 static void print_plan(const json_t *plan)
 {
-	fputs("plan        ", stdout);
 	if (!json_is_object(plan)) {
-		puts("none yet");
+		puts("plan        none yet");
 		return;
 	}
-	print_clean(word(plan, "file"));
-	printf("%s: lid_order %s, LMC %" JSON_INTEGER_FORMAT
-	       ", switches %" JSON_INTEGER_FORMAT ", LIDs up to %" JSON_INTEGER_FORMAT
-	       "\n",
-	       json_is_true(json_object_get(plan, "saved")) ? "" : " (not saved)",
-	       word(plan, "lid_order"), number(plan, "lmc"), number(plan, "switches"),
-	       number(plan, "top_lid"));
+	cli_text_print(plan, "plan        {file}");
+	fputs(json_is_true(json_object_get(plan, "saved")) ? "" : " (not saved)", stdout);
+	cli_text_print(plan, ": lid_order {lid_order}, LMC {#lmc}, switches {#switches}, "
+			     "LIDs up to {#top_lid}\n");
 }
 
-/* Blocks that went beside runs. */
-static void print_others(const struct state *state, const char *what, const char *times,
-			 const char *sent, const char *acked)
+static void print_totals(const json_t *totals)
 {
-	printf("            %s %" JSON_INTEGER_FORMAT
-	       ", LFT blocks sent %" JSON_INTEGER_FORMAT ", acked %" JSON_INTEGER_FORMAT
-	       "\n",
-	       what, number(state->totals, times), number(state->totals, sent),
-	       number(state->totals, acked));
-}
-
-static void print_totals(const struct state *state)
-{
-	fputs("since       ", stdout);
-	print_time(state->started);
-	printf(": runs %" JSON_INTEGER_FORMAT ", of other engines %" JSON_INTEGER_FORMAT
-	       "; ",
-	       number(state->totals, "runs"), number(state->totals, "fallbacks"));
-	print_blocks(state->totals);
-	putchar('\n');
-	print_others(state, "early repairs", "repairs", "repair_sent", "repair_acked");
-	if (number(state->totals, "moves"))
-		print_others(state, "moves of drains", "moves", "move_sent",
-			     "move_acked");
+	cli_text_print(totals, ": runs {#runs}, of other engines {#fallbacks}; " BLOCKS
+			       "\n            early repairs {#repairs}, LFT blocks sent "
+			       "{#repair_sent}, acked {#repair_acked}\n");
+	if (cli_json_number(totals, "moves"))
+		cli_text_print(totals, "            moves of drains {#moves}, LFT blocks "
+				       "sent {#move_sent}, acked {#move_acked}\n");
 }
 
 static void print_engine(const struct state *state, json_int_t age)
@@ -371,9 +282,9 @@ static void print_engine(const struct state *state, json_int_t age)
 	json_int_t left = (json_integer_value(back) + 999) / 1000 - age;
 
 	fputs("engine      ", stdout);
-	print_clean(state->engine	 ? state->engine
-		    : state->active == 0 ? "none"
-					 : "none yet");
+	cli_text_put(state->engine	  ? state->engine
+		     : state->active == 0 ? "none"
+					  : "none yet");
 	if (state->active == 0 && json_is_integer(back))
 		printf(", portmajor again in %" JSON_INTEGER_FORMAT " s",
 		       left > 0 ? left : 0);
@@ -381,48 +292,43 @@ static void print_engine(const struct state *state, json_int_t age)
 }
 
 /* Which it is; a port's GUID is all that the plugin knows it by. */
-static void print_fabric(const struct state *state)
+static void print_fabric(const json_t *root)
 {
-	if (!state->port)
-		return;
-	fputs("fabric      of port ", stdout);
-	print_clean(state->port);
-	putchar('\n');
+	if (text_of(root, "port_guid"))
+		cli_text_print(root, "fabric      of port {port_guid}\n");
 }
 
-static void print_state(const struct state *state, json_int_t age)
+static void print_state(const json_t *root, const struct state *state, json_int_t age)
 {
-	fputs("OpenSM      ", stdout);
-	print_clean(state->opensm);
-	fputs(", ", stdout);
-	print_clean(state->running ? state->manager : "ended");
-	printf(", pid %" JSON_INTEGER_FORMAT ", state written %" JSON_INTEGER_FORMAT
-	       " s ago by portmajor ",
-	       state->pid, age);
-	print_clean(state->plugin);
-	putchar('\n');
+	bool apart = state->pairs_apart && state->apart;
+
+	cli_text_print(root, "OpenSM      {opensm}, ");
+	cli_text_print(root, state->running ? "{sm_state}" : "ended");
+	cli_text_print(root, ", pid {#pid}, state written ");
+	printf("%" JSON_INTEGER_FORMAT, age);
+	cli_text_print(root, " s ago by portmajor {plugin}\n");
 	print_engine(state, age);
 	if (json_is_object(state->shadow))
 		print_shadow(state->shadow);
 	print_run(state->run);
-	print_repair(state->repair);
-	printf("LIDs        %" JSON_INTEGER_FORMAT " out of plan\n", state->out_of_plan);
-	print_flaps(state->flapping);
-	print_drained(json_object_get(state->drained, "list"));
-	fputs("paths       ", stdout);
-	print_clean(state->pairs_apart && state->apart
-			    ? state->apart
-			    : "between all switches with end ports");
-	putchar('\n');
+	print_repair(json_object_get(root, "repair"));
+	cli_text_print(root, "LIDs        {#out_of_plan} out of plan\n"
+			     "flapping    {#flapping} links went down lately");
+	print_some(json_object_get(root, "flapping"), print_link);
+	cli_text_print(root, "drained     {#drained.list}");
+	print_some(json_object_get(state->drained, "list"), print_drain);
+	cli_text_print(root, apart ? "paths       {apart.text}\n"
+				   : "paths       between all switches with end ports\n");
 	print_plan(state->plan);
-	print_totals(state);
+	cli_text_print(root, "since       {@started}");
+	print_totals(json_object_get(root, "since_start"));
 }
 
 static void print_findings(const struct findings *findings, bool quiet)
 {
 	for (size_t i = 0; i < findings->count; i++) {
 		fputs("finding     ", stdout);
-		print_clean(findings->text[i]);
+		cli_text_put(findings->text[i]);
 		putchar('\n');
 	}
 	if (!findings->count && !quiet)
@@ -436,13 +342,10 @@ static int print_json(json_t *root, const char *path, json_int_t age,
 
 	for (size_t i = 0; i < findings->count; i++)
 		json_array_append_new(list, cli_json_string(findings->text[i]));
-	if (json_object_set_new(object, "file", cli_json_string(path)) ||
-	    json_object_set_new(object, "age_s", json_integer(age)) ||
-	    json_object_set_new(object, "findings", list) ||
-	    json_object_set(object, "state", root)) {
-		json_decref(object);
-		object = NULL;
-	}
+	json_object_set_new(object, "file", cli_json_string(path));
+	json_object_set_new(object, "age_s", json_integer(age));
+	json_object_set_new(object, "findings", list);
+	json_object_set(object, "state", root);
 	return cli_json_print(object);
 }
 
@@ -475,9 +378,9 @@ static int show(const char *path, const struct request *request)
 			status = print_json(root, path, age, &findings);
 		} else {
 			if (!request->output.quiet || findings.count)
-				print_fabric(&state);
+				print_fabric(root);
 			if (!request->output.quiet)
-				print_state(&state, age);
+				print_state(root, &state, age);
 			print_findings(&findings, request->output.quiet);
 		}
 		if (status == EXIT_FINE && findings.count)

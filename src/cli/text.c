@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MAX_NAME 32
+
+void cli_text_put(const char *text)
+{
+	for (; *text; text++)
+		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+}
+
+static void print_time(json_int_t seconds)
+{
+	time_t when = (time_t)seconds;
+	struct tm local;
+	char text[32] = "?";
+
+	if (localtime_r(&when, &local))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
+	fputs(text, stdout);
+}
+
+/* The member that a path such as "a.b}" leads to; NULL: there is none. */
+static const json_t *find_member(const json_t *object, const char *path)
+{
+	while (object && *path != '}') {
+		char name[MAX_NAME];
+		size_t length = strcspn(path, ".}");
+
+		snprintf(name, sizeof(name), "%.*s", (int)length, path);
+		object = json_object_get(object, name);
+		path += length;
+		path += *path == '.';
+	}
+	return object;
+}
+
+/* One member; `path` is what stands in braces. */
+static void print_member(const json_t *object, const char *path)
+{
+	const json_t *value = find_member(object, path + (strchr("#%@", *path) != NULL));
+
+	if (*path == '%')
+		printf("%.1f", json_number_value(value));
+	else if (*path == '@')
+		print_time(json_integer_value(value));
+	else if (*path == '#' && json_is_array(value))
+		printf("%zu", json_array_size(value));
+	else if (*path == '#' || json_is_integer(value))
+		printf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	else
+		cli_text_put(json_is_string(value) ? json_string_value(value) : "?");
+}
+
+void cli_text_print(const json_t *object, const char *text)
+{
+	while (*text) {
+		size_t length = strcspn(text, "{");
+
+		printf("%.*s", (int)length, text);
+		text += length;
+		if (*text != '{')
+			continue;
+		print_member(object, text + 1);
+		text = strchr(text, '}') + 1;
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Text about a result. A subcommand describes what it found once, as the JSON object that
+ * --json prints; its text names members of that object.
+ */
+#ifndef PORTMAJOR_CLI_TEXT_H
+#define PORTMAJOR_CLI_TEXT_H
+
+#include <jansson.h>
+
+/*
+ * Prints `text` to stdout with members of an object in it:
+ *
+ *   {a.b}   b of a: text or an integer; else "?"
+ *   {#a}    an integer, or how many are in a list; else 0
+ *   {%a}    a number with one digit behind the point; else 0.0
+ *   {@a}    seconds since 1970 as local time
+ *
+ * Each name has at most 31 characters; no brace stands for itself.
+ */
+void cli_text_print(const json_t *object, const char *text);
+
+/* Prints text that came from a fabric: nothing in it may control a terminal. */
+void cli_text_put(const char *text);
+
+#endif

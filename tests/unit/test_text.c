@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Members of an object in text: each kind, there, missing and of another type. */
+#include "../../src/cli/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char object[] =
+	"{\"name\": \"a\\u001b[31m\\tb\\u007f\", \"n\": -7, \"r\": 2.25, \"none\": null,"
+	" \"list\": [4, 5, 6], \"in\": {\"deep\": {\"n\": 9007199254740993}}, \"t\": "
+	"86399}";
+
+static const struct row {
+	const char *text, *printed;
+} rows[] = {
+	{"", ""},
+	{"plain, 100%, %s and }\n", "plain, 100%, %s and }\n"},
+	{"{name}", "a?[31m?b?"},
+	{"<{n}>{n}", "<-7>-7"},
+	{"{#n} {%n} {%r}", "-7 -7.0 2.2"},
+	{"{in.deep.n}.", "9007199254740993."},
+	{"{#list} of {#in.deep.n}", "3 of 9007199254740993"},
+	{"{@t}", "1970-01-01 23:59:59"},
+	{"{no} {none} {r} {list} {in}", "? ? ? ? ?"},
+	{"{no.deep} {name.n} {in.no.n}", "? ? ?"},
+	{"{#no} {#name} {#r} {#in}", "0 0 0 0"},
+	{"{%no} {%name}", "0.0 0.0"},
+	{"{@no}", "1970-01-01 00:00:00"},
+};
+
+static void test_print(void **state)
+{
+	json_t *root = json_loads(object, 0, NULL);
+
+	(void)state;
+	assert_non_null(root);
+	setenv("TZ", "UTC", 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char printed[200] = "";
+		FILE *file = tmpfile();
+		int kept = dup(STDOUT_FILENO);
+
+		assert_non_null(file);
+		fflush(stdout);
+		assert_true(kept >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+		cli_text_print(root, rows[i].text);
+		fflush(stdout);
+		assert_true(dup2(kept, STDOUT_FILENO) >= 0);
+		close(kept);
+		rewind(file);
+		assert_true(fread(printed, 1, sizeof(printed) - 1, file) <
+			    sizeof(printed) - 1);
+		fclose(file);
+		if (strcmp(printed, rows[i].printed) != 0)
+			fail_msg("\"%s\" became \"%s\", not \"%s\"", rows[i].text,
+				 printed, rows[i].printed);
+	}
+	json_decref(root);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_print),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
