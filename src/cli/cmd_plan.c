@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor plan: planes, their runs of LIDs, and who has which. */
 #include "cli.h"
+#include "json.h"
 #include "plan.h"
-
-#include <portmajor/change.h>
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,115 +16,78 @@ struct request {
 	struct cli_output output;
 };
 
-const char *plan_plane_name(const struct pm_plan *plan, uint32_t p)
+/* A plane's places and its runs of LIDs. */
+static void print_plane(const json_t *plane, const struct pm_plan *plan)
 {
-	const struct pm_tree *tree = &plan->tree;
+	json_int_t length = 0, used;
+	const json_t *run;
+	size_t i;
 
-	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-		if (tree->component[sw] == tree->planes[p].component &&
-		    tree->rank[sw] == tree->planes[p].rank)
-			return pm_fabric_name(plan->known, sw);
-	return "?";
-}
-
-struct plane_count plan_count_places(const struct pm_plan *plan, uint32_t plane)
-{
-	struct plane_count count = {0, 0};
-
-	for (uint32_t lid = 0; lid <= plan->top_lid; lid++) {
-		uint32_t place = plan->owner[lid];
-
-		if (place == PM_NONE || plan->plane[place] != plane ||
-		    plan->lid[place] != lid)
-			continue;
-		if (plan->known->ports[place].num)
-			count.slots++;
-		else
-			count.switches++;
-	}
-	return count;
-}
-
-static void print_runs(const struct pm_plan *plan, uint32_t plane, uint32_t used)
-{
-	uint32_t length = 0;
-
-	for (uint32_t r = 0; r < plan->num_runs; r++) {
-		const struct pm_run *run = &plan->runs[r];
-
-		if (run->plane != plane)
-			continue;
-		printf(" %u-%u", run->start ? run->start : 1u,
-		       (unsigned int)(run->start + run->length - 1));
-		length += (uint32_t)(run->length - (run->start == 0));
-	}
-	printf(" spare %u", length - used);
-}
-
-static void print_planes(const struct pm_plan *plan)
-{
-	for (uint32_t i = 0; i <= plan->tree.num_planes; i++) {
-		uint32_t p = i == plan->tree.num_planes ? PM_NONE : i;
-		struct plane_count count = plan_count_places(plan, p);
-
-		if (p == PM_NONE && !count.slots && !count.switches)
-			continue;
-		if (p == PM_NONE)
-			printf("no plane:");
-		else
-			printf("plane %u (%s cable %u):", p, plan_plane_name(plan, p),
-			       plan->tree.planes[p].cable);
-		printf(" %u slots, %u switches", count.slots, count.switches);
-		if (plan->order == PM_GROUPED) {
-			printf(", LIDs");
-			print_runs(plan, p, (count.slots << plan->lmc) + count.switches);
+	cli_text_print(plane, json_is_null(json_object_get(plane, "plane"))
+				      ? "no plane:"
+				      : "plane {plane} ({name} cable {cable}):");
+	cli_text_print(plane, " {slots} slots, {switches} switches");
+	if (plan->order == PM_GROUPED) {
+		fputs(", LIDs", stdout);
+		json_array_foreach(json_object_get(plane, "lids"), i, run)
+		{
+			cli_text_print(run, " {first}-{last}");
+			length += cli_json_number(run, "last") + 1 -
+				  cli_json_number(run, "first");
 		}
+		used = (cli_json_number(plane, "slots") << plan->lmc) +
+		       cli_json_number(plane, "switches");
+		printf(" spare %" JSON_INTEGER_FORMAT, length - used);
+	}
+	putchar('\n');
+}
+
+/* Whether a host was at a slot when the plan was made. */
+static const char *slot_text(const struct pm_plan *plan, const json_t *lid)
+{
+	uint32_t place = plan->owner[cli_json_number(lid, "lid")];
+	const struct pm_port *port = &plan->known->ports[place];
+
+	return !port->num ? "" : port->host ? "[{port}]" : "[{port}] empty";
+}
+
+static void print_text(const json_t *object, const struct pm_plan *plan)
+{
+	const json_t *one;
+	size_t i;
+
+	cli_text_print(
+		object,
+		"{switches} switches, {leaves} of them leaves, levels 0 to "
+		"{top_level}, {pods} pods, {planes} planes\n"
+		"lid_order {lid_order}, LIDs up to {top_lid}, {blocks} LFT blocks a "
+		"switch, {full_load} for a full load\n");
+	json_array_foreach(json_object_get(object, "notes"), i, one)
+		printf("note: %s\n", json_string_value(one));
+	json_array_foreach(json_object_get(object, "plane_list"), i, one)
+		print_plane(one, plan);
+	json_array_foreach(json_object_get(object, "lids"), i, one)
+	{
+		cli_text_print(one, "lid {lid} block {block} plane ");
+		cli_text_print(one, json_is_null(json_object_get(one, "plane"))
+					    ? "-"
+					    : "{plane}");
+		cli_text_print(one, " \"{switch}\"");
+		cli_text_print(one, slot_text(plan, one));
 		putchar('\n');
 	}
 }
 
-static void print_lids(const struct pm_plan *plan)
+static int tell(const struct request *request, const struct cli_tables *tables,
+		const struct pm_fabric *fabric)
 {
-	for (uint32_t lid = 0; lid <= plan->top_lid; lid++) {
-		uint32_t place = plan->owner[lid];
-		const struct pm_port *port;
+	json_t *object = plan_json(tables, fabric, request->lids);
 
-		if (place == PM_NONE)
-			continue;
-		port = &plan->known->ports[place];
-		printf("lid %u block %u", lid, lid / PM_LFT_BLOCK);
-		if (plan->plane[place] == PM_NONE)
-			printf(" plane -");
-		else
-			printf(" plane %u",
-			       pm_plan_plane(plan, place, lid - plan->lid[place]));
-		printf(" \"%s\"", pm_fabric_name(plan->known, port->node));
-		if (port->num)
-			printf("[%u]%s", port->num, port->host ? "" : " empty");
-		putchar('\n');
-	}
-}
-
-static void print_plan(const struct pm_plan *plan, const struct pm_apart *apart,
-		       bool lids)
-{
-	const struct pm_tree *tree = &plan->tree;
-	char text[PM_CHANGE_TEXT];
-
-	printf("%u switches, %u of them leaves, levels 0 to %u, %u pods, %u planes\n",
-	       tree->num_switches, tree->num_leaves, tree->top_level, tree->num_pods,
-	       tree->num_planes);
-	printf("lid_order %s, LIDs up to %u, %u LFT blocks a switch, %llu for a full "
-	       "load\n",
-	       pm_lid_order_name(plan->order), plan->top_lid, pm_plan_blocks(plan),
-	       (unsigned long long)pm_plan_blocks(plan) * tree->num_switches);
-	if (pm_change_oddities(plan, text, sizeof(text)))
-		printf("note: %s\n", text);
-	if (pm_change_apart(plan, apart, text, sizeof(text)))
-		printf("note: %s\n", text);
-	print_planes(plan);
-	if (lids)
-		print_lids(plan);
+	if (request->output.json)
+		return cli_json_print(object);
+	print_text(object, tables->plan);
+	json_decref(object);
+	return EXIT_FINE;
 }
 
 /* Plans, writes, prints; an exit status. */
@@ -138,10 +101,8 @@ static int run(const struct request *request, const struct pm_fabric *fabric)
 		status = cli_tables_make(&tables, &request->fabric, fabric, manager);
 	if (!status)
 		status = plan_files_write(&request->files, &tables, fabric, manager);
-	if (!status && request->output.json)
-		status = plan_json_print(&tables, fabric, request->lids);
-	else if (!status && !request->output.quiet)
-		print_plan(tables.plan, &tables.apart, request->lids);
+	if (!status && (request->output.json || !request->output.quiet))
+		status = tell(request, &tables, fabric);
 	cli_tables_free(&tables);
 	return status;
 }

@@ -80,34 +80,15 @@ static void count_loads(struct state *state)
 	}
 }
 
-/* The list, if all that was to be appended is in it; else frees it: no memory. */
-static json_t *whole(json_t *list, size_t size)
-{
-	if (json_array_size(list) == size)
-		return list;
-	json_decref(list);
-	return NULL;
-}
-
-static json_t *plane_name(const struct pm_plan *plan, uint32_t p)
-{
-	const struct pm_tree *tree = &plan->tree;
-
-	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-		if (tree->component[sw] == tree->planes[p].component &&
-		    tree->rank[sw] == tree->planes[p].rank)
-			return cli_json_string(pm_fabric_name(plan->known, sw));
-	return json_string("?");
-}
-
 static json_t *list_planes(const struct pm_plan *plan)
 {
 	json_t *list = json_array();
 
 	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
-		json_array_append_new(list, json_pack("{s:o, s:i}", "name",
-						      plane_name(plan, p), "cable",
-						      (int)plan->tree.planes[p].cable));
+		json_array_append_new(
+			list, json_pack("{s:o, s:i}", "name",
+					cli_json_string(cli_tables_plane(plan, p)),
+					"cable", (int)plan->tree.planes[p].cable));
 	return list;
 }
 
@@ -135,7 +116,7 @@ static json_t *list_entries(const struct pm_plan *plan, const uint8_t *before,
 					: before[lid] == PM_LFT_KEEP ? -1
 								     : before[lid]));
 	}
-	return whole(list, plan->top_lid + 1u);
+	return list;
 }
 
 static json_t *list_ports(const struct state *before, const struct state *after,
@@ -145,14 +126,12 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 	const struct pm_tree *tree = &before->plan->tree;
 	const struct pm_node *n = &known->nodes[sw];
 	json_t *list = json_array();
-	size_t count = 0;
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
 		uint32_t peer = pm_fabric_peer_node(known, i);
 
 		if (peer == PM_NONE)
 			continue;
-		count++;
 		json_array_append_new(
 			list,
 			json_pack("{s:i, s:i, s:s, s:b, s:i, s:i}", "port",
@@ -163,7 +142,7 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 				  "alive", after->alive[i], "before",
 				  (int)before->loads[i], "after", (int)after->loads[i]));
 	}
-	return whole(list, count);
+	return list;
 }
 
 /* The ports of a switch that have an end port before the loss. */
@@ -172,15 +151,13 @@ static json_t *list_hosts(const struct state *before, uint32_t sw)
 	const struct pm_fabric *known = before->plan->known;
 	const struct pm_node *n = &known->nodes[sw];
 	json_t *list = json_array();
-	size_t count = 0;
 
 	for (uint32_t p = 1; p <= n->num_ports; p++) {
 		if (!known->ports[n->first_port + p].host)
 			continue;
-		count++;
 		json_array_append_new(list, json_integer(p));
 	}
-	return whole(list, count);
+	return list;
 }
 
 static json_t *describe_switch(const struct state *before, const struct state *after,
@@ -206,7 +183,7 @@ static json_t *list_switches(const struct state *before, const struct state *aft
 
 	for (uint32_t sw = 0; sw < before->plan->known->num_switches; sw++)
 		json_array_append_new(list, describe_switch(before, after, sw));
-	return whole(list, before->plan->known->num_switches);
+	return list;
 }
 
 /* Counts what differs between tables: before is a copy of all, [switch][stride]. */
@@ -304,14 +281,11 @@ static int print_table(const struct state *before, const struct state *after,
 		json_array_append_new(losses, cli_json_string(request->losses[i]));
 	more = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "lid_order",
 			 pm_lid_order_name(plan->order), "switch",
-			 cli_json_string(pm_fabric_name(plan->known, sw)), "lost",
-			 whole(losses, request->num_losses), "planes", list_planes(plan),
-			 "entries", list_entries(plan, before->table, after->table),
-			 "switches", list_switches(before, after));
-	if (json_object_update(object, more)) {
-		json_decref(object);
-		object = NULL;
-	}
+			 cli_json_string(pm_fabric_name(plan->known, sw)), "lost", losses,
+			 "planes", list_planes(plan), "entries",
+			 list_entries(plan, before->table, after->table), "switches",
+			 list_switches(before, after));
+	json_object_update(object, more);
 	json_decref(more);
 	return cli_json_print(object);
 }

@@ -5,6 +5,8 @@
 
 #include "tables.h"
 
+#include <jansson.h>
+
 /* Files to write, NULL: none. */
 struct plan_files {
 	const char *guid2lid; /* as OpenSM keeps it in its cache folder */
@@ -16,17 +18,8 @@ struct plan_files {
 int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
 		     const struct pm_fabric *fabric, uint32_t manager);
 
-/* How many places of a plane there are; plane PM_NONE: of none. */
-struct plane_count {
-	uint32_t slots, switches;
-};
-struct plane_count plan_count_places(const struct pm_plan *plan, uint32_t plane);
-
-/* The first-level switches or the component that a plane leads to, by name. */
-const char *plan_plane_name(const struct pm_plan *plan, uint32_t plane);
-
-/* Prints the plan as a JSON object; an exit status. */
-int plan_json_print(const struct cli_tables *tables, const struct pm_fabric *fabric,
-		    bool lids);
+/* The plan as a JSON object, with every LID if so wanted. */
+json_t *plan_json(const struct cli_tables *tables, const struct pm_fabric *fabric,
+		  bool lids);
 
 #endif

@@ -4,6 +4,29 @@
 
 #include <portmajor/change.h>
 
+/* How many places of a plane there are; plane PM_NONE: of none. */
+struct plane_count {
+	uint32_t slots, switches;
+};
+
+static struct plane_count count_places(const struct pm_plan *plan, uint32_t plane)
+{
+	struct plane_count count = {0, 0};
+
+	for (uint32_t lid = 0; lid <= plan->top_lid; lid++) {
+		uint32_t place = plan->owner[lid];
+
+		if (place == PM_NONE || plan->plane[place] != plane ||
+		    plan->lid[place] != lid)
+			continue;
+		if (plan->known->ports[place].num)
+			count.slots++;
+		else
+			count.switches++;
+	}
+	return count;
+}
+
 static json_t *list_runs(const struct pm_plan *plan, uint32_t plane)
 {
 	json_t *list = json_array();
@@ -27,7 +50,7 @@ static json_t *list_planes(const struct pm_plan *plan)
 	for (uint32_t i = 0; i <= plan->tree.num_planes; i++) {
 		bool none = i == plan->tree.num_planes;
 		uint32_t p = none ? PM_NONE : i;
-		struct plane_count count = plan_count_places(plan, p);
+		struct plane_count count = count_places(plan, p);
 
 		if (none && !count.slots && !count.switches)
 			continue;
@@ -35,7 +58,7 @@ static json_t *list_planes(const struct pm_plan *plan)
 			list, json_pack("{s:o, s:o, s:o, s:I, s:I, s:o}", "plane",
 					none ? json_null() : json_integer(i), "name",
 					none ? json_null()
-					     : cli_json_string(plan_plane_name(plan, p)),
+					     : cli_json_string(cli_tables_plane(plan, p)),
 					"cable",
 					none ? json_null()
 					     : json_integer(plan->tree.planes[p].cable),
@@ -94,8 +117,8 @@ static json_t *list_notes(const struct cli_tables *tables)
 	return list;
 }
 
-int plan_json_print(const struct cli_tables *tables, const struct pm_fabric *fabric,
-		    bool lids)
+json_t *plan_json(const struct cli_tables *tables, const struct pm_fabric *fabric,
+		  bool lids)
 {
 	const struct pm_plan *plan = tables->plan;
 	const struct pm_tree *tree = &plan->tree;
@@ -115,5 +138,5 @@ int plan_json_print(const struct cli_tables *tables, const struct pm_fabric *fab
 	json_object_set_new(object, "plane_list", list_planes(plan));
 	if (lids)
 		json_object_set_new(object, "lids", list_lids(plan, fabric));
-	return cli_json_print(object);
+	return object;
 }

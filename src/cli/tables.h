@@ -27,6 +27,9 @@ int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
 
 void cli_tables_free(struct cli_tables *tables);
 
+/* The first-level switches or the component that a plane leads to, by name. */
+const char *cli_tables_plane(const struct pm_plan *plan, uint32_t p);
+
 /*
  * The port that a subnet manager on the node with this name would use; PM_NONE for
  * name NULL. An exit status.
