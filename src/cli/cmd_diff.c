@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "json.h"
 #include "tables.h"
+#include "text.h"
 
 #include <portmajor/lftdiff.h>
 #include <portmajor/netlist.h>
@@ -218,28 +219,6 @@ static void list_changes(const struct result *r, const struct side *before,
 	}
 }
 
-static void print_text(const struct result *r)
-{
-	const struct topology_diff *d = &r->topology;
-	const struct pm_lft_diff *t = &r->tables;
-
-	if (r->topologies)
-		printf("topology: switches gone %u, new %u; end nodes gone %u, new %u; "
-		       "cables gone %u, new %u\n",
-		       d->switches_gone, d->switches_new, d->end_nodes_gone,
-		       d->end_nodes_new, d->cables_gone, d->cables_new);
-	printf("LIDs: %u with another owner, gone %u, new %u; ports with another LID, "
-	       "gone "
-	       "or new: %u\n",
-	       t->lids_moved, t->lids_gone, t->lids_new, r->num_moves);
-	printf("tables: switches gone %u, new %u; %u switches differ in %" PRIu64
-	       " entries, %" PRIu64 " blocks (bound %" PRIu64 ")\n",
-	       t->switches_gone, t->switches_new, t->switches, t->entries, t->blocks,
-	       t->bound);
-	printf("MADs: %" PRIu64 " LFT Sets, of these %" PRIu64 " for new switches\n",
-	       t->blocks + t->whole, t->whole);
-}
-
 static json_t *json_moves(const struct result *r, const struct side *before,
 			  const struct side *after)
 {
@@ -293,8 +272,9 @@ static json_t *json_topology(const struct result *r)
 		"cables_new", (json_int_t)d->cables_new);
 }
 
-static int print_json(const struct result *r, const struct side *before,
-		      const struct side *after)
+/* All that was found, as a JSON object. */
+static json_t *describe(const struct result *r, const struct side *before,
+			const struct side *after)
 {
 	const struct pm_lft_diff *t = &r->tables;
 	json_t *object = cli_json_new("diff", 1);
@@ -319,7 +299,41 @@ static int print_json(const struct result *r, const struct side *before,
 				      (json_int_t)t->whole));
 	json_object_set_new(object, "ports", json_moves(r, before, after));
 	json_object_set_new(object, "switches", json_switches(r, before, after));
-	return cli_json_print(object);
+	return object;
+}
+
+static void print_text(const json_t *object)
+{
+	if (json_is_object(json_object_get(object, "topology")))
+		cli_text_print(
+			json_object_get(object, "topology"),
+			"topology: switches gone {switches_gone}, new {switches_new}; "
+			"end "
+			"nodes gone {end_nodes_gone}, new {end_nodes_new}; cables gone "
+			"{cables_gone}, new {cables_new}\n");
+	cli_text_print(object,
+		       "LIDs: {lids.other_owner} with another owner, gone {lids.gone}, "
+		       "new {lids.new}; ports with another LID, gone or new: {#ports}\n"
+		       "tables: switches gone {tables.switches_gone}, new "
+		       "{tables.switches_new}; {tables.switches} switches differ in "
+		       "{tables.entries} entries, {tables.blocks} blocks (bound "
+		       "{tables.bound})\n"
+		       "MADs: {mads.all} LFT Sets, of these {mads.new_switches} for new "
+		       "switches\n");
+}
+
+static int tell(const struct result *r, const struct side *before,
+		const struct side *after, const struct request *request)
+{
+	json_t *object = describe(r, before, after);
+
+	if (request->output.json)
+		return cli_json_print(object);
+	if (request->list)
+		list_changes(r, before, after);
+	print_text(object);
+	json_decref(object);
+	return EXIT_FINE;
 }
 
 /* ---- The command ---- */
@@ -399,13 +413,8 @@ int cmd_diff(int argc, char **argv)
 	if (!strcmp(before.path, "-") && !strcmp(after.path, "-"))
 		return cli_fail(EXIT_USAGE, "only one operand can be standard input");
 	status = compare(&before, &after, &request, &result);
-	if (!status && request.output.json) {
-		status = print_json(&result, &before, &after);
-	} else if (!status && !request.output.quiet) {
-		if (request.list)
-			list_changes(&result, &before, &after);
-		print_text(&result);
-	}
+	if (!status && (request.output.json || !request.output.quiet))
+		status = tell(&result, &before, &after, &request);
 	if (!status && differs(&result))
 		status = EXIT_FINDINGS;
 	free(result.moves);

@@ -5,6 +5,7 @@
 #include "json.h"
 #include "losses.h"
 #include "outfile.h"
+#include "text.h"
 
 #include <portmajor/drain.h>
 #include <portmajor/planfile.h>
@@ -276,55 +277,56 @@ static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s, json_
 	}
 }
 
-static void print_name(const struct pm_drain *d)
-{
-	if (!d->name[0])
-		printf("0x%016" PRIx64, d->guid);
-	for (const char *c = d->name; *c; c++)
-		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
-	if (d->num)
-		printf(":%u", d->num);
-}
-
-static int print_json(const struct pm_drains *drains, const json_t *list, bool followed)
+static json_t *describe(const struct pm_drains *drains, const json_t *list, bool followed)
 {
 	json_t *object = cli_json_new("drain", 1), *things = json_array();
 
 	for (uint32_t i = 0; i < drains->num; i++) {
 		const struct pm_drain *d = &drains->list[i];
-		char guid[20];
 
-		snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
-		json_array_append_new(
-			things, json_pack("{s:s, s:o, s:i, s:s}", "guid", guid, "name",
-					  cli_json_string(d->name), "port", (int)d->num,
-					  "state", find_state(list, d)));
+		json_array_append_new(things, json_pack("{s:o, s:o, s:i, s:s}", "guid",
+							cli_json_guid(d->guid), "name",
+							cli_json_string(d->name), "port",
+							(int)d->num, "state",
+							find_state(list, d)));
 	}
 	json_object_set_new(object, "followed", json_boolean(followed));
 	json_object_set_new(object, "drained", things);
-	return cli_json_print(object);
+	return object;
+}
+
+static void print_thing(const json_t *thing, const char *state)
+{
+	const char *name = json_string_value(json_object_get(thing, "name"));
+
+	printf("%-9s", state);
+	cli_text_print(thing, *name ? "{name}" : "{guid}");
+	cli_text_print(thing, cli_json_number(thing, "port") ? ":{port}\n" : "\n");
 }
 
 /* Prints what is drained; an exit status, EXIT_FINDINGS if not all of it is out. */
 static int show(const struct pm_drains *drains, const struct request *request)
 {
-	json_t *list = NULL;
+	json_t *list = NULL, *object;
+	const json_t *thing;
 	bool followed = wait_followed(drains, request->wait_s, &list);
 	bool out = followed || (!drains->num && !request->wait_s);
 	int status = EXIT_FINE;
+	size_t i;
 
-	if (request->output.json)
-		status = print_json(drains, list, followed);
-	for (uint32_t i = 0; i < drains->num; i++) {
-		const char *state = find_state(list, &drains->list[i]);
+	object = describe(drains, list, followed);
+	json_array_foreach(json_object_get(object, "drained"), i, thing)
+	{
+		const char *state = json_string_value(json_object_get(thing, "state"));
 
 		out = out && !strcmp(state, pm_drain_state_name(PM_DRAIN_OUT));
-		if (request->output.json || request->output.quiet)
-			continue;
-		printf("%-9s", state);
-		print_name(&drains->list[i]);
-		putchar('\n');
+		if (!request->output.json && !request->output.quiet)
+			print_thing(thing, state);
 	}
+	if (request->output.json)
+		status = cli_json_print(object);
+	else
+		json_decref(object);
 	json_decref(list);
 	return status ? status : out ? EXIT_FINE : EXIT_FINDINGS;
 }
