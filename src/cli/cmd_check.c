@@ -252,11 +252,11 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct request, plan_path)},
 	{0, "conform", NULL,
 	 "LIDs and tables must be those of the plan made for the topology (default: what "
-	 "differs from it is told only)",
+	 "differs from it is reported, and is no finding)",
 	 CLI_MEMBER(struct request, conform)},
 	{0, "balance", "RATIO",
 	 "all-to-all traffic may load no cable above RATIO times the mean of its level "
-	 "(default: told only)",
+	 "(default: any load; it is reported)",
 	 .take = take_balance, .to = offsetof(struct request, balance)},
 	{'q', "quiet", NULL, "print findings only",
 	 CLI_MEMBER(struct request, output.quiet)},
@@ -271,7 +271,7 @@ static const struct cli_command command = {
 	.about =
 		"Walks the tables in a file that OpenSM (opensm-lfts.dump, opensm.fdbs) "
 		"or dump_fts wrote over a topology, an ibsim or ibnetdiscover file; one "
-		"of both may be - for standard input. LIDs are those of the topology or, "
+		"of the two may be - for standard input. LIDs are those of the topology or, "
 		"where it has none, of the tables. Exit status 1 if something is not in "
 		"order: packets that do not arrive, loops, paths that turn up after "
 		"going "
