@@ -97,7 +97,7 @@ static int keep_held(struct plugin *plugin, const struct routing_found *found,
 		pm_routes_update(plugin->view.routes, plugin->view.alive,
 				 &plugin->view.detours);
 	else
-		pm_plan_set_held(plugin->planning.base, false);
+		pm_plan_set_adopted(plugin->planning.base, false);
 	plugin->planning.unsaved = true;
 	say(&plugin->osm->log, OSM_LOG_INFO, ": tables found in the switches: %s",
 	    adopted ? "kept" : "not needed");
@@ -178,7 +178,7 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 	}
 	if (!rc)
 		rc = look_at(plugin, fabric, discovered, seen, &doubt, err);
-	if (!rc && made && plugin->planning.base->held)
+	if (!rc && made && plugin->planning.base->adopted)
 		rc = keep_held(plugin, found, discovered, err);
 	free(seen);
 	return rc;

@@ -107,9 +107,9 @@ static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 	if (rc)
 		return rc;
 	if (fresh && has_lids(fabric))
-		pm_plan_set_held(planning->base, true);
+		pm_plan_set_adopted(planning->base, true);
 	found->strict = fresh && !planning->out_of_plan;
-	if (planning->base->held && plugin->ask)
+	if (planning->base->adopted && plugin->ask)
 		rc = recover_read(plugin->ask, plugin->osm, planning->plan,
 				  &found->tables, err);
 	return rc || plugin->config.migrate ? rc

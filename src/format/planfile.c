@@ -62,7 +62,7 @@ static int print_plan(FILE *out, const void *arg)
 
 	fprintf(out, MAGIC "\norder %s\nlmc %u\n", pm_lid_order_name(plan->order),
 		plan->lmc);
-	if (plan->held)
+	if (plan->adopted)
 		fputs("held\n", out);
 	print_skeleton(out, plan->known);
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
@@ -91,7 +91,7 @@ int pm_planfile_print(const struct pm_plan *plan, char **text, size_t *length)
 struct reader {
 	struct pm_lexer lexer;
 	struct pm_plan_config config;
-	bool held;
+	bool adopted;
 	struct pm_fabric *fabric;
 	struct pm_plan_place *places;
 	struct pm_run *runs;
@@ -328,7 +328,7 @@ static int parse_line(struct reader *r, struct pm_text line)
 		return pm_text_is(word, "lmc") ? parse_lmc(r, rest)
 					       : bad_line(r, "no lmc");
 	if (r->lexer.line == 4 && pm_text_is(line, "held")) {
-		r->held = true;
+		r->adopted = true;
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
@@ -385,7 +385,7 @@ int pm_planfile_parse(const char *text, size_t length, const char *source,
 		r.fabric = NULL;
 	}
 	if (!rc)
-		pm_plan_set_held(*plan, r.held);
+		pm_plan_set_adopted(*plan, r.adopted);
 	pm_fabric_free(r.fabric);
 	free(r.places);
 	free(r.runs);

@@ -63,7 +63,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 		return pm_error_no_memory(err);
 	}
 	plan->num_runs = old->num_runs;
-	plan->held = old->held;
+	plan->adopted = old->adopted;
 	for (uint32_t r = 0; r < plan->num_runs; r++)
 		if (plan->runs[r].plane != PM_NONE)
 			plan->runs[r].plane = renamed[plan->runs[r].plane];
@@ -77,7 +77,7 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 {
 	uint32_t num = old->known->num_ports;
 
-	plan->held = old->held;
+	plan->adopted = old->adopted;
 	memcpy(plan->lid, old->lid, num * sizeof(*plan->lid));
 	memcpy(plan->plane, old->plane, num * sizeof(*plan->plane));
 	memcpy(plan->turn, old->turn, num);
@@ -450,7 +450,7 @@ int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now
 	return 0;
 }
 
-void pm_plan_set_held(struct pm_plan *plan, bool held)
+void pm_plan_set_adopted(struct pm_plan *plan, bool adopted)
 {
-	plan->held = held;
+	plan->adopted = adopted;
 }

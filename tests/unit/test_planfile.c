@@ -350,7 +350,7 @@ static void test_ranges(void **state)
 }
 
 /* What was made of tables that were found comes back as such. */
-static void test_held(void **state)
+static void test_adopted(void **state)
 {
 	struct pm_fabric *fabric = world_director(36);
 	struct pm_plan_config config = {.order = PM_GROUPED};
@@ -358,11 +358,11 @@ static void test_held(void **state)
 	struct folder *f = *state;
 
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
-	for (int held = 0; held < 2; held++) {
-		pm_plan_set_held(plan, held);
+	for (int adopted = 0; adopted < 2; adopted++) {
+		pm_plan_set_adopted(plan, adopted);
 		assert_int_equal(write_plan(plan, f->plan, NULL), 0);
 		assert_int_equal(pm_planfile_read(f->plan, &again, NULL), 0);
-		assert_int_equal(again->held, held);
+		assert_int_equal(again->adopted, adopted);
 		assert_same_plan(plan, again);
 		pm_plan_free(again);
 	}
@@ -436,7 +436,7 @@ int main(void)
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_earlier_versions),
-		cmocka_unit_test_setup_teardown(test_held, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_adopted, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_files, make_folder, remove_folder),
 	};
 

@@ -73,8 +73,8 @@ struct pm_plan {
 	struct pm_pool pool; /* of the arrays but for runs, which grow */
 	enum pm_lid_order order;
 	uint8_t lmc;
-	bool held; /* made of a fabric that ran already: what its switches hold is
-		    * preferred to tables made anew, see pm_routes_adopt */
+	bool adopted; /* made of a fabric that ran already: what its switches hold is
+		       * preferred to tables made anew, see pm_routes_adopt */
 	struct pm_fabric *known; /* skeleton of all that was ever seen */
 	struct pm_tree tree;	 /* of it */
 	uint16_t *lid;		 /* [port] base LID of the place, 0 if it is not one */
@@ -138,7 +138,7 @@ int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now
 			struct pm_plan **origin, struct pm_error *err);
 
 /* Whether to prefer what the switches hold. */
-void pm_plan_set_held(struct pm_plan *plan, bool held);
+void pm_plan_set_adopted(struct pm_plan *plan, bool adopted);
 
 void pm_plan_free(struct pm_plan *plan);
 
