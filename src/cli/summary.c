@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#define VERSION 2 /* of the schema */
+
 double settings_ms(const struct settings *settings, uint64_t blocks)
 {
 	uint64_t rounds =
@@ -68,9 +70,9 @@ static json_t *metric_json(const struct pm_summary *summary, enum pm_metric metr
 	struct pm_statistics s = pm_summary_statistics(summary, metric);
 
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "sum", (json_int_t)s.sum,
-			 "least", (json_int_t)s.least, "median", (json_int_t)s.median,
-			 "p90", (json_int_t)s.p90, "p99", (json_int_t)s.p99, "most",
-			 (json_int_t)s.most, "histogram",
+			 "minimum", (json_int_t)s.minimum, "median", (json_int_t)s.median,
+			 "p90", (json_int_t)s.p90, "p99", (json_int_t)s.p99, "maximum",
+			 (json_int_t)s.maximum, "histogram",
 			 bins_json(&summary->histogram[metric]));
 }
 
@@ -112,7 +114,7 @@ json_t *summary_json(const struct pm_summary *summary, const struct names *names
 		     const struct settings *settings)
 {
 	return cli_json_join(
-		cli_json_new("sweep", 1),
+		cli_json_new("sweep", VERSION),
 		json_pack("{s:O, s:{s:I, s:I}, s:I, s:o, s:o}", "settings",
 			  settings->json, "shard", "index", (json_int_t)settings->shard,
 			  "of", (json_int_t)settings->num_shards, "failures",
@@ -127,9 +129,9 @@ static void print_metric(const struct pm_summary *summary, enum pm_metric metric
 
 	fprintf(out, "%-12s %14llu %9llu %9llu %9llu %9llu %9llu\n",
 		pm_metric_name(metric), (unsigned long long)s.sum,
-		(unsigned long long)s.least, (unsigned long long)s.median,
+		(unsigned long long)s.minimum, (unsigned long long)s.median,
 		(unsigned long long)s.p90, (unsigned long long)s.p99,
-		(unsigned long long)s.most);
+		(unsigned long long)s.maximum);
 }
 
 static void print_row(const struct pm_row *row, const struct name *name,
@@ -157,8 +159,8 @@ void summary_print(const struct pm_summary *summary, const struct names *names,
 		pm_loss_kind_name(settings->kind));
 	if (settings->num_shards > 1)
 		fprintf(out, ", shard %u of %u", settings->shard, settings->num_shards);
-	fprintf(out, "\n%-12s %14s %9s %9s %9s %9s %9s\n", "", "sum", "least", "median",
-		"90 %", "99 %", "most");
+	fprintf(out, "\n%-12s %14s %9s %9s %9s %9s %9s\n", "", "sum", "minimum", "median",
+		"90 %", "99 %", "maximum");
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		print_metric(summary, m, out);
 	if (!summary->num_rows)
@@ -194,12 +196,14 @@ static int get_number(const json_t *object, const char *name, uint64_t low, uint
 	return -1;
 }
 
+/* Version 1 had other names for what is not read. */
 static bool is_header_right(json_t *object)
 {
 	const char *schema = json_string_value(json_object_get(object, "schema"));
+	json_int_t version = cli_json_number(object, "version");
 
-	return schema && !strcmp(schema, "portmajor-sweep") &&
-	       json_integer_value(json_object_get(object, "version")) == 1;
+	return schema && !strcmp(schema, "portmajor-sweep") && version >= 1 &&
+	       version <= VERSION;
 }
 
 int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_TEXT])

@@ -89,11 +89,11 @@ struct pm_statistics pm_summary_statistics(const struct pm_summary *summary,
 		return s;
 	for (uint32_t i = 0; i < h->num; i++)
 		s.sum += h->bin[i].value * h->bin[i].count;
-	s.least = h->bin[0].value;
+	s.minimum = h->bin[0].value;
 	s.median = find_percentile(h, summary->count, 50);
 	s.p90 = find_percentile(h, summary->count, 90);
 	s.p99 = find_percentile(h, summary->count, 99);
-	s.most = h->bin[h->num - 1].value;
+	s.maximum = h->bin[h->num - 1].value;
 	return s;
 }
 

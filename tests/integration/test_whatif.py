@@ -244,7 +244,7 @@ class Sweeps(labtest.Folders):
             nearest = {name: values[-(-len(values) * percent // 100) - 1]
                        for name, percent in (("median", 50), ("p90", 90), ("p99", 99))}
             self.assertEqual({key: told[key] for key in nearest}, nearest, metric)
-            self.assertEqual((told["sum"], told["least"], told["most"]),
+            self.assertEqual((told["sum"], told["minimum"], told["maximum"]),
                              (sum(values), values[0], values[-1]), metric)
             self.assertEqual(told["histogram"],
                              [[value, values.count(value)] for value in sorted(set(values))])
@@ -261,11 +261,11 @@ class Sweeps(labtest.Folders):
         top = max(levels.values())
         self.assertEqual(names["spines"], {name for name in levels if levels[name] == top})
         self.assertTrue(all(name.startswith("leaf") for name in names["leaves"]))
-        self.assertEqual(found["hosts"]["metrics"]["blocks"]["most"], 0)
-        self.assertEqual(found["hosts"]["metrics"]["pairs_cut"]["least"], 2 * 63)
+        self.assertEqual(found["hosts"]["metrics"]["blocks"]["maximum"], 0)
+        self.assertEqual(found["hosts"]["metrics"]["pairs_cut"]["minimum"], 2 * 63)
         for kind, cut in (("links", 0), ("hosts", 0), ("leaves", 1), ("spines", 1)):
             told = found[kind]["metrics"]["switches_cut"]
-            self.assertEqual((told["least"], told["most"]), (cut, cut), kind)
+            self.assertEqual((told["minimum"], told["maximum"]), (cut, cut), kind)
 
     def test_pairs(self):
         single = self.sweep("leaves", "-n", "100000")
@@ -298,7 +298,7 @@ class Sweeps(labtest.Folders):
                     for row in worst]
             self.assertEqual(keys, sorted(keys), by)
         for by in ("load", "shift"):  # found without being asked for
-            self.assertGreater(self.sweep("spines", "--by", by)["metrics"][by]["least"], 0)
+            self.assertGreater(self.sweep("spines", "--by", by)["metrics"][by]["minimum"], 0)
         short = self.sweep("switches", "--by", "pairs_cut", "-n", "3")["worst"]
         whole = self.sweep("switches", "--by", "pairs_cut", "-n", "100000")["worst"]
         self.assertEqual(short, whole[:3])
@@ -350,7 +350,7 @@ class Shards(labtest.Folders):
         options = ("--all", "leaves", "--pairs", "-n", "3", "--loads", "--shifts", "4")
         found = run_json("whatif", NET, *options)
         lines = run("whatif", NET, *options).splitlines()
-        names = ("sum", "least", "median", "p90", "p99", "most")
+        names = ("sum", "minimum", "median", "p90", "p99", "maximum")
         self.assertEqual([line.split() for line in lines[2:10]], [
             [metric, *(str(found["metrics"][metric][name]) for name in names)]
             for metric in METRICS])
@@ -379,8 +379,8 @@ class Shards(labtest.Folders):
             files[-1].write_text(json.dumps(shard))
         told = run_json("merge", *files)["metrics"]["blocks"]
         self.assertEqual(told, {
-            "sum": sum(values), "least": values[0], "median": values[498], "p90": values[897],
-            "p99": values[987], "most": values[-1],
+            "sum": sum(values), "minimum": values[0], "median": values[498], "p90": values[897],
+            "p99": values[987], "maximum": values[-1],
             "histogram": [[value, 1] for value in values]})
 
     def test_equals(self):
@@ -454,7 +454,7 @@ class Shards(labtest.Folders):
 
     @staticmethod
     def damages(good):
-        yield ("version",), 2
+        yield ("version",), 3
         yield ("failures",), good["failures"] - 1
         yield ("failures",), -1
         yield ("shard",), None

@@ -73,7 +73,7 @@ void pm_summary_free(struct pm_summary *summary);
 
 /* Percentiles are those of the nearest rank: values that came up. */
 struct pm_statistics {
-	uint64_t sum, least, median, p90, p99, most;
+	uint64_t sum, minimum, median, p90, p99, maximum;
 };
 
 /* Of a finished summary; all 0 if it is empty. O(values). */
