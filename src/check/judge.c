@@ -20,9 +20,9 @@ static const char *const names[PM_FINDING_KINDS] = {
 	[PM_FOUND_LOST] = "lost",
 	[PM_FOUND_LOOP] = "loop",
 	[PM_FOUND_TURN] = "turn",
-	[PM_FOUND_ASTRAY] = "astray",
-	[PM_FOUND_APART] = "apart",
-	[PM_FOUND_MANAGER] = "manager",
+	[PM_FOUND_MISROUTED] = "misrouted",
+	[PM_FOUND_APART] = "unreachable",
+	[PM_FOUND_MANAGER] = "sm",
 	[PM_FOUND_CREDIT_LOOP] = "credit-loop",
 	[PM_FOUND_BALANCE] = "balance",
 	[PM_FOUND_UNKNOWN_LID] = "unknown-lid",
@@ -196,7 +196,7 @@ static int take_lids(struct judge *j, struct pm_error *err)
 
 /* LIDs that switches have entries for and nobody has: of empty places, or strange ones.
  */
-static int find_of_nobody(struct judge *j, struct pm_error *err)
+static int find_unassigned(struct judge *j, struct pm_error *err)
 {
 	uint32_t of_somebody = 0;
 
@@ -209,9 +209,9 @@ static int find_of_nobody(struct judge *j, struct pm_error *err)
 				continue;
 			pm_bits_set(j->has_entry, lid);
 			of_somebody += in_use;
-			if (in_use || j->found.of_nobody++)
+			if (in_use || j->found.unassigned++)
 				continue;
-			j->found.first_of_nobody = lid;
+			j->found.first_unassigned = lid;
 			j->found.at = sw;
 		}
 	if (!of_somebody)
@@ -259,7 +259,7 @@ static void judge_paths(struct judge *j)
 		[PM_FAULT_LOST] = {"paths end nowhere though there is a way", p->lost},
 		[PM_FAULT_LOOP] = {"paths go round for ever", p->loops},
 		[PM_FAULT_TURN] = {"paths turn up after going down", p->turns},
-		[PM_FAULT_ASTRAY] = {"paths end at another port", p->astray},
+		[PM_FAULT_MISROUTED] = {"paths end at another port", p->misrouted},
 		[PM_FAULT_APART] = {"paths to end ports do not arrive, for which there "
 				    "is no way up and then down",
 				    p->apart},
@@ -334,7 +334,7 @@ static int judge_all(struct judge *j, const struct pm_tree *tree, struct pm_erro
 	if (!rc)
 		rc = take_lids(j, err);
 	if (!rc)
-		rc = find_of_nobody(j, err);
+		rc = find_unassigned(j, err);
 	if (rc)
 		return rc;
 	find_bad_ports(j);

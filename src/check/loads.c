@@ -68,10 +68,10 @@ static void sum_loads(const struct pm_check *check, const uint32_t *load,
 		if (low >= PM_CHECK_LEVELS)
 			continue;
 		kind = low == check->level[x] ? &loads->up[low] : &loads->down[low];
-		if (!kind->links || load[i] < kind->least)
-			kind->least = load[i];
-		if (load[i] > kind->most)
-			kind->most = load[i];
+		if (!kind->links || load[i] < kind->minimum)
+			kind->minimum = load[i];
+		if (load[i] > kind->maximum)
+			kind->maximum = load[i];
 		kind->links++;
 		kind->flows += load[i];
 	}
@@ -122,7 +122,7 @@ static void count_uplinks(const struct pm_check *check, uint32_t leaf,
 double pm_check_load_ratio(const struct pm_check_load *load)
 {
 	return load->flows
-		       ? (double)load->most * (double)load->links / (double)load->flows
+		       ? (double)load->maximum * (double)load->links / (double)load->flows
 		       : 1.0;
 }
 

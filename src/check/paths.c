@@ -48,7 +48,7 @@ static void note(struct pm_check_paths *result, const struct pm_check *check,
 		[PM_FAULT_LOST] = "lost",
 		[PM_FAULT_LOOP] = "loop",
 		[PM_FAULT_TURN] = "turns up after going down",
-		[PM_FAULT_ASTRAY] = "ends elsewhere",
+		[PM_FAULT_MISROUTED] = "ends elsewhere",
 		[PM_FAULT_APART] = "not reached",
 		[PM_FAULT_DEAF] = "no way to the manager",
 	};
@@ -95,8 +95,8 @@ static void follow(const struct pm_check *check, uint32_t from, uint32_t port,
 		result->lost++;
 		note(result, check, PM_FAULT_LOST, from, lid, port);
 	} else if (at != port) {
-		result->astray++;
-		note(result, check, PM_FAULT_ASTRAY, from, lid, port);
+		result->misrouted++;
+		note(result, check, PM_FAULT_MISROUTED, from, lid, port);
 	} else {
 		result->delivered++;
 	}

@@ -77,11 +77,11 @@ static void print_load(const char *way, unsigned int level,
 {
 	if (load->links)
 		printf("load %s between levels %u and %u: %" PRIu64
-		       " cables, mean %.2f, least %" PRIu64 ", most %" PRIu64
+		       " cables, mean %.2f, minimum %" PRIu64 ", maximum %" PRIu64
 		       " (%.2f times the mean)\n",
 		       way, level, level + 1, load->links,
-		       (double)load->flows / (double)load->links, load->least, load->most,
-		       pm_check_load_ratio(load));
+		       (double)load->flows / (double)load->links, load->minimum,
+		       load->maximum, pm_check_load_ratio(load));
 }
 
 static void print_plan(const struct pm_judgement *found)
@@ -107,9 +107,9 @@ static void print_text(const struct judged *j, const struct request *request)
 	printf("%u switches, %u with a table, %u end ports, %u ports with a LID\n",
 	       j->fabric->num_switches, found->tables, found->end_ports,
 	       found->ports_with_lid);
-	if (found->of_nobody)
-		printf("%u more LIDs have entries: LID %u on \"%s\", for one\n",
-		       found->of_nobody, found->first_of_nobody,
+	if (found->unassigned)
+		printf("%u unassigned LIDs have entries: LID %u on \"%s\", for one\n",
+		       found->unassigned, found->first_unassigned,
 		       pm_fabric_name(j->fabric, found->at));
 	printf("paths from switches with end ports: %" PRIu64 " of %" PRIu64
 	       " delivered, %" PRIu64 " without an up-then-down path\n",
@@ -139,9 +139,9 @@ static json_t *loads_json(const struct pm_check_loads *loads)
 				json_pack("{s:s, s:i, s:I, s:I, s:I, s:I}", "direction",
 					  i % 2 ? "down" : "up", "level", (int)(i / 2),
 					  "cables", (json_int_t)load->links, "flows",
-					  (json_int_t)load->flows, "least",
-					  (json_int_t)load->least, "most",
-					  (json_int_t)load->most));
+					  (json_int_t)load->flows, "minimum",
+					  (json_int_t)load->minimum, "maximum",
+					  (json_int_t)load->maximum));
 	}
 	return list;
 }
@@ -184,10 +184,10 @@ static json_t *paths_json(const struct pm_check_paths *p)
 {
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "pairs",
 			 (json_int_t)p->pairs, "delivered", (json_int_t)p->delivered,
-			 "cut", (json_int_t)p->cut, "apart", (json_int_t)p->apart, "lost",
-			 (json_int_t)p->lost, "loops", (json_int_t)p->loops, "turns",
-			 (json_int_t)p->turns, "astray", (json_int_t)p->astray, "manager",
-			 (json_int_t)p->deaf);
+			 "cut", (json_int_t)p->cut, "unreachable", (json_int_t)p->apart,
+			 "lost", (json_int_t)p->lost, "loops", (json_int_t)p->loops,
+			 "turns", (json_int_t)p->turns, "misrouted",
+			 (json_int_t)p->misrouted, "sm", (json_int_t)p->deaf);
 }
 
 static json_t *credits_json(const struct judged *j)
@@ -216,14 +216,14 @@ static int print_json(const struct judged *j)
 	const struct pm_judgement *found = &j->found;
 
 	return cli_json_print(cli_json_join(
-		cli_json_new("check", 1),
+		cli_json_new("check", 2),
 		json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
 			  "findings", findings_json(found), "switches",
 			  (json_int_t)j->fabric->num_switches, "tables",
 			  (json_int_t)found->tables, "end_ports",
 			  (json_int_t)found->end_ports, "ports_with_lid",
-			  (json_int_t)found->ports_with_lid, "lids_of_nobody",
-			  (json_int_t)found->of_nobody, "paths",
+			  (json_int_t)found->ports_with_lid, "unassigned_lids",
+			  (json_int_t)found->unassigned, "paths",
 			  paths_json(&found->paths), "credits", credits_json(j), "loads",
 			  loads_json(&found->loads), "plan", plan_json(found))));
 }

@@ -163,10 +163,10 @@ static int find_loads(struct pm_whatif *whatif, struct pm_whatif_result *result,
 	if (whatif->loads && pm_check_loads(&check, &loads, err))
 		return -ENOMEM;
 	for (uint32_t l = 0; l < PM_CHECK_LEVELS; l++) {
-		if (loads.up[l].most > result->load)
-			result->load = loads.up[l].most;
-		if (loads.down[l].most > result->load)
-			result->load = loads.down[l].most;
+		if (loads.up[l].maximum > result->load)
+			result->load = loads.up[l].maximum;
+		if (loads.down[l].maximum > result->load)
+			result->load = loads.down[l].maximum;
 	}
 	if (whatif->shifts)
 		return pm_check_shifts(&check, whatif->shifts, &result->shift, err);

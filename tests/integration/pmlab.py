@@ -385,7 +385,7 @@ def walk(netlist, dump, *options):
 
 def walk_faults(walked, plan=True):
     """What is wrong with a walk's result; empty if all is well."""
-    faults = [f"{key}={walked[key]}" for key in ("lost", "loops", "turns", "astray", "deaf",
+    faults = [f"{key}={walked[key]}" for key in ("lost", "loops", "turns", "misrouted", "deaf",
                                                   "links_not_active") if walked.get(key, 1)]
     if walked["status"]:
         faults.append(f"exit status {walked['status']} {walked['stderr']}")

@@ -124,7 +124,7 @@ class Check(Dumped):
         """One entry at a time; LIDs and ports are taken from the file itself."""
         leaf = self.table("leaf0")
         entry = re.search(r"0x[0-9a-f]{4} (\d{3}) # Channel Adapter .*: 'h9-4'\n", leaf)
-        for kind, port in (("lost", None), ("astray", "001"), ("no-such-port", "037")):
+        for kind, port in (("lost", None), ("misrouted", "001"), ("no-such-port", "037")):
             changed = "" if port is None else entry[0].replace(f" {entry[1]} ", f" {port} ", 1)
             edited = self.edit(leaf, leaf.replace(entry[0], changed))
             result = self.check(self.netlist, edited, status=1)
@@ -156,12 +156,12 @@ class Check(Dumped):
         spine = self.table("s7-fab0")
         entry = re.search(rf"0x[0-9a-f]{{4}} \d{{3}} # .*: '{self.manager}'\n", spine)[0]
         edited = self.edit(spine, spine.replace(entry, ""))
-        self.assertNotIn("manager", pmlab.run_cli("check", self.netlist, edited).stdout)
+        self.assertNotIn("to the subnet manager", pmlab.run_cli("check", self.netlist, edited).stdout)
         result = self.check("-s", self.manager, self.netlist, edited, status=1)
         found = {finding["kind"]: finding for finding in result["findings"]}
-        self.assertGreater(found["manager"]["count"], 0)
-        self.assertEqual(result["paths"]["manager"], found["manager"]["count"])
-        self.assertIn('from "s7-fab0"', found["manager"]["text"])
+        self.assertGreater(found["sm"]["count"], 0)
+        self.assertEqual(result["paths"]["sm"], found["sm"]["count"])
+        self.assertIn('from "s7-fab0"', found["sm"]["text"])
 
     def test_other_lids(self):
         """A LID that two ports have, and one that is not that of the tables' file."""
@@ -186,7 +186,7 @@ class Check(Dumped):
         self.assertEqual([(finding["kind"], finding["count"], finding["text"])
                           for finding in result["findings"]], [
             ("balance", 1, f"a cable {load['direction']} between levels {load['level']} and "
-             f"{load['level'] + 1} carries {load['most'] * load['cables'] / load['flows']:.2f} "
+             f"{load['level'] + 1} carries {load['maximum'] * load['cables'] / load['flows']:.2f} "
              "times the mean, more than 1.05") for load in result["loads"]])
         self.assertEqual([(load["direction"], load["level"]) for load in result["loads"]],
                          [("up", 0), ("down", 0), ("up", 1), ("down", 1)])
@@ -195,8 +195,8 @@ class Check(Dumped):
             self.assertIn(
                 f"\nload {load['direction']} between levels {load['level']} and "
                 f"{load['level'] + 1}: {load['cables']} cables, mean "
-                f"{load['flows'] / load['cables']:.2f}, least {load['least']}, "
-                f"most {load['most']} (", text)
+                f"{load['flows'] / load['cables']:.2f}, minimum {load['minimum']}, "
+                f"maximum {load['maximum']} (", text)
 
     def test_out_of_plan(self):
         """Tables of another lid_order, and a plan of another fabric."""
@@ -225,7 +225,7 @@ class Check(Dumped):
         self.assertEqual([(finding["kind"], finding["count"]) for finding in result["findings"]],
                          [("entry-out-of-plan", 1)])
 
-    def test_lids_of_nobody(self):
+    def test_unassigned_lids(self):
         """Entries for empty places are well; others are not, if the plan is known."""
         leaf = self.table("leaf0")
         taken = {int(lid, 16) for lid in re.findall(r"(?m)^(0x\w+) \d", leaf)}
@@ -234,8 +234,8 @@ class Check(Dumped):
         first = re.search(r"(?m)^0x0001.*\n", leaf)[0]
         edited = self.edit(leaf, leaf.replace(first, f"{first}{lid:#06x} 019\n"))
         result = self.check(self.netlist, edited)
-        self.assertEqual((result["findings"], result["lids_of_nobody"]), ([], 1))
-        self.assertIn(f'1 more LIDs have entries: LID {lid} on "leaf0"',
+        self.assertEqual((result["findings"], result["unassigned_lids"]), ([], 1))
+        self.assertIn(f'1 unassigned LIDs have entries: LID {lid} on "leaf0"',
                       self.run_ok("check", self.netlist, edited))
         planned = self.check("--plan", self.plan_file(), self.netlist, edited, status=1)
         self.assertEqual(self.kinds(planned), ["unknown-lid"])
@@ -437,7 +437,7 @@ class Made(Commands):
         for options in ((), ("-m", "2")):
             result = self.check("--conform", *options, net, tables)
             self.assertEqual(result["findings"], [])
-            self.assertEqual((result["lids_of_nobody"], result["ports_with_lid"]), (0, 12 + 6))
+            self.assertEqual((result["unassigned_lids"], result["ports_with_lid"]), (0, 12 + 6))
             self.assertEqual(result["paths"]["delivered"], 4 * (12 * 4 + 6))
         # With another LMC the plan is another one.
         self.assertIn("lid-out-of-plan", self.kinds(
@@ -491,14 +491,14 @@ class Made(Commands):
                 spine = re.search(r"(?ms)^Unicast lids [^\n]*'spine0'.*", text)[0]
                 tables.write_text(text.replace(
                     spine, re.sub(rf"(?m)^.*: '{manager}'\n", "", spine, count=1)))
-                self.assertIn("manager", self.kinds(
+                self.assertIn("sm", self.kinds(
                     self.check("-s", manager, net, tables, status=1)))
         self.assertEqual(pmlab.run_cli("check", "-s", "nobody", net, tables).returncode, 2)
         # On a spine: the others send to it down and up again.
         tables = self.tables(net, "-s", "spine1")
         result = self.check("--conform", "-s", "spine1", net, tables)
-        self.assertEqual((result["findings"], result["paths"]["manager"]), ([], 0))
-        self.assertIn("manager", self.kinds(
+        self.assertEqual((result["findings"], result["paths"]["sm"]), ([], 0))
+        self.assertIn("sm", self.kinds(
             self.check("-s", "spine1", net, self.tables(net), status=1)))
 
     def test_leaf_apart(self):
@@ -509,7 +509,7 @@ class Made(Commands):
         # 3 hosts and a switch's LID from 3 leaves, and all others' from this one.
         cut = 3 * (3 + 1) + 9 + 3 + 2
         result = self.check(left, tables)
-        self.assertEqual((result["paths"]["cut"], result["paths"]["apart"]), (cut, 0))
+        self.assertEqual((result["paths"]["cut"], result["paths"]["unreachable"]), (cut, 0))
         text = left.read_text(encoding="ascii")
         for leaf, other in (("leaf0", '[4]\t"leaf1"[6]'), ("leaf1", '[6]\t"leaf0"[4]')):
             head = f'Switch\t5 "{leaf}"\n'
@@ -517,9 +517,9 @@ class Made(Commands):
             text = text.replace(head, f'Switch\t6 "{leaf}"\n{other}\n')
         left.write_text(text, encoding="ascii")
         result = self.check(left, tables, status=1)
-        self.assertEqual((result["paths"]["cut"], result["paths"]["apart"]), (cut, 9 + 9))
+        self.assertEqual((result["paths"]["cut"], result["paths"]["unreachable"]), (cut, 9 + 9))
         self.assertEqual([(finding["kind"], finding["count"]) for finding in result["findings"]],
-                         [("apart", 18)])
+                         [("unreachable", 18)])
 
     def test_manager_for_ibdmchk(self):
         net, _ = self.make()

@@ -34,9 +34,9 @@ static void print_load(const char *name, unsigned int level,
 	mean = (double)load->flows / (double)load->links;
 	printf("%s%u_links=%" PRIu64 "\n", name, level, load->links);
 	printf("%s%u_mean=%.2f\n", name, level, mean);
-	printf("%s%u_most=%" PRIu64 "\n", name, level, load->most);
+	printf("%s%u_most=%" PRIu64 "\n", name, level, load->maximum);
 	printf("%s%u_over=%.4f\n", name, level,
-	       mean > 0 ? (double)load->most / mean : 1.0);
+	       mean > 0 ? (double)load->maximum / mean : 1.0);
 }
 
 static int judge(const struct pm_check *check, bool from_all, long samples)
@@ -50,10 +50,10 @@ static int judge(const struct pm_check *check, bool from_all, long samples)
 	    pm_check_loads(check, &loads, &err))
 		return 3;
 	printf("pairs=%" PRIu64 "\ndelivered=%" PRIu64 "\ncut=%" PRIu64 "\nlost=%" PRIu64
-	       "\nloops=%" PRIu64 "\nturns=%" PRIu64 "\nastray=%" PRIu64 "\ndeaf=%" PRIu64
-	       "\nfirst=%s\n",
+	       "\nloops=%" PRIu64 "\nturns=%" PRIu64 "\nmisrouted=%" PRIu64
+	       "\ndeaf=%" PRIu64 "\nfirst=%s\n",
 	       paths.pairs, paths.delivered, paths.cut, paths.lost, paths.loops,
-	       paths.turns, paths.astray, paths.deaf, paths.first.text);
+	       paths.turns, paths.misrouted, paths.deaf, paths.first.text);
 	printf("uplink_least=%u\nuplink_most=%u\nuplink_spread=%u\n", loads.uplink_least,
 	       loads.uplink_most, loads.uplink_spread);
 	for (unsigned int level = 0; level < PM_CHECK_LEVELS; level++) {
@@ -65,7 +65,7 @@ static int judge(const struct pm_check *check, bool from_all, long samples)
 			return 3;
 		printf("shift_most=%u\n", most);
 	}
-	return paths.lost || paths.loops || paths.turns || paths.astray || paths.deaf;
+	return paths.lost || paths.loops || paths.turns || paths.misrouted || paths.deaf;
 }
 
 /* LIDs and entries that differ from a plan's, on what can be reached. */

@@ -67,7 +67,7 @@ struct row {
 	const char *name;
 	int sw, lid, entry; /* sw -1: nothing; lid -1: no table; -2: top of 5 */
 	const char *cut;    /* NAME:PORT of a cable that is lost */
-	uint64_t pairs, delivered, lost, loops, turns, astray, unjoined;
+	uint64_t pairs, delivered, lost, loops, turns, misrouted, unjoined;
 	const char *first;
 };
 
@@ -115,16 +115,16 @@ static void test_paths(void **state)
 		assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
 		if (paths.pairs != row->pairs || paths.delivered != row->delivered ||
 		    paths.lost != row->lost || paths.loops != row->loops ||
-		    paths.turns != row->turns || paths.astray != row->astray ||
+		    paths.turns != row->turns || paths.misrouted != row->misrouted ||
 		    paths.cut != row->unjoined ||
 		    strncmp(paths.first.text, row->first, strlen(row->first)) ||
 		    !*row->first != !*paths.first.text)
 			fail_msg("%s: %u pairs, %u delivered, %u lost, %u loops, %u "
 				 "turns, "
-				 "%u astray, %u cut: %s",
+				 "%u misrouted, %u cut: %s",
 				 row->name, (int)paths.pairs, (int)paths.delivered,
 				 (int)paths.lost, (int)paths.loops, (int)paths.turns,
-				 (int)paths.astray, (int)paths.cut, paths.first.text);
+				 (int)paths.misrouted, (int)paths.cut, paths.first.text);
 		pm_fabric_free(hand.fabric);
 	}
 }
@@ -208,8 +208,8 @@ static void test_loads(void **state)
 	/* a to b by s1, b to a by s0: each of 4 links up and 4 down has 1 or 0. */
 	assert_int_equal(loads.up[0].links, 4);
 	assert_int_equal(loads.up[0].flows, 2);
-	assert_int_equal(loads.up[0].most, 1);
-	assert_int_equal(loads.up[0].least, 0);
+	assert_int_equal(loads.up[0].maximum, 1);
+	assert_int_equal(loads.up[0].minimum, 0);
 	assert_int_equal(loads.down[0].links, 4);
 	assert_int_equal(loads.down[0].flows, 2);
 	assert_int_equal(loads.up[1].links, 0);
@@ -248,8 +248,8 @@ static void test_contention(void **state)
 	assert_int_equal(pm_check_shifts(&check, 0, &most, NULL), 0);
 	assert_int_equal(most, 4);
 	assert_int_equal(pm_check_loads(&check, &loads, NULL), 0);
-	assert_int_equal(loads.up[0].most, 16);
-	assert_int_equal(loads.up[0].least, 0);
+	assert_int_equal(loads.up[0].maximum, 16);
+	assert_int_equal(loads.up[0].minimum, 0);
 	assert_int_equal(loads.up[0].flows, 32);
 	assert_int_equal(loads.uplink_spread, 4);
 	/* One permutation is the one half round, three are by 2, 4 and 6. */
@@ -261,9 +261,9 @@ static void test_contention(void **state)
 	table[0][7] = 6;
 	table[0][8] = 6;
 	assert_int_equal(pm_check_loads(&check, &loads, NULL), 0);
-	assert_int_equal(loads.up[0].most, 8);
-	assert_int_equal(loads.up[0].least, 8);
-	assert_int_equal(loads.down[0].least, 8);
+	assert_int_equal(loads.up[0].maximum, 8);
+	assert_int_equal(loads.up[0].minimum, 8);
+	assert_int_equal(loads.down[0].minimum, 8);
 	assert_int_equal(loads.uplink_spread, 0);
 	pm_fabric_free(fabric);
 }

@@ -122,7 +122,7 @@ static void name_no_port(struct bench *b)
 	set_entry(b, "l0", "c", 6);
 }
 
-static void lead_astray(struct bench *b)
+static void misroute(struct bench *b)
 {
 	set_entry(b, "l0", "c", 1);
 }
@@ -287,12 +287,13 @@ static const struct {
 	 "1 paths end nowhere though there is a way (lost: from \"l0\" to LID "},
 	{"no port", name_no_port, "no-such-port 1, lost 1",
 	 "1 entries name a port that the switch does not have: port 6 for LID "},
-	{"astray", lead_astray, "astray 1",
+	{"misrouted", misroute, "misrouted 1",
 	 "1 paths end at another port (ends elsewhere"},
 	{"loop", make_loop, "loop 2, credit-loop 2", "2 paths go round for ever (loop"},
 	{"turn", turn_up, "turn 1", "1 paths turn up after going down"},
-	{"apart", set_apart, "apart 8", "8 paths to end ports do not arrive, for which"},
-	{"manager", hide_manager, "manager 1",
+	{"unreachable", set_apart, "unreachable 8",
+	 "8 paths to end ports do not arrive, for which"},
+	{"the SM", hide_manager, "sm 1",
 	 "1 paths to the subnet manager do not arrive (no way to the manager: from \"s"},
 	{"manager untold", hide_manager_untold, "", ""},
 	{"no table", lose_table, "no-table 1, lost 11",
@@ -302,7 +303,7 @@ static const struct {
 	 "(\"s1\") on line 17 of LFTS"},
 	{"unknown port", rename_port, "no-lid 1, unknown-port 1",
 	 "1 ports with a cable have no LID: \"d\"[1]"},
-	{"a LID twice", give_lid_twice, "duplicate-lid 1, other-lid 1, astray 3",
+	{"a LID twice", give_lid_twice, "duplicate-lid 1, other-lid 1, misrouted 3",
 	 "1 ports have the LID of another one: "},
 	{"other LIDs", exchange_lids, "other-lid 2",
 	 "2 ports have another LID in the tables' file than in the topology: \""},
@@ -353,7 +354,7 @@ static void test_counts(void **state)
 	assert_int_equal(f->tables, 5);
 	assert_int_equal(f->end_ports, 6);
 	assert_int_equal(f->ports_with_lid, 11);
-	assert_int_equal(f->of_nobody, 0);
+	assert_int_equal(f->unassigned, 0);
 	assert_int_equal(f->paths.pairs, 3 * 11);
 	assert_int_equal(f->paths.delivered, 3 * 11);
 	assert_int_equal(f->credits.length, 0);
@@ -366,7 +367,7 @@ static void test_counts(void **state)
 	tear_down(&b);
 }
 
-static void test_lid_of_nobody(void **state)
+static void test_unassigned_lid(void **state)
 {
 	struct bench b;
 
@@ -374,8 +375,8 @@ static void test_lid_of_nobody(void **state)
 	set_up(&b);
 	add_strange_lid(&b);
 	assert_int_equal(judge(&b), 0);
-	assert_int_equal(b.found.of_nobody, 1);
-	assert_int_equal(b.found.first_of_nobody, 100);
+	assert_int_equal(b.found.unassigned, 1);
+	assert_int_equal(b.found.first_unassigned, 100);
 	assert_int_equal(b.found.at, world_switch(&b.world, "l1"));
 	tear_down(&b);
 }
@@ -399,8 +400,8 @@ static void test_empty_places(void **state)
 	table(&b, "l0")->table[lid] = 1;
 	assert_int_equal(judge(&b), 0);
 	assert_found(&b, "f away", "", "");
-	assert_int_equal(b.found.of_nobody, 1);
-	assert_int_equal(b.found.first_of_nobody, lid);
+	assert_int_equal(b.found.unassigned, 1);
+	assert_int_equal(b.found.first_unassigned, lid);
 	assert_int_equal(b.found.delta.entries, 0);
 	tear_down(&b);
 }
@@ -441,7 +442,7 @@ static void test_lmc(void **state)
 	assert_found(&b, "LMC 1", "", "");
 	assert_int_equal(b.found.ports_with_lid, 11);
 	assert_int_equal(b.found.paths.delivered, 3 * (6 * 2 + 5));
-	assert_int_equal(b.found.of_nobody, 0);
+	assert_int_equal(b.found.unassigned, 0);
 	lid = port(&b, "c", 1)->lid;
 	table(&b, "l0")->table[lid + 1] = PM_LFT_KEEP;
 	b.config.conform = false;
@@ -590,10 +591,14 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_findings),      cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_lid_of_nobody), cmocka_unit_test(test_empty_places),
-		cmocka_unit_test(test_differences),   cmocka_unit_test(test_lmc),
-		cmocka_unit_test(test_idle_switch),   cmocka_unit_test(test_long_circle),
+		cmocka_unit_test(test_findings),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_unassigned_lid),
+		cmocka_unit_test(test_empty_places),
+		cmocka_unit_test(test_differences),
+		cmocka_unit_test(test_lmc),
+		cmocka_unit_test(test_idle_switch),
+		cmocka_unit_test(test_long_circle),
 		cmocka_unit_test(test_refused),
 	};
 

@@ -328,7 +328,7 @@ static void check_checker(struct trial *t, bool from_all)
 	expect_none(__func__, paths.first.text[0] ? paths.first.text : NULL);
 	EXPECT(paths.pairs == reference_count_pairs(&t->reference, t->plan, from_all));
 	EXPECT(paths.delivered == paths.pairs);
-	EXPECT(!paths.lost && !paths.loops && !paths.turns && !paths.astray);
+	EXPECT(!paths.lost && !paths.loops && !paths.turns && !paths.misrouted);
 	EXPECT(!paths.deaf);
 	free(table);
 	free(top);

@@ -29,7 +29,7 @@ enum pm_check_fault {
 	PM_FAULT_LOST,
 	PM_FAULT_LOOP,
 	PM_FAULT_TURN,
-	PM_FAULT_ASTRAY,
+	PM_FAULT_MISROUTED,
 	PM_FAULT_APART,
 	PM_FAULT_DEAF,
 	PM_FAULTS
@@ -45,7 +45,7 @@ struct pm_check_paths {
 	uint64_t lost;	       /* pairs not delivered though a path exists */
 	uint64_t loops;	       /* paths that came back to a switch */
 	uint64_t turns;	       /* paths that went up after going down */
-	uint64_t astray;       /* paths that ended at another port */
+	uint64_t misrouted;    /* paths that ended at another port */
 	uint64_t deaf;	       /* (switch, LID of the manager) that cables join, in
 				* whatever way, and the tables do not */
 	struct pm_error first; /* one line on the first fault but `apart`, else empty */
@@ -54,7 +54,7 @@ struct pm_check_paths {
 
 /*
  * Follows every LID from every switch with end ports (or, with from_all, from
- * every switch). A fabric is right if lost, loops, turns, astray and deaf are 0.
+ * every switch). A fabric is right if lost, loops, turns, misrouted and deaf are 0.
  * -ENOMEM. Cost: O(switches x (ports + LIDs x path length)).
  */
 int pm_check_paths(const struct pm_check *check, bool from_all,
@@ -84,9 +84,9 @@ int pm_check_credits(const struct pm_check *check, struct pm_check_credits *cred
 
 /* Loads of the cables of one kind: from one level up, or down to it. */
 struct pm_check_load {
-	uint64_t links;	      /* directed, with both ends on a leaf's side of the cut */
-	uint64_t flows;	      /* sum over them */
-	uint64_t most, least; /* on one */
+	uint64_t links; /* directed, with both ends on a leaf's side of the cut */
+	uint64_t flows; /* sum over them */
+	uint64_t minimum, maximum; /* on one */
 };
 
 /* The load of the cable with most of it, by the mean; 1 if nothing flows. */

@@ -27,7 +27,7 @@ enum pm_finding_kind {
 	PM_FOUND_LOST,
 	PM_FOUND_LOOP,
 	PM_FOUND_TURN,
-	PM_FOUND_ASTRAY,
+	PM_FOUND_MISROUTED,
 	PM_FOUND_APART,
 	PM_FOUND_MANAGER,
 	PM_FOUND_CREDIT_LOOP, /* cables of it */
@@ -80,7 +80,7 @@ struct pm_judgement {
 	uint32_t ports_with_lid; /* switches' port 0 and end ports */
 	/* LIDs with entries and no port, as of empty places; the first, and a switch
 	 * that has an entry for it. */
-	uint32_t of_nobody, first_of_nobody, at;
+	uint32_t unassigned, first_unassigned, at;
 	struct pm_check_paths paths; /* from switches with end ports */
 	struct pm_check_credits credits;
 	struct pm_check_loads loads;
