@@ -73,9 +73,8 @@ static void check_opensm(struct preflight *p)
 {
 	struct pm_error err;
 
-	p->program = p->named ? strdup(p->named) : opensm_find();
-	if (p->named && !p->program)
-		cli_no_memory();
+	if (!p->program)
+		p->program = p->found = opensm_find();
 	if (!p->program)
 		report(p, false, "opensm",
 		       "no opensm found: install it, or name it "
