@@ -318,8 +318,8 @@ static void test_director(void **state)
 	assert_int_equal(world_shifts(&world, world.fabric, 0), 1);
 	loads = world_loads(&world, world.fabric);
 	assert_int_equal(loads.uplink_spread, 0);
-	assert_int_equal(loads.up[0].most, loads.up[0].least);
-	assert_int_equal(loads.down[0].most, loads.down[0].least);
+	assert_int_equal(loads.up[0].maximum, loads.up[0].minimum);
+	assert_int_equal(loads.down[0].maximum, loads.down[0].minimum);
 	for (size_t i = 0; i < LENGTH(losses); i++) {
 		struct pm_fabric *now = world_without(&world, losses[i]);
 

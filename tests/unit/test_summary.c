@@ -84,9 +84,10 @@ static void test_percentiles(void **state)
 		if (part[0].count != n || memcmp(&s, &percentiles[i].s, sizeof(s)))
 			fail_msg("%llu values: %llu, %llu %llu %llu %llu %llu",
 				 (unsigned long long)n, (unsigned long long)s.sum,
-				 (unsigned long long)s.least,
+				 (unsigned long long)s.minimum,
 				 (unsigned long long)s.median, (unsigned long long)s.p90,
-				 (unsigned long long)s.p99, (unsigned long long)s.most);
+				 (unsigned long long)s.p99,
+				 (unsigned long long)s.maximum);
 		pm_summary_free(&part[0]);
 		pm_summary_free(&part[1]);
 	}
