@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "recipe.h"
+
 #include <portmajor/fabric.h>
 
 #include <errno.h>
@@ -345,6 +347,50 @@ static void test_order_does_not_matter(void **state)
 
 #define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, free_three)
 
+/*
+ * What is known and what is there now: now wins where both speak of a switch or a port,
+ * and the rest of both stays.
+ */
+static void test_merge(void **state)
+{
+	struct pm_fabric *old = recipe_draw("a/4 b/4 c/4 a:1=x b:1=y a:2=b:2 b:3=c:3");
+	struct pm_fabric *now = recipe_draw("a/4 b/4 a:1=x a:2=z a:3=b:4");
+	struct pm_fabric *known = pm_fabric_skeleton(old), *merged = NULL;
+	static const struct {
+		unsigned int port, host, peer; /* ports of a, then b, then c; 0: none */
+	} rows[] = {
+		{1, PM_COMPUTE, 0}, {2, PM_COMPUTE, 0}, {3, 0, 9},  {4, 0, 0},
+		{6, PM_COMPUTE, 0}, {7, 0, 0},		{8, 0, 13}, {9, 0, 3},
+		{11, 0, 0},	    {12, 0, 0},		{13, 0, 8}, {14, 0, 0},
+	};
+
+	(void)state;
+	now->nodes[0].root = known->nodes[1].root = known->nodes[2].root = 1;
+	known->nodes[1].key = 7;
+	assert_int_equal(pm_fabric_merge(known, now, &merged, NULL), 0);
+	assert_int_equal(merged->num_switches, 3);
+	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "a")].root, 1);
+	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "b")].root, 0);
+	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "b")].key, 7);
+	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "c")].root, 1);
+	pm_fabric_free(merged);
+	known->nodes[1].key = known->nodes[1].guid;
+	assert_int_equal(pm_fabric_merge(known, now, &merged, NULL), 0);
+	assert_int_equal(merged->num_ports, 15);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const struct pm_port *port = &merged->ports[rows[i].port];
+
+		if (port->host != rows[i].host ||
+		    port->peer != (rows[i].peer ? rows[i].peer : PM_NONE))
+			fail_msg("port %u: host %u, peer %u", rows[i].port, port->host,
+				 port->peer);
+	}
+	pm_fabric_free(merged);
+	pm_fabric_free(known);
+	pm_fabric_free(now);
+	pm_fabric_free(old);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_same_guid),
 		WITH_THREE(test_find_name),
 		WITH_THREE(test_cut_and_clone),
+		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_order_does_not_matter),
 	};
 
