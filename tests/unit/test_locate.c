@@ -429,6 +429,74 @@ static void test_paths(void **state)
 	world_free(&world);
 }
 
+/* Whether a path comes through a switch on its way. */
+static bool passes(const struct truth *truth, const uint8_t *path, int hops, uint32_t sw)
+{
+	const struct pm_fabric *known = truth->world->plan->known;
+	uint32_t at = known->ports[truth->manager].node;
+
+	for (int i = 0; i < hops; i++) {
+		if (at == sw)
+			return true;
+		at = pm_fabric_peer_node(known, known->nodes[at].first_port + path[i]);
+	}
+	return false;
+}
+
+/*
+ * Who reports is asked on the way that its tables send the report, backwards; nobody is
+ * asked through a switch that is in doubt.
+ */
+static void test_ways_around(void **state)
+{
+	uint8_t path[PM_LOCATE_HOPS];
+	struct pm_locate *locate;
+	struct truth truth;
+	struct world world;
+	uint32_t in_doubt, lid, through = 0;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	make_truth(&truth, &world, "", "", "h0-5");
+	assert_int_equal(
+		pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL),
+		0);
+	lid = world.plan->lid[truth.manager];
+	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
+		const struct pm_fabric *known = world.plan->known;
+		uint32_t at = sw;
+		int hops = pm_locate_path(locate, sw, path);
+
+		assert_true(hops >= 0 && arrives(&truth, path, hops, sw));
+		for (int i = hops - 1; i >= 0; i--) {
+			uint32_t out = known->nodes[at].first_port +
+				       pm_routes_table(world.routes, at)[lid];
+
+			assert_int_equal(known->ports[known->ports[out].peer].num,
+					 path[i]);
+			at = pm_fabric_peer_node(known, out);
+		}
+	}
+	/* The first switch on the tables' way from leaf30. */
+	pm_locate_path(locate, world_switch(&world, "leaf30"), path);
+	in_doubt = pm_fabric_peer_node(
+		world.plan->known,
+		world.plan->known->nodes[world_switch(&world, "leaf0")].first_port +
+			path[0]);
+	for (int i = 0; i < 40; i++)
+		pm_locate_report(locate, in_doubt);
+	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
+		int hops = pm_locate_path(locate, sw, path);
+
+		assert_true(hops >= 0 && arrives(&truth, path, hops, sw));
+		through += passes(&truth, path, hops, in_doubt);
+	}
+	assert_int_equal(through, 0);
+	pm_locate_free(locate);
+	free_truth(&truth);
+	world_free(&world);
+}
+
 /* One after another, any switch or cable of an uneven tree. */
 static void test_every_single_loss(void **state)
 {
@@ -685,6 +753,7 @@ int main(void)
 		cmocka_unit_test(test_half_of_the_reports),
 		cmocka_unit_test(test_unexplained),
 		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_ways_around),
 		cmocka_unit_test(test_every_single_loss),
 		cmocka_unit_test(test_dead_switches),
 	};
