@@ -144,6 +144,21 @@ static void test_from_all(void **state)
 	pm_fabric_free(hand.fabric);
 }
 
+/* A manager that has no LID yet has no traps to wait for. */
+static void test_manager_without_lid(void **state)
+{
+	struct pm_check_paths paths;
+	struct hand hand;
+
+	(void)state;
+	set_up(&hand);
+	hand.check.manager = world_port(hand.fabric, "b", 1);
+	hand.fabric->ports[hand.check.manager].lid = 0;
+	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
+	assert_int_equal(paths.deaf, 0);
+	pm_fabric_free(hand.fabric);
+}
+
 /* Down to l1 and up again is a turn, though it arrives. */
 static void test_turns(void **state)
 {
@@ -534,6 +549,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_manager_without_lid),
 		cmocka_unit_test(test_from_all),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_sideways),
