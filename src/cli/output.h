@@ -23,8 +23,8 @@ int cli_fail(enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Ends the program with a message and EXIT_INPUT, from any thread: nothing is half-written
- * then, see outfile.h.
+ * Ends the program with a message and EXIT_INPUT, from any thread: nothing is
+ * half-written then, see outfile.h.
  */
 void cli_no_memory(void) __attribute__((noreturn));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Netlists: the text files that ibsim reads and ibnetdiscover writes. What has the comment
+ * Netlists: the text files that ibsim reads and ibnetdiscover writes. What has the
+ * comment
  * `# Topology file:` before its first other line is ibnetdiscover's, the rest ibsim's.
  *
  * A record is a header line, `Switch|Ca|Hca|Rt PORTS "ID" # "DESCRIPTION" ...`,
