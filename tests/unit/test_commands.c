@@ -148,16 +148,16 @@ static char *text_of(int fd)
 
 static char *text_of_file(const char *path)
 {
-	char *text = NULL;
+	char *text = NULL, *ended;
 	size_t length = 0;
 
 	if (!path || access(path, F_OK))
 		return strdup("not there");
 	assert_int_equal(pm_textfile_read(path, &text, &length, NULL), 0);
-	text = realloc(text, length + 1);
-	assert_non_null(text);
-	text[length] = '\0';
-	return text;
+	ended = strndup(text, length);
+	assert_non_null(ended);
+	free(text);
+	return ended;
 }
 
 static void write_file(const char *path, const char *text)

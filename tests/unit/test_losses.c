@@ -192,7 +192,7 @@ static void test_planned_lids(void **state)
 	assert_int_equal(ports.list[0], world_port(w.fabric, "host-b", 0));
 	assert_int_equal(ports.list[1], world_port(w.fabric, "left", 3));
 	/* What was found before a failure stays. */
-	snprintf(text, sizeof(text), "lid:%u", PM_MAX_LID + 1);
+	snprintf(text, sizeof(text), "lid:%u", PM_MAX_LID + 1u);
 	assert_int_equal(pm_losses_add(w.fabric, w.plan, "", text, &ports, &err),
 			 -EINVAL);
 	assert_int_equal(pm_losses_add(w.fabric, w.plan, "", "*t:2", &ports, &err),
