@@ -26,6 +26,18 @@ target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsy
 	-Wl,--wrap=close,--wrap=rename,--wrap=unlink)
 target_link_options(test_pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=free)
 
+# No circle of files in a folder.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+foreach(target ${core})
+	list(APPEND circles pm_${target})
+endforeach()
+foreach(target ${circles} portmajor_cli portmajor_plugin)
+	add_test(NAME circles.${target} COMMAND_EXPAND_LISTS
+		COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/tools/circles.py
+			$<TARGET_OBJECTS:${target}>)
+	set_tests_properties(circles.${target} PROPERTIES LABELS unit)
+endforeach()
+
 # Parts of the command.
 foreach(part options text)
 	add_executable(test_${part} tests/unit/test_${part}.c src/cli/${part}.c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What judge.c and judge_plan.c share. */
+/* What judge.c, judge_plan.c and finding.c share. */
 #ifndef PORTMAJOR_CHECK_JUDGE_PARTS_H
 #define PORTMAJOR_CHECK_JUDGE_PARTS_H
 
@@ -19,11 +19,11 @@ struct judge {
 	struct pm_judgement found;
 };
 
-/* Notes a finding, unless count is 0. */
+/* finding.c: notes a finding, unless count is 0. */
 void judge_find(struct judge *j, enum pm_finding_kind kind, uint64_t count,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The last step: against the plan. -ENOMEM. */
+/* judge_plan.c, the last step: against the plan. -ENOMEM. */
 int judge_plan(struct judge *j, struct pm_error *err);
 
 #endif
