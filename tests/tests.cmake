@@ -74,7 +74,17 @@ target_link_libraries(test_commands PRIVATE memfault portmajor_core ${JANSSON} $
 	Threads::Threads)
 target_link_options(test_commands PRIVATE -Wl,--wrap=main)
 add_test(NAME unit.commands COMMAND test_commands)
-set_tests_properties(unit.memory unit.commands PROPERTIES LABELS unit TIMEOUT 600)
+# The store has OpenSM's headers, and the test in place of OpenSM's log.
+add_executable(test_store tests/unit/test_store.c plugins/opensm/store.c
+	plugins/opensm/planning.c)
+target_include_directories(test_store PRIVATE plugins/opensm)
+target_include_directories(test_store SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_compile_options(test_store PRIVATE -ffunction-sections)
+target_link_options(test_store PRIVATE -Wl,--gc-sections)
+target_link_libraries(test_store PRIVATE memfault test_tools)
+add_test(NAME unit.store COMMAND test_store)
+set_tests_properties(unit.memory unit.commands unit.store PROPERTIES LABELS unit
+	TIMEOUT 600)
 
 # With OpenSM's headers, stubs in OpenSM's place, and threads.
 add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm/ask.c

@@ -195,12 +195,13 @@ uint64_t store_guid(struct store *store)
 
 /* ---- Reading ---- */
 
-static void set_aside(const struct store *store, const char *path, const char *why)
+/* -ENOMEM: it is where it was. */
+static int set_aside(const struct store *store, const char *path, const char *why)
 {
 	char *aside;
 
 	if (asprintf(&aside, "%s.bad-%lld", path, (long long)time(NULL)) < 0)
-		return;
+		return -ENOMEM;
 	if (rename(path, aside))
 		say(store->log, OSM_LOG_ERROR,
 		    ": plan not used: %s (and it cannot be renamed: %s)", why,
@@ -209,6 +210,7 @@ static void set_aside(const struct store *store, const char *path, const char *w
 		say(store->log, OSM_LOG_ERROR, ": plan not used and renamed to %s: %s",
 		    aside, why);
 	free(aside);
+	return 0;
 }
 
 /* A plan at a place. -ENOENT: there is none; -EBADMSG: it cannot be used; -errno. */
@@ -232,21 +234,24 @@ static int read_plan(const char *path, const struct store_request *request,
 	return rc;
 }
 
-/* One of the plans at our place or, to be left alone, at another; NULL: none to be used.
+/*
+ * One of the plans at our place or, to be left alone, at another; NULL: none to be used.
+ * -ENOMEM: nobody knows yet.
  */
-static struct pm_plan *load(const struct store *store, const char *place, enum file file,
-			    const struct store_request *request)
+static int load(const struct store *store, const char *place, enum file file,
+		const struct store_request *request, struct pm_plan **plan)
 {
 	char *path = join(place, names[file]);
 	bool ours = store->open && !strcmp(place, store->place);
-	struct pm_plan *plan = NULL;
 	struct pm_error err;
-	int rc = path ? read_plan(path, request, &plan, &err) : -ENOENT;
+	int rc;
 
-	if (rc && rc != -ENOENT && ours)
-		set_aside(store, path, err.text);
+	*plan = NULL;
+	rc = path ? read_plan(path, request, plan, &err) : -ENOMEM;
+	if (rc && rc != -ENOMEM)
+		rc = rc != -ENOENT && ours ? set_aside(store, path, err.text) : 0;
 	free(path);
-	return plan;
+	return rc;
 }
 
 /* A plan and where it is from. */
@@ -261,28 +266,30 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-/* Takes what is at a place in place of *best if it is later. */
-static void consider(const struct store *store, const char *place,
-		     const struct store_request *request, struct found *best)
+/* Takes what is at a place in place of *best if it is later. -ENOMEM. */
+static int consider(const struct store *store, const char *place,
+		    const struct store_request *request, struct found *best)
 {
-	char *path = join(place, names[PLAN]);
+	char *path = join(place, names[PLAN]), *copy;
 	struct pm_plan *plan = NULL;
 	struct stat st;
+	int rc = path ? 0 : -ENOMEM;
 
 	if (path && !stat(path, &st) &&
 	    (!best->place || is_later(&st.st_mtim, &best->when)))
-		plan = load(store, place, PLAN, request);
+		rc = load(store, place, PLAN, request, &plan);
 	free(path);
 	if (!plan)
-		return;
-	path = strdup(place);
-	if (!path) {
+		return rc;
+	copy = strdup(place);
+	if (!copy) {
 		pm_plan_free(plan);
-		return;
+		return -ENOMEM;
 	}
 	free(best->place);
 	pm_plan_free(best->plan);
-	*best = (struct found){path, plan, st.st_mtim};
+	*best = (struct found){copy, plan, st.st_mtim};
+	return 0;
 }
 
 static void forget(struct found *found)
@@ -291,26 +298,33 @@ static void forget(struct found *found)
 	free(found->place);
 }
 
-/* The latest plan for this fabric, with ours considered first. */
-static struct found find_latest(struct store *store, const struct store_request *request)
+/* The latest plan for this fabric, with ours considered first. -ENOMEM: nothing found. */
+static int find_latest(struct store *store, const struct store_request *request,
+		       struct found *best)
 {
 	char *pattern = join(store->cache, ANY_FOLDER);
 	char *old = join(store->cache, OUR_NAME);
-	struct found best = {0};
 	glob_t folders = {0};
+	int rc = pattern && old ? 0 : -ENOMEM;
 
-	if (store->open)
-		consider(store, store->place, request, &best);
-	if (pattern && !glob(pattern, 0, NULL, &folders))
-		for (size_t i = 0; i < folders.gl_pathc; i++)
-			if (!store->place || strcmp(folders.gl_pathv[i], store->place))
-				consider(store, folders.gl_pathv[i], request, &best);
-	if (old)
-		consider(store, old, request, &best);
+	*best = (struct found){0};
+	if (!rc && store->open)
+		rc = consider(store, store->place, request, best);
+	if (!rc && glob(pattern, 0, NULL, &folders) == GLOB_NOSPACE)
+		rc = -ENOMEM;
+	for (size_t i = 0; i < folders.gl_pathc && !rc; i++)
+		if (!store->place || strcmp(folders.gl_pathv[i], store->place))
+			rc = consider(store, folders.gl_pathv[i], request, best);
+	if (!rc)
+		rc = consider(store, old, request, best);
 	globfree(&folders);
 	free(pattern);
 	free(old);
-	return best;
+	if (rc) {
+		forget(best);
+		*best = (struct found){0};
+	}
+	return rc;
 }
 
 static bool is_ours(const struct store *store, const struct found *found)
@@ -324,7 +338,7 @@ bool store_has_later(struct store *store, const struct store_request *request)
 	bool later;
 
 	pthread_mutex_lock(&store->mutex);
-	found = find_latest(store, request);
+	find_latest(store, request, &found); /* without memory what is in force stays */
 	later = found.place && !is_ours(store, &found);
 	forget(&found);
 	pthread_mutex_unlock(&store->mutex);
@@ -364,26 +378,30 @@ static void take_over(struct store *store, const struct found *from)
 	free(path);
 }
 
-void store_load(struct store *store, const struct store_request *request,
-		struct planning *planning)
+int store_load(struct store *store, const struct store_request *request,
+	       struct planning *planning, struct pm_error *err)
 {
+	struct pm_plan *drifting = NULL;
 	struct found found;
+	int rc;
 
 	pthread_mutex_lock(&store->mutex);
-	found = find_latest(store, request);
-	if (found.place) {
-		planning_load(planning, found.plan,
-			      load(store, found.place, DRIFTING, request));
+	rc = find_latest(store, request, &found);
+	if (!rc && found.place)
+		rc = load(store, found.place, DRIFTING, request, &drifting);
+	if (!rc && found.place) {
+		planning_load(planning, found.plan, drifting);
 		found.plan = NULL;
 		if (!is_ours(store, &found)) {
 			take_over(store, &found);
 			planning->unsaved = true;
 		}
 	}
-	if (found.place || store->open)
+	if (!rc && (found.place || store->open))
 		load_holds(store, found.place ? found.place : store->place, request);
 	forget(&found);
 	pthread_mutex_unlock(&store->mutex);
+	return rc ? pm_error_no_memory(err) : 0;
 }
 
 /* ---- Writing ---- */

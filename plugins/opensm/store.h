@@ -66,9 +66,12 @@ struct store_request {
 	uint64_t now_ms;	/* of their clock */
 };
 
-/* Loads the plan, if there is one for this fabric, into planning; and the holds. */
-void store_load(struct store *store, const struct store_request *request,
-		struct planning *planning);
+/*
+ * Loads the plan, if there is one for this fabric, into planning; and the holds. -ENOMEM:
+ * nothing is loaded, and good files are as they were.
+ */
+int store_load(struct store *store, const struct store_request *request,
+	       struct planning *planning, struct pm_error *err);
 
 /* Whether there is a plan in our folder. */
 bool store_has_plan(struct store *store);

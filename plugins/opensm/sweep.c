@@ -74,19 +74,23 @@ static struct store_request what_to_load(const struct plugin *plugin,
 				      plugin->view.flaps, (uint64_t)wait_clock_ms()};
 }
 
-/* The plan on disk, if there is one for this fabric. */
-static void load_plan(struct plugin *plugin, const struct pm_fabric *fabric)
+/* The plan on disk, if there is one for this fabric. -ENOMEM. */
+static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
+		     struct pm_error *err)
 {
 	const struct store_request request = what_to_load(plugin, fabric);
 	const struct pm_plan *base;
+	int rc = store_load(plugin->store, &request, &plugin->planning, err);
 
-	store_load(plugin->store, &request, &plugin->planning);
+	if (rc)
+		return rc;
 	base = plugin->planning.base;
 	if (base && base->order != plugin->config.lid_order)
 		say(&plugin->osm->log, OSM_LOG_INFO,
 		    ": the plan was made with lid_order %s, which stays until LIDs are "
 		    "reassigned",
 		    pm_lid_order_name(base->order));
+	return 0;
 }
 
 /*
@@ -98,12 +102,13 @@ static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 {
 	struct planning *planning = &plugin->planning;
 	bool fresh;
-	int rc;
+	int rc = 0;
 
 	if (planning->phase == PLANNING_EMPTY)
-		load_plan(plugin, fabric);
+		rc = load_plan(plugin, fabric, err);
 	fresh = planning->phase == PLANNING_EMPTY;
-	rc = routing_update_plan(plugin, fabric, true, err);
+	if (!rc)
+		rc = routing_update_plan(plugin, fabric, true, err);
 	if (rc)
 		return rc;
 	if (fresh && has_lids(fabric))
