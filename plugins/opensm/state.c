@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include <portmajor/print.h>
 #include <portmajor/replace.h>
 
 #include <errno.h>
@@ -171,8 +172,10 @@ static uint32_t count_flaps(const json_t *document, enum pm_flap_state state)
 	return count;
 }
 
-static void print_metrics(FILE *out, const json_t *document)
+static int print_metrics(FILE *out, const void *arg)
 {
+	const json_t *document = arg;
+
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
 		print_metric(out, &metrics[i], document);
 	fputs("# HELP portmajor_flapping_links Links that went down lately, by state\n"
@@ -183,32 +186,27 @@ static void print_metrics(FILE *out, const json_t *document)
 			"portmajor_flapping_links{port_guid=\"%s\",state=\"%s\"} %u\n",
 			port_of(document), pm_flap_state_name(s),
 			count_flaps(document, s));
+	return 0;
 }
 
-static void print_json(FILE *out, const json_t *document)
+static int print_json(FILE *out, const void *arg)
 {
-	json_dumpf(document, out,
-		   JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+	int rc = json_dumpf(
+		arg, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+
 	putc('\n', out);
+	return rc ? -ENOMEM : 0; /* text has no other way to fail */
 }
 
 /* Replaces a file, NULL for none, in one step. -errno. */
-static int replace(const char *path, void (*print)(FILE *out, const json_t *document),
-		   const json_t *document, struct pm_error *err)
+static int replace(const char *path, pm_print *print, const json_t *document,
+		   struct pm_error *err)
 {
 	char *text = NULL;
 	size_t length = 0;
-	FILE *out = path ? open_memstream(&text, &length) : NULL;
-	int rc = out ? 0 : -ENOMEM;
+	int rc = path ? pm_text_print(print, document, &text, &length) : -ENOMEM;
 
-	if (out) {
-		print(out, document);
-		rc = ferror(out) ? -ENOMEM : 0;
-		if (fclose(out))
-			rc = -ENOMEM;
-	}
-	rc = rc ? pm_error_set(err, rc, "out of memory")
-		: pm_replace(path, ".new", text, length, err);
+	rc = rc ? pm_error_no_memory(err) : pm_replace(path, ".new", text, length, err);
 	free(text);
 	return rc;
 }
@@ -227,30 +225,33 @@ static const char *manager_state(const osm_opensm_t *osm)
 	}
 }
 
-/* What only the writing thread knows, as it is now; err is of the numbers. */
-static void complete(const struct state *state, json_t *document, bool running,
-		     const struct pm_error *err)
+/* What only the writing thread knows, as it is now; err is of the numbers. -ENOMEM. */
+static int complete(const struct state *state, json_t *document, bool running,
+		    const struct pm_error *err)
 {
 	struct pm_error trouble;
 	json_t *plan = json_object_get(document, "plan");
 	char *file = store_path(state->store, "plan");
 	char guid[20];
+	int rc;
 
 	store_trouble(state->store, &trouble);
 	snprintf(guid, sizeof(guid), "0x%016" PRIx64, store_guid(state->store));
-	json_object_set_new(document, "time", json_integer(time(NULL)));
-	json_object_set_new(document, "running", json_boolean(running));
-	json_object_set_new(document, "sm_state", json_string(manager_state(state->osm)));
-	json_object_set_new(document, "port_guid", json_string(guid));
+	rc = json_object_set_new(document, "time", json_integer(time(NULL)));
+	rc |= json_object_set_new(document, "running", json_boolean(running));
+	rc |= json_object_set_new(document, "sm_state",
+				  json_string(manager_state(state->osm)));
+	rc |= json_object_set_new(document, "port_guid", json_string(guid));
 	if (json_is_object(plan)) {
-		json_object_set_new(plan, "file", make_string(file));
-		json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
+		rc |= json_object_set_new(plan, "file", make_string(file));
+		rc |= json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
 	}
 	free(file);
 	if (!trouble.text[0])
 		trouble = *err;
-	json_object_set_new(document, "unsaved",
-			    make_string(trouble.text[0] ? trouble.text : NULL));
+	rc |= json_object_set_new(document, "unsaved",
+				  make_string(trouble.text[0] ? trouble.text : NULL));
+	return rc ? -ENOMEM : 0;
 }
 
 /* Where the numbers for Prometheus go; the caller frees it. NULL: no memory. */
@@ -280,10 +281,14 @@ static void write_files(struct state *state, json_t *document, bool running)
 	if (!file)
 		return; /* the store is not open */
 	/* The state second, so that it has what became of the first. */
-	complete(state, document, running, &err);
-	replace(prometheus, print_metrics, document, &err);
-	complete(state, document, running, &err);
-	replace(file, print_json, document, &err);
+	if (complete(state, document, running, &err))
+		pm_error_no_memory(&err);
+	else
+		replace(prometheus, print_metrics, document, &err);
+	if (complete(state, document, running, &err))
+		pm_error_no_memory(&err);
+	else
+		replace(file, print_json, document, &err);
 	if (err.text[0] && strcmp(err.text, state->failed.text) != 0)
 		say(&state->osm->log, OSM_LOG_ERROR,
 		    ": state not written: %s (said once until it can be written again)",
@@ -323,6 +328,15 @@ static void *keep_written(void *context)
 
 /* ---- The document ---- */
 
+/* The list with one more; NULL, and the list is freed, without memory for that. */
+static json_t *append(json_t *list, json_t *value)
+{
+	if (!json_array_append_new(list, value))
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
 static json_t *make_end(const struct view *view, const struct pm_flap_end *end)
 {
 	uint32_t sw =
@@ -344,14 +358,13 @@ static json_t *make_flaps(const struct view *view)
 	uint32_t at = 0;
 
 	while (view->flaps && pm_flaps_next(view->flaps, now, &at, &flap))
-		json_array_append_new(list,
-				      json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
-						make_end(view, &flap.end[0]),
-						make_end(view, &flap.end[1]), "state",
-						pm_flap_state_name(flap.state), "downs",
-						(json_int_t)flap.downs, "hold_ms",
-						(json_int_t)flap.hold_ms, "left_ms",
-						(json_int_t)flap.left_ms));
+		list = append(list, json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
+					      make_end(view, &flap.end[0]),
+					      make_end(view, &flap.end[1]), "state",
+					      pm_flap_state_name(flap.state), "downs",
+					      (json_int_t)flap.downs, "hold_ms",
+					      (json_int_t)flap.hold_ms, "left_ms",
+					      (json_int_t)flap.left_ms));
 	return list;
 }
 
@@ -366,11 +379,11 @@ static json_t *make_drains(const struct state_facts *facts)
 		char guid[20];
 
 		snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
-		json_array_append_new(list, json_pack("{s:s, s:o, s:i, s:s, s:I}", "guid",
-						      guid, "name", make_string(d->name),
-						      "port", (int)d->num, "state",
-						      pm_drain_state_name(d->state),
-						      "needed", (json_int_t)d->needed));
+		list = append(list,
+			      json_pack("{s:s, s:o, s:i, s:s, s:I}", "guid", guid, "name",
+					make_string(d->name), "port", (int)d->num,
+					"state", pm_drain_state_name(d->state), "needed",
+					(json_int_t)d->needed));
 	}
 	return json_pack(
 		"{s:o, s:o}", "list", list, "error",
