@@ -73,6 +73,9 @@ add_executable(test_commands tests/unit/test_commands.c $<TARGET_OBJECTS:portmaj
 target_link_libraries(test_commands PRIVATE memfault portmajor_core ${JANSSON} ${CMOCKA}
 	Threads::Threads)
 target_link_options(test_commands PRIVATE -Wl,--wrap=main)
+if(PORTMAJOR_SANITIZE) # forking takes long then
+	target_compile_definitions(test_commands PRIVATE EVERY=7)
+endif()
 add_test(NAME unit.commands COMMAND test_commands)
 # The store has OpenSM's headers, and the test in place of OpenSM's log.
 add_executable(test_store tests/unit/test_store.c plugins/opensm/store.c

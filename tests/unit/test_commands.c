@@ -250,17 +250,25 @@ static const char *judge(const struct result *found, const struct result *wanted
 
 /* ---- All of them ---- */
 
+#ifndef EVERY
+#define EVERY 1 /* a build that is slow may leave some out */
+#endif
+
 static void test_row(void **state)
 {
 	const struct row *row = *state;
-	struct result wanted = run(row, (struct memfault){0, false}), found;
-	uint64_t last = wanted.allocations;
+	struct result wanted, found;
+	uint64_t last;
 	unsigned int wrong = 0;
 
+	if (EVERY > 1 && strstr(row->args, "--threads 2"))
+		skip(); /* AddressSanitizer needs memory itself for a thread */
+	wanted = run(row, (struct memfault){0, false});
+	last = wanted.allocations;
 	print_message("%s: %llu allocations, exit status %d\n", row->name,
 		      (unsigned long long)last, wanted.status);
 	assert_in_range(wanted.status, 0, 1);
-	for (uint64_t i = 2; i < 2 * last + 2; i++) {
+	for (uint64_t i = 2; i < 2 * last + 2; i += EVERY) {
 		const struct memfault fault = {.nth = i / 2, .onwards = i % 2};
 		const char *what;
 
