@@ -338,8 +338,11 @@ static int give_way(struct plugin *plugin, struct pm_error *err)
 	if (!has_next_engine(plugin))
 		return 0;
 	left = pm_yield_observe(&plugin->yield, served, (uint64_t)wait_clock_ms());
-	if (!plugin->yield.gave_way)
+	if (!plugin->yield.gave_way) {
+		if (wait_clock_ms() + (double)left < plugin->look_again)
+			routing_look_again(plugin, left);
 		return 0;
+	}
 	plugin->returns_in_ms = left;
 	if (left == UINT64_MAX)
 		return pm_served_refuse(served, plan->known, &plan->tree, err);

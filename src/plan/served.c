@@ -141,14 +141,30 @@ static void give_way(struct pm_yield *yield, uint64_t now_ms)
 	yield->gave_way = true;
 }
 
+static uint64_t observe_ours(struct pm_yield *yield, const struct pm_served *served,
+			     uint64_t now_ms)
+{
+	if (pm_served_enough(served)) {
+		if (served->joined > yield->usual)
+			yield->usual = served->joined;
+		yield->blurred = false;
+		return UINT64_MAX;
+	}
+	if (!yield->blurred)
+		yield->blurred_ms = now_ms;
+	yield->blurred = served->joined < yield->usual / 2;
+	if (yield->blurred && now_ms - yield->blurred_ms < yield->first_ms)
+		return yield->blurred_ms + yield->first_ms - now_ms;
+	yield->blurred = false;
+	give_way(yield, now_ms);
+	return UINT64_MAX;
+}
+
 uint64_t pm_yield_observe(struct pm_yield *yield, const struct pm_served *served,
 			  uint64_t now_ms)
 {
-	if (!yield->gave_way) {
-		if (!pm_served_enough(served))
-			give_way(yield, now_ms);
-		return UINT64_MAX;
-	}
+	if (!yield->gave_way)
+		return observe_ours(yield, served, now_ms);
 	if (!pm_served_well(served)) {
 		yield->well = false;
 		return UINT64_MAX;

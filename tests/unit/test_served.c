@@ -318,7 +318,9 @@ static const struct pm_served all = {.joined = 100, .pairs = 100},
 			      most = {.joined = 100, .pairs = 75},
 			      some = {.joined = 100, .pairs = 60},
 			      half = {.joined = 100, .pairs = 50},
-			      few = {.joined = 100, .pairs = 49};
+			      few = {.joined = 100, .pairs = 49},
+			      blurred = {.joined = 49, .pairs = 24},
+			      tiny = {.joined = 20, .pairs = 20};
 
 static const struct pm_served *served_of(char letter)
 {
@@ -331,6 +333,10 @@ static const struct pm_served *served_of(char letter)
 		return &some;
 	case 'h':
 		return &half;
+	case 'b':
+		return &blurred;
+	case 't':
+		return &tiny;
 	default:
 		return &few;
 	}
@@ -362,6 +368,11 @@ static const struct {
 	{"cleared", "0f- 10a-=60 20c 20a+ 21f- 21a-=60"},
 	{"cleared too early", "0f- 10c 11f- 12s- 13a+"},
 	{"nothing is joined", "0f- 10n-=60 70n+ 71a+"},
+	{"few are joined at first", "0b-"},
+	{"few are joined for a while", "0a+ 1b+=60 31b+=30 60b+=1 61a+ 62b+=60"},
+	{"few are joined for good", "0a+ 1b+=60 61b- 62a-=60 122a+"},
+	{"few are served of half", "0a+ 1b+=60 2f-"},
+	{"as few as before", "0a+ 1b+=60 2t+ 3b+=60 63b-"},
 };
 
 static void check_step(const struct pm_yield *yield, uint64_t next_ms, const char *name,

@@ -16,6 +16,10 @@
  * again. So whatever a fabric does, it changes hands a bounded number of times: with
  * holds of 60 to 3600 s it is given away 6 times in any hour at most.
  *
+ * A sight in which less than half of the pairs are joined that were so at most is
+ * blurred: rather answers are lost than cables. Only when it stays so for the first hold
+ * is it believed, and the fabric given away.
+ *
  * docs/design.md has the reasons for the marks.
  */
 #ifndef PORTMAJOR_SERVED_H
@@ -85,6 +89,9 @@ struct pm_yield {
 	bool gave_way;		       /* the next engine routes */
 	bool well;		       /* it does, but three quarters are served again */
 	uint64_t since_ms;	       /* well, or else in our hands */
+	uint64_t usual;		       /* pairs joined at most, in our hands */
+	bool blurred;		       /* far fewer were joined, too few served .. */
+	uint64_t blurred_ms;	       /* .. and since when */
 };
 
 /* In our hands. longest_ms is not below first_ms, that not 0. */
@@ -93,7 +100,7 @@ void pm_yield_init(struct pm_yield *yield, uint32_t first_ms, uint32_t longest_m
 /*
  * Decides, for each routing run: yield->gave_way says whether to leave it to the next
  * engine. now_ms is that of a clock that never goes backward. Returns the ms until the
- * fabric is taken back if nothing happens, for which a run must be asked for then, or
+ * fabric changes hands if nothing happens, for which a run must be asked for then, or
  * UINT64_MAX. To be called only while there is an engine to give way to. O(1).
  */
 uint64_t pm_yield_observe(struct pm_yield *yield, const struct pm_served *served,
