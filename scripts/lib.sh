@@ -6,6 +6,10 @@ set -eu
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin	# opensm, for who is not root
 
+# How much to do at a time. nproc does not know the quota of a container.
+jobs=$(nproc)
+[ "$jobs" -le 4 ] || jobs=4
+
 say() { printf '== %s\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
@@ -57,5 +61,5 @@ build_release() {
 	else
 		cmake --preset release -G Ninja >/dev/null
 	fi
-	cmake --build --preset release -j "$(nproc)" >&2
+	cmake --build --preset release -j "$jobs" >&2
 }
