@@ -35,18 +35,5 @@ static int parse_guid(struct netlist *n, struct pm_text rest, enum pm_node_type 
 
 int ibsim_read(struct netlist *n)
 {
-	/* It compares beginnings, too: "switchguids=" is "switchguid". */
-	static const struct netlist_statement statements[] = {
-		{"Switch", PM_SWITCH, netlist_parse_record},
-		{"Hca", PM_CA, netlist_parse_record},
-		{"Ca", PM_CA, netlist_parse_record},
-		{"Rt", PM_ROUTER, netlist_parse_record},
-		{"switchguid", PM_SWITCH, parse_guid},
-		{"hcaguids", PM_CA, parse_guid},
-		{"caguid", PM_CA, parse_guid},
-		{"rtguid", PM_ROUTER, parse_guid},
-	};
-
-	return netlist_read_records(n, statements,
-				    sizeof(statements) / sizeof(*statements));
+	return netlist_read_records(n, parse_guid);
 }

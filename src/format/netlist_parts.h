@@ -57,19 +57,15 @@ int netlist_resolve(struct netlist *n);
 
 /* ---- Records: netlist_records.c ---- */
 
-/* A line between records that begins with a word. */
-struct netlist_statement {
-	const char *word;
-	enum pm_node_type type;
-	int (*parse)(struct netlist *n, struct pm_text rest, enum pm_node_type type);
-};
+/* Reads what is behind the first word of a line between records. */
+typedef int netlist_parse(struct netlist *n, struct pm_text rest, enum pm_node_type type);
 
-/* Reads a text with records, see netlist.h; other lines are ignored. */
-int netlist_read_records(struct netlist *n, const struct netlist_statement *statements,
-			 size_t count);
+/*
+ * Reads a text with records, see netlist.h; other lines are ignored. parse_guid is for
+ * lines that begin with "switchguid" and the like.
+ */
+int netlist_read_records(struct netlist *n, netlist_parse *parse_guid);
 
-/* Headers, for statements. */
-int netlist_parse_record(struct netlist *n, struct pm_text rest, enum pm_node_type type);
 int netlist_need_number(struct netlist *n, struct pm_text *text, unsigned int base,
 			const char *what, uint64_t *value);
 

@@ -115,7 +115,7 @@ static struct pm_text after_quotes(struct pm_text text)
 	return (struct pm_text){at, text.end};
 }
 
-int netlist_parse_record(struct netlist *n, struct pm_text rest, enum pm_node_type type)
+static int parse_record(struct netlist *n, struct pm_text rest, enum pm_node_type type)
 {
 	struct pm_text id, name;
 	uint64_t num_ports;
@@ -316,8 +316,24 @@ static int reject(struct netlist *n, struct pm_text line, bool dropped)
 	return 0;
 }
 
-static int parse_line(struct netlist *n, struct pm_text line,
-		      const struct netlist_statement *statements, size_t count)
+/* Lines between records, by how they begin. ibsim compares no more, either:
+ * "switchguids=" is "switchguid". */
+static const struct {
+	const char *word;
+	enum pm_node_type type;
+	bool is_guid;
+} statements[] = {
+	{"Switch", PM_SWITCH, false},
+	{"Hca", PM_CA, false},
+	{"Ca", PM_CA, false},
+	{"Rt", PM_ROUTER, false},
+	{"switchguid", PM_SWITCH, true},
+	{"hcaguids", PM_CA, true},
+	{"caguid", PM_CA, true},
+	{"rtguid", PM_ROUTER, true},
+};
+
+static int parse_line(struct netlist *n, struct pm_text line, netlist_parse *parse_guid)
 {
 	int rc = pm_lexer_check_text(&n->lexer, line);
 	bool dropped;
@@ -330,23 +346,24 @@ static int parse_line(struct netlist *n, struct pm_text line,
 		return pm_lexer_fail(&n->lexer, "aliases ('@') are not supported");
 	dropped = n->in_record && n->ports_left;
 	n->in_record = false;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < sizeof(statements) / sizeof(*statements); i++) {
+		netlist_parse *parse = statements[i].is_guid ? parse_guid : parse_record;
+
 		if (!pm_text_starts(line, statements[i].word))
 			continue;
 		line.at += strlen(statements[i].word);
 		rc = check_dropped(n, statements[i].word, dropped);
-		return rc ? rc : statements[i].parse(n, line, statements[i].type);
+		return rc ? rc : parse(n, line, statements[i].type);
 	}
 	return reject(n, line, dropped);
 }
 
-int netlist_read_records(struct netlist *n, const struct netlist_statement *statements,
-			 size_t count)
+int netlist_read_records(struct netlist *n, netlist_parse *parse_guid)
 {
 	struct pm_text line;
 	int rc = 0;
 
 	while (!rc && pm_lexer_next(&n->lexer, &line))
-		rc = parse_line(n, line, statements, count);
+		rc = parse_line(n, line, parse_guid);
 	return rc;
 }
