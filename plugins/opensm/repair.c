@@ -356,17 +356,6 @@ static int compare_blocks(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static bool has_hosts(const struct work *work, uint32_t known)
-{
-	const struct pm_fabric *fabric = work->plan->known;
-	const struct pm_node *n = &fabric->nodes[known];
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (fabric->ports[i].host && work->view->alive[i])
-			return true;
-	return false;
-}
-
 /*
  * Blocks with the SM's LID first, those near the SM before those far away, so that its
  * ways are whole again at once. Then the switches with most entries to be changed,
@@ -376,14 +365,16 @@ static uint64_t find_urgency(const struct work *work, uint32_t known, uint32_t n
 			     const struct pm_delta *delta)
 {
 	uint8_t path[PM_LOCATE_HOPS];
-	uint64_t near;
+	uint64_t near, has_hosts;
 
 	if (work->plan->lid[work->view->detours.manager] / PM_LFT_BLOCK == number) {
 		near = (uint64_t)(PM_LOCATE_HOPS -
 				  pm_locate_path(work->locate, known, path));
 		return (uint64_t)2 << 32 | near;
 	}
-	return (uint64_t)has_hosts(work, known) << 32 | delta->entries;
+	has_hosts =
+		pm_fabric_count_hosts(work->plan->known, known, work->view->alive) != 0;
+	return has_hosts << 32 | delta->entries;
 }
 
 /* Where a block of our table differs from what OpenSM knows of the switch. */

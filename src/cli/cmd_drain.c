@@ -30,16 +30,6 @@ struct request {
 
 /* ---- Adding ---- */
 
-static uint32_t count_hosts(const struct pm_fabric *fabric, uint32_t sw)
-{
-	const struct pm_node *n = &fabric->nodes[sw];
-	uint32_t hosts = 0;
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		hosts += fabric->ports[i].host != 0;
-	return hosts;
-}
-
 /* One thing, as cli_losses_find has it; an exit status. */
 static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 		     uint32_t thing)
@@ -54,7 +44,7 @@ static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 		return cli_fail(EXIT_USAGE,
 				"drain: %s: only cables between switches can be drained",
 				name);
-	if (!port->num && count_hosts(fabric, port->node))
+	if (!port->num && pm_fabric_count_hosts(fabric, port->node, NULL))
 		return cli_fail(EXIT_USAGE,
 				"drain: %s has hosts, which need it: name cables of it "
 				"(%s:PORT)",

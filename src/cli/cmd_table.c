@@ -32,18 +32,6 @@ struct state {
 	uint32_t *changed, *blocks; /* [switch] entries and blocks, after */
 };
 
-/* End ports that are there now at a switch. */
-static uint32_t count_hosts(const struct state *state, uint32_t sw)
-{
-	const struct pm_fabric *known = state->plan->known;
-	const struct pm_node *n = &known->nodes[sw];
-	uint32_t hosts = 0;
-
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		hosts += known->ports[i].host && state->alive[i];
-	return hosts;
-}
-
 /* Sends so many flows from a switch to a LID, up and then down. */
 static void send_flows(struct state *state, uint32_t sw, uint32_t lid, uint32_t flows)
 {
@@ -68,7 +56,8 @@ static void count_loads(struct state *state)
 
 	memset(state->loads, 0, plan->known->num_ports * sizeof(*state->loads));
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
-		uint32_t hosts = count_hosts(state, sw);
+		uint32_t hosts =
+			pm_fabric_count_hosts(state->plan->known, sw, state->alive);
 
 		for (uint32_t lid = 1; hosts && lid <= plan->top_lid; lid++) {
 			uint32_t place = plan->owner[lid];
