@@ -4,11 +4,30 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Below this, pages of 2 MiB have little to give. */
+#define LARGE ((size_t)4 << 20)
 
 struct pm_pool_piece {
 	struct pm_pool_piece *next;
 	max_align_t data[]; /* aligned for anything, like malloc's */
 };
+
+/*
+ * Tables of all switches take thousands of small pages, and getting these from the kernel
+ * longer than filling them. Large ones are an advice; without it nothing else is lost.
+ */
+static void ask_for_large_pages(void *piece, size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = ((uintptr_t)piece + page - 1) & ~(page - 1);
+
+	if (piece && size >= LARGE)
+		madvise((void *)start, (size_t)((uintptr_t)piece + size - start),
+			MADV_HUGEPAGE);
+}
 
 /* Links a piece into the pool, or notes that there is none. */
 static void *add(struct pm_pool *pool, struct pm_pool_piece *piece)
@@ -34,9 +53,13 @@ void *pm_pool_array(struct pm_pool *pool, size_t length, size_t size)
 
 void *pm_pool_bytes(struct pm_pool *pool, size_t size)
 {
+	struct pm_pool_piece *piece;
+
 	if (__builtin_add_overflow(size, sizeof(struct pm_pool_piece), &size))
 		return add(pool, NULL);
-	return add(pool, malloc(size));
+	piece = malloc(size);
+	ask_for_large_pages(piece, size);
+	return add(pool, piece);
 }
 
 void *pm_pool_copy(struct pm_pool *pool, const void *from, size_t length, size_t size)

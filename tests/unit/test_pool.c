@@ -10,8 +10,10 @@
 #include <portmajor/pool.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Faults: the linker has these called instead (--wrap) ---- */
 
@@ -102,6 +104,40 @@ static void test_bytes_and_copies(void **state)
 	assert_int_equal(memory.pieces, 0);
 }
 
+/* Whether the kernel was told to give this memory large pages, if it can. */
+static bool has_advice(const void *piece)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	bool here = false, found = false;
+	unsigned long start, end;
+	char line[512];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			here = (uintptr_t)piece >= start && (uintptr_t)piece < end;
+		if (here && !strncmp(line, "VmFlags:", 8))
+			found = strstr(line, " hg") != NULL;
+	}
+	fclose(maps);
+	return found;
+}
+
+static void test_large_pages(void **state)
+{
+	size_t size = (size_t)9 << 20;
+	struct pm_pool pool = {0};
+	uint8_t *bytes = pm_pool_bytes(&pool, size);
+
+	(void)state;
+	assert_non_null(bytes);
+	bytes[0] = bytes[size - 1] = 1;
+	if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) == 0)
+		assert_true(has_advice(bytes + size / 2));
+	pm_pool_free(&pool);
+	assert_int_equal(memory.pieces, 0);
+}
+
 /* Sizes that do not fit into a size_t, alone or with what the pool adds. */
 static void test_too_much(void **state)
 {
@@ -167,6 +203,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_arrays, reset),
 		cmocka_unit_test_setup(test_bytes_and_copies, reset),
+		cmocka_unit_test_setup(test_large_pages, reset),
 		cmocka_unit_test_setup(test_too_much, reset),
 		cmocka_unit_test_setup(test_failures, reset),
 	};

@@ -35,7 +35,7 @@ struct pm_pool {
 /* A zeroed array; a length of 0 gives a valid pointer too. NULL without memory. */
 void *pm_pool_array(struct pm_pool *pool, size_t length, size_t size);
 
-/* As many bytes, whatever is in them; else the same. */
+/* As many bytes, whatever is in them, in large pages if they are many; else the same. */
 void *pm_pool_bytes(struct pm_pool *pool, size_t size);
 
 /* A copy of an array; else the same. */
