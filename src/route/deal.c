@@ -272,6 +272,15 @@ static void deal_leaf(struct deal *deal)
 		deal->routes->irregular[deal->leaf] = 1;
 }
 
+/* Whether each leaf has every plane: then all planes settle all. */
+static bool are_alike(const struct pm_tree *tree, const uint32_t *num_up)
+{
+	for (uint32_t l = 0; l < tree->num_leaves; l++)
+		if (num_up[tree->leaves[l]] != tree->num_planes)
+			return false;
+	return true;
+}
+
 int route_deal(struct pm_routes *routes, struct pm_error *err)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
@@ -290,6 +299,8 @@ int route_deal(struct pm_routes *routes, struct pm_error *err)
 		goto out;
 	for (uint32_t i = 0; i < tree->num_ports; i++)
 		num_up[routes->plan->known->ports[i].node] += tree->plane[i] != PM_NONE;
+	if (are_alike(tree, num_up))
+		goto out;
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
 		deal.leaf = tree->leaves[l];
 		deal.row = routes->preferred + (size_t)deal.leaf * routes->stride;
