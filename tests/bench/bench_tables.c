@@ -29,16 +29,17 @@ static unsigned int runs = 5;
 struct size {
 	const char *name;
 	struct pm_generate config;
-	/* Hard bounds in ms as agreed for a present-day core, only printed; 0: none. */
-	double whole_ms, event_ms;
+	/* Goals as agreed, only printed: whole tables as a multiple of the memset, an
+	 * event in ms of a present-day core; 0: none. */
+	double whole, event_ms;
 };
 
 static const struct size sizes[] = {
-	{"director 324", {.kind = PM_GENERATE_DIRECTOR, .director = {324}}, 0, 10},
-	{"director 648", {.kind = PM_GENERATE_DIRECTOR, .director = {648}}, 60, 10},
+	{"director 324", {.kind = PM_GENERATE_DIRECTOR, .director = {324}}, 5, 10},
+	{"director 648", {.kind = PM_GENERATE_DIRECTOR, .director = {648}}, 3, 10},
 	{"xgft 32,32,40",
 	 {.kind = PM_GENERATE_XGFT, .xgft = {3, {32, 32, 40}, {1, 32, 32}}},
-	 0,
+	 5,
 	 0},
 };
 
@@ -305,7 +306,7 @@ static const struct {
 	{"memset of as many fresh bytes", run_memset, 0, false},
 	{"memcpy to as many fresh bytes", run_memcpy, 0, false},
 	{"plan", run_plan, 0, false},
-	{"whole tables", run_whole, 25, false},
+	{"whole tables", run_whole, 12, false},
 	{"update, a chassis or plane lost", run_no_plane, 3, true},
 	{"update, a cable lost", run_no_cable, 3, true},
 	{"update, all back", run_back, 3, true},
@@ -322,16 +323,16 @@ static bool measure(struct bench *bench, const struct size *size)
 
 	for (size_t i = 0; i < PARTS; i++) {
 		double ms = best(bench, parts[i].run);
-		double goal = parts[i].event		  ? size->event_ms
-			      : parts[i].run == run_whole ? size->whole_ms
-							  : 0;
+		double goal = parts[i].event ? size->event_ms : 0;
 
 		if (i == 0)
 			reference = ms;
+		if (parts[i].run == run_whole)
+			goal = size->whole * reference;
 		printf("  %-34s %9.3f ms %8.2f x memset", parts[i].name, ms,
 		       ms / reference);
 		if (goal > 0)
-			printf("   goal %g ms: %s", goal, ms < goal ? "met" : "MISSED");
+			printf("   goal %.3g ms: %s", goal, ms < goal ? "met" : "MISSED");
 		if (parts[i].most > 0 && ms > parts[i].most * reference) {
 			printf("   OVER %g x", parts[i].most);
 			fine = false;
