@@ -18,8 +18,10 @@ static void index_destinations(struct pm_routes *routes)
 		to->port = plan->known->ports[place].num;
 		to->rank = plan->rank[place];
 		to->plane = pm_plan_plane(plan, place, lid - plan->lid[place]);
-		if (to->plane == PM_NONE)
-			to->plane = plan->tree.num_planes;
+		if (to->plane != PM_NONE)
+			continue;
+		to->plane = plan->tree.num_planes;
+		pm_bits_set(routes->planeless, to->sw);
 	}
 }
 
@@ -114,20 +116,46 @@ static void index_own(struct pm_routes *routes)
 	}
 }
 
+/* Lists the up ports of a switch, as route_up has them; how many. */
+static uint32_t list_up(const struct pm_routes *routes, uint32_t sw, uint8_t *num)
+{
+	const struct pm_fabric *known = routes->plan->known;
+	uint32_t above[PM_MAX_PORTS + 1], count = 0;
+
+	pm_for_each_port(i, known, sw) {
+		uint32_t at = count, far;
+
+		if (routes->plan->tree.direction[i] != PM_UP)
+			continue;
+		far = route_far_switch(routes, i);
+		for (; at > 0 && above[at - 1] > far; at--) {
+			above[at] = above[at - 1];
+			num[at] = num[at - 1];
+		}
+		above[at] = far;
+		num[at] = known->ports[i].num;
+		count++;
+	}
+	return count;
+}
+
+static void index_up(struct pm_routes *routes)
+{
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		routes->first_up[sw + 1] =
+			routes->first_up[sw] +
+			list_up(routes, sw, routes->up + routes->first_up[sw]);
+}
+
 /* The most up ports that a switch of this level has. */
 static uint32_t widest(const struct pm_routes *routes, unsigned int level)
 {
 	uint32_t most = 1;
 
-	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
-		struct ports up;
-
-		if (routes->plan->tree.level[sw] != level)
-			continue;
-		route_list_up(routes, sw, &up);
-		if (up.count > most)
-			most = up.count;
-	}
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (routes->plan->tree.level[sw] == level &&
+		    route_up(routes, sw).count > most)
+			most = route_up(routes, sw).count;
 	return most;
 }
 
@@ -161,6 +189,7 @@ int route_index(struct pm_routes *routes, struct pm_error *err)
 	if (rc)
 		return rc;
 	index_own(routes);
+	index_up(routes);
 	find_weights(routes);
 	return 0;
 }

@@ -52,7 +52,10 @@ struct pm_routes {
 					   * "plane" is for places without one */
 	struct interval *intervals;	  /* no more than there are LIDs */
 	struct own *own;		  /* [leaf][plane] */
+	uint32_t *first_up;		  /* [switch + 1] into up */
+	uint8_t *up;			  /* up ports: see route_up */
 	uint64_t *leaf_set;		  /* [words] */
+	uint64_t *planeless;		  /* [words] with a LID that has no plane */
 	uint64_t *nothing;		  /* [words] the empty set */
 	struct pm_reach whole;		  /* with every cable alive */
 	uint32_t weight[PM_NO_LEVEL + 1]; /* [level] divisor of the digit there */
@@ -81,6 +84,12 @@ struct pm_routes {
 	uint32_t *queue, *distance; /* [switch] */
 };
 
+/* The up ports of one switch; borrowed. */
+struct up_ports {
+	const uint8_t *num;
+	uint32_t count;
+};
+
 /* Some ports of one switch. */
 struct ports {
 	uint8_t num[PM_MAX_PORTS + 1];
@@ -96,6 +105,17 @@ static inline const struct pm_node *route_node(const struct pm_routes *routes,
 static inline uint32_t route_far_switch(const struct pm_routes *routes, uint32_t port)
 {
 	return pm_fabric_peer_node(routes->plan->known, port);
+}
+
+/*
+ * All up ports of a switch, alive or not, parallel cables side by side: a block
+ * whose ports are neighbours then depends on the fewest switches above.
+ */
+static inline struct up_ports route_up(const struct pm_routes *routes, uint32_t sw)
+{
+	uint32_t first = routes->first_up[sw];
+
+	return (struct up_ports){routes->up + first, routes->first_up[sw + 1] - first};
 }
 
 /* What can be reached over this cable when it is alive. */
@@ -131,17 +151,27 @@ static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t 
 }
 
 /* rules.c: ports of a switch, and the keys that entries choose among them with. */
-void route_list_up(const struct pm_routes *routes, uint32_t sw, struct ports *list);
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			enum pm_direction direction, struct ports *list);
-uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
+static inline uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw,
+					uint32_t lid)
+{
+	return routes->to[lid].rank / routes->weight[routes->plan->tree.level[sw]];
+}
+
 /* Of foreign ones going up, and going down. */
 uint32_t route_foreign_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
-uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw,
-				uint32_t lid);
+
+static inline uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw,
+					      uint32_t lid)
+{
+	return routes->plan->tree.position[sw] + routes->to[lid].plane +
+	       routes->to[lid].rank;
+}
+
 /* Fills a row with foreign entries, with the keys above; up is not empty. */
-void route_fill_foreign(const struct pm_routes *routes, uint32_t sw,
-			const struct ports *up, uint8_t *row);
+void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
+			uint8_t *row);
 /* Finds spread and part[], where a switch has at most width up ports. */
 void route_spread_foreign(struct pm_routes *routes, uint32_t width);
 

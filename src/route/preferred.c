@@ -20,8 +20,8 @@ static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 	}
 }
 
-static void fill_native(const struct pm_routes *routes, uint32_t sw,
-			const struct ports *up, uint8_t *row)
+static void fill_native(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
+			uint8_t *row)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 
@@ -34,8 +34,8 @@ static void fill_native(const struct pm_routes *routes, uint32_t sw,
 			uint32_t end = lid + routes->intervals[i].length;
 
 			for (; lid < end; lid++)
-				row[lid] = up->num[route_native_key(routes, sw, lid) %
-						   up->count];
+				row[lid] = up.num[route_native_key(routes, sw, lid) %
+						  up.count];
 		}
 	}
 }
@@ -43,13 +43,12 @@ static void fill_native(const struct pm_routes *routes, uint32_t sw,
 /* A switch between cables of one kind: those of places that are none stay. */
 static void fill_upper(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 {
-	struct ports up;
+	struct up_ports up = route_up(routes, sw);
 
-	route_list_up(routes, sw, &up);
 	if (!up.count)
 		return;
-	route_fill_foreign(routes, sw, &up, row);
-	fill_native(routes, sw, &up, row);
+	route_fill_foreign(routes, sw, up, row);
+	fill_native(routes, sw, up, row);
 }
 
 /*
@@ -61,12 +60,12 @@ static uint8_t mirror(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 {
 	const struct pm_fabric *known = routes->plan->known;
 	const struct pm_tree *tree = &routes->plan->tree;
-	uint32_t first = route_node(routes, sw)->first_port, last = PM_NONE;
-	struct ports up;
+	uint32_t first = route_node(routes, sw)->first_port;
 
 	for (uint32_t i = 0; i < down->count; i++) {
 		uint32_t far = known->ports[first + down->num[i]].peer;
 		uint32_t below = known->ports[far].node;
+		struct up_ports up = route_up(routes, below);
 
 		if (tree->level[below] == 0) {
 			if (tree->plane[far] == routes->to[lid].plane)
@@ -75,9 +74,6 @@ static uint8_t mirror(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 		}
 		if (!pm_tree_is_native(tree, routes->to[lid].plane, below))
 			continue;
-		if (below != last)
-			route_list_up(routes, below, &up);
-		last = below;
 		if (up.num[route_native_key(routes, below, lid) % up.count] ==
 		    known->ports[far].num)
 			return down->num[i];
@@ -86,20 +82,42 @@ static uint8_t mirror(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 }
 
 static uint8_t preferred_down(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
-			      const struct ports *down)
+			      const struct ports *down, const uint8_t *native)
 {
-	uint8_t port = 0;
+	uint32_t key;
 
-	if (pm_tree_is_native(&routes->plan->tree, routes->to[lid].plane, sw))
-		port = mirror(routes, sw, lid, down);
-	return port ? port
-		    : down->num[route_foreign_key_down(routes, sw, lid) % down->count];
+	if (native[routes->to[lid].plane]) {
+		uint8_t port = mirror(routes, sw, lid, down);
+
+		if (port)
+			return port;
+	}
+	key = route_foreign_key_down(routes, sw, lid);
+	/* Cables come in pairs most often, and a division takes its time. */
+	return down->num[down->count == 2 ? key % 2 : key % down->count];
 }
 
 /* For every place, the first port down to it and how many there are. */
 struct way_down {
 	uint8_t first, count;
 };
+
+/* Room for what is found of the switch at hand, and what holds for all. */
+struct room {
+	struct way_down *ways;	/* [switch] */
+	uint8_t *native;	/* [plane + 1] runs through it; no plane does not */
+	uint64_t *every_way;	/* [words] */
+	struct interval *spare; /* LIDs that are nobody's */
+	uint32_t num_spare;
+};
+
+static void find_native(const struct pm_routes *routes, uint32_t sw, uint8_t *native)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+
+	for (uint32_t p = 0; p < tree->num_planes; p++)
+		native[p] = pm_tree_is_native(tree, p, sw);
+}
 
 static void find_ways_down(const struct pm_routes *routes, uint32_t sw,
 			   struct way_down *ways)
@@ -121,27 +139,44 @@ static void find_ways_down(const struct pm_routes *routes, uint32_t sw,
 	}
 }
 
-static void fill_down(const struct pm_routes *routes, uint32_t sw, struct way_down *ways,
-		      uint8_t *row)
+static bool leads_all(const struct pm_routes *routes, uint32_t sw, uint32_t to,
+		      const struct ports *down)
 {
-	find_ways_down(routes, sw, ways);
-	for (uint32_t t = 0; t < routes->num_switches; t++) {
-		struct ports down;
+	uint32_t first = route_node(routes, sw)->first_port;
 
-		down.count = ways[t].count;
-		down.num[0] = ways[t].first;
-		if (!down.count || t == sw)
+	for (uint32_t i = 0; i < down->count; i++)
+		if (!pm_bits_test(route_reach_over(routes, &routes->whole,
+						   first + down->num[i]),
+				  to))
+			return false;
+	return true;
+}
+
+static void fill_down(const struct pm_routes *routes, uint32_t sw,
+		      const struct room *room, uint8_t *row)
+{
+	struct way_down *ways = room->ways;
+	struct ports down;
+
+	down.count = 0;
+	find_ways_down(routes, sw, ways);
+	find_native(routes, sw, room->native);
+	for (uint32_t t = 0; t < routes->num_switches; t++) {
+		uint32_t i = routes->first_lid[t], end = routes->first_lid[t + 1];
+
+		if (!ways[t].count || t == sw)
 			continue;
-		if (down.count == 1) {
-			for (uint32_t i = routes->first_lid[t];
-			     i < routes->first_lid[t + 1]; i++)
-				row[routes->lids_of[i]] = down.num[0];
+		if (ways[t].count == 1) {
+			for (; i < end; i++)
+				row[routes->lids_of[i]] = ways[t].first;
 			continue;
 		}
-		route_list_leading(routes, sw, t, PM_DOWN, &down);
-		for (uint32_t i = routes->first_lid[t]; i < routes->first_lid[t + 1]; i++)
-			row[routes->lids_of[i]] =
-				preferred_down(routes, sw, routes->lids_of[i], &down);
+		/* Most often the ports are those to the place before. */
+		if (down.count != ways[t].count || !leads_all(routes, sw, t, &down))
+			route_list_leading(routes, sw, t, PM_DOWN, &down);
+		for (; i < end; i++)
+			row[routes->lids_of[i]] = preferred_down(
+				routes, sw, routes->lids_of[i], &down, room->native);
 	}
 }
 
@@ -185,42 +220,53 @@ static bool fill_hole(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 /*
  * Places above switch sw's level that do not lie behind every up port, because
  * they are switches of one component or because cables were missing from the
- * first: preferred ports were given without looking.
+ * first: preferred ports were given without looking. And those that a leaf was given
+ * none for, as they have no plane.
  */
-static void fill_holes(struct pm_routes *routes, uint32_t sw, uint8_t *row)
+static void fill_holes(struct pm_routes *routes, uint32_t sw, const uint64_t *every_way,
+		       uint8_t *row)
 {
 	const uint64_t *reach = pm_reach_updown(&routes->whole, sw);
 	const uint64_t *below = pm_reach_down(&routes->whole, sw);
 
 	for (uint32_t w = 0; w < routes->whole.words; w++) {
-		uint64_t holes = reach[w] & ~below[w];
+		uint64_t doubtful = ~every_way[w] | routes->planeless[w];
 
-		if (routes->full[sw])
-			holes &= ~routes->leaf_set[w];
-		for (; holes; holes &= holes - 1)
+		for (uint64_t holes = reach[w] & ~below[w] & doubtful; holes;
+		     holes &= holes - 1)
 			if (fill_hole(routes, sw,
 				      w * 64 + (uint32_t)__builtin_ctzll(holes), row))
 				routes->irregular[sw] = 1;
 	}
 }
 
-static bool is_full(const struct pm_routes *routes, uint32_t sw)
+/* The places that each of its up ports leads to. */
+static void find_every_way(const struct pm_routes *routes, uint32_t sw,
+			   uint64_t *every_way)
 {
-	pm_for_each_port(i, routes->plan->known, sw) {
-		const uint64_t *over;
+	struct up_ports up = route_up(routes, sw);
+	uint32_t first = route_node(routes, sw)->first_port, words = routes->whole.words;
 
-		if (routes->plan->tree.direction[i] != PM_UP)
-			continue;
-		over = route_reach_over(routes, &routes->whole, i);
-		for (uint32_t w = 0; w < routes->whole.words; w++)
-			if (routes->leaf_set[w] & ~over[w])
-				return false;
+	memset(every_way, 0xff, words * sizeof(*every_way));
+	for (uint32_t i = 0; i < up.count; i++) {
+		const uint64_t *over =
+			route_reach_over(routes, &routes->whole, first + up.num[i]);
+
+		for (uint32_t w = 0; w < words; w++)
+			every_way[w] &= over[w];
 	}
+}
+
+static bool has_all_leaves(const struct pm_routes *routes, const uint64_t *set)
+{
+	for (uint32_t w = 0; w < routes->whole.words; w++)
+		if (routes->leaf_set[w] & ~set[w])
+			return false;
 	return true;
 }
 
-static void fill_switch(struct pm_routes *routes, uint32_t sw, struct way_down *ways,
-			const uint16_t *free_lids, uint32_t num_free, uint8_t *row)
+static void fill_switch(struct pm_routes *routes, uint32_t sw, const struct room *room,
+			uint8_t *row)
 {
 	memset(row, PM_LFT_KEEP, routes->stride);
 	if (routes->plan->tree.level[sw] == PM_NO_LEVEL) {
@@ -231,30 +277,47 @@ static void fill_switch(struct pm_routes *routes, uint32_t sw, struct way_down *
 		fill_leaf(routes, sw, row);
 	else
 		fill_upper(routes, sw, row);
-	fill_down(routes, sw, ways, row);
-	routes->full[sw] = is_full(routes, sw);
-	fill_holes(routes, sw, row);
+	fill_down(routes, sw, room, row);
+	find_every_way(routes, sw, room->every_way);
+	routes->full[sw] = has_all_leaves(routes, room->every_way);
+	fill_holes(routes, sw, room->every_way, row);
 	clear_unreachable(routes, sw, row);
 	route_fill_own(routes, sw, row);
-	for (uint32_t i = 0; i < num_free; i++)
-		row[free_lids[i]] = PM_LFT_KEEP;
+	for (uint32_t i = 0; i < room->num_spare; i++)
+		memset(row + room->spare[i].start, PM_LFT_KEEP, room->spare[i].length);
+}
+
+/* LIDs that are nobody's, as intervals; how many. */
+static uint32_t find_spare(const struct pm_routes *routes, struct interval *spare)
+{
+	uint32_t num = 0;
+
+	for (uint32_t lid = 0; lid < routes->stride; lid++) {
+		if (routes->to[lid].sw != PM_NONE)
+			continue;
+		if (lid == 0 || routes->to[lid - 1].sw != PM_NONE)
+			spare[num++].start = (uint16_t)lid;
+		spare[num - 1].length++;
+	}
+	return num;
 }
 
 int route_fill_preferred(struct pm_routes *routes, struct pm_error *err)
 {
 	struct pm_pool pool = {0};
-	struct way_down *ways = pm_pool_array(&pool, routes->num_switches, sizeof(*ways));
-	uint16_t *free_lids = pm_pool_array(&pool, routes->stride, sizeof(*free_lids));
-	uint32_t num_free = 0;
+	struct room room = {
+		.ways = pm_pool_array(&pool, routes->num_switches, sizeof(*room.ways)),
+		.native = pm_pool_array(&pool, routes->plan->tree.num_planes + 1u, 1),
+		.every_way = pm_pool_array(&pool, routes->whole.words, sizeof(uint64_t)),
+		.spare = pm_pool_array(&pool, routes->stride, sizeof(*room.spare)),
+	};
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
 		goto out;
-	for (uint32_t lid = 0; lid < routes->stride; lid++)
-		if (routes->to[lid].sw == PM_NONE)
-			free_lids[num_free++] = (uint16_t)lid;
+	room.num_spare = find_spare(routes, room.spare);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		fill_switch(routes, sw, ways, free_lids, num_free,
+		fill_switch(routes, sw, &room,
 			    routes->preferred + (size_t)sw * routes->stride);
 	rc = route_deal(routes, err);
 out:

@@ -60,7 +60,11 @@ static void allocate_index(struct pm_routes *routes)
 	routes->own =
 		pm_pool_array(pool, (size_t)tree->num_leaves * (tree->num_planes + 1u),
 			      sizeof(*routes->own));
+	routes->first_up =
+		pm_pool_array(pool, routes->num_switches + 1u, sizeof(uint32_t));
+	routes->up = pm_pool_array(pool, tree->num_ports, 1);
 	routes->leaf_set = pm_pool_array(pool, words, sizeof(uint64_t));
+	routes->planeless = pm_pool_array(pool, words, sizeof(uint64_t));
 	routes->nothing = pm_pool_array(pool, words, sizeof(uint64_t));
 	pm_reach_init(tree, pool, &routes->whole);
 	routes->part = pm_pool_array(pool, routes->stride, 1);

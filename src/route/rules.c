@@ -50,32 +50,6 @@
 
 /* ---- Ports of a switch ---- */
 
-/*
- * All up ports of a switch, alive or not, parallel cables side by side: a block
- * whose ports are neighbours then depends on the fewest switches above.
- */
-void route_list_up(const struct pm_routes *routes, uint32_t sw, struct ports *list)
-{
-	const struct pm_fabric *known = routes->plan->known;
-	uint32_t above[PM_MAX_PORTS + 1];
-
-	list->count = 0;
-	pm_for_each_port(i, known, sw) {
-		uint32_t at = list->count, far;
-
-		if (routes->plan->tree.direction[i] != PM_UP)
-			continue;
-		far = route_far_switch(routes, i);
-		for (; at > 0 && above[at - 1] > far; at--) {
-			above[at] = above[at - 1];
-			list->num[at] = list->num[at - 1];
-		}
-		above[at] = far;
-		list->num[at] = known->ports[i].num;
-		list->count++;
-	}
-}
-
 /* Going one way, the ports to linked neighbours that led there in the whole tree. */
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			enum pm_direction direction, struct ports *list)
@@ -87,13 +61,6 @@ void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to
 		if (routes->plan->tree.direction[i] == direction && routes->linked[i] &&
 		    pm_bits_test(route_reach_over(routes, &routes->whole, i), to))
 			list->num[list->count++] = known->ports[i].num;
-}
-
-/* ---- Native destinations ---- */
-
-uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
-{
-	return routes->to[lid].rank / routes->weight[routes->plan->tree.level[sw]];
 }
 
 /* ---- Foreign destinations ---- */
@@ -164,24 +131,24 @@ uint32_t route_foreign_key(const struct pm_routes *routes, uint32_t sw, uint32_t
 	return block_key(routes, sw, lid / PM_LFT_BLOCK) + routes->part[lid];
 }
 
-/* Block by block, as nearly all entries above the leaves are foreign ones. */
-void route_fill_foreign(const struct pm_routes *routes, uint32_t sw,
-			const struct ports *up, uint8_t *row)
+/* Gives one port to its part of a block. Few instructions: many entries at a time. */
+static void fill_part(const uint8_t *restrict part, uint8_t mine, uint8_t port,
+		      uint8_t *restrict row)
 {
-	uint8_t port_of[PM_MAX_PORTS + 1];
-
-	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK) {
-		uint32_t key = block_key(routes, sw, lid / PM_LFT_BLOCK);
-
-		for (uint32_t k = 0; k < routes->spread; k++)
-			port_of[k] = up->num[(key + k) % up->count];
-		for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
-			row[lid + i] = port_of[routes->part[lid + i]];
-	}
+	for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
+		row[i] = part[i] == mine ? port : row[i];
 }
 
-uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+/* Block by block, as nearly all entries above the leaves are foreign ones. */
+void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
+			uint8_t *row)
 {
-	return routes->plan->tree.position[sw] + routes->to[lid].plane +
-	       routes->to[lid].rank;
+	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK) {
+		uint32_t at = block_key(routes, sw, lid / PM_LFT_BLOCK) % up.count;
+
+		for (uint32_t k = 0; k < routes->spread; k++) {
+			fill_part(routes->part + lid, (uint8_t)k, up.num[at], row + lid);
+			at = at + 1 < up.count ? at + 1 : 0;
+		}
+	}
 }
