@@ -131,7 +131,8 @@ static void test_truncated(void **state)
 
 		memset(text, 'x', sizeof(text));
 		pm_change_describe(world.plan, before, after, text, size);
-		assert_int_equal(text[size], 'x');
+		for (size_t i = size; i < sizeof(text); i++)
+			assert_int_equal(text[i], 'x');
 		if (!size)
 			continue;
 		assert_int_equal(strlen(text),
@@ -143,12 +144,122 @@ static void test_truncated(void **state)
 	world_free(&world);
 }
 
+/* Adds side cables between l0 and l1, from port 3 on, to two leaves below a spine. */
+static struct pm_fabric *with_side_cables(unsigned int num)
+{
+	struct recipe recipe = {0};
+	struct pm_fabric *fabric;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "l%u", i);
+		recipe_add_node(&recipe, PM_SWITCH, 1 + i, 2 + num, 0, name);
+	}
+	recipe_add_node(&recipe, PM_SWITCH, 3, 2, 1, "s0");
+	for (unsigned int i = 0; i < 2; i++) {
+		recipe_add_host(&recipe, i, 1);
+		recipe_add_cable(&recipe, i, 2, 2, 1 + i);
+	}
+	for (unsigned int port = 3; port < 3 + num; port++)
+		recipe_add_cable(&recipe, 0, port, 1, port);
+	fabric = recipe_build(&recipe, NULL);
+	recipe_free(&recipe);
+	return fabric;
+}
+
+#define UNUSED ") and no hosts' traffic uses them"
+
+/* Each cable once, by its first end, and no more than 32. */
+static void test_oddities(void **state)
+{
+	static const struct {
+		unsigned int num;
+		const char *begin, *end;
+	} cases[] = {
+		{0, "", ""},
+		{1, "1 cable leads neither one level up nor down (l0[3]-l1[3]" UNUSED,
+		 ""},
+		{2,
+		 "2 cables lead neither one level up nor down (l0[3]-l1[3], "
+		 "l0[4]-l1[4]" UNUSED,
+		 ""},
+		{32, "32 cables lead ", "3]-l1[33], l0[34]-l1[34]" UNUSED},
+		{33, "33 cables lead ", "3]-l1[33], l0[34]-l1[34], .." UNUSED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		char text[PM_CHANGE_TEXT] = "untouched";
+		struct world world;
+		size_t begin = strlen(cases[i].begin), end = strlen(cases[i].end);
+
+		world_make(&world, with_side_cables(cases[i].num), PM_GROUPED);
+		assert_int_equal(pm_change_oddities(world.plan, text, sizeof(text)),
+				 cases[i].num != 0);
+		if (strlen(text) < begin + end ||
+		    strncmp(text, cases[i].begin, end ? begin : sizeof(text)) ||
+		    strcmp(text + strlen(text) - end, cases[i].end))
+			fail_msg("%u: \"%s\"", cases[i].num, text);
+		strcpy(text, "xy");
+		pm_change_oddities(world.plan, text, 0);
+		assert_string_equal(text, "xy");
+		pm_change_oddities(world.plan, text, 1);
+		assert_string_equal(text, "");
+		world_free(&world);
+	}
+}
+
+/* The pairs by name, and no more than eight. */
+static void test_apart(void **state)
+{
+	static const struct {
+		uint64_t count;
+		const char *text;
+	} cases[] = {
+		{0, ""},
+		{1, "no up-then-down path joins 1 of 28 pairs of switches with end "
+		    "ports: l0 and l1"},
+		{2, "no up-then-down path joins 2 of 28 pairs of switches with end "
+		    "ports: l0 and l1, l1 and l0"},
+		{8, "no up-then-down path joins 8 of 28 pairs of switches with end "
+		    "ports: l0 and l1, l1 and l0, l0 and l1, l1 and l0, l0 and l1, l1 "
+		    "and l0, l0 and l1, l1 and l0"},
+		{9, "no up-then-down path joins 9 of 28 pairs of switches with end "
+		    "ports: l0 and l1, l1 and l0, l0 and l1, l1 and l0, l0 and l1, l1 "
+		    "and l0, l0 and l1, l1 and l0, .."},
+	};
+	struct pm_apart apart = {.pairs = 28};
+	struct world world;
+
+	(void)state;
+	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
+	for (uint32_t i = 0; i < PM_APART_NAMED; i++) {
+		apart.pair[i][0] = i % 2;
+		apart.pair[i][1] = 1 - i % 2;
+	}
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		char text[PM_CHANGE_TEXT] = "untouched";
+
+		apart.count = cases[i].count;
+		assert_int_equal(pm_change_apart(world.plan, &apart, text, sizeof(text)),
+				 cases[i].count != 0);
+		assert_string_equal(text, cases[i].text);
+		strcpy(text, "xy");
+		pm_change_apart(world.plan, &apart, text, 0);
+		assert_string_equal(text, "xy");
+		pm_change_apart(world.plan, &apart, text, 1);
+		assert_string_equal(text, "");
+	}
+	world_free(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_drained),
-		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_texts),	  cmocka_unit_test(test_drained),
+		cmocka_unit_test(test_truncated), cmocka_unit_test(test_oddities),
+		cmocka_unit_test(test_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
