@@ -497,6 +497,49 @@ static void test_ways_around(void **state)
 	world_free(&world);
 }
 
+/*
+ * No two probes go over one cable that is not known to be up, though what lies behind it
+ * is proven: s0 is, by one of two parallel cables, and the tables use the other one.
+ */
+static void test_shared_cable(void **state)
+{
+	uint8_t path[PM_LOCATE_HOPS];
+	struct pm_locate *locate;
+	struct truth truth;
+	struct world world;
+	uint32_t ports[8], num, home, first;
+	uint8_t out;
+
+	(void)state;
+	world_make(&world,
+		   recipe_draw("l0/3 l1/2 l2/2 s0/4 l0:1=a l1:1=b l2:1=c l0:2=s0:1 "
+			       "l0:3=s0:2 l1:2=s0:3 l2:2=s0:4"),
+		   PM_GROUPED);
+	make_truth(&truth, &world, "", "", "a");
+	assert_int_equal(
+		pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL),
+		0);
+	home = world_switch(&world, "l0");
+	first = world.plan->known->nodes[home].first_port;
+	out = world_entry(&world, "s0", "l0", 1) == 1 ? 2 : 3;
+	pm_locate_report(locate, home);
+	num = pm_locate_questions(locate, ports, LENGTH(ports));
+	assert_int_equal(num, 2);
+	pm_locate_answer(locate, first + 5u - out, PM_ANSWER_UP);
+	pm_locate_report(locate, world_switch(&world, "l1"));
+	pm_locate_report(locate, world_switch(&world, "l2"));
+	assert_int_equal(pm_locate_way(locate, world_switch(&world, "l1"), path), 2);
+	assert_int_equal(path[0], out);
+	assert_int_equal(pm_locate_way(locate, world_switch(&world, "l2"), path),
+			 PM_LOCATE_LATER);
+	pm_locate_told(locate, world_switch(&world, "l1"), true);
+	assert_int_equal(pm_locate_way(locate, world_switch(&world, "l2"), path), 2);
+	assert_int_equal(path[0], out);
+	pm_locate_free(locate);
+	free_truth(&truth);
+	world_free(&world);
+}
+
 /* One after another, any switch or cable of an uneven tree. */
 static void test_every_single_loss(void **state)
 {
@@ -754,6 +797,7 @@ int main(void)
 		cmocka_unit_test(test_unexplained),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_ways_around),
+		cmocka_unit_test(test_shared_cable),
 		cmocka_unit_test(test_every_single_loss),
 		cmocka_unit_test(test_dead_switches),
 	};
