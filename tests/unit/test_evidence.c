@@ -1013,7 +1013,7 @@ static void test_claims(void **state)
 	static const struct pm_claim bad[] = {
 		{0, 1, 1}, {5, 0, 3}, {6, 4, 3}, {7, 49152, 49152}, {8, 65535, 65535},
 	};
-	struct pm_recall recall = {.max_lid = UINT16_MAX};
+	struct pm_recall recall = {.max_lid = UINT16_MAX, .restored = 7, .given_away = 7};
 	struct pm_evidence *evidence;
 	struct pm_plan *recalled;
 	struct world world;
