@@ -85,6 +85,8 @@ static const struct row rows[] = {
 	 "000", "012", 0, 0, 3, 3},
 };
 
+#define TWO_BY_TWO "l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 l1:2=s0:2 l1:3=s1:2"
+
 static char digit(uint8_t level)
 {
 	return level == PM_NO_LEVEL ? '-' : (char)('0' + level);
@@ -93,9 +95,15 @@ static char digit(uint8_t level)
 static void check_row(const struct row *row, const struct pm_tree *tree)
 {
 	char level[32] = "", leaves[32] = "";
+	unsigned int top = 0;
 
-	for (uint32_t i = 0; i < tree->num_switches; i++)
+	for (uint32_t i = 0; i < tree->num_switches; i++) {
 		level[i] = digit(tree->level[i]);
+		if (tree->level[i] != PM_NO_LEVEL && tree->level[i] > top)
+			top = tree->level[i];
+	}
+	if (tree->top_level != top)
+		fail_msg("%s: top level %u", row->name, tree->top_level);
 	for (uint32_t i = 0; i < tree->num_leaves; i++) {
 		leaves[i] = (char)('0' + tree->leaves[i]);
 		if (tree->leaf_rank[tree->leaves[i]] != i)
@@ -245,6 +253,49 @@ static void test_ranks(void **state)
 	pm_fabric_free(skeleton);
 }
 
+/*
+ * Levels counted from roots: with the switches in the middle of a chain as roots, both
+ * ends are leaves; what no cable joins with a root keeps its level.
+ */
+static void test_roots(void **state)
+{
+	static const struct {
+		const char *name, *drawing;
+		uint32_t roots; /* set of switches */
+		const char *level, *leaves;
+	} cases[] = {
+		{"as found", "l0/3 l1/3 s0/2 s1/2 " TWO_BY_TWO, 12, "0011", "01"},
+		{"upside down", "l0/3 l1/3 s0/2 s1/2 " TWO_BY_TWO, 3, "1100", "23"},
+		{"one of two", "l0/3 l1/3 s0/2 s1/2 " TWO_BY_TWO, 4, "1120", "3"},
+		{"beside an island",
+		 "l0/2 s0/2 t0/1 m0/2 r0/1 l0:1=a l0:2=s0:1 s0:2=t0:1 m0:1=b m0:2=r0:1",
+		 4, "01201", "03"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct pm_fabric *fabric = recipe_draw(cases[i].drawing);
+		struct pm_fabric *skeleton = pm_fabric_skeleton(fabric);
+		struct pm_tree tree;
+		struct row row = {.name = cases[i].name,
+				  .level = cases[i].level,
+				  .leaves = cases[i].leaves};
+
+		assert_non_null(skeleton);
+		for (uint32_t sw = 0; sw < skeleton->num_switches; sw++)
+			skeleton->nodes[sw].root = cases[i].roots >> sw & 1;
+		assert_int_equal(pm_tree_make(skeleton, &tree, NULL), 0);
+		row.planes = tree.num_planes;
+		row.components = tree.num_components;
+		row.pods = tree.num_pods;
+		row.side = tree.num_side;
+		check_row(&row, &tree);
+		pm_tree_free(&tree);
+		pm_fabric_free(skeleton);
+		pm_fabric_free(fabric);
+	}
+}
+
 static void test_no_hosts(void **state)
 {
 	static const char *const drawings[] = {"l0/2 s0/2 l0:1=s0:1", "l0/3", ""};
@@ -290,7 +341,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_drawings), cmocka_unit_test(test_directions),
 		cmocka_unit_test(test_planes),	 cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_no_hosts), cmocka_unit_test(test_director),
+		cmocka_unit_test(test_roots),	 cmocka_unit_test(test_no_hosts),
+		cmocka_unit_test(test_director),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
