@@ -833,28 +833,32 @@ static void test_stale_claims(void **state)
 static void test_claimed_in_use(void **state)
 {
 	uint32_t a = HOST(0, 0), b = HOST(1, 1), c = HOST(2, 2);
-	struct run run;
 
 	(void)state;
-	begin_small(&run, 0);
-	go(&run, a);
-	last_tables(&run);
-	hold_all(&run, false);
-	run.parts[a].claims = true;
-	run.parts[a].had = run.parts[c].had;
-	run.parts[b].lid = 0;
-	run.parts[b].claims = true;
-	run.parts[b].had = run.parts[c].had;
-	run.user[run.parts[c].had] = 1;
-	assert_true(sweep(&run, PM_MAX_LID));
-	assert_int_equal(lid_of(&run, c), run.parts[c].had);
-	assert_int_not_equal(lid_of(&run, b), run.parts[c].had);
-	go(&run, c);
-	assert_true(sweep(&run, PM_MAX_LID));
-	come(&run, a);
-	assert_true(sweep(&run, PM_MAX_LID));
-	assert_int_not_equal(lid_of(&run, a), run.parts[c].had);
-	run_end(&run);
+	/* Of two claims to a LID one counts: a's, or b's if that is the only one. */
+	for (int both = 0; both < 2; both++) {
+		struct run run;
+
+		begin_small(&run, 0);
+		go(&run, a);
+		last_tables(&run);
+		hold_all(&run, false);
+		run.parts[a].claims = both;
+		run.parts[a].had = run.parts[c].had;
+		run.parts[b].lid = 0;
+		run.parts[b].claims = true;
+		run.parts[b].had = run.parts[c].had;
+		run.user[run.parts[c].had] = 1;
+		assert_true(sweep(&run, PM_MAX_LID));
+		assert_int_equal(lid_of(&run, c), run.parts[c].had);
+		assert_int_not_equal(lid_of(&run, b), run.parts[c].had);
+		go(&run, c);
+		assert_true(sweep(&run, PM_MAX_LID));
+		come(&run, a);
+		assert_true(sweep(&run, PM_MAX_LID));
+		assert_int_not_equal(lid_of(&run, a), run.parts[c].had);
+		run_end(&run);
+	}
 }
 
 /*
@@ -941,6 +945,106 @@ static void test_given_away(void **state)
 			assert_int_not_equal(lid_of(&run, host), run.parts[a].had);
 		}
 		run_end(&run);
+	}
+}
+
+/*
+ * One host's LID is another's by guid2lid, and all other LIDs are somebody's: whether the
+ * first is there or not, its slot gets one of those, or it is an error.
+ */
+static void test_no_room(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		bool is_there = i % 2, tight = i / 2;
+		struct pm_evidence *evidence;
+		struct pm_plan *recalled = NULL;
+		struct pm_error err = {""};
+		struct pm_recall recall = {.max_lid = tight ? 1 : PM_MAX_LID};
+		struct pm_fabric *now;
+		struct world world;
+		uint16_t lid, others;
+		int rc;
+
+		world_make(&world,
+			   recipe_draw("l0/3 l1/3 s0/2 l0:1=a l0:2=b l1:1=c l0:3=s0:1 "
+				       "l1:3=s0:2"),
+			   PM_GROUPED);
+		lid = world_lid(&world, "l0", 1);
+		others = world_lid(&world, "l0", 2);
+		now = world_without(&world, is_there ? "" : "a");
+		for (uint32_t p = 0; p < now->num_ports; p++)
+			if (now->ports[p].lid == lid || now->ports[p].lid == others)
+				now->ports[p].lid = 0;
+		assert_int_equal(
+			pm_evidence_make(
+				(struct pm_claim[]){
+					{now->ports[world_port(now, "b", 1)].guid, lid,
+					 lid},
+					{UINT64_MAX, 1, PM_MAX_LID},
+				},
+				2, &evidence, NULL),
+			0);
+		recall.now = now;
+		rc = pm_plan_recall(world.plan, evidence, &recall, &recalled, &err);
+		if (tight) {
+			assert_int_equal(rc, -ENOSPC);
+			assert_string_equal(err.text, "no LID up to 1 is free");
+			assert_null(recalled);
+		} else {
+			assert_int_equal(rc, 0);
+			assert_non_null(recalled);
+			assert_int_equal(recall.restored, 1);
+			assert_int_equal(recall.given_away, is_there);
+			assert_null(reference_plan(recalled, true));
+		}
+		pm_plan_free(recalled);
+		pm_evidence_free(evidence);
+		pm_fabric_free(now);
+		world_free(&world);
+	}
+}
+
+/* The same when no tables were looked at, be it that nobody came in that sweep. */
+static void test_used_without_tables(void **state)
+{
+	(void)state;
+	for (int before = 0; before < 2; before++) {
+		struct pm_recall recall = {.max_lid = PM_MAX_LID};
+		struct pm_evidence *evidence;
+		struct pm_plan *recalled;
+		struct pm_claim claim;
+		struct pm_fabric *now;
+		struct world world;
+		uint32_t place;
+
+		world_make(&world,
+			   recipe_draw("l0/3 l1/3 s0/2 l0:1=a l0:2=b l1:1=c l0:3=s0:1 "
+				       "l1:3=s0:2"),
+			   PM_GROUPED);
+		claim.guid = world.fabric->ports[world_port(world.fabric, "b", 1)].guid;
+		claim.low = claim.high = world_lid(&world, "l1", 1);
+		place = world_port(world.plan->known, "l1", 1);
+		assert_int_equal(pm_evidence_make(&claim, 1, &evidence, NULL), 0);
+		recall.now = world.fabric;
+		if (before) {
+			assert_int_equal(pm_plan_recall(world.plan, evidence, &recall,
+							&recalled, NULL),
+					 0);
+			assert_null(recalled);
+		}
+		now = world_without(&world, before ? "c" : "");
+		now->ports[world_port(now, "b", 1)].lid = 0;
+		recall.now = now;
+		assert_int_equal(
+			pm_plan_recall(world.plan, evidence, &recall, &recalled, NULL),
+			0);
+		if (recalled)
+			assert_int_equal(recalled->lid[place], claim.low);
+		pm_plan_free(recalled);
+		pm_evidence_free(evidence);
+		pm_fabric_free(now);
+		world_free(&world);
 	}
 }
 
@@ -1062,6 +1166,8 @@ int main(void)
 		cmocka_unit_test(test_claimed_in_use),
 		cmocka_unit_test(test_votes),
 		cmocka_unit_test(test_given_away),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_used_without_tables),
 		cmocka_unit_test(test_leaf),
 		cmocka_unit_test(test_trust),
 		cmocka_unit_test(test_claims),
