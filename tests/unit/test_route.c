@@ -578,21 +578,26 @@ static void test_pinned(void **state)
 	static const struct recipe_xgft shapes[] = {
 		{2, 5, {0, 7}, {3}, {2, 1}},
 		{3, 3, {0, 4, 3}, {3, 2}, {1, 2, 1}},
+		{4, 2, {0, 2, 3, 2}, {2, 3, 2}, {1, 1, 1}},
 	};
 	static const struct {
-		int shape; /* -1: a director */
+		int shape; /* below 0: a director of so many leaves */
 		const char *loss;
 		uint64_t digest;
 	} pinned[] = {
-		{-1, "", 0xc8a1db2a568934e1},
-		{-1, "s0-*", 0x772512692ab0ba0c},
-		{-1, "leaf5:20 s3-line1 s4-fab0", 0x5d7c40f27207e2c0},
+		{-36, "", 0xc8a1db2a568934e1},
+		{-36, "s0-*", 0x772512692ab0ba0c},
+		{-36, "leaf5:20 s3-line1 s4-fab0", 0x5d7c40f27207e2c0},
 		{0, "", 0xbb6c2758fc607607},
 		{0, "sw1-1", 0x3d8a86795f4876f2},
 		{0, "sw0-2:6 sw0-3:8", 0xb55a2c63c52fb68f},
 		{1, "", 0x741dce65b778ee8e},
 		{1, "sw1-1", 0xe3ba36f719dafe8c},
 		{1, "sw2-0 sw1-4:5", 0x7b236eace9638742},
+		{2, "", 0x63eb0252a8bac371},
+		{2, "sw3-1 sw2-0:3", 0x426c519a662901cc},
+		{-324, "", 0xb8d70099b1d6d5bd},
+		{-324, "s0-fab0 s7-line3 leaf300:25", 0xbb6646f310a6d4ee},
 	};
 	bool failed = false;
 
@@ -605,8 +610,9 @@ static void test_pinned(void **state)
 		if (pinned[i].shape >= 0)
 			recipe_add_xgft(&recipe, &shapes[pinned[i].shape]);
 		world_make(&world,
-			   pinned[i].shape < 0 ? world_director(36)
-					       : recipe_build(&recipe, NULL),
+			   pinned[i].shape < 0
+				   ? world_director((unsigned int)-pinned[i].shape)
+				   : recipe_build(&recipe, NULL),
 			   PM_GROUPED);
 		world_lose(&world, pinned[i].loss);
 		digest = digest_tables(&world);
