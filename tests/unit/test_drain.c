@@ -80,6 +80,8 @@ static void test_files(void **state)
 			fail_msg("%s: %d %s %s", files[i].name, rc, err.text, text);
 		free(text);
 		pm_drains_free(&drains);
+		assert_null(drains.list);
+		assert_int_equal(drains.num, 0);
 	}
 }
 

@@ -132,6 +132,34 @@ static void test_node_limit(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* What was seen and what is seen now, together, are too many. */
+static void test_merge_limit(void **state)
+{
+	struct pm_fabric *was = pm_fabric_new(), *now = pm_fabric_new(), *merged = NULL;
+	uint32_t node;
+
+	(void)state;
+	for (uint32_t i = 0; i < PM_MAX_NODES; i++)
+		if (pm_fabric_add_node(was, PM_SWITCH, i, 1, "", &node, NULL))
+			fail_msg("node %u", i);
+	assert_int_equal(pm_fabric_seal(was, NULL), 0);
+	assert_int_equal(pm_fabric_add_node(now, PM_SWITCH, 7, 1, "", &node, NULL), 0);
+	assert_int_equal(pm_fabric_seal(now, NULL), 0);
+	assert_int_equal(pm_fabric_merge(was, now, &merged, NULL), 0);
+	assert_int_equal(merged->num_switches, PM_MAX_NODES);
+	pm_fabric_free(merged);
+	pm_fabric_free(now);
+	now = pm_fabric_new();
+	assert_int_equal(
+		pm_fabric_add_node(now, PM_SWITCH, 1ull << 40, 1, "", &node, NULL), 0);
+	assert_int_equal(pm_fabric_seal(now, NULL), 0);
+	merged = NULL;
+	assert_int_equal(pm_fabric_merge(was, now, &merged, NULL), -E2BIG);
+	assert_null(merged);
+	pm_fabric_free(now);
+	pm_fabric_free(was);
+}
+
 static void test_link(void **state)
 {
 	struct three *t = *state;
@@ -397,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_empty),
 		WITH_THREE(test_add_node_refuses),
 		cmocka_unit_test(test_node_limit),
+		cmocka_unit_test(test_merge_limit),
 		WITH_THREE(test_link),
 		WITH_THREE(test_seal_sorts),
 		cmocka_unit_test(test_same_guid),

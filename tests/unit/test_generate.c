@@ -164,6 +164,7 @@ static const struct {
 	{"height 0", XGFT(0, LIST(4), LIST(1)), -EINVAL, "height 0"},
 	{"height 5", XGFT(5, LIST(2, 2, 2, 2), LIST(1, 2, 2, 2)), -EINVAL, "height 5"},
 	{"no children", XGFT(2, LIST(2, 0), LIST(1, 1)), -EINVAL, "m_2 and w_2"},
+	{"no hosts below", XGFT(2, LIST(0, 2), LIST(1, 1)), -EINVAL, "m_1 and w_1"},
 	{"no parents", XGFT(2, LIST(2, 2), LIST(1)), -EINVAL, "m_2 and w_2"},
 	{"two-port hosts", XGFT(2, LIST(2, 2), LIST(2, 1)), -EINVAL, "w_1 is 2"},
 };

@@ -332,8 +332,10 @@ static void test_recover(void **state)
 	(void)state;
 	world_make(&world, world_director(72), PM_GROUPED);
 	port_major = make_plan(world.fabric, PM_PORT_MAJOR);
+	pm_plan_set_adopted(port_major, true);
 	assert_int_equal(
 		pm_plan_keep(port_major, world.fabric, NULL, &again, &differ, NULL), 0);
+	assert_true(again->adopted);
 	assert_true(differ > 0);
 	assert_memory_equal(again->lid, world.plan->lid,
 			    world.plan->known->num_ports * sizeof(*again->lid));
