@@ -694,6 +694,93 @@ static void test_grown_planes(void **state)
 	pm_fabric_free(now);
 }
 
+#define CHAIN_LEAVES "l0:1=a l1:1=b "
+#define CHAIN                                                                            \
+	"l0/3 l1/3 m0/3 m1/3 t/2 " CHAIN_LEAVES "l0:2=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2"
+
+/* A switch with the same cables in the same ports is the one that was there. */
+static void test_replaced(void **state)
+{
+	static const struct {
+		const char *name, *drawing;
+		const char *news; /* switches that have another GUID */
+		const char *back; /* one that has the GUID of m0 */
+		uint32_t switches;
+	} cases[] = {
+		{"one", CHAIN, "m0", NULL, 5},
+		{"a leaf", CHAIN, "l1", NULL, 5},
+		{"those behind it too", CHAIN, "m0 m1 t", NULL, 5},
+		{"all", CHAIN, "l0 l1 m0 m1 t", NULL, 10},
+		{"more ports",
+		 "l0/3 l1/3 m0/4 m1/3 t/2 " CHAIN_LEAVES
+		 "l0:2=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
+		 "m0", NULL, 6},
+		{"another port",
+		 "l0/3 l1/3 m0/3 m1/3 t/2 " CHAIN_LEAVES
+		 "l0:2=m0:3 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
+		 "m0", NULL, 6},
+		{"another port of its neighbour",
+		 "l0/3 l1/3 m0/3 m1/3 t/2 " CHAIN_LEAVES
+		 "l0:3=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
+		 "m0", NULL, 6},
+		{"the old one is elsewhere", CHAIN " x/3", "m0", "x", 6},
+		{"half of two", "l0/3 l1/3 n/3 x/3 t/2 " CHAIN_LEAVES "l0:2=n:1 n:2=t:2",
+		 "n x", NULL, 7},
+	};
+	struct pm_fabric *fabric = recipe_draw(CHAIN);
+	struct pm_plan *before = make_plan(fabric, PM_GROUPED);
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct pm_fabric *now = recipe_draw(cases[i].drawing);
+		struct pm_plan *grown = NULL;
+
+		for (uint32_t sw = 0; sw < now->num_switches; sw++) {
+			char name[8];
+
+			snprintf(name, sizeof(name), "%s", pm_fabric_name(now, sw));
+			if (strstr(cases[i].news, name))
+				assert_int_equal(
+					pm_fabric_rename(now, sw, 0x900 + sw, name, NULL),
+					0);
+		}
+		if (cases[i].back)
+			assert_int_equal(
+				pm_fabric_rename(
+					now, pm_fabric_find_name(now, cases[i].back),
+					fabric->nodes[pm_fabric_find_name(fabric, "m0")]
+						.guid,
+					"m0", NULL),
+				0);
+		assert_int_equal(pm_plan_grow(before, now, &grown, NULL), 0);
+		assert_non_null(grown);
+		if (grown->known->num_switches != cases[i].switches)
+			fail_msg("%s: %u switches", cases[i].name,
+				 grown->known->num_switches);
+		for (uint32_t sw = 0; cases[i].switches == 5 && sw < 5; sw++) {
+			const struct pm_node *was = &before->known->nodes[sw];
+			const struct pm_node *is =
+				&grown->known->nodes[pm_fabric_find_name(
+					grown->known, pm_fabric_name(before->known, sw))];
+
+			assert_int_equal(is->key, was->key);
+			assert_int_equal(
+				is->guid,
+				now
+					->nodes[pm_fabric_find_name(
+						now, pm_fabric_name(before->known, sw))]
+					.guid);
+			for (unsigned int port = 0; port <= is->num_ports; port++)
+				assert_int_equal(grown->lid[is->first_port + port],
+						 before->lid[was->first_port + port]);
+		}
+		pm_plan_free(grown);
+		pm_fabric_free(now);
+	}
+	pm_plan_free(before);
+	pm_fabric_free(fabric);
+}
+
 /* What the plan knows, though it is gone or was an empty slot, is no growth. */
 static void test_nothing_to_grow(void **state)
 {
@@ -906,6 +993,7 @@ int main(void)
 		cmocka_unit_test(test_grow),
 		cmocka_unit_test(test_newcomers),
 		cmocka_unit_test(test_grown_planes),
+		cmocka_unit_test(test_replaced),
 		cmocka_unit_test(test_nothing_to_grow),
 		cmocka_unit_test(test_match_marks),
 		cmocka_unit_test(test_fits),
