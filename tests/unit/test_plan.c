@@ -397,6 +397,42 @@ static void test_two_rounds(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* A place that keeps its LID has what the older plan's tables depend on, one by one. */
+static void test_older(void **state)
+{
+	struct pm_plan_config config = {.order = PM_GROUPED, .lmc = 1};
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
+		struct pm_plan *planned, *older, *kept = NULL;
+		uint32_t place, differ = 99;
+
+		assert_int_equal(pm_plan_make(fabric, &config, &planned, NULL), 0);
+		assert_int_equal(pm_plan_make(fabric, &config, &older, NULL), 0);
+		world_set_lids(fabric, planned);
+		place = world_port(planned->known, "l1", 1);
+		assert_true(planned->lid[place] && planned->plane[place] < 2);
+		older->turn[place] ^= i == 1;
+		older->rank[place] += i == 2;
+		older->plane[place] ^= i == 3;
+		assert_int_equal(
+			pm_plan_keep(planned, fabric, older, &kept, &differ, NULL), 0);
+		assert_int_equal(differ, 0);
+		assert_int_equal(kept != NULL, i != 0);
+		if (kept) {
+			assert_int_equal(kept->turn[place], older->turn[place]);
+			assert_int_equal(kept->rank[place], older->rank[place]);
+			assert_int_equal(kept->plane[place], older->plane[place]);
+			assert_int_equal(kept->lid[place], planned->lid[place]);
+		}
+		pm_plan_free(kept);
+		pm_plan_free(older);
+		pm_plan_free(planned);
+		pm_fabric_free(fabric);
+	}
+}
+
 #define ONE_SPINE "l0/4 l1/4 s0/2 s1/2 l0:1=a l0:2=b l0:4=s1:1 l1:1=c l1:2=d l1:4=s1:2"
 
 /* All slots have the LIDs, ranks and, at the leaves, entries of a plan of ONE_SPINE. */
@@ -987,6 +1023,7 @@ int main(void)
 		cmocka_unit_test(test_keep_lids),
 		cmocka_unit_test(test_recover),
 		cmocka_unit_test(test_two_rounds),
+		cmocka_unit_test(test_older),
 		cmocka_unit_test(test_keep_planes),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_order_names),
