@@ -356,6 +356,7 @@ static void test_apart(void **state)
 /* With LMC 1 each LID of a port counts by itself. */
 static void test_lmc(void **state)
 {
+	struct pm_check_loads loads;
 	struct pm_check_credits credits;
 	struct pm_check_paths paths;
 	struct hand hand;
@@ -384,6 +385,10 @@ static void test_lmc(void **state)
 	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
 	assert_int_equal(credits.channels, 8);
 	assert_int_equal(credits.dependencies, 4);
+	/* Each leaf sends one of the two to either spine. */
+	assert_int_equal(pm_check_loads(&hand.check, &loads, NULL), 0);
+	assert_int_equal(loads.uplink_least, 1);
+	assert_int_equal(loads.uplink_most, 1);
 	/* The second one only goes round between l0 and s1. */
 	hand.table[3][6] = 1;
 	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);

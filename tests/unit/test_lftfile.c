@@ -43,6 +43,12 @@ static const struct row rows[] = {
 	 "0x0001 : 001  : 01   : yes\n0x0002 : 000  : 00   : yes\n"
 	 "0x0003 : UNREACHABLE\n",
 	 0, ""},
+	{"a name like a header",
+	 "Unicast lids [0x0-0x3] of switch DR path slid 0 guid 0x10 (a of switch Lid "
+	 "b):\n"
+	 "0x0001 001 : (Channel Adapter portguid 0x21: 'h')\n0x0002 000\n"
+	 "2 valid lids dumped\n",
+	 0, "a of switch Lid b"},
 	{"line ends of Windows",
 	 HEAD "0x0001 001 # portguid 0x21: 'h'\r\n"
 	      "0x0002 000\r\n3 lids dumped\r\n",

@@ -363,6 +363,7 @@ static const struct {
 	{"port 2^64 - 1", 2, "not 18446744073709551615", S "[18446744073709551615]\n"},
 	{"port twice", 3, "port 1 of \"s\" is given already on line 2",
 	 S "[1]\"s\"[2]\n[1]\"s\"[3]\n"},
+	{"blanks before a port GUID", 2, "no port GUID", S "[1] \t(x) \"s\"\n"},
 	{"port GUID is no number", 2, "no port GUID", S "[1](x) \"s\"\n"},
 	{"port GUID not closed", 2, "no ')' after the GUID of port 1", S "[1](1 \"s\"\n"},
 	{"port GUID overflows", 2, "port GUID is too large", S "[1](11112222333344445)"},
