@@ -29,6 +29,9 @@ enum { /* byte offsets in a MAD */
        MAD_TRANSACTION_LOW = 12, /* the half that its sender chooses */
        MAD_ATTR_ID = 16,
        MAD_ATTR_MODIFIER = 20,
+       SMP_DATA = 64,
+       SMP_PATH = 128, /* directed route only */
+       SMP_DATA_BYTES = 64,
 };
 
 enum {
@@ -44,9 +47,21 @@ enum {
 };
 
 #define ANSWERS 64
+#define REQUESTS 256 /* remembered, by their transaction */
+#define UNHEARD 64
 
 typedef int send_fn(int, int, void *, int, int, int);
 typedef int recv_fn(int, void *, int *, int);
+
+/* A request, and where it stands. */
+struct request {
+	uint64_t transaction;
+	uint64_t ns; /* of sending; 0: answered, or none */
+	bool is_lft_set;
+	uint8_t hops;
+	uint32_t block;
+	uint8_t path[MADCOUNT_PATH], data[SMP_DATA_BYTES];
+};
 
 static struct {
 	pthread_once_t once;
@@ -56,7 +71,12 @@ static struct {
 	uint64_t delay_us;
 	uint64_t answers[ANSWERS]; /* transaction() of the last ones sent */
 	uint32_t num_answers;
-} lib = {.once = PTHREAD_ONCE_INIT};
+
+	pthread_mutex_t lock; /* of what follows */
+	struct request requests[REQUESTS];
+	struct request unheard[UNHEARD]; /* the last LFT Sets answered late, or never */
+	uint32_t num_unheard;
+} lib = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void fail(const char *what)
 {
@@ -256,6 +276,103 @@ static void count_trap(struct madcount *c)
 	raise_to(&c->last_trap_ns, now_ns());
 }
 
+/* ---- Late answers, and LFT Sets that are sent again for want of an answer ---- */
+
+static bool is_late(const struct request *request, uint64_t ns)
+{
+	return request->ns && ns - request->ns > MADCOUNT_LATE_MS * 1000000ull;
+}
+
+static struct request *request_of(const uint8_t *mad)
+{
+	return &lib.requests[mad[MAD_TRANSACTION_LOW + 3] % REQUESTS];
+}
+
+static struct request make_request(const uint8_t *mad)
+{
+	struct request request = {
+		.transaction = transaction(mad),
+		.ns = now_ns(),
+		.is_lft_set = attr_id(mad) == ATTR_LFT && mad[MAD_METHOD] == METHOD_SET &&
+			      mad[MAD_CLASS] == CLASS_SMP_DIRECT,
+		.hops = mad[SMP_HOP_COUNT],
+		.block = attr_modifier(mad),
+	};
+
+	memcpy(request.path, mad + SMP_PATH, sizeof(request.path));
+	memcpy(request.data, mad + SMP_DATA, sizeof(request.data));
+	return request;
+}
+
+static void note_echo(struct madcount *c, const struct request *earlier,
+		      const struct request *later)
+{
+	struct madcount_echo *echo;
+
+	if (!earlier->is_lft_set || earlier->block != later->block ||
+	    memcmp(earlier->data, later->data, sizeof(later->data)) != 0)
+		return;
+	echo = &c->echoes[c->num_echoes % MADCOUNT_ECHOES];
+	echo->number = c->lft_sets;
+	echo->ns = earlier->ns;
+	echo->hops[0] = earlier->hops;
+	echo->hops[1] = later->hops;
+	memcpy(echo->path[0], earlier->path, sizeof(earlier->path));
+	memcpy(echo->path[1], later->path, sizeof(later->path));
+	count(&c->num_echoes);
+}
+
+static void note_request(struct madcount *c, const uint8_t *mad)
+{
+	struct request later = make_request(mad);
+
+	pthread_mutex_lock(&lib.lock);
+	for (size_t i = 0; i < REQUESTS && later.is_lft_set; i++)
+		if (is_late(&lib.requests[i], later.ns))
+			note_echo(c, &lib.requests[i], &later);
+	for (size_t i = 0; i < UNHEARD && later.is_lft_set; i++)
+		note_echo(c, &lib.unheard[i], &later);
+	*request_of(mad) = later;
+	pthread_mutex_unlock(&lib.lock);
+}
+
+static void note_unheard(uint64_t *counter, const struct request *request)
+{
+	if (!request->is_lft_set)
+		return;
+	count(counter);
+	lib.unheard[lib.num_unheard++ % UNHEARD] = *request;
+}
+
+/* An answer, or the request itself, which could not be delivered. */
+static void end_request(struct madcount *c, const uint8_t *mad, bool answered)
+{
+	struct request *request = request_of(mad);
+
+	pthread_mutex_lock(&lib.lock);
+	if (request->transaction == transaction(mad) && request->ns) {
+		if (!answered) {
+			note_unheard(&c->lft_lost, request);
+		} else if (is_late(request, now_ns())) {
+			count(&c->late);
+			note_unheard(&c->lft_late, request);
+		}
+		request->ns = 0;
+	}
+	pthread_mutex_unlock(&lib.lock);
+}
+
+/* As the reader wants it. */
+static void hold_answer(struct madcount *c, const uint8_t *mad)
+{
+	uint64_t ms = __atomic_load_n(&c->hold_lft_ms, __ATOMIC_RELAXED);
+
+	if (!ms || attr_id(mad) != ATTR_LFT || !request_of(mad)->is_lft_set)
+		return;
+	__atomic_store_n(&c->hold_lft_ms, 0, __ATOMIC_RELAXED);
+	delay(ms * 1000);
+}
+
 /*
  * Counted before it is sent, so that requests less answers is never too small.
  */
@@ -274,6 +391,8 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 		if (lib.delay_us)
 			delay(lib.delay_us);
 		count_smp(lib.counts, mad);
+		if (request)
+			note_request(lib.counts, mad);
 		if (mad[MAD_METHOD] & METHOD_RESPONSE)
 			note_answer(mad);
 	}
@@ -297,6 +416,10 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 		return ret;
 	if (umad_status(umad) && was_answer(mad))
 		return ret;
+	if (mad[MAD_METHOD] & METHOD_RESPONSE && !umad_status(umad))
+		hold_answer(lib.counts, mad);
+	if (mad[MAD_METHOD] & METHOD_RESPONSE || umad_status(umad))
+		end_request(lib.counts, mad, !umad_status(umad));
 	if (umad_status(umad))
 		count(&lib.counts->timeouts);
 	else if (mad[MAD_METHOD] & METHOD_RESPONSE)

@@ -10,7 +10,7 @@
  *
  * Native byte order, naturally aligned, no padding, every counter a uint64_t.
  * Counters only grow; a reader who wants the count since some moment keeps the
- * old values and subtracts. The one exception is stated at first_lft_smp.
+ * old values and subtracts. The exceptions are stated: first_lft_smp, hold_lft_ms.
  * A file that is still all zero (magic included) counts nothing yet.
  *
  * MADCOUNT_DELAY_US, if set, makes each SMP wait that many microseconds before
@@ -24,11 +24,29 @@
 #include <stdint.h>
 
 #define MADCOUNT_MAGIC 0x434d4d50u /* "PMMC" read as little endian */
-#define MADCOUNT_VERSION 2u
+#define MADCOUNT_VERSION 3u
 
 /* Attributes 0x00-0x3f have a slot each; all others share the last one. */
 #define MADCOUNT_ATTR_SLOTS 65u
 #define MADCOUNT_ATTR_OTHER 64u
+
+/* An answer that takes longer is late: a busy machine let it wait. */
+#define MADCOUNT_LATE_MS 50u
+#define MADCOUNT_ECHOES 64u
+#define MADCOUNT_PATH 64u
+
+/*
+ * An LFT Set that may be one sent again: its block and its contents are those of an
+ * earlier one whose answer was late, or never came. Whether both went to the same switch
+ * is left to the reader, who knows where their directed routes lead.
+ */
+struct madcount_echo {
+	uint64_t number; /* of the later one, counted by lft_sets from 1 */
+	uint64_t ns;	 /* CLOCK_MONOTONIC when the earlier one was sent */
+	uint8_t hops[2]; /* of the earlier and the later one */
+	uint8_t unused[6];
+	uint8_t path[2][MADCOUNT_PATH];
+};
 
 /* Columns of the attribute table. */
 enum madcount_method {
@@ -68,14 +86,26 @@ struct madcount {
 
 	uint64_t top_lft_block; /* the highest block number that was ever Set */
 
+	uint64_t late;	   /* answers to requests that came late */
+	uint64_t lft_late; /* of these, to LFT Sets */
+	uint64_t lft_lost; /* LFT Sets that came back unanswered, of the timeouts */
+	uint64_t num_echoes;
+	/* The reader may store a time: the next answer to an LFT Set comes so much
+	 * later. */
+	uint64_t hold_lft_ms;
+
 	/* SMPs sent by attribute (host order) and method. */
 	uint64_t attr[MADCOUNT_ATTR_SLOTS][MADCOUNT_METHODS];
+
+	struct madcount_echo echoes[MADCOUNT_ECHOES]; /* number i at i % ECHOES */
 };
 
 static_assert(offsetof(struct madcount, smps) == 16, "madcount layout");
-static_assert(offsetof(struct madcount, attr) == 16 + 16 * 8, "madcount layout");
+static_assert(offsetof(struct madcount, attr) == 16 + 21 * 8, "madcount layout");
+static_assert(sizeof(struct madcount_echo) == 24 + 2 * MADCOUNT_PATH, "madcount layout");
 static_assert(sizeof(struct madcount) ==
-		      16 + (16 + MADCOUNT_ATTR_SLOTS * MADCOUNT_METHODS) * 8,
+		      16 + (21 + MADCOUNT_ATTR_SLOTS * MADCOUNT_METHODS) * 8 +
+			      MADCOUNT_ECHOES * sizeof(struct madcount_echo),
 	      "madcount layout");
 
 #endif

@@ -31,6 +31,8 @@ TOPOLOGIES = ROOT / "sim-topologies"
 # How often an event that was seen in parts (see Lab.whole) is tried again.
 ATTEMPTS = 5
 
+QUIET_MS = 4  # of plugins/opensm/repair.c: without a trap, a burst is over
+
 # For one event at 11,664 hosts on a machine that does other things as well.
 TIMEOUT_S = 600
 
@@ -170,7 +172,11 @@ def trap_gap_ms(log):
 
 @dataclasses.dataclass
 class Event:
-    """What one event cost: `wire` as counted by madcount, the rest as logged."""
+    """What one event cost: `wire` as counted by madcount, the rest as logged.
+
+    Blocks that were sent once more for want of an answer are in `sent` and in `again`,
+    not in `wire`.
+    """
     name: str
     wire: int
     runs: list
@@ -181,18 +187,38 @@ class Event:
     @classmethod
     def of(cls, name, measured, log):
         """From what was measured meanwhile and that piece of the log."""
-        return cls(name, measured["lft_sets"], Run.find(log), measured, Repair.find(log),
-                   trap_gap_ms(log))
+        return cls(name, measured["lft_sets"] - measured["lft_again"], Run.find(log), measured,
+                   Repair.find(log), trap_gap_ms(log))
 
     def _sum(self, field):
         """Over all runs, and over early repairs where they have it too."""
         return sum(getattr(line, field, 0) for line in [*self.runs, *self.repairs])
+
+    again = property(lambda self: self.measured["lft_again"])
+
+    @property
+    def unheard(self):
+        """How many blocks may lack their acknowledgement, all for the machine's sake: the
+        answer was late, or something went down so slowly that the block was sent into it.
+        """
+        slow = self.trap_gap_ms > QUIET_MS
+        return self.measured["lft_late"] + (self.measured["lft_lost"] if slow else 0)
 
     sent = property(lambda self: self._sum("sent"))
     acked = property(lambda self: self._sum("acked"))
     bound = property(lambda self: self._sum("bound"))
     whole = property(lambda self: self._sum("whole"))
     moved = property(lambda self: self._sum("moved"))
+
+    @property
+    def miscounted(self):
+        """What differs between the wire, what the plugin says it has sent and what was
+        acknowledged, but for what a busy machine left unheard; empty if nothing does."""
+        missing = self.sent - self.acked
+        return ([f"{self.name}: wire {self.wire}, again {self.again}, sent {self.sent}"]
+                * (self.wire + self.again != self.sent)
+                + [f"{self.name}: sent {self.sent}, acked {self.acked}, unheard {self.unheard}"]
+                * (not 0 <= missing <= self.unheard))
 
     @property
     def parts(self):

@@ -62,15 +62,27 @@ class SimTimeout(SimError):
     """A condition did not come true by its deadline."""
 
 
-def poll_until(condition, timeout, what, every=POLL_S):
-    """Returns condition()'s first true value; raises SimTimeout after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
+def load():
+    """How many times longer than on an idle machine things take now; at least 1."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def poll_until(condition, timeout, what, every=POLL_S, state=None):
+    """Returns condition()'s first true value; raises SimTimeout after `timeout` seconds.
+
+    Those are of an idle machine: on a busy one it waits longer, as everything takes longer.
+    state() tells in the message how far things have come.
+    """
+    left, last = timeout, time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > deadline:
-            raise SimTimeout(f"{what}: not within {timeout} s")
+        now = time.monotonic()
+        left -= (now - last) / load()
+        last = now
+        if left < 0:
+            raise SimTimeout(f"{what}: not within {timeout} s" + (f"; {state()}" if state else ""))
         time.sleep(every)
 
 
@@ -435,16 +447,17 @@ class Counters(dict):
     attr(id, method) gives the SMPs sent of one attribute. `a - b` is what was
     sent between b and a: counters are subtracted; last_lft_smp and first_lft_smp
     become SMP numbers since b (0 if no LFT Set was sent since), times and
-    top_lft_block, the highest block that was ever Set, stay.
+    top_lft_block, the highest block that was ever Set, stay. echoes() gives (number of
+    an LFT Set, ports of the way of the one like it before, ports of its own way).
     """
 
     NAMES = ("smps requests send_errors responses timeouts traps gmps discoveries lft_sets "
              "last_lft_smp first_lft_smp last_smp_ns last_lft_ns first_lft_ns "
-             "last_trap_ns top_lft_block").split()
+             "last_trap_ns top_lft_block late lft_late lft_lost num_echoes hold_lft_ms").split()
     SLOTS, METHODS = 65, 3
-    LAYOUT = struct.Struct(f"@IIII{len(NAMES)}Q{SLOTS * METHODS}Q")
-    FIRST_LFT_OFFSET = 16 + 8 * NAMES.index("first_lft_smp")
-    MAGIC, VERSION = 0x434D4D50, 2
+    ECHOES, ECHO = 64, struct.Struct("@QQBB6x64s64s")
+    LAYOUT = struct.Struct(f"@IIII{len(NAMES)}Q{SLOTS * METHODS}Q{ECHOES * ECHO.size}s")
+    MAGIC, VERSION = 0x434D4D50, 3
 
     @classmethod
     def parse(cls, data):
@@ -452,8 +465,22 @@ class Counters(dict):
         if values[0] and values[:4] != (cls.MAGIC, cls.VERSION, cls.SLOTS, cls.METHODS):
             raise SimError(f"not a madcount file of version {cls.VERSION}: {values[:4]}")
         counters = cls(zip(cls.NAMES, values[4:]))
-        counters.table = values[4 + len(cls.NAMES):]
+        counters.table = values[4 + len(cls.NAMES):-1]
+        counters.last_echoes = values[-1]
         return counters
+
+    @classmethod
+    def offset(cls, name):
+        """Of a counter in the file."""
+        return 16 + 8 * cls.NAMES.index(name)
+
+    def echoes(self, since):
+        """Of the last ECHOES those where both were sent since that time (monotonic, s)."""
+        for i in range(max(0, self["num_echoes"] - self.ECHOES), self["num_echoes"]):
+            number, ns, before, after, *paths = self.ECHO.unpack_from(
+                self.last_echoes, i % self.ECHOES * self.ECHO.size)
+            if ns >= since * 1e9:
+                yield number, paths[0][1:before + 1], paths[1][1:after + 1]
 
     def attr(self, attr_id, method="get"):
         slot = attr_id if attr_id < self.SLOTS - 1 else self.SLOTS - 1
@@ -467,7 +494,7 @@ class Counters(dict):
     def __sub__(self, base):
         result = Counters()
         for name in self.NAMES:
-            if name.endswith("_ns") or name == "top_lft_block":
+            if name.endswith("_ns") or name in ("top_lft_block", "hold_lft_ms"):
                 result[name] = self[name]
             elif name.endswith("_lft_smp"):
                 result[name] = max(0, self[name] - base["smps"])
@@ -639,14 +666,40 @@ class OpenSM:
     def mark(self):
         """The present moment; settle() and delta() count from it."""
         mark = Mark(self.counters(), self.log_offset())
-        offset = Counters.FIRST_LFT_OFFSET
-        self._map[offset:offset + 8] = bytes(8)  # re-arms it
+        self._store("first_lft_smp", 0)  # re-arms it
         return mark
 
     reset = mark
 
+    def _store(self, name, value):
+        offset = Counters.offset(name)
+        self._map[offset:offset + 8] = struct.pack("@Q", value)
+
+    def hold_next_answer(self, milliseconds):
+        """The next answer to an LFT Set comes so much later."""
+        self._store("hold_lft_ms", milliseconds)
+
     def delta(self, mark):
-        return self.counters() - mark.counters
+        """What was sent since the mark; beside the counters:
+
+        lft_again  LFT Sets that repeat one, of the same block of the same switch with the
+                   same contents, whose answer was late or never came: so it should be
+        """
+        now = self.counters()
+        delta = now - mark.counters
+        delta["lft_again"] = len({number for number, before, after
+                                  in now.echoes(mark.time)
+                                  if self._leads_to(before) == self._leads_to(after)})
+        return delta
+
+    def _leads_to(self, ports):
+        """Where a directed route goes, as the netlist has it."""
+        name = self.host
+        for port in ports:
+            name, _ = self.fabric.netlist.nodes[name].ports.get(port, (None, None))
+            if not name:
+                return ports  # laid otherwise by now
+        return name
 
     def wait_traps_aged(self):
         """Waits, if need be, until opensm will heed the next trap of every switch."""
@@ -703,8 +756,17 @@ class OpenSM:
             return (time.monotonic() - still["since"] >= quiet
                     and (not sweep or self._swept(mark)))
 
-        poll_until(settled, timeout, "opensm to settle", LOOK_S)
+        poll_until(settled, timeout, "opensm to settle", LOOK_S, self.describe)
         self._settled = self._happened()
+
+    def describe(self):
+        """How far it has come, for messages."""
+        counters = self.counters()
+        ends = [line for line in self.log().splitlines() if _UP.search(line)
+                or _NOT_UP.search(line)]
+        return (f"{counters['smps']} SMPs, {counters.outstanding} not answered, "
+                f"{counters['timeouts']} failed, {counters['discoveries']} discoveries, "
+                f"{counters['traps']} traps; last ends of sweeps: {ends[-3:]}")
 
     def _happened(self):
         """What has been done to it and by it."""
@@ -723,6 +785,9 @@ def measure(fabric, osm, action, timeout=300, sweep=True):
 
     Returns what opensm sent from the action on:
     lft_sets      LFT Sets
+    lft_again     of these, repeats of one without an answer in time (see OpenSM.delta)
+    late          answers that were late, as they are on a busy machine; lft_late: to LFT
+                  Sets; lft_lost: LFT Sets that went unanswered
     smps          all SMPs
     first_lft_smp, last_lft_smp   number of the first and last LFT Set among all SMPs
     seconds       from the action to the last SMP; lft_seconds: to the last LFT Set
@@ -747,6 +812,10 @@ def measure(fabric, osm, action, timeout=300, sweep=True):
 
     return {
         "lft_sets": d["lft_sets"],
+        "lft_again": d["lft_again"],
+        "late": d["late"],
+        "lft_late": d["lft_late"],
+        "lft_lost": d["lft_lost"],
         "smps": d["smps"],
         "first_lft_smp": d["first_lft_smp"],
         "last_lft_smp": d["last_lft_smp"],

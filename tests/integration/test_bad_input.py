@@ -150,10 +150,10 @@ class Lmc(BadCase):
             with self.subTest(lmc=lmc), pmlab.Lab(self.NET, args=["-l", str(lmc)]) as lab:
                 start = lab.bring_up()
                 self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
-                self.assertEqual((start.wire, start.wire), (start.sent, start.acked))
+                self.assertEqual(start.miscounted, [])
                 self.assertEqual(pmlab.walk_faults(lab.walk("-m", str(lmc))), [])
                 event = lab.lose("sw2-0")
-                self.assertEqual((event.wire, event.wire), (event.sent, event.acked))
+                self.assertEqual(event.miscounted, [])
                 self.assertEqual(pmlab.walk_faults(lab.walk("-m", str(lmc))), [])
 
 

@@ -173,7 +173,7 @@ class OverTime(labtest.Folders):
         """
         self.assertTrue(event.runs, f"{event.name}: the plugin logged no run")
         self.assertEqual(set(event.measured.get("engines", ["portmajor"])), {"portmajor"})
-        self.assertEqual((event.wire, event.wire), (event.sent, event.acked), event.name)
+        self.assertEqual(event.miscounted, [])
         self.assertGreaterEqual(event.wire, event.bound, event.name)
         if moved and event.parts > 1:  # seen one after the other, a LID may move twice
             self.assertGreaterEqual(event.moved, moved, f"{event.name}: LIDs moved")

@@ -171,7 +171,8 @@ def wait_swept(osm, mark, since=None, timeout=TIMEOUT_S):
                 and log.rfind("-> SUBNET UP") > max(log.rfind("Errors during init"),
                                                     log.rfind("Entering STANDBY")))
 
-    simlab.poll_until(swept, timeout, "opensm to settle beside a standby")
+    simlab.poll_until(swept, timeout, "opensm to settle beside a standby",
+                      state=osm.describe)
     return pmlab.Event.of("", dict(osm.delta(mark)), osm.log(mark.log_offset))
 
 

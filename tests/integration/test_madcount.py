@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The counter that all other tests trust, against OpenSM's own statistics."""
 
+import dataclasses
 import re
 import socket
 import unittest
@@ -112,7 +113,7 @@ class Madcount(labtest.Folders):
 
     def test_dropped_blocks_are_seen(self):
         """A switch that answers no LFT Set: sent and acknowledged part, and it heals."""
-        with pmlab.Lab(self.lab.netlist) as lab:
+        with pmlab.Lab(self.lab.netlist, sweep_interval=5) as lab:
             lab.bring_up()
             mark = lab.osm.mark()
             lab.fabric.error("leaf7", 100, attr=simlab.ATTR_LFT)
@@ -124,6 +125,65 @@ class Madcount(labtest.Folders):
             lab.osm.settle(mark, timeout=180)
             self.assertGreater(lab.osm.delta(mark)["timeouts"], 0)
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+
+class LateAnswers(labtest.LabCase):
+    """What is sent again for want of an answer is told from what is sent."""
+
+    GENERATE = ("two-level", 6, 3, 6, 2)
+    CABLE = "leaf0:7"
+
+    @classmethod
+    def options(cls):
+        return {**super().options(), "sweep_interval": 5}  # that a lost block is sent soon
+
+    def lose_late(self, milliseconds):
+        self.lab.osm.hold_next_answer(milliseconds)
+        event = self.lose(self.CABLE)  # costs what is foretold
+        self.back(self.CABLE)
+        self.assertEqual(self.lab.osm.counters()["hold_lft_ms"], 0)
+        return event
+
+    def test_too_late(self):
+        """A repair waits 180 ms for an answer."""
+        event = self.lose_late(400)
+        self.assertGreaterEqual(event.measured["lft_late"], 1)
+        self.assertLess(event.acked, event.sent)
+        self.check_healthy()
+
+    def test_lost(self):
+        """A block that a switch lets fall is sent again, which the machine does not excuse."""
+        def lose():
+            self.lab.fabric.error("leaf0", 100, attr=simlab.ATTR_LFT)
+            self.lab.fabric.lose(self.CABLE)
+            simlab.poll_until(lambda: self.lab.osm.delta(mark)["lft_lost"], 60, "a lost block")
+            self.lab.fabric.error("leaf0", 0)
+
+        mark = self.lab.osm.mark()
+        self.down.append(self.CABLE)
+        event = self.lab.measure("lost", lose)
+        self.assertEqual(event.wire, self.lab.whatif(self.CABLE).blocks)
+        self.assertGreaterEqual(event.measured["lft_lost"], 1)
+        self.assertEqual((event.sent, event.acked), (event.wire + event.again, event.wire))
+        idle = dataclasses.replace(event, trap_gap_ms=0.0,
+                                   measured={**event.measured, "lft_late": 0})
+        self.assertRegex("".join(idle.miscounted), "unheard 0$")
+        self.back(self.CABLE)
+        self.check_healthy()
+
+    def test_waited_for(self):
+        event = self.lose_late(80)
+        self.assertGreaterEqual(event.measured["lft_late"], 1)
+        self.assertEqual(event.sent, event.acked)
+
+    def test_in_time(self):
+        """What is answered at once and sent again is sent twice."""
+        mark = self.lab.osm.mark()
+        lost = [self.lose(self.CABLE), self.back(self.CABLE), self.lose(self.CABLE)]
+        delta = self.lab.osm.delta(mark)
+        self.back(self.CABLE)
+        self.assertEqual(delta["lft_sets"], sum(event.sent for event in lost))
+        self.assertLessEqual(delta["lft_again"], delta["lft_late"])
 
 
 if __name__ == "__main__":

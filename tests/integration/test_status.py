@@ -300,7 +300,8 @@ class Plugin(labtest.Folders):
         back = self.lab.back(CABLE)
         state = self.compare(back)
         total = state["since_start"]
-        log = pmlab.Event.of("all", {"lft_sets": None}, self.lab.osm.log())
+        log = pmlab.Event.of("all", self.lab.osm.delta(self.lab.osm.start_mark),
+                             self.lab.osm.log())
         self.assertEqual(total["runs"], len(log.runs))
         self.assertEqual((total["sent"] + total["repair_sent"],
                           total["acked"] + total["repair_acked"],
