@@ -71,6 +71,7 @@ def poll_until(condition, timeout, what, every=POLL_S, state=None):
     """Returns condition()'s first true value; raises SimTimeout after `timeout` seconds.
 
     Those are of an idle machine: on a busy one it waits longer, as everything takes longer.
+    They are looked at once in a second.
     state() tells in the message how far things have come.
     """
     left, last = timeout, time.monotonic()
@@ -78,9 +79,9 @@ def poll_until(condition, timeout, what, every=POLL_S, state=None):
         value = condition()
         if value:
             return value
-        now = time.monotonic()
-        left -= (now - last) / load()
-        last = now
+        passed = time.monotonic() - last
+        if passed >= 1:
+            left, last = left - passed / load(), last + passed
         if left < 0:
             raise SimTimeout(f"{what}: not within {timeout} s" + (f"; {state()}" if state else ""))
         time.sleep(every)
@@ -619,7 +620,8 @@ class OpenSM:
         self._folder.remove()
         return status
 
-    def _alive(self):
+    def is_alive(self):
+        """True; raises SimError if it has ended."""
         if self.process.poll() is not None:
             raise SimError(f"opensm ended with {self.process.returncode}: {self.stdout()[-500:]}")
         return True
@@ -648,7 +650,7 @@ class OpenSM:
     def wait_log(self, regex, since=0, timeout=60):
         """Waits for a regular expression in the log after a byte offset; returns the match."""
         pattern = re.compile(regex, re.M)
-        return poll_until(lambda: self._alive() and pattern.search(self.log(since)), timeout,
+        return poll_until(lambda: self.is_alive() and pattern.search(self.log(since)), timeout,
                           f"/{regex}/ in the log")
 
     def wait_subnet_up(self, since=0, timeout=300):
@@ -748,7 +750,7 @@ class OpenSM:
         still = {"since": time.monotonic(), "state": None}
 
         def settled():
-            self._alive()
+            self.is_alive()
             state = self._state()
             if (still["state"] is None or self._moved(still["state"], state)
                     or self.counters().outstanding):

@@ -20,7 +20,7 @@ from test_handover import plan_is_whole
 LIBRARY = pmlab.BUILD / "libdiskfault.so"
 NOT_SAVED, NOT_WRITTEN = "portmajor: not saved: ", "portmajor: state not written: "
 CABLE, LATE = "leaf1:3", "spine1"  # less than a tenth of the switches, see pm_plan_fits
-pmlab.TIMEOUT_S = min(pmlab.TIMEOUT_S, 60)  # a small fabric
+pmlab.TIMEOUT_S = 3 * simlab.SWEEP_INTERVAL_S  # a small fabric
 A_REPLACE = 6  # open, write, fsync, rename; open and fsync of the folder
 
 

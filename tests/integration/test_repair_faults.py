@@ -3,7 +3,6 @@
 """An early repair that is disturbed: in the end the fabric is whole, and its tables right."""
 
 import os
-import time
 from unittest import mock
 
 import labtest
@@ -16,13 +15,7 @@ SMALL = ("xgft", 3, "3,4,5", "1,4,6")  # a sweep is short in spite of a delay
 
 def watch(lab, condition, what, timeout=60):
     """As poll_until, often enough to act in the middle of a repair."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > deadline:
-            raise simlab.SimTimeout(f"{what}: not within {timeout} s")
-        if lab.osm.process.poll() is not None:
-            raise simlab.SimError(f"opensm ended with {lab.osm.process.returncode}")
-        time.sleep(0.001)
+    simlab.poll_until(lambda: lab.osm.is_alive() and condition(), timeout, what, every=0.001)
 
 
 def begin(lab, target, smps=0, blocks=0):
