@@ -442,17 +442,18 @@ class Dump:
         name, is_switch = None, False
         with open(path, encoding="ascii", errors="replace") as lines:
             for line in lines:
-                node = self._NODE.match(line)
-                table = self._TABLE.match(line)
-                if node:
-                    name, is_switch = node[2], node[1] == "Switch"
+                if line.startswith("#"):
+                    table = self._TABLE.match(line)
+                    if table:
+                        self.tables[name][int(table[1])] = line
+                elif "nodeguid" in line:
+                    kind, name = self._NODE.match(line).groups()
+                    is_switch = kind == "Switch"
                     if is_switch:
                         self.tables[name] = {}
                     else:
                         self.hosts.add(name)
-                elif table:
-                    self.tables[name][int(table[1])] = line
-                elif not line.startswith("#") and "[" in line and name not in self.lids:
+                elif name not in self.lids and "[" in line:
                     lid = self._LID.search(line)
                     if lid and int(lid[1]):
                         self.lids[name] = int(lid[1])
