@@ -23,10 +23,22 @@ def complaints(log):
     return re.findall(r"portmajor: bad switches: (.*)", log)
 
 
+def turned(kind):
+    """A test of its own, so that kinds are tried side by side."""
+    def test(self):
+        for place in (SPINE, LEAF):
+            with self.subTest(place=place):
+                self.check_turned(kind, place)
+
+    return test
+
+
 class BadSwitch(labtest.Folders):
     """One fabric for each kind; what updn does is found in the same run."""
 
     APART = True
+    KINDS = ("GUID 0", "GUID of another switch", "no ports", "4 ports", WIDE, "port states 0",
+             "LID of a host", "width and MTU 0")
 
     @classmethod
     def setUpClass(cls):
@@ -83,13 +95,6 @@ class BadSwitch(labtest.Folders):
         if ours.before:
             self.assertEqual(list(pmlab.changed_entries(before.tables, well.tables)), [])
         self.assertIn(complaints(ours.bad.log + well.log)[-1:], ([], ["none any more"]))
-
-    def test_turned(self):
-        for kind in ("GUID 0", "GUID of another switch", "no ports", "4 ports", WIDE,
-                     "port states 0", "LID of a host", "width and MTU 0"):
-            for place in (SPINE, LEAF):
-                with self.subTest(kind=kind, place=place):
-                    self.check_turned(kind, place)
 
     def test_port_states(self):
         for place, ports in ((SPINE, 16), (LEAF, 14)):
@@ -204,6 +209,10 @@ class BadSwitch(labtest.Folders):
             state = lab.start()
             self.assertNotIn("portmajor", state.engines)
             self.assertIn("most switches of this fabric have room for LIDs up to 19", state.log)
+
+
+for _kind in BadSwitch.KINDS:
+    setattr(BadSwitch, "test_turned_" + re.sub(r"\W+", "_", _kind), turned(_kind))
 
 
 if __name__ == "__main__":
