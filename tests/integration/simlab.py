@@ -17,6 +17,7 @@ is not the one in $PATH.
 """
 
 import collections
+import contextlib
 import ctypes
 import fnmatch
 import functools
@@ -34,6 +35,7 @@ import time
 
 UMAD2SIM = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 POLL_S = 0.02
+LONG_S = 15  # what is waited for longer is told
 
 # opensm's sweep timer is periodic from its start. A light sweep sends one Get of
 # SwitchInfo per switch (810 SMPs at 5,832 hosts) and no LFT Set. With the default
@@ -49,8 +51,9 @@ SWEEP_INTERVAL_S = 60
 TRAP_LIMIT = 10
 TRAP_WINDOW_S = 5.5
 
-# A sweep's work is over when nothing has moved for this long; so often is looked.
-QUIET_S = 0.6
+# A sweep's work is over when nothing has moved for this long, though nobody had to wait for
+# a processor; so often is looked.
+QUIET_S = 0.3
 LOOK_S = 0.05
 
 
@@ -74,10 +77,13 @@ def poll_until(condition, timeout, what, every=POLL_S, state=None):
     They are looked at once in a second.
     state() tells in the message how far things have come.
     """
-    left, last = timeout, time.monotonic()
+    start = last = time.monotonic()
+    left = timeout
     while True:
         value = condition()
         if value:
+            if last - start > LONG_S:
+                print(f"waited {last - start:.0f} s: {what}", flush=True)
             return value
         passed = time.monotonic() - last
         if passed >= 1:
@@ -123,6 +129,16 @@ def cpu_ticks(pid):
     text = pathlib.Path(f"/proc/{pid}/stat").read_text()
     fields = text[text.rindex(")") + 2:].split()
     return int(fields[11]) + int(fields[12])
+
+
+def is_running(pid):
+    """Whether a thread of a process runs, or would if it had a processor."""
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended
+            text = (task / "stat").read_text()
+            if text[text.rindex(")") + 2] in "RD":
+                return True
+    return False
 
 
 def find_madcount():
@@ -741,7 +757,8 @@ class OpenSM:
 
         That is: a discovery has begun after the mark, the last sweep's end in the
         log is SUBNET UP, every request has been answered, and for `quiet` seconds
-        neither SMPs nor the log nor the CPU time of opensm and ibsim have moved.
+        neither SMPs nor the log nor the CPU time of opensm and ibsim have moved, and
+        none of their threads waits for a processor.
         A heavy sweep still due would show in these: opensm starts it itself, at
         once, when the one before it is over. With sweep=False only the standstill
         is asked for (an event that opensm should not react to).
@@ -755,8 +772,12 @@ class OpenSM:
             if (still["state"] is None or self._moved(still["state"], state)
                     or self.counters().outstanding):
                 still.update(since=time.monotonic(), state=state)
-            return (time.monotonic() - still["since"] >= quiet
-                    and (not sweep or self._swept(mark)))
+            if time.monotonic() - still["since"] < quiet or (sweep and not self._swept(mark)):
+                return False
+            if not is_running(self.process.pid) and not is_running(self.fabric.process.pid):
+                return True
+            still.update(since=time.monotonic())
+            return False
 
         poll_until(settled, timeout, "opensm to settle", LOOK_S, self.describe)
         self._settled = self._happened()
