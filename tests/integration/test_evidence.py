@@ -11,6 +11,7 @@ import unittest
 import labtest
 import pmlab
 import simlab
+import wire
 from test_handover import wait_polled
 
 
@@ -129,7 +130,9 @@ class Standby(EvidenceCase):
             first.event("lose", "h7-3")
             if reboot:
                 self.reboot(fabric, ["h7-3"])
-            with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2}) as second:
+            # With time-outs, since the one that dies answers no more.
+            with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2},
+                          wire=wire.Wire()) as second:
                 second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
                 mark = second.osm.mark()
                 wait_polled(second.osm)

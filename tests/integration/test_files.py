@@ -14,6 +14,7 @@ import unittest
 import labtest
 import pmlab
 import simlab
+import wire
 from test_handover import wait_polled, wait_state, wait_swept
 
 EARLIER = pmlab.ROOT / "tests" / "data" / "0.1.0-6cd4353"
@@ -244,7 +245,9 @@ class Found(FileCase):
                 self.lab(fabric, conf={**POLL, "sm_priority": 10}) as first:
             healthy = self.check(first, first.bring_up())
             first.lose("h3-3")
-            with self.lab(fabric, host="h1-1", conf={**POLL, "sm_priority": 2}) as second:
+            # With time-outs, since the one that dies answers no more.
+            with self.lab(fabric, host="h1-1", conf={**POLL, "sm_priority": 2},
+                          wire=wire.Wire()) as second:
                 wait_state(second.osm, "STANDBY")
                 self.assertEqual(len(list(self.cache.glob("*/plan"))), 1)
                 mark = second.osm.mark()

@@ -18,6 +18,7 @@ import unittest.mock
 import labtest
 import pmlab
 import simlab
+import wire
 
 ATTR_PORT_INFO = 0x15
 PLAN = "plan"
@@ -208,8 +209,10 @@ class Handover(SmCase):
         self.fabric = self.stack.enter_context(pmlab.Fabric(self.netlist))
 
     def start(self, name, priority):
+        """On a wire with time-outs: what the other one cannot answer ibsim forgets, and
+        OpenSM would wait for it for ever."""
         self.labs[name] = self.stack.enter_context(self.lab(
-            self.fabric, self.caches[name], host=self.HOSTS[name],
+            self.fabric, self.caches[name], host=self.HOSTS[name], wire=wire.Wire(),
             conf={**self.POLL, "sm_priority": priority}))
         return self.labs[name]
 
@@ -247,16 +250,14 @@ class Handover(SmCase):
     def hand_over(self, to, priority, expected, away=None):
         """One of higher priority comes: the one in charge sends it HANDOVER.
 
-        It comes slowly, so that HANDOVER reaches it while it discovers. If it became a
-        standby first, it would send the other one trap 144 to hurry it; ibsim drops the
-        trap repress, and OpenSM, with any engine, would wait for it for ever.
+        It comes slowly, so that HANDOVER reaches it while it discovers; on a busy machine
+        it may be a standby first, and send the other one trap 144 to hurry it.
         """
         other = self.labs["b" if to == "a" else "a"].osm
         mark = other.mark()
         with slow_smps("3000"):
             lab = self.start(to, priority)
         entered = wait_state(lab.osm, "MASTER")
-        self.assertNotIn("Entering STANDBY", lab.osm.log()[:entered], "ibsim would hang it")
         wait_state(other, "STANDBY", mark.log_offset)
         event = wait_swept(lab.osm, lab.osm.start_mark, entered)
         self.check_all(lab, event, expected, away)

@@ -5,6 +5,7 @@
 import labtest
 import pmlab
 import simlab
+import wire
 from test_handover import wait_polled
 
 
@@ -195,7 +196,9 @@ class Standby(RestartCase):
                          conf={**self.POLL, "sm_priority": 10}) as first:
             first.bring_up()
             before = self.dump(first)
-            with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2}) as second:
+            # With time-outs, since the one that dies answers no more.
+            with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2},
+                          wire=wire.Wire()) as second:
                 second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
                 # It polls the first one now, so that neither ever stands still.
                 mark = second.osm.mark()
