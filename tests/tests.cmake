@@ -88,6 +88,7 @@ target_link_libraries(test_store PRIVATE memfault test_tools)
 add_test(NAME unit.store COMMAND test_store)
 set_tests_properties(unit.memory unit.commands unit.store PROPERTIES LABELS unit
 	TIMEOUT 600)
+set_tests_properties(unit.commands PROPERTIES COST 100)
 
 # With OpenSM's headers, stubs in OpenSM's place, and threads.
 add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm/ask.c
