@@ -1,70 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/lftfile.h>
+#include "lftfile_parts.h"
+
 #include <portmajor/alloc.h>
-#include <portmajor/digit.h>
-#include <portmajor/lexer.h>
 #include <portmajor/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>
 
-#define NO_TABLE UINT32_MAX
-
-struct reader {
-	struct pm_lexer lexer;
-	struct pm_lfts *lfts;
-	uint32_t current; /* switch whose table is being read, or NO_TABLE */
-	uint32_t entries; /* lines of it that are no empty ones */
-	bool open;	  /* a table that says how it ends has not ended */
+/* The first one that recognises a text reads it; the first one of all tells what is
+ * wrong with a text that none does. */
+static const struct {
+	bool (*recognise)(struct pm_text text);
+	int (*read)(struct lft_reader *r);
+} formats[] = {
+	{lft_opensm_recognise, lft_opensm_read},
 };
 
-static int fail_memory(const struct reader *r)
-{
-	return pm_error_no_memory(r->lexer.err);
-}
+#define NUM_FORMATS (sizeof(formats) / sizeof(*formats))
 
-/* Takes a number that begins with 0x. */
-static bool take_hex(struct pm_text *text, uint64_t max, uint64_t *value)
-{
-	return pm_text_starts(*text, "0x") && pm_text_take_number(text, 16, max, value);
-}
+/* ---- What the formats share ---- */
 
-/* ---- Tables ---- */
-
-/* What stands between the first quote or parenthesis and the last one, or nothing. */
-static struct pm_text find_name(struct pm_text text)
-{
-	static const char *const pairs[] = {"('", "')", "(", ")"};
-
-	for (size_t i = 0; i < 4; i += 2) {
-		struct pm_text name = text;
-		size_t length = strlen(pairs[i + 1]);
-
-		if (!pm_text_skip_past(&name, pairs[i]))
-			continue;
-		while (pm_text_length(name) >= length &&
-		       memcmp(name.end - length, pairs[i + 1], length))
-			name.end--;
-		if (pm_text_length(name) < length)
-			continue;
-		name.end -= length;
-		return name;
-	}
-	return (struct pm_text){text.at, text.at};
-}
-
-static int end_table(struct reader *r)
-{
-	if (r->open)
-		return pm_lexer_fail(&r->lexer,
-				     "the table that begins on line %" PRIu32
-				     " has no \"lids dumped\" at its end",
-				     r->lfts->switches[r->current].line);
-	r->current = NO_TABLE;
-	return 0;
-}
-
-static int begin_table(struct reader *r, uint64_t guid, uint64_t lid, struct pm_text name)
+int lft_begin(struct lft_reader *r, uint64_t guid, uint64_t lid, struct pm_text name)
 {
 	struct pm_lft_switch *sw;
 
@@ -76,7 +32,7 @@ static int begin_table(struct reader *r, uint64_t guid, uint64_t lid, struct pm_
 		return pm_lexer_fail(&r->lexer, "more than %d switches", PM_MAX_NODES);
 	sw = pm_lfts_add(r->lfts, guid, name.at, pm_text_length(name), 0);
 	if (!sw)
-		return fail_memory(r);
+		return pm_error_no_memory(r->lexer.err);
 	sw->line = r->lexer.line;
 	sw->lid = (uint16_t)lid;
 	r->current = r->lfts->num_switches - 1;
@@ -84,73 +40,20 @@ static int begin_table(struct reader *r, uint64_t guid, uint64_t lid, struct pm_
 	return 0;
 }
 
-/* `Unicast lids [0-70] of switch Lid 2 guid 0x0000000000200000 ('leaf0'):` */
-static int parse_lfts_header(struct reader *r, struct pm_text line)
+int lft_set(struct lft_reader *r, uint32_t lid, uint8_t port)
 {
-	uint64_t guid, top = 0, lid = 0;
-	struct pm_text rest = line, own;
-	int rc;
+	struct pm_lft_switch *sw = &r->lfts->switches[r->current];
 
-	if (!pm_text_skip_past(&rest, "-"))
-		return pm_lexer_fail(&r->lexer, "no range of LIDs in \"%.*s\"",
-				     PM_SHOWN(line));
-	own = rest;
-	if (!pm_text_take_number(&rest, pm_text_starts(rest, "0x") ? 16 : 10, UINT64_MAX,
-				 &top))
-		return pm_lexer_fail(&r->lexer, "no range of LIDs in \"%.*s\"",
-				     PM_SHOWN(line));
-	if (!pm_text_skip_past(&rest, " guid ") || !take_hex(&rest, UINT64_MAX, &guid))
-		return pm_lexer_fail(&r->lexer, "no GUID of the switch in \"%.*s\"",
-				     PM_SHOWN(line));
-	own.end = rest.at;
-	if (pm_text_skip_past(&own, " of switch Lid ") &&
-	    !pm_text_take_number(&own, 10, UINT64_MAX, &lid))
-		return pm_lexer_fail(&r->lexer, "no LID of the switch in \"%.*s\"",
-				     PM_SHOWN(line));
-	rc = begin_table(r, guid, lid, find_name(rest));
-	r->open = !rc;
-	return rc;
+	if (sw->table[lid] != PM_LFT_KEEP)
+		return pm_lexer_fail(&r->lexer, "a second entry for LID %" PRIu32, lid);
+	sw->table[lid] = port;
+	return 0;
 }
 
-/* `dump_ucast_routes: Switch 0x0000000000200000` */
-static int parse_fdbs_header(struct reader *r, struct pm_text line)
-{
-	struct pm_text rest = line;
-	uint64_t guid;
-
-	if (!pm_text_skip_past(&rest, "Switch ") || !take_hex(&rest, UINT64_MAX, &guid))
-		return pm_lexer_fail(&r->lexer, "no GUID of the switch in \"%.*s\"",
-				     PM_SHOWN(line));
-	return begin_table(r, guid, 0, (struct pm_text){rest.at, rest.at});
-}
-
-/* `70 lids dumped`, where OpenSM gives the highest LID and dump_fts what it printed. */
-static int parse_footer(struct reader *r, struct pm_text line)
-{
-	struct pm_text rest = line;
-	uint64_t count;
-
-	if (r->current == NO_TABLE || !pm_text_take_number(&rest, 10, UINT64_MAX, &count))
-		return pm_lexer_fail(&r->lexer, "\"%.*s\" ends no table", PM_SHOWN(line));
-	pm_text_skip_blanks(&rest);
-	if (pm_text_starts(rest, "valid") && count != r->entries)
-		return pm_lexer_fail(&r->lexer,
-				     "%" PRIu64 " entries, but %" PRIu32 " are here",
-				     count, r->entries);
-	r->open = false;
-	return end_table(r);
-}
-
-/* ` .. portguid 0x0000000000100001: ..` after an entry, if it is there. */
-static int take_owner(struct reader *r, uint32_t lid, struct pm_text rest)
+int lft_own(struct lft_reader *r, uint32_t lid, uint64_t guid)
 {
 	struct pm_lft_owner *owner = &r->lfts->owner[lid];
-	uint64_t guid;
 
-	if (!pm_text_skip_past(&rest, " portguid "))
-		return 0;
-	if (!take_hex(&rest, UINT64_MAX, &guid) || !guid)
-		return pm_lexer_fail(&r->lexer, "no port GUID for LID %" PRIu32, lid);
 	if (!owner->guid) {
 		*owner = (struct pm_lft_owner){guid, r->lexer.line};
 		r->lfts->num_owned++;
@@ -163,86 +66,9 @@ static int take_owner(struct reader *r, uint32_t lid, struct pm_text rest)
 	return 0;
 }
 
-/* `0x0001 001 # ..`, `0x0001 001 : ..` or `0x0001 : 001  : ..`. */
-static int parse_entry(struct reader *r, struct pm_text rest)
-{
-	struct pm_text all = rest;
-	struct pm_lft_switch *sw;
-	uint64_t lid, port;
+/* ---- Reading ---- */
 
-	if (r->current == NO_TABLE)
-		return pm_lexer_fail(&r->lexer, "an entry outside of a table");
-	sw = &r->lfts->switches[r->current];
-	if (!take_hex(&rest, PM_MAX_LID, &lid))
-		return pm_lexer_fail(&r->lexer, "no LID in \"%.*s\"", PM_SHOWN(all));
-	pm_text_skip_blanks(&rest);
-	if (pm_text_starts(rest, ":")) {
-		rest.at++;
-		pm_text_skip_blanks(&rest);
-	}
-	if (pm_lft_grow(sw, (uint32_t)lid))
-		return fail_memory(r);
-	if (lid > sw->top)
-		sw->top = (uint16_t)lid;
-	if (pm_text_starts(rest, "UNREACHABLE"))
-		return 0;
-	if (!pm_text_take_number(&rest, 10, UINT8_MAX, &port))
-		return pm_lexer_fail(&r->lexer, "no port in \"%.*s\"", PM_SHOWN(all));
-	if (sw->table[lid] != PM_LFT_KEEP)
-		return pm_lexer_fail(&r->lexer, "a second entry for LID %" PRIu64, lid);
-	sw->table[lid] = (uint8_t)port;
-	r->entries++;
-	return take_owner(r, (uint32_t)lid, rest);
-}
-
-/* ---- Lines ---- */
-
-static int parse_line(struct reader *r, struct pm_text line)
-{
-	int rc = pm_lexer_check_text(&r->lexer, line);
-
-	if (rc)
-		return rc;
-	if (pm_text_starts(line, "Unicast lids") ||
-	    pm_text_starts(line, "dump_ucast_routes:")) {
-		rc = end_table(r);
-		if (rc)
-			return rc;
-		return *line.at == 'U' ? parse_lfts_header(r, line)
-				       : parse_fdbs_header(r, line);
-	}
-	if (pm_text_starts(line, "Multicast mlids"))
-		return pm_lexer_fail(&r->lexer, "multicast tables, not unicast ones");
-	if (pm_text_starts(line, "0x"))
-		return parse_entry(r, line);
-	if (pm_text_starts(line, "LID") || pm_text_starts(line, "  Lid") ||
-	    pm_text_starts(line, "       Port") || pm_text_starts(line, "#") ||
-	    line.at == line.end)
-		return 0;
-	if (pm_digit_value(*line.at) < 10)
-		return parse_footer(r, line);
-	return pm_lexer_fail(&r->lexer, "\"%.*s\" is no line of a table", PM_SHOWN(line));
-}
-
-static int parse_lines(struct reader *r)
-{
-	struct pm_text line;
-	int rc = 0;
-
-	while (!rc && pm_lexer_next(&r->lexer, &line)) {
-		if (line.end == r->lexer.rest.end)
-			return pm_lexer_fail(&r->lexer,
-					     "the file stops in the middle of a line");
-		rc = parse_line(r, line);
-	}
-	if (!rc)
-		rc = end_table(r);
-	if (!rc && !r->lfts->num_switches)
-		rc = pm_lexer_fail(&r->lexer, "no tables in it");
-	return rc;
-}
-
-static int check_unique(const struct reader *r)
+static int check_unique(const struct lft_reader *r)
 {
 	const struct pm_lft_switch *sw = r->lfts->switches;
 
@@ -255,23 +81,40 @@ static int check_unique(const struct reader *r)
 	return 0;
 }
 
+/* The number of the format that a text begins like, or NUM_FORMATS. */
+static size_t find_format(struct pm_text text)
+{
+	size_t i = 0;
+
+	while (i < NUM_FORMATS && !formats[i].recognise(text))
+		i++;
+	return i;
+}
+
 bool pm_lfts_recognise(const char *text, size_t length)
 {
-	struct pm_lexer lexer = pm_lexer_begin(text, length, "", 0, NULL);
-	struct pm_text line = {NULL, NULL};
+	return find_format(pm_lexer_begin(text, length, "", 0, NULL).rest) < NUM_FORMATS;
+}
 
-	while (pm_text_is_empty(line) && pm_lexer_next(&lexer, &line))
-		pm_text_skip_blanks(&line);
-	return pm_text_starts(line, "Unicast lids") ||
-	       pm_text_starts(line, "dump_ucast_routes:");
+static int read_tables(struct lft_reader *r)
+{
+	size_t format = find_format(r->lexer.rest);
+	int rc = formats[format < NUM_FORMATS ? format : 0].read(r);
+
+	if (!rc && !r->lfts->num_switches)
+		rc = pm_lexer_fail(&r->lexer, "no tables in it");
+	if (rc)
+		return rc;
+	pm_lfts_sort(r->lfts);
+	return check_unique(r);
 }
 
 int pm_lfts_parse(const char *text, size_t length, const char *source,
 		  struct pm_lfts **lfts, struct pm_error *err)
 {
-	struct reader r = {
+	struct lft_reader r = {
 		.lexer = pm_lexer_begin(text, length, source, -EINVAL, err),
-		.current = NO_TABLE,
+		.current = LFT_NO_TABLE,
 	};
 	int rc;
 
@@ -280,12 +123,8 @@ int pm_lfts_parse(const char *text, size_t length, const char *source,
 				    PM_TEXTFILE_MAX_BYTES);
 	r.lfts = pm_lfts_new();
 	if (!r.lfts)
-		return fail_memory(&r);
-	rc = parse_lines(&r);
-	if (!rc) {
-		pm_lfts_sort(r.lfts);
-		rc = check_unique(&r);
-	}
+		return pm_error_no_memory(err);
+	rc = read_tables(&r);
 	if (rc)
 		pm_lfts_free(r.lfts);
 	else
