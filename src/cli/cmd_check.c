@@ -269,7 +269,8 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis = "check [OPTION]... TOPOLOGY TABLES",
 	.about = "Walks the tables in a file that OpenSM (opensm-lfts.dump, opensm.fdbs) "
-		 "or dump_fts wrote over a topology, an ibsim or ibnetdiscover file; one "
+		 "or dump_fts wrote over a topology, an ibsim or ibnetdiscover file; what "
+		 "ibsim's Dump prints is both. One "
 		 "of the two may be - for standard input. LIDs are those of the topology "
 		 "or, "
 		 "where it has none, of the tables. Exit status 1 if something is not in "

@@ -6,6 +6,8 @@
 #ifndef LFTFILE_PARTS_H
 #define LFTFILE_PARTS_H
 
+#include "dump.h"
+
 #include <portmajor/lexer.h>
 #include <portmajor/lftfile.h>
 
@@ -18,6 +20,8 @@ struct lft_reader {
 	uint32_t entries; /* lines of it that are no empty ones */
 	bool open;	  /* a table that says how it ends has not ended */
 };
+
+/* ---- Tables and owners: lftfile_tables.c ---- */
 
 /* Functions return 0, -EINVAL with a message that names the line, or -ENOMEM. */
 
@@ -34,5 +38,6 @@ int lft_own(struct lft_reader *r, uint32_t lid, uint64_t guid);
 
 bool lft_opensm_recognise(struct pm_text text);
 int lft_opensm_read(struct lft_reader *r);
+int lft_dump_read(struct lft_reader *r);
 
 #endif

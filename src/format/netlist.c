@@ -7,12 +7,12 @@
 
 /* The first one that recognises a text reads it. */
 static const struct {
-	const char *name;
 	bool (*recognise)(struct pm_text text);
 	int (*read)(struct netlist *n);
 } formats[] = {
-	{"ibnetdiscover", ibnetdiscover_recognise, ibnetdiscover_read},
-	{"ibsim", ibsim_recognise, ibsim_read},
+	{ibnetdiscover_recognise, ibnetdiscover_read},
+	{dump_recognise, netlist_dump_read},
+	{ibsim_recognise, ibsim_read}, /* any text */
 };
 
 static int check_start(struct netlist *n)

@@ -8,6 +8,8 @@
 #ifndef NETLIST_PARTS_H
 #define NETLIST_PARTS_H
 
+#include "dump.h"
+
 #include <portmajor/lexer.h>
 #include <portmajor/netlist.h>
 
@@ -75,5 +77,6 @@ bool ibnetdiscover_recognise(struct pm_text text);
 int ibnetdiscover_read(struct netlist *n);
 bool ibsim_recognise(struct pm_text text);
 int ibsim_read(struct netlist *n);
+int netlist_dump_read(struct netlist *n);
 
 #endif

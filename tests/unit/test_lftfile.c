@@ -20,6 +20,22 @@
 	"Unicast lids [0x0-0x3] of switch DR path slid 0; dlid 0; 0,1 guid 0x10 (a "     \
 	"b):\n"
 
+/* A switch with a host behind port 1 and nothing behind port 2. */
+#define DUMP_SWITCH                                                                      \
+	"# Net status - today\n\nSwitch 2 \"a\"\tnodeguid 10\tsysimgguid 10\n"           \
+	"#\tlinearcap 49151 FDBtop 3 portchange 0\n"
+#define DUMP_ENTRIES "#\tForwarding table 0-15: [0]FF [1]1 [2]0 [3]ff [4]1 \n"
+#define DUMP_PORTS                                                                       \
+	"10\t[0]\t\"Sma Port\"[0]\t lid 2 lmc 0 smlid 8  4x  2.5G Active/LinkUp\n"       \
+	"10\t[1]\t\"h\"[1]\t  4x 10.0G Active/LinkUp\n"                                  \
+	"10\t[2]\t\t\t  4x 10.0G Down/Polling\n"
+#define DUMP_HOST                                                                        \
+	"\nCa 2 \"h\"\tnodeguid 20\tsysimgguid 20\n"                                     \
+	"21\t[1]\t\"a\"[1]\t lid 8 lmc 1 smlid 9  4x 10.0G Active/LinkUp\n"              \
+	"22\t[2]\t\t\t lid 1 lmc 0 smlid 7  4x 10.0G Down/Polling\n"
+#define DUMP_NODES DUMP_SWITCH DUMP_ENTRIES DUMP_PORTS DUMP_HOST
+#define DUMP DUMP_NODES "#  dumped 2 nodes\n"
+
 struct row {
 	const char *name, *text;
 	unsigned int line; /* that the message must name; 0: the text is good */
@@ -49,6 +65,61 @@ static const struct row rows[] = {
 	 "0x0001 001 : (Channel Adapter portguid 0x21: 'h')\n0x0002 000\n"
 	 "2 valid lids dumped\n",
 	 0, "a of switch Lid b"},
+	{"ibsim's Dump", DUMP, 0, "a"},
+	{"Dump with more of the console", DUMP "# no more\n\n", 0, "a"},
+	{"Dump that stops", DUMP_NODES, 12, "stops before its end"},
+	{"Dump that stops in a line", DUMP_NODES "#  dumped", 13, "stops before its end"},
+	{"Dump of another number of nodes", DUMP_NODES "#  dumped 3 nodes\n", 13,
+	 "3 nodes, but 2 are here"},
+	{"number of nodes that is none", DUMP_NODES "#  dumped all nodes\n", 13,
+	 "no number up to"},
+	{"Dump of no switch", DUMP_HOST "#  dumped 1 nodes\n", 5, "no tables"},
+	{"second Dump", DUMP DUMP, 16, "another Dump begins"},
+	{"port behind a Dump", DUMP "10\t[0]\t\n", 14, "outside of a node"},
+	{"node without ports", "Switch \"a\"\tnodeguid 10\n", 1, "no number of ports"},
+	{"node of 255 ports", "Switch 255 \"a\"\tnodeguid 10\n", 1, "no number of ports"},
+	{"node without an id", "Switch 2 a\tnodeguid 10\n", 1, "no quoted id"},
+	{"node with an empty id", "Switch 2 \"\"\tnodeguid 10\n", 1, "no quoted id"},
+	{"node without an end of its id", "Switch 2 \"a\tnodeguid 10\n", 1,
+	 "no quoted id"},
+	{"node without a GUID", DUMP_SWITCH "Ca 1 \"h\"\n", 5, "no GUID"},
+	{"node's GUID that is none", "Switch 2 \"a\"\tnodeguid x\n", 1, "no GUID"},
+	{"switch of GUID 0", "Switch 2 \"a\"\tnodeguid 0\n", 1, "GUID 0"},
+	{"port of GUID 0",
+	 DUMP_SWITCH "Ca 1 \"h\"\tnodeguid 0\n"
+		     "0\t[1]\t\"a\"[1]\t lid 8 lmc 0 smlid 9 \n",
+	 6, "GUID 0"},
+	{"FDBtop too high",
+	 "Switch 2 \"a\"\tnodeguid 10\n#\tlinearcap 0 FDBtop 49152 portchange 0\n", 2,
+	 "up to 49151 behind \" FDBtop \""},
+	{"FDBtop twice", DUMP_SWITCH "#\t FDBtop 3\n", 5, "second FDBtop"},
+	{"entries without a colon", DUMP_SWITCH "#\tForwarding table 0-15\n", 5,
+	 "no entries"},
+	{"entry without a LID", DUMP_SWITCH "#\tForwarding table 0-15: 1 2\n", 5,
+	 "no LID in \"1 2\""},
+	{"entry without an end of its LID", DUMP_SWITCH "#\tForwarding table: [1 2\n", 5,
+	 "no LID"},
+	{"entry for a multicast LID", DUMP_SWITCH "#\tForwarding table: [49152]1\n", 5,
+	 "no LID"},
+	{"entry without a port", DUMP_SWITCH "#\tForwarding table: [1]\n", 5, "no port"},
+	{"entry with port 256", DUMP_SWITCH "#\tForwarding table: [1]100\n", 5,
+	 "no port"},
+	{"entry twice", DUMP_SWITCH DUMP_ENTRIES DUMP_ENTRIES, 6, "second entry"},
+	{"prose in a Dump", DUMP_SWITCH "Dear reader,\n", 5, "no port in \"Dear"},
+	{"port without a number", DUMP_SWITCH "10\t\"h\"[1]\n", 5, "no port"},
+	{"peer without a port", DUMP_SWITCH "10\t[1]\t\"h\"\n", 5, "no peer"},
+	{"peer without an end", DUMP_SWITCH "10\t[1]\t\"h[1]\n", 5, "no peer"},
+	{"port's LID too high", DUMP_SWITCH "10\t[0]\t\t lid 49152 lmc 0\n", 5,
+	 "up to 49151 behind \" lid \""},
+	{"port's LMC too high", DUMP_SWITCH "10\t[0]\t\t lid 4 lmc 8\n", 5,
+	 "up to 7 behind \" lmc \""},
+	{"SM's LID that is none", DUMP_SWITCH "10\t[0]\t\t lid 4 lmc 0 smlid x\n", 5,
+	 "up to 49151 behind \" smlid \""},
+	{"node twice in a Dump", DUMP_SWITCH DUMP_SWITCH "#  dumped 2 nodes\n", 7,
+	 "on line 3 already"},
+	{"two owners in a Dump",
+	 DUMP_NODES "Ca 1 \"i\"\tnodeguid 30\n31\t[1]\t\"a\"[2]\t lid 9 lmc 0 smlid 9\n",
+	 14, "on line 11"},
 	{"line ends of Windows",
 	 HEAD "0x0001 001 # portguid 0x21: 'h'\r\n"
 	      "0x0002 000\r\n3 lids dumped\r\n",
@@ -137,6 +208,27 @@ static void test_parse(void **state)
 		    !strstr(err.text, row->word))
 			fail_msg("%s: %s", row->name, err.text);
 	}
+}
+
+/* Who has which LID: a port without a cable has none. */
+static void test_dump(void **state)
+{
+	struct pm_lfts *lfts = NULL;
+	const struct pm_lft_switch *sw;
+
+	(void)state;
+	assert_int_equal(pm_lfts_parse(DUMP, strlen(DUMP), "in", &lfts, NULL), 0);
+	sw = lfts->switches;
+	assert_int_equal(sw->top, 3);
+	assert_int_equal(sw->table[4], PM_LFT_KEEP);
+	assert_int_equal(sw->lid, 2);
+	assert_int_equal(lfts->num_owned, 3);
+	assert_int_equal(lfts->owner[2].guid, 0x10);
+	assert_int_equal(lfts->owner[8].guid, 0x21);
+	assert_int_equal(lfts->owner[9].guid, 0x21);
+	assert_int_equal(lfts->sm_lid, 9);
+	assert_true(lfts->whole);
+	pm_lfts_free(lfts);
 }
 
 /* The last 200 bytes of a source are shown, and the first 64 of a line. */
@@ -230,6 +322,7 @@ static void test_recognise(void **state)
 	(void)state;
 	assert_true(pm_lfts_recognise(HEAD, strlen(HEAD)));
 	assert_true(pm_lfts_recognise("\n \ndump_ucast_routes: S", 23));
+	assert_true(pm_lfts_recognise(DUMP, strlen(DUMP)));
 	assert_false(pm_lfts_recognise("", 0));
 	assert_false(pm_lfts_recognise("Switch 4 \"a\"\n", 13));
 	assert_false(pm_lfts_recognise(HEAD, 5));
@@ -431,7 +524,7 @@ int main(void)
 		cmocka_unit_test(test_ranges),	   cmocka_unit_test(test_most_switches),
 		cmocka_unit_test(test_recognise),  cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_give_lids),
-		cmocka_unit_test(test_compare),
+		cmocka_unit_test(test_compare),	   cmocka_unit_test(test_dump),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -297,6 +297,24 @@ static void test_fine(void **state)
 	}
 }
 
+/* Two ports of a switch, one with a cable, and of a host, too. */
+#define DUMP_SWITCH                                                                      \
+	"# Net status - today\n\nSwitch 2 \"a\"\tnodeguid 10\tsysimgguid 10\n"           \
+	"#\tlinearcap 49151 FDBtop 1 portchange 0\n#\tForwarding table 0-15: [0]FF\n"    \
+	"10\t[0]\t\"Sma Port\"[0]\t lid 2 lmc 0 smlid 8  4x  2.5G Active/LinkUp\n"
+#define DUMP_CABLE "10\t[1]\t\"h\"[1]\t  4x 10.0G Active/LinkUp\n"
+#define DUMP_HOST                                                                        \
+	"10\t[2]\t\t\t  4x 10.0G Down/Polling\n\n"                                       \
+	"Ca 2 \"h\"\tnodeguid 20\tsysimgguid 20\n"                                       \
+	"2b\t[1]\t\"a\"[1]\t lid 8 lmc 1 smlid 9  4x 10.0G Active/LinkUp\n"              \
+	"22\t[2]\t\t\t lid 1 lmc 0 smlid 7  4x 10.0G Down/Polling\n\n"
+#define DUMP_ROUTER                                                                      \
+	"Router 1 \"r\"\tnodeguid 30\tsysimgguid 30\n31\t[1]\t\t lid 9 lmc 0 smlid "     \
+	"8\n\n"                                                                          \
+	"Switch 4 \"b\"\tnodeguid 11\tsysimgguid 11\n"                                   \
+	"11\t[0]\t\"Sma Port\"[0]\t lid 8 lmc 0 smlid 8  4x  2.5G Active/LinkUp\n"       \
+	"#  dumped 4 nodes\n"
+
 #define S "Switch 4 \"s\"\n" /* line 1 of most bad texts */
 
 static const struct {
@@ -394,6 +412,18 @@ static const struct {
 	 "\"t\"",
 	 S "[1] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"t\"[1]\n\nSwitch 4 \"t\"\n"
 	   "[1] \"c\"[1]\n"},
+	{"Dump that stops", 7, "the Dump stops before its end", DUMP_SWITCH DUMP_CABLE},
+	{"Dump: port too many", 7, "the node has no port 3", DUMP_SWITCH "10\t[3]\t\n"},
+	{"Dump: host's port 0", 9, "the node has no port 0",
+	 DUMP_SWITCH "\nCa 1 \"h\"\tnodeguid 20\n20\t[0]\t\n"},
+	{"Dump: port twice", 8, "port 1 is given already on line 7",
+	 DUMP_SWITCH DUMP_CABLE DUMP_CABLE},
+	{"Dump: peer's port 0", 7, "the peer's port is not 1 to 254",
+	 DUMP_SWITCH "10\t[1]\t\"h\"[0]\n"},
+	{"Dump: peer's port 255", 7, "the peer's port is not 1 to 254",
+	 DUMP_SWITCH "10\t[1]\t\"h\"[255]\n"},
+	{"Dump: no such peer", 7, "unknown peer \"h\"",
+	 DUMP_SWITCH DUMP_CABLE "#  dumped 1 nodes\n"},
 	{"two ports with one peer", 3, "is linked to port 1 of \"s\"",
 	 S "[1] \"c\"[1]\n[2] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"s\"[1]\n"},
 };
@@ -502,6 +532,29 @@ static void test_hosts_alone(void **state)
 	assert_int_equal(port_of(f, "s", 1)->host, PM_COMPUTE);
 	assert_int_equal(port_of(f, "a", 2)->host, 0);
 	assert_int_equal(port_of(f, "b", 1)->host, 0);
+	pm_fabric_free(f);
+}
+
+/* What has no cable has no LID, though the simulator knows one. */
+static void test_dump(void **state)
+{
+	struct pm_fabric *f = must_parse(DUMP_SWITCH DUMP_CABLE DUMP_HOST DUMP_ROUTER);
+
+	(void)state;
+	assert_int_equal(f->num_switches, 2);
+	assert_int_equal(f->num_nodes, 4);
+	assert_int_equal(f->nodes[node_named(f, "a")].guid, 0x10);
+	assert_int_equal(f->nodes[node_named(f, "r")].type, PM_ROUTER);
+	assert_int_equal(port_of(f, "a", 0)->lid, 2);
+	assert_int_equal(port_of(f, "a", 0)->lmc, 0);
+	assert_int_equal(port_of(f, "b", 0)->lid, 0);
+	assert_int_equal(port_of(f, "r", 1)->lid, 0);
+	assert_int_equal(port_of(f, "h", 2)->lid, 0);
+	assert_int_equal(port_of(f, "h", 1)->lid, 8);
+	assert_int_equal(port_of(f, "h", 1)->lmc, 1);
+	assert_int_equal(port_of(f, "h", 1)->guid, 0x2b);
+	assert_int_equal(port_of(f, "a", 2)->peer, PM_NONE);
+	assert_linked(f, "a", 1, "h", 1);
 	pm_fabric_free(f);
 }
 
@@ -727,6 +780,7 @@ int main(void)
 		cmocka_unit_test(test_shown),
 		cmocka_unit_test(test_hosts_alone),
 		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_dump),
 		cmocka_unit_test(test_node_limit),
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_read),

@@ -10,6 +10,9 @@
  *   opensm.fdbs        `dump_ucast_routes: Switch 0x..`, then lines
  *                      `0x0001 : 001  : 02   : yes` or `0x0001 : UNREACHABLE`
  *
+ *   Dump               of ibsim's console: the simulated switches with the whole of their
+ *                      tables, and who has which LID
+ *
  * OpenSM loads the first two with `-R file -U FILE`.
  */
 #ifndef PORTMAJOR_LFTFILE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Netlists: the text files that ibsim reads and ibnetdiscover writes. What has the
- * comment
- * `# Topology file:` before its first other line is ibnetdiscover's, the rest ibsim's.
+ * Netlists: the text files that ibsim reads and ibnetdiscover writes, and what ibsim's
+ * console command Dump prints. What has the comment `# Topology file:` before its first
+ * other line is ibnetdiscover's; a Dump's first other line is that of a node with its
+ * `nodeguid`; the rest is ibsim's.
  *
  * A record is a header line, `Switch|Ca|Hca|Rt PORTS "ID" # "DESCRIPTION" ...`,
  * and its port lines, `[PORT](GUID) "PEER-ID"[PEER-PORT] # ...`; a blank line
@@ -24,6 +25,10 @@
  *
  * LIDs: `lid` and `lmc` are read for a switch's port 0 from the header's comment
  * and for an end node's port from the start of that port's comment.
+ *
+ * A Dump says itself which GUIDs and LIDs there are, and all ports are listed. Its cables
+ * are those that there are now, and nodes' names are their ids. What has no cable has no
+ * LID: the simulated port keeps one that somebody else may have by now.
  *
  * ibsim's `module`, `include`, `do` and aliases (`@`) are not supported.
  */

@@ -29,6 +29,8 @@ struct pm_lfts {
 	uint32_t num_switches, room;
 	struct pm_lft_owner *owner; /* [0..PM_MAX_LID] */
 	uint32_t num_owned;	    /* LIDs of which the owner is known */
+	bool whole;	 /* all entries that the switches have, also for LIDs of nobody */
+	uint16_t sm_lid; /* of the subnet manager, as ports have it; 0: not said */
 };
 
 /* Nothing yet: NULL without memory. */
