@@ -8,6 +8,41 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* ---- Levels and the subnet manager ---- */
+
+/* The levels that the switches have in the whole fabric. */
+static int find_levels(struct judge *j, struct pm_error *err)
+{
+	const struct pm_fabric *whole = j->config->whole ? j->config->whole : j->fabric;
+	struct pm_fabric *skeleton = pm_fabric_skeleton(whole);
+	struct pm_tree tree = {0};
+	int rc = skeleton ? pm_tree_make(skeleton, &tree, err) : pm_error_no_memory(err);
+
+	for (uint32_t i = 0; !rc && i < j->fabric->num_switches; i++) {
+		uint32_t sw = pm_fabric_find_guid(skeleton, j->fabric->nodes[i].guid);
+
+		j->level[i] = sw == PM_NONE ? PM_NO_LEVEL : tree.level[sw];
+	}
+	pm_tree_free(&tree);
+	pm_fabric_free(skeleton);
+	return rc;
+}
+
+/* The port that has the LID which the tables' file says, unless one is named. */
+static void find_manager(struct judge *j)
+{
+	uint32_t lid = j->lfts->sm_lid;
+
+	j->manager = j->config->manager;
+	for (uint32_t i = 0; lid && i < j->fabric->num_ports; i++) {
+		const struct pm_port *p = &j->fabric->ports[i];
+
+		if (j->manager == PM_NONE && p->lid && lid >= p->lid &&
+		    lid < p->lid + (1u << p->lmc))
+			j->manager = i;
+	}
+}
+
 /* ---- Whose tables they are ---- */
 
 /* Takes the tables of switches that are there; the first one of another switch. */
@@ -259,17 +294,18 @@ static void judge_load(struct judge *j, const struct pm_check_load *load, const 
 			   way, level, level + 1, ratio, limit);
 }
 
-static int walk(struct judge *j, const uint8_t *level, struct pm_error *err)
+static int walk(struct judge *j, struct pm_error *err)
 {
-	const struct pm_check check = {j->fabric, level, j->table, j->top,
-				       j->config->manager};
+	const struct pm_check check = {j->fabric, j->level, j->table, j->top, j->manager};
 	struct pm_judgement *found = &j->found;
-	int rc = pm_check_paths(&check, false, &found->paths, err);
+	int rc = pm_check_paths(&check, j->config->from_all, &found->paths, err);
 
 	if (!rc)
 		rc = pm_check_credits(&check, &found->credits, err);
 	if (!rc)
 		rc = pm_check_loads(&check, &found->loads, err);
+	if (!rc && j->config->shifts)
+		rc = pm_check_shifts(&check, j->config->shifts, &found->shift, err);
 	if (rc)
 		return rc;
 	judge_paths(j);
@@ -283,9 +319,12 @@ static int walk(struct judge *j, const uint8_t *level, struct pm_error *err)
 
 /* ---- All of it ---- */
 
-static int judge_all(struct judge *j, const struct pm_tree *tree, struct pm_error *err)
+static int judge_all(struct judge *j, struct pm_error *err)
 {
-	int rc = match_tables(j, err);
+	int rc = find_levels(j, err);
+
+	if (!rc)
+		rc = match_tables(j, err);
 
 	if (!rc)
 		rc = take_lids(j, err);
@@ -294,19 +333,9 @@ static int judge_all(struct judge *j, const struct pm_tree *tree, struct pm_erro
 	if (rc)
 		return rc;
 	find_bad_ports(j);
-	rc = walk(j, tree->level, err);
+	find_manager(j);
+	rc = walk(j, err);
 	return rc ? rc : judge_plan(j, err);
-}
-
-/* The tree of the fabric's switches. */
-static int make_tree(const struct pm_fabric *fabric, struct pm_tree *tree,
-		     struct pm_error *err)
-{
-	struct pm_fabric *skeleton = pm_fabric_skeleton(fabric);
-	int rc = skeleton ? pm_tree_make(skeleton, tree, err) : pm_error_no_memory(err);
-
-	pm_fabric_free(skeleton);
-	return rc;
 }
 
 int pm_judge(struct pm_fabric *fabric, const struct pm_lfts *lfts,
@@ -318,22 +347,20 @@ int pm_judge(struct pm_fabric *fabric, const struct pm_lfts *lfts,
 	const uint8_t **table =
 		pm_pool_array(&pool, fabric->num_switches, sizeof(*table));
 	uint16_t *top = pm_pool_array(&pool, fabric->num_switches, sizeof(*top));
-	struct pm_tree tree = {0};
-	int rc = make_tree(fabric, &tree, err);
+	uint8_t *level = pm_pool_array(&pool, fabric->num_switches, sizeof(*level));
+	int rc = pm_pool_check(&pool, err);
 
-	if (!rc)
-		rc = pm_pool_check(&pool, err);
 	if (!rc) {
 		j->fabric = fabric;
 		j->lfts = lfts;
 		j->config = config;
 		j->table = table;
 		j->top = top;
-		rc = judge_all(j, &tree, err);
+		j->level = level;
+		rc = judge_all(j, err);
 	}
 	if (!rc)
 		*judgement = j->found;
-	pm_tree_free(&tree);
 	pm_pool_free(&pool);
 	return rc;
 }

@@ -39,7 +39,8 @@ static void find_unknown_lids(struct judge *j, const struct pm_plan *plan)
 
 /*
  * One switch's table against the planned one, for LIDs that somebody has: what is
- * planned for empty places need not be in a file. held and wanted are room for tables.
+ * planned for empty places need not be in a file that is not whole. held and wanted are
+ * room for tables.
  */
 static void compare_table(struct judge *j, uint32_t sw, const uint8_t *planned,
 			  uint32_t stride, uint8_t *held)
@@ -49,7 +50,9 @@ static void compare_table(struct judge *j, uint32_t sw, const uint8_t *planned,
 	memset(held, PM_LFT_KEEP, stride);
 	memcpy(held, j->table[sw], j->top[sw] < stride ? j->top[sw] + 1u : stride);
 	for (uint32_t lid = 0; lid < stride; lid++)
-		wanted[lid] = pm_bits_test(j->in_use, lid) ? planned[lid] : PM_LFT_KEEP;
+		wanted[lid] = j->lfts->whole || pm_bits_test(j->in_use, lid)
+				      ? planned[lid]
+				      : PM_LFT_KEEP;
 	pm_delta_add(&j->found.delta, held, wanted, stride);
 }
 
@@ -77,8 +80,8 @@ static int compare_tables(struct judge *j, const struct pm_plan *plan,
 static int compare_plan(struct judge *j, const struct pm_plan *plan, struct pm_error *err)
 {
 	struct pm_routes *routes = NULL;
-	int rc = pm_routes_make_for(plan, j->fabric, j->config->manager,
-				    j->config->connect_roots, &routes, err);
+	int rc = pm_routes_make_for(plan, j->fabric, j->manager, j->config->connect_roots,
+				    &routes, err);
 
 	if (!rc && j->config->plan)
 		find_unknown_lids(j, plan);
@@ -98,14 +101,20 @@ static int find_plan(struct judge *j, struct pm_plan **made, struct pm_plan **ke
 {
 	struct pm_plan_config config = j->config->plan_config;
 	const struct pm_plan *plan = j->config->plan;
+	const struct pm_fabric *whole = j->config->whole;
 	int rc = 0;
 
 	if (j->config->lmc_of_ports)
 		config.lmc = used_lmc(j->fabric);
 	if (!plan) {
-		rc = pm_plan_make(j->fabric, &config, made, &j->found.unplanned);
+		rc = pm_plan_make(whole ? whole : j->fabric, &config, made,
+				  &j->found.unplanned);
 		plan = *made;
 	}
+	if (!rc && whole && !j->config->plan && !pm_plan_fits(plan, j->fabric))
+		rc = pm_error_set(&j->found.unplanned, -EINVAL,
+				  "%s is no part of the whole fabric",
+				  j->config->topology);
 	if (!rc)
 		rc = pm_plan_keep(plan, j->fabric, NULL, kept, &j->found.lids_differ,
 				  &j->found.unplanned);

@@ -14,16 +14,18 @@
 
 struct request {
 	struct cli_fabric fabric;
-	const char *topology, *tables;
+	const char *topology, *tables, *whole;
 	const char *manager, *plan_path;
+	uint32_t shifts;
 	double balance; /* 0: any */
-	bool conform;
+	bool conform, from_all;
 	struct cli_output output;
 };
 
 /* All that is known of what is being judged. */
 struct judged {
 	struct pm_fabric *fabric;
+	struct pm_fabric *whole; /* NULL: none was named */
 	struct pm_lfts *lfts;
 	struct pm_plan *plan; /* NULL: none was named */
 	struct pm_judgement found;
@@ -49,6 +51,8 @@ static int judge(struct judged *j, const struct request *request)
 	struct pm_judge_config config = {
 		.topology = request->topology,
 		.tables = request->tables,
+		.from_all = request->from_all,
+		.shifts = request->shifts,
 		.balance = request->balance,
 		.plan_config = request->fabric.plan,
 		.lmc_of_ports = !request->fabric.lmc_given,
@@ -58,6 +62,9 @@ static int judge(struct judged *j, const struct request *request)
 	struct pm_error err;
 	int status = cli_fabric_read(request->topology, &request->fabric, &j->fabric);
 
+	if (!status && request->whole)
+		status = cli_fabric_read(request->whole, &request->fabric, &j->whole);
+	config.whole = j->whole;
 	if (!status && pm_lfts_read(request->tables, &j->lfts, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
@@ -111,9 +118,11 @@ static void print_text(const struct judged *j, const struct request *request)
 		printf("%u unassigned LIDs have entries: LID %u on \"%s\", for one\n",
 		       found->unassigned, found->first_unassigned,
 		       pm_fabric_name(j->fabric, found->at));
-	printf("paths from switches with end ports: %" PRIu64 " of %" PRIu64
-	       " delivered, %" PRIu64 " without an up-then-down path\n",
-	       found->paths.delivered, found->paths.pairs, found->paths.cut);
+	printf("paths from %sswitches%s: %" PRIu64 " of %" PRIu64 " delivered, %" PRIu64
+	       " without an up-then-down path\n",
+	       request->from_all ? "all " : "",
+	       request->from_all ? "" : " with end ports", found->paths.delivered,
+	       found->paths.pairs, found->paths.cut);
 	printf("credit loops: %s (%" PRIu64 " channels, %" PRIu64 " dependencies)\n",
 	       found->credits.length ? "found" : "none", found->credits.channels,
 	       found->credits.dependencies);
@@ -121,6 +130,9 @@ static void print_text(const struct judged *j, const struct request *request)
 		print_load("up", level, &found->loads.up[level]);
 		print_load("down", level, &found->loads.down[level]);
 	}
+	if (request->shifts)
+		printf("most flows on a cable in a shift permutation: %u\n",
+		       found->shift);
 	print_plan(found);
 	printf("%s\n", found->num_findings ? "not in order" : "in order");
 }
@@ -211,13 +223,20 @@ static json_t *plan_json(const struct pm_judgement *found)
 			 (json_int_t)found->delta.switches);
 }
 
-static int print_json(const struct judged *j)
+static json_t *uplinks_json(const struct pm_check_loads *loads)
+{
+	return json_pack("{s:I, s:I, s:I}", "minimum", (json_int_t)loads->uplink_least,
+			 "maximum", (json_int_t)loads->uplink_most, "spread",
+			 (json_int_t)loads->uplink_spread);
+}
+
+static int print_json(const struct judged *j, const struct request *request)
 {
 	const struct pm_judgement *found = &j->found;
 
 	return cli_json_print(cli_json_join(
 		cli_json_new("check", 2),
-		json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+		json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
 			  "findings", findings_json(found), "switches",
 			  (json_int_t)j->fabric->num_switches, "tables",
 			  (json_int_t)found->tables, "end_ports",
@@ -225,7 +244,10 @@ static int print_json(const struct judged *j)
 			  (json_int_t)found->ports_with_lid, "unassigned_lids",
 			  (json_int_t)found->unassigned, "paths",
 			  paths_json(&found->paths), "credits", credits_json(j), "loads",
-			  loads_json(&found->loads), "plan", plan_json(found))));
+			  loads_json(&found->loads), "uplinks",
+			  uplinks_json(&found->loads), "shift",
+			  request->shifts ? json_integer(found->shift) : json_null(),
+			  "plan", plan_json(found))));
 }
 
 /* ---- Options ---- */
@@ -244,7 +266,8 @@ static int take_balance(const struct cli_option *option, char *argument, void *t
 
 static const struct cli_option options[] = {
 	{'s', "sm", "NAME",
-	 "the node with the subnet manager: it must be reached from every switch",
+	 "the node with the subnet manager: it must be reached from every switch "
+	 "(default: what the tables' file says; only ibsim's Dump does)",
 	 CLI_MEMBER(struct request, manager)},
 	{0, "plan", "FILE",
 	 "LIDs and tables must be those of the plan that the plugin keeps in "
@@ -254,6 +277,18 @@ static const struct cli_option options[] = {
 	 "LIDs and tables must be those of the plan made for the topology (default: what "
 	 "differs from it is reported, and is no finding)",
 	 CLI_MEMBER(struct request, conform)},
+	{0, "whole", "FILE",
+	 "the topology with all its parts, if some are missing from TOPOLOGY: levels "
+	 "and the plan made are its",
+	 CLI_MEMBER(struct request, whole)},
+	{0, "from-all", NULL,
+	 "follow paths from all switches, not only from those with end ports",
+	 CLI_MEMBER(struct request, from_all)},
+	{0, "shifts", "N",
+	 "try N shift permutations, or all: how many flows does a cable have to carry at "
+	 "most? (default 0)",
+	 .take = cli_take_count, .to = offsetof(struct request, shifts),
+	 .high = INT32_MAX},
 	{0, "balance", "RATIO",
 	 "all-to-all traffic may load no cable above RATIO times the mean of its level "
 	 "(default: any load; it is reported)",
@@ -267,18 +302,19 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_command command = {
-	.synopsis = "check [OPTION]... TOPOLOGY TABLES",
-	.about = "Walks the tables in a file that OpenSM (opensm-lfts.dump, opensm.fdbs) "
-		 "or dump_fts wrote over a topology, an ibsim or ibnetdiscover file; what "
-		 "ibsim's Dump prints is both. One "
-		 "of the two may be - for standard input. LIDs are those of the topology "
-		 "or, "
-		 "where it has none, of the tables. Exit status 1 if something is not in "
-		 "order: packets that do not arrive, loops, paths that turn up after "
-		 "going "
-		 "down, credit loops, tables that are missing or of another fabric.",
+	.synopsis = "check [OPTION]... TOPOLOGY [TABLES]",
+	.about =
+		"Walks the tables in a file that OpenSM (opensm-lfts.dump, opensm.fdbs) "
+		"or dump_fts wrote over a topology, an ibsim or ibnetdiscover file; what "
+		"ibsim's Dump prints is both, and needs naming once. One "
+		"of the two may be - for standard input. LIDs are those of the topology "
+		"or, "
+		"where it has none, of the tables. Exit status 1 if something is not in "
+		"order: packets that do not arrive, loops, paths that turn up after "
+		"going "
+		"down, credit loops, tables that are missing or of another fabric.",
 	.options = options,
-	.min_operands = 2,
+	.min_operands = 1,
 	.max_operands = 2,
 };
 
@@ -290,7 +326,7 @@ static int read_options(int argc, char **argv, struct request *request)
 	if (status >= 0)
 		return status;
 	request->topology = argv[optind];
-	request->tables = argv[optind + 1];
+	request->tables = argv[argc - 1];
 	if (!strcmp(request->topology, "-") && !strcmp(request->tables, "-"))
 		return cli_fail(EXIT_USAGE, "only one operand can be standard input");
 	return -1;
@@ -306,13 +342,14 @@ int cmd_check(int argc, char **argv)
 		return status;
 	status = judge(&j, &request);
 	if (!status && request.output.json)
-		status = print_json(&j);
+		status = print_json(&j, &request);
 	else if (!status)
 		print_text(&j, &request);
 	if (!status && j.found.num_findings)
 		status = EXIT_FINDINGS;
 	pm_plan_free(j.plan);
 	pm_lfts_free(j.lfts);
+	pm_fabric_free(j.whole);
 	pm_fabric_free(j.fabric);
 	return status;
 }

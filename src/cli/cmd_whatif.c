@@ -16,13 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NOT_GIVEN UINT32_MAX
+
 /* What the options say. */
 struct request {
 	struct cli_fabric fabric;
 	const char *manager;
 	char **losses;
 	uint32_t num_losses;
-	bool all, pairs, loads, no_loads, shifts_given;
+	bool all, pairs, loads, no_loads;
 	struct cli_output output;
 	enum pm_loss_kind kind;
 	uint32_t shifts, mad_us, wire_smps, worst, threads, shard, num_shards;
@@ -371,17 +373,6 @@ static int read_number(const char *name, char *text, uint32_t low, uint32_t high
 	return cli_take_number(&option, text, value);
 }
 
-static int take_shifts(const struct cli_option *option, char *argument, void *to)
-{
-	struct request *request = to;
-
-	request->shifts_given = true;
-	request->shifts = INT32_MAX;
-	return strcmp(argument, "all") ? read_number(option->name, argument, 0, INT32_MAX,
-						     &request->shifts)
-				       : EXIT_FINE;
-}
-
 /* "I/N" */
 static int take_shard(const struct cli_option *option, char *argument, void *to)
 {
@@ -420,7 +411,8 @@ static const struct cli_option options[] = {
 	 .take = take_loads},
 	{0, "no-loads", NULL, "do not find it", .take = take_loads},
 	{0, "shifts", "N", "try N shift permutations (default 16; with --all 0), or all",
-	 .take = take_shifts},
+	 .take = cli_take_count, .to = offsetof(struct request, shifts),
+	 .high = INT32_MAX},
 	{0, "mad-us", "N",
 	 "microseconds from sending an LFT block to its answer (default 265)",
 	 CLI_MEMBER(struct request, mad_us), .high = 1000000000},
@@ -484,7 +476,7 @@ static void configure(const struct request *request, struct pm_whatif_config *co
 	config->loads = request->loads || request->by == PM_METRIC_LOAD ||
 			(!request->all && !request->no_loads);
 	config->shifts = request->all && request->by != PM_METRIC_SHIFT ? 0 : 16;
-	if (request->shifts_given)
+	if (request->shifts != NOT_GIVEN)
 		config->shifts = request->shifts;
 }
 
@@ -525,6 +517,7 @@ int cmd_whatif(int argc, char **argv)
 {
 	struct request request = {
 		.losses = calloc((size_t)argc, sizeof(char *)),
+		.shifts = NOT_GIVEN,
 		.mad_us = 265,
 		.wire_smps = 4,
 		.worst = 20,

@@ -208,6 +208,14 @@ int cli_take_number(const struct cli_option *option, char *argument, void *to)
 	return EXIT_FINE;
 }
 
+int cli_take_count(const struct cli_option *option, char *argument, void *to)
+{
+	if (strcmp(argument, "all"))
+		return cli_take_number(option, argument, to);
+	*(uint32_t *)to = option->high;
+	return EXIT_FINE;
+}
+
 /* -h and -V */
 static int answer(const struct cli_command *command, char letter)
 {

@@ -47,6 +47,8 @@ struct cli_option {
 int cli_take_flag(const struct cli_option *option, char *argument, void *to);
 int cli_take_text(const struct cli_option *option, char *argument, void *to);
 int cli_take_number(const struct cli_option *option, char *argument, void *to);
+/* Likewise; "all" is the highest one. */
+int cli_take_count(const struct cli_option *option, char *argument, void *to);
 
 struct cli_command {
 	const char *synopsis; /* lines that begin with the subcommand's name */

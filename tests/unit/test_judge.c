@@ -165,6 +165,29 @@ static void hide_manager_untold(struct bench *b)
 	b->config.manager = PM_NONE;
 }
 
+/* Nobody but the file says who it is. */
+static void hide_manager_of_file(struct bench *b)
+{
+	hide_manager(b);
+	b->config.manager = PM_NONE;
+	b->lfts->sm_lid = port(b, "a", 1)->lid;
+}
+
+static void name_manager_of_nobody(struct bench *b)
+{
+	hide_manager(b);
+	b->config.manager = PM_NONE;
+	b->lfts->sm_lid = 1000;
+}
+
+/* From the leaves all is well. */
+static void hide_host_from_spine(struct bench *b)
+{
+	hide_manager(b);
+	b->config.manager = PM_NONE;
+	b->config.from_all = true;
+}
+
 static void lose_table(struct bench *b)
 {
 	struct pm_lft_switch *last = &b->lfts->switches[--b->lfts->num_switches];
@@ -296,6 +319,9 @@ static const struct {
 	{"the SM", hide_manager, "sm 1",
 	 "1 paths to the subnet manager do not arrive (no way to the manager: from \"s"},
 	{"manager untold", hide_manager_untold, "", ""},
+	{"the SM that the file names", hide_manager_of_file, "sm 1", ""},
+	{"an SM that nobody is", name_manager_of_nobody, "", ""},
+	{"from all switches", hide_host_from_spine, "lost 1", ""},
 	{"no table", lose_table, "no-table 1, lost 11",
 	 "1 switches have no table: \"s1\""},
 	{"unknown switch", rename_switch, "unknown-switch 1, no-table 1, lost 11",
@@ -338,6 +364,93 @@ static void test_findings(void **state)
 		assert_found(&b, rows[i].name, rows[i].expected, rows[i].text);
 		tear_down(&b);
 	}
+}
+
+/* ---- Parts of a whole fabric ---- */
+
+/* Tables as they are after a loss: a plan of what is left would be another one. */
+static void test_whole(void **state)
+{
+	struct pm_fabric *whole = recipe_draw(DRAWING), *now;
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	now = world_without(&b.world, "l0:4");
+	world_update(&b.world, now);
+	pm_lfts_free(b.lfts);
+	assert_int_equal(
+		pm_lfts_of_plan(b.world.plan, b.world.routes, now, &b.lfts, NULL), 0);
+	b.config.conform = true;
+	assert_int_equal(pm_judge(now, b.lfts, &b.config, &b.found, &b.err), 0);
+	assert_true(b.found.num_findings > 0);
+	b.config.whole = whole;
+	assert_int_equal(pm_judge(now, b.lfts, &b.config, &b.found, &b.err), 0);
+	assert_found(&b, "whole", "", "");
+	assert_int_equal(b.found.paths.pairs, b.found.paths.delivered);
+	tear_down(&b);
+	pm_fabric_free(now);
+	pm_fabric_free(whole);
+}
+
+/* The same GUIDs, joined otherwise. */
+static void test_other_whole(void **state)
+{
+	struct pm_fabric *whole =
+		recipe_draw("l0/5 l1/5 l2/5 s0/3 s1/3 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e "
+			    "l2:2=f l0:3=s1:3 l0:4=s0:3 l1:3=s1:1 l1:4=s0:1 l2:3=s1:2 "
+			    "l2:4=s0:2");
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	b.config.conform = true;
+	b.config.whole = whole;
+	assert_int_equal(judge(&b), 0);
+	assert_found(&b, "other whole", "no-plan 1",
+		     "no plan: NET is no part of the whole fabric");
+	tear_down(&b);
+	pm_fabric_free(whole);
+}
+
+/* Entries for a host that is away count where the tables have all entries. */
+static void test_whole_tables(void **state)
+{
+	struct pm_fabric *whole = recipe_draw(DRAWING);
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	b.config.conform = true;
+	b.config.whole = whole;
+	set_entry(&b, "l1", "b", 5);
+	port(&b, "b", 1)->lid = 0;
+	b.lfts->owner[world_lid(&b.world, "l0", 2)].guid = 0;
+	pm_fabric_cut(b.world.fabric, world_port(b.world.fabric, "l0", 2));
+	assert_int_equal(judge(&b), 0);
+	assert_found(&b, "tables with entries in use", "", "");
+	b.lfts->whole = true;
+	assert_int_equal(judge(&b), 0);
+	assert_found(&b, "whole tables", "entry-out-of-plan 1", "");
+	tear_down(&b);
+	pm_fabric_free(whole);
+}
+
+static void test_shifts(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	assert_int_equal(judge(&b), 0);
+	assert_int_equal(b.found.shift, 0);
+	b.config.shifts = INT32_MAX;
+	assert_int_equal(judge(&b), 0);
+	assert_int_equal(b.found.shift, 1);
+	use_other_spine(&b);
+	assert_int_equal(judge(&b), 0);
+	assert_int_equal(b.found.shift, 2);
+	tear_down(&b);
 }
 
 /* ---- What is counted ---- */
@@ -592,6 +705,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_findings),
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_other_whole),
+		cmocka_unit_test(test_whole_tables),
+		cmocka_unit_test(test_shifts),
 		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_unassigned_lid),
 		cmocka_unit_test(test_empty_places),

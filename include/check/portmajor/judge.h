@@ -57,9 +57,18 @@ struct pm_finding {
 /* All of it borrowed. */
 struct pm_judge_config {
 	const char *topology, *tables; /* what messages call the files */
-	uint32_t manager;	       /* as in struct pm_check */
-	double balance;		       /* all-to-all traffic may load a cable so many
-					* times as much as the mean of its level; 0: any */
+	uint32_t manager;	       /* as in struct pm_check; PM_NONE: the port that
+					* the tables say, if any */
+	/*
+	 * The fabric with all its parts, of which some may be missing now: levels and
+	 * the plan that is made are its. NULL: they are those of the fabric judged.
+	 */
+	const struct pm_fabric *whole;
+	bool from_all;	 /* paths from all switches, not only those with end ports */
+	uint32_t shifts; /* so many shift permutations are tried, see pm_check_shifts;
+			  * but 0: none */
+	double balance;	 /* all-to-all traffic may load a cable so many
+			  * times as much as the mean of its level; 0: any */
 	/*
 	 * The plan, one that fits (pm_plan_fits), or NULL: that of the topology, made
 	 * as plan_config says, with the LMC of the ports if `lmc_of_ports`.
@@ -81,13 +90,15 @@ struct pm_judgement {
 	/* LIDs with entries and no port, as of empty places; the first, and a switch
 	 * that has an entry for it. */
 	uint32_t unassigned, first_unassigned, at;
-	struct pm_check_paths paths; /* from switches with end ports */
+	struct pm_check_paths paths;
 	struct pm_check_credits credits;
 	struct pm_check_loads loads;
-	bool planned;		   /* there is a plan, with LIDs as they are: */
+	uint32_t shift; /* most flows of a shift permutation on a cable, of those tried */
+	bool planned;	/* there is a plan, with LIDs as they are: */
 	struct pm_error unplanned; /* why not */
 	uint32_t lids_differ;	   /* ports whose LID is not the planned one */
-	struct pm_delta delta;	   /* tables to those planned with these LIDs */
+	struct pm_delta delta;	   /* tables to those planned with these LIDs; only for
+				    * LIDs in use unless the tables are whole */
 };
 
 /*
