@@ -81,7 +81,7 @@ class Scene:
     def walk(self, lab):
         """What `walk` finds, and what is wrong with it."""
         plan = not self.late
-        walked = lab.walk("-m", str(self.lmc), plan=plan)
+        walked = lab.walk("-m", str(self.lmc))
         return walked, pmlab.walk_faults(walked, plan)
 
 

@@ -11,6 +11,7 @@ Binaries come from $PORTMAJOR_BUILD (default: build/release).
 
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -25,7 +26,6 @@ os.environ.setdefault("MADCOUNT_LIB", str(BUILD / "libmadcount.so"))
 import simlab  # noqa: E402  (it reads MADCOUNT_LIB)
 
 CLI = BUILD / "portmajor"
-WALK = BUILD / "walk"
 TOPOLOGIES = ROOT / "sim-topologies"
 
 # How often an event that was seen in parts (see Lab.whole) is tried again.
@@ -385,41 +385,46 @@ class Lab(contextlib.ExitStack):
         self.fabric.dump(path, timeout=TIMEOUT_S)
         return path
 
-    def walk(self, *options, plan=True, dump=None):
-        """Walks the tables read back from the switches; see tests/tools/walk.c.
+    def walk(self, *options, dump=None):
+        """Judges the tables read back from the switches; see walk() below.
 
         dump   what dump() wrote, if that is how the fabric is still
         """
-        if plan:
-            options = ("-o", self.order, *options)
-        return walk(self.netlist.path, dump or self.dump(), *options)
+        return walk(self.netlist.path, dump or self.dump(), "-o", self.order, *options)
 
 
 def walk(netlist, dump, *options):
-    """What `walk` prints, as a dict; numbers are numbers, "status" is its exit status."""
-    done = subprocess.run([str(WALK), *options, str(netlist), str(dump)], capture_output=True,
-                          text=True, check=False, timeout=TIMEOUT_S)
-    result = {"status": done.returncode, "stderr": done.stderr.strip()}
-    for line in done.stdout.splitlines():
-        key, _, value = line.partition("=")
-        try:
-            result[key] = float(value) if "." in value else int(value)
-        except ValueError:
-            result[key] = value
-    return result
+    """What `portmajor check` finds in an ibsim Dump of a fabric that is whole in netlist.
+
+    A dict: the members of its JSON and of "paths"; "stderr", "status"; and
+    "links_not_active", counted here. Its default for the subnet manager is what the Dump
+    says.
+    """
+    done = run_cli("check", "--json", "--whole", netlist, *options, dump)
+    result = json.loads(done.stdout) if done.stdout else {"findings": [], "paths": {}}
+    with open(dump, "rb") as lines:
+        idle = sum(b']\t"' in line and b"[0]\t" not in line and b"Active/" not in line
+                   for line in lines)
+    return {**result, **result["paths"], "status": done.returncode,
+            "stderr": done.stderr.strip(), "links_not_active": idle}
 
 
 def walk_faults(walked, plan=True):
-    """What is wrong with a walk's result; empty if all is well."""
-    faults = [f"{key}={walked[key]}" for key in ("lost", "loops", "turns", "misrouted", "deaf",
-                                                  "links_not_active") if walked.get(key, 1)]
-    if walked["status"]:
+    """What is wrong with a walk's result; empty if all is well.
+
+    Pairs that cables join and no up-then-down path are no fault: the tables serve none.
+    plan    LIDs and tables must be those of the plan made for the whole fabric
+    """
+    faults = [f["text"] for f in walked["findings"] if f["kind"] != "unreachable"]
+    if walked["status"] not in (0, 1):
         faults.append(f"exit status {walked['status']} {walked['stderr']}")
-    if walked.get("first"):
-        faults.append(str(walked["first"]))
-    if plan:
-        faults += [f"{key}={walked.get(key)}" for key in ("lids_differ", "entries_differ")
-                   if walked.get(key, 1)]
+    if walked["links_not_active"]:
+        faults.append(f"{walked['links_not_active']} ends of cables are not active")
+    if plan and not walked.get("plan"):
+        faults.append("no plan")
+    elif plan:
+        faults += [f"{key}={walked['plan'][key]}" for key in ("lids_out_of_plan", "entries")
+                   if walked["plan"][key]]
     return faults
 
 

@@ -36,7 +36,7 @@ class Big(Swift):
         self.assertLessEqual(self.start.wire, 110 * 810)
         walked = self.check_walk()
         self.assertEqual(walked["cut"], 0)
-        self.assertLessEqual(walked["uplink_spread"], 1)
+        self.assertLessEqual(walked["uplinks"]["spread"], 1)
         self.check_loads(walked, 1.0)
 
     def test_chassis(self):

@@ -167,7 +167,7 @@ class DiskFault(labtest.Folders):
             self.back(target)
         with self.lab(self.cache) as lab:
             self.check_lids(lab, lab.bring_up())
-            self.assertEqual(pmlab.walk_faults(lab.walk(plan=False), plan=False), [])
+            self.assertEqual(pmlab.walk_faults(lab.walk(), plan=False), [])
         self.check_whole(name)
         self.assertEqual([p for p in self.cache.rglob("*") if ".bad-" in p.name], [])
         return hit

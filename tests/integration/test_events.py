@@ -26,12 +26,12 @@ class Events(labtest.Repaired):
     def test_bring_up(self):
         self.check_costs(self.start)
         self.assertEqual(self.start.wire, self.switches * self.full_blocks)
-        walked = self.check_walk("-s", "0")
+        walked = self.check_walk("--shifts", "all")
         self.assertEqual(walked["cut"], 0)
-        self.assertLessEqual(walked["uplink_spread"], 1)
-        self.assertEqual(walked["shift_most"], 1)
+        self.assertLessEqual(walked["uplinks"]["spread"], 1)
+        self.assertEqual(walked["shift"], 1)
         self.check_loads(walked, 1.0)
-        self.assertEqual(pmlab.walk_faults(self.lab.walk("-a")), [])
+        self.assertEqual(pmlab.walk_faults(self.lab.walk("--from-all")), [])
 
     def test_chassis(self):
         # Its 3 LIDs have no path from any leaf; everything else has.

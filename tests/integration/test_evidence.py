@@ -82,7 +82,7 @@ class Restart(EvidenceCase):
                 self.check_back(lab, targets, before)
                 if engine == "portmajor":
                     self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
-                    walked = lab.walk("-a", plan=False)
+                    walked = lab.walk("--from-all")
                     self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
 
     def test_updn(self):

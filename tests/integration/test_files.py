@@ -65,7 +65,7 @@ class FileCase(labtest.Folders):
         dump = pmlab.Dump(lab.dump())
         if lids is not None:
             self.assertEqual(dump.lids, lids)
-        self.assertEqual(pmlab.walk_faults(lab.walk(plan=plan), plan=plan), [])
+        self.assertEqual(pmlab.walk_faults(lab.walk(), plan=plan), [])
         return dump
 
 

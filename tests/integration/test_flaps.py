@@ -36,7 +36,7 @@ class Flaps(labtest.Folders):
         return sum(to == port and lid in hosts for lid, to in dump.table(switch).items())
 
     def check_right(self, lab):
-        self.assertEqual(pmlab.walk_faults(lab.walk(plan=False), plan=False), [])
+        self.assertEqual(pmlab.walk_faults(lab.walk(), plan=False), [])
 
     def test_kept_out_and_taken_back(self):
         with self.lab(hold_s=6) as lab:
@@ -115,7 +115,7 @@ class Flaps(labtest.Folders):
             lab.measure("SIGHUP", lab.osm.hup)
             lab.osm.wait_log(r"flapping: [1-9]\d* links kept out")
             self.assertEqual(self.entries(lab, "leaf20", 22), 0)
-            self.assertEqual(lab.walk("-a", plan=False)["deaf"], 0)
+            self.assertEqual(lab.walk("--from-all")["sm"], 0)
 
     def test_switched_off(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)

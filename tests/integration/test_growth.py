@@ -46,7 +46,7 @@ class State:
             if node:
                 self._nodes.append((node[1], node[2], node[3], int(node[4], 16), {}))
                 self._text.append([])
-            if self._text:
+            if self._text and not line.startswith("#  dumped"):
                 self._text[-1].append(line)
             if port:
                 lid, number = self._LID.search(line), int(port[1])
@@ -70,7 +70,7 @@ class State:
     def write(self, path):
         """Writes the dump again without what has no cable."""
         text = ["\n".join(lines) for node, lines in zip(self._nodes, self._text) if node[4]]
-        path.write_text("\n".join(text) + "\n", encoding="ascii")
+        path.write_text("\n".join([*text, f"#  dumped {len(text)} nodes\n"]), encoding="ascii")
         return path
 
     def netlist(self, path):
@@ -192,7 +192,8 @@ class OverTime(labtest.Folders):
     def walk(self, lab, now, *options, netlist=None):
         """Walks the tables; the netlist is the fabric as it is unless one is given."""
         return pmlab.walk(netlist or now.netlist(lab.path / "now.net"),
-                          now.write(lab.path / "now.dump"), "-a", "-m", str(self.LMC), *options)
+                          now.write(lab.path / "now.dump"), "--from-all", "-m", str(self.LMC),
+                          *options)
 
     def check_walk(self, lab, now):
         walked = self.walk(lab, now)
@@ -598,13 +599,14 @@ class FirstStart(OverTime):
             event = lab.bring_up()
             now = self.check_event(lab, event, before)
             self.assertEqual(now.places, before.places)
-            walked = self.walk(lab, now, "-o", "grouped", "-s", "0", netlist=self.plain.path)
-            differ = walked["lids_differ"]
+            walked = self.walk(lab, now, "-o", "grouped", "--shifts", "all",
+                               netlist=self.plain.path)
+            differ = walked["plan"]["lids_out_of_plan"]
             self.assertGreater(differ, 0)
             self.assertEqual(event.runs[-1].out_of_plan, differ)
             # As good as the plan's: even, and no contention in a shift.
-            self.assertLessEqual(walked["uplink_spread"], 1)
-            self.assertEqual(walked["shift_most"], 1)
+            self.assertLessEqual(walked["uplinks"]["spread"], 1)
+            self.assertEqual(walked["shift"], 1)
             for target in ("spine1", "leaf2:6"):
                 for verb in ("lose", "back"):
                     event = lab.event(verb, target)

@@ -50,7 +50,7 @@ class GuidFiles(labtest.Folders):
                 with pmlab.Lab(netlist, fabric=fabric, conf={key: path}) as lab:
                     lab.bring_up()
                     lids = pmlab.Dump(lab.dump()).lids
-                    self.assertEqual(pmlab.walk_faults(lab.walk("-a", plan=False), plan=False), [])
+                    self.assertEqual(pmlab.walk_faults(lab.walk("--from-all"), plan=False), [])
                 planned = self.planned_lids(netlist, f"--{key}", path)
                 self.assertEqual({h: lids[h] for h in planned}, planned)
                 self.assertNotEqual(planned, self.planned_lids(netlist))
@@ -62,7 +62,7 @@ class GuidFiles(labtest.Folders):
             lab.bring_up()
             lab.measure("SIGHUP", lab.osm.hup)
             self.assertEqual(lab.osm.log().count("portmajor: GUID files not used"), 1)
-            self.assertEqual(pmlab.walk_faults(lab.walk("-a")), [])
+            self.assertEqual(pmlab.walk_faults(lab.walk("--from-all")), [])
 
     def make_heavy_spines(self):
         """Spines with as many hosts as leaves: what is up cannot be told."""

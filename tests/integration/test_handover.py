@@ -123,7 +123,7 @@ class SmCase(labtest.Folders):
                       if switch.startswith("leaf") and lid in hosts]
         self.assertEqual(differ[:5], [])
         ports = port_lids(path)
-        self.assertEqual(pmlab.walk_faults(lab.walk(plan=plan), plan=plan), [])
+        self.assertEqual(pmlab.walk_faults(lab.walk(), plan=plan), [])
         return ports
 
     def check_files(self, ports, cache):

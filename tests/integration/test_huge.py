@@ -17,7 +17,7 @@ class Huge(test_big.Swift):
         self.assertEqual(self.start.wire, self.start.runs[-1].full_load)
         walked = self.check_walk()
         self.assertEqual(walked["cut"], 0)
-        self.assertLessEqual(walked["uplink_spread"], 1)
+        self.assertLessEqual(walked["uplinks"]["spread"], 1)
 
     def test_chassis(self):
         self.lose_and_back("s0-*", blocks=7128, new_switches=54, spread=2, over=1.06)

@@ -37,7 +37,7 @@ class InUse(LidCase):
                 self.assertEqual(event.moved, 0)
                 self.assertGreater(event.runs[0].out_of_plan, 0)
                 self.assertIn("tables found in the switches: not needed", lab.osm.log())
-                walked = lab.walk(plan=False)
+                walked = lab.walk()
                 self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
                 self.assertEqual(lab.lose("h7-3").wire, 0)
                 lab.back("h7-3")
@@ -59,7 +59,7 @@ class InUse(LidCase):
                 lab.lose("h7-3")
                 event = lab.back("h7-3")
                 self.assertLessEqual(event.moved, 1)
-                walked = lab.walk(plan=False)
+                walked = lab.walk()
                 self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
 
 

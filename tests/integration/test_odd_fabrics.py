@@ -43,7 +43,7 @@ def notes(log):
 class OddCase(labtest.LabCase):
     """A LabCase whose OpenSM writes what ibdmchk reads."""
 
-    WALK = ("-a",)
+    WALK = ("--from-all",)
     BUILD = None  # makes the Net
     MANAGER = None  # where OpenSM runs; default: the first host
     LMC = 0
@@ -245,7 +245,7 @@ class SwitchPort0(OddCase):
     """With LMC 1 hosts have two LIDs, switches one, whichever port 0 they have."""
 
     BUILD = odd_netlists.switch_port0
-    WALK = ("-a", "-m", "1")
+    WALK = ("--from-all", "-m", "1")
     LMC = 1
 
     def test_lids(self):
@@ -292,7 +292,9 @@ class TwoTrees(OddCase):
         kept = [re.sub(r'"b-[^"]*"\[\d+\]', "", record) for record in records
                 if not re.match(r'\w+ \d+ "b-', record)]
         path = self.lab.path / "seen.dump"
-        path.write_text("\n\n".join(kept), encoding="ascii")
+        nodes = sum(" nodeguid" in record.expandtabs(1) for record in kept)
+        text = re.sub(r"^#  dumped .*\n", "", "\n\n".join(kept), flags=re.M)
+        path.write_text(f"{text}\n#  dumped {nodes} nodes\n", encoding="ascii")
         return path
 
     def check_walk(self, *options):

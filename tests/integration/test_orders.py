@@ -15,9 +15,9 @@ class Orders:
     def test_bring_up(self):
         self.assertIn(f"lid_order {self.ORDER}", self.lab.osm.log())
         self.check_costs(self.start)
-        walked = self.check_walk("-s", "0")
+        walked = self.check_walk("--shifts", "all")
         self.assertEqual(walked["cut"], 0)
-        self.assertEqual(walked["shift_most"], 1)
+        self.assertEqual(walked["shift"], 1)
 
     def test_chassis(self):
         self.lose_and_back("s0-*", new_switches=3, spread=2, over=1.06)

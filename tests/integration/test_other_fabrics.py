@@ -13,7 +13,7 @@ import pmlab
 class Shape:
     """The tests; a class for each shape below. Paths from all switches are walked."""
 
-    WALK = ("-a",)
+    WALK = ("--from-all",)
     SPINES = ()  # switches above the leaves, a test each
     CABLES = ()
     HOST = "h1-1"
@@ -22,7 +22,7 @@ class Shape:
         self.check_costs(self.start)
         self.assertEqual(self.start.wire, self.start.runs[-1].full_load)
         walked = self.check_walk()
-        self.assertLessEqual(walked["uplink_spread"], self.spread())
+        self.assertLessEqual(walked["uplinks"]["spread"], self.spread())
 
     def spread(self):
         return 1
@@ -141,7 +141,7 @@ class MissingAtFirst(labtest.Folders):
     def check(self, lab, event):
         self.assertEqual(event.miscounted, [])
         self.assertEqual(event.moved, 0, event.name)
-        self.assertEqual(pmlab.walk_faults(lab.walk("-a", plan=False), plan=False), [])
+        self.assertEqual(pmlab.walk_faults(lab.walk("--from-all"), plan=False), [])
 
     def test_late_parts(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)

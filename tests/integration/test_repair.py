@@ -112,7 +112,7 @@ class Held(Configured):
         self.check_costs(lost)
         self.assertEqual([run.sent for run in lost.runs], [0] * len(lost.runs), target)
         self.assertEqual(len(lost.repairs), 1)
-        self.assertEqual(pmlab.walk_faults(self.lab.walk(plan=False), plan=False), [])
+        self.assertEqual(pmlab.walk_faults(self.lab.walk(), plan=False), [])
         self.lab.back(target)
         self.down.remove(target)
         return lost

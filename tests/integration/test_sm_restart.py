@@ -145,16 +145,16 @@ class DegradedWithoutCache(RestartCase):
                    if lid in hosts and switch in there
                    and after.entries(switch, lid - lid % 16).get(lid, 255) != 255]
         self.assertEqual(changed[:5], [])
-        self.assertEqual(pmlab.walk_faults(lab.walk("-a", plan=False), plan=False), [])
+        self.assertEqual(pmlab.walk_faults(lab.walk("--from-all"), plan=False), [])
 
     def bring_back(self, lab, losses, healthy):
         for target in losses:
             event = lab.event("back", target)
             self.assertEqual(event.miscounted, [])
             self.assertEqual(event.moved, 0)
-            self.assertEqual(pmlab.walk_faults(lab.walk("-a", plan=False), plan=False), [])
+            self.assertEqual(pmlab.walk_faults(lab.walk("--from-all"), plan=False), [])
         self.assertEqual(self.dump(lab).lids, healthy.lids)
-        self.assertEqual(pmlab.walk_faults(lab.walk("-a")), [])
+        self.assertEqual(pmlab.walk_faults(lab.walk("--from-all")), [])
 
     def test_chassis_and_cable(self):
         self.take_over("s0-*", "leaf5:20")

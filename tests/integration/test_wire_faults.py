@@ -84,7 +84,7 @@ class LostAnswer(labtest.LabCase):
             self.lose_at_once(f"{self.LEAF}:{port}")
         self.lab.osm.settle(mark, timeout=120)
         resweep(self.lab.osm)
-        walked = self.lab.walk(plan=False)
+        walked = self.lab.walk()
         self.assertEqual((pmlab.walk_faults(walked, plan=False), walked["delivered"]),
                          ([], walked["pairs"]))
 
@@ -113,7 +113,7 @@ class SmallTable(labtest.Folders):
 
     def check_joined(self, lab):
         """All hosts have LIDs and paths between them."""
-        walked = lab.walk(plan=False)
+        walked = lab.walk()
         self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
         hosts = len(lab.netlist.hosts)
         lids = pmlab.Dump(lab.dump()).lids
@@ -138,7 +138,7 @@ class SmallTable(labtest.Folders):
                 lab, _ = self.lab(fabric, engine)
                 with lab:
                     self.bring_up(lab)
-                    served[engine] = lab.walk(plan=False)["delivered"]
+                    served[engine] = lab.walk()["delivered"]
         self.assertGreaterEqual(served["portmajor"], served["updn"])
 
     def test_nothing_remains(self):
