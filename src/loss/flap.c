@@ -189,8 +189,9 @@ static int add_lost(struct pm_flaps *flaps, const struct pm_fabric *known,
 			continue;
 		record.end[0] = end_at(known, i);
 		record.end[1] = end_at(known, peer);
+		/* Of the two ports of a cable one stands for it. */
 		if (compare_end(&record.end[0], &record.end[1]) > 0)
-			continue; /* the other port stands for it */
+			continue;
 		if (sorted && bsearch(&record, flaps->records, sorted, sizeof(record),
 				      compare_ends))
 			continue;

@@ -186,119 +186,94 @@ static void test_damage(void **state)
 #define SW "switch 1 1 4 a\n"
 
 /* A checksum made right again does not make nonsense sense. */
+static const struct {
+	const char *name, *body, *says;
+} nonsense[] = {
+	{"version", "portmajor-plan 9\norder grouped\nlmc 0\n", "version"},
+	{"order", "portmajor-plan 3\norder x\nlmc 0\n", "x:2: no order"},
+	{"lmc", "portmajor-plan 3\norder grouped\nlmc 4\n", "x:3: no lmc"},
+	{"no switch", HEAD, "end port"},
+	{"line", HEAD "foo 1\n", "x:4: unknown"},
+	{"ports", HEAD "switch 1 1 300 a\n", "x:4:"},
+	{"cable", HEAD SW "cable 0 1 1 1\n", "x:5: not a cable"},
+	{"disorder",
+	 HEAD "switch 2 2 4 b\n"
+	      "switch 1 1 4 a\n",
+	 "order"},
+	{"LID twice", HEAD SW "host 0 1\nplace 0 0 5 - 0 0\nplace 0 1 5 - 0 0\n",
+	 "LID 5"},
+	{"LID 0", HEAD SW "host 0 1\nplace 0 0 0 - 0 0\n", "LID 0"},
+	{"plane", HEAD SW "host 0 1\nplace 0 0 5 3 0 0\n", "plane"},
+	{"no LID", HEAD SW "host 0 1\n", "has no LID"},
+	{"switch without a GUID", HEAD "switch 1\n", "x:4: not a switch"},
+	{"switch without ports", HEAD "switch 1 1 0 a\n", "x:4: this switch"},
+	{"switch twice", HEAD "switch 1 1 4 a\nswitch 1 1 4 a\n", "not in order"},
+	{"key", HEAD "switch -1 1 4 a\n", "x:4: not a switch"},
+	{"name", HEAD "switch 1 1 4 a%2\n", "x:4: not a switch"},
+	{"name with NUL", HEAD "switch 1 1 4 a%00\n", "x:4: not a switch"},
+	{"name, no digits", HEAD "switch 1 1 4 %zz\n", "x:4: not a switch"},
+	{"root first", HEAD "root 0\n", "x:4: not a root"},
+	{"root", HEAD SW "root 1\n", "x:5: not a root"},
+	{"more behind root", HEAD SW "root 0 0\n", "x:5: not a root"},
+	{"cable first", HEAD "cable 0 1 0 2\n", "x:4: not a cable"},
+	{"cable port", HEAD SW "cable 0 1 0 5\n", "x:5: not a cable"},
+	{"more behind cable", HEAD SW "cable 0 1 0 2 3\n", "x:5: not a cable"},
+	{"cable to port 0", HEAD SW "cable 0 1 0 0\n", "x:5: a port"},
+	{"cable twice", HEAD SW "cable 0 1 0 2\ncable 0 1 0 3\n", "x:6: a port"},
+	{"host", HEAD SW "host 0 5\n", "x:5: not a host port"},
+	{"host at port 0", HEAD SW "host 0 0\n", "x:5: not a host port"},
+	{"host and cable", HEAD SW "cable 0 1 0 2\nhost 0 1\n", "x:6: this port"},
+	{"io and cable", HEAD SW "cable 0 1 0 2\nio 0 2\n", "x:6: this port"},
+	{"io", HEAD SW "io x 1\n", "x:5: not a host port"},
+	{"place", HEAD SW "place 0 1 49152 - 0 0\n", "x:5: not a place"},
+	{"place, turn", HEAD SW "place 0 1 5 - 256 0\n", "x:5: not a place"},
+	{"place, rank", HEAD SW "place 0 1 5 - 0 65536\n", "x:5: not a place"},
+	{"place, plane", HEAD SW "place 0 1 5 -1 0 0\n", "x:5: not a place"},
+	{"more behind place", HEAD SW "place 0 1 5 - 0 0 0\n", "x:5: not a place"},
+	{"run, length", HEAD SW "run 0 x -\n", "x:5: not a run"},
+	{"run, plane", HEAD SW "run 0 64\n", "x:5: not a run"},
+	{"more behind run", HEAD SW "run 0 64 - 1\n", "x:5: not a run"},
+	/* The digit behind the last one. */
+	{"key, no digit", HEAD "switch g 1 4 a\n", "x:4: not a switch"},
+	{"GUID, no digit", HEAD "switch 1 g 4 a\n", "x:4: not a switch"},
+	{"ports, no digit", HEAD "switch 1 1 a x\n", "x:4: not a switch"},
+	{"root, no digit", HEAD SW "root a\n", "x:5: not a root"},
+	{"cable, no digit", HEAD SW "cable 0 a 0 2\n", "x:5: not a cable"},
+	{"node of a cable, no digit", HEAD SW "cable a 1 0 2\n", "x:5: not a cable"},
+	{"LID, no digit", HEAD SW "place 0 1 a - 0 0\n", "x:5: not a place"},
+	{"plane, no digit", HEAD SW "place 0 1 5 a 0 0\n", "x:5: not a place"},
+	{"turn, no digit", HEAD SW "place 0 1 5 - a 0\n", "x:5: not a place"},
+	{"rank, no digit", HEAD SW "place 0 1 5 - 0 a\n", "x:5: not a place"},
+	{"start of a run, no digit", HEAD SW "run a 64 -\n", "x:5: not a run"},
+	{"length of a run, no digit", HEAD SW "run 0 a -\n", "x:5: not a run"},
+	{"plane of a run, no digit", HEAD SW "run 0 64 a\n", "x:5: not a run"},
+	{"lmc, no digit", "portmajor-plan 3\norder grouped\nlmc a\n", "x:3: no lmc"},
+	{"held late", HEAD SW "held\n", "x:5: unknown line"},
+	{"held and more", HEAD "held 1\n", "x:4: unknown line"},
+	{"empty line", HEAD "\n" SW, "x:4: unknown line"},
+	{"no order", "portmajor-plan 3\nlmc 0\n", "x:2: no order"},
+	{"more behind lmc", "portmajor-plan 3\norder grouped\nlmc 0 0\n", "x:3: no lmc"},
+	{"runs", HEAD SW "host 0 1\nplace 0 0 5 - 0 0\nrun 64 64 -\nrun 0 64 -\n",
+	 "run at LID 0"},
+	{"run", HEAD SW "host 0 1\nplace 0 0 5 - 0 0\nrun 49000 400 -\n", "49399"},
+};
+
 static void test_nonsense(void **state)
 {
-	static const struct {
-		const char *name, *body, *says;
-	} rows[] = {
-		{"version", "portmajor-plan 9\norder grouped\nlmc 0\n", "version"},
-		{"order", "portmajor-plan 3\norder x\nlmc 0\n", "x:2: no order"},
-		{"lmc", "portmajor-plan 3\norder grouped\nlmc 4\n", "x:3: no lmc"},
-		{"no switch", "portmajor-plan 3\norder grouped\nlmc 0\n", "end port"},
-		{"line", "portmajor-plan 3\norder grouped\nlmc 0\nfoo 1\n",
-		 "x:4: unknown"},
-		{"ports", "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 300 a\n",
-		 "x:4:"},
-		{"cable",
-		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "cable 0 1 1 1\n",
-		 "x:5: not a cable"},
-		{"disorder",
-		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 2 2 4 b\n"
-		 "switch 1 1 4 a\n",
-		 "order"},
-		{"LID twice",
-		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\nplace 0 0 5 - 0 0\nplace 0 1 5 - 0 0\n",
-		 "LID 5"},
-		{"LID 0",
-		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\nplace 0 0 0 - 0 0\n",
-		 "LID 0"},
-		{"plane",
-		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\nplace 0 0 5 3 0 0\n",
-		 "plane"},
-		{"no LID",
-		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\n",
-		 "has no LID"},
-		{"switch without a GUID", HEAD "switch 1\n", "x:4: not a switch"},
-		{"switch without ports", HEAD "switch 1 1 0 a\n", "x:4: this switch"},
-		{"switch twice", HEAD "switch 1 1 4 a\nswitch 1 1 4 a\n", "not in order"},
-		{"key", HEAD "switch -1 1 4 a\n", "x:4: not a switch"},
-		{"name", HEAD "switch 1 1 4 a%2\n", "x:4: not a switch"},
-		{"name with NUL", HEAD "switch 1 1 4 a%00\n", "x:4: not a switch"},
-		{"name, no digits", HEAD "switch 1 1 4 %zz\n", "x:4: not a switch"},
-		{"root first", HEAD "root 0\n", "x:4: not a root"},
-		{"root", HEAD SW "root 1\n", "x:5: not a root"},
-		{"more behind root", HEAD SW "root 0 0\n", "x:5: not a root"},
-		{"cable first", HEAD "cable 0 1 0 2\n", "x:4: not a cable"},
-		{"cable port", HEAD SW "cable 0 1 0 5\n", "x:5: not a cable"},
-		{"more behind cable", HEAD SW "cable 0 1 0 2 3\n", "x:5: not a cable"},
-		{"cable to port 0", HEAD SW "cable 0 1 0 0\n", "x:5: a port"},
-		{"cable twice", HEAD SW "cable 0 1 0 2\ncable 0 1 0 3\n", "x:6: a port"},
-		{"host", HEAD SW "host 0 5\n", "x:5: not a host port"},
-		{"host at port 0", HEAD SW "host 0 0\n", "x:5: not a host port"},
-		{"host and cable", HEAD SW "cable 0 1 0 2\nhost 0 1\n", "x:6: this port"},
-		{"io and cable", HEAD SW "cable 0 1 0 2\nio 0 2\n", "x:6: this port"},
-		{"io", HEAD SW "io x 1\n", "x:5: not a host port"},
-		{"place", HEAD SW "place 0 1 49152 - 0 0\n", "x:5: not a place"},
-		{"place, turn", HEAD SW "place 0 1 5 - 256 0\n", "x:5: not a place"},
-		{"place, rank", HEAD SW "place 0 1 5 - 0 65536\n", "x:5: not a place"},
-		{"place, plane", HEAD SW "place 0 1 5 -1 0 0\n", "x:5: not a place"},
-		{"more behind place", HEAD SW "place 0 1 5 - 0 0 0\n",
-		 "x:5: not a place"},
-		{"run, length", HEAD SW "run 0 x -\n", "x:5: not a run"},
-		{"run, plane", HEAD SW "run 0 64\n", "x:5: not a run"},
-		{"more behind run", HEAD SW "run 0 64 - 1\n", "x:5: not a run"},
-		/* The digit behind the last one. */
-		{"key, no digit", HEAD "switch g 1 4 a\n", "x:4: not a switch"},
-		{"GUID, no digit", HEAD "switch 1 g 4 a\n", "x:4: not a switch"},
-		{"ports, no digit", HEAD "switch 1 1 a x\n", "x:4: not a switch"},
-		{"root, no digit", HEAD SW "root a\n", "x:5: not a root"},
-		{"cable, no digit", HEAD SW "cable 0 a 0 2\n", "x:5: not a cable"},
-		{"node of a cable, no digit", HEAD SW "cable a 1 0 2\n",
-		 "x:5: not a cable"},
-		{"LID, no digit", HEAD SW "place 0 1 a - 0 0\n", "x:5: not a place"},
-		{"plane, no digit", HEAD SW "place 0 1 5 a 0 0\n", "x:5: not a place"},
-		{"turn, no digit", HEAD SW "place 0 1 5 - a 0\n", "x:5: not a place"},
-		{"rank, no digit", HEAD SW "place 0 1 5 - 0 a\n", "x:5: not a place"},
-		{"start of a run, no digit", HEAD SW "run a 64 -\n", "x:5: not a run"},
-		{"length of a run, no digit", HEAD SW "run 0 a -\n", "x:5: not a run"},
-		{"plane of a run, no digit", HEAD SW "run 0 64 a\n", "x:5: not a run"},
-		{"lmc, no digit", "portmajor-plan 3\norder grouped\nlmc a\n",
-		 "x:3: no lmc"},
-		{"held late", HEAD SW "held\n", "x:5: unknown line"},
-		{"held and more", HEAD "held 1\n", "x:4: unknown line"},
-		{"empty line", HEAD "\n" SW, "x:4: unknown line"},
-		{"no order", "portmajor-plan 3\nlmc 0\n", "x:2: no order"},
-		{"more behind lmc", "portmajor-plan 3\norder grouped\nlmc 0 0\n",
-		 "x:3: no lmc"},
-		{"runs",
-		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\nplace 0 0 5 - 0 0\nrun 64 64 -\nrun 0 64 -\n",
-		 "run at LID 0"},
-		{"run",
-		 "portmajor-plan 3\norder grouped\nlmc 0\nswitch 1 1 4 a\n"
-		 "host 0 1\nplace 0 0 5 - 0 0\nrun 49000 400 -\n",
-		 "49399"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for (size_t i = 0; i < LENGTH(nonsense); i++) {
 		char text[512];
 		uint64_t hash = 0xcbf29ce484222325;
 		struct pm_plan *plan = NULL;
 		struct pm_error err = {""};
 
-		for (const char *c = rows[i].body; *c; c++)
+		for (const char *c = nonsense[i].body; *c; c++)
 			hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
-		snprintf(text, sizeof(text), "%send %016llx\n", rows[i].body,
+		snprintf(text, sizeof(text), "%send %016llx\n", nonsense[i].body,
 			 (unsigned long long)hash);
 		if (pm_planfile_parse(text, strlen(text), "x", &plan, &err) != -EBADMSG ||
-		    !strstr(err.text, rows[i].says) || plan)
-			fail_msg("%s: \"%s\"", rows[i].name, err.text);
+		    !strstr(err.text, nonsense[i].says) || plan)
+			fail_msg("%s: \"%s\"", nonsense[i].name, err.text);
 	}
 }
 
