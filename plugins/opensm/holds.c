@@ -58,7 +58,7 @@ bool holds_clear_if_asked(const char *path, const struct view *view, osm_log_t *
 }
 
 /* "leaf5[20] (4 times down, 60 s left)" and so on. */
-static void list_held(const struct view *view, char *text, size_t size)
+static void list_holds(const struct view *view, char *text, size_t size)
 {
 	const struct pm_fabric *known = view->plan->known;
 	uint64_t now = (uint64_t)wait_clock_ms();
@@ -70,7 +70,7 @@ static void list_held(const struct view *view, char *text, size_t size)
 	while (pm_flaps_next(view->flaps, now, &at, &flap) && used < size) {
 		uint32_t sw = pm_fabric_find_guid(known, flap.end[0].guid);
 
-		if (flap.state != PM_FLAP_HELD && flap.state != PM_FLAP_NEEDED)
+		if (flap.state != PM_FLAP_ON_HOLD && flap.state != PM_FLAP_NEEDED)
 			continue;
 		if (named++ == NAMED) {
 			snprintf(text + used, size - used, ", ..");
@@ -90,11 +90,11 @@ void holds_tell(const struct view *view, osm_log_t *log, struct pm_flap_holds *t
 	const struct pm_flap_holds *now = &view->holds;
 	char text[1024];
 
-	if (now->held == told->held && now->released == told->released)
+	if (now->on_hold == told->on_hold && now->released == told->released)
 		return;
 	*told = *now;
-	list_held(view, text, sizeof(text));
+	list_holds(view, text, sizeof(text));
 	say(log, OSM_LOG_INFO,
-	    ": flapping: %u links kept out, %u in use as last paths%s%s", now->held,
+	    ": flapping: %u links kept out, %u in use as last paths%s%s", now->on_hold,
 	    now->released, text[0] ? ": " : "", text);
 }

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION 2
 #define REFRESH_S 60
 
 /* What was counted since OpenSM started. */

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#define STATE_VERSION 1
-#define MAX_AGE_S 180 /* the plugin writes every 60 */
+#define STATE_VERSION 2 /* 1 had another word for a state, which is only shown */
+#define MAX_AGE_S 180	/* the plugin writes every 60 */
 #define MAX_FINDINGS 8
 #define NAMED 8 /* links in a line */
 
@@ -65,10 +65,11 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	if (json_unpack(root, "{s:s, s:i}", "schema", &schema, "version", &version) ||
 	    strcmp(schema, "portmajor-state") != 0)
 		return cli_fail(EXIT_INPUT, "%s: not a state file of portmajor", path);
-	if (version != STATE_VERSION)
-		return cli_fail(EXIT_INPUT,
-				"%s: version %d of the schema; this program reads %d",
-				path, version, STATE_VERSION);
+	if (version < 1 || version > STATE_VERSION)
+		return cli_fail(
+			EXIT_INPUT,
+			"%s: version %d of the schema; this program reads 1 to %d", path,
+			version, STATE_VERSION);
 	if (json_unpack_ex(root, &error, JSON_VALIDATE_ONLY,
 			   "{s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:{s:o}, s:o, "
 			   "s:o, s:o, s:I, s:o, s:o, s:{s:I}, s:o}",

@@ -279,7 +279,7 @@ static void note_holds(struct pm_flaps *flaps, const struct held *held, uint64_t
 
 		r->needed = held->cables[i].needed;
 		holds->released += r->needed;
-		holds->held += !r->needed;
+		holds->on_hold += !r->needed;
 		if (left < holds->next_ms)
 			holds->next_ms = left;
 	}
@@ -315,7 +315,7 @@ static enum pm_flap_state state_of(const struct record *r, uint64_t now_ms)
 		return PM_FLAP_DOWN;
 	if (!hold_left(r, now_ms))
 		return PM_FLAP_WATCHED;
-	return r->needed ? PM_FLAP_NEEDED : PM_FLAP_HELD;
+	return r->needed ? PM_FLAP_NEEDED : PM_FLAP_ON_HOLD;
 }
 
 bool pm_flaps_next(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
@@ -340,7 +340,7 @@ const char *pm_flap_state_name(enum pm_flap_state state)
 {
 	static const char *const names[] = {
 		[PM_FLAP_NOTED] = "noted",     [PM_FLAP_DOWN] = "down",
-		[PM_FLAP_HELD] = "held",       [PM_FLAP_NEEDED] = "needed",
+		[PM_FLAP_ON_HOLD] = "on-hold", [PM_FLAP_NEEDED] = "needed",
 		[PM_FLAP_WATCHED] = "watched",
 	};
 

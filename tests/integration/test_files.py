@@ -360,13 +360,13 @@ class Holds(FileCase):
                 for _ in range(2):
                     lab.event("lose", self.CABLE)
                     lab.event("back", self.CABLE)
-                simlab.poll_until(lambda: self.held() == [("held", 2)], 60, "the hold")
+                simlab.poll_until(lambda: self.held() == [("on-hold", 2)], 60, "the hold")
                 before = pmlab.Dump(lab.dump())
                 lab.osm.process.kill()
                 lab.osm.process.wait(30)
             with self.lab(fabric) as lab:
                 lab.bring_up()
-                simlab.poll_until(lambda: self.held() == [("held", 2)], 60, "the hold")
+                simlab.poll_until(lambda: self.held() == [("on-hold", 2)], 60, "the hold")
                 after = pmlab.Dump(lab.dump())
                 # What is left standing for LIDs without a path is not known anew.
                 hosts = {after.lids[host] for host in after.hosts}

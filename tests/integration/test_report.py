@@ -290,7 +290,7 @@ class Pages(labtest.Folders):
             findings=["OpenSM has fallen back to updn"], flapping=[
                 {"ends": [{"guid": "0x1", "name": "leaf0", "port": 5},
                           {"guid": "0x2", "name": None, "port": 7}],
-                 "state": "held", "downs": 4, "left_ms": 1500}])), encoding="utf-8")
+                 "state": "on-hold", "downs": 4, "left_ms": 1500}])), encoding="utf-8")
         dom = self.browse(self.write("status", plan, fine, bad))
         self.assertEqual(dom.count("All is as it should be."), 1)
         self.assertIn('<p class="finding">OpenSM has fallen back to updn</p>', dom)

@@ -16,7 +16,7 @@ import simlab
 CABLE = "leaf1:5"
 
 GOOD = {
-    "schema": "portmajor-state", "version": 1, "time": 0, "running": True,
+    "schema": "portmajor-state", "version": 2, "time": 0, "running": True,
     "sm_state": "master", "opensm": "OpenSM 3.3.23", "plugin": "0.1.0", "pid": 1,
     "started": 0, "engine": {"active": True, "used": "portmajor", "reason": None},
     "run": {"number": 3, "time": 0, "change": "no change", "sent": 7, "acked": 7, "bound": 5},
@@ -71,7 +71,7 @@ class Bad(labtest.Folders):
                 ("empty", "", "portmajor.state"), ("binary", b"\x7fELF\0\1\2\xff" * 50, ":1: "),
                 ("truncated", whole[:100], ":1: "), ("list", "[]", "not a state file"),
                 ("another schema", '{"schema": "x", "version": 1}', "not a state file"),
-                ("another version", whole.replace('"version": 1', '"version": 2'), "version 2"),
+                ("another version", whole.replace('"version": 2', '"version": 3'), "version 3"),
                 ("a number for a word", whole.replace('"master"', "1"), "string"),
                 ("no run", whole.replace('"run":', '"nur":'), "run"),
                 ("deep", "[" * 100000, "portmajor.state")):
@@ -208,7 +208,7 @@ class Bad(labtest.Folders):
         def link(number):
             return {"ends": [{"guid": "0x1", "name": f"leaf{number}", "port": 5},
                              {"guid": "0x2", "name": None, "port": 6}],
-                    "state": "held", "downs": 4, "left_ms": 1500 if number else 0}
+                    "state": "on-hold", "downs": 4, "left_ms": 1500 if number else 0}
 
         for count, end in ((1, ""), (8, ""), (9, ", .."), (20, ", ..")):
             state = self.changed(flapping=[link(number) for number in range(count)])
@@ -317,7 +317,7 @@ class Plugin(labtest.Folders):
                             ("runs_total", len(log.runs)), ("fallbacks_total", 0),
                             ("blocks_sent_total", total["sent"]),
                             ("repair_blocks_sent_total", total["repair_sent"]),
-                            ('flapping_links{state="held"}', 0)):
+                            ('flapping_links{state="on-hold"}', 0)):
             self.assertEqual(metrics["portmajor_" + name], value, name)
         self.assertEqual([p.name for p in self.lab.osm.cache_dir.glob("portmajor.*.new")], [])
 
@@ -339,7 +339,7 @@ class Fabric(labtest.Folders):
             for _ in range(2):
                 lab.event("lose", CABLE)
                 lab.event("back", CABLE)
-            state = wait_state(lab.osm, lambda s: [f["state"] for f in s["flapping"]] == ["held"])
+            state = wait_state(lab.osm, lambda s: [f["state"] for f in s["flapping"]] == ["on-hold"])
             flap = state["flapping"][0]
             self.assertEqual({(end["name"], end["port"]) for end in flap["ends"]},
                              {("leaf1", 5), ("spine0", 2)})
@@ -349,7 +349,7 @@ class Fabric(labtest.Folders):
             self.assertEqual(done.returncode, 0, done.stdout)
             self.assertRegex(done.stdout, r"flapping +1 .*leaf1\[5\].*held, 2 times down, \d+ s")
             simlab.poll_until(lambda: metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))[
-                'portmajor_flapping_links{state="held"}'] == 1, 60, "the metrics")
+                'portmajor_flapping_links{state="on-hold"}'] == 1, 60, "the metrics")
 
     def test_switches_without_a_path(self):
         """Two leaves that have no spine in common any more."""

@@ -75,7 +75,7 @@ static void set(struct ground *g, const char *sw, unsigned int num, uint8_t aliv
 		g->now[peer] = alive;
 }
 
-/* Observes what is set, and takes out what is held. */
+/* Observes what is set, and takes out what is on hold. */
 static void look(struct ground *g, uint64_t at)
 {
 	assert_int_equal(
@@ -136,24 +136,26 @@ static const struct {
 	const char *name, *series;
 } series[] = {
 	{"within the limit", "0d 1u 2d 3u 4d 4=noted/3/0/0 5u 6=noted/3/0/0"},
-	{"once too often", "0d 1u 2d 3u 4d 5u 6d 6=down/4/10/10 8u 8=held/4/10/10 "
-			   "17=held/4/1/10 18=watched/4/0/10"},
-	{"comes up late all the same", "0d 1u 2d 3u 4d 5u 6d 90u 90=held/4/10/10"},
-	{"just within the window", "0d 1u 20d 21u 40d 41u 59d 61u 61=held/4/10/10"},
+	{"once too often", "0d 1u 2d 3u 4d 5u 6d 6=down/4/10/10 8u 8=on-hold/4/10/10 "
+			   "17=on-hold/4/1/10 18=watched/4/0/10"},
+	{"comes up late all the same", "0d 1u 2d 3u 4d 5u 6d 90u 90=on-hold/4/10/10"},
+	{"just within the window", "0d 1u 20d 21u 40d 41u 59d 61u 61=on-hold/4/10/10"},
 	{"just outside the window", "0d 1u 20d 21u 40d 41u 60d 61u 61=noted/4/0/0"},
-	{"the window moves on", "0d 1u 20d 21u 40d 41u 60d 61u 79d 80u 80=held/5/10/10"},
+	{"the window moves on",
+	 "0d 1u 20d 21u 40d 41u 60d 61u 79d 80u 80=on-hold/5/10/10"},
 	{"once down, forgotten", "0d 1u 59=noted/1/0/0 60=none"},
 	{"down for good, forgotten", "0d 59=noted/1/0/0 60=none 61u 61=none"},
 	{"down on hold: doubled to the longest",
-	 "0d 1u 2d 3u 4d 5u 6d 7u 8d 8=down/5/20/20 9u 9=held/5/20/20 28=held/5/1/20 "
-	 "28d 29u 29=held/6/35/35 30d 31u 31=held/7/35/35 66=watched/7/0/35"},
+	 "0d 1u 2d 3u 4d 5u 6d 7u 8d 8=down/5/20/20 9u 9=on-hold/5/20/20 "
+	 "28=on-hold/5/1/20 "
+	 "28d 29u 29=on-hold/6/35/35 30d 31u 31=on-hold/7/35/35 66=watched/7/0/35"},
 	{"a hold is uptime without a break",
-	 "0d 1u 2d 3u 4d 5u 6d 7u 16d 17u 18=held/5/19/20"},
+	 "0d 1u 2d 3u 4d 5u 6d 7u 16d 17u 18=on-hold/5/19/20"},
 	{"down in the window after a hold",
-	 "0d 1u 2d 3u 4d 5u 6d 7u 76=watched/4/0/10 76d 77u 77=held/5/20/20"},
+	 "0d 1u 2d 3u 4d 5u 6d 7u 76=watched/4/0/10 76d 77u 77=on-hold/5/20/20"},
 	{"quiet for a window after a hold",
 	 "0d 1u 2d 3u 4d 5u 6d 7u 76=watched/4/0/10 77=none 78d 79u 79=noted/1/0/0 "
-	 "80d 81u 82d 83u 84d 85u 85=held/4/10/10"},
+	 "80d 81u 82d 83u 84d 85u 85=on-hold/4/10/10"},
 	{"quiet, and down in the same moment",
 	 "0d 1u 2d 3u 4d 5u 6d 7u 77d 77=noted/1/0/0"},
 	{"on hold and down for long",
@@ -178,7 +180,7 @@ static void expect(const struct ground *g, const char *name, const char *token,
 static void check_out(const struct ground *g, const char *name, uint64_t at)
 {
 	struct pm_flap flap;
-	bool held = find(g, "l0", 2, at, &flap) && flap.state == PM_FLAP_HELD;
+	bool held = find(g, "l0", 2, at, &flap) && flap.state == PM_FLAP_ON_HOLD;
 
 	for (uint32_t i = 0; i < g->known->num_ports; i++) {
 		bool is_it = i == port_of(g, "l0", 2) || i == port_of(g, "s0", 1);
@@ -186,7 +188,7 @@ static void check_out(const struct ground *g, const char *name, uint64_t at)
 		if (g->out[i] != (g->now[i] && !(held && is_it)))
 			fail_msg("%s: port %u at %u", name, i, (unsigned int)at);
 	}
-	if (g->holds.held != held || g->holds.released ||
+	if (g->holds.on_hold != held || g->holds.released ||
 	    g->holds.next_ms != (held ? flap.left_ms : UINT64_MAX))
 		fail_msg("%s: holds at %u", name, (unsigned int)at);
 }
@@ -239,9 +241,9 @@ static void test_limits(void **state)
 		config.limit = limit;
 		begin(&g, TWO_SPINES, &config);
 		at = flap(&g, "l0", 2, (int)limit, 0);
-		assert_int_equal(g.holds.held, 0);
+		assert_int_equal(g.holds.on_hold, 0);
 		flap(&g, "l0", 2, 1, at);
-		assert_int_equal(g.holds.held, 1);
+		assert_int_equal(g.holds.on_hold, 1);
 		end(&g);
 	}
 }
@@ -283,7 +285,7 @@ static void test_long_holds(void **state)
 	look(&g, at - 1 + UINT32_MAX - 1);
 	assert_int_equal(g.holds.next_ms, 1);
 	look(&g, at - 1 + UINT32_MAX);
-	assert_int_equal(g.holds.held, 0);
+	assert_int_equal(g.holds.on_hold, 0);
 	assert_true(find(&g, "l0", 2, at - 1 + UINT32_MAX, &record));
 	assert_int_equal(record.state, PM_FLAP_WATCHED);
 	end(&g);
@@ -313,17 +315,17 @@ static void test_last_path(void **state)
 	begin(&g, TWO_SPINES, &usual);
 	at = flap(&g, "l0", 2, 5, 0);
 	at = flap(&g, "l0", 3, 4, at);
-	expect_state(&g, "l0", 2, at, PM_FLAP_HELD);
+	expect_state(&g, "l0", 2, at, PM_FLAP_ON_HOLD);
 	expect_state(&g, "l0", 3, at, PM_FLAP_NEEDED);
-	assert_int_equal(g.holds.held, 1);
+	assert_int_equal(g.holds.on_hold, 1);
 	assert_int_equal(g.holds.released, 1);
 	assert_int_equal(g.holds.next_ms, 10000);
 	at = flap(&g, "l0", 3, 2, at);
 	expect_state(&g, "l0", 2, at, PM_FLAP_NEEDED);
-	expect_state(&g, "l0", 3, at, PM_FLAP_HELD);
+	expect_state(&g, "l0", 3, at, PM_FLAP_ON_HOLD);
 	look(&g, 20009);
 	expect_state(&g, "l0", 2, 20009, PM_FLAP_WATCHED);
-	expect_state(&g, "l0", 3, 20009, PM_FLAP_HELD);
+	expect_state(&g, "l0", 3, 20009, PM_FLAP_ON_HOLD);
 	end(&g);
 }
 
@@ -336,13 +338,13 @@ static void test_other_path(void **state)
 	(void)state;
 	begin(&g, TWO_SPINES, &usual);
 	at = flap(&g, "l0", 2, 4, 0);
-	expect_state(&g, "l0", 2, at, PM_FLAP_HELD);
+	expect_state(&g, "l0", 2, at, PM_FLAP_ON_HOLD);
 	set(&g, "l1", 3, 0);
 	look(&g, ++at);
 	expect_state(&g, "l0", 2, at, PM_FLAP_NEEDED);
 	set(&g, "l1", 3, 1);
 	look(&g, ++at);
-	expect_state(&g, "l0", 2, at, PM_FLAP_HELD);
+	expect_state(&g, "l0", 2, at, PM_FLAP_ON_HOLD);
 	end(&g);
 }
 
@@ -356,13 +358,13 @@ static void test_no_end_ports(void **state)
 	begin(&g, TWO_SPINES, &usual);
 	at = flap(&g, "l0", 2, 4, 0);
 	at = flap(&g, "l1", 2, 4, at);
-	assert_int_equal(g.holds.held, 2);
+	assert_int_equal(g.holds.on_hold, 2);
 	at = flap(&g, "l0", 3, 4, at);
-	assert_int_equal(g.holds.held + g.holds.released, 3);
+	assert_int_equal(g.holds.on_hold + g.holds.released, 3);
 	assert_int_equal(g.holds.released, 1);
 	set(&g, "l1", 1, 0); /* the host of l1 */
 	look(&g, at);
-	assert_int_equal(g.holds.held, 3);
+	assert_int_equal(g.holds.on_hold, 3);
 	end(&g);
 }
 
@@ -417,7 +419,7 @@ static void test_hold_out_of_sight(void **state)
 	flap(&g, "l0", 2, 4, 0);
 	memset(g.now, 0, g.known->num_ports);
 	look(&g, 100);
-	assert_int_equal(g.holds.held + g.holds.released, 0);
+	assert_int_equal(g.holds.on_hold + g.holds.released, 0);
 	memcpy(g.now, all, g.known->num_ports);
 	look(&g, 200);
 	assert_true(find(&g, "l0", 2, 200, &record));
@@ -452,7 +454,7 @@ static void test_moved_cable(void **state)
 	assert_int_equal(
 		pm_flaps_hold(old.flaps, new.world.plan, new.now, at, &old.holds, NULL),
 		0);
-	assert_int_equal(old.holds.held + old.holds.released, 0);
+	assert_int_equal(old.holds.on_hold + old.holds.released, 0);
 	assert_int_equal(new.now[port_of(&new, "l0", 2)], 1);
 	end(&new);
 	end(&old);
@@ -700,7 +702,7 @@ static void check_holds(struct trial *t, const struct pm_flap_holds *holds)
 			REQUIRE(t->out[port] == t->now[port]);
 			continue;
 		}
-		wanted.held += !t->out[port];
+		wanted.on_hold += !t->out[port];
 		wanted.released += t->out[port];
 		if (j.left_ms < wanted.next_ms)
 			wanted.next_ms = j.left_ms;
@@ -713,7 +715,7 @@ static void check_holds(struct trial *t, const struct pm_flap_holds *holds)
 	for (uint32_t i = 0; i < t->plan->known->num_ports; i++)
 		REQUIRE(t->plan->known->ports[i].peer != PM_NONE ||
 			t->out[i] == t->now[i]);
-	REQUIRE(holds->held == wanted.held && holds->released == wanted.released);
+	REQUIRE(holds->on_hold == wanted.on_hold && holds->released == wanted.released);
 	REQUIRE(holds->next_ms == wanted.next_ms);
 	free(joined);
 }
@@ -742,7 +744,7 @@ static enum pm_flap_state state_wanted(const struct trial *t, const struct model
 		return PM_FLAP_DOWN;
 	if (!j->left_ms)
 		return PM_FLAP_WATCHED;
-	return t->out[m->port] ? PM_FLAP_NEEDED : PM_FLAP_HELD;
+	return t->out[m->port] ? PM_FLAP_NEEDED : PM_FLAP_ON_HOLD;
 }
 
 static void check_list(struct trial *t)
@@ -935,7 +937,7 @@ static void step(struct trial *t, struct totals *totals)
 	check_holds(t, &holds);
 	check_list(t);
 	memcpy(t->before, t->now, t->plan->known->num_ports);
-	totals->held += holds.held;
+	totals->held += holds.on_hold;
 	totals->needed += holds.released;
 }
 

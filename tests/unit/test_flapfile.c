@@ -79,7 +79,7 @@ static void test_round_trip(void **state)
 		assert_int_equal(flap.hold_ms, r[i].hold_ms);
 	}
 	assert_int_equal(get(b, later.now_ms, 0).state, PM_FLAP_NOTED);
-	assert_int_equal(get(b, later.now_ms, 1).state, PM_FLAP_HELD);
+	assert_int_equal(get(b, later.now_ms, 1).state, PM_FLAP_ON_HOLD);
 	assert_int_equal(get(b, later.now_ms, 1).left_ms, 30000 - 400 - 10000);
 	assert_int_equal(get(b, later.now_ms, 2).state, PM_FLAP_DOWN);
 	free(text);

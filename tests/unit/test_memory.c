@@ -898,8 +898,8 @@ static void try_flaps_hold(struct world *world)
 	struct pm_flap_holds holds;
 
 	FILL(holds, pm_flaps_hold(flaps, world->plan, alive, 5000, &holds, &trial.err));
-	assert_true(holds.held + holds.released > 0);
-	note(&holds.held, sizeof(holds.held));
+	assert_true(holds.on_hold + holds.released > 0);
+	note(&holds.on_hold, sizeof(holds.on_hold));
 	note(alive, num);
 	note_flaps(flaps, 5000);
 	free(alive);

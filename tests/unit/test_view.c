@@ -202,7 +202,7 @@ static void test_hold(void **state)
 	assert_true(in_use(&g, "l0", 2));
 	flap(&g, "l0", 2, 1);
 	assert_false(in_use(&g, "l0", 2));
-	assert_int_equal(g.view.holds.held, 1);
+	assert_int_equal(g.view.holds.on_hold, 1);
 	assert_int_equal(g.view.holds.next_ms, usual.hold_ms);
 	check_tables(&g);
 	/* A last path is used all the same. */
@@ -216,7 +216,7 @@ static void test_hold(void **state)
 	g.now_ms += usual.hold_ms;
 	assert_true(look(&g));
 	assert_true(in_use(&g, "l0", 2));
-	assert_int_equal(g.view.holds.held, 0);
+	assert_int_equal(g.view.holds.on_hold, 0);
 	check_tables(&g);
 	end(&g);
 }
@@ -349,7 +349,7 @@ static void test_rebase(void **state)
 	check_carried(&g, seen, plan->known, g.view.seen);
 	check_carried(&g, believed, plan->known, g.view.believed);
 	check_carried(&g, told, plan->known, g.view.told.seen);
-	assert_int_equal(g.view.holds.held, 1);
+	assert_int_equal(g.view.holds.on_hold, 1);
 	assert_int_equal(downs(&g, "l0", 2), usual.limit + 1);
 
 	view_forget(&g.view);

@@ -58,7 +58,7 @@ int pm_flaps_observe(struct pm_flaps *flaps, const struct pm_fabric *known,
 		     struct pm_error *err);
 
 struct pm_flap_holds {
-	uint32_t held;	   /* cables that are up and were taken out */
+	uint32_t on_hold;  /* cables that are up and were taken out */
 	uint32_t released; /* that are on hold, but were left in */
 	uint64_t next_ms;  /* until a hold of these ends; UINT64_MAX: never */
 };
@@ -77,7 +77,7 @@ int pm_flaps_hold(struct pm_flaps *flaps, const struct pm_plan *plan, uint8_t *a
 enum pm_flap_state {
 	PM_FLAP_NOTED,	 /* went down lately, but not too often */
 	PM_FLAP_DOWN,	 /* is down, and on hold when it comes up */
-	PM_FLAP_HELD,	 /* is up and kept out */
+	PM_FLAP_ON_HOLD, /* is up and kept out */
 	PM_FLAP_NEEDED,	 /* is up and on hold, but in use as a last path */
 	PM_FLAP_WATCHED, /* in use after a hold, a window has not passed yet */
 };
@@ -90,7 +90,7 @@ struct pm_flap_end {
 /* A cable that went down lately. */
 struct pm_flap {
 	struct pm_flap_end end[2]; /* the one with the lower GUID or port first */
-	enum pm_flap_state state;  /* HELD or NEEDED: as of the last pm_flaps_hold */
+	enum pm_flap_state state;  /* ON_HOLD or NEEDED: as of the last pm_flaps_hold */
 	uint32_t downs;		   /* times it went down, as far as remembered */
 	uint32_t hold_ms;	   /* length of its present or last hold, 0: none */
 	uint32_t left_ms;	   /* of the hold, 0: not on hold */
@@ -103,7 +103,7 @@ struct pm_flap {
 bool pm_flaps_next(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
 		   struct pm_flap *flap);
 
-/* A word for a state: "noted", "down", "held", "needed" or "watched". */
+/* A word for a state: "noted", "down", "on-hold", "needed" or "watched". */
 const char *pm_flap_state_name(enum pm_flap_state state);
 
 /* All that is known of a cable that went down lately, for keeping it. */
