@@ -293,10 +293,8 @@ static const struct cli_option options[] = {
 	 "all-to-all traffic may load no cable above RATIO times the mean of its level "
 	 "(default: any load; it is reported)",
 	 .take = take_balance, .to = offsetof(struct request, balance)},
-	{'q', "quiet", NULL, "print findings only",
-	 CLI_MEMBER(struct request, output.quiet)},
-	{0, "json", NULL, "print one JSON object",
-	 CLI_MEMBER(struct request, output.json)},
+	CLI_OUTPUT(struct request, output, "print findings only",
+		   "print one JSON object"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };

@@ -375,10 +375,8 @@ static const struct cli_option options[] = {
 	{'l', "list", NULL,
 	 "list every port whose LID, and every switch whose table differs",
 	 CLI_MEMBER(struct request, list)},
-	{'q', "quiet", NULL, "print nothing: the exit status tells",
-	 CLI_MEMBER(struct request, output.quiet)},
-	{0, "json", NULL, "print one JSON object",
-	 CLI_MEMBER(struct request, output.json)},
+	CLI_OUTPUT(struct request, output, "print nothing: the exit status tells",
+		   "print one JSON object"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };

@@ -360,10 +360,8 @@ static int change(struct request *request, char **operands, bool back)
 static const struct cli_option common_options[] = {
 	{0, "wait", "SECONDS", "wait until OpenSM has followed, at most so long",
 	 CLI_MEMBER(struct request, wait_s), .high = 86400},
-	{'q', "quiet", NULL, "print nothing but errors",
-	 CLI_MEMBER(struct request, output.quiet)},
-	{0, "json", NULL, "print JSON, see docs/json.md",
-	 CLI_MEMBER(struct request, output.json)},
+	CLI_OUTPUT(struct request, output, "print nothing but errors",
+		   "print JSON, see docs/json.md"),
 	{0},
 };
 

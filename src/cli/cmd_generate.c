@@ -233,10 +233,9 @@ static const struct cli_option options[] = {
 	 "N is a number or, with %, a part of them all",
 	 .take = take_degrade},
 	{0, "seed", "N", "of the random numbers (default 1)", .take = take_seed},
-	{'q', "quiet", NULL, "do not tell on standard error what is left out",
-	 CLI_MEMBER(struct request, output.quiet)},
-	{0, "json", NULL, "print one JSON object, with the netlist and what is left out",
-	 CLI_MEMBER(struct request, output.json)},
+	CLI_OUTPUT(struct request, output,
+		   "do not tell on standard error what is left out",
+		   "print one JSON object, with the netlist and what is left out"),
 	{0},
 };
 

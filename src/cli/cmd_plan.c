@@ -121,10 +121,8 @@ static const struct cli_option options[] = {
 	{0, "ibdmchk", "DIR",
 	 "write opensm-subnet.lst, opensm.fdbs and opensm.mcfdbs into DIR, for ibdmchk",
 	 CLI_MEMBER(struct request, files.ibdmchk)},
-	{'q', "quiet", NULL, "print nothing, write files only",
-	 CLI_MEMBER(struct request, output.quiet)},
-	{0, "json", NULL, "print one JSON object, with -l with every LID",
-	 CLI_MEMBER(struct request, output.json)},
+	CLI_OUTPUT(struct request, output, "print nothing, write files only",
+		   "print one JSON object, with -l with every LID"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };

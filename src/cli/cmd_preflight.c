@@ -432,10 +432,8 @@ static const struct cli_option options[] = {
 	{0, "opensm", "FILE",
 	 "the opensm to be used (default: that in $PATH or /usr/sbin)",
 	 CLI_MEMBER(struct preflight, program)},
-	{'q', "quiet", NULL, "print findings only",
-	 CLI_MEMBER(struct preflight, output.quiet)},
-	{0, "json", NULL, "print JSON, see docs/json.md",
-	 CLI_MEMBER(struct preflight, output.json)},
+	CLI_OUTPUT(struct preflight, output, "print findings only",
+		   "print JSON, see docs/json.md"),
 	{0},
 };
 

@@ -434,10 +434,8 @@ static const struct cli_option options[] = {
 	 "a file not written for so long is old (default 180; the plugin writes it after "
 	 "each run and every minute)",
 	 CLI_MEMBER(struct request, max_age), .high = INT32_MAX},
-	{'q', "quiet", NULL, "print findings only",
-	 CLI_MEMBER(struct request, output.quiet)},
-	{0, "json", NULL, "print JSON, see docs/json.md",
-	 CLI_MEMBER(struct request, output.json)},
+	CLI_OUTPUT(struct request, output, "print findings only",
+		   "print JSON, see docs/json.md"),
 	{0},
 };
 

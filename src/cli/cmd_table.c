@@ -16,8 +16,7 @@ struct request {
 	struct cli_fabric fabric;
 	const char *table; /* name of the switch, or NULL */
 	const char *manager;
-	char **losses;
-	uint32_t num_losses;
+	struct cli_lost lost;
 	struct cli_output output;
 };
 
@@ -263,20 +262,15 @@ static int print_table(const struct state *before, const struct state *after,
 		       const struct request *request, uint32_t sw)
 {
 	const struct pm_plan *plan = before->plan;
-	json_t *object = cli_json_new("table", VERSION), *losses = json_array();
-	json_t *more;
+	json_t *more =
+		json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "lid_order",
+			  pm_lid_order_name(plan->order), "switch",
+			  cli_json_string(pm_fabric_name(plan->known, sw)), "lost",
+			  cli_lost_json(&request->lost), "planes", list_planes(plan),
+			  "entries", list_entries(plan, before->table, after->table),
+			  "switches", list_switches(before, after));
 
-	for (uint32_t i = 0; i < request->num_losses; i++)
-		json_array_append_new(losses, cli_json_string(request->losses[i]));
-	more = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "lid_order",
-			 pm_lid_order_name(plan->order), "switch",
-			 cli_json_string(pm_fabric_name(plan->known, sw)), "lost", losses,
-			 "planes", list_planes(plan), "entries",
-			 list_entries(plan, before->table, after->table), "switches",
-			 list_switches(before, after));
-	json_object_update(object, more);
-	json_decref(more);
-	return cli_json_print(object);
+	return cli_json_print(cli_json_join(cli_json_new("table", VERSION), more));
 }
 
 static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *broken,
@@ -329,8 +323,7 @@ static int lose_all(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const struct request *request, struct pm_fabric **broken)
 {
 	struct pm_ports ports = {0};
-	int status = cli_losses_add(fabric, plan, request->losses, request->num_losses,
-				    &ports);
+	int status = cli_losses_add(fabric, plan, &request->lost, &ports);
 
 	if (!status) {
 		*broken = pm_fabric_clone(fabric);
@@ -365,24 +358,15 @@ static int run(const char *path, const struct request *request)
 	return status;
 }
 
-static int take_loss(const struct cli_option *option, char *argument, void *to)
-{
-	struct request *request = to;
-
-	(void)option;
-	request->losses[request->num_losses++] = argument;
-	return EXIT_FINE;
-}
-
 static const struct cli_option options[] = {
 	{'S', "switch", "NAME", "the switch (default: the first leaf)",
 	 CLI_MEMBER(struct request, table)},
-	{'L', "lose", "WHAT[:PORT]", "as in portmajor whatif", .take = take_loss},
+	{'L', "lose", "WHAT[:PORT]", "as in portmajor whatif", .take = cli_take_lost,
+	 .to = offsetof(struct request, lost)},
 	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
 	 CLI_MEMBER(struct request, manager)},
-	{'q', "quiet", NULL, "no text", CLI_MEMBER(struct request, output.quiet)},
-	{0, "json", NULL, "print one JSON object: planes, the whole table, all switches",
-	 CLI_MEMBER(struct request, output.json)},
+	CLI_OUTPUT(struct request, output, "no text",
+		   "print one JSON object: planes, the whole table, all switches"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };
@@ -400,14 +384,14 @@ static const struct cli_command command = {
 
 int cmd_table(int argc, char **argv)
 {
-	struct request request = {.losses = calloc((size_t)argc, sizeof(char *))};
+	struct request request = {.lost.list = calloc((size_t)argc, sizeof(char *))};
 	int status;
 
-	if (!request.losses)
+	if (!request.lost.list)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	status = cli_command_read(&command, argc, argv, &request);
 	if (status < 0)
 		status = run(argv[optind], &request);
-	free(request.losses);
+	free(request.lost.list);
 	return status;
 }

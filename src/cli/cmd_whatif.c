@@ -22,8 +22,7 @@
 struct request {
 	struct cli_fabric fabric;
 	const char *manager;
-	char **losses;
-	uint32_t num_losses;
+	struct cli_lost lost;
 	bool all, pairs, loads, no_loads;
 	struct cli_output output;
 	enum pm_loss_kind kind;
@@ -151,15 +150,6 @@ static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
 		      : json_null();
 }
 
-static json_t *losses_json(const struct request *request)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < request->num_losses; i++)
-		list = cli_json_append(list, cli_json_string(request->losses[i]));
-	return list;
-}
-
 static int print_json(const struct request *request,
 		      const struct pm_whatif_config *config,
 		      const struct settings *settings, const struct pm_whatif *whatif,
@@ -169,8 +159,8 @@ static int print_json(const struct request *request,
 	json_t *object = cli_json_new("whatif", 1);
 	json_t *more = json_pack(
 		"{s:O, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:f, s:o, s:o}",
-		"settings", settings->json, "lost", losses_json(request), "total",
-		delta_json(&result->total), "levels",
+		"settings", settings->json, "lost", cli_lost_json(&request->lost),
+		"total", delta_json(&result->total), "levels",
 		levels_json(pm_whatif_plan(whatif), result), "full_load",
 		(json_int_t)result->full_load, "switches", (json_int_t)result->switches,
 		"switches_cut", (json_int_t)result->switches_cut, "pairs_cut",
@@ -196,8 +186,7 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 	int status;
 
 	settings.json = settings_json(fabric, request, config);
-	status = cli_losses_add(fabric, pm_whatif_plan(whatif), request->losses,
-				request->num_losses, &ports);
+	status = cli_losses_add(fabric, pm_whatif_plan(whatif), &request->lost, &ports);
 	if (status)
 		goto out;
 	if (pm_whatif_lose(whatif, ports.list, ports.num, &result, &err))
@@ -325,15 +314,6 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 
 /* ---- Options ---- */
 
-static int take_loss(const struct cli_option *option, char *argument, void *to)
-{
-	struct request *request = to;
-
-	(void)option;
-	request->losses[request->num_losses++] = argument;
-	return EXIT_FINE;
-}
-
 static int take_kind(const struct cli_option *option, char *argument, void *to)
 {
 	struct request *request = to;
@@ -395,7 +375,7 @@ static const struct cli_option options[] = {
 	 "a node, all its cables, or one cable. WHAT is a name, a pattern with * and ? "
 	 "for every node that it matches, a GUID (0x...) or a LID (lid:N, or N alone). "
 	 "May be given several times: all of it is lost at once",
-	 .take = take_loss},
+	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
 	{'a', "all", "KIND",
 	 "every single one of links (between switches), switches, leaves, spines or "
 	 "hosts, one after the other",
@@ -431,10 +411,8 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct request, threads), .low = 1, .high = 4096},
 	{0, "shard", "I/N", "just the I-th of N parts, 1 to N: see portmajor merge",
 	 .take = take_shard},
-	{'q', "quiet", NULL, "no text and no progress bar",
-	 CLI_MEMBER(struct request, output.quiet)},
-	{0, "json", NULL, "print JSON, see docs/json.md",
-	 CLI_MEMBER(struct request, output.json)},
+	CLI_OUTPUT(struct request, output, "no text and no progress bar",
+		   "print JSON, see docs/json.md"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
 };
@@ -460,8 +438,8 @@ static int read_options(int argc, char **argv, struct request *request)
 		return status;
 	/* What follows --lose NAME are more names, up to the next option. */
 	for (int i = optind + 1; i < argc; i++)
-		request->losses[request->num_losses++] = argv[i];
-	if (request->all == (request->num_losses > 0) ||
+		request->lost.list[request->lost.num++] = argv[i];
+	if (request->all == (request->lost.num > 0) ||
 	    (!request->all && (request->pairs || request->num_shards != 1)))
 		return cli_command_misused(&command);
 	return -1;
@@ -516,7 +494,7 @@ static unsigned int count_processors(void)
 int cmd_whatif(int argc, char **argv)
 {
 	struct request request = {
-		.losses = calloc((size_t)argc, sizeof(char *)),
+		.lost.list = calloc((size_t)argc, sizeof(char *)),
 		.shifts = NOT_GIVEN,
 		.mad_us = 265,
 		.wire_smps = 4,
@@ -527,11 +505,11 @@ int cmd_whatif(int argc, char **argv)
 	};
 	int status;
 
-	if (!request.losses)
+	if (!request.lost.list)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	status = read_options(argc, argv, &request);
 	if (status < 0)
 		status = run(argv[optind], &request);
-	free(request.losses);
+	free(request.lost.list);
 	return status;
 }

@@ -8,6 +8,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+int cli_take_lost(const struct cli_option *option, char *argument, void *to)
+{
+	struct cli_lost *lost = to;
+
+	(void)option;
+	lost->list[lost->num++] = argument;
+	return EXIT_FINE;
+}
+
+json_t *cli_lost_json(const struct cli_lost *lost)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < lost->num; i++)
+		list = cli_json_append(list, cli_json_string(lost->list[i]));
+	return list;
+}
+
 int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const char *what, const char *text, struct pm_ports *ports)
 {
@@ -19,13 +37,13 @@ int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 }
 
 int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		   char *const *texts, uint32_t num_texts, struct pm_ports *ports)
+		   const struct cli_lost *lost, struct pm_ports *ports)
 {
 	struct pm_error err;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < num_texts && !rc; i++)
-		rc = pm_losses_add(fabric, plan, "--lose", texts[i], ports, &err);
+	for (uint32_t i = 0; i < lost->num && !rc; i++)
+		rc = pm_losses_add(fabric, plan, "--lose", lost->list[i], ports, &err);
 	return rc ? cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text)
 		  : EXIT_FINE;
 }

@@ -3,15 +3,29 @@
 #ifndef PORTMAJOR_CLI_LOSSES_H
 #define PORTMAJOR_CLI_LOSSES_H
 
+#include "options.h"
+
 #include <portmajor/losses.h>
 
 #include <jansson.h>
+
+/* What --lose was given; room for as many as there are arguments. */
+struct cli_lost {
+	char **list;
+	uint32_t num;
+};
+
+/* For a row of that option. */
+int cli_take_lost(const struct cli_option *option, char *argument, void *to);
+
+/* A list of the texts. NULL without memory. */
+json_t *cli_lost_json(const struct cli_lost *lost);
 
 /* pm_losses_find, and pm_losses_add for each text of --lose; an exit status. */
 int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const char *what, const char *text, struct pm_ports *ports);
 int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		   char *const *texts, uint32_t num_texts, struct pm_ports *ports);
+		   const struct cli_lost *lost, struct pm_ports *ports);
 
 /* Names a cable, by the port at either end ("leaf5[20]-s1-line0[6]", as in the plugin's
  * log), and a node. NULL without memory. */

@@ -43,6 +43,13 @@ struct cli_option {
 		.to = offsetof(request, member), .include = (table)                      \
 	}
 
+/* Rows for what goes to a struct cli_output. */
+#define CLI_OUTPUT(request, member, quiet_help, json_help)                               \
+	{'q', "quiet", NULL, quiet_help, CLI_MEMBER(request, member.quiet)},             \
+	{                                                                                \
+		0, "json", NULL, json_help, CLI_MEMBER(request, member.json)             \
+	}
+
 /* A text is that of argv. A number that is out of range is told with the range. */
 int cli_take_flag(const struct cli_option *option, char *argument, void *to);
 int cli_take_text(const struct cli_option *option, char *argument, void *to);
