@@ -367,7 +367,7 @@ static uint64_t find_urgency(const struct work *work, uint32_t known, uint32_t n
 	uint8_t path[PM_LOCATE_HOPS];
 	uint64_t near, has_hosts;
 
-	if (work->plan->lid[work->view->detours.manager] / PM_LFT_BLOCK == number) {
+	if (work->plan->lid[work->view->detours.sm] / PM_LFT_BLOCK == number) {
 		near = (uint64_t)(PM_LOCATE_HOPS -
 				  pm_locate_path(work->locate, known, path));
 		return (uint64_t)2 << 32 | near;
@@ -563,8 +563,8 @@ static uint32_t look(struct work *work, struct pm_error *err)
 {
 	uint32_t lost;
 
-	if (pm_locate_new(work->view->routes, work->view->seen,
-			  work->view->detours.manager, &work->locate, err))
+	if (pm_locate_new(work->view->routes, work->view->seen, work->view->detours.sm,
+			  &work->locate, err))
 		return 0;
 	if (is_careful(work))
 		pm_locate_be_careful(work->locate);

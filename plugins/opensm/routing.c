@@ -65,7 +65,7 @@ static struct pm_detours find_detours(const struct plugin *plugin,
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		if (fabric->ports[i].guid == guid && snapshot_has_place(fabric, i))
-			detours.manager = pm_plan_place(plugin->planning.plan, fabric, i);
+			detours.sm = pm_plan_place(plugin->planning.plan, fabric, i);
 	return detours;
 }
 

@@ -211,7 +211,7 @@ static int replace(const char *path, pm_print *print, const json_t *document,
 	return rc;
 }
 
-static const char *manager_state(const osm_opensm_t *osm)
+static const char *sm_state(const osm_opensm_t *osm)
 {
 	switch (osm->subn.sm_state) {
 	case IB_SMINFO_STATE_DISCOVERING:
@@ -240,7 +240,7 @@ static int complete(const struct state *state, json_t *document, bool running,
 	rc = json_object_set_new(document, "time", json_integer(time(NULL)));
 	rc |= json_object_set_new(document, "running", json_boolean(running));
 	rc |= json_object_set_new(document, "sm_state",
-				  json_string(manager_state(state->osm)));
+				  json_string(sm_state(state->osm)));
 	rc |= json_object_set_new(document, "port_guid", json_string(guid));
 	if (json_is_object(plan)) {
 		rc |= json_object_set_new(plan, "file", make_string(file));

@@ -574,7 +574,7 @@ static bool may_repair(const struct plugin *plugin)
 	       osm->subn.sm_state == IB_SMINFO_STATE_MASTER &&
 	       !osm->subn.first_time_master_sweep && !osm->subn.coming_out_of_standby &&
 	       osm->routing_engine_used && osm->routing_engine_used->context == plugin &&
-	       plugin->view.detours.manager != PM_NONE;
+	       plugin->view.detours.sm != PM_NONE;
 }
 
 /* Mends what traps tell of; false: something of it is left to the sweep. */

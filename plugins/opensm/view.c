@@ -162,7 +162,7 @@ static int take_drained(struct view *view, uint8_t *alive, uint8_t *drained,
 
 static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
 {
-	return a->manager == b->manager && a->switches == b->switches;
+	return a->sm == b->sm && a->switches == b->switches;
 }
 
 int view_look(struct view *view, const struct view_sight *sight, bool *changed,

@@ -29,17 +29,17 @@ static int find_levels(struct judge *j, struct pm_error *err)
 }
 
 /* The port that has the LID which the tables' file says, unless one is named. */
-static void find_manager(struct judge *j)
+static void find_sm(struct judge *j)
 {
 	uint32_t lid = j->lfts->sm_lid;
 
-	j->manager = j->config->manager;
+	j->sm = j->config->sm;
 	for (uint32_t i = 0; lid && i < j->fabric->num_ports; i++) {
 		const struct pm_port *p = &j->fabric->ports[i];
 
-		if (j->manager == PM_NONE && p->lid && lid >= p->lid &&
+		if (j->sm == PM_NONE && p->lid && lid >= p->lid &&
 		    lid < p->lid + (1u << p->lmc))
-			j->manager = i;
+			j->sm = i;
 	}
 }
 
@@ -296,7 +296,7 @@ static void judge_load(struct judge *j, const struct pm_check_load *load, const 
 
 static int walk(struct judge *j, struct pm_error *err)
 {
-	const struct pm_check check = {j->fabric, j->level, j->table, j->top, j->manager};
+	const struct pm_check check = {j->fabric, j->level, j->table, j->top, j->sm};
 	struct pm_judgement *found = &j->found;
 	int rc = pm_check_paths(&check, j->config->from_all, &found->paths, err);
 
@@ -333,7 +333,7 @@ static int judge_all(struct judge *j, struct pm_error *err)
 	if (rc)
 		return rc;
 	find_bad_ports(j);
-	find_manager(j);
+	find_sm(j);
 	rc = walk(j, err);
 	return rc ? rc : judge_plan(j, err);
 }

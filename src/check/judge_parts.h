@@ -15,7 +15,7 @@ struct judge {
 	const uint8_t **table;	       /* [switch] as in struct pm_check */
 	uint16_t *top;		       /* [switch] likewise */
 	uint8_t *level;		       /* [switch] likewise */
-	uint32_t manager;	       /* likewise */
+	uint32_t sm;		       /* likewise */
 	uint64_t in_use[LID_WORDS];    /* LIDs that some port has */
 	uint64_t has_entry[LID_WORDS]; /* LIDs that some table has an entry for */
 	struct pm_judgement found;

@@ -80,7 +80,7 @@ static int compare_tables(struct judge *j, const struct pm_plan *plan,
 static int compare_plan(struct judge *j, const struct pm_plan *plan, struct pm_error *err)
 {
 	struct pm_routes *routes = NULL;
-	int rc = pm_routes_make_for(plan, j->fabric, j->manager, j->config->connect_roots,
+	int rc = pm_routes_make_for(plan, j->fabric, j->sm, j->config->connect_roots,
 				    &routes, err);
 
 	if (!rc && j->config->plan)

@@ -163,15 +163,15 @@ static void follow_apart(const struct pm_check *check, uint32_t from, uint32_t p
 }
 
 /* From every switch that cables join with the manager's. */
-static void follow_to_manager(const struct pm_check *check, uint8_t *seen,
-			      uint32_t *queue, struct pm_check_paths *result)
+static void follow_to_sm(const struct pm_check *check, uint8_t *seen, uint32_t *queue,
+			 struct pm_check_paths *result)
 {
 	const struct pm_fabric *fabric = check->fabric;
-	const struct pm_port *port = &fabric->ports[check->manager];
+	const struct pm_port *port = &fabric->ports[check->sm];
 	uint32_t head = 0, tail = 0;
 
 	memset(seen, 0, fabric->num_switches);
-	queue[tail] = switch_of(fabric, check->manager);
+	queue[tail] = switch_of(fabric, check->sm);
 	if (queue[tail] == PM_NONE || !port->lid)
 		return;
 	seen[queue[tail++]] = 1;
@@ -180,10 +180,10 @@ static void follow_to_manager(const struct pm_check *check, uint8_t *seen,
 		const struct pm_node *n = &fabric->nodes[x];
 
 		for (uint32_t k = 0; k < 1u << port->lmc; k++)
-			if (!arrives(check, x, check->manager, port->lid + k)) {
+			if (!arrives(check, x, check->sm, port->lid + k)) {
 				result->deaf++;
 				note(result, check, PM_FAULT_DEAF, x, port->lid + k,
-				     check->manager);
+				     check->sm);
 			}
 		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
 		     i++) {
@@ -234,8 +234,8 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 			}
 		}
 	}
-	if (check->manager != PM_NONE)
-		follow_to_manager(check, seen, queue, result);
+	if (check->sm != PM_NONE)
+		follow_to_sm(check, seen, queue, result);
 out:
 	free(seen);
 	free(queue);

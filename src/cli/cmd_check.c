@@ -15,7 +15,7 @@
 struct request {
 	struct cli_fabric fabric;
 	const char *topology, *tables, *whole;
-	const char *manager, *plan_path;
+	const char *sm, *plan_path;
 	uint32_t shifts;
 	double balance; /* 0: any */
 	bool conform, from_all;
@@ -68,7 +68,7 @@ static int judge(struct judged *j, const struct request *request)
 	if (!status && pm_lfts_read(request->tables, &j->lfts, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
-		status = cli_tables_manager(j->fabric, request->manager, &config.manager);
+		status = cli_tables_sm(j->fabric, request->sm, &config.sm);
 	if (!status)
 		status = read_plan(j, request->plan_path);
 	config.plan = j->plan;
@@ -268,7 +268,7 @@ static const struct cli_option options[] = {
 	{'s', "sm", "NAME",
 	 "the node with the subnet manager: it must be reached from every switch "
 	 "(default: what the tables' file says; only ibsim's Dump does)",
-	 CLI_MEMBER(struct request, manager)},
+	 CLI_MEMBER(struct request, sm)},
 	{0, "plan", "FILE",
 	 "LIDs and tables must be those of the plan that the plugin keeps in "
 	 "portmajor.GUID/plan",

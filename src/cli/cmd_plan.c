@@ -11,7 +11,7 @@
 struct request {
 	struct cli_fabric fabric;
 	struct plan_files files;
-	const char *manager;
+	const char *sm;
 	bool lids;
 	struct cli_output output;
 };
@@ -94,13 +94,13 @@ static int tell(const struct request *request, const struct cli_tables *tables,
 static int run(const struct request *request, const struct pm_fabric *fabric)
 {
 	struct cli_tables tables = {0};
-	uint32_t manager = PM_NONE;
-	int status = cli_tables_manager(fabric, request->manager, &manager);
+	uint32_t sm = PM_NONE;
+	int status = cli_tables_sm(fabric, request->sm, &sm);
 
 	if (!status)
-		status = cli_tables_make(&tables, &request->fabric, fabric, manager);
+		status = cli_tables_make(&tables, &request->fabric, fabric, sm);
 	if (!status)
-		status = plan_files_write(&request->files, &tables, fabric, manager);
+		status = plan_files_write(&request->files, &tables, fabric, sm);
 	if (!status && (request->output.json || !request->output.quiet))
 		status = tell(request, &tables, fabric);
 	cli_tables_free(&tables);
@@ -111,7 +111,7 @@ static const struct cli_option options[] = {
 	{'l', NULL, NULL, "list every LID with its place as well",
 	 CLI_MEMBER(struct request, lids)},
 	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
-	 CLI_MEMBER(struct request, manager)},
+	 CLI_MEMBER(struct request, sm)},
 	{0, "guid2lid", "FILE",
 	 "write the LIDs as OpenSM keeps them in its cache folder (to be used with "
 	 "honor_guid2lid_file TRUE)",

@@ -24,7 +24,7 @@ struct state {
 	bool running;
 	int active; /* -1 before the first routing */
 	/* NULL: not in older files; nothing. */
-	const char *manager, *engine, *reason, *apart, *misread, *unfit, *unsaved;
+	const char *sm, *engine, *reason, *apart, *misread, *unfit, *unsaved;
 	json_t *run, *drained, *plan, *served, *shadow;
 };
 
@@ -83,7 +83,7 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	apart = json_object_get(root, "apart");
 	state->time = cli_json_number(root, "time");
 	state->running = json_is_true(json_object_get(root, "running"));
-	state->manager = text_of(root, "sm_state");
+	state->sm = text_of(root, "sm_state");
 	state->active = json_is_boolean(active) ? json_is_true(active) : -1;
 	state->engine = text_of(engine, "used");
 	state->reason = text_of(engine, "reason");
@@ -130,7 +130,7 @@ static void judge_files(const struct state *state, struct findings *findings)
 static void judge(const struct state *state, json_int_t age, uint32_t max_age,
 		  struct findings *findings)
 {
-	bool master = !strcmp(state->manager, "master");
+	bool master = !strcmp(state->sm, "master");
 
 	if (!state->running)
 		find(findings, "OpenSM has ended");

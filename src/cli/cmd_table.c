@@ -15,7 +15,7 @@
 struct request {
 	struct cli_fabric fabric;
 	const char *table; /* name of the switch, or NULL */
-	const char *manager;
+	const char *sm;
 	struct cli_lost lost;
 	struct cli_output output;
 };
@@ -274,12 +274,11 @@ static int print_table(const struct state *before, const struct state *after,
 }
 
 static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *broken,
-		      const struct pm_plan *plan, uint32_t manager,
+		      const struct pm_plan *plan, uint32_t sm,
 		      const struct request *request)
 {
 	struct pm_detours detours = {
-		.manager = manager == PM_NONE ? PM_NONE
-					      : pm_plan_place(plan, fabric, manager),
+		.sm = sm == PM_NONE ? PM_NONE : pm_plan_place(plan, fabric, sm),
 		.switches = request->fabric.connect_roots};
 	uint32_t sw = request->table ? pm_fabric_find_name(plan->known, request->table)
 				     : plan->tree.leaves[0];
@@ -340,18 +339,18 @@ static int run(const char *path, const struct request *request)
 {
 	struct pm_fabric *fabric = NULL, *broken = NULL;
 	struct pm_plan *plan = NULL;
-	uint32_t manager = PM_NONE;
+	uint32_t sm = PM_NONE;
 	struct pm_error err;
 	int status = cli_fabric_read(path, &request->fabric, &fabric);
 
 	if (!status)
-		status = cli_tables_manager(fabric, request->manager, &manager);
+		status = cli_tables_sm(fabric, request->sm, &sm);
 	if (!status && pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
 		status = lose_all(fabric, plan, request, &broken);
 	if (!status)
-		status = make_table(fabric, broken, plan, manager, request);
+		status = make_table(fabric, broken, plan, sm, request);
 	pm_plan_free(plan);
 	pm_fabric_free(broken);
 	pm_fabric_free(fabric);
@@ -364,7 +363,7 @@ static const struct cli_option options[] = {
 	{'L', "lose", "WHAT[:PORT]", "as in portmajor whatif", .take = cli_take_lost,
 	 .to = offsetof(struct request, lost)},
 	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
-	 CLI_MEMBER(struct request, manager)},
+	 CLI_MEMBER(struct request, sm)},
 	CLI_OUTPUT(struct request, output, "no text",
 		   "print one JSON object: planes, the whole table, all switches"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),

@@ -21,7 +21,7 @@
 /* What the options say. */
 struct request {
 	struct cli_fabric fabric;
-	const char *manager;
+	const char *sm;
 	struct cli_lost lost;
 	bool all, pairs, loads, no_loads;
 	struct cli_output output;
@@ -115,14 +115,14 @@ static json_t *settings_json(const struct pm_fabric *fabric,
 			     const struct request *request,
 			     const struct pm_whatif_config *config)
 {
-	return json_pack(
-		"{s:o, s:s, s:i, s:o, s:b, s:b, s:I, s:I, s:I}", "fabric",
-		fabric_json(fabric), "lid_order", pm_lid_order_name(config->plan.order),
-		"lmc", config->plan.lmc, "sm",
-		request->manager ? cli_json_string(request->manager) : json_null(),
-		"connect_roots", config->connect_roots, "loads", config->loads, "shifts",
-		(json_int_t)config->shifts, "mad_us", (json_int_t)request->mad_us,
-		"max_wire_smps", (json_int_t)request->wire_smps);
+	return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:I, s:I, s:I}", "fabric",
+			 fabric_json(fabric), "lid_order",
+			 pm_lid_order_name(config->plan.order), "lmc", config->plan.lmc,
+			 "sm", request->sm ? cli_json_string(request->sm) : json_null(),
+			 "connect_roots", config->connect_roots, "loads", config->loads,
+			 "shifts", (json_int_t)config->shifts, "mad_us",
+			 (json_int_t)request->mad_us, "max_wire_smps",
+			 (json_int_t)request->wire_smps);
 }
 
 static json_t *delta_json(const struct pm_delta *delta)
@@ -384,7 +384,7 @@ static const struct cli_option options[] = {
 	{'s', "sm", "NAME",
 	 "the node with the subnet manager: what keeps it reachable from every switch is "
 	 "counted too",
-	 CLI_MEMBER(struct request, manager)},
+	 CLI_MEMBER(struct request, sm)},
 	{0, "loads", NULL,
 	 "find the maximal link load, every host sending to every other; costs most of "
 	 "the time with --all, so not the default there",
@@ -449,7 +449,7 @@ static int read_options(int argc, char **argv, struct request *request)
 static void configure(const struct request *request, struct pm_whatif_config *config)
 {
 	config->plan = request->fabric.plan;
-	config->manager = PM_NONE;
+	config->sm = PM_NONE;
 	config->connect_roots = request->fabric.connect_roots;
 	config->loads = request->loads || request->by == PM_METRIC_LOAD ||
 			(!request->all && !request->no_loads);
@@ -468,7 +468,7 @@ static int run(const char *path, const struct request *request)
 
 	configure(request, &config);
 	if (!status)
-		status = cli_tables_manager(fabric, request->manager, &config.manager);
+		status = cli_tables_sm(fabric, request->sm, &config.sm);
 	if (!status && pm_whatif_new(fabric, &config, &whatif, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)

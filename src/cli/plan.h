@@ -14,9 +14,9 @@ struct plan_files {
 	const char *ibdmchk; /* folder for ibdmchk's three files; it is made if need be */
 };
 
-/* Writes them; an exit status. manager: the SM's port or PM_NONE. */
+/* Writes them; an exit status. sm: the SM's port or PM_NONE. */
 int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
-		     const struct pm_fabric *fabric, uint32_t manager);
+		     const struct pm_fabric *fabric, uint32_t sm);
 
 /* The plan as a JSON object, with every LID if so wanted. */
 json_t *plan_json(const struct cli_tables *tables, const struct pm_fabric *fabric,

@@ -17,7 +17,7 @@ struct source {
 	const struct pm_plan *plan;
 	const struct pm_fabric *fabric;
 	const struct pm_lfts *lfts;
-	uint32_t manager;
+	uint32_t sm;
 };
 
 /* ---- OpenSM ---- */
@@ -92,9 +92,9 @@ static void write_end(const struct source *s, uint32_t port, unsigned int vendor
 	fprintf(file,
 		"{ %s%s Ports:%02X SystemGUID:%016" PRIX64 " NodeGUID:%016" PRIX64
 		" PortGUID:%016" PRIX64 " VenID:%0*X DevID:0000 Rev:00000000 {",
-		is_switch ? "SW" : "CA",
-		s->manager == lid_port(s->fabric, port) ? "-SM" : "", n->num_ports,
-		n->guid, n->guid, is_switch ? n->guid : p->guid, (int)vendor_digits, 0u);
+		is_switch ? "SW" : "CA", s->sm == lid_port(s->fabric, port) ? "-SM" : "",
+		n->num_ports, n->guid, n->guid, is_switch ? n->guid : p->guid,
+		(int)vendor_digits, 0u);
 	for (const char *c = pm_fabric_name(s->fabric, p->node); *c; c++)
 		fputc(*c == '{' || *c == '}' ? '_' : *c, file);
 	fprintf(file, "} LID:%04X PN:%02X } ", planned_lid(s, port), p->num);
@@ -198,9 +198,9 @@ static int write_ibdmchk(const char *folder, const struct source *s)
 }
 
 int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
-		     const struct pm_fabric *fabric, uint32_t manager)
+		     const struct pm_fabric *fabric, uint32_t sm)
 {
-	struct source s = {.plan = tables->plan, .fabric = fabric, .manager = manager};
+	struct source s = {.plan = tables->plan, .fabric = fabric, .sm = sm};
 	struct pm_lfts *lfts = NULL;
 	struct pm_error err;
 	int status = EXIT_FINE;

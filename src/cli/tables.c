@@ -4,11 +4,11 @@
 #include "output.h"
 
 int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
-		     const struct pm_fabric *fabric, uint32_t manager)
+		     const struct pm_fabric *fabric, uint32_t sm)
 {
 	struct pm_error err;
 
-	if (pm_routes_make_for(tables->plan, fabric, manager, config->connect_roots,
+	if (pm_routes_make_for(tables->plan, fabric, sm, config->connect_roots,
 			       &tables->routes, &err) ||
 	    pm_routes_apart(tables->routes, &tables->apart, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
@@ -16,13 +16,13 @@ int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
 }
 
 int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
-		    const struct pm_fabric *fabric, uint32_t manager)
+		    const struct pm_fabric *fabric, uint32_t sm)
 {
 	struct pm_error err;
 
 	if (pm_plan_make(fabric, &config->plan, &tables->plan, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	return cli_tables_route(tables, config, fabric, manager);
+	return cli_tables_route(tables, config, fabric, sm);
 }
 
 void cli_tables_free(struct cli_tables *tables)
@@ -42,7 +42,7 @@ const char *cli_tables_plane(const struct pm_plan *plan, uint32_t p)
 	return "?";
 }
 
-int cli_tables_manager(const struct pm_fabric *fabric, const char *name, uint32_t *port)
+int cli_tables_sm(const struct pm_fabric *fabric, const char *name, uint32_t *port)
 {
 	const struct pm_node *n;
 	uint32_t node;

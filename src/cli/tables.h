@@ -16,14 +16,14 @@ struct cli_tables {
 
 /*
  * Makes the tables of tables->plan, which is freed with them, for a fabric.
- * manager: the subnet manager's port, or PM_NONE. An exit status.
+ * sm: the subnet manager's port, or PM_NONE. An exit status.
  */
 int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
-		     const struct pm_fabric *fabric, uint32_t manager);
+		     const struct pm_fabric *fabric, uint32_t sm);
 
 /* Makes the plan first. */
 int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
-		    const struct pm_fabric *fabric, uint32_t manager);
+		    const struct pm_fabric *fabric, uint32_t sm);
 
 void cli_tables_free(struct cli_tables *tables);
 
@@ -34,6 +34,6 @@ const char *cli_tables_plane(const struct pm_plan *plan, uint32_t p);
  * The port that a subnet manager on the node with this name would use; PM_NONE for
  * name NULL. An exit status.
  */
-int cli_tables_manager(const struct pm_fabric *fabric, const char *name, uint32_t *port);
+int cli_tables_sm(const struct pm_fabric *fabric, const char *name, uint32_t *port);
 
 #endif

@@ -33,7 +33,7 @@
 #define AT_ONCE 4   /* switches that are asked for all ports at the same time */
 #define FRUITLESS 4 /* of them in a row, after which no more are asked */
 
-int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t manager,
+int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t sm,
 		  struct pm_locate **result, struct pm_error *err)
 {
 	struct pm_locate *locate = calloc(1, sizeof(*locate));
@@ -46,8 +46,8 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 	pool = &locate->pool;
 	locate->routes = routes;
 	locate->plan = pm_routes_plan(routes);
-	locate->manager = manager;
-	locate->home = known->ports[manager].node;
+	locate->sm = sm;
+	locate->home = known->ports[sm].node;
 	locate->seen = pm_pool_copy(pool, seen, known->num_ports, 1);
 	locate->cable = pm_pool_array(pool, known->num_ports, 1);
 	locate->reports = pm_pool_array(pool, num, sizeof(uint32_t));

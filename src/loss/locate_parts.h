@@ -34,7 +34,7 @@ struct pm_locate {
 	const struct pm_plan *plan;
 	uint8_t *seen;	    /* [port] up before, in use or not */
 	uint32_t home;	    /* the manager's switch .. */
-	uint32_t manager;   /* .. and place */
+	uint32_t sm;	    /* .. and place */
 	uint8_t *cable;	    /* [port] enum cable_state, the same at both ends but for
 			     * ASKED */
 	uint32_t *reports;  /* [switch] */

@@ -76,7 +76,7 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 			      struct way *way)
 {
 	const struct pm_fabric *known = locate->plan->known;
-	uint16_t lid = locate->plan->lid[locate->manager];
+	uint16_t lid = locate->plan->lid[locate->sm];
 	uint32_t reversed[PM_LOCATE_HOPS];
 	int count = 0;
 

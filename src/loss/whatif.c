@@ -27,8 +27,8 @@ struct pm_whatif {
 	uint8_t **held; /* [switch] table before the loss; NULL: the preferred one */
 	uint8_t *alive; /* [port of plan->known] */
 	struct pm_detours detours;
-	uint32_t manager; /* port, or PM_NONE */
-	bool loads;	  /* as in pm_whatif_config */
+	uint32_t sm; /* port, or PM_NONE */
+	bool loads;  /* as in pm_whatif_config */
 	uint32_t shifts;
 	uint64_t pairs; /* of end ports that are joined before the loss */
 	struct pm_whatif_result before;
@@ -91,8 +91,8 @@ static uint32_t find_managed_part(struct pm_whatif *whatif)
 	uint32_t *part = whatif->part, *ends = whatif->queue, best = 0;
 
 	pm_reach_parts(fabric, NULL, part, whatif->queue);
-	if (whatif->manager != PM_NONE)
-		return part[fabric->ports[whatif->manager].node];
+	if (whatif->sm != PM_NONE)
+		return part[fabric->ports[whatif->sm].node];
 	memset(ends, 0, fabric->num_nodes * sizeof(*ends));
 	for (uint32_t i = fabric->num_switches; i < fabric->num_nodes; i++)
 		ends[part[i]]++;
@@ -151,7 +151,7 @@ static int find_loads(struct pm_whatif *whatif, struct pm_whatif_result *result,
 				 .level = whatif->plan->tree.level,
 				 .table = whatif->tables,
 				 .top = whatif->top,
-				 .manager = PM_NONE};
+				 .sm = PM_NONE};
 	struct pm_check_loads loads = {0};
 
 	if (!whatif->loads && !whatif->shifts)
@@ -294,7 +294,7 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 	if (!whatif)
 		return pm_error_no_memory(err);
 	whatif->fabric = fabric;
-	whatif->manager = config->manager;
+	whatif->sm = config->sm;
 	whatif->loads = config->loads;
 	whatif->shifts = config->shifts;
 	rc = allocate(whatif, err);
@@ -305,9 +305,9 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 	if (rc)
 		goto fail;
 	whatif->detours = (struct pm_detours){
-		.manager = config->manager == PM_NONE
-				   ? PM_NONE
-				   : pm_plan_place(whatif->plan, fabric, config->manager),
+		.sm = config->sm == PM_NONE
+			      ? PM_NONE
+			      : pm_plan_place(whatif->plan, fabric, config->sm),
 		.switches = config->connect_roots,
 	};
 	settle(whatif);

@@ -112,13 +112,13 @@ void route_add_detours(struct pm_routes *routes, const struct pm_detours *detour
 	const struct pm_plan *plan = routes->plan;
 	uint16_t lids[1u << PM_MAX_LMC];
 
-	if (detours->manager != PM_NONE && plan->lid[detours->manager]) {
-		uint32_t num = pm_plan_num_lids(plan, detours->manager);
+	if (detours->sm != PM_NONE && plan->lid[detours->sm]) {
+		uint32_t num = pm_plan_num_lids(plan, detours->sm);
 
 		for (uint32_t k = 0; k < num; k++)
-			lids[k] = (uint16_t)(plan->lid[detours->manager] + k);
-		add(routes, detours->spare, plan->known->ports[detours->manager].node,
-		    lids, num);
+			lids[k] = (uint16_t)(plan->lid[detours->sm] + k);
+		add(routes, detours->spare, plan->known->ports[detours->sm].node, lids,
+		    num);
 	}
 	for (uint32_t sw = 0; detours->switches && sw < routes->num_switches; sw++) {
 		lids[0] = plan->lid[plan->known->nodes[sw].first_port];

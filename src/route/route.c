@@ -180,16 +180,16 @@ bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to
 }
 
 int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
-		       uint32_t manager, bool connect_roots, struct pm_routes **routes,
+		       uint32_t sm, bool connect_roots, struct pm_routes **routes,
 		       struct pm_error *err)
 {
-	struct pm_detours detours = {.manager = PM_NONE, .switches = connect_roots};
+	struct pm_detours detours = {.sm = PM_NONE, .switches = connect_roots};
 	uint8_t *alive = pm_array(plan->known->num_ports, 1);
 	int rc = alive ? pm_routes_make(plan, routes, err) : pm_error_no_memory(err);
 
 	if (!rc) {
-		if (manager != PM_NONE)
-			detours.manager = pm_plan_place(plan, now, manager);
+		if (sm != PM_NONE)
+			detours.sm = pm_plan_place(plan, now, sm);
 		pm_plan_match(plan, now, alive);
 		pm_routes_update(*routes, alive, &detours);
 	}

@@ -310,7 +310,7 @@ static void find_joined(const struct reference *reference, uint32_t to, uint8_t 
 
 static bool has_detours(const struct reference_tables *tables, uint32_t place)
 {
-	return tables->detours && (place == tables->detours->manager ||
+	return tables->detours && (place == tables->detours->sm ||
 				   (tables->detours->switches &&
 				    tables->plan->known->ports[place].num == 0));
 }

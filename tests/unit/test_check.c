@@ -145,15 +145,15 @@ static void test_from_all(void **state)
 }
 
 /* A manager that has no LID yet has no traps to wait for. */
-static void test_manager_without_lid(void **state)
+static void test_sm_without_lid(void **state)
 {
 	struct pm_check_paths paths;
 	struct hand hand;
 
 	(void)state;
 	set_up(&hand);
-	hand.check.manager = world_port(hand.fabric, "b", 1);
-	hand.fabric->ports[hand.check.manager].lid = 0;
+	hand.check.sm = world_port(hand.fabric, "b", 1);
+	hand.fabric->ports[hand.check.sm].lid = 0;
 	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
 	assert_int_equal(paths.deaf, 0);
 	pm_fabric_free(hand.fabric);
@@ -375,9 +375,9 @@ static void test_lmc(void **state)
 		       TOP + 1);
 	hand.fabric->ports[world_port(hand.fabric, "a", 1)].lid = 3;
 	hand.fabric->ports[world_port(hand.fabric, "a", 1)].lmc = 1;
-	hand.check.manager = world_port(hand.fabric, "b", 1);
-	hand.fabric->ports[hand.check.manager].lid = 5;
-	hand.fabric->ports[hand.check.manager].lmc = 1;
+	hand.check.sm = world_port(hand.fabric, "b", 1);
+	hand.fabric->ports[hand.check.sm].lid = 5;
+	hand.fabric->ports[hand.check.sm].lmc = 1;
 	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
 	assert_int_equal(paths.pairs, 8);
 	assert_int_equal(paths.delivered, 8);
@@ -554,7 +554,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_manager_without_lid),
+		cmocka_unit_test(test_sm_without_lid),
 		cmocka_unit_test(test_from_all),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_sideways),

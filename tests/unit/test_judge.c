@@ -32,7 +32,7 @@ static void set_up_with(struct bench *b, const char *drawing,
 {
 	*b = (struct bench){.config = {.topology = "NET",
 				       .tables = "LFTS",
-				       .manager = PM_NONE,
+				       .sm = PM_NONE,
 				       .lmc_of_ports = true}};
 	world_make_with(&b->world, recipe_draw(drawing), config);
 	assert_int_equal(pm_lfts_of_plan(b->world.plan, b->world.routes, b->world.fabric,
@@ -153,38 +153,38 @@ static void set_apart(struct bench *b)
 }
 
 /* The spine that a's traffic does not use has no entry for it. */
-static void hide_manager(struct bench *b)
+static void hide_sm(struct bench *b)
 {
-	b->config.manager = world_port(b->world.fabric, "a", 1);
+	b->config.sm = world_port(b->world.fabric, "a", 1);
 	set_entry(b, spine_of(b, "l1", "a", true), "a", PM_LFT_KEEP);
 }
 
-static void hide_manager_untold(struct bench *b)
+static void hide_sm_untold(struct bench *b)
 {
-	hide_manager(b);
-	b->config.manager = PM_NONE;
+	hide_sm(b);
+	b->config.sm = PM_NONE;
 }
 
 /* Nobody but the file says who it is. */
-static void hide_manager_of_file(struct bench *b)
+static void hide_sm_of_file(struct bench *b)
 {
-	hide_manager(b);
-	b->config.manager = PM_NONE;
+	hide_sm(b);
+	b->config.sm = PM_NONE;
 	b->lfts->sm_lid = port(b, "a", 1)->lid;
 }
 
-static void name_manager_of_nobody(struct bench *b)
+static void name_sm_of_nobody(struct bench *b)
 {
-	hide_manager(b);
-	b->config.manager = PM_NONE;
+	hide_sm(b);
+	b->config.sm = PM_NONE;
 	b->lfts->sm_lid = 1000;
 }
 
 /* From the leaves all is well. */
 static void hide_host_from_spine(struct bench *b)
 {
-	hide_manager(b);
-	b->config.manager = PM_NONE;
+	hide_sm(b);
+	b->config.sm = PM_NONE;
 	b->config.from_all = true;
 }
 
@@ -316,11 +316,11 @@ static const struct {
 	{"turn", turn_up, "turn 1", "1 paths turn up after going down"},
 	{"unreachable", set_apart, "unreachable 8",
 	 "8 paths to end ports do not arrive, for which"},
-	{"the SM", hide_manager, "sm 1",
+	{"the SM", hide_sm, "sm 1",
 	 "1 paths to the subnet manager do not arrive (no way to the manager: from \"s"},
-	{"manager untold", hide_manager_untold, "", ""},
-	{"the SM that the file names", hide_manager_of_file, "sm 1", ""},
-	{"an SM that nobody is", name_manager_of_nobody, "", ""},
+	{"manager untold", hide_sm_untold, "", ""},
+	{"the SM that the file names", hide_sm_of_file, "sm 1", ""},
+	{"an SM that nobody is", name_sm_of_nobody, "", ""},
 	{"from all switches", hide_host_from_spine, "lost 1", ""},
 	{"no table", lose_table, "no-table 1, lost 11",
 	 "1 switches have no table: \"s1\""},
@@ -602,7 +602,7 @@ static void draw_ring(struct bench *b)
 	char drawing[8000] = "";
 	size_t used = 0;
 
-	*b = (struct bench){.config = {"NET", "LFTS", .manager = PM_NONE}};
+	*b = (struct bench){.config = {"NET", "LFTS", .sm = PM_NONE}};
 	for (int i = 0; i < RING; i++)
 		used += (size_t)snprintf(drawing + used, sizeof(drawing) - used,
 					 "name-of-a-switch-%03d/3 ", i);

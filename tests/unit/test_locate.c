@@ -19,17 +19,17 @@ struct truth {
 	const struct world *world;
 	uint8_t *before, *alive; /* [port] */
 	uint32_t *part, *queue;	 /* [switch] */
-	uint32_t manager;	 /* place */
+	uint32_t sm;		 /* place */
 	uint32_t asked, silent;
 };
 
 static void make_truth(struct truth *truth, struct world *world, const char *before,
-		       const char *loss, const char *manager)
+		       const char *loss, const char *sm)
 {
 	struct pm_fabric *start = world_without(world, before);
 	struct pm_fabric *broken = world_without(world, loss);
 	uint32_t ports = world->plan->known->num_ports;
-	uint32_t host = world_port(world->fabric, manager, 1);
+	uint32_t host = world_port(world->fabric, sm, 1);
 
 	*truth = (struct truth){.world = world};
 	truth->before = calloc(ports, 1);
@@ -40,8 +40,8 @@ static void make_truth(struct truth *truth, struct world *world, const char *bef
 	assert_true(pm_plan_match(world->plan, start, truth->before));
 	assert_true(pm_plan_match(world->plan, broken, truth->alive));
 	pm_reach_parts(world->plan->known, truth->alive, truth->part, truth->queue);
-	truth->manager = pm_plan_place(world->plan, world->fabric, host);
-	world->detours.manager = truth->manager;
+	truth->sm = pm_plan_place(world->plan, world->fabric, host);
+	world->detours.sm = truth->sm;
 	pm_routes_update(world->routes, truth->before, &world->detours);
 	pm_fabric_free(start);
 	pm_fabric_free(broken);
@@ -57,7 +57,7 @@ static void free_truth(struct truth *truth)
 
 static bool is_reached(const struct truth *truth, uint32_t sw)
 {
-	uint32_t home = truth->world->plan->known->ports[truth->manager].node;
+	uint32_t home = truth->world->plan->known->ports[truth->sm].node;
 
 	return truth->part[sw] == truth->part[home];
 }
@@ -77,7 +77,7 @@ static void report_all(const struct truth *truth, struct pm_locate *locate)
 static bool arrives(const struct truth *truth, const uint8_t *path, int hops, uint32_t sw)
 {
 	const struct pm_fabric *known = truth->world->plan->known;
-	uint32_t at = known->ports[truth->manager].node;
+	uint32_t at = known->ports[truth->sm].node;
 
 	for (int i = 0; i < hops; i++) {
 		uint32_t port = known->nodes[at].first_port + path[i];
@@ -198,7 +198,7 @@ static void check_found(struct truth *truth, struct pm_locate *locate, const cha
 
 /* What it may take to find a loss in a director; nobody is ever asked in vain. */
 struct row {
-	const char *before, *loss, *manager;
+	const char *before, *loss, *sm;
 	uint32_t most; /* questions */
 };
 
@@ -233,8 +233,8 @@ static void test_director(void **state)
 		struct pm_locate *locate;
 		struct truth truth;
 
-		make_truth(&truth, &world, rows[i].before, rows[i].loss, rows[i].manager);
-		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager,
+		make_truth(&truth, &world, rows[i].before, rows[i].loss, rows[i].sm);
+		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.sm,
 					       &locate, NULL),
 				 0);
 		report_all(&truth, locate);
@@ -281,7 +281,7 @@ static void test_few_reports(void **state)
 		struct truth truth;
 
 		make_truth(&truth, &world, "", cases[i].loss, "h0-1");
-		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager,
+		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.sm,
 					       &locate, NULL),
 				 0);
 		pm_locate_report(locate, world_switch(&world, cases[i].reporter));
@@ -308,8 +308,7 @@ static void test_one_report_missing(void **state)
 	world_make(&world, world_director(36), PM_GROUPED);
 	make_truth(&truth, &world, "", "s3-line1", "h0-1");
 	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL),
-		0);
+		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL), 0);
 	for (uint32_t i = 0; i < world.plan->known->num_ports; i++) {
 		uint32_t sw = world.plan->known->ports[i].node;
 
@@ -341,8 +340,7 @@ static void test_half_of_the_reports(void **state)
 	world_make(&world, world_director(36), PM_GROUPED);
 	make_truth(&truth, &world, "", "s3-line1", "h20-1");
 	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL),
-		0);
+		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL), 0);
 	for (unsigned int leaf = 18; leaf < 36; leaf++) {
 		char name[16];
 
@@ -380,7 +378,7 @@ static void test_unexplained(void **state)
 		uint32_t ports[512], num, rounds = 0;
 
 		make_truth(&truth, &world, "", "", "h0-1");
-		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager,
+		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.sm,
 					       &locate, NULL),
 				 0);
 		for (unsigned int leaf = 1; leaf <= cases[i].leaves; leaf++) {
@@ -414,8 +412,7 @@ static void test_paths(void **state)
 	world_make(&world, world_director(36), PM_GROUPED);
 	make_truth(&truth, &world, "s3-* leaf7", "s3-* leaf7", "h0-1");
 	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL),
-		0);
+		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL), 0);
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
 		int hops = pm_locate_path(locate, sw, path);
 
@@ -433,7 +430,7 @@ static void test_paths(void **state)
 static bool passes(const struct truth *truth, const uint8_t *path, int hops, uint32_t sw)
 {
 	const struct pm_fabric *known = truth->world->plan->known;
-	uint32_t at = known->ports[truth->manager].node;
+	uint32_t at = known->ports[truth->sm].node;
 
 	for (int i = 0; i < hops; i++) {
 		if (at == sw)
@@ -459,9 +456,8 @@ static void test_ways_around(void **state)
 	world_make(&world, world_director(36), PM_GROUPED);
 	make_truth(&truth, &world, "", "", "h0-5");
 	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL),
-		0);
-	lid = world.plan->lid[truth.manager];
+		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL), 0);
+	lid = world.plan->lid[truth.sm];
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
 		const struct pm_fabric *known = world.plan->known;
 		uint32_t at = sw;
@@ -568,7 +564,7 @@ static void test_every_single_loss(void **state)
 			 pm_fabric_name(known, p->node), p->num);
 		make_truth(&truth, &world, "", loss,
 			   pm_fabric_name(world.fabric, world.fabric->num_nodes - 1));
-		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.manager,
+		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.sm,
 					       &locate, NULL),
 				 0);
 		report_all(&truth, locate);
@@ -647,7 +643,7 @@ static void kill_switch(struct truth *truth, uint32_t sw)
 {
 	const struct pm_node *n = &truth->world->plan->known->nodes[sw];
 
-	if (sw == truth->world->plan->known->ports[truth->manager].node)
+	if (sw == truth->world->plan->known->ports[truth->sm].node)
 		return;
 	for (uint32_t i = n->first_port; i <= n->first_port + n->num_ports; i++)
 		kill_cable(truth, i);
@@ -729,8 +725,7 @@ static struct trial search_dead(struct world *world, struct random *random,
 								world->num_switches)));
 	kill_some(&truth, random);
 	assert_int_equal(
-		pm_locate_new(world->routes, truth.before, truth.manager, &locate, NULL),
-		0);
+		pm_locate_new(world->routes, truth.before, truth.sm, &locate, NULL), 0);
 	report_some(&truth, locate, random, alive_report, dead_report);
 	run(&truth, locate);
 	trial = (struct trial){truth.asked, truth.silent, found_all(&truth, locate)};

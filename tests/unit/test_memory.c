@@ -752,7 +752,7 @@ static struct pm_check check_of(const struct world *world, const uint8_t *tables
 	struct pm_check check = {.fabric = world->fabric,
 				 .level = world->plan->tree.level,
 				 .table = tables,
-				 .manager = PM_NONE};
+				 .sm = PM_NONE};
 	static uint16_t top[16];
 
 	for (uint32_t sw = 0; sw < world->num_switches; sw++) {
@@ -925,18 +925,17 @@ static void try_flaps_import(struct world *world)
 
 static void try_locate(struct world *world)
 {
-	uint32_t manager = world_port(world->plan->known, "l0", 1), ports[8];
+	uint32_t sm = world_port(world->plan->known, "l0", 1), ports[8];
 	struct pm_locate *locate;
 
-	MAKE(locate,
-	     pm_locate_new(world->routes, world->alive, manager, &locate, &trial.err));
+	MAKE(locate, pm_locate_new(world->routes, world->alive, sm, &locate, &trial.err));
 	pm_locate_report(locate, world_switch(world, "s1"));
 	note(ports, pm_locate_questions(locate, ports, 8) * sizeof(*ports));
 	pm_locate_free(locate);
 }
 
 static const struct pm_whatif_config all_asked = {
-	.manager = PM_NONE, .loads = true, .shifts = 4};
+	.sm = PM_NONE, .loads = true, .shifts = 4};
 
 static void try_whatif(struct world *world)
 {
@@ -1226,7 +1225,7 @@ static void try_rebase(struct world *world)
 static void try_look(struct world *world)
 {
 	const struct view_sight sight = {
-		.seen = world->alive, .detours = {.manager = PM_NONE}, .now_ms = 5000};
+		.seen = world->alive, .detours = {.sm = PM_NONE}, .now_ms = 5000};
 	struct view view = {.flaps = flaps_of(world)};
 	bool changed;
 
@@ -1240,7 +1239,7 @@ static void try_look(struct world *world)
 static void try_tell(struct world *world)
 {
 	const struct view_sight sight = {
-		.seen = world->alive, .detours = {.manager = PM_NONE}, .now_ms = 5000};
+		.seen = world->alive, .detours = {.sm = PM_NONE}, .now_ms = 5000};
 	struct view view = {0};
 	char text[PM_CHANGE_TEXT];
 	bool changed;

@@ -163,9 +163,9 @@ static void count_trip(const struct trial *t, uint32_t from, uint32_t port, uint
 	count->delivered += arrives;
 }
 
-static void count_to_manager(const struct trial *t, struct pm_check_paths *count)
+static void count_to_sm(const struct trial *t, struct pm_check_paths *count)
 {
-	const struct pm_port *p = &t->fabric->ports[t->check.manager];
+	const struct pm_port *p = &t->fabric->ports[t->check.sm];
 	uint32_t num = t->fabric->num_switches, to = home_of(t, p);
 
 	for (uint32_t from = 0; to != PM_NONE && from < num; from++)
@@ -173,7 +173,7 @@ static void count_to_manager(const struct trial *t, struct pm_check_paths *count
 		     k++) {
 			struct trip trip = travel(t, from, p->lid + k);
 
-			count->deaf += trip.round || trip.end != t->check.manager;
+			count->deaf += trip.round || trip.end != t->check.sm;
 			free(trip.way);
 		}
 }
@@ -191,8 +191,8 @@ static struct pm_check_paths count_paths(const struct trial *t, bool from_all)
 			for (uint32_t k = 0; k < 1u << p->lmc; k++)
 				count_trip(t, from, i, p->lid + k, &count);
 		}
-	if (t->check.manager != PM_NONE)
-		count_to_manager(t, &count);
+	if (t->check.sm != PM_NONE)
+		count_to_sm(t, &count);
 	return count;
 }
 
@@ -321,8 +321,8 @@ static bool begin(struct trial *t, uint64_t seed)
 	t->check = (struct pm_check){t->fabric, t->reference.level,
 				     (const uint8_t *const *)t->table, t->top,
 				     random_below(&t->random, t->fabric->num_ports)};
-	if (home_of(t, &t->fabric->ports[t->check.manager]) == PM_NONE)
-		t->check.manager = PM_NONE;
+	if (home_of(t, &t->fabric->ports[t->check.sm]) == PM_NONE)
+		t->check.sm = PM_NONE;
 	return true;
 }
 

@@ -65,7 +65,7 @@ static void choose_detours(struct trial *t)
 {
 	uint32_t place = random_below(&t->random, t->plan->known->num_ports);
 
-	t->detours.manager = t->plan->lid[place] ? place : PM_NONE;
+	t->detours.sm = t->plan->lid[place] ? place : PM_NONE;
 	t->detours.switches = random_chance(&t->random, 20);
 }
 
@@ -294,9 +294,9 @@ static void find_there(struct trial *t)
 }
 
 /* The manager's port in the fabric of now, or PM_NONE. */
-static uint32_t manager_port(const struct trial *t)
+static uint32_t sm_port(const struct trial *t)
 {
-	uint32_t port = pm_fabric_same_port(t->plan->known, t->detours.manager, t->now);
+	uint32_t port = pm_fabric_same_port(t->plan->known, t->detours.sm, t->now);
 
 	if (port == PM_NONE || t->now->ports[port].num == 0)
 		return port;
@@ -322,8 +322,8 @@ static void check_checker(struct trial *t, bool from_all)
 		table[sw] = t->held + (size_t)known * t->stride;
 		top[sw] = t->plan->top_lid;
 	}
-	if (t->detours.manager != PM_NONE)
-		check.manager = manager_port(t);
+	if (t->detours.sm != PM_NONE)
+		check.sm = sm_port(t);
 	EXPECT(pm_check_paths(&check, from_all, &paths, NULL) == 0);
 	expect_none(__func__, paths.first.text[0] ? paths.first.text : NULL);
 	EXPECT(paths.pairs == reference_count_pairs(&t->reference, t->plan, from_all));

@@ -30,7 +30,7 @@ static void set_up(struct bench *b, enum pm_loss_kind kind, bool pairs)
 {
 	*b = (struct bench){.fabric = recipe_draw(DRAWING),
 			    .config = {.plan.order = PM_GROUPED,
-				       .manager = PM_NONE,
+				       .sm = PM_NONE,
 				       .loads = true,
 				       .shifts = 2}};
 	assert_int_equal(pm_whatif_new(b->fabric, &b->config, &b->whatif, NULL), 0);

@@ -79,7 +79,7 @@ static bool look(struct ground *g)
 		.seen = g->seen,
 		.stayed = g->stayed,
 		.silent = g->silent,
-		.detours = {.manager = PM_NONE},
+		.detours = {.sm = PM_NONE},
 		.now_ms = ++g->now_ms,
 	};
 	struct pm_error err = {""};
@@ -95,7 +95,7 @@ static bool look(struct ground *g)
 /* The tables are those for what is in use, whatever was before. */
 static void check_tables(struct ground *g)
 {
-	struct pm_detours detours = {.manager = PM_NONE, .spare = g->view.seen};
+	struct pm_detours detours = {.sm = PM_NONE, .spare = g->view.seen};
 
 	pm_routes_update(g->world.routes, g->view.alive, &detours);
 	for (uint32_t sw = 0; sw < g->known->num_switches; sw++)

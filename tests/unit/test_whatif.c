@@ -12,8 +12,7 @@
 
 #include <cmocka.h>
 
-static const struct pm_whatif_config grouped = {.plan.order = PM_GROUPED,
-						.manager = PM_NONE};
+static const struct pm_whatif_config grouped = {.plan.order = PM_GROUPED, .sm = PM_NONE};
 
 static struct pm_whatif *make(const struct pm_fabric *fabric)
 {
@@ -150,7 +149,7 @@ static void test_counts(void **state)
 static void test_served(void **state)
 {
 	static const struct {
-		const char *loss, *manager;
+		const char *loss, *sm;
 		uint64_t joined, pairs;
 	} rows[] = {
 		{"", NULL, 38, 38},   {"", "h2", 38, 38}, {"d:2", NULL, 38, 26},
@@ -168,14 +167,14 @@ static void test_served(void **state)
 		struct pm_whatif *whatif = NULL;
 		struct pm_whatif_result result;
 
-		if (rows[i].manager)
-			config.manager = world_port(fabric, rows[i].manager, 1);
+		if (rows[i].sm)
+			config.sm = world_port(fabric, rows[i].sm, 1);
 		assert_int_equal(pm_whatif_new(fabric, &config, &whatif, NULL), 0);
 		result = try_loss(whatif, fabric, rows[i].loss);
 		if (result.served.joined != rows[i].joined ||
 		    result.served.pairs != rows[i].pairs)
 			fail_msg("\"%s\", %s: %llu of %llu", rows[i].loss,
-				 rows[i].manager ? rows[i].manager : "",
+				 rows[i].sm ? rows[i].sm : "",
 				 (unsigned long long)result.served.pairs,
 				 (unsigned long long)result.served.joined);
 		pm_whatif_free(whatif);
@@ -222,9 +221,8 @@ static struct pm_delta compare_whole_tables(const struct pm_fabric *fabric,
 	struct world world;
 
 	world_make_with(&world, pm_fabric_clone(fabric), &config->plan);
-	if (config->manager != PM_NONE)
-		world.detours.manager =
-			pm_plan_place(world.plan, fabric, config->manager);
+	if (config->sm != PM_NONE)
+		world.detours.sm = pm_plan_place(world.plan, fabric, config->sm);
 	world.detours.switches = config->connect_roots;
 	world_update(&world, fabric);
 	for (uint32_t sw = 0; sw < world.num_switches; sw++)
@@ -363,7 +361,7 @@ static void test_parts(void **state)
 	assert_int_equal(result.switches, 1);
 	assert_int_equal(result.switches_cut, 4);
 	pm_whatif_free(whatif);
-	config.manager = world_port(fabric, "e", 1);
+	config.sm = world_port(fabric, "e", 1);
 	assert_int_equal(pm_whatif_new(fabric, &config, &whatif, NULL), 0);
 	result = try_loss(whatif, fabric, "l0:4 l0:5");
 	assert_int_equal(result.switches, 4);

@@ -72,7 +72,7 @@ void world_make_with(struct world *world, struct pm_fabric *fabric,
 {
 	struct pm_error err = {""};
 
-	*world = (struct world){.fabric = fabric, .detours.manager = PM_NONE};
+	*world = (struct world){.fabric = fabric, .detours.sm = PM_NONE};
 	if (pm_plan_make(fabric, config, &world->plan, &err) ||
 	    pm_routes_make(world->plan, &world->routes, &err))
 		fail_msg("%s", err.text);
@@ -173,10 +173,9 @@ struct pm_delta world_lose(struct world *world, const char *loss)
 
 /* ---- Checks ---- */
 
-static uint32_t manager_port(const struct world *world, const struct pm_fabric *now)
+static uint32_t sm_port(const struct world *world, const struct pm_fabric *now)
 {
-	uint32_t port =
-		pm_fabric_same_port(world->plan->known, world->detours.manager, now);
+	uint32_t port = pm_fabric_same_port(world->plan->known, world->detours.sm, now);
 
 	if (port == PM_NONE || now->ports[port].num == 0)
 		return port;
@@ -199,8 +198,7 @@ static struct pm_check make_check(const struct world *world, const struct pm_fab
 		.level = world->plan->tree.level,
 		.table = table,
 		.top = top,
-		.manager = world->detours.manager == PM_NONE ? PM_NONE
-							     : manager_port(world, now),
+		.sm = world->detours.sm == PM_NONE ? PM_NONE : sm_port(world, now),
 	};
 }
 

@@ -22,7 +22,7 @@ struct pm_check {
 	/* [switch] LinearFDBTop, the highest LID of the table; 0 with no table. */
 	const uint16_t *top;
 	/* The subnet manager's port (of a switch: port 0), or PM_NONE. */
-	uint32_t manager;
+	uint32_t sm;
 };
 
 enum pm_check_fault {

@@ -29,7 +29,7 @@ enum pm_finding_kind {
 	PM_FOUND_TURN,
 	PM_FOUND_MISROUTED,
 	PM_FOUND_APART,
-	PM_FOUND_MANAGER,
+	PM_FOUND_SM,
 	PM_FOUND_CREDIT_LOOP, /* cables of it */
 	PM_FOUND_BALANCE,     /* 1: a level's cables, up or down */
 	PM_FOUND_UNKNOWN_LID, /* LIDs with entries that nobody has or is planned to have
@@ -57,7 +57,7 @@ struct pm_finding {
 /* All of it borrowed. */
 struct pm_judge_config {
 	const char *topology, *tables; /* what messages call the files */
-	uint32_t manager;	       /* as in struct pm_check; PM_NONE: the port that
+	uint32_t sm;		       /* as in struct pm_check; PM_NONE: the port that
 					* the tables say, if any */
 	/*
 	 * The fabric with all its parts, of which some may be missing now: levels and

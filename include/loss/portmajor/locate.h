@@ -37,10 +37,10 @@ struct pm_locate;
 /*
  * Begins with what was up, seen[port], whether in use or kept out of the tables, and
  * with the tables of the last pm_routes_update; these are borrowed, and must not be
- * updated meanwhile but with what pm_locate_lost gave. manager: the place of the port
+ * updated meanwhile but with what pm_locate_lost gave. sm: the place of the port
  * that questions are sent from. The caller frees *locate. -ENOMEM.
  */
-int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t manager,
+int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t sm,
 		  struct pm_locate **locate, struct pm_error *err);
 void pm_locate_free(struct pm_locate *locate);
 

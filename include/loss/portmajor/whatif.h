@@ -37,7 +37,7 @@ struct pm_whatif_config {
 	struct pm_plan_config plan;
 	/* Where the subnet manager is, its port (of a switch: port 0): its LIDs are
 	 * reached by detours, see route.h. PM_NONE: anywhere, without detours. */
-	uint32_t manager;
+	uint32_t sm;
 	bool connect_roots; /* likewise for all switches */
 	bool loads;	    /* find out loads, see pm_check_loads: O(switches with end
 			     * ports x end ports) for each loss */

@@ -40,7 +40,7 @@ void pm_routes_free(struct pm_routes *routes);
  * of a credit loop, so they are taken only where there is no up-then-down path.
  */
 struct pm_detours {
-	uint32_t manager; /* place (port of plan->known), or PM_NONE */
+	uint32_t sm; /* place (port of plan->known), or PM_NONE */
 	bool switches;
 	const uint8_t *spare; /* [port] cables that may serve although they are not
 			       * alive to hosts, or NULL; borrowed for one update */
@@ -58,11 +58,11 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 
 /*
  * Tables of a plan for a fabric of which parts may be missing: the three steps
- * pm_routes_make, pm_plan_match and pm_routes_update. `manager` is the port of the fabric
+ * pm_routes_make, pm_plan_match and pm_routes_update. `sm` is the port of the fabric
  * that detours lead to, or PM_NONE. The caller frees *routes. -ENOMEM.
  */
 int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
-		       uint32_t manager, bool connect_roots, struct pm_routes **routes,
+		       uint32_t sm, bool connect_roots, struct pm_routes **routes,
 		       struct pm_error *err);
 
 /*
