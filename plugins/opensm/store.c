@@ -7,9 +7,9 @@
 #include <portmajor/planfile.h>
 #include <portmajor/replace.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #define OUR_NAME "portmajor."
-#define ANY_FOLDER OUR_NAME "[0-9a-f]*/"
 
 /*
  * In the order in which they are written: ports keep what the plan in force says,
@@ -74,14 +73,17 @@ static char *join(const char *place, const char *name)
 
 /*
  * Locks a place; *fd is -1 where there can be no lock, on a disk that is read-only say.
- * -EWOULDBLOCK: it is in use.
+ * -EWOULDBLOCK: it is in use. -ENOMEM.
  */
 static int lock_place(const char *place, int flags, int *fd)
 {
 	char *path = join(place, "lock");
 	int rc = 0;
 
-	*fd = path ? open(path, O_RDWR | O_CLOEXEC | flags, 0644) : -1;
+	*fd = -1;
+	if (!path)
+		return -ENOMEM;
+	*fd = open(path, O_RDWR | O_CLOEXEC | flags, 0644);
 	free(path);
 	if (*fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB)) {
 		rc = errno == EWOULDBLOCK ? -EWOULDBLOCK : 0;
@@ -127,8 +129,10 @@ static int open_folder(struct store *store, struct pm_error *err)
 	struct stat there;
 	int rc;
 
-	if (!store->place)
+	if (!store->place && !store->guid)
 		return pm_error_set(err, -ENOENT, "the port is not known yet");
+	if (!store->place)
+		return pm_error_no_memory(err);
 	if (store->lock >= 0 && !access(store->place, F_OK))
 		return 0;
 	unlock(&store->lock); /* of a folder that somebody removed */
@@ -136,6 +140,8 @@ static int open_folder(struct store *store, struct pm_error *err)
 		return pm_error_set(err, -errno, "%s: %m", store->place);
 	rc = lock_place(store->place, O_CREAT, &store->lock);
 	store->open = !rc;
+	if (rc == -ENOMEM)
+		return pm_error_no_memory(err);
 	return rc ? pm_error_set(err, rc, "%s: another process uses it", store->place)
 		  : 0;
 }
@@ -298,27 +304,56 @@ static void forget(struct found *found)
 	free(found->place);
 }
 
+static int is_folder(const struct dirent *entry)
+{
+	size_t length = strlen(OUR_NAME);
+
+	return !strncmp(entry->d_name, OUR_NAME, length) && entry->d_name[length] &&
+	       strchr("0123456789abcdef", entry->d_name[length]);
+}
+
+/*
+ * Considers all folders but ours. Not by glob(3): glibc's frees what it has freed before
+ * when memory runs out. -ENOMEM.
+ */
+static int consider_folders(const struct store *store,
+			    const struct store_request *request, struct found *best)
+{
+	struct dirent **folders = NULL;
+	int num = scandir(store->cache, &folders, is_folder, alphasort);
+	int rc = num < 0 && errno == ENOMEM ? -ENOMEM : 0;
+
+	for (int i = 0; i < num; i++) {
+		char *place = NULL;
+
+		if (!rc &&
+		    asprintf(&place, "%s%s/", store->cache, folders[i]->d_name) < 0) {
+			place = NULL;
+			rc = -ENOMEM;
+		}
+		if (place && (!store->place || strcmp(place, store->place) != 0))
+			rc = consider(store, place, request, best);
+		free(place);
+		free(folders[i]);
+	}
+	free(folders);
+	return rc;
+}
+
 /* The latest plan for this fabric, with ours considered first. -ENOMEM: nothing found. */
 static int find_latest(struct store *store, const struct store_request *request,
 		       struct found *best)
 {
-	char *pattern = join(store->cache, ANY_FOLDER);
 	char *old = join(store->cache, OUR_NAME);
-	glob_t folders = {0};
-	int rc = pattern && old ? 0 : -ENOMEM;
+	int rc = old ? 0 : -ENOMEM;
 
 	*best = (struct found){0};
 	if (!rc && store->open)
 		rc = consider(store, store->place, request, best);
-	if (!rc && glob(pattern, 0, NULL, &folders) == GLOB_NOSPACE)
-		rc = -ENOMEM;
-	for (size_t i = 0; i < folders.gl_pathc && !rc; i++)
-		if (!store->place || strcmp(folders.gl_pathv[i], store->place))
-			rc = consider(store, folders.gl_pathv[i], request, best);
+	if (!rc)
+		rc = consider_folders(store, request, best);
 	if (!rc)
 		rc = consider(store, old, request, best);
-	globfree(&folders);
-	free(pattern);
 	free(old);
 	if (rc) {
 		forget(best);
@@ -356,9 +391,10 @@ static void load_holds(const struct store *store, const char *place,
 	int rc = -ENOENT;
 
 	/* What this process has seen itself is not mixed with it. */
-	if (path && request->flaps &&
+	if (request->flaps &&
 	    !pm_flaps_next(request->flaps, request->now_ms, &none, &flap))
-		rc = pm_flapfile_read(path, &clock, request->flaps, &err);
+		rc = path ? pm_flapfile_read(path, &clock, request->flaps, &err)
+			  : pm_error_no_memory(&err);
 	if (rc && rc != -ENOENT)
 		say(store->log, OSM_LOG_ERROR, ": holds not used: %s", err.text);
 	free(path);
@@ -373,8 +409,11 @@ static void take_over(struct store *store, const struct found *from)
 	say(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->place,
 	    names[PLAN]);
 	if (path && access(path, F_OK) && !store->emptied &&
-	    !lock_place(from->place, 0, &store->emptied_lock))
+	    !lock_place(from->place, 0, &store->emptied_lock)) {
 		store->emptied = strdup(from->place);
+		if (!store->emptied)
+			unlock(&store->emptied_lock);
+	}
 	free(path);
 }
 
