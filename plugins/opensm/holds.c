@@ -4,6 +4,9 @@
 #include "say.h"
 #include "wait.h"
 
+#include <portmajor/textfile.h>
+
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,28 +34,39 @@ static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
 	return 0;
 }
 
-bool holds_clear_if_asked(const char *path, const struct view *view, osm_log_t *log,
-			  uint32_t *cleared)
+/* Ends those that the text names, a line each, or all; how many. */
+static uint32_t clear_named(const struct view *view, osm_log_t *log, char *text)
 {
-	FILE *in = fopen(path, "r");
+	uint32_t cleared = 0;
 	bool named = false;
-	size_t room = 0;
-	char *line = NULL;
+	char *line;
 
-	*cleared = 0;
-	if (!in)
-		return false;
-	while (view->plan && view->flaps && getline(&line, &room, in) > 0) {
-		line[strcspn(line, "\r\n")] = '\0';
+	while ((line = strsep(&text, "\r\n"))) {
 		if (!*line)
 			continue;
 		named = true;
-		*cleared += clear_one(view, log, line);
+		cleared += clear_one(view, log, line);
 	}
-	if (!named && view->flaps)
-		*cleared = pm_flaps_clear(view->flaps, 0, 0);
-	free(line);
-	fclose(in);
+	return named ? cleared : pm_flaps_clear(view->flaps, 0, 0);
+}
+
+/* The file is read whole first: half of it is not what was asked for, nor is nothing. */
+bool holds_clear_if_asked(const char *path, const struct view *view, osm_log_t *log,
+			  uint32_t *cleared)
+{
+	struct pm_error err;
+	size_t length;
+	char *text;
+	int rc = pm_textfile_read(path, &text, &length, &err);
+
+	*cleared = 0;
+	if (rc == -ENOMEM)
+		say(log, OSM_LOG_ERROR, ": clear-holds, later: %s", err.text);
+	if (rc)
+		return false;
+	if (view->plan && view->flaps)
+		*cleared = clear_named(view, log, text);
+	free(text);
 	unlink(path);
 	return true;
 }
