@@ -195,11 +195,11 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	view->detours = sight->detours;
 	view->detours.spare = view->seen;
 	pm_routes_update(view->routes, alive, &view->detours);
-	view->current = true;
-	if (pm_routes_apart(view->routes, &view->apart, NULL))
-		view->apart.count = 0;
-	rc = pm_served_find(view->plan->known, pm_routes_reach(view->routes), view->seen,
-			    &view->served, err);
+	rc = pm_routes_apart(view->routes, &view->apart, err);
+	if (!rc)
+		rc = pm_served_find(view->plan->known, pm_routes_reach(view->routes),
+				    view->seen, &view->served, err);
+	view->current = !rc; /* else all of it is done again */
 out:
 	free(alive);
 	free(drained);
