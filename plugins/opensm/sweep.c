@@ -95,7 +95,7 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 
 /*
  * The first plan of this process: made of what runs, or read from disk. *found is what
- * the switches hold, which the caller frees.
+ * the switches hold, which the caller frees. On failure it is still the first next time.
  */
 static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 		  struct routing_found *found, struct pm_error *err)
@@ -109,16 +109,17 @@ static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 	fresh = planning->phase == PLANNING_EMPTY;
 	if (!rc)
 		rc = routing_update_plan(plugin, fabric, true, err);
-	if (rc)
-		return rc;
-	if (fresh && has_lids(fabric))
+	if (!rc && fresh && has_lids(fabric))
 		pm_plan_set_adopted(planning->base, true);
-	found->strict = fresh && !planning->out_of_plan;
-	if (planning->base->adopted && plugin->ask)
+	found->strict = !rc && fresh && !planning->out_of_plan;
+	if (!rc && planning->base->adopted && plugin->ask)
 		rc = recover_read(plugin->ask, plugin->osm, planning->plan,
 				  &found->tables, err);
-	return rc || plugin->config.migrate ? rc
-					    : recall(plugin, fabric, fresh, found, err);
+	if (!rc && !plugin->config.migrate)
+		rc = recall(plugin, fabric, fresh, found, err);
+	if (rc)
+		routing_forget(plugin);
+	return rc;
 }
 
 /* Another OpenSM was the master meanwhile: its plan is known only if we share a disk. */
