@@ -7,6 +7,7 @@
 #include <opensm/osm_event_plugin.h>
 #include <opensm/osm_version.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -71,17 +72,24 @@ static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
 /*
  * A file that cannot be used leaves everything at its default: without the plugin OpenSM
  * would go on with minhop and write every table of a running fabric anew, for a typing
- * error. The log, `status` and `preflight` say it until it is mended.
+ * error. The log, `status` and `preflight` say it until it is mended. -ENOMEM: what the
+ * file says is not known, shadow mode perhaps.
  */
-static void read_config(struct plugin *plugin)
+static int read_config(struct plugin *plugin)
 {
 	const char *path = plugin->osm->subn.opt.event_plugin_options;
+	int rc = 0;
 
 	pm_config_init(&plugin->config);
-	if (path && *path && pm_config_read(path, &plugin->config, &plugin->misread))
+	if (path && *path)
+		rc = pm_config_read(path, &plugin->config, &plugin->misread);
+	if (rc)
 		say(&plugin->osm->log, OSM_LOG_ERROR,
-		    ": configuration not used, all keys have their defaults: %s",
+		    rc == -ENOMEM ? ": not loaded: %s"
+				  : ": configuration not used, all keys have their "
+				    "defaults: %s",
 		    plugin->misread.text);
+	return rc == -ENOMEM ? rc : 0;
 }
 
 static void delete_plugin(void *context)
@@ -170,8 +178,8 @@ static void *create_plugin(osm_opensm_t *osm)
 	}
 	plugin->osm = osm;
 	plugin->honor_guid2lid = -1;
-	read_config(plugin);
-	plugin->store = store_start(&osm->log);
+	if (!read_config(plugin))
+		plugin->store = store_start(&osm->log);
 	if (!plugin->store ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		delete_plugin(plugin);
