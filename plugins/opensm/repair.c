@@ -564,8 +564,11 @@ static uint32_t look(struct work *work, struct pm_error *err)
 	uint32_t lost;
 
 	if (pm_locate_new(work->view->routes, work->view->seen, work->view->detours.sm,
-			  &work->locate, err))
+			  &work->locate, err)) {
+		work->gave_up = "out of memory";
+		repair_skip(work->repair);
 		return 0;
+	}
 	if (is_careful(work))
 		pm_locate_be_careful(work->locate);
 	search(work);
@@ -615,7 +618,7 @@ static void describe(const struct work *work, const uint8_t *before,
 		.acked = work->acked,
 		.bound = work->delta.bound,
 		.switches = work->delta.switches,
-		.milliseconds = wait_clock_ms() - work->first_trap,
+		.milliseconds = work->traps ? wait_clock_ms() - work->first_trap : 0,
 		.gave_up = work->gave_up,
 	};
 	pm_change_describe(work->plan, before, work->view->seen, done->change,
@@ -630,10 +633,11 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	struct pm_error err = {""};
 	uint32_t num = view->plan->known->num_ports;
 	uint8_t *before;
-	bool any = false;
 
 	if (!has_traps(repair, FIRST_TRAP_MS))
 		return false;
+	repair->number++;
+	*done = (struct repaired){.number = repair->number, .gave_up = "out of memory"};
 	work = calloc(1, sizeof(*work));
 	before = malloc(num);
 	if (work)
@@ -648,10 +652,8 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	work->repair = repair;
 	work->start = wait_clock_ms();
 	memcpy(before, view->seen, num);
-	repair->number++;
 	look_around(work, &err);
 	describe(work, before, done);
-	any = true;
 out:
 	if (work) {
 		free(work->alive);
@@ -661,5 +663,5 @@ out:
 	}
 	free(before);
 	free(work);
-	return any;
+	return true;
 }
