@@ -108,7 +108,6 @@ static void delete_plugin(void *context)
 	pm_evidence_free(plugin->evidence);
 	store_stop(plugin->store);
 	pm_roles_free(&plugin->roles);
-	free(plugin->apart);
 	free(plugin->switches);
 	free(plugin);
 }

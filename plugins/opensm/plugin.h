@@ -92,6 +92,7 @@
 #include "tables.h"
 #include "view.h"
 
+#include <portmajor/change.h>
 #include <portmajor/config.h>
 #include <portmajor/fitness.h>
 #include <portmajor/roles.h>
@@ -135,10 +136,10 @@ struct plugin {
 	uint64_t returns_in_ms;		 /* then, or UINT64_MAX */
 	struct pm_flap_holds told;	 /* what was last logged of held links */
 	struct snapshot_digest expected; /* what the tables were made for */
-	double look_again;  /* wait_clock_ms when they change without an event */
-	bool asked;	    /* OpenSM has called the engine */
-	int honor_guid2lid; /* OpenSM's option to be restored, -1: none */
-	char *apart;	    /* what was last logged of switches without a path */
+	double look_again;	    /* wait_clock_ms when they change without an event */
+	bool asked;		    /* OpenSM has called the engine */
+	int honor_guid2lid;	    /* OpenSM's option to be restored, -1: none */
+	char apart[PM_CHANGE_TEXT]; /* last logged of switches without a path, or "" */
 
 	struct lids_given given; /* since the last log line */
 	double milliseconds;	 /* of computing since then */

@@ -22,6 +22,7 @@
 
 #define SCHEMA_VERSION 2
 #define REFRESH_S 60
+#define CHANGE_TEXT 512 /* bytes of what happened, in words */
 
 /* What was counted since OpenSM started. */
 struct totals {
@@ -32,11 +33,27 @@ struct totals {
 	double milliseconds; /* of computing in runs */
 };
 
+/*
+ * The last ones, number 0: none. As they are and not as JSON, since noting must not fail;
+ * what they point to is beside them.
+ */
+struct last {
+	struct state_run run;
+	struct tables_written written;
+	struct repaired repair;
+	struct moved move;
+	uint64_t move_number;
+	struct state_shadow shadow; /* 0: not in shadow mode */
+	struct shadow_result found;
+	bool would_route;
+	char run_change[CHANGE_TEXT], shadow_change[CHANGE_TEXT];
+	time_t run_time, repair_time, move_time, shadow_time;
+};
+
 struct state {
 	/* Of the sweeper thread. */
 	time_t started;
-	json_t *run, *repair, *move; /* the last ones, NULL: none */
-	json_t *shadow;		     /* likewise; NULL: not in shadow mode */
+	struct last last;
 	struct totals totals;
 	uint32_t out_of_plan; /* in the last run */
 	char engine[64];      /* that OpenSM used last, "": none */
@@ -243,6 +260,7 @@ static int complete(const struct state *state, json_t *document, bool running,
 				  json_string(sm_state(state->osm)));
 	rc |= json_object_set_new(document, "port_guid", json_string(guid));
 	if (json_is_object(plan)) {
+		rc |= file ? 0 : -1;
 		rc |= json_object_set_new(plan, "file", make_string(file));
 		rc |= json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
 	}
@@ -459,25 +477,112 @@ static json_t *make_served(const struct state_facts *facts)
 		returns ? json_integer((json_int_t)facts->returns_in_ms) : json_null());
 }
 
+static json_t *make_run(const struct last *last)
+{
+	const struct state_run *run = &last->run;
+	const struct tables_written *written = &last->written;
+
+	if (!run->number)
+		return json_null();
+	return json_pack(
+		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+		"number", (json_int_t)run->number, "time", (json_int_t)last->run_time,
+		"change", make_string(last->run_change), "sent",
+		(json_int_t)written->sent, "acked", (json_int_t)run->acked, "bound",
+		(json_int_t)written->delta.bound, "full_load", (json_int_t)written->full,
+		"switches", (json_int_t)written->switches, "whole_tables",
+		(json_int_t)written->whole, "entries", (json_int_t)written->delta.entries,
+		"lids_assigned", (json_int_t)run->lids_assigned, "lids_moved",
+		(json_int_t)run->lids_moved, "lids_out_of_plan",
+		(json_int_t)run->out_of_plan, "milliseconds", run->milliseconds);
+}
+
+static json_t *make_repair(const struct last *last)
+{
+	const struct repaired *repair = &last->repair;
+
+	if (!repair->number)
+		return json_null();
+	return json_pack(
+		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, "
+		"s:s?}",
+		"number", (json_int_t)repair->number, "time",
+		(json_int_t)last->repair_time, "change", make_string(repair->change),
+		"traps", (json_int_t)repair->traps, "queries",
+		(json_int_t)repair->queries, "unanswered", (json_int_t)repair->unanswered,
+		"links_down", (json_int_t)repair->links_down, "looks",
+		(json_int_t)repair->looks, "sent", (json_int_t)repair->sent, "acked",
+		(json_int_t)repair->acked, "bound", (json_int_t)repair->bound, "switches",
+		(json_int_t)repair->switches, "milliseconds", repair->milliseconds,
+		"left_to_sweep", repair->gave_up != NULL, "gave_up", repair->gave_up);
+}
+
+static json_t *make_move(const struct last *last)
+{
+	const struct moved *move = &last->move;
+
+	if (!last->move_number)
+		return json_null();
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s?}", "number",
+		(json_int_t)last->move_number, "time", (json_int_t)last->move_time,
+		"sent", (json_int_t)move->sent, "acked", (json_int_t)move->acked, "bound",
+		(json_int_t)move->delta.bound, "switches",
+		(json_int_t)move->delta.switches, "milliseconds", move->milliseconds,
+		"left_to_sweep", move->gave_up != NULL, "gave_up", move->gave_up);
+}
+
+/* What tables would have cost. */
+static json_t *make_found(const struct last *last)
+{
+	const struct shadow_result *found = &last->found;
+
+	return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "take_over",
+			 (json_int_t)found->take_over.blocks, "event",
+			 found->has_event ? json_integer((json_int_t)found->event.blocks)
+					  : json_null(),
+			 "bound", (json_int_t)found->take_over.bound, "full_load",
+			 (json_int_t)found->full, "switches",
+			 (json_int_t)found->take_over.switches, "entries",
+			 (json_int_t)found->take_over.entries, "lids_out_of_plan",
+			 (json_int_t)last->shadow.out_of_plan, "milliseconds",
+			 last->shadow.milliseconds);
+}
+
+static json_t *make_shadow(const struct last *last)
+{
+	json_t *shadow;
+
+	if (!last->shadow.number)
+		return json_null();
+	shadow = json_pack("{s:I, s:I, s:b, s:o}", "number",
+			   (json_int_t)last->shadow.number, "time",
+			   (json_int_t)last->shadow_time, "would_route",
+			   last->would_route, "change", make_string(last->shadow_change));
+	if (!last->would_route || !json_object_update_new(shadow, make_found(last)))
+		return shadow;
+	json_decref(shadow);
+	return NULL;
+}
+
 /* Nothing of it is shared with the next one: another thread frees it. */
 static json_t *make_document(const struct state *state, const struct state_facts *facts)
 {
 	return json_pack(
-		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o?, s:o?, s:o?, "
-		"s:o?, "
-		"s:o, "
-		"s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:o, s:s, s:n}",
+		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
+		"s:o, s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:o, s:s, s:n}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
 		(json_int_t)state->started, "engine", make_engine(state), "run",
-		json_deep_copy(state->run), "repair", json_deep_copy(state->repair),
-		"move", json_deep_copy(state->move), "shadow",
-		json_deep_copy(state->shadow), "since_start", make_totals(&state->totals),
-		"out_of_plan", (json_int_t)state->out_of_plan, "flapping",
-		make_flaps(facts->view), "drained", make_drains(facts), "apart", "pairs",
-		(json_int_t)facts->view->apart.count, "text", make_string(facts->apart),
-		"served", make_served(facts), "bad_switches",
+		make_run(&state->last), "repair", make_repair(&state->last), "move",
+		make_move(&state->last), "shadow", make_shadow(&state->last),
+		"since_start", make_totals(&state->totals), "out_of_plan",
+		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
+		"drained", make_drains(facts), "apart", "pairs",
+		(json_int_t)facts->view->apart.count, "text",
+		make_string(facts->apart[0] ? facts->apart : NULL), "served",
+		make_served(facts), "bad_switches",
 		make_string(facts->unfit[0] ? facts->unfit : NULL), "config_error",
 		make_string(facts->misread[0] ? facts->misread : NULL), "plan",
 		make_plan(facts), "port_guid", "", "unsaved");
@@ -511,19 +616,12 @@ static void add_up(struct blocks *blocks, uint64_t sent, uint64_t acked, uint64_
 void state_note_run(struct state *state, const struct state_run *run)
 {
 	const struct tables_written *written = run->written;
+	struct last *last = &state->last;
 
-	json_decref(state->run);
-	state->run = json_pack(
-		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
-		"number", (json_int_t)run->number, "time", (json_int_t)time(NULL),
-		"change", make_string(run->change), "sent", (json_int_t)written->sent,
-		"acked", (json_int_t)run->acked, "bound",
-		(json_int_t)written->delta.bound, "full_load", (json_int_t)written->full,
-		"switches", (json_int_t)written->switches, "whole_tables",
-		(json_int_t)written->whole, "entries", (json_int_t)written->delta.entries,
-		"lids_assigned", (json_int_t)run->lids_assigned, "lids_moved",
-		(json_int_t)run->lids_moved, "lids_out_of_plan",
-		(json_int_t)run->out_of_plan, "milliseconds", run->milliseconds);
+	last->run = *run;
+	last->written = *written;
+	last->run_time = time(NULL);
+	snprintf(last->run_change, sizeof(last->run_change), "%s", run->change);
 	state->out_of_plan = run->out_of_plan;
 	add_up(&state->totals.runs, written->sent, run->acked, written->delta.bound);
 	state->totals.milliseconds += run->milliseconds;
@@ -531,57 +629,28 @@ void state_note_run(struct state *state, const struct state_run *run)
 
 void state_note_shadow(struct state *state, const struct state_shadow *shadow)
 {
-	const struct shadow_result *found = shadow->found;
+	struct last *last = &state->last;
 
-	json_decref(state->shadow);
-	state->shadow =
-		json_pack("{s:I, s:I, s:b, s:o}", "number", (json_int_t)shadow->number,
-			  "time", (json_int_t)time(NULL), "would_route", found != NULL,
-			  "change", make_string(shadow->change));
-	if (found && state->shadow)
-		json_object_update_new(
-			state->shadow,
-			json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "take_over",
-				  (json_int_t)found->take_over.blocks, "event",
-				  found->has_event
-					  ? json_integer((json_int_t)found->event.blocks)
-					  : json_null(),
-				  "bound", (json_int_t)found->take_over.bound,
-				  "full_load", (json_int_t)found->full, "switches",
-				  (json_int_t)found->take_over.switches, "entries",
-				  (json_int_t)found->take_over.entries,
-				  "lids_out_of_plan", (json_int_t)shadow->out_of_plan,
-				  "milliseconds", shadow->milliseconds));
+	last->shadow = *shadow;
+	last->would_route = shadow->found != NULL;
+	if (shadow->found)
+		last->found = *shadow->found;
+	last->shadow_time = time(NULL);
+	snprintf(last->shadow_change, sizeof(last->shadow_change), "%s", shadow->change);
 }
 
 void state_note_repair(struct state *state, const struct repaired *repaired)
 {
-	json_decref(state->repair);
-	state->repair = json_pack(
-		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, "
-		"s:s?}",
-		"number", (json_int_t)repaired->number, "time", (json_int_t)time(NULL),
-		"change", make_string(repaired->change), "traps",
-		(json_int_t)repaired->traps, "queries", (json_int_t)repaired->queries,
-		"unanswered", (json_int_t)repaired->unanswered, "links_down",
-		(json_int_t)repaired->links_down, "looks", (json_int_t)repaired->looks,
-		"sent", (json_int_t)repaired->sent, "acked", (json_int_t)repaired->acked,
-		"bound", (json_int_t)repaired->bound, "switches",
-		(json_int_t)repaired->switches, "milliseconds", repaired->milliseconds,
-		"left_to_sweep", repaired->gave_up != NULL, "gave_up", repaired->gave_up);
+	state->last.repair = *repaired;
+	state->last.repair_time = time(NULL);
 	add_up(&state->totals.repairs, repaired->sent, repaired->acked, repaired->bound);
 }
 
 void state_note_move(struct state *state, uint64_t number, const struct moved *moved)
 {
-	json_decref(state->move);
-	state->move = json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s?}", "number",
-		(json_int_t)number, "time", (json_int_t)time(NULL), "sent",
-		(json_int_t)moved->sent, "acked", (json_int_t)moved->acked, "bound",
-		(json_int_t)moved->delta.bound, "switches",
-		(json_int_t)moved->delta.switches, "milliseconds", moved->milliseconds,
-		"left_to_sweep", moved->gave_up != NULL, "gave_up", moved->gave_up);
+	state->last.move = *moved;
+	state->last.move_number = number;
+	state->last.move_time = time(NULL);
 	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.bound);
 }
 
@@ -612,10 +681,6 @@ void state_note_engine(struct state *state, const char *name, bool ours,
 static void free_state(struct state *state)
 {
 	json_decref(state->document);
-	json_decref(state->run);
-	json_decref(state->repair);
-	json_decref(state->move);
-	json_decref(state->shadow);
 	wait_signal_destroy(&state->signal);
 	free(state->prometheus);
 	free(state);

@@ -45,7 +45,7 @@ struct state_shadow {
 struct state_facts {
 	const struct planning *planning;
 	const struct view *view;
-	const char *apart;   /* what was logged of switches without a path, or NULL */
+	const char *apart;   /* what was logged of switches without a path, or "" */
 	const char *unfit;   /* bad switches, by name and with what is wrong, or "" */
 	const char *misread; /* why the configuration file is not used, or "" */
 	bool gave_way;	     /* the fabric is left to another engine, see served.h .. */

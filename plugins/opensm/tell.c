@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void tell_oddities(const struct plugin *plugin)
@@ -45,15 +44,14 @@ static void tell_apart(struct plugin *plugin)
 	const struct pm_apart *apart = &plugin->view.apart;
 	char text[PM_CHANGE_TEXT];
 
-	if (!apart->count && !plugin->apart)
+	if (!apart->count && !plugin->apart[0])
 		return;
 	if (!pm_change_apart(plugin->planning.plan, apart, text, sizeof(text)))
 		snprintf(text, sizeof(text),
 			 "up-then-down paths join all switches with end ports again");
-	if (!plugin->apart || strcmp(text, plugin->apart) != 0)
+	if (strcmp(text, plugin->apart) != 0)
 		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
-	free(plugin->apart);
-	plugin->apart = apart->count ? strdup(text) : NULL;
+	snprintf(plugin->apart, sizeof(plugin->apart), "%s", apart->count ? text : "");
 }
 
 /* Names bad switches, when that changes. */
