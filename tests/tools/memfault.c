@@ -28,6 +28,7 @@ void REAL(free)(void *block);
 static atomic_uint_fast64_t count, nth;
 static atomic_bool onwards;
 static atomic_int_fast64_t live;
+static _Thread_local bool spared;
 
 void memfault_begin(const struct memfault *fault)
 {
@@ -47,10 +48,21 @@ int64_t memfault_live(void)
 	return live;
 }
 
+bool memfault_spare(bool spare)
+{
+	bool before = spared;
+
+	spared = spare;
+	return before;
+}
+
 static bool fails(void)
 {
-	uint64_t number = ++count, first = nth;
+	uint64_t number, first = nth;
 
+	if (spared)
+		return false;
+	number = ++count;
 	if (!first || number < first || (number > first && !onwards))
 		return false;
 	errno = ENOMEM;

@@ -21,6 +21,12 @@ void memfault_begin(const struct memfault *fault);
 /* No allocation fails any more; the number of those since memfault_begin. */
 uint64_t memfault_end(void);
 
+/*
+ * Whether allocations of this thread are spared: they neither count nor fail, as those of
+ * a stub. Returns what held before.
+ */
+bool memfault_spare(bool spare);
+
 /* Blocks allocated and not freed by now. Only differences mean anything. */
 int64_t memfault_live(void);
 

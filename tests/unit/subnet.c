@@ -1,0 +1,743 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "subnet.h"
+
+#include "memfault.h"
+#include "wait.h"
+
+#include <opensm/osm_db_pack.h>
+#include <opensm/osm_event_plugin.h>
+#include <opensm/osm_madw.h>
+#include <opensm/osm_msgdef.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MOST_NODES 32
+#define MOST_LIDS SUBNET_LFT
+#define MOST_HOPS 16
+
+/* Ours in guid2lid. */
+struct owner {
+	uint64_t guid; /* 0: none */
+	uint16_t low, high;
+};
+
+/* A thread of the plugin. */
+struct entry {
+	void *(*run)(void *);
+	void *context;
+	atomic_bool exposed;
+};
+
+static struct {
+	osm_opensm_t osm;
+	const struct pm_fabric *fabric;
+	osm_node_t *nodes[MOST_NODES]; /* as in the fabric */
+	osm_switch_t switches[MOST_NODES];
+	osm_port_t ports[MOST_NODES];
+	uint8_t held[MOST_NODES][SUBNET_LFT]; /* what a switch really has */
+	bool down[MOST_NODES * 16];	      /* [port of the fabric] */
+	struct owner guid2lid[MOST_NODES];
+
+	osm_routing_engine_t engine, other;
+	void *plugin;
+	cl_pfn_msgrcv_cb_t handler[OSM_MSG_MAX];
+	void *context[OSM_MSG_MAX];
+	struct subnet_sweep *sweep; /* under way, or NULL */
+	_Atomic double clock_ms;
+
+	struct entry threads[SUBNET_THREADS];
+	unsigned int num_threads;
+} fake;
+
+static _Thread_local struct entry *self;
+
+extern osm_event_plugin_t osm_event_plugin;
+volatile unsigned int osm_exit_flag;
+
+/* ---- Threads and time ---- */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*run)(void *), void *context);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*run)(void *), void *context);
+int __wrap_fsync(int fd);
+double __wrap_wait_clock_ms(void);
+void __wrap_wait_until(struct wait_signal *signal, double when_ms);
+void __wrap_wait_briefly(struct wait_signal *signal, double ms);
+
+static void *enter(void *context)
+{
+	self = context;
+	memfault_spare(true);
+	return self->run(self->context);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*run)(void *), void *context)
+{
+	struct entry *entry = &fake.threads[fake.num_threads];
+
+	assert_true(fake.num_threads < SUBNET_THREADS);
+	entry->run = run;
+	entry->context = context;
+	entry->exposed = false;
+	if (__real_pthread_create(thread, attr, enter, entry))
+		return -1;
+	fake.num_threads++;
+	return 0;
+}
+
+/* A disk that is as fast as this needs no waiting for. */
+int __wrap_fsync(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+double __wrap_wait_clock_ms(void)
+{
+	return fake.clock_ms;
+}
+
+/* Time passes where the sweeper waits; other threads wait until they are called. */
+void __wrap_wait_briefly(struct wait_signal *signal, double ms)
+{
+	(void)signal;
+	fake.clock_ms = fake.clock_ms + ms;
+}
+
+void __wrap_wait_until(struct wait_signal *signal, double when_ms)
+{
+	(void)when_ms;
+	assert_non_null(self);
+	pthread_cond_wait(&signal->changed, &signal->lock);
+	memfault_spare(!self->exposed);
+}
+
+/* ---- The log ---- */
+
+void osm_log(osm_log_t *log, osm_log_level_t level, const char *format, ...)
+{
+	struct subnet_sweep *sweep = fake.sweep;
+	char text[4096];
+	bool no_memory;
+	va_list args;
+
+	assert_ptr_equal(log, &fake.osm.log);
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (getenv("PM_SHOW"))
+		fputs(text, stderr);
+	if (!sweep)
+		return;
+	no_memory =
+		strstr(text, "out of memory") || strstr(text, "Cannot allocate memory");
+	sweep->errors += (level & OSM_LOG_ERROR) != 0;
+	sweep->no_memory += no_memory;
+	sweep->refusals += no_memory && strstr(text, "cannot route this fabric");
+}
+
+/* ---- OpenSM's tables ---- */
+
+struct osm_switch *osm_get_switch_by_guid(const osm_subn_t *subn, ib_net64_t guid)
+{
+	uint32_t node = pm_fabric_find_guid(fake.fabric, cl_ntoh64(guid));
+
+	assert_ptr_equal(subn, &fake.osm.subn);
+	return node < fake.fabric->num_switches ? &fake.switches[node] : NULL;
+}
+
+struct osm_port *osm_get_port_by_guid(const osm_subn_t *subn, ib_net64_t guid)
+{
+	assert_ptr_equal(subn, &fake.osm.subn);
+	for (uint32_t i = 0; i < fake.fabric->num_nodes; i++)
+		if (fake.ports[i].guid == guid)
+			return &fake.ports[i];
+	return NULL;
+}
+
+boolean_t osm_link_is_healthy(const osm_physp_t *physp)
+{
+	return physp->healthy;
+}
+
+cl_status_t osm_register_external_routing_engine(
+	osm_opensm_t *osm, const external_routing_engine_module_t *module, void *context)
+{
+	(void)context;
+	fake.engine =
+		(osm_routing_engine_t){.name = module->name, .context = module->context};
+	fake.other = (osm_routing_engine_t){.name = "other"};
+	fake.engine.next = &fake.other;
+	osm->routing_engine_list = &fake.engine;
+	return module->setup(&fake.engine, osm) ? CL_ERROR : CL_SUCCESS;
+}
+
+void osm_sm_signal(osm_sm_t *sm, osm_signal_t signal)
+{
+	assert_ptr_equal(sm, &fake.osm.sm);
+	(void)signal;
+}
+
+/* ---- guid2lid ---- */
+
+static struct owner *find_owner(uint64_t guid)
+{
+	for (unsigned int i = 0; i < MOST_NODES; i++)
+		if (fake.guid2lid[i].guid == guid)
+			return &fake.guid2lid[i];
+	return NULL;
+}
+
+int osm_db_guid2lid_guids(osm_db_domain_t *domain, cl_qlist_t *guids)
+{
+	bool spared = memfault_spare(true);
+
+	(void)domain;
+	for (unsigned int i = 0; i < MOST_NODES; i++) {
+		osm_db_guid_elem_t *element;
+
+		if (!fake.guid2lid[i].guid)
+			continue;
+		element = calloc(1, sizeof(*element));
+		assert_non_null(element);
+		element->guid = fake.guid2lid[i].guid;
+		cl_qlist_insert_tail(guids, &element->item);
+	}
+	memfault_spare(spared);
+	return 0;
+}
+
+int osm_db_guid2lid_get(osm_db_domain_t *domain, uint64_t guid, uint16_t *low,
+			uint16_t *high)
+{
+	const struct owner *owner = find_owner(guid);
+
+	(void)domain;
+	if (!owner)
+		return 1;
+	*low = owner->low;
+	*high = owner->high;
+	return 0;
+}
+
+int osm_db_guid2lid_set(osm_db_domain_t *domain, uint64_t guid, uint16_t low,
+			uint16_t high)
+{
+	struct owner *owner = find_owner(guid);
+
+	(void)domain;
+	owner = owner ? owner : find_owner(0);
+	assert_non_null(owner);
+	*owner = (struct owner){guid, low, high};
+	return 0;
+}
+
+int osm_db_guid2lid_delete(osm_db_domain_t *domain, uint64_t guid)
+{
+	struct owner *owner = find_owner(guid);
+
+	(void)domain;
+	if (owner)
+		*owner = (struct owner){0};
+	return !owner;
+}
+
+int osm_db_clear(osm_db_domain_t *domain)
+{
+	(void)domain;
+	memset(fake.guid2lid, 0, sizeof(fake.guid2lid));
+	return 0;
+}
+
+int osm_db_store(osm_db_domain_t *domain, boolean_t fsync_high_avail_files)
+{
+	(void)domain, (void)fsync_high_avail_files;
+	return 0;
+}
+
+uint32_t subnet_double_lids(void)
+{
+	uint32_t count = 0, owners[MOST_LIDS] = {0};
+
+	for (unsigned int i = 0; i < MOST_NODES; i++)
+		for (uint32_t lid = fake.guid2lid[i].low;
+		     fake.guid2lid[i].guid && lid <= fake.guid2lid[i].high; lid++)
+			count += owners[lid]++ != 0;
+	return count;
+}
+
+/* ---- SMPs, which are answered at once ---- */
+
+cl_disp_reg_handle_t cl_disp_register(cl_dispatcher_t *disp, cl_disp_msgid_t message,
+				      cl_pfn_msgrcv_cb_t callback, const void *context)
+{
+	(void)disp;
+	fake.handler[message] = callback;
+	fake.context[message] = (void *)(uintptr_t)context;
+	return (cl_disp_reg_handle_t)&fake.handler[message];
+}
+
+void cl_disp_unregister(const cl_disp_reg_handle_t handle)
+{
+	(void)handle;
+}
+
+static uint32_t number_of(ib_net64_t guid)
+{
+	uint32_t node = pm_fabric_find_guid(fake.fabric, cl_ntoh64(guid));
+
+	assert_true(node < fake.fabric->num_nodes);
+	return node;
+}
+
+void osm_pi_rcv_process(void *sm, void *data);
+void osm_lft_rcv_process(void *sm, void *data);
+
+void osm_pi_rcv_process(void *sm, void *data)
+{
+	(void)sm, (void)data;
+	fail();
+}
+
+void osm_lft_rcv_process(void *sm, void *data)
+{
+	const osm_madw_t *madw = data;
+	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
+	uint32_t sw = number_of(madw->context.lft_context.node_guid);
+
+	(void)sm;
+	memcpy(fake.switches[sw].lft + cl_ntoh32(smp->attr_mod) * IB_SMP_DATA_SIZE,
+	       smp->data, IB_SMP_DATA_SIZE);
+}
+
+static uint8_t state_of(uint32_t port)
+{
+	uint32_t peer = fake.fabric->ports[port].peer;
+
+	if (fake.fabric->ports[port].num == 0)
+		return IB_LINK_ACTIVE;
+	return peer == PM_NONE || fake.down[port] || fake.down[peer] ? IB_LINK_DOWN
+								     : IB_LINK_ACTIVE;
+}
+
+static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
+			      const osm_madw_context_t *context)
+{
+	osm_madw_t madw = {.p_mad = (ib_mad_t *)smp, .context = *context};
+	uint32_t modifier = cl_ntoh32(smp->attr_mod);
+
+	if (message == OSM_MSG_MAD_PORT_INFO) {
+		uint32_t node = number_of(context->pi_context.node_guid);
+		ib_port_info_t *info = (ib_port_info_t *)smp->data;
+
+		ib_port_info_set_port_state(
+			info, state_of(fake.fabric->nodes[node].first_port + modifier));
+	} else {
+		uint32_t sw = number_of(context->lft_context.node_guid);
+		uint8_t *block = fake.held[sw] + (size_t)modifier * IB_SMP_DATA_SIZE;
+
+		if (smp->method == IB_MAD_METHOD_SET)
+			memcpy(block, smp->data, IB_SMP_DATA_SIZE);
+		memcpy(smp->data, block, IB_SMP_DATA_SIZE);
+	}
+	smp->method = IB_MAD_METHOD_GET_RESP;
+	fake.handler[message](fake.context[message], &madw);
+	return IB_SUCCESS;
+}
+
+ib_api_status_t osm_req_get(osm_sm_t *sm, const osm_dr_path_t *path, ib_net16_t attr,
+			    ib_net32_t modifier, boolean_t find_mkey, ib_net64_t m_key,
+			    uint32_t timeout, cl_disp_msgid_t message,
+			    const osm_madw_context_t *context)
+{
+	ib_smp_t smp = {
+		.method = IB_MAD_METHOD_GET, .attr_id = attr, .attr_mod = modifier};
+
+	(void)sm, (void)path, (void)find_mkey, (void)m_key, (void)timeout;
+	return answer(&smp, message, context);
+}
+
+ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8_t *data,
+			    size_t size, ib_net16_t attr, ib_net32_t modifier,
+			    boolean_t find_mkey, ib_net64_t m_key, uint32_t timeout,
+			    cl_disp_msgid_t message, const osm_madw_context_t *context)
+{
+	ib_smp_t smp = {
+		.method = IB_MAD_METHOD_SET, .attr_id = attr, .attr_mod = modifier};
+
+	(void)sm, (void)path, (void)find_mkey, (void)m_key, (void)timeout;
+	assert_int_equal(size, IB_SMP_DATA_SIZE);
+	memcpy(smp.data, data, size);
+	return answer(&smp, message, context);
+}
+
+/* ---- Making it ---- */
+
+static osm_node_t *make_node(uint32_t index)
+{
+	const struct pm_node *n = &fake.fabric->nodes[index];
+	osm_node_t *node = calloc(1, sizeof(*node) + n->num_ports * sizeof(osm_physp_t));
+	bool is_switch = index < fake.fabric->num_switches;
+
+	assert_non_null(node);
+	node->node_info.node_type = is_switch ? IB_NODE_TYPE_SWITCH : IB_NODE_TYPE_CA;
+	node->node_info.node_guid = cl_hton64(n->guid);
+	node->node_info.num_ports = n->num_ports;
+	node->physp_tbl_size = n->num_ports + 1u;
+	node->print_desc = (char *)(uintptr_t)pm_fabric_name(fake.fabric, index);
+	for (unsigned int p = is_switch ? 0 : 1; p <= n->num_ports; p++) {
+		osm_physp_t *physp = &node->physp_table[p];
+
+		physp->port_guid = cl_hton64(fake.fabric->ports[n->first_port + p].guid);
+		physp->port_num = (uint8_t)p;
+		physp->p_node = node;
+		physp->healthy = TRUE;
+	}
+	return node;
+}
+
+static void make_switch(uint32_t index)
+{
+	osm_switch_t *sw = &fake.switches[index];
+
+	*sw = (osm_switch_t){.p_node = fake.nodes[index], .lft_size = SUBNET_LFT};
+	sw->lft = malloc(SUBNET_LFT);
+	sw->new_lft = malloc(SUBNET_LFT);
+	assert_true(sw->lft && sw->new_lft);
+	memset(sw->lft, OSM_NO_PATH, SUBNET_LFT);
+	memset(sw->new_lft, OSM_NO_PATH, SUBNET_LFT);
+	memset(fake.held[index], OSM_NO_PATH, SUBNET_LFT);
+	sw->switch_info.lin_cap = CL_HTON16(0xc000);
+	sw->need_update = 1;
+	fake.nodes[index]->sw = sw;
+	cl_qmap_insert(&fake.osm.subn.sw_guid_tbl, fake.nodes[index]->node_info.node_guid,
+		       &sw->map_item);
+}
+
+static void make_port(uint32_t index)
+{
+	osm_node_t *node = fake.nodes[index];
+	osm_physp_t *physp =
+		&node->physp_table[index < fake.fabric->num_switches ? 0 : 1];
+
+	fake.ports[index] =
+		(osm_port_t){.p_node = node, .guid = physp->port_guid, .p_physp = physp};
+}
+
+static void begin_opensm(void)
+{
+	osm_opensm_t *osm = &fake.osm;
+
+	memset(osm, 0, sizeof(*osm));
+	osm->sm.p_subn = &osm->subn;
+	osm->sm.p_log = &osm->log;
+	osm->sm.p_disp = &osm->disp;
+	osm->sm.p_lock = &osm->lock;
+	osm->log.level = OSM_LOG_ALL;
+	osm->log.out_port = stderr;
+	cl_spinlock_init(&osm->log.lock);
+	cl_plock_init(&osm->lock);
+	cl_qmap_init(&osm->subn.node_guid_tbl);
+	cl_qmap_init(&osm->subn.sw_guid_tbl);
+	cl_ptr_vector_construct(&osm->subn.port_lid_tbl);
+	cl_ptr_vector_init(&osm->subn.port_lid_tbl, 0, 40);
+	osm->subn.max_ucast_lid_ho = IB_LID_UCAST_END_HO;
+	osm->subn.first_time_master_sweep = TRUE;
+	osm->subn.sm_state = IB_SMINFO_STATE_MASTER;
+	osm->subn.opt.max_wire_smps = 4;
+	osm->subn.opt.transaction_retries = 3;
+}
+
+void subnet_begin(const struct pm_fabric *fabric)
+{
+	bool spared = memfault_spare(true);
+
+	assert_true(fabric->num_nodes <= MOST_NODES);
+	assert_true(fabric->num_ports <= sizeof(fake.down));
+	fake.fabric = fabric;
+	fake.clock_ms = 1e6;
+	memset(fake.down, 0, sizeof(fake.down));
+	memset(fake.guid2lid, 0, sizeof(fake.guid2lid));
+	begin_opensm();
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		fake.nodes[i] = make_node(i);
+		cl_qmap_insert(&fake.osm.subn.node_guid_tbl,
+			       fake.nodes[i]->node_info.node_guid,
+			       &fake.nodes[i]->map_item);
+		make_port(i);
+	}
+	for (uint32_t i = 0; i < fabric->num_switches; i++)
+		make_switch(i);
+	fake.osm.subn.sm_port_guid = fake.ports[fabric->num_switches].guid;
+	memfault_spare(spared);
+}
+
+void subnet_end(void)
+{
+	for (uint32_t i = 0; i < fake.fabric->num_switches; i++) {
+		free(fake.switches[i].lft);
+		free(fake.switches[i].new_lft);
+	}
+	for (uint32_t i = 0; i < fake.fabric->num_nodes; i++)
+		free(fake.nodes[i]);
+	cl_ptr_vector_destroy(&fake.osm.subn.port_lid_tbl);
+	cl_plock_destroy(&fake.osm.lock);
+	cl_spinlock_destroy(&fake.osm.log.lock);
+}
+
+osm_opensm_t *subnet_opensm(void)
+{
+	return &fake.osm;
+}
+
+bool subnet_load(const char *config)
+{
+	fake.num_threads = 0;
+	fake.osm.routing_engine_list = fake.osm.routing_engine_used = NULL;
+	fake.osm.subn.opt.event_plugin_options = (char *)(uintptr_t)config;
+	fake.plugin = osm_event_plugin.create(&fake.osm);
+	return fake.plugin != NULL;
+}
+
+bool subnet_is_loaded(void)
+{
+	return fake.plugin != NULL;
+}
+
+void subnet_unload(void)
+{
+	if (fake.plugin)
+		osm_event_plugin.delete(fake.plugin);
+	fake.plugin = NULL;
+}
+
+void subnet_unload_exposed(void)
+{
+	bool spared = memfault_spare(true);
+
+	fake.threads[fake.num_threads - 1].exposed = true;
+	subnet_unload();
+	memfault_spare(spared);
+}
+
+bool subnet_is_locked(void)
+{
+	if (pthread_rwlock_trywrlock(&fake.osm.lock.lock))
+		return true;
+	pthread_rwlock_unlock(&fake.osm.lock.lock);
+	return false;
+}
+
+void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap)
+{
+	uint32_t node = pm_fabric_find_name(fake.fabric, name), ends[2];
+
+	assert_true(node != PM_NONE);
+	ends[0] = fake.fabric->nodes[node].first_port + port;
+	ends[1] = fake.fabric->ports[ends[0]].peer;
+	for (int i = 0; i < 2; i++) {
+		uint32_t at = fake.fabric->ports[ends[i]].node;
+		ib_mad_notice_attr_t notice = {.generic_type = 0x80};
+
+		fake.down[ends[i]] = !up;
+		notice.g_or_v.generic.trap_num = CL_HTON16(SM_LINK_STATE_CHANGED_TRAP);
+		notice.data_details.ntc_128.sw_lid =
+			fake.nodes[at]->physp_table[0].port_info.base_lid;
+		if (at < fake.fabric->num_switches)
+			fake.switches[at].need_update = 1;
+		if (trap)
+			osm_event_plugin.report(fake.plugin, OSM_EVENT_ID_TRAP, &notice);
+	}
+}
+
+/* ---- A sweep ---- */
+
+static void discover(void)
+{
+	for (uint32_t i = 0; i < fake.fabric->num_ports; i++) {
+		const struct pm_port *port = &fake.fabric->ports[i];
+		osm_physp_t *physp = &fake.nodes[port->node]->physp_table[port->num];
+		uint8_t state = state_of(i);
+
+		ib_port_info_set_port_state(&physp->port_info, state);
+		physp->p_remote_physp = NULL;
+		if (port->peer != PM_NONE && state != IB_LINK_DOWN) {
+			const struct pm_port *peer = &fake.fabric->ports[port->peer];
+
+			physp->p_remote_physp =
+				&fake.nodes[peer->node]->physp_table[peer->num];
+		}
+	}
+	for (uint32_t i = 0; i < fake.fabric->num_nodes; i++)
+		fake.nodes[i]->discovery_count = fake.ports[i].discovery_count = 1;
+}
+
+static bool is_taken(uint16_t lid)
+{
+	for (unsigned int i = 0; i < MOST_NODES; i++)
+		if (fake.guid2lid[i].guid && lid >= fake.guid2lid[i].low &&
+		    lid <= fake.guid2lid[i].high)
+			return true;
+	return false;
+}
+
+/* OpenSM's LID manager: what guid2lid says, or the lowest that is free. */
+static void assign_lids(void)
+{
+	cl_ptr_vector_t *lids = &fake.osm.subn.port_lid_tbl;
+
+	for (uint32_t i = 0; i < fake.fabric->num_nodes; i++) {
+		uint64_t guid = cl_ntoh64(fake.ports[i].guid);
+		uint16_t low = 1, high;
+
+		if (osm_db_guid2lid_get(NULL, guid, &low, &high)) {
+			low = cl_ntoh16(fake.ports[i].p_physp->port_info.base_lid);
+			for (low = low ? low : 1; is_taken(low);)
+				low++;
+			osm_db_guid2lid_set(NULL, guid, low, low);
+		}
+		assert_in_range(low, 1, MOST_LIDS - 1);
+		fake.ports[i].p_physp->port_info.base_lid = cl_hton16(low);
+		fake.ports[i].lid = cl_hton16(low);
+		if (cl_ptr_vector_get_size(lids) <= low)
+			cl_ptr_vector_set_size(lids, low + 1u);
+	}
+}
+
+/* OpenSM sends what differs from its record, and what is marked. */
+static void send_blocks(osm_switch_t *sw, uint8_t *held)
+{
+	for (size_t at = 0; at <= sw->max_lid_ho; at += IB_SMP_DATA_SIZE)
+		if (sw->need_update ||
+		    memcmp(sw->lft + at, sw->new_lft + at, IB_SMP_DATA_SIZE) != 0) {
+			memcpy(sw->lft + at, sw->new_lft + at, IB_SMP_DATA_SIZE);
+			memcpy(held + at, sw->new_lft + at, IB_SMP_DATA_SIZE);
+		}
+	sw->switch_info.lin_top = cl_hton16(sw->max_lid_ho);
+	sw->need_update = 0;
+}
+
+static bool is_untouched(void)
+{
+	for (uint32_t i = 0; i < fake.fabric->num_switches; i++)
+		for (uint32_t lid = 0; lid < SUBNET_LFT; lid++)
+			if (fake.switches[i].new_lft[lid] != OSM_NO_PATH)
+				return false;
+	return true;
+}
+
+static void route(struct subnet_sweep *result)
+{
+	size_t num_lids = cl_ptr_vector_get_size(&fake.osm.subn.port_lid_tbl);
+
+	assert_true(num_lids <= SUBNET_LFT);
+	for (uint32_t i = 0; i < fake.fabric->num_switches; i++) {
+		fake.switches[i].max_lid_ho = (uint16_t)(num_lids - 1);
+		memset(fake.switches[i].new_lft, OSM_NO_PATH, SUBNET_LFT);
+	}
+	CL_PLOCK_EXCL_ACQUIRE(&fake.osm.lock);
+	result->rc = fake.engine.ucast_build_fwd_tables(fake.engine.context);
+	CL_PLOCK_RELEASE(&fake.osm.lock);
+	result->untouched = is_untouched();
+	fake.osm.routing_engine_used = result->rc ? &fake.other : &fake.engine;
+	for (uint32_t i = 0; i < fake.fabric->num_switches && !result->rc; i++)
+		send_blocks(&fake.switches[i], fake.held[i]);
+}
+
+static void report(osm_epi_event_id_t event)
+{
+	osm_event_plugin.report(fake.plugin, event, NULL);
+	assert_false(subnet_is_locked());
+}
+
+static void unfailing(void (*step)(void))
+{
+	bool spared = memfault_spare(true);
+
+	step();
+	memfault_spare(spared);
+}
+
+void subnet_sweep(struct subnet_sweep *result)
+{
+	*result = (struct subnet_sweep){.rc = 1};
+	fake.sweep = result;
+	report(OSM_EVENT_ID_HEAVY_SWEEP_START);
+	unfailing(discover);
+	report(OSM_EVENT_ID_HEAVY_SWEEP_DONE);
+	unfailing(assign_lids);
+	route(result);
+	report(OSM_EVENT_ID_UCAST_ROUTING_DONE);
+	fake.osm.subn.first_time_master_sweep = FALSE;
+	fake.osm.subn.coming_out_of_standby = FALSE;
+	fake.sweep = NULL;
+}
+
+/* ---- What came of it ---- */
+
+static uint64_t digest(uint64_t seed, const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		seed = (seed ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
+	return seed;
+}
+
+uint64_t subnet_lids(void)
+{
+	uint64_t seed = 0xcbf29ce484222325u;
+
+	for (uint32_t i = 0; i < fake.fabric->num_nodes; i++)
+		seed = digest(seed, &fake.ports[i].lid, sizeof(fake.ports[i].lid));
+	return seed;
+}
+
+uint64_t subnet_tables(void)
+{
+	return digest(0xcbf29ce484222325u, fake.held,
+		      fake.fabric->num_switches * sizeof(fake.held[0]));
+}
+
+static bool is_reached(uint32_t from, uint32_t to)
+{
+	const struct pm_fabric *fabric = fake.fabric;
+	uint32_t at = fabric->ports[fabric->nodes[from].first_port + 1].peer;
+	uint16_t lid = cl_ntoh16(fake.ports[to].lid);
+
+	for (int hops = 0; hops < MOST_HOPS; hops++) {
+		uint32_t node = fabric->ports[at].node, out;
+
+		if (node == to)
+			return true;
+		if (node >= fabric->num_switches)
+			return false;
+		out = fake.held[node][lid];
+		if (!out || out > fabric->nodes[node].num_ports)
+			return false;
+		out += fabric->nodes[node].first_port;
+		if (state_of(out) == IB_LINK_DOWN)
+			return false;
+		at = fabric->ports[out].peer;
+	}
+	return false;
+}
+
+uint32_t subnet_unreachable(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t a = fake.fabric->num_switches; a < fake.fabric->num_nodes; a++)
+		for (uint32_t b = fake.fabric->num_switches; b < fake.fabric->num_nodes;
+		     b++)
+			count += a != b && !is_reached(a, b);
+	return count;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * OpenSM, as far as the plugin sees it: a subnet that is discovered, given LIDs and
+ * routed in sweeps, switches that answer at once, and a clock that stands still unless
+ * somebody waits. There is one at a time. Everything here fails the running cmocka test
+ * when it cannot do its work, and what it allocates never fails (memfault_spare).
+ *
+ * The program is linked with --wrap for pthread_create, fsync, wait_clock_ms,
+ * wait_until and wait_briefly, and allocations of threads other than main's are spared.
+ */
+#ifndef TESTS_SUBNET_H
+#define TESTS_SUBNET_H
+
+#include <portmajor/fabric.h>
+
+#include <opensm/osm_config.h>
+#include <opensm/osm_opensm.h>
+
+#define SUBNET_LFT 512	 /* bytes of OpenSM's tables */
+#define SUBNET_THREADS 3 /* of the plugin: alarm's, drains', state's */
+
+/* What a sweep came to. */
+struct subnet_sweep {
+	int rc;		    /* of the engine's callback; 1: it was not called */
+	bool untouched;	    /* the callback left new_lft as it was */
+	uint32_t no_memory; /* lines in the log that say that memory is out, .. */
+	uint32_t refusals;  /* .. and of these: that the fabric is not routed */
+	uint32_t errors;    /* lines of level error */
+};
+
+/* The subnet of a sealed fabric, with all cables up; SM on the first host. */
+void subnet_begin(const struct pm_fabric *fabric);
+void subnet_end(void);
+
+/* Loads and unloads the plugin, with a configuration file or NULL. False: it refused. */
+bool subnet_load(const char *config);
+bool subnet_is_loaded(void);
+void subnet_unload(void);
+
+/* A heavy sweep. */
+void subnet_sweep(struct subnet_sweep *result);
+
+/* Takes a cable down, or up again, which its switches report if `trap`. */
+void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap);
+
+osm_opensm_t *subnet_opensm(void);
+
+/* All LIDs in use, and all tables that switches hold, as 64 bits each. */
+uint64_t subnet_lids(void);
+uint64_t subnet_tables(void);
+
+/* Pairs of hosts of which the tables that switches hold lead one to the other not. */
+uint32_t subnet_unreachable(void);
+
+/* LIDs that guid2lid has for two GUIDs. */
+uint32_t subnet_double_lids(void);
+
+/* Whether somebody holds OpenSM's lock. */
+bool subnet_is_locked(void);
+
+/* Unloads it while allocations of the thread that it began last are not spared. */
+void subnet_unload_exposed(void);
+
+#endif

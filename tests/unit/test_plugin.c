@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The whole plugin below an OpenSM of stubs (subnet.h), with each allocation of a step
+ * failing alone, and then with all behind it. Either what comes of it is what comes of
+ * the step without failures, or the log says that memory is out and nothing of it is
+ * there: tables as they were, no LID twice, no lock held, nothing leaked, every document
+ * on disk whole. The next sweep makes good what was not done.
+ */
+#include "subnet.h"
+
+#include "memfault.h"
+#include "recipe.h"
+
+#include <jansson.h>
+
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+#ifndef EVERY
+#define EVERY 7 /* of how many allocations one is tried, if PM_EVERY does not say */
+#endif
+
+static char folder[] = "/tmp/portmajor-plugin-XXXXXX";
+static struct pm_fabric *fabric;
+static struct memfault failing; /* now, in the scenario of this name */
+static const char *name;
+
+/* What a step came to, and the sweep behind it. */
+struct outcome {
+	struct subnet_sweep sweep, after;
+	uint64_t lids, tables, lids_after, tables_after;
+	uint32_t unreachable; /* pairs of hosts */
+	uint64_t allocations;
+};
+
+/* ---- Files ---- */
+
+static void write_file(const char *file_name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file_name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* The port's folder, as a pattern. */
+static void remove_files(const char *pattern)
+{
+	char path[128];
+	glob_t found = {0};
+
+	snprintf(path, sizeof(path), "%s/%s", folder, pattern);
+	if (!glob(path, 0, NULL, &found))
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			if (unlink(found.gl_pathv[i]))
+				rmdir(found.gl_pathv[i]);
+	globfree(&found);
+}
+
+static void remove_all(void)
+{
+	remove_files("*/*");
+	remove_files("*");
+}
+
+static const char *config_path(const char *text)
+{
+	static char path[128];
+
+	write_file("conf", text);
+	snprintf(path, sizeof(path), "%s/conf", folder);
+	return path;
+}
+
+/* A document says of everything that was counted what it was. */
+static void check_member(const json_t *document, const char *count, const char *member)
+{
+	const json_t *since = json_object_get(document, "since_start");
+	json_int_t times = json_integer_value(json_object_get(since, count));
+
+	assert_true(!times == json_is_null(json_object_get(document, member)));
+}
+
+static void check_state(bool shadow)
+{
+	char path[128];
+	glob_t found = {0};
+	const json_t *apart;
+	json_t *document;
+
+	snprintf(path, sizeof(path), "%s/portmajor.*/state", folder);
+	if (glob(path, 0, NULL, &found)) {
+		globfree(&found);
+		return;
+	}
+	document = json_load_file(found.gl_pathv[0], 0, NULL);
+	globfree(&found);
+	assert_non_null(document);
+	check_member(document, "runs", "run");
+	check_member(document, "repairs", "repair");
+	check_member(document, "moves", "move");
+	if (shadow)
+		assert_true(json_is_object(json_object_get(document, "shadow")) ||
+			    json_is_null(json_object_get(document, "plan")));
+	if (json_is_object(json_object_get(document, "plan")))
+		assert_true(json_is_string(
+			json_object_get(json_object_get(document, "plan"), "file")));
+	apart = json_object_get(document, "apart");
+	assert_true(json_is_null(json_object_get(apart, "text")) ==
+		    !json_integer_value(json_object_get(apart, "pairs")));
+	json_decref(document);
+}
+
+/* ---- Scenarios ---- */
+
+#define QUIET "early_repair no\n"
+
+static void sweep(void)
+{
+	struct subnet_sweep result;
+
+	subnet_sweep(&result);
+	assert_int_equal(result.no_memory, 0);
+}
+
+static void load(const char *text)
+{
+	assert_true(subnet_load(config_path(text)));
+}
+
+static void load_only(void)
+{
+	load(QUIET);
+}
+
+static void load_and_run(void)
+{
+	load(QUIET);
+	sweep();
+	sweep();
+}
+
+static void run_again(void)
+{
+	load_and_run();
+	subnet_unload();
+	subnet_opensm()->subn.first_time_master_sweep = TRUE;
+	load(QUIET);
+}
+
+/* A fabric that runs, and no plan: tables are read back, and evidence is used. */
+static void run_without_plan(void)
+{
+	load_and_run();
+	subnet_unload();
+	remove_files("portmajor.*/*");
+	subnet_opensm()->subn.first_time_master_sweep = TRUE;
+	load(QUIET);
+}
+
+static void run_elsewhere(void)
+{
+	char from[128], to[128];
+
+	run_again();
+	snprintf(from, sizeof(from), "%s/portmajor.%016llx", folder,
+		 (unsigned long long)cl_ntoh64(subnet_opensm()->subn.sm_port_guid));
+	snprintf(to, sizeof(to), "%s/portmajor.0000000000000abc", folder);
+	assert_int_equal(rename(from, to), 0);
+}
+
+static void take_over(void)
+{
+	load_and_run();
+	subnet_opensm()->subn.coming_out_of_standby = TRUE;
+}
+
+static void lose_cable(void)
+{
+	load_and_run();
+	subnet_set_cable("l0", 3, false, false);
+}
+
+static void lose_path(void)
+{
+	load_and_run();
+	subnet_set_cable("l0", 3, false, false);
+	subnet_set_cable("l0", 4, false, false);
+}
+
+static void repair(void)
+{
+	load("");
+	sweep();
+	sweep();
+	subnet_set_cable("l0", 3, false, true);
+}
+
+static void write_drains(void)
+{
+	char text[128];
+	uint32_t sw = pm_fabric_find_name(fabric, "l1");
+
+	snprintf(text, sizeof(text), "portmajor-drained 1\n0x%016llx 3 l1\n",
+		 (unsigned long long)fabric->nodes[sw].guid);
+	write_file("portmajor.drained", text);
+}
+
+static void drain(void)
+{
+	load_and_run();
+	write_drains();
+}
+
+static void repair_and_drain(void)
+{
+	repair();
+	write_drains();
+}
+
+static void flap(const char *sw, unsigned int port)
+{
+	for (int i = 0; i < 4; i++) {
+		subnet_set_cable(sw, port, false, false);
+		sweep();
+		subnet_set_cable(sw, port, true, false);
+		sweep();
+	}
+}
+
+static void clear_holds(void)
+{
+	char file[64];
+
+	load_and_run();
+	flap("l0", 3);
+	flap("l1", 4);
+	snprintf(file, sizeof(file), "portmajor.%016llx/clear-holds",
+		 (unsigned long long)cl_ntoh64(subnet_opensm()->subn.sm_port_guid));
+	write_file(file, "l0[3]\nl2[9]\n");
+}
+
+static void shadow(void)
+{
+	load(QUIET "shadow yes\n");
+	sweep();
+	subnet_set_cable("l0", 3, false, false);
+}
+
+static void migrate(void)
+{
+	load_and_run();
+	subnet_unload();
+	remove_files("portmajor.*/*");
+	load(QUIET "migrate yes\n");
+}
+
+static void reassign(void)
+{
+	run_again();
+	subnet_opensm()->subn.opt.reassign_lids = TRUE;
+}
+
+static void do_sweep(struct subnet_sweep *result)
+{
+	subnet_sweep(result);
+}
+
+static const char *config;
+
+static void write_config(void)
+{
+	config = config_path(QUIET "shadow yes\n");
+}
+
+static void do_load(struct subnet_sweep *result)
+{
+	*result = (struct subnet_sweep){.rc = 1};
+	subnet_load(config);
+}
+
+/* The state is written a last time by a thread of its own. */
+static void do_unload(struct subnet_sweep *result)
+{
+	*result = (struct subnet_sweep){.rc = 1};
+	subnet_unload_exposed();
+}
+
+static const struct scenario {
+	const char *name;
+	void (*prepare)(void);
+	void (*act)(struct subnet_sweep *result);
+	bool shadow;
+	bool first; /* what OpenSM does alone in the first sweep, stays */
+} scenarios[] = {
+	{"the plugin is loaded", write_config, do_load, true, false},
+	{"first sweep", load_only, do_sweep, false, true},
+	{"no plan for what runs", run_without_plan, do_sweep, false, false},
+	{"plan on disk", run_again, do_sweep, false, false},
+	{"plan in another folder", run_elsewhere, do_sweep, false, false},
+	{"out of standby", take_over, do_sweep, false, false},
+	{"cable lost", lose_cable, do_sweep, false, false},
+	{"path lost", lose_path, do_sweep, false, false},
+	{"repair", repair, do_sweep, false, false},
+	{"drain", drain, do_sweep, false, false},
+	{"repair and drain", repair_and_drain, do_sweep, false, false},
+	{"holds cleared", clear_holds, do_sweep, false, false},
+	{"shadow mode", shadow, do_sweep, true, false},
+	{"migrating", migrate, do_sweep, false, false},
+	{"LIDs reassigned", reassign, do_sweep, false, true},
+	{"the state's thread", lose_path, do_unload, false, false},
+};
+
+/* ---- A trial ---- */
+
+static void check_step(const struct scenario *s, const struct outcome *now,
+		       const struct outcome *expected)
+{
+	const struct subnet_sweep *sweep = &now->sweep;
+
+	assert_int_equal(subnet_double_lids(), 0);
+	if (sweep->rc < 0 && !s->shadow) {
+		assert_true(sweep->untouched);
+		assert_int_equal(sweep->refusals, 1);
+		return;
+	}
+	assert_int_equal(sweep->rc, expected->sweep.rc);
+	if (!sweep->no_memory) {
+		assert_int_equal(now->lids, expected->lids);
+		assert_int_equal(now->tables, expected->tables);
+	}
+	assert_int_equal(now->unreachable, expected->unreachable);
+}
+
+/* The sweep behind it goes as if nothing had been. */
+static void check_after(const struct scenario *s, const struct outcome *now,
+			const struct outcome *expected)
+{
+	assert_int_equal(now->after.no_memory, 0);
+	assert_int_equal(now->after.errors, 0);
+	assert_int_equal(now->after.rc, expected->after.rc);
+	if (now->sweep.rc < 0 && s->first)
+		return;
+	assert_int_equal(now->lids_after, expected->lids_after);
+	assert_int_equal(now->tables_after, expected->tables_after);
+}
+
+/* Does a step; expected NULL: nothing fails, this is what is expected. */
+static struct outcome run(const struct scenario *s, const struct memfault *fault,
+			  const struct outcome *expected, bool goes_on)
+{
+	struct outcome now = {.allocations = 0};
+	int64_t live = memfault_live();
+
+	remove_all();
+	subnet_begin(fabric);
+	s->prepare();
+	memfault_begin(fault);
+	s->act(&now.sweep);
+	now.allocations = memfault_end();
+	now.unreachable = subnet_unreachable();
+	now.lids = subnet_lids();
+	now.tables = subnet_tables();
+	if (expected)
+		check_step(s, &now, expected);
+	if (goes_on && subnet_is_loaded()) {
+		subnet_sweep(&now.after);
+		now.lids_after = subnet_lids();
+		now.tables_after = subnet_tables();
+		if (expected)
+			check_after(s, &now, expected);
+	}
+	subnet_unload();
+	subnet_end();
+	check_state(s->shadow);
+	if (expected)
+		assert_int_equal(memfault_live(), live);
+	return now;
+}
+
+/*
+ * Some of the allocations fail, others by the number of the scenario: one alone, and one
+ * with all behind it, each with and without a sweep afterwards.
+ */
+static void try_all(const struct scenario *s, uint64_t first, uint64_t every)
+{
+	const struct memfault none = {0};
+	struct outcome expected;
+	uint64_t trials = 0;
+
+	run(s, &none, NULL, true); /* what libraries allocate once, they have now */
+	expected = run(s, &none, NULL, true);
+	for (uint64_t nth = first; nth <= expected.allocations + 1; nth += every)
+		for (unsigned int kind = 0; kind < 4; kind++) {
+			failing = (struct memfault){nth, kind & 1};
+			run(s, &failing, &expected, kind & 2);
+			trials++;
+		}
+	print_message("%s: %u allocations, %u trials\n", s->name,
+		      (unsigned int)expected.allocations, (unsigned int)trials);
+}
+
+static void test_each(void **state)
+{
+	const char *text = getenv("PM_EVERY");
+	uint64_t every = text ? strtoull(text, NULL, 10) : EVERY;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(scenarios); i++) {
+		const char *only = getenv("PM_ONLY");
+
+		name = scenarios[i].name;
+		if (!only || !strcmp(only, name))
+			try_all(&scenarios[i], 1 + i % every, every);
+	}
+	name = NULL;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	fabric = recipe_draw("l0/6 l1/6 l2/6 s0/4 s1/4 l0:1=a0 l0:2=b0 l1:1=a1 l1:2=b1 "
+			     "l2:1=a2 l2:2=b2 l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2 "
+			     "l2:3=s0:3 l2:4=s1:3");
+	return !mkdtemp(folder) || setenv("OSM_CACHE_DIR", folder, 1);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	if (name)
+		print_message("%s: with allocation %u%s failing\n", name,
+			      (unsigned int)failing.nth,
+			      failing.onwards ? " and all behind it" : "");
+	remove_all();
+	rmdir(folder);
+	pm_fabric_free(fabric);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
