@@ -21,7 +21,7 @@ struct slot {
 	uint32_t index; /* in its batch */
 	bool out, done;
 	enum ask_outcome outcome;
-	uint8_t data[ASK_DATA];
+	_Alignas(8) uint8_t data[ASK_DATA]; /* read as PortInfo, too */
 };
 
 struct ask {
