@@ -9,6 +9,8 @@
 #include <opensm/osm_madw.h>
 #include <opensm/osm_msgdef.h>
 
+#include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -33,7 +35,7 @@ struct owner {
 struct entry {
 	void *(*run)(void *);
 	void *context;
-	atomic_bool exposed;
+	atomic_bool begun, waiting, exposed;
 };
 
 static struct {
@@ -77,20 +79,29 @@ static void *enter(void *context)
 {
 	self = context;
 	memfault_spare(true);
+	self->begun = true;
 	return self->run(self->context);
 }
 
+/* It needs memory, and says so without what a sanitizer allocates on the new thread. */
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*run)(void *), void *context)
 {
 	struct entry *entry = &fake.threads[fake.num_threads];
+	void *room = malloc(1);
 
+	if (!room)
+		return EAGAIN;
+	free(room);
 	assert_true(fake.num_threads < SUBNET_THREADS);
 	entry->run = run;
 	entry->context = context;
-	entry->exposed = false;
-	if (__real_pthread_create(thread, attr, enter, entry))
-		return -1;
+	entry->begun = entry->waiting = entry->exposed = false;
+	memfault_spare_all(true);
+	assert_int_equal(__real_pthread_create(thread, attr, enter, entry), 0);
+	while (!entry->begun)
+		sched_yield();
+	memfault_spare_all(false);
 	fake.num_threads++;
 	return 0;
 }
@@ -118,7 +129,9 @@ void __wrap_wait_until(struct wait_signal *signal, double when_ms)
 {
 	(void)when_ms;
 	assert_non_null(self);
+	self->waiting = true;
 	pthread_cond_wait(&signal->changed, &signal->lock);
+	self->waiting = false;
 	memfault_spare(!self->exposed);
 }
 
@@ -360,7 +373,7 @@ ib_api_status_t osm_req_get(osm_sm_t *sm, const osm_dr_path_t *path, ib_net16_t 
 			    uint32_t timeout, cl_disp_msgid_t message,
 			    const osm_madw_context_t *context)
 {
-	ib_smp_t smp = {
+	_Alignas(64) ib_smp_t smp = {
 		.method = IB_MAD_METHOD_GET, .attr_id = attr, .attr_mod = modifier};
 
 	(void)sm, (void)path, (void)find_mkey, (void)m_key, (void)timeout;
@@ -372,7 +385,7 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 			    boolean_t find_mkey, ib_net64_t m_key, uint32_t timeout,
 			    cl_disp_msgid_t message, const osm_madw_context_t *context)
 {
-	ib_smp_t smp = {
+	_Alignas(64) ib_smp_t smp = {
 		.method = IB_MAD_METHOD_SET, .attr_id = attr, .attr_mod = modifier};
 
 	(void)sm, (void)path, (void)find_mkey, (void)m_key, (void)timeout;
@@ -523,9 +536,12 @@ void subnet_unload(void)
 
 void subnet_unload_exposed(void)
 {
+	struct entry *last = &fake.threads[fake.num_threads - 1];
 	bool spared = memfault_spare(true);
 
-	fake.threads[fake.num_threads - 1].exposed = true;
+	while (!last->waiting)
+		sched_yield();
+	last->exposed = true;
 	subnet_unload();
 	memfault_spare(spared);
 }
@@ -562,6 +578,16 @@ void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap)
 
 /* ---- A sweep ---- */
 
+static bool is_joined(uint32_t node)
+{
+	const struct pm_node *n = &fake.fabric->nodes[node];
+
+	for (uint32_t p = 1; p <= n->num_ports; p++)
+		if (state_of(n->first_port + p) != IB_LINK_DOWN)
+			return true;
+	return false;
+}
+
 static void discover(void)
 {
 	for (uint32_t i = 0; i < fake.fabric->num_ports; i++) {
@@ -579,7 +605,8 @@ static void discover(void)
 		}
 	}
 	for (uint32_t i = 0; i < fake.fabric->num_nodes; i++)
-		fake.nodes[i]->discovery_count = fake.ports[i].discovery_count = 1;
+		fake.nodes[i]->discovery_count = fake.ports[i].discovery_count =
+			is_joined(i);
 }
 
 static bool is_taken(uint16_t lid)
@@ -600,6 +627,8 @@ static void assign_lids(void)
 		uint64_t guid = cl_ntoh64(fake.ports[i].guid);
 		uint16_t low = 1, high;
 
+		if (!fake.ports[i].discovery_count)
+			continue;
 		if (osm_db_guid2lid_get(NULL, guid, &low, &high)) {
 			low = cl_ntoh16(fake.ports[i].p_physp->port_info.base_lid);
 			for (low = low ? low : 1; is_taken(low);)
@@ -666,6 +695,12 @@ static void unfailing(void (*step)(void))
 
 	step();
 	memfault_spare(spared);
+}
+
+void subnet_sweep_alone(void)
+{
+	discover();
+	assign_lids();
 }
 
 void subnet_sweep(struct subnet_sweep *result)

@@ -39,6 +39,8 @@ void subnet_unload(void);
 
 /* A heavy sweep. */
 void subnet_sweep(struct subnet_sweep *result);
+/* One without the plugin: LIDs are OpenSM's own, tables stay. */
+void subnet_sweep_alone(void);
 
 /* Takes a cable down, or up again, which its switches report if `trap`. */
 void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap);

@@ -40,6 +40,7 @@ struct outcome {
 	struct subnet_sweep sweep, after;
 	uint64_t lids, tables, lids_after, tables_after;
 	uint32_t unreachable; /* pairs of hosts */
+	uint64_t told;	      /* by the last document, of pairs apart and served */
 	uint64_t allocations;
 };
 
@@ -95,8 +96,9 @@ static void check_member(const json_t *document, const char *count, const char *
 	assert_true(!times == json_is_null(json_object_get(document, member)));
 }
 
-static void check_state(bool shadow)
+static uint64_t check_state(bool shadow)
 {
+	uint64_t told;
 	char path[128];
 	glob_t found = {0};
 	const json_t *apart;
@@ -105,7 +107,7 @@ static void check_state(bool shadow)
 	snprintf(path, sizeof(path), "%s/portmajor.*/state", folder);
 	if (glob(path, 0, NULL, &found)) {
 		globfree(&found);
-		return;
+		return 0;
 	}
 	document = json_load_file(found.gl_pathv[0], 0, NULL);
 	globfree(&found);
@@ -122,7 +124,11 @@ static void check_state(bool shadow)
 	apart = json_object_get(document, "apart");
 	assert_true(json_is_null(json_object_get(apart, "text")) ==
 		    !json_integer_value(json_object_get(apart, "pairs")));
+	told = (uint64_t)json_integer_value(json_object_get(apart, "pairs")) << 32 |
+	       (uint64_t)json_integer_value(
+		       json_object_get(json_object_get(document, "served"), "pairs"));
 	json_decref(document);
+	return told;
 }
 
 /* ---- Scenarios ---- */
@@ -172,6 +178,19 @@ static void run_without_plan(void)
 	load(QUIET);
 }
 
+/* LIDs are those of another engine, and of a host that is away guid2lid has one. */
+static void run_by_others(void)
+{
+	subnet_sweep_alone();
+	subnet_set_cable("l2", 2, false, false);
+	load(QUIET);
+}
+
+static void return_host(void)
+{
+	subnet_set_cable("l2", 2, true, false);
+}
+
 static void run_elsewhere(void)
 {
 	char from[128], to[128];
@@ -200,6 +219,14 @@ static void lose_path(void)
 	load_and_run();
 	subnet_set_cable("l0", 3, false, false);
 	subnet_set_cable("l0", 4, false, false);
+}
+
+/* Cables join l0 and l2 by way of l1 alone. */
+static void lose_pair(void)
+{
+	load_and_run();
+	subnet_set_cable("l0", 4, false, false);
+	subnet_set_cable("l2", 3, false, false);
 }
 
 static void repair(void)
@@ -305,24 +332,27 @@ static const struct scenario {
 	void (*prepare)(void);
 	void (*act)(struct subnet_sweep *result);
 	bool shadow;
-	bool first; /* what OpenSM does alone in the first sweep, stays */
+	bool first;	    /* what OpenSM does alone in the first sweep, stays */
+	void (*then)(void); /* before the next sweep, or NULL */
 } scenarios[] = {
-	{"the plugin is loaded", write_config, do_load, true, false},
-	{"first sweep", load_only, do_sweep, false, true},
-	{"no plan for what runs", run_without_plan, do_sweep, false, false},
-	{"plan on disk", run_again, do_sweep, false, false},
-	{"plan in another folder", run_elsewhere, do_sweep, false, false},
-	{"out of standby", take_over, do_sweep, false, false},
-	{"cable lost", lose_cable, do_sweep, false, false},
-	{"path lost", lose_path, do_sweep, false, false},
-	{"repair", repair, do_sweep, false, false},
-	{"drain", drain, do_sweep, false, false},
-	{"repair and drain", repair_and_drain, do_sweep, false, false},
-	{"holds cleared", clear_holds, do_sweep, false, false},
-	{"shadow mode", shadow, do_sweep, true, false},
-	{"migrating", migrate, do_sweep, false, false},
-	{"LIDs reassigned", reassign, do_sweep, false, true},
-	{"the state's thread", lose_path, do_unload, false, false},
+	{"the plugin is loaded", write_config, do_load, true, false, NULL},
+	{"first sweep", load_only, do_sweep, false, true, NULL},
+	{"no plan for what runs", run_without_plan, do_sweep, false, false, NULL},
+	{"LIDs of others", run_by_others, do_sweep, false, false, return_host},
+	{"plan on disk", run_again, do_sweep, false, false, NULL},
+	{"plan in another folder", run_elsewhere, do_sweep, false, false, NULL},
+	{"out of standby", take_over, do_sweep, false, false, NULL},
+	{"cable lost", lose_cable, do_sweep, false, false, NULL},
+	{"path lost", lose_path, do_sweep, false, false, NULL},
+	{"pair lost", lose_pair, do_sweep, false, false, NULL},
+	{"repair", repair, do_sweep, false, false, NULL},
+	{"drain", drain, do_sweep, false, false, NULL},
+	{"repair and drain", repair_and_drain, do_sweep, false, false, NULL},
+	{"holds cleared", clear_holds, do_sweep, false, false, NULL},
+	{"shadow mode", shadow, do_sweep, true, false, NULL},
+	{"migrating", migrate, do_sweep, false, false, NULL},
+	{"LIDs reassigned", reassign, do_sweep, false, true, NULL},
+	{"the state's thread", lose_path, do_unload, false, false, NULL},
 };
 
 /* ---- A trial ---- */
@@ -378,6 +408,8 @@ static struct outcome run(const struct scenario *s, const struct memfault *fault
 	if (expected)
 		check_step(s, &now, expected);
 	if (goes_on && subnet_is_loaded()) {
+		if (s->then)
+			s->then();
 		subnet_sweep(&now.after);
 		now.lids_after = subnet_lids();
 		now.tables_after = subnet_tables();
@@ -386,7 +418,9 @@ static struct outcome run(const struct scenario *s, const struct memfault *fault
 	}
 	subnet_unload();
 	subnet_end();
-	check_state(s->shadow);
+	now.told = check_state(s->shadow);
+	if (expected && goes_on && now.told)
+		assert_int_equal(now.told, expected->told);
 	if (expected)
 		assert_int_equal(memfault_live(), live);
 	return now;
