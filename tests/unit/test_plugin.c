@@ -278,7 +278,7 @@ static void clear_holds(void)
 	flap("l1", 4);
 	snprintf(file, sizeof(file), "portmajor.%016llx/clear-holds",
 		 (unsigned long long)cl_ntoh64(subnet_opensm()->subn.sm_port_guid));
-	write_file(file, "l0[3]\nl2[9]\n");
+	write_file(file, "l0[3]\n");
 }
 
 static void shadow(void)
