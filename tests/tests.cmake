@@ -102,7 +102,7 @@ target_link_options(test_plugin PRIVATE -Wl,--gc-sections -Wl,--wrap=pthread_cre
 target_link_libraries(test_plugin PRIVATE memfault test_tools ${OSMCOMP} ${JANSSON}
 	Threads::Threads)
 if(PORTMAJOR_SANITIZE)
-	target_compile_definitions(test_plugin PRIVATE EVERY=29)
+	target_compile_definitions(test_plugin PRIVATE EVERY=97)
 endif()
 add_test(NAME unit.plugin COMMAND test_plugin)
 set_tests_properties(unit.plugin PROPERTIES LABELS unit TIMEOUT 600)

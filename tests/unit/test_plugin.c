@@ -27,7 +27,7 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 #ifndef EVERY
-#define EVERY 7 /* of how many allocations one is tried, if PM_EVERY does not say */
+#define EVERY 29 /* of how many allocations one is tried, if PM_EVERY does not say */
 #endif
 
 static char folder[] = "/tmp/portmajor-plugin-XXXXXX";
