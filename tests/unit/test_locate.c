@@ -513,7 +513,7 @@ static void test_shared_cable(void **state)
 		   PM_GROUPED);
 	make_truth(&truth, &world, "", "", "a");
 	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.manager, &locate, NULL),
+		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL),
 		0);
 	home = world_switch(&world, "l0");
 	first = world.plan->known->nodes[home].first_port;
@@ -913,7 +913,7 @@ static void test_pinned(void **state)
 				talk.truth = &truth;
 				talk.random = &random;
 				assert_int_equal(pm_locate_new(world.routes, truth.before,
-							       truth.manager,
+							       truth.sm,
 							       &talk.locate, NULL),
 						 0);
 				report_some(&truth, talk.locate, &random,
