@@ -294,7 +294,7 @@ class Pages(labtest.Folders):
         dom = self.browse(self.write("status", plan, fine, bad))
         self.assertEqual(dom.count("All is as it should be."), 1)
         self.assertIn('<p class="finding">OpenSM has fallen back to updn</p>', dom)
-        self.assertIn('<td>leaf0[5]-0x2[7]</td><td class="text">held</td><td>4</td><td>2</td>',
+        self.assertIn('<td>leaf0[5]-0x2[7]</td><td class="text">on-hold</td><td>4</td><td>2</td>',
                       dom)
         self.assertIn("6 switches, 4 of them leaves, levels 0 to 1, 1 pods, 2 planes", dom)
         self.assertIn('<td>1 (spine1, cable 0)</td>', dom)
