@@ -220,8 +220,8 @@ class Pages(labtest.Folders):
     def test_648_hosts(self):
         self.check_size("director", 36, lost="s0-*")
 
-    def test_5832_hosts(self):
-        self.check_size("director", 324, lost="s0-*")
+    def test_11664_hosts(self):
+        self.check_size("director", 648, lost="s0-*")
 
     def test_a_click_sorts(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
