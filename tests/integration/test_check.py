@@ -761,7 +761,7 @@ class Help(unittest.TestCase):
             self.assertTrue(done.stdout.startswith(f"usage: portmajor {command} "), command)
 
     def test_usage(self):
-        for args in (("check",), ("check", "a"), ("check", "--balance", "0", "a", "b"),
+        for args in (("check",), ("check", "--balance", "0", "a", "b"),
                      ("diff", "a"), ("diff", "--nonsense"), ("plan",), ("check", "-", "-"),
                      ("diff", "-", "-")):
             self.assertEqual(pmlab.run_cli(*args).returncode, 2, args)

@@ -213,7 +213,7 @@ class Bad(labtest.Folders):
         for count, end in ((1, ""), (8, ""), (9, ", .."), (20, ", ..")):
             state = self.changed(flapping=[link(number) for number in range(count)])
             text = pmlab.run_cli("status", state).stdout
-            names = [f"leaf{number}[5]-0x2[6] (held, 4 times down{', 2 s left' * (number > 0)})"
+            names = [f"leaf{number}[5]-0x2[6] (on-hold, 4 times down{', 2 s left' * (number > 0)})"
                      for number in range(min(count, 8))]
             self.assertIn(f"flapping    {count} links went down lately: {', '.join(names)}{end}\n",
                           text)
@@ -347,7 +347,7 @@ class Fabric(labtest.Folders):
             self.assertEqual((flap["downs"], flap["hold_ms"]), (2, 3600000))
             done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual(done.returncode, 0, done.stdout)
-            self.assertRegex(done.stdout, r"flapping +1 .*leaf1\[5\].*held, 2 times down, \d+ s")
+            self.assertRegex(done.stdout, r"flapping +1 .*leaf1\[5\].*on-hold, 2 times down, \d+ s")
             simlab.poll_until(lambda: metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))[
                 'portmajor_flapping_links{state="on-hold"}'] == 1, 60, "the metrics")
 
