@@ -8,7 +8,7 @@ import labtest
 import pmlab
 
 CABLE = "leaf5:20"
-KEPT_OUT = r"flapping: 1 links kept out, 0 in use as last paths: leaf5\[20\] \(held, 4 times down"
+KEPT_OUT = r"flapping: 1 links kept out, 0 in use as last paths: leaf5\[20\] \(on-hold, 4 times down"
 NONE = r"flapping: 0 links kept out, 0 in use as last paths"
 
 
