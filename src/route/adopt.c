@@ -90,6 +90,14 @@ static bool idles(const struct look *ours, const struct look *theirs)
 	return false;
 }
 
+static bool has_slots(const struct pm_routes *routes, uint32_t sw)
+{
+	for (uint32_t i = routes->first_lid[sw]; i < routes->first_lid[sw + 1]; i++)
+		if (routes->to[routes->lids_of[i]].port)
+			return true;
+	return false;
+}
+
 /* Compares all tables; *same if the held ones are ours. */
 static bool is_as_good(const struct pm_routes *routes, const struct pm_held *held,
 		       bool lenient, bool *same)
@@ -108,7 +116,8 @@ static bool is_as_good(const struct pm_routes *routes, const struct pm_held *hel
 			return false;
 		ours += here.footprint;
 		theirs += there.footprint;
-		if (routes->plan->tree.level[sw] == 0 &&
+		/* What has lost all leaves below it may seem to be one. */
+		if (routes->plan->tree.level[sw] == 0 && has_slots(routes, sw) &&
 		    there.most > here.most + here.most / 8 + 1)
 			return false;
 		for (uint32_t lid = 0; lid < routes->stride && *same; lid++)

@@ -90,6 +90,16 @@ out:
 	return rc;
 }
 
+static void index_ways(const struct pm_routes *routes, uint32_t leaf, struct own *own)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	uint32_t way = 0;
+
+	pm_for_each_port(i, routes->plan->known, leaf)
+		if (tree->plane[i] != PM_NONE)
+			own[tree->plane[i]].way = way++;
+}
+
 static void index_own(struct pm_routes *routes)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
@@ -113,6 +123,7 @@ static void index_own(struct pm_routes *routes)
 		}
 		for (uint32_t p = 1; p < planes; p++)
 			own[p].before = own[p - 1].before + own[p - 1].count;
+		index_ways(routes, sw, own);
 	}
 }
 
@@ -147,6 +158,42 @@ static void index_up(struct pm_routes *routes)
 			list_up(routes, sw, routes->up + routes->first_up[sw]);
 }
 
+/* From the leaves up. */
+static void index_below(struct pm_routes *routes)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		routes->below[sw] = (struct below){tree->leaf_rank[sw], PM_NONE};
+	for (uint32_t k = 0; k < routes->whole.num_by_level; k++) {
+		uint32_t sw = routes->whole.by_level[k];
+		struct below *least = &routes->below[sw];
+
+		pm_for_each_port(i, routes->plan->known, sw) {
+			uint32_t far;
+
+			if (tree->direction[i] != PM_DOWN)
+				continue;
+			far = route_far_switch(routes, i);
+			if (routes->below[far].leaf >= least->leaf)
+				continue;
+			*least = routes->below[far];
+			if (tree->level[far] == 0)
+				least->plane =
+					tree->plane[routes->plan->known->ports[i].peer];
+		}
+	}
+	/* Without a leaf below there are no flows: any will do. */
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (routes->below[sw].leaf == PM_NONE)
+			routes->below[sw].leaf = 0;
+	while (routes->other_pod < tree->num_leaves &&
+	       tree->pod[tree->leaves[routes->other_pod]] == tree->pod[tree->leaves[0]])
+		routes->other_pod++;
+	if (routes->other_pod == tree->num_leaves)
+		routes->other_pod = 0;
+}
+
 /* The most up ports that a switch of this level has. */
 static uint32_t widest(const struct pm_routes *routes, unsigned int level)
 {
@@ -159,7 +206,7 @@ static uint32_t widest(const struct pm_routes *routes, unsigned int level)
 	return most;
 }
 
-static void find_weights(struct pm_routes *routes)
+static int find_weights(struct pm_routes *routes, struct pm_error *err)
 {
 	unsigned int top = routes->plan->tree.top_level;
 	uint32_t width = 1;
@@ -175,7 +222,7 @@ static void find_weights(struct pm_routes *routes)
 		if (most > width)
 			width = most;
 	}
-	route_spread_foreign(routes, width);
+	return route_deal_foreign(routes, width, err);
 }
 
 int route_index(struct pm_routes *routes, struct pm_error *err)
@@ -190,6 +237,6 @@ int route_index(struct pm_routes *routes, struct pm_error *err)
 		return rc;
 	index_own(routes);
 	index_up(routes);
-	find_weights(routes);
-	return 0;
+	index_below(routes);
+	return find_weights(routes, err);
 }

@@ -32,8 +32,8 @@ static uint32_t key_of(const struct pm_routes *routes, uint32_t sw, uint32_t lid
 		return leaf_key(routes, sw, lid);
 	if (pm_tree_is_native(tree, routes->to[lid].plane, sw))
 		return route_native_key(routes, sw, lid) + tree->position[sw];
-	return down ? route_foreign_key_down(routes, sw, lid)
-		    : route_foreign_key(routes, sw, lid);
+	return down ? route_foreign_down(routes, sw, lid)
+		    : route_foreign_up(routes, sw, lid);
 }
 
 static void strike(struct ports *list, uint32_t at)

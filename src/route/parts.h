@@ -37,6 +37,26 @@ struct own {
 	uint32_t before; /* in planes before this one */
 	uint32_t first;	 /* lowest rank in this plane, PM_NONE if it has none */
 	uint32_t count;	 /* in this plane */
+	uint32_t way;	 /* number of its up port of this plane among its up ports */
+};
+
+/* The first leaf below a switch; if there is none, the first of all. */
+struct below {
+	uint32_t leaf;
+	uint32_t plane; /* of the leaf's cable, PM_NONE for a leaf */
+};
+
+/* How foreign destinations are dealt over ports of one direction; see foreign.c. */
+struct foreign {
+	uint32_t step;	 /* ports from a switch to the next of its component and level */
+	uint32_t share;	 /* flows for one port, of a block */
+	uint32_t more;	 /* of as many slots as there are other planes, this many */
+	double flows[2]; /* have flows[1], and the others flows[0] */
+	bool by_pod;	 /* no port for two pods in a block */
+	uint32_t phases; /* ways to deal: one, or the number of other planes */
+	uint32_t *base;	 /* [block] number of its first port */
+	uint8_t *part;	 /* [phase][lid] and of a LID's port from there */
+	bool whole_blocks; /* none of them has two */
 };
 
 struct pm_routes {
@@ -59,8 +79,9 @@ struct pm_routes {
 	uint64_t *nothing;		  /* [words] the empty set */
 	struct pm_reach whole;		  /* with every cable alive */
 	uint32_t weight[PM_NO_LEVEL + 1]; /* [level] divisor of the digit there */
-	uint32_t spread;		  /* ports per block of foreign destinations */
-	uint8_t *part;			  /* [lid] which of them: rank mod spread */
+	struct below *below;		  /* [switch] */
+	uint32_t other_pod;		  /* the first leaf of the second pod, or 0 */
+	struct foreign foreign_up, foreign_down;
 
 	/* Preferred: tables with every cable alive, and what is said of them. Made once;
 	 * adopt.c may put what switches hold in place of them. */
@@ -160,20 +181,39 @@ static inline uint32_t route_native_key(const struct pm_routes *routes, uint32_t
 }
 
 /* Of foreign ones going up, and going down. */
-uint32_t route_foreign_key(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
+uint32_t route_foreign_up(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
+uint32_t route_down_phase(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
 
-static inline uint32_t route_foreign_key_down(const struct pm_routes *routes, uint32_t sw,
-					      uint32_t lid)
+static inline uint32_t route_foreign_key(const struct pm_routes *routes,
+					 const struct foreign *foreign, uint32_t phase,
+					 uint32_t sw, uint32_t lid)
 {
-	return routes->plan->tree.position[sw] + routes->to[lid].plane +
-	       routes->to[lid].rank;
+	return routes->plan->tree.position[sw] * foreign->step +
+	       foreign->base[lid / PM_LFT_BLOCK] +
+	       foreign->part[(size_t)phase * routes->stride + lid];
+}
+
+static inline uint32_t route_foreign_down(const struct pm_routes *routes, uint32_t sw,
+					  uint32_t lid)
+{
+	const struct foreign *down = &routes->foreign_down;
+	const struct pm_tree *tree = &routes->plan->tree;
+
+	if (tree->level[sw] != 2)
+		return tree->position[sw] + routes->to[lid].plane + routes->to[lid].rank;
+	/* A plane further, so that planes with as many ports each differ. */
+	return routes->to[lid].plane +
+	       route_foreign_key(routes, down,
+				 down->phases > 1 ? route_down_phase(routes, sw, lid) : 0,
+				 sw, lid);
 }
 
 /* Fills a row with foreign entries, with the keys above; up is not empty. */
 void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
 			uint8_t *row);
-/* Finds spread and part[], where a switch has at most width up ports. */
-void route_spread_foreign(struct pm_routes *routes, uint32_t width);
+/* How foreign ones are dealt, where a switch has at most width up ports; -ENOMEM.
+ */
+int route_deal_foreign(struct pm_routes *routes, uint32_t width, struct pm_error *err);
 
 /* index.c: fills in everything that depends on the plan alone; -ENOMEM. */
 int route_index(struct pm_routes *routes, struct pm_error *err);

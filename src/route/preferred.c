@@ -92,7 +92,7 @@ static uint8_t preferred_down(const struct pm_routes *routes, uint32_t sw, uint3
 		if (port)
 			return port;
 	}
-	key = route_foreign_key_down(routes, sw, lid);
+	key = route_foreign_down(routes, sw, lid);
 	/* Cables come in pairs most often, and a division takes its time. */
 	return down->num[down->count == 2 ? key % 2 : key % down->count];
 }

@@ -67,7 +67,7 @@ static void allocate_index(struct pm_routes *routes)
 	routes->planeless = pm_pool_array(pool, words, sizeof(uint64_t));
 	routes->nothing = pm_pool_array(pool, words, sizeof(uint64_t));
 	pm_reach_init(tree, pool, &routes->whole);
-	routes->part = pm_pool_array(pool, routes->stride, 1);
+	routes->below = pm_pool_array(pool, routes->num_switches, sizeof(*routes->below));
 }
 
 static void allocate_tables(struct pm_routes *routes)

@@ -92,7 +92,7 @@ class Events(labtest.Repaired):
         self.assertGreater(lost.wire, 0)
 
     def test_line_fabric_cable(self):
-        lost, _ = self.lose_and_back("s3-line1:30", most=36, spread=2, gone=0)
+        lost, _ = self.lose_and_back("s3-line1:30", most=28, spread=2, gone=0)
         self.assertGreater(lost.wire, 0)
 
     def test_host_replaced(self):

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Foreign destinations: over how many ports those of a block are dealt, and which gets
+ * which. The rules are in rules.c.
+ *
+ * A flow is a leaf that sends to a slot. When a plane is lost, each leaf sends to that
+ * plane's slots elsewhere over the others, slot after slot over one after the other,
+ * and begins with another one than the leaf before it. So a switch of another plane, with
+ * L leaves below it, gets L / n flows to each slot from each pod, rounded down or up,
+ * where n planes are left: up for L mod n slots in a row out of n. Which ones these are
+ * depends on that switch and on the plane; that is what `phase` says.
+ */
+#include "parts.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* ---- What there is room for ---- */
+
+/* What a tree is like, if all of it were like the mean. */
+struct mean {
+	double leaves; /* of a pod */
+	double pods;
+	double room; /* flows that a cable above level 1 may get when a component is lost
+		      */
+	uint32_t lost;	 /* planes of a component */
+	uint32_t planes; /* that are left, at least 1 */
+	uint32_t width;	 /* up ports of a switch */
+	uint32_t cables; /* from a switch of level 1 to one above */
+};
+
+/* Slots per plane, at least 1. */
+static double mean_slots(const struct pm_routes *routes)
+{
+	uint32_t slots = 0, planes = routes->plan->tree.num_planes;
+
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		slots += routes->to[lid].sw != PM_NONE && routes->to[lid].port != 0;
+	return slots > planes ? (double)slots / planes : 1;
+}
+
+/* The most cables from a switch of level 1 to one above. */
+static uint32_t most_parallel(const struct pm_routes *routes)
+{
+	uint32_t most = 1;
+
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		struct up_ports up = route_up(routes, sw);
+		uint32_t first = route_node(routes, sw)->first_port, last = PM_NONE;
+		uint32_t length = 0;
+
+		if (routes->plan->tree.level[sw] != 1)
+			continue;
+		for (uint32_t i = 0; i < up.count; i++) {
+			uint32_t far = route_far_switch(routes, first + up.num[i]);
+
+			length = far == last ? length + 1 : 1;
+			last = far;
+			if (length > most)
+				most = length;
+		}
+	}
+	return most;
+}
+
+/*
+ * The cables above level 1 carry `native` flows each, up as well as down, and `even` if
+ * what a lost component carried were spread over the others to the last bit. No more than
+ * 7% over that is wanted, or one flow, as a flow is not divided.
+ */
+static struct mean find_mean(const struct pm_routes *routes, uint32_t width)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	struct mean mean = {
+		.leaves = (double)tree->num_leaves / tree->num_pods,
+		.pods = tree->num_pods,
+		.lost = tree->num_planes / tree->num_components,
+		.width = width,
+		.cables = most_parallel(routes),
+	};
+	double native = mean_slots(routes) * (mean.pods - 1) / mean.pods * mean.leaves /
+			mean.width;
+	double even;
+
+	if (mean.lost == 0)
+		mean.lost = 1;
+	mean.planes = tree->num_planes - mean.lost;
+	if (mean.planes == 0)
+		mean.planes = 1;
+	even = native * tree->num_planes / mean.planes;
+	mean.room = fmax(1.07 * even, even + 1) - native;
+	return mean;
+}
+
+/* ---- Which port ---- */
+
+/* Flows to a place; nobody sends to switches. */
+static double find_flows(const struct pm_routes *routes, const struct foreign *foreign,
+			 uint32_t phase, uint32_t lid)
+{
+	uint32_t planes = routes->plan->tree.num_planes - 1;
+	uint32_t number;
+
+	if (routes->to[lid].sw == PM_NONE || routes->to[lid].port == 0)
+		return 0;
+	if (!foreign->more)
+		return foreign->flows[0];
+	number = routes->to[lid].number % planes;
+	return foreign->flows[(phase + planes - number) % planes < foreign->more];
+}
+
+/*
+ * Numbers the ports: a block's LIDs take one after the other, each as many flows as a
+ * share has, and so does each pod where these are kept apart. base[block] is the first
+ * of a block, part[lid] counts from there; either may be NULL. Returns how many there are
+ * in all.
+ */
+static uint32_t deal_parts(const struct pm_routes *routes, const struct foreign *foreign,
+			   uint32_t phase, uint32_t *base, uint8_t *part)
+{
+	uint32_t port = 0, first = 0, pod = PM_NONE;
+	double load = 0;
+
+	for (uint32_t lid = 0; lid < routes->stride; lid++) {
+		double flows = find_flows(routes, foreign, phase, lid);
+		uint32_t in =
+			flows > 0 ? routes->plan->tree.pod[routes->to[lid].sw] : pod;
+		bool apart = foreign->by_pod && in != pod;
+
+		if (load > 0 &&
+		    (lid % PM_LFT_BLOCK == 0 || apart || load + flows > foreign->share)) {
+			load = 0;
+			port++;
+		}
+		if (lid % PM_LFT_BLOCK == 0)
+			first = port;
+		if (base)
+			base[lid / PM_LFT_BLOCK] = first;
+		if (part)
+			part[lid] = (uint8_t)(port - first);
+		load += flows;
+		pod = in;
+	}
+	return port + 1;
+}
+
+/*
+ * The least share with which no more ports are taken than with the greatest that there
+ * is room for: `ports` are those that there are if planes lost together have each its
+ * own. Where they do not suffice, each is taken several times, and the shares are
+ * smaller. Returns what there is room for then.
+ */
+static double choose_share(const struct pm_routes *routes, double room, double ports,
+			   struct foreign *foreign)
+{
+	uint32_t low = 0, high, wanted, turns = 0;
+
+	do {
+		high = (uint32_t)fmax(1, room / ++turns);
+		foreign->share = high;
+		wanted = deal_parts(routes, foreign, 0, NULL, NULL);
+	} while (wanted > turns * ports && high > 1);
+	/* low is too little. */
+	while (high - low > 1) {
+		foreign->share = low + (high - low) / 2;
+		if (deal_parts(routes, foreign, 0, NULL, NULL) > wanted)
+			low = foreign->share;
+		else
+			high = foreign->share;
+	}
+	foreign->share = high;
+	return room / turns;
+}
+
+/*
+ * Each slot is taken to have `each` flows on average. Where a leaf's flows more or less
+ * on a port would be more than there is room for, it is found out which slots have more;
+ * where a component has several planes it is not.
+ */
+static void share_out(const struct pm_routes *routes, const struct mean *mean,
+		      double each, double ports, struct foreign *foreign)
+{
+	uint32_t more = (uint32_t)mean->leaves % mean->planes;
+	double room;
+
+	foreign->flows[0] = each;
+	room = choose_share(routes, mean->room, ports, foreign);
+	if (foreign->share + more * (1 - (double)more / mean->planes) <= room ||
+	    mean->lost > 1)
+		return;
+	foreign->more = more;
+	foreign->flows[0] = floor(each);
+	foreign->flows[1] = floor(each) + 1;
+	choose_share(routes, mean->room, ports, foreign);
+}
+
+/*
+ * Those to the switch's own pod do not go up, where there are others. What goes to a pod
+ * takes some ports side by side, and others at the next switch of the level: else all of
+ * it would come down by the same cables. Parallel cables lead down from one switch.
+ */
+static void share_up(struct pm_routes *routes, const struct mean *mean)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	double ports = (double)mean->width * tree->num_planes / mean->lost * mean->pods /
+		       fmax(1, mean->pods - 1);
+	struct foreign *up = &routes->foreign_up;
+	uint32_t taken, bundles;
+
+	share_out(routes, mean, mean->leaves / mean->planes, ports, up);
+	taken = deal_parts(routes, up, 0, NULL, NULL);
+	bundles = (uint32_t)ceil(taken / (tree->num_planes * mean->pods * mean->cables));
+	up->step = bundles * mean->cables % mean->width ? bundles * mean->cables
+							: mean->cables;
+}
+
+/*
+ * Over the cables to one switch of level 1, for what is below it. Where these are all the
+ * cables that it has up, and all flows come from one other pod, they are as many as those
+ * that go up there; else they are taken to be as many to each slot.
+ */
+static void share_down(struct pm_routes *routes, const struct mean *mean)
+{
+	double each = mean->leaves * (mean->pods - 1) / mean->planes * mean->cables /
+		      mean->width;
+	double ports = (double)mean->cables * routes->plan->tree.num_planes * mean->pods /
+		       mean->lost;
+	struct foreign *down = &routes->foreign_down;
+
+	down->step = 1;
+	down->by_pod = true;
+	if (mean->cables == mean->width && routes->plan->tree.num_pods == 2) {
+		share_out(routes, mean, each, ports, down);
+	} else {
+		down->flows[0] = each;
+		choose_share(routes, mean->room, ports, down);
+	}
+}
+
+static int make_parts(struct pm_routes *routes, struct foreign *foreign,
+		      struct pm_error *err)
+{
+	uint32_t blocks = routes->stride / PM_LFT_BLOCK;
+
+	foreign->phases = foreign->more ? routes->plan->tree.num_planes - 1 : 1;
+	foreign->base = pm_pool_array(&routes->pool, blocks, sizeof(*foreign->base));
+	foreign->part =
+		pm_pool_array(&routes->pool, (size_t)foreign->phases * routes->stride, 1);
+	if (pm_pool_check(&routes->pool, err))
+		return -ENOMEM;
+	if (routes->plan->tree.num_planes < 2)
+		return 0;
+	for (uint32_t i = 0; i < foreign->phases; i++)
+		deal_parts(routes, foreign, i, i ? NULL : foreign->base,
+			   foreign->part + (size_t)i * routes->stride);
+	foreign->whole_blocks = foreign->phases == 1;
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		foreign->whole_blocks &= foreign->part[lid] == 0;
+	return 0;
+}
+
+int route_deal_foreign(struct pm_routes *routes, uint32_t width, struct pm_error *err)
+{
+	int rc;
+
+	if (routes->plan->tree.num_planes > 1) {
+		struct mean mean = find_mean(routes, width);
+
+		share_up(routes, &mean);
+		share_down(routes, &mean);
+	}
+	rc = make_parts(routes, &routes->foreign_up, err);
+	return rc ? rc : make_parts(routes, &routes->foreign_down, err);
+}
+
+/*
+ * The phase of a plane at a switch, for flows from this leaf and those after it: slots
+ * with this number modulo n get the leaf's own flows over that switch, as leaf_key() of
+ * moved.c has it. `behind`: for slots behind the leaf's own ones.
+ */
+static uint32_t find_phase(const struct pm_routes *routes, const struct foreign *foreign,
+			   uint32_t leaf, uint32_t sw, uint32_t plane, bool behind)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	const struct own *own = routes->own + (size_t)leaf * (tree->num_planes + 1u);
+	uint32_t native = routes->below[sw].plane, way, before;
+
+	if (foreign->phases == 1 || native == PM_NONE || plane == tree->num_planes)
+		return 0;
+	way = own[native].way - (own[plane].way < own[native].way);
+	before = own[plane].before + (behind ? own[plane].count : 0);
+	return (way + before + foreign->phases - leaf % foreign->phases) %
+	       foreign->phases;
+}
+
+static uint32_t phase_of(const struct pm_routes *routes, const struct foreign *foreign,
+			 uint32_t leaf, uint32_t sw, uint32_t lid)
+{
+	const struct destination *to = &routes->to[lid];
+	uint32_t planes = routes->plan->tree.num_planes;
+	const struct own *own = routes->own + (size_t)leaf * (planes + 1u);
+
+	return find_phase(routes, foreign, leaf, sw, to->plane,
+			  to->rank > own[to->plane].first);
+}
+
+uint32_t route_foreign_up(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	const struct foreign *up = &routes->foreign_up;
+	uint32_t leaf = routes->below[sw].leaf;
+
+	if (routes->plan->tree.level[sw] > 1)
+		return routes->plan->tree.position[sw] + routes->to[lid].rank;
+	return route_foreign_key(routes, up, phase_of(routes, up, leaf, sw, lid), sw,
+				 lid);
+}
+
+/* Flows come from the other pod if there are two, and then phases may matter. */
+uint32_t route_down_phase(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	bool first = tree->pod[routes->to[lid].sw] == tree->pod[tree->leaves[0]];
+
+	return phase_of(routes, &routes->foreign_down, first ? routes->other_pod : 0, sw,
+			lid);
+}
+
+/* Of a plane at a switch: the parts of slots before and behind the own ones of a leaf. */
+struct sides {
+	uint32_t first;
+	const uint8_t *part[2];
+};
+
+static struct sides find_sides(const struct pm_routes *routes, uint32_t sw,
+			       uint32_t plane)
+{
+	const struct foreign *up = &routes->foreign_up;
+	uint32_t leaf = routes->below[sw].leaf, planes = routes->plan->tree.num_planes;
+	struct sides sides = {
+		.first = routes->own[(size_t)leaf * (planes + 1u) + plane].first,
+	};
+
+	for (int behind = 0; behind < 2; behind++)
+		sides.part[behind] = up->part + (size_t)find_phase(routes, up, leaf, sw,
+								   plane, behind) *
+							routes->stride;
+	return sides;
+}
+
+/* The up ports of a switch, and enough again for what the ports of a block go beyond. */
+struct circle {
+	uint8_t num[PM_MAX_PORTS + PM_LFT_BLOCK + 1];
+};
+
+static void make_circle(struct up_ports up, struct circle *circle)
+{
+	for (uint32_t i = 0; i < up.count + PM_LFT_BLOCK; i++)
+		circle->num[i] = up.num[i % up.count];
+}
+
+static const uint8_t *block_ports(const struct pm_routes *routes, uint32_t sw,
+				  uint32_t block, uint32_t count,
+				  const struct circle *circle)
+{
+	const struct foreign *up = &routes->foreign_up;
+
+	return circle->num +
+	       (routes->plan->tree.position[sw] * up->step + up->base[block]) % count;
+}
+
+static void fill_plane(const struct pm_routes *routes, uint32_t sw, uint32_t plane,
+		       uint32_t count, const struct circle *circle, uint8_t *row)
+{
+	struct sides sides = find_sides(routes, sw, plane);
+
+	for (uint32_t i = routes->first_interval[plane];
+	     i < routes->first_interval[plane + 1]; i++) {
+		uint32_t lid = routes->intervals[i].start;
+		uint32_t end = lid + routes->intervals[i].length;
+
+		for (; lid < end; lid++) {
+			bool behind = routes->to[lid].rank > sides.first;
+
+			row[lid] = block_ports(routes, sw, lid / PM_LFT_BLOCK, count,
+					       circle)[sides.part[behind][lid]];
+		}
+	}
+}
+
+/* With one phase planes make no difference. */
+static void fill_blocks(const struct pm_routes *routes, uint32_t sw, uint32_t count,
+			const struct circle *circle, uint8_t *row)
+{
+	const struct foreign *up = &routes->foreign_up;
+
+	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK) {
+		const uint8_t *port =
+			block_ports(routes, sw, lid / PM_LFT_BLOCK, count, circle);
+
+		if (up->whole_blocks)
+			memset(row + lid, *port, PM_LFT_BLOCK);
+		else
+			for (uint32_t i = lid; i < lid + PM_LFT_BLOCK; i++)
+				row[i] = port[up->part[i]];
+	}
+}
+
+void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
+			uint8_t *row)
+{
+	struct circle circle;
+
+	make_circle(up, &circle);
+	if (routes->plan->tree.level[sw] > 1)
+		for (uint32_t lid = 0; lid < routes->stride; lid++)
+			row[lid] = up.num[route_foreign_up(routes, sw, lid) % up.count];
+	else if (routes->foreign_up.phases == 1)
+		fill_blocks(routes, sw, up.count, &circle, row);
+	else
+		for (uint32_t p = 0; p <= routes->plan->tree.num_planes; p++)
+			fill_plane(routes, sw, p, up.count, &circle, row);
+}
