@@ -129,6 +129,203 @@ void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tr
 	}
 }
 
+/* ---- A loss, and taking it back ---- */
+
+void pm_reach_loss_init(const struct pm_reach *reach, uint32_t num_switches,
+			struct pm_pool *pool, struct pm_reach_loss *loss)
+{
+	*loss = (struct pm_reach_loss){
+		.stirred = pm_pool_array(pool, num_switches, sizeof(uint32_t)),
+		.changed = pm_pool_array(pool, num_switches, 1),
+		.missing = pm_pool_array(pool, (size_t)num_switches * reach->words,
+					 sizeof(uint64_t)),
+		.span = pm_pool_array(pool, num_switches, sizeof(*loss->span)),
+		.waiting = pm_pool_array(pool, reach->words, sizeof(uint64_t)),
+		.place = pm_pool_array(pool, num_switches, sizeof(uint32_t)),
+	};
+	if (!loss->place || !reach->by_level)
+		return;
+	memset(loss->place, 0xff, num_switches * sizeof(*loss->place));
+	for (uint32_t i = 0; i < reach->num_by_level; i++)
+		loss->place[reach->by_level[i]] = i;
+}
+
+/* One of both kinds of sets, which cables of one direction hand on. */
+struct wave {
+	const struct pm_fabric *skeleton;
+	const struct pm_tree *tree;
+	const uint8_t *alive;
+	struct pm_reach_loss *loss;
+	uint64_t *sets;	       /* [switch][words] */
+	const uint64_t *below; /* what they have anyway, [switch][words], or NULL */
+	uint32_t words;
+	uint8_t from, to; /* directions of ports that sets come over and go over */
+	uint8_t flag;	  /* enum pm_reach_changed */
+};
+
+/* A switch may have lost what is in these words of a set. */
+static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
+		 struct pm_span words)
+{
+	struct pm_span *span = &wave->loss->span[x];
+	uint64_t *missing = wave->loss->missing + (size_t)x * wave->words;
+
+	if (wave->loss->place[x] == PM_NONE || words.first == words.end)
+		return;
+	for (uint32_t w = words.first; w < words.end; w++)
+		missing[w] |= set[w];
+	if (span->first == span->end)
+		*span = words;
+	if (words.first < span->first)
+		span->first = words.first;
+	if (words.end > span->end)
+		span->end = words.end;
+	pm_bits_set(wave->loss->waiting, wave->loss->place[x]);
+}
+
+/* Strikes from a set what x has in another one, and shortens the span to what is left. */
+static void strike(const struct wave *wave, uint64_t *set, const uint64_t *others,
+		   uint32_t x, struct pm_span *span)
+{
+	const uint64_t *other = others + (size_t)x * wave->words;
+
+	for (uint32_t w = span->first; w < span->end; w++)
+		set[w] &= ~other[w];
+	while (span->first < span->end && !set[span->first])
+		span->first++;
+	while (span->first < span->end && !set[span->end - 1])
+		span->end--;
+}
+
+/* Leaves in missing[] what x does not get from elsewhere, which is in that span. */
+static struct pm_span keep_lost(const struct wave *wave, uint32_t x, uint64_t *missing)
+{
+	struct pm_span left = wave->loss->span[x];
+
+	if (wave->below)
+		strike(wave, missing, wave->below, x, &left);
+	pm_for_each_port(i, wave->skeleton, x) {
+		if (left.first == left.end)
+			break;
+		if (wave->tree->direction[i] == wave->from && wave->alive[i])
+			strike(wave, missing, wave->sets, wave->tree->far[i], &left);
+	}
+	return left;
+}
+
+/* Takes what x lost from its set, and tells those that had it from x. */
+static void take(const struct wave *wave, uint32_t x, const uint64_t *missing,
+		 struct pm_span span)
+{
+	struct pm_reach_loss *loss = wave->loss;
+	uint64_t *set = wave->sets + (size_t)x * wave->words;
+
+	for (uint32_t w = span.first; w < span.end; w++)
+		set[w] &= ~missing[w];
+	if (!loss->changed[x])
+		loss->stirred[loss->num_stirred++] = x;
+	loss->changed[x] |= wave->flag;
+	pm_for_each_port(i, wave->skeleton, x)
+		if (wave->tree->direction[i] == wave->to && wave->alive[i])
+			miss(wave, wave->tree->far[i], missing, span);
+}
+
+static void look(const struct wave *wave, uint32_t x)
+{
+	uint64_t *missing = wave->loss->missing + (size_t)x * wave->words;
+	struct pm_span *span = &wave->loss->span[x], lost = keep_lost(wave, x, missing);
+
+	wave->loss->looked++;
+	if (lost.first < lost.end)
+		take(wave, x, missing, lost);
+	/* Nothing is left of what was struck. */
+	memset(missing + lost.first, 0, (lost.end - lost.first) * sizeof(*missing));
+	*span = (struct pm_span){0, 0};
+}
+
+/* Looks at all that wait, sets from which others come first. */
+static void run(const struct wave *wave, const uint32_t *by_level)
+{
+	uint64_t *waiting = wave->loss->waiting;
+
+	for (uint32_t k = 0; k < wave->words; k++) {
+		uint32_t w = wave->from == PM_DOWN ? k : wave->words - 1 - k;
+
+		while (waiting[w]) {
+			uint32_t bit =
+				(uint32_t)(wave->from == PM_DOWN
+						   ? __builtin_ctzll(waiting[w])
+						   : 63 - __builtin_clzll(waiting[w]));
+
+			waiting[w] &= ~((uint64_t)1 << bit);
+			look(wave, by_level[w * 64 + bit]);
+		}
+	}
+}
+
+/* What the lost cables led to in this direction may be missing. */
+static void miss_behind(const struct wave *wave, const uint32_t *ports,
+			uint32_t num_ports)
+{
+	for (uint32_t i = 0; i < num_ports; i++)
+		if (wave->tree->direction[ports[i]] == wave->from)
+			miss(wave, wave->skeleton->ports[ports[i]].node,
+			     wave->sets + (size_t)wave->tree->far[ports[i]] * wave->words,
+			     (struct pm_span){0, wave->words});
+}
+
+void pm_reach_lose(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+		   const uint8_t *alive, const uint32_t *ports, uint32_t num_ports,
+		   struct pm_reach *reach, struct pm_reach_loss *loss)
+{
+	struct wave wave = {
+		.skeleton = skeleton,
+		.tree = tree,
+		.alive = alive,
+		.loss = loss,
+		.sets = reach->down,
+		.words = reach->words,
+		.from = PM_DOWN,
+		.to = PM_UP,
+		.flag = PM_REACH_DOWN,
+	};
+	uint32_t num_down;
+
+	loss->looked = 0;
+	miss_behind(&wave, ports, num_ports);
+	run(&wave, reach->by_level);
+	num_down = loss->num_stirred;
+	wave.sets = reach->updown;
+	wave.below = reach->down;
+	wave.from = PM_UP;
+	wave.to = PM_DOWN;
+	wave.flag = PM_REACH_UPDOWN;
+	miss_behind(&wave, ports, num_ports);
+	/* Who lost a way down has it in updown still. */
+	for (uint32_t i = 0; i < num_down; i++)
+		miss(&wave, loss->stirred[i],
+		     reach->updown + (size_t)loss->stirred[i] * reach->words,
+		     (struct pm_span){0, reach->words});
+	run(&wave, reach->by_level);
+}
+
+void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
+		      struct pm_reach_loss *loss)
+{
+	size_t bytes = reach->words * sizeof(uint64_t);
+
+	while (loss->num_stirred) {
+		uint32_t x = loss->stirred[--loss->num_stirred];
+		size_t at = (size_t)x * reach->words;
+
+		if (loss->changed[x] & PM_REACH_DOWN)
+			memcpy(reach->down + at, whole->down + at, bytes);
+		if (loss->changed[x] & PM_REACH_UPDOWN)
+			memcpy(reach->updown + at, whole->updown + at, bytes);
+		loss->changed[x] = 0;
+	}
+}
+
 static bool is_alive(const void *alive, uint32_t port)
 {
 	return ((const uint8_t *)alive)[port];

@@ -528,6 +528,7 @@ static int allocate(struct pm_tree *tree, struct pm_error *err)
 
 	tree->level = pm_pool_array(pool, n, 1);
 	tree->direction = pm_pool_array(pool, tree->num_ports, 1);
+	tree->far = pm_pool_array(pool, tree->num_ports, sizeof(uint32_t));
 	tree->leaves = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->leaf_rank = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->pod = pm_pool_array(pool, n, sizeof(uint32_t));
@@ -554,6 +555,8 @@ int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *result,
 		rc = find_levels(skeleton, &tree, err);
 	if (rc)
 		goto out;
+	for (uint32_t i = 0; i < tree.num_ports; i++)
+		tree.far[i] = pm_fabric_peer_node(skeleton, i);
 	find_directions(skeleton, &tree);
 	rc = lower_idle_switches(skeleton, &tree, err);
 	if (!rc)

@@ -145,6 +145,8 @@ static void check_since(const struct ground *g)
 	size_t bytes = g->reach.words * sizeof(uint64_t);
 	struct pm_pool pool = {0};
 	struct pm_reach whole, since;
+	struct pm_reach_loss loss;
+	uint32_t ports[64], num = 0;
 	uint8_t changed[7];
 
 	pm_reach_init(&g->tree, &pool, &whole);
@@ -154,14 +156,31 @@ static void check_since(const struct ground *g)
 	pm_reach_compute_since(g->skeleton, &g->tree, g->alive, &whole, &since, changed);
 	assert_memory_equal(since.down, g->reach.down, 7 * bytes);
 	assert_memory_equal(since.updown, g->reach.updown, 7 * bytes);
+	/* Twice, as nothing may be left of the first time. */
+	for (uint32_t i = 0; i < g->skeleton->num_ports; i++)
+		if (g->skeleton->ports[i].peer != PM_NONE && !g->alive[i])
+			ports[num++] = i;
+	pm_reach_loss_init(&since, 7, &pool, &loss);
+	assert_int_equal(pm_pool_check(&pool, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		memcpy(since.down, whole.down, 7 * bytes);
+		memcpy(since.updown, whole.updown, 7 * bytes);
+		pm_reach_lose(g->skeleton, &g->tree, g->alive, ports, num, &since, &loss);
+		assert_memory_equal(since.down, g->reach.down, 7 * bytes);
+		assert_memory_equal(since.updown, g->reach.updown, 7 * bytes);
+		assert_memory_equal(loss.changed, changed, 7);
+		pm_reach_restore(&whole, &since, &loss);
+		assert_memory_equal(since.down, whole.down, 7 * bytes);
+		assert_memory_equal(since.updown, whole.updown, 7 * bytes);
+	}
 	for (uint32_t sw = 0; sw < 7; sw++) {
 		size_t at = (size_t)sw * g->reach.words;
-		int flags =
-			(memcmp(since.down + at, whole.down + at, bytes) ? PM_REACH_DOWN
-									 : 0) |
-			(memcmp(since.updown + at, whole.updown + at, bytes)
-				 ? PM_REACH_UPDOWN
-				 : 0);
+		int flags = (memcmp(g->reach.down + at, whole.down + at, bytes)
+				     ? PM_REACH_DOWN
+				     : 0) |
+			    (memcmp(g->reach.updown + at, whole.updown + at, bytes)
+				     ? PM_REACH_UPDOWN
+				     : 0);
 
 		assert_int_equal(changed[sw], flags);
 	}

@@ -46,6 +46,42 @@ void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tr
 			    const uint8_t *alive, const struct pm_reach *whole,
 			    struct pm_reach *reach, uint8_t *changed);
 
+/* Words of a row, from the first up to the end. */
+struct pm_span {
+	uint32_t first, end;
+};
+
+/* What pm_reach_lose works with. */
+struct pm_reach_loss {
+	uint32_t *stirred; /* switches with changed[] set, each once */
+	uint32_t num_stirred;
+	uint8_t *changed; /* [switch] as above */
+	uint64_t looked;  /* sets that were looked at */
+	/* Room; empty between two calls. */
+	uint64_t *missing;    /* [switch][words] what a set may have lost, .. */
+	struct pm_span *span; /* .. [switch] all of it in these words */
+	uint64_t *waiting;    /* by place in by_level: whose sets are to be looked at */
+	uint32_t *place;      /* [switch] in by_level, PM_NONE: nowhere */
+};
+
+/* Room for losses, in a pool; of the sets of pm_reach_init, once its pool is checked. */
+void pm_reach_loss_init(const struct pm_reach *reach, uint32_t num_switches,
+			struct pm_pool *pool, struct pm_reach_loss *loss);
+
+/*
+ * Corrects the sets of `whole`, a copy of which is in reach, for the loss of the cables
+ * at these ports, both ends of each; they are not alive any more, all others are. So what
+ * pm_reach_compute_since does, but only what loses something is looked at.
+ * Cost: O(ports of switches that lose something and of those next to them x words).
+ */
+void pm_reach_lose(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+		   const uint8_t *alive, const uint32_t *ports, uint32_t num_ports,
+		   struct pm_reach *reach, struct pm_reach_loss *loss);
+
+/* Takes that back: reach is a copy of whole again. O(switches that lost something). */
+void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
+		      struct pm_reach_loss *loss);
+
 /*
  * Which nodes cables join, in whatever way: part[node] is the first node of its part.
  * alive as above; queue[node] is room. O(cables).

@@ -57,6 +57,7 @@ struct pm_tree {
 	uint8_t top_level;	 /* highest level there is; 0 if only leaves */
 	uint8_t *level;		 /* [switch]; PM_NO_LEVEL: no leaf in reach */
 	uint8_t *direction;	 /* [port] enum pm_direction */
+	uint32_t *far;		 /* [port] switch at the other end, else PM_NONE */
 	uint32_t *leaves;	 /* [leaf] switches of level 0 in subtree order */
 	uint32_t *leaf_rank;	 /* [switch] its place in leaves[], else PM_NONE */
 	uint32_t *pod;		 /* [switch] of levels 0 and 1: leaves and the
