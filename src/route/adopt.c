@@ -134,6 +134,7 @@ bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool 
 
 	if (!is_as_good(routes, held, lenient, &same) || same)
 		return false;
+	routes->whole_now = false;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		uint8_t *row = routes->preferred + (size_t)sw * routes->stride;
 

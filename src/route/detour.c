@@ -94,16 +94,16 @@ static void add(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 	if (!num || !find_distances(routes, spare, to))
 		return;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
-		size_t at = (size_t)sw * routes->stride;
+		const uint8_t *row = routes->table + (size_t)sw * routes->stride;
+		const uint8_t *preferred = route_preferred(routes, sw);
 
 		if (routes->distance[sw] == 0 || routes->distance[sw] == PM_NONE)
 			continue;
 		if (!routes->moved[sw])
 			route_start_moving(routes, sw);
 		for (uint32_t k = 0; k < num; k++)
-			route_put(routes, sw, lids[k],
-				  choose(routes, spare, sw,
-					 routes->preferred[at + lids[k]]));
+			route_put(routes, sw, lids[k], row[lids[k]],
+				  choose(routes, spare, sw, preferred[lids[k]]));
 	}
 }
 

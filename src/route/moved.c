@@ -88,44 +88,45 @@ uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t l
 	return port ? port : PM_LFT_KEEP;
 }
 
-/* Moves the entries for one switch's places that use this port; were there any? */
-static bool move_place(const struct pm_routes *routes, uint32_t sw, uint32_t to,
-		       uint8_t port, const uint8_t *row)
+void route_note(struct pm_routes *routes, uint32_t sw, uint32_t lid, uint8_t before,
+		uint8_t after)
 {
-	bool any = false;
-
-	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++) {
-		uint32_t lid = routes->lids_of[i];
-
-		if (row[lid] != port)
-			continue;
-		route_put(routes, sw, lid, route_move_entry(routes, sw, lid, port));
-		any = true;
-	}
-	return any;
+	if (pm_grow(&routes->changes, &routes->changes_room, routes->num_changes + 1,
+		    sizeof(*routes->changes)))
+		routes->lacks_memory = true;
+	else
+		routes->changes[routes->num_changes++] = (struct pm_routes_change){
+			.sw = sw, .lid = (uint16_t)lid, .before = before, .after = after};
 }
 
-/* Up ports of a leaf to linked neighbours, each with what it leads to now. */
-struct survivors {
-	uint8_t num[PM_MAX_PORTS + 1];
-	const uint64_t *reach[PM_MAX_PORTS + 1];
-	uint32_t count;
-};
-
-static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t except,
-			   struct survivors *list)
+/* Moves all entries that use this port. */
+static void move_all(struct pm_routes *routes, uint32_t sw, uint8_t port,
+		     const uint8_t *row)
 {
-	list->count = 0;
-	pm_for_each_port(i, routes->plan->known, sw) {
-		uint8_t num = routes->plan->known->ports[i].num;
+	const uint8_t *end = row + routes->stride, *at = row;
 
-		if (routes->plan->tree.direction[i] != PM_UP || !routes->linked[i] ||
-		    num == except)
-			continue;
-		list->num[list->count] = num;
-		list->reach[list->count++] =
-			routes->alive[i] ? route_reach_over(routes, &routes->now, i)
-					 : routes->nothing;
+	for (; (at = memchr(at, port, (size_t)(end - at))); at++) {
+		uint32_t lid = (uint32_t)(at - row);
+
+		routes->looked++;
+		if (routes->to[lid].sw != sw)
+			route_put(routes, sw, lid, port,
+				  route_move_entry(routes, sw, lid, port));
+	}
+}
+
+/* Up ports to linked neighbours, but for one. */
+static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t except,
+			   struct ports *list)
+{
+	const struct pm_node *n = route_node(routes, sw);
+	const uint8_t *direction = routes->plan->tree.direction + n->first_port;
+	const uint8_t *linked = routes->linked + n->first_port;
+
+	list->count = 0;
+	for (uint32_t p = 1; p <= n->num_ports; p++) {
+		list->num[list->count] = (uint8_t)p;
+		list->count += (direction[p] == PM_UP) & linked[p] & (p != except);
 	}
 }
 
@@ -136,19 +137,27 @@ static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t 
  * leaves, and the first choice is right nearly always; the rest is left to
  * move_entry, which would find the same.
  */
-static void move_plane(const struct pm_routes *routes, uint32_t sw, uint32_t plane,
+static void move_plane(struct pm_routes *routes, uint32_t sw, uint32_t plane,
 		       uint8_t port, const uint8_t *row)
 {
-	struct survivors up;
+	uint32_t first = route_node(routes, sw)->first_port;
+	const uint64_t *reach[PM_MAX_PORTS + 1];
+	struct ports up;
 	bool same;
 
 	list_survivors(routes, sw, port, &up);
+	for (uint32_t i = 0; i < up.count; i++)
+		reach[i] = routes->alive[first + up.num[i]]
+				   ? route_reach_over(routes, &routes->now,
+						      first + up.num[i])
+				   : routes->nothing;
 	same = routes->full[sw] && up.count;
 	for (uint32_t i = routes->first_interval[plane];
 	     i < routes->first_interval[plane + 1]; i++) {
 		uint32_t lid = routes->intervals[i].start;
 		uint32_t end = lid + routes->intervals[i].length;
 
+		routes->looked += routes->intervals[i].length;
 		for (; lid < end; lid++) {
 			uint32_t to = routes->to[lid].sw, at;
 
@@ -156,41 +165,62 @@ static void move_plane(const struct pm_routes *routes, uint32_t sw, uint32_t pla
 				continue;
 			at = same ? leaf_key(routes, sw, lid) % up.count : 0;
 			if (same && pm_bits_test(routes->leaf_set, to) &&
-			    pm_bits_test(up.reach[at], to))
-				route_put(routes, sw, lid, up.num[at]);
+			    pm_bits_test(reach[at], to))
+				route_put(routes, sw, lid, port, up.num[at]);
 			else
-				route_put(routes, sw, lid,
+				route_put(routes, sw, lid, port,
 					  route_move_entry(routes, sw, lid, port));
 		}
 	}
 }
 
-/* Moves what used this port for places that it does not lead to any more. */
-static void move_from_port(const struct pm_routes *routes, uint32_t sw, uint32_t port,
-			   const uint8_t *row)
+/* A port that does not lead to some places any more, and whose entries are to move. */
+struct leaving {
+	uint32_t sw;
+	uint32_t plane; /* the only one whose entries use it, or PM_NONE */
+	uint8_t num;
+	bool listed; /* the survivors are */
+	struct ports up;
+};
+
+/*
+ * Moves an entry to an up port. Where every up port leads to every leaf in the whole
+ * tree, the first choice is right nearly always; the rest is left to move_entry, which
+ * would find the same.
+ */
+static uint8_t move_up(const struct pm_routes *routes, struct leaving *from, uint32_t lid)
 {
-	const uint64_t *before = route_reach_over(routes, &routes->whole, port);
-	const uint64_t *after = route_reach_over(routes, &routes->now, port);
-	uint8_t num = routes->plan->known->ports[port].num;
-	uint32_t plane = routes->plan->tree.plane[port];
+	uint32_t first = route_node(routes, from->sw)->first_port;
+	uint8_t num;
 
-	if (!routes->alive[port] && plane != PM_NONE && !routes->irregular[sw]) {
-		move_plane(routes, sw, plane, num, row);
-		return;
+	if (!from->listed)
+		list_survivors(routes, from->sw, from->num, &from->up);
+	from->listed = true;
+	if (from->up.count) {
+		num = from->up.num[key_of(routes, from->sw, lid) % from->up.count];
+		if (leads_now(routes, first + num, routes->to[lid].sw))
+			return num;
 	}
-	if (!routes->alive[port]) {
-		for (uint32_t lid = 0; lid < routes->stride; lid++)
-			if (row[lid] == num && routes->to[lid].sw != sw)
-				route_put(routes, sw, lid,
-					  route_move_entry(routes, sw, lid, num));
-		return;
-	}
-	for (uint32_t w = 0; w < routes->whole.words; w++) {
-		uint64_t lost = before[w] & ~after[w];
+	return route_move_entry(routes, from->sw, lid, from->num);
+}
 
-		for (; lost; lost &= lost - 1)
-			move_place(routes, sw, w * 64 + (uint32_t)__builtin_ctzll(lost),
-				   num, row);
+/* Moves the entries for one switch's places that use the port. */
+static void move_place(struct pm_routes *routes, struct leaving *from, uint32_t to)
+{
+	const uint8_t *row = routes->table + (size_t)from->sw * routes->stride;
+	bool up = routes->full[from->sw] && pm_bits_test(routes->leaf_set, to) &&
+		  !pm_bits_test(pm_reach_down(&routes->now, from->sw), to);
+
+	routes->looked += routes->first_lid[to + 1] - routes->first_lid[to];
+	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++) {
+		uint32_t lid = routes->lids_of[i];
+
+		if ((from->plane != PM_NONE && routes->to[lid].plane != from->plane) ||
+		    row[lid] != from->num)
+			continue;
+		route_put(routes, from->sw, lid, from->num,
+			  up ? move_up(routes, from, lid)
+			     : route_move_entry(routes, from->sw, lid, from->num));
 	}
 }
 
@@ -201,6 +231,35 @@ static bool port_lost_places(const struct pm_routes *routes, uint32_t port)
 	if (direction != PM_UP && direction != PM_DOWN)
 		return false;
 	return !routes->alive[port] || route_reach_changed(routes, port);
+}
+
+void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port)
+{
+	const uint64_t *before = route_reach_over(routes, &routes->whole, port);
+	const uint64_t *after = route_reach_over(routes, &routes->now, port);
+	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
+	struct leaving from;
+
+	from.sw = sw;
+	from.num = routes->plan->known->ports[port].num;
+	from.plane = routes->irregular[sw] ? PM_NONE : routes->plan->tree.plane[port];
+	from.listed = false;
+	if (!routes->moved[sw])
+		route_start_moving(routes, sw);
+	if (!routes->alive[port]) {
+		if (from.plane == PM_NONE)
+			move_all(routes, sw, from.num, row);
+		else
+			move_plane(routes, sw, from.plane, from.num, row);
+		return;
+	}
+	for (uint32_t w = 0; w < routes->whole.words; w++) {
+		uint64_t lost = before[w] & ~after[w];
+
+		for (; lost; lost &= lost - 1)
+			move_place(routes, &from,
+				   w * 64 + (uint32_t)__builtin_ctzll(lost));
+	}
 }
 
 void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
@@ -220,41 +279,74 @@ static bool is_alone(const struct pm_routes *routes, uint32_t sw)
 
 void route_touch_all(struct pm_routes *routes, uint32_t sw)
 {
-	memset(route_touched(routes, sw), 0xff,
-	       routes->touched_words * sizeof(*routes->touched));
+	uint32_t words = routes->touched_words, blocks = routes->stride / PM_LFT_BLOCK;
+	uint64_t *touched = route_touched(routes, sw);
+
+	memset(touched, 0xff, words * sizeof(*touched));
+	touched[words - 1] >>= words * 64 - blocks; /* none behind the last block */
 }
 
-void route_start_moving(struct pm_routes *routes, uint32_t sw)
+/* Makes the touched blocks of a table the preferred ones; none is touched then. */
+static void clean(struct pm_routes *routes, uint32_t sw)
 {
 	size_t row = (size_t)sw * routes->stride;
 	uint64_t *touched = route_touched(routes, sw);
 
-	for (uint32_t block = 0; block < routes->stride / PM_LFT_BLOCK; block++) {
-		size_t at = row + (size_t)block * PM_LFT_BLOCK;
+	for (uint32_t w = 0; w < routes->touched_words; w++) {
+		for (; touched[w]; touched[w] &= touched[w] - 1) {
+			uint32_t block = w * 64 + (uint32_t)__builtin_ctzll(touched[w]);
+			size_t at = row + (size_t)block * PM_LFT_BLOCK;
 
-		if (pm_bits_test(touched, block))
 			memcpy(routes->table + at, routes->preferred + at, PM_LFT_BLOCK);
+		}
 	}
-	memset(touched, 0, routes->touched_words * sizeof(*touched));
+}
+
+static void note_moved(struct pm_routes *routes, uint32_t sw)
+{
 	routes->moved[sw] = 1;
+	routes->moved_list[routes->num_moved++] = sw;
+}
+
+void route_start_moving(struct pm_routes *routes, uint32_t sw)
+{
+	clean(routes, sw);
+	note_moved(routes, sw);
+}
+
+/* Notes that a switch loses all entries but its own. */
+static void note_isolation(struct pm_routes *routes, uint32_t sw)
+{
+	const uint8_t *row = route_preferred(routes, sw);
+
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		if (row[lid] != PM_LFT_KEEP && routes->to[lid].sw != sw)
+			route_note(routes, sw, lid, row[lid], PM_LFT_KEEP);
+}
+
+bool route_isolate(struct pm_routes *routes, uint32_t sw)
+{
+	uint8_t *row = routes->table + (size_t)sw * routes->stride;
+
+	if (!is_alone(routes, sw))
+		return false;
+	if (routes->moved[sw])
+		return true;
+	if (routes->noting)
+		note_isolation(routes, sw);
+	note_moved(routes, sw);
+	route_touch_all(routes, sw);
+	memset(row, PM_LFT_KEEP, routes->stride);
+	route_fill_own(routes, sw, row);
+	return true;
 }
 
 void route_update_switch(struct pm_routes *routes, uint32_t sw)
 {
-	uint8_t *row = routes->table + (size_t)sw * routes->stride;
-
-	routes->moved[sw] = is_alone(routes, sw);
-	if (routes->moved[sw]) {
-		route_touch_all(routes, sw);
-		memset(row, PM_LFT_KEEP, routes->stride);
-		route_fill_own(routes, sw, row);
+	routes->moved[sw] = 0;
+	if (route_isolate(routes, sw))
 		return;
-	}
-	pm_for_each_port(i, routes->plan->known, sw) {
-		if (!port_lost_places(routes, i))
-			continue;
-		if (!routes->moved[sw])
-			route_start_moving(routes, sw);
-		move_from_port(routes, sw, i, row);
-	}
+	pm_for_each_port(i, routes->plan->known, sw)
+		if (port_lost_places(routes, i))
+			route_move_from(routes, sw, i);
 }

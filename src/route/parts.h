@@ -91,15 +91,29 @@ struct pm_routes {
 	uint8_t *full;	    /* [switch] each up port leads to every leaf */
 
 	/* Current: of the last update. */
-	uint8_t *alive;		/* [port] */
-	uint8_t *linked;	/* [port] this cable or a parallel one is alive */
-	struct pm_reach now;	/* with these */
-	uint8_t *reach_changed; /* [switch] enum pm_reach_changed, of now */
-	uint8_t *table;		/* [switch][stride], valid where moved[switch] */
-	uint8_t *moved;		/* [switch] table differs from preferred */
-	uint64_t *touched;	/* [switch][touched_words] set of blocks: in all others
-				 * table is as preferred */
+	uint8_t *alive;		   /* [port] */
+	uint8_t *linked;	   /* [port] this cable or a parallel one is alive */
+	struct pm_reach now;	   /* with these */
+	struct pm_reach_loss loss; /* changed[]: of now */
+	uint8_t *table;		   /* [switch][stride], valid where moved[switch] */
+	uint8_t *moved;		   /* [switch] table differs from preferred */
+	uint64_t *touched;	   /* [switch][touched_words] set of blocks: in all others
+				    * table is as preferred */
 	uint32_t touched_words;
+	uint32_t *moved_list; /* switches with moved[] set, each once */
+	uint32_t num_moved;
+
+	/* Losses, for lose.c. */
+	bool whole_now; /* all cables are alive but for cut[], and tables are the .. */
+	bool noting;	/* .. preferred ones but for changes[] and .. */
+	uint32_t *cut;	/* ports, both ends of each cable */
+	uint32_t num_cut;
+	uint32_t num_alone;   /* .. the first ones of moved_list, without any cable */
+	uint64_t *everywhere; /* [words] what every switch reaches in the whole tree */
+	struct pm_routes_change *changes; /* each entry once; not of the pool */
+	uint32_t num_changes, changes_room;
+	bool lacks_memory; /* some change is not noted */
+	uint64_t looked;   /* see pm_routes_looked */
 
 	/* Scratch, for detour.c. */
 	uint32_t *queue, *distance; /* [switch] */
@@ -125,7 +139,7 @@ static inline const struct pm_node *route_node(const struct pm_routes *routes,
 
 static inline uint32_t route_far_switch(const struct pm_routes *routes, uint32_t port)
 {
-	return pm_fabric_peer_node(routes->plan->known, port);
+	return routes->plan->tree.far[port];
 }
 
 /*
@@ -150,26 +164,42 @@ static inline const uint64_t *route_reach_over(const struct pm_routes *routes,
 							   : pm_reach_down(reach, far);
 }
 
+static inline const uint8_t *route_preferred(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->preferred + (size_t)sw * routes->stride;
+}
+
+/* moved.c: notes a change of the loss at hand. */
+void route_note(struct pm_routes *routes, uint32_t sw, uint32_t lid, uint8_t before,
+		uint8_t after);
+
 static inline uint64_t *route_touched(const struct pm_routes *routes, uint32_t sw)
 {
 	return routes->touched + (size_t)sw * routes->touched_words;
 }
 
-/* Sets an entry in the table of a switch. */
-static inline void route_put(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
-			     uint8_t port)
+/* Changes an entry in the table of a switch. */
+static inline void route_put(struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			     uint8_t before, uint8_t after)
 {
-	routes->table[(size_t)sw * routes->stride + lid] = port;
+	routes->table[(size_t)sw * routes->stride + lid] = after;
 	pm_bits_set(route_touched(routes, sw), lid / PM_LFT_BLOCK);
+	if (routes->noting)
+		route_note(routes, sw, lid, before, after);
 }
 
 /* Whether another set than in the whole tree can be reached over an alive cable. */
 static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t port)
 {
-	return routes->reach_changed[route_far_switch(routes, port)] &
+	return routes->loss.changed[route_far_switch(routes, port)] &
 	       (routes->plan->tree.direction[port] == PM_UP ? PM_REACH_UPDOWN
 							    : PM_REACH_DOWN);
 }
+
+/* route.c: whether a cable that is alive leads where this one does; O(ports). */
+bool route_has_stand_in(const struct pm_routes *routes, uint32_t port);
+/* Makes the tables those for alive[], from nothing but the preferred ones. */
+void route_update(struct pm_routes *routes, const struct pm_detours *detours);
 
 /* rules.c: ports of a switch, and the keys that entries choose among them with. */
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
@@ -231,6 +261,10 @@ void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row);
 void route_update_switch(struct pm_routes *routes, uint32_t sw);
 /* Makes the table the preferred one, to be changed by route_put from there. */
 void route_start_moving(struct pm_routes *routes, uint32_t sw);
+/* Moves what used a port for places that it does not lead to any more. */
+void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port);
+/* If all cables of a switch to others are lost, leaves it its own entries; else false. */
+bool route_isolate(struct pm_routes *routes, uint32_t sw);
 /* The table is about to be, or preferred has been, changed in other ways. */
 void route_touch_all(struct pm_routes *routes, uint32_t sw);
 

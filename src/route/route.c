@@ -6,8 +6,7 @@
 
 /* ---- What is alive ---- */
 
-/* Whether a cable that is alive leads where this one does. */
-static bool has_stand_in(const struct pm_routes *routes, uint32_t port)
+bool route_has_stand_in(const struct pm_routes *routes, uint32_t port)
 {
 	const struct pm_fabric *known = routes->plan->known;
 
@@ -24,21 +23,29 @@ static void find_linked(struct pm_routes *routes)
 
 	for (uint32_t i = 0; i < known->num_ports; i++)
 		routes->linked[i] =
-			routes->alive[i] ||
-			(known->ports[i].peer != PM_NONE && has_stand_in(routes, i));
+			routes->alive[i] || (known->ports[i].peer != PM_NONE &&
+					     route_has_stand_in(routes, i));
+}
+
+void route_update(struct pm_routes *routes, const struct pm_detours *detours)
+{
+	find_linked(routes);
+	pm_reach_compute_since(routes->plan->known, &routes->plan->tree, routes->alive,
+			       &routes->whole, &routes->now, routes->loss.changed);
+	routes->num_moved = 0;
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		route_update_switch(routes, sw);
+	if (detours)
+		route_add_detours(routes, detours);
 }
 
 void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 		      const struct pm_detours *detours)
 {
 	memcpy(routes->alive, alive, routes->plan->known->num_ports);
-	find_linked(routes);
-	pm_reach_compute_since(routes->plan->known, &routes->plan->tree, routes->alive,
-			       &routes->whole, &routes->now, routes->reach_changed);
-	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		route_update_switch(routes, sw);
-	if (detours)
-		route_add_detours(routes, detours);
+	routes->whole_now = false;
+	routes->loss.num_stirred = 0;
+	route_update(routes, detours);
 }
 
 /* ---- Making ---- */
@@ -82,12 +89,15 @@ static void allocate_tables(struct pm_routes *routes)
 	routes->alive = pm_pool_array(pool, ports, 1);
 	routes->linked = pm_pool_array(pool, ports, 1);
 	pm_reach_init(&routes->plan->tree, pool, &routes->now);
-	routes->reach_changed = pm_pool_array(pool, num, 1);
+	pm_reach_loss_init(&routes->now, num, pool, &routes->loss);
 	routes->table = pm_pool_bytes(pool, cells);
 	routes->moved = pm_pool_array(pool, num, 1);
 	routes->touched_words = pm_bits_words(routes->stride / PM_LFT_BLOCK);
 	routes->touched = pm_pool_array(pool, (size_t)num * routes->touched_words,
 					sizeof(*routes->touched));
+	routes->moved_list = pm_pool_array(pool, num, sizeof(uint32_t));
+	routes->cut = pm_pool_array(pool, ports, sizeof(uint32_t));
+	routes->everywhere = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
 	routes->queue = pm_pool_array(pool, num, sizeof(uint32_t));
 	routes->distance = pm_pool_array(pool, num, sizeof(uint32_t));
 }
@@ -136,8 +146,10 @@ out:
 
 void pm_routes_free(struct pm_routes *routes)
 {
-	if (routes)
-		pm_pool_free(&routes->pool);
+	if (!routes)
+		return;
+	pm_pool_free(&routes->pool);
+	free(routes->changes);
 	free(routes);
 }
 
@@ -156,12 +168,18 @@ const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw)
 
 const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw)
 {
-	return routes->preferred + (size_t)sw * routes->stride;
+	return route_preferred(routes, sw);
 }
 
 const uint64_t *pm_routes_moved(const struct pm_routes *routes, uint32_t sw)
 {
 	return routes->moved[sw] ? route_touched(routes, sw) : NULL;
+}
+
+const uint32_t *pm_routes_moved_list(const struct pm_routes *routes, uint32_t *count)
+{
+	*count = routes->num_moved;
+	return routes->moved_list;
 }
 
 uint32_t pm_routes_stride(const struct pm_routes *routes)

@@ -674,6 +674,122 @@ static void test_growth(void **state)
 	assert_true(grew >= rounds || rounds < 20);
 }
 
+/* ---- One loss after the other ---- */
+
+/* Some cables, or all of a switch, or nothing; with repetitions and ports without any. */
+static uint32_t choose_loss(struct trial *t, uint32_t *ports)
+{
+	const struct pm_fabric *known = t->plan->known;
+	uint32_t num = 0, count = random_below(&t->random, 5);
+	uint32_t sw = random_below(&t->random, t->num);
+
+	if (random_chance(&t->random, 20)) {
+		pm_for_each_port(i, known, sw)
+			ports[num++] = i;
+		return num;
+	}
+	for (; num < count; num++)
+		ports[num] = random_below(&t->random, known->num_ports);
+	return num;
+}
+
+static bool was_alone(const struct trial *t, uint32_t sw)
+{
+	pm_for_each_port(i, t->plan->known, sw)
+		if (t->plan->known->ports[i].peer != PM_NONE)
+			return false;
+	return true;
+}
+
+/* What is said to differ from the preferred tables does, and nothing else. */
+static void check_changes(const struct trial *t, const struct pm_routes *routes)
+{
+	uint32_t count, differ = 0;
+	const struct pm_routes_change *c = pm_routes_changes(routes, &count);
+
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		for (uint32_t lid = 0; lid < t->stride && !was_alone(t, sw); lid++)
+			differ += pm_routes_table(routes, sw)[lid] !=
+				  pm_routes_preferred(routes, sw)[lid];
+	EXPECT(count == differ);
+	for (uint32_t i = 0; i < count; i++) {
+		EXPECT(c[i].before != c[i].after);
+		EXPECT(c[i].before == pm_routes_preferred(routes, c[i].sw)[c[i].lid]);
+		EXPECT(c[i].after == pm_routes_table(routes, c[i].sw)[c[i].lid]);
+	}
+}
+
+/* What can be reached is what is found from nothing; where it is less is said. */
+static void check_reach(const struct trial *t, const struct pm_routes *one,
+			const struct pm_routes *other)
+{
+	const struct pm_reach *a = pm_routes_reach(one), *b = pm_routes_reach(other);
+	size_t bytes = a->words * sizeof(uint64_t);
+	uint32_t count, differ = 0;
+
+	pm_routes_reach_less(one, &count);
+	for (uint32_t sw = 0; sw < t->num; sw++) {
+		const struct pm_reach *whole = pm_routes_reach_before(one);
+
+		EXPECT(!memcmp(pm_reach_down(a, sw), pm_reach_down(b, sw), bytes));
+		EXPECT(!memcmp(pm_reach_updown(a, sw), pm_reach_updown(b, sw), bytes));
+		differ +=
+			memcmp(pm_reach_down(a, sw), pm_reach_down(whole, sw), bytes) ||
+			memcmp(pm_reach_updown(a, sw), pm_reach_updown(whole, sw), bytes);
+	}
+	EXPECT(count == differ);
+}
+
+/* The same tables as those made from nothing, whatever was lost before. */
+static void check_loss(struct trial *t, struct pm_routes *again)
+{
+	const struct pm_detours *detours =
+		random_chance(&t->random, 50) ? &t->detours : NULL;
+	uint8_t *alive = malloc(t->plan->known->num_ports), *wanted;
+	uint32_t ports[PM_MAX_PORTS], num = choose_loss(t, ports);
+
+	assert_non_null(alive);
+	memcpy(alive, t->alive, t->plan->known->num_ports);
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t peer = t->plan->known->ports[ports[i]].peer;
+
+		if (peer != PM_NONE)
+			alive[ports[i]] = alive[peer] = 0;
+	}
+	EXPECT(pm_routes_lose(t->routes, ports, num, detours) == 0);
+	pm_routes_update(again, alive, detours);
+	wanted = world_tables(again, t->num);
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		EXPECT(!memcmp(pm_routes_table(t->routes, sw),
+			       wanted + (size_t)sw * t->stride, t->stride));
+	check_changes(t, t->routes);
+	check_reach(t, t->routes, again);
+	free(wanted);
+	free(alive);
+}
+
+static void test_loss_after_loss(void **state)
+{
+	(void)state;
+	for (uint32_t round = 0; round < rounds; round++) {
+		struct pm_routes *again = NULL;
+		struct trial t;
+
+		seed = first_seed + round;
+		if (begin(&t)) {
+			EXPECT(pm_routes_make(t.plan, &again, NULL) == 0);
+			for (int i = 0; i < 6; i++) {
+				check_loss(&t, again);
+				/* Sometimes something else comes between. */
+				if (random_chance(&t.random, 10))
+					pm_routes_update(t.routes, t.alive, NULL);
+			}
+		}
+		pm_routes_free(again);
+		end(&t);
+	}
+}
+
 /* ---- Balance, in complete trees whose leaves are alike ---- */
 
 /* Builds the world of a recipe; shuffled, as GUIDs must not matter. */
@@ -927,11 +1043,9 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_losses_and_returns),
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_balance),
-		cmocka_unit_test(test_uneven_balance),
-		cmocka_unit_test(test_shifts),
+		cmocka_unit_test(test_losses_and_returns), cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_loss_after_loss),	   cmocka_unit_test(test_balance),
+		cmocka_unit_test(test_uneven_balance),	   cmocka_unit_test(test_shifts),
 	};
 
 	first_seed = from_environment("PM_SEED", DEFAULT_SEED);

@@ -726,6 +726,53 @@ static void test_pinned(void **state)
 	assert_false(failed);
 }
 
+/*
+ * What a loss looks at is in proportion to what it changes: to the sets and the entries,
+ * whatever the size of the fabric.
+ */
+static double looked_per_change(uint32_t leaves, const char *node, unsigned int port)
+{
+	struct world world;
+	uint32_t at, changes, sets;
+	double looked;
+
+	world_make(&world, world_director(leaves), PM_GROUPED);
+	at = world_port(world.fabric, node, port);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pm_routes_lose(world.routes, &at, 1, NULL), 0);
+	pm_routes_changes(world.routes, &changes);
+	pm_routes_reach_less(world.routes, &sets);
+	assert_true(changes > 0);
+	looked = (double)pm_routes_looked(world.routes) / (changes + sets);
+	world_free(&world);
+	return looked;
+}
+
+static void test_loss_is_local(void **state)
+{
+	static const struct {
+		const char *node;
+		unsigned int port;
+		double most; /* looked at for each that changes */
+	} losses[] = {
+		{"leaf5", 20, 15},
+		{"s3-line0", 19, 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(losses); i++) {
+		double small = looked_per_change(72, losses[i].node, losses[i].port);
+		double large = looked_per_change(324, losses[i].node, losses[i].port);
+
+		print_message("%s: %.1f and %.1f looked at\n", losses[i].node, small,
+			      large);
+		if (large > losses[i].most || large > 1.25 * small)
+			fail_msg("%s: %.1f looked at for a change, %.1f in a smaller "
+				 "fabric",
+				 losses[i].node, large, small);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -744,6 +791,7 @@ int main(void)
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_not_taken_over),
+		cmocka_unit_test(test_loss_is_local),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

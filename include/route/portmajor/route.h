@@ -57,6 +57,34 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 		      const struct pm_detours *detours);
 
 /*
+ * The same for a whole tree that loses the cables at these ports of plan->known and no
+ * others; ports without a cable to a switch and the same cable twice do no harm. For one
+ * loss after the other: the last one is taken back first. -ENOMEM.
+ * Cost: that of what the loss and the one before change; the first time, and after
+ * pm_routes_update, that of one. With detours as there.
+ */
+int pm_routes_lose(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
+		   const struct pm_detours *detours);
+
+/* An entry and its ports. */
+struct pm_routes_change {
+	uint32_t sw;
+	uint16_t lid;
+	uint8_t before, after; /* or PM_LFT_KEEP */
+};
+
+/*
+ * Entries in which the tables after the last pm_routes_lose are not the preferred ones,
+ * each once, in no order; those of switches without any cable to others in the whole tree
+ * are none. Valid until the next update.
+ */
+const struct pm_routes_change *pm_routes_changes(const struct pm_routes *routes,
+						 uint32_t *count);
+
+/* What that looked at: sets of reach.h and LIDs. For tests of its cost. */
+uint64_t pm_routes_looked(const struct pm_routes *routes);
+
+/*
  * Tables of a plan for a fabric of which parts may be missing: the three steps
  * pm_routes_make, pm_plan_match and pm_routes_update. `sm` is the port of the fabric
  * that detours lead to, or PM_NONE. The caller frees *routes. -ENOMEM.
@@ -91,6 +119,9 @@ const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw);
 const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw);
 const uint64_t *pm_routes_moved(const struct pm_routes *routes, uint32_t sw);
 
+/* The switches whose tables may differ from that; in no order, until the next update. */
+const uint32_t *pm_routes_moved_list(const struct pm_routes *routes, uint32_t *count);
+
 /* The plan that they were made of, borrowed. */
 const struct pm_plan *pm_routes_plan(const struct pm_routes *routes);
 
@@ -111,6 +142,13 @@ int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 
 /* What can be reached now; borrowed until the next update. */
 const struct pm_reach *pm_routes_reach(const struct pm_routes *routes);
+
+/*
+ * What could be reached before the last pm_routes_lose, and the switches whose sets have
+ * lost something by it; borrowed likewise.
+ */
+const struct pm_reach *pm_routes_reach_before(const struct pm_routes *routes);
+const uint32_t *pm_routes_reach_less(const struct pm_routes *routes, uint32_t *count);
 
 /* Whether an up-then-down path joins two switches now. O(1). */
 bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to);
