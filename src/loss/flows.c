@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The flows for one LID are a tree: each switch has one entry, so all that comes to it
+ * goes on together. flow[switch][lid] is how much that is. When entries of a LID change,
+ *
+ *	before:  a ---> B ---> c ---> D ---> end       B and D have changed entries
+ *	                |             |
+ *	                '---> ...     '---> ...        after
+ *
+ * all that came to B leaves its old way as far as D, where a part of what leaves D's
+ * old way comes from B. What comes to B or D from elsewhere, not through a changed entry
+ * before, takes the new way from there: for D that is its flow less B's.
+ */
+#include <portmajor/flows.h>
+
+#include <portmajor/alloc.h>
+#include <portmajor/check.h>
+
+#include <errno.h>
+
+/* A changed entry, and what came there before. */
+struct changed {
+	uint32_t sw;
+	uint16_t lid, flow;
+};
+
+struct pm_flows {
+	struct pm_pool pool; /* of all arrays but for what is noted */
+	const struct pm_fabric *fabric;
+	const struct pm_routes *routes;
+	const struct pm_tree *tree;
+	const uint8_t *const *base;
+	uint32_t stride;
+	uint32_t *hosts; /* [switch] end ports */
+	uint8_t *is_end; /* [lid] of an end port that there is */
+	uint16_t *flow;	 /* [switch][stride] flows that come to it, its own ones too */
+	uint32_t *before, *load; /* [port] */
+	uint32_t *order;	 /* ports of links between levels, by load before */
+	uint32_t num_order;
+
+	/* What is noted, and links with another load than before: */
+	struct changed *changed;
+	uint32_t *ends; /* ports */
+	uint32_t *touched;
+	uint8_t *is_touched; /* [port] */
+	uint32_t num_changed, changed_room, num_ends, ends_room, num_touched;
+};
+
+/* ---- Following flows ---- */
+
+static uint8_t entry_before(const struct pm_flows *flows, uint32_t sw, uint32_t lid)
+{
+	return flows->base[sw][lid];
+}
+
+static uint8_t entry_now(const struct pm_flows *flows, uint32_t sw, uint32_t lid)
+{
+	return pm_routes_table(flows->routes, sw)[lid];
+}
+
+/* The port of an entry that leads to a switch, else PM_NONE. */
+static uint32_t port_on(const struct pm_flows *flows, const struct pm_fabric *fabric,
+			uint32_t sw, uint8_t entry)
+{
+	const struct pm_node *n = &fabric->nodes[sw];
+	uint32_t port = n->first_port + entry;
+
+	return entry > 0 && entry <= n->num_ports && flows->tree->far[port] != PM_NONE &&
+			       fabric->ports[port].peer != PM_NONE
+		       ? port
+		       : PM_NONE;
+}
+
+static void add_load(struct pm_flows *flows, uint32_t port, uint32_t more)
+{
+	if (!flows->is_touched[port]) {
+		flows->is_touched[port] = 1;
+		flows->touched[flows->num_touched++] = port;
+	}
+	flows->load[port] += more;
+}
+
+/*
+ * Takes flows off the old way of a LID from a switch; the first switch on it with a
+ * changed entry, where it ends, or PM_NONE.
+ */
+static uint32_t leave(struct pm_flows *flows, uint32_t sw, uint32_t lid, uint32_t amount)
+{
+	for (uint32_t hops = 0; hops < flows->fabric->num_switches; hops++) {
+		uint32_t port =
+			port_on(flows, flows->fabric, sw, entry_before(flows, sw, lid));
+
+		if (port == PM_NONE)
+			return PM_NONE;
+		add_load(flows, port, -amount);
+		sw = flows->tree->far[port];
+		if (entry_now(flows, sw, lid) != entry_before(flows, sw, lid))
+			return sw;
+	}
+	return PM_NONE;
+}
+
+/* Puts flows, or with a negative number takes them off, the present way of a LID. */
+static void take(struct pm_flows *flows, const struct pm_fabric *broken, uint32_t sw,
+		 uint32_t lid, uint32_t amount)
+{
+	for (uint32_t hops = 0; hops < broken->num_switches; hops++) {
+		uint32_t port = port_on(flows, broken, sw, entry_now(flows, sw, lid));
+
+		if (port == PM_NONE)
+			return;
+		add_load(flows, port, amount);
+		sw = flows->tree->far[port];
+	}
+}
+
+/* ---- A loss ---- */
+
+static uint16_t *flow_at(struct pm_flows *flows, uint32_t sw, uint32_t lid)
+{
+	return &flows->flow[(size_t)sw * flows->stride + lid];
+}
+
+int pm_flows_note_entry(struct pm_flows *flows, uint32_t sw, uint32_t lid)
+{
+	struct changed new = {sw, (uint16_t)lid, *flow_at(flows, sw, lid)};
+
+	if (!flows->is_end[lid] ||
+	    entry_now(flows, sw, lid) == entry_before(flows, sw, lid))
+		return 0;
+	if (pm_grow(&flows->changed, &flows->changed_room, flows->num_changed + 1,
+		    sizeof(new)))
+		return -ENOMEM;
+	flows->changed[flows->num_changed++] = new;
+	return 0;
+}
+
+int pm_flows_note_end(struct pm_flows *flows, uint32_t port)
+{
+	if (pm_grow(&flows->ends, &flows->ends_room, flows->num_ends + 1,
+		    sizeof(*flows->ends)))
+		return -ENOMEM;
+	flows->ends[flows->num_ends++] = port;
+	return 0;
+}
+
+static void move_flows(struct pm_flows *flows, const struct pm_fabric *broken)
+{
+	for (uint32_t i = 0; i < flows->num_changed; i++) {
+		const struct changed *c = &flows->changed[i];
+		uint32_t next = leave(flows, c->sw, c->lid, c->flow);
+
+		if (next != PM_NONE) {
+			uint16_t *flow = flow_at(flows, next, c->lid);
+
+			*flow = (uint16_t)(*flow - c->flow);
+		}
+	}
+	for (uint32_t i = 0; i < flows->num_changed; i++) {
+		const struct changed *c = &flows->changed[i];
+		uint16_t *flow = flow_at(flows, c->sw, c->lid);
+
+		take(flows, broken, c->sw, c->lid, *flow);
+		*flow = c->flow;
+	}
+}
+
+static bool has_end(const struct pm_flows *flows, uint32_t port)
+{
+	uint32_t peer = pm_fabric_peer_node(flows->fabric, port);
+
+	return peer != PM_NONE && peer >= flows->fabric->num_switches &&
+	       pm_routes_plan(flows->routes)->lid[port];
+}
+
+/* Nobody sends to lost end ports, and they send to nobody. */
+static void lose_ends(struct pm_flows *flows, const struct pm_fabric *broken)
+{
+	const uint16_t *lid_of = pm_routes_plan(flows->routes)->lid;
+
+	for (uint32_t i = 0; i < flows->num_ends; i++) {
+		uint32_t lid = lid_of[flows->ends[i]];
+
+		flows->is_end[lid] = 0;
+		for (uint32_t sw = 0; sw < broken->num_switches; sw++)
+			if (flows->hosts[sw])
+				take(flows, broken, sw, lid, -flows->hosts[sw]);
+	}
+	for (uint32_t i = 0; i < flows->num_ends; i++)
+		for (uint32_t lid = 0; lid < flows->stride; lid++)
+			if (flows->is_end[lid])
+				take(flows, broken,
+				     flows->fabric->ports[flows->ends[i]].node, lid,
+				     -(uint32_t)1);
+}
+
+void pm_flows_update(struct pm_flows *flows, const struct pm_fabric *broken)
+{
+	move_flows(flows, broken);
+	lose_ends(flows, broken);
+}
+
+void pm_flows_restore(struct pm_flows *flows)
+{
+	const uint16_t *lid_of = pm_routes_plan(flows->routes)->lid;
+
+	while (flows->num_touched) {
+		uint32_t port = flows->touched[--flows->num_touched];
+
+		flows->load[port] = flows->before[port];
+		flows->is_touched[port] = 0;
+	}
+	while (flows->num_ends)
+		flows->is_end[lid_of[flows->ends[--flows->num_ends]]] = 1;
+	flows->num_changed = 0;
+}
+
+const uint32_t *pm_flows_loads(const struct pm_flows *flows)
+{
+	return flows->load;
+}
+
+/* Whether a cable is one between levels, of those that are counted. */
+static bool is_counted(const struct pm_flows *flows, uint32_t port)
+{
+	uint32_t sw = flows->fabric->ports[port].node, far = flows->tree->far[port];
+	uint8_t a = flows->tree->level[sw], b;
+
+	if (far == PM_NONE)
+		return false;
+	b = flows->tree->level[far];
+	return a != b && (a < b ? a : b) < PM_CHECK_LEVELS;
+}
+
+uint32_t pm_flows_most(const struct pm_flows *flows)
+{
+	uint32_t most = 0, i = 0;
+
+	for (uint32_t k = 0; k < flows->num_touched; k++) {
+		uint32_t port = flows->touched[k];
+
+		if (flows->load[port] > most && is_counted(flows, port))
+			most = flows->load[port];
+	}
+	/* The others have what they had. */
+	while (i < flows->num_order && flows->is_touched[flows->order[i]])
+		i++;
+	if (i < flows->num_order && flows->load[flows->order[i]] > most)
+		most = flows->load[flows->order[i]];
+	return most;
+}
+
+/* ---- Before a loss ---- */
+
+static bool is_nothing(const uint16_t *flow)
+{
+	uint16_t any = 0;
+
+	for (uint32_t k = 0; k < PM_LFT_BLOCK; k++)
+		any |= flow[k];
+	return !any;
+}
+
+/*
+ * Sends on what came to a switch for the LIDs of a block, one way, up or down. Entries
+ * that follow each other mostly have one port.
+ */
+static void send_block(struct pm_flows *flows, uint32_t sw, uint32_t block,
+		       uint8_t direction)
+{
+	const struct pm_node *n = &flows->fabric->nodes[sw];
+	const uint16_t *flow = flow_at(flows, sw, block);
+	const uint8_t *row = flows->base[sw] + block;
+
+	if (is_nothing(flow))
+		return;
+	for (uint32_t k = 0, end; k < PM_LFT_BLOCK; k = end) {
+		uint32_t port = n->first_port + row[k], sum = 0;
+		uint16_t *next;
+
+		for (end = k + 1; end < PM_LFT_BLOCK && row[end] == row[k];)
+			end++;
+		if (row[k] > n->num_ports || flows->tree->direction[port] != direction)
+			continue;
+		next = flow_at(flows, flows->tree->far[port], block);
+		for (uint32_t i = k; i < end; i++) {
+			next[i] = (uint16_t)(next[i] + flow[i]);
+			sum += flow[i];
+		}
+		flows->load[port] += sum;
+	}
+}
+
+/* All flows for the LIDs of a block that lead up and then down. */
+static void fill_block(struct pm_flows *flows, uint32_t block, uint16_t odd)
+{
+	const struct pm_reach *reach = pm_routes_reach(flows->routes);
+
+	for (uint32_t sw = 0; sw < flows->fabric->num_switches; sw++)
+		for (uint32_t lid = block; flows->hosts[sw] && lid < block + PM_LFT_BLOCK;
+		     lid++)
+			if (flows->is_end[lid] && lid != odd)
+				*flow_at(flows, sw, lid) = (uint16_t)flows->hosts[sw];
+	for (uint32_t i = 0; i < reach->num_by_level; i++)
+		send_block(flows, reach->by_level[i], block, PM_UP);
+	for (uint32_t i = reach->num_by_level; i-- > 0;)
+		if (flows->tree->level[reach->by_level[i]] > 0)
+			send_block(flows, reach->by_level[i], block, PM_DOWN);
+}
+
+/* The flows for one LID, by whatever ways. */
+static void fill_odd(struct pm_flows *flows, uint32_t lid)
+{
+	for (uint32_t from = 0; from < flows->fabric->num_switches; from++) {
+		uint32_t sw = from, port = 0;
+
+		for (uint32_t hops = 0; flows->hosts[from] && port != PM_NONE &&
+					hops < flows->fabric->num_switches;
+		     hops++) {
+			uint16_t *flow = flow_at(flows, sw, lid);
+
+			*flow = (uint16_t)(*flow + flows->hosts[from]);
+			port = port_on(flows, flows->fabric, sw,
+				       entry_before(flows, sw, lid));
+			if (port == PM_NONE)
+				break;
+			flows->load[port] += flows->hosts[from];
+			sw = flows->tree->far[port];
+		}
+	}
+}
+
+static int compare_loads(const void *a, const void *b, void *context)
+{
+	const uint32_t *load = context;
+	uint32_t x = load[*(const uint32_t *)a], y = load[*(const uint32_t *)b];
+
+	return (x < y) - (x > y);
+}
+
+static void sort_links(struct pm_flows *flows)
+{
+	for (uint32_t i = 0; i < flows->tree->num_ports; i++)
+		if (is_counted(flows, i))
+			flows->order[flows->num_order++] = i;
+	if (flows->num_order)
+		qsort_r(flows->order, flows->num_order, sizeof(*flows->order),
+			compare_loads, flows->before);
+}
+
+static void fill(struct pm_flows *flows, uint16_t odd)
+{
+	const uint16_t *lid_of = pm_routes_plan(flows->routes)->lid;
+
+	for (uint32_t i = 0; i < flows->tree->num_ports; i++)
+		if (has_end(flows, i)) {
+			flows->hosts[flows->fabric->ports[i].node]++;
+			flows->is_end[lid_of[i]] = 1;
+		}
+	for (uint32_t block = 0; block < flows->stride; block += PM_LFT_BLOCK)
+		fill_block(flows, block, odd);
+	if (flows->is_end[odd])
+		fill_odd(flows, odd);
+	memcpy(flows->before, flows->load,
+	       flows->tree->num_ports * sizeof(*flows->before));
+	sort_links(flows);
+}
+
+static int allocate(struct pm_flows *flows, struct pm_error *err)
+{
+	struct pm_pool *pool = &flows->pool;
+	uint32_t num = flows->fabric->num_switches, ports = flows->tree->num_ports;
+
+	flows->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
+	flows->is_end = pm_pool_array(pool, flows->stride, 1);
+	flows->flow = pm_pool_array(pool, (size_t)num * flows->stride, sizeof(uint16_t));
+	flows->before = pm_pool_array(pool, ports, sizeof(uint32_t));
+	flows->load = pm_pool_array(pool, ports, sizeof(uint32_t));
+	flows->order = pm_pool_array(pool, ports, sizeof(uint32_t));
+	flows->touched = pm_pool_array(pool, ports, sizeof(uint32_t));
+	flows->is_touched = pm_pool_array(pool, ports, 1);
+	return pm_pool_check(pool, err);
+}
+
+int pm_flows_new(const struct pm_fabric *fabric, const struct pm_routes *routes,
+		 const uint8_t *const *base, uint16_t odd, struct pm_flows **result,
+		 struct pm_error *err)
+{
+	struct pm_flows *flows = calloc(1, sizeof(*flows));
+	int rc;
+
+	if (!flows)
+		return pm_error_no_memory(err);
+	flows->fabric = fabric;
+	flows->routes = routes;
+	flows->tree = &pm_routes_plan(routes)->tree;
+	flows->base = base;
+	flows->stride = pm_routes_stride(routes);
+	rc = allocate(flows, err);
+	if (rc) {
+		pm_flows_free(flows);
+		return rc;
+	}
+	fill(flows, odd);
+	*result = flows;
+	return 0;
+}
+
+void pm_flows_free(struct pm_flows *flows)
+{
+	if (!flows)
+		return;
+	pm_pool_free(&flows->pool);
+	free(flows->changed);
+	free(flows->ends);
+	free(flows);
+}
