@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One loss after the other, each of them quickly: cables are cut in a copy of the
- * fabric and mended after it, and only switches whose tables the update made anew are
- * compared. So what a single cable costs is finding what can be reached.
+ * fabric and mended after it, only what they lead to is looked at, and only the tables
+ * in which something moved are compared. Who is cut off is counted anew only if anybody
+ * is: a cable's loss is rarely that.
  */
 #include <portmajor/whatif.h>
 #include <portmajor/alloc.h>
+#include <portmajor/bits.h>
 
 #include <portmajor/check.h>
+#include <portmajor/flows.h>
 
 #include <errno.h>
 
@@ -24,50 +27,64 @@ struct pm_whatif {
 	struct pm_fabric *broken; /* the fabric, with the plan's LIDs, less cuts[] */
 	struct cut *cuts;
 	uint32_t num_cuts;
-	uint8_t **held; /* [switch] table before the loss; NULL: the preferred one */
-	uint8_t *alive; /* [port of plan->known] */
+	uint32_t *cables; /* one port of each cut cable between switches, */
+	uint32_t num_cables;
+	uint32_t hosts_cut; /* and how many other cables were cut */
+	uint8_t **held;	    /* [switch] table before the loss; NULL: the preferred one */
+	uint32_t *held_list, num_held; /* switches where it is not */
+	/* Room for comparing: */
+	struct pm_delta *delta; /* [switch] 0 */
+	uint64_t *blocks;	/* [switch][words] a set */
+	uint32_t words;
+	uint32_t *changed, num_changed; /* switches */
 	struct pm_detours detours;
-	uint32_t sm; /* port, or PM_NONE */
-	bool loads;  /* as in pm_whatif_config */
-	uint32_t shifts;
-	uint64_t pairs; /* of end ports that are joined before the loss */
+	uint32_t sm;		/* port, or PM_NONE */
+	struct pm_flows *flows; /* NULL: loads were not asked for */
+	const uint8_t **base;	/* [switch] table before the loss */
+	uint32_t shifts;	/* as in pm_whatif_config */
+	uint64_t pairs;		/* of end ports that are joined before the loss */
 	struct pm_whatif_result before;
 	uint32_t *hosts;	/* [switch] end ports with a cable */
+	uint64_t *host_set;	/* switches that have any in the whole fabric */
 	const uint8_t **tables; /* [switch] and */
 	uint16_t *top;		/* [switch] for pm_check */
 	/* Room for searches over the fabric. */
 	uint32_t *queue, *part, *ports;
+	uint32_t *whole_part, managed_part; /* of the whole fabric */
 	uint32_t *managed; /* [switch] hosts of those that the manager can reach */
 };
 
 /* ---- Cables ---- */
 
-/* Notes in hosts[] and alive[] that a cable is there, or not. */
-static void note_end(struct pm_whatif *whatif, uint32_t port, uint32_t peer, bool there)
+/* The switch with an end node at the other end of this cable, or PM_NONE. */
+static uint32_t switch_of_host(const struct pm_whatif *whatif, const struct cut *cut)
 {
-	uint32_t node = whatif->fabric->ports[port].node;
+	uint32_t a = whatif->fabric->ports[cut->port].node;
+	uint32_t b = whatif->fabric->ports[cut->peer].node;
+	uint32_t low = a < b ? a : b, high = a < b ? b : a;
 
-	if (node >= whatif->fabric->num_switches)
-		return;
-	whatif->alive[port] = there;
-	if (whatif->fabric->ports[peer].node < whatif->fabric->num_switches)
-		return;
-	if (there)
-		whatif->hosts[node]++;
-	else
-		whatif->hosts[node]--;
+	return low < whatif->fabric->num_switches && high >= whatif->fabric->num_switches
+		       ? low
+		       : PM_NONE;
 }
 
 static void cut(struct pm_whatif *whatif, uint32_t port)
 {
-	uint32_t peer = whatif->broken->ports[port].peer;
+	struct cut new = {port, whatif->broken->ports[port].peer};
+	uint32_t sw;
 
-	if (peer == PM_NONE)
+	if (new.peer == PM_NONE)
 		return;
-	whatif->cuts[whatif->num_cuts++] = (struct cut){port, peer};
+	whatif->cuts[whatif->num_cuts++] = new;
 	pm_fabric_cut(whatif->broken, port);
-	note_end(whatif, port, peer, false);
-	note_end(whatif, peer, port, false);
+	sw = switch_of_host(whatif, &new);
+	if (sw != PM_NONE)
+		whatif->hosts[sw]--;
+	if (whatif->fabric->ports[port].node < whatif->fabric->num_switches &&
+	    whatif->fabric->ports[new.peer].node < whatif->fabric->num_switches)
+		whatif->cables[whatif->num_cables++] = port;
+	else
+		whatif->hosts_cut++;
 }
 
 static void mend_all(struct pm_whatif *whatif)
@@ -77,9 +94,10 @@ static void mend_all(struct pm_whatif *whatif)
 
 		whatif->broken->ports[c.port].peer = c.peer;
 		whatif->broken->ports[c.peer].peer = c.port;
-		note_end(whatif, c.port, c.peer, true);
-		note_end(whatif, c.peer, c.port, true);
+		if (switch_of_host(whatif, &c) != PM_NONE)
+			whatif->hosts[switch_of_host(whatif, &c)]++;
 	}
+	whatif->num_cables = whatif->hosts_cut = 0;
 }
 
 /* ---- Who is reached ---- */
@@ -114,6 +132,77 @@ static uint64_t count_pairs(const struct pm_whatif *whatif)
 	return pairs;
 }
 
+static bool meet(const uint64_t *a, const uint64_t *b, uint32_t words)
+{
+	for (uint32_t w = 0; w < words; w++)
+		if (a[w] & b[w])
+			return true;
+	return false;
+}
+
+/* Whether a switch with end ports does not reach another one any more. */
+static bool loses_hosts(const struct pm_whatif *whatif, uint32_t sw)
+{
+	const struct pm_reach *now = pm_routes_reach(whatif->routes);
+	const uint64_t *before =
+		pm_reach_updown(pm_routes_reach_before(whatif->routes), sw);
+	const uint64_t *after = pm_reach_updown(now, sw);
+
+	if (!pm_bits_test(whatif->host_set, sw))
+		return false;
+	for (uint32_t w = 0; w < now->words; w++)
+		if (before[w] & ~after[w] & whatif->host_set[w])
+			return true;
+	return false;
+}
+
+/*
+ * Whether a loss may have left anybody without a path or a cable. Not so if no end port
+ * is lost, all paths between those that there are have others beside them, and both ends
+ * of each cable can reach one and the same switch.
+ */
+static bool cuts_off(const struct pm_whatif *whatif)
+{
+	const struct pm_reach *now = pm_routes_reach(whatif->routes);
+	uint32_t count;
+	const uint32_t *less = pm_routes_reach_less(whatif->routes, &count);
+
+	if (whatif->hosts_cut)
+		return true;
+	for (uint32_t i = 0; i < whatif->num_cables; i++) {
+		uint32_t port = whatif->cables[i];
+
+		if (!meet(pm_reach_updown(now, whatif->fabric->ports[port].node),
+			  pm_reach_updown(now, pm_fabric_peer_node(whatif->fabric, port)),
+			  now->words))
+			return true;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (loses_hosts(whatif, less[i]))
+			return true;
+	return false;
+}
+
+/* Counts who is there and what joins them; part[] and the number in it of the manager's.
+ */
+static uint32_t count_all(struct pm_whatif *whatif, struct pm_whatif_result *found)
+{
+	uint32_t num = whatif->fabric->num_switches, part = find_managed_part(whatif);
+
+	for (uint32_t sw = 0; sw < num; sw++) {
+		bool here = whatif->part[sw] == part;
+
+		whatif->managed[sw] = here ? whatif->hosts[sw] : 0;
+		found->switches += here;
+		found->switches_cut += !here;
+	}
+	found->full_load = (uint64_t)found->switches * pm_plan_blocks(whatif->plan);
+	found->pairs_cut = whatif->pairs - count_pairs(whatif);
+	pm_served_count(pm_routes_reach(whatif->routes), num, whatif->managed,
+			whatif->part, whatif->queue, &found->served);
+	return part;
+}
+
 /* ---- Comparing ---- */
 
 static void add_delta(struct pm_delta *sum, const struct pm_delta *delta)
@@ -124,52 +213,130 @@ static void add_delta(struct pm_delta *sum, const struct pm_delta *delta)
 	sum->switches += delta->switches;
 }
 
-static void compare(const struct pm_whatif *whatif, uint32_t sw,
-		    struct pm_whatif_result *result)
+static void add_switch(const struct pm_whatif *whatif, uint32_t sw,
+		       const struct pm_delta *delta, struct pm_whatif_result *result)
 {
-	const uint64_t *blocks = pm_routes_moved(whatif->routes, sw);
-	const uint8_t *held = whatif->held[sw];
 	unsigned int level = whatif->plan->tree.level[sw];
-	struct pm_delta delta = {0};
 
-	if (!held && !blocks)
-		return;
-	/* What was detoured before may differ everywhere. */
-	pm_delta_add_blocks(&delta, held ? held : pm_routes_preferred(whatif->routes, sw),
-			    pm_routes_table(whatif->routes, sw),
-			    pm_routes_stride(whatif->routes), held ? NULL : blocks);
-	add_delta(&result->total, &delta);
+	add_delta(&result->total, delta);
 	if (level < PM_WHATIF_LEVELS)
-		add_delta(&result->level[level], &delta);
+		add_delta(&result->level[level], delta);
 }
 
-/* Loads and shifts of the tables as they are; -ENOMEM. */
-static int find_loads(struct pm_whatif *whatif, struct pm_whatif_result *result,
-		      struct pm_error *err)
+/* Counts a change of a table that was the preferred one. */
+static void count_change(struct pm_whatif *whatif, const struct pm_routes_change *change)
+{
+	struct pm_delta *delta = &whatif->delta[change->sw];
+	uint64_t *blocks = whatif->blocks + (size_t)change->sw * whatif->words;
+
+	if (change->after == PM_LFT_KEEP)
+		return;
+	if (!delta->entries++) {
+		memset(blocks, 0, whatif->words * sizeof(*blocks));
+		whatif->changed[whatif->num_changed++] = change->sw;
+	}
+	delta->blocks += !pm_bits_test(blocks, change->lid / PM_LFT_BLOCK);
+	pm_bits_set(blocks, change->lid / PM_LFT_BLOCK);
+}
+
+/* Compares the tables of all switches in this part. */
+static void compare(struct pm_whatif *whatif, const uint32_t *part, uint32_t number,
+		    struct pm_whatif_result *result)
+{
+	uint32_t count;
+	const struct pm_routes_change *changes =
+		pm_routes_changes(whatif->routes, &count);
+
+	for (uint32_t i = 0; i < whatif->num_held; i++) {
+		uint32_t sw = whatif->held_list[i];
+		struct pm_delta delta = {0};
+
+		if (part[sw] != number)
+			continue;
+		pm_delta_add(&delta, whatif->held[sw],
+			     pm_routes_table(whatif->routes, sw),
+			     pm_routes_stride(whatif->routes));
+		add_switch(whatif, sw, &delta, result);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (part[changes[i].sw] == number && !whatif->held[changes[i].sw])
+			count_change(whatif, &changes[i]);
+	while (whatif->num_changed) {
+		uint32_t sw = whatif->changed[--whatif->num_changed];
+		struct pm_delta *delta = &whatif->delta[sw];
+
+		delta->switches = 1;
+		delta->bound = (delta->entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+		add_switch(whatif, sw, delta, result);
+		*delta = (struct pm_delta){0};
+	}
+}
+
+/* ---- Loads ---- */
+
+/* Notes the entries that the loss has changed, and the end ports that are lost. */
+static int note_changes(struct pm_whatif *whatif)
+{
+	uint32_t stride = pm_routes_stride(whatif->routes), count, sw;
+	const struct pm_routes_change *changes =
+		pm_routes_changes(whatif->routes, &count);
+	bool failed = false;
+
+	for (uint32_t i = 0; i < count && !failed; i++)
+		failed =
+			!whatif->held[changes[i].sw] &&
+			pm_flows_note_entry(whatif->flows, changes[i].sw, changes[i].lid);
+	for (uint32_t i = 0; i < whatif->num_held && !failed; i++)
+		for (uint32_t lid = 0; lid < stride && !failed; lid++)
+			failed = pm_flows_note_entry(whatif->flows, whatif->held_list[i],
+						     lid);
+	for (uint32_t i = 0; i < whatif->num_cuts && !failed; i++) {
+		const struct cut *c = &whatif->cuts[i];
+
+		sw = switch_of_host(whatif, c);
+		if (sw != PM_NONE)
+			failed = pm_flows_note_end(
+				whatif->flows, whatif->fabric->ports[c->port].node == sw
+						       ? c->port
+						       : c->peer);
+	}
+	return failed ? -ENOMEM : 0;
+}
+
+static int find_loads(struct pm_whatif *whatif, struct pm_whatif_result *result)
+{
+	int rc = note_changes(whatif);
+
+	if (!rc) {
+		pm_flows_update(whatif->flows, whatif->broken);
+		result->load = pm_flows_most(whatif->flows);
+	}
+	pm_flows_restore(whatif->flows);
+	return rc;
+}
+
+static int find_shifts(struct pm_whatif *whatif, struct pm_whatif_result *result)
 {
 	struct pm_check check = {.fabric = whatif->broken,
 				 .level = whatif->plan->tree.level,
 				 .table = whatif->tables,
 				 .top = whatif->top,
 				 .sm = PM_NONE};
-	struct pm_check_loads loads = {0};
 
-	if (!whatif->loads && !whatif->shifts)
-		return 0;
 	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++) {
 		whatif->tables[sw] = pm_routes_table(whatif->routes, sw);
 		whatif->top[sw] = whatif->plan->top_lid;
 	}
-	if (whatif->loads && pm_check_loads(&check, &loads, err))
-		return -ENOMEM;
-	for (uint32_t l = 0; l < PM_CHECK_LEVELS; l++) {
-		if (loads.up[l].maximum > result->load)
-			result->load = loads.up[l].maximum;
-		if (loads.down[l].maximum > result->load)
-			result->load = loads.down[l].maximum;
-	}
-	if (whatif->shifts)
-		return pm_check_shifts(&check, whatif->shifts, &result->shift, err);
+	return pm_check_shifts(&check, whatif->shifts, &result->shift, NULL);
+}
+
+/* What was asked for, of the tables as they are; -ENOMEM. */
+static int find_traffic(struct pm_whatif *whatif, struct pm_whatif_result *result,
+			struct pm_error *err)
+{
+	if ((whatif->flows && find_loads(whatif, result)) ||
+	    (whatif->shifts && find_shifts(whatif, result)))
+		return pm_error_no_memory(err);
 	return 0;
 }
 
@@ -177,27 +344,29 @@ int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 		   struct pm_whatif_result *result, struct pm_error *err)
 {
 	struct pm_whatif_result found = {0};
-	uint32_t part;
 	int rc;
 
 	for (uint32_t i = 0; i < num_ports; i++)
 		cut(whatif, ports[i]);
-	pm_routes_update(whatif->routes, whatif->alive, &whatif->detours);
-	part = find_managed_part(whatif);
-	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++) {
-		whatif->managed[sw] = whatif->part[sw] == part ? whatif->hosts[sw] : 0;
-		if (whatif->part[sw] != part) {
-			found.switches_cut++;
-			continue;
-		}
-		found.switches++;
-		compare(whatif, sw, &found);
+	rc = pm_routes_lose(whatif->routes, whatif->cables, whatif->num_cables,
+			    &whatif->detours);
+	if (rc) {
+		pm_error_no_memory(err);
+		goto out;
 	}
-	found.full_load = (uint64_t)found.switches * pm_plan_blocks(whatif->plan);
-	found.pairs_cut = whatif->pairs - count_pairs(whatif);
-	pm_served_count(pm_routes_reach(whatif->routes), whatif->fabric->num_switches,
-			whatif->managed, whatif->part, whatif->queue, &found.served);
-	rc = find_loads(whatif, &found, err);
+	if (cuts_off(whatif)) {
+		uint32_t part = count_all(whatif, &found);
+
+		compare(whatif, whatif->part, part, &found);
+	} else {
+		found.switches = whatif->before.switches;
+		found.switches_cut = whatif->before.switches_cut;
+		found.full_load = whatif->before.full_load;
+		found.served = whatif->before.served;
+		compare(whatif, whatif->whole_part, whatif->managed_part, &found);
+	}
+	rc = find_traffic(whatif, &found, err);
+out:
 	mend_all(whatif);
 	if (!rc)
 		*result = found;
@@ -227,7 +396,7 @@ int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 
 /* ---- Making ---- */
 
-/* Gives ports the plan's LIDs, counts end ports, and marks all that is there. */
+/* Gives ports the plan's LIDs, and counts end ports. */
 static void settle(struct pm_whatif *whatif)
 {
 	const struct pm_fabric *known = whatif->plan->known;
@@ -238,29 +407,69 @@ static void settle(struct pm_whatif *whatif)
 	for (uint32_t i = 0; i < known->num_ports; i++) {
 		uint32_t peer = fabric->ports[i].peer, place = i;
 
-		if (peer != PM_NONE) {
-			note_end(whatif, i, peer, true);
-			if (fabric->ports[peer].node >= fabric->num_switches)
-				place = peer;
+		if (peer != PM_NONE && fabric->ports[peer].node >= fabric->num_switches) {
+			whatif->hosts[fabric->ports[i].node]++;
+			pm_bits_set(whatif->host_set, fabric->ports[i].node);
+			place = peer;
 		}
 		fabric->ports[place].lid = whatif->plan->lid[i];
 		fabric->ports[place].lmc = known->ports[i].num ? whatif->plan->lmc : 0;
 	}
 }
 
+static int allocate_tables(struct pm_whatif *whatif, struct pm_error *err)
+{
+	struct pm_pool *pool = &whatif->pool;
+	uint32_t num = whatif->fabric->num_switches;
+
+	whatif->words = pm_bits_words(pm_plan_blocks(whatif->plan));
+	whatif->delta = pm_pool_array(pool, num, sizeof(*whatif->delta));
+	whatif->blocks =
+		pm_pool_array(pool, (size_t)num * whatif->words, sizeof(*whatif->blocks));
+	whatif->changed = pm_pool_array(pool, num, sizeof(*whatif->changed));
+	return pm_pool_check(pool, err);
+}
+
 /* Keeps the tables of the whole fabric; detours may be needed even there. */
 static int hold_tables(struct pm_whatif *whatif, struct pm_error *err)
 {
-	uint32_t stride = pm_routes_stride(whatif->routes);
+	uint32_t stride = pm_routes_stride(whatif->routes), count;
+	const uint32_t *moved;
 
-	pm_routes_update(whatif->routes, whatif->alive, &whatif->detours);
-	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++) {
-		if (!pm_routes_moved(whatif->routes, sw))
-			continue;
-		whatif->held[sw] = pm_pool_copy(
-			&whatif->pool, pm_routes_table(whatif->routes, sw), stride, 1);
+	if (pm_routes_lose(whatif->routes, NULL, 0, &whatif->detours))
+		return pm_error_no_memory(err);
+	moved = pm_routes_moved(whatif->routes, &count);
+	for (uint32_t i = 0; i < count; i++) {
+		whatif->held_list[whatif->num_held++] = moved[i];
+		whatif->held[moved[i]] = pm_pool_copy(
+			&whatif->pool, pm_routes_table(whatif->routes, moved[i]), stride,
+			1);
 	}
 	return pm_pool_check(&whatif->pool, err);
+}
+
+/* The manager's LID may have detours, which hosts' traffic to it takes too. */
+static int start_flows(struct pm_whatif *whatif, struct pm_error *err)
+{
+	uint32_t sm = whatif->detours.sm;
+
+	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++)
+		whatif->base[sw] = whatif->held[sw]
+					   ? whatif->held[sw]
+					   : pm_routes_preferred(whatif->routes, sw);
+	return pm_flows_new(whatif->fabric, whatif->routes, whatif->base,
+			    sm == PM_NONE ? 0 : whatif->plan->lid[sm], &whatif->flows,
+			    err);
+}
+
+/* Finds what is there before a loss. */
+static int look_before(struct pm_whatif *whatif, struct pm_error *err)
+{
+	whatif->pairs = count_pairs(whatif);
+	whatif->managed_part = count_all(whatif, &whatif->before);
+	memcpy(whatif->whole_part, whatif->part,
+	       whatif->fabric->num_nodes * sizeof(*whatif->part));
+	return find_traffic(whatif, &whatif->before, err);
 }
 
 static int allocate(struct pm_whatif *whatif, struct pm_error *err)
@@ -273,13 +482,17 @@ static int allocate(struct pm_whatif *whatif, struct pm_error *err)
 	if (!whatif->broken)
 		return pm_error_no_memory(err);
 	whatif->cuts = pm_pool_array(pool, fabric->num_ports, sizeof(*whatif->cuts));
+	whatif->cables = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
 	whatif->held = pm_pool_array(pool, num, sizeof(*whatif->held));
-	whatif->alive = pm_pool_array(pool, fabric->num_ports, 1);
+	whatif->held_list = pm_pool_array(pool, num, sizeof(uint32_t));
 	whatif->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
+	whatif->host_set = pm_pool_array(pool, pm_bits_words(num), sizeof(uint64_t));
+	whatif->base = pm_pool_array(pool, num, sizeof(*whatif->base));
 	whatif->tables = pm_pool_array(pool, num, sizeof(*whatif->tables));
 	whatif->top = pm_pool_array(pool, num, sizeof(*whatif->top));
 	whatif->queue = pm_pool_array(pool, fabric->num_nodes, sizeof(uint32_t));
 	whatif->part = pm_pool_array(pool, fabric->num_nodes, sizeof(uint32_t));
+	whatif->whole_part = pm_pool_array(pool, fabric->num_nodes, sizeof(uint32_t));
 	whatif->ports = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
 	whatif->managed = pm_pool_array(pool, num, sizeof(uint32_t));
 	return pm_pool_check(pool, err);
@@ -295,13 +508,14 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 		return pm_error_no_memory(err);
 	whatif->fabric = fabric;
 	whatif->sm = config->sm;
-	whatif->loads = config->loads;
 	whatif->shifts = config->shifts;
 	rc = allocate(whatif, err);
 	if (!rc)
 		rc = pm_plan_make(fabric, &config->plan, &whatif->plan, err);
 	if (!rc)
 		rc = pm_routes_make(whatif->plan, &whatif->routes, err);
+	if (!rc)
+		rc = allocate_tables(whatif, err);
 	if (rc)
 		goto fail;
 	whatif->detours = (struct pm_detours){
@@ -312,10 +526,10 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 	};
 	settle(whatif);
 	rc = hold_tables(whatif, err);
-	if (rc)
-		goto fail;
-	whatif->pairs = count_pairs(whatif);
-	rc = pm_whatif_lose(whatif, NULL, 0, &whatif->before, err);
+	if (!rc && config->loads)
+		rc = start_flows(whatif, err);
+	if (!rc)
+		rc = look_before(whatif, err);
 	if (rc)
 		goto fail;
 	*result = whatif;
@@ -329,6 +543,7 @@ void pm_whatif_free(struct pm_whatif *whatif)
 {
 	if (!whatif)
 		return;
+	pm_flows_free(whatif->flows);
 	pm_routes_free(whatif->routes);
 	pm_plan_free(whatif->plan);
 	pm_fabric_free(whatif->broken);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/delta.h>
-#include <portmajor/bits.h>
 
 /* Entries of one block that differ; a loop that compilers turn into vector code. */
 static uint32_t count_entries(const uint8_t *held, const uint8_t *wanted)
@@ -13,17 +12,14 @@ static uint32_t count_entries(const uint8_t *held, const uint8_t *wanted)
 	return count;
 }
 
-void pm_delta_add_blocks(struct pm_delta *delta, const uint8_t *held,
-			 const uint8_t *wanted, uint32_t length, const uint64_t *set)
+void pm_delta_add(struct pm_delta *delta, const uint8_t *held, const uint8_t *wanted,
+		  uint32_t length)
 {
 	uint64_t blocks = 0, entries = 0;
 
 	for (uint32_t at = 0; at < length; at += PM_LFT_BLOCK) {
-		uint32_t count;
+		uint32_t count = count_entries(held + at, wanted + at);
 
-		if (set && !pm_bits_test(set, at / PM_LFT_BLOCK))
-			continue;
-		count = count_entries(held + at, wanted + at);
 		blocks += count != 0;
 		entries += count;
 	}
@@ -31,12 +27,6 @@ void pm_delta_add_blocks(struct pm_delta *delta, const uint8_t *held,
 	delta->entries += entries;
 	delta->bound += (entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
 	delta->switches += blocks != 0;
-}
-
-void pm_delta_add(struct pm_delta *delta, const uint8_t *held, const uint8_t *wanted,
-		  uint32_t length)
-{
-	pm_delta_add_blocks(delta, held, wanted, length, NULL);
 }
 
 void pm_delta_apply(uint8_t *result, const uint8_t *held, const uint8_t *wanted,

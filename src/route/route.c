@@ -171,12 +171,7 @@ const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw)
 	return route_preferred(routes, sw);
 }
 
-const uint64_t *pm_routes_moved(const struct pm_routes *routes, uint32_t sw)
-{
-	return routes->moved[sw] ? route_touched(routes, sw) : NULL;
-}
-
-const uint32_t *pm_routes_moved_list(const struct pm_routes *routes, uint32_t *count)
+const uint32_t *pm_routes_moved(const struct pm_routes *routes, uint32_t *count)
 {
 	*count = routes->num_moved;
 	return routes->moved_list;

@@ -280,6 +280,241 @@ static void test_moved_is_all(void **state)
 	check_cables(world_director(36), &config, 31);
 }
 
+/* ---- Random losses in random trees, against a count of everything ---- */
+
+static const struct recipe_limits limits = {.switches = 40, .hosts = 80};
+
+struct trial {
+	struct random random;
+	uint64_t seed;
+	struct pm_whatif_config config;
+	struct pm_whatif *whatif;
+	struct world world; /* tables made anew for each loss */
+	uint64_t pairs;	    /* before a loss */
+};
+
+/* part[node] is the lowest node that cables join it with. */
+static void find_parts(const struct pm_fabric *now, uint32_t *part)
+{
+	bool again = true;
+
+	for (uint32_t n = 0; n < now->num_nodes; n++)
+		part[n] = n;
+	while (again) {
+		again = false;
+		for (uint32_t i = 0; i < now->num_ports; i++) {
+			uint32_t n = now->ports[i].node,
+				 far = pm_fabric_peer_node(now, i);
+
+			if (far == PM_NONE || part[far] <= part[n])
+				continue;
+			part[far] = part[n];
+			again = true;
+		}
+	}
+}
+
+/* The part with the manager, else with most end nodes, of those the first one. */
+static uint32_t find_managed(const struct trial *t, const struct pm_fabric *now,
+			     const uint32_t *part)
+{
+	uint32_t best = 0, most = 0;
+
+	if (t->config.sm != PM_NONE)
+		return part[now->ports[t->config.sm].node];
+	for (uint32_t n = 0; n < now->num_nodes; n++) {
+		uint32_t count = 0;
+
+		for (uint32_t i = now->num_switches; i < now->num_nodes; i++)
+			count += part[i] == n;
+		if (count > most) {
+			most = count;
+			best = n;
+		}
+	}
+	return best;
+}
+
+/* Pairs of end ports of this part, or of all parts, that a path joins or cables do. */
+static uint64_t count_pairs(const struct trial *t, const struct pm_fabric *now,
+			    const uint32_t *part, uint32_t only, bool by_cables,
+			    bool at_one_switch)
+{
+	uint64_t pairs = 0;
+
+	for (uint32_t i = 0; i < now->num_ports; i++)
+		for (uint32_t k = 0; k < now->num_ports; k++) {
+			uint32_t a = now->ports[i].node, b = now->ports[k].node;
+			uint32_t x = pm_fabric_peer_node(now, i);
+			uint32_t y = pm_fabric_peer_node(now, k);
+
+			if (i == k || a >= now->num_switches || b >= now->num_switches ||
+			    x == PM_NONE || y == PM_NONE || x < now->num_switches ||
+			    y < now->num_switches)
+				continue;
+			if ((a == b && !at_one_switch) ||
+			    (only != PM_NONE && (part[a] != only || part[b] != only)))
+				continue;
+			pairs += a == b || by_cables ||
+				 pm_routes_joined(t->world.routes, a, b);
+		}
+	return pairs;
+}
+
+static struct pm_delta count_blocks(const struct trial *t, const uint32_t *part,
+				    uint32_t managed, int level)
+{
+	struct pm_delta delta = {0};
+
+	for (uint32_t sw = 0; sw < t->world.num_switches; sw++)
+		if (part[sw] == managed &&
+		    (level < 0 || t->world.plan->tree.level[sw] == level))
+			pm_delta_add(
+				&delta, t->world.first + (size_t)sw * t->world.stride,
+				pm_routes_table(t->world.routes, sw), t->world.stride);
+	return delta;
+}
+
+static uint64_t count_most(const struct trial *t, const struct pm_fabric *now)
+{
+	struct pm_check_loads loads = world_loads(&t->world, now);
+	uint64_t most = 0;
+
+	for (int l = 0; l < PM_CHECK_LEVELS; l++) {
+		if (loads.up[l].maximum > most)
+			most = loads.up[l].maximum;
+		if (loads.down[l].maximum > most)
+			most = loads.down[l].maximum;
+	}
+	return most;
+}
+
+static struct pm_whatif_result count_everything(struct trial *t,
+						const struct pm_fabric *now)
+{
+	struct pm_whatif_result r = {0};
+	uint32_t *part = calloc(now->num_nodes, sizeof(*part)), managed;
+
+	assert_non_null(part);
+	world_update(&t->world, now);
+	find_parts(now, part);
+	managed = find_managed(t, now, part);
+	for (uint32_t sw = 0; sw < now->num_switches; sw++) {
+		r.switches += part[sw] == managed;
+		r.switches_cut += part[sw] != managed;
+	}
+	r.total = count_blocks(t, part, managed, -1);
+	for (int l = 0; l < PM_WHATIF_LEVELS; l++)
+		r.level[l] = count_blocks(t, part, managed, l);
+	r.full_load = (uint64_t)r.switches * pm_plan_blocks(t->world.plan);
+	r.pairs_cut = t->pairs - count_pairs(t, now, part, PM_NONE, false, true);
+	r.served.joined = count_pairs(t, now, part, managed, true, false);
+	r.served.pairs = count_pairs(t, now, part, managed, false, false);
+	r.load = count_most(t, now);
+	free(part);
+	return r;
+}
+
+/* Cables, hosts and switches; mostly one cable, or two. */
+static uint32_t choose_loss(struct trial *t, uint32_t *ports)
+{
+	const struct pm_fabric *whole = t->world.fabric;
+	uint32_t num = 0, count = random_range(&t->random, 0, 3);
+	uint32_t node = random_below(&t->random, whole->num_nodes);
+
+	if (random_chance(&t->random, 20))
+		pm_for_each_port(i, whole, node)
+			ports[num++] = i;
+	for (; count > 0; count--)
+		ports[num++] = random_below(&t->random, whole->num_ports);
+	return num;
+}
+
+/* Returns whether anything changed. */
+static bool check_loss(struct trial *t)
+{
+	struct pm_fabric *now = pm_fabric_clone(t->world.fabric);
+	struct pm_whatif_result fast, slow;
+	uint32_t ports[PM_MAX_PORTS + 3], num = choose_loss(t, ports);
+
+	for (uint32_t i = 0; i < num; i++)
+		pm_fabric_cut(now, ports[i]);
+	assert_int_equal(pm_whatif_lose(t->whatif, ports, num, &fast, NULL), 0);
+	slow = count_everything(t, now);
+	memcpy(slow.served.apart, fast.served.apart, sizeof(slow.served.apart));
+	if (memcmp(&fast, &slow, sizeof(fast)))
+		fail_msg("PM_SEED=%llu: %llu blocks, %llu by a full count; load %llu, "
+			 "%llu; %llu pairs cut, %llu",
+			 (unsigned long long)t->seed,
+			 (unsigned long long)fast.total.blocks,
+			 (unsigned long long)slow.total.blocks,
+			 (unsigned long long)fast.load, (unsigned long long)slow.load,
+			 (unsigned long long)fast.pairs_cut,
+			 (unsigned long long)slow.pairs_cut);
+	pm_fabric_free(now);
+	return slow.total.blocks > 0 || slow.load != pm_whatif_before(t->whatif)->load;
+}
+
+/* The world holds the tables of the whole fabric, with detours. */
+static bool begin(struct trial *t, uint64_t seed)
+{
+	struct recipe recipe = {0};
+	struct pm_fabric *fabric;
+	struct pm_error err;
+	uint32_t host, *part;
+
+	*t = (struct trial){.random = {seed}, .seed = seed, .config = grouped};
+	recipe_random(&recipe, &t->random, &limits);
+	fabric = recipe_build(&recipe, NULL);
+	recipe_free(&recipe);
+	t->config.loads = true;
+	t->config.connect_roots = random_chance(&t->random, 20);
+	if (random_chance(&t->random, 30))
+		t->config.plan.lmc = (uint8_t)random_range(&t->random, 1, PM_MAX_LMC);
+	host = random_range(&t->random, fabric->num_switches, fabric->num_nodes);
+	if (random_chance(&t->random, 50) && host < fabric->num_nodes &&
+	    fabric->ports[fabric->nodes[host].first_port + 1].peer != PM_NONE)
+		t->config.sm = fabric->nodes[host].first_port + 1;
+	if (pm_whatif_new(fabric, &t->config, &t->whatif, &err)) {
+		pm_fabric_free(fabric);
+		return false;
+	}
+	world_make_with(&t->world, fabric, &t->config.plan);
+	if (t->config.sm != PM_NONE)
+		t->world.detours.sm = pm_plan_place(t->world.plan, fabric, t->config.sm);
+	t->world.detours.switches = t->config.connect_roots;
+	world_update(&t->world, fabric);
+	free(t->world.first);
+	t->world.first = world_tables(t->world.routes, t->world.num_switches);
+	part = calloc(fabric->num_nodes, sizeof(*part));
+	assert_non_null(part);
+	find_parts(fabric, part);
+	t->pairs = count_pairs(t, fabric, part, PM_NONE, false, true);
+	free(part);
+	return true;
+}
+
+static void test_random_losses(void **state)
+{
+	const char *given = getenv("PM_SEED");
+	uint64_t seed = given ? strtoull(given, NULL, 0) : 20261122;
+	uint32_t tried = 0, changed = 0;
+
+	(void)state;
+	print_message("PM_SEED=%llu\n", (unsigned long long)seed);
+	while (tried < 600) {
+		struct trial t;
+
+		if (begin(&t, seed++)) {
+			for (int i = 0; i < 6; i++, tried++)
+				changed += check_loss(&t);
+			pm_whatif_free(t.whatif);
+			world_free(&t.world);
+		}
+	}
+	assert_true(changed > tried / 3);
+}
+
 /* Loads come back, and the same cable twice is one cable. */
 static void test_loads(void **state)
 {
@@ -405,11 +640,17 @@ static void test_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_costs),		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_served),		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_moved_is_all),	cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_loads_each_way),	cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_more_than_whole), cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_served),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_moved_is_all),
+		cmocka_unit_test(test_random_losses),
+		cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_loads_each_way),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_more_than_whole),
+		cmocka_unit_test(test_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,8 +39,8 @@ struct pm_whatif_config {
 	 * reached by detours, see route.h. PM_NONE: anywhere, without detours. */
 	uint32_t sm;
 	bool connect_roots; /* likewise for all switches */
-	bool loads;	    /* find out loads, see pm_check_loads: O(switches with end
-			     * ports x end ports) for each loss */
+	bool loads;	    /* find out loads, see pm_check_loads: O(entries) once and 2
+			     * bytes for each, then as pm_flows_update */
 	uint32_t shifts;    /* 0: no; else how many shift permutations to try, evenly
 			     * spread; O(end ports) each */
 };
@@ -66,8 +66,10 @@ const struct pm_whatif_result *pm_whatif_before(const struct pm_whatif *whatif);
  * The cost of losing the cables at these ports of the fabric, all at once; ports without
  * a cable and the same cable twice do no harm. If nothing is said of the subnet manager,
  * it is taken to be in the part with most end ports; the rest is not sent anything.
- * -ENOMEM, which only loads and shifts can end with.
- * Cost: pm_routes_update, and what changes; one pm_whatif serves one thread at a time.
+ * -ENOMEM.
+ * Cost: that of what changes (pm_routes_lose). Where a loss cuts off an end port or a
+ * switch, or a pair of them, also O(ports + switches^2 / 64). One pm_whatif serves one
+ * thread at a time.
  */
 int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_whatif_result *result, struct pm_error *err);

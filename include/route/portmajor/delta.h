@@ -24,11 +24,6 @@ struct pm_delta {
 void pm_delta_add(struct pm_delta *delta, const uint8_t *held, const uint8_t *wanted,
 		  uint32_t length);
 
-/* The same for just the blocks in a set of bits (NULL: all). O(length / 64 + blocks in
- * the set). */
-void pm_delta_add_blocks(struct pm_delta *delta, const uint8_t *held,
-			 const uint8_t *wanted, uint32_t length, const uint64_t *set);
-
 /*
  * Writes into result (which may be held) what the switch holds after the
  * update: wanted, except where that says PM_LFT_KEEP.

@@ -111,16 +111,11 @@ bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool 
  */
 const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw);
 
-/*
- * The table of a switch with every cable alive and without detours; and in which of its
- * blocks the last update may have changed something, a set of bits in 64-bit words, or
- * NULL if in none. The others are not to be compared.
- */
+/* The table of a switch with every cable alive and without detours. */
 const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw);
-const uint64_t *pm_routes_moved(const struct pm_routes *routes, uint32_t sw);
 
 /* The switches whose tables may differ from that; in no order, until the next update. */
-const uint32_t *pm_routes_moved_list(const struct pm_routes *routes, uint32_t *count);
+const uint32_t *pm_routes_moved(const struct pm_routes *routes, uint32_t *count);
 
 /* The plan that they were made of, borrowed. */
 const struct pm_plan *pm_routes_plan(const struct pm_routes *routes);
