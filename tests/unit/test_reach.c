@@ -146,34 +146,34 @@ static void check_since(const struct ground *g)
 	struct pm_pool pool = {0};
 	struct pm_reach whole, since;
 	struct pm_reach_loss loss;
-	uint32_t ports[64], num = 0;
-	uint8_t changed[7];
+	uint32_t ports[128], num = 0, count = g->tree.num_switches;
+	uint8_t changed[72];
 
 	pm_reach_init(&g->tree, &pool, &whole);
 	pm_reach_init(&g->tree, &pool, &since);
 	assert_int_equal(pm_pool_check(&pool, NULL), 0);
 	pm_reach_compute(g->skeleton, &g->tree, NULL, &whole);
 	pm_reach_compute_since(g->skeleton, &g->tree, g->alive, &whole, &since, changed);
-	assert_memory_equal(since.down, g->reach.down, 7 * bytes);
-	assert_memory_equal(since.updown, g->reach.updown, 7 * bytes);
+	assert_memory_equal(since.down, g->reach.down, count * bytes);
+	assert_memory_equal(since.updown, g->reach.updown, count * bytes);
 	/* Twice, as nothing may be left of the first time. */
 	for (uint32_t i = 0; i < g->skeleton->num_ports; i++)
 		if (g->skeleton->ports[i].peer != PM_NONE && !g->alive[i])
 			ports[num++] = i;
-	pm_reach_loss_init(&since, 7, &pool, &loss);
+	pm_reach_loss_init(&since, count, &pool, &loss);
 	assert_int_equal(pm_pool_check(&pool, NULL), 0);
 	for (int i = 0; i < 2; i++) {
-		memcpy(since.down, whole.down, 7 * bytes);
-		memcpy(since.updown, whole.updown, 7 * bytes);
+		memcpy(since.down, whole.down, count * bytes);
+		memcpy(since.updown, whole.updown, count * bytes);
 		pm_reach_lose(g->skeleton, &g->tree, g->alive, ports, num, &since, &loss);
-		assert_memory_equal(since.down, g->reach.down, 7 * bytes);
-		assert_memory_equal(since.updown, g->reach.updown, 7 * bytes);
-		assert_memory_equal(loss.changed, changed, 7);
+		assert_memory_equal(since.down, g->reach.down, count * bytes);
+		assert_memory_equal(since.updown, g->reach.updown, count * bytes);
+		assert_memory_equal(loss.changed, changed, count);
 		pm_reach_restore(&whole, &since, &loss);
-		assert_memory_equal(since.down, whole.down, 7 * bytes);
-		assert_memory_equal(since.updown, whole.updown, 7 * bytes);
+		assert_memory_equal(since.down, whole.down, count * bytes);
+		assert_memory_equal(since.updown, whole.updown, count * bytes);
 	}
-	for (uint32_t sw = 0; sw < 7; sw++) {
+	for (uint32_t sw = 0; sw < count; sw++) {
 		size_t at = (size_t)sw * g->reach.words;
 		int flags = (memcmp(g->reach.down + at, whole.down + at, bytes)
 				     ? PM_REACH_DOWN
@@ -266,6 +266,57 @@ static void test_many_words(void **state)
 		assert_int_equal(has(pm_reach_down(&g.reach, 71), a), a != 68);
 		assert_int_equal(has(pm_reach_updown(&g.reach, a), 70), a % 3 != 0);
 	}
+	check_since(&g);
+	release(&g);
+	recipe_free(&recipe);
+}
+
+/* Round after round in the same room: three levels, and rows of two words. */
+static void test_losses(void **state)
+{
+	struct recipe_xgft shape = {3, 1, {0, 8, 12}, {2, 2}, {1, 1, 1}};
+	struct random random = {20261122};
+	struct recipe recipe = {0};
+	struct pm_pool pool = {0};
+	struct pm_reach whole, now;
+	struct pm_reach_loss loss;
+	struct ground g;
+	size_t bytes;
+
+	(void)state;
+	print_message("seed %llu\n", (unsigned long long)random.state);
+	recipe_add_xgft(&recipe, &shape);
+	make(&g, recipe_build(&recipe, NULL));
+	assert_int_equal(g.reach.words, 2);
+	bytes = (size_t)g.tree.num_switches * g.reach.words * sizeof(uint64_t);
+	pm_reach_init(&g.tree, &pool, &whole);
+	pm_reach_init(&g.tree, &pool, &now);
+	pm_reach_loss_init(&now, g.tree.num_switches, &pool, &loss);
+	assert_int_equal(pm_pool_check(&pool, NULL), 0);
+	pm_reach_compute(g.skeleton, &g.tree, NULL, &whole);
+	memcpy(now.down, whole.down, bytes);
+	memcpy(now.updown, whole.updown, bytes);
+	for (int round = 0; round < 2000; round++) {
+		uint32_t ports[40], num = 0, count = random_below(&random, 20);
+
+		memset(g.alive, 1, g.skeleton->num_ports);
+		while (count-- > 0) {
+			uint32_t port = random_below(&random, g.skeleton->num_ports);
+			uint32_t peer = g.skeleton->ports[port].peer;
+
+			if (peer == PM_NONE || !g.alive[port])
+				continue;
+			g.alive[port] = g.alive[peer] = 0;
+			ports[num++] = port;
+			ports[num++] = peer;
+		}
+		pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+		pm_reach_lose(g.skeleton, &g.tree, g.alive, ports, num, &now, &loss);
+		assert_memory_equal(now.down, g.reach.down, bytes);
+		assert_memory_equal(now.updown, g.reach.updown, bytes);
+		pm_reach_restore(&whole, &now, &loss);
+	}
+	pm_pool_free(&pool);
 	release(&g);
 	recipe_free(&recipe);
 }
@@ -275,7 +326,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_drawing),	   cmocka_unit_test(test_since),
 		cmocka_unit_test(test_no_marks),   cmocka_unit_test(test_parallel),
-		cmocka_unit_test(test_many_words),
+		cmocka_unit_test(test_many_words), cmocka_unit_test(test_losses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
