@@ -513,8 +513,7 @@ static void test_shared_cable(void **state)
 		   PM_GROUPED);
 	make_truth(&truth, &world, "", "", "a");
 	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL),
-		0);
+		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL), 0);
 	home = world_switch(&world, "l0");
 	first = world.plan->known->nodes[home].first_port;
 	out = world_entry(&world, "s0", "l0", 1) == 1 ? 2 : 3;
@@ -913,8 +912,8 @@ static void test_pinned(void **state)
 				talk.truth = &truth;
 				talk.random = &random;
 				assert_int_equal(pm_locate_new(world.routes, truth.before,
-							       truth.sm,
-							       &talk.locate, NULL),
+							       truth.sm, &talk.locate,
+							       NULL),
 						 0);
 				report_some(&truth, talk.locate, &random,
 					    pinned[i].alive_report,
