@@ -84,6 +84,12 @@ class Scene:
         walked = lab.walk("-m", str(self.lmc))
         return walked, pmlab.walk_faults(walked, plan)
 
+    def walk_stock(self, fabric):
+        """The same with the tables of another engine, whose LIDs are not planned."""
+        dump = self.netlist.with_name("stock.dump")
+        fabric.dump(dump, timeout=pmlab.TIMEOUT_S)
+        return pmlab.walk(self.netlist, dump)
+
 
 def event_name(verb, name):
     return f"{name} {'lost' if verb == 'lose' else 'back'}"
@@ -109,6 +115,7 @@ class Row:
     def __init__(self, name):
         self.name, self.event, self.predicted, self.walked = name, None, None, None
         self.stock, self.fell_back, self.faults = {}, set(), []
+        self.loads = {}  # by engine, see pmlab.load_ratio
 
     def judge(self, verb, is_host):
         event = self.event
@@ -129,10 +136,12 @@ class Row:
 
     def note_walk(self, walked, faults):
         self.walked = walked
+        self.loads["portmajor"] = pmlab.load_ratio(walked)
         self.faults += faults
 
-    def note_stock(self, engine, lft_sets, engines_used):
+    def note_stock(self, engine, lft_sets, engines_used, walked):
         self.stock[engine] = lft_sets
+        self.loads[engine] = pmlab.load_ratio(walked)
         if set(engines_used) - {engine}:
             self.fell_back.add(engine)
 
@@ -195,12 +204,14 @@ def run_stock(engine, scene, rows, tell):
             simlab.OpenSM(fabric, engine=engine, args=scene.opensm_args()) as osm:
         tell(f"{engine}: OpenSM is bringing the fabric up")
         osm.settle(timeout=pmlab.TIMEOUT_S)
-        rows[0].note_stock(engine, osm.delta(osm.start_mark)["lft_sets"], osm.engines_used())
+        rows[0].note_stock(engine, osm.delta(osm.start_mark)["lft_sets"], osm.engines_used(),
+                           scene.walk_stock(fabric))
         tell(f"{engine}: up, {rows[0].stock[engine]:,} LFT Sets")
         for row, (verb, _, target, _) in zip(rows[1:], scene.events()):
             result = simlab.measure(fabric, osm, lambda v=verb, t=target: getattr(fabric, v)(t),
                                     timeout=pmlab.TIMEOUT_S)
-            row.note_stock(engine, result["lft_sets"], result["engines"])
+            row.note_stock(engine, result["lft_sets"], result["engines"],
+                           scene.walk_stock(fabric))
             tell(f"{engine}: {row.name}: {result['lft_sets']:,} LFT Sets")
 
 

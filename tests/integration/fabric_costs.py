@@ -131,6 +131,10 @@ HEADER = ["fabric", "switches", "hosts", "blocks per switch", "event", "wire", "
 TEXT_COLUMNS = (HEADER.index("fabric"), HEADER.index("event"))
 
 
+def describe_load(ratio):
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
 def format_table(results):
     """The table in Markdown; a fabric's own columns in its first row only."""
     lines = [HEADER, []]
@@ -138,9 +142,11 @@ def format_table(results):
         about = [result.kind.name] + [demo.number(n) for n in (result.switches, result.hosts,
                                                                result.blocks)]
         for row in result.rows:
-            lines.append(about + [row.name, demo.number(row.event.wire),
-                                  demo.number(row.event.bound), demo.number(row.predicted),
-                                  *row.stock_cells()])
+            counts = [demo.number(row.event.wire), *row.stock_cells()]
+            wire, *stock = (f"{count} ({describe_load(row.loads[engine])})" for count, engine
+                            in zip(counts, ("portmajor", *demo.STOCK_ENGINES)))
+            lines.append(about + [row.name, wire, demo.number(row.event.bound),
+                                  demo.number(row.predicted), *stock])
             about = [""] * len(about)
     widths = [max(len(line[i]) for line in lines if line) for i in range(len(HEADER))]
     lines[1] = ["-" * width if i in TEXT_COLUMNS else "-" * (width - 1) + ":"

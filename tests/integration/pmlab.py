@@ -409,6 +409,15 @@ def walk(netlist, dump, *options):
             "stderr": done.stderr.strip(), "links_not_active": idle}
 
 
+def load_ratio(walked):
+    """The most loaded cable by the mean of its level and direction, all hosts to all others.
+
+    None without cables between switches, or if nothing flows over any.
+    """
+    return max((load["maximum"] * load["cables"] / load["flows"]
+                for load in walked["loads"] if load["flows"]), default=None)
+
+
 def walk_faults(walked, plan=True):
     """What is wrong with a walk's result; empty if all is well.
 
