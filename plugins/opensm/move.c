@@ -20,10 +20,43 @@ struct move {
 	const struct move_subject *on;
 	const struct pm_plan *plan;
 	struct moved *done;
-	bool only_missing; /* entries for which a switch has none */
+	bool only_unused; /* entries that no packet uses */
+	uint8_t *unused;  /* [switch][stride / 8] set of LIDs without a path before */
 	struct block *blocks;
 	uint32_t num, room;
 };
+
+static size_t unused_at(const struct move *move, uint32_t known, uint32_t lid)
+{
+	return ((size_t)known * pm_routes_stride(move->on->view->routes) + lid) / 8;
+}
+
+static bool is_unused(const struct move *move, uint32_t known, uint32_t lid)
+{
+	return move->unused[unused_at(move, known, lid)] >> lid % 8 & 1;
+}
+
+/*
+ * Nothing leads a packet to a switch that has no path to its place. What such a switch
+ * holds for it may be as old as its last drain, and must be set before anything leads
+ * there again.
+ */
+static void find_unused(struct move *move, const uint8_t *before)
+{
+	struct view *view = move->on->view;
+	uint32_t stride = pm_routes_stride(view->routes);
+
+	/* Detours are for a switch's own traps. */
+	pm_routes_update(view->routes, before, NULL);
+	for (uint32_t sw = 0; sw < move->plan->known->num_switches; sw++) {
+		const uint8_t *table = pm_routes_table(view->routes, sw);
+
+		for (uint32_t lid = 0; lid < stride; lid++)
+			if (table[lid] == PM_LFT_KEEP)
+				move->unused[unused_at(move, sw, lid)] |=
+					(uint8_t)(1u << lid % 8);
+	}
+}
 
 /* What a block of a switch is to be; `wanted` has the length of one. */
 static void find_wanted(const struct move *move, const osm_switch_t *sw, uint32_t known,
@@ -33,8 +66,8 @@ static void find_wanted(const struct move *move, const osm_switch_t *sw, uint32_
 
 	tables_wanted(held, pm_routes_table(move->on->view->routes, known) + at,
 		      PM_LFT_BLOCK, wanted);
-	for (uint32_t i = 0; move->only_missing && i < PM_LFT_BLOCK; i++)
-		if (held[i] != OSM_NO_PATH)
+	for (uint32_t i = 0; move->only_unused && i < PM_LFT_BLOCK; i++)
+		if (held[i] != OSM_NO_PATH && !is_unused(move, known, at + i))
 			wanted[i] = held[i];
 }
 
@@ -66,7 +99,7 @@ static int list_switch(struct move *move, uint32_t known)
 		pm_delta_add(&delta, sw->lft,
 			     pm_routes_table(move->on->view->routes, known),
 			     blocks * PM_LFT_BLOCK);
-	if (!move->only_missing) {
+	if (!move->only_unused) {
 		move->done->delta.bound += delta.bound;
 		move->done->delta.entries += delta.entries;
 		move->done->delta.switches += delta.switches;
@@ -172,18 +205,23 @@ void move_run(const struct move_subject *subject, struct moved *done)
 	double start = wait_clock_ms();
 
 	*done = (struct moved){.sent = 0};
-	if (!both) {
+	move.unused =
+		calloc(unused_at(&move, view->plan->known->num_switches, 0) + 1u, 1);
+	if (!both || !move.unused) {
 		done->gave_up = "out of memory";
-		return;
+		goto out;
 	}
 	for (uint32_t i = 0; i < num; i++)
 		both[i] = subject->before[i] | view->alive[i];
-	move.only_missing = true;
+	find_unused(&move, subject->before);
+	move.only_unused = true;
 	send_all(&move, both, true);
-	move.only_missing = false;
+	move.only_unused = false;
 	send_all(&move, both, true);
 	send_all(&move, view->alive, false);
 	done->milliseconds = wait_clock_ms() - start;
+out:
 	free(move.blocks);
+	free(move.unused);
 	free(both);
 }

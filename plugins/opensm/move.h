@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Going over to the tables for other cables in use while all of them are up, so that
- * every packet gets through at every moment (docs/design.md says why): first entries of
- * switches that have none, then what comes, from the leaves up, then what goes, from the
+ * every packet gets through at every moment (docs/design.md says why): first entries
+ * that no packet uses, then what comes, from the leaves up, then what goes, from the
  * top down. A level is begun when the one before has answered.
  */
 #ifndef PORTMAJOR_MOVE_H

@@ -526,6 +526,27 @@ static void send_all(struct way *w, const uint8_t *alive, bool upward)
 	}
 }
 
+/* Entries without a path before are those of the tables for both. */
+static void set_unused(struct way *w, const uint8_t *before, const uint8_t *both)
+{
+	uint32_t num = w->s->known->num_switches;
+	struct pm_routes *routes = w->s->world.routes;
+	uint8_t *old;
+
+	pm_routes_update(routes, before, NULL);
+	old = world_tables(routes, num);
+	pm_routes_update(routes, both, NULL);
+	for (uint32_t sw = 0; sw < num; sw++)
+		for (uint32_t lid = 0; lid < w->stride; lid++) {
+			size_t at = (size_t)sw * w->stride + lid;
+			uint8_t port = pm_routes_table(routes, sw)[lid];
+
+			if (old[at] == PM_LFT_KEEP && port != PM_LFT_KEEP)
+				w->held[at] = port;
+		}
+	free(old);
+}
+
 /* From one list to the other: what comes first, then what goes. */
 static void move(struct way *w, struct pm_drains *from, struct pm_drains *to)
 {
@@ -535,8 +556,10 @@ static void move(struct way *w, struct pm_drains *from, struct pm_drains *to)
 
 	for (uint32_t i = 0; i < s->known->num_ports; i++)
 		both[i] = before[i] | after[i];
-	if (!w->any_order)
+	if (!w->any_order) {
+		set_unused(w, before, both);
 		send_all(w, both, true);
+	}
 	send_all(w, after, false);
 	free(before);
 	free(after);
@@ -547,16 +570,20 @@ static void move_drains(struct scene *s, struct pm_drains *drains, bool any_orde
 			uint64_t seed, uint32_t *lost, uint32_t *blocks)
 {
 	struct way way = {.s = s, .seed = seed, .any_order = any_order};
-	struct pm_drains none = {0}, others = {0};
+	struct pm_drains none = {0}, lists[5] = {{0}};
 
-	drain_some(s, &others);
+	for (int i = 0; i < 5; i++)
+		drain_some(s, &lists[i]);
 	way.all = joined(s, s->seen);
 	way.stride = pm_routes_stride(s->world.routes);
 	way.held = world_tables(s->world.routes, s->known->num_switches);
 	move(&way, &none, drains);
-	move(&way, drains, &others);
-	move(&way, &others, &none);
-	pm_drains_free(&others);
+	move(&way, drains, &lists[0]);
+	for (int i = 1; i < 5; i++)
+		move(&way, &lists[i - 1], &lists[i]);
+	move(&way, &lists[4], &none);
+	for (int i = 0; i < 5; i++)
+		pm_drains_free(&lists[i]);
 	free(way.all);
 	free(way.held);
 	*lost += way.lost;
