@@ -109,39 +109,74 @@ static double find_flows(const struct pm_routes *routes, const struct foreign *f
 	return foreign->flows[(phase + planes - number) % planes < foreign->more];
 }
 
-/*
- * Numbers the ports: a block's LIDs take one after the other, each as many flows as a
- * share has, and so does each pod where these are kept apart. base[block] is the first
- * of a block, part[lid] counts from there; either may be NULL. Returns how many there are
- * in all.
- */
-static uint32_t deal_parts(const struct pm_routes *routes, const struct foreign *foreign,
-			   uint32_t phase, uint32_t *base, uint8_t *part)
+/* LIDs in a row of one plane fewer than these are dealt one by one. */
+#define FEW 8
+
+/* The walk over a plane's LIDs. */
+struct walk {
+	uint32_t port, block, pod;
+	double load; /* of that port */
+};
+
+static void walk_on(const struct pm_routes *routes, const struct foreign *foreign,
+		    double flows, uint32_t lid, struct walk *walk)
 {
-	uint32_t port = 0, first = 0, pod = PM_NONE;
-	double load = 0;
+	uint32_t pod = routes->plan->tree.pod[routes->to[lid].sw];
+	uint32_t block = lid / PM_LFT_BLOCK;
 
-	for (uint32_t lid = 0; lid < routes->stride; lid++) {
-		double flows = find_flows(routes, foreign, phase, lid);
-		uint32_t in =
-			flows > 0 ? routes->plan->tree.pod[routes->to[lid].sw] : pod;
-		bool apart = foreign->by_pod && in != pod;
-
-		if (load > 0 &&
-		    (lid % PM_LFT_BLOCK == 0 || apart || load + flows > foreign->share)) {
-			load = 0;
-			port++;
-		}
-		if (lid % PM_LFT_BLOCK == 0)
-			first = port;
-		if (base)
-			base[lid / PM_LFT_BLOCK] = first;
-		if (part)
-			part[lid] = (uint8_t)(port - first);
-		load += flows;
-		pod = in;
+	if (flows <= 0)
+		return;
+	if (walk->load > 0 &&
+	    (block != walk->block || (foreign->by_pod && pod != walk->pod) ||
+	     walk->load + flows > foreign->share)) {
+		walk->load = 0;
+		walk->port++;
 	}
-	return port + 1;
+	walk->load += flows;
+	walk->block = block;
+	walk->pod = pod;
+}
+
+/*
+ * Numbers the ports of a plane: the LIDs of a block take one after the other, each as
+ * many flows as a share has, and so does each pod where these are kept apart. With LIDs
+ * that are no run of their plane, blocks have all ports anyway, and ranks number them.
+ * part[lid] may be NULL. Returns how many ports it takes.
+ */
+static uint32_t deal_plane(const struct pm_routes *routes, const struct foreign *foreign,
+			   uint32_t phase, uint32_t plane, uint8_t *part)
+{
+	uint32_t first = plane * foreign->each_plane;
+	struct walk walk = {.port = 0};
+
+	for (uint32_t i = routes->first_interval[plane];
+	     i < routes->first_interval[plane + 1]; i++) {
+		const struct interval *interval = &routes->intervals[i];
+		uint32_t lid = interval->start, end = lid + interval->length;
+
+		for (; lid < end; lid++) {
+			uint32_t port = routes->to[lid].rank;
+
+			if (interval->length >= FEW) {
+				walk_on(routes, foreign,
+					find_flows(routes, foreign, phase, lid), lid,
+					&walk);
+				port = first + walk.port;
+			}
+			if (part)
+				part[lid] = (uint8_t)(port % foreign->width);
+		}
+	}
+	return walk.port + (walk.load > 0);
+}
+
+static uint32_t count_ports(const struct pm_routes *routes, const struct foreign *foreign)
+{
+	uint32_t ports = 0;
+
+	for (uint32_t p = 0; p < routes->plan->tree.num_planes; p++)
+		ports += deal_plane(routes, foreign, 0, p, NULL);
+	return ports;
 }
 
 /*
@@ -158,12 +193,12 @@ static double choose_share(const struct pm_routes *routes, double room, double p
 	do {
 		high = (uint32_t)fmax(1, room / ++turns);
 		foreign->share = high;
-		wanted = deal_parts(routes, foreign, 0, NULL, NULL);
+		wanted = count_ports(routes, foreign);
 	} while (wanted > turns * ports && high > 1);
 	/* low is too little. */
 	while (high - low > 1) {
 		foreign->share = low + (high - low) / 2;
-		if (deal_parts(routes, foreign, 0, NULL, NULL) > wanted)
+		if (count_ports(routes, foreign) > wanted)
 			low = foreign->share;
 		else
 			high = foreign->share;
@@ -174,23 +209,30 @@ static double choose_share(const struct pm_routes *routes, double room, double p
 
 /*
  * Each slot is taken to have `each` flows on average. Where a leaf's flows more or less
- * on a port would be more than there is room for, it is found out which slots have more;
- * where a component has several planes it is not.
+ * on a port would be more than there is room for, or where it saves ports, it is found
+ * out which slots have more; where a component has several planes it is not.
  */
 static void share_out(const struct pm_routes *routes, const struct mean *mean,
 		      double each, double ports, struct foreign *foreign)
 {
-	uint32_t more = (uint32_t)mean->leaves % mean->planes;
+	uint32_t more = (uint32_t)mean->leaves % mean->planes, taken;
+	bool fits;
 	double room;
 
 	foreign->flows[0] = each;
 	room = choose_share(routes, mean->room, ports, foreign);
-	if (foreign->share + more * (1 - (double)more / mean->planes) <= room ||
-	    mean->lost > 1)
+	taken = count_ports(routes, foreign);
+	fits = foreign->share + more * (1 - (double)more / mean->planes) <= room;
+	if (!more || mean->lost > 1)
 		return;
 	foreign->more = more;
 	foreign->flows[0] = floor(each);
 	foreign->flows[1] = floor(each) + 1;
+	choose_share(routes, mean->room, ports, foreign);
+	if (!fits || count_ports(routes, foreign) < taken)
+		return;
+	foreign->more = 0;
+	foreign->flows[0] = each;
 	choose_share(routes, mean->room, ports, foreign);
 }
 
@@ -208,7 +250,7 @@ static void share_up(struct pm_routes *routes, const struct mean *mean)
 	uint32_t taken, bundles;
 
 	share_out(routes, mean, mean->leaves / mean->planes, ports, up);
-	taken = deal_parts(routes, up, 0, NULL, NULL);
+	taken = count_ports(routes, up);
 	bundles = (uint32_t)ceil(taken / (tree->num_planes * mean->pods * mean->cables));
 	up->step = bundles * mean->cables % mean->width ? bundles * mean->cables
 							: mean->cables;
@@ -237,25 +279,45 @@ static void share_down(struct pm_routes *routes, const struct mean *mean)
 	}
 }
 
+/* Unassigned LIDs get the port of others in their block; whether all have one then. */
+static bool even_out_block(const struct pm_routes *routes, uint32_t first, uint8_t *part)
+{
+	uint32_t end = first + PM_LFT_BLOCK, lid = first;
+	uint8_t port;
+
+	while (lid < end && routes->to[lid].sw == PM_NONE)
+		lid++;
+	port = lid < end ? part[lid] : 0;
+	for (lid = first; lid < end; lid++) {
+		if (routes->to[lid].sw == PM_NONE)
+			part[lid] = port;
+		if (part[lid] != port)
+			return false;
+	}
+	return true;
+}
+
 static int make_parts(struct pm_routes *routes, struct foreign *foreign,
 		      struct pm_error *err)
 {
-	uint32_t blocks = routes->stride / PM_LFT_BLOCK;
+	uint32_t planes = routes->plan->tree.num_planes;
 
-	foreign->phases = foreign->more ? routes->plan->tree.num_planes - 1 : 1;
-	foreign->base = pm_pool_array(&routes->pool, blocks, sizeof(*foreign->base));
+	foreign->phases = foreign->more ? planes - 1 : 1;
 	foreign->part =
 		pm_pool_array(&routes->pool, (size_t)foreign->phases * routes->stride, 1);
-	if (pm_pool_check(&routes->pool, err))
-		return -ENOMEM;
-	if (routes->plan->tree.num_planes < 2)
-		return 0;
-	for (uint32_t i = 0; i < foreign->phases; i++)
-		deal_parts(routes, foreign, i, i ? NULL : foreign->base,
-			   foreign->part + (size_t)i * routes->stride);
+	if (!foreign->part)
+		return pm_pool_check(&routes->pool, err);
+	if (planes > 1) {
+		foreign->each_plane =
+			(count_ports(routes, foreign) + planes - 1) / planes;
+		for (uint32_t i = 0; i < foreign->phases; i++)
+			for (uint32_t p = 0; p <= planes; p++)
+				deal_plane(routes, foreign, i, p,
+					   foreign->part + (size_t)i * routes->stride);
+	}
 	foreign->whole_blocks = foreign->phases == 1;
-	for (uint32_t lid = 0; lid < routes->stride; lid++)
-		foreign->whole_blocks &= foreign->part[lid] == 0;
+	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK)
+		foreign->whole_blocks &= even_out_block(routes, lid, foreign->part);
 	return 0;
 }
 
@@ -263,8 +325,12 @@ int route_deal_foreign(struct pm_routes *routes, uint32_t width, struct pm_error
 {
 	int rc;
 
+	routes->foreign_up.width = routes->foreign_down.width = 1;
 	if (routes->plan->tree.num_planes > 1) {
 		struct mean mean = find_mean(routes, width);
+
+		routes->foreign_up.width = mean.width;
+		routes->foreign_down.width = mean.cables;
 
 		share_up(routes, &mean);
 		share_down(routes, &mean);
@@ -347,29 +413,22 @@ static struct sides find_sides(const struct pm_routes *routes, uint32_t sw,
 	return sides;
 }
 
-/* The up ports of a switch, and enough again for what the ports of a block go beyond. */
+/* The up ports of a switch in a circle, from the one that the switch begins with. */
 struct circle {
-	uint8_t num[PM_MAX_PORTS + PM_LFT_BLOCK + 1];
+	uint8_t num[2 * PM_MAX_PORTS + 1];
 };
 
-static void make_circle(struct up_ports up, struct circle *circle)
+static void make_circle(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
+			struct circle *circle)
 {
-	for (uint32_t i = 0; i < up.count + PM_LFT_BLOCK; i++)
-		circle->num[i] = up.num[i % up.count];
-}
+	uint32_t at = routes->plan->tree.position[sw] * routes->foreign_up.step;
 
-static const uint8_t *block_ports(const struct pm_routes *routes, uint32_t sw,
-				  uint32_t block, uint32_t count,
-				  const struct circle *circle)
-{
-	const struct foreign *up = &routes->foreign_up;
-
-	return circle->num +
-	       (routes->plan->tree.position[sw] * up->step + up->base[block]) % count;
+	for (uint32_t i = 0; i < routes->foreign_up.width; i++)
+		circle->num[i] = up.num[(at + i) % up.count];
 }
 
 static void fill_plane(const struct pm_routes *routes, uint32_t sw, uint32_t plane,
-		       uint32_t count, const struct circle *circle, uint8_t *row)
+		       const struct circle *circle, uint8_t *row)
 {
 	struct sides sides = find_sides(routes, sw, plane);
 
@@ -381,28 +440,23 @@ static void fill_plane(const struct pm_routes *routes, uint32_t sw, uint32_t pla
 		for (; lid < end; lid++) {
 			bool behind = routes->to[lid].rank > sides.first;
 
-			row[lid] = block_ports(routes, sw, lid / PM_LFT_BLOCK, count,
-					       circle)[sides.part[behind][lid]];
+			row[lid] = circle->num[sides.part[behind][lid]];
 		}
 	}
 }
 
 /* With one phase planes make no difference. */
-static void fill_blocks(const struct pm_routes *routes, uint32_t sw, uint32_t count,
-			const struct circle *circle, uint8_t *row)
+static void fill_blocks(const struct pm_routes *routes, const struct circle *circle,
+			uint8_t *row)
 {
 	const struct foreign *up = &routes->foreign_up;
 
-	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK) {
-		const uint8_t *port =
-			block_ports(routes, sw, lid / PM_LFT_BLOCK, count, circle);
-
+	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK)
 		if (up->whole_blocks)
-			memset(row + lid, *port, PM_LFT_BLOCK);
+			memset(row + lid, circle->num[up->part[lid]], PM_LFT_BLOCK);
 		else
 			for (uint32_t i = lid; i < lid + PM_LFT_BLOCK; i++)
-				row[i] = port[up->part[i]];
-	}
+				row[i] = circle->num[up->part[i]];
 }
 
 void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
@@ -410,13 +464,13 @@ void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_p
 {
 	struct circle circle;
 
-	make_circle(up, &circle);
+	make_circle(routes, sw, up, &circle);
 	if (routes->plan->tree.level[sw] > 1)
 		for (uint32_t lid = 0; lid < routes->stride; lid++)
 			row[lid] = up.num[route_foreign_up(routes, sw, lid) % up.count];
 	else if (routes->foreign_up.phases == 1)
-		fill_blocks(routes, sw, up.count, &circle, row);
+		fill_blocks(routes, &circle, row);
 	else
 		for (uint32_t p = 0; p <= routes->plan->tree.num_planes; p++)
-			fill_plane(routes, sw, p, up.count, &circle, row);
+			fill_plane(routes, sw, p, &circle, row);
 }

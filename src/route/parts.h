@@ -54,9 +54,10 @@ struct foreign {
 	double flows[2]; /* have flows[1], and the others flows[0] */
 	bool by_pod;	 /* no port for two pods in a block */
 	uint32_t phases; /* ways to deal: one, or the number of other planes */
-	uint32_t *base;	 /* [block] number of its first port */
-	uint8_t *part;	 /* [phase][lid] and of a LID's port from there */
-	bool whole_blocks; /* none of them has two */
+	uint32_t width;	 /* most ports of a switch */
+	uint32_t each_plane; /* ports that a plane takes, in a circle of them */
+	uint8_t *part;	     /* [phase][lid] number of its port, below width */
+	bool whole_blocks;   /* none of them has two */
 };
 
 struct pm_routes {
@@ -219,7 +220,6 @@ static inline uint32_t route_foreign_key(const struct pm_routes *routes,
 					 uint32_t sw, uint32_t lid)
 {
 	return routes->plan->tree.position[sw] * foreign->step +
-	       foreign->base[lid / PM_LFT_BLOCK] +
 	       foreign->part[(size_t)phase * routes->stride + lid];
 }
 
