@@ -381,7 +381,7 @@ static bool is_circle(const struct pm_check_credits *found, const uint8_t *waits
 	for (uint32_t i = 0; i + 1 < shown; i++)
 		if (!waits[found->circle[i] * num + found->circle[i + 1]])
 			return false;
-	return shown < found->length ||
+	return shown == 0 || shown < found->length ||
 	       waits[found->circle[shown - 1] * num + found->circle[0]];
 }
 
