@@ -505,8 +505,12 @@ class Counters(dict):
 
     @property
     def outstanding(self):
-        """Requests whose answer (or failure) has not been received yet."""
-        return self["requests"] - self["send_errors"] - self["responses"] - self["timeouts"]
+        """Requests whose answer (or failure) has not been received yet.
+
+        One that was given up may be answered after all, and is counted as both.
+        """
+        return max(0, self["requests"] - self["send_errors"] - self["responses"]
+                   - self["timeouts"])
 
     def __sub__(self, base):
         result = Counters()
