@@ -185,12 +185,13 @@ static void send_level(struct move *move, uint8_t level)
 }
 
 /* Sends what differs from the tables for these cables. */
-static void send_all(struct move *move, const uint8_t *alive, bool upward)
+static void send_all(struct move *move, const uint8_t *alive,
+		     const struct pm_detours *detours, bool upward)
 {
 	struct view *view = move->on->view;
 	uint8_t top = move->plan->tree.top_level;
 
-	pm_routes_update(view->routes, alive, &view->detours);
+	pm_routes_update(view->routes, alive, detours);
 	for (unsigned int i = 0; i <= top; i++)
 		send_level(move, (uint8_t)(upward ? i : top - i));
 	send_level(move, PM_NO_LEVEL);
@@ -215,10 +216,11 @@ void move_run(const struct move_subject *subject, struct moved *done)
 		both[i] = subject->before[i] | view->alive[i];
 	find_unused(&move, subject->before);
 	move.only_unused = true;
-	send_all(&move, both, true);
+	send_all(&move, both, &view->detours, true);
 	move.only_unused = false;
-	send_all(&move, both, true);
-	send_all(&move, view->alive, false);
+	send_all(&move, both, &view->detours, true);
+	send_all(&move, view->alive, NULL, false);
+	send_all(&move, view->alive, &view->detours, true);
 	done->milliseconds = wait_clock_ms() - start;
 out:
 	free(move.blocks);

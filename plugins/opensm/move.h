@@ -3,7 +3,7 @@
  * Going over to the tables for other cables in use while all of them are up, so that
  * every packet gets through at every moment (docs/design.md says why): first entries
  * that no packet uses, then what comes, from the leaves up, then what goes, from the
- * top down. A level is begun when the one before has answered.
+ * top down, and detours last. A level is begun when the one before has answered.
  */
 #ifndef PORTMAJOR_MOVE_H
 #define PORTMAJOR_MOVE_H

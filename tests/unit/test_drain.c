@@ -440,7 +440,8 @@ struct way {
 	uint8_t *all;  /* [from][to] that paths join */
 	uint32_t stride;
 	uint64_t seed;
-	bool any_order; /* of switches: to see that the order matters */
+	bool any_order;		   /* of switches: to see that the order matters */
+	struct pm_detours detours; /* to the SM, over what is drained as well */
 	uint32_t lost, blocks;
 };
 
@@ -507,12 +508,13 @@ static void send_switch(struct way *w, uint32_t sw)
 }
 
 /* Levels from the leaves up or from the top down; of a level in random order. */
-static void send_all(struct way *w, const uint8_t *alive, bool upward)
+static void send_all(struct way *w, const uint8_t *alive,
+		     const struct pm_detours *detours, bool upward)
 {
 	const struct pm_tree *tree = &w->s->world.plan->tree;
 	uint32_t num = w->s->known->num_switches, first;
 
-	pm_routes_update(w->s->world.routes, alive, NULL);
+	pm_routes_update(w->s->world.routes, alive, detours);
 	for (uint32_t i = 0; i <= tree->top_level; i++) {
 		uint32_t level = upward ? i : tree->top_level - i;
 
@@ -535,7 +537,7 @@ static void set_unused(struct way *w, const uint8_t *before, const uint8_t *both
 
 	pm_routes_update(routes, before, NULL);
 	old = world_tables(routes, num);
-	pm_routes_update(routes, both, NULL);
+	pm_routes_update(routes, both, &w->detours);
 	for (uint32_t sw = 0; sw < num; sw++)
 		for (uint32_t lid = 0; lid < w->stride; lid++) {
 			size_t at = (size_t)sw * w->stride + lid;
@@ -558,9 +560,10 @@ static void move(struct way *w, struct pm_drains *from, struct pm_drains *to)
 		both[i] = before[i] | after[i];
 	if (!w->any_order) {
 		set_unused(w, before, both);
-		send_all(w, both, true);
+		send_all(w, both, &w->detours, true);
 	}
-	send_all(w, after, false);
+	send_all(w, after, NULL, false);
+	send_all(w, after, &w->detours, true);
 	free(before);
 	free(after);
 	free(both);
@@ -571,6 +574,10 @@ static void move_drains(struct scene *s, struct pm_drains *drains, bool any_orde
 {
 	struct way way = {.s = s, .seed = seed, .any_order = any_order};
 	struct pm_drains none = {0}, lists[5] = {{0}};
+	uint32_t place = random_below(&s->random, s->known->num_ports);
+
+	way.detours = (struct pm_detours){
+		.sm = s->world.plan->lid[place] ? place : PM_NONE, .spare = s->seen};
 
 	for (int i = 0; i < 5; i++)
 		drain_some(s, &lists[i]);
