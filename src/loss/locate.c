@@ -10,6 +10,9 @@
  *    they answer at once, while a dead switch would not. If one of these ports is up,
  *    or there is nobody below, those above are asked as well. If all below are down
  *    and nobody above can be reached, it does not matter what is up there.
+ *    A switch that was heard of and lost several cables, or the one that its reports
+ *    came by, may have sent its last: one neighbour more is asked for it, and when three
+ *    have lost it, it is a suspect.
  * 3. A suspect whose cables below are all down may have gone with all of its component,
  *    a director's chassis say. One neighbour below each first-level switch of it is
  *    asked.
@@ -31,6 +34,7 @@
 #include <errno.h>
 
 #define AT_ONCE 4   /* switches that are asked for all ports at the same time */
+#define MANY_LOST 3 /* see is_suspect */
 #define FRUITLESS 4 /* of them in a row, after which no more are asked */
 
 int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t sm,
@@ -315,11 +319,60 @@ static void ask_about(struct pm_locate *locate, uint32_t sw, enum pm_direction d
 			ask(locate, locate->plan->known->ports[i].peer);
 }
 
-/* It lost a cable, and has not been heard of or lost half of them. */
+static bool is_known_up(const struct pm_locate *locate, uint32_t sw)
+{
+	return locate->answered[sw] || count_cables(locate, sw, PM_DOWN).up ||
+	       count_cables(locate, sw, PM_UP).up;
+}
+
+/* No port before this one lost its cable to the same switch. */
+static bool is_first_lost(const struct pm_locate *locate, uint32_t sw, uint32_t port)
+{
+	pm_for_each_port(i, locate->plan->known, sw) {
+		if (i == port)
+			break;
+		if (locate->cable[i] == DOWN &&
+		    locate_far(locate, i) == locate_far(locate, port))
+			return false;
+	}
+	return true;
+}
+
+/* To how many switches its cables are found lost. */
+static uint32_t count_lost_neighbours(const struct pm_locate *locate, uint32_t sw)
+{
+	uint32_t count = 0;
+
+	pm_for_each_port(i, locate->plan->known, sw)
+		count += locate->cable[i] == DOWN && is_first_lost(locate, sw, i);
+	return count;
+}
+
+/*
+ * It lost a cable, and has not been heard of; or it has, but lost half of its cables or
+ * those to several switches: reports may have been its last.
+ */
 static bool is_suspect(const struct pm_locate *locate, uint32_t sw)
 {
 	return locate->lost[sw] && !locate->answered[sw] &&
-	       (!locate->heard[sw] || locate->lost[sw] * 2 >= count_alive(locate, sw));
+	       (!locate->heard[sw] || locate->lost[sw] * 2 >= count_alive(locate, sw) ||
+		(count_lost_neighbours(locate, sw) >= MANY_LOST &&
+		 !is_known_up(locate, sw)));
+}
+
+/* Its reports came over what is lost now: they told of something else, before that. */
+static bool has_reported_before(const struct pm_locate *locate, uint32_t sw)
+{
+	uint32_t port = locate_reports_by(locate, sw);
+
+	return locate->reports[sw] && port != PM_NONE && locate->cable[port] == DOWN;
+}
+
+/* Not yet a suspect; one more neighbour's answer tells. */
+static bool is_odd(const struct pm_locate *locate, uint32_t sw)
+{
+	return (locate->lost[sw] > 1 || has_reported_before(locate, sw)) &&
+	       !is_suspect(locate, sw) && !is_known_up(locate, sw);
 }
 
 /* A suspect all of whose cables below are lost. */
@@ -342,23 +395,6 @@ static bool has_live_entry(const struct pm_locate *locate, uint32_t component)
 	return false;
 }
 
-static void ask_about_suspects(struct pm_locate *locate)
-{
-	const struct pm_tree *tree = &locate->plan->tree;
-
-	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-		if (is_suspect(locate, sw))
-			ask_about(locate, sw, PM_DOWN);
-	if (locate->count)
-		return;
-	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
-		if (!is_suspect(locate, sw) || !count_cables(locate, sw, PM_UP).unasked)
-			continue;
-		if (!is_dark(locate, sw) || has_live_entry(locate, tree->component[sw]))
-			ask_about(locate, sw, PM_UP);
-	}
-}
-
 /* One port below a switch that leads to it, rather of a switch that reports. */
 static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 {
@@ -377,6 +413,26 @@ static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 	}
 	if (found != PM_NONE)
 		ask(locate, locate->plan->known->ports[found].peer);
+}
+
+static void ask_about_suspects(struct pm_locate *locate)
+{
+	const struct pm_tree *tree = &locate->plan->tree;
+
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
+		if (is_suspect(locate, sw))
+			ask_about(locate, sw, PM_DOWN);
+		else if (is_odd(locate, sw))
+			ask_one_below(locate, sw);
+	}
+	if (locate->count)
+		return;
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
+		if (!is_suspect(locate, sw) || !count_cables(locate, sw, PM_UP).unasked)
+			continue;
+		if (!is_dark(locate, sw) || has_live_entry(locate, tree->component[sw]))
+			ask_about(locate, sw, PM_UP);
+	}
 }
 
 static void ask_about_component(struct pm_locate *locate, uint32_t component)

@@ -97,6 +97,9 @@ void locate_prove(struct pm_locate *locate, uint32_t port);
 /* Proves anew what the cables that are up now join with the manager. */
 void locate_prove_again(struct pm_locate *locate);
 
+/* The port by which a switch sends its reports, by the tables; PM_NONE: it has none. */
+uint32_t locate_reports_by(const struct pm_locate *locate, uint32_t sw);
+
 /* A way to a switch, over what is proven as far as that goes; false if there is none. */
 bool locate_find_way(struct pm_locate *locate, uint32_t sw, struct way *way);
 

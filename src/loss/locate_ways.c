@@ -68,6 +68,14 @@ static bool follow(const struct pm_locate *locate, const uint32_t *by, uint32_t 
 	return true;
 }
 
+uint32_t locate_reports_by(const struct pm_locate *locate, uint32_t sw)
+{
+	const struct pm_node *n = &locate->plan->known->nodes[sw];
+	uint8_t out = pm_routes_table(locate->routes, sw)[locate->plan->lid[locate->sm]];
+
+	return out == 0 || out > n->num_ports ? PM_NONE : n->first_port + out;
+}
+
 /*
  * The way that the switch's own reports took, backwards: by the tables, from there to
  * the manager. False if it meets what is lost or in doubt, or comes to nothing.
@@ -75,20 +83,16 @@ static bool follow(const struct pm_locate *locate, const uint32_t *by, uint32_t 
 static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 			      struct way *way)
 {
-	const struct pm_fabric *known = locate->plan->known;
-	uint16_t lid = locate->plan->lid[locate->sm];
 	uint32_t reversed[PM_LOCATE_HOPS];
 	int count = 0;
 
 	while (sw != locate->home && count < PM_LOCATE_HOPS) {
-		const struct pm_node *n = &known->nodes[sw];
-		uint8_t out = pm_routes_table(locate->routes, sw)[lid];
-		uint32_t port = n->first_port + out;
+		uint32_t port = locate_reports_by(locate, sw);
 
-		if (out == 0 || out > n->num_ports || !locate_was_alive(locate, port) ||
+		if (port == PM_NONE || !locate_was_alive(locate, port) ||
 		    locate->cable[port] == DOWN)
 			return false;
-		reversed[count++] = known->ports[port].peer;
+		reversed[count++] = locate->plan->known->ports[port].peer;
 		sw = locate_far(locate, port);
 		if (locate->doubtful[sw] && !locate_is_proven(locate, sw))
 			return false;
