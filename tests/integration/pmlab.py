@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PORTMAJOR_BUILD", ROOT / "build" / "release")).resolve()
@@ -162,11 +163,14 @@ class Repair:
                 for m in cls._LINE.finditer(text)]
 
 
-def trap_gap_ms(log):
-    """The longest time between two traps that follow each other."""
+def trap_gap_ms(log, done_at):
+    """The longest time without a trap until ibsim had done all (s, time of day)."""
     times = [((int(m[1]) * 60 + int(m[2])) * 60 + int(m[3])) * 1e3 + int(m[4]) / 1e3
              for m in re.finditer(r"^\w+ +\d+ (\d+):(\d+):(\d+) (\d+) \[\w+\] \w+ -> "
                                   r"log_trap_info: .* num:128 ", log, re.M)]
+    end = time.localtime(done_at)
+    end = ((end.tm_hour * 60 + end.tm_min) * 60 + end.tm_sec + done_at % 1) * 1e3
+    times = sorted(times + [end] * bool(times))
     return max((after - before for before, after in zip(times, times[1:])), default=0.0)
 
 
@@ -182,13 +186,13 @@ class Event:
     runs: list
     measured: dict
     repairs: list = dataclasses.field(default_factory=list)
-    trap_gap_ms: float = 0.0  # the longest time between two traps, as logged
+    trap_gap_ms: float = 0.0  # see trap_gap_ms
 
     @classmethod
     def of(cls, name, measured, log):
         """From what was measured meanwhile and that piece of the log."""
         return cls(name, measured["lft_sets"] - measured["lft_again"], Run.find(log), measured,
-                   Repair.find(log), trap_gap_ms(log))
+                   Repair.find(log), trap_gap_ms(log, measured["done_at"]))
 
     def _sum(self, field):
         """Over all runs, and over early repairs where they have it too."""

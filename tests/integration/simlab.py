@@ -245,6 +245,7 @@ class Fabric:
         self.sockname = f"simlab-{os.getpid()}-{next(self._serial)}"
         self.process = None
         self.changes = 0  # commands that were more than questions
+        self.done_at = 0.0  # time of day (s) at which ibsim had done the last of these
         self._markers = itertools.count()
         self._reasons = collections.defaultdict(set)  # link -> why it is down
 
@@ -296,7 +297,8 @@ class Fabric:
     # prompt must follow: only then have this and all earlier commands been done.
     def _run(self, commands, timeout):
         self._alive()
-        self.changes += sum(not c.startswith(("Dump", "Attached", "#")) for c in commands)
+        changes = sum(not c.startswith(("Dump", "Attached", "#")) for c in commands)
+        self.changes += changes
         offset = self._out_path.stat().st_size
         marker = f"# simlab {next(self._markers)}"
         end = f"{marker}sim> ".encode()
@@ -316,6 +318,8 @@ class Fabric:
             return tail.find(end, -len(end)) >= 0 or not self._alive()
 
         poll_until(done, timeout, f"ibsim's answer to {commands[:1]}")
+        if changes:
+            self.done_at = self._out_path.stat().st_mtime
         return tail[:-len(end)].decode(errors="replace").replace("sim> ", "")
 
     def console(self, *commands, timeout=60, check=True):
@@ -706,12 +710,14 @@ class OpenSM:
 
         lft_again  LFT Sets that repeat one, of the same block of the same switch with the
                    same contents, whose answer was late or never came: so it should be
+        done_at    when ibsim had done what it was told last, time of day in s
         """
         now = self.counters()
         delta = now - mark.counters
         delta["lft_again"] = len({number for number, before, after
                                   in now.echoes(mark.time)
                                   if self._leads_to(before) == self._leads_to(after)})
+        delta["done_at"] = self.fabric.done_at
         return delta
 
     def _leads_to(self, ports):
@@ -824,6 +830,7 @@ def measure(fabric, osm, action, timeout=300, sweep=True):
     traps         traps received; each adds one SMP, a trap repress
     timeouts      requests that went unanswered
     engines       which routing engine served each heavy sweep
+    done_at       see OpenSM.delta
     """
     if not osm.is_settled():
         osm.settle(osm.mark(), timeout, sweep=False)
@@ -854,4 +861,5 @@ def measure(fabric, osm, action, timeout=300, sweep=True):
         "traps": d["traps"],
         "timeouts": d["timeouts"],
         "engines": osm.engines_used(mark.log_offset),
+        "done_at": d["done_at"],
     }
