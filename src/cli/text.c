@@ -2,6 +2,7 @@
 #include "text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -39,19 +40,22 @@ static const json_t *find_member(const json_t *object, const char *path)
 	return object;
 }
 
-/* One member; `path` is what stands in braces. */
-static void print_member(const json_t *object, const char *path)
+/* One member; `spec` is what stands in braces. */
+static void print_member(const json_t *object, const char *spec)
 {
-	const json_t *value = find_member(object, path + (strchr("#%@", *path) != NULL));
+	char *mark;
+	int width = (int)strtol(spec, &mark, 10);
+	int digits = (int)strspn(mark, "%");
+	const json_t *value = find_member(object, mark + strspn(mark, "#%@"));
 
-	if (*path == '%')
-		printf("%.1f", json_number_value(value));
-	else if (*path == '@')
+	if (digits)
+		printf("%*.*f", width, digits, json_number_value(value));
+	else if (*mark == '@')
 		print_time(json_integer_value(value));
-	else if (*path == '#' && json_is_array(value))
-		printf("%zu", json_array_size(value));
-	else if (*path == '#' || json_is_integer(value))
-		printf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	else if (*mark == '#' && json_is_array(value))
+		printf("%*zu", width, json_array_size(value));
+	else if (*mark == '#' || json_is_integer(value))
+		printf("%*" JSON_INTEGER_FORMAT, width, json_integer_value(value));
 	else
 		cli_text_put(json_is_string(value) ? json_string_value(value) : "?");
 }

@@ -14,7 +14,9 @@
  *   {a.b}   b of a: text or an integer; else "?"
  *   {#a}    an integer, or how many are in a list; else 0
  *   {%a}    a number with one digit behind the point; else 0.0
+ *   {%%a}   the same with two, and so on
  *   {@a}    seconds since 1970 as local time
+ *   {8a}    a number at the right end of 8 columns; also {8#a}, {8%a}
  *
  * Each name has at most 31 characters; no brace stands for itself.
  */
