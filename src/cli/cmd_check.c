@@ -3,11 +3,11 @@
 #include "cli.h"
 #include "json.h"
 #include "tables.h"
+#include "text.h"
 
 #include <portmajor/judge.h>
 #include <portmajor/planfile.h>
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,65 +77,7 @@ static int judge(struct judged *j, const struct request *request)
 	return status;
 }
 
-/* ---- Telling ---- */
-
-static void print_load(const char *way, unsigned int level,
-		       const struct pm_check_load *load)
-{
-	if (load->links)
-		printf("load %s between levels %u and %u: %" PRIu64
-		       " cables, mean %.2f, minimum %" PRIu64 ", maximum %" PRIu64
-		       " (%.2f times the mean)\n",
-		       way, level, level + 1, load->links,
-		       (double)load->flows / (double)load->links, load->minimum,
-		       load->maximum, pm_check_load_ratio(load));
-}
-
-static void print_plan(const struct pm_judgement *found)
-{
-	if (found->planned)
-		printf("plan: %u of %u LIDs out of plan; with these LIDs %" PRIu64
-		       " entries differ, %" PRIu64 " LFT blocks of %" PRIu64
-		       " switches\n",
-		       found->lids_differ, found->ports_with_lid, found->delta.entries,
-		       found->delta.blocks, found->delta.switches);
-	else
-		printf("plan: none (%s)\n", found->unplanned.text);
-}
-
-static void print_text(const struct judged *j, const struct request *request)
-{
-	const struct pm_judgement *found = &j->found;
-
-	for (uint32_t i = 0; i < found->num_findings; i++)
-		printf("finding: %s\n", found->findings[i].text);
-	if (request->output.quiet)
-		return;
-	printf("%u switches, %u with a table, %u end ports, %u ports with a LID\n",
-	       j->fabric->num_switches, found->tables, found->end_ports,
-	       found->ports_with_lid);
-	if (found->unassigned)
-		printf("%u unassigned LIDs have entries: LID %u on \"%s\", for one\n",
-		       found->unassigned, found->first_unassigned,
-		       pm_fabric_name(j->fabric, found->at));
-	printf("paths from %sswitches%s: %" PRIu64 " of %" PRIu64 " delivered, %" PRIu64
-	       " without an up-then-down path\n",
-	       request->from_all ? "all " : "",
-	       request->from_all ? "" : " with end ports", found->paths.delivered,
-	       found->paths.pairs, found->paths.cut);
-	printf("credit loops: %s (%" PRIu64 " channels, %" PRIu64 " dependencies)\n",
-	       found->credits.length ? "found" : "none", found->credits.channels,
-	       found->credits.dependencies);
-	for (unsigned int level = 0; level < PM_CHECK_LEVELS; level++) {
-		print_load("up", level, &found->loads.up[level]);
-		print_load("down", level, &found->loads.down[level]);
-	}
-	if (request->shifts)
-		printf("most flows on a cable in a shift permutation: %u\n",
-		       found->shift);
-	print_plan(found);
-	printf("%s\n", found->num_findings ? "not in order" : "in order");
-}
+/* ---- Describing ---- */
 
 static json_t *loads_json(const struct pm_check_loads *loads)
 {
@@ -148,12 +90,14 @@ static json_t *loads_json(const struct pm_check_loads *loads)
 		if (load->links)
 			list = cli_json_append(
 				list,
-				json_pack("{s:s, s:i, s:I, s:I, s:I, s:I}", "direction",
-					  i % 2 ? "down" : "up", "level", (int)(i / 2),
-					  "cables", (json_int_t)load->links, "flows",
-					  (json_int_t)load->flows, "minimum",
+				json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:f, s:f}",
+					  "direction", i % 2 ? "down" : "up", "level",
+					  (int)(i / 2), "cables", (json_int_t)load->links,
+					  "flows", (json_int_t)load->flows, "minimum",
 					  (json_int_t)load->minimum, "maximum",
-					  (json_int_t)load->maximum));
+					  (json_int_t)load->maximum, "mean",
+					  (double)load->flows / (double)load->links,
+					  "ratio", pm_check_load_ratio(load)));
 	}
 	return list;
 }
@@ -230,24 +174,105 @@ static json_t *uplinks_json(const struct pm_check_loads *loads)
 			 (json_int_t)loads->uplink_spread);
 }
 
-static int print_json(const struct judged *j, const struct request *request)
+static json_t *unassigned_json(const struct judged *j)
 {
 	const struct pm_judgement *found = &j->found;
 
-	return cli_json_print(cli_json_join(
-		cli_json_new("check", 2),
-		json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+	if (!found->unassigned)
+		return json_null();
+	return json_pack("{s:I, s:o, s:o}", "lid", (json_int_t)found->first_unassigned,
+			 "guid", cli_json_guid(j->fabric->nodes[found->at].guid), "name",
+			 cli_json_string(pm_fabric_name(j->fabric, found->at)));
+}
+
+static json_t *describe(const struct judged *j, const struct request *request)
+{
+	const struct pm_judgement *found = &j->found;
+
+	return cli_json_join(
+		cli_json_new("check", 3),
+		json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:o, s:o, s:o, s:o, "
+			  "s:o, s:o, s:o}",
 			  "findings", findings_json(found), "switches",
 			  (json_int_t)j->fabric->num_switches, "tables",
 			  (json_int_t)found->tables, "end_ports",
 			  (json_int_t)found->end_ports, "ports_with_lid",
 			  (json_int_t)found->ports_with_lid, "unassigned_lids",
-			  (json_int_t)found->unassigned, "paths",
+			  (json_int_t)found->unassigned, "first_unassigned",
+			  unassigned_json(j), "from_all", request->from_all, "paths",
 			  paths_json(&found->paths), "credits", credits_json(j), "loads",
 			  loads_json(&found->loads), "uplinks",
 			  uplinks_json(&found->loads), "shift",
 			  request->shifts ? json_integer(found->shift) : json_null(),
-			  "plan", plan_json(found))));
+			  "plan", plan_json(found), "no_plan",
+			  found->planned ? json_null()
+					 : cli_json_string(found->unplanned.text)));
+}
+
+/* ---- Telling ---- */
+
+static void print_load(const json_t *load)
+{
+	cli_text_print(load, "load {direction} between levels {level} and ");
+	printf("%" JSON_INTEGER_FORMAT, cli_json_number(load, "level") + 1);
+	cli_text_print(load, ": {cables} cables, mean {%%mean}, minimum {minimum}, "
+			     "maximum {maximum} ({%%ratio} times the mean)\n");
+}
+
+/*
+ * Words with names of nodes are not those of the object: a netlist may have bytes in them
+ * that JSON cannot.
+ */
+static void print_text(const json_t *object, const struct judged *j, bool quiet)
+{
+	const struct pm_judgement *found = &j->found;
+	const json_t *load;
+	size_t i;
+
+	for (i = 0; i < found->num_findings; i++)
+		printf("finding: %s\n", found->findings[i].text);
+	if (quiet)
+		return;
+	cli_text_print(object, "{switches} switches, {tables} with a table, {end_ports} "
+			       "end ports, {ports_with_lid} ports with a LID\n");
+	if (found->unassigned) {
+		cli_text_print(object, "{unassigned_lids} unassigned LIDs have entries: "
+				       "LID {first_unassigned.lid} on ");
+		printf("\"%s\", for one\n", pm_fabric_name(j->fabric, found->at));
+	}
+	cli_text_print(object, json_is_true(json_object_get(object, "from_all"))
+				       ? "paths from all switches"
+				       : "paths from switches with end ports");
+	cli_text_print(object, ": {paths.delivered} of {paths.pairs} delivered, "
+			       "{paths.cut} without an up-then-down path\n");
+	cli_text_print(object, found->credits.length ? "credit loops: found"
+						     : "credit loops: none");
+	cli_text_print(object, " ({credits.channels} channels, {credits.dependencies} "
+			       "dependencies)\n");
+	json_array_foreach(json_object_get(object, "loads"), i, load) print_load(load);
+	if (json_is_integer(json_object_get(object, "shift")))
+		cli_text_print(object,
+			       "most flows on a cable in a shift permutation: {shift}\n");
+	if (found->planned)
+		cli_text_print(object,
+			       "plan: {plan.lids_out_of_plan} of "
+			       "{ports_with_lid} LIDs out of plan; with these "
+			       "LIDs {plan.entries} entries differ, {plan.blocks} "
+			       "LFT blocks of {plan.switches} switches\n");
+	else
+		printf("plan: none (%s)\n", found->unplanned.text);
+	puts(found->num_findings ? "not in order" : "in order");
+}
+
+static int tell(const struct judged *j, const struct request *request)
+{
+	json_t *object = describe(j, request);
+
+	if (request->output.json)
+		return cli_json_print(object);
+	print_text(object, j, request->output.quiet);
+	json_decref(object);
+	return EXIT_FINE;
 }
 
 /* ---- Options ---- */
@@ -339,10 +364,8 @@ int cmd_check(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	status = judge(&j, &request);
-	if (!status && request.output.json)
-		status = print_json(&j, &request);
-	else if (!status)
-		print_text(&j, &request);
+	if (!status)
+		status = tell(&j, &request);
 	if (!status && j.found.num_findings)
 		status = EXIT_FINDINGS;
 	pm_plan_free(j.plan);

@@ -93,6 +93,10 @@ class Check(Dumped):
 
     def test_text_and_quiet(self):
         self.assertTrue(self.run_ok("check", self.netlist, self.whole).endswith("\nin order\n"))
+        self.assertIn("\npaths from all switches: ",
+                      self.run_ok("check", "--from-all", self.netlist, self.whole))
+        self.assertIs(self.check("--from-all", self.netlist, self.whole)["from_all"], True)
+        self.assertIs(self.check(self.netlist, self.whole)["from_all"], False)
         self.assertEqual(self.run_ok("check", "-q", self.netlist, self.whole), "")
         out = self.run_ok("check", "-q", self.netlist, self.lost, status=1)
         self.assertEqual(out, 'finding: 1 ports with a cable have no LID: "h3-3"[1]\n')
@@ -192,11 +196,13 @@ class Check(Dumped):
                          [("up", 0), ("down", 0), ("up", 1), ("down", 1)])
         text = self.run_ok("check", left, self.lost)
         for load in result["loads"]:
+            self.assertAlmostEqual(load["mean"], load["flows"] / load["cables"])
+            self.assertAlmostEqual(load["ratio"], load["maximum"] / load["mean"])
             self.assertIn(
                 f"\nload {load['direction']} between levels {load['level']} and "
                 f"{load['level'] + 1}: {load['cables']} cables, mean "
                 f"{load['flows'] / load['cables']:.2f}, minimum {load['minimum']}, "
-                f"maximum {load['maximum']} (", text)
+                f"maximum {load['maximum']} ({load['ratio']:.2f} times the mean)\n", text)
 
     def test_out_of_plan(self):
         """Tables of another lid_order, and a plan of another fabric."""
@@ -235,6 +241,9 @@ class Check(Dumped):
         edited = self.edit(leaf, leaf.replace(first, f"{first}{lid:#06x} 019\n"))
         result = self.check(self.netlist, edited)
         self.assertEqual((result["findings"], result["unassigned_lids"]), ([], 1))
+        self.assertEqual((result["first_unassigned"]["lid"], result["first_unassigned"]["name"]),
+                         (lid, "leaf0"))
+        self.assertIsNone(self.check(self.netlist, self.whole)["first_unassigned"])
         self.assertIn(f'1 unassigned LIDs have entries: LID {lid} on "leaf0"',
                       self.run_ok("check", self.netlist, edited))
         planned = self.check("--plan", self.plan_file(), self.netlist, edited, status=1)
@@ -293,6 +302,8 @@ class Check(Dumped):
             judged = ibdmchk.run(lab.osm.path)
         self.assertEqual(self.kinds(result), ["credit-loop"])
         self.assertEqual(result["credits"]["length"], 6)
+        self.assertIsNone(result["plan"])
+        self.assertIn("not a fat tree", result["no_plan"])
         self.assertNotIn(ibdmchk.CLEAN, judged)
 
 
