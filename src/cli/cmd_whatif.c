@@ -5,6 +5,7 @@
 #include "losses.h"
 #include "summary.h"
 #include "tables.h"
+#include "text.h"
 
 #include <portmajor/hash.h>
 #include <portmajor/sweep.h>
@@ -30,54 +31,7 @@ struct request {
 	enum pm_metric by;
 };
 
-static void print_row(const char *name, const struct pm_delta *delta)
-{
-	printf("%-10s %10llu %10llu %10llu %10llu\n", name,
-	       (unsigned long long)delta->switches, (unsigned long long)delta->blocks,
-	       (unsigned long long)delta->bound, (unsigned long long)delta->entries);
-}
-
-static void print_result(const struct pm_plan *plan,
-			 const struct pm_whatif_config *config,
-			 const struct settings *settings,
-			 const struct pm_whatif_result *before,
-			 const struct pm_whatif_result *result)
-{
-	printf("lid_order %s\n", pm_lid_order_name(plan->order));
-	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "bound",
-	       "entries");
-	for (unsigned int level = 0;
-	     level <= plan->tree.top_level && level < PM_WHATIF_LEVELS; level++) {
-		char name[16] = "leaves";
-
-		if (level)
-			snprintf(name, sizeof(name), "level %u", level);
-		print_row(name, &result->level[level]);
-	}
-	print_row("total", &result->total);
-	printf("full load %llu blocks for %u switches; %u switches cut off; "
-	       "%llu pairs of end ports cut\n",
-	       (unsigned long long)result->full_load, result->switches,
-	       result->switches_cut, (unsigned long long)result->pairs_cut);
-	if (!pm_served_enough(&result->served))
-		printf("the engine gives way to the next one: no up-then-down path joins "
-		       "%llu of %llu pairs of hosts that cables join\n",
-		       (unsigned long long)(result->served.joined - result->served.pairs),
-		       (unsigned long long)result->served.joined);
-	printf("about %.1f ms, with %u MADs of %u us at a time\n",
-	       settings_ms(settings, result->total.blocks), settings->wire_smps,
-	       settings->mad_us);
-	if (config->loads)
-		printf("maximal link load, all to all: %llu before, %llu after\n",
-		       (unsigned long long)before->load,
-		       (unsigned long long)result->load);
-	if (config->shifts)
-		printf("most flows on a link in a shift permutation: %u before, %u "
-		       "after\n",
-		       before->shift, result->shift);
-}
-
-/* ---- JSON ---- */
+/* ---- Describing ---- */
 
 /* Tells fabrics apart, so that shards of different ones are not merged. */
 static uint64_t find_fingerprint(const struct pm_fabric *fabric)
@@ -150,30 +104,90 @@ static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
 		      : json_null();
 }
 
-static int print_json(const struct request *request,
-		      const struct pm_whatif_config *config,
-		      const struct settings *settings, const struct pm_whatif *whatif,
-		      const struct pm_whatif_result *result)
+/* Pairs of hosts: how many cables join, and how many of these no up-then-down path. */
+static json_t *served_json(const struct pm_served *served)
+{
+	return json_pack("{s:I, s:I}", "joined", (json_int_t)served->joined, "cut",
+			 (json_int_t)(served->joined - served->pairs));
+}
+
+/* ---- One loss ---- */
+
+static json_t *describe(const struct request *request,
+			const struct pm_whatif_config *config,
+			const struct settings *settings, const struct pm_whatif *whatif,
+			const struct pm_whatif_result *result)
 {
 	const struct pm_whatif_result *before = pm_whatif_before(whatif);
-	json_t *object = cli_json_new("whatif", 1);
+	json_t *object = cli_json_new("whatif", 2);
 	json_t *more = json_pack(
-		"{s:O, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:f, s:o, s:o}",
+		"{s:O, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, s:f, s:o, s:o}",
 		"settings", settings->json, "lost", cli_lost_json(&request->lost),
 		"total", delta_json(&result->total), "levels",
 		levels_json(pm_whatif_plan(whatif), result), "full_load",
 		(json_int_t)result->full_load, "switches", (json_int_t)result->switches,
 		"switches_cut", (json_int_t)result->switches_cut, "pairs_cut",
 		(json_int_t)result->pairs_cut, "gives_way",
-		!pm_served_enough(&result->served), "ms",
+		!pm_served_enough(&result->served), "served",
+		served_json(&result->served), "ms",
 		settings_ms(settings, result->total.blocks), "load",
 		both_json(config->loads, before->load, result->load), "shift",
 		both_json(config->shifts, before->shift, result->shift));
 
-	return cli_json_print(cli_json_join(object, more));
+	return cli_json_join(object, more);
 }
 
-/* ---- One loss ---- */
+static void print_row(const char *name, const json_t *delta)
+{
+	printf("%-10s", name);
+	cli_text_print(delta, " {10switches} {10blocks} {10bound} {10entries}\n");
+}
+
+static void print_text(const json_t *object)
+{
+	const json_t *level;
+	size_t l;
+
+	cli_text_print(object, "lid_order {settings.lid_order}\n");
+	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "bound",
+	       "entries");
+	json_array_foreach(json_object_get(object, "levels"), l, level)
+	{
+		char name[32] = "leaves";
+
+		if (l)
+			snprintf(name, sizeof(name), "level %zu", l);
+		print_row(name, level);
+	}
+	print_row("total", json_object_get(object, "total"));
+	cli_text_print(object,
+		       "full load {full_load} blocks for {switches} switches; "
+		       "{switches_cut} switches cut off; {pairs_cut} pairs of end ports "
+		       "cut\n");
+	if (json_is_true(json_object_get(object, "gives_way")))
+		cli_text_print(
+			object,
+			"the engine gives way to the next one: no up-then-down "
+			"path joins {served.cut} of {served.joined} pairs of hosts "
+			"that cables join\n");
+	cli_text_print(object, "about {%ms} ms, with {settings.max_wire_smps} MADs of "
+			       "{settings.mad_us} us at a time\n");
+	if (json_is_object(json_object_get(object, "load")))
+		cli_text_print(object, "maximal link load, all to all: {load.before} "
+				       "before, {load.after} after\n");
+	if (json_is_object(json_object_get(object, "shift")))
+		cli_text_print(object, "most flows on a link in a shift permutation: "
+				       "{shift.before} before, {shift.after} after\n");
+}
+
+static int tell(json_t *object, bool json)
+{
+	if (json)
+		return cli_json_print(object);
+	print_text(object);
+	json_decref(object);
+	return EXIT_FINE;
+}
 
 static int try_losses(const struct pm_fabric *fabric, const struct request *request,
 		      const struct pm_whatif_config *config, struct pm_whatif *whatif)
@@ -191,11 +205,9 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 		goto out;
 	if (pm_whatif_lose(whatif, ports.list, ports.num, &result, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	else if (request->output.json)
-		status = print_json(request, config, &settings, whatif, &result);
-	else if (!request->output.quiet)
-		print_result(pm_whatif_plan(whatif), config, &settings,
-			     pm_whatif_before(whatif), &result);
+	else if (request->output.json || !request->output.quiet)
+		status = tell(describe(request, config, &settings, whatif, &result),
+			      request->output.json);
 out:
 	json_decref(settings.json);
 	free(ports.list);

@@ -196,7 +196,10 @@ class OneLoss(labtest.Folders):
         for losses, gives_way in ((["spine0"], False), (["spine0", "spine1"], True),
                                   (["spine0", "spine1", "leaf0", "leaf2", "leaf4"], False)):
             with self.subTest(losses):
-                self.assertIs(lose(*losses, net=net)["gives_way"], gives_way)
+                found = lose(*losses, net=net)
+                self.assertIs(found["gives_way"], gives_way)
+                if gives_way:
+                    self.assertEqual(found["served"], {"joined": 120, "cut": 120})
                 text = run("whatif", net, "--lose", *losses)
                 (self.assertRegex if gives_way else self.assertNotRegex)(text, line)
 
