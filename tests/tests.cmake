@@ -158,7 +158,8 @@ endforeach()
 # The reader of shards is a part of the command.
 foreach(target replay_sweep fuzz_sweep)
 	if(TARGET ${target})
-		target_sources(${target} PRIVATE src/cli/summary.c src/cli/json.c src/cli/output.c)
+		target_sources(${target} PRIVATE src/cli/summary.c src/cli/json.c src/cli/text.c
+			src/cli/output.c)
 		target_link_libraries(${target} PRIVATE ${JANSSON})
 	endif()
 endforeach()

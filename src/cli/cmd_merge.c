@@ -107,7 +107,7 @@ static int print_whole(struct whole *whole, const struct cli_output *output)
 		return cli_json_print(
 			summary_json(&whole->summary, &whole->names, &whole->settings));
 	if (!output->quiet)
-		summary_print(&whole->summary, &whole->names, &whole->settings, stdout);
+		summary_print(&whole->summary, &whole->names, &whole->settings);
 	return EXIT_FINE;
 }
 

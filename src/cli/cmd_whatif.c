@@ -290,9 +290,7 @@ static int run_sweep(const struct request *request, const struct pm_losses *loss
 static int sweep_all(const struct pm_fabric *fabric, const struct request *request,
 		     const struct pm_whatif_config *config, struct pm_whatif *whatif)
 {
-	struct settings settings = {.kind = request->kind,
-				    .pairs = request->pairs,
-				    .worst = request->worst,
+	struct settings settings = {.worst = request->worst,
 				    .by = request->by,
 				    .mad_us = request->mad_us,
 				    .wire_smps = request->wire_smps,
@@ -316,7 +314,7 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 	if (!status && request->output.json)
 		status = cli_json_print(summary_json(&summary, &names, &settings));
 	else if (!status && !request->output.quiet)
-		summary_print(&summary, &names, &settings, stdout);
+		summary_print(&summary, &names, &settings);
 	json_decref(settings.json);
 	names_free(&names);
 	pm_summary_free(&summary);

@@ -2,6 +2,7 @@
 #include "summary.h"
 
 #include "json.h"
+#include "text.h"
 
 #include <portmajor/alloc.h>
 
@@ -19,25 +20,26 @@ double settings_ms(const struct settings *settings, uint64_t blocks)
 
 /* ---- Names ---- */
 
+/* The name of one of the things in an array; NULL: it has none, or there is no such. */
+static const char *name_text(const json_t *lost, size_t i)
+{
+	return json_string_value(json_object_get(json_array_get(lost, i), "name"));
+}
+
 int names_add(struct names *names, json_t *json)
 {
-	struct name name = {.json = json};
 	size_t num = json_array_size(json);
 	int rc = json ? -EINVAL : -ENOMEM;
 
 	if (num < 1 || num > 2)
 		goto out;
-	for (size_t i = 0; i < num; i++) {
-		json_t *one = json_object_get(json_array_get(json, i), "name");
-
-		name.text[i] = json_string_value(one);
-		if (!name.text[i])
+	for (size_t i = 0; i < num; i++)
+		if (!name_text(json, i))
 			goto out;
-	}
 	rc = -ENOMEM;
 	if (pm_grow(&names->list, &names->room, names->num + 1, sizeof(*names->list)))
 		goto out;
-	names->list[names->num++] = name;
+	names->list[names->num++] = json;
 	return 0;
 out:
 	json_decref(json);
@@ -47,7 +49,7 @@ out:
 void names_free(struct names *names)
 {
 	for (uint32_t i = 0; i < names->num; i++)
-		json_decref(names->list[i].json);
+		json_decref(names->list[i]);
 	free(names->list);
 	*names = (struct names){0};
 }
@@ -90,7 +92,7 @@ static json_t *row_json(const struct pm_row *row, const struct names *names,
 			const struct settings *settings)
 {
 	json_t *object = json_pack("{s:I, s:O}", "number", (json_int_t)row->number,
-				   "lost", names->list[row->name].json);
+				   "lost", names->list[row->name]);
 
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		object = cli_json_join(object, json_pack("{s:I}", pm_metric_name(m),
@@ -110,67 +112,75 @@ static json_t *rows_json(const struct pm_summary *summary, const struct names *n
 	return list;
 }
 
+/* All but the rows. */
+static json_t *head_json(const struct pm_summary *summary,
+			 const struct settings *settings)
+{
+	return cli_json_join(
+		cli_json_new("sweep", VERSION),
+		json_pack("{s:O, s:{s:I, s:I}, s:I, s:o}", "settings", settings->json,
+			  "shard", "index", (json_int_t)settings->shard, "of",
+			  (json_int_t)settings->num_shards, "failures",
+			  (json_int_t)summary->count, "metrics", metrics_json(summary)));
+}
+
 json_t *summary_json(const struct pm_summary *summary, const struct names *names,
 		     const struct settings *settings)
 {
 	return cli_json_join(
-		cli_json_new("sweep", VERSION),
-		json_pack("{s:O, s:{s:I, s:I}, s:I, s:o, s:o}", "settings",
-			  settings->json, "shard", "index", (json_int_t)settings->shard,
-			  "of", (json_int_t)settings->num_shards, "failures",
-			  (json_int_t)summary->count, "metrics", metrics_json(summary),
-			  "worst", rows_json(summary, names, settings)));
+		head_json(summary, settings),
+		json_pack("{s:o}", "worst", rows_json(summary, names, settings)));
 }
 
-static void print_metric(const struct pm_summary *summary, enum pm_metric metric,
-			 FILE *out)
+static void print_head(const json_t *head)
 {
-	struct pm_statistics s = pm_summary_statistics(summary, metric);
+	const json_t *metrics = json_object_get(head, "metrics");
 
-	fprintf(out, "%-12s %14llu %9llu %9llu %9llu %9llu %9llu\n",
-		pm_metric_name(metric), (unsigned long long)s.sum,
-		(unsigned long long)s.minimum, (unsigned long long)s.median,
-		(unsigned long long)s.p90, (unsigned long long)s.p99,
-		(unsigned long long)s.maximum);
+	cli_text_print(head, "{failures} of {settings.total} failures of ");
+	if (json_is_true(json_object_get(json_object_get(head, "settings"), "pairs")))
+		fputs("pairs of ", stdout);
+	cli_text_print(head, "{settings.failures_of}");
+	if (cli_json_number(json_object_get(head, "shard"), "of") > 1)
+		cli_text_print(head, ", shard {shard.index} of {shard.of}");
+	printf("\n%-12s %14s %9s %9s %9s %9s %9s\n", "", "sum", "minimum", "median",
+	       "90 %", "99 %", "maximum");
+	for (unsigned int m = 0; m < PM_METRICS; m++) {
+		printf("%-12s", pm_metric_name(m));
+		cli_text_print(
+			json_object_get(metrics, pm_metric_name(m)),
+			" {14sum} {9minimum} {9median} {9p90} {9p99} {9maximum}\n");
+	}
 }
 
-static void print_row(const struct pm_row *row, const struct name *name,
-		      const struct settings *settings, FILE *out)
+static void print_row(const json_t *row)
 {
-	const uint64_t *v = row->value;
+	const json_t *lost = json_object_get(row, "lost");
+	const char *second = name_text(lost, 1);
 
-	fprintf(out, "%9llu %9llu %9llu %9llu %10llu %8llu %6llu %10.1f  %s%s%s\n",
-		(unsigned long long)v[PM_METRIC_BLOCKS],
-		(unsigned long long)v[PM_METRIC_BOUND],
-		(unsigned long long)v[PM_METRIC_SWITCHES],
-		(unsigned long long)v[PM_METRIC_ENTRIES],
-		(unsigned long long)v[PM_METRIC_PAIRS_CUT],
-		(unsigned long long)v[PM_METRIC_LOAD],
-		(unsigned long long)v[PM_METRIC_SHIFT],
-		settings_ms(settings, v[PM_METRIC_BLOCKS]), name->text[0],
-		name->text[1] ? " " : "", name->text[1] ? name->text[1] : "");
+	cli_text_print(row, "{9blocks} {9bound} {9switches} {9entries} {10pairs_cut} "
+			    "{8load} {6shift} {10%ms}");
+	printf("  %s%s%s\n", name_text(lost, 0), second ? " " : "", second ? second : "");
 }
 
+/* Row by row: there may be tens of thousands. */
 void summary_print(const struct pm_summary *summary, const struct names *names,
-		   const struct settings *settings, FILE *out)
+		   const struct settings *settings)
 {
-	fprintf(out, "%llu of %llu failures of %s%s", (unsigned long long)summary->count,
-		(unsigned long long)settings->total, settings->pairs ? "pairs of " : "",
-		pm_loss_kind_name(settings->kind));
-	if (settings->num_shards > 1)
-		fprintf(out, ", shard %u of %u", settings->shard, settings->num_shards);
-	fprintf(out, "\n%-12s %14s %9s %9s %9s %9s %9s\n", "", "sum", "minimum", "median",
-		"90 %", "99 %", "maximum");
-	for (unsigned int m = 0; m < PM_METRICS; m++)
-		print_metric(summary, m, out);
-	if (!summary->num_rows)
-		return;
-	fprintf(out, "\nworst by %s\n%9s %9s %9s %9s %10s %8s %6s %10s  %s\n",
-		pm_metric_name(settings->by), "blocks", "bound", "switches", "entries",
-		"pairs cut", "load", "shift", "ms", "lost");
-	for (uint32_t i = 0; i < summary->num_rows; i++)
-		print_row(&summary->row[i], &names->list[summary->row[i].name], settings,
-			  out);
+	json_t *head = head_json(summary, settings);
+
+	print_head(head);
+	if (summary->num_rows) {
+		cli_text_print(head, "\nworst by {settings.by}\n");
+		printf("%9s %9s %9s %9s %10s %8s %6s %10s  %s\n", "blocks", "bound",
+		       "switches", "entries", "pairs cut", "load", "shift", "ms", "lost");
+	}
+	json_decref(head);
+	for (uint32_t i = 0; i < summary->num_rows; i++) {
+		json_t *row = row_json(&summary->row[i], names, settings);
+
+		print_row(row);
+		json_decref(row);
+	}
 }
 
 /* ---- Reading ---- */
@@ -212,6 +222,7 @@ int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_T
 	json_t *shard = json_object_get(object, "shard");
 	const char *by = json_string_value(json_object_get(json, "by"));
 	const char *kind = json_string_value(json_object_get(json, "failures_of"));
+	enum pm_loss_kind ignored;
 	uint64_t worst, mad_us, wire, index, of;
 
 	memset(settings, 0, sizeof(*settings));
@@ -226,14 +237,13 @@ int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_T
 		return -1;
 	if (!by || pm_metric_parse(by, &settings->by))
 		return bad_text(text, "no good \"by\"");
-	if (!kind || pm_loss_kind_parse(kind, &settings->kind))
+	if (!kind || pm_loss_kind_parse(kind, &ignored))
 		return bad_text(text, "no good \"failures_of\"");
 	settings->worst = (uint32_t)worst;
 	settings->mad_us = (uint32_t)mad_us;
 	settings->wire_smps = (uint32_t)wire;
 	settings->shard = (uint32_t)index;
 	settings->num_shards = (uint32_t)of;
-	settings->pairs = json_is_true(json_object_get(json, "pairs"));
 	settings->json = json_incref(json);
 	return 0;
 }

@@ -11,14 +11,10 @@
 
 #include <jansson.h>
 
-#include <stdio.h>
-
 /* What a sweep was told, as far as what is written depends on it. */
 struct settings {
-	json_t *json; /* all of it, owned: the same for all shards, and written as it is
-		       */
-	enum pm_loss_kind kind;
-	bool pairs;
+	/* All of it, owned: the same for all shards, and written as it is. */
+	json_t *json;
 	uint64_t total;		    /* losses in all shards */
 	uint32_t worst;		    /* how many to keep */
 	enum pm_metric by;	    /* which makes one worse than another */
@@ -30,15 +26,9 @@ struct settings {
 /* Milliseconds that so many blocks take. */
 double settings_ms(const struct settings *settings, uint64_t blocks);
 
-/* What is lost: one thing, or two of a pair. */
-struct name {
-	json_t *json;	     /* an array with an object for each, owned */
-	const char *text[2]; /* NULL: there is no second one */
-};
-
-/* By pm_row.name. Zeroed: none. */
+/* What is lost, by pm_row.name. Zeroed: none. */
 struct names {
-	struct name *list;
+	json_t **list; /* arrays, owned: an object for one thing, or two of a pair */
 	uint32_t num, room;
 };
 
@@ -53,9 +43,9 @@ void names_free(struct names *names);
 json_t *summary_json(const struct pm_summary *summary, const struct names *names,
 		     const struct settings *settings);
 
-/* The same as text. */
+/* The same as text, to stdout. */
 void summary_print(const struct pm_summary *summary, const struct names *names,
-		   const struct settings *settings, FILE *out);
+		   const struct settings *settings);
 
 /*
  * Reads settings from the object that summary_json made of them, or a summary with its
