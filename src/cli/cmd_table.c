@@ -107,6 +107,13 @@ static json_t *list_entries(const struct pm_plan *plan, const uint8_t *before,
 	return list;
 }
 
+static const char *direction_name(const struct pm_tree *tree, uint32_t port)
+{
+	return tree->direction[port] == PM_UP	  ? "up"
+	       : tree->direction[port] == PM_DOWN ? "down"
+						  : "other";
+}
+
 static json_t *list_ports(const struct state *before, const struct state *after,
 			  uint32_t sw)
 {
@@ -121,14 +128,11 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 		if (peer == PM_NONE)
 			continue;
 		json_array_append_new(
-			list,
-			json_pack("{s:i, s:i, s:s, s:b, s:i, s:i}", "port",
-				  known->ports[i].num, "to", (int)peer, "direction",
-				  tree->direction[i] == PM_UP	  ? "up"
-				  : tree->direction[i] == PM_DOWN ? "down"
-								  : "other",
-				  "alive", after->alive[i], "before",
-				  (int)before->loads[i], "after", (int)after->loads[i]));
+			list, json_pack("{s:i, s:i, s:s, s:b, s:i, s:i}", "port",
+					known->ports[i].num, "to", (int)peer, "direction",
+					direction_name(tree, i), "alive", after->alive[i],
+					"before", (int)before->loads[i], "after",
+					(int)after->loads[i]));
 	}
 	return list;
 }
@@ -234,15 +238,12 @@ static void route_state(struct state *state, const struct pm_fabric *fabric, uin
 static void print_port(const struct state *before, const struct state *after, uint32_t i)
 {
 	const struct pm_fabric *known = before->plan->known;
-	uint8_t direction = before->plan->tree.direction[i];
 	const struct pm_port *peer = &known->ports[known->ports[i].peer];
 
 	printf("%4u  %-5s %10u %10u  \"%s\"[%u]%s\n", known->ports[i].num,
-	       direction == PM_UP     ? "up"
-	       : direction == PM_DOWN ? "down"
-				      : "other",
-	       before->loads[i], after->loads[i], pm_fabric_name(known, peer->node),
-	       peer->num, after->alive[i] ? "" : ", lost");
+	       direction_name(&before->plan->tree, i), before->loads[i], after->loads[i],
+	       pm_fabric_name(known, peer->node), peer->num,
+	       after->alive[i] ? "" : ", lost");
 }
 
 static void print_text(const struct state *before, const struct state *after, uint32_t sw)
