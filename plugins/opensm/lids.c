@@ -198,6 +198,12 @@ static void raise_limit(osm_subn_t *subn, uint16_t limit)
 		subn->max_ucast_lid_ho = limit;
 }
 
+void lids_make_room(osm_subn_t *subn, const struct pm_plan *plan, uint16_t limit)
+{
+	extend_tables(subn, plan);
+	raise_limit(subn, limit);
+}
+
 int lids_give(osm_opensm_t *osm, const struct lids *lids, struct lids_given *given,
 	      struct pm_error *err)
 {
@@ -209,8 +215,7 @@ int lids_give(osm_opensm_t *osm, const struct lids *lids, struct lids_given *giv
 		take_reassign(osm);
 	list_owners(osm->sm.lid_mgr.p_g2l, &owners);
 	give_all(osm, lids, &owners, given);
-	extend_tables(&osm->subn, lids->plan);
-	raise_limit(&osm->subn, lids->limit);
+	lids_make_room(&osm->subn, lids->plan, lids->limit);
 	free(owners.guid);
 	return 0;
 }

@@ -42,6 +42,12 @@ int lids_give(osm_opensm_t *osm, const struct lids *lids, struct lids_given *giv
 	      struct pm_error *err);
 
 /*
+ * What of that is to be done in each sweep: OpenSM is to have room for all LIDs of the
+ * plan, and may give LIDs up to limit. Call likewise.
+ */
+void lids_make_room(osm_subn_t *subn, const struct pm_plan *plan, uint16_t limit);
+
+/*
  * What guid2lid says, as the caller's to free; NULL without memory. Nothing (*num is 0)
  * if it was written with another LMC: LIDs are other ones then. Call before lids_give
  * changes it; OpenSM's table has a lock of its own.

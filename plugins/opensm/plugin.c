@@ -108,7 +108,7 @@ static void delete_plugin(void *context)
 	pm_evidence_free(plugin->evidence);
 	store_stop(plugin->store);
 	pm_roles_free(&plugin->roles);
-	free(plugin->switches);
+	glance_forget(&plugin->glance);
 	free(plugin);
 }
 

@@ -13,6 +13,7 @@
  *       recover   reads tables back                       asks
  *       ask       SMPs of our own, as many as the wire takes
  *       shadow    what would be sent in shadow mode
+ *       glance    what OpenSM has: is it what it was?
  *       snapshot, lids, tables    OpenSM's structures, by value
  *       state     what the world is told                  a thread of its own
  *       alarm     asks for a run when a hold ends         a thread of its own
@@ -81,6 +82,7 @@
 #include "alarm.h"
 #include "ask.h"
 #include "drains.h"
+#include "glance.h"
 #include "holds.h"
 #include "lids.h"
 #include "planning.h"
@@ -94,7 +96,6 @@
 
 #include <portmajor/change.h>
 #include <portmajor/config.h>
-#include <portmajor/fitness.h>
 #include <portmajor/roles.h>
 
 #define PLUGIN_CHANGE_TEXT 512
@@ -127,15 +128,15 @@ struct plugin {
 	struct drains *drains; /* NULL: no memory for it */
 	struct state *state;   /* NULL: no memory for it */
 
-	struct pm_fitness *switches; /* what those of the last sweep say */
-	uint32_t num_switches;
+	struct glance glance; /* what OpenSM has, and what the tables were made for */
+	bool covered; /* plan and LIDs are those for what the glance has learnt, .. */
+		      /* .. and were handed to OpenSM */
 	char unfit[PM_FITNESS_TEXT], unfit_told[PM_FITNESS_TEXT]; /* the bad ones */
 
-	struct pm_error failure;	 /* why discovery came to nothing, or "" */
-	struct pm_yield yield;		 /* who routes, by how much is served */
-	uint64_t returns_in_ms;		 /* then, or UINT64_MAX */
-	struct pm_flap_holds told;	 /* what was last logged of held links */
-	struct snapshot_digest expected; /* what the tables were made for */
+	struct pm_error failure;    /* why discovery came to nothing, or "" */
+	struct pm_yield yield;	    /* who routes, by how much is served */
+	uint64_t returns_in_ms;	    /* then, or UINT64_MAX */
+	struct pm_flap_holds told;  /* what was last logged of held links */
 	double look_again;	    /* wait_clock_ms when they change without an event */
 	bool asked;		    /* OpenSM has called the engine */
 	int honor_guid2lid;	    /* OpenSM's option to be restored, -1: none */

@@ -17,7 +17,8 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 		.fabric = fabric,
 		.config = {.order = plugin->config.lid_order,
 			   .lmc = plugin->osm->subn.opt.lmc},
-		.max_lid = pm_fitness_max_lid(plugin->switches, plugin->num_switches),
+		.max_lid = pm_fitness_max_lid(plugin->glance.switches,
+					      plugin->glance.num_switches),
 		.migrate = plugin->config.migrate,
 		.keep = keep,
 		.evidence = plugin->evidence,
@@ -36,6 +37,7 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 		}
 		tables_forget(&plugin->tables);
 		shadow_forget(&plugin->shadow);
+		plugin->glance.plan = NULL;
 	}
 	odd = change.plan && (change.base || !plugin->planning.plan);
 	planning_adopt(&plugin->planning, &change);
@@ -49,24 +51,11 @@ void routing_forget(struct plugin *plugin)
 {
 	view_forget(&plugin->view);
 	tables_forget(&plugin->tables);
+	plugin->glance.plan = NULL;
 	planning_forget(&plugin->planning);
 	pm_evidence_free(plugin->evidence);
 	plugin->evidence = NULL;
 	plugin->run.pending = false;
-}
-
-/* The place of the port that OpenSM itself uses, and what its options ask for. */
-static struct pm_detours find_detours(const struct plugin *plugin,
-				      const struct pm_fabric *fabric)
-{
-	const osm_subn_t *subn = &plugin->osm->subn;
-	uint64_t guid = cl_ntoh64(subn->sm_port_guid);
-	struct pm_detours detours = {PM_NONE, subn->opt.connect_roots, NULL};
-
-	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		if (fabric->ports[i].guid == guid && snapshot_has_place(fabric, i))
-			detours.sm = pm_plan_place(plugin->planning.plan, fabric, i);
-	return detours;
 }
 
 /*
@@ -119,81 +108,88 @@ void routing_await_holds(struct plugin *plugin)
 			   plugin->view.flaps ? plugin->view.holds.next_ms : UINT64_MAX);
 }
 
-/* Looks at a fabric; right after discovery it is known what bounced, too. */
-static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
-		   const uint8_t *seen, const struct snapshot_doubt *doubt,
-		   struct pm_error *err)
-{
-	struct view_sight sight = {
-		.seen = seen,
-		.stayed = discovered ? doubt->stayed : NULL,
-		.silent = doubt->silent,
-		.detours = find_detours(plugin, fabric),
-		.now_ms = (uint64_t)wait_clock_ms(),
-	};
-	bool changed;
-	int rc = view_look(&plugin->view, &sight, &changed, err);
-
-	if (!rc)
-		routing_await_holds(plugin);
-	return rc;
-}
-
-static void find_doubt(const struct plugin *plugin, const uint8_t *seen,
-		       const struct snapshot_doubt *doubt)
-{
-	snapshot_find_doubt(&plugin->osm->subn, plugin->planning.plan->known, seen,
-			    doubt);
-}
-
 /* Finds switches that are kept out of the tables. */
 static void judge_switches(struct plugin *plugin)
 {
-	pm_fitness_judge(plugin->planning.plan, plugin->switches, plugin->num_switches,
-			 plugin->view.unfit, plugin->unfit, sizeof(plugin->unfit));
+	pm_fitness_judge(plugin->planning.plan, plugin->glance.switches,
+			 plugin->glance.num_switches, plugin->view.unfit, plugin->unfit,
+			 sizeof(plugin->unfit));
+}
+
+/*
+ * Looks at what is seen, or, NULL, at what the glance sees; right after discovery it is
+ * known what bounced, too.
+ */
+static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
+		   struct pm_error *err)
+{
+	const struct pm_plan *plan = plugin->planning.plan;
+	size_t num = plan->known->num_ports + 1u;
+	uint8_t *seen = malloc(3 * num);
+	struct glance_doubt doubt;
+	bool changed;
+	int rc = 0;
+
+	if (!seen)
+		return pm_error_no_memory(err);
+	doubt = (struct glance_doubt){seen + num, seen + 2 * num};
+	if (!fabric)
+		glance_see(&plugin->glance, seen);
+	else if (!pm_plan_match(plan, fabric, seen))
+		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
+	if (!rc) {
+		const struct view_sight sight = {
+			.seen = seen,
+			.stayed = discovered ? doubt.stayed : NULL,
+			.silent = doubt.silent,
+			/* The place of the port that OpenSM itself uses, and what its
+			 * options ask for. */
+			.detours = {glance_sm_place(&plugin->glance),
+				    plugin->osm->subn.opt.connect_roots, NULL},
+			.now_ms = (uint64_t)wait_clock_ms(),
+		};
+
+		glance_find_doubt(&plugin->glance, seen, &doubt);
+		judge_switches(plugin);
+		rc = view_look(&plugin->view, &sight, &changed, err);
+	}
+	if (!rc)
+		routing_await_holds(plugin);
+	free(seen);
+	return rc;
+}
+
+bool routing_is_covered(const struct plugin *plugin)
+{
+	const struct planning *planning = &plugin->planning;
+	const struct glance *glance = &plugin->glance;
+
+	if (!plugin->covered || !plugin->view.routes || glance->plan != planning->plan ||
+	    !glance->regular || !glance->settled)
+		return false;
+	/* With migrate, who has left gets its planned LID back. */
+	return !plugin->config.migrate ||
+	       (planning->plan == planning->base && !planning->out_of_plan);
+}
+
+int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *err)
+{
+	struct glance *glance = &plugin->glance;
+
+	(void)pm_fitness_max_lid(glance->switches, glance->num_switches); /* sorts them */
+	return look_at(plugin, NULL, discovered, err);
 }
 
 int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		    bool discovered, const struct routing_found *found,
 		    struct pm_error *err)
 {
-	size_t num = plugin->planning.plan->known->num_ports + 1u;
-	uint8_t *seen = malloc(3 * num);
-	struct snapshot_doubt doubt;
 	bool made = !plugin->view.routes;
-	int rc = 0;
+	int rc;
 
-	if (!seen)
-		return pm_error_no_memory(err);
-	doubt = (struct snapshot_doubt){seen + num, seen + 2 * num};
-	judge_switches(plugin);
-	if (!pm_plan_match(plugin->planning.plan, fabric, seen))
-		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
-	if (!rc && discovered) {
-		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
-		find_doubt(plugin, seen, &doubt);
-		CL_PLOCK_RELEASE(&plugin->osm->lock);
-	} else if (!rc) {
-		find_doubt(plugin, seen, &doubt);
-	}
-	if (!rc)
-		rc = look_at(plugin, fabric, discovered, seen, &doubt, err);
+	glance_bind(&plugin->glance, plugin->planning.plan);
+	rc = look_at(plugin, fabric, discovered, err);
 	if (!rc && made && plugin->planning.base->adopted)
 		rc = keep_held(plugin, found, discovered, err);
-	free(seen);
 	return rc;
-}
-
-int routing_look_at_switches(struct plugin *plugin, struct pm_error *err)
-{
-	struct pm_fitness *switches;
-	uint32_t num;
-	int rc = snapshot_switches(&plugin->osm->subn, &switches, &num, err);
-
-	if (rc)
-		return rc;
-	free(plugin->switches);
-	plugin->switches = switches;
-	plugin->num_switches = num;
-	return 0;
 }

@@ -9,9 +9,6 @@
 #include "plugin.h"
 #include "recover.h"
 
-/* Asks OpenSM what its switches say of themselves. Call with osm->lock held. -ENOMEM. */
-int routing_look_at_switches(struct plugin *plugin, struct pm_error *err);
-
 /* Makes or grows the plan for a fabric and puts it in force. Errors as pm_plan_make. */
 int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bool keep,
 			struct pm_error *err);
@@ -26,8 +23,21 @@ struct routing_found {
 };
 
 /*
- * Makes the tables those for a fabric: just discovered, with no lock held, or else with
- * OpenSM's. found may be NULL. -ESTALE: the plan does not cover it; -ENOMEM.
+ * Whether the plan stays as it is whatever a glance finds, as long as it finds nothing
+ * new (glance_look): all that it has learnt had its LIDs, and went into this plan.
+ */
+bool routing_is_covered(const struct plugin *plugin);
+
+/*
+ * Makes the tables those for what was just looked at, which is covered. As
+ * routing_compute. -ENOMEM.
+ */
+int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *err);
+
+/*
+ * Makes the tables those for a fabric, which is what the glance has just learnt: just
+ * discovered, with no lock held, or else with OpenSM's. found may be NULL. -ESTALE: the
+ * plan does not cover it; -ENOMEM.
  */
 int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		    bool discovered, const struct routing_found *found,

@@ -161,16 +161,17 @@ static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 	return rc;
 }
 
-/* Hands LIDs and what was seen of tables to OpenSM. */
+/* Hands LIDs and what was seen of tables to OpenSM; fabric NULL: all have their LIDs. */
 static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool reassign,
 		     struct pm_error *err)
 {
 	osm_opensm_t *osm = plugin->osm;
 	const struct pm_plan *plan = plugin->planning.plan;
+	const struct glance *glance = &plugin->glance;
 	const struct lids lids = {
 		.plan = plan,
 		.fabric = fabric,
-		.limit = pm_fitness_limit(plugin->switches, plugin->num_switches,
+		.limit = pm_fitness_limit(glance->switches, glance->num_switches,
 					  plan->top_lid),
 		.reassign = reassign,
 	};
@@ -178,11 +179,12 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
 	tables_note_intact(&plugin->tables, &osm->subn, plan);
-	if (is_first_engine(plugin))
+	if (!fabric && is_first_engine(plugin))
+		lids_make_room(&osm->subn, plan, lids.limit);
+	else if (is_first_engine(plugin))
 		rc = lids_give(osm, &lids, &plugin->given, err);
-	plugin->expected = snapshot_digest(&osm->subn);
 	CL_PLOCK_RELEASE(&osm->lock);
-	plugin->expected.lids = snapshot_planned_lids(plan, fabric);
+	glance_keep(&plugin->glance);
 	if (!rc && is_first_engine(plugin))
 		lids_survive_standby(osm, &plugin->honor_guid2lid);
 	return rc;
@@ -194,13 +196,45 @@ static void read_roles(struct plugin *plugin)
 	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
 	struct pm_role_files files = {opt->root_guid_file, opt->cn_guid_file,
 				      opt->io_guid_file};
+	struct pm_roles roles = {0};
 	struct pm_error err = {""};
 
-	if (pm_roles_read(&files, &plugin->roles, &err) &&
-	    strcmp(err.text, plugin->unread.text) != 0)
+	if (!pm_roles_read(&files, &roles, &err)) {
+		plugin->covered &= pm_roles_equal(&roles, &plugin->roles);
+		pm_roles_free(&plugin->roles);
+		plugin->roles = roles;
+	} else if (strcmp(err.text, plugin->unread.text) != 0) {
 		say(&plugin->osm->log, OSM_LOG_ERROR, ": GUID files not used: %s",
 		    err.text);
+	}
 	plugin->unread = err;
+}
+
+/* -ENOTSUP: OpenSM's options ask for what we cannot do. */
+static int check_options(const struct plugin *plugin, struct pm_error *err)
+{
+	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
+
+	if (opt->lmc && opt->lmc_esp0)
+		return pm_error_set(err, -ENOTSUP,
+				    "lmc_esp0 with LMC %u: switches get one LID here",
+				    opt->lmc);
+	return 0;
+}
+
+/* What there is, as a fabric that the caller frees. With osm->lock held. */
+static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric **fabric,
+		       struct pm_error *err)
+{
+	int rc;
+
+	plugin->covered = false;
+	rc = glance_learn(&plugin->glance, &plugin->osm->subn, err);
+
+	if (!rc)
+		rc = snapshot_take(&plugin->glance, &plugin->roles, active_only, fabric,
+				   err);
+	return rc;
 }
 
 /* What OpenSM has discovered; the caller frees *fabric. */
@@ -210,21 +244,30 @@ static int see_fabric(struct plugin *plugin, struct pm_fabric **fabric,
 	osm_opensm_t *osm = plugin->osm;
 	int rc;
 
-	if (osm->subn.opt.lmc && osm->subn.opt.lmc_esp0)
-		return pm_error_set(err, -ENOTSUP,
-				    "lmc_esp0 with LMC %u: switches get one LID here",
-				    osm->subn.opt.lmc);
-	read_roles(plugin);
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	rc = routing_look_at_switches(plugin, err);
-	if (!rc)
-		rc = snapshot_take(&osm->subn, &plugin->roles, plugin->config.migrate,
-				   fabric, err);
+	rc = take_fabric(plugin, plugin->config.migrate, fabric, err);
 	CL_PLOCK_RELEASE(&osm->lock);
 	return rc;
 }
 
-static int prepare(struct plugin *plugin, struct pm_error *err)
+/* Whether discovery has found nothing but what the plan was last compared with, or less.
+ */
+static bool has_found_nothing_new(struct plugin *plugin)
+{
+	osm_opensm_t *osm = plugin->osm;
+	bool same;
+
+	if (osm->subn.coming_out_of_standby || osm->subn.first_time_master_sweep ||
+	    !routing_is_covered(plugin))
+		return false;
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	same = glance_look(&plugin->glance, &osm->subn);
+	CL_PLOCK_RELEASE(&osm->lock);
+	return same;
+}
+
+/* Plan, tables and LIDs for all that was discovered. */
+static int prepare_anew(struct plugin *plugin, struct pm_error *err)
 {
 	bool reassign = is_first_engine(plugin) && lids_may_reassign(&plugin->osm->subn);
 	struct pm_fabric *fabric;
@@ -239,8 +282,22 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 		store_save(plugin->store, &plugin->planning);
 	if (!rc)
 		rc = hand_over(plugin, fabric, reassign, err);
+	plugin->covered = !rc;
 	pm_fabric_free(fabric);
 	return rc;
+}
+
+static int prepare(struct plugin *plugin, struct pm_error *err)
+{
+	int rc = check_options(plugin, err);
+
+	if (rc)
+		return rc;
+	read_roles(plugin);
+	if (!has_found_nothing_new(plugin))
+		return prepare_anew(plugin, err);
+	rc = routing_recompute(plugin, true, err);
+	return rc ? rc : hand_over(plugin, NULL, false, err);
 }
 
 static void clear_holds_if_asked(struct plugin *plugin)
@@ -291,11 +348,10 @@ static bool lids_agree(const struct pm_plan *plan, const struct pm_fabric *fabri
 }
 
 /* Whether the tables are those for what there is now. */
-static bool is_as_expected(const struct plugin *plugin, const struct snapshot_digest *now)
+static bool is_as_expected(const struct plugin *plugin)
 {
-	return plugin->planning.plan && plugin->view.current &&
-	       now->topology == plugin->expected.topology &&
-	       now->lids == plugin->expected.lids && wait_clock_ms() < plugin->look_again;
+	return plugin->view.current && glance_is_kept(&plugin->glance) &&
+	       wait_clock_ms() < plugin->look_again;
 }
 
 /* Should the LID manager have had its own ideas, plan with these. */
@@ -303,11 +359,8 @@ static int recompute(struct plugin *plugin, struct pm_error *err)
 {
 	const struct planning *planning = &plugin->planning;
 	struct pm_fabric *fabric;
-	int rc = routing_look_at_switches(plugin, err);
+	int rc = take_fabric(plugin, false, &fabric, err);
 
-	if (!rc)
-		rc = snapshot_take(&plugin->osm->subn, &plugin->roles, false, &fabric,
-				   err);
 	if (rc)
 		return rc;
 	rc = routing_update_plan(plugin, fabric,
@@ -358,25 +411,27 @@ static int give_way(struct plugin *plugin, struct pm_error *err)
 static int build_tables(struct plugin *plugin, struct pm_error *err)
 {
 	struct plugin_run *run = &plugin->run;
-	struct snapshot_digest now = snapshot_digest(&plugin->osm->subn);
+	bool known;
 	int rc = 0;
 
 	if (plugin->failure.text[0]) {
 		*err = plugin->failure;
 		return -ENOENT;
 	}
-	*run = (struct plugin_run){.recomputed = !is_as_expected(plugin, &now)};
+	known = glance_look(&plugin->glance, &plugin->osm->subn);
+	*run = (struct plugin_run){.recomputed = !known || !is_as_expected(plugin)};
 	if (run->recomputed)
-		rc = recompute(plugin, err);
+		rc = known && routing_is_covered(plugin)
+			     ? routing_recompute(plugin, false, err)
+			     : recompute(plugin, err);
 	if (!rc)
-		plugin->expected = now;
+		glance_keep(&plugin->glance);
 	if (!rc)
 		rc = give_way(plugin, err);
 	if (rc)
 		return rc;
 	tables_write(&plugin->tables, &plugin->osm->subn, plugin->planning.plan,
 		     plugin->view.routes, &run->written);
-	view_tell(&plugin->view, run->change, sizeof(run->change));
 	return 0;
 }
 
@@ -410,8 +465,13 @@ int sweep_build_tables(struct plugin *plugin)
 static void finish_run(struct plugin *plugin, uint64_t missing)
 {
 	struct plugin_run *run = &plugin->run;
+	double start = wait_clock_ms();
 	uint64_t sent = run->written.sent;
-	struct state_run done = {
+	struct state_run done;
+
+	view_tell(&plugin->view, run->change, sizeof(run->change));
+	run->milliseconds += wait_clock_ms() - start;
+	done = (struct state_run){
 		.number = ++plugin->runs,
 		.change = run->change,
 		.written = &run->written,
@@ -433,13 +493,15 @@ static void finish_run(struct plugin *plugin, uint64_t missing)
 
 static void finish_pending(struct plugin *plugin)
 {
-	uint64_t missing;
+	uint64_t missing = 0;
 
 	if (!plugin->run.pending)
 		return;
-	CL_PLOCK_ACQUIRE(&plugin->osm->lock);
-	missing = tables_missing(&plugin->osm->subn, &plugin->run.written);
-	CL_PLOCK_RELEASE(&plugin->osm->lock);
+	if (plugin->run.written.sent) {
+		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+		missing = tables_missing(&plugin->osm->subn, &plugin->run.written);
+		CL_PLOCK_RELEASE(&plugin->osm->lock);
+	}
 	finish_run(plugin, missing);
 }
 
@@ -492,8 +554,11 @@ static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 {
 	struct routing_found found = {.strict = false};
 	struct pm_fabric *fabric;
-	int rc;
+	int rc = check_options(plugin, err);
 
+	if (rc)
+		return rc;
+	read_roles(plugin);
 	rc = see_fabric(plugin, &fabric, err);
 	if (rc)
 		return rc;

@@ -66,11 +66,15 @@ void tables_forget(struct tables *tables)
 void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
 			const struct pm_plan *plan)
 {
-	tables_forget(tables);
-	tables->intact = calloc(plan->known->num_switches, 1);
-	if (!tables->intact)
-		return;
+	if (tables->room < plan->known->num_switches) {
+		tables_forget(tables);
+		tables->intact = malloc(plan->known->num_switches);
+		if (!tables->intact)
+			return;
+		tables->room = plan->known->num_switches;
+	}
 	tables->num = plan->known->num_switches;
+	memset(tables->intact, 0, tables->num);
 	FOR_EACH_SWITCH(sw, subn)
 	{
 		uint32_t known = find_known(plan, sw);
@@ -107,12 +111,21 @@ void tables_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
 			wanted[lid] = OSM_NO_PATH;
 }
 
+/* Few tables differ from OpenSM's record, and those in few blocks. */
 static void write_table(const struct pm_routes *routes, const osm_switch_t *sw,
-			uint32_t known)
+			uint32_t known, struct pm_delta *delta)
 {
+	const uint8_t *table = pm_routes_table(routes, known);
+	uint32_t length = common_length(routes, sw);
+
 	memcpy(sw->new_lft, sw->lft, sw->lft_size);
-	tables_wanted(sw->lft, pm_routes_table(routes, known), common_length(routes, sw),
-		      sw->new_lft);
+	if (!memcmp(sw->lft, table, length))
+		return;
+	pm_delta_add(delta, sw->lft, table, length);
+	for (uint32_t at = 0; at < length; at += PM_LFT_BLOCK)
+		if (memcmp(sw->lft + at, table + at, PM_LFT_BLOCK) != 0)
+			tables_wanted(sw->lft + at, table + at, PM_LFT_BLOCK,
+				      sw->new_lft + at);
 }
 
 /* Whether a block is in OpenSM's record as it is wanted. */
@@ -130,8 +143,12 @@ static void count_blocks(const osm_subn_t *subn, const osm_switch_t *sw,
 	bool all = sw->need_update || subn->need_update;
 	uint32_t blocks = 0;
 
-	for (uint32_t b = 0; b < written->max_block; b++)
-		blocks += all || !is_recorded(sw, b);
+	if (all)
+		blocks = written->max_block;
+	else if (memcmp(sw->lft, sw->new_lft,
+			(size_t)written->max_block * PM_LFT_BLOCK) != 0)
+		for (uint32_t b = 0; b < written->max_block; b++)
+			blocks += !is_recorded(sw, b);
 	written->sent += blocks;
 	written->full += written->max_block;
 	written->switches += blocks != 0;
@@ -154,9 +171,7 @@ static void write_switch(const struct tables *tables, osm_switch_t *sw, uint32_t
 {
 	if (sw->need_update == 1 && known < tables->num && tables->intact[known])
 		sw->need_update = 0;
-	pm_delta_add(delta, sw->lft, pm_routes_table(routes, known),
-		     common_length(routes, sw));
-	write_table(routes, sw, known);
+	write_table(routes, sw, known, delta);
 }
 
 /*
@@ -209,7 +224,7 @@ void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan 
 		forget_above_top(sw);
 		count_blocks(subn, sw, written);
 	}
-	tables_forget(tables);
+	tables->num = 0;
 }
 
 /*

@@ -26,6 +26,7 @@
 struct tables {
 	uint8_t *intact; /* [switch of known] */
 	uint32_t num;	 /* 0: of none */
+	uint32_t room;
 };
 
 /* What is written, before OpenSM sends it. */

@@ -87,6 +87,18 @@ int pm_roles_read(const struct pm_role_files *files, struct pm_roles *roles,
 	return 0;
 }
 
+static bool same_guids(const struct pm_guids *a, const struct pm_guids *b)
+{
+	return a->given == b->given && a->count == b->count &&
+	       (!a->count || !memcmp(a->list, b->list, a->count * sizeof(*a->list)));
+}
+
+bool pm_roles_equal(const struct pm_roles *a, const struct pm_roles *b)
+{
+	return same_guids(&a->roots, &b->roots) && same_guids(&a->compute, &b->compute) &&
+	       same_guids(&a->io, &b->io);
+}
+
 static bool has(const struct pm_guids *guids, uint64_t guid)
 {
 	return guids->count && bsearch(&guid, guids->list, guids->count,

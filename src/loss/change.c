@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define NAMED 3	      /* of one kind, in a line for every event */
 #define NAMED_ONCE 32 /* in a line that is written once */
@@ -140,6 +141,12 @@ void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 			       &(struct pm_change_use){after, NULL}, buffer, size);
 }
 
+/* Most often nothing has changed. */
+static bool is_same(const uint8_t *a, const uint8_t *b, uint32_t num)
+{
+	return a == b || (a && b && !memcmp(a, b, num));
+}
+
 void pm_change_describe_use(const struct pm_plan *plan,
 			    const struct pm_change_use *before,
 			    const struct pm_change_use *after, char *buffer, size_t size)
@@ -156,13 +163,17 @@ void pm_change_describe_use(const struct pm_plan *plan,
 		{"drained ", "; drained ", {plan, used[0], used[1]}},
 		{"undrained ", "; undrained ", {plan, used[1], used[0]}},
 	};
+	uint32_t num = plan->known->num_ports;
+	const bool same[2] = {is_same(before->seen, after->seen, num),
+			      is_same(before->drained, after->drained, num)};
 	struct text text = {buffer, size};
 	bool any = false;
 
 	if (size)
 		buffer[0] = '\0';
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		any |= append_all(&kinds[i].what, any ? kinds[i].next : kinds[i].first,
+		any |= !same[i / 2] &&
+		       append_all(&kinds[i].what, any ? kinds[i].next : kinds[i].first,
 				  &text);
 	if (!any)
 		append(&text, "no change");

@@ -46,6 +46,9 @@ int pm_roles_read(const struct pm_role_files *files, struct pm_roles *roles,
 int pm_guids_parse(const char *text, const char *source, struct pm_guids *guids,
 		   struct pm_error *err);
 
+/* Whether both say the same. */
+bool pm_roles_equal(const struct pm_roles *a, const struct pm_roles *b);
+
 /* Marks a sealed fabric's roots and I/O ports. O(nodes log GUIDs). */
 void pm_roles_apply(const struct pm_roles *roles, struct pm_fabric *fabric);
 

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "glance.h"
+
+#include <string.h>
+
+/* What a look finds of a port; 0: nothing is there. */
+#define STATE 0x0f /* of the port, as OpenSM has it */
+#define HEALTHY 0x10
+#define LINKED 0x20    /* the other end is the one that was learnt */
+#define THERE 0x40     /* its node was seen in this sweep */
+#define OTHER_LID 0x80 /* than it has to have */
+
+static bool is_switch(const osm_node_t *node)
+{
+	return osm_node_get_type(node) == IB_NODE_TYPE_SWITCH;
+}
+
+static unsigned int highest_port(const osm_node_t *node)
+{
+	return osm_node_get_num_physp((osm_node_t *)(uintptr_t)node) - 1u;
+}
+
+/* Whether it is there, and can be copied. */
+static bool is_usable(const osm_node_t *node)
+{
+	return node->discovery_count != 0 && (node->sw || !is_switch(node)) &&
+	       highest_port(node) >= 1 &&
+	       (node->sw || highest_port(node) <= PM_MAX_PORTS);
+}
+
+static const osm_node_t *first_node(const osm_subn_t *subn)
+{
+	return (const osm_node_t *)cl_qmap_head(&subn->node_guid_tbl);
+}
+
+static const osm_node_t *next_node(const osm_node_t *node)
+{
+	return (const osm_node_t *)cl_qmap_next(&node->map_item);
+}
+
+static bool is_end(const osm_subn_t *subn, const osm_node_t *node)
+{
+	return &node->map_item == cl_qmap_end(&subn->node_guid_tbl);
+}
+
+#define FOR_EACH_NODE(node, subn)                                                        \
+	for (const osm_node_t *node = first_node(subn); !is_end(subn, node);             \
+	     node = next_node(node))
+
+static osm_physp_t *port_of(const osm_node_t *node, unsigned int num)
+{
+	return osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)node, num);
+}
+
+/* Not all states that a port may tell are any: OpenSM does nothing with the others. */
+static bool is_up(uint8_t state)
+{
+	return state >= IB_LINK_INIT && state <= IB_LINK_ACTIVE;
+}
+
+/* ---- Looking ---- */
+
+static bool look_at_port(const struct glance_port *port, const osm_physp_t *physp,
+			 uint8_t *flags)
+{
+	uint8_t state = ib_port_info_get_port_state(&physp->port_info);
+
+	*flags = (uint8_t)(THERE | (state & STATE));
+	if (physp->healthy)
+		*flags |= HEALTHY;
+	if (physp->p_remote_physp && physp->p_remote_physp == port->remote)
+		*flags |= LINKED;
+	else if (physp->p_remote_physp && is_up(state))
+		return false;
+	if (port->has_lid && cl_ntoh16(physp->port_info.base_lid) != port->lid)
+		*flags |= OTHER_LID;
+	return true;
+}
+
+/* The highest LID that a switch's table has room for: it begins with LID 0. */
+static uint16_t highest_lid(const osm_switch_t *sw)
+{
+	uint16_t room = cl_ntoh16(sw->switch_info.lin_cap);
+
+	return room ? (uint16_t)(room - 1) : 0;
+}
+
+static bool look_at_node(struct glance *glance, const struct glance_node *n)
+{
+	uint16_t odd = 0;
+
+	for (unsigned int p = 0; p <= n->ports; p++) {
+		uint8_t *flags = &glance->flags[n->first + p];
+		const osm_physp_t *physp = port_of(n->node, p);
+
+		*flags = THERE;
+		if (!physp)
+			continue;
+		if (!look_at_port(&glance->ports[n->first + p], physp, flags))
+			return false;
+		odd = (uint16_t)(odd + (p && !is_up(*flags & STATE) &&
+					(*flags & STATE) != IB_LINK_DOWN));
+	}
+	if (n->is_switch)
+		glance->switches[glance->num_switches++] = (struct pm_fitness){
+			cl_ntoh64(n->key), highest_lid(n->node->sw), odd};
+	return true;
+}
+
+static bool is_same(const struct glance_node *n, const osm_node_t *node, uint64_t key)
+{
+	return n->node == node && n->key == key && n->ports == highest_port(node) &&
+	       n->is_switch == is_switch(node);
+}
+
+/* Both are in the order of their keys, so that what is gone is passed by. */
+static bool look_at_all(struct glance *glance, const osm_subn_t *subn)
+{
+	const struct glance_node *n = glance->nodes, *end = n + glance->num_nodes;
+
+	memset(glance->flags, 0, glance->num_ports);
+	glance->num_switches = 0;
+	FOR_EACH_NODE(node, subn)
+	{
+		uint64_t key = cl_qmap_key(&node->map_item);
+
+		if (!is_usable(node))
+			continue;
+		while (n != end && n->key < key)
+			n++;
+		if (n == end || !is_same(n, node, key))
+			return false;
+		if (!look_at_node(glance, n++))
+			return false;
+	}
+	return true;
+}
+
+static bool can_join(uint8_t flags)
+{
+	return (flags & HEALTHY) && is_up(flags & STATE);
+}
+
+/* Whether a cable leads somewhere from here and is up. */
+static bool leads_on(const struct glance *glance, uint32_t port)
+{
+	uint32_t peer = glance->ports[port].peer;
+
+	return peer != PM_NONE && (glance->flags[port] & LINKED) &&
+	       can_join(glance->flags[port]) && can_join(glance->flags[peer]);
+}
+
+/*
+ * Returns whether there is no cable that was not learnt, and all who are to have LIDs
+ * have those that they have to have.
+ */
+static bool join(struct glance *glance)
+{
+	bool same = true;
+
+	for (uint32_t i = 0; i < glance->num_ports; i++) {
+		uint8_t flags = glance->flags[i];
+		bool joined = flags && leads_on(glance, i);
+
+		glance->joined[i] = (uint8_t)(!flags ? 0 : 1 + joined);
+		if ((joined && !glance->ports[i].used) ||
+		    ((flags & OTHER_LID) &&
+		     (joined || glance->nodes[glance->ports[i].node].is_switch)))
+			same = false;
+	}
+	return same;
+}
+
+bool glance_look(struct glance *glance, const osm_subn_t *subn)
+{
+	return glance->plan && subn->sm_port_guid == glance->sm_guid &&
+	       look_at_all(glance, subn) && join(glance);
+}
+
+/* ---- Learning ---- */
+
+static void count_nodes(struct glance *glance, const osm_subn_t *subn)
+{
+	FOR_EACH_NODE(node, subn)
+	if (is_usable(node)) {
+		glance->num_nodes++;
+		glance->num_ports += highest_port(node) + 1;
+		glance->num_switches += is_switch(node);
+	}
+}
+
+static int make_room(struct glance *glance, struct pm_error *err)
+{
+	struct pm_pool *pool = &glance->pool;
+	uint32_t ports = glance->num_ports;
+
+	glance->nodes = pm_pool_array(pool, glance->num_nodes, sizeof(*glance->nodes));
+	glance->ports = pm_pool_array(pool, ports, sizeof(*glance->ports));
+	glance->flags = pm_pool_array(pool, ports, 1);
+	glance->joined = pm_pool_array(pool, ports, 1);
+	glance->kept = pm_pool_array(pool, ports, 1);
+	glance->switches =
+		pm_pool_array(pool, glance->num_switches, sizeof(*glance->switches));
+	return pm_pool_check(pool, err);
+}
+
+static void learn_port(struct glance *glance, uint32_t node, unsigned int num)
+{
+	const struct glance_node *n = &glance->nodes[node];
+	struct glance_port *port = &glance->ports[n->first + num];
+	const osm_physp_t *physp = port_of(n->node, num);
+
+	*port = (struct glance_port){.peer = PM_NONE, .node = node, .known = PM_NONE};
+	if (!physp)
+		return;
+	port->remote = physp->p_remote_physp;
+	port->has_lid = n->is_switch == (num == 0);
+	port->lid = cl_ntoh16(physp->port_info.base_lid);
+	if (port->has_lid &&
+	    (n->is_switch ? n->key : osm_physp_get_port_guid(physp)) == glance->sm_guid)
+		glance->sm = n->first + num;
+}
+
+static void learn_nodes(struct glance *glance, const osm_subn_t *subn)
+{
+	uint32_t index = 0, first = 0;
+
+	FOR_EACH_NODE(node, subn)
+	if (is_usable(node)) {
+		glance->nodes[index] = (struct glance_node){
+			node, cl_qmap_key(&node->map_item), first,
+			(uint8_t)highest_port(node), is_switch(node)};
+		for (unsigned int p = 0; p <= glance->nodes[index].ports; p++)
+			learn_port(glance, index, p);
+		first += glance->nodes[index++].ports + 1u;
+	}
+}
+
+/* Where the other end is, or PM_NONE: not at a node that can be used. */
+static uint32_t find_peer(const struct glance *glance, const osm_physp_t *remote)
+{
+	uint64_t key = cl_qmap_key(&remote->p_node->map_item);
+	uint32_t low = 0, high = glance->num_nodes;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (glance->nodes[middle].key < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == glance->num_nodes || glance->nodes[low].node != remote->p_node ||
+	    remote->port_num > glance->nodes[low].ports)
+		return PM_NONE;
+	return glance->nodes[low].first + remote->port_num;
+}
+
+static void find_peers(struct glance *glance)
+{
+	for (uint32_t i = 0; i < glance->num_ports; i++)
+		if (glance->ports[i].remote)
+			glance->ports[i].peer =
+				find_peer(glance, glance->ports[i].remote);
+	glance->regular = true;
+	for (uint32_t i = 0; i < glance->num_ports; i++) {
+		uint32_t peer = glance->ports[i].peer;
+
+		if (peer != PM_NONE && (peer == i || glance->ports[peer].peer != i ||
+					i == glance->nodes[glance->ports[i].node].first))
+			glance->regular = false;
+	}
+}
+
+int glance_learn(struct glance *glance, const osm_subn_t *subn, struct pm_error *err)
+{
+	int rc;
+
+	glance_forget(glance);
+	count_nodes(glance, subn);
+	rc = make_room(glance, err);
+	if (rc) {
+		glance_forget(glance);
+		return rc;
+	}
+	glance->sm_guid = subn->sm_port_guid;
+	glance->sm = PM_NONE;
+	learn_nodes(glance, subn);
+	find_peers(glance);
+	(void)look_at_all(glance, subn);
+	(void)join(glance);
+	for (uint32_t i = 0; i < glance->num_ports; i++)
+		glance->ports[i].used = glance_is_joined(glance, i);
+	return 0;
+}
+
+void glance_forget(struct glance *glance)
+{
+	pm_pool_free(&glance->pool);
+	*glance = (struct glance){.sm = PM_NONE};
+}
+
+/* ---- With a plan ---- */
+
+static void bind_switch(struct glance *glance, const struct glance_node *n)
+{
+	const struct pm_fabric *known = glance->plan->known;
+	uint32_t there = pm_fabric_find_guid(known, cl_ntoh64(n->key));
+
+	for (uint32_t p = 0; there != PM_NONE && p <= n->ports; p++)
+		if (p <= known->nodes[there].num_ports)
+			glance->ports[n->first + p].known =
+				known->nodes[there].first_port + p;
+}
+
+/* The place of an end port with a cable or of a switch's own, or PM_NONE. */
+static uint32_t find_place(const struct glance *glance, uint32_t port)
+{
+	const struct glance_port *p = &glance->ports[port];
+	uint32_t place = p->known;
+
+	if (!glance->nodes[p->node].is_switch)
+		place = glance_is_joined(glance, port) ? glance->ports[p->peer].known
+						       : PM_NONE;
+	return place != PM_NONE && glance->plan->lid[place] ? place : PM_NONE;
+}
+
+void glance_bind(struct glance *glance, const struct pm_plan *plan)
+{
+	glance->plan = plan;
+	for (uint32_t i = 0; i < glance->num_nodes; i++)
+		if (glance->nodes[i].is_switch)
+			bind_switch(glance, &glance->nodes[i]);
+	glance->settled = true;
+	for (uint32_t i = 0; i < glance->num_ports; i++) {
+		struct glance_port *port = &glance->ports[i];
+		uint32_t place = port->has_lid ? find_place(glance, i) : PM_NONE;
+
+		if (place == PM_NONE)
+			continue;
+		if (port->lid != plan->lid[place])
+			glance->settled = false;
+		port->lid = plan->lid[place];
+	}
+}
+
+void glance_keep(struct glance *glance)
+{
+	memcpy(glance->kept, glance->joined, glance->num_ports);
+}
+
+bool glance_is_kept(const struct glance *glance)
+{
+	return !memcmp(glance->kept, glance->joined, glance->num_ports);
+}
+
+void glance_see(const struct glance *glance, uint8_t *seen)
+{
+	memset(seen, 0, glance->plan->known->num_ports);
+	for (uint32_t i = 0; i < glance->num_ports; i++)
+		if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i))
+			seen[glance->ports[i].known] = 1;
+}
+
+uint32_t glance_sm_place(const struct glance *glance)
+{
+	return glance->sm == PM_NONE || !glance->flags[glance->sm]
+		       ? PM_NONE
+		       : find_place(glance, glance->sm);
+}
+
+void glance_find_doubt(const struct glance *glance, const uint8_t *seen,
+		       const struct glance_doubt *doubt)
+{
+	const struct pm_fabric *known = glance->plan->known;
+
+	memcpy(doubt->stayed, seen, known->num_ports);
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		doubt->silent[i] = !seen[i] && known->ports[i].peer != PM_NONE;
+	for (uint32_t i = 0; i < glance->num_ports; i++) {
+		uint32_t port = glance->ports[i].known, peer;
+		uint8_t state = glance->flags[i] & STATE;
+
+		if (port == PM_NONE || !glance->flags[i] || state > IB_LINK_INIT)
+			continue;
+		peer = known->ports[port].peer;
+		if (peer == PM_NONE)
+			continue;
+		doubt->stayed[port] = doubt->stayed[peer] = 0;
+		if (state == IB_LINK_DOWN)
+			doubt->silent[port] = doubt->silent[peer] = 0;
+	}
+}
