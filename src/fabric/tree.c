@@ -192,7 +192,8 @@ static int find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		tree->top_level = (uint8_t)(level + 1);
 	}
 	/* Those put off whose neighbours ended up too low to come back to them. */
-	for (unsigned int level = 0; level + 1 < PM_NO_LEVEL; level++) {
+	for (unsigned int level = 0; level <= tree->top_level && level + 1 < PM_NO_LEVEL;
+	     level++) {
 		find_candidates(skeleton, tree, level, &next);
 		for (uint32_t i = 0; i < next.count; i++)
 			tree->level[next.list[i]] = (uint8_t)(level + 1);
