@@ -177,6 +177,48 @@ bool glance_look(struct glance *glance, const osm_subn_t *subn)
 	       look_at_all(glance, subn) && join(glance);
 }
 
+static bool is_node_unchanged(const struct glance *glance, const struct glance_node *n)
+{
+	for (unsigned int p = 0; p <= n->ports; p++) {
+		const struct glance_port *port = &glance->ports[n->first + p];
+		const osm_physp_t *physp = port->told ? NULL : port_of(n->node, p);
+		uint8_t flags = THERE;
+
+		if (port->told)
+			continue;
+		if ((physp && !look_at_port(port, physp, &flags)) ||
+		    flags != glance->flags[n->first + p])
+			return false;
+	}
+	return true;
+}
+
+static bool was_there(const struct glance *glance, const struct glance_node *n)
+{
+	return glance->flags[n->first] != 0;
+}
+
+bool glance_is_unchanged(const struct glance *glance, const osm_subn_t *subn)
+{
+	const struct glance_node *n = glance->nodes, *end = n + glance->num_nodes;
+
+	if (!glance->plan || subn->sm_port_guid != glance->sm_guid)
+		return false;
+	FOR_EACH_NODE(node, subn)
+	{
+		if (!is_usable(node))
+			continue;
+		while (n != end && !was_there(glance, n))
+			n++;
+		if (n == end || !is_same(n, node, cl_qmap_key(&node->map_item)) ||
+		    !is_node_unchanged(glance, n++))
+			return false;
+	}
+	while (n != end && !was_there(glance, n))
+		n++;
+	return n == end;
+}
+
 /* ---- Learning ---- */
 
 static void count_nodes(struct glance *glance, const osm_subn_t *subn)
@@ -289,8 +331,13 @@ int glance_learn(struct glance *glance, const osm_subn_t *subn, struct pm_error 
 	find_peers(glance);
 	(void)look_at_all(glance, subn);
 	(void)join(glance);
-	for (uint32_t i = 0; i < glance->num_ports; i++)
-		glance->ports[i].used = glance_is_joined(glance, i);
+	for (uint32_t i = 0; i < glance->num_ports; i++) {
+		struct glance_port *port = &glance->ports[i];
+
+		port->used = glance_is_joined(glance, i);
+		port->told = port->used && !port->has_lid &&
+			     (glance->ports[port->peer].has_lid || port->peer < i);
+	}
 	return 0;
 }
 

@@ -35,6 +35,7 @@ struct glance_port {
 	uint16_t lid;	/* that it has to have; learnt, then the plan's */
 	bool has_lid;	/* an end port, or a switch's own */
 	bool used;	/* joined when it was learnt */
+	bool told;	/* the other end tells of this one, see glance_is_unchanged */
 };
 
 /* All zero at first: nothing was learnt. */
@@ -73,6 +74,13 @@ void glance_bind(struct glance *glance, const struct pm_plan *plan);
  * held, shared at least. O(ports); allocates nothing.
  */
 bool glance_look(struct glance *glance, const osm_subn_t *subn);
+
+/*
+ * Whether a look would find what the last one did, later in the same sweep: OpenSM may
+ * have given LIDs, and dropped nodes, and cables at both of their ends, of which one is
+ * asked. False: who knows. Call with osm->lock held. Half the cost of a look.
+ */
+bool glance_is_unchanged(const struct glance *glance, const osm_subn_t *subn);
 
 /* Whether a cable leads from a port to a node that is there, and is up. */
 static inline bool glance_is_joined(const struct glance *glance, uint32_t port)

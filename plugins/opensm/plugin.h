@@ -128,6 +128,7 @@ struct plugin {
 	struct drains *drains; /* NULL: no memory for it */
 	struct state *state;   /* NULL: no memory for it */
 
+	bool discovered;      /* in this sweep, and nothing was routed since */
 	struct glance glance; /* what OpenSM has, and what the tables were made for */
 	bool covered; /* plan and LIDs are those for what the glance has learnt, .. */
 		      /* .. and were handed to OpenSM */

@@ -324,7 +324,8 @@ void sweep_discovered(struct plugin *plugin)
 		return;
 	clear_holds_if_asked(plugin);
 	plugin->failure.text[0] = '\0';
-	if (!prepare(plugin, &plugin->failure))
+	plugin->discovered = !prepare(plugin, &plugin->failure);
+	if (plugin->discovered)
 		tell_changes(plugin);
 	plugin->milliseconds += wait_clock_ms() - start;
 }
@@ -411,6 +412,8 @@ static int give_way(struct plugin *plugin, struct pm_error *err)
 static int build_tables(struct plugin *plugin, struct pm_error *err)
 {
 	struct plugin_run *run = &plugin->run;
+	struct glance *glance = &plugin->glance;
+	osm_subn_t *subn = &plugin->osm->subn;
 	bool known;
 	int rc = 0;
 
@@ -418,20 +421,22 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 		*err = plugin->failure;
 		return -ENOENT;
 	}
-	known = glance_look(&plugin->glance, &plugin->osm->subn);
+	known = (plugin->discovered && glance_is_unchanged(glance, subn)) ||
+		glance_look(glance, subn);
+	plugin->discovered = false;
 	*run = (struct plugin_run){.recomputed = !known || !is_as_expected(plugin)};
 	if (run->recomputed)
 		rc = known && routing_is_covered(plugin)
 			     ? routing_recompute(plugin, false, err)
 			     : recompute(plugin, err);
 	if (!rc)
-		glance_keep(&plugin->glance);
+		glance_keep(glance);
 	if (!rc)
 		rc = give_way(plugin, err);
 	if (rc)
 		return rc;
-	tables_write(&plugin->tables, &plugin->osm->subn, plugin->planning.plan,
-		     plugin->view.routes, &run->written);
+	tables_write(&plugin->tables, subn, plugin->planning.plan, plugin->view.routes,
+		     &run->written);
 	return 0;
 }
 
