@@ -121,19 +121,24 @@ class Run:
     moved: int
     out_of_plan: int
     recomputed: int  # tables under OpenSM's lock
+    computed_ms: float  # all in all
+    locked_ms: float  # of these, with OpenSM's lock held
 
     _LINE = re.compile(r"portmajor run (\d+): (.*); (LFT blocks sent \d+.*)$", re.M)
     _FIELDS = {"sent": "LFT blocks sent", "acked": "acked", "bound": "bound",
                "full_load": "full load", "switches": "switches", "whole": "whole tables",
                "entries": "entries", "assigned": "LIDs assigned", "moved": "moved",
                "out_of_plan": "out of plan", "recomputed": "recomputed"}
+    _TIMES = re.compile(r"; computed in ([\d.]+) ms, ([\d.]+) of these under the lock")
 
     @classmethod
     def find(cls, text):
         """All runs in a piece of the log."""
         return [cls(int(line[1]), line[2],
                     **{field: int(re.search(rf"(?:^|[,;] ){words} (\d+)", line[3])[1])
-                       for field, words in cls._FIELDS.items()})
+                       for field, words in cls._FIELDS.items()},
+                    **dict(zip(("computed_ms", "locked_ms"),
+                               map(float, cls._TIMES.search(line[3]).groups()))))
                 for line in cls._LINE.finditer(text)]
 
 
