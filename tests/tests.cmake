@@ -107,6 +107,17 @@ endif()
 add_test(NAME unit.plugin COMMAND test_plugin)
 set_tests_properties(unit.plugin PROPERTIES LABELS unit TIMEOUT 600)
 
+# What the plugin reads of OpenSM's nodes and ports.
+add_executable(test_glance tests/unit/test_glance.c tests/unit/recipe.c
+	plugins/opensm/glance.c plugins/opensm/snapshot.c)
+target_include_directories(test_glance PRIVATE plugins/opensm)
+target_include_directories(test_glance SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_compile_options(test_glance PRIVATE -ffunction-sections)
+target_link_options(test_glance PRIVATE -Wl,--gc-sections)
+target_link_libraries(test_glance PRIVATE test_tools ${OSMCOMP})
+add_test(NAME unit.glance COMMAND test_glance)
+set_tests_properties(unit.glance PROPERTIES LABELS unit TIMEOUT 300)
+
 # With OpenSM's headers, stubs in OpenSM's place, and threads.
 add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm/ask.c
 	plugins/opensm/wait.c)

@@ -19,6 +19,9 @@ class Huge(test_big.Swift):
         self.assertEqual(walked["cut"], 0)
         self.assertLessEqual(walked["uplinks"]["spread"], 1)
 
+    def test_quiet(self):
+        self.check_quiet_sweeps()
+
     def test_chassis(self):
         self.lose_and_back("s0-*", blocks=7128, new_switches=54, spread=2, over=1.06)
 

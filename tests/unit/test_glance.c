@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A glance against a snapshot and a match, while nodes, cables and LIDs go and come at
+ * random: either it says that there is something new, and there is, or both see the same.
+ */
+#include "recipe.h"
+#include "snapshot.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ROUNDS 20000
+#define RELEARN 50 /* rounds */
+
+static struct pm_fabric *fabric;
+static struct pm_plan *plan;
+static osm_node_t *nodes[32];
+static osm_switch_t switches[32];
+static osm_subn_t subn;
+static struct random dice = {4711};
+
+/* snapshot_lid, which is not called here, asks for it. */
+struct osm_port *osm_get_port_by_guid(const osm_subn_t *of, ib_net64_t guid)
+{
+	(void)of, (void)guid;
+	return NULL;
+}
+
+static osm_physp_t *physp_at(uint32_t port)
+{
+	const struct pm_port *p = &fabric->ports[port];
+
+	return &nodes[p->node]->physp_table[p->num];
+}
+
+static bool is_switch(uint32_t node)
+{
+	return node < fabric->num_switches;
+}
+
+static bool has_lid(uint32_t port)
+{
+	return is_switch(fabric->ports[port].node) == (fabric->ports[port].num == 0);
+}
+
+static void make_node(uint32_t index)
+{
+	const struct pm_node *n = &fabric->nodes[index];
+	osm_node_t *node = calloc(1, sizeof(*node) + n->num_ports * sizeof(osm_physp_t));
+
+	assert_non_null(node);
+	nodes[index] = node;
+	node->node_info.node_type =
+		is_switch(index) ? IB_NODE_TYPE_SWITCH : IB_NODE_TYPE_CA;
+	node->node_info.node_guid = cl_hton64(n->guid);
+	node->physp_tbl_size = n->num_ports + 1u;
+	node->sw = is_switch(index) ? &switches[index] : NULL;
+	for (uint32_t p = is_switch(index) ? 0 : 1; p <= n->num_ports; p++) {
+		osm_physp_t *physp = &node->physp_table[p];
+
+		physp->port_guid = cl_hton64(fabric->ports[n->first_port + p].guid);
+		physp->port_num = (uint8_t)p;
+		physp->p_node = node;
+	}
+}
+
+/* Everything is there, and has its LID. */
+static void restore(void)
+{
+	cl_qmap_init(&subn.node_guid_tbl);
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		nodes[i]->discovery_count = 1;
+		cl_qmap_insert(&subn.node_guid_tbl, nodes[i]->node_info.node_guid,
+			       &nodes[i]->map_item);
+	}
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t peer = fabric->ports[i].peer;
+		osm_physp_t *physp = physp_at(i);
+
+		if (!physp->port_guid)
+			continue;
+		physp->healthy = TRUE;
+		physp->p_remote_physp = peer == PM_NONE ? NULL : physp_at(peer);
+		ib_port_info_set_port_state(&physp->port_info, peer == PM_NONE
+								       ? IB_LINK_DOWN
+								       : IB_LINK_ACTIVE);
+		if (has_lid(i))
+			physp->port_info.base_lid =
+				cl_hton16(plan->lid[pm_plan_place(plan, fabric, i)]);
+	}
+}
+
+/* A port with a cable. */
+static uint32_t any_cable(void)
+{
+	uint32_t port;
+
+	do
+		port = random_below(&dice, fabric->num_ports);
+	while (fabric->ports[port].peer == PM_NONE);
+	return port;
+}
+
+static void unlink_port(uint32_t port)
+{
+	osm_physp_t *physp = physp_at(port);
+
+	if (physp->p_remote_physp)
+		physp->p_remote_physp->p_remote_physp = NULL;
+	physp->p_remote_physp = NULL;
+}
+
+static void lose_node(void)
+{
+	uint32_t node = random_below(&dice, fabric->num_nodes);
+
+	nodes[node]->discovery_count = 0;
+	if (random_chance(&dice, 50))
+		return;
+	cl_qmap_remove(&subn.node_guid_tbl, nodes[node]->node_info.node_guid);
+	for (uint32_t p = 1; p <= fabric->nodes[node].num_ports; p++)
+		unlink_port(fabric->nodes[node].first_port + p);
+}
+
+/* The other ends of two cables change places. */
+static void swap_cables(void)
+{
+	osm_physp_t *a = physp_at(any_cable()), *b = physp_at(any_cable());
+	osm_physp_t *c = a->p_remote_physp, *d = b->p_remote_physp;
+
+	if (!c || !d || a == b || a == d)
+		return;
+	a->p_remote_physp = d;
+	d->p_remote_physp = a;
+	b->p_remote_physp = c;
+	c->p_remote_physp = b;
+}
+
+static void change_lid(void)
+{
+	uint32_t port;
+
+	do
+		port = random_below(&dice, fabric->num_ports);
+	while (!has_lid(port));
+	physp_at(port)->port_info.base_lid = cl_hton16(
+		random_chance(&dice, 50) ? 0 : (uint16_t)random_below(&dice, 200));
+}
+
+static void change_state(void)
+{
+	static const uint8_t states[] = {IB_LINK_NO_CHANGE, IB_LINK_DOWN, IB_LINK_INIT,
+					 IB_LINK_ARMED, 7};
+
+	ib_port_info_set_port_state(&physp_at(any_cable())->port_info,
+				    states[random_below(&dice, sizeof(states))]);
+}
+
+static void change(void)
+{
+	switch (random_below(&dice, 12)) {
+	case 0:
+		lose_node();
+		break;
+	case 1:
+		swap_cables();
+		break;
+	case 2:
+		change_lid();
+		break;
+	case 3:
+	case 4:
+		physp_at(any_cable())->healthy = FALSE;
+		break;
+	case 5:
+	case 6:
+	case 7:
+		unlink_port(any_cable());
+		break;
+	default:
+		change_state();
+	}
+}
+
+static bool has_planned_lids(const struct pm_fabric *now)
+{
+	for (uint32_t i = 0; i < now->num_ports; i++) {
+		uint32_t place = snapshot_has_place(now, i) ? pm_plan_place(plan, now, i)
+							    : PM_NONE;
+
+		if (place != PM_NONE && now->ports[i].lid != plan->lid[place])
+			return false;
+	}
+	return true;
+}
+
+/* What a snapshot sees; false: something that is not the plan's. */
+static bool match(uint8_t *seen, uint32_t *sm)
+{
+	const struct pm_roles none = {.roots = {0}};
+	struct glance fresh = {.plan = NULL};
+	struct pm_fabric *now;
+	bool matches;
+
+	assert_int_equal(glance_learn(&fresh, &subn, NULL), 0);
+	assert_int_equal(snapshot_take(&fresh, &none, false, &now, NULL), 0);
+	matches = pm_plan_match(plan, now, seen) && has_planned_lids(now);
+	*sm = PM_NONE;
+	for (uint32_t i = 0; i < now->num_ports; i++)
+		if (now->ports[i].guid == cl_ntoh64(subn.sm_port_guid) &&
+		    snapshot_has_place(now, i))
+			*sm = pm_plan_place(plan, now, i);
+	pm_fabric_free(now);
+	glance_forget(&fresh);
+	return matches;
+}
+
+/* Learns what there is after so many changes that the plan knows. */
+static void learn(struct glance *glance, uint32_t changes, uint8_t *seen)
+{
+	uint32_t sm;
+
+	do {
+		restore();
+		for (uint32_t i = 0; i < changes; i++)
+			change();
+	} while (!match(seen, &sm));
+	assert_int_equal(glance_learn(glance, &subn, NULL), 0);
+	assert_false(glance_look(glance, &subn));
+	glance_bind(glance, plan);
+	assert_true(glance->settled);
+}
+
+static void test_random(void **state)
+{
+	uint32_t num = plan->known->num_ports, looked = 0, sm;
+	uint8_t *seen = calloc(2, num), *expected = seen + num;
+	struct glance glance = {.plan = NULL};
+
+	(void)state;
+	assert_non_null(seen);
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		bool matches, known, whole = round / RELEARN % 2;
+
+		if (round % RELEARN == 0)
+			learn(&glance, whole ? 0 : 2, expected);
+		restore();
+		for (uint32_t i = random_below(&dice, 4); i > 0; i--)
+			change();
+		matches = match(expected, &sm);
+		known = glance_look(&glance, &subn);
+		/* What was lost when it was learnt is new to it. */
+		if (!known)
+			continue;
+		assert_true(matches);
+		glance_see(&glance, seen);
+		assert_memory_equal(seen, expected, num);
+		assert_int_equal(glance_sm_place(&glance), sm);
+		assert_true(glance_is_unchanged(&glance, &subn));
+		for (uint32_t i = 0; i < glance.num_ports; i++)
+			assert_true(glance.ports[i].used ||
+				    !glance_is_joined(&glance, i));
+		looked += whole;
+	}
+	print_message("%u of %u known\n", looked, ROUNDS / 2);
+	assert_true(looked > ROUNDS / 2 * 3 / 4);
+	free(seen);
+	glance_forget(&glance);
+}
+
+/* What OpenSM does between discovery and routing. */
+static void test_unchanged(void **state)
+{
+	struct glance glance = {.plan = NULL};
+
+	(void)state;
+	restore();
+	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
+	assert_false(glance_is_unchanged(&glance, &subn));
+	glance_bind(&glance, plan);
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		restore();
+		assert_true(glance_look(&glance, &subn));
+		glance_keep(&glance);
+		assert_true(glance_is_unchanged(&glance, &subn));
+		if (has_lid(i)) {
+			physp_at(i)->port_info.base_lid ^= CL_HTON16(1);
+			assert_false(glance_is_unchanged(&glance, &subn));
+			assert_false(glance_look(&glance, &subn));
+			restore();
+		}
+		if (fabric->ports[i].peer == PM_NONE)
+			continue;
+		unlink_port(i);
+		assert_false(glance_is_unchanged(&glance, &subn));
+		assert_true(glance_look(&glance, &subn));
+		assert_false(glance_is_kept(&glance));
+	}
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		restore();
+		assert_true(glance_look(&glance, &subn));
+		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
+		assert_false(glance_is_unchanged(&glance, &subn));
+	}
+	glance_forget(&glance);
+}
+
+static int set_up(void **state)
+{
+	const struct pm_plan_config config = {.order = PM_GROUPED};
+
+	(void)state;
+	fabric = recipe_draw("l0/6 l1/6 l2/6 s0/4 s1/4 l0:1=a0 l0:2=b0 l1:1=a1 l1:2=b1 "
+			     "l2:1=a2 l2:2=b2 l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2 "
+			     "l2:3=s0:3 l2:4=s1:3");
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		make_node(i);
+	subn.sm_port_guid =
+		physp_at(fabric->nodes[fabric->num_switches].first_port + 1)->port_guid;
+	return pm_plan_make(fabric, &config, &plan, NULL);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		free(nodes[i]);
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_unchanged),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
