@@ -237,9 +237,11 @@ static void share_out(const struct pm_routes *routes, const struct mean *mean,
 }
 
 /*
- * Those to the switch's own pod do not go up, where there are others. What goes to a pod
- * takes some ports side by side, and others at the next switch of the level: else all of
- * it would come down by the same cables. Parallel cables lead down from one switch.
+ * Those to the switch's own pod do not go up, where there are others; so if no more ports
+ * are taken, each pod has its own, and a switch does without that of its pod. What goes
+ * to a pod takes some ports side by side, and others at the next switch of the level:
+ * else all of it would come down by the same cables. Parallel cables lead down from one
+ * switch.
  */
 static void share_up(struct pm_routes *routes, const struct mean *mean)
 {
@@ -251,6 +253,8 @@ static void share_up(struct pm_routes *routes, const struct mean *mean)
 
 	share_out(routes, mean, mean->leaves / mean->planes, ports, up);
 	taken = count_ports(routes, up);
+	up->by_pod = true;
+	up->by_pod = count_ports(routes, up) <= taken;
 	bundles = (uint32_t)ceil(taken / (tree->num_planes * mean->pods * mean->cables));
 	up->step = bundles * mean->cables % mean->width ? bundles * mean->cables
 							: mean->cables;
