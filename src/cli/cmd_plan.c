@@ -5,6 +5,7 @@
 #include "plan.h"
 #include "text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,25 +20,25 @@ struct request {
 /* A plane's places and its runs of LIDs. */
 static void print_plane(const json_t *plane, const struct pm_plan *plan)
 {
-	json_int_t length = 0, used;
-	const json_t *run;
+	const json_t *runs = json_object_get(plane, "lids"), *run;
+	uint32_t spare = 0;
 	size_t i;
 
 	cli_text_print(plane, json_is_null(json_object_get(plane, "plane"))
 				      ? "no plane:"
 				      : "plane {plane} ({name} cable {cable}):");
 	cli_text_print(plane, " {slots} slots, {switches} switches");
-	if (plan->order == PM_GROUPED) {
+	if (plan->order == PM_GROUPED && json_array_size(runs)) {
 		fputs(", LIDs", stdout);
-		json_array_foreach(json_object_get(plane, "lids"), i, run)
+		json_array_foreach(runs, i, run)
 		{
+			json_int_t lid = cli_json_number(run, "first");
+
 			cli_text_print(run, " {first}-{last}");
-			length += cli_json_number(run, "last") + 1 -
-				  cli_json_number(run, "first");
+			for (; lid <= cli_json_number(run, "last"); lid++)
+				spare += plan->owner[lid] == PM_NONE;
 		}
-		used = (cli_json_number(plane, "slots") << plan->lmc) +
-		       cli_json_number(plane, "switches");
-		printf(" spare %" JSON_INTEGER_FORMAT, length - used);
+		printf(" spare %" PRIu32, spare);
 	}
 	putchar('\n');
 }

@@ -91,8 +91,8 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 
 struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err)
 {
-	struct pm_plan *copy =
-		plan_new(plan->order, plan->lmc, pm_fabric_clone(plan->known));
+	struct pm_plan_config config = plan_config(plan);
+	struct pm_plan *copy = plan_new(&config, pm_fabric_clone(plan->known));
 
 	if (!copy) {
 		pm_error_no_memory(err);
@@ -311,8 +311,8 @@ static int rename_replaced(struct pm_fabric *known, const struct pm_fabric *now,
 static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now,
 			  struct pm_plan **copy, bool *renamed, struct pm_error *err)
 {
-	struct pm_plan *plan =
-		plan_new(old->order, old->lmc, pm_fabric_clone(old->known));
+	struct pm_plan_config config = plan_config(old);
+	struct pm_plan *plan = plan_new(&config, pm_fabric_clone(old->known));
 	int rc;
 
 	if (!plan)
@@ -355,13 +355,14 @@ static void keep_newcomers(struct pm_plan *plan, const struct pm_plan *old,
 static int extend(const struct pm_plan *old, const struct pm_fabric *now,
 		  struct pm_plan **extended, struct pm_error *err)
 {
+	struct pm_plan_config config = plan_config(old);
 	struct pm_fabric *merged = NULL;
 	struct pm_plan *plan;
 	int rc = pm_fabric_merge(old->known, now, &merged, err);
 
 	if (rc)
 		return rc;
-	plan = plan_new(old->order, old->lmc, merged);
+	plan = plan_new(&config, merged);
 	if (!plan)
 		return pm_error_no_memory(err);
 	rc = pm_tree_make(plan->known, &plan->tree, err);
@@ -412,7 +413,7 @@ out:
 int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
 		   struct pm_plan **remade, struct pm_error *err)
 {
-	struct pm_plan_config config = {plan->order, plan->lmc};
+	struct pm_plan_config config = plan_config(plan);
 	struct pm_fabric *merged;
 	int rc = pm_fabric_merge(plan->known, now, &merged, err);
 

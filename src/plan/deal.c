@@ -65,13 +65,67 @@ static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t pla
 	return next != PM_NONE ? next : first;
 }
 
+/* How many planes lead to a switch; *below is how many of them come before this one. */
+static uint32_t count_planes(const struct pm_plan *plan, uint32_t sw, uint32_t plane,
+			     uint32_t *below)
+{
+	const struct pm_tree *tree = &plan->tree;
+	uint32_t count = 0;
+
+	*below = 0;
+	if (tree->level[sw] == PM_NO_LEVEL)
+		return 0;
+	for (uint32_t p = 0; tree->level[sw] > 0 && p < tree->num_planes; p++) {
+		if (!pm_tree_is_native(tree, p, sw))
+			continue;
+		*below += p < plane;
+		count++;
+	}
+	/* Only leaves have ports with a plane. */
+	pm_for_each_port(i, plan->known, sw) {
+		if (tree->plane[i] == PM_NONE)
+			continue;
+		*below += tree->plane[i] < plane;
+		count++;
+	}
+	return count;
+}
+
+/* Planes that follow each other, of those that lead to a switch; by their number. */
+struct bundle {
+	uint32_t first, count;
+	bool whole; /* a slot has all of them */
+};
+
+/* The bundle of one of so many planes, see plan.h. */
+static struct bundle find_bundle(const struct pm_plan *plan, uint32_t planes,
+				 uint32_t number)
+{
+	uint32_t size = 1u << plan->lmc, in_whole = 0;
+
+	if (!plan->circles && planes >= 2 * size)
+		in_whole = (planes / size - 1) * size;
+	if (number < in_whole)
+		return (struct bundle){number - number % size, size, true};
+	return (struct bundle){in_whole, planes - in_whole, false};
+}
+
 uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k)
 {
-	uint32_t plane = plan->plane[place];
+	uint32_t sw = plan->known->ports[place].node;
+	uint32_t plane = plan->plane[place], count, number;
+	struct bundle bundle;
 
 	k = (k + plan->turn[place]) % pm_plan_num_lids(plan, place);
-	for (; plane != PM_NONE && k > 0; k--)
-		plane = next_plane(plan, plan->known->ports[place].node, plane);
+	if (plane == PM_NONE || k == 0)
+		return plane;
+	count = count_planes(plan, sw, plane, &number);
+	if (count == 0)
+		return plane;
+	bundle = find_bundle(plan, count, number);
+	k = bundle.first + (number - bundle.first + k) % bundle.count;
+	for (k = (k + count - number) % count; k > 0; k--)
+		plane = next_plane(plan, sw, plane);
 	return plane;
 }
 
@@ -81,8 +135,7 @@ static uint32_t plane_step(uint32_t num_planes, unsigned int lmc)
 	return num_planes ? common_divisor(num_planes, 1u << lmc) : 1;
 }
 
-/* Lists the planes that lead to a switch, in ascending order, unless list is NULL;
- * returns how many there are. */
+/* Lists the planes that lead to a switch, in ascending order; how many there are. */
 static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *list)
 {
 	const struct pm_tree *tree = &plan->tree;
@@ -93,9 +146,7 @@ static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *l
 	for (uint32_t p = 0; tree->level[sw] > 0 && p < tree->num_planes; p++) {
 		if (!pm_tree_is_native(tree, p, sw))
 			continue;
-		if (list)
-			list[count] = p;
-		count++;
+		list[count++] = p;
 	}
 	/* Only leaves have ports with a plane. */
 	pm_for_each_port(i, plan->known, sw) {
@@ -104,8 +155,6 @@ static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *l
 		if (plane == PM_NONE)
 			continue;
 		count++;
-		if (!list)
-			continue;
 		for (; at > 0 && list[at - 1] > plane; at--)
 			list[at] = list[at - 1];
 		list[at] = plane;
@@ -119,9 +168,12 @@ struct deal {
 	uint32_t *slots;     /* [plane] slots dealt to it so far, without I/O .. */
 	uint32_t *io_slots;  /* [plane] .. and those with I/O */
 	uint32_t *switches;  /* [plane] switches dealt to it so far */
+	uint32_t *room;	     /* [plane] LIDs that its slots leave in their blocks */
 	uint32_t *choice;    /* planes that serve the switch at hand .. */
 	uint32_t num_choice; /* .. in ascending order */
-	uint32_t step;	     /* with LMC, every step-th plane is a slot's own */
+	uint32_t step;	     /* with LMC, every step-th plane is a slot's own .. */
+	uint32_t *own;	     /* [plane] .. or the first of its bundle, .. */
+	uint8_t *turn;	     /* [plane] .. and the turn at least this */
 	uint32_t *here;	     /* [plane] slots of the switch at hand, without I/O .. */
 	uint32_t *io_here;   /* [plane] .. and those with I/O */
 };
@@ -134,12 +186,41 @@ static void find_choice(struct deal *deal, uint32_t sw)
 		deal->here[deal->choice[i]] = deal->io_here[deal->choice[i]] = 0;
 }
 
-/* Leaves only the planes that may be a slot's own, see plan.h. */
+/* Leaves only the planes that slots are dealt, see plan.h. */
 static void thin_choice(struct deal *deal)
 {
+	uint32_t planes = deal->num_choice;
+
 	deal->num_choice /= deal->step;
-	for (uint32_t i = 0; i < deal->num_choice; i++)
-		deal->choice[i] = deal->choice[(size_t)i * deal->step];
+	for (uint32_t i = 0; i < deal->num_choice; i++) {
+		uint32_t number = i * deal->step, p = deal->choice[number];
+		struct bundle bundle = find_bundle(deal->plan, planes, number);
+
+		deal->own[p] = p;
+		deal->turn[p] = 0;
+		if (bundle.whole && bundle.first < number) {
+			/* The bundle's first plane was the last one to be its own. */
+			uint32_t before = (number - bundle.first) / deal->step;
+
+			deal->own[p] = deal->choice[i - before];
+			deal->turn[p] = (uint8_t)(number - bundle.first);
+		}
+		deal->choice[i] = p;
+	}
+}
+
+/* The plane that a slot was dealt. */
+static uint32_t find_dealt(const struct deal *deal, uint32_t port)
+{
+	uint32_t plane = deal->plan->plane[port], turn = deal->plan->turn[port];
+
+	for (uint32_t i = 0; i < deal->num_choice; i++) {
+		uint32_t p = deal->choice[i];
+
+		if (deal->own[p] == plane && deal->turn[p] == turn - turn % deal->step)
+			return p;
+	}
+	return plane;
 }
 
 /* The plane with the fewest here, then the fewest over all, then the first. */
@@ -162,13 +243,15 @@ static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
 {
 	bool io = deal->plan->known->ports[port].host == PM_IO;
 
-	if (deal->plan->plane[port] == PM_NONE && plane != PM_NONE)
-		deal->plan->turn[port] =
-			(uint8_t)((deal->slots[plane] + deal->io_slots[plane]) %
-				  deal->step);
-	deal->plan->plane[port] = plane;
 	if (plane == PM_NONE)
 		return;
+	if (deal->plan->plane[port] == PM_NONE) {
+		deal->plan->turn[port] =
+			(uint8_t)(deal->turn[plane] +
+				  (deal->slots[plane] + deal->io_slots[plane]) %
+					  deal->step);
+		deal->plan->plane[port] = deal->own[plane];
+	}
 	(io ? deal->io_slots : deal->slots)[plane]++;
 	(io ? deal->io_here : deal->here)[plane]++;
 }
@@ -221,7 +304,7 @@ static void deal_slots(struct deal *deal, uint32_t sw)
 
 	pm_for_each_port(i, plan->known, sw) {
 		if (deal->is_place[i] && plan->plane[i] != PM_NONE) {
-			give_plane(deal, i, plan->plane[i]);
+			give_plane(deal, i, find_dealt(deal, i));
 			used++;
 		}
 	}
@@ -243,13 +326,60 @@ static void deal_switch(struct deal *deal, uint32_t sw)
 		deal->switches[plane]++;
 }
 
+static bool is_leaf_dealt_late(const struct deal *deal, uint32_t sw)
+{
+	return deal->plan->lmc && !deal->plan->circles && deal->plan->tree.level[sw] == 0;
+}
+
 static void deal_places(struct deal *deal, uint32_t sw)
 {
 	find_choice(deal, sw);
-	deal_switch(deal, sw);
+	if (!is_leaf_dealt_late(deal, sw))
+		deal_switch(deal, sw);
 	find_choice(deal, sw);
 	thin_choice(deal);
 	deal_slots(deal, sw);
+}
+
+static void find_room(struct deal *deal)
+{
+	const struct pm_plan *plan = deal->plan;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		if (deal->is_place[i] && plan->plane[i] != PM_NONE &&
+		    plan->tree.level[plan->known->ports[i].node] == 0)
+			deal->room[plan->plane[i]] +=
+				PM_LFT_BLOCK - pm_plan_num_lids(plan, i);
+	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
+		deal->room[p] %= PM_LFT_BLOCK;
+}
+
+/*
+ * With LMC, slots may fill their blocks, and a leaf's own LID would take another one. So
+ * it has a plane whose slots leave room; where none does, one for all leaves.
+ */
+static void deal_leaf_late(struct deal *deal, uint32_t sw)
+{
+	uint32_t port = deal->plan->known->nodes[sw].first_port, best = PM_NONE;
+
+	if (deal->plan->plane[port] != PM_NONE)
+		return;
+	find_choice(deal, sw);
+	thin_choice(deal);
+	for (uint32_t i = 0; i < deal->num_choice; i++) {
+		uint32_t p = deal->own[deal->choice[i]];
+
+		if (deal->room[p] &&
+		    (best == PM_NONE || deal->switches[p] < deal->switches[best]))
+			best = p;
+	}
+	if (best == PM_NONE && deal->num_choice) {
+		deal->plan->plane[port] = deal->own[deal->choice[deal->num_choice - 1]];
+	} else if (best != PM_NONE) {
+		deal->plan->plane[port] = best;
+		deal->switches[best]++;
+		deal->room[best]--;
+	}
 }
 
 /* Leaves in subtree order, then the other switches by GUID. */
@@ -264,6 +394,10 @@ static void deal_all(struct deal *deal)
 		if (tree->level[sw] != 0)
 			deal_places(deal, sw);
 	}
+	find_room(deal);
+	for (uint32_t i = 0; i < tree->num_leaves; i++)
+		if (is_leaf_dealt_late(deal, tree->leaves[i]))
+			deal_leaf_late(deal, tree->leaves[i]);
 }
 
 int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
@@ -276,6 +410,9 @@ int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_er
 		.slots = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.io_slots = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.switches = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.room = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.own = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.turn = pm_pool_array(&pool, planes, 1),
 		.choice = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.here = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.io_here = pm_pool_array(&pool, planes, sizeof(uint32_t)),
@@ -289,21 +426,29 @@ int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_er
 }
 
 /*
- * With LMC, `step` slots that follow each other share a rank: those LIDs of theirs
+ * With LMC, so many slots that follow each other share a rank: those LIDs of theirs
  * that have one and the same plane are then numbered one by one.
  */
+static uint32_t count_sharing(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
+{
+	uint32_t number, planes = count_planes(plan, sw, plane, &number);
+
+	return find_bundle(plan, planes, number).whole ? 1u << plan->lmc
+						       : plane_step(planes, plan->lmc);
+}
+
 static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
 			uint32_t *slots, uint32_t *others)
 {
 	const struct pm_node *n = &plan->known->nodes[sw];
 	uint32_t none = plan->tree.num_planes;
-	uint32_t step = plane_step(list_planes(plan, sw, NULL), plan->lmc);
 
 	pm_for_each_port(i, plan->known, sw) {
 		uint32_t p = plan->plane[i];
 
 		if (is_place[i])
-			plan->rank[i] = slots[p == PM_NONE ? none : p]++ / step;
+			plan->rank[i] = slots[p == PM_NONE ? none : p]++ /
+					count_sharing(plan, sw, p);
 	}
 	if (plan->tree.level[sw] == 0) {
 		plan->rank[n->first_port] = plan->tree.leaf_rank[sw];

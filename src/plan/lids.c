@@ -34,6 +34,8 @@ struct group {
 	uint32_t num_places;
 	uint32_t *fillers; /* the rest: switches above the leaves, their slots */
 	uint32_t num_fillers;
+	uint32_t num_slots, num_leaves; /* what places may be: slots, leaves' own LIDs */
+	bool slots_only;		/* they are; leaves are the last fillers */
 };
 
 /* How many places from the i-th on belong to one pod (or else to one leaf). */
@@ -174,9 +176,51 @@ static void fill_gaps(struct pm_plan *plan, const struct group *group, uint32_t 
 	}
 }
 
+static struct group *group_of(const struct pm_plan *plan, struct group *groups,
+			      uint32_t place)
+{
+	uint32_t plane = plan->plane[place];
+
+	return &groups[plane == PM_NONE ? plan->tree.num_planes : plane];
+}
+
+static bool is_on_leaf(const struct pm_plan *plan, uint32_t place)
+{
+	return plan->tree.level[plan->known->ports[place].node] == 0;
+}
+
+/* Whether a place gets what LIDs are left in the run of its group. */
+static bool is_filler(const struct pm_plan *plan, const struct group *group,
+		      uint32_t place)
+{
+	return !is_on_leaf(plan, place) ||
+	       (plan->known->ports[place].num == 0 && group->slots_only);
+}
+
+/* With bundles, leaves' own LIDs among those of slots are not to take one more block. */
+static void find_slots_only(const struct pm_plan *plan, const uint8_t *is_place,
+			    struct group *groups)
+{
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		struct group *group = group_of(plan, groups, i);
+
+		if (!is_place[i] || !is_on_leaf(plan, i))
+			continue;
+		group->num_slots += plan->known->ports[i].num != 0;
+		group->num_leaves += plan->known->ports[i].num == 0;
+	}
+	for (uint32_t p = 0; plan_has_bundles(plan) && p <= plan->tree.num_planes; p++) {
+		uint32_t slots = groups[p].num_slots << plan->lmc;
+		uint32_t leaves = groups[p].num_leaves << plan->lmc;
+
+		groups[p].slots_only =
+			align(slots + leaves, PM_LFT_BLOCK) != align(slots, PM_LFT_BLOCK);
+	}
+}
+
 /*
  * Sorts the places into groups, one per plane and a last one for those without
- * a plane; groups[] has num_planes + 1 elements, pool[] one per port.
+ * a plane; groups[] has num_planes + 1 elements, room[] one per port.
  */
 static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 			   struct group *groups, uint32_t *room)
@@ -184,15 +228,16 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 	const struct pm_tree *tree = &plan->tree;
 	uint32_t planes = tree->num_planes;
 
+	find_slots_only(plan, is_place, groups);
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		uint32_t p = plan->plane[i] == PM_NONE ? planes : plan->plane[i];
+		struct group *group = group_of(plan, groups, i);
 
 		if (!is_place[i])
 			continue;
-		if (tree->level[plan->known->ports[i].node] == 0)
-			groups[p].num_places++;
+		if (is_filler(plan, group, i))
+			group->num_fillers++;
 		else
-			groups[p].num_fillers++;
+			group->num_places++;
 	}
 	for (uint32_t p = 0; p <= planes; p++) {
 		groups[p].places = room;
@@ -206,21 +251,26 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 		for (uint32_t k = 1; k <= n->num_ports + 1u; k++) {
 			/* the leaf's own LID comes after its slots */
 			uint32_t i = n->first_port + k % (n->num_ports + 1u);
-			uint32_t p = plan->plane[i] == PM_NONE ? planes : plan->plane[i];
+			struct group *group = group_of(plan, groups, i);
 
-			if (is_place[i])
-				groups[p].places[groups[p].num_places++] = i;
+			if (is_place[i] && !is_filler(plan, group, i))
+				group->places[group->num_places++] = i;
 		}
 	}
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		uint32_t p = plan->plane[i] == PM_NONE ? planes : plan->plane[i];
+	for (int leaves = 0; leaves <= 1; leaves++)
+		for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+			struct group *group = group_of(plan, groups, i);
 
-		if (is_place[i] && tree->level[plan->known->ports[i].node] != 0)
-			groups[p].fillers[groups[p].num_fillers++] = i;
-	}
+			if (is_place[i] && is_filler(plan, group, i) &&
+			    is_on_leaf(plan, i) == leaves)
+				group->fillers[group->num_fillers++] = i;
+		}
 }
 
-/* The last plane, num_planes standing for none, that has the LID of a switch. */
+/*
+ * The last plane, num_planes standing for none, that has the LID of a switch; with
+ * bundles, of a leaf, as others may find no room there.
+ */
 static uint32_t last_with_switch(const struct pm_plan *plan, const uint8_t *is_place)
 {
 	uint32_t none = plan->tree.num_planes, last = 0;
@@ -228,7 +278,8 @@ static uint32_t last_with_switch(const struct pm_plan *plan, const uint8_t *is_p
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
 		uint32_t p = plan->plane[i] == PM_NONE ? none : plan->plane[i];
 
-		if (is_place[i] && plan->known->ports[i].num == 0 && p > last)
+		if (is_place[i] && plan->known->ports[i].num == 0 && p > last &&
+		    (!plan_has_bundles(plan) || is_on_leaf(plan, i)))
 			last = p;
 	}
 	return last;
@@ -261,15 +312,55 @@ static void end_with_switch(struct pm_plan *plan, const struct group *group,
 	}
 }
 
-/* LIDs that a group needs when its run begins like this LID. */
+/*
+ * LIDs that a group needs when its run begins like this LID. With bundles, what does not
+ * fit into the blocks of slots is left to give_rest.
+ */
 static uint32_t group_length(const struct pm_plan *plan, const struct group *group,
 			     uint32_t at)
 {
 	uint32_t length = measure(plan, group, 0, group->num_places, at);
 
+	if (plan_has_bundles(plan) && (length == 0 || length > PM_LFT_BLOCK / 2))
+		return length;
 	for (uint32_t i = 0; i < group->num_fillers; i++)
 		length += 2 * pm_plan_num_lids(plan, group->fillers[i]) - 1;
 	return length;
+}
+
+/* The highest free LID of all runs, or 0. */
+static uint32_t highest_free(const struct pm_plan *plan)
+{
+	for (uint32_t r = plan->num_runs; r-- > 0;)
+		for (uint32_t k = plan->runs[r].length; k-- > 0;)
+			if (plan_is_free(plan, plan->runs[r].start + k, 1))
+				return plan->runs[r].start + k;
+	return 0;
+}
+
+/* Switches without a LID get what is left of all runs, and then a run of their own. */
+static int give_rest(struct pm_plan *plan, const uint8_t *is_place, uint32_t next,
+		     struct pm_error *err)
+{
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t lid;
+
+		if (!is_place[i] || plan->lid[i] || plan->known->ports[i].num != 0)
+			continue;
+		lid = highest_free(plan);
+		if (!lid) {
+			int rc;
+
+			next = align(next, PM_LFT_BLOCK);
+			rc = plan_add_run(plan, next, PM_LFT_BLOCK, PM_NONE, err);
+			if (rc)
+				return rc;
+			next += PM_LFT_BLOCK;
+			lid = highest_free(plan);
+		}
+		plan_give_lids(plan, i, lid);
+	}
+	return 0;
 }
 
 static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
@@ -288,12 +379,18 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 	for (uint32_t i = 0; i <= planes && !rc; i++) {
 		/* That plane comes last; see end_with_switch. */
 		uint32_t p = i == planes ? last : i < last ? i : i + 1;
-		uint32_t needed = group_length(plan, &groups[p], next ? 0 : 1);
-		uint32_t length;
+		uint32_t needed = group_length(plan, &groups[p], 0), length;
 
 		if (!needed)
 			continue;
-		length = run_length(needed + (next == 0));
+		/* Slots that fill their blocks do without the one with LID 0. */
+		if (plan_has_bundles(plan) && next == 0 &&
+		    run_length(group_length(plan, &groups[p], 1) + 1) >
+			    run_length(needed))
+			next = PM_LFT_BLOCK;
+		if (next == 0)
+			needed = group_length(plan, &groups[p], 1) + 1;
+		length = run_length(needed);
 		next = align(next, length < PM_LFT_BLOCK ? length : PM_LFT_BLOCK);
 		rc = plan_add_run(plan, next, length, p == planes ? PM_NONE : p, err);
 		if (rc)
@@ -304,6 +401,8 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			end_with_switch(plan, &groups[p], next, length);
 		next += length;
 	}
+	if (!rc && plan_has_bundles(plan))
+		rc = give_rest(plan, is_place, next, err);
 out:
 	pm_pool_free(&pool);
 	return rc;

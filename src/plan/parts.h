@@ -14,7 +14,14 @@
 #include <portmajor/plan.h>
 
 /* plan.c: an empty plan that owns the skeleton (NULL: no memory). */
-struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc, struct pm_fabric *known);
+struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *known);
+/* What a plan was made with. */
+struct pm_plan_config plan_config(const struct pm_plan *plan);
+/* Whether switches' LIDs are to keep out of the way of slots that have several. */
+static inline bool plan_has_bundles(const struct pm_plan *plan)
+{
+	return plan->lmc && !plan->circles;
+}
 /* -ENOTSUP unless enough of all that is known would be served, see served.h. */
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
 

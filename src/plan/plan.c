@@ -53,7 +53,12 @@ out:
 	return rc;
 }
 
-struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc, struct pm_fabric *known)
+struct pm_plan_config plan_config(const struct pm_plan *plan)
+{
+	return (struct pm_plan_config){plan->order, plan->lmc, plan->circles};
+}
+
+struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *known)
 {
 	struct pm_plan *plan = calloc(1, sizeof(*plan));
 
@@ -61,8 +66,9 @@ struct pm_plan *plan_new(enum pm_lid_order order, uint8_t lmc, struct pm_fabric 
 		pm_fabric_free(known);
 		return NULL;
 	}
-	plan->order = order;
-	plan->lmc = lmc;
+	plan->order = config->order;
+	plan->lmc = config->lmc;
+	plan->circles = config->lmc && config->circles;
 	plan->known = known;
 	if (!known)
 		goto fail;
@@ -128,7 +134,7 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 	if (config->lmc > PM_MAX_LMC)
 		return pm_error_set(err, -EINVAL, "LMC is %u, at most %u is supported",
 				    config->lmc, PM_MAX_LMC);
-	plan = plan_new(config->order, config->lmc, pm_fabric_skeleton(fabric));
+	plan = plan_new(config, pm_fabric_skeleton(fabric));
 	if (!plan)
 		return pm_error_no_memory(err);
 	rc = pm_tree_make(plan->known, &plan->tree, err);
@@ -209,7 +215,7 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 		    const struct pm_run *runs, uint32_t num_runs, struct pm_plan **result,
 		    struct pm_error *err)
 {
-	struct pm_plan *plan = plan_new(config->order, config->lmc, skeleton);
+	struct pm_plan *plan = plan_new(config, skeleton);
 	uint8_t *is_place = plan ? pm_array(plan->known->num_ports, 1) : NULL;
 	int rc;
 

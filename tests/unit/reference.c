@@ -554,12 +554,16 @@ static const char *check_runs(const struct pm_plan *plan, bool grown)
 	}
 	for (uint32_t lid = 0; lid <= plan->top_lid && plan->order == PM_GROUPED; lid++) {
 		uint32_t place = plan->owner[lid];
+		bool anywhere;
 
 		if (place == PM_NONE)
 			continue;
+		/* With bundles, switches have what slots leave. */
+		anywhere = plan->lmc && !plan->circles && !plan->known->ports[place].num;
 		/* What had no plane in the old plan may have been given one. */
 		if (run_of[lid] == PM_NONE ||
-		    (!grown && plan->runs[run_of[lid]].plane != plan->plane[place]))
+		    (!grown && !anywhere &&
+		     plan->runs[run_of[lid]].plane != plan->plane[place]))
 			return FAULT("LID %u is not in a run of plane %u", lid,
 				     plan->plane[place]);
 	}

@@ -32,19 +32,26 @@ static void expect_lids(const struct pm_plan *plan, const struct lid *lids, size
 	}
 }
 
-static struct pm_plan *make_plan(const struct pm_fabric *fabric, enum pm_lid_order order)
+static struct pm_plan *make_as(const struct pm_fabric *fabric,
+			       const struct pm_plan_config *config)
 {
-	struct pm_plan_config config = {.order = order};
 	struct pm_error err = {""};
 	struct pm_plan *plan = NULL;
 	const char *text;
 
-	if (pm_plan_make(fabric, &config, &plan, &err))
+	if (pm_plan_make(fabric, config, &plan, &err))
 		fail_msg("%s", err.text);
 	text = reference_plan(plan, false);
 	if (text)
 		fail_msg("%s", text);
 	return plan;
+}
+
+static struct pm_plan *make_plan(const struct pm_fabric *fabric, enum pm_lid_order order)
+{
+	struct pm_plan_config config = {.order = order};
+
+	return make_as(fabric, &config);
 }
 
 /* Plane 0: l0's and l1's first slots; the second leaf's own LID is in plane 1. */
@@ -211,23 +218,148 @@ static void test_pods_do_not_straddle(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* How many blocks have a LID of this plane. */
+static unsigned int count_blocks(const struct pm_plan *plan, uint32_t plane)
+{
+	uint32_t last = PM_NONE;
+	unsigned int count = 0;
+
+	for (uint32_t lid = 1; lid <= plan->top_lid; lid++) {
+		uint32_t place = plan->owner[lid];
+
+		if (place == PM_NONE ||
+		    plan->tree.level[plan->known->ports[place].node] ||
+		    pm_plan_plane(plan, place, lid - plan->lid[place]) != plane)
+			continue;
+		count += lid / PM_LFT_BLOCK != last;
+		last = lid / PM_LFT_BLOCK;
+	}
+	return count;
+}
+
+/* Each LID of a slot has another plane, and all planes have as many from a leaf. */
+static void assert_even_planes(const struct pm_plan *plan)
+{
+	const struct pm_tree *tree = &plan->tree;
+	uint32_t num = 1u << plan->lmc;
+
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		uint32_t lids[8][18] = {{0}};
+
+		pm_for_each_port(i, plan->known, tree->leaves[l]) {
+			uint32_t planes = 0;
+
+			for (uint32_t k = 0; plan->lid[i] && k < num; k++) {
+				uint32_t p = pm_plan_plane(plan, i, k);
+
+				lids[k][p]++;
+				assert_false(planes & 1u << p);
+				planes |= 1u << p;
+			}
+		}
+		for (uint32_t k = 0; k < num; k++)
+			for (uint32_t p = 0; p < tree->num_planes; p++)
+				assert_int_equal(lids[k][p], 1);
+	}
+}
+
+/*
+ * With LMC a block of 64 LIDs has 64 / 2^LMC of a plane at most; so 36 slots of 18 planes
+ * on as many leaves take 3, 9 and 36 blocks at least.
+ */
+static void test_bundles(void **state)
+{
+	static const struct {
+		uint8_t lmc;
+		unsigned int blocks;	    /* of a table */
+		unsigned int of_a_plane[3]; /* as few, one more, two more */
+	} rows[] = {
+		{1, 27, {18, 0, 0}},
+		{2, 43, {12, 6, 0}},
+		{3, 83, {17, 1, 0}},
+	};
+	static const unsigned int least[] = {1, 3, 9, 36};
+	struct recipe_xgft shape = {2, 18, {0, 36}, {18}, {1, 1}};
+	struct recipe recipe = {0};
+	struct pm_fabric *fabric;
+
+	(void)state;
+	recipe_add_xgft(&recipe, &shape);
+	fabric = recipe_build(&recipe, NULL);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_plan_config config = {.order = PM_GROUPED, .lmc = rows[i].lmc};
+		struct pm_plan *plan = make_as(fabric, &config);
+		unsigned int count[3] = {0};
+
+		assert_int_equal(pm_plan_blocks(plan), rows[i].blocks);
+		for (uint32_t p = 0; p < plan->tree.num_planes; p++) {
+			unsigned int blocks = count_blocks(plan, p);
+
+			assert_in_range(blocks, least[rows[i].lmc],
+					least[rows[i].lmc] + 2);
+			count[blocks - least[rows[i].lmc]]++;
+		}
+		assert_memory_equal(count, rows[i].of_a_plane, sizeof(count));
+		assert_even_planes(plan);
+		pm_plan_free(plan);
+	}
+	pm_fabric_free(fabric);
+	recipe_free(&recipe);
+}
+
+/* A plan as it was made at first stays one when it grows or is made anew. */
+static void test_circles(void **state)
+{
+	struct recipe_xgft shape = {2, 18, {0, 36}, {18}, {1, 1}};
+	struct pm_plan_config config = {.order = PM_GROUPED, .lmc = 2, .circles = true};
+	struct recipe recipe = {0};
+	struct pm_fabric *fabric;
+	struct pm_plan *plan, *again = NULL;
+	struct pm_error err = {""};
+	uint32_t last;
+
+	(void)state;
+	recipe_add_xgft(&recipe, &shape);
+	fabric = recipe_build(&recipe, NULL);
+	plan = make_as(fabric, &config);
+	assert_even_planes(plan);
+	assert_int_equal(pm_plan_blocks(plan), 54);
+	last = world_port(plan->known, "sw0-0", 9);
+	assert_int_equal(plan->plane[last], 16);
+	assert_int_equal(pm_plan_plane(plan, last, 2), 0);
+	assert_int_equal(pm_plan_remake(plan, fabric, &again, &err), 0);
+	assert_true(again->circles);
+	assert_memory_equal(plan->lid, again->lid,
+			    plan->known->num_ports * sizeof(*plan->lid));
+	pm_plan_free(again);
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+	recipe_free(&recipe);
+}
+
 /* LinearFDBTop must not change with hosts. */
 static void test_top_is_a_switch(void **state)
 {
 	static const struct {
 		const char *name;
 		struct recipe_xgft shape;
+		uint8_t lmc;
 	} rows[] = {
-		{"two levels", {2, 4, {0, 4}, {2}, {1, 1}}},
-		{"three levels", {3, 3, {0, 3, 3}, {3, 3}, {1, 1, 1}}},
-		{"parallel cables", {2, 6, {0, 4}, {2}, {3, 1}}},
-		{"parallel cables, many leaves", {2, 4, {0, 30}, {2}, {2, 1}}},
-		{"one switch", {1, 4, {0}, {0}, {0}}},
+		{"two levels", {2, 4, {0, 4}, {2}, {1, 1}}, 0},
+		{"three levels", {3, 3, {0, 3, 3}, {3, 3}, {1, 1, 1}}, 0},
+		{"parallel cables", {2, 6, {0, 4}, {2}, {3, 1}}, 0},
+		{"parallel cables, many leaves", {2, 4, {0, 30}, {2}, {2, 1}}, 0},
+		{"one switch", {1, 4, {0}, {0}, {0}}, 0},
+		{"two levels, LMC 1", {2, 4, {0, 4}, {2}, {1, 1}}, 1},
+		{"blocks that slots fill", {2, 8, {0, 4}, {8}, {1, 1}}, 2},
+		{"two levels, LMC 3", {2, 18, {0, 36}, {18}, {1, 1}}, 3},
+		{"three levels, LMC 2", {3, 8, {0, 4, 4}, {4, 4}, {1, 1, 1}}, 2},
 	};
 	bool failed = false;
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_plan_config config = {.order = PM_GROUPED, .lmc = rows[i].lmc};
 		struct recipe recipe = {0};
 		struct pm_fabric *fabric;
 		struct pm_plan *plan;
@@ -235,7 +367,7 @@ static void test_top_is_a_switch(void **state)
 
 		recipe_add_xgft(&recipe, &rows[i].shape);
 		fabric = recipe_build(&recipe, NULL);
-		plan = make_plan(fabric, PM_GROUPED);
+		plan = make_as(fabric, &config);
 		top = &plan->known->ports[plan->owner[plan->top_lid]];
 		if (top->num)
 			print_error("%s: top LID %u is %s[%u]\n", rows[i].name,
@@ -1019,6 +1151,8 @@ int main(void)
 		cmocka_unit_test(test_director),
 		cmocka_unit_test(test_one_pod),
 		cmocka_unit_test(test_pods_do_not_straddle),
+		cmocka_unit_test(test_bundles),
+		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_top_is_a_switch),
 		cmocka_unit_test(test_keep_lids),
 		cmocka_unit_test(test_recover),

@@ -82,6 +82,7 @@ static void assert_same_plan(const struct pm_plan *a, const struct pm_plan *b)
 
 	assert_int_equal(a->order, b->order);
 	assert_int_equal(a->lmc, b->lmc);
+	assert_int_equal(a->circles, b->circles);
 	assert_int_equal(a->top_lid, b->top_lid);
 	assert_int_equal(ports, b->known->num_ports);
 	assert_memory_equal(a->lid, b->lid, ports * sizeof(*a->lid));
@@ -105,6 +106,7 @@ static void test_round_trip(void **state)
 		{"grouped", {.order = PM_GROUPED}},
 		{"leaf-major", {.order = PM_LEAF_MAJOR}},
 		{"LMC 2", {.order = PM_GROUPED, .lmc = 2}},
+		{"LMC 2, as at first", {.order = PM_GROUPED, .lmc = 2, .circles = true}},
 	};
 	struct folder *f = *state;
 

@@ -20,12 +20,21 @@
  *     | pod 0: 19 | pod 1: 19 | pod 2: 19 | 7 | pod 3: 19 | pod 4: 19 | ...
  *     ^ block boundary                      ^ switches of the chassis, spare
  *
- * With LMC, a slot has 2^LMC LIDs, aligned, that use as many planes: its own and
- * those that follow it among the planes of its switch, in a circle. The base LID
- * begins with another one of them on every slot, so that base LIDs alone are
- * balanced too. Only every g-th plane is a slot's own then, g being the greatest
- * common divisor of 2^LMC and the number of planes, so that slots with the same
- * planes share blocks.
+ * With LMC, a slot has 2^LMC LIDs, aligned, that use as many planes. The planes of a
+ * switch are bundles of 2^LMC that follow each other, one after the other, and a last one
+ * of fewer than twice as many. A slot has all planes of its bundle, its own plane being
+ * the first of them; or in the last one its own and those that follow it there, in a
+ * circle. In that one only every g-th plane is a slot's own, g being the greatest common
+ * divisor of 2^LMC and the number of planes, so that slots with the same planes share
+ * blocks. The base LID begins with another one of them on every slot, so that base LIDs
+ * alone are balanced too.
+ *
+ * Example, 18 planes and LMC 2; of 18 slots of a leaf, in a row each:
+ *
+ *     | 0..3: 4 slots | 4..7: 4 | 8..11: 4 | 12..15: 2 | 14..17: 2 | 16,17,12,13: 2 |
+ *
+ * Switches' own LIDs are in no plane's way there: they take what slots leave of their
+ * blocks, or else blocks behind all runs.
  *
  * I/O ports (roles.h) are dealt over the planes as if compute ports did not exist, and
  * the other way round: neither spoils the other's balance.
@@ -58,7 +67,9 @@ enum pm_lid_order {
 
 struct pm_plan_config {
 	enum pm_lid_order order;
-	uint8_t lmc; /* of end ports, 0..PM_MAX_LMC; switches have one LID */
+	uint8_t lmc;  /* of end ports, 0..PM_MAX_LMC; switches have one LID */
+	bool circles; /* with LMC: all planes of a switch are one bundle, and switches'
+		       * LIDs are in the way; as plans were made at first */
 };
 
 /* A run of LIDs that belongs to one plane (grouped only). */
@@ -73,6 +84,7 @@ struct pm_plan {
 	struct pm_pool pool; /* of the arrays but for runs, which grow */
 	enum pm_lid_order order;
 	uint8_t lmc;
+	bool circles; /* false without LMC */
 	bool adopted; /* made of a fabric that ran already: what its switches hold is
 		       * preferred to tables made anew, see pm_routes_adopt */
 	struct pm_fabric *known; /* skeleton of all that was ever seen */
