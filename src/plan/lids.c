@@ -328,6 +328,55 @@ static uint32_t group_length(const struct pm_plan *plan, const struct group *gro
 	return length;
 }
 
+/* Planes in the order of their runs, the last one of all at the end. */
+static uint32_t nth_plane(const struct pm_plan *plan, uint32_t n, uint32_t last)
+{
+	if (n == plan->tree.num_planes)
+		return last;
+	return n < last ? n : n + 1;
+}
+
+/* Runs that are to share a block. */
+struct shared {
+	uint32_t num;	 /* of them, 0: none */
+	uint32_t spare;	 /* LIDs that each of them has besides those needed */
+	uint32_t length; /* of all */
+};
+
+/*
+ * A component's planes, the n-th and those that follow, where a block has room for all of
+ * them, but not for powers of two: they are lost together.
+ */
+static struct shared find_shared(const struct pm_plan *plan, const struct group *groups,
+				 uint32_t n, uint32_t last, uint32_t next)
+{
+	const struct pm_tree *tree = &plan->tree;
+	uint32_t first = nth_plane(plan, n, last), powers = 0;
+	struct shared shared = {0, 0, 0};
+
+	for (; n <= tree->num_planes; n++) {
+		uint32_t p = nth_plane(plan, n, last);
+		uint32_t needed = group_length(plan, &groups[p], 0);
+
+		if (!needed)
+			continue;
+		if (p == tree->num_planes || first == tree->num_planes ||
+		    tree->planes[p].component != tree->planes[first].component)
+			break;
+		if (needed > PM_LFT_BLOCK / 2)
+			return (struct shared){0, 0, 0};
+		needed += next == 0 && shared.num == 0;
+		shared.num++;
+		shared.length += needed;
+		powers += run_length(needed);
+	}
+	if (plan->lmc || shared.length > PM_LFT_BLOCK || powers <= PM_LFT_BLOCK)
+		return (struct shared){0, 0, 0};
+	shared.spare = (PM_LFT_BLOCK - shared.length) / shared.num;
+	shared.length += shared.spare * shared.num;
+	return shared;
+}
+
 /* The highest free LID of all runs, or 0. */
 static uint32_t highest_free(const struct pm_plan *plan)
 {
@@ -367,6 +416,7 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			   struct pm_error *err)
 {
 	uint32_t planes = plan->tree.num_planes, next = 0, last;
+	struct shared shared = {0, 0, 0};
 	struct pm_pool pool = {0};
 	struct group *groups = pm_pool_array(&pool, planes + 1u, sizeof(*groups));
 	uint32_t *room = pm_pool_array(&pool, plan->known->num_ports, sizeof(*room));
@@ -377,8 +427,8 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 	collect_groups(plan, is_place, groups, room);
 	last = last_with_switch(plan, is_place);
 	for (uint32_t i = 0; i <= planes && !rc; i++) {
-		/* That plane comes last; see end_with_switch. */
-		uint32_t p = i == planes ? last : i < last ? i : i + 1;
+		/* See end_with_switch. */
+		uint32_t p = nth_plane(plan, i, last);
 		uint32_t needed = group_length(plan, &groups[p], 0), length;
 
 		if (!needed)
@@ -388,10 +438,17 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 		    run_length(group_length(plan, &groups[p], 1) + 1) >
 			    run_length(needed))
 			next = PM_LFT_BLOCK;
+		if (!shared.num) {
+			shared = find_shared(plan, groups, i, last, next);
+			if (next % PM_LFT_BLOCK + shared.length > PM_LFT_BLOCK)
+				next = align(next, PM_LFT_BLOCK);
+		}
 		if (next == 0)
 			needed = group_length(plan, &groups[p], 1) + 1;
-		length = run_length(needed);
-		next = align(next, length < PM_LFT_BLOCK ? length : PM_LFT_BLOCK);
+		length = shared.num ? needed + shared.spare : run_length(needed);
+		if (!shared.num)
+			next = align(next, length < PM_LFT_BLOCK ? length : PM_LFT_BLOCK);
+		shared.num -= shared.num > 0;
 		rc = plan_add_run(plan, next, length, p == planes ? PM_NONE : p, err);
 		if (rc)
 			break;

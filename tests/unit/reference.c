@@ -540,10 +540,13 @@ static const char *check_runs(const struct pm_plan *plan, bool grown)
 	memset(run_of, 0xff, sizeof(run_of));
 	for (uint32_t r = 0; r < plan->num_runs; r++) {
 		const struct pm_run *run = &plan->runs[r];
-		uint32_t unit = run->length < PM_LFT_BLOCK ? run->length : PM_LFT_BLOCK;
+		uint32_t block = run->start / PM_LFT_BLOCK;
+		bool whole =
+			run->start % PM_LFT_BLOCK == 0 && run->length % PM_LFT_BLOCK == 0;
 
-		if (!run->length || run->start % unit || run->length % unit ||
-		    (unit < PM_LFT_BLOCK && unit & (unit - 1)))
+		/* Whole blocks, or part of one. */
+		if (!run->length ||
+		    (!whole && (run->start + run->length - 1u) / PM_LFT_BLOCK != block))
 			return FAULT("run %u of %u", run->start, run->length);
 		for (uint32_t lid = run->start; lid < (uint32_t)run->start + run->length;
 		     lid++) {

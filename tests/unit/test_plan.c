@@ -307,6 +307,31 @@ static void test_bundles(void **state)
 	recipe_free(&recipe);
 }
 
+/* The three planes of a spine are lost together: 19 or 20 LIDs each, in one block. */
+static void test_shared_block(void **state)
+{
+	struct recipe_xgft shape = {2, 18, {0, 18}, {6}, {3, 1}};
+	struct recipe recipe = {0};
+	struct pm_fabric *fabric;
+	struct pm_plan *plan;
+
+	(void)state;
+	recipe_add_xgft(&recipe, &shape);
+	fabric = recipe_build(&recipe, NULL);
+	plan = make_plan(fabric, PM_GROUPED);
+	assert_int_equal(pm_plan_blocks(plan), 6);
+	assert_int_equal(plan->num_runs, 18);
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		const struct pm_run *run = &plan->runs[r];
+
+		assert_int_equal(run->start / PM_LFT_BLOCK,
+				 plan->tree.planes[run->plane].component);
+	}
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+	recipe_free(&recipe);
+}
+
 /* A plan as it was made at first stays one when it grows or is made anew. */
 static void test_circles(void **state)
 {
@@ -1152,6 +1177,7 @@ int main(void)
 		cmocka_unit_test(test_one_pod),
 		cmocka_unit_test(test_pods_do_not_straddle),
 		cmocka_unit_test(test_bundles),
+		cmocka_unit_test(test_shared_block),
 		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_top_is_a_switch),
 		cmocka_unit_test(test_keep_lids),

@@ -13,7 +13,8 @@
  * LIDs of the switches that make up the plane above the leaves. A run begins
  * at a block boundary (a run of at most 32 LIDs at a multiple of its size,
  * rounded up to a power of two), and is as long as whole blocks allow: the rest
- * is spare, for growth. When subtrees have at most 64 LIDs in a plane they do
+ * is spare, for growth. Where only shorter runs let the planes of a component share a
+ * block, they do (without LMC). When subtrees have at most 64 LIDs in a plane they do
  * not straddle blocks, as far as the spare allows. Example, director of 324
  * leaves, one plane of 6 blocks; 19 LIDs are 18 slots and one leaf of a pod:
  *
@@ -33,8 +34,8 @@
  *
  *     | 0..3: 4 slots | 4..7: 4 | 8..11: 4 | 12..15: 2 | 14..17: 2 | 16,17,12,13: 2 |
  *
- * Switches' own LIDs are in no plane's way there: they take what slots leave of their
- * blocks, or else blocks behind all runs.
+ * Switches' own LIDs take no block of a run there that slots do not need: they get what
+ * is left of all runs, or else blocks behind them.
  *
  * I/O ports (roles.h) are dealt over the planes as if compute ports did not exist, and
  * the other way round: neither spoils the other's balance.
