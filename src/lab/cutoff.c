@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * For each LID the entries of all switches point at the next one: a forest, of which
+ * each switch is marked that leads to the host. When an entry changes, the new way is
+ * followed; if it ends otherwise than before, so do the ways that lead to this switch,
+ * which are found among its neighbours.
+ */
+#include <portmajor/bits.h>
+#include <portmajor/cutoff.h>
+#include <portmajor/pool.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK 64
+
+struct pm_cutoff {
+	struct pm_pool pool;
+	const struct pm_fabric *fabric;
+	uint8_t *alive;	 /* [port] */
+	uint8_t *tables; /* [switch][length] */
+	uint32_t length;
+	struct pm_cutoff_lid *lids;
+	uint32_t num_lids;
+	uint32_t *by_lid;   /* [length] index into lids, or PM_NONE */
+	uint32_t *hosts;    /* [switch] that are alive */
+	uint64_t *leads;    /* [lid][words]: these switches lead to the host */
+	uint32_t words;	    /* of one LID */
+	uint32_t *queue;    /* [switch] room */
+	uint8_t *state;	    /* [switch] room: enum state */
+	uint64_t num_hosts; /* that are alive */
+	uint64_t paths, dead;
+};
+
+/* Ways while they are found out. */
+enum state { UNKNOWN, ON_THE_WAY, KNOWN };
+
+/* What an entry leads to, if it is not a switch. */
+#define NOWHERE PM_NONE
+#define ARRIVED (PM_NONE - 1)
+
+static uint32_t next_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
+{
+	const struct pm_node *n = &cutoff->fabric->nodes[sw];
+	const struct pm_cutoff_lid *to = &cutoff->lids[lid];
+	uint8_t out = cutoff->tables[(size_t)sw * cutoff->length + to->lid];
+	uint32_t port = n->first_port + out, far;
+
+	if (out == 0 || out > n->num_ports || !cutoff->alive[port])
+		return NOWHERE;
+	if (port == to->port)
+		return ARRIVED;
+	far = pm_fabric_peer_node(cutoff->fabric, port);
+	return far < cutoff->fabric->num_switches ? far : NOWHERE;
+}
+
+static uint64_t *leads_to(const struct pm_cutoff *cutoff, uint32_t lid)
+{
+	return cutoff->leads + (size_t)lid * cutoff->words;
+}
+
+/* How many paths there are from a switch to a LID: a host needs none to itself. */
+static uint32_t paths_from(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
+{
+	uint32_t port = cutoff->lids[lid].port;
+
+	return cutoff->hosts[sw] - (cutoff->fabric->ports[port].node == sw);
+}
+
+static void mark(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, bool leads)
+{
+	leads_to(cutoff, lid)[sw / 64] ^= (uint64_t)1 << (sw % 64);
+	if (leads)
+		cutoff->dead -= paths_from(cutoff, lid, sw);
+	else
+		cutoff->dead += paths_from(cutoff, lid, sw);
+}
+
+/* Follows a switch's way up to what is known, and notes the same of all on it. */
+static void find_out(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
+{
+	uint32_t num = 0;
+	bool leads;
+
+	while (sw < ARRIVED && cutoff->state[sw] == UNKNOWN) {
+		cutoff->state[sw] = ON_THE_WAY;
+		cutoff->queue[num++] = sw;
+		sw = next_of(cutoff, lid, sw);
+	}
+	leads = sw == ARRIVED || (sw != NOWHERE && cutoff->state[sw] == KNOWN &&
+				  pm_bits_test(leads_to(cutoff, lid), sw));
+	while (num) {
+		cutoff->state[cutoff->queue[--num]] = KNOWN;
+		if (leads)
+			mark(cutoff, lid, cutoff->queue[num], true);
+	}
+}
+
+/* Counts everything anew. */
+static void count(struct pm_cutoff *cutoff)
+{
+	const struct pm_fabric *fabric = cutoff->fabric;
+	uint32_t last = PM_NONE;
+
+	memset(cutoff->leads, 0,
+	       (size_t)cutoff->num_lids * cutoff->words * sizeof(*cutoff->leads));
+	memset(cutoff->hosts, 0, fabric->num_switches * sizeof(*cutoff->hosts));
+	cutoff->num_hosts = cutoff->paths = 0;
+	for (uint32_t lid = 0; lid < cutoff->num_lids; lid++) {
+		uint32_t port = cutoff->lids[lid].port;
+
+		if (port != last && cutoff->alive[port]) {
+			cutoff->hosts[fabric->ports[port].node]++;
+			cutoff->num_hosts++;
+		}
+		last = port;
+	}
+	for (uint32_t lid = 0; lid < cutoff->num_lids; lid++)
+		if (cutoff->alive[cutoff->lids[lid].port])
+			cutoff->paths += cutoff->num_hosts - 1;
+	cutoff->dead = cutoff->paths;
+	for (uint32_t lid = 0; lid < cutoff->num_lids; lid++) {
+		if (!cutoff->alive[cutoff->lids[lid].port])
+			continue;
+		memset(cutoff->state, UNKNOWN, fabric->num_switches);
+		for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+			find_out(cutoff, lid, sw);
+	}
+}
+
+int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *alive,
+		  const uint8_t *tables, uint32_t length,
+		  const struct pm_cutoff_lid *lids, uint32_t num_lids,
+		  struct pm_cutoff **result, struct pm_error *err)
+{
+	struct pm_cutoff *cutoff = calloc(1, sizeof(*cutoff));
+	uint32_t num = fabric->num_switches;
+	struct pm_pool *pool;
+
+	if (!cutoff)
+		return pm_error_no_memory(err);
+	pool = &cutoff->pool;
+	cutoff->fabric = fabric;
+	cutoff->length = length;
+	cutoff->num_lids = num_lids;
+	cutoff->words = pm_bits_words(num);
+	cutoff->alive = pm_pool_copy(pool, alive, fabric->num_ports, 1);
+	cutoff->tables = pm_pool_copy(pool, tables, num, length);
+	cutoff->lids = pm_pool_copy(pool, lids, num_lids, sizeof(*lids));
+	cutoff->by_lid = pm_pool_array(pool, length, sizeof(uint32_t));
+	cutoff->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
+	cutoff->leads =
+		pm_pool_array(pool, (size_t)num_lids * cutoff->words, sizeof(uint64_t));
+	cutoff->queue = pm_pool_array(pool, num, sizeof(uint32_t));
+	cutoff->state = pm_pool_array(pool, num, 1);
+	if (pm_pool_check(pool, err)) {
+		pm_cutoff_free(cutoff);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < length; i++)
+		cutoff->by_lid[i] = PM_NONE;
+	for (uint32_t i = 0; i < num_lids; i++)
+		cutoff->by_lid[lids[i].lid] = i;
+	count(cutoff);
+	*result = cutoff;
+	return 0;
+}
+
+void pm_cutoff_free(struct pm_cutoff *cutoff)
+{
+	if (cutoff)
+		pm_pool_free(&cutoff->pool);
+	free(cutoff);
+}
+
+void pm_cutoff_lose(struct pm_cutoff *cutoff, const uint8_t *alive)
+{
+	memcpy(cutoff->alive, alive, cutoff->fabric->num_ports);
+	count(cutoff);
+}
+
+/* Whether a switch leads to the host now, whatever is noted of it. */
+static bool follow(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
+{
+	for (uint32_t hops = 0; hops <= cutoff->fabric->num_switches; hops++) {
+		sw = next_of(cutoff, lid, sw);
+		if (sw == ARRIVED)
+			return true;
+		if (sw == NOWHERE)
+			return false;
+	}
+	return false; /* in a circle */
+}
+
+/* The ways of those that lead to this switch end as its own does. */
+static void spread(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, bool leads)
+{
+	const struct pm_fabric *fabric = cutoff->fabric;
+	uint32_t num = 0;
+
+	mark(cutoff, lid, sw, leads);
+	cutoff->queue[num++] = sw;
+	for (uint32_t i = 0; i < num; i++) {
+		pm_for_each_port(port, fabric, cutoff->queue[i]) {
+			uint32_t far = pm_fabric_peer_node(fabric, port);
+
+			if (far >= fabric->num_switches ||
+			    pm_bits_test(leads_to(cutoff, lid), far) == leads ||
+			    next_of(cutoff, lid, far) != cutoff->queue[i])
+				continue;
+			mark(cutoff, lid, far, leads);
+			cutoff->queue[num++] = far;
+		}
+	}
+}
+
+void pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
+		   const uint8_t *entries)
+{
+	uint32_t first = block * BLOCK;
+	uint8_t *table = cutoff->tables + (size_t)sw * cutoff->length + first;
+
+	for (uint32_t i = 0; i < BLOCK; i++) {
+		uint32_t lid = cutoff->by_lid[first + i];
+		bool leads;
+
+		if (table[i] == entries[i])
+			continue;
+		table[i] = entries[i];
+		if (lid == PM_NONE || !cutoff->alive[cutoff->lids[lid].port])
+			continue;
+		leads = follow(cutoff, lid, sw);
+		if (leads != pm_bits_test(leads_to(cutoff, lid), sw))
+			spread(cutoff, lid, sw, leads);
+	}
+}
+
+uint64_t pm_cutoff_paths(const struct pm_cutoff *cutoff)
+{
+	return cutoff->paths;
+}
+
+uint64_t pm_cutoff_dead(const struct pm_cutoff *cutoff)
+{
+	return cutoff->dead;
+}
