@@ -10,7 +10,7 @@ target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS
 foreach(module fabric netlist generate tree reach plan route delta check whatif config
 		change planfile roles served smconf locate flap drain properties degrade lftfile
 		evidence replace flapfile pool judge search textfile losses lexer
-		fitness summary sweep paths)
+		fitness summary sweep paths cutoff)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
@@ -151,6 +151,10 @@ foreach(bench tables)
 	set_tests_properties(bench.${bench} PROPERTIES LABELS slow TIMEOUT 600
 		RUN_SERIAL ON)
 endforeach()
+add_executable(bench_order tests/bench/bench_order.c)
+target_link_libraries(bench_order PRIVATE portmajor_core)
+add_test(NAME bench.order COMMAND bench_order)
+set_tests_properties(bench.order PROPERTIES LABELS unit TIMEOUT 300)
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
 foreach(input netlist planfile config roles smconf sweep lfts drained)

@@ -565,3 +565,40 @@ void recipe_random(struct recipe *recipe, struct random *random,
 	if (random_chance(random, 80))
 		add_flaws(recipe, random);
 }
+
+void recipe_add_meshed(struct recipe *recipe, const struct recipe_meshed *shape)
+{
+	uint32_t top = recipe->num_nodes;
+	char name[32];
+
+	for (unsigned int i = 0; i < shape->tops; i++) {
+		snprintf(name, sizeof(name), "t%u", i);
+		recipe_add_node(recipe, PM_SWITCH, 0x300000 + i,
+				shape->pods * shape->middles, 2, name);
+	}
+	for (unsigned int pod = 0; pod < shape->pods; pod++) {
+		uint32_t middle = recipe->num_nodes;
+
+		for (unsigned int i = 0; i < shape->middles; i++) {
+			snprintf(name, sizeof(name), "m%u-%u", pod, i);
+			recipe_add_node(recipe, PM_SWITCH, 0x200000 + pod * 256 + i,
+					shape->leaves + shape->tops, 1, name);
+			for (unsigned int t = 0; t < shape->tops; t++)
+				recipe_add_cable(recipe, middle + i,
+						 shape->leaves + 1 + t, top + t,
+						 pod * shape->middles + i + 1);
+		}
+		for (unsigned int i = 0; i < shape->leaves; i++) {
+			uint32_t leaf;
+
+			snprintf(name, sizeof(name), "l%u-%u", pod, i);
+			leaf = recipe_add_node(recipe, PM_SWITCH,
+					       0x100000 + pod * 256 + i,
+					       shape->middles + shape->hosts, 0, name);
+			for (unsigned int m = 0; m < shape->middles; m++)
+				recipe_add_cable(recipe, leaf, m + 1, middle + m, i + 1);
+			for (unsigned int h = 0; h < shape->hosts; h++)
+				recipe_add_host(recipe, leaf, shape->middles + h + 1);
+		}
+	}
+}

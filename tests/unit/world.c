@@ -84,6 +84,45 @@ void world_make_with(struct world *world, struct pm_fabric *fabric,
 	assert_non_null(world->alive);
 }
 
+bool world_make_random(struct world *world, struct random *random, struct recipe *recipe)
+{
+	const struct recipe_limits limits = {80, 80};
+	const struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_fabric *fabric;
+	struct pm_plan *plan = NULL;
+	int rc;
+
+	if (random_chance(random, 50))
+		recipe_random(recipe, random, &limits);
+	else if (random_chance(random, 50))
+		recipe_add_meshed(recipe, &(struct recipe_meshed){
+						  .pods = random_range(random, 1, 3),
+						  .leaves = random_range(random, 1, 4),
+						  .middles = random_range(random, 1, 4),
+						  .tops = random_range(random, 1, 3),
+						  .hosts = random_range(random, 1, 2),
+					  });
+	else
+		recipe_add_director(recipe,
+				    &(struct recipe_director){
+					    .chassis = random_range(random, 1, 6),
+					    .pods = random_range(random, 1, 4),
+					    .leaves_per_pod = random_range(random, 1, 6),
+					    .hosts = 1,
+					    .fabrics = random_range(random, 1, 3),
+					    .parallel = random_range(random, 1, 2),
+				    });
+	fabric = recipe_build(recipe, NULL);
+	rc = pm_plan_make(fabric, &config, &plan, NULL);
+	pm_plan_free(plan);
+	if (rc || fabric->num_switches == fabric->num_nodes) {
+		pm_fabric_free(fabric);
+		return false;
+	}
+	world_make_with(world, fabric, &config);
+	return true;
+}
+
 void world_free(struct world *world)
 {
 	pm_routes_free(world->routes);

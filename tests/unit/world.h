@@ -6,6 +6,8 @@
 #ifndef TESTS_WORLD_H
 #define TESTS_WORLD_H
 
+#include "recipe.h"
+
 #include <portmajor/check.h>
 #include <portmajor/delta.h>
 #include <portmajor/generate.h>
@@ -32,6 +34,9 @@ struct pm_fabric *world_director(unsigned int leaves);
 void world_make(struct world *world, struct pm_fabric *fabric, enum pm_lid_order order);
 void world_make_with(struct world *world, struct pm_fabric *fabric,
 		     const struct pm_plan_config *config);
+/* Of a tree drawn at random, with a host and a plan; false: not this time. The caller
+ * frees the recipe. */
+bool world_make_random(struct world *world, struct random *random, struct recipe *recipe);
 void world_free(struct world *world);
 
 /* Gives every port of a fabric that is a place its LID. */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * In which order LFT blocks are sent after a loss: those first that most paths between
+ * hosts wait for, so that what is cut off comes back soonest.
+ */
+#ifndef PORTMAJOR_ORDER_H
+#define PORTMAJOR_ORDER_H
+
+#include <portmajor/route.h>
+
+/* A block that a switch is to get. */
+struct pm_order_block {
+	uint32_t sw, number;
+	uint64_t differ; /* bit i: the entry of LID 64 x number + i will be another one */
+	uint64_t turn;	 /* of these: it led down, and will lead up */
+	uint64_t paths;	 /* that come by over these */
+	uint8_t level;	 /* of the switch */
+};
+
+/*
+ * Compares what a switch holds, 64 entries, with its table of the last update. False: it
+ * is what it should be. Else `block` has all but `paths`.
+ */
+bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t number,
+		      const uint8_t *held, struct pm_order_block *block);
+
+/*
+ * Counts the paths from hosts to LIDs of others that come by over each block's new
+ * entries, with the tables of the last update, which was for alive[port], and sorts by
+ * that; the same number: by level, highest first, switch and block.
+ * But where an entry turns from down to up, whoever may still send down to that switch
+ * gets its block before. So no packet on the way there goes down and then up that did not
+ * before: there is neither a circle nor a credit loop. *forced: how often that could not
+ * be had, as two blocks would each have to go before the other. -ENOMEM, and the order is
+ * some other one. Cost: of each entry that differs O(1) on leaves, above O(ports of the
+ * switches below that send to it); of each that turns O(ports of the switch).
+ */
+int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
+		  struct pm_order_block *blocks, uint32_t num, uint32_t *forced);
+
+#endif

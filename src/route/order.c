@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A path comes back with the last of its entries that change. Nearly all have one such
+ * entry, so that a block's worth is the number of paths over its new entries, and does
+ * not depend on the other blocks; docs/design.md compares that with the best order.
+ */
+#include "parts.h"
+
+#include <portmajor/order.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Paths do not turn in circles; should they, counting ends all the same. */
+#define MOST_HOPS 62
+
+struct count {
+	const struct pm_routes *routes;
+	const uint8_t *alive;
+	uint32_t *hosts; /* [switch] that are alive */
+	uint32_t lid;
+	uint32_t place; /* whose LID it is */
+};
+
+static enum pm_direction direction_of(const struct pm_plan *plan, uint32_t sw,
+				      uint8_t port)
+{
+	const struct pm_node *n = &plan->known->nodes[sw];
+
+	return port && port <= n->num_ports
+		       ? (enum pm_direction)plan->tree.direction[n->first_port + port]
+		       : PM_DARK;
+}
+
+bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t number,
+		      const uint8_t *held, struct pm_order_block *block)
+{
+	const uint8_t *wanted =
+		pm_routes_table(routes, sw) + (size_t)number * PM_LFT_BLOCK;
+
+	*block = (struct pm_order_block){
+		.sw = sw, .number = number, .level = routes->plan->tree.level[sw]};
+	for (unsigned int i = 0; i < PM_LFT_BLOCK; i++) {
+		uint64_t bit = (uint64_t)1 << i;
+
+		if (wanted[i] == PM_LFT_KEEP || wanted[i] == held[i])
+			continue;
+		block->differ |= bit;
+		if (direction_of(routes->plan, sw, held[i]) == PM_DOWN &&
+		    direction_of(routes->plan, sw, wanted[i]) == PM_UP)
+			block->turn |= bit;
+	}
+	return block->differ;
+}
+
+/* How many hosts send to the LID by way of this switch; the owner itself does not. */
+static uint32_t count_senders(const struct count *count, uint32_t sw, unsigned int hops)
+{
+	const struct pm_plan *plan = count->routes->plan;
+	const struct pm_port *ports = plan->known->ports;
+	uint32_t num = count->hosts[sw] - (ports[count->place].node == sw);
+
+	if (!plan->tree.level[sw] || hops == MOST_HOPS)
+		return num;
+	pm_for_each_port(i, plan->known, sw) {
+		uint32_t peer = ports[i].peer;
+
+		if (peer != PM_NONE && count->alive[i] &&
+		    pm_routes_table(count->routes, ports[peer].node)[count->lid] ==
+			    ports[peer].num)
+			num += count_senders(count, ports[peer].node, hops + 1);
+	}
+	return num;
+}
+
+static void count_paths(struct count *count, struct pm_order_block *block)
+{
+	const struct pm_plan *plan = count->routes->plan;
+
+	block->paths = 0;
+	for (uint32_t bit = 0; bit < PM_LFT_BLOCK; bit++) {
+		count->lid = block->number * PM_LFT_BLOCK + bit;
+		if (!(block->differ >> bit & 1))
+			continue;
+		count->place = plan->owner[count->lid];
+		/* Port 0 is a switch's own, to which nobody sends data. */
+		if (count->place != PM_NONE && count->alive[count->place] &&
+		    plan->known->ports[count->place].num)
+			block->paths += count_senders(count, block->sw, 0);
+	}
+}
+
+/* Those that most paths wait for first, higher levels first. */
+static int compare_paths(const void *a, const void *b)
+{
+	const struct pm_order_block *x = a, *y = b;
+
+	if (x->paths != y->paths)
+		return x->paths > y->paths ? -1 : 1;
+	if (x->level != y->level)
+		return x->level > y->level ? -1 : 1;
+	if (x->sw != y->sw)
+		return x->sw < y->sw ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* ---- Who goes before whom ---- */
+
+enum state { WAITING, CALLED, PLACED };
+
+struct places {
+	const struct pm_routes *routes;
+	const struct pm_order_block *blocks; /* by paths */
+	uint32_t num;
+	struct pm_pool pool;
+	uint32_t *index;		  /* [num] of blocks, by number and switch */
+	uint32_t *before;		  /* blocks that go before another one: */
+	uint32_t *first;		  /* [num + 1] the first of those for a block */
+	uint32_t num_before, before_room; /* of before, which is not the pool's */
+	uint8_t *state;			  /* [num] enum state */
+	uint32_t *stack, *next;		  /* [num] blocks; what is next of before */
+	struct pm_order_block *result;	  /* [num] */
+	uint32_t *queue, *seen, search;	  /* [switch] room, seen in this search */
+};
+
+static int compare_index(const void *a, const void *b, void *context)
+{
+	const struct pm_order_block *blocks = context;
+	const struct pm_order_block *x = &blocks[*(const uint32_t *)a],
+				    *y = &blocks[*(const uint32_t *)b];
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return x->sw < y->sw ? -1 : x->sw > y->sw;
+}
+
+/* The block in which a switch's entry for the LID changes, or PM_NONE. */
+static uint32_t find_block(const struct places *places, uint32_t sw, uint32_t lid)
+{
+	uint32_t number = lid / PM_LFT_BLOCK, low = 0, high = places->num;
+	const struct pm_order_block *b;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		b = &places->blocks[places->index[mid]];
+		if (b->number < number || (b->number == number && b->sw < sw))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == places->num)
+		return PM_NONE;
+	b = &places->blocks[places->index[low]];
+	return b->number == number && b->sw == sw && b->differ >> lid % PM_LFT_BLOCK & 1
+		       ? places->index[low]
+		       : PM_NONE;
+}
+
+/*
+ * Lists who may still send a LID down to this switch: those above it whose entries
+ * change. The entry of one that has no path any more stays; whoever sends to it counts
+ * instead.
+ */
+static int list_senders(struct places *places, uint32_t sw, uint32_t lid)
+{
+	const struct pm_plan *plan = places->routes->plan;
+	uint32_t num = 0;
+
+	places->search++;
+	places->seen[sw] = places->search;
+	places->queue[num++] = sw;
+	for (uint32_t i = 0; i < num; i++)
+		pm_for_each_port(port, plan->known, places->queue[i]) {
+			uint32_t far = plan->tree.far[port], block;
+
+			if (far == PM_NONE || places->seen[far] == places->search ||
+			    (!i && plan->tree.direction[port] != PM_UP))
+				continue;
+			places->seen[far] = places->search;
+			block = find_block(places, far, lid);
+			if (block == PM_NONE) {
+				if (pm_routes_table(places->routes, far)[lid] ==
+				    PM_LFT_KEEP)
+					places->queue[num++] = far;
+				continue;
+			}
+			if (pm_grow(&places->before, &places->before_room,
+				    places->num_before + 1, sizeof(*places->before)))
+				return -ENOMEM;
+			places->before[places->num_before++] = block;
+		}
+	return 0;
+}
+
+static int list_before(struct places *places)
+{
+	for (uint32_t i = 0; i < places->num; i++) {
+		const struct pm_order_block *b = &places->blocks[i];
+
+		places->first[i] = places->num_before;
+		for (uint32_t bit = 0; bit < PM_LFT_BLOCK && b->turn >> bit; bit++)
+			if (b->turn >> bit & 1 &&
+			    list_senders(places, b->sw, b->number * PM_LFT_BLOCK + bit))
+				return -ENOMEM;
+	}
+	places->first[places->num] = places->num_before;
+	return 0;
+}
+
+/* Puts a block behind those that go before it; returns how many could not. */
+static uint32_t place(struct places *places, uint32_t block, uint32_t *placed)
+{
+	uint32_t depth = 0, forced = 0;
+
+	places->state[block] = CALLED;
+	places->next[block] = places->first[block];
+	places->stack[depth++] = block;
+	while (depth) {
+		uint32_t top = places->stack[depth - 1], other;
+
+		if (places->next[top] == places->first[top + 1]) {
+			places->state[top] = PLACED;
+			places->result[(*placed)++] = places->blocks[top];
+			depth--;
+			continue;
+		}
+		other = places->before[places->next[top]++];
+		forced += places->state[other] == CALLED;
+		if (places->state[other] != WAITING)
+			continue;
+		places->state[other] = CALLED;
+		places->next[other] = places->first[other];
+		places->stack[depth++] = other;
+	}
+	return forced;
+}
+
+static int place_all(struct places *places, uint32_t *forced)
+{
+	struct pm_pool *pool = &places->pool;
+	uint32_t num = places->num, switches = places->routes->num_switches, placed = 0;
+
+	places->index = pm_pool_array(pool, num, sizeof(uint32_t));
+	places->first = pm_pool_array(pool, num + 1u, sizeof(uint32_t));
+	places->state = pm_pool_array(pool, num, 1);
+	places->stack = pm_pool_array(pool, num, sizeof(uint32_t));
+	places->next = pm_pool_array(pool, num, sizeof(uint32_t));
+	places->result = pm_pool_array(pool, num, sizeof(*places->result));
+	places->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
+	places->seen = pm_pool_array(pool, switches, sizeof(uint32_t));
+	if (pm_pool_check(pool, NULL))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < num; i++)
+		places->index[i] = i;
+	qsort_r(places->index, num, sizeof(*places->index), compare_index,
+		(void *)places->blocks);
+	if (list_before(places))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < num; i++)
+		if (places->state[i] == WAITING)
+			*forced += place(places, i, &placed);
+	return 0;
+}
+
+/* ---- All of it ---- */
+
+static int count_all(const struct pm_routes *routes, const uint8_t *alive,
+		     struct pm_order_block *blocks, uint32_t num)
+{
+	struct count count = {.routes = routes, .alive = alive};
+
+	count.hosts = pm_array(routes->num_switches, sizeof(*count.hosts));
+	if (!count.hosts)
+		return -ENOMEM;
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		count.hosts[sw] = pm_fabric_count_hosts(routes->plan->known, sw, alive);
+	for (uint32_t i = 0; i < num; i++)
+		count_paths(&count, &blocks[i]);
+	free(count.hosts);
+	return 0;
+}
+
+int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
+		  struct pm_order_block *blocks, uint32_t num, uint32_t *forced)
+{
+	struct places places = {.routes = routes, .blocks = blocks, .num = num};
+	bool turns = false;
+	int rc = count_all(routes, alive, blocks, num);
+
+	*forced = 0;
+	if (rc)
+		return rc;
+	qsort(blocks, num, sizeof(*blocks), compare_paths);
+	for (uint32_t i = 0; i < num; i++)
+		turns |= blocks[i].turn != 0;
+	if (!turns)
+		return 0;
+	rc = place_all(&places, forced);
+	if (!rc)
+		memcpy(blocks, places.result, num * sizeof(*blocks));
+	pm_pool_free(&places.pool);
+	free(places.before);
+	return rc;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Paths that are dead, counted while blocks change, against following each of them; and
+ * the order in which blocks are sent, against what it promises. PM_SEED and PM_ROUNDS are
+ * as in test_properties.c.
+ */
+#include "world.h"
+
+#include <portmajor/cutoff.h>
+#include <portmajor/order.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t number_of(const char *variable, uint64_t usual)
+{
+	const char *text = getenv(variable);
+
+	return text ? strtoull(text, NULL, 0) : usual;
+}
+
+/* ---- A loss ---- */
+
+struct scene {
+	struct world world;
+	struct recipe recipe;
+	struct random random;
+	uint8_t *before, *alive;	/* [port] */
+	uint8_t *first, *held, *wanted; /* [switch][stride] */
+	struct pm_cutoff_lid *lids;	/* of hosts */
+	uint32_t num_lids;
+	struct pm_order_block *blocks; /* that differ */
+	uint32_t num_blocks;
+};
+
+static void lose_some(struct scene *s, uint8_t *alive)
+{
+	const struct pm_fabric *known = s->world.plan->known;
+	bool whole_switch = random_chance(&s->random, 25);
+
+	for (uint32_t i = 1 + random_below(&s->random, 6); i; i--) {
+		uint32_t port = random_below(&s->random, known->num_ports);
+		uint32_t sw = known->ports[port].node;
+
+		pm_for_each_port(p, known, sw) {
+			if (p != port && !whole_switch)
+				continue;
+			alive[p] = 0;
+			if (known->ports[p].peer != PM_NONE)
+				alive[known->ports[p].peer] = 0;
+		}
+	}
+}
+
+static void list_lids(struct scene *s)
+{
+	const struct pm_plan *plan = s->world.plan;
+
+	s->lids = calloc(PM_MAX_LID + 1, sizeof(*s->lids));
+	assert_non_null(s->lids);
+	for (uint32_t lid = 1; lid <= plan->top_lid; lid++)
+		if (plan->owner[lid] != PM_NONE &&
+		    plan->known->ports[plan->owner[lid]].num)
+			s->lids[s->num_lids++] =
+				(struct pm_cutoff_lid){(uint16_t)lid, plan->owner[lid]};
+}
+
+static void list_blocks(struct scene *s)
+{
+	const struct world *w = &s->world;
+
+	s->blocks = calloc((size_t)w->num_switches * w->stride / PM_LFT_BLOCK,
+			   sizeof(*s->blocks));
+	assert_non_null(s->blocks);
+	for (uint32_t sw = 0; sw < w->num_switches; sw++)
+		for (uint32_t b = 0; b < w->stride / PM_LFT_BLOCK; b++) {
+			size_t at = (size_t)sw * w->stride + (size_t)b * PM_LFT_BLOCK;
+
+			s->num_blocks += pm_order_compare(w->routes, sw, b, s->held + at,
+							  &s->blocks[s->num_blocks]);
+		}
+}
+
+static bool scene_begin(struct scene *s, uint64_t seed)
+{
+	const struct pm_fabric *known;
+
+	*s = (struct scene){.random = {seed}};
+	if (!world_make_random(&s->world, &s->random, &s->recipe)) {
+		recipe_free(&s->recipe);
+		return false;
+	}
+	known = s->world.plan->known;
+	s->before = calloc(known->num_ports, 1);
+	s->alive = calloc(known->num_ports, 1);
+	assert_true(s->before && s->alive);
+	assert_true(pm_plan_match(s->world.plan, s->world.fabric, s->before));
+	if (random_chance(&s->random, 50))
+		lose_some(s, s->before);
+	memcpy(s->alive, s->before, known->num_ports);
+	lose_some(s, s->alive);
+	pm_routes_update(s->world.routes, s->before, NULL);
+	s->first = world_tables(s->world.routes, s->world.num_switches);
+	s->held = world_tables(s->world.routes, s->world.num_switches);
+	pm_routes_update(s->world.routes, s->alive, NULL);
+	s->wanted = world_tables(s->world.routes, s->world.num_switches);
+	for (uint32_t sw = 0; sw < s->world.num_switches; sw++)
+		pm_delta_apply(s->wanted + (size_t)sw * s->world.stride,
+			       s->held + (size_t)sw * s->world.stride,
+			       pm_routes_table(s->world.routes, sw), s->world.stride);
+	list_lids(s);
+	list_blocks(s);
+	return true;
+}
+
+static void scene_end(struct scene *s)
+{
+	free(s->before);
+	free(s->alive);
+	free(s->first);
+	free(s->held);
+	free(s->wanted);
+	free(s->lids);
+	free(s->blocks);
+	world_free(&s->world);
+	recipe_free(&s->recipe);
+}
+
+/* What becomes of a packet. */
+enum end { ARRIVES, DIES, TURNS, CIRCLES };
+
+/* Follows it; via, if given, is told of every switch on the way. */
+static enum end follow(const struct scene *s, const uint8_t *tables, uint32_t sw,
+		       const struct pm_cutoff_lid *to, uint8_t *via)
+{
+	const struct pm_fabric *known = s->world.plan->known;
+	bool down = false, turned = false;
+
+	for (unsigned int hops = 0; hops <= s->world.num_switches; hops++) {
+		uint8_t out = tables[(size_t)sw * s->world.stride + to->lid];
+		uint32_t port = known->nodes[sw].first_port + out;
+
+		if (via)
+			via[sw] = 1;
+		if (!out || out > known->nodes[sw].num_ports || !s->alive[port])
+			return DIES;
+		if (port == to->port)
+			return turned ? TURNS : ARRIVES;
+		if (known->ports[port].peer == PM_NONE)
+			return DIES;
+		if (down && s->world.plan->tree.direction[port] == PM_UP)
+			turned = true;
+		down = s->world.plan->tree.direction[port] == PM_DOWN;
+		sw = pm_fabric_peer_node(known, port);
+	}
+	return CIRCLES;
+}
+
+/* Calls for every path between hosts that are alive. */
+static uint64_t for_paths(struct scene *s, const uint8_t *tables,
+			  uint64_t (*count)(struct scene *s, const uint8_t *tables,
+					    uint32_t sw, const struct pm_cutoff_lid *to))
+{
+	const struct pm_fabric *known = s->world.plan->known;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->num_lids; i++) {
+		if (!s->alive[s->lids[i].port])
+			continue;
+		for (uint32_t from = 0; from < known->num_ports; from++)
+			if (known->ports[from].num &&
+			    known->ports[from].peer == PM_NONE && s->alive[from] &&
+			    from != s->lids[i].port)
+				sum += count(s, tables, known->ports[from].node,
+					     &s->lids[i]);
+	}
+	return sum;
+}
+
+static uint64_t is_path(struct scene *s, const uint8_t *tables, uint32_t sw,
+			const struct pm_cutoff_lid *to)
+{
+	(void)s;
+	(void)tables;
+	(void)sw;
+	(void)to;
+	return 1;
+}
+
+static uint64_t is_dead(struct scene *s, const uint8_t *tables, uint32_t sw,
+			const struct pm_cutoff_lid *to)
+{
+	enum end end = follow(s, tables, sw, to, NULL);
+
+	return end == DIES || end == CIRCLES;
+}
+
+/* Down and then up, or round and round. */
+static bool turns(const struct scene *s, const uint8_t *tables, uint32_t sw,
+		  const struct pm_cutoff_lid *to)
+{
+	enum end end = follow(s, tables, sw, to, NULL);
+
+	return end == TURNS || end == CIRCLES;
+}
+
+/*
+ * That, and not as it was or as it will be: where no path goes up and then down, entries
+ * of old stay, and may join others.
+ */
+static uint64_t is_unsound(struct scene *s, const uint8_t *tables, uint32_t sw,
+			   const struct pm_cutoff_lid *to)
+{
+	return turns(s, tables, sw, to) && !turns(s, s->first, sw, to) &&
+	       !turns(s, s->wanted, sw, to);
+}
+
+/* ---- Counting ---- */
+
+static uint8_t *entries_of(const struct scene *s, uint8_t *tables, uint32_t sw,
+			   uint32_t number)
+{
+	return tables + (size_t)sw * s->world.stride + (size_t)number * PM_LFT_BLOCK;
+}
+
+/* Blocks as they should be, as they were, and with ports that lead anywhere. */
+static void change_block(struct scene *s, uint8_t *entries, uint32_t sw, uint32_t number)
+{
+	const uint8_t *wanted = entries_of(s, s->wanted, sw, number);
+
+	memcpy(entries, wanted, PM_LFT_BLOCK);
+	for (uint32_t i = random_below(&s->random, 3) * 8; i; i--)
+		entries[random_below(&s->random, PM_LFT_BLOCK)] =
+			(uint8_t)random_below(&s->random, 12);
+}
+
+static void check_counts(struct scene *s, uint64_t seed)
+{
+	struct world *w = &s->world;
+	struct pm_cutoff *cutoff;
+
+	assert_int_equal(pm_cutoff_new(w->plan->known, s->before, s->held, w->stride,
+				       s->lids, s->num_lids, &cutoff, NULL),
+			 0);
+	pm_cutoff_lose(cutoff, s->alive);
+	assert_int_equal(pm_cutoff_paths(cutoff), for_paths(s, s->held, is_path));
+	for (uint32_t i = 0; i < 12; i++) {
+		uint32_t sw = random_below(&s->random, w->num_switches);
+		uint32_t number = random_below(&s->random, w->stride / PM_LFT_BLOCK);
+		uint64_t dead = for_paths(s, s->held, is_dead);
+		uint8_t entries[PM_LFT_BLOCK];
+
+		if (pm_cutoff_dead(cutoff) != dead)
+			fail_msg("PM_SEED=%llu PM_ROUNDS=1: %llu dead, not %llu",
+				 (unsigned long long)seed,
+				 (unsigned long long)pm_cutoff_dead(cutoff),
+				 (unsigned long long)dead);
+		change_block(s, entries, sw, number);
+		memcpy(entries_of(s, s->held, sw, number), entries, PM_LFT_BLOCK);
+		pm_cutoff_set(cutoff, sw, number, entries);
+	}
+	pm_cutoff_free(cutoff);
+}
+
+/* ---- The order ---- */
+
+/* Paths over the entries of each block that differ. */
+static uint64_t *over; /* [block] */
+
+static uint64_t count_over(struct scene *s, const uint8_t *tables, uint32_t sw,
+			   const struct pm_cutoff_lid *to)
+{
+	uint8_t *via = calloc(s->world.num_switches, 1);
+
+	assert_non_null(via);
+	if (follow(s, tables, sw, to, via) == ARRIVES)
+		for (uint32_t i = 0; i < s->num_blocks; i++)
+			over[i] += via[s->blocks[i].sw] &&
+				   to->lid / PM_LFT_BLOCK == s->blocks[i].number &&
+				   s->blocks[i].differ >> to->lid % PM_LFT_BLOCK & 1;
+	free(via);
+	return 0;
+}
+
+static uint64_t breaks, prefixes, all_forced;
+
+static void check_weights(const struct scene *s, uint64_t seed)
+{
+	for (uint32_t i = 0; i < s->num_blocks; i++)
+		if (s->blocks[i].paths != over[i])
+			fail_msg("PM_SEED=%llu PM_ROUNDS=1: block %u: %llu paths, not "
+				 "%llu",
+				 (unsigned long long)seed, i,
+				 (unsigned long long)s->blocks[i].paths,
+				 (unsigned long long)over[i]);
+}
+
+/* By paths, but for those that go before one that turns. */
+static void check_sorted(const struct scene *s, uint64_t seed)
+{
+	bool turns = false;
+
+	for (uint32_t i = 0; i < s->num_blocks; i++)
+		turns |= s->blocks[i].turn != 0;
+	for (uint32_t i = 1; i < s->num_blocks && !turns; i++)
+		if (s->blocks[i].paths > s->blocks[i - 1].paths)
+			fail_msg("PM_SEED=%llu PM_ROUNDS=1: block %u has more paths",
+				 (unsigned long long)seed, i);
+}
+
+static void check_order(struct scene *s, uint64_t seed)
+{
+	uint32_t forced;
+	uint64_t dead;
+
+	assert_int_equal(pm_order_sort(s->world.routes, s->alive, s->blocks,
+				       s->num_blocks, &forced),
+			 0);
+	all_forced += forced;
+	over = calloc(s->num_blocks + 1, sizeof(*over));
+	assert_non_null(over);
+	for_paths(s, s->wanted, count_over);
+	check_weights(s, seed);
+	check_sorted(s, seed);
+	free(over);
+	dead = for_paths(s, s->held, is_dead);
+	for (uint32_t i = 0; i < s->num_blocks; i++) {
+		uint32_t sw = s->blocks[i].sw, number = s->blocks[i].number;
+		uint64_t now;
+
+		memcpy(entries_of(s, s->held, sw, number),
+		       entries_of(s, s->wanted, sw, number), PM_LFT_BLOCK);
+		if (!forced && for_paths(s, s->held, is_unsound))
+			fail_msg("PM_SEED=%llu PM_ROUNDS=1: down and up after block %u",
+				 (unsigned long long)seed, i);
+		now = for_paths(s, s->held, is_dead);
+		prefixes++;
+		breaks += now > dead;
+		dead = now;
+	}
+}
+
+static void for_random(uint64_t rounds, void (*check)(struct scene *s, uint64_t seed))
+{
+	uint64_t seed = number_of("PM_SEED", 1);
+
+	rounds = number_of("PM_ROUNDS", rounds);
+	printf("seeds %llu to %llu\n", (unsigned long long)seed,
+	       (unsigned long long)(seed + rounds - 1));
+	for (uint64_t end = seed + rounds; seed < end; seed++) {
+		struct scene s;
+
+		if (!scene_begin(&s, seed))
+			continue;
+		check(&s, seed);
+		scene_end(&s);
+	}
+}
+
+static void test_counts(void **state)
+{
+	(void)state;
+	for_random(200, check_counts);
+}
+
+static void test_order(void **state)
+{
+	(void)state;
+	for_random(1000, check_order);
+	printf("%llu blocks, %llu that break more paths than they mend, %llu not in "
+	       "order\n",
+	       (unsigned long long)prefixes, (unsigned long long)breaks,
+	       (unsigned long long)all_forced);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
