@@ -4,8 +4,10 @@
 #include "tables.h"
 #include "wait.h"
 
+#include <portmajor/alloc.h>
 #include <portmajor/change.h>
 #include <portmajor/locate.h>
+#include <portmajor/order.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,12 +39,6 @@ struct repair {
 	uint32_t number;
 };
 
-/* A block to be sent. */
-struct block {
-	uint32_t known, number;
-	uint64_t urgency;
-};
-
 /* One repair. */
 struct work {
 	const struct repair_subject *on;
@@ -58,9 +54,12 @@ struct work {
 	uint64_t acked;
 	struct pm_delta listed, delta; /* of the blocks to be sent, and of all looks */
 	const char *gave_up;
-	uint32_t ports[QUESTIONS]; /* to be asked for */
-	struct block *blocks;	   /* to be sent */
-	uint32_t num_blocks;
+	uint32_t ports[QUESTIONS];     /* to be asked for */
+	struct pm_order_block *blocks; /* to be sent */
+	uint32_t num_blocks, blocks_room;
+	bool sending;	    /* these, not questions */
+	uint32_t out;	    /* blocks that are not answered yet */
+	uint32_t unordered; /* see pm_order_sort */
 	/* Of the one or the other: places, those not sent yet from `next` on; and by
 	 * index in the batch those that were. */
 	uint32_t *turns, *sent, next, num_turns;
@@ -233,6 +232,13 @@ static void end_turn(struct work *work, uint32_t turn)
 	work->turns[work->next++] = item;
 }
 
+/* A block that others go before, see order.h, goes when these are acknowledged. */
+static bool is_early(const struct work *work, uint32_t turn)
+{
+	return work->sending && work->blocks[work->turns[turn]].turn &&
+	       (turn != work->next || work->out);
+}
+
 /*
  * What is sent next, as number `index` of the batch: the first whose way is free. What
  * has none is left out, and told.
@@ -247,7 +253,7 @@ static enum ask_make take_turn(struct work *work, uint32_t index, struct ask_smp
 		uint32_t item = work->turns[i];
 		int hops = find_way(work, find_switch(work, item), smp);
 
-		if (hops == PM_LOCATE_LATER)
+		if (hops == PM_LOCATE_LATER || is_early(work, i))
 			continue;
 		end_turn(work, i);
 		work->sent[index] = item;
@@ -345,72 +351,27 @@ static void search(struct work *work)
 
 /* ---- Blocks ---- */
 
-static int compare_blocks(const void *a, const void *b)
-{
-	const struct block *x = a, *y = b;
-
-	if (x->urgency != y->urgency)
-		return x->urgency > y->urgency ? -1 : 1;
-	if (x->known != y->known)
-		return x->known < y->known ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-/*
- * Blocks with the SM's LID first, those near the SM before those far away, so that its
- * ways are whole again at once. Then the switches with most entries to be changed,
- * those with hosts before the others.
- */
-static uint64_t find_urgency(const struct work *work, uint32_t known, uint32_t number,
-			     const struct pm_delta *delta)
-{
-	uint8_t path[PM_LOCATE_HOPS];
-	uint64_t near, has_hosts;
-
-	if (work->plan->lid[work->view->detours.sm] / PM_LFT_BLOCK == number) {
-		near = (uint64_t)(PM_LOCATE_HOPS -
-				  pm_locate_path(work->locate, known, path));
-		return (uint64_t)2 << 32 | near;
-	}
-	has_hosts =
-		pm_fabric_count_hosts(work->plan->known, known, work->view->alive) != 0;
-	return has_hosts << 32 | delta->entries;
-}
-
-/* Where a block of our table differs from what OpenSM knows of the switch. */
-static bool block_differs(const uint8_t *lft, const uint8_t *table, uint32_t block)
-{
-	size_t at = (size_t)block * PM_LFT_BLOCK;
-	struct pm_delta delta = {0};
-
-	pm_delta_add(&delta, lft + at, table + at, PM_LFT_BLOCK);
-	return delta.blocks != 0;
-}
-
 static int list_switch(struct work *work, uint32_t known)
 {
 	const struct pm_routes *routes = work->view->routes;
 	const osm_switch_t *sw = tables_switch(&work->on->osm->subn, work->plan, known);
-	const uint8_t *table = pm_routes_table(routes, known);
 	uint8_t path[PM_LOCATE_HOPS];
 	struct pm_delta delta = {0};
-	struct block *more;
 	uint32_t num;
 
 	if (!sw || !sw->lft)
 		return 0;
 	num = tables_blocks(routes, sw);
-	pm_delta_add(&delta, sw->lft, table, num * PM_LFT_BLOCK);
+	pm_delta_add(&delta, sw->lft, pm_routes_table(routes, known), num * PM_LFT_BLOCK);
 	if (!delta.blocks || pm_locate_path(work->locate, known, path) < 0)
 		return 0;
-	more = reallocarray(work->blocks, work->num_blocks + delta.blocks, sizeof(*more));
-	if (!more)
+	if (pm_grow(&work->blocks, &work->blocks_room,
+		    work->num_blocks + (uint32_t)delta.blocks + 1, sizeof(*work->blocks)))
 		return -ENOMEM;
-	work->blocks = more;
 	for (uint32_t b = 0; b < num; b++)
-		if (block_differs(sw->lft, table, b))
-			more[work->num_blocks++] = (struct block){
-				known, b, find_urgency(work, known, b, &delta)};
+		work->num_blocks +=
+			pm_order_compare(routes, known, b, sw->lft + b * PM_LFT_BLOCK,
+					 &work->blocks[work->num_blocks]);
 	work->listed.bound += delta.bound;
 	work->listed.switches++;
 	return 0;
@@ -418,7 +379,7 @@ static int list_switch(struct work *work, uint32_t known)
 
 static uint32_t block_switch(const struct work *work, uint32_t block)
 {
-	return work->blocks[block].known;
+	return work->blocks[block].sw;
 }
 
 static void skip_block(struct work *work, uint32_t block)
@@ -435,18 +396,19 @@ static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *s
 {
 	struct work *work = context;
 	enum ask_make made = take_turn(work, index, smp, block_switch, skip_block);
-	const struct block *block;
+	const struct pm_order_block *block;
 	uint32_t at;
 
 	if (made != ASK_SEND)
 		return made;
+	work->out++;
 	block = &work->blocks[work->sent[index]];
 	at = block->number * PM_LFT_BLOCK;
 	smp->kind = ASK_SET_BLOCK;
 	smp->modifier = block->number;
 	tables_wanted(smp->sw->lft + at,
-		      pm_routes_table(work->view->routes, block->known) + at,
-		      PM_LFT_BLOCK, smp->data);
+		      pm_routes_table(work->view->routes, block->sw) + at, PM_LFT_BLOCK,
+		      smp->data);
 	memset(smp->sw->lft + at, 0, PM_LFT_BLOCK);
 	return ASK_SEND;
 }
@@ -463,6 +425,7 @@ static bool take_acknowledgement(void *context, const struct ask_answer *answer)
 	struct work *work = context;
 	bool answered = answer->outcome == ASK_ANSWERED;
 
+	work->out--;
 	work->acked += answered;
 	pm_locate_told(work->locate, block_switch(work, work->sent[answer->index]),
 		       answered);
@@ -485,15 +448,18 @@ static int list_tables(struct work *work)
 
 static void send_tables(struct work *work)
 {
-	uint32_t num = work->num_blocks;
+	uint32_t num = work->num_blocks, unordered;
 
 	if (!num)
 		return;
-	if (deal_turns(work, num)) {
+	if (deal_turns(work, num) || pm_order_sort(work->view->routes, work->view->alive,
+						   work->blocks, num, &unordered)) {
 		work->gave_up = "out of memory";
 		return;
 	}
-	qsort(work->blocks, num, sizeof(*work->blocks), compare_blocks);
+	work->unordered += unordered;
+	work->sending = true;
+	work->out = 0;
 	work->most_missing = num_missing(work) + MOST_SETS_SILENT;
 	work->delta.bound += work->listed.bound;
 	work->delta.switches += work->listed.switches;
@@ -506,6 +472,7 @@ static void send_tables(struct work *work)
 				      .make = make_block,
 				      .take = take_acknowledgement},
 		  &work->sets);
+	work->sending = false;
 }
 
 /* ---- A repair ---- */
@@ -536,7 +503,7 @@ static bool is_careful(const struct work *work)
 static uint32_t prove_ways(struct work *work)
 {
 	for (uint32_t i = 0; i < work->num_blocks; i++)
-		pm_locate_want(work->locate, work->blocks[i].known);
+		pm_locate_want(work->locate, work->blocks[i].sw);
 	search(work);
 	return pm_locate_lost(work->locate, work->alive);
 }
@@ -617,6 +584,7 @@ static void describe(const struct work *work, const uint8_t *before,
 		.sent = work->sets.sent,
 		.acked = work->acked,
 		.bound = work->delta.bound,
+		.unordered = work->unordered,
 		.switches = work->delta.switches,
 		.milliseconds = work->traps ? wait_clock_ms() - work->first_trap : 0,
 		.gave_up = work->gave_up,

@@ -106,14 +106,19 @@ void tell_run(const struct plugin *plugin, uint64_t acked)
 
 void tell_repair(const struct plugin *plugin, const struct repaired *done)
 {
+	char unordered[64] = "";
+
+	if (done->unordered)
+		snprintf(unordered, sizeof(unordered), ", %u not in order",
+			 done->unordered);
 	say(&plugin->osm->log, done->links_down ? OSM_LOG_INFO : OSM_LOG_VERBOSE,
 	    " repair %u: %s; traps %u, queries %u, unanswered %u, links "
 	    "down %u, looks %u; LFT blocks sent %" PRIu64 ", acked %" PRIu64
 	    ", bound %" PRIu64 "; switches %" PRIu64
-	    "; %.1f ms from the first trap to the last answer%s%s",
+	    "%s; %.1f ms from the first trap to the last answer%s%s",
 	    done->number, done->change, done->traps, done->queries, done->unanswered,
 	    done->links_down, done->looks, done->sent, done->acked, done->bound,
-	    done->switches, done->milliseconds,
+	    done->switches, unordered, done->milliseconds,
 	    done->gave_up ? "; left to the sweep: " : "",
 	    done->gave_up ? done->gave_up : "");
 }
