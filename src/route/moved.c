@@ -99,22 +99,6 @@ void route_note(struct pm_routes *routes, uint32_t sw, uint32_t lid, uint8_t bef
 			.sw = sw, .lid = (uint16_t)lid, .before = before, .after = after};
 }
 
-/* Moves all entries that use this port. */
-static void move_all(struct pm_routes *routes, uint32_t sw, uint8_t port,
-		     const uint8_t *row)
-{
-	const uint8_t *end = row + routes->stride, *at = row;
-
-	for (; (at = memchr(at, port, (size_t)(end - at))); at++) {
-		uint32_t lid = (uint32_t)(at - row);
-
-		routes->looked++;
-		if (routes->to[lid].sw != sw)
-			route_put(routes, sw, lid, port,
-				  route_move_entry(routes, sw, lid, port));
-	}
-}
-
 /* Up ports to linked neighbours, but for one. */
 static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t except,
 			   struct ports *list)
@@ -127,6 +111,118 @@ static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t 
 	for (uint32_t p = 1; p <= n->num_ports; p++) {
 		list->num[list->count] = (uint8_t)p;
 		list->count += (direction[p] == PM_UP) & linked[p] & (p != except);
+	}
+}
+
+/*
+ * A port that does not lead to some places any more, and whose entries are to move. What
+ * they may move to is listed once for many of them: the first choice out of it is right
+ * nearly always, and the rest is left to route_move_entry, which would find the same.
+ */
+struct leaving {
+	uint32_t sw;
+	uint32_t plane; /* the only one whose entries use it, or PM_NONE */
+	uint8_t num;
+	bool listed; /* the survivors are: */
+	struct ports up;
+	uint8_t direction;  /* of alike, PM_DARK before anything is listed: */
+	struct ports alike; /* the candidates for the places in routes->alike */
+};
+
+static struct leaving leave(const struct pm_routes *routes, uint32_t sw, uint32_t port)
+{
+	struct leaving from;
+
+	from.sw = sw;
+	from.plane = routes->irregular[sw] ? PM_NONE : routes->plan->tree.plane[port];
+	from.num = routes->plan->known->ports[port].num;
+	from.listed = false;
+	from.direction = PM_DARK;
+	return from;
+}
+
+/* Which places have the same candidates as this one. */
+static void find_alike(const struct pm_routes *routes, const struct leaving *from,
+		       uint32_t to)
+{
+	uint64_t *alike = routes->alike;
+
+	memset(alike, 0xff, routes->whole.words * sizeof(*alike));
+	pm_for_each_port(i, routes->plan->known, from->sw) {
+		const uint64_t *over;
+		uint64_t unlike;
+
+		if (routes->plan->tree.direction[i] != from->direction ||
+		    !routes->linked[i])
+			continue;
+		over = route_reach_over(routes, &routes->whole, i);
+		unlike = pm_bits_test(over, to) ? 0 : UINT64_MAX;
+		for (uint32_t w = 0; w < routes->whole.words; w++)
+			alike[w] &= over[w] ^ unlike;
+	}
+}
+
+/* The candidates for a place that is there to be reached, going one way. */
+static const struct ports *list_candidates(const struct pm_routes *routes,
+					   struct leaving *from, uint32_t to,
+					   enum pm_direction direction)
+{
+	uint32_t at;
+
+	/* Where every up port leads to every leaf in the whole tree: */
+	if (direction == PM_UP && routes->full[from->sw] &&
+	    pm_bits_test(routes->leaf_set, to)) {
+		if (!from->listed)
+			list_survivors(routes, from->sw, from->num, &from->up);
+		from->listed = true;
+		return &from->up;
+	}
+	if (from->direction == direction && pm_bits_test(routes->alike, to))
+		return &from->alike;
+	from->direction = (uint8_t)direction;
+	find_alike(routes, from, to);
+	route_list_leading(routes, from->sw, to, direction, &from->alike);
+	at = find_in(&from->alike, from->num);
+	if (at < from->alike.count)
+		strike(&from->alike, at);
+	return &from->alike;
+}
+
+/* The new port of an entry that uses the one at hand. */
+static uint8_t move_one(const struct pm_routes *routes, struct leaving *from,
+			uint32_t lid)
+{
+	uint32_t first = route_node(routes, from->sw)->first_port;
+	uint32_t to = routes->to[lid].sw;
+	const struct ports *list;
+	uint8_t num;
+
+	if (!pm_bits_test(pm_reach_updown(&routes->now, from->sw), to))
+		return PM_LFT_KEEP;
+	list = list_candidates(routes, from, to,
+			       pm_bits_test(pm_reach_down(&routes->now, from->sw), to)
+				       ? PM_DOWN
+				       : PM_UP);
+	if (list->count) {
+		num = list->num[key_of(routes, from->sw, lid) % list->count];
+		if (leads_now(routes, first + num, to))
+			return num;
+	}
+	return route_move_entry(routes, from->sw, lid, from->num);
+}
+
+/* Moves all entries that use the port. */
+static void move_all(struct pm_routes *routes, struct leaving *from, const uint8_t *row)
+{
+	const uint8_t *end = row + routes->stride, *at = row;
+
+	for (; (at = memchr(at, from->num, (size_t)(end - at))); at++) {
+		uint32_t lid = (uint32_t)(at - row);
+
+		routes->looked++;
+		if (routes->to[lid].sw != from->sw)
+			route_put(routes, from->sw, lid, from->num,
+				  move_one(routes, from, lid));
 	}
 }
 
@@ -174,53 +270,19 @@ static void move_plane(struct pm_routes *routes, uint32_t sw, uint32_t plane,
 	}
 }
 
-/* A port that does not lead to some places any more, and whose entries are to move. */
-struct leaving {
-	uint32_t sw;
-	uint32_t plane; /* the only one whose entries use it, or PM_NONE */
-	uint8_t num;
-	bool listed; /* the survivors are */
-	struct ports up;
-};
-
-/*
- * Moves an entry to an up port. Where every up port leads to every leaf in the whole
- * tree, the first choice is right nearly always; the rest is left to move_entry, which
- * would find the same.
- */
-static uint8_t move_up(const struct pm_routes *routes, struct leaving *from, uint32_t lid)
-{
-	uint32_t first = route_node(routes, from->sw)->first_port;
-	uint8_t num;
-
-	if (!from->listed)
-		list_survivors(routes, from->sw, from->num, &from->up);
-	from->listed = true;
-	if (from->up.count) {
-		num = from->up.num[key_of(routes, from->sw, lid) % from->up.count];
-		if (leads_now(routes, first + num, routes->to[lid].sw))
-			return num;
-	}
-	return route_move_entry(routes, from->sw, lid, from->num);
-}
-
 /* Moves the entries for one switch's places that use the port. */
 static void move_place(struct pm_routes *routes, struct leaving *from, uint32_t to)
 {
 	const uint8_t *row = routes->table + (size_t)from->sw * routes->stride;
-	bool up = routes->full[from->sw] && pm_bits_test(routes->leaf_set, to) &&
-		  !pm_bits_test(pm_reach_down(&routes->now, from->sw), to);
 
 	routes->looked += routes->first_lid[to + 1] - routes->first_lid[to];
 	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++) {
 		uint32_t lid = routes->lids_of[i];
 
-		if ((from->plane != PM_NONE && routes->to[lid].plane != from->plane) ||
-		    row[lid] != from->num)
-			continue;
-		route_put(routes, from->sw, lid, from->num,
-			  up ? move_up(routes, from, lid)
-			     : route_move_entry(routes, from->sw, lid, from->num));
+		if ((from->plane == PM_NONE || routes->to[lid].plane == from->plane) &&
+		    row[lid] == from->num)
+			route_put(routes, from->sw, lid, from->num,
+				  move_one(routes, from, lid));
 	}
 }
 
@@ -238,17 +300,13 @@ void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port)
 	const uint64_t *before = route_reach_over(routes, &routes->whole, port);
 	const uint64_t *after = route_reach_over(routes, &routes->now, port);
 	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
-	struct leaving from;
+	struct leaving from = leave(routes, sw, port);
 
-	from.sw = sw;
-	from.num = routes->plan->known->ports[port].num;
-	from.plane = routes->irregular[sw] ? PM_NONE : routes->plan->tree.plane[port];
-	from.listed = false;
 	if (!routes->moved[sw])
 		route_start_moving(routes, sw);
 	if (!routes->alive[port]) {
 		if (from.plane == PM_NONE)
-			move_all(routes, sw, from.num, row);
+			move_all(routes, &from, row);
 		else
 			move_plane(routes, sw, from.plane, from.num, row);
 		return;

@@ -116,6 +116,8 @@ struct pm_routes {
 	bool lacks_memory; /* some change is not noted */
 	uint64_t looked;   /* see pm_routes_looked */
 
+	uint64_t *alike; /* scratch, for moved.c: [words] see there */
+
 	/* Scratch, for detour.c. */
 	uint32_t *queue, *distance; /* [switch] */
 };

@@ -98,6 +98,7 @@ static void allocate_tables(struct pm_routes *routes)
 	routes->moved_list = pm_pool_array(pool, num, sizeof(uint32_t));
 	routes->cut = pm_pool_array(pool, ports, sizeof(uint32_t));
 	routes->everywhere = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
+	routes->alike = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
 	routes->queue = pm_pool_array(pool, num, sizeof(uint32_t));
 	routes->distance = pm_pool_array(pool, num, sizeof(uint32_t));
 }
