@@ -6,6 +6,12 @@
  *
  *     lost cables -> sets of reach.h that lose something -> ports next to them
  *         -> entries with these ports
+ *
+ * Everybody next to such a set loses the same places over it. So their LIDs are listed
+ * once, by LFT block; and as it is kept for each port in which blocks it is named, a
+ * switch that a thousand LIDs are lost to is looked at in the few blocks where that
+ * matters. A switch that has no way at all to places any more loses their entries
+ * whatever ports they have.
  */
 #include "parts.h"
 
@@ -28,6 +34,7 @@ static void make_whole(struct pm_routes *routes)
 	find_everywhere(routes);
 	routes->num_alone = routes->num_moved;
 	routes->num_cut = routes->num_changes = routes->loss.num_stirred = 0;
+	memset(routes->indexed, 0, routes->num_switches);
 }
 
 /* Takes the last loss back. */
@@ -94,18 +101,128 @@ static void move_from_cut(struct pm_routes *routes, uint32_t port)
 		route_move_from(routes, sw, port);
 }
 
-/* Ports that lead to a switch which lost something. */
-static void move_around(struct pm_routes *routes, uint32_t sw)
-{
-	pm_for_each_port(i, routes->plan->known, sw) {
-		uint32_t peer = routes->plan->known->ports[i].peer;
-		uint8_t direction = routes->plan->tree.direction[i];
+/* ---- Switches next to the loss ---- */
 
-		if (routes->alive[i] && (direction == PM_UP || direction == PM_DOWN) &&
-		    route_reach_changed(routes, peer))
-			route_move_from(routes, route_far_switch(routes, i), peer);
+static void add_lids(struct pm_routes *routes, uint32_t to)
+{
+	struct lost *lost = &routes->lost;
+
+	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++) {
+		uint32_t lid = routes->lids_of[i], block = lid / PM_LFT_BLOCK;
+
+		if (!lost->lids[block])
+			lost->blocks[lost->num_blocks++] = block;
+		lost->lids[block] |= (uint64_t)1 << lid % PM_LFT_BLOCK;
 	}
 }
+
+/* Makes routes->lost what a set has lost, unless that is what it is. */
+static void find_lost(struct pm_routes *routes, const uint64_t *before,
+		      const uint64_t *after)
+{
+	struct lost *lost = &routes->lost;
+	uint64_t other = 0;
+
+	for (uint32_t w = 0; w < routes->whole.words; w++) {
+		uint64_t places = before[w] & ~after[w];
+
+		other |= places ^ lost->places[w];
+		lost->places[w] = places;
+	}
+	if (!other)
+		return;
+	while (lost->num_blocks)
+		lost->lids[lost->blocks[--lost->num_blocks]] = 0;
+	for (uint32_t w = 0; w < routes->whole.words; w++)
+		for (uint64_t places = lost->places[w]; places; places &= places - 1)
+			add_lids(routes, w * 64 + (uint32_t)__builtin_ctzll(places));
+}
+
+/* Takes the entries for lost places from a switch that cannot reach any of them. */
+static void drop(struct pm_routes *routes, uint32_t sw)
+{
+	const struct lost *lost = &routes->lost;
+	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
+
+	if (route_is_alone(routes, sw))
+		return;
+	if (!routes->moved[sw])
+		route_start_moving(routes, sw);
+	for (uint32_t i = 0; i < lost->num_blocks; i++) {
+		uint32_t block = lost->blocks[i];
+
+		for (uint64_t lids = lost->lids[block]; lids; lids &= lids - 1) {
+			uint32_t lid =
+				block * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids);
+
+			routes->looked++;
+			if (row[lid] != PM_LFT_KEEP)
+				route_put(routes, sw, lid, row[lid], PM_LFT_KEEP);
+		}
+	}
+}
+
+/* Whether a switch can reach any of the lost places by other ways. */
+static bool has_ways(const struct pm_routes *routes, uint32_t sw)
+{
+	const uint64_t *reach = pm_reach_updown(&routes->now, sw);
+	uint64_t any = 0;
+
+	for (uint32_t w = 0; w < routes->whole.words; w++)
+		any |= reach[w] & routes->lost.places[w];
+	return any;
+}
+
+/* Notes in which blocks the preferred entries of a switch have each port. */
+static void index_ports(struct pm_routes *routes, uint32_t sw)
+{
+	const struct pm_node *n = route_node(routes, sw);
+	const uint8_t *row = route_preferred(routes, sw);
+	uint64_t *named = routes->named + (size_t)n->first_port * routes->touched_words;
+
+	memset(named, 0,
+	       (n->num_ports + (size_t)1) * routes->touched_words * sizeof(*named));
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		if (row[lid] <= n->num_ports)
+			pm_bits_set(named + (size_t)row[lid] * routes->touched_words,
+				    lid / PM_LFT_BLOCK);
+	routes->indexed[sw] = 1;
+}
+
+/* Those that reach the lost places over a switch, by cables that go this way from it. */
+static void move_next_to(struct pm_routes *routes, uint32_t sw,
+			 enum pm_direction direction)
+{
+	pm_for_each_port(i, routes->plan->known, sw) {
+		uint32_t next = routes->plan->tree.far[i];
+
+		if (routes->plan->tree.direction[i] != direction || !routes->alive[i] ||
+		    !has_ways(routes, next))
+			continue;
+		if (!routes->indexed[next])
+			index_ports(routes, next);
+		route_move_lost(routes, next, routes->plan->known->ports[i].peer,
+				&routes->lost);
+	}
+}
+
+/* A switch that lost something, and those next to it. */
+static void move_around(struct pm_routes *routes, uint32_t sw)
+{
+	if (routes->loss.changed[sw] & PM_REACH_UPDOWN) {
+		find_lost(routes, pm_reach_updown(&routes->whole, sw),
+			  pm_reach_updown(&routes->now, sw));
+		drop(routes, sw);
+		move_next_to(routes, sw, PM_DOWN);
+	}
+	if (routes->loss.changed[sw] & PM_REACH_DOWN) {
+		find_lost(routes, pm_reach_down(&routes->whole, sw),
+			  pm_reach_down(&routes->now, sw));
+		move_next_to(routes, sw, PM_UP);
+	}
+}
+
+/* ---- Detours ---- */
 
 /* Whether a switch has no up-then-down path to this one. */
 static bool lacks(const struct pm_routes *routes, uint32_t to)

@@ -320,14 +320,40 @@ void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port)
 	}
 }
 
+void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
+		     const struct lost *lost)
+{
+	const uint64_t *named = routes->named + (size_t)port * routes->touched_words;
+	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
+	struct leaving from = leave(routes, sw, port);
+
+	routes->looked += lost->num_blocks;
+	for (uint32_t i = 0; i < lost->num_blocks; i++) {
+		uint32_t block = lost->blocks[i];
+
+		if (!pm_bits_test(named, block))
+			continue;
+		if (!routes->moved[sw])
+			route_start_moving(routes, sw);
+		for (uint64_t lids = lost->lids[block]; lids; lids &= lids - 1) {
+			uint32_t lid =
+				block * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids);
+
+			routes->looked++;
+			if (row[lid] == from.num)
+				route_put(routes, sw, lid, from.num,
+					  move_one(routes, &from, lid));
+		}
+	}
+}
+
 void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 {
 	for (uint32_t i = routes->first_lid[sw]; i < routes->first_lid[sw + 1]; i++)
 		row[routes->lids_of[i]] = routes->to[routes->lids_of[i]].port;
 }
 
-/* Whether all cables to other switches are lost. */
-static bool is_alone(const struct pm_routes *routes, uint32_t sw)
+bool route_is_alone(const struct pm_routes *routes, uint32_t sw)
 {
 	pm_for_each_port(i, routes->plan->known, sw)
 		if (routes->alive[i] && routes->plan->known->ports[i].peer != PM_NONE)
@@ -386,7 +412,7 @@ bool route_isolate(struct pm_routes *routes, uint32_t sw)
 {
 	uint8_t *row = routes->table + (size_t)sw * routes->stride;
 
-	if (!is_alone(routes, sw))
+	if (!route_is_alone(routes, sw))
 		return false;
 	if (routes->moved[sw])
 		return true;

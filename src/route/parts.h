@@ -60,6 +60,14 @@ struct foreign {
 	bool whole_blocks;   /* none of them has two */
 };
 
+/* Places that a set of reach.h lost, and their LIDs. */
+struct lost {
+	uint64_t *places; /* [words] */
+	uint32_t *blocks; /* LFT blocks with such LIDs */
+	uint32_t num_blocks;
+	uint64_t *lids; /* [block] which of its LIDs; in all others 0 */
+};
+
 struct pm_routes {
 	const struct pm_plan *plan;
 	uint32_t stride, num_switches;
@@ -115,6 +123,9 @@ struct pm_routes {
 	uint32_t num_changes, changes_room;
 	bool lacks_memory; /* some change is not noted */
 	uint64_t looked;   /* see pm_routes_looked */
+	struct lost lost;  /* of the set at hand */
+	uint64_t *named; /* [port][touched_words] blocks in which its switch prefers .. */
+	uint8_t *indexed; /* .. [switch] that port, where this is set */
 
 	uint64_t *alike; /* scratch, for moved.c: [words] see there */
 
@@ -265,7 +276,12 @@ void route_update_switch(struct pm_routes *routes, uint32_t sw);
 void route_start_moving(struct pm_routes *routes, uint32_t sw);
 /* Moves what used a port for places that it does not lead to any more. */
 void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port);
-/* If all cables of a switch to others are lost, leaves it its own entries; else false. */
+/* Moves what used a port that is alive for LIDs which it does not lead to any more. */
+void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
+		     const struct lost *lost);
+/* Whether all cables of a switch to others are lost. */
+bool route_is_alone(const struct pm_routes *routes, uint32_t sw);
+/* If they are, leaves it its own entries; else false. */
 bool route_isolate(struct pm_routes *routes, uint32_t sw);
 /* The table is about to be, or preferred has been, changed in other ways. */
 void route_touch_all(struct pm_routes *routes, uint32_t sw);

@@ -99,6 +99,14 @@ static void allocate_tables(struct pm_routes *routes)
 	routes->cut = pm_pool_array(pool, ports, sizeof(uint32_t));
 	routes->everywhere = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
 	routes->alike = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
+	routes->lost.places = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
+	routes->lost.blocks =
+		pm_pool_array(pool, routes->stride / PM_LFT_BLOCK, sizeof(uint32_t));
+	routes->lost.lids =
+		pm_pool_array(pool, routes->stride / PM_LFT_BLOCK, sizeof(uint64_t));
+	routes->named = pm_pool_array(pool, (size_t)ports * routes->touched_words,
+				      sizeof(uint64_t));
+	routes->indexed = pm_pool_array(pool, num, 1);
 	routes->queue = pm_pool_array(pool, num, sizeof(uint32_t));
 	routes->distance = pm_pool_array(pool, num, sizeof(uint32_t));
 }
