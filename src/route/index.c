@@ -80,6 +80,9 @@ static int index_intervals(struct pm_routes *routes, struct pm_error *err)
 
 		if (to->sw == PM_NONE)
 			continue;
+		pm_bits_set(routes->plane_blocks +
+				    (size_t)to->plane * routes->touched_words,
+			    lid / PM_LFT_BLOCK);
 		to->number = to->port ? slots[to->plane] + to->rank : to->rank;
 		if (starts_interval(routes, lid))
 			routes->intervals[next[to->plane]++].start = (uint16_t)lid;
@@ -152,10 +155,15 @@ static uint32_t list_up(const struct pm_routes *routes, uint32_t sw, uint8_t *nu
 
 static void index_up(struct pm_routes *routes)
 {
-	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		routes->first_up[sw + 1] =
-			routes->first_up[sw] +
-			list_up(routes, sw, routes->up + routes->first_up[sw]);
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		uint32_t at = routes->first_up[sw];
+
+		routes->first_up[sw + 1] = at + list_up(routes, sw, routes->up + at);
+		pm_for_each_port(i, routes->plan->known, sw)
+			if (routes->plan->tree.direction[i] == PM_UP)
+				routes->up_by_num[at++] =
+					routes->plan->known->ports[i].num;
+	}
 }
 
 /* From the leaves up. */

@@ -57,6 +57,7 @@ static void mend(struct pm_routes *routes)
 		uint32_t port = routes->cut[--routes->num_cut];
 
 		routes->alive[port] = routes->linked[port] = 1;
+		routes->severed[routes->plan->known->ports[port].node] = 0;
 	}
 	pm_reach_restore(&routes->whole, &routes->now, &routes->loss);
 }
@@ -87,9 +88,13 @@ static void cut(struct pm_routes *routes, const uint32_t *ports, uint32_t num_po
 		routes->cut[routes->num_cut++] = ports[i];
 		routes->cut[routes->num_cut++] = peer;
 	}
-	for (uint32_t i = 0; i < routes->num_cut; i++)
-		routes->linked[routes->cut[i]] =
-			route_has_stand_in(routes, routes->cut[i]);
+	for (uint32_t i = 0; i < routes->num_cut; i++) {
+		uint32_t port = routes->cut[i];
+
+		routes->linked[port] = route_has_stand_in(routes, port);
+		routes->severed[routes->plan->known->ports[port].node] |=
+			!routes->linked[port];
+	}
 }
 
 static void move_from_cut(struct pm_routes *routes, uint32_t port)
@@ -121,9 +126,10 @@ static void find_lost(struct pm_routes *routes, const uint64_t *before,
 		      const uint64_t *after)
 {
 	struct lost *lost = &routes->lost;
+	uint32_t words = routes->whole.words;
 	uint64_t other = 0;
 
-	for (uint32_t w = 0; w < routes->whole.words; w++) {
+	for (uint32_t w = 0; w < words; w++) {
 		uint64_t places = before[w] & ~after[w];
 
 		other |= places ^ lost->places[w];
@@ -133,9 +139,16 @@ static void find_lost(struct pm_routes *routes, const uint64_t *before,
 		return;
 	while (lost->num_blocks)
 		lost->lids[lost->blocks[--lost->num_blocks]] = 0;
-	for (uint32_t w = 0; w < routes->whole.words; w++)
+	lost->words = (struct pm_span){words, 0};
+	for (uint32_t w = 0; w < words; w++) {
+		if (!lost->places[w])
+			continue;
+		if (lost->words.first == words)
+			lost->words.first = w;
+		lost->words.end = w + 1;
 		for (uint64_t places = lost->places[w]; places; places &= places - 1)
 			add_lids(routes, w * 64 + (uint32_t)__builtin_ctzll(places));
+	}
 }
 
 /* Takes the entries for lost places from a switch that cannot reach any of them. */
@@ -168,25 +181,9 @@ static bool has_ways(const struct pm_routes *routes, uint32_t sw)
 	const uint64_t *reach = pm_reach_updown(&routes->now, sw);
 	uint64_t any = 0;
 
-	for (uint32_t w = 0; w < routes->whole.words; w++)
+	for (uint32_t w = routes->lost.words.first; w < routes->lost.words.end; w++)
 		any |= reach[w] & routes->lost.places[w];
 	return any;
-}
-
-/* Notes in which blocks the preferred entries of a switch have each port. */
-static void index_ports(struct pm_routes *routes, uint32_t sw)
-{
-	const struct pm_node *n = route_node(routes, sw);
-	const uint8_t *row = route_preferred(routes, sw);
-	uint64_t *named = routes->named + (size_t)n->first_port * routes->touched_words;
-
-	memset(named, 0,
-	       (n->num_ports + (size_t)1) * routes->touched_words * sizeof(*named));
-	for (uint32_t lid = 0; lid < routes->stride; lid++)
-		if (row[lid] <= n->num_ports)
-			pm_bits_set(named + (size_t)row[lid] * routes->touched_words,
-				    lid / PM_LFT_BLOCK);
-	routes->indexed[sw] = 1;
 }
 
 /* Those that reach the lost places over a switch, by cables that go this way from it. */
@@ -199,8 +196,6 @@ static void move_next_to(struct pm_routes *routes, uint32_t sw,
 		if (routes->plan->tree.direction[i] != direction || !routes->alive[i] ||
 		    !has_ways(routes, next))
 			continue;
-		if (!routes->indexed[next])
-			index_ports(routes, next);
 		route_move_lost(routes, next, routes->plan->known->ports[i].peer,
 				&routes->lost);
 	}

@@ -103,14 +103,14 @@ void route_note(struct pm_routes *routes, uint32_t sw, uint32_t lid, uint8_t bef
 static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t except,
 			   struct ports *list)
 {
-	const struct pm_node *n = route_node(routes, sw);
-	const uint8_t *direction = routes->plan->tree.direction + n->first_port;
-	const uint8_t *linked = routes->linked + n->first_port;
+	const uint8_t *linked = routes->linked + route_node(routes, sw)->first_port;
 
 	list->count = 0;
-	for (uint32_t p = 1; p <= n->num_ports; p++) {
-		list->num[list->count] = (uint8_t)p;
-		list->count += (direction[p] == PM_UP) & linked[p] & (p != except);
+	for (uint32_t i = routes->first_up[sw]; i < routes->first_up[sw + 1]; i++) {
+		uint8_t num = routes->up_by_num[i];
+
+		list->num[list->count] = num;
+		list->count += linked[num] & (num != except);
 	}
 }
 
@@ -320,18 +320,45 @@ void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port)
 	}
 }
 
+/* Notes in which blocks the preferred entries of a switch have each port. */
+static void index_ports(struct pm_routes *routes, uint32_t sw)
+{
+	const struct pm_node *n = route_node(routes, sw);
+	const uint8_t *row = route_preferred(routes, sw);
+	uint64_t *named = routes->named + (size_t)n->first_port * routes->touched_words;
+
+	memset(named, 0,
+	       (n->num_ports + (size_t)1) * routes->touched_words * sizeof(*named));
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		if (row[lid] <= n->num_ports)
+			pm_bits_set(named + (size_t)row[lid] * routes->touched_words,
+				    lid / PM_LFT_BLOCK);
+	routes->indexed[sw] = 1;
+}
+
+/* The blocks in which entries of the port may be. */
+static const uint64_t *blocks_of(struct pm_routes *routes, const struct leaving *from,
+				 uint32_t port)
+{
+	if (from->plane != PM_NONE)
+		return routes->plane_blocks + (size_t)from->plane * routes->touched_words;
+	if (!routes->indexed[from->sw])
+		index_ports(routes, from->sw);
+	return routes->named + (size_t)port * routes->touched_words;
+}
+
 void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
 		     const struct lost *lost)
 {
-	const uint64_t *named = routes->named + (size_t)port * routes->touched_words;
-	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
 	struct leaving from = leave(routes, sw, port);
+	const uint64_t *blocks = blocks_of(routes, &from, port);
+	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
 
 	routes->looked += lost->num_blocks;
 	for (uint32_t i = 0; i < lost->num_blocks; i++) {
 		uint32_t block = lost->blocks[i];
 
-		if (!pm_bits_test(named, block))
+		if (!pm_bits_test(blocks, block))
 			continue;
 		if (!routes->moved[sw])
 			route_start_moving(routes, sw);

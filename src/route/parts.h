@@ -62,8 +62,9 @@ struct foreign {
 
 /* Places that a set of reach.h lost, and their LIDs. */
 struct lost {
-	uint64_t *places; /* [words] */
-	uint32_t *blocks; /* LFT blocks with such LIDs */
+	uint64_t *places;     /* [words] */
+	struct pm_span words; /* they are in these */
+	uint32_t *blocks;     /* LFT blocks with such LIDs */
 	uint32_t num_blocks;
 	uint64_t *lids; /* [block] which of its LIDs; in all others 0 */
 };
@@ -79,10 +80,12 @@ struct pm_routes {
 	uint16_t *lids_of;		  /* LIDs by switch of the place */
 	uint32_t *first_interval;	  /* [plane + 1] into intervals; the last
 					   * "plane" is for places without one */
+	uint64_t *plane_blocks;		  /* [plane + 1][touched_words] with its LIDs */
 	struct interval *intervals;	  /* no more than there are LIDs */
 	struct own *own;		  /* [leaf][plane] */
 	uint32_t *first_up;		  /* [switch + 1] into up */
 	uint8_t *up;			  /* up ports: see route_up */
+	uint8_t *up_by_num;		  /* likewise, but by number */
 	uint64_t *leaf_set;		  /* [words] */
 	uint64_t *planeless;		  /* [words] with a LID that has no plane */
 	uint64_t *nothing;		  /* [words] the empty set */
@@ -102,6 +105,7 @@ struct pm_routes {
 	/* Current: of the last update. */
 	uint8_t *alive;		   /* [port] */
 	uint8_t *linked;	   /* [port] this cable or a parallel one is alive */
+	uint8_t *severed;	   /* [switch] some of its ports are not linked */
 	struct pm_reach now;	   /* with these */
 	struct pm_reach_loss loss; /* changed[]: of now */
 	uint8_t *table;		   /* [switch][stride], valid where moved[switch] */

@@ -21,10 +21,13 @@ static void find_linked(struct pm_routes *routes)
 {
 	const struct pm_fabric *known = routes->plan->known;
 
-	for (uint32_t i = 0; i < known->num_ports; i++)
+	memset(routes->severed, 0, routes->num_switches);
+	for (uint32_t i = 0; i < known->num_ports; i++) {
 		routes->linked[i] =
 			routes->alive[i] || (known->ports[i].peer != PM_NONE &&
 					     route_has_stand_in(routes, i));
+		routes->severed[known->ports[i].node] |= !routes->linked[i];
+	}
 }
 
 void route_update(struct pm_routes *routes, const struct pm_detours *detours)
@@ -64,12 +67,17 @@ static void allocate_index(struct pm_routes *routes)
 		pm_pool_array(pool, tree->num_planes + 2u, sizeof(uint32_t));
 	routes->intervals =
 		pm_pool_array(pool, routes->stride, sizeof(*routes->intervals));
+	routes->touched_words = pm_bits_words(routes->stride / PM_LFT_BLOCK);
+	routes->plane_blocks = pm_pool_array(
+		pool, (tree->num_planes + (size_t)1) * routes->touched_words,
+		sizeof(uint64_t));
 	routes->own =
 		pm_pool_array(pool, (size_t)tree->num_leaves * (tree->num_planes + 1u),
 			      sizeof(*routes->own));
 	routes->first_up =
 		pm_pool_array(pool, routes->num_switches + 1u, sizeof(uint32_t));
 	routes->up = pm_pool_array(pool, tree->num_ports, 1);
+	routes->up_by_num = pm_pool_array(pool, tree->num_ports, 1);
 	routes->leaf_set = pm_pool_array(pool, words, sizeof(uint64_t));
 	routes->planeless = pm_pool_array(pool, words, sizeof(uint64_t));
 	routes->nothing = pm_pool_array(pool, words, sizeof(uint64_t));
@@ -88,11 +96,11 @@ static void allocate_tables(struct pm_routes *routes)
 	routes->full = pm_pool_array(pool, num, 1);
 	routes->alive = pm_pool_array(pool, ports, 1);
 	routes->linked = pm_pool_array(pool, ports, 1);
+	routes->severed = pm_pool_array(pool, num, 1);
 	pm_reach_init(&routes->plan->tree, pool, &routes->now);
 	pm_reach_loss_init(&routes->now, num, pool, &routes->loss);
 	routes->table = pm_pool_bytes(pool, cells);
 	routes->moved = pm_pool_array(pool, num, 1);
-	routes->touched_words = pm_bits_words(routes->stride / PM_LFT_BLOCK);
 	routes->touched = pm_pool_array(pool, (size_t)num * routes->touched_words,
 					sizeof(*routes->touched));
 	routes->moved_list = pm_pool_array(pool, num, sizeof(uint32_t));
