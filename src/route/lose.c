@@ -113,11 +113,10 @@ static void add_lids(struct pm_routes *routes, uint32_t to)
 	struct lost *lost = &routes->lost;
 
 	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++) {
-		uint32_t lid = routes->lids_of[i], block = lid / PM_LFT_BLOCK;
+		uint32_t lid = routes->lids_of[i];
 
-		if (!lost->lids[block])
-			lost->blocks[lost->num_blocks++] = block;
-		lost->lids[block] |= (uint64_t)1 << lid % PM_LFT_BLOCK;
+		pm_bits_set(lost->blocks, lid / PM_LFT_BLOCK);
+		lost->lids[lid / PM_LFT_BLOCK] |= (uint64_t)1 << lid % PM_LFT_BLOCK;
 	}
 }
 
@@ -137,8 +136,10 @@ static void find_lost(struct pm_routes *routes, const uint64_t *before,
 	}
 	if (!other)
 		return;
-	while (lost->num_blocks)
-		lost->lids[lost->blocks[--lost->num_blocks]] = 0;
+	for (uint32_t w = 0; w < routes->touched_words; w++)
+		for (; lost->blocks[w]; lost->blocks[w] &= lost->blocks[w] - 1)
+			lost->lids[w * 64 + (uint32_t)__builtin_ctzll(lost->blocks[w])] =
+				0;
 	lost->words = (struct pm_span){words, 0};
 	for (uint32_t w = 0; w < words; w++) {
 		if (!lost->places[w])
@@ -151,28 +152,29 @@ static void find_lost(struct pm_routes *routes, const uint64_t *before,
 	}
 }
 
+static void drop_block(struct pm_routes *routes, uint32_t sw, uint32_t block)
+{
+	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
+
+	for (uint64_t lids = routes->lost.lids[block]; lids; lids &= lids - 1) {
+		uint32_t lid = block * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids);
+
+		routes->looked++;
+		if (row[lid] != PM_LFT_KEEP)
+			route_put(routes, sw, lid, row[lid], PM_LFT_KEEP);
+	}
+}
+
 /* Takes the entries for lost places from a switch that cannot reach any of them. */
 static void drop(struct pm_routes *routes, uint32_t sw)
 {
-	const struct lost *lost = &routes->lost;
-	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
-
 	if (route_is_alone(routes, sw))
 		return;
 	if (!routes->moved[sw])
 		route_start_moving(routes, sw);
-	for (uint32_t i = 0; i < lost->num_blocks; i++) {
-		uint32_t block = lost->blocks[i];
-
-		for (uint64_t lids = lost->lids[block]; lids; lids &= lids - 1) {
-			uint32_t lid =
-				block * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids);
-
-			routes->looked++;
-			if (row[lid] != PM_LFT_KEEP)
-				route_put(routes, sw, lid, row[lid], PM_LFT_KEEP);
-		}
-	}
+	for (uint32_t w = 0; w < routes->touched_words; w++)
+		for (uint64_t set = routes->lost.blocks[w]; set; set &= set - 1)
+			drop_block(routes, sw, w * 64 + (uint32_t)__builtin_ctzll(set));
 }
 
 /* Whether a switch can reach any of the lost places by other ways. */
@@ -190,15 +192,20 @@ static bool has_ways(const struct pm_routes *routes, uint32_t sw)
 static void move_next_to(struct pm_routes *routes, uint32_t sw,
 			 enum pm_direction direction)
 {
-	pm_for_each_port(i, routes->plan->known, sw) {
-		uint32_t next = routes->plan->tree.far[i];
+	const uint32_t *far = routes->plan->tree.far;
+	uint32_t ports[PM_MAX_PORTS + 1], num = 0;
 
+	pm_for_each_port(i, routes->plan->known, sw) {
 		if (routes->plan->tree.direction[i] != direction || !routes->alive[i] ||
-		    !has_ways(routes, next))
+		    !has_ways(routes, far[i]))
 			continue;
-		route_move_lost(routes, next, routes->plan->known->ports[i].peer,
-				&routes->lost);
+		route_fetch_lost(routes, far[i], routes->plan->known->ports[i].peer,
+				 &routes->lost);
+		ports[num++] = i;
 	}
+	for (uint32_t i = 0; i < num; i++)
+		route_move_lost(routes, far[ports[i]],
+				routes->plan->known->ports[ports[i]].peer, &routes->lost);
 }
 
 /* A switch that lost something, and those next to it. */

@@ -26,14 +26,14 @@ static uint32_t leaf_key(const struct pm_routes *routes, uint32_t leaf, uint32_t
 static uint32_t key_of(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
-	bool down = pm_bits_test(pm_reach_down(&routes->now, sw), routes->to[lid].sw);
 
 	if (tree->level[sw] == 0)
 		return leaf_key(routes, sw, lid);
 	if (pm_tree_is_native(tree, routes->to[lid].plane, sw))
 		return route_native_key(routes, sw, lid) + tree->position[sw];
-	return down ? route_foreign_down(routes, sw, lid)
-		    : route_foreign_up(routes, sw, lid);
+	return pm_bits_test(pm_reach_down(&routes->now, sw), routes->to[lid].sw)
+		       ? route_foreign_down(routes, sw, lid)
+		       : route_foreign_up(routes, sw, lid);
 }
 
 static void strike(struct ports *list, uint32_t at)
@@ -129,12 +129,18 @@ struct leaving {
 	struct ports alike; /* the candidates for the places in routes->alike */
 };
 
+/* The only plane whose entries use a port, or PM_NONE. */
+static uint32_t only_plane(const struct pm_routes *routes, uint32_t sw, uint32_t port)
+{
+	return routes->irregular[sw] ? PM_NONE : routes->plan->tree.plane[port];
+}
+
 static struct leaving leave(const struct pm_routes *routes, uint32_t sw, uint32_t port)
 {
 	struct leaving from;
 
 	from.sw = sw;
-	from.plane = routes->irregular[sw] ? PM_NONE : routes->plan->tree.plane[port];
+	from.plane = only_plane(routes, sw, port);
 	from.num = routes->plan->known->ports[port].num;
 	from.listed = false;
 	from.direction = PM_DARK;
@@ -336,42 +342,61 @@ static void index_ports(struct pm_routes *routes, uint32_t sw)
 	routes->indexed[sw] = 1;
 }
 
-/* The blocks in which entries of the port may be. */
-static const uint64_t *blocks_of(struct pm_routes *routes, const struct leaving *from,
-				 uint32_t port)
+/* The blocks in which entries of a port may be. */
+static const uint64_t *blocks_of(struct pm_routes *routes, uint32_t sw, uint32_t port)
 {
-	if (from->plane != PM_NONE)
-		return routes->plane_blocks + (size_t)from->plane * routes->touched_words;
-	if (!routes->indexed[from->sw])
-		index_ports(routes, from->sw);
+	uint32_t plane = only_plane(routes, sw, port);
+
+	if (plane != PM_NONE)
+		return routes->plane_blocks + (size_t)plane * routes->touched_words;
+	if (!routes->indexed[sw])
+		index_ports(routes, sw);
 	return routes->named + (size_t)port * routes->touched_words;
+}
+
+void route_fetch_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
+		      const struct lost *lost)
+{
+	const uint64_t *blocks = blocks_of(routes, sw, port);
+	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
+
+	for (uint32_t w = 0; w < routes->touched_words; w++)
+		for (uint64_t set = blocks[w] & lost->blocks[w]; set; set &= set - 1)
+			__builtin_prefetch(row +
+					   (w * 64 + (uint32_t)__builtin_ctzll(set)) *
+						   PM_LFT_BLOCK);
+}
+
+static void move_block(struct pm_routes *routes, struct leaving *from, uint32_t block,
+		       uint64_t lids)
+{
+	const uint8_t *row = routes->table + (size_t)from->sw * routes->stride;
+
+	for (; lids; lids &= lids - 1) {
+		uint32_t lid = block * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids);
+
+		routes->looked++;
+		if (row[lid] == from->num)
+			route_put(routes, from->sw, lid, from->num,
+				  move_one(routes, from, lid));
+	}
 }
 
 void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
 		     const struct lost *lost)
 {
+	const uint64_t *blocks = blocks_of(routes, sw, port);
 	struct leaving from = leave(routes, sw, port);
-	const uint64_t *blocks = blocks_of(routes, &from, port);
-	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
 
-	routes->looked += lost->num_blocks;
-	for (uint32_t i = 0; i < lost->num_blocks; i++) {
-		uint32_t block = lost->blocks[i];
+	routes->looked++;
+	if (!routes->moved[sw])
+		route_start_moving(routes, sw);
+	for (uint32_t w = 0; w < routes->touched_words; w++)
+		for (uint64_t set = blocks[w] & lost->blocks[w]; set; set &= set - 1) {
+			uint32_t block = w * 64 + (uint32_t)__builtin_ctzll(set);
 
-		if (!pm_bits_test(blocks, block))
-			continue;
-		if (!routes->moved[sw])
-			route_start_moving(routes, sw);
-		for (uint64_t lids = lost->lids[block]; lids; lids &= lids - 1) {
-			uint32_t lid =
-				block * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids);
-
-			routes->looked++;
-			if (row[lid] == from.num)
-				route_put(routes, sw, lid, from.num,
-					  move_one(routes, &from, lid));
+			move_block(routes, &from, block, lost->lids[block]);
 		}
-	}
 }
 
 void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row)

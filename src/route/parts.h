@@ -64,9 +64,8 @@ struct foreign {
 struct lost {
 	uint64_t *places;     /* [words] */
 	struct pm_span words; /* they are in these */
-	uint32_t *blocks;     /* LFT blocks with such LIDs */
-	uint32_t num_blocks;
-	uint64_t *lids; /* [block] which of its LIDs; in all others 0 */
+	uint64_t *blocks;     /* [touched_words] LFT blocks with such LIDs */
+	uint64_t *lids;	      /* [block] which of its LIDs; in all others 0 */
 };
 
 struct pm_routes {
@@ -283,6 +282,9 @@ void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port);
 /* Moves what used a port that is alive for LIDs which it does not lead to any more. */
 void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
 		     const struct lost *lost);
+/* Has the entries fetched that it will look at. */
+void route_fetch_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
+		      const struct lost *lost);
 /* Whether all cables of a switch to others are lost. */
 bool route_is_alone(const struct pm_routes *routes, uint32_t sw);
 /* If they are, leaves it its own entries; else false. */

@@ -109,7 +109,7 @@ static void allocate_tables(struct pm_routes *routes)
 	routes->alike = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
 	routes->lost.places = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
 	routes->lost.blocks =
-		pm_pool_array(pool, routes->stride / PM_LFT_BLOCK, sizeof(uint32_t));
+		pm_pool_array(pool, routes->touched_words, sizeof(uint64_t));
 	routes->lost.lids =
 		pm_pool_array(pool, routes->stride / PM_LFT_BLOCK, sizeof(uint64_t));
 	routes->named = pm_pool_array(pool, (size_t)ports * routes->touched_words,
