@@ -183,33 +183,37 @@ static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
 	pm_bits_set(wave->loss->waiting, wave->loss->place[x]);
 }
 
-/* Strikes from a set what x has in another one, and shortens the span to what is left. */
-static void strike(const struct wave *wave, uint64_t *set, const uint64_t *others,
-		   uint32_t x, struct pm_span *span)
+/* Strikes from a set what another one has; what is left of the words it is in. */
+static inline struct pm_span strike(uint64_t *set, const uint64_t *other,
+				    struct pm_span span)
 {
-	const uint64_t *other = others + (size_t)x * wave->words;
-
-	for (uint32_t w = span->first; w < span->end; w++)
+	for (uint32_t w = span.first; w < span.end; w++)
 		set[w] &= ~other[w];
-	while (span->first < span->end && !set[span->first])
-		span->first++;
-	while (span->first < span->end && !set[span->end - 1])
-		span->end--;
+	while (span.first < span.end && !set[span.first])
+		span.first++;
+	while (span.first < span.end && !set[span.end - 1])
+		span.end--;
+	return span;
 }
 
 /* Leaves in missing[] what x does not get from elsewhere, which is in that span. */
 static struct pm_span keep_lost(const struct wave *wave, uint32_t x, uint64_t *missing)
 {
+	const struct pm_node *n = &wave->skeleton->nodes[x];
+	uint32_t i = n->first_port + 1, end = i + n->num_ports, words = wave->words;
+	const uint8_t *direction = wave->tree->direction, *alive = wave->alive, *found;
+	const uint32_t *far = wave->tree->far;
+	const uint64_t *sets = wave->sets;
 	struct pm_span left = wave->loss->span[x];
 
 	if (wave->below)
-		strike(wave, missing, wave->below, x, &left);
-	pm_for_each_port(i, wave->skeleton, x) {
-		if (left.first == left.end)
-			break;
-		if (wave->tree->direction[i] == wave->from && wave->alive[i])
-			strike(wave, missing, wave->sets, wave->tree->far[i], &left);
-	}
+		left = strike(missing, wave->below + (size_t)x * words, left);
+	/* Mostly the first port will do, and it comes behind many of hosts. */
+	found = memchr(direction + i, wave->from, end - i);
+	i = found ? (uint32_t)(found - direction) : end;
+	for (; i < end && left.first < left.end; i++)
+		if (direction[i] == wave->from && alive[i])
+			left = strike(missing, sets + (size_t)far[i] * words, left);
 	return left;
 }
 
@@ -236,10 +240,12 @@ static void look(const struct wave *wave, uint32_t x)
 	struct pm_span *span = &wave->loss->span[x], lost = keep_lost(wave, x, missing);
 
 	wave->loss->looked++;
-	if (lost.first < lost.end)
-		take(wave, x, missing, lost);
 	/* Nothing is left of what was struck. */
-	memset(missing + lost.first, 0, (lost.end - lost.first) * sizeof(*missing));
+	if (lost.first < lost.end) {
+		take(wave, x, missing, lost);
+		memset(missing + lost.first, 0,
+		       (lost.end - lost.first) * sizeof(*missing));
+	}
 	*span = (struct pm_span){0, 0};
 }
 

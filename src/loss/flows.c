@@ -17,6 +17,7 @@
 #include <portmajor/check.h>
 
 #include <errno.h>
+#include <string.h>
 
 /* A changed entry, and what came there before. */
 struct changed {
@@ -125,7 +126,8 @@ int pm_flows_note_entry(struct pm_flows *flows, uint32_t sw, uint32_t lid)
 {
 	struct changed new = {sw, (uint16_t)lid, *flow_at(flows, sw, lid)};
 
-	if (!flows->is_end[lid] ||
+	/* Where nothing came, nothing is to be moved. */
+	if (!new.flow || !flows->is_end[lid] ||
 	    entry_now(flows, sw, lid) == entry_before(flows, sw, lid))
 		return 0;
 	if (pm_grow(&flows->changed, &flows->changed_room, flows->num_changed + 1,
@@ -370,15 +372,18 @@ static int allocate(struct pm_flows *flows, struct pm_error *err)
 {
 	struct pm_pool *pool = &flows->pool;
 	uint32_t num = flows->fabric->num_switches, ports = flows->tree->num_ports;
+	size_t cells = (size_t)num * flows->stride;
 
 	flows->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
 	flows->is_end = pm_pool_array(pool, flows->stride, 1);
-	flows->flow = pm_pool_array(pool, (size_t)num * flows->stride, sizeof(uint16_t));
+	flows->flow = pm_pool_bytes(pool, cells * sizeof(*flows->flow));
 	flows->before = pm_pool_array(pool, ports, sizeof(uint32_t));
 	flows->load = pm_pool_array(pool, ports, sizeof(uint32_t));
 	flows->order = pm_pool_array(pool, ports, sizeof(uint32_t));
 	flows->touched = pm_pool_array(pool, ports, sizeof(uint32_t));
 	flows->is_touched = pm_pool_array(pool, ports, 1);
+	if (flows->flow)
+		memset(flows->flow, 0, cells * sizeof(*flows->flow));
 	return pm_pool_check(pool, err);
 }
 

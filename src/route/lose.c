@@ -57,7 +57,6 @@ static void mend(struct pm_routes *routes)
 		uint32_t port = routes->cut[--routes->num_cut];
 
 		routes->alive[port] = routes->linked[port] = 1;
-		routes->severed[routes->plan->known->ports[port].node] = 0;
 	}
 	pm_reach_restore(&routes->whole, &routes->now, &routes->loss);
 }
@@ -88,13 +87,9 @@ static void cut(struct pm_routes *routes, const uint32_t *ports, uint32_t num_po
 		routes->cut[routes->num_cut++] = ports[i];
 		routes->cut[routes->num_cut++] = peer;
 	}
-	for (uint32_t i = 0; i < routes->num_cut; i++) {
-		uint32_t port = routes->cut[i];
-
-		routes->linked[port] = route_has_stand_in(routes, port);
-		routes->severed[routes->plan->known->ports[port].node] |=
-			!routes->linked[port];
-	}
+	for (uint32_t i = 0; i < routes->num_cut; i++)
+		routes->linked[routes->cut[i]] =
+			route_has_stand_in(routes, routes->cut[i]);
 }
 
 static void move_from_cut(struct pm_routes *routes, uint32_t port)

@@ -104,7 +104,6 @@ struct pm_routes {
 	/* Current: of the last update. */
 	uint8_t *alive;		   /* [port] */
 	uint8_t *linked;	   /* [port] this cable or a parallel one is alive */
-	uint8_t *severed;	   /* [switch] some of its ports are not linked */
 	struct pm_reach now;	   /* with these */
 	struct pm_reach_loss loss; /* changed[]: of now */
 	uint8_t *table;		   /* [switch][stride], valid where moved[switch] */

@@ -21,13 +21,10 @@ static void find_linked(struct pm_routes *routes)
 {
 	const struct pm_fabric *known = routes->plan->known;
 
-	memset(routes->severed, 0, routes->num_switches);
-	for (uint32_t i = 0; i < known->num_ports; i++) {
+	for (uint32_t i = 0; i < known->num_ports; i++)
 		routes->linked[i] =
 			routes->alive[i] || (known->ports[i].peer != PM_NONE &&
 					     route_has_stand_in(routes, i));
-		routes->severed[known->ports[i].node] |= !routes->linked[i];
-	}
 }
 
 void route_update(struct pm_routes *routes, const struct pm_detours *detours)
@@ -96,7 +93,6 @@ static void allocate_tables(struct pm_routes *routes)
 	routes->full = pm_pool_array(pool, num, 1);
 	routes->alive = pm_pool_array(pool, ports, 1);
 	routes->linked = pm_pool_array(pool, ports, 1);
-	routes->severed = pm_pool_array(pool, num, 1);
 	pm_reach_init(&routes->plan->tree, pool, &routes->now);
 	pm_reach_loss_init(&routes->now, num, pool, &routes->loss);
 	routes->table = pm_pool_bytes(pool, cells);
