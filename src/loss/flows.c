@@ -59,15 +59,13 @@ static uint8_t entry_now(const struct pm_flows *flows, uint32_t sw, uint32_t lid
 	return pm_routes_table(flows->routes, sw)[lid];
 }
 
-/* The port of an entry that leads to a switch, else PM_NONE. */
-static uint32_t port_on(const struct pm_flows *flows, const struct pm_fabric *fabric,
-			uint32_t sw, uint8_t entry)
+/* The port of an entry that leads to a switch in the whole fabric, else PM_NONE. */
+static uint32_t port_on(const struct pm_flows *flows, uint32_t sw, uint8_t entry)
 {
-	const struct pm_node *n = &fabric->nodes[sw];
+	const struct pm_node *n = &flows->fabric->nodes[sw];
 	uint32_t port = n->first_port + entry;
 
-	return entry > 0 && entry <= n->num_ports && flows->tree->far[port] != PM_NONE &&
-			       fabric->ports[port].peer != PM_NONE
+	return entry > 0 && entry <= n->num_ports && flows->tree->far[port] != PM_NONE
 		       ? port
 		       : PM_NONE;
 }
@@ -81,46 +79,76 @@ static void add_load(struct pm_flows *flows, uint32_t port, uint32_t more)
 	flows->load[port] += more;
 }
 
-/*
- * Takes flows off the old way of a LID from a switch; the first switch on it with a
- * changed entry, where it ends, or PM_NONE.
- */
-static uint32_t leave(struct pm_flows *flows, uint32_t sw, uint32_t lid, uint32_t amount)
-{
-	for (uint32_t hops = 0; hops < flows->fabric->num_switches; hops++) {
-		uint32_t port =
-			port_on(flows, flows->fabric, sw, entry_before(flows, sw, lid));
-
-		if (port == PM_NONE)
-			return PM_NONE;
-		add_load(flows, port, -amount);
-		sw = flows->tree->far[port];
-		if (entry_now(flows, sw, lid) != entry_before(flows, sw, lid))
-			return sw;
-	}
-	return PM_NONE;
-}
-
-/* Puts flows, or with a negative number takes them off, the present way of a LID. */
-static void take(struct pm_flows *flows, const struct pm_fabric *broken, uint32_t sw,
-		 uint32_t lid, uint32_t amount)
-{
-	for (uint32_t hops = 0; hops < broken->num_switches; hops++) {
-		uint32_t port = port_on(flows, broken, sw, entry_now(flows, sw, lid));
-
-		if (port == PM_NONE)
-			return;
-		add_load(flows, port, amount);
-		sw = flows->tree->far[port];
-	}
-}
-
-/* ---- A loss ---- */
-
 static uint16_t *flow_at(struct pm_flows *flows, uint32_t sw, uint32_t lid)
 {
 	return &flows->flow[(size_t)sw * flows->stride + lid];
 }
+
+/*
+ * Ways are followed side by side: where one leads is in a table somewhere in memory, and
+ * while that comes the others go on.
+ */
+#define WALKS 16
+
+/* Flows on their way, at a switch. */
+struct walk {
+	uint32_t sw, amount;
+	uint16_t lid;
+};
+
+/* Takes flows off a step of the old way, which ends at a changed entry; if it goes on. */
+static bool leave(struct pm_flows *flows, const struct pm_fabric *broken,
+		  struct walk *walk)
+{
+	uint32_t port =
+		port_on(flows, walk->sw, entry_before(flows, walk->sw, walk->lid));
+	uint16_t *flow;
+
+	(void)broken;
+	if (port == PM_NONE)
+		return false;
+	add_load(flows, port, -walk->amount);
+	walk->sw = flows->tree->far[port];
+	if (entry_now(flows, walk->sw, walk->lid) ==
+	    entry_before(flows, walk->sw, walk->lid))
+		return true;
+	flow = flow_at(flows, walk->sw, walk->lid);
+	*flow = (uint16_t)(*flow - walk->amount);
+	return false;
+}
+
+/* Puts flows, or with a negative number takes them off, a step of the present way. */
+static bool take(struct pm_flows *flows, const struct pm_fabric *broken,
+		 struct walk *walk)
+{
+	uint32_t port = port_on(flows, walk->sw, entry_now(flows, walk->sw, walk->lid));
+
+	if (port == PM_NONE || broken->ports[port].peer == PM_NONE)
+		return false;
+	add_load(flows, port, walk->amount);
+	walk->sw = flows->tree->far[port];
+	return true;
+}
+
+typedef bool step_fn(struct pm_flows *flows, const struct pm_fabric *broken,
+		     struct walk *walk);
+
+/* Goes all ways to their ends. */
+static inline void follow(struct pm_flows *flows, const struct pm_fabric *broken,
+			  struct walk *walks, uint32_t num, step_fn *step)
+{
+	for (uint32_t hops = 0; num && hops < broken->num_switches; hops++) {
+		uint32_t going = 0;
+
+		for (uint32_t i = 0; i < num; i++) {
+			walks[going] = walks[i];
+			going += step(flows, broken, &walks[going]);
+		}
+		num = going;
+	}
+}
+
+/* ---- A loss ---- */
 
 int pm_flows_note_entry(struct pm_flows *flows, uint32_t sw, uint32_t lid)
 {
@@ -148,23 +176,38 @@ int pm_flows_note_end(struct pm_flows *flows, uint32_t port)
 
 static void move_flows(struct pm_flows *flows, const struct pm_fabric *broken)
 {
+	struct walk walks[WALKS];
+	uint32_t num = 0;
+
 	for (uint32_t i = 0; i < flows->num_changed; i++) {
 		const struct changed *c = &flows->changed[i];
-		uint32_t next = leave(flows, c->sw, c->lid, c->flow);
 
-		if (next != PM_NONE) {
-			uint16_t *flow = flow_at(flows, next, c->lid);
-
-			*flow = (uint16_t)(*flow - c->flow);
+		walks[num++] = (struct walk){c->sw, c->flow, c->lid};
+		if (num == WALKS || i + 1 == flows->num_changed) {
+			follow(flows, broken, walks, num, leave);
+			num = 0;
 		}
 	}
 	for (uint32_t i = 0; i < flows->num_changed; i++) {
 		const struct changed *c = &flows->changed[i];
 		uint16_t *flow = flow_at(flows, c->sw, c->lid);
 
-		take(flows, broken, c->sw, c->lid, *flow);
+		walks[num++] = (struct walk){c->sw, *flow, c->lid};
 		*flow = c->flow;
+		if (num == WALKS || i + 1 == flows->num_changed) {
+			follow(flows, broken, walks, num, take);
+			num = 0;
+		}
 	}
+}
+
+/* Takes what end ports of a switch sent to a LID off its present way. */
+static void take_off(struct pm_flows *flows, const struct pm_fabric *broken, uint32_t sw,
+		     uint32_t lid, uint32_t amount)
+{
+	struct walk walk = {sw, -amount, (uint16_t)lid};
+
+	follow(flows, broken, &walk, 1, take);
 }
 
 static bool has_end(const struct pm_flows *flows, uint32_t port)
@@ -186,14 +229,14 @@ static void lose_ends(struct pm_flows *flows, const struct pm_fabric *broken)
 		flows->is_end[lid] = 0;
 		for (uint32_t sw = 0; sw < broken->num_switches; sw++)
 			if (flows->hosts[sw])
-				take(flows, broken, sw, lid, -flows->hosts[sw]);
+				take_off(flows, broken, sw, lid, flows->hosts[sw]);
 	}
 	for (uint32_t i = 0; i < flows->num_ends; i++)
 		for (uint32_t lid = 0; lid < flows->stride; lid++)
 			if (flows->is_end[lid])
-				take(flows, broken,
-				     flows->fabric->ports[flows->ends[i]].node, lid,
-				     -(uint32_t)1);
+				take_off(flows, broken,
+					 flows->fabric->ports[flows->ends[i]].node, lid,
+					 1);
 }
 
 void pm_flows_update(struct pm_flows *flows, const struct pm_fabric *broken)
@@ -322,8 +365,7 @@ static void fill_odd(struct pm_flows *flows, uint32_t lid)
 			uint16_t *flow = flow_at(flows, sw, lid);
 
 			*flow = (uint16_t)(*flow + flows->hosts[from]);
-			port = port_on(flows, flows->fabric, sw,
-				       entry_before(flows, sw, lid));
+			port = port_on(flows, sw, entry_before(flows, sw, lid));
 			if (port == PM_NONE)
 				break;
 			flows->load[port] += flows->hosts[from];
