@@ -104,7 +104,7 @@ static bool leave(struct pm_flows *flows, const struct pm_fabric *broken,
 		port_on(flows, walk->sw, entry_before(flows, walk->sw, walk->lid));
 	uint16_t *flow;
 
-	(void)broken;
+	(void)broken; /* the old way is that in the whole fabric */
 	if (port == PM_NONE)
 		return false;
 	add_load(flows, port, -walk->amount);
