@@ -13,6 +13,7 @@
 
 #include <portmajor/change.h>
 #include <portmajor/config.h>
+#include <portmajor/cutoff.h>
 #include <portmajor/degrade.h>
 #include <portmajor/evidence.h>
 #include <portmajor/flapfile.h>
@@ -20,6 +21,7 @@
 #include <portmajor/lftfile.h>
 #include <portmajor/locate.h>
 #include <portmajor/netlist.h>
+#include <portmajor/order.h>
 #include <portmajor/planfile.h>
 #include <portmajor/pool.h>
 #include <portmajor/roles.h>
@@ -704,6 +706,33 @@ static void try_update(struct world *world)
 	pm_fabric_free(broken);
 }
 
+static void try_order(struct world *world)
+{
+	struct pm_fabric *broken = world_without(world, "l0:3");
+	uint8_t *alive = copy_alive(world);
+	struct pm_order_block blocks[32];
+	uint32_t num = 0, forced;
+
+	pm_plan_match(world->plan, broken, alive);
+	pm_routes_update(world->routes, alive, NULL);
+	for (uint32_t sw = 0; sw < world->num_switches; sw++)
+		num += pm_order_compare(world->routes, sw, 0,
+					pm_routes_preferred(world->routes, sw),
+					&blocks[num]);
+	assert_in_range(num, 1, LENGTH(blocks));
+	for (uint32_t i = 0; i < num; i++)
+		blocks[i].turn = blocks[i].differ;
+	CALL(pm_order_sort(world->routes, alive, blocks, num, &forced));
+	if (trial.rc)
+		assert_int_equal(
+			pm_order_sort(world->routes, alive, blocks, num, &forced), 0);
+	for (uint32_t i = 0; i < num; i++)
+		note(&blocks[i].sw, sizeof(blocks[i].sw));
+	pm_routes_update(world->routes, world->alive, &world->detours);
+	free(alive);
+	pm_fabric_free(broken);
+}
+
 static void try_apart(struct world *world)
 {
 	struct pm_apart apart;
@@ -1255,6 +1284,27 @@ static void try_tell(struct world *world)
 	view_free(&view);
 }
 
+/* ---- lab ---- */
+
+static void try_cutoff(struct world *world)
+{
+	const struct pm_fabric *known = world->plan->known;
+	uint8_t *tables = world_tables(world->routes, world->num_switches);
+	const struct pm_cutoff_lid lids[] = {
+		{world_lid(world, "l0", 1), world_port(known, "l0", 1)},
+		{world_lid(world, "l1", 1), world_port(known, "l1", 1)},
+	};
+	struct pm_cutoff *cutoff;
+	uint64_t dead;
+
+	MAKE(cutoff, pm_cutoff_new(known, world->alive, tables, world->stride, lids,
+				   LENGTH(lids), &cutoff, &trial.err));
+	dead = pm_cutoff_dead(cutoff);
+	note(&dead, sizeof(dead));
+	pm_cutoff_free(cutoff);
+	free(tables);
+}
+
 /* ---- All of them ---- */
 
 struct row {
@@ -1268,66 +1318,37 @@ struct row {
 	}
 
 static const struct row rows[] = {
-	ROW(textfile),
-	ROW(print),
-	ROW(sealed),
-	ROW(build),
-	ROW(clone),
-	ROW(skeleton),
-	ROW(merge),
-	ROW(rename),
-	ROW(ports_by_guid),
-	ROW(degrade),
-	ROW(tree),
-	ROW(reach),
-	ROW(roles),
-	ROW(plan),
-	ROW(grow),
-	ROW(remake),
-	ROW(keep),
-	ROW(origin),
-	ROW(evidence),
-	ROW(evidence_tables),
-	ROW(recall),
-	ROW(drains_add),
-	ROW(drains_read),
-	ROW(drains_apply),
-	ROW(take_out),
-	ROW(served),
-	ROW(routes),
-	ROW(update),
-	ROW(apart),
-	ROW(lfts_of_plan),
-	ROW(give_lids),
-	ROW(check),
-	ROW(credits),
-	ROW(loads),
-	ROW(shifts),
-	ROW(moves),
-	ROW(describe),
-	ROW(flaps_make),
-	ROW(flaps_observe),
-	ROW(flaps_hold),
-	ROW(flaps_import),
-	ROW(locate),
-	ROW(whatif),
-	ROW(lose),
-	ROW(try),
-	ROW(ibsim),
-	ROW(ibnetdiscover),
-	ROW(netlist_read),
-	ROW(lfts_read),
-	ROW(lfts_write),
-	ROW(planfile_print),
-	ROW(planfile_read),
-	ROW(flapfile_print),
-	ROW(flapfile_read),
-	ROW(smconf),
-	ROW(config),
-	ROW(planning),
-	ROW(migrating),
-	ROW(rebase),
-	ROW(look),
+	ROW(textfile),	    ROW(print),
+	ROW(sealed),	    ROW(build),
+	ROW(clone),	    ROW(skeleton),
+	ROW(merge),	    ROW(rename),
+	ROW(ports_by_guid), ROW(degrade),
+	ROW(tree),	    ROW(reach),
+	ROW(roles),	    ROW(plan),
+	ROW(grow),	    ROW(remake),
+	ROW(keep),	    ROW(origin),
+	ROW(evidence),	    ROW(evidence_tables),
+	ROW(recall),	    ROW(drains_add),
+	ROW(drains_read),   ROW(drains_apply),
+	ROW(take_out),	    ROW(served),
+	ROW(routes),	    ROW(update),
+	ROW(order),	    ROW(apart),
+	ROW(lfts_of_plan),  ROW(give_lids),
+	ROW(check),	    ROW(credits),
+	ROW(loads),	    ROW(shifts),
+	ROW(moves),	    ROW(describe),
+	ROW(flaps_make),    ROW(flaps_observe),
+	ROW(flaps_hold),    ROW(flaps_import),
+	ROW(locate),	    ROW(whatif),
+	ROW(lose),	    ROW(try),
+	ROW(ibsim),	    ROW(ibnetdiscover),
+	ROW(netlist_read),  ROW(lfts_read),
+	ROW(lfts_write),    ROW(planfile_print),
+	ROW(planfile_read), ROW(flapfile_print),
+	ROW(flapfile_read), ROW(smconf),
+	ROW(config),	    ROW(cutoff),
+	ROW(planning),	    ROW(migrating),
+	ROW(rebase),	    ROW(look),
 	ROW(tell),
 };
 
