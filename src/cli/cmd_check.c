@@ -190,7 +190,7 @@ static json_t *describe(const struct judged *j, const struct request *request)
 	const struct pm_judgement *found = &j->found;
 
 	return cli_json_join(
-		cli_json_new("check", 3),
+		cli_json_new("check", 2),
 		json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:o, s:o, s:o, s:o, "
 			  "s:o, s:o, s:o}",
 			  "findings", findings_json(found), "switches",

@@ -119,7 +119,7 @@ static json_t *describe(const struct request *request,
 			const struct pm_whatif_result *result)
 {
 	const struct pm_whatif_result *before = pm_whatif_before(whatif);
-	json_t *object = cli_json_new("whatif", 2);
+	json_t *object = cli_json_new("whatif", 1);
 	json_t *more = json_pack(
 		"{s:O, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, s:f, s:o, s:o}",
 		"settings", settings->json, "lost", cli_lost_json(&request->lost),

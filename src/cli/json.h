@@ -4,7 +4,7 @@
  *
  *   "portmajor"  version of the program
  *   "schema"     "portmajor-COMMAND", as in docs/json.md
- *   "version"    of the schema, a number; goes up when members change, see there
+ *   "version"    of the schema, a number; goes up when a member changes its meaning
  *
  * Members come in the order in which they were set, so that output can be compared.
  */
