@@ -51,7 +51,7 @@ struct bench {
 	uint32_t num;
 };
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "bench_order: %s\n", what);
 	exit(2);
