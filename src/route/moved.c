@@ -135,16 +135,14 @@ static uint32_t only_plane(const struct pm_routes *routes, uint32_t sw, uint32_t
 	return routes->irregular[sw] ? PM_NONE : routes->plan->tree.plane[port];
 }
 
-static struct leaving leave(const struct pm_routes *routes, uint32_t sw, uint32_t port)
+static void leave(const struct pm_routes *routes, uint32_t sw, uint32_t port,
+		  struct leaving *from)
 {
-	struct leaving from;
-
-	from.sw = sw;
-	from.plane = only_plane(routes, sw, port);
-	from.num = routes->plan->known->ports[port].num;
-	from.listed = false;
-	from.direction = PM_DARK;
-	return from;
+	from->sw = sw;
+	from->plane = only_plane(routes, sw, port);
+	from->num = routes->plan->known->ports[port].num;
+	from->listed = false;
+	from->direction = PM_DARK;
 }
 
 /* Which places have the same candidates as this one. */
@@ -306,8 +304,9 @@ void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port)
 	const uint64_t *before = route_reach_over(routes, &routes->whole, port);
 	const uint64_t *after = route_reach_over(routes, &routes->now, port);
 	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
-	struct leaving from = leave(routes, sw, port);
+	struct leaving from;
 
+	leave(routes, sw, port, &from);
 	if (!routes->moved[sw])
 		route_start_moving(routes, sw);
 	if (!routes->alive[port]) {
@@ -386,8 +385,9 @@ void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
 		     const struct lost *lost)
 {
 	const uint64_t *blocks = blocks_of(routes, sw, port);
-	struct leaving from = leave(routes, sw, port);
+	struct leaving from;
 
+	leave(routes, sw, port, &from);
 	routes->looked++;
 	if (!routes->moved[sw])
 		route_start_moving(routes, sw);
