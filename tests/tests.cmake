@@ -24,7 +24,8 @@ target_compile_definitions(test_planfile PRIVATE
 # Each of these calls is made to fail there.
 target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsync
 	-Wl,--wrap=close,--wrap=rename,--wrap=unlink)
-target_link_options(test_pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=free)
+target_link_options(test_pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=free
+	-Wl,--wrap=posix_memalign)
 
 # No circle of files in a folder.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-/* Below this, pages of 2 MiB have little to give. */
-#define LARGE ((size_t)4 << 20)
+#define LARGE_PAGE ((size_t)2 << 20)
+/* Below this they have little to give. */
+#define LARGE (2 * LARGE_PAGE)
 
 struct pm_pool_piece {
 	struct pm_pool_piece *next;
@@ -17,16 +17,17 @@ struct pm_pool_piece {
 
 /*
  * Tables of all switches take thousands of small pages, and getting these from the kernel
- * longer than filling them. Large ones are an advice; without it nothing else is lost.
+ * takes longer than filling them. Large ones are an advice; without it nothing else is
+ * lost. The piece begins with one, as the part of it before the first has small ones.
  */
-static void ask_for_large_pages(void *piece, size_t size)
+static struct pm_pool_piece *allocate_large(size_t size)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = ((uintptr_t)piece + page - 1) & ~(page - 1);
+	void *piece;
 
-	if (piece && size >= LARGE)
-		madvise((void *)start, (size_t)((uintptr_t)piece + size - start),
-			MADV_HUGEPAGE);
+	if (posix_memalign(&piece, LARGE_PAGE, size))
+		return NULL;
+	madvise(piece, size, MADV_HUGEPAGE);
+	return piece;
 }
 
 /* Links a piece into the pool, or notes that there is none. */
@@ -57,8 +58,7 @@ void *pm_pool_bytes(struct pm_pool *pool, size_t size)
 
 	if (__builtin_add_overflow(size, sizeof(struct pm_pool_piece), &size))
 		return add(pool, NULL);
-	piece = malloc(size);
-	ask_for_large_pages(piece, size);
+	piece = size >= LARGE ? allocate_large(size) : malloc(size);
 	return add(pool, piece);
 }
 

@@ -26,6 +26,8 @@ void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_calloc(size_t length, size_t size);
 void *__wrap_calloc(size_t length, size_t size);
+int __real_posix_memalign(void **piece, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **piece, size_t alignment, size_t size);
 void __real_free(void *piece);
 void __wrap_free(void *piece);
 
@@ -43,6 +45,16 @@ void *__wrap_calloc(size_t length, size_t size)
 
 	memory.pieces += piece != NULL;
 	return piece;
+}
+
+int __wrap_posix_memalign(void **piece, size_t alignment, size_t size)
+{
+	int rc = ++memory.calls == memory.at
+			 ? ENOMEM
+			 : __real_posix_memalign(piece, alignment, size);
+
+	memory.pieces += rc == 0;
+	return rc;
 }
 
 void __wrap_free(void *piece)
@@ -132,10 +144,16 @@ static void test_large_pages(void **state)
 	(void)state;
 	assert_non_null(bytes);
 	bytes[0] = bytes[size - 1] = 1;
+	/* No part of it is before the first large page. */
+	assert_true((uintptr_t)bytes % ((size_t)2 << 20) <= sizeof(max_align_t));
 	if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) == 0)
 		assert_true(has_advice(bytes + size / 2));
 	pm_pool_free(&pool);
 	assert_int_equal(memory.pieces, 0);
+	memory.at = memory.calls + 1;
+	assert_null(pm_pool_bytes(&pool, size));
+	assert_int_equal(pm_pool_check(&pool, NULL), -ENOMEM);
+	pm_pool_free(&pool);
 }
 
 /* Sizes that do not fit into a size_t, alone or with what the pool adds. */
