@@ -20,8 +20,40 @@ static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 	}
 }
 
+/* The first and the last port down to a place. */
+struct ends {
+	uint8_t first, last;
+};
+
+/* Room for what is found of the switch at hand, and what holds for all. */
+struct room {
+	uint8_t *digit; /* [level][lid] of up ports, for switches with as many .. */
+	uint32_t most[PM_NO_LEVEL + 1]; /* [level] .. as this */
+	uint64_t *every_way;		/* [words] */
+	uint64_t *below;		/* [words] places below, then: not yet filled */
+	uint64_t *forks;		/* [words] several ports lead down to these */
+	uint64_t *places;		/* [words] those that a port is the first to */
+	struct ends *ends;		/* [switch] for forks */
+	uint32_t turn;			/* what the switch adds to the .. */
+	const uint32_t *keys;		/* .. one of the next two that it uses; or NULL */
+	uint32_t *keys_2, *keys_above;	/* [number in lids_of] level 2, and all others */
+	struct interval *spare;		/* LIDs that are nobody's */
+	uint32_t num_spare;
+};
+
+/* Number of the up port of a native destination; a division takes its time. */
+static uint32_t native_digit(const struct pm_routes *routes, const struct room *room,
+			     uint32_t sw, uint32_t lid, uint32_t count)
+{
+	uint8_t level = routes->plan->tree.level[sw];
+
+	return count == room->most[level]
+		       ? room->digit[(size_t)level * routes->stride + lid]
+		       : route_native_key(routes, sw, lid) % count;
+}
+
 static void fill_native(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
-			uint8_t *row)
+			const struct room *room, uint8_t *row)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 
@@ -34,150 +66,244 @@ static void fill_native(const struct pm_routes *routes, uint32_t sw, struct up_p
 			uint32_t end = lid + routes->intervals[i].length;
 
 			for (; lid < end; lid++)
-				row[lid] = up.num[route_native_key(routes, sw, lid) %
-						  up.count];
+				row[lid] = up.num[native_digit(routes, room, sw, lid,
+							       up.count)];
 		}
 	}
 }
 
 /* A switch between cables of one kind: those of places that are none stay. */
-static void fill_upper(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
+static void fill_upper(const struct pm_routes *routes, uint32_t sw,
+		       const struct room *room, uint8_t *row)
 {
 	struct up_ports up = route_up(routes, sw);
 
 	if (!up.count)
 		return;
 	route_fill_foreign(routes, sw, up, row);
-	fill_native(routes, sw, up, row);
+	fill_native(routes, sw, up, room, row);
 }
 
-/*
- * The port that mirrors the way up of a native destination: its far end is the
- * port that the switch below would take to come here. 0: none of the list.
- */
-static uint8_t mirror(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
-		      const struct ports *down)
+/* Whether what goes up for a native destination comes here by the cable of this port. */
+static bool mirrors(const struct pm_routes *routes, const struct room *room,
+		    uint32_t port, uint32_t lid)
 {
 	const struct pm_fabric *known = routes->plan->known;
 	const struct pm_tree *tree = &routes->plan->tree;
-	uint32_t first = route_node(routes, sw)->first_port;
+	uint32_t far = known->ports[port].peer, below = known->ports[far].node;
+	struct up_ports up = route_up(routes, below);
 
-	for (uint32_t i = 0; i < down->count; i++) {
-		uint32_t far = known->ports[first + down->num[i]].peer;
-		uint32_t below = known->ports[far].node;
-		struct up_ports up = route_up(routes, below);
-
-		if (tree->level[below] == 0) {
-			if (tree->plane[far] == routes->to[lid].plane)
-				return down->num[i];
-			continue;
-		}
-		if (!pm_tree_is_native(tree, routes->to[lid].plane, below))
-			continue;
-		if (up.num[route_native_key(routes, below, lid) % up.count] ==
-		    known->ports[far].num)
-			return down->num[i];
-	}
-	return 0;
+	if (tree->level[below] == 0)
+		return tree->plane[far] == routes->to[lid].plane;
+	return pm_tree_is_native(tree, routes->to[lid].plane, below) &&
+	       up.num[native_digit(routes, room, below, lid, up.count)] ==
+		       known->ports[far].num;
 }
 
-static uint8_t preferred_down(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
-			      const struct ports *down, const uint8_t *native)
+static const uint64_t *set_below(const struct pm_routes *routes, uint32_t port)
 {
-	uint32_t key;
-
-	if (native[routes->to[lid].plane]) {
-		uint8_t port = mirror(routes, sw, lid, down);
-
-		if (port)
-			return port;
-	}
-	key = route_foreign_down(routes, sw, lid);
-	/* Cables come in pairs most often, and a division takes its time. */
-	return down->num[down->count == 2 ? key % 2 : key % down->count];
+	return pm_reach_down(&routes->whole, route_far_switch(routes, port));
 }
 
-/* For every place, the first port down to it and how many there are. */
-struct way_down {
-	uint8_t first, count;
-};
-
-/* Room for what is found of the switch at hand, and what holds for all. */
-struct room {
-	struct way_down *ways;	/* [switch] */
-	uint8_t *native;	/* [plane + 1] runs through it; no plane does not */
-	uint64_t *every_way;	/* [words] */
-	struct interval *spare; /* LIDs that are nobody's */
-	uint32_t num_spare;
-};
-
-static void find_native(const struct pm_routes *routes, uint32_t sw, uint8_t *native)
+static bool is_down(const struct pm_routes *routes, uint32_t port)
 {
-	const struct pm_tree *tree = &routes->plan->tree;
-
-	for (uint32_t p = 0; p < tree->num_planes; p++)
-		native[p] = pm_tree_is_native(tree, p, sw);
+	return routes->plan->tree.direction[port] == PM_DOWN;
 }
 
-static void find_ways_down(const struct pm_routes *routes, uint32_t sw,
-			   struct way_down *ways)
+/* The places that several ports of a switch lead down to. */
+static void find_forks(const struct pm_routes *routes, uint32_t sw,
+		       const struct room *room)
 {
-	memset(ways, 0, routes->num_switches * sizeof(*ways));
+	memset(room->below, 0, routes->whole.words * sizeof(*room->below));
+	memset(room->forks, 0, routes->whole.words * sizeof(*room->forks));
 	pm_for_each_port(i, routes->plan->known, sw) {
 		const uint64_t *set;
 
-		if (routes->plan->tree.direction[i] != PM_DOWN)
+		if (!is_down(routes, i))
 			continue;
-		set = route_reach_over(routes, &routes->whole, i);
-		for (uint32_t w = 0; w < routes->whole.words; w++)
-			for (uint64_t bits = set[w]; bits; bits &= bits - 1) {
-				uint32_t t = w * 64 + (uint32_t)__builtin_ctzll(bits);
-
-				if (!ways[t].count++)
-					ways[t].first = routes->plan->known->ports[i].num;
-			}
+		set = set_below(routes, i);
+		for (uint32_t w = 0; w < routes->whole.words; w++) {
+			room->forks[w] |= room->below[w] & set[w];
+			room->below[w] |= set[w];
+		}
 	}
 }
 
-static bool leads_all(const struct pm_routes *routes, uint32_t sw, uint32_t to,
-		      const struct ports *down)
+/* Lists the ports from this one on that lead down to a place. */
+static void list_down(const struct pm_routes *routes, uint32_t port, uint32_t to,
+		      struct ports *down)
 {
-	uint32_t first = route_node(routes, sw)->first_port;
+	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_node *node = &known->nodes[known->ports[port].node];
 
-	for (uint32_t i = 0; i < down->count; i++)
-		if (!pm_bits_test(route_reach_over(routes, &routes->whole,
-						   first + down->num[i]),
-				  to))
+	down->count = 0;
+	for (; port <= node->first_port + node->num_ports; port++)
+		if (is_down(routes, port) && pm_bits_test(set_below(routes, port), to))
+			down->num[down->count++] = known->ports[port].num;
+}
+
+/* Whether from this port on those of the list, and no others, lead to all of a set. */
+static bool lead_alike(const struct pm_routes *routes, uint32_t port,
+		       const uint64_t *places, const struct ports *down)
+{
+	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_node *node = &known->nodes[known->ports[port].node];
+	uint32_t at = 0;
+
+	for (; port <= node->first_port + node->num_ports; port++) {
+		bool listed = at < down->count && down->num[at] == known->ports[port].num;
+		uint64_t wrong = 0;
+		const uint64_t *set;
+
+		if (!is_down(routes, port))
+			continue;
+		set = set_below(routes, port);
+		for (uint32_t w = 0; w < routes->whole.words; w++)
+			wrong |= places[w] & (listed ? ~set[w] : set[w]);
+		if (wrong)
 			return false;
+		at += listed;
+	}
 	return true;
 }
 
-static void fill_down(const struct pm_routes *routes, uint32_t sw,
-		      const struct room *room, uint8_t *row)
+static void fill_place(const struct pm_routes *routes, uint32_t to, uint8_t num,
+		       uint8_t *row)
 {
-	struct way_down *ways = room->ways;
-	struct ports down;
+	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++)
+		row[routes->lids_of[i]] = num;
+}
 
-	down.count = 0;
-	find_ways_down(routes, sw, ways);
-	find_native(routes, sw, room->native);
-	for (uint32_t t = 0; t < routes->num_switches; t++) {
-		uint32_t i = routes->first_lid[t], end = routes->first_lid[t + 1];
+/* A place that several ports lead to, as if all of it were foreign. */
+static void fill_fork(const struct pm_routes *routes, uint32_t sw, uint32_t to,
+		      const struct room *room, const struct ports *down, uint8_t *row)
+{
+	uint32_t i = routes->first_lid[to], end = routes->first_lid[to + 1];
+	uint32_t turn = room->turn;
 
-		if (!ways[t].count || t == sw)
-			continue;
-		if (ways[t].count == 1) {
-			for (; i < end; i++)
-				row[routes->lids_of[i]] = ways[t].first;
-			continue;
-		}
-		/* Most often the ports are those to the place before. */
-		if (down.count != ways[t].count || !leads_all(routes, sw, t, &down))
-			route_list_leading(routes, sw, t, PM_DOWN, &down);
+	if (!room->keys)
 		for (; i < end; i++)
-			row[routes->lids_of[i]] = preferred_down(
-				routes, sw, routes->lids_of[i], &down, room->native);
+			row[routes->lids_of[i]] =
+				down->num[route_foreign_down(routes, sw,
+							     routes->lids_of[i]) %
+					  down->count];
+	else if (down->count == 2) /* most often */
+		for (; i < end; i++)
+			row[routes->lids_of[i]] = down->num[(turn + room->keys[i]) % 2];
+	else
+		for (; i < end; i++)
+			row[routes->lids_of[i]] =
+				down->num[(turn + room->keys[i]) % down->count];
+}
+
+/* Places that this port is the first to lead to, of several. */
+static void fill_forks(const struct pm_routes *routes, uint32_t port,
+		       const struct room *room, uint8_t *row)
+{
+	const uint64_t *set = set_below(routes, port);
+	uint32_t sw = routes->plan->known->ports[port].node;
+	struct ports down = {.count = 0};
+	bool alike = false;
+
+	for (uint32_t w = 0; w < routes->whole.words; w++) {
+		room->places[w] = set[w] & room->forks[w] & room->below[w];
+		room->below[w] &= ~set[w];
 	}
+	for (uint32_t w = 0; w < routes->whole.words; w++)
+		for (uint64_t bits = room->places[w]; bits; bits &= bits - 1) {
+			uint32_t t = w * 64 + (uint32_t)__builtin_ctzll(bits);
+
+			if (!down.count) {
+				list_down(routes, port, t, &down);
+				alike = lead_alike(routes, port, room->places, &down);
+			} else if (!alike) {
+				list_down(routes, port, t, &down);
+			}
+			room->ends[t] =
+				(struct ends){down.num[0], down.num[down.count - 1]};
+			fill_fork(routes, sw, t, room, &down, row);
+		}
+}
+
+/* Native destinations come down by the cable that they would go up by, if it is theirs.
+ */
+static void fill_mirrored(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			  const struct room *room, uint8_t *row)
+{
+	uint32_t first = route_node(routes, sw)->first_port, to = routes->to[lid].sw;
+
+	if (!pm_bits_test(room->forks, to))
+		return;
+	for (uint32_t num = room->ends[to].first; num <= room->ends[to].last; num++) {
+		uint32_t port = first + num;
+
+		if (is_down(routes, port) && pm_bits_test(set_below(routes, port), to) &&
+		    mirrors(routes, room, port, lid)) {
+			row[lid] = (uint8_t)num;
+			return;
+		}
+	}
+}
+
+static void fill_native_down(const struct pm_routes *routes, uint32_t sw,
+			     const struct room *room, uint8_t *row)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+
+	for (uint32_t p = 0; p < tree->num_planes; p++) {
+		if (!pm_tree_is_native(tree, p, sw))
+			continue;
+		for (uint32_t i = routes->first_interval[p];
+		     i < routes->first_interval[p + 1]; i++) {
+			uint32_t lid = routes->intervals[i].start;
+			uint32_t end = lid + routes->intervals[i].length;
+
+			for (; lid < end; lid++)
+				fill_mirrored(routes, sw, lid, room, row);
+		}
+	}
+}
+
+/* What makes the keys of route_foreign_down at this switch, if it is so simple. */
+static void choose_keys(const struct pm_routes *routes, uint32_t sw, struct room *room)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+
+	room->turn = tree->position[sw];
+	room->keys = room->keys_above;
+	if (tree->level[sw] != 2)
+		return;
+	room->turn *= routes->foreign_down.step;
+	room->keys = routes->foreign_down.phases == 1 ? room->keys_2 : NULL;
+}
+
+static void fill_down(const struct pm_routes *routes, uint32_t sw, struct room *room,
+		      uint8_t *row)
+{
+	bool forks = false;
+
+	find_forks(routes, sw, room);
+	choose_keys(routes, sw, room);
+	pm_for_each_port(i, routes->plan->known, sw) {
+		const uint64_t *set;
+
+		if (!is_down(routes, i))
+			continue;
+		set = set_below(routes, i);
+		for (uint32_t w = 0; w < routes->whole.words; w++) {
+			uint64_t bits = set[w] & ~room->forks[w];
+
+			forks |= set[w] & room->forks[w];
+			for (; bits; bits &= bits - 1)
+				fill_place(routes,
+					   w * 64 + (uint32_t)__builtin_ctzll(bits),
+					   routes->plan->known->ports[i].num, row);
+		}
+		if (forks)
+			fill_forks(routes, i, room, row);
+	}
+	if (forks)
+		fill_native_down(routes, sw, room, row);
 }
 
 static void clear_unreachable(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
@@ -265,7 +391,7 @@ static bool has_all_leaves(const struct pm_routes *routes, const uint64_t *set)
 	return true;
 }
 
-static void fill_switch(struct pm_routes *routes, uint32_t sw, const struct room *room,
+static void fill_switch(struct pm_routes *routes, uint32_t sw, struct room *room,
 			uint8_t *row)
 {
 	memset(row, PM_LFT_KEEP, routes->stride);
@@ -276,7 +402,7 @@ static void fill_switch(struct pm_routes *routes, uint32_t sw, const struct room
 	if (routes->plan->tree.level[sw] == 0)
 		fill_leaf(routes, sw, row);
 	else
-		fill_upper(routes, sw, row);
+		fill_upper(routes, sw, room, row);
 	fill_down(routes, sw, room, row);
 	find_every_way(routes, sw, room->every_way);
 	routes->full[sw] = has_all_leaves(routes, room->every_way);
@@ -302,19 +428,55 @@ static uint32_t find_spare(const struct pm_routes *routes, struct interval *spar
 	return num;
 }
 
+static void find_digits(const struct pm_routes *routes, struct room *room)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		uint32_t count = route_up(routes, sw).count;
+
+		if (count > room->most[tree->level[sw]])
+			room->most[tree->level[sw]] = count;
+	}
+	for (uint32_t level = 1; level <= tree->top_level; level++)
+		for (uint32_t lid = 0; room->most[level] && lid < routes->stride; lid++)
+			room->digit[(size_t)level * routes->stride + lid] =
+				(uint8_t)(routes->to[lid].rank / routes->weight[level] %
+					  room->most[level]);
+}
+
+static void find_keys(const struct pm_routes *routes, struct room *room)
+{
+	for (uint32_t i = 0; i < routes->first_lid[routes->num_switches]; i++) {
+		uint32_t lid = routes->lids_of[i], plane = routes->to[lid].plane;
+
+		room->keys_2[i] = plane + routes->foreign_down.part[lid];
+		room->keys_above[i] = plane + routes->to[lid].rank;
+	}
+}
+
 int route_fill_preferred(struct pm_routes *routes, struct pm_error *err)
 {
+	uint32_t words = routes->whole.words;
 	struct pm_pool pool = {0};
 	struct room room = {
-		.ways = pm_pool_array(&pool, routes->num_switches, sizeof(*room.ways)),
-		.native = pm_pool_array(&pool, routes->plan->tree.num_planes + 1u, 1),
-		.every_way = pm_pool_array(&pool, routes->whole.words, sizeof(uint64_t)),
+		.digit = pm_pool_array(&pool, routes->plan->tree.top_level + (size_t)1,
+				       routes->stride),
+		.every_way = pm_pool_array(&pool, words, sizeof(uint64_t)),
+		.below = pm_pool_array(&pool, words, sizeof(uint64_t)),
+		.forks = pm_pool_array(&pool, words, sizeof(uint64_t)),
+		.places = pm_pool_array(&pool, words, sizeof(uint64_t)),
+		.ends = pm_pool_array(&pool, routes->num_switches, sizeof(*room.ends)),
+		.keys_2 = pm_pool_array(&pool, routes->stride, sizeof(uint32_t)),
+		.keys_above = pm_pool_array(&pool, routes->stride, sizeof(uint32_t)),
 		.spare = pm_pool_array(&pool, routes->stride, sizeof(*room.spare)),
 	};
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
 		goto out;
+	find_digits(routes, &room);
+	find_keys(routes, &room);
 	room.num_spare = find_spare(routes, room.spare);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		fill_switch(routes, sw, &room,
