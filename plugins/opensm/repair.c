@@ -369,9 +369,9 @@ static int list_switch(struct work *work, uint32_t known)
 		    work->num_blocks + (uint32_t)delta.blocks + 1, sizeof(*work->blocks)))
 		return -ENOMEM;
 	for (uint32_t b = 0; b < num; b++)
-		work->num_blocks +=
-			pm_order_compare(routes, known, b, sw->lft + b * PM_LFT_BLOCK,
-					 &work->blocks[work->num_blocks]);
+		work->num_blocks += pm_order_compare(routes, known, b,
+						     sw->lft + (size_t)b * PM_LFT_BLOCK,
+						     &work->blocks[work->num_blocks]);
 	work->listed.bound += delta.bound;
 	work->listed.switches++;
 	return 0;

@@ -412,6 +412,13 @@ static int give_rest(struct pm_plan *plan, const uint8_t *is_place, uint32_t nex
 	return 0;
 }
 
+/* Slots that fill their blocks do without the one with LID 0. */
+static bool leaves_first_block(const struct pm_plan *plan, const struct group *group)
+{
+	return plan_has_bundles(plan) && run_length(group_length(plan, group, 1) + 1) >
+						 run_length(group_length(plan, group, 0));
+}
+
 static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			   struct pm_error *err)
 {
@@ -433,10 +440,7 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 
 		if (!needed)
 			continue;
-		/* Slots that fill their blocks do without the one with LID 0. */
-		if (plan_has_bundles(plan) && next == 0 &&
-		    run_length(group_length(plan, &groups[p], 1) + 1) >
-			    run_length(needed))
+		if (next == 0 && leaves_first_block(plan, &groups[p]))
 			next = PM_LFT_BLOCK;
 		if (!shared.num) {
 			shared = find_shared(plan, groups, i, last, next);

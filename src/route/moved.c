@@ -361,9 +361,9 @@ void route_fetch_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
 
 	for (uint32_t w = 0; w < routes->touched_words; w++)
 		for (uint64_t set = blocks[w] & lost->blocks[w]; set; set &= set - 1)
-			__builtin_prefetch(row +
-					   (w * 64 + (uint32_t)__builtin_ctzll(set)) *
-						   PM_LFT_BLOCK);
+			__builtin_prefetch(
+				row + ((size_t)w * 64 + (size_t)__builtin_ctzll(set)) *
+					      PM_LFT_BLOCK);
 }
 
 static void move_block(struct pm_routes *routes, struct leaving *from, uint32_t block,

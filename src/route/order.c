@@ -12,13 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Paths do not turn in circles; should they, counting ends all the same. */
-#define MOST_HOPS 62
-
 struct count {
 	const struct pm_routes *routes;
 	const uint8_t *alive;
 	uint32_t *hosts; /* [switch] that are alive */
+	uint32_t *queue; /* [switch] room */
 	uint32_t lid;
 	uint32_t place; /* whose LID it is */
 };
@@ -57,24 +55,34 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 	return block->differ;
 }
 
-/* How many hosts send to the LID by way of this switch; the owner itself does not. */
-static uint32_t count_senders(const struct count *count, uint32_t sw, unsigned int hops)
+/*
+ * How many hosts send to the LID by way of this switch; the owner itself does not. Who
+ * sends to a switch sends to no other: nobody is met twice.
+ */
+static uint32_t count_senders(const struct count *count, uint32_t sw)
 {
 	const struct pm_plan *plan = count->routes->plan;
 	const struct pm_port *ports = plan->known->ports;
-	uint32_t num = count->hosts[sw] - (ports[count->place].node == sw);
+	uint32_t senders = 0, num = 0;
 
-	if (!plan->tree.level[sw] || hops == MOST_HOPS)
-		return num;
-	pm_for_each_port(i, plan->known, sw) {
-		uint32_t peer = ports[i].peer;
+	count->queue[num++] = sw;
+	for (uint32_t i = 0; i < num; i++) {
+		sw = count->queue[i];
+		senders += count->hosts[sw] - (ports[count->place].node == sw);
+		if (!plan->tree.level[sw])
+			continue;
+		pm_for_each_port(port, plan->known, sw) {
+			uint32_t far = plan->tree.far[port];
 
-		if (peer != PM_NONE && count->alive[i] &&
-		    pm_routes_table(count->routes, ports[peer].node)[count->lid] ==
-			    ports[peer].num)
-			num += count_senders(count, ports[peer].node, hops + 1);
+			/* Should there be a circle, counting ends all the same. */
+			if (far != PM_NONE && count->alive[port] &&
+			    num < count->routes->num_switches &&
+			    pm_routes_table(count->routes, far)[count->lid] ==
+				    ports[ports[port].peer].num)
+				count->queue[num++] = far;
+		}
 	}
-	return num;
+	return senders;
 }
 
 static void count_paths(struct count *count, struct pm_order_block *block)
@@ -90,7 +98,7 @@ static void count_paths(struct count *count, struct pm_order_block *block)
 		/* Port 0 is a switch's own, to which nobody sends data. */
 		if (count->place != PM_NONE && count->alive[count->place] &&
 		    plan->known->ports[count->place].num)
-			block->paths += count_senders(count, block->sw, 0);
+			block->paths += count_senders(count, block->sw);
 	}
 }
 
@@ -272,12 +280,14 @@ static int place_all(struct places *places, uint32_t *forced)
 static int count_all(const struct pm_routes *routes, const uint8_t *alive,
 		     struct pm_order_block *blocks, uint32_t num)
 {
+	uint32_t switches = routes->num_switches;
 	struct count count = {.routes = routes, .alive = alive};
 
-	count.hosts = pm_array(routes->num_switches, sizeof(*count.hosts));
+	count.hosts = pm_array(2 * (size_t)switches, sizeof(*count.hosts));
 	if (!count.hosts)
 		return -ENOMEM;
-	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+	count.queue = count.hosts + switches;
+	for (uint32_t sw = 0; sw < switches; sw++)
 		count.hosts[sw] = pm_fabric_count_hosts(routes->plan->known, sw, alive);
 	for (uint32_t i = 0; i < num; i++)
 		count_paths(&count, &blocks[i]);
