@@ -68,6 +68,13 @@ def open_sm(fabric, how, trace, folder):
     return pmlab.open_sm(fabric, config=config, host="h0-1", conf=conf, wire=trace)
 
 
+def floor_s(stamps):
+    """What those up to the last LFT Set take that are answered, as many at a time as may be."""
+    last = stamps.index(wiretime.lft_answers(stamps)[-1])
+    answered = sum(s.record.event == "answered" for s in stamps[:last + 1])
+    return answered * wiretime.SET_US / MAX_WIRE_SMPS * 1e-6
+
+
 def lose(osm, how, loss):
     """Loses it and takes it back."""
     fabric, trace, target = osm.fabric, osm.wire, LOSSES[loss]
@@ -79,11 +86,9 @@ def lose(osm, how, loss):
     lost = simlab.measure(fabric, osm, action, timeout=pmlab.TIMEOUT_S)
     records = trace.records()
     alone, used = (wiretime.virtual(records, cpu) for cpu in (False, True))
-    last = wiretime.lft_answers(alone)[-1]
-    answered = sum(s.record.event == "answered" for s in alone[:alone.index(last) + 1])
     simlab.measure(fabric, osm, lambda: fabric.back(target), timeout=pmlab.TIMEOUT_S)
-    return Failover(how, loss, lost["last_lft_smp"],
-                    answered * wiretime.SET_US / MAX_WIRE_SMPS * 1e-6, last.seconds,
+    return Failover(how, loss, lost["last_lft_smp"], floor_s(alone),
+                    wiretime.lft_answers(alone)[-1].seconds,
                     wiretime.lft_answers(used)[-1].seconds, lost["discoveries"],
                     set(lost["engines"]) != {osm.engine})
 

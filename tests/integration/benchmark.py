@@ -1,0 +1,568 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What docs/benchmarks.md says, measured; or what has become worse than it says.
+
+Each fabric is simulated by ibsim and brought up by OpenSM on its first host, h0-1, with
+portmajor and with OpenSM's own engines, one after another. A cable, a host and a chassis
+(or a switch of the top level) are lost, each from the whole fabric. Of each event are
+noted the LFT Sets and SMPs, the times on a real wire (see wiretime.py; OpenSM computes in
+no time), the CPU time of OpenSM's longest computation, and the link loads of the tables
+read back. The core is measured alone: `portmajor whatif`, and bench_tables.
+
+What was measured replaces what docs/benchmarks.json has of that fabric and engine;
+docs/benchmarks.md is written from it. With --compare nothing is written: portmajor's
+figures that are worse than those in docs/benchmarks.json are printed, each with the SM's
+place and what was lost, and the exit status is 1. Counts and loads must be the same or
+less. What depends on the machine is compared as a ratio to ftree's or to a memset in the
+same run (see TOLERANCE). Figures of OpenSM's engines that differ are printed as well, but
+are no reason for exit status 1: they do so with another OpenSM.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import demo
+import failover
+import pmlab
+import simlab
+import stock_baseline
+import wire
+import wiretime
+
+OURS, REFERENCE = "portmajor", "ftree"
+ENGINES = (OURS, REFERENCE, "updn", "minhop", "dfsssp", "nue")
+SM_HOST = "h0-1"
+SHIFTS = 16  # permutations tried, of either kind
+TRIES = 3
+LIMIT_S = 120  # for a first load or an event with one of OpenSM's engines
+
+# Arguments of `portmajor generate`, simlab's targets, and whether OpenSM is run.
+DIRECTOR = {"cable": "leaf5:20", "host": "h7-3", "chassis": "s0-*"}
+FABRICS = {
+    "648": (("director", 36), DIRECTOR, True),
+    "1024": (("xgft", 3, "8,8,16", "1,8,8"),
+             {"cable": "leaf8:10", "host": "h7-3", "top switch": "sw3-0"}, True),
+    "5832": (("director", 324), DIRECTOR, True),
+    "11664": (("director", 648), DIRECTOR, True),
+    "40960": (("xgft", 3, "32,32,40", "1,32,32"),
+              {"cable": "leaf8:34", "host": "h7-3", "top switch": "sw3-0"}, False),
+}
+FIRST_LOAD = "first load"
+
+# Figures that are compared as they are: counts, and loads of tables.
+EXACT = ("lft_sets", "bound", "over_mean", "shift", "random", "load")
+# Figures whose ratio to the reference's is compared: it is worse if it has grown by that
+# factor and by more than that. Times on the wire keep waits for timers and for threads that
+# had no processor, up to 0.2 s of them where others work.
+TOLERANCE = {"smps": (1.25, 0), "last_lft_smp": (1.5, 0.005), "floor_s": (1.5, 0.005),
+             "last_lft_s": (2, 0.3), "up_s": (2, 0), "computing_ms": (2, 0.3),
+             "memory_mib": (1.1, 0)}
+CORE_TOLERANCE = (2, 0.2)  # of a part of bench_tables, by the memset
+
+FOLDER = pmlab.ROOT / "docs"
+
+
+# ------------------------------------------------------------------- the machine
+
+def machine():
+    """Where and with what this was measured."""
+    cpu = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+    memory = int(re.search(r"^MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text(),
+                           re.M)[1])
+    ibsim = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "ibsim-utils"],
+                           capture_output=True, text=True, check=False).stdout
+    return {"date": datetime.date.today().isoformat(),
+            "machine": f"{os.cpu_count()} x {cpu[1] if cpu else os.uname().machine}, "
+                       f"{memory / 2**20:.0f} GiB",
+            "versions": f"{pmlab.run_cli('-V').stdout.strip()}, "
+                        f"{stock_baseline.opensm_version()}, ibsim {ibsim or 'unknown'}"}
+
+
+# ------------------------------------------------------------------------- loads
+
+def permutation_load(fabric, dump, seed):
+    """The most flows on a cable between switches if each host sends to one other.
+
+    Pairs that are cut off do not count. The mean over SHIFTS random permutations.
+    """
+    net, links = fabric.netlist, {}
+    tables = {name: bytearray(b"\xff" * 49152) for name in dump.tables}
+    for name, table in tables.items():
+        for lid, port in dump.table(name).items():
+            table[lid] = port
+        links[name] = {p: peer for p, (peer, _) in net.nodes[name].ports.items()}
+    hosts = [h for h in net.hosts if h in dump.lids]
+    leaf = {h: peer for h in hosts for peer, _ in net.nodes[h].ports.values()}
+    draw, most = random.Random(seed), []
+    for _ in range(SHIFTS):
+        to, load = hosts[:], {}
+        draw.shuffle(to)
+        for source, goal in zip(hosts, to):
+            way = path(leaf[source], goal, dump.lids[goal], tables, links)
+            for step in way:
+                load[step] = load.get(step, 0) + 1
+        most.append(max(load.values(), default=0))
+    return sum(most) / len(most)
+
+
+def path(name, goal, lid, tables, links):
+    """(switch, port) of each cable between switches; empty if it does not arrive."""
+    way = []
+    while len(way) < 16:
+        port = tables[name][lid]
+        peer = links[name].get(port)
+        if peer == goal:
+            return way
+        if peer not in tables:
+            return []
+        way.append((name, port))
+        name = peer
+    return []
+
+
+def loads(fabric, folder):
+    """Of the tables in the switches now."""
+    file = folder / "fabric.dump"
+    fabric.dump(file, timeout=pmlab.TIMEOUT_S)
+    walked = pmlab.walk(fabric.netlist.path, file, "--shifts", SHIFTS)
+    ratio = pmlab.load_ratio(walked)
+    return {"over_mean": ratio and round(ratio, 2), "shift": walked.get("shift"),
+            "random": round(permutation_load(fabric, pmlab.Dump(file), 1), 2)}
+
+
+# -------------------------------------------------------------------- in OpenSM
+
+def memory_mib(process):
+    """The most memory that the process has had."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return round(int(re.search(r"^VmHWM:\s+(\d+) kB", status, re.M)[1]) / 1024, 1)
+
+
+def computing_ms(records):
+    """CPU time of the longest computation: between two records with nothing out."""
+    out, last, most = 0, None, 0
+    for record in records:
+        if last and not out:
+            most = max(most, record.cpu_ns - last.cpu_ns)
+        out += {"asked": 1, "trapped": 0}.get(record.event, -min(1, out))
+        last = record
+    return round(most / 1e6, 1)
+
+
+def up_ns(log):
+    """When the log says last that the subnet is up, by the monotonic clock."""
+    lines = re.findall(r"^\w+ +\d+ (\d+):(\d+):(\d+) (\d+) .*-> SUBNET UP", log, re.M)
+    hour, minute, second, us = map(int, lines[-1])
+    then = ((hour * 60 + minute) * 60 + second) + us / 1e6
+    now = datetime.datetime.now()
+    now_s = (now.hour * 60 + now.minute) * 60 + now.second + now.microsecond / 1e6
+    return time.monotonic_ns() - (now_s - then) % 86400 * 1e9
+
+
+def figures(records, log, counted, engine):
+    """Of an event or a first load; `counted` is what simlab counted in it."""
+    stamps = wiretime.virtual(records)
+    sets = wiretime.lft_answers(stamps)
+    up = up_ns(log)
+    return {"lft_sets": counted["lft_sets"] - counted.get("lft_again", 0),
+            "smps": counted["smps"], "last_lft_smp": counted["last_lft_smp"],
+            "floor_s": round(failover.floor_s(stamps), 4) if sets else None,
+            "last_lft_s": round(sets[-1].seconds, 4) if sets else None,
+            "up_s": round(max(s.seconds for s in stamps if s.record.ns <= up), 4),
+            "computing_ms": computing_ms(records),
+            "discoveries": counted["discoveries"],
+            "gave_up": set(counted["engines"]) != {engine}}
+
+
+def lose_once(osm, target, limit, folder):
+    """Loses it, and takes it back; its figures."""
+    offset = osm.log_offset()
+    osm.wire.records()
+    counted = simlab.measure(osm.fabric, osm, lambda: osm.fabric.lose(target), timeout=limit)
+    result = {**figures(osm.wire.records(), osm.log(offset), counted, osm.engine),
+              **loads(osm.fabric, folder)}
+    simlab.measure(osm.fabric, osm, lambda: osm.fabric.back(target), timeout=limit)
+    return result
+
+
+def lose(osm, target, tries, limit, folder):
+    """The try with the fewest SMPs; tried until it is discovered once."""
+    results = []
+    while len(results) < tries and not (results and results[-1]["discoveries"] == 1):
+        results.append(lose_once(osm, target, limit, folder))
+    return min(results, key=lambda r: r["smps"])
+
+
+def run_engine(netlist, victims, engine, options, tell):
+    """A first load and the events; `failed` says why there are not more of them."""
+    limit = pmlab.TIMEOUT_S if engine == OURS else options.limit
+    result = {**machine(), "failed": None, "events": {}}
+    with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
+            failover.open_sm(fabric, engine, wire.Wire(trace=True), folder) as osm:
+        doing = FIRST_LOAD
+        try:
+            osm.settle(timeout=limit)
+            result["events"][doing] = {
+                **figures(osm.wire.records(), osm.log(), stock_baseline.bring_up(osm), engine),
+                **loads(fabric, folder)}
+            result["memory_mib"] = memory_mib(osm.process)
+            for doing, target in victims.items():
+                tell(f"{engine}: {doing}")
+                result["events"][doing] = lose(osm, target, options.tries, limit, folder)
+        except simlab.SimTimeout as error:
+            tell(f"{engine}: {error}")
+            result["failed"] = f"did not finish within {limit} s: {doing}"
+    return result
+
+
+# ------------------------------------------------------------------- in the core
+
+def run_whatif(netlist, target):
+    """What `portmajor whatif` foretells, and the CPU time that it takes."""
+    before = os.times()
+    done = pmlab.run_cli("whatif", "--json", "-s", SM_HOST, "--shifts", SHIFTS, netlist,
+                         "--lose", target)
+    after = os.times()
+    if done.returncode:
+        raise simlab.SimError(f"whatif {target}: {done.stderr}")
+    found = json.loads(done.stdout)
+    return {"lft_sets": found["total"]["blocks"], "bound": found["total"]["bound"],
+            "load": found["load"]["after"], "shift": found["shift"]["after"],
+            "cpu_s": round(after.children_user + after.children_system
+                           - before.children_user - before.children_system, 2)}
+
+
+def run_tables(fabrics):
+    """{fabric: {part: ratio to memset, "memset": ms}} of those that bench_tables has."""
+    names = {" ".join(map(str, (FABRICS[f][0][0], FABRICS[f][0][-1] if "director" in FABRICS[f][0]
+                                else FABRICS[f][0][2]))): f for f in fabrics}
+    done = subprocess.run([pmlab.BUILD / "bench_tables", "10"], capture_output=True, text=True,
+                          check=False)
+    found = {}
+    for block in re.split(r"^(?=\w.*: \d+ end ports)", done.stdout, flags=re.M)[1:]:
+        fabric = names.get(block.partition(":")[0])
+        if fabric:
+            rows = re.findall(r"^  (.*?) +([\d.]+) ms +([\d.]+) x memset", block, re.M)
+            found[fabric] = {"memset_ms": float(rows[0][1]),
+                             "parts": {name: float(ratio) for name, _, ratio in rows[1:]}}
+    return found
+
+
+def run_core(netlist, victims):
+    return {**machine(), "events": {event: run_whatif(netlist, target)
+                                    for event, target in victims.items()}}
+
+
+# ----------------------------------------------------------------------- running
+
+def run(options, tell, note):
+    """Calls note(fabric, engine or "core", result) for each."""
+    tables = {}
+    if OURS in options.engines and set(options.fabrics) & {"5832", "11664", "40960"}:
+        tell("bench_tables")
+        tables = run_tables(options.fabrics)
+    for name in options.fabrics:
+        generate, victims, in_opensm = FABRICS[name]
+        with tempfile.TemporaryDirectory(prefix="portmajor-benchmark-",
+                                         dir=os.environ.get("SIMLAB_DIR")) as folder:
+            path_ = pmlab.generate(pathlib.Path(folder) / "fabric.net", *generate)
+            if OURS in options.engines:
+                tell(f"{name}: the core")
+                note(name, "core", {**run_core(path_, victims), **tables.get(name, {})})
+            netlist = simlab.Netlist(path_) if in_opensm else None
+            for engine in options.engines if in_opensm else ():
+                tell(f"{name}: {engine}")
+                note(name, engine, run_engine(netlist, victims, engine, options, tell))
+
+
+def read(file):
+    """What has been measured so far: {fabric: {engine or "core": result}}."""
+    return json.loads(file.read_text(encoding="ascii")) if file.exists() else {}
+
+
+# --------------------------------------------------------------------- comparing
+
+def value(result, event, figure):
+    found = result if event is None else result["events"].get(event, {})
+    return found.get(figure)
+
+
+def worse(name, old, new):
+    """(what is worse, what of the references differs): lines of text."""
+    faults, notes = [], []
+
+    def say(lines, who, event, figure, before, after):
+        victim = FABRICS[name][1].get(event, "nothing")
+        lines.append(f"{name} hosts, {who}, {event or 'OpenSM'} (SM on {SM_HOST}, lost: "
+                     f"{victim}): {figure} was {before}, is {after}")
+
+    for engine in new:
+        if engine not in old:
+            notes.append(f"{name} hosts, {engine}: nothing is written there")
+            continue
+        lines = faults if engine in (OURS, "core") else notes
+        before, after = old[engine], new[engine]
+        if after.get("failed") and not before.get("failed"):
+            say(lines, engine, None, "result", "complete", after["failed"])
+        for event in before["events"]:
+            gave_up = [value(r, event, "gave_up") for r in (before, after)]
+            if gave_up == [False, True]:
+                say(lines, engine, event, "engine", engine, "another")
+            for figure in EXACT:
+                was, now = (value(r, event, figure) for r in (before, after))
+                if was is not None and (now is None or now > was):
+                    say(lines, engine, event, figure, was, now)
+    ratios_worse(old, new, lambda *text: say(faults, *text))
+    return faults, notes
+
+
+def ratios_worse(old, new, say):
+    """What depends on the machine, by the reference's of the same run."""
+    def look(tolerance, was, now, *what):
+        factor, least = tolerance
+        if was and now and now > factor * was and now > was + least:
+            say(*what, f"{was:.3f}", f"{now:.3f}")
+
+    for figure, tolerance in TOLERANCE.items():
+        for event in (None, *old.get(OURS, {"events": ()})["events"]):
+            look(tolerance, *(ratio(r, event, figure) for r in (old, new)), OURS, event,
+                 f"{figure} / {REFERENCE}'s")
+    parts = [r.get("core", {}).get("parts", {}) for r in (old, new)]
+    for part in parts[0]:
+        look(CORE_TOLERANCE, *(p.get(part) for p in parts), "core", None, f"{part} / memset")
+
+
+def ratio(results, event, figure):
+    """Ours by the reference's; None without either."""
+    ours, reference = (value(results.get(e, {"events": {}}), event, figure)
+                       for e in (OURS, REFERENCE))
+    return ours / reference if ours and reference else None
+
+
+# ----------------------------------------------------------------------- writing
+
+INTRODUCTION = """\
+# Benchmarks
+
+Written by `scripts/benchmark` from docs/benchmarks.json, which it writes as well; not to be
+edited. `scripts/benchmark --compare` measures again and names what has become worse. The
+numbers in README's first table are those of 5,832 hosts here.
+
+Each fabric is simulated by ibsim and routed by OpenSM on its first host, h0-1. Each thing is
+lost from the whole fabric.
+
+- `LFT Sets` and `SMPs` are counted on the simulated wire, from the loss on until OpenSM rests;
+  `last is SMP`: which of the SMPs the last LFT Set is.
+- `last LFT` and `SUBNET UP` are seconds from the first trap (or question), computed and not
+  timed: what was recorded is given {set_us} us an SMP and {hop_us} us a hop and way, 4 outstanding,
+  with OpenSM computing in no time (tests/integration/wiretime.py). Waits that were recorded
+  are kept, and vary with the machine. `floor` is the time of the SMPs up to the last LFT Set
+  alone, which does not.
+- `CPU` is OpenSM's longest computation in the event, in ms of CPU time; `x ftree` the same by
+  ftree's.
+- `load` is what the fullest cable carries by the mean of its level and direction, every host
+  sending to every other; `shift` the most flows on a cable in {shifts} shift permutations; `random`
+  the mean of that over {shifts} random permutations (seed 1). All after the event, from tables read
+  back from the switches.
+- `memory` is the most that OpenSM had in its first load (VmHWM), the recording of the wire
+  included.
+- \\* this engine gave up, and OpenSM went on to minhop. + OpenSM began its discovery anew when
+  more traps came; the counts of engines that route in its sweep depend on that.
+"""
+
+
+def table(header, rows, texts=2):
+    """In Markdown; the first columns are text."""
+    def line(cells):
+        return "| " + " | ".join(cells) + " |\n"
+    return line(header) + line(["---"] * texts + ["---:"] * (len(header) - texts)) + "".join(
+        line(row) for row in rows)
+
+
+def show(number, digits=None):
+    return "-" if number is None else f"{number:,}" if digits is None else f"{number:,.{digits}f}"
+
+
+def events_table(name, results):
+    rows = []
+    for event in (FIRST_LOAD, *FABRICS[name][1]):
+        for engine in (e for e in ENGINES if e in results):
+            f = results[engine]["events"].get(event)
+            if not f:
+                rows.append([event, engine, "did not finish", *[""] * 10])
+                continue
+            base = REFERENCE in results and value(results[REFERENCE], event, "computing_ms")
+            marks = "*" * f["gave_up"] + "+" * (f["discoveries"] > 1)
+            rows.append([event, engine, show(f["lft_sets"]) + marks, show(f["smps"]),
+                         show(f["last_lft_smp"] or None), show(f["floor_s"], 3),
+                         show(f["last_lft_s"], 3),
+                         show(f["up_s"], 3), show(f["computing_ms"]),
+                         show(f["computing_ms"] / base if base else None, 2),
+                         show(f["over_mean"], 2), show(f["shift"]), show(f["random"], 1)])
+    return table(["event", "routing", "LFT Sets", "SMPs", "last is SMP", "floor, s",
+                  "last LFT, s",
+                  "SUBNET UP, s", "CPU, ms", "x ftree", "load", "shift", "random"], rows)
+
+
+def engines_table(results):
+    rows, base = [], results.get("minhop", {}).get("memory_mib")
+    for engine in (e for e in ENGINES if e in results):
+        r = results[engine]
+        memory = r.get("memory_mib")
+        rows.append([engine, show(memory),
+                     show(memory / base if memory and base else None, 2), r["date"],
+                     r["failed"] or ""])
+    return table(["routing", "memory, MiB", "x minhop", "measured", ""], rows, 1)
+
+
+def core_table(data):
+    rows = []
+    for name in (n for n in FABRICS if "core" in data.get(n, {})):
+        for event, f in data[name]["core"]["events"].items():
+            rows.append([f"{int(name):,}", event, show(f["lft_sets"]), show(f["bound"]),
+                         show(f["load"]), show(f["shift"]), show(f["cpu_s"], 2)])
+    return table(["hosts", "lost", "LFT Sets", "bound", "flows on a cable", "shift",
+                  "CPU, s"], rows)
+
+
+def memset_table(data):
+    cores = {n: data[n]["core"] for n in FABRICS if data.get(n, {}).get("core", {}).get("parts")}
+    if not cores:
+        return ""
+    parts = list(next(iter(cores.values()))["parts"])
+    rows = [["memset, ms", *(show(c["memset_ms"], 2) for c in cores.values())]]
+    rows += [[f"{part}, x memset", *(show(c["parts"].get(part), 2) for c in cores.values())]
+             for part in parts]
+    return ("\nComputing in the core (`bench_tables 10`, best of 10), by a memset of as many "
+            "fresh bytes as\nthe tables have, in the same run:\n\n"
+            + table(["", *(f"{int(n):,}" for n in cores)], rows, 1))
+
+
+def growth_table(data):
+    """Directors alone are one shape in several sizes."""
+    sizes = [n for n in FABRICS if FABRICS[n][1] is DIRECTOR and n in data]
+    rows = []
+    for small, large in zip(sizes, sizes[1:]):
+        for engine in (e for e in ENGINES if e in data[small] and e in data[large]):
+            def grown(event, figure):
+                was, now = (value(data[n][engine], event, figure) for n in (small, large))
+                return show(now / was if was and now else None, 1)
+            rows.append([f"{int(small):,} to {int(large):,} (x {int(large) / int(small):g})",
+                         engine, *(grown(event, "lft_sets") for event in
+                                   (FIRST_LOAD, *DIRECTOR)),
+                         grown("cable", "last_lft_s"), grown("chassis", "last_lft_s"),
+                         grown(FIRST_LOAD, "computing_ms"), grown(None, "memory_mib")])
+    return rows and ("\n## Growth\n\nHow many times as much with so many times the hosts:\n\n"
+                     + table(["hosts", "routing", *(f"LFT Sets, {e}" for e in
+                                                    (FIRST_LOAD, *DIRECTOR)),
+                              "last LFT, cable", "last LFT, chassis", "CPU, first load",
+                              "memory"], rows)) or ""
+
+
+def not_run(data):
+    lines = []
+    for name, (_, _, in_opensm) in FABRICS.items():
+        wanted = ("core", *ENGINES) if in_opensm else ("core",)
+        missing = [w for w in wanted if w not in data.get(name, {})]
+        if missing:
+            lines.append(f"- {int(name):,} hosts: {', '.join(missing)}\n")
+    return "\n## Not run\n\n" + "".join(lines) if lines else ""
+
+
+def document(data):
+    results = [r for fabric in data.values() for r in fabric.values()]
+    where = sorted({(r["machine"], r["versions"]) for r in results})
+    dates = sorted(r["date"] for r in results)
+    text = [INTRODUCTION.format(set_us=wiretime.SET_US, hop_us=wiretime.HOP_US, shifts=SHIFTS),
+            f"\nMeasured {dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else "")
+            + ", on a machine that may have done other things as well:\n\n"
+            + "".join(f"- {machine_}; {versions}\n" for machine_, versions in where)]
+    for name, (generate, victims, in_opensm) in FABRICS.items():
+        if in_opensm and set(ENGINES) & set(data.get(name, {})):
+            text.append(f"\n## {int(name):,} hosts: `generate {' '.join(map(str, generate))}`\n\n"
+                        f"SM on {SM_HOST}; lost: "
+                        + ", ".join(f"{event} `{target}`" for event, target in victims.items())
+                        + ".\n\n" + events_table(name, data[name]) + "\n"
+                        + engines_table(data[name]))
+    text += ["\n## The core alone\n\n`portmajor whatif` with the whole fabric before the loss; "
+             "CPU time with planning, loads and\nshifts:\n\n", core_table(data),
+             memset_table(data), growth_table(data), not_run(data)]
+    return "".join(text)
+
+
+def write(folder, data):
+    (folder / "benchmarks.json").write_text(json.dumps(data, indent=1) + "\n",
+                                            encoding="ascii")
+    (folder / "benchmarks.md").write_text(document(data), encoding="ascii")
+
+
+# -------------------------------------------------------------------------- main
+
+def names_of(known):
+    def parse(text):
+        names = text.split(",")
+        for name in names:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"{name}: not one of {', '.join(known)}")
+        return names
+    return parse
+
+
+def parse_args(argv):
+    parser = argparse.ArgumentParser(prog="scripts/benchmark", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fabrics", type=names_of(FABRICS), default=["648", "1024"],
+                        help=f"with commas between, of {', '.join(FABRICS)} hosts "
+                             "(default: 648,1024)")
+    parser.add_argument("--engines", type=names_of(ENGINES), default=list(ENGINES),
+                        help=f"of {', '.join(ENGINES)} (default: all)")
+    parser.add_argument("--compare", action="store_true", help="see above")
+    parser.add_argument("--tries", type=int, default=TRIES,
+                        help="of an event, until OpenSM discovers once (default: %(default)s)")
+    parser.add_argument("--limit", type=int, default=LIMIT_S,
+                        help="seconds for a first load or an event with one of OpenSM's "
+                             "engines (default: %(default)s)")
+    parser.add_argument("--folder", type=pathlib.Path, default=FOLDER,
+                        help="where benchmarks.json and benchmarks.md are (default: docs)")
+    options = parser.parse_args(argv)
+    if options.compare and OURS in options.engines and REFERENCE not in options.engines:
+        options.engines.append(REFERENCE)  # what ours is compared by
+    return options
+
+
+def main(argv=None):
+    options, tell = parse_args(argv), demo.Progress()
+    data, new = read(options.folder / "benchmarks.json"), {}
+
+    def note(fabric, engine, result):
+        new.setdefault(fabric, {})[engine] = result
+        if not options.compare:
+            data.setdefault(fabric, {})[engine] = result
+            write(options.folder, data)
+
+    try:
+        run(options, tell, note)
+    except simlab.SimError as error:
+        sys.exit(f"benchmark: {error}")
+    if not options.compare:
+        return 0
+    faults = []
+    for name, results in new.items():
+        bad, notes = worse(name, data.get(name, {}), results)
+        faults += bad
+        print("".join(f"differs: {text}\n" for text in notes), end="")
+    print("".join(f"worse: {text}\n" for text in faults) or "nothing is worse")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
