@@ -19,12 +19,14 @@ are no reason for exit status 1: they do so with another OpenSM.
 """
 
 import argparse
+import collections
 import datetime
 import json
 import os
 import pathlib
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -38,23 +40,27 @@ import stock_baseline
 import wire
 import wiretime
 
-OURS, REFERENCE = "portmajor", "ftree"
+CORE, OURS, REFERENCE = "core", "portmajor", "ftree"
 ENGINES = (OURS, REFERENCE, "updn", "minhop", "dfsssp", "nue")
 SM_HOST = "h0-1"
 SHIFTS = 16  # permutations tried, of either kind
 TRIES = 3
 LIMIT_S = 120  # for a first load or an event with one of OpenSM's engines
 
-# Arguments of `portmajor generate`, simlab's targets, and whether OpenSM is run.
+# Arguments of `portmajor generate`; simlab's targets; whether OpenSM is run; what
+# bench_tables calls the fabric, if it has it.
+Kind = collections.namedtuple("Kind", "generate victims in_opensm bench", defaults=(True, None))
+
 DIRECTOR = {"cable": "leaf5:20", "host": "h7-3", "chassis": "s0-*"}
 FABRICS = {
-    "648": (("director", 36), DIRECTOR, True),
-    "1024": (("xgft", 3, "8,8,16", "1,8,8"),
-             {"cable": "leaf8:10", "host": "h7-3", "top switch": "sw3-0"}, True),
-    "5832": (("director", 324), DIRECTOR, True),
-    "11664": (("director", 648), DIRECTOR, True),
-    "40960": (("xgft", 3, "32,32,40", "1,32,32"),
-              {"cable": "leaf8:34", "host": "h7-3", "top switch": "sw3-0"}, False),
+    "648": Kind(("director", 36), DIRECTOR),
+    "1024": Kind(("xgft", 3, "8,8,16", "1,8,8"),
+                 {"cable": "leaf8:10", "host": "h7-3", "top switch": "sw3-0"}),
+    "5832": Kind(("director", 324), DIRECTOR, bench="director 324"),
+    "11664": Kind(("director", 648), DIRECTOR, bench="director 648"),
+    "40960": Kind(("xgft", 3, "32,32,40", "1,32,32"),
+                  {"cable": "leaf8:34", "host": "h7-3", "top switch": "sw3-0"},
+                  in_opensm=False, bench="xgft 32,32,40"),
 }
 FIRST_LOAD = "first load"
 
@@ -107,14 +113,13 @@ def permutation_load(fabric, dump, seed):
         to, load = hosts[:], {}
         draw.shuffle(to)
         for source, goal in zip(hosts, to):
-            way = path(leaf[source], goal, dump.lids[goal], tables, links)
-            for step in way:
+            for step in cables(leaf[source], goal, dump.lids[goal], tables, links):
                 load[step] = load.get(step, 0) + 1
         most.append(max(load.values(), default=0))
     return sum(most) / len(most)
 
 
-def path(name, goal, lid, tables, links):
+def cables(name, goal, lid, tables, links):
     """(switch, port) of each cable between switches; empty if it does not arrive."""
     way = []
     while len(way) < 16:
@@ -179,6 +184,7 @@ def figures(records, log, counted, engine):
             "last_lft_s": round(sets[-1].seconds, 4) if sets else None,
             "up_s": round(max(s.seconds for s in stamps if s.record.ns <= up), 4),
             "computing_ms": computing_ms(records),
+            "plugin_ms": max((run.computed_ms for run in pmlab.Run.find(log)), default=None),
             "discoveries": counted["discoveries"],
             "gave_up": set(counted["engines"]) != {engine}}
 
@@ -188,18 +194,23 @@ def lose_once(osm, target, limit, folder):
     offset = osm.log_offset()
     osm.wire.records()
     counted = simlab.measure(osm.fabric, osm, lambda: osm.fabric.lose(target), timeout=limit)
-    result = {**figures(osm.wire.records(), osm.log(offset), counted, osm.engine),
+    log = osm.log(offset)
+    result = {**figures(osm.wire.records(), log, counted, osm.engine),
               **loads(osm.fabric, folder)}
     simlab.measure(osm.fabric, osm, lambda: osm.fabric.back(target), timeout=limit)
-    return result
+    return result, result["discoveries"] == 1 and pmlab.Event.of(target, counted, log).parts <= 1
 
 
 def lose(osm, target, tries, limit, folder):
-    """The try with the fewest SMPs; tried until it is discovered once."""
+    """The first try that was discovered, and repaired, in one piece; else that with the
+    fewest LFT Sets."""
     results = []
-    while len(results) < tries and not (results and results[-1]["discoveries"] == 1):
-        results.append(lose_once(osm, target, limit, folder))
-    return min(results, key=lambda r: r["smps"])
+    for _ in range(tries):
+        result, in_one_piece = lose_once(osm, target, limit, folder)
+        if in_one_piece:
+            return result
+        results.append(result)
+    return min(results, key=lambda r: (r["lft_sets"], r["smps"]))
 
 
 def run_engine(netlist, victims, engine, options, tell):
@@ -218,9 +229,10 @@ def run_engine(netlist, victims, engine, options, tell):
             for doing, target in victims.items():
                 tell(f"{engine}: {doing}")
                 result["events"][doing] = lose(osm, target, options.tries, limit, folder)
-        except simlab.SimTimeout as error:
+        except simlab.SimError as error:
             tell(f"{engine}: {error}")
-            result["failed"] = f"did not finish within {limit} s: {doing}"
+            result["failed"] = (f"{doing}: did not finish within {limit} s"
+                                if isinstance(error, simlab.SimTimeout) else f"{doing}: broke")
     return result
 
 
@@ -228,64 +240,65 @@ def run_engine(netlist, victims, engine, options, tell):
 
 def run_whatif(netlist, target):
     """What `portmajor whatif` foretells, and the CPU time that it takes."""
-    before = os.times()
+    def cpu_s():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before = cpu_s()
     done = pmlab.run_cli("whatif", "--json", "-s", SM_HOST, "--shifts", SHIFTS, netlist,
                          "--lose", target)
-    after = os.times()
     if done.returncode:
         raise simlab.SimError(f"whatif {target}: {done.stderr}")
     found = json.loads(done.stdout)
     return {"lft_sets": found["total"]["blocks"], "bound": found["total"]["bound"],
             "load": found["load"]["after"], "shift": found["shift"]["after"],
-            "cpu_s": round(after.children_user + after.children_system
-                           - before.children_user - before.children_system, 2)}
+            "cpu_s": round(cpu_s() - before, 3)}
 
 
-def run_tables(fabrics):
-    """{fabric: {part: ratio to memset, "memset": ms}} of those that bench_tables has."""
-    names = {" ".join(map(str, (FABRICS[f][0][0], FABRICS[f][0][-1] if "director" in FABRICS[f][0]
-                                else FABRICS[f][0][2]))): f for f in fabrics}
+def run_tables():
+    """{bench_tables's name of a fabric: its memset, and its parts by that}."""
     done = subprocess.run([pmlab.BUILD / "bench_tables", "10"], capture_output=True, text=True,
                           check=False)
     found = {}
     for block in re.split(r"^(?=\w.*: \d+ end ports)", done.stdout, flags=re.M)[1:]:
-        fabric = names.get(block.partition(":")[0])
-        if fabric:
-            rows = re.findall(r"^  (.*?) +([\d.]+) ms +([\d.]+) x memset", block, re.M)
-            found[fabric] = {"memset_ms": float(rows[0][1]),
-                             "parts": {name: float(ratio) for name, _, ratio in rows[1:]}}
+        rows = re.findall(r"^  (.*?) +([\d.]+) ms +([\d.]+) x memset", block, re.M)
+        found[block.partition(":")[0]] = {
+            "memset_ms": float(rows[0][1]),
+            "parts": {name: float(ratio) for name, _, ratio in rows[1:]}}
     return found
 
 
-def run_core(netlist, victims):
-    return {**machine(), "events": {event: run_whatif(netlist, target)
-                                    for event, target in victims.items()}}
+def run_core(netlist, kind, tables):
+    return {**machine(), **tables.get(kind.bench, {}),
+            "events": {event: run_whatif(netlist, target)
+                       for event, target in kind.victims.items()}}
 
 
 # ----------------------------------------------------------------------- running
 
 def run(options, tell, note):
-    """Calls note(fabric, engine or "core", result) for each."""
+    """Calls note(fabric, engine or CORE, result) for each."""
     tables = {}
-    if OURS in options.engines and set(options.fabrics) & {"5832", "11664", "40960"}:
+    if CORE in options.engines and any(FABRICS[name].bench for name in options.fabrics):
         tell("bench_tables")
-        tables = run_tables(options.fabrics)
+        tables = run_tables()
     for name in options.fabrics:
-        generate, victims, in_opensm = FABRICS[name]
+        kind = FABRICS[name]
         with tempfile.TemporaryDirectory(prefix="portmajor-benchmark-",
                                          dir=os.environ.get("SIMLAB_DIR")) as folder:
-            path_ = pmlab.generate(pathlib.Path(folder) / "fabric.net", *generate)
-            if OURS in options.engines:
-                tell(f"{name}: the core")
-                note(name, "core", {**run_core(path_, victims), **tables.get(name, {})})
-            netlist = simlab.Netlist(path_) if in_opensm else None
-            for engine in options.engines if in_opensm else ():
-                tell(f"{name}: {engine}")
-                note(name, engine, run_engine(netlist, victims, engine, options, tell))
+            file = pmlab.generate(pathlib.Path(folder) / "fabric.net", *kind.generate)
+            netlist = simlab.Netlist(file) if kind.in_opensm else None
+            for engine in options.engines:
+                if engine == CORE:
+                    tell(f"{name}: {engine}")
+                    note(name, engine, run_core(file, kind, tables))
+                elif kind.in_opensm:
+                    tell(f"{name}: {engine}")
+                    note(name, engine, run_engine(netlist, kind.victims, engine, options, tell))
 
 
 def read(file):
-    """What has been measured so far: {fabric: {engine or "core": result}}."""
+    """What has been measured so far: {fabric: {engine or CORE: result}}."""
     return json.loads(file.read_text(encoding="ascii")) if file.exists() else {}
 
 
@@ -301,7 +314,7 @@ def worse(name, old, new):
     faults, notes = [], []
 
     def say(lines, who, event, figure, before, after):
-        victim = FABRICS[name][1].get(event, "nothing")
+        victim = FABRICS[name].victims.get(event, "nothing")
         lines.append(f"{name} hosts, {who}, {event or 'OpenSM'} (SM on {SM_HOST}, lost: "
                      f"{victim}): {figure} was {before}, is {after}")
 
@@ -309,7 +322,7 @@ def worse(name, old, new):
         if engine not in old:
             notes.append(f"{name} hosts, {engine}: nothing is written there")
             continue
-        lines = faults if engine in (OURS, "core") else notes
+        lines = faults if engine in (OURS, CORE) else notes
         before, after = old[engine], new[engine]
         if after.get("failed") and not before.get("failed"):
             say(lines, engine, None, "result", "complete", after["failed"])
@@ -319,7 +332,8 @@ def worse(name, old, new):
                 say(lines, engine, event, "engine", engine, "another")
             for figure in EXACT:
                 was, now = (value(r, event, figure) for r in (before, after))
-                if was is not None and (now is None or now > was):
+                if was is not None and (now is None or now > was
+                                        or now < was and lines is notes):
                     say(lines, engine, event, figure, was, now)
     ratios_worse(old, new, lambda *text: say(faults, *text))
     return faults, notes
@@ -336,13 +350,27 @@ def ratios_worse(old, new, say):
         for event in (None, *old.get(OURS, {"events": ()})["events"]):
             look(tolerance, *(ratio(r, event, figure) for r in (old, new)), OURS, event,
                  f"{figure} / {REFERENCE}'s")
-    parts = [r.get("core", {}).get("parts", {}) for r in (old, new)]
-    for part in parts[0]:
-        look(CORE_TOLERANCE, *(p.get(part) for p in parts), "core", None, f"{part} / memset")
+    for part in old.get(CORE, {}).get("parts", ()):
+        look(CORE_TOLERANCE, *(r.get(CORE, {}).get("parts", {}).get(part)
+                               for r in (old, new)), CORE, None, f"{part} / memset")
+    for event in old.get(CORE, {"events": ()})["events"]:
+        look(CORE_TOLERANCE, *(whatif_ratio(r, event) for r in (old, new)), CORE, event,
+             "whatif's CPU / memset")
+
+
+def whatif_ratio(results, event):
+    """CPU time of `portmajor whatif` by the memset; None without either."""
+    core = results.get(CORE, {"events": {}})
+    cpu, memset = value(core, event, "cpu_s"), core.get("memset_ms")
+    return cpu * 1e3 / memset if cpu and memset else None
 
 
 def ratio(results, event, figure):
-    """Ours by the reference's; None without either."""
+    """Ours by the reference's; None without either, or if a discovery begun anew is in it."""
+    if figure not in ("memory_mib", "computing_ms") and any(
+            (value(results.get(e, {"events": {}}), event, "discoveries") or 1) > 1
+            for e in (OURS, REFERENCE)):
+        return None
     ours, reference = (value(results.get(e, {"events": {}}), event, figure)
                        for e in (OURS, REFERENCE))
     return ours / reference if ours and reference else None
@@ -367,8 +395,9 @@ lost from the whole fabric.
   with OpenSM computing in no time (tests/integration/wiretime.py). Waits that were recorded
   are kept, and vary with the machine. `floor` is the time of the SMPs up to the last LFT Set
   alone, which does not.
-- `CPU` is OpenSM's longest computation in the event, in ms of CPU time; `x ftree` the same by
-  ftree's.
+- `CPU` is OpenSM's longest computation in the event, in ms of CPU time, with what it does for
+  any engine; `x ftree` is that by ftree's. `plugin` is portmajor's longest run by its own log,
+  in ms of time, which is more than CPU time on a busy machine.
 - `load` is what the fullest cable carries by the mean of its level and direction, every host
   sending to every other; `shift` the most flows on a cable in {shifts} shift permutations; `random`
   the mean of that over {shifts} random permutations (seed 1). All after the event, from tables read
@@ -394,23 +423,23 @@ def show(number, digits=None):
 
 def events_table(name, results):
     rows = []
-    for event in (FIRST_LOAD, *FABRICS[name][1]):
+    for event in (FIRST_LOAD, *FABRICS[name].victims):
         for engine in (e for e in ENGINES if e in results):
             f = results[engine]["events"].get(event)
             if not f:
-                rows.append([event, engine, "did not finish", *[""] * 10])
+                rows.append([event, engine, "did not finish", *[""] * 11])
                 continue
             base = REFERENCE in results and value(results[REFERENCE], event, "computing_ms")
             marks = "*" * f["gave_up"] + "+" * (f["discoveries"] > 1)
             rows.append([event, engine, show(f["lft_sets"]) + marks, show(f["smps"]),
                          show(f["last_lft_smp"] or None), show(f["floor_s"], 3),
                          show(f["last_lft_s"], 3),
-                         show(f["up_s"], 3), show(f["computing_ms"]),
+                         show(f["up_s"], 3), show(f["computing_ms"]), show(f.get("plugin_ms")),
                          show(f["computing_ms"] / base if base else None, 2),
                          show(f["over_mean"], 2), show(f["shift"]), show(f["random"], 1)])
     return table(["event", "routing", "LFT Sets", "SMPs", "last is SMP", "floor, s",
-                  "last LFT, s",
-                  "SUBNET UP, s", "CPU, ms", "x ftree", "load", "shift", "random"], rows)
+                  "last LFT, s", "SUBNET UP, s", "CPU, ms", "plugin, ms", "x ftree", "load",
+                  "shift", "random"], rows)
 
 
 def engines_table(results):
@@ -426,16 +455,17 @@ def engines_table(results):
 
 def core_table(data):
     rows = []
-    for name in (n for n in FABRICS if "core" in data.get(n, {})):
-        for event, f in data[name]["core"]["events"].items():
+    for name in (n for n in FABRICS if CORE in data.get(n, {})):
+        for event, f in data[name][CORE]["events"].items():
             rows.append([f"{int(name):,}", event, show(f["lft_sets"]), show(f["bound"]),
-                         show(f["load"]), show(f["shift"]), show(f["cpu_s"], 2)])
+                         show(f["load"]), show(f["shift"]), show(f["cpu_s"], 3),
+                         show(whatif_ratio(data[name], event), 1)])
     return table(["hosts", "lost", "LFT Sets", "bound", "flows on a cable", "shift",
-                  "CPU, s"], rows)
+                  "CPU, s", "x memset"], rows)
 
 
 def memset_table(data):
-    cores = {n: data[n]["core"] for n in FABRICS if data.get(n, {}).get("core", {}).get("parts")}
+    cores = {n: data[n][CORE] for n in FABRICS if data.get(n, {}).get(CORE, {}).get("parts")}
     if not cores:
         return ""
     parts = list(next(iter(cores.values()))["parts"])
@@ -449,7 +479,7 @@ def memset_table(data):
 
 def growth_table(data):
     """Directors alone are one shape in several sizes."""
-    sizes = [n for n in FABRICS if FABRICS[n][1] is DIRECTOR and n in data]
+    sizes = [n for n in FABRICS if FABRICS[n].victims is DIRECTOR and n in data]
     rows = []
     for small, large in zip(sizes, sizes[1:]):
         for engine in (e for e in ENGINES if e in data[small] and e in data[large]):
@@ -470,8 +500,8 @@ def growth_table(data):
 
 def not_run(data):
     lines = []
-    for name, (_, _, in_opensm) in FABRICS.items():
-        wanted = ("core", *ENGINES) if in_opensm else ("core",)
+    for name, kind in FABRICS.items():
+        wanted = (CORE, *ENGINES) if kind.in_opensm else (CORE,)
         missing = [w for w in wanted if w not in data.get(name, {})]
         if missing:
             lines.append(f"- {int(name):,} hosts: {', '.join(missing)}\n")
@@ -486,11 +516,12 @@ def document(data):
             f"\nMeasured {dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else "")
             + ", on a machine that may have done other things as well:\n\n"
             + "".join(f"- {machine_}; {versions}\n" for machine_, versions in where)]
-    for name, (generate, victims, in_opensm) in FABRICS.items():
-        if in_opensm and set(ENGINES) & set(data.get(name, {})):
-            text.append(f"\n## {int(name):,} hosts: `generate {' '.join(map(str, generate))}`\n\n"
-                        f"SM on {SM_HOST}; lost: "
-                        + ", ".join(f"{event} `{target}`" for event, target in victims.items())
+    for name, kind in FABRICS.items():
+        if set(ENGINES) & set(data.get(name, {})):
+            text.append(f"\n## {int(name):,} hosts: `generate "
+                        f"{' '.join(map(str, kind.generate))}`\n\nSM on {SM_HOST}; lost: "
+                        + ", ".join(f"{event} `{target}`"
+                                    for event, target in kind.victims.items())
                         + ".\n\n" + events_table(name, data[name]) + "\n"
                         + engines_table(data[name]))
     text += ["\n## The core alone\n\n`portmajor whatif` with the whole fabric before the loss; "
@@ -523,8 +554,9 @@ def parse_args(argv):
     parser.add_argument("--fabrics", type=names_of(FABRICS), default=["648", "1024"],
                         help=f"with commas between, of {', '.join(FABRICS)} hosts "
                              "(default: 648,1024)")
-    parser.add_argument("--engines", type=names_of(ENGINES), default=list(ENGINES),
-                        help=f"of {', '.join(ENGINES)} (default: all)")
+    parser.add_argument("--engines", type=names_of((CORE, *ENGINES)),
+                        default=[CORE, *ENGINES],
+                        help=f"of {', '.join((CORE, *ENGINES))} (default: all)")
     parser.add_argument("--compare", action="store_true", help="see above")
     parser.add_argument("--tries", type=int, default=TRIES,
                         help="of an event, until OpenSM discovers once (default: %(default)s)")

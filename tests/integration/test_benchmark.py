@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""scripts/benchmark runs and writes, --compare notices what is worse; README agrees."""
+
+import contextlib
+import copy
+import io
+import json
+import re
+import unittest
+import unittest.mock
+
+import benchmark
+import labtest
+import pmlab
+import simlab
+
+SMALL = benchmark.Kind(("two-level", 8, 4, 4, 1),
+                       {"cable": "leaf5:6", "host": "h7-3", "spine": "spine0"})
+
+
+def run(*args):
+    """Exit status, and what was printed."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        status = benchmark.main(["--fabrics", "32", "--engines", "core,portmajor,ftree",
+                                 *args])
+    return status, out.getvalue()
+
+
+class Small(labtest.Folders):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.stack.enter_context(unittest.mock.patch.dict(benchmark.FABRICS, {"32": SMALL}))
+        cls.status, cls.printed = run("--folder", str(cls.folder))
+        cls.file = cls.folder / "benchmarks.json"
+        cls.data = json.loads(cls.file.read_text(encoding="ascii"))
+        cls.results = cls.data["32"]
+
+    def test_results(self):
+        self.assertEqual((self.status, self.printed), (0, ""))
+        self.assertEqual(set(self.data), {"32"})
+        self.assertEqual(set(self.results), {"core", "portmajor", "ftree"})
+        for engine in ("portmajor", "ftree"):
+            result = self.results[engine]
+            self.assertIsNone(result["failed"])
+            self.assertGreater(result["memory_mib"], 1)
+            self.assertEqual(list(result["events"]), ["first load", *SMALL.victims])
+            for event, f in result["events"].items():
+                with self.subTest(engine, event=event):
+                    self.assertGreater(f["smps"], 12)
+                    self.assertGreater(f["up_s"], 0)
+                    self.assertGreaterEqual(f["computing_ms"], 0)
+                    self.assertGreaterEqual(f["over_mean"], 1)
+                    self.assertGreaterEqual(f["random"], 1)
+                    if f["lft_sets"]:
+                        self.assertLessEqual(f["last_lft_smp"], f["smps"])
+                        self.assertLessEqual(f["floor_s"], f["last_lft_s"])
+        self.assertFalse(any(f["gave_up"] for f in self.results["portmajor"]["events"].values()))
+
+    def test_core_foretells(self):
+        """What whatif says and what was counted are one number; a host costs nothing."""
+        for event in SMALL.victims:
+            counted, foretold = (self.results[who]["events"][event]["lft_sets"]
+                                 for who in ("portmajor", "core"))
+            self.assertEqual(counted, foretold, event)
+        self.assertEqual(self.results["core"]["events"]["host"]["lft_sets"], 0)
+
+    def test_document(self):
+        text = (self.folder / "benchmarks.md").read_text(encoding="ascii")
+        self.assertIn("## 32 hosts: `generate two-level 8 4 4 1`", text)
+        self.assertIn("SM on h0-1; lost: cable `leaf5:6`", text)
+        load = self.results["portmajor"]["events"]["first load"]["lft_sets"]
+        self.assertIn(f"| first load | portmajor | {load} |", text)
+        self.assertIn("- 32 hosts: updn, minhop, dfsssp, nue\n", text)
+        for column in re.findall(r"^\|.*\|$", text, re.M):
+            self.assertGreater(column.count("|"), 4)
+
+    def test_compare(self):
+        """Measured again, a figure that is written better than it is, is named alone."""
+        folder = self.folder / "better"
+        folder.mkdir()
+        better = copy.deepcopy(self.data)
+        better["32"]["portmajor"]["events"]["cable"]["lft_sets"] -= 1
+        written = json.dumps(better)
+        (folder / "benchmarks.json").write_text(written, encoding="ascii")
+        cable = self.results["portmajor"]["events"]["cable"]["lft_sets"]
+        # Times of so small a fabric are the machine's.
+        with unittest.mock.patch.object(benchmark, "TOLERANCE", {}):
+            status, printed = run("--compare", "--folder", str(folder))
+        self.assertEqual(status, 1)
+        self.assertEqual([line for line in printed.splitlines() if line.startswith("worse")],
+                         ["worse: 32 hosts, portmajor, cable (SM on h0-1, lost: leaf5:6): "
+                          f"lft_sets was {cable - 1}, is {cable}"])
+        self.assertEqual((folder / "benchmarks.json").read_text(encoding="ascii"), written)
+        self.assertFalse((folder / "benchmarks.md").exists())
+
+    def worse(self, engine, event, **figures):
+        """What is said if these figures become so."""
+        new = copy.deepcopy(self.results)
+        (new[engine]["events"][event] if event else new[engine]).update(figures)
+        return benchmark.worse("32", self.results, new)
+
+    def test_nothing_is_worse(self):
+        self.assertEqual(benchmark.worse("32", self.results, self.results), ([], []))
+        self.assertEqual(self.worse("portmajor", "cable", lft_sets=0, smps=1, over_mean=1.0),
+                         ([], []))
+
+    def test_every_figure(self):
+        for event, figures in (("cable", ("lft_sets", "over_mean", "shift", "random", "smps",
+                                          "last_lft_smp", "floor_s", "last_lft_s", "up_s",
+                                          "computing_ms")), (None, ("memory_mib",))):
+            for figure in figures:
+                was = benchmark.value(self.results["portmajor"], event, figure)
+                faults, notes = self.worse("portmajor", event, **{figure: (was + 1) * 100})
+                with self.subTest(figure):
+                    self.assertEqual((len(faults), notes), (1, []))
+                    self.assertIn(figure, faults[0])
+
+    def test_other_engine(self):
+        """That of the reference's is no fault, but it is said."""
+        faults, notes = self.worse("ftree", "cable", lft_sets=1)
+        self.assertEqual(faults, [])
+        self.assertRegex(notes[0], r"^32 hosts, ftree, cable \(SM on h0-1, lost: leaf5:6\): ")
+
+    def test_did_not_finish(self):
+        new = copy.deepcopy(self.results)
+        del new["portmajor"]["events"]["spine"]
+        new["portmajor"]["failed"] = "spine: did not finish within 1 s"
+        faults, _ = benchmark.worse("32", self.results, new)
+        self.assertIn("did not finish", faults[0])
+        self.assertIn("lost: spine0): lft_sets was ", faults[1])
+        self.assertIn("| spine | portmajor | did not finish |", benchmark.document({"32": new}))
+
+    def test_limit(self):
+        netlist = simlab.Netlist(pmlab.generate(self.folder / "slow.net", *SMALL.generate))
+        options = benchmark.parse_args(["--limit", "7"])
+        with unittest.mock.patch.object(simlab.OpenSM, "settle", side_effect=simlab.SimTimeout):
+            result = benchmark.run_engine(netlist, SMALL.victims, "nue", options,
+                                          lambda text: None)
+        self.assertEqual(result["failed"], "first load: did not finish within 7 s")
+        self.assertEqual(result["events"], {})
+        benchmark.document({"32": {"nue": result}})
+
+
+class Documents(unittest.TestCase):
+    def test_written_from_the_results(self):
+        data = benchmark.read(benchmark.FOLDER / "benchmarks.json")
+        self.assertTrue(data)
+        self.assertEqual((benchmark.FOLDER / "benchmarks.md").read_text(encoding="ascii"),
+                         benchmark.document(data))
+
+    def test_readme(self):
+        """Its first table has the numbers that are written there for 5,832 hosts."""
+        data = benchmark.read(benchmark.FOLDER / "benchmarks.json").get("5832", {})
+        readme = (pmlab.ROOT / "README.md").read_text(encoding="ascii")
+        rows = {"chassis": "spine chassis lost", "cable": "leaf-chassis cable lost",
+                "host": "host lost, back or replaced"}
+        for event, name in rows.items():
+            stock, ours, _ = re.search(rf"^\| {name} \| (.*) \| (.*) \| (.*) \|$", readme,
+                                       re.M).groups()
+            counts = dict(zip(("ftree", "updn", "minhop"), re.findall(r"[\d,]+?(?=, |$)", stock)),
+                          portmajor=ours)
+            for engine in counts.keys() & data.keys():
+                with self.subTest(event, engine=engine):
+                    self.assertEqual(benchmark.show(data[engine]["events"][event]["lft_sets"]),
+                                     counts[engine])
+
+
+if __name__ == "__main__":
+    labtest.main()
