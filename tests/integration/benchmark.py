@@ -398,7 +398,8 @@ lost from the whole fabric.
   are kept, and vary with the machine. `floor` is the time of the SMPs up to the last LFT Set
   alone, which does not.
 - `CPU` is the CPU time, in ms, that OpenSM uses between the last answer before it sets tables
-  and the first such Set: routing, all threads. `x ftree` is that by ftree's.
+  and the first such Set: routing and what OpenSM does just before it, all threads. `x ftree`
+  is that by ftree's. With - it was not measured.
 - `load` is what the fullest cable carries by the mean of its level and direction, every host
   sending to every other; `shift` the most flows on a cable in {shifts} shift permutations; `random`
   the mean of that over {shifts} random permutations (seed 1). All after the event, from tables read
@@ -483,7 +484,7 @@ def growth_table(data):
     sizes = [n for n in FABRICS if FABRICS[n].victims is DIRECTOR and n in data]
     rows = []
     for small, large in zip(sizes, sizes[1:]):
-        for engine in (e for e in ENGINES if e in data[small] and e in data[large]):
+        for engine in (e for e in (CORE, *ENGINES) if e in data[small] and e in data[large]):
             def grown(event, figure):
                 was, now = (value(data[n][engine], event, figure) for n in (small, large))
                 return show(now / was if was and now else None, 1)
