@@ -232,7 +232,7 @@ static void end_turn(struct work *work, uint32_t turn)
 	work->turns[work->next++] = item;
 }
 
-/* A block that others go before, see order.h, goes when these are acknowledged. */
+/* A block that others go before, see order.h, goes when nothing is out any more. */
 static bool is_early(const struct work *work, uint32_t turn)
 {
 	return work->sending && work->blocks[work->turns[turn]].turn &&
