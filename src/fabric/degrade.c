@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/degrade.h>
 #include <portmajor/alloc.h>
+#include <portmajor/random.h>
 
 #include <errno.h>
 #include <inttypes.h>
 
 #define WHOLE 100000 /* 100% in thousandths of a percent */
-
-/* splitmix64: every seed will do. */
-static uint64_t draw(uint64_t *state)
-{
-	uint64_t x = *state += 0x9e3779b97f4a7c15;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-	x = (x ^ x >> 27) * 0x94d049bb133111eb;
-	return x ^ x >> 31;
-}
 
 /* ---- What is asked for ---- */
 
@@ -102,7 +93,7 @@ static int choose(const struct pm_share *share, const char *what, uint32_t *list
 		return pm_error_set(err, -EINVAL, "there are only %" PRIu32 " %s", count,
 				    what);
 	for (uint32_t i = 0; i < number; i++) {
-		uint32_t other = i + (uint32_t)(draw(state) % (count - i));
+		uint32_t other = i + (uint32_t)pm_random_below(state, count - i);
 		uint32_t drawn = list[other];
 
 		list[other] = list[i];

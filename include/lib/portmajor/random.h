@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Numbers that look drawn at random and are the same in every run: splitmix64 (Steele,
+ * Lea and Flood, 2014). The state is a number; every seed will do.
+ */
+#ifndef PORTMAJOR_RANDOM_H
+#define PORTMAJOR_RANDOM_H
+
+#include <stdint.h>
+
+static inline uint64_t pm_random_next(uint64_t *state)
+{
+	uint64_t x = *state += 0x9e3779b97f4a7c15;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+/* 0 up to count - 1, count not 0; uneven by less than count / 2^64. */
+static inline uint64_t pm_random_below(uint64_t *state, uint64_t count)
+{
+	return pm_random_next(state) % count;
+}
+
+#endif
