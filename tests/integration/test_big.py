@@ -30,7 +30,7 @@ class Swift(labtest.LabCase):
 
     # ---- sweeps in which nothing changes
 
-    # A machine that does other things takes longer, now and then: the best of so many.
+    # A machine that does other things takes longer, now and then: the best of up to so many.
     TRIES = 4
 
     def memset_ms(self):
@@ -40,14 +40,10 @@ class Swift(labtest.LabCase):
         return float(re.search(rf"^{' '.join(map(str, self.GENERATE))}: [^:]*?memset .*? ([0-9.]+) ms",
                                done.stdout, re.M | re.S)[1])
 
-    def check_quiet(self, runs, memset):
-        """Nothing is computed anew: what there is is looked at, and tables are copied."""
-        computed, locked = (min(getattr(run, field) for run in runs)
-                            for field in ("computed_ms", "locked_ms"))
-        memset = min(memset)
-        print(f"computed {computed} ms, {locked} under the lock; memset {memset}")
-        self.assertLessEqual(computed, 4 * memset)
-        self.assertLessEqual(locked, 2 * memset)
+    @staticmethod
+    def best_ms(runs):
+        """Of sweeps that compute nothing anew: what there is is looked at, and tables copied."""
+        return [min(getattr(run, field) for run in runs) for field in ("computed_ms", "locked_ms")]
 
     def check_quiet_sweeps(self):
         """Those in which nothing changed, and those after a repair."""
@@ -61,8 +57,13 @@ class Swift(labtest.LabCase):
             quiet += event.runs
             repaired += self.lose("leaf5:20").runs
             self.back("leaf5:20")
-        self.check_quiet(quiet, memset)
-        self.check_quiet(repaired, memset)
+            figures = self.best_ms(quiet), self.best_ms(repaired)
+            ok = all(computed <= 4 * min(memset) and locked <= 2 * min(memset)
+                     for computed, locked in figures)
+            if ok:
+                break
+        print(f"nothing changed, repaired: computed and locked {figures} ms; memset {min(memset)}")
+        self.assertTrue(ok)
 
 
 class Big(Swift):
