@@ -52,8 +52,13 @@ static uint32_t native_digit(const struct pm_routes *routes, const struct room *
 		       : route_native_key(routes, sw, lid) % count;
 }
 
-static void fill_native(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
-			const struct room *room, uint8_t *row)
+/* Fills the entries of LIDs from first to end - 1. */
+typedef void fill_run(const struct pm_routes *routes, uint32_t sw, uint32_t first,
+		      uint32_t end, const struct room *room, uint8_t *row);
+
+/* Those of the planes that the switch is native to, run by run. */
+static void fill_runs(const struct pm_routes *routes, uint32_t sw, fill_run *fill,
+		      const struct room *room, uint8_t *row)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 
@@ -62,14 +67,21 @@ static void fill_native(const struct pm_routes *routes, uint32_t sw, struct up_p
 			continue;
 		for (uint32_t i = routes->first_interval[p];
 		     i < routes->first_interval[p + 1]; i++) {
-			uint32_t lid = routes->intervals[i].start;
-			uint32_t end = lid + routes->intervals[i].length;
+			uint32_t first = routes->intervals[i].start;
 
-			for (; lid < end; lid++)
-				row[lid] = up.num[native_digit(routes, room, sw, lid,
-							       up.count)];
+			fill(routes, sw, first, first + routes->intervals[i].length, room,
+			     row);
 		}
 	}
+}
+
+static void fill_native(const struct pm_routes *routes, uint32_t sw, uint32_t first,
+			uint32_t end, const struct room *room, uint8_t *row)
+{
+	struct up_ports up = route_up(routes, sw);
+
+	for (uint32_t lid = first; lid < end; lid++)
+		row[lid] = up.num[native_digit(routes, room, sw, lid, up.count)];
 }
 
 /* A switch between cables of one kind: those of places that are none stay. */
@@ -81,7 +93,7 @@ static void fill_upper(const struct pm_routes *routes, uint32_t sw,
 	if (!up.count)
 		return;
 	route_fill_foreign(routes, sw, up, row);
-	fill_native(routes, sw, up, room, row);
+	fill_runs(routes, sw, fill_native, room, row);
 }
 
 /* Whether what goes up for a native destination comes here by the cable of this port. */
@@ -245,23 +257,11 @@ static void fill_mirrored(const struct pm_routes *routes, uint32_t sw, uint32_t 
 	}
 }
 
-static void fill_native_down(const struct pm_routes *routes, uint32_t sw,
-			     const struct room *room, uint8_t *row)
+static void fill_native_down(const struct pm_routes *routes, uint32_t sw, uint32_t first,
+			     uint32_t end, const struct room *room, uint8_t *row)
 {
-	const struct pm_tree *tree = &routes->plan->tree;
-
-	for (uint32_t p = 0; p < tree->num_planes; p++) {
-		if (!pm_tree_is_native(tree, p, sw))
-			continue;
-		for (uint32_t i = routes->first_interval[p];
-		     i < routes->first_interval[p + 1]; i++) {
-			uint32_t lid = routes->intervals[i].start;
-			uint32_t end = lid + routes->intervals[i].length;
-
-			for (; lid < end; lid++)
-				fill_mirrored(routes, sw, lid, room, row);
-		}
-	}
+	for (uint32_t lid = first; lid < end; lid++)
+		fill_mirrored(routes, sw, lid, room, row);
 }
 
 /* What makes the keys of route_foreign_down at this switch, if it is so simple. */
@@ -303,7 +303,7 @@ static void fill_down(const struct pm_routes *routes, uint32_t sw, struct room *
 			fill_forks(routes, i, room, row);
 	}
 	if (forks)
-		fill_native_down(routes, sw, room, row);
+		fill_runs(routes, sw, fill_native_down, room, row);
 }
 
 static void clear_unreachable(const struct pm_routes *routes, uint32_t sw, uint8_t *row)

@@ -166,6 +166,18 @@ static void run(struct truth *truth, struct pm_locate *locate)
 	}
 }
 
+/* Something is lost, and nobody has reported it yet; see make_truth. */
+static struct pm_locate *begin(struct truth *truth, struct world *world,
+			       const char *before, const char *loss, const char *sm)
+{
+	struct pm_locate *locate;
+
+	make_truth(truth, world, before, loss, sm);
+	assert_int_equal(
+		pm_locate_new(world->routes, truth->before, truth->sm, &locate, NULL), 0);
+	return locate;
+}
+
 /* Nothing is taken for lost that is not; the tables are what the truth makes them. */
 static void check_found(struct truth *truth, struct pm_locate *locate, const char *name)
 {
@@ -194,6 +206,14 @@ static void check_found(struct truth *truth, struct pm_locate *locate, const cha
 				 pm_fabric_name(world->plan->known, sw));
 	free(tables);
 	free(found);
+}
+
+/* What was lost is known. */
+static void end(struct truth *truth, struct pm_locate *locate, const char *name)
+{
+	check_found(truth, locate, name);
+	pm_locate_free(locate);
+	free_truth(truth);
 }
 
 /* What it may take to find a loss in a director; nobody is ever asked in vain. */
@@ -234,18 +254,13 @@ static void test_director(void **state)
 		struct pm_locate *locate;
 		struct truth truth;
 
-		make_truth(&truth, &world, rows[i].before, rows[i].loss, rows[i].sm);
-		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.sm,
-					       &locate, NULL),
-				 0);
+		locate = begin(&truth, &world, rows[i].before, rows[i].loss, rows[i].sm);
 		report_all(&truth, locate);
 		run(&truth, locate);
 		if (truth.asked > rows[i].most || truth.silent)
 			fail_msg("\"%s\": asked %u, in vain %u", rows[i].loss,
 				 truth.asked, truth.silent);
-		check_found(&truth, locate, rows[i].loss);
-		pm_locate_free(locate);
-		free_truth(&truth);
+		end(&truth, locate, rows[i].loss);
 	}
 	world_free(&world);
 }
@@ -281,17 +296,12 @@ static void test_few_reports(void **state)
 		struct pm_locate *locate;
 		struct truth truth;
 
-		make_truth(&truth, &world, "", cases[i].loss, "h0-1");
-		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.sm,
-					       &locate, NULL),
-				 0);
+		locate = begin(&truth, &world, "", cases[i].loss, "h0-1");
 		pm_locate_report(locate, world_switch(&world, cases[i].reporter));
 		run(&truth, locate);
 		if (truth.asked > cases[i].most)
 			fail_msg("%s: asked %u", cases[i].loss, truth.asked);
-		check_found(&truth, locate, cases[i].loss);
-		pm_locate_free(locate);
-		free_truth(&truth);
+		end(&truth, locate, cases[i].loss);
 	}
 	world_free(&world);
 }
@@ -316,17 +326,12 @@ static void test_last_reports(void **state)
 		struct pm_locate *locate;
 		struct truth truth;
 
-		make_truth(&truth, &world, "", cases[i].loss, "h0-1");
-		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.sm,
-					       &locate, NULL),
-				 0);
+		locate = begin(&truth, &world, "", cases[i].loss, "h0-1");
 		for (const char *const *name = cases[i].reporters; *name; name++)
 			pm_locate_report(locate, world_switch(&world, *name));
 		run(&truth, locate);
 		assert_int_equal(truth.silent, 0);
-		check_found(&truth, locate, cases[i].loss);
-		pm_locate_free(locate);
-		free_truth(&truth);
+		end(&truth, locate, cases[i].loss);
 	}
 	world_free(&world);
 }
@@ -342,9 +347,7 @@ static void test_one_report_missing(void **state)
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
-	make_truth(&truth, &world, "", "s3-line1", "h0-1");
-	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL), 0);
+	locate = begin(&truth, &world, "", "s3-line1", "h0-1");
 	for (uint32_t i = 0; i < world.plan->known->num_ports; i++) {
 		uint32_t sw = world.plan->known->ports[i].node;
 
@@ -359,9 +362,7 @@ static void test_one_report_missing(void **state)
 	for (int i = 0; i < 10; i++)
 		pm_locate_report(locate, world_switch(&world, "s3-line1"));
 	run(&truth, locate);
-	check_found(&truth, locate, "s3-line1");
-	pm_locate_free(locate);
-	free_truth(&truth);
+	end(&truth, locate, "s3-line1");
 	world_free(&world);
 }
 
@@ -374,9 +375,7 @@ static void test_half_of_the_reports(void **state)
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
-	make_truth(&truth, &world, "", "s3-line1", "h20-1");
-	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL), 0);
+	locate = begin(&truth, &world, "", "s3-line1", "h20-1");
 	for (unsigned int leaf = 18; leaf < 36; leaf++) {
 		char name[16];
 
@@ -385,9 +384,7 @@ static void test_half_of_the_reports(void **state)
 	}
 	pm_locate_report(locate, world_switch(&world, "s3-line1"));
 	run(&truth, locate);
-	check_found(&truth, locate, "s3-line1");
-	pm_locate_free(locate);
-	free_truth(&truth);
+	end(&truth, locate, "s3-line1");
 	world_free(&world);
 }
 
@@ -413,10 +410,7 @@ static void test_unexplained(void **state)
 		struct truth truth;
 		uint32_t ports[512], num, rounds = 0;
 
-		make_truth(&truth, &world, "", "", "h0-1");
-		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.sm,
-					       &locate, NULL),
-				 0);
+		locate = begin(&truth, &world, "", "", "h0-1");
 		for (unsigned int leaf = 1; leaf <= cases[i].leaves; leaf++) {
 			char name[16];
 
@@ -446,9 +440,7 @@ static void test_paths(void **state)
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
-	make_truth(&truth, &world, "s3-* leaf7", "s3-* leaf7", "h0-1");
-	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL), 0);
+	locate = begin(&truth, &world, "s3-* leaf7", "s3-* leaf7", "h0-1");
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
 		int hops = pm_locate_path(locate, sw, path);
 
@@ -490,9 +482,7 @@ static void test_ways_around(void **state)
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
-	make_truth(&truth, &world, "", "", "h0-5");
-	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL), 0);
+	locate = begin(&truth, &world, "", "", "h0-5");
 	lid = world.plan->lid[truth.sm];
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
 		const struct pm_fabric *known = world.plan->known;
@@ -547,9 +537,7 @@ static void test_shared_cable(void **state)
 		   recipe_draw("l0/3 l1/2 l2/2 s0/4 l0:1=a l1:1=b l2:1=c l0:2=s0:1 "
 			       "l0:3=s0:2 l1:2=s0:3 l2:2=s0:4"),
 		   PM_GROUPED);
-	make_truth(&truth, &world, "", "", "a");
-	assert_int_equal(
-		pm_locate_new(world.routes, truth.before, truth.sm, &locate, NULL), 0);
+	locate = begin(&truth, &world, "", "", "a");
 	home = world_switch(&world, "l0");
 	first = world.plan->known->nodes[home].first_port;
 	out = world_entry(&world, "s0", "l0", 1) == 1 ? 2 : 3;
@@ -597,11 +585,8 @@ static void test_every_single_loss(void **state)
 			continue;
 		snprintf(loss, sizeof(loss), p->num ? "%s:%u" : "%s",
 			 pm_fabric_name(known, p->node), p->num);
-		make_truth(&truth, &world, "", loss,
-			   pm_fabric_name(world.fabric, world.fabric->num_nodes - 1));
-		assert_int_equal(pm_locate_new(world.routes, truth.before, truth.sm,
-					       &locate, NULL),
-				 0);
+		locate = begin(&truth, &world, "", loss,
+			       pm_fabric_name(world.fabric, world.fabric->num_nodes - 1));
 		report_all(&truth, locate);
 		run(&truth, locate);
 		check_found(&truth, locate, loss);
