@@ -7,6 +7,7 @@ import unittest
 
 import ibdmchk
 import pmlab
+import simlab
 
 
 
@@ -21,6 +22,22 @@ class Folders(unittest.TestCase):
         cls.stack = contextlib.ExitStack()
         cls.addClassCleanup(cls.stack.close)
         cls.folder = cls.stack.enter_context(pmlab.Folder())
+
+
+class CacheCase(Folders):
+    """A fabric for all tests of a class, and for each OpenSM's cache folder, `self.cache`."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", "director", 36))
+
+    def setUp(self):
+        self.cache = self.folder / self.id().rpartition(".")[2]
+        self.cache.mkdir()
+
+    def lab(self, fabric, cache=None, **kwargs):
+        return pmlab.Lab(self.netlist, fabric=fabric, cache_dir=cache, **kwargs)
 
 
 class LabCase(Folders):

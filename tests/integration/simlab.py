@@ -225,9 +225,30 @@ class Netlist:
         return {self.link_at(name, port) for port in self.nodes[name].ports}
 
 
+# ------------------------------------------------------------------------ processes
+
+class _Process:
+    """A process with a folder of its own while in `with`; _start() and stop() are its own."""
+
+    PREFIX = "simlab-"  # of the folder's name
+
+    def __enter__(self):
+        self._folder = _LabFolder(self.PREFIX)
+        self.path = self._folder.path
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *exc):
+        self.stop()
+
+
 # ------------------------------------------------------------------------ fabric
 
-class Fabric:
+class Fabric(_Process):
     """An ibsim process and its console.
 
     lose()/back() keep account of why each link is down, so that overlapping
@@ -235,6 +256,7 @@ class Fabric:
     bare console commands and are not accounted for; use one kind per test.
     """
 
+    PREFIX = "simlab-ibsim-"
     _serial = itertools.count()
     _FAILURE = re.compile(r"not found|can't|bad (port|parameter)|unknown - skipped|"
                           r"is not linked|no previous link|is missing|must be in")
@@ -248,19 +270,6 @@ class Fabric:
         self.done_at = 0.0  # time of day (s) at which ibsim had done the last of these
         self._markers = itertools.count()
         self._reasons = collections.defaultdict(set)  # link -> why it is down
-
-    def __enter__(self):
-        self._folder = _LabFolder("simlab-ibsim-")
-        self.path = self._folder.path
-        try:
-            self._start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *exc):
-        self.stop()
 
     def _start(self):
         self._out_path = self.path / "console.out"
@@ -546,7 +555,7 @@ _NOT_UP = re.compile(r"Errors during initialization|SM port is down|"
                      r"No routing engine able|Entering STANDBY state", re.I)
 
 
-class OpenSM:
+class OpenSM(_Process):
     """An opensm process attached to a Fabric.
 
     engine       routing_engine, e.g. "updn" or "portmajor"; None: opensm's default
@@ -563,6 +572,8 @@ class OpenSM:
     flush        False: opensm buffers its log, as it does for users
     """
 
+    PREFIX = "simlab-opensm-"
+
     def __init__(self, fabric, engine=None, host=None, conf=(), args=(), plugin_dir=None,
                  env=None, sweep_interval=SWEEP_INTERVAL_S, cache_dir=None, preload=(),
                  wire=None, wrapper=(), flush=True):
@@ -578,21 +589,6 @@ class OpenSM:
         self._flush = ["-d", "2"] if flush else []
         self._traps_read_to = 0  # log offset: what is before has aged
         self._hups, self._settled = 0, None
-
-    def __enter__(self):
-        self._folder = _LabFolder("simlab-opensm-")
-        self.path = self._folder.path
-        self.log_path = self.path / "opensm.log"
-        self.cache_dir = pathlib.Path(self._cache_dir or self.path)
-        try:
-            self._start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *exc):
-        self.stop()
 
     def _conf_lines(self):
         lines = [f"sweep_interval {self._sweep_interval}"]
@@ -619,6 +615,8 @@ class OpenSM:
         return env
 
     def _start(self):
+        self.log_path = self.path / "opensm.log"
+        self.cache_dir = pathlib.Path(self._cache_dir or self.path)
         conf = self.path / "opensm.conf"
         conf.write_text("".join(line + "\n" for line in self._conf_lines()))
         with open(self.path / "madcount", "w+b") as counts:

@@ -10,26 +10,13 @@ import unittest
 
 import labtest
 import pmlab
-import simlab
 import wire
 from test_handover import wait_polled
 
 
-class EvidenceCase(labtest.Folders):
+class EvidenceCase(labtest.CacheCase):
     PARTS = {"host": ("h7-3",), "leaf": ("leaf7",), "chassis": ("s0-*",),
              "all": ("h7-3", "leaf9", "s0-*")}
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", "director", 36))
-
-    def setUp(self):
-        self.cache = self.folder / self.id().rpartition(".")[2]
-        self.cache.mkdir()
-
-    def lab(self, fabric, cache=None, **kwargs):
-        return pmlab.Lab(self.netlist, fabric=fabric, cache_dir=cache, **kwargs)
 
     @staticmethod
     def lids(lab):

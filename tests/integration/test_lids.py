@@ -9,18 +9,9 @@ import pmlab
 import simlab
 
 
-class LidCase(labtest.Folders):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", "director", 36))
-
-    def setUp(self):
-        self.cache = self.folder / self.id().rpartition(".")[2]
-        self.cache.mkdir()
-
-    def lab(self, fabric, **kwargs):
-        return pmlab.Lab(self.netlist, fabric=fabric, cache_dir=self.cache, **kwargs)
+class LidCase(labtest.CacheCase):
+    def lab(self, fabric, cache=None, **kwargs):
+        return super().lab(fabric, cache or self.cache, **kwargs)
 
     def set_aside(self):
         return [path for path in self.cache.rglob("*") if ".bad-" in path.name]

@@ -4,24 +4,11 @@
 
 import labtest
 import pmlab
-import simlab
 import wire
 from test_handover import wait_polled
 
 
-class RestartCase(labtest.Folders):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", "director", 36))
-
-    def setUp(self):
-        self.cache = self.folder / self.id().rpartition(".")[2]
-        self.cache.mkdir()
-
-    def lab(self, fabric, cache=None, **kwargs):
-        return pmlab.Lab(self.netlist, fabric=fabric, cache_dir=cache, **kwargs)
-
+class RestartCase(labtest.CacheCase):
     def dump(self, lab):
         return pmlab.Dump(lab.dump())
 
