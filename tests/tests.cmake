@@ -93,20 +93,23 @@ set_tests_properties(unit.commands PROPERTIES COST 100)
 
 # The plugin as it is, below stubs in OpenSM's place and above OpenSM's own containers.
 find_library(OSMCOMP osmcomp REQUIRED)
-add_executable(test_plugin tests/unit/test_plugin.c tests/unit/subnet.c
-	$<TARGET_OBJECTS:portmajor_plugin>)
-target_include_directories(test_plugin PRIVATE plugins/opensm)
-target_include_directories(test_plugin SYSTEM PRIVATE ${OPENSM_INCLUDE})
-target_compile_options(test_plugin PRIVATE -ffunction-sections)
-target_link_options(test_plugin PRIVATE -Wl,--gc-sections -Wl,--wrap=pthread_create
-	-Wl,--wrap=fsync,--wrap=wait_clock_ms,--wrap=wait_until,--wrap=wait_briefly)
-target_link_libraries(test_plugin PRIVATE memfault test_tools ${OSMCOMP} ${JANSSON}
-	Threads::Threads)
+foreach(part plugin repair)
+	add_executable(test_${part} tests/unit/test_${part}.c tests/unit/subnet.c
+		$<TARGET_OBJECTS:portmajor_plugin>)
+	target_include_directories(test_${part} PRIVATE plugins/opensm)
+	target_include_directories(test_${part} SYSTEM PRIVATE ${OPENSM_INCLUDE})
+	target_compile_options(test_${part} PRIVATE -ffunction-sections)
+	target_link_options(test_${part} PRIVATE -Wl,--gc-sections -Wl,--wrap=pthread_create
+		-Wl,--wrap=fsync,--wrap=wait_clock_ms,--wrap=wait_until,--wrap=wait_briefly)
+	target_link_libraries(test_${part} PRIVATE memfault test_tools ${OSMCOMP} ${JANSSON}
+		Threads::Threads)
+endforeach()
 if(PORTMAJOR_SANITIZE)
 	target_compile_definitions(test_plugin PRIVATE EVERY=97)
 endif()
 add_test(NAME unit.plugin COMMAND test_plugin)
-set_tests_properties(unit.plugin PROPERTIES LABELS unit TIMEOUT 600)
+add_test(NAME unit.repair COMMAND test_repair)
+set_tests_properties(unit.plugin unit.repair PROPERTIES LABELS unit TIMEOUT 600)
 
 # What the plugin reads of OpenSM's nodes and ports.
 add_executable(test_glance tests/unit/test_glance.c tests/unit/recipe.c

@@ -57,9 +57,11 @@ struct work {
 	uint32_t ports[QUESTIONS];     /* to be asked for */
 	struct pm_order_block *blocks; /* to be sent */
 	uint32_t num_blocks, blocks_room;
-	bool sending;	    /* these, not questions */
-	uint32_t out;	    /* blocks that are not answered yet */
-	uint32_t unordered; /* see pm_order_sort */
+	bool sending; /* these, not questions */
+	uint32_t out; /* blocks that are not answered yet */
+	struct pm_order_waits waits;
+	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
+	uint32_t unordered; /* their forced, summed up */
 	/* Of the one or the other: places, those not sent yet from `next` on; and by
 	 * index in the batch those that were. */
 	uint32_t *turns, *sent, next, num_turns;
@@ -240,6 +242,15 @@ static bool is_early(const struct work *work, uint32_t turn)
 }
 
 /*
+ * Nor does one go of which a block that is to go before was not answered, or left out
+ * itself: a packet might circle.
+ */
+static bool is_in_vain(const struct work *work, uint32_t item)
+{
+	return work->sending && pm_order_is_behind(&work->waits, item, work->unset);
+}
+
+/*
  * What is sent next, as number `index` of the batch: the first whose way is free. What
  * has none is left out, and told.
  */
@@ -257,7 +268,7 @@ static enum ask_make take_turn(struct work *work, uint32_t index, struct ask_smp
 			continue;
 		end_turn(work, i);
 		work->sent[index] = item;
-		if (hops >= 0)
+		if (hops >= 0 && !is_in_vain(work, item))
 			return ASK_SEND;
 		leave_out(work, item);
 	}
@@ -384,8 +395,7 @@ static uint32_t block_switch(const struct work *work, uint32_t block)
 
 static void skip_block(struct work *work, uint32_t block)
 {
-	(void)work;
-	(void)block;
+	work->unset[block] = 1;
 }
 
 /*
@@ -424,11 +434,12 @@ static bool take_acknowledgement(void *context, const struct ask_answer *answer)
 {
 	struct work *work = context;
 	bool answered = answer->outcome == ASK_ANSWERED;
+	uint32_t block = work->sent[answer->index];
 
 	work->out--;
 	work->acked += answered;
-	pm_locate_told(work->locate, block_switch(work, work->sent[answer->index]),
-		       answered);
+	work->unset[block] = !answered;
+	pm_locate_told(work->locate, block_switch(work, block), answered);
 	return num_missing(work) < work->most_missing;
 }
 
@@ -446,18 +457,22 @@ static int list_tables(struct work *work)
 	return rc;
 }
 
-static void send_tables(struct work *work)
+static int order_blocks(struct work *work)
 {
-	uint32_t num = work->num_blocks, unordered;
+	uint32_t num = work->num_blocks;
 
-	if (!num)
-		return;
-	if (deal_turns(work, num) || pm_order_sort(work->view->routes, work->view->alive,
-						   work->blocks, num, &unordered)) {
-		work->gave_up = "out of memory";
-		return;
-	}
-	work->unordered += unordered;
+	work->unset = calloc(num, 1);
+	if (!work->unset || deal_turns(work, num))
+		return -ENOMEM;
+	return pm_order_sort(work->view->routes, work->view->alive, work->blocks, num,
+			     &work->waits);
+}
+
+static void send_in_order(struct work *work)
+{
+	uint32_t num = work->num_blocks;
+
+	work->unordered += work->waits.forced;
 	work->sending = true;
 	work->out = 0;
 	work->most_missing = num_missing(work) + MOST_SETS_SILENT;
@@ -473,6 +488,19 @@ static void send_tables(struct work *work)
 				      .take = take_acknowledgement},
 		  &work->sets);
 	work->sending = false;
+}
+
+static void send_tables(struct work *work)
+{
+	if (!work->num_blocks)
+		return;
+	if (order_blocks(work))
+		work->gave_up = "out of memory";
+	else
+		send_in_order(work);
+	pm_order_free(&work->waits);
+	free(work->unset);
+	work->unset = NULL;
 }
 
 /* ---- A repair ---- */

@@ -33,7 +33,7 @@ struct repaired {
 	uint32_t looks; /* that found something; above 1 a burst was seen in parts */
 	uint64_t sent, acked, bound; /* blocks */
 	uint64_t switches;
-	uint32_t unordered;  /* see pm_order_sort */
+	uint32_t unordered;  /* forced, see pm_order_sort */
 	double milliseconds; /* from the first trap to the last answer */
 	const char *gave_up; /* why something is left to the sweep, or NULL */
 };

@@ -48,7 +48,7 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 		if (wanted[i] == PM_LFT_KEEP || wanted[i] == held[i])
 			continue;
 		block->differ |= bit;
-		if (direction_of(routes->plan, sw, held[i]) == PM_DOWN &&
+		if ((!held[i] || direction_of(routes->plan, sw, held[i]) == PM_DOWN) &&
 		    direction_of(routes->plan, sw, wanted[i]) == PM_UP)
 			block->turn |= bit;
 	}
@@ -131,6 +131,7 @@ struct places {
 	uint32_t num_before, before_room; /* of before, which is not the pool's */
 	uint8_t *state;			  /* [num] enum state */
 	uint32_t *stack, *next;		  /* [num] blocks; what is next of before */
+	uint32_t *order, *rank;		  /* [num] the blocks as placed; where each is */
 	struct pm_order_block *result;	  /* [num] */
 	uint32_t *queue, *seen, search;	  /* [switch] room, seen in this search */
 };
@@ -233,7 +234,8 @@ static uint32_t place(struct places *places, uint32_t block, uint32_t *placed)
 
 		if (places->next[top] == places->first[top + 1]) {
 			places->state[top] = PLACED;
-			places->result[(*placed)++] = places->blocks[top];
+			places->rank[top] = *placed;
+			places->order[(*placed)++] = top;
 			depth--;
 			continue;
 		}
@@ -248,7 +250,27 @@ static uint32_t place(struct places *places, uint32_t block, uint32_t *placed)
 	return forced;
 }
 
-static int place_all(struct places *places, uint32_t *forced)
+/* The blocks as placed, and who waits for whom by these numbers. */
+static int list_result(struct places *places, struct pm_order_waits *waits)
+{
+	uint32_t num = 0;
+
+	waits->first = pm_array(places->num + 1u, sizeof(*waits->first));
+	waits->before = pm_array(places->num_before, sizeof(*waits->before));
+	if (!waits->first || !waits->before)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < places->num; i++) {
+		uint32_t block = places->order[i];
+
+		places->result[i] = places->blocks[block];
+		for (uint32_t k = places->first[block]; k < places->first[block + 1]; k++)
+			waits->before[num++] = places->rank[places->before[k]];
+		waits->first[i + 1] = num;
+	}
+	return 0;
+}
+
+static int place_all(struct places *places, struct pm_order_waits *waits)
 {
 	struct pm_pool *pool = &places->pool;
 	uint32_t num = places->num, switches = places->routes->num_switches, placed = 0;
@@ -258,6 +280,8 @@ static int place_all(struct places *places, uint32_t *forced)
 	places->state = pm_pool_array(pool, num, 1);
 	places->stack = pm_pool_array(pool, num, sizeof(uint32_t));
 	places->next = pm_pool_array(pool, num, sizeof(uint32_t));
+	places->order = pm_pool_array(pool, num, sizeof(uint32_t));
+	places->rank = pm_pool_array(pool, num, sizeof(uint32_t));
 	places->result = pm_pool_array(pool, num, sizeof(*places->result));
 	places->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
 	places->seen = pm_pool_array(pool, switches, sizeof(uint32_t));
@@ -271,8 +295,8 @@ static int place_all(struct places *places, uint32_t *forced)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < num; i++)
 		if (places->state[i] == WAITING)
-			*forced += place(places, i, &placed);
-	return 0;
+			waits->forced += place(places, i, &placed);
+	return list_result(places, waits);
 }
 
 /* ---- All of it ---- */
@@ -296,13 +320,14 @@ static int count_all(const struct pm_routes *routes, const uint8_t *alive,
 }
 
 int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
-		  struct pm_order_block *blocks, uint32_t num, uint32_t *forced)
+		  struct pm_order_block *blocks, uint32_t num,
+		  struct pm_order_waits *waits)
 {
 	struct places places = {.routes = routes, .blocks = blocks, .num = num};
 	bool turns = false;
 	int rc = count_all(routes, alive, blocks, num);
 
-	*forced = 0;
+	*waits = (struct pm_order_waits){0};
 	if (rc)
 		return rc;
 	qsort(blocks, num, sizeof(*blocks), compare_paths);
@@ -310,10 +335,30 @@ int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
 		turns |= blocks[i].turn != 0;
 	if (!turns)
 		return 0;
-	rc = place_all(&places, forced);
-	if (!rc)
+	rc = place_all(&places, waits);
+	if (rc)
+		pm_order_free(waits);
+	else
 		memcpy(blocks, places.result, num * sizeof(*blocks));
 	pm_pool_free(&places.pool);
 	free(places.before);
 	return rc;
+}
+
+bool pm_order_is_behind(const struct pm_order_waits *waits, uint32_t block,
+			const uint8_t *missing)
+{
+	if (!waits->first)
+		return false;
+	for (uint32_t i = waits->first[block]; i < waits->first[block + 1]; i++)
+		if (missing[waits->before[i]])
+			return true;
+	return false;
+}
+
+void pm_order_free(struct pm_order_waits *waits)
+{
+	free(waits->first);
+	free(waits->before);
+	*waits = (struct pm_order_waits){0};
 }

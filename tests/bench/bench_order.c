@@ -187,10 +187,10 @@ static void list_blocks(struct bench *b)
 static bool try_loss(struct bench *b, const char *name, const char *loss)
 {
 	struct pm_order_block *blocks;
+	struct pm_order_waits waits;
 	struct pm_ports ports = {0};
 	struct pm_error err;
 	double best = 0;
-	uint32_t forced;
 	bool good;
 
 	if (pm_losses_add(b->fabric, b->plan, "loss", loss, &ports, &err))
@@ -206,9 +206,10 @@ static bool try_loss(struct bench *b, const char *name, const char *loss)
 	free(ports.list);
 	pm_routes_update(b->routes, b->alive, NULL);
 	list_blocks(b);
-	if (pm_order_sort(b->routes, b->alive, b->blocks, b->num, &forced))
+	if (pm_order_sort(b->routes, b->alive, b->blocks, b->num, &waits))
 		die("out of memory");
-	good = forced == 0;
+	good = waits.forced == 0;
+	pm_order_free(&waits);
 	blocks = claim(sizeof(*blocks) * b->num);
 	printf("| %s | `%s` | %u |", name, loss, b->num);
 	sorted = b;

@@ -10,6 +10,7 @@
 #include <opensm/osm_msgdef.h>
 
 #include <errno.h>
+#include <glob.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,6 +47,8 @@ static struct {
 	osm_port_t ports[MOST_NODES];
 	uint8_t held[MOST_NODES][SUBNET_LFT]; /* what a switch really has */
 	bool down[MOST_NODES * 16];	      /* [port of the fabric] */
+	uint32_t refusals[MOST_NODES];	      /* [switch] subnet_refuse_blocks */
+	uint32_t repaired[MOST_NODES];	      /* [switch] subnet_repaired */
 	struct owner guid2lid[MOST_NODES];
 
 	osm_routing_engine_t engine, other;
@@ -343,6 +346,22 @@ static uint8_t state_of(uint32_t port)
 								     : IB_LINK_ACTIVE;
 }
 
+static ib_api_status_t answer_block(ib_smp_t *smp, uint32_t sw, uint32_t number)
+{
+	uint8_t *block = fake.held[sw] + (size_t)number * IB_SMP_DATA_SIZE;
+
+	if (smp->method == IB_MAD_METHOD_SET) {
+		if (fake.refusals[sw]) {
+			fake.refusals[sw]--;
+			return IB_TIMEOUT;
+		}
+		fake.repaired[sw]++;
+		memcpy(block, smp->data, IB_SMP_DATA_SIZE);
+	}
+	memcpy(smp->data, block, IB_SMP_DATA_SIZE);
+	return IB_SUCCESS;
+}
+
 static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
 			      const osm_madw_context_t *context)
 {
@@ -357,13 +376,11 @@ static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
 			info, state_of(fake.fabric->nodes[node].first_port + modifier));
 	} else {
 		uint32_t sw = number_of(context->lft_context.node_guid);
-		uint8_t *block = fake.held[sw] + (size_t)modifier * IB_SMP_DATA_SIZE;
 
-		if (smp->method == IB_MAD_METHOD_SET)
-			memcpy(block, smp->data, IB_SMP_DATA_SIZE);
-		memcpy(smp->data, block, IB_SMP_DATA_SIZE);
+		madw.status = answer_block(smp, sw, modifier);
 	}
-	smp->method = IB_MAD_METHOD_GET_RESP;
+	if (madw.status == IB_SUCCESS)
+		smp->method = IB_MAD_METHOD_GET_RESP;
 	fake.handler[message](fake.context[message], &madw);
 	return IB_SUCCESS;
 }
@@ -392,6 +409,37 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 	assert_int_equal(size, IB_SMP_DATA_SIZE);
 	memcpy(smp.data, data, size);
 	return answer(&smp, message, context);
+}
+
+/* ---- Files ---- */
+
+static char folder[] = "/tmp/portmajor-subnet-XXXXXX";
+
+const char *subnet_make_folder(void)
+{
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(setenv("OSM_CACHE_DIR", folder, 1), 0);
+	return folder;
+}
+
+void subnet_remove_files(const char *pattern)
+{
+	char path[128];
+	glob_t found = {0};
+
+	snprintf(path, sizeof(path), "%s/%s", folder, pattern);
+	if (!glob(path, 0, NULL, &found))
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			if (unlink(found.gl_pathv[i]))
+				rmdir(found.gl_pathv[i]);
+	globfree(&found);
+}
+
+void subnet_remove_folder(void)
+{
+	subnet_remove_files("*/*");
+	subnet_remove_files("*");
+	rmdir(folder);
 }
 
 /* ---- Making it ---- */
@@ -481,6 +529,8 @@ void subnet_begin(const struct pm_fabric *fabric)
 	fake.clock_ms = 1e6;
 	memset(fake.down, 0, sizeof(fake.down));
 	memset(fake.guid2lid, 0, sizeof(fake.guid2lid));
+	memset(fake.refusals, 0, sizeof(fake.refusals));
+	memset(fake.repaired, 0, sizeof(fake.repaired));
 	begin_opensm();
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		fake.nodes[i] = make_node(i);
@@ -574,6 +624,24 @@ void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap)
 		if (trap)
 			osm_event_plugin.report(fake.plugin, OSM_EVENT_ID_TRAP, &notice);
 	}
+}
+
+static uint32_t switch_named(const char *name)
+{
+	uint32_t sw = pm_fabric_find_name(fake.fabric, name);
+
+	assert_true(sw < fake.fabric->num_switches);
+	return sw;
+}
+
+void subnet_refuse_blocks(const char *name, uint32_t times)
+{
+	fake.refusals[switch_named(name)] = times;
+}
+
+uint32_t subnet_repaired(const char *name)
+{
+	return fake.repaired[switch_named(name)];
 }
 
 /* ---- A sweep ---- */
@@ -689,6 +757,11 @@ static void report(osm_epi_event_id_t event)
 	assert_false(subnet_is_locked());
 }
 
+void subnet_begin_sweep(void)
+{
+	report(OSM_EVENT_ID_HEAVY_SWEEP_START);
+}
+
 static void unfailing(void (*step)(void))
 {
 	bool spared = memfault_spare(true);
@@ -707,7 +780,7 @@ void subnet_sweep(struct subnet_sweep *result)
 {
 	*result = (struct subnet_sweep){.rc = 1};
 	fake.sweep = result;
-	report(OSM_EVENT_ID_HEAVY_SWEEP_START);
+	subnet_begin_sweep();
 	unfailing(discover);
 	report(OSM_EVENT_ID_HEAVY_SWEEP_DONE);
 	unfailing(assign_lids);
@@ -764,6 +837,26 @@ static bool is_reached(uint32_t from, uint32_t to)
 		at = fabric->ports[out].peer;
 	}
 	return false;
+}
+
+uint8_t subnet_entry(const char *sw, const char *host)
+{
+	uint32_t node = pm_fabric_find_name(fake.fabric, host);
+
+	assert_true(node < fake.fabric->num_nodes);
+	return fake.held[switch_named(sw)][cl_ntoh16(fake.ports[node].lid)];
+}
+
+uint32_t subnet_blocks_missing(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < fake.fabric->num_switches; i++)
+		for (size_t at = 0; at <= fake.switches[i].max_lid_ho;
+		     at += IB_SMP_DATA_SIZE)
+			count += memcmp(fake.held[i] + at, fake.switches[i].new_lft + at,
+					IB_SMP_DATA_SIZE) != 0;
+	return count;
 }
 
 uint32_t subnet_unreachable(void)

@@ -28,6 +28,12 @@ struct subnet_sweep {
 	uint32_t errors;    /* lines of level error */
 };
 
+/* A folder for all that OpenSM's plugins keep, set in OSM_CACHE_DIR. */
+const char *subnet_make_folder(void);
+/* Removes what there has a name of this pattern, folders if they are empty. */
+void subnet_remove_files(const char *pattern);
+void subnet_remove_folder(void);
+
 /* The subnet of a sealed fabric, with all cables up; SM on the first host. */
 void subnet_begin(const struct pm_fabric *fabric);
 void subnet_end(void);
@@ -42,6 +48,15 @@ void subnet_sweep(struct subnet_sweep *result);
 /* One without the plugin: LIDs are OpenSM's own, tables stay. */
 void subnet_sweep_alone(void);
 
+/* The beginning of a heavy sweep: what traps tell of is repaired. */
+void subnet_begin_sweep(void);
+
+/* A switch takes no block of a repair, and does not answer, so many times from now on. */
+void subnet_refuse_blocks(const char *name, uint32_t times);
+
+/* Blocks that a switch has taken from repairs. */
+uint32_t subnet_repaired(const char *name);
+
 /* Takes a cable down, or up again, which its switches report if `trap`. */
 void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap);
 
@@ -53,6 +68,12 @@ uint64_t subnet_tables(void);
 
 /* Pairs of hosts of which the tables that switches hold lead one to the other not. */
 uint32_t subnet_unreachable(void);
+
+/* The port by which a switch really sends to a host. */
+uint8_t subnet_entry(const char *sw, const char *host);
+
+/* Blocks of switches' tables that are not those that OpenSM wants. */
+uint32_t subnet_blocks_missing(void);
 
 /* LIDs that guid2lid has for two GUIDs. */
 uint32_t subnet_double_lids(void);

@@ -711,7 +711,8 @@ static void try_order(struct world *world)
 	struct pm_fabric *broken = world_without(world, "l0:3");
 	uint8_t *alive = copy_alive(world);
 	struct pm_order_block blocks[32];
-	uint32_t num = 0, forced;
+	struct pm_order_waits waits;
+	uint32_t num = 0;
 
 	pm_plan_match(world->plan, broken, alive);
 	pm_routes_update(world->routes, alive, NULL);
@@ -722,12 +723,13 @@ static void try_order(struct world *world)
 	assert_in_range(num, 1, LENGTH(blocks));
 	for (uint32_t i = 0; i < num; i++)
 		blocks[i].turn = blocks[i].differ;
-	CALL(pm_order_sort(world->routes, alive, blocks, num, &forced));
+	CALL(pm_order_sort(world->routes, alive, blocks, num, &waits));
 	if (trial.rc)
-		assert_int_equal(
-			pm_order_sort(world->routes, alive, blocks, num, &forced), 0);
+		assert_int_equal(pm_order_sort(world->routes, alive, blocks, num, &waits),
+				 0);
 	for (uint32_t i = 0; i < num; i++)
 		note(&blocks[i].sw, sizeof(blocks[i].sw));
+	pm_order_free(&waits);
 	pm_routes_update(world->routes, world->alive, &world->detours);
 	free(alive);
 	pm_fabric_free(broken);

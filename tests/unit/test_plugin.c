@@ -30,7 +30,7 @@
 #define EVERY 29 /* of how many allocations one is tried, if PM_EVERY does not say */
 #endif
 
-static char folder[] = "/tmp/portmajor-plugin-XXXXXX";
+static const char *folder;
 static struct pm_fabric *fabric;
 static struct memfault failing; /* now, in the scenario of this name */
 static const char *name;
@@ -56,26 +56,6 @@ static void write_file(const char *file_name, const char *text)
 	assert_non_null(file);
 	fputs(text, file);
 	assert_int_equal(fclose(file), 0);
-}
-
-/* The port's folder, as a pattern. */
-static void remove_files(const char *pattern)
-{
-	char path[128];
-	glob_t found = {0};
-
-	snprintf(path, sizeof(path), "%s/%s", folder, pattern);
-	if (!glob(path, 0, NULL, &found))
-		for (size_t i = 0; i < found.gl_pathc; i++)
-			if (unlink(found.gl_pathv[i]))
-				rmdir(found.gl_pathv[i]);
-	globfree(&found);
-}
-
-static void remove_all(void)
-{
-	remove_files("*/*");
-	remove_files("*");
 }
 
 static const char *config_path(const char *text)
@@ -173,7 +153,7 @@ static void run_without_plan(void)
 {
 	load_and_run();
 	subnet_unload();
-	remove_files("portmajor.*/*");
+	subnet_remove_files("portmajor.*/*");
 	subnet_opensm()->subn.first_time_master_sweep = TRUE;
 	load(QUIET);
 }
@@ -292,7 +272,7 @@ static void migrate(void)
 {
 	load_and_run();
 	subnet_unload();
-	remove_files("portmajor.*/*");
+	subnet_remove_files("portmajor.*/*");
 	load(QUIET "migrate yes\n");
 }
 
@@ -396,7 +376,8 @@ static struct outcome run(const struct scenario *s, const struct memfault *fault
 	struct outcome now = {.allocations = 0};
 	int64_t live = memfault_live();
 
-	remove_all();
+	subnet_remove_files("*/*");
+	subnet_remove_files("*");
 	subnet_begin(fabric);
 	s->prepare();
 	memfault_begin(fault);
@@ -470,7 +451,8 @@ static int set_up(void **state)
 	fabric = recipe_draw("l0/6 l1/6 l2/6 s0/4 s1/4 l0:1=a0 l0:2=b0 l1:1=a1 l1:2=b1 "
 			     "l2:1=a2 l2:2=b2 l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2 "
 			     "l2:3=s0:3 l2:4=s1:3");
-	return !mkdtemp(folder) || setenv("OSM_CACHE_DIR", folder, 1);
+	folder = subnet_make_folder();
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -480,8 +462,7 @@ static int tear_down(void **state)
 		print_message("%s: with allocation %u%s failing\n", name,
 			      (unsigned int)failing.nth,
 			      failing.onwards ? " and all behind it" : "");
-	remove_all();
-	rmdir(folder);
+	subnet_remove_folder();
 	pm_fabric_free(fabric);
 	return 0;
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Repairs of which a switch takes no block, below an OpenSM of stubs (subnet.h). Each
+ * upper switch has a cable to every top switch: m0-0, whose cable to l0-0 is lost, sends
+ * up, and the top switches must not send down to it any more by then.
+ */
+#include "subnet.h"
+
+#include "recipe.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TOPS 3
+
+static struct pm_fabric *fabric;
+static struct recipe recipe;
+
+static int set_up(void **state)
+{
+	const struct recipe_meshed shape = {
+		.pods = 2, .leaves = 2, .middles = 2, .tops = TOPS, .hosts = 3};
+
+	(void)state;
+	recipe_add_meshed(&recipe, &shape);
+	fabric = recipe_build(&recipe, NULL);
+	subnet_make_folder();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	subnet_remove_folder();
+	pm_fabric_free(fabric);
+	recipe_free(&recipe);
+	return 0;
+}
+
+static void sweep(void)
+{
+	struct subnet_sweep result;
+
+	subnet_sweep(&result);
+	assert_int_equal(result.rc, 0);
+	assert_int_equal(result.errors, 0);
+}
+
+/* A top switch that sends to a host below l0-0 by way of m0-0. */
+static const char *find_sender(char *host, size_t size)
+{
+	static char name[16];
+
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		const struct pm_node *n = &fabric->nodes[i];
+		uint32_t peer = fabric->ports[n->first_port + 1].peer;
+
+		if (i < fabric->num_switches ||
+		    strcmp(pm_fabric_name(fabric, fabric->ports[peer].node), "l0-0") != 0)
+			continue;
+		snprintf(host, size, "%s", pm_fabric_name(fabric, i));
+		for (int t = 0; t < TOPS; t++) {
+			snprintf(name, sizeof(name), "t%d", t);
+			if (subnet_entry(name, host) == 1)
+				return name;
+		}
+	}
+	fail_msg("nobody");
+	return NULL;
+}
+
+static void begin(void)
+{
+	subnet_begin(fabric);
+	assert_true(subnet_load(NULL));
+	sweep();
+	sweep();
+	assert_int_equal(subnet_unreachable(), 0);
+}
+
+static void end(void)
+{
+	subnet_unload();
+	subnet_end();
+	subnet_remove_files("*/*");
+}
+
+static void lose_cable(void)
+{
+	subnet_set_cable("m0-0", 1, false, true);
+	subnet_begin_sweep();
+}
+
+static void test_all_answer(void **state)
+{
+	(void)state;
+	begin();
+	lose_cable();
+	assert_int_equal(subnet_unreachable(), 0);
+	assert_int_equal(subnet_repaired("m0-0"), 1);
+	sweep();
+	assert_int_equal(subnet_repaired("m0-0"), 1);
+	end();
+}
+
+/* The one above keeps its old table: m0-0 must not send back up, to nobody at all. */
+static void test_above_does_not_answer(void **state)
+{
+	char host[16];
+	const char *top;
+
+	(void)state;
+	begin();
+	top = find_sender(host, sizeof(host));
+	subnet_refuse_blocks(top, UINT32_MAX);
+	lose_cable();
+	assert_int_equal(subnet_repaired(top), 0);
+	assert_int_equal(subnet_entry(top, host), 1);
+	assert_int_equal(subnet_entry("m0-0", host), 1);
+	assert_int_equal(subnet_repaired("m0-0"), 0);
+	/* What waits for nobody is repaired all the same. */
+	assert_int_equal(subnet_repaired("l0-0"), 1);
+	for (int t = 0; t < TOPS; t++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "t%d", t);
+		assert_int_equal(subnet_repaired(name), strcmp(name, top) != 0);
+	}
+	subnet_refuse_blocks(top, 0);
+	sweep();
+	assert_int_equal(subnet_unreachable(), 0);
+	assert_int_equal(subnet_blocks_missing(), 0);
+	end();
+}
+
+/* Once alone: the next look sends that, and then what waits for it. */
+static void test_above_answers_later(void **state)
+{
+	char host[16];
+	const char *top;
+
+	(void)state;
+	begin();
+	top = find_sender(host, sizeof(host));
+	subnet_refuse_blocks(top, 1);
+	lose_cable();
+	assert_int_equal(subnet_repaired(top), 1);
+	assert_int_equal(subnet_repaired("m0-0"), 1);
+	assert_int_equal(subnet_unreachable(), 0);
+	sweep();
+	assert_int_equal(subnet_blocks_missing(), 0);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_answer),
+		cmocka_unit_test(test_above_does_not_answer),
+		cmocka_unit_test(test_above_answers_later),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
