@@ -119,11 +119,13 @@ static bool look_at_all(struct glance *glance, const osm_subn_t *subn)
 	const struct glance_node *n = glance->nodes, *end = n + glance->num_nodes;
 
 	memset(glance->flags, 0, glance->num_ports);
-	glance->num_switches = 0;
+	glance->num_switches = glance->num_found = 0;
+	glance->num_listed = (uint32_t)cl_qmap_count(&subn->node_guid_tbl);
 	FOR_EACH_NODE(node, subn)
 	{
 		uint64_t key = cl_qmap_key(&node->map_item);
 
+		glance->num_found += node->discovery_count != 0;
 		if (!is_usable(node))
 			continue;
 		while (n != end && n->key < key)
@@ -177,17 +179,45 @@ bool glance_look(struct glance *glance, const osm_subn_t *subn)
 	       look_at_all(glance, subn) && join(glance);
 }
 
-static bool is_node_unchanged(const struct glance *glance, const struct glance_node *n)
+/* What is read of a port lies side by side: the time goes into waiting for memory. */
+static bool is_cable_unchanged(const struct glance_port *port, const osm_physp_t *physp,
+			       uint8_t before)
+{
+	const osm_physp_t *remote = physp->p_remote_physp;
+	uint8_t flags = 0;
+
+	if (physp->healthy)
+		flags |= HEALTHY;
+	if (remote && remote == port->remote)
+		flags |= LINKED;
+	else if (remote && is_up(before & STATE))
+		return false;
+	return flags == (before & (HEALTHY | LINKED));
+}
+
+/* Whether OpenSM's table has it with the LID that it has to have, if it had that. */
+static bool is_lid_unchanged(const struct glance_port *port, const osm_subn_t *subn,
+			     const osm_physp_t *physp, uint8_t before)
+{
+	const cl_ptr_vector_t *ends = &subn->port_lid_tbl;
+
+	if (before & OTHER_LID)
+		return true; /* and is not joined */
+	if (!port->end || !port->lid || port->lid >= cl_ptr_vector_get_size(ends))
+		return cl_ntoh16(physp->port_info.base_lid) == port->lid;
+	return cl_ptr_vector_get(ends, port->lid) == port->end;
+}
+
+static bool is_node_unchanged(const struct glance *glance, const osm_subn_t *subn,
+			      const struct glance_node *n)
 {
 	for (unsigned int p = 0; p <= n->ports; p++) {
 		const struct glance_port *port = &glance->ports[n->first + p];
-		const osm_physp_t *physp = port->told ? NULL : port_of(n->node, p);
-		uint8_t flags = THERE;
+		const osm_physp_t *physp = &n->node->physp_table[p];
+		uint8_t before = glance->flags[n->first + p];
 
-		if (port->told)
-			continue;
-		if ((physp && !look_at_port(port, physp, &flags)) ||
-		    flags != glance->flags[n->first + p])
+		if ((!port->told && !is_cable_unchanged(port, physp, before)) ||
+		    (port->has_lid && !is_lid_unchanged(port, subn, physp, before)))
 			return false;
 	}
 	return true;
@@ -198,25 +228,22 @@ static bool was_there(const struct glance *glance, const struct glance_node *n)
 	return glance->flags[n->first] != 0;
 }
 
+/*
+ * Nodes are not counted in vain: between discovery and routing none comes, and those that
+ * were not found are dropped before all others.
+ */
 bool glance_is_unchanged(const struct glance *glance, const osm_subn_t *subn)
 {
-	const struct glance_node *n = glance->nodes, *end = n + glance->num_nodes;
+	uint32_t listed = (uint32_t)cl_qmap_count(&subn->node_guid_tbl);
 
-	if (!glance->plan || subn->sm_port_guid != glance->sm_guid)
+	if (!glance->plan || subn->sm_port_guid != glance->sm_guid ||
+	    (listed != glance->num_listed && listed != glance->num_found))
 		return false;
-	FOR_EACH_NODE(node, subn)
-	{
-		if (!is_usable(node))
-			continue;
-		while (n != end && !was_there(glance, n))
-			n++;
-		if (n == end || !is_same(n, node, cl_qmap_key(&node->map_item)) ||
-		    !is_node_unchanged(glance, n++))
+	for (uint32_t i = 0; i < glance->num_nodes; i++)
+		if (was_there(glance, &glance->nodes[i]) &&
+		    !is_node_unchanged(glance, subn, &glance->nodes[i]))
 			return false;
-	}
-	while (n != end && !was_there(glance, n))
-		n++;
-	return n == end;
+	return true;
 }
 
 /* ---- Learning ---- */
@@ -246,11 +273,13 @@ static int make_room(struct glance *glance, struct pm_error *err)
 	return pm_pool_check(pool, err);
 }
 
-static void learn_port(struct glance *glance, uint32_t node, unsigned int num)
+static void learn_port(struct glance *glance, const osm_subn_t *subn, uint32_t node,
+		       unsigned int num)
 {
 	const struct glance_node *n = &glance->nodes[node];
 	struct glance_port *port = &glance->ports[n->first + num];
 	const osm_physp_t *physp = port_of(n->node, num);
+	ib_net64_t guid;
 
 	*port = (struct glance_port){.peer = PM_NONE, .node = node, .known = PM_NONE};
 	if (!physp)
@@ -258,8 +287,11 @@ static void learn_port(struct glance *glance, uint32_t node, unsigned int num)
 	port->remote = physp->p_remote_physp;
 	port->has_lid = n->is_switch == (num == 0);
 	port->lid = cl_ntoh16(physp->port_info.base_lid);
-	if (port->has_lid &&
-	    (n->is_switch ? n->key : osm_physp_get_port_guid(physp)) == glance->sm_guid)
+	if (!port->has_lid)
+		return;
+	guid = n->is_switch ? n->key : osm_physp_get_port_guid(physp);
+	port->end = osm_get_port_by_guid(subn, guid);
+	if (guid == glance->sm_guid)
 		glance->sm = n->first + num;
 }
 
@@ -273,7 +305,7 @@ static void learn_nodes(struct glance *glance, const osm_subn_t *subn)
 			node, cl_qmap_key(&node->map_item), first,
 			(uint8_t)highest_port(node), is_switch(node)};
 		for (unsigned int p = 0; p <= glance->nodes[index].ports; p++)
-			learn_port(glance, index, p);
+			learn_port(glance, subn, index, p);
 		first += glance->nodes[index++].ports + 1u;
 	}
 }
@@ -314,6 +346,18 @@ static void find_peers(struct glance *glance)
 	}
 }
 
+/* Of the ends of a cable a switch's is asked, or the first one; port 0 has none. */
+static bool is_told(const struct glance *glance, uint32_t port)
+{
+	const struct glance_port *p = &glance->ports[port];
+
+	if (!p->used)
+		return p->has_lid && glance->nodes[p->node].is_switch;
+	if (p->has_lid != glance->ports[p->peer].has_lid)
+		return p->has_lid;
+	return p->peer < port;
+}
+
 int glance_learn(struct glance *glance, const osm_subn_t *subn, struct pm_error *err)
 {
 	int rc;
@@ -335,8 +379,7 @@ int glance_learn(struct glance *glance, const osm_subn_t *subn, struct pm_error 
 		struct glance_port *port = &glance->ports[i];
 
 		port->used = glance_is_joined(glance, i);
-		port->told = port->used && !port->has_lid &&
-			     (glance->ports[port->peer].has_lid || port->peer < i);
+		port->told = is_told(glance, i);
 	}
 	return 0;
 }

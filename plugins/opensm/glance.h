@@ -35,7 +35,8 @@ struct glance_port {
 	uint16_t lid;	/* that it has to have; learnt, then the plan's */
 	bool has_lid;	/* an end port, or a switch's own */
 	bool used;	/* joined when it was learnt */
-	bool told;	/* the other end tells of this one, see glance_is_unchanged */
+	bool told; /* by the other end, or without a cable, see glance_is_unchanged */
+	const osm_port_t *end; /* has_lid: in OpenSM's table of LIDs; to be compared */
 };
 
 /* All zero at first: nothing was learnt. */
@@ -51,9 +52,11 @@ struct glance {
 	bool settled; /* .. and all ports had the LIDs that the plan has for them */
 
 	/* As last looked at. */
-	uint8_t *flags;	 /* [port] see glance.c */
-	uint8_t *joined; /* [port] 0: its node is not there; 2: with a cable in use */
-	uint8_t *kept;	 /* [port] joined at glance_keep */
+	uint32_t num_listed; /* nodes in OpenSM's table, .. */
+	uint32_t num_found;  /* .. and of these what it will not drop */
+	uint8_t *flags;	     /* [port] see glance.c */
+	uint8_t *joined;     /* [port] 0: its node is not there; 2: with a cable in use */
+	uint8_t *kept;	     /* [port] joined at glance_keep */
 	struct pm_fitness *switches; /* what those that are there say of themselves */
 	uint32_t num_switches;
 };
@@ -77,8 +80,9 @@ bool glance_look(struct glance *glance, const osm_subn_t *subn);
 
 /*
  * Whether a look would find what the last one did, later in the same sweep: OpenSM may
- * have given LIDs, and dropped nodes, and cables at both of their ends, of which one is
- * asked. False: who knows. Call with osm->lock held. Half the cost of a look.
+ * have given LIDs, which it lists, and dropped nodes, after which there are fewer, and
+ * cables at both of their ends, of which one is asked. False: who knows. Call with
+ * osm->lock held. Less than half the cost of a look.
  */
 bool glance_is_unchanged(const struct glance *glance, const osm_subn_t *subn);
 

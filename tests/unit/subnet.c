@@ -708,6 +708,7 @@ static void assign_lids(void)
 		fake.ports[i].lid = cl_hton16(low);
 		if (cl_ptr_vector_get_size(lids) <= low)
 			cl_ptr_vector_set_size(lids, low + 1u);
+		cl_ptr_vector_set(lids, low, &fake.ports[i]);
 	}
 }
 

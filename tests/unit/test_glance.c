@@ -15,6 +15,7 @@
 
 #define ROUNDS 20000
 #define RELEARN 50 /* rounds */
+#define MOST_LIDS 200
 
 static struct pm_fabric *fabric;
 static struct pm_plan *plan;
@@ -23,10 +24,14 @@ static osm_switch_t switches[32];
 static osm_subn_t subn;
 static struct random dice = {4711};
 
-/* snapshot_lid, which is not called here, asks for it. */
+static osm_port_t ends[32]; /* [node], each has one */
+
 struct osm_port *osm_get_port_by_guid(const osm_subn_t *of, ib_net64_t guid)
 {
-	(void)of, (void)guid;
+	assert_ptr_equal(of, &subn);
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		if (ends[i].guid == guid)
+			return &ends[i];
 	return NULL;
 }
 
@@ -65,12 +70,35 @@ static void make_node(uint32_t index)
 		physp->port_guid = cl_hton64(fabric->ports[n->first_port + p].guid);
 		physp->port_num = (uint8_t)p;
 		physp->p_node = node;
+		ends[index].guid = physp->port_guid;
 	}
+}
+
+/* As OpenSM's LID manager does, with an answer. */
+static void set_lid(uint32_t port, uint16_t lid)
+{
+	osm_physp_t *physp = physp_at(port);
+
+	cl_ptr_vector_set(&subn.port_lid_tbl, cl_ntoh16(physp->port_info.base_lid), NULL);
+	cl_ptr_vector_set(&subn.port_lid_tbl, lid,
+			  lid ? &ends[fabric->ports[port].node] : NULL);
+	physp->port_info.base_lid = cl_hton16(lid);
+}
+
+static void restore_lids(void)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (physp_at(i)->port_guid && has_lid(i))
+			set_lid(i, 0);
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (physp_at(i)->port_guid && has_lid(i))
+			set_lid(i, plan->lid[pm_plan_place(plan, fabric, i)]);
 }
 
 /* Everything is there, and has its LID. */
 static void restore(void)
 {
+	restore_lids();
 	cl_qmap_init(&subn.node_guid_tbl);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		nodes[i]->discovery_count = 1;
@@ -88,9 +116,6 @@ static void restore(void)
 		ib_port_info_set_port_state(&physp->port_info, peer == PM_NONE
 								       ? IB_LINK_DOWN
 								       : IB_LINK_ACTIVE);
-		if (has_lid(i))
-			physp->port_info.base_lid =
-				cl_hton16(plan->lid[pm_plan_place(plan, fabric, i)]);
 	}
 }
 
@@ -114,6 +139,12 @@ static void unlink_port(uint32_t port)
 	physp->p_remote_physp = NULL;
 }
 
+static void lose_all_cables(uint32_t node)
+{
+	for (uint32_t p = 1; p <= fabric->nodes[node].num_ports; p++)
+		unlink_port(fabric->nodes[node].first_port + p);
+}
+
 static void lose_node(void)
 {
 	uint32_t node = random_below(&dice, fabric->num_nodes);
@@ -122,8 +153,7 @@ static void lose_node(void)
 	if (random_chance(&dice, 50))
 		return;
 	cl_qmap_remove(&subn.node_guid_tbl, nodes[node]->node_info.node_guid);
-	for (uint32_t p = 1; p <= fabric->nodes[node].num_ports; p++)
-		unlink_port(fabric->nodes[node].first_port + p);
+	lose_all_cables(node);
 }
 
 /* The other ends of two cables change places. */
@@ -140,15 +170,20 @@ static void swap_cables(void)
 	c->p_remote_physp = b;
 }
 
+/* To one that nobody has, or none. */
 static void change_lid(void)
 {
+	uint16_t lid = 0;
 	uint32_t port;
 
 	do
 		port = random_below(&dice, fabric->num_ports);
 	while (!has_lid(port));
-	physp_at(port)->port_info.base_lid = cl_hton16(
-		random_chance(&dice, 50) ? 0 : (uint16_t)random_below(&dice, 200));
+	if (random_chance(&dice, 50))
+		do
+			lid = (uint16_t)random_below(&dice, MOST_LIDS);
+		while (cl_ptr_vector_get(&subn.port_lid_tbl, lid));
+	set_lid(port, lid);
 }
 
 static void change_state(void)
@@ -288,7 +323,7 @@ static void test_unchanged(void **state)
 		glance_keep(&glance);
 		assert_true(glance_is_unchanged(&glance, &subn));
 		if (has_lid(i)) {
-			physp_at(i)->port_info.base_lid ^= CL_HTON16(1);
+			set_lid(i, MOST_LIDS - 1);
 			assert_false(glance_is_unchanged(&glance, &subn));
 			assert_false(glance_look(&glance, &subn));
 			restore();
@@ -305,6 +340,17 @@ static void test_unchanged(void **state)
 		assert_true(glance_look(&glance, &subn));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		assert_false(glance_is_unchanged(&glance, &subn));
+		/* One that was not found is dropped, and changes nothing. */
+		restore();
+		lose_all_cables(i);
+		nodes[i]->discovery_count = 0;
+		assert_true(glance_look(&glance, &subn));
+		assert_true(glance_is_unchanged(&glance, &subn));
+		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
+		assert_true(glance_is_unchanged(&glance, &subn));
+		cl_qmap_remove(&subn.node_guid_tbl,
+			       nodes[(i + 1) % fabric->num_nodes]->node_info.node_guid);
+		assert_false(glance_is_unchanged(&glance, &subn));
 	}
 	glance_forget(&glance);
 }
@@ -319,6 +365,8 @@ static int set_up(void **state)
 			     "l2:3=s0:3 l2:4=s1:3");
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
 		make_node(i);
+	cl_ptr_vector_construct(&subn.port_lid_tbl);
+	cl_ptr_vector_init(&subn.port_lid_tbl, MOST_LIDS, 1);
 	subn.sm_port_guid =
 		physp_at(fabric->nodes[fabric->num_switches].first_port + 1)->port_guid;
 	return pm_plan_make(fabric, &config, &plan, NULL);
@@ -329,6 +377,7 @@ static int tear_down(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
 		free(nodes[i]);
+	cl_ptr_vector_destroy(&subn.port_lid_tbl);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
 	return 0;
