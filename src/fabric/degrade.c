@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/degrade.h>
 #include <portmajor/alloc.h>
+#include <portmajor/link.h>
 #include <portmajor/random.h>
 
 #include <errno.h>
@@ -165,18 +166,23 @@ static void write_node(const struct pm_fabric *fabric, uint32_t node, FILE *file
 		const char *guid, *kind;
 	} words[] = {{"switchguid", "Switch"}, {"caguid", "Hca"}, {"rtguid", "Rt"}};
 	const struct pm_node *n = &fabric->nodes[node];
+	char link[PM_LINK_TEXT];
 
 	fprintf(file, "%s=0x%" PRIx64 "\n%s\t%u \"%s\"\n", words[n->type].guid, n->guid,
 		words[n->type].kind, n->num_ports, pm_fabric_name(fabric, node));
 	pm_for_each_port(i, fabric, node) {
 		uint32_t peer = fabric->ports[i].peer;
 
+		if (peer == PM_NONE)
+			continue;
+		fprintf(file, "[%u]\t\"%s\"[%u]", fabric->ports[i].num,
+			pm_fabric_name(fabric, fabric->ports[peer].node),
+			fabric->ports[peer].num);
 		/* ibsim warns about lines that do not end in a LID, width and speed. */
-		if (peer != PM_NONE)
-			fprintf(file, "[%u]\t\"%s\"[%u]\t# lid 0 4xQDR\n",
-				fabric->ports[i].num,
-				pm_fabric_name(fabric, fabric->ports[peer].node),
-				fabric->ports[peer].num);
+		if (fabric->ports[i].link)
+			fprintf(file, "\t# lid 0 %s",
+				pm_link_print(fabric->ports[i].link, link));
+		fputc('\n', file);
 	}
 	/* Without the blank line ibsim would lose the next record's header. */
 	fputc('\n', file);

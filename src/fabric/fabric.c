@@ -308,6 +308,7 @@ struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric)
 
 		port->lid = 0;
 		port->lmc = 0;
+		port->link = 0;
 		if (port->peer != PM_NONE && port->peer >= copy->num_ports)
 			port->peer = PM_NONE;
 	}

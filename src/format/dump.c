@@ -91,6 +91,7 @@ static int parse_peer(struct dump *dump, struct pm_text text, struct dump_line *
 	if (pm_text_next_is(peer, '"') && (!pm_text_take_quoted(&peer, &line->peer) ||
 					   !take_index(&peer, &line->peer_port)))
 		return fail(dump, "peer", text);
+	line->rest = peer;
 	if (!line->number)
 		line->peer.end = line->peer.at; /* of a switch's own port no cable */
 	rc = take_after(dump, &text, " lid ", PM_MAX_LID, &line->lid);

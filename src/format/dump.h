@@ -34,7 +34,7 @@ struct dump_line {
 	struct pm_text peer; /* id of the node at the other end; empty: no cable */
 	uint64_t peer_port;
 	uint64_t lid, lmc, sm_lid; /* 0: the line has none; a switch has them at port 0 */
-	struct pm_text rest;	   /* entries: `[0]FF [1]1 ..` */
+	struct pm_text rest; /* entries: `[0]FF [1]1 ..`; what follows a port's peer */
 };
 
 /* Where one is in a Dump. */

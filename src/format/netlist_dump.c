@@ -46,6 +46,7 @@ static int add_port(struct netlist *n, const struct dump_line *line, struct own 
 	if (line->peer_port < 1 || line->peer_port > PM_MAX_PORTS)
 		return pm_lexer_fail(&n->lexer, "the peer's port is not 1 to %d",
 				     PM_MAX_PORTS);
+	netlist_take_dumped(line->rest, &cable.link);
 	port->lid = (uint16_t)own->lid;
 	port->lmc = (uint8_t)own->lmc;
 	return netlist_add_cable(n, &cable);

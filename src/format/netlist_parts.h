@@ -20,12 +20,19 @@ struct record {
 	uint32_t line;
 };
 
+/* What a port can do, or does; 0: nothing is said of it. */
+struct netlist_link {
+	uint16_t speeds; /* bit: enum pm_speed */
+	uint8_t widths;	 /* bits as in PortInfo: 1x 1, 4x 2, 8x 4, 12x 8, 2x 16 */
+};
+
 /* One end of a cable. */
 struct cable {
 	struct pm_text peer; /* id of the node at the other end */
 	uint32_t port;	     /* index into the fabric's ports */
 	uint32_t line;
 	uint32_t peer_port; /* from 1 */
+	struct netlist_link link;
 };
 
 struct netlist {
@@ -41,6 +48,7 @@ struct netlist {
 	unsigned int ports_left;	  /* of this record, not listed so far */
 	uint32_t given[PM_MAX_PORTS + 1]; /* this record's ports: line, or 0 */
 	uint64_t guid_base[NETLIST_TYPES], guid_next[NETLIST_TYPES];
+	struct netlist_link link; /* of ports whose lines say nothing of it */
 };
 
 /* Functions return 0, -EINVAL with a message that names the line, or -ENOMEM. */
@@ -56,6 +64,23 @@ int netlist_add_cable(struct netlist *n, const struct cable *cable);
 
 /* Checks all that was added, and joins the cables' ends. */
 int netlist_resolve(struct netlist *n);
+
+/* ---- Widths and speeds: netlist_links.c ---- */
+
+/* What is behind the last quote, all of it without quotes. */
+struct pm_text netlist_after_quotes(struct pm_text text);
+
+/* Reads what follows the peer on a port's line; what is not said there stays. */
+void netlist_take_link(struct pm_text rest, struct netlist_link *link);
+
+/* The same of a line of ibsim's Dump: what the link does. */
+void netlist_take_dumped(struct pm_text rest, struct netlist_link *link);
+
+/* Reads ibsim's lines `width=`, `speed=` and `extspeed=`, and no others. */
+void netlist_take_default(struct pm_text line, struct netlist_link *link);
+
+/* The code (link.h) of a link with these ends; 0 if they have nothing in common. */
+uint8_t netlist_link_code(const struct netlist_link *a, const struct netlist_link *b);
 
 /* ---- Records: netlist_records.c ---- */
 

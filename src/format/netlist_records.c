@@ -105,16 +105,6 @@ static int take_description(struct netlist *n, struct pm_text *rest, struct pm_t
 	return rc;
 }
 
-/* What follows the last quote: descriptions may have quotes of their own. */
-static struct pm_text after_quotes(struct pm_text text)
-{
-	const char *at = text.end;
-
-	while (at > text.at && at[-1] != '"')
-		at--;
-	return (struct pm_text){at, text.end};
-}
-
 static int parse_record(struct netlist *n, struct pm_text rest, enum pm_node_type type)
 {
 	struct pm_text id, name;
@@ -150,7 +140,7 @@ static int parse_record(struct netlist *n, struct pm_text rest, enum pm_node_typ
 	n->ports_left = (unsigned int)num_ports;
 	if (type != PM_SWITCH)
 		return 0;
-	return read_lid(n, after_quotes(rest),
+	return read_lid(n, netlist_after_quotes(rest),
 			n->fabric->nodes[n->fabric->num_nodes - 1].first_port);
 }
 
@@ -262,7 +252,7 @@ static int take_port_comment(struct netlist *n, struct pm_text rest, uint32_t po
 
 static int parse_port(struct netlist *n, struct pm_text line)
 {
-	struct cable cable = {.line = n->lexer.line};
+	struct cable cable = {.line = n->lexer.line, .link = n->link};
 	struct pm_port *port = NULL;
 	int rc;
 
@@ -275,6 +265,7 @@ static int parse_port(struct netlist *n, struct pm_text line)
 	rc = take_peer(n, &line, &cable);
 	if (rc)
 		return rc;
+	netlist_take_link(line, &cable.link);
 	rc = netlist_add_cable(n, &cable);
 	if (rc)
 		return rc;
@@ -355,6 +346,8 @@ static int parse_line(struct netlist *n, struct pm_text line, netlist_parse *par
 		rc = check_dropped(n, statements[i].word, dropped);
 		return rc ? rc : parse(n, line, statements[i].type);
 	}
+	if (!dropped)
+		netlist_take_default(line, &n->link);
 	return reject(n, line, dropped);
 }
 

@@ -9,7 +9,7 @@
  * Indexes handed out before sealing are void after it.
  *
  * A sealed fabric is read directly through its arrays; only pm_fabric_cut,
- * pm_roles_apply and the LID fields change it.
+ * pm_roles_apply and the fields for LIDs and links change it.
  */
 #ifndef PORTMAJOR_FABRIC_H
 #define PORTMAJOR_FABRIC_H
@@ -56,6 +56,8 @@ struct pm_port {
 	uint8_t num;   /* 0..num_ports; 0 is a switch's own port */
 	uint8_t host;  /* sealed, switches: enum pm_host, of what is, or in a
 			* skeleton was, attached here */
+	uint8_t link;  /* width and speed of its cable's link as this end has them, a
+			* code of link.h; 0: unknown */
 };
 
 struct pm_fabric {
@@ -108,8 +110,9 @@ struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric);
 /*
  * The switches of a sealed fabric and the cables between them, as a sealed
  * fabric of its own with the same switch and port indexes; where an end node
- * is attached, `host` is set and there is no peer. LIDs are dropped. The caller
- * frees it; NULL without memory.
+ * is attached, `host` is set and there is no peer. LIDs are dropped, and so are widths
+ * and speeds: a plan outlives them, and nothing of it depends on them. The caller frees
+ * it; NULL without memory.
  */
 struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric);
 

@@ -26,9 +26,19 @@
  * LIDs: `lid` and `lmc` are read for a switch's port 0 from the header's comment
  * and for an end node's port from the start of that port's comment.
  *
- * A Dump says itself which GUIDs and LIDs there are, and all ports are listed. Its cables
- * are those that there are now, and nodes' names are their ids. What has no cable has no
- * LID: the simulated port keeps one that somebody else may have by now.
+ * Widths and speeds are read from behind the last quote of a port's line, where
+ * ibnetdiscover writes `lid 3 4xQDR`: that is what the port can do at best, and less.
+ * ibsim's options `w=`, `s=` and `e=` before or behind that say which widths, speeds and
+ * extended speeds there are, in PortInfo's bits, and so do its lines `width=`, `speed=`
+ * and `extspeed=` for the records behind them. A link, both of its ends, has the best
+ * that both can do; if nothing is said of one end, what the other can. Words and values
+ * that are not known say nothing, and where the two ends have nothing in common, that is
+ * not known.
+ *
+ * A Dump says itself which GUIDs, LIDs, widths and speeds there are, and all ports are
+ * listed. Its cables are those that there are now, and nodes' names are their ids. What
+ * has no cable has no LID: the simulated port keeps one that somebody else may have by
+ * now.
  *
  * ibsim's `module`, `include`, `do` and aliases (`@`) are not supported.
  */
