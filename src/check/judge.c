@@ -2,6 +2,7 @@
 #include "judge_parts.h"
 
 #include <portmajor/alloc.h>
+#include <portmajor/link.h>
 #include <portmajor/pool.h>
 
 #include <errno.h>
@@ -296,7 +297,9 @@ static void judge_load(struct judge *j, const struct pm_check_load *load, const 
 
 static int walk(struct judge *j, struct pm_error *err)
 {
-	const struct pm_check check = {j->fabric, j->level, j->table, j->top, j->sm};
+	const struct pm_check check = {j->fabric, j->level,
+				       j->table,  j->top,
+				       j->sm,	  pm_link_common_rate(j->fabric)};
 	struct pm_judgement *found = &j->found;
 	int rc = pm_check_paths(&check, j->config->from_all, &found->paths, err);
 

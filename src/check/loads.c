@@ -3,6 +3,7 @@
 #include "step.h"
 
 #include <portmajor/alloc.h>
+#include <portmajor/link.h>
 
 #include <errno.h>
 
@@ -29,19 +30,26 @@ static int list_end_ports(const struct pm_fabric *fabric, uint32_t **list,
 	return 0;
 }
 
+/* The load of a port, as it counts. */
+static uint64_t weigh(const struct pm_check *check, const uint32_t *load, uint32_t port)
+{
+	return pm_link_weigh(check->fabric, check->common_rate, port, load[port]);
+}
+
 /*
  * Adds `flows` to every link between switches on the way of a LID from a
  * switch; the largest load that comes out is returned.
  */
-static uint32_t add_path(const struct pm_check *check, uint32_t from, uint32_t lid,
+static uint64_t add_path(const struct pm_check *check, uint32_t from, uint32_t lid,
 			 uint32_t flows, uint32_t *load)
 {
-	uint32_t sw = from, most = 0, hops = 0, at;
+	uint32_t sw = from, hops = 0, at;
+	uint64_t most = 0;
 
 	while (take_step(check, lid, &sw, &at) == STEP_ON) {
 		load[at] += flows;
-		if (load[at] > most)
-			most = load[at];
+		if (weigh(check, load, at) > most)
+			most = weigh(check, load, at);
 		if (++hops > check->fabric->num_switches)
 			break;
 	}
@@ -57,6 +65,7 @@ static void sum_loads(const struct pm_check *check, const uint32_t *load,
 		uint32_t x = fabric->ports[i].node, y = pm_fabric_peer_node(fabric, i);
 		struct pm_check_load *kind;
 		unsigned int low;
+		uint64_t own;
 
 		if (x >= fabric->num_switches || y == PM_NONE ||
 		    y >= fabric->num_switches)
@@ -68,12 +77,13 @@ static void sum_loads(const struct pm_check *check, const uint32_t *load,
 		if (low >= PM_CHECK_LEVELS)
 			continue;
 		kind = low == check->level[x] ? &loads->up[low] : &loads->down[low];
-		if (!kind->links || load[i] < kind->minimum)
-			kind->minimum = load[i];
-		if (load[i] > kind->maximum)
-			kind->maximum = load[i];
+		own = weigh(check, load, i);
+		if (!kind->links || own < kind->minimum)
+			kind->minimum = own;
+		if (own > kind->maximum)
+			kind->maximum = own;
 		kind->links++;
-		kind->flows += load[i];
+		kind->flows += own;
 	}
 }
 
@@ -164,7 +174,8 @@ int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *re
 {
 	const struct pm_fabric *fabric = check->fabric;
 	uint32_t *load = pm_array(fabric->num_ports, sizeof(*load));
-	uint32_t *ends = NULL, num_ends = 0, most = 0, steps;
+	uint32_t *ends = NULL, num_ends = 0, steps;
+	uint64_t most = 0;
 	int rc = 0;
 
 	if (!load || list_end_ports(fabric, &ends, &num_ends)) {
@@ -178,7 +189,8 @@ int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *re
 
 		memset(load, 0, fabric->num_ports * sizeof(*load));
 		for (uint32_t i = 0; i < num_ends; i++) {
-			uint32_t to = ends[(i + k) % num_ends], here;
+			uint32_t to = ends[(i + k) % num_ends];
+			uint64_t here;
 
 			here = add_path(check, pm_fabric_peer_node(fabric, ends[i]),
 					fabric->ports[to].lid, 1, load);
@@ -186,7 +198,7 @@ int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *re
 				most = here;
 		}
 	}
-	*result = most;
+	*result = (uint32_t)most;
 out:
 	free(load);
 	free(ends);

@@ -6,6 +6,8 @@
 #include "losses.h"
 #include "tables.h"
 
+#include <portmajor/link.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,7 @@ struct state {
 	struct pm_routes *routes;
 	const struct pm_detours *detours;
 	uint8_t *alive;		    /* [port] of plan->known */
-	uint32_t *loads;	    /* [port] flows that leave there */
+	uint32_t *loads;	    /* [port] flows that leave there, as they count */
 	uint8_t *table;		    /* [stride] of the switch */
 	uint32_t *changed, *blocks; /* [switch] entries and blocks, after */
 };
@@ -48,10 +50,14 @@ static void send_flows(struct state *state, uint32_t sw, uint32_t lid, uint32_t 
 	}
 }
 
-/* All-to-all traffic: every end port sends a flow to every LID of end ports. */
-static void count_loads(struct state *state)
+/*
+ * All-to-all traffic: every end port sends a flow to every LID of end ports. The fabric
+ * has the rates of links, by the same ports.
+ */
+static void count_loads(struct state *state, const struct pm_fabric *whole)
 {
 	const struct pm_plan *plan = state->plan;
+	uint32_t common = pm_link_common_rate(whole);
 
 	memset(state->loads, 0, plan->known->num_ports * sizeof(*state->loads));
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
@@ -66,6 +72,9 @@ static void count_loads(struct state *state)
 				send_flows(state, sw, lid, hosts);
 		}
 	}
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		state->loads[i] =
+			(uint32_t)pm_link_weigh(whole, common, i, state->loads[i]);
 }
 
 static json_t *list_planes(const struct pm_plan *plan)
@@ -226,13 +235,15 @@ static bool new_state(struct state *state, const struct pm_plan *plan,
 	       state->blocks;
 }
 
-static void route_state(struct state *state, const struct pm_fabric *fabric, uint32_t sw)
+/* The tables for `now`, which is the whole fabric or a part of it. */
+static void route_state(struct state *state, const struct pm_fabric *whole,
+			const struct pm_fabric *now, uint32_t sw)
 {
-	pm_plan_match(state->plan, fabric, state->alive);
+	pm_plan_match(state->plan, now, state->alive);
 	pm_routes_update(state->routes, state->alive, state->detours);
 	memcpy(state->table, pm_routes_table(state->routes, sw),
 	       pm_routes_stride(state->routes));
-	count_loads(state);
+	count_loads(state, whole);
 }
 
 static void print_port(const struct state *before, const struct state *after, uint32_t i)
@@ -299,10 +310,10 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 	held = calloc(plan->known->num_switches, stride);
 	if (held && new_state(&before, plan, routes, &detours) &&
 	    new_state(&after, plan, routes, &detours)) {
-		route_state(&before, fabric, sw);
+		route_state(&before, fabric, fabric, sw);
 		for (uint32_t i = 0; i < plan->known->num_switches; i++)
 			memcpy(held + i * stride, pm_routes_table(routes, i), stride);
-		route_state(&after, broken, sw);
+		route_state(&after, fabric, broken, sw);
 		count_changes(&after, held);
 		if (request->output.json)
 			status = print_table(&before, &after, request, sw);

@@ -123,14 +123,6 @@ uint32_t pm_link_common_rate(const struct pm_fabric *fabric)
 	return common;
 }
 
-uint64_t pm_link_weigh(const struct pm_fabric *fabric, uint32_t common, uint32_t port,
-		       uint64_t flows)
-{
-	uint32_t rate = common ? pm_link_rate(pm_link_at(fabric, port)) : 0;
-
-	return !rate || rate == common ? flows : (flows * common + rate / 2) / rate;
-}
-
 /* ---- Links that run below their neighbours' ---- */
 
 struct neighbour {

@@ -15,6 +15,7 @@
 
 #include <portmajor/alloc.h>
 #include <portmajor/check.h>
+#include <portmajor/link.h>
 
 #include <errno.h>
 #include <string.h>
@@ -32,11 +33,12 @@ struct pm_flows {
 	const struct pm_tree *tree;
 	const uint8_t *const *base;
 	uint32_t stride;
+	uint32_t common; /* rate, as pm_link_common_rate */
 	uint32_t *hosts; /* [switch] end ports */
 	uint8_t *is_end; /* [lid] of an end port that there is */
 	uint16_t *flow;	 /* [switch][stride] flows that come to it, its own ones too */
 	uint32_t *before, *load; /* [port] */
-	uint32_t *order;	 /* ports of links between levels, by load before */
+	uint32_t *order; /* ports of links between levels, by load before, as it counts */
 	uint32_t num_order;
 
 	/* What is noted, and links with another load than before: */
@@ -277,21 +279,28 @@ static bool is_counted(const struct pm_flows *flows, uint32_t port)
 	return a != b && (a < b ? a : b) < PM_CHECK_LEVELS;
 }
 
-uint32_t pm_flows_most(const struct pm_flows *flows)
+/* The load of a port, as it counts. */
+static uint64_t weigh(const struct pm_flows *flows, const uint32_t *load, uint32_t port)
 {
-	uint32_t most = 0, i = 0;
+	return pm_link_weigh(flows->fabric, flows->common, port, load[port]);
+}
+
+uint64_t pm_flows_most(const struct pm_flows *flows)
+{
+	uint64_t most = 0;
+	uint32_t i = 0;
 
 	for (uint32_t k = 0; k < flows->num_touched; k++) {
 		uint32_t port = flows->touched[k];
 
-		if (flows->load[port] > most && is_counted(flows, port))
-			most = flows->load[port];
+		if (weigh(flows, flows->load, port) > most && is_counted(flows, port))
+			most = weigh(flows, flows->load, port);
 	}
 	/* The others have what they had. */
 	while (i < flows->num_order && flows->is_touched[flows->order[i]])
 		i++;
-	if (i < flows->num_order && flows->load[flows->order[i]] > most)
-		most = flows->load[flows->order[i]];
+	if (i < flows->num_order && weigh(flows, flows->load, flows->order[i]) > most)
+		most = weigh(flows, flows->load, flows->order[i]);
 	return most;
 }
 
@@ -376,8 +385,9 @@ static void fill_odd(struct pm_flows *flows, uint32_t lid)
 
 static int compare_loads(const void *a, const void *b, void *context)
 {
-	const uint32_t *load = context;
-	uint32_t x = load[*(const uint32_t *)a], y = load[*(const uint32_t *)b];
+	const struct pm_flows *flows = context;
+	uint64_t x = weigh(flows, flows->before, *(const uint32_t *)a);
+	uint64_t y = weigh(flows, flows->before, *(const uint32_t *)b);
 
 	return (x < y) - (x > y);
 }
@@ -389,7 +399,7 @@ static void sort_links(struct pm_flows *flows)
 			flows->order[flows->num_order++] = i;
 	if (flows->num_order)
 		qsort_r(flows->order, flows->num_order, sizeof(*flows->order),
-			compare_loads, flows->before);
+			compare_loads, flows);
 }
 
 static void fill(struct pm_flows *flows, uint16_t odd)
@@ -442,6 +452,7 @@ int pm_flows_new(const struct pm_fabric *fabric, const struct pm_routes *routes,
 	flows->routes = routes;
 	flows->tree = &pm_routes_plan(routes)->tree;
 	flows->base = base;
+	flows->common = pm_link_common_rate(fabric);
 	flows->stride = pm_routes_stride(routes);
 	rc = allocate(flows, err);
 	if (rc) {

@@ -11,6 +11,7 @@
 
 #include <portmajor/check.h>
 #include <portmajor/flows.h>
+#include <portmajor/link.h>
 
 #include <errno.h>
 
@@ -42,6 +43,7 @@ struct pm_whatif {
 	struct pm_flows *flows; /* NULL: loads were not asked for */
 	const uint8_t **base;	/* [switch] table before the loss */
 	uint32_t shifts;	/* as in pm_whatif_config */
+	uint32_t common_rate;	/* of the whole fabric */
 	uint64_t pairs;		/* of end ports that are joined before the loss */
 	struct pm_whatif_result before;
 	uint32_t *hosts;	/* [switch] end ports with a cable */
@@ -321,7 +323,8 @@ static int find_shifts(struct pm_whatif *whatif, struct pm_whatif_result *result
 				 .level = whatif->plan->tree.level,
 				 .table = whatif->tables,
 				 .top = whatif->top,
-				 .sm = PM_NONE};
+				 .sm = PM_NONE,
+				 .common_rate = whatif->common_rate};
 
 	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++) {
 		whatif->tables[sw] = pm_routes_table(whatif->routes, sw);
@@ -509,6 +512,7 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 	whatif->fabric = fabric;
 	whatif->sm = config->sm;
 	whatif->shifts = config->shifts;
+	whatif->common_rate = pm_link_common_rate(fabric);
 	rc = allocate(whatif, err);
 	if (!rc)
 		rc = pm_plan_make(fabric, &config->plan, &whatif->plan, err);

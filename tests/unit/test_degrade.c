@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <portmajor/degrade.h>
+#include <portmajor/link.h>
 #include <portmajor/netlist.h>
 
 #include <errno.h>
@@ -182,6 +183,27 @@ static void test_too_many(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* Links of all widths and speeds, and some that are not known; ports without a cable have
+ * none. */
+static void mix_links(struct pm_fabric *fabric)
+{
+	static const unsigned int lanes[] = {1, 2, 4, 8, 12};
+	uint32_t links = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		struct pm_port *port = &fabric->ports[i];
+
+		if (port->peer == PM_NONE)
+			port->link = 0;
+		else if (port->peer > i && links++ % 7 == 0)
+			port->link = fabric->ports[port->peer].link = 0;
+		else if (port->peer > i)
+			port->link = fabric->ports[port->peer].link = pm_link_code(
+				lanes[links / 7 % 5],
+				(enum pm_speed)(PM_SDR + links % (PM_SPEEDS - PM_SDR)));
+	}
+}
+
 /* What is written is read as the same fabric, less the nodes that have no cable. */
 static void test_write(void **state)
 {
@@ -194,6 +216,7 @@ static void test_write(void **state)
 
 	(void)state;
 	assert_non_null(file);
+	mix_links(fabric);
 	pm_netlist_write(fabric, file);
 	assert_int_equal(fclose(file), 0);
 	if (pm_netlist_parse(text, length, "in", &back, &err))
@@ -206,6 +229,7 @@ static void test_write(void **state)
 
 		assert_int_not_equal(there, PM_NONE);
 		assert_int_equal(back->ports[i].guid, fabric->ports[there].guid);
+		assert_int_equal(back->ports[i].link, fabric->ports[there].link);
 		peer = back->ports[i].peer;
 		if (peer != PM_NONE)
 			peer = pm_fabric_same_port(back, peer, fabric);

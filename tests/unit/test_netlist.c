@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/link.h>
 #include <portmajor/netlist.h>
 
 #include <errno.h>
@@ -765,6 +766,139 @@ static void test_shuffled(void **state)
 	pm_fabric_free(first);
 }
 
+/* ---- Widths and speeds ---- */
+
+/* Both lines of the one cable of a text, from behind the peer, and what the link is. */
+static const struct {
+	const char *name;
+	const char *before; /* lines */
+	const char *one, *other, *link;
+} link_texts[] = {
+	{"nothing", "", "", "", "?"},
+	{"ibnetdiscover's words", "", "# \"b\" lid 1 4xQDR", "# \"a\" lid 2 4xQDR",
+	 "4xQDR"},
+	{"one lane", "", "# \"\" lid 1 1xEDR", "# \"\" lid 1 1xEDR", "1xEDR"},
+	{"widest", "", "# \"\" lid 1 12xFDR10", "# \"\" lid 1 12xFDR10", "12xFDR10"},
+	{"2x", "", "# \"\" lid 1 2xHDR", "# \"\" lid 1 2xHDR", "2xHDR"},
+	{"8x", "", "# \"\" lid 1 8xNDR", "# \"\" lid 1 8xNDR", "8xNDR"},
+	{"4x FDR", "", "# \"\" lid 1 4xFDR", "# \"\" lid 1 4xFDR", "4xFDR"},
+	{"4x XDR", "", "# \"\" lid 1 4xXDR", "# \"\" lid 1 4xXDR", "4xXDR"},
+	{"4x SDR", "", "# \"\" lid 1 4xSDR", "# \"\" lid 1 4xSDR", "4xSDR"},
+	{"4x DDR", "", "# \"\" lid 1 4xDDR", "# \"\" lid 1 4xDDR", "4xDDR"},
+	{"without a description", "", "# lid 0 4xQDR", "# lid 0 4xQDR", "4xQDR"},
+	{"one end alone", "", "# lid 0 4xQDR", "", "4xQDR"},
+	{"the other end alone", "", "", "# lid 0 4xQDR", "4xQDR"},
+	{"one end is less wide", "", "# lid 0 1xQDR", "# lid 0 4xQDR", "1xQDR"},
+	{"one end is slower", "", "# lid 0 12xFDR", "# lid 0 4xEDR", "4xFDR"},
+	{"nothing in common", "", "# lid 0 2xQDR", "# lid 0 4xQDR", "?xQDR"},
+	{"unknown speed", "", "# lid 0 4x???", "# lid 0 4x???", "4x?"},
+	{"unknown width", "", "# lid 0 ??QDR", "# lid 0 3xQDR", "?xQDR"},
+	{"a description with a speed", "", "# \"lid 1 1xSDR\" lid 0 4xQDR", "", "4xQDR"},
+	{"a description with quotes", "", "# \"a \"b\" lid 2 1xSDR\" lid 0 4xQDR", "",
+	 "4xQDR"},
+	{"in a description only", "", "# \"lid 1 1xSDR w=1 s=1\"", "", "?"},
+	{"not behind a LID", "", "# 4xQDR lid x 4xQDR", "", "?"},
+	{"behind other words", "", "# lid 3 lmc 0 \"b\" foo lid 7 4xEDR (x)", "",
+	 "4xEDR"},
+	{"options", "", " w=1 s=4", " w=1 s=4", "1xQDR"},
+	{"widths in common", "", " w=3 s=7", " w=1 s=5", "1xQDR"},
+	{"2x is 16", "", " w=16", " w=31", "2x?"},
+	{"speeds in common", "", " w=2 s=7", " w=2 s=3", "4xDDR"},
+	{"extended speeds", "", " w=2 s=7 e=15", " w=2 s=7 e=3", "4xEDR"},
+	{"no extended speed", "", " w=2 s=7 e=0", " w=2 s=7 e=3", "4xQDR"},
+	{"speed 0", "", " w=2 s=0", " w=2 s=0", "4xQDR"},
+	{"ibnetdiscover --full", "", "# \"b\" lid 1 4xEDR s=4 w=2 e=2", "", "4xEDR"},
+	{"hexadecimal, with blanks", "", " w= 0x2 s = 4", "", "4x?"},
+	{"bad options", "", " w=32 s=8 e=16 w= s=x =4 q=1", "", "?"},
+	{"an option that is too large", "", " w=99999999999999999999", "", "?"},
+	{"for all", "width=1\nspeed=2\n", "", "", "1xDDR"},
+	{"for all, and extended", "width=2\nextspeed=2\n", "", "", "4xEDR"},
+	{"for all, but not here", "width=1\nspeed=2\n", " w=2", " w=2 s=4", "4x?"},
+	{"for all, bad", "width=0\nspeed\nwidth=x\nspeed=9\n", "", "", "?"},
+};
+
+static void assert_link(const char *name, const char *text, const char *a, const char *b,
+			const char *wanted)
+{
+	struct pm_fabric *f = must_parse(text);
+	char found[PM_LINK_TEXT];
+
+	pm_link_print(port_of(f, a, 1)->link, found);
+	if (strcmp(found, wanted) != 0)
+		fail_msg("%s: %s instead of %s", name, found, wanted);
+	assert_int_equal(port_of(f, b, 1)->link, port_of(f, a, 1)->link);
+	pm_fabric_free(f);
+}
+
+static void test_links(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(link_texts); i++) {
+		const char *start[] = {"", "# Topology file: generated\n#\n"};
+
+		for (size_t k = 0; k < LENGTH(start); k++) {
+			char text[1024];
+
+			snprintf(text, sizeof(text),
+				 "%s%sSwitch 1 \"a\"\n[1] \"b\"[1] %s\n\n"
+				 "switchguid=0x77\nSwitch 1 \"b\"\n[1] \"a\"[1]%s\n",
+				 start[k], link_texts[i].before, link_texts[i].one,
+				 link_texts[i].other);
+			assert_link(link_texts[i].name, text, "a", "b",
+				    link_texts[i].link);
+		}
+	}
+}
+
+/* A host's line begins its comment with LIDs of its own. */
+static void test_host_links(void **state)
+{
+	struct pm_fabric *f = must_parse(ibnetdiscover_net);
+	char text[PM_LINK_TEXT];
+
+	(void)state;
+	pm_link_print(port_of(f, "ISR9024 #2", 22)->link, text);
+	assert_string_equal(text, "4xSDR");
+	pm_link_print(port_of(f, "MT23108 InfiniHost", 1)->link, text);
+	assert_string_equal(text, "4xSDR");
+	pm_link_print(port_of(f, "ISR9024 #2", 10)->link, text);
+	assert_string_equal(text, "1xSDR"); /* its peer says so */
+	assert_int_equal(port_of(f, "MT23108 InfiniHost", 2)->link, 0);
+	assert_int_equal(port_of(f, "ISR9024 #2", 0)->link, 0);
+	pm_fabric_free(f);
+}
+
+/* Those of a Dump, by its words. */
+static void test_dumped_links(void **state)
+{
+	static const struct {
+		const char *words, *link;
+	} rows[] = {
+		{" 4x  2.5G", "4xSDR"}, {" 4x  5.0G", "4xDDR"},
+		{" 1x 10.0G", "1xQDR"}, {" 8x  14G", "8xFDR"},
+		{"12x  25G", "12xEDR"}, {" 2x 50G", "2xHDR"},
+		{" 4x 100G", "4xNDR"},	{" 4x  FDR10", "4xFDR10"},
+		{"? 10.0G", "?"},	{" 4x ?", "4x?"},
+		{"- -", "?"},		{" 3x 10.0G", "?xQDR"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		char text[1024];
+
+		snprintf(text, sizeof(text),
+			 "Switch 1 \"a\"\tnodeguid 10\tsysimgguid 10\n"
+			 "10\t[0]\t\"Sma Port\"[0]\t lid 2 lmc 0 smlid 8  4x  2.5G "
+			 "Active/LinkUp\n"
+			 "10\t[1]\t\"12x 25G\"[1]\t %s Active/LinkUp\n\n"
+			 "Ca 1 \"12x 25G\"\tnodeguid 20\tsysimgguid 20\n"
+			 "21\t[1]\t\"a\"[1]\t lid 8 lmc 1 smlid 9 %s Active/LinkUp\n\n"
+			 "#  dumped 2 nodes\n",
+			 rows[i].words, rows[i].words);
+		assert_link(rows[i].words, text, "a", "12x 25G", rows[i].link);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -781,6 +915,9 @@ int main(void)
 		cmocka_unit_test(test_hosts_alone),
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_host_links),
+		cmocka_unit_test(test_dumped_links),
 		cmocka_unit_test(test_node_limit),
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_read),

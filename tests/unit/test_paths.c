@@ -318,9 +318,12 @@ static bool begin(struct trial *t, uint64_t seed)
 	break_tables(t);
 	reference_make(&t->reference, t->plan, t->fabric);
 	find_joined(t);
-	t->check = (struct pm_check){t->fabric, t->reference.level,
-				     (const uint8_t *const *)t->table, t->top,
-				     random_below(&t->random, t->fabric->num_ports)};
+	t->check = (struct pm_check){t->fabric,
+				     t->reference.level,
+				     (const uint8_t *const *)t->table,
+				     t->top,
+				     random_below(&t->random, t->fabric->num_ports),
+				     0};
 	if (home_of(t, &t->fabric->ports[t->check.sm]) == PM_NONE)
 		t->check.sm = PM_NONE;
 	return true;

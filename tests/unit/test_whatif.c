@@ -2,6 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
+#include <portmajor/link.h>
 #include <portmajor/whatif.h>
 
 #include <errno.h>
@@ -455,6 +456,17 @@ static bool check_loss(struct trial *t)
 	return slow.total.blocks > 0 || slow.load != pm_whatif_before(t->whatif)->load;
 }
 
+/* Every second fabric has links of several rates, and some that are not known. */
+static void set_links(struct pm_fabric *fabric, uint64_t seed)
+{
+	struct random random = {~seed};
+
+	for (uint32_t i = 0; seed % 2 && i < fabric->num_ports; i++)
+		fabric->ports[i].link = pm_link_code(
+			random_chance(&random, 70) ? 4 : random_below(&random, 3),
+			random_chance(&random, 70) ? PM_EDR : PM_FDR);
+}
+
 /* The world holds the tables of the whole fabric, with detours. */
 static bool begin(struct trial *t, uint64_t seed)
 {
@@ -467,6 +479,7 @@ static bool begin(struct trial *t, uint64_t seed)
 	recipe_random(&recipe, &t->random, &limits);
 	fabric = recipe_build(&recipe, NULL);
 	recipe_free(&recipe);
+	set_links(fabric, seed);
 	t->config.loads = true;
 	t->config.connect_roots = random_chance(&t->random, 20);
 	if (random_chance(&t->random, 30))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "world.h"
 
+#include <portmajor/link.h>
 #include <portmajor/netlist.h>
 
 #include <fnmatch.h>
@@ -238,6 +239,7 @@ static struct pm_check make_check(const struct world *world, const struct pm_fab
 		.table = table,
 		.top = top,
 		.sm = world->detours.sm == PM_NONE ? PM_NONE : sm_port(world, now),
+		.common_rate = pm_link_common_rate(world->fabric),
 	};
 }
 

@@ -23,6 +23,8 @@ struct pm_check {
 	const uint16_t *top;
 	/* The subnet manager's port (of a switch: port 0), or PM_NONE. */
 	uint32_t sm;
+	/* For loads: as pm_link_common_rate has it; 0: flows count alike on all links. */
+	uint32_t common_rate;
 };
 
 enum pm_check_fault {
@@ -85,7 +87,8 @@ int pm_check_credits(const struct pm_check *check, struct pm_check_credits *cred
 /* Loads of the cables of one kind: from one level up, or down to it. */
 struct pm_check_load {
 	uint64_t links; /* directed, with both ends on a leaf's side of the cut */
-	uint64_t flows; /* sum over them */
+	uint64_t flows; /* sum over them; a link of another rate than the common one
+			 * counts as pm_link_weigh has it, here and below */
 	uint64_t minimum, maximum; /* on one */
 };
 
@@ -114,7 +117,8 @@ int pm_check_loads(const struct pm_check *check, struct pm_check_loads *loads,
  * Shift permutations: end port i sends to end port (i + k) mod n, for every k
  * from 1 to n - 1, or for `samples` values of k evenly spread if that is not 0.
  * End ports are numbered by switch (GUID) and port. *most is the largest number
- * of flows of one permutation on one directed link between switches. -ENOMEM.
+ * of flows of one permutation on one directed link between switches, weighed likewise.
+ * -ENOMEM.
  */
 int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *most,
 		    struct pm_error *err);

@@ -70,8 +70,13 @@ uint32_t pm_link_common_rate(const struct pm_fabric *fabric);
  * to the nearest number. As many as there are if the link's rate is not known, or the
  * common one is 0.
  */
-uint64_t pm_link_weigh(const struct pm_fabric *fabric, uint32_t common, uint32_t port,
-		       uint64_t flows);
+static inline uint64_t pm_link_weigh(const struct pm_fabric *fabric, uint32_t common,
+				     uint32_t port, uint64_t flows)
+{
+	uint32_t rate = common ? pm_link_rate(pm_link_at(fabric, port)) : 0;
+
+	return !rate || rate == common ? flows : (flows * common + rate / 2) / rate;
+}
 
 /* ---- Links that run below their neighbours' ---- */
 

@@ -44,7 +44,10 @@ void pm_flows_restore(struct pm_flows *flows);
 /* Flows on the link that leaves by each port, 0 where there is none; borrowed. */
 const uint32_t *pm_flows_loads(const struct pm_flows *flows);
 
-/* The largest load of links between levels; O(links that were changed). */
-uint32_t pm_flows_most(const struct pm_flows *flows);
+/*
+ * The largest load of links between levels, each as pm_link_weigh has it. O(links that
+ * were changed).
+ */
+uint64_t pm_flows_most(const struct pm_flows *flows);
 
 #endif

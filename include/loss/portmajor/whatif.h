@@ -23,7 +23,9 @@ struct pm_whatif_result {
 	uint64_t pairs_cut;    /* ordered pairs of end ports that had an
 				* up-then-down path and have none now */
 	uint64_t load;	       /* with `loads`: most flows on one link between switches,
-				* each way by itself, if every end port sends one to each */
+				* each way by itself, if every end port sends one to each;
+				* links with other rates than most count as
+				* pm_link_weigh has it */
 	uint32_t shift;	       /* with `shifts`: the same if they send by one shift
 				* permutation, the worst of those tried */
 	/*
