@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "glance.h"
 
+#include <portmajor/link.h>
+
 #include <string.h>
 
 /* What a look finds of a port; 0: nothing is there. */
@@ -77,6 +79,13 @@ static bool look_at_port(const struct glance_port *port, const osm_physp_t *phys
 	return true;
 }
 
+static struct glance_link link_of(const osm_physp_t *physp)
+{
+	return (struct glance_link){
+		physp->port_info.link_width_active, physp->port_info.link_speed,
+		physp->port_info.link_speed_ext, physp->ext_port_info.link_speed_active};
+}
+
 /* The highest LID that a switch's table has room for: it begins with LID 0. */
 static uint16_t highest_lid(const osm_switch_t *sw)
 {
@@ -98,6 +107,8 @@ static bool look_at_node(struct glance *glance, const struct glance_node *n)
 			continue;
 		if (!look_at_port(&glance->ports[n->first + p], physp, flags))
 			return false;
+		if (n->is_switch)
+			glance->links[n->first + p] = link_of(physp);
 		odd = (uint16_t)(odd + (p && !is_up(*flags & STATE) &&
 					(*flags & STATE) != IB_LINK_DOWN));
 	}
@@ -266,6 +277,7 @@ static int make_room(struct glance *glance, struct pm_error *err)
 	glance->nodes = pm_pool_array(pool, glance->num_nodes, sizeof(*glance->nodes));
 	glance->ports = pm_pool_array(pool, ports, sizeof(*glance->ports));
 	glance->flags = pm_pool_array(pool, ports, 1);
+	glance->links = pm_pool_array(pool, ports, sizeof(*glance->links));
 	glance->joined = pm_pool_array(pool, ports, 1);
 	glance->kept = pm_pool_array(pool, ports, 1);
 	glance->switches =
@@ -450,6 +462,33 @@ void glance_see(const struct glance *glance, uint8_t *seen)
 	for (uint32_t i = 0; i < glance->num_ports; i++)
 		if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i))
 			seen[glance->ports[i].known] = 1;
+}
+
+/* A code; bits that there are not tell nothing. */
+static uint8_t code_of(const struct glance_link *link)
+{
+	static const uint8_t lanes[] = {[1] = 1, [2] = 4, [4] = 8, [8] = 12, [16] = 2};
+	static const uint8_t speeds[] = {[1] = PM_SDR, [2] = PM_DDR, [4] = PM_QDR};
+	static const uint8_t faster[] = {
+		[1] = PM_FDR, [2] = PM_EDR, [4] = PM_HDR, [8] = PM_NDR};
+	unsigned int speed = link->speed >> 4, extended = link->extended >> 4;
+	enum pm_speed found = PM_SPEED_UNKNOWN;
+
+	if (extended)
+		found = (enum pm_speed)(extended < sizeof(faster) ? faster[extended] : 0);
+	else if (speed < sizeof(speeds))
+		found = (enum pm_speed)speeds[speed];
+	if (found == PM_QDR && link->fdr10 & 1)
+		found = PM_FDR10;
+	return pm_link_code(link->width < sizeof(lanes) ? lanes[link->width] : 0, found);
+}
+
+void glance_links(const struct glance *glance, uint8_t *link)
+{
+	memset(link, 0, glance->plan->known->num_ports);
+	for (uint32_t i = 0; i < glance->num_ports; i++)
+		if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i))
+			link[glance->ports[i].known] = code_of(&glance->links[i]);
 }
 
 uint32_t glance_sm_place(const struct glance *glance)

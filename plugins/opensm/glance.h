@@ -39,6 +39,15 @@ struct glance_port {
 	const osm_port_t *end; /* has_lid: in OpenSM's table of LIDs; to be compared */
 };
 
+/* What a switch's port says of its link, as PortInfo has it: looking is under a lock, so
+ * it is made sense of afterwards. */
+struct glance_link {
+	uint8_t width;	  /* active */
+	uint8_t speed;	  /* active in the upper half */
+	uint8_t extended; /* likewise */
+	uint8_t fdr10;	  /* of the vendor's ExtendedPortInfo */
+};
+
 /* All zero at first: nothing was learnt. */
 struct glance {
 	struct pm_pool pool;
@@ -52,11 +61,12 @@ struct glance {
 	bool settled; /* .. and all ports had the LIDs that the plan has for them */
 
 	/* As last looked at. */
-	uint32_t num_listed; /* nodes in OpenSM's table, .. */
-	uint32_t num_found;  /* .. and of these what it will not drop */
-	uint8_t *flags;	     /* [port] see glance.c */
-	uint8_t *joined;     /* [port] 0: its node is not there; 2: with a cable in use */
-	uint8_t *kept;	     /* [port] joined at glance_keep */
+	uint32_t num_listed;	   /* nodes in OpenSM's table, .. */
+	uint32_t num_found;	   /* .. and of these what it will not drop */
+	uint8_t *flags;		   /* [port] see glance.c */
+	struct glance_link *links; /* [port] */
+	uint8_t *joined; /* [port] 0: its node is not there; 2: with a cable in use */
+	uint8_t *kept;	 /* [port] joined at glance_keep */
 	struct pm_fitness *switches; /* what those that are there say of themselves */
 	uint32_t num_switches;
 };
@@ -98,6 +108,12 @@ bool glance_is_kept(const struct glance *glance);
 
 /* What pm_plan_match has for a fabric of what was looked at. */
 void glance_see(const struct glance *glance, uint8_t *seen);
+
+/*
+ * Widths and speeds, codes of link.h, of the ports of plan->known that have a cable in
+ * use; else 0. O(ports).
+ */
+void glance_links(const struct glance *glance, uint8_t *link);
 
 /* The place of the port that OpenSM itself uses, or PM_NONE. */
 uint32_t glance_sm_place(const struct glance *glance);

@@ -22,6 +22,7 @@
 
 #define SCHEMA_VERSION 2
 #define REFRESH_S 60
+#define MAX_SLOW 100	/* links that are listed */
 #define CHANGE_TEXT 512 /* bytes of what happened, in words */
 
 /* What was counted since OpenSM started. */
@@ -112,6 +113,8 @@ static const struct metric {
 	 "out_of_plan"},
 	{"switch_pairs_apart", "gauge", "Pairs of switches with end ports without a path",
 	 "apart", "pairs"},
+	{"slow_links", "gauge", "Links between switches that run below their neighbours'",
+	 "slow_links", "count"},
 	{"run_timestamp_seconds", "gauge", "When the last routing run ended", "run",
 	 "time"},
 	{"run_blocks_sent", "gauge", "LFT blocks sent in the last run", "run", "sent"},
@@ -408,6 +411,42 @@ static json_t *make_drains(const struct state_facts *facts)
 		make_string(facts->drains_unread[0] ? facts->drains_unread : NULL));
 }
 
+static struct pm_flap_end end_of(const struct pm_fabric *known, uint32_t port)
+{
+	return (struct pm_flap_end){known->nodes[known->ports[port].node].guid,
+				    known->ports[port].num};
+}
+
+/* The lower end of a link first, as everywhere else. */
+static json_t *make_slow_link(const struct view *view, const struct pm_slow_link *slow)
+{
+	const struct pm_fabric *known = view->plan->known;
+	const uint8_t *level = view->plan->tree.level;
+	uint32_t a = slow->port, b = known->ports[a].peer;
+	bool turned = level[known->ports[b].node] < level[known->ports[a].node];
+	const struct pm_flap_end ends[] = {end_of(known, turned ? b : a),
+					   end_of(known, turned ? a : b)};
+	char link[PM_LINK_TEXT], usual[PM_LINK_TEXT];
+
+	return json_pack("{s:[o, o], s:s, s:s}", "ends", make_end(view, &ends[0]),
+			 make_end(view, &ends[1]), "link",
+			 pm_link_print(slow->link, link), "neighbours",
+			 pm_link_print(slow->usual, usual));
+}
+
+static json_t *make_slow(const struct state_facts *facts)
+{
+	json_t *list;
+
+	if (!facts->slow_known)
+		return json_null();
+	list = json_array();
+	for (uint32_t i = 0; i < facts->num_slow && i < MAX_SLOW; i++)
+		list = append(list, make_slow_link(facts->view, &facts->slow[i]));
+	return json_pack("{s:I, s:o}", "count", (json_int_t)facts->num_slow, "list",
+			 list);
+}
+
 /* Where it is, and whether it is saved, only the writing thread asks: that may wait. */
 static json_t *make_plan(const struct state_facts *facts)
 {
@@ -570,7 +609,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 {
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:I, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:o, s:s, s:n}",
+		"s:o, s:I, s:o, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:o, s:s, s:n}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
@@ -579,8 +618,8 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		make_move(&state->last), "shadow", make_shadow(&state->last),
 		"since_start", make_totals(&state->totals), "out_of_plan",
 		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
-		"drained", make_drains(facts), "apart", "pairs",
-		(json_int_t)facts->view->apart.count, "text",
+		"slow_links", make_slow(facts), "drained", make_drains(facts), "apart",
+		"pairs", (json_int_t)facts->view->apart.count, "text",
 		make_string(facts->apart[0] ? facts->apart : NULL), "served",
 		make_served(facts), "bad_switches",
 		make_string(facts->unfit[0] ? facts->unfit : NULL), "config_error",

@@ -15,6 +15,7 @@
 #include "planning.h"
 #include "repair.h"
 #include "shadow.h"
+#include "slow.h"
 #include "store.h"
 #include "tables.h"
 #include "view.h"
@@ -51,6 +52,9 @@ struct state_facts {
 	bool gave_way;	     /* the fabric is left to another engine, see served.h .. */
 	uint64_t returns_in_ms;	   /* .. so long if it stays as it is, or UINT64_MAX */
 	const char *drains_unread; /* why portmajor.drained is not followed, or "" */
+	bool slow_known; /* links that run below their neighbours', by port of */
+	const struct pm_slow_link *slow; /* view->plan->known */
+	uint32_t num_slow;
 };
 
 /*

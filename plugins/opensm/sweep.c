@@ -534,6 +534,9 @@ static void note_engine(struct plugin *plugin)
 
 void sweep_publish(struct plugin *plugin)
 {
+	struct pm_slow_link *slow;
+	uint32_t num_slow;
+	bool slow_known = slow_find(&plugin->glance, &plugin->view, &slow, &num_slow);
 	const struct state_facts facts = {
 		.planning = &plugin->planning,
 		.view = &plugin->view,
@@ -543,10 +546,14 @@ void sweep_publish(struct plugin *plugin)
 		.gave_way = plugin->yield.gave_way,
 		.returns_in_ms = plugin->returns_in_ms,
 		.drains_unread = plugin->drains ? drains_unread(plugin->drains) : "",
+		.slow_known = slow_known,
+		.slow = slow,
+		.num_slow = num_slow,
 	};
 
 	if (plugin->state)
 		state_publish(plugin->state, &facts);
+	free(slow);
 }
 
 /* ---- Shadow mode ---- */

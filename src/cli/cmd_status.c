@@ -25,7 +25,7 @@ struct state {
 	int active; /* -1 before the first routing */
 	/* NULL: not in older files; nothing. */
 	const char *sm, *engine, *reason, *apart, *misread, *unfit, *unsaved;
-	json_t *run, *drained, *plan, *served, *shadow;
+	json_t *run, *drained, *plan, *served, *shadow, *slow;
 };
 
 struct findings {
@@ -97,6 +97,7 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->served = json_object_get(root, "served");   /* not in older files */
 	state->shadow = json_object_get(root, "shadow");   /* nor this */
 	state->drained = json_object_get(root, "drained"); /* nor this */
+	state->slow = json_object_get(root, "slow_links"); /* nor this */
 	state->pairs_joined = cli_json_number(state->served, "joined");
 	state->pairs_cut = state->pairs_joined - cli_json_number(state->served, "pairs");
 	return EXIT_FINE;
@@ -127,6 +128,61 @@ static void judge_files(const struct state *state, struct findings *findings)
 		find(findings, "the plan is not saved: see OpenSM's log");
 }
 
+/* Appends to a text that is allocated. */
+static void __attribute__((format(printf, 2, 3)))
+append(char **text, const char *format, ...)
+{
+	char *more, *both;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&more, format, args) < 0)
+		cli_no_memory();
+	va_end(args);
+	if (asprintf(&both, "%s%s", *text ? *text : "", more) < 0)
+		cli_no_memory();
+	free(more);
+	free(*text);
+	*text = both;
+}
+
+/* `leaf5[20]-s1-line0[6] (1xQDR, neighbours 4xQDR)` */
+static void append_slow(char **text, const json_t *link)
+{
+	const char *own = text_of(link, "link"), *usual = text_of(link, "neighbours");
+
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *end = json_array_get(json_object_get(link, "ends"), i);
+		const char *name = text_of(end, "name"), *guid = text_of(end, "guid");
+
+		append(text, "%s%s[%" JSON_INTEGER_FORMAT "]", i ? "-" : "",
+		       name   ? name
+		       : guid ? guid
+			      : "?",
+		       cli_json_number(end, "port"));
+	}
+	append(text, " (%s, neighbours %s)", own ? own : "?", usual ? usual : "?");
+}
+
+/* The list may be shorter than the count. */
+static void judge_links(const struct state *state, struct findings *findings)
+{
+	const json_t *list = json_object_get(state->slow, "list");
+	json_int_t count = cli_json_number(state->slow, "count");
+	char *text = NULL;
+
+	if (count <= 0)
+		return;
+	for (size_t i = 0; i < json_array_size(list) && i < NAMED; i++) {
+		append(&text, "%s", i ? ", " : "");
+		append_slow(&text, json_array_get(list, i));
+	}
+	find(findings, "%" JSON_INTEGER_FORMAT " link%s below %s neighbours': %s%s",
+	     count, count == 1 ? " runs" : "s run", count == 1 ? "its" : "their",
+	     text ? text : "?", count > NAMED ? ", .." : "");
+	free(text);
+}
+
 static void judge(const struct state *state, json_int_t age, uint32_t max_age,
 		  struct findings *findings)
 {
@@ -149,6 +205,7 @@ static void judge(const struct state *state, json_int_t age, uint32_t max_age,
 		judge_paths(state, findings);
 	if (state->unfit)
 		find(findings, "bad switches: %s", state->unfit);
+	judge_links(state, findings);
 	if (state->misread)
 		find(findings, "the configuration is not used: %s", state->misread);
 	if (text_of(state->drained, "error"))
@@ -316,6 +373,9 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 	cli_text_print(root, "LIDs        {#out_of_plan} out of plan\n"
 			     "flapping    {#flapping} links went down lately");
 	print_some(json_object_get(root, "flapping"), print_link);
+	if (json_is_object(state->slow))
+		cli_text_print(root, "slow        {#slow_links.count} links below "
+				     "their neighbours'\n");
 	cli_text_print(root, "drained     {#drained.list}");
 	print_some(json_object_get(state->drained, "list"), print_drain);
 	cli_text_print(root, apart ? "paths       {apart.text}\n"

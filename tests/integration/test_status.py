@@ -44,6 +44,28 @@ def served(joined, pairs, gave_way=False, returns_in_ms=None):
             "returns_in_ms": returns_in_ms}
 
 
+def slow(count, listed=None):
+    """The member slow_links."""
+    return {"count": count, "list": [
+        {"ends": [{"guid": "0x1", "name": f"leaf{number}", "port": 5},
+                  {"guid": "0x2", "name": None, "port": 6}],
+         "link": "1xQDR", "neighbours": "4xQDR"}
+        for number in range(count if listed is None else listed)]}
+
+
+def slow_down(netlist, cable, word):
+    """Has both ends of a cable, NODE:PORT, say another width and speed."""
+    node, port = cable.split(":")
+    text = netlist.read_text(encoding="ascii")
+    peer, peer_port = re.search(rf'^Switch\t\d+ "{node}"\n(?:\[.*\n)*?\[{port}\]\t"(.*?)"\[(\d+)\]',
+                                text, re.M).groups()
+    for name, number in ((node, port), (peer, peer_port)):
+        text, done = re.subn(rf'(^Switch\t\d+ "{name}"\n(?:\[.*\n)*?\[{number}\].* )4xQDR$',
+                             rf"\g<1>{word}", text, count=1, flags=re.M)
+        assert done == 1, (name, number)
+    netlist.write_text(text, encoding="ascii")
+
+
 def wait_state(osm, wanted, timeout=60):
     """Waits until the state is as wanted(state) has it; returns it."""
     def look():
@@ -112,6 +134,10 @@ class Bad(labtest.Folders):
                              "sm_state": "standby"}, None),
                 ("bad switch", {"bad_switches": "spine2 has room for 20 LIDs"},
                  "bad switches: spine2 has room for 20 LIDs"),
+                ("no slow link", {"slow_links": {"count": 0, "list": []}}, None),
+                ("slow links are not known", {"slow_links": None}, None),
+                ("a slow link", {"slow_links": slow(1)},
+                 "1 link runs below its neighbours': leaf0[5]-0x2[6] (1xQDR, neighbours 4xQDR)"),
                 ("bad configuration", {"config_error": "x.conf:1: unknown key"},
                  "configuration is not used: x.conf:1: unknown key"),
                 ("nothing cut off", {"served": served(120, 120)}, None),
@@ -219,6 +245,18 @@ class Bad(labtest.Folders):
                           text)
         self.assertIn("flapping    0 links went down lately\n",
                       pmlab.run_cli("status", self.changed()).stdout)
+
+    def test_slow_links(self):
+        """Eight of them are named; the plugin may list fewer than it counts."""
+        for count, listed, named in ((2, 2, 2), (8, 8, 8), (9, 9, 8), (500, 100, 8), (3, 0, 0)):
+            status, (found,) = self.judge(self.changed(slow_links=slow(count, listed)))
+            names = ", ".join(f"leaf{number}[5]-0x2[6] (1xQDR, neighbours 4xQDR)"
+                              for number in range(named)) or "?"
+            self.assertEqual((status, found), (1, f"{count} links run below their neighbours': "
+                                                  f"{names}{', ..' * (count > 8)}"))
+        text = pmlab.run_cli("status", self.changed(slow_links=slow(500, 100))).stdout
+        self.assertIn("slow        500 links below their neighbours'\n", text)
+        self.assertNotIn("slow  ", pmlab.run_cli("status", self.changed()).stdout)
 
     def test_folder(self):
         """OpenSM's cache folder, unless the environment names another."""
@@ -350,6 +388,38 @@ class Fabric(labtest.Folders):
             self.assertRegex(done.stdout, r"flapping +1 .*leaf1\[5\].*on-hold, 2 times down, \d+ s")
             simlab.poll_until(lambda: metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))[
                 'portmajor_flapping_links{state="on-hold"}'] == 1, 60, "the metrics")
+
+    def test_slow_link(self):
+        """One lane of four; gone when the cable is, and the speed is told as well."""
+        net = pmlab.generate(self.folder / "slow.net", "two-level", 4, 2, 4, 1)
+        slow_down(net, CABLE, "1xQDR")
+        slow_down(net, "leaf3:6", "4xDDR")
+        with pmlab.Lab(net) as lab:
+            lab.bring_up()
+            state = wait_state(lab.osm, lambda s: s["run"] and s["slow_links"])
+            self.assertEqual(
+                [("-".join(f"{end['name']}[{end['port']}]" for end in link["ends"]),
+                  link["link"], link["neighbours"]) for link in state["slow_links"]["list"]],
+                [("leaf1[5]-spine0[2]", "1xQDR", "4xQDR"),
+                 ("leaf3[6]-spine1[4]", "4xDDR", "4xQDR")])
+            self.assertEqual(state["slow_links"]["count"], 2)
+            for end in state["slow_links"]["list"][0]["ends"]:
+                self.assertRegex(end["guid"], "^0x[0-9a-f]{16}$")
+            done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
+            self.assertEqual((done.returncode, done.stderr), (1, ""))
+            self.assertIn("finding     2 links run below their neighbours': leaf1[5]-spine0[2] "
+                          "(1xQDR, neighbours 4xQDR), leaf3[6]-spine1[4] (4xDDR, neighbours 4xQDR)\n",
+                          done.stdout)
+            simlab.poll_until(lambda: metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))[
+                "portmajor_slow_links"] == 2, 60, "the metrics")
+            for change, count in (("lose", 1), ("back", 2)):
+                lab.event(change, CABLE)
+                wait_state(lab.osm, lambda s: s["slow_links"]["count"] == count)
+            # What ibsim's Dump says is the same.
+            dump = lab.dump()
+            ups = [max(load["maximum"] for load in json.loads(pmlab.run_cli(
+                "check", "--json", path, dump).stdout)["loads"]) for path in (dump, net)]
+            self.assertEqual(ups, [4 * 12] * 2)
 
     def test_switches_without_a_path(self):
         """Two leaves that have no spine in common any more."""
