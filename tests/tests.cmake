@@ -10,12 +10,16 @@ target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS
 foreach(module fabric netlist generate tree reach plan route delta check whatif config
 		change planfile roles served smconf locate flap drain properties degrade lftfile
 		evidence replace flapfile pool judge search textfile losses lexer
-		fitness summary sweep paths cutoff link)
+		fitness summary sweep paths cutoff link circuits)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
 	set_tests_properties(unit.${module} PROPERTIES LABELS unit TIMEOUT 300)
 endforeach()
+
+# All sizes of rings of a thousand processes, too.
+add_test(NAME circuits.all COMMAND test_circuits all)
+set_tests_properties(circuits.all PROPERTIES LABELS slow TIMEOUT 600 COST 30)
 
 # The longest of them, and it computes.
 set_tests_properties(unit.properties PROPERTIES COST 300 PROCESSORS 2 TIMEOUT 900)
