@@ -8,6 +8,7 @@
 #include "output.h"
 
 int cmd_check(int argc, char **argv);
+int cmd_collective(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_drain(int argc, char **argv);
 int cmd_undrain(int argc, char **argv);

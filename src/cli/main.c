@@ -11,6 +11,8 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{"check", cmd_check, "judge the tables that switches hold"},
+	{"collective", cmd_collective,
+	 "print what collective operations cost on circuits"},
 	{"diff", cmd_diff, "compare two sets of tables, or two topologies"},
 	{"drain", cmd_drain,
 	 "take cables and switches out of hosts' paths before service"},

@@ -83,6 +83,8 @@ static const struct row rows[] = {
 	{"check.conform", "check --conform --balance 1.1 net other", NULL, NULL},
 	{"check.conform-json", "check --json --conform --sm leaf0 net other", NULL, NULL},
 	{"check.plan", "check --plan plan net other", NULL, NULL},
+	{"collective", "collective -p 4 -n 1 -k 2", NULL, NULL},
+	{"collective.json", "collective -a ring -p 4 -n 1,1K -k 1,2 --json", NULL, NULL},
 	{"diff", "diff tables other", NULL, NULL},
 	{"diff.list", "diff --list tables other", NULL, NULL},
 	{"diff.json", "diff --json --list tables other", NULL, NULL},

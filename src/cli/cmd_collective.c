@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor collective: what collective operations cost on circuits. */
+#include "cli.h"
+#include "json.h"
+#include "lists.h"
+#include "text.h"
+
+#include <portmajor/circuits.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct request {
+	uint32_t processes, latency_ns, mbps, setup_us, circuits;
+	enum pm_collective algorithm; /* PM_NUM_COLLECTIVES: all */
+	struct cli_list ports, sizes;
+	struct cli_output output;
+};
+
+/* A way to treat circuits. */
+struct way {
+	uint32_t ports;
+	bool kept;
+	bool ideal;
+};
+
+static struct pm_circuit_costs costs_of(const struct request *request, struct way way)
+{
+	return (struct pm_circuit_costs){
+		.alpha = request->latency_ns * 1e-9,
+		.beta = 8e-6 / request->mbps,
+		.gamma = way.ideal ? 0 : request->setup_us * 1e-6,
+	};
+}
+
+/* ---- Computing ---- */
+
+/* An exit status. */
+static int simulate(const struct request *request, enum pm_collective algorithm,
+		    uint32_t bytes, struct way way, struct pm_circuits_result *result)
+{
+	const struct pm_circuits_config config = {
+		.costs = costs_of(request, way),
+		.ports = way.ports,
+		.kept = way.kept,
+		.circuits = way.ideal ? 0 : request->circuits,
+	};
+	struct pm_schedule *schedule = NULL;
+	struct pm_error err;
+	int rc = pm_schedule_make(algorithm, request->processes, bytes,
+				  !way.kept || way.ports == 1, &schedule, &err);
+
+	if (!rc)
+		rc = pm_circuits_run(schedule, &config, result, &err);
+	pm_schedule_free(schedule);
+	if (rc)
+		return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err.text);
+	return EXIT_FINE;
+}
+
+/* What one way costs by the equations and as it is played; NULL: *status tells why. */
+static json_t *cost_json(const struct request *request, enum pm_collective algorithm,
+			 uint32_t bytes, struct way way, int *status)
+{
+	const struct pm_circuit_costs costs = costs_of(request, way);
+	struct pm_circuits_result result = {0};
+	uint32_t ports = way.kept ? way.ports : 1;
+
+	*status = simulate(request, algorithm, bytes, way, &result);
+	if (*status)
+		return NULL;
+	return json_pack(
+		"{s:I, s:f, s:f, s:I, s:I}", "ports", (json_int_t)way.ports, "equation",
+		pm_collective_seconds(algorithm, request->processes, bytes, ports,
+				      &costs),
+		"simulated", result.seconds, "circuits", (json_int_t)result.setups,
+		"most_circuits", (json_int_t)result.peak);
+}
+
+/* A size; an exit status. */
+static int describe_size(const struct request *request, enum pm_collective algorithm,
+			 uint32_t bytes, json_t *rows)
+{
+	json_t *row = json_pack("{s:I}", "bytes", (json_int_t)bytes);
+	json_t *kept = json_array();
+	int status;
+
+	json_object_set_new(
+		row, "naive",
+		cost_json(request, algorithm, bytes, (struct way){.ports = 1}, &status));
+	for (uint32_t i = 0; !status && i < request->ports.num; i++)
+		json_array_append_new(
+			kept, cost_json(request, algorithm, bytes,
+					(struct way){.ports = request->ports.values[i],
+						     .kept = true},
+					&status));
+	json_object_set_new(row, "proposed", kept);
+	if (!status)
+		json_object_set_new(
+			row, "ideal",
+			cost_json(request, algorithm, bytes,
+				  (struct way){PM_CIRCUITS_MAX_PORTS, true, true},
+				  &status));
+	json_array_append_new(rows, row);
+	return status;
+}
+
+static json_t *setups_json(const struct request *request, enum pm_collective algorithm)
+{
+	json_t *kept = json_array();
+
+	for (uint32_t i = 0; i < request->ports.num; i++)
+		kept = cli_json_append(kept, json_integer(pm_collective_setups(
+						     algorithm, request->processes,
+						     request->ports.values[i])));
+	return json_pack(
+		"{s:I, s:o}", "naive",
+		(json_int_t)pm_collective_setups(algorithm, request->processes, 1),
+		"proposed", kept);
+}
+
+/* An algorithm; an exit status. */
+static int describe(const struct request *request, enum pm_collective algorithm,
+		    json_t *list)
+{
+	json_t *rows = json_array();
+	int status = EXIT_FINE;
+
+	for (uint32_t i = 0; !status && i < request->sizes.num; i++)
+		status =
+			describe_size(request, algorithm, request->sizes.values[i], rows);
+	json_array_append_new(list,
+			      json_pack("{s:s, s:o, s:o}", "algorithm",
+					pm_collective_name(algorithm), "setups",
+					setups_json(request, algorithm), "sizes", rows));
+	return status;
+}
+
+static json_t *settings_json(const struct request *request)
+{
+	return json_pack(
+		"{s:I, s:o, s:I, s:I, s:I, s:I}", "processes",
+		(json_int_t)request->processes, "ports", cli_list_json(&request->ports),
+		"latency_ns", (json_int_t)request->latency_ns, "mbps",
+		(json_int_t)request->mbps, "setup_us", (json_int_t)request->setup_us,
+		"circuits", (json_int_t)request->circuits);
+}
+
+/* ---- Text ---- */
+
+static void print_costs(const json_t *row, const char *source)
+{
+	const json_t *proposed = json_object_get(row, "proposed"), *cost;
+	char text[40];
+	size_t i;
+
+	snprintf(text, sizeof(text), " {11%%%%%%%%%%%%%s}", source);
+	cli_text_print(json_object_get(row, "naive"), text);
+	json_array_foreach(proposed, i, cost) cli_text_print(cost, text);
+	cli_text_print(json_object_get(row, "ideal"), text);
+	putchar('\n');
+}
+
+static void print_algorithm(const json_t *algorithm)
+{
+	const json_t *row, *cost;
+	size_t i;
+
+	cli_text_print(algorithm, "\n{algorithm}: {setups.naive} set-ups one after the "
+				  "other");
+	json_array_foreach(
+		json_object_get(json_object_get(algorithm, "setups"), "proposed"), i, row)
+		printf("%s%" JSON_INTEGER_FORMAT,
+		       i ? ", " : "; proposed: ", json_integer_value(row));
+	printf("\n%10s %-9s %11s", "bytes", "seconds", "naive");
+	row = json_array_get(json_object_get(algorithm, "sizes"), 0);
+	json_array_foreach(json_object_get(row, "proposed"), i, cost)
+		cli_text_print(cost, " {5ports} ports");
+	printf(" %11s\n", "ideal");
+	json_array_foreach(json_object_get(algorithm, "sizes"), i, row)
+	{
+		cli_text_print(row, "{10bytes} equation ");
+		print_costs(row, "equation");
+		printf("%10s simulated", "");
+		print_costs(row, "simulated");
+	}
+}
+
+static void print_text(const json_t *object)
+{
+	const json_t *algorithm;
+	size_t i;
+
+	cli_text_print(object, "{settings.processes} processes, {settings.mbps} Mb/s, "
+			       "{settings.latency_ns} ns, {settings.setup_us} us for a "
+			       "circuit\n");
+	json_array_foreach(json_object_get(object, "algorithms"), i, algorithm)
+		print_algorithm(algorithm);
+}
+
+/* ---- Options ---- */
+
+static int take_algorithm(const struct cli_option *option, char *argument, void *to)
+{
+	(void)option;
+	if (!strcmp(argument, "all"))
+		return EXIT_FINE;
+	return pm_collective_parse(argument, to)
+		       ? cli_fail(EXIT_USAGE, "--algorithm: no algorithm \"%s\"",
+				  argument)
+		       : EXIT_FINE;
+}
+
+static const struct cli_option options[] = {
+	{'a', "algorithm", "NAME", "which (default: all)", take_algorithm,
+	 offsetof(struct request, algorithm),
+	 .values = "linear|ring|recursive-doubling|binomial|all"},
+	{'p', "processes", "N",
+	 "a power of two (linear: 2 and more; ring: even, 4 and more; default 32)",
+	 CLI_MEMBER(struct request, processes), .high = UINT32_MAX},
+	{'k', "ports", "LIST", "ports of a process: 2,3,4 (the default) or 2..4",
+	 cli_take_list, offsetof(struct request, ports), .low = 1,
+	 .high = PM_CIRCUITS_MAX_PORTS},
+	{'n', "bytes", "LIST",
+	 "1,1000,1M; 1..1M (the default) is 1, 10 and so on; M is a million",
+	 cli_take_sizes, offsetof(struct request, sizes), .high = 1000000000},
+	{0, "latency-ns", "N", "delay of a message (default 100000)",
+	 CLI_MEMBER(struct request, latency_ns), .high = 1000000000},
+	{0, "mbps", "N", "rate of a circuit (default 1000)",
+	 CLI_MEMBER(struct request, mbps), .low = 1, .high = 10000000},
+	{0, "setup-us", "N", "to set up a circuit and to take it down (default 10000)",
+	 CLI_MEMBER(struct request, setup_us), .high = 100000000},
+	{0, "circuits", "N",
+	 "so many at a time (default 0: any number); the equations know nothing of it",
+	 CLI_MEMBER(struct request, circuits), .high = UINT32_MAX},
+	CLI_OUTPUT(struct request, output, "print nothing",
+		   "print JSON, see docs/json.md"),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "collective [OPTION]...",
+	.about =
+		"Prints what collective operations cost where a circuit has to be set up "
+		"before a message: naive (each message has its own), proposed (as many "
+		"as there are ports at once, and kept), and ideal (circuits cost "
+		"nothing); by the equations of Takizawa, Matsuoka and Nakada, and as "
+		"an event simulation plays them.",
+	.options = options,
+};
+
+/* An exit status. */
+static int check(const struct request *request)
+{
+	struct pm_error err;
+
+	for (unsigned int i = 0; i < PM_NUM_COLLECTIVES; i++)
+		if ((request->algorithm == PM_NUM_COLLECTIVES ||
+		     request->algorithm == (enum pm_collective)i) &&
+		    pm_collective_check((enum pm_collective)i, request->processes, &err))
+			return cli_fail(EXIT_USAGE, "%s", err.text);
+	return EXIT_FINE;
+}
+
+int cmd_collective(int argc, char **argv)
+{
+	struct request request = {
+		.processes = 32,
+		.latency_ns = 100000,
+		.mbps = 1000,
+		.setup_us = 10000,
+		.algorithm = PM_NUM_COLLECTIVES,
+		.ports = {{2, 3, 4}, 3},
+		.sizes = {{1, 10, 100, 1000, 10000, 100000, 1000000}, 7},
+	};
+	int status = cli_command_read(&command, argc, argv, &request);
+	json_t *object, *list;
+
+	if (status >= 0)
+		return status;
+	status = check(&request);
+	if (status)
+		return status;
+	list = json_array();
+	for (unsigned int i = 0; !status && i < PM_NUM_COLLECTIVES; i++)
+		if (request.algorithm == PM_NUM_COLLECTIVES ||
+		    request.algorithm == (enum pm_collective)i)
+			status = describe(&request, (enum pm_collective)i, list);
+	object = cli_json_join(cli_json_new("collective", 1),
+			       json_pack("{s:o, s:o}", "settings",
+					 settings_json(&request), "algorithms", list));
+	if (!status && request.output.json)
+		return cli_json_print(object);
+	if (!status && !request.output.quiet)
+		print_text(object);
+	json_decref(object);
+	return status;
+}
