@@ -40,7 +40,8 @@ function(add_lab_test name)
 	endforeach()
 endfunction()
 
-foreach(name bad_input cli compatibility docs exports guid_files guide operator preflight
+foreach(name bad_input cli compatibility docs exports guid_files guide operator
+		paper_circuits preflight
 		status whatif)
 	add_lab_test(${name})
 endforeach()
