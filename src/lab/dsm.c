@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/agenda.h>
+#include <portmajor/alloc.h>
+#include <portmajor/dsm.h>
+#include <portmajor/pool.h>
+
+#include <errno.h>
+
+#define NONE UINT32_MAX
+#define MAX_BYTES (1U << 20)
+#define MAX_CLOCK (UINT64_MAX / 4) /* no sum of a few times is too large then */
+
+/* A question and what is still to come for it. */
+struct ask {
+	uint32_t node, owner;
+	uint64_t missing; /* a bit for each page, or bit 0 for the acknowledgement */
+	bool pages;	  /* they are asked for, and not an acknowledgement */
+	bool done;
+	uint32_t next; /* is asked when this one is done; or NONE */
+	uint32_t tries;
+};
+
+enum kind { QUESTION, ANSWER };
+
+struct message {
+	enum kind kind;
+	uint32_t ask;
+	uint64_t pages; /* bits: that are asked for, or are in it */
+	uint32_t to;
+	uint32_t packets; /* that the receiver has not got yet */
+	uint32_t last;	  /* bytes of the last packet; the others are full */
+	uint32_t on_link; /* packets that have not come to the receiver's link */
+	bool direct;	  /* into memory */
+};
+
+struct node {
+	uint64_t processor, out, in; /* when they are free */
+	uint32_t posted;
+};
+
+/* What comes next for a packet of a message, or for a question. */
+enum event { AT_LINK, ARRIVED, NOTICED, HANDLED, TIMED_OUT };
+
+struct run {
+	const struct pm_dsm_config *config;
+	struct pm_dsm_result result;
+	struct pm_pool pool;
+	struct pm_agenda agenda;
+	struct node *nodes;
+	struct ask *asks;
+	uint32_t num_asks;
+	struct message *messages;
+	uint32_t num_messages, room;
+};
+
+uint64_t pm_dsm_packets(uint64_t bytes)
+{
+	const uint64_t data = PM_DSM_PACKET - PM_DSM_HEADER;
+
+	return bytes ? (bytes + data - 1) / data : 1;
+}
+
+/* ---- Sending ---- */
+
+/* Picoseconds that bytes are on a link. */
+static uint64_t wire_time(const struct run *run, uint64_t bytes)
+{
+	return bytes * 8 * 1000000 / run->config->mbps;
+}
+
+/* Takes a thing that serves one after the other; returns when it is done. */
+static uint64_t take(struct run *run, uint64_t *is_free, uint64_t ready, uint64_t time)
+{
+	*is_free = (*is_free > ready ? *is_free : ready) + time;
+	if (*is_free > MAX_CLOCK)
+		run->agenda.out_of_range = true;
+	return *is_free;
+}
+
+static void put_on_link(struct run *run, uint32_t m, struct node *from, uint64_t ready,
+			uint64_t bytes)
+{
+	uint64_t gone = take(run, &from->out, ready, wire_time(run, bytes));
+
+	run->result.packets++;
+	run->result.bytes += bytes;
+	pm_agenda_add(&run->agenda, gone + run->config->latency - run->agenda.now,
+		      AT_LINK, m);
+}
+
+/* RDMA: headers are InfiniBand's own and not counted, as those of UD are not. */
+static uint32_t header_of(const struct message *message)
+{
+	return message->direct ? 0 : PM_DSM_HEADER;
+}
+
+static void send(struct run *run, uint32_t from, struct message message, uint32_t bytes)
+{
+	const struct pm_dsm_config *config = run->config;
+	struct node *node = &run->nodes[from];
+	uint32_t header = header_of(&message), data = PM_DSM_PACKET - header;
+	uint64_t ready = 0;
+
+	if (pm_grow(&run->messages, &run->room, run->num_messages + 1, sizeof(message))) {
+		run->agenda.no_memory = true;
+		return;
+	}
+	message.packets = bytes ? (bytes + data - 1) / data : 1;
+	message.on_link = message.packets;
+	message.last = bytes - (message.packets - 1) * data + header;
+	run->messages[run->num_messages++] = message;
+	run->result.messages++;
+	for (uint32_t i = 0; i < message.packets; i++) {
+		if (!i || !message.direct)
+			ready = take(run, &node->processor, run->agenda.now,
+				     config->touch);
+		run->result.headers += header;
+		put_on_link(run, run->num_messages - 1, node, ready + config->delay,
+			    i + 1 == message.packets ? message.last : PM_DSM_PACKET);
+	}
+}
+
+static void ask(struct run *run, uint32_t a)
+{
+	struct ask *one = &run->asks[a];
+
+	one->tries++;
+	send(run, one->node,
+	     (struct message){
+		     .kind = QUESTION, .ask = a, .pages = one->missing, .to = one->owner},
+	     run->config->small);
+	pm_agenda_add(&run->agenda, run->config->timeout, TIMED_OUT, a);
+}
+
+/* ---- Events ---- */
+
+static void finish(struct run *run, struct ask *one)
+{
+	one->done = true;
+	if (one->next != NONE) {
+		ask(run, one->next);
+		return;
+	}
+	if (!run->result.first)
+		run->result.first = run->agenda.now;
+	run->result.last = run->agenda.now;
+}
+
+static void give_answers(struct run *run, const struct message *question)
+{
+	const struct ask *one = &run->asks[question->ask];
+	struct message answer = {
+		.kind = ANSWER,
+		.ask = question->ask,
+		.to = one->node,
+		.direct = run->config->rdma && one->pages,
+	};
+
+	for (uint64_t left = question->pages; left; left &= left - 1) {
+		answer.pages = left & (~left + 1);
+		send(run, one->owner, answer,
+		     one->pages ? run->config->page : run->config->small);
+	}
+}
+
+/* A message is whole. */
+static void handle(struct run *run, struct message message)
+{
+	struct ask *one = &run->asks[message.ask];
+
+	if (message.kind == QUESTION) {
+		give_answers(run, &message);
+		return;
+	}
+	one->missing &= ~message.pages;
+	if (!one->missing && !one->done)
+		finish(run, one);
+}
+
+static void time_out(struct run *run, uint32_t a)
+{
+	struct ask *one = &run->asks[a];
+
+	if (one->done)
+		return;
+	if (one->tries == run->config->tries) {
+		run->result.unanswered++;
+		finish(run, one);
+		return;
+	}
+	run->result.repeats++;
+	ask(run, a);
+}
+
+/* A packet has come through the switches: it waits until the link to its node is free. */
+static void pass_link(struct run *run, uint32_t m)
+{
+	struct message *message = &run->messages[m];
+	struct node *node = &run->nodes[message->to];
+	uint64_t bytes = --message->on_link ? PM_DSM_PACKET : message->last, now;
+
+	/* It comes while it is on the sender's link, if nothing is in its way. */
+	now = run->agenda.now;
+	node->in = node->in + wire_time(run, bytes) > now
+			   ? node->in + wire_time(run, bytes)
+			   : now;
+	pm_agenda_add(&run->agenda, node->in - now, ARRIVED, m);
+}
+
+static void arrive(struct run *run, uint32_t m)
+{
+	struct message *message = &run->messages[m];
+	struct node *node = &run->nodes[message->to];
+
+	if (message->direct) {
+		if (--message->packets)
+			return;
+	} else if (!node->posted) {
+		run->result.lost++;
+		return;
+	} else {
+		node->posted--;
+	}
+	pm_agenda_add(&run->agenda, run->config->delay, NOTICED, m);
+}
+
+static void notice(struct run *run, uint32_t m)
+{
+	struct node *node = &run->nodes[run->messages[m].to];
+	uint64_t now = run->agenda.now;
+
+	pm_agenda_add(&run->agenda,
+		      take(run, &node->processor, now, run->config->touch) - now, HANDLED,
+		      m);
+}
+
+static void finish_packet(struct run *run, uint32_t m)
+{
+	struct message *message = &run->messages[m];
+
+	if (!message->direct) {
+		run->nodes[message->to].posted++;
+		if (--message->packets)
+			return;
+	}
+	handle(run, *message); /* a copy: more messages may move them */
+}
+
+static void play(struct run *run)
+{
+	static void (*const handlers[])(struct run *, uint32_t) = {
+		[AT_LINK] = pass_link,	   [ARRIVED] = arrive,	   [NOTICED] = notice,
+		[HANDLED] = finish_packet, [TIMED_OUT] = time_out,
+	};
+	struct pm_event event;
+
+	while (pm_agenda_take(&run->agenda, &event))
+		handlers[event.kind](run, event.index);
+}
+
+/* ---- All of it ---- */
+
+static int check(const struct pm_dsm_config *config, uint32_t pages, struct pm_error *err)
+{
+	if (!config->nodes || config->nodes > PM_DSM_MAX_NODES)
+		return pm_error_set(err, -EINVAL, "%u nodes: not a number from 1 to %u",
+				    config->nodes, PM_DSM_MAX_NODES);
+	if (!pages || pages > PM_DSM_MAX_PAGES)
+		return pm_error_set(err, -EINVAL, "%u pages: not a number from 1 to %u",
+				    pages, PM_DSM_MAX_PAGES);
+	if (config->delay > PM_DSM_MAX_TIME || config->touch > PM_DSM_MAX_TIME ||
+	    config->latency > PM_DSM_MAX_TIME || config->timeout > PM_DSM_MAX_TIME)
+		return pm_error_set(err, -EINVAL, "a time is above 1,000 seconds");
+	if (!config->mbps || !config->posted || !config->tries)
+		return pm_error_set(err, -EINVAL,
+				    "no rate, no receive that is posted, or no try");
+	if (config->small > MAX_BYTES || config->page > MAX_BYTES)
+		return pm_error_set(err, -EINVAL, "a message of more than 1 MiB");
+	return 0;
+}
+
+static int begin(struct run *run, const struct pm_dsm_config *config, uint32_t pages,
+		 struct pm_error *err)
+{
+	int rc = check(config, pages, err);
+
+	*run = (struct run){.config = config};
+	if (rc)
+		return rc;
+	run->nodes = pm_pool_array(&run->pool, config->nodes, sizeof(*run->nodes));
+	/* at most two for each node */
+	run->asks =
+		pm_pool_array(&run->pool, 2 * (size_t)config->nodes, sizeof(*run->asks));
+	rc = pm_pool_check(&run->pool, err);
+	for (uint32_t i = 0; !rc && i < config->nodes; i++)
+		run->nodes[i].posted = config->posted;
+	return rc;
+}
+
+static void add_ask(struct run *run, uint32_t node, uint32_t owner, uint32_t pages)
+{
+	run->asks[run->num_asks++] = (struct ask){
+		.node = node,
+		.owner = owner,
+		.missing = pages ? UINT64_MAX >> (PM_DSM_MAX_PAGES - pages) : 1,
+		.pages = pages > 0,
+		.next = NONE,
+	};
+}
+
+/* Begins with each question that is not `next` to another one; frees all. */
+static int end(struct run *run, int rc, struct pm_dsm_result *result,
+	       struct pm_error *err)
+{
+	for (uint32_t a = 0; !rc && a < run->num_asks; a++)
+		if (!a || run->asks[a - 1].next != a)
+			ask(run, a);
+	if (!rc)
+		play(run);
+	if (!rc && run->agenda.no_memory)
+		rc = pm_error_no_memory(err);
+	if (!rc && run->agenda.out_of_range)
+		rc = pm_error_set(err, -ERANGE, "it takes more than 50 days");
+	if (!rc)
+		*result = run->result;
+	free(run->messages);
+	pm_agenda_free(&run->agenda);
+	pm_pool_free(&run->pool);
+	return rc;
+}
+
+int pm_dsm_invalidate(const struct pm_dsm_config *config, struct pm_dsm_result *result,
+		      struct pm_error *err)
+{
+	struct run run;
+	int rc = begin(&run, config, 1, err);
+
+	for (uint32_t i = 1; !rc && i < config->nodes; i++)
+		add_ask(&run, 0, i, 0);
+	return end(&run, rc, result, err);
+}
+
+int pm_dsm_update(const struct pm_dsm_config *config, uint32_t pages,
+		  struct pm_dsm_result *result, struct pm_error *err)
+{
+	struct run run;
+	int rc = begin(&run, config, pages, err);
+
+	for (uint32_t i = 1; !rc && i < config->nodes; i++)
+		add_ask(&run, i, 0, pages);
+	return end(&run, rc, result, err);
+}
+
+int pm_dsm_exchange(const struct pm_dsm_config *config, uint32_t pages,
+		    struct pm_dsm_result *result, struct pm_error *err)
+{
+	struct run run;
+	int rc = begin(&run, config, pages, err);
+
+	for (uint32_t i = 0; !rc && i < config->nodes; i++) {
+		if (i)
+			add_ask(&run, i, i - 1, pages);
+		if (i && i + 1 < config->nodes)
+			run.asks[run.num_asks - 1].next = run.num_asks;
+		if (i + 1 < config->nodes)
+			add_ask(&run, i, i + 1, pages);
+	}
+	return end(&run, rc, result, err);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Events come by time, and those of one time as they were noted, beside a plain search.
+ */
+#include <portmajor/agenda.h>
+#include <portmajor/random.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define MANY 300
+
+/* The place of the first one by time, and then by index, which goes up. */
+static uint32_t find_first(const struct pm_event *list, uint32_t num)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 1; i < num; i++)
+		if (list[i].time < list[first].time ||
+		    (list[i].time == list[first].time &&
+		     list[i].index < list[first].index))
+			first = i;
+	return first;
+}
+
+static void test_order(void **state)
+{
+	struct pm_event list[MANY], event;
+	struct pm_agenda agenda = {0};
+	uint64_t random = 1, now = 0;
+	uint32_t num = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20000; i++) {
+		if (num < MANY && pm_random_below(&random, 2)) {
+			uint64_t delay = pm_random_below(&random, 20);
+
+			list[num++] = (struct pm_event){now + delay, 0, i % 3, i};
+			pm_agenda_add(&agenda, delay, i % 3, i);
+		} else if (num) {
+			uint32_t first = find_first(list, num);
+
+			assert_true(pm_agenda_take(&agenda, &event));
+			assert_int_equal(event.index, list[first].index);
+			assert_int_equal(event.kind, list[first].kind);
+			assert_int_equal(event.time, list[first].time);
+			now = agenda.now;
+			assert_int_equal(now, event.time);
+			list[first] = list[--num];
+		} else {
+			assert_false(pm_agenda_take(&agenda, &event));
+		}
+		assert_int_equal(agenda.num, num);
+	}
+	pm_agenda_free(&agenda);
+}
+
+static void test_end_of_time(void **state)
+{
+	struct pm_agenda agenda = {0};
+	struct pm_event event;
+
+	(void)state;
+	pm_agenda_add(&agenda, UINT64_MAX, 0, 1);
+	assert_true(pm_agenda_take(&agenda, &event));
+	pm_agenda_add(&agenda, 0, 0, 2);
+	assert_false(agenda.out_of_range);
+	pm_agenda_add(&agenda, 1, 0, 3);
+	assert_true(agenda.out_of_range);
+	assert_false(pm_agenda_take(&agenda, &event));
+	pm_agenda_free(&agenda);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_end_of_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
