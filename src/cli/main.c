@@ -16,6 +16,7 @@ static const struct {
 	{"diff", cmd_diff, "compare two sets of tables, or two topologies"},
 	{"drain", cmd_drain,
 	 "take cables and switches out of hosts' paths before service"},
+	{"dsm", cmd_dsm, "print what shared memory over datagrams costs, and loses"},
 	{"generate", cmd_generate, "write the netlist of a fat tree"},
 	{"merge", cmd_merge, "add up the shards of a sweep of whatif"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},

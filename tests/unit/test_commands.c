@@ -64,6 +64,8 @@ struct row {
 #define DRAIN_FILE "portmajor.drained"
 
 static const struct row rows[] = {
+	{"dsm", "dsm -N 2 --bursts 1,9", NULL, NULL},
+	{"dsm.json", "dsm --json -N 1..3", NULL, NULL},
 	{"generate", "generate two-level 2 1 1 1", NULL, NULL},
 	{"generate.xgft", "generate xgft 2 2,2 1,2", NULL, NULL},
 	{"generate.degrade", "generate --degrade links=1 two-level 2 2 1 1", NULL, NULL},

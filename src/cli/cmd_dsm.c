@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor dsm: shared memory in software over InfiniBand. */
+#include "cli.h"
+#include "json.h"
+#include "lists.h"
+#include "text.h"
+
+#include <portmajor/dsm.h>
+
+#include <errno.h>
+#include <stdio.h>
+
+#define NS 1000	   /* picoseconds */
+#define US 1000000 /* picoseconds */
+
+enum way { WAY_IP, WAY_UD, WAY_RDMA, NUM_WAYS };
+
+static const char *const way_names[] = {"ip", "ud", "rdma"};
+
+struct request {
+	struct cli_list nodes, bursts;
+	uint32_t page, pages, posted, small, tries, mbps;
+	uint32_t ip_delay_ns, delay_ns, touch_ns, latency_ns;
+	uint32_t timeout_us, compute_us;
+	struct cli_output output;
+};
+
+static struct pm_dsm_config config_of(const struct request *request, uint32_t nodes,
+				      enum way way)
+{
+	uint32_t delay = way == WAY_IP ? request->ip_delay_ns : request->delay_ns;
+
+	return (struct pm_dsm_config){
+		.nodes = nodes,
+		.rdma = way == WAY_RDMA,
+		.delay = (uint64_t)delay * NS,
+		.touch = (uint64_t)request->touch_ns * NS,
+		.latency = (uint64_t)request->latency_ns * NS,
+		.timeout = (uint64_t)request->timeout_us * US,
+		.mbps = request->mbps,
+		.posted = request->posted * nodes,
+		.tries = request->tries,
+		.small = request->small,
+		.page = request->page,
+	};
+}
+
+/* ---- Describing ---- */
+
+static double us_of(uint64_t picoseconds)
+{
+	return (double)picoseconds / US;
+}
+
+static json_t *result_json(const struct pm_dsm_result *result)
+{
+	return json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "first_us",
+			 us_of(result->first), "last_us", us_of(result->last), "messages",
+			 (json_int_t)result->messages, "packets",
+			 (json_int_t)result->packets, "bytes", (json_int_t)result->bytes,
+			 "headers", (json_int_t)result->headers, "lost",
+			 (json_int_t)result->lost, "repeats", (json_int_t)result->repeats,
+			 "unanswered", (json_int_t)result->unanswered);
+}
+
+/* An exit status. */
+static int failed(int rc, const struct pm_error *err)
+{
+	if (!rc)
+		return EXIT_FINE;
+	return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err->text);
+}
+
+/* So many nodes in one way; an exit status. */
+static int describe_way(const struct request *request, uint32_t nodes, enum way way,
+			json_t *rows, bool *gave_up)
+{
+	const struct pm_dsm_config config = config_of(request, nodes, way);
+	struct pm_dsm_result invalidate, update, exchange;
+	struct pm_error err;
+	int rc = pm_dsm_invalidate(&config, &invalidate, &err);
+
+	if (!rc)
+		rc = pm_dsm_update(&config, 1, &update, &err);
+	if (!rc)
+		rc = pm_dsm_exchange(&config, request->pages, &exchange, &err);
+	if (rc)
+		return failed(rc, &err);
+	*gave_up |= invalidate.unanswered || update.unanswered || exchange.unanswered;
+	json_array_append_new(
+		rows,
+		json_pack("{s:I, s:s, s:I, s:o, s:o, s:o, s:f}", "nodes",
+			  (json_int_t)nodes, "way", way_names[way], "posted",
+			  (json_int_t)config.posted, "invalidate",
+			  result_json(&invalidate), "update", result_json(&update),
+			  "exchange", result_json(&exchange), "iteration_us",
+			  (double)request->compute_us / nodes + us_of(exchange.last)));
+	return EXIT_FINE;
+}
+
+/* Pages of a packet each that come at a time; an exit status. */
+static int describe_burst(const struct request *request, uint32_t packets, json_t *rows,
+			  bool *gave_up)
+{
+	struct pm_dsm_config config = config_of(request, 2, WAY_UD);
+	struct pm_dsm_result result;
+	struct pm_error err;
+	json_t *row;
+	int rc;
+
+	config.page = PM_DSM_PACKET - PM_DSM_HEADER;
+	rc = pm_dsm_update(&config, packets, &result, &err);
+	if (rc)
+		return failed(rc, &err);
+	*gave_up |= result.unanswered > 0;
+	row = json_pack("{s:I, s:I}", "burst", (json_int_t)packets, "posted",
+			(json_int_t)config.posted);
+	json_array_append_new(rows, cli_json_join(row, result_json(&result)));
+	return EXIT_FINE;
+}
+
+static json_t *settings_json(const struct request *request)
+{
+	json_t *object = json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I}", "page", (json_int_t)request->page,
+		"pages", (json_int_t)request->pages, "posted",
+		(json_int_t)request->posted, "small", (json_int_t)request->small, "tries",
+		(json_int_t)request->tries, "mbps", (json_int_t)request->mbps);
+	json_t *times = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "delay_ns",
+				  (json_int_t)request->delay_ns, "ip_delay_ns",
+				  (json_int_t)request->ip_delay_ns, "touch_ns",
+				  (json_int_t)request->touch_ns, "latency_ns",
+				  (json_int_t)request->latency_ns, "timeout_us",
+				  (json_int_t)request->timeout_us, "compute_us",
+				  (json_int_t)request->compute_us);
+
+	return cli_json_join(object, times);
+}
+
+/* Both tables; an exit status. */
+static int describe(const struct request *request, json_t *object, bool *gave_up)
+{
+	json_t *rows = json_array(), *bursts = json_array();
+	int status = EXIT_FINE;
+
+	for (uint32_t i = 0; i < request->nodes.num; i++)
+		for (unsigned int way = 0; !status && way < NUM_WAYS; way++)
+			status = describe_way(request, request->nodes.values[i],
+					      (enum way)way, rows, gave_up);
+	for (uint32_t i = 0; !status && i < request->bursts.num; i++)
+		status = describe_burst(request, request->bursts.values[i], bursts,
+					gave_up);
+	json_object_set_new(object, "settings", settings_json(request));
+	json_object_set_new(object, "nodes", rows);
+	json_object_set_new(object, "bursts", bursts);
+	return status;
+}
+
+/* ---- Text ---- */
+
+static void print_text(const json_t *object)
+{
+	const json_t *row;
+	size_t i;
+
+	puts("microseconds       invalidate     update   (last)     exchange    "
+	     "iteration  "
+	     " lost repeats");
+	json_array_foreach(json_object_get(object, "nodes"), i, row)
+	{
+		cli_text_print(row, "{5nodes} nodes, ");
+		printf("%-4s ", json_string_value(json_object_get(row, "way")));
+		cli_text_print(
+			row, "{11%invalidate.last_us} {10%update.first_us} "
+			     "{8%update.last_us} {12%exchange.last_us} "
+			     "{12%iteration_us} {6exchange.lost} {7exchange.repeats}\n");
+	}
+	if (json_array_size(json_object_get(object, "bursts")))
+		puts("\n  burst  posted    lost repeats microseconds (ud)");
+	json_array_foreach(json_object_get(object, "bursts"), i, row) cli_text_print(
+		row, "{7burst} {7posted} {7lost} {7repeats} {12%last_us}\n");
+}
+
+/* ---- Options ---- */
+
+static const struct cli_option options[] = {
+	{'N', "nodes", "LIST", "such as 1..4, the default", cli_take_list,
+	 offsetof(struct request, nodes), .low = 1, .high = PM_DSM_MAX_NODES},
+	{0, "page", "BYTES", "of a page (default 4096)", CLI_MEMBER(struct request, page),
+	 .high = 1 << 20},
+	{0, "pages", "N", "that a node wants of each neighbour (default 4)",
+	 CLI_MEMBER(struct request, pages), .low = 1, .high = PM_DSM_MAX_PAGES},
+	{0, "posted", "N",
+	 "receives that a node has posted, for each node that there is (default 4)",
+	 CLI_MEMBER(struct request, posted), .low = 1, .high = 65536},
+	{0, "bursts", "LIST",
+	 "also print what becomes of so many packets for one of 2 nodes at a time",
+	 cli_take_list, offsetof(struct request, bursts), .low = 1,
+	 .high = PM_DSM_MAX_PAGES},
+	{0, "delay-ns", "N",
+	 "of a message in the software at each end, over verbs (default 23000)",
+	 CLI_MEMBER(struct request, delay_ns), .high = 1000000000},
+	{0, "ip-delay-ns", "N", "the same over IP (default 48000)",
+	 CLI_MEMBER(struct request, ip_delay_ns), .high = 1000000000},
+	{0, "touch-ns", "N",
+	 "that a packet keeps the processor at each end (default 1000)",
+	 CLI_MEMBER(struct request, touch_ns), .high = 1000000000},
+	{0, "latency-ns", "N", "of the switches (default 2000)",
+	 CLI_MEMBER(struct request, latency_ns), .high = 1000000000},
+	{0, "mbps", "N", "of a link (default 8000)", CLI_MEMBER(struct request, mbps),
+	 .low = 1, .high = 10000000},
+	{0, "small", "BYTES", "of a question or an acknowledgement (default 32)",
+	 CLI_MEMBER(struct request, small), .high = 1 << 20},
+	{0, "timeout-us", "N", "until a node asks again (default 100000)",
+	 CLI_MEMBER(struct request, timeout_us), .low = 1, .high = 1000000000},
+	{0, "tries", "N", "until it gives up (default 100)",
+	 CLI_MEMBER(struct request, tries), .low = 1, .high = 1000000},
+	{0, "compute-us", "N",
+	 "what an iteration takes on one node; half of it on two (default 150000)",
+	 CLI_MEMBER(struct request, compute_us), .high = 1000000000},
+	CLI_OUTPUT(struct request, output, "print nothing",
+		   "print JSON, see docs/json.md"),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "dsm [OPTION]...",
+	.about = "Prints what shared memory in software costs over IP, over datagrams "
+		 "(UD) "
+		 "and with pages by RDMA: a node invalidates the copies of all others; "
+		 "the "
+		 "others read a page of it; all read pages of their neighbours, after "
+		 "having computed. A packet that finds no posted receive is lost. Exit "
+		 "status 1: a node gave up.",
+	.options = options,
+};
+
+int cmd_dsm(int argc, char **argv)
+{
+	struct request request = {
+		.nodes = {{1, 2, 3, 4}, 4},
+		.page = 4096,
+		.pages = 4,
+		.posted = 4,
+		.small = 32,
+		.tries = 100,
+		.mbps = 8000,
+		.delay_ns = 23000,
+		.ip_delay_ns = 48000,
+		.touch_ns = 1000,
+		.latency_ns = 2000,
+		.timeout_us = 100000,
+		.compute_us = 150000,
+	};
+	int status = cli_command_read(&command, argc, argv, &request);
+	bool gave_up = false;
+	json_t *object;
+
+	if (status >= 0)
+		return status;
+	object = cli_json_new("dsm", 1);
+	status = describe(&request, object, &gave_up);
+	if (!status && !request.output.quiet && !request.output.json)
+		print_text(object);
+	if (!status && request.output.json)
+		status = cli_json_print(object);
+	else
+		json_decref(object);
+	if (!status && gave_up)
+		status = cli_fail(EXIT_FINDINGS, "a node gave up: see --tries");
+	return status;
+}
