@@ -41,7 +41,7 @@ function(add_lab_test name)
 endfunction()
 
 foreach(name bad_input cli compatibility docs exports guid_files guide operator
-		paper_circuits preflight
+		paper_circuits paper_dsm preflight
 		status whatif)
 	add_lab_test(${name})
 endforeach()
