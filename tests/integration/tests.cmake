@@ -72,6 +72,7 @@ add_lab_test(repair PARTS 2 COST 80)
 add_lab_test(repair_faults slow PARTS 4 COST 120)
 add_lab_test(report COST 130)
 add_lab_test(shadow COST 40)
+add_lab_test(simgrid COST 20)
 add_lab_test(sm_restart PARTS 3 COST 60)
 add_lab_test(soak slow COST 600)
 add_lab_test(storm slow PROCESSORS 2 COST 250)
@@ -81,6 +82,18 @@ set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)
 # These keep a processor busy by themselves.
 add_lab_test(big slow COST 400 PROCESSORS 3)
 add_lab_test(huge slow COST 500 PROCESSORS 3)
+
+# An MPI program that test_simgrid.py runs, where SimGrid is there.
+find_program(SMPICC smpicc)
+if(SMPICC)
+	add_custom_command(OUTPUT simgrid_collective
+		COMMAND ${SMPICC} -O1 -Wall -Wextra
+			${CMAKE_SOURCE_DIR}/tests/tools/simgrid_collective.c -o simgrid_collective
+		DEPENDS tests/tools/simgrid_collective.c VERBATIM)
+	add_custom_target(simgrid ALL DEPENDS simgrid_collective)
+else()
+	message(STATUS "no SimGrid: collectives are not compared with it")
+endif()
 
 # The plugin with ThreadSanitizer, built when its test is run.
 if(NOT PORTMAJOR_SANITIZE)
