@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Links are added in the order of the places that they leave. */
+#include <portmajor/flitnet.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_LENGTH 24
+#define MAX_SWITCHES 4096
+#define MAX_NODES 4096
+
+/* ---- Parts that all kinds have in common ---- */
+
+static int make_net(uint32_t switches, uint32_t nodes, size_t links,
+		    struct pm_flit_net **result, struct pm_error *err)
+{
+	struct pm_flit_net *net = calloc(1, sizeof(*net));
+	size_t places = (size_t)switches + nodes;
+
+	if (!net)
+		return pm_error_no_memory(err);
+	net->num_switches = switches;
+	net->num_nodes = nodes;
+	net->links = pm_pool_array(&net->pool, links, sizeof(*net->links));
+	net->first_link = pm_pool_array(&net->pool, places + 1, sizeof(uint32_t));
+	net->way = pm_pool_array(&net->pool, (size_t)switches * nodes, 1);
+	net->up = pm_pool_array(&net->pool, switches, 1);
+	net->names = pm_pool_array(&net->pool, places, sizeof(char *));
+	if (pm_pool_check(&net->pool, err)) {
+		pm_flit_net_free(net);
+		return -ENOMEM;
+	}
+	*result = net;
+	return 0;
+}
+
+void pm_flit_net_free(struct pm_flit_net *net)
+{
+	if (net)
+		pm_pool_free(&net->pool);
+	free(net);
+}
+
+/* The links of the next place begin here. */
+static void begin_place(struct pm_flit_net *net, uint32_t place)
+{
+	net->first_link[place] = net->num_links;
+}
+
+static struct pm_flit_link *add_link(struct pm_flit_net *net, uint32_t from, uint32_t to)
+{
+	struct pm_flit_link *link = &net->links[net->num_links++];
+
+	*link = (struct pm_flit_link){
+		.from = from, .to = to, .dimension = PM_FLIT_NO_DIMENSION};
+	return link;
+}
+
+/* The link of a node, into a switch or another node. */
+static void add_node(struct pm_flit_net *net, uint32_t node, uint32_t to)
+{
+	begin_place(net, net->num_switches + node);
+	add_link(net, net->num_switches + node, to);
+}
+
+static void set_way(struct pm_flit_net *net, uint32_t sw, uint32_t node, uint32_t link)
+{
+	net->way[(size_t)sw * net->num_nodes + node] = (uint8_t)link;
+}
+
+/* Names such as s5 and n5. */
+static int finish(struct pm_flit_net *net, struct pm_flit_net **result,
+		  struct pm_error *err)
+{
+	uint32_t places = net->num_switches + net->num_nodes;
+	char *names = pm_pool_array(&net->pool, places, NAME_LENGTH);
+
+	if (!names) {
+		pm_flit_net_free(net);
+		return pm_error_no_memory(err);
+	}
+	net->first_link[places] = net->num_links;
+	for (uint32_t i = 0; i < places; i++, names += NAME_LENGTH) {
+		bool node = i >= net->num_switches;
+
+		snprintf(names, NAME_LENGTH, "%c%u", node ? 'n' : 's',
+			 node ? i - net->num_switches : i);
+		net->names[i] = names;
+	}
+	for (uint32_t sw = 0; sw < net->num_switches; sw++)
+		if (!net->up[sw])
+			net->up[sw] =
+				(uint8_t)(net->first_link[sw + 1] - net->first_link[sw]);
+	*result = net;
+	return 0;
+}
+
+uint32_t pm_flit_net_distance(const struct pm_flit_net *net, uint32_t from, uint32_t to)
+{
+	uint32_t last = net->num_switches + to, links = 1;
+	uint32_t at = net->links[net->first_link[net->num_switches + from]].to;
+
+	for (; at != last; links++) {
+		uint32_t way = net->way[(size_t)at * net->num_nodes + to];
+
+		if (way == PM_FLIT_UP)
+			way = net->up[at];
+		at = net->links[net->first_link[at] + way].to;
+	}
+	return links;
+}
+
+/* ---- Torus ---- */
+
+struct grid {
+	const uint32_t *size;
+	uint32_t dimensions, count;
+	bool ties_up;
+};
+
+static uint32_t stride_of(const struct grid *grid, uint32_t dimension)
+{
+	uint32_t stride = 1;
+
+	for (uint32_t d = 0; d < dimension; d++)
+		stride *= grid->size[d];
+	return stride;
+}
+
+static uint32_t coordinate(const struct grid *grid, uint32_t sw, uint32_t dimension)
+{
+	return sw / stride_of(grid, dimension) % grid->size[dimension];
+}
+
+/* Links 2d and 2d + 1 of a switch lead up and down dimension d; then comes the node. */
+static void add_torus_links(struct pm_flit_net *net, const struct grid *grid, uint32_t sw)
+{
+	begin_place(net, sw);
+	for (uint32_t d = 0; d < grid->dimensions; d++) {
+		uint32_t size = grid->size[d], stride = stride_of(grid, d);
+		uint32_t at = coordinate(grid, sw, d), first = sw - at * stride;
+
+		for (int down = 0; down < 2; down++) {
+			uint32_t next = (at + (down ? size - 1 : 1)) % size;
+			struct pm_flit_link *link =
+				add_link(net, sw, first + next * stride);
+
+			link->dimension = (uint8_t)d;
+			link->wrap = down ? at == 0 : next == 0;
+		}
+	}
+	add_link(net, sw, net->num_switches + sw);
+}
+
+static uint32_t torus_way(const struct grid *grid, uint32_t from, uint32_t to)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t d = 0; d < grid->dimensions; d++)
+		sum += coordinate(grid, from, d);
+	for (uint32_t d = 0; d < grid->dimensions; d++) {
+		uint32_t size = grid->size[d];
+		uint32_t far =
+			(coordinate(grid, to, d) + size - coordinate(grid, from, d)) %
+			size;
+
+		if (far == 0)
+			continue;
+		if (2 * far == size)
+			return 2 * d + (grid->ties_up ? 0 : sum % 2);
+		return 2 * d + (2 * far > size);
+	}
+	return 2 * grid->dimensions;
+}
+
+int pm_flit_net_torus(const uint32_t *size, uint32_t dimensions, bool ties_up,
+		      struct pm_flit_net **result, struct pm_error *err)
+{
+	struct grid grid = {size, dimensions, 1, ties_up};
+	struct pm_flit_net *net;
+
+	if (dimensions < 1 || dimensions > PM_FLIT_MAX_DIMENSIONS)
+		return pm_error_set(err, -EINVAL, "a torus has 1 to %d dimensions",
+				    PM_FLIT_MAX_DIMENSIONS);
+	for (uint32_t d = 0; d < dimensions; d++) {
+		if (size[d] < 2 || size[d] > 64)
+			return pm_error_set(err, -EINVAL,
+					    "a row of a torus has 2 to 64 switches");
+		grid.count *= size[d];
+	}
+	if (grid.count > MAX_SWITCHES)
+		return pm_error_set(err, -EINVAL, "more than %d switches", MAX_SWITCHES);
+	if (make_net(grid.count, grid.count, (size_t)grid.count * (2 * dimensions + 2),
+		     &net, err))
+		return -ENOMEM;
+	net->torus = true;
+	for (uint32_t sw = 0; sw < grid.count; sw++) {
+		add_torus_links(net, &grid, sw);
+		for (uint32_t to = 0; to < grid.count; to++)
+			set_way(net, sw, to, torus_way(&grid, sw, to));
+	}
+	for (uint32_t node = 0; node < grid.count; node++)
+		add_node(net, node, node);
+	for (uint32_t d = 0; d < dimensions; d++)
+		net->max_hops += size[d] / 2;
+	return finish(net, result, err);
+}
+
+/* ---- Switches that are all joined; a chain ---- */
+
+int pm_flit_net_mesh(uint32_t switches, uint32_t nodes, struct pm_flit_net **result,
+		     struct pm_error *err)
+{
+	struct pm_flit_net *net;
+	uint32_t count = switches * nodes;
+
+	if (switches < 1 || switches > 200 || nodes < 1 || nodes > 50 || count < 2)
+		return pm_error_set(err, -EINVAL,
+				    "a mesh has 1 to 200 switches with 1 to 50 nodes "
+				    "each, and 2 nodes at least");
+	if (make_net(switches, count, (size_t)switches * (switches + 2 * (size_t)nodes),
+		     &net, err))
+		return -ENOMEM;
+	for (uint32_t sw = 0; sw < switches; sw++) {
+		begin_place(net, sw);
+		for (uint32_t to = 0; to < switches; to++)
+			if (to != sw)
+				add_link(net, sw, to);
+		for (uint32_t i = 0; i < nodes; i++)
+			add_link(net, sw, switches + sw * nodes + i);
+		for (uint32_t to = 0; to < count; to++) {
+			uint32_t far = to / nodes;
+
+			set_way(net, sw, to,
+				far == sw ? switches - 1 + to % nodes : far - (far > sw));
+		}
+	}
+	for (uint32_t node = 0; node < count; node++)
+		add_node(net, node, node / nodes);
+	net->max_hops = switches > 1;
+	return finish(net, result, err);
+}
+
+int pm_flit_net_chain(uint32_t cables, struct pm_flit_net **result, struct pm_error *err)
+{
+	struct pm_flit_net *net;
+	uint32_t switches = cables - 1;
+
+	if (cables < 1 || cables > 64)
+		return pm_error_set(err, -EINVAL, "a chain has 1 to 64 cables");
+	if (make_net(switches, 2, 2 * (size_t)cables, &net, err))
+		return -ENOMEM;
+	for (uint32_t sw = 0; sw < switches; sw++) {
+		begin_place(net, sw);
+		add_link(net, sw, sw ? sw - 1 : switches);
+		add_link(net, sw, sw + 1 < switches ? sw + 1 : switches + 1);
+		set_way(net, sw, 0, 0);
+		set_way(net, sw, 1, 1);
+	}
+	add_node(net, 0, switches ? 0 : 1);
+	add_node(net, 1, switches ? switches - 1 : 0);
+	net->max_hops = switches ? switches - 1 : 0;
+	return finish(net, result, err);
+}
+
+/* ---- Tree ---- */
+
+/*
+ * A level has k^(n-1) switches, with n - 1 digits each; those of neighbouring levels l
+ * and l + 1 are joined where all digits but digit l are the same.
+ */
+struct tree {
+	uint32_t k, n, width;
+};
+
+static uint32_t power(uint32_t base, uint32_t exponent)
+{
+	uint32_t result = 1;
+
+	while (exponent--)
+		result *= base;
+	return result;
+}
+
+static uint32_t with_digit(const struct tree *tree, uint32_t number, uint32_t digit,
+			   uint32_t value)
+{
+	uint32_t stride = power(tree->k, digit);
+
+	return number - number / stride % tree->k * stride + value * stride;
+}
+
+static void add_tree_switch(struct pm_flit_net *net, const struct tree *tree,
+			    uint32_t level, uint32_t number)
+{
+	uint32_t sw = level * tree->width + number;
+	uint32_t below = power(tree->k, level);
+
+	begin_place(net, sw);
+	for (uint32_t c = 0; c < tree->k; c++)
+		add_link(net, sw,
+			 level ? (level - 1) * tree->width +
+					 with_digit(tree, number, level - 1, c)
+			       : net->num_switches + number * tree->k + c);
+	for (uint32_t c = 0; c < tree->k && level + 1 < tree->n; c++)
+		add_link(net, sw,
+			 (level + 1) * tree->width + with_digit(tree, number, level, c));
+	net->up[sw] = (uint8_t)tree->k;
+	for (uint32_t to = 0; to < net->num_nodes; to++) {
+		uint32_t leaf = to / tree->k;
+
+		if (leaf / below != number / below)
+			set_way(net, sw, to, PM_FLIT_UP);
+		else
+			set_way(net, sw, to, to / below % tree->k);
+	}
+}
+
+int pm_flit_net_tree(uint32_t k, uint32_t n, struct pm_flit_net **result,
+		     struct pm_error *err)
+{
+	struct tree tree = {k, n, 1};
+	struct pm_flit_net *net;
+	uint32_t nodes;
+
+	if (k < 2 || k > 64 || n < 1 || n > 6 || power(k, n) > MAX_NODES)
+		return pm_error_set(err, -EINVAL,
+				    "a tree K-ary N has K 2 to 64, N 1 to 6, and up to "
+				    "%d nodes",
+				    MAX_NODES);
+	tree.width = power(k, n - 1);
+	nodes = tree.width * k;
+	if (make_net(n * tree.width, nodes, (size_t)nodes * 2 * n, &net, err))
+		return -ENOMEM;
+	for (uint32_t level = 0; level < n; level++)
+		for (uint32_t i = 0; i < tree.width; i++)
+			add_tree_switch(net, &tree, level, i);
+	for (uint32_t node = 0; node < nodes; node++)
+		add_node(net, node, node / k);
+	net->max_hops = 2 * (n - 1);
+	return finish(net, result, err);
+}
+
+/* ---- Tables ---- */
+
+struct source {
+	const struct pm_fabric *fabric;
+	const struct pm_lfts *lfts;
+	uint32_t *node_at; /* [port of a switch] the node that is attached, or PM_NONE */
+	uint32_t *ends;	   /* [node] its own port */
+};
+
+/* Nodes, and links of all; how many there are. */
+static size_t list_nodes(struct source *source, uint32_t *nodes)
+{
+	const struct pm_fabric *fabric = source->fabric;
+	size_t links = 0;
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t peer = fabric->ports[i].peer;
+
+		source->node_at[i] = PM_NONE;
+		if (fabric->ports[i].node >= fabric->num_switches || peer == PM_NONE)
+			continue;
+		if (fabric->ports[peer].node < fabric->num_switches) {
+			links++;
+		} else if (fabric->ports[peer].lid) {
+			source->ends[num] = peer;
+			source->node_at[i] = num++;
+			links += 2;
+		}
+	}
+	*nodes = num;
+	return links;
+}
+
+/* Of a switch: its links, and the ways to all nodes. */
+static void add_table(struct pm_flit_net *net, const struct source *source, uint32_t sw)
+{
+	const struct pm_fabric *fabric = source->fabric;
+	const struct pm_node *n = &fabric->nodes[sw];
+	const struct pm_lft_switch *table = pm_lfts_find(source->lfts, n->guid);
+	uint8_t link[PM_MAX_PORTS + 2], num = 0;
+
+	begin_place(net, sw);
+	memset(link, PM_FLIT_NOWHERE, sizeof(link));
+	pm_for_each_port(port, fabric, sw) {
+		uint32_t far = pm_fabric_peer_node(fabric, port);
+		uint32_t node = source->node_at[port];
+
+		if (far == PM_NONE || (far >= fabric->num_switches && node == PM_NONE))
+			continue;
+		add_link(net, sw,
+			 far < fabric->num_switches ? far : fabric->num_switches + node);
+		link[port - n->first_port] = num++;
+	}
+	for (uint32_t node = 0; node < net->num_nodes; node++) {
+		uint32_t lid = fabric->ports[source->ends[node]].lid;
+
+		set_way(net, sw, node,
+			table && lid < table->length ? link[table->table[lid]]
+						     : PM_FLIT_NOWHERE);
+	}
+}
+
+/* Follows a way from a switch; false: it does not lead there. */
+static bool leads(struct pm_flit_net *net, uint32_t at, uint32_t node)
+{
+	for (uint32_t hops = 0; hops <= net->num_switches; hops++) {
+		uint32_t way = net->way[(size_t)at * net->num_nodes + node];
+
+		if (way == PM_FLIT_NOWHERE)
+			return false;
+		at = net->links[net->first_link[at] + way].to;
+		if (at >= net->num_switches) {
+			if (hops > net->max_hops)
+				net->max_hops = hops;
+			return at == net->num_switches + node;
+		}
+	}
+	return false;
+}
+
+static int check_ways(struct pm_flit_net *net, struct pm_error *err)
+{
+	uint32_t last = PM_NONE;
+
+	for (uint32_t from = 0; from < net->num_nodes; from++) {
+		uint32_t sw = net->links[net->first_link[net->num_switches + from]].to;
+
+		if (sw == last)
+			continue;
+		for (uint32_t to = 0; to < net->num_nodes; to++)
+			if (!leads(net, sw, to))
+				return pm_error_set(
+					err, -EINVAL,
+					"the tables lead from \"%s\" to \"%s\" on no "
+					"way: tables of another fabric?",
+					net->names[sw],
+					net->names[net->num_switches + to]);
+		last = sw;
+	}
+	return 0;
+}
+
+static int make_of_tables(struct source *source, struct pm_flit_net **result,
+			  struct pm_error *err)
+{
+	const struct pm_fabric *fabric = source->fabric;
+	struct pm_flit_net *net;
+	uint32_t nodes;
+	size_t links = list_nodes(source, &nodes);
+	int rc;
+
+	if (nodes < 2)
+		return pm_error_set(err, -EINVAL,
+				    "less than two end ports with a LID and a cable to a "
+				    "switch");
+	rc = make_net(fabric->num_switches, nodes, links, &net, err);
+	if (rc)
+		return rc;
+	for (uint32_t sw = 0; sw < net->num_switches; sw++)
+		add_table(net, source, sw);
+	for (uint32_t node = 0; node < nodes; node++)
+		add_node(net, node, pm_fabric_peer_node(fabric, source->ends[node]));
+	rc = finish(net, result, err);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < fabric->num_switches + nodes; i++)
+		net->names[i] = pm_fabric_name(
+			fabric,
+			i < fabric->num_switches
+				? i
+				: fabric->ports[source->ends[i - fabric->num_switches]]
+					  .node);
+	rc = check_ways(net, err);
+	if (rc)
+		pm_flit_net_free(net);
+	return rc;
+}
+
+int pm_flit_net_of_tables(const struct pm_fabric *fabric, const struct pm_lfts *lfts,
+			  struct pm_flit_net **result, struct pm_error *err)
+{
+	struct pm_pool pool = {0};
+	struct source source = {
+		.fabric = fabric,
+		.lfts = lfts,
+		.node_at = pm_pool_array(&pool, fabric->num_ports, sizeof(uint32_t)),
+		.ends = pm_pool_array(&pool, fabric->num_ports, sizeof(uint32_t)),
+	};
+	struct pm_flit_net *net = NULL;
+	int rc = pm_pool_check(&pool, err);
+
+	if (!rc)
+		rc = make_of_tables(&source, &net, err);
+	if (!rc)
+		*result = net;
+	pm_pool_free(&pool);
+	return rc;
+}
