@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A cycle: what was sent `cable` cycles ago arrives, signals first; nodes send; switches
+ * send. Each link out of a switch has a list of the VCs in front of which there is a
+ * flit for it: those that wait for flow control are not in the list until it lets them
+ * through, and heads are in it while they look for a VC. Who has sent goes to the end.
+ */
+#include "flit_parts.h"
+
+#include <portmajor/alloc.h>
+#include <portmajor/random.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define NOTHING_YET (UINT32_MAX / 2) /* a cycle that never comes */
+
+/* ---- Lists ---- */
+
+static void list_vc(struct pm_flit *flit, uint32_t vc)
+{
+	struct vc *v = &flit->vcs[vc];
+	struct link *link = &flit->links[v->want];
+
+	v->after = PM_NONE;
+	v->before = link->end;
+	if (link->end == PM_NONE)
+		link->head = vc;
+	else
+		flit->vcs[link->end].after = vc;
+	link->end = vc;
+	v->listed = true;
+	flit->num_listed[flit->net->links[v->want].from]++;
+}
+
+static void unlist_vc(struct pm_flit *flit, uint32_t vc)
+{
+	struct vc *v = &flit->vcs[vc];
+	struct link *link = &flit->links[v->want];
+
+	if (v->before == PM_NONE)
+		link->head = v->after;
+	else
+		flit->vcs[v->before].after = v->after;
+	if (v->after == PM_NONE)
+		link->end = v->before;
+	else
+		flit->vcs[v->after].before = v->before;
+	v->listed = false;
+	flit->num_listed[flit->net->links[v->want].from]--;
+}
+
+static bool is_open(const struct pm_flit *flit, uint32_t vc)
+{
+	uint32_t number = vc & ((1u << flit->vc_shift) - 1);
+
+	return flit->links[vc >> flit->vc_shift].open >> number & 1;
+}
+
+/* The link that leads from a switch to a node. */
+static uint32_t find_way(struct pm_flit *flit, uint32_t sw, uint32_t node)
+{
+	const struct pm_flit_net *net = flit->net;
+	uint32_t first = net->first_link[sw];
+	uint32_t way = net->way[(size_t)sw * net->num_nodes + node];
+
+	if (way == PM_FLIT_UP)
+		way = net->up[sw] + (uint32_t)pm_random_below(
+					    &flit->random, net->first_link[sw + 1] -
+								   first - net->up[sw]);
+	return first + way;
+}
+
+/* A flit is in front of a VC now that was not. */
+static void bring_forward(struct pm_flit *flit, uint32_t vc)
+{
+	struct vc *v = &flit->vcs[vc];
+
+	if (v->next_vc == PM_NONE) {
+		uint32_t front = flit->flits[(size_t)vc * flit->config.buffer + v->first];
+		const struct packet *packet = &flit->packets[front >> FLIT_SHIFT];
+
+		v->want = find_way(flit, flit->net->links[vc >> flit->vc_shift].to,
+				   packet->to);
+	} else if (!is_open(flit, v->next_vc)) {
+		return;
+	}
+	list_vc(flit, vc);
+}
+
+/* ---- Flow control ---- */
+
+static void send_signal(struct pm_flit *flit, uint32_t vc, bool stop)
+{
+	size_t room = (size_t)2 * flit->net->num_links;
+	uint32_t i = flit->num_signals[flit->slot]++;
+
+	flit->signals[flit->slot * room + i] = vc << 1 | stop;
+}
+
+static void take_signal(struct pm_flit *flit, uint32_t signal)
+{
+	uint32_t vc = signal >> 1, owner;
+	struct vc *v = &flit->vcs[vc];
+	struct link *link = &flit->links[vc >> flit->vc_shift];
+	uint64_t bit = (uint64_t)1 << (vc & ((1u << flit->vc_shift) - 1));
+
+	v->credits++;
+	if (signal & 1) {
+		link->open &= ~bit;
+		if (v->owner != PM_NONE && flit->vcs[v->owner].listed)
+			unlist_vc(flit, v->owner);
+		return;
+	}
+	if (link->open & bit)
+		return;
+	link->open |= bit;
+	owner = v->owner;
+	if (owner != PM_NONE && flit->vcs[owner].ready)
+		list_vc(flit, owner);
+}
+
+/* A flit has left a buffer. */
+static void tell_room(struct pm_flit *flit, uint32_t vc)
+{
+	struct vc *v = &flit->vcs[vc];
+
+	if (flit->config.flow == PM_FLIT_CREDIT) {
+		send_signal(flit, vc, false);
+	} else if (v->said_stop && v->fill <= flit->config.go) {
+		v->said_stop = false;
+		send_signal(flit, vc, false);
+	}
+}
+
+/* Sends a flit into a VC that is open. */
+static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what)
+{
+	uint32_t number = vc >> flit->vc_shift;
+	struct link *link = &flit->links[number];
+	uint32_t i = flit->num_cables[flit->slot]++;
+
+	flit->cables[(size_t)flit->slot * flit->net->num_links + i] =
+		(struct moving){vc, what};
+	link->sent++;
+	if (flit->config.flow == PM_FLIT_CREDIT && !--flit->vcs[vc].credits)
+		link->open &= ~((uint64_t)1 << (vc & ((1u << flit->vc_shift) - 1)));
+}
+
+/* ---- Packets ---- */
+
+/* Sees to it that each node can begin one. */
+static int make_room(struct pm_flit *flit, struct pm_error *err)
+{
+	uint32_t old = flit->room_packets;
+
+	if (flit->num_free >= flit->net->num_nodes)
+		return 0;
+	if (old > (UINT32_MAX >> FLIT_SHIFT) - flit->net->num_nodes ||
+	    pm_grow(&flit->packets, &flit->room_packets, old + flit->net->num_nodes,
+		    sizeof(*flit->packets)))
+		return pm_error_no_memory(err);
+	for (uint32_t i = flit->room_packets; i-- > old;) {
+		flit->packets[i].born = flit->free_packets;
+		flit->free_packets = i;
+		flit->num_free++;
+	}
+	return 0;
+}
+
+static uint32_t take_packet(struct pm_flit *flit)
+{
+	uint32_t packet = flit->free_packets;
+
+	flit->free_packets = flit->packets[packet].born;
+	flit->num_free--;
+	return packet;
+}
+
+static void free_packet(struct pm_flit *flit, uint32_t packet)
+{
+	flit->packets[packet].born = flit->free_packets;
+	flit->free_packets = packet;
+	flit->num_free++;
+}
+
+static uint32_t bin_of(uint32_t latency)
+{
+	uint32_t exponent = latency < 2048 ? 0 : 21 - (uint32_t)__builtin_clz(latency);
+
+	return exponent * 1024 + (latency >> exponent);
+}
+
+/* The tail has come to its node. */
+static void finish_packet(struct pm_flit *flit, uint32_t what)
+{
+	const struct packet *packet = &flit->packets[what >> FLIT_SHIFT];
+	uint32_t latency = flit->now - packet->born;
+
+	if (what & FLIT_DAMAGED) {
+		flit->lost_packets++;
+	} else {
+		flit->packets_in++;
+		flit->sources[packet->from].arrived++;
+		flit->latency += latency;
+		flit->histogram[bin_of(latency)]++;
+		if (latency > flit->longest)
+			flit->longest = latency;
+	}
+	free_packet(flit, what >> FLIT_SHIFT);
+}
+
+/* ---- Arriving ---- */
+
+static void lose_flit(struct pm_flit *flit, struct vc *v, uint32_t what)
+{
+	flit->lost++;
+	flit->lost_flits++;
+	v->throwing = !(what & FLIT_TAIL);
+	if (v->throwing)
+		return;
+	if (v->unseen) {
+		flit->lost_packets++;
+		free_packet(flit, what >> FLIT_SHIFT);
+	}
+	v->unseen = false;
+}
+
+/* The buffer is full: what is there of the packet gets an end. */
+static void begin_loss(struct pm_flit *flit, uint32_t vc, uint32_t what)
+{
+	struct vc *v = &flit->vcs[vc];
+	uint32_t last = (v->first + v->fill - 1) % flit->config.buffer;
+
+	v->unseen = !v->within;
+	if (v->within)
+		flit->flits[(size_t)vc * flit->config.buffer + last] |=
+			FLIT_TAIL | FLIT_DAMAGED;
+	v->within = false;
+	lose_flit(flit, v, what);
+}
+
+static void pass_switch(struct pm_flit *flit, uint32_t vc)
+{
+	if (++flit->vcs[vc].ready == 1)
+		bring_forward(flit, vc);
+}
+
+static void arrive_at_switch(struct pm_flit *flit, uint32_t vc, uint32_t what)
+{
+	const struct pm_flit_config *config = &flit->config;
+	struct vc *v = &flit->vcs[vc];
+	uint32_t last = v->first + v->fill;
+
+	if (v->throwing) {
+		lose_flit(flit, v, what);
+		return;
+	}
+	if (v->fill == config->buffer) {
+		begin_loss(flit, vc, what);
+		return;
+	}
+	if (last >= config->buffer)
+		last -= config->buffer;
+	flit->flits[(size_t)vc * config->buffer + last] = what;
+	v->within = !(what & FLIT_TAIL);
+	if (++v->fill > flit->highest_fill)
+		flit->highest_fill = v->fill;
+	if (config->flow == PM_FLIT_SLACK && v->fill >= config->stop && !v->said_stop) {
+		v->said_stop = true;
+		send_signal(flit, vc, true);
+	}
+	if (config->delay) {
+		uint32_t slot = flit->now % config->delay;
+		uint32_t i = flit->num_passing[slot]++;
+
+		flit->passing[(size_t)slot * flit->net->num_links + i] = vc;
+	} else {
+		pass_switch(flit, vc);
+	}
+}
+
+static void arrive(struct pm_flit *flit, struct moving moving)
+{
+	uint32_t to = flit->net->links[moving.vc >> flit->vc_shift].to;
+
+	if (to < flit->net->num_switches) {
+		arrive_at_switch(flit, moving.vc, moving.flit);
+		return;
+	}
+	flit->arrived++;
+	flit->flits_in++;
+	if (flit->config.flow == PM_FLIT_CREDIT)
+		send_signal(flit, moving.vc, false);
+	if (moving.flit & FLIT_TAIL)
+		finish_packet(flit, moving.flit);
+}
+
+static void arrive_all(struct pm_flit *flit)
+{
+	uint32_t num = flit->num_signals[flit->slot];
+	const uint32_t *signals =
+		flit->signals + flit->slot * (size_t)2 * flit->net->num_links;
+	const struct moving *moving =
+		flit->cables + (size_t)flit->slot * flit->net->num_links;
+
+	for (uint32_t i = 0; i < num; i++)
+		take_signal(flit, signals[i]);
+	flit->num_signals[flit->slot] = 0;
+	if (flit->config.delay) {
+		uint32_t slot = flit->now % flit->config.delay;
+		const uint32_t *passing =
+			flit->passing + (size_t)slot * flit->net->num_links;
+
+		for (uint32_t i = 0; i < flit->num_passing[slot]; i++)
+			pass_switch(flit, passing[i]);
+		flit->num_passing[slot] = 0;
+	}
+	num = flit->num_cables[flit->slot];
+	for (uint32_t i = 0; i < num; i++)
+		arrive(flit, moving[i]);
+	flit->num_cables[flit->slot] = 0;
+}
+
+/* ---- Sending ---- */
+
+/* A VC of a link among these that is open and that no packet has, in turn; or PM_NONE. */
+static uint32_t choose_vc(const struct pm_flit *flit, uint32_t number, uint64_t among)
+{
+	struct link *link = &flit->links[number];
+	uint64_t later;
+	uint32_t vc;
+
+	among &= link->open & ~link->taken;
+	if (!among)
+		return PM_NONE;
+	later = among & ~(uint64_t)0 << link->turn;
+	vc = (uint32_t)__builtin_ctzll(later ? later : among);
+	link->turn = (vc + 1) % PM_FLIT_MAX_VCS;
+	return number << flit->vc_shift | vc;
+}
+
+static void send_of_node(struct pm_flit *flit, uint32_t node)
+{
+	struct source *source = &flit->sources[node];
+	uint32_t link = flit->net->first_link[flit->net->num_switches + node];
+
+	if (!source->left) {
+		bool first = flit->config.rule == PM_FLIT_HOP ||
+			     flit->config.rule == PM_FLIT_ONE;
+		uint32_t vc;
+
+		if (!flit_source_waits(flit, node))
+			return;
+		vc = choose_vc(flit, link, first ? 1 : flit->all_vcs);
+		if (vc == PM_NONE)
+			return;
+		source->vc = vc;
+		source->packet = take_packet(flit);
+		flit->packets[source->packet] = flit_source_take(flit, node);
+		source->left = flit->config.length;
+	} else if (!is_open(flit, source->vc)) {
+		return;
+	}
+	source->left--;
+	flit->sent++;
+	send_flit(flit, source->vc,
+		  source->packet << FLIT_SHIFT | (source->left ? 0 : FLIT_TAIL));
+}
+
+/* The VC's front leaves by its link. */
+static void send_front(struct pm_flit *flit, uint32_t vc)
+{
+	uint32_t buffer = flit->config.buffer;
+	struct vc *v = &flit->vcs[vc];
+	uint32_t what = flit->flits[(size_t)vc * buffer + v->first];
+	struct link *from = &flit->links[vc >> flit->vc_shift];
+	uint32_t next = v->next_vc;
+
+	if (from->read_at != flit->now)
+		from->reads = 0;
+	from->read_at = v->last_read = flit->now;
+	from->reads++;
+	if (++v->first == buffer)
+		v->first = 0;
+	v->fill--;
+	v->ready--;
+	tell_room(flit, vc);
+	send_flit(flit, next, what);
+	unlist_vc(flit, vc);
+	if (what & FLIT_TAIL) {
+		uint32_t number = next & ((1u << flit->vc_shift) - 1);
+
+		flit->links[v->want].taken &= ~((uint64_t)1 << number);
+		flit->vcs[next].owner = PM_NONE;
+		v->next_vc = PM_NONE;
+	}
+	if (v->ready)
+		bring_forward(flit, vc);
+}
+
+/* Whether the front may leave now; a head takes its VC then. */
+static bool may_leave(struct pm_flit *flit, uint32_t vc)
+{
+	const struct link *from = &flit->links[vc >> flit->vc_shift];
+	struct vc *v = &flit->vcs[vc];
+	uint32_t next;
+
+	if (from->read_at == flit->now &&
+	    (from->reads >= flit->config.reads || v->last_read == flit->now))
+		return false;
+	if (v->next_vc != PM_NONE)
+		return true;
+	next = choose_vc(flit, v->want, flit_choice(flit, vc));
+	if (next == PM_NONE)
+		return false;
+	v->next_vc = next;
+	flit->vcs[next].owner = vc;
+	flit->links[v->want].taken |= (uint64_t)1
+				      << (next & ((1u << flit->vc_shift) - 1));
+	return true;
+}
+
+static void send_by_link(struct pm_flit *flit, uint32_t number)
+{
+	uint32_t vc = flit->links[number].head;
+
+	while (vc != PM_NONE && !may_leave(flit, vc))
+		vc = flit->vcs[vc].after;
+	if (vc != PM_NONE)
+		send_front(flit, vc);
+}
+
+/* Its links in turn: another one is the first in each cycle. */
+static void send_of_switch(struct pm_flit *flit, uint32_t sw)
+{
+	uint32_t first = flit->net->first_link[sw];
+	uint32_t num = flit->net->first_link[sw + 1] - first;
+	uint32_t turn = flit->now % num;
+
+	for (uint32_t i = turn; i < num; i++)
+		send_by_link(flit, first + i);
+	for (uint32_t i = 0; i < turn; i++)
+		send_by_link(flit, first + i);
+}
+
+static void do_cycle(struct pm_flit *flit)
+{
+	flit->slot = flit->now % flit->config.cable;
+	arrive_all(flit);
+	for (uint32_t node = 0; node < flit->net->num_nodes; node++)
+		send_of_node(flit, node);
+	for (uint32_t sw = 0; sw < flit->net->num_switches; sw++)
+		if (flit->num_listed[sw])
+			send_of_switch(flit, sw);
+	flit->now++;
+}
+
+int pm_flit_run(struct pm_flit *flit, uint32_t cycles, struct pm_error *err)
+{
+	/* Signals of what moved last have arrived by the time that it is looked at. */
+	uint32_t often = 4 * (flit->config.cable + flit->config.delay) + 1024;
+
+	while (cycles-- && !flit->deadlock.cycle) {
+		if (make_room(flit, err))
+			return -ENOMEM;
+		do_cycle(flit);
+		if (flit->now % often == 0)
+			flit_find_deadlock(flit);
+	}
+	return 0;
+}
+
+/* ---- Life ---- */
+
+static int check_flow(const struct pm_flit_config *config, struct pm_error *err)
+{
+	if (config->flow == PM_FLIT_SLACK &&
+	    (config->stop > config->buffer || config->go >= config->stop))
+		return pm_error_set(err, -EINVAL,
+				    "GO (%u) is to be below STOP (%u), and STOP at most "
+				    "the buffer (%u)",
+				    config->go, config->stop, config->buffer);
+	return 0;
+}
+
+static int check_rule(const struct pm_flit_net *net, const struct pm_flit_config *config,
+		      struct pm_error *err)
+{
+	if (config->rule == PM_FLIT_HOP && config->vcs <= net->max_hops)
+		return pm_error_set(err, -EINVAL,
+				    "the rule hop needs %u VCs here, not %u",
+				    net->max_hops + 1, config->vcs);
+	if (config->rule == PM_FLIT_DATELINE && (!net->torus || config->vcs < 2))
+		return pm_error_set(err, -EINVAL,
+				    "the rule dateline is for a torus with 2 VCs and "
+				    "more");
+	return 0;
+}
+
+static int check_pattern(const struct pm_flit_net *net,
+			 const struct pm_flit_config *config, struct pm_error *err)
+{
+	if (config->pattern == PM_FLIT_SHIFT &&
+	    (config->node < 1 || config->node >= net->num_nodes))
+		return pm_error_set(err, -EINVAL, "a shift is by 1 to %u nodes, not %u",
+				    net->num_nodes - 1, config->node);
+	if (config->pattern == PM_FLIT_HOT_SPOT &&
+	    (config->node >= net->num_nodes || config->share < 1 || config->share > 100))
+		return pm_error_set(err, -EINVAL,
+				    "a hot spot is a node from 0 to %u, with 1 to 100 "
+				    "percent of the packets",
+				    net->num_nodes - 1);
+	return 0;
+}
+
+static int check_ranges(const struct pm_flit_config *config, struct pm_error *err)
+{
+	const struct {
+		const char *what;
+		uint32_t value, low, high;
+	} ranges[] = {
+		{"cycles of a cable", config->cable, 1, PM_FLIT_MAX_CABLE},
+		{"flits of a buffer", config->buffer, 1, PM_FLIT_MAX_BUFFER},
+		{"VCs", config->vcs, 1, PM_FLIT_MAX_VCS},
+		{"reads", config->reads, 1, UINT32_MAX},
+		{"cycles of a switch", config->delay, 0, PM_FLIT_MAX_CABLE},
+		{"flits of a packet", config->length, 1, PM_FLIT_MAX_LENGTH},
+		{"load in millionths", config->load, PM_FLIT_MIN_LOAD, PM_FLIT_FULL_LOAD},
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		if (ranges[i].value < ranges[i].low || ranges[i].value > ranges[i].high)
+			return pm_error_set(err, -EINVAL, "%s: %u is not from %u to %u",
+					    ranges[i].what, ranges[i].value,
+					    ranges[i].low, ranges[i].high);
+	return 0;
+}
+
+static int check_config(const struct pm_flit_net *net,
+			const struct pm_flit_config *config, struct pm_error *err)
+{
+	int rc = check_ranges(config, err);
+
+	if (!rc)
+		rc = check_flow(config, err);
+	if (!rc)
+		rc = check_rule(net, config, err);
+	if (!rc)
+		rc = check_pattern(net, config, err);
+	if (!rc && (uint64_t)net->num_links << flit_vc_shift(config->vcs) >= PM_NONE / 2)
+		rc = pm_error_set(err, -EINVAL, "too many VCs of all links");
+	return rc;
+}
+
+static void claim_memory(struct pm_flit *flit)
+{
+	const struct pm_flit_net *net = flit->net;
+	const struct pm_flit_config *config = &flit->config;
+	size_t vcs = (size_t)net->num_links << flit->vc_shift, links = net->num_links;
+	struct pm_pool *pool = &flit->pool;
+
+	flit->vcs = pm_pool_array(pool, vcs, sizeof(*flit->vcs));
+	flit->links = pm_pool_array(pool, links, sizeof(*flit->links));
+	flit->flits = pm_pool_array(pool, vcs * config->buffer, sizeof(uint32_t));
+	flit->num_listed = pm_pool_array(pool, net->num_switches, sizeof(uint32_t));
+	flit->sources = pm_pool_array(pool, net->num_nodes, sizeof(*flit->sources));
+	flit->cables = pm_pool_array(pool, links * config->cable, sizeof(*flit->cables));
+	flit->num_cables = pm_pool_array(pool, config->cable, sizeof(uint32_t));
+	flit->signals = pm_pool_array(pool, 2 * links * config->cable, sizeof(uint32_t));
+	flit->num_signals = pm_pool_array(pool, config->cable, sizeof(uint32_t));
+	flit->passing = pm_pool_array(pool, links * config->delay, sizeof(uint32_t));
+	flit->num_passing = pm_pool_array(pool, config->delay, sizeof(uint32_t));
+	flit->histogram = pm_pool_array(pool, FLIT_BINS, sizeof(uint64_t));
+	flit->moves = pm_pool_array(pool, vcs, 1);
+}
+
+static void begin(struct pm_flit *flit)
+{
+	const struct pm_flit_config *config = &flit->config;
+	size_t vcs = (size_t)flit->net->num_links << flit->vc_shift;
+
+	flit->all_vcs = ~(uint64_t)0 >> (64 - config->vcs);
+	flit->interval =
+		((uint64_t)config->length << 16) * PM_FLIT_FULL_LOAD / config->load;
+	flit->random = config->seed;
+	flit->free_packets = PM_NONE;
+	for (size_t i = 0; i < vcs; i++) {
+		flit->vcs[i].next_vc = flit->vcs[i].owner = PM_NONE;
+		flit->vcs[i].last_read = NOTHING_YET;
+		flit->vcs[i].credits = config->buffer;
+	}
+	for (uint32_t i = 0; i < flit->net->num_links; i++)
+		flit->links[i] = (struct link){.open = flit->all_vcs,
+					       .head = PM_NONE,
+					       .end = PM_NONE,
+					       .read_at = NOTHING_YET};
+	for (uint32_t i = 0; i < flit->net->num_nodes; i++)
+		flit_source_begin(flit, i);
+}
+
+int pm_flit_new(const struct pm_flit_net *net, const struct pm_flit_config *config,
+		struct pm_flit **result, struct pm_error *err)
+{
+	int rc = check_config(net, config, err);
+	struct pm_flit *flit;
+
+	if (rc)
+		return rc;
+	flit = calloc(1, sizeof(*flit));
+	if (!flit)
+		return pm_error_no_memory(err);
+	flit->net = net;
+	flit->config = *config;
+	flit->vc_shift = flit_vc_shift(config->vcs);
+	claim_memory(flit);
+	if (pm_pool_check(&flit->pool, err)) {
+		pm_flit_free(flit);
+		return -ENOMEM;
+	}
+	begin(flit);
+	*result = flit;
+	return 0;
+}
+
+void pm_flit_free(struct pm_flit *flit)
+{
+	if (flit) {
+		pm_pool_free(&flit->pool);
+		free(flit->packets);
+	}
+	free(flit);
+}

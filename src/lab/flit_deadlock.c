@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A buffer is stuck if its front can go into no VC, and each VC that it might take waits
+ * for a buffer that is stuck: one that a packet has for the buffer in front of which this
+ * packet is, one that is full for itself. Those that nothing has moved in for as long as
+ * signals take are looked at, so what a sender knows of them holds. Of those, all that
+ * lead out are taken away until none is left that does; the rest will stay as it is.
+ */
+#include "flit_parts.h"
+
+#include <string.h>
+
+enum { STUCK, MOVES };
+
+/* Nothing has left it for so long that all signals of it have arrived. */
+static bool stands(const struct pm_flit *flit, uint32_t vc)
+{
+	const struct vc *v = &flit->vcs[vc];
+	uint32_t last = v->last_read > flit->now ? 0 : v->last_read;
+
+	return v->ready && flit->now - last > 2 * flit->config.cable;
+}
+
+/* The VCs that the front waits for, as bits of the link that it wants. */
+static uint64_t wanted(const struct pm_flit *flit, uint32_t vc)
+{
+	const struct vc *v = &flit->vcs[vc];
+	uint32_t number = v->next_vc & ((1u << flit->vc_shift) - 1);
+
+	return v->next_vc == PM_NONE ? flit_choice(flit, vc) : (uint64_t)1 << number;
+}
+
+/* The buffer that a VC waits for that the front of `vc` cannot take now. */
+static uint32_t waits_for(const struct pm_flit *flit, uint32_t vc, uint32_t number)
+{
+	uint32_t next = flit->vcs[vc].want << flit->vc_shift | number;
+	uint32_t owner = flit->vcs[next].owner;
+
+	return owner == PM_NONE || owner == vc ? next : owner;
+}
+
+static bool can_take(const struct pm_flit *flit, uint32_t vc, uint32_t number)
+{
+	const struct vc *v = &flit->vcs[vc];
+	const struct link *link = &flit->links[v->want];
+
+	return (link->open >> number & 1) &&
+	       (v->next_vc != PM_NONE || !(link->taken >> number & 1));
+}
+
+/* A buffer that is stuck as far as is known, and of which one lets through that moves. */
+static bool gets_out(const struct pm_flit *flit, uint32_t vc)
+{
+	for (uint64_t among = wanted(flit, vc); among; among &= among - 1) {
+		uint32_t number = (uint32_t)__builtin_ctzll(among);
+
+		if (can_take(flit, vc, number) ||
+		    flit->moves[waits_for(flit, vc, number)] == MOVES)
+			return true;
+	}
+	return false;
+}
+
+/* Notes who is stuck; how many. */
+static uint32_t find_stuck(struct pm_flit *flit)
+{
+	uint32_t vcs = flit->net->num_links << flit->vc_shift, stuck = 0;
+	bool again = true;
+
+	for (uint32_t vc = 0; vc < vcs; vc++) {
+		bool in_switch = flit->net->links[vc >> flit->vc_shift].to <
+				 flit->net->num_switches;
+
+		flit->moves[vc] = in_switch && stands(flit, vc) ? STUCK : MOVES;
+		stuck += flit->moves[vc] == STUCK;
+	}
+	while (again && stuck) {
+		again = false;
+		for (uint32_t vc = 0; vc < vcs; vc++) {
+			if (flit->moves[vc] == MOVES || !gets_out(flit, vc))
+				continue;
+			flit->moves[vc] = MOVES;
+			stuck--;
+			again = true;
+		}
+	}
+	return stuck;
+}
+
+static uint32_t next_stuck(const struct pm_flit *flit, uint32_t vc)
+{
+	return waits_for(flit, vc, (uint32_t)__builtin_ctzll(wanted(flit, vc)));
+}
+
+/* Each that is stuck waits for another one that is: sooner or later in a circle. */
+static void note_circle(struct pm_flit *flit, uint32_t vc, uint32_t stuck)
+{
+	struct pm_flit_deadlock *found = &flit->deadlock;
+	uint32_t first;
+
+	while (stuck--)
+		vc = next_stuck(flit, vc);
+	first = vc;
+	do {
+		if (found->length < PM_FLIT_CIRCLE)
+			found->circle[found->length] = (struct pm_flit_buffer){
+				vc >> flit->vc_shift, vc & ((1u << flit->vc_shift) - 1)};
+		found->length++;
+		vc = next_stuck(flit, vc);
+	} while (vc != first);
+}
+
+void flit_find_deadlock(struct pm_flit *flit)
+{
+	uint32_t vcs = flit->net->num_links << flit->vc_shift, one = PM_NONE;
+	uint32_t stuck = find_stuck(flit);
+
+	if (!stuck)
+		return;
+	flit->deadlock = (struct pm_flit_deadlock){.cycle = flit->now, .buffers = stuck};
+	for (uint32_t vc = 0; vc < vcs; vc++) {
+		if (flit->moves[vc] == MOVES)
+			continue;
+		flit->deadlock.flits += flit->vcs[vc].fill;
+		one = vc;
+	}
+	note_circle(flit, one, stuck);
+}

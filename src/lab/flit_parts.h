@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The state of the flit engine. */
+#ifndef PORTMAJOR_FLIT_PARTS_H
+#define PORTMAJOR_FLIT_PARTS_H
+
+#include <portmajor/flit.h>
+
+/* A flit: its packet's index, and these. */
+#define FLIT_TAIL 1u
+#define FLIT_DAMAGED 2u /* the packet has lost its end */
+#define FLIT_SHIFT 2
+
+/* A VC of a link: number link << vc_shift | vc. */
+struct vc {
+	/* The buffer at the link's end: a ring. */
+	uint32_t first, fill;
+	uint32_t ready;	    /* of these, those that have passed the switch's delay */
+	uint32_t last_read; /* cycle */
+	/* The packet in front: what it has, or PM_NONE while its head waits for a VC. */
+	uint32_t next_vc;
+	uint32_t want;		/* the link that it wants */
+	uint32_t after, before; /* in the list of that link */
+	bool listed;
+	bool said_stop;
+	/* Of packets that come: the last flit kept was no tail; the rest of a packet is
+	 * thrown away; none of it was kept. */
+	bool within, throwing, unseen;
+	/* The sender's. */
+	uint32_t credits;
+	uint32_t owner; /* VC in front of which its packet is, or PM_NONE */
+};
+
+struct link {
+	uint64_t open;		 /* VCs that flow control lets through */
+	uint64_t taken;		 /* VCs that a packet has */
+	uint32_t head, end;	 /* VCs that wait to send by it, in turn */
+	uint32_t turn;		 /* VC from which a free one is looked for */
+	uint32_t read_at, reads; /* at its end: last cycle, and how many then */
+	uint64_t sent;
+};
+
+struct packet {
+	uint32_t born; /* cycle; of one that is not in use, the next such */
+	uint32_t from, to;
+};
+
+struct source {
+	uint64_t random;
+	uint64_t
+		birth; /* of the next packet, in 1 / 65536 of a cycle; UINT64_MAX: none */
+	uint32_t vc;   /* of the packet that is sent */
+	uint32_t packet, left;
+	uint64_t arrived; /* of its packets, since measuring */
+};
+
+/* On a cable. */
+struct moving {
+	uint32_t vc, flit;
+};
+
+struct pm_flit {
+	struct pm_pool pool;
+	const struct pm_flit_net *net;
+	struct pm_flit_config config;
+	uint32_t now, slot; /* slot: now % cable */
+	uint32_t vc_shift;
+	uint64_t all_vcs; /* as bits */
+	uint64_t interval;
+	uint64_t random;	/* for ways */
+	struct vc *vcs;		/* [link << vc_shift | vc] */
+	struct link *links;	/* [link] */
+	uint32_t *flits;	/* [vc][buffer] */
+	uint32_t *num_listed;	/* [switch] */
+	struct source *sources; /* [node] */
+	struct moving *cables;	/* [cable][link] */
+	uint32_t *num_cables;	/* [cable] */
+	uint32_t *signals;	/* [cable][2 x link] vc << 1 | stop */
+	uint32_t *num_signals;	/* [cable] */
+	uint32_t *passing;	/* [delay][link] VCs that a flit came to */
+	uint32_t *num_passing;	/* [delay] */
+	struct packet *packets;
+	uint32_t room_packets, free_packets, num_free;
+	uint64_t sent, arrived, lost; /* flits */
+	/* Since measuring. */
+	uint32_t since;
+	uint64_t flits_in, packets_in, lost_flits, lost_packets, latency;
+	uint64_t first_backlog; /* packets */
+	uint32_t longest, highest_fill;
+	uint64_t *histogram; /* [FLIT_BINS] of latencies */
+	struct pm_flit_deadlock deadlock;
+	uint8_t *moves; /* [vc] room for looking for one */
+};
+
+/* Latencies below 2048 are counted each, longer ones by their first 11 bits. */
+#define FLIT_BINS (23 * 1024)
+
+static inline uint32_t flit_vc_shift(uint32_t vcs)
+{
+	uint32_t shift = 0;
+
+	while (1u << shift < vcs)
+		shift++;
+	return shift;
+}
+
+/* The VCs that the packet in front of a VC may take of the link that it wants. */
+static inline uint64_t flit_choice(const struct pm_flit *flit, uint32_t vc)
+{
+	const struct vc *v = &flit->vcs[vc];
+	const struct pm_flit_link *to = &flit->net->links[v->want];
+	const struct pm_flit_link *from = &flit->net->links[vc >> flit->vc_shift];
+	uint32_t number = vc & ((1u << flit->vc_shift) - 1);
+	uint32_t half = flit->config.vcs / 2;
+	bool out = to->to >= flit->net->num_switches, upper;
+
+	switch (flit->config.rule) {
+	case PM_FLIT_ONE:
+		return 1;
+	case PM_FLIT_HOP:
+		return (uint64_t)1 << (number + !out);
+	case PM_FLIT_DATELINE:
+		if (out)
+			break;
+		upper = to->wrap || (from->dimension == to->dimension && number >= half);
+		return upper ? flit->all_vcs & ~(((uint64_t)1 << half) - 1)
+			     : ((uint64_t)1 << half) - 1;
+	case PM_FLIT_ANY:
+		break;
+	}
+	return flit->all_vcs;
+}
+
+/* Sets out a node's births. */
+void flit_source_begin(struct pm_flit *flit, uint32_t node);
+
+/* Whether a packet has been born that is not sent yet. */
+static inline bool flit_source_waits(const struct pm_flit *flit, uint32_t node)
+{
+	return flit->sources[node].birth <= (uint64_t)flit->now << 16;
+}
+
+/* Takes that packet; a node and when, so that the next one can be born. */
+struct packet flit_source_take(struct pm_flit *flit, uint32_t node);
+
+/* How many packets have been born and not sent, over all nodes; of Poisson's as many as
+ * are to be expected. */
+uint64_t flit_source_backlog(const struct pm_flit *flit);
+
+/* Looks for packets that wait for each other; they are noted. */
+void flit_find_deadlock(struct pm_flit *flit);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What nodes send, and when. Each has random numbers of its own, and draws a packet when
+ * it begins to send it: so traffic is the same whatever the network does with it, and a
+ * queue of any length takes no memory.
+ */
+#include "flit_parts.h"
+
+#include <portmajor/random.h>
+
+#define UNIT_BITS 16 /* times are in 1 / 65536 of a cycle */
+
+/*
+ * An exponential variate of mean 1 << UNIT_BITS, by comparisons alone (von Neumann,
+ * 1951): of uniform numbers as long as they fall, an odd number ends it with the first of
+ * them; else the whole part is one more.
+ */
+static uint64_t draw_exponential(uint64_t *random)
+{
+	for (uint64_t whole = 0;; whole++) {
+		uint64_t first = pm_random_next(random), last = first, next;
+		bool odd = true;
+
+		while ((next = pm_random_next(random)) < last) {
+			last = next;
+			odd = !odd;
+		}
+		if (odd)
+			return (whole << UNIT_BITS) + (first >> (64 - UNIT_BITS));
+	}
+}
+
+static uint64_t next_interval(const struct pm_flit *flit, struct source *source)
+{
+	if (flit->config.arrivals == PM_FLIT_INTERVAL)
+		return flit->interval;
+	return (draw_exponential(&source->random) * flit->interval) >> UNIT_BITS;
+}
+
+void flit_source_begin(struct pm_flit *flit, uint32_t node)
+{
+	const struct pm_flit_config *config = &flit->config;
+	struct source *source = &flit->sources[node];
+	uint64_t state = config->seed + node;
+
+	/* Seeds that follow each other would give the same numbers, node by node. */
+	source->random = pm_random_next(&state) ^ config->seed << 32;
+	if (config->arrivals == PM_FLIT_INTERVAL)
+		source->birth = pm_random_below(&source->random, flit->interval);
+	else
+		source->birth = next_interval(flit, source);
+	if (config->pattern == PM_FLIT_HOT_SPOT && config->share == 100 &&
+	    node == config->node)
+		source->birth = UINT64_MAX;
+}
+
+static uint32_t draw_other(const struct pm_flit *flit, struct source *source,
+			   uint32_t node)
+{
+	uint32_t to =
+		(uint32_t)pm_random_below(&source->random, flit->net->num_nodes - 1);
+
+	return to + (to >= node);
+}
+
+static uint32_t draw_node(const struct pm_flit *flit, struct source *source,
+			  uint32_t node)
+{
+	const struct pm_flit_config *config = &flit->config;
+
+	switch (config->pattern) {
+	case PM_FLIT_SHIFT:
+		return (node + config->node) % flit->net->num_nodes;
+	case PM_FLIT_HOT_SPOT:
+		if (node != config->node &&
+		    pm_random_below(&source->random, 100) < config->share)
+			return config->node;
+		break;
+	case PM_FLIT_UNIFORM:
+		break;
+	}
+	return draw_other(flit, source, node);
+}
+
+struct packet flit_source_take(struct pm_flit *flit, uint32_t node)
+{
+	struct source *source = &flit->sources[node];
+	struct packet packet = {
+		.born = (uint32_t)((source->birth + (1u << UNIT_BITS) - 1) >> UNIT_BITS),
+		.from = node,
+		.to = draw_node(flit, source, node),
+	};
+
+	source->birth += next_interval(flit, source);
+	return packet;
+}
+
+uint64_t flit_source_backlog(const struct pm_flit *flit)
+{
+	uint64_t packets = 0, now = (uint64_t)flit->now << UNIT_BITS;
+
+	for (uint32_t i = 0; i < flit->net->num_nodes; i++)
+		if (flit->sources[i].birth <= now)
+			packets += (now - flit->sources[i].birth) / flit->interval + 1;
+	return packets;
+}
