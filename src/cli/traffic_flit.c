@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor traffic --engine flit: wormhole switching with virtual channels. */
+#include "cli.h"
+#include "json.h"
+#include "tables.h"
+#include "traffic.h"
+#include "traffic_flit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MILLION 1000000u
+
+/* ---- The network ---- */
+
+/* "4x5" as numbers; how many there are, 0 if that is not what it is. */
+static uint32_t read_sizes(const char *text, uint32_t *sizes, uint32_t room)
+{
+	char copy[64], *rest = copy, *word;
+	uint32_t num = 0;
+	unsigned long value;
+
+	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
+		return 0;
+	while ((word = strsep(&rest, "x"))) {
+		if (num == room || !cli_number(word, 1, 65535, &value))
+			return 0;
+		sizes[num++] = (uint32_t)value;
+	}
+	return num;
+}
+
+/* A network that is built in; an exit status. */
+static int build_net(const struct flit_request *request, struct pm_flit_net **net)
+{
+	const char *text = request->topology, *sizes = strchr(text, ':');
+	size_t length = sizes ? (size_t)(sizes - text) : strlen(text);
+	uint32_t size[PM_FLIT_MAX_DIMENSIONS] = {0}, num = 0;
+	bool torus = length == 5 && !strncmp(text, "torus", length);
+	struct pm_error err;
+	int rc;
+
+	if (sizes)
+		num = read_sizes(sizes + 1, size, PM_FLIT_MAX_DIMENSIONS);
+	if (request->ties_given && !torus)
+		return cli_fail(EXIT_USAGE, "--ties is for a torus");
+	if (torus && num)
+		rc = pm_flit_net_torus(size, num, request->ties_up, net, &err);
+	else if (length == 4 && !strncmp(text, "mesh", length) && num == 2)
+		rc = pm_flit_net_mesh(size[0], size[1], net, &err);
+	else if (length == 5 && !strncmp(text, "chain", length) && num == 1)
+		rc = pm_flit_net_chain(size[0], net, &err);
+	else if (length == 4 && !strncmp(text, "tree", length) && num == 2)
+		rc = pm_flit_net_tree(size[0], size[1], net, &err);
+	else
+		return cli_fail(EXIT_USAGE,
+				"--topology %s: not torus:XxY, mesh:SWITCHESxNODES, "
+				"chain:CABLES or tree:KxN",
+				text);
+	if (rc == -ENOMEM)
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	return rc ? cli_fail(EXIT_USAGE, "--topology %s: %s", text, err.text) : EXIT_FINE;
+}
+
+/* The tables of a file, or those of the plan; an exit status. */
+static int get_tables(const struct flit_request *request, struct pm_fabric *fabric,
+		      struct pm_lfts **lfts)
+{
+	struct cli_tables tables = {0};
+	struct pm_error err;
+	int status;
+
+	if (request->lfts)
+		return pm_lfts_read(request->lfts, lfts, &err)
+			       ? cli_fail(EXIT_INPUT, "%s", err.text)
+			       : EXIT_FINE;
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		fabric->ports[i].lid = 0;
+	status = cli_tables_make(&tables, &request->fabric, fabric, PM_NONE);
+	if (!status && pm_lfts_of_plan(tables.plan, tables.routes, fabric, lfts, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	cli_tables_free(&tables);
+	return status;
+}
+
+/* A network of a fabric, which has names of it; an exit status. */
+static int load_net(const struct flit_request *request, struct pm_fabric **fabric,
+		    struct pm_flit_net **net)
+{
+	struct pm_lfts *lfts = NULL;
+	struct pm_lft_lids lids;
+	struct pm_error err;
+	int status = cli_fabric_read(request->netlist, &request->fabric, fabric);
+
+	if (!status)
+		status = get_tables(request, *fabric, &lfts);
+	if (!status && pm_lfts_give_lids(lfts, *fabric, &lids, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status && lids.first_differ != PM_NONE)
+		status = cli_fail(
+			EXIT_INPUT,
+			"%s: \"%s\" has another LID there than in %s: tables "
+			"of another fabric?",
+			request->lfts,
+			pm_fabric_name(*fabric, (*fabric)->ports[lids.first_differ].node),
+			request->netlist);
+	if (!status && pm_flit_net_of_tables(*fabric, lfts, net, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	pm_lfts_free(lfts);
+	return status;
+}
+
+/* ---- Running ---- */
+
+/* What is done of all runs, on a terminal. */
+struct progress {
+	bool shown;
+	uint32_t done, count;
+	double seconds; /* of CPU */
+};
+
+static void show_progress(const struct progress *progress)
+{
+	int now = (int)(50.0 * progress->done / progress->count);
+
+	if (!progress->shown)
+		return;
+	fprintf(stderr, "\r[%.*s%*s] %u of %u", now,
+		"##################################################", 50 - now, "",
+		progress->done, progress->count);
+	fflush(stderr);
+}
+
+/* With one seed; an exit status. */
+static int run_once(const struct flit_request *request, const struct pm_flit_net *net,
+		    const struct pm_flit_config *config, struct flit_point *point,
+		    uint32_t number)
+{
+	struct pm_flit *flit = NULL;
+	struct pm_error err;
+	int rc = pm_flit_new(net, config, &flit, &err);
+
+	if (rc == -EINVAL)
+		return cli_fail(EXIT_USAGE, "%s", err.text);
+	if (!rc)
+		rc = pm_flit_run(flit, request->warm_up, &err);
+	if (!rc) {
+		pm_flit_measure(flit);
+		rc = pm_flit_run(flit, request->cycles, &err);
+	}
+	if (!rc) {
+		pm_flit_result(flit, &point->run[number]);
+		if (!point->deadlock.cycle) {
+			point->deadlock = *pm_flit_deadlock(flit);
+			point->deadlock_seed = (uint32_t)config->seed;
+		}
+	}
+	pm_flit_free(flit);
+	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
+}
+
+/* With all seeds, which is added to a list; an exit status. */
+static int run_point(const struct flit_request *request, const struct pm_flit_net *net,
+		     struct flit_point *point, struct progress *progress, json_t **points)
+{
+	struct pm_flit_config config = request->config;
+	int status = EXIT_FINE;
+
+	config.length = point->length;
+	config.load = point->load;
+	memset(&point->deadlock, 0, sizeof(point->deadlock));
+	for (uint32_t i = 0; i < request->seeds && !status; i++) {
+		clock_t begin = clock();
+
+		config.seed = request->first_seed + i;
+		status = run_once(request, net, &config, point, i);
+		progress->seconds += (double)(clock() - begin) / CLOCKS_PER_SEC;
+		progress->done++;
+		show_progress(progress);
+	}
+	if (!status)
+		*points = cli_json_append(*points, flit_point_json(request, net, point));
+	return status;
+}
+
+/* All points, as a list; an exit status. */
+static int run_points(const struct flit_request *request, const struct pm_flit_net *net,
+		      struct progress *progress, json_t **points)
+{
+	struct flit_point point = {.run = calloc(request->seeds, sizeof(*point.run))};
+	int status = EXIT_FINE;
+
+	if (!point.run)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	for (uint32_t l = 0; l < request->lengths.num; l++)
+		for (uint32_t i = 0; i < request->loads.num && !status; i++) {
+			point.length = request->lengths.value[l];
+			point.load = request->loads.value[i];
+			status = run_point(request, net, &point, progress, points);
+		}
+	if (progress->shown)
+		fputs("\r\033[K", stderr);
+	free(point.run);
+	return status;
+}
+
+static json_t *speed_json(const json_t *points, double seconds,
+			  const struct flit_request *request)
+{
+	const json_t *point;
+	json_int_t hops = 0;
+	double all = (double)request->warm_up + request->cycles;
+	size_t i;
+
+	/* Those of the warm-up are not counted, but take their time. */
+	json_array_foreach(points, i, point) hops += cli_json_number(point, "hops");
+	return json_pack(
+		"{s:I, s:f, s:f}", "hops", hops, "seconds", seconds, "millions",
+		seconds > 0 ? (double)hops / 1e6 * all / request->cycles / seconds : 0);
+}
+
+/* An exit status. */
+static int run(const struct flit_request *request, const struct pm_flit_net *net)
+{
+	struct progress progress = {
+		.shown = !request->output.quiet && isatty(STDERR_FILENO),
+		.count = request->lengths.num * request->loads.num * request->seeds,
+	};
+	json_t *object, *points = json_array(), *findings;
+	int status = run_points(request, net, &progress, &points);
+
+	if (status) {
+		json_decref(points);
+		return status;
+	}
+	findings = flit_findings_json(points, request->config.flow == PM_FLIT_SLACK);
+	status = json_array_size(findings) ? EXIT_FINDINGS : EXIT_FINE;
+	object = cli_json_join(flit_settings_json(request, net),
+			       json_pack("{s:o, s:o, s:o}", "points", points,
+					 "saturation", flit_saturation_json(points),
+					 "findings", findings));
+	if (request->speed)
+		json_object_set_new(object, "speed",
+				    speed_json(points, progress.seconds, request));
+	if (request->output.json)
+		return cli_json_print(object) ? EXIT_INPUT : status;
+	if (!request->output.quiet)
+		flit_print_text(object);
+	json_decref(object);
+	return status;
+}
+
+/* ---- Options ---- */
+
+/* A number with up to six digits behind the point, in units of 1 / unit. */
+static bool read_decimal(const char *text, uint32_t unit, const char **end,
+			 uint64_t *value)
+{
+	uint64_t number = 0;
+	bool any = false;
+
+	for (; *text >= '0' && *text <= '9' && number < UINT32_MAX; text++, any = true)
+		number = number * 10 + (uint64_t)(*text - '0');
+	number *= unit;
+	if (*text == '.' && unit > 1 && text[1] != '.')
+		for (text++; *text >= '0' && *text <= '9' && unit; text++, any = true) {
+			unit /= 10;
+			number += (uint64_t)(*text - '0') * unit;
+		}
+	*end = text;
+	*value = number;
+	return any;
+}
+
+/* One of a list: N, or FROM..TO/STEP, of which STEP is FROM if it is left out. */
+static bool read_range(const char *text, uint32_t unit, struct flit_list *list)
+{
+	uint64_t from, to, step;
+	const char *at;
+
+	if (!read_decimal(text, unit, &at, &from))
+		return false;
+	to = step = from;
+	if (!strncmp(at, "..", 2) && !read_decimal(at + 2, unit, &at, &to))
+		return false;
+	if (*at == '/' && !read_decimal(at + 1, unit, &at, &step))
+		return false;
+	if (*at || to < from || to > UINT32_MAX || (to > from && !step))
+		return false;
+	do {
+		if (list->num == FLIT_MAX_POINTS)
+			return false;
+		list->value[list->num++] = (uint32_t)from;
+		from += step;
+	} while (from <= to && step);
+	return true;
+}
+
+static int take_list(const struct cli_option *option, char *argument, uint32_t unit,
+		     struct flit_list *list)
+{
+	char *word;
+
+	list->num = 0;
+	while ((word = strsep(&argument, ","))) {
+		uint32_t first = list->num;
+
+		if (!read_range(word, unit, list))
+			return cli_fail(EXIT_USAGE,
+					"--%s: not numbers N or FROM..TO/STEP, with "
+					"commas between, of up to %d in all: \"%s\"",
+					option->name, FLIT_MAX_POINTS, word);
+		for (uint32_t i = first; i < list->num; i++)
+			if (list->value[i] < option->low || list->value[i] > option->high)
+				return cli_fail(EXIT_USAGE, "--%s %s: not from %g to %g",
+						option->name, word,
+						(double)option->low / unit,
+						(double)option->high / unit);
+	}
+	return EXIT_FINE;
+}
+
+static int take_loads(const struct cli_option *option, char *argument, void *to)
+{
+	return take_list(option, argument, MILLION, to);
+}
+
+static int take_lengths(const struct cli_option *option, char *argument, void *to)
+{
+	return take_list(option, argument, 1, to);
+}
+
+/* One of the words of option->values; its number, or -1 with a message. */
+static int take_word(const struct cli_option *option, const char *argument)
+{
+	const char *at = option->values;
+
+	for (int number = 0;; number++) {
+		size_t length = strcspn(at, "|");
+
+		if (length == strlen(argument) && !strncmp(at, argument, length))
+			return number;
+		at += length;
+		if (!*at++)
+			break;
+	}
+	cli_fail(EXIT_USAGE, "--%s %s: not one of %s", option->name, argument,
+		 option->values);
+	return -1;
+}
+
+static int take_engine(const struct cli_option *option, char *argument, void *to)
+{
+	(void)to;
+	return take_word(option, argument) < 0 ? EXIT_USAGE : EXIT_FINE;
+}
+
+static int take_flow(const struct cli_option *option, char *argument, void *to)
+{
+	int number = take_word(option, argument);
+
+	*(enum pm_flit_flow *)to = number == 1 ? PM_FLIT_SLACK : PM_FLIT_CREDIT;
+	return number < 0 ? EXIT_USAGE : EXIT_FINE;
+}
+
+static int take_rule(const struct cli_option *option, char *argument, void *to)
+{
+	struct flit_request *request = to;
+	int number = take_word(option, argument);
+
+	if (number < 0)
+		return EXIT_USAGE;
+	request->rule_given = true;
+	request->config.rule = (enum pm_flit_rule)number;
+	return EXIT_FINE;
+}
+
+static int take_arrivals(const struct cli_option *option, char *argument, void *to)
+{
+	int number = take_word(option, argument);
+
+	*(enum pm_flit_arrivals *)to = number == 1 ? PM_FLIT_POISSON : PM_FLIT_INTERVAL;
+	return number < 0 ? EXIT_USAGE : EXIT_FINE;
+}
+
+static int take_ties(const struct cli_option *option, char *argument, void *to)
+{
+	struct flit_request *request = to;
+	int number = take_word(option, argument);
+
+	request->ties_given = true;
+	request->ties_up = number == 1;
+	return number < 0 ? EXIT_USAGE : EXIT_FINE;
+}
+
+static int take_stop(const struct cli_option *option, char *argument, void *to)
+{
+	struct flit_request *request = to;
+
+	request->stop_given = true;
+	return cli_take_number(option, argument, &request->config.stop);
+}
+
+static int take_go(const struct cli_option *option, char *argument, void *to)
+{
+	struct flit_request *request = to;
+
+	request->go_given = true;
+	return cli_take_number(option, argument, &request->config.go);
+}
+
+/* uniform, shift:N, hotspot:NODE[:PERCENT] */
+static int take_pattern(const struct cli_option *option, char *argument, void *to)
+{
+	struct flit_request *request = to;
+	struct pm_flit_config *config = &request->config;
+	char copy[64], *rest = copy, *name, *number, *share;
+	unsigned long node = 0, percent = 100;
+	bool good;
+
+	snprintf(copy, sizeof(copy), "%s", argument);
+	name = strsep(&rest, ":");
+	number = strsep(&rest, ":");
+	share = strsep(&rest, ":");
+	good = !rest && (!number || cli_number(number, 0, UINT32_MAX, &node)) &&
+	       (!share || cli_number(share, 1, 100, &percent));
+	if (good && !strcmp(name, "uniform") && !number)
+		config->pattern = PM_FLIT_UNIFORM;
+	else if (good && !strcmp(name, "shift") && number && !share)
+		config->pattern = PM_FLIT_SHIFT;
+	else if (good && !strcmp(name, "hotspot") && number)
+		config->pattern = PM_FLIT_HOT_SPOT;
+	else
+		return cli_fail(EXIT_USAGE,
+				"--%s %s: not uniform, shift:N or "
+				"hotspot:NODE[:PERCENT]",
+				option->name, argument);
+	request->pattern = argument;
+	config->node = (uint32_t)node;
+	config->share = (uint32_t)percent;
+	return EXIT_FINE;
+}
+
+#define CONFIG(member) CLI_MEMBER(struct flit_request, config.member)
+
+static const struct cli_option options[] = {
+	{0, "engine", "ENGINE", "flit: this one", .take = take_engine, .values = "flit"},
+	{'t', "topology", "KIND",
+	 "torus:XxY (also of other dimensions; a node at each switch), "
+	 "mesh:SWITCHESxNODES (each switch joined with each), chain:CABLES (two nodes) "
+	 "or tree:KxN, the K-ary N-tree (default torus:4x4)",
+	 CLI_MEMBER(struct flit_request, topology)},
+	{0, "lfts", "FILE",
+	 "tables for NETLIST as OpenSM or dump_fts writes them (default: those of its "
+	 "plan)",
+	 CLI_MEMBER(struct flit_request, lfts)},
+	{0, "ties", "HOW",
+	 "in a torus, where both ways round are as long: parity of the coordinates "
+	 "(default), or always up",
+	 .take = take_ties, .values = "parity|up"},
+	{0, "flow", "CONTROL", "credit (default) or slack: STOP and GO",
+	 .take = take_flow, .to = offsetof(struct flit_request, config.flow),
+	 .values = "credit|slack"},
+	{0, "stop", "N", "slack: STOP is said at N flits (default 68)", .take = take_stop,
+	 .low = 1, .high = PM_FLIT_MAX_BUFFER},
+	{0, "go", "N", "slack: GO is said at N flits and less (default 60)",
+	 .take = take_go, .high = PM_FLIT_MAX_BUFFER},
+	{0, "cable", "N", "cycles that a flit takes through a cable (default 30)",
+	 CONFIG(cable), .low = 1, .high = PM_FLIT_MAX_CABLE},
+	{0, "delay", "N", "cycles that a flit takes through a switch (default 0)",
+	 CONFIG(delay), .high = PM_FLIT_MAX_CABLE},
+	{0, "buffer", "N", "flits of a VC's buffer (default 128)", CONFIG(buffer),
+	 .low = 1, .high = PM_FLIT_MAX_BUFFER},
+	{0, "vcs", "N", "VCs of each cable, 1 to 64 (default 16)", CONFIG(vcs), .low = 1,
+	 .high = PM_FLIT_MAX_VCS},
+	{0, "vc-rule", "RULE",
+	 "which VC a packet takes: hop (that of the number of cables between switches so "
+	 "far; default for a torus), dateline (a torus; the upper half from where a row "
+	 "is joined to its beginning), any (default otherwise) or one (VC 0)",
+	 .take = take_rule, .values = "hop|dateline|any|one"},
+	{0, "reads", "N", "flits that a switch reads of an input in a cycle (default 1)",
+	 CONFIG(reads), .low = 1, .high = PM_MAX_PORTS},
+	{0, "length", "LIST",
+	 "of packets, in flits: N or FROM..TO/STEP, or several with commas between; "
+	 "without STEP it is FROM (default 64)",
+	 .take = take_lengths, .to = offsetof(struct flit_request, lengths), .low = 1,
+	 .high = PM_FLIT_MAX_LENGTH},
+	{0, "load", "LIST",
+	 "flits a node and cycle, 0.001 to 1, likewise (default 0.1..1.0)",
+	 .take = take_loads, .to = offsetof(struct flit_request, loads),
+	 .low = PM_FLIT_MIN_LOAD, .high = PM_FLIT_FULL_LOAD},
+	{0, "pattern", "PATTERN",
+	 "uniform (default), shift:N or hotspot:NODE[:PERCENT], NODE from 0, PERCENT of "
+	 "all packets (default 100)",
+	 .take = take_pattern},
+	{0, "arrivals", "HOW",
+	 "of packets at nodes: at an interval (default) that begins anywhere, or poisson",
+	 .take = take_arrivals, .to = offsetof(struct flit_request, config.arrivals),
+	 .values = "interval|poisson"},
+	{0, "warm-up", "N", "cycles before measuring (default 20000)",
+	 CLI_MEMBER(struct flit_request, warm_up), .high = PM_FLIT_MAX_CYCLES / 2},
+	{0, "cycles", "N", "cycles that are measured (default 60000)",
+	 CLI_MEMBER(struct flit_request, cycles), .low = 1,
+	 .high = PM_FLIT_MAX_CYCLES / 2},
+	{0, "seed", "N", "the first seed (default 1)",
+	 CLI_MEMBER(struct flit_request, first_seed), .high = INT32_MAX},
+	{0, "seeds", "N", "each point with so many seeds (default 3)",
+	 CLI_MEMBER(struct flit_request, seeds), .low = 1, .high = FLIT_MAX_SEEDS},
+	{0, "speed", NULL, "tell flit-hops per second of CPU as well",
+	 CLI_MEMBER(struct flit_request, speed)},
+	CLI_OUTPUT(struct flit_request, output, "no text and no progress bar",
+		   "print JSON, see docs/json.md"),
+	CLI_INCLUDE(struct flit_request, fabric, cli_fabric_options),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "traffic --engine flit [OPTION]... [NETLIST]",
+	.about = "Simulates wormhole switching with virtual channels (VCs), flit by "
+		 "flit, in a network that is built in, or in a fabric, an ibsim or "
+		 "ibnetdiscover file, with its tables. Exit status 1 for a deadlock, "
+		 "or flits lost in spite of credits.",
+	.options = options,
+	.min_operands = 0,
+	.max_operands = 1,
+};
+
+/* What contradicts something else; an exit status. */
+static int check_request(struct flit_request *request)
+{
+	if (request->config.flow == PM_FLIT_CREDIT &&
+	    (request->stop_given || request->go_given))
+		return cli_fail(EXIT_USAGE, "--stop and --go are for --flow slack");
+	if (request->netlist && request->topology)
+		return cli_fail(EXIT_USAGE, "either NETLIST or --topology");
+	if (request->netlist && request->ties_given)
+		return cli_fail(EXIT_USAGE, "--ties is for a torus");
+	if (request->lfts && !request->netlist)
+		return cli_fail(EXIT_USAGE, "--lfts needs NETLIST");
+	if (!request->netlist && !request->topology)
+		request->topology = "torus:4x4";
+	if ((uint64_t)request->lengths.num * request->loads.num * request->seeds >
+	    UINT32_MAX)
+		return cli_fail(EXIT_USAGE, "too many runs");
+	return EXIT_FINE;
+}
+
+static int make_and_run(struct flit_request *request)
+{
+	struct pm_fabric *fabric = NULL;
+	struct pm_flit_net *net = NULL;
+	int status = check_request(request);
+
+	if (!status)
+		status = request->netlist ? load_net(request, &fabric, &net)
+					  : build_net(request, &net);
+	if (!status) {
+		if (!request->rule_given)
+			request->config.rule = net->torus ? PM_FLIT_HOP : PM_FLIT_ANY;
+		status = run(request, net);
+	}
+	pm_flit_net_free(net);
+	pm_fabric_free(fabric);
+	return status;
+}
+
+int traffic_flit(int argc, char **argv)
+{
+	static const uint32_t usual_length = 64;
+	struct flit_request request = {
+		.pattern = "uniform",
+		.config = {.stop = 68,
+			   .go = 60,
+			   .cable = 30,
+			   .buffer = 128,
+			   .vcs = 16,
+			   .reads = 1},
+		.lengths = {calloc(FLIT_MAX_POINTS, sizeof(uint32_t)), 1},
+		.loads = {calloc(FLIT_MAX_POINTS, sizeof(uint32_t)), 10},
+		.warm_up = 20000,
+		.cycles = 60000,
+		.seeds = 3,
+		.first_seed = 1,
+	};
+	int status;
+
+	if (request.lengths.value && request.loads.value) {
+		request.lengths.value[0] = usual_length;
+		for (uint32_t i = 0; i < request.loads.num; i++)
+			request.loads.value[i] = (i + 1) * PM_FLIT_FULL_LOAD / 10;
+		status = cli_command_read(&command, argc, argv, &request);
+		request.netlist = argv[optind]; /* NULL behind the last */
+		if (status < 0)
+			status = make_and_run(&request);
+	} else {
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	}
+	free(request.lengths.value);
+	free(request.loads.value);
+	return status;
+}
