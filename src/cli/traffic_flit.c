@@ -413,35 +413,40 @@ static int take_go(const struct cli_option *option, char *argument, void *to)
 	return cli_take_number(option, argument, &request->config.go);
 }
 
-/* uniform, shift:N, hotspot:NODE[:PERCENT] */
+/* uniform, shift:N, hotspot:NODE[:PERCENT] or pair:FROM:TO */
 static int take_pattern(const struct cli_option *option, char *argument, void *to)
 {
 	struct flit_request *request = to;
 	struct pm_flit_config *config = &request->config;
-	char copy[64], *rest = copy, *name, *number, *share;
-	unsigned long node = 0, percent = 100;
+	char copy[64], *rest = copy, *name, *first, *second;
+	unsigned long one = 0, other = 100;
 	bool good;
 
 	snprintf(copy, sizeof(copy), "%s", argument);
 	name = strsep(&rest, ":");
-	number = strsep(&rest, ":");
-	share = strsep(&rest, ":");
-	good = !rest && (!number || cli_number(number, 0, UINT32_MAX, &node)) &&
-	       (!share || cli_number(share, 1, 100, &percent));
-	if (good && !strcmp(name, "uniform") && !number)
+	first = strsep(&rest, ":");
+	second = strsep(&rest, ":");
+	good = !rest && (!first || cli_number(first, 0, UINT32_MAX, &one)) &&
+	       (!second || cli_number(second, 0, UINT32_MAX, &other));
+	config->node = (uint32_t)one;
+	config->share = (uint32_t)other;
+	if (good && !strcmp(name, "uniform") && !first) {
 		config->pattern = PM_FLIT_UNIFORM;
-	else if (good && !strcmp(name, "shift") && number && !share)
+	} else if (good && !strcmp(name, "shift") && first && !second) {
 		config->pattern = PM_FLIT_SHIFT;
-	else if (good && !strcmp(name, "hotspot") && number)
+	} else if (good && !strcmp(name, "hotspot") && first) {
 		config->pattern = PM_FLIT_HOT_SPOT;
-	else
+	} else if (good && !strcmp(name, "pair") && second) {
+		config->pattern = PM_FLIT_PAIR;
+		config->from = (uint32_t)one;
+		config->node = (uint32_t)other;
+	} else {
 		return cli_fail(EXIT_USAGE,
-				"--%s %s: not uniform, shift:N or "
-				"hotspot:NODE[:PERCENT]",
+				"--%s %s: not uniform, shift:N, "
+				"hotspot:NODE[:PERCENT] or pair:FROM:TO",
 				option->name, argument);
+	}
 	request->pattern = argument;
-	config->node = (uint32_t)node;
-	config->share = (uint32_t)percent;
 	return EXIT_FINE;
 }
 
@@ -494,8 +499,8 @@ static const struct cli_option options[] = {
 	 .take = take_loads, .to = offsetof(struct flit_request, loads),
 	 .low = PM_FLIT_MIN_LOAD, .high = PM_FLIT_FULL_LOAD},
 	{0, "pattern", "PATTERN",
-	 "uniform (default), shift:N or hotspot:NODE[:PERCENT], NODE from 0, PERCENT of "
-	 "all packets (default 100)",
+	 "uniform (default), shift:N, hotspot:NODE[:PERCENT] (PERCENT of all packets, "
+	 "default 100) or pair:FROM:TO (nobody else sends); nodes are counted from 0",
 	 .take = take_pattern},
 	{0, "arrivals", "HOW",
 	 "of packets at nodes: at an interval (default) that begins anywhere, or poisson",

@@ -511,6 +511,12 @@ static int check_pattern(const struct pm_flit_net *net,
 				    "a hot spot is a node from 0 to %u, with 1 to 100 "
 				    "percent of the packets",
 				    net->num_nodes - 1);
+	if (config->pattern == PM_FLIT_PAIR &&
+	    (config->node >= net->num_nodes || config->from >= net->num_nodes ||
+	     config->node == config->from))
+		return pm_error_set(err, -EINVAL,
+				    "a pair is two nodes from 0 to %u that differ",
+				    net->num_nodes - 1);
 	return 0;
 }
 

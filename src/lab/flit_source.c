@@ -49,8 +49,9 @@ void flit_source_begin(struct pm_flit *flit, uint32_t node)
 		source->birth = pm_random_below(&source->random, flit->interval);
 	else
 		source->birth = next_interval(flit, source);
-	if (config->pattern == PM_FLIT_HOT_SPOT && config->share == 100 &&
-	    node == config->node)
+	if ((config->pattern == PM_FLIT_HOT_SPOT && config->share == 100 &&
+	     node == config->node) ||
+	    (config->pattern == PM_FLIT_PAIR && node != config->from))
 		source->birth = UINT64_MAX;
 }
 
@@ -71,6 +72,8 @@ static uint32_t draw_node(const struct pm_flit *flit, struct source *source,
 	switch (config->pattern) {
 	case PM_FLIT_SHIFT:
 		return (node + config->node) % flit->net->num_nodes;
+	case PM_FLIT_PAIR:
+		return config->node;
 	case PM_FLIT_HOT_SPOT:
 		if (node != config->node &&
 		    pm_random_below(&source->random, 100) < config->share)

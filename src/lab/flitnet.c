@@ -3,6 +3,7 @@
 #include <portmajor/flitnet.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,7 +326,7 @@ int pm_flit_net_tree(uint32_t k, uint32_t n, struct pm_flit_net **result,
 	struct pm_flit_net *net;
 	uint32_t nodes;
 
-	if (k < 2 || k > 64 || n < 1 || n > 6 || power(k, n) > MAX_NODES)
+	if (k < 2 || k > 64 || n < 1 || n > 6 || pow(k, n) > MAX_NODES)
 		return pm_error_set(err, -EINVAL,
 				    "a tree K-ary N has K 2 to 64, N 1 to 6, and up to "
 				    "%d nodes",

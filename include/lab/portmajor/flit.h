@@ -46,6 +46,7 @@ enum pm_flit_pattern {
 	PM_FLIT_UNIFORM,  /* to any other node */
 	PM_FLIT_SHIFT,	  /* to the node so many further on */
 	PM_FLIT_HOT_SPOT, /* a share of the packets to one node, the others uniformly */
+	PM_FLIT_PAIR,	  /* one node sends to another one, and nobody else does */
 };
 
 enum pm_flit_arrivals {
@@ -66,7 +67,8 @@ struct pm_flit_config {
 	uint32_t load;	 /* of each node, in millionths of a flit a cycle */
 	enum pm_flit_arrivals arrivals;
 	enum pm_flit_pattern pattern;
-	uint32_t node;	/* hot spot: which; shift: how far, 1 to nodes - 1 */
+	uint32_t node;	/* hot spot: which; pair: the receiver; shift: how far */
+	uint32_t from;	/* pair: the sender */
 	uint32_t share; /* hot spot: percent, 1 to 100; with 100 it sends nothing */
 	uint64_t seed;
 };
