@@ -154,6 +154,7 @@ static int run_once(const struct flit_request *request, const struct pm_flit_net
 	}
 	if (!rc) {
 		pm_flit_result(flit, &point->run[number]);
+		point->count[number] = pm_flit_count(flit);
 		if (!point->deadlock.cycle) {
 			point->deadlock = *pm_flit_deadlock(flit);
 			point->deadlock_seed = (uint32_t)config->seed;
@@ -191,11 +192,14 @@ static int run_point(const struct flit_request *request, const struct pm_flit_ne
 static int run_points(const struct flit_request *request, const struct pm_flit_net *net,
 		      struct progress *progress, json_t **points)
 {
-	struct flit_point point = {.run = calloc(request->seeds, sizeof(*point.run))};
+	struct flit_point point = {
+		.run = calloc(request->seeds, sizeof(*point.run)),
+		.count = calloc(request->seeds, sizeof(*point.count)),
+	};
 	int status = EXIT_FINE;
 
-	if (!point.run)
-		return cli_fail(EXIT_INPUT, "out of memory");
+	if (!point.run || !point.count)
+		status = cli_fail(EXIT_INPUT, "out of memory");
 	for (uint32_t l = 0; l < request->lengths.num; l++)
 		for (uint32_t i = 0; i < request->loads.num && !status; i++) {
 			point.length = request->lengths.value[l];
@@ -205,6 +209,7 @@ static int run_points(const struct flit_request *request, const struct pm_flit_n
 	if (progress->shown)
 		fputs("\r\033[K", stderr);
 	free(point.run);
+	free(point.count);
 	return status;
 }
 

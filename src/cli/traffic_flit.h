@@ -35,6 +35,7 @@ struct flit_request {
 struct flit_point {
 	uint32_t length, load;
 	struct pm_flit_result *run;	  /* [seeds] */
+	struct pm_flit_count *count;	  /* [seeds] at the end */
 	struct pm_flit_deadlock deadlock; /* of the first seed with one */
 	uint32_t deadlock_seed;
 };

@@ -125,6 +125,27 @@ static json_t *half_json(struct estimate estimate)
 	return estimate.known ? json_real(estimate.half) : json_null();
 }
 
+static json_t *count_json(const struct pm_flit_count *count)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "sent", (json_int_t)count->sent,
+			 "arrived", (json_int_t)count->arrived, "lost",
+			 (json_int_t)count->lost, "inside", (json_int_t)count->inside);
+}
+
+/* Flits that are nowhere, or too many, over all seeds. */
+static uint64_t count_missing(const struct flit_point *point, uint32_t seeds)
+{
+	uint64_t missing = 0;
+
+	for (uint32_t i = 0; i < seeds; i++) {
+		const struct pm_flit_count *c = &point->count[i];
+		uint64_t known = c->arrived + c->lost + c->inside;
+
+		missing += known > c->sent ? known - c->sent : c->sent - known;
+	}
+	return missing;
+}
+
 static json_t *runs_json(const struct flit_request *request,
 			 const struct flit_point *point)
 {
@@ -135,13 +156,14 @@ static json_t *runs_json(const struct flit_request *request,
 
 		list = cli_json_append(
 			list,
-			json_pack("{s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f}", "seed",
-				  (json_int_t)request->first_seed + i, "accepted",
+			json_pack("{s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:o}",
+				  "seed", (json_int_t)request->first_seed + i, "accepted",
 				  run->accepted, "latency", run->mean, "p50",
 				  (json_int_t)run->p50, "p99", (json_int_t)run->p99,
 				  "max", (json_int_t)run->max, "packets",
 				  (json_int_t)run->packets, "hops", (json_int_t)run->hops,
-				  "fairness", run->fairness));
+				  "fairness", run->fairness, "flits",
+				  count_json(&point->count[i])));
 	}
 	return list;
 }
@@ -218,15 +240,16 @@ json_t *flit_point_json(const struct flit_request *request, const struct pm_flit
 
 	return json_pack(
 		"{s:I, s:f, s:f, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:b, "
-		"s:o, s:o}",
+		"s:I, s:o, s:o}",
 		"length", (json_int_t)point->length, "load", point->load / MILLION,
 		"accepted", accepted.mean, "half", half_json(accepted), "latency", times,
 		"highest_fill", (json_int_t)sum.highest_fill, "lost_flits",
 		(json_int_t)sum.lost_flits, "lost_packets", (json_int_t)sum.lost_packets,
 		"packets", (json_int_t)sum.packets, "hops", (json_int_t)sum.hops,
 		"busiest", busiest, "fairness", sum.fairness, "backlog", sum.backlog,
-		"saturated", sum.saturated, "deadlock", deadlock_json(net, point), "runs",
-		runs_json(request, point));
+		"saturated", sum.saturated, "missing_flits",
+		(json_int_t)count_missing(point, request->seeds), "deadlock",
+		deadlock_json(net, point), "runs", runs_json(request, point));
 }
 
 json_t *flit_saturation_json(const json_t *points)
@@ -273,6 +296,8 @@ json_t *flit_findings_json(const json_t *points, bool may_lose)
 			list = cli_json_append(list, finding_json("deadlock", point));
 		if (!may_lose && cli_json_number(point, "lost_flits"))
 			list = cli_json_append(list, finding_json("loss", point));
+		if (cli_json_number(point, "missing_flits"))
+			list = cli_json_append(list, finding_json("missing", point));
 	}
 	return list;
 }
@@ -347,9 +372,12 @@ void flit_print_text(const json_t *object)
 	{
 		const char *kind = json_string_value(json_object_get(one, "kind"));
 
-		if (!strcmp(kind, "loss"))
-			cli_text_print(one, "finding: flits lost in spite of credits, "
-					    "packets of {length}, load {%%load}\n");
+		if (!strcmp(kind, "deadlock"))
+			continue;
+		cli_text_print(one, !strcmp(kind, "loss")
+					    ? "finding: flits lost in spite of credits, "
+					    : "finding: flits do not add up, ");
+		cli_text_print(one, "packets of {length}, load {%%load}\n");
 	}
 	if (json_object_get(object, "speed"))
 		cli_text_print(object, "{speed.hops} flit-hops in {%%speed.seconds} s of "

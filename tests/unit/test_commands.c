@@ -111,6 +111,23 @@ static const struct row rows[] = {
 	{"drain.json", "drain --json", DRAIN_FILE, DRAINED},
 	{"undrain", "undrain leaf0:3", DRAIN_FILE, DRAINED},
 	{"undrain.pattern", "undrain leaf*:*", DRAIN_FILE, DRAINED},
+	{"flit",
+	 "traffic --engine flit --topology mesh:2x2 --length 2,3 --load .5..1/.5 "
+	 "--cycles 50 --warm-up 10",
+	 NULL, NULL},
+	{"flit.json",
+	 "traffic --engine flit --topology torus:3x3 --vc-rule one --load 1 --cycles "
+	 "300 --warm-up 0 --flow slack --seeds 1 --json",
+	 NULL, NULL},
+	{"flit.deadlock",
+	 "traffic --engine flit --topology torus:5x5 --vc-rule one --load 1 --seeds 1 "
+	 "--length 8 --buffer 8 --cable 1 --warm-up 0",
+	 NULL, NULL},
+	{"flit.tables",
+	 "traffic --engine flit --lfts tables --cycles 50 --warm-up 0 --load 1 net", NULL,
+	 NULL},
+	{"flit.plan", "traffic --engine flit --cycles 50 --warm-up 0 --load 1 net", NULL,
+	 NULL},
 	{"preflight", "preflight -F conf --opensm ./opensm -n net", NULL, NULL},
 	{"preflight.json", "preflight --json -F conf -n net", NULL, NULL},
 };

@@ -17,6 +17,7 @@
 #include <portmajor/degrade.h>
 #include <portmajor/evidence.h>
 #include <portmajor/flapfile.h>
+#include <portmajor/flit.h>
 #include <portmajor/lftdiff.h>
 #include <portmajor/lftfile.h>
 #include <portmajor/locate.h>
@@ -1307,6 +1308,103 @@ static void try_cutoff(struct world *world)
 	free(tables);
 }
 
+static void note_net(struct pm_flit_net *net)
+{
+	note(net->links, net->num_links * sizeof(*net->links));
+	note(net->way, (size_t)net->num_switches * net->num_nodes);
+	pm_flit_net_free(net);
+}
+
+static void try_flit_torus(struct world *world)
+{
+	struct pm_flit_net *net;
+
+	(void)world;
+	MAKE(net, pm_flit_net_torus((uint32_t[]){2, 3}, 2, false, &net, &trial.err));
+	note_net(net);
+}
+
+static void try_flit_mesh(struct world *world)
+{
+	struct pm_flit_net *net;
+
+	(void)world;
+	MAKE(net, pm_flit_net_mesh(2, 2, &net, &trial.err));
+	note_net(net);
+}
+
+static void try_flit_chain(struct world *world)
+{
+	struct pm_flit_net *net;
+
+	(void)world;
+	MAKE(net, pm_flit_net_chain(3, &net, &trial.err));
+	note_net(net);
+}
+
+static void try_flit_tree(struct world *world)
+{
+	struct pm_flit_net *net;
+
+	(void)world;
+	MAKE(net, pm_flit_net_tree(2, 2, &net, &trial.err));
+	note_net(net);
+}
+
+static void try_flit_tables(struct world *world)
+{
+	struct pm_flit_net *net;
+	struct pm_lfts *lfts = NULL;
+
+	assert_int_equal(
+		pm_lfts_of_plan(world->plan, world->routes, world->fabric, &lfts, NULL),
+		0);
+	MAKE(net, pm_flit_net_of_tables(world->fabric, lfts, &net, &trial.err));
+	note_net(net);
+	pm_lfts_free(lfts);
+}
+
+static const struct pm_flit_config wormhole = {
+	.cable = 2,
+	.buffer = 4,
+	.vcs = 2,
+	.rule = PM_FLIT_ANY,
+	.reads = 1,
+	.delay = 1,
+	.length = 3,
+	.load = PM_FLIT_FULL_LOAD,
+};
+
+static void try_flit(struct world *world)
+{
+	struct pm_flit_net *net = NULL;
+	struct pm_flit *flit;
+
+	(void)world;
+	assert_int_equal(pm_flit_net_mesh(2, 2, &net, NULL), 0);
+	MAKE(flit, pm_flit_new(net, &wormhole, &flit, &trial.err));
+	pm_flit_free(flit);
+	pm_flit_net_free(net);
+}
+
+static void try_flit_run(struct world *world)
+{
+	struct pm_flit_net *net = NULL;
+	struct pm_flit *flit = NULL;
+	struct pm_flit_count count;
+
+	(void)world;
+	assert_int_equal(pm_flit_net_mesh(2, 2, &net, NULL), 0);
+	assert_int_equal(pm_flit_new(net, &wormhole, &flit, NULL), 0);
+	CHANGE(pm_flit_run(flit, 1, &trial.err));
+	CHANGE(pm_flit_run(flit, 50, &trial.err));
+	assert_int_equal(pm_flit_run(flit, 100, NULL), 0);
+	count = pm_flit_count(flit);
+	assert_true(count.arrived > 50);
+	pm_flit_free(flit);
+	pm_flit_net_free(net);
+}
+
 /* ---- All of them ---- */
 
 struct row {
@@ -1351,7 +1449,10 @@ static const struct row rows[] = {
 	ROW(config),	    ROW(cutoff),
 	ROW(planning),	    ROW(migrating),
 	ROW(rebase),	    ROW(look),
-	ROW(tell),
+	ROW(tell),	    ROW(flit_torus),
+	ROW(flit_mesh),	    ROW(flit_chain),
+	ROW(flit_tree),	    ROW(flit_tables),
+	ROW(flit),	    ROW(flit_run),
 };
 
 /* Where it stands, for a test that fails. */
