@@ -1,37 +1,116 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor traffic: what jobs would feel. --engine says by which model. */
-#include "cli.h"
+/* portmajor traffic: what jobs feel, by one of several engines. */
 #include "traffic.h"
+#include "cli.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
-} engines[] = {
-	{"flit", traffic_flit},
+	const char *help;
+} engines[TRAFFIC_ENGINES] = {
+	[TRAFFIC_CUTOFF] = {"cutoff", traffic_cutoff,
+			    "NETLIST --lose WHAT: pairs of hosts cut off, from a loss to "
+			    "the last LFT Set"},
+	[TRAFFIC_PACKET] =
+		{"packet", traffic_packet,
+		 "NETLIST --pattern KIND: rates and latencies of packets, also "
+		 "through a loss"},
+	[TRAFFIC_FLIT] = {"flit", traffic_flit,
+			  "--topology KIND, or NETLIST: wormhole switching, flit by "
+			  "flit"},
 };
 
-/* The last --engine ENGINE or --engine=ENGINE, or NULL. */
-static const char *find_engine(int argc, char **argv)
+static int find_engine(const char *name)
 {
-	const char *engine = NULL;
+	int i = 0;
+
+	while (i < TRAFFIC_ENGINES && strcmp(name, engines[i].name) != 0)
+		i++;
+	return i < TRAFFIC_ENGINES
+		       ? i
+		       : -cli_fail(EXIT_USAGE, "--engine: no engine \"%s\"", name);
+}
+
+/* The argument of an option that is spelled out, the last one if it is given several
+ * times; "": it has none; NULL: it is not given. */
+static const char *find_option(int argc, char **argv, const char *option)
+{
+	size_t length = strlen(option);
+	const char *found = NULL;
 
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (!strcmp(argv[i], "--engine") && i + 1 < argc)
-			engine = argv[++i];
-		else if (!strncmp(argv[i], "--engine=", 9))
-			engine = argv[i] + 9;
+		if (strncmp(argv[i], option, length) != 0)
+			continue;
+		if (argv[i][length] == '=')
+			found = argv[i] + length + 1;
+		else if (!argv[i][length])
+			found = i + 1 < argc ? argv[i + 1] : "";
 	}
-	return engine;
+	return found;
+}
+
+static bool has(int argc, char **argv, const char *option)
+{
+	return find_option(argc, argv, option) != NULL;
+}
+
+/* The engine that is named, or the one that goes with the options; or less than 0. */
+static int choose_engine(int argc, char **argv)
+{
+	const char *name = find_option(argc, argv, "--engine");
+
+	if (name)
+		return find_engine(name);
+	return has(argc, argv, "--pattern") || has(argc, argv, "--collective")
+		       ? TRAFFIC_PACKET
+		       : TRAFFIC_CUTOFF;
+}
+
+/* Dispatched by cmd_traffic, which does not know abbreviations of --engine. */
+int traffic_take_engine(const struct cli_option *option, char *argument, void *to)
+{
+	int engine = find_engine(argument);
+
+	(void)to;
+	if (engine < 0)
+		return -engine;
+	return (uint32_t)engine == option->low
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_USAGE, "--engine is to be spelled out");
+}
+
+static int print_engines(void)
+{
+	puts("usage: portmajor traffic [--engine ENGINE] [OPTION]... [NETLIST]\n");
+	for (int i = 0; i < TRAFFIC_ENGINES; i++)
+		printf("  %-7s %s\n", engines[i].name, engines[i].help);
+	puts("\n`portmajor traffic --engine ENGINE -h` tells more.");
+	return EXIT_FINE;
+}
+
+/* Without an engine, those of all. */
+static int list_options(int argc, char **argv)
+{
+	int status = EXIT_FINE;
+
+	for (int i = 0; i < TRAFFIC_ENGINES && !status; i++) {
+		status = engines[i].run(argc, argv);
+		optind = 0; /* getopt begins anew */
+	}
+	return status;
 }
 
 int cmd_traffic(int argc, char **argv)
 {
-	const char *engine = find_engine(argc, argv);
+	int engine;
 
-	for (size_t i = 0; i < sizeof(engines) / sizeof(*engines); i++)
-		if (!engine || !strcmp(engine, engines[i].name))
-			return engines[i].run(argc, argv);
-	return cli_fail(EXIT_USAGE, "--engine: no engine \"%s\"", engine);
+	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")))
+		return print_engines();
+	if (argc == 2 && !strcmp(argv[1], "--list-options"))
+		return list_options(argc, argv);
+	engine = choose_engine(argc, argv);
+	return engine < 0 ? -engine : engines[engine].run(argc, argv);
 }

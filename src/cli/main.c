@@ -23,7 +23,7 @@ static const struct {
 	{"preflight", cmd_preflight, "check an OpenSM configuration before it is used"},
 	{"status", cmd_status, "tell whether the fabric is as it should be now"},
 	{"table", cmd_table, "print a switch's table and loads before and after a loss"},
-	{"traffic", cmd_traffic, "simulate what jobs would feel"},
+	{"traffic", cmd_traffic, "tell what jobs feel of traffic, and of a loss"},
 	{"undrain", cmd_undrain, "take them back into hosts' paths"},
 	{"whatif", cmd_whatif, "print what a loss would cost in LFT blocks"},
 };

@@ -1,8 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The engines of `portmajor traffic`, each with options of its own. */
+/* The engines of `portmajor traffic`: each has options of its own; an exit status. */
 #ifndef PORTMAJOR_CLI_TRAFFIC_H
 #define PORTMAJOR_CLI_TRAFFIC_H
 
+#include "options.h"
+
+enum traffic_engine {
+	TRAFFIC_CUTOFF,
+	TRAFFIC_PACKET,
+	TRAFFIC_FLIT,
+	TRAFFIC_ENGINES,
+};
+
+int traffic_cutoff(int argc, char **argv);
+int traffic_packet(int argc, char **argv);
 int traffic_flit(int argc, char **argv);
+
+/* The row for --engine in the table of this engine. */
+#define TRAFFIC_ENGINE_ROW(engine)                                                       \
+	{                                                                                \
+		0, "engine", "ENGINE",                                                   \
+			"cutoff counts pairs of hosts that are cut off (default), "      \
+			"packet sends packets (default with --pattern), flit sends "     \
+			"flit by flit; each has options of its own",                     \
+			.take = traffic_take_engine, .low = (engine),                    \
+			.values = "cutoff|packet|flit"                                   \
+	}
+int traffic_take_engine(const struct cli_option *option, char *argument, void *to);
 
 #endif

@@ -215,10 +215,10 @@ static void spread(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, bool lea
 	}
 }
 
-void pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
-		   const uint8_t *entries)
+uint32_t pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
+		       const uint8_t *entries)
 {
-	uint32_t first = block * BLOCK;
+	uint32_t first = block * BLOCK, differ = 0;
 	uint8_t *table = cutoff->tables + (size_t)sw * cutoff->length + first;
 
 	for (uint32_t i = 0; i < BLOCK; i++) {
@@ -227,6 +227,7 @@ void pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
 
 		if (table[i] == entries[i])
 			continue;
+		differ++;
 		table[i] = entries[i];
 		if (lid == PM_NONE || !cutoff->alive[cutoff->lids[lid].port])
 			continue;
@@ -234,6 +235,12 @@ void pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
 		if (leads != pm_bits_test(leads_to(cutoff, lid), sw))
 			spread(cutoff, lid, sw, leads);
 	}
+	return differ;
+}
+
+uint64_t pm_cutoff_hosts(const struct pm_cutoff *cutoff)
+{
+	return cutoff->num_hosts;
 }
 
 uint64_t pm_cutoff_paths(const struct pm_cutoff *cutoff)

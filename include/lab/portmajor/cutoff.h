@@ -38,12 +38,16 @@ void pm_cutoff_free(struct pm_cutoff *cutoff);
 void pm_cutoff_lose(struct pm_cutoff *cutoff, const uint8_t *alive);
 
 /*
- * A switch has got a block of its table, 64 entries from LID 64 x block on, below length.
+ * A switch has got a block of its table, 64 entries from LID 64 x block on, below length;
+ * returns how many of them differ from those before.
  * Cost: O(entries that differ x longest path), and of each path that dies or comes back
  * O(ports of its switches).
  */
-void pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
-		   const uint8_t *entries);
+uint32_t pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
+		       const uint8_t *entries);
+
+/* Hosts that are alive. O(1). */
+uint64_t pm_cutoff_hosts(const struct pm_cutoff *cutoff);
 
 /* Paths from a host that is alive to each LID of another one, and those of them that are
  * dead now. O(1). */

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * portmajor traffic --engine cutoff: pairs of hosts that are cut off, from a loss to the
+ * last LFT Set, by recordings of what routing engines sent.
+ */
+#include "cli.h"
+#include "json.h"
+#include "losses.h"
+#include "outfile.h"
+#include "tables.h"
+#include "text.h"
+#include "traffic.h"
+
+#include <portmajor/outage.h>
+#include <portmajor/textfile.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request {
+	struct cli_fabric fabric;
+	const char *engine, *sm, *sets, *write;
+	struct cli_lost lost;
+	struct cli_lost compare; /* files */
+	uint32_t mad_us, wire_smps;
+	struct cli_output output;
+};
+
+/* What all recordings are of. */
+struct scene {
+	struct pm_fabric *fabric;
+	struct pm_plan *plan;
+	struct pm_ports ports; /* whose cables are lost, as --lose has them */
+	uint8_t *lost;	       /* [port] both ends of these */
+	uint64_t hosts;	       /* of the first recording */
+	const char *first;     /* its file, or NULL */
+};
+
+/* ---- Describing ---- */
+
+static json_t *ms_json(uint64_t ns)
+{
+	return json_real((double)ns / 1e6);
+}
+
+/* Paths, and as a share of all. */
+static json_t *paths_json(uint64_t dead, uint64_t paths)
+{
+	return json_pack("{s:I, s:f}", "paths", (json_int_t)dead, "share",
+			 paths ? (double)dead / (double)paths : 0.0);
+}
+
+static json_t *curve_json(const struct pm_outage *outage)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < outage->num_points; i++)
+		list = cli_json_append(list,
+				       json_pack("[o, I]", ms_json(outage->curve[i].ns),
+						 (json_int_t)outage->curve[i].dead));
+	return list;
+}
+
+/* Pairs times seconds: with LMC above 0, a pair has several paths. */
+static double pair_seconds(const struct pm_outage *outage)
+{
+	return outage->paths ? outage->path_seconds * (double)outage->pairs /
+				       (double)outage->paths
+			     : 0;
+}
+
+static json_t *cut_json(const struct pm_outage *outage)
+{
+	return json_pack("{s:o, s:o, s:o}", "before",
+			 paths_json(outage->before, outage->all_before), "at_once",
+			 paths_json(outage->at_once, outage->paths), "end",
+			 paths_json(outage->end, outage->paths));
+}
+
+static json_t *recording_json(const char *path, const struct pm_sets *sets,
+			      const struct pm_outage *outage)
+{
+	const char *name = sets->engine[0] ? sets->engine
+			   : path	   ? pm_textfile_name(path)
+					   : "portmajor";
+
+	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f, "
+			 "s:{s:o, s:o, s:o}, s:o}",
+			 "name", cli_json_string(name), "file",
+			 path ? cli_json_string(path) : json_null(), "times",
+			 cli_json_string(sets->times), "hosts",
+			 (json_int_t)outage->hosts, "pairs", (json_int_t)outage->pairs,
+			 "paths", (json_int_t)outage->paths, "sets",
+			 (json_int_t)sets->num, "differ", (json_int_t)outage->differ,
+			 "unacknowledged", (json_int_t)outage->unheard, "first_ms",
+			 ms_json(outage->first), "last_ms", ms_json(outage->last), "cut",
+			 cut_json(outage), "pair_seconds", pair_seconds(outage),
+			 "back_ms", "half", ms_json(outage->back[PM_OUTAGE_HALF]), "most",
+			 ms_json(outage->back[PM_OUTAGE_MOST]), "all",
+			 ms_json(outage->back[PM_OUTAGE_ALL]), "curve",
+			 curve_json(outage));
+}
+
+static json_t *describe(const struct request *request, json_t *recordings)
+{
+	return cli_json_join(
+		cli_json_new("traffic", 1),
+		json_pack("{s:s, s:o, s:o, s:I, s:I, s:o}", "engine", "cutoff", "lost",
+			  cli_lost_json(&request->lost), "sm",
+			  request->sm ? cli_json_string(request->sm) : json_null(),
+			  "mad_us", (json_int_t)request->mad_us, "max_wire_smps",
+			  (json_int_t)request->wire_smps, "recordings", recordings));
+}
+
+/* ---- Telling ---- */
+
+static void print_row(const json_t *recording)
+{
+	const char *name = json_string_value(json_object_get(recording, "name"));
+	const json_t *once = json_object_get(json_object_get(recording, "cut"),
+					     "at_once");
+	double share = json_number_value(json_object_get(once, "share"));
+
+	cli_text_put(name);
+	printf("%*s", (int)(strlen(name) < 24 ? 24 - strlen(name) : 0), "");
+	cli_text_print(recording, " {8sets} {9%first_ms} {9%last_ms} {11cut.at_once.paths}");
+	printf(" %7.3f", share * 100);
+	cli_text_print(recording, " {9cut.end.paths} {13%%pair_seconds} {9%back_ms.half} "
+				  "{9%back_ms.most} {9%back_ms.all}\n");
+}
+
+static void print_notes(const json_t *object, const json_t *recording)
+{
+	if (!json_is_string(json_object_get(recording, "file")))
+		cli_text_print(object, "computed: the loss is known at once, "
+				       "{max_wire_smps} MADs of {mad_us} us at a time\n");
+	else if (json_string_length(json_object_get(recording, "times")))
+		cli_text_print(recording, "{name}: {times}\n");
+	if (cli_json_number(recording, "unacknowledged"))
+		cli_text_print(recording, "{name}: {unacknowledged} Sets were not "
+					  "acknowledged\n");
+	if (cli_json_number(json_object_get(json_object_get(recording, "cut"), "before"),
+			    "paths"))
+		cli_text_print(recording, "{name}: {cut.before.paths} paths were dead "
+					  "before the loss\n");
+}
+
+static void print_text(const json_t *object)
+{
+	const json_t *list = json_object_get(object, "recordings"), *recording;
+	size_t i;
+
+	cli_text_print(json_array_get(list, 0),
+		       "{hosts} hosts, {pairs} ordered pairs of them, {paths} paths\n");
+	printf("%-24s %8s %9s %9s %11s %7s %9s %13s %9s %9s %9s\n", "", "", "first",
+	       "last", "cut at", "", "cut in", "", "half back", "99% back", "all back");
+	printf("%-24s %8s %9s %9s %11s %7s %9s %13s %9s %9s %9s\n", "", "Sets", "ms",
+	       "ms", "once", "%", "the end", "pairs x s", "ms", "ms", "ms");
+	json_array_foreach(list, i, recording) print_row(recording);
+	json_array_foreach(list, i, recording) print_notes(object, recording);
+}
+
+static int tell(json_t *object, const struct cli_output *output)
+{
+	if (output->json)
+		return cli_json_print(object);
+	if (!output->quiet)
+		print_text(object);
+	json_decref(object);
+	return EXIT_FINE;
+}
+
+/* ---- Recordings ---- */
+
+/* Whether a recording loses what --lose names; an exit status. */
+static int check_lost(const struct scene *scene, const char *path,
+		      const struct pm_sets *sets)
+{
+	const struct pm_fabric *fabric = scene->fabric;
+	uint32_t ends = 0;
+
+	for (uint32_t i = 0; i < sets->num_lost; i++) {
+		const struct pm_port *p = &fabric->ports[sets->lost[i]];
+
+		if (!scene->lost[sets->lost[i]])
+			return cli_fail(EXIT_INPUT,
+					"%s: \"%s\"[%u] is lost there, but not by --lose",
+					pm_textfile_name(path),
+					pm_fabric_name(fabric, p->node), p->num);
+		ends += 1 + scene->lost[p->peer];
+	}
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		ends -= scene->lost[i];
+	return ends ? cli_fail(EXIT_INPUT,
+			       "%s: not all that --lose names is lost there",
+			       pm_textfile_name(path))
+		    : EXIT_FINE;
+}
+
+/* Follows a recording and describes it; path is NULL for one that is computed. */
+static int add_recording(struct scene *scene, const char *path,
+			 const struct pm_sets *sets, json_t **list)
+{
+	struct pm_outage outage;
+	struct pm_error err;
+
+	if (pm_outage_follow(scene->fabric, sets, &outage, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	*list = cli_json_append(*list, recording_json(path, sets, &outage));
+	free(outage.curve);
+	if (json_array_size(*list) == 1)
+		scene->hosts = outage.hosts;
+	return outage.hosts == scene->hosts
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_INPUT,
+				  "%s: %llu hosts have LIDs, and %llu in the first "
+				  "recording",
+				  pm_textfile_name(path),
+				  (unsigned long long)outage.hosts,
+				  (unsigned long long)scene->hosts);
+}
+
+static int read_recording(struct scene *scene, const char *path, json_t **list)
+{
+	struct pm_sets *sets = NULL;
+	struct pm_error err;
+	int status;
+
+	if (pm_sets_read(path, scene->fabric, &sets, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	status = check_lost(scene, path, sets);
+	if (!status)
+		status = add_recording(scene, path, sets, list);
+	pm_sets_free(sets);
+	return status;
+}
+
+static int write_recording(const struct scene *scene, const struct request *request,
+			   const struct pm_sets *sets)
+{
+	const struct pm_sets_file file = {sets, scene->fabric};
+
+	return request->write ? cli_outfile_write(request->write, pm_sets_print, &file)
+			      : EXIT_FINE;
+}
+
+static int compute_recording(struct scene *scene, const struct request *request,
+			     json_t **list)
+{
+	struct pm_sets_config config = {.connect_roots = request->fabric.connect_roots,
+					.mad_us = request->mad_us,
+					.wire_smps = request->wire_smps};
+	struct pm_sets *sets = NULL;
+	struct pm_error err;
+	int status = cli_tables_sm(scene->fabric, request->sm, &config.sm);
+
+	if (!status && pm_sets_compute(scene->fabric, scene->plan, &config,
+				       scene->ports.list, scene->ports.num, &sets, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status)
+		status = add_recording(scene, NULL, sets, list);
+	if (!status)
+		status = write_recording(scene, request, sets);
+	pm_sets_free(sets);
+	return status;
+}
+
+/* ---- Running ---- */
+
+/* Reads the fabric and what is lost of it; an exit status. */
+static int begin(struct scene *scene, const char *path, const struct request *request)
+{
+	struct pm_error err;
+	int status = cli_fabric_read(path, &request->fabric, &scene->fabric);
+
+	if (!status && pm_plan_make(scene->fabric, &request->fabric.plan, &scene->plan,
+				    &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status)
+		status = cli_losses_add(scene->fabric, scene->plan, &request->lost,
+					&scene->ports);
+	if (status)
+		return status;
+	scene->lost = calloc(scene->fabric->num_ports, 1);
+	if (!scene->lost)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	for (uint32_t i = 0; i < scene->ports.num; i++) {
+		uint32_t peer = scene->fabric->ports[scene->ports.list[i]].peer;
+
+		if (peer != PM_NONE)
+			scene->lost[scene->ports.list[i]] = scene->lost[peer] = 1;
+	}
+	return EXIT_FINE;
+}
+
+static int run(const char *path, const struct request *request)
+{
+	json_t *list = json_array();
+	struct scene scene = {0};
+	int status = begin(&scene, path, request);
+
+	if (!status)
+		status = request->sets ? read_recording(&scene, request->sets, &list)
+				       : compute_recording(&scene, request, &list);
+	for (uint32_t i = 0; i < request->compare.num && !status; i++)
+		status = read_recording(&scene, request->compare.list[i], &list);
+	if (status)
+		json_decref(list);
+	else
+		status = tell(describe(request, list), &request->output);
+	free(scene.lost);
+	free(scene.ports.list);
+	pm_plan_free(scene.plan);
+	pm_fabric_free(scene.fabric);
+	return status;
+}
+
+/* ---- Options ---- */
+
+static const struct cli_option options[] = {
+	{0, "engine", "ENGINE",
+	 "what computes: cutoff counts the pairs of hosts that are cut off",
+	 CLI_MEMBER(struct request, engine), .values = "cutoff"},
+	{'L', "lose", "WHAT[:PORT]",
+	 "a node, all its cables, or one cable, as for portmajor whatif. May be given "
+	 "several times: all of it is lost at once",
+	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
+	{0, "sets", "FILE",
+	 "a recording of LFT Sets (scripts/record-sets makes them); it must lose the "
+	 "same (default: what portmajor sends, computed)",
+	 CLI_MEMBER(struct request, sets)},
+	{0, "compare", "FILE", "another one. May be given several times",
+	 .take = cli_take_lost, .to = offsetof(struct request, compare)},
+	{0, "write", "FILE", "write the recording that is computed",
+	 CLI_MEMBER(struct request, write)},
+	{'s', "sm", "NAME",
+	 "computed: the node with the subnet manager, whom every switch can reach",
+	 CLI_MEMBER(struct request, sm)},
+	{0, "mad-us", "N",
+	 "computed: microseconds from sending an LFT block to its answer (default 265)",
+	 CLI_MEMBER(struct request, mad_us), .high = 1000000000},
+	{0, "max-wire-smps", "N",
+	 "computed: blocks on the wire at a time, as in opensm.conf (default 4)",
+	 CLI_MEMBER(struct request, wire_smps), .low = 1, .high = INT32_MAX},
+	CLI_OUTPUT(struct request, output, "no text", "print JSON, see docs/json.md"),
+	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "traffic [OPTION]... NETLIST --lose WHAT[:PORT]...",
+	.about = "Prints which share of the ordered pairs of hosts is cut off, from a "
+		 "loss to the last LFT Set: for the tables that portmajor sends, or for "
+		 "recordings of what routing engines sent on a simulated fabric. Exact "
+		 "after every Set; engines with other LIDs are compared by hosts. "
+		 "NETLIST is the fabric before the loss, an ibsim or ibnetdiscover file "
+		 "(- is standard input).",
+	.options = options,
+	.min_operands = 1,
+	.max_operands = INT_MAX,
+};
+
+/* Reads the options; an exit status, or -1 to go on. */
+static int read_options(int argc, char **argv, struct request *request)
+{
+	int status = cli_command_read(&command, argc, argv, request);
+
+	if (status >= 0)
+		return status;
+	/* What follows --lose NAME are more names, up to the next option. */
+	for (int i = optind + 1; i < argc; i++)
+		request->lost.list[request->lost.num++] = argv[i];
+	if (!request->lost.num)
+		return cli_command_misused(&command);
+	if (request->sets && request->write)
+		return cli_fail(EXIT_USAGE, "--write: with --sets nothing is computed");
+	return -1;
+}
+
+int traffic_cutoff(int argc, char **argv)
+{
+	struct request request = {
+		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.compare.list = calloc((size_t)argc, sizeof(char *)),
+		.mad_us = 265,
+		.wire_smps = 4,
+	};
+	int status;
+
+	if (request.lost.list && request.compare.list)
+		status = read_options(argc, argv, &request);
+	else
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	if (status < 0)
+		status = run(argv[optind], &request);
+	free(request.lost.list);
+	free(request.compare.list);
+	return status;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/outage.h>
+#include <portmajor/cutoff.h>
+#include <portmajor/pool.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A Set that arrives. */
+struct arrival {
+	uint64_t ns;
+	uint32_t set;
+};
+
+struct follower {
+	const struct pm_fabric *fabric;
+	const struct pm_sets *sets;
+	struct pm_pool pool;
+	uint8_t *alive; /* [port] */
+	struct pm_cutoff_lid *lids;
+	uint32_t num_lids;
+	struct arrival *arrivals;
+	uint32_t num_arrivals;
+	struct pm_cutoff *cutoff;
+	struct pm_outage found;
+};
+
+/* LIDs of end ports that have a cable to a switch. */
+static void list_lids(struct follower *f)
+{
+	const struct pm_fabric *fabric = f->fabric;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t peer = fabric->ports[i].peer;
+
+		if (fabric->ports[i].node < fabric->num_switches || !f->sets->lid[i] ||
+		    peer == PM_NONE || fabric->ports[peer].node >= fabric->num_switches)
+			continue;
+		for (uint32_t k = 0; k < 1u << f->sets->lmc[i]; k++)
+			f->lids[f->num_lids++] = (struct pm_cutoff_lid){
+				(uint16_t)(f->sets->lid[i] + k), peer};
+	}
+}
+
+/* By time, those of one time as they were sent. */
+static int compare_arrivals(const void *a, const void *b)
+{
+	const struct arrival *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->set < y->set ? -1 : x->set > y->set;
+}
+
+static uint64_t since_loss(const struct follower *f, uint64_t ns)
+{
+	return ns > f->sets->lost_at ? ns - f->sets->lost_at : 0;
+}
+
+static void list_arrivals(struct follower *f)
+{
+	const struct pm_sets *sets = f->sets;
+	struct pm_outage *found = &f->found;
+
+	for (uint32_t i = 0; i < sets->num; i++) {
+		const struct pm_set *set = &sets->set[i];
+		uint64_t end = set->acked != PM_SETS_NEVER ? set->acked : set->arrived;
+
+		found->unheard += set->acked == PM_SETS_NEVER;
+		if (end == PM_SETS_NEVER)
+			continue;
+		f->arrivals[f->num_arrivals++] = (struct arrival){set->arrived, i};
+		if (since_loss(f, end) > found->last)
+			found->last = since_loss(f, end);
+	}
+	if (sets->num)
+		found->first = since_loss(f, sets->set[0].sent);
+	qsort(f->arrivals, f->num_arrivals, sizeof(*f->arrivals), compare_arrivals);
+}
+
+static void note_point(struct follower *f, uint64_t ns)
+{
+	struct pm_outage *found = &f->found;
+	struct pm_outage_point point = {since_loss(f, ns), pm_cutoff_dead(f->cutoff)};
+	struct pm_outage_point *last = &found->curve[found->num_points - 1];
+
+	if (point.dead == last->dead)
+		return;
+	if (point.ns == last->ns) {
+		last->dead = point.dead;
+		return;
+	}
+	found->curve[found->num_points++] = point;
+}
+
+/* Writes the blocks that arrive before or after the loss; from the i-th on. */
+static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
+{
+	for (; i < f->num_arrivals && f->arrivals[i].ns < until; i++) {
+		uint32_t set = f->arrivals[i].set;
+
+		f->found.differ += pm_cutoff_set(f->cutoff, f->sets->set[set].sw,
+						 f->sets->set[set].block,
+						 f->sets->entries +
+							 (size_t)set * PM_LFT_BLOCK) != 0;
+		if (f->found.num_points)
+			note_point(f, f->arrivals[i].ns);
+	}
+	return i;
+}
+
+static void follow(struct follower *f)
+{
+	struct pm_outage *found = &f->found;
+	uint32_t i = write_blocks(f, 0, f->sets->lost_at);
+
+	found->before = pm_cutoff_dead(f->cutoff);
+	found->all_before = pm_cutoff_paths(f->cutoff);
+	for (uint32_t k = 0; k < f->sets->num_lost; k++) {
+		uint32_t port = f->sets->lost[k];
+
+		f->alive[port] = f->alive[f->fabric->ports[port].peer] = 0;
+	}
+	pm_cutoff_lose(f->cutoff, f->alive);
+	found->paths = pm_cutoff_paths(f->cutoff);
+	found->hosts = pm_cutoff_hosts(f->cutoff);
+	found->pairs = found->hosts ? found->hosts * (found->hosts - 1) : 0;
+	found->at_once = pm_cutoff_dead(f->cutoff);
+	found->curve[found->num_points++] = (struct pm_outage_point){0, found->at_once};
+	write_blocks(f, i, PM_SETS_NEVER);
+	found->end = pm_cutoff_dead(f->cutoff);
+}
+
+/* From when on no more than `rest` paths are dead of those that come back. */
+static uint64_t find_back(const struct pm_outage *found, uint64_t rest)
+{
+	uint32_t i = found->num_points;
+
+	while (i && found->curve[i - 1].dead <= found->end + rest)
+		i--;
+	return i < found->num_points ? found->curve[i].ns : 0;
+}
+
+static void sum_up(struct pm_outage *found)
+{
+	uint64_t back = found->at_once > found->end ? found->at_once - found->end : 0;
+
+	for (uint32_t i = 0; i + 1 < found->num_points; i++)
+		found->path_seconds +=
+			((double)found->curve[i].dead - (double)found->end) * 1e-9 *
+			(double)(found->curve[i + 1].ns - found->curve[i].ns);
+	found->back[PM_OUTAGE_HALF] = find_back(found, back / 2);
+	found->back[PM_OUTAGE_MOST] = find_back(found, back / 100);
+	found->back[PM_OUTAGE_ALL] = find_back(found, 0);
+}
+
+static int begin(struct follower *f, struct pm_error *err)
+{
+	const struct pm_fabric *fabric = f->fabric;
+	struct pm_pool *pool = &f->pool;
+
+	f->alive = pm_pool_array(pool, fabric->num_ports, 1);
+	f->lids = pm_pool_array(pool, PM_MAX_LID + 1, sizeof(*f->lids));
+	f->arrivals = pm_pool_array(pool, f->sets->num, sizeof(*f->arrivals));
+	f->found.curve = calloc((size_t)f->sets->num + 1, sizeof(*f->found.curve));
+	if (!f->found.curve)
+		return pm_error_no_memory(err);
+	if (pm_pool_check(pool, err))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		f->alive[i] = fabric->ports[i].peer != PM_NONE;
+	list_lids(f);
+	list_arrivals(f);
+	return pm_cutoff_new(fabric, f->alive, f->sets->tables, f->sets->length, f->lids,
+			     f->num_lids, &f->cutoff, err);
+}
+
+int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_sets *sets,
+		     struct pm_outage *outage, struct pm_error *err)
+{
+	struct follower f = {.fabric = fabric, .sets = sets};
+	int rc = begin(&f, err);
+
+	if (rc) {
+		free(f.found.curve);
+	} else {
+		follow(&f);
+		sum_up(&f.found);
+		*outage = f.found;
+	}
+	pm_cutoff_free(f.cutoff);
+	pm_pool_free(&f.pool);
+	return rc;
+}
