@@ -452,16 +452,18 @@ class Dump:
     """LIDs and tables in what ibsim's Dump printed.
 
     lids    {node name: base LID} of all nodes that have one
+    guids   {node name: GUID}
+    ports   {GUID of a port, of a switch its own: (base LID, LMC)} of those that have one
     tables  {switch name: {first LID of a line: the line's text}}
     """
 
-    _NODE = re.compile(r'^(\S+) \d+ "([^"]+)"\s.*nodeguid')
+    _NODE = re.compile(r'^(\S+) \d+ "([^"]+)"\s.*nodeguid (\w+)')
+    _PORT = re.compile(r"^(\w+)\s+\[.* lid (\d+) lmc (\d+)")
     _TABLE = re.compile(r"^#\tForwarding table (\d+)-")
-    _LID = re.compile(r" lid (\d+) ")
     _ENTRY = re.compile(r"\[(\d+)\]([0-9A-Fa-f]+)")
 
     def __init__(self, path):
-        self.lids, self.tables, self.hosts = {}, {}, set()
+        self.lids, self.tables, self.hosts, self.guids, self.ports = {}, {}, set(), {}, {}
         name, is_switch = None, False
         with open(path, encoding="ascii", errors="replace") as lines:
             for line in lines:
@@ -470,16 +472,17 @@ class Dump:
                     if table:
                         self.tables[name][int(table[1])] = line
                 elif "nodeguid" in line:
-                    kind, name = self._NODE.match(line).groups()
-                    is_switch = kind == "Switch"
+                    kind, name, guid = self._NODE.match(line).groups()
+                    self.guids[name], is_switch = int(guid, 16), kind == "Switch"
                     if is_switch:
                         self.tables[name] = {}
                     else:
                         self.hosts.add(name)
-                elif name not in self.lids and "[" in line:
-                    lid = self._LID.search(line)
-                    if lid and int(lid[1]):
-                        self.lids[name] = int(lid[1])
+                elif " lid " in line:
+                    port = self._PORT.match(line)
+                    if port and int(port[2]):
+                        self.lids.setdefault(name, int(port[2]))
+                        self.ports[int(port[1], 16)] = (int(port[2]), int(port[3]))
 
     def table(self, switch):
         """{LID: port} of the whole table."""

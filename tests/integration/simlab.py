@@ -432,6 +432,10 @@ class Fabric(_Process):
         self._send(commands)
         return len(coming)
 
+    def down(self):
+        """The links that lose() holds down."""
+        return {link for link, reasons in self._reasons.items() if reasons}
+
     isolate = lose
     restore = back
 

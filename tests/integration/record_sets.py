@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Records the LFT Sets that a routing engine sends after a loss, with their times.
+
+    scripts/record-sets fabric.net --engine ftree --lose 's0-*' -o ftree.sets
+    portmajor traffic fabric.net --lose 's0-*' --sets portmajor.sets --compare ftree.sets
+
+The fabric, a netlist as ibsim reads it, is simulated and brought up by OpenSM with that
+engine. LIDs and tables in force are read back from the simulated switches, and what
+--lose names goes: a node or all that match a pattern, or the cable at NODE:PORT. What OpenSM
+sends then is recorded. The tables are read back once more: the Sets must explain all that
+has changed, or nothing is written. The format is that of include/lab/portmajor/sets.h.
+
+ibsim answers in no time, so the record is given the times of a wire (see wiretime.py):
+SMPs take what Nakashima et al. measured, as many are out at a time as OpenSM allows, and
+OpenSM computes in no time, or with --cpu as long as it did here. The clock begins with the
+first trap, which is taken for the loss. A switch has changed when it answers, which its
+answer's way back precedes the acknowledgement.
+
+Traps that come while OpenSM discovers make it begin anew, which depends on the machine: the
+loss is tried until it is discovered once, at most --tries times; the try with the fewest
+SMPs counts.
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import sys
+
+import pmlab
+import simlab
+import wire
+import wiretime
+
+BLOCK = 64
+MAX_WIRE_SMPS = 4
+NEVER = "-"
+
+
+@dataclasses.dataclass
+class Set:
+    """An LFT Set; times in ns since the loss, or None."""
+    sent: int
+    arrived: int
+    acked: int
+    guid: int
+    block: int
+    entries: bytes
+
+    def row(self):
+        times = (NEVER if t is None else t for t in (self.sent, self.arrived, self.acked))
+        return f"set {' '.join(map(str, times))} {self.guid:#018x} {self.block} " \
+               f"{self.entries.hex()}"
+
+
+@dataclasses.dataclass
+class Recording:
+    """What one try gave."""
+    engine: str
+    times: str
+    before: pmlab.Dump
+    lost: list  # (GUID of a switch, port)
+    sets: list
+    discoveries: int
+    smps: int
+
+    def rows(self):
+        yield from ("portmajor-sets 1", f"engine {self.engine}", f"times {self.times}")
+        for guid, (lid, lmc) in self.before.ports.items():
+            yield f"lid {guid:#018x} {lid} {lmc}"
+        for name in self.before.tables:
+            guid = self.before.guids[name]
+            for number, block in enumerate(blocks_of(self.before, name)):
+                yield f"table {guid:#018x} {number} {block.hex()}"
+        for guid, port in self.lost:
+            yield f"lost 0 {guid:#018x} {port}"
+        for one in self.sets:
+            yield one.row()
+
+
+def blocks_of(dump, switch):
+    """A table as blocks of 64 bytes, one at least; 255 where there is no entry."""
+    table = dump.table(switch)
+    entries = bytearray(b"\xff") * (max(table, default=0) // BLOCK + 1) * BLOCK
+    for lid, port in table.items():
+        entries[lid] = port
+    return [bytes(entries[at:at + BLOCK]) for at in range(0, len(entries), BLOCK)]
+
+
+def list_sets(records, cpu):
+    """The Sets in a record of the wire, in the order in which they were sent."""
+    stamps = wiretime.virtual(records, cpu)
+    seconds = {id(stamp.record): stamp.seconds for stamp in stamps}
+    ends = wiretime.last_of(records)
+    traps = [stamp.seconds for stamp in stamps if stamp.record.event == "trapped"]
+    if not traps:
+        raise simlab.SimError("no trap told OpenSM of the loss")
+    sets = []
+    for stamp in stamps:
+        record, end = stamp.record, ends.get(id(stamp.record))
+        if (record.event, record.method, record.attr) != ("asked", wire.SET, simlab.ATTR_LFT):
+            continue
+        acked = arrived = None
+        if end and end.event == "answered" and not end.status:
+            acked = nanoseconds(seconds[id(end)] - traps[0])
+            hops = 0 if record.hops == 255 else record.hops
+            arrived = acked - nanoseconds(hops * wiretime.HOP_US * 1e-6)
+        sets.append(Set(nanoseconds(stamp.seconds - traps[0]), arrived, acked, record.guid,
+                        record.modifier, bytes(record.data)))
+    return sets
+
+
+def nanoseconds(seconds):
+    return max(0, round(seconds * 1e9))
+
+
+def check_sets(before, after, sets):
+    """Raises SimError unless these Sets make the tables after of those before."""
+    names = {guid: name for name, guid in before.guids.items()}
+    tables = {name: blocks_of(before, name) for name in before.tables}
+    empty = b"\xff" * BLOCK
+    for one in sorted((s for s in sets if s.arrived is not None), key=lambda s: s.arrived):
+        table = tables[names[one.guid]]
+        table += [empty] * (one.block + 1 - len(table))
+        table[one.block] = one.entries
+    for name, table in tables.items():
+        now = blocks_of(after, name)
+        for number in range(max(len(table), len(now))):
+            if (table[number:number + 1] or [empty]) != (now[number:number + 1] or [empty]):
+                raise simlab.SimError(f"no Set explains block {number} of {name}")
+
+
+def lost_cables(fabric, dump):
+    """Cables that are down, each by a switch at one of its ends."""
+    ends = [min(end for end in link if fabric.netlist.nodes[end[0]].is_switch)
+            for link in fabric.down()]
+    return sorted((dump.guids[name], port) for name, port in ends)
+
+
+def open_sm(fabric, engine, host, trace, folder):
+    conf = {"max_wire_smps": MAX_WIRE_SMPS}
+    if engine != "portmajor":
+        return simlab.OpenSM(fabric, engine=engine, host=host, conf=conf, wire=trace)
+    config = folder / "portmajor.conf"
+    config.write_text("flap_limit 0\n")  # the same is lost again and again
+    return pmlab.open_sm(fabric, config=config, host=host, conf=conf, wire=trace)
+
+
+def lose(osm, targets, folder, cpu):
+    """One try: a Recording. What was lost stays so."""
+    fabric, trace = osm.fabric, osm.wire
+    fabric.dump(folder / "before", timeout=pmlab.TIMEOUT_S)
+    before = pmlab.Dump(folder / "before")
+
+    def action():
+        trace.records()
+        return sum(fabric.lose(target) for target in targets)
+
+    measured = simlab.measure(fabric, osm, action, timeout=pmlab.TIMEOUT_S)
+    sets = list_sets(trace.records(), cpu)
+    fabric.dump(folder / "after", timeout=pmlab.TIMEOUT_S)
+    check_sets(before, pmlab.Dump(folder / "after"), sets)
+    others = sorted(set(measured["engines"]) - {osm.engine})
+    return Recording(", then ".join([osm.engine, *others]),
+                     f"wire model, {wiretime.SET_US} us an SMP, {MAX_WIRE_SMPS} at a time, "
+                     f"OpenSM's CPU time {'as here' if cpu else 'left out'}",
+                     before, lost_cables(fabric, before), sets, measured["discoveries"],
+                     measured["last_lft_smp"])
+
+
+def record(netlist, engine, targets, host=None, tries=5, cpu=False):
+    """Brings the fabric up, loses that, and returns the Recording that counts."""
+    trace, found = wire.Wire(trace=True), []
+    with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
+            open_sm(fabric, engine, host, trace, folder) as osm:
+        osm.settle(timeout=pmlab.TIMEOUT_S)
+        while len(found) < tries and not (found and found[-1].discoveries == 1):
+            if found:
+                simlab.measure(fabric, osm, lambda: sum(map(fabric.back, targets)),
+                               timeout=pmlab.TIMEOUT_S)
+            found.append(lose(osm, targets, folder, cpu))
+    return min(found, key=lambda recording: recording.smps)
+
+
+def write(recording, path):
+    with open(path, "w", encoding="ascii") as out:
+        out.writelines(row + "\n" for row in recording.rows())
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="record-sets", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fabric", metavar="FABRIC", type=pathlib.Path)
+    parser.add_argument("--engine", required=True, help="portmajor, ftree, updn, minhop, or "
+                        "another one of OpenSM's")
+    parser.add_argument("--lose", required=True, action="append", metavar="WHAT[:PORT]",
+                        help="may be given several times: one after the other is lost, at once")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE")
+    parser.add_argument("-s", "--sm", metavar="NODE", help="where OpenSM runs (default: the "
+                        "first host)")
+    parser.add_argument("--tries", type=int, default=5, help="default: %(default)s")
+    parser.add_argument("--cpu", action="store_true", help="OpenSM computes as long as it did here")
+    options = parser.parse_args()
+    try:
+        found = record(simlab.Netlist(options.fabric), options.engine, options.lose, options.sm,
+                       options.tries, options.cpu)
+        write(found, options.output)
+    except (simlab.SimError, OSError) as error:
+        print(f"record-sets: {error}", file=sys.stderr)
+        return 3
+    print(f"{options.output}: {found.engine}, {len(found.sets):,} LFT Sets, "
+          f"{found.discoveries} discoveries")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
