@@ -58,7 +58,8 @@ static json_t *curve_json(const struct pm_outage *outage)
 
 	for (uint32_t i = 0; i < outage->num_points; i++)
 		list = cli_json_append(list,
-				       json_pack("[o, I]", ms_json(outage->curve[i].ns),
+				       json_pack("[I, I]",
+						 (json_int_t)outage->curve[i].ns,
 						 (json_int_t)outage->curve[i].dead));
 	return list;
 }

@@ -267,6 +267,152 @@ static void check_counts(struct scene *s, uint64_t seed)
 	pm_cutoff_free(cutoff);
 }
 
+/* ---- Against check ---- */
+
+/* One host of each switch that has any alive; its paths are those between switches. */
+static uint32_t choose_hosts(const struct scene *s, struct pm_cutoff_lid *chosen)
+{
+	const struct pm_fabric *known = s->world.plan->known;
+	uint32_t num = 0, last = PM_NONE;
+
+	for (uint32_t port = 0; port < known->num_ports; port++) {
+		bool host = known->ports[port].num && known->ports[port].peer == PM_NONE;
+
+		if (!host || !s->alive[port] || known->ports[port].node == last)
+			continue;
+		last = known->ports[port].node;
+		chosen[num++] = (struct pm_cutoff_lid){s->world.plan->lid[port], port};
+	}
+	return num;
+}
+
+/* The fabric with those hosts and what is alive; or without cables between switches. */
+static struct pm_fabric *cut_fabric(const struct scene *s,
+				    const struct pm_cutoff_lid *chosen, uint32_t num,
+				    bool apart)
+{
+	const struct pm_fabric *known = s->world.plan->known;
+	struct pm_fabric *now = pm_fabric_clone(s->world.fabric);
+
+	assert_non_null(now);
+	for (uint32_t port = 0; port < now->num_ports; port++)
+		now->ports[port].lid = 0;
+	for (uint32_t port = 0, i = 0; port < known->num_ports; port++) {
+		bool is_chosen = i < num && chosen[i].port == port;
+
+		if (is_chosen) {
+			uint32_t host = now->ports[port].peer;
+
+			now->ports[host].lid = chosen[i++].lid;
+			now->ports[host].lmc = 0;
+		} else if (known->ports[port].peer == PM_NONE || apart ||
+			   !s->alive[port]) {
+			pm_fabric_cut(now, port);
+		}
+	}
+	return now;
+}
+
+static struct pm_check_paths check_tables(const struct scene *s,
+					  const struct pm_fabric *now)
+{
+	uint32_t num = s->world.num_switches;
+	const uint8_t **table = calloc(num, sizeof(*table));
+	uint16_t *top = calloc(num, sizeof(*top));
+	const struct pm_check check = {.fabric = now,
+				       .level = s->world.plan->tree.level,
+				       .table = table,
+				       .top = top,
+				       .sm = PM_NONE};
+	struct pm_check_paths found;
+
+	assert_true(table && top);
+	for (uint32_t sw = 0; sw < num; sw++) {
+		table[sw] = s->held + (size_t)sw * s->world.stride;
+		top[sw] = (uint16_t)(s->world.stride - 1);
+	}
+	assert_int_equal(pm_check_paths(&check, false, &found, NULL), 0);
+	free(table);
+	free(top);
+	return found;
+}
+
+/* Paths between chosen hosts that cables do not join in whatever way. */
+static uint64_t count_parted(const struct scene *s, const struct pm_cutoff_lid *chosen,
+			     uint32_t num)
+{
+	const struct pm_fabric *known = s->world.plan->known;
+	uint32_t *part = calloc(known->num_nodes, sizeof(*part));
+	uint32_t *queue = calloc(known->num_nodes, sizeof(*queue));
+	uint64_t parted = 0;
+
+	assert_true(part && queue);
+	pm_reach_parts(known, s->alive, part, queue);
+	for (uint32_t i = 0; i < num; i++)
+		for (uint32_t k = 0; k < num; k++)
+			parted += part[known->ports[chosen[i].port].node] !=
+				  part[known->ports[chosen[k].port].node];
+	free(part);
+	free(queue);
+	return parted;
+}
+
+/* check counts paths from switches to LIDs, so that each has a path to its own. */
+static uint64_t count_by_check(const struct scene *s, const struct pm_cutoff_lid *chosen,
+			       uint32_t num)
+{
+	struct pm_fabric *now = cut_fabric(s, chosen, num, false);
+	struct pm_fabric *apart = cut_fabric(s, chosen, num, true);
+	struct pm_check_paths all = check_tables(s, now), own = check_tables(s, apart);
+	uint64_t alive = all.delivered + all.cut - all.apart -
+			 count_parted(s, chosen, num) - own.delivered;
+
+	pm_fabric_free(now);
+	pm_fabric_free(apart);
+	return (uint64_t)num * (num ? num - 1 : 0) - alive;
+}
+
+static void check_by_check(struct scene *s, uint64_t seed)
+{
+	struct world *w = &s->world;
+	struct pm_cutoff_lid *chosen = calloc(w->num_switches, sizeof(*chosen));
+	struct pm_cutoff *cutoff;
+	uint32_t num;
+
+	assert_non_null(chosen);
+	num = choose_hosts(s, chosen);
+	assert_int_equal(pm_cutoff_new(w->plan->known, s->before, s->held, w->stride,
+				       chosen, num, &cutoff, NULL),
+			 0);
+	pm_cutoff_lose(cutoff, s->alive);
+	for (uint32_t i = 0; i < s->num_blocks + 4; i++) {
+		bool wanted = i < s->num_blocks; /* else anything */
+		uint32_t sw = wanted ? s->blocks[i].sw
+				     : random_below(&s->random, w->num_switches);
+		uint32_t number =
+			wanted ? s->blocks[i].number
+			       : random_below(&s->random, w->stride / PM_LFT_BLOCK);
+		uint64_t dead = count_by_check(s, chosen, num);
+		uint8_t entries[PM_LFT_BLOCK];
+
+		if (pm_cutoff_dead(cutoff) != dead)
+			fail_msg("PM_SEED=%llu PM_ROUNDS=1: %llu dead, not %llu as check "
+				 "says",
+				 (unsigned long long)seed,
+				 (unsigned long long)pm_cutoff_dead(cutoff),
+				 (unsigned long long)dead);
+		if (wanted)
+			memcpy(entries, entries_of(s, s->wanted, sw, number),
+			       PM_LFT_BLOCK);
+		else
+			change_block(s, entries, sw, number);
+		memcpy(entries_of(s, s->held, sw, number), entries, PM_LFT_BLOCK);
+		pm_cutoff_set(cutoff, sw, number, entries);
+	}
+	pm_cutoff_free(cutoff);
+	free(chosen);
+}
+
 /* ---- The order ---- */
 
 /* Paths over the entries of each block that differ. */
@@ -471,6 +617,12 @@ static void test_counts(void **state)
 	for_random(200, check_counts);
 }
 
+static void test_by_check(void **state)
+{
+	(void)state;
+	for_random(200, check_by_check);
+}
+
 static void test_order(void **state)
 {
 	(void)state;
@@ -494,6 +646,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_by_check),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_lost),
 	};

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Recordings of LFT Sets: read, written, computed, and followed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "world.h"
+
+#include <portmajor/losses.h>
+#include <portmajor/outage.h>
+#include <portmajor/print.h>
+#include <portmajor/sets.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Hosts a and b have LIDs 1 and 2; l0 and l1 are joined by s0 and by s1. */
+static const char tree[] = "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 "
+			   "l0:3=s1:1 l1:3=s1:2";
+
+/* 64 entries, of which LIDs 1 and 2 have these ports. */
+#define FOUR "ffffffff"
+#define TAIL FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR
+#define REST FOUR TAIL
+#define ENTRIES(one, two) "ff" one two "ff" REST
+
+#define MAGIC "portmajor-sets 1\n"
+#define LIDS "lid 0x100008 1 0\nlid 10000a 2 0\n"
+#define L0 "table 0x200000 0 " ENTRIES("01", "02") "\n"
+#define L1 "table 0x200001 0 " ENTRIES("02", "01") "\n"
+#define S0 "table 0x200002 0 " ENTRIES("01", "02") "\n"
+#define S1 "table 0x200003 0 " ENTRIES("01", "02") "\n"
+#define TABLES L0 L1 S0 S1
+#define LOST "lost 1000 0x200000 2\n"
+#define SET0 "set 2000 3000 3500 0x200000 0 " ENTRIES("01", "03") "\n"
+#define SET1 "set 2500 - - 0x200003 0 " ENTRIES("02", "02") "\n"
+#define SET2 "set 2500 6000 - 0x200001 0 " ENTRIES("03", "01") "\n"
+#define SETS SET0 SET1 SET2
+#define WHOLE MAGIC "engine of a test\n" LIDS TABLES LOST SETS
+
+static struct pm_fabric *fabric;
+
+static int draw(void **state)
+{
+	(void)state;
+	fabric = recipe_draw(tree);
+	return 0;
+}
+
+static int drop(void **state)
+{
+	(void)state;
+	pm_fabric_free(fabric);
+	return 0;
+}
+
+static struct pm_sets *parse(const char *text)
+{
+	struct pm_error err = {""};
+	struct pm_sets *sets = NULL;
+
+	if (pm_sets_parse(text, strlen(text), "in", fabric, &sets, &err))
+		fail_msg("%s", err.text);
+	return sets;
+}
+
+static uint32_t port_of(const char *name, unsigned int number)
+{
+	return world_port(fabric, name, number);
+}
+
+static void test_read(void **state)
+{
+	struct pm_sets *sets = parse(WHOLE);
+
+	(void)state;
+	assert_string_equal(sets->engine, "of a test");
+	assert_string_equal(sets->times, "");
+	assert_int_equal(sets->length, 64);
+	assert_int_equal(sets->lid[port_of("a", 1)], 1);
+	assert_int_equal(sets->lid[port_of("b", 1)], 2);
+	assert_int_equal(sets->tables[64 + 1], 2); /* of l1 */
+	assert_int_equal(sets->tables[64 + 3], PM_LFT_KEEP);
+	assert_int_equal(sets->lost_at, 1000);
+	assert_int_equal(sets->num_lost, 1);
+	assert_int_equal(sets->lost[0], port_of("l0", 2));
+	assert_int_equal(sets->num, 3);
+	assert_int_equal(sets->set[0].arrived, 3000);
+	assert_int_equal(sets->set[0].acked, 3500);
+	assert_true(sets->set[1].arrived == PM_SETS_NEVER);
+	assert_int_equal(sets->set[2].sw, 1);
+	assert_int_equal(sets->entries[2 * 64 + 1], 3);
+	pm_sets_free(sets);
+}
+
+/* Blanks, comments, CR LF, any order, no LF at the end, LMC and blocks above the first. */
+static void test_forms(void **state)
+{
+	struct pm_sets *sets =
+		parse(MAGIC "# a comment\r\n\r\n"
+			    "set 2 2 2 200000 0 " ENTRIES("01", "03") " \n" LOST TABLES "times  of a wire \r\n"
+			    "lid 100008 64 1  \n lid 10000a 200 0\n"
+			    "set 9 9 9 200000 5 " ENTRIES("ff", "FF"));
+
+	(void)state;
+	assert_string_equal(sets->times, "of a wire");
+	assert_int_equal(sets->length, 6 * 64);
+	assert_int_equal(sets->lid[port_of("a", 1)], 64);
+	assert_int_equal(sets->lmc[port_of("a", 1)], 1);
+	assert_int_equal(sets->tables[6 * 64 + 1], 2);
+	assert_int_equal(sets->tables[6 * 64 + 64], PM_LFT_KEEP);
+	assert_int_equal(sets->num, 2);
+	assert_int_equal(sets->set[1].block, 5);
+	assert_int_equal(sets->entries[64 + 2], PM_LFT_KEEP);
+	pm_sets_free(sets);
+}
+
+static void assert_same(const struct pm_sets *a, const struct pm_sets *b)
+{
+	size_t tables = (size_t)fabric->num_switches * a->length;
+
+	assert_string_equal(a->engine, b->engine);
+	assert_string_equal(a->times, b->times);
+	assert_int_equal(a->length, b->length);
+	assert_memory_equal(a->lid, b->lid, fabric->num_ports * sizeof(*a->lid));
+	assert_memory_equal(a->lmc, b->lmc, fabric->num_ports);
+	assert_memory_equal(a->tables, b->tables, tables);
+	assert_true(a->lost_at == b->lost_at);
+	assert_int_equal(a->num_lost, b->num_lost);
+	assert_memory_equal(a->lost, b->lost, a->num_lost * sizeof(*a->lost));
+	assert_int_equal(a->num, b->num);
+	for (uint32_t i = 0; i < a->num; i++)
+		assert_memory_equal(&a->set[i], &b->set[i], sizeof(*a->set));
+	assert_memory_equal(a->entries, b->entries, (size_t)a->num * PM_LFT_BLOCK);
+}
+
+static void check_round_trip(const struct pm_sets *sets)
+{
+	const struct pm_sets_file file = {sets, fabric};
+	struct pm_sets *again;
+	size_t length;
+	char *text;
+
+	assert_int_equal(pm_text_print(pm_sets_print, &file, &text, &length), 0);
+	again = parse(text);
+	assert_same(sets, again);
+	free(text);
+	pm_sets_free(again);
+}
+
+static void test_round_trip(void **state)
+{
+	struct pm_sets *sets = parse(WHOLE "times of a wire\n");
+
+	(void)state;
+	check_round_trip(sets);
+	pm_sets_free(sets);
+}
+
+static const struct {
+	const char *name, *text, *message;
+} errors[] = {
+	{"empty", "", "in:1: empty"},
+	{"version", "portmajor-sets 2\n" LIDS,
+	 "in:1: no \"portmajor-sets 1\": no recording of LFT Sets of this version"},
+	{"netlist", "Switch 36 \"x\"\n",
+	 "in:1: no \"portmajor-sets 1\": no recording of LFT Sets of this version"},
+	{"unknown", MAGIC "sets 1\n", "in:2: unknown row \"sets\""},
+	{"bytes", MAGIC "engine \x01\n", "in:2: not text: byte 0x01"},
+	{"long", MAGIC "engine " REST "\n", "in:2: more than 79 characters"},
+	{"lid.form", MAGIC "lid 100008 1\n", "in:2: not a row \"lid GUID LID LMC\""},
+	{"lid.more", MAGIC "lid 100008 1 0 0\n", "in:2: not a row \"lid GUID LID LMC\""},
+	{"lid.lmc", MAGIC "lid 100008 1 8\n", "in:2: not a row \"lid GUID LID LMC\""},
+	{"lid.0", MAGIC "lid 100008 0 0\n", "in:2: no LIDs 1 to 49151"},
+	{"lid.high", MAGIC "lid 100008 49151 1\n", "in:2: no LIDs 1 to 49151"},
+	{"lid.guid", MAGIC "lid 1 1 0\n",
+	 "in:2: the fabric has no port with a cable and GUID 0x0000000000000001: of another "
+	 "fabric?"},
+	{"lid.port", MAGIC "lid 100008 1 0\nlid 100008 2 0\n",
+	 "in:3: this port has LID 1 already"},
+	{"lid.twice", MAGIC "lid 100008 2 1\nlid 10000a 3 0\n",
+	 "in:3: LID 3 is that of line 2"},
+	{"table.form", MAGIC "table 200000 0\n",
+	 "in:2: not a row \"table GUID BLOCK ENTRIES\""},
+	{"table.short", MAGIC "table 200000 0 ff" REST "\n",
+	 "in:2: not a row \"table GUID BLOCK ENTRIES\""},
+	{"table.digit", MAGIC "table 200000 0 " ENTRIES("0x", "01") "\n",
+	 "in:2: not a row \"table GUID BLOCK ENTRIES\""},
+	{"table.block", MAGIC "table 200000 768 " ENTRIES("01", "01") "\n",
+	 "in:2: not a row \"table GUID BLOCK ENTRIES\""},
+	{"table.port", MAGIC "table 200002 0 " ENTRIES("01", "03") "\n",
+	 "in:2: port 3 of \"s0\", which has 2: of another fabric?"},
+	{"table.switch", MAGIC "table 100008 0 " ENTRIES("01", "01") "\n",
+	 "in:2: the fabric has no switch with GUID 0x0000000000100008: of another fabric?"},
+	{"table.twice", MAGIC L0 L0, "in:3: this block is held in line 2 already"},
+	{"table.none", MAGIC LIDS L0 L1 S0 LOST,
+	 "in:7: no table of switch \"s1\": of another fabric?"},
+	{"lost.form", MAGIC "lost 200000 2\n", "in:2: not a row \"lost NS GUID PORT\""},
+	{"lost.switch", MAGIC "lost 0 200009 2\n",
+	 "in:2: the fabric has no switch with GUID 0x0000000000200009: of another fabric?"},
+	{"lost.port", MAGIC "lost 0 200000 4\n", "in:2: no cable at port 4 of \"l0\""},
+	{"lost.port0", MAGIC "lost 0 200000 0\n", "in:2: no cable at port 0 of \"l0\""},
+	{"lost.beyond", MAGIC "lost 0 200000 5\n", "in:2: no cable at port 5 of \"l0\""},
+	{"lost.twice", MAGIC "lost 0 200000 2\nlost 0 200002 1\n",
+	 "in:3: this cable is lost in line 2 already"},
+	{"lost.times", MAGIC "lost 0 200000 2\nlost 5 200000 3\n",
+	 "in:3: lost at 5 ns, others at 0"},
+	{"lost.none", MAGIC LIDS TABLES SETS, "in:10: no row \"lost\": nothing is lost"},
+	{"set.form", MAGIC "set 1 2 200000 0 " ENTRIES("01", "01") "\n",
+	 "in:2: not a row \"set SENT ARRIVED ACKED GUID BLOCK ENTRIES\""},
+	{"set.never-sent", MAGIC "set - 1 2 200000 0 " ENTRIES("01", "01") "\n",
+	 "in:2: not a row \"set SENT ARRIVED ACKED GUID BLOCK ENTRIES\""},
+	{"set.switch", MAGIC "set 1 2 3 200009 0 " ENTRIES("01", "01") "\n",
+	 "in:2: the fabric has no switch with GUID 0x0000000000200009: of another fabric?"},
+	{"set.port", MAGIC "set 1 2 3 200002 0 " ENTRIES("01", "04") "\n",
+	 "in:2: port 4 of \"s0\", which has 2: of another fabric?"},
+	{"set.backwards", MAGIC SET2 "\n" SET0, "in:4: sent before that of line 2"},
+	{"set.arrived", MAGIC "set 2 1 3 200000 0 " ENTRIES("01", "01") "\n",
+	 "in:2: it arrived before it was sent"},
+	{"set.acked", MAGIC "set 1 3 2 200000 0 " ENTRIES("01", "01") "\n",
+	 "in:2: acknowledged before it arrived"},
+	{"set.acked-only", MAGIC "set 1 - 2 200000 0 " ENTRIES("01", "01") "\n",
+	 "in:2: acknowledged before it arrived"},
+};
+
+static void test_errors(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(errors); i++) {
+		struct pm_sets *sets = NULL;
+		struct pm_error err = {""};
+		int rc = pm_sets_parse(errors[i].text, strlen(errors[i].text), "in",
+				       fabric, &sets, &err);
+
+		if (rc != -EINVAL || sets || strcmp(err.text, errors[i].message) != 0)
+			fail_msg("%s: %d, \"%s\"", errors[i].name, rc, err.text);
+	}
+}
+
+static void test_files(void **state)
+{
+	struct pm_sets *sets = NULL;
+	struct pm_error err = {""};
+
+	(void)state;
+	assert_int_equal(pm_sets_read("/nowhere/to.sets", fabric, &sets, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "/nowhere/to.sets"));
+	assert_null(sets);
+}
+
+/* ---- Following ---- */
+
+/* Times from the loss on; b is cut off from a by the first way, a from b by the second. */
+static void test_follow(void **state)
+{
+	struct pm_sets *sets = parse(WHOLE);
+	struct pm_outage found;
+
+	(void)state;
+	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.hosts, 2);
+	assert_int_equal(found.pairs, 2);
+	assert_int_equal(found.paths, 2);
+	assert_int_equal(found.before, 0);
+	assert_int_equal(found.at_once, 2);
+	assert_int_equal(found.end, 0);
+	assert_int_equal(found.differ, 2);
+	assert_int_equal(found.unheard, 2);
+	assert_int_equal(found.first, 1000);
+	assert_int_equal(found.last, 5000);
+	assert_int_equal(found.num_points, 3);
+	assert_int_equal(found.curve[1].ns, 2000);
+	assert_int_equal(found.curve[1].dead, 1);
+	assert_int_equal(found.curve[2].ns, 5000);
+	assert_int_equal(found.curve[2].dead, 0);
+	assert_int_equal(found.back[PM_OUTAGE_HALF], 2000);
+	assert_int_equal(found.back[PM_OUTAGE_MOST], 5000);
+	assert_int_equal(found.back[PM_OUTAGE_ALL], 5000);
+	assert_true(found.path_seconds > 6.999e-6 && found.path_seconds < 7.001e-6);
+	free(found.curve);
+	pm_sets_free(sets);
+}
+
+/* What a Set breaks for a while comes back later, and what stays cut off is no delay. */
+static void test_follow_worse(void **state)
+{
+	struct pm_sets *sets = parse(
+		MAGIC LIDS TABLES LOST
+		"set 1000 1500 1500 200000 0 " ENTRIES("01", "03") "\n"
+		"set 1500 1700 1700 200003 0 " ENTRIES("01", "ff") "\n"
+		"set 1500 1900 1900 200003 0 " ENTRIES("01", "02") "\n");
+	struct pm_outage found;
+
+	(void)state;
+	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.at_once, 2);
+	assert_int_equal(found.end, 1);
+	assert_int_equal(found.back[PM_OUTAGE_HALF], 900);
+	assert_int_equal(found.back[PM_OUTAGE_ALL], 900);
+	assert_true(found.path_seconds > 0.699e-6 && found.path_seconds < 0.701e-6);
+	free(found.curve);
+	pm_sets_free(sets);
+}
+
+/* Sets before the loss, a host that is lost, and two of one time in their order. */
+static void test_follow_others(void **state)
+{
+	struct pm_sets *sets = parse(
+		MAGIC LIDS TABLES "lost 1000 200000 1\n"
+		"set 0 500 500 200000 0 " ENTRIES("01", "ff") "\n"
+		"set 1500 1700 1700 200003 0 " ENTRIES("01", "ff") "\n"
+		"set 1500 1700 1700 200003 0 " ENTRIES("01", "02") "\n");
+	struct pm_outage found;
+
+	(void)state;
+	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.before, 1);
+	assert_int_equal(found.all_before, 2);
+	assert_int_equal(found.hosts, 1);
+	assert_int_equal(found.pairs, 0);
+	assert_int_equal(found.at_once, 0);
+	assert_int_equal(found.differ, 3);
+	assert_int_equal(found.num_points, 1);
+	assert_int_equal(found.first, 0);
+	assert_int_equal(found.last, 700);
+	free(found.curve);
+	pm_sets_free(sets);
+}
+
+/* With LMC 1 each host has two paths to the other, by different ways. */
+static void test_follow_lmc(void **state)
+{
+	struct pm_sets *sets =
+		parse(MAGIC "lid 100008 2 1\nlid 10000a 4 1\n"
+			    "table 200000 0 ffff01010203ffff" TAIL "\n"
+			    "table 200001 0 ffff02030101ffff" TAIL "\n"
+			    "table 200002 0 ffff01010202ffff" TAIL "\n"
+			    "table 200003 0 ffff01010202ffff" TAIL "\n" LOST);
+	struct pm_outage found;
+
+	(void)state;
+	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.hosts, 2);
+	assert_int_equal(found.pairs, 2);
+	assert_int_equal(found.paths, 4);
+	assert_int_equal(found.at_once, 2);
+	free(found.curve);
+	pm_sets_free(sets);
+}
+
+/* ---- Computing ---- */
+
+/* Computes the loss of something; the plan's tables after it are in *wanted. */
+static struct pm_sets *compute(struct world *world, const char *loss, uint32_t smps)
+{
+	const struct pm_sets_config config = {
+		.sm = PM_NONE, .mad_us = 100, .wire_smps = smps};
+	struct pm_ports ports = {0};
+	struct pm_sets *sets;
+
+	assert_int_equal(
+		pm_losses_add(world->fabric, world->plan, "loss", loss, &ports, NULL), 0);
+	assert_int_equal(pm_sets_compute(world->fabric, world->plan, &config, ports.list,
+					 ports.num, &sets, NULL),
+			 0);
+	free(ports.list);
+	return sets;
+}
+
+static void check_computed(struct world *world, const char *loss)
+{
+	struct pm_sets *sets = compute(world, loss, 4);
+	struct pm_delta delta = world_lose(world, loss);
+	struct pm_outage found;
+
+	assert_int_equal(sets->num, delta.blocks);
+	assert_int_equal(pm_outage_follow(world->fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.before, 0);
+	assert_true(found.at_once > 0);
+	assert_int_equal(found.end, 0);
+	assert_int_equal(found.differ, sets->num);
+	assert_int_equal(found.last, (sets->num + 3) / 4 * 100000);
+	for (uint32_t i = 0; i < sets->num; i++) {
+		const struct pm_set *set = &sets->set[i];
+		const uint8_t *table = pm_routes_table(world->routes, set->sw) +
+				       (size_t)set->block * PM_LFT_BLOCK;
+
+		assert_int_equal(set->sent, i / 4 * 100000);
+		for (uint32_t k = 0; k < PM_LFT_BLOCK; k++)
+			if (table[k] != PM_LFT_KEEP)
+				assert_int_equal(sets->entries[i * PM_LFT_BLOCK + k],
+						 table[k]);
+	}
+	fabric = world->fabric;
+	check_round_trip(sets);
+	free(found.curve);
+	pm_sets_free(sets);
+}
+
+static void test_compute(void **state)
+{
+	static const char *const losses[] = {"s0-*", "leaf5:20", "s1-fab0", "s2-line1:20"};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(losses); i++) {
+		struct pm_fabric *drawn = fabric;
+		struct world world;
+
+		world_make(&world, world_director(36), PM_GROUPED);
+		check_computed(&world, losses[i]);
+		world_free(&world);
+		fabric = drawn;
+	}
+}
+
+/* Who the subnet manager cannot reach gets nothing; a host that is lost is no pair. */
+static void test_compute_parts(void **state)
+{
+	struct pm_sets_config config = {.sm = PM_NONE, .mad_us = 1, .wire_smps = 1};
+	struct pm_plan *plan;
+	struct pm_sets *sets;
+	uint32_t ports[] = {port_of("l0", 2), port_of("s1", 1), port_of("b", 1),
+			    port_of("l1", 1)};
+
+	(void)state;
+	assert_int_equal(pm_plan_make(fabric, &(struct pm_plan_config){0}, &plan, NULL),
+			 0);
+	config.sm = port_of("b", 1);
+	assert_int_equal(pm_sets_compute(fabric, plan, &config, ports, 2, &sets, NULL), 0);
+	for (uint32_t i = 0; i < sets->num; i++)
+		assert_int_not_equal(sets->set[i].sw, world_port(fabric, "l0", 0));
+	assert_int_equal(sets->num_lost, 2);
+	pm_sets_free(sets);
+	assert_int_equal(pm_sets_compute(fabric, plan, &config, ports, 4, &sets, NULL), 0);
+	assert_int_equal(sets->num, 0); /* the manager's own cable */
+	assert_int_equal(sets->num_lost, 3);
+	pm_sets_free(sets);
+	pm_plan_free(plan);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read),	     cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_files),	     cmocka_unit_test(test_follow),
+		cmocka_unit_test(test_follow_worse), cmocka_unit_test(test_follow_others),
+		cmocka_unit_test(test_follow_lmc),   cmocka_unit_test(test_compute),
+		cmocka_unit_test(test_compute_parts),
+	};
+
+	return cmocka_run_group_tests(tests, draw, drop);
+}
