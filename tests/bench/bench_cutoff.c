@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What it costs to know, after each LFT Set, which pairs of hosts are cut off, beside a
+ * walk of all pairs over the same tables (pm_check_paths), 5,832 hosts. CPU time, best
+ * of some runs, for each Set by itself. Exit 1 if a Set costs more than a thousandth of
+ * the walk.
+ */
+#include <portmajor/check.h>
+#include <portmajor/cutoff.h>
+#include <portmajor/generate.h>
+#include <portmajor/losses.h>
+#include <portmajor/netlist.h>
+#include <portmajor/sets.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LEAVES 324
+#define RUNS 3
+#define MOST (1.0 / 1000)
+
+static const struct {
+	const char *loss;
+	enum pm_lid_order order;
+} cases[] = {
+	{"leaf5:20", PM_GROUPED},
+	{"s0-fab0", PM_GROUPED},
+	{"s0-*", PM_GROUPED},
+	{"s0-*", PM_LEAF_MAJOR},
+};
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+static _Noreturn void die(const char *what)
+{
+	fprintf(stderr, "bench_cutoff: %s\n", what);
+	exit(2);
+}
+
+static void *claim(size_t bytes)
+{
+	void *memory = calloc(bytes + 1, 1);
+
+	if (!memory)
+		die("out of memory");
+	return memory;
+}
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static struct pm_fabric *generate(void)
+{
+	const struct pm_generate config = {.kind = PM_GENERATE_DIRECTOR,
+					   .director = {LEAVES}};
+	struct pm_fabric *fabric;
+	struct pm_error err;
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	if (!file || pm_generate_write(&config, file, &err) || fclose(file) ||
+	    pm_netlist_parse(text, size, "generated", &fabric, &err))
+		die("no fabric");
+	free(text);
+	return fabric;
+}
+
+/* Walks all pairs over the tables of a recording before the loss; microseconds. */
+static double time_walk(struct pm_fabric *fabric, const struct pm_plan *plan,
+			const struct pm_sets *sets)
+{
+	const uint8_t **table = claim(fabric->num_switches * sizeof(*table));
+	uint16_t *top = claim(fabric->num_switches * sizeof(*top));
+	const struct pm_check check = {.fabric = fabric,
+				       .level = plan->tree.level,
+				       .table = table,
+				       .top = top,
+				       .sm = PM_NONE};
+	double best = 1e18;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		fabric->ports[i].lid = sets->lid[i];
+		fabric->ports[i].lmc = sets->lmc[i];
+	}
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++) {
+		table[sw] = sets->tables + (size_t)sw * sets->length;
+		top[sw] = plan->top_lid;
+	}
+	for (int run = 0; run < RUNS; run++) {
+		struct pm_check_paths found;
+		double start = now_us();
+
+		if (pm_check_paths(&check, false, &found, NULL))
+			die("out of memory");
+		if (now_us() - start < best)
+			best = now_us() - start;
+		if (found.delivered != found.pairs)
+			die("the tables are not in order");
+	}
+	free(table);
+	free(top);
+	return best;
+}
+
+static uint32_t list_lids(const struct pm_fabric *fabric, const struct pm_sets *sets,
+			  struct pm_cutoff_lid *lids)
+{
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].node >= fabric->num_switches && sets->lid[i])
+			lids[num++] = (struct pm_cutoff_lid){sets->lid[i],
+							     fabric->ports[i].peer};
+	return num;
+}
+
+/* Counts after each Set; best[Set] in microseconds gets what is less. */
+static void time_sets(const struct pm_fabric *fabric, const struct pm_sets *sets,
+		      double *best)
+{
+	struct pm_cutoff_lid *lids = claim((PM_MAX_LID + 1) * sizeof(*lids));
+	uint8_t *alive = claim(fabric->num_ports);
+	struct pm_cutoff *cutoff;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		alive[i] = fabric->ports[i].peer != PM_NONE;
+	if (pm_cutoff_new(fabric, alive, sets->tables, sets->length, lids,
+			  list_lids(fabric, sets, lids), &cutoff, NULL))
+		die("out of memory");
+	for (uint32_t i = 0; i < sets->num_lost; i++)
+		alive[sets->lost[i]] = alive[fabric->ports[sets->lost[i]].peer] = 0;
+	pm_cutoff_lose(cutoff, alive);
+	for (uint32_t i = 0; i < sets->num; i++) {
+		double start = now_us(), us;
+
+		pm_cutoff_set(cutoff, sets->set[i].sw, sets->set[i].block,
+			      sets->entries + (size_t)i * PM_LFT_BLOCK);
+		us = now_us() - start;
+		if (!best[i] || us < best[i])
+			best[i] = us;
+	}
+	if (pm_cutoff_dead(cutoff))
+		die("paths are dead in the end");
+	pm_cutoff_free(cutoff);
+	free(alive);
+	free(lids);
+}
+
+static bool try_case(struct pm_fabric *fabric, size_t number)
+{
+	const struct pm_plan_config planned = {.order = cases[number].order};
+	const struct pm_sets_config config = {
+		.sm = PM_NONE, .mad_us = 265, .wire_smps = 4};
+	struct pm_ports ports = {0};
+	struct pm_plan *plan;
+	struct pm_sets *sets;
+	struct pm_error err;
+	double walk, sum = 0, longest = 0, *best;
+
+	if (pm_plan_make(fabric, &planned, &plan, &err) ||
+	    pm_losses_add(fabric, plan, "loss", cases[number].loss, &ports, &err) ||
+	    pm_sets_compute(fabric, plan, &config, ports.list, ports.num, &sets, &err))
+		die(err.text);
+	walk = time_walk(fabric, plan, sets);
+	best = claim(sets->num * sizeof(*best));
+	for (int run = 0; run < RUNS; run++)
+		time_sets(fabric, sets, best);
+	for (uint32_t i = 0; i < sets->num; i++) {
+		sum += best[i];
+		longest = best[i] > longest ? best[i] : longest;
+	}
+	printf("%-10s %-8s %6u Sets, mean %6.2f us, 1/%.0f of a walk of %.0f us; longest "
+	       "%.1f us, 1/%.0f\n",
+	       pm_lid_order_name(planned.order), cases[number].loss, sets->num,
+	       sum / sets->num, walk / (sum / sets->num), walk, longest, walk / longest);
+	free(best);
+	pm_sets_free(sets);
+	pm_plan_free(plan);
+	free(ports.list);
+	return longest <= walk * MOST;
+}
+
+int main(void)
+{
+	struct pm_fabric *fabric = generate();
+	bool good = true;
+
+	for (size_t i = 0; i < LENGTH(cases); i++)
+		good &= try_case(fabric, i);
+	pm_fabric_free(fabric);
+	return !good;
+}
