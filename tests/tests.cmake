@@ -165,7 +165,7 @@ add_test(NAME bench.order COMMAND bench_order)
 set_tests_properties(bench.order PROPERTIES LABELS unit TIMEOUT 300)
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
-foreach(input netlist planfile config roles smconf sweep lfts drained)
+foreach(input netlist planfile config roles smconf sweep lfts drained sets)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)

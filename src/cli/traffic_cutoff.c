@@ -57,10 +57,9 @@ static json_t *curve_json(const struct pm_outage *outage)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < outage->num_points; i++)
-		list = cli_json_append(list,
-				       json_pack("[I, I]",
-						 (json_int_t)outage->curve[i].ns,
-						 (json_int_t)outage->curve[i].dead));
+		list = cli_json_append(
+			list, json_pack("[I, I]", (json_int_t)outage->curve[i].ns,
+					(json_int_t)outage->curve[i].dead));
 	return list;
 }
 
@@ -83,25 +82,22 @@ static json_t *cut_json(const struct pm_outage *outage)
 static json_t *recording_json(const char *path, const struct pm_sets *sets,
 			      const struct pm_outage *outage)
 {
-	const char *name = sets->engine[0] ? sets->engine
-			   : path	   ? pm_textfile_name(path)
-					   : "portmajor";
+	const char *name = sets->engine[0] ? sets->engine : pm_textfile_name(path);
 
-	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f, "
-			 "s:{s:o, s:o, s:o}, s:o}",
-			 "name", cli_json_string(name), "file",
-			 path ? cli_json_string(path) : json_null(), "times",
-			 cli_json_string(sets->times), "hosts",
-			 (json_int_t)outage->hosts, "pairs", (json_int_t)outage->pairs,
-			 "paths", (json_int_t)outage->paths, "sets",
-			 (json_int_t)sets->num, "differ", (json_int_t)outage->differ,
-			 "unacknowledged", (json_int_t)outage->unheard, "first_ms",
-			 ms_json(outage->first), "last_ms", ms_json(outage->last), "cut",
-			 cut_json(outage), "pair_seconds", pair_seconds(outage),
-			 "back_ms", "half", ms_json(outage->back[PM_OUTAGE_HALF]), "most",
-			 ms_json(outage->back[PM_OUTAGE_MOST]), "all",
-			 ms_json(outage->back[PM_OUTAGE_ALL]), "curve",
-			 curve_json(outage));
+	return json_pack(
+		"{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f, "
+		"s:{s:o, s:o, s:o}, s:o}",
+		"name", cli_json_string(name), "file",
+		path ? cli_json_string(path) : json_null(), "times",
+		cli_json_string(sets->times), "hosts", (json_int_t)outage->hosts, "pairs",
+		(json_int_t)outage->pairs, "paths", (json_int_t)outage->paths, "sets",
+		(json_int_t)sets->num, "differ", (json_int_t)outage->differ,
+		"unacknowledged", (json_int_t)outage->unheard, "first_ms",
+		ms_json(outage->first), "last_ms", ms_json(outage->last), "cut",
+		cut_json(outage), "pair_seconds", pair_seconds(outage), "back_ms", "half",
+		ms_json(outage->back[PM_OUTAGE_HALF]), "most",
+		ms_json(outage->back[PM_OUTAGE_MOST]), "all",
+		ms_json(outage->back[PM_OUTAGE_ALL]), "curve", curve_json(outage));
 }
 
 static json_t *describe(const struct request *request, json_t *recordings)
@@ -120,25 +116,31 @@ static json_t *describe(const struct request *request, json_t *recordings)
 static void print_row(const json_t *recording)
 {
 	const char *name = json_string_value(json_object_get(recording, "name"));
-	const json_t *once = json_object_get(json_object_get(recording, "cut"),
-					     "at_once");
+	const json_t *once =
+		json_object_get(json_object_get(recording, "cut"), "at_once");
 	double share = json_number_value(json_object_get(once, "share"));
 
 	cli_text_put(name);
 	printf("%*s", (int)(strlen(name) < 24 ? 24 - strlen(name) : 0), "");
-	cli_text_print(recording, " {8sets} {9%first_ms} {9%last_ms} {11cut.at_once.paths}");
+	cli_text_print(recording,
+		       " {8sets} {9%first_ms} {9%last_ms} {11cut.at_once.paths}");
 	printf(" %7.3f", share * 100);
 	cli_text_print(recording, " {9cut.end.paths} {13%%pair_seconds} {9%back_ms.half} "
 				  "{9%back_ms.most} {9%back_ms.all}\n");
 }
 
-static void print_notes(const json_t *object, const json_t *recording)
+/* What its times mean, unless they are those of the first one. */
+static void print_times(const json_t *first, const json_t *recording)
 {
-	if (!json_is_string(json_object_get(recording, "file")))
-		cli_text_print(object, "computed: the loss is known at once, "
-				       "{max_wire_smps} MADs of {mad_us} us at a time\n");
-	else if (json_string_length(json_object_get(recording, "times")))
+	const json_t *times = json_object_get(recording, "times");
+
+	if (json_string_length(times) &&
+	    (first == recording || !json_equal(times, json_object_get(first, "times"))))
 		cli_text_print(recording, "{name}: {times}\n");
+}
+
+static void print_notes(const json_t *recording)
+{
 	if (cli_json_number(recording, "unacknowledged"))
 		cli_text_print(recording, "{name}: {unacknowledged} Sets were not "
 					  "acknowledged\n");
@@ -160,7 +162,11 @@ static void print_text(const json_t *object)
 	printf("%-24s %8s %9s %9s %11s %7s %9s %13s %9s %9s %9s\n", "", "Sets", "ms",
 	       "ms", "once", "%", "the end", "pairs x s", "ms", "ms", "ms");
 	json_array_foreach(list, i, recording) print_row(recording);
-	json_array_foreach(list, i, recording) print_notes(object, recording);
+	json_array_foreach(list, i, recording)
+	{
+		print_times(json_array_get(list, 0), recording);
+		print_notes(recording);
+	}
 }
 
 static int tell(json_t *object, const struct cli_output *output)
@@ -194,8 +200,7 @@ static int check_lost(const struct scene *scene, const char *path,
 	}
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		ends -= scene->lost[i];
-	return ends ? cli_fail(EXIT_INPUT,
-			       "%s: not all that --lose names is lost there",
+	return ends ? cli_fail(EXIT_INPUT, "%s: not all that --lose names is lost there",
 			       pm_textfile_name(path))
 		    : EXIT_FINE;
 }
@@ -276,8 +281,8 @@ static int begin(struct scene *scene, const char *path, const struct request *re
 	struct pm_error err;
 	int status = cli_fabric_read(path, &request->fabric, &scene->fabric);
 
-	if (!status && pm_plan_make(scene->fabric, &request->fabric.plan, &scene->plan,
-				    &err))
+	if (!status &&
+	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
 		status = cli_losses_add(scene->fabric, scene->plan, &request->lost,

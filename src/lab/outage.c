@@ -100,10 +100,10 @@ static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 	for (; i < f->num_arrivals && f->arrivals[i].ns < until; i++) {
 		uint32_t set = f->arrivals[i].set;
 
-		f->found.differ += pm_cutoff_set(f->cutoff, f->sets->set[set].sw,
-						 f->sets->set[set].block,
-						 f->sets->entries +
-							 (size_t)set * PM_LFT_BLOCK) != 0;
+		f->found.differ +=
+			pm_cutoff_set(f->cutoff, f->sets->set[set].sw,
+				      f->sets->set[set].block,
+				      f->sets->entries + (size_t)set * PM_LFT_BLOCK) != 0;
 		if (f->found.num_points)
 			note_point(f, f->arrivals[i].ns);
 	}

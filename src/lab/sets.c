@@ -167,14 +167,15 @@ static int take_lid(struct reader *r, struct pm_text rest)
 				     "0x%016" PRIx64 ": of another fabric?",
 				     guid);
 	if (r->sets->lid[port])
-		return pm_lexer_fail(&r->lexer,
-				     "this port has LID %u already", r->sets->lid[port]);
+		return pm_lexer_fail(&r->lexer, "this port has LID %u already",
+				     r->sets->lid[port]);
 	if (!lid || lid + (1u << lmc) - 1 > PM_MAX_LID)
 		return pm_lexer_fail(&r->lexer, "no LIDs 1 to %d", PM_MAX_LID);
 	for (uint64_t i = lid; i < lid + (1u << lmc); i++) {
 		if (r->lid_line[i])
-			return pm_lexer_fail(&r->lexer, "LID %" PRIu64 " is that of line %u",
-					     i, r->lid_line[i]);
+			return pm_lexer_fail(&r->lexer,
+					     "LID %" PRIu64 " is that of line %u", i,
+					     r->lid_line[i]);
 		r->lid_line[i] = r->lexer.line;
 	}
 	r->sets->lid[port] = (uint16_t)lid;
@@ -267,8 +268,7 @@ static int take_lost(struct reader *r, struct pm_text rest)
 
 	if (!pm_text_take_number(&rest, 10, MAX_NS, &ns) ||
 	    !pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
-	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &number) ||
-	    !is_end(rest))
+	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &number) || !is_end(rest))
 		return bad_row(r, "lost NS GUID PORT");
 	if (find_switch(r, guid, &sw))
 		return r->lexer.bad;

@@ -99,8 +99,8 @@ class Reach:
         self._guids = guids
         net = fabric.netlist
         self._tables = {switch: dump.table(switch) for switch in dump.tables}
-        up = {end for link in set().union(*map(net.links_of, net.nodes))
-              if not fabric._reasons[link] for end in link}
+        up = {end for link in set().union(*map(net.links_of, net.nodes)) - fabric.down()
+              for end in link}
         self._peer = {(n, p): peer for n in net.nodes for p, (peer, _) in
                       net.nodes[n].ports.items() if (n, p) in up}
         # Who has no cable any more does not count.

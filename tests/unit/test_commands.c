@@ -94,6 +94,10 @@ static const struct row rows[] = {
 	{"diff.nets-json", "diff --json less net", NULL, NULL},
 	{"table", "table --lose leaf0:3 net", NULL, NULL},
 	{"table.json", "table --json --switch spine0 net --lose leaf0:3", NULL, NULL},
+	{"traffic", "traffic --lose leaf0:3 -s leaf0 net", NULL, NULL},
+	{"traffic.write", "traffic -q --lose leaf0:3 --write out net", "out", "before"},
+	{"traffic.json", "traffic --json --lose leaf0:3 --sets sets --compare sets net",
+	 NULL, NULL},
 	{"whatif", "whatif --lose leaf0:3 -s leaf0 net", NULL, NULL},
 	{"whatif.json", "whatif --json --lose spine* net", NULL, NULL},
 	{"whatif.no-loads", "whatif --no-loads --shifts 0 --lose leaf0 net", NULL, NULL},
@@ -355,6 +359,7 @@ static int make_folder(void **state)
 	make_file("other", "plan -q -o leaf-major --lfts /dev/stdout net");
 	make_file("shard1", "whatif --json --all links --shard 1/2 --threads 1 net");
 	make_file("shard2", "whatif --json --all links --shard 2/2 --threads 1 net");
+	make_file("sets", "traffic -q --lose leaf0:3 --write /dev/stdout net");
 	make_plan_file("plan", "net");
 	make_plan_file("portmajor.plan", "net");
 	write_file("names", "# names\n0x200000 \"leaf zero\"\n");
@@ -377,6 +382,7 @@ static int remove_folder(void **state)
 		"other",
 		"shard1",
 		"shard2",
+		"sets",
 		"plan",
 		"portmajor.plan",
 		"names",

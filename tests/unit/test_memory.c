@@ -23,10 +23,13 @@
 #include <portmajor/locate.h>
 #include <portmajor/netlist.h>
 #include <portmajor/order.h>
+#include <portmajor/outage.h>
 #include <portmajor/planfile.h>
 #include <portmajor/pool.h>
 #include <portmajor/roles.h>
+#include <portmajor/print.h>
 #include <portmajor/sealed.h>
+#include <portmajor/sets.h>
 #include <portmajor/smconf.h>
 #include <portmajor/take_out.h>
 #include <portmajor/textfile.h>
@@ -1405,6 +1408,41 @@ static void try_flit_run(struct world *world)
 	pm_flit_net_free(net);
 }
 
+static void note_sets(const struct pm_sets *sets, const struct pm_fabric *fabric)
+{
+	note(sets->tables, (size_t)fabric->num_switches * sets->length);
+	note(sets->lid, fabric->num_ports * sizeof(*sets->lid));
+	note(sets->lost, sets->num_lost * sizeof(*sets->lost));
+	note(sets->set, sets->num * sizeof(*sets->set));
+	note(sets->entries, (size_t)sets->num * PM_LFT_BLOCK);
+}
+
+/* Computed, written, read, and followed. */
+static void try_sets(struct world *world)
+{
+	const struct pm_sets_config config = {.sm = PM_NONE, .mad_us = 1, .wire_smps = 1};
+	const uint32_t port = world_port(world->fabric, "l0", 3);
+	struct pm_sets_file file = {.fabric = world->fabric};
+	struct pm_sets *sets, *again;
+	struct pm_outage outage;
+	char *text;
+	size_t length;
+
+	MAKE(sets, pm_sets_compute(world->fabric, world->plan, &config, &port, 1, &sets,
+				   &trial.err));
+	note_sets(sets, world->fabric);
+	file.sets = sets;
+	PRINT(text, pm_text_print(pm_sets_print, &file, &text, &length));
+	MAKE(again, pm_sets_parse(text, length, "in", world->fabric, &again, &trial.err));
+	note_sets(again, world->fabric);
+	FILL(outage, pm_outage_follow(world->fabric, again, &outage, &trial.err));
+	note(&outage.path_seconds, sizeof(outage.path_seconds));
+	free(outage.curve);
+	free(text);
+	pm_sets_free(again);
+	pm_sets_free(sets);
+}
+
 /* ---- All of them ---- */
 
 struct row {
@@ -1453,6 +1491,7 @@ static const struct row rows[] = {
 	ROW(flit_mesh),	    ROW(flit_chain),
 	ROW(flit_tree),	    ROW(flit_tables),
 	ROW(flit),	    ROW(flit_run),
+	ROW(sets),
 };
 
 /* Where it stands, for a test that fails. */

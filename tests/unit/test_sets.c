@@ -98,14 +98,16 @@ static void test_read(void **state)
 	pm_sets_free(sets);
 }
 
-/* Blanks, comments, CR LF, any order, no LF at the end, LMC and blocks above the first. */
+/* Blanks, comments, CR LF, any order, no LF at the end, LMC and blocks above the first.
+ */
 static void test_forms(void **state)
 {
-	struct pm_sets *sets =
-		parse(MAGIC "# a comment\r\n\r\n"
-			    "set 2 2 2 200000 0 " ENTRIES("01", "03") " \n" LOST TABLES "times  of a wire \r\n"
-			    "lid 100008 64 1  \n lid 10000a 200 0\n"
-			    "set 9 9 9 200000 5 " ENTRIES("ff", "FF"));
+	struct pm_sets *sets = parse(
+		MAGIC "# a comment\r\n\r\n"
+		      "set 2 2 2 200000 0 " ENTRIES(
+			      "01", "03") " \n" LOST TABLES "times  of a wire \r\n"
+					  "lid 100008 64 1  \n lid 10000a 200 0\n"
+					  "set 9 9 9 200000 5 " ENTRIES("ff", "FF"));
 
 	(void)state;
 	assert_string_equal(sets->times, "of a wire");
@@ -179,7 +181,8 @@ static const struct {
 	{"lid.0", MAGIC "lid 100008 0 0\n", "in:2: no LIDs 1 to 49151"},
 	{"lid.high", MAGIC "lid 100008 49151 1\n", "in:2: no LIDs 1 to 49151"},
 	{"lid.guid", MAGIC "lid 1 1 0\n",
-	 "in:2: the fabric has no port with a cable and GUID 0x0000000000000001: of another "
+	 "in:2: the fabric has no port with a cable and GUID 0x0000000000000001: of "
+	 "another "
 	 "fabric?"},
 	{"lid.port", MAGIC "lid 100008 1 0\nlid 100008 2 0\n",
 	 "in:3: this port has LID 1 already"},
@@ -196,13 +199,15 @@ static const struct {
 	{"table.port", MAGIC "table 200002 0 " ENTRIES("01", "03") "\n",
 	 "in:2: port 3 of \"s0\", which has 2: of another fabric?"},
 	{"table.switch", MAGIC "table 100008 0 " ENTRIES("01", "01") "\n",
-	 "in:2: the fabric has no switch with GUID 0x0000000000100008: of another fabric?"},
+	 "in:2: the fabric has no switch with GUID 0x0000000000100008: of another "
+	 "fabric?"},
 	{"table.twice", MAGIC L0 L0, "in:3: this block is held in line 2 already"},
 	{"table.none", MAGIC LIDS L0 L1 S0 LOST,
 	 "in:7: no table of switch \"s1\": of another fabric?"},
 	{"lost.form", MAGIC "lost 200000 2\n", "in:2: not a row \"lost NS GUID PORT\""},
 	{"lost.switch", MAGIC "lost 0 200009 2\n",
-	 "in:2: the fabric has no switch with GUID 0x0000000000200009: of another fabric?"},
+	 "in:2: the fabric has no switch with GUID 0x0000000000200009: of another "
+	 "fabric?"},
 	{"lost.port", MAGIC "lost 0 200000 4\n", "in:2: no cable at port 4 of \"l0\""},
 	{"lost.port0", MAGIC "lost 0 200000 0\n", "in:2: no cable at port 0 of \"l0\""},
 	{"lost.beyond", MAGIC "lost 0 200000 5\n", "in:2: no cable at port 5 of \"l0\""},
@@ -216,7 +221,8 @@ static const struct {
 	{"set.never-sent", MAGIC "set - 1 2 200000 0 " ENTRIES("01", "01") "\n",
 	 "in:2: not a row \"set SENT ARRIVED ACKED GUID BLOCK ENTRIES\""},
 	{"set.switch", MAGIC "set 1 2 3 200009 0 " ENTRIES("01", "01") "\n",
-	 "in:2: the fabric has no switch with GUID 0x0000000000200009: of another fabric?"},
+	 "in:2: the fabric has no switch with GUID 0x0000000000200009: of another "
+	 "fabric?"},
 	{"set.port", MAGIC "set 1 2 3 200002 0 " ENTRIES("01", "04") "\n",
 	 "in:2: port 4 of \"s0\", which has 2: of another fabric?"},
 	{"set.backwards", MAGIC SET2 "\n" SET0, "in:4: sent before that of line 2"},
@@ -255,7 +261,8 @@ static void test_files(void **state)
 
 /* ---- Following ---- */
 
-/* Times from the loss on; b is cut off from a by the first way, a from b by the second. */
+/* Times from the loss on; b is cut off from a by the first way, a from b by the second.
+ */
 static void test_follow(void **state)
 {
 	struct pm_sets *sets = parse(WHOLE);
@@ -289,11 +296,14 @@ static void test_follow(void **state)
 /* What a Set breaks for a while comes back later, and what stays cut off is no delay. */
 static void test_follow_worse(void **state)
 {
-	struct pm_sets *sets = parse(
-		MAGIC LIDS TABLES LOST
-		"set 1000 1500 1500 200000 0 " ENTRIES("01", "03") "\n"
-		"set 1500 1700 1700 200003 0 " ENTRIES("01", "ff") "\n"
-		"set 1500 1900 1900 200003 0 " ENTRIES("01", "02") "\n");
+	struct pm_sets *sets =
+		parse(MAGIC LIDS TABLES LOST "set 1000 1500 1500 200000 0 " ENTRIES(
+			"01", "03") "\n"
+				    "set 1500 1700 1700 200003 0 " ENTRIES(
+					    "01",
+					    "ff") "\n"
+						  "set 1500 1900 1900 200003 0 " ENTRIES(
+							  "01", "02") "\n");
 	struct pm_outage found;
 
 	(void)state;
@@ -311,10 +321,15 @@ static void test_follow_worse(void **state)
 static void test_follow_others(void **state)
 {
 	struct pm_sets *sets = parse(
-		MAGIC LIDS TABLES "lost 1000 200000 1\n"
-		"set 0 500 500 200000 0 " ENTRIES("01", "ff") "\n"
-		"set 1500 1700 1700 200003 0 " ENTRIES("01", "ff") "\n"
-		"set 1500 1700 1700 200003 0 " ENTRIES("01", "02") "\n");
+		MAGIC LIDS TABLES
+		"lost 1000 200000 1\n"
+		"set 0 500 500 200000 0 " ENTRIES(
+			"01", "ff") "\n"
+				    "set 1500 1700 1700 200003 0 " ENTRIES(
+					    "01",
+					    "ff") "\n"
+						  "set 1500 1700 1700 200003 0 " ENTRIES(
+							  "01", "02") "\n");
 	struct pm_outage found;
 
 	(void)state;
@@ -404,7 +419,8 @@ static void check_computed(struct world *world, const char *loss)
 
 static void test_compute(void **state)
 {
-	static const char *const losses[] = {"s0-*", "leaf5:20", "s1-fab0", "s2-line1:20"};
+	static const char *const losses[] = {"s0-*", "leaf5:20", "s1-fab0",
+					     "s2-line1:20"};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(losses); i++) {
@@ -431,12 +447,14 @@ static void test_compute_parts(void **state)
 	assert_int_equal(pm_plan_make(fabric, &(struct pm_plan_config){0}, &plan, NULL),
 			 0);
 	config.sm = port_of("b", 1);
-	assert_int_equal(pm_sets_compute(fabric, plan, &config, ports, 2, &sets, NULL), 0);
+	assert_int_equal(pm_sets_compute(fabric, plan, &config, ports, 2, &sets, NULL),
+			 0);
 	for (uint32_t i = 0; i < sets->num; i++)
 		assert_int_not_equal(sets->set[i].sw, world_port(fabric, "l0", 0));
 	assert_int_equal(sets->num_lost, 2);
 	pm_sets_free(sets);
-	assert_int_equal(pm_sets_compute(fabric, plan, &config, ports, 4, &sets, NULL), 0);
+	assert_int_equal(pm_sets_compute(fabric, plan, &config, ports, 4, &sets, NULL),
+			 0);
 	assert_int_equal(sets->num, 0); /* the manager's own cable */
 	assert_int_equal(sets->num_lost, 3);
 	pm_sets_free(sets);
@@ -446,11 +464,16 @@ static void test_compute_parts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),	     cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_files),	     cmocka_unit_test(test_follow),
-		cmocka_unit_test(test_follow_worse), cmocka_unit_test(test_follow_others),
-		cmocka_unit_test(test_follow_lmc),   cmocka_unit_test(test_compute),
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_follow),
+		cmocka_unit_test(test_follow_worse),
+		cmocka_unit_test(test_follow_others),
+		cmocka_unit_test(test_follow_lmc),
+		cmocka_unit_test(test_compute),
 		cmocka_unit_test(test_compute_parts),
 	};
 

@@ -15,9 +15,9 @@
  * GUIDs are hexadecimal with or without 0x, of the port of an end node and of the node of
  * a switch. ENTRIES are 64 ports of two hexadecimal digits, from LID 64 x BLOCK on; ff:
  * none, and so are blocks that no row has. Times are ns on one clock from any moment on.
- * All cables are lost at one time. Sets come in the order of SENT. A switch has changed at
- * ARRIVED; at ACKED the subnet manager knows. Either is - if it did not happen: a Set that
- * was lost has neither. Lines that are empty or begin with # say nothing.
+ * All cables are lost at one time. Sets come in the order of SENT. A switch has changed
+ * at ARRIVED; at ACKED the subnet manager knows. Either is - if it did not happen: a Set
+ * that was lost has neither. Lines that are empty or begin with # say nothing.
  *
  * LIDs stay while Sets are sent. Recordings with other LIDs are comparable by hosts.
  */

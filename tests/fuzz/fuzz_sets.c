@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Any bytes give a recording of a small fabric, which can be followed and reads back the
+ * same, or an error with its line; see sets.h.
+ */
+#include <portmajor/netlist.h>
+#include <portmajor/outage.h>
+#include <portmajor/print.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char net[] =
+	"Switch 4 \"l0\"\n[1] \"a\"[1]\n[2] \"s0\"[1]\n[3] \"s1\"[1]\n\n"
+	"Switch 4 \"l1\"\n[1] \"b\"[1]\n[2] \"s0\"[2]\n[3] \"s1\"[2]\n\n"
+	"Switch 2 \"s0\"\n[1] \"l0\"[2]\n[2] \"l1\"[2]\n\n"
+	"Switch 2 \"s1\"\n[1] \"l0\"[3]\n[2] \"l1\"[3]\n\n"
+	"Hca 1 \"a\"\n[1] \"l0\"[1]\n\nHca 1 \"b\"\n[1] \"l1\"[1]\n";
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_sets(const struct pm_fabric *fabric, const struct pm_sets *sets)
+{
+	check(sets->length > 0 && sets->length % PM_LFT_BLOCK == 0 && sets->num_lost > 0);
+	for (uint32_t i = 0; i < sets->num; i++) {
+		const struct pm_set *set = &sets->set[i];
+
+		check(set->sw < fabric->num_switches &&
+		      (set->block + 1) * PM_LFT_BLOCK <= sets->length);
+		check(set->sent <= set->arrived && set->arrived <= set->acked);
+		check(!i || sets->set[i - 1].sent <= set->sent);
+	}
+}
+
+/* What is written is read again, and costs hosts the same. */
+static void check_again(const struct pm_fabric *fabric, const struct pm_sets *sets)
+{
+	const struct pm_sets_file file = {sets, fabric};
+	struct pm_outage first, second;
+	struct pm_sets *again;
+	size_t length;
+	char *text;
+
+	check(!pm_text_print(pm_sets_print, &file, &text, &length));
+	check(!pm_sets_parse(text, length, "out", fabric, &again, NULL));
+	check(!pm_outage_follow(fabric, sets, &first, NULL));
+	check(!pm_outage_follow(fabric, again, &second, NULL));
+	check(first.num_points == second.num_points && first.end == second.end &&
+	      first.at_once == second.at_once && first.last == second.last &&
+	      first.end <= first.paths && first.at_once <= first.paths);
+	free(first.curve);
+	free(second.curve);
+	pm_sets_free(again);
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct pm_fabric *fabric;
+	struct pm_sets *sets = NULL;
+	struct pm_error err = {""};
+	int rc;
+
+	check(!pm_netlist_parse(net, strlen(net), "net", &fabric, NULL));
+	rc = pm_sets_parse((const char *)data, size, "in", fabric, &sets, &err);
+	if (rc) {
+		check(rc == -EINVAL && !sets && !strncmp(err.text, "in:", 3));
+	} else {
+		check_sets(fabric, sets);
+		check_again(fabric, sets);
+		pm_sets_free(sets);
+	}
+	pm_fabric_free(fabric);
+	return 0;
+}

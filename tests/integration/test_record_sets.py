@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""LFT Sets recorded from OpenSM on ibsim, and what they cost pairs of hosts (648 hosts)."""
+
+import json
+import pathlib
+import unittest
+
+import labtest
+import pmlab
+import record_sets
+import simlab
+import wiretime
+
+LOST = "s0-*"
+
+
+class Lost:
+    """What wiretime.Reach asks of a fabric."""
+
+    def __init__(self, netlist, target):
+        self.netlist = netlist
+        self._down = set().union(*[netlist.links_of(name) for name in netlist.match(target)])
+
+    def down(self):
+        return self._down
+
+
+class RecordSets(labtest.Folders):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.path = pmlab.generate(cls.folder / "fabric.net", "director", 36)
+        cls.netlist = simlab.Netlist(cls.path)
+        cls.found, cls.files = {}, {}
+        for engine in ("portmajor", "ftree"):
+            cls.found[engine] = record_sets.record(cls.netlist, engine, [LOST], tries=1)
+            cls.files[engine] = cls.folder / f"{engine}.sets"
+            record_sets.write(cls.found[engine], cls.files[engine])
+
+    def traffic(self, *args, lose=LOST):
+        """What `portmajor traffic` says: a CompletedProcess."""
+        return pmlab.run_cli("traffic", self.path, "--lose", lose, *args)
+
+    def recordings(self, *args):
+        done = self.traffic("--json", *args)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)["recordings"]
+
+    def both(self):
+        return self.recordings("--sets", self.files["portmajor"],
+                               "--compare", self.files["ftree"])
+
+    def test_ours_is_a_fraction(self):
+        """Pairs times seconds: the loss is the same, what follows is not."""
+        ours, theirs = self.both()
+        self.assertEqual([r["name"].split(",")[0] for r in (ours, theirs)],
+                         ["portmajor", "ftree"])
+        self.assertEqual(ours["hosts"], 648)
+        for r in (ours, theirs):
+            self.assertEqual(r["pairs"], 648 * 647)
+            self.assertEqual(r["cut"]["before"]["paths"], 0)
+            self.assertEqual(r["cut"]["end"]["paths"], 0)
+            self.assertGreater(r["cut"]["at_once"]["paths"], 0)
+            self.assertEqual(r["unacknowledged"], 0)
+        self.assertLess(10 * ours["pair_seconds"], theirs["pair_seconds"])
+        self.assertLess(10 * ours["back_ms"]["all"], theirs["back_ms"]["all"])
+
+    def test_every_path_again(self):
+        """Followed in Python, from every host to every other, after every Set."""
+        for engine, told in zip(self.found, self.both()):
+            with self.subTest(engine):
+                found = self.found[engine]
+                reach = wiretime.Reach(Lost(self.netlist, LOST), found.before,
+                                       {guid: name for name, guid in found.before.guids.items()})
+                self.assertEqual(reach.cut, told["cut"]["at_once"]["paths"])
+                sum_s, last, curve = 0.0, 0, {0: reach.cut}
+                for one in sorted(found.sets, key=lambda s: s.arrived):
+                    sum_s += reach.cut * (one.arrived - last) / 1e9
+                    last = one.arrived
+                    reach.write(Written(one))
+                    curve[last] = reach.cut
+                self.assertAlmostEqual(sum_s, told["pair_seconds"], places=6)
+                self.assertEqual(self.changes(curve), told["curve"])
+
+    @staticmethod
+    def changes(curve):
+        """[ns, paths] where it changes."""
+        points = []
+        for ns, dead in curve.items():
+            if not points or points[-1][1] != dead:
+                points.append([ns, dead])
+        return points
+
+    def test_computed_has_the_same_sets(self):
+        """As many as were recorded, and sooner by the time it takes to find the loss."""
+        computed, = self.recordings("-s", "h0-1")
+        recorded, = self.recordings("--sets", self.files["portmajor"])
+        self.assertEqual(computed["differ"], recorded["differ"])
+        self.assertEqual(computed["cut"]["at_once"], recorded["cut"]["at_once"])
+        self.assertLess(computed["last_ms"], recorded["last_ms"])
+
+    def test_written_is_read(self):
+        """The recording that is computed, from a file."""
+        path = self.folder / "computed.sets"
+        first, = self.recordings("--write", path)
+        again, = self.recordings("--sets", path)
+        self.assertEqual({**first, "file": str(path)}, again)
+
+    def test_text(self):
+        done = self.traffic("--sets", self.files["portmajor"], "--compare", self.files["ftree"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        ours, theirs = self.both()
+        for r in (ours, theirs):
+            self.assertRegex(done.stdout, rf"(?m)^{r['name']} +{r['sets']} ")
+            self.assertIn(f" {r['pair_seconds']:.2f} ", done.stdout)
+        self.assertIn("wire model, 265 us an SMP", done.stdout)
+        self.assertEqual(self.traffic("-q").stdout, "")
+
+    def refuse(self, message, *args, status=3, **kwargs):
+        done = self.traffic(*args, **kwargs)
+        self.assertEqual((done.returncode, done.stdout), (status, ""))
+        self.assertIn(message, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_what_does_not_fit_is_refused(self):
+        ours = self.files["portmajor"]
+        self.refuse("not all that --lose names is lost there", "--sets", ours, lose="s*-*")
+        self.refuse('"leaf0"[19] is lost there, but not by --lose', "--sets", ours,
+                    lose="leaf5:20")
+        self.refuse("No such file", "--sets", self.folder / "nothing")
+        self.refuse("--engine: no engine \"fluid\"", "--engine", "fluid", status=2)
+        self.refuse("--write: with --sets nothing is computed", "--sets", ours, "--write", "x",
+                    status=2)
+        other = pmlab.generate(self.folder / "other.net", "director", 72)
+        done = pmlab.run_cli("traffic", other, "--lose", LOST, "--sets", ours)
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"portmajor\.sets:\d+: .*another fabric\?\n$")
+        self.assertEqual(pmlab.run_cli("traffic", self.path).returncode, 2)
+
+    def test_a_set_to_a_switch_that_is_not_there(self):
+        path = self.folder / "odd.sets"
+        text = self.files["portmajor"].read_text()
+        row = text.splitlines()[-1].split()
+        row[4] = "0x77"
+        path.write_text(text + " ".join(row) + "\n")
+        self.refuse(f"{path}:{text.count(chr(10)) + 1}: the fabric has no switch with GUID "
+                    "0x0000000000000077", "--sets", path)
+
+    def test_tables_that_no_set_explains(self):
+        """A recording that misses a Set is none."""
+        found = self.found["portmajor"]
+        with pmlab.Folder() as folder:
+            dump = pathlib.Path(folder) / "dump"
+            with pmlab.Fabric(self.netlist) as fabric:
+                fabric.dump(dump)
+            with self.assertRaisesRegex(simlab.SimError, "no Set explains block"):
+                record_sets.check_sets(found.before, pmlab.Dump(dump), found.sets)
+
+
+class Written:
+    """A Set as wiretime.Reach writes it."""
+
+    def __init__(self, one):
+        self.guid, self.modifier, self.data = one.guid, one.block, one.entries
+
+
+if __name__ == "__main__":
+    unittest.main()
