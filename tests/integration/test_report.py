@@ -325,6 +325,52 @@ class Pages(labtest.Folders):
         dom = self.browse(self.write("engines", demo))
         self.assertIn("<td>1,400*</td><td>731</td><td>740</td>", dom)
 
+    def recordings(self, netlist, lost):
+        """Sets of two orders of LIDs, as they are computed."""
+        paths = []
+        for order, name in (("grouped", "portmajor"), ("leaf-major", NASTY[1])):
+            paths.append(self.folder / f"{order}.sets")
+            done = pmlab.run_cli("traffic", "-q", "-o", order, netlist, "--lose", lost,
+                                 "--write", paths[-1])
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            text = paths[-1].read_text(encoding="utf-8")
+            paths[-1].write_text(re.sub(r"(?m)^engine .*", f"engine {name}", text),
+                                 encoding="utf-8")
+        return paths
+
+    def test_pairs_cut_off(self):
+        """The numbers of `portmajor traffic`, in a table and a picture."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        ours, other = self.recordings(netlist, "s0-*")
+        page = self.write("pairs-cut-off", netlist, "--lose", "s0-*", "--sets", ours,
+                          "--sets", other)
+        self.check_self_contained(page)
+        dom = self.browse(page)
+        told = pmlab.run_cli("traffic", "--json", netlist, "--lose", "s0-*", "--sets", ours,
+                             "--compare", other)
+        self.assertEqual(dom.count('alt="Pairs cut off over time"'), 1)
+        self.assertIn("419,256 ordered pairs of 648 hosts", dom)
+        first, second = json.loads(told.stdout)["recordings"]
+        for name, r in (("portmajor", first), ("&lt;img src=x onerror=boom()&gt;", second)):
+            over = r["pair_seconds"] / first["pair_seconds"]
+            self.assertIn(f"<td>{name}</td><td>{r['pair_seconds']:,.1f}</td><td>{over:,.1f}</td>"
+                          f"<td>{r['sets']:,}</td><td>22,680 (5.41%)</td><td>0</td>", dom)
+        path = self.folder / "traffic.json"
+        path.write_text(told.stdout, encoding="utf-8")
+        self.assertIn(f"<td>{second['pair_seconds']:,.1f}</td>",
+                      self.browse(self.write("pairs-of-json", path)))
+
+    def test_recordings_need_their_fabric(self):
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        ours, _ = self.recordings(netlist, "s0-*")
+        path = self.folder / "plan.json"
+        path.write_text(pmlab.run_cli("plan", "--json", netlist).stdout, encoding="utf-8")
+        for args, message in (((path, "--sets", ours), "need the netlist"),
+                              ((netlist, "--lose", "s1-*", "--sets", ours), "not by --lose")):
+            done = report(*args, "-o", self.folder / "never.html")
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
+            self.assertIn(message, done.stderr)
+
     def test_bad_input(self):
         bad = {"empty.json": "", "cut.json": '{"schema": "portmajor-ta', "list.json": "[]",
                "other.json": '{"schema": "x"}', "binary.json": "\x00\x7f",
@@ -332,6 +378,8 @@ class Pages(labtest.Folders):
                "status.json": '{"schema": "portmajor-status", "state": []}',
                "plan.json": '{"schema": "portmajor-plan", "plane_list": [1]}',
                "table.json": '{"schema": "portmajor-table", "lid_order": "grouped"}',
+               "traffic.json": '{"schema": "portmajor-traffic", "engine": "cutoff", '
+                               '"recordings": []}',
                "empty.net": ""}
         for name, text in bad.items():
             with self.subTest(name):
@@ -340,7 +388,8 @@ class Pages(labtest.Folders):
                 done = report(path, "-o", self.folder / "never.html")
                 self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
                 self.assertIn({"sweep.json": "whatif", "status.json": "portmajor-status",
-                               "plan.json": "portmajor-plan"}.get(name, name), done.stderr)
+                               "plan.json": "portmajor-plan",
+                               "traffic.json": "portmajor-traffic"}.get(name, name), done.stderr)
                 self.assertFalse(pathlib.Path(self.folder / "never.html").exists())
 
 
