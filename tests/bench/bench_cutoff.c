@@ -144,7 +144,7 @@ static void time_sets(const struct pm_fabric *fabric, const struct pm_sets *sets
 		pm_cutoff_set(cutoff, sets->set[i].sw, sets->set[i].block,
 			      sets->entries + (size_t)i * PM_LFT_BLOCK);
 		us = now_us() - start;
-		if (!best[i] || us < best[i])
+		if (best[i] <= 0 || us < best[i])
 			best[i] = us;
 	}
 	if (pm_cutoff_dead(cutoff))
