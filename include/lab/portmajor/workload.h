@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who sends what to whom and when. Hosts are numbered 0 to num_hosts - 1; a message is a
+ * number of 64-byte blocks. All of it is integers and repeatable by seed.
+ *
+ * Open loop: a host's messages come at their times, whatever became of those before.
+ * Closed loop: the next one comes when the one before has arrived.
+ */
+#ifndef PORTMAJOR_WORKLOAD_H
+#define PORTMAJOR_WORKLOAD_H
+
+#include <portmajor/error.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PM_LOAD_FULL 1000000 /* loads are parts of this */
+#define PM_LOAD_LEAST 100
+#define PM_MESSAGE_MAX (UINT32_C(1) << 20) /* blocks: 64 MiB */
+#define PM_NEVER UINT64_MAX
+
+enum pm_pattern {
+	PM_UNIFORM,	/* any other host, with equal chance */
+	PM_PERMUTATION, /* always the same one; drawn as one circle through all hosts */
+	PM_SHIFT,	/* the one `shift` further, round and round */
+	PM_BIT_REVERSE, /* number backwards; of the first 2^k hosts, as many as there are
+			 */
+	PM_HOT_SPOT,	/* `node` with the chance `share`, else as uniform */
+	PM_INCAST,	/* the `senders` hosts behind `node` all send to it */
+	PM_ALL_TO_ALL,	/* the next one, the one behind it, ...: shift after shift */
+	PM_LIST,	/* messages that are given */
+	PM_PATTERNS
+};
+
+/* "uniform" and so on. */
+const char *pm_pattern_name(enum pm_pattern pattern);
+/* -EINVAL: no such pattern. */
+int pm_pattern_parse(const char *name, enum pm_pattern *pattern);
+
+/*
+ * A message of a list. Those of a host go in their order in the list, each when the
+ * messages before[0..num_before) of the list, all of them to this host, have arrived.
+ */
+struct pm_workload_message {
+	uint32_t from, to; /* hosts */
+	uint32_t blocks;   /* 1..PM_MESSAGE_MAX */
+	uint32_t num_before;
+	const uint32_t *before; /* indexes into the list; borrowed */
+};
+
+struct pm_workload_config {
+	enum pm_pattern pattern;
+	uint32_t num_hosts; /* 2 and up */
+	uint32_t blocks;    /* of a message, 1..PM_MESSAGE_MAX */
+	uint32_t load;	    /* open loop: of what a host's link carries, PM_LOAD_LEAST..
+			     * PM_LOAD_FULL; 0: closed loop */
+	bool poisson;	    /* open loop: times are random; else all alike, each host from
+			     * a random time on */
+	uint32_t messages;  /* of each host that sends; 0: no end, not in a closed loop */
+	uint32_t shift;	    /* 1..num_hosts - 1 */
+	uint32_t node;	    /* a host */
+	uint32_t share;	    /* 0..PM_LOAD_FULL */
+	uint32_t senders;   /* 1..num_hosts - 1 */
+	const uint8_t *ticks; /* [host] that a block takes on its link; NULL: 1 */
+	const struct pm_workload_message *list; /* borrowed as long as the workload */
+	uint32_t num_list;
+	uint64_t seed;
+};
+
+/* What a host is to send. */
+struct pm_message {
+	uint32_t to, blocks;
+	uint32_t id;   /* for pm_workload_got */
+	uint64_t time; /* since when */
+};
+
+/* Opaque: where every host is in its messages. */
+struct pm_workload;
+
+/* -EINVAL: not in range, the message says what; -ENOMEM. The caller frees it. O(hosts +
+ * list). */
+int pm_workload_new(const struct pm_workload_config *config,
+		    struct pm_workload **workload, struct pm_error *err);
+void pm_workload_free(struct pm_workload *workload);
+
+/* When the host's next message is there: a tick, or PM_NEVER: none, or not before others
+ * have arrived. O(1); of a list O(num_before). */
+uint64_t pm_workload_time(const struct pm_workload *workload, uint32_t host);
+
+/* Takes that message, whose time has come. O(1). */
+void pm_workload_take(struct pm_workload *workload, uint32_t host,
+		      struct pm_message *message);
+
+/*
+ * Blocks of a message have arrived. A host that may have a message to send now, as this
+ * one is complete, or PM_NONE. O(1).
+ */
+uint32_t pm_workload_got(struct pm_workload *workload, uint32_t id, uint32_t blocks,
+			 uint64_t now);
+
+/* Hosts that send at all; messages that have not arrived yet, of closed loops and lists,
+ * else 0. */
+uint32_t pm_workload_senders(const struct pm_workload *workload);
+uint64_t pm_workload_left(const struct pm_workload *workload);
+
+#endif

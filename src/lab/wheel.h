@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Events by time. Those of the next WHEEL ticks are in a list for each tick, all others
+ * in a heap. Events of a tick come in the order in which they were added, but for those
+ * that were in the heap: these come first.
+ */
+#ifndef PORTMAJOR_LAB_WHEEL_H
+#define PORTMAJOR_LAB_WHEEL_H
+
+#include <portmajor/fabric.h>
+
+#define WHEEL 4096 /* ticks, a multiple of 64, at most 64 x 64 */
+#define NO_TIME UINT32_MAX
+
+/* Means whatever its maker says. */
+struct event {
+	uint32_t what, arg;
+};
+
+#define CHUNK 7 /* events; with these a chunk has the size of a cache line */
+
+struct chunk {
+	uint32_t next, num;
+	struct event list[CHUNK];
+};
+
+struct far_event {
+	uint32_t time;
+	uint32_t turn; /* in which order they were added */
+	struct event event;
+};
+
+struct wheel {
+	uint32_t now;
+	bool failed;			    /* there was no memory for an event */
+	uint32_t first[WHEEL], last[WHEEL]; /* chunks of each tick, or PM_NONE */
+	uint64_t used[WHEEL / 64];	    /* ticks with events */
+	uint64_t used_words;
+	struct chunk *chunks;
+	uint32_t num_chunks, room, free; /* free: the first of a list, or PM_NONE */
+	struct far_event *far;		 /* a heap */
+	uint32_t num_far, far_room, turn;
+};
+
+void wheel_begin(struct wheel *wheel);
+void wheel_end(struct wheel *wheel);
+
+/* The rest of wheel_add, for what is rare. */
+struct chunk *wheel_add_chunk(struct wheel *wheel, uint32_t slot);
+void wheel_add_far(struct wheel *wheel, uint32_t time, struct event event);
+
+/* Adds an event at a time from now on. Without memory `failed` is set. */
+static inline void wheel_add(struct wheel *wheel, uint32_t time, uint32_t what,
+			     uint32_t arg)
+{
+	uint32_t slot = time % WHEEL, c;
+	struct chunk *chunk;
+
+	if (time - wheel->now >= WHEEL) {
+		wheel_add_far(wheel, time, (struct event){what, arg});
+		return;
+	}
+	c = wheel->last[slot];
+	chunk = c == PM_NONE || wheel->chunks[c].num == CHUNK
+			? wheel_add_chunk(wheel, slot)
+			: &wheel->chunks[c];
+	if (chunk)
+		chunk->list[chunk->num++] = (struct event){what, arg};
+}
+
+/* The time of the next event, or NO_TIME. */
+uint32_t wheel_next(struct wheel *wheel);
+
+static inline bool wheel_is_empty(const struct wheel *wheel)
+{
+	return !wheel->used_words && !wheel->num_far;
+}
+
+/* Takes the chunks of the tick `now`: the first of them, or PM_NONE. Each is to be given
+ * back when it has been read. */
+uint32_t wheel_take(struct wheel *wheel);
+
+static inline void wheel_give_back(struct wheel *wheel, uint32_t chunk)
+{
+	wheel->chunks[chunk].next = wheel->free;
+	wheel->free = chunk;
+}
+
+#endif

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/workload.h>
+
+#include <portmajor/fabric.h>
+#include <portmajor/pool.h>
+#include <portmajor/random.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRACTION 20 /* bits of times behind the point */
+
+/* Where a host is. */
+struct sender {
+	uint64_t random;
+	uint64_t next;	   /* open loop: time of the next message, with a fraction;
+			    * closed: the tick since when it may go */
+	uint64_t interval; /* open loop, with a fraction */
+	uint32_t to;	   /* PM_NONE: another one each time */
+	uint32_t left;	   /* messages to be sent */
+	uint32_t sent;	   /* so far */
+	uint32_t got;	   /* closed loop: blocks that have arrived */
+	bool waits;	   /* closed loop: for a message to arrive */
+};
+
+struct pm_workload {
+	struct pm_pool pool;
+	struct pm_workload_config config;
+	struct sender *senders; /* [host] */
+	uint32_t num_senders;
+	uint64_t left; /* messages that have not arrived */
+
+	/* Lists. */
+	uint32_t *first;   /* [host + 1] into `order` */
+	uint32_t *order;   /* messages of each host */
+	uint32_t *missing; /* [message] blocks that have not arrived */
+};
+
+static const char *const names[PM_PATTERNS] = {
+	"uniform",  "permutation", "shift",	 "bit-reverse",
+	"hot-spot", "incast",	   "all-to-all", "list",
+};
+
+const char *pm_pattern_name(enum pm_pattern pattern)
+{
+	return names[pattern];
+}
+
+int pm_pattern_parse(const char *name, enum pm_pattern *pattern)
+{
+	for (unsigned int i = 0; i < PM_LIST; i++)
+		if (!strcmp(name, names[i])) {
+			*pattern = (enum pm_pattern)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* ---- Times ---- */
+
+/* a x b / 2^32 */
+static uint64_t multiply(uint64_t a, uint32_t b)
+{
+	return (a >> 32) * b + ((a & UINT32_MAX) * b >> 32);
+}
+
+/*
+ * A number with the exponential distribution of mean 1, times `mean`. By comparing random
+ * numbers (von Neumann): integers only, so that it is the same on every machine.
+ */
+static uint64_t draw_exponential(uint64_t *random, uint64_t mean)
+{
+	for (uint64_t whole = 0;; whole++) {
+		uint64_t first = pm_random_next(random), last = first, next;
+		unsigned int run = 1;
+
+		while ((next = pm_random_next(random)) < last) {
+			last = next;
+			run++;
+		}
+		if (run % 2)
+			return whole * mean + multiply(mean, (uint32_t)(first >> 32));
+	}
+}
+
+static uint64_t draw_interval(const struct pm_workload *workload, struct sender *s)
+{
+	return workload->config.poisson ? draw_exponential(&s->random, s->interval)
+					: s->interval;
+}
+
+/* ---- Places ---- */
+
+static uint32_t reverse(uint32_t number, uint32_t bits)
+{
+	uint32_t result = 0;
+
+	for (uint32_t i = 0; i < bits; i++)
+		result |= (number >> i & 1) << (bits - 1 - i);
+	return result;
+}
+
+/* One circle through all hosts (Sattolo), so that none sends to itself. */
+static void draw_circle(struct pm_workload *workload)
+{
+	uint64_t random = workload->config.seed ^ 0x5f3759df;
+
+	for (uint32_t i = 0; i < workload->config.num_hosts; i++)
+		workload->senders[i].to = i;
+	for (uint32_t i = workload->config.num_hosts - 1; i; i--) {
+		uint32_t j = (uint32_t)pm_random_below(&random, i);
+		uint32_t to = workload->senders[i].to;
+
+		workload->senders[i].to = workload->senders[j].to;
+		workload->senders[j].to = to;
+	}
+}
+
+/* To whom each host sends, itself if to nobody; PM_NONE: that changes. */
+static void find_places(struct pm_workload *workload)
+{
+	const struct pm_workload_config *config = &workload->config;
+	uint32_t num = config->num_hosts, bits = 0;
+
+	while (num >> (bits + 1))
+		bits++;
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t *to = &workload->senders[i].to;
+
+		switch (config->pattern) {
+		case PM_SHIFT:
+			*to = (i + config->shift) % num;
+			break;
+		case PM_BIT_REVERSE:
+			*to = i >> bits ? i : reverse(i, bits);
+			break;
+		case PM_INCAST:
+			*to = (i + num - config->node) % num <= config->senders
+				      ? config->node
+				      : i;
+			break;
+		default:
+			*to = PM_NONE;
+			break;
+		}
+	}
+	if (config->pattern == PM_PERMUTATION)
+		draw_circle(workload);
+}
+
+static uint32_t draw_other(uint64_t *random, uint32_t host, uint32_t num)
+{
+	uint32_t to = (uint32_t)pm_random_below(random, num - 1);
+
+	return to + (to >= host);
+}
+
+static uint32_t next_place(const struct pm_workload *workload, struct sender *s,
+			   uint32_t host)
+{
+	const struct pm_workload_config *config = &workload->config;
+	uint32_t num = config->num_hosts;
+
+	if (s->to != PM_NONE)
+		return s->to;
+	if (config->pattern == PM_ALL_TO_ALL)
+		return (host + 1 + s->sent % (num - 1)) % num;
+	if (config->pattern == PM_HOT_SPOT && host != config->node &&
+	    pm_random_below(&s->random, PM_LOAD_FULL) < config->share)
+		return config->node;
+	return draw_other(&s->random, host, num);
+}
+
+/* ---- Lists ---- */
+
+static int check_list(const struct pm_workload_config *config, struct pm_error *err)
+{
+	for (uint32_t i = 0; i < config->num_list; i++) {
+		const struct pm_workload_message *m = &config->list[i];
+
+		if (m->from >= config->num_hosts || m->to >= config->num_hosts ||
+		    m->from == m->to || !m->blocks || m->blocks > PM_MESSAGE_MAX)
+			return pm_error_set(err, -EINVAL,
+					    "message %u: from host %u to host %u, %u "
+					    "blocks: out of range",
+					    i, m->from, m->to, m->blocks);
+		for (uint32_t k = 0; k < m->num_before; k++)
+			if (m->before[k] >= config->num_list ||
+			    config->list[m->before[k]].to != m->from)
+				return pm_error_set(
+					err, -EINVAL,
+					"message %u waits for one that is not "
+					"to host %u",
+					i, m->from);
+	}
+	return 0;
+}
+
+static void sort_list(struct pm_workload *workload)
+{
+	const struct pm_workload_config *config = &workload->config;
+	uint32_t *first = workload->first;
+
+	for (uint32_t i = 0; i < config->num_list; i++) {
+		workload->missing[i] = config->list[i].blocks;
+		first[config->list[i].from + 1]++;
+	}
+	for (uint32_t h = 0; h < config->num_hosts; h++) {
+		workload->senders[h].left = first[h + 1];
+		workload->num_senders += first[h + 1] > 0;
+		first[h + 1] += first[h];
+	}
+	for (uint32_t i = 0; i < config->num_list; i++) {
+		struct sender *s = &workload->senders[config->list[i].from];
+
+		workload->order[first[config->list[i].from] + s->sent++] = i;
+	}
+	for (uint32_t h = 0; h < config->num_hosts; h++)
+		workload->senders[h].sent = 0;
+	workload->left = config->num_list;
+}
+
+static uint32_t next_in_list(const struct pm_workload *workload, uint32_t host)
+{
+	return workload->order[workload->first[host] + workload->senders[host].sent];
+}
+
+static bool may_go(const struct pm_workload *workload, uint32_t message)
+{
+	const struct pm_workload_message *m = &workload->config.list[message];
+
+	for (uint32_t k = 0; k < m->num_before; k++)
+		if (workload->missing[m->before[k]])
+			return false;
+	return true;
+}
+
+/* ---- Life ---- */
+
+static int check_pattern(const struct pm_workload_config *config, struct pm_error *err)
+{
+	if (config->pattern == PM_SHIFT &&
+	    (!config->shift || config->shift >= config->num_hosts))
+		return pm_error_set(err, -EINVAL, "shift %u of %u hosts: not 1 to %u",
+				    config->shift, config->num_hosts,
+				    config->num_hosts - 1);
+	if ((config->pattern == PM_HOT_SPOT || config->pattern == PM_INCAST) &&
+	    config->node >= config->num_hosts)
+		return pm_error_set(err, -EINVAL, "no host %u: there are %u",
+				    config->node, config->num_hosts);
+	if (config->pattern == PM_HOT_SPOT && config->share > PM_LOAD_FULL)
+		return pm_error_set(err, -EINVAL, "a share above 1 for the hot spot");
+	if (config->pattern == PM_INCAST &&
+	    (!config->senders || config->senders >= config->num_hosts))
+		return pm_error_set(err, -EINVAL, "%u senders of %u hosts: not 1 to %u",
+				    config->senders, config->num_hosts,
+				    config->num_hosts - 1);
+	return 0;
+}
+
+static int check_config(const struct pm_workload_config *config, struct pm_error *err)
+{
+	if (config->num_hosts < 2)
+		return pm_error_set(err, -EINVAL, "traffic needs two hosts: there are %u",
+				    config->num_hosts);
+	if (config->pattern == PM_LIST)
+		return check_list(config, err);
+	if (!config->blocks || config->blocks > PM_MESSAGE_MAX)
+		return pm_error_set(err, -EINVAL, "messages of %u blocks: not 1 to %u",
+				    config->blocks, PM_MESSAGE_MAX);
+	if (config->load ? config->load < PM_LOAD_LEAST || config->load > PM_LOAD_FULL
+			 : !config->messages)
+		return pm_error_set(err, -EINVAL,
+				    config->load ? "a load that is not 0.0001 to 1"
+						 : "a closed loop without end");
+	return check_pattern(config, err);
+}
+
+static void begin_sender(struct pm_workload *workload, uint32_t host)
+{
+	const struct pm_workload_config *config = &workload->config;
+	struct sender *s = &workload->senders[host];
+	uint64_t state = config->seed + host * UINT64_C(0xd1342543de82ef95);
+
+	s->random = pm_random_next(&state);
+	if (s->to == host)
+		return;
+	workload->num_senders++;
+	s->left = config->messages ? config->messages : UINT32_MAX;
+	if (!config->load) {
+		workload->left += s->left;
+		return;
+	}
+	s->interval = (uint64_t)config->blocks *
+		      (config->ticks ? config->ticks[host] : 1) *
+		      (((uint64_t)PM_LOAD_FULL << FRACTION) / config->load);
+	s->next = config->poisson ? draw_exponential(&s->random, s->interval)
+				  : pm_random_below(&s->random, s->interval);
+}
+
+int pm_workload_new(const struct pm_workload_config *config, struct pm_workload **result,
+		    struct pm_error *err)
+{
+	struct pm_workload *workload;
+	int rc = check_config(config, err);
+
+	if (rc)
+		return rc;
+	workload = calloc(1, sizeof(*workload));
+	if (!workload)
+		return pm_error_no_memory(err);
+	workload->config = *config;
+	workload->senders = pm_pool_array(&workload->pool, config->num_hosts,
+					  sizeof(*workload->senders));
+	if (config->ticks)
+		workload->config.ticks = pm_pool_copy(&workload->pool, config->ticks,
+						      config->num_hosts, 1);
+	if (config->pattern == PM_LIST) {
+		workload->first = pm_pool_array(
+			&workload->pool, (size_t)config->num_hosts + 1, sizeof(uint32_t));
+		workload->order = pm_pool_array(&workload->pool, config->num_list,
+						sizeof(uint32_t));
+		workload->missing = pm_pool_array(&workload->pool, config->num_list,
+						  sizeof(uint32_t));
+	}
+	if (pm_pool_check(&workload->pool, err)) {
+		pm_workload_free(workload);
+		return -ENOMEM;
+	}
+	if (config->pattern == PM_LIST) {
+		sort_list(workload);
+	} else {
+		find_places(workload);
+		for (uint32_t h = 0; h < config->num_hosts; h++)
+			begin_sender(workload, h);
+	}
+	*result = workload;
+	return 0;
+}
+
+void pm_workload_free(struct pm_workload *workload)
+{
+	if (workload)
+		pm_pool_free(&workload->pool);
+	free(workload);
+}
+
+/* ---- Going on ---- */
+
+uint64_t pm_workload_time(const struct pm_workload *workload, uint32_t host)
+{
+	const struct sender *s = &workload->senders[host];
+
+	if (!s->left)
+		return PM_NEVER;
+	if (workload->config.pattern == PM_LIST)
+		return may_go(workload, next_in_list(workload, host)) ? s->next
+								      : PM_NEVER;
+	if (workload->config.load)
+		return s->next >> FRACTION;
+	return s->waits ? PM_NEVER : s->next;
+}
+
+void pm_workload_take(struct pm_workload *workload, uint32_t host,
+		      struct pm_message *message)
+{
+	const struct pm_workload_config *config = &workload->config;
+	struct sender *s = &workload->senders[host];
+
+	message->time = pm_workload_time(workload, host);
+	if (config->pattern == PM_LIST) {
+		uint32_t id = next_in_list(workload, host);
+
+		message->to = config->list[id].to;
+		message->blocks = config->list[id].blocks;
+		message->id = id;
+	} else {
+		message->to = next_place(workload, s, host);
+		message->blocks = config->blocks;
+		message->id = config->load ? PM_NONE : host;
+		if (config->load)
+			s->next += draw_interval(workload, s);
+		s->waits = true;
+	}
+	s->sent++;
+	if (s->left != UINT32_MAX)
+		s->left--;
+}
+
+static uint32_t got_of_list(struct pm_workload *workload, uint32_t id, uint32_t blocks,
+			    uint64_t now)
+{
+	uint32_t to = workload->config.list[id].to;
+
+	workload->missing[id] -= blocks;
+	if (workload->missing[id])
+		return PM_NONE;
+	workload->left--;
+	workload->senders[to].next = now;
+	return to;
+}
+
+uint32_t pm_workload_got(struct pm_workload *workload, uint32_t id, uint32_t blocks,
+			 uint64_t now)
+{
+	struct sender *s;
+
+	if (id == PM_NONE)
+		return PM_NONE;
+	if (workload->config.pattern == PM_LIST)
+		return got_of_list(workload, id, blocks, now);
+	s = &workload->senders[id];
+	s->got += blocks;
+	if (s->got < workload->config.blocks)
+		return PM_NONE;
+	s->got = 0;
+	s->waits = false;
+	s->next = now;
+	workload->left--;
+	return id;
+}
+
+uint32_t pm_workload_senders(const struct pm_workload *workload)
+{
+	return workload->num_senders;
+}
+
+uint64_t pm_workload_left(const struct pm_workload *workload)
+{
+	return workload->left;
+}
