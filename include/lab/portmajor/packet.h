@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Traffic, packet by packet: virtual cut-through with credits, exact to a block of 64
+ * bytes, by events. Time is in ticks of whatever length, the same for all.
+ *
+ * A packet of n blocks leaves a port in n x ticks[port] ticks, and only when the input
+ * buffer at the other end has room for all of it. Its head is there `wire` ticks after it
+ * left, and may leave the switch `crossing` ticks later. Its room is free again, as far
+ * as the sender knows, `wire` ticks after its last block left the buffer. So without
+ * other traffic, with one speed and s switches on the way, it takes
+ *
+ *	n x ticks + (s + 1) x wire + s x crossing
+ *
+ * Packets wait in the input buffers; those for one output go in the order in which they
+ * came, whichever input they came by, or with `in_line` no packet passes another one of
+ * its input and lane. Hosts take what comes at once.
+ */
+#ifndef PORTMAJOR_PACKET_H
+#define PORTMAJOR_PACKET_H
+
+#include <portmajor/fabric.h>
+#include <portmajor/workload.h>
+
+#define PM_PACKET_MAX_BLOCKS 64	       /* 4,096 bytes */
+#define PM_PACKET_MAX_TICKS (1u << 31) /* of a run */
+#define PM_PACKET_MAX_LANES 15
+#define PM_PACKET_BATCHES 64
+
+/* A host: its end port, with a cable to a switch, and its LID. */
+struct pm_packet_host {
+	uint32_t port;
+	uint16_t lid;
+};
+
+/* A switch gets a block of its table: 64 entries from LID 64 x block on. */
+struct pm_packet_set {
+	uint32_t time;
+	uint32_t sw, block;
+	uint8_t entries[64];
+};
+
+/* All is borrowed until pm_packet_free, but for the tables. */
+struct pm_packet_config {
+	const struct pm_fabric *fabric;
+	const uint8_t *tables; /* [switch][length]; copied */
+	uint32_t length;       /* a multiple of 64 */
+	const struct pm_packet_host *hosts;
+	uint32_t num_hosts;	      /* 2 and up */
+	struct pm_workload *workload; /* of these hosts; it goes on with the run */
+	const uint8_t *ticks;	      /* [port] for a block to leave; NULL: 1 */
+	uint32_t wire, crossing;      /* wire: 1 and up */
+	uint32_t packet;	      /* blocks of a packet, all but a message's last */
+	uint32_t buffer; /* blocks of an input, for each lane; at least one packet */
+	uint32_t reads;	 /* packets leaving an input at once; 0: any number */
+	bool in_line;
+	uint32_t lifetime; /* ticks at the head of an output's queue; 0: any */
+
+	const uint32_t *lost; /* ports whose cables die at lose_at */
+	uint32_t num_lost, lose_at;
+	const struct pm_packet_set *sets; /* by time */
+	uint32_t num_sets;
+
+	uint32_t warmup;  /* ticks before measuring */
+	uint32_t batch;	  /* ticks of a part of what is measured */
+	uint32_t batches; /* 1..PM_PACKET_BATCHES */
+	uint32_t window;  /* ticks of an element of the time series; 0: none */
+};
+
+enum pm_packet_drop {
+	PM_DROP_NO_ENTRY,   /* no port in the table, or none with a cable */
+	PM_DROP_NO_LID,	    /* the table does not go so far */
+	PM_DROP_DEAD_PORT,  /* the cable there has died */
+	PM_DROP_CUT,	    /* was on a cable or in a switch when it died */
+	PM_DROP_LIFETIME,   /* was too long at the head of a queue */
+	PM_DROP_WRONG_HOST, /* came to a host that has another LID */
+	PM_DROPS
+};
+
+/* "no-entry" and so on. */
+const char *pm_packet_drop_name(enum pm_packet_drop reason);
+
+/* What happened in a while. */
+struct pm_packet_while {
+	uint64_t packets, blocks;   /* that arrived */
+	uint64_t dropped;	    /* packets */
+	uint64_t messages, latency; /* that arrived whole; sum of their ticks */
+	uint64_t slowest;	    /* of these, ticks */
+	uint64_t lag; /* at its end: sum over hosts of how long ago the message that is
+		       * next, or is being sent, was to be sent */
+};
+
+/* Of the whole run unless said otherwise. */
+struct pm_packet_result {
+	uint64_t created, delivered, dropped, inside; /* packets; inside: now */
+	uint64_t drops[PM_DROPS];
+	uint64_t events;
+	uint64_t hops; /* blocks over cables */
+	uint32_t now;  /* ticks */
+	bool over;     /* nothing is left to happen */
+	uint32_t done; /* when the last message of a closed loop or list arrived, or 0 */
+
+	/* Of what was measured, batches[0..num_batches) of it in full. */
+	const struct pm_packet_while *batches;
+	uint32_t num_batches;
+	uint64_t messages;
+	double accepted;   /* what arrived, as a share of what the links of the hosts
+			    * that send carry */
+	double mean, half; /* latency of messages in ticks, and half of the interval
+			    * that has it with 95%; half: 0 with one batch */
+	uint64_t p50, p99; /* at most 1/64 too high */
+	uint64_t slowest;
+	double fairness;      /* Jain's index of what arrived from each host that sends */
+	bool unstable;	      /* ever more waits at the hosts */
+	const uint64_t *sent; /* [port] blocks */
+	const struct pm_packet_while *windows;
+	uint32_t num_windows;
+	const uint32_t (*drops_at)[PM_DROPS]; /* [node] */
+};
+
+/* Opaque. */
+struct pm_packet;
+
+/* -EINVAL: something is not in range, the message says what; -ENOMEM. The caller frees
+ * *packet. */
+int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **packet,
+		  struct pm_error *err);
+void pm_packet_free(struct pm_packet *packet);
+
+/*
+ * Goes on up to a tick, which is not reached, or until nothing is left to happen.
+ * -ENOMEM, and no more can be done. Cost: 20 to 40 ns an event, of which there are three
+ * for each packet and cable.
+ */
+int pm_packet_run(struct pm_packet *packet, uint32_t until, struct pm_error *err);
+
+/* What has happened so far; arrays are borrowed until the next run. */
+void pm_packet_result(struct pm_packet *packet, struct pm_packet_result *result);
+
+/*
+ * Looks for outputs that wait for each other in a circle: whoever waits there waits for
+ * ever. Writes at most `room` ports of a circle, each of which waits for the next one,
+ * and returns how many there are; 0: none. -ENOMEM. O(ports + packets).
+ */
+int pm_packet_stuck(const struct pm_packet *packet, uint32_t *circle, uint32_t room,
+		    struct pm_error *err);
+
+/* Whether nothing is on its way and all inputs are empty, as far as all senders know. */
+bool pm_packet_is_idle(const struct pm_packet *packet);
+
+#endif

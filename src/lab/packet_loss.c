@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Cables die. What waits for them is dropped. A packet of which a part has not come in at
+ * the other end is cut off: the part that is there goes on, takes its time and room, and
+ * is thrown away where it ends.
+ */
+#include "packet_parts.h"
+
+static void flush(struct pm_packet *sim, uint32_t out)
+{
+	for (uint32_t l = 0; l < sim->lanes; l++) {
+		struct lane *lane = lane_of(sim, out, l);
+
+		while (lane->head != PM_NONE) {
+			uint32_t index = lane->head;
+
+			lane->head = sim->packets[index].next;
+			packet_drop(sim, index, sim->ports[out].node, PM_DROP_DEAD_PORT);
+		}
+		lane->tail = PM_NONE;
+	}
+}
+
+/* What comes in by a dead cable and has gone on already. Packets whose heads have not
+ * come in are found when they do. */
+static void cut(struct pm_packet *sim, uint32_t in)
+{
+	struct port *p = &sim->ports[in];
+	struct packet *packet;
+
+	if (p->arrived == PM_NONE || p->tail <= sim->wheel.now)
+		return;
+	packet = &sim->packets[p->arrived];
+	if (packet->flags & (BAD | DROPPED))
+		return;
+	packet->flags |= BAD;
+	packet_count_drop(sim, sim->ports[p->peer].node, PM_DROP_CUT);
+	sim->inside--;
+	sim->waste++;
+}
+
+void packet_lose(struct pm_packet *sim)
+{
+	for (uint32_t i = 0; i < sim->config.num_lost; i++) {
+		uint32_t port = sim->config.lost[i], peer = sim->ports[port].peer;
+
+		if (peer == PM_NONE)
+			continue;
+		sim->ports[port].dead = sim->ports[peer].dead = true;
+		flush(sim, port);
+		flush(sim, peer);
+		cut(sim, port);
+		cut(sim, peer);
+	}
+	sim->lost = true;
+}

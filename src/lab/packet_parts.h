@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the files of the packet engine share. */
+#ifndef PORTMAJOR_LAB_PACKET_PARTS_H
+#define PORTMAJOR_LAB_PACKET_PARTS_H
+
+#include "wheel.h"
+
+#include <portmajor/packet.h>
+#include <portmajor/pool.h>
+
+/* Events: a kind and a port in `what`. */
+enum kind {
+	ARRIVES,  /* a packet's head, at an input, and may go on; arg: packet */
+	FREE,	  /* an output has sent the last block */
+	CREDIT,	  /* to an output; arg: blocks and lane */
+	REACHES,  /* a packet's last block, at a host; arg: packet */
+	WAKE,	  /* a host has a message to send */
+	NEXT,	  /* in line: the packet in front is gone; arg: lane */
+	DISCARD,  /* a packet that was dropped has come in whole; arg: packet */
+	LIFETIME, /* the head of an output's queue may be too old; arg: lane */
+};
+
+#define KIND_SHIFT 28
+#define PORT_MASK ((UINT32_C(1) << KIND_SHIFT) - 1)
+#define LANE_SHIFT 16 /* in the arg of CREDIT */
+
+/* Of a packet. */
+enum {
+	LAST = 1,    /* of its message */
+	BAD = 2,     /* cut off: it is counted as dropped, and goes on as it is */
+	DROPPED = 4, /* only its end is to come in */
+};
+
+struct packet {
+	uint32_t next; /* in a queue or the list of free ones, or PM_NONE */
+	uint32_t in;   /* the input whose buffer it is in; PM_NONE: at its host */
+	uint32_t tail; /* when its last block is there */
+	uint32_t created;
+	uint32_t id; /* of its message */
+	uint16_t lid;
+	uint16_t from; /* host */
+	uint8_t size;  /* blocks */
+	uint8_t lane;
+	uint8_t flags;
+};
+
+/* A port, as output and as input. */
+struct port {
+	uint32_t peer; /* PM_NONE: no cable */
+	uint32_t node;
+	uint32_t from; /* output that is busy: the packet's input, or PM_NONE */
+	uint8_t from_lane;
+	uint8_t ticks; /* for a block */
+	bool busy, dead;
+	uint32_t arrived; /* input: the packet whose head came last, or PM_NONE */
+	uint32_t tail;	  /* when its last block is there */
+	uint16_t timed;	  /* output: lanes with a LIFETIME event under way */
+	uint16_t reading; /* input: packets that are leaving */
+	uint32_t sent;	  /* output: blocks */
+};
+
+/* An output's lane. */
+struct lane {
+	uint32_t head, tail; /* packets that wait, or PM_NONE */
+	int32_t credit;	     /* blocks */
+	uint32_t since;	     /* when its head became the head */
+};
+
+/* An input's lane, with in_line. */
+struct line {
+	uint32_t head, tail; /* packets behind the one in front, or PM_NONE */
+	bool active;	     /* there is one in front */
+};
+
+/* A host. */
+struct source {
+	uint32_t to;   /* where the message at hand goes */
+	uint32_t left; /* blocks of it to be sent */
+	uint32_t id, created;
+	uint32_t wake;	  /* when a WAKE comes, or NO_TIME */
+	uint64_t arrived; /* blocks sent from here that arrived; measured */
+};
+
+#define FINE 64 /* a bucket is 1/64 of its value wide */
+#define BUCKETS (FINE * (64 - 6 + 1))
+
+struct pm_packet {
+	struct pm_pool pool;
+	struct pm_packet_config config;
+	struct wheel wheel;
+	uint32_t lanes;
+	uint8_t *tables;
+	struct port *ports;    /* [port] */
+	struct lane *lane;     /* [port][lanes] */
+	struct line *line;     /* [port][lanes], or NULL */
+	uint64_t *starved;     /* [switch][4] outputs that wait for an input, or NULL */
+	struct source *source; /* [host] */
+	uint32_t *host_of;     /* [port], or PM_NONE */
+
+	struct packet *packets;
+	uint32_t num_packets, room, free;
+	uint64_t inside; /* packets that are neither bad nor dropped */
+	uint64_t waste;	 /* others, that come in yet */
+	bool failed;	 /* there was no memory for a packet */
+
+	uint32_t set; /* the next one */
+	bool lost;    /* the loss is behind us */
+
+	/* What was seen. */
+	uint64_t created, delivered, dropped, events, hops;
+	uint32_t done;
+	uint64_t drops[PM_DROPS];
+	uint32_t (*drops_at)[PM_DROPS];			       /* [node] */
+	struct pm_packet_while batches[PM_PACKET_BATCHES + 2]; /* before, each, after */
+	uint32_t batch;					       /* at hand */
+	struct pm_packet_while *windows;
+	uint32_t num_windows, window; /* at hand */
+	uint64_t *latencies;	      /* [BUCKETS] messages */
+	uint32_t *sent_before;	      /* [port] blocks before measuring */
+	uint64_t *sent;		      /* [port] while measuring */
+};
+
+static inline struct lane *lane_of(const struct pm_packet *sim, uint32_t port,
+				   uint32_t lane)
+{
+	return &sim->lane[(size_t)port * sim->lanes + lane];
+}
+
+static inline struct line *line_of(const struct pm_packet *sim, uint32_t port,
+				   uint32_t lane)
+{
+	return &sim->line[(size_t)port * sim->lanes + lane];
+}
+
+static inline void add_event(struct pm_packet *sim, uint32_t time, enum kind kind,
+			     uint32_t port, uint32_t arg)
+{
+	wheel_add(&sim->wheel, time, (uint32_t)kind << KIND_SHIFT | port, arg);
+}
+
+/* packet_pool.c: a packet that is not in use, or PM_NONE. Others may move. */
+uint32_t packet_take(struct pm_packet *sim);
+
+/* Gives a packet's room in its input back at a time: the sender learns of it. */
+void packet_leave(struct pm_packet *sim, const struct packet *packet, uint32_t time);
+
+/* Counts a packet as dropped. */
+void packet_count_drop(struct pm_packet *sim, uint32_t node, enum pm_packet_drop reason);
+
+/* Drops a packet that is in no queue: its end comes in, and is gone then. */
+void packet_drop(struct pm_packet *sim, uint32_t index, uint32_t node,
+		 enum pm_packet_drop reason);
+
+/* A packet is done with. */
+static inline void packet_free(struct pm_packet *sim, uint32_t index)
+{
+	sim->packets[index].next = sim->free;
+	sim->free = index;
+}
+
+/* packet_loss.c: cables die now. */
+void packet_lose(struct pm_packet *sim);
+
+/* packet_seen.c: a packet has come to its host. */
+void packet_see(struct pm_packet *sim, const struct packet *packet);
+/* When a batch or window ends, or NO_TIME. */
+uint32_t packet_see_next(const struct pm_packet *sim);
+/* Ends those that end now. */
+void packet_see_end(struct pm_packet *sim);
+
+#endif

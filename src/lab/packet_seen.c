@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is seen of the traffic: by batches, by windows, and in all. */
+#include "packet_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Packets ---- */
+
+static uint32_t bucket_of(uint64_t value)
+{
+	uint32_t shift;
+
+	if (value < FINE)
+		return (uint32_t)value;
+	shift = (uint32_t)(63 - __builtin_clzll(value)) - 6;
+	return FINE * (shift + 1) + (uint32_t)(value >> shift & (FINE - 1));
+}
+
+/* The highest value in a bucket. */
+static uint64_t top_of(uint32_t bucket)
+{
+	uint32_t shift;
+
+	if (bucket < FINE)
+		return bucket;
+	shift = bucket / FINE - 1;
+	return (((uint64_t)FINE + bucket % FINE + 1) << shift) - 1;
+}
+
+static bool is_measuring(const struct pm_packet *sim)
+{
+	return sim->batch && sim->batch <= sim->config.batches;
+}
+
+static void add(struct pm_packet_while *w, const struct packet *packet, uint32_t latency)
+{
+	w->packets++;
+	w->blocks += packet->size;
+	if (!(packet->flags & LAST))
+		return;
+	w->messages++;
+	w->latency += latency;
+	if (latency > w->slowest)
+		w->slowest = latency;
+}
+
+void packet_see(struct pm_packet *sim, const struct packet *packet)
+{
+	uint32_t latency = sim->wheel.now - packet->created;
+
+	sim->delivered++;
+	add(&sim->batches[sim->batch], packet, latency);
+	if (sim->window < sim->num_windows)
+		add(&sim->windows[sim->window], packet, latency);
+	if (!is_measuring(sim))
+		return;
+	sim->source[packet->from].arrived += packet->size;
+	if (packet->flags & LAST)
+		sim->latencies[bucket_of(latency)]++;
+}
+
+/* ---- Steps ---- */
+
+uint32_t packet_see_next(const struct pm_packet *sim)
+{
+	uint32_t time = NO_TIME, other;
+
+	if (sim->batch <= sim->config.batches)
+		time = sim->config.warmup + sim->batch * sim->config.batch;
+	if (sim->window >= sim->num_windows)
+		return time;
+	other = (sim->window + 1) * sim->config.window;
+	return other < time ? other : time;
+}
+
+/* How long ago the messages were to be sent that hosts have before them. */
+static uint64_t sum_lags(const struct pm_packet *sim)
+{
+	uint64_t sum = 0, now = sim->wheel.now;
+
+	for (uint32_t h = 0; h < sim->config.num_hosts; h++) {
+		uint64_t time = sim->source[h].left
+					? sim->source[h].created
+					: pm_workload_time(sim->config.workload, h);
+
+		if (time < now && !sim->ports[sim->config.hosts[h].port].dead)
+			sum += now - time;
+	}
+	return sum;
+}
+
+static void sum_sent(struct pm_packet *sim)
+{
+	for (uint32_t i = 0; i < sim->config.fabric->num_ports; i++)
+		sim->sent[i] = sim->ports[i].sent - sim->sent_before[i];
+}
+
+void packet_see_end(struct pm_packet *sim)
+{
+	uint32_t now = sim->wheel.now;
+
+	if (sim->batch <= sim->config.batches &&
+	    now == sim->config.warmup + sim->batch * sim->config.batch) {
+		sim->batches[sim->batch].lag = sum_lags(sim);
+		if (!sim->batch)
+			for (uint32_t i = 0; i < sim->config.fabric->num_ports; i++)
+				sim->sent_before[i] = sim->ports[i].sent;
+		if (sim->batch++ == sim->config.batches)
+			sum_sent(sim);
+	}
+	if (sim->window < sim->num_windows &&
+	    now == (sim->window + 1) * sim->config.window) {
+		sim->windows[sim->window].lag = sum_lags(sim);
+		sim->window++;
+	}
+}
+
+/* ---- Results ---- */
+
+static uint64_t quantile(const struct pm_packet *sim, uint64_t messages, double part)
+{
+	uint64_t sum = 0, need = (uint64_t)ceil((double)messages * part);
+
+	for (uint32_t b = 0; b < BUCKETS && messages; b++) {
+		sum += sim->latencies[b];
+		if (sum >= need)
+			return top_of(b);
+	}
+	return 0;
+}
+
+/* Student's t for 95%, two-sided, by degrees of freedom. */
+static double student(uint32_t freedom)
+{
+	static const double table[] = {0,     12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
+				       2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+				       2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+				       2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052,
+				       2.048, 2.045, 2.042};
+
+	return freedom < sizeof(table) / sizeof(*table) ? table[freedom] : 2.042;
+}
+
+/* The mean latency, and how sure it is by the means of the batches. */
+static void find_mean(struct pm_packet_result *r)
+{
+	double sum = 0, squares = 0, total = 0;
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < r->num_batches; i++) {
+		const struct pm_packet_while *b = &r->batches[i];
+		double mean;
+
+		if (b->slowest > r->slowest)
+			r->slowest = b->slowest;
+		if (!b->messages)
+			continue;
+		mean = (double)b->latency / (double)b->messages;
+		total += (double)b->latency;
+		r->messages += b->messages;
+		sum += mean;
+		squares += mean * mean;
+		num++;
+	}
+	if (r->messages)
+		r->mean = total / (double)r->messages;
+	if (num > 1) {
+		double variance = (squares - sum * sum / num) / (num - 1);
+
+		r->half = student(num - 1) * sqrt(fmax(variance, 0) / num);
+	}
+}
+
+/* What hosts got through, of what their links carry, and how evenly. */
+static void find_rates(const struct pm_packet *sim, struct pm_packet_result *r)
+{
+	double ticks = (double)r->num_batches * sim->config.batch;
+	double sum = 0, squares = 0, share = 0;
+	uint32_t senders = pm_workload_senders(sim->config.workload);
+
+	for (uint32_t h = 0; h < sim->config.num_hosts; h++) {
+		double got = (double)sim->source[h].arrived;
+
+		sum += got;
+		squares += got * got;
+		share += got * sim->ports[sim->config.hosts[h].port].ticks;
+	}
+	if (ticks > 0 && senders)
+		r->accepted = share / ticks / senders;
+	if (squares > 0)
+		r->fairness = sum * sum / squares / senders;
+}
+
+/*
+ * Ever more waits if hosts lag behind by more at the end than in the middle, by more than
+ * 1/50 of the time between and what chance does to a few messages.
+ */
+static bool is_unstable(const struct pm_packet *sim, const struct pm_packet_result *r)
+{
+	uint32_t half = r->num_batches / 2;
+	double senders = pm_workload_senders(sim->config.workload), first, last, time;
+
+	if (r->num_batches < 2 || !senders)
+		return false;
+	first = (double)r->batches[half - 1].lag;
+	last = (double)r->batches[r->num_batches - 1].lag;
+	time = (double)(r->num_batches - half) * sim->config.batch;
+	return (last - first) / senders > time / 50;
+}
+
+void pm_packet_result(struct pm_packet *sim, struct pm_packet_result *r)
+{
+	*r = (struct pm_packet_result){
+		.created = sim->created,
+		.delivered = sim->delivered,
+		.dropped = sim->dropped,
+		.inside = sim->inside,
+		.events = sim->events,
+		.hops = sim->hops,
+		.now = sim->wheel.now,
+		.over = wheel_is_empty(&sim->wheel),
+		.done = sim->done,
+		.batches = sim->batches + 1,
+		.num_batches = sim->batch ? sim->batch - 1 : 0,
+		.sent = sim->sent,
+		.windows = sim->windows,
+		.num_windows = sim->window,
+		.drops_at = sim->drops_at,
+	};
+	memcpy(r->drops, sim->drops, sizeof(r->drops));
+	find_mean(r);
+	find_rates(sim, r);
+	r->p50 = quantile(sim, r->messages, 0.5);
+	r->p99 = quantile(sim, r->messages, 0.99);
+	r->unstable = is_unstable(sim, r);
+	if (sim->batch && sim->batch <= sim->config.batches)
+		sum_sent(sim);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * An output that has no credit waits for packets in the input at its other end to leave.
+ * It is not stuck if one of them is on its way, or waits for an output that is not stuck.
+ * What is left waits in circles.
+ */
+#include "packet_parts.h"
+
+#include <errno.h>
+
+struct stuck {
+	const struct pm_packet *sim;
+	struct pm_pool pool;
+	uint32_t *held; /* [port][lane] blocks of an input that wait */
+	bool *moves;	/* [port][lane] outputs that are not stuck */
+};
+
+static size_t index_of(const struct stuck *stuck, uint32_t port, uint32_t lane)
+{
+	return (size_t)port * stuck->sim->lanes + lane;
+}
+
+static const struct packet *packet_at(const struct stuck *stuck, uint32_t index)
+{
+	return &stuck->sim->packets[index];
+}
+
+static void count_held(struct stuck *stuck)
+{
+	const struct pm_packet *sim = stuck->sim;
+	uint32_t num_lanes = sim->lanes * sim->config.fabric->num_ports;
+
+	for (uint32_t o = 0; o < num_lanes; o++) {
+		for (uint32_t i = sim->lane[o].head; i != PM_NONE;
+		     i = packet_at(stuck, i)->next)
+			if (packet_at(stuck, i)->in != PM_NONE)
+				stuck->held[index_of(stuck, packet_at(stuck, i)->in,
+						     packet_at(stuck, i)->lane)] +=
+					packet_at(stuck, i)->size;
+		for (uint32_t i = sim->line ? sim->line[o].head : PM_NONE; i != PM_NONE;
+		     i = packet_at(stuck, i)->next)
+			stuck->held[o] += packet_at(stuck, i)->size;
+	}
+}
+
+/* Whether an output waits for nothing but those that wait at its other end. */
+static bool is_blocked(const struct stuck *stuck, uint32_t port, uint32_t number)
+{
+	const struct pm_packet *sim = stuck->sim;
+	const struct lane *lane = lane_of(sim, port, number);
+	uint32_t held;
+
+	if (lane->head == PM_NONE || sim->ports[port].busy || sim->ports[port].dead ||
+	    packet_at(stuck, lane->head)->size <= lane->credit)
+		return false;
+	held = stuck->held[index_of(stuck, sim->ports[port].peer, number)];
+	return lane->credit + (int32_t)held == (int32_t)sim->config.buffer;
+}
+
+/* Who sends to an input of which a packet waits for this output moves if that does. */
+static bool spread(struct stuck *stuck, uint32_t port, uint32_t number)
+{
+	const struct pm_packet *sim = stuck->sim;
+	bool changed = false;
+
+	for (uint32_t i = lane_of(sim, port, number)->head; i != PM_NONE;
+	     i = packet_at(stuck, i)->next) {
+		const struct packet *packet = packet_at(stuck, i);
+		bool *moves;
+
+		if (packet->in == PM_NONE)
+			continue;
+		moves = &stuck->moves[index_of(stuck, sim->ports[packet->in].peer,
+					       packet->lane)];
+		changed |= !*moves;
+		*moves = true;
+	}
+	return changed;
+}
+
+static void find_moving(struct stuck *stuck)
+{
+	uint32_t num_ports = stuck->sim->config.fabric->num_ports;
+	bool changed = true;
+
+	for (uint32_t p = 0; p < num_ports; p++)
+		for (uint32_t l = 0; l < stuck->sim->lanes; l++)
+			stuck->moves[index_of(stuck, p, l)] = !is_blocked(stuck, p, l);
+	while (changed) {
+		changed = false;
+		for (uint32_t p = 0; p < num_ports; p++)
+			for (uint32_t l = 0; l < stuck->sim->lanes; l++)
+				if (stuck->moves[index_of(stuck, p, l)])
+					changed |= spread(stuck, p, l);
+	}
+}
+
+/* An output with a packet that the stuck output at `port` waits for. */
+static uint32_t next_stuck(const struct stuck *stuck, uint32_t port, uint32_t number)
+{
+	const struct pm_packet *sim = stuck->sim;
+	uint32_t in = sim->ports[port].peer, sw = sim->ports[in].node;
+
+	pm_for_each_port(out, sim->config.fabric, sw) {
+		for (uint32_t i = lane_of(sim, out, number)->head; i != PM_NONE;
+		     i = packet_at(stuck, i)->next)
+			if (packet_at(stuck, i)->in == in)
+				return out;
+	}
+	return PM_NONE;
+}
+
+/* From a stuck output on; the circle is where it comes to the same one again. */
+static int follow(const struct stuck *stuck, uint32_t port, uint32_t number,
+		  uint32_t *circle, uint32_t room)
+{
+	uint32_t steps = stuck->sim->config.fabric->num_ports, at = port, num = 0;
+
+	for (uint32_t i = 0; i < steps && at != PM_NONE; i++)
+		at = next_stuck(stuck, at, number);
+	if (at == PM_NONE)
+		return 0;
+	port = at;
+	do {
+		if (num < room)
+			circle[num++] = at;
+		at = next_stuck(stuck, at, number);
+	} while (at != port && at != PM_NONE);
+	return (int)num;
+}
+
+int pm_packet_stuck(const struct pm_packet *sim, uint32_t *circle, uint32_t room,
+		    struct pm_error *err)
+{
+	struct stuck stuck = {.sim = sim};
+	size_t num = (size_t)sim->config.fabric->num_ports * sim->lanes;
+	int found = 0;
+
+	stuck.held = pm_pool_array(&stuck.pool, num, sizeof(*stuck.held));
+	stuck.moves = pm_pool_array(&stuck.pool, num, sizeof(*stuck.moves));
+	if (pm_pool_check(&stuck.pool, err)) {
+		pm_pool_free(&stuck.pool);
+		return -ENOMEM;
+	}
+	count_held(&stuck);
+	find_moving(&stuck);
+	for (uint32_t p = 0; p < sim->config.fabric->num_ports && !found; p++)
+		for (uint32_t l = 0; l < sim->lanes && !found; l++)
+			if (!stuck.moves[index_of(&stuck, p, l)])
+				found = follow(&stuck, p, l, circle, room);
+	pm_pool_free(&stuck.pool);
+	return found;
+}
