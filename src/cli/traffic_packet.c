@@ -1,0 +1,810 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor traffic with the packet engine. */
+#include "cli.h"
+#include "json.h"
+#include "packet_scene.h"
+#include "text.h"
+#include "traffic.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_LOADS 100
+#define PIECES 50 /* of a run, between two looks at how far it is */
+#define CIRCLE 64 /* ports of one that are named */
+
+struct request {
+	struct cli_fabric fabric;
+	const char *lfts;
+	struct cli_lost lost;
+	struct repair_config repair;
+	struct cli_output output;
+	bool timing, poisson, in_line;
+	const char *pattern_argument; /* behind the colon, or NULL */
+	enum pm_pattern pattern;
+	uint32_t loads[MAX_LOADS], num_loads;
+	uint32_t messages; /* of each host in a closed loop; 0: an open one */
+	uint32_t bytes, mtu, buffer, reads, gbps, batches, seed, hoq;
+	/* In picoseconds. */
+	uint64_t wire, crossing, warmup, time, window, at, repair_at, smp;
+};
+
+/* ---- Options ---- */
+
+static int take_pattern(const struct cli_option *option, char *argument, void *to)
+{
+	struct request *request = to;
+	char *colon = strchr(argument, ':');
+
+	(void)option;
+	if (colon)
+		*colon = '\0';
+	request->pattern_argument = colon ? colon + 1 : NULL;
+	return pm_pattern_parse(argument, &request->pattern)
+		       ? cli_fail(EXIT_USAGE, "--pattern: no pattern \"%s\"", argument)
+		       : EXIT_FINE;
+}
+
+/* A part of a list of loads, a number from 0.0001 to 1 or FROM..TO/STEP. */
+static int take_some_loads(struct request *request, char *text)
+{
+	char *end;
+	double from = strtod(text, &end), last = from, step = 1;
+
+	if (end != text && !strncmp(end, "..", 2)) {
+		last = strtod(end + 2, &end);
+		if (*end == '/')
+			step = strtod(end + 1, &end);
+	}
+	if (end == text || *end || !(from >= 0.0001 && last <= 1 && last >= from) ||
+	    !(step >= 0.0001))
+		return cli_fail(EXIT_USAGE,
+				"--load %s: not a number from 0.0001 to 1, nor "
+				"FROM..TO/STEP",
+				text);
+	for (uint32_t i = 0; from + i * step <= last + step / 1000; i++) {
+		if (request->num_loads == MAX_LOADS)
+			return cli_fail(EXIT_USAGE, "--load: more than %d", MAX_LOADS);
+		request->loads[request->num_loads++] =
+			(uint32_t)lround((from + i * step) * PM_LOAD_FULL);
+	}
+	return EXIT_FINE;
+}
+
+static int take_loads(const struct cli_option *option, char *argument, void *to)
+{
+	struct request *request = to;
+	int status = EXIT_FINE;
+	char *part;
+
+	(void)option;
+	request->num_loads = 0;
+	while ((part = strsep(&argument, ",")) && !status)
+		status = take_some_loads(request, part);
+	return status;
+}
+
+/* A time with its unit, in picoseconds. */
+static int take_time(const struct cli_option *option, char *argument, void *to)
+{
+	static const struct {
+		const char *name;
+		double ps;
+	} units[] = {{"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}};
+	uint64_t *time = to;
+	char *end;
+	double value = strtod(argument, &end);
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (end != argument && !strcmp(end, units[i].name) && value >= 0 &&
+		    value * units[i].ps <= 1e13) {
+			*time = (uint64_t)llround(value * units[i].ps);
+			return EXIT_FINE;
+		}
+	return cli_fail(
+		EXIT_USAGE,
+		"--%s %s: not a time from 0 to 10 s, such as 2.5us (ns, us, ms, s)",
+		option->name, argument);
+}
+
+/* Bytes, also with K or M. */
+static int take_bytes(const struct cli_option *option, char *argument, void *to)
+{
+	uint32_t *bytes = to;
+	char *end;
+	unsigned long value = strtoul(argument, &end, 10);
+	unsigned long unit = *end == 'K' ? 1024 : *end == 'M' ? 1048576 : 1;
+
+	if (end == argument || (*end && unit == 1) || (*end && end[1]) ||
+	    strchr(argument, '-') || !value || value > option->high / unit)
+		return cli_fail(EXIT_USAGE,
+				"--%s %s: not 1 to %u bytes (K and M will do)",
+				option->name, argument, option->high);
+	*bytes = (uint32_t)(value * unit);
+	return EXIT_FINE;
+}
+
+static int take_mtu(const struct cli_option *option, char *argument, void *to)
+{
+	unsigned long mtu;
+
+	(void)option;
+	if (!cli_number(argument, 256, 4096, &mtu) || (mtu & (mtu - 1)))
+		return cli_fail(EXIT_USAGE, "--mtu %s: not 256, 512, 1024, 2048 or 4096",
+				argument);
+	*(uint32_t *)to = (uint32_t)mtu;
+	return EXIT_FINE;
+}
+
+static int take_engine(const struct cli_option *option, char *argument, void *to)
+{
+	(void)option;
+	(void)to;
+	return strcmp(argument, "packet")
+		       ? cli_fail(EXIT_USAGE, "--engine: no engine \"%s\"", argument)
+		       : EXIT_FINE;
+}
+
+static int take_repair(const struct cli_option *option, char *argument, void *to)
+{
+	static const char *const names[] = {"none", "at-once", "order"};
+	struct repair_config *repair = to;
+
+	(void)option;
+	for (unsigned int i = 0; i < 3; i++)
+		if (!strcmp(argument, names[i])) {
+			repair->kind = (enum repair)i;
+			return EXIT_FINE;
+		}
+	return cli_fail(EXIT_USAGE, "--repair: no way \"%s\"", argument);
+}
+
+#define TIME(member) .take = take_time, .to = offsetof(struct request, member)
+
+static const struct cli_option options[] = {
+	{0, "engine", "ENGINE", "packet", take_engine, .values = "packet"},
+	{0, "lfts", "FILE",
+	 "tables as OpenSM or dump_fts wrote them (default: those of the plan)",
+	 CLI_MEMBER(struct request, lfts)},
+	{0, "pattern", "PATTERN",
+	 "uniform (default), permutation, shift:N, bit-reverse, hot-spot:HOST[:SHARE] "
+	 "(default 0.1), incast:HOST[:SENDERS] (default all others) or all-to-all; a "
+	 "host is a name",
+	 .take = take_pattern},
+	{0, "load", "LOADS",
+	 "what hosts send, as a share of what their links carry: numbers and "
+	 "FROM..TO/STEP with commas between (default 0.5)",
+	 .take = take_loads},
+	{0, "poisson", NULL, "messages come at random times (default: evenly)",
+	 CLI_MEMBER(struct request, poisson)},
+	{0, "messages", "N",
+	 "in place of a load: each host sends N messages, each when the one before has "
+	 "arrived; or all, as many as there are other hosts",
+	 .take = cli_take_count, .to = offsetof(struct request, messages), .low = 1,
+	 .high = INT32_MAX},
+	{0, "bytes", "N", "of a message (default: a packet); K and M will do", take_bytes,
+	 offsetof(struct request, bytes), .high = PM_MESSAGE_MAX * 64},
+	{0, "mtu", "BYTES", "256 to 4096 (default)", take_mtu,
+	 offsetof(struct request, mtu), .values = "256|512|1024|2048|4096"},
+	{0, "gbps", "N", "of every link (default 200)", CLI_MEMBER(struct request, gbps),
+	 .low = 1, .high = 3200},
+	{0, "wire", "TIME", "from one end of a cable to the other (default 50ns)",
+	 TIME(wire)},
+	{0, "crossing", "TIME", "from a switch's input to its output (default 100ns)",
+	 TIME(crossing)},
+	{0, "buffer", "BLOCKS", "of 64 bytes in each input (default 256)",
+	 CLI_MEMBER(struct request, buffer), .low = 1, .high = INT16_MAX},
+	{0, "reads", "N", "packets that may leave an input at once (default: any number)",
+	 CLI_MEMBER(struct request, reads), .low = 1, .high = PM_MAX_PORTS},
+	{0, "in-line", NULL,
+	 "no packet passes another one of its input (default: only those for the same "
+	 "output)",
+	 CLI_MEMBER(struct request, in_line)},
+	{0, "hoq-life", "N",
+	 "packets that are first in a queue for 4.096 us x 2^N are dropped (default 18, "
+	 "as OpenSM's; 20: never)",
+	 CLI_MEMBER(struct request, hoq), .high = 20},
+	{'L', "lose", "WHAT[:PORT]", "lost at the time of --at; as for whatif",
+	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
+	{0, "at", "TIME",
+	 "when that is, from the beginning of what is measured (default 0)", TIME(at)},
+	{0, "repair", "HOW",
+	 "the tables after the loss: none (default), at-once, or order: one after the "
+	 "other as the plugin sends them",
+	 take_repair, offsetof(struct request, repair), .values = "none|at-once|order"},
+	{0, "repair-after", "TIME",
+	 "when the first block is sent, after the loss (default 0)", TIME(repair_at)},
+	{0, "smp", "TIME", "from sending a block to its answer (default 265us)",
+	 TIME(smp)},
+	{0, "max-wire-smps", "N", "blocks under way at a time (default 4)",
+	 CLI_MEMBER(struct request, repair.wire_smps), .low = 1, .high = INT32_MAX},
+	{0, "warmup", "TIME", "before anything is measured (default 50us)", TIME(warmup)},
+	{0, "time", "TIME", "that is measured; of a closed loop at most (default 200us)",
+	 TIME(time)},
+	{0, "batches", "N", "parts of that, for confidence (default 20)",
+	 CLI_MEMBER(struct request, batches), .low = 2, .high = PM_PACKET_BATCHES},
+	{0, "window", "TIME", "also tell what happened in every such time", TIME(window)},
+	{0, "seed", "N", "of all that is random (default 1)",
+	 CLI_MEMBER(struct request, seed), .high = UINT32_MAX},
+	{0, "timing", NULL, "tell CPU time too, so that no two runs print the same",
+	 CLI_MEMBER(struct request, timing)},
+	CLI_OUTPUT(struct request, output, "no text and no progress bar",
+		   "print JSON, see docs/json.md"),
+	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "traffic --engine packet [OPTION]... NETLIST",
+	.about = "Sends traffic over the tables of a fabric, an ibsim or ibnetdiscover "
+		 "file "
+		 "(- is standard input), packet by packet with InfiniBand's credits, and "
+		 "tells rates and latencies; if asked to, through a loss and the repair "
+		 "of "
+		 "the tables. Exit status 1 if packets are lost without a loss, or wait "
+		 "for "
+		 "each other for ever.",
+	.options = options,
+	.min_operands = 1,
+	.max_operands = 1,
+};
+
+/* ---- What is run ---- */
+
+/* All for one run after the other. */
+struct lab {
+	const struct request *request;
+	struct scene scene;
+	struct pm_workload_config workload;
+	struct pm_packet_config config;
+	uint64_t tick; /* picoseconds */
+	bool findings;
+};
+
+static uint32_t to_ticks(const struct lab *lab, uint64_t ps)
+{
+	uint64_t ticks = (ps + lab->tick / 2) / lab->tick;
+
+	return ticks < PM_PACKET_MAX_TICKS ? (uint32_t)ticks : PM_PACKET_MAX_TICKS;
+}
+
+static double to_us(const struct lab *lab, double ticks)
+{
+	return ticks * (double)lab->tick / 1e6;
+}
+
+/* HOST or HOST:NUMBER behind the pattern's name; an exit status. */
+static int read_host(struct lab *lab, char **rest)
+{
+	const char *text = lab->request->pattern_argument;
+	char *name = strdup(text ? text : ""), *colon;
+	int status = EXIT_FINE;
+
+	if (!name)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	colon = strchr(name, ':');
+	if (colon)
+		*colon = '\0';
+	lab->workload.node = scene_host(&lab->scene, name);
+	if (lab->workload.node == PM_NONE)
+		status = cli_fail(EXIT_USAGE, "--pattern %s: no host \"%s\"",
+				  pm_pattern_name(lab->request->pattern), name);
+	*rest = colon ? strdup(colon + 1) : NULL;
+	if (colon && !*rest)
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	free(name);
+	return status;
+}
+
+/* What stands behind a host; an exit status. */
+static int read_rest(struct lab *lab, const char *rest)
+{
+	unsigned long number;
+	char *end;
+	double share;
+
+	if (lab->request->pattern == PM_INCAST) {
+		lab->workload.senders = lab->scene.num_hosts - 1;
+		if (rest && !cli_number(rest, 1, lab->workload.senders, &number))
+			return cli_fail(EXIT_USAGE,
+					"--pattern incast: not 1 to %u senders",
+					lab->workload.senders);
+		if (rest)
+			lab->workload.senders = (uint32_t)number;
+		return EXIT_FINE;
+	}
+	share = rest ? strtod(rest, &end) : 0.1;
+	if (rest && (*end || end == rest || !(share >= 0 && share <= 1)))
+		return cli_fail(EXIT_USAGE, "--pattern hot-spot: a share of 0 to 1");
+	lab->workload.share = (uint32_t)lround(share * PM_LOAD_FULL);
+	return EXIT_FINE;
+}
+
+static int configure_pattern(struct lab *lab)
+{
+	const struct request *request = lab->request;
+	const char *argument = request->pattern_argument;
+	unsigned long number;
+	char *rest = NULL;
+	int status;
+
+	switch (request->pattern) {
+	case PM_SHIFT:
+		if (!argument ||
+		    !cli_number(argument, 1, lab->scene.num_hosts - 1, &number))
+			return cli_fail(EXIT_USAGE, "--pattern shift:N: N is 1 to %u",
+					lab->scene.num_hosts - 1);
+		lab->workload.shift = (uint32_t)number;
+		return EXIT_FINE;
+	case PM_HOT_SPOT:
+	case PM_INCAST:
+		status = read_host(lab, &rest);
+		if (!status)
+			status = read_rest(lab, rest);
+		free(rest);
+		return status;
+	default:
+		return argument ? cli_fail(EXIT_USAGE, "--pattern %s takes nothing else",
+					   pm_pattern_name(request->pattern))
+				: EXIT_FINE;
+	}
+}
+
+static void configure_workload(struct lab *lab)
+{
+	const struct request *request = lab->request;
+	uint32_t bytes = request->bytes ? request->bytes : request->mtu;
+
+	lab->workload.pattern = request->pattern;
+	lab->workload.num_hosts = lab->scene.num_hosts;
+	lab->workload.blocks = (bytes + 63) / 64;
+	lab->workload.poisson = request->poisson;
+	lab->workload.messages = request->messages;
+	lab->workload.seed = request->seed;
+}
+
+static void configure_engine(struct lab *lab)
+{
+	const struct request *request = lab->request;
+	struct pm_packet_config *config = &lab->config;
+
+	config->fabric = lab->scene.fabric;
+	config->tables = lab->scene.lfts;
+	config->length = lab->scene.length;
+	config->hosts = lab->scene.hosts;
+	config->num_hosts = lab->scene.num_hosts;
+	config->wire = to_ticks(lab, request->wire);
+	if (!config->wire)
+		config->wire = 1;
+	config->crossing = to_ticks(lab, request->crossing);
+	config->packet = request->mtu / 64;
+	config->buffer = request->buffer;
+	config->reads = request->reads;
+	config->in_line = request->in_line;
+	if (request->hoq < 20)
+		config->lifetime = to_ticks(lab, UINT64_C(4096000) << request->hoq);
+	if (config->lifetime >= PM_PACKET_MAX_TICKS)
+		config->lifetime = PM_PACKET_MAX_TICKS - 1;
+	config->lost = lab->scene.lost.list;
+	config->num_lost = lab->scene.lost.num;
+	config->sets = lab->scene.sets;
+	config->num_sets = lab->scene.num_sets;
+	config->warmup = to_ticks(lab, request->warmup);
+	config->batches = request->batches;
+	config->batch = to_ticks(lab, request->time / request->batches);
+	config->window = to_ticks(lab, request->window);
+	config->lose_at = config->warmup + to_ticks(lab, request->at);
+}
+
+/* ---- Describing ---- */
+
+static json_t *settings_json(const struct lab *lab)
+{
+	const struct request *request = lab->request;
+	const struct pm_packet_config *config = &lab->config;
+
+	return json_pack(
+		"{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:b, s:I, "
+		"s:f, s:f, s:I, s:o, s:f, s:I}",
+		"engine", "packet", "tables", request->lfts ? "file" : "plan", "pattern",
+		pm_pattern_name(request->pattern), "poisson", request->poisson, "hosts",
+		(json_int_t)lab->scene.num_hosts, "bytes",
+		(json_int_t)lab->workload.blocks * 64, "mtu", (json_int_t)request->mtu,
+		"gbps", (json_int_t)request->gbps, "wire_us", to_us(lab, config->wire),
+		"crossing_us", to_us(lab, config->crossing), "buffer",
+		(json_int_t)config->buffer, "reads", (json_int_t)config->reads, "in_line",
+		config->in_line, "seed", (json_int_t)request->seed, "warmup_us",
+		to_us(lab, config->warmup), "time_us",
+		to_us(lab, (double)config->batch * config->batches), "batches",
+		(json_int_t)config->batches, "lost", cli_lost_json(&request->lost),
+		"lost_us", to_us(lab, (double)config->lose_at - config->warmup), "sets",
+		(json_int_t)lab->scene.num_sets);
+}
+
+static json_t *drops_json(const struct lab *lab, const struct pm_packet_result *r)
+{
+	json_t *list = json_array();
+
+	for (uint32_t node = 0; node < lab->scene.fabric->num_nodes; node++)
+		for (unsigned int reason = 0; reason < PM_DROPS; reason++)
+			if (r->drops_at[node][reason])
+				list = cli_json_append(
+					list,
+					json_pack("{s:o, s:s, s:I}", "node",
+						  cli_node_json(lab->scene.fabric, node),
+						  "reason",
+						  pm_packet_drop_name(
+							  (enum pm_packet_drop)reason),
+						  "packets",
+						  (json_int_t)r->drops_at[node][reason]));
+	return list;
+}
+
+/* How busy cables between switches were, each in both directions. */
+static json_t *links_json(const struct lab *lab, const struct pm_packet_result *r)
+{
+	const struct pm_fabric *fabric = lab->scene.fabric;
+	uint64_t sum = 0, most = 0, num = 0;
+	double ticks = (double)r->num_batches * lab->config.batch;
+
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+		pm_for_each_port(port, fabric, sw) {
+			uint32_t far = pm_fabric_peer_node(fabric, port);
+
+			if (far == PM_NONE || far >= fabric->num_switches)
+				continue;
+			sum += r->sent[port];
+			num++;
+			if (r->sent[port] > most)
+				most = r->sent[port];
+		}
+	if (!num || ticks <= 0)
+		return json_null();
+	return json_pack("{s:f, s:f}", "max", (double)most / ticks, "mean",
+			 (double)sum / (double)num / ticks);
+}
+
+static double mean_us(const struct lab *lab, const struct pm_packet_while *w)
+{
+	return w->messages ? to_us(lab, (double)w->latency / (double)w->messages) : 0;
+}
+
+static json_t *windows_json(const struct lab *lab, const struct pm_packet_result *r)
+{
+	json_t *list = json_array();
+	double window = lab->config.window, sets = 0;
+
+	for (uint32_t i = 0; i < r->num_windows; i++) {
+		const struct pm_packet_while *w = &r->windows[i];
+		double end = (i + 1) * window;
+
+		while (sets < lab->scene.num_sets &&
+		       lab->scene.sets[(uint32_t)sets].time <= end)
+			sets++;
+		list = cli_json_append(
+			list,
+			json_pack("{s:f, s:f, s:f, s:f, s:I, s:I}", "us",
+				  to_us(lab, i * window - lab->config.warmup), "rate",
+				  (double)w->blocks / window / lab->scene.num_hosts,
+				  "mean_us", mean_us(lab, w), "max_us",
+				  to_us(lab, (double)w->slowest), "dropped",
+				  (json_int_t)w->dropped, "sets", (json_int_t)sets));
+	}
+	return list;
+}
+
+static json_t *latency_json(const struct lab *lab, const struct pm_packet_result *r)
+{
+	return json_pack("{s:f, s:f, s:f, s:f, s:f}", "mean", to_us(lab, r->mean), "half",
+			 to_us(lab, r->half), "p50", to_us(lab, (double)r->p50), "p99",
+			 to_us(lab, (double)r->p99), "max",
+			 to_us(lab, (double)r->slowest));
+}
+
+/* The circle in which packets wait for each other, or null. */
+static json_t *circle_json(const struct lab *lab, const uint32_t *circle, int num)
+{
+	json_t *list = json_array();
+
+	if (!num) {
+		json_decref(list);
+		return json_null();
+	}
+	for (int i = 0; i < num; i++)
+		list = cli_json_append(list, cli_link_json(lab->scene.fabric, circle[i]));
+	return list;
+}
+
+static json_t *point_json(const struct lab *lab, uint32_t load,
+			  const struct pm_packet_result *r)
+{
+	return json_pack(
+		"{s:o, s:f, s:o, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I}",
+		"offered", load ? json_real(load / (double)PM_LOAD_FULL) : json_null(),
+		"accepted", r->accepted, "latency_us", latency_json(lab, r), "unstable",
+		r->unstable, "fairness", r->fairness, "links", links_json(lab, r),
+		"packets", (json_int_t)r->created, "delivered", (json_int_t)r->delivered,
+		"dropped", (json_int_t)r->dropped, "inside", (json_int_t)r->inside,
+		"drops", drops_json(lab, r), "windows", windows_json(lab, r), "events",
+		(json_int_t)r->events, "block_hops", (json_int_t)r->hops);
+}
+
+/* ---- Running ---- */
+
+static double cpu_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void show_progress(const struct lab *lab, uint32_t point, uint32_t piece)
+{
+	uint32_t points = lab->request->num_loads;
+	int now = (int)((point * PIECES + piece) / points);
+
+	if (lab->request->output.quiet || !isatty(STDERR_FILENO))
+		return;
+	if (piece == PIECES && point + 1 == points)
+		fputs("\r\033[K", stderr);
+	else
+		fprintf(stderr, "\r[%.*s%*s] %u of %u", now,
+			"##################################################", 50 - now,
+			"", point + 1, points);
+	fflush(stderr);
+}
+
+/* Runs to the end, or until a closed loop is done; an exit status. */
+static int run_through(const struct lab *lab, struct pm_packet *packet, uint32_t point,
+		       struct pm_packet_result *r)
+{
+	const struct pm_packet_config *config = &lab->config;
+	uint64_t end = config->warmup + (uint64_t)config->batch * config->batches + 1;
+	struct pm_error err;
+
+	for (uint32_t piece = 1; piece <= PIECES; piece++) {
+		show_progress(lab, point, piece - 1);
+		if (pm_packet_run(packet, (uint32_t)(end * piece / PIECES), &err))
+			return cli_fail(EXIT_INPUT, "%s", err.text);
+		if (lab->request->messages && !pm_workload_left(config->workload))
+			break;
+	}
+	show_progress(lab, point, PIECES);
+	pm_packet_result(packet, r);
+	return EXIT_FINE;
+}
+
+/* What is not in order. */
+static json_t *findings_json(struct lab *lab, const struct pm_packet_result *r,
+			     const uint32_t *circle, int num)
+{
+	json_t *object =
+		json_pack("{s:b, s:o}", "loss", r->dropped && !lab->config.num_lost,
+			  "deadlock", circle_json(lab, circle, num));
+
+	lab->findings |= num || (r->dropped && !lab->config.num_lost);
+	return object;
+}
+
+static json_t *done_json(const struct lab *lab, const struct pm_packet_result *r)
+{
+	uint64_t left = pm_workload_left(lab->config.workload);
+
+	if (!lab->request->messages)
+		return json_null();
+	return json_pack("{s:o, s:I}", "us",
+			 left ? json_null() : json_real(to_us(lab, r->done)), "left",
+			 (json_int_t)left);
+}
+
+/* One point; an exit status. */
+static int run_point(struct lab *lab, uint32_t point, json_t *points)
+{
+	uint32_t load = lab->request->messages ? 0 : lab->request->loads[point];
+	struct pm_packet *packet = NULL;
+	struct pm_packet_result r;
+	uint32_t circle[CIRCLE];
+	struct pm_error err;
+	double before = cpu_seconds();
+	int status, num;
+	json_t *object;
+
+	lab->workload.load = load;
+	if (pm_workload_new(&lab->workload, &lab->config.workload, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	status = pm_packet_new(&lab->config, &packet, &err)
+			 ? cli_fail(EXIT_INPUT, "%s", err.text)
+			 : run_through(lab, packet, point, &r);
+	if (!status) {
+		num = pm_packet_stuck(packet, circle, CIRCLE, &err);
+		if (num < 0)
+			status = cli_fail(EXIT_INPUT, "%s", err.text);
+	}
+	if (!status) {
+		object = cli_json_join(point_json(lab, load, &r),
+				       json_pack("{s:o, s:o}", "done", done_json(lab, &r),
+						 "findings",
+						 findings_json(lab, &r, circle, num)));
+		if (lab->request->timing)
+			json_object_set_new(object, "cpu_seconds",
+					    json_real(cpu_seconds() - before));
+		json_array_append_new(points, object);
+	}
+	pm_packet_free(packet);
+	pm_workload_free(lab->config.workload);
+	return status;
+}
+
+/* ---- Telling ---- */
+
+static void print_circle(const json_t *circle)
+{
+	const json_t *link;
+	size_t i;
+
+	if (!json_is_array(circle))
+		return;
+	fputs("finding: deadlock, packets wait for each other:", stdout);
+	json_array_foreach(circle, i, link) cli_text_print(link, " {name}");
+	putchar('\n');
+}
+
+static void print_more(const json_t *point)
+{
+	const json_t *list = json_object_get(point, "drops"), *row;
+	size_t i;
+
+	json_array_foreach(list, i, row)
+		cli_text_print(row, "dropped {packets}: {reason} at {node.name}\n");
+	list = json_object_get(point, "windows");
+	if (json_array_size(list))
+		printf("%10s %8s %10s %10s %8s %6s\n", "from us", "rate", "mean us",
+		       "max us", "dropped", "Sets");
+	json_array_foreach(list, i, row)
+		cli_text_print(row, "{10%us} {8%%%rate} {10%%%mean_us} {10%%%max_us} "
+				    "{8dropped} {6sets}\n");
+	row = json_object_get(point, "findings");
+	if (json_is_true(json_object_get(row, "loss")))
+		puts("finding: packets were lost, and nothing had failed");
+	print_circle(json_object_get(row, "deadlock"));
+	if (json_is_number(json_object_get(json_object_get(point, "done"), "us")))
+		cli_text_print(point, "done after {%%%done.us} us\n");
+	else if (json_is_object(json_object_get(point, "done")))
+		cli_text_print(point,
+			       "not done: {done.left} messages have not arrived\n");
+	if (json_object_get(point, "cpu_seconds"))
+		cli_text_print(point, "{events} events, {block_hops} blocks over cables, "
+				      "{%%%cpu_seconds} s CPU\n");
+}
+
+static void print_text(const json_t *object)
+{
+	const json_t *point;
+	size_t i;
+
+	cli_text_print(object, "{settings.pattern}, {settings.hosts} hosts, messages of "
+			       "{settings.bytes} bytes, packets of {settings.mtu}, "
+			       "{settings.gbps} Gb/s; latencies in us\n");
+	printf("%8s %8s %9s %8s %9s %9s %9s %7s %7s %7s %8s\n", "offered", "accepted",
+	       "mean", "+-", "p50", "p99", "max", "link", "mean", "Jain", "dropped");
+	json_array_foreach(json_object_get(object, "points"), i, point)
+	{
+		cli_text_print(point,
+			       "{8%%%offered} {8%%%accepted} {9%%%latency_us.mean} "
+			       "{8%%%latency_us.half} {9%%%latency_us.p50} "
+			       "{9%%%latency_us.p99} {9%%%latency_us.max} "
+			       "{7%%%links.max} {7%%%links.mean} {7%%%fairness} "
+			       "{8dropped}");
+		puts(json_is_true(json_object_get(point, "unstable")) ? " unstable" : "");
+		print_more(point);
+	}
+}
+
+static int tell(const struct lab *lab, json_t *points)
+{
+	json_t *object = cli_json_join(cli_json_new("traffic", 1),
+				       json_pack("{s:o, s:O}", "settings",
+						 settings_json(lab), "points", points));
+
+	if (lab->request->output.json)
+		return cli_json_print(object);
+	if (!lab->request->output.quiet)
+		print_text(object);
+	json_decref(object);
+	return EXIT_FINE;
+}
+
+/* ---- The command ---- */
+
+static int run_points(struct lab *lab)
+{
+	json_t *points = json_array();
+	int status = EXIT_FINE;
+
+	for (uint32_t i = 0; i < lab->request->num_loads && !status; i++)
+		status = run_point(lab, i, points);
+	if (!status)
+		status = tell(lab, points);
+	json_decref(points);
+	return !status && lab->findings ? EXIT_FINDINGS : status;
+}
+
+static int run(struct request *request, const char *path)
+{
+	struct lab lab = {.request = request, .tick = 512000 / request->gbps};
+	int status = scene_read(&lab.scene, path, &request->fabric, request->lfts);
+
+	if (!status && lab.scene.num_hosts < 2)
+		status = cli_fail(EXIT_INPUT, "%s: traffic needs two hosts", path);
+	if (!status && request->messages == INT32_MAX)
+		request->messages = lab.scene.num_hosts - 1;
+	if (!status)
+		status = configure_pattern(&lab);
+	configure_workload(&lab);
+	configure_engine(&lab);
+	request->repair.begin = lab.config.lose_at + to_ticks(&lab, request->repair_at);
+	request->repair.smp = to_ticks(&lab, request->smp);
+	if (!status)
+		status = scene_lose(&lab.scene, &request->lost, &request->repair);
+	configure_engine(&lab);
+	if (!status)
+		status = run_points(&lab);
+	scene_free(&lab.scene);
+	return status;
+}
+
+/* Options that do not go together; an exit status. */
+static int check_request(struct request *request)
+{
+	if (request->messages)
+		request->num_loads = 1;
+	if (request->repair.kind != REPAIR_NONE && !request->lost.num)
+		return cli_fail(EXIT_USAGE, "--repair: nothing is lost (--lose)");
+	if (request->repair.kind != REPAIR_NONE && request->lfts)
+		return cli_fail(EXIT_USAGE, "--repair is of the plan's tables, not of "
+					    "those of a file");
+	if (request->buffer < request->mtu / 64)
+		return cli_fail(EXIT_USAGE, "--buffer %u: a packet has %u blocks",
+				request->buffer, request->mtu / 64);
+	return EXIT_FINE;
+}
+
+int traffic_packet(int argc, char **argv)
+{
+	struct request request = {
+		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.repair.wire_smps = 4,
+		.pattern = PM_UNIFORM,
+		.loads = {PM_LOAD_FULL / 2},
+		.num_loads = 1,
+		.mtu = 4096,
+		.buffer = 256,
+		.gbps = 200,
+		.batches = 20,
+		.seed = 1,
+		.hoq = 18,
+		.wire = 50000,
+		.crossing = 100000,
+		.warmup = 50000000,
+		.time = 200000000,
+		.smp = 265000000,
+	};
+	int status;
+
+	if (!request.lost.list)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	status = cli_command_read(&command, argc, argv, &request);
+	if (status < 0) {
+		status = check_request(&request);
+		if (!status)
+			status = run(&request, argv[optind]);
+	}
+	free(request.lost.list);
+	return status;
+}
