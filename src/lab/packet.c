@@ -339,6 +339,8 @@ static void is_free(struct pm_packet *sim, uint32_t out)
 	uint32_t sw = p->node;
 
 	p->busy = false;
+	if (sim->config.reads && p->from != PM_NONE)
+		sim->ports[p->from].reading--;
 	try_send(sim, out);
 	if (sw >= sim->config.fabric->num_switches) {
 		feed(sim, sim->host_of[out]);
@@ -346,7 +348,6 @@ static void is_free(struct pm_packet *sim, uint32_t out)
 	}
 	if (!sim->config.reads)
 		return;
-	sim->ports[p->from].reading--;
 	for (uint32_t w = 0; w < 4; w++)
 		for (uint64_t rest = sim->starved[(size_t)sw * 4 + w]; rest;
 		     rest &= rest - 1)
@@ -668,7 +669,7 @@ void pm_packet_free(struct pm_packet *sim)
 
 bool pm_packet_is_idle(const struct pm_packet *sim)
 {
-	if (sim->inside || sim->waste || wheel_is_empty(&sim->wheel))
+	if (sim->inside || sim->waste || !wheel_is_empty(&sim->wheel))
 		return false;
 	for (uint32_t i = 0; i < sim->config.fabric->num_ports; i++)
 		for (uint32_t l = 0; l < sim->lanes; l++)

@@ -1,0 +1,839 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The packet engine where theory is exact, and against itself. */
+#include "world.h"
+
+#include <portmajor/cutoff.h>
+#include <portmajor/packet.h>
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define WIRE 7
+#define CROSSING 11
+
+/* A world with its hosts, and what is tried there. */
+struct lab {
+	struct world world;
+	uint8_t *tables; /* the world's, or others */
+	struct pm_packet_host *hosts;
+	uint32_t num_hosts;
+	struct pm_workload_config workload;
+	struct pm_packet_config config;
+	struct pm_packet *packet;
+	struct pm_packet_result r;
+};
+
+static void list_hosts(struct lab *lab)
+{
+	const struct pm_fabric *fabric = lab->world.fabric;
+
+	lab->hosts = calloc(fabric->num_ports, sizeof(*lab->hosts));
+	assert_non_null(lab->hosts);
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+		pm_for_each_port(port, fabric, sw) {
+			uint32_t peer = fabric->ports[port].peer;
+
+			if (peer != PM_NONE &&
+			    fabric->ports[peer].node >= fabric->num_switches)
+				lab->hosts[lab->num_hosts++] = (struct pm_packet_host){
+					peer, fabric->ports[peer].lid};
+		}
+}
+
+static void configure(struct lab *lab)
+{
+	list_hosts(lab);
+	lab->workload = (struct pm_workload_config){
+		.num_hosts = lab->num_hosts,
+		.blocks = 64,
+		.seed = 1,
+	};
+	lab->config = (struct pm_packet_config){
+		.fabric = lab->world.fabric,
+		.tables = lab->tables,
+		.length = lab->world.stride,
+		.hosts = lab->hosts,
+		.num_hosts = lab->num_hosts,
+		.wire = WIRE,
+		.crossing = CROSSING,
+		.packet = 64,
+		.buffer = 256,
+		.warmup = 10000,
+		.batch = 10000,
+		.batches = 10,
+	};
+}
+
+static void begin_with(struct lab *lab, struct pm_fabric *fabric)
+{
+	*lab = (struct lab){0};
+	world_make(&lab->world, fabric, PM_GROUPED);
+	lab->tables = lab->world.first;
+	configure(lab);
+}
+
+static struct pm_fabric *tree(unsigned int height, unsigned int arity)
+{
+	struct pm_generate config = {.kind = PM_GENERATE_XGFT,
+				     .xgft = {.height = height}};
+
+	for (unsigned int i = 0; i < height; i++) {
+		config.xgft.children[i] = arity;
+		config.xgft.parents[i] = i ? arity : 1;
+	}
+	return world_generate(&config);
+}
+
+static void end(struct lab *lab)
+{
+	if (lab->tables != lab->world.first)
+		free(lab->tables);
+	free(lab->hosts);
+	world_free(&lab->world);
+}
+
+/* Begins a run; it goes on until run_to, and is over with finish. */
+static void start(struct lab *lab)
+{
+	struct pm_error err = {""};
+
+	if (pm_workload_new(&lab->workload, &lab->config.workload, &err) ||
+	    pm_packet_new(&lab->config, &lab->packet, &err))
+		fail_msg("%s", err.text);
+}
+
+static void run_to(struct lab *lab, uint32_t tick)
+{
+	assert_int_equal(pm_packet_run(lab->packet, tick, NULL), 0);
+	pm_packet_result(lab->packet, &lab->r);
+}
+
+static void finish(struct lab *lab)
+{
+	pm_packet_free(lab->packet);
+	pm_workload_free(lab->config.workload);
+}
+
+static uint32_t end_of(const struct lab *lab)
+{
+	return lab->config.warmup + lab->config.batch * lab->config.batches + 1;
+}
+
+/* All of it; lab->r has no arrays then. */
+static void run(struct lab *lab)
+{
+	start(lab);
+	run_to(lab, end_of(lab));
+	assert_int_equal(pm_packet_stuck(lab->packet, NULL, 0, NULL), 0);
+	finish(lab);
+}
+
+/* ---- Paths ---- */
+
+#define MAX_PATH 16
+
+/* Outputs from a host to another, the host's own first; how many. */
+static uint32_t find_path(const struct lab *lab, uint32_t from, uint32_t to,
+			  uint32_t *path)
+{
+	const struct pm_fabric *fabric = lab->world.fabric;
+	uint32_t num = 0, port = lab->hosts[from].port;
+
+	for (;;) {
+		uint32_t node;
+
+		assert_true(num < MAX_PATH);
+		path[num++] = port;
+		node = pm_fabric_peer_node(fabric, port);
+		if (node >= fabric->num_switches)
+			break;
+		port = fabric->nodes[node].first_port +
+		       lab->tables[(size_t)node * lab->world.stride + lab->hosts[to].lid];
+	}
+	assert_int_equal(fabric->ports[path[num - 1]].peer, lab->hosts[to].port);
+	return num;
+}
+
+static uint32_t zero_load(uint32_t cables, uint32_t blocks)
+{
+	return blocks + cables * WIRE + (cables - 1) * CROSSING;
+}
+
+/* When a single packet has come in, cable after cable, whatever their speeds. */
+static uint32_t follow_packet(const struct lab *lab, const uint32_t *path, uint32_t num,
+			      uint32_t blocks)
+{
+	uint32_t head = 0, tail = 0;
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t left = head + blocks * lab->config.ticks[path[i]];
+
+		if (i && left < tail + CROSSING)
+			left = tail + CROSSING;
+		tail = left + WIRE;
+		head += WIRE + CROSSING;
+	}
+	return tail;
+}
+
+/* The tick at which one message has arrived. */
+static uint32_t send_one(struct lab *lab, uint32_t from, uint32_t to, uint32_t blocks)
+{
+	const struct pm_workload_message list[] = {{from, to, blocks, 0, NULL}};
+
+	lab->workload.pattern = PM_LIST;
+	lab->workload.list = list;
+	lab->workload.num_list = 1;
+	lab->config.batch = 2000;
+	lab->config.batches = 1;
+	lab->config.warmup = 0;
+	start(lab);
+	run_to(lab, 2000);
+	assert_true(lab->r.over && pm_packet_is_idle(lab->packet));
+	finish(lab);
+	assert_int_equal(lab->r.dropped + lab->r.delivered, lab->r.created);
+	return lab->r.done;
+}
+
+static void test_zero_load(void **state)
+{
+	static const uint32_t sizes[] = {1, 64, 160}; /* the last one in three packets */
+	struct pm_fabric *fabrics[] = {
+		tree(2, 3), tree(3, 2),
+		world_generate(&(struct pm_generate){.kind = PM_GENERATE_TWO_LEVEL,
+						     .two_level = {2, 2, 3, 2}})};
+
+	(void)state;
+	for (size_t f = 0; f < LENGTH(fabrics); f++) {
+		struct lab lab;
+		uint32_t path[MAX_PATH];
+
+		begin_with(&lab, fabrics[f]);
+		for (uint32_t from = 0; from < lab.num_hosts; from++)
+			for (uint32_t to = 0; to < lab.num_hosts; to++)
+				for (size_t s = 0; s < LENGTH(sizes) && from != to; s++)
+					assert_int_equal(
+						send_one(&lab, from, to, sizes[s]),
+						zero_load(find_path(&lab, from, to, path),
+							  sizes[s]));
+		end(&lab);
+	}
+}
+
+static void test_speeds(void **state)
+{
+	struct random random = {3};
+	struct lab lab;
+	uint8_t *ticks;
+
+	(void)state;
+	begin_with(&lab, tree(3, 2));
+	ticks = calloc(lab.world.fabric->num_ports, 1);
+	assert_non_null(ticks);
+	lab.config.ticks = ticks;
+	for (uint32_t i = 0; i < 300; i++) {
+		uint32_t path[MAX_PATH], from, to, num, blocks;
+
+		for (uint32_t p = 0; p < lab.world.fabric->num_ports; p++)
+			ticks[p] = (uint8_t)random_range(&random, 1, 9);
+		from = random_below(&random, lab.num_hosts);
+		to = (from + 1 + random_below(&random, lab.num_hosts - 1)) %
+		     lab.num_hosts;
+		blocks = random_range(&random, 1, 64);
+		num = find_path(&lab, from, to, path);
+		assert_int_equal(send_one(&lab, from, to, blocks),
+				 follow_packet(&lab, path, num, blocks));
+	}
+	free(ticks);
+	end(&lab);
+}
+
+/* ---- Queues ---- */
+
+/* A switch with four hosts. */
+static void begin_star(struct lab *lab)
+{
+	begin_with(lab, recipe_draw("s/4 s:1=a s:2=b s:3=c s:4=d"));
+	assert_int_equal(lab->num_hosts, 4);
+}
+
+/* B blocks in 2 D + c ticks, c being a packet and the switch: until the room is back. */
+static void test_credits(void **state)
+{
+	static const uint32_t packets[] = {1, 4, 16, 64};
+	struct lab lab;
+
+	(void)state;
+	begin_star(&lab);
+	lab.workload.pattern = PM_INCAST;
+	lab.workload.node = 3;
+	lab.workload.senders = 1;
+	lab.workload.load = PM_LOAD_FULL;
+	lab.config.wire = 200;
+	for (size_t i = 0; i < LENGTH(packets); i++)
+		for (uint32_t room = 1; room <= 16; room++) {
+			uint32_t size = packets[i], turn = 2 * 200 + CROSSING + size;
+			double most = fmin(1, (double)room * size / turn);
+
+			lab.config.packet = lab.workload.blocks = size;
+			lab.config.buffer = room * size;
+			lab.config.batch = turn * 100;
+			run(&lab);
+			/* a packet more or less at either end */
+			if (fabs(lab.r.accepted - most) > size / (1000.0 * turn) + 1e-9)
+				fail_msg("%u packets of %u: %f, not %f", room, size,
+					 lab.r.accepted, most);
+			assert_int_equal(lab.r.unstable, most < 0.97);
+		}
+	end(&lab);
+}
+
+static void test_md1(void **state)
+{
+	static const double loads[] = {0.2, 0.5, 0.8};
+	struct lab lab;
+
+	(void)state;
+	begin_star(&lab);
+	lab.workload.pattern = PM_INCAST;
+	lab.workload.node = 3;
+	lab.workload.senders = 1;
+	lab.workload.poisson = true;
+	lab.config.batch = 4000000;
+	for (size_t i = 0; i < LENGTH(loads); i++) {
+		double wait = loads[i] * 64 / (2 * (1 - loads[i]));
+		double found;
+
+		lab.workload.load = (uint32_t)(loads[i] * PM_LOAD_FULL);
+		run(&lab);
+		found = lab.r.mean - zero_load(2, 64);
+		printf("M/D/1 at %.1f: a mean wait of %.2f, theory %.2f\n", loads[i],
+		       found, wait);
+		assert_true(fabs(found / wait - 1) < 0.03);
+		assert_true(fabs(lab.r.accepted - loads[i]) < 0.01);
+	}
+	end(&lab);
+}
+
+/* Two messages of a host, the first for an output that another host's packet holds. */
+static uint32_t pass(struct lab *lab, uint32_t second)
+{
+	const struct pm_workload_message list[] = {
+		{0, 2, 64, 0, NULL}, {1, 2, 10, 0, NULL}, {1, 3, second, 0, NULL}};
+
+	lab->workload.pattern = PM_LIST;
+	lab->workload.list = list;
+	lab->workload.num_list = 3;
+	lab->config.batch = 1000;
+	lab->config.window = 1;
+	start(lab);
+	run_to(lab, 1000);
+	assert_int_equal(lab->r.delivered, 3);
+	for (uint32_t i = 0; i < lab->r.num_windows; i++)
+		if (lab->r.windows[i].blocks == second) {
+			finish(lab);
+			return i;
+		}
+	fail();
+	return 0;
+}
+
+static void test_passing(void **state)
+{
+	/* 64 blocks hold the output for 64 ticks from WIRE + CROSSING on */
+	const uint32_t ready = WIRE + CROSSING, freed = ready + 64;
+	struct lab lab;
+
+	(void)state;
+	begin_star(&lab);
+	lab.config.warmup = 0;
+	assert_int_equal(pass(&lab, 20), 10 + ready + 20 + WIRE);
+	lab.config.in_line = true;
+	assert_int_equal(pass(&lab, 20), freed + 10 + 20 + WIRE);
+	lab.config.in_line = false;
+	assert_int_equal(pass(&lab, 63), 10 + ready + 63 + WIRE);
+	assert_int_equal(lab.r.done, freed + 10 + WIRE);
+	/* The packet that passed holds the input, and the first one waits for it. */
+	lab.config.reads = 1;
+	assert_int_equal(pass(&lab, 63), 10 + ready + 63 + WIRE);
+	assert_int_equal(lab.r.done, 10 + ready + 63 + 10 + WIRE);
+	end(&lab);
+}
+
+/* ---- Loads ---- */
+
+static void test_shift(void **state)
+{
+	struct lab lab;
+	uint32_t path[MAX_PATH], half;
+
+	(void)state;
+	begin_with(&lab, tree(3, 4));
+	half = lab.num_hosts / 2;
+	lab.workload.pattern = PM_SHIFT;
+	lab.workload.load = PM_LOAD_FULL;
+	for (uint32_t shift = 1; shift < lab.num_hosts; shift += 5) {
+		uint32_t longest = 0;
+
+		lab.workload.shift = shift;
+		run(&lab);
+		for (uint32_t h = 0; h < lab.num_hosts; h++) {
+			uint32_t cables =
+				find_path(&lab, h, (h + shift) % lab.num_hosts, path);
+
+			longest = cables > longest ? cables : longest;
+		}
+		assert_int_equal(lab.r.slowest, zero_load(longest, 64));
+		assert_true(fabs(lab.r.accepted - 1) < 0.001 && !lab.r.unstable);
+	}
+	/* All by the top: nobody waits at all. */
+	lab.workload.shift = half;
+	run(&lab);
+	assert_int_equal(lab.r.slowest, zero_load(6, 64));
+	assert_true(lab.r.mean == zero_load(6, 64) && lab.r.half == 0);
+	end(&lab);
+}
+
+static void test_saturation(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	begin_with(&lab, tree(2, 4));
+	lab.workload.pattern = PM_UNIFORM;
+	lab.workload.load = PM_LOAD_FULL;
+	run(&lab);
+	assert_true(lab.r.accepted > 0.7 && lab.r.accepted <= 1 && lab.r.unstable);
+	lab.workload.load = PM_LOAD_FULL / 4;
+	run(&lab);
+	assert_true(fabs(lab.r.accepted - 0.25) < 0.005 && !lab.r.unstable);
+	assert_true(lab.r.fairness > 0.999 && lab.r.fairness <= 1);
+	lab.workload.pattern = PM_INCAST;
+	lab.workload.load = PM_LOAD_FULL;
+	lab.workload.senders = lab.num_hosts - 1;
+	lab.config.batch = 64 * 15 * 50;
+	run(&lab);
+	assert_true(fabs(lab.r.accepted * (lab.num_hosts - 1) - 1) < 0.005);
+	assert_true(lab.r.unstable);
+	end(&lab);
+}
+
+/* ---- The same again ---- */
+
+static uint64_t mix(uint64_t digest, uint64_t value)
+{
+	return (digest ^ value) * 0x100000001b3u;
+}
+
+static uint64_t digest_of(const struct lab *lab)
+{
+	const struct pm_packet_result *r = &lab->r;
+	uint64_t digest = mix(mix(mix(1, r->created), r->delivered), r->events);
+
+	for (uint32_t i = 0; i < r->num_batches; i++)
+		digest = mix(mix(digest, r->batches[i].latency), r->batches[i].lag);
+	for (uint32_t i = 0; i < lab->world.fabric->num_ports; i++)
+		digest = mix(digest, r->sent[i]);
+	return mix(mix(digest, r->p99), r->slowest);
+}
+
+static uint64_t run_digest(struct lab *lab)
+{
+	uint64_t digest;
+
+	start(lab);
+	run_to(lab, end_of(lab));
+	digest = digest_of(lab);
+	finish(lab);
+	return digest;
+}
+
+static void test_same(void **state)
+{
+	struct recipe recipe = {0};
+	struct random random = {5};
+	uint64_t first = 0;
+
+	(void)state;
+	recipe_add_xgft(&recipe, &(struct recipe_xgft){.levels = 2,
+						       .hosts = 4,
+						       .children = {0, 4},
+						       .parents = {4},
+						       .parallel = {1}});
+	for (unsigned int i = 0; i < 5; i++) {
+		struct lab lab;
+		uint64_t digest;
+
+		begin_with(&lab, recipe_build(&recipe, i ? &random : NULL));
+		lab.workload.pattern = PM_HOT_SPOT;
+		lab.workload.share = 50000;
+		lab.workload.load = 700000;
+		lab.workload.poisson = true;
+		digest = run_digest(&lab);
+		if (!i)
+			first = digest;
+		assert_int_equal(digest, first);
+		/* In many small steps. */
+		start(&lab);
+		for (uint32_t t = 0; t < end_of(&lab); t += 37)
+			run_to(&lab, t);
+		run_to(&lab, end_of(&lab));
+		assert_int_equal(digest_of(&lab), first);
+		finish(&lab);
+		lab.workload.seed = 2;
+		assert_int_not_equal(run_digest(&lab), first);
+		end(&lab);
+	}
+	recipe_free(&recipe);
+}
+
+/* ---- Losses ---- */
+
+/* One packet, and each cable of its way dies at each tick: it is lost if a part of it has
+ * not come in over that cable. */
+static void test_cut(void **state)
+{
+	const uint32_t size = 30;
+	struct lab lab;
+	uint32_t path[MAX_PATH], num;
+
+	(void)state;
+	begin_with(&lab, tree(3, 2));
+	lab.config.num_lost = 1;
+	num = find_path(&lab, 0, lab.num_hosts - 1, path);
+	assert_int_equal(num, 6);
+	for (uint32_t c = 0; c < num; c++)
+		for (uint32_t t = 1; t < zero_load(num, size) + 5; t++) {
+			bool arrives = t >= zero_load(c + 1, size);
+
+			lab.config.lost = &path[c];
+			lab.config.lose_at = t;
+			send_one(&lab, 0, lab.num_hosts - 1, size);
+			if (lab.r.delivered != arrives)
+				fail_msg("cable %u at %u: %s", c, t,
+					 arrives ? "lost" : "not lost");
+			assert_int_equal(lab.r.drops[PM_DROP_CUT] +
+						 lab.r.drops[PM_DROP_DEAD_PORT],
+					 !arrives);
+		}
+	end(&lab);
+}
+
+/* In random trees, with whatever parameters: all packets are accounted for, and when all
+ * is done nothing is left and all credits are back. */
+static void test_conservation(void **state)
+{
+	uint64_t dropped = 0, delivered = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 150; seed++) {
+		struct random random = {seed};
+		struct recipe recipe = {0};
+		struct lab lab = {0};
+		uint32_t lost[4];
+
+		if (!world_make_random(&lab.world, &random, &recipe)) {
+			recipe_free(&recipe);
+			continue;
+		}
+		lab.tables = lab.world.first;
+		configure(&lab);
+		if (lab.num_hosts < 2)
+			goto next;
+		lab.workload.pattern =
+			random_chance(&random, 50) ? PM_UNIFORM : PM_PERMUTATION;
+		lab.workload.seed = seed;
+		lab.workload.load = random_range(&random, 1, 10) * 100000;
+		lab.workload.messages = 40;
+		lab.workload.poisson = random_chance(&random, 50);
+		lab.workload.blocks = random_range(&random, 1, 150);
+		lab.config.packet = random_range(&random, 1, 64);
+		lab.config.buffer = lab.config.packet * random_range(&random, 1, 4);
+		lab.config.wire = random_range(&random, 1, 40);
+		lab.config.crossing = random_below(&random, 40);
+		lab.config.reads = random_below(&random, 3);
+		lab.config.in_line = random_chance(&random, 50);
+		lab.config.num_lost = random_below(&random, 5);
+		lab.config.lose_at = random_below(&random, 4000);
+		lab.config.lost = lost;
+		for (uint32_t i = 0; i < 4; i++)
+			lost[i] = random_below(&random, lab.world.fabric->num_ports);
+		lab.config.batch = 1000000;
+		start(&lab);
+		run_to(&lab, 2000);
+		assert_int_equal(lab.r.created,
+				 lab.r.delivered + lab.r.dropped + lab.r.inside);
+		run_to(&lab, end_of(&lab));
+		if (lab.r.created != lab.r.delivered + lab.r.dropped || !lab.r.over ||
+		    lab.r.inside || !pm_packet_is_idle(lab.packet))
+			fail_msg("seed %llu: something is left",
+				 (unsigned long long)seed);
+		dropped += lab.r.dropped;
+		delivered += lab.r.delivered;
+		finish(&lab);
+	next:
+		free(lab.hosts);
+		world_free(&lab.world);
+		recipe_free(&recipe);
+	}
+	printf("%llu packets arrived, %llu were dropped\n", (unsigned long long)delivered,
+	       (unsigned long long)dropped);
+	assert_true(dropped > 1000 && delivered > dropped);
+}
+
+/* The share of paths that cutoff.c counts as dead. */
+static double dead_share(const struct lab *lab, const uint8_t *alive)
+{
+	const struct pm_fabric *fabric = lab->world.fabric;
+	struct pm_cutoff_lid *lids = calloc(lab->num_hosts, sizeof(*lids));
+	uint8_t *all = malloc(lab->world.plan->known->num_ports);
+	struct pm_cutoff *cutoff;
+	double share;
+
+	assert_true(lids && all);
+	memset(all, 1, lab->world.plan->known->num_ports);
+	for (uint32_t h = 0; h < lab->num_hosts; h++)
+		lids[h] = (struct pm_cutoff_lid){lab->hosts[h].lid,
+						 fabric->ports[lab->hosts[h].port].peer};
+	assert_int_equal(pm_cutoff_new(lab->world.plan->known, all, lab->tables,
+				       lab->world.stride, lids, lab->num_hosts, &cutoff,
+				       NULL),
+			 0);
+	assert_int_equal(pm_cutoff_dead(cutoff), 0);
+	pm_cutoff_lose(cutoff, alive);
+	share = (double)pm_cutoff_dead(cutoff) / (double)pm_cutoff_paths(cutoff);
+	pm_cutoff_free(cutoff);
+	free(lids);
+	free(all);
+	return share;
+}
+
+/* All blocks that the loss changes, at a time. */
+static struct pm_packet_set *make_sets(struct lab *lab, uint8_t *alive, uint32_t time)
+{
+	const struct world *w = &lab->world;
+	struct pm_packet_set *sets =
+		calloc((size_t)w->num_switches * w->stride / 64, sizeof(*sets));
+
+	assert_non_null(sets);
+	pm_routes_update(w->routes, alive, NULL);
+	for (uint32_t sw = 0; sw < w->num_switches; sw++)
+		for (uint32_t b = 0; b < w->stride / 64; b++) {
+			struct pm_packet_set *set = &sets[lab->config.num_sets];
+			const uint8_t *held =
+				lab->tables + (size_t)sw * w->stride + (size_t)b * 64;
+
+			pm_delta_apply(set->entries, held,
+				       pm_routes_table(w->routes, sw) + (size_t)b * 64,
+				       64);
+			set->time = time;
+			set->sw = sw;
+			set->block = b;
+			lab->config.num_sets += memcmp(set->entries, held, 64) != 0;
+		}
+	lab->config.sets = sets;
+	return sets;
+}
+
+/* A root of a tree is lost, and the tables are mended 50,000 ticks later. */
+static void try_root(unsigned int height, unsigned int arity, uint32_t load)
+{
+	struct lab lab;
+	struct pm_packet_set *sets;
+	uint8_t *alive;
+	char name[8];
+	uint32_t root;
+	uint64_t dropped = 0, arrived = 0, after = 0;
+	double share, found, deviation;
+
+	begin_with(&lab, tree(height, arity));
+	snprintf(name, sizeof(name), "sw%u-0", height);
+	root = world_switch(&lab.world, name);
+	alive = malloc(lab.world.plan->known->num_ports);
+	assert_non_null(alive);
+	assert_true(pm_plan_match(lab.world.plan, lab.world.fabric, alive));
+	lab.config.lost = calloc(arity, sizeof(uint32_t));
+	pm_for_each_port(port, lab.world.fabric, root) {
+		((uint32_t *)(uintptr_t)lab.config.lost)[lab.config.num_lost++] = port;
+		alive[port] = alive[lab.world.fabric->ports[port].peer] = 0;
+	}
+	share = dead_share(&lab, alive);
+	lab.workload.pattern = PM_UNIFORM;
+	lab.workload.load = load;
+	lab.workload.seed = getenv("PM_SEED") ? strtoull(getenv("PM_SEED"), NULL, 0) : 1;
+	lab.config.lose_at = 20000;
+	sets = make_sets(&lab, alive, 420000);
+	lab.config.window = 10000;
+	lab.config.batch = 50000;
+	start(&lab);
+	run_to(&lab, end_of(&lab));
+	/* Windows begin after what was on its way at the loss. */
+	for (uint32_t i = 3; i < 42; i++) {
+		dropped += lab.r.windows[i].dropped;
+		arrived += lab.r.windows[i].packets;
+	}
+	for (uint32_t i = 43; i < lab.r.num_windows; i++)
+		after += lab.r.windows[i].dropped;
+	finish(&lab);
+	found = (double)dropped / (double)(dropped + arrived);
+	deviation = sqrt(share * (1 - share) / (double)(dropped + arrived));
+	printf("root of %u hosts: %.5f of packets lost, %.5f of paths dead, deviation "
+	       "%.5f\n",
+	       lab.num_hosts, found, share, deviation);
+	assert_true(fabs(found - share) < 3 * deviation);
+	assert_int_equal(after, 0);
+	free(sets);
+	free(alive);
+	free((void *)(uintptr_t)lab.config.lost);
+	end(&lab);
+}
+
+static void test_root(void **state)
+{
+	(void)state;
+	try_root(2, 6, 300000);
+	try_root(3, 4, 500000);
+}
+
+/* ---- What goes wrong ---- */
+
+static void test_drops(void **state)
+{
+	struct lab lab;
+	uint8_t *entry;
+
+	(void)state;
+	begin_star(&lab);
+	lab.tables = malloc(lab.world.stride);
+	assert_non_null(lab.tables);
+	memcpy(lab.tables, lab.world.first, lab.world.stride);
+	lab.config.tables = lab.tables;
+	entry = &lab.tables[lab.hosts[2].lid];
+	*entry = PM_LFT_KEEP;
+	send_one(&lab, 0, 2, 9);
+	assert_int_equal(lab.r.drops[PM_DROP_NO_ENTRY], 1);
+	*entry = 0;
+	send_one(&lab, 0, 2, 9);
+	assert_int_equal(lab.r.drops[PM_DROP_NO_ENTRY], 1);
+	*entry = 4;
+	send_one(&lab, 0, 2, 9);
+	assert_int_equal(lab.r.drops[PM_DROP_WRONG_HOST], 1);
+	*entry = 3;
+	send_one(&lab, 0, 2, 9);
+	assert_int_equal(lab.r.dropped, 0);
+	lab.hosts[2].lid = (uint16_t)lab.world.stride;
+	send_one(&lab, 0, 2, 9);
+	assert_int_equal(lab.r.drops[PM_DROP_NO_LID], 1);
+	end(&lab);
+}
+
+/* Four switches in a ring, each with a host: all traffic goes round one way. */
+static void begin_ring(struct lab *lab)
+{
+	*lab = (struct lab){0};
+	lab->world.fabric = recipe_draw("r0/3 r1/3 r2/3 r3/3 r0:1=a r1:1=b r2:1=c r3:1=d "
+					"r0:2=r1:3 r1:2=r2:3 r2:2=r3:3 r3:2=r0:3");
+	lab->world.stride = 64;
+	lab->tables = malloc(4 * 64);
+	assert_non_null(lab->tables);
+	memset(lab->tables, 2, 4 * 64);
+	configure(lab);
+	for (uint32_t h = 0; h < 4; h++) {
+		lab->hosts[h].lid = (uint16_t)(h + 1);
+		lab->tables[h * 64 + h + 1] = 1;
+	}
+	lab->config.buffer = 64;
+	lab->workload.pattern = PM_SHIFT;
+	lab->workload.load = PM_LOAD_FULL;
+}
+
+static void test_deadlock(void **state)
+{
+	struct lab lab;
+	uint32_t circle[8];
+
+	(void)state;
+	begin_ring(&lab);
+	lab.workload.shift = 1;
+	run(&lab); /* nobody waits for anybody */
+	lab.workload.shift = 3;
+	start(&lab);
+	run_to(&lab, end_of(&lab));
+	assert_int_equal(pm_packet_stuck(lab.packet, circle, 8, NULL), 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(pm_fabric_peer_node(lab.world.fabric, circle[i]),
+				 lab.world.fabric->ports[circle[(i + 1) % 4]].node);
+	assert_int_equal(lab.r.created, lab.r.delivered + lab.r.inside);
+	assert_true(lab.r.inside >= 8 && lab.r.unstable);
+	finish(&lab);
+	/* Lifetimes end it. */
+	lab.config.lifetime = 2000;
+	start(&lab);
+	run_to(&lab, end_of(&lab));
+	assert_true(lab.r.drops[PM_DROP_LIFETIME] > 10);
+	assert_int_equal(lab.r.drops[PM_DROP_LIFETIME], lab.r.dropped);
+	assert_true(lab.r.created > 100);
+	finish(&lab);
+	free(lab.tables);
+	free(lab.hosts);
+	pm_fabric_free(lab.world.fabric);
+}
+
+static void test_bad(void **state)
+{
+	struct lab lab;
+	struct pm_packet_set sets[2] = {{.time = 5}, {.time = 4}};
+	struct pm_packet *packet;
+	struct pm_error err;
+
+	(void)state;
+	begin_star(&lab);
+#define BAD(...)                                                                         \
+	do {                                                                             \
+		struct pm_packet_config config = lab.config;                             \
+		__VA_ARGS__;                                                             \
+		err.text[0] = '\0';                                                      \
+		assert_int_equal(pm_packet_new(&config, &packet, &err), -EINVAL);        \
+		assert_true(err.text[0]);                                                \
+	} while (0)
+	BAD(config.packet = 0);
+	BAD(config.packet = 65);
+	BAD(config.buffer = 63);
+	BAD(config.wire = 0);
+	BAD(config.batch = 0);
+	BAD(config.batches = PM_PACKET_BATCHES + 1);
+	BAD(config.batch = 1u << 31);
+	BAD(config.sets = sets, config.num_sets = 2);
+	sets[0].sw = 1;
+	BAD(config.sets = sets, config.num_sets = 1);
+	sets[0].sw = 0;
+	sets[0].block = lab.world.stride / 64;
+	BAD(config.sets = sets, config.num_sets = 1);
+	lab.hosts[1].lid = 0;
+	BAD(config.reads = 0);
+	lab.hosts[1].port = 0;
+	BAD(config.reads = 0);
+	end(&lab);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_zero_load),  cmocka_unit_test(test_speeds),
+		cmocka_unit_test(test_credits),	   cmocka_unit_test(test_md1),
+		cmocka_unit_test(test_passing),	   cmocka_unit_test(test_shift),
+		cmocka_unit_test(test_saturation), cmocka_unit_test(test_same),
+		cmocka_unit_test(test_cut),	   cmocka_unit_test(test_conservation),
+		cmocka_unit_test(test_root),	   cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_bad),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Patterns, times and lists of messages. */
+#include "world.h"
+
+#include <portmajor/workload.h>
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HOSTS 24
+
+static struct pm_workload *make(const struct pm_workload_config *config)
+{
+	struct pm_workload *workload = NULL;
+	struct pm_error err = {""};
+
+	if (pm_workload_new(config, &workload, &err))
+		fail_msg("%s", err.text);
+	return workload;
+}
+
+static struct pm_workload_config usual(enum pm_pattern pattern)
+{
+	return (struct pm_workload_config){
+		.pattern = pattern,
+		.num_hosts = HOSTS,
+		.blocks = 10,
+		.load = PM_LOAD_FULL / 2,
+		.shift = 5,
+		.node = 3,
+		.share = PM_LOAD_FULL / 4,
+		.senders = 7,
+		.seed = 1,
+	};
+}
+
+/* Takes `num` messages of a host and counts where they go. */
+static void count_places(struct pm_workload *workload, uint32_t host, uint32_t num,
+			 uint32_t *count)
+{
+	struct pm_message m;
+
+	memset(count, 0, HOSTS * sizeof(*count));
+	for (uint32_t i = 0; i < num; i++) {
+		if (pm_workload_time(workload, host) == PM_NEVER)
+			return;
+		pm_workload_take(workload, host, &m);
+		assert_true(m.to < HOSTS && m.to != host && m.blocks == 10);
+		count[m.to]++;
+	}
+}
+
+static void test_fixed(void **state)
+{
+	static const uint32_t reversed[16] = {0, 8, 4, 12, 2, 10, 6, 14,
+					      1, 9, 5, 13, 3, 11, 7, 15};
+	struct pm_workload_config config = usual(PM_SHIFT);
+	struct pm_workload *workload = make(&config);
+	uint32_t count[HOSTS];
+
+	(void)state;
+	for (uint32_t h = 0; h < HOSTS; h++) {
+		count_places(workload, h, 9, count);
+		assert_int_equal(count[(h + 5) % HOSTS], 9);
+	}
+	assert_int_equal(pm_workload_senders(workload), HOSTS);
+	pm_workload_free(workload);
+	config.pattern = PM_BIT_REVERSE;
+	workload = make(&config);
+	for (uint32_t h = 0; h < HOSTS; h++) {
+		count_places(workload, h, 9, count);
+		for (uint32_t to = 0; to < HOSTS; to++)
+			assert_int_equal(count[to],
+					 h < 16 && reversed[h] == to && to != h ? 9 : 0);
+	}
+	assert_int_equal(pm_workload_senders(workload), 12);
+	pm_workload_free(workload);
+	config.pattern = PM_INCAST;
+	workload = make(&config);
+	for (uint32_t h = 0; h < HOSTS; h++) {
+		count_places(workload, h, 9, count);
+		assert_int_equal(count[3], h > 3 && h <= 10 ? 9 : 0);
+	}
+	assert_int_equal(pm_workload_senders(workload), 7);
+	pm_workload_free(workload);
+}
+
+static void test_permutation(void **state)
+{
+	struct pm_workload_config config = usual(PM_PERMUTATION);
+	uint32_t first[HOSTS], differ = 0;
+
+	(void)state;
+	for (config.seed = 1; config.seed < 20; config.seed++) {
+		struct pm_workload *workload = make(&config);
+		uint32_t got[HOSTS] = {0};
+
+		for (uint32_t h = 0; h < HOSTS; h++) {
+			struct pm_message m;
+
+			pm_workload_take(workload, h, &m);
+			assert_int_not_equal(m.to, h);
+			got[m.to]++;
+			if (config.seed == 1)
+				first[h] = m.to;
+			differ += first[h] != m.to;
+		}
+		for (uint32_t h = 0; h < HOSTS; h++)
+			assert_int_equal(got[h], 1);
+		pm_workload_free(workload);
+	}
+	assert_true(differ > 10 * HOSTS);
+}
+
+/* Within five standard deviations of what is expected. */
+static void assert_share(uint32_t count, uint32_t of, double share)
+{
+	double mean = of * share, deviation = sqrt(of * share * (1 - share));
+
+	if (fabs(count - mean) > 5 * deviation + 1e-9)
+		fail_msg("%u of %u, not a share of %f", count, of, share);
+}
+
+static void test_random(void **state)
+{
+	struct pm_workload_config config = usual(PM_UNIFORM);
+	struct pm_workload *workload = make(&config);
+	uint32_t count[HOSTS];
+
+	(void)state;
+	for (uint32_t h = 0; h < HOSTS; h++) {
+		count_places(workload, h, 20000, count);
+		for (uint32_t to = 0; to < HOSTS; to++)
+			assert_share(count[to], 20000, to == h ? 0 : 1.0 / (HOSTS - 1));
+	}
+	pm_workload_free(workload);
+	config.pattern = PM_HOT_SPOT;
+	workload = make(&config);
+	count_places(workload, 0, 20000, count);
+	assert_share(count[3], 20000, 0.25 + 0.75 / (HOSTS - 1));
+	assert_share(count[4], 20000, 0.75 / (HOSTS - 1));
+	count_places(workload, 3, 20000, count);
+	assert_share(count[4], 20000, 1.0 / (HOSTS - 1));
+	pm_workload_free(workload);
+	config.pattern = PM_ALL_TO_ALL;
+	workload = make(&config);
+	count_places(workload, 6, 2 * (HOSTS - 1), count);
+	for (uint32_t to = 0; to < HOSTS; to++)
+		assert_int_equal(count[to], to == 6 ? 0 : 2);
+	pm_workload_free(workload);
+}
+
+/* Evenly spaced from a random time within the first interval on. */
+static void test_even(void **state)
+{
+	struct pm_workload_config config = usual(PM_UNIFORM);
+	uint8_t ticks[HOSTS];
+	uint64_t phases = 0;
+	struct pm_workload *workload;
+	struct pm_message m;
+
+	(void)state;
+	memset(ticks, 3, sizeof(ticks));
+	config.ticks = ticks;
+	config.load = 300000;
+	workload = make(&config);
+	for (uint32_t h = 0; h < HOSTS; h++) {
+		uint64_t first = pm_workload_time(workload, h);
+
+		assert_true(first < 100); /* 10 x 3 / 0.3 */
+		phases |= (uint64_t)1 << first % 64;
+		for (uint32_t i = 0; i < 1000; i++) {
+			uint64_t time = pm_workload_time(workload, h);
+
+			assert_in_range(time, first + i * 100 - 1, first + i * 100 + 1);
+			pm_workload_take(workload, h, &m);
+			assert_int_equal(m.time, time);
+			assert_int_equal(m.id, PM_NONE);
+		}
+	}
+	assert_true(__builtin_popcountll(phases) > 10);
+	pm_workload_free(workload);
+}
+
+/* Mean, variance and the share that is longer than twice the mean. */
+static void test_poisson(void **state)
+{
+	struct pm_workload_config config = usual(PM_UNIFORM);
+	struct pm_workload *workload;
+	double sum = 0, squares = 0;
+	uint64_t last = 0;
+	uint32_t num = 400000, longer = 0;
+	struct pm_message m;
+
+	(void)state;
+	config.poisson = true;
+	config.blocks = 1000;
+	workload = make(&config);
+	for (uint32_t i = 0; i < num; i++) {
+		double gap = (double)(pm_workload_time(workload, 0) - last) / 2000;
+
+		last = pm_workload_time(workload, 0);
+		sum += gap;
+		squares += gap * gap;
+		longer += gap > 2;
+		pm_workload_take(workload, 0, &m);
+	}
+	assert_true(fabs(sum / num - 1) < 0.01);
+	assert_true(fabs(squares / num - 2) < 0.04);
+	assert_share(longer, num, exp(-2));
+	pm_workload_free(workload);
+}
+
+static void test_closed(void **state)
+{
+	struct pm_workload_config config = usual(PM_SHIFT);
+	struct pm_workload *workload;
+	struct pm_message m;
+
+	(void)state;
+	config.load = 0;
+	config.messages = 2;
+	workload = make(&config);
+	assert_int_equal(pm_workload_left(workload), 2 * HOSTS);
+	assert_int_equal(pm_workload_time(workload, 1), 0);
+	pm_workload_take(workload, 1, &m);
+	assert_int_equal(m.to, 6);
+	assert_true(pm_workload_time(workload, 1) == PM_NEVER);
+	assert_int_equal(pm_workload_got(workload, m.id, 9, 50), PM_NONE);
+	assert_int_equal(pm_workload_got(workload, m.id, 1, 60), 1);
+	assert_int_equal(pm_workload_time(workload, 1), 60);
+	pm_workload_take(workload, 1, &m);
+	assert_int_equal(pm_workload_got(workload, m.id, 10, 90), 1);
+	assert_true(pm_workload_time(workload, 1) == PM_NEVER);
+	assert_int_equal(pm_workload_left(workload), 2 * HOSTS - 2);
+	pm_workload_free(workload);
+}
+
+static void test_list(void **state)
+{
+	static const uint32_t both[] = {0, 1};
+	const struct pm_workload_message list[] = {{1, 0, 5, 0, NULL},
+						   {2, 0, 6, 0, NULL},
+						   {0, 3, 7, 2, both},
+						   {1, 3, 8, 0, NULL}};
+	struct pm_workload_config config = {
+		.pattern = PM_LIST, .num_hosts = 4, .list = list, .num_list = 4};
+	struct pm_workload *workload = make(&config);
+	struct pm_message m;
+
+	(void)state;
+	assert_int_equal(pm_workload_senders(workload), 3);
+	assert_true(pm_workload_time(workload, 0) == PM_NEVER);
+	assert_true(pm_workload_time(workload, 3) == PM_NEVER);
+	pm_workload_take(workload, 1, &m);
+	assert_true(m.to == 0 && m.blocks == 5 && m.id == 0);
+	pm_workload_take(workload, 1, &m);
+	assert_true(m.to == 3 && m.blocks == 8 && m.id == 3);
+	assert_int_equal(pm_workload_got(workload, 0, 5, 20), 0);
+	assert_true(pm_workload_time(workload, 0) == PM_NEVER);
+	assert_int_equal(pm_workload_got(workload, 1, 6, 30), 0);
+	assert_int_equal(pm_workload_time(workload, 0), 30);
+	assert_int_equal(pm_workload_left(workload), 2);
+	pm_workload_free(workload);
+}
+
+static void assert_bad(const struct pm_workload_config *config)
+{
+	struct pm_workload *workload;
+	struct pm_error err = {""};
+
+	assert_int_equal(pm_workload_new(config, &workload, &err), -EINVAL);
+	assert_true(err.text[0]);
+}
+
+static void test_bad(void **state)
+{
+	static const uint32_t other[] = {0};
+	const struct pm_workload_message lists[][2] = {
+		{{0, 0, 1, 0, NULL}, {0, 1, 1, 0, NULL}},
+		{{0, 1, 0, 0, NULL}, {0, 1, 1, 0, NULL}},
+		{{0, 9, 1, 0, NULL}, {0, 1, 1, 0, NULL}},
+		{{0, 1, 1, 0, NULL}, {2, 1, 1, 1, other}},
+	};
+	enum pm_pattern pattern;
+
+	(void)state;
+#define BAD(pattern, ...)                                                                \
+	do {                                                                             \
+		struct pm_workload_config config = usual(pattern);                       \
+		__VA_ARGS__;                                                             \
+		assert_bad(&config);                                                     \
+	} while (0)
+	BAD(PM_UNIFORM, config.num_hosts = 1);
+	BAD(PM_UNIFORM, config.blocks = 0);
+	BAD(PM_UNIFORM, config.blocks = PM_MESSAGE_MAX + 1);
+	BAD(PM_UNIFORM, config.load = PM_LOAD_LEAST - 1);
+	BAD(PM_UNIFORM, config.load = PM_LOAD_FULL + 1);
+	BAD(PM_UNIFORM, config.load = 0);
+	BAD(PM_SHIFT, config.shift = 0);
+	BAD(PM_SHIFT, config.shift = HOSTS);
+	BAD(PM_HOT_SPOT, config.node = HOSTS);
+	BAD(PM_HOT_SPOT, config.share = PM_LOAD_FULL + 1);
+	BAD(PM_INCAST, config.senders = 0);
+	BAD(PM_INCAST, config.senders = HOSTS);
+	for (size_t i = 0; i < LENGTH(lists); i++)
+		BAD(PM_LIST, config.list = lists[i], config.num_list = 2,
+		    config.num_hosts = 3);
+	assert_int_equal(pm_pattern_parse("list", &pattern), -EINVAL);
+	assert_int_equal(pm_pattern_parse("hot-spot", &pattern), 0);
+	assert_int_equal(pattern, PM_HOT_SPOT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fixed),	cmocka_unit_test(test_permutation),
+		cmocka_unit_test(test_random),	cmocka_unit_test(test_even),
+		cmocka_unit_test(test_poisson), cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_list),	cmocka_unit_test(test_bad),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
