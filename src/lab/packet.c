@@ -267,67 +267,157 @@ static bool take_message(struct pm_packet *sim, uint32_t host)
 	return true;
 }
 
-/* Gives a host's port the next packet, if it has none and there is one. */
-static void feed(struct pm_packet *sim, uint32_t host)
+/* A new packet at a host, in the queue of its port. */
+static void inject(struct pm_packet *sim, uint32_t host, uint32_t to,
+		   const struct packet *like, struct rc_tag tag)
 {
-	uint32_t port = sim->config.hosts[host].port, index;
-	struct source *s = &sim->source[host];
+	uint32_t index = packet_take(sim), port = sim->config.hosts[host].port;
 	struct packet *packet;
 
-	if (sim->ports[port].busy || sim->ports[port].dead ||
-	    lane_of(sim, port, 0)->head != PM_NONE)
-		return;
-	if (!s->left && !take_message(sim, host))
-		return;
-	index = packet_take(sim);
 	if (index == PM_NONE)
 		return;
 	packet = &sim->packets[index];
-	*packet = (struct packet){
-		.in = PM_NONE,
-		.created = s->created,
-		.id = s->id,
-		.lid = sim->config.hosts[s->to].lid,
-		.from = (uint16_t)host,
-		.size = (uint8_t)(s->left < sim->config.packet ? s->left
-							       : sim->config.packet),
-	};
-	s->left -= packet->size;
-	packet->flags = s->left ? 0 : LAST;
+	*packet = *like;
+	packet->in = PM_NONE;
+	packet->lid = sim->config.hosts[to].lid;
+	packet->from = (uint16_t)host;
+	if (sim->config.timeout)
+		sim->tags[index] = tag;
 	sim->created++;
 	sim->inside++;
 	queue(sim, port, index);
 	try_send(sim, port);
 }
 
-static void reaches(struct pm_packet *sim, uint32_t in, uint32_t index)
+/* The next packet of the messages of a host that has them answered. */
+static void feed_reliably(struct pm_packet *sim, uint32_t host)
 {
-	struct packet *packet = &sim->packets[index];
-	uint32_t host = sim->host_of[in], woken;
+	struct source *s = &sim->source[host];
+	struct rc_record record;
+	struct rc_tag tag;
+	bool timed;
 
-	packet->in = in;
-	if (is_cut(sim, in, packet)) {
-		packet->in = PM_NONE;
-		packet_drop(sim, index, sim->ports[sim->ports[in].peer].node,
-			    PM_DROP_CUT);
+	while (!rc_next(&sim->rc, host, sim->wheel.now, &tag, &record, &timed)) {
+		struct pm_message message = {.to = s->to};
+
+		if (!take_message(sim, host))
+			return;
+		message = (struct pm_message){s->to, s->left, s->id, s->created};
+		s->left = 0;
+		if (rc_add(&sim->rc, host, &message, sim->config.packet)) {
+			sim->failed = true;
+			return;
+		}
+	}
+	if (timed)
+		add_event(sim, sim->rc.pairs[tag.pair].deadline, TIMEOUT, 0, tag.pair);
+	inject(sim, host, sim->rc.pairs[tag.pair].to,
+	       &(struct packet){.created = record.created,
+				.id = record.id,
+				.size = record.size,
+				.flags = record.last ? LAST : 0},
+	       tag);
+}
+
+/* Gives a host's port the next packet, if it has none and there is one. */
+static void feed(struct pm_packet *sim, uint32_t host)
+{
+	uint32_t port = sim->config.hosts[host].port, size;
+	struct source *s = &sim->source[host];
+
+	if (sim->ports[port].busy || sim->ports[port].dead ||
+	    lane_of(sim, port, 0)->head != PM_NONE)
+		return;
+	if (sim->config.timeout) {
+		feed_reliably(sim, host);
 		return;
 	}
-	if (packet->flags & BAD || host == PM_NONE ||
-	    sim->config.hosts[host].lid != packet->lid) {
-		packet_drop(sim, index, sim->ports[sim->ports[in].peer].node,
-			    PM_DROP_WRONG_HOST);
+	if (!s->left && !take_message(sim, host))
 		return;
+	size = s->left < sim->config.packet ? s->left : sim->config.packet;
+	s->left -= size;
+	inject(sim, host, s->to,
+	       &(struct packet){.created = s->created,
+				.id = s->id,
+				.size = (uint8_t)size,
+				.flags = s->left ? 0 : LAST},
+	       (struct rc_tag){0});
+}
+
+/* A packet of a reliable connection is there; whether it is the one expected. */
+static bool receive(struct pm_packet *sim, uint32_t host, uint32_t index)
+{
+	const struct packet *packet = &sim->packets[index];
+	struct rc_tag tag = sim->tags[index];
+	unsigned int answer;
+
+	if (packet->flags & ANSWER) {
+		rc_answered(&sim->rc, tag, packet->flags & GAP, sim->wheel.now);
+		feed(sim, host);
+		return false;
 	}
-	packet_leave(sim, packet, sim->wheel.now);
-	packet_see(sim, packet);
+	answer = rc_receive(&sim->rc, tag, packet->flags & LAST);
+	if (answer & (RC_ACKNOWLEDGE | RC_GAP) &&
+	    !sim->ports[sim->config.hosts[host].port].dead) {
+		tag.number = sim->rc.pairs[tag.pair].expected;
+		inject(sim, host, packet->from,
+		       &(struct packet){
+			       .size = 1,
+			       .flags = (uint8_t)(ANSWER | (answer & RC_GAP ? GAP : 0))},
+		       tag);
+	}
+	return answer & RC_TAKE;
+}
+
+/* A packet that was meant for this host. */
+static void take(struct pm_packet *sim, uint32_t host, uint32_t index)
+{
+	struct packet packet = sim->packets[index];
+	uint32_t woken;
+
+	packet_leave(sim, &packet, sim->wheel.now);
 	sim->inside--;
-	woken = pm_workload_got(sim->config.workload, packet->id, packet->size,
+	if (sim->config.timeout && !receive(sim, host, index)) {
+		sim->spare++;
+		packet_free(sim, index);
+		return;
+	}
+	packet_see(sim, &packet);
+	woken = pm_workload_got(sim->config.workload, packet.id, packet.size,
 				sim->wheel.now);
 	packet_free(sim, index);
 	if (woken == PM_NONE)
 		return;
 	sim->done = sim->wheel.now;
 	feed(sim, woken);
+}
+
+static void reaches(struct pm_packet *sim, uint32_t in, uint32_t index)
+{
+	struct packet *packet = &sim->packets[index];
+	uint32_t host = sim->host_of[in];
+	uint32_t node = sim->ports[sim->ports[in].peer].node;
+
+	packet->in = in;
+	if (is_cut(sim, in, packet)) {
+		packet->in = PM_NONE;
+		packet_drop(sim, index, node, PM_DROP_CUT);
+	} else if (packet->flags & BAD || host == PM_NONE ||
+		   sim->config.hosts[host].lid != packet->lid) {
+		packet_drop(sim, index, node, PM_DROP_WRONG_HOST);
+	} else {
+		take(sim, host, index);
+	}
+}
+
+/* An answer may be overdue. */
+static void look_at_pair(struct pm_packet *sim, uint32_t pair)
+{
+	uint32_t deadline = rc_look(&sim->rc, pair, sim->wheel.now);
+
+	if (deadline != PM_NONE)
+		add_event(sim, deadline, TIMEOUT, 0, pair);
+	feed(sim, sim->rc.pairs[pair].from);
 }
 
 /* ---- Events ---- */
@@ -408,6 +498,9 @@ static void handle(struct pm_packet *sim, struct event event)
 		break;
 	case DISCARD:
 		discard(sim, event.arg);
+		break;
+	case TIMEOUT:
+		look_at_pair(sim, event.arg);
 		break;
 	case LIFETIME:
 		look_at_head(sim, port, event.arg);
@@ -527,9 +620,12 @@ static int check_numbers(const struct pm_packet_config *config, struct pm_error 
 			"long",
 			config->batches, config->batch, config->warmup,
 			PM_PACKET_BATCHES);
-	if (config->lifetime >= PM_PACKET_MAX_TICKS)
-		return pm_error_set(err, -EINVAL, "a lifetime of %u ticks is too long",
-				    config->lifetime);
+	if (config->lifetime >= PM_PACKET_MAX_TICKS ||
+	    config->timeout >= PM_PACKET_MAX_TICKS || config->tries > UINT8_MAX - 1)
+		return pm_error_set(err, -EINVAL,
+				    "a lifetime of %u ticks, answers in %u and %u tries: "
+				    "too many",
+				    config->lifetime, config->timeout, config->tries);
 	return 0;
 }
 
@@ -641,6 +737,9 @@ int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **resu
 				   config->window;
 	allocate(sim);
 	rc = pm_pool_check(&sim->pool, err);
+	if (!rc && config->timeout &&
+	    rc_begin(&sim->rc, config->num_hosts, config->timeout, config->tries))
+		rc = pm_error_no_memory(err);
 	if (!rc) {
 		memcpy(sim->tables, config->tables,
 		       (size_t)config->fabric->num_switches * config->length);
@@ -663,6 +762,8 @@ void pm_packet_free(struct pm_packet *sim)
 		return;
 	wheel_end(&sim->wheel);
 	free(sim->packets);
+	free(sim->tags);
+	rc_end(&sim->rc);
 	pm_pool_free(&sim->pool);
 	free(sim);
 }

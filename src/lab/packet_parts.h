@@ -3,6 +3,7 @@
 #ifndef PORTMAJOR_LAB_PACKET_PARTS_H
 #define PORTMAJOR_LAB_PACKET_PARTS_H
 
+#include "packet_rc.h"
 #include "wheel.h"
 
 #include <portmajor/packet.h>
@@ -17,6 +18,7 @@ enum kind {
 	WAKE,	  /* a host has a message to send */
 	NEXT,	  /* in line: the packet in front is gone; arg: lane */
 	DISCARD,  /* a packet that was dropped has come in whole; arg: packet */
+	TIMEOUT,  /* an answer may not have come in time; arg: pair */
 	LIFETIME, /* the head of an output's queue may be too old; arg: lane */
 };
 
@@ -29,6 +31,8 @@ enum {
 	LAST = 1,    /* of its message */
 	BAD = 2,     /* cut off: it is counted as dropped, and goes on as it is */
 	DROPPED = 4, /* only its end is to come in */
+	ANSWER = 8,  /* of a reliable connection, */
+	GAP = 16,    /* to a packet that came too soon */
 };
 
 struct packet {
@@ -99,15 +103,18 @@ struct pm_packet {
 
 	struct packet *packets;
 	uint32_t num_packets, room, free;
-	uint64_t inside; /* packets that are neither bad nor dropped */
-	uint64_t waste;	 /* others, that come in yet */
-	bool failed;	 /* there was no memory for a packet */
+	uint64_t inside;     /* packets that are neither bad nor dropped */
+	uint64_t waste;	     /* others, that come in yet */
+	bool failed;	     /* there was no memory for a packet */
+	struct rc rc;	     /* with config.timeout */
+	struct rc_tag *tags; /* [packet] then */
+	uint32_t tags_room;
 
 	uint32_t set; /* the next one */
 	bool lost;    /* the loss is behind us */
 
 	/* What was seen. */
-	uint64_t created, delivered, dropped, events, hops;
+	uint64_t created, delivered, spare, dropped, events, hops;
 	uint32_t done;
 	uint64_t drops[PM_DROPS];
 	uint32_t (*drops_at)[PM_DROPS];			       /* [node] */

@@ -23,7 +23,9 @@ uint32_t packet_take(struct pm_packet *sim)
 	}
 	if (sim->num_packets == PM_NONE ||
 	    pm_grow(&sim->packets, &sim->room, sim->num_packets + 1,
-		    sizeof(*sim->packets))) {
+		    sizeof(*sim->packets)) ||
+	    (sim->config.timeout && pm_grow(&sim->tags, &sim->tags_room,
+					    sim->num_packets + 1, sizeof(*sim->tags)))) {
 		sim->failed = true;
 		return PM_NONE;
 	}

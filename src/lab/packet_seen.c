@@ -214,6 +214,8 @@ void pm_packet_result(struct pm_packet *sim, struct pm_packet_result *r)
 	*r = (struct pm_packet_result){
 		.created = sim->created,
 		.delivered = sim->delivered,
+		.spare = sim->spare,
+		.pairs = sim->rc.seen,
 		.dropped = sim->dropped,
 		.inside = sim->inside,
 		.events = sim->events,

@@ -565,14 +565,18 @@ static void test_conservation(void **state)
 		lab.config.lost = lost;
 		for (uint32_t i = 0; i < 4; i++)
 			lost[i] = random_below(&random, lab.world.fabric->num_ports);
+		if (random_chance(&random, 50)) {
+			lab.config.timeout = random_range(&random, 3000, 20000);
+			lab.config.tries = 3;
+		}
 		lab.config.batch = 1000000;
 		start(&lab);
 		run_to(&lab, 2000);
-		assert_int_equal(lab.r.created,
-				 lab.r.delivered + lab.r.dropped + lab.r.inside);
+		assert_int_equal(lab.r.created, lab.r.delivered + lab.r.spare +
+							lab.r.dropped + lab.r.inside);
 		run_to(&lab, end_of(&lab));
-		if (lab.r.created != lab.r.delivered + lab.r.dropped || !lab.r.over ||
-		    lab.r.inside || !pm_packet_is_idle(lab.packet))
+		if (lab.r.created != lab.r.delivered + lab.r.spare + lab.r.dropped ||
+		    !lab.r.over || lab.r.inside || !pm_packet_is_idle(lab.packet))
 			fail_msg("seed %llu: something is left",
 				 (unsigned long long)seed);
 		dropped += lab.r.dropped;
@@ -642,6 +646,24 @@ static struct pm_packet_set *make_sets(struct lab *lab, uint8_t *alive, uint32_t
 	return sets;
 }
 
+/* The cables of a root die; the caller frees what is not alive. */
+static uint8_t *lose_root(struct lab *lab, const char *name)
+{
+	const struct pm_fabric *fabric = lab->world.fabric;
+	uint32_t root = world_switch(&lab->world, name);
+	uint32_t *lost = calloc(fabric->nodes[root].num_ports, sizeof(*lost));
+	uint8_t *alive = malloc(lab->world.plan->known->num_ports);
+
+	assert_true(alive && lost);
+	assert_true(pm_plan_match(lab->world.plan, fabric, alive));
+	pm_for_each_port(port, fabric, root) {
+		lost[lab->config.num_lost++] = port;
+		alive[port] = alive[fabric->ports[port].peer] = 0;
+	}
+	lab->config.lost = lost;
+	return alive;
+}
+
 /* A root of a tree is lost, and the tables are mended 50,000 ticks later. */
 static void try_root(unsigned int height, unsigned int arity, uint32_t load)
 {
@@ -649,21 +671,12 @@ static void try_root(unsigned int height, unsigned int arity, uint32_t load)
 	struct pm_packet_set *sets;
 	uint8_t *alive;
 	char name[8];
-	uint32_t root;
 	uint64_t dropped = 0, arrived = 0, after = 0;
 	double share, found, deviation;
 
 	begin_with(&lab, tree(height, arity));
 	snprintf(name, sizeof(name), "sw%u-0", height);
-	root = world_switch(&lab.world, name);
-	alive = malloc(lab.world.plan->known->num_ports);
-	assert_non_null(alive);
-	assert_true(pm_plan_match(lab.world.plan, lab.world.fabric, alive));
-	lab.config.lost = calloc(arity, sizeof(uint32_t));
-	pm_for_each_port(port, lab.world.fabric, root) {
-		((uint32_t *)(uintptr_t)lab.config.lost)[lab.config.num_lost++] = port;
-		alive[port] = alive[lab.world.fabric->ports[port].peer] = 0;
-	}
+	alive = lose_root(&lab, name);
 	share = dead_share(&lab, alive);
 	lab.workload.pattern = PM_UNIFORM;
 	lab.workload.load = load;
@@ -700,6 +713,131 @@ static void test_root(void **state)
 	(void)state;
 	try_root(2, 6, 300000);
 	try_root(3, 4, 500000);
+}
+
+/* ---- Reliable connections ---- */
+
+/* Shifts through the top of a tree, and a root that dies. */
+static uint8_t *begin_reliable(struct lab *lab)
+{
+	begin_with(lab, tree(3, 4));
+	lab->workload.pattern = PM_SHIFT;
+	lab->workload.shift = lab->num_hosts / 2;
+	lab->workload.load = PM_LOAD_FULL / 2;
+	lab->workload.messages = 400;
+	lab->workload.blocks = 100;
+	lab->config.timeout = 20000;
+	lab->config.tries = 7;
+	lab->config.batch = 200000;
+	lab->config.lose_at = 15000;
+	return lose_root(lab, "sw3-0");
+}
+
+/* Pairs whose way goes through what is dead. */
+static uint32_t count_dead(const struct lab *lab, const uint8_t *alive)
+{
+	uint32_t path[MAX_PATH], dead = 0;
+
+	for (uint32_t h = 0; h < lab->num_hosts; h++) {
+		uint32_t to = (h + lab->workload.shift) % lab->num_hosts;
+		uint32_t num = find_path(lab, h, to, path), bad = 0;
+
+		for (uint32_t i = 1; i < num; i++)
+			bad |= !alive[path[i]];
+		dead += bad;
+	}
+	return dead;
+}
+
+/* Every message arrives once, however much was lost; those that wait for an answer when
+ * the tables are mended take a time-out and no more. */
+static void test_reliable(void **state)
+{
+	struct lab lab;
+	uint8_t *alive = begin_reliable(&lab);
+	uint32_t dead = count_dead(&lab, alive), num = lab.config.num_lost;
+	struct pm_packet_set *sets;
+
+	(void)state;
+	assert_int_equal(dead, 4);
+	lab.config.num_lost = 0;
+	run(&lab);
+	assert_true(!lab.r.pairs.again && !lab.r.dropped && !lab.r.pairs.timeouts);
+	assert_int_equal(lab.r.pairs.pairs, lab.num_hosts);
+	assert_int_equal(lab.r.delivered, lab.num_hosts * 400u * 2);
+	lab.config.num_lost = num;
+	sets = make_sets(&lab, alive, 25000);
+	start(&lab);
+	run_to(&lab, end_of(&lab));
+	assert_true(lab.r.over && pm_packet_is_idle(lab.packet));
+	assert_int_equal(lab.r.delivered, lab.num_hosts * 400u * 2);
+	assert_int_equal(lab.r.pairs.broken, 0);
+	assert_int_equal(lab.r.pairs.again, dead);
+	assert_int_equal(lab.r.pairs.late, dead);
+	assert_int_equal(lab.r.pairs.timeouts, dead);
+	assert_true(lab.r.dropped >= dead);
+	assert_in_range(lab.r.slowest, 20000, 20000 + 15000);
+	finish(&lab);
+	free(sets);
+	free((void *)(uintptr_t)lab.config.lost);
+	free(alive);
+	end(&lab);
+}
+
+/* Nothing is mended: pairs are given up after eight times, no other one. */
+static void test_broken(void **state)
+{
+	struct lab lab;
+	uint8_t *alive = begin_reliable(&lab);
+	uint32_t dead = count_dead(&lab, alive);
+
+	(void)state;
+	start(&lab);
+	run_to(&lab, 15000 + 8 * 20000 - 1000);
+	assert_int_equal(lab.r.pairs.broken, 0);
+	run_to(&lab, 15000 + 8 * 20000 + 1000);
+	assert_int_equal(lab.r.pairs.broken, dead);
+	run_to(&lab, end_of(&lab));
+	assert_int_equal(lab.r.pairs.broken, dead);
+	assert_int_equal(lab.r.pairs.timeouts, dead * 8);
+	assert_true(lab.r.pairs.refused > 0);
+	assert_true(lab.r.over && pm_packet_is_idle(lab.packet));
+	finish(&lab);
+	free((void *)(uintptr_t)lab.config.lost);
+	free(alive);
+	end(&lab);
+}
+
+/* Where only a packet is missing, the receiver says so, and nobody waits for long. */
+static void test_gap(void **state)
+{
+	struct lab lab;
+	struct pm_packet_set sets[2] = {{.time = 11000}, {.time = 12000}};
+	uint8_t *entry;
+
+	(void)state;
+	begin_star(&lab);
+	lab.workload.pattern = PM_INCAST;
+	lab.workload.node = 3;
+	lab.workload.senders = 1;
+	lab.workload.load = PM_LOAD_FULL / 2;
+	lab.workload.messages = 500;
+	lab.config.timeout = 50000;
+	lab.config.tries = 7;
+	lab.config.sets = sets;
+	lab.config.num_sets = 2;
+	sets[0].block = sets[1].block = lab.hosts[3].lid / 64u;
+	for (unsigned int i = 0; i < 2; i++)
+		memcpy(sets[i].entries, lab.tables + (size_t)sets[i].block * 64, 64);
+	entry = &sets[0].entries[lab.hosts[3].lid % 64];
+	*entry = PM_LFT_KEEP;
+	run(&lab);
+	assert_int_equal(lab.r.delivered, 500);
+	assert_in_range(lab.r.drops[PM_DROP_NO_ENTRY], 7, 9);
+	assert_int_equal(lab.r.pairs.gaps, 1);
+	assert_int_equal(lab.r.pairs.timeouts, 0);
+	assert_true(lab.r.slowest < 3000);
+	end(&lab);
 }
 
 /* ---- What goes wrong ---- */
@@ -831,8 +969,10 @@ int main(void)
 		cmocka_unit_test(test_passing),	   cmocka_unit_test(test_shift),
 		cmocka_unit_test(test_saturation), cmocka_unit_test(test_same),
 		cmocka_unit_test(test_cut),	   cmocka_unit_test(test_conservation),
-		cmocka_unit_test(test_root),	   cmocka_unit_test(test_drops),
-		cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_root),	   cmocka_unit_test(test_reliable),
+		cmocka_unit_test(test_broken),	   cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_deadlock),
+		cmocka_unit_test(test_bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

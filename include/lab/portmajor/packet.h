@@ -60,6 +60,10 @@ struct pm_packet_config {
 	const struct pm_packet_set *sets; /* by time */
 	uint32_t num_sets;
 
+	/* Reliable connections: ticks that an answer may take, 0: packets are sent once;
+	 * and how often a packet is sent again, before its pair is given up. */
+	uint32_t timeout, tries;
+
 	uint32_t warmup;  /* ticks before measuring */
 	uint32_t batch;	  /* ticks of a part of what is measured */
 	uint32_t batches; /* 1..PM_PACKET_BATCHES */
@@ -89,9 +93,25 @@ struct pm_packet_while {
 		       * next, or is being sent, was to be sent */
 };
 
+/* Pairs of hosts, with reliable connections. */
+struct pm_packet_pairs {
+	uint64_t pairs;	   /* that were used */
+	uint64_t again;	   /* of these: packets were sent again */
+	uint64_t late;	   /* an answer did not come in time */
+	uint64_t broken;   /* were given up */
+	uint64_t timeouts; /* how often answers did not come in time, */
+	uint64_t gaps;	   /* and packets were missing */
+	uint64_t resent;   /* packets sent again */
+	uint64_t refused;  /* messages of pairs that are given up */
+};
+
 /* Of the whole run unless said otherwise. */
 struct pm_packet_result {
-	uint64_t created, delivered, dropped, inside; /* packets; inside: now */
+	/* Packets: created = delivered + spare + dropped + inside. With reliable
+	 * connections spare ones are answers, and packets that came again or too soon;
+	 * inside: now. */
+	uint64_t created, delivered, spare, dropped, inside;
+	struct pm_packet_pairs pairs;
 	uint64_t drops[PM_DROPS];
 	uint64_t events;
 	uint64_t hops; /* blocks over cables */
