@@ -24,12 +24,12 @@ struct request {
 	struct cli_lost lost;
 	struct repair_config repair;
 	struct cli_output output;
-	bool timing, poisson, in_line;
+	bool timing, poisson, in_line, reliable;
 	const char *pattern_argument; /* behind the colon, or NULL */
 	enum pm_pattern pattern;
 	uint32_t loads[MAX_LOADS], num_loads;
 	uint32_t messages; /* of each host in a closed loop; 0: an open one */
-	uint32_t bytes, mtu, buffer, reads, gbps, batches, seed, hoq;
+	uint32_t bytes, mtu, buffer, reads, gbps, batches, seed, hoq, timeout, retries;
 	/* In picoseconds. */
 	uint64_t wire, crossing, warmup, time, window, at, repair_at, smp;
 };
@@ -164,6 +164,18 @@ static int take_repair(const struct cli_option *option, char *argument, void *to
 	return cli_fail(EXIT_USAGE, "--repair: no way \"%s\"", argument);
 }
 
+static int take_transport(const struct cli_option *option, char *argument, void *to)
+{
+	bool *reliable = to;
+
+	(void)option;
+	*reliable = !strcmp(argument, "rc");
+	return *reliable || !strcmp(argument, "none")
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_USAGE, "--transport: no transport \"%s\"",
+				  argument);
+}
+
 #define TIME(member) .take = take_time, .to = offsetof(struct request, member)
 
 static const struct cli_option options[] = {
@@ -209,6 +221,15 @@ static const struct cli_option options[] = {
 	 "packets that are first in a queue for 4.096 us x 2^N are dropped (default 18, "
 	 "as OpenSM's; 20: never)",
 	 CLI_MEMBER(struct request, hoq), .high = 20},
+	{0, "transport", "HOW",
+	 "none (default): what is lost is lost; or rc: reliable connections, that send "
+	 "it "
+	 "again",
+	 take_transport, offsetof(struct request, reliable), .values = "none|rc"},
+	{0, "timeout", "N", "rc: answers may take 4.096 us x 2^N (default 14, 67 ms)",
+	 CLI_MEMBER(struct request, timeout), .high = 20},
+	{0, "retries", "N", "rc: without an answer, until a pair is given up (default 7)",
+	 CLI_MEMBER(struct request, retries), .high = 7},
 	{'L', "lose", "WHAT[:PORT]", "lost at the time of --at; as for whatif",
 	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
 	{0, "at", "TIME",
@@ -390,6 +411,11 @@ static void configure_engine(struct lab *lab)
 		config->lifetime = to_ticks(lab, UINT64_C(4096000) << request->hoq);
 	if (config->lifetime >= PM_PACKET_MAX_TICKS)
 		config->lifetime = PM_PACKET_MAX_TICKS - 1;
+	if (request->reliable)
+		config->timeout = to_ticks(lab, UINT64_C(4096000) << request->timeout);
+	if (config->timeout >= PM_PACKET_MAX_TICKS)
+		config->timeout = PM_PACKET_MAX_TICKS - 1;
+	config->tries = request->retries;
 	config->lost = lab->scene.lost.list;
 	config->num_lost = lab->scene.lost.num;
 	config->sets = lab->scene.sets;
@@ -443,6 +469,18 @@ static json_t *drops_json(const struct lab *lab, const struct pm_packet_result *
 						  "packets",
 						  (json_int_t)r->drops_at[node][reason]));
 	return list;
+}
+
+/* What became of connections, or null. */
+static json_t *pairs_json(const struct lab *lab, const struct pm_packet_pairs *p)
+{
+	if (!lab->request->reliable)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "used",
+			 (json_int_t)p->pairs, "again", (json_int_t)p->again, "late",
+			 (json_int_t)p->late, "broken", (json_int_t)p->broken, "timeouts",
+			 (json_int_t)p->timeouts, "gaps", (json_int_t)p->gaps, "resent",
+			 (json_int_t)p->resent, "refused", (json_int_t)p->refused);
 }
 
 /* How busy cables between switches were, each in both directions. */
@@ -524,14 +562,16 @@ static json_t *point_json(const struct lab *lab, uint32_t load,
 			  const struct pm_packet_result *r)
 {
 	return json_pack(
-		"{s:o, s:f, s:o, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I}",
+		"{s:o, s:f, s:o, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, "
+		"s:o}",
 		"offered", load ? json_real(load / (double)PM_LOAD_FULL) : json_null(),
 		"accepted", r->accepted, "latency_us", latency_json(lab, r), "unstable",
 		r->unstable, "fairness", r->fairness, "links", links_json(lab, r),
 		"packets", (json_int_t)r->created, "delivered", (json_int_t)r->delivered,
 		"dropped", (json_int_t)r->dropped, "inside", (json_int_t)r->inside,
 		"drops", drops_json(lab, r), "windows", windows_json(lab, r), "events",
-		(json_int_t)r->events, "block_hops", (json_int_t)r->hops);
+		(json_int_t)r->events, "block_hops", (json_int_t)r->hops, "pairs",
+		pairs_json(lab, &r->pairs));
 }
 
 /* ---- Running ---- */
@@ -662,6 +702,11 @@ static void print_more(const json_t *point)
 
 	json_array_foreach(list, i, row)
 		cli_text_print(row, "dropped {packets}: {reason} at {node.name}\n");
+	if (json_is_object(json_object_get(point, "pairs")))
+		cli_text_print(point,
+			       "{pairs.used} pairs of hosts: {pairs.again} sent "
+			       "{pairs.resent} packets again, {pairs.late} were late, "
+			       "{pairs.broken} are broken\n");
 	list = json_object_get(point, "windows");
 	if (json_array_size(list))
 		printf("%10s %8s %10s %10s %8s %6s\n", "from us", "rate", "mean us",
@@ -789,6 +834,8 @@ int traffic_packet(int argc, char **argv)
 		.batches = 20,
 		.seed = 1,
 		.hoq = 18,
+		.timeout = 14,
+		.retries = 7,
 		.wire = 50000,
 		.crossing = 100000,
 		.warmup = 50000000,

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How fast the packet engine is, as ratios that do not depend on the machine: events per
+ * CPU second on a large tree beside a small one, and the CPU time of a high load beside
+ * that of a low one. Exit 1 if one is worse than it is to be.
+ */
+#include <portmajor/generate.h>
+#include <portmajor/netlist.h>
+#include <portmajor/packet.h>
+#include <portmajor/route.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TRIES 3
+
+struct bench {
+	struct pm_fabric *fabric;
+	uint8_t *tables;
+	uint32_t length;
+	struct pm_packet_host *hosts;
+	uint32_t num_hosts;
+};
+
+struct speed {
+	double seconds, events, hops;
+};
+
+static _Noreturn void die(const char *what)
+{
+	fprintf(stderr, "bench_traffic: %s\n", what);
+	exit(2);
+}
+
+static void make(struct bench *b, const struct pm_generate *config)
+{
+	struct pm_plan_config planned = {.order = PM_GROUPED};
+	struct pm_plan *plan;
+	struct pm_routes *routes;
+	struct pm_error err;
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	if (!file || pm_generate_write(config, file, &err) || fclose(file) ||
+	    pm_netlist_parse(text, size, "generated", &b->fabric, &err) ||
+	    pm_plan_make(b->fabric, &planned, &plan, &err) ||
+	    pm_routes_make(plan, &routes, &err))
+		die("no fabric");
+	free(text);
+	b->length = pm_routes_stride(routes);
+	b->tables = malloc((size_t)b->fabric->num_switches * b->length);
+	b->hosts = calloc(b->fabric->num_ports, sizeof(*b->hosts));
+	b->num_hosts = 0;
+	if (!b->tables || !b->hosts)
+		die("out of memory");
+	for (uint32_t sw = 0; sw < b->fabric->num_switches; sw++) {
+		memcpy(b->tables + (size_t)sw * b->length, pm_routes_table(routes, sw),
+		       b->length);
+		pm_for_each_port(port, b->fabric, sw) {
+			uint32_t peer = b->fabric->ports[port].peer;
+
+			if (peer != PM_NONE &&
+			    b->fabric->ports[peer].node >= b->fabric->num_switches)
+				b->hosts[b->num_hosts++] =
+					(struct pm_packet_host){peer, plan->lid[port]};
+		}
+	}
+	pm_routes_free(routes);
+	pm_plan_free(plan);
+}
+
+static void end(struct bench *b)
+{
+	free(b->tables);
+	free(b->hosts);
+	pm_fabric_free(b->fabric);
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Uniform traffic, packets of 64 blocks; the engine's own arrays are made before. */
+static struct speed run_once(const struct bench *b, uint32_t load, uint32_t ticks)
+{
+	struct pm_workload_config workload = {
+		.pattern = PM_UNIFORM,
+		.num_hosts = b->num_hosts,
+		.blocks = 64,
+		.load = load,
+		.seed = 1,
+	};
+	struct pm_packet_config config = {
+		.fabric = b->fabric,
+		.tables = b->tables,
+		.length = b->length,
+		.hosts = b->hosts,
+		.num_hosts = b->num_hosts,
+		.wire = 20,
+		.crossing = 39,
+		.packet = 64,
+		.buffer = 256,
+		.warmup = 5000,
+		.batch = ticks,
+		.batches = 2,
+	};
+	struct pm_packet_result r;
+	struct pm_packet *packet;
+	struct pm_error err;
+	double begin, events, hops;
+
+	if (pm_workload_new(&workload, &config.workload, &err) ||
+	    pm_packet_new(&config, &packet, &err) || pm_packet_run(packet, 5000, &err))
+		die(err.text);
+	pm_packet_result(packet, &r);
+	events = (double)r.events;
+	hops = (double)r.hops;
+	begin = cpu_seconds();
+	if (pm_packet_run(packet, 5000 + 2 * ticks, &err))
+		die(err.text);
+	begin = cpu_seconds() - begin;
+	pm_packet_result(packet, &r);
+	if (r.dropped)
+		die("packets were dropped");
+	pm_packet_free(packet);
+	pm_workload_free(config.workload);
+	return (struct speed){begin, (double)r.events - events, (double)r.hops - hops};
+}
+
+/* The fastest of some. */
+static struct speed run(const struct bench *b, uint32_t load, uint32_t ticks)
+{
+	struct speed best = run_once(b, load, ticks);
+
+	for (int i = 1; i < TRIES; i++) {
+		struct speed other = run_once(b, load, ticks);
+
+		if (other.seconds < best.seconds)
+			best = other;
+	}
+	printf("%5u hosts, load %.2f: %6.2f M events and %7.1f M blocks over cables per "
+	       "CPU second\n",
+	       b->num_hosts, load / 1e6, best.events / best.seconds / 1e6,
+	       best.hops / best.seconds / 1e6);
+	return best;
+}
+
+/* Whether a ratio is no worse than it is to be. */
+static bool judge(const char *what, double ratio, double limit, bool least)
+{
+	bool good = least ? ratio >= limit : ratio <= limit;
+
+	printf("%s: %.2f, at %s %.2f%s\n", what, ratio, least ? "least" : "most", limit,
+	       good ? "" : ": too bad");
+	return good;
+}
+
+int main(void)
+{
+	const struct pm_generate small = {.kind = PM_GENERATE_XGFT,
+					  .xgft = {3, {8, 8, 8}, {1, 8, 8}}},
+				 large = {.kind = PM_GENERATE_DIRECTOR,
+					  .director = {324}};
+	struct bench b;
+	struct speed half, low, big;
+	bool good;
+
+	make(&b, &small);
+	half = run(&b, 500000, 20000);
+	low = run(&b, 50000, 100000);
+	end(&b);
+	make(&b, &large);
+	big = run(&b, 500000, 5000);
+	end(&b);
+	good = judge("events per second, 5,832 hosts as a share of 512",
+		     big.events / big.seconds / (half.events / half.seconds), 0.5, true);
+	good &= judge("CPU time at load 0.5 as a multiple of that at 0.05",
+		      half.seconds / 40000 / (low.seconds / 200000), 12, false);
+	return !good;
+}
