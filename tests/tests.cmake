@@ -153,8 +153,7 @@ foreach(source ${sources})
 endforeach()
 
 # Benchmarks: always built; ctest looks at ratios only.
-foreach(bench tables cutoff)
-foreach(bench tables traffic)
+foreach(bench tables cutoff traffic)
 	add_executable(bench_${bench} tests/bench/bench_${bench}.c)
 	target_link_libraries(bench_${bench} PRIVATE portmajor_core)
 	add_test(NAME bench.${bench} COMMAND bench_${bench})

@@ -20,7 +20,6 @@ int cmd_table(int argc, char **argv);
 int cmd_traffic(int argc, char **argv);
 int cmd_preflight(int argc, char **argv);
 int cmd_status(int argc, char **argv);
-int cmd_traffic(int argc, char **argv);
 int cmd_whatif(int argc, char **argv);
 
 #endif

@@ -7,32 +7,20 @@
 #include <string.h>
 
 static const struct {
-	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *help;
 } engines[TRAFFIC_ENGINES] = {
-	[TRAFFIC_CUTOFF] = {"cutoff", traffic_cutoff,
+	[TRAFFIC_CUTOFF] = {traffic_cutoff,
 			    "NETLIST --lose WHAT: pairs of hosts cut off, from a loss to "
 			    "the last LFT Set"},
 	[TRAFFIC_PACKET] =
-		{"packet", traffic_packet,
+		{traffic_packet,
 		 "NETLIST --pattern KIND: rates and latencies of packets, also "
 		 "through a loss"},
-	[TRAFFIC_FLIT] = {"flit", traffic_flit,
+	[TRAFFIC_FLIT] = {traffic_flit,
 			  "--topology KIND, or NETLIST: wormhole switching, flit by "
 			  "flit"},
 };
-
-static int find_engine(const char *name)
-{
-	int i = 0;
-
-	while (i < TRAFFIC_ENGINES && strcmp(name, engines[i].name) != 0)
-		i++;
-	return i < TRAFFIC_ENGINES
-		       ? i
-		       : -cli_fail(EXIT_USAGE, "--engine: no engine \"%s\"", name);
-}
 
 /* The argument of an option that is spelled out, the last one if it is given several
  * times; "": it has none; NULL: it is not given. */
@@ -63,30 +51,18 @@ static int choose_engine(int argc, char **argv)
 	const char *name = find_option(argc, argv, "--engine");
 
 	if (name)
-		return find_engine(name);
+		return traffic_find_engine(name);
 	return has(argc, argv, "--pattern") || has(argc, argv, "--collective")
 		       ? TRAFFIC_PACKET
 		       : TRAFFIC_CUTOFF;
-}
-
-/* Dispatched by cmd_traffic, which does not know abbreviations of --engine. */
-int traffic_take_engine(const struct cli_option *option, char *argument, void *to)
-{
-	int engine = find_engine(argument);
-
-	(void)to;
-	if (engine < 0)
-		return -engine;
-	return (uint32_t)engine == option->low
-		       ? EXIT_FINE
-		       : cli_fail(EXIT_USAGE, "--engine is to be spelled out");
 }
 
 static int print_engines(void)
 {
 	puts("usage: portmajor traffic [--engine ENGINE] [OPTION]... [NETLIST]\n");
 	for (int i = 0; i < TRAFFIC_ENGINES; i++)
-		printf("  %-7s %s\n", engines[i].name, engines[i].help);
+		printf("  %-7s %s\n", traffic_engine_name((enum traffic_engine)i),
+		       engines[i].help);
 	puts("\n`portmajor traffic --engine ENGINE -h` tells more.");
 	return EXIT_FINE;
 }
@@ -112,5 +88,5 @@ int cmd_traffic(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--list-options"))
 		return list_options(argc, argv);
 	engine = choose_engine(argc, argv);
-	return engine < 0 ? -engine : engines[engine].run(argc, argv);
+	return engine < 0 ? EXIT_USAGE : engines[engine].run(argc, argv);
 }

@@ -24,7 +24,6 @@ static const struct {
 	{"status", cmd_status, "tell whether the fabric is as it should be now"},
 	{"table", cmd_table, "print a switch's table and loads before and after a loss"},
 	{"traffic", cmd_traffic, "tell what jobs feel of traffic, and of a loss"},
-	{"traffic", cmd_traffic, "send traffic over the tables of a fabric"},
 	{"undrain", cmd_undrain, "take them back into hosts' paths"},
 	{"whatif", cmd_whatif, "print what a loss would cost in LFT blocks"},
 };

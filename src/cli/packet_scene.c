@@ -135,7 +135,8 @@ static int list_blocks(const struct scene *scene, const uint8_t *alive,
 		       struct pm_order_block **list, uint32_t *num)
 {
 	const struct pm_routes *routes = scene->tables.routes;
-	uint32_t forced, room = 0;
+	struct pm_order_waits waits;
+	uint32_t room = 0;
 
 	for (uint32_t sw = 0; sw < scene->fabric->num_switches; sw++)
 		for (uint32_t b = 0; b < scene->length / PM_LFT_BLOCK; b++) {
@@ -146,8 +147,10 @@ static int list_blocks(const struct scene *scene, const uint8_t *alive,
 				return no_memory();
 			*num += pm_order_compare(routes, sw, b, held, &(*list)[*num]);
 		}
-	return pm_order_sort(routes, alive, *list, *num, &forced) ? no_memory()
-								  : EXIT_FINE;
+	if (pm_order_sort(routes, alive, *list, *num, &waits))
+		return no_memory();
+	pm_order_free(&waits);
+	return EXIT_FINE;
 }
 
 /* Writes the k-th Set. */

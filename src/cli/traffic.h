@@ -12,6 +12,10 @@ enum traffic_engine {
 	TRAFFIC_ENGINES,
 };
 
+const char *traffic_engine_name(enum traffic_engine engine);
+/* By that name; -1, with a message: there is none such. */
+int traffic_find_engine(const char *name);
+
 int traffic_cutoff(int argc, char **argv);
 int traffic_packet(int argc, char **argv);
 int traffic_flit(int argc, char **argv);

@@ -21,7 +21,7 @@
 
 struct request {
 	struct cli_fabric fabric;
-	const char *engine, *sm, *sets, *write;
+	const char *sm, *sets, *write;
 	struct cli_lost lost;
 	struct cli_lost compare; /* files */
 	uint32_t mad_us, wire_smps;
@@ -326,9 +326,7 @@ static int run(const char *path, const struct request *request)
 /* ---- Options ---- */
 
 static const struct cli_option options[] = {
-	{0, "engine", "ENGINE",
-	 "what computes: cutoff counts the pairs of hosts that are cut off",
-	 CLI_MEMBER(struct request, engine), .values = "cutoff"},
+	TRAFFIC_ENGINE_ROW(TRAFFIC_CUTOFF),
 	{'L', "lose", "WHAT[:PORT]",
 	 "a node, all its cables, or one cable, as for portmajor whatif. May be given "
 	 "several times: all of it is lost at once",

@@ -358,12 +358,6 @@ static int take_word(const struct cli_option *option, const char *argument)
 	return -1;
 }
 
-static int take_engine(const struct cli_option *option, char *argument, void *to)
-{
-	(void)to;
-	return take_word(option, argument) < 0 ? EXIT_USAGE : EXIT_FINE;
-}
-
 static int take_flow(const struct cli_option *option, char *argument, void *to)
 {
 	int number = take_word(option, argument);
@@ -458,7 +452,7 @@ static int take_pattern(const struct cli_option *option, char *argument, void *t
 #define CONFIG(member) CLI_MEMBER(struct flit_request, config.member)
 
 static const struct cli_option options[] = {
-	{0, "engine", "ENGINE", "flit: this one", .take = take_engine, .values = "flit"},
+	TRAFFIC_ENGINE_ROW(TRAFFIC_FLIT),
 	{'t', "topology", "KIND",
 	 "torus:XxY (also of other dimensions; a node at each switch), "
 	 "mesh:SWITCHESxNODES (each switch joined with each), chain:CABLES (two nodes) "

@@ -141,15 +141,6 @@ static int take_mtu(const struct cli_option *option, char *argument, void *to)
 	return EXIT_FINE;
 }
 
-static int take_engine(const struct cli_option *option, char *argument, void *to)
-{
-	(void)option;
-	(void)to;
-	return strcmp(argument, "packet")
-		       ? cli_fail(EXIT_USAGE, "--engine: no engine \"%s\"", argument)
-		       : EXIT_FINE;
-}
-
 static int take_repair(const struct cli_option *option, char *argument, void *to)
 {
 	static const char *const names[] = {"none", "at-once", "order"};
@@ -179,7 +170,7 @@ static int take_transport(const struct cli_option *option, char *argument, void 
 #define TIME(member) .take = take_time, .to = offsetof(struct request, member)
 
 static const struct cli_option options[] = {
-	{0, "engine", "ENGINE", "packet", take_engine, .values = "packet"},
+	TRAFFIC_ENGINE_ROW(TRAFFIC_PACKET),
 	{0, "lfts", "FILE",
 	 "tables as OpenSM or dump_fts wrote them (default: those of the plan)",
 	 CLI_MEMBER(struct request, lfts)},

@@ -86,7 +86,7 @@ static bool add_step(struct run *run, struct partners *partners, uint32_t first,
 		     uint32_t end)
 {
 	for (uint32_t m = first; m < end; m++) {
-		const struct pm_message *message = &run->schedule->messages[m];
+		const struct pm_schedule_message *message = &run->schedule->messages[m];
 
 		run->circuit_of[m] =
 			find_circuit(run, partners, message->from, message->to);
@@ -144,7 +144,7 @@ static int make_groups(struct run *run, struct partners *partners, struct pm_err
 
 /* ---- Events ---- */
 
-static const struct pm_message *message_at(const struct run *run, uint32_t place)
+static const struct pm_schedule_message *message_at(const struct run *run, uint32_t place)
 {
 	return &run->schedule->messages[run->own[place]];
 }
@@ -209,8 +209,8 @@ static void ask_for_circuits(struct run *run, uint32_t p)
 
 static void send(struct run *run, uint32_t m)
 {
-	const struct pm_message *message = &run->schedule->messages[m];
-	double bytes = pm_message_size(run->schedule, message);
+	const struct pm_schedule_message *message = &run->schedule->messages[m];
+	double bytes = pm_schedule_size(run->schedule, message);
 	double ticks = bytes * run->config->costs.beta * TICKS + 0.5;
 
 	pm_agenda_add(&run->agenda, run->alpha + (uint64_t)ticks, MESSAGE_IS_THROUGH, m);
@@ -277,7 +277,7 @@ static void count_down(struct run *run, uint32_t p, uint32_t step)
 
 static void finish_message(struct run *run, uint32_t m)
 {
-	const struct pm_message *message = &run->schedule->messages[m];
+	const struct pm_schedule_message *message = &run->schedule->messages[m];
 	struct circuit *circuit = &run->circuits[run->circuit_of[m]];
 
 	run->through[m] = true;

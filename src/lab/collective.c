@@ -98,7 +98,8 @@ double pm_collective_seconds(enum pm_collective algorithm, uint32_t processes,
 static void add(struct pm_schedule *schedule, uint32_t step, uint32_t from, uint32_t to,
 		uint32_t blocks)
 {
-	schedule->messages[schedule->num++] = (struct pm_message){step, from, to, blocks};
+	schedule->messages[schedule->num++] =
+		(struct pm_schedule_message){step, from, to, blocks};
 	schedule->steps = step + 1;
 }
 
@@ -177,14 +178,14 @@ void pm_schedule_free(struct pm_schedule *schedule)
 	free(schedule);
 }
 
-double pm_message_size(const struct pm_schedule *schedule,
-		       const struct pm_message *message)
+double pm_schedule_size(const struct pm_schedule *schedule,
+			const struct pm_schedule_message *message)
 {
 	return (double)schedule->bytes * message->blocks / schedule->processes;
 }
 
-uint64_t pm_message_bytes(const struct pm_schedule *schedule,
-			  const struct pm_message *message)
+uint64_t pm_schedule_whole_size(const struct pm_schedule *schedule,
+				const struct pm_schedule_message *message)
 {
 	uint64_t whole = schedule->bytes / schedule->processes;
 	uint64_t rest = schedule->bytes % schedule->processes;

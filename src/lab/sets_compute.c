@@ -163,7 +163,7 @@ static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_error *err)
 {
 	struct pm_sets *sets = job->sets;
-	uint32_t forced;
+	struct pm_order_waits waits;
 
 	pm_plan_match(job->plan, job->fabric, job->alive);
 	pm_routes_update(job->routes, job->alive, &job->detours);
@@ -174,8 +174,9 @@ static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 	lose(job, ports, num_ports);
 	pm_routes_update(job->routes, job->alive, &job->detours);
 	list_blocks(job, find_managed_part(job));
-	if (pm_order_sort(job->routes, job->alive, job->blocks, job->num_blocks, &forced))
+	if (pm_order_sort(job->routes, job->alive, job->blocks, job->num_blocks, &waits))
 		return pm_error_no_memory(err);
+	pm_order_free(&waits);
 	return list_sets(job, err);
 }
 

@@ -169,7 +169,8 @@ static void test_all_arrives(void **state)
 					      a == PM_COLLECTIVE_BINOMIAL;
 
 				for (uint32_t m = 0; m < s->num; m++) {
-					const struct pm_message *one = &s->messages[m];
+					const struct pm_schedule_message *one =
+						&s->messages[m];
 
 					assert_true(one->from != one->to);
 					assert_true(one->step < s->steps);
@@ -178,7 +179,7 @@ static void test_all_arrives(void **state)
 					assert_true(!to_all || !one->from ||
 						    got[one->from]);
 					got[one->to] += one->blocks;
-					bytes[one->to] += pm_message_bytes(s, one);
+					bytes[one->to] += pm_schedule_whole_size(s, one);
 				}
 				for (uint32_t i = 0; i < p; i++) {
 					uint32_t wanted = to_all ? i ? p : 0 : p - 1;
@@ -193,14 +194,14 @@ static void test_all_arrives(void **state)
 static void test_sizes(void **state)
 {
 	const struct pm_schedule s = {.processes = 32, .bytes = 1000};
-	const struct pm_message one = {0, 0, 1, 1}, most = {0, 0, 1, 31},
-				all = {0, 0, 1, 32};
+	const struct pm_schedule_message one = {0, 0, 1, 1}, most = {0, 0, 1, 31},
+					 all = {0, 0, 1, 32};
 
 	(void)state;
-	assert_int_equal(pm_message_bytes(&s, &one), 32);
-	assert_int_equal(pm_message_bytes(&s, &most), 969);
-	assert_int_equal(pm_message_bytes(&s, &all), 1000);
-	assert_true(pm_message_size(&s, &one) == 31.25);
+	assert_int_equal(pm_schedule_whole_size(&s, &one), 32);
+	assert_int_equal(pm_schedule_whole_size(&s, &most), 969);
+	assert_int_equal(pm_schedule_whole_size(&s, &all), 1000);
+	assert_true(pm_schedule_size(&s, &one) == 31.25);
 }
 
 static void test_processes(void **state)

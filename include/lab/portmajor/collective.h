@@ -71,7 +71,7 @@ double pm_collective_seconds(enum pm_collective algorithm, uint32_t processes,
 
 /* ---- Schedules ---- */
 
-struct pm_message {
+struct pm_schedule_message {
 	uint32_t step;	   /* 0 and up */
 	uint32_t from, to; /* processes, not the same */
 	uint32_t blocks;   /* of bytes / processes each; as many as processes are all */
@@ -87,8 +87,8 @@ struct pm_schedule {
 	uint32_t processes;
 	uint32_t steps;
 	uint64_t bytes;
-	uint32_t num;		     /* messages */
-	struct pm_message *messages; /* by step, and within a step by `from` */
+	uint32_t num;			      /* messages */
+	struct pm_schedule_message *messages; /* by step, and within a step by `from` */
 };
 
 /*
@@ -103,9 +103,9 @@ int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t 
 void pm_schedule_free(struct pm_schedule *schedule);
 
 /* Bytes of a message as a number, not rounded, and in whole bytes, rounded up. */
-double pm_message_size(const struct pm_schedule *schedule,
-		       const struct pm_message *message);
-uint64_t pm_message_bytes(const struct pm_schedule *schedule,
-			  const struct pm_message *message);
+double pm_schedule_size(const struct pm_schedule *schedule,
+			const struct pm_schedule_message *message);
+uint64_t pm_schedule_whole_size(const struct pm_schedule *schedule,
+				const struct pm_schedule_message *message);
 
 #endif
