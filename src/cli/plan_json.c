@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "json.h"
+#include "output.h"
 #include "plan.h"
 
 #include <portmajor/change.h>
+#include <portmajor/link.h>
+#include <portmajor/print.h>
+
+#include <stdlib.h>
+
+#define NAMED 8 /* links in a note */
 
 /* How many places of a plane there are; plane PM_NONE: of none. */
 struct plane_count {
@@ -105,7 +112,64 @@ static json_t *list_lids(const struct pm_plan *plan, const struct pm_fabric *fab
 	return list;
 }
 
-static json_t *list_notes(const struct cli_tables *tables)
+struct slow_links {
+	const struct pm_plan *plan;
+	struct pm_slow_link *list;
+	uint32_t count;
+};
+
+static int print_slow(FILE *out, const void *arg)
+{
+	const struct slow_links *slow = arg;
+	const struct pm_fabric *known = slow->plan->known;
+	char link[PM_LINK_TEXT], usual[PM_LINK_TEXT];
+
+	fprintf(out, "links below their neighbours': %u (", slow->count);
+	for (uint32_t i = 0; i < slow->count && i < NAMED; i++) {
+		const struct pm_port *a = &known->ports[slow->list[i].port];
+		const struct pm_port *b = &known->ports[a->peer];
+
+		fprintf(out, "%s%s[%u]-%s[%u] %s, neighbours %s", i ? "; " : "",
+			pm_fabric_name(known, a->node), a->num,
+			pm_fabric_name(known, b->node), b->num,
+			pm_link_print(slow->list[i].link, link),
+			pm_link_print(slow->list[i].usual, usual));
+	}
+	fputs(slow->count > NAMED ? "; ..)" : ")", out);
+	return 0;
+}
+
+/* A note on links that run below their neighbours', of the fabric as it is now. */
+static void note_slow_links(const struct pm_plan *plan, const struct pm_fabric *fabric,
+			    json_t *notes)
+{
+	const struct pm_fabric *known = plan->known;
+	struct slow_links slow = {.plan = plan};
+	uint8_t *link;
+	char *text = NULL;
+	size_t length;
+
+	if (!pm_link_common_rate(fabric))
+		return; /* they are all alike */
+	link = calloc(known->num_ports + 1u, 1);
+	for (uint32_t i = 0; link && i < known->num_ports; i++) {
+		uint32_t here = pm_fabric_same_port(known, i, fabric);
+
+		link[i] = here == PM_NONE ? 0 : fabric->ports[here].link;
+	}
+	if (!link ||
+	    pm_slow_links_find(known, &plan->tree, link, &slow.list, &slow.count, NULL))
+		cli_no_memory();
+	if (slow.count && pm_text_print(print_slow, &slow, &text, &length))
+		cli_no_memory();
+	if (text)
+		json_array_append_new(notes, cli_json_string(text));
+	free(text);
+	free(slow.list);
+	free(link);
+}
+
+static json_t *list_notes(const struct cli_tables *tables, const struct pm_fabric *fabric)
 {
 	json_t *list = json_array();
 	char text[PM_CHANGE_TEXT];
@@ -114,6 +178,7 @@ static json_t *list_notes(const struct cli_tables *tables)
 		json_array_append_new(list, cli_json_string(text));
 	if (pm_change_apart(tables->plan, &tables->apart, text, sizeof(text)))
 		json_array_append_new(list, cli_json_string(text));
+	note_slow_links(tables->plan, fabric, list);
 	return list;
 }
 
@@ -134,7 +199,7 @@ json_t *plan_json(const struct cli_tables *tables, const struct pm_fabric *fabri
 
 	json_object_update(object, numbers);
 	json_decref(numbers);
-	json_object_set_new(object, "notes", list_notes(tables));
+	json_object_set_new(object, "notes", list_notes(tables, fabric));
 	json_object_set_new(object, "plane_list", list_planes(plan));
 	if (lids)
 		json_object_set_new(object, "lids", list_lids(plan, fabric));

@@ -262,7 +262,9 @@ class Pages(labtest.Folders):
         other = {"schema": "portmajor-check", NASTY[0]: [{name: name} for name in NASTY]}
         status = status_of(findings=list(NASTY), flapping=[
             {"ends": [{"guid": "0x1", "name": name, "port": 1}] * 2, "state": name, "downs": 3,
-             "left_ms": 1500} for name in NASTY], sm_state=NASTY[0])
+             "left_ms": 1500} for name in NASTY], sm_state=NASTY[0], slow_links={
+                 "count": 3, "list": [{"ends": [{"guid": "0x1", "name": name, "port": 1}] * 2,
+                                       "link": name, "neighbours": name} for name in NASTY]})
         plan = json.loads(pmlab.run_cli("plan", "--json", netlist).stdout)
         plan["notes"] = list(NASTY)
         plan["plane_list"][0]["name"] = NASTY[0]
@@ -290,12 +292,18 @@ class Pages(labtest.Folders):
             findings=["OpenSM has fallen back to updn"], flapping=[
                 {"ends": [{"guid": "0x1", "name": "leaf0", "port": 5},
                           {"guid": "0x2", "name": None, "port": 7}],
-                 "state": "on-hold", "downs": 4, "left_ms": 1500}])), encoding="utf-8")
+                 "state": "on-hold", "downs": 4, "left_ms": 1500}],
+            slow_links={"count": 1, "list": [
+                {"ends": [{"guid": "0x1", "name": "leaf1", "port": 6},
+                          {"guid": "0x2", "name": None, "port": 8}],
+                 "link": "1xQDR", "neighbours": "4xQDR"}]})), encoding="utf-8")
         dom = self.browse(self.write("status", plan, fine, bad))
         self.assertEqual(dom.count("All is as it should be."), 1)
         self.assertIn('<p class="finding">OpenSM has fallen back to updn</p>', dom)
         self.assertIn('<td>leaf0[5]-0x2[7]</td><td class="text">on-hold</td><td>4</td><td>2</td>',
                       dom)
+        self.assertIn('<td>leaf1[6]-0x2[8]</td><td class="text">1xQDR</td>'
+                      '<td class="text">4xQDR</td>', dom)
         self.assertIn("6 switches, 4 of them leaves, levels 0 to 1, 1 pods, 2 planes", dom)
         self.assertIn('<td>1 (spine1, cable 0)</td>', dom)
 

@@ -7,6 +7,8 @@
  */
 #include "memfault.h"
 
+#include <portmajor/degrade.h>
+#include <portmajor/link.h>
 #include <portmajor/netlist.h>
 #include <portmajor/planfile.h>
 #include <portmajor/textfile.h>
@@ -40,6 +42,9 @@ int __wrap_main(int argc, char **argv);
 	"\"time\": 0, \"change\": \"no change\", \"sent\": 7, \"acked\": 5, \"bound\": " \
 	"5}, \"repair\": null, \"since_start\": {\"runs\": 3}, \"out_of_plan\": 0, "     \
 	"\"flapping\": [], \"apart\": {\"pairs\": 0, \"text\": null}, \"plan\": null, "  \
+	"\"slow_links\": {\"count\": 1, \"list\": [{\"ends\": [{\"name\": \"leaf0\", "   \
+	"\"port\": 3}, {\"guid\": \"0x0000000000200002\"}], \"link\": \"1xQDR\", "       \
+	"\"neighbours\": \"4xQDR\"}]}, "                                                 \
 	"\"drained\": {\"list\": [{\"guid\": \"0x0000000000200000\", \"port\": 3, "      \
 	"\"state\": \"out\"}]}}"
 #define DRAINED "portmajor-drained 1\n0x0000000000200000 3 leaf0\n"
@@ -73,6 +78,7 @@ static const struct row rows[] = {
 	 NULL},
 	{"plan", "plan -l net", NULL, NULL},
 	{"plan.json", "plan -l --json net", NULL, NULL},
+	{"plan.slow", "plan slow", NULL, NULL},
 	{"plan.names", "plan -l --node-name-map names --root_guid_file guids net", NULL,
 	 NULL},
 	{"plan.leaf-major", "plan -o leaf-major -m 1 -l net", NULL, NULL},
@@ -93,6 +99,7 @@ static const struct row rows[] = {
 	{"diff.nets", "diff --list net less", NULL, NULL},
 	{"diff.nets-json", "diff --json less net", NULL, NULL},
 	{"table", "table --lose leaf0:3 net", NULL, NULL},
+	{"table.slow", "table slow", NULL, NULL},
 	{"table.json", "table --json --switch spine0 net --lose leaf0:3", NULL, NULL},
 	{"traffic", "traffic --lose leaf0:3 -s leaf0 net", NULL, NULL},
 	{"traffic.write", "traffic -q --lose leaf0:3 --write out net", "out", "before"},
@@ -342,6 +349,27 @@ static void make_plan_file(const char *path, const char *netlist)
 	pm_fabric_free(fabric);
 }
 
+/* A fabric with one slow link. */
+static void make_slow_file(const char *path, const char *netlist)
+{
+	struct pm_fabric *fabric = NULL;
+	char *text = NULL;
+	size_t length;
+	uint32_t port;
+	FILE *file = open_memstream(&text, &length);
+
+	assert_non_null(file);
+	assert_int_equal(pm_netlist_read(netlist, &fabric, NULL), 0);
+	port = fabric->nodes[0].first_port + fabric->nodes[0].num_ports;
+	fabric->ports[port].link = fabric->ports[fabric->ports[port].peer].link =
+		pm_link_code(1, PM_QDR);
+	pm_netlist_write(fabric, file);
+	assert_int_equal(fclose(file), 0);
+	write_file(path, text);
+	free(text);
+	pm_fabric_free(fabric);
+}
+
 static char folder[] = "/tmp/test_commands-XXXXXX";
 
 static int make_folder(void **state)
@@ -360,6 +388,7 @@ static int make_folder(void **state)
 	make_file("shard1", "whatif --json --all links --shard 1/2 --threads 1 net");
 	make_file("shard2", "whatif --json --all links --shard 2/2 --threads 1 net");
 	make_file("sets", "traffic -q --lose leaf0:3 --write /dev/stdout net");
+	make_slow_file("slow", "net");
 	make_plan_file("plan", "net");
 	make_plan_file("portmajor.plan", "net");
 	write_file("names", "# names\n0x200000 \"leaf zero\"\n");
@@ -378,6 +407,7 @@ static int remove_folder(void **state)
 	static const char *const files[] = {
 		"net",
 		"less",
+		"slow",
 		"tables",
 		"other",
 		"shard1",

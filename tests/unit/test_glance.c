@@ -6,6 +6,8 @@
 #include "recipe.h"
 #include "snapshot.h"
 
+#include <portmajor/link.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -355,6 +357,60 @@ static void test_unchanged(void **state)
 	glance_forget(&glance);
 }
 
+/* Widths and speeds as PortInfo has them. */
+static void test_links(void **state)
+{
+	static const struct {
+		uint8_t width, speed, extended, fdr10;
+		const char *link;
+	} rows[] = {
+		{1, 0x10, 0, 0, "1xSDR"},     {2, 0x2f, 0, 0, "4xDDR"},
+		{4, 0x40, 0, 0, "8xQDR"},     {8, 0x40, 0, 1, "12xFDR10"},
+		{16, 0x40, 0x1f, 1, "2xFDR"}, {2, 0x40, 0x2f, 0, "4xEDR"},
+		{2, 0, 0x40, 0, "4xHDR"},     {2, 0, 0x80, 0, "4xNDR"},
+		{2, 0, 0, 1, "4x?"},	      {3, 0x40, 0, 0, "?xQDR"},
+		{32, 0xf0, 0, 0, "?"},	      {0, 0, 0xf0, 0, "?"},
+	};
+	struct glance glance = {.sm = PM_NONE};
+	uint8_t *link = calloc(plan->known->num_ports, 1);
+	uint32_t port = fabric->nodes[0].first_port + 3, dark = port + 2;
+	char text[PM_LINK_TEXT];
+
+	(void)state;
+	assert_non_null(link);
+	assert_true(fabric->ports[port].peer != PM_NONE);
+	assert_true(fabric->ports[dark].peer == PM_NONE);
+	restore();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (uint32_t k = 0; k < 2; k++) {
+			osm_physp_t *physp = physp_at(k ? dark : port);
+
+			physp->port_info.link_width_active = rows[i].width;
+			physp->port_info.link_speed = rows[i].speed;
+			physp->port_info.link_speed_ext = rows[i].extended;
+			physp->ext_port_info.link_speed_active = rows[i].fdr10;
+		}
+		/* Learnt at first, then looked at. */
+		if (!i) {
+			assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
+			glance_bind(&glance, plan);
+		} else {
+			assert_true(glance_look(&glance, &subn));
+		}
+		memset(link, 0xff, plan->known->num_ports);
+		glance_links(&glance, link);
+		assert_string_equal(pm_link_print(link[port], text), rows[i].link);
+		assert_int_equal(link[dark], 0);
+		assert_int_equal(link[fabric->ports[port].peer], 0);
+	}
+	unlink_port(port);
+	assert_true(glance_look(&glance, &subn));
+	glance_links(&glance, link);
+	assert_int_equal(link[port], 0);
+	glance_forget(&glance);
+	free(link);
+}
+
 static int set_up(void **state)
 {
 	const struct pm_plan_config config = {.order = PM_GROUPED};
@@ -388,6 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_unchanged),
+		cmocka_unit_test(test_links),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

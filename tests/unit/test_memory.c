@@ -18,6 +18,7 @@
 #include <portmajor/evidence.h>
 #include <portmajor/flapfile.h>
 #include <portmajor/flit.h>
+#include <portmajor/link.h>
 #include <portmajor/lftdiff.h>
 #include <portmajor/lftfile.h>
 #include <portmajor/locate.h>
@@ -391,6 +392,25 @@ static void try_tree(struct world *world)
 	note(tree.rank, tree.num_switches * sizeof(*tree.rank));
 	note(tree.leaves, tree.num_leaves * sizeof(*tree.leaves));
 	pm_tree_free(&tree);
+}
+
+static void try_slow_links(struct world *world)
+{
+	const struct pm_plan *plan = world->plan;
+	uint8_t link[256] = {0};
+	struct pm_slow_link *list;
+	uint32_t count = 0;
+
+	assert_true(plan->known->num_ports <= sizeof(link));
+	for (uint32_t i = 0, slow = 0; i < plan->known->num_ports; i++)
+		if (plan->known->ports[i].peer != PM_NONE &&
+		    plan->known->ports[i].peer > i)
+			link[i] = pm_link_code(slow++ ? 4 : 1, PM_EDR);
+	FILL(list, pm_slow_links_find(plan->known, &plan->tree, link, &list, &count,
+				      &trial.err));
+	assert_int_equal(count, 1);
+	note(list, sizeof(*list));
+	free(list);
 }
 
 static void try_reach(struct world *world)
@@ -1491,7 +1511,7 @@ static const struct row rows[] = {
 	ROW(flit_mesh),	    ROW(flit_chain),
 	ROW(flit_tree),	    ROW(flit_tables),
 	ROW(flit),	    ROW(flit_run),
-	ROW(sets),
+	ROW(sets),	    ROW(slow_links),
 };
 
 /* Where it stands, for a test that fails. */
