@@ -81,9 +81,13 @@ static bool look_at_port(const struct glance_port *port, const osm_physp_t *phys
 
 static struct glance_link link_of(const osm_physp_t *physp)
 {
-	return (struct glance_link){
-		physp->port_info.link_width_active, physp->port_info.link_speed,
-		physp->port_info.link_speed_ext, physp->ext_port_info.link_speed_active};
+	const ib_port_info_t *info = &physp->port_info;
+	struct glance_link link = {info->link_width_active, info->link_speed,
+				   info->link_speed_ext, 0};
+
+	if (link.speed >> 4 == IB_LINK_SPEED_ACTIVE_10 && !(link.extended >> 4))
+		link.fdr10 = physp->ext_port_info.link_speed_active;
+	return link;
 }
 
 /* The highest LID that a switch's table has room for: it begins with LID 0. */
@@ -107,7 +111,7 @@ static bool look_at_node(struct glance *glance, const struct glance_node *n)
 			continue;
 		if (!look_at_port(&glance->ports[n->first + p], physp, flags))
 			return false;
-		if (n->is_switch)
+		if (n->is_switch && !glance->ports[n->first + p].told)
 			glance->links[n->first + p] = link_of(physp);
 		odd = (uint16_t)(odd + (p && !is_up(*flags & STATE) &&
 					(*flags & STATE) != IB_LINK_DOWN));
@@ -392,6 +396,8 @@ int glance_learn(struct glance *glance, const osm_subn_t *subn, struct pm_error 
 
 		port->used = glance_is_joined(glance, i);
 		port->told = is_told(glance, i);
+		if (port->told)
+			glance->links[i] = (struct glance_link){0};
 	}
 	return 0;
 }
@@ -478,7 +484,7 @@ static uint8_t code_of(const struct glance_link *link)
 		found = (enum pm_speed)(extended < sizeof(faster) ? faster[extended] : 0);
 	else if (speed < sizeof(speeds))
 		found = (enum pm_speed)speeds[speed];
-	if (found == PM_QDR && link->fdr10 & 1)
+	if (link->fdr10 & 1)
 		found = PM_FDR10;
 	return pm_link_code(link->width < sizeof(lanes) ? lanes[link->width] : 0, found);
 }

@@ -40,7 +40,8 @@ struct glance_port {
 };
 
 /* What a switch's port says of its link, as PortInfo has it: looking is under a lock, so
- * it is made sense of afterwards. */
+ * it is made sense of afterwards, and one end of a cable is enough. All 0: the other is.
+ */
 struct glance_link {
 	uint8_t width;	  /* active */
 	uint8_t speed;	  /* active in the upper half */
@@ -111,7 +112,7 @@ void glance_see(const struct glance *glance, uint8_t *seen);
 
 /*
  * Widths and speeds, codes of link.h, of the ports of plan->known that have a cable in
- * use; else 0. O(ports).
+ * use, at one end of each between switches; else 0. O(ports).
  */
 void glance_links(const struct glance *glance, uint8_t *link);
 
