@@ -506,7 +506,8 @@ static const struct cli_command command = {
 		 ") whether the fabric is as it should be; if OpenSM runs for several "
 		 "fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
 		 "engine or does not run, hosts are cut off that cables join, LFT blocks "
-		 "were not acknowledged, files cannot be written, or the state is old.",
+		 "were not acknowledged, files cannot be written, links run below their "
+		 "neighbours', or the state is old.",
 	.options = options,
 	.max_operands = 1,
 };
