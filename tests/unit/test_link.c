@@ -295,6 +295,10 @@ static void test_generations(void **state)
 	for (unsigned int p = 1; p <= 6; p++)
 		set_link(f, port_of(f, "t", p), pm_link_code(4, PM_FDR));
 	assert_slow(f, "");
+	/* Nor are its links if they are fewer. */
+	set_link(f, port_of(f, "t", 6), 0);
+	assert_slow(f, "");
+	set_link(f, port_of(f, "t", 6), pm_link_code(4, PM_FDR));
 	set_link(f, port_of(f, "t", 2), pm_link_code(1, PM_FDR));
 	assert_slow(f, "a7 1xFDR 4xFDR");
 	/* One whose links fell back but for one is not: it can do better. */

@@ -808,6 +808,7 @@ static const struct {
 	{"no extended speed", "", " w=2 s=7 e=0", " w=2 s=7 e=3", "4xQDR"},
 	{"speed 0", "", " w=2 s=0", " w=2 s=0", "4xQDR"},
 	{"ibnetdiscover --full", "", "# \"b\" lid 1 4xEDR s=4 w=2 e=2", "", "4xEDR"},
+	{"options behind a description", "", "# \"b\" s=2 w=2", "", "4xDDR"},
 	{"hexadecimal, with blanks", "", " w= 0x2 s = 4", "", "4x?"},
 	{"bad options", "", " w=32 s=8 e=16 w= s=x =4 q=1", "", "?"},
 	{"an option that is too large", "", " w=99999999999999999999", "", "?"},
