@@ -87,11 +87,13 @@ static void note_point(struct follower *f, uint64_t ns)
 
 	if (point.dead == last->dead)
 		return;
-	if (point.ns == last->ns) {
-		last->dead = point.dead;
+	if (point.ns != last->ns) {
+		found->curve[found->num_points++] = point;
 		return;
 	}
-	found->curve[found->num_points++] = point;
+	last->dead = point.dead;
+	if (found->num_points > 1 && last[-1].dead == point.dead)
+		found->num_points--;
 }
 
 /* Writes the blocks that arrive before or after the loss; from the i-th on. */

@@ -93,12 +93,23 @@ class RecordSets(labtest.Folders):
         return points
 
     def test_computed_has_the_same_sets(self):
-        """As many as were recorded, and sooner by the time it takes to find the loss."""
-        computed, = self.recordings("-s", "h0-1")
+        """Those that were recorded, and sooner by the time it takes to find the loss."""
+        path = self.folder / "same.sets"
+        computed, = self.recordings("-s", "h0-1", "--write", path)
         recorded, = self.recordings("--sets", self.files["portmajor"])
-        self.assertEqual(computed["differ"], recorded["differ"])
+        sent = self.contents(self.files["portmajor"])
+        # A burst of losses that is seen in parts may take others in between.
+        self.assertEqual(self.contents(path).items() - sent.items(), set())
+        self.assertLessEqual(computed["sets"], recorded["sets"])
         self.assertEqual(computed["cut"]["at_once"], recorded["cut"]["at_once"])
         self.assertLess(computed["last_ms"], recorded["last_ms"])
+
+    @staticmethod
+    def contents(path):
+        """{(switch, block): entries} of the last Set of each."""
+        rows = path.read_text(encoding="ascii").splitlines()
+        return {tuple(row.split()[4:6]): row.split()[6] for row in rows
+                if row.startswith("set ")}
 
     def test_written_is_read(self):
         """The recording that is computed, from a file."""

@@ -122,6 +122,21 @@ static void test_forms(void **state)
 	pm_sets_free(sets);
 }
 
+/* Tables have room for all LIDs. */
+static void test_length(void **state)
+{
+	struct pm_sets *sets =
+		parse(MAGIC "lid 100008 638 1\nlid 10000a 640 3\n" TABLES LOST);
+	struct pm_outage found;
+
+	(void)state;
+	assert_int_equal(sets->length, 11 * 64);
+	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.at_once, found.paths);
+	free(found.curve);
+	pm_sets_free(sets);
+}
+
 static void assert_same(const struct pm_sets *a, const struct pm_sets *b)
 {
 	size_t tables = (size_t)fabric->num_switches * a->length;
@@ -347,6 +362,32 @@ static void test_follow_others(void **state)
 	pm_sets_free(sets);
 }
 
+/* What happens at one time is one point, or none. */
+static void test_follow_one_time(void **state)
+{
+	struct pm_sets *sets =
+		parse(MAGIC LIDS TABLES LOST "set 1000 1500 1500 200000 0 " ENTRIES(
+			"01",
+			"03") "\n"
+			      "set 1000 1500 1500 200000 0 " ENTRIES(
+				      "01",
+				      "02") "\n"
+					    "set 1000 1700 1700 200000 0 " ENTRIES(
+						    "01",
+						    "03") "\n"
+							  "set 1000 1700 1700 200001 "
+							  "0 " ENTRIES("03", "01") "\n");
+	struct pm_outage found;
+
+	(void)state;
+	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.num_points, 2);
+	assert_int_equal(found.curve[1].ns, 700);
+	assert_int_equal(found.curve[1].dead, 0);
+	free(found.curve);
+	pm_sets_free(sets);
+}
+
 /* With LMC 1 each host has two paths to the other, by different ways. */
 static void test_follow_lmc(void **state)
 {
@@ -434,31 +475,52 @@ static void test_compute(void **state)
 	}
 }
 
-/* Who the subnet manager cannot reach gets nothing; a host that is lost is no pair. */
+/* Sets to this switch. */
+static uint32_t count_sets(const struct pm_sets *sets, const struct pm_fabric *of,
+			   const char *sw)
+{
+	uint32_t node = pm_fabric_find_name(of, sw), num = 0;
+
+	for (uint32_t i = 0; i < sets->num; i++)
+		num += sets->set[i].sw == node;
+	return num;
+}
+
+/* Who the subnet manager cannot reach gets nothing. */
 static void test_compute_parts(void **state)
 {
+	struct pm_fabric *of = recipe_draw(
+		"l0/4 l1/4 l2/4 s0/3 s1/3 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l2:2=f "
+		"l0:3=s0:1 l1:3=s0:2 l2:3=s0:3 l0:4=s1:1 l1:4=s1:2 l2:4=s1:3");
 	struct pm_sets_config config = {.sm = PM_NONE, .mad_us = 1, .wire_smps = 1};
+	/* {l0, l1, s0} and {l2, s1} are left; one cable is named at both ends. */
+	const uint32_t apart[] = {world_port(of, "l2", 3), world_port(of, "l0", 4),
+				  world_port(of, "s1", 2), world_port(of, "l1", 4)};
+	const uint32_t own[] = {world_port(of, "l0", 4), world_port(of, "e", 1)};
 	struct pm_plan *plan;
 	struct pm_sets *sets;
-	uint32_t ports[] = {port_of("l0", 2), port_of("s1", 1), port_of("b", 1),
-			    port_of("l1", 1)};
 
 	(void)state;
-	assert_int_equal(pm_plan_make(fabric, &(struct pm_plan_config){0}, &plan, NULL),
-			 0);
-	config.sm = port_of("b", 1);
-	assert_int_equal(pm_sets_compute(fabric, plan, &config, ports, 2, &sets, NULL),
-			 0);
-	for (uint32_t i = 0; i < sets->num; i++)
-		assert_int_not_equal(sets->set[i].sw, world_port(fabric, "l0", 0));
+	assert_int_equal(pm_plan_make(of, &(struct pm_plan_config){0}, &plan, NULL), 0);
+	assert_int_equal(pm_sets_compute(of, plan, &config, apart, 4, &sets, NULL), 0);
+	assert_int_equal(sets->num_lost, 3);
+	assert_true(count_sets(sets, of, "l0") && count_sets(sets, of, "l1"));
+	assert_int_equal(count_sets(sets, of, "l2") + count_sets(sets, of, "s1"), 0);
+	pm_sets_free(sets);
+	config.sm = world_port(of, "e", 1);
+	assert_int_equal(pm_sets_compute(of, plan, &config, apart, 4, &sets, NULL), 0);
+	assert_int_equal(count_sets(sets, of, "l0") + count_sets(sets, of, "l1"), 0);
+	pm_sets_free(sets);
+	assert_int_equal(pm_sets_compute(of, plan, &config, own, 1, &sets, NULL), 0);
+	assert_true(sets->num > 0);
+	pm_sets_free(sets);
+	/* It has lost its own cable. */
+	assert_int_equal(pm_sets_compute(of, plan, &config, own, 2, &sets, NULL), 0);
+	assert_int_equal(sets->num, 0);
 	assert_int_equal(sets->num_lost, 2);
 	pm_sets_free(sets);
-	assert_int_equal(pm_sets_compute(fabric, plan, &config, ports, 4, &sets, NULL),
-			 0);
-	assert_int_equal(sets->num, 0); /* the manager's own cable */
-	assert_int_equal(sets->num_lost, 3);
-	pm_sets_free(sets);
 	pm_plan_free(plan);
+	pm_fabric_free(of);
 }
 
 int main(void)
@@ -475,6 +537,8 @@ int main(void)
 		cmocka_unit_test(test_follow_lmc),
 		cmocka_unit_test(test_compute),
 		cmocka_unit_test(test_compute_parts),
+		cmocka_unit_test(test_follow_one_time),
+		cmocka_unit_test(test_length),
 	};
 
 	return cmocka_run_group_tests(tests, draw, drop);
