@@ -17,6 +17,10 @@ OpenSM computes in no time, or with --cpu as long as it did here. The clock begi
 first trap, which is taken for the loss. A switch has changed when it answers, which its
 answer's way back precedes the acknowledgement.
 
+On a busy machine OpenSM waits longer, and has fewer SMPs out than it might: its times are
+longer then. --floor writes the same record once more with what no machine makes shorter:
+the SMPs alone, in their order, as many at a time as may be, with no wait in between.
+
 Traps that come while OpenSM discovers make it begin anew, which depends on the machine: the
 loss is tried until it is discovered once, at most --tries times; the try with the fewest
 SMPs counts.
@@ -24,6 +28,7 @@ SMPs counts.
 
 import argparse
 import dataclasses
+import heapq
 import pathlib
 import sys
 
@@ -61,8 +66,15 @@ class Recording:
     before: pmlab.Dump
     lost: list  # (GUID of a switch, port)
     sets: list
+    floor: list  # the same with the times of the SMPs alone
     discoveries: int
     smps: int
+
+    def at_floor(self):
+        """The recording with those times."""
+        return dataclasses.replace(
+            self, sets=self.floor, engine=f"{self.engine}, floor",
+            times=f"SMPs alone, {wiretime.SET_US} us each, {MAX_WIRE_SMPS} at a time")
 
     def rows(self):
         yield from ("portmajor-sets 1", f"engine {self.engine}", f"times {self.times}")
@@ -87,25 +99,46 @@ def blocks_of(dump, switch):
     return [bytes(entries[at:at + BLOCK]) for at in range(0, len(entries), BLOCK)]
 
 
+def hops_of(record):
+    return 0 if record.hops == 255 else record.hops
+
+
 def list_sets(records, cpu):
     """The Sets in a record of the wire, in the order in which they were sent."""
     stamps = wiretime.virtual(records, cpu)
-    seconds = {id(stamp.record): stamp.seconds for stamp in stamps}
-    ends = wiretime.last_of(records)
     traps = [stamp.seconds for stamp in stamps if stamp.record.event == "trapped"]
     if not traps:
         raise simlab.SimError("no trap told OpenSM of the loss")
-    sets = []
-    for stamp in stamps:
-        record, end = stamp.record, ends.get(id(stamp.record))
+    return make_sets(records, {id(stamp.record): stamp.seconds - traps[0] for stamp in stamps})
+
+
+def list_floor(records):
+    """The same with the times of the SMPs alone that are answered."""
+    ends, seconds = wiretime.last_of(records), {}
+    slots = [0.0] * MAX_WIRE_SMPS
+    for record in records:
+        end = ends.get(id(record))
+        if record.event != "asked":
+            continue
+        seconds[id(record)] = slots[0]
+        if end and end.event == "answered":
+            took = wiretime.SET_US + 2 * hops_of(record) * wiretime.HOP_US
+            seconds[id(end)] = heapq.heapreplace(slots, slots[0] + took * 1e-6) + took * 1e-6
+    return make_sets(records, seconds)
+
+
+def make_sets(records, seconds):
+    """Sets with these times, {id of a record: seconds since the loss}."""
+    ends, sets = wiretime.last_of(records), []
+    for record in records:
+        end = ends.get(id(record))
         if (record.event, record.method, record.attr) != ("asked", wire.SET, simlab.ATTR_LFT):
             continue
         acked = arrived = None
         if end and end.event == "answered" and not end.status:
-            acked = nanoseconds(seconds[id(end)] - traps[0])
-            hops = 0 if record.hops == 255 else record.hops
-            arrived = acked - nanoseconds(hops * wiretime.HOP_US * 1e-6)
-        sets.append(Set(nanoseconds(stamp.seconds - traps[0]), arrived, acked, record.guid,
+            acked = nanoseconds(seconds[id(end)])
+            arrived = acked - nanoseconds(hops_of(record) * wiretime.HOP_US * 1e-6)
+        sets.append(Set(nanoseconds(seconds[id(record)]), arrived, acked, record.guid,
                         record.modifier, bytes(record.data)))
     return sets
 
@@ -157,15 +190,18 @@ def lose(osm, targets, folder, cpu):
         return sum(fabric.lose(target) for target in targets)
 
     measured = simlab.measure(fabric, osm, action, timeout=pmlab.TIMEOUT_S)
-    sets = list_sets(trace.records(), cpu)
+    records = trace.records()
+    sets, floor = list_sets(records, cpu), list_floor(records)
     fabric.dump(folder / "after", timeout=pmlab.TIMEOUT_S)
-    check_sets(before, pmlab.Dump(folder / "after"), sets)
+    after = pmlab.Dump(folder / "after")
+    check_sets(before, after, sets)
+    check_sets(before, after, floor)
     others = sorted(set(measured["engines"]) - {osm.engine})
     return Recording(", then ".join([osm.engine, *others]),
                      f"wire model, {wiretime.SET_US} us an SMP, {MAX_WIRE_SMPS} at a time, "
                      f"OpenSM's CPU time {'as here' if cpu else 'left out'}",
-                     before, lost_cables(fabric, before), sets, measured["discoveries"],
-                     measured["last_lft_smp"])
+                     before, lost_cables(fabric, before), sets, floor,
+                     measured["discoveries"], measured["last_lft_smp"])
 
 
 def record(netlist, engine, targets, host=None, tries=5, cpu=False):
@@ -200,11 +236,15 @@ def main():
                         "first host)")
     parser.add_argument("--tries", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--cpu", action="store_true", help="OpenSM computes as long as it did here")
+    parser.add_argument("--floor", metavar="FILE", help="written too, with the times of the SMPs "
+                        "alone")
     options = parser.parse_args()
     try:
         found = record(simlab.Netlist(options.fabric), options.engine, options.lose, options.sm,
                        options.tries, options.cpu)
         write(found, options.output)
+        if options.floor:
+            write(found.at_floor(), options.floor)
     except (simlab.SimError, OSError) as error:
         print(f"record-sets: {error}", file=sys.stderr)
         return 3

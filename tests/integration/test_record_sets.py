@@ -37,6 +37,8 @@ class RecordSets(labtest.Folders):
             cls.found[engine] = record_sets.record(cls.netlist, engine, [LOST], tries=1)
             cls.files[engine] = cls.folder / f"{engine}.sets"
             record_sets.write(cls.found[engine], cls.files[engine])
+        cls.files["floor"] = cls.folder / "floor.sets"
+        record_sets.write(cls.found["ftree"].at_floor(), cls.files["floor"])
 
     def traffic(self, *args, lose=LOST):
         """What `portmajor traffic` says: a CompletedProcess."""
@@ -65,6 +67,20 @@ class RecordSets(labtest.Folders):
             self.assertEqual(r["unacknowledged"], 0)
         self.assertLess(10 * ours["pair_seconds"], theirs["pair_seconds"])
         self.assertLess(10 * ours["back_ms"]["all"], theirs["back_ms"]["all"])
+
+    def test_floor(self):
+        """Nor is it the machine's load: ours beside ftree's SMPs alone, without any wait."""
+        ours, theirs = self.both()
+        _, floor = self.recordings("--sets", self.files["portmajor"],
+                                   "--compare", self.files["floor"])
+        self.assertEqual(floor["name"], theirs["name"] + ", floor")
+        for key in ("sets", "differ", "cut"):
+            self.assertEqual(floor[key], theirs[key])
+        for key in ("first_ms", "last_ms", "pair_seconds"):
+            self.assertLess(floor[key], theirs[key])
+        smps = self.found["ftree"].smps
+        self.assertAlmostEqual(floor["last_ms"], smps / 4 * 0.265, delta=0.05 * floor["last_ms"])
+        self.assertLess(5 * ours["pair_seconds"], floor["pair_seconds"])
 
     def test_every_path_again(self):
         """Followed in Python, from every host to every other, after every Set."""
