@@ -12,9 +12,11 @@
 #include "world.h"
 
 #include <portmajor/change.h>
+#include <portmajor/circuits.h>
 #include <portmajor/config.h>
 #include <portmajor/cutoff.h>
 #include <portmajor/degrade.h>
+#include <portmajor/dsm.h>
 #include <portmajor/evidence.h>
 #include <portmajor/flapfile.h>
 #include <portmajor/flit.h>
@@ -1463,6 +1465,37 @@ static void try_sets(struct world *world)
 	pm_sets_free(sets);
 }
 
+static void try_circuits(struct world *world)
+{
+	const struct pm_circuits_config config = {
+		.costs = {1e-4, 8e-9, 1e-2}, .ports = 2, .kept = true, .circuits = 5};
+	struct pm_schedule *schedule;
+	struct pm_circuits_result result;
+
+	(void)world;
+	MAKE(schedule, pm_schedule_make(PM_COLLECTIVE_DOUBLING, 32, 1000, false,
+					&schedule, &trial.err));
+	FILL(result, pm_circuits_run(schedule, &config, &result, &trial.err));
+	note(&result.seconds, sizeof(result.seconds));
+	pm_schedule_free(schedule);
+}
+
+static void try_dsm(struct world *world)
+{
+	const struct pm_dsm_config config = {.nodes = 6,
+					     .delay = 1000,
+					     .timeout = 1000000000,
+					     .mbps = 1000,
+					     .posted = 8,
+					     .tries = 10,
+					     .page = 5000};
+	struct pm_dsm_result result;
+
+	(void)world;
+	FILL(result, pm_dsm_exchange(&config, 4, &result, &trial.err));
+	note(&result.last, sizeof(result.last));
+}
+
 /* ---- All of them ---- */
 
 struct row {
@@ -1505,6 +1538,7 @@ static const struct row rows[] = {
 	ROW(planfile_read), ROW(flapfile_print),
 	ROW(flapfile_read), ROW(smconf),
 	ROW(config),	    ROW(cutoff),
+	ROW(circuits),	    ROW(dsm),
 	ROW(planning),	    ROW(migrating),
 	ROW(rebase),	    ROW(look),
 	ROW(tell),	    ROW(flit_torus),
