@@ -38,6 +38,8 @@ static struct pm_circuits_result play(const struct pm_schedule *schedule,
 
 	if (pm_circuits_run(schedule, &config, &result, &err))
 		fail_msg("%s", err.text);
+	/* each circuit comes up and each message goes through, once */
+	assert_int_equal(result.events, result.setups + schedule->num);
 	return result;
 }
 
@@ -209,7 +211,7 @@ static void test_processes(void **state)
 	static const struct {
 		uint32_t processes;
 		unsigned int fine; /* a bit for each algorithm */
-	} rows[] = {{0, 0}, {1, 0},    {2, 13},	   {3, 1},    {4, 15},
+	} rows[] = {{0, 0}, {1, 0},    {2, 13},	   {3, 1},    {4, 15},	{5, 1},
 		    {6, 3}, {1000, 3}, {4096, 15}, {4097, 0}, {8192, 0}};
 	enum pm_collective algorithm = PM_COLLECTIVE_RING;
 	struct pm_error err;
@@ -285,6 +287,54 @@ static void test_kept_ring(void **state)
 	pm_schedule_free(s);
 }
 
+/* Messages that the algorithms do not have. */
+static struct pm_circuits_result play_these(struct pm_message *messages, uint32_t num,
+					    uint32_t ports, bool kept)
+{
+	const struct pm_schedule schedule = {.processes = 4,
+					     .steps = messages[num - 1].step + 1,
+					     .bytes = 4000000,
+					     .num = num,
+					     .messages = messages};
+
+	return play(&schedule, (struct pm_circuits_config){
+				       .costs = paper, .ports = ports, .kept = kept});
+}
+
+/* What comes before its receiver has come to that step is not waited for there. */
+static void test_early(void **state)
+{
+	struct pm_message messages[] = {{0, 0, 1, 3}, {1, 2, 1, 1}, {2, 1, 0, 1}};
+	double seconds = play_these(messages, LENGTH(messages), 2, true).seconds;
+
+	(void)state;
+	assert_true(fabs(seconds - (1e-2 + 2e-4 + 4e6 * 8e-9)) < 1e-9);
+}
+
+/* A circuit that comes up later than another one of that step carries its own message. */
+static void test_one_after_the_other(void **state)
+{
+	struct pm_message messages[] = {{0, 2, 3, 1}, {1, 0, 1, 4}, {1, 0, 2, 1}};
+	double seconds = play_these(messages, LENGTH(messages), 2, false).seconds;
+
+	(void)state;
+	assert_true(fabs(seconds - (1e-2 + 1e-4 + 4e6 * 8e-9)) < 1e-9);
+}
+
+static void test_receiver_has_ports_too(void **state)
+{
+	struct pm_message messages[] = {{0, 1, 0, 1}, {0, 2, 0, 1}};
+	const struct pm_schedule schedule = {4, 1, 100, 2, messages};
+	struct pm_circuits_config config = {.costs = paper, .ports = 1};
+	struct pm_circuits_result result;
+
+	(void)state;
+	assert_int_equal(pm_circuits_run(&schedule, &config, &result, NULL), -EINVAL);
+	config.ports = 2;
+	assert_int_equal(pm_circuits_run(&schedule, &config, &result, NULL), 0);
+	assert_int_equal(result.ports, 2);
+}
+
 static void test_refused(void **state)
 {
 	struct pm_schedule *s = make(PM_COLLECTIVE_RING, 4, 1000000000, false);
@@ -317,11 +367,19 @@ static void test_refused(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_equations),    cmocka_unit_test(test_paper),
-		cmocka_unit_test(test_order),	     cmocka_unit_test(test_all_arrives),
-		cmocka_unit_test(test_sizes),	     cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_few_circuits), cmocka_unit_test(test_one_circuit),
-		cmocka_unit_test(test_kept_ring),    cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_equations),
+		cmocka_unit_test(test_paper),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_all_arrives),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_few_circuits),
+		cmocka_unit_test(test_one_circuit),
+		cmocka_unit_test(test_kept_ring),
+		cmocka_unit_test(test_early),
+		cmocka_unit_test(test_one_after_the_other),
+		cmocka_unit_test(test_receiver_has_ports_too),
+		cmocka_unit_test(test_refused),
 	};
 
 	thorough = argc == 2 && !strcmp(argv[1], "all");

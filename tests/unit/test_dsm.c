@@ -96,6 +96,12 @@ static void test_times(void **state)
 	 */
 	config.nodes = 4;
 	assert_int_equal(invalidate(config).last, 2 * (way + 38 * 1000) + 2 * US);
+	/* Two questions come at a time and have one link. */
+	config.nodes = 3;
+	config.touch = config.page = 0;
+	assert_int_equal(update(config, 1).first, 2 * (way - 2 * US) + (38 + 6) * 1000);
+	assert_int_equal(update(config, 1).last,
+			 2 * (way - 2 * US) + (38 + 38 + 6) * 1000);
 	config.nodes = 1;
 	assert_int_equal(invalidate(config).last, 0);
 	assert_int_equal(exchange(config, 4).packets, 0);
@@ -197,6 +203,9 @@ static void test_rdma(void **state)
 	config.posted = 8;
 	assert_int_equal(update(config, 1).last,
 			 2 * (2 * (23 + 1) * US + 2 * US) + (38 + 4096) * 1000);
+	config.touch = 5 * US;
+	assert_int_equal(update(config, 1).last,
+			 2 * (2 * (23 + 5) * US + 2 * US) + (38 + 4096) * 1000);
 }
 
 /* The paper's: with two nodes all goes over one path, and receives are posted in
@@ -295,6 +304,8 @@ static void test_refused(void **state)
 	config.touch = PM_DSM_MAX_TIME;
 	config.page = 1 << 20;
 	config.posted = 100000;
+	config.tries = 1;
+	assert_int_equal(pm_dsm_update(&config, 10, &result, &err), -ERANGE);
 	assert_int_equal(pm_dsm_update(&config, 64, &result, &err), -ERANGE);
 }
 
