@@ -28,7 +28,7 @@ static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 			uint32_t index)
 {
 	struct packet *packet = &sim->packets[index];
-	struct port *p = &sim->ports[out];
+	struct port *p = port_of(sim, out);
 	uint32_t now = sim->wheel.now, wire = sim->config.wire;
 	uint32_t end = now + (uint32_t)packet->size * p->ticks;
 
@@ -43,11 +43,11 @@ static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 	add_event(sim, end, FREE, out, 0);
 	packet_leave(sim, packet, end);
 	packet->tail = end + wire;
-	if (sim->ports[p->peer].node < sim->config.fabric->num_switches)
+	if (p->to_host)
+		add_event(sim, packet->tail, REACHES, p->peer, index);
+	else
 		add_event(sim, now + wire + sim->config.crossing, ARRIVES, p->peer,
 			  index);
-	else
-		add_event(sim, packet->tail, REACHES, p->peer, index);
 }
 
 /* The first packet of the lane whose input may send one more, taken out of the queue; or
@@ -61,7 +61,7 @@ static uint32_t take_readable(struct pm_packet *sim, struct lane *lane)
 		struct packet *packet = &sim->packets[i];
 
 		if (packet->in != PM_NONE &&
-		    sim->ports[packet->in].reading >= sim->config.reads)
+		    port_of(sim, packet->in)->reading >= sim->config.reads)
 			continue;
 		if (packet->size > lane->credit)
 			return PM_NONE;
@@ -79,7 +79,7 @@ static uint32_t take_readable(struct pm_packet *sim, struct lane *lane)
 
 static void mark_starved(struct pm_packet *sim, uint32_t out, bool starved)
 {
-	uint32_t sw = sim->ports[out].node;
+	uint32_t sw = port_of(sim, out)->node;
 	const struct pm_node *n = &sim->config.fabric->nodes[sw];
 	uint32_t bit = out - n->first_port;
 	uint64_t *word;
@@ -100,7 +100,7 @@ static void try_send_limited(struct pm_packet *sim, uint32_t out, struct lane *l
 	if (index == PM_NONE)
 		return;
 	if (sim->packets[index].in != PM_NONE)
-		sim->ports[sim->packets[index].in].reading++;
+		port_of(sim, sim->packets[index].in)->reading++;
 	send_packet(sim, out, lane, index);
 }
 
@@ -108,7 +108,7 @@ static void try_send_limited(struct pm_packet *sim, uint32_t out, struct lane *l
 static void watch(struct pm_packet *sim, uint32_t out, uint32_t number,
 		  const struct lane *lane)
 {
-	struct port *p = &sim->ports[out];
+	struct port *p = port_of(sim, out);
 	uint32_t now = sim->wheel.now, time = lane->since + sim->config.lifetime;
 
 	if (p->timed >> number & 1)
@@ -123,7 +123,7 @@ static void try_send(struct pm_packet *sim, uint32_t out)
 	struct lane *lane = lane_of(sim, out, 0);
 	uint32_t index = lane->head;
 
-	if (sim->ports[out].busy || index == PM_NONE)
+	if (port_of(sim, out)->busy || index == PM_NONE)
 		return;
 	if (sim->packets[index].size > lane->credit) {
 		if (sim->config.lifetime)
@@ -170,18 +170,18 @@ static uint32_t find_output(const struct pm_packet *sim, const struct packet *pa
 	}
 	entry = sim->tables[(size_t)sw * sim->config.length + packet->lid];
 	out = n->first_port + entry;
-	if (!entry || entry > n->num_ports || sim->ports[out].peer == PM_NONE) {
+	if (!entry || entry > n->num_ports || port_of(sim, out)->peer == PM_NONE) {
 		*reason = PM_DROP_NO_ENTRY;
 		return PM_NONE;
 	}
 	*reason = PM_DROP_DEAD_PORT;
-	return sim->ports[out].dead ? PM_NONE : out;
+	return port_of(sim, out)->dead ? PM_NONE : out;
 }
 
 static void route(struct pm_packet *sim, uint32_t index)
 {
 	struct packet *packet = &sim->packets[index];
-	uint32_t sw = sim->ports[packet->in].node;
+	uint32_t sw = port_of(sim, packet->in)->node;
 	enum pm_packet_drop reason;
 	uint32_t out = find_output(sim, packet, sw, &reason);
 
@@ -195,7 +195,7 @@ static void route(struct pm_packet *sim, uint32_t index)
 
 static bool is_cut(const struct pm_packet *sim, uint32_t in, const struct packet *packet)
 {
-	return sim->ports[in].dead && packet->tail > sim->config.lose_at;
+	return port_of(sim, in)->dead && packet->tail > sim->config.lose_at;
 }
 
 static void arrives(struct pm_packet *sim, uint32_t in, uint32_t index)
@@ -205,13 +205,13 @@ static void arrives(struct pm_packet *sim, uint32_t in, uint32_t index)
 
 	if (is_cut(sim, in, packet)) {
 		packet->in = PM_NONE; /* nobody waits for that room any more */
-		packet_drop(sim, index, sim->ports[sim->ports[in].peer].node,
+		packet_drop(sim, index, port_of(sim, port_of(sim, in)->peer)->node,
 			    PM_DROP_CUT);
 		return;
 	}
 	packet->in = in;
-	sim->ports[in].arrived = index;
-	sim->ports[in].tail = packet->tail;
+	port_of(sim, in)->arrived = index;
+	port_of(sim, in)->tail = packet->tail;
 	if (!sim->line) {
 		route(sim, index);
 		return;
@@ -325,7 +325,7 @@ static void feed(struct pm_packet *sim, uint32_t host)
 	uint32_t port = sim->config.hosts[host].port, size;
 	struct source *s = &sim->source[host];
 
-	if (sim->ports[port].busy || sim->ports[port].dead ||
+	if (port_of(sim, port)->busy || port_of(sim, port)->dead ||
 	    lane_of(sim, port, 0)->head != PM_NONE)
 		return;
 	if (sim->config.timeout) {
@@ -358,7 +358,7 @@ static bool receive(struct pm_packet *sim, uint32_t host, uint32_t index)
 	}
 	answer = rc_receive(&sim->rc, tag, packet->flags & LAST);
 	if (answer & (RC_ACKNOWLEDGE | RC_GAP) &&
-	    !sim->ports[sim->config.hosts[host].port].dead) {
+	    !port_of(sim, sim->config.hosts[host].port)->dead) {
 		tag.number = sim->rc.pairs[tag.pair].expected;
 		inject(sim, host, packet->from,
 		       &(struct packet){
@@ -396,7 +396,7 @@ static void reaches(struct pm_packet *sim, uint32_t in, uint32_t index)
 {
 	struct packet *packet = &sim->packets[index];
 	uint32_t host = sim->host_of[in];
-	uint32_t node = sim->ports[sim->ports[in].peer].node;
+	uint32_t node = port_of(sim, port_of(sim, in)->peer)->node;
 
 	packet->in = in;
 	if (is_cut(sim, in, packet)) {
@@ -425,12 +425,12 @@ static void look_at_pair(struct pm_packet *sim, uint32_t pair)
 /* An output has ended sending: who waited for it, or for the input, may go on. */
 static void is_free(struct pm_packet *sim, uint32_t out)
 {
-	struct port *p = &sim->ports[out];
+	struct port *p = port_of(sim, out);
 	uint32_t sw = p->node;
 
 	p->busy = false;
 	if (sim->config.reads && p->from != PM_NONE)
-		sim->ports[p->from].reading--;
+		port_of(sim, p->from)->reading--;
 	try_send(sim, out);
 	if (sw >= sim->config.fabric->num_switches) {
 		feed(sim, sim->host_of[out]);
@@ -449,7 +449,7 @@ static void is_free(struct pm_packet *sim, uint32_t out)
 static void look_at_head(struct pm_packet *sim, uint32_t out, uint32_t number)
 {
 	struct lane *lane = lane_of(sim, out, number);
-	struct port *p = &sim->ports[out];
+	struct port *p = port_of(sim, out);
 	uint32_t index = lane->head;
 
 	p->timed = (uint16_t)(p->timed & ~(1u << number));
@@ -508,22 +508,91 @@ static void handle(struct pm_packet *sim, struct event event)
 	}
 }
 
+/*
+ * What events will look at is fetched into the cache while others are handled: on large
+ * trees the time goes into waiting for memory. First the ports and packets of the chunk
+ * after the next one, then the entries that those of the next one need, then the outputs
+ * that these lead to.
+ */
+static void fetch_ports(const struct pm_packet *sim, const struct chunk *chunk)
+{
+	for (uint32_t i = 0; i < chunk->num; i++) {
+		struct event event = chunk->list[i];
+		enum kind kind = (enum kind)(event.what >> KIND_SHIFT);
+
+		__builtin_prefetch(port_of(sim, event.what & PORT_MASK), 1);
+		if (kind == ARRIVES || kind == REACHES)
+			__builtin_prefetch(&sim->packets[event.arg], 1);
+	}
+}
+
+/* The entry for the packet of such an event, or NULL. */
+static const uint8_t *entry_of(const struct pm_packet *sim, struct event event)
+{
+	uint32_t lid;
+
+	if (event.what >> KIND_SHIFT != ARRIVES)
+		return NULL;
+	lid = sim->packets[event.arg].lid;
+	return lid < sim->config.length
+		       ? sim->tables +
+				 (size_t)port_of(sim, event.what & PORT_MASK)->node *
+					 sim->config.length +
+				 lid
+		       : NULL;
+}
+
+static void fetch_entries(const struct pm_packet *sim, const struct chunk *chunk)
+{
+	for (uint32_t i = 0; i < chunk->num; i++)
+		__builtin_prefetch(entry_of(sim, chunk->list[i]));
+}
+
+static void fetch_outputs(const struct pm_packet *sim, const struct chunk *chunk)
+{
+	for (uint32_t i = 0; i < chunk->num; i++) {
+		const uint8_t *entry = entry_of(sim, chunk->list[i]);
+		uint32_t sw;
+
+		if (!entry)
+			continue;
+		sw = port_of(sim, chunk->list[i].what & PORT_MASK)->node;
+		__builtin_prefetch(
+			port_of(sim, sim->config.fabric->nodes[sw].first_port + *entry),
+			1);
+	}
+}
+
+/* Chunks are read one after the other, and two ahead. */
+static void handle_chunks(struct pm_packet *sim, uint32_t c)
+{
+	while (c != PM_NONE) {
+		struct chunk chunk = sim->wheel.chunks[c];
+		uint32_t next = chunk.next;
+
+		wheel_give_back(&sim->wheel, c);
+		if (next != PM_NONE) {
+			const struct chunk *second = &sim->wheel.chunks[next];
+
+			if (second->next != PM_NONE)
+				fetch_ports(sim, &sim->wheel.chunks[second->next]);
+			fetch_entries(sim, second);
+		}
+		fetch_outputs(sim, &chunk);
+		for (uint32_t i = 0; i < chunk.num; i++)
+			handle(sim, chunk.list[i]);
+		sim->events += chunk.num;
+		c = next;
+	}
+}
+
 /* All events of the tick `now`, also those that come while it is looked at. */
 static void run_tick(struct pm_packet *sim)
 {
 	uint32_t c;
 
-	while ((c = wheel_take(&sim->wheel)) != PM_NONE) {
-		while (c != PM_NONE) {
-			struct chunk chunk = sim->wheel.chunks[c];
-
-			wheel_give_back(&sim->wheel, c);
-			for (uint32_t i = 0; i < chunk.num; i++)
-				handle(sim, chunk.list[i]);
-			sim->events += chunk.num;
-			c = chunk.next;
-		}
-	}
+	while ((c = wheel_take(&sim->wheel)) != PM_NONE)
+		handle_chunks(sim, c);
 }
 
 /* ---- What happens from without ---- */
@@ -659,12 +728,15 @@ static void begin_ports(struct pm_packet *sim)
 	const struct pm_fabric *fabric = sim->config.fabric;
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
-		sim->ports[i] = (struct port){
+		uint32_t far = pm_fabric_peer_node(fabric, i);
+
+		*port_of(sim, i) = (struct port){
 			.peer = fabric->ports[i].peer,
 			.node = fabric->ports[i].node,
 			.from = PM_NONE,
 			.ticks = sim->config.ticks ? sim->config.ticks[i] : 1,
 			.arrived = PM_NONE,
+			.to_host = far >= fabric->num_switches,
 		};
 		for (uint32_t l = 0; l < sim->lanes; l++) {
 			*lane_of(sim, i, l) = (struct lane){
@@ -700,8 +772,9 @@ static void allocate(struct pm_packet *sim)
 
 	sim->tables =
 		pm_pool_bytes(pool, (size_t)fabric->num_switches * sim->config.length);
-	sim->ports = pm_pool_array(pool, fabric->num_ports, sizeof(*sim->ports));
-	sim->lane = pm_pool_array(pool, lanes, sizeof(*sim->lane));
+	sim->stride =
+		(sizeof(struct port) + sim->lanes * sizeof(struct lane) + 63) / 64 * 64;
+	sim->ports = pm_pool_bytes(pool, fabric->num_ports * sim->stride);
 	if (sim->config.in_line)
 		sim->line = pm_pool_array(pool, lanes, sizeof(*sim->line));
 	if (sim->config.reads)
@@ -774,7 +847,7 @@ bool pm_packet_is_idle(const struct pm_packet *sim)
 		return false;
 	for (uint32_t i = 0; i < sim->config.fabric->num_ports; i++)
 		for (uint32_t l = 0; l < sim->lanes; l++)
-			if (sim->ports[i].peer != PM_NONE && !sim->ports[i].dead &&
+			if (port_of(sim, i)->peer != PM_NONE && !port_of(sim, i)->dead &&
 			    lane_of(sim, i, l)->credit != (int32_t)sim->config.buffer)
 				return false;
 	return true;

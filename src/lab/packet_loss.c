@@ -15,7 +15,8 @@ static void flush(struct pm_packet *sim, uint32_t out)
 			uint32_t index = lane->head;
 
 			lane->head = sim->packets[index].next;
-			packet_drop(sim, index, sim->ports[out].node, PM_DROP_DEAD_PORT);
+			packet_drop(sim, index, port_of(sim, out)->node,
+				    PM_DROP_DEAD_PORT);
 		}
 		lane->tail = PM_NONE;
 	}
@@ -25,7 +26,7 @@ static void flush(struct pm_packet *sim, uint32_t out)
  * come in are found when they do. */
 static void cut(struct pm_packet *sim, uint32_t in)
 {
-	struct port *p = &sim->ports[in];
+	struct port *p = port_of(sim, in);
 	struct packet *packet;
 
 	if (p->arrived == PM_NONE || p->tail <= sim->wheel.now)
@@ -34,7 +35,7 @@ static void cut(struct pm_packet *sim, uint32_t in)
 	if (packet->flags & (BAD | DROPPED))
 		return;
 	packet->flags |= BAD;
-	packet_count_drop(sim, sim->ports[p->peer].node, PM_DROP_CUT);
+	packet_count_drop(sim, port_of(sim, p->peer)->node, PM_DROP_CUT);
 	sim->inside--;
 	sim->waste++;
 }
@@ -42,11 +43,11 @@ static void cut(struct pm_packet *sim, uint32_t in)
 void packet_lose(struct pm_packet *sim)
 {
 	for (uint32_t i = 0; i < sim->config.num_lost; i++) {
-		uint32_t port = sim->config.lost[i], peer = sim->ports[port].peer;
+		uint32_t port = sim->config.lost[i], peer = port_of(sim, port)->peer;
 
 		if (peer == PM_NONE)
 			continue;
-		sim->ports[port].dead = sim->ports[peer].dead = true;
+		port_of(sim, port)->dead = port_of(sim, peer)->dead = true;
 		flush(sim, port);
 		flush(sim, peer);
 		cut(sim, port);

@@ -48,7 +48,15 @@ struct packet {
 	uint8_t flags;
 };
 
-/* A port, as output and as input. */
+/* An output's lane. */
+struct lane {
+	uint32_t head, tail; /* packets that wait, or PM_NONE */
+	int32_t credit;	     /* blocks */
+	uint32_t since;	     /* when its head became the head */
+};
+
+/* A port, as output and as input. What is looked at together lies together: on large
+ * trees the time goes into waiting for memory. */
 struct port {
 	uint32_t peer; /* PM_NONE: no cable */
 	uint32_t node;
@@ -61,13 +69,8 @@ struct port {
 	uint16_t timed;	  /* output: lanes with a LIFETIME event under way */
 	uint16_t reading; /* input: packets that are leaving */
 	uint32_t sent;	  /* output: blocks */
-};
-
-/* An output's lane. */
-struct lane {
-	uint32_t head, tail; /* packets that wait, or PM_NONE */
-	int32_t credit;	     /* blocks */
-	uint32_t since;	     /* when its head became the head */
+	bool to_host;	  /* output */
+	struct lane lane[];
 };
 
 /* An input's lane, with in_line. */
@@ -94,8 +97,8 @@ struct pm_packet {
 	struct wheel wheel;
 	uint32_t lanes;
 	uint8_t *tables;
-	struct port *ports;    /* [port] */
-	struct lane *lane;     /* [port][lanes] */
+	char *ports; /* [port] of `stride` bytes, see port_of */
+	size_t stride;
 	struct line *line;     /* [port][lanes], or NULL */
 	uint64_t *starved;     /* [switch][4] outputs that wait for an input, or NULL */
 	struct source *source; /* [host] */
@@ -127,10 +130,15 @@ struct pm_packet {
 	uint64_t *sent;		      /* [port] while measuring */
 };
 
+static inline struct port *port_of(const struct pm_packet *sim, uint32_t port)
+{
+	return (struct port *)(void *)(sim->ports + port * sim->stride);
+}
+
 static inline struct lane *lane_of(const struct pm_packet *sim, uint32_t port,
 				   uint32_t lane)
 {
-	return &sim->lane[(size_t)port * sim->lanes + lane];
+	return &port_of(sim, port)->lane[lane];
 }
 
 static inline struct line *line_of(const struct pm_packet *sim, uint32_t port,

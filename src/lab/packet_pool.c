@@ -36,7 +36,7 @@ void packet_leave(struct pm_packet *sim, const struct packet *packet, uint32_t t
 {
 	if (packet->in == PM_NONE)
 		return;
-	add_event(sim, time + sim->config.wire, CREDIT, sim->ports[packet->in].peer,
+	add_event(sim, time + sim->config.wire, CREDIT, port_of(sim, packet->in)->peer,
 		  (uint32_t)packet->lane << LANE_SHIFT | packet->size);
 	if (sim->line)
 		add_event(sim, time, NEXT, packet->in, packet->lane);

@@ -84,7 +84,7 @@ static uint64_t sum_lags(const struct pm_packet *sim)
 					? sim->source[h].created
 					: pm_workload_time(sim->config.workload, h);
 
-		if (time < now && !sim->ports[sim->config.hosts[h].port].dead)
+		if (time < now && !port_of(sim, sim->config.hosts[h].port)->dead)
 			sum += now - time;
 	}
 	return sum;
@@ -93,7 +93,7 @@ static uint64_t sum_lags(const struct pm_packet *sim)
 static void sum_sent(struct pm_packet *sim)
 {
 	for (uint32_t i = 0; i < sim->config.fabric->num_ports; i++)
-		sim->sent[i] = sim->ports[i].sent - sim->sent_before[i];
+		sim->sent[i] = port_of(sim, i)->sent - sim->sent_before[i];
 }
 
 void packet_see_end(struct pm_packet *sim)
@@ -105,7 +105,7 @@ void packet_see_end(struct pm_packet *sim)
 		sim->batches[sim->batch].lag = sum_lags(sim);
 		if (!sim->batch)
 			for (uint32_t i = 0; i < sim->config.fabric->num_ports; i++)
-				sim->sent_before[i] = sim->ports[i].sent;
+				sim->sent_before[i] = port_of(sim, i)->sent;
 		if (sim->batch++ == sim->config.batches)
 			sum_sent(sim);
 	}
@@ -184,7 +184,7 @@ static void find_rates(const struct pm_packet *sim, struct pm_packet_result *r)
 
 		sum += got;
 		squares += got * got;
-		share += got * sim->ports[sim->config.hosts[h].port].ticks;
+		share += got * port_of(sim, sim->config.hosts[h].port)->ticks;
 	}
 	if (ticks > 0 && senders)
 		r->accepted = share / ticks / senders;

@@ -28,11 +28,13 @@ static const struct packet *packet_at(const struct stuck *stuck, uint32_t index)
 static void count_held(struct stuck *stuck)
 {
 	const struct pm_packet *sim = stuck->sim;
-	uint32_t num_lanes = sim->lanes * sim->config.fabric->num_ports;
+	size_t num_lanes = (size_t)sim->lanes * sim->config.fabric->num_ports;
 
-	for (uint32_t o = 0; o < num_lanes; o++) {
-		for (uint32_t i = sim->lane[o].head; i != PM_NONE;
-		     i = packet_at(stuck, i)->next)
+	for (size_t o = 0; o < num_lanes; o++) {
+		const struct lane *lane = lane_of(sim, (uint32_t)(o / sim->lanes),
+						  (uint32_t)(o % sim->lanes));
+
+		for (uint32_t i = lane->head; i != PM_NONE; i = packet_at(stuck, i)->next)
 			if (packet_at(stuck, i)->in != PM_NONE)
 				stuck->held[index_of(stuck, packet_at(stuck, i)->in,
 						     packet_at(stuck, i)->lane)] +=
@@ -50,10 +52,11 @@ static bool is_blocked(const struct stuck *stuck, uint32_t port, uint32_t number
 	const struct lane *lane = lane_of(sim, port, number);
 	uint32_t held;
 
-	if (lane->head == PM_NONE || sim->ports[port].busy || sim->ports[port].dead ||
+	if (lane->head == PM_NONE || port_of(sim, port)->busy ||
+	    port_of(sim, port)->dead ||
 	    packet_at(stuck, lane->head)->size <= lane->credit)
 		return false;
-	held = stuck->held[index_of(stuck, sim->ports[port].peer, number)];
+	held = stuck->held[index_of(stuck, port_of(sim, port)->peer, number)];
 	return lane->credit + (int32_t)held == (int32_t)sim->config.buffer;
 }
 
@@ -70,7 +73,7 @@ static bool spread(struct stuck *stuck, uint32_t port, uint32_t number)
 
 		if (packet->in == PM_NONE)
 			continue;
-		moves = &stuck->moves[index_of(stuck, sim->ports[packet->in].peer,
+		moves = &stuck->moves[index_of(stuck, port_of(sim, packet->in)->peer,
 					       packet->lane)];
 		changed |= !*moves;
 		*moves = true;
@@ -99,7 +102,7 @@ static void find_moving(struct stuck *stuck)
 static uint32_t next_stuck(const struct stuck *stuck, uint32_t port, uint32_t number)
 {
 	const struct pm_packet *sim = stuck->sim;
-	uint32_t in = sim->ports[port].peer, sw = sim->ports[in].node;
+	uint32_t in = port_of(sim, port)->peer, sw = port_of(sim, in)->node;
 
 	pm_for_each_port(out, sim->config.fabric, sw) {
 		for (uint32_t i = lane_of(sim, out, number)->head; i != PM_NONE;
