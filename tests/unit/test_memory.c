@@ -27,6 +27,7 @@
 #include <portmajor/netlist.h>
 #include <portmajor/order.h>
 #include <portmajor/outage.h>
+#include <portmajor/packet.h>
 #include <portmajor/planfile.h>
 #include <portmajor/pool.h>
 #include <portmajor/roles.h>
@@ -1496,6 +1497,68 @@ static void try_dsm(struct world *world)
 	note(&result.last, sizeof(result.last));
 }
 
+/* Reliable connections of all pairs, and how many events that took. */
+static int send_traffic(const struct world *world, const uint8_t *tables,
+			uint64_t *events)
+{
+	const struct pm_fabric *fabric = world->fabric;
+	struct pm_packet_host hosts[8];
+	struct pm_workload_config workload = {
+		.pattern = PM_ALL_TO_ALL, .blocks = 600, .load = PM_LOAD_FULL, .seed = 1};
+	struct pm_packet_config config = {
+		.fabric = fabric,
+		.tables = tables,
+		.length = world->stride,
+		.hosts = hosts,
+		.wire = 5,
+		.packet = 1,
+		.buffer = 9,
+		.in_line = true,
+		.reads = 1,
+		.batch = 3000,
+		.batches = 2,
+		.window = 100,
+		.timeout = 500,
+		.tries = 1,
+	};
+	struct pm_packet *packet = NULL;
+	struct pm_packet_result r;
+	int rc;
+
+	for (uint32_t node = fabric->num_switches; node < fabric->num_nodes; node++) {
+		uint32_t port = fabric->nodes[node].first_port + 1;
+
+		if (fabric->ports[port].peer != PM_NONE && config.num_hosts < 8)
+			hosts[config.num_hosts++] =
+				(struct pm_packet_host){port, fabric->ports[port].lid};
+	}
+	workload.num_hosts = config.num_hosts;
+	rc = pm_workload_new(&workload, &config.workload, &trial.err);
+	if (!rc)
+		rc = pm_packet_new(&config, &packet, &trial.err);
+	if (!rc)
+		rc = pm_packet_run(packet, 6000, &trial.err);
+	if (!rc) {
+		rc = pm_packet_stuck(packet, NULL, 0, &trial.err);
+		pm_packet_result(packet, &r);
+		*events = r.events;
+	}
+	pm_packet_free(packet);
+	pm_workload_free(config.workload);
+	return rc;
+}
+
+static void try_traffic(struct world *world)
+{
+	uint8_t *tables = world_tables(world->routes, world->num_switches);
+	uint64_t events = 0;
+
+	CHANGE(send_traffic(world, tables, &events));
+	free(tables);
+	assert_true(events > 100);
+	note(&events, sizeof(events));
+}
+
 /* ---- All of them ---- */
 
 struct row {
@@ -1546,6 +1609,7 @@ static const struct row rows[] = {
 	ROW(flit_tree),	    ROW(flit_tables),
 	ROW(flit),	    ROW(flit_run),
 	ROW(sets),	    ROW(slow_links),
+	ROW(traffic),
 };
 
 /* Where it stands, for a test that fails. */

@@ -141,7 +141,7 @@ struct pm_packet_result {
 struct pm_packet;
 
 /* -EINVAL: something is not in range, the message says what; -ENOMEM. The caller frees
- * *packet. */
+ * *packet. The first messages are taken from the workload, also if it fails. */
 int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **packet,
 		  struct pm_error *err);
 void pm_packet_free(struct pm_packet *packet);
