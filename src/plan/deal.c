@@ -42,21 +42,39 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
 	return a;
 }
 
+/* A walk over the planes that lead to a switch, in no order: the next one, or PM_NONE. */
+static uint32_t walk_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *at)
+{
+	const struct pm_tree *tree = &plan->tree;
+	const struct pm_node *n = &plan->known->nodes[sw];
+
+	if (tree->level[sw] == PM_NO_LEVEL)
+		return PM_NONE;
+	if (tree->level[sw] > 0) {
+		while (*at < tree->num_planes)
+			if (pm_tree_is_native(tree, (*at)++, sw))
+				return *at - 1;
+		return PM_NONE;
+	}
+	while (*at <= n->num_ports) {
+		uint32_t plane = tree->plane[n->first_port + (*at)++];
+
+		if (plane != PM_NONE)
+			return plane;
+	}
+	return PM_NONE;
+}
+
+#define FOR_EACH_PLANE(p, plan, sw)                                                      \
+	for (uint32_t at_ = 0, p; (p = walk_planes(plan, sw, &at_)) != PM_NONE;)
+
 /* The plane after this one, in a circle, of those that lead to a switch. */
 static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 {
-	const struct pm_tree *tree = &plan->tree;
 	uint32_t first = plane, next = PM_NONE;
 
-	for (uint32_t k = 1; tree->level[sw] > 0 && k < tree->num_planes; k++)
-		if (pm_tree_is_native(tree, (plane + k) % tree->num_planes, sw))
-			return (plane + k) % tree->num_planes;
-	/* Only leaves have ports with a plane. */
-	pm_for_each_port(i, plan->known, sw) {
-		uint32_t other = tree->plane[i];
-
-		if (other == PM_NONE)
-			continue;
+	FOR_EACH_PLANE(other, plan, sw)
+	{
 		if (other < first)
 			first = other;
 		if (other > plane && other < next)
@@ -69,23 +87,12 @@ static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t pla
 static uint32_t count_planes(const struct pm_plan *plan, uint32_t sw, uint32_t plane,
 			     uint32_t *below)
 {
-	const struct pm_tree *tree = &plan->tree;
 	uint32_t count = 0;
 
 	*below = 0;
-	if (tree->level[sw] == PM_NO_LEVEL)
-		return 0;
-	for (uint32_t p = 0; tree->level[sw] > 0 && p < tree->num_planes; p++) {
-		if (!pm_tree_is_native(tree, p, sw))
-			continue;
-		*below += p < plane;
-		count++;
-	}
-	/* Only leaves have ports with a plane. */
-	pm_for_each_port(i, plan->known, sw) {
-		if (tree->plane[i] == PM_NONE)
-			continue;
-		*below += tree->plane[i] < plane;
+	FOR_EACH_PLANE(other, plan, sw)
+	{
+		*below += other < plane;
 		count++;
 	}
 	return count;
@@ -138,23 +145,12 @@ static uint32_t plane_step(uint32_t num_planes, unsigned int lmc)
 /* Lists the planes that lead to a switch, in ascending order; how many there are. */
 static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *list)
 {
-	const struct pm_tree *tree = &plan->tree;
 	uint32_t count = 0;
 
-	if (tree->level[sw] == PM_NO_LEVEL)
-		return 0;
-	for (uint32_t p = 0; tree->level[sw] > 0 && p < tree->num_planes; p++) {
-		if (!pm_tree_is_native(tree, p, sw))
-			continue;
-		list[count++] = p;
-	}
-	/* Only leaves have ports with a plane. */
-	pm_for_each_port(i, plan->known, sw) {
-		uint32_t plane = tree->plane[i], at = count;
+	FOR_EACH_PLANE(plane, plan, sw)
+	{
+		uint32_t at = count++;
 
-		if (plane == PM_NONE)
-			continue;
-		count++;
 		for (; at > 0 && list[at - 1] > plane; at--)
 			list[at] = list[at - 1];
 		list[at] = plane;
