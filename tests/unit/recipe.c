@@ -52,6 +52,13 @@ static void make_order(uint32_t *order, uint32_t num, struct random *random)
 
 /* ---- Recipes ---- */
 
+uint64_t from_environment(const char *variable, uint64_t usual)
+{
+	const char *text = getenv(variable);
+
+	return text && *text ? strtoull(text, NULL, 0) : usual;
+}
+
 void recipe_free(struct recipe *recipe)
 {
 	free(recipe->nodes);

@@ -20,6 +20,10 @@ uint32_t random_below(struct random *random, uint32_t below);
 uint32_t random_range(struct random *random, uint32_t low, uint32_t high);
 bool random_chance(struct random *random, uint32_t percent);
 
+/* The number in an environment variable, as PM_SEED, or, where there is none, the usual.
+ */
+uint64_t from_environment(const char *variable, uint64_t usual);
+
 struct recipe_node {
 	uint64_t guid;
 	enum pm_node_type type;

@@ -459,16 +459,10 @@ static void draw(struct trial *t, struct random *random)
 	}
 }
 
-static uint64_t number(const char *name, uint64_t usual)
-{
-	const char *text = getenv(name);
-
-	return text && *text ? strtoull(text, NULL, 0) : usual;
-}
-
 static void test_random(void **state)
 {
-	uint64_t seed = number("PM_SEED", 1), rounds = number("PM_ROUNDS", 40);
+	uint64_t seed = from_environment("PM_SEED", 1),
+		 rounds = from_environment("PM_ROUNDS", 40);
 	struct ask *ask = ask_start(&fake.osm);
 	static struct trial trial;
 

@@ -17,13 +17,6 @@
 
 #include <cmocka.h>
 
-static uint64_t number_of(const char *variable, uint64_t usual)
-{
-	const char *text = getenv(variable);
-
-	return text ? strtoull(text, NULL, 0) : usual;
-}
-
 /* ---- A loss ---- */
 
 struct scene {
@@ -596,9 +589,9 @@ static void check_lost(struct scene *s, uint64_t seed)
 
 static void for_random(uint64_t rounds, void (*check)(struct scene *s, uint64_t seed))
 {
-	uint64_t seed = number_of("PM_SEED", 1);
+	uint64_t seed = from_environment("PM_SEED", 1);
 
-	rounds = number_of("PM_ROUNDS", rounds);
+	rounds = from_environment("PM_ROUNDS", rounds);
 	printf("seeds %llu to %llu\n", (unsigned long long)seed,
 	       (unsigned long long)(seed + rounds - 1));
 	for (uint64_t end = seed + rounds; seed < end; seed++) {

@@ -260,13 +260,6 @@ static void test_unknown(void **state)
 
 /* ---- Random trees ---- */
 
-static uint64_t number_of(const char *variable, uint64_t usual)
-{
-	const char *text = getenv(variable);
-
-	return text && *text ? strtoull(text, NULL, 0) : usual;
-}
-
 /* A random tree of which a part is lost, and random drains. */
 struct scene {
 	struct recipe recipe;
@@ -407,9 +400,9 @@ static void for_random(const char *name, uint64_t rounds,
 		       void (*check)(struct scene *s, struct pm_drains *drains,
 				     uint64_t seed))
 {
-	uint64_t seed = number_of("PM_SEED", 1);
+	uint64_t seed = from_environment("PM_SEED", 1);
 
-	rounds = number_of("PM_ROUNDS", rounds);
+	rounds = from_environment("PM_ROUNDS", rounds);
 	printf("%s: seeds %llu to %llu\n", name, (unsigned long long)seed,
 	       (unsigned long long)(seed + rounds - 1));
 	for (uint64_t end = seed + rounds; seed < end; seed++) {

@@ -1147,13 +1147,6 @@ static void test_random(void **state)
 	assert_true(by_table_missed * 10 <= by_table);
 }
 
-static uint64_t from_environment(const char *name, uint64_t value)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoull(text, NULL, 10) : value;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -953,13 +953,6 @@ static void run(struct trial *t, struct totals *totals)
 	}
 }
 
-static uint64_t from_environment(const char *name, uint64_t otherwise)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoull(text, NULL, 0) : otherwise;
-}
-
 static void test_random_series(void **state)
 {
 	uint64_t first = from_environment("PM_SEED", 20240607);

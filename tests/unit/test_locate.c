@@ -610,13 +610,6 @@ static void test_every_single_loss(void **state)
 static uint64_t first_seed = DEFAULT_SEED;
 static uint32_t rounds = DEFAULT_ROUNDS;
 
-static uint32_t from_environment(const char *name, uint32_t otherwise)
-{
-	const char *text = getenv(name);
-
-	return text ? (uint32_t)strtoul(text, NULL, 0) : otherwise;
-}
-
 static void kill_cable(struct truth *truth, uint32_t port)
 {
 	uint32_t peer = truth->world->plan->known->ports[port].peer;
@@ -941,7 +934,7 @@ int main(void)
 	};
 
 	first_seed = from_environment("PM_SEED", DEFAULT_SEED);
-	rounds = from_environment("PM_ROUNDS", DEFAULT_ROUNDS);
+	rounds = (uint32_t)from_environment("PM_ROUNDS", DEFAULT_ROUNDS);
 	print_message("PM_SEED=%llu PM_ROUNDS=%u\n", (unsigned long long)first_seed,
 		      rounds);
 

@@ -415,13 +415,6 @@ static void compare_credits(const struct trial *t, uint64_t seed)
 	free(used);
 }
 
-static uint64_t from_environment(const char *name, uint64_t value)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoull(text, NULL, 0) : value;
-}
-
 static void test_random_tables(void **state)
 {
 	uint64_t first = from_environment("PM_SEED", DEFAULT_SEED);

@@ -310,16 +310,10 @@ static void step(struct planning *planning, struct recipe *recipe, struct random
 	pm_fabric_free(fabric);
 }
 
-static uint64_t number(const char *name, uint64_t usual)
-{
-	const char *text = getenv(name);
-
-	return text && *text ? strtoull(text, NULL, 0) : usual;
-}
-
 static void test_random(void **state)
 {
-	uint64_t seed = number("PM_SEED", 1), rounds = number("PM_ROUNDS", 60);
+	uint64_t seed = from_environment("PM_SEED", 1),
+		 rounds = from_environment("PM_ROUNDS", 60);
 	const struct recipe_limits limits = {.switches = 30, .hosts = 60};
 
 	(void)state;

@@ -431,8 +431,7 @@ static void try_all(const struct scenario *s, uint64_t first, uint64_t every)
 
 static void test_each(void **state)
 {
-	const char *text = getenv("PM_EVERY");
-	uint64_t every = text ? strtoull(text, NULL, 10) : EVERY;
+	uint64_t every = from_environment("PM_EVERY", EVERY);
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(scenarios); i++) {

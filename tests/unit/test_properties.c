@@ -1033,13 +1033,6 @@ static void test_shifts(void **state)
 	}
 }
 
-static uint64_t from_environment(const char *name, uint64_t otherwise)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoull(text, NULL, 0) : otherwise;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -193,13 +193,6 @@ static void test_plan_agrees(void **state)
 
 /* ---- Random trees ---- */
 
-static uint64_t env(const char *name, uint64_t otherwise)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoull(text, NULL, 0) : otherwise;
-}
-
 /* Cuts cables and hosts at random. */
 static void lose_some(struct pm_fabric *fabric, struct random *random)
 {
@@ -262,7 +255,8 @@ static void assert_apart(const struct world *world, const struct pm_fabric *now,
 static void test_random(void **state)
 {
 	const struct recipe_limits limits = {30, 60};
-	uint64_t seed = env("PM_SEED", 1), rounds = env("PM_ROUNDS", 300);
+	uint64_t seed = from_environment("PM_SEED", 1),
+		 rounds = from_environment("PM_ROUNDS", 300);
 	uint32_t made = 0, less = 0;
 
 	(void)state;
@@ -494,7 +488,8 @@ static void test_flaps(void **state)
 static void test_bound(void **state)
 {
 	static const char letters[] = "amshfff";
-	uint64_t seed = env("PM_SEED", 1), rounds = env("PM_ROUNDS", 300);
+	uint64_t seed = from_environment("PM_SEED", 1),
+		 rounds = from_environment("PM_ROUNDS", 300);
 	uint32_t most_in_an_hour = 0;
 
 	(void)state;

@@ -509,8 +509,7 @@ static bool begin(struct trial *t, uint64_t seed)
 
 static void test_random_losses(void **state)
 {
-	const char *given = getenv("PM_SEED");
-	uint64_t seed = given ? strtoull(given, NULL, 0) : 20261122;
+	uint64_t seed = from_environment("PM_SEED", 20261122);
 	uint32_t tried = 0, changed = 0;
 
 	(void)state;
