@@ -439,16 +439,12 @@ void glance_bind(struct glance *glance, const struct pm_plan *plan)
 	for (uint32_t i = 0; i < glance->num_nodes; i++)
 		if (glance->nodes[i].is_switch)
 			bind_switch(glance, &glance->nodes[i]);
-	glance->settled = true;
 	for (uint32_t i = 0; i < glance->num_ports; i++) {
 		struct glance_port *port = &glance->ports[i];
 		uint32_t place = port->has_lid ? find_place(glance, i) : PM_NONE;
 
-		if (place == PM_NONE)
-			continue;
-		if (port->lid != plan->lid[place])
-			glance->settled = false;
-		port->lid = plan->lid[place];
+		if (place != PM_NONE)
+			port->lid = plan->lid[place];
 	}
 }
 

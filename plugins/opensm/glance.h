@@ -58,8 +58,7 @@ struct glance {
 	uint32_t num_nodes, num_ports;
 	uint64_t sm_guid; /* of the port that OpenSM uses .. */
 	uint32_t sm;	  /* .. and that port, or PM_NONE */
-	bool regular; /* when learnt: all cables have two ends that say the same, .. */
-	bool settled; /* .. and all ports had the LIDs that the plan has for them */
+	bool regular;	  /* when learnt: all cables have two ends that say the same */
 
 	/* As last looked at. */
 	uint32_t num_listed;	   /* nodes in OpenSM's table, .. */

@@ -165,7 +165,7 @@ bool routing_is_covered(const struct plugin *plugin)
 	const struct glance *glance = &plugin->glance;
 
 	if (!plugin->covered || !plugin->view.routes || glance->plan != planning->plan ||
-	    !glance->regular || !glance->settled)
+	    !glance->regular)
 		return false;
 	/* With migrate, who has left gets its planned LID back. */
 	return !plugin->config.migrate ||

@@ -47,7 +47,6 @@ class Swift(labtest.LabCase):
 
     def check_quiet_sweeps(self):
         """Those in which nothing changed, and those after a repair."""
-        self.lab.measure("settle", self.lab.osm.hup)  # the first one that has all LIDs
         quiet, repaired, memset = [], [], []
         for _ in range(self.TRIES):
             memset.append(self.memset_ms())
@@ -58,7 +57,7 @@ class Swift(labtest.LabCase):
             repaired += self.lose("leaf5:20").runs
             self.back("leaf5:20")
             figures = self.best_ms(quiet), self.best_ms(repaired)
-            ok = all(computed <= 4 * min(memset) and locked <= 2 * min(memset)
+            ok = all(computed <= 4 * min(memset) and locked <= 1.5 * min(memset)
                      for computed, locked in figures)
             if ok:
                 break

@@ -444,6 +444,36 @@ static void test_each(void **state)
 	name = NULL;
 }
 
+static uint64_t count_allocations(void)
+{
+	struct subnet_sweep result;
+
+	memfault_begin(&(struct memfault){0});
+	subnet_sweep(&result);
+	assert_int_equal(result.rc, 0);
+	return memfault_end();
+}
+
+/* The second sweep already computes nothing: as much is allocated as in the third. */
+static void test_quiet(void **state)
+{
+	uint64_t first, second, third;
+
+	(void)state;
+	subnet_remove_files("*/*");
+	subnet_remove_files("*");
+	subnet_begin(fabric);
+	load(QUIET);
+	first = count_allocations();
+	second = count_allocations();
+	third = count_allocations();
+	print_message("%u, %u and %u allocations\n", (unsigned int)first,
+		      (unsigned int)second, (unsigned int)third);
+	subnet_unload();
+	subnet_end();
+	assert_int_equal(second, third);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -470,6 +500,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each),
+		cmocka_unit_test(test_quiet),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
