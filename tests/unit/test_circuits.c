@@ -288,8 +288,8 @@ static void test_kept_ring(void **state)
 }
 
 /* Messages that the algorithms do not have. */
-static struct pm_circuits_result play_these(struct pm_message *messages, uint32_t num,
-					    uint32_t ports, bool kept)
+static struct pm_circuits_result play_these(struct pm_schedule_message *messages,
+					    uint32_t num, uint32_t ports, bool kept)
 {
 	const struct pm_schedule schedule = {.processes = 4,
 					     .steps = messages[num - 1].step + 1,
@@ -304,7 +304,8 @@ static struct pm_circuits_result play_these(struct pm_message *messages, uint32_
 /* What comes before its receiver has come to that step is not waited for there. */
 static void test_early(void **state)
 {
-	struct pm_message messages[] = {{0, 0, 1, 3}, {1, 2, 1, 1}, {2, 1, 0, 1}};
+	struct pm_schedule_message messages[] = {
+		{0, 0, 1, 3}, {1, 2, 1, 1}, {2, 1, 0, 1}};
 	double seconds = play_these(messages, LENGTH(messages), 2, true).seconds;
 
 	(void)state;
@@ -314,7 +315,8 @@ static void test_early(void **state)
 /* A circuit that comes up later than another one of that step carries its own message. */
 static void test_one_after_the_other(void **state)
 {
-	struct pm_message messages[] = {{0, 2, 3, 1}, {1, 0, 1, 4}, {1, 0, 2, 1}};
+	struct pm_schedule_message messages[] = {
+		{0, 2, 3, 1}, {1, 0, 1, 4}, {1, 0, 2, 1}};
 	double seconds = play_these(messages, LENGTH(messages), 2, false).seconds;
 
 	(void)state;
@@ -323,7 +325,7 @@ static void test_one_after_the_other(void **state)
 
 static void test_receiver_has_ports_too(void **state)
 {
-	struct pm_message messages[] = {{0, 1, 0, 1}, {0, 2, 0, 1}};
+	struct pm_schedule_message messages[] = {{0, 1, 0, 1}, {0, 2, 0, 1}};
 	const struct pm_schedule schedule = {4, 1, 100, 2, messages};
 	struct pm_circuits_config config = {.costs = paper, .ports = 1};
 	struct pm_circuits_result result;
