@@ -507,6 +507,47 @@ static bool begin(struct trial *t, uint64_t seed)
 	return true;
 }
 
+/*
+ * Loads at 5,832 hosts, which are kept up to date, against a full count: every second
+ * time of a switch lost. PM_SAMPLES=200 takes some minutes.
+ */
+static void test_sampled_loads(void **state)
+{
+	uint64_t seed = from_environment("PM_SEED", 20261122);
+	uint64_t samples = from_environment("PM_SAMPLES", 4), changed = 0;
+	struct trial t = {.random = {seed}, .seed = seed, .config = grouped};
+
+	(void)state;
+	t.config.loads = true;
+	world_make(&t.world, world_director(324), PM_GROUPED);
+	assert_int_equal(pm_whatif_new(t.world.fabric, &t.config, &t.whatif, NULL), 0);
+	for (uint64_t i = 0; i < samples; i++) {
+		struct pm_fabric *now = pm_fabric_clone(t.world.fabric);
+		struct pm_whatif_result result;
+		uint32_t ports[PM_MAX_PORTS + 3], num = choose_loss(&t, ports);
+		uint32_t sw = random_below(&t.random, now->num_switches);
+
+		if (i % 2 == 0) {
+			num = 0;
+			pm_for_each_port(port, now, sw)
+				ports[num++] = port;
+		}
+		for (uint32_t k = 0; k < num; k++)
+			pm_fabric_cut(now, ports[k]);
+		assert_int_equal(pm_whatif_lose(t.whatif, ports, num, &result, NULL), 0);
+		world_update(&t.world, now);
+		assert_int_equal(result.load, count_most(&t, now));
+		changed += result.load != pm_whatif_before(t.whatif)->load;
+		pm_fabric_free(now);
+	}
+	print_message("PM_SEED=%llu PM_SAMPLES=%llu: %llu with another load\n",
+		      (unsigned long long)seed, (unsigned long long)samples,
+		      (unsigned long long)changed);
+	assert_true(changed);
+	pm_whatif_free(t.whatif);
+	world_free(&t.world);
+}
+
 static void test_random_losses(void **state)
 {
 	uint64_t seed = from_environment("PM_SEED", 20261122);
@@ -658,6 +699,7 @@ int main(void)
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_moved_is_all),
 		cmocka_unit_test(test_random_losses),
+		cmocka_unit_test(test_sampled_loads),
 		cmocka_unit_test(test_loads),
 		cmocka_unit_test(test_loads_each_way),
 		cmocka_unit_test(test_parts),
