@@ -19,8 +19,10 @@ foreach(module fabric netlist generate tree reach plan route delta check whatif 
 endforeach()
 
 # All sizes of rings of a thousand processes, too.
-add_test(NAME circuits.all COMMAND test_circuits all)
-set_tests_properties(circuits.all PROPERTIES LABELS slow TIMEOUT 600 COST 30)
+if(NOT PORTMAJOR_SANITIZE) # minutes then
+	add_test(NAME circuits.all COMMAND test_circuits all)
+	set_tests_properties(circuits.all PROPERTIES LABELS slow TIMEOUT 600 COST 30)
+endif()
 
 # The longest of them, and it computes.
 set_tests_properties(unit.properties PROPERTIES COST 300 PROCESSORS 2 TIMEOUT 900)

@@ -70,6 +70,8 @@ static bool is_left_out(enum pm_collective algorithm, uint32_t processes, size_t
 {
 	if (thorough || algorithm != PM_COLLECTIVE_RING || processes <= 256)
 		return false;
+	if (ports > 3 && ports < 10)
+		return true;
 	return ports % 3 != size || (!kept && ports % 3 != 1);
 }
 
@@ -106,7 +108,7 @@ static void test_equations(void **state)
 				comparisons +=
 					compare_ports((enum pm_collective)a, p, size);
 	print_message("%u comparisons\n", comparisons);
-	assert_int_equal(comparisons, thorough ? 2340 : 2340 - 2 * (60 - 14));
+	assert_int_equal(comparisons, thorough ? 2340 : 2340 - 2 * (60 - 6));
 }
 
 /* Numbers of the paper's text and of its figures. */
