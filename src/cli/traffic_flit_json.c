@@ -324,8 +324,12 @@ static void print_settings(const json_t *object)
 
 static void print_point(const json_t *point)
 {
-	cli_text_print(point, "{6length} {6%%load} {9%%%%accepted} {7%%%%half} "
-			      "{9%latency.mean} {7latency.p50} {7latency.p99} "
+	cli_text_print(point, "{6length} {6%%load} {9%%%%accepted} ");
+	if (json_is_null(json_object_get(point, "half")))
+		printf("%7s", "-");
+	else
+		cli_text_print(point, "{7%%%%half}");
+	cli_text_print(point, " {9%latency.mean} {7latency.p50} {7latency.p99} "
 			      "{7latency.max} {5highest_fill} {7lost_flits}");
 	if (json_is_object(json_object_get(point, "deadlock")))
 		puts("  deadlock");

@@ -50,6 +50,25 @@ static void unlist_vc(struct pm_flit *flit, uint32_t vc)
 	flit->num_listed[flit->net->links[v->want].from]--;
 }
 
+/* It has sent, and waits to send again by the same link. */
+static void move_to_end(struct pm_flit *flit, uint32_t vc)
+{
+	struct vc *v = &flit->vcs[vc];
+	struct link *link = &flit->links[v->want];
+
+	if (link->end == vc)
+		return;
+	if (v->before == PM_NONE)
+		link->head = v->after;
+	else
+		flit->vcs[v->before].after = v->after;
+	flit->vcs[v->after].before = v->before;
+	flit->vcs[link->end].after = vc;
+	v->before = link->end;
+	v->after = PM_NONE;
+	link->end = vc;
+}
+
 static bool is_open(const struct pm_flit *flit, uint32_t vc)
 {
 	uint32_t number = vc & ((1u << flit->vc_shift) - 1);
@@ -387,6 +406,10 @@ static void send_front(struct pm_flit *flit, uint32_t vc)
 	v->ready--;
 	tell_room(flit, vc);
 	send_flit(flit, next, what);
+	if (!(what & FLIT_TAIL) && v->ready && is_open(flit, next)) {
+		move_to_end(flit, vc);
+		return;
+	}
 	unlist_vc(flit, vc);
 	if (what & FLIT_TAIL) {
 		uint32_t number = next & ((1u << flit->vc_shift) - 1);

@@ -174,8 +174,10 @@ def statement_4(bench):
                "0.99 of it on average", "slack suffers (sec. 6.3)", ours, verdict(holds))
 
 
-def dip(ratios, length):
-    return all(surely_below(ratios[length], ratios[other]) for other in (60, 72))
+def dips(ratios):
+    """Seed by seed, at 64 and 66 together."""
+    near = [(a + b) / 2 for a, b in zip(ratios[64], ratios[66])]
+    return all(surely_below(near, ratios[other]) for other in (60, 72))
 
 
 def show_dip(ratios):
@@ -187,9 +189,9 @@ def statement_5(bench):
     torus, mesh = bench.ratios(TORUS), bench.ratios(MESH)
     return Row("5", "That ratio is lower just above GO (L = 64, 66) than at 60 and 72, seed by "
                "seed", "sizes just above the GO line (sec. 6.3)",
-               f"torus: {show_dip(torus)}; at 64 {'' if dip(torus, 64) else 'not '}surely lower; "
-               f"mesh: {show_dip(mesh)}; at 64 {'' if dip(mesh, 64) else 'not '}surely lower",
-               both(dip(torus, 64), dip(mesh, 64)))
+               "; ".join(f"{name}: {show_dip(ratios)}: {'' if dips(ratios) else 'not '}beyond "
+                         "chance" for name, ratios in (("torus", torus), ("mesh", mesh))),
+               both(dips(torus), dips(mesh)))
 
 
 def statement_6(bench):
@@ -235,12 +237,12 @@ def statement_8(bench):
 
 
 def statement_9(bench):
-    credit, slack = (bench.points(*TORUS, "--flow", flow, "--length", "16,32,64,96", "--load",
-                                  "0.1..0.4") for flow in FLOWS)
+    credit, slack = (bench.run(*TORUS, "--flow", flow, "--length", "16,32,64,96", "--load",
+                               "0.1..0.4")[0] for flow in FLOWS)
     away = [abs(b["latency"]["mean"] / a["latency"]["mean"] - 1) for a, b in zip(credit, slack)]
     return Row("9", "Far below saturation (load 0.1 to 0.4, L up to 96) both have the same "
-               "latency, within 0.15%", "-", f"{max(away):.3%} apart at most",
-               verdict(max(away) <= 0.0015))
+               "latency, within 0.1%", "-", f"{max(away):.3%} apart at most",
+               verdict(max(away) <= 0.001))
 
 
 def statement_10(bench):

@@ -684,7 +684,7 @@ static void compare(const struct figures *figures)
 					.load = 20000,
 					.arrivals = PM_FLIT_POISSON,
 					.seed = 1};
-	double least = measure(figures->net, &config, 20000).mean;
+	double least = measure(figures->net, &config, 20000).mean, most = 0;
 
 	for (size_t i = 0; figures->points[i].load; i++) {
 		config.load = figures->points[i].load;
@@ -692,9 +692,12 @@ static void compare(const struct figures *figures)
 				    figures->least,
 			    figures->points[i].latency, 0.1);
 	}
-	config.load = PM_FLIT_FULL_LOAD;
-	assert_near(measure(figures->net, &config, 10000).accepted, figures->saturation,
-		    0.2);
+	for (config.load = 500000; config.load <= PM_FLIT_FULL_LOAD; config.load *= 2) {
+		double accepted = measure(figures->net, &config, 10000).accepted;
+
+		most = accepted > most ? accepted : most;
+	}
+	assert_near(most, figures->saturation, 0.2);
 	pm_flit_net_free(figures->net);
 }
 
