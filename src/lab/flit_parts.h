@@ -92,7 +92,7 @@ struct pm_flit {
 };
 
 /* Latencies below 2048 are counted each, longer ones by their first 11 bits. */
-#define FLIT_BINS (23 * 1024)
+#define FLIT_BINS 23552u /* 23 x 1024 */
 
 static inline uint32_t flit_vc_shift(uint32_t vcs)
 {

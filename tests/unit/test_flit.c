@@ -250,17 +250,30 @@ static void test_slack_fill(void **state)
 	pm_flit_net_free(net);
 }
 
-/* GO at 2 D: a queue that never runs dry; below it does. */
+/*
+ * Two nodes send to a third one, by a single VC: so packets take turns, and the buffer of
+ * the one that waits says STOP. When it is read again, flits come 2 D cycles after GO:
+ * with a GO of 2 D - 1 and more it never runs dry, else it does once for each packet.
+ */
 static void test_slack_goes_on(void **state)
 {
-	struct pm_flit_net *net = chain(2);
+	static const uint32_t lines[] = {67, 60, 59, 58, 40, 20, 0};
+	struct pm_flit_net *net = mesh(1, 3);
 	struct pm_flit_config config = rhinet;
 
 	(void)state;
 	config.flow = PM_FLIT_SLACK;
-	config.pattern = PM_FLIT_SHIFT;
-	config.node = 1;
-	assert_near(measure(net, &config, 20000).accepted, 1, 0.002);
+	config.rule = PM_FLIT_ONE;
+	config.pattern = PM_FLIT_HOT_SPOT;
+	config.share = 100;
+	config.length = 1000;
+	for (size_t i = 0; i < LENGTH(lines); i++) {
+		double dry = lines[i] < 59 ? 59 - lines[i] : 0;
+
+		config.go = lines[i];
+		assert_near(measure(net, &config, 200000).busiest, 1000 / (1000 + dry),
+			    0.0005);
+	}
 	pm_flit_net_free(net);
 }
 
