@@ -250,6 +250,37 @@ static void test_slack_fill(void **state)
 	pm_flit_net_free(net);
 }
 
+/* Packets longer than a buffer, which lose their ends: each is counted once, and those
+ * that come after it are none of its. */
+static void test_losses(void **state)
+{
+	struct pm_flit_net *nets[] = {mesh(1, 3), mesh(4, 5)};
+	struct pm_flit_config config = rhinet;
+
+	(void)state;
+	config.flow = PM_FLIT_SLACK;
+	config.rule = PM_FLIT_ONE;
+	config.cable = 40;
+	config.share = 100;
+	config.length = 200;
+	for (size_t i = 0; i < LENGTH(nets); i++) {
+		struct pm_flit_result found;
+		struct pm_flit *flit;
+		uint64_t begun;
+
+		config.pattern = i ? PM_FLIT_UNIFORM : PM_FLIT_HOT_SPOT;
+		flit = begin(nets[i], &config);
+		run(flit, 100000);
+		pm_flit_result(flit, &found);
+		begun = pm_flit_count(flit).sent / config.length;
+		assert_true(found.lost_packets > begun / 20);
+		assert_near((double)(found.packets + found.lost_packets), (double)begun,
+			    0.02);
+		pm_flit_free(flit);
+		pm_flit_net_free(nets[i]);
+	}
+}
+
 /*
  * Two nodes send to a third one, by a single VC: so packets take turns, and the buffer of
  * the one that waits says STOP. When it is read again, flits come 2 D cycles after GO:
@@ -747,6 +778,7 @@ int main(void)
 		cmocka_unit_test(test_mean_distance),
 		cmocka_unit_test(test_credit_throughput),
 		cmocka_unit_test(test_slack_fill),
+		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_slack_goes_on),
 		cmocka_unit_test(test_queue),
 		cmocka_unit_test(test_hot_spot),
