@@ -89,7 +89,7 @@ struct source {
 };
 
 #define FINE 64 /* a bucket is 1/64 of its value wide */
-#define BUCKETS (FINE * (64 - 6 + 1))
+#define BUCKETS ((size_t)FINE * (64 - 6 + 1))
 
 struct pm_packet {
 	struct pm_pool pool;

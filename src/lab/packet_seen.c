@@ -194,14 +194,14 @@ static void find_rates(const struct pm_packet *sim, struct pm_packet_result *r)
 
 /*
  * Ever more waits if hosts lag behind by more at the end than in the middle, by more than
- * 1/50 of the time between and what chance does to a few messages.
+ * 1/50 of the time between.
  */
 static bool is_unstable(const struct pm_packet *sim, const struct pm_packet_result *r)
 {
 	uint32_t half = r->num_batches / 2;
 	double senders = pm_workload_senders(sim->config.workload), first, last, time;
 
-	if (r->num_batches < 2 || !senders)
+	if (r->num_batches < 2 || senders < 1)
 		return false;
 	first = (double)r->batches[half - 1].lag;
 	last = (double)r->batches[r->num_batches - 1].lag;
