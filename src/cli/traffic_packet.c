@@ -686,13 +686,41 @@ static void print_circle(const json_t *circle)
 	putchar('\n');
 }
 
+/* A line for each reason: how many, at how many nodes, and where most. */
+static void print_drops(const json_t *list)
+{
+	for (unsigned int reason = 0; reason < PM_DROPS; reason++) {
+		const char *name = pm_packet_drop_name((enum pm_packet_drop)reason);
+		const json_t *row, *worst = NULL;
+		json_int_t sum = 0, nodes = 0;
+		size_t i;
+
+		json_array_foreach(list, i, row)
+		{
+			if (strcmp(json_string_value(json_object_get(row, "reason")),
+				   name))
+				continue;
+			sum += cli_json_number(row, "packets");
+			nodes++;
+			if (!worst || cli_json_number(row, "packets") >
+					      cli_json_number(worst, "packets"))
+				worst = row;
+		}
+		if (!worst)
+			continue;
+		printf("dropped %" JSON_INTEGER_FORMAT ": %s, at %" JSON_INTEGER_FORMAT
+		       " nodes",
+		       sum, name, nodes);
+		cli_text_print(worst, ", most at {node.name}: {packets}\n");
+	}
+}
+
 static void print_more(const json_t *point)
 {
-	const json_t *list = json_object_get(point, "drops"), *row;
+	const json_t *list, *row;
 	size_t i;
 
-	json_array_foreach(list, i, row)
-		cli_text_print(row, "dropped {packets}: {reason} at {node.name}\n");
+	print_drops(json_object_get(point, "drops"));
 	if (json_is_object(json_object_get(point, "pairs")))
 		cli_text_print(point,
 			       "{pairs.used} pairs of hosts: {pairs.again} sent "

@@ -118,14 +118,15 @@ void packet_see_end(struct pm_packet *sim)
 
 /* ---- Results ---- */
 
-static uint64_t quantile(const struct pm_packet *sim, uint64_t messages, double part)
+static uint64_t quantile(const struct pm_packet *sim, uint64_t messages, uint64_t slowest,
+			 double part)
 {
 	uint64_t sum = 0, need = (uint64_t)ceil((double)messages * part);
 
 	for (uint32_t b = 0; b < BUCKETS && messages; b++) {
 		sum += sim->latencies[b];
 		if (sum >= need)
-			return top_of(b);
+			return top_of(b) < slowest ? top_of(b) : slowest;
 	}
 	return 0;
 }
@@ -233,8 +234,8 @@ void pm_packet_result(struct pm_packet *sim, struct pm_packet_result *r)
 	memcpy(r->drops, sim->drops, sizeof(r->drops));
 	find_mean(r);
 	find_rates(sim, r);
-	r->p50 = quantile(sim, r->messages, 0.5);
-	r->p99 = quantile(sim, r->messages, 0.99);
+	r->p50 = quantile(sim, r->messages, r->slowest, 0.5);
+	r->p99 = quantile(sim, r->messages, r->slowest, 0.99);
 	r->unstable = is_unstable(sim, r);
 	if (sim->batch && sim->batch <= sim->config.batches)
 		sum_sent(sim);
