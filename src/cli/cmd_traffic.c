@@ -40,21 +40,18 @@ static const char *find_option(int argc, char **argv, const char *option)
 	return found;
 }
 
-static bool has(int argc, char **argv, const char *option)
-{
-	return find_option(argc, argv, option) != NULL;
-}
-
 /* The engine that is named, or the one that goes with the options; or less than 0. */
 static int choose_engine(int argc, char **argv)
 {
+	static const char *const of_packets[] = {"--pattern", "--collective", "--load"};
 	const char *name = find_option(argc, argv, "--engine");
 
 	if (name)
 		return traffic_find_engine(name);
-	return has(argc, argv, "--pattern") || has(argc, argv, "--collective")
-		       ? TRAFFIC_PACKET
-		       : TRAFFIC_CUTOFF;
+	for (size_t i = 0; i < sizeof(of_packets) / sizeof(*of_packets); i++)
+		if (find_option(argc, argv, of_packets[i]))
+			return TRAFFIC_PACKET;
+	return TRAFFIC_CUTOFF;
 }
 
 static int print_engines(void)

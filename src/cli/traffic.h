@@ -25,7 +25,8 @@ int traffic_flit(int argc, char **argv);
 	{                                                                                \
 		0, "engine", "ENGINE",                                                   \
 			"cutoff counts pairs of hosts that are cut off (default), "      \
-			"packet sends packets (default with --pattern), flit sends "     \
+			"packet sends packets (default with --pattern or --load), flit " \
+			"sends "                                                         \
 			"flit by flit; each has options of its own",                     \
 			.take = traffic_take_engine, .low = (engine),                    \
 			.values = "cutoff|packet|flit"                                   \

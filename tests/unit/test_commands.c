@@ -113,18 +113,20 @@ static const struct row rows[] = {
 	{"whatif.pairs", "whatif --all links --pairs --threads 2 --json net", NULL, NULL},
 	{"merge", "merge shard1 shard2", NULL, NULL},
 	{"merge.json", "merge --json shard1 shard2", NULL, NULL},
-	{"traffic", "traffic --time 5us --warmup 1us --load 0.2,0.5 net", NULL, NULL},
-	{"traffic.json",
+	{"packet", "traffic --engine packet --time 5us --warmup 1us --load 0.2,0.5 net",
+	 NULL, NULL},
+	{"packet.json",
 	 "traffic --json --time 5us --warmup 1us --pattern hot-spot:h0-1:0.5 --window "
 	 "1us "
 	 "--transport rc --in-line --reads 1 net",
 	 NULL, NULL},
-	{"traffic.lose",
-	 "traffic --time 5us --warmup 1us --lose spine0 --at 1us --repair order --smp "
+	{"packet.lose",
+	 "traffic --engine packet --time 5us --warmup 1us --lose spine0 --at 1us "
+	 "--repair order --smp "
 	 "1us "
 	 "net",
 	 NULL, NULL},
-	{"traffic.lfts", "traffic --messages all --pattern all-to-all --lfts other net",
+	{"packet.lfts", "traffic --messages all --pattern all-to-all --lfts other net",
 	 NULL, NULL},
 	{"status", "status state", NULL, NULL},
 	{"status.json", "status --json state", NULL, NULL},
