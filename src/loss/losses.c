@@ -88,7 +88,26 @@ static uint32_t find_number(const struct pm_fabric *fabric, const struct pm_plan
 	return parse_number(text, 10, &value) ? find_lid(fabric, plan, value) : PM_NONE;
 }
 
-/* All nodes of that very name or, if there is none, that match or have the number. */
+/* Adds the switches of a chassis: "s0" is that of s0-line0 and s0-fab0. */
+static int add_chassis(const struct pm_fabric *fabric, const char *text,
+		       struct pm_ports *nodes)
+{
+	size_t length = strlen(text);
+
+	for (uint32_t i = 0; i < fabric->num_switches && length; i++) {
+		const char *name = pm_fabric_name(fabric, i);
+
+		if (!strncmp(name, text, length) && name[length] == '-' &&
+		    add_port(nodes, i))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * All nodes of that very name or, if there is none, that match or have the number, or
+ * are in the chassis.
+ */
 static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		      const char *text, struct pm_ports *nodes)
 {
@@ -102,8 +121,10 @@ static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan
 			    add_port(nodes, i))
 				return -ENOMEM;
 		}
-	node = nodes->num ? PM_NONE : find_number(fabric, plan, text);
-	return node == PM_NONE ? 0 : add_port(nodes, node);
+	if (nodes->num)
+		return 0;
+	node = find_number(fabric, plan, text);
+	return node == PM_NONE ? add_chassis(fabric, text, nodes) : add_port(nodes, node);
 }
 
 /* The nodes that a text names, and the port behind the last colon, 0 if there is none. */

@@ -109,6 +109,30 @@ static const struct {
 	{"*t:2", "!--lose: \"left\" has no cable at port 2", NULL},
 };
 
+/* A chassis is what its switches' names begin with; hosts are in none. */
+static void test_chassis(void **state)
+{
+	struct pm_ports chassis = {0}, pattern = {0}, none = {0};
+	struct pm_error err;
+	struct world w;
+
+	(void)state;
+	world_make(&w, world_director(36), PM_GROUPED);
+	assert_int_equal(pm_losses_add(w.fabric, w.plan, "", "s1", &chassis, &err), 0);
+	assert_int_equal(pm_losses_add(w.fabric, w.plan, "", "s1-*", &pattern, &err), 0);
+	assert_int_equal(chassis.num, 3 * 36);
+	assert_int_equal(chassis.num, pattern.num);
+	assert_memory_equal(chassis.list, pattern.list, chassis.num * sizeof(uint32_t));
+	assert_int_equal(pm_losses_add(w.fabric, w.plan, "-L", "h1", &none, &err),
+			 -EINVAL);
+	assert_string_equal(err.text, "-L: no node is named \"h1\"");
+	assert_int_equal(pm_losses_add(w.fabric, w.plan, "-L", "", &none, &err), -EINVAL);
+	free(chassis.list);
+	free(pattern.list);
+	free(none.list);
+	world_free(&w);
+}
+
 static void test_names(void **state)
 {
 	struct world w;
@@ -319,9 +343,10 @@ static void test_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_guids),
-		cmocka_unit_test(test_planned_lids), cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_pairs),	     cmocka_unit_test(test_none),
+		cmocka_unit_test(test_names), cmocka_unit_test(test_chassis),
+		cmocka_unit_test(test_guids), cmocka_unit_test(test_planned_lids),
+		cmocka_unit_test(test_kinds), cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
