@@ -622,7 +622,8 @@ static void test_order_matters(void **state)
 	total_blocks = total_lost = 0;
 	for_random("moves in any order", 400, count_way);
 	printf("%u blocks, %u packets lost\n", total_blocks, total_lost);
-	if (from_environment("PM_ROUNDS", 400) >= 400) /* with few trees there may be none */
+	if (from_environment("PM_ROUNDS", 400) >=
+	    400) /* with few trees there may be none */
 		assert_true(total_lost > 0);
 }
 
