@@ -553,16 +553,17 @@ static json_t *point_json(const struct lab *lab, uint32_t load,
 			  const struct pm_packet_result *r)
 {
 	return json_pack(
-		"{s:o, s:f, s:o, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, "
+		"{s:o, s:f, s:o, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, "
+		"s:I, "
 		"s:o}",
 		"offered", load ? json_real(load / (double)PM_LOAD_FULL) : json_null(),
 		"accepted", r->accepted, "latency_us", latency_json(lab, r), "unstable",
 		r->unstable, "fairness", r->fairness, "links", links_json(lab, r),
 		"packets", (json_int_t)r->created, "delivered", (json_int_t)r->delivered,
-		"dropped", (json_int_t)r->dropped, "inside", (json_int_t)r->inside,
-		"drops", drops_json(lab, r), "windows", windows_json(lab, r), "events",
-		(json_int_t)r->events, "block_hops", (json_int_t)r->hops, "pairs",
-		pairs_json(lab, &r->pairs));
+		"spare", (json_int_t)r->spare, "dropped", (json_int_t)r->dropped,
+		"inside", (json_int_t)r->inside, "drops", drops_json(lab, r), "windows",
+		windows_json(lab, r), "events", (json_int_t)r->events, "block_hops",
+		(json_int_t)r->hops, "pairs", pairs_json(lab, &r->pairs));
 }
 
 /* ---- Running ---- */

@@ -808,12 +808,36 @@ static void test_broken(void **state)
 	end(&lab);
 }
 
-/* Where only a packet is missing, the receiver says so, and nobody waits for long. */
+#define TIMES 10
+
+/* The way to a host is away again and again: at times[2 i], and back at times[2 i + 1].
+ */
+static struct pm_packet_set *make_holes(struct lab *lab, uint32_t host,
+					const uint32_t *times)
+{
+	struct pm_packet_set *sets = calloc(2 * TIMES, sizeof(*sets));
+	uint32_t lid = lab->hosts[host].lid;
+
+	assert_non_null(sets);
+	for (uint32_t i = 0; i < 2 * TIMES; i++) {
+		sets[i].time = times[i];
+		sets[i].block = lid / 64;
+		memcpy(sets[i].entries, lab->tables + (size_t)lid / 64 * 64, 64);
+		if (i % 2 == 0)
+			sets[i].entries[lid % 64] = PM_LFT_KEEP;
+	}
+	lab->config.sets = sets;
+	lab->config.num_sets = 2 * TIMES;
+	return sets;
+}
+
+/* Where packets are missing and others come, the receiver says so, and nobody waits for
+ * long. That is so more often than a packet is sent again: each time some had arrived. */
 static void test_gap(void **state)
 {
 	struct lab lab;
-	struct pm_packet_set sets[2] = {{.time = 11000}, {.time = 12000}};
-	uint8_t *entry;
+	struct pm_packet_set *sets;
+	uint32_t times[2 * TIMES];
 
 	(void)state;
 	begin_star(&lab);
@@ -824,19 +848,50 @@ static void test_gap(void **state)
 	lab.workload.messages = 500;
 	lab.config.timeout = 50000;
 	lab.config.tries = 7;
-	lab.config.sets = sets;
-	lab.config.num_sets = 2;
-	sets[0].block = sets[1].block = lab.hosts[3].lid / 64u;
-	for (unsigned int i = 0; i < 2; i++)
-		memcpy(sets[i].entries, lab.tables + (size_t)sets[i].block * 64, 64);
-	entry = &sets[0].entries[lab.hosts[3].lid % 64];
-	*entry = PM_LFT_KEEP;
+	for (uint32_t i = 0; i < TIMES; i++) {
+		times[2 * i] = 11000 + i * 4000;
+		times[2 * i + 1] = times[2 * i] + 1000;
+	}
+	sets = make_holes(&lab, 3, times);
 	run(&lab);
 	assert_int_equal(lab.r.delivered, 500);
-	assert_in_range(lab.r.drops[PM_DROP_NO_ENTRY], 7, 9);
-	assert_int_equal(lab.r.pairs.gaps, 1);
+	assert_in_range(lab.r.drops[PM_DROP_NO_ENTRY], TIMES * 7, TIMES * 9);
+	assert_int_equal(lab.r.pairs.gaps, TIMES);
 	assert_int_equal(lab.r.pairs.timeouts, 0);
 	assert_true(lab.r.slowest < 3000);
+	free(sets);
+	end(&lab);
+}
+
+/* A message arrives, but not its answer: it is sent again, and answered again. */
+static void test_answer(void **state)
+{
+	struct lab lab;
+	struct pm_packet_set *sets;
+	uint32_t times[2 * TIMES];
+
+	(void)state;
+	begin_star(&lab);
+	for (uint32_t i = 0; i < TIMES; i++)
+		times[2 * i] = times[2 * i + 1] = 60000;
+	times[0] = 1;
+	times[1] = 35000;
+	sets = make_holes(&lab, 0, times);
+	for (uint32_t i = 2; i < 2 * TIMES; i++)
+		sets[i] = sets[1];
+	lab.workload.pattern = PM_INCAST;
+	lab.workload.node = 3;
+	lab.workload.senders = 1;
+	lab.workload.messages = 1;
+	lab.config.timeout = 10000;
+	lab.config.tries = 7;
+	run(&lab);
+	assert_int_equal(lab.r.delivered, 1);
+	assert_int_equal(lab.r.pairs.timeouts, 4);
+	assert_int_equal(lab.r.pairs.broken, 0);
+	assert_int_equal(lab.r.dropped, 4);
+	assert_int_equal(lab.r.spare, 4 + 1);
+	free(sets);
 	end(&lab);
 }
 
@@ -924,6 +979,25 @@ static void test_deadlock(void **state)
 	pm_fabric_free(lab.world.fabric);
 }
 
+/* A tree full of packets that wait for each other in rows, and not in a circle. */
+static void test_waiting(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	begin_with(&lab, tree(3, 4));
+	lab.workload.pattern = PM_INCAST;
+	lab.workload.senders = lab.num_hosts - 1;
+	lab.workload.load = PM_LOAD_FULL;
+	lab.config.buffer = 64;
+	for (uint32_t host = 0; host < lab.num_hosts; host += 21) {
+		lab.workload.node = host;
+		run(&lab);
+		assert_true(lab.r.inside > 100);
+	}
+	end(&lab);
+}
+
 static void test_bad(void **state)
 {
 	struct lab lab;
@@ -971,6 +1045,7 @@ int main(void)
 		cmocka_unit_test(test_cut),	   cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_root),	   cmocka_unit_test(test_reliable),
 		cmocka_unit_test(test_broken),	   cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_answer),	   cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_deadlock),
 		cmocka_unit_test(test_bad),
 	};
