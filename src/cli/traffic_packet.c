@@ -544,7 +544,7 @@ static json_t *circle_json(const struct lab *lab, const uint32_t *circle, int nu
 		json_decref(list);
 		return json_null();
 	}
-	for (int i = 0; i < num; i++)
+	for (int i = 0; i < num && i < CIRCLE; i++)
 		list = cli_json_append(list, cli_link_json(lab->scene.fabric, circle[i]));
 	return list;
 }

@@ -126,7 +126,8 @@ static int follow(const struct stuck *stuck, uint32_t port, uint32_t number,
 	port = at;
 	do {
 		if (num < room)
-			circle[num++] = at;
+			circle[num] = at;
+		num++;
 		at = next_stuck(stuck, at, number);
 	} while (at != port && at != PM_NONE);
 	return (int)num;

@@ -979,6 +979,46 @@ static void test_deadlock(void **state)
 	pm_fabric_free(lab.world.fabric);
 }
 
+/* A deadlock is found once nothing arrives any more, and not before. */
+static void try_ring(uint64_t seed, uint32_t buffer)
+{
+	struct lab lab;
+	uint32_t last = 0, found = 0, one;
+	uint64_t delivered = 0;
+
+	begin_ring(&lab);
+	lab.workload.pattern = PM_UNIFORM;
+	lab.workload.load = PM_LOAD_FULL / 2;
+	lab.workload.poisson = true;
+	lab.workload.seed = seed;
+	lab.config.packet = 16;
+	lab.config.buffer = buffer;
+	start(&lab);
+	for (uint32_t t = 20; t < end_of(&lab); t += 20) {
+		run_to(&lab, t);
+		if (lab.r.delivered > delivered)
+			last = t;
+		delivered = lab.r.delivered;
+		if (!found && pm_packet_stuck(lab.packet, &one, 1, NULL))
+			found = t;
+	}
+	assert_true(last && found);
+	if (found + 20 < last || found > last + 400)
+		fail_msg("seed %llu: stuck at %u, the last packet came at %u",
+			 (unsigned long long)seed, found, last);
+	finish(&lab);
+	free(lab.tables);
+	free(lab.hosts);
+	pm_fabric_free(lab.world.fabric);
+}
+
+static void test_ring(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++)
+		try_ring(seed, 16 * (1 + (uint32_t)seed % 4));
+}
+
 /* A tree full of packets that wait for each other in rows, and not in a circle. */
 static void test_waiting(void **state)
 {
@@ -1046,8 +1086,8 @@ int main(void)
 		cmocka_unit_test(test_root),	   cmocka_unit_test(test_reliable),
 		cmocka_unit_test(test_broken),	   cmocka_unit_test(test_gap),
 		cmocka_unit_test(test_answer),	   cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_deadlock),
-		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_ring),	   cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
