@@ -94,7 +94,7 @@ static void test_fixed(void **state)
 static void test_permutation(void **state)
 {
 	struct pm_workload_config config = usual(PM_PERMUTATION);
-	uint32_t first[HOSTS], differ = 0;
+	uint32_t first[HOSTS] = {0}, differ = 0;
 
 	(void)state;
 	for (config.seed = 1; config.seed < 20; config.seed++) {
