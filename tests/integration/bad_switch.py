@@ -102,7 +102,7 @@ KINDS = {
 class Tables(pmlab.Dump):
     """The tables in the switches, and which pairs of hosts they join."""
 
-    _PORT = re.compile(r"^[0-9a-f]+\t\[(\d+)\].* (\w+)/\w+\s*$")
+    _STATE = re.compile(r"^[0-9a-f]+\t\[(\d+)\].* (\w+)/\w+\s*$")
     _TOP = re.compile(r"FDBtop (\d+)")
 
     def __init__(self, path, netlist):
@@ -114,7 +114,7 @@ class Tables(pmlab.Dump):
         name = None
         with open(path, encoding="ascii", errors="replace") as lines:
             for line in lines:
-                node, top, port = (r.search(line) for r in (self._NODE, self._TOP, self._PORT))
+                node, top, port = (r.search(line) for r in (self._NODE, self._TOP, self._STATE))
                 name = node[2] if node else name
                 if top:
                     self.top[name] = int(top[1])
