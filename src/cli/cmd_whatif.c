@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "json.h"
 #include "losses.h"
+#include "progress.h"
 #include "summary.h"
 #include "tables.h"
 #include "text.h"
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define NOT_GIVEN UINT32_MAX
 
@@ -235,18 +235,9 @@ static json_t *sweep_settings_json(const struct pm_fabric *fabric,
 	return cli_json_join(object, more);
 }
 
-/* A bar of 50 characters on stderr, drawn anew when it grows. */
 static void show_progress(uint64_t done, uint64_t count, void *context)
 {
-	int now = (int)((double)done / (double)count * 50), *shown = context;
-
-	if (now == *shown)
-		return;
-	*shown = now;
-	fprintf(stderr, "\r[%.*s%*s] %llu of %llu", now,
-		"##################################################", 50 - now, "",
-		(unsigned long long)done, (unsigned long long)count);
-	fflush(stderr);
+	cli_progress_show(context, done, count, done, count);
 }
 
 /* Names the rows of a summary; an exit status. */
@@ -266,8 +257,7 @@ static int run_sweep(const struct request *request, const struct pm_losses *loss
 		     const struct pm_whatif_config *config, struct pm_whatif *whatif,
 		     struct pm_summary *summary, struct names *names)
 {
-	int shown = -1;
-	bool bar = !request->output.quiet && isatty(STDERR_FILENO);
+	struct cli_progress progress;
 	const struct pm_sweep sweep = {
 		.fabric = losses->fabric,
 		.config = config,
@@ -275,14 +265,15 @@ static int run_sweep(const struct request *request, const struct pm_losses *loss
 		.shard = request->shard,
 		.num_shards = request->num_shards,
 		.threads = request->threads,
-		.progress = bar ? show_progress : NULL,
-		.context = &shown,
+		.progress = show_progress,
+		.context = &progress,
 	};
 	struct pm_error err;
-	int rc = pm_sweep_run(&sweep, whatif, summary, &err);
+	int rc;
 
-	if (bar)
-		fputs("\r\033[K", stderr);
+	cli_progress_begin(&progress, request->output.quiet);
+	rc = pm_sweep_run(&sweep, whatif, summary, &err);
+	cli_progress_end(&progress);
 	return rc ? cli_fail(EXIT_INPUT, "%s", err.text)
 		  : name_rows(losses, summary, names);
 }

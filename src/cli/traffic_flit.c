@@ -2,6 +2,7 @@
 /* portmajor traffic --engine flit: wormhole switching with virtual channels. */
 #include "cli.h"
 #include "json.h"
+#include "progress.h"
 #include "tables.h"
 #include "traffic.h"
 #include "traffic_flit.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MILLION 1000000u
 
@@ -116,24 +116,12 @@ static int load_net(const struct flit_request *request, struct pm_fabric **fabri
 
 /* ---- Running ---- */
 
-/* What is done of all runs, on a terminal. */
+/* What is done of all runs. */
 struct progress {
-	bool shown;
+	struct cli_progress bar;
 	uint32_t done, count;
 	double seconds; /* of CPU */
 };
-
-static void show_progress(const struct progress *progress)
-{
-	int now = (int)(50.0 * progress->done / progress->count);
-
-	if (!progress->shown)
-		return;
-	fprintf(stderr, "\r[%.*s%*s] %u of %u", now,
-		"##################################################", 50 - now, "",
-		progress->done, progress->count);
-	fflush(stderr);
-}
 
 /* With one seed; an exit status. */
 static int run_once(const struct flit_request *request, const struct pm_flit_net *net,
@@ -181,7 +169,8 @@ static int run_point(const struct flit_request *request, const struct pm_flit_ne
 		status = run_once(request, net, &config, point, i);
 		progress->seconds += (double)(clock() - begin) / CLOCKS_PER_SEC;
 		progress->done++;
-		show_progress(progress);
+		cli_progress_show(&progress->bar, progress->done, progress->count,
+				  progress->done, progress->count);
 	}
 	if (!status)
 		*points = cli_json_append(*points, flit_point_json(request, net, point));
@@ -206,8 +195,7 @@ static int run_points(const struct flit_request *request, const struct pm_flit_n
 			point.load = request->loads.value[i];
 			status = run_point(request, net, &point, progress, points);
 		}
-	if (progress->shown)
-		fputs("\r\033[K", stderr);
+	cli_progress_end(&progress->bar);
 	free(point.run);
 	free(point.count);
 	return status;
@@ -232,12 +220,13 @@ static json_t *speed_json(const json_t *points, double seconds,
 static int run(const struct flit_request *request, const struct pm_flit_net *net)
 {
 	struct progress progress = {
-		.shown = !request->output.quiet && isatty(STDERR_FILENO),
 		.count = request->lengths.num * request->loads.num * request->seeds,
 	};
 	json_t *object, *points = json_array(), *findings;
-	int status = run_points(request, net, &progress, &points);
+	int status;
 
+	cli_progress_begin(&progress.bar, request->output.quiet);
+	status = run_points(request, net, &progress, &points);
 	if (status) {
 		json_decref(points);
 		return status;

@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "json.h"
 #include "packet_scene.h"
+#include "progress.h"
 #include "text.h"
 #include "traffic.h"
 
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MAX_LOADS 100
 #define PIECES 50 /* of a run, between two looks at how far it is */
@@ -275,6 +275,7 @@ struct lab {
 	struct pm_workload_config workload;
 	struct pm_packet_config config;
 	uint64_t tick; /* picoseconds */
+	struct cli_progress progress;
 	bool findings;
 };
 
@@ -576,24 +577,16 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void show_progress(const struct lab *lab, uint32_t point, uint32_t piece)
+static void show_progress(struct lab *lab, uint32_t point, uint32_t piece)
 {
 	uint32_t points = lab->request->num_loads;
-	int now = (int)((point * PIECES + piece) / points);
 
-	if (lab->request->output.quiet || !isatty(STDERR_FILENO))
-		return;
-	if (piece == PIECES && point + 1 == points)
-		fputs("\r\033[K", stderr);
-	else
-		fprintf(stderr, "\r[%.*s%*s] %u of %u", now,
-			"##################################################", 50 - now,
-			"", point + 1, points);
-	fflush(stderr);
+	cli_progress_show(&lab->progress, point * PIECES + piece, points * PIECES,
+			  point + 1, points);
 }
 
 /* Runs to the end, or until a closed loop is done; an exit status. */
-static int run_through(const struct lab *lab, struct pm_packet *packet, uint32_t point,
+static int run_through(struct lab *lab, struct pm_packet *packet, uint32_t point,
 		       struct pm_packet_result *r)
 {
 	const struct pm_packet_config *config = &lab->config;
@@ -607,7 +600,6 @@ static int run_through(const struct lab *lab, struct pm_packet *packet, uint32_t
 		if (lab->request->messages && !pm_workload_left(config->workload))
 			break;
 	}
-	show_progress(lab, point, PIECES);
 	pm_packet_result(packet, r);
 	return EXIT_FINE;
 }
@@ -792,8 +784,10 @@ static int run_points(struct lab *lab)
 	json_t *points = json_array();
 	int status = EXIT_FINE;
 
+	cli_progress_begin(&lab->progress, lab->request->output.quiet);
 	for (uint32_t i = 0; i < lab->request->num_loads && !status; i++)
 		status = run_point(lab, i, points);
+	cli_progress_end(&lab->progress);
 	if (!status)
 		status = tell(lab, points);
 	json_decref(points);

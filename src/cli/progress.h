@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A bar of 50 characters on stderr, if that is a terminal. */
+#ifndef PORTMAJOR_CLI_PROGRESS_H
+#define PORTMAJOR_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cli_progress {
+	bool shown;
+	int now; /* characters that are drawn; -1: none yet */
+};
+
+/* Nothing is drawn if quiet. */
+void cli_progress_begin(struct cli_progress *progress, bool quiet);
+
+/* How much of the whole is done, and "number of count" beside it; drawn anew only when
+ * the bar grows. */
+void cli_progress_show(struct cli_progress *progress, uint64_t done, uint64_t whole,
+		       uint64_t number, uint64_t count);
+
+/* Wipes it away. */
+void cli_progress_end(const struct cli_progress *progress);
+
+#endif
