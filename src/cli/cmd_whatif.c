@@ -8,7 +8,6 @@
 #include "tables.h"
 #include "text.h"
 
-#include <portmajor/hash.h>
 #include <portmajor/sweep.h>
 
 #include <limits.h>
@@ -27,30 +26,12 @@ struct request {
 	bool all, pairs, loads, no_loads;
 	struct cli_output output;
 	enum pm_loss_kind kind;
-	uint32_t shifts, mad_us, wire_smps, worst, threads, shard, num_shards;
+	uint32_t shifts, mad_us, wire_smps, worst, threads;
+	struct cli_shard shard;
 	enum pm_metric by;
 };
 
 /* ---- Describing ---- */
-
-/* Tells fabrics apart, so that shards of different ones are not merged. */
-static uint64_t find_fingerprint(const struct pm_fabric *fabric)
-{
-	uint64_t hash = PM_HASH_START;
-
-	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
-		const struct pm_node *n = &fabric->nodes[i];
-
-		hash = pm_hash_number(hash, n->guid);
-		hash = pm_hash_number(hash, (uint64_t)n->type << 16 |
-						    (uint64_t)n->root << 8 |
-						    n->num_ports);
-	}
-	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		hash = pm_hash_number(hash, (uint64_t)fabric->ports[i].peer << 8 |
-						    fabric->ports[i].host);
-	return hash;
-}
 
 static json_t *fabric_json(const struct pm_fabric *fabric)
 {
@@ -61,7 +42,7 @@ static json_t *fabric_json(const struct pm_fabric *fabric)
 			fabric->ports[i].peer != PM_NONE;
 	return json_pack("{s:i, s:i, s:o}", "switches", (int)fabric->num_switches,
 			 "end_ports", (int)ends, "fingerprint",
-			 cli_json_guid(find_fingerprint(fabric)));
+			 cli_json_guid(cli_fabric_fingerprint(fabric)));
 }
 
 /* Members that a single loss and a sweep have in common. */
@@ -262,8 +243,8 @@ static int run_sweep(const struct request *request, const struct pm_losses *loss
 		.fabric = losses->fabric,
 		.config = config,
 		.losses = losses,
-		.shard = request->shard,
-		.num_shards = request->num_shards,
+		.shard = request->shard.index,
+		.num_shards = request->shard.of,
 		.threads = request->threads,
 		.progress = show_progress,
 		.context = &progress,
@@ -285,8 +266,8 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 				    .by = request->by,
 				    .mad_us = request->mad_us,
 				    .wire_smps = request->wire_smps,
-				    .shard = request->shard,
-				    .num_shards = request->num_shards};
+				    .shard = request->shard.index,
+				    .num_shards = request->shard.of};
 	struct pm_summary summary = {.by = request->by, .worst = request->worst};
 	struct pm_losses losses;
 	struct names names = {0};
@@ -345,32 +326,6 @@ static int take_loads(const struct cli_option *option, char *argument, void *to)
 	return EXIT_FINE;
 }
 
-/* A number of an option; an exit status. */
-static int read_number(const char *name, char *text, uint32_t low, uint32_t high,
-		       uint32_t *value)
-{
-	const struct cli_option option = {.name = name, .low = low, .high = high};
-
-	return cli_take_number(&option, text, value);
-}
-
-/* "I/N" */
-static int take_shard(const struct cli_option *option, char *argument, void *to)
-{
-	struct request *request = to;
-	char *slash = strchr(argument, '/');
-	int status;
-
-	if (!slash)
-		return cli_fail(EXIT_USAGE, "--shard %s: not I/N", argument);
-	*slash = '\0';
-	status = read_number(option->name, slash + 1, 1, INT32_MAX, &request->num_shards);
-	if (status)
-		return status;
-	return read_number(option->name, argument, 1, request->num_shards,
-			   &request->shard);
-}
-
 static const struct cli_option options[] = {
 	{'L', "lose", "WHAT[:PORT]",
 	 "a node, all its cables, or one cable. WHAT is a name, a pattern with * and ? "
@@ -412,7 +367,7 @@ static const struct cli_option options[] = {
 	 "default: as many as there are processors; each has its own tables",
 	 CLI_MEMBER(struct request, threads), .low = 1, .high = 4096},
 	{0, "shard", "I/N", "just the I-th of N parts, 1 to N: see portmajor merge",
-	 .take = take_shard},
+	 .take = cli_take_shard, .to = offsetof(struct request, shard)},
 	CLI_OUTPUT(struct request, output, "no text and no progress bar",
 		   "print JSON, see docs/json.md"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
@@ -442,7 +397,7 @@ static int read_options(int argc, char **argv, struct request *request)
 	for (int i = optind + 1; i < argc; i++)
 		request->lost.list[request->lost.num++] = argv[i];
 	if (request->all == (request->lost.num > 0) ||
-	    (!request->all && (request->pairs || request->num_shards != 1)))
+	    (!request->all && (request->pairs || request->shard.of != 1)))
 		return cli_command_misused(&command);
 	return -1;
 }
@@ -501,8 +456,7 @@ int cmd_whatif(int argc, char **argv)
 		.mad_us = 265,
 		.wire_smps = 4,
 		.worst = 20,
-		.shard = 1,
-		.num_shards = 1,
+		.shard = {1, 1},
 		.threads = count_processors(),
 	};
 	int status;

@@ -3,6 +3,7 @@
 
 #include "output.h"
 
+#include <portmajor/hash.h>
 #include <portmajor/netlist.h>
 #include <portmajor/textfile.h>
 
@@ -120,4 +121,22 @@ int cli_fabric_read(const char *path, const struct cli_fabric *config,
 	if (pm_netlist_read(path, fabric, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	return cli_fabric_describe(*fabric, config);
+}
+
+uint64_t cli_fabric_fingerprint(const struct pm_fabric *fabric)
+{
+	uint64_t hash = PM_HASH_START;
+
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		const struct pm_node *n = &fabric->nodes[i];
+
+		hash = pm_hash_number(hash, n->guid);
+		hash = pm_hash_number(hash, (uint64_t)n->type << 16 |
+						    (uint64_t)n->root << 8 |
+						    n->num_ports);
+	}
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		hash = pm_hash_number(hash, (uint64_t)fabric->ports[i].peer << 8 |
+						    fabric->ports[i].host);
+	return hash;
 }

@@ -27,4 +27,8 @@ int cli_fabric_read(const char *path, const struct cli_fabric *config,
 /* The latter alone, for a fabric that was read already. */
 int cli_fabric_describe(struct pm_fabric *fabric, const struct cli_fabric *config);
 
+/* Tells fabrics apart, so that shards of different ones are not merged. O(nodes + ports).
+ */
+uint64_t cli_fabric_fingerprint(const struct pm_fabric *fabric);
+
 #endif

@@ -216,6 +216,23 @@ int cli_take_count(const struct cli_option *option, char *argument, void *to)
 	return EXIT_FINE;
 }
 
+int cli_take_shard(const struct cli_option *option, char *argument, void *to)
+{
+	struct cli_option number = {.name = option->name, .low = 1, .high = INT32_MAX};
+	char *slash = strchr(argument, '/');
+	struct cli_shard *shard = to;
+	int status;
+
+	if (!slash)
+		return cli_fail(EXIT_USAGE, "--%s %s: not I/N", option->name, argument);
+	*slash = '\0';
+	status = cli_take_number(&number, slash + 1, &shard->of);
+	if (status)
+		return status;
+	number.high = shard->of;
+	return cli_take_number(&number, argument, &shard->index);
+}
+
 /* -h and -V */
 static int answer(const struct cli_command *command, char letter)
 {

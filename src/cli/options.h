@@ -57,6 +57,14 @@ int cli_take_number(const struct cli_option *option, char *argument, void *to);
 /* Likewise; "all" is the highest one. */
 int cli_take_count(const struct cli_option *option, char *argument, void *to);
 
+/* A part of what is to be done. */
+struct cli_shard {
+	uint32_t index, of; /* index: 1 to of */
+};
+
+/* "I/N", to one of these. */
+int cli_take_shard(const struct cli_option *option, char *argument, void *to);
+
 struct cli_command {
 	const char *synopsis; /* lines that begin with the subcommand's name */
 	const char *about;    /* what it does; lines are broken where they are too long */
