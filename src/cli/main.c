@@ -18,7 +18,7 @@ static const struct {
 	 "take cables and switches out of hosts' paths before service"},
 	{"dsm", cmd_dsm, "print what shared memory over datagrams costs, and loses"},
 	{"generate", cmd_generate, "write the netlist of a fat tree"},
-	{"merge", cmd_merge, "add up the shards of a sweep of whatif"},
+	{"merge", cmd_merge, "add up the shards of whatif or traffic"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},
 	{"preflight", cmd_preflight, "check an OpenSM configuration before it is used"},
 	{"status", cmd_status, "tell whether the fabric is as it should be now"},

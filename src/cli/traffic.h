@@ -4,6 +4,9 @@
 #define PORTMAJOR_CLI_TRAFFIC_H
 
 #include "options.h"
+#include "output.h"
+
+#include <jansson.h>
 
 enum traffic_engine {
 	TRAFFIC_CUTOFF,
@@ -19,6 +22,13 @@ int traffic_find_engine(const char *name);
 int traffic_cutoff(int argc, char **argv);
 int traffic_packet(int argc, char **argv);
 int traffic_flit(int argc, char **argv);
+
+/* Prints an engine's object with what came of all its runs, each of a load and a seed;
+ * takes the object; an exit status, as that of the engine. */
+int traffic_flit_tell(json_t *object, const json_t *runs,
+		      const struct cli_output *output);
+int traffic_packet_tell(json_t *object, const json_t *runs,
+			const struct cli_output *output);
 
 /* The row for --engine in the table of this engine. */
 #define TRAFFIC_ENGINE_ROW(engine)                                                       \

@@ -6,6 +6,9 @@
 #include "tables.h"
 #include "traffic.h"
 #include "traffic_flit.h"
+#include "traffic_shard.h"
+
+#include <portmajor/hash.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -123,15 +126,19 @@ struct progress {
 	double seconds; /* of CPU */
 };
 
-/* With one seed; an exit status. */
+/* A run, which is added to a list; an exit status. */
 static int run_once(const struct flit_request *request, const struct pm_flit_net *net,
-		    const struct pm_flit_config *config, struct flit_point *point,
-		    uint32_t number)
+		    struct flit_run *run, json_t **runs)
 {
+	struct pm_flit_config config = request->config;
 	struct pm_flit *flit = NULL;
 	struct pm_error err;
-	int rc = pm_flit_new(net, config, &flit, &err);
+	int rc;
 
+	config.length = run->length;
+	config.load = run->load;
+	config.seed = run->seed;
+	rc = pm_flit_new(net, &config, &flit, &err);
 	if (rc == -EINVAL)
 		return cli_fail(EXIT_USAGE, "%s", err.text);
 	if (!rc)
@@ -141,110 +148,116 @@ static int run_once(const struct flit_request *request, const struct pm_flit_net
 		rc = pm_flit_run(flit, request->cycles, &err);
 	}
 	if (!rc) {
-		pm_flit_result(flit, &point->run[number]);
-		point->count[number] = pm_flit_count(flit);
-		if (!point->deadlock.cycle) {
-			point->deadlock = *pm_flit_deadlock(flit);
-			point->deadlock_seed = (uint32_t)config->seed;
-		}
+		pm_flit_result(flit, &run->result);
+		run->count = pm_flit_count(flit);
+		run->deadlock = *pm_flit_deadlock(flit);
+		*runs = cli_json_append(*runs, flit_run_json(net, run));
 	}
 	pm_flit_free(flit);
 	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
 }
 
-/* With all seeds, which is added to a list; an exit status. */
-static int run_point(const struct flit_request *request, const struct pm_flit_net *net,
-		     struct flit_point *point, struct progress *progress, json_t **points)
+/* By length, load and seed. */
+static uint32_t count_runs(const struct flit_request *request)
 {
-	struct pm_flit_config config = request->config;
+	return request->lengths.num * request->loads.num * request->seeds;
+}
+
+/* All, or those of the shard, as a list; an exit status. */
+static int run_all(const struct flit_request *request, const struct pm_flit_net *net,
+		   struct progress *progress, json_t **runs)
+{
 	int status = EXIT_FINE;
 
-	config.length = point->length;
-	config.load = point->load;
-	memset(&point->deadlock, 0, sizeof(point->deadlock));
-	for (uint32_t i = 0; i < request->seeds && !status; i++) {
+	progress->count = traffic_shard_count(&request->shard, count_runs(request));
+	cli_progress_begin(&progress->bar, request->output.quiet);
+	for (uint32_t i = 0; i < count_runs(request) && !status; i++) {
+		uint32_t point = i / request->seeds, loads = request->loads.num;
+		struct flit_run run = {
+			.length = request->lengths.value[point / loads],
+			.load = request->loads.value[point % loads],
+			.seed = request->first_seed + i % request->seeds,
+		};
 		clock_t begin = clock();
 
-		config.seed = request->first_seed + i;
-		status = run_once(request, net, &config, point, i);
+		if (!traffic_shard_has(&request->shard, i))
+			continue;
+		status = run_once(request, net, &run, runs);
 		progress->seconds += (double)(clock() - begin) / CLOCKS_PER_SEC;
 		progress->done++;
 		cli_progress_show(&progress->bar, progress->done, progress->count,
 				  progress->done, progress->count);
 	}
-	if (!status)
-		*points = cli_json_append(*points, flit_point_json(request, net, point));
-	return status;
-}
-
-/* All points, as a list; an exit status. */
-static int run_points(const struct flit_request *request, const struct pm_flit_net *net,
-		      struct progress *progress, json_t **points)
-{
-	struct flit_point point = {
-		.run = calloc(request->seeds, sizeof(*point.run)),
-		.count = calloc(request->seeds, sizeof(*point.count)),
-	};
-	int status = EXIT_FINE;
-
-	if (!point.run || !point.count)
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	for (uint32_t l = 0; l < request->lengths.num; l++)
-		for (uint32_t i = 0; i < request->loads.num && !status; i++) {
-			point.length = request->lengths.value[l];
-			point.load = request->loads.value[i];
-			status = run_point(request, net, &point, progress, points);
-		}
 	cli_progress_end(&progress->bar);
-	free(point.run);
-	free(point.count);
 	return status;
 }
 
-static json_t *speed_json(const json_t *points, double seconds,
+static json_t *speed_json(const json_t *runs, double seconds,
 			  const struct flit_request *request)
 {
-	const json_t *point;
+	const json_t *run;
 	json_int_t hops = 0;
 	double all = (double)request->warm_up + request->cycles;
 	size_t i;
 
 	/* Those of the warm-up are not counted, but take their time. */
-	json_array_foreach(points, i, point) hops += cli_json_number(point, "hops");
+	json_array_foreach(runs, i, run) hops += cli_json_number(run, "hops");
 	return json_pack(
 		"{s:I, s:f, s:f}", "hops", hops, "seconds", seconds, "millions",
 		seconds > 0 ? (double)hops / 1e6 * all / request->cycles / seconds : 0);
 }
 
+/* Tells shards of one whole from others: what settings do not say, and the ways. */
+static uint64_t find_fingerprint(const struct flit_request *request,
+				 const struct pm_flit_net *net)
+{
+	uint64_t hash = PM_HASH_START;
+
+	for (uint32_t i = 0; i < request->lengths.num; i++)
+		hash = pm_hash_number(hash, request->lengths.value[i]);
+	for (uint32_t i = 0; i < request->loads.num; i++)
+		hash = pm_hash_number(hash, request->loads.value[i]);
+	for (uint32_t i = 0; i < net->num_links; i++)
+		hash = pm_hash_number(hash, (uint64_t)net->links[i].from << 32 |
+						    net->links[i].to);
+	for (uint32_t i = 0; i < net->num_switches + net->num_nodes; i++)
+		hash = pm_hash(hash, net->names[i], strlen(net->names[i]) + 1);
+	return pm_hash(hash, net->way, (size_t)net->num_switches * net->num_nodes);
+}
+
+static int tell_shard(const struct flit_request *request, const struct pm_flit_net *net,
+		      json_t *runs)
+{
+	json_t *findings =
+		flit_findings_json(runs, request->config.flow == PM_FLIT_SLACK);
+	int status = json_array_size(findings) ? EXIT_FINDINGS : EXIT_FINE;
+
+	json_decref(findings);
+	return cli_json_print(traffic_shard_json(flit_settings_json(request, net),
+						 &request->shard, count_runs(request),
+						 find_fingerprint(request, net),
+						 json_incref(runs)))
+		       ? EXIT_INPUT
+		       : status;
+}
+
 /* An exit status. */
 static int run(const struct flit_request *request, const struct pm_flit_net *net)
 {
-	struct progress progress = {
-		.count = request->lengths.num * request->loads.num * request->seeds,
-	};
-	json_t *object, *points = json_array(), *findings;
-	int status;
+	struct progress progress = {0};
+	json_t *runs = json_array(), *object;
+	int status = run_all(request, net, &progress, &runs);
 
-	cli_progress_begin(&progress.bar, request->output.quiet);
-	status = run_points(request, net, &progress, &points);
-	if (status) {
-		json_decref(points);
-		return status;
+	if (!status && request->shard.of) {
+		status = tell_shard(request, net, runs);
+	} else if (!status) {
+		object = flit_settings_json(request, net);
+		if (request->speed)
+			json_object_set_new(object, "speed",
+					    speed_json(runs, progress.seconds, request));
+		status = traffic_flit_tell(object, runs, &request->output);
 	}
-	findings = flit_findings_json(points, request->config.flow == PM_FLIT_SLACK);
-	status = json_array_size(findings) ? EXIT_FINDINGS : EXIT_FINE;
-	object = cli_json_join(flit_settings_json(request, net),
-			       json_pack("{s:o, s:o, s:o}", "points", points,
-					 "saturation", flit_saturation_json(points),
-					 "findings", findings));
-	if (request->speed)
-		json_object_set_new(object, "speed",
-				    speed_json(points, progress.seconds, request));
-	if (request->output.json)
-		return cli_json_print(object) ? EXIT_INPUT : status;
-	if (!request->output.quiet)
-		flit_print_text(object);
-	json_decref(object);
+	json_decref(runs);
 	return status;
 }
 
@@ -503,6 +516,9 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct flit_request, first_seed), .high = INT32_MAX},
 	{0, "seeds", "N", "each point with so many seeds (default 3)",
 	 CLI_MEMBER(struct flit_request, seeds), .low = 1, .high = FLIT_MAX_SEEDS},
+	{0, "shard", "I/N",
+	 "just the I-th of N parts of all lengths, loads and seeds: see portmajor merge",
+	 .take = cli_take_shard, .to = offsetof(struct flit_request, shard)},
 	{0, "speed", NULL, "tell flit-hops per second of CPU as well",
 	 CLI_MEMBER(struct flit_request, speed)},
 	CLI_OUTPUT(struct flit_request, output, "no text and no progress bar",
@@ -539,7 +555,9 @@ static int check_request(struct flit_request *request)
 	if ((uint64_t)request->lengths.num * request->loads.num * request->seeds >
 	    UINT32_MAX)
 		return cli_fail(EXIT_USAGE, "too many runs");
-	return EXIT_FINE;
+	if (request->shard.of && request->speed)
+		return cli_fail(EXIT_USAGE, "either --speed or --shard");
+	return traffic_shard_check(&request->shard, &request->output);
 }
 
 static int make_and_run(struct flit_request *request)

@@ -28,30 +28,25 @@ struct flit_request {
 	struct flit_list lengths, loads;
 	uint32_t warm_up, cycles, seeds, first_seed;
 	bool speed;
+	struct cli_shard shard; /* 0 of 0: all */
 	struct cli_output output;
 };
 
-/* A point, by the results of its seeds: what they have in common, or their mean. */
-struct flit_point {
-	uint32_t length, load;
-	struct pm_flit_result *run;	  /* [seeds] */
-	struct pm_flit_count *count;	  /* [seeds] at the end */
-	struct pm_flit_deadlock deadlock; /* of the first seed with one */
-	uint32_t deadlock_seed;
+/* With one load and seed. */
+struct flit_run {
+	uint32_t length, load, seed;
+	struct pm_flit_result result;
+	struct pm_flit_count count; /* at the end */
+	struct pm_flit_deadlock deadlock;
 };
 
-/* The object without points, and one for each of them, which tells findings too. */
+/* The object without what comes of runs, and one for each of them. */
 json_t *flit_settings_json(const struct flit_request *request,
 			   const struct pm_flit_net *net);
-json_t *flit_point_json(const struct flit_request *request, const struct pm_flit_net *net,
-			const struct flit_point *point);
+json_t *flit_run_json(const struct pm_flit_net *net, const struct flit_run *run);
 
-/* Of points: what the highest loads give, by length; what is not in order. */
-json_t *flit_saturation_json(const json_t *points);
+/* What is not in order, of points or runs. */
 json_t *flit_findings_json(const json_t *points, bool may_lose);
-
-/* The whole object as text, to stdout. */
-void flit_print_text(const json_t *object);
 
 const char *flit_flow_name(enum pm_flit_flow flow);
 const char *flit_rule_name(enum pm_flit_rule rule);

@@ -2,9 +2,10 @@
 /* What the flit engine found, as JSON and as text. */
 #include "json.h"
 #include "text.h"
+#include "traffic.h"
 #include "traffic_flit.h"
+#include "traffic_shard.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,57 +75,6 @@ json_t *flit_settings_json(const struct flit_request *request,
 				       settings, "network", network_json(request, net)));
 }
 
-/* Mean of what seeds found, and half of the interval that holds the true one in 19 cases
- * of 20: null with a single seed. */
-struct estimate {
-	double mean, half;
-	bool known;
-};
-
-static double student(uint32_t seeds)
-{
-	static const double table[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
-				       2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-				       2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
-	uint32_t freedom = seeds - 1;
-
-	return freedom <= sizeof(table) / sizeof(*table) ? table[freedom - 1]
-							 : 1.96 + 2.5 / freedom;
-}
-
-static double accepted_of(const struct pm_flit_result *run)
-{
-	return run->accepted;
-}
-
-static double latency_of(const struct pm_flit_result *run)
-{
-	return run->mean;
-}
-
-static struct estimate estimate(const struct flit_point *point, uint32_t seeds,
-				double (*what)(const struct pm_flit_result *run))
-{
-	struct estimate result = {.known = seeds > 1};
-	double squares = 0;
-
-	for (uint32_t i = 0; i < seeds; i++)
-		result.mean += what(&point->run[i]) / seeds;
-	for (uint32_t i = 0; i < seeds; i++) {
-		double away = what(&point->run[i]) - result.mean;
-
-		squares += away * away;
-	}
-	if (seeds > 1)
-		result.half = student(seeds) * sqrt(squares / (seeds - 1) / seeds);
-	return result;
-}
-
-static json_t *half_json(struct estimate estimate)
-{
-	return estimate.known ? json_real(estimate.half) : json_null();
-}
-
 static json_t *count_json(const struct pm_flit_count *count)
 {
 	return json_pack("{s:I, s:I, s:I, s:I}", "sent", (json_int_t)count->sent,
@@ -132,46 +82,17 @@ static json_t *count_json(const struct pm_flit_count *count)
 			 (json_int_t)count->lost, "inside", (json_int_t)count->inside);
 }
 
-/* Flits that are nowhere, or too many, over all seeds. */
-static uint64_t count_missing(const struct flit_point *point, uint32_t seeds)
+/* Flits that are nowhere, or too many. */
+static uint64_t count_missing(const struct pm_flit_count *c)
 {
-	uint64_t missing = 0;
+	uint64_t known = c->arrived + c->lost + c->inside;
 
-	for (uint32_t i = 0; i < seeds; i++) {
-		const struct pm_flit_count *c = &point->count[i];
-		uint64_t known = c->arrived + c->lost + c->inside;
-
-		missing += known > c->sent ? known - c->sent : c->sent - known;
-	}
-	return missing;
+	return known > c->sent ? known - c->sent : c->sent - known;
 }
 
-static json_t *runs_json(const struct flit_request *request,
-			 const struct flit_point *point)
+static json_t *deadlock_json(const struct pm_flit_net *net, const struct flit_run *run)
 {
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < request->seeds; i++) {
-		const struct pm_flit_result *run = &point->run[i];
-
-		list = cli_json_append(
-			list,
-			json_pack("{s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:o}",
-				  "seed", (json_int_t)request->first_seed + i, "accepted",
-				  run->accepted, "latency", run->mean, "p50",
-				  (json_int_t)run->p50, "p99", (json_int_t)run->p99,
-				  "max", (json_int_t)run->max, "packets",
-				  (json_int_t)run->packets, "hops", (json_int_t)run->hops,
-				  "fairness", run->fairness, "flits",
-				  count_json(&point->count[i])));
-	}
-	return list;
-}
-
-static json_t *deadlock_json(const struct pm_flit_net *net,
-			     const struct flit_point *point)
-{
-	const struct pm_flit_deadlock *d = &point->deadlock;
+	const struct pm_flit_deadlock *d = &run->deadlock;
 	json_t *circle = json_array();
 
 	if (!d->cycle) {
@@ -187,72 +108,117 @@ static json_t *deadlock_json(const struct pm_flit_net *net,
 					  cli_json_string(net->names[link->to]), "vc",
 					  (json_int_t)d->circle[i].vc));
 	}
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "seed",
-			 (json_int_t)point->deadlock_seed, "cycle", (json_int_t)d->cycle,
-			 "buffers", (json_int_t)d->buffers, "flits", (json_int_t)d->flits,
-			 "length", (json_int_t)d->length, "circle", circle);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "seed", (json_int_t)run->seed,
+			 "cycle", (json_int_t)d->cycle, "buffers", (json_int_t)d->buffers,
+			 "flits", (json_int_t)d->flits, "length", (json_int_t)d->length,
+			 "circle", circle);
 }
 
-/* What seeds found that is not averaged, or not with an interval. */
-static struct pm_flit_result sum_up(const struct flit_point *point, uint32_t seeds)
+json_t *flit_run_json(const struct pm_flit_net *net, const struct flit_run *run)
 {
-	struct pm_flit_result sum = {.fairness = 0};
-	double p50 = 0, p99 = 0;
-
-	for (uint32_t i = 0; i < seeds; i++) {
-		const struct pm_flit_result *run = &point->run[i];
-
-		p50 += (double)run->p50 / seeds;
-		p99 += (double)run->p99 / seeds;
-		sum.fairness += run->fairness / seeds;
-		sum.backlog += run->backlog / seeds;
-		sum.max = run->max > sum.max ? run->max : sum.max;
-		if (run->highest_fill > sum.highest_fill)
-			sum.highest_fill = run->highest_fill;
-		sum.lost_flits += run->lost_flits;
-		sum.lost_packets += run->lost_packets;
-		sum.packets += run->packets;
-		sum.hops += run->hops;
-		sum.saturated |= run->saturated;
-		if (run->busiest > sum.busiest) {
-			sum.busiest = run->busiest;
-			sum.busiest_link = run->busiest_link;
-		}
-	}
-	sum.p50 = (uint32_t)(p50 + 0.5);
-	sum.p99 = (uint32_t)(p99 + 0.5);
-	return sum;
-}
-
-json_t *flit_point_json(const struct flit_request *request, const struct pm_flit_net *net,
-			const struct flit_point *point)
-{
-	const struct pm_flit_result sum = sum_up(point, request->seeds);
-	const struct pm_flit_link *link = &net->links[sum.busiest_link];
-	struct estimate accepted = estimate(point, request->seeds, accepted_of);
-	struct estimate latency = estimate(point, request->seeds, latency_of);
-	json_t *times = json_pack("{s:f, s:o, s:I, s:I, s:I}", "mean", latency.mean,
-				  "half", half_json(latency), "p50", (json_int_t)sum.p50,
-				  "p99", (json_int_t)sum.p99, "max", (json_int_t)sum.max);
-	json_t *busiest = json_pack("{s:f, s:o, s:o}", "load", sum.busiest, "from",
+	const struct pm_flit_result *r = &run->result;
+	const struct pm_flit_link *link = &net->links[r->busiest_link];
+	json_t *busiest = json_pack("{s:f, s:o, s:o}", "load", r->busiest, "from",
 				    cli_json_string(net->names[link->from]), "to",
 				    cli_json_string(net->names[link->to]));
 
 	return json_pack(
-		"{s:I, s:f, s:f, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:b, "
-		"s:I, s:o, s:o}",
-		"length", (json_int_t)point->length, "load", point->load / MILLION,
-		"accepted", accepted.mean, "half", half_json(accepted), "latency", times,
-		"highest_fill", (json_int_t)sum.highest_fill, "lost_flits",
-		(json_int_t)sum.lost_flits, "lost_packets", (json_int_t)sum.lost_packets,
-		"packets", (json_int_t)sum.packets, "hops", (json_int_t)sum.hops,
-		"busiest", busiest, "fairness", sum.fairness, "backlog", sum.backlog,
-		"saturated", sum.saturated, "missing_flits",
-		(json_int_t)count_missing(point, request->seeds), "deadlock",
-		deadlock_json(net, point), "runs", runs_json(request, point));
+		"{s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:I, s:I, "
+		"s:I, s:I, s:o, s:f, s:b, s:o}",
+		"seed", (json_int_t)run->seed, "length", (json_int_t)run->length, "load",
+		run->load / MILLION, "accepted", r->accepted, "latency", r->mean, "p50",
+		(json_int_t)r->p50, "p99", (json_int_t)r->p99, "max", (json_int_t)r->max,
+		"packets", (json_int_t)r->packets, "hops", (json_int_t)r->hops,
+		"fairness", r->fairness, "flits", count_json(&run->count), "highest_fill",
+		(json_int_t)r->highest_fill, "lost_flits", (json_int_t)r->lost_flits,
+		"lost_packets", (json_int_t)r->lost_packets, "missing_flits",
+		(json_int_t)count_missing(&run->count), "busiest", busiest, "backlog",
+		r->backlog, "saturated", r->saturated, "deadlock",
+		deadlock_json(net, run));
 }
 
-json_t *flit_saturation_json(const json_t *points)
+static double real(const json_t *object, const char *member)
+{
+	return json_number_value(json_object_get(object, member));
+}
+
+/* What seeds found that is not averaged, or not with an interval. */
+struct sum {
+	double p50, p99, fairness, backlog;
+	json_int_t max, highest_fill, lost_flits, lost_packets, packets, hops, missing;
+	bool saturated;
+	json_t *busiest, *deadlock; /* borrowed */
+};
+
+static void keep_highest(json_int_t *most, json_int_t number)
+{
+	if (number > *most)
+		*most = number;
+}
+
+static void add_run(struct sum *sum, const json_t *run, double seeds)
+{
+	json_t *busiest = json_object_get(run, "busiest");
+
+	sum->p50 += real(run, "p50") / seeds;
+	sum->p99 += real(run, "p99") / seeds;
+	sum->fairness += real(run, "fairness") / seeds;
+	sum->backlog += real(run, "backlog") / seeds;
+	keep_highest(&sum->max, cli_json_number(run, "max"));
+	keep_highest(&sum->highest_fill, cli_json_number(run, "highest_fill"));
+	sum->lost_flits += cli_json_number(run, "lost_flits");
+	sum->lost_packets += cli_json_number(run, "lost_packets");
+	sum->packets += cli_json_number(run, "packets");
+	sum->hops += cli_json_number(run, "hops");
+	sum->missing += cli_json_number(run, "missing_flits");
+	sum->saturated |= json_is_true(json_object_get(run, "saturated"));
+	if (!sum->busiest || real(busiest, "load") > real(sum->busiest, "load"))
+		sum->busiest = busiest;
+	/* That of the first seed with one. */
+	if (!json_is_object(sum->deadlock))
+		sum->deadlock = json_object_get(run, "deadlock");
+}
+
+/* A point, of the runs of its seeds, which it takes. */
+static json_t *point_json(json_t *runs)
+{
+	const json_t *first = json_array_get(runs, 0), *run;
+	struct traffic_estimate accepted = traffic_estimate(runs, "accepted", NULL);
+	struct traffic_estimate latency = traffic_estimate(runs, "latency", NULL);
+	struct sum sum = {0};
+	json_t *times;
+	size_t i;
+
+	json_array_foreach(runs, i, run)
+		add_run(&sum, run, (double)json_array_size(runs));
+	times = json_pack("{s:f, s:o, s:I, s:I, s:I}", "mean", latency.mean, "half",
+			  traffic_half_json(latency), "p50", (json_int_t)(sum.p50 + 0.5),
+			  "p99", (json_int_t)(sum.p99 + 0.5), "max", sum.max);
+	return json_pack(
+		"{s:O, s:O, s:f, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:O, s:f, s:f, s:b, "
+		"s:I, s:O, s:o}",
+		"length", json_object_get(first, "length"), "load",
+		json_object_get(first, "load"), "accepted", accepted.mean, "half",
+		traffic_half_json(accepted), "latency", times, "highest_fill",
+		sum.highest_fill, "lost_flits", sum.lost_flits, "lost_packets",
+		sum.lost_packets, "packets", sum.packets, "hops", sum.hops, "busiest",
+		sum.busiest, "fairness", sum.fairness, "backlog", sum.backlog,
+		"saturated", sum.saturated, "missing_flits", sum.missing, "deadlock",
+		sum.deadlock, "runs", runs);
+}
+
+/* All points, by the runs of all their seeds. */
+static json_t *points_json(const json_t *runs, size_t seeds)
+{
+	json_t *points = json_array();
+
+	for (size_t i = 0; i < json_array_size(runs); i += seeds)
+		points =
+			cli_json_append(points, point_json(traffic_some(runs, i, seeds)));
+	return points;
+}
+
+static json_t *saturation_json(const json_t *points)
 {
 	json_t *list = json_array(), *last = NULL;
 	const json_t *point;
@@ -359,7 +325,7 @@ static void print_deadlock(const json_t *point)
 	}
 }
 
-void flit_print_text(const json_t *object)
+static void print_text(const json_t *object)
 {
 	const json_t *points = json_object_get(object, "points"), *one;
 	size_t i;
@@ -386,4 +352,61 @@ void flit_print_text(const json_t *object)
 	if (json_object_get(object, "speed"))
 		cli_text_print(object, "{speed.hops} flit-hops in {%%speed.seconds} s of "
 				       "CPU: {%%speed.millions} million a second\n");
+}
+
+/* ---- The whole ---- */
+
+/* Whether runs have what points are made of; they may be of a file. */
+static bool are_good(const json_t *runs)
+{
+	static const char *const whole[] = {"seed",	    "length",	    "p50",
+					    "p99",	    "max",	    "packets",
+					    "hops",	    "highest_fill", "lost_flits",
+					    "lost_packets", "missing_flits"};
+	static const char *const real[] = {"load", "accepted", "latency", "fairness",
+					   "backlog"};
+	const json_t *run, *deadlock, *circle, *buffer;
+	bool good = true;
+	size_t i, k;
+
+	json_array_foreach(runs, i, run)
+	{
+		for (k = 0; k < sizeof(whole) / sizeof(*whole); k++)
+			good &= json_is_integer(json_object_get(run, whole[k]));
+		for (k = 0; k < sizeof(real) / sizeof(*real); k++)
+			good &= json_is_number(json_object_get(run, real[k]));
+		good &= json_is_object(json_object_get(run, "busiest"));
+		deadlock = json_object_get(run, "deadlock");
+		good &= json_is_object(deadlock) || json_is_null(deadlock);
+		circle = json_object_get(deadlock, "circle");
+		json_array_foreach(circle, k, buffer) good &= json_is_object(buffer);
+	}
+	return good;
+}
+
+int traffic_flit_tell(json_t *object, const json_t *runs, const struct cli_output *output)
+{
+	const json_t *settings = json_object_get(object, "settings");
+	const char *flow = json_string_value(json_object_get(settings, "flow"));
+	json_int_t seeds = cli_json_number(settings, "seeds");
+	json_t *points, *findings;
+	int status;
+
+	if (!flow || seeds < 1 || seeds > FLIT_MAX_SEEDS ||
+	    json_array_size(runs) % (size_t)seeds || !are_good(runs)) {
+		json_decref(object);
+		return cli_fail(EXIT_INPUT, "runs are not as the flit engine tells them");
+	}
+	points = points_json(runs, (size_t)seeds);
+	findings = flit_findings_json(points, !strcmp(flow, "slack"));
+	status = json_array_size(findings) ? EXIT_FINDINGS : EXIT_FINE;
+	object = cli_json_join(object, json_pack("{s:o, s:o, s:o}", "points", points,
+						 "saturation", saturation_json(points),
+						 "findings", findings));
+	if (output->json)
+		return cli_json_print(object) ? EXIT_INPUT : status;
+	if (!output->quiet)
+		print_text(object);
+	json_decref(object);
+	return status;
 }

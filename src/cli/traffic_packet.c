@@ -6,6 +6,9 @@
 #include "progress.h"
 #include "text.h"
 #include "traffic.h"
+#include "traffic_shard.h"
+
+#include <portmajor/hash.h>
 
 #include <errno.h>
 #include <math.h>
@@ -17,19 +20,22 @@
 #define MAX_LOADS 100
 #define PIECES 50 /* of a run, between two looks at how far it is */
 #define CIRCLE 64 /* ports of one that are named */
+#define MAX_SEEDS 1000
 
 struct request {
 	struct cli_fabric fabric;
 	const char *lfts;
 	struct cli_lost lost;
 	struct repair_config repair;
+	struct cli_shard shard; /* 0 of 0: all */
 	struct cli_output output;
 	bool timing, poisson, in_line, reliable;
 	const char *pattern_argument; /* behind the colon, or NULL */
 	enum pm_pattern pattern;
 	uint32_t loads[MAX_LOADS], num_loads;
 	uint32_t messages; /* of each host in a closed loop; 0: an open one */
-	uint32_t bytes, mtu, buffer, reads, gbps, batches, seed, hoq, timeout, retries;
+	uint32_t bytes, mtu, buffer, reads, gbps, batches, seed, seeds, hoq, timeout,
+		retries;
 	/* In picoseconds. */
 	uint64_t wire, crossing, warmup, time, window, at, repair_at, smp;
 };
@@ -243,6 +249,11 @@ static const struct cli_option options[] = {
 	{0, "window", "TIME", "also tell what happened in every such time", TIME(window)},
 	{0, "seed", "N", "of all that is random (default 1)",
 	 CLI_MEMBER(struct request, seed), .high = UINT32_MAX},
+	{0, "seeds", "N", "each load with so many seeds, from that on (default 1)",
+	 CLI_MEMBER(struct request, seeds), .low = 1, .high = MAX_SEEDS},
+	{0, "shard", "I/N",
+	 "just the I-th of N parts of all loads and seeds: see portmajor merge",
+	 .take = cli_take_shard, .to = offsetof(struct request, shard)},
 	{0, "timing", NULL, "tell CPU time too, so that no two runs print the same",
 	 CLI_MEMBER(struct request, timing)},
 	CLI_OUTPUT(struct request, output, "no text and no progress bar",
@@ -276,7 +287,7 @@ struct lab {
 	struct pm_packet_config config;
 	uint64_t tick; /* picoseconds */
 	struct cli_progress progress;
-	bool findings;
+	uint32_t done, count; /* runs */
 };
 
 static uint32_t to_ticks(const struct lab *lab, uint64_t ps)
@@ -428,7 +439,7 @@ static json_t *settings_json(const struct lab *lab)
 
 	return json_pack(
 		"{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:b, s:I, "
-		"s:f, s:f, s:I, s:o, s:f, s:I}",
+		"s:f, s:f, s:I, s:o, s:f, s:I, s:I}",
 		"engine", "packet", "tables", request->lfts ? "file" : "plan", "pattern",
 		pm_pattern_name(request->pattern), "poisson", request->poisson, "hosts",
 		(json_int_t)lab->scene.num_hosts, "bytes",
@@ -441,7 +452,7 @@ static json_t *settings_json(const struct lab *lab)
 		to_us(lab, (double)config->batch * config->batches), "batches",
 		(json_int_t)config->batches, "lost", cli_lost_json(&request->lost),
 		"lost_us", to_us(lab, (double)config->lose_at - config->warmup), "sets",
-		(json_int_t)lab->scene.num_sets);
+		(json_int_t)lab->scene.num_sets, "seeds", (json_int_t)request->seeds);
 }
 
 static json_t *drops_json(const struct lab *lab, const struct pm_packet_result *r)
@@ -554,15 +565,15 @@ static json_t *point_json(const struct lab *lab, uint32_t load,
 			  const struct pm_packet_result *r)
 {
 	return json_pack(
-		"{s:o, s:f, s:o, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, "
-		"s:I, "
-		"s:o}",
-		"offered", load ? json_real(load / (double)PM_LOAD_FULL) : json_null(),
-		"accepted", r->accepted, "latency_us", latency_json(lab, r), "unstable",
-		r->unstable, "fairness", r->fairness, "links", links_json(lab, r),
-		"packets", (json_int_t)r->created, "delivered", (json_int_t)r->delivered,
-		"spare", (json_int_t)r->spare, "dropped", (json_int_t)r->dropped,
-		"inside", (json_int_t)r->inside, "drops", drops_json(lab, r), "windows",
+		"{s:I, s:o, s:f, s:o, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, "
+		"s:I, s:I, s:o}",
+		"seed", (json_int_t)lab->workload.seed, "offered",
+		load ? json_real(load / (double)PM_LOAD_FULL) : json_null(), "accepted",
+		r->accepted, "latency_us", latency_json(lab, r), "unstable", r->unstable,
+		"fairness", r->fairness, "links", links_json(lab, r), "packets",
+		(json_int_t)r->created, "delivered", (json_int_t)r->delivered, "spare",
+		(json_int_t)r->spare, "dropped", (json_int_t)r->dropped, "inside",
+		(json_int_t)r->inside, "drops", drops_json(lab, r), "windows",
 		windows_json(lab, r), "events", (json_int_t)r->events, "block_hops",
 		(json_int_t)r->hops, "pairs", pairs_json(lab, &r->pairs));
 }
@@ -577,16 +588,14 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void show_progress(struct lab *lab, uint32_t point, uint32_t piece)
+static void show_progress(struct lab *lab, uint32_t piece)
 {
-	uint32_t points = lab->request->num_loads;
-
-	cli_progress_show(&lab->progress, point * PIECES + piece, points * PIECES,
-			  point + 1, points);
+	cli_progress_show(&lab->progress, (uint64_t)lab->done * PIECES + piece,
+			  (uint64_t)lab->count * PIECES, lab->done + 1, lab->count);
 }
 
 /* Runs to the end, or until a closed loop is done; an exit status. */
-static int run_through(struct lab *lab, struct pm_packet *packet, uint32_t point,
+static int run_through(struct lab *lab, struct pm_packet *packet,
 		       struct pm_packet_result *r)
 {
 	const struct pm_packet_config *config = &lab->config;
@@ -594,7 +603,7 @@ static int run_through(struct lab *lab, struct pm_packet *packet, uint32_t point
 	struct pm_error err;
 
 	for (uint32_t piece = 1; piece <= PIECES; piece++) {
-		show_progress(lab, point, piece - 1);
+		show_progress(lab, piece - 1);
 		if (pm_packet_run(packet, (uint32_t)(end * piece / PIECES), &err))
 			return cli_fail(EXIT_INPUT, "%s", err.text);
 		if (lab->request->messages && !pm_workload_left(config->workload))
@@ -605,15 +614,11 @@ static int run_through(struct lab *lab, struct pm_packet *packet, uint32_t point
 }
 
 /* What is not in order. */
-static json_t *findings_json(struct lab *lab, const struct pm_packet_result *r,
+static json_t *findings_json(const struct lab *lab, const struct pm_packet_result *r,
 			     const uint32_t *circle, int num)
 {
-	json_t *object =
-		json_pack("{s:b, s:o}", "loss", r->dropped && !lab->config.num_lost,
-			  "deadlock", circle_json(lab, circle, num));
-
-	lab->findings |= num || (r->dropped && !lab->config.num_lost);
-	return object;
+	return json_pack("{s:b, s:o}", "loss", r->dropped && !lab->config.num_lost,
+			 "deadlock", circle_json(lab, circle, num));
 }
 
 static json_t *done_json(const struct lab *lab, const struct pm_packet_result *r)
@@ -627,10 +632,11 @@ static json_t *done_json(const struct lab *lab, const struct pm_packet_result *r
 			 (json_int_t)left);
 }
 
-/* One point; an exit status. */
-static int run_point(struct lab *lab, uint32_t point, json_t *points)
+/* One load and seed; an exit status. */
+static int run_point(struct lab *lab, uint32_t number, json_t *points)
 {
-	uint32_t load = lab->request->messages ? 0 : lab->request->loads[point];
+	const struct request *request = lab->request;
+	uint32_t load = request->messages ? 0 : request->loads[number / request->seeds];
 	struct pm_packet *packet = NULL;
 	struct pm_packet_result r;
 	uint32_t circle[CIRCLE];
@@ -640,11 +646,12 @@ static int run_point(struct lab *lab, uint32_t point, json_t *points)
 	json_t *object;
 
 	lab->workload.load = load;
+	lab->workload.seed = (uint64_t)request->seed + number % request->seeds;
 	if (pm_workload_new(&lab->workload, &lab->config.workload, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	status = pm_packet_new(&lab->config, &packet, &err)
 			 ? cli_fail(EXIT_INPUT, "%s", err.text)
-			 : run_through(lab, packet, point, &r);
+			 : run_through(lab, packet, &r);
 	if (!status) {
 		num = pm_packet_stuck(packet, circle, CIRCLE, &err);
 		if (num < 0)
@@ -655,7 +662,7 @@ static int run_point(struct lab *lab, uint32_t point, json_t *points)
 				       json_pack("{s:o, s:o}", "done", done_json(lab, &r),
 						 "findings",
 						 findings_json(lab, &r, circle, num)));
-		if (lab->request->timing)
+		if (request->timing)
 			json_object_set_new(object, "cpu_seconds",
 					    json_real(cpu_seconds() - before));
 		json_array_append_new(points, object);
@@ -740,6 +747,17 @@ static void print_more(const json_t *point)
 				      "{%%%cpu_seconds} s CPU\n");
 }
 
+/* Over the seeds of a load. */
+static void print_mean(const json_t *mean)
+{
+	if (json_is_number(json_object_get(mean, "offered")))
+		cli_text_print(mean, "offered {%%%offered}");
+	else
+		fputs("closed loop", stdout);
+	cli_text_print(mean, ", over seeds: accepted {%%%accepted} +- {%%%half}, latency "
+			     "{%%%latency_us.mean} +- {%%%latency_us.half} us\n");
+}
+
 static void print_text(const json_t *object)
 {
 	const json_t *point;
@@ -761,37 +779,153 @@ static void print_text(const json_t *object)
 		puts(json_is_true(json_object_get(point, "unstable")) ? " unstable" : "");
 		print_more(point);
 	}
+	json_array_foreach(json_object_get(object, "means"), i, point) print_mean(point);
 }
 
-static int tell(const struct lab *lab, json_t *points)
+/* Whether a point has what the text is made of; it may be of a file. */
+static bool is_good(const json_t *point)
 {
-	json_t *object = cli_json_join(cli_json_new("traffic", 1),
-				       json_pack("{s:o, s:O}", "settings",
-						 settings_json(lab), "points", points));
+	const json_t *row, *list = json_object_get(point, "drops");
+	bool good = json_is_object(json_object_get(point, "latency_us")) &&
+		    json_is_object(json_object_get(point, "findings")) &&
+		    json_is_number(json_object_get(point, "accepted"));
+	size_t i;
 
-	if (lab->request->output.json)
-		return cli_json_print(object);
-	if (!lab->request->output.quiet)
+	json_array_foreach(list, i, row) good &=
+		json_is_string(json_object_get(row, "reason"));
+	return good;
+}
+
+static bool has_findings(const json_t *points)
+{
+	const json_t *point, *findings;
+	size_t i;
+
+	json_array_foreach(points, i, point)
+	{
+		findings = json_object_get(point, "findings");
+		if (json_is_true(json_object_get(findings, "loss")) ||
+		    json_is_array(json_object_get(findings, "deadlock")))
+			return true;
+	}
+	return false;
+}
+
+/* Over the seeds of each load. */
+static json_t *means_json(const json_t *points, size_t seeds)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(points); i += seeds) {
+		json_t *some = traffic_some(points, i, seeds);
+		struct traffic_estimate accepted =
+			traffic_estimate(some, "accepted", NULL);
+		struct traffic_estimate latency =
+			traffic_estimate(some, "latency_us", "mean");
+		json_t *offered = json_object_get(json_array_get(some, 0), "offered");
+
+		list = cli_json_append(
+			list,
+			json_pack("{s:O?, s:f, s:o, s:{s:f, s:o}}", "offered", offered,
+				  "accepted", accepted.mean, "half",
+				  traffic_half_json(accepted), "latency_us", "mean",
+				  latency.mean, "half", traffic_half_json(latency)));
+		json_decref(some);
+	}
+	return list;
+}
+
+int traffic_packet_tell(json_t *object, const json_t *runs,
+			const struct cli_output *output)
+{
+	json_int_t seeds = cli_json_number(json_object_get(object, "settings"), "seeds");
+	json_t *points = json_array(), *run;
+	bool good = seeds > 0 && seeds <= MAX_SEEDS &&
+		    !(json_array_size(runs) % (size_t)seeds);
+	int status = has_findings(runs) ? EXIT_FINDINGS : EXIT_FINE;
+	size_t i;
+
+	json_array_foreach(runs, i, run)
+	{
+		good &= is_good(run);
+		points = cli_json_append(points, json_incref(run));
+	}
+	object = cli_json_join(object, json_pack("{s:o}", "points", points));
+	if (!good)
+		status = cli_fail(EXIT_INPUT,
+				  "runs are not as the packet engine tells them");
+	else if (seeds > 1)
+		json_object_set_new(object, "means", means_json(runs, (size_t)seeds));
+	if (good && output->json)
+		return cli_json_print(object) ? EXIT_INPUT : status;
+	if (good && !output->quiet)
 		print_text(object);
 	json_decref(object);
-	return EXIT_FINE;
+	return status;
 }
 
 /* ---- The command ---- */
 
+/* Tells shards of one whole from others: what settings do not say, tables and Sets. */
+static uint64_t find_fingerprint(const struct lab *lab)
+{
+	const struct pm_packet_config *c = &lab->config;
+	const struct pm_workload_config *w = &lab->workload;
+	const uint32_t numbers[] = {w->messages, w->shift,    w->node,	  w->share,
+				    w->senders,	 c->lifetime, c->timeout, c->tries,
+				    c->window,	 c->lose_at};
+	uint64_t hash = cli_fabric_fingerprint(c->fabric);
+
+	hash = pm_hash(hash, c->tables, (size_t)c->fabric->num_switches * c->length);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		hash = pm_hash_number(hash, numbers[i]);
+	for (uint32_t i = 0; i < lab->request->num_loads; i++)
+		hash = pm_hash_number(hash, lab->request->loads[i]);
+	for (uint32_t i = 0; i < c->num_sets; i++) {
+		hash = pm_hash_number(hash, c->sets[i].time);
+		hash = pm_hash_number(hash,
+				      (uint64_t)c->sets[i].sw << 32 | c->sets[i].block);
+		hash = pm_hash(hash, c->sets[i].entries, sizeof(c->sets[i].entries));
+	}
+	return hash;
+}
+
+static int tell_shard(const struct lab *lab, json_t *object, uint32_t total,
+		      json_t *points)
+{
+	int status = has_findings(points) ? EXIT_FINDINGS : EXIT_FINE;
+
+	object = traffic_shard_json(object, &lab->request->shard, total,
+				    find_fingerprint(lab), json_incref(points));
+	return cli_json_print(object) ? EXIT_INPUT : status;
+}
+
 static int run_points(struct lab *lab)
 {
-	json_t *points = json_array();
+	const struct request *request = lab->request;
+	uint32_t total = request->num_loads * request->seeds;
+	json_t *points = json_array(), *object;
 	int status = EXIT_FINE;
 
-	cli_progress_begin(&lab->progress, lab->request->output.quiet);
-	for (uint32_t i = 0; i < lab->request->num_loads && !status; i++)
+	lab->count = traffic_shard_count(&request->shard, total);
+	cli_progress_begin(&lab->progress, request->output.quiet);
+	for (uint32_t i = 0; i < total && !status; i++) {
+		if (!traffic_shard_has(&request->shard, i))
+			continue;
 		status = run_point(lab, i, points);
+		lab->done++;
+	}
 	cli_progress_end(&lab->progress);
-	if (!status)
-		status = tell(lab, points);
+	if (!status) {
+		object =
+			cli_json_join(cli_json_new("traffic", 1),
+				      json_pack("{s:o}", "settings", settings_json(lab)));
+		status = request->shard.of
+				 ? tell_shard(lab, object, total, points)
+				 : traffic_packet_tell(object, points, &request->output);
+	}
 	json_decref(points);
-	return !status && lab->findings ? EXIT_FINDINGS : status;
+	return status;
 }
 
 static int run(struct request *request, const char *path)
@@ -831,7 +965,7 @@ static int check_request(struct request *request)
 	if (request->buffer < request->mtu / 64)
 		return cli_fail(EXIT_USAGE, "--buffer %u: a packet has %u blocks",
 				request->buffer, request->mtu / 64);
-	return EXIT_FINE;
+	return traffic_shard_check(&request->shard, &request->output);
 }
 
 int traffic_packet(int argc, char **argv)
@@ -847,6 +981,7 @@ int traffic_packet(int argc, char **argv)
 		.gbps = 200,
 		.batches = 20,
 		.seed = 1,
+		.seeds = 1,
 		.hoq = 18,
 		.timeout = 14,
 		.retries = 7,

@@ -42,7 +42,7 @@ endfunction()
 
 foreach(name bad_input cli compatibility docs exports guid_files guide operator
 		paper_circuits paper_dsm preflight
-		status whatif)
+		shards status whatif)
 	add_lab_test(${name})
 endforeach()
 add_lab_test(allocfault COST 60)

@@ -67,6 +67,12 @@ struct row {
 };
 
 #define DRAIN_FILE "portmajor.drained"
+#define FLIT_SHARD                                                                       \
+	"traffic --engine flit --json --topology chain:1 --load .5,1 --seeds 2 "         \
+	"--cycles 20 --warm-up 0 --length 2 --shard "
+#define PACKET_SHARD                                                                     \
+	"traffic --engine packet --json --time 2us --warmup 0us --load .2,.5 --seeds 2 " \
+	"--shard "
 
 static const struct row rows[] = {
 	{"dsm", "dsm -N 2 --bursts 1,9", NULL, NULL},
@@ -113,6 +119,8 @@ static const struct row rows[] = {
 	{"whatif.pairs", "whatif --all links --pairs --threads 2 --json net", NULL, NULL},
 	{"merge", "merge shard1 shard2", NULL, NULL},
 	{"merge.json", "merge --json shard1 shard2", NULL, NULL},
+	{"merge.flit", "merge flit1 flit2", NULL, NULL},
+	{"merge.packet", "merge --json packet1 packet2", NULL, NULL},
 	{"packet", "traffic --engine packet --time 5us --warmup 1us --load 0.2,0.5 net",
 	 NULL, NULL},
 	{"packet.json",
@@ -126,6 +134,7 @@ static const struct row rows[] = {
 	 "1us "
 	 "net",
 	 NULL, NULL},
+	{"packet.shard", PACKET_SHARD "2/2 net", NULL, NULL},
 	{"packet.lfts", "traffic --messages all --pattern all-to-all --lfts other net",
 	 NULL, NULL},
 	{"status", "status state", NULL, NULL},
@@ -141,6 +150,7 @@ static const struct row rows[] = {
 	 "traffic --engine flit --topology mesh:2x2 --length 2,3 --load .5..1/.5 "
 	 "--cycles 50 --warm-up 10",
 	 NULL, NULL},
+	{"flit.shard", FLIT_SHARD "2/2", NULL, NULL},
 	{"flit.json",
 	 "traffic --engine flit --topology torus:3x3 --vc-rule one --load 1 --cycles "
 	 "300 --warm-up 0 --flow slack --seeds 1 --json",
@@ -402,6 +412,10 @@ static int make_folder(void **state)
 	make_file("other", "plan -q -o leaf-major --lfts /dev/stdout net");
 	make_file("shard1", "whatif --json --all links --shard 1/2 --threads 1 net");
 	make_file("shard2", "whatif --json --all links --shard 2/2 --threads 1 net");
+	make_file("flit1", FLIT_SHARD "1/2");
+	make_file("flit2", FLIT_SHARD "2/2");
+	make_file("packet1", PACKET_SHARD "1/2 net");
+	make_file("packet2", PACKET_SHARD "2/2 net");
 	make_file("sets", "traffic -q --lose leaf0:3 --write /dev/stdout net");
 	make_slow_file("slow", "net");
 	make_plan_file("plan", "net");
@@ -427,6 +441,10 @@ static int remove_folder(void **state)
 		"other",
 		"shard1",
 		"shard2",
+		"flit1",
+		"flit2",
+		"packet1",
+		"packet2",
 		"sets",
 		"plan",
 		"portmajor.plan",
