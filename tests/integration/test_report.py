@@ -379,6 +379,71 @@ class Pages(labtest.Folders):
             self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
             self.assertIn(message, done.stderr)
 
+    def traffic(self, name, *args):
+        """What an engine says, in a file; and that."""
+        path = self.folder / name
+        done = pmlab.run_cli("traffic", *args, "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        path.write_text(done.stdout, encoding="utf-8")
+        return path, json.loads(done.stdout)
+
+    def test_over_load(self):
+        """Means over seeds of the packet engine; the flit engine's points, by length."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        packet = ("--engine", "packet", netlist, "--time", "5us", "--warmup", "1us", "--load",
+                  "0.3,0.9")
+        ours, told = self.traffic("ours.json", *packet, "--seeds", 3)
+        nasty, single = self.traffic("a $x^{$ <img src=x onerror=boom()>", *packet)
+        flit, cycles = self.traffic("flit.json", "--engine", "flit", "--cycles", 500,
+                                    "--warm-up", 100, "--load", "0.2,1", "--length", "8,16")
+        page = self.write("over-load", "--traffic", ours, nasty, flit)
+        self.check_self_contained(page)
+        dom = self.browse(page)
+        self.assertEqual(dom.count('alt="Latency and throughput over load, '), 2)
+
+        def row(name, point, half, latency, p99):
+            return (f"<td>{name}</td><td>{point['load']:.3f}</td><td>{point['accepted']:.4f}</td>"
+                    f"<td>{latency:,.3f}</td><td>{half:,.3f}</td><td>{p99:,.3f}</td>")
+
+        for i, mean in enumerate(told["means"]):
+            points = told["points"][3 * i:3 * i + 3]
+            p99 = sum(point["latency_us"]["p99"] for point in points) / 3
+            self.assertIn(row("ours", {**mean, "load": mean["offered"]},
+                              mean["latency_us"]["half"], mean["latency_us"]["mean"], p99), dom)
+        for point in single["points"]:
+            times = point["latency_us"]
+            self.assertIn(row("a $x^{$ &lt;img src=x onerror=boom()&gt;",
+                              {**point, "load": point["offered"]}, times["half"],
+                              times["mean"], times["p99"]), dom)
+        for point in cycles["points"]:
+            times = point["latency"]
+            self.assertIn(row(f"flit, {point['length']} flits", point, times["half"],
+                              times["mean"], times["p99"]) +
+                          f"<td class=\"text\">{'grow' if point['saturated'] else ''}</td>", dom)
+        self.assertIn(row("ours", {**told["means"][0], "load": 0.3},
+                          told["means"][0]["latency_us"]["half"],
+                          told["means"][0]["latency_us"]["mean"],
+                          sum(p["latency_us"]["p99"] for p in told["points"][:3]) / 3),
+                      self.browse(self.write("over-load-of-json", ours)))
+
+    def test_bad_traffic(self):
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        packet = ("--engine", "packet", netlist, "--time", "5us", "--warmup", "1us")
+        good = self.traffic("good.json", *packet)[0]
+        shard = self.traffic("shard.json", *packet, "--shard", "1/2")[0]
+        closed = self.traffic("closed.json", *packet, "--messages", 1)[0]
+        loss = self.traffic("loss.json", netlist, "--lose", "leaf0:7")[0]
+        bad = self.folder / "bad.json"
+        bad.write_text(good.read_text().replace('"mean"', '"means"'))
+        for path, message in ((shard, "a shard: portmajor merge"), (bad, "docs/json.md"),
+                              (closed, "no points over load"),
+                              (loss, "not of the packet or the flit engine"),
+                              (netlist, "no JSON")):
+            done = report("--traffic", good, path, "-o", self.folder / "never.html")
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
+            self.assertIn(message, done.stderr)
+        self.assertEqual(report("-o", self.folder / "never.html").returncode, 2)
+
     def test_bad_input(self):
         bad = {"empty.json": "", "cut.json": '{"schema": "portmajor-ta', "list.json": "[]",
                "other.json": '{"schema": "x"}', "binary.json": "\x00\x7f",
