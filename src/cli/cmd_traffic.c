@@ -8,16 +8,17 @@
 
 static const struct {
 	int (*run)(int argc, char **argv);
+	const struct cli_command *command;
 	const char *help;
 } engines[TRAFFIC_ENGINES] = {
-	[TRAFFIC_CUTOFF] = {traffic_cutoff,
+	[TRAFFIC_CUTOFF] = {traffic_cutoff, &traffic_cutoff_command,
 			    "NETLIST --lose WHAT: pairs of hosts cut off, from a loss to "
 			    "the last LFT Set"},
 	[TRAFFIC_PACKET] =
-		{traffic_packet,
+		{traffic_packet, &traffic_packet_command,
 		 "NETLIST --pattern KIND: rates and latencies of packets, also "
 		 "through a loss"},
-	[TRAFFIC_FLIT] = {traffic_flit,
+	[TRAFFIC_FLIT] = {traffic_flit, &traffic_flit_command,
 			  "--topology KIND, or NETLIST: wormhole switching, flit by "
 			  "flit"},
 };
@@ -60,20 +61,22 @@ static int print_engines(void)
 	for (int i = 0; i < TRAFFIC_ENGINES; i++)
 		printf("  %-7s %s\n", traffic_engine_name((enum traffic_engine)i),
 		       engines[i].help);
-	puts("\n`portmajor traffic --engine ENGINE -h` tells more.");
+	for (int i = 0; i < TRAFFIC_ENGINES; i++) {
+		putchar('\n');
+		cli_command_help(engines[i].command);
+	}
 	return EXIT_FINE;
 }
 
 /* Without an engine, those of all. */
-static int list_options(int argc, char **argv)
+static int list_options(void)
 {
-	int status = EXIT_FINE;
+	const struct cli_command *commands[TRAFFIC_ENGINES];
 
-	for (int i = 0; i < TRAFFIC_ENGINES && !status; i++) {
-		status = engines[i].run(argc, argv);
-		optind = 0; /* getopt begins anew */
-	}
-	return status;
+	for (int i = 0; i < TRAFFIC_ENGINES; i++)
+		commands[i] = engines[i].command;
+	cli_commands_list(commands, TRAFFIC_ENGINES);
+	return EXIT_FINE;
 }
 
 int cmd_traffic(int argc, char **argv)
@@ -83,7 +86,7 @@ int cmd_traffic(int argc, char **argv)
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")))
 		return print_engines();
 	if (argc == 2 && !strcmp(argv[1], "--list-options"))
-		return list_options(argc, argv);
+		return list_options();
 	engine = choose_engine(argc, argv);
 	return engine < 0 ? EXIT_USAGE : engines[engine].run(argc, argv);
 }

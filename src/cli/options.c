@@ -160,18 +160,59 @@ int cli_command_misused(const struct cli_command *command)
 	return EXIT_USAGE;
 }
 
-static void print_list(const struct options *options)
+void cli_command_help(const struct cli_command *command)
 {
-	for (int i = 0; i < options->num; i++) {
-		const struct cli_option *option = options->list[i].option;
-		const char *argument = option->values ? option->values : option->argument;
-		const char *blank = argument ? " " : "";
+	print_help(stdout, command);
+}
 
-		argument = argument ? argument : "";
-		if (option->letter)
-			printf("-%c%s%s\n", option->letter, blank, argument);
-		if (option->name)
-			printf("--%s%s%s\n", option->name, blank, argument);
+/* Whether one of the commands has an option of that name. */
+static bool has_name(const struct cli_command *const *commands, int num, const char *name)
+{
+	struct options options;
+
+	for (int i = 0; i < num; i++) {
+		list_options(&options, commands[i]);
+		for (int k = 0; k < options.num; k++) {
+			const char *other = options.list[k].option->name;
+
+			if (other && !strcmp(other, name))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Likewise, of that letter. */
+static bool has_letter(const struct cli_command *const *commands, int num, char letter)
+{
+	struct options options;
+
+	for (int i = 0; i < num; i++) {
+		list_options(&options, commands[i]);
+		if (find_option(&options, letter))
+			return true;
+	}
+	return false;
+}
+
+void cli_commands_list(const struct cli_command *const *commands, int num)
+{
+	struct options options;
+
+	for (int i = 0; i < num; i++) {
+		list_options(&options, commands[i]);
+		for (int k = 0; k < options.num; k++) {
+			const struct cli_option *option = options.list[k].option;
+			const char *argument =
+				option->values ? option->values : option->argument;
+			const char *blank = argument ? " " : "";
+
+			argument = argument ? argument : "";
+			if (option->letter && !has_letter(commands, i, option->letter))
+				printf("-%c%s%s\n", option->letter, blank, argument);
+			if (option->name && !has_name(commands, i, option->name))
+				printf("--%s%s%s\n", option->name, blank, argument);
+		}
 	}
 }
 
@@ -251,7 +292,7 @@ int cli_command_read(const struct cli_command *command, int argc, char **argv,
 
 	list_options(&options, command);
 	if (argc == 2 && !strcmp(argv[1], LIST_OPTIONS)) {
-		print_list(&options);
+		cli_commands_list(&command, 1);
 		return EXIT_FINE;
 	}
 	optind = 0; /* getopt_long begins anew */

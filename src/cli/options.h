@@ -84,6 +84,13 @@ int cli_command_read(const struct cli_command *command, int argc, char **argv,
 /* What to do with other operands than help tells: the same, to stderr. EXIT_USAGE. */
 int cli_command_misused(const struct cli_command *command);
 
+/* Prints what -h prints. */
+void cli_command_help(const struct cli_command *command);
+
+/* Prints what --list-options prints of several commands: each option once, as the first
+ * one has it. */
+void cli_commands_list(const struct cli_command *const *commands, int num);
+
 /* Reads an unsigned number; false if it is none or not in the range. */
 bool cli_number(const char *text, unsigned long low, unsigned long high,
 		unsigned long *value);

@@ -30,6 +30,11 @@ int traffic_flit_tell(json_t *object, const json_t *runs,
 int traffic_packet_tell(json_t *object, const json_t *runs,
 			const struct cli_output *output);
 
+/* What they take. */
+extern const struct cli_command traffic_cutoff_command;
+extern const struct cli_command traffic_packet_command;
+extern const struct cli_command traffic_flit_command;
+
 /* The row for --engine in the table of this engine. */
 #define TRAFFIC_ENGINE_ROW(engine)                                                       \
 	{                                                                                \

@@ -353,7 +353,7 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static const struct cli_command command = {
+const struct cli_command traffic_cutoff_command = {
 	.synopsis = "traffic [OPTION]... NETLIST --lose WHAT[:PORT]...",
 	.about = "Prints which share of the ordered pairs of hosts is cut off, from a "
 		 "loss to the last LFT Set: for the tables that portmajor sends, or for "
@@ -369,7 +369,7 @@ static const struct cli_command command = {
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
-	int status = cli_command_read(&command, argc, argv, request);
+	int status = cli_command_read(&traffic_cutoff_command, argc, argv, request);
 
 	if (status >= 0)
 		return status;
@@ -377,7 +377,7 @@ static int read_options(int argc, char **argv, struct request *request)
 	for (int i = optind + 1; i < argc; i++)
 		request->lost.list[request->lost.num++] = argv[i];
 	if (!request->lost.num)
-		return cli_command_misused(&command);
+		return cli_command_misused(&traffic_cutoff_command);
 	if (request->sets && request->write)
 		return cli_fail(EXIT_USAGE, "--write: with --sets nothing is computed");
 	return -1;

@@ -527,7 +527,7 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static const struct cli_command command = {
+const struct cli_command traffic_flit_command = {
 	.synopsis = "traffic --engine flit [OPTION]... [NETLIST]",
 	.about = "Simulates wormhole switching with virtual channels (VCs), flit by "
 		 "flit, in a network that is built in, or in a fabric, an ibsim or "
@@ -603,7 +603,7 @@ int traffic_flit(int argc, char **argv)
 		request.lengths.value[0] = usual_length;
 		for (uint32_t i = 0; i < request.loads.num; i++)
 			request.loads.value[i] = (i + 1) * PM_FLIT_FULL_LOAD / 10;
-		status = cli_command_read(&command, argc, argv, &request);
+		status = cli_command_read(&traffic_flit_command, argc, argv, &request);
 		request.netlist = argv[optind]; /* NULL behind the last */
 		if (status < 0)
 			status = make_and_run(&request);

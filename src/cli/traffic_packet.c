@@ -185,7 +185,7 @@ static const struct cli_option options[] = {
 	 "(default 0.1), incast:HOST[:SENDERS] (default all others) or all-to-all; a "
 	 "host is a name",
 	 .take = take_pattern},
-	{0, "load", "LOADS",
+	{0, "load", "LIST",
 	 "what hosts send, as a share of what their links carry: numbers and "
 	 "FROM..TO/STEP with commas between (default 0.5)",
 	 .take = take_loads},
@@ -206,7 +206,7 @@ static const struct cli_option options[] = {
 	 TIME(wire)},
 	{0, "crossing", "TIME", "from a switch's input to its output (default 100ns)",
 	 TIME(crossing)},
-	{0, "buffer", "BLOCKS", "of 64 bytes in each input (default 256)",
+	{0, "buffer", "N", "of 64 bytes in each input (default 256)",
 	 CLI_MEMBER(struct request, buffer), .low = 1, .high = INT16_MAX},
 	{0, "reads", "N", "packets that may leave an input at once (default: any number)",
 	 CLI_MEMBER(struct request, reads), .low = 1, .high = PM_MAX_PORTS},
@@ -262,7 +262,7 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static const struct cli_command command = {
+const struct cli_command traffic_packet_command = {
 	.synopsis = "traffic --engine packet [OPTION]... NETLIST",
 	.about = "Sends traffic over the tables of a fabric, an ibsim or ibnetdiscover "
 		 "file "
@@ -995,7 +995,7 @@ int traffic_packet(int argc, char **argv)
 
 	if (!request.lost.list)
 		return cli_fail(EXIT_INPUT, "out of memory");
-	status = cli_command_read(&command, argc, argv, &request);
+	status = cli_command_read(&traffic_packet_command, argc, argv, &request);
 	if (status < 0) {
 		status = check_request(&request);
 		if (!status)
