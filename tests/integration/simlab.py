@@ -602,6 +602,9 @@ class OpenSM(_Process):
         return lines + ([f"{k} {v}" for k, v in extra.items()] if isinstance(extra, dict)
                         else list(extra))
 
+    def _log_file(self):
+        return self.path / "opensm.log"
+
     def _environment(self):
         env = dict(os.environ, IBSIM_SOCKNAME=self.fabric.sockname, SIM_HOST=self.host,
                    OSM_CACHE_DIR=str(self.cache_dir), OSM_TMP_DIR=str(self.path),
@@ -619,7 +622,7 @@ class OpenSM(_Process):
         return env
 
     def _start(self):
-        self.log_path = self.path / "opensm.log"
+        self.log_path = self._log_file()
         self.cache_dir = pathlib.Path(self._cache_dir or self.path)
         conf = self.path / "opensm.conf"
         conf.write_text("".join(line + "\n" for line in self._conf_lines()))

@@ -41,9 +41,11 @@ class Sm(simlab.OpenSM):
         lines = (self.root / CONF[1:]).read_text(encoding="ascii").splitlines()
         return [line.replace(" /etc/", f" {self.root}/etc/") for line in lines]
 
+    def _log_file(self):
+        return self.root / "var/log/opensm.log"
+
     def _start(self):
-        self.log_path = self.root / "var/log/opensm.log"
-        self.log_path.unlink(missing_ok=True)
+        self._log_file().unlink(missing_ok=True)
         super()._start()
 
 
@@ -91,6 +93,9 @@ class Guide(labtest.Folders):
             self.osm.hup()
             return self.osm.settle(mark)
         here = re.sub(r"(?<![\w.])/(etc|var)/", rf"{self.root}/\1/", line)
+        # The script itself would build first.
+        here = here.replace("scripts/record-sets ",
+                            f"python3 {pmlab.ROOT}/tests/integration/record_sets.py ")
         here = here.replace("scp ", "cp ").replace(f"sm2:{self.root}/", f"{self.root}/sm2/")
         env = {**os.environ, "SIM_HOST": "h1-1", "IBSIM_SOCKNAME": self.fabric.sockname,
                "OSM_CACHE_DIR": str(self.root / "var/cache/opensm"),
