@@ -3,7 +3,6 @@
 """portmajor traffic --shard and merge: parts of load points and seeds make the whole."""
 
 import json
-import unittest
 
 import labtest
 import pmlab
