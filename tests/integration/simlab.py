@@ -209,8 +209,9 @@ class Netlist:
         return [n.name for n in self.nodes.values() if not n.is_switch]
 
     def match(self, glob):
-        """The names that match a shell pattern, in the file's order."""
-        names = [n for n in self.nodes if fnmatch.fnmatchcase(n, glob)]
+        """The names that match a shell pattern, or else a chassis; in the order of the file."""
+        names = ([n for n in self.nodes if fnmatch.fnmatchcase(n, glob)] or
+                 [n for n in self.switches if n.startswith(glob + "-")])
         if not names:
             raise SimError(f"no node matches {glob}")
         return names

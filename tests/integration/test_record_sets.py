@@ -13,6 +13,7 @@ import simlab
 import wiretime
 
 LOST = "s0-*"
+CHASSIS = "s0"  # the same
 
 
 class Lost:
@@ -33,8 +34,8 @@ class RecordSets(labtest.Folders):
         cls.path = pmlab.generate(cls.folder / "fabric.net", "director", 36)
         cls.netlist = simlab.Netlist(cls.path)
         cls.found, cls.files = {}, {}
-        for engine in ("portmajor", "ftree"):
-            cls.found[engine] = record_sets.record(cls.netlist, engine, [LOST], tries=1)
+        for engine, lost in ("portmajor", LOST), ("ftree", CHASSIS):
+            cls.found[engine] = record_sets.record(cls.netlist, engine, [lost], tries=1)
             cls.files[engine] = cls.folder / f"{engine}.sets"
             record_sets.write(cls.found[engine], cls.files[engine])
         cls.files["floor"] = cls.folder / "floor.sets"
