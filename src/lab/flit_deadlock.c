@@ -39,13 +39,10 @@ static uint32_t waits_for(const struct pm_flit *flit, uint32_t vc, uint32_t numb
 	return owner == PM_NONE || owner == vc ? next : owner;
 }
 
-static bool can_take(const struct pm_flit *flit, uint32_t vc, uint32_t number)
+/* There is room. If another packet has that VC, it goes on, and its end will come. */
+static bool is_open(const struct pm_flit *flit, uint32_t vc, uint32_t number)
 {
-	const struct vc *v = &flit->vcs[vc];
-	const struct link *link = &flit->links[v->want];
-
-	return (link->open >> number & 1) &&
-	       (v->next_vc != PM_NONE || !(link->taken >> number & 1));
+	return flit->links[flit->vcs[vc].want].open >> number & 1;
 }
 
 /* A buffer that is stuck as far as is known, and of which one lets through that moves. */
@@ -54,7 +51,7 @@ static bool gets_out(const struct pm_flit *flit, uint32_t vc)
 	for (uint64_t among = wanted(flit, vc); among; among &= among - 1) {
 		uint32_t number = (uint32_t)__builtin_ctzll(among);
 
-		if (can_take(flit, vc, number) ||
+		if (is_open(flit, vc, number) ||
 		    flit->moves[waits_for(flit, vc, number)] == MOVES)
 			return true;
 	}
