@@ -256,7 +256,7 @@ static int compute_recording(struct scene *scene, const struct request *request,
 			     json_t **list)
 {
 	struct pm_sets_config config = {.connect_roots = request->fabric.connect_roots,
-					.mad_us = request->mad_us,
+					.mad_ns = (uint64_t)request->mad_us * 1000,
 					.wire_smps = request->wire_smps};
 	struct pm_sets *sets = NULL;
 	struct pm_error err;

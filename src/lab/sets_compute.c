@@ -106,7 +106,7 @@ static void list_blocks(struct job *job, uint32_t part)
 static int list_sets(struct job *job, struct pm_error *err)
 {
 	struct pm_sets *sets = job->sets;
-	uint64_t mad_ns = (uint64_t)job->config->mad_us * 1000;
+	uint64_t mad_ns = job->config->mad_ns;
 
 	sets->set = pm_array(job->num_blocks, sizeof(*sets->set));
 	sets->entries = pm_array(job->num_blocks, BLOCK);
@@ -129,8 +129,8 @@ static int list_sets(struct job *job, struct pm_error *err)
 	sets->num = job->num_blocks;
 	snprintf(sets->engine, PM_SETS_TEXT, "portmajor, computed");
 	snprintf(sets->times, PM_SETS_TEXT,
-		 "the loss is known at once; %u us a Set, %u at a time",
-		 job->config->mad_us, job->config->wire_smps);
+		 "the loss is known at once; %g us a Set, %u at a time",
+		 (double)mad_ns / 1000, job->config->wire_smps);
 	return 0;
 }
 

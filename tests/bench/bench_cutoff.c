@@ -158,7 +158,7 @@ static bool try_case(struct pm_fabric *fabric, size_t number)
 {
 	const struct pm_plan_config planned = {.order = cases[number].order};
 	const struct pm_sets_config config = {
-		.sm = PM_NONE, .mad_us = 265, .wire_smps = 4};
+		.sm = PM_NONE, .mad_ns = 1000 * 265, .wire_smps = 4};
 	struct pm_ports ports = {0};
 	struct pm_plan *plan;
 	struct pm_sets *sets;

@@ -1443,7 +1443,8 @@ static void note_sets(const struct pm_sets *sets, const struct pm_fabric *fabric
 /* Computed, written, read, and followed. */
 static void try_sets(struct world *world)
 {
-	const struct pm_sets_config config = {.sm = PM_NONE, .mad_us = 1, .wire_smps = 1};
+	const struct pm_sets_config config = {
+		.sm = PM_NONE, .mad_ns = 1000, .wire_smps = 1};
 	const uint32_t port = world_port(world->fabric, "l0", 3);
 	struct pm_sets_file file = {.fabric = world->fabric};
 	struct pm_sets *sets, *again;

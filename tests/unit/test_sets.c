@@ -415,7 +415,7 @@ static void test_follow_lmc(void **state)
 static struct pm_sets *compute(struct world *world, const char *loss, uint32_t smps)
 {
 	const struct pm_sets_config config = {
-		.sm = PM_NONE, .mad_us = 100, .wire_smps = smps};
+		.sm = PM_NONE, .mad_ns = 100000, .wire_smps = smps};
 	struct pm_ports ports = {0};
 	struct pm_sets *sets;
 
@@ -492,7 +492,7 @@ static void test_compute_parts(void **state)
 	struct pm_fabric *of = recipe_draw(
 		"l0/4 l1/4 l2/4 s0/3 s1/3 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l2:2=f "
 		"l0:3=s0:1 l1:3=s0:2 l2:3=s0:3 l0:4=s1:1 l1:4=s1:2 l2:4=s1:3");
-	struct pm_sets_config config = {.sm = PM_NONE, .mad_us = 1, .wire_smps = 1};
+	struct pm_sets_config config = {.sm = PM_NONE, .mad_ns = 1000, .wire_smps = 1};
 	/* {l0, l1, s0} and {l2, s1} are left; one cable is named at both ends. */
 	const uint32_t apart[] = {world_port(of, "l2", 3), world_port(of, "l0", 4),
 				  world_port(of, "s1", 2), world_port(of, "l1", 4)};

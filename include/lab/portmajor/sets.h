@@ -80,7 +80,7 @@ int pm_sets_print(FILE *out, const void *file);
 struct pm_sets_config {
 	uint32_t sm; /* port of the fabric where the subnet manager is, or PM_NONE */
 	bool connect_roots;
-	uint32_t mad_us;    /* from sending a block to its answer; up to 10^9 */
+	uint64_t mad_ns;    /* from sending a block to its answer; up to 10^12 */
 	uint32_t wire_smps; /* blocks on the wire at a time, 1 and up */
 };
 
