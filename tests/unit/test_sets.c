@@ -13,6 +13,7 @@
 #include <portmajor/outage.h>
 #include <portmajor/print.h>
 #include <portmajor/sets.h>
+#include <portmajor/textfile.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -251,7 +252,14 @@ static const struct {
 
 static void test_errors(void **state)
 {
+	struct pm_sets *none = NULL;
+	struct pm_error big = {""};
+
 	(void)state;
+	assert_int_equal(
+		pm_sets_parse("", PM_TEXTFILE_MAX_BYTES + 1, "in", fabric, &none, &big),
+		-EFBIG);
+	assert_string_equal(big.text, "in: more than 1073741824 bytes");
 	for (size_t i = 0; i < LENGTH(errors); i++) {
 		struct pm_sets *sets = NULL;
 		struct pm_error err = {""};
