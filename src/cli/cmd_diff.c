@@ -386,7 +386,8 @@ static const struct cli_command command = {
 	.about =
 		"Tells which LIDs, entries and LFT blocks differ, and how many MADs (LFT "
 		"Sets) lead from OLD to NEW. Both are tables (opensm-lfts.dump, "
-		"opensm.fdbs, dump_fts) or both are topologies (ibsim or ibnetdiscover "
+		"opensm.fdbs, dump_fts) or both are topologies (ibsim, ibnetdiscover or "
+		"opensm-subnet.lst "
 		"files); one may be - for standard input. Topologies are given the "
 		"tables "
 		"of a plan made for OLD that grows to NEW, with the LIDs that OLD and "

@@ -367,7 +367,8 @@ static const struct cli_option common_options[] = {
 
 static const struct cli_option drain_options[] = {
 	{'n', NULL, "NETLIST",
-	 "where names are looked up: an ibsim or ibnetdiscover file (default: the plan "
+	 "where names are looked up: an ibsim, ibnetdiscover or opensm-subnet.lst file "
+	 "(default: the plan "
 	 "file in OpenSM's cache folder)",
 	 CLI_MEMBER(struct request, netlist)},
 	{.include = common_options},

@@ -130,7 +130,8 @@ static const struct cli_option options[] = {
 
 static const struct cli_command command = {
 	.synopsis = "plan [OPTION]... NETLIST",
-	.about = "Prints the plan for a fabric, an ibsim or ibnetdiscover file (- is "
+	.about = "Prints the plan for a fabric, an ibsim, ibnetdiscover or "
+		 "opensm-subnet.lst file (- is "
 		 "standard input): planes with their runs of LIDs, what is used of them "
 		 "and spare.",
 	.options = options,

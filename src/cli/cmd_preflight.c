@@ -426,8 +426,8 @@ static const struct cli_option options[] = {
 	{'F', NULL, "FILE", "opensm.conf (default " DEFAULT_CONF ")",
 	 CLI_MEMBER(struct preflight, conf_path)},
 	{'n', NULL, "NETLIST",
-	 "also: is this fabric supported, and is the plan one for it; an ibsim or "
-	 "ibnetdiscover file, - is standard input",
+	 "also: is this fabric supported, and is the plan one for it; an ibsim, "
+	 "ibnetdiscover or opensm-subnet.lst file, - is standard input",
 	 CLI_MEMBER(struct preflight, netlist)},
 	{0, "opensm", "FILE",
 	 "the opensm to be used (default: that in $PATH or /usr/sbin)",

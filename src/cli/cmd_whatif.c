@@ -379,7 +379,8 @@ static const struct cli_command command = {
 		    "whatif [OPTION]... NETLIST --all KIND [--pairs]",
 	.about =
 		"Prints how many LFT blocks the subnet manager sends when something is "
-		"lost from a fabric, an ibsim or ibnetdiscover file (- is standard "
+		"lost from a fabric, an ibsim, ibnetdiscover or opensm-subnet.lst file "
+		"(- is standard "
 		"input). `bound` is the sum over switches of ceil(changed entries / 64).",
 	.options = options,
 	.min_operands = 1,

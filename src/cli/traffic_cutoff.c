@@ -359,7 +359,8 @@ const struct cli_command traffic_cutoff_command = {
 		 "loss to the last LFT Set: for the tables that portmajor sends, or for "
 		 "recordings of what routing engines sent on a simulated fabric. Exact "
 		 "after every Set; engines with other LIDs are compared by hosts. "
-		 "NETLIST is the fabric before the loss, an ibsim or ibnetdiscover file "
+		 "NETLIST is the fabric before the loss, an ibsim, ibnetdiscover or "
+		 "opensm-subnet.lst file "
 		 "(- is standard input).",
 	.options = options,
 	.min_operands = 1,

@@ -530,8 +530,9 @@ static const struct cli_option options[] = {
 const struct cli_command traffic_flit_command = {
 	.synopsis = "traffic --engine flit [OPTION]... [NETLIST]",
 	.about = "Simulates wormhole switching with virtual channels (VCs), flit by "
-		 "flit, in a network that is built in, or in a fabric, an ibsim or "
-		 "ibnetdiscover file, with its tables. Exit status 1 for a deadlock, "
+		 "flit, in a network that is built in, or in a fabric, an ibsim, "
+		 "ibnetdiscover or opensm-subnet.lst file, with its tables. Exit status "
+		 "1 for a deadlock, "
 		 "or flits lost in spite of credits.",
 	.options = options,
 	.min_operands = 0,

@@ -12,6 +12,7 @@ static const struct {
 } formats[] = {
 	{ibnetdiscover_recognise, ibnetdiscover_read},
 	{dump_recognise, netlist_dump_read},
+	{subnet_lst_recognise, subnet_lst_read},
 	{ibsim_recognise, ibsim_read}, /* any text */
 };
 

@@ -181,3 +181,24 @@ void netlist_take_dumped(struct pm_text rest, struct netlist_link *link)
 		return;
 	}
 }
+
+/* ---- opensm-subnet.lst ---- */
+
+void netlist_take_active(struct pm_text rest, struct netlist_link *link)
+{
+	static const struct {
+		const char *word;
+		enum pm_speed speed;
+	} words[] = {{"2.5", PM_SDR}, {"5", PM_DDR},  {"10", PM_QDR}, {"FDR10", PM_FDR10},
+		     {"14", PM_FDR},  {"25", PM_EDR}, {"50", PM_HDR}};
+	struct pm_text word;
+	uint64_t lanes;
+
+	if (pm_text_skip_past(&rest, "PHY=") && !pm_text_take_digits(&rest, 10, &lanes))
+		link->widths = bit_of_lanes(lanes);
+	if (!pm_text_skip_past(&rest, "SPD=") || !pm_text_take_word(&rest, &word))
+		return;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (pm_text_is(word, words[i].word))
+			link->speeds = (uint16_t)(1u << words[i].speed);
+}

@@ -76,6 +76,9 @@ void netlist_take_link(struct pm_text rest, struct netlist_link *link);
 /* The same of a line of ibsim's Dump: what the link does. */
 void netlist_take_dumped(struct pm_text rest, struct netlist_link *link);
 
+/* The same of a line of opensm-subnet.lst, which has `PHY=4x LOG=ACT SPD=10`. */
+void netlist_take_active(struct pm_text rest, struct netlist_link *link);
+
 /* Reads ibsim's lines `width=`, `speed=` and `extspeed=`, and no others. */
 void netlist_take_default(struct pm_text line, struct netlist_link *link);
 
@@ -103,5 +106,7 @@ int ibnetdiscover_read(struct netlist *n);
 bool ibsim_recognise(struct pm_text text);
 int ibsim_read(struct netlist *n);
 int netlist_dump_read(struct netlist *n);
+bool subnet_lst_recognise(struct pm_text text);
+int subnet_lst_read(struct netlist *n);
 
 #endif

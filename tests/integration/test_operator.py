@@ -77,6 +77,17 @@ class Configuration(labtest.Folders):
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertRegex(done.stdout, f"configuration is not used: {config}:1: .*early_repiar")
 
+    def test_topology_that_opensm_leaves(self):
+        """opensm-subnet.lst is the fabric, as the netlist is that was simulated."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 3, 2, 1)
+        with pmlab.Fabric(netlist) as fabric, pmlab.open_sm(fabric) as osm:
+            osm.settle(timeout=pmlab.TIMEOUT_S)
+            path = osm.path / "opensm-subnet.lst"
+            simlab.poll_until(lambda: path.exists() and path.read_text().count("\n") == 40, 20,
+                              "the topology")
+            plans = [pmlab.run_cli("plan", "-l", of) for of in (netlist, path)]
+        self.assertEqual([(p.returncode, p.stdout) for p in plans], [(0, plans[0].stdout)] * 2)
+
 
 if __name__ == "__main__":
     unittest.main()

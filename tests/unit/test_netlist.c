@@ -559,6 +559,125 @@ static void test_dump(void **state)
 	pm_fabric_free(f);
 }
 
+/* ---- opensm-subnet.lst ---- */
+
+/* An end of a cable; of the first one OpenSM writes the vendor with six digits. */
+#define LST_END(kind, guid, port_guid, name, lid, port)                                  \
+	"{ " kind " SystemGUID:00000000000000ff NodeGUID:" guid " PortGUID:" port_guid   \
+	" VenID:0002C9 DevID:0000 Rev:000000A1 {" name "} LID:" lid " PN:" port " } "
+#define LST_S                                                                            \
+	"SW Ports:24", "000000000020000a", "000000000020000a", "s {1} } LID x", "0002"
+#define LST_T "SW Ports:0C", "000000000020000b", "000000000020000b", "t", "000C"
+#define LST_H "CA-SM Ports:02", "0000000000100000", "0000000000100002", "h", "0101"
+#define LST_R "Rt Ports:01", "0000000000300000", "0000000000300001", "", "0009"
+#define LST_OF(...) LST_END(__VA_ARGS__)
+#define LST_LINE(a, port_a, b, port_b, rest) LST_OF(a, port_a) LST_OF(b, port_b) rest "\n"
+
+static const char subnet_lst[] = "\n" LST_LINE(LST_H, "02", LST_S, "0A",
+					       "PHY=4x LOG=ACT SPD=14")
+	LST_LINE(LST_S, "0A", LST_H, "02", "PHY=4x LOG=ACT SPD=14")
+		LST_LINE(LST_S, "24", LST_T, "0C", "PHY=1x LOG=INI SPD=2.5") LST_LINE(
+			LST_T, "0C", LST_S, "24", "PHY=1x LOG=INI SPD=2.5")
+			LST_LINE(LST_T, "01", LST_R, "01", "PHY=?? LOG=ACT SPD=??")
+				LST_LINE(LST_R, "01", LST_T, "01", "");
+
+static void test_subnet_lst(void **state)
+{
+	struct pm_fabric *f = must_parse(subnet_lst);
+
+	(void)state;
+	assert_int_equal(f->num_nodes, 4);
+	assert_int_equal(f->num_switches, 2);
+	assert_int_equal(count_links(f), 3);
+	assert_linked(f, "s {1} } LID x", 10, "h", 2);
+	assert_linked(f, "s {1} } LID x", 36, "t", 12);
+	assert_linked(f, "t", 1, "0000000000300000", 1);
+	assert_int_equal(f->nodes[node_named(f, "t")].num_ports, 12);
+	assert_int_equal(f->nodes[node_named(f, "t")].guid, 0x20000b);
+	assert_int_equal(f->nodes[node_named(f, "0000000000300000")].type, PM_ROUTER);
+	assert_int_equal(port_of(f, "t", 0)->lid, 12);
+	assert_int_equal(port_of(f, "t", 0)->guid, 0x20000b);
+	assert_int_equal(port_of(f, "t", 12)->lid, 0);
+	assert_int_equal(port_of(f, "h", 2)->lid, 0x101);
+	assert_int_equal(port_of(f, "h", 2)->guid, 0x100002);
+	assert_int_equal(port_of(f, "h", 1)->lid, 0);
+	assert_int_equal(port_of(f, "h", 2)->link, pm_link_code(4, PM_FDR));
+	assert_int_equal(port_of(f, "t", 12)->link, pm_link_code(1, PM_SDR));
+	assert_int_equal(port_of(f, "t", 1)->link, 0);
+	pm_fabric_free(f);
+}
+
+/* What is put in the place of what makes a bad file of one line of the good one. */
+static void test_bad_subnet_lst(void **state)
+{
+	static const struct {
+		const char *from, *to, *message;
+	} rows[] = {
+		{"} { ", "} ", "t:1: no switch, host or router in \" } SW "},
+		{"{ CA-SM", "{ **", "t:1: no switch, host or router in"},
+		{"Ports:02", "Ports:FF",
+		 "t:1: no number up to 0xfe in \"Ports:FF System"},
+		{"Ports:02", "", "t:1: no \"Ports:\" before \"SystemGUID:"},
+		{"NodeGUID:", "", "t:1: no \"NodeGUID:\" before \"0000000000100000 "},
+		{"NodeGUID:0000000000100000", "NodeGUID:",
+		 "t:1: no number up to "
+		 "0xffffffffffffffff in "
+		 "\"NodeGUID: Port"},
+		{"PN:02", "PN:03", "t:1: port 3 of \"h\" is not one of 2"},
+		{"PN:02", "PN:00", "t:1: port 0 of \"h\" is not one of 2"},
+		{"LID:0101", "LID:C000",
+		 "t:1: no number up to 0xbfff in \"LID:C000 PN:02"},
+		{" PN:02", "", "t:1: no \"PN:\" before \"} { SW"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		static const char good[] = LST_LINE(LST_H, "02", LST_S, "0A", "");
+		const char *at = strstr(good, rows[i].from);
+		struct pm_fabric *fabric = NULL;
+		struct pm_error err = {""};
+		char text[1000];
+
+		assert_non_null(at);
+		snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - good), good,
+			 rows[i].to, at + strlen(rows[i].from));
+		assert_int_equal(parse(text, &fabric, &err), -EINVAL);
+		if (!strstr(err.text, rows[i].message))
+			fail_msg("%s: %s", rows[i].from, err.text);
+	}
+}
+
+/* Both ends of each cable, once each, and the lines of a node behind each other. */
+static void test_contradicting_subnet_lst(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} rows[] = {
+		{LST_LINE(LST_H, "02", LST_S, "0A", "")
+			 LST_LINE(LST_H, "02", LST_S, "0A", ""),
+		 "t:2: port 2 of \"h\" is given already on line 1"},
+		{LST_LINE(LST_S, "0A", LST_H, "02", ""),
+		 "unknown peer \"0000000000100000\""},
+		{LST_LINE(LST_H, "02", LST_S, "0A", "")
+			 LST_LINE(LST_S, "0B", LST_H, "02", ""),
+		 "does not list port 10"},
+		{LST_LINE(LST_S, "01", LST_S, "02", "")
+			 LST_LINE(LST_H, "01", LST_H, "02", "")
+				 LST_LINE(LST_S, "02", LST_S, "01", ""),
+		 "is used already on line 1"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_fabric *fabric = NULL;
+		struct pm_error err = {""};
+
+		assert_int_equal(parse(rows[i].text, &fabric, &err), -EINVAL);
+		if (!strstr(err.text, rows[i].message))
+			fail_msg("%s", err.text);
+	}
+}
+
 /* ibsim counts GUIDs from a base, which ibnetdiscover's text has not. */
 static void test_formats(void **state)
 {
@@ -916,6 +1035,9 @@ int main(void)
 		cmocka_unit_test(test_hosts_alone),
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_subnet_lst),
+		cmocka_unit_test(test_bad_subnet_lst),
+		cmocka_unit_test(test_contradicting_subnet_lst),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_host_links),
 		cmocka_unit_test(test_dumped_links),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Netlists: the text files that ibsim reads and ibnetdiscover writes, and what ibsim's
- * console command Dump prints. What has the comment `# Topology file:` before its first
- * other line is ibnetdiscover's; a Dump's first other line is that of a node with its
- * `nodeguid`; the rest is ibsim's.
+ * Netlists: the text files that ibsim reads and ibnetdiscover writes, what ibsim's
+ * console command Dump prints, and OpenSM's opensm-subnet.lst. What has the comment
+ * `# Topology file:` before its first other line is ibnetdiscover's; a Dump's first other
+ * line is that of a node with its `nodeguid`; the first line of opensm-subnet.lst begins
+ * with a brace and has a `SystemGUID:`; the rest is ibsim's.
  *
  * A record is a header line, `Switch|Ca|Hca|Rt PORTS "ID" # "DESCRIPTION" ...`,
  * and its port lines, `[PORT](GUID) "PEER-ID"[PEER-PORT] # ...`; a blank line
@@ -39,6 +40,10 @@
  * listed. Its cables are those that there are now, and nodes' names are their ids. What
  * has no cable has no LID: the simulated port keeps one that somebody else may have by
  * now.
+ *
+ * opensm-subnet.lst has a line for each end of a cable with GUIDs, LIDs and what the link
+ * does, the ends of one node behind each other. What has no cable is not in it; it does
+ * not tell LMCs, which are 0 then.
  *
  * ibsim's `module`, `include`, `do` and aliases (`@`) are not supported.
  */
