@@ -49,11 +49,38 @@ bool pm_lfts_recognise(const char *text, size_t length)
 	return find_format(pm_lexer_begin(text, length, "", 0, NULL).rest) < NUM_FORMATS;
 }
 
+/* Whether it begins like a topology: only to say so of what is no table. */
+static bool is_topology(struct pm_text text)
+{
+	static const char *const words[] = {"Switch\t", "Switch ", "Hca\t",	 "Hca ",
+					    "Ca\t",	"Ca ",	   "Rt\t",	 "Rt ",
+					    "{ ",	"vendid=", "switchguid", "caguid",
+					    "hcaguids"};
+	struct pm_lexer lexer = {.rest = text};
+	struct pm_text line;
+
+	while (pm_lexer_next(&lexer, &line)) {
+		if (pm_text_starts(line, "# Topology file:"))
+			return true;
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+			if (pm_text_starts(line, words[i]))
+				return true;
+		pm_text_skip_blanks(&line);
+		if (!pm_text_is_empty(line) && !pm_text_next_is(line, '#'))
+			return false;
+	}
+	return false;
+}
+
 static int read_tables(struct lft_reader *r)
 {
 	size_t format = find_format(r->lexer.rest);
-	int rc = formats[format < NUM_FORMATS ? format : 0].read(r);
+	int rc;
 
+	if (format == NUM_FORMATS && is_topology(r->lexer.rest))
+		return pm_lexer_fail(&r->lexer,
+				     "this is a topology, where tables are wanted");
+	rc = formats[format < NUM_FORMATS ? format : 0].read(r);
 	if (!rc && !r->lfts->num_switches)
 		rc = pm_lexer_fail(&r->lexer, "no tables in it");
 	if (rc)

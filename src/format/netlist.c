@@ -2,8 +2,21 @@
 #include "netlist_parts.h"
 
 #include <portmajor/alloc.h>
+#include <portmajor/lftfile.h>
 
 #include <errno.h>
+
+/* Ibsim ignores what it does not know, and so the file that was meant for another operand
+ * would be a fabric without nodes. */
+static bool tables_recognise(struct pm_text text)
+{
+	return pm_lfts_recognise(text.at, pm_text_length(text));
+}
+
+static int tables_refuse(struct netlist *n)
+{
+	return pm_lexer_fail(&n->lexer, "these are tables, where a topology is wanted");
+}
 
 /* The first one that recognises a text reads it. */
 static const struct {
@@ -13,6 +26,7 @@ static const struct {
 	{ibnetdiscover_recognise, ibnetdiscover_read},
 	{dump_recognise, netlist_dump_read},
 	{subnet_lst_recognise, subnet_lst_read},
+	{tables_recognise, tables_refuse},
 	{ibsim_recognise, ibsim_read}, /* any text */
 };
 

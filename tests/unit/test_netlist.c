@@ -327,6 +327,8 @@ static const struct {
 	{"empty", 1, "no nodes", ""},
 	{"comments only", 2, "no nodes", "# a\n# b\n"},
 	{"no switch", 1, "no switch in", "Ca 1 \"c\"\n"},
+	{"tables", 1, "these are tables",
+	 "Unicast lids [0-1] of switch Lid 1 guid 0x1\n"},
 	{"UTF-8 byte-order mark", 1, "byte-order mark", "\xef\xbb\xbf" S},
 	{"UTF-16 byte-order mark", 1, "byte-order mark", "\xff\xfeS"},
 	{"control byte", 2, "byte 0x1b", S "\x1b[1]\n"},
