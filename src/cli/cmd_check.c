@@ -215,7 +215,7 @@ static void print_load(const json_t *load)
 {
 	cli_text_print(load, "load {direction} between levels {level} and ");
 	printf("%" JSON_INTEGER_FORMAT, cli_json_number(load, "level") + 1);
-	cli_text_print(load, ": {cables} cables, mean {%%mean}, minimum {minimum}, "
+	cli_text_print(load, ": {cables|cable|cables}, mean {%%mean}, minimum {minimum}, "
 			     "maximum {maximum} ({%%ratio} times the mean)\n");
 }
 
@@ -233,8 +233,9 @@ static void print_text(const json_t *object, const struct judged *j, bool quiet)
 		printf("finding: %s\n", found->findings[i].text);
 	if (quiet)
 		return;
-	cli_text_print(object, "{switches} switches, {tables} with a table, {end_ports} "
-			       "end ports, {ports_with_lid} ports with a LID\n");
+	cli_text_print(object,
+		       "{switches|switch|switches}, {tables} with a table, {end_ports} "
+		       "end ports, {ports_with_lid} ports with a LID\n");
 	if (found->unassigned) {
 		cli_text_print(object, "{unassigned_lids} unassigned LIDs have entries: "
 				       "LID {first_unassigned.lid} on ");

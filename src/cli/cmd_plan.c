@@ -27,7 +27,7 @@ static void print_plane(const json_t *plane, const struct pm_plan *plan)
 	cli_text_print(plane, json_is_null(json_object_get(plane, "plane"))
 				      ? "no plane:"
 				      : "plane {plane} ({name} cable {cable}):");
-	cli_text_print(plane, " {slots} slots, {switches} switches");
+	cli_text_print(plane, " {slots|slot|slots}, {switches|switch|switches}");
 	if (plan->order == PM_GROUPED && json_array_size(runs)) {
 		fputs(", LIDs", stdout);
 		json_array_foreach(runs, i, run)

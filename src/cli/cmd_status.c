@@ -292,7 +292,7 @@ static void print_link(const json_t *flap)
 		cli_text_print(end, text_of(end, "name") ? "{name}[{#port}]"
 							 : "{guid}[{#port}]");
 	}
-	cli_text_print(flap, " ({state}, {#downs} times down");
+	cli_text_print(flap, " ({state}, {#downs|time|times} down");
 	if (cli_json_number(flap, "left_ms"))
 		printf(", %" JSON_INTEGER_FORMAT " s left",
 		       (cli_json_number(flap, "left_ms") + 999) / 1000);
@@ -374,7 +374,7 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 			     "flapping    {#flapping} links went down lately");
 	print_some(json_object_get(root, "flapping"), print_link);
 	if (json_is_object(state->slow))
-		cli_text_print(root, "slow        {#slow_links.count} links below "
+		cli_text_print(root, "slow        {#slow_links.count|link|links} below "
 				     "their neighbours'\n");
 	cli_text_print(root, "drained     {#drained.list}");
 	print_some(json_object_get(state->drained, "list"), print_drain);

@@ -136,7 +136,7 @@ static void print_head(const json_t *head)
 {
 	const json_t *metrics = json_object_get(head, "metrics");
 
-	cli_text_print(head, "{failures} of {settings.total} failures of ");
+	cli_text_print(head, "{failures} of {settings.total|failure|failures} of ");
 	if (json_is_true(json_object_get(json_object_get(head, "settings"), "pairs")))
 		fputs("pairs of ", stdout);
 	cli_text_print(head, "{settings.failures_of}");

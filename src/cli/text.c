@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "text.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +26,12 @@ static void print_time(json_int_t seconds)
 	fputs(text, stdout);
 }
 
-/* The member that a path such as "a.b}" leads to; NULL: there is none. */
+/* The member that a path such as "a.b}" or "a.b|" leads to; NULL: there is none. */
 static const json_t *find_member(const json_t *object, const char *path)
 {
-	while (object && *path != '}') {
+	while (object && *path != '}' && *path != '|') {
 		char name[MAX_NAME];
-		size_t length = strcspn(path, ".}");
+		size_t length = strcspn(path, ".}|");
 
 		snprintf(name, sizeof(name), "%.*s", (int)length, path);
 		object = json_object_get(object, name);
@@ -38,6 +39,19 @@ static const json_t *find_member(const json_t *object, const char *path)
 		path += *path == '.';
 	}
 	return object;
+}
+
+/* The second or the third part of "a|one|many}". */
+static void print_noun(const char *spec, bool one)
+{
+	const char *word = spec + strcspn(spec, "|}");
+
+	if (*word == '}')
+		return;
+	if (!one)
+		word += 1 + strcspn(word + 1, "|}");
+	word++;
+	printf(" %.*s", (int)strcspn(word, "|}"), word);
 }
 
 /* One member; `spec` is what stands in braces. */
@@ -48,7 +62,9 @@ static void print_member(const json_t *object, const char *spec)
 	int digits = (int)strspn(mark, "%");
 	const json_t *value = find_member(object, mark + strspn(mark, "#%@"));
 
-	if (digits)
+	if (json_is_null(value))
+		printf("%*s", width, "-");
+	else if (digits)
 		printf("%*.*f", width, digits, json_number_value(value));
 	else if (*mark == '@')
 		print_time(json_integer_value(value));
@@ -58,6 +74,8 @@ static void print_member(const json_t *object, const char *spec)
 		printf("%*" JSON_INTEGER_FORMAT, width, json_integer_value(value));
 	else
 		cli_text_put(json_is_string(value) ? json_string_value(value) : "?");
+	print_noun(mark, json_is_array(value) ? json_array_size(value) == 1
+					      : json_integer_value(value) == 1);
 }
 
 void cli_text_print(const json_t *object, const char *text)

@@ -17,7 +17,9 @@
  *   {%%a}   the same with two, and so on
  *   {@a}    seconds since 1970 as local time
  *   {8a}    a number at the right end of 8 columns; also {8#a}, {8%a}
+ *   {a|switch|switches}  a number and what it is a number of: the first word for one
  *
+ * What is null was not computed: a "-" in its place.
  * Each name has at most 31 characters; no brace stands for itself.
  */
 void cli_text_print(const json_t *object, const char *text);

@@ -278,7 +278,9 @@ static void print_settings(const json_t *object)
 	cli_text_print(network, json_is_string(json_object_get(network, "topology"))
 					? "{topology}: "
 					: "{netlist}: ");
-	cli_text_print(network, "{switches} switches, {nodes} nodes, {links} links\n");
+	cli_text_print(
+		network,
+		"{switches|switch|switches}, {nodes|node|nodes}, {links|link|links}\n");
 	cli_text_print(settings, json_is_integer(json_object_get(settings, "stop"))
 					 ? "{flow} (STOP {stop}, GO {go}), "
 					 : "{flow}, ");

@@ -97,7 +97,7 @@ def whatif(netlist, *losses, order="grouped", manager=None, lmc=0):
     where = ("-s", manager) if manager else ()
     result = run_cli("whatif", "-o", order, "-m", lmc, *where, netlist, "--lose", *losses)
     total = re.search(r"^total +(\d+) +(\d+) +(\d+) +(\d+)$", result.stdout, re.M)
-    load = re.search(r"^full load (\d+) blocks", result.stdout, re.M)
+    load = re.search(r"^full load (\d+) blocks?", result.stdout, re.M)
     if result.returncode or not total or not load:
         raise simlab.SimError(f"whatif {losses}: {result.returncode} {result.stderr}")
     return Prediction(*map(int, total.groups()), int(load.group(1)))

@@ -12,7 +12,8 @@
 #include <cmocka.h>
 
 static const char object[] =
-	"{\"name\": \"a\\u001b[31m\\tb\\u007f\", \"n\": -7, \"r\": 2.25, \"none\": null,"
+	"{\"name\": \"a\\u001b[31m\\tb\\u007f\", \"n\": -7, \"r\": 2.25, \"none\": null, "
+	"\"one\": 1,"
 	" \"list\": [4, 5, 6], \"in\": {\"deep\": {\"n\": 9007199254740993}}, \"t\": "
 	"86399}";
 
@@ -27,7 +28,10 @@ static const struct row {
 	{"{in.deep.n}.", "9007199254740993."},
 	{"{#list} of {#in.deep.n}", "3 of 9007199254740993"},
 	{"{@t}", "1970-01-01 23:59:59"},
-	{"{no} {none} {r} {list} {in}", "? ? ? ? ?"},
+	{"{no} {none} {r} {list} {in}", "? - ? ? ?"},
+	{"{4none} {%none} {5%%none}", "   - -     -"},
+	{"{n|cable|cables} {#list|cable|cables}, {one|switch|switches} {#no|x|y}",
+	 "-7 cables 3 cables, 1 switch 0 y"},
 	{"{no.deep} {name.n} {in.no.n}", "? ? ?"},
 	{"{#no} {#name} {#r} {#in}", "0 0 0 0"},
 	{"{%no} {%name}", "0.0 0.0"},
