@@ -420,6 +420,8 @@ int cmd_undrain(int argc, char **argv)
 	int status = cli_command_read(&undrain_command, argc, argv, &request);
 
 	if (status < 0 && request.all != (optind == argc))
-		status = cli_command_misused(&undrain_command);
+		status = cli_command_misused(&undrain_command,
+					     request.all ? "--all, and parts are named"
+							 : "no part is named, nor --all");
 	return status < 0 ? change(&request, argv + optind, true) : status;
 }

@@ -267,7 +267,7 @@ int cmd_generate(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (!parse_kind(argc - optind, argv + optind, &request.config))
-		return cli_command_misused(&command);
+		return cli_command_misused(&command, "no fabric is named so");
 	if (request.degraded || request.output.json)
 		return write_fabric(&request);
 	if (pm_generate_write(&request.config, stdout, &err))

@@ -399,7 +399,7 @@ static int read_options(int argc, char **argv, struct request *request)
 		request->lost.list[request->lost.num++] = argv[i];
 	if (request->all == (request->lost.num > 0) ||
 	    (!request->all && (request->pairs || request->shard.of != 1)))
-		return cli_command_misused(&command);
+		return cli_command_misused(&command, NULL);
 	return -1;
 }
 

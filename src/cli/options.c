@@ -134,12 +134,10 @@ static void print_option(FILE *out, const struct cli_option *option)
 	print_wrapped(out, option->help, HELP_COLUMN);
 }
 
-static void print_help(FILE *out, const struct cli_command *command)
+static void print_synopsis(FILE *out, const struct cli_command *command)
 {
 	const char *title = "usage:";
-	struct options options;
 
-	list_options(&options, command);
 	for (const char *line = command->synopsis; *line; title = "      ") {
 		size_t length = strcspn(line, "\n");
 
@@ -147,6 +145,14 @@ static void print_help(FILE *out, const struct cli_command *command)
 		line += length;
 		line += *line != '\0';
 	}
+}
+
+static void print_help(FILE *out, const struct cli_command *command)
+{
+	struct options options;
+
+	list_options(&options, command);
+	print_synopsis(out, command);
 	fputc('\n', out);
 	print_wrapped(out, command->about, 0);
 	fputc('\n', out);
@@ -154,9 +160,14 @@ static void print_help(FILE *out, const struct cli_command *command)
 		print_option(out, options.list[i].option);
 }
 
-int cli_command_misused(const struct cli_command *command)
+int cli_command_misused(const struct cli_command *command, const char *reason)
 {
-	print_help(stderr, command);
+	int length = (int)strcspn(command->synopsis, " ");
+
+	if (reason)
+		cli_fail(EXIT_USAGE, "%.*s: %s", length, command->synopsis, reason);
+	print_synopsis(stderr, command);
+	fprintf(stderr, "portmajor %.*s -h tells more\n", length, command->synopsis);
 	return EXIT_USAGE;
 }
 
@@ -284,6 +295,15 @@ static int answer(const struct cli_command *command, char letter)
 	return EXIT_FINE;
 }
 
+/* One operand too many. */
+static int misused_by(const struct cli_command *command, const char *operand)
+{
+	char reason[120];
+
+	snprintf(reason, sizeof(reason), "\"%.80s\" is one too many", operand);
+	return cli_command_misused(command, reason);
+}
+
 int cli_command_read(const struct cli_command *command, int argc, char **argv,
 		     void *request)
 {
@@ -300,8 +320,8 @@ int cli_command_read(const struct cli_command *command, int argc, char **argv,
 	       -1) {
 		const struct bound *bound = find_option(&options, found);
 
-		if (!bound)
-			return cli_command_misused(command);
+		if (!bound) /* getopt_long has said why */
+			return cli_command_misused(command, NULL);
 		if (!bound->option->take)
 			return answer(command, bound->option->letter);
 		status = bound->option->take(bound->option, optarg,
@@ -309,9 +329,10 @@ int cli_command_read(const struct cli_command *command, int argc, char **argv,
 		if (status)
 			return status;
 	}
-	if (argc - optind < command->min_operands ||
-	    argc - optind > command->max_operands)
-		return cli_command_misused(command);
+	if (argc - optind < command->min_operands)
+		return cli_command_misused(command, "an operand is missing");
+	if (argc - optind > command->max_operands)
+		return misused_by(command, argv[optind + command->max_operands]);
 	return -1;
 }
 

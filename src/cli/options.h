@@ -81,8 +81,9 @@ struct cli_command {
 int cli_command_read(const struct cli_command *command, int argc, char **argv,
 		     void *request);
 
-/* What to do with other operands than help tells: the same, to stderr. EXIT_USAGE. */
-int cli_command_misused(const struct cli_command *command);
+/* What to do with other options or operands than help tells: says why, unless it is NULL
+ * and was said, and how it is used, to stderr. EXIT_USAGE. */
+int cli_command_misused(const struct cli_command *command, const char *reason);
 
 /* Prints what -h prints. */
 void cli_command_help(const struct cli_command *command);

@@ -378,7 +378,8 @@ static int read_options(int argc, char **argv, struct request *request)
 	for (int i = optind + 1; i < argc; i++)
 		request->lost.list[request->lost.num++] = argv[i];
 	if (!request->lost.num)
-		return cli_command_misused(&traffic_cutoff_command);
+		return cli_command_misused(&traffic_cutoff_command,
+					   "nothing is lost: --lose WHAT");
 	if (request->sets && request->write)
 		return cli_fail(EXIT_USAGE, "--write: with --sets nothing is computed");
 	return -1;
