@@ -315,17 +315,6 @@ static int take_metric(const struct cli_option *option, char *argument, void *to
 		       : EXIT_FINE;
 }
 
-/* The last of --loads and --no-loads counts. */
-static int take_loads(const struct cli_option *option, char *argument, void *to)
-{
-	struct request *request = to;
-
-	(void)argument;
-	request->loads = !strcmp(option->name, "loads");
-	request->no_loads = !request->loads;
-	return EXIT_FINE;
-}
-
 static const struct cli_option options[] = {
 	{'L', "lose", "WHAT[:PORT]",
 	 "a node, all its cables, or one cable. WHAT is a name, a pattern with * and ? "
@@ -345,8 +334,8 @@ static const struct cli_option options[] = {
 	{0, "loads", NULL,
 	 "find the maximal link load, every host sending to every other; costs most of "
 	 "the time with --all, so not the default there",
-	 .take = take_loads},
-	{0, "no-loads", NULL, "do not find it", .take = take_loads},
+	 CLI_MEMBER(struct request, loads)},
+	{0, "no-loads", NULL, "do not find it", CLI_MEMBER(struct request, no_loads)},
 	{0, "shifts", "N", "try N shift permutations (default 16; with --all 0), or all",
 	 .take = cli_take_count, .to = offsetof(struct request, shifts),
 	 .high = INT32_MAX},
@@ -359,8 +348,9 @@ static const struct cli_option options[] = {
 	{'n', "worst", "N", "with --all: how many of the worst to list (default 20)",
 	 CLI_MEMBER(struct request, worst), .high = INT32_MAX},
 	{0, "by", "METRIC",
-	 "what is worst: blocks (default), bound, switches, entries, pairs_cut, "
-	 "switches_cut, load or shift, which are found then",
+	 "what is worst: blocks (default; of leaves and hosts pairs_cut), bound, "
+	 "switches, entries, pairs_cut, switches_cut, load or shift, which are found "
+	 "then",
 	 take_metric, offsetof(struct request, by),
 	 .values = "blocks|bound|switches|entries|pairs_cut|switches_cut|load|shift"},
 	{'j', "threads", "N",
@@ -387,6 +377,36 @@ static const struct cli_command command = {
 	.max_operands = INT_MAX,
 };
 
+/* Options that do not go together, and what is worst if nothing is said; an exit status.
+ */
+static int check_request(struct request *request)
+{
+	const char *reason = NULL;
+
+	if (request->all && request->lost.num)
+		reason = "--all tries one loss after the other, and --lose names one";
+	else if (!request->all && !request->lost.num)
+		reason = "nothing is lost: --lose WHAT, or --all KIND";
+	else if (!request->all &&
+		 (request->pairs || request->shard.of != 1 ||
+		  request->by != PM_METRICS || request->worst != NOT_GIVEN))
+		reason = "--pairs, --shard, --by and --worst are for --all";
+	else if (request->no_loads && (request->loads || request->by == PM_METRIC_LOAD))
+		reason = "loads are asked for, and --no-loads";
+	else if (request->by == PM_METRIC_SHIFT && !request->shifts)
+		reason = "--by shift, and no shift is tried";
+	if (reason)
+		return cli_command_misused(&command, reason);
+	if (request->worst == NOT_GIVEN)
+		request->worst = 20;
+	if (request->by == PM_METRICS)
+		request->by =
+			request->kind == PM_LOSE_HOSTS || request->kind == PM_LOSE_LEAVES
+				? PM_METRIC_PAIRS_CUT
+				: PM_METRIC_BLOCKS;
+	return EXIT_FINE;
+}
+
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
@@ -397,10 +417,8 @@ static int read_options(int argc, char **argv, struct request *request)
 	/* What follows --lose NAME are more names, up to the next option. */
 	for (int i = optind + 1; i < argc; i++)
 		request->lost.list[request->lost.num++] = argv[i];
-	if (request->all == (request->lost.num > 0) ||
-	    (!request->all && (request->pairs || request->shard.of != 1)))
-		return cli_command_misused(&command, NULL);
-	return -1;
+	status = check_request(request);
+	return status ? status : -1;
 }
 
 /* Loads and shifts, dear for thousands of losses, are found there if asked for. */
@@ -456,7 +474,8 @@ int cmd_whatif(int argc, char **argv)
 		.shifts = NOT_GIVEN,
 		.mad_us = 265,
 		.wire_smps = 4,
-		.worst = 20,
+		.worst = NOT_GIVEN,
+		.by = PM_METRICS,
 		.shard = {1, 1},
 		.threads = count_processors(),
 	};
