@@ -74,6 +74,18 @@ static uint32_t find_lid(const struct pm_fabric *fabric, const struct pm_plan *p
 	return any ? PM_NONE : find_planned_lid(fabric, plan, lid);
 }
 
+/* What ibnetdiscover calls nodes, S- H- or R- and the GUID, or PM_NONE. */
+static uint32_t find_guid_name(const struct pm_fabric *fabric, const char *text)
+{
+	uint64_t value;
+
+	return strchr("SHR", text[0]) && text[0] && text[1] == '-' &&
+			       strlen(text) == 2 + 16 &&
+			       parse_number(text + 2, 16, &value)
+		       ? find_guid(fabric, value)
+		       : PM_NONE;
+}
+
 /* A node by GUID or LID, or PM_NONE. */
 static uint32_t find_number(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			    const char *text)
@@ -83,6 +95,8 @@ static uint32_t find_number(const struct pm_fabric *fabric, const struct pm_plan
 	if (!strncasecmp(text, "0x", 2))
 		return parse_number(text, 16, &value) ? find_guid(fabric, value)
 						      : PM_NONE;
+	if (text[0] && text[1] == '-')
+		return find_guid_name(fabric, text);
 	if (!strncasecmp(text, "lid:", 4))
 		text += 4;
 	return parse_number(text, 10, &value) ? find_lid(fabric, plan, value) : PM_NONE;
@@ -104,6 +118,16 @@ static int add_chassis(const struct pm_fabric *fabric, const char *text,
 	return 0;
 }
 
+/* All nodes with that very name. */
+static int find_exactly(const struct pm_fabric *fabric, const char *text,
+			struct pm_ports *nodes)
+{
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		if (!strcmp(pm_fabric_name(fabric, i), text) && add_port(nodes, i))
+			return -ENOMEM;
+	return 0;
+}
+
 /*
  * All nodes of that very name or, if there is none, that match or have the number, or
  * are in the chassis.
@@ -113,26 +137,88 @@ static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan
 {
 	uint32_t node;
 
-	for (int exact = 1; exact >= 0 && !nodes->num; exact--)
-		for (uint32_t i = 0; i < fabric->num_nodes; i++) {
-			const char *name = pm_fabric_name(fabric, i);
-
-			if ((exact ? strcmp(name, text) : fnmatch(text, name, 0)) == 0 &&
-			    add_port(nodes, i))
-				return -ENOMEM;
-		}
+	if (find_exactly(fabric, text, nodes))
+		return -ENOMEM;
+	if (nodes->num)
+		return 0;
+	for (uint32_t i = 0; i < fabric->num_nodes; i++)
+		if (!fnmatch(text, pm_fabric_name(fabric, i), 0) && add_port(nodes, i))
+			return -ENOMEM;
 	if (nodes->num)
 		return 0;
 	node = find_number(fabric, plan, text);
 	return node == PM_NONE ? add_chassis(fabric, text, nodes) : add_port(nodes, node);
 }
 
-/* The nodes that a text names, and the port behind the last colon, 0 if there is none. */
+/* Whether a text begins with NAME[PORT] of this port; *rest is what follows. */
+static bool begins_with_port(const struct pm_fabric *fabric, uint32_t port,
+			     const char *text, const char **rest)
+{
+	const char *name = pm_fabric_name(fabric, fabric->ports[port].node);
+	size_t length = strlen(name);
+	uint64_t number = 0;
+
+	if (strncmp(text, name, length) || text[length] != '[')
+		return false;
+	for (text += length + 1; *text >= '0' && *text <= '9' && number <= PM_MAX_PORTS;)
+		number = number * 10 + (uint64_t)(*text++ - '0');
+	*rest = text + 1;
+	return *text == ']' && number == fabric->ports[port].num;
+}
+
+/* Adds the cables whose name is printed so: NAME[PORT], or with -NAME[PORT] of the other
+ * end behind it. Of several nodes with one name only that with such a cable counts. */
+static int find_cables(const struct pm_fabric *fabric, const char *text,
+		       struct pm_ports *ports)
+{
+	const char *rest;
+
+	if (!*text || text[strlen(text) - 1] != ']')
+		return 0;
+	for (uint32_t port = 0; port < fabric->num_ports; port++) {
+		uint32_t peer = fabric->ports[port].peer;
+
+		if (peer == PM_NONE || !begins_with_port(fabric, port, text, &rest))
+			continue;
+		if (*rest == '-' &&
+		    (!begins_with_port(fabric, peer, rest + 1, &rest) || *rest))
+			continue;
+		if (!*rest && add_port(ports, port))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Where the port begins that stands behind a name, as :PORT or [PORT], or NULL. */
+static const char *find_port_text(const char *text)
+{
+	const char *colon = strrchr(text, ':'), *bracket = strrchr(text, '[');
+	size_t length = strlen(text);
+
+	if (length && text[length - 1] == ']')
+		return bracket;
+	return colon;
+}
+
+/* The number in ":17" or "[17]". */
+static bool parse_port(const char *text, uint64_t *port)
+{
+	size_t length = strlen(text) - (*text == '[') - 1;
+	char number[8];
+
+	if (length >= sizeof(number))
+		return false;
+	memcpy(number, text + 1, length);
+	number[length] = '\0';
+	return parse_number(number, 0, port) && *port && *port <= PM_MAX_PORTS;
+}
+
+/* The nodes that a text names, and the port behind them, 0 if there is none. */
 static int find_things(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		       const char *what, const char *text, struct pm_ports *nodes,
 		       uint64_t *port, struct pm_error *err)
 {
-	const char *colon = strrchr(text, ':');
+	const char *behind = find_port_text(text);
 	char *name;
 	int rc = find_nodes(fabric, plan, text, nodes);
 
@@ -141,15 +227,18 @@ static int find_things(const struct pm_fabric *fabric, const struct pm_plan *pla
 		return pm_error_no_memory(err);
 	if (nodes->num)
 		return 0;
-	if (!colon)
+	if (!behind)
 		return pm_error_set(err, -EINVAL, "%s: no node is named \"%s\"", what,
 				    text);
-	if (!parse_number(colon + 1, 0, port) || !*port || *port > PM_MAX_PORTS)
-		return pm_error_set(err, -EINVAL, "%s %s: no such node or port", what,
-				    text);
-	name = strndup(text, (size_t)(colon - text));
+	if (!parse_port(behind, port))
+		return pm_error_set(err, -EINVAL, "%s %s: no such node, port or cable",
+				    what, text);
+	name = strndup(text, (size_t)(behind - text));
 	if (!name || find_nodes(fabric, plan, name, nodes))
 		rc = pm_error_no_memory(err);
+	else if (!nodes->num && *behind == '[')
+		rc = pm_error_set(err, -EINVAL, "%s: no node or cable is named \"%s\"",
+				  what, text);
 	else if (!nodes->num)
 		rc = pm_error_set(err, -EINVAL, "%s: no node is named \"%s\"", what,
 				  name);
@@ -184,8 +273,16 @@ int pm_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	struct pm_ports nodes = {0};
 	uint32_t before = ports->num;
 	uint64_t port;
-	int rc = find_things(fabric, plan, what, text, &nodes, &port, err);
+	int rc = 0;
 
+	/* The name of a node goes before all else. */
+	if (pm_fabric_find_name(fabric, text) == PM_NONE &&
+	    find_cables(fabric, text, ports))
+		rc = pm_error_no_memory(err);
+	if (!rc && ports->num > before)
+		return 0;
+	if (!rc)
+		rc = find_things(fabric, plan, what, text, &nodes, &port, err);
 	if (!rc)
 		rc = add_ports(fabric, what, &nodes, port, ports, err);
 	if (rc)

@@ -76,6 +76,22 @@ static const struct {
 	{"*t:3", "left:3 right:3", "left:3 right:3"},
 	{"l[e]ft", "left:0", "left:1 left:3 left:4"},
 	{"host-a", "host-a:0", "host-a:1"},
+	/* As cables are printed: by one end, or by both, in any order. */
+	{"left[3]", "left:3", "left:3"},
+	{"host-a[1]", "host-a:1", "host-a:1"},
+	{"left[3]-7[1]", "left:3", "left:3"},
+	{"7[1]-left[3]", "7:1", "7:1"},
+	{"right[2]-host-*[1]", "right:2", "right:2"},
+	{"*t[3]", "left:3 right:3", "left:3 right:3"},
+	{"lid:7[2]", "right:2", "right:2"},
+	{"left[3]-7[2]", "!--lose: no node or cable is named \"left[3]-7[2]\"", NULL},
+	{"left[3]-7[1]x", "!--lose: no node is named \"left[3]-7[1]x\"", NULL},
+	{"left[2]", "!--lose: \"left\" has no cable at port 2", NULL},
+	{"left[0]", "!--lose left[0]: no such node, port or cable", NULL},
+	{"left[3", "!--lose: no node is named \"left[3\"", NULL},
+	{"left[30000000003]", "!--lose left[30000000003]: no such node, port or cable",
+	 NULL},
+	{"]", "!--lose: no node is named \"]\"", NULL},
 	/* Its very name goes before the pattern, and a name before a LID. */
 	{"host-*", "host-*:0", "host-*:1"},
 	{"host-?", "host-a:0 host-b:0 host-*:0", "host-a:1 host-b:1 host-*:1"},
@@ -89,15 +105,15 @@ static const struct {
 	{"22", "!--lose: no node is named \"22\"", NULL},
 	{"lid:7:9", "!--lose: \"right\" has no cable at port 9", NULL},
 	{"left:2", "!--lose: \"left\" has no cable at port 2", NULL},
-	{"left:0", "!--lose left:0: no such node or port", NULL},
-	{"left:-1", "!--lose left:-1: no such node or port", NULL},
-	{"left:255", "!--lose left:255: no such node or port", NULL},
-	{"left:", "!--lose left:: no such node or port", NULL},
-	{"left:3x", "!--lose left:3x: no such node or port", NULL},
-	{":", "!--lose :: no such node or port", NULL},
+	{"left:0", "!--lose left:0: no such node, port or cable", NULL},
+	{"left:-1", "!--lose left:-1: no such node, port or cable", NULL},
+	{"left:255", "!--lose left:255: no such node, port or cable", NULL},
+	{"left:", "!--lose left:: no such node, port or cable", NULL},
+	{"left:3x", "!--lose left:3x: no such node, port or cable", NULL},
+	{":", "!--lose :: no such node, port or cable", NULL},
 	{"up:3", "!--lose: no node is named \"up\"", NULL},
 	{"", "!--lose: no node is named \"\"", NULL},
-	{"lid:", "!--lose lid:: no such node or port", NULL},
+	{"lid:", "!--lose lid:: no such node, port or cable", NULL},
 	{"0x", "!--lose: no node is named \"0x\"", NULL},
 	{"0", "!--lose: no node is named \"0\"", NULL},
 	{"0x0", "!--lose: no node is named \"0x0\"", NULL},
@@ -188,6 +204,15 @@ static void test_guids(void **state)
 			assert_int_equal(ports.num, 1);
 			assert_int_equal(ports.list[0], n->first_port);
 		}
+		/* As ibnetdiscover names it. */
+		snprintf(text, sizeof(text), "%c-%016llx",
+			 node < w.fabric->num_switches ? 'S' : 'H',
+			 (unsigned long long)n->guid);
+		ports.num = 0;
+		assert_int_equal(pm_losses_find(w.fabric, w.plan, "", text, &ports, NULL),
+				 0);
+		assert_int_equal(ports.num, 1);
+		assert_int_equal(ports.list[0], n->first_port);
 	}
 	free(ports.list);
 	world_free(&w);

@@ -16,11 +16,13 @@ struct pm_ports {
 
 /*
  * Adds what a text names, as one port for each thing: port 0 of a node or, with ":PORT"
- * behind its name, that port, which has a cable. A node is named by its name, a pattern
- * with * and ? (all nodes that match), its GUID or a port's ("0x..."), or a LID ("lid:N",
- * or N alone), which the fabric's ports have or, if none has one, the plan gives them; or
- * a chassis, by what the names of its switches begin with up to a -: "s0" for s0-line0
- * and s0-fab0. The name of a node goes before all else. `what` is what messages begin
+ * or "[PORT]" behind its name, that port, which has a cable; both ends of a cable may be
+ * named, as they are printed: "leaf0[17]-s0-line0[6]". A node is named by its name, a
+ * pattern with *, ? and [] (all nodes that match), its GUID or a port's ("0x...", or as
+ * ibnetdiscover has it "S-..."), or a LID ("lid:N", or N alone), which the fabric's ports
+ * have or, if none has one, the plan gives them; or a chassis, by what the names of its
+ * switches begin with up to a -: "s0" for s0-line0 and s0-fab0. The name of a node goes
+ * before all else, then that of a cable. `what` is what messages begin
  * with: how the text was given. -EINVAL: nothing is named so; -ENOMEM.
  */
 int pm_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
