@@ -133,6 +133,19 @@ class Completion(labtest.Folders):
         pmlab.generate(self.folder / "f.net", "two-level", 4, 2, 2, 1)
         self.assertEqual(self.complete("whatif", "f.net", "--lose", "spi"),
                          ["spine0", "spine1"])
+        self.assertEqual(self.complete("whatif", "f.net", "--lose", "spine1["),
+                         [f"spine1[{port}]" for port in range(1, 5)])
+
+    def test_names_of_ibnetdiscover(self):
+        """They are in comments; GUIDs are in their place."""
+        (self.folder / "d.net").write_text(
+            'Switch\t4 "S-0002c90000000002"\t\t# "leaf0" enhanced port 0 lid 2 lmc 0\n'
+            '[4]\t"H-0002c90000000003"[1](2c90000000004)\t# "node01" lid 4 4xQDR\n\n'
+            'Ca\t1 "H-0002c90000000003"\t\t# "node01"\n'
+            '[1](2c90000000004)\t"S-0002c90000000002"[4]\t# lid 4 lmc 0 "leaf0" lid 2 4xQDR\n',
+            encoding="ascii")
+        self.assertEqual(self.complete("whatif", "d.net", "--lose", ""), ["leaf0", "node01"])
+        self.assertEqual(self.complete("whatif", "d.net", "--lose", "leaf0["), ["leaf0[4]"])
 
     def test_what_is_drained(self):
         (self.folder / "portmajor.drained").write_text(
