@@ -5,9 +5,11 @@
     scripts/record-sets fabric.net --engine ftree --lose 's0-*' -o ftree.sets
     portmajor traffic fabric.net --lose 's0-*' --sets portmajor.sets --compare ftree.sets
 
-The fabric, a netlist as ibsim reads it, is simulated and brought up by OpenSM with that
-engine. LIDs and tables in force are read back from the simulated switches, and what
---lose names goes: a node or all that match a pattern, or the cable at NODE:PORT. What OpenSM
+The fabric, a netlist as ibsim reads it or what ibnetdiscover prints, is simulated and brought
+up by OpenSM with that engine. LIDs and tables in force are read back from the simulated
+switches, and what --lose names goes: a node or all that match a pattern, or the cable at
+NODE:PORT, also as it is printed, NODE[PORT] or with both ends. In ibnetdiscover's files nodes
+have the names in the comments, or S- and a GUID. What OpenSM
 sends then is recorded. The tables are read back once more: the Sets must explain all that
 has changed, or nothing is written. The format is that of include/lab/portmajor/sets.h.
 
@@ -28,8 +30,10 @@ SMPs counts.
 
 import argparse
 import dataclasses
+import fnmatch
 import heapq
 import pathlib
+import re
 import sys
 
 import pmlab
@@ -163,6 +167,42 @@ def check_sets(before, after, sets):
                 raise simlab.SimError(f"no Set explains block {number} of {name}")
 
 
+def described(netlist):
+    """{id of a node: its name} in what ibnetdiscover prints, whose ids are GUIDs."""
+    headers = re.compile(r'^(?:Switch|Ca|Rt)\s+\d+\s+"([SHR]-[0-9a-f]{16})"\s*#\s*"([^"]+)"', re.M)
+    return dict(headers.findall(netlist.path.read_text(encoding="utf-8")))
+
+
+def targets_of(netlist, text):
+    """What --lose names as simlab knows it: by ids, as ID, ID:PORT or a pattern of ids."""
+    cable = re.fullmatch(r"(.+?)\[(\d+)\](?:-(.+)\[(\d+)\])?", text)
+    name, port, peer = cable.group(1, 2, 3) if cable else (text, None, None)
+    at_port = re.fullmatch(r"(.+):(\d+)", text)
+    if at_port and not cable:
+        name, port = at_port.groups()
+    names = described(netlist)
+    if port is None and not names:
+        return [text]  # a pattern, too
+    ids = ([i for i in netlist.nodes if i == name] or
+           [i for i, of in names.items() if fnmatch.fnmatchcase(of, name)] or
+           [i for i, of in names.items() if i[0] == "S" and of.startswith(name + "-")] or
+           netlist.match(name))
+    if port is None:
+        return ids
+    if peer is not None:  # which tells nodes of one name apart
+        ids = [i for i in ids if names.get(other(netlist, i, port)[0],
+                                           other(netlist, i, port)[0]) == peer
+               and other(netlist, i, port)[1] == int(cable[4])]
+    if not ids:
+        raise simlab.SimError(f"no cable is named {text}")
+    return [f"{i}:{port}" for i in ids]
+
+
+def other(netlist, name, port):
+    """The node and port at the other end of a cable; (None, None): there is none."""
+    return netlist.nodes[name].ports.get(int(port), (None, None))
+
+
 def lost_cables(fabric, dump):
     """Cables that are down, each by a switch at one of its ends."""
     ends = [min(end for end in link if fabric.netlist.nodes[end[0]].is_switch)
@@ -240,8 +280,9 @@ def main():
                         "alone")
     options = parser.parse_args()
     try:
-        found = record(simlab.Netlist(options.fabric), options.engine, options.lose, options.sm,
-                       options.tries, options.cpu)
+        netlist = simlab.Netlist(options.fabric)
+        targets = [target for text in options.lose for target in targets_of(netlist, text)]
+        found = record(netlist, options.engine, targets, options.sm, options.tries, options.cpu)
         write(found, options.output)
         if options.floor:
             write(found.at_floor(), options.floor)

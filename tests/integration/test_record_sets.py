@@ -27,6 +27,48 @@ class Lost:
         return self._down
 
 
+class Names(labtest.Folders):
+    """What --lose may name, with names in comments as ibnetdiscover prints them."""
+
+    LEAF, OTHER, SPINE, HOST = (f"{kind}-{number:016x}" for kind, number in
+                                (("S", 1), ("S", 2), ("S", 3), ("H", 4)))
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        records = (
+            ("Switch", cls.LEAF, "leaf 0", ((1, cls.SPINE, 1), (2, cls.HOST, 1))),
+            ("Switch", cls.OTHER, "leaf 0", ((1, cls.SPINE, 2),)),
+            ("Switch", cls.SPINE, "s0-line0", ((1, cls.LEAF, 1), (2, cls.OTHER, 1))),
+            ("Ca", cls.HOST, "h HCA-1", ((1, cls.LEAF, 2),)))
+        path = cls.folder / "discovered.net"
+        path.write_text("# Topology file: generated\n" + "".join(
+            f'{kind}\t4 "{node}"\t# "{name}" lid 1\n' +
+            "".join(f'[{port}]\t"{peer}"[{at}]\t# "x" lid 2 4xQDR\n' for port, peer, at in cables)
+            + "\n" for kind, node, name, cables in records), encoding="ascii")
+        cls.netlist = simlab.Netlist(path)
+
+    def test_names(self):
+        for text, wanted in (
+                ("leaf 0", [self.LEAF, self.OTHER]), ("s0", [self.SPINE]), ("h*", [self.HOST]),
+                ("leaf 0:2", [f"{self.LEAF}:2", f"{self.OTHER}:2"]), (self.OTHER, [self.OTHER]),
+                ("S-*", [self.LEAF, self.OTHER, self.SPINE]),
+                (f"{self.OTHER}:1", [f"{self.OTHER}:1"]), ("s0-line0[2]", [f"{self.SPINE}:2"]),
+                ("leaf 0[1]-s0-line0[2]", [f"{self.OTHER}:1"])):
+            with self.subTest(text):
+                self.assertEqual(record_sets.targets_of(self.netlist, text), wanted)
+        for text in ("leaf 1", "leaf 0[1]-s0-line0[3]", "leaf 0[2]-s0-line0[1]"):
+            with self.subTest(text), self.assertRaises(simlab.SimError):
+                record_sets.targets_of(self.netlist, text)
+
+    def test_names_of_ibsim(self):
+        netlist = simlab.Netlist(pmlab.generate(self.folder / "g.net", "two-level", 2, 1, 1, 1))
+        for text, wanted in (("leaf*", "leaf*"), ("leaf0:2", "leaf0:2"), ("leaf0[2]", "leaf0:2"),
+                             ("leaf0[2]-spine0[1]", "leaf0:2"), ("spine0", "spine0")):
+            with self.subTest(text):
+                self.assertEqual(record_sets.targets_of(netlist, text), [wanted])
+
+
 class RecordSets(labtest.Folders):
     @classmethod
     def setUpClass(cls):
