@@ -329,24 +329,6 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 	return status;
 }
 
-/* A copy of the fabric without what is lost; an exit status. */
-static int lose_all(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		    const struct request *request, struct pm_fabric **broken)
-{
-	struct pm_ports ports = {0};
-	int status = cli_losses_add(fabric, plan, &request->lost, &ports);
-
-	if (!status) {
-		*broken = pm_fabric_clone(fabric);
-		if (!*broken)
-			status = cli_fail(EXIT_INPUT, "out of memory");
-	}
-	for (uint32_t i = 0; i < ports.num && !status; i++)
-		pm_fabric_cut(*broken, ports.list[i]);
-	free(ports.list);
-	return status;
-}
-
 static int run(const char *path, const struct request *request)
 {
 	struct pm_fabric *fabric = NULL, *broken = NULL;
@@ -360,7 +342,7 @@ static int run(const char *path, const struct request *request)
 	if (!status && pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
-		status = lose_all(fabric, plan, request, &broken);
+		status = cli_losses_cut(fabric, plan, &request->lost, &broken);
 	if (!status)
 		status = make_table(fabric, broken, plan, sm, request);
 	pm_plan_free(plan);

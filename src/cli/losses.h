@@ -6,6 +6,7 @@
 #include "options.h"
 
 #include <portmajor/losses.h>
+#include <portmajor/sets.h>
 
 #include <jansson.h>
 
@@ -26,6 +27,15 @@ int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const char *what, const char *text, struct pm_ports *ports);
 int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   const struct cli_lost *lost, struct pm_ports *ports);
+
+/* Whether a recording, of a file, loses the cables at these ports; an exit status. */
+int cli_losses_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
+		     const struct pm_sets *sets, const char *path);
+
+/* A copy of the fabric, with the same indexes, without what is lost, which the caller
+ * frees; an exit status. */
+int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   const struct cli_lost *lost, struct pm_fabric **broken);
 
 /* Names a cable, by the port at either end ("leaf5[20]-s1-line0[6]", as in the plugin's
  * log), and a node. NULL without memory. */

@@ -33,7 +33,6 @@ struct scene {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
 	struct pm_ports ports; /* whose cables are lost, as --lose has them */
-	uint8_t *lost;	       /* [port] both ends of these */
 	uint64_t hosts;	       /* of the first recording */
 	const char *first;     /* its file, or NULL */
 };
@@ -181,30 +180,6 @@ static int tell(json_t *object, const struct cli_output *output)
 
 /* ---- Recordings ---- */
 
-/* Whether a recording loses what --lose names; an exit status. */
-static int check_lost(const struct scene *scene, const char *path,
-		      const struct pm_sets *sets)
-{
-	const struct pm_fabric *fabric = scene->fabric;
-	uint32_t ends = 0;
-
-	for (uint32_t i = 0; i < sets->num_lost; i++) {
-		const struct pm_port *p = &fabric->ports[sets->lost[i]];
-
-		if (!scene->lost[sets->lost[i]])
-			return cli_fail(EXIT_INPUT,
-					"%s: \"%s\"[%u] is lost there, but not by --lose",
-					pm_textfile_name(path),
-					pm_fabric_name(fabric, p->node), p->num);
-		ends += 1 + scene->lost[p->peer];
-	}
-	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		ends -= scene->lost[i];
-	return ends ? cli_fail(EXIT_INPUT, "%s: not all that --lose names is lost there",
-			       pm_textfile_name(path))
-		    : EXIT_FINE;
-}
-
 /* Follows a recording and describes it; path is NULL for one that is computed. */
 static int add_recording(struct scene *scene, const char *path,
 			 const struct pm_sets *sets, json_t **list)
@@ -236,7 +211,7 @@ static int read_recording(struct scene *scene, const char *path, json_t **list)
 
 	if (pm_sets_read(path, scene->fabric, &sets, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	status = check_lost(scene, path, sets);
+	status = cli_losses_check(scene->fabric, &scene->ports, sets, path);
 	if (!status)
 		status = add_recording(scene, path, sets, list);
 	pm_sets_free(sets);
@@ -287,18 +262,7 @@ static int begin(struct scene *scene, const char *path, const struct request *re
 	if (!status)
 		status = cli_losses_add(scene->fabric, scene->plan, &request->lost,
 					&scene->ports);
-	if (status)
-		return status;
-	scene->lost = calloc(scene->fabric->num_ports, 1);
-	if (!scene->lost)
-		return cli_fail(EXIT_INPUT, "out of memory");
-	for (uint32_t i = 0; i < scene->ports.num; i++) {
-		uint32_t peer = scene->fabric->ports[scene->ports.list[i]].peer;
-
-		if (peer != PM_NONE)
-			scene->lost[scene->ports.list[i]] = scene->lost[peer] = 1;
-	}
-	return EXIT_FINE;
+	return status;
 }
 
 static int run(const char *path, const struct request *request)
@@ -316,7 +280,6 @@ static int run(const char *path, const struct request *request)
 		json_decref(list);
 	else
 		status = tell(describe(request, list), &request->output);
-	free(scene.lost);
 	free(scene.ports.list);
 	pm_plan_free(scene.plan);
 	pm_fabric_free(scene.fabric);
