@@ -161,29 +161,46 @@ static json_t *list_hosts(const struct state *before, uint32_t sw)
 	return list;
 }
 
-static json_t *describe_switch(const struct state *before, const struct state *after,
+/* What is attached there; the fabric has the end nodes, by the same ports. */
+static json_t *list_host_names(const struct state *before, const struct pm_fabric *whole,
 			       uint32_t sw)
+{
+	const struct pm_node *n = &before->plan->known->nodes[sw];
+	json_t *list = json_array();
+
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (before->plan->known->ports[i].host)
+			json_array_append_new(
+				list, cli_json_string(pm_fabric_name(
+					      whole, pm_fabric_peer_node(whole, i))));
+	return list;
+}
+
+static json_t *describe_switch(const struct state *before, const struct state *after,
+			       const struct pm_fabric *whole, uint32_t sw)
 {
 	const struct pm_fabric *known = before->plan->known;
 	const struct pm_tree *tree = &before->plan->tree;
 	uint32_t component = tree->component[sw];
 
-	return json_pack("{s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o}", "name",
+	return json_pack("{s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "name",
 			 cli_json_string(pm_fabric_name(known, sw)), "guid",
 			 cli_json_guid(known->nodes[sw].guid), "level",
 			 tree->level[sw] == PM_NO_LEVEL ? -1 : tree->level[sw],
 			 "component", component == PM_NONE ? -1 : (int)component,
 			 "blocks", (int)after->blocks[sw], "entries",
 			 (int)after->changed[sw], "hosts", list_hosts(before, sw),
-			 "ports", list_ports(before, after, sw));
+			 "host_names", list_host_names(before, whole, sw), "ports",
+			 list_ports(before, after, sw));
 }
 
-static json_t *list_switches(const struct state *before, const struct state *after)
+static json_t *list_switches(const struct state *before, const struct state *after,
+			     const struct pm_fabric *whole)
 {
 	json_t *list = json_array();
 
 	for (uint32_t sw = 0; sw < before->plan->known->num_switches; sw++)
-		json_array_append_new(list, describe_switch(before, after, sw));
+		json_array_append_new(list, describe_switch(before, after, whole, sw));
 	return list;
 }
 
@@ -271,7 +288,8 @@ static void print_text(const struct state *before, const struct state *after, ui
 }
 
 static int print_table(const struct state *before, const struct state *after,
-		       const struct request *request, uint32_t sw)
+		       const struct pm_fabric *whole, const struct request *request,
+		       uint32_t sw)
 {
 	const struct pm_plan *plan = before->plan;
 	json_t *more =
@@ -280,7 +298,7 @@ static int print_table(const struct state *before, const struct state *after,
 			  cli_json_string(pm_fabric_name(plan->known, sw)), "lost",
 			  cli_lost_json(&request->lost), "planes", list_planes(plan),
 			  "entries", list_entries(plan, before->table, after->table),
-			  "switches", list_switches(before, after));
+			  "switches", list_switches(before, after, whole));
 
 	return cli_json_print(cli_json_join(cli_json_new("table", VERSION), more));
 }
@@ -316,7 +334,7 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 		route_state(&after, fabric, broken, sw);
 		count_changes(&after, held);
 		if (request->output.json)
-			status = print_table(&before, &after, request, sw);
+			status = print_table(&before, &after, fabric, request, sw);
 		else if (!request->output.quiet)
 			print_text(&before, &after, sw);
 	} else {

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""portmajor table: the numbers behind the report's pictures."""
+
+import json
+import unittest
+
+import labtest
+import pmlab
+
+
+def table(netlist, *args):
+    """What `portmajor table` prints."""
+    return json.loads(pmlab.run_cli("table", "--json", *args, netlist).stdout)
+
+
+class Table(labtest.Folders):
+    """A switch's table, and every port's load, before and after a loss."""
+
+    def test_blocks_are_those_of_whatif(self):
+        netlist = pmlab.generate(self.folder / "d.net", "director", 36)
+        for order in ("grouped", "leaf-major", "port-major"):
+            for lost in ("s0-*", "leaf3:20", "s2-fab0", "h3-4", "leaf1"):
+                with self.subTest(f"{order} {lost}"):
+                    switches = table(netlist, "-o", order, "--lose", lost)["switches"]
+                    told = pmlab.whatif(netlist, lost, order=order)
+                    self.assertEqual(sum(s["blocks"] for s in switches), told.blocks)
+                    self.assertEqual(sum(s["entries"] for s in switches), told.entries)
+
+    def test_entries_and_blocks_of_the_switch_agree(self):
+        netlist = pmlab.generate(self.folder / "d.net", "director", 36)
+        found = table(netlist, "--lose", "s0-*", "--switch", "leaf7")
+        changed = [lid for lid, entry in enumerate(found["entries"])
+                   if entry and entry[1] != entry[2]]
+        own = [s for s in found["switches"] if s["name"] == "leaf7"][0]
+        self.assertEqual(len(changed), own["entries"])
+        self.assertEqual(len({lid // 64 for lid in changed}), own["blocks"])
+
+    def test_flows_are_conserved(self):
+        """Every host sends to every other leaf's hosts over one up port, none over two."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        found = table(netlist, "--lose", "spine1")
+        for when, ports in (("before", 3), ("after", 2)):
+            for switch in found["switches"]:
+                loads = [p[when] for p in switch["ports"] if p["direction"] == "up" and p[when]]
+                if switch["level"] == 0:
+                    self.assertEqual((sum(loads), len(loads)), (6 * 30, ports))
+
+    def test_flows_of_all_ways(self):
+        """What goes up from the leaves comes down from the spines; a lost host has no part."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        found = table(netlist, "--lose", "h0-1")
+        self.assertEqual(found["switch"], "leaf0")
+        for when, first, others in (("before", 6 * 30, 6 * 30), ("after", 5 * 30, 6 * 29)):
+            sums = {switch["name"]: sum(port[when] for port in switch["ports"])
+                    for switch in found["switches"]}
+            self.assertEqual(sums.pop("leaf0"), first)
+            leaves = {name: flows for name, flows in sums.items() if name.startswith("leaf")}
+            self.assertEqual(set(leaves.values()), {others})
+            self.assertEqual(sum(sums.values()) - sum(leaves.values()), first + 5 * others)
+
+    def test_text(self):
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        text = pmlab.run_cli("table", "--lose", "leaf0:7", netlist).stdout
+        found = table(netlist, "--lose", "leaf0:7")
+        leaf = found["switches"][0]
+        self.assertEqual([port["alive"] for port in leaf["ports"]], [False, True, True])
+        self.assertEqual(text, (
+            f'"leaf0": {leaf["entries"]} entries in {leaf["blocks"]} blocks differ after the loss\n'
+            "port  way       before      after  to\n"
+            '   7  up            60          0  "spine0"[1], lost\n'
+            '   8  up            60         90  "spine1"[1]\n'
+            '   9  up            60         90  "spine2"[1]\n'))
+        self.assertEqual(pmlab.run_cli("table", "-q", netlist).stdout, "")
+        self.assertEqual(table(netlist, "-q"), table(netlist))
+
+    def test_planes_with_lmc(self):
+        """Each LID of a port has its own plane, as the plan says."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        plan = json.loads(pmlab.run_cli("plan", "--json", "-l", "-m", 1, netlist).stdout)
+        planes = {lid["lid"]: -1 if lid["plane"] is None else lid["plane"]
+                  for lid in plan["lids"]}
+        self.assertEqual({lid: entry[0] for lid, entry in enumerate(
+            table(netlist, "-m", 1)["entries"]) if entry}, planes)
+
+    def test_manager(self):
+        """From one spine to another a path goes down and up: to the manager's LID only."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        plan = json.loads(pmlab.run_cli("plan", "--json", "-l", netlist).stdout)
+        lids = {lid["switch"]: lid["lid"] for lid in plan["lids"] if not lid["port"]}
+        for options, to_spine0 in (((), False), (("-s", "spine0"), True)):
+            entries = table(netlist, "--switch", "spine1", *options)["entries"]
+            self.assertEqual(entries[lids["spine0"]][1] > 0, to_spine0)
+            self.assertEqual(entries[lids["spine2"]][1], -1)
+            self.assertEqual(entries[lids["spine1"]][1], 0)
+
+    def test_hosts_have_names(self):
+        """In the order of their ports, also where there are ports without hosts."""
+        whole = pmlab.generate(self.folder / "t.net", "two-level", 4, 2, 3, 1)
+        netlist = pmlab.without_cables(whole, ["leaf1:2"], self.folder / "less.net")
+        found = {switch["name"]: switch for switch in table(netlist)["switches"]}
+        self.assertEqual(found["leaf1"]["hosts"], [1, 3])
+        self.assertEqual(found["leaf1"]["host_names"], ["h1-1", "h1-3"])
+        self.assertEqual(found["spine0"]["host_names"], [])
+
+    def test_bad_usage(self):
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 4, 2, 2, 1)
+        for args, status in (((), 2), ((netlist, "--lose", "nobody"), 2),
+                             ((netlist, "--lose", "leaf0:99"), 2), ((netlist, netlist), 2),
+                             ((netlist, "--switch", "nobody"), 2),
+                             ((self.folder / "none.net",), 3)):
+            with self.subTest(args):
+                done = pmlab.run_cli("table", *args)
+                self.assertEqual((done.returncode, done.stdout), (status, ""))
+                self.assertTrue(done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
