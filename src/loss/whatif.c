@@ -54,6 +54,7 @@ struct pm_whatif {
 	uint32_t *queue, *part, *ports;
 	uint32_t *whole_part, managed_part; /* of the whole fabric */
 	uint32_t *managed; /* [switch] hosts of those that the manager can reach */
+	uint32_t *cut_off, num_cut_off; /* end nodes, by the last loss */
 };
 
 /* ---- Cables ---- */
@@ -205,6 +206,17 @@ static uint32_t count_all(struct pm_whatif *whatif, struct pm_whatif_result *fou
 	return part;
 }
 
+/* Lists the end nodes that were in the manager's part, and are in another one now. */
+static void list_cut_off(struct pm_whatif *whatif, uint32_t part)
+{
+	const struct pm_fabric *fabric = whatif->fabric;
+
+	for (uint32_t i = fabric->num_switches; i < fabric->num_nodes; i++)
+		if (whatif->whole_part[i] == whatif->managed_part &&
+		    whatif->part[i] != part)
+			whatif->cut_off[whatif->num_cut_off++] = i;
+}
+
 /* ---- Comparing ---- */
 
 static void add_delta(struct pm_delta *sum, const struct pm_delta *delta)
@@ -349,6 +361,7 @@ int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 	struct pm_whatif_result found = {0};
 	int rc;
 
+	whatif->num_cut_off = 0;
 	for (uint32_t i = 0; i < num_ports; i++)
 		cut(whatif, ports[i]);
 	rc = pm_routes_lose(whatif->routes, whatif->cables, whatif->num_cables,
@@ -360,6 +373,7 @@ int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 	if (cuts_off(whatif)) {
 		uint32_t part = count_all(whatif, &found);
 
+		list_cut_off(whatif, part);
 		compare(whatif, whatif->part, part, &found);
 	} else {
 		found.switches = whatif->before.switches;
@@ -498,6 +512,7 @@ static int allocate(struct pm_whatif *whatif, struct pm_error *err)
 	whatif->whole_part = pm_pool_array(pool, fabric->num_nodes, sizeof(uint32_t));
 	whatif->ports = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
 	whatif->managed = pm_pool_array(pool, num, sizeof(uint32_t));
+	whatif->cut_off = pm_pool_array(pool, fabric->num_nodes, sizeof(uint32_t));
 	return pm_pool_check(pool, err);
 }
 
@@ -563,4 +578,10 @@ const struct pm_plan *pm_whatif_plan(const struct pm_whatif *whatif)
 const struct pm_whatif_result *pm_whatif_before(const struct pm_whatif *whatif)
 {
 	return &whatif->before;
+}
+
+const uint32_t *pm_whatif_cut_off(const struct pm_whatif *whatif, uint32_t *num)
+{
+	*num = whatif->num_cut_off;
+	return whatif->cut_off;
 }

@@ -659,6 +659,40 @@ static void test_parts(void **state)
 }
 
 /* A fabric that is no part of the first is refused, and nothing is left of it. */
+/* Hosts are cut off with their cable or their leaf, and only by the last loss. */
+static void test_cut_off(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw(
+		"a/5 b/5 s/2 a:1=h1 a:2=h2 b:1=h3 b:2=h4 b:3=h5 a:5=s:1 b:5=s:2");
+	struct pm_whatif *whatif = NULL;
+	struct pm_whatif_result result;
+	struct pm_error err = {""};
+	static const struct {
+		const char *node;
+		unsigned int port;
+		const char *cut_off[3];
+	} rows[] = {
+		{"a", 5, {"h1", "h2", NULL}}, {"b", 1, {"h3", NULL}}, {"a", 4, {NULL}}};
+
+	(void)state;
+	assert_int_equal(pm_whatif_new(fabric, &grouped, &whatif, &err), 0);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		uint32_t port = world_port(fabric, rows[i].node, rows[i].port), num, k;
+		const uint32_t *node;
+
+		assert_int_equal(pm_whatif_lose(whatif, &port, 1, &result, &err), 0);
+		node = pm_whatif_cut_off(whatif, &num);
+		for (k = 0; rows[i].cut_off[k]; k++) {
+			assert_in_range(num, k + 1, 2);
+			assert_string_equal(pm_fabric_name(fabric, node[k]),
+					    rows[i].cut_off[k]);
+		}
+		assert_int_equal(num, k);
+	}
+	pm_whatif_free(whatif);
+	pm_fabric_free(fabric);
+}
+
 static void test_more_than_whole(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw("l/2 m/2 s/3 l:1=a m:1=b l:2=s:1 m:2=s:2");
@@ -703,6 +737,7 @@ int main(void)
 		cmocka_unit_test(test_loads),
 		cmocka_unit_test(test_loads_each_way),
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_more_than_whole),
 		cmocka_unit_test(test_errors),
 	};

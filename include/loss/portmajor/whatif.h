@@ -76,6 +76,11 @@ const struct pm_whatif_result *pm_whatif_before(const struct pm_whatif *whatif);
 int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_whatif_result *result, struct pm_error *err);
 
+/* The end nodes that no cables join to the subnet manager's part since the last loss,
+ * those that were lost among them; in the order of the fabric. Borrowed until the next
+ * loss. */
+const uint32_t *pm_whatif_cut_off(const struct pm_whatif *whatif, uint32_t *num);
+
 /*
  * The cost of going from the whole fabric to `broken`, a clone of it with some
  * cables cut; otherwise as above. -EINVAL: `broken` has what the fabric has not, or is
