@@ -94,17 +94,34 @@ static json_t *served_json(const struct pm_served *served)
 
 /* ---- One loss ---- */
 
-static json_t *describe(const struct request *request,
+/* The hosts that the last loss cut off; NULL without memory. */
+static json_t *cut_off_json(const struct pm_fabric *fabric,
+			    const struct pm_whatif *whatif)
+{
+	json_t *list = json_array();
+	uint32_t num;
+	const uint32_t *node = pm_whatif_cut_off(whatif, &num);
+
+	for (uint32_t i = 0; i < num; i++)
+		list = cli_json_append(list,
+				       cli_json_string(pm_fabric_name(fabric, node[i])));
+	return list;
+}
+
+/* Takes `took`. */
+static json_t *describe(const struct request *request, const struct pm_fabric *fabric,
 			const struct pm_whatif_config *config,
 			const struct settings *settings, const struct pm_whatif *whatif,
-			const struct pm_whatif_result *result)
+			const struct pm_whatif_result *result, json_t *took)
 {
 	const struct pm_whatif_result *before = pm_whatif_before(whatif);
 	json_t *object = cli_json_new("whatif", 1);
 	json_t *more = json_pack(
-		"{s:O, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, s:f, s:o, s:o}",
-		"settings", settings->json, "lost", cli_lost_json(&request->lost),
-		"total", delta_json(&result->total), "levels",
+		"{s:O, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, s:f, s:o, "
+		"s:o}",
+		"settings", settings->json, "lost", cli_lost_json(&request->lost), "took",
+		took, "cut_off", cut_off_json(fabric, whatif), "total",
+		delta_json(&result->total), "levels",
 		levels_json(pm_whatif_plan(whatif), result), "full_load",
 		(json_int_t)result->full_load, "switches", (json_int_t)result->switches,
 		"switches_cut", (json_int_t)result->switches_cut, "pairs_cut",
@@ -129,6 +146,7 @@ static void print_text(const json_t *object)
 	const json_t *level;
 	size_t l;
 
+	cli_took_print(json_object_get(object, "took"));
 	cli_text_print(object, "lid_order {settings.lid_order}\n");
 	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "bound",
 	       "entries");
@@ -141,10 +159,16 @@ static void print_text(const json_t *object)
 		print_row(name, level);
 	}
 	print_row("total", json_object_get(object, "total"));
-	cli_text_print(object,
-		       "full load {full_load} blocks for {switches} switches; "
-		       "{switches_cut} switches cut off; {pairs_cut} pairs of end ports "
-		       "cut\n");
+	cli_text_print(
+		object,
+		"full load {full_load|block|blocks} for {switches|switch|switches}; "
+		"{switches_cut|switch|switches} cut off; {pairs_cut|pair|pairs} of end "
+		"ports cut\n");
+	if (json_array_size(json_object_get(object, "cut_off"))) {
+		fputs("hosts cut off: ", stdout);
+		cut_off_print(json_object_get(object, "cut_off"));
+		putchar('\n');
+	}
 	if (json_is_true(json_object_get(object, "gives_way")))
 		cli_text_print(
 			object,
@@ -178,18 +202,24 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 	struct pm_whatif_result result;
 	struct pm_ports ports = {0};
 	struct pm_error err;
+	json_t *took = NULL;
 	int status;
 
 	settings.json = settings_json(fabric, request, config);
 	status = cli_losses_add(fabric, pm_whatif_plan(whatif), &request->lost, &ports);
+	if (!status)
+		status = cli_took_json(fabric, pm_whatif_plan(whatif), &request->lost,
+				       &took);
 	if (status)
 		goto out;
 	if (pm_whatif_lose(whatif, ports.list, ports.num, &result, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	else if (request->output.json || !request->output.quiet)
-		status = tell(describe(request, config, &settings, whatif, &result),
+		status = tell(describe(request, fabric, config, &settings, whatif,
+				       &result, json_incref(took)),
 			      request->output.json);
 out:
+	json_decref(took);
 	json_decref(settings.json);
 	free(ports.list);
 	return status;

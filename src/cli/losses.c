@@ -3,6 +3,7 @@
 
 #include "json.h"
 #include "output.h"
+#include "text.h"
 
 #include <portmajor/alloc.h>
 #include <portmajor/textfile.h>
@@ -135,6 +136,47 @@ json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node)
 	return json_pack("{s:o, s:o}", "name",
 			 cli_json_string(pm_fabric_name(fabric, node)), "guid",
 			 cli_json_guid(fabric->nodes[node].guid));
+}
+
+/* Nodes and cables by these ports, as pm_losses_find has them. */
+static json_t *things_json(const struct pm_fabric *fabric, const struct pm_ports *things)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < things->num; i++) {
+		const struct pm_port *port = &fabric->ports[things->list[i]];
+
+		list = cli_json_append(list,
+				       port->num ? cli_link_json(fabric, things->list[i])
+						 : cli_node_json(fabric, port->node));
+	}
+	return list;
+}
+
+int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		  const struct cli_lost *lost, json_t **took)
+{
+	struct pm_ports things = {0};
+	int status = EXIT_FINE;
+
+	for (uint32_t i = 0; i < lost->num && !status; i++)
+		status = cli_losses_find(fabric, plan, "--lose", lost->list[i], &things);
+	*took = status ? NULL : things_json(fabric, &things);
+	free(things.list);
+	return status;
+}
+
+static void put_thing(const json_t *thing)
+{
+	cli_text_print(thing, json_object_get(thing, "peer_guid") ? "cable {name}"
+								  : "{name} ({guid})");
+}
+
+void cli_took_print(const json_t *took)
+{
+	fputs("lost ", stdout);
+	cli_text_first(took, put_thing);
+	putchar('\n');
 }
 
 json_t *cli_losses_json(const struct pm_losses *losses, uint64_t number)

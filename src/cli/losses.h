@@ -42,6 +42,12 @@ int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port);
 json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node);
 
+/* The nodes and cables that --lose named, each with its GUIDs, as a list; and as a line
+ * of text, of which the first few are in. An exit status. */
+int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		  const struct cli_lost *lost, json_t **took);
+void cli_took_print(const json_t *took);
+
 /* Names a loss: an array of one or two objects. NULL without memory. */
 json_t *cli_losses_json(const struct pm_losses *losses, uint64_t number);
 

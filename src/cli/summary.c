@@ -152,6 +152,15 @@ static void print_head(const json_t *head)
 	}
 }
 
+static void put_name(const json_t *name)
+{
+	cli_text_put(json_string_value(name));
+}
+
+void cut_off_print(const json_t *cut_off)
+{
+	cli_text_first(cut_off, put_name);
+}
 static void print_row(const json_t *row)
 {
 	const json_t *lost = json_object_get(row, "lost");

@@ -43,6 +43,9 @@ void names_free(struct names *names);
 json_t *summary_json(const struct pm_summary *summary, const struct names *names,
 		     const struct settings *settings);
 
+/* Prints the first few of these names. */
+void cut_off_print(const json_t *cut_off);
+
 /* The same as text, to stdout. */
 void summary_print(const struct pm_summary *summary, const struct names *names,
 		   const struct settings *settings);

@@ -91,3 +91,21 @@ void cli_text_print(const json_t *object, const char *text)
 		text = strchr(text, '}') + 1;
 	}
 }
+
+#define MOST_NAMED 4
+
+void cli_text_first(const json_t *list, void (*put)(const json_t *))
+{
+	size_t i, num = json_array_size(list);
+	const json_t *value;
+
+	json_array_foreach(list, i, value)
+	{
+		if (i == MOST_NAMED && num > MOST_NAMED + 1)
+			break;
+		fputs(i ? ", " : "", stdout);
+		put(value);
+	}
+	if (i < num)
+		printf(" and %zu more", num - i);
+}

@@ -27,4 +27,8 @@ void cli_text_print(const json_t *object, const char *text);
 /* Prints text that came from a fabric: nothing in it may control a terminal. */
 void cli_text_put(const char *text);
 
+/* Prints the first few of a list with commas, each by `put`, and how many more there are.
+ */
+void cli_text_first(const json_t *list, void (*put)(const json_t *));
+
 #endif

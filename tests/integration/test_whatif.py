@@ -38,11 +38,12 @@ class Names(labtest.Folders):
 
     def same(self, first, *others, net=NET):
         expected = lose(first, net=net)
-        del expected["lost"]
+        del expected["lost"], expected["took"]
         for other in others:
             with self.subTest(other):
                 found = lose(other, net=net)
                 self.assertEqual(found.pop("lost"), [other])
+                self.assertEqual(len(found.pop("took")), 1)
                 self.assertEqual(found, expected)
         return expected
 
