@@ -251,16 +251,30 @@ static void show_progress(uint64_t done, uint64_t count, void *context)
 	cli_progress_show(context, done, count, done, count);
 }
 
-/* Names the rows of a summary; an exit status. */
-static int name_rows(const struct pm_losses *losses, struct pm_summary *summary,
-		     struct names *names)
+/* Names the rows of a summary, and the hosts that each of these cuts off, for which it is
+ * lost once more; an exit status. */
+static int name_rows(const struct pm_losses *losses, struct pm_whatif *whatif,
+		     struct pm_summary *summary, struct names *names)
 {
-	for (uint32_t i = 0; i < summary->num_rows; i++) {
-		summary->row[i].name = names->num;
-		if (names_add(names, cli_losses_json(losses, summary->row[i].number)))
-			return cli_fail(EXIT_INPUT, "out of memory");
+	struct pm_whatif_result ignored;
+	struct pm_ports ports = {0};
+	int status = EXIT_FINE;
+
+	for (uint32_t i = 0; i < summary->num_rows && !status; i++) {
+		struct pm_row *row = &summary->row[i];
+
+		ports.num = 0;
+		row->name = names->num;
+		/* Without a pair cut nobody is cut off, as most losses are. */
+		if ((row->value[PM_METRIC_PAIRS_CUT] &&
+		     pm_losses_ports(losses, row->number, &ports)) ||
+		    pm_whatif_lose(whatif, ports.list, ports.num, &ignored, NULL) ||
+		    names_add(names, cli_losses_json(losses, row->number),
+			      cut_off_json(losses->fabric, whatif)))
+			status = cli_fail(EXIT_INPUT, "out of memory");
 	}
-	return EXIT_FINE;
+	free(ports.list);
+	return status;
 }
 
 /* Tries all of these losses and names the worst; an exit status. */
@@ -286,7 +300,7 @@ static int run_sweep(const struct request *request, const struct pm_losses *loss
 	rc = pm_sweep_run(&sweep, whatif, summary, &err);
 	cli_progress_end(&progress);
 	return rc ? cli_fail(EXIT_INPUT, "%s", err.text)
-		  : name_rows(losses, summary, names);
+		  : name_rows(losses, whatif, summary, names);
 }
 
 static int sweep_all(const struct pm_fabric *fabric, const struct request *request,

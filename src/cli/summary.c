@@ -7,8 +7,10 @@
 #include <portmajor/alloc.h>
 
 #include <errno.h>
+#include <stdbool.h>
+#include <string.h>
 
-#define VERSION 2 /* of the schema */
+#define VERSION 3 /* of the schema */
 
 double settings_ms(const struct settings *settings, uint64_t blocks)
 {
@@ -26,24 +28,41 @@ static const char *name_text(const json_t *lost, size_t i)
 	return json_string_value(json_object_get(json_array_get(lost, i), "name"));
 }
 
-int names_add(struct names *names, json_t *json)
+/* Whether names of hosts are nothing but that. */
+static bool is_cut_off(const json_t *cut_off)
 {
-	size_t num = json_array_size(json);
-	int rc = json ? -EINVAL : -ENOMEM;
+	json_t *name;
+	size_t i;
 
-	if (num < 1 || num > 2)
-		goto out;
-	for (size_t i = 0; i < num; i++)
-		if (!name_text(json, i))
-			goto out;
-	rc = -ENOMEM;
-	if (pm_grow(&names->list, &names->room, names->num + 1, sizeof(*names->list)))
-		goto out;
-	names->list[names->num++] = json;
+	json_array_foreach(cut_off, i, name) if (!json_is_string(name)) return false;
+	return json_is_array(cut_off) || json_is_null(cut_off);
+}
+
+int names_add(struct names *names, json_t *lost, json_t *cut_off)
+{
+	size_t num = json_array_size(lost);
+	json_t *both;
+
+	if (lost && cut_off) {
+		bool good = num >= 1 && num <= 2 && is_cut_off(cut_off);
+
+		for (size_t i = 0; i < num && good; i++)
+			good = name_text(lost, i);
+		if (!good) {
+			json_decref(lost);
+			json_decref(cut_off);
+			return -EINVAL;
+		}
+	}
+	both = json_pack("{s:o, s:o}", "lost", lost, "cut_off", cut_off);
+	if (!both)
+		return -ENOMEM;
+	if (pm_grow(&names->list, &names->room, names->num + 1, sizeof(*names->list))) {
+		json_decref(both);
+		return -ENOMEM;
+	}
+	names->list[names->num++] = both;
 	return 0;
-out:
-	json_decref(json);
-	return rc;
 }
 
 void names_free(struct names *names)
@@ -67,6 +86,19 @@ static json_t *bins_json(const struct pm_histogram *h)
 	return list;
 }
 
+/* Whether a metric was found for each loss: loads and shifts only if asked for. */
+static bool is_found(const struct settings *settings, enum pm_metric metric)
+{
+	switch (metric) {
+	case PM_METRIC_LOAD:
+		return !json_is_false(json_object_get(settings->json, "loads"));
+	case PM_METRIC_SHIFT:
+		return cli_json_number(settings->json, "shifts");
+	default:
+		return true;
+	}
+}
+
 static json_t *metric_json(const struct pm_summary *summary, enum pm_metric metric)
 {
 	struct pm_statistics s = pm_summary_statistics(summary, metric);
@@ -78,25 +110,34 @@ static json_t *metric_json(const struct pm_summary *summary, enum pm_metric metr
 			 bins_json(&summary->histogram[metric]));
 }
 
-static json_t *metrics_json(const struct pm_summary *summary)
+static json_t *metrics_json(const struct pm_summary *summary,
+			    const struct settings *settings)
 {
 	json_t *object = json_object();
 
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		object = cli_json_join(object, json_pack("{s:o}", pm_metric_name(m),
-							 metric_json(summary, m)));
+							 is_found(settings, m)
+								 ? metric_json(summary, m)
+								 : json_null()));
 	return object;
 }
 
 static json_t *row_json(const struct pm_row *row, const struct names *names,
 			const struct settings *settings)
 {
-	json_t *object = json_pack("{s:I, s:O}", "number", (json_int_t)row->number,
-				   "lost", names->list[row->name]);
+	const json_t *name = names->list[row->name];
+	json_t *object = json_pack("{s:I, s:O, s:O}", "number", (json_int_t)row->number,
+				   "lost", json_object_get(name, "lost"), "cut_off",
+				   json_object_get(name, "cut_off"));
 
 	for (unsigned int m = 0; m < PM_METRICS; m++)
-		object = cli_json_join(object, json_pack("{s:I}", pm_metric_name(m),
-							 (json_int_t)row->value[m]));
+		object = cli_json_join(
+			object,
+			json_pack("{s:o}", pm_metric_name(m),
+				  is_found(settings, m)
+					  ? json_integer((json_int_t)row->value[m])
+					  : json_null()));
 	return cli_json_join(
 		object, json_pack("{s:f}", "ms",
 				  settings_ms(settings, row->value[PM_METRIC_BLOCKS])));
@@ -116,12 +157,13 @@ static json_t *rows_json(const struct pm_summary *summary, const struct names *n
 static json_t *head_json(const struct pm_summary *summary,
 			 const struct settings *settings)
 {
-	return cli_json_join(
-		cli_json_new("sweep", VERSION),
-		json_pack("{s:O, s:{s:I, s:I}, s:I, s:o}", "settings", settings->json,
-			  "shard", "index", (json_int_t)settings->shard, "of",
-			  (json_int_t)settings->num_shards, "failures",
-			  (json_int_t)summary->count, "metrics", metrics_json(summary)));
+	return cli_json_join(cli_json_new("sweep", VERSION),
+			     json_pack("{s:O, s:{s:I, s:I}, s:I, s:o}", "settings",
+				       settings->json, "shard", "index",
+				       (json_int_t)settings->shard, "of",
+				       (json_int_t)settings->num_shards, "failures",
+				       (json_int_t)summary->count, "metrics",
+				       metrics_json(summary, settings)));
 }
 
 json_t *summary_json(const struct pm_summary *summary, const struct names *names,
@@ -145,10 +187,14 @@ static void print_head(const json_t *head)
 	printf("\n%-12s %14s %9s %9s %9s %9s %9s\n", "", "sum", "minimum", "median",
 	       "90 %", "99 %", "maximum");
 	for (unsigned int m = 0; m < PM_METRICS; m++) {
+		const json_t *metric = json_object_get(metrics, pm_metric_name(m));
+
 		printf("%-12s", pm_metric_name(m));
-		cli_text_print(
-			json_object_get(metrics, pm_metric_name(m)),
-			" {14sum} {9minimum} {9median} {9p90} {9p99} {9maximum}\n");
+		if (json_is_null(metric))
+			printf(" %14s\n", "-");
+		else
+			cli_text_print(metric, " {14sum} {9minimum} {9median} {9p90} "
+					       "{9p99} {9maximum}\n");
 	}
 }
 
@@ -168,7 +214,12 @@ static void print_row(const json_t *row)
 
 	cli_text_print(row, "{9blocks} {9bound} {9switches} {9entries} {10pairs_cut} "
 			    "{8load} {6shift} {10%ms}");
-	printf("  %s%s%s\n", name_text(lost, 0), second ? " " : "", second ? second : "");
+	printf("  %s%s%s", name_text(lost, 0), second ? " " : "", second ? second : "");
+	if (json_array_size(json_object_get(row, "cut_off"))) {
+		fputs(", cut off: ", stdout);
+		cut_off_print(json_object_get(row, "cut_off"));
+	}
+	putchar('\n');
 }
 
 /* Row by row: there may be tens of thousands. */
@@ -279,21 +330,36 @@ static int read_histogram(struct pm_histogram *h, const json_t *array, uint64_t 
 	return seen == count ? 0 : bad_text(text, "a histogram is damaged");
 }
 
+/* A metric of a row; what is null was not found. */
+static int read_value(json_t *object, enum pm_metric metric, uint64_t *value,
+		      char text[SUMMARY_TEXT])
+{
+	const char *name = pm_metric_name(metric);
+
+	*value = 0;
+	return json_is_null(json_object_get(object, name))
+		       ? 0
+		       : get_number(object, name, 0, INT64_MAX, value, text);
+}
+
 static int read_row(struct pm_summary *summary, struct names *names, json_t *object,
 		    char text[SUMMARY_TEXT])
 {
 	struct pm_row row = {.name = names->num};
-	int rc = names_add(names, json_incref(json_object_get(object, "lost")));
+	json_t *lost = json_object_get(object, "lost");
+	json_t *cut_off = json_object_get(object, "cut_off");
+	int rc = lost ? names_add(names, json_incref(lost),
+				  cut_off ? json_incref(cut_off) : json_null())
+		      : -EINVAL;
 
-	if (rc == -ENOMEM && json_object_get(object, "lost"))
+	if (rc == -ENOMEM)
 		return bad_text(text, "out of memory");
 	if (rc)
 		return bad_text(text, "one of the worst has no good \"lost\"");
 	if (get_number(object, "number", 0, INT64_MAX, &row.number, text))
 		return -1;
 	for (unsigned int m = 0; m < PM_METRICS; m++)
-		if (get_number(object, pm_metric_name(m), 0, INT64_MAX, &row.value[m],
-			       text))
+		if (read_value(object, m, &row.value[m], text))
 			return -1;
 	return pm_summary_add_row(summary, &row) ? bad_text(text, "out of memory") : 0;
 }
@@ -312,10 +378,15 @@ int summary_read(struct pm_summary *summary, struct names *names,
 	for (unsigned int m = 0; m < PM_METRICS; m++) {
 		json_t *of = json_object_get(metrics, pm_metric_name(m));
 
-		if (read_histogram(&summary->histogram[m],
-				   json_object_get(of, "histogram"), summary->count,
-				   text))
+		if (json_is_null(of)) {
+			if (summary->count &&
+			    pm_histogram_add(&summary->histogram[m], 0, summary->count))
+				return bad_text(text, "out of memory");
+		} else if (read_histogram(&summary->histogram[m],
+					  json_object_get(of, "histogram"),
+					  summary->count, text)) {
 			return -1;
+		}
 	}
 	if (!json_is_array(worst))
 		return bad_text(text, "no good \"worst\"");

@@ -28,15 +28,17 @@ double settings_ms(const struct settings *settings, uint64_t blocks);
 
 /* What is lost, by pm_row.name. Zeroed: none. */
 struct names {
-	json_t **list; /* arrays, owned: an object for one thing, or two of a pair */
+	/* Objects, owned: "lost", an array of an object for one thing, or two of a pair,
+	 * and "cut_off", an array of the names of hosts that are cut off. */
+	json_t **list;
 	uint32_t num, room;
 };
 
 /*
- * Adds one, which it takes over, as the last of the list. -EINVAL: that is no name;
- * -ENOMEM, also if json is NULL.
+ * Adds one, which it takes over, as the last of the list; `cut_off` may be null. -EINVAL:
+ * that is no name; -ENOMEM, also if one of them is NULL.
  */
-int names_add(struct names *names, json_t *json);
+int names_add(struct names *names, json_t *lost, json_t *cut_off);
 void names_free(struct names *names);
 
 /* The JSON object of a finished summary; NULL without memory. */

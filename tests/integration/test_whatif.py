@@ -172,7 +172,10 @@ class OneLoss(labtest.Folders):
         found = run_json("whatif", NET, "--all", "leaves")
         told = found["settings"]
         self.assertEqual((told["loads"], told["shifts"], told["worst"], told["by"]),
-                         (False, 0, 20, "blocks"))
+                         (False, 0, 20, "pairs_cut"))
+        # What was not found is not 0.
+        self.assertEqual([found["metrics"]["load"], found["worst"][0]["shift"]], [None, None])
+        self.assertEqual(run_json("whatif", NET, "--all", "links")["settings"]["by"], "blocks")
         self.assertTrue(lose("leaf0:5", options=("--connect_roots",))["settings"]["connect_roots"])
 
     def test_shifts(self):
@@ -241,7 +244,7 @@ class Sweeps(labtest.Folders):
                              (guids[one], int(port), guids[other], int(peer)))
 
     def test_statistics(self):
-        found = self.sweep("switches", "-n", "100000")
+        found = self.sweep("switches", "-n", "100000", "--loads", "--shifts", "4")
         for metric in METRICS:
             values = sorted(row[metric] for row in found["worst"])
             told = found["metrics"][metric]
@@ -359,10 +362,14 @@ class Shards(labtest.Folders):
             [metric, *(str(found["metrics"][metric][name]) for name in names)]
             for metric in METRICS])
         columns = ("blocks", "bound", "switches", "entries", "pairs_cut", "load", "shift")
-        self.assertEqual(lines[11], "worst by blocks")
-        self.assertEqual([line.split() for line in lines[13:]], [
+        self.assertEqual(lines[11], "worst by pairs_cut")
+        self.assertEqual([line.partition(", cut off: ")[0].split() for line in lines[13:]], [
             [*(str(row[column]) for column in columns), f"{row['ms']:.1f}",
              *(one["name"] for one in row["lost"])] for row in found["worst"]])
+        for line, row in zip(lines[13:], found["worst"]):
+            self.assertEqual(row["cut_off"], [f"h{one['name'][4:]}-{k}" for one in row["lost"]
+                                              for k in range(1, 5)])
+            self.assertIn(f", cut off: {', '.join(row['cut_off'][:4])} and 4 more", line)
         one = lose("leaf0", options=("--shifts", "4"))
         self.assertEqual((found["settings"]["load_before"], found["settings"]["shift_before"]),
                          (one["load"]["before"], one["shift"]["before"]))
@@ -374,7 +381,8 @@ class Shards(labtest.Folders):
         values = [k * k + 7 for k in range(997)]
         files = []
         for index, part in ((1, values[::2]), (2, values[1::2])):
-            shard = json.loads(self.shard(index, 2, "--all", "links", "-n", "0").read_text())
+            shard = json.loads(self.shard(index, 2, "--all", "links", "-n", "0", "--loads",
+                                          "--shifts", "4").read_text())
             shard["settings"]["total"] = len(values)
             shard["failures"] = len(part)
             for metric in METRICS:
@@ -458,7 +466,7 @@ class Shards(labtest.Folders):
 
     @staticmethod
     def damages(good):
-        yield ("version",), 3
+        yield ("version",), 4
         yield ("failures",), good["failures"] - 1
         yield ("failures",), -1
         yield ("shard",), None
