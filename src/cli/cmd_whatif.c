@@ -23,7 +23,7 @@ struct request {
 	struct cli_fabric fabric;
 	const char *sm;
 	struct cli_lost lost;
-	bool all, pairs, loads, no_loads;
+	bool all, pairs, loads, no_loads, csv;
 	struct cli_output output;
 	enum pm_loss_kind kind;
 	uint32_t shifts, mad_us, wire_smps, worst, threads;
@@ -329,6 +329,8 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 			 : cli_fail(EXIT_INPUT, "out of memory");
 	if (!status && request->output.json)
 		status = cli_json_print(summary_json(&summary, &names, &settings));
+	else if (!status && request->csv)
+		summary_print_csv(&summary, &names, &settings);
 	else if (!status && !request->output.quiet)
 		summary_print(&summary, &names, &settings);
 	json_decref(settings.json);
@@ -397,6 +399,10 @@ static const struct cli_option options[] = {
 	 "then",
 	 take_metric, offsetof(struct request, by),
 	 .values = "blocks|bound|switches|entries|pairs_cut|switches_cut|load|shift"},
+	{0, "csv", NULL,
+	 "with --all: the worst, or all without --worst, as comma-separated values, with "
+	 "the hosts that each cuts off",
+	 CLI_MEMBER(struct request, csv)},
 	{'j', "threads", "N",
 	 "default: as many as there are processors; each has its own tables",
 	 CLI_MEMBER(struct request, threads), .low = 1, .high = 4096},
@@ -432,17 +438,19 @@ static int check_request(struct request *request)
 	else if (!request->all && !request->lost.num)
 		reason = "nothing is lost: --lose WHAT, or --all KIND";
 	else if (!request->all &&
-		 (request->pairs || request->shard.of != 1 ||
+		 (request->pairs || request->shard.of != 1 || request->csv ||
 		  request->by != PM_METRICS || request->worst != NOT_GIVEN))
-		reason = "--pairs, --shard, --by and --worst are for --all";
+		reason = "--pairs, --shard, --csv, --by and --worst are for --all";
 	else if (request->no_loads && (request->loads || request->by == PM_METRIC_LOAD))
 		reason = "loads are asked for, and --no-loads";
 	else if (request->by == PM_METRIC_SHIFT && !request->shifts)
 		reason = "--by shift, and no shift is tried";
+	else if (request->csv && (request->output.json || request->shard.of != 1))
+		reason = "--csv is text, and of the whole";
 	if (reason)
 		return cli_command_misused(&command, reason);
 	if (request->worst == NOT_GIVEN)
-		request->worst = 20;
+		request->worst = request->csv ? INT32_MAX : 20;
 	if (request->by == PM_METRICS)
 		request->by =
 			request->kind == PM_LOSE_HOSTS || request->kind == PM_LOSE_LEAVES

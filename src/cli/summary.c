@@ -207,6 +207,28 @@ void cut_off_print(const json_t *cut_off)
 {
 	cli_text_first(cut_off, put_name);
 }
+
+/* A field of comma-separated values: quotes are doubled. */
+static void csv_put_inside(const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '"')
+			putchar('"');
+		putchar((unsigned char)*text < ' ' ? '?' : *text);
+	}
+}
+
+static void csv_put(const char *text)
+{
+	bool quoted = strpbrk(text, ",\" ");
+
+	if (quoted)
+		putchar('"');
+	csv_put_inside(text);
+	if (quoted)
+		putchar('"');
+}
+
 static void print_row(const json_t *row)
 {
 	const json_t *lost = json_object_get(row, "lost");
@@ -220,6 +242,47 @@ static void print_row(const json_t *row)
 		cut_off_print(json_object_get(row, "cut_off"));
 	}
 	putchar('\n');
+}
+
+static void print_csv_row(const json_t *row)
+{
+	const json_t *lost = json_object_get(row, "lost");
+	const json_t *cut_off = json_object_get(row, "cut_off"), *name;
+	size_t i;
+
+	csv_put(name_text(lost, 0));
+	putchar(',');
+	csv_put(json_array_size(lost) > 1 ? name_text(lost, 1) : "");
+	for (unsigned int m = 0; m < PM_METRICS; m++) {
+		const json_t *value = json_object_get(row, pm_metric_name(m));
+
+		putchar(',');
+		if (json_is_integer(value))
+			printf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	}
+	printf(",%zu,\"", json_array_size(cut_off));
+	json_array_foreach(cut_off, i, name)
+	{
+		if (i)
+			putchar(' ');
+		csv_put_inside(json_string_value(name));
+	}
+	puts("\"");
+}
+
+void summary_print_csv(const struct pm_summary *summary, const struct names *names,
+		       const struct settings *settings)
+{
+	fputs("lost,and", stdout);
+	for (unsigned int m = 0; m < PM_METRICS; m++)
+		printf(",%s", pm_metric_name(m));
+	puts(",hosts_cut_off,hosts");
+	for (uint32_t i = 0; i < summary->num_rows; i++) {
+		json_t *row = row_json(&summary->row[i], names, settings);
+
+		print_csv_row(row);
+		json_decref(row);
+	}
 }
 
 /* Row by row: there may be tens of thousands. */

@@ -45,6 +45,10 @@ void names_free(struct names *names);
 json_t *summary_json(const struct pm_summary *summary, const struct names *names,
 		     const struct settings *settings);
 
+/* Its worst as comma-separated values, a line each behind one with their names. */
+void summary_print_csv(const struct pm_summary *summary, const struct names *names,
+		       const struct settings *settings);
+
 /* Prints the first few of these names. */
 void cut_off_print(const json_t *cut_off);
 

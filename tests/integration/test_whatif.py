@@ -3,6 +3,7 @@
 """portmajor whatif and merge: single losses, sweeps, and shards that make the whole."""
 
 import copy
+import csv
 import json
 import pathlib
 import re
@@ -255,6 +256,20 @@ class Sweeps(labtest.Folders):
                              (sum(values), values[0], values[-1]), metric)
             self.assertEqual(told["histogram"],
                              [[value, values.count(value)] for value in sorted(set(values))])
+
+    def test_csv(self):
+        """All of a kind, a line each, with the hosts that it cuts off."""
+        found = self.sweep("hosts", "-n", "100000")["worst"]
+        lines = list(csv.DictReader(run("whatif", NET, "--all", "hosts", "--csv").splitlines()))
+        self.assertEqual([line["lost"] for line in lines],
+                         [row["lost"][0]["name"] for row in found])
+        for line, row in zip(lines, found):
+            self.assertEqual((line["and"], line["load"], line["hosts"]), ("", "", line["lost"]))
+            self.assertEqual(int(line["pairs_cut"]), row["pairs_cut"])
+        lines = list(csv.DictReader(run("whatif", NET, "--all", "links", "--pairs", "--csv",
+                                        "--worst", "3").splitlines()))
+        self.assertEqual([line["hosts_cut_off"] for line in lines], ["0"] * 3)
+        self.assertTrue(all(line["and"] for line in lines))
 
     def test_kinds(self):
         found = {kind: self.sweep(kind, "-n", "100000")
