@@ -4,6 +4,9 @@
 #include "cli.h"
 #include "json.h"
 #include "text.h"
+#include "watch.h"
+
+#include <portmajor/hash.h>
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define STATE_VERSION 2 /* 1 had another word for a state, which is only shown */
 #define MAX_AGE_S 180	/* the plugin writes every 60 */
@@ -396,8 +400,8 @@ static void print_findings(const struct findings *findings, bool quiet)
 		puts("verdict     ok");
 }
 
-static int print_json(json_t *root, const char *path, json_int_t age,
-		      const struct findings *findings)
+static json_t *describe(json_t *root, const char *path, json_int_t age,
+			const struct findings *findings)
 {
 	json_t *object = cli_json_new("status", 1), *list = json_array();
 
@@ -407,17 +411,38 @@ static int print_json(json_t *root, const char *path, json_int_t age,
 	json_object_set_new(object, "age_s", json_integer(age));
 	json_object_set_new(object, "findings", list);
 	json_object_set(object, "state", root);
-	return cli_json_print(object);
+	return object;
 }
 
 /* ---- The command ---- */
 
 struct request {
 	uint32_t max_age; /* seconds */
+	bool watch;
+	const char *file; /* NULL: those of all fabrics */
 	struct cli_output output;
 };
 
-static int show(const char *path, const struct request *request)
+static int print(json_t *root, const char *path, const struct state *state,
+		 json_int_t age, const struct findings *findings,
+		 const struct request *request)
+{
+	if (request->output.json) {
+		json_t *object = describe(root, path, age, findings);
+
+		return request->watch ? cli_json_print_line(object)
+				      : cli_json_print(object);
+	}
+	if (!request->output.quiet || findings->count)
+		print_fabric(root);
+	if (!request->output.quiet)
+		print_state(root, state, age);
+	print_findings(findings, request->output.quiet);
+	return EXIT_FINE;
+}
+
+/* *old, if that is sooner than what is there: when the state will be an old one. */
+static int show(const char *path, const struct request *request, time_t *old)
 {
 	struct findings findings = {0};
 	struct state state = {0};
@@ -435,17 +460,12 @@ static int show(const char *path, const struct request *request)
 		age = (json_int_t)time(NULL) - state.time;
 		age = age < 0 ? 0 : age; /* clocks are set, now and then */
 		judge(&state, age, request->max_age, &findings);
-		if (request->output.json) {
-			status = print_json(root, path, age, &findings);
-		} else {
-			if (!request->output.quiet || findings.count)
-				print_fabric(root);
-			if (!request->output.quiet)
-				print_state(root, &state, age);
-			print_findings(&findings, request->output.quiet);
-		}
+		status = print(root, path, &state, age, &findings, request);
 		if (status == EXIT_FINE && findings.count)
 			status = EXIT_FINDINGS;
+		if (age <= (json_int_t)request->max_age &&
+		    *old > state.time + request->max_age)
+			*old = state.time + request->max_age + 1;
 	}
 	for (size_t i = 0; i < findings.count; i++)
 		free(findings.text[i]);
@@ -454,7 +474,8 @@ static int show(const char *path, const struct request *request)
 }
 
 /* Of all fabrics, one after the other; the worst exit status. */
-static int show_each(const struct cache_paths *paths, const struct request *request)
+static int show_each(const struct cache_paths *paths, const struct request *request,
+		     time_t *old)
 {
 	int worst = EXIT_FINE;
 
@@ -463,13 +484,13 @@ static int show_each(const struct cache_paths *paths, const struct request *requ
 
 		if (i && !request->output.json && !request->output.quiet)
 			putchar('\n');
-		status = show(paths->path[i], request);
+		status = show(paths->path[i], request, old);
 		worst = status > worst ? status : worst;
 	}
 	return worst;
 }
 
-static int show_all(const struct request *request)
+static int show_all(const struct request *request, time_t *old)
 {
 	struct cache_paths paths;
 	char *wanted;
@@ -483,19 +504,51 @@ static int show_all(const struct request *request)
 	if (!paths.count)
 		status = cli_fail(EXIT_INPUT, "%s: no such file", wanted);
 	else
-		status = show_each(&paths, request);
+		status = show_each(&paths, request, old);
 	free(wanted);
 	cache_paths_free(&paths);
 	return status;
 }
 
+/* ---- Watching ---- */
+
+static int look(const void *arg, time_t *old)
+{
+	const struct request *request = arg;
+
+	return request->file ? show(request->file, request, old) : show_all(request, old);
+}
+
+static uint64_t mark(const void *arg)
+{
+	const struct request *request = arg;
+	uint64_t hash = PM_HASH_START;
+	struct cache_paths paths;
+	char *wanted;
+
+	if (request->file)
+		return cli_watch_file(hash, request->file);
+	if (cache_find("state", &paths, &wanted))
+		cli_no_memory();
+	for (size_t i = 0; i < paths.count; i++)
+		hash = cli_watch_file(hash, paths.path[i]);
+	free(wanted);
+	cache_paths_free(&paths);
+	return hash;
+}
+
 static const struct cli_option options[] = {
+	{0, "watch", NULL,
+	 "go on until interrupted: on a terminal the page is renewed each second, else "
+	 "what "
+	 "is new is told when a state is written, or has become old",
+	 CLI_MEMBER(struct request, watch)},
 	{0, "max-age", "SECONDS",
 	 "a file not written for so long is old (default 180; the plugin writes it after "
 	 "each run and every minute)",
 	 CLI_MEMBER(struct request, max_age), .high = INT32_MAX},
 	CLI_OUTPUT(struct request, output, "print findings only",
-		   "print JSON, see docs/json.md"),
+		   "print JSON, see docs/json.md; a line each time with --watch"),
 	{0},
 };
 
@@ -515,9 +568,13 @@ static const struct cli_command command = {
 int cmd_status(int argc, char **argv)
 {
 	struct request request = {.max_age = MAX_AGE_S};
+	struct cli_watch watch = {look, mark, &request, false};
+	time_t ignored = 0;
 	int status = cli_command_read(&command, argc, argv, &request);
 
 	if (status >= 0)
 		return status;
-	return optind < argc ? show(argv[optind], &request) : show_all(&request);
+	request.file = optind < argc ? argv[optind] : NULL;
+	watch.screen = isatty(STDOUT_FILENO) && !request.output.json;
+	return request.watch ? cli_watch_run(&watch) : look(&request, &ignored);
 }

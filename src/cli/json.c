@@ -99,16 +99,26 @@ json_int_t cli_json_number(const json_t *object, const char *member)
 	return json_integer_value(json_object_get(object, member));
 }
 
-int cli_json_print(json_t *object)
+static int print(json_t *object, size_t flags)
 {
 	int status = EXIT_FINE;
 
 	if (!object)
 		return cli_fail(EXIT_INPUT, "out of memory");
-	if (json_dumpf(object, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
+	if (json_dumpf(object, stdout, flags | JSON_PRESERVE_ORDER))
 		status = cli_fail(EXIT_INPUT, "cannot write");
 	else
 		putchar('\n');
 	json_decref(object);
 	return status;
+}
+
+int cli_json_print(json_t *object)
+{
+	return print(object, JSON_INDENT(1));
+}
+
+int cli_json_print_line(json_t *object)
+{
+	return print(object, JSON_COMPACT);
 }

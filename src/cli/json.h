@@ -43,4 +43,7 @@ json_int_t cli_json_number(const json_t *object, const char *member);
 /* Prints and frees an object; NULL stands for lack of memory. An exit status. */
 int cli_json_print(json_t *object);
 
+/* The same in one line. */
+int cli_json_print_line(json_t *object);
+
 #endif

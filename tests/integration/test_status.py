@@ -4,7 +4,11 @@
 
 import json
 import os
+import pty
 import re
+import signal
+import subprocess
+import threading
 import time
 import unittest
 import unittest.mock
@@ -76,7 +80,9 @@ def wait_state(osm, wanted, timeout=60):
     return simlab.poll_until(look, timeout, "the state")
 
 
-class Bad(labtest.Folders):
+class Written(labtest.Folders):
+    """States that tests write."""
+
     def write(self, text):
         path = self.folder / "portmajor.state"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -87,6 +93,8 @@ class Bad(labtest.Folders):
         state = {**GOOD, "time": int(time.time()), **members}
         return self.write(json.dumps({k: v for k, v in state.items() if v != "gone"}))
 
+
+class Bad(Written):
     def test_input(self):
         whole = json.dumps(GOOD)
         for name, text, word in (
@@ -292,6 +300,83 @@ class Bad(labtest.Folders):
         for ahead, age in ((1000, range(1)), (-100, range(100, 200))):
             done = pmlab.run_cli("status", "--json", self.changed(time=int(time.time()) + ahead))
             self.assertIn(json.loads(done.stdout)["age_s"], age)
+
+
+class Watch(Written):
+    """`status --watch`: what is new, until it is interrupted."""
+
+    def start(self, *args, stdout=subprocess.PIPE):
+        watch = subprocess.Popen([pmlab.BUILD / "portmajor", "status", "--watch", *args],
+                                 stdout=stdout, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(watch.stderr.close)
+        self.addCleanup(watch.wait)
+        self.addCleanup(watch.kill)
+        late = threading.Timer(60, watch.kill)  # ends what waits for its lines
+        late.start()
+        self.addCleanup(late.cancel)
+        if stdout == subprocess.PIPE:
+            self.addCleanup(watch.stdout.close)
+        return watch
+
+    @staticmethod
+    def lines_to(watch, wanted):
+        """Lines of what it prints, up to one with this text."""
+        lines = [""]
+        while wanted not in lines[-1]:
+            line = watch.stdout.readline()
+            if not line:
+                raise AssertionError(f"no {wanted!r} in {lines}")
+            lines.append(line)
+        return lines[1:]
+
+    def replace(self, **members):
+        """As the plugin writes it: in one step, and another file."""
+        path = self.changed(**members)
+        return path.rename(self.folder / "state")
+
+    def test_changes(self):
+        path = self.replace()
+        watch = self.start(path)
+        self.assertTrue(self.lines_to(watch, "verdict")[0].startswith("OpenSM "))
+        self.replace(running=False)
+        self.assertEqual(len(self.lines_to(watch, "OpenSM has ended")), 14)
+        self.replace()
+        self.lines_to(watch, "verdict     ok")
+        watch.send_signal(signal.SIGINT)
+        self.assertEqual((watch.wait(20), watch.stdout.read()), (0, ""))
+
+    def test_state_that_becomes_old(self):
+        """That too is told, and the last exit status is that of the command."""
+        watch = self.start("--max-age", "1", "--quiet", self.replace())
+        self.lines_to(watch, "the state is old: written 2 s ago")
+        watch.terminate()
+        self.assertEqual((watch.wait(20), watch.stdout.read()), (1, ""))
+
+    def test_json(self):
+        """An object in each line, also of a terminal."""
+        watch = self.start("--json", self.replace())
+        self.assertEqual(json.loads(watch.stdout.readline())["findings"], [])
+        self.replace(running=False)
+        self.assertEqual(json.loads(watch.stdout.readline())["findings"], ["OpenSM has ended"])
+
+    def test_file_that_comes_later(self):
+        path = self.folder / "later"
+        watch = self.start(path)
+        self.assertIn("No such file", watch.stderr.readline())
+        self.changed().rename(path)
+        self.lines_to(watch, "verdict     ok")
+
+    def test_terminal(self):
+        """The page is cleared and written anew; files never get such bytes."""
+        ours, its = pty.openpty()
+        self.addCleanup(os.close, ours)
+        watch = self.start(self.replace(), stdout=its)
+        os.close(its)
+        seen = b""
+        while seen.count(b"\x1b[H\x1b[2J") < 2 or seen.count(b"verdict") < 2:
+            seen += os.read(ours, 4096)
+        watch.send_signal(signal.SIGINT)
+        self.assertEqual(watch.wait(20), 0)
 
 
 class Plugin(labtest.Folders):
