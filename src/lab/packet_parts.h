@@ -153,6 +153,27 @@ static inline void add_event(struct pm_packet *sim, uint32_t time, enum kind kin
 	wheel_add(&sim->wheel, time, (uint32_t)kind << KIND_SHIFT | port, arg);
 }
 
+/* Whether a packet was on the cable of this input when that died. */
+static inline bool packet_is_cut(const struct pm_packet *sim, uint32_t in,
+				 const struct packet *packet)
+{
+	return port_of(sim, in)->dead && packet->tail > sim->config.lose_at;
+}
+
+/* packet_send.c: a packet waits for an output. */
+void packet_queue(struct pm_packet *sim, uint32_t out, uint32_t index);
+/* Sends if there is something to send and room for it. */
+void packet_try_send(struct pm_packet *sim, uint32_t out);
+/* A packet that has been the head of a queue for too long is dropped. */
+void packet_look_at_head(struct pm_packet *sim, uint32_t out, uint32_t number);
+
+/* packet_host.c: gives a host's port the next packet, if it has none and there is one. */
+void packet_feed(struct pm_packet *sim, uint32_t host);
+/* A packet is at a host. */
+void packet_reaches(struct pm_packet *sim, uint32_t in, uint32_t index);
+/* An answer may be overdue. */
+void packet_look_at_pair(struct pm_packet *sim, uint32_t pair);
+
 /* packet_pool.c: a packet that is not in use, or PM_NONE. Others may move. */
 uint32_t packet_take(struct pm_packet *sim);
 

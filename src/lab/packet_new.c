@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A run begins and ends. */
+#include "packet_parts.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+
+static int check_sets(const struct pm_packet_config *config, struct pm_error *err)
+{
+	for (uint32_t i = 0; i < config->num_sets; i++) {
+		const struct pm_packet_set *set = &config->sets[i];
+
+		if (set->sw >= config->fabric->num_switches ||
+		    set->block >= config->length / 64)
+			return pm_error_set(err, -EINVAL,
+					    "Set %u: there is no block %u of switch %u",
+					    i, set->block, set->sw);
+		if (i && set->time < config->sets[i - 1].time)
+			return pm_error_set(err, -EINVAL,
+					    "Set %u is older than the one "
+					    "before it",
+					    i);
+	}
+	return 0;
+}
+
+static int check_numbers(const struct pm_packet_config *config, struct pm_error *err)
+{
+	uint64_t end = config->warmup + (uint64_t)config->batch * config->batches;
+
+	if (!config->packet || config->packet > PM_PACKET_MAX_BLOCKS)
+		return pm_error_set(err, -EINVAL, "packets of %u blocks: not 1 to %u",
+				    config->packet, PM_PACKET_MAX_BLOCKS);
+	if (config->buffer < config->packet || config->buffer > INT16_MAX)
+		return pm_error_set(err, -EINVAL,
+				    "buffers of %u blocks: not %u, a packet, to %u",
+				    config->buffer, config->packet, INT16_MAX);
+	if (!config->wire || config->wire > UINT16_MAX || config->crossing > UINT16_MAX)
+		return pm_error_set(err, -EINVAL,
+				    "delays of %u and %u ticks: not 1 and 0 to %u",
+				    config->wire, config->crossing, UINT16_MAX);
+	if (!config->batch || !config->batches || config->batches > PM_PACKET_BATCHES ||
+	    end >= PM_PACKET_MAX_TICKS)
+		return pm_error_set(
+			err, -EINVAL,
+			"%u batches of %u ticks after %u: not 1 to %u, or too "
+			"long",
+			config->batches, config->batch, config->warmup,
+			PM_PACKET_BATCHES);
+	if (config->lifetime >= PM_PACKET_MAX_TICKS ||
+	    config->timeout >= PM_PACKET_MAX_TICKS || config->tries > UINT8_MAX - 1)
+		return pm_error_set(err, -EINVAL,
+				    "a lifetime of %u ticks, answers in %u and %u tries: "
+				    "too many",
+				    config->lifetime, config->timeout, config->tries);
+	return 0;
+}
+
+static int check_config(const struct pm_packet_config *config, struct pm_error *err)
+{
+	const struct pm_fabric *fabric = config->fabric;
+	int rc = check_numbers(config, err);
+
+	if (rc)
+		return rc;
+	for (uint32_t h = 0; h < config->num_hosts; h++) {
+		uint32_t port = config->hosts[h].port;
+		uint32_t far = pm_fabric_peer_node(fabric, port);
+
+		if (fabric->ports[port].node < fabric->num_switches ||
+		    far >= fabric->num_switches)
+			return pm_error_set(
+				err, -EINVAL,
+				"\"%s\" is no host with a cable to a switch",
+				pm_fabric_name(fabric, fabric->ports[port].node));
+		if (!config->hosts[h].lid)
+			return pm_error_set(
+				err, -EINVAL, "\"%s\" has no LID",
+				pm_fabric_name(fabric, fabric->ports[port].node));
+	}
+	return check_sets(config, err);
+}
+
+static void begin_ports(struct pm_packet *sim)
+{
+	const struct pm_fabric *fabric = sim->config.fabric;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t far = pm_fabric_peer_node(fabric, i);
+
+		*port_of(sim, i) = (struct port){
+			.peer = fabric->ports[i].peer,
+			.node = fabric->ports[i].node,
+			.from = PM_NONE,
+			.ticks = sim->config.ticks ? sim->config.ticks[i] : 1,
+			.arrived = PM_NONE,
+			.to_host = far >= fabric->num_switches,
+		};
+		for (uint32_t l = 0; l < sim->lanes; l++) {
+			*lane_of(sim, i, l) = (struct lane){
+				.head = PM_NONE,
+				.tail = PM_NONE,
+				.credit = (int32_t)sim->config.buffer,
+			};
+			if (sim->line)
+				line_of(sim, i, l)->head = PM_NONE;
+		}
+	}
+}
+
+static void begin_hosts(struct pm_packet *sim)
+{
+	const struct pm_fabric *fabric = sim->config.fabric;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		sim->host_of[i] = PM_NONE;
+	for (uint32_t h = 0; h < sim->config.num_hosts; h++) {
+		sim->host_of[sim->config.hosts[h].port] = h;
+		sim->source[h].wake = NO_TIME;
+	}
+	for (uint32_t h = 0; h < sim->config.num_hosts; h++)
+		packet_feed(sim, h);
+}
+
+static void allocate(struct pm_packet *sim)
+{
+	const struct pm_fabric *fabric = sim->config.fabric;
+	struct pm_pool *pool = &sim->pool;
+	size_t lanes = (size_t)fabric->num_ports * sim->lanes;
+
+	sim->tables =
+		pm_pool_bytes(pool, (size_t)fabric->num_switches * sim->config.length);
+	sim->stride =
+		(sizeof(struct port) + sim->lanes * sizeof(struct lane) + 63) / 64 * 64;
+	sim->ports = pm_pool_bytes(pool, fabric->num_ports * sim->stride);
+	if (sim->config.in_line)
+		sim->line = pm_pool_array(pool, lanes, sizeof(*sim->line));
+	if (sim->config.reads)
+		sim->starved = pm_pool_array(pool, (size_t)fabric->num_switches * 4,
+					     sizeof(*sim->starved));
+	sim->source = pm_pool_array(pool, sim->config.num_hosts, sizeof(*sim->source));
+	sim->host_of = pm_pool_array(pool, fabric->num_ports, sizeof(*sim->host_of));
+	sim->drops_at = pm_pool_array(pool, fabric->num_nodes, sizeof(*sim->drops_at));
+	sim->windows = pm_pool_array(pool, sim->num_windows, sizeof(*sim->windows));
+	sim->latencies = pm_pool_array(pool, BUCKETS, sizeof(*sim->latencies));
+	sim->sent_before =
+		pm_pool_array(pool, fabric->num_ports, sizeof(*sim->sent_before));
+	sim->sent = pm_pool_array(pool, fabric->num_ports, sizeof(*sim->sent));
+}
+
+int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **result,
+		  struct pm_error *err)
+{
+	struct pm_packet *sim;
+	int rc = check_config(config, err);
+
+	if (rc)
+		return rc;
+	sim = calloc(1, sizeof(*sim));
+	if (!sim)
+		return pm_error_no_memory(err);
+	wheel_begin(&sim->wheel);
+	sim->config = *config;
+	sim->lanes = 1;
+	sim->free = PM_NONE;
+	if (config->window)
+		sim->num_windows = (config->warmup + config->batch * config->batches) /
+				   config->window;
+	allocate(sim);
+	rc = pm_pool_check(&sim->pool, err);
+	if (!rc && config->timeout &&
+	    rc_begin(&sim->rc, config->num_hosts, config->timeout, config->tries))
+		rc = pm_error_no_memory(err);
+	if (!rc) {
+		memcpy(sim->tables, config->tables,
+		       (size_t)config->fabric->num_switches * config->length);
+		begin_ports(sim);
+		begin_hosts(sim);
+		if (sim->failed || sim->wheel.failed)
+			rc = pm_error_no_memory(err);
+	}
+	if (rc) {
+		pm_packet_free(sim);
+		return rc;
+	}
+	*result = sim;
+	return 0;
+}
+
+void pm_packet_free(struct pm_packet *sim)
+{
+	if (!sim)
+		return;
+	wheel_end(&sim->wheel);
+	free(sim->packets);
+	free(sim->tags);
+	rc_end(&sim->rc);
+	pm_pool_free(&sim->pool);
+	free(sim);
+}
+
+bool pm_packet_is_idle(const struct pm_packet *sim)
+{
+	if (sim->inside || sim->waste || !wheel_is_empty(&sim->wheel))
+		return false;
+	for (uint32_t i = 0; i < sim->config.fabric->num_ports; i++)
+		for (uint32_t l = 0; l < sim->lanes; l++)
+			if (port_of(sim, i)->peer != PM_NONE && !port_of(sim, i)->dead &&
+			    lane_of(sim, i, l)->credit != (int32_t)sim->config.buffer)
+				return false;
+	return true;
+}

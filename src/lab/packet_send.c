@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Packets wait in the queue of an output, and leave it. send_packet schedules the three
+ * events of a hop at once: the head comes to the next switch, the output is free again,
+ * and the sender before learns of the room.
+ */
+#include "packet_parts.h"
+
+static void take_head(struct pm_packet *sim, struct lane *lane)
+{
+	lane->head = sim->packets[lane->head].next;
+	if (lane->head == PM_NONE)
+		lane->tail = PM_NONE;
+	lane->since = sim->wheel.now;
+}
+
+/* Sends a packet that is in no queue any more. */
+static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
+			uint32_t index)
+{
+	struct packet *packet = &sim->packets[index];
+	struct port *p = port_of(sim, out);
+	uint32_t now = sim->wheel.now, wire = sim->config.wire;
+	uint32_t end = now + (uint32_t)packet->size * p->ticks;
+
+	/* Its end cannot leave before it has come, if that was on a slower cable. */
+	if (packet->tail + sim->config.crossing > end && packet->in != PM_NONE)
+		end = packet->tail + sim->config.crossing;
+	lane->credit -= packet->size;
+	p->busy = true;
+	p->from = packet->in;
+	p->sent += packet->size;
+	sim->hops += packet->size;
+	add_event(sim, end, FREE, out, 0);
+	packet_leave(sim, packet, end);
+	packet->tail = end + wire;
+	if (p->to_host)
+		add_event(sim, packet->tail, REACHES, p->peer, index);
+	else
+		add_event(sim, now + wire + sim->config.crossing, ARRIVES, p->peer,
+			  index);
+}
+
+/* The first packet of the lane whose input may send one more, taken out of the queue; or
+ * PM_NONE. */
+static uint32_t take_readable(struct pm_packet *sim, struct lane *lane)
+{
+	uint32_t before = PM_NONE;
+
+	for (uint32_t i = lane->head; i != PM_NONE;
+	     before = i, i = sim->packets[i].next) {
+		struct packet *packet = &sim->packets[i];
+
+		if (packet->in != PM_NONE &&
+		    port_of(sim, packet->in)->reading >= sim->config.reads)
+			continue;
+		if (packet->size > lane->credit)
+			return PM_NONE;
+		if (before == PM_NONE) {
+			take_head(sim, lane);
+			return i;
+		}
+		sim->packets[before].next = packet->next;
+		if (lane->tail == i)
+			lane->tail = before;
+		return i;
+	}
+	return PM_NONE;
+}
+
+static void mark_starved(struct pm_packet *sim, uint32_t out, bool starved)
+{
+	uint32_t sw = port_of(sim, out)->node;
+	const struct pm_node *n = &sim->config.fabric->nodes[sw];
+	uint32_t bit = out - n->first_port;
+	uint64_t *word;
+
+	if (sw >= sim->config.fabric->num_switches)
+		return;
+	word = &sim->starved[(size_t)sw * 4 + bit / 64];
+	*word = starved ? *word | (uint64_t)1 << bit % 64
+			: *word & ~((uint64_t)1 << bit % 64);
+}
+
+/* The same as packet_try_send, where inputs send so many packets at once and no more. */
+static void try_send_limited(struct pm_packet *sim, uint32_t out, struct lane *lane)
+{
+	uint32_t index = take_readable(sim, lane);
+
+	mark_starved(sim, out, index == PM_NONE);
+	if (index == PM_NONE)
+		return;
+	if (sim->packets[index].in != PM_NONE)
+		port_of(sim, sim->packets[index].in)->reading++;
+	send_packet(sim, out, lane, index);
+}
+
+/* Sees to it that the head of a queue is looked at when its time is up. */
+static void watch(struct pm_packet *sim, uint32_t out, uint32_t number,
+		  const struct lane *lane)
+{
+	struct port *p = port_of(sim, out);
+	uint32_t now = sim->wheel.now, time = lane->since + sim->config.lifetime;
+
+	if (p->timed >> number & 1)
+		return;
+	p->timed = (uint16_t)(p->timed | 1u << number);
+	add_event(sim, time > now ? time : now, LIFETIME, out, number);
+}
+
+void packet_try_send(struct pm_packet *sim, uint32_t out)
+{
+	struct lane *lane = lane_of(sim, out, 0);
+	uint32_t index = lane->head;
+
+	if (port_of(sim, out)->busy || index == PM_NONE)
+		return;
+	if (sim->packets[index].size > lane->credit) {
+		if (sim->config.lifetime)
+			watch(sim, out, 0, lane);
+		if (!sim->config.reads)
+			return;
+	}
+	if (sim->config.reads) {
+		try_send_limited(sim, out, lane);
+		return;
+	}
+	take_head(sim, lane);
+	send_packet(sim, out, lane, index);
+}
+
+void packet_queue(struct pm_packet *sim, uint32_t out, uint32_t index)
+{
+	struct packet *packet = &sim->packets[index];
+	struct lane *lane = lane_of(sim, out, packet->lane);
+
+	packet->next = PM_NONE;
+	if (lane->tail == PM_NONE) {
+		lane->head = index;
+		lane->since = sim->wheel.now;
+	} else {
+		sim->packets[lane->tail].next = index;
+	}
+	lane->tail = index;
+}
+
+void packet_look_at_head(struct pm_packet *sim, uint32_t out, uint32_t number)
+{
+	struct lane *lane = lane_of(sim, out, number);
+	struct port *p = port_of(sim, out);
+	uint32_t index = lane->head;
+
+	p->timed = (uint16_t)(p->timed & ~(1u << number));
+	if (index == PM_NONE || p->busy)
+		return;
+	if (sim->wheel.now - lane->since < sim->config.lifetime) {
+		watch(sim, out, number, lane);
+		return;
+	}
+	take_head(sim, lane);
+	packet_drop(sim, index, p->node, PM_DROP_LIFETIME);
+	packet_try_send(sim, out);
+}
