@@ -22,18 +22,7 @@ static int list_hosts(struct scene *scene)
 	scene->hosts = pm_array(fabric->num_ports, sizeof(*scene->hosts));
 	if (!scene->hosts)
 		return no_memory();
-	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
-		pm_for_each_port(port, fabric, sw) {
-			uint32_t peer = fabric->ports[port].peer;
-
-			if (peer == PM_NONE ||
-			    fabric->ports[peer].node < fabric->num_switches)
-				continue;
-			scene->hosts[scene->num_hosts++] = (struct pm_packet_host){
-				.port = peer,
-				.lid = fabric->ports[peer].lid,
-			};
-		}
+	scene->num_hosts = pm_packet_list_hosts(fabric, scene->hosts);
 	return EXIT_FINE;
 }
 

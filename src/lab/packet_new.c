@@ -57,6 +57,22 @@ static int check_numbers(const struct pm_packet_config *config, struct pm_error 
 	return 0;
 }
 
+uint32_t pm_packet_list_hosts(const struct pm_fabric *fabric,
+			      struct pm_packet_host *hosts)
+{
+	uint32_t num = 0;
+
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+		pm_for_each_port(i, fabric, sw) {
+			uint32_t peer = fabric->ports[i].peer;
+
+			if (peer != PM_NONE &&
+			    fabric->ports[peer].node >= fabric->num_switches)
+				hosts[num++] = (struct pm_packet_host){
+					peer, fabric->ports[peer].lid};
+		}
+	return num;
+}
 static int check_config(const struct pm_packet_config *config, struct pm_error *err)
 {
 	const struct pm_fabric *fabric = config->fabric;

@@ -58,23 +58,17 @@ static void make(struct bench *b, const struct pm_generate *config)
 	b->length = pm_routes_stride(routes);
 	b->tables = malloc((size_t)b->fabric->num_switches * b->length);
 	b->hosts = calloc(b->fabric->num_ports, sizeof(*b->hosts));
-	b->num_hosts = 0;
 	if (!b->tables || !b->hosts)
 		die("out of memory");
 	for (uint32_t sw = 0; sw < b->fabric->num_switches; sw++) {
 		memcpy(b->tables + (size_t)sw * b->length, pm_routes_table(routes, sw),
 		       b->length);
-		pm_for_each_port(port, b->fabric, sw) {
-			uint32_t peer = b->fabric->ports[port].peer;
-
-			if (peer != PM_NONE &&
-			    b->fabric->ports[peer].node >= b->fabric->num_switches)
-				b->hosts[b->num_hosts++] =
-					(struct pm_packet_host){peer, plan->lid[port]};
-		}
+		pm_for_each_port(port, b->fabric, sw)
+			if (b->fabric->ports[port].peer != PM_NONE)
+				b->fabric->ports[b->fabric->ports[port].peer].lid =
+					plan->lid[port];
 	}
-	for (uint32_t i = 0; i < b->num_hosts; i++)
-		b->fabric->ports[b->hosts[i].port].lid = b->hosts[i].lid;
+	b->num_hosts = pm_packet_list_hosts(b->fabric, b->hosts);
 	if (pm_lfts_of_plan(plan, routes, b->fabric, &lfts, &err) ||
 	    pm_flit_net_of_tables(b->fabric, lfts, &b->net, &err))
 		die(err.text);

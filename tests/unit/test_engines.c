@@ -35,22 +35,8 @@ struct both {
 /* By switch and port, as the flit engine numbers its nodes. */
 static void list_hosts(struct both *both)
 {
-	const struct pm_fabric *fabric = both->world.fabric;
-	uint32_t num = 0;
-
-	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
-		pm_for_each_port(port, fabric, sw) {
-			uint32_t peer = fabric->ports[port].peer;
-
-			if (peer == PM_NONE ||
-			    fabric->ports[peer].node < fabric->num_switches)
-				continue;
-			assert_true(num < HOSTS);
-			both->hosts[num++] =
-				(struct pm_packet_host){peer, fabric->ports[peer].lid};
-		}
-	assert_int_equal(num, HOSTS);
 	assert_int_equal(both->net->num_nodes, HOSTS);
+	assert_int_equal(pm_packet_list_hosts(both->world.fabric, both->hosts), HOSTS);
 }
 
 static void configure(struct both *both)

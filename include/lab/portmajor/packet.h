@@ -32,6 +32,11 @@ struct pm_packet_host {
 	uint16_t lid;
 };
 
+/* Hosts with a cable to a switch, by switch and port, with the fabric's LIDs: their
+ * number, at most num_ports. O(ports). */
+uint32_t pm_packet_list_hosts(const struct pm_fabric *fabric,
+			      struct pm_packet_host *hosts);
+
 /* A switch gets a block of its table: 64 entries from LID 64 x block on. */
 struct pm_packet_set {
 	uint32_t time;
