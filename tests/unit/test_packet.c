@@ -1,170 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The packet engine where theory is exact, and against itself. */
-#include "world.h"
+#include "packet_lab.h"
 
 #include <portmajor/cutoff.h>
-#include <portmajor/packet.h>
 
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define WIRE 7
-#define CROSSING 11
-
-/* A world with its hosts, and what is tried there. */
-struct lab {
-	struct world world;
-	uint8_t *tables; /* the world's, or others */
-	struct pm_packet_host *hosts;
-	uint32_t num_hosts;
-	struct pm_workload_config workload;
-	struct pm_packet_config config;
-	struct pm_packet *packet;
-	struct pm_packet_result r;
-};
-
-static void list_hosts(struct lab *lab)
-{
-	const struct pm_fabric *fabric = lab->world.fabric;
-
-	lab->hosts = calloc(fabric->num_ports, sizeof(*lab->hosts));
-	assert_non_null(lab->hosts);
-	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
-		pm_for_each_port(port, fabric, sw) {
-			uint32_t peer = fabric->ports[port].peer;
-
-			if (peer != PM_NONE &&
-			    fabric->ports[peer].node >= fabric->num_switches)
-				lab->hosts[lab->num_hosts++] = (struct pm_packet_host){
-					peer, fabric->ports[peer].lid};
-		}
-}
-
-static void configure(struct lab *lab)
-{
-	list_hosts(lab);
-	lab->workload = (struct pm_workload_config){
-		.num_hosts = lab->num_hosts,
-		.blocks = 64,
-		.seed = 1,
-	};
-	lab->config = (struct pm_packet_config){
-		.fabric = lab->world.fabric,
-		.tables = lab->tables,
-		.length = lab->world.stride,
-		.hosts = lab->hosts,
-		.num_hosts = lab->num_hosts,
-		.wire = WIRE,
-		.crossing = CROSSING,
-		.packet = 64,
-		.buffer = 256,
-		.warmup = 10000,
-		.batch = 10000,
-		.batches = 10,
-	};
-}
-
-static void begin_with(struct lab *lab, struct pm_fabric *fabric)
-{
-	*lab = (struct lab){0};
-	world_make(&lab->world, fabric, PM_GROUPED);
-	lab->tables = lab->world.first;
-	configure(lab);
-}
-
-static struct pm_fabric *tree(unsigned int height, unsigned int arity)
-{
-	struct pm_generate config = {.kind = PM_GENERATE_XGFT,
-				     .xgft = {.height = height}};
-
-	for (unsigned int i = 0; i < height; i++) {
-		config.xgft.children[i] = arity;
-		config.xgft.parents[i] = i ? arity : 1;
-	}
-	return world_generate(&config);
-}
-
-static void end(struct lab *lab)
-{
-	if (lab->tables != lab->world.first)
-		free(lab->tables);
-	free(lab->hosts);
-	world_free(&lab->world);
-}
-
-/* Begins a run; it goes on until run_to, and is over with finish. */
-static void start(struct lab *lab)
-{
-	struct pm_error err = {""};
-
-	if (pm_workload_new(&lab->workload, &lab->config.workload, &err) ||
-	    pm_packet_new(&lab->config, &lab->packet, &err))
-		fail_msg("%s", err.text);
-}
-
-static void run_to(struct lab *lab, uint32_t tick)
-{
-	assert_int_equal(pm_packet_run(lab->packet, tick, NULL), 0);
-	pm_packet_result(lab->packet, &lab->r);
-}
-
-static void finish(struct lab *lab)
-{
-	pm_packet_free(lab->packet);
-	pm_workload_free(lab->config.workload);
-}
-
-static uint32_t end_of(const struct lab *lab)
-{
-	return lab->config.warmup + lab->config.batch * lab->config.batches + 1;
-}
-
-/* All of it; lab->r has no arrays then. */
-static void run(struct lab *lab)
-{
-	start(lab);
-	run_to(lab, end_of(lab));
-	assert_int_equal(pm_packet_stuck(lab->packet, NULL, 0, NULL), 0);
-	finish(lab);
-}
 
 /* ---- Paths ---- */
-
-#define MAX_PATH 16
-
-/* Outputs from a host to another, the host's own first; how many. */
-static uint32_t find_path(const struct lab *lab, uint32_t from, uint32_t to,
-			  uint32_t *path)
-{
-	const struct pm_fabric *fabric = lab->world.fabric;
-	uint32_t num = 0, port = lab->hosts[from].port;
-
-	for (;;) {
-		uint32_t node;
-
-		assert_true(num < MAX_PATH);
-		path[num++] = port;
-		node = pm_fabric_peer_node(fabric, port);
-		if (node >= fabric->num_switches)
-			break;
-		port = fabric->nodes[node].first_port +
-		       lab->tables[(size_t)node * lab->world.stride + lab->hosts[to].lid];
-	}
-	assert_int_equal(fabric->ports[path[num - 1]].peer, lab->hosts[to].port);
-	return num;
-}
-
-static uint32_t zero_load(uint32_t cables, uint32_t blocks)
-{
-	return blocks + cables * WIRE + (cables - 1) * CROSSING;
-}
 
 /* When a single packet has come in, cable after cable, whatever their speeds. */
 static uint32_t follow_packet(const struct lab *lab, const uint32_t *path, uint32_t num,
@@ -256,13 +100,6 @@ static void test_speeds(void **state)
 }
 
 /* ---- Queues ---- */
-
-/* A switch with four hosts. */
-static void begin_star(struct lab *lab)
-{
-	begin_with(lab, recipe_draw("s/4 s:1=a s:2=b s:3=c s:4=d"));
-	assert_int_equal(lab->num_hosts, 4);
-}
 
 /* B blocks in 2 D + c ticks, c being a packet and the switch: until the room is back. */
 static void test_credits(void **state)
@@ -426,34 +263,6 @@ static void test_saturation(void **state)
 }
 
 /* ---- The same again ---- */
-
-static uint64_t mix(uint64_t digest, uint64_t value)
-{
-	return (digest ^ value) * 0x100000001b3u;
-}
-
-static uint64_t digest_of(const struct lab *lab)
-{
-	const struct pm_packet_result *r = &lab->r;
-	uint64_t digest = mix(mix(mix(1, r->created), r->delivered), r->events);
-
-	for (uint32_t i = 0; i < r->num_batches; i++)
-		digest = mix(mix(digest, r->batches[i].latency), r->batches[i].lag);
-	for (uint32_t i = 0; i < lab->world.fabric->num_ports; i++)
-		digest = mix(digest, r->sent[i]);
-	return mix(mix(digest, r->p99), r->slowest);
-}
-
-static uint64_t run_digest(struct lab *lab)
-{
-	uint64_t digest;
-
-	start(lab);
-	run_to(lab, end_of(lab));
-	digest = digest_of(lab);
-	finish(lab);
-	return digest;
-}
 
 static void test_same(void **state)
 {
@@ -925,26 +734,6 @@ static void test_drops(void **state)
 	send_one(&lab, 0, 2, 9);
 	assert_int_equal(lab.r.drops[PM_DROP_NO_LID], 1);
 	end(&lab);
-}
-
-/* Four switches in a ring, each with a host: all traffic goes round one way. */
-static void begin_ring(struct lab *lab)
-{
-	*lab = (struct lab){0};
-	lab->world.fabric = recipe_draw("r0/3 r1/3 r2/3 r3/3 r0:1=a r1:1=b r2:1=c r3:1=d "
-					"r0:2=r1:3 r1:2=r2:3 r2:2=r3:3 r3:2=r0:3");
-	lab->world.stride = 64;
-	lab->tables = malloc(4 * 64);
-	assert_non_null(lab->tables);
-	memset(lab->tables, 2, 4 * 64);
-	configure(lab);
-	for (uint32_t h = 0; h < 4; h++) {
-		lab->hosts[h].lid = (uint16_t)(h + 1);
-		lab->tables[h * 64 + h + 1] = 1;
-	}
-	lab->config.buffer = 64;
-	lab->workload.pattern = PM_SHIFT;
-	lab->workload.load = PM_LOAD_FULL;
 }
 
 static void test_deadlock(void **state)
