@@ -202,6 +202,13 @@ static void test_passing(void **state)
 	assert_int_equal(pass(&lab, 63), 10 + ready + 63 + WIRE);
 	assert_int_equal(lab.r.done, 10 + ready + 63 + 10 + WIRE);
 	end(&lab);
+	/* Also if these are ports above the 64th. */
+	begin_with(&lab, recipe_draw("s/130 s:1=a s:70=b s:100=c s:129=d"));
+	lab.config.warmup = 0;
+	lab.config.reads = 1;
+	assert_int_equal(pass(&lab, 63), 10 + ready + 63 + WIRE);
+	assert_int_equal(lab.r.done, 10 + ready + 63 + 10 + WIRE);
+	end(&lab);
 }
 
 /* ---- Loads ---- */
