@@ -129,7 +129,7 @@ static bool receive(struct pm_packet *sim, uint32_t host, uint32_t index)
 static void take(struct pm_packet *sim, uint32_t host, uint32_t index)
 {
 	struct packet packet = sim->packets[index];
-	uint32_t woken;
+	uint32_t woken[2], num;
 
 	packet_leave(sim, &packet, sim->wheel.now);
 	sim->inside--;
@@ -139,13 +139,13 @@ static void take(struct pm_packet *sim, uint32_t host, uint32_t index)
 		return;
 	}
 	packet_see(sim, &packet);
-	woken = pm_workload_got(sim->config.workload, packet.id, packet.size,
-				sim->wheel.now);
+	num = pm_workload_got(sim->config.workload, packet.id, packet.size,
+			      sim->wheel.now, woken);
 	packet_free(sim, index);
-	if (woken == PM_NONE)
-		return;
-	sim->done = sim->wheel.now;
-	packet_feed(sim, woken);
+	if (num)
+		sim->done = sim->wheel.now;
+	for (uint32_t i = 0; i < num; i++)
+		packet_feed(sim, woken[i]);
 }
 
 void packet_reaches(struct pm_packet *sim, uint32_t in, uint32_t index)

@@ -35,6 +35,7 @@ struct pm_workload {
 	uint32_t *first;   /* [host + 1] into `order` */
 	uint32_t *order;   /* messages of each host */
 	uint32_t *missing; /* [message] blocks that have not arrived */
+	uint64_t *arrived; /* [message] when it was whole */
 };
 
 static const char *const names[PM_PATTERNS] = {
@@ -187,11 +188,12 @@ static int check_list(const struct pm_workload_config *config, struct pm_error *
 					    i, m->from, m->to, m->blocks);
 		for (uint32_t k = 0; k < m->num_before; k++)
 			if (m->before[k] >= config->num_list ||
-			    config->list[m->before[k]].to != m->from)
+			    (config->list[m->before[k]].to != m->from &&
+			     config->list[m->before[k]].from != m->from))
 				return pm_error_set(
 					err, -EINVAL,
 					"message %u waits for one that is not "
-					"to host %u",
+					"host %u's",
 					i, m->from);
 	}
 	return 0;
@@ -226,14 +228,21 @@ static uint32_t next_in_list(const struct pm_workload *workload, uint32_t host)
 	return workload->order[workload->first[host] + workload->senders[host].sent];
 }
 
-static bool may_go(const struct pm_workload *workload, uint32_t message)
+/* Since when a message may go, or PM_NEVER: not yet. */
+static uint64_t time_in_list(const struct pm_workload *workload, uint32_t message)
 {
 	const struct pm_workload_message *m = &workload->config.list[message];
+	uint64_t time = 0;
 
-	for (uint32_t k = 0; k < m->num_before; k++)
-		if (workload->missing[m->before[k]])
-			return false;
-	return true;
+	for (uint32_t k = 0; k < m->num_before; k++) {
+		uint32_t before = m->before[k];
+
+		if (workload->missing[before])
+			return PM_NEVER;
+		if (workload->arrived[before] > time)
+			time = workload->arrived[before];
+	}
+	return time;
 }
 
 /* ---- Life ---- */
@@ -323,6 +332,8 @@ int pm_workload_new(const struct pm_workload_config *config, struct pm_workload 
 						sizeof(uint32_t));
 		workload->missing = pm_pool_array(&workload->pool, config->num_list,
 						  sizeof(uint32_t));
+		workload->arrived = pm_pool_array(&workload->pool, config->num_list,
+						  sizeof(uint64_t));
 	}
 	if (pm_pool_check(&workload->pool, err)) {
 		pm_workload_free(workload);
@@ -355,8 +366,7 @@ uint64_t pm_workload_time(const struct pm_workload *workload, uint32_t host)
 	if (!s->left)
 		return PM_NEVER;
 	if (workload->config.pattern == PM_LIST)
-		return may_go(workload, next_in_list(workload, host)) ? s->next
-								      : PM_NEVER;
+		return time_in_list(workload, next_in_list(workload, host));
 	if (workload->config.load)
 		return s->next >> FRACTION;
 	return s->waits ? PM_NEVER : s->next;
@@ -389,36 +399,37 @@ void pm_workload_take(struct pm_workload *workload, uint32_t host,
 }
 
 static uint32_t got_of_list(struct pm_workload *workload, uint32_t id, uint32_t blocks,
-			    uint64_t now)
+			    uint64_t now, uint32_t woken[2])
 {
-	uint32_t to = workload->config.list[id].to;
-
 	workload->missing[id] -= blocks;
 	if (workload->missing[id])
-		return PM_NONE;
+		return 0;
 	workload->left--;
-	workload->senders[to].next = now;
-	return to;
+	workload->arrived[id] = now;
+	woken[0] = workload->config.list[id].to;
+	woken[1] = workload->config.list[id].from;
+	return 2;
 }
 
 uint32_t pm_workload_got(struct pm_workload *workload, uint32_t id, uint32_t blocks,
-			 uint64_t now)
+			 uint64_t now, uint32_t woken[2])
 {
 	struct sender *s;
 
 	if (id == PM_NONE)
-		return PM_NONE;
+		return 0;
 	if (workload->config.pattern == PM_LIST)
-		return got_of_list(workload, id, blocks, now);
+		return got_of_list(workload, id, blocks, now, woken);
 	s = &workload->senders[id];
 	s->got += blocks;
 	if (s->got < workload->config.blocks)
-		return PM_NONE;
+		return 0;
 	s->got = 0;
 	s->waits = false;
 	s->next = now;
 	workload->left--;
-	return id;
+	woken[0] = id;
+	return 1;
 }
 
 uint32_t pm_workload_senders(const struct pm_workload *workload)
@@ -429,4 +440,40 @@ uint32_t pm_workload_senders(const struct pm_workload *workload)
 uint64_t pm_workload_left(const struct pm_workload *workload)
 {
 	return workload->left;
+}
+
+bool pm_workload_sends(const struct pm_workload *workload, uint32_t host)
+{
+	const struct sender *s = &workload->senders[host];
+
+	return s->left || s->sent;
+}
+
+uint64_t pm_workload_left_of(const struct pm_workload *workload, uint32_t host)
+{
+	const struct sender *s = &workload->senders[host];
+	uint64_t left = 0;
+
+	if (workload->config.pattern != PM_LIST)
+		return workload->config.load ? 0 : (uint64_t)s->left + s->waits;
+	for (uint32_t i = workload->first[host]; i < workload->first[host + 1]; i++)
+		left += workload->missing[workload->order[i]] > 0;
+	return left;
+}
+
+uint64_t pm_workload_done_of(const struct pm_workload *workload, uint32_t host)
+{
+	uint64_t done = 0;
+
+	if (workload->config.pattern != PM_LIST)
+		return workload->config.load ? 0 : workload->senders[host].next;
+	for (uint32_t i = workload->first[host]; i < workload->first[host + 1]; i++)
+		if (workload->arrived[workload->order[i]] > done)
+			done = workload->arrived[workload->order[i]];
+	return done;
+}
+
+uint64_t pm_workload_arrived(const struct pm_workload *workload, uint32_t id)
+{
+	return workload->missing[id] ? PM_NEVER : workload->arrived[id];
 }

@@ -222,6 +222,7 @@ static void test_closed(void **state)
 	struct pm_workload_config config = usual(PM_SHIFT);
 	struct pm_workload *workload;
 	struct pm_message m;
+	uint32_t woken[2];
 
 	(void)state;
 	config.load = 0;
@@ -232,11 +233,14 @@ static void test_closed(void **state)
 	pm_workload_take(workload, 1, &m);
 	assert_int_equal(m.to, 6);
 	assert_true(pm_workload_time(workload, 1) == PM_NEVER);
-	assert_int_equal(pm_workload_got(workload, m.id, 9, 50), PM_NONE);
-	assert_int_equal(pm_workload_got(workload, m.id, 1, 60), 1);
+	assert_int_equal(pm_workload_got(workload, m.id, 9, 50, woken), 0);
+	assert_int_equal(pm_workload_got(workload, m.id, 1, 60, woken), 1);
+	assert_int_equal(woken[0], 1);
 	assert_int_equal(pm_workload_time(workload, 1), 60);
 	pm_workload_take(workload, 1, &m);
-	assert_int_equal(pm_workload_got(workload, m.id, 10, 90), 1);
+	assert_int_equal(pm_workload_left_of(workload, 1), 1);
+	assert_int_equal(pm_workload_got(workload, m.id, 10, 90, woken), 1);
+	assert_int_equal(pm_workload_left_of(workload, 1), 0);
 	assert_true(pm_workload_time(workload, 1) == PM_NEVER);
 	assert_int_equal(pm_workload_left(workload), 2 * HOSTS - 2);
 	pm_workload_free(workload);
@@ -244,15 +248,16 @@ static void test_closed(void **state)
 
 static void test_list(void **state)
 {
-	static const uint32_t both[] = {0, 1};
+	static const uint32_t both[] = {0, 1}, own[] = {0};
 	const struct pm_workload_message list[] = {{1, 0, 5, 0, NULL},
 						   {2, 0, 6, 0, NULL},
 						   {0, 3, 7, 2, both},
-						   {1, 3, 8, 0, NULL}};
+						   {1, 3, 8, 1, own}};
 	struct pm_workload_config config = {
 		.pattern = PM_LIST, .num_hosts = 4, .list = list, .num_list = 4};
 	struct pm_workload *workload = make(&config);
 	struct pm_message m;
+	uint32_t woken[2];
 
 	(void)state;
 	assert_int_equal(pm_workload_senders(workload), 3);
@@ -260,11 +265,18 @@ static void test_list(void **state)
 	assert_true(pm_workload_time(workload, 3) == PM_NEVER);
 	pm_workload_take(workload, 1, &m);
 	assert_true(m.to == 0 && m.blocks == 5 && m.id == 0);
+	assert_true(pm_workload_time(workload, 1) == PM_NEVER);
+	assert_int_equal(pm_workload_got(workload, 0, 5, 20, woken), 2);
+	assert_true(woken[0] == 0 && woken[1] == 1);
+	assert_int_equal(pm_workload_time(workload, 1), 20);
 	pm_workload_take(workload, 1, &m);
 	assert_true(m.to == 3 && m.blocks == 8 && m.id == 3);
-	assert_int_equal(pm_workload_got(workload, 0, 5, 20), 0);
 	assert_true(pm_workload_time(workload, 0) == PM_NEVER);
-	assert_int_equal(pm_workload_got(workload, 1, 6, 30), 0);
+	assert_int_equal(pm_workload_left_of(workload, 2), 1);
+	assert_int_equal(pm_workload_got(workload, 1, 6, 30, woken), 2);
+	assert_int_equal(pm_workload_left_of(workload, 2), 0);
+	assert_int_equal(pm_workload_arrived(workload, 1), 30);
+	assert_true(pm_workload_arrived(workload, 2) == PM_NEVER);
 	assert_int_equal(pm_workload_time(workload, 0), 30);
 	assert_int_equal(pm_workload_left(workload), 2);
 	pm_workload_free(workload);

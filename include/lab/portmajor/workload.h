@@ -39,7 +39,8 @@ int pm_pattern_parse(const char *name, enum pm_pattern *pattern);
 
 /*
  * A message of a list. Those of a host go in their order in the list, each when the
- * messages before[0..num_before) of the list, all of them to this host, have arrived.
+ * messages before[0..num_before) of the list, all of them to this host or its own, have
+ * arrived.
  */
 struct pm_workload_message {
 	uint32_t from, to; /* hosts */
@@ -92,15 +93,26 @@ void pm_workload_take(struct pm_workload *workload, uint32_t host,
 		      struct pm_message *message);
 
 /*
- * Blocks of a message have arrived. A host that may have a message to send now, as this
- * one is complete, or PM_NONE. O(1).
+ * Blocks of a message have arrived. Writes the hosts that may have a message to send now,
+ * as this one is complete, and returns how many: 0 to 2. O(1).
  */
 uint32_t pm_workload_got(struct pm_workload *workload, uint32_t id, uint32_t blocks,
-			 uint64_t now);
+			 uint64_t now, uint32_t woken[2]);
 
 /* Hosts that send at all; messages that have not arrived yet, of closed loops and lists,
  * else 0. */
 uint32_t pm_workload_senders(const struct pm_workload *workload);
 uint64_t pm_workload_left(const struct pm_workload *workload);
+
+/* The same of a host alone. O(1); of a list O(its messages). */
+bool pm_workload_sends(const struct pm_workload *workload, uint32_t host);
+uint64_t pm_workload_left_of(const struct pm_workload *workload, uint32_t host);
+
+/* When the last message of a host that has arrived did so, of closed loops and lists; or
+ * 0. Costs the same. */
+uint64_t pm_workload_done_of(const struct pm_workload *workload, uint32_t host);
+
+/* When a message of a list arrived, or PM_NEVER: it has not. O(1). */
+uint64_t pm_workload_arrived(const struct pm_workload *workload, uint32_t id);
 
 #endif
