@@ -17,7 +17,9 @@ struct sender {
 	uint64_t next;	   /* open loop: time of the next message, with a fraction;
 			    * closed: the tick since when it may go */
 	uint64_t interval; /* open loop, with a fraction */
-	uint32_t to;	   /* PM_NONE: another one each time */
+	uint32_t job;	   /* of its job, the first place in `members` */
+	uint32_t rank;	   /* place in the job, or PM_NONE: it is in none */
+	uint32_t to;	   /* a place in the job; PM_NONE: another one each time */
 	uint32_t left;	   /* messages to be sent */
 	uint32_t sent;	   /* so far */
 	uint32_t got;	   /* closed loop: blocks that have arrived */
@@ -28,6 +30,7 @@ struct pm_workload {
 	struct pm_pool pool;
 	struct pm_workload_config config;
 	struct sender *senders; /* [host] */
+	uint32_t *members;	/* as configured, also if those are NULL */
 	uint32_t num_senders;
 	uint64_t left; /* messages that have not arrived */
 
@@ -102,32 +105,35 @@ static uint32_t reverse(uint32_t number, uint32_t bits)
 	return result;
 }
 
-/* One circle through all hosts (Sattolo), so that none sends to itself. */
-static void draw_circle(struct pm_workload *workload)
+/* One circle through all hosts of a job (Sattolo), so that none sends to itself. It is
+ * the same one whatever other jobs there are. */
+static void draw_circle(struct pm_workload *workload, const uint32_t *members)
 {
 	uint64_t random = workload->config.seed ^ 0x5f3759df;
 
-	for (uint32_t i = 0; i < workload->config.num_hosts; i++)
-		workload->senders[i].to = i;
-	for (uint32_t i = workload->config.num_hosts - 1; i; i--) {
+	random += members[0] * UINT64_C(0xd1342543de82ef95);
+	for (uint32_t i = 0; i < workload->config.job_hosts; i++)
+		workload->senders[members[i]].to = i;
+	for (uint32_t i = workload->config.job_hosts - 1; i; i--) {
 		uint32_t j = (uint32_t)pm_random_below(&random, i);
-		uint32_t to = workload->senders[i].to;
+		uint32_t to = workload->senders[members[i]].to;
 
-		workload->senders[i].to = workload->senders[j].to;
-		workload->senders[j].to = to;
+		workload->senders[members[i]].to = workload->senders[members[j]].to;
+		workload->senders[members[j]].to = to;
 	}
 }
 
-/* To whom each host sends, itself if to nobody; PM_NONE: that changes. */
-static void find_places(struct pm_workload *workload)
+/* To whom each host of a job sends, itself if to nobody; PM_NONE: that changes. All are
+ * places in the job. */
+static void find_places(struct pm_workload *workload, const uint32_t *members)
 {
 	const struct pm_workload_config *config = &workload->config;
-	uint32_t num = config->num_hosts, bits = 0;
+	uint32_t num = config->job_hosts, bits = 0;
 
 	while (num >> (bits + 1))
 		bits++;
 	for (uint32_t i = 0; i < num; i++) {
-		uint32_t *to = &workload->senders[i].to;
+		uint32_t *to = &workload->senders[members[i]].to;
 
 		switch (config->pattern) {
 		case PM_SHIFT:
@@ -147,30 +153,29 @@ static void find_places(struct pm_workload *workload)
 		}
 	}
 	if (config->pattern == PM_PERMUTATION)
-		draw_circle(workload);
+		draw_circle(workload, members);
 }
 
-static uint32_t draw_other(uint64_t *random, uint32_t host, uint32_t num)
+static uint32_t draw_other(uint64_t *random, uint32_t place, uint32_t num)
 {
 	uint32_t to = (uint32_t)pm_random_below(random, num - 1);
 
-	return to + (to >= host);
+	return to + (to >= place);
 }
 
-static uint32_t next_place(const struct pm_workload *workload, struct sender *s,
-			   uint32_t host)
+static uint32_t next_place(const struct pm_workload *workload, struct sender *s)
 {
 	const struct pm_workload_config *config = &workload->config;
-	uint32_t num = config->num_hosts;
+	uint32_t num = config->job_hosts;
 
 	if (s->to != PM_NONE)
 		return s->to;
 	if (config->pattern == PM_ALL_TO_ALL)
-		return (host + 1 + s->sent % (num - 1)) % num;
-	if (config->pattern == PM_HOT_SPOT && host != config->node &&
+		return (s->rank + 1 + s->sent % (num - 1)) % num;
+	if (config->pattern == PM_HOT_SPOT && s->rank != config->node &&
 	    pm_random_below(&s->random, PM_LOAD_FULL) < config->share)
 		return config->node;
-	return draw_other(&s->random, host, num);
+	return draw_other(&s->random, s->rank, num);
 }
 
 /* ---- Lists ---- */
@@ -247,24 +252,22 @@ static uint64_t time_in_list(const struct pm_workload *workload, uint32_t messag
 
 /* ---- Life ---- */
 
-static int check_pattern(const struct pm_workload_config *config, struct pm_error *err)
+/* Of a job of so many hosts. */
+static int check_pattern(const struct pm_workload_config *config, uint32_t num,
+			 struct pm_error *err)
 {
-	if (config->pattern == PM_SHIFT &&
-	    (!config->shift || config->shift >= config->num_hosts))
+	if (config->pattern == PM_SHIFT && (!config->shift || config->shift >= num))
 		return pm_error_set(err, -EINVAL, "shift %u of %u hosts: not 1 to %u",
-				    config->shift, config->num_hosts,
-				    config->num_hosts - 1);
+				    config->shift, num, num - 1);
 	if ((config->pattern == PM_HOT_SPOT || config->pattern == PM_INCAST) &&
-	    config->node >= config->num_hosts)
+	    config->node >= num)
 		return pm_error_set(err, -EINVAL, "no host %u: there are %u",
-				    config->node, config->num_hosts);
+				    config->node, num);
 	if (config->pattern == PM_HOT_SPOT && config->share > PM_LOAD_FULL)
 		return pm_error_set(err, -EINVAL, "a share above 1 for the hot spot");
-	if (config->pattern == PM_INCAST &&
-	    (!config->senders || config->senders >= config->num_hosts))
+	if (config->pattern == PM_INCAST && (!config->senders || config->senders >= num))
 		return pm_error_set(err, -EINVAL, "%u senders of %u hosts: not 1 to %u",
-				    config->senders, config->num_hosts,
-				    config->num_hosts - 1);
+				    config->senders, num, num - 1);
 	return 0;
 }
 
@@ -283,7 +286,13 @@ static int check_config(const struct pm_workload_config *config, struct pm_error
 		return pm_error_set(err, -EINVAL,
 				    config->load ? "a load that is not 0.0001 to 1"
 						 : "a closed loop without end");
-	return check_pattern(config, err);
+	if (config->members && (config->job_hosts < 2 || !config->num_jobs ||
+				config->job_hosts > config->num_hosts / config->num_jobs))
+		return pm_error_set(err, -EINVAL, "%u jobs of %u hosts: there are %u",
+				    config->num_jobs, config->job_hosts,
+				    config->num_hosts);
+	return check_pattern(
+		config, config->members ? config->job_hosts : config->num_hosts, err);
 }
 
 static void begin_sender(struct pm_workload *workload, uint32_t host)
@@ -293,7 +302,7 @@ static void begin_sender(struct pm_workload *workload, uint32_t host)
 	uint64_t state = config->seed + host * UINT64_C(0xd1342543de82ef95);
 
 	s->random = pm_random_next(&state);
-	if (s->to == host)
+	if (s->rank == PM_NONE || s->to == s->rank)
 		return;
 	workload->num_senders++;
 	s->left = config->messages ? config->messages : UINT32_MAX;
@@ -308,6 +317,67 @@ static void begin_sender(struct pm_workload *workload, uint32_t host)
 				  : pm_random_below(&s->random, s->interval);
 }
 
+/* Who is where in which job; -EINVAL: a host is in two, or there is none such. */
+static int deal_jobs(struct pm_workload *workload, struct pm_error *err)
+{
+	const struct pm_workload_config *config = &workload->config;
+
+	for (uint32_t h = 0; h < config->num_hosts; h++)
+		workload->senders[h].rank = PM_NONE;
+	for (uint32_t i = 0; i < config->num_jobs * config->job_hosts; i++) {
+		uint32_t host = config->members ? config->members[i] : i;
+
+		if (host >= config->num_hosts || workload->senders[host].rank != PM_NONE)
+			return pm_error_set(err, -EINVAL,
+					    "host %u is in two jobs, or not there", host);
+		workload->members[i] = host;
+		workload->senders[host].rank = i % config->job_hosts;
+		workload->senders[host].job = i - i % config->job_hosts;
+	}
+	return 0;
+}
+
+static int begin(struct pm_workload *workload, struct pm_error *err)
+{
+	const struct pm_workload_config *config = &workload->config;
+	int rc;
+
+	if (config->pattern == PM_LIST) {
+		sort_list(workload);
+		return 0;
+	}
+	rc = deal_jobs(workload, err);
+	if (rc)
+		return rc;
+	for (uint32_t job = 0; job < config->num_jobs; job++)
+		find_places(workload,
+			    workload->members + (size_t)job * config->job_hosts);
+	for (uint32_t h = 0; h < config->num_hosts; h++)
+		begin_sender(workload, h);
+	return 0;
+}
+
+static void allocate(struct pm_workload *workload)
+{
+	const struct pm_workload_config *config = &workload->config;
+	struct pm_pool *pool = &workload->pool;
+	size_t num = config->num_list;
+
+	workload->senders =
+		pm_pool_array(pool, config->num_hosts, sizeof(*workload->senders));
+	workload->members = pm_pool_array(pool, config->num_hosts, sizeof(uint32_t));
+	if (config->ticks)
+		workload->config.ticks = pm_pool_copy(
+			pool, config->ticks, config->num_hosts, sizeof(*config->ticks));
+	if (config->pattern != PM_LIST)
+		return;
+	workload->first =
+		pm_pool_array(pool, (size_t)config->num_hosts + 1, sizeof(uint32_t));
+	workload->order = pm_pool_array(pool, num, sizeof(uint32_t));
+	workload->missing = pm_pool_array(pool, num, sizeof(uint32_t));
+	workload->arrived = pm_pool_array(pool, num, sizeof(uint64_t));
+}
+
 int pm_workload_new(const struct pm_workload_config *config, struct pm_workload **result,
 		    struct pm_error *err)
 {
@@ -320,31 +390,17 @@ int pm_workload_new(const struct pm_workload_config *config, struct pm_workload 
 	if (!workload)
 		return pm_error_no_memory(err);
 	workload->config = *config;
-	workload->senders = pm_pool_array(&workload->pool, config->num_hosts,
-					  sizeof(*workload->senders));
-	if (config->ticks)
-		workload->config.ticks = pm_pool_copy(&workload->pool, config->ticks,
-						      config->num_hosts, 1);
-	if (config->pattern == PM_LIST) {
-		workload->first = pm_pool_array(
-			&workload->pool, (size_t)config->num_hosts + 1, sizeof(uint32_t));
-		workload->order = pm_pool_array(&workload->pool, config->num_list,
-						sizeof(uint32_t));
-		workload->missing = pm_pool_array(&workload->pool, config->num_list,
-						  sizeof(uint32_t));
-		workload->arrived = pm_pool_array(&workload->pool, config->num_list,
-						  sizeof(uint64_t));
+	if (!config->members) {
+		workload->config.num_jobs = 1;
+		workload->config.job_hosts = config->num_hosts;
 	}
-	if (pm_pool_check(&workload->pool, err)) {
+	allocate(workload);
+	rc = pm_pool_check(&workload->pool, err);
+	if (!rc)
+		rc = begin(workload, err);
+	if (rc) {
 		pm_workload_free(workload);
-		return -ENOMEM;
-	}
-	if (config->pattern == PM_LIST) {
-		sort_list(workload);
-	} else {
-		find_places(workload);
-		for (uint32_t h = 0; h < config->num_hosts; h++)
-			begin_sender(workload, h);
+		return rc;
 	}
 	*result = workload;
 	return 0;
@@ -386,7 +442,7 @@ void pm_workload_take(struct pm_workload *workload, uint32_t host,
 		message->blocks = config->list[id].blocks;
 		message->id = id;
 	} else {
-		message->to = next_place(workload, s, host);
+		message->to = workload->members[s->job + next_place(workload, s)];
 		message->blocks = config->blocks;
 		message->id = config->load ? PM_NONE : host;
 		if (config->load)

@@ -282,6 +282,70 @@ static void test_list(void **state)
 	pm_workload_free(workload);
 }
 
+/* Where each host's next messages go. */
+static void take_places(struct pm_workload *workload, uint32_t num, uint32_t (*to)[HOSTS])
+{
+	struct pm_message m;
+
+	for (uint32_t h = 0; h < HOSTS; h++)
+		for (uint32_t i = 0; i < num; i++) {
+			to[i][h] = HOSTS;
+			if (pm_workload_time(workload, h) == PM_NEVER)
+				continue;
+			pm_workload_take(workload, h, &m);
+			to[i][h] = m.to;
+		}
+}
+
+/* Two jobs of 8 of 24 hosts, each from behind: the others are silent, and a job alone
+ * does what it does beside another one. */
+static void test_jobs(void **state)
+{
+	uint32_t members[16], both[9][HOSTS], alone[9][HOSTS];
+	struct pm_workload *workload;
+
+	(void)state;
+	for (uint32_t i = 0; i < 16; i++)
+		members[i] = 23 - i;
+	for (unsigned int pattern = 0; pattern < PM_LIST; pattern++) {
+		struct pm_workload_config config = usual((enum pm_pattern)pattern);
+
+		config.members = members;
+		config.num_jobs = 2;
+		config.job_hosts = 8;
+		workload = make(&config);
+		take_places(workload, 9, both);
+		assert_int_equal(pm_workload_senders(workload),
+				 pattern == PM_INCAST	     ? 14
+				 : pattern == PM_BIT_REVERSE ? 8
+							     : 16);
+		pm_workload_free(workload);
+		config.members += 8;
+		config.num_jobs = 1;
+		workload = make(&config);
+		take_places(workload, 9, alone);
+		pm_workload_free(workload);
+		if (pattern == PM_PERMUTATION || pattern == PM_UNIFORM) {
+			bool differ = false; /* from job to job */
+
+			for (uint32_t h = 8; h < 16; h++)
+				differ |= both[0][h] % 8 != both[0][h + 8] % 8;
+			assert_true(differ);
+		}
+		for (uint32_t h = 0; h < HOSTS; h++)
+			for (uint32_t i = 0; i < 9; i++) {
+				uint32_t to = both[i][h];
+
+				assert_int_equal(alone[i][h], h / 8 == 1 ? to : HOSTS);
+				assert_true(to == HOSTS || (h >= 8 && to / 8 == h / 8));
+				if (pattern == PM_SHIFT && h >= 8)
+					assert_int_equal(to, h / 8 * 8 + (h + 3) % 8);
+				if (pattern == PM_INCAST && to != HOSTS)
+					assert_int_equal(to % 8, 4);
+			}
+	}
+}
+
 static void assert_bad(const struct pm_workload_config *config)
 {
 	struct pm_workload *workload;
@@ -293,7 +357,7 @@ static void assert_bad(const struct pm_workload_config *config)
 
 static void test_bad(void **state)
 {
-	static const uint32_t other[] = {0};
+	static const uint32_t other[] = {0}, twice[] = {0, 1, 2, 1}, none[] = {0, HOSTS};
 	const struct pm_workload_message lists[][2] = {
 		{{0, 0, 1, 0, NULL}, {0, 1, 1, 0, NULL}},
 		{{0, 1, 0, 0, NULL}, {0, 1, 1, 0, NULL}},
@@ -321,6 +385,14 @@ static void test_bad(void **state)
 	BAD(PM_HOT_SPOT, config.share = PM_LOAD_FULL + 1);
 	BAD(PM_INCAST, config.senders = 0);
 	BAD(PM_INCAST, config.senders = HOSTS);
+	BAD(PM_UNIFORM, config.members = twice, config.num_jobs = 2,
+	    config.job_hosts = 2);
+	BAD(PM_UNIFORM, config.members = twice, config.num_jobs = 1,
+	    config.job_hosts = 1);
+	BAD(PM_UNIFORM, config.members = twice, config.num_jobs = 3,
+	    config.job_hosts = 9);
+	BAD(PM_UNIFORM, config.members = none, config.num_jobs = 1, config.job_hosts = 2);
+	BAD(PM_SHIFT, config.members = none, config.num_jobs = 1, config.job_hosts = 5);
 	for (size_t i = 0; i < LENGTH(lists); i++)
 		BAD(PM_LIST, config.list = lists[i], config.num_list = 2,
 		    config.num_hosts = 3);
@@ -335,7 +407,8 @@ int main(void)
 		cmocka_unit_test(test_fixed),	cmocka_unit_test(test_permutation),
 		cmocka_unit_test(test_random),	cmocka_unit_test(test_even),
 		cmocka_unit_test(test_poisson), cmocka_unit_test(test_closed),
-		cmocka_unit_test(test_list),	cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_list),	cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,16 +52,22 @@ struct pm_workload_message {
 struct pm_workload_config {
 	enum pm_pattern pattern;
 	uint32_t num_hosts; /* 2 and up */
-	uint32_t blocks;    /* of a message, 1..PM_MESSAGE_MAX */
-	uint32_t load;	    /* open loop: of what a host's link carries, PM_LOAD_LEAST..
-			     * PM_LOAD_FULL; 0: closed loop */
-	bool poisson;	    /* open loop: times are random; else all alike, each host from
-			     * a random time on */
-	uint32_t messages;  /* of each host that sends; 0: no end, not in a closed loop */
-	uint32_t shift;	    /* 1..num_hosts - 1 */
-	uint32_t node;	    /* a host */
-	uint32_t share;	    /* 0..PM_LOAD_FULL */
-	uint32_t senders;   /* 1..num_hosts - 1 */
+	/* Jobs of job_hosts hosts each, 2 and up: members[job * job_hosts + i] is the
+	 * i-th one of a job, and for its pattern, host i of job_hosts. A host is in one
+	 * job at most, and sends nothing if it is in none. NULL: one job, of all hosts. A
+	 * list knows nothing of this. */
+	const uint32_t *members;
+	uint32_t num_jobs, job_hosts;
+	uint32_t blocks;   /* of a message, 1..PM_MESSAGE_MAX */
+	uint32_t load;	   /* open loop: of what a host's link carries, PM_LOAD_LEAST..
+			    * PM_LOAD_FULL; 0: closed loop */
+	bool poisson;	   /* open loop: times are random; else all alike, each host from
+			    * a random time on */
+	uint32_t messages; /* of each host that sends; 0: no end, not in a closed loop */
+	uint32_t shift;	   /* 1 to below the hosts of a job */
+	uint32_t node;	   /* a host of a job */
+	uint32_t share;	   /* 0..PM_LOAD_FULL */
+	uint32_t senders;  /* as shift */
 	const uint8_t *ticks; /* [host] that a block takes on its link; NULL: 1 */
 	const struct pm_workload_message *list; /* borrowed as long as the workload */
 	uint32_t num_list;
