@@ -134,6 +134,7 @@ static void begin_hosts(struct pm_packet *sim)
 	for (uint32_t h = 0; h < sim->config.num_hosts; h++) {
 		sim->host_of[sim->config.hosts[h].port] = h;
 		sim->source[h].wake = NO_TIME;
+		sim->source[h].ticks = port_of(sim, sim->config.hosts[h].port)->ticks;
 	}
 	for (uint32_t h = 0; h < sim->config.num_hosts; h++)
 		packet_feed(sim, h);
@@ -156,6 +157,7 @@ static void allocate(struct pm_packet *sim)
 		sim->starved = pm_pool_array(pool, (size_t)fabric->num_switches * 4,
 					     sizeof(*sim->starved));
 	sim->source = pm_pool_array(pool, sim->config.num_hosts, sizeof(*sim->source));
+	sim->senders = pm_pool_array(pool, sim->config.num_hosts, sizeof(*sim->senders));
 	sim->host_of = pm_pool_array(pool, fabric->num_ports, sizeof(*sim->host_of));
 	sim->drops_at = pm_pool_array(pool, fabric->num_nodes, sizeof(*sim->drops_at));
 	sim->windows = pm_pool_array(pool, sim->num_windows, sizeof(*sim->windows));

@@ -84,8 +84,8 @@ struct source {
 	uint32_t to;   /* where the message at hand goes */
 	uint32_t left; /* blocks of it to be sent */
 	uint32_t id, created;
-	uint32_t wake;	  /* when a WAKE comes, or NO_TIME */
-	uint64_t arrived; /* blocks sent from here that arrived; measured */
+	uint32_t ticks; /* of its port */
+	uint32_t wake;	/* when a WAKE comes, or NO_TIME */
 };
 
 #define FINE 64 /* a bucket is 1/64 of its value wide */
@@ -124,10 +124,11 @@ struct pm_packet {
 	struct pm_packet_while batches[PM_PACKET_BATCHES + 2]; /* before, each, after */
 	uint32_t batch;					       /* at hand */
 	struct pm_packet_while *windows;
-	uint32_t num_windows, window; /* at hand */
-	uint64_t *latencies;	      /* [BUCKETS] messages */
-	uint32_t *sent_before;	      /* [port] blocks before measuring */
-	uint64_t *sent;		      /* [port] while measuring */
+	uint32_t num_windows, window;	  /* at hand */
+	struct pm_packet_sender *senders; /* [host] */
+	uint64_t *latencies;		  /* [BUCKETS] messages */
+	uint32_t *sent_before;		  /* [port] blocks before measuring */
+	uint64_t *sent;			  /* [port] while measuring */
 };
 
 static inline struct port *port_of(const struct pm_packet *sim, uint32_t port)

@@ -33,10 +33,12 @@ static bool is_measuring(const struct pm_packet *sim)
 	return sim->batch && sim->batch <= sim->config.batches;
 }
 
-static void add(struct pm_packet_while *w, const struct packet *packet, uint32_t latency)
+static void add(const struct pm_packet *sim, struct pm_packet_while *w,
+		const struct packet *packet, uint32_t latency)
 {
 	w->packets++;
 	w->blocks += packet->size;
+	w->ticks += (uint64_t)packet->size * sim->source[packet->from].ticks;
 	if (!(packet->flags & LAST))
 		return;
 	w->messages++;
@@ -47,17 +49,23 @@ static void add(struct pm_packet_while *w, const struct packet *packet, uint32_t
 
 void packet_see(struct pm_packet *sim, const struct packet *packet)
 {
+	struct pm_packet_sender *sender = &sim->senders[packet->from];
 	uint32_t latency = sim->wheel.now - packet->created;
 
 	sim->delivered++;
-	add(&sim->batches[sim->batch], packet, latency);
+	add(sim, &sim->batches[sim->batch], packet, latency);
 	if (sim->window < sim->num_windows)
-		add(&sim->windows[sim->window], packet, latency);
+		add(sim, &sim->windows[sim->window], packet, latency);
 	if (!is_measuring(sim))
 		return;
-	sim->source[packet->from].arrived += packet->size;
-	if (packet->flags & LAST)
-		sim->latencies[bucket_of(latency)]++;
+	sender->blocks += packet->size;
+	if (!(packet->flags & LAST))
+		return;
+	sender->messages++;
+	sender->latency += latency;
+	if (latency > sender->slowest)
+		sender->slowest = latency;
+	sim->latencies[bucket_of(latency)]++;
 }
 
 /* ---- Steps ---- */
@@ -143,13 +151,26 @@ static double student(uint32_t freedom)
 	return freedom < sizeof(table) / sizeof(*table) ? table[freedom] : 2.042;
 }
 
-/* The mean latency, and how sure it is by the means of the batches. */
-static void find_mean(struct pm_packet_result *r)
+/* Ticks that were measured: up to now, or until nothing was left to arrive. */
+static uint32_t find_time(const struct pm_packet *sim)
+{
+	const struct pm_packet_config *config = &sim->config;
+	uint64_t end = config->warmup + (uint64_t)config->batch * config->batches;
+
+	if (sim->wheel.now < end)
+		end = sim->wheel.now;
+	if (sim->done && sim->done < end && !pm_workload_left(config->workload))
+		end = sim->done;
+	return end > config->warmup ? (uint32_t)(end - config->warmup) : 0;
+}
+
+/* The mean latency, and how sure it is by the means of whole batches. */
+static void find_mean(const struct pm_packet *sim, struct pm_packet_result *r)
 {
 	double sum = 0, squares = 0, total = 0;
 	uint32_t num = 0;
 
-	for (uint32_t i = 0; i < r->num_batches; i++) {
+	for (uint32_t i = 0; i < sim->batch && i < sim->config.batches; i++) {
 		const struct pm_packet_while *b = &r->batches[i];
 		double mean;
 
@@ -157,9 +178,11 @@ static void find_mean(struct pm_packet_result *r)
 			r->slowest = b->slowest;
 		if (!b->messages)
 			continue;
-		mean = (double)b->latency / (double)b->messages;
 		total += (double)b->latency;
 		r->messages += b->messages;
+		if (i >= r->num_batches)
+			continue;
+		mean = (double)b->latency / (double)b->messages;
 		sum += mean;
 		squares += mean * mean;
 		num++;
@@ -176,19 +199,18 @@ static void find_mean(struct pm_packet_result *r)
 /* What hosts got through, of what their links carry, and how evenly. */
 static void find_rates(const struct pm_packet *sim, struct pm_packet_result *r)
 {
-	double ticks = (double)r->num_batches * sim->config.batch;
 	double sum = 0, squares = 0, share = 0;
 	uint32_t senders = pm_workload_senders(sim->config.workload);
 
 	for (uint32_t h = 0; h < sim->config.num_hosts; h++) {
-		double got = (double)sim->source[h].arrived;
+		double got = (double)sim->senders[h].blocks;
 
 		sum += got;
 		squares += got * got;
 		share += got * port_of(sim, sim->config.hosts[h].port)->ticks;
 	}
-	if (ticks > 0 && senders)
-		r->accepted = share / ticks / senders;
+	if (r->measured && senders)
+		r->accepted = share / r->measured / senders;
 	if (squares > 0)
 		r->fairness = sum * sum / squares / senders;
 }
@@ -226,13 +248,15 @@ void pm_packet_result(struct pm_packet *sim, struct pm_packet_result *r)
 		.done = sim->done,
 		.batches = sim->batches + 1,
 		.num_batches = sim->batch ? sim->batch - 1 : 0,
+		.measured = find_time(sim),
 		.sent = sim->sent,
+		.senders = sim->senders,
 		.windows = sim->windows,
 		.num_windows = sim->window,
 		.drops_at = sim->drops_at,
 	};
 	memcpy(r->drops, sim->drops, sizeof(r->drops));
-	find_mean(r);
+	find_mean(sim, r);
 	find_rates(sim, r);
 	r->p50 = quantile(sim, r->messages, r->slowest, 0.5);
 	r->p99 = quantile(sim, r->messages, r->slowest, 0.99);

@@ -159,6 +159,39 @@ static void test_md1(void **state)
 	end(&lab);
 }
 
+/* The mean of all messages, and its interval by the means of the batches. */
+static void test_mean(void **state)
+{
+	double latency = 0, messages = 0, sum = 0, squares = 0, variance;
+	struct lab lab;
+
+	(void)state;
+	begin_star(&lab);
+	lab.workload.load = 700000;
+	lab.workload.poisson = true;
+	start(&lab);
+	run_to(&lab, end_of(&lab));
+	assert_int_equal(lab.r.num_batches, 10);
+	for (uint32_t i = 0; i < 10; i++) {
+		const struct pm_packet_while *b = &lab.r.batches[i];
+
+		latency += (double)b->latency;
+		messages += (double)b->messages;
+		sum += (double)b->latency / (double)b->messages;
+	}
+	for (uint32_t i = 0; i < 10; i++) {
+		const struct pm_packet_while *b = &lab.r.batches[i];
+		double apart = (double)b->latency / (double)b->messages - sum / 10;
+
+		squares += apart * apart;
+	}
+	variance = squares / 9;
+	assert_true(fabs(lab.r.mean - latency / messages) < 1e-9);
+	assert_true(fabs(lab.r.half - 2.262 * sqrt(variance / 10)) < 1e-6);
+	finish(&lab);
+	end(&lab);
+}
+
 /* Two messages of a host, the first for an output that another host's packet holds. */
 static uint32_t pass(struct lab *lab, uint32_t second)
 {
@@ -878,7 +911,7 @@ int main(void)
 		cmocka_unit_test(test_credits),	   cmocka_unit_test(test_md1),
 		cmocka_unit_test(test_passing),	   cmocka_unit_test(test_shift),
 		cmocka_unit_test(test_saturation), cmocka_unit_test(test_same),
-		cmocka_unit_test(test_cut),	   cmocka_unit_test(test_conservation),
+		cmocka_unit_test(test_cut),	   cmocka_unit_test(test_mean),	   cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_root),	   cmocka_unit_test(test_reliable),
 		cmocka_unit_test(test_broken),	   cmocka_unit_test(test_gap),
 		cmocka_unit_test(test_answer),	   cmocka_unit_test(test_waiting),

@@ -91,11 +91,19 @@ const char *pm_packet_drop_name(enum pm_packet_drop reason);
 /* What happened in a while. */
 struct pm_packet_while {
 	uint64_t packets, blocks;   /* that arrived */
+	uint64_t ticks;		    /* that these took on the cables of their senders */
 	uint64_t dropped;	    /* packets */
 	uint64_t messages, latency; /* that arrived whole; sum of their ticks */
 	uint64_t slowest;	    /* of these, ticks */
 	uint64_t lag; /* at its end: sum over hosts of how long ago the message that is
 		       * next, or is being sent, was to be sent */
+};
+
+/* Of the messages of a host, while measuring. */
+struct pm_packet_sender {
+	uint64_t blocks;	    /* that arrived */
+	uint64_t messages, latency; /* that arrived whole; sum of their ticks */
+	uint32_t slowest;	    /* of these, ticks */
 };
 
 /* Pairs of hosts, with reliable connections. */
@@ -127,6 +135,7 @@ struct pm_packet_result {
 	/* Of what was measured, batches[0..num_batches) of it in full. */
 	const struct pm_packet_while *batches;
 	uint32_t num_batches;
+	uint32_t measured; /* ticks; of a closed loop or list up to `done` */
 	uint64_t messages;
 	double accepted;   /* what arrived, as a share of what the links of the hosts
 			    * that send carry */
@@ -137,6 +146,7 @@ struct pm_packet_result {
 	double fairness;      /* Jain's index of what arrived from each host that sends */
 	bool unstable;	      /* ever more waits at the hosts */
 	const uint64_t *sent; /* [port] blocks */
+	const struct pm_packet_sender *senders; /* [host] */
 	const struct pm_packet_while *windows;
 	uint32_t num_windows;
 	const uint32_t (*drops_at)[PM_DROPS]; /* [node] */
