@@ -3,6 +3,7 @@
  *     host: packet_feed -> packet_queue -> packet_try_send
  *     ARRIVES at a switch -> table -> packet_queue -> packet_try_send -> ARRIVES
  *         or REACHES
+ *     READY: a packet from a slower cable than its output's may have come far enough
  */
 #include "packet_parts.h"
 
@@ -36,11 +37,17 @@ static void route(struct pm_packet *sim, uint32_t index)
 {
 	struct packet *packet = &sim->packets[index];
 	uint32_t sw = port_of(sim, packet->in)->node;
+	uint32_t there = packet->tail + sim->config.crossing, takes;
 	enum pm_packet_drop reason;
 	uint32_t out = find_output(sim, packet, sw, &reason);
 
 	if (out == PM_NONE) {
 		packet_drop(sim, index, sw, reason);
+		return;
+	}
+	takes = (uint32_t)packet->size * port_of(sim, out)->ticks;
+	if (there > sim->wheel.now + takes) { /* it comes by a slower cable */
+		add_event(sim, there - takes, READY, packet->in, index);
 		return;
 	}
 	packet_queue(sim, out, index);
@@ -131,6 +138,9 @@ static void handle(struct pm_packet *sim, struct event event)
 	switch ((enum kind)(event.what >> KIND_SHIFT)) {
 	case ARRIVES:
 		arrives(sim, port, event.arg);
+		break;
+	case READY:
+		route(sim, event.arg);
 		break;
 	case FREE:
 		is_free(sim, port);

@@ -57,6 +57,14 @@ static int check_numbers(const struct pm_packet_config *config, struct pm_error 
 	return 0;
 }
 
+static int check_ticks(const struct pm_packet_config *config, struct pm_error *err)
+{
+	for (uint32_t i = 0; config->ticks && i < config->fabric->num_ports; i++)
+		if (!config->ticks[i])
+			return pm_error_set(err, -EINVAL, "port %u takes no time", i);
+	return 0;
+}
+
 uint32_t pm_packet_list_hosts(const struct pm_fabric *fabric,
 			      struct pm_packet_host *hosts)
 {
@@ -78,6 +86,8 @@ static int check_config(const struct pm_packet_config *config, struct pm_error *
 	const struct pm_fabric *fabric = config->fabric;
 	int rc = check_numbers(config, err);
 
+	if (!rc)
+		rc = check_ticks(config, err);
 	if (rc)
 		return rc;
 	for (uint32_t h = 0; h < config->num_hosts; h++) {

@@ -12,6 +12,7 @@
 /* Events: a kind and a port in `what`. */
 enum kind {
 	ARRIVES,  /* a packet's head, at an input, and may go on; arg: packet */
+	READY,	  /* a packet may not run dry any more at its output; arg: packet */
 	FREE,	  /* an output has sent the last block */
 	CREDIT,	  /* to an output; arg: blocks and lane */
 	REACHES,  /* a packet's last block, at a host; arg: packet */
@@ -60,9 +61,8 @@ struct lane {
 struct port {
 	uint32_t peer; /* PM_NONE: no cable */
 	uint32_t node;
-	uint32_t from; /* output that is busy: the packet's input, or PM_NONE */
-	uint8_t from_lane;
-	uint8_t ticks; /* for a block */
+	uint32_t from;	/* output that is busy: the packet's input, or PM_NONE */
+	uint16_t ticks; /* for a block */
 	bool busy, dead;
 	uint32_t arrived; /* input: the packet whose head came last, or PM_NONE */
 	uint32_t tail;	  /* when its last block is there */

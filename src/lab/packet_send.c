@@ -23,9 +23,6 @@ static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 	uint32_t now = sim->wheel.now, wire = sim->config.wire;
 	uint32_t end = now + (uint32_t)packet->size * p->ticks;
 
-	/* Its end cannot leave before it has come, if that was on a slower cable. */
-	if (packet->tail + sim->config.crossing > end && packet->in != PM_NONE)
-		end = packet->tail + sim->config.crossing;
 	lane->credit -= packet->size;
 	p->busy = true;
 	p->from = packet->in;

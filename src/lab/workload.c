@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRACTION 20 /* bits of times behind the point */
+#define FRACTION 20		    /* bits of times behind the point */
+#define LONGEST (UINT64_C(1) << 56) /* interval, with them: no run is as long */
 
 /* Where a host is. */
 struct sender {
@@ -299,6 +300,8 @@ static void begin_sender(struct pm_workload *workload, uint32_t host)
 {
 	const struct pm_workload_config *config = &workload->config;
 	struct sender *s = &workload->senders[host];
+	uint64_t share =
+		config->load ? ((uint64_t)PM_LOAD_FULL << FRACTION) / config->load : 1;
 	uint64_t state = config->seed + host * UINT64_C(0xd1342543de82ef95);
 
 	s->random = pm_random_next(&state);
@@ -310,9 +313,12 @@ static void begin_sender(struct pm_workload *workload, uint32_t host)
 		workload->left += s->left;
 		return;
 	}
-	s->interval = (uint64_t)config->blocks *
-		      (config->ticks ? config->ticks[host] : 1) *
-		      (((uint64_t)PM_LOAD_FULL << FRACTION) / config->load);
+	s->interval =
+		(uint64_t)config->blocks * (config->ticks ? config->ticks[host] : 1);
+	if (s->interval > LONGEST / share)
+		s->interval = LONGEST;
+	else
+		s->interval *= share;
 	s->next = config->poisson ? draw_exponential(&s->random, s->interval)
 				  : pm_random_below(&s->random, s->interval);
 }

@@ -160,13 +160,14 @@ static void test_random(void **state)
 static void test_even(void **state)
 {
 	struct pm_workload_config config = usual(PM_UNIFORM);
-	uint8_t ticks[HOSTS];
+	uint16_t ticks[HOSTS];
 	uint64_t phases = 0;
 	struct pm_workload *workload;
 	struct pm_message m;
 
 	(void)state;
-	memset(ticks, 3, sizeof(ticks));
+	for (uint32_t h = 0; h < HOSTS; h++)
+		ticks[h] = 3;
 	config.ticks = ticks;
 	config.load = 300000;
 	workload = make(&config);

@@ -11,6 +11,11 @@
  *
  *	n x ticks + (s + 1) x wire + s x crossing
  *
+ * A packet on its way from a slower cable to a faster one must not run dry: its head may
+ * leave the switch only so late that its end, which may leave `crossing` ticks after it
+ * has come, is not waited for. From a faster cable to a slower one it goes on as if both
+ * were slow.
+ *
  * Packets wait in the input buffers; those for one output go in the order in which they
  * came, whichever input they came by, or with `in_line` no packet passes another one of
  * its input and lane. Hosts take what comes at once.
@@ -50,11 +55,11 @@ struct pm_packet_config {
 	const uint8_t *tables; /* [switch][length]; copied */
 	uint32_t length;       /* a multiple of 64 */
 	const struct pm_packet_host *hosts;
-	uint32_t num_hosts;	      /* 2 and up */
-	struct pm_workload *workload; /* of these hosts; it goes on with the run */
-	const uint8_t *ticks;	      /* [port] for a block to leave; NULL: 1 */
-	uint32_t wire, crossing;      /* wire: 1 and up */
-	uint32_t packet;	      /* blocks of a packet, all but a message's last */
+	uint32_t num_hosts;		     /* 2 and up */
+	struct pm_workload *workload;	     /* of these hosts; it goes on with the run */
+	const uint16_t *ticks;	 /* [port] for a block to leave, 1 and up; NULL: 1 */
+	uint32_t wire, crossing; /* wire: 1 and up */
+	uint32_t packet;	 /* blocks of a packet, all but a message's last */
 	uint32_t buffer; /* blocks of an input, for each lane; at least one packet */
 	uint32_t reads;	 /* packets leaving an input at once; 0: any number */
 	bool in_line;

@@ -68,7 +68,8 @@ struct pm_workload_config {
 	uint32_t node;	   /* a host of a job */
 	uint32_t share;	   /* 0..PM_LOAD_FULL */
 	uint32_t senders;  /* as shift */
-	const uint8_t *ticks; /* [host] that a block takes on its link; NULL: 1 */
+	const uint16_t *ticks; /* [host] that a block takes on its link, 1 and up; NULL: 1
+				*/
 	const struct pm_workload_message *list; /* borrowed as long as the workload */
 	uint32_t num_list;
 	uint64_t seed;
