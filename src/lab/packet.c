@@ -60,9 +60,7 @@ static void arrives(struct pm_packet *sim, uint32_t in, uint32_t index)
 	struct line *line;
 
 	if (packet_is_cut(sim, in, packet)) {
-		packet->in = PM_NONE; /* nobody waits for that room any more */
-		packet_drop(sim, index, port_of(sim, port_of(sim, in)->peer)->node,
-			    PM_DROP_CUT);
+		packet_cut(sim, in, index);
 		return;
 	}
 	packet->in = in;
@@ -267,6 +265,9 @@ static uint32_t next_change(const struct pm_packet *sim)
 
 	if (sim->config.num_lost && !sim->lost && sim->config.lose_at < time)
 		time = sim->config.lose_at;
+	if (sim->lost && !sim->back && sim->config.return_at &&
+	    sim->config.return_at < time)
+		time = sim->config.return_at;
 	if (sim->set < sim->config.num_sets && sim->config.sets[sim->set].time < time)
 		time = sim->config.sets[sim->set].time;
 	return time;
@@ -278,6 +279,9 @@ static void change(struct pm_packet *sim)
 
 	if (config->num_lost && !sim->lost && config->lose_at <= sim->wheel.now)
 		packet_lose(sim);
+	if (sim->lost && !sim->back && config->return_at &&
+	    config->return_at <= sim->wheel.now)
+		packet_return(sim);
 	for (;
 	     sim->set < config->num_sets && config->sets[sim->set].time <= sim->wheel.now;
 	     sim->set++) {

@@ -156,8 +156,7 @@ void packet_reaches(struct pm_packet *sim, uint32_t in, uint32_t index)
 
 	packet->in = in;
 	if (packet_is_cut(sim, in, packet)) {
-		packet->in = PM_NONE;
-		packet_drop(sim, index, node, PM_DROP_CUT);
+		packet_cut(sim, in, index);
 	} else if (packet->flags & BAD || host == PM_NONE ||
 		   sim->config.hosts[host].lid != packet->lid) {
 		packet_drop(sim, index, node, PM_DROP_WRONG_HOST);

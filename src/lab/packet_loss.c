@@ -3,6 +3,10 @@
  * Cables die. What waits for them is dropped. A packet of which a part has not come in at
  * the other end is cut off: the part that is there goes on, takes its time and room, and
  * is thrown away where it ends.
+ *
+ * The sender gets the room of all these packets back, as if they had come in whole and
+ * had been thrown away at once. So a cable that returns has the credits that its far
+ * end has room for, as links have that begin anew.
  */
 #include "packet_parts.h"
 
@@ -48,10 +52,28 @@ void packet_lose(struct pm_packet *sim)
 		if (peer == PM_NONE)
 			continue;
 		port_of(sim, port)->dead = port_of(sim, peer)->dead = true;
+		port_of(sim, port)->fell = port_of(sim, peer)->fell = true;
 		flush(sim, port);
 		flush(sim, peer);
 		cut(sim, port);
 		cut(sim, peer);
 	}
 	sim->lost = true;
+}
+
+/* Switches have nothing that waits for these cables, but hosts may. */
+void packet_return(struct pm_packet *sim)
+{
+	for (uint32_t i = 0; i < sim->config.num_lost; i++) {
+		uint32_t port = sim->config.lost[i], peer = port_of(sim, port)->peer;
+
+		if (peer == PM_NONE || !port_of(sim, port)->dead)
+			continue;
+		port_of(sim, port)->dead = port_of(sim, peer)->dead = false;
+		if (sim->host_of[port] != PM_NONE)
+			packet_feed(sim, sim->host_of[port]);
+		if (sim->host_of[peer] != PM_NONE)
+			packet_feed(sim, sim->host_of[peer]);
+	}
+	sim->back = true;
 }

@@ -57,6 +57,15 @@ static int check_numbers(const struct pm_packet_config *config, struct pm_error 
 	return 0;
 }
 
+static int check_return(const struct pm_packet_config *config, struct pm_error *err)
+{
+	if (config->return_at && config->return_at <= config->lose_at)
+		return pm_error_set(err, -EINVAL,
+				    "cables are back at tick %u, and lost at %u",
+				    config->return_at, config->lose_at);
+	return 0;
+}
+
 static int check_ticks(const struct pm_packet_config *config, struct pm_error *err)
 {
 	for (uint32_t i = 0; config->ticks && i < config->fabric->num_ports; i++)
@@ -86,6 +95,8 @@ static int check_config(const struct pm_packet_config *config, struct pm_error *
 	const struct pm_fabric *fabric = config->fabric;
 	int rc = check_numbers(config, err);
 
+	if (!rc)
+		rc = check_return(config, err);
 	if (!rc)
 		rc = check_ticks(config, err);
 	if (rc)
@@ -234,7 +245,7 @@ bool pm_packet_is_idle(const struct pm_packet *sim)
 		return false;
 	for (uint32_t i = 0; i < sim->config.fabric->num_ports; i++)
 		for (uint32_t l = 0; l < sim->lanes; l++)
-			if (port_of(sim, i)->peer != PM_NONE && !port_of(sim, i)->dead &&
+			if (port_of(sim, i)->peer != PM_NONE &&
 			    lane_of(sim, i, l)->credit != (int32_t)sim->config.buffer)
 				return false;
 	return true;

@@ -70,6 +70,7 @@ struct port {
 	uint16_t reading; /* input: packets that are leaving */
 	uint32_t sent;	  /* output: blocks */
 	bool to_host;	  /* output */
+	bool fell;	  /* its cable died, and may be back */
 	struct lane lane[];
 };
 
@@ -114,7 +115,8 @@ struct pm_packet {
 	uint32_t tags_room;
 
 	uint32_t set; /* the next one */
-	bool lost;    /* the loss is behind us */
+	bool lost;    /* the loss is behind us, */
+	bool back;    /* and its end */
 
 	/* What was seen. */
 	uint64_t created, delivered, spare, dropped, events, hops;
@@ -154,11 +156,17 @@ static inline void add_event(struct pm_packet *sim, uint32_t time, enum kind kin
 	wheel_add(&sim->wheel, time, (uint32_t)kind << KIND_SHIFT | port, arg);
 }
 
-/* Whether a packet was on the cable of this input when that died. */
+/* Whether a part of a packet was on the cable of this input when that died. */
 static inline bool packet_is_cut(const struct pm_packet *sim, uint32_t in,
 				 const struct packet *packet)
 {
-	return port_of(sim, in)->dead && packet->tail > sim->config.lose_at;
+	const struct port *p = port_of(sim, in);
+	uint32_t takes;
+
+	if (!p->fell || packet->tail <= sim->config.lose_at)
+		return false;
+	takes = packet->size * port_of(sim, p->peer)->ticks + sim->config.wire;
+	return packet->tail - takes < sim->config.lose_at; /* not sent after it */
 }
 
 /* packet_send.c: a packet waits for an output. */
@@ -188,6 +196,9 @@ void packet_count_drop(struct pm_packet *sim, uint32_t node, enum pm_packet_drop
 void packet_drop(struct pm_packet *sim, uint32_t index, uint32_t node,
 		 enum pm_packet_drop reason);
 
+/* Drops a packet that was cut on the cable of an input. */
+void packet_cut(struct pm_packet *sim, uint32_t in, uint32_t index);
+
 /* A packet is done with. */
 static inline void packet_free(struct pm_packet *sim, uint32_t index)
 {
@@ -195,8 +206,9 @@ static inline void packet_free(struct pm_packet *sim, uint32_t index)
 	sim->free = index;
 }
 
-/* packet_loss.c: cables die now. */
+/* packet_loss.c: cables die now, or are back. */
 void packet_lose(struct pm_packet *sim);
+void packet_return(struct pm_packet *sim);
 
 /* packet_seen.c: a packet has come to its host. */
 void packet_see(struct pm_packet *sim, const struct packet *packet);

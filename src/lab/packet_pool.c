@@ -32,12 +32,18 @@ uint32_t packet_take(struct pm_packet *sim)
 	return sim->num_packets++;
 }
 
+/* Tells the sender that a packet's room in its input is free from a time on. */
+static void give_credit(struct pm_packet *sim, const struct packet *packet, uint32_t time)
+{
+	add_event(sim, time + sim->config.wire, CREDIT, port_of(sim, packet->in)->peer,
+		  (uint32_t)packet->lane << LANE_SHIFT | packet->size);
+}
+
 void packet_leave(struct pm_packet *sim, const struct packet *packet, uint32_t time)
 {
 	if (packet->in == PM_NONE)
 		return;
-	add_event(sim, time + sim->config.wire, CREDIT, port_of(sim, packet->in)->peer,
-		  (uint32_t)packet->lane << LANE_SHIFT | packet->size);
+	give_credit(sim, packet, time);
 	if (sim->line)
 		add_event(sim, time, NEXT, packet->in, packet->lane);
 }
@@ -67,4 +73,15 @@ void packet_drop(struct pm_packet *sim, uint32_t index, uint32_t node,
 	packet->flags |= DROPPED;
 	packet_leave(sim, packet, time);
 	add_event(sim, time, DISCARD, 0, index);
+}
+
+void packet_cut(struct pm_packet *sim, uint32_t in, uint32_t index)
+{
+	struct packet *packet = &sim->packets[index];
+	uint32_t out = port_of(sim, in)->peer, now = sim->wheel.now;
+
+	packet->in = in;
+	give_credit(sim, packet, packet->tail > now ? packet->tail : now);
+	packet->in = PM_NONE; /* it holds nobody up there */
+	packet_drop(sim, index, port_of(sim, out)->node, PM_DROP_CUT);
 }

@@ -376,6 +376,59 @@ static void test_cut(void **state)
 	end(&lab);
 }
 
+/* Two packets of a host, and a cable of their way dies for a while: who wants it then or
+ * has not come in whole over it is lost, but a host waits. All credits are back. */
+static void try_return(struct lab *lab, const uint32_t *path, uint32_t c, uint32_t gone)
+{
+	const uint32_t size = 30, at = lab->config.lose_at, back = at + gone;
+	uint32_t arrived = 0, begin[2] = {0, size};
+
+	if (!c && at <= size) /* the first is on its way; the other waits */
+		begin[1] = size > back ? size : back;
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t enters = begin[i] + c * (WIRE + CROSSING);
+
+		if (c ? enters >= back || enters + size + WIRE <= at
+		      : begin[i] >= back || begin[i] + size + WIRE <= at)
+			arrived++;
+	}
+	lab->config.lost = &path[c];
+	lab->config.return_at = back;
+	start(lab);
+	run_to(lab, 2000);
+	if (lab->r.delivered != arrived || lab->r.dropped != 2 - arrived)
+		fail_msg("cable %u from %u to %u: %u arrived, not %u", c, at, back,
+			 (uint32_t)lab->r.delivered, arrived);
+	assert_true(lab->r.over && pm_packet_is_idle(lab->packet));
+	finish(lab);
+}
+
+static void test_return(void **state)
+{
+	struct pm_workload_message list[2] = {{.blocks = 30}, {.blocks = 30}};
+	uint32_t path[MAX_PATH], num;
+	struct lab lab;
+
+	(void)state;
+	begin_with(&lab, tree(3, 2));
+	list[0].to = list[1].to = lab.num_hosts - 1;
+	lab.workload.pattern = PM_LIST;
+	lab.workload.list = list;
+	lab.workload.num_list = 2;
+	lab.config.warmup = 0;
+	lab.config.num_lost = 1;
+	num = find_path(&lab, 0, lab.num_hosts - 1, path);
+	lab.config.packet = 30;
+	lab.config.buffer = 120;
+	for (uint32_t c = 0; c < num; c++)
+		for (uint32_t t = 1; t < zero_load(num, 60) + 5; t++)
+			for (uint32_t gone = 1; gone < 80; gone += 13) {
+				lab.config.lose_at = t;
+				try_return(&lab, path, c, gone);
+			}
+	end(&lab);
+}
+
 /* In random trees, with whatever parameters: all packets are accounted for, and when all
  * is done nothing is left and all credits are back. */
 static void test_conservation(void **state)
@@ -413,6 +466,9 @@ static void test_conservation(void **state)
 		lab.config.num_lost = random_below(&random, 5);
 		lab.config.lose_at = random_below(&random, 4000);
 		lab.config.lost = lost;
+		if (seed % 2)
+			lab.config.return_at =
+				lab.config.lose_at + random_range(&random, 1, 4000);
 		for (uint32_t i = 0; i < 4; i++)
 			lost[i] = random_below(&random, lab.world.fabric->num_ports);
 		if (random_chance(&random, 50)) {
@@ -896,6 +952,7 @@ static void test_bad(void **state)
 	sets[0].sw = 1;
 	BAD(config.sets = sets, config.num_sets = 1);
 	sets[0].sw = 0;
+	BAD(config.lose_at = 5, config.return_at = 5);
 	sets[0].block = lab.world.stride / 64;
 	BAD(config.sets = sets, config.num_sets = 1);
 	lab.hosts[1].lid = 0;
@@ -912,7 +969,8 @@ int main(void)
 		cmocka_unit_test(test_credits),	   cmocka_unit_test(test_md1),
 		cmocka_unit_test(test_passing),	   cmocka_unit_test(test_shift),
 		cmocka_unit_test(test_saturation), cmocka_unit_test(test_same),
-		cmocka_unit_test(test_cut),	   cmocka_unit_test(test_mean),	   cmocka_unit_test(test_conservation),
+		cmocka_unit_test(test_cut),	   cmocka_unit_test(test_return),
+		cmocka_unit_test(test_mean),	   cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_root),	   cmocka_unit_test(test_reliable),
 		cmocka_unit_test(test_broken),	   cmocka_unit_test(test_gap),
 		cmocka_unit_test(test_answer),	   cmocka_unit_test(test_waiting),

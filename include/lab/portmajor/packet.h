@@ -67,6 +67,8 @@ struct pm_packet_config {
 
 	const uint32_t *lost; /* ports whose cables die at lose_at */
 	uint32_t num_lost, lose_at;
+	uint32_t return_at; /* when they are back, with all credits; after that, 0: never
+			     */
 	const struct pm_packet_set *sets; /* by time */
 	uint32_t num_sets;
 
