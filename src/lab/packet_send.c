@@ -92,14 +92,14 @@ static void try_send_limited(struct pm_packet *sim, uint32_t out, struct lane *l
 	send_packet(sim, out, lane, index);
 }
 
-/* Sees to it that the head of a queue is looked at when its time is up. */
+/* Sees to it that the head of a switch's queue is looked at when its time is up. */
 static void watch(struct pm_packet *sim, uint32_t out, uint32_t number,
 		  const struct lane *lane)
 {
 	struct port *p = port_of(sim, out);
 	uint32_t now = sim->wheel.now, time = lane->since + sim->config.lifetime;
 
-	if (p->timed >> number & 1)
+	if (p->timed >> number & 1 || p->node >= sim->config.fabric->num_switches)
 		return;
 	p->timed = (uint16_t)(p->timed | 1u << number);
 	add_event(sim, time > now ? time : now, LIFETIME, out, number);

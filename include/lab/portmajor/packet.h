@@ -63,7 +63,7 @@ struct pm_packet_config {
 	uint32_t buffer; /* blocks of an input, for each lane; at least one packet */
 	uint32_t reads;	 /* packets leaving an input at once; 0: any number */
 	bool in_line;
-	uint32_t lifetime; /* ticks at the head of an output's queue; 0: any */
+	uint32_t lifetime; /* ticks at the head of a switch's queue; 0: any */
 
 	const uint32_t *lost; /* ports whose cables die at lose_at */
 	uint32_t num_lost, lose_at;
