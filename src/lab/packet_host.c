@@ -21,6 +21,7 @@ static bool take_message(struct pm_packet *sim, uint32_t host)
 	s->left = message.blocks;
 	s->id = message.id;
 	s->created = (uint32_t)message.time;
+	s->sl = message.sl;
 	return true;
 }
 
@@ -38,6 +39,7 @@ static void inject(struct pm_packet *sim, uint32_t host, uint32_t to,
 	packet->in = PM_NONE;
 	packet->lid = sim->config.hosts[to].lid;
 	packet->from = (uint16_t)host;
+	packet->lane = lane_of_sl(sim, packet->sl);
 	if (sim->config.timeout)
 		sim->tags[index] = tag;
 	sim->created++;
@@ -55,11 +57,17 @@ static void feed_reliably(struct pm_packet *sim, uint32_t host)
 	bool timed;
 
 	while (!rc_next(&sim->rc, host, sim->wheel.now, &tag, &record, &timed)) {
-		struct pm_message message = {.to = s->to};
+		struct pm_message message;
 
 		if (!take_message(sim, host))
 			return;
-		message = (struct pm_message){s->to, s->left, s->id, s->created};
+		message = (struct pm_message){
+			.to = s->to,
+			.blocks = s->left,
+			.id = s->id,
+			.time = s->created,
+			.sl = s->sl,
+		};
 		s->left = 0;
 		if (rc_add(&sim->rc, host, &message, sim->config.packet)) {
 			sim->failed = true;
@@ -68,10 +76,12 @@ static void feed_reliably(struct pm_packet *sim, uint32_t host)
 	}
 	if (timed)
 		add_event(sim, sim->rc.pairs[tag.pair].deadline, TIMEOUT, 0, tag.pair);
+	s->lane = lane_of_sl(sim, record.sl);
 	inject(sim, host, sim->rc.pairs[tag.pair].to,
 	       &(struct packet){.created = record.created,
 				.id = record.id,
 				.size = record.size,
+				.sl = record.sl,
 				.flags = record.last ? LAST : 0},
 	       tag);
 }
@@ -82,7 +92,7 @@ void packet_feed(struct pm_packet *sim, uint32_t host)
 	struct source *s = &sim->source[host];
 
 	if (port_of(sim, port)->busy || port_of(sim, port)->dead ||
-	    lane_of(sim, port, 0)->head != PM_NONE)
+	    lane_of(sim, port, s->lane)->head != PM_NONE)
 		return;
 	if (sim->config.timeout) {
 		feed_reliably(sim, host);
@@ -92,10 +102,12 @@ void packet_feed(struct pm_packet *sim, uint32_t host)
 		return;
 	size = s->left < sim->config.packet ? s->left : sim->config.packet;
 	s->left -= size;
+	s->lane = lane_of_sl(sim, s->sl);
 	inject(sim, host, s->to,
 	       &(struct packet){.created = s->created,
 				.id = s->id,
 				.size = (uint8_t)size,
+				.sl = s->sl,
 				.flags = s->left ? 0 : LAST},
 	       (struct rc_tag){0});
 }
@@ -119,6 +131,7 @@ static bool receive(struct pm_packet *sim, uint32_t host, uint32_t index)
 		inject(sim, host, packet->from,
 		       &(struct packet){
 			       .size = 1,
+			       .sl = packet->sl,
 			       .flags = (uint8_t)(ANSWER | (answer & RC_GAP ? GAP : 0))},
 		       tag);
 	}

@@ -12,6 +12,7 @@
 
 static void flush(struct pm_packet *sim, uint32_t out)
 {
+	port_of(sim, out)->waiting = 0;
 	for (uint32_t l = 0; l < sim->lanes; l++) {
 		struct lane *lane = lane_of(sim, out, l);
 

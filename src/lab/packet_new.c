@@ -74,6 +74,35 @@ static int check_ticks(const struct pm_packet_config *config, struct pm_error *e
 	return 0;
 }
 
+static bool is_table(const struct pm_packet_weight *table, uint32_t num, uint32_t lanes)
+{
+	bool good = num <= PM_PACKET_WEIGHTS;
+
+	for (uint32_t i = 0; good && i < num; i++)
+		good = table[i].lane < lanes;
+	return good;
+}
+
+static int check_lanes(const struct pm_packet_lanes *lanes, struct pm_error *err)
+{
+	if (!lanes->num || lanes->num > PM_PACKET_MAX_LANES)
+		return pm_error_set(err, -EINVAL, "%u lanes: not 1 to %u", lanes->num,
+				    PM_PACKET_MAX_LANES);
+	for (uint32_t i = 0; i < PM_MAX_SLS; i++)
+		if (lanes->of_sl[i] >= lanes->num)
+			return pm_error_set(err, -EINVAL,
+					    "service level %u: there is no lane %u", i,
+					    lanes->of_sl[i]);
+	if (!is_table(lanes->high, lanes->num_high, lanes->num) ||
+	    !is_table(lanes->low, lanes->num_low, lanes->num) ||
+	    lanes->limit > PM_PACKET_NO_LIMIT)
+		return pm_error_set(err, -EINVAL,
+				    "an arbitration table with more than %u entries, "
+				    "with a lane that is not there, or a limit above %u",
+				    PM_PACKET_WEIGHTS, PM_PACKET_NO_LIMIT);
+	return 0;
+}
+
 uint32_t pm_packet_list_hosts(const struct pm_fabric *fabric,
 			      struct pm_packet_host *hosts)
 {
@@ -90,6 +119,7 @@ uint32_t pm_packet_list_hosts(const struct pm_fabric *fabric,
 		}
 	return num;
 }
+
 static int check_config(const struct pm_packet_config *config, struct pm_error *err)
 {
 	const struct pm_fabric *fabric = config->fabric;
@@ -99,6 +129,8 @@ static int check_config(const struct pm_packet_config *config, struct pm_error *
 		rc = check_return(config, err);
 	if (!rc)
 		rc = check_ticks(config, err);
+	if (!rc && config->lanes)
+		rc = check_lanes(config->lanes, err);
 	if (rc)
 		return rc;
 	for (uint32_t h = 0; h < config->num_hosts; h++) {
@@ -174,6 +206,9 @@ static void allocate(struct pm_packet *sim)
 	sim->ports = pm_pool_bytes(pool, fabric->num_ports * sim->stride);
 	if (sim->config.in_line)
 		sim->line = pm_pool_array(pool, lanes, sizeof(*sim->line));
+	if (sim->lanes > 1)
+		sim->arbiters =
+			pm_pool_array(pool, fabric->num_ports, sizeof(*sim->arbiters));
 	if (sim->config.reads)
 		sim->starved = pm_pool_array(pool, (size_t)fabric->num_switches * 4,
 					     sizeof(*sim->starved));
@@ -201,7 +236,7 @@ int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **resu
 		return pm_error_no_memory(err);
 	wheel_begin(&sim->wheel);
 	sim->config = *config;
-	sim->lanes = 1;
+	sim->lanes = config->lanes ? config->lanes->num : 1;
 	sim->free = PM_NONE;
 	if (config->window)
 		sim->num_windows = (config->warmup + config->batch * config->batches) /
@@ -214,6 +249,8 @@ int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **resu
 	if (!rc) {
 		memcpy(sim->tables, config->tables,
 		       (size_t)config->fabric->num_switches * config->length);
+		if (sim->lanes > 1)
+			arbiter_begin(sim);
 		begin_ports(sim);
 		begin_hosts(sim);
 		if (sim->failed || sim->wheel.failed)

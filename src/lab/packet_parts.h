@@ -47,6 +47,7 @@ struct packet {
 	uint8_t size;  /* blocks */
 	uint8_t lane;
 	uint8_t flags;
+	uint8_t sl;
 };
 
 /* An output's lane. */
@@ -66,12 +67,23 @@ struct port {
 	bool busy, dead;
 	uint32_t arrived; /* input: the packet whose head came last, or PM_NONE */
 	uint32_t tail;	  /* when its last block is there */
+	uint16_t waiting; /* output: lanes with packets, where there are several */
 	uint16_t timed;	  /* output: lanes with a LIFETIME event under way */
 	uint16_t reading; /* input: packets that are leaving */
 	uint32_t sent;	  /* output: blocks */
 	bool to_host;	  /* output */
+	uint8_t sending;  /* output that is busy: the packet's lane */
 	bool fell;	  /* its cable died, and may be back */
 	struct lane lane[];
+};
+
+/* An output where there are several lanes: whose turn it is, in the high table and in the
+ * low one. */
+struct arbiter {
+	uint8_t at[2];
+	int16_t left[2];   /* blocks that this entry may send yet */
+	int32_t high_left; /* blocks, until the low table is asked */
+	bool low;	   /* it sends by the low one */
 };
 
 /* An input's lane, with in_line. */
@@ -86,6 +98,8 @@ struct source {
 	uint32_t left; /* blocks of it to be sent */
 	uint32_t id, created;
 	uint32_t ticks; /* of its port */
+	uint8_t sl;	/* of the message at hand */
+	uint8_t lane;	/* of the packet that was fed last */
 	uint32_t wake;	/* when a WAKE comes, or NO_TIME */
 };
 
@@ -100,7 +114,9 @@ struct pm_packet {
 	uint8_t *tables;
 	char *ports; /* [port] of `stride` bytes, see port_of */
 	size_t stride;
-	struct line *line;     /* [port][lanes], or NULL */
+	struct line *line;	  /* [port][lanes], or NULL */
+	struct arbiter *arbiters; /* [port] with several lanes */
+	uint16_t served[2];	  /* lanes of the high and low table, as bits */
 	uint64_t *starved;     /* [switch][4] outputs that wait for an input, or NULL */
 	struct source *source; /* [host] */
 	uint32_t *host_of;     /* [port], or PM_NONE */
@@ -125,6 +141,7 @@ struct pm_packet {
 	uint32_t (*drops_at)[PM_DROPS];			       /* [node] */
 	struct pm_packet_while batches[PM_PACKET_BATCHES + 2]; /* before, each, after */
 	uint32_t batch;					       /* at hand */
+	struct pm_packet_while sls[PM_MAX_SLS];
 	struct pm_packet_while *windows;
 	uint32_t num_windows, window;	  /* at hand */
 	struct pm_packet_sender *senders; /* [host] */
@@ -142,6 +159,11 @@ static inline struct lane *lane_of(const struct pm_packet *sim, uint32_t port,
 				   uint32_t lane)
 {
 	return &port_of(sim, port)->lane[lane];
+}
+
+static inline uint8_t lane_of_sl(const struct pm_packet *sim, uint32_t sl)
+{
+	return sim->config.lanes ? sim->config.lanes->of_sl[sl] : 0;
 }
 
 static inline struct line *line_of(const struct pm_packet *sim, uint32_t port,
@@ -175,6 +197,13 @@ void packet_queue(struct pm_packet *sim, uint32_t out, uint32_t index);
 void packet_try_send(struct pm_packet *sim, uint32_t out);
 /* A packet that has been the head of a queue for too long is dropped. */
 void packet_look_at_head(struct pm_packet *sim, uint32_t out, uint32_t number);
+
+/* packet_arbiter.c: nothing has been sent yet. */
+void arbiter_begin(struct pm_packet *sim);
+/* The lane that is to send next, of those that can (bits); PM_NONE: none may. */
+uint32_t arbiter_choose(struct pm_packet *sim, uint32_t out, uint32_t ready);
+/* That lane sends a packet. */
+void arbiter_sent(struct pm_packet *sim, uint32_t out, uint32_t blocks);
 
 /* packet_host.c: gives a host's port the next packet, if it has none and there is one. */
 void packet_feed(struct pm_packet *sim, uint32_t host);

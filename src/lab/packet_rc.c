@@ -162,6 +162,7 @@ int rc_add(struct rc *rc, uint32_t from, const struct pm_message *message,
 			       (struct rc_record){.created = (uint32_t)message->time,
 						  .id = message->id,
 						  .size = (uint8_t)size,
+						  .sl = message->sl,
 						  .last = size == left}))
 			return -ENOMEM;
 	}

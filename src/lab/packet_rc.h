@@ -19,7 +19,7 @@
 struct rc_record {
 	uint32_t next; /* of the pair, or free ones; or PM_NONE */
 	uint32_t created, id;
-	uint8_t size;
+	uint8_t size, sl;
 	bool last;
 };
 

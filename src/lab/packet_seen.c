@@ -58,6 +58,7 @@ void packet_see(struct pm_packet *sim, const struct packet *packet)
 		add(sim, &sim->windows[sim->window], packet, latency);
 	if (!is_measuring(sim))
 		return;
+	add(sim, &sim->sls[packet->sl], packet, latency);
 	sender->blocks += packet->size;
 	if (!(packet->flags & LAST))
 		return;
@@ -250,6 +251,7 @@ void pm_packet_result(struct pm_packet *sim, struct pm_packet_result *r)
 		.num_batches = sim->batch ? sim->batch - 1 : 0,
 		.measured = find_time(sim),
 		.sent = sim->sent,
+		.sls = sim->sls,
 		.senders = sim->senders,
 		.windows = sim->windows,
 		.num_windows = sim->window,

@@ -25,6 +25,7 @@ static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 
 	lane->credit -= packet->size;
 	p->busy = true;
+	p->sending = packet->lane;
 	p->from = packet->in;
 	p->sent += packet->size;
 	sim->hops += packet->size;
@@ -38,31 +39,40 @@ static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 			  index);
 }
 
-/* The first packet of the lane whose input may send one more, taken out of the queue; or
- * PM_NONE. */
-static uint32_t take_readable(struct pm_packet *sim, struct lane *lane)
+/* The first packet of the lane whose input may send one more, if there is room for it, or
+ * PM_NONE; and the one before it in the queue. */
+static uint32_t find_readable(const struct pm_packet *sim, const struct lane *lane,
+			      uint32_t *before)
 {
-	uint32_t before = PM_NONE;
-
+	*before = PM_NONE;
 	for (uint32_t i = lane->head; i != PM_NONE;
-	     before = i, i = sim->packets[i].next) {
-		struct packet *packet = &sim->packets[i];
+	     *before = i, i = sim->packets[i].next) {
+		const struct packet *packet = &sim->packets[i];
 
-		if (packet->in != PM_NONE &&
+		if (sim->config.reads && packet->in != PM_NONE &&
 		    port_of(sim, packet->in)->reading >= sim->config.reads)
 			continue;
-		if (packet->size > lane->credit)
-			return PM_NONE;
-		if (before == PM_NONE) {
-			take_head(sim, lane);
-			return i;
-		}
-		sim->packets[before].next = packet->next;
-		if (lane->tail == i)
-			lane->tail = before;
-		return i;
+		return packet->size > lane->credit ? PM_NONE : i;
 	}
 	return PM_NONE;
+}
+
+/* Sends what find_readable has found. */
+static void send_readable(struct pm_packet *sim, uint32_t out, struct lane *lane,
+			  uint32_t index, uint32_t before)
+{
+	const struct packet *packet = &sim->packets[index];
+
+	if (before == PM_NONE) {
+		take_head(sim, lane);
+	} else {
+		sim->packets[before].next = packet->next;
+		if (lane->tail == index)
+			lane->tail = before;
+	}
+	if (sim->config.reads && packet->in != PM_NONE)
+		port_of(sim, packet->in)->reading++;
+	send_packet(sim, out, lane, index);
 }
 
 static void mark_starved(struct pm_packet *sim, uint32_t out, bool starved)
@@ -82,14 +92,11 @@ static void mark_starved(struct pm_packet *sim, uint32_t out, bool starved)
 /* The same as packet_try_send, where inputs send so many packets at once and no more. */
 static void try_send_limited(struct pm_packet *sim, uint32_t out, struct lane *lane)
 {
-	uint32_t index = take_readable(sim, lane);
+	uint32_t before, index = find_readable(sim, lane, &before);
 
 	mark_starved(sim, out, index == PM_NONE);
-	if (index == PM_NONE)
-		return;
-	if (sim->packets[index].in != PM_NONE)
-		port_of(sim, sim->packets[index].in)->reading++;
-	send_packet(sim, out, lane, index);
+	if (index != PM_NONE)
+		send_readable(sim, out, lane, index, before);
 }
 
 /* Sees to it that the head of a switch's queue is looked at when its time is up. */
@@ -105,12 +112,58 @@ static void watch(struct pm_packet *sim, uint32_t out, uint32_t number,
 	add_event(sim, time > now ? time : now, LIFETIME, out, number);
 }
 
+/* A packet has left a queue; maybe it was the last one. */
+static void note_empty(struct pm_packet *sim, uint32_t out, uint32_t number)
+{
+	struct port *p = port_of(sim, out);
+
+	if (p->lane[number].head == PM_NONE)
+		p->waiting = (uint16_t)(p->waiting & ~(1u << number));
+}
+
+/* The same where there are several lanes. */
+static void try_send_lanes(struct pm_packet *sim, uint32_t out)
+{
+	uint32_t waiting = port_of(sim, out)->waiting, ready = 0, before, index, chosen;
+	struct lane *lane;
+
+	if (!waiting)
+		return;
+	for (uint32_t rest = waiting; rest; rest &= rest - 1) {
+		lane = lane_of(sim, out, (uint32_t)__builtin_ctz(rest));
+		index = find_readable(sim, lane, &before);
+		ready |= index == PM_NONE ? 0 : rest & -rest;
+	}
+	chosen = arbiter_choose(sim, out, ready);
+	for (uint32_t rest = sim->config.lifetime ? waiting : 0; rest; rest &= rest - 1) {
+		uint32_t l = (uint32_t)__builtin_ctz(rest);
+
+		if (l != chosen)
+			watch(sim, out, l, lane_of(sim, out, l));
+	}
+	if (sim->config.reads)
+		mark_starved(sim, out, chosen == PM_NONE);
+	if (chosen == PM_NONE)
+		return;
+	lane = lane_of(sim, out, chosen);
+	index = find_readable(sim, lane, &before);
+	arbiter_sent(sim, out, sim->packets[index].size);
+	send_readable(sim, out, lane, index, before);
+	note_empty(sim, out, chosen);
+}
+
 void packet_try_send(struct pm_packet *sim, uint32_t out)
 {
 	struct lane *lane = lane_of(sim, out, 0);
 	uint32_t index = lane->head;
 
-	if (port_of(sim, out)->busy || index == PM_NONE)
+	if (port_of(sim, out)->busy)
+		return;
+	if (sim->lanes > 1) {
+		try_send_lanes(sim, out);
+		return;
+	}
+	if (index == PM_NONE)
 		return;
 	if (sim->packets[index].size > lane->credit) {
 		if (sim->config.lifetime)
@@ -139,6 +192,7 @@ void packet_queue(struct pm_packet *sim, uint32_t out, uint32_t index)
 		sim->packets[lane->tail].next = index;
 	}
 	lane->tail = index;
+	port_of(sim, out)->waiting |= (uint16_t)(1u << packet->lane);
 }
 
 void packet_look_at_head(struct pm_packet *sim, uint32_t out, uint32_t number)
@@ -148,13 +202,14 @@ void packet_look_at_head(struct pm_packet *sim, uint32_t out, uint32_t number)
 	uint32_t index = lane->head;
 
 	p->timed = (uint16_t)(p->timed & ~(1u << number));
-	if (index == PM_NONE || p->busy)
+	if (index == PM_NONE || (p->busy && p->sending == number))
 		return;
 	if (sim->wheel.now - lane->since < sim->config.lifetime) {
 		watch(sim, out, number, lane);
 		return;
 	}
 	take_head(sim, lane);
+	note_empty(sim, out, number);
 	packet_drop(sim, index, p->node, PM_DROP_LIFETIME);
 	packet_try_send(sim, out);
 }

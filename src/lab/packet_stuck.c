@@ -52,8 +52,8 @@ static bool is_blocked(const struct stuck *stuck, uint32_t port, uint32_t number
 	const struct lane *lane = lane_of(sim, port, number);
 	uint32_t held;
 
-	if (lane->head == PM_NONE || port_of(sim, port)->busy ||
-	    port_of(sim, port)->dead ||
+	if (lane->head == PM_NONE || port_of(sim, port)->dead ||
+	    (port_of(sim, port)->busy && port_of(sim, port)->sending == number) ||
 	    packet_at(stuck, lane->head)->size <= lane->credit)
 		return false;
 	held = stuck->held[index_of(stuck, port_of(sim, port)->peer, number)];

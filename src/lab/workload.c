@@ -441,6 +441,7 @@ void pm_workload_take(struct pm_workload *workload, uint32_t host,
 	struct sender *s = &workload->senders[host];
 
 	message->time = pm_workload_time(workload, host);
+	message->sl = config->sls ? config->sls[host] : 0;
 	if (config->pattern == PM_LIST) {
 		uint32_t id = next_in_list(workload, host);
 

@@ -18,7 +18,8 @@
  *
  * Packets wait in the input buffers; those for one output go in the order in which they
  * came, whichever input they came by, or with `in_line` no packet passes another one of
- * its input and lane. Hosts take what comes at once.
+ * its input and lane. Hosts take what comes at once. They send one packet after the
+ * other: one that waits for its lane holds up those of the host behind it.
  */
 #ifndef PORTMAJOR_PACKET_H
 #define PORTMAJOR_PACKET_H
@@ -29,6 +30,8 @@
 #define PM_PACKET_MAX_BLOCKS 64	       /* 4,096 bytes */
 #define PM_PACKET_MAX_TICKS (1u << 31) /* of a run */
 #define PM_PACKET_MAX_LANES 15
+#define PM_PACKET_WEIGHTS 64 /* entries of a table, at most */
+#define PM_PACKET_NO_LIMIT 255
 #define PM_PACKET_BATCHES 64
 
 /* A host: its end port, with a cable to a switch, and its LID. */
@@ -49,6 +52,27 @@ struct pm_packet_set {
 	uint8_t entries[64];
 };
 
+/* An entry of an arbitration table: a lane may send so many blocks in its turn, and ends
+ * the packet that is on its way then. 0: none. */
+struct pm_packet_weight {
+	uint8_t lane, weight;
+};
+
+/*
+ * Virtual lanes, the same at all ports. Each has a queue at each output, and a buffer and
+ * credits of its own; so one that waits holds up none of the others. An output that is
+ * free asks the high table for a lane that can send a packet, and takes turns by weights.
+ * It asks the low one if there is none, or if `limit` x 64 blocks were sent by the high
+ * one since it last did so; 0: one packet; PM_PACKET_NO_LIMIT: any number. If it has
+ * none either, the high one goes on. A lane without a weight in either sends nothing.
+ */
+struct pm_packet_lanes {
+	uint32_t num;		   /* 1..PM_PACKET_MAX_LANES */
+	uint8_t of_sl[PM_MAX_SLS]; /* below num */
+	struct pm_packet_weight high[PM_PACKET_WEIGHTS], low[PM_PACKET_WEIGHTS];
+	uint32_t num_high, num_low, limit;
+};
+
 /* All is borrowed until pm_packet_free, but for the tables. */
 struct pm_packet_config {
 	const struct pm_fabric *fabric;
@@ -57,6 +81,7 @@ struct pm_packet_config {
 	const struct pm_packet_host *hosts;
 	uint32_t num_hosts;		     /* 2 and up */
 	struct pm_workload *workload;	     /* of these hosts; it goes on with the run */
+	const struct pm_packet_lanes *lanes; /* NULL: one for all */
 	const uint16_t *ticks;	 /* [port] for a block to leave, 1 and up; NULL: 1 */
 	uint32_t wire, crossing; /* wire: 1 and up */
 	uint32_t packet;	 /* blocks of a packet, all but a message's last */
@@ -153,6 +178,7 @@ struct pm_packet_result {
 	double fairness;      /* Jain's index of what arrived from each host that sends */
 	bool unstable;	      /* ever more waits at the hosts */
 	const uint64_t *sent; /* [port] blocks */
+	const struct pm_packet_while *sls;	/* [PM_MAX_SLS], measured */
 	const struct pm_packet_sender *senders; /* [host] */
 	const struct pm_packet_while *windows;
 	uint32_t num_windows;
@@ -161,6 +187,9 @@ struct pm_packet_result {
 
 /* Opaque. */
 struct pm_packet;
+
+/* Whether packets of a service level are sent at all. */
+bool pm_packet_is_served(const struct pm_packet_lanes *lanes, uint32_t sl);
 
 /* -EINVAL: something is not in range, the message says what; -ENOMEM. The caller frees
  * *packet. The first messages are taken from the workload, also if it fails. */

@@ -18,6 +18,7 @@
 #define PM_LOAD_LEAST 100
 #define PM_MESSAGE_MAX (UINT32_C(1) << 20) /* blocks: 64 MiB */
 #define PM_NEVER UINT64_MAX
+#define PM_MAX_SLS 16 /* service levels */
 
 enum pm_pattern {
 	PM_UNIFORM,	/* any other host, with equal chance */
@@ -70,6 +71,8 @@ struct pm_workload_config {
 	uint32_t senders;  /* as shift */
 	const uint16_t *ticks; /* [host] that a block takes on its link, 1 and up; NULL: 1
 				*/
+	const uint8_t *sls;    /* [host] service level of what it sends; NULL: 0; borrowed
+				* as long as the workload */
 	const struct pm_workload_message *list; /* borrowed as long as the workload */
 	uint32_t num_list;
 	uint64_t seed;
@@ -80,6 +83,7 @@ struct pm_message {
 	uint32_t to, blocks;
 	uint32_t id;   /* for pm_workload_got */
 	uint64_t time; /* since when */
+	uint8_t sl;    /* service level, below PM_MAX_SLS */
 };
 
 /* Opaque: where every host is in its messages. */
