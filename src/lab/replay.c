@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/replay.h>
+#include <portmajor/alloc.h>
+
+#define FS UINT64_C(1000000) /* in a ns */
+
+/* A Set that happens in the run. */
+struct turn {
+	uint32_t time, set;
+};
+
+static int compare_turns(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->set < y->set ? -1 : x->set > y->set;
+}
+
+/* Ticks of a time, or PM_PACKET_MAX_TICKS if there are more. */
+static uint64_t ticks_of(const struct pm_replay_config *config, uint64_t ns)
+{
+	if (ns > config->tick * PM_PACKET_MAX_TICKS / FS)
+		return PM_PACKET_MAX_TICKS;
+	return (ns * FS + config->tick / 2) / config->tick;
+}
+
+/* The tick of a time of the recording. */
+static uint64_t find_tick(const struct pm_sets *sets,
+			  const struct pm_replay_config *config, uint64_t ns)
+{
+	uint64_t since, ticks;
+
+	if (ns >= sets->lost_at) {
+		since = ns - sets->lost_at;
+		return since < config->before
+			       ? 0
+			       : config->lose_at +
+					 ticks_of(config, since - config->before);
+	}
+	ticks = ticks_of(config, sets->lost_at - ns);
+	return ticks < config->lose_at ? config->lose_at - ticks : 0;
+}
+
+static uint32_t list_turns(const struct pm_sets *sets,
+			   const struct pm_replay_config *config, struct turn *turns,
+			   struct pm_replay *replay)
+{
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < sets->num; i++) {
+		uint64_t arrived = sets->set[i].arrived, tick;
+
+		if (arrived == PM_SETS_NEVER)
+			continue;
+		tick = find_tick(sets, config, arrived);
+		if (tick < config->end) {
+			turns[num++] = (struct turn){(uint32_t)tick, i};
+			continue;
+		}
+		replay->late++;
+		if (arrived > sets->lost_at + replay->last)
+			replay->last = arrived - sets->lost_at;
+	}
+	qsort(turns, num, sizeof(*turns), compare_turns);
+	return num;
+}
+
+int pm_replay_make(const struct pm_sets *sets, const struct pm_replay_config *config,
+		   struct pm_replay *replay, struct pm_error *err)
+{
+	struct turn *turns = pm_array(sets->num, sizeof(*turns));
+
+	*replay = (struct pm_replay){0};
+	if (!turns)
+		return pm_error_no_memory(err);
+	replay->num = list_turns(sets, config, turns, replay);
+	replay->list = pm_array(replay->num, sizeof(*replay->list));
+	for (uint32_t i = 0; replay->list && i < replay->num; i++) {
+		const struct pm_set *set = &sets->set[turns[i].set];
+
+		replay->list[i] = (struct pm_packet_set){
+			.time = turns[i].time, .sw = set->sw, .block = set->block};
+		memcpy(replay->list[i].entries,
+		       sets->entries + (size_t)turns[i].set * PM_LFT_BLOCK, PM_LFT_BLOCK);
+	}
+	free(turns);
+	return replay->list ? 0 : pm_error_no_memory(err);
+}

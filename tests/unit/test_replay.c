@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Recordings on the packet engine's clock, and what is lost between two Sets. */
+#include "world.h"
+
+#include <portmajor/losses.h>
+#include <portmajor/outage.h>
+#include <portmajor/replay.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- Times ---- */
+
+#define SETS 8
+
+/* Sets with these times of arriving, to block i. */
+static struct pm_sets make_sets(struct pm_set *set, const uint64_t *arrived, uint32_t num)
+{
+	static uint8_t entries[SETS * 64];
+
+	for (uint32_t i = 0; i < num; i++) {
+		set[i] = (struct pm_set){.arrived = arrived[i], .sw = i + 10, .block = i};
+		memset(entries + (size_t)i * 64, (int)i, 64);
+	}
+	return (struct pm_sets){
+		.set = set, .entries = entries, .num = num, .lost_at = 1000};
+}
+
+static struct pm_replay replay(const uint64_t *arrived, uint32_t num,
+			       const struct pm_replay_config *config)
+{
+	struct pm_set set[SETS];
+	struct pm_sets sets = make_sets(set, arrived, num);
+	struct pm_replay found;
+
+	assert_int_equal(pm_replay_make(&sets, config, &found, NULL), 0);
+	for (uint32_t i = 0; i < found.num; i++) {
+		const struct pm_packet_set *one = &found.list[i];
+
+		assert_int_equal(one->sw, one->block + 10);
+		assert_int_equal(one->entries[0], one->block);
+		assert_int_equal(one->entries[63], one->block);
+	}
+	return found;
+}
+
+static void assert_set(const struct pm_replay *found, uint32_t i, uint32_t block,
+		       uint32_t time)
+{
+	assert_int_equal(found->list[i].block, block);
+	assert_int_equal(found->list[i].time, time);
+}
+
+/* The nearest tick of 2.56 ns, by time; two at one tick as they were sent; one that was
+ * lost is nowhere; before the loss, and before the run. */
+static void test_times(void **state)
+{
+	const uint64_t arrived[] = {1010, 1000, 1001, 1002, PM_SETS_NEVER, 990, 1, 1010};
+	const struct pm_replay_config config = {
+		.tick = 2560000, .lose_at = 300, .end = 1000};
+	struct pm_replay found = replay(arrived, SETS, &config);
+
+	(void)state;
+	assert_int_equal(found.num, 7);
+	assert_int_equal(found.late, 0);
+	assert_set(&found, 0, 6, 0);
+	assert_set(&found, 1, 5, 296);
+	assert_set(&found, 2, 1, 300);
+	assert_set(&found, 3, 2, 300);
+	assert_set(&found, 4, 3, 301);
+	assert_set(&found, 5, 0, 304);
+	assert_set(&found, 6, 7, 304);
+	free(found.list);
+}
+
+/* At the end and later, also later than any run. */
+static void test_late(void **state)
+{
+	const uint64_t arrived[] = {2000, 1019, 1020, UINT64_MAX / 4};
+	const struct pm_replay_config config = {.tick = 1000000, .lose_at = 5, .end = 25};
+	struct pm_replay found = replay(arrived, 4, &config);
+
+	(void)state;
+	assert_int_equal(found.num, 1);
+	assert_set(&found, 0, 1, 24);
+	assert_int_equal(found.late, 3);
+	assert_true(found.last == UINT64_MAX / 4 - 1000);
+	free(found.list);
+}
+
+/* A loss before the run: what happened since then is in force. */
+static void test_before(void **state)
+{
+	const uint64_t arrived[] = {1499, 1500, 1501, 999, 1024};
+	const struct pm_replay_config config = {
+		.tick = 1000000, .before = 500, .end = 25};
+	struct pm_replay found = replay(arrived, 5, &config);
+
+	(void)state;
+	assert_int_equal(found.num, 5);
+	assert_set(&found, 0, 0, 0);
+	assert_set(&found, 1, 1, 0);
+	assert_set(&found, 2, 3, 0);
+	assert_set(&found, 3, 4, 0);
+	assert_set(&found, 4, 2, 1);
+	free(found.list);
+}
+
+/* ---- Lost between two Sets ---- */
+
+#define BLOCKS 8
+#define INTERVAL 128 /* ticks from one message of a host to the next */
+#define HOSTS 72
+#define ROUND ((HOSTS - 1) * INTERVAL) /* each pair has one message in this time */
+
+/* Two hosts of each leaf: one that others reach by chassis 0, one by chassis 1. */
+static void choose_hosts(const struct world *world, struct pm_sets *sets,
+			 struct pm_packet_host *hosts)
+{
+	const struct pm_fabric *fabric = world->fabric;
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t leaf = pm_fabric_peer_node(fabric, i), other = leaf ? 0 : 1;
+		uint8_t by;
+
+		if (fabric->ports[i].node < fabric->num_switches || leaf == PM_NONE)
+			continue;
+		by = sets->tables[(size_t)other * sets->length + sets->lid[i]];
+		if (by == 19 || by == 20) {
+			assert_true(num < HOSTS);
+			hosts[num++] = (struct pm_packet_host){i, sets->lid[i]};
+		} else {
+			sets->lid[i] = 0;
+		}
+	}
+	assert_int_equal(num, HOSTS);
+}
+
+/* Dead paths so many ns after the loss. */
+static uint64_t dead_at(const struct pm_outage *outage, uint64_t ns)
+{
+	uint32_t i = outage->num_points;
+
+	while (i > 1 && outage->curve[i - 1].ns > ns)
+		i--;
+	return outage->curve[i - 1].dead;
+}
+
+/*
+ * Each host sends to all others in turn, at a load of 1/16, again and again. Tables
+ * change each two rounds. So in the second one of them each pair has a packet at the end
+ * of its way, and all that is seen repeats with each round: dropped is one for each dead
+ * pair.
+ */
+static uint32_t compare_windows(const struct pm_packet_result *r,
+				const struct pm_outage *outage)
+{
+	uint32_t seen = 0;
+
+	assert_int_equal(r->windows[1].packets, outage->pairs);
+	assert_int_equal(r->windows[1].dropped, 0);
+	for (uint32_t i = 3; i < r->num_windows; i += 2) {
+		uint64_t dead = dead_at(outage, (uint64_t)(i - 2) * ROUND);
+
+		if (r->windows[i].dropped != dead)
+			fail_msg("window %u: %llu packets dropped, %llu pairs dead", i,
+				 (unsigned long long)r->windows[i].dropped,
+				 (unsigned long long)dead);
+		assert_int_equal(r->windows[i].packets, outage->pairs - dead);
+		seen += i > 3 && r->windows[i].dropped != r->windows[i - 2].dropped;
+	}
+	return seen;
+}
+
+static void run_sets(const struct world *world, const struct pm_sets *sets,
+		     const struct pm_packet_host *hosts, const struct pm_outage *outage,
+		     uint32_t *seen)
+{
+	const struct pm_replay_config times = {
+		.tick = 1000000, .lose_at = 2 * ROUND, .end = PM_PACKET_MAX_TICKS};
+	struct pm_workload_config load = {.pattern = PM_ALL_TO_ALL,
+					  .num_hosts = HOSTS,
+					  .blocks = BLOCKS,
+					  .load = PM_LOAD_FULL * BLOCKS / INTERVAL,
+					  .seed = 1};
+	struct pm_packet_config config = {.fabric = world->fabric,
+					  .tables = sets->tables,
+					  .length = sets->length,
+					  .hosts = hosts,
+					  .num_hosts = HOSTS,
+					  .wire = 7,
+					  .crossing = 11,
+					  .packet = BLOCKS,
+					  .buffer = 64,
+					  .lost = sets->lost,
+					  .num_lost = sets->num_lost,
+					  .lose_at = times.lose_at,
+					  .batch = ROUND,
+					  .batches = 1,
+					  .window = ROUND};
+	struct pm_replay found;
+	struct pm_packet *packet;
+	struct pm_packet_result r;
+
+	assert_int_equal(pm_replay_make(sets, &times, &found, NULL), 0);
+	assert_int_equal(found.num, sets->num);
+	config.sets = found.list;
+	config.num_sets = found.num;
+	config.warmup = (sets->num + 2) * 2 * ROUND;
+	assert_int_equal(pm_workload_new(&load, &config.workload, NULL), 0);
+	assert_int_equal(pm_packet_new(&config, &packet, NULL), 0);
+	assert_int_equal(pm_packet_run(packet, config.warmup + 1, NULL), 0);
+	pm_packet_result(packet, &r);
+	*seen = compare_windows(&r, outage);
+	pm_packet_free(packet);
+	pm_workload_free(config.workload);
+	free(found.list);
+}
+
+/* The packet engine loses the share of packets that outage.h has as dead, after each Set
+ * in the plugin's order. */
+static void try_share(struct world *world, const char *loss)
+{
+	const struct pm_sets_config config = {
+		.sm = PM_NONE, .mad_ns = UINT64_C(2) * ROUND, .wire_smps = 1};
+	struct pm_packet_host hosts[HOSTS];
+	struct pm_ports ports = {0};
+	struct pm_outage outage;
+	struct pm_sets *sets;
+	uint32_t seen;
+
+	assert_int_equal(
+		pm_losses_add(world->fabric, world->plan, "loss", loss, &ports, NULL), 0);
+	assert_int_equal(pm_sets_compute(world->fabric, world->plan, &config, ports.list,
+					 ports.num, &sets, NULL),
+			 0);
+	choose_hosts(world, sets, hosts);
+	assert_int_equal(pm_outage_follow(world->fabric, sets, &outage, NULL), 0);
+	assert_int_equal(outage.pairs, HOSTS * (HOSTS - 1));
+	assert_true(outage.at_once > 0);
+	run_sets(world, sets, hosts, &outage, &seen);
+	printf("%s lost: of %llu pairs %llu are dead, then less after %u of %u Sets, "
+	       "%llu in the end; as many packets in each round\n",
+	       loss, (unsigned long long)outage.pairs, (unsigned long long)outage.at_once,
+	       seen, sets->num, (unsigned long long)outage.end);
+	assert_int_equal(seen, outage.num_points - 1);
+	free(outage.curve);
+	free(ports.list);
+	pm_sets_free(sets);
+}
+
+static void test_share(void **state)
+{
+	struct world world;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	try_share(&world, "s0-*");
+	try_share(&world, "s0-fab0");
+	try_share(&world, "leaf5:19");
+	world_free(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_share),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
