@@ -14,6 +14,7 @@
 #include <portmajor/change.h>
 #include <portmajor/circuits.h>
 #include <portmajor/config.h>
+#include <portmajor/calls.h>
 #include <portmajor/cutoff.h>
 #include <portmajor/degrade.h>
 #include <portmajor/dsm.h>
@@ -1498,6 +1499,32 @@ static void try_dsm(struct world *world)
 	note(&result.last, sizeof(result.last));
 }
 
+static void try_calls(struct world *world)
+{
+	static const uint32_t hosts[] = {0, 1, 2, 3};
+	const struct pm_calls_config config = {
+		.algorithm = PM_COLLECTIVE_DOUBLING,
+		.processes = 4,
+		.bytes = 256,
+		.calls = 2,
+		.hosts = hosts,
+		.stride = 4,
+		.jobs = 1,
+	};
+	struct pm_workload_config workload = {.pattern = PM_LIST, .num_hosts = 4};
+	struct pm_workload *list;
+	struct pm_calls *calls;
+
+	(void)world;
+	MAKE(calls, pm_calls_make(&config, &calls, &trial.err));
+	workload.list = calls->list;
+	workload.num_list = calls->num;
+	MAKE(list, pm_workload_new(&workload, &list, &trial.err));
+	note(calls->before, 2 * (size_t)calls->num * sizeof(*calls->before));
+	pm_workload_free(list);
+	pm_calls_free(calls);
+}
+
 /* Reliable connections of all pairs, and how many events that took. */
 static int send_traffic(const struct world *world, const uint8_t *tables,
 			uint64_t *events)
@@ -1610,7 +1637,7 @@ static const struct row rows[] = {
 	ROW(flit_tree),	    ROW(flit_tables),
 	ROW(flit),	    ROW(flit_run),
 	ROW(sets),	    ROW(slow_links),
-	ROW(traffic),
+	ROW(traffic),	    ROW(calls),
 };
 
 /* Where it stands, for a test that fails. */

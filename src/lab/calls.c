@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/alloc.h>
+#include <portmajor/calls.h>
+
+#include <portmajor/fabric.h>
+#include <portmajor/pool.h>
+
+#include <errno.h>
+
+#define BLOCK 64
+
+/* Where a process is, while the list is made. */
+struct process {
+	uint32_t first, last; /* what its next step waits for, in run->next */
+	uint32_t step;	      /* the one in which it sent last */
+	uint32_t before;      /* what that waited for: place in calls->before, */
+	uint32_t num;	      /* and how many */
+};
+
+struct run {
+	const struct pm_calls_config *config;
+	const struct pm_schedule *schedule;
+	struct pm_calls *calls;
+	struct pm_pool pool;
+	struct process *processes;
+	uint32_t *next; /* [2 x message + (0: of its sender, 1: of its receiver)] */
+	uint32_t job;
+	uint32_t num_before;
+};
+
+/* Each of several bytes to all, and not all those of one. */
+static bool is_shared(enum pm_collective algorithm)
+{
+	return algorithm == PM_COLLECTIVE_RING || algorithm == PM_COLLECTIVE_DOUBLING;
+}
+
+/* Blocks of what one process has in the beginning. */
+static uint64_t share(enum pm_collective algorithm, uint32_t processes, uint64_t bytes)
+{
+	uint64_t unit = (uint64_t)BLOCK * (is_shared(algorithm) ? processes : 1);
+
+	return bytes / unit + (bytes % unit != 0);
+}
+
+uint64_t pm_calls_bytes(enum pm_collective algorithm, uint32_t processes, uint64_t bytes)
+{
+	return share(algorithm, processes, bytes) * BLOCK *
+	       (is_shared(algorithm) ? processes : 1);
+}
+
+/* ---- The list ---- */
+
+/* A message of a process is to be waited for; end: 0 for what it sends, 1 for what it
+ * receives. */
+static void wait_for(struct run *run, uint32_t p, uint32_t message, uint32_t end)
+{
+	struct process *process = &run->processes[p];
+	uint32_t at = 2 * message + end;
+
+	run->next[at] = PM_NONE;
+	if (process->first == PM_NONE)
+		process->first = at;
+	else
+		run->next[process->last] = at;
+	process->last = at;
+}
+
+/* A process comes to a step in which it sends: what that waits for. */
+static void begin_step(struct run *run, struct process *process, uint32_t step)
+{
+	if (process->step == step)
+		return;
+	process->step = step;
+	process->before = run->num_before;
+	for (uint32_t at = process->first; at != PM_NONE; at = run->next[at])
+		run->calls->before[run->num_before++] = at / 2;
+	process->num = run->num_before - process->before;
+	process->first = PM_NONE;
+}
+
+static void add_message(struct run *run, const struct pm_schedule_message *message,
+			uint32_t index, uint32_t step)
+{
+	const struct pm_calls_config *config = run->config;
+	const uint32_t *hosts = config->hosts + (size_t)run->job * config->stride;
+	struct process *process = &run->processes[message->from];
+	uint64_t blocks = share(config->algorithm, config->processes, config->bytes);
+
+	begin_step(run, process, step);
+	run->calls->list[index] = (struct pm_workload_message){
+		.from = hosts[message->from],
+		.to = hosts[message->to],
+		.blocks =
+			(uint32_t)(is_shared(config->algorithm) ? blocks * message->blocks
+								: blocks),
+		.num_before = process->num,
+		.before = run->calls->before + process->before,
+	};
+	wait_for(run, message->from, index, 0);
+}
+
+/* The messages of a call, from `base` of the list on. */
+static void add_call(struct run *run, uint32_t call, uint32_t base)
+{
+	const struct pm_schedule *schedule = run->schedule;
+
+	for (uint32_t first = 0, end; first < schedule->num; first = end) {
+		uint32_t step = schedule->messages[first].step;
+
+		for (end = first;
+		     end < schedule->num && schedule->messages[end].step == step; end++)
+			add_message(run, &schedule->messages[end], base + end,
+				    call * schedule->steps + step);
+		for (uint32_t m = first; m < end; m++)
+			wait_for(run, schedule->messages[m].to, base + m, 1);
+	}
+}
+
+static void add_job(struct run *run)
+{
+	uint32_t calls = run->config->calls, per_call = run->schedule->num;
+
+	for (uint32_t p = 0; p < run->config->processes; p++)
+		run->processes[p] = (struct process){.first = PM_NONE, .step = PM_NONE};
+	for (uint32_t call = 0; call < calls; call++)
+		add_call(run, call, (run->job * calls + call) * per_call);
+}
+
+/* ---- All of it ---- */
+
+static int check(const struct pm_calls_config *config, const struct pm_schedule *schedule,
+		 struct pm_error *err)
+{
+	uint64_t most = share(config->algorithm, config->processes, config->bytes);
+
+	if (schedule->num > PM_CALLS_MAX_MESSAGES / config->jobs / config->calls)
+		return pm_error_set(err, -EINVAL,
+				    "%u calls of %u jobs, of %u messages each: more than "
+				    "%u in all",
+				    config->calls, config->jobs, schedule->num,
+				    PM_CALLS_MAX_MESSAGES);
+	if (config->algorithm == PM_COLLECTIVE_DOUBLING)
+		most *= config->processes / 2; /* in the last step */
+	if (most > PM_MESSAGE_MAX)
+		return pm_error_set(err, -EINVAL, "a message has more than %u blocks",
+				    PM_MESSAGE_MAX);
+	return 0;
+}
+
+static int make(struct run *run, struct pm_error *err)
+{
+	const struct pm_calls_config *config = run->config;
+	struct pm_calls *calls = run->calls;
+
+	calls->per_call = run->schedule->num;
+	calls->num = config->jobs * config->calls * calls->per_call;
+	calls->list = pm_array(calls->num, sizeof(*calls->list));
+	calls->before = pm_array(2 * (size_t)calls->num, sizeof(*calls->before));
+	run->processes =
+		pm_pool_array(&run->pool, config->processes, sizeof(*run->processes));
+	run->next = pm_pool_array(&run->pool, 2 * (size_t)calls->num, sizeof(*run->next));
+	if (!calls->list || !calls->before || pm_pool_check(&run->pool, err))
+		return pm_error_no_memory(err);
+	for (run->job = 0; run->job < config->jobs; run->job++)
+		add_job(run);
+	return 0;
+}
+
+int pm_calls_make(const struct pm_calls_config *config, struct pm_calls **result,
+		  struct pm_error *err)
+{
+	struct run run = {.config = config};
+	struct pm_schedule *schedule;
+	int rc = pm_schedule_make(config->algorithm, config->processes, config->bytes,
+				  false, &schedule, err);
+
+	if (rc)
+		return rc;
+	run.schedule = schedule;
+	rc = check(config, schedule, err);
+	if (!rc) {
+		run.calls = calloc(1, sizeof(*run.calls));
+		rc = run.calls ? make(&run, err) : pm_error_no_memory(err);
+	}
+	pm_schedule_free(schedule);
+	pm_pool_free(&run.pool);
+	if (rc)
+		pm_calls_free(run.calls);
+	else
+		*result = run.calls;
+	return rc;
+}
+
+void pm_calls_free(struct pm_calls *calls)
+{
+	if (calls) {
+		free(calls->list);
+		free(calls->before);
+	}
+	free(calls);
+}
