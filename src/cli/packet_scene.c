@@ -4,8 +4,7 @@
 #include "output.h"
 
 #include <portmajor/alloc.h>
-#include <portmajor/delta.h>
-#include <portmajor/order.h>
+#include <portmajor/textfile.h>
 
 static int no_memory(void)
 {
@@ -99,111 +98,108 @@ const char *scene_name(const struct scene *scene, uint32_t host)
 	return pm_fabric_name(scene->fabric, scene->fabric->ports[port].node);
 }
 
-int scene_read(struct scene *scene, const char *path, const struct cli_fabric *config,
-	       const char *lfts)
+/* Tables and LIDs of a recording; what the fabric says of LIDs does not count. */
+static int recorded_tables(struct scene *scene, const char *path)
 {
-	int status = cli_fabric_read(path, config, &scene->fabric);
+	const struct pm_fabric *fabric = scene->fabric;
+	struct pm_error err;
 
-	if (!status && lfts)
-		status = file_tables(scene, lfts);
+	if (pm_sets_read(path, fabric, &scene->recording, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	scene->length = scene->recording->length;
+	scene->lfts =
+		pm_copy(scene->recording->tables, fabric->num_switches, scene->length);
+	if (!scene->lfts)
+		return no_memory();
+	for (uint32_t h = 0; h < scene->num_hosts; h++) {
+		scene->hosts[h].lid = scene->recording->lid[scene->hosts[h].port];
+		if (!scene->hosts[h].lid)
+			return cli_fail(
+				EXIT_INPUT,
+				"%s has no LID of host \"%s\": of another fabric?",
+				pm_textfile_name(path), scene_name(scene, h));
+	}
+	return EXIT_FINE;
+}
+
+/* What a recording loses; --lose may say the same. */
+static int recorded_loss(struct scene *scene, const struct scene_config *config)
+{
+	const struct pm_sets *recording = scene->recording;
+
+	if (config->lost->num)
+		return cli_losses_check(scene->fabric, &scene->lost, recording,
+					config->sets);
+	scene->lost.list =
+		pm_copy(recording->lost, recording->num_lost, sizeof(*recording->lost));
+	if (!scene->lost.list)
+		return no_memory();
+	scene->lost.num = recording->num_lost;
+	return EXIT_FINE;
+}
+
+int scene_read(struct scene *scene, const char *path, const struct scene_config *config)
+{
+	int status = cli_fabric_read(path, config->fabric, &scene->fabric);
+
+	if (!status && config->lfts)
+		status = file_tables(scene, config->lfts);
 	if (!status)
 		status = list_hosts(scene);
-	if (!status && !lfts)
-		status = plan_tables(scene, config);
+	if (!status && config->sets)
+		status = recorded_tables(scene, config->sets);
+	if (!status && !config->lfts && !config->sets)
+		status = plan_tables(scene, config->fabric);
 	for (uint32_t h = 0; h < scene->num_hosts && !status; h++)
 		if (!scene->hosts[h].lid)
 			status = cli_fail(EXIT_INPUT, "host \"%s\" has no LID",
 					  scene_name(scene, h));
+	if (!status)
+		status = cli_losses_add(scene->fabric, scene->tables.plan, config->lost,
+					&scene->lost);
+	if (!status && config->sets)
+		status = recorded_loss(scene, config);
 	return status;
 }
 
 /* ---- Losses ---- */
 
-/* Blocks that differ now from what switches hold, in the order in which they are sent. */
-static int list_blocks(const struct scene *scene, const uint8_t *alive,
-		       struct pm_order_block **list, uint32_t *num)
+/* The recording that the plugin would make, and at once: all at the moment when the first
+ * block is sent. */
+static int compute_recording(struct scene *scene, const struct scene_config *config)
 {
-	const struct pm_routes *routes = scene->tables.routes;
-	struct pm_order_waits waits;
-	uint32_t room = 0;
+	const struct repair_config *repair = &config->repair;
+	const struct pm_sets_config how = {
+		.sm = PM_NONE,
+		.connect_roots = config->fabric->connect_roots,
+		.mad_ns = repair->kind == REPAIR_ORDER ? repair->smp : 0,
+		.wire_smps = repair->wire_smps};
+	struct pm_error err;
 
-	for (uint32_t sw = 0; sw < scene->fabric->num_switches; sw++)
-		for (uint32_t b = 0; b < scene->length / PM_LFT_BLOCK; b++) {
-			const uint8_t *held = scene->lfts + (size_t)sw * scene->length +
-					      (size_t)b * PM_LFT_BLOCK;
+	if (pm_sets_compute(scene->fabric, scene->tables.plan, &how, scene->lost.list,
+			    scene->lost.num, &scene->recording, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	for (uint32_t i = 0; i < scene->recording->num; i++) {
+		struct pm_set *set = &scene->recording->set[i];
 
-			if (pm_grow(list, &room, *num + 1, sizeof(**list)))
-				return no_memory();
-			*num += pm_order_compare(routes, sw, b, held, &(*list)[*num]);
-		}
-	if (pm_order_sort(routes, alive, *list, *num, &waits))
-		return no_memory();
-	pm_order_free(&waits);
+		set->sent += repair->after;
+		set->arrived += repair->after;
+		set->acked += repair->after;
+	}
 	return EXIT_FINE;
 }
 
-/* Writes the k-th Set. */
-static void write_set(const struct scene *scene, const struct repair_config *repair,
-		      const struct pm_order_block *block, uint32_t k)
+int scene_mend(struct scene *scene, const struct scene_config *config,
+	       const struct pm_replay_config *times)
 {
-	size_t at = (size_t)block->number * PM_LFT_BLOCK;
-	struct pm_packet_set *set = &scene->sets[k];
+	struct pm_error err;
+	int status = EXIT_FINE;
 
-	set->sw = block->sw;
-	set->block = block->number;
-	set->time = repair->begin;
-	if (repair->kind == REPAIR_ORDER)
-		set->time += (k / repair->wire_smps + 1) * repair->smp;
-	pm_delta_apply(set->entries, scene->lfts + (size_t)block->sw * scene->length + at,
-		       pm_routes_table(scene->tables.routes, block->sw) + at,
-		       PM_LFT_BLOCK);
-}
-
-static int mend(struct scene *scene, const struct repair_config *repair, uint8_t *alive)
-{
-	const struct pm_fabric *fabric = scene->fabric;
-	struct pm_order_block *blocks = NULL;
-	uint32_t num = 0;
-	int status;
-
-	if (!pm_plan_match(scene->tables.plan, fabric, alive))
-		return cli_fail(EXIT_INPUT, "the plan is of another fabric");
-	for (uint32_t i = 0; i < scene->lost.num; i++) {
-		uint32_t port = scene->lost.list[i], peer = fabric->ports[port].peer;
-		uint32_t known = scene->tables.plan->known->num_ports;
-
-		if (port < known)
-			alive[port] = 0;
-		if (peer < known)
-			alive[peer] = 0;
-	}
-	pm_routes_update(scene->tables.routes, alive, NULL);
-	status = list_blocks(scene, alive, &blocks, &num);
-	if (!status) {
-		scene->sets = pm_array(num, sizeof(*scene->sets));
-		status = scene->sets ? EXIT_FINE : no_memory();
-	}
-	for (uint32_t k = 0; k < num && !status; k++)
-		write_set(scene, repair, &blocks[k], k);
-	scene->num_sets = status ? 0 : num;
-	free(blocks);
-	return status;
-}
-
-int scene_lose(struct scene *scene, const struct cli_lost *lost,
-	       const struct repair_config *repair)
-{
-	uint8_t *alive;
-	int status;
-
-	if (!lost->num)
-		return EXIT_FINE;
-	status = cli_losses_add(scene->fabric, scene->tables.plan, lost, &scene->lost);
-	if (status || repair->kind == REPAIR_NONE)
-		return status;
-	alive = pm_array(scene->fabric->num_ports, 1);
-	status = alive ? mend(scene, repair, alive) : no_memory();
-	free(alive);
+	if (config->repair.kind != REPAIR_NONE)
+		status = compute_recording(scene, config);
+	if (!status && scene->recording &&
+	    pm_replay_make(scene->recording, times, &scene->replay, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	return status;
 }
 
@@ -222,7 +218,8 @@ void scene_free(struct scene *scene)
 	free(scene->lfts);
 	free(scene->hosts);
 	free(scene->lost.list);
-	free(scene->sets);
+	free(scene->replay.list);
+	pm_sets_free(scene->recording);
 	cli_tables_free(&scene->tables);
 	pm_fabric_free(scene->fabric);
 }

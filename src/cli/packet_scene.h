@@ -6,43 +6,50 @@
 #include "losses.h"
 #include "tables.h"
 
-#include <portmajor/packet.h>
+#include <portmajor/replay.h>
 
-/* When the tables are mended after a loss. */
+/* The tables after a loss, where no recording has them. */
 enum repair {
-	REPAIR_NONE,
+	REPAIR_NONE,	/* no Sets */
 	REPAIR_AT_ONCE, /* all blocks at the same time */
 	REPAIR_ORDER,	/* one after the other, as the plugin sends them */
 };
 
 struct repair_config {
 	enum repair kind;
-	uint32_t begin;	    /* tick */
-	uint32_t smp;	    /* ticks from sending a block to its answer */
+	uint64_t after;	    /* ns from the loss to the first block */
+	uint64_t smp;	    /* ns from sending a block to its answer */
 	uint32_t wire_smps; /* blocks under way at a time */
 };
 
 /* Zeroed: nothing yet. */
 struct scene {
 	struct pm_fabric *fabric;
-	struct cli_tables tables; /* not with a file */
-	uint8_t *lfts;		  /* [switch][length] */
+	struct pm_sets *recording; /* or NULL */
+	struct cli_tables tables;  /* the plan's, with neither a recording nor a file */
+	uint8_t *lfts;		   /* [switch][length] */
 	uint32_t length;
 	struct pm_packet_host *hosts; /* by switch and port */
 	uint32_t num_hosts;
 	struct pm_ports lost;
-	struct pm_packet_set *sets;
-	uint32_t num_sets;
+	struct pm_replay replay; /* its Sets */
 };
 
-/* Reads a fabric, and tables from a file, or the plan's if that is NULL; an exit status.
- */
-int scene_read(struct scene *scene, const char *path, const struct cli_fabric *config,
-	       const char *lfts);
+/* Where tables are from: at most one of two files, else they are the plan's. */
+struct scene_config {
+	const struct cli_fabric *fabric;
+	const char *lfts; /* or NULL */
+	const char *sets; /* a recording, or NULL */
+	const struct cli_lost *lost;
+	struct repair_config repair;
+};
 
-/* What is lost, and the Sets that follow from it; an exit status. */
-int scene_lose(struct scene *scene, const struct cli_lost *lost,
-	       const struct repair_config *repair);
+/* Reads a fabric, its tables, and what is lost; an exit status. */
+int scene_read(struct scene *scene, const char *path, const struct scene_config *config);
+
+/* Makes the Sets that follow from that; an exit status. */
+int scene_mend(struct scene *scene, const struct scene_config *config,
+	       const struct pm_replay_config *times);
 
 /* The host with that name, or PM_NONE. */
 uint32_t scene_host(const struct scene *scene, const char *name);

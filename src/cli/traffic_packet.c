@@ -421,8 +421,8 @@ static void configure_engine(struct lab *lab)
 	config->tries = request->retries;
 	config->lost = lab->scene.lost.list;
 	config->num_lost = lab->scene.lost.num;
-	config->sets = lab->scene.sets;
-	config->num_sets = lab->scene.num_sets;
+	config->sets = lab->scene.replay.list;
+	config->num_sets = lab->scene.replay.num;
 	config->warmup = to_ticks(lab, request->warmup);
 	config->batches = request->batches;
 	config->batch = to_ticks(lab, request->time / request->batches);
@@ -452,7 +452,7 @@ static json_t *settings_json(const struct lab *lab)
 		to_us(lab, (double)config->batch * config->batches), "batches",
 		(json_int_t)config->batches, "lost", cli_lost_json(&request->lost),
 		"lost_us", to_us(lab, (double)config->lose_at - config->warmup), "sets",
-		(json_int_t)lab->scene.num_sets, "seeds", (json_int_t)request->seeds);
+		(json_int_t)lab->scene.replay.num, "seeds", (json_int_t)request->seeds);
 }
 
 static json_t *drops_json(const struct lab *lab, const struct pm_packet_result *r)
@@ -524,8 +524,8 @@ static json_t *windows_json(const struct lab *lab, const struct pm_packet_result
 		const struct pm_packet_while *w = &r->windows[i];
 		double end = (i + 1) * window;
 
-		while (sets < lab->scene.num_sets &&
-		       lab->scene.sets[(uint32_t)sets].time <= end)
+		while (sets < lab->scene.replay.num &&
+		       lab->scene.replay.list[(uint32_t)sets].time <= end)
 			sets++;
 		list = cli_json_append(
 			list,
@@ -931,8 +931,18 @@ static int run_points(struct lab *lab)
 static int run(struct request *request, const char *path)
 {
 	struct lab lab = {.request = request, .tick = 512000 / request->gbps};
-	int status = scene_read(&lab.scene, path, &request->fabric, request->lfts);
+	struct scene_config config = {
+		.fabric = &request->fabric,
+		.lfts = request->lfts,
+		.lost = &request->lost,
+		.repair = request->repair,
+	};
+	struct pm_replay_config times = {.tick = lab.tick * UINT64_C(1000)};
+	int status;
 
+	config.repair.after = request->repair_at / 1000;
+	config.repair.smp = request->smp / 1000;
+	status = scene_read(&lab.scene, path, &config);
 	if (!status && lab.scene.num_hosts < 2)
 		status = cli_fail(EXIT_INPUT, "%s: traffic needs two hosts", path);
 	if (!status && request->messages == INT32_MAX)
@@ -941,10 +951,10 @@ static int run(struct request *request, const char *path)
 		status = configure_pattern(&lab);
 	configure_workload(&lab);
 	configure_engine(&lab);
-	request->repair.begin = lab.config.lose_at + to_ticks(&lab, request->repair_at);
-	request->repair.smp = to_ticks(&lab, request->smp);
+	times.lose_at = lab.config.lose_at;
+	times.end = lab.config.warmup + lab.config.batch * lab.config.batches;
 	if (!status)
-		status = scene_lose(&lab.scene, &request->lost, &request->repair);
+		status = scene_mend(&lab.scene, &config, &times);
 	configure_engine(&lab);
 	if (!status)
 		status = run_points(&lab);
