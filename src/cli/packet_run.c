@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "packet_run.h"
+
+#define PIECES 50 /* of a run, between two looks at how far it is */
+
+uint32_t packet_ticks(const struct packet_lab *lab, uint64_t ps)
+{
+	uint64_t ticks = (ps * 1000 + lab->tick / 2) / lab->tick;
+
+	return ticks < PM_PACKET_MAX_TICKS ? (uint32_t)ticks : PM_PACKET_MAX_TICKS;
+}
+
+double packet_us(const struct packet_lab *lab, double ticks)
+{
+	return ticks * ((double)lab->tick / 1e3) / 1e6;
+}
+
+static void show_progress(struct packet_lab *lab, uint32_t piece)
+{
+	cli_progress_show(&lab->progress, (uint64_t)lab->done * PIECES + piece,
+			  (uint64_t)lab->count * PIECES, lab->done + 1, lab->count);
+}
+
+static bool is_done(const struct packet_lab *lab, const struct packet_run *run)
+{
+	return packet_request_closed(lab->request) && !pm_workload_left(run->workload);
+}
+
+/* Runs to the end, or until a closed loop or list is done; an exit status. */
+static int run_through(struct packet_lab *lab, struct packet_run *run)
+{
+	const struct pm_packet_config *config = &lab->config;
+	uint64_t end = config->warmup + (uint64_t)config->batch * config->batches + 1;
+	struct pm_error err;
+
+	for (uint32_t piece = 1; piece <= PIECES && !is_done(lab, run); piece++) {
+		show_progress(lab, piece - 1);
+		if (pm_packet_run(run->packet, (uint32_t)(end * piece / PIECES), &err))
+			return cli_fail(EXIT_INPUT, "%s", err.text);
+	}
+	pm_packet_result(run->packet, &run->r);
+	return EXIT_FINE;
+}
+
+int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *workload,
+		     const struct pm_packet_config *engine, struct packet_run *run)
+{
+	struct pm_packet_config config = *engine;
+	struct pm_error err;
+	int status;
+
+	*run = (struct packet_run){0};
+	if (pm_workload_new(workload, &run->workload, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	config.workload = run->workload;
+	if (pm_packet_new(&config, &run->packet, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	status = run_through(lab, run);
+	lab->done++;
+	return status;
+}
+
+void packet_run_end(struct packet_run *run)
+{
+	pm_packet_free(run->packet);
+	pm_workload_free(run->workload);
+}

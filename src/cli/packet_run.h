@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Running the packet engine, and its time. */
+#ifndef PORTMAJOR_CLI_PACKET_RUN_H
+#define PORTMAJOR_CLI_PACKET_RUN_H
+
+#include "traffic_packet.h"
+
+/* Times in ticks, at most PM_PACKET_MAX_TICKS, and back. */
+uint32_t packet_ticks(const struct packet_lab *lab, uint64_t ps);
+double packet_us(const struct packet_lab *lab, double ticks);
+
+struct packet_run {
+	struct pm_workload *workload;
+	struct pm_packet *packet;
+	struct pm_packet_result r;
+};
+
+/* Runs a workload on an engine, whose workload is not looked at, to the end, or until a
+ * closed loop or list is done. To be ended in any case; an exit status. */
+int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *workload,
+		     const struct pm_packet_config *engine, struct packet_run *run);
+void packet_run_end(struct packet_run *run);
+
+#endif

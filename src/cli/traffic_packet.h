@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What `portmajor traffic --engine packet` was asked, and what it tells. */
+#ifndef PORTMAJOR_CLI_TRAFFIC_PACKET_H
+#define PORTMAJOR_CLI_TRAFFIC_PACKET_H
+
+#include "packet_scene.h"
+#include "progress.h"
+#include "traffic_shard.h"
+
+#include <portmajor/calls.h>
+#include <portmajor/rates.h>
+
+#include <jansson.h>
+
+#define PACKET_MAX_LOADS 100
+#define PACKET_MAX_SEEDS 1000
+#define PACKET_GBPS 200	 /* of links that do not say how fast they are */
+#define PACKET_CIRCLE 64 /* ports of one that are named */
+
+struct packet_request {
+	struct cli_fabric fabric;
+	const char *lfts, *sets;
+	struct cli_lost lost;
+	struct repair_config repair;
+	struct cli_shard shard; /* 0 of 0: all */
+	struct cli_output output;
+	bool timing, poisson, in_line, reliable;
+	bool collective, random, alone;
+	const char *pattern_argument; /* behind the colon, or NULL */
+	enum pm_pattern pattern;
+	enum pm_collective algorithm;
+	uint32_t processes, calls; /* of a collective; 0 processes: as many as can be */
+	uint32_t jobs;		   /* 1 and up */
+	uint32_t loads[PACKET_MAX_LOADS], num_loads;
+	uint32_t messages; /* of each host in a closed loop; 0: an open one */
+	uint32_t vls;
+	struct pm_packet_lanes lanes;	  /* as given, whatever `vls` is */
+	uint8_t sls[PM_MAX_SLS], num_sls; /* of hosts, in turn */
+	uint32_t bytes, mtu, buffer, reads, gbps, batches, seed, seeds, hoq, timeout,
+		retries;
+	/* In picoseconds; time UINT64_MAX: as long as a collective may take. */
+	uint64_t wire, crossing, warmup, time, window, at, return_after, repair_at, smp;
+	bool before; /* the loss is so long before the beginning of what is measured */
+};
+
+/* What is asked for, with all that is not said; an exit status, or -1: go on. */
+int packet_request_read(int argc, char **argv, struct packet_request *request);
+void packet_request_free(struct packet_request *request);
+
+/* Lanes and arbitration as OpenSM has them if nothing is said. */
+void packet_lanes_begin(struct packet_request *request);
+
+/* Takes these options; an exit status. */
+int packet_take_vls(const struct cli_option *option, char *argument, void *to);
+int packet_take_sl2vl(const struct cli_option *option, char *argument, void *to);
+int packet_take_high(const struct cli_option *option, char *argument, void *to);
+int packet_take_low(const struct cli_option *option, char *argument, void *to);
+int packet_take_sls(const struct cli_option *option, char *argument, void *to);
+
+/* The lanes there are of those that were given, as OpenSM would set them; an exit status,
+ * with a message if a service level that is used has none. */
+int packet_lanes_end(struct packet_request *request);
+
+/* Whether there is an end to what hosts send: not with a load. */
+static inline bool packet_request_closed(const struct packet_request *request)
+{
+	return request->messages || request->collective;
+}
+
+/* Who takes part in a run. */
+struct packet_jobs {
+	uint32_t num, hosts; /* hosts of each */
+	uint32_t processes;  /* of each, that take part in a collective */
+	uint64_t bytes;	     /* that come to each process then */
+	uint32_t *order;     /* [all hosts], the first job's first */
+	struct pm_calls *calls;
+};
+
+/* All for one run after the other. */
+struct packet_lab {
+	const struct packet_request *request;
+	struct scene scene;
+	struct pm_workload_config workload;
+	struct pm_packet_config config;
+	struct pm_replay_config times;
+	struct pm_rates rates; /* of the cables; none if --gbps says it */
+	uint16_t *ticks;       /* [port] for a block, or NULL: 1 */
+	uint16_t *host_ticks;  /* [host], or NULL */
+	uint8_t *sls;	       /* [host] */
+	uint64_t tick;	       /* femtoseconds */
+	struct packet_jobs jobs;
+	uint32_t node; /* host that the pattern names */
+	struct cli_progress progress;
+	uint32_t done, count; /* runs */
+};
+
+/* Of all runs. */
+json_t *packet_settings_json(const struct packet_lab *lab);
+
+/* traffic_replay.c: of all runs, too: recordings and losses; and what a text says of
+ * these settings. */
+json_t *traffic_replay_json(const struct packet_lab *lab);
+void traffic_replay_print(const json_t *settings);
+
+/* One run, with lab->workload, and the circle of `num` ports in which packets wait for
+ * each other. */
+struct packet_run;
+json_t *packet_point_json(const struct packet_lab *lab, const struct packet_run *run,
+			  const uint32_t *circle, int num);
+
+/* Whether one of these runs found what is not in order. */
+bool packet_has_findings(const json_t *points);
+
+#endif
