@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What happens to tables and cables while the packet engine runs, as JSON and as text. */
+#include "json.h"
+#include "packet_run.h"
+#include "text.h"
+
+#include <stdio.h>
+
+/* When the cables are lost, from the beginning of what is measured. */
+static double lost_us(const struct packet_lab *lab)
+{
+	return lab->times.before
+		       ? -(double)lab->request->at / 1e6
+		       : packet_us(lab, (double)lab->config.lose_at - lab->config.warmup);
+}
+
+/* What a recording says of itself, or null. */
+static json_t *recording_json(const struct packet_lab *lab)
+{
+	const struct pm_sets *recording = lab->scene.recording;
+
+	if (!lab->request->sets)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:I}", "file",
+			 cli_json_string(lab->request->sets), "engine",
+			 cli_json_string(recording->engine), "times",
+			 cli_json_string(recording->times), "cables",
+			 (json_int_t)recording->num_lost);
+}
+
+json_t *traffic_replay_json(const struct packet_lab *lab)
+{
+	const struct pm_packet_config *config = &lab->config;
+	const struct pm_replay *replay = &lab->scene.replay;
+
+	return json_pack(
+		"{s:o, s:f, s:o, s:I, s:I, s:f}", "recording", recording_json(lab),
+		"lost_us", lost_us(lab), "return_us",
+		config->return_at ? json_real(packet_us(lab, (double)config->return_at -
+								     config->warmup))
+				  : json_null(),
+		"sets", (json_int_t)replay->num, "sets_late", (json_int_t)replay->late,
+		"sets_last_us", (double)replay->last / 1000);
+}
+
+void traffic_replay_print(const json_t *settings)
+{
+	const json_t *recording = json_object_get(settings, "recording");
+
+	if (json_is_object(recording)) {
+		cli_text_print(recording, "{file}: {engine}, {cables} cables are lost");
+		if (json_string_length(json_object_get(recording, "times")))
+			cli_text_print(recording, "; {times}");
+		putchar('\n');
+	}
+	if (cli_json_number(settings, "sets_late"))
+		cli_text_print(settings,
+			       "{sets_late} Sets come after the end (--time), the last "
+			       "{%%%sets_last_us} us after the loss; {sets} before it\n");
+}
