@@ -12,7 +12,7 @@
 
 #define WIDTH 79       /* of help */
 #define HELP_COLUMN 22 /* where the text about an option begins */
-#define MAX_OPTIONS 48 /* of a subcommand */
+#define MAX_OPTIONS 80 /* of a subcommand */
 #define FIRST_LONG 256 /* what getopt_long gives for long options: above all letters */
 #define LIST_OPTIONS "--list-options"
 

@@ -40,7 +40,8 @@ extern const struct cli_command traffic_flit_command;
 	{                                                                                \
 		0, "engine", "ENGINE",                                                   \
 			"cutoff counts pairs of hosts that are cut off (default), "      \
-			"packet sends packets (default with --pattern or --load), flit " \
+			"packet sends packets (default with --pattern, --load or "       \
+			"--collective), flit "                                           \
 			"sends "                                                         \
 			"flit by flit; each has options of its own",                     \
 			.take = traffic_take_engine, .low = (engine),                    \

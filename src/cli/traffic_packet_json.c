@@ -256,6 +256,168 @@ json_t *packet_point_json(const struct packet_lab *lab, const struct packet_run 
 		"sls", classes_json(lab, r));
 }
 
+/* ---- Telling ---- */
+
+static void print_circle(const json_t *circle)
+{
+	const json_t *link;
+	size_t i;
+
+	if (!json_is_array(circle))
+		return;
+	fputs("finding: deadlock, packets wait for each other:", stdout);
+	json_array_foreach(circle, i, link) cli_text_print(link, " {name}");
+	putchar('\n');
+}
+
+/* A line for each reason: how many, at how many nodes, and where most. */
+static void print_drops(const json_t *list)
+{
+	for (unsigned int reason = 0; reason < PM_DROPS; reason++) {
+		const char *name = pm_packet_drop_name((enum pm_packet_drop)reason);
+		const json_t *row, *worst = NULL;
+		json_int_t sum = 0, nodes = 0;
+		size_t i;
+
+		json_array_foreach(list, i, row)
+		{
+			if (strcmp(json_string_value(json_object_get(row, "reason")),
+				   name))
+				continue;
+			sum += cli_json_number(row, "packets");
+			nodes++;
+			if (!worst || cli_json_number(row, "packets") >
+					      cli_json_number(worst, "packets"))
+				worst = row;
+		}
+		if (!worst)
+			continue;
+		printf("dropped %" JSON_INTEGER_FORMAT ": %s, at %" JSON_INTEGER_FORMAT
+		       " nodes",
+		       sum, name, nodes);
+		cli_text_print(worst, ", most at {node.name}: {packets}\n");
+	}
+}
+
+static void print_more(const json_t *point)
+{
+	const json_t *list, *row;
+	size_t i;
+
+	print_drops(json_object_get(point, "drops"));
+	if (json_is_object(json_object_get(point, "pairs")))
+		cli_text_print(point,
+			       "{pairs.used} pairs of hosts: {pairs.again} sent "
+			       "{pairs.resent} packets again, {pairs.late} were late, "
+			       "{pairs.broken} are broken\n");
+	list = json_object_get(point, "sls");
+	json_array_foreach(list, i, row) if (json_array_size(list) > 1)
+		cli_text_print(row, "SL {sl} on VL {vl}: {%%%gbps} Gb/s, latency "
+				    "{%%%mean_us} us, at most {%%%max_us}\n");
+	list = json_object_get(point, "windows");
+	if (json_array_size(list))
+		printf("%10s %8s %10s %10s %8s %6s\n", "from us", "rate", "mean us",
+		       "max us", "dropped", "Sets");
+	json_array_foreach(list, i, row)
+		cli_text_print(row, "{10%us} {8%%%rate} {10%%%mean_us} {10%%%max_us} "
+				    "{8dropped} {6sets}\n");
+	row = json_object_get(point, "findings");
+	if (json_is_true(json_object_get(row, "loss")))
+		puts("finding: packets were lost, and nothing had failed");
+	print_circle(json_object_get(row, "deadlock"));
+	if (json_is_number(json_object_get(json_object_get(point, "done"), "us")))
+		cli_text_print(point, "done after {%%%done.us} us\n");
+	else if (json_is_object(json_object_get(point, "done")))
+		cli_text_print(point,
+			       "not done: {done.left} messages have not arrived\n");
+	packet_jobs_print(point);
+	if (json_object_get(point, "cpu_seconds"))
+		cli_text_print(point, "{events} events, {block_hops} blocks over cables, "
+				      "{%%%cpu_seconds} s CPU\n");
+}
+
+/* Over the seeds of a load. */
+static void print_mean(const json_t *mean)
+{
+	if (json_is_number(json_object_get(mean, "offered")))
+		cli_text_print(mean, "offered {%%%offered}");
+	else
+		fputs("closed loop", stdout);
+	cli_text_print(mean, ", over seeds: accepted {%%%accepted} +- {%%%half}, latency "
+			     "{%%%latency_us.mean} +- {%%%latency_us.half} us");
+	if (json_is_object(json_object_get(mean, "done_us")))
+		cli_text_print(mean, ", done after {%%%done_us.mean} +- "
+				     "{%%%done_us.half} us");
+	putchar('\n');
+}
+
+/* What was asked for, in a line. */
+static void print_settings(const json_t *object)
+{
+	const json_t *settings = json_object_get(object, "settings"), *rate;
+	const json_t *rates = json_object_get(settings, "rates");
+	bool whole = json_is_integer(json_object_get(settings, "gbps"));
+	size_t i;
+
+	if (json_is_object(json_object_get(settings, "collective")))
+		cli_text_print(settings, "{pattern}, {collective.processes} processes of "
+					 "{hosts} hosts, {collective.bytes} bytes, ");
+	else
+		cli_text_print(settings,
+			       "{pattern}, {hosts} hosts, messages of {bytes} bytes, ");
+	if (cli_json_number(json_object_get(settings, "jobs"), "num") > 1)
+		cli_text_print(settings, "{jobs.num} jobs, ");
+	cli_text_print(settings, "packets of {mtu}, ");
+	if (json_array_size(rates) < 2)
+		cli_text_print(settings, whole ? "{gbps} Gb/s" : "{%%%gbps} Gb/s");
+	json_array_foreach(rates, i, rate) if (json_array_size(rates) > 1)
+	{
+		whole = json_is_integer(json_object_get(rate, "gbps"));
+		cli_text_print(rate, whole ? "{gbps} Gb/s" : "{%%%gbps} Gb/s");
+		cli_text_print(rate, i + 1 < json_array_size(rates)
+					     ? " ({links} cables), "
+					     : " ({links})");
+	}
+	puts("; latencies in us");
+}
+
+static void print_text(const json_t *object)
+{
+	const json_t *point;
+	size_t i;
+
+	print_settings(object);
+	traffic_replay_print(json_object_get(object, "settings"));
+	printf("%8s %8s %9s %8s %9s %9s %9s %7s %7s %7s %8s\n", "offered", "accepted",
+	       "mean", "+-", "p50", "p99", "max", "link", "mean", "Jain", "dropped");
+	json_array_foreach(json_object_get(object, "points"), i, point)
+	{
+		cli_text_print(point,
+			       "{8%%%offered} {8%%%accepted} {9%%%latency_us.mean} "
+			       "{8%%%latency_us.half} {9%%%latency_us.p50} "
+			       "{9%%%latency_us.p99} {9%%%latency_us.max} "
+			       "{7%%%links.max} {7%%%links.mean} {7%%%fairness} "
+			       "{8dropped}");
+		puts(json_is_true(json_object_get(point, "unstable")) ? " unstable" : "");
+		print_more(point);
+	}
+	json_array_foreach(json_object_get(object, "means"), i, point) print_mean(point);
+}
+
+/* Whether a point has what the text is made of; it may be of a file. */
+static bool is_good(const json_t *point)
+{
+	const json_t *row, *list = json_object_get(point, "drops");
+	bool good = json_is_object(json_object_get(point, "latency_us")) &&
+		    json_is_object(json_object_get(point, "findings")) &&
+		    json_is_number(json_object_get(point, "accepted"));
+	size_t i;
+
+	json_array_foreach(list, i, row) good &=
+		json_is_string(json_object_get(row, "reason"));
+	return good;
+}
+
 bool packet_has_findings(const json_t *points)
 {
 	const json_t *point, *findings;
@@ -269,4 +431,71 @@ bool packet_has_findings(const json_t *points)
 			return true;
 	}
 	return false;
+}
+
+/* Of a closed loop that was done with all seeds, or null. */
+static json_t *mean_done_json(const json_t *points)
+{
+	struct traffic_estimate done = traffic_estimate(points, "done", "us");
+	const json_t *point;
+	size_t i;
+
+	json_array_foreach(points, i, point) if (!json_is_number(json_object_get(
+							 json_object_get(point, "done"),
+							 "us"))) return json_null();
+	return json_pack("{s:f, s:o}", "mean", done.mean, "half",
+			 traffic_half_json(done));
+}
+
+/* Over the seeds of each load. */
+static json_t *means_json(const json_t *points, size_t seeds)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(points); i += seeds) {
+		json_t *some = traffic_some(points, i, seeds);
+		struct traffic_estimate accepted =
+			traffic_estimate(some, "accepted", NULL);
+		struct traffic_estimate latency =
+			traffic_estimate(some, "latency_us", "mean");
+		json_t *offered = json_object_get(json_array_get(some, 0), "offered");
+
+		list = cli_json_append(
+			list, json_pack("{s:O?, s:f, s:o, s:{s:f, s:o}, s:o}", "offered",
+					offered, "accepted", accepted.mean, "half",
+					traffic_half_json(accepted), "latency_us", "mean",
+					latency.mean, "half", traffic_half_json(latency),
+					"done_us", mean_done_json(some)));
+		json_decref(some);
+	}
+	return list;
+}
+
+int traffic_packet_tell(json_t *object, const json_t *runs,
+			const struct cli_output *output)
+{
+	json_int_t seeds = cli_json_number(json_object_get(object, "settings"), "seeds");
+	json_t *points = json_array(), *run;
+	bool good = seeds > 0 && seeds <= PACKET_MAX_SEEDS &&
+		    !(json_array_size(runs) % (size_t)seeds);
+	int status = packet_has_findings(runs) ? EXIT_FINDINGS : EXIT_FINE;
+	size_t i;
+
+	json_array_foreach(runs, i, run)
+	{
+		good &= is_good(run);
+		points = cli_json_append(points, json_incref(run));
+	}
+	object = cli_json_join(object, json_pack("{s:o}", "points", points));
+	if (!good)
+		status = cli_fail(EXIT_INPUT,
+				  "runs are not as the packet engine tells them");
+	else if (seeds > 1)
+		json_object_set_new(object, "means", means_json(runs, (size_t)seeds));
+	if (good && output->json)
+		return cli_json_print(object) ? EXIT_INPUT : status;
+	if (good && !output->quiet)
+		print_text(object);
+	json_decref(object);
+	return status;
 }

@@ -134,7 +134,16 @@ static const struct row rows[] = {
 	 "1us "
 	 "net",
 	 NULL, NULL},
+	{"packet.sets",
+	 "traffic --engine packet --json --time 5us --warmup 1us --sets sets --lose "
+	 "leaf0:3 --return-after 3us net",
+	 NULL, NULL},
 	{"packet.shard", PACKET_SHARD "2/2 net", NULL, NULL},
+	{"packet.ring", "traffic --collective ring --repeat 2 --lose spine0 net", NULL,
+	 NULL},
+	{"packet.jobs",
+	 "traffic --collective linear --jobs 2 --alone --placement random --json net",
+	 NULL, NULL},
 	{"packet.lfts", "traffic --messages all --pattern all-to-all --lfts other net",
 	 NULL, NULL},
 	{"status", "status state", NULL, NULL},

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the packet engine can be asked. */
+#include "traffic.h"
+#include "traffic_packet.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNSET UINT64_MAX
+
+static int take_pattern(const struct cli_option *option, char *argument, void *to)
+{
+	struct packet_request *request = to;
+	char *colon = strchr(argument, ':');
+
+	(void)option;
+	if (colon)
+		*colon = '\0';
+	request->pattern_argument = colon ? colon + 1 : NULL;
+	return pm_pattern_parse(argument, &request->pattern)
+		       ? cli_fail(EXIT_USAGE, "--pattern: no pattern \"%s\"", argument)
+		       : EXIT_FINE;
+}
+
+/* A part of a list of loads, a number from 0.0001 to 1 or FROM..TO/STEP. */
+static int take_some_loads(struct packet_request *request, char *text)
+{
+	char *end;
+	double from = strtod(text, &end), last = from, step = 1;
+
+	if (end != text && !strncmp(end, "..", 2)) {
+		last = strtod(end + 2, &end);
+		if (*end == '/')
+			step = strtod(end + 1, &end);
+	}
+	if (end == text || *end || !(from >= 0.0001 && last <= 1 && last >= from) ||
+	    !(step >= 0.0001))
+		return cli_fail(EXIT_USAGE,
+				"--load %s: not a number from 0.0001 to 1, nor "
+				"FROM..TO/STEP",
+				text);
+	for (uint32_t i = 0; from + i * step <= last + step / 1000; i++) {
+		if (request->num_loads == PACKET_MAX_LOADS)
+			return cli_fail(EXIT_USAGE, "--load: more than %d",
+					PACKET_MAX_LOADS);
+		request->loads[request->num_loads++] =
+			(uint32_t)lround((from + i * step) * PM_LOAD_FULL);
+	}
+	return EXIT_FINE;
+}
+
+static int take_loads(const struct cli_option *option, char *argument, void *to)
+{
+	struct packet_request *request = to;
+	int status = EXIT_FINE;
+	char *part;
+
+	(void)option;
+	request->num_loads = 0;
+	while ((part = strsep(&argument, ",")) && !status)
+		status = take_some_loads(request, part);
+	return status;
+}
+
+/* A time with its unit, in picoseconds. */
+static int take_time(const struct cli_option *option, char *argument, void *to)
+{
+	static const struct {
+		const char *name;
+		double ps;
+	} units[] = {{"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}};
+	uint64_t *time = to;
+	char *end;
+	double value = strtod(argument, &end);
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (end != argument && !strcmp(end, units[i].name) && value >= 0 &&
+		    value * units[i].ps <= 1e13) {
+			*time = (uint64_t)llround(value * units[i].ps);
+			return EXIT_FINE;
+		}
+	return cli_fail(
+		EXIT_USAGE,
+		"--%s %s: not a time from 0 to 10 s, such as 2.5us (ns, us, ms, s)",
+		option->name, argument);
+}
+
+/* The same, also below 0. */
+static int take_at(const struct cli_option *option, char *argument, void *to)
+{
+	struct packet_request *request = to;
+
+	request->before = argument[0] == '-';
+	return take_time(option, argument + request->before, &request->at);
+}
+
+/* Bytes, also with K or M. */
+static int take_bytes(const struct cli_option *option, char *argument, void *to)
+{
+	uint32_t *bytes = to;
+	char *end;
+	unsigned long value = strtoul(argument, &end, 10);
+	unsigned long unit = *end == 'K' ? 1024 : *end == 'M' ? 1048576 : 1;
+
+	if (end == argument || (*end && unit == 1) || (*end && end[1]) ||
+	    strchr(argument, '-') || !value || value > option->high / unit)
+		return cli_fail(EXIT_USAGE,
+				"--%s %s: not 1 to %u bytes (K and M will do)",
+				option->name, argument, option->high);
+	*bytes = (uint32_t)(value * unit);
+	return EXIT_FINE;
+}
+
+static int take_mtu(const struct cli_option *option, char *argument, void *to)
+{
+	unsigned long mtu;
+
+	(void)option;
+	if (!cli_number(argument, 256, 4096, &mtu) || (mtu & (mtu - 1)))
+		return cli_fail(EXIT_USAGE, "--mtu %s: not 256, 512, 1024, 2048 or 4096",
+				argument);
+	*(uint32_t *)to = (uint32_t)mtu;
+	return EXIT_FINE;
+}
+
+static int take_collective(const struct cli_option *option, char *argument, void *to)
+{
+	struct packet_request *request = to;
+
+	(void)option;
+	request->collective = true;
+	return pm_collective_parse(argument, &request->algorithm)
+		       ? cli_fail(EXIT_USAGE, "--collective: no algorithm \"%s\"",
+				  argument)
+		       : EXIT_FINE;
+}
+
+static int take_placement(const struct cli_option *option, char *argument, void *to)
+{
+	bool *random = to;
+
+	(void)option;
+	*random = !strcmp(argument, "random");
+	return *random || !strcmp(argument, "in-order")
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_USAGE, "--placement: no way \"%s\"", argument);
+}
+
+static int take_repair(const struct cli_option *option, char *argument, void *to)
+{
+	static const char *const names[] = {"none", "at-once", "order"};
+	struct repair_config *repair = to;
+
+	(void)option;
+	for (unsigned int i = 0; i < 3; i++)
+		if (!strcmp(argument, names[i])) {
+			repair->kind = (enum repair)i;
+			return EXIT_FINE;
+		}
+	return cli_fail(EXIT_USAGE, "--repair: no way \"%s\"", argument);
+}
+
+static int take_transport(const struct cli_option *option, char *argument, void *to)
+{
+	bool *reliable = to;
+
+	(void)option;
+	*reliable = !strcmp(argument, "rc");
+	return *reliable || !strcmp(argument, "none")
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_USAGE, "--transport: no transport \"%s\"",
+				  argument);
+}
+
+#define TIME(member) .take = take_time, .to = offsetof(struct packet_request, member)
+
+static const struct cli_option options[] = {
+	TRAFFIC_ENGINE_ROW(TRAFFIC_PACKET),
+	{0, "lfts", "FILE",
+	 "tables as OpenSM or dump_fts wrote them (default: those of the plan)",
+	 CLI_MEMBER(struct packet_request, lfts)},
+	{0, "sets", "FILE",
+	 "a recording (scripts/record-sets): its tables and LIDs, its loss at the time "
+	 "of --at, and its LFT Sets, as long after that as they were",
+	 CLI_MEMBER(struct packet_request, sets)},
+	{0, "pattern", "PATTERN",
+	 "uniform (default), permutation, shift:N, bit-reverse, hot-spot:HOST[:SHARE] "
+	 "(default 0.1), incast:HOST[:SENDERS] (default all others) or all-to-all; a "
+	 "host is a name",
+	 .take = take_pattern},
+	{0, "load", "LIST",
+	 "what hosts send, as a share of what their links carry: numbers and "
+	 "FROM..TO/STEP with commas between (default 0.5)",
+	 .take = take_loads},
+	{0, "poisson", NULL, "messages come at random times (default: evenly)",
+	 CLI_MEMBER(struct packet_request, poisson)},
+	{0, "messages", "N",
+	 "in place of a load: each host sends N messages, each when the one before has "
+	 "arrived; or all, as many as there are other hosts",
+	 .take = cli_take_count, .to = offsetof(struct packet_request, messages),
+	 .low = 1, .high = INT32_MAX},
+	{0, "collective", "NAME",
+	 "in place of a load: a collective operation; see portmajor collective",
+	 .take = take_collective, .values = "linear|ring|recursive-doubling|binomial"},
+	{0, "processes", "N",
+	 "in it, one on a host (default: as many as there can be of the hosts of a job)",
+	 CLI_MEMBER(struct packet_request, processes), .low = 1, .high = UINT32_MAX},
+	{0, "repeat", "N", "calls of it, one after the other (default 1)",
+	 CLI_MEMBER(struct packet_request, calls), .low = 1, .high = 1000000},
+	{0, "jobs", "N",
+	 "each of N jobs, with as many hosts, does that among its own hosts (default 1)",
+	 CLI_MEMBER(struct packet_request, jobs), .low = 1, .high = 65536},
+	{0, "placement", "HOW",
+	 "which hosts jobs and processes get: in-order (default), or random, by the seed",
+	 take_placement, offsetof(struct packet_request, random),
+	 .values = "in-order|random"},
+	{0, "alone", NULL, "run each job on its own as well, to tell how others slow it",
+	 CLI_MEMBER(struct packet_request, alone)},
+	{0, "bytes", "N",
+	 "of a message, or what a collective brings to each process (default: a packet); "
+	 "K and M will do",
+	 take_bytes, offsetof(struct packet_request, bytes), .high = PM_MESSAGE_MAX * 64},
+	{0, "mtu", "BYTES", "256 to 4096 (default)", take_mtu,
+	 offsetof(struct packet_request, mtu), .values = "256|512|1024|2048|4096"},
+	{0, "gbps", "N",
+	 "of every link (default: as the file says how wide and fast each is; 200 if it "
+	 "does not)",
+	 CLI_MEMBER(struct packet_request, gbps), .low = 1, .high = 3200},
+	{0, "wire", "TIME", "from one end of a cable to the other (default 50ns)",
+	 TIME(wire)},
+	{0, "crossing", "TIME", "from a switch's input to its output (default 100ns)",
+	 TIME(crossing)},
+	{0, "buffer", "N", "of 64 bytes in each input, for each lane (default 256)",
+	 CLI_MEMBER(struct packet_request, buffer), .low = 1, .high = INT16_MAX},
+	{0, "vls", "N",
+	 "virtual lanes, each with a buffer of its own: 1 (default), 2, 4, 8 or 15",
+	 packet_take_vls, 0, .values = "1|2|4|8|15"},
+	{0, "sl", "LIST",
+	 "service levels of what hosts send, or jobs, one after the other, round and "
+	 "round "
+	 "(default 0)",
+	 .take = packet_take_sls},
+	{0, "sl2vl", "LIST",
+	 "the lane of each service level, as OpenSM's qos_sl2vl (default 0,1,...,14,7)",
+	 .take = packet_take_sl2vl},
+	{0, "vlarb-high", "LIST",
+	 "weights of lanes that go first, VL:WEIGHT in blocks of 64 bytes, as OpenSM's "
+	 "qos_vlarb_high (default 0:4)",
+	 .take = packet_take_high},
+	{0, "vlarb-low", "LIST", "and of the others (default 1:4,2:4,...,14:4)",
+	 .take = packet_take_low},
+	{0, "high-limit", "N",
+	 "4096 bytes of the former after which one packet of the others may go (default "
+	 "0: "
+	 "one packet; 255: no limit)",
+	 CLI_MEMBER(struct packet_request, lanes.limit), .high = PM_PACKET_NO_LIMIT},
+	{0, "reads", "N", "packets that may leave an input at once (default: any number)",
+	 CLI_MEMBER(struct packet_request, reads), .low = 1, .high = PM_MAX_PORTS},
+	{0, "in-line", NULL,
+	 "no packet passes another one of its input (default: only those for the same "
+	 "output)",
+	 CLI_MEMBER(struct packet_request, in_line)},
+	{0, "hoq-life", "N",
+	 "packets that are first in a queue for 4.096 us x 2^N are dropped (default 18, "
+	 "as OpenSM's; 20: never)",
+	 CLI_MEMBER(struct packet_request, hoq), .high = 20},
+	{0, "transport", "HOW",
+	 "none (default): what is lost is lost; or rc: reliable connections, that send "
+	 "it "
+	 "again",
+	 take_transport, offsetof(struct packet_request, reliable), .values = "none|rc"},
+	{0, "timeout", "N", "rc: answers may take 4.096 us x 2^N (default 14, 67 ms)",
+	 CLI_MEMBER(struct packet_request, timeout), .high = 20},
+	{0, "retries", "N", "rc: without an answer, until a pair is given up (default 7)",
+	 CLI_MEMBER(struct packet_request, retries), .high = 7},
+	{'L', "lose", "WHAT[:PORT]", "lost at the time of --at; as for whatif",
+	 .take = cli_take_lost, .to = offsetof(struct packet_request, lost)},
+	{0, "at", "TIME",
+	 "when that is, from the beginning of what is measured (default 0); -TIME: so "
+	 "long before, with the Sets since then in force",
+	 .take = take_at},
+	{0, "return-after", "TIME",
+	 "when the cables are back, after the loss; tables stay (default: never)",
+	 TIME(return_after)},
+	{0, "repair", "HOW",
+	 "the tables after the loss: none (default), at-once, or order: one after the "
+	 "other as the plugin sends them",
+	 take_repair, offsetof(struct packet_request, repair),
+	 .values = "none|at-once|order"},
+	{0, "repair-after", "TIME",
+	 "when the first block is sent, after the loss (default 0)", TIME(repair_at)},
+	{0, "smp", "TIME", "from sending a block to its answer (default 265us)",
+	 TIME(smp)},
+	{0, "max-wire-smps", "N", "blocks under way at a time (default 4)",
+	 CLI_MEMBER(struct packet_request, repair.wire_smps), .low = 1,
+	 .high = INT32_MAX},
+	{0, "warmup", "TIME",
+	 "before anything is measured (default 50us; of a collective 0)", TIME(warmup)},
+	{0, "time", "TIME",
+	 "that is measured; of a closed loop or collective at most (default 200us; of a "
+	 "collective 1 s)",
+	 TIME(time)},
+	{0, "batches", "N", "parts of that, for confidence (default 20)",
+	 CLI_MEMBER(struct packet_request, batches), .low = 2, .high = PM_PACKET_BATCHES},
+	{0, "window", "TIME", "also tell what happened in every such time", TIME(window)},
+	{0, "seed", "N", "of all that is random (default 1)",
+	 CLI_MEMBER(struct packet_request, seed), .high = UINT32_MAX},
+	{0, "seeds", "N", "each load with so many seeds, from that on (default 1)",
+	 CLI_MEMBER(struct packet_request, seeds), .low = 1, .high = PACKET_MAX_SEEDS},
+	{0, "shard", "I/N",
+	 "just the I-th of N parts of all loads and seeds: see portmajor merge",
+	 .take = cli_take_shard, .to = offsetof(struct packet_request, shard)},
+	{0, "timing", NULL, "tell CPU time too, so that no two runs print the same",
+	 CLI_MEMBER(struct packet_request, timing)},
+	CLI_OUTPUT(struct packet_request, output, "no text and no progress bar",
+		   "print JSON, see docs/json.md"),
+	CLI_INCLUDE(struct packet_request, fabric, cli_fabric_options),
+	{0},
+};
+
+const struct cli_command traffic_packet_command = {
+	.synopsis = "traffic --engine packet [OPTION]... NETLIST",
+	.about = "Sends traffic over the tables of a fabric, an ibsim, ibnetdiscover or "
+		 "opensm-subnet.lst "
+		 "file "
+		 "(- is standard input), packet by packet with InfiniBand's credits, and "
+		 "tells rates and latencies; if asked to, through a loss and the repair "
+		 "of "
+		 "the tables. Exit status 1 if packets are lost without a loss, or wait "
+		 "for "
+		 "each other for ever.",
+	.options = options,
+	.min_operands = 1,
+	.max_operands = 1,
+};
+
+/* Options that do not go with --collective or --jobs; an exit status. */
+static int check_jobs(const struct packet_request *request)
+{
+	if (request->collective &&
+	    (request->pattern != PM_PATTERNS || request->num_loads || request->messages))
+		return cli_fail(EXIT_USAGE, "--collective takes the place of --pattern, "
+					    "--load and --messages");
+	if (request->collective && request->poisson)
+		return cli_fail(EXIT_USAGE, "--poisson goes with a load");
+	if (!request->collective && (request->processes || request->calls))
+		return cli_fail(EXIT_USAGE,
+				"--processes and --repeat go with --collective");
+	if (request->alone && request->jobs == 1)
+		return cli_fail(EXIT_USAGE, "--alone: there is one job (--jobs)");
+	return EXIT_FINE;
+}
+
+/* What is not said. */
+static void set_defaults(struct packet_request *request)
+{
+	if (request->pattern == PM_PATTERNS)
+		request->pattern = PM_UNIFORM;
+	if (!request->num_loads)
+		request->loads[0] = PM_LOAD_FULL / 2;
+	if (!request->num_loads || packet_request_closed(request))
+		request->num_loads = 1;
+	if (!request->bytes)
+		request->bytes = request->mtu;
+	if (!request->calls)
+		request->calls = 1;
+	if (request->warmup == UNSET)
+		request->warmup = request->collective ? 0 : 50000000;
+	if (request->time == UNSET && !request->collective)
+		request->time = 200000000;
+}
+
+/* Options that do not go together; an exit status. */
+static int check_request(struct packet_request *request)
+{
+	if (check_jobs(request))
+		return EXIT_USAGE;
+	set_defaults(request);
+	if (request->repair.kind != REPAIR_NONE && (request->lfts || request->sets))
+		return cli_fail(EXIT_USAGE, "--repair is of the plan's tables, not of "
+					    "those of a file");
+	if (request->repair.kind != REPAIR_NONE && !request->lost.num)
+		return cli_fail(EXIT_USAGE, "--repair: nothing is lost (--lose)");
+	if (request->sets && request->lfts)
+		return cli_fail(EXIT_USAGE, "--lfts: --sets has tables, too");
+	if ((request->before || request->return_after) && !request->lost.num &&
+	    !request->sets)
+		return cli_fail(EXIT_USAGE, "%s: nothing is lost (--lose, --sets)",
+				request->before ? "--at" : "--return-after");
+	if (request->return_after && request->before)
+		return cli_fail(EXIT_USAGE, "--return-after: not with a loss before the "
+					    "beginning (--at)");
+	if (request->buffer < request->mtu / 64)
+		return cli_fail(EXIT_USAGE, "--buffer %u: a packet has %u blocks",
+				request->buffer, request->mtu / 64);
+	if (packet_lanes_end(request))
+		return EXIT_USAGE;
+	return traffic_shard_check(&request->shard, &request->output);
+}
+
+int packet_request_read(int argc, char **argv, struct packet_request *request)
+{
+	int status;
+
+	*request = (struct packet_request){
+		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.repair.wire_smps = 4,
+		.pattern = PM_PATTERNS,
+		.jobs = 1,
+		.mtu = 4096,
+		.buffer = 256,
+		.batches = 20,
+		.seed = 1,
+		.seeds = 1,
+		.hoq = 18,
+		.timeout = 14,
+		.retries = 7,
+		.wire = 50000,
+		.crossing = 100000,
+		.warmup = UNSET,
+		.time = UNSET,
+		.smp = 265000000,
+	};
+	packet_lanes_begin(request);
+	if (!request->lost.list)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	status = cli_command_read(&traffic_packet_command, argc, argv, request);
+	if (status < 0 && check_request(request))
+		status = EXIT_USAGE;
+	return status;
+}
+
+void packet_request_free(struct packet_request *request)
+{
+	free(request->lost.list);
+}
