@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""portmajor traffic --engine packet --sets: a recording happens as what it is of does."""
+
+import json
+
+import labtest
+import pmlab
+
+NET = pmlab.TOPOLOGIES / "xgft-64.net"
+LOST = "leaf0:5"
+RUN = ("--engine", "packet", "--load", "0.3", "--warmup", "5us", "--time", "60us", "--window",
+       "5us", "--gbps", 200, "--max-wire-smps", 2)
+
+
+class Replay(labtest.Folders):
+    def setUp(self):
+        super().setUp()
+        self.sets = self.folder / "ours.sets"
+        done = pmlab.run_cli("traffic", "-q", "--lose", LOST, "--mad-us", 3, "--max-wire-smps", 2,
+                             "--write", self.sets, NET)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def traffic(self, *options):
+        done = pmlab.run_cli("traffic", *RUN, "--json", *options, NET)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def refuse(self, status, message, *options, net=NET):
+        done = pmlab.run_cli("traffic", *RUN, *options, net)
+        self.assertEqual((done.returncode, done.stdout), (status, ""), message)
+        self.assertIn(message, done.stderr)
+
+    def test_same(self):
+        """The recording that is computed does what --repair order does, packet for packet."""
+        repaired = self.traffic("--lose", LOST, "--repair", "order", "--smp", "3us", "--at", "10us")
+        for more in ((), ("--lose", LOST)):
+            recorded = self.traffic("--sets", self.sets, "--at", "10us", *more)
+            self.assertEqual(recorded["points"], repaired["points"])
+        settings = recorded["settings"]
+        self.assertEqual((settings["tables"], settings["recording"]["cables"]), ("recording", 1))
+        self.assertGreater(settings["sets"], 0)
+        self.assertEqual((settings["sets"], settings["sets_late"]),
+                         (repaired["settings"]["sets"], 0))
+        self.assertGreater(recorded["points"][0]["dropped"], 0)
+        self.assertEqual(recorded["points"][0]["windows"][-1]["dropped"], 0)
+
+    def test_when(self):
+        """Before the run all Sets are in force; those behind its end are told."""
+        before = self.traffic("--sets", self.sets, "--at", "-10ms")
+        self.assertEqual(before["settings"]["lost_us"], -10000)
+        self.assertEqual(before["points"][0]["windows"][0]["sets"], before["settings"]["sets"])
+        late = self.traffic("--sets", self.sets, "--at", "58us")["settings"]
+        self.assertEqual((late["sets"], late["sets_late"]), (0, before["settings"]["sets"]))
+        done = pmlab.run_cli("traffic", *RUN, "--sets", self.sets, "--at", "58us", NET)
+        self.assertIn(f"{late['sets_late']} Sets come after the end (--time)", done.stdout)
+
+    def test_back(self):
+        """While a cable is away packets are lost, and none afterwards."""
+        point, = self.traffic("--lose", LOST, "--at", "10us", "--return-after", "20us")["points"]
+        lost = [window["us"] for window in point["windows"] if window["dropped"]]
+        self.assertTrue(lost and min(lost) >= 5 and max(lost) < 30, lost)
+
+    def test_refused(self):
+        for message, *options in (
+                ("--lfts: --sets has tables, too", "--lfts", "x"),
+                ("--repair is of the plan's tables", "--repair", "order"),
+                ("--at: the loss is at the end of the run", "--at", "60us"),
+                ("--return-after: not with a loss before", "--at", "-1us", "--return-after", "1us"),
+                ("--time and --warmup: more than the 5497.6 ms", "--time", "9s")):
+            self.refuse(2, message, "--sets", self.sets, *options)
+        for option, time in (("--at", "-1us"), ("--return-after", "1us")):
+            self.refuse(2, f"{option}: nothing is lost (--lose, --sets)", option, time)
+        self.refuse(3, "is lost there, but not by --lose", "--sets", self.sets, "--lose", "leaf1:5")
+        self.refuse(3, "not all that --lose names is lost there", "--sets", self.sets, "--lose",
+                    "leaf0")
+        self.refuse(3, "of another fabric?", "--sets", self.sets,
+                    net=pmlab.TOPOLOGIES / "two-level-48.net")
+        lids = [line for line in self.sets.read_text().splitlines() if not line.startswith("lid ")]
+        self.sets.write_text("\n".join(lids) + "\n")
+        self.refuse(3, "has no LID of host", "--sets", self.sets)
+
+
+if __name__ == "__main__":
+    labtest.main()

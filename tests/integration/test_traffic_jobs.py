@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Collective operations and several jobs on the packet engine of portmajor traffic."""
+
+import json
+
+import labtest
+import pmlab
+
+ALGORITHMS = ("linear", "ring", "recursive-doubling", "binomial")
+
+
+class Jobs(labtest.Folders):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.switch = pmlab.generate(cls.folder / "switch.net", "xgft", 1, 16, 1)
+        cls.tree = pmlab.generate(cls.folder / "tree.net", "xgft", 2, "8,4", "1,4")
+
+    def run_it(self, netlist, *args, status=0):
+        done = pmlab.run_cli("traffic", "--engine", "packet", netlist, *args)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout
+
+    def point(self, netlist, *args, **kwargs):
+        told = json.loads(self.run_it(netlist, "--json", *args, **kwargs))
+        self.assertEqual(len(told["points"]), 1)
+        return told["points"][0]
+
+    def refused(self, message, netlist, *args, status=2):
+        done = pmlab.run_cli("traffic", netlist, *args)
+        self.assertEqual((done.returncode, done.stdout), (status, ""), args)
+        self.assertIn(message, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+class Collectives(Jobs):
+    def test_equations(self):
+        """One switch: as the equation has it, each call; all packets arrive."""
+        for algorithm in ALGORITHMS:
+            point = self.point(self.switch, "--collective", algorithm, "--bytes", "100000",
+                               "--repeat", 3)
+            [job] = point["jobs"]
+            collective = job["collective"]
+            self.assertAlmostEqual(collective["alpha_us"], 0.2, delta=0.01)
+            self.assertEqual(len(collective["calls_us"]), 3)
+            for call in collective["calls_us"]:
+                self.assertAlmostEqual(call, collective["equation_us"], 6)
+            self.assertAlmostEqual(point["done"]["us"], sum(collective["calls_us"]), 6)
+            self.assertEqual(job["done"], point["done"])
+            self.assertEqual((point["delivered"], point["dropped"], point["healthy"]),
+                             (point["packets"], 0, None))
+
+    def test_loss(self):
+        """A switch dies in the third call: that one takes longer, or it never ends."""
+        ring = ("--collective", "ring", "--bytes", "256K", "--repeat", 6)
+        whole = self.point(self.tree, *ring)
+        third = whole["done"]["us"] * 2.5 / 6
+        lost = (*ring, "--lose", "sw2-0", "--at", f"{third:.3f}us", "--repair", "at-once",
+                "--repair-after", "50us")
+        point = self.point(self.tree, *lost)
+        self.assertGreater(point["dropped"], 0)
+        self.assertIsNone(point["done"]["us"])
+        self.assertGreater(point["done"]["left"], 0)
+        calls = point["jobs"][0]["collective"]["calls_us"]
+        self.assertEqual(calls[:2], whole["jobs"][0]["collective"]["calls_us"][:2])
+        self.assertEqual(calls[2:], [None] * 4)
+        self.assertEqual((point["healthy"]["us"], point["healthy"]["ratio"]),
+                         (whole["done"]["us"], None))
+        text = self.run_it(self.tree, *lost)
+        self.assertIn("not done", text)
+        self.assertIn("without the loss", text)
+
+        point = self.point(self.tree, *lost, "--transport", "rc", "--timeout", 4)
+        self.assertEqual(point["done"]["left"], 0)
+        self.assertGreater(point["pairs"]["again"], 0)
+        self.assertEqual(point["pairs"]["broken"], 0)
+        self.assertAlmostEqual(point["healthy"]["ratio"],
+                               point["done"]["us"] / point["healthy"]["us"])
+        self.assertGreater(point["healthy"]["ratio"], 1)
+        calls = point["jobs"][0]["collective"]["calls_us"]
+        self.assertEqual(max(range(6), key=calls.__getitem__), 2)
+        self.assertGreater(calls[2], 50)
+        text = self.run_it(self.tree, *lost, "--transport", "rc", "--timeout", 4)
+        self.assertIn("times as long", text)
+
+    def test_processes(self):
+        """As many as there can be of 32 hosts, or fewer; each process once."""
+        for algorithm, number in zip(ALGORITHMS, (32, 32, 32, 32)):
+            told = json.loads(self.run_it(self.tree, "--json", "--collective", algorithm))
+            self.assertEqual(told["settings"]["collective"]["processes"], number)
+        told = json.loads(self.run_it(self.tree, "--json", "--collective", "ring", "--jobs", 3,
+                                      "--bytes", 1))
+        self.assertEqual(told["settings"]["jobs"],
+                         {"num": 3, "hosts": 10, "placement": "in-order"})
+        self.assertEqual(told["settings"]["collective"],
+                         {"algorithm": "ring", "processes": 10, "bytes": 640, "calls": 1})
+        self.assertEqual(told["points"][0]["packets"], 3 * 10 * 9)
+
+    def test_bad_input(self):
+        self.refused("no algorithm \"tree\"", self.tree, "--collective", "tree")
+        for algorithm, numbers in (("linear", (1,)), ("ring", (1, 2, 3)),
+                                   ("recursive-doubling", (1, 3)), ("binomial", (1, 3, 12))):
+            for number in numbers:
+                self.refused(f"{algorithm}: {number} processes: not", self.tree,
+                             "--collective", algorithm, "--processes", number)
+        self.refused("--processes 64: there are 32 hosts", self.tree, "--collective", "binomial",
+                     "--processes", 64)
+        self.refused("--processes 16: each job has 10 hosts", self.tree, "--collective",
+                     "binomial", "--processes", 16, "--jobs", 3)
+        for more in (("--pattern", "uniform"), ("--load", 1), ("--messages", 1)):
+            self.refused("--collective takes the place", self.tree, "--collective", "ring", *more)
+        self.refused("go with --collective", self.tree, "--load", 1, "--repeat", 2)
+        self.refused("fewer than two each", self.tree, "--load", 1, "--jobs", 17)
+        self.refused("there is one job", self.tree, "--load", 1, "--alone")
+        self.refused("--placement: no way", self.tree, "--load", 1, "--placement", "here")
+        self.refused("calls of 1 jobs", self.tree, "--collective", "ring", "--repeat", 1000000)
+        self.refused("N is 1 to 9", self.tree, "--pattern", "shift:10", "--jobs", 3)
+        self.refused("is in none of the jobs", self.tree, "--pattern", "incast:h3-8",
+                     "--jobs", 3)
+
+
+class Several(Jobs):
+    def test_apart(self):
+        """Jobs on a switch, or each below a switch of its own, know nothing of each other."""
+        for args in ((self.switch, "--collective", "ring", "--repeat", 2),
+                     (self.tree, "--collective", "binomial"),
+                     (self.tree, "--pattern", "shift:3", "--messages", 4,
+                      "--warmup", "0us")):
+            point = self.point(*args, "--jobs", 4, "--alone")
+            self.assertEqual(len(point["jobs"]), 4)
+            self.assertEqual(point["jobs_fairness"], 1)
+            for job in point["jobs"]:
+                self.assertEqual(job["slowdown"], 1)
+                self.assertEqual(job["done"], job["alone"]["done"])
+                self.assertEqual(job["done"], point["jobs"][0]["done"])
+
+    def test_mixed(self):
+        """Jobs that are dealt at random get into each other's way."""
+        args = (self.tree, "--collective", "recursive-doubling", "--bytes", "256K", "--jobs", 2,
+                "--placement", "random", "--alone")
+        point = self.point(*args)
+        self.assertTrue(all(job["slowdown"] >= 1 for job in point["jobs"]))
+        self.assertGreater(max(job["slowdown"] for job in point["jobs"]), 1)
+        self.assertEqual(point["done"]["us"], max(job["done"]["us"] for job in point["jobs"]))
+        self.assertNotEqual(point, self.point(*args, "--seed", 2))
+        text = self.run_it(*args)
+        self.assertIn("slowdown", text)
+        self.assertIn("fairness between jobs", text)
+
+    def test_open(self):
+        """By a load: what all of them get is what the jobs get together."""
+        point = self.point(self.tree, "--load", 0.6, "--jobs", 2, "--placement", "random",
+                           "--alone", "--warmup", "5us", "--time", "50us")
+        self.assertAlmostEqual(sum(job["accepted"] for job in point["jobs"]) / 2,
+                               point["accepted"])
+        messages = sum(job["messages"] for job in point["jobs"])
+        self.assertAlmostEqual(sum(job["messages"] * job["latency_us"]["mean"]
+                                   for job in point["jobs"]) / messages,
+                               point["latency_us"]["mean"])
+        self.assertEqual(max(job["latency_us"]["max"] for job in point["jobs"]),
+                         point["latency_us"]["max"])
+        for job in point["jobs"]:
+            self.assertIsNone(job["done"])
+            self.assertAlmostEqual(job["slowdown"], job["latency_us"]["mean"] /
+                                   job["alone"]["latency_us"]["mean"])
+            self.assertGreater(job["slowdown"], 1)
+
+    def test_service_levels(self):
+        """Jobs have them in turn, wherever their hosts are."""
+        point = self.point(self.tree, "--collective", "linear", "--jobs", 3, "--placement",
+                           "random", "--vls", 2, "--sl", "0,1", "--bytes", "64K")
+        messages = [job["messages"] for job in point["jobs"]]
+        self.assertEqual([(row["sl"], row["messages"]) for row in point["sls"]],
+                         [(0, messages[0] + messages[2]), (1, messages[1])])
+        blocks = sum(job["messages"] for job in point["jobs"]) * 65536 * 8
+        self.assertAlmostEqual(sum(row["gbps"] for row in point["sls"]),
+                               blocks / point["done"]["us"] / 1000)
+
+    def test_shards(self):
+        for options in (("--collective", "ring", "--jobs", 2, "--placement", "random", "--seeds",
+                         3, "--alone"),
+                        ("--collective", "linear", "--repeat", 2, "--lose", "sw2-0", "--seeds", 2),
+                        ("--load", "0.2,0.4", "--jobs", 2, "--time", "20us")):
+            files = []
+            for index in (1, 2):
+                path = self.folder / f"{index}.json"
+                path.write_text(self.run_it(self.tree, *options, "--json", "--shard",
+                                            f"{index}/2"))
+                files.append(path)
+            for more in ((), ("--json",)):
+                done = pmlab.run_cli("merge", *more, *files)
+                self.assertEqual(done.stdout, self.run_it(self.tree, *options, *more))
+
+
+if __name__ == "__main__":
+    labtest.main()
