@@ -25,7 +25,7 @@ static int make_net(uint32_t switches, uint32_t nodes, size_t links,
 	net->num_switches = switches;
 	net->num_nodes = nodes;
 	net->links = pm_pool_array(&net->pool, links, sizeof(*net->links));
-	net->first_link = pm_pool_array(&net->pool, places + 1, sizeof(uint32_t));
+	net->first_link = pm_pool_array(&net->pool, places, sizeof(uint32_t));
 	net->way = pm_pool_array(&net->pool, (size_t)switches * nodes, 1);
 	net->up = pm_pool_array(&net->pool, switches, 1);
 	net->names = pm_pool_array(&net->pool, places, sizeof(char *));
@@ -82,7 +82,6 @@ static int finish(struct pm_flit_net *net, struct pm_flit_net **result,
 		pm_flit_net_free(net);
 		return pm_error_no_memory(err);
 	}
-	net->first_link[places] = net->num_links;
 	for (uint32_t i = 0; i < places; i++, names += NAME_LENGTH) {
 		bool node = i >= net->num_switches;
 

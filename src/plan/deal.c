@@ -332,7 +332,6 @@ static void deal_places(struct deal *deal, uint32_t sw)
 	find_choice(deal, sw);
 	if (!is_leaf_dealt_late(deal, sw))
 		deal_switch(deal, sw);
-	find_choice(deal, sw);
 	thin_choice(deal);
 	deal_slots(deal, sw);
 }
