@@ -78,6 +78,8 @@ static const struct row rows[] = {
 	{"port behind a Dump", DUMP "10\t[0]\t\n", 14, "outside of a node"},
 	{"node without ports", "Switch \"a\"\tnodeguid 10\n", 1, "no number of ports"},
 	{"node of 255 ports", "Switch 255 \"a\"\tnodeguid 10\n", 1, "no number of ports"},
+	{"node of 254 ports", "Switch 254 \"a\"\tnodeguid 10\n", 1,
+	 "stops before its end"},
 	{"node without an id", "Switch 2 a\tnodeguid 10\n", 1, "no quoted id"},
 	{"node with an empty id", "Switch 2 \"\"\tnodeguid 10\n", 1, "no quoted id"},
 	{"node without an end of its id", "Switch 2 \"a\tnodeguid 10\n", 1,

@@ -661,6 +661,33 @@ static void test_not_taken_over(void **state)
 	world_free(&world);
 }
 
+/* Nor are those that give one port of each leaf half of another one's places, though no
+ * port lies idle and few blocks name one more. */
+static void test_uneven_held(void **state)
+{
+	struct world world;
+	struct pm_held *held;
+	uint8_t *tables;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	world_update(&world, world.fabric);
+	tables = world_tables(world.routes, world.num_switches);
+	for (uint32_t l = 0; l < world.plan->tree.num_leaves; l++) {
+		uint8_t *row = tables + (size_t)world.plan->tree.leaves[l] * world.stride;
+		uint32_t places = 0;
+
+		for (uint32_t lid = 1; lid < world.stride; lid++)
+			if (row[lid] == 20 && places++ < 18)
+				row[lid] = 19;
+	}
+	held = list_held(&world, tables, world.plan);
+	assert_false(pm_routes_adopt(world.routes, held, true));
+	free(held);
+	free(tables);
+	world_free(&world);
+}
+
 static uint64_t digest_tables(const struct world *world)
 {
 	uint8_t *tables = world_tables(world->routes, world->num_switches);
@@ -794,6 +821,7 @@ int main(void)
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_not_taken_over),
+		cmocka_unit_test(test_uneven_held),
 		cmocka_unit_test(test_loss_is_local),
 	};
 
