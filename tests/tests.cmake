@@ -47,7 +47,7 @@ foreach(target ${circles} portmajor_cli portmajor_plugin)
 endforeach()
 
 # Parts of the command.
-foreach(part options text)
+foreach(part options text hostlist)
 	add_executable(test_${part} tests/unit/test_${part}.c src/cli/${part}.c
 		src/cli/output.c)
 	target_link_libraries(test_${part} PRIVATE test_tools ${JANSSON})

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "hostlist.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DIGITS 9 /* that Slurm counts with, too */
+
+/* What a name is made of. */
+struct parts {
+	size_t prefix; /* bytes before the number */
+	int digits;    /* 0: no number */
+	uint64_t number;
+};
+
+static struct parts take_apart(const char *name)
+{
+	struct parts parts = {.prefix = strlen(name)};
+
+	while (parts.prefix && parts.digits < MAX_DIGITS &&
+	       isdigit((unsigned char)name[parts.prefix - 1])) {
+		parts.prefix--;
+		parts.digits++;
+	}
+	if (parts.digits)
+		parts.number = strtoull(name + parts.prefix, NULL, 10);
+	return parts;
+}
+
+/* By what stands before the number, how many digits that has, and its value. */
+static int compare_names(const void *a, const void *b)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+	struct parts p = take_apart(x), q = take_apart(y);
+	int differ = strncmp(x, y, p.prefix < q.prefix ? p.prefix : q.prefix);
+
+	if (differ)
+		return differ;
+	if (p.prefix != q.prefix)
+		return p.prefix < q.prefix ? -1 : 1;
+	if (p.digits != q.digits)
+		return p.digits - q.digits;
+	return p.number < q.number ? -1 : p.number > q.number;
+}
+
+/* Whether a name is the first one's with another number. */
+static bool is_alike(const char *first, const char *name)
+{
+	struct parts p = take_apart(first), q = take_apart(name);
+
+	return p.digits && q.digits && p.prefix == q.prefix &&
+	       !strncmp(first, name, p.prefix);
+}
+
+/* How many names from names[0] on are numbers that follow each other. */
+static uint32_t count_run(const char **names, uint32_t num)
+{
+	struct parts first = take_apart(names[0]);
+	uint32_t run = 1;
+
+	for (; run < num && is_alike(names[0], names[run]); run++) {
+		char wanted[32];
+
+		snprintf(wanted, sizeof(wanted), "%0*" PRIu64, first.digits,
+			 first.number + run);
+		if (strcmp(names[run] + first.prefix, wanted) != 0)
+			break;
+	}
+	return run;
+}
+
+/* Names with one prefix and numbers, in brackets if they are several. */
+static void print_alike(FILE *out, const char **names, uint32_t num)
+{
+	size_t prefix = take_apart(names[0]).prefix;
+	uint32_t run;
+
+	if (num == 1) {
+		fputs(names[0], out);
+		return;
+	}
+	fprintf(out, "%.*s[", (int)prefix, names[0]);
+	for (uint32_t i = 0; i < num; i += run) {
+		run = count_run(names + i, num - i);
+		fprintf(out, "%s%s", i ? "," : "", names[i] + prefix);
+		if (run > 1)
+			fprintf(out, "-%s", names[i + run - 1] + prefix);
+	}
+	fputc(']', out);
+}
+
+void cli_hostlist_print(FILE *out, const char **names, uint32_t num)
+{
+	uint32_t kept = 0, alike;
+
+	if (num)
+		qsort(names, num, sizeof(*names), compare_names);
+	for (uint32_t i = 0; i < num; i++)
+		if (!kept || strcmp(names[kept - 1], names[i]) != 0)
+			names[kept++] = names[i];
+	for (uint32_t i = 0; i < kept; i += alike) {
+		for (alike = 1; i + alike < kept; alike++)
+			if (!is_alike(names[i], names[i + alike]))
+				break;
+		if (i)
+			fputc(',', out);
+		print_alike(out, names + i, alike);
+	}
+}

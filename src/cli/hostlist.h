@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Lists of names as Slurm writes and reads them: leaf0,node[001-018,020]. */
+#ifndef PORTMAJOR_CLI_HOSTLIST_H
+#define PORTMAJOR_CLI_HOSTLIST_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * Prints names, which are sorted for it: those that differ by the number at their end
+ * alone together. A number has as many digits as were given, so that 8, 9, 10 and 08, 09,
+ * 10 are ranges. Names that are there twice are printed once. They have no comma, bracket
+ * or blank. O(num log num).
+ */
+void cli_hostlist_print(FILE *out, const char **names, uint32_t num);
+
+#endif
