@@ -122,6 +122,10 @@ static const struct cli_option options[] = {
 	{0, "ibdmchk", "DIR",
 	 "write opensm-subnet.lst, opensm.fdbs and opensm.mcfdbs into DIR, for ibdmchk",
 	 CLI_MEMBER(struct request, files.ibdmchk)},
+	{0, "slurm", "FILE",
+	 "write topology.conf for Slurm's topology/tree: leaves, their hosts, what joins "
+	 "them",
+	 CLI_MEMBER(struct request, files.slurm)},
 	CLI_OUTPUT(struct request, output, "print nothing, write files only",
 		   "print one JSON object, with -l with every LID"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),

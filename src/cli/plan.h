@@ -5,6 +5,8 @@
 
 #include "tables.h"
 
+#include <portmajor/print.h>
+
 #include <jansson.h>
 
 /* Files to write, NULL: none. */
@@ -12,9 +14,26 @@ struct plan_files {
 	const char *guid2lid; /* as OpenSM keeps it in its cache folder */
 	const char *lfts;     /* for `opensm -R file -U FILE` */
 	const char *ibdmchk; /* folder for ibdmchk's three files; it is made if need be */
+	const char *slurm;   /* topology.conf */
 };
 
-/* Writes them; an exit status. sm: the SM's port or PM_NONE. */
+/* What they are made of, all of it borrowed. */
+struct plan_source {
+	const struct pm_plan *plan;
+	const struct pm_fabric *fabric; /* that of the plan, or that without what is lost:
+					 * with the same indexes */
+	const struct pm_lfts *lfts;	/* for that */
+	uint32_t sm;			/* the SM's port, or PM_NONE */
+};
+
+/* Print a file, with a struct plan_source. -ENOMEM. */
+pm_print plan_slurm_write;
+
+/* Whether any is to be written. */
+bool plan_files_any(const struct plan_files *files);
+
+/* Writes them, for tables that were made for this fabric; an exit status. sm: the SM's
+ * port or PM_NONE. */
 int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
 		     const struct pm_fabric *fabric, uint32_t sm);
 

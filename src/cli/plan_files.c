@@ -12,14 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What the printers are given. */
-struct source {
-	const struct pm_plan *plan;
-	const struct pm_fabric *fabric;
-	const struct pm_lfts *lfts;
-	uint32_t sm;
-};
-
 /* ---- OpenSM ---- */
 
 static int compare_guids(const void *a, const void *b)
@@ -32,7 +24,7 @@ static int compare_guids(const void *a, const void *b)
 /* `0xGUID 0xLOWEST 0xHIGHEST` and an empty line, by GUID. */
 static int write_guid2lid(FILE *file, const void *arg)
 {
-	const struct source *s = arg;
+	const struct plan_source *s = arg;
 	struct pm_lft_move *list = calloc(PM_MAX_LID + 1, sizeof(*list));
 	uint32_t count = 0;
 
@@ -59,7 +51,7 @@ static int write_guid2lid(FILE *file, const void *arg)
 
 static int write_lfts(FILE *file, const void *arg)
 {
-	const struct source *s = arg;
+	const struct plan_source *s = arg;
 
 	return pm_lfts_write(s->lfts, s->fabric, file);
 }
@@ -74,7 +66,7 @@ static uint32_t lid_port(const struct pm_fabric *fabric, uint32_t port)
 	return node < fabric->num_switches ? fabric->nodes[node].first_port : port;
 }
 
-static unsigned int planned_lid(const struct source *s, uint32_t port)
+static unsigned int planned_lid(const struct plan_source *s, uint32_t port)
 {
 	uint32_t place = pm_plan_place(s->plan, s->fabric, lid_port(s->fabric, port));
 
@@ -82,8 +74,8 @@ static unsigned int planned_lid(const struct source *s, uint32_t port)
 }
 
 /* One end of a cable; ibdmchk knows no routers, and its names end at a brace. */
-static void write_end(const struct source *s, uint32_t port, unsigned int vendor_digits,
-		      FILE *file)
+static void write_end(const struct plan_source *s, uint32_t port,
+		      unsigned int vendor_digits, FILE *file)
 {
 	const struct pm_port *p = &s->fabric->ports[port];
 	const struct pm_node *n = &s->fabric->nodes[p->node];
@@ -102,7 +94,7 @@ static void write_end(const struct source *s, uint32_t port, unsigned int vendor
 
 static int write_subnet(FILE *file, const void *arg)
 {
-	const struct source *s = arg;
+	const struct plan_source *s = arg;
 
 	for (uint32_t i = 0; i < s->fabric->num_ports; i++) {
 		if (s->fabric->ports[i].peer == PM_NONE)
@@ -115,7 +107,7 @@ static int write_subnet(FILE *file, const void *arg)
 }
 
 /* Switches on the way from one to the port with a LID, as OpenSM counts; -1: no way. */
-static int count_hops(const struct source *s, const struct pm_lft_switch *from,
+static int count_hops(const struct plan_source *s, const struct pm_lft_switch *from,
 		      uint32_t lid)
 {
 	const struct pm_fabric *fabric = s->fabric;
@@ -141,7 +133,7 @@ static int count_hops(const struct source *s, const struct pm_lft_switch *from,
 
 static int write_fdbs(FILE *file, const void *arg)
 {
-	const struct source *s = arg;
+	const struct plan_source *s = arg;
 	uint32_t top = pm_lfts_top(s->lfts);
 
 	for (uint32_t i = 0; i < s->lfts->num_switches; i++) {
@@ -172,7 +164,7 @@ static int write_nothing(FILE *file, const void *arg)
 	return 0;
 }
 
-static int write_ibdmchk(const char *folder, const struct source *s)
+static int write_ibdmchk(const char *folder, const struct plan_source *s)
 {
 	static const struct {
 		const char *name;
@@ -197,25 +189,44 @@ static int write_ibdmchk(const char *folder, const struct source *s)
 	return status;
 }
 
+/* One of the files of their own, NULL: none. */
+static int write_one(const char *path, pm_print *print, const struct plan_source *s)
+{
+	return path ? cli_outfile_write(path, print, s) : EXIT_FINE;
+}
+
+static int write_all(const struct plan_files *files, const struct plan_source *s)
+{
+	int status = write_one(files->guid2lid, write_guid2lid, s);
+
+	if (!status)
+		status = write_one(files->lfts, write_lfts, s);
+	if (!status && files->ibdmchk)
+		status = write_ibdmchk(files->ibdmchk, s);
+	if (!status)
+		status = write_one(files->slurm, plan_slurm_write, s);
+	return status;
+}
+
+bool plan_files_any(const struct plan_files *files)
+{
+	return files->guid2lid || files->lfts || files->ibdmchk || files->slurm;
+}
+
 int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
 		     const struct pm_fabric *fabric, uint32_t sm)
 {
-	struct source s = {.plan = tables->plan, .fabric = fabric, .sm = sm};
+	struct plan_source s = {.plan = tables->plan, .fabric = fabric, .sm = sm};
 	struct pm_lfts *lfts = NULL;
 	struct pm_error err;
-	int status = EXIT_FINE;
+	int status;
 
-	if (!files->guid2lid && !files->lfts && !files->ibdmchk)
+	if (!plan_files_any(files))
 		return EXIT_FINE;
 	if (pm_lfts_of_plan(tables->plan, tables->routes, fabric, &lfts, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	s.lfts = lfts;
-	if (files->guid2lid)
-		status = cli_outfile_write(files->guid2lid, write_guid2lid, &s);
-	if (!status && files->lfts)
-		status = cli_outfile_write(files->lfts, write_lfts, &s);
-	if (!status && files->ibdmchk)
-		status = write_ibdmchk(files->ibdmchk, &s);
+	status = write_all(files, &s);
 	pm_lfts_free(lfts);
 	return status;
 }

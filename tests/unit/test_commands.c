@@ -92,6 +92,7 @@ static const struct row rows[] = {
 	{"plan.lfts", "plan -q --lfts out -s leaf0 --connect_roots net", "out", NULL},
 	{"plan.lfts-pipe", "plan -q --lfts /dev/stdout net", NULL, NULL},
 	{"plan.ibdmchk", "plan -q --ibdmchk . net", "opensm.fdbs", NULL},
+	{"plan.slurm", "plan -q --slurm out net", "out", "before"},
 	{"check", "check net tables", NULL, NULL},
 	{"check.json", "check --json net tables", NULL, NULL},
 	{"check.conform", "check --conform --balance 1.1 net other", NULL, NULL},
