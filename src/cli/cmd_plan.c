@@ -126,6 +126,11 @@ static const struct cli_option options[] = {
 	 "write topology.conf for Slurm's topology/tree: leaves, their hosts, what joins "
 	 "them",
 	 CLI_MEMBER(struct request, files.slurm)},
+	{0, "simgrid", "FILE",
+	 "write a platform for SimGrid, with the route of each pair of hosts, up to "
+	 "1,024 "
+	 "of these",
+	 CLI_MEMBER(struct request, files.simgrid)},
 	CLI_OUTPUT(struct request, output, "print nothing, write files only",
 		   "print one JSON object, with -l with every LID"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),

@@ -9,12 +9,16 @@
 
 #include <jansson.h>
 
+/* Most hosts of a platform: a million routes. */
+#define PLAN_SIMGRID_HOSTS 1024
+
 /* Files to write, NULL: none. */
 struct plan_files {
 	const char *guid2lid; /* as OpenSM keeps it in its cache folder */
 	const char *lfts;     /* for `opensm -R file -U FILE` */
 	const char *ibdmchk; /* folder for ibdmchk's three files; it is made if need be */
 	const char *slurm;   /* topology.conf */
+	const char *simgrid; /* a platform */
 };
 
 /* What they are made of, all of it borrowed. */
@@ -27,7 +31,10 @@ struct plan_source {
 };
 
 /* Print a file, with a struct plan_source. -ENOMEM. */
-pm_print plan_slurm_write;
+pm_print plan_slurm_write, plan_simgrid_write;
+
+/* How many hosts a platform would have. O(nodes). */
+uint32_t plan_simgrid_hosts(const struct pm_fabric *fabric);
 
 /* Whether any is to be written. */
 bool plan_files_any(const struct plan_files *files);

@@ -205,12 +205,15 @@ static int write_all(const struct plan_files *files, const struct plan_source *s
 		status = write_ibdmchk(files->ibdmchk, s);
 	if (!status)
 		status = write_one(files->slurm, plan_slurm_write, s);
+	if (!status)
+		status = write_one(files->simgrid, plan_simgrid_write, s);
 	return status;
 }
 
 bool plan_files_any(const struct plan_files *files)
 {
-	return files->guid2lid || files->lfts || files->ibdmchk || files->slurm;
+	return files->guid2lid || files->lfts || files->ibdmchk || files->slurm ||
+	       files->simgrid;
 }
 
 int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
@@ -223,6 +226,11 @@ int plan_files_write(const struct plan_files *files, const struct cli_tables *ta
 
 	if (!plan_files_any(files))
 		return EXIT_FINE;
+	if (files->simgrid && plan_simgrid_hosts(fabric) > PLAN_SIMGRID_HOSTS)
+		return cli_fail(EXIT_USAGE,
+				"--simgrid: %u hosts, with a route for each pair of "
+				"them: at most %u",
+				plan_simgrid_hosts(fabric), PLAN_SIMGRID_HOSTS);
 	if (pm_lfts_of_plan(tables->plan, tables->routes, fabric, &lfts, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	s.lfts = lfts;

@@ -67,6 +67,7 @@ add_lab_test(odd_fabrics PARTS 3 COST 60)
 add_lab_test(orders COST 100)
 add_lab_test(other_fabrics COST 120)
 add_lab_test(paper_rhinet COST 60)
+add_lab_test(platform COST 30)
 add_lab_test(random slow COST 150)
 add_lab_test(record_sets COST 20)
 add_lab_test(repair PARTS 2 COST 80)
@@ -86,7 +87,7 @@ set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)
 add_lab_test(big slow COST 400 PROCESSORS 3)
 add_lab_test(huge slow COST 500 PROCESSORS 3)
 
-# An MPI program that test_simgrid.py runs, where SimGrid is there.
+# An MPI program that test_simgrid.py and test_platform.py run, where SimGrid is there.
 find_program(SMPICC smpicc)
 if(SMPICC)
 	add_custom_command(OUTPUT simgrid_collective

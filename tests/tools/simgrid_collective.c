@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A collective operation as an MPI program, for SimGrid's smpirun: its own algorithms,
- * but for linear. `simgrid_collective linear|bcast|allgather BYTES`: each process prints
- * how many seconds it took.
+ * but for linear. `simgrid_collective linear|bcast|allgather|alltoall BYTES`: each
+ * process prints how many seconds it took. BYTES are those of the whole, of alltoall
+ * those from each process to each other one.
  */
 #include <mpi.h>
 
@@ -23,6 +24,7 @@ int main(int argc, char **argv)
 {
 	int rank, size, bytes;
 	char *data, *all;
+	size_t room;
 	double start;
 
 	MPI_Init(&argc, &argv);
@@ -31,8 +33,9 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	bytes = atoi(argv[2]);
-	data = calloc((size_t)bytes, 1);
-	all = calloc((size_t)bytes, 1);
+	room = (size_t)bytes * (strcmp(argv[1], "alltoall") ? 1 : (size_t)size);
+	data = calloc(room, 1);
+	all = calloc(room, 1);
 	if (!data || !all)
 		return 1;
 	start = MPI_Wtime();
@@ -40,6 +43,8 @@ int main(int argc, char **argv)
 		send_to_all(data, bytes, rank, size);
 	else if (!strcmp(argv[1], "bcast"))
 		MPI_Bcast(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+	else if (!strcmp(argv[1], "alltoall"))
+		MPI_Alltoall(data, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD);
 	else
 		MPI_Allgather(data, bytes / size, MPI_BYTE, all, bytes / size, MPI_BYTE,
 			      MPI_COMM_WORLD);

@@ -93,6 +93,7 @@ static const struct row rows[] = {
 	{"plan.lfts-pipe", "plan -q --lfts /dev/stdout net", NULL, NULL},
 	{"plan.ibdmchk", "plan -q --ibdmchk . net", "opensm.fdbs", NULL},
 	{"plan.slurm", "plan -q --slurm out net", "out", "before"},
+	{"plan.simgrid", "plan -q --simgrid out net", "out", "before"},
 	{"check", "check net tables", NULL, NULL},
 	{"check.json", "check --json net tables", NULL, NULL},
 	{"check.conform", "check --conform --balance 1.1 net other", NULL, NULL},
