@@ -2,6 +2,8 @@
 /* portmajor plan: planes, their runs of LIDs, and who has which. */
 #include "cli.h"
 #include "json.h"
+#include "losses.h"
+#include "output.h"
 #include "plan.h"
 #include "text.h"
 
@@ -13,6 +15,7 @@ struct request {
 	struct cli_fabric fabric;
 	struct plan_files files;
 	const char *sm;
+	struct cli_lost lost; /* files are for what is left */
 	bool lids;
 	struct cli_output output;
 };
@@ -91,6 +94,23 @@ static int tell(const struct request *request, const struct cli_tables *tables,
 	return EXIT_FINE;
 }
 
+/* The same plan, with tables for what is left after a loss; writes the files. */
+static int write_broken(const struct request *request, struct pm_plan *plan,
+			const struct pm_fabric *fabric, uint32_t sm)
+{
+	struct cli_tables tables = {.plan = plan};
+	struct pm_fabric *broken = NULL;
+	int status = cli_losses_cut(fabric, plan, &request->lost, &broken);
+
+	if (!status)
+		status = cli_tables_route(&tables, &request->fabric, broken, sm);
+	if (!status)
+		status = plan_files_write(&request->files, &tables, broken, sm);
+	pm_routes_free(tables.routes);
+	pm_fabric_free(broken);
+	return status;
+}
+
 /* Plans, writes, prints; an exit status. */
 static int run(const struct request *request, const struct pm_fabric *fabric)
 {
@@ -101,7 +121,9 @@ static int run(const struct request *request, const struct pm_fabric *fabric)
 	if (!status)
 		status = cli_tables_make(&tables, &request->fabric, fabric, sm);
 	if (!status)
-		status = plan_files_write(&request->files, &tables, fabric, sm);
+		status = request->lost.num
+				 ? write_broken(request, tables.plan, fabric, sm)
+				 : plan_files_write(&request->files, &tables, fabric, sm);
 	if (!status && (request->output.json || !request->output.quiet))
 		status = tell(request, &tables, fabric);
 	cli_tables_free(&tables);
@@ -131,6 +153,9 @@ static const struct cli_option options[] = {
 	 "1,024 "
 	 "of these",
 	 CLI_MEMBER(struct request, files.simgrid)},
+	{'L', "lose", "WHAT[:PORT]",
+	 "write files for what is left of the fabric; as in portmajor whatif",
+	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
 	CLI_OUTPUT(struct request, output, "print nothing, write files only",
 		   "print one JSON object, with -l with every LID"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
@@ -148,17 +173,34 @@ static const struct cli_command command = {
 	.max_operands = 1,
 };
 
+/* Options that stand for nothing without another one. */
+static int check(const struct request *request)
+{
+	if (request->lost.num && !plan_files_any(&request->files))
+		return cli_fail(EXIT_USAGE, "--lose is for files, and none is named");
+	return -1;
+}
+
 int cmd_plan(int argc, char **argv)
 {
-	struct request request = {0};
+	struct request request = {
+		.lost.list = calloc((size_t)argc, sizeof(char *)),
+	};
 	struct pm_fabric *fabric = NULL;
-	int status = cli_command_read(&command, argc, argv, &request);
+	int status = -1;
 
-	if (status >= 0)
-		return status;
-	status = cli_fabric_read(argv[optind], &request.fabric, &fabric);
-	if (!status)
-		status = run(&request, fabric);
+	if (!request.lost.list)
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	if (status < 0)
+		status = cli_command_read(&command, argc, argv, &request);
+	if (status < 0)
+		status = check(&request);
+	if (status < 0) {
+		status = cli_fabric_read(argv[optind], &request.fabric, &fabric);
+		if (!status)
+			status = run(&request, fabric);
+	}
 	pm_fabric_free(fabric);
+	free(request.lost.list);
 	return status;
 }

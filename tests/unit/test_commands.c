@@ -94,6 +94,7 @@ static const struct row rows[] = {
 	{"plan.ibdmchk", "plan -q --ibdmchk . net", "opensm.fdbs", NULL},
 	{"plan.slurm", "plan -q --slurm out net", "out", "before"},
 	{"plan.simgrid", "plan -q --simgrid out net", "out", "before"},
+	{"plan.lose", "plan -q --lfts out --lose leaf0:3 net", "out", NULL},
 	{"check", "check net tables", NULL, NULL},
 	{"check.json", "check --json net tables", NULL, NULL},
 	{"check.conform", "check --conform --balance 1.1 net other", NULL, NULL},
