@@ -11,7 +11,7 @@ foreach(module fabric netlist generate tree reach plan route delta check whatif 
 		change planfile roles served smconf locate flap drain properties degrade lftfile
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
-		workload packet lanes rates engines stuck calls replay)
+		workload packet lanes rates engines stuck calls replay hosttable)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
@@ -168,7 +168,7 @@ add_test(NAME bench.order COMMAND bench_order)
 set_tests_properties(bench.order PROPERTIES LABELS unit TIMEOUT 300)
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
-foreach(input netlist planfile config roles smconf sweep lfts drained sets)
+foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)
