@@ -5,6 +5,9 @@
  */
 #include "netlist_parts.h"
 
+#include <portmajor/hosttable.h>
+#include <portmajor/macs.h>
+
 #include <errno.h>
 #include <inttypes.h>
 
@@ -235,11 +238,30 @@ static int take_peer(struct netlist *n, struct pm_text *rest, struct cable *cabl
 	return 0;
 }
 
+/* Reads `mac 02:00:00:00:00:01` from among other words of a comment. */
+static int read_mac(struct netlist *n, struct pm_text comment, uint32_t index)
+{
+	struct pm_text word;
+	uint64_t mac;
+
+	while (pm_text_take_word(&comment, &word)) {
+		if (!pm_text_is(word, "mac") || !pm_text_take_word(&comment, &word))
+			continue;
+		if (!pm_mac_parse(word, &mac) || !pm_mac_is_host(mac))
+			return pm_lexer_fail(
+				&n->lexer, "%.*s of \"%.*s\" is no host's MAC address",
+				PM_SHOWN(word), PM_SHOWN(netlist_id(n, index)));
+		n->fabric->ports[index].guid = pm_mac_guid(mac);
+	}
+	return 0;
+}
+
 /* `# lid 16 lmc 1 "peer's description" lid 3 4xSDR`: the first LID is ours. */
 static int take_port_comment(struct netlist *n, struct pm_text rest, uint32_t port)
 {
 	const char *hash = pm_text_find(rest, '#');
 	const char *quote;
+	int rc;
 
 	if (!hash)
 		return 0;
@@ -247,7 +269,8 @@ static int take_port_comment(struct netlist *n, struct pm_text rest, uint32_t po
 	quote = pm_text_find(rest, '"');
 	if (quote)
 		rest.end = quote;
-	return read_lid(n, rest, port);
+	rc = read_lid(n, rest, port);
+	return rc ? rc : read_mac(n, rest, port);
 }
 
 static int parse_port(struct netlist *n, struct pm_text line)

@@ -27,6 +27,9 @@
  * LIDs: `lid` and `lmc` are read for a switch's port 0 from the header's comment
  * and for an end node's port from the start of that port's comment.
  *
+ * MAC addresses: the word `mac` and an address in the comment of an end node's port give
+ * it the GUID that goes with that (macs.h).
+ *
  * Widths and speeds are read from behind the last quote of a port's line, where
  * ibnetdiscover writes `lid 3 4xQDR`: that is what the port can do at best, and less.
  * ibsim's options `w=`, `s=` and `e=` before or behind that say which widths, speeds and

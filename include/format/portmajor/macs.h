@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which port has which MAC address. On Ethernet a port's GUID is made from it (EUI-64,
+ * as RoCE has it): 02:00:00:00:00:01 has the GUID 0x000000fffe000001. A netlist may say
+ * the address in the comment of an end node's port, of which ibsim reads nothing:
+ *
+ *     [1] "leaf0"[1]   # mac 02:00:00:00:00:01
+ *
+ * or the GUID itself in parentheses behind the port's number. Otherwise a file does, a
+ * line a port, with comments behind a #; the port may be left out where a node has one
+ * cable:
+ *
+ *     h0-1    02:00:00:00:00:01
+ *     gw[2]   02:00:00:00:00:02
+ */
+#ifndef PORTMAJOR_MACS_H
+#define PORTMAJOR_MACS_H
+
+#include <portmajor/error.h>
+#include <portmajor/fabric.h>
+
+/* The GUID of an address, and the address of a GUID; 0: it was made from none. */
+uint64_t pm_mac_guid(uint64_t mac);
+uint64_t pm_guid_mac(uint64_t guid);
+
+/*
+ * Reads such a file ("-" is standard input) into mac[port], which has an element for each
+ * port of the sealed fabric; others stay as they are. -EINVAL: a line is wrong, or a name
+ * or an address stands twice, with "source:LINE: ..."; -ENOMEM; other -errno of reading.
+ * Cost: O(lines x nodes).
+ */
+int pm_macs_read(const char *path, const struct pm_fabric *fabric, uint64_t *mac,
+		 struct pm_error *err);
+
+#endif
