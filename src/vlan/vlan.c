@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Trees. Switches have one cable up each, to a switch one level above that is in the
+ * tree, and the top switch has none: so there is one way between any two.
+ */
+#include <portmajor/vlan.h>
+
+#include <errno.h>
+#include <string.h>
+
+/* What making VLANs works with. */
+struct maker {
+	struct pm_vlans *vlans;
+	uint32_t *order;     /* switches with a level, the highest first */
+	uint32_t num;	     /* of them */
+	uint32_t *use;	     /* [port] up: VLANs so far */
+	uint32_t *row;	     /* [switch] as in pm_vlans.up */
+	uint32_t made, kept; /* VLANs, of which some are kept */
+	uint32_t total;	     /* how many will be made; 0: not known */
+};
+
+static bool is_up(const struct pm_vlans *v, uint32_t port)
+{
+	return v->tree->direction[port] == PM_UP &&
+	       v->fabric->ports[port].peer != PM_NONE;
+}
+
+static bool is_top(const struct pm_vlans *v, uint32_t sw)
+{
+	pm_for_each_port(i, v->fabric, sw)
+		if (is_up(v, i))
+			return false;
+	return true;
+}
+
+/* Of the cables up to switches of the tree, that with the fewest VLANs. */
+static uint32_t choose_up(const struct maker *m, uint32_t sw)
+{
+	const struct pm_vlans *v = m->vlans;
+	uint32_t best = PM_NONE;
+
+	pm_for_each_port(i, v->fabric, sw) {
+		if (!is_up(v, i) || m->row[v->tree->far[i]] == PM_NONE)
+			continue;
+		if (best == PM_NONE || m->use[i] < m->use[best])
+			best = i;
+	}
+	return best;
+}
+
+/* Whether this one of all is among the `num` that are kept. */
+static bool is_kept(const struct maker *m)
+{
+	uint64_t before = (uint64_t)m->made * m->vlans->num;
+
+	return m->total && before / m->total != (before + m->vlans->num) / m->total;
+}
+
+/* The tree below a top switch, with cables that are in few VLANs. */
+static void fill_row(struct maker *m, uint32_t top)
+{
+	for (uint32_t i = 0; i < m->vlans->tree->num_switches; i++)
+		m->row[i] = PM_NONE;
+	m->row[top] = PM_VLAN_TOP;
+	for (uint32_t i = 0; i < m->num; i++)
+		if (m->order[i] != top)
+			m->row[m->order[i]] = choose_up(m, m->order[i]);
+}
+
+/* Adds the VLAN below a top switch. */
+static void add_tree(struct maker *m, uint32_t top)
+{
+	struct pm_vlans *v = m->vlans;
+	uint32_t switches = v->tree->num_switches;
+
+	fill_row(m, top);
+	for (uint32_t i = 0; i < switches; i++)
+		if (m->row[i] < PM_VLAN_TOP)
+			m->use[m->row[i]]++;
+	if (is_kept(m)) {
+		v->top[m->kept] = top;
+		memcpy(v->up + (size_t)m->kept * switches, m->row,
+		       switches * sizeof(*m->row));
+		m->kept++;
+	}
+	m->made++;
+}
+
+/* Whether a cable is in no VLAN yet that leads straight up to this top switch or, with
+ * `below`, to one of its tree. */
+static bool lacks_cable(struct maker *m, uint32_t top, bool below)
+{
+	const struct pm_vlans *v = m->vlans;
+
+	fill_row(m, top);
+	for (uint32_t i = 0; i < v->tree->num_ports; i++) {
+		uint32_t far = v->tree->far[i];
+
+		if (is_up(v, i) && !m->use[i] && m->row[far] != PM_NONE &&
+		    (below || far == top))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * One VLAN of each top switch, and more for its own parallel cables. Then for those below
+ * that lack one: which switches are in a tree is the same whatever cables they choose,
+ * and one with a cable that is in no VLAN chooses such a one, so that this ends.
+ */
+static void add_trees(struct maker *m)
+{
+	for (int below = 0; below < 2; below++)
+		for (uint32_t i = 0; i < m->num; i++) {
+			uint32_t top = m->order[i];
+
+			if (!is_top(m->vlans, top))
+				continue;
+			if (!below)
+				add_tree(m, top);
+			while (lacks_cable(m, top, below))
+				add_tree(m, top);
+		}
+}
+
+/* Switches by level from the top, by component, as they are. */
+static void sort_switches(struct maker *m)
+{
+	const struct pm_tree *tree = m->vlans->tree;
+
+	for (int level = tree->top_level; level >= 0; level--) {
+		uint32_t components = level ? tree->num_components : 1;
+
+		for (uint32_t c = 0; c < components; c++)
+			for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+				if (tree->level[sw] == level &&
+				    (!level || tree->component[sw] == c))
+					m->order[m->num++] = sw;
+	}
+}
+
+static int find_hosts(struct pm_vlans *v, struct pm_error *err)
+{
+	const struct pm_fabric *fabric = v->fabric;
+
+	v->hosts = pm_pool_array(&v->pool, fabric->num_ports, sizeof(*v->hosts));
+	v->site = pm_pool_array(&v->pool, fabric->num_ports, sizeof(*v->site));
+	v->untagged = pm_pool_array(&v->pool, fabric->num_ports, 1);
+	if (pm_pool_check(&v->pool, err))
+		return -ENOMEM;
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+		pm_for_each_port(i, fabric, sw) {
+			uint32_t peer = fabric->ports[i].peer;
+
+			if (peer == PM_NONE ||
+			    fabric->ports[peer].node < fabric->num_switches ||
+			    v->tree->level[sw] == PM_NO_LEVEL)
+				continue;
+			v->site[v->num_hosts] = sw;
+			v->hosts[v->num_hosts++] = peer;
+		}
+	return v->num_hosts ? 0 : pm_error_set(err, -ENOENT, "there are no hosts");
+}
+
+/* Counts, then keeps. */
+static int make_trees(struct maker *m, uint32_t limit, struct pm_error *err)
+{
+	struct pm_vlans *v = m->vlans;
+	uint32_t switches = v->tree->num_switches;
+
+	add_trees(m);
+	v->needed = m->total = m->made;
+	v->num = v->needed < limit ? v->needed : limit;
+	v->top = pm_pool_array(&v->pool, v->num, sizeof(*v->top));
+	v->up = pm_pool_array(&v->pool, (size_t)v->num * switches, sizeof(*v->up));
+	if (pm_pool_check(&v->pool, err))
+		return -ENOMEM;
+	memset(m->use, 0, v->fabric->num_ports * sizeof(*m->use));
+	m->made = 0;
+	add_trees(m);
+	memset(m->use, 0, v->fabric->num_ports * sizeof(*m->use));
+	for (size_t k = 0; k < (size_t)v->num * switches; k++)
+		if (v->up[k] < PM_VLAN_TOP)
+			m->use[v->up[k]]++;
+	for (uint32_t i = 0; i < v->tree->num_ports; i++)
+		if (is_up(v, i)) {
+			v->cables++;
+			v->unused += !m->use[i];
+		}
+	return 0;
+}
+
+/* The first VLAN that most hosts are in. */
+static void choose_access(struct pm_vlans *v)
+{
+	uint32_t most = 0;
+
+	for (uint32_t vlan = 0; vlan < v->num; vlan++) {
+		const uint32_t *up = v->up + (size_t)vlan * v->tree->num_switches;
+		uint32_t num = 0;
+
+		for (uint32_t h = 0; h < v->num_hosts; h++)
+			num += up[v->site[h]] != PM_NONE;
+		if (num <= most)
+			continue;
+		most = num;
+		v->access = vlan;
+	}
+}
+
+int pm_vlans_make(const struct pm_fabric *fabric, const struct pm_tree *tree,
+		  uint32_t limit, struct pm_vlans *vlans, struct pm_error *err)
+{
+	struct pm_pool pool = {0};
+	struct maker m = {.vlans = vlans};
+	int rc;
+
+	*vlans = (struct pm_vlans){.fabric = fabric, .tree = tree};
+	m.order = pm_pool_array(&pool, tree->num_switches, sizeof(*m.order));
+	m.row = pm_pool_array(&pool, tree->num_switches, sizeof(*m.row));
+	m.use = pm_pool_array(&pool, fabric->num_ports, sizeof(*m.use));
+	rc = pm_pool_check(&pool, err);
+	if (!rc)
+		rc = find_hosts(vlans, err);
+	if (!rc) {
+		sort_switches(&m);
+		rc = make_trees(&m, limit, err);
+	}
+	if (!rc)
+		choose_access(vlans);
+	pm_pool_free(&pool);
+	return rc;
+}
+
+void pm_vlans_free(struct pm_vlans *vlans)
+{
+	pm_pool_free(&vlans->pool);
+	*vlans = (struct pm_vlans){0};
+}
+
+bool pm_vlans_tagged(const struct pm_vlans *vlans, uint32_t vlan, uint32_t port)
+{
+	const struct pm_fabric *fabric = vlans->fabric;
+	const uint32_t *up = vlans->up + (size_t)vlan * vlans->tree->num_switches;
+	uint32_t peer = fabric->ports[port].peer;
+
+	if (peer == PM_NONE || fabric->ports[peer].node >= fabric->num_switches)
+		return false;
+	return up[fabric->ports[port].node] == port ||
+	       up[fabric->ports[peer].node] == peer;
+}
