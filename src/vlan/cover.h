@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Vertex covers: of each edge one end is to be chosen, and few of all. */
+#ifndef VLAN_COVER_H
+#define VLAN_COVER_H
+
+#include <portmajor/pool.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cover {
+	uint32_t num;	/* vertices */
+	uint32_t words; /* of a row */
+	uint64_t *edge; /* [vertex][word] whom it has an edge with, as bits */
+	struct pm_pool *pool;
+};
+
+/* Without edges; arrays are in the pool. -ENOMEM. */
+int cover_begin(struct cover *c, uint32_t num, struct pm_pool *pool,
+		struct pm_error *err);
+
+void cover_join(struct cover *c, uint32_t a, uint32_t b);
+
+/*
+ * Sets chosen[] to 1 for those of a cover; it is a smallest one wherever the graph has no
+ * circle of odd length. *bound: no cover has fewer. -ENOMEM. Cost: O(num^3 / 64).
+ */
+int cover_choose(struct cover *c, uint8_t *chosen, uint32_t *bound, struct pm_error *err);
+
+#endif
