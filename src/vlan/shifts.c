@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What VLANs are for: how many flows share a cable. */
+#include "parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct counter {
+	const struct pm_vlans *vlans;
+	const uint8_t *cut;
+	uint32_t *up_flows, *down_flows; /* [port] of the lower end of a cable */
+	uint32_t *step;			 /* [switch] how far the first of two went up */
+	uint32_t stamp;
+};
+
+static bool is_end(const struct counter *c, const uint32_t *up, uint32_t sw)
+{
+	return up[sw] >= PM_VLAN_TOP || (c->cut && c->cut[up[sw]]);
+}
+
+/* Where the ways up from two switches meet; PM_NONE: they do not. */
+static uint32_t find_turn(struct counter *c, const uint32_t *up, uint32_t a, uint32_t b)
+{
+	const uint32_t *far = c->vlans->tree->far;
+
+	if (up[a] == PM_NONE || up[b] == PM_NONE)
+		return PM_NONE;
+	c->stamp++;
+	for (c->step[a] = c->stamp; !is_end(c, up, a);) {
+		a = far[up[a]];
+		c->step[a] = c->stamp;
+	}
+	while (c->step[b] != c->stamp) {
+		if (is_end(c, up, b))
+			return PM_NONE;
+		b = far[up[b]];
+	}
+	return b;
+}
+
+static uint32_t add_way(uint32_t *flows, const struct pm_vlans *v, const uint32_t *up,
+			uint32_t from, uint32_t to)
+{
+	uint32_t most = 0;
+
+	for (; from != to; from = v->tree->far[up[from]])
+		if (++flows[up[from]] > most)
+			most = flows[up[from]];
+	return most;
+}
+
+/* Adds a flow; how many a cable of its way has now at most. */
+static uint32_t add_flow(struct counter *c, uint32_t vlan, uint32_t a, uint32_t b)
+{
+	const struct pm_vlans *v = c->vlans;
+	const uint32_t *up = v->up + (size_t)vlan * v->tree->num_switches;
+	uint32_t turn = find_turn(c, up, a, b), most, down;
+
+	if (turn == PM_NONE)
+		return 0;
+	most = add_way(c->up_flows, v, up, a, turn);
+	down = add_way(c->down_flows, v, up, b, turn);
+	return most > down ? most : down;
+}
+
+/* A permutation, in the pairs' VLANs or, with no table, in one; flows on the fullest. */
+static uint32_t try_shift(struct counter *c, const struct pm_vlan_host *host,
+			  uint32_t vlan, uint32_t by)
+{
+	const struct pm_vlans *v = c->vlans;
+	size_t size = v->fabric->num_ports * sizeof(uint32_t);
+	uint32_t most = 0;
+
+	memset(c->up_flows, 0, size);
+	memset(c->down_flows, 0, size);
+	for (uint32_t a = 0; a < v->num_hosts; a++) {
+		uint32_t b = (uint32_t)(((uint64_t)a + by) % v->num_hosts), flows;
+
+		if (v->site[a] == v->site[b])
+			continue;
+		flows = add_flow(c, host ? pair_vlan(host, a, b) : vlan, v->site[a],
+				 v->site[b]);
+		most = flows > most ? flows : most;
+	}
+	return most;
+}
+
+int pm_vlans_shifts(const struct pm_vlans *vlans, const uint8_t *cut,
+		    const struct pm_vlan_table *table, uint32_t samples,
+		    struct pm_vlan_loads *loads, struct pm_error *err)
+{
+	struct pm_pool pool = {0};
+	uint32_t all = vlans->num_hosts - 1, num = samples < all ? samples : all;
+	struct counter c = {
+		.vlans = vlans,
+		.cut = cut,
+		.up_flows = pm_pool_array(&pool, vlans->fabric->num_ports, 4),
+		.down_flows = pm_pool_array(&pool, vlans->fabric->num_ports, 4),
+		.step = pm_pool_array(&pool, vlans->tree->num_switches, 4),
+	};
+	int rc = pm_pool_check(&pool, err);
+
+	if (!rc)
+		*loads = (struct pm_vlan_loads){0};
+	for (uint32_t i = 0; i < num && !rc; i++) {
+		uint32_t by = 1 + (uint32_t)((uint64_t)i * all / num);
+		uint32_t most = try_shift(&c, table->host, 0, by);
+		uint32_t tree = try_shift(&c, NULL, table->broadcast, by);
+
+		loads->most = most > loads->most ? most : loads->most;
+		loads->tree = tree > loads->tree ? tree : loads->tree;
+	}
+	pm_pool_free(&pool);
+	return rc;
+}
