@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* `portmajor plan --vlan`: VLANs for Ethernet switches and tables for hosts. */
+#ifndef PORTMAJOR_CLI_PLAN_VLAN_H
+#define PORTMAJOR_CLI_PLAN_VLAN_H
+
+#include "losses.h"
+
+#include <portmajor/hosttable.h>
+#include <portmajor/vlan.h>
+
+#define PLAN_VLAN_FIRST 101
+
+/* What is asked for. */
+struct plan_vlan {
+	const char *folder; /* NULL: nothing */
+	const char *macs;   /* file of names and MAC addresses, or NULL */
+	const char *ports;  /* pattern for switches' ports; NULL: the usual */
+	const char *old;    /* former host table, or NULL */
+	uint32_t first;	    /* number of the first VLAN */
+	uint32_t mac_table; /* room of switches, 0: any */
+	bool merge;
+	struct cli_lost untagged; /* names */
+};
+
+/* Rows for it, to be included. */
+extern const struct cli_option plan_vlan_options[];
+
+/* What comes of it; all but the request is the job's own. */
+struct vlan_job {
+	const struct plan_vlan *request;
+	const struct pm_fabric *fabric; /* whole */
+	struct pm_vlans vlans;
+	struct pm_vlan_table table;
+	struct pm_vlan_deal deal;
+	struct pm_vlan_loads loads;
+	uint64_t mac_entries;
+	uint32_t mac_switch; /* that has the most of them */
+	uint64_t *mac;	     /* [host] */
+	uint8_t *cut;	     /* [port], NULL: nothing is lost */
+	struct pm_host_table old;
+	uint32_t changed, gone; /* lines that differ from the old, or are gone */
+	uint32_t fresh;		/* of changed: of addresses that the old one lacks */
+};
+
+/*
+ * Plans, checks and writes; *result is a JSON object of what came of it. An exit status:
+ * EXIT_FINDINGS if pairs of hosts have no VLAN that joins them, or a broadcast does not
+ * reach all; all is written then, and *result is there.
+ */
+int plan_vlan_run(const struct plan_vlan *request, const struct pm_plan *plan,
+		  const struct pm_fabric *fabric, const struct cli_lost *lost,
+		  json_t **result);
+
+/* Prints that object. */
+void plan_vlan_print(const json_t *result);
+
+/* The MAC addresses of hosts, and who sends without tags; an exit status. */
+int vlan_hosts_read(struct vlan_job *job);
+
+/* The former table: what changes start from, if anything is lost. An exit status. */
+int vlan_old_read(struct vlan_job *job);
+
+/* Counts lines that differ from it. */
+void vlan_old_compare(struct vlan_job *job);
+
+/* A host's line as a file has it. */
+struct pm_host_line vlan_host_line(const struct vlan_job *job, uint32_t host);
+struct pm_host_line vlan_group_line(const struct vlan_job *job);
+
+/* Its name, with its port where its node has several. The caller frees it. */
+char *vlan_host_name(const struct vlan_job *job, uint32_t host);
+
+/* Whether names of ports and of files come out as they should; an exit status. */
+int vlan_files_check(const struct vlan_job *job);
+
+/* Writes all, or only what a loss changes. An exit status. */
+int vlan_files_write(const struct vlan_job *job);
+
+#endif

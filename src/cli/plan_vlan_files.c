@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The files of `portmajor plan --vlan`: for hosts and for switches. */
+#include "json.h"
+#include "outfile.h"
+#include "output.h"
+#include "plan_vlan.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define PORT_PATTERN "swp{port}"
+#define NOWHERE 4095 /* no frame can have this VLAN */
+
+/* ---- Hosts ---- */
+
+static void print_line(FILE *file, const struct pm_host_line *line, const char *name)
+{
+	char text[PM_MAC_TEXT];
+
+	fprintf(file, "%s %" PRIu32 " %" PRIu32 " # %s\n", pm_mac_print(line->mac, text),
+		line->vlan, line->priority, name);
+}
+
+/* Whether a line is to be written: all are, or those that differ from the old ones. */
+static bool is_wanted(const struct vlan_job *job, const struct pm_host_line *line,
+		      bool changes)
+{
+	const struct pm_host_line *old =
+		changes ? pm_host_table_find(&job->old, line->mac) : NULL;
+
+	return !old || old->vlan != line->vlan || old->priority != line->priority;
+}
+
+static void print_hosts(FILE *file, const struct vlan_job *job, bool changes)
+{
+	struct pm_host_line line = vlan_group_line(job);
+
+	if (is_wanted(job, &line, changes))
+		print_line(file, &line, "broadcast and multicast");
+	for (uint32_t h = 0; h < job->vlans.num_hosts; h++) {
+		char *name;
+
+		line = vlan_host_line(job, h);
+		if (!is_wanted(job, &line, changes))
+			continue;
+		name = vlan_host_name(job, h);
+		print_line(file, &line, name);
+		free(name);
+	}
+}
+
+static int write_hosts(FILE *file, const void *arg)
+{
+	fputs("# MAC VLAN PRIORITY # host: of two, that with the higher priority "
+	      "decides\n",
+	      file);
+	print_hosts(file, arg, false);
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Lines of addresses that the plan has no more. */
+static int print_gone(FILE *file, const struct vlan_job *job)
+{
+	uint32_t num = job->vlans.num_hosts;
+	uint64_t *list = pm_copy(job->mac, num, sizeof(*list));
+	char text[PM_MAC_TEXT];
+
+	if (!list)
+		return -ENOMEM;
+	qsort(list, num, sizeof(*list), by_number);
+	for (uint32_t i = 0; i < job->old.num; i++) {
+		uint64_t mac = job->old.lines[i].mac;
+
+		if (mac != PM_MAC_GROUP &&
+		    !bsearch(&mac, list, num, sizeof(*list), by_number))
+			fprintf(file, "- %s\n", pm_mac_print(mac, text));
+	}
+	free(list);
+	return 0;
+}
+
+static int write_changes(FILE *file, const void *arg)
+{
+	const struct vlan_job *job = arg;
+
+	fputs("# what is new or differs from the table before; - MAC: is gone\n", file);
+	print_hosts(file, job, true);
+	return print_gone(file, job);
+}
+
+/* ---- Names ---- */
+
+struct switch_source {
+	const struct vlan_job *job;
+	uint32_t sw;
+};
+
+/* A port's name by the pattern; the caller frees it. */
+static char *port_name(const struct vlan_job *job, uint32_t port)
+{
+	const struct pm_port *p = &job->fabric->ports[port];
+	const char *pattern = job->request->ports ? job->request->ports : PORT_PATTERN;
+	char *text = NULL;
+	size_t length;
+	FILE *file = open_memstream(&text, &length);
+
+	if (!file)
+		cli_no_memory();
+	while (*pattern)
+		if (!strncmp(pattern, "{port}", 6)) {
+			fprintf(file, "%u", p->num);
+			pattern += 6;
+		} else if (!strncmp(pattern, "{switch}", 8)) {
+			fputs(pm_fabric_name(job->fabric, p->node), file);
+			pattern += 8;
+		} else {
+			fputc(*pattern++, file);
+		}
+	if (ferror(file) || fclose(file) || !text)
+		cli_no_memory();
+	return text;
+}
+
+static bool is_plain(const char *text, const char *others)
+{
+	for (; *text; text++)
+		if (!(*text >= 'a' && *text <= 'z') && !(*text >= 'A' && *text <= 'Z') &&
+		    !(*text >= '0' && *text <= '9') && !strchr(others, *text))
+			return false;
+	return true;
+}
+
+/* What programs read without quotes. */
+static int check_port(const struct vlan_job *job, uint32_t port)
+{
+	char *name = port_name(job, port);
+	int status = EXIT_FINE;
+
+	if (!is_plain(name, "._:/@-") || *name == '-')
+		status = cli_fail(EXIT_USAGE,
+				  "--port-names: \"%s\" is no name for a port: letters, "
+				  "digits and . _ : / @ - may be in it",
+				  name);
+	free(name);
+	return status;
+}
+
+/* A switch's file; the caller frees it. */
+static char *file_name(const struct vlan_job *job, uint32_t sw, const char *suffix)
+{
+	char *path, *name;
+
+	if (asprintf(&path, "%s/%s%s", job->request->folder,
+		     pm_fabric_name(job->fabric, sw), suffix) < 0)
+		cli_no_memory();
+	name = path + strlen(job->request->folder) + 1;
+	for (char *c = name; *c; c++)
+		if (!is_plain((char[]){*c, 0}, "._+-"))
+			*c = '_';
+	if (*name == '.')
+		*name = '_';
+	return path;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Each switch has a file of its own. */
+static int check_files(const struct vlan_job *job)
+{
+	uint32_t num = job->fabric->num_switches;
+	char **paths = pm_array(num, sizeof(*paths));
+	int status = EXIT_FINE;
+
+	if (!paths)
+		cli_no_memory();
+	for (uint32_t sw = 0; sw < num; sw++)
+		paths[sw] = file_name(job, sw, "");
+	qsort(paths, num, sizeof(*paths), compare_paths);
+	for (uint32_t sw = 1; sw < num && !status; sw++)
+		if (!strcmp(paths[sw], paths[sw - 1]))
+			status = cli_fail(EXIT_INPUT,
+					  "two switches have names that make one file, "
+					  "%s.ovs",
+					  paths[sw]);
+	for (uint32_t sw = 0; sw < num; sw++)
+		free(paths[sw]);
+	free(paths);
+	return status;
+}
+
+int vlan_files_check(const struct vlan_job *job)
+{
+	const char *pattern = job->request->ports;
+	int status = EXIT_FINE;
+
+	if (pattern && !strstr(pattern, "{port}"))
+		return cli_fail(EXIT_USAGE, "--port-names %s: there is no {port} in it",
+				pattern);
+	for (uint32_t sw = 0; sw < job->fabric->num_switches && !status; sw++)
+		status = check_port(job, job->fabric->nodes[sw].first_port + 1);
+	return status ? status : check_files(job);
+}
+
+/* ---- Ports ---- */
+
+/* What a port is given: VLANs with tags, and one without or PM_NONE. */
+struct port_vlans {
+	uint8_t *tagged; /* [vlan] */
+	uint32_t untagged;
+	bool any;  /* is tagged */
+	bool bare; /* of a host that sends without tags */
+};
+
+/* Hosts are told apart by their port of the fabric: those of VLANs are in its order. */
+static bool is_untagged(const struct vlan_job *job, uint32_t port)
+{
+	for (uint32_t h = 0; h < job->vlans.num_hosts; h++)
+		if (job->vlans.hosts[h] == port)
+			return job->vlans.untagged[h];
+	return false;
+}
+
+static void find_vlans(const struct vlan_job *job, uint32_t port, struct port_vlans *p)
+{
+	const struct pm_vlans *v = &job->vlans;
+	uint32_t sw = job->fabric->ports[port].node, peer = job->fabric->ports[port].peer;
+	bool host = job->fabric->ports[peer].node >= job->fabric->num_switches;
+
+	p->bare = host && job->request->untagged.num && is_untagged(job, peer);
+	p->untagged = PM_NONE;
+	p->any = false;
+	for (uint32_t vlan = 0; vlan < v->num; vlan++) {
+		bool member = v->up[(size_t)vlan * v->tree->num_switches + sw] != PM_NONE;
+
+		if (host && member && vlan == v->access)
+			p->untagged = vlan;
+		p->tagged[vlan] = host ? member && !p->bare && vlan != v->access
+				       : pm_vlans_tagged(v, vlan, port);
+		p->any |= p->tagged[vlan];
+	}
+}
+
+/* Runs of VLANs by their numbers; `before` each. */
+static void print_runs(FILE *file, const struct vlan_job *job, const uint8_t *tagged,
+		       const char *before, const char *between, const char *after)
+{
+	bool first = true;
+
+	for (uint32_t i = 0; i < job->vlans.num; i++) {
+		uint32_t from = i;
+
+		if (!tagged[i])
+			continue;
+		while (i + 1 < job->vlans.num && tagged[i + 1])
+			i++;
+		fprintf(file, "%s%s%" PRIu32, first ? "" : between, before,
+			job->request->first + from);
+		if (i > from)
+			fprintf(file, "-%" PRIu32, job->request->first + i);
+		fputs(after, file);
+		first = false;
+	}
+}
+
+static struct port_vlans begin_ports(const struct vlan_job *job)
+{
+	struct port_vlans p = {.tagged = pm_array(job->vlans.num, 1)};
+
+	if (!p.tagged)
+		cli_no_memory();
+	return p;
+}
+
+static bool has_cable(const struct vlan_job *job, uint32_t port)
+{
+	return job->fabric->ports[port].peer != PM_NONE;
+}
+
+/* ---- Open vSwitch ---- */
+
+/* An access port would drop what a host sends with the tag of that same VLAN. */
+static void print_ovs_port(FILE *file, const struct vlan_job *job, uint32_t port,
+			   struct port_vlans *p)
+{
+	char *name = port_name(job, port);
+
+	find_vlans(job, port, p);
+	fprintf(file, " \\\n\t-- set port %s", name);
+	if (p->untagged != PM_NONE)
+		fprintf(file, " vlan_mode=%s tag=%" PRIu32,
+			p->bare ? "access" : "native-untagged",
+			job->request->first + p->untagged);
+	else
+		fputs(" vlan_mode=trunk tag='[]'", file);
+	fputs(" trunks=", file);
+	if (p->any)
+		print_runs(file, job, p->tagged, "", ",", "");
+	else if (p->bare)
+		fputs("'[]'", file);
+	else if (p->untagged != PM_NONE)
+		fprintf(file, "%" PRIu32, job->request->first + p->untagged);
+	else
+		fprintf(file, "%d", NOWHERE); /* no list at all would be all VLANs */
+	free(name);
+}
+
+static int write_ovs(FILE *file, const void *arg)
+{
+	const struct switch_source *s = arg;
+	struct port_vlans p = begin_ports(s->job);
+	bool any = false;
+
+	fputs("#!/bin/sh\n# VLANs of this switch's ports; arguments are options of "
+	      "ovs-vsctl, as --db=...\n",
+	      file);
+	pm_for_each_port(i, s->job->fabric, s->sw) {
+		if (!has_cable(s->job, i))
+			continue;
+		if (!any)
+			fputs("exec ovs-vsctl \"$@\"", file);
+		any = true;
+		print_ovs_port(file, s->job, i, &p);
+	}
+	if (any)
+		fputc('\n', file);
+	free(p.tagged);
+	return 0;
+}
+
+/* ---- Linux bridges ---- */
+
+/* What a port is in otherwise goes, in runs: 1 to 4094 without its VLANs. */
+static void print_others(FILE *file, const struct vlan_job *job, const char *name,
+			 const struct port_vlans *p)
+{
+	uint32_t first = job->request->first, from = 1;
+
+	for (uint32_t i = 0; i <= job->vlans.num; i++) {
+		bool end = i == job->vlans.num;
+		uint32_t number = end ? PM_VLAN_MAX + 1 : first + i;
+
+		if (!end && !p->tagged[i] && i != p->untagged)
+			continue;
+		if (number > from)
+			fprintf(file, "vlan del dev %s vid %" PRIu32 "-%" PRIu32 "\n",
+				name, from, number - 1);
+		from = number + 1;
+	}
+}
+
+static int write_bridge(FILE *file, const void *arg)
+{
+	const struct switch_source *s = arg;
+	const struct vlan_job *job = s->job;
+	struct port_vlans p = begin_ports(job);
+
+	fputs("# for bridge -batch; the bridge has vlan_filtering 1\n", file);
+	pm_for_each_port(i, job->fabric, s->sw) {
+		char *name, *add;
+
+		if (!has_cable(job, i))
+			continue;
+		find_vlans(job, i, &p);
+		name = port_name(job, i);
+		print_others(file, job, name, &p);
+		if (p.untagged != PM_NONE)
+			fprintf(file, "vlan add dev %s vid %" PRIu32 " pvid untagged\n",
+				name, job->request->first + p.untagged);
+		if (asprintf(&add, "vlan add dev %s vid ", name) < 0)
+			cli_no_memory();
+		print_runs(file, job, p.tagged, add, "", "\n");
+		free(add);
+		free(name);
+	}
+	free(p.tagged);
+	return 0;
+}
+
+/* ---- All others ---- */
+
+static int print_tagged(FILE *file, const void *arg)
+{
+	const struct switch_source *s = arg;
+	struct port_vlans p = begin_ports(s->job);
+
+	find_vlans(s->job, s->sw, &p);
+	print_runs(file, s->job, p.tagged, "", ",", "");
+	free(p.tagged);
+	return 0;
+}
+
+static json_t *port_json(const struct vlan_job *job, uint32_t port)
+{
+	const struct pm_port *p = &job->fabric->ports[port];
+	const struct pm_port *peer = &job->fabric->ports[p->peer];
+	struct switch_source source = {job, port};
+	struct port_vlans vlans = begin_ports(job);
+	char *name = port_name(job, port), *tagged = NULL;
+	size_t length;
+	json_t *object;
+
+	find_vlans(job, port, &vlans);
+	if (pm_text_print(print_tagged, &source, &tagged, &length))
+		cli_no_memory();
+	object = json_pack(
+		"{s:i, s:o, s:o, s:i, s:o, s:s}", "port", p->num, "name",
+		cli_json_string(name), "peer",
+		cli_json_string(pm_fabric_name(job->fabric, peer->node)), "peer_port",
+		peer->num, "untagged",
+		vlans.untagged == PM_NONE
+			? json_null()
+			: json_integer((json_int_t)job->request->first + vlans.untagged),
+		"tagged", tagged ? tagged : "");
+	free(tagged);
+	free(name);
+	free(vlans.tagged);
+	return object;
+}
+
+static json_t *switch_json(const struct vlan_job *job, uint32_t sw)
+{
+	json_t *ports = json_array();
+
+	pm_for_each_port(i, job->fabric, sw)
+		if (has_cable(job, i))
+			ports = cli_json_append(ports, port_json(job, i));
+	return json_pack("{s:o, s:o, s:o}", "name",
+			 cli_json_string(pm_fabric_name(job->fabric, sw)), "guid",
+			 cli_json_guid(job->fabric->nodes[sw].guid), "ports", ports);
+}
+
+static int write_json(FILE *file, const void *arg)
+{
+	const struct vlan_job *job = arg;
+	json_t *object = cli_json_new("switches", 1), *list = json_array();
+	int rc;
+
+	for (uint32_t vlan = 0; vlan < job->vlans.num; vlan++)
+		list = cli_json_append(
+			list, json_pack("{s:I, s:o}", "vlan",
+					(json_int_t)job->request->first + vlan, "top",
+					cli_json_string(pm_fabric_name(
+						job->fabric, job->vlans.top[vlan]))));
+	json_object_set_new(
+		object, "access",
+		json_integer((json_int_t)job->request->first + job->vlans.access));
+	json_object_set_new(object, "vlans", list);
+	list = json_array();
+	for (uint32_t sw = 0; sw < job->fabric->num_switches; sw++)
+		list = cli_json_append(list, switch_json(job, sw));
+	json_object_set_new(object, "switches", list);
+	rc = json_dumpf(object, file, JSON_INDENT(1));
+	fputc('\n', file);
+	json_decref(object);
+	return rc ? -EIO : 0;
+}
+
+/* ---- All files ---- */
+
+static int write_named(const struct vlan_job *job, const char *name, pm_print *print)
+{
+	char *path;
+	int status;
+
+	if (asprintf(&path, "%s/%s", job->request->folder, name) < 0)
+		cli_no_memory();
+	status = cli_outfile_write(path, print, job);
+	free(path);
+	return status;
+}
+
+static int write_switch(const struct vlan_job *job, uint32_t sw, const char *suffix,
+			pm_print *print)
+{
+	struct switch_source source = {job, sw};
+	char *path = file_name(job, sw, suffix);
+	int status = cli_outfile_write(path, print, &source);
+
+	free(path);
+	return status;
+}
+
+static int write_switches(const struct vlan_job *job)
+{
+	int status = write_named(job, "switches.json", write_json);
+
+	for (uint32_t sw = 0; sw < job->fabric->num_switches && !status; sw++) {
+		status = write_switch(job, sw, ".ovs", write_ovs);
+		if (!status)
+			status = write_switch(job, sw, ".bridge", write_bridge);
+	}
+	return status;
+}
+
+int vlan_files_write(const struct vlan_job *job)
+{
+	const char *folder = job->request->folder;
+	int status = EXIT_FINE;
+
+	if (mkdir(folder, 0777) && errno != EEXIST)
+		return cli_fail(EXIT_INPUT, "%s: %s", folder, strerror(errno));
+	if (!job->cut)
+		status = write_switches(job);
+	if (!status && job->request->old)
+		status = write_named(job, "hosts.diff", write_changes);
+	return status ? status : write_named(job, "hosts", write_hosts);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Hosts of VLANs: their addresses, and the table that they had before. */
+#include "output.h"
+#include "plan_vlan.h"
+
+#include <portmajor/alloc.h>
+#include <portmajor/macs.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const struct pm_node *host_node(const struct vlan_job *job, uint32_t host)
+{
+	const struct pm_fabric *fabric = job->fabric;
+
+	return &fabric->nodes[fabric->ports[job->vlans.hosts[host]].node];
+}
+
+char *vlan_host_name(const struct vlan_job *job, uint32_t host)
+{
+	const struct pm_node *node = host_node(job, host);
+	const char *name = job->fabric->names + node->name;
+	uint32_t cables = 0;
+	char *text;
+	int rc;
+
+	for (uint32_t i = 1; i <= node->num_ports; i++)
+		cables += job->fabric->ports[node->first_port + i].peer != PM_NONE;
+	rc = cables > 1 ? asprintf(&text, "%s[%u]", name,
+				   job->fabric->ports[job->vlans.hosts[host]].num)
+			: asprintf(&text, "%s", name);
+	if (rc < 0)
+		cli_no_memory();
+	return text;
+}
+
+/* ---- Addresses ---- */
+
+static int fail_named(const struct vlan_job *job, uint32_t host, const char *what)
+{
+	char *name = vlan_host_name(job, host);
+	int status = cli_fail(EXIT_INPUT, "%s %s", name, what);
+
+	free(name);
+	return status;
+}
+
+struct owner {
+	uint64_t mac;
+	uint32_t host;
+};
+
+static int by_mac(const void *a, const void *b)
+{
+	const struct owner *x = a, *y = b;
+
+	if (x->mac != y->mac)
+		return x->mac < y->mac ? -1 : 1;
+	return x->host < y->host ? -1 : x->host > y->host;
+}
+
+/* Those of a file are all different, and so may be those of a netlist; both together? */
+static int check_macs(const struct vlan_job *job)
+{
+	uint32_t num = job->vlans.num_hosts;
+	struct owner *list = pm_array(num, sizeof(*list));
+	char text[PM_MAC_TEXT];
+	int status = EXIT_FINE;
+
+	if (!list)
+		cli_no_memory();
+	for (uint32_t h = 0; h < num; h++)
+		list[h] = (struct owner){job->mac[h], h};
+	qsort(list, num, sizeof(*list), by_mac);
+	for (uint32_t i = 1; i < num && !status; i++) {
+		char *one, *two;
+
+		if (list[i].mac != list[i - 1].mac)
+			continue;
+		one = vlan_host_name(job, list[i - 1].host);
+		two = vlan_host_name(job, list[i].host);
+		status = cli_fail(EXIT_INPUT, "%s and %s have one MAC address, %s", one,
+				  two, pm_mac_print(list[i].mac, text));
+		free(one);
+		free(two);
+	}
+	free(list);
+	return status;
+}
+
+static int read_macs(struct vlan_job *job)
+{
+	const struct pm_fabric *fabric = job->fabric;
+	uint64_t *mac = pm_array(fabric->num_ports, sizeof(*mac));
+	struct pm_error err;
+	int status = EXIT_FINE;
+
+	job->mac = pm_array(job->vlans.num_hosts, sizeof(*job->mac));
+	if (!mac || !job->mac)
+		cli_no_memory();
+	if (job->request->macs && pm_macs_read(job->request->macs, fabric, mac, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	for (uint32_t h = 0; h < job->vlans.num_hosts && !status; h++) {
+		uint32_t port = job->vlans.hosts[h];
+
+		job->mac[h] =
+			mac[port] ? mac[port] : pm_guid_mac(fabric->ports[port].guid);
+		if (!job->mac[h])
+			status = fail_named(job, h,
+					    job->request->macs
+						    ? "has no MAC address, neither in "
+						      "the file nor in the netlist"
+						    : "has no MAC address in the "
+						      "netlist: --macs FILE gives it");
+	}
+	free(mac);
+	return status ? status : check_macs(job);
+}
+
+/* ---- Who sends without tags ---- */
+
+static int find_untagged(struct vlan_job *job, const char *wanted)
+{
+	for (uint32_t h = 0; h < job->vlans.num_hosts; h++) {
+		char *name = vlan_host_name(job, h);
+		bool found = !strcmp(name, wanted);
+
+		free(name);
+		if (!found)
+			continue;
+		job->vlans.untagged[h] = 1;
+		return EXIT_FINE;
+	}
+	return cli_fail(EXIT_USAGE, "--untagged %s: there is no such host", wanted);
+}
+
+int vlan_hosts_read(struct vlan_job *job)
+{
+	int status = read_macs(job);
+
+	for (uint32_t i = 0; i < job->request->untagged.num && !status; i++)
+		status = find_untagged(job, job->request->untagged.list[i]);
+	return status;
+}
+
+/* ---- Tables ---- */
+
+struct pm_host_line vlan_host_line(const struct vlan_job *job, uint32_t host)
+{
+	const struct pm_vlan_host *line = &job->table.host[host];
+
+	return (struct pm_host_line){
+		.mac = job->mac[host],
+		.priority = line->priority,
+		.vlan = job->request->first + line->vlan,
+	};
+}
+
+struct pm_host_line vlan_group_line(const struct vlan_job *job)
+{
+	return (struct pm_host_line){
+		.mac = PM_MAC_GROUP,
+		.priority = UINT32_MAX,
+		.vlan = job->request->first + job->table.broadcast,
+	};
+}
+
+/* A VLAN of the plan by its number in an old line. */
+static int take_vlan(const struct vlan_job *job, const struct pm_host_line *line,
+		     uint32_t *vlan)
+{
+	uint32_t first = job->request->first, last = first + job->vlans.num - 1;
+
+	if (line->vlan < first || line->vlan > last)
+		return cli_fail(EXIT_INPUT,
+				"%s:%" PRIu32 ": VLAN %" PRIu32
+				" is none of the plan's, %" PRIu32 " to %" PRIu32,
+				job->request->old, line->line, line->vlan, first, last);
+	*vlan = line->vlan - first;
+	return EXIT_FINE;
+}
+
+/* What is in the old table is what a loss comes upon. */
+static int take_lines(struct vlan_job *job)
+{
+	const struct pm_host_line *line = pm_host_table_find(&job->old, PM_MAC_GROUP);
+	int status = line ? take_vlan(job, line, &job->table.broadcast) : EXIT_FINE;
+
+	for (uint32_t h = 0; h < job->vlans.num_hosts && !status; h++) {
+		if (job->vlans.untagged[h])
+			continue;
+		line = pm_host_table_find(&job->old, job->mac[h]);
+		if (!line)
+			return fail_named(job, h,
+					  "is not in the former table: plan without "
+					  "--lose first");
+		status = take_vlan(job, line, &job->table.host[h].vlan);
+		job->table.host[h].priority = line->priority;
+	}
+	return status;
+}
+
+int vlan_old_read(struct vlan_job *job)
+{
+	struct pm_error err;
+
+	if (!job->request->old)
+		return EXIT_FINE;
+	if (pm_host_table_read(job->request->old, &job->old, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	return job->cut ? take_lines(job) : EXIT_FINE;
+}
+
+static void compare_line(struct vlan_job *job, const struct pm_host_line *line,
+			 uint32_t *found)
+{
+	const struct pm_host_line *old = pm_host_table_find(&job->old, line->mac);
+
+	*found += old != NULL;
+	job->fresh += !old;
+	job->changed +=
+		!old || old->vlan != line->vlan || old->priority != line->priority;
+}
+
+void vlan_old_compare(struct vlan_job *job)
+{
+	struct pm_host_line line = vlan_group_line(job);
+	uint32_t found = 0;
+
+	if (!job->request->old)
+		return;
+	compare_line(job, &line, &found);
+	for (uint32_t h = 0; h < job->vlans.num_hosts; h++) {
+		line = vlan_host_line(job, h);
+		compare_line(job, &line, &found);
+	}
+	job->gone = job->old.num - found;
+}
