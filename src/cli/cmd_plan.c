@@ -5,6 +5,7 @@
 #include "losses.h"
 #include "output.h"
 #include "plan.h"
+#include "plan_vlan.h"
 #include "text.h"
 
 #include <inttypes.h>
@@ -14,6 +15,7 @@
 struct request {
 	struct cli_fabric fabric;
 	struct plan_files files;
+	struct plan_vlan vlan;
 	const char *sm;
 	struct cli_lost lost; /* files are for what is left */
 	bool lids;
@@ -80,13 +82,18 @@ static void print_text(const json_t *object, const struct pm_plan *plan)
 		cli_text_print(one, slot_text(plan, one));
 		putchar('\n');
 	}
+	if (json_object_get(object, "vlan"))
+		plan_vlan_print(json_object_get(object, "vlan"));
 }
 
+/* With what came of VLANs, NULL: none, which it takes over. */
 static int tell(const struct request *request, const struct cli_tables *tables,
-		const struct pm_fabric *fabric)
+		const struct pm_fabric *fabric, json_t *vlan)
 {
 	json_t *object = plan_json(tables, fabric, request->lids);
 
+	if (vlan)
+		json_object_set_new(object, "vlan", vlan);
 	if (request->output.json)
 		return cli_json_print(object);
 	print_text(object, tables->plan);
@@ -116,7 +123,8 @@ static int run(const struct request *request, const struct pm_fabric *fabric)
 {
 	struct cli_tables tables = {0};
 	uint32_t sm = PM_NONE;
-	int status = cli_tables_sm(fabric, request->sm, &sm);
+	json_t *vlan = NULL;
+	int findings = EXIT_FINE, status = cli_tables_sm(fabric, request->sm, &sm);
 
 	if (!status)
 		status = cli_tables_make(&tables, &request->fabric, fabric, sm);
@@ -124,10 +132,17 @@ static int run(const struct request *request, const struct pm_fabric *fabric)
 		status = request->lost.num
 				 ? write_broken(request, tables.plan, fabric, sm)
 				 : plan_files_write(&request->files, &tables, fabric, sm);
+	if (!status && request->vlan.folder) {
+		findings = plan_vlan_run(&request->vlan, tables.plan, fabric,
+					 &request->lost, &vlan);
+		status = findings == EXIT_FINDINGS ? EXIT_FINE : findings;
+	}
 	if (!status && (request->output.json || !request->output.quiet))
-		status = tell(request, &tables, fabric);
+		status = tell(request, &tables, fabric, vlan);
+	else
+		json_decref(vlan);
 	cli_tables_free(&tables);
-	return status;
+	return status ? status : findings;
 }
 
 static const struct cli_option options[] = {
@@ -156,6 +171,7 @@ static const struct cli_option options[] = {
 	{'L', "lose", "WHAT[:PORT]",
 	 "write files for what is left of the fabric; as in portmajor whatif",
 	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
+	CLI_INCLUDE(struct request, vlan, plan_vlan_options),
 	CLI_OUTPUT(struct request, output, "print nothing, write files only",
 		   "print one JSON object, with -l with every LID"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
@@ -176,8 +192,14 @@ static const struct cli_command command = {
 /* Options that stand for nothing without another one. */
 static int check(const struct request *request)
 {
-	if (request->lost.num && !plan_files_any(&request->files))
+	const struct plan_vlan *vlan = &request->vlan;
+
+	if (request->lost.num && !plan_files_any(&request->files) && !vlan->folder)
 		return cli_fail(EXIT_USAGE, "--lose is for files, and none is named");
+	if (!vlan->folder && (vlan->macs || vlan->ports || vlan->old || vlan->merge ||
+			      vlan->mac_table || vlan->untagged.num))
+		return cli_fail(EXIT_USAGE, "--macs, --port-names, --untagged, --diff, "
+					    "--merge and --mac-table go with --vlan DIR");
 	return -1;
 }
 
@@ -185,11 +207,13 @@ int cmd_plan(int argc, char **argv)
 {
 	struct request request = {
 		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.vlan.first = PLAN_VLAN_FIRST,
+		.vlan.untagged.list = calloc((size_t)argc, sizeof(char *)),
 	};
 	struct pm_fabric *fabric = NULL;
 	int status = -1;
 
-	if (!request.lost.list)
+	if (!request.lost.list || !request.vlan.untagged.list)
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
 		status = cli_command_read(&command, argc, argv, &request);
@@ -201,6 +225,7 @@ int cmd_plan(int argc, char **argv)
 			status = run(&request, fabric);
 	}
 	pm_fabric_free(fabric);
+	free(request.vlan.untagged.list);
 	free(request.lost.list);
 	return status;
 }

@@ -60,6 +60,14 @@ int __wrap_main(int argc, char **argv);
 	"printf 'event_plugin_name x\\nrouting_engine x\\nlmc 0\\n"                      \
 	"event_plugin_options x\\n' > \"$2\"\n"
 
+#define MACS                                                                             \
+	"h0-1 02:00:00:00:00:01\nh0-2 02:00:00:00:00:02\nh1-1 02:00:00:00:00:03\n"       \
+	"h1-2 02:00:00:00:00:04\n"
+/* With a host that is gone. */
+#define FORMER                                                                           \
+	"ff:ff:ff:ff:ff:ff 101 9\n02:00:00:00:00:01 101 4\n02:00:00:00:00:02 102 3\n"    \
+	"02:00:00:00:00:03 101 2\n02:00:00:00:00:04 102 1\n02:00:00:00:00:05 102 7\n"
+
 struct row {
 	const char *name, *args;
 	const char *file;   /* that is written, or NULL */
@@ -94,6 +102,12 @@ static const struct row rows[] = {
 	{"plan.ibdmchk", "plan -q --ibdmchk . net", "opensm.fdbs", NULL},
 	{"plan.slurm", "plan -q --slurm out net", "out", "before"},
 	{"plan.simgrid", "plan -q --simgrid out net", "out", "before"},
+	{"plan.vlan", "plan --vlan . --macs macs --untagged h1-1 --diff former net",
+	 "switches.json", "before"},
+	{"plan.vlan-merge", "plan --json --vlan . --macs macs --merge --mac-table 4 net",
+	 "leaf1.bridge", NULL},
+	{"plan.vlan-lose", "plan --vlan . --macs macs --lose leaf0:3 --diff former net",
+	 "hosts.diff", "before"},
 	{"plan.lose", "plan -q --lfts out --lose leaf0:3 net", "out", NULL},
 	{"check", "check net tables", NULL, NULL},
 	{"check.json", "check --json net tables", NULL, NULL},
@@ -434,6 +448,8 @@ static int make_folder(void **state)
 	make_plan_file("portmajor.plan", "net");
 	write_file("names", "# names\n0x200000 \"leaf zero\"\n");
 	write_file("guids", "0x200000\n0x200010\n");
+	write_file("macs", MACS);
+	write_file("former", FORMER);
 	write_file("state", STATE);
 	write_file("portmajor.state", STATE);
 	write_file("conf", CONF);
@@ -473,6 +489,19 @@ static int remove_folder(void **state)
 		"opensm.fdbs",
 		"opensm.mcfdbs",
 		"opensm-subnet.lst",
+		"macs",
+		"former",
+		"hosts",
+		"hosts.diff",
+		"switches.json",
+		"leaf0.ovs",
+		"leaf0.bridge",
+		"leaf1.ovs",
+		"leaf1.bridge",
+		"spine0.ovs",
+		"spine0.bridge",
+		"spine1.ovs",
+		"spine1.bridge",
 	};
 
 	(void)state;

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "plan_vlan.h"
+
+#include "json.h"
+#include "output.h"
+#include "text.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define SAMPLES 64 /* of shift permutations */
+
+static int fail(int rc, const struct pm_error *err)
+{
+	if (rc == -ENOMEM)
+		cli_no_memory();
+	return cli_fail(EXIT_INPUT, "%s", err->text);
+}
+
+/* ---- As many VLANs as switches have room for ---- */
+
+/* How many VLANs there are from the first number on. */
+static uint32_t count_numbers(const struct plan_vlan *request)
+{
+	return PM_VLAN_MAX - request->first + 1;
+}
+
+/* Makes at most so many VLANs, deals hosts to them and counts MAC entries. */
+static int make(struct vlan_job *job, const struct pm_tree *tree, uint32_t limit)
+{
+	uint8_t *untagged = NULL;
+	struct pm_error err;
+	int rc;
+
+	if (job->vlans.num) { /* who has no tags was said of the VLANs before */
+		untagged = pm_copy(job->vlans.untagged, job->vlans.num_hosts, 1);
+		if (!untagged)
+			cli_no_memory();
+		pm_vlans_free(&job->vlans);
+	}
+	rc = pm_vlans_make(job->fabric, tree, limit, &job->vlans, &err);
+	if (!rc && untagged)
+		memcpy(job->vlans.untagged, untagged, job->vlans.num_hosts);
+	free(untagged);
+	return rc ? fail(rc, &err) : EXIT_FINE;
+}
+
+static int deal(struct vlan_job *job)
+{
+	struct pm_error err;
+	int rc;
+
+	if (!job->table.host)
+		job->table.host =
+			pm_array(job->vlans.num_hosts, sizeof(*job->table.host));
+	if (!job->table.host)
+		cli_no_memory();
+	rc = pm_vlans_deal(&job->vlans, NULL, &job->table, &job->deal, &err);
+	if (!rc)
+		rc = pm_vlans_count_macs(&job->vlans, &job->table, &job->mac_entries,
+					 &job->mac_switch, &err);
+	return rc ? fail(rc, &err) : EXIT_FINE;
+}
+
+static bool has_room(const struct vlan_job *job)
+{
+	return !job->request->mac_table || job->mac_entries <= job->request->mac_table;
+}
+
+static int refuse_macs(const struct vlan_job *job)
+{
+	return cli_fail(EXIT_USAGE,
+			"--mac-table %" PRIu32 ": %s would learn %" PRIu64
+			" addresses in %" PRIu32 " VLANs%s",
+			job->request->mac_table,
+			pm_fabric_name(job->fabric, job->mac_switch), job->mac_entries,
+			job->vlans.num,
+			job->request->merge ? "" : ": --merge makes do with fewer");
+}
+
+/* The most VLANs with which MAC tables are large enough. */
+static int merge(struct vlan_job *job, const struct pm_tree *tree)
+{
+	uint32_t low = 1, high = job->vlans.num; /* high: too many */
+	int status = EXIT_FINE;
+
+	while (low + 1 < high && !status) {
+		uint32_t middle = low + (high - low) / 2;
+
+		status = make(job, tree, middle);
+		if (!status)
+			status = deal(job);
+		if (has_room(job))
+			low = middle;
+		else
+			high = middle;
+	}
+	if (!status)
+		status = make(job, tree, low);
+	if (!status)
+		status = deal(job);
+	return status || has_room(job) ? status : refuse_macs(job);
+}
+
+static int make_vlans(struct vlan_job *job, const struct pm_tree *tree)
+{
+	uint32_t numbers = count_numbers(job->request);
+	int status = make(job, tree, job->request->merge ? numbers : PM_VLAN_MAX);
+
+	if (!status && job->vlans.needed > numbers && !job->request->merge)
+		return cli_fail(EXIT_USAGE,
+				"%" PRIu32 " VLANs are needed, and from %" PRIu32
+				" on there are %" PRIu32 ": --merge makes do with fewer",
+				job->vlans.needed, job->request->first, numbers);
+	if (!status)
+		status = vlan_hosts_read(job);
+	return status;
+}
+
+static int plan_vlans(struct vlan_job *job, const struct pm_tree *tree)
+{
+	int status = make_vlans(job, tree);
+
+	if (!status)
+		status = deal(job);
+	if (status || has_room(job))
+		return status;
+	return job->request->merge && job->vlans.num > 1 ? merge(job, tree)
+							 : refuse_macs(job);
+}
+
+/* ---- Losses ---- */
+
+static int find_cut(struct vlan_job *job, const struct pm_plan *plan,
+		    const struct cli_lost *lost)
+{
+	struct pm_ports ports = {0};
+	int status;
+
+	if (!lost->num)
+		return EXIT_FINE;
+	job->cut = pm_array(job->fabric->num_ports, 1);
+	if (!job->cut)
+		cli_no_memory();
+	status = cli_losses_add(job->fabric, plan, lost, &ports);
+	for (uint32_t i = 0; i < ports.num && !status; i++) {
+		uint32_t peer = job->fabric->ports[ports.list[i]].peer;
+
+		if (peer != PM_NONE)
+			job->cut[ports.list[i]] = job->cut[peer] = 1;
+	}
+	free(ports.list);
+	return status;
+}
+
+/* The table after the loss, checked; and what flows on cables. */
+static int finish(struct vlan_job *job)
+{
+	struct pm_error err;
+	int rc = 0;
+
+	if (job->cut)
+		rc = pm_vlans_lose(&job->vlans, job->cut, &job->table, &job->deal, &err);
+	if (!rc)
+		rc = pm_vlans_check(&job->vlans, &err);
+	if (!rc)
+		rc = pm_vlans_shifts(&job->vlans, job->cut, &job->table, SAMPLES,
+				     &job->loads, &err);
+	return rc ? fail(rc, &err) : EXIT_FINE;
+}
+
+/* ---- What came of it ---- */
+
+/* Fewest and most hosts that have a VLAN. */
+static json_t *hosts_per_vlan(const struct vlan_job *job)
+{
+	uint32_t *num = pm_array(job->vlans.num, sizeof(*num));
+	uint32_t least = UINT32_MAX, most = 0;
+
+	if (!num)
+		cli_no_memory();
+	for (uint32_t h = 0; h < job->vlans.num_hosts; h++)
+		num[job->table.host[h].vlan]++;
+	for (uint32_t i = 0; i < job->vlans.num; i++) {
+		least = num[i] < least ? num[i] : least;
+		most = num[i] > most ? num[i] : most;
+	}
+	free(num);
+	return json_pack("{s:I, s:I}", "minimum", (json_int_t)least, "maximum",
+			 (json_int_t)most);
+}
+
+/* Lines that differ from the former table, and how many had to; null without one. */
+static json_t *changes_json(const struct vlan_job *job)
+{
+	json_int_t bound = (json_int_t)job->fresh + job->gone;
+
+	if (!job->request->old && !job->cut)
+		return json_null();
+	if (job->cut)
+		bound += job->deal.bound;
+	return json_pack("{s:I, s:I}", "lines",
+			 job->request->old ? (json_int_t)job->changed + job->gone
+					   : (json_int_t)job->deal.moved,
+			 "bound", bound);
+}
+
+static json_t *describe(const struct vlan_job *job)
+{
+	const struct pm_vlans *v = &job->vlans;
+	json_int_t first = job->request->first;
+
+	return json_pack(
+		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o}, "
+		"s:{s:I, s:I}, s:I, s:I, s:I, s:o}",
+		"folder", job->request->folder, "first", first, "last",
+		first + v->num - 1, "vlans", (json_int_t)v->num, "needed",
+		(json_int_t)v->needed, "cables", (json_int_t)v->cables, "unused_cables",
+		(json_int_t)v->unused, "access", first + v->access, "broadcast",
+		first + job->table.broadcast, "hosts", (json_int_t)v->num_hosts,
+		"hosts_per_vlan", hosts_per_vlan(job), "macs", "entries",
+		(json_int_t)job->mac_entries, "switch",
+		cli_json_string(pm_fabric_name(job->fabric, job->mac_switch)), "flows",
+		"vlans", (json_int_t)job->loads.most, "tree", (json_int_t)job->loads.tree,
+		"pairs", (json_int_t)job->deal.pairs, "apart",
+		(json_int_t)job->deal.apart, "unheard", (json_int_t)job->deal.unheard,
+		"changes", changes_json(job));
+}
+
+void plan_vlan_print(const json_t *result)
+{
+	const json_t *changes = json_object_get(result, "changes");
+
+	cli_text_print(
+		result,
+		"VLANs {first} to {last}: {vlans} of {needed} that would use each cable, "
+		"broadcasts in {broadcast}, untagged hosts in {access}\n"
+		"{hosts} hosts, {hosts_per_vlan.minimum} to {hosts_per_vlan.maximum} per "
+		"VLAN; at most {macs.entries} MAC entries ({macs.switch})\n"
+		"shift permutations: at most {flows.vlans|flow|flows} on a cable, "
+		"{flows.tree} with one VLAN for all\n");
+	if (cli_json_number(result, "unused_cables"))
+		cli_text_print(result,
+			       "bandwidth lost: {unused_cables} of {cables} cables "
+			       "between switches are in no VLAN\n");
+	if (cli_json_number(result, "apart"))
+		cli_text_print(result, "{apart} of {pairs} pairs of hosts do not meet\n");
+	if (cli_json_number(result, "unheard"))
+		cli_text_print(result, "broadcasts do not reach {unheard|host|hosts}\n");
+	if (!json_is_null(changes))
+		cli_text_print(changes,
+			       "{lines|line|lines} of the host table changed, bound "
+			       "{bound}\n");
+}
+
+static void end(struct vlan_job *job)
+{
+	pm_vlans_free(&job->vlans);
+	pm_host_table_free(&job->old);
+	free(job->table.host);
+	free(job->mac);
+	free(job->cut);
+}
+
+int plan_vlan_run(const struct plan_vlan *request, const struct pm_plan *plan,
+		  const struct pm_fabric *fabric, const struct cli_lost *lost,
+		  json_t **result)
+{
+	struct vlan_job job = {.request = request, .fabric = fabric};
+	int status = plan_vlans(&job, &plan->tree);
+
+	if (!status)
+		status = vlan_files_check(&job);
+	if (!status)
+		status = find_cut(&job, plan, lost);
+	if (!status)
+		status = vlan_old_read(&job);
+	if (!status)
+		status = finish(&job);
+	if (!status) {
+		vlan_old_compare(&job);
+		status = vlan_files_write(&job);
+	}
+	if (!status) {
+		*result = describe(&job);
+		if (job.deal.apart || job.deal.unheard)
+			status = EXIT_FINDINGS;
+	}
+	end(&job);
+	return status;
+}
+
+const struct cli_option plan_vlan_options[] = {
+	{0, "vlan", "DIR",
+	 "for Ethernet: write hosts' table and switches' VLANs into DIR, which is made",
+	 CLI_MEMBER(struct plan_vlan, folder)},
+	{0, "first-vlan", "N", "number of the first VLAN (101)",
+	 CLI_MEMBER(struct plan_vlan, first), 1, PM_VLAN_MAX},
+	{0, "mac-table", "N", "MAC entries that a switch has room for (any number)",
+	 CLI_MEMBER(struct plan_vlan, mac_table), 1, UINT32_MAX},
+	{0, "merge", NULL, "make fewer VLANs where there would be too many",
+	 CLI_MEMBER(struct plan_vlan, merge)},
+	{0, "macs", "FILE", "MAC addresses of hosts, lines of NAME MAC",
+	 CLI_MEMBER(struct plan_vlan, macs)},
+	{0, "port-names", "PATTERN",
+	 "what switches call ports, with {port} and {switch} in it (swp{port})",
+	 CLI_MEMBER(struct plan_vlan, ports)},
+	{0, "untagged", "NAME", "a host that sends without tags, as a gateway",
+	 .take = cli_take_lost, .to = offsetof(struct plan_vlan, untagged)},
+	{0, "diff", "OLD",
+	 "write hosts.diff as well: what differs from this former host table",
+	 CLI_MEMBER(struct plan_vlan, old)},
+	{0},
+};
