@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""portmajor plan --vlan: its files against walks over what switches would let through."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+import labtest
+import pmlab
+import vlanfiles
+
+TOPOLOGIES = pathlib.Path(__file__).resolve().parents[2] / "sim-topologies"
+
+
+class VlanCase(labtest.Folders):
+    def setUp(self):
+        self.home = self.folder / self.id().rsplit(".", 1)[-1]
+        self.home.mkdir()
+        self.out = self.home / "vlans"
+        self.macs = self.home / "macs"
+
+    def make(self, *shape):
+        self.net = self.home / "fabric.net"
+        pmlab.generate(self.net, *shape)
+        vlanfiles.write_macs(self.net, self.macs)
+
+    def cli(self, *options):
+        return pmlab.run_cli("plan", "--json", "--vlan", self.out, *options, self.net)
+
+    def plan(self, *options, status=0):
+        done = self.cli("--macs", self.macs, *options)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return json.loads(done.stdout)["vlan"]
+
+    def refused(self, status, message, *options):
+        done = self.cli(*options)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertRegex(done.stderr, message)
+        return done
+
+    def check(self, result, vlans, spread):
+        files = vlanfiles.Files(self.net, self.out)
+        parts, circles = files.parts()
+        self.assertEqual(circles, set())
+        self.assertEqual(sorted(parts), list(range(101, 101 + vlans)))
+        for part in parts.values():
+            self.assertEqual(len(set(part.values())), 1)
+            self.assertLessEqual(set(files.site.values()), set(part))
+        self.assertEqual([files.apart(), files.unheard(), files.unused()], [0, 0, 0])
+        self.assertEqual(files.spread(), spread)
+        self.assertEqual([result["vlans"], result["needed"], result["unused_cables"]],
+                         [vlans, vlans, 0])
+        self.assertEqual(len(files.lines), result["hosts"])
+        self.assertEqual(files.group, (files.access, 2**32 - 1))
+        return files
+
+    def ends(self, files, lost):
+        """Both ends of cables named SWITCH:PORT, or of all of a switch."""
+        found = set()
+        for one in lost:
+            name, _, port = one.partition(":")
+            found |= {end for end in files.cables
+                      if end[0] == name and (not port or end[1] == int(port))}
+        return frozenset(found | {files.cables[end] for end in found})
+
+    def lose(self, files, *lost, status=0):
+        """Loses from the table in force; what came of it."""
+        old = self.home / "old"
+        shutil.copy(self.out / "hosts", old)
+        before, _ = vlanfiles.read_table(old)
+        kept = self.switch_files()
+        result = self.plan("--diff", old, *(word for one in lost for word in ("--lose", one)),
+                           status=status)
+        self.assertEqual(self.switch_files(), kept)
+        after, _ = vlanfiles.read_table(self.out / "hosts")
+        changes, gone = vlanfiles.read_changes(self.out / "hosts.diff")
+        self.assertEqual(gone, [])
+        self.assertEqual(changes, {mac: line for mac, line in after.items()
+                                   if before[mac] != line})
+        self.assertEqual(result["changes"]["lines"], len(changes))
+        files.read_hosts()
+        cut = self.ends(files, lost)
+        self.assertEqual(files.apart(cut) > 0, result["apart"] > 0)
+        self.assertEqual(files.unheard(cut), result["unheard"])
+        return result
+
+    def switch_files(self):
+        return {path.name: path.read_bytes() for path in self.out.iterdir()
+                if path.suffix in (".ovs", ".bridge", ".json")}
+
+    def lines(self, files, *lost):
+        """Lines that a loss and the way back change; the bound is met, all pairs meet."""
+        first = (self.out / "hosts").read_bytes()
+        result = self.lose(files, *lost)
+        self.assertEqual([result["apart"], result["unheard"]], [0, 0])
+        self.assertEqual(result["changes"]["lines"], result["changes"]["bound"])
+        back = self.lose(files)
+        self.assertEqual((self.out / "hosts").read_bytes(), first)
+        self.assertEqual(back["changes"], {"lines": result["changes"]["lines"], "bound": 0})
+        return result["changes"]["lines"]
+
+
+class Fabrics(VlanCase):
+    def test_two_levels(self):
+        self.make("two-level", 36, 18, 18, 1)
+        result = self.plan()
+        files = self.check(result, 18, 0)
+        self.assertEqual(result["hosts_per_vlan"], {"minimum": 36, "maximum": 36})
+        self.assertEqual(result["macs"]["entries"], 18 * 648 - 18 * 17 // 2)
+        self.assertEqual(result["flows"], {"vlans": 2, "tree": 18})
+        lost = ["leaf5:20"], ["leaf35:36"], ["spine7"], ["leaf5:20", "leaf20:33"], ["leaf3"]
+        self.assertEqual([self.lines(files, *one) for one in lost], [6, 18, 35, 24, 0])
+
+    def test_broadcasts_move(self):
+        self.make("two-level", 36, 18, 18, 1)
+        self.plan()
+        files = vlanfiles.Files(self.net, self.out)
+        self.assertEqual(self.lines(files, "leaf0:19"), 2)
+        result = self.lose(files, "leaf0:19", "leaf7:20")
+        self.assertEqual(result["broadcast"], 103)
+        self.assertEqual(result["access"], 101)
+        # and one loss after the other
+        self.lose(files)
+        one = self.lose(files, "leaf30:19")["changes"]
+        two = self.lose(files, "leaf30:19", "leaf35:36")["changes"]
+        self.assertEqual([one["lines"], two["lines"]], [one["bound"], two["bound"]])
+
+    def test_parallel_cables(self):
+        self.make("two-level", 4, 2, 9, 3)
+        files = self.check(self.plan(), 6, 1)
+        self.assertEqual(sorted(files.tops.values()), ["spine0"] * 3 + ["spine1"] * 3)
+        self.lines(files, "leaf0:10", "leaf3:15")
+
+    def test_one_leaf_has_lost_all(self):
+        """In each VLAN some leaf is cut off: no order of priorities joins what is left."""
+        self.make("two-level", 3, 2, 2, 1)
+        self.plan()
+        files = vlanfiles.Files(self.net, self.out)
+        result = self.lose(files, "leaf0:3", "leaf1:4", status=1)
+        self.assertEqual(result["apart"], 4)  # leaf0 with leaf1
+        self.assertEqual(result["unheard"], 2)
+        self.assertEqual(result["apart"], result["pairs"] - 15 + 4)
+
+    def test_named_topologies(self):
+        for name, vlans, spread in (("two-level-48", 8, 1), ("xgft-64", 16, 0),
+                                    ("oversubscribed-36", 3, 0)):
+            self.net = self.home / name
+            text = (TOPOLOGIES / f"{name}.net").read_text(encoding="ascii")
+            self.net.write_text(text, encoding="ascii")
+            vlanfiles.write_macs(self.net, self.macs)
+            files = self.check(self.plan(), vlans, spread)
+            self.assertGreater(self.lines(files, self.a_cable(files)), 0)
+
+    def a_cable(self, files):
+        leaf, port = max(end for end in files.ports if files.cables[end] in files.ports
+                         and end[0] in files.site.values())
+        return f"{leaf}:{port}"
+
+    def test_three_levels(self):
+        self.make("xgft", 3, "4,3,3", "1,3,2")
+        files = self.check(self.plan(), 6, 1)
+        self.lines(files, "sw2-0:4")
+
+    def test_irregular(self):
+        for seed in range(4):
+            self.make("--degrade", "links=10%,switches=1,hosts=7", "--seed", seed, "two-level",
+                      12, 6, 8, 2)
+            done = self.cli("--macs", self.macs)
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            result = json.loads(done.stdout)["vlan"]
+            files = vlanfiles.Files(self.net, self.out)
+            self.assertEqual(files.parts()[1], set())
+            self.assertEqual([files.apart() > 0, files.unused()], [result["apart"] > 0, 0])
+            self.assertEqual(files.unheard(), result["unheard"])
+
+    def test_5832_hosts(self):
+        self.make("director", 324)
+        result = self.plan()
+        files = self.check(result, 324, 0)
+        self.assertEqual(result["flows"], {"vlans": 2, "tree": 324})
+        shutil.copy(self.out / "hosts", self.home / "first")
+        for lost, lines in (["leaf5:20"], 6), (["s7-fab3"], 34), (["leaf5:20", "leaf200:33"], 24):
+            shutil.copy(self.home / "first", self.out / "hosts")
+            result = self.lose(files, *lost)
+            self.assertEqual([result["apart"], result["unheard"]], [0, 0])
+            self.assertEqual(result["changes"], {"lines": lines, "bound": lines})
+
+
+class Options(VlanCase):
+    def setUp(self):
+        super().setUp()
+        self.make("two-level", 4, 3, 3, 1)
+
+    def test_numbers(self):
+        result = self.plan("--first-vlan", 4092)
+        self.assertEqual([result["first"], result["last"]], [4092, 4094])
+        self.refused(2, "3 VLANs are needed, and from 4093 on there are 2: --merge",
+                     "--macs", self.macs, "--first-vlan", 4093)
+        result = self.plan("--first-vlan", 4093, "--merge")
+        self.assertEqual([result["vlans"], result["needed"], result["unused_cables"],
+                          result["cables"]], [2, 3, 4, 12])
+        files = vlanfiles.Files(self.net, self.out)
+        self.assertEqual([files.apart(), files.unused()], [0, 4])
+        text = pmlab.run_cli("plan", "--vlan", self.out, "--macs", self.macs, "--first-vlan", 4093,
+                             "--merge", self.net).stdout
+        self.assertIn("bandwidth lost: 4 of 12 cables between switches are in no VLAN", text)
+
+    def test_mac_table(self):
+        entries = self.plan()["macs"]["entries"]
+        self.plan("--mac-table", entries)
+        self.refused(2, f"--mac-table {entries - 1}: leaf0 would learn {entries} addresses in 3 "
+                     "VLANs: --merge", "--macs", self.macs, "--mac-table", entries - 1)
+        self.assertEqual(self.plan("--mac-table", entries - 1, "--merge")["vlans"], 2)
+        self.assertEqual(self.plan("--mac-table", 12, "--merge")["vlans"], 1)
+        self.refused(2, "learn 12 addresses in 1 VLANs$", "--macs", self.macs, "--mac-table", 11,
+                     "--merge")
+
+    def test_port_names(self):
+        self.plan("--port-names", "{switch}/{port}")
+        vlanfiles.Files(self.net, self.out, "{switch}/{port}")
+        for wrong, message in ("eth", r"no \{port\} in it"), ("e {port}", "no name for a port"):
+            self.refused(2, message, "--macs", self.macs, "--port-names", wrong)
+
+    def test_untagged(self):
+        self.plan("--untagged", "h1-2")
+        files = vlanfiles.Files(self.net, self.out)
+        self.assertEqual(files.ports["leaf1", 2], (101, frozenset()))
+        self.assertEqual(files.ports["leaf1", 1], (101, frozenset([102, 103])))
+        self.assertEqual(files.lines["h1-2"][0], 101)
+        self.assertEqual(max(files.lines, key=lambda host: files.lines[host][1]), "h1-2")
+        self.refused(2, "--untagged nobody: there is no such host", "--macs", self.macs,
+                     "--untagged", "nobody")
+
+    def test_misused(self):
+        for options in (["--merge"], ["--macs", "x"], ["--diff", "x"], ["--untagged", "h0-1"]):
+            done = pmlab.run_cli("plan", *options, self.net)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("go with --vlan DIR", done.stderr)
+
+    def test_cannot_be_written(self):
+        self.out.write_text("no folder", encoding="ascii")
+        self.refused(3, "vlans", "--macs", self.macs)
+        self.out.unlink()
+        self.plan()
+        (self.out / "switches.json").unlink()
+        (self.out / "switches.json").mkdir()
+        before = (self.out / "hosts").read_bytes()
+        self.refused(3, "switches.json", "--macs", self.macs, "--first-vlan", 7)
+        self.assertEqual((self.out / "hosts").read_bytes(), before)
+        self.assertEqual([path.name for path in self.out.glob("*.new.*")], [])
+
+    @unittest.skipUnless(shutil.which("ovsdb-server"), "no Open vSwitch here")
+    def test_open_vswitch_takes_it(self):
+        self.plan()
+        home = self.home
+        subprocess.run(["ovsdb-tool", "create", home / "db",
+                        "/usr/share/openvswitch/vswitch.ovsschema"], check=True)
+        self.addCleanup(self.stop, home / "pid")
+        subprocess.run(["ovsdb-server", home / "db", f"--remote=punix:{home}/sock", "--no-chdir",
+                        f"--unixctl={home}/ctl", f"--pidfile={home}/pid", "--detach",
+                        f"--log-file={home}/log"], check=True, capture_output=True)
+        vsctl = ["ovs-vsctl", f"--db=unix:{home}/sock", "--no-wait"]
+        ports = [word for i in range(1, 7) for word in ("--", "add-port", "br", f"swp{i}")]
+        subprocess.run([*vsctl, "add-br", "br", *ports], check=True)
+        subprocess.run(["sh", self.out / "leaf0.ovs", *vsctl[1:]], check=True)
+        done = subprocess.run([*vsctl, "get", "port", "swp1", "tag", "trunks", "vlan_mode"],
+                              check=True, capture_output=True, text=True)
+        self.assertEqual(done.stdout.split("\n")[:3], ["101", "[102, 103]", "native-untagged"])
+
+    def stop(self, pid):
+        if pid.exists():
+            subprocess.run(["kill", pid.read_text(encoding="ascii").strip()], check=False)
+
+
+class Macs(VlanCase):
+    def setUp(self):
+        super().setUp()
+        self.make("two-level", 2, 1, 2, 1)
+
+    def test_in_the_netlist(self):
+        text, count = self.net.read_text(encoding="ascii"), 0
+
+        def add(match):
+            nonlocal count
+            count += 1
+            return f"{match[0]} # mac 02:00:00:00:00:{count:02X}"
+
+        self.net.write_text(re.sub(r'(?<=\n)Hca.*\n\[1\].*', add, text), encoding="ascii")
+        self.assertEqual(count, 4)
+        done = self.cli()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        table, names = vlanfiles.read_table(self.out / "hosts")
+        self.assertEqual(names["02:00:00:00:00:04"], "h1-2")
+        # what a file says goes first
+        self.macs.write_text("h1-2[1]  04:00:00:00:00:09 # another\n", encoding="ascii")
+        self.plan()
+        self.assertEqual(vlanfiles.read_table(self.out / "hosts")[1]["04:00:00:00:00:09"], "h1-2")
+        # a host has a new address
+        old = self.home / "old"
+        shutil.copy(self.out / "hosts", old)
+        result = json.loads(self.cli("--diff", old).stdout)["vlan"]
+        self.assertEqual(result["changes"], {"lines": 2, "bound": 2})
+        changes, gone = vlanfiles.read_changes(self.out / "hosts.diff")
+        self.assertEqual([list(changes), gone], [["02:00:00:00:00:04"], ["04:00:00:00:00:09"]])
+        self.refused(3, "h1-2 is not in the former table: plan without --lose first",
+                     "--diff", old, "--lose", "leaf0:1")
+        self.macs.write_text("h1-2 02:00:00:00:00:01\n", encoding="ascii")
+        self.refused(3, "h0-1 and h1-2 have one MAC address, 02:00:00:00:00:01", "--macs",
+                     self.macs)
+        # wrong ones
+        for wrong, message in ("02:00:00:00:00:0", r"fabric.net:\d+: .* is no host's MAC address"),\
+                ("03:00:00:00:00:04", r"fabric.net:\d+: .* is no host's MAC address"), \
+                ("02:00:00:00:00:01", r'fabric.net:\d+: "h1-2" has the port GUID .* of "h0-1"'):
+            text = self.net.read_text(encoding="ascii")
+            self.net.write_text(text.replace("02:00:00:00:00:04", wrong), encoding="ascii")
+            self.refused(3, message)
+            self.net.write_text(text, encoding="ascii")
+
+    def test_in_a_file(self):
+        good = self.macs.read_text(encoding="ascii")
+        self.refused(3, "h0-1 has no MAC address in the netlist: --macs FILE gives it")
+        for line, message in {
+                "h0-1": "macs:5: a line is NAME MAC, not h0-1",
+                "h0-1 02:00:00:00:01": "macs:5: no MAC address: 02:00:00:00:01",
+                "h0-1 01:00:00:00:00:01": "macs:5: 01:00:00:00:00:01 is no host's address",
+                "h0-1 ff:ff:ff:ff:ff:ff": "macs:5: ff:ff:ff:ff:ff:ff is no host's address",
+                "h0-1 00:00:00:00:00:00": "macs:5: 00:00:00:00:00:00 is no host's address",
+                "h0-1 02:00:00:00:00:09": "macs:5: h0-1 has an address in line 1, too",
+                "h0-9 02:00:00:00:00:09": "macs:5: nobody is called h0-9",
+                "h0-1[2] 02:00:00:00:00:09": r"macs:5: nobody is called h0-1\[2\]",
+                "leaf0 02:00:00:00:00:09": "macs:5: leaf0 has several ports",
+                "leaf0[1] 02:00:00:00:00:09": r"macs:5: leaf0\[1\] is a switch",
+                "h0-2 02:00:00:00:00:01": "macs:5: 02:00:00:00:00:01 stands in line 1, too",
+        }.items():
+            self.macs.write_text(good + line + "\n", encoding="ascii")
+            self.refused(3, message, "--macs", self.macs)
+        self.macs.write_text(good.split("\n", 1)[1], encoding="ascii")
+        self.refused(3, "h0-1 has no MAC address, neither in the file nor in the netlist", "--macs",
+                     self.macs)
+        self.assertFalse(self.out.exists())
+
+    def test_former_tables(self):
+        self.plan()
+        old = self.home / "old"
+        good = (self.out / "hosts").read_text(encoding="ascii")
+        old.write_text(good.replace(" 101 ", " 99 "), encoding="ascii")
+        self.refused(3, "old:2: VLAN 99 is none of the plan's, 101 to 101", "--macs", self.macs,
+                     "--lose", "leaf0:1", "--diff", old)
+        old.write_text(good + "02:00:00:00:00:01 5\n", encoding="ascii")
+        self.refused(3, "old:7: no priority", "--macs", self.macs, "--diff", old)
+        self.refused(3, "nowhere", "--macs", self.macs, "--diff", self.home / "nowhere")
+
+
+if __name__ == "__main__":
+    labtest.main()

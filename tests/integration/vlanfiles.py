@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What `portmajor plan --vlan` wrote, read and walked as hosts and switches would."""
+
+import collections
+import functools
+import json
+import pathlib
+import re
+
+GROUP = "ff:ff:ff:ff:ff:ff"
+ALL = (1 << 4095) - 2  # a bit for each VLAN
+NOWHERE = 4095
+LINE = re.compile(r"([0-9a-f]{2}(?::[0-9a-f]{2}){5}) (\d+) (\d+) # (.*)")
+
+
+def read_netlist(path):
+    """{(node, port): (node, port)} and the set of switches."""
+    cables, switches, node = {}, set(), None
+    for line in pathlib.Path(path).read_text(encoding="ascii").splitlines():
+        if head := re.match(r'(Switch|Hca|Ca)\s+\d+\s+"([^"]+)"', line):
+            node = head[2]
+            if head[1] == "Switch":
+                switches.add(node)
+        elif port := re.match(r'\[(\d+)\]\s+"([^"]+)"\[(\d+)\]', line):
+            cables[node, int(port[1])] = (port[2], int(port[3]))
+    return cables, switches
+
+
+def write_macs(netlist, path, first=1):
+    """Addresses for all hosts; {host: MAC}."""
+    cables, switches = read_netlist(netlist)
+    hosts = list(dict.fromkeys(node for node, _ in cables if node not in switches))
+    macs = {}
+    for i, host in enumerate(hosts, first):
+        macs[host] = f"02:00:00:{i >> 16:02x}:{i >> 8 & 255:02x}:{i & 255:02x}"
+    pathlib.Path(path).write_text("".join(f"{h} {m}\n" for h, m in macs.items()),
+                                  encoding="ascii")
+    return macs
+
+
+@functools.lru_cache(maxsize=None)
+def bits(text):
+    """VLANs of "101-103,105", as bits."""
+    found = 0
+    for run in filter(None, text.split(",")):
+        first, _, last = run.partition("-")
+        found |= (2 << int(last or first)) - (1 << int(first))
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def numbers(found):
+    """VLANs of bits."""
+    return frozenset(i for i in range(found.bit_length()) if found >> i & 1)
+
+
+def read_table(path):
+    """{MAC: (VLAN, priority)} and {MAC: name}; priorities differ, MACs too."""
+    table, names = {}, {}
+    for line in pathlib.Path(path).read_text(encoding="ascii").splitlines():
+        if line.startswith("#"):
+            continue
+        mac, vlan, priority, name = LINE.fullmatch(line).groups()
+        assert mac not in table, line
+        table[mac], names[mac] = (int(vlan), int(priority)), name
+    assert len({priority for _, priority in table.values()}) == len(table)
+    return table, names
+
+
+def read_changes(path):
+    """(lines that are new or differ, as a table; MACs that are gone)."""
+    text = pathlib.Path(path).read_text(encoding="ascii")
+    gone = re.findall(r"^- (\S+)$", text, re.M)
+    table = {m[1]: (int(m[2]), int(m[3])) for m in map(LINE.fullmatch, text.splitlines()) if m}
+    assert len(table) + len(gone) == sum(not line.startswith("#") for line in text.splitlines())
+    return table, gone
+
+
+def read_ovs(path):
+    """{port's name: (VLAN without tags or None, VLANs with tags)}."""
+    ports = {}
+    for words in pathlib.Path(path).read_text(encoding="ascii").split("-- set port ")[1:]:
+        name, *columns = words.replace("\\", "").replace("'", "").split()
+        columns = dict(column.split("=", 1) for column in columns)
+        tag = None if columns["tag"] == "[]" else int(columns["tag"])
+        mode = columns["vlan_mode"]
+        assert {"trunk": tag is None, "access": tag is not None,
+                "native-untagged": tag is not None}[mode], words
+        trunks = 0 if columns["trunks"] == "[]" else bits(columns["trunks"])
+        # with access no list counts, and otherwise none at all would be all VLANs
+        assert (mode == "access") != bool(trunks), words
+        ports[name] = (tag, numbers(trunks & ~(1 << NOWHERE)))
+    return ports
+
+
+def read_bridge(path):
+    """The same, of a bridge that had all VLANs before; none that stays may be taken out."""
+    ports, deleted = {}, collections.Counter()
+    for line in pathlib.Path(path).read_text(encoding="ascii").splitlines():
+        if line.startswith("#"):
+            continue
+        verb, port, run, flags = re.fullmatch(r"vlan (add|del) dev (\S+) vid (\S+)(.*)",
+                                              line).groups()
+        untagged, tagged = ports.get(port, (None, ALL))
+        if verb == "del":
+            tagged &= ~bits(run)
+            deleted[port] |= bits(run)
+        elif flags:
+            assert flags == " pvid untagged" and untagged is None
+            untagged = int(run)
+            tagged &= ~bits(run)
+        else:
+            tagged |= bits(run)
+        ports[port] = (untagged, tagged)
+    for port, (untagged, tagged) in ports.items():
+        assert not deleted[port] & (tagged | 1 << (untagged or 0)), port
+    return {port: (untagged, numbers(tagged)) for port, (untagged, tagged) in ports.items()}
+
+
+class Files:
+    """A folder with the netlist that it is for."""
+
+    def __init__(self, netlist, folder, pattern="swp{port}"):
+        self.folder = pathlib.Path(folder)
+        self.cables, self.switches = read_netlist(netlist)
+        listed = json.loads((self.folder / "switches.json").read_text(encoding="ascii"))
+        self.access = listed["access"]
+        self.tops = {one["vlan"]: one["top"] for one in listed["vlans"]}
+        self.ports = {}  # (switch, port): (untagged, tagged)
+        for switch in listed["switches"]:
+            ovs = read_ovs(self.folder / f"{switch['name']}.ovs")
+            bridge = read_bridge(self.folder / f"{switch['name']}.bridge")
+            named = {}
+            for port in switch["ports"]:
+                ours = (port["untagged"], numbers(bits(port["tagged"])))
+                here = (switch["name"], port["port"])
+                assert (port["peer"], port["peer_port"]) == self.cables[here]
+                assert port["name"] == pattern.format(port=port["port"], switch=switch["name"])
+                self.ports[here] = named[port["name"]] = ours
+            assert named == ovs == bridge, switch["name"]
+        assert set(self.ports) == {end for end in self.cables if end[0] in self.switches}
+        self.site = {far[0]: end[0] for end, far in self.cables.items()
+                     if end[0] in self.switches and far[0] not in self.switches}
+        self.read_hosts()
+
+    def read_hosts(self):
+        self.table, names = read_table(self.folder / "hosts")
+        self.group = self.table.pop(GROUP)
+        self.lines = {names[mac]: line for mac, line in self.table.items()}
+
+    def carried(self):
+        """{VLAN: [(switch, port)]}: one end of each cable between switches that both let it."""
+        found = collections.defaultdict(list)
+        for end, (untagged, tagged) in self.ports.items():
+            far = self.cables[end]
+            if far in self.ports:
+                assert untagged is None and self.ports[far] == (None, tagged), end
+                if end < far:
+                    for vlan in tagged:
+                        found[vlan].append(end)
+        return found
+
+    def parts(self, lost=frozenset()):
+        """{VLAN: {switch: its part}}, and the VLANs in which a cable closes a circle."""
+        found, circles = {}, set()
+        for vlan, ends in self.carried().items():
+            part = {}
+
+            def root(switch, part=part):
+                while part.setdefault(switch, switch) != switch:
+                    switch = part[switch]
+                return switch
+
+            for end in ends:
+                far = self.cables[end]
+                if end in lost or far in lost:
+                    root(end[0]), root(far[0])
+                    continue
+                a, b = root(end[0]), root(far[0])
+                if a == b:
+                    circles.add(vlan)
+                part[a] = b
+            found[vlan] = {switch: root(switch) for switch in part}
+        return found, circles
+
+    def apart(self, lost=frozenset()):
+        """How many hosts decide for a pair that their VLAN does not join."""
+        parts, circles = self.parts(lost)
+        assert not circles, circles
+        ends = {far[0]: end for end, far in self.cables.items() if end in self.ports}
+        faults, below = 0, set()
+        for host, (vlan, _) in sorted(self.lines.items(), key=lambda item: item[1][1]):
+            if ends[host] in lost or self.cables[ends[host]] in lost:
+                continue
+            site, part = self.site[host], parts.get(vlan, {})
+            faults += any(other != site and (site not in part or part[site] != part.get(other))
+                          for other in below)
+            below.add(site)
+        return faults
+
+    def unheard(self, lost=frozenset()):
+        """Hosts that are not in the largest part of the broadcasts' VLAN."""
+        part = self.parts(lost)[0][self.group[0]]
+        there = [host for end, (host, _) in self.cables.items()
+                 if host in self.lines and end in self.ports and end not in lost]
+        heard = collections.Counter(part[self.site[host]] for host in there
+                                    if self.site[host] in part)
+        return len(there) - max(heard.values())
+
+    def spread(self):
+        """Over leaves, how far apart the numbers of hosts are that cables up have."""
+        dealt = collections.Counter((self.site[host], vlan)
+                                    for host, (vlan, _) in self.lines.items())
+        worst = 0
+        for leaf in set(self.site.values()):
+            loads = [sum(dealt[leaf, vlan] for vlan in tagged)
+                     for end, (_, tagged) in self.ports.items()
+                     if end[0] == leaf and self.cables[end] in self.ports]
+            worst = max(worst, max(loads) - min(loads)) if loads else worst
+        return worst
+
+    def unused(self):
+        """Cables between switches in no VLAN."""
+        return sum(not tagged for end, (_, tagged) in self.ports.items()
+                   if self.cables[end] in self.ports) // 2
