@@ -35,6 +35,7 @@
 #include <portmajor/print.h>
 #include <portmajor/sealed.h>
 #include <portmajor/sets.h>
+#include <portmajor/share.h>
 #include <portmajor/smconf.h>
 #include <portmajor/take_out.h>
 #include <portmajor/textfile.h>
@@ -1587,6 +1588,18 @@ static void try_traffic(struct world *world)
 	note(&events, sizeof(events));
 }
 
+static void try_share(struct world *world)
+{
+	static const uint32_t first[] = {0, 1, 3}, ports[] = {0, 0, 1};
+	static const double room[] = {1, 1};
+	const struct pm_share_flows flows = {2, first, ports};
+	double rates[2] = {0};
+
+	(void)world;
+	CHANGE(pm_share_rates(&flows, 2, room, rates, &trial.err));
+	note(rates, sizeof(rates));
+}
+
 /* ---- All of them ---- */
 
 struct row {
@@ -1638,6 +1651,7 @@ static const struct row rows[] = {
 	ROW(flit),	    ROW(flit_run),
 	ROW(sets),	    ROW(slow_links),
 	ROW(traffic),	    ROW(calls),
+	ROW(share),
 };
 
 /* Where it stands, for a test that fails. */
