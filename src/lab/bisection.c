@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/bisection.h>
+
+#include <portmajor/pool.h>
+#include <portmajor/random.h>
+#include <portmajor/share.h>
+
+#include <errno.h>
+
+struct halves {
+	const struct pm_bisection_config *config;
+	struct pm_bisection *result;
+	uint32_t *to;	 /* [sender] which one of the other half */
+	uint32_t *first; /* as in pm_share_flows */
+	uint32_t *ports;
+	double *rates;
+};
+
+/* What all flows get together. */
+static int send(struct halves *h, double *sum, struct pm_error *err)
+{
+	const struct pm_bisection_config *config = h->config;
+	uint32_t half = h->result->half;
+	struct pm_share_flows flows = {half, h->first, h->ports};
+	int rc;
+
+	for (uint32_t i = 0; i < half; i++) {
+		uint32_t hops = config->way(config->network, i, half + h->to[i],
+					    h->ports + h->first[i]);
+
+		h->first[i + 1] = h->first[i] + hops;
+		h->result->apart += !hops;
+	}
+	rc = pm_share_rates(&flows, config->num_ports, config->room, h->rates, err);
+	*sum = 0;
+	for (uint32_t i = 0; i < half && !rc; i++) {
+		*sum += h->rates[i];
+		if (h->rates[i] < h->result->slowest)
+			h->result->slowest = h->rates[i];
+	}
+	return rc;
+}
+
+static void count(struct pm_bisection_rates *rates, uint32_t number, double sum)
+{
+	if (!number || sum < rates->least) {
+		rates->least = sum;
+		rates->worst = number;
+	}
+	if (!number || sum > rates->most)
+		rates->most = sum;
+	rates->mean += (sum - rates->mean) / (number + 1);
+}
+
+static int try_shifts(struct halves *h, struct pm_error *err)
+{
+	uint32_t half = h->result->half;
+	double sum;
+	int rc = 0;
+
+	for (uint32_t k = 0; k < half && !rc; k++) {
+		for (uint32_t i = 0; i < half; i++)
+			h->to[i] = (i + k) % half;
+		rc = send(h, &sum, err);
+		if (!k)
+			h->result->straight = sum;
+		count(&h->result->shifts, k, sum);
+	}
+	return rc;
+}
+
+static int try_drawn(struct halves *h, struct pm_error *err)
+{
+	uint64_t random = h->config->seed;
+	double sum;
+	int rc = 0;
+
+	for (uint32_t k = 0; k < h->config->drawn && !rc; k++) {
+		for (uint32_t i = h->result->half; i > 1; i--) {
+			uint32_t other = (uint32_t)pm_random_below(&random, i);
+			uint32_t to = h->to[other];
+
+			h->to[other] = h->to[i - 1];
+			h->to[i - 1] = to;
+		}
+		rc = send(h, &sum, err);
+		count(&h->result->drawn, k, sum);
+	}
+	return rc;
+}
+
+int pm_bisection_find(const struct pm_bisection_config *config,
+		      struct pm_bisection *bisection, struct pm_error *err)
+{
+	struct pm_bisection found = {.half = config->num_hosts / 2,
+				     .slowest = config->room[0]};
+	struct pm_pool pool = {0};
+	size_t half = found.half;
+	struct halves h = {
+		.config = config,
+		.result = &found,
+		.to = pm_pool_array(&pool, half, sizeof(uint32_t)),
+		.first = pm_pool_array(&pool, half + 1, sizeof(uint32_t)),
+		.ports = pm_pool_array(&pool, half * PM_WAY_MAX, sizeof(uint32_t)),
+		.rates = pm_pool_array(&pool, half, sizeof(double)),
+	};
+	int rc = pm_pool_check(&pool, err);
+
+	for (uint32_t i = 1; i < config->num_ports; i++)
+		if (config->room[i] > found.slowest)
+			found.slowest = config->room[i];
+	if (!rc)
+		rc = try_shifts(&h, err);
+	if (!rc)
+		rc = try_drawn(&h, err);
+	if (!rc)
+		*bisection = found;
+	pm_pool_free(&pool);
+	return rc;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Bisections, and ways through fabrics: by hand, and against what ways have to be. */
+#include "packet_lab.h"
+
+#include <portmajor/bisection.h>
+#include <portmajor/ways.h>
+
+#include <math.h>
+
+#define CLOSE 1e-9
+
+static void assert_close(double value, double wanted)
+{
+	if (fabs(value - wanted) > CLOSE)
+		fail_msg("%.12f instead of %.12f", value, wanted);
+}
+
+struct scene {
+	struct lab lab;
+	struct pm_vlans vlans;
+	struct pm_vlan_table table;
+	uint32_t *who;
+	double *room;
+	struct pm_ways ways;
+	struct pm_bisection found;
+};
+
+static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limit)
+{
+	struct pm_vlan_deal deal;
+
+	*s = (struct scene){0};
+	begin_with(&s->lab, fabric);
+	fabric = s->lab.world.fabric;
+	assert_int_equal(
+		pm_vlans_make(fabric, &s->lab.world.plan->tree, limit, &s->vlans, NULL),
+		0);
+	s->table.host = calloc(s->vlans.num_hosts, sizeof(*s->table.host));
+	s->who = calloc(s->vlans.num_hosts, sizeof(*s->who));
+	s->room = calloc(fabric->num_ports, sizeof(*s->room));
+	assert_true(s->table.host && s->who && s->room);
+	assert_int_equal(pm_vlans_deal(&s->vlans, NULL, &s->table, &deal, NULL), 0);
+	for (uint32_t h = 0; h < s->vlans.num_hosts; h++)
+		s->who[h] = h;
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		s->room[i] = 1;
+	s->ways = (struct pm_ways){
+		.fabric = fabric,
+		.hosts = s->lab.hosts,
+		.lfts = s->lab.tables,
+		.length = s->lab.world.stride,
+		.vlans = &s->vlans,
+		.table = &s->table,
+		.who = s->who,
+	};
+}
+
+static const struct pm_bisection *bisect(struct scene *s, pm_way *way)
+{
+	const struct pm_bisection_config config = {
+		.way = way,
+		.network = &s->ways,
+		.num_hosts = s->lab.num_hosts,
+		.num_ports = s->lab.world.fabric->num_ports,
+		.room = s->room,
+		.drawn = 50,
+		.seed = 1,
+	};
+
+	assert_int_equal(pm_bisection_find(&config, &s->found, NULL), 0);
+	return &s->found;
+}
+
+static void scene_end(struct scene *s)
+{
+	pm_vlans_free(&s->vlans);
+	free(s->table.host);
+	free(s->who);
+	free(s->room);
+	end(&s->lab);
+}
+
+static struct pm_fabric *two_level(unsigned int leaves, unsigned int spines,
+				   unsigned int hosts, unsigned int parallel)
+{
+	const struct pm_generate config = {
+		.kind = PM_GENERATE_TWO_LEVEL,
+		.two_level = {leaves, spines, hosts, parallel}};
+
+	return world_generate(&config);
+}
+
+static void assert_rates(const struct pm_bisection *b, double straight, double least,
+			 double most)
+{
+	assert_close(b->straight, straight);
+	assert_close(b->shifts.least, least);
+	assert_close(b->shifts.most, most);
+	assert_true(b->drawn.least >= least - CLOSE && b->drawn.most <= most + CLOSE);
+	assert_true(b->drawn.mean >= b->drawn.least - CLOSE);
+	assert_true(b->drawn.mean <= b->drawn.most + CLOSE);
+	assert_int_equal(b->apart, 0);
+}
+
+/* Figure 6 of Miura et al.: four hosts of a leaf send to four of the other one, over one
+ * to four cables. One tree is one cable; four hosts dealt to n VLANs fill n cables. */
+static void test_figure(void **state)
+{
+	(void)state;
+	for (unsigned int links = 1; links <= 4; links++)
+		for (int parallel = 0; parallel < 2; parallel++) {
+			struct scene s;
+
+			scene_begin(&s,
+				    parallel ? two_level(2, 1, 4, links)
+					     : two_level(2, links, 4, 1),
+				    PM_VLAN_MAX);
+			assert_int_equal(s.vlans.num, links);
+			assert_rates(bisect(&s, pm_way_flat), 4, 4, 4);
+			assert_close(s.found.slowest, 1);
+			assert_rates(bisect(&s, pm_way_by_vlan), links, links, links);
+			assert_close(s.found.slowest, links == 4   ? 1
+						      : links == 1 ? .25
+								   : .5);
+			assert_rates(bisect(&s, pm_way_by_lfts), links, links, links);
+			s.ways.broadcast = true;
+			assert_rates(bisect(&s, pm_way_by_vlan), 1, 1, 1);
+			scene_end(&s);
+		}
+}
+
+/* Two leaves of two hosts, two spines: who decides is told by priorities. */
+static void test_by_priority(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	scene_begin(&s, two_level(2, 2, 2, 1), PM_VLAN_MAX);
+	for (uint32_t h = 0; h < 4; h++)
+		s.table.host[h] = (struct pm_vlan_host){h % 2, 4 - h};
+	assert_rates(bisect(&s, pm_way_by_vlan), 2, 2, 2);
+	/* h0 and the last one decide, and are in the same VLAN: straight, h0 to h2 and h1
+	 * to h3, both go there; shifted, h0 to h3 alone. */
+	s.table.host[0] = (struct pm_vlan_host){0, 4};
+	s.table.host[3] = (struct pm_vlan_host){0, 3};
+	s.table.host[1] = (struct pm_vlan_host){1, 2};
+	s.table.host[2] = (struct pm_vlan_host){1, 1};
+	assert_rates(bisect(&s, pm_way_by_vlan), 1, 1, 2);
+	assert_int_equal(s.found.shifts.worst, 0);
+	scene_end(&s);
+}
+
+/* Links that are slow by half carry half; the flow on the cable that is lost has none. */
+static void test_loss(void **state)
+{
+	struct scene s;
+	uint32_t port;
+
+	(void)state;
+	scene_begin(&s, two_level(2, 2, 2, 1), PM_VLAN_MAX);
+	for (uint32_t h = 0; h < 4; h++)
+		s.table.host[h] = (struct pm_vlan_host){h % 2, 4 - h};
+	port = s.vlans.up[s.vlans.site[0]];
+	s.room[port] = .5;
+	assert_rates(bisect(&s, pm_way_by_vlan), 1.5, 1.5, 1.5);
+	assert_close(s.found.slowest, .5);
+	pm_fabric_cut(s.lab.world.fabric, port);
+	bisect(&s, pm_way_by_vlan);
+	assert_close(s.found.straight, 1);
+	assert_close(s.found.slowest, 0);
+	assert_int_equal(s.found.apart, s.found.half + 50);
+	bisect(&s, pm_way_by_lfts);
+	assert_close(s.found.straight, 1);
+	scene_end(&s);
+}
+
+/* Ways end at their host, go along tagged ports alone, the same ones back, and turn once;
+ * in trees of three levels too. */
+static void test_ways(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	scene_begin(&s, tree(3, 3), PM_VLAN_MAX);
+	for (uint32_t a = 0; a < s.lab.num_hosts; a++)
+		for (uint32_t b = 0; b < s.lab.num_hosts; b++) {
+			const struct pm_fabric *fabric = s.lab.world.fabric;
+			uint32_t there[PM_WAY_MAX], back[PM_WAY_MAX], hops, vlan;
+			const struct pm_vlan_host *host = s.table.host;
+
+			if (a == b)
+				continue;
+			vlan = host[host[a].priority > host[b].priority ? a : b].vlan;
+			hops = pm_way_by_vlan(&s.ways, a, b, there);
+			assert_int_equal(pm_way_by_vlan(&s.ways, b, a, back), hops);
+			assert_in_range(hops, 2, 6);
+			assert_int_equal(there[0], s.lab.hosts[a].port);
+			for (uint32_t i = 0; i < hops; i++) {
+				uint32_t peer = fabric->ports[there[i]].peer;
+
+				assert_int_equal(back[hops - 1 - i], peer);
+				if (i + 1 < hops)
+					assert_int_equal(
+						fabric->ports[peer].node,
+						fabric->ports[there[i + 1]].node);
+				if (i && i + 1 < hops)
+					assert_true(pm_vlans_tagged(&s.vlans, vlan,
+								    there[i]));
+			}
+			assert_int_equal(fabric->ports[there[hops - 1]].peer,
+					 s.lab.hosts[b].port);
+			assert_int_equal(find_path(&s.lab, a, b, there),
+					 pm_way_by_lfts(&s.ways, a, b, back));
+			assert_memory_equal(there, back, 4);
+		}
+	scene_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_figure),
+		cmocka_unit_test(test_by_priority),
+		cmocka_unit_test(test_loss),
+		cmocka_unit_test(test_ways),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
