@@ -21,6 +21,9 @@ static const struct {
 	[TRAFFIC_FLIT] = {traffic_flit, &traffic_flit_command,
 			  "--topology KIND, or NETLIST: wormhole switching, flit by "
 			  "flit"},
+	[TRAFFIC_SHARE] = {traffic_share, &traffic_share_command,
+			   "NETLIST: bisection bandwidth by fair shares, with planes as "
+			   "VLANs too"},
 };
 
 /* The argument of an option that is spelled out, the last one if it is given several

@@ -8,6 +8,7 @@ static const char *const names[TRAFFIC_ENGINES] = {
 	[TRAFFIC_CUTOFF] = "cutoff",
 	[TRAFFIC_PACKET] = "packet",
 	[TRAFFIC_FLIT] = "flit",
+	[TRAFFIC_SHARE] = "share",
 };
 
 const char *traffic_engine_name(enum traffic_engine engine)

@@ -12,6 +12,7 @@ enum traffic_engine {
 	TRAFFIC_CUTOFF,
 	TRAFFIC_PACKET,
 	TRAFFIC_FLIT,
+	TRAFFIC_SHARE,
 	TRAFFIC_ENGINES,
 };
 
@@ -22,6 +23,7 @@ int traffic_find_engine(const char *name);
 int traffic_cutoff(int argc, char **argv);
 int traffic_packet(int argc, char **argv);
 int traffic_flit(int argc, char **argv);
+int traffic_share(int argc, char **argv);
 
 /* Prints an engine's object with what came of all its runs, each of a load and a seed;
  * takes the object; an exit status, as that of the engine. */
@@ -34,6 +36,7 @@ int traffic_packet_tell(json_t *object, const json_t *runs,
 extern const struct cli_command traffic_cutoff_command;
 extern const struct cli_command traffic_packet_command;
 extern const struct cli_command traffic_flit_command;
+extern const struct cli_command traffic_share_command;
 
 /* The row for --engine in the table of this engine. */
 #define TRAFFIC_ENGINE_ROW(engine)                                                       \
@@ -43,9 +46,10 @@ extern const struct cli_command traffic_flit_command;
 			"packet sends packets (default with --pattern, --load or "       \
 			"--collective), flit "                                           \
 			"sends "                                                         \
-			"flit by flit; each has options of its own",                     \
+			"flit by flit, share divides cables among flows; each has "      \
+			"options of its own",                                            \
 			.take = traffic_take_engine, .low = (engine),                    \
-			.values = "cutoff|packet|flit"                                   \
+			.values = "cutoff|packet|flit|share"                             \
 	}
 int traffic_take_engine(const struct cli_option *option, char *argument, void *to);
 

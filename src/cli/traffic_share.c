@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * portmajor traffic --engine share: bisection bandwidth by fair shares, of a fabric as
+ * VLANs beside a flat switch, spanning tree and the plan's tables.
+ */
+#include "cli.h"
+#include "json.h"
+#include "lists.h"
+#include "losses.h"
+#include "tables.h"
+#include "text.h"
+#include "traffic.h"
+
+#include <portmajor/pool.h>
+#include <portmajor/rates.h>
+#include <portmajor/ways.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request {
+	struct cli_fabric fabric;
+	struct cli_lost lost;
+	struct cli_list vlans; /* none: as many as are needed */
+	uint32_t permutations, seed;
+	struct cli_output output;
+};
+
+struct scene {
+	const struct request *request;
+	struct pm_fabric *fabric, *broken;
+	struct cli_tables tables; /* of the broken one, by the whole one's plan */
+	struct pm_pool pool;	  /* of all below */
+	uint8_t *cut;		  /* [port] */
+	double *room;
+	struct pm_packet_host *hosts; /* that are left */
+	uint32_t num_hosts;
+	uint32_t *who;	 /* which ones of the VLANs' they are */
+	uint32_t needed; /* VLANs */
+	double full;	 /* what the links of the hosts that send carry */
+};
+
+/* ---- Describing and telling ---- */
+
+static json_t *rates_json(const struct pm_bisection_rates *rates, double full)
+{
+	return json_pack("{s:f, s:f, s:f, s:I}", "mean", rates->mean / full, "minimum",
+			 rates->least / full, "maximum", rates->most / full, "worst",
+			 (json_int_t)rates->worst);
+}
+
+static json_t *network_json(const struct scene *scene, const char *kind, uint32_t vlans,
+			    const struct pm_bisection *found)
+{
+	double full = scene->full;
+
+	return json_pack(
+		"{s:s, s:o, s:f, s:o, s:o, s:f, s:I}", "kind", kind, "vlans",
+		vlans ? json_integer(vlans) : json_null(), "straight",
+		found->straight / full, "shifts", rates_json(&found->shifts, full),
+		"permutations", rates_json(&found->drawn, full), "slowest",
+		found->slowest * found->half / full, "apart", (json_int_t)found->apart);
+}
+
+static json_t *describe(const struct scene *scene, json_t *networks)
+{
+	const struct request *request = scene->request;
+
+	return cli_json_join(cli_json_new("traffic", 1),
+			     json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
+				       "engine", "share", "lost",
+				       cli_lost_json(&request->lost), "hosts",
+				       (json_int_t)scene->num_hosts, "flows",
+				       (json_int_t)(scene->num_hosts / 2), "permutations",
+				       (json_int_t)request->permutations, "seed",
+				       (json_int_t)request->seed, "vlans_needed",
+				       (json_int_t)scene->needed, "networks", networks));
+}
+
+static double share_of(const json_t *network, const char *rates, const char *member)
+{
+	const json_t *object = rates ? json_object_get(network, rates) : network;
+
+	return json_number_value(json_object_get(object, member));
+}
+
+static void print_row(const json_t *network)
+{
+	const char *kind = json_string_value(json_object_get(network, "kind"));
+	json_int_t vlans = cli_json_number(network, "vlans");
+	char name[32];
+
+	if (!strcmp(kind, "vlan"))
+		snprintf(name, sizeof(name), "%lld VLAN%s", (long long)vlans,
+			 vlans == 1 ? "" : "s");
+	else
+		snprintf(name, sizeof(name), "%s",
+			 !strcmp(kind, "flat")	 ? "flat switch"
+			 : !strcmp(kind, "tree") ? "spanning tree"
+						 : "tables of the plan");
+	printf("%-20s %8.3f %8.3f %8.3f %8.3f %8.3f %8.3f\n", name,
+	       share_of(network, NULL, "straight"), share_of(network, "shifts", "mean"),
+	       share_of(network, "shifts", "minimum"),
+	       share_of(network, "permutations", "mean"),
+	       share_of(network, "permutations", "minimum"),
+	       share_of(network, NULL, "slowest"));
+}
+
+static void print_apart(const json_t *object, const json_t *network)
+{
+	json_int_t tried = cli_json_number(object, "flows") *
+			   (cli_json_number(object, "flows") +
+			    cli_json_number(object, "permutations"));
+
+	if (!cli_json_number(network, "apart"))
+		return;
+	cli_text_print(network, "{kind}: {apart}");
+	printf(" of %lld flows have no way\n", (long long)tried);
+}
+
+static void print_text(const json_t *object)
+{
+	const json_t *list = json_object_get(object, "networks"), *network;
+	size_t i;
+
+	cli_text_print(object,
+		       "{hosts} hosts: {flows} of them send to {flows} others, each to "
+		       "one, as shares of what their links carry;\n{flows} shifts, and "
+		       "{permutations} permutations drawn by seed {seed}; a fabric for "
+		       "{vlans_needed|VLAN|VLANs}\n");
+	printf("%-20s %8s %17s %17s %8s\n", "", "", "shifts", "permutations", "slowest");
+	printf("%-20s %8s %8s %8s %8s %8s %8s\n", "", "straight", "mean", "worst", "mean",
+	       "worst", "flow");
+	json_array_foreach(list, i, network) print_row(network);
+	json_array_foreach(list, i, network) print_apart(object, network);
+}
+
+static int tell(json_t *object, const struct cli_output *output)
+{
+	if (output->json)
+		return cli_json_print(object);
+	if (!output->quiet)
+		print_text(object);
+	json_decref(object);
+	return EXIT_FINE;
+}
+
+/* ---- Networks ---- */
+
+static int fail(const struct pm_error *err)
+{
+	return cli_fail(EXIT_INPUT, "%s", err->text);
+}
+
+/* Finds a network's bisection and describes it. */
+static int bisect(const struct scene *scene, pm_way *way, const struct pm_ways *ways,
+		  const char *kind, json_t **networks)
+{
+	const struct pm_bisection_config config = {
+		.way = way,
+		.network = ways,
+		.num_hosts = scene->num_hosts,
+		.num_ports = scene->broken->num_ports,
+		.room = scene->room,
+		.drawn = scene->request->permutations,
+		.seed = scene->request->seed,
+	};
+	bool of_vlans = !strcmp(kind, "vlan");
+	struct pm_bisection found;
+	struct pm_error err;
+
+	if (pm_bisection_find(&config, &found, &err))
+		return fail(&err);
+	*networks = cli_json_append(
+		*networks,
+		network_json(scene, kind, of_vlans ? ways->vlans->num : 0, &found));
+	return EXIT_FINE;
+}
+
+/* The host table that a plan has, after the loss if there is one. */
+static int deal(const struct scene *scene, const struct pm_vlans *vlans,
+		struct pm_vlan_table *table)
+{
+	struct pm_vlan_deal dealt;
+	struct pm_error err;
+
+	table->host = calloc(vlans->num_hosts, sizeof(*table->host));
+	if (!table->host)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	if (pm_vlans_deal(vlans, NULL, table, &dealt, &err) ||
+	    (scene->request->lost.num &&
+	     pm_vlans_lose(vlans, scene->cut, table, &dealt, &err)))
+		return fail(&err);
+	return EXIT_FINE;
+}
+
+/* At most so many VLANs; with `tree`, one of these for all hosts. */
+static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t **networks)
+{
+	struct pm_vlan_table table = {0};
+	struct pm_vlans vlans = {0};
+	const struct pm_ways ways = {
+		.fabric = scene->broken,
+		.hosts = scene->hosts,
+		.vlans = &vlans,
+		.table = &table,
+		.who = scene->who,
+		.broadcast = tree,
+	};
+	struct pm_error err;
+	int status = EXIT_FINE;
+
+	if (pm_vlans_make(scene->fabric, &scene->tables.plan->tree, limit, &vlans, &err))
+		status = fail(&err);
+	if (!status)
+		status = deal(scene, &vlans, &table);
+	scene->needed = vlans.needed;
+	if (!status)
+		status = bisect(scene, pm_way_by_vlan, &ways, tree ? "tree" : "vlan",
+				networks);
+	free(table.host);
+	pm_vlans_free(&vlans);
+	return status;
+}
+
+static int bisect_flat(const struct scene *scene, json_t **networks)
+{
+	const struct pm_ways ways = {.fabric = scene->broken, .hosts = scene->hosts};
+
+	return bisect(scene, pm_way_flat, &ways, "flat", networks);
+}
+
+static int bisect_tables(struct scene *scene, json_t **networks)
+{
+	const struct pm_fabric *fabric = scene->broken;
+	uint32_t length = pm_routes_stride(scene->tables.routes);
+	uint8_t *lfts = calloc(fabric->num_switches, length);
+	const struct pm_ways ways = {
+		.fabric = fabric, .hosts = scene->hosts, .lfts = lfts, .length = length};
+	int status;
+
+	if (!lfts)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+		memcpy(lfts + (size_t)sw * length,
+		       pm_routes_table(scene->tables.routes, sw), length);
+	status = bisect(scene, pm_way_by_lfts, &ways, "tables", networks);
+	free(lfts);
+	return status;
+}
+
+static int bisect_all(struct scene *scene, json_t **networks)
+{
+	const struct cli_list *vlans = &scene->request->vlans;
+	int status = bisect_flat(scene, networks);
+
+	if (!status)
+		status = bisect_vlans(scene, PM_VLAN_MAX, true, networks);
+	for (uint32_t i = 0; i < vlans->num && !status; i++)
+		status = bisect_vlans(scene, vlans->values[i], false, networks);
+	if (!vlans->num && !status)
+		status = bisect_vlans(scene, PM_VLAN_MAX, false, networks);
+	return status ? status : bisect_tables(scene, networks);
+}
+
+/* ---- Running ---- */
+
+/* The hosts that are left, in the order of the VLANs' hosts: by switch and port. */
+static void list_hosts(struct scene *scene)
+{
+	const struct pm_fabric *fabric = scene->fabric;
+	const struct pm_plan *plan = scene->tables.plan;
+	uint32_t all = 0;
+
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+		pm_for_each_port(i, fabric, sw) {
+			uint32_t peer = fabric->ports[i].peer;
+
+			if (peer == PM_NONE || plan->tree.level[sw] == PM_NO_LEVEL ||
+			    fabric->ports[peer].node < fabric->num_switches)
+				continue;
+			scene->who[scene->num_hosts] = all++;
+			scene->hosts[scene->num_hosts] =
+				(struct pm_packet_host){peer, plan->lid[i]};
+			scene->num_hosts += !scene->cut[i];
+		}
+	for (uint32_t h = 0; h < scene->num_hosts / 2; h++)
+		scene->full += scene->room[scene->hosts[h].port];
+}
+
+/* Which cables are cut, and what those that are left carry. */
+static int find_room(struct scene *scene)
+{
+	const struct pm_fabric *fabric = scene->fabric;
+	uint32_t ports = fabric->num_ports;
+	uint16_t *ticks = pm_pool_array(&scene->pool, ports, sizeof(*ticks));
+	struct pm_rates rates;
+	struct pm_error err;
+
+	scene->cut = pm_pool_array(&scene->pool, ports, 1);
+	scene->room = pm_pool_array(&scene->pool, ports, sizeof(*scene->room));
+	scene->hosts = pm_pool_array(&scene->pool, ports, sizeof(*scene->hosts));
+	scene->who = pm_pool_array(&scene->pool, ports, sizeof(*scene->who));
+	if (pm_pool_check(&scene->pool, &err) ||
+	    pm_rates_find(fabric, ticks, &rates, &err))
+		return fail(&err);
+	for (uint32_t i = 0; i < ports; i++) {
+		scene->cut[i] = fabric->ports[i].peer != scene->broken->ports[i].peer;
+		scene->room[i] = 1. / ticks[i];
+	}
+	return EXIT_FINE;
+}
+
+/* Reads the fabric and what is lost of it; an exit status. */
+static int begin(struct scene *scene, const char *path)
+{
+	const struct request *request = scene->request;
+	struct pm_error err;
+	int status = cli_fabric_read(path, &request->fabric, &scene->fabric);
+
+	if (!status &&
+	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->tables.plan, &err))
+		status = fail(&err);
+	if (!status)
+		status = cli_losses_cut(scene->fabric, scene->tables.plan, &request->lost,
+					&scene->broken);
+	if (!status)
+		status = cli_tables_route(&scene->tables, &request->fabric, scene->broken,
+					  PM_NONE);
+	if (!status)
+		status = find_room(scene);
+	if (status)
+		return status;
+	list_hosts(scene);
+	return scene->num_hosts < 2 ? cli_fail(EXIT_INPUT, "there are less than 2 hosts")
+				    : EXIT_FINE;
+}
+
+static int run(const char *path, const struct request *request)
+{
+	struct scene scene = {.request = request};
+	json_t *networks = json_array();
+	int status = begin(&scene, path);
+
+	if (!status)
+		status = bisect_all(&scene, &networks);
+	if (status)
+		json_decref(networks);
+	else
+		status = tell(describe(&scene, networks), &request->output);
+	pm_pool_free(&scene.pool);
+	cli_tables_free(&scene.tables);
+	pm_fabric_free(scene.broken);
+	pm_fabric_free(scene.fabric);
+	return status;
+}
+
+/* ---- Options ---- */
+
+static const struct cli_option options[] = {
+	TRAFFIC_ENGINE_ROW(TRAFFIC_SHARE),
+	{0, "vlans", "LIST",
+	 "at most so many VLANs, and so on: 1..18 (default: as many as portmajor plan "
+	 "--vlan makes)",
+	 .take = cli_take_list, .to = offsetof(struct request, vlans), .low = 1,
+	 .high = PM_VLAN_MAX},
+	{0, "permutations", "N", "draw N of them (default 200)",
+	 CLI_MEMBER(struct request, permutations), .low = 1, .high = 1000000},
+	{0, "seed", "N", "another seed than 1", CLI_MEMBER(struct request, seed),
+	 .high = UINT32_MAX},
+	{'L', "lose", "WHAT[:PORT]",
+	 "a node, all its cables, or one cable, as for portmajor whatif. May be given "
+	 "several times",
+	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
+	CLI_OUTPUT(struct request, output, "no text", "print JSON, see docs/json.md"),
+	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
+	{0},
+};
+
+const struct cli_command traffic_share_command = {
+	.synopsis = "traffic --engine share [OPTION]... NETLIST",
+	.about = "Prints bisection bandwidth, by fair shares of cables: of a fabric of "
+		 "Ethernet switches with planes as VLANs, beside one flat switch, "
+		 "spanning tree, and InfiniBand with the plan's tables. NETLIST is an "
+		 "ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard input).",
+	.options = options,
+	.min_operands = 1,
+	.max_operands = 1,
+};
+
+int traffic_share(int argc, char **argv)
+{
+	struct request request = {
+		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.permutations = 200,
+		.seed = 1,
+	};
+	int status;
+
+	if (request.lost.list)
+		status = cli_command_read(&traffic_share_command, argc, argv, &request);
+	else
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	if (status < 0)
+		status = run(argv[optind], &request);
+	free(request.lost.list);
+	return status;
+}
