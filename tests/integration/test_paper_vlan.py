@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The paper on fat trees of VLANs comes out as it did when it was compared by hand; and what
+portmajor traffic --engine share does with losses and with bad input."""
+
+import json
+import unittest
+
+import labtest
+import paper_vlan
+import pmlab
+from paper_table import HOLDS
+
+VERDICTS = {"t1": HOLDS, "f1": HOLDS, "f2": HOLDS, "f3": HOLDS, "f4": HOLDS}
+
+# Numbers that a verdict would not give away.
+OURS = {
+    "t1": "1538 of 1542 bytes, 0.9974",
+    "f1": "tree 1.00, 1.00, 1.00, 1.00 links' worth",
+    "f2": "VLANs 1.00, 2.00, 3.00, 4.00 links' worth",
+    "f3": "VLANs 4.00, flat 4.00 links' worth",
+    "f4": "at least 18, 36, 54, 108, 162, 324 with 1, 2, 3, 6, 9, 18 VLANs, a tree 18;",
+}
+
+
+class Paper(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with paper_vlan.Bench() as bench:
+            cls.rows = paper_vlan.statements(bench)
+
+    def test_verdicts(self):
+        self.assertEqual({row.number: row.verdict for row in self.rows}, VERDICTS)
+
+    def test_numbers(self):
+        ours = {row.number: row.ours for row in self.rows}
+        for number, text in OURS.items():
+            self.assertIn(text, ours[number])
+
+
+class Command(labtest.Folders):
+    def setUp(self):
+        self.netlist = pmlab.generate(self.folder / "f.net", "two-level", 4, 4, 4, 1)
+
+    def share(self, *args):
+        done = pmlab.run_cli("traffic", "--engine", "share", *args, self.netlist)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+        return done.stdout
+
+    def networks(self, *args):
+        return json.loads(self.share("--json", *args))["networks"]
+
+    def test_spine_lost(self):
+        """One of four planes is gone: whoever is on a leaf has three cables to get out by."""
+        for one in self.networks("--lose", "spine2"):
+            with self.subTest(one["kind"]):
+                straight = {"flat": 1, "tree": 0.25}.get(one["kind"], 0.75)
+                self.assertAlmostEqual(one["straight"], straight)
+                self.assertLessEqual(one["shifts"]["maximum"], 1)
+                self.assertEqual(one["apart"], 0)
+
+    def test_apart(self):
+        """A leaf that nothing joins any more: its hosts get nothing, and it is told."""
+        lost = [word for port in range(5, 9) for word in ("--lose", f"leaf0:{port}")]
+        found = {one["kind"]: one for one in self.networks("--permutations", 3, *lost)}
+        for kind, one in found.items():
+            with self.subTest(kind):
+                self.assertEqual(one["apart"], 0 if kind == "flat" else 4 * (8 + 3))
+                self.assertEqual(one["slowest"], 1 if kind == "flat" else 0)
+        self.assertIn("vlan: 44 of 88 flows have no way", self.share("--permutations", 3, *lost))
+
+    def test_hosts_lost(self):
+        """Who is not there has no part in it."""
+        done = json.loads(self.share("--json", "--lose", "h0-1", "--lose", "h3-*"))
+        self.assertEqual((done["hosts"], done["flows"]), (11, 5))
+        self.assertEqual([one["apart"] for one in done["networks"]], [0, 0, 0, 0])
+
+    def test_repeatable(self):
+        args = ("--vlans", "2..3", "--permutations", 20)
+        self.assertEqual(self.share(*args), self.share(*args))
+        self.assertNotEqual(self.share(*args), self.share(*args, "--seed", 2))
+        self.assertEqual([one["vlans"] for one in self.networks(*args)], [None, None, 2, 3, None])
+        self.assertEqual(self.share("-q"), "")
+
+    def test_bad_input(self):
+        for args, message in (
+                (("--vlans", "0"), "--vlans: not a list of at most 64 numbers from 1 to 4094"),
+                (("--vlans", "4095"), "--vlans: not a list"),
+                (("--permutations", "0"), "--permutations 0: not a number from 1 to 1000000"),
+                (("--lose", "nobody"), 'nobody')):
+            done = pmlab.run_cli("traffic", "--engine", "share", *args, self.netlist)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), args)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        done = pmlab.run_cli("traffic", "--engine", "share", "--lose", "h0-*", "--lose", "h1-*",
+                             "--lose", "h2-*", "--lose", "h3-[1-3]", self.netlist)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("there are less than 2 hosts", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
