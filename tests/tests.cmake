@@ -40,6 +40,9 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 foreach(target ${core})
 	list(APPEND circles pm_${target})
 endforeach()
+if(PORTMAJOR_VLAN)
+	list(APPEND circles portmajor_vlan)
+endif()
 foreach(target ${circles} portmajor_cli portmajor_plugin)
 	add_test(NAME circles.${target} COMMAND_EXPAND_LISTS
 		COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/tools/circles.py

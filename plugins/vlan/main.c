@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor-vlan: the tc program on a device, and its table. */
+#include "content.h"
+#include "loaded.h"
+#include "program.h"
+
+#include <portmajor/textfile.h>
+
+#include <bpf/bpf.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum exit_status {
+	EXIT_FINE = 0,
+	EXIT_REFUSED = 1, /* by the device or the kernel */
+	EXIT_USAGE = 2,
+	EXIT_INPUT = 3, /* a table that is wrong or cannot be read; no memory */
+};
+
+/* What a command is about. */
+struct job {
+	const char *name; /* of the device */
+	const char *file;
+	unsigned int device;
+	uint64_t mac;
+	struct pm_error err;
+};
+
+static int fail(enum exit_status status, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static int fail(enum exit_status status, const char *format, ...)
+{
+	va_list args;
+
+	fputs("portmajor-vlan: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return (int)status;
+}
+
+/* Of a device; `code` is 0 or what the message in the job is of. */
+static int finish(const struct job *job, int code)
+{
+	if (!code)
+		return EXIT_FINE;
+	return fail(code == -ENOMEM ? EXIT_INPUT : EXIT_REFUSED, "%s: %s", job->name,
+		    job->err.text);
+}
+
+static int finish_input(const struct job *job, int code)
+{
+	return code ? fail(EXIT_INPUT, "%s", job->err.text) : EXIT_FINE;
+}
+
+/* ---- The device ---- */
+
+static int find_device(struct job *job)
+{
+	int rc, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = {0};
+
+	job->device = if_nametoindex(job->name);
+	if (!job->device) {
+		if (fd >= 0)
+			close(fd);
+		return fail(EXIT_REFUSED, "%s: no such device", job->name);
+	}
+	if (fd < 0)
+		return fail(EXIT_REFUSED, "%s: no socket: %s", job->name,
+			    strerror(errno));
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", job->name);
+	rc = ioctl(fd, SIOCGIFHWADDR, &request);
+	close(fd);
+	if (rc || request.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return fail(EXIT_REFUSED, "%s: no Ethernet device", job->name);
+	for (unsigned int i = 0; i < 6; i++)
+		job->mac = job->mac << 8 | (uint8_t)request.ifr_hwaddr.sa_data[i];
+	return EXIT_FINE;
+}
+
+/*
+ * One command at a time for the devices of a network namespace, so that none changes what
+ * another one has just read. The lock ends when the caller closes *fd.
+ */
+static int lock_devices(int *fd)
+{
+	*fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (*fd >= 0 && !flock(*fd, LOCK_EX))
+		return EXIT_FINE;
+	if (*fd >= 0)
+		close(*fd);
+	return fail(EXIT_REFUSED, "cannot lock /proc/self/ns/net: %s", strerror(errno));
+}
+
+static int find_own(const struct job *job, const struct pm_host_table *table,
+		    const struct pm_host_line **own)
+{
+	char text[PM_MAC_TEXT];
+
+	*own = pm_host_table_find(table, job->mac);
+	return *own ? EXIT_FINE
+		    : fail(EXIT_INPUT, "%s: its address, %s, is not in the table",
+			   job->name, pm_mac_print(job->mac, text));
+}
+
+/* What is loaded, which is to be whole. */
+static int find_loaded(struct job *job, struct vlan_loaded *loaded,
+		       struct vlan_maps *maps)
+{
+	int rc = vlan_loaded_find(job->device, loaded, &job->err);
+
+	if (rc)
+		return finish(job, rc);
+	if (!loaded->num)
+		return fail(EXIT_REFUSED, "%s: not loaded", job->name);
+	if (loaded->num < VLAN_HOOKS)
+		return fail(EXIT_REFUSED,
+			    "%s: a part of the program is missing: remove "
+			    "it, and load it anew",
+			    job->name);
+	return finish(job, vlan_maps_open(loaded, maps, &job->err));
+}
+
+static int read_in_force(struct job *job, const struct vlan_maps *maps,
+			 struct vlan_content *content)
+{
+	int fd, rc = vlan_maps_table(maps, &fd, &job->err);
+
+	if (!rc) {
+		rc = vlan_content_from_map(fd, content, &job->err);
+		close(fd);
+	}
+	return finish(job, rc);
+}
+
+/* ---- load ---- */
+
+static int check_free(struct job *job)
+{
+	struct vlan_loaded loaded;
+	int rc = vlan_loaded_find(job->device, &loaded, &job->err);
+
+	if (rc)
+		return finish(job, rc);
+	if (loaded.num)
+		return fail(EXIT_REFUSED,
+			    "%s: already loaded: `replace` changes the table", job->name);
+	if (!loaded.num_others)
+		return EXIT_FINE;
+	return fail(EXIT_REFUSED,
+		    "%s: somebody else's tc filter is there (%s, preference %" PRIu32
+		    ", %s%s%s): left as it is",
+		    job->name, loaded.other.hook == VLAN_INGRESS ? "ingress" : "egress",
+		    loaded.other.preference, loaded.other.kind,
+		    *loaded.other.name ? " " : "", loaded.other.name);
+}
+
+static int load_content(struct job *job, struct vlan_content *content)
+{
+	const struct pm_host_line *own;
+	int fd, rc, status = find_own(job, &content->table, &own);
+
+	if (!status)
+		status = check_free(job);
+	if (status)
+		return status;
+	vlan_content_pop_own(content);
+	rc = vlan_content_to_map(content, own, &fd, &job->err);
+	if (!rc) {
+		rc = vlan_program_attach(job->device, fd, &job->err);
+		close(fd);
+	}
+	return finish(job, rc);
+}
+
+static int run_load(struct job *job)
+{
+	struct vlan_content content = {0};
+	int rc = pm_host_table_read(job->file, &content.table, &job->err);
+	int status = rc ? finish_input(job, rc) : load_content(job, &content);
+
+	vlan_content_free(&content);
+	return status;
+}
+
+/* ---- replace, update ---- */
+
+/*
+ * The table changes hosts after hosts: VLANs of tables before are popped as well, or
+ * frames of those who still have one would be lost.
+ */
+static int put_in_force(struct job *job, const struct vlan_maps *maps,
+			struct vlan_content *content)
+{
+	const struct pm_host_line *own;
+	int fd, rc, status = find_own(job, &content->table, &own);
+
+	if (status)
+		return status;
+	vlan_content_pop_own(content);
+	rc = vlan_content_to_map(content, own, &fd, &job->err);
+	if (!rc) {
+		rc = vlan_maps_swap(maps, fd, &job->err);
+		close(fd);
+	}
+	return finish(job, rc);
+}
+
+typedef int next_table(struct job *job, const struct pm_host_table *before,
+		       struct pm_host_table *table);
+
+static int read_whole(struct job *job, const struct pm_host_table *before,
+		      struct pm_host_table *table)
+{
+	(void)before;
+	return pm_host_table_read(job->file, table, &job->err);
+}
+
+static int read_changes(struct job *job, const struct pm_host_table *before,
+			struct pm_host_table *table)
+{
+	struct pm_host_table changes;
+	int rc = pm_host_changes_read(job->file, &changes, &job->err);
+
+	if (rc)
+		return rc;
+	rc = pm_host_table_change(before, &changes, pm_textfile_name(job->file), table,
+				  &job->err);
+	pm_host_table_free(&changes);
+	return rc;
+}
+
+static int change(struct job *job, next_table *next)
+{
+	struct vlan_content content = {0};
+	struct pm_host_table table = {0};
+	struct vlan_loaded loaded;
+	struct vlan_maps maps;
+	int status = find_loaded(job, &loaded, &maps);
+
+	if (status)
+		return status;
+	status = read_in_force(job, &maps, &content);
+	if (!status)
+		status = finish_input(job, next(job, &content.table, &table));
+	if (!status) {
+		pm_host_table_free(&content.table);
+		content.table = table;
+		status = put_in_force(job, &maps, &content);
+	}
+	vlan_content_free(&content);
+	vlan_maps_close(&maps);
+	return status;
+}
+
+static int run_replace(struct job *job)
+{
+	return change(job, read_whole);
+}
+
+static int run_update(struct job *job)
+{
+	return change(job, read_changes);
+}
+
+/* ---- show ---- */
+
+static void print_popped(const struct vlan_content *content)
+{
+	const char *before = "";
+
+	printf("%-12s", "pops");
+	for (uint32_t from = 0, to; from < VLAN_NUMBERS; from = to + 1) {
+		to = from;
+		if (!content->popped[from])
+			continue;
+		while (to + 1 < VLAN_NUMBERS && content->popped[to + 1])
+			to++;
+		printf("%s%" PRIu32, before, from);
+		if (to > from)
+			printf("-%" PRIu32, to);
+		before = ",";
+	}
+	putchar('\n');
+}
+
+static void print_table(const struct job *job, const struct vlan_content *content)
+{
+	const struct pm_host_line *own = pm_host_table_find(&content->table, job->mac);
+	const struct pm_host_line *group =
+		pm_host_table_find(&content->table, PM_MAC_GROUP);
+	char text[PM_MAC_TEXT];
+
+	printf("%-12s%s\n", "device", job->name);
+	printf("%-12s%s\n", "address", pm_mac_print(job->mac, text));
+	printf("%-12s%" PRIu32 "\n", "lines", content->table.num);
+	printf("%-12s%08" PRIx32 "\n", "sum", pm_host_table_sum(&content->table));
+	if (own)
+		printf("%-12s%" PRIu32 "\n%-12s%" PRIu32 "\n", "vlan", own->vlan,
+		       "priority", own->priority);
+	else /* it was changed since */
+		printf("%-12snone: the address is not in the table\n", "vlan");
+	if (group)
+		printf("%-12s%" PRIu32 "\n", "group-vlan", group->vlan);
+	print_popped(content);
+}
+
+static void print_counts(const uint64_t counts[VLAN_COUNTS])
+{
+	static const char *const names[] = {
+		[VLAN_COUNT_OWN] = "own",	  [VLAN_COUNT_PARTNER] = "partner",
+		[VLAN_COUNT_GROUP] = "group",	  [VLAN_COUNT_UNKNOWN] = "unknown",
+		[VLAN_COUNT_PASSED] = "passed",	  [VLAN_COUNT_POPPED] = "popped",
+		[VLAN_COUNT_FOREIGN] = "foreign", [VLAN_COUNT_ERRORS] = "errors",
+	};
+
+	for (unsigned int i = 0; i < VLAN_COUNTS; i++)
+		printf("%-12s%" PRIu64 "\n", names[i], counts[i]);
+}
+
+static int run_show(struct job *job)
+{
+	struct vlan_content content = {0};
+	uint64_t counts[VLAN_COUNTS];
+	struct vlan_loaded loaded;
+	struct vlan_maps maps;
+	int status = find_loaded(job, &loaded, &maps);
+
+	if (status)
+		return status;
+	status = read_in_force(job, &maps, &content);
+	if (!status)
+		status = finish(job, vlan_maps_count(&maps, counts, &job->err));
+	if (!status) {
+		print_table(job, &content);
+		print_counts(counts);
+		if (fflush(stdout))
+			status = fail(EXIT_INPUT, "cannot write: %s", strerror(errno));
+	}
+	vlan_content_free(&content);
+	vlan_maps_close(&maps);
+	return status;
+}
+
+/* ---- remove ---- */
+
+/* Also what is there in part, or of another version: then clsact stays. */
+static bool has_our_hook(const struct vlan_loaded *loaded)
+{
+	struct vlan_content content = {0};
+	struct vlan_maps maps;
+	bool ours = false;
+	int fd;
+
+	if (!loaded->ours[VLAN_EGRESS].program || vlan_maps_open(loaded, &maps, NULL))
+		return false;
+	if (!vlan_maps_table(&maps, &fd, NULL)) {
+		ours = !vlan_content_from_map(fd, &content, NULL) && content.our_hook;
+		close(fd);
+	}
+	vlan_content_free(&content);
+	vlan_maps_close(&maps);
+	return ours;
+}
+
+static int run_remove(struct job *job)
+{
+	struct vlan_loaded loaded;
+	int rc = vlan_loaded_find(job->device, &loaded, &job->err);
+
+	if (!rc && !loaded.num)
+		return fail(EXIT_REFUSED, "%s: not loaded", job->name);
+	if (!rc)
+		rc = vlan_program_detach(job->device, &loaded, has_our_hook(&loaded),
+					 &job->err);
+	return finish(job, rc);
+}
+
+/* ---- The command ---- */
+
+static const struct {
+	const char *name, *file, *help;
+	int (*run)(struct job *job);
+} commands[] = {
+	{"load", "TABLE", "put the program on a device", run_load},
+	{"replace", "TABLE", "give it another table, at once", run_replace},
+	{"update", "CHANGES", "change lines of its table, at once", run_update},
+	{"show", NULL, "print what is loaded, and counters", run_show},
+	{"remove", NULL, "take the program off the device", run_remove},
+};
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: portmajor-vlan COMMAND DEVICE [FILE]\n\n", out);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		fprintf(out, "  %-8s DEVICE %-8s %s\n", commands[i].name,
+			commands[i].file ? commands[i].file : "", commands[i].help);
+	fputs("\nExit status: 0 fine, 1 refused by device or kernel, 2 usage, 3 input.\n",
+	      out);
+}
+
+static int run(size_t command, char **operands)
+{
+	struct job job = {.name = operands[0], .file = operands[1]};
+	int lock, status = find_device(&job);
+
+	if (!status)
+		status = lock_devices(&lock);
+	if (status)
+		return status;
+	status = commands[command].run(&job);
+	close(lock);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
+		print_usage(stdout);
+		return EXIT_FINE;
+	}
+	if (argc == 2 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))) {
+		puts("portmajor-vlan " PORTMAJOR_VERSION);
+		return EXIT_FINE;
+	}
+	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(argv[1], commands[i].name) &&
+		    argc == 3 + (commands[i].file != NULL))
+			return run(i, argv + 2);
+	print_usage(stderr);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "program.h"
+#include "content.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where both are attached: first of all filters. */
+#define PREFERENCE 1
+#define HANDLE 1
+
+static const enum bpf_tc_attach_point points[] = {BPF_TC_INGRESS, BPF_TC_EGRESS};
+
+/* What libbpf said last: the kernel's own words, where it has some. */
+static char said[160];
+
+static int hear(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level == LIBBPF_WARN) {
+		vsnprintf(said, sizeof(said), format, args);
+		said[strcspn(said, "\n")] = '\0';
+	}
+	return 0;
+}
+
+/* With these words, where the number alone does not tell what is to be done. */
+static int fail(struct pm_error *err, int code, const char *what)
+{
+	int rc = vlan_bpf_error(err, code, what);
+	size_t length = err ? strlen(err->text) : 0;
+
+	if (err && *said && code != -EPERM && code != -ENOSYS && code != -ENOMEM)
+		snprintf(err->text + length, sizeof(err->text) - length, " (%s)", said);
+	return rc;
+}
+
+static struct bpf_tc_hook hook_of(unsigned int device, enum bpf_tc_attach_point point)
+{
+	return (struct bpf_tc_hook){.sz = sizeof(struct bpf_tc_hook),
+				    .ifindex = (int)device,
+				    .attach_point = point};
+}
+
+static int attach_one(unsigned int device, enum vlan_hook at,
+		      const struct bpf_program *program, struct pm_error *err)
+{
+	struct bpf_tc_hook hook = hook_of(device, points[at]);
+	struct bpf_tc_opts opts = {.sz = sizeof(opts),
+				   .prog_fd = bpf_program__fd(program),
+				   .handle = HANDLE,
+				   .priority = PREFERENCE};
+	int rc = bpf_tc_attach(&hook, &opts);
+
+	/* A qdisc `ingress` has one list of filters, where that of ingress is by now. */
+	if (rc == -EEXIST && at == VLAN_EGRESS)
+		return pm_error_set(err, rc,
+				    "cannot attach the program at egress: the device "
+				    "has a qdisc ingress in place of clsact");
+	if (rc)
+		return fail(err, rc,
+			    at == VLAN_INGRESS ? "cannot attach the program at ingress"
+					       : "cannot attach the program at egress");
+	return 0;
+}
+
+static int detach_one(unsigned int device, enum vlan_hook at, uint32_t handle,
+		      uint32_t preference, struct pm_error *err)
+{
+	struct bpf_tc_hook hook = hook_of(device, points[at]);
+	struct bpf_tc_opts opts = {
+		.sz = sizeof(opts), .handle = handle, .priority = preference};
+	int rc = bpf_tc_detach(&hook, &opts);
+
+	return rc ? fail(err, rc, "cannot detach the program") : 0;
+}
+
+static int remove_hook(unsigned int device, struct pm_error *err)
+{
+	struct bpf_tc_hook hook = hook_of(device, BPF_TC_INGRESS | BPF_TC_EGRESS);
+	int rc = bpf_tc_hook_destroy(&hook);
+
+	return rc ? fail(err, rc, "cannot take clsact off the device") : 0;
+}
+
+/* Who sends tagged frames is to be heard already: ingress comes first. */
+static int attach_both(unsigned int device, const struct bpf_object *object,
+		       struct pm_error *err)
+{
+	const struct bpf_program *in, *out;
+	int rc;
+
+	in = bpf_object__find_program_by_name(object, "pm_vlan_ingress");
+	out = bpf_object__find_program_by_name(object, "pm_vlan_egress");
+	rc = attach_one(device, VLAN_INGRESS, in, err);
+	if (rc)
+		return rc;
+	rc = attach_one(device, VLAN_EGRESS, out, err);
+	if (rc)
+		detach_one(device, VLAN_INGRESS, HANDLE, PREFERENCE, NULL);
+	return rc;
+}
+
+static int make_hook(unsigned int device, int table, bool *ours, struct pm_error *err)
+{
+	struct bpf_tc_hook hook = hook_of(device, BPF_TC_INGRESS | BPF_TC_EGRESS);
+	int rc = bpf_tc_hook_create(&hook);
+
+	*ours = !rc;
+	*said = '\0'; /* that it is there already */
+	if (rc == -EEXIST)
+		return 0;
+	return rc ? fail(err, rc, "cannot give the device a clsact")
+		  : vlan_content_mark_hook(table, err);
+}
+
+static int attach_object(unsigned int device, const struct bpf_object *object, int table,
+			 struct pm_error *err)
+{
+	bool ours = false;
+	int rc = make_hook(device, table, &ours, err);
+
+	if (!rc)
+		rc = attach_both(device, object, err);
+	if (rc && ours)
+		remove_hook(device, NULL);
+	return rc;
+}
+
+int vlan_program_attach(unsigned int device, int table, struct pm_error *err)
+{
+	struct bpf_object *object;
+	struct vlan_maps maps = {-1, -1};
+	int rc;
+
+	libbpf_set_print(hear);
+	object = bpf_object__open_mem(vlan_object, vlan_object_size, NULL);
+	if (!object)
+		return fail(err, -errno, "cannot read the program");
+	rc = bpf_object__load(object);
+	if (rc) {
+		rc = fail(err, rc, "cannot load the program");
+	} else {
+		maps.tables = bpf_object__find_map_fd_by_name(object, "pm_vlan_table");
+		rc = vlan_maps_swap(&maps, table, err);
+	}
+	if (!rc)
+		rc = attach_object(device, object, table, err);
+	bpf_object__close(object); /* what is attached stays, and its maps with it */
+	return rc;
+}
+
+int vlan_program_detach(unsigned int device, const struct vlan_loaded *loaded,
+			bool our_hook, struct pm_error *err)
+{
+	int rc = 0;
+
+	libbpf_set_print(hear);
+	for (int at = VLAN_EGRESS; at >= VLAN_INGRESS && !rc; at--)
+		if (loaded->ours[at].program)
+			rc = detach_one(device, (enum vlan_hook)at,
+					loaded->ours[at].handle,
+					loaded->ours[at].preference, err);
+	if (!rc && our_hook && !loaded->num_others)
+		rc = remove_hook(device, err);
+	return rc;
+}
