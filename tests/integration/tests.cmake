@@ -88,6 +88,17 @@ set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)
 add_lab_test(big slow COST 400 PROCESSORS 3)
 add_lab_test(huge slow COST 500 PROCESSORS 3)
 
+# The tc program of portmajor-vlan in the kernel, without any device: test_vlan_loader.py.
+if(PORTMAJOR_VLAN)
+	set(tried ${CMAKE_BINARY_DIR}/vlan/vlan_program.bpf.o)
+	add_bpf_object(${tried} tests/tools/vlan_program.bpf.c)
+	add_executable(vlan_program tests/tools/vlan_program.c plugins/vlan/content.c)
+	set_source_files_properties(tests/tools/vlan_program.c PROPERTIES
+		OBJECT_DEPENDS ${tried})
+	target_include_directories(vlan_program SYSTEM PRIVATE ${LIBBPF_INCLUDE})
+	target_link_libraries(vlan_program PRIVATE portmajor_core ${LIBBPF})
+endif()
+
 # An MPI program that test_simgrid.py and test_platform.py run, where SimGrid is there.
 find_program(SMPICC smpicc)
 if(SMPICC)
