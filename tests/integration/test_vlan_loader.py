@@ -1,0 +1,576 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""portmajor-vlan on two hosts with a wire between them: tags, tables that change under
+traffic, what is refused, and that nothing is left."""
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import platform
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+import unittest
+
+import labtest
+import netns
+import pmlab
+
+LOADER = pmlab.BUILD / "portmajor-vlan"
+IS_ROOT = os.geteuid() == 0
+
+NEAR, FAR = "02:00:00:00:00:01", "02:00:00:00:00:02"
+LOWER, UNKNOWN, SECOND = "02:00:00:00:00:03", "02:00:00:00:00:04", "02:00:00:00:00:05"
+GROUP = "ff:ff:ff:ff:ff:ff"
+TABLE = f"""# MAC VLAN PRIORITY
+{NEAR} 101 10 # near
+{FAR} 102 20
+{LOWER} 103 5
+{GROUP} 104 4294967295
+"""
+OURS = 0x88B5  # the EtherType for experiments
+TAG, SERVICE_TAG = 0x8100, 0x88A8
+NOBODY = 65534
+
+COUNTERS = ("own", "partner", "group", "unknown", "passed", "popped", "foreign", "errors")
+
+
+def mac_bytes(mac):
+    return bytes.fromhex(mac.replace(":", ""))
+
+
+def frame(to, text=b"", source=NEAR, tag=None, kind=OURS, tag_type=TAG):
+    """An Ethernet frame, with a tag in its bytes if there is to be one."""
+    tagged = b"" if tag is None else struct.pack("!HH", tag_type, tag)
+    return (mac_bytes(to) + mac_bytes(source) + tagged + struct.pack("!H", kind)
+            + text).ljust(60, b"\0")
+
+
+def udp_packet(source, to, port, text):
+    """An IPv4 packet; UDP needs no checksum."""
+    udp = struct.pack("!HHHH", port, port, 8 + len(text), 0) + text
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0,
+                       socket.inet_aton(source), socket.inet_aton(to))
+    total = sum(struct.unpack("!10H", head))
+    total = (total & 0xFFFF) + (total >> 16)
+    total = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+    return head[:10] + struct.pack("!H", total) + head[12:] + udp
+
+
+class Hosts(labtest.Folders):
+    """Two hosts, `near` and `far`, with a veth as e0; each test has new ones."""
+
+    IPS = {"near": "10.0.0.1", "far": "10.0.0.2"}
+
+    def setUp(self):
+        if not LOADER.exists():
+            self.skipTest("portmajor-vlan is not built")
+        if not IS_ROOT:
+            self.skipTest("network namespaces need root")
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.near, self.far = (stack.enter_context(netns.Namespace()) for _ in range(2))
+        self.near.must("ip", "link", "add", "e0", "type", "veth", "peer", "name", "e0",
+                       "netns", self.far.path)
+        for host, mac, name in ((self.near, NEAR, "near"), (self.far, FAR, "far")):
+            host.must("ip", "link", "set", "e0", "address", mac, "up")
+            host.must("ip", "addr", "add", f"{self.IPS[name]}/24", "dev", "e0")
+        self.count = 0
+
+    def table(self, text=TABLE):
+        """A file with this text."""
+        self.count += 1
+        path = self.folder / f"{self.id().rpartition('.')[2]}-{self.count}"
+        path.write_text(text, encoding="ascii")
+        return path
+
+    @staticmethod
+    def loader(host, *args, **kwargs):
+        return host.run(LOADER, *args, **kwargs)
+
+    def vlan(self, host, *args):
+        """The loader, which succeeds without a word but those of `show`."""
+        done = self.loader(host, *args)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+        return done.stdout
+
+    def shown(self, host=None):
+        lines = self.vlan(host or self.near, "show", "e0").splitlines()
+        return dict(line.split(None, 1) for line in lines)
+
+    def counters(self, host=None):
+        """Those that are not 0."""
+        shown = self.shown(host)
+        return {name: int(shown[name]) for name in COUNTERS if shown[name] != "0"}
+
+    def port(self, host):
+        with host.inside():
+            port = netns.Port("e0")
+        self.addCleanup(port.close)
+        return port
+
+    def udp(self, host, name, port=5000):
+        with host.inside():
+            end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(end.close)
+        end.bind((self.IPS[name], port))
+        end.settimeout(20)
+        return end
+
+    def state(self):
+        """All that tc knows of near's device."""
+        return [self.near.must("tc", *words.split()) for words in (
+            "qdisc show dev e0", "filter show dev e0 ingress", "filter show dev e0 egress")]
+
+
+class Sent(Hosts):
+    def check(self, cases):
+        """Each case: a name, a frame, and the VLAN that it has at the other end."""
+        near, far = self.port(self.near), self.port(self.far)
+        for name, data, vlan in cases:
+            near.send(data)
+            came = far.receive()
+            self.assertEqual(came.vlan, vlan, name)
+            if vlan is not None:
+                self.assertEqual(came.type, TAG, name)
+            self.assertEqual(came.data, data, name)
+
+    def test_vlans(self):
+        self.vlan(self.near, "load", "e0", self.table())
+        self.check([
+            ("the partner's is higher", frame(FAR), 102),
+            ("one's own is higher", frame(LOWER), 101),
+            ("unknown partner", frame(UNKNOWN), 101),
+            ("broadcast", frame(GROUP), 104),
+            ("multicast", frame("01:00:5e:00:00:fb"), 104),
+            ("of the link alone", frame("01:80:c2:00:00:0e"), None),
+            ("no more", frame("01:80:c2:00:00:10"), 104),
+            ("a sender without a line", frame(LOWER, source=SECOND), 103),
+            ("neither has one", frame(UNKNOWN, source=SECOND), 104),
+            ("another sender's line", frame(LOWER, source=FAR), 102),
+        ])
+        self.assertEqual(self.counters(), {"partner": 2, "own": 2, "unknown": 2, "group": 3,
+                                           "passed": 1})
+        # What is for one is for the other, whoever asks.
+        self.vlan(self.near, "remove", "e0")
+        self.near.must("ip", "link", "set", "e0", "address", FAR)
+        self.vlan(self.near, "load", "e0", self.table())
+        self.check([("the other way", frame(NEAR, source=FAR), 102),
+                    ("the other way", frame(SECOND, source=LOWER), 103),
+                    ("the other way", frame(SECOND, source=UNKNOWN), 104)])
+
+    def test_without_a_group_line(self):
+        """In the sender's VLAN; if it has none, in the device's."""
+        self.vlan(self.near, "load", "e0", self.table(TABLE.replace(GROUP, f"#{GROUP}")))
+        self.check([("broadcast", frame(GROUP), 101),
+                    ("another sender's", frame(GROUP, source=FAR), 102),
+                    ("a sender without a line", frame(GROUP, source=SECOND), 101),
+                    ("neither has one", frame(UNKNOWN, source=SECOND), 101)])
+        self.assertNotIn("group-vlan", self.shown())
+
+    def test_tagged_already(self):
+        """No second tag, whatever the VLAN."""
+        self.vlan(self.near, "load", "e0", self.table())
+        near, far = self.port(self.near), self.port(self.far)
+        for tag, kind in ((7, TAG), (101, TAG), (7, SERVICE_TAG)):
+            near.send(frame(FAR, tag=tag, tag_type=kind))
+            came = far.receive()
+            self.assertEqual((came.vlan, came.type), (tag, kind))
+            self.assertEqual(came.data, frame(FAR)[:56])
+        self.assertEqual(self.counters(), {"passed": 3})
+
+    def test_full_size(self):
+        """1,500 bytes and the tag: no device's MTU has to change."""
+        self.vlan(self.near, "load", "e0", self.table())
+        self.far.must("ip", "neigh", "add", self.IPS["near"], "lladdr", NEAR, "dev", "e0")
+        self.near.must("ip", "neigh", "add", self.IPS["far"], "lladdr", FAR, "dev", "e0")
+        wire, end = self.port(self.far), self.udp(self.near, "near")
+        end.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER: no fragments
+        end.sendto(b"x" * 1472, (self.IPS["far"], 5000))
+        came = wire.receive()
+        self.assertEqual((came.vlan, len(came.data)), (102, 1514))
+        with self.assertRaises(OSError):
+            end.sendto(b"x" * 1473, (self.IPS["far"], 5000))
+
+
+class Received(Hosts):
+    def test_pops(self):
+        """Those of the table and none else; what has no tag passes."""
+        self.vlan(self.far, "load", "e0", self.table())
+        near, end = self.port(self.near), self.udp(self.far, "far")
+
+        def send(text, **tag):
+            packet = udp_packet(self.IPS["near"], self.IPS["far"], 5000, text)
+            near.send(frame(FAR, packet, kind=0x0800, **tag))
+
+        for vlan in (105, 1, 4094, 0):
+            send(b"foreign", tag=vlan)
+        send(b"of a provider", tag=101, tag_type=SERVICE_TAG)
+        for vlan in (101, 102, 103, 104):
+            send(b"in %d" % vlan, tag=vlan)
+        send(b"with priority bits", tag=0xE000 | 102)
+        send(b"untagged")
+        # VLAN 0 is none: the stack takes it out by itself.
+        for text in (b"foreign", b"in 101", b"in 102", b"in 103", b"in 104",
+                     b"with priority bits", b"untagged"):
+            self.assertEqual(end.recv(100), text)
+        self.assertEqual(self.counters(self.far), {"popped": 5, "foreign": 5})
+
+    def test_two_hosts(self):
+        """Flat IP: ARP, UDP both ways, and TCP, whose segments are made behind the program."""
+        for host in (self.near, self.far):
+            self.vlan(host, "load", "e0", self.table())
+        one, other = self.udp(self.near, "near"), self.udp(self.far, "far")
+        one.sendto(b"hello", (self.IPS["far"], 5000))
+        self.assertEqual(other.recv(100), b"hello")
+        other.sendto(b"you", (self.IPS["near"], 5000))
+        self.assertEqual(one.recv(100), b"you")
+        size = 20_000_000
+        before = self.counters(self.near)
+        self.transfer(size)
+        after = self.counters(self.near)
+        frames = after["partner"] - before["partner"]
+        self.assertLess(frames, size / 1460 / 2)  # more than one segment in each
+        self.assertEqual(after.keys() | before.keys(), {"partner", "group", "popped"})
+        # Segments and checksums by the stack; tags in the bytes of frames.
+        for offload in ("tso off gso off", "tx off", "txvlan off", "tx off rxvlan off"):
+            for host in (self.near, self.far):
+                host.must("ethtool", "-K", "e0", *offload.split())
+            self.transfer(size // 10)
+        self.assertEqual(self.counters(self.near).keys(), {"partner", "group", "popped"})
+        self.assertEqual(self.counters(self.far).keys(), {"own", "popped"})
+
+    def transfer(self, size):
+        """By TCP, from near to far, and compared."""
+        data = random.Random(size).randbytes(size)
+        with self.far.inside():
+            server = socket.create_server((self.IPS["far"], 0))
+        with self.near.inside():
+            client = socket.socket()
+        with server, client:
+            client.settimeout(60)
+            client.connect(server.getsockname())
+            end, _ = server.accept()
+            end.settimeout(60)
+            thread = threading.Thread(target=lambda: (client.sendall(data),
+                                                      client.shutdown(socket.SHUT_WR)))
+            thread.start()
+            got = hashlib.sha256()
+            with end:
+                while piece := end.recv(1 << 20):
+                    got.update(piece)
+            thread.join()
+        self.assertEqual(got.hexdigest(), hashlib.sha256(data).hexdigest())
+
+
+class Changed(Hosts):
+    HOSTS = 40
+
+    def stream_table(self, first):
+        """Each partner has a VLAN of its own, and what differs is in every line."""
+        return "".join([f"{NEAR} {first} 1\n", *(
+            f"02:00:00:00:01:{i:02x} {first + i} {1000 * first + i}\n"
+            for i in range(1, self.HOSTS))])
+
+    def test_under_traffic(self):
+        """None is lost, each is wholly of one table, and tables change once for each change."""
+        tables = {first: self.table(self.stream_table(first)) for first in (100, 200)}
+        wholes = [("replace", first) for first in (200, 100)] * 10
+        parts = [("update", first) for first in (200, 100)] * 5
+        self.vlan(self.near, "load", "e0", tables[100])
+        near, far = self.port(self.near), self.port(self.far)
+        sent, ended = [0], threading.Event()
+        moved = threading.Condition()
+
+        def send():
+            while not ended.is_set():
+                i = 1 + sent[0] % (self.HOSTS - 1)
+                near.send(frame(f"02:00:00:00:01:{i:02x}", struct.pack("!I", sent[0])))
+                with moved:
+                    sent[0] += 1
+                    moved.notify()
+
+        seen = []
+
+        def receive():
+            while (came := far.receive(timeout_s=1)) or not ended.is_set():
+                if came:
+                    seen.append((struct.unpack("!I", came.data[14:18])[0], came.data[5],
+                                 came.vlan))
+
+        threads = [threading.Thread(target=work) for work in (send, receive)]
+        for thread in threads:
+            thread.start()
+        try:
+            for what, first in wholes + parts:
+                goal = sent[0] + self.HOSTS
+                with moved:
+                    moved.wait_for(lambda goal=goal: sent[0] >= goal, timeout=60)
+                self.vlan(self.near, what, "e0", tables[first])
+            goal = sent[0] + self.HOSTS
+            with moved:
+                moved.wait_for(lambda: sent[0] >= goal, timeout=60)
+        finally:
+            ended.set()
+            for thread in threads:
+                thread.join()
+        self.assertEqual([number for number, _, _ in seen], list(range(sent[0])))
+        of = [vlan - host for _, host, vlan in seen]
+        self.assertEqual(set(of), {100, 200})
+        changes = sum(a != b for a, b in zip(of, of[1:]))
+        self.assertEqual(changes, len(wholes + parts))
+
+    def test_old_vlans_are_popped(self):
+        """Who still has the table before is heard."""
+        self.vlan(self.far, "load", "e0", self.table())
+        self.vlan(self.far, "replace", "e0", self.table(f"{FAR} 202 1\n"))
+        shown = self.shown(self.far)
+        self.assertEqual((shown["vlan"], shown["pops"]), ("202", "101-104,202"))
+        self.vlan(self.far, "remove", "e0")
+        self.vlan(self.far, "load", "e0", self.table(f"{FAR} 202 1\n"))
+        self.assertEqual(self.shown(self.far)["pops"], "202")
+
+    def test_update(self):
+        """Is the same as the whole table with these changes."""
+        self.vlan(self.near, "load", "e0", self.table())
+        before = self.shown()
+        self.vlan(self.near, "update", "e0", self.table(
+            f"- {LOWER}\n{NEAR} 111 30\n{UNKNOWN} 109 40 # h\n"))
+        changed = self.shown()
+        self.vlan(self.near, "replace", "e0", self.table(
+            f"{GROUP} 104 4294967295\n{UNKNOWN} 109 40\n{FAR} 102 20\n{NEAR} 111 30\n"))
+        self.assertEqual(self.shown(), changed)
+        self.assertNotEqual(changed["sum"], before["sum"])
+        self.assertEqual((changed["vlan"], changed["priority"], changed["lines"]),
+                         ("111", "30", "4"))
+        self.vlan(self.near, "update", "e0", self.table("# nothing\n"))
+        self.assertEqual(self.shown(), changed)
+
+    def test_side_by_side(self):
+        """Updates at the same time: each finds what the others have left."""
+        self.vlan(self.near, "load", "e0", self.table())
+        number = 16
+        with self.near.inside():
+            running = [subprocess.Popen([LOADER, "update", "e0", self.table(
+                f"02:00:00:00:02:{i:02x} {200 + i} {100 + i}\n")]) for i in range(number)]
+        self.assertEqual([process.wait(60) for process in running], [0] * number)
+        self.assertEqual(self.shown()["lines"], str(4 + number))
+        self.assertEqual(self.shown()["pops"], f"101-104,200-{199 + number}")
+
+    def test_many_lines(self):
+        """20,000 hosts, and counters that go on."""
+        self.vlan(self.near, "load", "e0", self.table())
+        near, far = self.port(self.near), self.port(self.far)
+        near.send(frame(FAR))
+        self.assertEqual(far.receive().vlan, 102)
+        lines = [f"06:00:00:{i >> 16:02x}:{i >> 8 & 255:02x}:{i & 255:02x} {1 + i % 4094} {i + 50}"
+                 for i in range(20000)]
+        self.vlan(self.near, "replace", "e0", self.table(TABLE + "\n".join(lines)))
+        for i in (0, 12345, 19999):
+            near.send(frame(lines[i].split()[0]))
+            self.assertEqual(far.receive().vlan, 1 + i % 4094)
+        shown = self.shown()
+        self.assertEqual((shown["lines"], shown["pops"]), ("20004", "1-4094"))
+        self.assertEqual(self.counters(), {"partner": 4})
+
+
+# ------------------------------------------------------------------------- refused
+
+SECCOMP = {"x86_64": 321, "aarch64": 280}  # the number of bpf(2)
+
+
+def refuse_bpf(code):
+    """For a child: bpf(2) fails with code, as in a kernel without it, or one that is locked."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = SECCOMP[platform.machine()]
+
+    def act():
+        # load the number of the call; is it bpf? fail : go on
+        code_of = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, number,
+                              0x06, 0, 0, 0x00050000 | code, 0x06, 0, 0, 0x7FFF0000)
+        text = ctypes.create_string_buffer(code_of)
+        program = struct.pack("HxxxxxxQ", 4, ctypes.addressof(text))
+        if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+            os._exit(99)
+    return act
+
+
+class Refused(Hosts):
+    def refuse(self, status, message, *args, **kwargs):
+        """With this message, and nothing changes."""
+        before = self.state()
+        done = self.loader(self.near, *args, **kwargs)
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (status, "", f"portmajor-vlan: {message}\n"))
+        self.assertEqual(self.state(), before)
+
+    def test_usage(self):
+        for args in ((), ("load",), ("load", "e0"), ("show", "e0", "x"), ("what", "e0"),
+                     ("remove",), ("load", "e0", "a", "b")):
+            done = self.loader(self.near, *args)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("usage: portmajor-vlan COMMAND DEVICE [FILE]\n", done.stderr)
+        done = self.loader(self.near, "-h")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("usage:", done.stdout)
+        self.assertRegex(self.loader(self.near, "-V").stdout, r"^portmajor-vlan \d")
+
+    def test_devices(self):
+        table = self.table()
+        for what in ("load", "replace", "update", "show", "remove"):
+            args = [table] if what in ("load", "replace", "update") else []
+            self.refuse(1, "e1: no such device", what, "e1", *args)
+            self.refuse(1, "lo: no Ethernet device", what, "lo", *args)
+            if what != "load":
+                self.refuse(1, "e0: not loaded", what, "e0", *args)
+        self.vlan(self.near, "load", "e0", table)
+        self.refuse(1, "e0: already loaded: `replace` changes the table", "load", "e0", table)
+
+    def test_tables(self):
+        """Neither loaded nor put in another one's place."""
+        bad = [
+            (f"{FAR} 101 1\n", f"e0: its address, {NEAR}, is not in the table"),
+            ("", f"e0: its address, {NEAR}, is not in the table"),
+            (f"{TABLE}what\n", "{}:6: no MAC address: what"),
+            (f"{TABLE}{SECOND} 4095 9\n", "{}:6: VLAN 4095: is to be 1 to 4094"),
+            (f"{TABLE}{SECOND} 0 9\n", "{}:6: VLAN 0: is to be 1 to 4094"),
+            (f"{TABLE}{SECOND} 1 0\n", "{}:6: priority 0: is to be 1 to 4294967295"),
+            (f"{TABLE}{NEAR} 1 9\n", f"{{}}:6: {NEAR} stands in line 2, too"),
+            (f"{TABLE}{SECOND} 1 20\n", "{}:6: priority 20 is that of line 3, too"),
+        ]
+        nowhere = self.folder / "nowhere"
+        for text, message in bad:
+            path = self.table(text)
+            self.refuse(3, message.format(path), "load", "e0", path)
+        self.refuse(3, f"{nowhere}: No such file or directory", "load", "e0", nowhere)
+        self.vlan(self.near, "load", "e0", self.table())
+        before = self.shown()
+        for text, message in bad:
+            path = self.table(text)
+            self.refuse(3, message.format(path), "replace", "e0", path)
+        self.refuse(3, f"{nowhere}: No such file or directory", "replace", "e0", nowhere)
+        path = self.table(f"- {NEAR}\n")
+        self.refuse(3, f"e0: its address, {NEAR}, is not in the table", "update", "e0", path)
+        path = self.table(f"- {UNKNOWN}\n")
+        self.refuse(3, f"{path}:1: {UNKNOWN} is not in the table", "update", "e0", path)
+        path = self.table(f"{SECOND} 1 20\n")
+        self.refuse(3, f"{path}: {FAR} and {SECOND} would both have priority 20",
+                    "update", "e0", path)
+        self.assertEqual(self.shown(), before)
+
+    def test_no_right(self):
+        """Of root alone, and a kernel may have no BPF at all, or keep it for itself."""
+        self.folder.chmod(0o755)
+        copy = self.folder / "portmajor-vlan"
+        shutil.copy(LOADER, copy)
+        only_root = "only root may (CAP_SYS_ADMIN and CAP_NET_ADMIN)"
+        nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        table = self.table()
+
+        def refuse(message, *args, **kwargs):
+            before = self.state()
+            done = self.near.run(copy, *args, **kwargs)
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (1, "", f"portmajor-vlan: e0: {message}\n"))
+            self.assertEqual(self.state(), before)
+
+        refuse(f"cannot make a table in the kernel: {only_root}", "load", "e0", table, **nobody)
+        for code, reason in ((38, "this kernel has no BPF (CONFIG_BPF_SYSCALL)"),
+                             (1, only_root)):
+            refuse(f"cannot make a table in the kernel: {reason}", "load", "e0", table,
+                   preexec_fn=refuse_bpf(code))
+        self.vlan(self.near, "load", "e0", table)
+        before = self.shown()
+        for what in ("replace", "update", "show"):
+            refuse(f"cannot look at the program: {only_root}", what, "e0",
+                   *([] if what == "show" else [table]), **nobody)
+        refuse(f"cannot detach the program: {only_root}", "remove", "e0", **nobody)
+        self.assertEqual(self.shown(), before)
+
+    def test_others_filters(self):
+        """Are left as they are, and who comes later is no reason to take them off."""
+        table = self.table()
+        u32 = "u32 match u32 0 0 flowid 1:1".split()
+        for side in ("ingress", "egress"):
+            self.near.must("tc", "qdisc", "add", "dev", "e0", "clsact")
+            self.near.must("tc", "filter", "add", "dev", "e0", side, "pref", "7", *u32)
+            self.refuse(1, f"e0: somebody else's tc filter is there ({side}, preference 7, u32):"
+                        " left as it is", "load", "e0", table)
+            self.near.must("tc", "qdisc", "del", "dev", "e0", "clsact")
+            self.vlan(self.near, "load", "e0", table)
+            self.near.must("tc", "filter", "add", "dev", "e0", side, "pref", "7", *u32)
+            self.assertEqual(self.shown()["vlan"], "101")
+            self.vlan(self.near, "remove", "e0")
+            left = self.state()
+            self.assertIn("clsact", left[0])
+            self.assertIn("pref 7 u32", "".join(left[1:]))
+            self.assertNotIn("bpf", "".join(left[1:]))
+            self.near.must("tc", "qdisc", "del", "dev", "e0", "clsact")
+
+    def test_no_egress(self):
+        """A load that fails half way takes back the other half."""
+        self.near.must("tc", "qdisc", "add", "dev", "e0", "ingress")
+        self.refuse(1, "e0: cannot attach the program at egress: the device has a qdisc ingress "
+                    "in place of clsact", "load", "e0", self.table())
+
+    def test_a_part_is_missing(self):
+        for side in ("ingress", "egress"):
+            self.vlan(self.near, "load", "e0", self.table())
+            self.near.must("tc", "filter", "del", "dev", "e0", side)
+            self.refuse(1, "e0: a part of the program is missing: remove it, and load it anew",
+                        "show", "e0")
+            self.vlan(self.near, "remove", "e0")
+            self.assertNotIn("bpf", "".join(self.state()))
+
+    def test_another_address(self):
+        """Of the device, since it was loaded."""
+        self.vlan(self.near, "load", "e0", self.table())
+        self.near.must("ip", "link", "set", "e0", "address", SECOND)
+        self.assertEqual(self.shown()["vlan"], "none: the address is not in the table")
+        self.refuse(3, f"e0: its address, {SECOND}, is not in the table", "replace", "e0",
+                    self.table())
+
+
+class Removed(Hosts):
+    def test_clean(self):
+        """As before, also with a clsact of somebody else; programs are gone from the kernel."""
+        before = self.state()
+        for _ in range(2):
+            self.vlan(self.near, "load", "e0", self.table())
+            self.assertNotEqual(self.state(), before)
+            self.vlan(self.near, "replace", "e0", self.table())
+            self.vlan(self.near, "remove", "e0")
+            self.assertEqual(self.state(), before)
+        near, far = self.port(self.near), self.port(self.far)
+        near.send(frame(FAR))
+        self.assertIsNone(far.receive().vlan)
+        self.near.must("tc", "qdisc", "add", "dev", "e0", "clsact")
+        before = self.state()
+        self.vlan(self.near, "load", "e0", self.table())
+        self.vlan(self.near, "remove", "e0")
+        self.assertEqual(self.state(), before)
+
+
+class Program(unittest.TestCase):
+    """The program alone, by BPF_PROG_TEST_RUN."""
+
+    def test_as_the_reference(self):
+        if not LOADER.exists():
+            self.skipTest("portmajor-vlan is not built")
+        if not IS_ROOT:
+            self.skipTest("network namespaces need root")
+        seed = str(random.randrange(1 << 32))
+        done = subprocess.run([pmlab.BUILD / "vlan_program",
+                               pmlab.BUILD / "vlan" / "vlan_program.bpf.o", "try", "50"],
+                              env={**os.environ, "PM_SEED": os.environ.get("PM_SEED", seed)},
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (0, "10000 frames as the reference has them\n", ""))
+
+
+if __name__ == "__main__":
+    labtest.main()
