@@ -83,8 +83,11 @@ add_lab_test(storm slow PROCESSORS 2 COST 250)
 add_lab_test(vlan_live COST 30)
 add_lab_test(vlan_loader COST 20)
 add_lab_test(vlan PARTS 2 COST 40)
+add_lab_test(vlan_speed COST 70)
 add_lab_test(wire COST 50)
 add_lab_test(wire_faults slow COST 150)
+# Rates are measured: nothing beside it.
+set_tests_properties(integration.vlan_speed PROPERTIES RUN_SERIAL TRUE)
 set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)
 # These keep a processor busy by themselves.
 add_lab_test(big slow COST 400 PROCESSORS 3)
