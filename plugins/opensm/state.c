@@ -113,6 +113,10 @@ static const struct metric {
 	 "out_of_plan"},
 	{"switch_pairs_apart", "gauge", "Pairs of switches with end ports without a path",
 	 "apart", "pairs"},
+	{"host_pairs_joined", "gauge", "Ordered pairs of hosts that cables join",
+	 "served", "joined"},
+	{"host_pairs_served", "gauge", "Of these, pairs that portmajor's tables serve",
+	 "served", "pairs"},
 	{"slow_links", "gauge", "Links between switches that run below their neighbours'",
 	 "slow_links", "count"},
 	{"run_timestamp_seconds", "gauge", "When the last routing run ended", "run",
@@ -177,6 +181,40 @@ static void print_metric(FILE *out, const struct metric *metric, const json_t *d
 			json_is_true(value) ? 1 : json_integer_value(value));
 }
 
+/* What is 1 or 0: whether a member is a text, or with "" whether there is anything. */
+static const struct condition {
+	const char *name, *help;
+	const char *object, *member; /* as of a metric */
+	const char *text;
+} conditions[] = {
+	{"sm_master", "1 while OpenSM is the master", NULL, "sm_state", "master"},
+	{"shadow_mode", "1 in shadow mode, once another engine has routed", NULL,
+	 "shadow", ""},
+	{"unsaved", "1 if the plan or the holds could not be written", NULL, "unsaved",
+	 ""},
+	{"config_unused", "1 if portmajor.conf has an error and is not used", NULL,
+	 "config_error", ""},
+	{"drains_unread", "1 if the file of what is drained cannot be followed",
+	 "drained", "error", ""},
+	{"bad_switches", "1 if a switch is kept out or served in part", NULL,
+	 "bad_switches", ""},
+};
+
+static void print_condition(FILE *out, const struct condition *is, const json_t *document)
+{
+	const json_t *holder =
+		is->object ? json_object_get(document, is->object) : document;
+	const json_t *value = json_object_get(holder, is->member);
+	const char *text = json_string_value(value);
+	bool holds = is->text[0] ? text && !strcmp(text, is->text)
+				 : value && !json_is_null(value);
+
+	fprintf(out,
+		"# HELP portmajor_%s %s\n# TYPE portmajor_%s gauge\n"
+		"portmajor_%s{port_guid=\"%s\"} %d\n",
+		is->name, is->help, is->name, is->name, port_of(document), holds);
+}
+
 static uint32_t count_flaps(const json_t *document, enum pm_flap_state state)
 {
 	const char *name = pm_flap_state_name(state), *has;
@@ -198,6 +236,8 @@ static int print_metrics(FILE *out, const void *arg)
 
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
 		print_metric(out, &metrics[i], document);
+	for (size_t i = 0; i < sizeof(conditions) / sizeof(*conditions); i++)
+		print_condition(out, &conditions[i], document);
 	fputs("# HELP portmajor_flapping_links Links that went down lately, by state\n"
 	      "# TYPE portmajor_flapping_links gauge\n",
 	      out);
