@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""monitoring/: Prometheus reads the numbers of an OpenSM that runs and raises the alerts; all
+that the dashboard asks for is there."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import unittest
+import urllib.parse
+import urllib.request
+
+import labtest
+import pmlab
+import simlab
+
+FOLDER = pmlab.ROOT / "monitoring"
+RULES = (FOLDER / "alerts.yml").read_text(encoding="ascii")
+ALERTS = set(re.findall(r"alert: (\w+)", RULES))
+LATE_S = 30
+
+
+def names_in(text):
+    """The metrics of ours that an expression names."""
+    return set(re.findall(r"\bportmajor_\w+", text))
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@unittest.skipUnless(shutil.which("promtool"), "no Prometheus here")
+class Rules(unittest.TestCase):
+    def promtool(self, *args):
+        done = subprocess.run(["promtool", *map(str, args)], capture_output=True, text=True,
+                              check=False, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_rules(self):
+        self.assertIn(f"SUCCESS: {len(ALERTS)} rules found",
+                      self.promtool("check", "rules", FOLDER / "alerts.yml"))
+
+    def test_what_fires(self):
+        """For each alert a fabric where it fires; for most one where it nearly does."""
+        tests = pmlab.ROOT / "tests" / "data" / "alerts.yml"
+        self.promtool("test", "rules", tests)
+        self.assertEqual(set(re.findall(r'alertname="(\w+)"', tests.read_text("ascii"))), ALERTS)
+
+
+class Dashboard(unittest.TestCase):
+    def test_layout(self):
+        """Panels have numbers of their own and do not lie on each other."""
+        panels = json.loads((FOLDER / "dashboard.json").read_text("ascii"))["panels"]
+        self.assertEqual(len({panel["id"] for panel in panels}), len(panels))
+        taken = set()
+        for panel in panels:
+            place = panel["gridPos"]
+            cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
+                     for y in range(place["y"], place["y"] + place["h"])}
+            self.assertFalse(cells & taken, panel["title"])
+            self.assertLessEqual(max(x for x, _ in cells), 23)
+            taken |= cells
+
+
+class Conditions(labtest.Folders):
+    """What is 0 in a healthy fabric."""
+
+    NAMES = ("shadow_mode", "config_unused", "unsaved", "drains_unread")
+
+    def wait_for(self, text, *wanted):
+        """Waits until they are as wanted, with a configuration; returns all numbers."""
+        def look():
+            path = pmlab.kept(self.cache, "portmajor.prom")
+            found.update(re.findall(r"^portmajor_(\w+){.*} (\d+)$", path.read_text("ascii"), re.M)
+                         if path.exists() else ())
+            return [found.get(name) for name in self.NAMES] == list(wanted)
+
+        found = {}
+        config = self.folder / "portmajor.conf"
+        config.write_text(text, "ascii")
+        with pmlab.Lab(self.net, engine="portmajor,updn", cache_dir=self.cache,
+                       conf={"event_plugin_options": config}) as lab:
+            lab.osm.settle(timeout=pmlab.TIMEOUT_S)
+            simlab.poll_until(look, LATE_S, f"{wanted}", state=lambda: str(found))
+        return found
+
+    def test_each(self):
+        self.net = pmlab.generate(self.folder / "fabric.net", "two-level", 3, 2, 2, 1)
+        self.cache = self.folder / "cache"
+        self.cache.mkdir()
+        self.wait_for("shadow yes\nno_such_key 1\n", "1", "1", "0", "0")
+        (pmlab.kept(self.cache, "plan.new") / "in the way").mkdir(parents=True)
+        (self.cache / "portmajor.drained").write_text("garbage\n", "ascii")
+        found = self.wait_for("shadow no\n", "0", "0", "1", "1")
+        self.assertEqual([found[name] for name in ("sm_master", "bad_switches",
+                                                   "host_pairs_joined", "host_pairs_served")],
+                         ["1", "0", "24", "24"])
+
+
+@unittest.skipUnless(shutil.which("prometheus") and shutil.which("prometheus-node-exporter"),
+                     "no Prometheus or no node exporter here")
+class Live(labtest.Folders):
+    def start(self, *argv):
+        log = open(self.folder / f"{argv[0]}.log", "wb")
+        self.addCleanup(log.close)
+        process = simlab.start_process(list(map(str, argv)), stdout=log, stderr=log)
+        self.addCleanup(simlab.stop_process, process)
+
+    def start_prometheus(self):
+        exporter, self.port = free_port(), free_port()
+        # Times that an alert waits are of alerts-test's; here they would be of the test.
+        (self.folder / "alerts.yml").write_text(re.sub(r"\bfor: \w+", "for: 0s", RULES), "ascii")
+        (self.folder / "prometheus.yml").write_text(
+            "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
+            "rule_files: [alerts.yml]\n"
+            "scrape_configs: [{job_name: node, static_configs: "
+            f"[{{targets: ['127.0.0.1:{exporter}']}}]}}]\n", "ascii")
+        self.start("prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{exporter}",
+                   "--collector.disable-defaults", "--collector.textfile",
+                   f"--collector.textfile.directory={self.numbers}")
+        self.start("prometheus", f"--web.listen-address=127.0.0.1:{self.port}",
+                   f"--config.file={self.folder / 'prometheus.yml'}",
+                   f"--storage.tsdb.path={self.folder / 'tsdb'}")
+
+    def ask(self, what, **parameters):
+        url = f"http://127.0.0.1:{self.port}/api/v1/{what}?" + urllib.parse.urlencode(parameters)
+        try:
+            with urllib.request.urlopen(url, timeout=20) as answer:
+                return json.load(answer)["data"]
+        except OSError as error:
+            if isinstance(error, urllib.error.HTTPError) and error.code != 503:
+                raise AssertionError(f"{parameters}: {error.read()}") from error
+            return None  # it starts
+
+    def query(self, expression):
+        return (self.ask("query", query=expression) or {"result": []})["result"]
+
+    def alerts(self):
+        """{(name, port GUID)} of those that fire."""
+        self.seen = (self.ask("alerts") or {"alerts": []})["alerts"]
+        return {(one["labels"]["alertname"], one["labels"].get("port_guid"))
+                for one in self.seen}
+
+    def expect(self, *wanted):
+        """Waits until just these fire."""
+        simlab.poll_until(lambda: self.alerts() == set(wanted), LATE_S,
+                          f"alerts {wanted}", state=lambda: f"{self.alerts()} fire")
+
+    def edit(self, name, healthy, **values):
+        """The numbers of another fabric: those of a healthy one, but for some."""
+        text = healthy.replace(self.guid, name)
+        for metric, value in values.items():
+            text, done = re.subn(rf"(?m)^(portmajor_{metric}{{.*}}) .*$", rf"\1 {value}", text)
+            self.assertEqual(done, 1, metric)
+        path = self.numbers / f"{name}.new"
+        path.write_text(text, "ascii")
+        path.rename(self.numbers / f"{name}.prom")
+
+    def look_at_dashboard(self, live):
+        """All that it shows there is something of."""
+        dashboard = json.loads((FOLDER / "dashboard.json").read_text("ascii"))
+        shown = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+        shown += [one["query"]["query"] for one in dashboard["templating"]["list"]
+                  if one["type"] == "query"]
+        for expression in shown:
+            self.assertLessEqual(names_in(expression), live)
+            expression = expression.replace("$port_guid", ".*").replace("$__rate_interval", "1m")
+            if not expression.startswith("label_values("):
+                simlab.poll_until(lambda: self.query(expression), LATE_S, expression)
+
+    def test_alerts(self):
+        self.numbers = self.folder / "node-exporter"
+        self.numbers.mkdir()
+        config = self.folder / "portmajor.conf"
+        config.write_text(f"flap_limit 0\nprometheus {self.numbers}\n", "ascii")
+        net = pmlab.generate(self.folder / "fabric.net", "two-level", 3, 2, 2, 1)
+        with pmlab.Lab(net, conf={"event_plugin_options": config}) as lab:
+            lab.bring_up()
+            path, = simlab.poll_until(lambda: list(self.numbers.glob("portmajor.*.prom")), LATE_S,
+                                      "the numbers")
+            self.guid = "0x" + path.suffixes[0][1:]
+            simlab.poll_until(lambda: "portmajor_run_blocks_sent" in path.read_text("ascii"),
+                              LATE_S, "a run")
+            healthy = path.read_text("ascii")
+            live = names_in(healthy)
+            self.assertLessEqual(names_in(RULES), live)
+            self.start_prometheus()
+            simlab.poll_until(lambda: self.query("portmajor_running == 1"), LATE_S, "Prometheus")
+            self.expect()
+            groups = self.ask("rules")["groups"]
+            self.assertEqual({(rule["name"], rule["health"]) for rule in groups[0]["rules"]},
+                             {(name, "ok") for name in ALERTS})
+            self.look_at_dashboard(live)
+
+            for cable in ("leaf0:3", "leaf1:4"):  # no spine in common any more
+                lab.event("lose", cable)
+            self.expect(("PortmajorPairsCutOff", self.guid))
+            self.assertIn("8 ordered pairs on 127.0.0.1:", self.seen[0]["annotations"]["description"])
+            for cable in ("leaf0:3", "leaf1:4"):
+                lab.event("back", cable)
+            self.expect()
+
+            faults = {"OtherEngine": {"engine_active": 0}, "StateOld": {"written_timestamp_seconds": 1},
+                      "PlanUnwritable": {"unsaved": 1}, "BlocksUnanswered": {"run_blocks_sent": 10**9},
+                      "BlocksAboveBound": {"blocks_sent_total": 0},
+                      "ConfigurationUnused": {"config_unused": 1}, "DrainsUnread": {"drains_unread": 1},
+                      "BadSwitch": {"bad_switches": 1}, "SlowLink": {"slow_links": 1},
+                      "LidsOutOfPlan": {"lids_out_of_plan": 1}}
+            self.assertEqual({f"Portmajor{name}" for name in faults} | {
+                "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing"}, ALERTS)
+            for name, values in faults.items():
+                self.edit(name, healthy, **values)
+            simlab.poll_until(lambda: self.query(
+                'portmajor_blocks_sent_total{port_guid="BlocksAboveBound"}'), LATE_S, "a counter")
+            self.edit("BlocksAboveBound", healthy, blocks_sent_total=1000)
+            fired = {(f"Portmajor{name}", name) for name in faults}
+            self.expect(*fired)
+            for one in self.seen:
+                self.assertNotRegex(str(one["annotations"]), "no value|rror (?:executing|expanding)")
+        self.expect(*fired, ("PortmajorEnded", self.guid))
+
+
+if __name__ == "__main__":
+    unittest.main()
