@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What losing each thing costs: tried with the command, or read from its JSON."""
+
+import collections
+import re
+
+from . import plots
+from .errors import InputError
+from .tree import Tree
+from .words import count, decimal, shorten, table, visible
+
+KINDS = ("host", "leaf", "cable", "switch", "chassis")
+COSTS = ("blocks", "bound", "switches", "entries", "pairs_cut")
+SHOWN = 3  # of each kind, at first; the page's script shows the others
+HEADS = ["lost", "kind", "hosts cut off", "blocks", "bound", "switches", "entries", "pairs cut"]
+
+
+def pattern(name):
+    """A pattern that stands for this name alone."""
+    return re.sub(r"([*?\[\]\\])", r"\\\1", name)
+
+
+def chassis_of(whole):
+    """Switches of each part above the leaves: lists of them, if there are several."""
+    parts = collections.defaultdict(list)
+    for switch in whole["switches"]:
+        if switch["component"] >= 0:
+            parts[switch["component"]].append(switch)
+    return [part for part in parts.values() if len(part) > 1 and len(parts) > 1]
+
+
+def kind_of(lost, levels):
+    """What kind of thing a single loss is; `levels` by GUID, -1 outside the tree."""
+    level = levels.get(lost["guid"])
+    if level is None:
+        return "host"
+    if "port" not in lost:
+        return "leaf" if level == 0 else f"switch of level {level}"
+    low, high = sorted((level, levels[lost["peer_guid"]]))
+    return f"cable between levels {low} and {high}"
+
+
+def try_failures(command, whole, progress):
+    """What losing each element costs, and each chassis."""
+    levels = {switch["guid"]: switch["level"] for switch in whole["switches"]}
+    tree, failures = Tree(whole), []
+    for kind in ("hosts", "switches", "links"):
+        progress.step(f"losing each of all {kind}")
+        sweep = command.whatif("--all", kind, "--worst", str(2**31 - 1))
+        for row in sweep["worst"]:
+            failures.append({**costs_of(row), "name": name_of(row["lost"]),
+                             "kind": kind_of(row["lost"][0], levels),
+                             "keys": lost_keys(row["lost"]),
+                             "cut": None if kind == "hosts" else cut_off(tree, row)})
+    for part in chassis_of(whole):
+        progress.step(f"losing the chassis of {part[0]['name']}")
+        found = command.whatif("--no-loads", "--shifts", "0",
+                               *(f"--lose={pattern(switch['name'])}" for switch in part))
+        guids = [switch["guid"] for switch in part]
+        cut = tree.cut_off(guids, [], found["pairs_cut"]) if found["pairs_cut"] else []
+        failures.append({**costs_of({**found["total"], "pairs_cut": found["pairs_cut"]}),
+                         "name": f"{part[0]['name']} and {len(part) - 1} more", "keys": [],
+                         "kind": "chassis (all switches of a plane)", "cut": cut})
+    failures.sort(key=lambda failure: (KINDS.index(failure["kind"].split()[0]),
+                                       failure["kind"]))
+    return {"schema": "portmajor-tries", "failures": failures}
+
+
+def cut_off(tree, row):
+    """Who is cut off by the loss of a switch or a cable."""
+    if not row["pairs_cut"]:
+        return []
+    lost = row["lost"][0]
+    if "port" not in lost:
+        return tree.cut_off([lost["guid"]], [], row["pairs_cut"])
+    return tree.cut_off([], [(lost["guid"], lost["port"]), (lost["peer_guid"], lost["peer_port"])],
+                        row["pairs_cut"])
+
+
+def costs_of(row):
+    return {key: row[key] for key in COSTS}
+
+
+def name_of(lost):
+    return ", ".join(thing["name"] for thing in lost)
+
+
+def lost_keys(lost):
+    """The keys in the tree of what was lost, if that is one thing."""
+    if len(lost) != 1:
+        return []
+    thing = lost[0]
+    if "port" not in thing:
+        return [thing["guid"]]
+    return [f"{thing['guid']}:{thing['port']}", f"{thing['peer_guid']}:{thing['peer_port']}"]
+
+
+# ------------------------------------------------------------------------- by kind
+
+def group_tries(document):
+    """Failures that were tried here, by kind."""
+    kinds = collections.defaultdict(list)
+    for failure in document["failures"]:
+        kinds[failure["kind"]].append(failure)
+    return [{"kind": kind, "of": len(rows), "tried": len(rows), "rows": rows,
+             "blocks": sorted(collections.Counter(row["blocks"] for row in rows).items()),
+             "bounds": sorted(collections.Counter(row["bound"] for row in rows).items())}
+            for kind, rows in kinds.items()]
+
+
+def group_asked(documents):
+    """Single losses, of `portmajor whatif --json`."""
+    rows = [{"kind": "as asked", "keys": [], "cut": document.get("cut_off"),
+             "name": ", ".join(document["lost"]), **costs_of({**document["total"], "pairs_cut": document["pairs_cut"]})}
+            for document in documents]
+    return group_tries({"failures": rows})
+
+
+def group_sweep(document):
+    """All losses of a kind, of `portmajor whatif --all KIND --json`."""
+    settings, metrics = document["settings"], document["metrics"]
+    kind = settings["failures_of"]
+    kind = f"pairs of {kind}" if settings["pairs"] else kind
+    rows = [{"kind": kind, "name": name_of(row["lost"]), "cut": row.get("cut_off"),
+             "keys": lost_keys(row["lost"]), **costs_of(row)}
+            for row in document["worst"]]
+    return {"kind": kind, "of": settings["total"], "tried": document["failures"],
+            "rows": rows, "blocks": metrics["blocks"]["histogram"],
+            "bounds": metrics["bound"]["histogram"]}
+
+
+def group_failures(found):
+    """Failures by kind: how many of each cost, and single ones of them as rows."""
+    groups = [group for document in found["tries"] for group in group_tries(document)]
+    try:
+        groups += group_asked(found["whatif"])
+        groups += [group_sweep(document) for document in found["sweep"]]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"JSON of portmajor whatif: not as docs/json.md has it: {error!r}") \
+            from error
+    return [group for group in groups if group["blocks"] and group["bounds"]]
+
+
+def most_over_bound(group):
+    """The highest blocks / bound, if all failures are known one by one."""
+    if len(group["rows"]) < group["tried"]:
+        return None
+    return max((row["blocks"] / row["bound"] for row in group["rows"] if row["bound"]),
+               default=None)
+
+
+# ---------------------------------------------------------------------- what is shown
+
+def badness(failure):
+    """Who is cut off comes first, then blocks; a lost host is no news to the others."""
+    return (failure["kind"] in ("host", "hosts"), -failure["pairs_cut"], -failure["blocks"])
+
+
+def tell_cut(failure):
+    """Who is cut off, by name."""
+    if failure["kind"] == "host":
+        return "itself"
+    if not failure["pairs_cut"]:
+        return "0"
+    if not failure["cut"]:
+        return "-" if failure["cut"] is None else "none from most"
+    return f"{len(failure['cut']):,}: {shorten(failure['cut'])}"
+
+
+def cells_of(failure):
+    return [failure["name"], failure["kind"], tell_cut(failure),
+            *(count(failure[key]) for key in COSTS)]
+
+
+def pack(failures):
+    """For the page's script: [[kind, costs, [name or [name, hosts cut off, all of them]]]]."""
+    packed = []
+    for failure in failures:
+        head = [visible(failure["kind"]), [count(failure[key]) for key in COSTS]]
+        if not packed or packed[-1][:2] != head:
+            packed.append([*head, []])
+        name, cut = visible(failure["name"]), visible(tell_cut(failure))
+        packed[-1][2].append([name, cut, visible(" ".join(failure["cut"] or ()))]
+                             if cut not in ("0", "itself") else name)
+    return packed
+
+
+def draw_costs(groups):
+    strips = [(group["kind"], [[(value, number / group["tried"]) for value, number in group[key]]
+                               for key in ("blocks", "bounds")]) for group in groups]
+    return plots.draw_strips("Blocks of each failure against the bound", strips)
+
+
+def describe_failures(groups):
+    """{worst: a table, packed, kinds: a table, picture}, or None."""
+    failures = sorted((row for group in groups for row in group["rows"]), key=badness)
+    seen, first = collections.Counter(), []
+    for failure in failures:
+        seen[failure["kind"]] += 1
+        if seen[failure["kind"]] <= SHOWN:
+            first.append(failure)
+    kinds = [[group["kind"], group["tried"], group["of"], group["blocks"][0][0],
+              group["blocks"][-1][0], group["bounds"][-1][0],
+              decimal(most_over_bound(group), 2)] for group in groups]
+    return {"worst": table("worst", HEADS, map(cells_of, first), words=(1, 2)),
+            "total": len(failures), "packed": pack(failures) if failures else [],
+            "legend": plots.names_of(("blocks", "bound")), "picture": draw_costs(groups),
+            "kinds": table("kinds", ["lost, one by one", "tried", "there are", "minimum",
+                                     "maximum", "highest bound", "most over its bound"], kinds)}
