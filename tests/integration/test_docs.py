@@ -83,6 +83,14 @@ class Pages(unittest.TestCase):
                         self.assertEqual(described[option].isupper(), argument != "",
                                          (command, option))
 
+    def test_options_of_the_report_are_described(self):
+        done = subprocess.run([pmlab.ROOT / "scripts" / "portmajor-report", "--help"],
+                              capture_output=True, text=True, check=False)
+        if done.returncode == 3:
+            self.skipTest(done.stderr)
+        heads = re.findall(r"(?m)^ {7}(-.*)$", self.read("portmajor-report.8"))
+        self.assertEqual(options(" ".join(heads)), options(done.stdout.partition("options:")[2]))
+
     def test_keys_are_described(self):
         """portmajor.conf(5) has the keys that config.c has, and no others."""
         source = (pmlab.ROOT / "src" / "format" / "config.c").read_text(encoding="ascii")
