@@ -1,24 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-report in a real browser: no script error, nothing from outside, right numbers.
+"""portmajor-report in a real browser: no script error, nothing from outside, right numbers;
+legible on phones, in the dark and on paper.
 
 Screenshots stay in $PORTMAJOR_BUILD/report-screenshots.
 """
 
 import json
+import os
 import pathlib
+import pty
 import re
-import shutil
+import resource
 import subprocess
 import unittest
 
+import browser
 import labtest
 import pmlab
 
 REPORT = pmlab.ROOT / "scripts" / "portmajor-report"
 SHOTS = pmlab.BUILD / "report-screenshots"
-PYTHON = "/usr/bin/python3"  # Debian's, for which python3-matplotlib is
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PYTHON = "/usr/bin/python3"  # Debian's, for which python3-jinja2 is
+WIDTHS = (360, 820, 1280)  # a phone, a tablet, a desk
 
 # Names that break what does not escape: HTML, scripts, mathtext, JSON, control characters.
 NASTY = ("</script><script>undefined_function()</script>", "<img src=x onerror=boom()>",
@@ -26,7 +30,7 @@ NASTY = ("</script><script>undefined_function()</script>", "<img src=x onerror=b
 
 
 def modules_missing():
-    return subprocess.run([PYTHON, "-c", "import matplotlib, jinja2"], check=False,
+    return subprocess.run([PYTHON, "-c", "import jinja2"], check=False,
                           capture_output=True).returncode != 0
 
 
@@ -39,98 +43,6 @@ def report(*args):
 def table(netlist, *args):
     """What `portmajor table` prints."""
     return json.loads(pmlab.run_cli("table", "--json", *args, netlist).stdout)
-
-
-class Table(labtest.Folders):
-    """The numbers behind the pictures."""
-
-    def test_blocks_are_those_of_whatif(self):
-        netlist = pmlab.generate(self.folder / "d.net", "director", 36)
-        for order in ("grouped", "leaf-major", "port-major"):
-            for lost in ("s0-*", "leaf3:20", "s2-fab0", "h3-4", "leaf1"):
-                with self.subTest(f"{order} {lost}"):
-                    switches = table(netlist, "-o", order, "--lose", lost)["switches"]
-                    told = pmlab.whatif(netlist, lost, order=order)
-                    self.assertEqual(sum(s["blocks"] for s in switches), told.blocks)
-                    self.assertEqual(sum(s["entries"] for s in switches), told.entries)
-
-    def test_entries_and_blocks_of_the_switch_agree(self):
-        netlist = pmlab.generate(self.folder / "d.net", "director", 36)
-        found = table(netlist, "--lose", "s0-*", "--switch", "leaf7")
-        changed = [lid for lid, entry in enumerate(found["entries"])
-                   if entry and entry[1] != entry[2]]
-        own = [s for s in found["switches"] if s["name"] == "leaf7"][0]
-        self.assertEqual(len(changed), own["entries"])
-        self.assertEqual(len({lid // 64 for lid in changed}), own["blocks"])
-
-    def test_flows_are_conserved(self):
-        """Every host sends to every other leaf's hosts over one up port, none over two."""
-        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
-        found = table(netlist, "--lose", "spine1")
-        for when, ports in (("before", 3), ("after", 2)):
-            for switch in found["switches"]:
-                loads = [p[when] for p in switch["ports"] if p["direction"] == "up" and p[when]]
-                if switch["level"] == 0:
-                    self.assertEqual((sum(loads), len(loads)), (6 * 30, ports))
-
-    def test_flows_of_all_ways(self):
-        """What goes up from the leaves comes down from the spines; a lost host has no part."""
-        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
-        found = table(netlist, "--lose", "h0-1")
-        self.assertEqual(found["switch"], "leaf0")
-        for when, first, others in (("before", 6 * 30, 6 * 30), ("after", 5 * 30, 6 * 29)):
-            sums = {switch["name"]: sum(port[when] for port in switch["ports"])
-                    for switch in found["switches"]}
-            self.assertEqual(sums.pop("leaf0"), first)
-            leaves = {name: flows for name, flows in sums.items() if name.startswith("leaf")}
-            self.assertEqual(set(leaves.values()), {others})
-            self.assertEqual(sum(sums.values()) - sum(leaves.values()), first + 5 * others)
-
-    def test_text(self):
-        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
-        text = pmlab.run_cli("table", "--lose", "leaf0:7", netlist).stdout
-        found = table(netlist, "--lose", "leaf0:7")
-        leaf = found["switches"][0]
-        self.assertEqual([port["alive"] for port in leaf["ports"]], [False, True, True])
-        self.assertEqual(text, (
-            f'"leaf0": {leaf["entries"]} entries in {leaf["blocks"]} blocks differ after the loss\n'
-            "port  way       before      after  to\n"
-            '   7  up            60          0  "spine0"[1], lost\n'
-            '   8  up            60         90  "spine1"[1]\n'
-            '   9  up            60         90  "spine2"[1]\n'))
-        self.assertEqual(pmlab.run_cli("table", "-q", netlist).stdout, "")
-        self.assertEqual(table(netlist, "-q"), table(netlist))
-
-    def test_planes_with_lmc(self):
-        """Each LID of a port has its own plane, as the plan says."""
-        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
-        plan = json.loads(pmlab.run_cli("plan", "--json", "-l", "-m", 1, netlist).stdout)
-        planes = {lid["lid"]: -1 if lid["plane"] is None else lid["plane"]
-                  for lid in plan["lids"]}
-        self.assertEqual({lid: entry[0] for lid, entry in enumerate(
-            table(netlist, "-m", 1)["entries"]) if entry}, planes)
-
-    def test_manager(self):
-        """From one spine to another a path goes down and up: to the manager's LID only."""
-        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
-        plan = json.loads(pmlab.run_cli("plan", "--json", "-l", netlist).stdout)
-        lids = {lid["switch"]: lid["lid"] for lid in plan["lids"] if not lid["port"]}
-        for options, to_spine0 in (((), False), (("-s", "spine0"), True)):
-            entries = table(netlist, "--switch", "spine1", *options)["entries"]
-            self.assertEqual(entries[lids["spine0"]][1] > 0, to_spine0)
-            self.assertEqual(entries[lids["spine2"]][1], -1)
-            self.assertEqual(entries[lids["spine1"]][1], 0)
-
-    def test_bad_usage(self):
-        netlist = pmlab.generate(self.folder / "t.net", "two-level", 4, 2, 2, 1)
-        for args, status in (((), 2), ((netlist, "--lose", "nobody"), 2),
-                             ((netlist, "--lose", "leaf0:99"), 2), ((netlist, netlist), 2),
-                             ((netlist, "--switch", "nobody"), 2),
-                             ((self.folder / "none.net",), 3)):
-            with self.subTest(args):
-                done = pmlab.run_cli("table", *args)
-                self.assertEqual((done.returncode, done.stdout), (status, ""))
-                self.assertTrue(done.stderr)
 
 
 def status_of(findings=(), **state):
@@ -155,92 +67,290 @@ def missing(wanted, found, name=""):
         missing(wanted[key], found[key], f"{name}.{key}") if key in found else [f"{name}.{key}"])]
 
 
-@unittest.skipIf(modules_missing(), "no matplotlib or jinja2 here")
-@unittest.skipUnless(CHROMIUM, "no chromium here")
+@unittest.skipIf(modules_missing(), "no jinja2 here")
+class Making(labtest.Folders):
+    """What the program says, and where it finds its parts."""
+
+    def setUp(self):
+        self.netlist = pmlab.generate(self.folder / "t.net", "two-level", 4, 2, 2, 1)
+        self.page = self.folder / f"{self.id().rpartition('.')[2]}.html"
+
+    def on_terminal(self, *args):
+        """What it prints on one."""
+        ours, theirs = pty.openpty()
+        with os.fdopen(ours, "rb", 0) as terminal:
+            done = subprocess.Popen([PYTHON, str(REPORT), "--portmajor", str(pmlab.CLI),
+                                     *map(str, args)], stdout=theirs, stderr=theirs)
+            os.close(theirs)
+            text = b""
+            try:
+                while data := terminal.read(4096):
+                    text += data
+            except OSError:  # nobody writes there any more
+                pass
+        return done.wait(60), text.decode()
+
+    def test_a_bar(self):
+        """Only a terminal has it; it grows, and is gone in the end."""
+        status, text = self.on_terminal(self.netlist, "-o", self.page)
+        self.assertEqual(status, 0, text)
+        bars = [bar.count("#") for bar in re.findall(r"\[([#.]+)\]", text)]
+        self.assertEqual(bars, sorted(bars))
+        self.assertGreater(len(set(bars)), 4)
+        self.assertIn("losing each of all links", text)
+        self.assertTrue(text.endswith("\r\x1b[K"), text)
+        done = report(self.netlist, "-o", self.page)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_without_packages(self):
+        done = subprocess.run([PYTHON, "-S", str(REPORT), self.netlist, "-o", self.page],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
+        self.assertIn("apt-get install python3-jinja2", done.stderr)
+
+    def test_installed(self):
+        """It finds its parts and the command beside it, and leaves nothing there."""
+        prefix = self.folder / "prefix"
+        subprocess.run(["cmake", "--install", str(pmlab.BUILD), "--prefix", str(prefix),
+                        "--component", "Unspecified"],  # with a manifest of its own
+                       check=True, stdout=subprocess.DEVNULL)
+        before = sorted(prefix.rglob("*"))
+        env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+        done = subprocess.run([prefix / "bin" / "portmajor-report", self.netlist, "-o", self.page],
+                              capture_output=True, text=True, check=False, cwd="/", env=env)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(prefix.rglob("*")), before)
+        own = self.folder / "own.html"
+        self.assertEqual(report(self.netlist, "-o", own).returncode, 0)
+        self.assertEqual(self.page.read_bytes(), own.read_bytes())
+
+    def test_what_was_there_stays(self):
+        """A page that cannot be made takes no other one's place."""
+        self.page.write_text("before", encoding="ascii")
+        done = report(self.netlist, "--lose", "nobody", "-o", self.page)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
+        self.assertEqual(self.page.read_text(encoding="ascii"), "before")
+
+
+@unittest.skipIf(modules_missing(), "no jinja2 here")
+@unittest.skipUnless(browser.PROGRAM, "no chromium here")
 class Pages(labtest.Folders):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        SHOTS.mkdir(exist_ok=True)
+        cls.browser = cls.stack.enter_context(browser.Browser(cls.folder))
+
     def write(self, name, *args):
         """A report; its path."""
         path = self.folder / f"{name}.html"
         done = report(*args, "-o", path)
-        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         return path
 
-    def chromium(self, page, *options):
-        """Chromium's output for a page; its messages tell of errors in scripts."""
-        done = subprocess.run(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-             "--disable-dev-shm-usage", "--no-first-run", "--enable-logging=stderr", "--v=0",
-             f"--user-data-dir={self.folder / 'profile'}", "--window-size=1200,3600",
-             *options, page.as_uri()],
-            capture_output=True, text=True, check=False, timeout=300, errors="replace")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done
-
-    def browse(self, page):
-        """The page as it is after its script ran; fails on errors. Keeps a screenshot."""
-        SHOTS.mkdir(exist_ok=True)
-        shot = SHOTS / (page.stem + ".png")
-        shot.unlink(missing_ok=True)
-        self.chromium(page, f"--screenshot={shot}")
-        self.assertGreater(shot.stat().st_size, 20000)
-        done = self.chromium(page, "--dump-dom")
-        self.assertEqual(re.findall(r".*CONSOLE.*", done.stderr), [])
-        self.assertRegex(done.stdout, r'<html[^>]* data-ready="yes"')
-        return done.stdout
-
-    def check_self_contained(self, page):
+    def browse(self, page, width=1280, dark=False):
+        """Opens the page, lets its script run and fails on errors. Keeps a screenshot."""
+        self.browser.open(page, width, dark)
+        self.assertEqual(self.browser.errors(), [])
+        self.assertEqual(self.browser.run("document.documentElement.dataset.ready"), "yes")
+        self.assertEqual([url for url in self.browser.requests()
+                          if not url.startswith("data:")], [page.as_uri()])
+        shot = SHOTS / f"{page.stem}-{width}-{'dark' if dark else 'light'}.png"
+        self.browser.shoot(shot)
+        self.assertGreater(shot.stat().st_size, 8000)
         text = page.read_text(encoding="utf-8")
         self.assertEqual(re.findall(r"""(?:src|href)=["'](?!data:)[^"']*""", text), [])
         self.assertFalse("://" in re.sub(r'src="data:[^"]*"', "", text), "an address")
+
+    def rows(self, name):
+        """The cells of all tables of that name, row by row, as they are seen."""
+        return self.browser.run(
+            f"""Array.from(document.querySelectorAll("table.{name} > tbody > tr"))
+            .filter(row => row.getClientRects().length)
+            .map(row => Array.from(row.cells, cell => cell.textContent))""")
+
+    def text(self, css="body"):
+        return self.browser.run(f'Array.from(document.querySelectorAll("{css}"), '
+                                'element => element.textContent).join("\\n")')
+
+    def pictures(self, label):
+        """How many have that label, and something in them."""
+        return self.browser.run(f"""Array.from(document.querySelectorAll("svg")).filter(svg =>
+            svg.getAttribute("aria-label") === {json.dumps(label)} &&
+            svg.querySelector("polyline")).length""")
+
+    def find(self, words):
+        """As if somebody typed that."""
+        self.browser.run(f"""{{ const field = document.getElementById("field");
+            field.value = {json.dumps(words)}; field.dispatchEvent(new Event("input")); }}""")
+
+    def check_legible(self, page):
+        """At three widths, light and dark: nothing sticks out, all text can be read."""
+        for width in WIDTHS:
+            for dark in (False, True):
+                with self.subTest(page.stem, width=width, dark=dark):
+                    self.browse(page, width, dark)
+                    self.assertEqual(self.browser.run("document.documentElement.clientWidth"),
+                                     width)
+                    ground = self.browser.run("getComputedStyle(document.body).backgroundColor")
+                    self.assertEqual(ground, "rgb(13, 17, 23)" if dark else
+                                     "rgb(255, 255, 255)")
+                    self.assertEqual(self.browser.run(browser.TOO_WIDE), [])
+                    self.assertEqual(self.browser.run(browser.BROKEN), [])
+                    judged = self.browser.run(browser.LEGIBILITY)
+                    self.assertGreater(len(judged), 20)
+                    self.assertEqual([row for row in judged if row[1] < 4.5], [])
+                    self.assertEqual([row for row in judged if row[2] < 10.2], [])
+
+    def check_print(self):
+        """On paper all rows are there, on white, whatever was searched for."""
+        wanted = self.rows("worst")
+        self.find("leaf1 h1-1")
+        self.assertNotEqual(self.rows("worst"), wanted)
+        self.browser.look(794, dark=True, media="print")
+        self.assertEqual(self.rows("worst"), wanted)
+        self.assertEqual(self.browser.run("""[document.querySelector(".find"),
+            document.getElementById("more")].map(one => one.getClientRects().length)"""), [0, 0])
+        self.assertEqual(self.browser.run("getComputedStyle(document.body).backgroundColor"),
+                         "rgb(255, 255, 255)")
+        self.assertEqual([row for row in self.browser.run(browser.LEGIBILITY) if row[1] < 4.5],
+                         [])
 
     def check_size(self, *generate, lost):
         netlist = pmlab.generate(self.folder / "fabric.net", *generate)
         page = self.write("-".join(map(str, generate)).replace(",", "."), netlist, "--lose",
                           lost)
-        self.check_self_contained(page)
-        dom = self.browse(page)
+        self.browse(page)
         whole = table(netlist)
-        self.assertEqual(dom.count("<rect "), len(whole["switches"]))
-        for switch in (whole["switches"][0], whole["switches"][-1]):
-            self.assertIn(f"<title>{switch['name']}", dom)
+        self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
+            "#tree i"), cell => cell.dataset.name).sort()"""),
+                         sorted(switch["name"] for switch in whole["switches"]))
+        orders = {row[0]: row[2] for row in self.rows("orders")}
         for order in ("leaf-major", "port-major", "grouped"):
             entries = table(netlist, "-o", order, "--lose", lost)["entries"]
             hit = {lid // 64 for lid, entry in enumerate(entries) if entry
                    and entry[1] != entry[2]}
-            self.assertRegex(dom, rf"<td>{order}</td><td>\d+</td><td>{len(hit)}</td>")
+            self.assertEqual(orders[order], str(len(hit)))
+        kinds = {row[0]: row[1:3] for row in self.rows("kinds")}
         for kind in ("host", "leaf"):
             number = sum(len(switch["hosts"]) if kind == "host" else switch["level"] == 0
                          for switch in whole["switches"])
-            self.assertIn(f"<td>{kind}</td><td>{number:,}</td><td>{number:,}</td>", dom)
-        self.assertLess(page.stat().st_size, 2_000_000)
+            self.assertEqual(kinds[kind], [f"{number:,}"] * 2)
+        return page
 
     def test_256_hosts(self):
         self.check_size("xgft", 2, "16,16", "1,16", lost="sw2-0")
 
     def test_648_hosts(self):
-        self.check_size("director", 36, lost="s0-*")
+        page = self.check_size("director", 36, lost="s0-*")
+        self.check_legible(page)
+        self.check_print()
 
     def test_11664_hosts(self):
-        self.check_size("director", 648, lost="s0-*")
+        """At most a minute of CPU and 5 MB; and it can be searched."""
+        netlist = pmlab.generate(self.folder / "large.net", "director", 648)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        page = self.write("11664-hosts", netlist)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print(f"11,664 hosts: {cpu_s:.1f} s of CPU, {page.stat().st_size / 1e6:.2f} MB")
+        self.assertLess(cpu_s, 60)
+        self.assertLess(page.stat().st_size, 5e6)
+        self.browse(page, 360, dark=True)
+        self.assertEqual(self.browser.run(browser.TOO_WIDE), [])
+        self.find("leaf647[36]-")
+        self.assertEqual([row[:2] for row in self.rows("worst")],
+                         [[self.text("tbody.found td").split("\n")[0],
+                           "cable between levels 0 and 1"]])
+
+    def test_search(self):
+        """Rows, more rows, and the tree; hosts that are cut off have names."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        self.browse(self.write("searched", netlist))
+        first = self.rows("worst")
+        self.assertEqual([row[1] for row in first[:6]],
+                         ["leaf"] * 3 + ["cable between levels 0 and 1"] * 3)
+        self.assertEqual(first[0][:3], ["leaf0", "leaf", "18: h0-[1-18]"])
+        self.find("h17-12")
+        self.assertEqual([row[:3] for row in self.rows("worst")],
+                         [["leaf17", "leaf", "18: h17-[1-18]"], ["h17-12", "host", "itself"]])
+        self.assertEqual(self.text(".find output"), "2 failures match")
+        self.assertEqual(self.rows("kinds"), [])
+        self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
+            "#tree i.hit"), cell => cell.dataset.name)"""), ["leaf17"])
+        self.find("LEAF5[20]-")
+        told = pmlab.whatif(netlist, "leaf5:20")
+        self.assertEqual([[row[0].partition("-")[0], row[3]] for row in self.rows("worst")],
+                         [["leaf5[20]", str(told.blocks)]])
+        self.find("nobody")
+        self.assertEqual(self.rows("worst"), [])
+        self.find("")
+        self.assertEqual(self.rows("worst"), first)
+        self.assertNotEqual(self.rows("kinds"), [])
+        self.browser.run('document.getElementById("more").click()')
+        self.assertEqual(len(self.rows("worst")), len(first) + 50)
+        self.assertEqual(len(set(map(tuple, self.rows("worst")))), len(first) + 50)
+        self.browser.run("""document.querySelector("#tree i[data-name=leaf3]").click()""")
+        self.assertIn(["leaf3", "leaf", "18: h3-[1-18]"], [r[:3] for r in self.rows("worst")])
+
+    def test_worst_first(self):
+        """A spine that is the only way for some leaf comes first, and is marked in the tree."""
+        whole = pmlab.generate(self.folder / "fabric.net", "two-level", 6, 3, 6, 1)
+        netlist = pmlab.without_cables(whole, ["leaf2:7", "leaf2:8"],
+                                       self.folder / "thin.net")
+        self.browse(self.write("worst-first", netlist))
+        hosts = "6: h2-[1-6]"
+        first = [row[:3] for row in self.rows("worst")]
+        self.assertLess(first.index(["spine2", "switch of level 1", hosts]), 7)
+        self.assertEqual([row for row in first if row[1].startswith("cable")][0],
+                         ["leaf2[9]-spine2[3]", "cable between levels 0 and 1", hosts])
+        self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
+            "#tree i.cut"), cell => cell.dataset.name).filter(name => name.startsWith("spine"))
+            """), ["spine2"])
+        self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
+            "#tree i.thread"), cell => cell.dataset.name).sort()"""),
+            [f"leaf{i}" for i in range(6)] + ["spine2"])
+        self.find("leaf0[9]-")  # leaf2 has that way to leaf0 only
+        self.assertEqual([(row[2], row[7]) for row in self.rows("worst")],
+                         [("none from most", "72")])
+
+    def test_colours_of_the_tree(self):
+        """The more blocks, the stronger; what costs nothing has no colour."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 6, 3, 6, 1)
+        self.browse(self.write("colours", netlist, "--lose", "spine0"))
+        shades = dict(self.browser.run("""Array.from(document.querySelectorAll("#tree i"), cell =>
+            [cell.dataset.name, Number(cell.style.getPropertyValue("--o"))])"""))
+        self.assertEqual({shades[f"leaf{i}"] for i in range(6)}, {0})
+        self.assertEqual(max(shades.values()), 1)
+        costs = {f"spine{i}": pmlab.whatif(netlist, f"spine{i}").blocks for i in range(3)}
+        ranks = sorted(costs, key=costs.get)
+        self.assertEqual([shades[name] for name in ranks], sorted(shades[n] for n in ranks))
+        self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
+            "#tree i.gone"), cell => cell.dataset.name)"""), ["spine0"])
 
     def test_a_click_sorts(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
-        page = self.write("clicked", netlist)
-        text = page.read_text(encoding="utf-8")
-        self.assertLess(text.index("<td>leaf-major</td>"), text.index("<td>grouped</td>"))
-        click = ("<script>document.querySelectorAll('tr > th:nth-child(2)')"
-                 ".forEach(head => head.click());</script></body>")
-        page.write_text(text.replace("</body>", click), encoding="utf-8")
-        dom = self.browse(page)
-        self.assertIn('data-sorted=""', dom)
+        self.browse(self.write("clicked", netlist))
+        before = [row[0] for row in self.rows("orders")]
+        self.assertEqual(before, ["leaf-major", "port-major", "grouped"])
+        self.browser.run("""document.querySelector(".orders th:nth-child(2)").click()""")
         # By blocks, downward: 18 of grouped, 12 of the others.
-        self.assertLess(dom.index("<td>grouped</td>"), dom.index("<td>leaf-major</td>"))
+        self.assertEqual([row[0] for row in self.rows("orders")],
+                         ["grouped", "leaf-major", "port-major"])
 
-    def test_an_error_in_a_script_would_be_seen(self):
+    def test_the_checks_see(self):
+        """Errors, requests, what sticks out and what cannot be read."""
         page = self.folder / "broken.html"
-        page.write_text("<script>undefined_function()</script>", encoding="ascii")
-        self.assertIn("undefined_function is not defined",
-                      self.chromium(page, "--dump-dom").stderr)
+        page.write_text("<meta name=viewport content='width=device-width'>"
+                        "<script>undefined_function()</script><p style='color:#aaa'>pale</p>"
+                        "<p style='width:900px'>wide</p><input placeholder=x>"
+                        "<img src='http://127.0.0.1:9/x.png'>", encoding="ascii")
+        self.browser.open(page, 360)
+        self.assertIn("undefined_function is not defined", json.dumps(self.browser.errors()))
+        self.assertIn("http://127.0.0.1:9/x.png", self.browser.requests())
+        self.assertIn("P wide", self.browser.run(browser.TOO_WIDE))
+        self.assertEqual([row[0] for row in self.browser.run(browser.LEGIBILITY)
+                          if row[1] < 4.5], ["pale"])
 
     def test_names_are_escaped(self):
         """In every place where a name may come: JSON of any command."""
@@ -268,19 +378,25 @@ class Pages(labtest.Folders):
         plan = json.loads(pmlab.run_cli("plan", "--json", netlist).stdout)
         plan["notes"] = list(NASTY)
         plan["plane_list"][0]["name"] = NASTY[0]
+        demo = {"schema": "portmajor-engines", "engines": [], "events": [
+            {"name": name, "blocks": 1, "bound": 1, "counts": [], "gave_up": []}
+            for name in NASTY]}
         paths = []
-        for number, document in enumerate((found, *costs, other, status, plan)):
+        for number, document in enumerate((found, *costs, other, status, plan, demo)):
             paths.append(self.folder / f"{number}.json")
             paths[-1].write_text(json.dumps(document), encoding="utf-8")
         page = self.write("nasty-names", *paths, "--title", NASTY[1])
-        self.check_self_contained(page)
-        dom = self.browse(page)
-        self.assertEqual(dom.count("<script"), 1)
-        self.assertEqual(len(re.findall(r"<img ", dom)), 3)
-        self.assertIn("<td>7</td><td>7</td><td>5</td><td>5</td><td>4</td><td>-</td>", dom)
-        self.assertIn("undefined_function()&lt;/script&gt;: lost, 5 blocks", dom)
-        self.assertIn("it's &amp; \\ {{ 7*7 }}", dom)
-        self.assertIn("bell\\x07 and\\x09tab", dom)
+        self.check_legible(page)
+        self.assertEqual(self.browser.run("""["script", "img"].map(name =>
+            document.querySelectorAll(name).length)"""), [2, 2])
+        self.assertIn([NASTY[1], "7", "7", "5", "5", "4", "-"], self.rows("kinds"))
+        self.assertIn(NASTY[0] + ": lost, 5 blocks", self.browser.run(
+            """document.querySelector("#tree .level:last-child i").title"""))
+        self.assertIn("it's & \\ {{ 7*7 }}", self.text())
+        self.assertIn("bell\\x07 and\\x09tab", self.text())
+        self.find("<script>")
+        self.assertIn(NASTY[0], [row[0] for row in self.rows("worst")])
+        self.assertEqual(self.browser.errors(), [])
 
     def test_status_and_plan(self):
         """What the commands print: the verdict, a flapping link, the planes."""
@@ -297,15 +413,14 @@ class Pages(labtest.Folders):
                 {"ends": [{"guid": "0x1", "name": "leaf1", "port": 6},
                           {"guid": "0x2", "name": None, "port": 8}],
                  "link": "1xQDR", "neighbours": "4xQDR"}]})), encoding="utf-8")
-        dom = self.browse(self.write("status", plan, fine, bad))
-        self.assertEqual(dom.count("All is as it should be."), 1)
-        self.assertIn('<p class="finding">OpenSM has fallen back to updn</p>', dom)
-        self.assertIn('<td>leaf0[5]-0x2[7]</td><td class="text">on-hold</td><td>4</td><td>2</td>',
-                      dom)
-        self.assertIn('<td>leaf1[6]-0x2[8]</td><td class="text">1xQDR</td>'
-                      '<td class="text">4xQDR</td>', dom)
-        self.assertIn("6 switches, 4 of them leaves, levels 0 to 1, 1 pods, 2 planes", dom)
-        self.assertIn('<td>1 (spine1, cable 0)</td>', dom)
+        self.check_legible(self.write("status", plan, fine, bad))
+        self.assertEqual(self.text(".fine"), "All is as it should be.")
+        self.assertEqual(self.text(".finding"), "OpenSM has fallen back to updn")
+        self.assertEqual(self.rows("links"), [["leaf0[5]-0x2[7]", "on-hold", "4", "2"]])
+        self.assertEqual(self.rows("slow"), [["leaf1[6]-0x2[8]", "1xQDR", "4xQDR"]])
+        self.assertIn("6 switches, 4 of them leaves, levels 0 to 1, 1 pods, 2 planes",
+                      self.text("p"))
+        self.assertIn("1 (spine1, cable 0)", [row[0] for row in self.rows("planes")])
 
     def test_status_of_a_fabric(self):
         """What the plugin leaves has all that is shown, and all that status_of() has."""
@@ -318,9 +433,10 @@ class Pages(labtest.Folders):
         path = self.folder / "status.json"
         path.write_text(done.stdout, encoding="utf-8")
         self.assertEqual(missing(status_of(), json.loads(done.stdout)), [])
-        dom = self.browse(self.write("of-a-fabric", path))
-        self.assertIn("All is as it should be.", dom)
-        self.assertIn(f"{event.runs[-1].change}: {event.runs[-1].sent:,} LFT blocks sent", dom)
+        self.browse(self.write("of-a-fabric", path))
+        self.assertEqual(self.text(".fine"), "All is as it should be.")
+        self.assertIn(f"{event.runs[-1].change}: {event.runs[-1].sent:,} LFT blocks sent",
+                      self.text(".state"))
 
     def test_engines_of_the_demo(self):
         demo = self.folder / "table.txt"
@@ -330,8 +446,14 @@ class Pages(labtest.Folders):
             "chassis lost    36    36     36     36      36        26,000  1,400*   731     740"
             "  ok\n",
             encoding="ascii")
-        dom = self.browse(self.write("engines", demo))
-        self.assertIn("<td>1,400*</td><td>731</td><td>740</td>", dom)
+        self.check_legible(self.write("engines", demo))
+        self.assertEqual(self.rows("engines"),
+                         [["chassis lost", "36", "36", "1,400*", "731", "740"]])
+        self.assertEqual(self.text("svg text.small").split("\n"),
+                         ["36", "36", "1,400", "731", "740"])
+        widths = [float(width) for width in self.browser.run(
+            'Array.from(document.querySelectorAll("svg rect"), r => r.getAttribute("width"))')]
+        self.assertAlmostEqual(widths[2] / widths[3], 1400 / 731, places=2)
 
     def recordings(self, netlist, lost):
         """Sets of two orders of LIDs, as they are computed."""
@@ -352,21 +474,21 @@ class Pages(labtest.Folders):
         ours, other = self.recordings(netlist, "s0-*")
         page = self.write("pairs-cut-off", netlist, "--lose", "s0-*", "--sets", ours,
                           "--sets", other)
-        self.check_self_contained(page)
-        dom = self.browse(page)
+        self.check_legible(page)
         told = pmlab.run_cli("traffic", "--json", netlist, "--lose", "s0-*", "--sets", ours,
                              "--compare", other)
-        self.assertEqual(dom.count('alt="Pairs cut off over time"'), 1)
-        self.assertIn("419,256 ordered pairs of 648 hosts", dom)
-        first, second = json.loads(told.stdout)["recordings"]
-        for name, r in (("portmajor", first), ("&lt;img src=x onerror=boom()&gt;", second)):
-            over = r["pair_seconds"] / first["pair_seconds"]
-            self.assertIn(f"<td>{name}</td><td>{r['pair_seconds']:,.1f}</td><td>{over:,.1f}</td>"
-                          f"<td>{r['sets']:,}</td><td>22,680 (5.41%)</td><td>0</td>", dom)
+        self.assertEqual(self.pictures("Pairs cut off over time"), 2)
+        self.assertIn("419,256 ordered pairs of 648 hosts", self.text("p"))
+        recordings = json.loads(told.stdout)["recordings"]
+        first = recordings[0]["pair_seconds"]
+        wanted = [[name, f"{r['pair_seconds']:,.1f}", f"{r['pair_seconds'] / first:,.1f}",
+                   f"{r['sets']:,}", "22,680 (5.41%)", "0"]
+                  for name, r in zip(("portmajor", NASTY[1]), recordings)]
+        self.assertEqual([row[:6] for row in self.rows("outage")], wanted)
         path = self.folder / "traffic.json"
         path.write_text(told.stdout, encoding="utf-8")
-        self.assertIn(f"<td>{second['pair_seconds']:,.1f}</td>",
-                      self.browse(self.write("pairs-of-json", path)))
+        self.browse(self.write("pairs-of-json", path))
+        self.assertEqual([row[:6] for row in self.rows("outage")], wanted)
 
     def test_recordings_need_their_fabric(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
@@ -397,34 +519,31 @@ class Pages(labtest.Folders):
         flit, cycles = self.traffic("flit.json", "--engine", "flit", "--cycles", 500,
                                     "--warm-up", 100, "--load", "0.2,1", "--length", "8,16")
         page = self.write("over-load", "--traffic", ours, nasty, flit)
-        self.check_self_contained(page)
-        dom = self.browse(page)
-        self.assertEqual(dom.count('alt="Latency and throughput over load, '), 2)
+        self.check_legible(page)
+        for engine in ("packet", "flit"):
+            for what in ("Latency", "Throughput"):
+                self.assertEqual(self.pictures(f"{what} over load, {engine} engine"), 1)
 
-        def row(name, point, half, latency, p99):
-            return (f"<td>{name}</td><td>{point['load']:.3f}</td><td>{point['accepted']:.4f}</td>"
-                    f"<td>{latency:,.3f}</td><td>{half:,.3f}</td><td>{p99:,.3f}</td>")
+        def row(name, load, accepted, times, p99, grow=""):
+            return [name, f"{load:.3f}", f"{accepted:.4f}", f"{times['mean']:,.3f}",
+                    f"{times['half']:,.3f}", f"{p99:,.3f}", grow]
 
-        for i, mean in enumerate(told["means"]):
-            points = told["points"][3 * i:3 * i + 3]
-            p99 = sum(point["latency_us"]["p99"] for point in points) / 3
-            self.assertIn(row("ours", {**mean, "load": mean["offered"]},
-                              mean["latency_us"]["half"], mean["latency_us"]["mean"], p99), dom)
-        for point in single["points"]:
-            times = point["latency_us"]
-            self.assertIn(row("a $x^{$ &lt;img src=x onerror=boom()&gt;",
-                              {**point, "load": point["offered"]}, times["half"],
-                              times["mean"], times["p99"]), dom)
-        for point in cycles["points"]:
-            times = point["latency"]
-            self.assertIn(row(f"flit, {point['length']} flits", point, times["half"],
-                              times["mean"], times["p99"]) +
-                          f"<td class=\"text\">{'grow' if point['saturated'] else ''}</td>", dom)
-        self.assertIn(row("ours", {**told["means"][0], "load": 0.3},
-                          told["means"][0]["latency_us"]["half"],
-                          told["means"][0]["latency_us"]["mean"],
-                          sum(p["latency_us"]["p99"] for p in told["points"][:3]) / 3),
-                      self.browse(self.write("over-load-of-json", ours)))
+        rows = self.rows("over-load")
+        means = [row("ours", mean["offered"], mean["accepted"], mean["latency_us"],
+                     sum(point["latency_us"]["p99"]
+                         for point in told["points"][3 * i:3 * i + 3]) / 3)
+                 for i, mean in enumerate(told["means"])]
+        singles = [row("a $x^{$ <img src=x onerror=boom()>", point["offered"],
+                       point["accepted"], point["latency_us"], point["latency_us"]["p99"])
+                   for point in single["points"]]
+        self.assertEqual([cells[:6] for cells in rows[:4]],
+                         [cells[:6] for cells in means + singles])
+        lengths = [row(f"flit, {point['length']} flits", point["load"], point["accepted"],
+                       point["latency"], point["latency"]["p99"],
+                       "grow" if point["saturated"] else "") for point in cycles["points"]]
+        self.assertEqual(sorted(rows[4:]), sorted(lengths))
+        self.browse(self.write("over-load-of-json", ours))
+        self.assertEqual(self.rows("over-load"), rows[:2])
 
     def test_bad_traffic(self):
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
