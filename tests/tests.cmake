@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-find_library(CMOCKA cmocka REQUIRED)
-
 # Unit tests: tests/unit/test_X.c, a program each.
 add_library(test_tools STATIC tests/unit/recipe.c tests/unit/reference.c
 	tests/unit/world.c)
@@ -36,7 +34,6 @@ target_link_options(test_pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=fre
 	-Wl,--wrap=posix_memalign)
 
 # No circle of files in a folder.
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
 foreach(target ${core})
 	list(APPEND circles pm_${target})
 endforeach()
@@ -103,7 +100,6 @@ set_tests_properties(unit.memory unit.commands unit.store PROPERTIES LABELS unit
 set_tests_properties(unit.commands PROPERTIES COST 100)
 
 # The plugin as it is, below stubs in OpenSM's place and above OpenSM's own containers.
-find_library(OSMCOMP osmcomp REQUIRED)
 foreach(part plugin repair)
 	add_executable(test_${part} tests/unit/test_${part}.c tests/unit/subnet.c
 		$<TARGET_OBJECTS:portmajor_plugin>)

@@ -1,7 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Tests on a simulated fabric: tests/integration/test_X.py, a ctest entry each,
 # labelled `integration`; those of minutes `slow` as well.
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
+# Counts the MADs that opensm sends; preloaded by the integration tests.
+add_library(madcount MODULE tests/integration/madcount.c)
+target_link_libraries(madcount PRIVATE ${CMAKE_DL_LIBS})
+# Treats them as a kernel and a real wire do, and by rules; preloaded below it.
+add_library(wire MODULE tests/integration/wire.c)
+target_link_libraries(wire PRIVATE ${CMAKE_DL_LIBS})
+# Has files fail to be written, or the process end there.
+add_library(diskfault MODULE tests/integration/diskfault.c)
+target_link_libraries(diskfault PRIVATE ${CMAKE_DL_LIBS})
+# Has allocations of the plugin's own fail.
+add_library(allocfault MODULE tests/integration/allocfault.c)
+target_link_libraries(allocfault PRIVATE ${CMAKE_DL_LIBS})
+target_compile_options(allocfault PRIVATE -fno-builtin -fno-sanitize=all)
+set_target_properties(madcount wire diskfault allocfault PROPERTIES C_VISIBILITY_PRESET default)
 
 set(lab_environment PORTMAJOR_BUILD=${CMAKE_BINARY_DIR} PYTHONDONTWRITEBYTECODE=1)
 if(PORTMAJOR_SANITIZE MATCHES "address")
