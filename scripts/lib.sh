@@ -28,13 +28,14 @@ missing_packages() {
 	done
 }
 
+# shellcheck disable=SC2086 # each word in $missing is a package
 as_root() {
 	if [ "$(id -u)" -eq 0 ]; then
 		"$@"
 	elif command -v sudo >/dev/null; then
 		if [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
 	else
-		die "neither root nor sudo: install these first: $(missing_packages "$@" | tr '\n' ' ')"
+		die "neither root nor sudo: install these first:" $missing
 	fi
 }
 
@@ -47,7 +48,11 @@ install_packages() {
 	[ -n "$missing" ] || return 0
 	say "installing" $missing
 	as_root apt-get update -q </dev/null
-	as_root env DEBIAN_FRONTEND=noninteractive \
+	if echo "$missing" | grep -qx opensm; then
+		say "opensm starts a subnet manager at the next boot, where there is InfiniBand," \
+			"unless /etc/default/opensm says PORTS=NONE"
+	fi
+	as_root sh scripts/without-services env DEBIAN_FRONTEND=noninteractive \
 		apt-get install -q -y --no-install-recommends $missing </dev/null
 	missing=$(missing_packages "$@")
 	[ -z "$missing" ] || die "still missing:" $missing
