@@ -53,7 +53,7 @@ function(add_lab_test name)
 	endforeach()
 endfunction()
 
-foreach(name bad_input cli compatibility docs exports guid_files guide operator
+foreach(name bad_input cli compatibility docs exports guid_files guide install operator
 		paper_circuits paper_dsm paper_vlan preflight shards status table whatif traffic_jobs)
 	add_lab_test(${name})
 endforeach()
@@ -103,6 +103,8 @@ add_lab_test(wire_faults slow COST 150)
 # Rates are measured: nothing beside it.
 set_tests_properties(integration.vlan_speed PROPERTIES RUN_SERIAL TRUE)
 set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)
+# What was installed last is in one file of the build folder.
+set_tests_properties(integration.install integration.report PROPERTIES RESOURCE_LOCK manifest)
 # These keep a processor busy by themselves.
 add_lab_test(big slow COST 400 PROCESSORS 3)
 add_lab_test(huge slow COST 500 PROCESSORS 3)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What is installed, and packages of it: `cmake --install`, `cpack -G DEB`; portmajor.spec
+# calls the former. docs/packages.md tells what is where.
+
+# OpenSM loads what was built for its own version and nothing else.
+file(STRINGS ${OPENSM_INCLUDE}/opensm/osm_version.h opensm_version REGEX "define OSM_VERSION ")
+string(REGEX REPLACE ".*\"OpenSM ([^\"]*)\".*" "\\1" opensm_version "${opensm_version}")
+string(REGEX REPLACE "[^A-Za-z0-9.+~]" "." opensm_version "${opensm_version}")
+set(PORTMAJOR_CONTACT "The portmajor authors <portmajor@invalid.invalid>" CACHE STRING
+	"Whom packages name as their maintainer")
+
+# OpenSM opens libportmajor.so as ld.so(8) finds it.
+install(TARGETS portmajor_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS portmajor_plugin DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES scripts/completion/portmajor
+	DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
+# The report finds its parts beside itself, or in ../share/portmajor.
+install(PROGRAMS scripts/portmajor-report DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY scripts/portmajor_report DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor
+	PATTERN __pycache__ EXCLUDE)
+
+install(FILES monitoring/alerts.yml monitoring/dashboard.json
+	DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor)
+
+file(GLOB documents CONFIGURE_DEPENDS docs/*.md)
+install(FILES ${documents} NEWS README.md
+	DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# add_changelog(PACKAGE VERSION [COMPONENT]): as changelog.gz, and copyright beside it.
+function(add_changelog package version)
+	set(changelog packaging/${package}/changelog)
+	configure_file(packaging/changelog.in ${changelog} @ONLY)
+	add_custom_command(OUTPUT ${changelog}.gz COMMAND gzip -9nkf ${changelog}
+		DEPENDS ${CMAKE_BINARY_DIR}/${changelog} VERBATIM)
+	add_custom_target(changelog_${package} ALL DEPENDS ${changelog}.gz)
+	install(FILES ${CMAKE_BINARY_DIR}/${changelog}.gz packaging/copyright
+		DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} ${ARGN})
+endfunction()
+add_changelog(portmajor ${PROJECT_VERSION}+opensm${opensm_version})
+install(FILES packaging/lintian-overrides
+	DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME portmajor)
+
+# The drop-in of OpenSM's service is beside no service: who wants it links it.
+set(configuration packaging/opensm.conf packaging/portmajor.conf)
+install(FILES packaging/opensm@.service.d/portmajor.conf
+	DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor/opensm@.service.d)
+install(FILES ${configuration} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+# Packages alone: they know how to leave a file that was changed as it is.
+install(FILES ${configuration} DESTINATION /etc/portmajor
+	COMPONENT configuration EXCLUDE_FROM_ALL)
+
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND}
+	-P ${CMAKE_SOURCE_DIR}/packaging/uninstall.cmake VERBATIM)
+
+# Of the variables named CPACK_ as they are now; CPack sets more, which end here.
+function(write_cpack_config)
+	include(CPack)
+endfunction()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};portmajor;Unspecified;/"
+	"${CMAKE_BINARY_DIR};portmajor;configuration;/")
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+	GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGE_CONTACT "${PORTMAJOR_CONTACT}")
+set(CPACK_DEBIAN_PACKAGE_NAME portmajor)
+set(CPACK_DEBIAN_PACKAGE_VERSION ${PROJECT_VERSION}+opensm${opensm_version})
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION net)
+# Any build of that version, and nothing between it and the next.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS
+	"opensm (>= ${opensm_version}), opensm (<< ${opensm_version}+)")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, python3-jinja2")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"A plugin for OpenSM ${opensm_version} that routes InfiniBand fat trees. LIDs are
+given to ports by the part of the tree that their traffic uses, so that a
+failure changes few blocks of the linear forwarding tables, and these are
+sent before OpenSM has discovered the fabric anew.
+.
+The command portmajor shows the plan for a fabric and what a failure would
+cost, checks tables, takes cables and switches out for service, and tells
+whether all is as it should be.
+.
+Nothing routes with it until OpenSM's configuration says so, or the drop-in
+for its service that is in /usr/share/portmajor is linked.")
+set(control conffiles triggers postinst postrm)
+list(TRANSFORM control PREPEND ${CMAKE_SOURCE_DIR}/packaging/)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${control})
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+write_cpack_config()

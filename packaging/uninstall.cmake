@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Removes what the last `cmake --install` of this build folder put in place, and the folders
+# of portmajor's own that are empty then.
+if(NOT EXISTS install_manifest.txt)
+	message(FATAL_ERROR "no install_manifest.txt: nothing was installed from here")
+endif()
+file(STRINGS install_manifest.txt files)
+foreach(file ${files})
+	set(file $ENV{DESTDIR}${file})
+	if(EXISTS ${file} OR IS_SYMLINK ${file})
+		message(STATUS "Removing: ${file}")
+		file(REMOVE ${file})
+	endif()
+	get_filename_component(folder ${file} DIRECTORY)
+	while(folder MATCHES "/portmajor(-vlan)?(/|$)" AND IS_DIRECTORY ${folder})
+		file(GLOB left ${folder}/*)
+		if(left)
+			break()
+		endif()
+		file(REMOVE_RECURSE ${folder})
+		get_filename_component(folder ${folder} DIRECTORY)
+	endwhile()
+endforeach()

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""CMake says what is missing, installs and uninstalls; the configuration that packages have is
+sound; our scripts start no services."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import labtest
+import pmlab
+
+PACKAGING = pmlab.ROOT / "packaging"
+SERVICE = "/lib/systemd/system/opensm@.service"
+DROP_IN = "opensm@.service.d/portmajor.conf"
+
+
+def run(*argv, **kwargs):
+    return subprocess.run([str(word) for word in argv], capture_output=True, text=True,
+                          check=False, stdin=subprocess.DEVNULL, timeout=pmlab.TIMEOUT_S,
+                          **kwargs)
+
+
+def must(*argv, **kwargs):
+    done = run(*argv, **kwargs)
+    if done.returncode:
+        raise AssertionError(f"{argv[0]}: {done.returncode}\n{done.stdout}{done.stderr}"[-3000:])
+    return done.stdout
+
+
+def exec_starts(text):
+    """The commands that a unit file or drop-in starts, the last being the one."""
+    return re.findall(r"(?m)^ExecStart=(.*)$", text)
+
+
+def cmake_version():
+    text = (pmlab.ROOT / "CMakeLists.txt").read_text(encoding="ascii")
+    return re.search(r"project\(portmajor VERSION ([\d.]+)", text)[1]
+
+
+class Configured(labtest.Folders):
+    """By CMake, in folders of their own."""
+
+    def configure(self, *options):
+        folder = self.folder / self.id().rpartition(".")[2]
+        return folder, run("cmake", "-S", pmlab.ROOT, "-B", folder, *options)
+
+    def test_no_tests(self):
+        """Neither cmocka nor Python is looked for, and nothing of tests is made."""
+        folder, done = self.configure("-DBUILD_TESTING=OFF")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cache = (folder / "CMakeCache.txt").read_text(encoding="utf-8")
+        self.assertEqual(re.findall("(?im)^(cmocka|osmcomp|python).*", cache), [])
+        targets = must("cmake", "--build", folder, "--target", "help")
+        self.assertIn("portmajor_plugin", targets)
+        self.assertEqual(re.findall("test_|madcount|wire", targets), [])
+
+    def test_missing(self):
+        """All that is missing is told at once, with a command to install it."""
+        nothing = ["-DCMAKE_FIND_ROOT_PATH=/nowhere", "-DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY",
+                   "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY"]
+        _, done = self.configure(*nothing)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("apt-get install libjansson-dev libopensm-dev libibumad-dev libcmocka-dev\n",
+                      done.stderr)
+        shutil.rmtree(self.folder / "test_missing")
+        _, done = self.configure(*nothing, "-DBUILD_TESTING=OFF")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("apt-get install libjansson-dev libopensm-dev libibumad-dev\n", done.stderr)
+
+
+class Installed(labtest.Folders):
+    def manifest(self):
+        """install_manifest.txt is in the build folder: others' is put back."""
+        path = pmlab.BUILD / "install_manifest.txt"
+        before = path.read_bytes() if path.exists() else None
+        self.addCleanup(lambda: path.unlink(missing_ok=True) if before is None
+                        else path.write_bytes(before))
+        return path
+
+    def test_and_uninstalled(self):
+        """With a prefix all is below it; uninstalled, only what was there before is left."""
+        manifest = self.manifest()
+        prefix = self.folder / "prefix"
+        theirs = prefix / "share" / "portmajor" / "mine"
+        theirs.parent.mkdir(parents=True)
+        theirs.write_text("", encoding="ascii")
+        must("cmake", "--install", pmlab.BUILD, "--prefix", prefix)
+        for line in manifest.read_text(encoding="utf-8").splitlines():
+            self.assertTrue(line.startswith(f"{prefix}/"), line)
+        there = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
+        self.assertEqual(sum(path.endswith("/libportmajor.so") for path in there), 1, there)
+        self.assertLessEqual({"share/bash-completion/completions/portmajor",
+                              "share/doc/portmajor/guide.md", f"share/portmajor/{DROP_IN}"}, there)
+        if (pmlab.BUILD / "man").is_dir():
+            self.assertLessEqual({"share/man/man8/portmajor.8.gz",
+                                  "share/man/man8/portmajor-whatif.8.gz",
+                                  "share/man/man5/portmajor.conf.5.gz"}, there)
+        shown = must(prefix / "bin" / "portmajor", "-V")
+        self.assertIn(f"portmajor {cmake_version()}", shown)
+        self.assertIn("usage: portmajor-report",
+                      must(prefix / "bin" / "portmajor-report", "--help"))
+        must("cmake", "--build", pmlab.BUILD, "--target", "uninstall")
+        left = [path for path in prefix.rglob("*") if not path.is_dir()]
+        self.assertEqual(left, [theirs])
+        self.assertEqual([str(path) for path in prefix.rglob("portmajor*") if path.is_dir()],
+                         [str(theirs.parent)])
+
+
+class Configuration(labtest.Folders):
+    """The files in /etc/portmajor are what the plugin and OpenSM read."""
+
+    def test_keys(self):
+        """All keys of config.c, and uncommented they are sound."""
+        text = (PACKAGING / "portmajor.conf").read_text(encoding="ascii")
+        source = (pmlab.ROOT / "src" / "format" / "config.c").read_text(encoding="ascii")
+        keys = re.findall(r'\{"(\w+)", set_', source)
+        self.assertEqual(sorted(re.findall(r"(?m)^#(\w+) ", text)), sorted(keys))
+        own = self.folder / "portmajor.conf"
+        own.write_text(re.sub(r"(?m)^#(?=\w)", "", text), encoding="ascii")
+        conf = self.folder / "opensm.conf"
+        opensm = (PACKAGING / "opensm.conf").read_text(encoding="ascii")
+        self.assertIn("\nevent_plugin_options /etc/portmajor/portmajor.conf\n", opensm)
+        conf.write_text(opensm.replace("/etc/portmajor/portmajor.conf", str(own)),
+                        encoding="ascii")
+        done = run(pmlab.CLI, "preflight", "-F", conf, env={
+            **os.environ, "OSM_CACHE_DIR": str(self.folder), "LD_LIBRARY_PATH": str(pmlab.BUILD)})
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
+    def test_drop_in(self):
+        """It starts what opensm's own service starts, with -F."""
+        own = exec_starts(pathlib.Path(SERVICE).read_text(encoding="ascii"))
+        dropped = exec_starts(
+            (PACKAGING / DROP_IN).read_text(encoding="ascii"))
+        self.assertEqual(dropped, ["", own[-1].replace(
+            "opensm ", "opensm -F /etc/portmajor/opensm.conf ", 1)])
+
+
+class WithoutServices(labtest.Folders):
+    """scripts/without-services, with a folder in /usr/sbin's place."""
+
+    def setUp(self):
+        self.policy = self.folder / self.id().rpartition(".")[2] / "policy-rc.d"
+        self.policy.parent.mkdir()
+
+    def run_it(self, command):
+        return run(pmlab.ROOT / "scripts" / "without-services", "sh", "-c", command,
+                   env={**os.environ, "POLICY_RC_D": str(self.policy)})
+
+    def check(self, status=0):
+        """Services are forbidden meanwhile; the status is the command's."""
+        done = self.run_it(f"{self.policy} opensm start; echo $?; exit {status}")
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("101\n", "", status))
+        return sorted(path.name for path in self.policy.parent.iterdir())
+
+    def test_none_before(self):
+        for status in (0, 100):
+            self.assertEqual(self.check(status), [])
+
+    def test_another_before(self):
+        self.policy.write_text("#!/bin/sh\nexit 0\n", encoding="ascii")
+        self.policy.chmod(0o700)
+        for status in (0, 100):
+            self.assertEqual(self.check(status), ["policy-rc.d"])
+            self.assertEqual(self.policy.read_text(encoding="ascii"), "#!/bin/sh\nexit 0\n")
+            self.assertEqual(self.policy.stat().st_mode & 0o777, 0o700)
+
+    def test_a_link_before(self):
+        self.policy.symlink_to("nowhere")
+        self.assertEqual(self.check(), ["policy-rc.d"])
+        self.assertEqual(os.readlink(self.policy), "nowhere")
+
+    def test_ended(self):
+        done = self.run_it("kill $PPID")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(list(self.policy.parent.iterdir()), [])
+
+    def test_after_one_that_was_killed(self):
+        self.policy.write_text("mine\n", encoding="ascii")
+        done = self.run_it("kill -9 $PPID")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(self.check(), ["policy-rc.d"])
+        self.assertEqual(self.policy.read_text(encoding="ascii"), "mine\n")
+
+
+if __name__ == "__main__":
+    labtest.main()
