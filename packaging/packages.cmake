@@ -49,6 +49,14 @@ install(FILES ${configuration} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES ${configuration} DESTINATION /etc/portmajor
 	COMPONENT configuration EXCLUDE_FROM_ALL)
 
+if(PORTMAJOR_VLAN)
+	install(TARGETS portmajor_vlan DESTINATION ${CMAKE_INSTALL_SBINDIR} COMPONENT vlan)
+	# Where systemd looks, below /usr and /usr/local.
+	install(FILES packaging/vlan/portmajor-vlan@.service
+		DESTINATION lib/systemd/system COMPONENT vlan)
+	add_changelog(portmajor-vlan ${PROJECT_VERSION} COMPONENT vlan)
+endif()
+
 add_custom_target(uninstall COMMAND ${CMAKE_COMMAND}
 	-P ${CMAKE_SOURCE_DIR}/packaging/uninstall.cmake VERBATIM)
 
@@ -91,3 +99,28 @@ list(TRANSFORM control PREPEND ${CMAKE_SOURCE_DIR}/packaging/)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${control})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 write_cpack_config()
+
+# A package of its own for Ethernet: `cpack -G DEB --config CPackVlanConfig.cmake`. It needs
+# nothing of OpenSM, and is the same with each version of that.
+if(PORTMAJOR_VLAN)
+	set(CPACK_OUTPUT_CONFIG_FILE ${CMAKE_BINARY_DIR}/CPackVlanConfig.cmake)
+	set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};portmajor-vlan;vlan;/")
+	set(CPACK_DEBIAN_PACKAGE_NAME portmajor-vlan)
+	set(CPACK_DEBIAN_PACKAGE_VERSION ${PROJECT_VERSION})
+	set(CPACK_DEBIAN_PACKAGE_DEPENDS "")
+	set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "")
+	set(CPACK_PACKAGE_DESCRIPTION_SUMMARY
+		"Hosts' frames in VLANs that use all paths of an Ethernet fat tree")
+	set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"A program for tc (BPF) and its loader: frames that a host sends get the tag of
+the VLAN that the pair of addresses shares by a table, and tags are taken off
+frames that it receives. The host has one device with one address as before,
+and switches need no more than tagged VLANs.
+.
+The table is what portmajor plan --vlan writes, in the package portmajor. It is
+replaced at once while traffic runs.")
+	set(control postinst postrm)
+	list(TRANSFORM control PREPEND ${CMAKE_SOURCE_DIR}/packaging/vlan/)
+	set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${control})
+	write_cpack_config()
+endif()
