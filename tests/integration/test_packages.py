@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The packages are sound, have the same files, work where nothing else is, and leave nothing."""
+
+import os
+import pathlib
+import re
+import shutil
+import tarfile
+import unittest
+
+import compatibility
+import labtest
+import pmlab
+from test_install import DROP_IN, PACKAGING, SERVICE, cmake_version, exec_starts, must, run
+
+SHARED = f"usr/share/portmajor/{DROP_IN}"
+# OpenSM writes its caches by way of these, and leaves one when it ends in between.
+HALF_WRITTEN = re.compile(r"var/cache/opensm/(guid2lid|guid2mkey|neighbors)\.tmp")
+ENABLED = "etc/systemd/system/opensm@.service.d"
+ENABLED_VLAN = "etc/systemd/system/multi-user.target.wants/portmajor-vlan@e0.service"
+IS_ROOT = os.geteuid() == 0
+
+# What the plugin and the command need of the suite, and to try them.
+IN_ROOT = "opensm,ibsim-utils,libjansson4,libbpf1"
+
+# In the root folder: a simulated fabric, and OpenSM on its first host as the service has it;
+# the arguments are its ExecStart. Goes on when the subnet is up.
+RUN = r"""
+set -e
+export IBSIM_SOCKNAME=packages
+umad2sim=$(ls /usr/lib/*/umad2sim/libumad2sim.so)
+mkfifo /tmp/console
+ibsim -s /mnt/fabric.net </tmp/console >/tmp/ibsim.out 2>&1 &
+exec 3>/tmp/console
+until_true() {
+	for i in $(seq 600); do
+		! "$@" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	echo "never: $*" >&2
+	return 1
+}
+until_true grep -q 'sim>' /tmp/ibsim.out
+export SIM_HOST=h0-1
+guid=$(LD_PRELOAD=$umad2sim ibstat -p | head -n 1)
+rm -f "/var/log/opensm.$guid.log"
+cd /tmp # umad2sim leaves files there
+LD_PRELOAD=$umad2sim $(echo "$@" | sed "s/%I/$guid/g") >/tmp/opensm.out 2>&1 &
+opensm=$! log=/var/log/opensm.$guid.log
+found() { # OpenSM buffers its log until it is told to open it anew
+	kill -USR1 $opensm
+	grep "$1" "$log"
+}
+until_true grep 'Entering MASTER state' "$log" >/dev/null # before, the signal would end it
+until_true found 'SUBNET UP' >/dev/null
+"""
+
+
+def files_below(folder):
+    """Everything in a root folder: {path: (kind and mode, owner, link target)}."""
+    lines = must("find", folder, "-xdev", "-printf", r"%P\t%y%m %u:%g %l\n").splitlines()
+    return dict(line.split("\t", 1) for line in lines)
+
+
+def files_in_deb(deb):
+    """All but folders, from the root."""
+    return [re.sub(r" -> .*| link to .*", "", line).split(None, 5)[5].removeprefix(".")
+            for line in must("dpkg-deb", "-c", deb).splitlines() if not line.startswith("d")]
+
+
+def opensm_version():
+    text = compatibility.HEADERS.read_text(encoding="ascii")
+    return re.search(r'"OpenSM (.*)"', text)[1]
+
+
+class Packages(labtest.Folders):
+    """The .deb, the RPM, and a root folder in which the former is installed."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        out = cls.folder / "deb"
+        for config in ("CPackConfig.cmake", "CPackVlanConfig.cmake"):
+            must("cpack", "--config", pmlab.BUILD / config, "-G", "DEB", "-B", out)
+        cls.deb, = out.glob("portmajor_*.deb")
+        cls.vlan, = out.glob("portmajor-vlan_*.deb")
+
+    def field(self, name, deb=None):
+        return must("dpkg-deb", "-f", deb or self.deb, name).strip()
+
+    def test_for_one_opensm(self):
+        """Any build of that version, and no other one."""
+        version = opensm_version()
+        self.assertEqual(self.field("Version"), f"{cmake_version()}+opensm{version}")
+        self.assertIn(f"_{cmake_version()}+opensm{version}_", self.deb.name)
+        bounds = re.findall(r"opensm \((\S+) (\S+)\)", self.field("Depends"))
+        self.assertEqual(len(bounds), 2)
+        for other, fits in ((version, True), (f"{version}-2+b1", True),
+                            (f"{version}-2~bpo12+1", True), (f"{version}-0ubuntu1", True),
+                            (f"{version}+git1-1", False), (f"{version}~rc1-1", False),
+                            (f"{version}.1-1", False), ("3.3.22-2", False),
+                            ("3.3.24-1", False), ("4.0-1", False)):
+            met = all(run("dpkg", "--compare-versions", other, operator, bound).returncode == 0
+                      for operator, bound in bounds)
+            self.assertEqual(met, fits, other)
+
+    def test_lintian(self):
+        shown = must("lintian", "--fail-on", "error,warning", "--allow-root", self.deb, self.vlan)
+        self.assertEqual(shown, "")
+
+    def test_vlan_needs_no_opensm(self):
+        """Nor has it files that the other one has, of which it needs none."""
+        self.assertEqual(self.field("Version", self.vlan), cmake_version())
+        needed = re.findall(r"(?:^|, )([^ ,]+)", self.field("Depends", self.vlan))
+        self.assertEqual(sorted(needed), ["libbpf1", "libc6"])
+        self.assertEqual(set(files_in_deb(self.deb)) & set(files_in_deb(self.vlan)), set())
+
+    def test_rpm_has_the_same_files(self):
+        text = (PACKAGING / "portmajor.spec").read_text(encoding="ascii")
+        self.assertEqual(re.search(r"Version: +(\S+)", text)[1], cmake_version())
+        top = self.folder / "rpm"
+        name = f"portmajor-{cmake_version()}"
+        (top / "SOURCES").mkdir(parents=True)
+        listed = must("git", "-C", pmlab.ROOT, "ls-files", "-z", "--cached", "--others",
+                      "--exclude-standard").split("\0")
+        with tarfile.open(top / "SOURCES" / f"{name}.tar.gz", "w:gz", compresslevel=1) as tar:
+            for path in filter(None, listed):
+                if not path.startswith("tests/fuzz") and (pmlab.ROOT / path).exists():
+                    tar.add(pmlab.ROOT / path, f"{name}/{path}")
+        must("rpmbuild", "-bb", "--nodeps", "--define", f"_topdir {top}",
+             "--define", "optflags -O0", "--define", "_smp_mflags -j2",
+             PACKAGING / "portmajor.spec")
+        rpm, vlan = sorted((top / "RPMS").rglob("*.rpm"), key=lambda path: "vlan" in path.name)
+        self.assertIn(opensm_version(), rpm.name)
+        for built, deb in ((rpm, self.deb), (vlan, self.vlan)):
+            there = [line.rpartition(" ")[2] for line in must(
+                "rpm", "-qp", "--qf", "[%{FILEMODES:perms} %{FILENAMES}\n]", built).splitlines()
+                if not line.startswith("d")]
+            self.assertEqual(sorted(map(plain, there)), sorted(map(plain, files_in_deb(deb))))
+        self.assertIn(f"opensm = {opensm_version()}", must("rpm", "-qp", "--requires", rpm))
+        self.assertNotIn("opensm", must("rpm", "-qp", "--requires", vlan) + vlan.name)
+
+    @unittest.skipUnless(IS_ROOT, "mounts need root")
+    @unittest.skipUnless(shutil.which("debootstrap"), "no debootstrap here")
+    def test_in_a_clean_root(self):
+        """OpenSM's own service routes without it before, with it once enabled; nothing stays."""
+        log = self.folder / "log"
+        root, work = self.folder / "root", self.folder / "work"
+        work.mkdir()
+        self.make_root(root, log)
+        shutil.copy(self.deb, work)
+        shutil.copy(self.vlan, work)
+        (work / "run").write_text(RUN, encoding="ascii")
+        pmlab.generate(work / "fabric.net", "two-level", 4, 2, 4, 1)
+        service = exec_starts((root / SERVICE[1:]).read_text(encoding="ascii"))[-1]
+
+        def inside(text, *args):
+            return must(*compatibility.NAMESPACES, "--net", "sh", "-c", compatibility.ENTER, "sh",
+                        root, work, "sh", "-ec", text, "sh", *args,
+                        env={"PATH": compatibility.PATH, "LC_ALL": "C.UTF-8"})
+
+        # OpenSM makes files of its own, which are not what is looked for.
+        inside(RUN, service)
+        before = files_below(root)
+        inside(f"dpkg -i /mnt/{self.deb.name}; ldconfig -p | grep libportmajor")
+        told = inside(RUN + '! grep portmajor "$log"', service)
+        self.assertEqual(told, "")
+
+        # As the drop-in says.
+        text = (root / SHARED).read_text(encoding="ascii")
+        enable = re.findall(r"(?m)^#   ((?:mkdir|ln) .*)$", text)
+        self.assertEqual(len(enable), 2)
+        inside("; ".join(enable))
+        self.assertEqual(os.readlink(root / ENABLED / "portmajor.conf"), f"/{SHARED}")
+        preflight = re.search(r"(?m)^ExecStartPre=-(.*)$", text)[1]
+        self.assertEqual(inside(preflight), "")
+        told = inside(RUN + "found 'portmajor tables configured on all switches'; "
+                      "until_true portmajor status >/dev/null; portmajor status",
+                      exec_starts(text)[-1])
+        self.assertIn("engine", told)
+
+        # Ethernet's half, with a link as `systemctl enable` makes it.
+        link = root / ENABLED_VLAN
+        link.parent.mkdir(exist_ok=True)
+        inside(f"dpkg -i /mnt/{self.vlan.name}")
+        link.symlink_to("/usr/lib/systemd/system/portmajor-vlan@.service")
+        self.assertTrue((root / os.readlink(link)[1:]).exists())
+        self.assertEqual(inside("portmajor-vlan show lo 2>&1 || echo $?"),
+                         "portmajor-vlan: lo: no Ethernet device\n1\n")
+
+        inside("dpkg --purge portmajor portmajor-vlan")
+        after = files_below(root)
+        changed = {path for path in before.keys() | after.keys()
+                   if before.get(path) != after.get(path) and not HALF_WRITTEN.fullmatch(path)}
+        self.assertEqual(changed, set())
+
+    def make_root(self, root, log):
+        release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
+        suite = re.search(r"(?m)^VERSION_CODENAME=(\S+)$", release)[1]
+        compatibility.run([*compatibility.NAMESPACES, "debootstrap", "--variant=minbase",
+                           f"--include={IN_ROOT}", suite, root,
+                           compatibility.find_mirror(log)], log)
+
+
+def plain(path):
+    """With libraries where Debian's packages from CMake have them."""
+    return re.sub(r"^/usr/lib(64|/[^/]+-linux-gnu)?/(?=libportmajor)", "/usr/lib/", path)
+
+
+if __name__ == "__main__":
+    labtest.main()
