@@ -6,6 +6,7 @@ order, a configuration with a typing error."""
 import json
 import pathlib
 import re
+import shlex
 import unittest
 
 import labtest
@@ -17,8 +18,8 @@ README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 
 def readme_conf():
     """The opensm.conf lines of the README."""
-    block = re.search(r"^In opensm\.conf .*?\n\n((?:    .*\n)+)", README.read_text(), re.M)
-    return [line.strip() for line in block[1].splitlines()]
+    line = re.search(r"^printf .* >> /etc/opensm/opensm\.conf$", README.read_text(), re.M)
+    return shlex.split(line[0])[2:-2]
 
 
 class Log(labtest.Folders):
