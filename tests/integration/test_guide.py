@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Every command of docs/guide.md is run, in its order, on a simulated fabric.
+"""Every command of README.md and docs/guide.md is run, in its order, on a simulated fabric.
 
 Blocks marked `sh` are run line by line in bash, in folders that stand for those of the
 guide; blocks marked `conf` are put into the file that their first line names. Lines with
-systemctl and kill are done here. Each command must end with status 0.
+systemctl and kill are done here, and what is there for the operator's hands (`# pull`).
+Each command must end with status 0.
 """
 
 import os
@@ -18,12 +19,19 @@ import pmlab
 import simlab
 
 GUIDE = pmlab.ROOT / "docs" / "guide.md"
+README = pmlab.ROOT / "README.md"
+ACCEPTANCE = "Acceptance on real hardware"
 CONF = "/etc/opensm/opensm.conf"
 
 
-def blocks():
-    """(kind, lines) of the fenced blocks of the guide."""
-    text = GUIDE.read_text(encoding="utf-8")
+def sections(path):
+    """{heading: text} of a document."""
+    parts = re.split(r"^## (.*)\n", path.read_text(encoding="utf-8"), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def blocks(text):
+    """(kind, lines) of the fenced blocks."""
     for match in re.finditer(r"^( *)```(\w+)\n(.*?)^ *```$", text, re.M | re.S):
         yield match[2], textwrap.dedent(match[3]).splitlines()
 
@@ -38,30 +46,34 @@ class Sm(simlab.OpenSM):
         self.root = root
 
     def _conf_lines(self):
-        lines = (self.root / CONF[1:]).read_text(encoding="ascii").splitlines()
-        return [line.replace(" /etc/", f" {self.root}/etc/") for line in lines]
+        return (self.root / CONF[1:]).read_text(encoding="ascii").splitlines()
 
     def _log_file(self):
-        return self.root / "var/log/opensm.log"
+        return self.root / "var/log/opensm.0x0002c90300000001.log"
 
     def _start(self):
         self._log_file().unlink(missing_ok=True)
         super()._start()
 
 
-class Guide(labtest.Folders):
+class Commands(labtest.Folders):
+    """Folders that stand for / and for where the operator works, and a fabric."""
+
     def setUp(self):
         self.root, self.home = self.folder / "root", self.folder / "home"
-        for path in ("etc/opensm", "var/cache/opensm", "var/log"):
+        for path in ("etc/opensm", "var/cache/opensm", "var/log",
+                     "var/lib/prometheus/node-exporter"):
             (self.root / path).mkdir(parents=True)
             (self.root / "sm2" / path).mkdir(parents=True)
         self.home.mkdir()
-        (self.home / "scripts").symlink_to(pmlab.ROOT / "scripts")
+        for name in ("monitoring", "scripts", "tests"):
+            (self.home / name).symlink_to(pmlab.ROOT / name)
         (self.root / CONF[1:]).write_text(f"sweep_interval {simlab.SWEEP_INTERVAL_S}\n"
                                           "routing_engine minhop\n", encoding="ascii")
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 6, 4, 4, 1)
         self.fabric = self.enterContext(pmlab.Fabric(netlist))
-        self.osm, self.ran, self.restarts = None, 0, []
+        self.osm, self.restarts = None, []
+        self.printed = []  # (line, what it printed) of each command
         self.addCleanup(self.stop)
         self.restart()
 
@@ -83,7 +95,14 @@ class Guide(labtest.Folders):
         old = path.read_text(encoding="ascii").splitlines() if path.exists() else []
         keys = {line.split()[0] for line in lines[1:]}
         kept = [line for line in old if line.split()[0] not in keys]
-        path.write_text("".join(f"{line}\n" for line in kept + lines[1:]), encoding="ascii")
+        new = [re.sub(r" /(etc|var)/", rf" {self.root}/\1/", line) for line in lines[1:]]
+        path.write_text("".join(f"{line}\n" for line in kept + new), encoding="ascii")
+
+    def by_hand(self, what, target):
+        """What the operator does with a cable's end or a node, until OpenSM has seen it."""
+        mark = self.osm.mark()
+        (self.fabric.lose if what in ("pull", "power off") else self.fabric.back)(target)
+        self.osm.settle(mark)
 
     def run_line(self, line):
         if line == "systemctl restart opensm":
@@ -92,33 +111,57 @@ class Guide(labtest.Folders):
             mark = self.osm.mark()
             self.osm.hup()
             return self.osm.settle(mark)
-        here = re.sub(r"(?<![\w.])/(etc|var)/", rf"{self.root}/\1/", line)
+        hand = re.fullmatch(r"# (pull|plug|power off|power on) (\S+)", line)
+        if hand:
+            return self.by_hand(*hand.groups())
+        return self.printed.append((line, self.shell(self.stand_in(line))))
+
+    def stand_in(self, line):
+        """The command for these folders."""
+        line = re.sub(r"(?<![\w.])/(etc|var)/", rf"{self.root}/\1/", line)
         # The script itself would build first.
-        here = here.replace("scripts/record-sets ",
+        line = line.replace("scripts/record-sets ",
                             f"python3 {pmlab.ROOT}/tests/integration/record_sets.py ")
-        here = here.replace("scp ", "cp ").replace(f"sm2:{self.root}/", f"{self.root}/sm2/")
+        line = line.replace("portmajor preflight",
+                            f"portmajor preflight -F {self.root}{CONF}")
+        line = line.replace("scp ", "cp ").replace(f"sm2:{self.root}/", f"{self.root}/sm2/")
+        if re.match(r"ib|sm|saquery|dump_fts", line):
+            line = f"export LD_PRELOAD={simlab.UMAD2SIM}; {line}"
+        return line
+
+    def shell(self, line):
         env = {**os.environ, "SIM_HOST": "h1-1", "IBSIM_SOCKNAME": self.fabric.sockname,
-               "OSM_CACHE_DIR": str(self.root / "var/cache/opensm"),
+               "OSM_CACHE_DIR": str(self.root / "var/cache/opensm"), "DESTDIR": str(self.root),
+               "LD_LIBRARY_PATH": str(pmlab.BUILD),
                "PATH": f"{pmlab.BUILD}:{os.environ['PATH']}:/usr/sbin:/sbin"}
-        if re.match(r"ib|sm|saquery", line):
-            here = f"export LD_PRELOAD={simlab.UMAD2SIM}; {here}"
-        done = subprocess.run(["bash", "-c", f"set -o pipefail; {here}"], cwd=self.home, env=env,
+        done = subprocess.run(["bash", "-c", f"set -o pipefail; {line}"], cwd=self.home, env=env,
                               capture_output=True, text=True, check=False, timeout=120,
                               errors="replace", stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout}{done.stderr}")
-        return None
+        return done.stdout
 
-    def test_every_command(self):
-        for kind, lines in blocks():
+    def run_blocks(self, text):
+        for kind, lines in blocks(text):
             if kind == "conf":
                 self.configure(lines)
             elif kind == "sh":
                 for line in lines:
                     with self.subTest(line):
                         self.run_line(line)
-                        self.ran += 1
-        self.assertGreater(self.ran, 30)
-        first, shadow, taken, migrate, moved, after, back = self.restarts
+
+    def runs(self):
+        """What lines of the log with `run` were printed, in their order."""
+        return [run for line, text in self.printed if "portmajor run" in line
+                for run in pmlab.Run.find(text)]
+
+
+class Guide(Commands):
+    def test_every_command(self):
+        for heading, text in sections(GUIDE).items():
+            if heading != ACCEPTANCE:
+                self.run_blocks(text)
+        self.assertGreater(len(self.printed), 30)
+        first, shadow, taken, migrate, moved, after, _, back = self.restarts
         self.assertEqual(pmlab.Run.find(shadow), [])
         self.assertNotIn("portmajor", first)
         outs = [pmlab.Run.find(log)[-1] for log in (taken, migrate, moved, after)]
@@ -126,6 +169,61 @@ class Guide(labtest.Folders):
         self.assertGreater(outs[2].moved, 0)
         self.assertEqual((outs[3].moved, outs[3].out_of_plan), (0, 0))
         self.assertNotIn("portmajor", back)
+
+
+class Acceptance(Commands):
+    """The guide's checklist ends as it says."""
+
+    def test_every_step(self):
+        self.run_blocks(sections(GUIDE)[ACCEPTANCE])
+        self.assertNotIn("portmajor", self.restarts[-1])
+        printed = dict(self.printed)
+        shadow, = (text for line, text in self.printed if "portmajor shadow" in line)
+        self.assertIn("leaf0[5]", shadow)
+        self.assertRegex(shadow, r"LFT blocks \d+ for this, \d+ to take over")
+        runs = self.runs()
+        self.assertGreaterEqual(len(runs), 6)
+        self.assertEqual({run.moved for run in runs}, {0})
+        for run in runs:
+            self.assertEqual(run.sent, run.acked)
+        self.assertIn("portmajor drain --wait 60 spine1", printed)
+        repairs = [text for line, text in self.printed if "portmajor repair" in line]
+        for text in repairs:
+            self.assertRegex(text, "portmajor repair .* unanswered 0, ")
+
+
+class Readme(Commands):
+    """Its commands for operators, from building to the state before."""
+
+    def stand_in(self, line):
+        if line.startswith("apt-get install "):
+            packages = line.removeprefix("apt-get install --no-install-recommends ")
+            line = f"dpkg-query -W {packages}"
+        elif line in ("scripts/demo", "scripts/test"):
+            line = f"test -x {line}"  # this is run by the one, and the other by all tests
+        elif line.startswith("cmake --preset release"):
+            line = f"cmake {pmlab.ROOT} --list-presets | grep -w release"
+        elif line == "ldconfig":
+            line = f"ldconfig -n {self.root}/usr/local/lib"
+        return super().stand_in(line.replace("build/release", str(pmlab.BUILD)))
+
+    def test_every_command(self):
+        text = README.read_text(encoding="utf-8")
+        self.run_blocks(text)
+        self.assertGreater(len(self.printed), 15)
+        taken, back = self.restarts[1:]
+        self.assertEqual([run.moved for run in pmlab.Run.find(taken)], [0])
+        self.assertNotIn("portmajor", back)
+        # Nothing stays of what was installed.
+        left = [path for path in self.root.rglob("*portmajor*")
+                if not path.is_relative_to(self.root / "var")]
+        self.assertEqual(left, [])
+
+
+class Length(unittest.TestCase):
+    def test_readme(self):
+        """Two to three screens of 50 lines."""
+        self.assertLessEqual(len(README.read_text(encoding="utf-8").splitlines()), 150)
 
 
 if __name__ == "__main__":
