@@ -10,7 +10,6 @@ import pmlab
 import simlab
 
 
-
 class Folders(unittest.TestCase):
     """Gives each class a temporary folder, `cls.folder`."""
 
@@ -22,6 +21,21 @@ class Folders(unittest.TestCase):
         cls.stack = contextlib.ExitStack()
         cls.addClassCleanup(cls.stack.close)
         cls.folder = cls.stack.enter_context(pmlab.Folder())
+
+
+class Statements:
+    """A paper's statements, `cls.rows`, come out as they did when they were compared by hand."""
+
+    VERDICTS = {}  # {number: verdict}
+    OURS = {}      # {number: a part of ours}, where a verdict would not give it away
+
+    def test_verdicts(self):
+        self.assertEqual({row.number: row.verdict for row in self.rows}, self.VERDICTS)
+
+    def test_numbers(self):
+        ours = {row.number: row.ours for row in self.rows}
+        for number, text in self.OURS.items():
+            self.assertIn(text, ours[number])
 
 
 class CacheCase(Folders):

@@ -16,15 +16,14 @@ def run(*args):
     return pmlab.run_cli("traffic", "--engine", "flit", *args)
 
 
-class Paper(labtest.Folders):
+class Paper(labtest.Statements, labtest.Folders):
+    VERDICTS = paper_rhinet.EXPECTED
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.bench = paper_rhinet.Bench(quick=True)
         cls.rows = paper_rhinet.statements(cls.bench)
-
-    def test_verdicts(self):
-        self.assertEqual({row.number: row.verdict for row in self.rows}, paper_rhinet.EXPECTED)
 
     def test_figures(self):
         paper_rhinet.write_figures(self.bench, self.folder / "figures")
