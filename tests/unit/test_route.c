@@ -636,17 +636,32 @@ static void test_leftovers(void **state)
 	world_free(&world);
 }
 
-/* Tables that lead right but name every port in every block are not as good. */
+/* A director's tables as its switches hold them, for a test to alter. */
+static uint8_t *begin_held(struct world *world)
+{
+	world_make(world, world_director(36), PM_GROUPED);
+	world_update(world, world->fabric);
+	return world_tables(world->routes, world->num_switches);
+}
+
+/* They lead right, and are not good enough to be taken over; ends the test. */
+static void expect_not_adopted(struct world *world, uint8_t *tables)
+{
+	struct pm_held *held = list_held(world, tables, world->plan);
+
+	assert_false(pm_routes_adopt(world->routes, held, true));
+	free(held);
+	free(tables);
+	world_free(world);
+}
+
+/* Tables that name every port in every block. */
 static void test_not_taken_over(void **state)
 {
 	struct world world;
-	struct pm_held *held;
-	uint8_t *tables;
+	uint8_t *tables = begin_held(&world);
 
 	(void)state;
-	world_make(&world, world_director(36), PM_GROUPED);
-	world_update(&world, world.fabric);
-	tables = world_tables(world.routes, world.num_switches);
 	for (uint32_t l = 0; l < world.plan->tree.num_leaves; l++) {
 		uint8_t *row = tables + (size_t)world.plan->tree.leaves[l] * world.stride;
 
@@ -654,11 +669,7 @@ static void test_not_taken_over(void **state)
 			if (row[lid] != PM_LFT_KEEP && row[lid] > 18)
 				row[lid] = (uint8_t)(19 + (row[lid] + lid) % 18);
 	}
-	held = list_held(&world, tables, world.plan);
-	assert_false(pm_routes_adopt(world.routes, held, true));
-	free(held);
-	free(tables);
-	world_free(&world);
+	expect_not_adopted(&world, tables);
 }
 
 /* Nor are those that give one port of each leaf half of another one's places, though no
@@ -666,13 +677,9 @@ static void test_not_taken_over(void **state)
 static void test_uneven_held(void **state)
 {
 	struct world world;
-	struct pm_held *held;
-	uint8_t *tables;
+	uint8_t *tables = begin_held(&world);
 
 	(void)state;
-	world_make(&world, world_director(36), PM_GROUPED);
-	world_update(&world, world.fabric);
-	tables = world_tables(world.routes, world.num_switches);
 	for (uint32_t l = 0; l < world.plan->tree.num_leaves; l++) {
 		uint8_t *row = tables + (size_t)world.plan->tree.leaves[l] * world.stride;
 		uint32_t places = 0;
@@ -681,11 +688,7 @@ static void test_uneven_held(void **state)
 			if (row[lid] == 20 && places++ < 18)
 				row[lid] = 19;
 	}
-	held = list_held(&world, tables, world.plan);
-	assert_false(pm_routes_adopt(world.routes, held, true));
-	free(held);
-	free(tables);
-	world_free(&world);
+	expect_not_adopted(&world, tables);
 }
 
 static uint64_t digest_tables(const struct world *world)
