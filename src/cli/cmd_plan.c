@@ -168,9 +168,8 @@ static const struct cli_option options[] = {
 	 "1,024 "
 	 "of these",
 	 CLI_MEMBER(struct request, files.simgrid)},
-	{'L', "lose", "WHAT[:PORT]",
-	 "write files for what is left of the fabric; as in portmajor whatif",
-	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
+	CLI_LOSE(struct request, lost,
+		 "write files for what is left of the fabric; as in portmajor whatif"),
 	CLI_INCLUDE(struct request, vlan, plan_vlan_options),
 	CLI_OUTPUT(struct request, output, "print nothing, write files only",
 		   "print one JSON object, with -l with every LID"),

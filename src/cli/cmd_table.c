@@ -372,8 +372,7 @@ static int run(const char *path, const struct request *request)
 static const struct cli_option options[] = {
 	{'S', "switch", "NAME", "the switch (default: the first leaf)",
 	 CLI_MEMBER(struct request, table)},
-	{'L', "lose", "WHAT[:PORT]", "as in portmajor whatif", .take = cli_take_lost,
-	 .to = offsetof(struct request, lost)},
+	CLI_LOSE(struct request, lost, "as in portmajor whatif"),
 	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
 	 CLI_MEMBER(struct request, sm)},
 	CLI_OUTPUT(struct request, output, "no text",

@@ -362,12 +362,11 @@ static int take_metric(const struct cli_option *option, char *argument, void *to
 }
 
 static const struct cli_option options[] = {
-	{'L', "lose", "WHAT[:PORT]",
-	 "a node, all its cables, or one cable. WHAT is a name, a pattern with * and ? "
-	 "for every node that it matches, a GUID (0x...), a LID (lid:N, or N alone) or a "
-	 "chassis (s0 for s0-line0 and s0-fab0). May be given several times: all of it "
-	 "is lost at once",
-	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
+	CLI_LOSE(struct request, lost,
+		 "a node, all its cables, or one cable. WHAT is a name, a pattern with * "
+		 "and ? for every node that it matches, a GUID (0x...), a LID (lid:N, or "
+		 "N alone) or a chassis (s0 for s0-line0 and s0-fab0). May be given "
+		 "several times: all of it is lost at once"),
 	{'a', "all", "KIND",
 	 "every single one of links (between switches), switches, leaves, spines or "
 	 "hosts, one after the other",

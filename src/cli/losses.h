@@ -16,8 +16,14 @@ struct cli_lost {
 	uint32_t num;
 };
 
-/* For a row of that option. */
+/* For a row of that option, or of another one with such a list. */
 int cli_take_lost(const struct cli_option *option, char *argument, void *to);
+
+#define CLI_LOSE(request, member, text)                                                  \
+	{                                                                                \
+		'L', "lose", "WHAT[:PORT]", text, .take = cli_take_lost,                 \
+						  .to = offsetof(request, member)        \
+	}
 
 /* A list of the texts. NULL without memory. */
 json_t *cli_lost_json(const struct cli_lost *lost);

@@ -290,10 +290,9 @@ static int run(const char *path, const struct request *request)
 
 static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_CUTOFF),
-	{'L', "lose", "WHAT[:PORT]",
-	 "a node, all its cables, or one cable, as for portmajor whatif. May be given "
-	 "several times: all of it is lost at once",
-	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
+	CLI_LOSE(struct request, lost,
+		 "a node, all its cables, or one cable, as for portmajor whatif. May be "
+		 "given several times: all of it is lost at once"),
 	{0, "sets", "FILE",
 	 "a recording of LFT Sets (scripts/record-sets makes them); it must lose the "
 	 "same (default: what portmajor sends, computed)",

@@ -274,8 +274,7 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct packet_request, timeout), .high = 20},
 	{0, "retries", "N", "rc: without an answer, until a pair is given up (default 7)",
 	 CLI_MEMBER(struct packet_request, retries), .high = 7},
-	{'L', "lose", "WHAT[:PORT]", "lost at the time of --at; as for whatif",
-	 .take = cli_take_lost, .to = offsetof(struct packet_request, lost)},
+	CLI_LOSE(struct packet_request, lost, "lost at the time of --at; as for whatif"),
 	{0, "at", "TIME",
 	 "when that is, from the beginning of what is measured (default 0); -TIME: so "
 	 "long before, with the Sets since then in force",

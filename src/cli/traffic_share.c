@@ -370,10 +370,9 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct request, permutations), .low = 1, .high = 1000000},
 	{0, "seed", "N", "another seed than 1", CLI_MEMBER(struct request, seed),
 	 .high = UINT32_MAX},
-	{'L', "lose", "WHAT[:PORT]",
-	 "a node, all its cables, or one cable, as for portmajor whatif. May be given "
-	 "several times",
-	 .take = cli_take_lost, .to = offsetof(struct request, lost)},
+	CLI_LOSE(struct request, lost,
+		 "a node, all its cables, or one cable, as for portmajor whatif. May be "
+		 "given several times"),
 	CLI_OUTPUT(struct request, output, "no text", "print JSON, see docs/json.md"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},
