@@ -90,11 +90,42 @@ static int choose_priority(const struct dealer *d, uint32_t *priority,
 	return 0;
 }
 
-/* Moves few; an error leaves the table half-changed. */
-static int move_few(struct dealer *d, struct pm_vlan_table *table,
-		    struct pm_vlan_deal *deal, struct pm_error *err)
+/* Whether a host's pairs meet with that priority, those that do at all. */
+static bool is_enough(struct dealer *d, uint32_t h, uint32_t priority)
 {
-	uint32_t before = table->broadcast, priority = 0;
+	const uint32_t *site = d->vlans->site;
+	uint32_t given = d->host[h].priority;
+
+	for (uint32_t b = 0; b < d->vlans->num_hosts; b++) {
+		bool met, meets;
+
+		/* Only who comes between would decide instead. */
+		if (d->host[b].priority < priority || d->host[b].priority > given ||
+		    d->parts.gone[b] || site[b] == site[h])
+			continue;
+		met = parts_join(&d->parts, d->host[h].vlan, site[h], site[b]);
+		meets = parts_join(&d->parts, d->host[b].vlan, site[h], site[b]);
+		if (met && !meets)
+			return false;
+	}
+	return true;
+}
+
+/* Priority over all is for who needs it: those of a leaf's hosts were dealt together, and
+ * who decides less for others leaves their VLANs as even as they were. */
+static void give_back(struct dealer *d, const struct pm_vlan_host *before)
+{
+	for (uint32_t h = 0; h < d->vlans->num_hosts; h++)
+		if (d->moves[h] && is_enough(d, h, before[h].priority))
+			d->host[h].priority = before[h].priority;
+}
+
+/* Moves few; an error leaves the table half-changed. */
+static int move_few(struct dealer *d, const struct pm_vlan_table *before,
+		    struct pm_vlan_table *table, struct pm_vlan_deal *deal,
+		    struct pm_error *err)
+{
+	uint32_t priority = 0;
 	int rc = dealer_broadcast(d, &table->broadcast, &deal->unheard, err);
 
 	if (!rc)
@@ -103,14 +134,16 @@ static int move_few(struct dealer *d, struct pm_vlan_table *table,
 		rc = choose_priority(d, &priority, err);
 	if (rc)
 		return rc;
-	deal->bound += table->broadcast != before;
+	deal->bound += table->broadcast != before->broadcast;
 	for (uint32_t h = 0; h < d->vlans->num_hosts; h++)
 		if (!d->moves[h])
 			dealer_count(d, h);
 	rc = dealer_run(d, priority, err);
-	if (!rc)
-		dealer_count_apart(&d->parts, table->host, deal);
-	return rc;
+	if (rc)
+		return rc;
+	give_back(d, before->host);
+	dealer_count_apart(&d->parts, table->host, deal);
+	return 0;
 }
 
 /* Lines that differ, with the broadcast's. */
@@ -167,7 +200,7 @@ int pm_vlans_lose(const struct pm_vlans *vlans, const uint8_t *cut,
 	if (!rc)
 		rc = pm_pool_check(&d.pool, err);
 	if (!rc)
-		rc = move_few(&d, table, deal, err);
+		rc = move_few(&d, &before, table, deal, err);
 	if (!rc && deal->apart)
 		rc = help(&d, cut, &before, table, deal, err);
 	if (!rc)

@@ -49,6 +49,15 @@ class Command(labtest.Folders):
                 self.assertLessEqual(one["shifts"]["maximum"], 1)
                 self.assertEqual(one["apart"], 0)
 
+    def test_shifts_after_a_loss(self):
+        """The lines that change leave the rest as evenly dealt as the plan's tables do."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 8, 8, 8, 1)
+        done = pmlab.run_cli("traffic", "--engine", "share", "--json", "--permutations", 1,
+                             "--lose", "spine0", netlist)
+        shifts = {one["kind"]: one["shifts"] for one in json.loads(done.stdout)["networks"]}
+        for key in ("mean", "minimum"):
+            self.assertGreaterEqual(shifts["vlan"][key], shifts["tables"][key] - 1e-9)
+
     def test_apart(self):
         """A leaf that nothing joins any more: its hosts get nothing, and it is told."""
         lost = [word for port in range(5, 9) for word in ("--lose", f"leaf0:{port}")]

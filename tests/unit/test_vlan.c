@@ -659,6 +659,7 @@ static void test_two_levels(void **state)
 	};
 	struct pm_vlan_deal deal;
 	struct trial t = {.random = {1}};
+	uint32_t priority[648];
 	uint64_t macs;
 	uint32_t sw;
 
@@ -673,9 +674,14 @@ static void test_two_levels(void **state)
 	assert_int_equal(deal.spread, 0);
 	assert_int_equal(pm_vlans_count_macs(&t.vlans, &t.table, &macs, &sw, NULL), 0);
 	assert_int_equal(macs, 18 * 648 - 18 * 17 / 2);
+	for (uint32_t h = 0; h < 648; h++)
+		priority[h] = t.table.host[h].priority;
 	pm_for_each_port(i, t.fabric, t.vlans.top[3])
 		t.cut[i] = t.cut[t.fabric->ports[i].peer] = 1;
 	assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &deal, NULL), 0);
+	/* Nobody has to decide for more pairs than before. */
+	for (uint32_t h = 0; h < 648; h++)
+		assert_int_equal(t.table.host[h].priority, priority[h]);
 	assert_int_equal(deal.apart, 0);
 	assert_int_equal(deal.unheard, 0);
 	assert_int_equal(deal.moved, deal.bound);

@@ -95,7 +95,8 @@ int pm_vlans_deal(const struct pm_vlans *vlans, const uint8_t *cut,
 /*
  * Changes a table for a loss, in few lines. Of each pair that its VLAN does not join any
  * more, though some VLAN does, at least one line has to change: those that do get VLANs
- * that join all, and priority over all other hosts with tags. The bound is that of a
+ * that join all and, where their own priority is not enough for that, one over all other
+ * hosts with tags. The bound is that of a
  * vertex cover of these pairs (half a largest matching of their double cover), and the
  * broadcast's line; it counts lines of any table with which all these pairs meet. If
  * moving these few leaves pairs apart and dealing anew leaves fewer, that is done.
