@@ -9,8 +9,8 @@ foreach(module fabric netlist generate tree reach plan route delta check whatif 
 		change planfile roles served smconf locate flap drain properties degrade lftfile
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
-		workload packet lanes rates engines stuck calls replay hosttable vlan
-		share bisection)
+		workload packet lanes rates engines stuck calls replay hosttable macs
+		vlan share bisection)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})

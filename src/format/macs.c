@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define LOCAL_BIT (UINT64_C(1) << 57) /* of the GUID: the address is nobody's own */
 #define FILLER UINT64_C(0xfffe)	      /* in the midst of the GUID */
@@ -29,9 +31,15 @@ struct entry {
 	uint32_t port, line;
 };
 
+struct named {
+	const char *name;
+	uint32_t node;
+};
+
 struct reader {
 	struct pm_lexer lexer;
 	const struct pm_fabric *fabric;
+	struct named *nodes; /* by name */
 	struct entry *list;
 	uint32_t num, room;
 };
@@ -52,15 +60,55 @@ static struct pm_text take_last(struct pm_text *text)
 	return word;
 }
 
-static uint32_t find_node(const struct pm_fabric *fabric, struct pm_text name)
+static int by_name(const void *a, const void *b)
 {
-	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		if (pm_text_is(name, pm_fabric_name(fabric, i)))
-			return i;
-	return PM_NONE;
+	const struct named *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
 }
 
-/* The port of a name with its number behind it; PM_NONE: there is no such name. */
+static int index_names(struct reader *r)
+{
+	uint32_t num = r->fabric->num_nodes;
+
+	r->nodes = pm_array(num, sizeof(*r->nodes));
+	if (!r->nodes)
+		return pm_error_no_memory(r->lexer.err);
+	for (uint32_t i = 0; i < num; i++)
+		r->nodes[i] = (struct named){pm_fabric_name(r->fabric, i), i};
+	qsort(r->nodes, num, sizeof(*r->nodes), by_name);
+	return 0;
+}
+
+static int compare_name(const void *text, const void *element)
+{
+	const struct pm_text *x = text;
+	const struct named *y = element;
+	size_t length = (size_t)(x->end - x->at);
+	int order = strncmp(x->at, y->name, length);
+
+	return order ? order : -(y->name[length] != '\0');
+}
+
+#define SEVERAL (PM_NONE - 1)
+
+/* The node with a name; PM_NONE: there is none. */
+static uint32_t find_node(const struct reader *r, struct pm_text name)
+{
+	uint32_t num = r->fabric->num_nodes;
+	const struct named *found =
+		num ? bsearch(&name, r->nodes, num, sizeof(*found), compare_name) : NULL;
+
+	if (!found)
+		return PM_NONE;
+	if ((found != r->nodes && !by_name(found, found - 1)) ||
+	    (found != r->nodes + num - 1 && !by_name(found, found + 1)))
+		return SEVERAL;
+	return found->node;
+}
+
+/* The port of a name with its number behind it; PM_NONE: there is no such name; or
+ * SEVERAL. */
 static uint32_t find_numbered(const struct reader *r, struct pm_text name)
 {
 	struct pm_text number = name;
@@ -73,8 +121,10 @@ static uint32_t find_numbered(const struct reader *r, struct pm_text name)
 	if (pm_text_is_empty(name) || pm_text_take_digits(&number, 10, &value) ||
 	    !pm_text_is(number, "]"))
 		return PM_NONE;
-	node = find_node(r->fabric, name);
-	if (node == PM_NONE || !value || value > r->fabric->nodes[node].num_ports)
+	node = find_node(r, name);
+	if (node == PM_NONE || node == SEVERAL)
+		return node;
+	if (!value || value > r->fabric->nodes[node].num_ports)
 		return PM_NONE;
 	return r->fabric->nodes[node].first_port + (uint32_t)value;
 }
@@ -82,17 +132,20 @@ static uint32_t find_numbered(const struct reader *r, struct pm_text name)
 /* The port that a name stands for, an end node's. */
 static int find_port(const struct reader *r, struct pm_text name, uint32_t *port)
 {
-	uint32_t node = find_node(r->fabric, name), cables = 0;
+	uint32_t node = find_node(r, name), cables = 0;
 
 	*port = PM_NONE;
 	if (node == PM_NONE)
 		*port = find_numbered(r, name);
-	else
+	else if (node != SEVERAL)
 		pm_for_each_port(i, r->fabric, node)
 			if (r->fabric->ports[i].peer != PM_NONE) {
 				*port = i;
 				cables++;
 			}
+	if (node == SEVERAL || *port == SEVERAL)
+		return pm_lexer_fail(&r->lexer, "several nodes are called %.*s",
+				     PM_SHOWN(name));
 	if (cables > 1)
 		return pm_lexer_fail(&r->lexer,
 				     "%.*s has several ports: NAME[PORT] says which",
@@ -179,18 +232,16 @@ static int check_doubles(struct reader *r)
 	return 0;
 }
 
-int pm_macs_read(const char *path, const struct pm_fabric *fabric, uint64_t *mac,
-		 struct pm_error *err)
+int pm_macs_parse(const char *text, size_t length, const char *source,
+		  const struct pm_fabric *fabric, uint64_t *mac, struct pm_error *err)
 {
-	struct reader r = {.fabric = fabric};
+	struct reader r = {
+		.lexer = pm_lexer_begin(text, length, source, -EINVAL, err),
+		.fabric = fabric,
+	};
 	struct pm_text line;
-	char *text = NULL;
-	size_t length = 0;
-	int rc = pm_textfile_read(path, &text, &length, err);
+	int rc = index_names(&r);
 
-	if (!rc)
-		r.lexer = pm_lexer_begin(text, length, pm_textfile_name(path), -EINVAL,
-					 err);
 	while (!rc && pm_lexer_next(&r.lexer, &line)) {
 		rc = pm_lexer_check_text(&r.lexer, line);
 		if (!rc)
@@ -201,6 +252,20 @@ int pm_macs_read(const char *path, const struct pm_fabric *fabric, uint64_t *mac
 	for (uint32_t i = 0; i < r.num && !rc; i++)
 		mac[r.list[i].port] = r.list[i].mac;
 	free(r.list);
+	free(r.nodes);
+	return rc;
+}
+
+int pm_macs_read(const char *path, const struct pm_fabric *fabric, uint64_t *mac,
+		 struct pm_error *err)
+{
+	size_t length = 0;
+	char *text = NULL;
+	int rc = pm_textfile_read(path, &text, &length, err);
+
+	if (!rc)
+		rc = pm_macs_parse(text, length, pm_textfile_name(path), fabric, mac,
+				   err);
 	free(text);
 	return rc;
 }

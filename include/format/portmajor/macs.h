@@ -19,16 +19,22 @@
 #include <portmajor/error.h>
 #include <portmajor/fabric.h>
 
+#include <stddef.h>
+
 /* The GUID of an address, and the address of a GUID; 0: it was made from none. */
 uint64_t pm_mac_guid(uint64_t mac);
 uint64_t pm_guid_mac(uint64_t guid);
 
 /*
- * Reads such a file ("-" is standard input) into mac[port], which has an element for each
- * port of the sealed fabric; others stay as they are. -EINVAL: a line is wrong, or a name
- * or an address stands twice, with "source:LINE: ..."; -ENOMEM; other -errno of reading.
- * Cost: O(lines x nodes).
+ * Reads such a text into mac[port], which has an element for each port of the sealed
+ * fabric; others stay as they are. -EINVAL: a line is wrong, a name is that of several
+ * nodes, or a port or an address stands twice, with "source:LINE: ..."; -ENOMEM.
+ * Cost: O((lines + nodes) log nodes).
  */
+int pm_macs_parse(const char *text, size_t length, const char *source,
+		  const struct pm_fabric *fabric, uint64_t *mac, struct pm_error *err);
+
+/* The same of a file, or of standard input for "-"; also other -errno of reading. */
 int pm_macs_read(const char *path, const struct pm_fabric *fabric, uint64_t *mac,
 		 struct pm_error *err);
 
