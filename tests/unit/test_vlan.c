@@ -302,11 +302,12 @@ static void learn_pair(struct trial *t, struct counts *c, uint32_t a, uint32_t b
 	}
 }
 
-static uint64_t reference_macs(struct trial *t)
+/* The most, which that switch has to have. */
+static uint64_t reference_macs(struct trial *t, uint32_t fullest)
 {
 	uint32_t num = t->vlans.num_hosts, switches = t->fabric->num_switches;
 	struct counts c = {calloc((size_t)t->vlans.num * switches, num)};
-	uint64_t most = 0;
+	uint64_t most = 0, told = 0;
 
 	assert_non_null(c.learnt);
 	for (uint32_t a = 0; a < num; a++)
@@ -325,8 +326,10 @@ static uint64_t reference_macs(struct trial *t)
 				total += c.learnt[((size_t)vlan * switches + sw) * num +
 						  h];
 		most = total > most ? total : most;
+		told = sw == fullest ? total : told;
 	}
 	free(c.learnt);
+	EXPECT(told == most);
 	return most;
 }
 
@@ -358,7 +361,7 @@ static void check_counts(struct trial *t)
 	uint64_t macs;
 
 	EXPECT(pm_vlans_count_macs(&t->vlans, &t->table, &macs, &sw, NULL) == 0);
-	EXPECT(macs == reference_macs(t));
+	EXPECT(macs == reference_macs(t, sw));
 	EXPECT(pm_vlans_shifts(&t->vlans, t->cut, &t->table, UINT32_MAX, &loads, NULL) ==
 	       0);
 	for (uint32_t by = 1; by < t->vlans.num_hosts; by++) {
@@ -647,6 +650,25 @@ static void test_no_priorities(void **state)
 	end(&t);
 }
 
+/* A switch between leaves and the top learns more than they do. */
+static void test_middle(void **state)
+{
+	static const char text[] =
+		"a/2 b/2 e/2 c/2 m/8 n/8 s/4 t/4 u/4 a:1=a1 b:1=b1 e:1=e1 c:1=c1 a:2=m:1 "
+		"b:2=m:2 e:2=m:3 c:2=n:1 m:4=s:1 m:5=t:1 m:6=u:1 n:2=s:2 n:3=t:2 n:4=u:2";
+	struct trial t;
+	uint64_t macs;
+	uint32_t sw;
+
+	(void)state;
+	make_drawn(&t, text);
+	assert_int_equal(t.vlans.num, 3);
+	assert_int_equal(pm_vlans_count_macs(&t.vlans, &t.table, &macs, &sw, NULL), 0);
+	assert_int_equal(macs, reference_macs(&t, sw));
+	assert_string_equal(pm_fabric_name(t.fabric, sw), "m");
+	end(&t);
+}
+
 /* 36 leaves, 18 spines: what a cable, two and a spine cost. */
 static void test_two_levels(void **state)
 {
@@ -692,10 +714,10 @@ static void test_two_levels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trees),	   cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_losses),	   cmocka_unit_test(test_parallel),
-		cmocka_unit_test(test_untagged),   cmocka_unit_test(test_no_priorities),
-		cmocka_unit_test(test_two_levels),
+		cmocka_unit_test(test_trees),	 cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_losses),	 cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_untagged), cmocka_unit_test(test_no_priorities),
+		cmocka_unit_test(test_middle),	 cmocka_unit_test(test_two_levels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
