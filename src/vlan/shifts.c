@@ -94,9 +94,11 @@ int pm_vlans_shifts(const struct pm_vlans *vlans, const uint8_t *cut,
 	struct counter c = {
 		.vlans = vlans,
 		.cut = cut,
-		.up_flows = pm_pool_array(&pool, vlans->fabric->num_ports, 4),
-		.down_flows = pm_pool_array(&pool, vlans->fabric->num_ports, 4),
-		.step = pm_pool_array(&pool, vlans->tree->num_switches, 4),
+		.up_flows =
+			pm_pool_array(&pool, vlans->fabric->num_ports, sizeof(uint32_t)),
+		.down_flows =
+			pm_pool_array(&pool, vlans->fabric->num_ports, sizeof(uint32_t)),
+		.step = pm_pool_array(&pool, vlans->tree->num_switches, sizeof(uint32_t)),
 	};
 	int rc = pm_pool_check(&pool, err);
 
