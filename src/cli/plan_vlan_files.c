@@ -254,6 +254,14 @@ static void find_vlans(const struct vlan_job *job, uint32_t port, struct port_vl
 	}
 }
 
+/* Numbers from one to another; of one alone `bridge` takes no range. */
+static void print_run(FILE *file, uint32_t from, uint32_t to)
+{
+	fprintf(file, "%" PRIu32, from);
+	if (to > from)
+		fprintf(file, "-%" PRIu32, to);
+}
+
 /* Runs of VLANs by their numbers; `before` each. */
 static void print_runs(FILE *file, const struct vlan_job *job, const uint8_t *tagged,
 		       const char *before, const char *between, const char *after)
@@ -267,10 +275,8 @@ static void print_runs(FILE *file, const struct vlan_job *job, const uint8_t *ta
 			continue;
 		while (i + 1 < job->vlans.num && tagged[i + 1])
 			i++;
-		fprintf(file, "%s%s%" PRIu32, first ? "" : between, before,
-			job->request->first + from);
-		if (i > from)
-			fprintf(file, "-%" PRIu32, job->request->first + i);
+		fprintf(file, "%s%s", first ? "" : between, before);
+		print_run(file, job->request->first + from, job->request->first + i);
 		fputs(after, file);
 		first = false;
 	}
@@ -355,9 +361,11 @@ static void print_others(FILE *file, const struct vlan_job *job, const char *nam
 
 		if (!end && !p->tagged[i] && i != p->untagged)
 			continue;
-		if (number > from)
-			fprintf(file, "vlan del dev %s vid %" PRIu32 "-%" PRIu32 "\n",
-				name, from, number - 1);
+		if (number > from) {
+			fprintf(file, "vlan del dev %s vid ", name);
+			print_run(file, from, number - 1);
+			fputc('\n', file);
+		}
 		from = number + 1;
 	}
 }

@@ -209,6 +209,19 @@ class Options(VlanCase):
                              "--merge", self.net).stdout
         self.assertIn("bandwidth lost: 4 of 12 cables between switches are in no VLAN", text)
 
+    @unittest.skipUnless(shutil.which("bridge"), "no bridge here")
+    def test_bridge_takes_it(self):
+        """Its words, not what comes of them: lo is in no bridge. 1 and 4094 are runs of one."""
+        for first in (2, 4091):
+            self.plan("--first-vlan", first)
+            vlanfiles.Files(self.net, self.out)
+            for path in self.out.glob("*.bridge"):
+                text = re.sub(r" dev \S+", " dev lo", path.read_text(encoding="ascii"))
+                done = subprocess.run(["bridge", "-force", "-batch", "-"], input=text, text=True,
+                                      capture_output=True, check=False)
+                self.assertNotIn("nvalid", done.stderr, path)
+                self.assertEqual(done.stderr.count("RTNETLINK answers"), text.count("vlan "))
+
     def test_mac_table(self):
         entries = self.plan()["macs"]["entries"]
         self.plan("--mac-table", entries)

@@ -44,6 +44,7 @@ def bits(text):
     found = 0
     for run in filter(None, text.split(",")):
         first, _, last = run.partition("-")
+        assert not last or int(first) < int(last), text  # bridge takes no other range
         found |= (2 << int(last or first)) - (1 << int(first))
     return found
 
