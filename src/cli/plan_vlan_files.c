@@ -315,7 +315,7 @@ static void print_ovs_port(FILE *file, const struct vlan_job *job, uint32_t port
 	fputs(" trunks=", file);
 	if (p->any)
 		print_runs(file, job, p->tagged, "", ",", "");
-	else if (p->bare)
+	else if (p->bare && p->untagged != PM_NONE)
 		fputs("'[]'", file);
 	else if (p->untagged != PM_NONE)
 		fprintf(file, "%" PRIu32, job->request->first + p->untagged);

@@ -248,6 +248,17 @@ class Options(VlanCase):
         self.refused(2, "--untagged nobody: there is no such host", "--macs", self.macs,
                      "--untagged", "nobody")
 
+    def test_untagged_beyond_the_access_vlan(self):
+        """Of two fabrics, one has it: in the other one, the host's port is closed to all."""
+        text = self.net.read_text(encoding="ascii")
+        other = re.sub(r'"(leaf|spine|h)', r'"other-\1', text)
+        self.net.write_text(text + "\n" + other, encoding="ascii")
+        vlanfiles.write_macs(self.net, self.macs)
+        self.plan("--untagged", "other-h1-2", status=1)
+        files = vlanfiles.Files(self.net, self.out)
+        self.assertEqual(files.ports["other-leaf1", 2], (None, frozenset()))
+        self.assertEqual(files.ports["other-leaf1", 1], (None, frozenset([104, 105, 106])))
+
     def test_misused(self):
         for options in (["--merge"], ["--macs", "x"], ["--diff", "x"], ["--untagged", "h0-1"]):
             done = pmlab.run_cli("plan", *options, self.net)
