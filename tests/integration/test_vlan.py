@@ -145,6 +145,17 @@ class Fabrics(VlanCase):
         self.assertEqual(result["unheard"], 2)
         self.assertEqual(result["apart"], result["pairs"] - 15 + 4)
 
+    def test_three_leaves_in_a_circle(self):
+        """Each two have a VLAN that joins them, and no table joins all."""
+        self.make("two-level", 3, 3, 1, 1)
+        self.plan()
+        files = vlanfiles.Files(self.net, self.out)
+        result = self.lose(files, "leaf0:2", "leaf1:3", "leaf2:4", status=1)
+        self.assertEqual([result["apart"], result["pairs"], result["unheard"]], [1, 3, 1])
+        parts, _ = files.parts(self.ends(files, ["leaf0:2", "leaf1:3", "leaf2:4"]))
+        for a, b in ("leaf0", "leaf1"), ("leaf0", "leaf2"), ("leaf1", "leaf2"):
+            self.assertTrue(any(part[a] == part[b] for part in parts.values()))
+
     def test_named_topologies(self):
         for name, vlans, spread in (("two-level-48", 8, 1), ("xgft-64", 16, 0),
                                     ("oversubscribed-36", 3, 0)):
