@@ -3,8 +3,8 @@
  * Who has which VLAN. Switches with hosts are taken one after the other, each with a
  * lower priority than those before: a VLAN will do for its hosts if it joins it with all
  * that are not taken yet. Who can be taken at one time can be later too, so if there is
- * any order in which all pairs meet, this finds one. Who has fewest VLANs that join it
- * with all is taken first: whoever comes after need not avoid the same VLANs.
+ * any order in which all pairs meet, this finds one. Whom VLANs join with the fewest is
+ * taken first: whoever comes after need not keep to the VLANs that it is in.
  */
 #include "dealer.h"
 
@@ -166,10 +166,9 @@ static void sort_sites(struct dealer *d)
 			continue;
 		d->first[sw] = h;
 		for (uint32_t vlan = 0; vlan < v->num; vlan++)
-			d->whole[sw] +=
-				parts_reach(&d->parts, vlan, sw) == d->parts.remain;
+			d->reach[sw] += parts_reach(&d->parts, vlan, sw);
 		at = d->num_sites++;
-		for (; at && d->whole[d->sites[at - 1]] > d->whole[sw]; at--)
+		for (; at && d->reach[d->sites[at - 1]] > d->reach[sw]; at--)
 			d->sites[at] = d->sites[at - 1];
 		d->sites[at] = sw;
 	}
@@ -185,7 +184,7 @@ int dealer_begin(struct dealer *d, const struct pm_vlans *v, const uint8_t *cut,
 	d->stay = pm_pool_array(&d->pool, switches, sizeof(uint32_t));
 	d->first = pm_pool_array(&d->pool, switches, sizeof(uint32_t));
 	d->sites = pm_pool_array(&d->pool, switches, sizeof(uint32_t));
-	d->whole = pm_pool_array(&d->pool, switches, sizeof(uint32_t));
+	d->reach = pm_pool_array(&d->pool, switches, sizeof(uint32_t));
 	d->load = pm_pool_array(&d->pool, v->fabric->num_ports, sizeof(uint32_t));
 	d->dealt = pm_pool_array(&d->pool, v->num, sizeof(uint32_t));
 	d->fit = pm_pool_array(&d->pool, v->num, sizeof(uint32_t));

@@ -14,7 +14,7 @@ struct dealer {
 	uint32_t *stay;	 /* [switch] hosts there that are and whose lines stay */
 	uint32_t *first; /* [switch] its first host; those of one follow each other */
 	uint32_t *sites; /* with hosts, in the order in which they are tried */
-	uint32_t *whole; /* [switch] VLANs that join it with all */
+	uint32_t *reach; /* [switch] sites that VLANs join it with, of all VLANs */
 	uint32_t num_sites;
 	uint32_t *load;	 /* [port] up: hosts dealt to it */
 	uint32_t *dealt; /* [vlan] hosts */

@@ -609,6 +609,31 @@ static void cut_cable(struct trial *t, const char *name, unsigned int num)
 	t->cut[port] = t->cut[t->fabric->ports[port].peer] = 1;
 }
 
+static void check_lone_cable(uint8_t untagged)
+{
+	struct trial t;
+
+	make_drawn(&t, "a/8 b/8 gate/8 top/8 other/8 a:1=a1 a:2=a2 b:1=b1 b:2=b2 "
+		       "gate:1=g1 a:3=top:1 a:4=other:1 b:3=top:2 b:4=other:2 "
+		       "gate:2=top:3");
+	t.vlans.untagged[4] = untagged;
+	assert_int_equal(pm_vlans_deal(&t.vlans, NULL, &t.table, &t.deal, NULL), 0);
+	assert_int_equal(count_apart(&t, false), 0);
+	assert_int_equal(t.table.host[4].vlan, t.vlans.access);
+	for (uint32_t h = 0; h < 4; h++) {
+		assert_int_not_equal(t.table.host[h].vlan, t.table.host[h ^ 1].vlan);
+		assert_true(t.table.host[h].priority < t.table.host[4].priority);
+	}
+	end(&t);
+}
+
+/* A leaf that has one VLAN comes first, and others have all of theirs. */
+static void test_lone_cable(void **state)
+{
+	(void)state;
+	check_lone_cable(0);
+}
+
 /* Who sends without tags has the access VLAN for all, and keeps it. */
 static void test_untagged(void **state)
 {
@@ -714,10 +739,11 @@ static void test_two_levels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trees),	 cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_losses),	 cmocka_unit_test(test_parallel),
-		cmocka_unit_test(test_untagged), cmocka_unit_test(test_no_priorities),
-		cmocka_unit_test(test_middle),	 cmocka_unit_test(test_two_levels),
+		cmocka_unit_test(test_trees),	      cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_losses),	      cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_lone_cable),    cmocka_unit_test(test_untagged),
+		cmocka_unit_test(test_no_priorities), cmocka_unit_test(test_middle),
+		cmocka_unit_test(test_two_levels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,7 @@ struct pm_vlan_deal {
 
 /*
  * Deals hosts to VLANs: those of a leaf evenly to its cables, and these evenly to cables
- * above. Leaves with the fewest whole VLANs come first and have the highest priority:
+ * above. Leaves that VLANs join with the fewest come first and have the highest priority:
  * others need not keep to what these reach. cut[port] (NULL: none) is set at both ends of
  * cables that are lost, of hosts too. table->host has room for each host. -ENOMEM.
  * Cost: O(hosts x VLANs x levels + sites^2 x VLANs).
