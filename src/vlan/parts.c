@@ -25,7 +25,8 @@ static void find_live(struct parts *p, const uint8_t *cut)
 		if (p->gone[h])
 			continue;
 		p->num_live++;
-		p->remain += !p->live[sw]++;
+		if (!p->vlans->untagged[h])
+			p->remain += !p->live[sw]++;
 	}
 }
 

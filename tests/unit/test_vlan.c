@@ -632,6 +632,7 @@ static void test_lone_cable(void **state)
 {
 	(void)state;
 	check_lone_cable(0);
+	check_lone_cable(1);
 }
 
 /* Who sends without tags has the access VLAN for all, and keeps it. */
