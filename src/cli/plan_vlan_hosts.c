@@ -121,17 +121,21 @@ static int read_macs(struct vlan_job *job)
 
 static int find_untagged(struct vlan_job *job, const char *wanted)
 {
+	const char *why = "there is no such host";
+
 	for (uint32_t h = 0; h < job->vlans.num_hosts; h++) {
 		char *name = vlan_host_name(job, h);
 		bool found = !strcmp(name, wanted);
 
 		free(name);
-		if (!found)
-			continue;
-		job->vlans.untagged[h] = 1;
-		return EXIT_FINE;
+		if (found) {
+			job->vlans.untagged[h] = 1;
+			return EXIT_FINE;
+		}
+		if (!strcmp(job->fabric->names + host_node(job, h)->name, wanted))
+			why = "it has several ports: NAME[PORT] says which";
 	}
-	return cli_fail(EXIT_USAGE, "--untagged %s: there is no such host", wanted);
+	return cli_fail(EXIT_USAGE, "--untagged %s: %s", wanted, why);
 }
 
 int vlan_hosts_read(struct vlan_job *job)

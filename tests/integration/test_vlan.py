@@ -259,6 +259,22 @@ class Options(VlanCase):
         self.refused(2, "--untagged nobody: there is no such host", "--macs", self.macs,
                      "--untagged", "nobody")
 
+    def test_untagged_with_two_ports(self):
+        """h0-1 has the cable of h1-1 as well."""
+        text = self.net.read_text(encoding="ascii").replace('"h1-1"[1]', '"h0-1"[2]')
+        text = re.sub(r'Hca\t1 "h1-1"\n.*\n', "", text)
+        text = text.replace('Hca\t1 "h0-1"\n', 'Hca\t2 "h0-1"\n[2]\t"leaf1"[1]\n')
+        self.net.write_text(text, encoding="ascii")
+        macs = self.macs.read_text(encoding="ascii")
+        self.macs.write_text(macs.replace("h0-1", "h0-1[1]").replace("h1-1", "h0-1[2]"),
+                             encoding="ascii")
+        self.refused(2, r"--untagged h0-1: it has several ports: NAME\[PORT\] says which",
+                     "--macs", self.macs, "--untagged", "h0-1")
+        self.plan("--untagged", "h0-1[2]")
+        table, names = vlanfiles.read_table(self.out / "hosts")
+        highest = sorted(names, key=lambda mac: table[mac][1])[-2]  # the last is for broadcasts
+        self.assertEqual(names[highest], "h0-1[2]")
+
     def test_untagged_beyond_the_access_vlan(self):
         """Of two fabrics, one has it: in the other one, the host's port is closed to all."""
         text = self.net.read_text(encoding="ascii")
