@@ -12,6 +12,9 @@
 
 #define MAPS 8 /* a program of ours has two */
 
+/* BPF_TCX_INGRESS and BPF_TCX_EGRESS, which older headers lack. */
+static const int tcx_points[] = {46, 47};
+
 static bool is_ours(const struct vlan_filter *filter)
 {
 	static const char *const names[] = {"pm_vlan_ingress:[", "pm_vlan_egress:["};
@@ -42,6 +45,15 @@ int vlan_loaded_find(unsigned int device, struct vlan_loaded *loaded,
 	free(filters.list);
 	*loaded = found;
 	return 0;
+}
+
+/* A kernel that cannot tell has none, or does not let the program in either. */
+bool vlan_has_tcx(unsigned int device, enum vlan_hook hook)
+{
+	enum bpf_attach_type point = (enum bpf_attach_type)tcx_points[hook];
+	__u32 num = 0;
+
+	return !bpf_prog_query((int)device, point, 0, NULL, NULL, &num) && num;
 }
 
 /* ---- Maps ---- */

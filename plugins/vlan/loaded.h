@@ -17,6 +17,9 @@ struct vlan_loaded {
 int vlan_loaded_find(unsigned int device, struct vlan_loaded *loaded,
 		     struct pm_error *err);
 
+/* Whether programs are attached by tcx (Linux 6.6), which is ahead of all filters. */
+bool vlan_has_tcx(unsigned int device, enum vlan_hook hook);
+
 /* File descriptors, which the caller closes. */
 struct vlan_maps {
 	int tables; /* holds the table in force */

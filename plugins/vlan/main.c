@@ -149,6 +149,19 @@ static int read_in_force(struct job *job, const struct vlan_maps *maps,
 
 /* ---- load ---- */
 
+static const char *const sides[] = {"ingress", "egress"};
+
+static int check_tcx(const struct job *job)
+{
+	for (int hook = 0; hook < VLAN_HOOKS; hook++)
+		if (vlan_has_tcx(job->device, (enum vlan_hook)hook))
+			return fail(EXIT_REFUSED,
+				    "%s: somebody else's tcx program is there (%s): "
+				    "left as it is",
+				    job->name, sides[hook]);
+	return EXIT_FINE;
+}
+
 static int check_free(struct job *job)
 {
 	struct vlan_loaded loaded;
@@ -160,13 +173,12 @@ static int check_free(struct job *job)
 		return fail(EXIT_REFUSED,
 			    "%s: already loaded: `replace` changes the table", job->name);
 	if (!loaded.num_others)
-		return EXIT_FINE;
+		return check_tcx(job);
 	return fail(EXIT_REFUSED,
 		    "%s: somebody else's tc filter is there (%s, preference %" PRIu32
 		    ", %s%s%s): left as it is",
-		    job->name, loaded.other.hook == VLAN_INGRESS ? "ingress" : "egress",
-		    loaded.other.preference, loaded.other.kind,
-		    *loaded.other.name ? " " : "", loaded.other.name);
+		    job->name, sides[loaded.other.hook], loaded.other.preference,
+		    loaded.other.kind, *loaded.other.name ? " " : "", loaded.other.name);
 }
 
 static int load_content(struct job *job, struct vlan_content *content)

@@ -399,6 +399,31 @@ def refuse_bpf(code):
     return act
 
 
+TCX = {"ingress": 46, "egress": 47}
+
+
+def call_bpf(command, *words):
+    """bpf(2) with 64-bit words; a file descriptor."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    attributes = ctypes.create_string_buffer(struct.pack(f"={len(words)}Q", *words), 144)
+    fd = libc.syscall(SECCOMP[platform.machine()], command, attributes, 144)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return fd
+
+
+def attach_tcx(device, point):
+    """A program that returns 0 (TCX_PASS), as long as this file is open."""
+    code = ctypes.create_string_buffer(struct.pack("=QQ", 0xB7, 0x95))  # r0 = 0; exit
+    terms = ctypes.create_string_buffer(b"GPL")
+    # BPF_PROG_LOAD: BPF_PROG_TYPE_SCHED_CLS, instructions; BPF_LINK_CREATE
+    program = call_bpf(5, 3 | 2 << 32, ctypes.addressof(code), ctypes.addressof(terms))
+    try:
+        return call_bpf(28, program | device << 32, point)
+    finally:
+        os.close(program)
+
+
 class Refused(Hosts):
     def refuse(self, status, message, *args, **kwargs):
         """With this message, and nothing changes."""
@@ -510,6 +535,19 @@ class Refused(Hosts):
             self.assertIn("pref 7 u32", "".join(left[1:]))
             self.assertNotIn("bpf", "".join(left[1:]))
             self.near.must("tc", "qdisc", "del", "dev", "e0", "clsact")
+
+    def test_others_by_tcx(self):
+        """Ahead of filters: what such a program lets pass, none of them sees."""
+        for side, point in TCX.items():
+            with self.near.inside():
+                try:
+                    link = attach_tcx(socket.if_nametoindex("e0"), point)
+                except OSError as error:
+                    self.skipTest(f"no tcx in this kernel: {error}")
+            self.refuse(1, f"e0: somebody else's tcx program is there ({side}): left as it is",
+                        "load", "e0", self.table())
+            os.close(link)
+        self.vlan(self.near, "load", "e0", self.table())
 
     def test_no_egress(self):
         """A load that fails half way takes back the other half."""
