@@ -188,8 +188,13 @@ static int take_vlan(const struct vlan_job *job, const struct pm_host_line *line
 static int take_lines(struct vlan_job *job)
 {
 	const struct pm_host_line *line = pm_host_table_find(&job->old, PM_MAC_GROUP);
-	int status = line ? take_vlan(job, line, &job->table.broadcast) : EXIT_FINE;
+	int status;
 
+	if (!line)
+		return cli_fail(EXIT_INPUT,
+				"%s has no line of broadcasts: plan without --lose first",
+				job->request->old);
+	status = take_vlan(job, line, &job->table.broadcast);
 	for (uint32_t h = 0; h < job->vlans.num_hosts && !status; h++) {
 		if (job->vlans.untagged[h])
 			continue;

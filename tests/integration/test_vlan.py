@@ -401,6 +401,11 @@ class Macs(VlanCase):
         old.write_text(good.replace(" 101 ", " 99 "), encoding="ascii")
         self.refused(3, "old:2: VLAN 99 is none of the plan's, 101 to 101", "--macs", self.macs,
                      "--lose", "leaf0:1", "--diff", old)
+        old.write_text(good.replace("ff:ff:", "#ff:ff:"), encoding="ascii")
+        self.refused(3, "old has no line of broadcasts: plan without --lose first", "--macs",
+                     self.macs, "--lose", "leaf0:1", "--diff", old)
+        result = self.plan("--diff", old)
+        self.assertEqual(result["changes"], {"lines": 1, "bound": 1})
         old.write_text(good + "02:00:00:00:00:01 5\n", encoding="ascii")
         self.refused(3, "old:7: no priority", "--macs", self.macs, "--diff", old)
         self.refused(3, "nowhere", "--macs", self.macs, "--diff", self.home / "nowhere")
