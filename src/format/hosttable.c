@@ -247,11 +247,10 @@ int pm_host_changes_read(const char *path, struct pm_host_table *changes,
 /* ---- Tables ---- */
 
 /* Both are by address: they are gone through side by side. */
-static int merge(const struct pm_host_table *table, const struct pm_host_table *changes,
-		 const char *source, struct pm_host_table *changed, struct pm_error *err)
+static void merge(const struct pm_host_table *table, const struct pm_host_table *changes,
+		  struct pm_host_table *changed)
 {
 	const struct pm_host_line *old = table->lines, *end = old + table->num;
-	char text[PM_MAC_TEXT];
 
 	for (uint32_t i = 0; i < changes->num; i++) {
 		const struct pm_host_line *change = &changes->lines[i];
@@ -260,16 +259,11 @@ static int merge(const struct pm_host_table *table, const struct pm_host_table *
 			changed->lines[changed->num++] = *old++;
 		if (old < end && old->mac == change->mac)
 			old++;
-		else if (!change->vlan)
-			return pm_error_set(
-				err, -EINVAL, "%s:%" PRIu32 ": %s is not in the table",
-				source, change->line, pm_mac_print(change->mac, text));
 		if (change->vlan)
 			changed->lines[changed->num++] = *change;
 	}
 	while (old < end)
 		changed->lines[changed->num++] = *old++;
-	return 0;
 }
 
 int pm_host_table_change(const struct pm_host_table *table,
@@ -286,9 +280,8 @@ int pm_host_table_change(const struct pm_host_table *table,
 	made.lines = pm_array(table->num + changes->num, sizeof(*made.lines));
 	if (!made.lines)
 		return pm_error_no_memory(err);
-	rc = merge(table, changes, source, &made, err);
-	if (!rc)
-		rc = find_double(&made, pair, err);
+	merge(table, changes, &made);
+	rc = find_double(&made, pair, err);
 	if (rc == 1)
 		rc = pm_error_set(err, -EINVAL,
 				  "%s: %s and %s would both have priority %" PRIu32,

@@ -24,12 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		return 0;
 	}
-	if (pm_host_table_change(&none, &changes, "in", &made, &err)) {
-		if (!rc || strncmp(err.text, "in:", 3))
-			abort();
-	} else if (!rc && pm_host_table_sum(&made) != pm_host_table_sum(&table)) {
+	if (pm_host_table_change(&none, &changes, "in", &made, &err) ||
+	    (!rc && pm_host_table_sum(&made) != pm_host_table_sum(&table)))
 		abort();
-	}
 	pm_host_table_free(&made);
 	pm_host_table_free(&changes);
 	pm_host_table_free(&table);

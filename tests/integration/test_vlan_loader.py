@@ -349,6 +349,8 @@ class Changed(Hosts):
                          ("111", "30", "4"))
         self.vlan(self.near, "update", "e0", self.table("# nothing\n"))
         self.assertEqual(self.shown(), changed)
+        self.vlan(self.near, "update", "e0", self.table(f"- {LOWER}\n"))  # gone already
+        self.assertEqual(self.shown(), changed)
 
     def test_side_by_side(self):
         """Updates at the same time: each finds what the others have left."""
@@ -480,8 +482,6 @@ class Refused(Hosts):
         self.refuse(3, f"{nowhere}: No such file or directory", "replace", "e0", nowhere)
         path = self.table(f"- {NEAR}\n")
         self.refuse(3, f"e0: its address, {NEAR}, is not in the table", "update", "e0", path)
-        path = self.table(f"- {UNKNOWN}\n")
-        self.refuse(3, f"{path}:1: {UNKNOWN} is not in the table", "update", "e0", path)
         path = self.table(f"{SECOND} 1 20\n")
         self.refuse(3, f"{path}: {FAR} and {SECOND} would both have priority 20",
                     "update", "e0", path)

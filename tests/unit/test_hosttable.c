@@ -119,15 +119,10 @@ static void test_bad_lines(void **state)
 static void test_bad_changes(void **state)
 {
 	struct pm_host_table table = read_well(ONE " 1 1\n" TWO " 2 2\n", false);
-	struct pm_host_table changes = read_well("- 02:00:00:00:00:03\n", true), made;
+	struct pm_host_table changes = read_well(TWO " 3 1\n", true), made;
 	struct pm_error err;
 
 	(void)state;
-	assert_int_equal(pm_host_table_change(&table, &changes, "c", &made, &err),
-			 -EINVAL);
-	assert_string_equal(err.text, "c:1: 02:00:00:00:00:03 is not in the table");
-	pm_host_table_free(&changes);
-	changes = read_well(TWO " 3 1\n", true);
 	assert_int_equal(pm_host_table_change(&table, &changes, "c", &made, &err),
 			 -EINVAL);
 	assert_string_equal(err.text,
@@ -141,6 +136,10 @@ static void test_bad_changes(void **state)
 	changes = read_well("- " ONE "\n- " TWO "\n", true);
 	assert_int_equal(pm_host_table_change(&made, &changes, "c", &table, &err), 0);
 	assert_int_equal(table.num, 0);
+	/* Once more, as who hands them out again has it. */
+	pm_host_table_free(&made);
+	assert_int_equal(pm_host_table_change(&table, &changes, "c", &made, &err), 0);
+	assert_int_equal(made.num, 0);
 	pm_host_table_free(&changes);
 	pm_host_table_free(&made);
 	pm_host_table_free(&table);

@@ -53,8 +53,8 @@ int pm_host_changes_read(const char *path, struct pm_host_table *changes,
 
 /*
  * Makes the table that `table` is after these changes, from `source`; both are left as
- * they are. -EINVAL: an address that is gone was not there, or two hosts have one
- * priority, with a message; -ENOMEM.
+ * they are. Changes that were made already change nothing. -EINVAL: two hosts would have
+ * one priority, with a message; -ENOMEM.
  */
 int pm_host_table_change(const struct pm_host_table *table,
 			 const struct pm_host_table *changes, const char *source,
