@@ -81,7 +81,8 @@ static int refuse_macs(const struct vlan_job *job)
 			job->request->merge ? "" : ": --merge makes do with fewer");
 }
 
-/* The most VLANs with which MAC tables are large enough. */
+/* The most VLANs with which MAC tables are large enough, if entries grow with VLANs, as
+ * they do where nothing is missing; else a number with which they are. */
 static int merge(struct vlan_job *job, const struct pm_tree *tree)
 {
 	uint32_t low = 1, high = job->vlans.num; /* high: too many */

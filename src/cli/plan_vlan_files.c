@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define PORT_PATTERN "swp{port}"
 #define NOWHERE 4095 /* no frame can have this VLAN */
@@ -514,6 +515,20 @@ static int write_switches(const struct vlan_job *job)
 	return status;
 }
 
+/* What an earlier plan wrote there would be taken for changes of this one's table. */
+static int remove_changes(const struct vlan_job *job)
+{
+	int status = EXIT_FINE;
+	char *path;
+
+	if (asprintf(&path, "%s/hosts.diff", job->request->folder) < 0)
+		cli_no_memory();
+	if (unlink(path) && errno != ENOENT)
+		status = cli_fail(EXIT_INPUT, "%s: %s", path, strerror(errno));
+	free(path);
+	return status;
+}
+
 int vlan_files_write(const struct vlan_job *job)
 {
 	const char *folder = job->request->folder;
@@ -523,7 +538,8 @@ int vlan_files_write(const struct vlan_job *job)
 		return cli_fail(EXIT_INPUT, "%s: %s", folder, strerror(errno));
 	if (!job->cut)
 		status = write_switches(job);
-	if (!status && job->request->old)
-		status = write_named(job, "hosts.diff", write_changes);
+	if (!status)
+		status = job->request->old ? write_named(job, "hosts.diff", write_changes)
+					   : remove_changes(job);
 	return status ? status : write_named(job, "hosts", write_hosts);
 }

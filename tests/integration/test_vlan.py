@@ -100,6 +100,8 @@ class VlanCase(labtest.Folders):
         self.assertEqual(result["changes"]["lines"], result["changes"]["bound"])
         back = self.lose(files)
         self.assertEqual((self.out / "hosts").read_bytes(), first)
+        self.plan()
+        self.assertFalse((self.out / "hosts.diff").exists())  # it was another table's
         self.assertEqual(back["changes"], {"lines": result["changes"]["lines"], "bound": 0})
         return result["changes"]["lines"]
 
