@@ -96,7 +96,7 @@ target_link_options(test_store PRIVATE -Wl,--gc-sections)
 target_link_libraries(test_store PRIVATE memfault test_tools)
 add_test(NAME unit.store COMMAND test_store)
 set_tests_properties(unit.memory unit.commands unit.store PROPERTIES LABELS unit
-	TIMEOUT 600)
+	TIMEOUT 1200)
 set_tests_properties(unit.commands PROPERTIES COST 100)
 
 # The plugin as it is, below stubs in OpenSM's place and above OpenSM's own containers.
