@@ -26,10 +26,11 @@ static void print_time(json_int_t seconds)
 	fputs(text, stdout);
 }
 
-/* The member that a path such as "a.b}" or "a.b|" leads to; NULL: there is none. */
+/* The member that a path such as "a.b}" or "a.b|" leads to; NULL: there is none. What is
+ * null has null members. */
 static const json_t *find_member(const json_t *object, const char *path)
 {
-	while (object && *path != '}' && *path != '|') {
+	while (object && !json_is_null(object) && *path != '}' && *path != '|') {
 		char name[MAX_NAME];
 		size_t length = strcspn(path, ".}|");
 

@@ -30,6 +30,7 @@ static const struct row {
 	{"{@t}", "1970-01-01 23:59:59"},
 	{"{no} {none} {r} {list} {in}", "? - ? ? ?"},
 	{"{4none} {%none} {5%%none}", "   - -     -"},
+	{"{none.r} {6%%%none.in.r}", "-      -"},
 	{"{n|cable|cables} {#list|cable|cables}, {one|switch|switches} {#no|x|y}",
 	 "-7 cables 3 cables, 1 switch 0 y"},
 	{"{no.deep} {name.n} {in.no.n}", "? ? ?"},
