@@ -98,9 +98,11 @@ def packet_points(document):
     """A point for each load: means over its seeds."""
     loads = collections.defaultdict(list)
     for point in document["points"]:
-        if point["offered"] is not None:  # of a closed loop
+        # Neither of a closed loop nor of one in which nothing arrived.
+        if point["offered"] is not None and point["latency_us"]["mean"] is not None:
             loads[point["offered"]].append(point)
-    halves = {row["offered"]: row["latency_us"]["half"] for row in document.get("means", ())}
+    halves = {row["offered"]: row["latency_us"]["half"] for row in document.get("means", ())
+              if row["latency_us"] is not None}
     return [{"load": load, "accepted": mean([p["accepted"] for p in points]),
              "latency": mean([p["latency_us"]["mean"] for p in points]),
              "half": halves.get(load, points[0]["latency_us"]["half"]),

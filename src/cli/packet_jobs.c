@@ -220,9 +220,10 @@ static json_t *outcome_json(const struct packet_lab *lab, const struct outcome *
 				 o->left ? json_null()
 					 : json_real(packet_us(lab, (double)o->done)),
 				 "left", (json_int_t)o->left);
-	return json_pack("{s:f, s:{s:f, s:f}, s:I, s:o}", "accepted", o->accepted,
-			 "latency_us", "mean", packet_us(lab, mean_of(o)), "max",
-			 packet_us(lab, (double)o->slowest), "messages",
+	return json_pack("{s:f, s:{s:o, s:o}, s:I, s:o}", "accepted", o->accepted,
+			 "latency_us", "mean",
+			 packet_us_json(lab, o->messages, mean_of(o)), "max",
+			 packet_us_json(lab, o->messages, (double)o->slowest), "messages",
 			 (json_int_t)o->messages, "done", done);
 }
 

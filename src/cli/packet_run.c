@@ -15,6 +15,11 @@ double packet_us(const struct packet_lab *lab, double ticks)
 	return ticks * ((double)lab->tick / 1e3) / 1e6;
 }
 
+json_t *packet_us_json(const struct packet_lab *lab, bool known, double ticks)
+{
+	return known ? json_real(packet_us(lab, ticks)) : json_null();
+}
+
 static void show_progress(struct packet_lab *lab, uint32_t piece)
 {
 	cli_progress_show(&lab->progress, (uint64_t)lab->done * PIECES + piece,

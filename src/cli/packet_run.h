@@ -9,6 +9,9 @@
 uint32_t packet_ticks(const struct packet_lab *lab, uint64_t ps);
 double packet_us(const struct packet_lab *lab, double ticks);
 
+/* The same, or null where it is not known. */
+json_t *packet_us_json(const struct packet_lab *lab, bool known, double ticks);
+
 struct packet_run {
 	struct pm_workload *workload;
 	struct pm_packet *packet;

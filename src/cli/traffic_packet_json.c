@@ -7,6 +7,7 @@
 #include "text.h"
 #include "traffic.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -136,9 +137,15 @@ static json_t *links_json(const struct packet_lab *lab, const struct pm_packet_r
 			 (double)sum / (double)num / ticks);
 }
 
-static double mean_us(const struct packet_lab *lab, const struct pm_packet_while *w)
+static json_t *mean_us(const struct packet_lab *lab, const struct pm_packet_while *w)
 {
-	return w->messages ? packet_us(lab, (double)w->latency / (double)w->messages) : 0;
+	return packet_us_json(lab, w->messages,
+			      (double)w->latency / fmax((double)w->messages, 1));
+}
+
+static json_t *max_us(const struct packet_lab *lab, const struct pm_packet_while *w)
+{
+	return packet_us_json(lab, w->messages, (double)w->slowest);
 }
 
 static json_t *windows_json(const struct packet_lab *lab,
@@ -156,12 +163,12 @@ static json_t *windows_json(const struct packet_lab *lab,
 			sets++;
 		list = cli_json_append(
 			list,
-			json_pack("{s:f, s:f, s:f, s:f, s:I, s:I}", "us",
+			json_pack("{s:f, s:f, s:o, s:o, s:I, s:I}", "us",
 				  packet_us(lab, i * window - lab->config.warmup), "rate",
 				  (double)w->ticks / window / lab->scene.num_hosts,
-				  "mean_us", mean_us(lab, w), "max_us",
-				  packet_us(lab, (double)w->slowest), "dropped",
-				  (json_int_t)w->dropped, "sets", (json_int_t)sets));
+				  "mean_us", mean_us(lab, w), "max_us", max_us(lab, w),
+				  "dropped", (json_int_t)w->dropped, "sets",
+				  (json_int_t)sets));
 	}
 	return list;
 }
@@ -180,12 +187,11 @@ static json_t *classes_json(const struct packet_lab *lab,
 			continue;
 		list = cli_json_append(
 			list,
-			json_pack("{s:I, s:I, s:I, s:f, s:f, s:f}", "sl", (json_int_t)sl,
+			json_pack("{s:I, s:I, s:I, s:f, s:o, s:o}", "sl", (json_int_t)sl,
 				  "vl", (json_int_t)lab->config.lanes->of_sl[sl],
 				  "messages", (json_int_t)w->messages, "gbps",
 				  (double)w->blocks * 512 / us / 1000, "mean_us",
-				  mean_us(lab, w), "max_us",
-				  packet_us(lab, (double)w->slowest)));
+				  mean_us(lab, w), "max_us", max_us(lab, w)));
 	}
 	return list;
 }
@@ -193,11 +199,12 @@ static json_t *classes_json(const struct packet_lab *lab,
 static json_t *latency_json(const struct packet_lab *lab,
 			    const struct pm_packet_result *r)
 {
-	return json_pack("{s:f, s:f, s:f, s:f, s:f}", "mean", packet_us(lab, r->mean),
-			 "half", packet_us(lab, r->half), "p50",
-			 packet_us(lab, (double)r->p50), "p99",
-			 packet_us(lab, (double)r->p99), "max",
-			 packet_us(lab, (double)r->slowest));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "mean",
+			 packet_us_json(lab, r->messages, r->mean), "half",
+			 packet_us_json(lab, r->means > 1, r->half), "p50",
+			 packet_us_json(lab, r->messages, (double)r->p50), "p99",
+			 packet_us_json(lab, r->messages, (double)r->p99), "max",
+			 packet_us_json(lab, r->messages, (double)r->slowest));
 }
 
 /* The circle in which packets wait for each other, or null. */
@@ -241,19 +248,19 @@ json_t *packet_point_json(const struct packet_lab *lab, const struct packet_run 
 	uint32_t load = lab->workload.load;
 
 	return json_pack(
-		"{s:I, s:o, s:f, s:o, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, "
+		"{s:I, s:o, s:f, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, "
 		"s:I, s:I, s:o, s:o, s:o, s:o}",
 		"seed", (json_int_t)lab->workload.seed, "offered",
 		load ? json_real(load / (double)PM_LOAD_FULL) : json_null(), "accepted",
 		r->accepted, "latency_us", latency_json(lab, r), "unstable", r->unstable,
-		"fairness", r->fairness, "links", links_json(lab, r), "packets",
-		(json_int_t)r->created, "delivered", (json_int_t)r->delivered, "spare",
-		(json_int_t)r->spare, "dropped", (json_int_t)r->dropped, "inside",
-		(json_int_t)r->inside, "drops", drops_json(lab, r), "windows",
-		windows_json(lab, r), "events", (json_int_t)r->events, "block_hops",
-		(json_int_t)r->hops, "pairs", pairs_json(lab, &r->pairs), "done",
-		done_json(lab, run), "findings", findings_json(lab, r, circle, num),
-		"sls", classes_json(lab, r));
+		"fairness", r->fairness > 0 ? json_real(r->fairness) : json_null(),
+		"links", links_json(lab, r), "packets", (json_int_t)r->created,
+		"delivered", (json_int_t)r->delivered, "spare", (json_int_t)r->spare,
+		"dropped", (json_int_t)r->dropped, "inside", (json_int_t)r->inside,
+		"drops", drops_json(lab, r), "windows", windows_json(lab, r), "events",
+		(json_int_t)r->events, "block_hops", (json_int_t)r->hops, "pairs",
+		pairs_json(lab, &r->pairs), "done", done_json(lab, run), "findings",
+		findings_json(lab, r, circle, num), "sls", classes_json(lab, r));
 }
 
 /* ---- Telling ---- */
@@ -433,18 +440,18 @@ bool packet_has_findings(const json_t *points)
 	return false;
 }
 
-/* Of a closed loop that was done with all seeds, or null. */
-static json_t *mean_done_json(const json_t *points)
+/* Of a member's member that is a number with all seeds, or null. */
+static json_t *mean_json(const json_t *points, const char *member, const char *inner)
 {
-	struct traffic_estimate done = traffic_estimate(points, "done", "us");
+	struct traffic_estimate found = traffic_estimate(points, member, inner);
 	const json_t *point;
 	size_t i;
 
 	json_array_foreach(points, i, point) if (!json_is_number(json_object_get(
-							 json_object_get(point, "done"),
-							 "us"))) return json_null();
-	return json_pack("{s:f, s:o}", "mean", done.mean, "half",
-			 traffic_half_json(done));
+							 json_object_get(point, member),
+							 inner))) return json_null();
+	return json_pack("{s:f, s:o}", "mean", found.mean, "half",
+			 traffic_half_json(found));
 }
 
 /* Over the seeds of each load. */
@@ -456,16 +463,14 @@ static json_t *means_json(const json_t *points, size_t seeds)
 		json_t *some = traffic_some(points, i, seeds);
 		struct traffic_estimate accepted =
 			traffic_estimate(some, "accepted", NULL);
-		struct traffic_estimate latency =
-			traffic_estimate(some, "latency_us", "mean");
 		json_t *offered = json_object_get(json_array_get(some, 0), "offered");
 
 		list = cli_json_append(
-			list, json_pack("{s:O?, s:f, s:o, s:{s:f, s:o}, s:o}", "offered",
-					offered, "accepted", accepted.mean, "half",
-					traffic_half_json(accepted), "latency_us", "mean",
-					latency.mean, "half", traffic_half_json(latency),
-					"done_us", mean_done_json(some)));
+			list, json_pack("{s:O?, s:f, s:o, s:o, s:o}", "offered", offered,
+					"accepted", accepted.mean, "half",
+					traffic_half_json(accepted), "latency_us",
+					mean_json(some, "latency_us", "mean"), "done_us",
+					mean_json(some, "done", "us")));
 		json_decref(some);
 	}
 	return list;

@@ -190,6 +190,7 @@ static void find_mean(const struct pm_packet *sim, struct pm_packet_result *r)
 	}
 	if (r->messages)
 		r->mean = total / (double)r->messages;
+	r->means = num;
 	if (num > 1) {
 		double variance = (squares - sum * sum / num) / (num - 1);
 

@@ -166,6 +166,25 @@ class Several(Jobs):
                                    job["alone"]["latency_us"]["mean"])
             self.assertGreater(job["slowdown"], 1)
 
+    def test_nothing(self):
+        """What no message tells, or too few, is not said to be 0."""
+        nothing = dict.fromkeys(("mean", "half", "p50", "p99", "max"))
+        dead = (self.tree, "--lose", "*", "--at", "-1us", "--jobs", 2, "--warmup", "0us",
+                "--time", "20us", "--window", "10us", "--seeds", 2)
+        told = json.loads(self.run_it(*dead, "--load", 0.5, "--json"))
+        for point in told["points"]:
+            self.assertEqual((point["latency_us"], point["fairness"], point["accepted"]),
+                             (nothing, None, 0))
+            self.assertEqual([(row["mean_us"], row["max_us"]) for row in point["windows"]],
+                             [(None, None)] * 2)
+            self.assertEqual([job["latency_us"] for job in point["jobs"]],
+                             [{"mean": None, "max": None}] * 2)
+        self.assertIsNone(told["means"][0]["latency_us"])
+        self.assertRegex(self.run_it(*dead, "--load", 0.5), r"0\.500 +0\.000( +-){5} ")
+        point = self.point(self.tree, "--collective", "ring")
+        self.assertIsNone(point["latency_us"]["half"])
+        self.assertGreater(point["latency_us"]["mean"], 0)
+
     def test_service_levels(self):
         """Jobs have them in turn, wherever their hosts are."""
         point = self.point(self.tree, "--collective", "linear", "--jobs", 3, "--placement",

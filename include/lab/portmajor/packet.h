@@ -173,6 +173,7 @@ struct pm_packet_result {
 			    * that send carry */
 	double mean, half; /* latency of messages in ticks, and half of the interval
 			    * that has it with 95%; half: 0 with one batch */
+	uint32_t means;	   /* whole batches with messages, which half is made of */
 	uint64_t p50, p99; /* at most 1/64 too high */
 	uint64_t slowest;
 	double fairness;      /* Jain's index of what arrived from each host that sends */
