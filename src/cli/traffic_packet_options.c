@@ -23,11 +23,12 @@ static int take_pattern(const struct cli_option *option, char *argument, void *t
 		       : EXIT_FINE;
 }
 
-/* A part of a list of loads, a number from 0.0001 to 1 or FROM..TO/STEP. */
+/* A part of a list of loads, a number from 0.0001 to 1 or FROM..TO/STEP, of which STEP is
+ * FROM if it is left out. */
 static int take_some_loads(struct packet_request *request, char *text)
 {
 	char *end;
-	double from = strtod(text, &end), last = from, step = 1;
+	double from = strtod(text, &end), last = from, step = from;
 
 	if (end != text && !strncmp(end, "..", 2)) {
 		last = strtod(end + 2, &end);
@@ -35,7 +36,7 @@ static int take_some_loads(struct packet_request *request, char *text)
 			step = strtod(end + 1, &end);
 	}
 	if (end == text || *end || !(from >= 0.0001 && last <= 1 && last >= from) ||
-	    !(step >= 0.0001))
+	    !(step >= 0.0001 && step <= 1))
 		return cli_fail(EXIT_USAGE,
 				"--load %s: not a number from 0.0001 to 1, nor "
 				"FROM..TO/STEP",
@@ -191,7 +192,8 @@ static const struct cli_option options[] = {
 	 .take = take_pattern},
 	{0, "load", "LIST",
 	 "what hosts send, as a share of what their links carry: numbers and "
-	 "FROM..TO/STEP with commas between (default 0.5)",
+	 "FROM..TO/STEP with commas between; STEP is FROM if it is left out (default "
+	 "0.5)",
 	 .take = take_loads},
 	{0, "poisson", NULL, "messages come at random times (default: evenly)",
 	 CLI_MEMBER(struct packet_request, poisson)},

@@ -79,6 +79,18 @@ class Shards(labtest.Folders):
             self.assertEqual(alone["points"], pair[1:])
             self.assertNotIn("means", alone)
 
+    def test_ranges(self):
+        """Of FROM..TO the step is FROM, with either engine."""
+        for options, last in ((FLIT, "0.3..1"), (PACKET, "0.3..0.9")):
+            told = json.loads(pmlab.run_cli("traffic", *options, "--load", last, "--seeds", 1,
+                                            "--json").stdout)
+            self.assertEqual([point.get("offered", point.get("load")) for point
+                              in told["points"]][:3], [0.3, 0.6, 0.9])
+        for load in ("0.1..0.9/inf", "0.1..0.9/nan", "0.1..", "0.1..0.9/"):
+            done = pmlab.run_cli("traffic", *PACKET, "--load", load)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("nor FROM..TO/STEP", done.stderr)
+
     def test_wrong_files(self):
         first, second, third = self.shards(3, *FLIT)
         self.refused("1 of 3 shards are missing, 2 the first", first, third)
