@@ -163,7 +163,7 @@ static void configure_times(struct packet_lab *lab)
 		config->lose_at = early || at > config->warmup ? 0 : config->warmup - at;
 	else
 		config->lose_at = config->warmup + at;
-	if (request->return_after)
+	if (request->return_after != PACKET_UNSET)
 		config->return_at =
 			config->lose_at + packet_ticks(lab, request->return_after);
 	lab->times = (struct pm_replay_config){
@@ -211,7 +211,8 @@ static void configure_engine(struct packet_lab *lab)
 	config->warmup = packet_ticks(lab, request->warmup);
 	config->batches = request->batches;
 	config->batch = packet_ticks(lab, request->time / request->batches);
-	config->window = packet_ticks(lab, request->window);
+	if (request->window != PACKET_UNSET)
+		config->window = packet_ticks(lab, request->window);
 	configure_times(lab);
 }
 
@@ -339,6 +340,39 @@ static int run_points(struct packet_lab *lab)
 	return status;
 }
 
+/* Whether a time that is said is below half a tick. */
+static bool is_none(const struct packet_lab *lab, uint64_t ps)
+{
+	return ps != PACKET_UNSET && !packet_ticks(lab, ps);
+}
+
+/* Times that are not long enough for what is to happen in them; an exit status. */
+static int check_short_times(const struct packet_lab *lab)
+{
+	const struct packet_request *request = lab->request;
+	const char *name = NULL;
+
+	if (is_none(lab, request->time / request->batches))
+		name = "time";
+	else if (is_none(lab, request->window))
+		name = "window";
+	else if (is_none(lab, request->return_after))
+		name = "return-after";
+	if (name)
+		return cli_fail(EXIT_USAGE, "--%s: shorter than %s %.3f ns", name,
+				name[0] == 't' ? "a tick for each of --batches,"
+					       : "a tick,",
+				packet_us(lab, 1) * 1000);
+	if (request->window == PACKET_UNSET)
+		return EXIT_FINE;
+	if (request->window > request->warmup + request->time)
+		return cli_fail(EXIT_USAGE, "--window: longer than the run");
+	if ((request->warmup + request->time) / request->window > PACKET_MAX_WINDOWS)
+		return cli_fail(EXIT_USAGE, "--window: more than %d of them in the run",
+				PACKET_MAX_WINDOWS);
+	return EXIT_FINE;
+}
+
 /* A run of at most PM_PACKET_MAX_TICKS, with the loss in it; an exit status. */
 static int check_times(const struct packet_lab *lab)
 {
@@ -354,7 +388,7 @@ static int check_times(const struct packet_lab *lab)
 		return cli_fail(EXIT_USAGE,
 				"--at: the loss is at the end of the run (--time) or "
 				"after it");
-	return EXIT_FINE;
+	return check_short_times(lab);
 }
 
 /* Reads what there is, and finds out what is to be run; an exit status. */
@@ -381,7 +415,7 @@ static int begin(struct packet_lab *lab, struct packet_request *request, const c
 	if (request->messages == INT32_MAX)
 		request->messages = lab->jobs.hosts - 1;
 	status = configure_rates(lab);
-	if (request->time == UINT64_MAX)
+	if (request->time == PACKET_UNSET)
 		request->time = longest_time(lab);
 	if (!status)
 		status = configure_sls(lab);

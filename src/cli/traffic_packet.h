@@ -14,8 +14,10 @@
 
 #define PACKET_MAX_LOADS 100
 #define PACKET_MAX_SEEDS 1000
-#define PACKET_GBPS 200	 /* of links that do not say how fast they are */
-#define PACKET_CIRCLE 64 /* ports of one that are named */
+#define PACKET_GBPS 200 /* of links that do not say how fast they are */
+#define PACKET_MAX_WINDOWS 100000
+#define PACKET_UNSET UINT64_MAX /* a time that is not said */
+#define PACKET_CIRCLE 64	/* ports of one that are named */
 
 struct packet_request {
 	struct cli_fabric fabric;
@@ -38,7 +40,7 @@ struct packet_request {
 	uint8_t sls[PM_MAX_SLS], num_sls; /* of hosts, in turn */
 	uint32_t bytes, mtu, buffer, reads, gbps, batches, seed, seeds, hoq, timeout,
 		retries;
-	/* In picoseconds; time UINT64_MAX: as long as a collective may take. */
+	/* In picoseconds; time PACKET_UNSET: as long as a collective may take. */
 	uint64_t wire, crossing, warmup, time, window, at, return_after, repair_at, smp;
 	bool before; /* the loss is so long before the beginning of what is measured */
 };

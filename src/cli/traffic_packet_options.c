@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNSET UINT64_MAX
+#define NOT_SAID UINT32_MAX
 
 static int take_pattern(const struct cli_option *option, char *argument, void *to)
 {
@@ -343,7 +343,9 @@ static int check_jobs(const struct packet_request *request)
 	    (request->pattern != PM_PATTERNS || request->num_loads || request->messages))
 		return cli_fail(EXIT_USAGE, "--collective takes the place of --pattern, "
 					    "--load and --messages");
-	if (request->collective && request->poisson)
+	if (request->messages && request->num_loads)
+		return cli_fail(EXIT_USAGE, "--messages takes the place of --load");
+	if (packet_request_closed(request) && request->poisson)
 		return cli_fail(EXIT_USAGE, "--poisson goes with a load");
 	if (!request->collective && (request->processes || request->calls))
 		return cli_fail(EXIT_USAGE,
@@ -353,9 +355,40 @@ static int check_jobs(const struct packet_request *request)
 	return EXIT_FINE;
 }
 
+/* Options that stand for nothing without another one; an exit status. */
+static int check_company(const struct packet_request *request)
+{
+	bool loses = request->lost.num || request->sets;
+	enum repair kind = request->repair.kind;
+	const char *reason = NULL;
+
+	if (!request->reliable &&
+	    (request->timeout != NOT_SAID || request->retries != NOT_SAID))
+		reason = "--timeout and --retries go with --transport rc";
+	else if (request->at != PACKET_UNSET && !loses)
+		reason = "--at: nothing is lost (--lose, --sets)";
+	else if (request->return_after != PACKET_UNSET && !loses)
+		reason = "--return-after: nothing is lost (--lose, --sets)";
+	else if (request->repair_at != PACKET_UNSET && kind == REPAIR_NONE)
+		reason = "--repair-after goes with --repair at-once or order";
+	else if (request->smp != PACKET_UNSET && kind != REPAIR_ORDER)
+		reason = "--smp goes with --repair order";
+	return reason ? cli_fail(EXIT_USAGE, "%s", reason) : EXIT_FINE;
+}
+
 /* What is not said. */
 static void set_defaults(struct packet_request *request)
 {
+	if (request->timeout == NOT_SAID)
+		request->timeout = 14;
+	if (request->retries == NOT_SAID)
+		request->retries = 7;
+	if (request->at == PACKET_UNSET)
+		request->at = 0;
+	if (request->repair_at == PACKET_UNSET)
+		request->repair_at = 0;
+	if (request->smp == PACKET_UNSET)
+		request->smp = 265000000;
 	if (request->pattern == PM_PATTERNS)
 		request->pattern = PM_UNIFORM;
 	if (!request->num_loads)
@@ -366,16 +399,16 @@ static void set_defaults(struct packet_request *request)
 		request->bytes = request->mtu;
 	if (!request->calls)
 		request->calls = 1;
-	if (request->warmup == UNSET)
+	if (request->warmup == PACKET_UNSET)
 		request->warmup = request->collective ? 0 : 50000000;
-	if (request->time == UNSET && !request->collective)
+	if (request->time == PACKET_UNSET && !request->collective)
 		request->time = 200000000;
 }
 
 /* Options that do not go together; an exit status. */
 static int check_request(struct packet_request *request)
 {
-	if (check_jobs(request))
+	if (check_jobs(request) || check_company(request))
 		return EXIT_USAGE;
 	set_defaults(request);
 	if (request->repair.kind != REPAIR_NONE && (request->lfts || request->sets))
@@ -385,11 +418,7 @@ static int check_request(struct packet_request *request)
 		return cli_fail(EXIT_USAGE, "--repair: nothing is lost (--lose)");
 	if (request->sets && request->lfts)
 		return cli_fail(EXIT_USAGE, "--lfts: --sets has tables, too");
-	if ((request->before || request->return_after) && !request->lost.num &&
-	    !request->sets)
-		return cli_fail(EXIT_USAGE, "%s: nothing is lost (--lose, --sets)",
-				request->before ? "--at" : "--return-after");
-	if (request->return_after && request->before)
+	if (request->return_after != PACKET_UNSET && request->before)
 		return cli_fail(EXIT_USAGE, "--return-after: not with a loss before the "
 					    "beginning (--at)");
 	if (request->buffer < request->mtu / 64)
@@ -415,13 +444,17 @@ int packet_request_read(int argc, char **argv, struct packet_request *request)
 		.seed = 1,
 		.seeds = 1,
 		.hoq = 18,
-		.timeout = 14,
-		.retries = 7,
+		.timeout = NOT_SAID,
+		.retries = NOT_SAID,
 		.wire = 50000,
 		.crossing = 100000,
-		.warmup = UNSET,
-		.time = UNSET,
-		.smp = 265000000,
+		.warmup = PACKET_UNSET,
+		.time = PACKET_UNSET,
+		.window = PACKET_UNSET,
+		.at = PACKET_UNSET,
+		.return_after = PACKET_UNSET,
+		.repair_at = PACKET_UNSET,
+		.smp = PACKET_UNSET,
 	};
 	packet_lanes_begin(request);
 	if (!request->lost.list)

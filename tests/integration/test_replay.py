@@ -69,8 +69,27 @@ class Replay(labtest.Folders):
                 ("--return-after: not with a loss before", "--at", "-1us", "--return-after", "1us"),
                 ("--time and --warmup: more than the 5497.6 ms", "--time", "9s")):
             self.refuse(2, message, "--sets", self.sets, *options)
-        for option, time in (("--at", "-1us"), ("--return-after", "1us")):
+        for option, time in (("--at", "-1us"), ("--at", "1us"), ("--return-after", "1us")):
             self.refuse(2, f"{option}: nothing is lost (--lose, --sets)", option, time)
+        for message, *options in (
+                ("--timeout and --retries go with --transport rc", "--timeout", 3),
+                ("--timeout and --retries go with --transport rc", "--retries", 3),
+                ("--smp goes with --repair order", "--smp", "1us"),
+                ("--smp goes with --repair order", "--lose", "leaf0", "--repair", "at-once",
+                 "--smp", "1us"),
+                ("--repair-after goes with --repair", "--lose", "leaf0", "--repair-after", "1us"),
+                ("--messages takes the place of --load", "--messages", 3),
+                ("--window: shorter than a tick, 2.560 ns", "--window", "1ns"),
+                ("--window: shorter than a tick, 2.560 ns", "--window", "0us"),
+                ("--window: longer than the run", "--window", "66us"),
+                ("--window: more than 100000 of them", "--window", "3ns", "--time", "1ms"),
+                ("--return-after: shorter than a tick, 2.560 ns", "--lose", "leaf0",
+                 "--return-after", "0us"),
+                ("--time: shorter than a tick for each of --batches, 2.560 ns", "--time", "1ns")):
+            self.refuse(2, message, *options)
+        done = pmlab.run_cli("traffic", "--engine", "packet", "--messages", 3, "--poisson", NET)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--poisson goes with a load", done.stderr)
         self.refuse(3, "is lost there, but not by --lose", "--sets", self.sets, "--lose", "leaf1:5")
         self.refuse(3, "not all that --lose names is lost there", "--sets", self.sets, "--lose",
                     "leaf0")
