@@ -16,27 +16,28 @@
 
 /* ---- What is run ---- */
 
-/* HOST or HOST:NUMBER behind the pattern's name; an exit status. */
-static int read_host(struct packet_lab *lab, char **rest)
+/* HOST or HOST:NUMBER behind the pattern's name, of which HOST may have colons, too; an
+ * exit status. */
+static int read_host(struct packet_lab *lab, const char **rest)
 {
 	const char *text = lab->request->pattern_argument;
-	char *name = strdup(text ? text : ""), *colon;
-	int status = EXIT_FINE;
+	const char *colon = text ? strrchr(text, ':') : NULL;
+	char *name;
 
-	if (!name)
-		return cli_fail(EXIT_INPUT, "out of memory");
-	colon = strchr(name, ':');
-	if (colon)
-		*colon = '\0';
-	lab->node = scene_host(&lab->scene, name);
-	if (lab->node == PM_NONE)
-		status = cli_fail(EXIT_USAGE, "--pattern %s: no host \"%s\"",
-				  pm_pattern_name(lab->request->pattern), name);
-	*rest = colon ? strdup(colon + 1) : NULL;
-	if (colon && !*rest)
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	free(name);
-	return status;
+	*rest = NULL;
+	lab->node = scene_host(&lab->scene, text ? text : "");
+	if (lab->node == PM_NONE && colon) {
+		name = strndup(text, (size_t)(colon - text));
+		if (!name)
+			return cli_fail(EXIT_INPUT, "out of memory");
+		lab->node = scene_host(&lab->scene, name);
+		free(name);
+		*rest = colon + 1;
+	}
+	return lab->node == PM_NONE ? cli_fail(EXIT_USAGE, "--pattern %s: no host \"%s\"",
+					       pm_pattern_name(lab->request->pattern),
+					       text ? text : "")
+				    : EXIT_FINE;
 }
 
 /* What stands behind a host; an exit status. */
@@ -68,7 +69,7 @@ static int configure_pattern(struct packet_lab *lab)
 	const struct packet_request *request = lab->request;
 	const char *argument = request->pattern_argument;
 	unsigned long number;
-	char *rest = NULL;
+	const char *rest;
 	int status;
 
 	switch (request->pattern) {
@@ -83,7 +84,6 @@ static int configure_pattern(struct packet_lab *lab)
 		status = read_host(lab, &rest);
 		if (!status)
 			status = read_rest(lab, rest);
-		free(rest);
 		return status;
 	default:
 		return argument ? cli_fail(EXIT_USAGE, "--pattern %s takes nothing else",

@@ -185,6 +185,20 @@ class Several(Jobs):
         self.assertIsNone(point["latency_us"]["half"])
         self.assertGreater(point["latency_us"]["mean"], 0)
 
+    def test_host_names(self):
+        """Hosts that patterns name may have colons in their names, and blanks."""
+        named = self.folder / "named.net"
+        text = self.switch.read_text(encoding="ascii")
+        named.write_text(text.replace('"h0-1"', '"n:1 a"').replace('"h0-2"', '"n:1 a:2"'),
+                         encoding="ascii")
+        for name, own in (("h0-1", "n:1 a"), ("h0-2", "n:1 a:2")):
+            for pattern, rest in (("incast", ""), ("incast", ":3"), ("hot-spot", ":0.5")):
+                self.assertEqual(self.point(named, "--pattern", f"{pattern}:{own}{rest}"),
+                                 self.point(self.switch, "--pattern", f"{pattern}:{name}{rest}"))
+        for text in ("n", "n:1", "n:1 a:2:x", "h0-1:3"):
+            self.refused("--pattern incast: no" if text[-1] != "x" else "senders", named,
+                         "--pattern", f"incast:{text}")
+
     def test_service_levels(self):
         """Jobs have them in turn, wherever their hosts are."""
         point = self.point(self.tree, "--collective", "linear", "--jobs", 3, "--placement",
