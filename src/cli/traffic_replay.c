@@ -6,12 +6,14 @@
 
 #include <stdio.h>
 
-/* When the cables are lost, from the beginning of what is measured. */
-static double lost_us(const struct packet_lab *lab)
+/* When the cables are lost, from the beginning of what is measured; null: none is. */
+static json_t *lost_us(const struct packet_lab *lab)
 {
-	return lab->times.before
-		       ? -(double)lab->request->at / 1e6
-		       : packet_us(lab, (double)lab->config.lose_at - lab->config.warmup);
+	if (!lab->config.num_lost)
+		return json_null();
+	return json_real(lab->times.before ? -(double)lab->request->at / 1e6
+					   : packet_us(lab, (double)lab->config.lose_at -
+								    lab->config.warmup));
 }
 
 /* What a recording says of itself, or null. */
@@ -34,7 +36,7 @@ json_t *traffic_replay_json(const struct packet_lab *lab)
 	const struct pm_replay *replay = &lab->scene.replay;
 
 	return json_pack(
-		"{s:o, s:f, s:o, s:I, s:I, s:f}", "recording", recording_json(lab),
+		"{s:o, s:o, s:o, s:I, s:I, s:f}", "recording", recording_json(lab),
 		"lost_us", lost_us(lab), "return_us",
 		config->return_at ? json_real(packet_us(lab, (double)config->return_at -
 								     config->warmup))

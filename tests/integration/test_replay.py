@@ -57,9 +57,20 @@ class Replay(labtest.Folders):
 
     def test_back(self):
         """While a cable is away packets are lost, and none afterwards."""
-        point, = self.traffic("--lose", LOST, "--at", "10us", "--return-after", "20us")["points"]
+        told = self.traffic("--lose", LOST, "--at", "10us", "--return-after", "20us")
+        self.assertAlmostEqual(told["settings"]["lost_us"], 10, delta=0.01)
+        point, = told["points"]
         lost = [window["us"] for window in point["windows"] if window["dropped"]]
         self.assertTrue(lost and min(lost) >= 5 and max(lost) < 30, lost)
+
+    def test_whole(self):
+        """Nothing is lost; what arrives is counted, answers by themselves."""
+        told = self.traffic("--transport", "rc")
+        self.assertIsNone(told["settings"]["lost_us"])
+        point, = told["points"]
+        self.assertGreater(point["spare"], 0)
+        self.assertEqual(point["packets"], sum(point[name] for name in (
+            "delivered", "spare", "dropped", "inside")))
 
     def test_refused(self):
         for message, *options in (
