@@ -64,10 +64,10 @@ static void print_text(const json_t *object, const struct pm_plan *plan)
 
 	cli_text_print(
 		object,
-		"{switches} switches, {leaves} of them leaves, levels 0 to "
-		"{top_level}, {pods} pods, {planes} planes\n"
-		"lid_order {lid_order}, LIDs up to {top_lid}, {blocks} LFT blocks a "
-		"switch, {full_load} for a full load\n");
+		"{switches|switch|switches}, {leaves} of them leaves, levels 0 to "
+		"{top_level}, {pods|pod|pods}, {planes|plane|planes}\n"
+		"lid_order {lid_order}, LIDs up to {top_lid}, {blocks|LFT block|LFT "
+		"blocks} a switch, {full_load} for a full load\n");
 	json_array_foreach(json_object_get(object, "notes"), i, one)
 		printf("note: %s\n", json_string_value(one));
 	json_array_foreach(json_object_get(object, "plane_list"), i, one)

@@ -279,9 +279,10 @@ static void print_text(const struct state *before, const struct state *after, ui
 	const struct pm_fabric *known = before->plan->known;
 	const struct pm_node *n = &known->nodes[sw];
 
-	printf("\"%s\": %u entries in %u blocks differ after the loss\n"
+	printf("\"%s\": %u entries in %u block%s differ after the loss\n"
 	       "port  way       before      after  to\n",
-	       pm_fabric_name(known, sw), after->changed[sw], after->blocks[sw]);
+	       pm_fabric_name(known, sw), after->changed[sw], after->blocks[sw],
+	       after->blocks[sw] == 1 ? "" : "s");
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
 		if (pm_fabric_peer_node(known, i) != PM_NONE)
 			print_port(before, after, i);

@@ -155,7 +155,8 @@ static void print_text(const json_t *object)
 	size_t i;
 
 	cli_text_print(json_array_get(list, 0),
-		       "{hosts} hosts, {pairs} ordered pairs of them, {paths} paths\n");
+		       "{hosts|host|hosts}, {pairs|ordered pair|ordered pairs} of them, "
+		       "{paths|path|paths}\n");
 	printf("%-24s %8s %9s %9s %11s %7s %9s %13s %9s %9s %9s\n", "", "", "first",
 	       "last", "cut at", "", "cut in", "", "half back", "99% back", "all back");
 	printf("%-24s %8s %9s %9s %11s %7s %9s %13s %9s %9s %9s\n", "", "Sets", "ms",

@@ -300,8 +300,8 @@ static void print_drops(const json_t *list)
 		if (!worst)
 			continue;
 		printf("dropped %" JSON_INTEGER_FORMAT ": %s, at %" JSON_INTEGER_FORMAT
-		       " nodes",
-		       sum, name, nodes);
+		       " node%s",
+		       sum, name, nodes, nodes == 1 ? "" : "s");
 		cli_text_print(worst, ", most at {node.name}: {packets}\n");
 	}
 }
@@ -314,9 +314,10 @@ static void print_more(const json_t *point)
 	print_drops(json_object_get(point, "drops"));
 	if (json_is_object(json_object_get(point, "pairs")))
 		cli_text_print(point,
-			       "{pairs.used} pairs of hosts: {pairs.again} sent "
-			       "{pairs.resent} packets again, {pairs.late} were late, "
-			       "{pairs.broken} are broken\n");
+			       "{pairs.used|pair|pairs} of hosts: {pairs.again} sent "
+			       "{pairs.resent|packet|packets} again, "
+			       "{pairs.late|was|were} late, {pairs.broken|is|are} "
+			       "broken\n");
 	list = json_object_get(point, "sls");
 	json_array_foreach(list, i, row) if (json_array_size(list) > 1)
 		cli_text_print(row, "SL {sl} on VL {vl}: {%%%gbps} Gb/s, latency "
@@ -336,7 +337,8 @@ static void print_more(const json_t *point)
 		cli_text_print(point, "done after {%%%done.us} us\n");
 	else if (json_is_object(json_object_get(point, "done")))
 		cli_text_print(point,
-			       "not done: {done.left} messages have not arrived\n");
+			       "not done: {done.left|message has|messages have} not "
+			       "arrived\n");
 	packet_jobs_print(point);
 	if (json_object_get(point, "cpu_seconds"))
 		cli_text_print(point, "{events} events, {block_hops} blocks over cables, "
@@ -382,7 +384,7 @@ static void print_settings(const json_t *object)
 		whole = json_is_integer(json_object_get(rate, "gbps"));
 		cli_text_print(rate, whole ? "{gbps} Gb/s" : "{%%%gbps} Gb/s");
 		cli_text_print(rate, i + 1 < json_array_size(rates)
-					     ? " ({links} cables), "
+					     ? " ({links|cable|cables}), "
 					     : " ({links})");
 	}
 	puts("; latencies in us");

@@ -50,13 +50,16 @@ void traffic_replay_print(const json_t *settings)
 	const json_t *recording = json_object_get(settings, "recording");
 
 	if (json_is_object(recording)) {
-		cli_text_print(recording, "{file}: {engine}, {cables} cables are lost");
+		cli_text_print(recording,
+			       "{file}: {engine}, {cables|cable is|cables are} lost");
 		if (json_string_length(json_object_get(recording, "times")))
 			cli_text_print(recording, "; {times}");
 		putchar('\n');
 	}
 	if (cli_json_number(settings, "sets_late"))
-		cli_text_print(settings,
-			       "{sets_late} Sets come after the end (--time), the last "
-			       "{%%%sets_last_us} us after the loss; {sets} before it\n");
+		cli_text_print(
+			settings,
+			"{sets_late|Set comes|Sets come} after the end (--time), the "
+			"last "
+			"{%%%sets_last_us} us after the loss; {sets} before it\n");
 }

@@ -126,9 +126,11 @@ static void print_text(const json_t *object)
 	size_t i;
 
 	cli_text_print(object,
-		       "{hosts} hosts: {flows} of them send to {flows} others, each to "
-		       "one, as shares of what their links carry;\n{flows} shifts, and "
-		       "{permutations} permutations drawn by seed {seed}; a fabric for "
+		       "{hosts} hosts: {flows|of them sends|of them send} to "
+		       "{flows|other|others}, each to one, as shares of what their links "
+		       "carry;\n{flows|shift|shifts}, and "
+		       "{permutations|permutation|permutations} drawn by seed {seed}; a "
+		       "fabric for "
 		       "{vlans_needed|VLAN|VLANs}\n");
 	printf("%-20s %8s %17s %17s %8s\n", "", "", "shifts", "permutations", "slowest");
 	printf("%-20s %8s %8s %8s %8s %8s %8s\n", "", "straight", "mean", "worst", "mean",

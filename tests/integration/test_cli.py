@@ -125,7 +125,7 @@ class BadNetlists(labtest.Folders):
         path = self.write(GOOD)
         result = pmlab.run_cli("plan", path)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertIn("1 switches", result.stdout)
+        self.assertIn("1 switch,", result.stdout)
 
     def test_from_standard_input(self):
         path = self.write(GOOD)

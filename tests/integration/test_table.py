@@ -66,7 +66,7 @@ class Table(labtest.Folders):
         leaf = found["switches"][0]
         self.assertEqual([port["alive"] for port in leaf["ports"]], [False, True, True])
         self.assertEqual(text, (
-            f'"leaf0": {leaf["entries"]} entries in {leaf["blocks"]} blocks differ after the loss\n'
+            f'"leaf0": {leaf["entries"]} entries in 1 block differ after the loss\n'
             "port  way       before      after  to\n"
             '   7  up            60          0  "spine0"[1], lost\n'
             '   8  up            60         90  "spine1"[1]\n'

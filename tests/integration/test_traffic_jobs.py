@@ -120,6 +120,26 @@ class Collectives(Jobs):
                      "--jobs", 3)
 
 
+class Words(Jobs):
+    def test_one(self):
+        """One of each, where there is one."""
+        pair = pmlab.generate(self.folder / "pair.net", "xgft", 1, 2, 1)
+        lines = {
+            ("plan",): "1 switch, 1 of them leaves, levels 0 to 0, 1 pod, 0 planes\n",
+            ("traffic", "--lose", "h0-1"): "1 host, 0 ordered pairs of them, 0 paths\n",
+            ("traffic", "--engine", "share", "--permutations", 1):
+                "2 hosts: 1 of them sends to 1 other, each to one, as shares of what their "
+                "links carry;\n1 shift, and 1 permutation drawn by seed 1; a fabric for 1 VLAN\n",
+            ("traffic", "--messages", 1, "--pattern", "shift:1", "--lose", "h0-1", "--at", "-2us",
+             "--warmup", "0us"):
+                "dropped 1: dead-port, at 1 node, most at",
+        }
+        for args, text in lines.items():
+            done = pmlab.run_cli(*args, pair)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(text, done.stdout)
+
+
 class Several(Jobs):
     def test_apart(self):
         """Jobs on a switch, or each below a switch of its own, know nothing of each other."""
