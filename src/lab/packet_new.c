@@ -252,6 +252,8 @@ int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **resu
 		if (sim->lanes > 1)
 			arbiter_begin(sim);
 		begin_ports(sim);
+		if (config->num_lost && !config->lose_at)
+			packet_lose(sim); /* before anything is sent */
 		begin_hosts(sim);
 		if (sim->failed || sim->wheel.failed)
 			rc = pm_error_no_memory(err);

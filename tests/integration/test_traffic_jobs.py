@@ -121,9 +121,23 @@ class Collectives(Jobs):
 
 
 class Words(Jobs):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.pair = pmlab.generate(cls.folder / "pair.net", "xgft", 1, 2, 1)
+
+    def test_lost_at_once(self):
+        """A host whose cable is lost before it begins sends nothing."""
+        for *at, arrive in ((0,), ("--at", "0us", 0), ("--at", "-2us", 0), ("--at", "1.3us", 2)):
+            args = ("--messages", 1, "--pattern", "shift:1", "--lose", "h0-1", "--warmup", "0us",
+                    *at)
+            point = self.point(self.pair, *args)
+            self.assertEqual((point["packets"], point["delivered"]),
+                             (2 if arrive else 1, arrive), at)
+
     def test_one(self):
         """One of each, where there is one."""
-        pair = pmlab.generate(self.folder / "pair.net", "xgft", 1, 2, 1)
+        pair = self.pair
         lines = {
             ("plan",): "1 switch, 1 of them leaves, levels 0 to 0, 1 pod, 0 planes\n",
             ("traffic", "--lose", "h0-1"): "1 host, 0 ordered pairs of them, 0 paths\n",
