@@ -330,6 +330,8 @@ const struct cli_command traffic_cutoff_command = {
 	.max_operands = INT_MAX,
 };
 
+#define NOT_SAID UINT32_MAX
+
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
@@ -343,8 +345,16 @@ static int read_options(int argc, char **argv, struct request *request)
 	if (!request->lost.num)
 		return cli_command_misused(&traffic_cutoff_command,
 					   "nothing is lost: --lose WHAT");
-	if (request->sets && request->write)
-		return cli_fail(EXIT_USAGE, "--write: with --sets nothing is computed");
+	if (request->sets &&
+	    (request->write || request->sm || request->mad_us != NOT_SAID ||
+	     request->wire_smps != NOT_SAID))
+		return cli_fail(EXIT_USAGE, "%s: with --sets nothing is computed",
+				request->write ? "--write"
+					       : "--sm, --mad-us and --max-wire-smps");
+	if (request->mad_us == NOT_SAID)
+		request->mad_us = 265;
+	if (request->wire_smps == NOT_SAID)
+		request->wire_smps = 4;
 	return -1;
 }
 
@@ -353,8 +363,8 @@ int traffic_cutoff(int argc, char **argv)
 	struct request request = {
 		.lost.list = calloc((size_t)argc, sizeof(char *)),
 		.compare.list = calloc((size_t)argc, sizeof(char *)),
-		.mad_us = 265,
-		.wire_smps = 4,
+		.mad_us = NOT_SAID,
+		.wire_smps = NOT_SAID,
 	};
 	int status;
 

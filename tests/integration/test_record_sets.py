@@ -207,6 +207,9 @@ class RecordSets(labtest.Folders):
         self.refuse("--engine: no engine \"fluid\"", "--engine", "fluid", status=2)
         self.refuse("--write: with --sets nothing is computed", "--sets", ours, "--write", "x",
                     status=2)
+        for option in (("--sm", "h0-1"), ("--mad-us", 265), ("--max-wire-smps", 4)):
+            self.refuse("--sm, --mad-us and --max-wire-smps: with --sets nothing is computed",
+                        "--sets", ours, *option, status=2)
         other = pmlab.generate(self.folder / "other.net", "director", 72)
         done = pmlab.run_cli("traffic", other, "--lose", LOST, "--sets", ours)
         self.assertEqual(done.returncode, 3)
