@@ -264,7 +264,7 @@ static void print_csv_row(const json_t *row)
 	json_array_foreach(cut_off, i, name)
 	{
 		if (i)
-			putchar(' ');
+			putchar(';');
 		csv_put_inside(json_string_value(name));
 	}
 	puts("\"");

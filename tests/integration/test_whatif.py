@@ -7,6 +7,7 @@ import csv
 import json
 import pathlib
 import re
+import tempfile
 import unittest
 
 import labtest
@@ -270,6 +271,17 @@ class Sweeps(labtest.Folders):
                                         "--worst", "3").splitlines()))
         self.assertEqual([line["hosts_cut_off"] for line in lines], ["0"] * 3)
         self.assertTrue(all(line["and"] for line in lines))
+
+    def test_csv_with_blanks(self):
+        """The hosts of a line can be told apart, as names have blanks on hardware."""
+        text = re.sub(r'"h(\d+-\d+)"', r'"n\1 mlx5_0"', NET.read_text(encoding="ascii"))
+        with tempfile.TemporaryDirectory() as folder:
+            named = pathlib.Path(folder) / "named.net"
+            named.write_text(text, encoding="ascii")
+            line, *_ = csv.DictReader(run("whatif", named, "--all", "leaves", "--csv").splitlines())
+        hosts = line["hosts"].split(";")
+        self.assertEqual(len(hosts), int(line["hosts_cut_off"]))
+        self.assertTrue(all(re.fullmatch(r"n\d+-\d+ mlx5_0", name) for name in hosts), hosts)
 
     def test_kinds(self):
         found = {kind: self.sweep(kind, "-n", "100000")
