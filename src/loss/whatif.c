@@ -105,7 +105,8 @@ static void mend_all(struct pm_whatif *whatif)
 
 /* ---- Who is reached ---- */
 
-/* The number, in part[], of the part with the manager or, else, most end nodes. */
+/* The number, in part[], of the part with the manager or, else, most of the end nodes
+ * that it had before: the manager does not move to another fabric. */
 static uint32_t find_managed_part(struct pm_whatif *whatif)
 {
 	const struct pm_fabric *fabric = whatif->broken;
@@ -116,7 +117,7 @@ static uint32_t find_managed_part(struct pm_whatif *whatif)
 		return part[fabric->ports[whatif->sm].node];
 	memset(ends, 0, fabric->num_nodes * sizeof(*ends));
 	for (uint32_t i = fabric->num_switches; i < fabric->num_nodes; i++)
-		ends[part[i]]++;
+		ends[part[i]] += whatif->whole_part[i] == whatif->managed_part;
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
 		if (ends[i] > ends[best])
 			best = i;

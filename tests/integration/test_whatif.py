@@ -272,6 +272,19 @@ class Sweeps(labtest.Folders):
         self.assertEqual([line["hosts_cut_off"] for line in lines], ["0"] * 3)
         self.assertTrue(all(line["and"] for line in lines))
 
+    def test_two_fabrics(self):
+        """The manager stays in its fabric, also when the other one has become larger."""
+        text = NET.read_text(encoding="ascii")
+        with tempfile.TemporaryDirectory() as folder:
+            both = pathlib.Path(folder) / "both.net"
+            both.write_text(text + re.sub(r'"((?:h|leaf|sw)[-0-9]+)"', r'"other-\1"', text),
+                            encoding="ascii")
+            for lost in ("leaf0", "other-leaf0"):
+                told = run_json("whatif", both, "--lose", lost)
+                self.assertEqual(told["cut_off"],
+                                 run_json("whatif", NET, "--lose", lost)["cut_off"]
+                                 if lost == "leaf0" else [])
+
     def test_csv_with_blanks(self):
         """The hosts of a line can be told apart, as names have blanks on hardware."""
         text = re.sub(r'"h(\d+-\d+)"', r'"n\1 mlx5_0"', NET.read_text(encoding="ascii"))
