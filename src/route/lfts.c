@@ -62,8 +62,9 @@ static int compare_switches(const void *a, const void *b)
 
 void pm_lfts_sort(struct pm_lfts *lfts)
 {
-	qsort(lfts->switches, lfts->num_switches, sizeof(*lfts->switches),
-	      compare_switches);
+	if (lfts->num_switches)
+		qsort(lfts->switches, lfts->num_switches, sizeof(*lfts->switches),
+		      compare_switches);
 }
 
 void pm_lfts_free(struct pm_lfts *lfts)

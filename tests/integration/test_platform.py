@@ -106,6 +106,12 @@ class Platform(Writer):
             with self.subTest(options):
                 self.assertEqual(self.check_routes(net, *options, gone=gone)[1], cut)
 
+    def test_nothing_left(self):
+        """No host, no table, and nothing undefined (with sanitizers) on the way."""
+        net = pmlab.generate(self.folder / "whole.net", "two-level", 6, 4, 4, 1)
+        root, tables, _ = self.write(net, "--lose", "*")
+        self.assertEqual((list(root.iter("host")), tables), ([], {}))
+
     def test_rates(self):
         """Of the netlist; 200 Gb/s where it has none. A switch costs 100 ns, a cable 50."""
         net = self.folder / "rates.net"
