@@ -2,6 +2,8 @@
 #include "traffic_shard.h"
 #include "json.h"
 
+#include <portmajor/student.h>
+
 #include <math.h>
 
 bool traffic_shard_has(const struct cli_shard *shard, uint32_t run)
@@ -35,17 +37,6 @@ int traffic_shard_check(const struct cli_shard *shard, const struct cli_output *
 
 /* ---- Means ---- */
 
-static double student(size_t runs)
-{
-	static const double table[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
-				       2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-				       2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
-	size_t freedom = runs - 1;
-
-	return freedom <= sizeof(table) / sizeof(*table) ? table[freedom - 1]
-							 : 1.96 + 2.5 / (double)freedom;
-}
-
 struct traffic_estimate traffic_estimate(const json_t *runs, const char *member,
 					 const char *inner)
 {
@@ -68,8 +59,8 @@ struct traffic_estimate traffic_estimate(const json_t *runs, const char *member,
 					(number - result.mean) * (number - result.mean);
 		}
 	if (result.known)
-		result.half =
-			student(json_array_size(runs)) * sqrt(squares / (num - 1) / num);
+		result.half = pm_student((uint32_t)json_array_size(runs) - 1) *
+			      sqrt(squares / (num - 1) / num);
 	return result;
 }
 

@@ -2,6 +2,8 @@
 /* What is seen of the traffic: by batches, by windows, and in all. */
 #include "packet_parts.h"
 
+#include <portmajor/student.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -140,18 +142,6 @@ static uint64_t quantile(const struct pm_packet *sim, uint64_t messages, uint64_
 	return 0;
 }
 
-/* Student's t for 95%, two-sided, by degrees of freedom. */
-static double student(uint32_t freedom)
-{
-	static const double table[] = {0,     12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
-				       2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-				       2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-				       2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052,
-				       2.048, 2.045, 2.042};
-
-	return freedom < sizeof(table) / sizeof(*table) ? table[freedom] : 2.042;
-}
-
 /* Ticks that were measured: up to now, or until nothing was left to arrive. */
 static uint32_t find_time(const struct pm_packet *sim)
 {
@@ -194,7 +184,7 @@ static void find_mean(const struct pm_packet *sim, struct pm_packet_result *r)
 	if (num > 1) {
 		double variance = (squares - sum * sum / num) / (num - 1);
 
-		r->half = student(num - 1) * sqrt(fmax(variance, 0) / num);
+		r->half = pm_student(num - 1) * sqrt(fmax(variance, 0) / num);
 	}
 }
 
