@@ -33,6 +33,12 @@ static int begin_collective(struct packet_lab *lab)
 	jobs->processes = request->processes;
 	if (!jobs->processes)
 		jobs->processes = most_processes(request->algorithm, jobs->hosts);
+	if (!request->processes &&
+	    pm_collective_check(request->algorithm, jobs->processes, &err))
+		return cli_fail(
+			EXIT_USAGE, "--collective %s: %s %u hosts, too few for it",
+			pm_collective_name(request->algorithm),
+			request->jobs > 1 ? "each job has" : "there are", jobs->hosts);
 	if (pm_collective_check(request->algorithm, jobs->processes, &err))
 		return cli_fail(EXIT_USAGE, "--collective %s", err.text);
 	if (jobs->processes > jobs->hosts)

@@ -104,6 +104,8 @@ class Collectives(Jobs):
             for number in numbers:
                 self.refused(f"{algorithm}: {number} processes: not", self.tree,
                              "--collective", algorithm, "--processes", number)
+        self.refused("--collective ring: each job has 3 hosts, too few for it", self.tree,
+                     "--collective", "ring", "--jobs", 10)
         self.refused("--processes 64: there are 32 hosts", self.tree, "--collective", "binomial",
                      "--processes", 64)
         self.refused("--processes 16: each job has 10 hosts", self.tree, "--collective",
