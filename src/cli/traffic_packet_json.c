@@ -125,7 +125,7 @@ static json_t *links_json(const struct packet_lab *lab, const struct pm_packet_r
 
 			if (far == PM_NONE || far >= fabric->num_switches)
 				continue;
-			busy = r->sent[port] * (lab->ticks ? lab->ticks[port] : 1);
+			busy = r->busy[port];
 			sum += busy;
 			num++;
 			if (busy > most)

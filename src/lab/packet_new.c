@@ -218,9 +218,9 @@ static void allocate(struct pm_packet *sim)
 	sim->drops_at = pm_pool_array(pool, fabric->num_nodes, sizeof(*sim->drops_at));
 	sim->windows = pm_pool_array(pool, sim->num_windows, sizeof(*sim->windows));
 	sim->latencies = pm_pool_array(pool, BUCKETS, sizeof(*sim->latencies));
-	sim->sent_before =
-		pm_pool_array(pool, fabric->num_ports, sizeof(*sim->sent_before));
-	sim->sent = pm_pool_array(pool, fabric->num_ports, sizeof(*sim->sent));
+	sim->busy_before =
+		pm_pool_array(pool, fabric->num_ports, sizeof(*sim->busy_before));
+	sim->busy = pm_pool_array(pool, fabric->num_ports, sizeof(*sim->busy));
 }
 
 int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **result,

@@ -70,7 +70,8 @@ struct port {
 	uint16_t waiting; /* output: lanes with packets, where there are several */
 	uint16_t timed;	  /* output: lanes with a LIFETIME event under way */
 	uint16_t reading; /* input: packets that are leaving */
-	uint32_t sent;	  /* output: blocks */
+	uint32_t sent;	  /* output: blocks, */
+	uint32_t until;	  /* the last of them by then */
 	bool to_host;	  /* output */
 	uint8_t sending;  /* output that is busy: the packet's lane */
 	bool fell;	  /* its cable died, and may be back */
@@ -146,8 +147,8 @@ struct pm_packet {
 	uint32_t num_windows, window;	  /* at hand */
 	struct pm_packet_sender *senders; /* [host] */
 	uint64_t *latencies;		  /* [BUCKETS] messages */
-	uint32_t *sent_before;		  /* [port] blocks before measuring */
-	uint64_t *sent;			  /* [port] while measuring */
+	uint64_t *busy_before;		  /* [port] ticks before measuring */
+	uint64_t *busy;			  /* [port] while measuring */
 };
 
 static inline struct port *port_of(const struct pm_packet *sim, uint32_t port)

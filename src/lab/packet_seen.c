@@ -101,10 +101,19 @@ static uint64_t sum_lags(const struct pm_packet *sim)
 	return sum;
 }
 
-static void sum_sent(struct pm_packet *sim)
+/* Ticks in which a port has sent, of a packet on its way only what is out. */
+static uint64_t busy_of(const struct pm_packet *sim, uint32_t port)
+{
+	const struct port *p = port_of(sim, port);
+	uint32_t now = sim->wheel.now;
+
+	return (uint64_t)p->sent * p->ticks - (p->until > now ? p->until - now : 0);
+}
+
+static void sum_busy(struct pm_packet *sim)
 {
 	for (uint32_t i = 0; i < sim->config.fabric->num_ports; i++)
-		sim->sent[i] = port_of(sim, i)->sent - sim->sent_before[i];
+		sim->busy[i] = busy_of(sim, i) - sim->busy_before[i];
 }
 
 void packet_see_end(struct pm_packet *sim)
@@ -116,9 +125,9 @@ void packet_see_end(struct pm_packet *sim)
 		sim->batches[sim->batch].lag = sum_lags(sim);
 		if (!sim->batch)
 			for (uint32_t i = 0; i < sim->config.fabric->num_ports; i++)
-				sim->sent_before[i] = port_of(sim, i)->sent;
+				sim->busy_before[i] = busy_of(sim, i);
 		if (sim->batch++ == sim->config.batches)
-			sum_sent(sim);
+			sum_busy(sim);
 	}
 	if (sim->window < sim->num_windows &&
 	    now == (sim->window + 1) * sim->config.window) {
@@ -241,7 +250,7 @@ void pm_packet_result(struct pm_packet *sim, struct pm_packet_result *r)
 		.batches = sim->batches + 1,
 		.num_batches = sim->batch ? sim->batch - 1 : 0,
 		.measured = find_time(sim),
-		.sent = sim->sent,
+		.busy = sim->busy,
 		.sls = sim->sls,
 		.senders = sim->senders,
 		.windows = sim->windows,
@@ -255,5 +264,5 @@ void pm_packet_result(struct pm_packet *sim, struct pm_packet_result *r)
 	r->p99 = quantile(sim, r->messages, r->slowest, 0.99);
 	r->unstable = is_unstable(sim, r);
 	if (sim->batch && sim->batch <= sim->config.batches)
-		sum_sent(sim);
+		sum_busy(sim);
 }

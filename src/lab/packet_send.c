@@ -28,6 +28,7 @@ static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 	p->sending = packet->lane;
 	p->from = packet->in;
 	p->sent += packet->size;
+	p->until = end;
 	sim->hops += packet->size;
 	add_event(sim, end, FREE, out, 0);
 	packet_leave(sim, packet, end);

@@ -53,6 +53,7 @@ class Lanes(labtest.Folders):
             point, = told["points"]
             self.assertEqual(point["unstable"], unstable)
             self.assertAlmostEqual(point["links"]["max"], min(1, 4 * load), delta=.02)
+            self.assertLessEqual(point["links"]["max"], 1)
             # Two of 64 hosts send over it: one up, one down.
             wanted = load if not unstable else (62 * load + 2 * .25) / 64
             self.assertAlmostEqual(point["accepted"], wanted, delta=.005)

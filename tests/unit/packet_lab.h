@@ -194,7 +194,7 @@ static inline uint64_t digest_of(const struct lab *lab)
 	for (uint32_t i = 0; i < r->num_batches; i++)
 		digest = mix(mix(digest, r->batches[i].latency), r->batches[i].lag);
 	for (uint32_t i = 0; i < lab->world.fabric->num_ports; i++)
-		digest = mix(digest, r->sent[i]);
+		digest = mix(digest, r->busy[i]);
 	return mix(mix(digest, r->p99), r->slowest);
 }
 

@@ -178,7 +178,7 @@ struct pm_packet_result {
 	uint64_t slowest;
 	double fairness;      /* Jain's index of what arrived from each host that sends */
 	bool unstable;	      /* ever more waits at the hosts */
-	const uint64_t *sent; /* [port] blocks */
+	const uint64_t *busy; /* [port] ticks in which it sent */
 	const struct pm_packet_while *sls;	/* [PM_MAX_SLS], measured */
 	const struct pm_packet_sender *senders; /* [host] */
 	const struct pm_packet_while *windows;
