@@ -83,12 +83,15 @@ static int match_tables(struct judge *j, struct pm_error *err)
 			first_missing = sw;
 	if (first)
 		judge_find(j, PM_FOUND_UNKNOWN_SWITCH, unknown,
-			   "%u tables are of switches that the topology does not have: "
-			   "0x%016" PRIx64 " (\"%s\") on line %u of %s",
-			   unknown, first->guid, first->name, first->line,
-			   j->config->tables);
-	judge_find(j, PM_FOUND_NO_TABLE, missing, "%u switches have no table: \"%s\"",
-		   missing, pm_fabric_name(j->fabric, first_missing));
+			   "%u %s that the topology does not have: 0x%016" PRIx64
+			   " (\"%s\") on line %u of %s",
+			   unknown,
+			   unknown == 1 ? "table is of a switch"
+					: "tables are of switches",
+			   first->guid, first->name, first->line, j->config->tables);
+	judge_find(j, PM_FOUND_NO_TABLE, missing, "%u %s no table: \"%s\"", missing,
+		   missing == 1 ? "switch has" : "switches have",
+		   pm_fabric_name(j->fabric, first_missing));
 	return 0;
 }
 
@@ -117,8 +120,8 @@ static void find_duplicates(struct judge *j, uint16_t *lids, uint32_t count)
 	for (uint32_t i = 1; i < count; i++)
 		if (lids[i] == lids[i - 1] && !twice++)
 			first = lids[i];
-	judge_find(j, PM_FOUND_DUPLICATE_LID, twice,
-		   "%u ports have the LID of another one: %u", twice, first);
+	judge_find(j, PM_FOUND_DUPLICATE_LID, twice, "%u %s the LID of another one: %u",
+		   twice, twice == 1 ? "port has" : "ports have", first);
 }
 
 /* LIDs that two ports have, and ports that have none. */
@@ -144,8 +147,8 @@ static int count_lids(struct judge *j, struct pm_error *err)
 			pm_bits_set(j->in_use, (p->lid + k) & UINT16_MAX);
 	}
 	j->found.ports_with_lid = count;
-	judge_find(j, PM_FOUND_NO_LID, without,
-		   "%u ports with a cable have no LID: \"%s\"[%u]", without,
+	judge_find(j, PM_FOUND_NO_LID, without, "%u %s no LID: \"%s\"[%u]", without,
+		   without == 1 ? "port with a cable has" : "ports with a cable have",
 		   pm_fabric_name(fabric, fabric->ports[first_without].node),
 		   fabric->ports[first_without].num);
 	find_duplicates(j, lids, count);
@@ -170,16 +173,19 @@ static int take_lids(struct judge *j, struct pm_error *err)
 				    j->config->topology, j->config->tables);
 	if (lids.first_differ != PM_NONE)
 		judge_find(j, PM_FOUND_OTHER_LID, lids.differ,
-			   "%u ports have another LID in the tables' file than in the "
-			   "topology: \"%s\" (%u)",
-			   lids.differ,
+			   "%u %s another LID in the tables' file than in the topology: "
+			   "\"%s\" (%u)",
+			   lids.differ, lids.differ == 1 ? "port has" : "ports have",
 			   pm_fabric_name(j->fabric,
 					  j->fabric->ports[lids.first_differ].node),
 			   j->fabric->ports[lids.first_differ].lid);
 	judge_find(j, PM_FOUND_UNKNOWN_PORT, lids.unknown,
-		   "%u ports in the tables' file are not in the topology: 0x%016" PRIx64
+		   "%u %s not in the topology: 0x%016" PRIx64
 		   " with LID %u, on line %u of %s",
-		   lids.unknown, owner[lids.first_unknown].guid, lids.first_unknown,
+		   lids.unknown,
+		   lids.unknown == 1 ? "port in the tables' file is"
+				     : "ports in the tables' file are",
+		   owner[lids.first_unknown].guid, lids.first_unknown,
 		   owner[lids.first_unknown].line, j->config->tables);
 	return 0;
 }
@@ -233,9 +239,10 @@ static void find_bad_ports(struct judge *j)
 		}
 	if (count)
 		judge_find(j, PM_FOUND_NO_SUCH_PORT, count,
-			   "%" PRIu64 " entries name a port that the switch does not "
-			   "have: port %u for LID %u on \"%s\"",
-			   count, j->table[first][first_lid], first_lid,
+			   "%" PRIu64 " %s a port that the switch does not have: port %u "
+			   "for LID %u on \"%s\"",
+			   count, count == 1 ? "entry names" : "entries name",
+			   j->table[first][first_lid], first_lid,
 			   pm_fabric_name(j->fabric, first));
 }
 
@@ -245,22 +252,31 @@ static void judge_paths(struct judge *j)
 {
 	const struct pm_check_paths *p = &j->found.paths;
 	const struct {
-		const char *text;
+		const char *one, *many;
 		uint64_t count;
 	} rows[PM_FAULTS] = {
-		[PM_FAULT_LOST] = {"paths end nowhere though there is a way", p->lost},
-		[PM_FAULT_LOOP] = {"paths go round for ever", p->loops},
-		[PM_FAULT_TURN] = {"paths turn up after going down", p->turns},
-		[PM_FAULT_MISROUTED] = {"paths end at another port", p->misrouted},
-		[PM_FAULT_APART] = {"paths to end ports do not arrive, for which there "
-				    "is no way up and then down",
-				    p->apart},
-		[PM_FAULT_DEAF] = {"paths to the subnet manager do not arrive", p->deaf},
+		[PM_FAULT_LOST] = {"path ends nowhere though there is a way",
+				   "paths end nowhere though there is a way", p->lost},
+		[PM_FAULT_LOOP] = {"path goes round for ever", "paths go round for ever",
+				   p->loops},
+		[PM_FAULT_TURN] = {"path turns up after going down",
+				   "paths turn up after going down", p->turns},
+		[PM_FAULT_MISROUTED] = {"path ends at another port",
+					"paths end at another port", p->misrouted},
+		[PM_FAULT_APART] =
+			{"path to an end port does not arrive, for which there "
+			 "is no way up and then down",
+			 "paths to end ports do not arrive, for which there "
+			 "is no way up and then down",
+			 p->apart},
+		[PM_FAULT_DEAF] = {"path to the subnet manager does not arrive",
+				   "paths to the subnet manager do not arrive", p->deaf},
 	};
 
 	for (unsigned int i = 0; i < PM_FAULTS; i++)
 		judge_find(j, PM_FOUND_LOST + i, rows[i].count, "%" PRIu64 " %s (%s)",
-			   rows[i].count, rows[i].text, p->example[i].text);
+			   rows[i].count, rows[i].count == 1 ? rows[i].one : rows[i].many,
+			   p->example[i].text);
 }
 
 /* "leaf0"[7] and so on, as far as there is room. */

@@ -31,10 +31,10 @@ static void find_unknown_lids(struct judge *j, const struct pm_plan *plan)
 		if (!count++)
 			first = lid;
 	}
-	judge_find(j, PM_FOUND_UNKNOWN_LID, count,
-		   "%u LIDs have entries and no place, neither in the topology nor in "
-		   "the plan: %u",
-		   count, first);
+	judge_find(
+		j, PM_FOUND_UNKNOWN_LID, count,
+		"%u %s entries and no place, neither in the topology nor in the plan: %u",
+		count, count == 1 ? "LID has" : "LIDs have", first);
 }
 
 /*
@@ -128,11 +128,15 @@ static void judge_differences(struct judge *j)
 	judge_find(j, PM_FOUND_NO_PLAN, !found->planned, "no plan: %s",
 		   found->unplanned.text);
 	judge_find(j, PM_FOUND_LID_OUT_OF_PLAN, found->lids_differ,
-		   "%u ports have no planned LID", found->lids_differ);
+		   "%u %s no planned LID", found->lids_differ,
+		   found->lids_differ == 1 ? "port has" : "ports have");
 	judge_find(j, PM_FOUND_ENTRY_OUT_OF_PLAN, found->delta.entries,
-		   "%" PRIu64 " entries are not as planned for these LIDs, in %" PRIu64
-		   " blocks of %" PRIu64 " switches",
-		   found->delta.entries, found->delta.blocks, found->delta.switches);
+		   "%" PRIu64 " %s not as planned for these LIDs, in %" PRIu64
+		   " block%s of %" PRIu64 " switch%s",
+		   found->delta.entries,
+		   found->delta.entries == 1 ? "entry is" : "entries are",
+		   found->delta.blocks, found->delta.blocks == 1 ? "" : "s",
+		   found->delta.switches, found->delta.switches == 1 ? "" : "es");
 }
 
 int judge_plan(struct judge *j, struct pm_error *err)

@@ -99,7 +99,7 @@ class Check(Dumped):
         self.assertIs(self.check(self.netlist, self.whole)["from_all"], False)
         self.assertEqual(self.run_ok("check", "-q", self.netlist, self.whole), "")
         out = self.run_ok("check", "-q", self.netlist, self.lost, status=1)
-        self.assertEqual(out, 'finding: 1 ports with a cable have no LID: "h3-3"[1]\n')
+        self.assertEqual(out, 'finding: 1 port with a cable has no LID: "h3-3"[1]\n')
 
     def test_standard_input(self):
         with open(self.whole, encoding="utf-8") as text:
