@@ -903,6 +903,10 @@ static void test_replaced(void **state)
 		{"one", CHAIN, "m0", NULL, 5},
 		{"a leaf", CHAIN, "l1", NULL, 5},
 		{"those behind it too", CHAIN, "m0 m1 t", NULL, 5},
+		{"one that is known by them, and comes first",
+		 "l0/3 l1/3 t/2 m0/3 m1/3 " CHAIN_LEAVES
+		 "l0:2=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
+		 "m0 m1 t", NULL, 5},
 		{"all", CHAIN, "l0 l1 m0 m1 t", NULL, 10},
 		{"more ports",
 		 "l0/3 l1/3 m0/4 m1/3 t/2 " CHAIN_LEAVES
