@@ -147,6 +147,11 @@ static void test_by_priority(void **state)
 	s.table.host[2] = (struct pm_vlan_host){1, 1};
 	assert_rates(bisect(&s, pm_way_by_vlan), 1, 1, 2);
 	assert_int_equal(s.found.shifts.worst, 0);
+	/* The other way round. */
+	s.table.host[2] = (struct pm_vlan_host){0, 3};
+	s.table.host[3] = (struct pm_vlan_host){1, 1};
+	assert_rates(bisect(&s, pm_way_by_vlan), 2, 1, 2);
+	assert_int_equal(s.found.shifts.worst, 1);
 	scene_end(&s);
 }
 
