@@ -547,7 +547,8 @@ static void check_loss(struct trial *t, struct tally *tally)
 static void test_losses(void **state)
 {
 	static const struct recipe_limits limits = {.switches = 12, .hosts = 12};
-	uint64_t first = from_environment("PM_SEED", 20261123);
+	/* Of the first 25, one is dealt all anew. */
+	uint64_t first = from_environment("PM_SEED", 20261180);
 	struct tally tally = {0};
 
 	(void)state;
