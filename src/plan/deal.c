@@ -296,12 +296,13 @@ static void deal_kind(struct deal *deal, uint32_t sw, enum pm_host kind,
 static void deal_slots(struct deal *deal, uint32_t sw)
 {
 	struct pm_plan *plan = deal->plan;
-	uint32_t used = 0, fresh = count_fresh(deal, sw, PM_COMPUTE), in_rounds;
+	uint32_t fresh = count_fresh(deal, sw, PM_COMPUTE), in_rounds;
+	bool used = false;
 
 	pm_for_each_port(i, plan->known, sw) {
 		if (deal->is_place[i] && plan->plane[i] != PM_NONE) {
 			give_plane(deal, i, find_dealt(deal, i));
-			used++;
+			used = true;
 		}
 	}
 	in_rounds = used || !deal->num_choice ? 0 : fresh - fresh % deal->num_choice;
