@@ -322,8 +322,7 @@ static const struct {
 	{"the SM that the file names", hide_sm_of_file, "sm 1", ""},
 	{"an SM that nobody is", name_sm_of_nobody, "", ""},
 	{"from all switches", hide_host_from_spine, "lost 1", ""},
-	{"no table", lose_table, "no-table 1, lost 11",
-	 "1 switch has no table: \"s1\""},
+	{"no table", lose_table, "no-table 1, lost 11", "1 switch has no table: \"s1\""},
 	{"unknown switch", rename_switch, "unknown-switch 1, no-table 1, lost 11",
 	 "1 table is of a switch that the topology does not have: 0x000000000000ffff "
 	 "(\"s1\") on line 17 of LFTS"},
