@@ -305,7 +305,7 @@ static void learn_port(struct glance *glance, const osm_subn_t *subn, uint32_t n
 	port->lid = cl_ntoh16(physp->port_info.base_lid);
 	if (!port->has_lid)
 		return;
-	guid = n->is_switch ? n->key : osm_physp_get_port_guid(physp);
+	guid = osm_physp_get_port_guid(physp);
 	port->end = osm_get_port_by_guid(subn, guid);
 	if (guid == glance->sm_guid)
 		glance->sm = n->first + num;

@@ -20,7 +20,7 @@ static void copy_port(const osm_node_t *node, unsigned int num, bool active_only
 
 	if (!physp)
 		return;
-	if (type_of(node) != PM_SWITCH)
+	if (num == 0 || type_of(node) != PM_SWITCH)
 		port->guid = cl_ntoh64(osm_physp_get_port_guid(physp));
 	if (active_only && type_of(node) != PM_SWITCH &&
 	    ib_port_info_get_port_state(&physp->port_info) != IB_LINK_ACTIVE)

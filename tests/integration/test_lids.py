@@ -7,6 +7,9 @@ import unittest
 import labtest
 import pmlab
 import simlab
+import wire
+
+NODE_INFO, PORT_GUID = 0x11, 20  # an attribute, and where it has the port's GUID
 
 
 class LidCase(labtest.CacheCase):
@@ -117,6 +120,27 @@ class Replaced(LidCase):
                     self.assertEqual([run.whole for run in event.runs if run.sent][:1], [1])
                     self.assertEqual(event.moved, 0)
             self.assertEqual(pmlab.Dump(lab.dump()).lids, before)
+
+
+class PortGuid(LidCase):
+    def test_of_switches(self):
+        """Switches whose port 0 has a GUID other than the node's keep their LIDs."""
+        netlist = pmlab.generate(self.folder / "guids.net", "two-level", 6, 3, 3, 1)
+        wires = wire.Wire()
+        with pmlab.Fabric(netlist) as fabric:
+            wires.fabric = fabric
+            for node in ("leaf1", "spine0"):
+                wires.alter("answer", PORT_GUID, b"\x77", node=node, attr=NODE_INFO)
+            with pmlab.Lab(netlist, fabric=fabric, wire=wires) as lab:
+                lab.bring_up()
+                self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+                before = pmlab.Dump(lab.dump()).lids
+                for _ in range(2):
+                    event = lab.measure("SIGHUP", lab.osm.hup)
+                    self.assertEqual((event.wire, event.runs[-1].assigned), (0, 0))
+                lab.lose("leaf2:4")
+                lab.back("leaf2:4")
+                self.assertEqual(pmlab.Dump(lab.dump()).lids, before)
 
 
 class WithLmc(LidCase):

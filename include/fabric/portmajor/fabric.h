@@ -48,7 +48,7 @@ struct pm_node {
 };
 
 struct pm_port {
-	uint64_t guid; /* of the port (end nodes), of the node (switches) */
+	uint64_t guid; /* of the port; of a switch: the node's, or port 0 its own */
 	uint32_t node; /* index of the node it belongs to */
 	uint32_t peer; /* index of the port at the other end, or PM_NONE */
 	uint16_t lid;  /* base LID, 0 if none; switches: on port 0 */
