@@ -165,7 +165,8 @@ static ib_net64_t key_of(const osm_switch_t *sw)
 /* The time-out of one transmission. */
 static uint32_t time_out(const struct ask *ask, const struct ask_batch *batch)
 {
-	uint32_t each = batch->total_ms / (ask->osm->subn.opt.transaction_retries + 1u);
+	uint64_t times = ask->osm->subn.opt.transaction_retries + UINT64_C(1);
+	uint32_t each = (uint32_t)(batch->total_ms / times);
 
 	return each ? each : 1;
 }

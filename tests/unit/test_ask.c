@@ -486,12 +486,11 @@ static void test_random(void **state)
 
 /* ---- One by one ---- */
 
-static void test_all_silent(void **state)
+static void run_all_silent(void)
 {
 	struct ask *ask = ask_start(&fake.osm);
 	static struct trial t;
 
-	(void)state;
 	assert_non_null(ask);
 	t = (struct trial){.batch = {.num = MOST_SMPS, .ahead = 2, .total_ms = SILENT_MS},
 			   .stop_after = UINT32_MAX};
@@ -501,6 +500,20 @@ static void test_all_silent(void **state)
 	assert_int_equal(t.posted, t.window);
 	assert_int_equal(t.outcomes[ASK_SILENT], t.window);
 	ask_stop(ask);
+}
+
+static void test_all_silent(void **state)
+{
+	(void)state;
+	run_all_silent();
+}
+
+/* What OpenSM makes of --retries -1. */
+static void test_most_retries(void **state)
+{
+	(void)state;
+	fake.osm.subn.opt.transaction_retries = UINT32_MAX;
+	run_all_silent();
 }
 
 /* OpenSM is told to end: an hour is not waited for. */
@@ -552,6 +565,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_silent, begin, end),
 		cmocka_unit_test_setup_teardown(test_leaving, begin, end),
+		cmocka_unit_test_setup_teardown(test_most_retries, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_memory, begin, end),
 		cmocka_unit_test_setup_teardown(test_random, begin, end),
 	};
