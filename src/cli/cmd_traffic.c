@@ -47,7 +47,8 @@ static const char *find_option(int argc, char **argv, const char *option)
 /* The engine that is named, or the one that goes with the options; or less than 0. */
 static int choose_engine(int argc, char **argv)
 {
-	static const char *const of_packets[] = {"--pattern", "--collective", "--load"};
+	static const char *const of_packets[] = {"--pattern", "--collective", "--jobs",
+						 "--load", "--messages"};
 	const char *name = find_option(argc, argv, "--engine");
 
 	if (name)

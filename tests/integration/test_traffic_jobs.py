@@ -137,6 +137,13 @@ class Words(Jobs):
             self.assertEqual((point["packets"], point["delivered"]),
                              (2 if arrive else 1, arrive), at)
 
+    def test_engine(self):
+        """Options of the packet engine alone choose it."""
+        for args in (("--jobs", 2), ("--messages", 1)):
+            done = pmlab.run_cli("traffic", "--json", self.tree, *args, "--warmup", "0us")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["settings"]["engine"], "packet", args)
+
     def test_one(self):
         """One of each, where there is one."""
         pair = self.pair
