@@ -89,12 +89,12 @@ static int read_lid(struct netlist *n, struct pm_text comment, uint32_t index)
 
 /* ---- Headers ---- */
 
-/* The description in `# "description" ...`; name stays as it is without one. */
+/* The description in `# "description" ...`, which may have quotes of its own; name stays
+ * as it is without one. */
 static int take_description(struct netlist *n, struct pm_text *rest, struct pm_text *name)
 {
 	const char *hash = pm_text_find(*rest, '#');
-	struct pm_text description = {NULL, NULL};
-	int rc;
+	struct pm_text description, after;
 
 	if (!hash)
 		return 0;
@@ -102,10 +102,14 @@ static int take_description(struct netlist *n, struct pm_text *rest, struct pm_t
 	pm_text_skip_blanks(rest);
 	if (!pm_text_next_is(*rest, '"'))
 		return 0;
-	rc = need_quoted(n, rest, &description);
-	if (!rc && description.at < description.end)
+	after = netlist_after_quotes(*rest);
+	description = (struct pm_text){rest->at + 1, after.at - 1};
+	if (description.at > description.end)
+		return need_quoted(n, rest, &description); /* there is one quote alone */
+	if (description.at < description.end)
 		*name = description;
-	return rc;
+	*rest = after;
+	return 0;
 }
 
 static int parse_record(struct netlist *n, struct pm_text rest, enum pm_node_type type)

@@ -171,7 +171,7 @@ def check_sets(before, after, sets):
 
 def described(netlist):
     """{id of a node: its name} in what ibnetdiscover prints, whose ids are GUIDs."""
-    headers = re.compile(r'^(?:Switch|Ca|Rt)\s+\d+\s+"([SHR]-[0-9a-f]{16})"\s*#\s*"([^"]+)"', re.M)
+    headers = re.compile(r'^(?:Switch|Ca|Rt)\s+\d+\s+"([SHR]-[0-9a-f]{16})"\s*#\s*"(.+)"', re.M)
     return dict(headers.findall(netlist.path.read_text(encoding="utf-8")))
 
 

@@ -243,12 +243,12 @@ static void test_ibnetdiscover(void **state)
 	assert_int_equal(f->num_nodes, 4);
 	assert_int_equal(count_links(f), 3);
 	assert_linked(f, "ISR9024 #2", 22, "MT23108 InfiniHost", 1);
-	assert_linked(f, "ISR9024 #2", 10, "sw ", 1);
-	assert_linked(f, "sw ", 2, "R-0008f10400440000", 2);
+	assert_linked(f, "ISR9024 #2", 10, "sw \"x\" y", 1);
+	assert_linked(f, "sw \"x\" y", 2, "R-0008f10400440000", 2);
 	assert_int_equal(port_of(f, "ISR9024 #2", 0)->lid, 6);
 	assert_int_equal(port_of(f, "ISR9024 #2", 22)->lid, 0);
-	assert_int_equal(port_of(f, "sw ", 0)->lid, 3);
-	assert_int_equal(port_of(f, "sw ", 0)->lmc, 1);
+	assert_int_equal(port_of(f, "sw \"x\" y", 0)->lid, 3);
+	assert_int_equal(port_of(f, "sw \"x\" y", 0)->lmc, 1);
 	assert_int_equal(port_of(f, "MT23108 InfiniHost", 1)->lid, 4);
 	assert_int_equal(port_of(f, "MT23108 InfiniHost", 1)->lmc, 2);
 	assert_int_equal(port_of(f, "MT23108 InfiniHost", 1)->guid, 0x8f10403961399);
@@ -267,6 +267,9 @@ static const struct {
 	{"comment without quotes", "Switch 2 \"s\" # a spine lid is here\n", "s"},
 	{"empty description", "Switch 2 \"s\" # \"\"\n", "s"},
 	{"description", "Switch 2 \"s\"# \"d e\"\n", "d e"},
+	{"description with quotes",
+	 "Switch 2 \"s\" # \"Spine \"0\" x\" base port 0 lid 1 lmc 0\n", "Spine \"0\" x"},
+	{"description of a quote", "Switch 2 \"s\" # \"\"\"\n", "\""},
 	{"description in UTF-8", "Switch 2 \"s\" # \"\xc3\xa9\"\n", "\xc3\xa9"},
 	{"hexadecimal port count", "Switch 0x2 \"s\"\n", "s"},
 	{"most ports", "Switch 254 \"s\"\n", "s"},
