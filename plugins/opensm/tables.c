@@ -30,10 +30,15 @@ static bool is_end(const osm_subn_t *subn, const osm_switch_t *sw)
 	for (osm_switch_t *sw = first_switch(subn); !is_end(subn, sw);                   \
 	     sw = next_switch(sw))
 
-static uint32_t find_known(const struct pm_plan *plan, const osm_switch_t *sw)
+/* As OpenSM's table of switches is ordered by. */
+static uint64_t key_of(const osm_switch_t *sw)
 {
-	return pm_fabric_find_guid(plan->known,
-				   cl_ntoh64(osm_node_get_node_guid(sw->p_node)));
+	return cl_qmap_key(&sw->map_item);
+}
+
+static uint32_t find_known(const struct pm_plan *plan, uint64_t key)
+{
+	return pm_fabric_find_guid(plan->known, cl_ntoh64(key));
 }
 
 /* ---- Intact tables ---- */
@@ -59,28 +64,33 @@ static bool is_intact(const struct pm_plan *plan, const osm_switch_t *sw, uint32
 
 void tables_forget(struct tables *tables)
 {
-	free(tables->intact);
+	free(tables->seen);
 	*tables = (struct tables){0};
 }
 
 void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
 			const struct pm_plan *plan)
 {
-	if (tables->room < plan->known->num_switches) {
+	uint32_t num = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
+
+	if (tables->room < num) {
 		tables_forget(tables);
-		tables->intact = malloc(plan->known->num_switches);
-		if (!tables->intact)
+		tables->seen = malloc(num * sizeof(*tables->seen));
+		if (!tables->seen)
 			return;
-		tables->room = plan->known->num_switches;
+		tables->room = num;
 	}
-	tables->num = plan->known->num_switches;
-	memset(tables->intact, 0, tables->num);
+	tables->num = 0;
 	FOR_EACH_SWITCH(sw, subn)
 	{
-		uint32_t known = find_known(plan, sw);
+		uint32_t known = find_known(plan, key_of(sw));
 
-		if (known != PM_NONE && sw->p_node->discovery_count)
-			tables->intact[known] = is_intact(plan, sw, known);
+		tables->seen[tables->num++] = (struct tables_seen){
+			.key = key_of(sw),
+			.known = known,
+			.intact = known != PM_NONE && sw->p_node->discovery_count &&
+				  is_intact(plan, sw, known),
+		};
 	}
 }
 
@@ -166,12 +176,26 @@ static uint32_t most_blocks(const osm_subn_t *subn)
 	return most;
 }
 
-static void write_switch(const struct tables *tables, osm_switch_t *sw, uint32_t known,
-			 const struct pm_routes *routes, struct pm_delta *delta)
+/* What was noted of a switch, or NULL; *at is the first one that may be it. */
+static const struct tables_seen *find_seen(const struct tables *tables, uint32_t *at,
+					   uint64_t key)
 {
-	if (sw->need_update == 1 && known < tables->num && tables->intact[known])
-		sw->need_update = 0;
-	write_table(routes, sw, known, delta);
+	while (*at < tables->num && tables->seen[*at].key < key)
+		(*at)++;
+	return *at < tables->num && tables->seen[*at].key == key ? &tables->seen[*at]
+								 : NULL;
+}
+
+/* Its number in the plan, which may be another one than was noted. */
+static uint32_t known_now(const struct pm_plan *plan, const struct tables_seen *seen,
+			  uint64_t key)
+{
+	const struct pm_fabric *known = plan->known;
+
+	if (seen && seen->known < known->num_switches &&
+	    known->nodes[seen->known].guid == cl_ntoh64(key))
+		return seen->known;
+	return find_known(plan, key);
 }
 
 /*
@@ -211,13 +235,18 @@ static void forget_above_top(osm_switch_t *sw)
 void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
 		  const struct pm_routes *routes, struct tables_written *written)
 {
+	uint32_t at = 0;
+
 	*written = (struct tables_written){.max_block = most_blocks(subn)};
 	FOR_EACH_SWITCH(sw, subn)
 	{
-		uint32_t known = find_known(plan, sw);
+		const struct tables_seen *seen = find_seen(tables, &at, key_of(sw));
+		uint32_t known = known_now(plan, seen, key_of(sw));
 
+		if (sw->need_update == 1 && seen && seen->intact)
+			sw->need_update = 0;
 		if (known != PM_NONE)
-			write_switch(tables, sw, known, routes, &written->delta);
+			write_table(routes, sw, known, &written->delta);
 		else
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		keep_to_room(sw);

@@ -22,10 +22,16 @@
 
 #include <portmajor/delta.h>
 
+struct tables_seen {
+	uint64_t key;	/* in OpenSM's table of switches */
+	uint32_t known; /* its number in the plan, or PM_NONE */
+	bool intact;
+};
+
 /* Whose tables are intact. All zero at first. */
 struct tables {
-	uint8_t *intact; /* [switch of known] */
-	uint32_t num;	 /* 0: of none */
+	struct tables_seen *seen; /* in the order of their keys */
+	uint32_t num;		  /* 0: of none */
 	uint32_t room;
 };
 
