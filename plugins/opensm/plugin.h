@@ -105,7 +105,7 @@ struct plugin_run {
 	bool pending;
 	char change[PLUGIN_CHANGE_TEXT];
 	struct tables_written written;
-	double milliseconds; /* of computing, and how many of them under the lock */
+	double milliseconds; /* of computing, and of them under the exclusive lock */
 	double locked_ms;
 	bool recomputed; /* under the lock */
 };
@@ -145,6 +145,7 @@ struct plugin {
 
 	struct lids_given given; /* since the last log line */
 	double milliseconds;	 /* of computing since then */
+	double locked_ms;	 /* of these under the exclusive lock */
 	uint64_t runs, moves;
 	struct plugin_run run;
 	struct shadow shadow; /* of our tables, in shadow mode */

@@ -175,14 +175,19 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 					  plan->top_lid),
 		.reassign = reassign,
 	};
+	double start;
 	int rc = 0;
 
-	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
+	CL_PLOCK_ACQUIRE(&osm->lock);
 	tables_note_intact(&plugin->tables, &osm->subn, plan);
+	CL_PLOCK_RELEASE(&osm->lock);
+	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
+	start = wait_clock_ms();
 	if (!fabric && is_first_engine(plugin))
 		lids_make_room(&osm->subn, plan, lids.limit);
 	else if (is_first_engine(plugin))
 		rc = lids_give(osm, &lids, &plugin->given, err);
+	plugin->locked_ms += wait_clock_ms() - start;
 	CL_PLOCK_RELEASE(&osm->lock);
 	glance_keep(&plugin->glance);
 	if (!rc && is_first_engine(plugin))
@@ -443,7 +448,7 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 int sweep_build_tables(struct plugin *plugin)
 {
 	struct pm_error err = {""};
-	double start = wait_clock_ms();
+	double elapsed, start = wait_clock_ms();
 
 	plugin->asked = true;
 	if (plugin->config.shadow)
@@ -457,9 +462,10 @@ int sweep_build_tables(struct plugin *plugin)
 		}
 		return -1;
 	}
-	plugin->run.locked_ms = wait_clock_ms() - start;
-	plugin->run.milliseconds = plugin->milliseconds + plugin->run.locked_ms;
-	plugin->milliseconds = 0;
+	elapsed = wait_clock_ms() - start;
+	plugin->run.locked_ms = plugin->locked_ms + elapsed;
+	plugin->run.milliseconds = plugin->milliseconds + elapsed;
+	plugin->locked_ms = plugin->milliseconds = 0;
 	plugin->run.pending = true;
 	return 0;
 }
