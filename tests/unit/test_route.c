@@ -691,6 +691,41 @@ static void test_uneven_held(void **state)
 	expect_not_adopted(&world, tables);
 }
 
+/* Tables that lead each plane through the next one's ports are taken over, and what is
+ * lost later is looked for there. */
+static void test_held_loses(void **state)
+{
+	static const char *const losses[] = {"leaf5:20", "s3-line1", "s0-*", ""};
+	struct world world;
+	uint8_t *tables = begin_held(&world);
+	const struct pm_tree *tree = &world.plan->tree;
+	const struct pm_port *ports = world.plan->known->ports;
+	struct pm_held *held;
+
+	(void)state;
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		uint8_t *row = tables + (size_t)tree->leaves[l] * world.stride;
+
+		for (uint32_t lid = 1; lid < world.stride; lid++)
+			if (row[lid] != PM_LFT_KEEP && row[lid] > 18 &&
+			    tree->level[ports[world.plan->owner[lid]].node] == 0)
+				row[lid] = (uint8_t)(19 + (row[lid] - 18) % 18);
+	}
+	held = list_held(&world, tables, world.plan);
+	assert_true(pm_routes_adopt(world.routes, held, true));
+	for (size_t i = 0; i < LENGTH(losses); i++) {
+		struct pm_fabric *now = world_without(&world, losses[i]);
+
+		world_update(&world, now);
+		world_assert_sound(&world, now);
+		pm_fabric_free(now);
+	}
+	assert_int_equal(count_changes(world.routes, world.plan, held), 0);
+	free(held);
+	free(tables);
+	world_free(&world);
+}
+
 static uint64_t digest_tables(const struct world *world)
 {
 	uint8_t *tables = world_tables(world->routes, world->num_switches);
@@ -825,6 +860,7 @@ int main(void)
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_not_taken_over),
 		cmocka_unit_test(test_uneven_held),
+		cmocka_unit_test(test_held_loses),
 		cmocka_unit_test(test_loss_is_local),
 	};
 
