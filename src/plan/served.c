@@ -56,9 +56,9 @@ uint64_t pm_served_pairs(const struct pm_reach *reach, uint32_t num_switches,
 	return pairs;
 }
 
-uint32_t pm_served_apart(const struct pm_reach *reach, uint32_t num_switches,
-			 const uint32_t *hosts, const uint32_t *part,
-			 uint32_t (*apart)[2], uint32_t max)
+void pm_served_apart(const struct pm_reach *reach, uint32_t num_switches,
+		     const uint32_t *hosts, const uint32_t *part, uint32_t (*apart)[2],
+		     uint32_t max)
 {
 	uint32_t count = 0;
 
@@ -69,12 +69,11 @@ uint32_t pm_served_apart(const struct pm_reach *reach, uint32_t num_switches,
 			if (!hosts[b] || part[a] != part[b] || pm_bits_test(row, b))
 				continue;
 			if (count == max)
-				return count;
+				return;
 			apart[count][0] = a;
 			apart[count++][1] = b;
 		}
 	}
-	return count;
 }
 
 void pm_served_count(const struct pm_reach *reach, uint32_t num_switches,

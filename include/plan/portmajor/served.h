@@ -44,11 +44,11 @@ uint64_t pm_served_pairs(const struct pm_reach *reach, uint32_t num_switches,
 
 /*
  * Lists the first pairs, up to max, of switches with end ports that cables join and no
- * up-then-down path does, each once; returns how many are listed. O(switches^2).
+ * up-then-down path does, each once; what is not listed stays. O(switches^2).
  */
-uint32_t pm_served_apart(const struct pm_reach *reach, uint32_t num_switches,
-			 const uint32_t *hosts, const uint32_t *part,
-			 uint32_t (*apart)[2], uint32_t max);
+void pm_served_apart(const struct pm_reach *reach, uint32_t num_switches,
+		     const uint32_t *hosts, const uint32_t *part, uint32_t (*apart)[2],
+		     uint32_t max);
 
 /*
  * Counts, where hosts[switch] end ports are attached, part[switch] is as pm_reach_parts
