@@ -150,6 +150,7 @@ static const struct {
 	{"no hosts", TWO_LEVEL(1, 1, 0, 1), -EINVAL, "at least 1"},
 	{"no cables", TWO_LEVEL(1, 1, 1, 0), -EINVAL, "at least 1"},
 	{"leaf of 255 ports", TWO_LEVEL(2, 5, 250, 1), -E2BIG, "have 255 ports"},
+	{"parallel cables", TWO_LEVEL(2, 2, 5, 125), -E2BIG, "have 255 ports"},
 	{"spine of 255 ports", TWO_LEVEL(255, 1, 1, 1), -E2BIG, "have 255 ports"},
 	{"beyond 32 bits", TWO_LEVEL(65536, 65536, 1, 65536), -E2BIG, "ports"},
 	{"largest numbers", TWO_LEVEL(~0u, ~0u, ~0u, ~0u), -E2BIG, "ports"},
