@@ -164,6 +164,7 @@ static void test_md1(void **state)
 static void test_mean(void **state)
 {
 	double latency = 0, messages = 0, sum = 0, squares = 0, variance;
+	uint64_t slowest = 0;
 	struct lab lab;
 
 	(void)state;
@@ -186,6 +187,10 @@ static void test_mean(void **state)
 
 		squares += apart * apart;
 	}
+	for (uint32_t h = 0; h < lab.num_hosts; h++)
+		if (lab.r.senders[h].slowest > slowest)
+			slowest = lab.r.senders[h].slowest;
+	assert_int_equal(lab.r.slowest, slowest);
 	variance = squares / 9;
 	assert_true(fabs(lab.r.mean - latency / messages) < 1e-9);
 	assert_true(fabs(lab.r.half - 2.262 * sqrt(variance / 10)) < 1e-6);
@@ -769,34 +774,65 @@ static void test_gap(void **state)
 	end(&lab);
 }
 
-/* A message arrives, but not its answer: it is sent again, and answered again. */
-static void test_answer(void **state)
+/* One host sends to another, whose answers have no way until tick 35000. */
+static struct pm_packet_set *begin_unanswered(struct lab *lab)
 {
-	struct lab lab;
 	struct pm_packet_set *sets;
 	uint32_t times[2 * TIMES];
 
-	(void)state;
-	begin_star(&lab);
+	begin_star(lab);
 	for (uint32_t i = 0; i < TIMES; i++)
 		times[2 * i] = times[2 * i + 1] = 60000;
 	times[0] = 1;
 	times[1] = 35000;
-	sets = make_holes(&lab, 0, times);
+	sets = make_holes(lab, 0, times);
 	for (uint32_t i = 2; i < 2 * TIMES; i++)
 		sets[i] = sets[1];
-	lab.workload.pattern = PM_INCAST;
-	lab.workload.node = 3;
-	lab.workload.senders = 1;
+	lab->workload.pattern = PM_INCAST;
+	lab->workload.node = 3;
+	lab->workload.senders = 1;
+	lab->config.timeout = 10000;
+	lab->config.tries = 7;
+	return sets;
+}
+
+/* A message arrives, but not its answer: it is sent again, and answered again. */
+static void test_answer(void **state)
+{
+	struct lab lab;
+	struct pm_packet_set *sets = begin_unanswered(&lab);
+
+	(void)state;
 	lab.workload.messages = 1;
-	lab.config.timeout = 10000;
-	lab.config.tries = 7;
-	run(&lab);
+	lab.config.warmup = 0;
+	lab.config.batch = 11000;
+	start(&lab);
+	run_to(&lab, end_of(&lab));
 	assert_int_equal(lab.r.delivered, 1);
 	assert_int_equal(lab.r.pairs.timeouts, 4);
 	assert_int_equal(lab.r.pairs.broken, 0);
 	assert_int_equal(lab.r.dropped, 4);
 	assert_int_equal(lab.r.spare, 4 + 1);
+	/* Each answer is a block. */
+	assert_int_equal(lab.r.busy[lab.hosts[3].port], 4 + 1);
+	finish(&lab);
+	free(sets);
+	end(&lab);
+}
+
+/* So many packets are sent before the first is answered, and no more. */
+static void test_window(void **state)
+{
+	struct lab lab;
+	struct pm_packet_set *sets = begin_unanswered(&lab);
+
+	(void)state;
+	lab.workload.messages = 100;
+	start(&lab);
+	run_to(&lab, 9000);
+	assert_int_equal(lab.r.delivered, 64);
+	assert_int_equal(lab.r.pairs.timeouts, 0);
+	finish(&lab);
 	free(sets);
 	end(&lab);
 }
@@ -973,9 +1009,10 @@ int main(void)
 		cmocka_unit_test(test_mean),	   cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_root),	   cmocka_unit_test(test_reliable),
 		cmocka_unit_test(test_broken),	   cmocka_unit_test(test_gap),
-		cmocka_unit_test(test_answer),	   cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_ring),	   cmocka_unit_test(test_drops),
-		cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_answer),	   cmocka_unit_test(test_window),
+		cmocka_unit_test(test_waiting),	   cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_deadlock),
+		cmocka_unit_test(test_bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
