@@ -307,6 +307,29 @@ static void test_bundles(void **state)
 	recipe_free(&recipe);
 }
 
+/* Leaves' own LIDs, for which a plane's last block has no room, fill others. */
+static void test_full_bundles(void **state)
+{
+	struct recipe_xgft shape = {2, 15, {0, 31}, {15}, {1, 1}};
+	struct pm_plan_config config = {.order = PM_GROUPED, .lmc = 1};
+	struct recipe recipe = {0};
+	struct pm_fabric *fabric;
+	struct pm_plan *plan;
+	unsigned int sum = 0;
+
+	(void)state;
+	recipe_add_xgft(&recipe, &shape);
+	fabric = recipe_build(&recipe, NULL);
+	plan = make_as(fabric, &config);
+	assert_int_equal(pm_plan_blocks(plan), 16);
+	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
+		sum += count_blocks(plan, p);
+	assert_int_equal(sum, 13 * 2 + 2 * 3);
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+	recipe_free(&recipe);
+}
+
 /* The three planes of a spine are lost together: 19 or 20 LIDs each, in one block. */
 static void test_shared_block(void **state)
 {
@@ -1181,6 +1204,7 @@ int main(void)
 		cmocka_unit_test(test_one_pod),
 		cmocka_unit_test(test_pods_do_not_straddle),
 		cmocka_unit_test(test_bundles),
+		cmocka_unit_test(test_full_bundles),
 		cmocka_unit_test(test_shared_block),
 		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_top_is_a_switch),
