@@ -651,8 +651,8 @@ class PlanFiles(Dumped):
         path = self.folder / "production"
         path.write_text(text, encoding="utf-8")
         folder = self.write(path)
-        # Behind the second quote there is no name; a brace would end ibdmchk's.
-        self.assertTrue("{rack 3 _HCA-1_ } " in (folder / ibdmchk.FILES[0]).read_text())
+        # A brace would end ibdmchk's.
+        self.assertIn('{rack 3 _HCA-1_ "b" #2} ', (folder / ibdmchk.FILES[0]).read_text())
         text = ibdmchk.run(folder)
         self.assertIn(ibdmchk.CLEAN, text)
         self.assertNotIn("-E-", text)
