@@ -219,15 +219,15 @@ static void test_apart(void **state)
 	} cases[] = {
 		{0, ""},
 		{1, "no up-then-down path joins 1 of 28 pairs of switches with end "
-		    "ports: l0 and l1"},
+		    "ports: l0 and s0"},
 		{2, "no up-then-down path joins 2 of 28 pairs of switches with end "
-		    "ports: l0 and l1, l1 and l0"},
+		    "ports: l0 and s0, l1 and s1"},
 		{8, "no up-then-down path joins 8 of 28 pairs of switches with end "
-		    "ports: l0 and l1, l1 and l0, l0 and l1, l1 and l0, l0 and l1, l1 "
-		    "and l0, l0 and l1, l1 and l0"},
+		    "ports: l0 and s0, l1 and s1, l0 and s0, l1 and s1, l0 and s0, l1 "
+		    "and s1, l0 and s0, l1 and s1"},
 		{9, "no up-then-down path joins 9 of 28 pairs of switches with end "
-		    "ports: l0 and l1, l1 and l0, l0 and l1, l1 and l0, l0 and l1, l1 "
-		    "and l0, l0 and l1, l1 and l0, .."},
+		    "ports: l0 and s0, l1 and s1, l0 and s0, l1 and s1, l0 and s0, l1 "
+		    "and s1, l0 and s0, l1 and s1, .."},
 	};
 	struct pm_apart apart = {.pairs = 28};
 	struct world world;
@@ -236,7 +236,7 @@ static void test_apart(void **state)
 	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
 	for (uint32_t i = 0; i < PM_APART_NAMED; i++) {
 		apart.pair[i][0] = i % 2;
-		apart.pair[i][1] = 1 - i % 2;
+		apart.pair[i][1] = 2 + i % 2;
 	}
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		char text[PM_CHANGE_TEXT] = "untouched";
