@@ -109,7 +109,7 @@ class Completion(labtest.Folders):
         done = subprocess.run(["bash", "-c", script, "bash", str(pmlab.CLI), *words],
                               capture_output=True, text=True, check=True, cwd=self.folder)
         self.assertEqual(done.stderr, "")
-        return done.stdout.split()
+        return [line for line in done.stdout.split("\n") if line]
 
     def test_commands(self):
         self.assertEqual(set(self.complete("")) - {"-h", "-V"}, set(commands()))
@@ -155,6 +155,19 @@ class Completion(labtest.Folders):
         self.assertEqual(self.complete("whatif", "d.net", "--lose", ""), ["leaf0", "node01"])
         self.assertEqual(self.complete("whatif", "d.net", "--lose", "leaf0["), ["leaf0[4]"])
 
+    def test_names_are_not_run(self):
+        """Who has a host in the fabric gives it a name."""
+        name = "h$(touch${IFS}made)"
+        (self.folder / "n.net").write_text(f'Switch 4 "{name}"\n[1] "it\'s"[1]\n\n'
+                                           f'Hca 1 "it\'s"\n[1] "{name}"[1]\n', encoding="ascii")
+        (self.folder / "portmajor.drained").write_text(
+            f"portmajor-drained 1\n0x1 20 {name}\n", encoding="ascii")
+        self.assertEqual(self.complete("whatif", "n.net", "--lose", ""), [name, "it's"])
+        self.assertEqual(self.complete("whatif", "n.net", "--lose", f"{name}["), [f"{name}[1]"])
+        with unittest.mock.patch.dict(os.environ, OSM_CACHE_DIR=str(self.folder)):
+            self.assertEqual(self.complete("undrain", ""), [f"{name}:20"])
+        self.assertFalse((self.folder / "made").exists())
+
     def test_what_is_drained(self):
         (self.folder / "portmajor.drained").write_text(
             "portmajor-drained 1\n0x1 20 leaf5\n0x2 - spine1\n", encoding="ascii")
@@ -166,6 +179,7 @@ class Completion(labtest.Folders):
         (self.folder / "fabric one.net").write_text("", encoding="ascii")
         (self.folder / "xyz.net").write_text("", encoding="ascii")
         self.assertEqual(self.complete("plan", "xy"), ["xyz.net"])
+        self.assertEqual(self.complete("plan", "fab"), ["fabric one.net"])
 
 
 if __name__ == "__main__":
