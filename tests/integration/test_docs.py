@@ -91,6 +91,12 @@ class Pages(unittest.TestCase):
         heads = re.findall(r"(?m)^ {7}(-.*)$", self.read("portmajor-report.8"))
         self.assertEqual(options(" ".join(heads)), options(done.stdout.partition("options:")[2]))
 
+    def test_rows_of_the_report_are_described(self):
+        source = (pmlab.ROOT / "scripts" / "portmajor_report" / "failures.py").read_text("utf-8")
+        shown = int(re.search(r"(?m)^SHOWN = (\d+)", source)[1])
+        self.assertIn(f"shows {['no', 'one', 'two', 'three', 'four', 'five'][shown]} of each kind",
+                      " ".join(self.read("portmajor-report.8").split()))
+
     def test_keys_are_described(self):
         """portmajor.conf(5) has the keys that config.c has, and no others."""
         source = (pmlab.ROOT / "src" / "format" / "config.c").read_text(encoding="ascii")
