@@ -75,6 +75,10 @@ static int take_time(const struct cli_option *option, char *argument, void *to)
 	char *end;
 	double value = strtod(argument, &end);
 
+	if (end != argument && !*end && value == 0) { /* as the help has defaults */
+		*time = 0;
+		return EXIT_FINE;
+	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
 		if (end != argument && !strcmp(end, units[i].name) && value >= 0 &&
 		    value * units[i].ps <= 1e13) {

@@ -130,7 +130,8 @@ class Words(Jobs):
 
     def test_lost_at_once(self):
         """A host whose cable is lost before it begins sends nothing."""
-        for *at, arrive in ((0,), ("--at", "0us", 0), ("--at", "-2us", 0), ("--at", "1.3us", 2)):
+        for *at, arrive in ((0,), ("--at", "0", 0), ("--at", "0us", 0), ("--at", "-2us", 0),
+                            ("--at", "1.3us", 2)):
             args = ("--messages", 1, "--pattern", "shift:1", "--lose", "h0-1", "--warmup", "0us",
                     *at)
             point = self.point(self.pair, *args)
