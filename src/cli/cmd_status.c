@@ -187,6 +187,22 @@ static void judge_links(const struct state *state, struct findings *findings)
 	free(text);
 }
 
+/* What is as the last run saw it: a standby knows nothing newer. */
+static void judge_fabric(const struct state *state, struct findings *findings)
+{
+	json_int_t sent = cli_json_number(state->run, "sent");
+	json_int_t acked = cli_json_number(state->run, "acked");
+
+	if (state->unfit)
+		find(findings, "bad switches: %s", state->unfit);
+	judge_links(state, findings);
+	if (acked < sent)
+		find(findings,
+		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+		     " LFT blocks of the last run were not acknowledged",
+		     sent - acked, sent);
+}
+
 static void judge(const struct state *state, json_int_t age, uint32_t max_age,
 		  struct findings *findings)
 {
@@ -207,21 +223,13 @@ static void judge(const struct state *state, json_int_t age, uint32_t max_age,
 		     state->reason ? state->reason : "?");
 	else if (master && !json_is_object(state->shadow))
 		judge_paths(state, findings);
-	if (state->unfit)
-		find(findings, "bad switches: %s", state->unfit);
-	judge_links(state, findings);
+	if (master)
+		judge_fabric(state, findings);
 	if (state->misread)
 		find(findings, "the configuration is not used: %s", state->misread);
 	if (text_of(state->drained, "error"))
 		find(findings, "what is drained is not followed: %s",
 		     text_of(state->drained, "error"));
-	if (cli_json_number(state->run, "acked") < cli_json_number(state->run, "sent"))
-		find(findings,
-		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
-		     " LFT blocks of the last run were not acknowledged",
-		     cli_json_number(state->run, "sent") -
-			     cli_json_number(state->run, "acked"),
-		     cli_json_number(state->run, "sent"));
 }
 
 /* ---- Printing ---- */

@@ -155,6 +155,9 @@ class Bad(Written):
                  "hosts are cut off that cables join: leaf0 and leaf1"),
                 ("cut off, but standby", {"served": served(120, 0), "apart": apart,
                                           "sm_state": "standby"}, None),
+                ("what a standby saw as the master", {
+                    "bad_switches": "x", "slow_links": slow(1), "run": {**run, "acked": 4},
+                    "sm_state": "standby"}, None),
                 ("no tree any more", {"served": served(120, 0, True), "apart": apart,
                                       "engine": {"active": False, "used": "updn",
                                                  "reason": "not a fat tree"}},
