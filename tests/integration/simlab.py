@@ -615,10 +615,14 @@ class OpenSM(_Process):
             self.wire.fabric = self.wire.fabric or self.fabric
             libraries.append(self.wire.library())
             env.update(self.wire.environment())
-        env["LD_PRELOAD"] = " ".join(libraries + [UMAD2SIM])
-        if self._plugin_dir:
+        # ld.so takes a blank to end a path here, but not in LD_LIBRARY_PATH.
+        folders = [os.path.dirname(path) for path in libraries if " " in path]
+        env["LD_PRELOAD"] = " ".join([os.path.basename(path) if " " in path else path
+                                      for path in libraries] + [UMAD2SIM])
+        folders += [str(self._plugin_dir)] if self._plugin_dir else []
+        if folders:
             old = env.get("LD_LIBRARY_PATH")
-            env["LD_LIBRARY_PATH"] = str(self._plugin_dir) + (f":{old}" if old else "")
+            env["LD_LIBRARY_PATH"] = ":".join(folders + ([old] if old else []))
         env.update(self._env)
         return env
 

@@ -4,8 +4,11 @@
 
 import json
 import math
+import os
 import pathlib
+import shutil
 import unittest
+import unittest.mock
 
 import labtest
 import pmlab
@@ -68,6 +71,19 @@ class Names(labtest.Folders):
                              ("leaf0[2]-spine0[1]", "leaf0:2"), ("spine0", "spine0")):
             with self.subTest(text):
                 self.assertEqual(record_sets.targets_of(netlist, text), [wanted])
+
+
+class Places(labtest.Folders):
+    def test_blanks(self):
+        """In the path of the sources, whose libraries are preloaded."""
+        place = self.folder / "a place"
+        place.mkdir()
+        for name in ("libmadcount.so", "libwire.so"):
+            shutil.copy(pmlab.BUILD / name, place)
+        netlist = simlab.Netlist(pmlab.generate(place / "f g.net", "two-level", 3, 2, 2, 1))
+        with unittest.mock.patch.dict(os.environ, MADCOUNT_LIB=str(place / "libmadcount.so")):
+            found = record_sets.record(netlist, "updn", ["spine0"], tries=1)
+        self.assertTrue(found.sets)
 
 
 class RecordSets(labtest.Folders):
