@@ -58,13 +58,16 @@ install_packages() {
 	[ -z "$missing" ] || die "still missing:" $missing
 }
 
-# Builds the release preset in build/release.
+# Builds the release preset in build/release; of two at once the second one waits.
 build_release() {
 	say "building"
+	exec 9<scripts/lib.sh
+	flock 9
 	if [ -f build/release/CMakeCache.txt ] || command -v make >/dev/null; then
 		cmake --preset release >/dev/null
 	else
 		cmake --preset release -G Ninja >/dev/null
 	fi
 	cmake --build --preset release -j "$jobs" >&2
+	exec 9<&-
 }

@@ -185,5 +185,24 @@ class WithoutServices(labtest.Folders):
         self.assertEqual(self.policy.read_text(encoding="ascii"), "mine\n")
 
 
+class Builds(labtest.Folders):
+    """What scripts/lib.sh builds, with another cmake."""
+
+    def test_one_after_the_other(self):
+        """Two scripts at once do not write the same files."""
+        cmake = self.folder / "cmake"
+        cmake.write_text(f"#!/bin/sh\nmkdir '{self.folder}/one' || exit 1\nsleep 0.3\n"
+                         f"rmdir '{self.folder}/one'\n", encoding="ascii")
+        cmake.chmod(0o700)
+        env = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}
+        started = [subprocess.Popen(
+            ["sh", "-c", '. "$(dirname "$0")/lib.sh"; build_release',
+             pmlab.ROOT / "scripts" / "demo"], env=env, stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True) for _ in range(3)]
+        for process in started:
+            errors = process.communicate(timeout=pmlab.TIMEOUT_S)[1]
+            self.assertEqual((process.returncode, errors), (0, "== building\n"))
+
+
 if __name__ == "__main__":
     labtest.main()
