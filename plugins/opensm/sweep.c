@@ -454,8 +454,8 @@ int sweep_build_tables(struct plugin *plugin)
 	if (plugin->config.shadow)
 		return -1;
 	if (build_tables(plugin, &err)) {
-		OSM_LOG(&plugin->osm->log, OSM_LOG_ERROR,
-			"portmajor: cannot route this fabric: %s\n", err.text);
+		say(&plugin->osm->log, OSM_LOG_ERROR, ": cannot route this fabric: %s",
+		    err.text);
 		if (plugin->state) {
 			state_note_declined(plugin->state, &err);
 			sweep_publish(plugin);

@@ -17,12 +17,12 @@ class Flaps(labtest.Folders):
 
     LIMIT = 3
 
-    def lab(self, hold_s):
+    def lab(self, hold_s, **conf):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         config = self.folder / "flaps.conf"
         config.write_text(f"flap_limit {self.LIMIT}\nflap_window 600\nflap_hold {hold_s}\n"
                           "flap_hold_max 3600\n")
-        return pmlab.Lab(netlist, conf={"event_plugin_options": config})
+        return pmlab.Lab(netlist, conf={"event_plugin_options": config, **conf})
 
     def flap(self, lab):
         """Down and up once more than is tolerated; the costs of each."""
@@ -82,6 +82,16 @@ class Flaps(labtest.Folders):
             lab.osm.wait_log(KEPT_OUT, mark.log_offset)
             lab.osm.wait_log(r'clear-holds: no cable is called "leaf6\[99\]"')
             self.assertFalse(path.exists())
+
+    def test_cleared_by_a_long_line(self):
+        """OpenSM has 4096 bytes for a line, and does not look how much it writes there."""
+        for prefix in ({}, {"log_prefix": "p" * 100}):
+            with self.subTest(**prefix), self.lab(hold_s=3600, **prefix) as lab:
+                lab.osm.wait_log("SUBNET UP")
+                pmlab.kept(lab.osm.cache_dir, "clear-holds").write_text("x" * 5000)
+                lab.osm.hup()
+                lab.osm.wait_log('clear-holds: no cable is called "x{3900}')
+                lab.osm.wait_log("0 links cleared of flapping")
 
     def test_last_path(self):
         """When all other cables of the leaf go, the held one is used again."""
