@@ -172,7 +172,8 @@ def check_sets(before, after, sets):
 def described(netlist):
     """{id of a node: its name} in what ibnetdiscover prints, whose ids are GUIDs."""
     headers = re.compile(r'^(?:Switch|Ca|Rt)\s+\d+\s+"([SHR]-[0-9a-f]{16})"\s*#\s*"(.+)"', re.M)
-    return dict(headers.findall(netlist.path.read_text(encoding="utf-8")))
+    return dict(headers.findall(netlist.path.read_text(
+        encoding="utf-8", errors="surrogateescape")))
 
 
 def targets_of(netlist, text):
@@ -282,6 +283,8 @@ def main():
     parser.add_argument("--floor", metavar="FILE", help="written too, with the times of the SMPs "
                         "alone")
     options = parser.parse_args()
+    if options.tries < 1:
+        parser.error("argument --tries: 1 or more")
     try:
         netlist = simlab.Netlist(options.fabric)
         targets = [target for text in options.lose for target in targets_of(netlist, text)]

@@ -183,7 +183,7 @@ class Netlist:
 
     def _parse(self):
         current = None
-        with open(self.path, encoding="ascii") as lines:
+        with open(self.path, encoding="utf-8", errors="surrogateescape") as lines:
             for line in lines:
                 node = self._NODE.match(line)
                 if node:

@@ -7,6 +7,8 @@ import math
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 import unittest
 import unittest.mock
 
@@ -44,17 +46,19 @@ class Names(labtest.Folders):
             ("Switch", cls.LEAF, "leaf 0", ((1, cls.SPINE, 1), (2, cls.HOST, 1))),
             ("Switch", cls.OTHER, "leaf 0", ((1, cls.SPINE, 2),)),
             ("Switch", cls.SPINE, "s0-line0", ((1, cls.LEAF, 1), (2, cls.OTHER, 1))),
-            ("Ca", cls.HOST, "h HCA-1", ((1, cls.LEAF, 2),)))
+            ("Ca", cls.HOST, "h HCA-1 \u00e4\udcff", ((1, cls.LEAF, 2),)))
         path = cls.folder / "discovered.net"
         path.write_text("# Topology file: generated\n" + "".join(
             f'{kind}\t4 "{node}"\t# "{name}" lid 1\n' +
             "".join(f'[{port}]\t"{peer}"[{at}]\t# "x" lid 2 4xQDR\n' for port, peer, at in cables)
-            + "\n" for kind, node, name, cables in records), encoding="ascii")
+            + "\n" for kind, node, name, cables in records), encoding="utf-8",
+            errors="surrogateescape")
         cls.netlist = simlab.Netlist(path)
 
     def test_names(self):
         for text, wanted in (
                 ("leaf 0", [self.LEAF, self.OTHER]), ("s0", [self.SPINE]), ("h*", [self.HOST]),
+                ("h HCA-1 \u00e4\udcff", [self.HOST]),
                 ("leaf 0:2", [f"{self.LEAF}:2", f"{self.OTHER}:2"]), (self.OTHER, [self.OTHER]),
                 ("S-*", [self.LEAF, self.OTHER, self.SPINE]),
                 (f"{self.OTHER}:1", [f"{self.OTHER}:1"]), ("s0-line0[2]", [f"{self.SPINE}:2"]),
@@ -71,6 +75,17 @@ class Names(labtest.Folders):
                              ("leaf0[2]-spine0[1]", "leaf0:2"), ("spine0", "spine0")):
             with self.subTest(text):
                 self.assertEqual(record_sets.targets_of(netlist, text), [wanted])
+
+
+class Usage(unittest.TestCase):
+    def test_tries(self):
+        for tries in ("0", "-1", "x"):
+            done = subprocess.run(
+                [sys.executable, record_sets.__file__, "/dev/null", "--engine", "updn", "--lose",
+                 "x", "-o", "/dev/null", "--tries", tries], capture_output=True, text=True,
+                check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("argument --tries", done.stderr)
 
 
 class Places(labtest.Folders):
