@@ -185,16 +185,29 @@ class WithoutServices(labtest.Folders):
         self.assertEqual(self.policy.read_text(encoding="ascii"), "mine\n")
 
 
-class Builds(labtest.Folders):
-    """What scripts/lib.sh builds, with another cmake."""
+class Scripts(labtest.Folders):
+    """What shares scripts/lib.sh, with another cmake."""
+
+    def environment(self, commands):
+        """With a cmake that does this."""
+        tools = self.folder / self.id().rpartition(".")[2]
+        tools.mkdir()
+        cmake = tools / "cmake"
+        cmake.write_text(f"#!/bin/sh\n{commands}\n", encoding="ascii")
+        cmake.chmod(0o700)
+        return {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+
+    def test_from_another_folder(self):
+        """Paths are those of the caller."""
+        done = run(pmlab.ROOT / "scripts" / "reproduce-paper", "circuits", "--figures", "fi gures",
+                   cwd=self.folder, env=self.environment("exit 0"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(list((self.folder / "fi gures").glob("*.csv")))
 
     def test_one_after_the_other(self):
         """Two scripts at once do not write the same files."""
-        cmake = self.folder / "cmake"
-        cmake.write_text(f"#!/bin/sh\nmkdir '{self.folder}/one' || exit 1\nsleep 0.3\n"
-                         f"rmdir '{self.folder}/one'\n", encoding="ascii")
-        cmake.chmod(0o700)
-        env = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}
+        env = self.environment(f"mkdir '{self.folder}/one' || exit 1\nsleep 0.3\n"
+                               f"rmdir '{self.folder}/one'")
         started = [subprocess.Popen(
             ["sh", "-c", '. "$(dirname "$0")/lib.sh"; build_release',
              pmlab.ROOT / "scripts" / "demo"], env=env, stdin=subprocess.DEVNULL,
