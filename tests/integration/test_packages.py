@@ -180,6 +180,9 @@ class Packages(labtest.Folders):
                       exec_starts(text)[-1])
         self.assertIn("engine", told)
 
+        inside("portmajor drain -q -n /mnt/fabric.net leaf0:5")
+        self.assertTrue((root / "var/cache/opensm/portmajor.drained").exists())
+
         # Ethernet's half, with a link as `systemctl enable` makes it.
         link = root / ENABLED_VLAN
         link.parent.mkdir(exist_ok=True)
