@@ -131,6 +131,13 @@ class Making(labtest.Folders):
         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
         self.assertEqual(self.page.read_text(encoding="ascii"), "before")
 
+    def test_no_place_for_the_page(self):
+        """It is said before anything is tried out."""
+        for place, why in ((self.folder / "none" / "x.html", f"{self.folder}/none: no such folder"),
+                           (self.folder, f"{self.folder}: a folder")):
+            done = report(self.netlist, "--portmajor", "/bin/false", "-o", place)
+            self.assertEqual((done.returncode, done.stderr), (3, f"portmajor-report: {why}\n"))
+
 
 @unittest.skipIf(modules_missing(), "no jinja2 here")
 @unittest.skipUnless(browser.PROGRAM, "no chromium here")
