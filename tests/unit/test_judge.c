@@ -4,6 +4,7 @@
 
 #include <portmajor/judge.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,6 +92,7 @@ static void assert_found(const struct bench *b, const char *name, const char *ex
 			 const char *text)
 {
 	char all[1000] = "";
+	const char *at, *end;
 
 	for (uint32_t i = 0; i < b->found.num_findings; i++) {
 		const struct pm_finding *f = &b->found.findings[i];
@@ -101,7 +103,13 @@ static void assert_found(const struct bench *b, const char *name, const char *ex
 	}
 	if (strcmp(all, expected))
 		fail_msg("%s: %s (%s)", name, all, b->found.findings[0].text);
-	if (*text && !strstr(b->found.findings[0].text, text))
+	if (!*text)
+		return;
+	at = strstr(b->found.findings[0].text, text);
+	/* A last word is whole. */
+	end = text + strlen(text) - 1;
+	if (!at ||
+	    (isalpha((unsigned char)*end) && isalpha((unsigned char)at[strlen(text)])))
 		fail_msg("%s: %s", name, b->found.findings[0].text);
 }
 
