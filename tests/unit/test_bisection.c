@@ -181,12 +181,11 @@ static void test_loss(void **state)
 
 /* Ways end at their host, go along tagged ports alone, the same ones back, and turn once;
  * in trees of three levels too. */
-static void test_ways(void **state)
+static void assert_ways(struct pm_fabric *made)
 {
 	struct scene s;
 
-	(void)state;
-	scene_begin(&s, tree(3, 3), PM_VLAN_MAX);
+	scene_begin(&s, made, PM_VLAN_MAX);
 	for (uint32_t a = 0; a < s.lab.num_hosts; a++)
 		for (uint32_t b = 0; b < s.lab.num_hosts; b++) {
 			const struct pm_fabric *fabric = s.lab.world.fabric;
@@ -219,6 +218,19 @@ static void test_ways(void **state)
 			assert_memory_equal(there, back, 4);
 		}
 	scene_end(&s);
+}
+
+static void test_ways(void **state)
+{
+	struct pm_fabric *fabric;
+
+	(void)state;
+	assert_ways(tree(3, 3));
+	/* With a host at the top. */
+	fabric =
+		recipe_draw("l0/3 l1/3 s/3 l0:1=a l0:2=b l1:1=c s:3=d l0:3=s:1 l1:3=s:2");
+	fabric->nodes[2].root = 1;
+	assert_ways(fabric);
 }
 
 int main(void)
