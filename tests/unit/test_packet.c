@@ -44,6 +44,8 @@ static uint32_t send_one(struct lab *lab, uint32_t from, uint32_t to, uint32_t b
 	assert_true(lab->r.over && pm_packet_is_idle(lab->packet));
 	finish(lab);
 	assert_int_equal(lab->r.dropped + lab->r.delivered, lab->r.created);
+	if (lab->r.messages == 1)
+		assert_true(lab->r.p50 == lab->r.slowest && lab->r.p99 == lab->r.slowest);
 	return lab->r.done;
 }
 
