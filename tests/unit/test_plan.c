@@ -307,6 +307,23 @@ static void test_bundles(void **state)
 	recipe_free(&recipe);
 }
 
+static void test_no_such_port(void **state)
+{
+	const struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_fabric *skeleton =
+		recipe_draw("l0/3 l1/3 s/2 l0:1=a l1:1=b l0:3=s:1 l1:3=s:2");
+	struct pm_plan_place place = {.port = skeleton->num_ports, .lid = 7};
+	struct pm_plan *plan = NULL;
+	struct pm_error err = {""};
+
+	(void)state;
+	assert_int_equal(
+		pm_plan_restore(&config, skeleton, &place, 1, NULL, 0, &plan, &err),
+		-EBADMSG);
+	assert_null(plan);
+	assert_string_equal(err.text, "place of LID 7: no such port");
+}
+
 /* Leaves' own LIDs, for which a plane's last block has no room, fill others. */
 static void test_full_bundles(void **state)
 {
@@ -1205,6 +1222,7 @@ int main(void)
 		cmocka_unit_test(test_pods_do_not_straddle),
 		cmocka_unit_test(test_bundles),
 		cmocka_unit_test(test_full_bundles),
+		cmocka_unit_test(test_no_such_port),
 		cmocka_unit_test(test_shared_block),
 		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_top_is_a_switch),
