@@ -237,6 +237,12 @@ static void check_counts(struct scene *s, uint64_t seed)
 	struct world *w = &s->world;
 	struct pm_cutoff *cutoff;
 
+	for (uint32_t i = random_below(&s->random, 4); i; i--) {
+		uint32_t sw = random_below(&s->random, w->num_switches);
+		uint32_t number = random_below(&s->random, w->stride / PM_LFT_BLOCK);
+
+		change_block(s, entries_of(s, s->held, sw, number), sw, number);
+	}
 	assert_int_equal(pm_cutoff_new(w->plan->known, s->before, s->held, w->stride,
 				       s->lids, s->num_lids, &cutoff, NULL),
 			 0);
