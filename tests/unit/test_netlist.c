@@ -939,6 +939,7 @@ static const struct {
 	{"for all", "width=1\nspeed=2\n", "", "", "1xDDR"},
 	{"for all, and extended", "width=2\nextspeed=2\n", "", "", "4xEDR"},
 	{"for all, but not here", "width=1\nspeed=2\n", " w=2", " w=2 s=4", "4x?"},
+	{"for all, but slower here", "width=2\nextspeed=8\n", " e=2", " e=2", "4xEDR"},
 	{"for all, bad", "width=0\nspeed\nwidth=x\nspeed=9\n", "", "", "?"},
 };
 
