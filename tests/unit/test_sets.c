@@ -445,6 +445,7 @@ static void check_computed(struct world *world, const char *loss)
 	assert_int_equal(sets->num, delta.blocks);
 	assert_int_equal(pm_outage_follow(world->fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.before, 0);
+	assert_int_equal(found.paths, found.pairs << world->plan->lmc);
 	assert_true(found.at_once > 0);
 	assert_int_equal(found.end, 0);
 	assert_int_equal(found.differ, sets->num);
@@ -473,10 +474,11 @@ static void test_compute(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(losses); i++) {
+		struct pm_plan_config config = {.order = PM_GROUPED, .lmc = i % 2};
 		struct pm_fabric *drawn = fabric;
 		struct world world;
 
-		world_make(&world, world_director(36), PM_GROUPED);
+		world_make_with(&world, world_director(36), &config);
 		check_computed(&world, losses[i]);
 		world_free(&world);
 		fabric = drawn;
