@@ -401,6 +401,22 @@ static void test_low_load(void **state)
 	}
 }
 
+/* What does not go waits at its source: as many packets more as were born and not sent.
+ */
+static void test_backlog(void **state)
+{
+	struct pm_flit_net *net = torus(4, 4);
+	struct pm_flit_result found;
+	double waits;
+
+	(void)state;
+	found = measure(net, &rhinet, 40000);
+	waits = (1 - found.accepted) * (double)found.cycles / rhinet.length;
+	assert_true(found.saturated);
+	assert_near(found.backlog, waits, 0.05);
+	pm_flit_net_free(net);
+}
+
 /* More flits read at once: less waiting. */
 static void test_reads(void **state)
 {
@@ -815,6 +831,7 @@ int main(void)
 		cmocka_unit_test(test_hot_spot),
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_low_load),
+		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_repeatable),
