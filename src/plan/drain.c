@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #define MAGIC "portmajor-drained 1"
+#define MAX_FILE ((size_t)16 << 20)
 #define MAX_LINE 512
 #define MAX_NAME 256 /* that is written, so that its line can be read */
 
@@ -157,15 +158,14 @@ int pm_drains_parse(const char *text, size_t length, const char *source,
 int pm_drains_read(const char *path, struct pm_drains *drains, struct pm_error *err)
 {
 	struct pm_error why;
-	size_t length;
 	char *text;
-	int rc = pm_textfile_read(path, &text, &length, &why);
+	int rc = pm_textfile_read_string(path, MAX_FILE, &text, &why);
 
 	if (rc == -ENOENT)
 		return 0;
 	if (rc)
 		return pm_error_set(err, rc, "%s", why.text);
-	rc = pm_drains_parse(text, length, pm_textfile_name(path), drains, err);
+	rc = pm_drains_parse(text, strlen(text), path, drains, err);
 	free(text);
 	return rc;
 }

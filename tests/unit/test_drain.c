@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -134,6 +135,22 @@ static void test_no_file(void **state)
 	assert_string_equal(err.text, "untouched");
 	assert_int_equal(drains.num, 0);
 	assert_int_equal(pm_drains_read("/", &drains, &err), -EISDIR);
+}
+
+/* Who reads it may be a subnet manager, in each sweep. */
+static void test_huge_file(void **state)
+{
+	char path[] = "/tmp/test_drain-XXXXXX";
+	int fd = mkstemp(path);
+	struct pm_drains drains = {0};
+	struct pm_error err = {""};
+
+	(void)state;
+	assert_true(fd >= 0 && !ftruncate(fd, (16 << 20) + 1));
+	assert_int_equal(pm_drains_read(path, &drains, &err), -EFBIG);
+	assert_int_equal(drains.num, 0);
+	close(fd);
+	unlink(path);
 }
 
 static void test_list(void **state)
@@ -633,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_nul_and_long_line),
 		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_huge_file),
 		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_rules),

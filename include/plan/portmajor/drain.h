@@ -57,7 +57,8 @@ bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b);
 /*
  * Reads a file; one that is not there drains nothing. *drains is to be zeroed, and is
  * untouched on failure. -EINVAL: bad line, or drained twice, with a message that begins
- * with "path:LINE: "; -ENOMEM; -errno of opening or reading.
+ * with "path:LINE: ", or not a text; -EFBIG: more than 16 MiB; -ENOMEM; -errno of opening
+ * or reading.
  */
 int pm_drains_read(const char *path, struct pm_drains *drains, struct pm_error *err);
 
