@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MAX_FILE (1 << 20)
 #define NAMED 8 /* cables in a log line */
 
 /* Ends the hold of "leaf5[20]"; what is not a cable's end is told. */
@@ -55,12 +56,11 @@ bool holds_clear_if_asked(const char *path, const struct view *view, osm_log_t *
 			  uint32_t *cleared)
 {
 	struct pm_error err;
-	size_t length;
 	char *text;
-	int rc = pm_textfile_read(path, &text, &length, &err);
+	int rc = pm_textfile_read_string(path, MAX_FILE, &text, &err);
 
 	*cleared = 0;
-	if (rc == -ENOMEM)
+	if (rc && rc != -ENOENT)
 		say(log, OSM_LOG_ERROR, ": clear-holds, later: %s", err.text);
 	if (rc)
 		return false;

@@ -93,6 +93,18 @@ class Flaps(labtest.Folders):
                 lab.osm.wait_log('clear-holds: no cable is called "x{3900}')
                 lab.osm.wait_log("0 links cleared of flapping")
 
+    def test_cleared_by_no_list(self):
+        """What cannot be one is not read to its end, and stays."""
+        with self.lab(hold_s=3600) as lab:
+            lab.bring_up()
+            path = pmlab.kept(lab.osm.cache_dir, "clear-holds")
+            with open(path, "wb") as file:
+                file.truncate(1 << 31)
+            lab.measure("SIGHUP", lab.osm.hup)
+            lab.osm.wait_log("clear-holds, later: .*clear-holds: longer than 1 MiB")
+            self.assertNotIn("cleared of flapping", lab.osm.log())
+            self.assertTrue(path.exists())
+
     def test_last_path(self):
         """When all other cables of the leaf go, the held one is used again."""
         with self.lab(hold_s=3600) as lab:
