@@ -397,6 +397,9 @@ static void test_low_load(void **state)
 		assert_false(found.saturated);
 		assert_true(found.p50 < found.p99 && found.p99 <= found.max);
 		assert_true(found.fairness > 0.999);
+		/* From a node to a switch, and from a switch to a node at least. */
+		assert_true(found.hops >= (uint64_t)found.packets * 2 * config.length &&
+			    found.hops < (uint64_t)found.cycles * nets[i]->num_links);
 		pm_flit_net_free(nets[i]);
 	}
 }
