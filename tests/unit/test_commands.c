@@ -133,6 +133,7 @@ static const struct row rows[] = {
 	 NULL, NULL},
 	{"whatif", "whatif --lose leaf0:3 -s leaf0 net", NULL, NULL},
 	{"whatif.json", "whatif --json --lose spine* net", NULL, NULL},
+	{"whatif.host", "whatif --json --lose h0-1 pair", NULL, NULL},
 	{"whatif.no-loads", "whatif --no-loads --shifts 0 --lose leaf0 net", NULL, NULL},
 	{"whatif.all", "whatif --all links --threads 1 --worst 3 net", NULL, NULL},
 	{"whatif.all-json", "whatif --json --all switches --threads 1 net", NULL, NULL},
@@ -438,6 +439,7 @@ static int make_folder(void **state)
 	setenv("OSM_CACHE_DIR", folder, 1);
 	setenv("PATH", folder, 1);
 	make_file("net", "generate two-level 2 2 2 1");
+	make_file("pair", "generate two-level 2 1 1 1");
 	make_file("less", "generate -q --degrade hosts=1 two-level 2 2 2 1");
 	make_file("tables", "plan -q --lfts /dev/stdout net");
 	make_file("other", "plan -q -o leaf-major --lfts /dev/stdout net");
@@ -468,6 +470,7 @@ static int remove_folder(void **state)
 {
 	static const char *const files[] = {
 		"net",
+		"pair",
 		"less",
 		"slow",
 		"tables",
