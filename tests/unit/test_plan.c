@@ -310,18 +310,24 @@ static void test_bundles(void **state)
 static void test_no_such_port(void **state)
 {
 	const struct pm_plan_config config = {.order = PM_GROUPED};
-	struct pm_fabric *skeleton =
-		recipe_draw("l0/3 l1/3 s/2 l0:1=a l1:1=b l0:3=s:1 l1:3=s:2");
-	struct pm_plan_place place = {.port = skeleton->num_ports, .lid = 7};
+	struct pm_plan_place place = {.lid = 7};
+	struct pm_fabric *skeleton;
 	struct pm_plan *plan = NULL;
 	struct pm_error err = {""};
+	struct world world;
 
 	(void)state;
+	world_make(&world, recipe_draw("l0/3 l1/3 s/2 l0:1=a l1:1=b l0:3=s:1 l1:3=s:2"),
+		   PM_GROUPED);
+	skeleton = pm_fabric_clone(world.plan->known);
+	assert_non_null(skeleton);
+	place.port = skeleton->num_ports;
 	assert_int_equal(
 		pm_plan_restore(&config, skeleton, &place, 1, NULL, 0, &plan, &err),
 		-EBADMSG);
 	assert_null(plan);
 	assert_string_equal(err.text, "place of LID 7: no such port");
+	world_free(&world);
 }
 
 /* Leaves' own LIDs, for which a plane's last block has no room, fill others. */
