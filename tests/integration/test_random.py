@@ -88,6 +88,9 @@ class Random(labtest.Folders):
         """What goes is seen by the manager, and takes nothing with it but hosts."""
         name, _, port = target.partition(":")
         ends = {name, lab.netlist.nodes[name].ports[int(port)][0]} if port else {name}
+        if not port and name in {peer for peer, _ in
+                                 lab.netlist.nodes[lab.osm.host].ports.values()}:
+            return False  # its port would be down, and it ends its sweeps
         more = lab.fabric.cut_off_by(target, lab.osm.host) - cut - {name}
         return (not ends & (cut | {lab.osm.host}) and not more & set(lab.netlist.switches)
                 and lab.osm.host not in more)
