@@ -4,6 +4,7 @@
  * PM_SEED chooses the first seed and PM_ROUNDS how many trees; round r of seed s
  * is round 0 of seed s + r.
  */
+#include "expect.h"
 #include "recipe.h"
 #include "reference.h"
 #include "world.h"
@@ -28,16 +29,6 @@
 static uint64_t first_seed = DEFAULT_SEED;
 static uint32_t rounds = DEFAULT_ROUNDS;
 static uint64_t seed; /* of the round at hand */
-
-/* Fails with the seed if there is a text. */
-static void expect_none(const char *where, const char *text)
-{
-	if (text)
-		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s: %s", (unsigned long long)seed,
-			 where, text);
-}
-
-#define EXPECT(condition) expect_none(__func__, (condition) ? NULL : #condition)
 
 /* ---- Losses and returns ---- */
 
@@ -325,7 +316,7 @@ static void check_checker(struct trial *t, bool from_all)
 	if (t->detours.sm != PM_NONE)
 		check.sm = sm_port(t);
 	EXPECT(pm_check_paths(&check, from_all, &paths, NULL) == 0);
-	expect_none(__func__, paths.first.text[0] ? paths.first.text : NULL);
+	expect_none(seed, __func__, paths.first.text[0] ? paths.first.text : NULL);
 	EXPECT(paths.pairs == reference_count_pairs(&t->reference, t->plan, from_all));
 	EXPECT(paths.delivered == paths.pairs);
 	EXPECT(!paths.lost && !paths.loops && !paths.turns && !paths.misrouted);
@@ -367,13 +358,13 @@ static void step(struct trial *t)
 	t->wanted = world_tables(t->routes, t->num);
 	find_there(t);
 	tables.entries = t->wanted;
-	expect_none("wanted", reference_walk(&t->reference, &tables, true));
+	expect_none(seed, "wanted", reference_walk(&t->reference, &tables, true));
 	check_joined(t);
 	check_not_moved(t);
 	check_from_scratch(t);
 	send(t);
 	tables.entries = t->held;
-	expect_none("held", reference_walk(&t->reference, &tables, false));
+	expect_none(seed, "held", reference_walk(&t->reference, &tables, false));
 	check_checker(t, random_chance(&t->random, 50));
 }
 
@@ -400,9 +391,9 @@ static void test_losses_and_returns(void **state)
 		seed = first_seed + round;
 		if (begin(&t)) {
 			tried++;
-			expect_none("levels",
+			expect_none(seed, "levels",
 				    reference_levels(t.whole, t.plan->tree.level));
-			expect_none("plan", reference_plan(t.plan, false));
+			expect_none(seed, "plan", reference_plan(t.plan, false));
 			step(&t);
 			check_shuffled(&t);
 			EXPECT(!memcmp(t.wanted, t.first, (size_t)t.num * t.stride));
@@ -548,7 +539,7 @@ static void check_tables(const struct trial *t, const struct pm_fabric *now,
 	tables.stride = pm_routes_stride(routes);
 	tables.entries = entries = world_tables(routes, t->plan->known->num_switches);
 	reference_make(&reference, t->plan, now);
-	expect_none(__func__, reference_walk(&reference, &tables, true));
+	expect_none(seed, __func__, reference_walk(&reference, &tables, true));
 	reference_free(&reference);
 	free(entries);
 	pm_routes_free(routes);
@@ -563,7 +554,7 @@ static void check_grown(struct trial *t)
 	assert_non_null(alive);
 	EXPECT(whole->num_switches == t->plan->known->num_switches);
 	if (knows_hosts(t->plan, whole))
-		expect_none("levels", reference_levels(whole, t->plan->tree.level));
+		expect_none(seed, "levels", reference_levels(whole, t->plan->tree.level));
 	check_tables(t, whole, NULL);
 	EXPECT(pm_plan_match(t->plan, t->now, alive));
 	check_tables(t, t->now, alive);
@@ -657,13 +648,14 @@ static void test_growth(void **state)
 
 		seed = first_seed + round;
 		if (begin_small(&t)) {
-			expect_none("first plan", reference_plan(t.plan, false));
+			expect_none(seed, "first plan", reference_plan(t.plan, false));
 			check_grown(&t);
 			for (int i = 0; i < 5; i++) {
 				change_some(&t);
 				if (!grow(&t, &grew))
 					break;
-				expect_none("grown plan", reference_plan(t.plan, true));
+				expect_none(seed, "grown plan",
+					    reference_plan(t.plan, true));
 				check_grown(&t);
 				check_drift(&t);
 			}

@@ -3,6 +3,7 @@
  * VLANs of random trees against walks over tagged ports, and numbers of lines against all
  * sets of lines there are. PM_SEED and PM_ROUNDS as in test_properties.
  */
+#include "expect.h"
 #include "recipe.h"
 
 #include <portmajor/vlan.h>
@@ -17,15 +18,6 @@
 #include <cmocka.h>
 
 static uint64_t seed;
-
-static void expect_none(const char *where, const char *text)
-{
-	if (text)
-		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s: %s", (unsigned long long)seed,
-			 where, text);
-}
-
-#define EXPECT(condition) expect_none(__func__, (condition) ? NULL : #condition)
 
 struct trial {
 	struct random random;
