@@ -203,8 +203,11 @@ class Slurm(labtest.Folders):
             (self.folder / name).mkdir()
         (self.folder / "slurm.conf").write_text(CONF.format(
             host=host, user=pwd.getpwuid(os.getuid()).pw_name, folder=self.folder, ctld=ports[0],
-            port=ports[1], others="\n".join(f"NodeName={name} NodeAddr=127.0.0.1 State=DOWN"
-                                             for name in self.hosts if name != "h0-1")),
+            port=ports[1], others="\n".join(
+                # A port of their own, at which nobody listens: a daemon that is asked for other
+                # nodes' state while it starts a task takes the task's script for a stray one.
+                f"NodeName={name} NodeAddr=127.0.0.1 Port=9 State=DOWN"
+                for name in self.hosts if name != "h0-1")),
             encoding="ascii")
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n", encoding="ascii")
         self.env = {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf"),
@@ -265,7 +268,9 @@ class Slurm(labtest.Folders):
         simlab.poll_until(lambda: not self.run_line("squeue -h"), LATE_S, "the jobs", every=0.2,
                           state=lambda: self.run_line("squeue"))
         parts = [self.folder / f"part-{task}.json" for task in range(1, TASKS + 1)]
-        self.assertTrue(all(path.stat().st_size for path in parts))
+        if not all(path.exists() and path.stat().st_size for path in parts):
+            self.fail(self.run_line("scontrol -o show job")
+                      + (self.folder / "slurmd.log").read_text("utf-8", errors="replace"))
         for more in ("", " --json"):
             self.assertEqual(self.run_line(lines[2] + more), self.run_line(
                 f"portmajor whatif fabric.net --all links --pairs{more}"))
