@@ -69,16 +69,20 @@ void pm_reach_loss_init(const struct pm_reach *reach, uint32_t num_switches,
 			struct pm_pool *pool, struct pm_reach_loss *loss);
 
 /*
- * Corrects the sets of `whole`, a copy of which is in reach, for the loss of the cables
- * at these ports, both ends of each; they are not alive any more, all others are. So what
- * pm_reach_compute_since does, but only what loses something is looked at.
- * Cost: O(ports of switches that lose something and of those next to them x words).
+ * Corrects sets for the loss of the cables at these ports, both ends of each, which are
+ * not alive any more. Until then the sets were right: those with everything alive, say.
+ * So what pm_reach_compute does, but only what loses something is looked at. Cost:
+ * O(ports of switches that lose something and of those next to them x words).
  */
 void pm_reach_lose(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		   const uint8_t *alive, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_reach *reach, struct pm_reach_loss *loss);
 
-/* Takes that back: reach is a copy of whole again. O(switches that lost something). */
+/*
+ * Takes that back: reach is again the copy of `whole` that it was. Or, with the sets
+ * after the loss as `whole`, makes the loss in their copy from before it, too. Cost:
+ * O(switches that lost something x words).
+ */
 void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
 		      struct pm_reach_loss *loss);
 

@@ -68,8 +68,7 @@ struct pm_flap_holds {
  * pm_flaps_observe. Cables are left in without which an up-then-down path would join
  * fewer pairs of switches with end ports: no more of them than needed, and those
  * with the shortest holds. -ENOMEM: alive and *holds are untouched.
- * Cost: nothing if no cable is on hold; else two times finding what is reachable, and,
- * if any are left in, for each of them log2(cables on hold) times.
+ * Cost: nothing if no cable is on hold; else that of take_out_all (take_out.h).
  */
 int pm_flaps_hold(struct pm_flaps *flaps, const struct pm_plan *plan, uint8_t *alive,
 		  uint64_t now_ms, struct pm_flap_holds *holds, struct pm_error *err);
