@@ -66,6 +66,12 @@ static int finish_input(const struct job *job, int code)
 	return code ? fail(EXIT_INPUT, "%s", job->err.text) : EXIT_FINE;
 }
 
+static int finish_output(void)
+{
+	return fflush(stdout) ? fail(EXIT_INPUT, "cannot write: %s", strerror(errno))
+			      : EXIT_FINE;
+}
+
 /* ---- The device ---- */
 
 static int find_device(struct job *job)
@@ -360,8 +366,7 @@ static int run_show(struct job *job)
 	if (!status) {
 		print_table(job, &content);
 		print_counts(counts);
-		if (fflush(stdout))
-			status = fail(EXIT_INPUT, "cannot write: %s", strerror(errno));
+		status = finish_output();
 	}
 	vlan_content_free(&content);
 	vlan_maps_close(&maps);
@@ -439,15 +444,23 @@ static int run(size_t command, char **operands)
 	return status;
 }
 
+/* Of the command as of each of its commands. */
+static bool wants_help(int argc, char **argv)
+{
+	const char *last = argc == 2 || argc == 3 ? argv[argc - 1] : "";
+
+	return !strcmp(last, "-h") || !strcmp(last, "--help");
+}
+
 int main(int argc, char **argv)
 {
-	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
+	if (wants_help(argc, argv)) {
 		print_usage(stdout);
-		return EXIT_FINE;
+		return finish_output();
 	}
 	if (argc == 2 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))) {
 		puts("portmajor-vlan " PORTMAJOR_VERSION);
-		return EXIT_FINE;
+		return finish_output();
 	}
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++)
 		if (!strcmp(argv[1], commands[i].name) &&

@@ -46,11 +46,11 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
 		print_usage(stdout);
-		return EXIT_FINE;
+		return cli_finish(EXIT_FINE);
 	}
 	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
 		puts("portmajor " PORTMAJOR_VERSION);
-		return EXIT_FINE;
+		return cli_finish(EXIT_FINE);
 	}
 	cli_json_begin();
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)

@@ -185,8 +185,8 @@ class Usage(labtest.Folders):
     def test_full_disk(self):
         """Output that cannot be written is an error, not a short answer."""
         for args in (("plan", self.NET), ("whatif", self.NET, "--lose", "leaf0"),
-                     ("generate", "director", "36")):
-            with self.subTest(args[0]), open("/dev/full", "w", encoding="ascii") as full:
+                     ("generate", "director", "36"), ("-h",), ("-V",), ("plan", "-h")):
+            with self.subTest(args), open("/dev/full", "w", encoding="ascii") as full:
                 done = subprocess.run([str(pmlab.CLI), *args], stdout=full, check=False,
                                       stderr=subprocess.PIPE, text=True)
                 self.assertNotEqual(done.returncode, 0)

@@ -441,9 +441,10 @@ class Refused(Hosts):
             done = self.loader(self.near, *args)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn("usage: portmajor-vlan COMMAND DEVICE [FILE]\n", done.stderr)
-        done = self.loader(self.near, "-h")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("usage:", done.stdout)
+        for args in (("-h",), ("show", "--help"), ("load", "-h")):
+            done = self.loader(self.near, *args)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("usage:", done.stdout)
         self.assertRegex(self.loader(self.near, "-V").stdout, r"^portmajor-vlan \d")
 
     def test_devices(self):
