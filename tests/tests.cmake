@@ -14,13 +14,13 @@ foreach(module fabric netlist generate tree reach plan route delta check whatif 
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
-	set_tests_properties(unit.${module} PROPERTIES LABELS unit TIMEOUT 300)
+	set_tests_properties(unit.${module} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
 # All sizes of rings of a thousand processes, too.
 if(NOT PORTMAJOR_SANITIZE) # minutes then
 	add_test(NAME circuits.all COMMAND test_circuits all)
-	set_tests_properties(circuits.all PROPERTIES LABELS slow TIMEOUT 600 COST 30)
+	set_tests_properties(circuits.all PROPERTIES LABELS slow TIMEOUT 900 COST 30)
 endif()
 
 # The longest of them, and it computes.
@@ -53,7 +53,7 @@ foreach(part options text hostlist)
 		src/cli/output.c)
 	target_link_libraries(test_${part} PRIVATE test_tools ${JANSSON})
 	add_test(NAME unit.${part} COMMAND test_${part})
-	set_tests_properties(unit.${part} PROPERTIES LABELS unit TIMEOUT 300)
+	set_tests_properties(unit.${part} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
 # Rooms of the plugin that need no OpenSM.
@@ -62,7 +62,7 @@ foreach(room planning view wait)
 	target_include_directories(test_${room} PRIVATE plugins/opensm)
 	target_link_libraries(test_${room} PRIVATE test_tools Threads::Threads)
 	add_test(NAME unit.${room} COMMAND test_${room})
-	set_tests_properties(unit.${room} PROPERTIES LABELS unit TIMEOUT 300)
+	set_tests_properties(unit.${room} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
 # Allocations that fail: defines malloc, so nothing of it may call the sanitizers.
@@ -116,7 +116,7 @@ if(PORTMAJOR_SANITIZE)
 endif()
 add_test(NAME unit.plugin COMMAND test_plugin)
 add_test(NAME unit.repair COMMAND test_repair)
-set_tests_properties(unit.plugin unit.repair PROPERTIES LABELS unit TIMEOUT 600)
+set_tests_properties(unit.plugin unit.repair PROPERTIES LABELS unit TIMEOUT 900)
 
 # What the plugin reads of OpenSM's nodes and ports.
 add_executable(test_glance tests/unit/test_glance.c tests/unit/recipe.c
@@ -127,7 +127,7 @@ target_compile_options(test_glance PRIVATE -ffunction-sections)
 target_link_options(test_glance PRIVATE -Wl,--gc-sections)
 target_link_libraries(test_glance PRIVATE test_tools ${OSMCOMP})
 add_test(NAME unit.glance COMMAND test_glance)
-set_tests_properties(unit.glance PROPERTIES LABELS unit TIMEOUT 300)
+set_tests_properties(unit.glance PROPERTIES LABELS unit TIMEOUT 900)
 
 # With OpenSM's headers, stubs in OpenSM's place, and threads.
 add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm/ask.c
@@ -143,7 +143,7 @@ if(NOT PORTMAJOR_SANITIZE)
 	target_link_options(test_ask PRIVATE -fsanitize=thread)
 endif()
 add_test(NAME unit.ask COMMAND test_ask)
-set_tests_properties(unit.ask PROPERTIES LABELS unit TIMEOUT 300)
+set_tests_properties(unit.ask PROPERTIES LABELS unit TIMEOUT 900)
 
 # A test that nobody builds finds nothing.
 file(GLOB sources CONFIGURE_DEPENDS tests/unit/test_*.c)
@@ -159,13 +159,13 @@ foreach(bench tables cutoff traffic)
 	add_executable(bench_${bench} tests/bench/bench_${bench}.c)
 	target_link_libraries(bench_${bench} PRIVATE portmajor_core)
 	add_test(NAME bench.${bench} COMMAND bench_${bench})
-	set_tests_properties(bench.${bench} PROPERTIES LABELS slow TIMEOUT 600
+	set_tests_properties(bench.${bench} PROPERTIES LABELS slow TIMEOUT 900
 		RUN_SERIAL ON)
 endforeach()
 add_executable(bench_order tests/bench/bench_order.c)
 target_link_libraries(bench_order PRIVATE portmajor_core)
 add_test(NAME bench.order COMMAND bench_order)
-set_tests_properties(bench.order PROPERTIES LABELS unit TIMEOUT 300)
+set_tests_properties(bench.order PROPERTIES LABELS unit TIMEOUT 900)
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
 foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts)
@@ -173,7 +173,7 @@ foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)
 	add_test(NAME fuzz.${input} COMMAND replay_${input} ${corpus})
-	set_tests_properties(fuzz.${input} PROPERTIES LABELS unit TIMEOUT 300)
+	set_tests_properties(fuzz.${input} PROPERTIES LABELS unit TIMEOUT 900)
 	if(PORTMAJOR_FUZZ)
 		add_executable(fuzz_${input} tests/fuzz/fuzz_${input}.c)
 		target_compile_options(fuzz_${input} PRIVATE -fsanitize=fuzzer)
