@@ -374,6 +374,20 @@ static uint32_t num_rounds(uint32_t usual)
 	return (uint32_t)from_environment("PM_ROUNDS", usual);
 }
 
+/* Of all cables that lead from a host to a switch of the tree. */
+static void check_hosts(const struct trial *t)
+{
+	const struct pm_fabric *fabric = t->fabric;
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].node >= fabric->num_switches &&
+		    fabric->ports[i].peer != PM_NONE &&
+		    far_end(t, i) < fabric->num_switches)
+			num += t->tree.level[far_end(t, i)] != PM_NO_LEVEL;
+	EXPECT(t->vlans.num_hosts == num);
+}
+
 static void test_trees(void **state)
 {
 	static const struct recipe_limits limits = {.switches = 16, .hosts = 24};
@@ -385,6 +399,7 @@ static void test_trees(void **state)
 
 		seed = first + round;
 		if (begin(&t, &limits)) {
+			check_hosts(&t);
 			check_trees(&t);
 			check_check(&t);
 			EXPECT(pm_vlans_deal(&t.vlans, NULL, &t.table, &t.deal, NULL) ==
