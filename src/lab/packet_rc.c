@@ -139,7 +139,6 @@ static int add_record(struct rc *rc, struct rc_pair *pair, struct rc_record reco
 	pair->tail = index;
 	if (pair->sending == PM_NONE)
 		pair->sending = index;
-	pair->made++;
 	return 0;
 }
 

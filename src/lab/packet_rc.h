@@ -27,7 +27,7 @@ struct rc_pair {
 	uint32_t from, to;
 	/* The sender. Numbers of packets; their records follow each other from `record`
 	 * on. */
-	uint32_t answered, sent, made;
+	uint32_t answered, sent;
 	uint32_t record, sending, tail; /* first, next to be sent, last; or PM_NONE */
 	uint32_t deadline;
 	uint32_t next_ready; /* in the list of its host */
