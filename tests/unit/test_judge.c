@@ -130,6 +130,12 @@ static void name_no_port(struct bench *b)
 	set_entry(b, "l0", "c", 6);
 }
 
+static void name_no_ports(struct bench *b)
+{
+	set_entry(b, "l1", "a", 77);
+	set_entry(b, "l1", "b", 78);
+}
+
 static void misroute(struct bench *b)
 {
 	set_entry(b, "l0", "c", 1);
@@ -318,6 +324,8 @@ static const struct {
 	 "1 path ends nowhere though there is a way (lost: from \"l0\" to LID "},
 	{"no port", name_no_port, "no-such-port 1, lost 1",
 	 "1 entry names a port that the switch does not have: port 6 for LID "},
+	{"no ports", name_no_ports, "no-such-port 2, lost 2",
+	 "2 entries name a port that the switch does not have: port 77 for LID "},
 	{"misrouted", misroute, "misrouted 1",
 	 "1 path ends at another port (ends elsewhere"},
 	{"loop", make_loop, "loop 2, credit-loop 2", "2 paths go round for ever (loop"},

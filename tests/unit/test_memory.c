@@ -1547,7 +1547,7 @@ static int send_traffic(const struct world *world, const uint8_t *tables,
 		.batch = 3000,
 		.batches = 2,
 		.window = 100,
-		.timeout = 500,
+		.timeout = 5000, /* far off, for the list of events */
 		.tries = 1,
 	};
 	struct pm_packet *packet = NULL;

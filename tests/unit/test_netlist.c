@@ -633,6 +633,7 @@ static void test_bad_subnet_lst(void **state)
 		{"LID:0101", "LID:C000",
 		 "t:1: no number up to 0xbfff in \"LID:C000 PN:02"},
 		{" PN:02", "", "t:1: no \"PN:\" before \"} { SW"},
+		{"{h}", "{h\033}", "t:1: not text: byte 0x1b"},
 	};
 
 	(void)state;

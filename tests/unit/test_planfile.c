@@ -257,6 +257,8 @@ static const struct {
 	{"more behind lmc", "portmajor-plan 3\norder grouped\nlmc 0 0\n", "x:3: no lmc"},
 	{"runs", HEAD SW "host 0 1\nplace 0 0 5 - 0 0\nrun 64 64 -\nrun 0 64 -\n",
 	 "run at LID 0"},
+	{"plane of a run", HEAD SW "host 0 1\nplace 0 0 5 - 0 0\nrun 64 64 0\n",
+	 "run at LID 64: no such plane"},
 	{"run", HEAD SW "host 0 1\nplace 0 0 5 - 0 0\nrun 49000 400 -\n", "49399"},
 };
 
