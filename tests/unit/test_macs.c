@@ -155,7 +155,7 @@ static void test_refused(void **state)
 		{"late " A "\nh0 " B "\nh0 " A, "f:3: " A " stands in line 1, too"},
 		{"h0 " A "\nh0 " B, "f:2: h0 has an address in line 1, too"},
 		{"h0 " B "\nh0[1] " A, "f:2: h0 has an address in line 1, too"},
-		{"h0 \x01 " A, "f:1: "},
+		{"h0 \x01 " A, "f:1: not text: byte 0x01"},
 	};
 	struct pm_fabric *fabric = make();
 	uint64_t *mac = calloc(fabric->num_ports, sizeof(*mac));
