@@ -738,7 +738,7 @@ static void try_update(struct world *world)
 static void try_order(struct world *world)
 {
 	struct pm_fabric *broken = world_without(world, "l0:3");
-	uint8_t *alive = copy_alive(world);
+	uint8_t *alive = copy_alive(world), empty[PM_LFT_BLOCK] = {0};
 	struct pm_order_block blocks[32];
 	struct pm_order_waits waits;
 	uint32_t num = 0;
@@ -746,9 +746,7 @@ static void try_order(struct world *world)
 	pm_plan_match(world->plan, broken, alive);
 	pm_routes_update(world->routes, alive, NULL);
 	for (uint32_t sw = 0; sw < world->num_switches; sw++)
-		num += pm_order_compare(world->routes, sw, 0,
-					pm_routes_preferred(world->routes, sw),
-					&blocks[num]);
+		num += pm_order_compare(world->routes, sw, 0, empty, &blocks[num]);
 	assert_in_range(num, 1, LENGTH(blocks));
 	for (uint32_t i = 0; i < num; i++)
 		blocks[i].turn = blocks[i].differ;
@@ -758,6 +756,7 @@ static void try_order(struct world *world)
 				 0);
 	for (uint32_t i = 0; i < num; i++)
 		note(&blocks[i].sw, sizeof(blocks[i].sw));
+	assert_true(waits.first[num] > 0);
 	pm_order_free(&waits);
 	pm_routes_update(world->routes, world->alive, &world->detours);
 	free(alive);
