@@ -10,12 +10,15 @@ foreach(module fabric netlist generate tree reach plan route delta check whatif 
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
 		workload packet lanes rates engines stuck calls replay hosttable macs
-		vlan share bisection student)
+		vlan cover share bisection student)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
 	set_tests_properties(unit.${module} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
+
+# Has no public header.
+target_include_directories(test_cover PRIVATE src/vlan)
 
 # All sizes of rings of a thousand processes, too.
 if(NOT PORTMAJOR_SANITIZE) # minutes then
