@@ -158,6 +158,7 @@ static void test_md1(void **state)
 		       found, wait);
 		assert_true(fabs(found / wait - 1) < 0.03);
 		assert_true(fabs(lab.r.accepted - loads[i]) < 0.01);
+		assert_true(lab.r.fairness == 1); /* of one that sends, exactly */
 	}
 	end(&lab);
 }
