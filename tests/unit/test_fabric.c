@@ -395,14 +395,17 @@ static void test_merge(void **state)
 	(void)state;
 	now->nodes[0].root = known->nodes[1].root = known->nodes[2].root = 1;
 	known->nodes[1].key = 7;
+	known->nodes[2].key = 8;
 	assert_int_equal(pm_fabric_merge(known, now, &merged, NULL), 0);
 	assert_int_equal(merged->num_switches, 3);
 	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "a")].root, 1);
 	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "b")].root, 0);
 	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "b")].key, 7);
 	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "c")].root, 1);
+	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "c")].key, 8);
 	pm_fabric_free(merged);
 	known->nodes[1].key = known->nodes[1].guid;
+	known->nodes[2].key = known->nodes[2].guid;
 	assert_int_equal(pm_fabric_merge(known, now, &merged, NULL), 0);
 	assert_int_equal(merged->num_ports, 15);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
