@@ -370,6 +370,27 @@ static void test_follow_others(void **state)
 	pm_sets_free(sets);
 }
 
+/* What arrived before the loss is over by then. */
+static void test_follow_before(void **state)
+{
+	struct pm_sets *sets = parse(
+		MAGIC LIDS TABLES
+		"lost 1000 200000 2\n"
+		"set 0 500 500 200000 0 " ENTRIES(
+			"01", "ff") "\n"
+				    "set 0 600 600 200000 0 " ENTRIES("01", "02") "\n");
+	struct pm_outage found;
+
+	(void)state;
+	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.before, 0);
+	assert_int_equal(found.at_once, 2);
+	assert_int_equal(found.differ, 2);
+	assert_int_equal(found.num_points, 1);
+	free(found.curve);
+	pm_sets_free(sets);
+}
+
 /* What happens at one time is one point, or none. */
 static void test_follow_one_time(void **state)
 {
@@ -547,6 +568,7 @@ int main(void)
 		cmocka_unit_test(test_follow_lmc),
 		cmocka_unit_test(test_compute),
 		cmocka_unit_test(test_compute_parts),
+		cmocka_unit_test(test_follow_before),
 		cmocka_unit_test(test_follow_one_time),
 		cmocka_unit_test(test_length),
 	};
