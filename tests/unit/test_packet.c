@@ -698,6 +698,23 @@ static void test_reliable(void **state)
 	end(&lab);
 }
 
+/* Each pair is found again, however many there come to be. */
+static void test_many_pairs(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	begin_with(&lab, tree(2, 4));
+	lab.workload.pattern = PM_ALL_TO_ALL;
+	lab.workload.load = PM_LOAD_FULL / 2;
+	lab.config.timeout = 1000000;
+	lab.config.tries = 7;
+	run(&lab);
+	assert_int_equal(lab.r.pairs.pairs, 16 * 15);
+	assert_true(lab.r.delivered > 0 && !lab.r.pairs.again && !lab.r.dropped);
+	end(&lab);
+}
+
 /* Nothing is mended: pairs are given up after eight times, no other one. */
 static void test_broken(void **state)
 {
@@ -1015,7 +1032,7 @@ int main(void)
 		cmocka_unit_test(test_answer),	   cmocka_unit_test(test_window),
 		cmocka_unit_test(test_waiting),	   cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_deadlock),
-		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_bad),	   cmocka_unit_test(test_many_pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
