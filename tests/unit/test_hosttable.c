@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ONE "02:00:00:00:00:01"
 #define TWO "02:00:00:00:00:02"
@@ -65,6 +66,26 @@ static void test_read(void **state)
 	assert_int_equal(table.num, 0);
 	assert_null(pm_host_table_find(&table, 1));
 	pm_host_table_free(&table);
+}
+
+static void test_files(void **state)
+{
+	char path[] = "/tmp/test_hosttable-XXXXXX";
+	struct pm_host_table table;
+	struct pm_error err = {""};
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	dprintf(fd, "%s 2 3\n", ONE);
+	close(fd);
+	assert_int_equal(pm_host_table_read(path, &table, &err), 0);
+	assert_int_equal(table.num, 1);
+	assert_int_equal(table.lines[0].priority, 3);
+	pm_host_table_free(&table);
+	unlink(path);
+	assert_int_equal(pm_host_changes_read(path, &table, &err), -ENOENT);
+	assert_non_null(strstr(err.text, path));
 }
 
 static const struct {
@@ -237,9 +258,8 @@ static void test_drawn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_bad_changes),
+		cmocka_unit_test(test_read),	  cmocka_unit_test(test_files),
+		cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_bad_changes),
 		cmocka_unit_test(test_drawn),
 	};
 

@@ -391,6 +391,24 @@ static void test_follow_before(void **state)
 	pm_sets_free(sets);
 }
 
+/* A Set that arrives with the loss: the curve begins with what it leaves dead. */
+static void test_follow_at_once(void **state)
+{
+	struct pm_sets *sets = parse(
+		MAGIC LIDS TABLES "lost 1000 200000 2\n"
+				  "set 0 1000 1000 200000 0 " ENTRIES("01", "03") "\n");
+	struct pm_outage found;
+
+	(void)state;
+	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.at_once, 2);
+	assert_int_equal(found.end, 1);
+	assert_int_equal(found.num_points, 1);
+	assert_int_equal(found.curve[0].dead, 1);
+	free(found.curve);
+	pm_sets_free(sets);
+}
+
 /* What happens at one time is one point, or none. */
 static void test_follow_one_time(void **state)
 {
@@ -569,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_compute),
 		cmocka_unit_test(test_compute_parts),
 		cmocka_unit_test(test_follow_before),
+		cmocka_unit_test(test_follow_at_once),
 		cmocka_unit_test(test_follow_one_time),
 		cmocka_unit_test(test_length),
 	};
