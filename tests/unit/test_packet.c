@@ -287,6 +287,25 @@ static void test_shift(void **state)
 	end(&lab);
 }
 
+/* A message counts once, when its last packet is there. */
+static void test_messages(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	begin_with(&lab, tree(2, 4));
+	lab.workload.pattern = PM_SHIFT;
+	lab.workload.shift = 1;
+	lab.workload.load = PM_LOAD_FULL / 10;
+	lab.workload.blocks = 150;
+	lab.workload.messages = 5;
+	lab.config.warmup = 0;
+	run(&lab);
+	assert_int_equal(lab.r.delivered, 16 * 5 * 3);
+	assert_int_equal(lab.r.messages, 16 * 5);
+	end(&lab);
+}
+
 static void test_saturation(void **state)
 {
 	struct lab lab;
@@ -1033,6 +1052,7 @@ int main(void)
 		cmocka_unit_test(test_waiting),	   cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_deadlock),
 		cmocka_unit_test(test_bad),	   cmocka_unit_test(test_many_pairs),
+		cmocka_unit_test(test_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
