@@ -79,9 +79,6 @@ class Big(Swift):
         self.assertLessEqual(walked["uplinks"]["spread"], 1)
         self.check_loads(walked, 1.0)
 
-    def test_quiet(self):
-        self.check_quiet_sweeps()
-
     def test_chassis(self):
         self.lose_and_back("s0-*", blocks=1944, new_switches=27, spread=2, over=1.07,
                            gone=27 * 324)

@@ -83,6 +83,7 @@ add_lab_test(other_fabrics COST 120)
 add_lab_test(paper_rhinet COST 60)
 add_lab_test(packages slow COST 90)
 add_lab_test(platform COST 30)
+add_lab_test(quiet slow COST 50)
 add_lab_test(random slow COST 150)
 add_lab_test(record_sets COST 20)
 add_lab_test(repair PARTS 2 COST 80)
@@ -101,8 +102,8 @@ add_lab_test(vlan PARTS 2 COST 40)
 add_lab_test(vlan_speed COST 70)
 add_lab_test(wire COST 50)
 add_lab_test(wire_faults slow COST 150)
-# Rates are measured: nothing beside it.
-set_tests_properties(integration.vlan_speed PROPERTIES RUN_SERIAL TRUE)
+# Rates and times are measured: nothing beside them.
+set_tests_properties(integration.vlan_speed integration.quiet PROPERTIES RUN_SERIAL TRUE)
 set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)
 # What was installed last is in one file of the build folder.
 set_tests_properties(integration.install integration.report PROPERTIES RESOURCE_LOCK manifest)
