@@ -4,6 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define SHOWN_BYTES 200 /* of a name in a message */
@@ -11,6 +16,16 @@
 const char *pm_textfile_name(const char *path)
 {
 	return strcmp(path, "-") ? path : "<stdin>";
+}
+
+/* A FIFO of a file system; a shell's <(..) is a pipe and belongs to none. */
+static bool is_named_fifo(int fd)
+{
+	struct stat file;
+	struct statfs system;
+
+	return !fstat(fd, &file) && S_ISFIFO(file.st_mode) && !fstatfs(fd, &system) &&
+	       system.f_type != PIPEFS_MAGIC;
 }
 
 /* Reads one byte more than allowed, so that the caller sees that it is too much. */
@@ -37,22 +52,39 @@ static int read_all(int fd, size_t max, char **text, size_t *length)
 	return 0;
 }
 
-static int fail(struct pm_error *err, const char *name, int rc)
+static int fail(struct pm_error *err, const char *name, int rc, const char *why)
 {
 	size_t length = strlen(name);
 
 	if (length > SHOWN_BYTES)
 		name += length - SHOWN_BYTES;
-	errno = -rc;
-	return pm_error_set(err, rc, "%s: %m", name);
+	return pm_error_set(err, rc, "%s: %s", name, why);
+}
+
+/* Waits for nobody, as open(2) does for whoever will write into a FIFO. -errno. */
+static int open_file(const char *path, struct pm_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return fail(err, path, -errno, strerror(errno));
+	if (is_named_fifo(fd)) {
+		close(fd);
+		return fail(err, path, -EINVAL, "a FIFO, not a file");
+	}
+	fcntl(fd, F_SETFL, O_RDONLY);
+	return fd;
 }
 
 static int read_fd(int fd, size_t max, const char *name, char **text, size_t *length,
 		   struct pm_error *err)
 {
 	char *found = NULL;
-	int rc = fd < 0 ? -errno : read_all(fd, max, &found, length);
+	int rc;
 
+	if (fd < 0)
+		return fd;
+	rc = read_all(fd, max, &found, length);
 	if (fd > STDIN_FILENO)
 		close(fd);
 	if (!rc) {
@@ -60,12 +92,12 @@ static int read_fd(int fd, size_t max, const char *name, char **text, size_t *le
 		return 0;
 	}
 	free(found);
-	return fail(err, name, rc);
+	return fail(err, name, rc, strerror(-rc));
 }
 
 int pm_textfile_read(const char *path, char **text, size_t *length, struct pm_error *err)
 {
-	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	int fd = strcmp(path, "-") ? open_file(path, err) : STDIN_FILENO;
 
 	return read_fd(fd, PM_TEXTFILE_MAX_BYTES, pm_textfile_name(path), text, length,
 		       err);
@@ -76,8 +108,7 @@ int pm_textfile_read_string(const char *path, size_t max, char **text,
 {
 	char *found = NULL;
 	size_t length = 0;
-	int rc = read_fd(open(path, O_RDONLY | O_CLOEXEC), max, path, &found, &length,
-			 err);
+	int rc = read_fd(open_file(path, err), max, path, &found, &length, err);
 
 	if (!rc && length > max)
 		rc = pm_error_set(err, -EFBIG, "%s: longer than %zu MiB", path,

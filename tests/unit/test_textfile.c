@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -112,6 +113,37 @@ static void test_folder(void **state)
 	assert_null(text);
 }
 
+/* Nobody writes into it: it is not waited for. A pipe that has a number is read. */
+static void test_fifo(void **state)
+{
+	char folder[] = "/tmp/test_textfile.XXXXXX", path[64], *text = NULL;
+	struct pm_error err = {""};
+	size_t length;
+	int ends[2];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/fifo", folder);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(60); /* what waits all the same */
+	assert_int_equal(pm_textfile_read(path, &text, &length, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "/fifo: a FIFO, not a file"));
+	assert_int_equal(pm_textfile_read_string(path, 9, &text, &err), -EINVAL);
+	alarm(0);
+	assert_null(text);
+	unlink(path);
+	rmdir(folder);
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "four", 4), 4);
+	close(ends[1]);
+	snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+	assert_int_equal(pm_textfile_read(path, &text, &length, &err), 0);
+	assert_string_equal(text, "four");
+	free(text);
+	close(ends[0]);
+}
+
 /* Files that configure: strings up to a size, and "-" is a name. */
 static void test_strings(void **state)
 {
@@ -157,9 +189,9 @@ static void test_strings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),	cmocka_unit_test(test_stdin),
-		cmocka_unit_test(test_errors),	cmocka_unit_test(test_folder),
-		cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_sizes),  cmocka_unit_test(test_stdin),
+		cmocka_unit_test(test_errors), cmocka_unit_test(test_folder),
+		cmocka_unit_test(test_fifo),   cmocka_unit_test(test_strings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

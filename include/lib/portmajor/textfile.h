@@ -15,8 +15,9 @@ const char *pm_textfile_name(const char *path);
 /*
  * Reads a file, or standard input for "-". *text is for the caller to free; there is a
  * NUL behind it, which is not counted. More than PM_TEXTFILE_MAX_BYTES are cut after one
- * byte too many, for the parser to refuse. -ENOMEM, or any -errno of open(2) or read(2),
- * with a message that names the file.
+ * byte too many, for the parser to refuse. -ENOMEM, any -errno of open(2) or read(2), or
+ * -EINVAL for a FIFO of a file system, which may never say anything (a pipe, as a shell
+ * makes for <(..), is read), with a message that names the file.
  */
 int pm_textfile_read(const char *path, char **text, size_t *length, struct pm_error *err);
 
