@@ -8,6 +8,7 @@
 
 #include <portmajor/link.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,15 +305,31 @@ static int print_table(const struct state *before, const struct state *after,
 	return cli_json_print(cli_json_join(cli_json_new("table", VERSION), more));
 }
 
+/* The switch that is asked for; its index is that of plan->known, too. An exit status. */
+static int find_switch(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		       const char *name, uint32_t *sw)
+{
+	struct pm_error err;
+	int rc;
+
+	*sw = plan->tree.leaves[0];
+	if (!name)
+		return EXIT_FINE;
+	rc = pm_losses_find_node(fabric, plan, "--switch", name, sw, &err);
+	if (rc)
+		return cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text);
+	return *sw < fabric->num_switches
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_USAGE, "--switch: \"%s\" is no switch", name);
+}
+
 static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *broken,
-		      const struct pm_plan *plan, uint32_t sm,
+		      const struct pm_plan *plan, uint32_t sm, uint32_t sw,
 		      const struct request *request)
 {
 	struct pm_detours detours = {
 		.sm = sm == PM_NONE ? PM_NONE : pm_plan_place(plan, fabric, sm),
 		.switches = request->fabric.connect_roots};
-	uint32_t sw = request->table ? pm_fabric_find_name(plan->known, request->table)
-				     : plan->tree.leaves[0];
 	struct state before = {0}, after = {0};
 	struct pm_routes *routes = NULL;
 	struct pm_error err;
@@ -320,9 +337,6 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 	size_t stride;
 	int status = EXIT_FINE;
 
-	if (sw == PM_NONE)
-		return cli_fail(EXIT_USAGE, "--switch: no switch is named \"%s\"",
-				request->table);
 	if (pm_routes_make(plan, &routes, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	stride = pm_routes_stride(routes);
@@ -352,7 +366,7 @@ static int run(const char *path, const struct request *request)
 {
 	struct pm_fabric *fabric = NULL, *broken = NULL;
 	struct pm_plan *plan = NULL;
-	uint32_t sm = PM_NONE;
+	uint32_t sm = PM_NONE, sw = PM_NONE;
 	struct pm_error err;
 	int status = cli_fabric_read(path, &request->fabric, &fabric);
 
@@ -361,9 +375,11 @@ static int run(const char *path, const struct request *request)
 	if (!status && pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
+		status = find_switch(fabric, plan, request->table, &sw);
+	if (!status)
 		status = cli_losses_cut(fabric, plan, &request->lost, &broken);
 	if (!status)
-		status = make_table(fabric, broken, plan, sm, request);
+		status = make_table(fabric, broken, plan, sm, sw, request);
 	pm_plan_free(plan);
 	pm_fabric_free(broken);
 	pm_fabric_free(fabric);

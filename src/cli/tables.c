@@ -3,6 +3,10 @@
 
 #include "output.h"
 
+#include <portmajor/losses.h>
+
+#include <errno.h>
+
 int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
 		     const struct pm_fabric *fabric, uint32_t sm)
 {
@@ -45,14 +49,16 @@ const char *cli_tables_plane(const struct pm_plan *plan, uint32_t p)
 int cli_tables_sm(const struct pm_fabric *fabric, const char *name, uint32_t *port)
 {
 	const struct pm_node *n;
+	struct pm_error err;
 	uint32_t node;
+	int rc;
 
 	*port = PM_NONE;
 	if (!name)
 		return EXIT_FINE;
-	node = pm_fabric_find_name(fabric, name);
-	if (node == PM_NONE)
-		return cli_fail(EXIT_USAGE, "--sm: no node is named \"%s\"", name);
+	rc = pm_losses_find_node(fabric, NULL, "--sm", name, &node, &err);
+	if (rc)
+		return cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text);
 	n = &fabric->nodes[node];
 	*port = n->first_port;
 	if (node < fabric->num_switches)

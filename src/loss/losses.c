@@ -71,7 +71,7 @@ static uint32_t find_lid(const struct pm_fabric *fabric, const struct pm_plan *p
 		if (p->lid && lid >= p->lid && lid < p->lid + (1u << p->lmc))
 			return p->node;
 	}
-	return any ? PM_NONE : find_planned_lid(fabric, plan, lid);
+	return any || !plan ? PM_NONE : find_planned_lid(fabric, plan, lid);
 }
 
 /* What ibnetdiscover calls nodes, S- H- or R- and the GUID, or PM_NONE. */
@@ -287,6 +287,28 @@ int pm_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		rc = add_ports(fabric, what, &nodes, port, ports, err);
 	if (rc)
 		ports->num = before;
+	free(nodes.list);
+	return rc;
+}
+
+int pm_losses_find_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			const char *what, const char *text, uint32_t *node,
+			struct pm_error *err)
+{
+	struct pm_ports nodes = {0};
+	int rc = find_nodes(fabric, plan, text, &nodes);
+
+	if (rc)
+		pm_error_no_memory(err);
+	else if (!nodes.num)
+		rc = pm_error_set(err, -EINVAL, "%s: no node is named \"%s\"", what,
+				  text);
+	else if (nodes.num > 1)
+		rc = pm_error_set(err, -EINVAL,
+				  "%s: %u nodes are named \"%s\": give the GUID of one",
+				  what, nodes.num, text);
+	else
+		*node = nodes.list[0];
 	free(nodes.list);
 	return rc;
 }

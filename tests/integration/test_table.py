@@ -3,6 +3,7 @@
 """portmajor table: the numbers behind the report's pictures."""
 
 import json
+import re
 import unittest
 
 import labtest
@@ -58,6 +59,20 @@ class Table(labtest.Folders):
             leaves = {name: flows for name, flows in sums.items() if name.startswith("leaf")}
             self.assertEqual(set(leaves.values()), {others})
             self.assertEqual(sum(sums.values()) - sum(leaves.values()), first + 5 * others)
+
+    def test_names_of_the_switch(self):
+        """Whatever names it for --lose; what names two, or a host, is refused."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        guid = next(s["guid"] for s in table(netlist)["switches"] if s["name"] == "leaf5")
+        plan = pmlab.run_cli("plan", "-l", netlist).stdout
+        lid = re.search(r'^lid (\d+) .*"leaf5"$', plan, re.MULTILINE)[1]
+        for name in ("leaf5", guid, f"S-{guid[2:]}", f"lid:{lid}", "leaf5*"):
+            self.assertEqual(table(netlist, "--switch", name)["switch"], "leaf5", name)
+        for name, why in (("h0-1", '"h0-1" is no switch'),
+                          ("leaf*", '6 nodes are named "leaf*": give the GUID of one')):
+            refused = pmlab.run_cli("table", "--switch", name, netlist)
+            self.assertEqual((refused.returncode, refused.stderr),
+                             (2, f"portmajor: --switch: {why}\n"))
 
     def test_text(self):
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)

@@ -180,6 +180,55 @@ static void test_names(void **state)
 	world_free(&w);
 }
 
+/* One node, where only one can be meant: as above, without ports and cables. */
+static void test_one_node(void **state)
+{
+	static const struct {
+		const char *text, *found; /* its name, or a message after '!' */
+	} one[] = {
+		{"left", "left"},
+		{"l*", "left"},
+		{"7", "7"},
+		{"lid:7", "right"},
+		{"20", "host-a"},
+		{"host-*", "host-*"},
+		{"left[3]", "!-s: no node is named \"left[3]\""},
+		{"left:3", "!-s: no node is named \"left:3\""},
+		{"nobody", "!-s: no node is named \"nobody\""},
+		{"*t", "!-s: 2 nodes are named \"*t\": give the GUID of one"},
+	};
+	struct pm_error err = {""};
+	uint32_t node = 0;
+	struct world w;
+	char guid[24];
+
+	(void)state;
+	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
+	give_lids(&w);
+	for (size_t i = 0; i < LENGTH(one); i++) {
+		const char *wanted = one[i].found;
+		int rc = pm_losses_find_node(w.fabric, w.plan, "-s", one[i].text, &node,
+					     &err);
+
+		assert_int_equal(rc, *wanted == '!' ? -EINVAL : 0);
+		assert_string_equal(rc ? err.text : pm_fabric_name(w.fabric, node),
+				    wanted + (*wanted == '!'));
+	}
+	snprintf(guid, sizeof(guid), "S-%016llx",
+		 (unsigned long long)w.fabric->nodes[0].guid);
+	assert_int_equal(pm_losses_find_node(w.fabric, w.plan, "-s", guid, &node, &err),
+			 0);
+	assert_int_equal(node, 0);
+
+	/* Without a plan a LID is one that a port has. */
+	assert_int_equal(pm_losses_find_node(w.fabric, NULL, "-s", "7", &node, &err), 0);
+	for (uint32_t i = 0; i < w.fabric->num_ports; i++)
+		w.fabric->ports[i].lid = 0;
+	assert_int_equal(pm_losses_find_node(w.fabric, NULL, "-s", "lid:7", &node, &err),
+			 -EINVAL);
+	world_free(&w);
+}
+
 /* A GUID is that of a node or of one of its ports. */
 static void test_guids(void **state)
 {
@@ -368,10 +417,10 @@ static void test_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names), cmocka_unit_test(test_chassis),
-		cmocka_unit_test(test_guids), cmocka_unit_test(test_planned_lids),
-		cmocka_unit_test(test_kinds), cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_one_node),
+		cmocka_unit_test(test_chassis),	     cmocka_unit_test(test_guids),
+		cmocka_unit_test(test_planned_lids), cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_pairs),	     cmocka_unit_test(test_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,14 @@ int pm_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		  const char *what, const char *text, struct pm_ports *ports,
 		  struct pm_error *err);
 
+/*
+ * The one node that a text names, in the same ways but for ports and cables. plan may be
+ * NULL: LIDs are those of the fabric's ports. -EINVAL: none, or several; -ENOMEM.
+ */
+int pm_losses_find_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			const char *what, const char *text, uint32_t *node,
+			struct pm_error *err);
+
 enum pm_loss_kind {
 	PM_LOSE_LINKS,	  /* cables between switches */
 	PM_LOSE_SWITCHES, /* all */
