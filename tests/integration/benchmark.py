@@ -569,6 +569,8 @@ def parse_args(argv):
     parser.add_argument("--folder", type=pathlib.Path, default=FOLDER,
                         help="where benchmarks.json and benchmarks.md are (default: docs)")
     options = parser.parse_args(argv)
+    if options.tries < 1:
+        parser.error("argument --tries: 1 or more")
     if options.compare and OURS in options.engines and REFERENCE not in options.engines:
         options.engines.append(REFERENCE)  # what ours is compared by
     return options

@@ -147,6 +147,8 @@ def main():
                         help="OpenSM's, with commas between (default: %(default)s)")
     parser.add_argument("--tries", type=int, default=TRIES, help="default: %(default)s")
     options = parser.parse_args()
+    if options.tries < 1:
+        parser.error("argument --tries: 1 or more")
     with tempfile.TemporaryDirectory(prefix="portmajor-failover-",
                                      dir=os.environ.get("SIMLAB_DIR")) as folder:
         netlist = pmlab.generate(pathlib.Path(folder) / "fabric.net", "director",

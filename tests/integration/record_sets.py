@@ -43,6 +43,9 @@ import wire
 import wiretime
 
 BLOCK = 64
+# OpenSM takes minhop for a name that it does not know.
+ENGINES = ("portmajor", "ftree", "updn", "minhop", "dnup", "lash", "dor", "torus-2QoS", "nue",
+           "sssp", "dfsssp")
 MAX_WIRE_SMPS = 4
 NEVER = "-"
 
@@ -271,8 +274,8 @@ def main():
     parser = argparse.ArgumentParser(prog="record-sets", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fabric", metavar="FABRIC", type=pathlib.Path)
-    parser.add_argument("--engine", required=True, help="portmajor, ftree, updn, minhop, or "
-                        "another one of OpenSM's")
+    parser.add_argument("--engine", required=True, metavar="ENGINE", choices=ENGINES,
+                        help=f"{', '.join(ENGINES[:-1])} or {ENGINES[-1]}")
     parser.add_argument("--lose", required=True, action="append", metavar="WHAT[:PORT]",
                         help="may be given several times: one after the other is lost, at once")
     parser.add_argument("-o", "--output", required=True, metavar="FILE")
@@ -295,6 +298,8 @@ def main():
     except (simlab.SimError, OSError) as error:
         print(f"record-sets: {error}", file=sys.stderr)
         return 3
+    except KeyboardInterrupt:
+        return 130
     print(f"{options.output}: {found.engine}, {len(found.sets):,} LFT Sets, "
           f"{found.discoveries} discoveries")
     return 0

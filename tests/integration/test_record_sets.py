@@ -78,14 +78,19 @@ class Names(labtest.Folders):
 
 
 class Usage(unittest.TestCase):
+    def refuse(self, why, *args):
+        done = subprocess.run(
+            [sys.executable, record_sets.__file__, "/dev/null", "--lose", "x", "-o", "/dev/null",
+             *args], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(why, done.stderr)
+
     def test_tries(self):
         for tries in ("0", "-1", "x"):
-            done = subprocess.run(
-                [sys.executable, record_sets.__file__, "/dev/null", "--engine", "updn", "--lose",
-                 "x", "-o", "/dev/null", "--tries", tries], capture_output=True, text=True,
-                check=False)
-            self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn("argument --tries", done.stderr)
+            self.refuse("argument --tries", "--engine", "updn", "--tries", tries)
+
+    def test_engines(self):
+        self.refuse("argument --engine", "--engine", "nonsense")
 
 
 class Places(labtest.Folders):
