@@ -116,6 +116,11 @@ def group_asked(documents):
     return group_tries({"failures": rows})
 
 
+def histogram_of(metric):
+    """[value, number], ..; null: there was nothing to lose."""
+    return [] if metric is None else metric["histogram"]
+
+
 def group_sweep(document):
     """All losses of a kind, of `portmajor whatif --all KIND --json`."""
     settings, metrics = document["settings"], document["metrics"]
@@ -125,8 +130,8 @@ def group_sweep(document):
              "keys": lost_keys(row["lost"]), **costs_of(row)}
             for row in document["worst"]]
     return {"kind": kind, "of": settings["total"], "tried": document["failures"],
-            "rows": rows, "blocks": metrics["blocks"]["histogram"],
-            "bounds": metrics["bound"]["histogram"]}
+            "rows": rows, "blocks": histogram_of(metrics["blocks"]),
+            "bounds": histogram_of(metrics["bound"])}
 
 
 def group_failures(found):

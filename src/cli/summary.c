@@ -116,10 +116,11 @@ static json_t *metrics_json(const struct pm_summary *summary,
 	json_t *object = json_object();
 
 	for (unsigned int m = 0; m < PM_METRICS; m++)
-		object = cli_json_join(object, json_pack("{s:o}", pm_metric_name(m),
-							 is_found(settings, m)
-								 ? metric_json(summary, m)
-								 : json_null()));
+		object = cli_json_join(object,
+				       json_pack("{s:o}", pm_metric_name(m),
+						 summary->count && is_found(settings, m)
+							 ? metric_json(summary, m)
+							 : json_null()));
 	return object;
 }
 

@@ -235,6 +235,16 @@ class Sweeps(labtest.Folders):
             self.assertEqual(row["pairs_cut"], one["pairs_cut"])
             self.assertEqual(row["ms"], one["ms"])
 
+    def test_nothing_to_lose(self):
+        """What there is none of has no statistics, alone and merged."""
+        path = pmlab.generate(self.folder / "one.net", "two-level", 1, 1, 2, 1)
+        found = run_json("whatif", path, "--all", "links", "--pairs")
+        self.assertEqual((found["failures"], found["settings"]["total"]), (0, 0))
+        self.assertEqual(found["metrics"], dict.fromkeys(METRICS))
+        (self.folder / "none.json").write_text(json.dumps(found))
+        self.assertEqual(run_json("merge", self.folder / "none.json")["metrics"],
+                         dict.fromkeys(METRICS))
+
     def test_cables(self):
         """A cable is told by both of its ends."""
         guids = {node["name"]: node["guid"] for node in run_json("table", NET)["switches"]}
