@@ -437,27 +437,43 @@ static void test_hold_out_of_sight(void **state)
 	end(&g);
 }
 
-/* A port whose cable leads elsewhere now has nothing to do with the old cable. */
+/* What is cabled otherwise now has nothing to do with the old cable. */
 static void test_moved_cable(void **state)
 {
+	static const char *const others[] = {
+		/* To another port; to none; there is no such switch. */
+		"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:3=s0:2 l0:3=s1:1 "
+		"l1:2=s1:2",
+		"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 l1:3=s1:2",
+		"l0/4 l0:1=a l0:2=b",
+	};
 	struct ground old, new;
-	uint64_t at;
 
 	(void)state;
-	begin(&old, TWO_SPINES, &usual);
-	at = flap(&old, "l0", 2, 4, 0);
-	begin(&new,
-	      "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:3=s0:1 l1:2=s0:2 l0:2=s1:1 l1:3=s1:2",
-	      &usual);
-	assert_int_equal(
-		pm_flaps_observe(old.flaps, new.known, new.now, new.now, at, NULL), 0);
-	assert_int_equal(
-		pm_flaps_hold(old.flaps, new.world.plan, new.now, at, &old.holds, NULL),
-		0);
-	assert_int_equal(old.holds.on_hold + old.holds.released, 0);
-	assert_int_equal(new.now[port_of(&new, "l0", 2)], 1);
-	end(&new);
-	end(&old);
+	for (size_t i = 0; i < LENGTH(others); i++)
+		for (int downs = 1; downs <= 4; downs += 3) {
+			uint64_t at;
+			struct pm_flap flap_before, flap_after;
+
+			begin(&old, TWO_SPINES, &usual);
+			at = flap(&old, "l1", 2, downs, 0);
+			assert_true(find(&old, "l1", 2, at, &flap_before));
+			begin(&new, others[i], &usual);
+			assert_int_equal(pm_flaps_observe(old.flaps, new.known, new.now,
+							  new.now, at, NULL),
+					 0);
+			assert_int_equal(pm_flaps_hold(old.flaps, new.world.plan, new.now,
+						       at, &old.holds, NULL),
+					 0);
+			assert_int_equal(old.holds.on_hold + old.holds.released, 0);
+			if (i == 0)
+				assert_int_equal(new.now[port_of(&new, "l1", 2)], 1);
+			assert_true(find(&old, "l1", 2, at, &flap_after));
+			assert_int_equal(flap_after.downs, downs);
+			assert_int_equal(flap_after.state, flap_before.state);
+			end(&new);
+			end(&old);
+		}
 }
 
 static void test_clear(void **state)
