@@ -98,6 +98,35 @@ static void test_counts(void **state)
 	world_free(&world);
 }
 
+/* Of more switches than a word has bits: two leaves with one cable each, to two spines.
+ */
+static void test_many(void **state)
+{
+	const struct recipe_xgft shape = {
+		.levels = 2,
+		.hosts = 2,
+		.children = {0, 70},
+		.parents = {2},
+		.parallel = {1},
+	};
+	struct recipe recipe = {0};
+	struct pm_served served;
+	struct pm_fabric *now;
+	struct world world;
+
+	(void)state;
+	recipe_add_xgft(&recipe, &shape);
+	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
+	recipe_free(&recipe);
+	now = world_without(&world, "sw0-3:3 sw0-69:4");
+	world_update(&world, now);
+	served = find(&world, world.alive);
+	assert_int_equal(served.joined, 140 * 138);
+	assert_int_equal(served.joined - served.pairs, 2 * 2 * 2);
+	pm_fabric_free(now);
+	world_free(&world);
+}
+
 /* A cable that is kept out of the tables joins all the same. */
 static void test_kept_out(void **state)
 {
@@ -529,10 +558,11 @@ static void test_bound(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts), cmocka_unit_test(test_kept_out),
-		cmocka_unit_test(test_marks),  cmocka_unit_test(test_plan_agrees),
-		cmocka_unit_test(test_random), cmocka_unit_test(test_series),
-		cmocka_unit_test(test_flaps),  cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_counts),	    cmocka_unit_test(test_many),
+		cmocka_unit_test(test_kept_out),    cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_plan_agrees), cmocka_unit_test(test_random),
+		cmocka_unit_test(test_series),	    cmocka_unit_test(test_flaps),
+		cmocka_unit_test(test_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,9 @@ static void test_length(void **state)
 	assert_int_equal(found.at_once, found.paths);
 	free(found.curve);
 	pm_sets_free(sets);
+	sets = parse(MAGIC "lid 10000a 640 0\n" TABLES LOST); /* a block's first LID */
+	assert_int_equal(sets->length, 11 * 64);
+	pm_sets_free(sets);
 }
 
 static void assert_same(const struct pm_sets *a, const struct pm_sets *b)
