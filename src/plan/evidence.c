@@ -150,6 +150,13 @@ void evidence_settle(struct pm_evidence *evidence, const struct pm_plan *plan,
 	}
 }
 
+void evidence_release(struct pm_evidence *evidence, const struct pm_plan *plan)
+{
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
+		if (evidence->trace[lid].settled && plan->owner[lid] == PM_NONE)
+			evidence->trace[lid] = (struct trace){.seen = 1};
+}
+
 void pm_evidence_trust(struct pm_evidence *evidence, const struct pm_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->known->num_ports; i++)

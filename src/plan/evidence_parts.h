@@ -25,7 +25,7 @@ struct trace {
 	uint64_t claimant; /* GUID, by a claim, or 0 */
 	struct mark slot;  /* where tables lead */
 	struct mark plane; /* an up port of a leaf through which they do */
-	uint8_t seen;	   /* some table has a port for it */
+	uint8_t seen;	   /* some table has a port for it, or a port had it */
 	uint8_t settled;   /* enum settled */
 };
 
@@ -48,5 +48,11 @@ uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark);
  */
 void evidence_settle(struct pm_evidence *evidence, const struct pm_plan *plan,
 		     const struct pm_fabric *now, bool all);
+
+/*
+ * Settled LIDs that no place has any more are somebody's: whoever had one may be away, and
+ * report it elsewhere.
+ */
+void evidence_release(struct pm_evidence *evidence, const struct pm_plan *plan);
 
 #endif

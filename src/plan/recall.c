@@ -3,9 +3,10 @@
  * Plans with the LIDs that evidence gives back.
  *
  * What has its planned LID in use is not touched, and that LID is settled: whatever is
- * said of it, only the plan speaks for it from then on, also when the port goes away.
- * A port that is there and does not have its planned LID is a newcomer. For each LID that
- * is not settled, the first of these that holds decides:
+ * said of it, only the plan speaks for it from then on, also when the port goes away. (If
+ * its place gets another LID for somebody who comes there, it is as one that tables
+ * know.) A port that is there and does not have its planned LID is a newcomer. For each
+ * LID that is not settled, the first of these that holds decides:
  *
  *   1. guid2lid gave it to a newcomer's GUID: it is that one's, at whatever place.
  *   2. Tables lead to a newcomer's slot, and guid2lid gives it to nobody else.
@@ -410,6 +411,7 @@ int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
 		goto out;
 	evidence->unheeded = false;
 	evidence_settle(evidence, r.plan, recall->now, true);
+	evidence_release(evidence, r.plan);
 	*recalled = NULL;
 	if (differs(r.plan, plan)) {
 		plan_find_top(r.plan);
