@@ -45,6 +45,8 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 	for (unsigned int i = 0; i < PM_LFT_BLOCK; i++) {
 		uint64_t bit = (uint64_t)1 << i;
 
+		if (wanted[i] == PM_LFT_KEEP)
+			block->blank |= held[i] ? 0 : bit;
 		if (wanted[i] == PM_LFT_KEEP || wanted[i] == held[i])
 			continue;
 		block->differ |= bit;
@@ -147,7 +149,7 @@ static int compare_index(const void *a, const void *b, void *context)
 	return x->sw < y->sw ? -1 : x->sw > y->sw;
 }
 
-/* The block in which a switch's entry for the LID changes, or PM_NONE. */
+/* The block in which a switch's entry for the LID changes, or may, or PM_NONE. */
 static uint32_t find_block(const struct places *places, uint32_t sw, uint32_t lid)
 {
 	uint32_t number = lid / PM_LFT_BLOCK, low = 0, high = places->num;
@@ -165,7 +167,8 @@ static uint32_t find_block(const struct places *places, uint32_t sw, uint32_t li
 	if (low == places->num)
 		return PM_NONE;
 	b = &places->blocks[places->index[low]];
-	return b->number == number && b->sw == sw && b->differ >> lid % PM_LFT_BLOCK & 1
+	return b->number == number && b->sw == sw &&
+			       (b->differ | b->blank) >> lid % PM_LFT_BLOCK & 1
 		       ? places->index[low]
 		       : PM_NONE;
 }

@@ -13,6 +13,7 @@ struct pm_order_block {
 	uint32_t sw, number;
 	uint64_t differ; /* bit i: the entry of LID 64 x number + i will be another one */
 	uint64_t turn;	 /* of these: it led down, or may have, and will lead up */
+	uint64_t blank;	 /* it may have led anywhere, and will lead nowhere */
 	uint64_t paths;	 /* that come by over these */
 	uint8_t level;	 /* of the switch */
 };
