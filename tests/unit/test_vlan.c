@@ -787,6 +787,22 @@ static void test_two_levels(void **state)
 	assert_int_equal(deal.unheard, 0);
 	assert_int_equal(deal.moved, deal.bound);
 	assert_in_range(deal.moved, 34, 36);
+
+	/* The last leaf's cable, then, with priorities the other way round, the first
+	 * one's: its hosts decide for the fewest pairs, and need more say than others
+	 * have. */
+	for (int last = 1; last >= 0; last--) {
+		memset(t.cut, 0, t.fabric->num_ports);
+		assert_int_equal(pm_vlans_deal(&t.vlans, NULL, &t.table, &deal, NULL), 0);
+		for (uint32_t h = 0; h < 648 && !last; h++)
+			t.table.host[h].priority = priority[647 - h];
+		cut_cable(&t, last ? "sw0-35" : "sw0-0", 18 + 4);
+		assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &deal, NULL),
+				 0);
+		assert_int_equal(deal.apart, 0);
+		assert_int_equal(deal.moved, 18);
+		assert_int_equal(deal.bound, 18);
+	}
 	end(&t);
 }
 
