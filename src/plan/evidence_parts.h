@@ -50,8 +50,8 @@ void evidence_settle(struct pm_evidence *evidence, const struct pm_plan *plan,
 		     const struct pm_fabric *now, bool all);
 
 /*
- * Settled LIDs that no place has any more are somebody's: whoever had one may be away, and
- * report it elsewhere.
+ * Settled LIDs that no place has any more are somebody's: whoever had one may be away,
+ * and report it elsewhere.
  */
 void evidence_release(struct pm_evidence *evidence, const struct pm_plan *plan);
 
