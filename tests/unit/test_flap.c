@@ -437,16 +437,15 @@ static void test_hold_out_of_sight(void **state)
 	end(&g);
 }
 
+#define ELSEWHERE                                                                        \
+	"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:3=s0:2 l0:3=s1:1 l1:2=s1:2"
+#define NOWHERE "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 l1:3=s1:2"
+#define NO_SUCH_SWITCH "l0/4 l0:1=a l0:2=b"
+
 /* What is cabled otherwise now has nothing to do with the old cable. */
 static void test_moved_cable(void **state)
 {
-	static const char *const others[] = {
-		/* To another port; to none; there is no such switch. */
-		"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:3=s0:2 l0:3=s1:1 "
-		"l1:2=s1:2",
-		"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 l1:3=s1:2",
-		"l0/4 l0:1=a l0:2=b",
-	};
+	static const char *const others[] = {ELSEWHERE, NOWHERE, NO_SUCH_SWITCH};
 	struct ground old, new;
 
 	(void)state;
