@@ -513,12 +513,14 @@ static void check_kept(const struct pm_plan *old, const struct pm_plan *grown)
 static bool knows_hosts(const struct pm_plan *plan, const struct pm_fabric *whole)
 {
 	for (uint32_t i = 0; i < whole->num_ports; i++) {
-		uint32_t sw = whole->ports[i].node < whole->num_switches
-				      ? PM_NONE
-				      : pm_fabric_peer_node(whole, i);
+		uint32_t place;
 
-		if (sw != PM_NONE &&
-		    !plan->known->ports[pm_plan_place(plan, whole, i)].host)
+		if (whole->ports[i].node < whole->num_switches ||
+		    pm_fabric_peer_node(whole, i) == PM_NONE)
+			continue;
+		place = pm_plan_place(plan, whole, i);
+		/* Without its hosts a leaf may be taken for a switch above. */
+		if (place == PM_NONE || !plan->known->ports[place].host)
 			return false;
 	}
 	return true;
