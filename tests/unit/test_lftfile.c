@@ -44,6 +44,9 @@ struct row {
 
 static const struct row rows[] = {
 	{"OpenSM's dump", HEAD ENTRY OWN "3 lids dumped\n", 0, "a (b) 'c'"},
+	{"ibsim's Dump, with what is no node's",
+	 "# Net status - today\n#\tlinearcap 9 FDBtop 9 portchange 0\n" DUMP_ENTRIES DUMP,
+	 0, "a"},
 	{"dump_fts",
 	 FTS "  Lid  Out   Destination\n       Port     Info \n"
 	     "0x0001 001 : (Channel Adapter portguid 0x21: 'h')\n"
