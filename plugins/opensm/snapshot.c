@@ -41,6 +41,8 @@ static int copy_node(const struct glance_node *n, bool active_only,
 	rc = pm_fabric_add_node(fabric, type_of(node),
 				cl_ntoh64(node->node_info.node_guid), n->ports,
 				node->print_desc ? node->print_desc : "", &index, err);
+	if (!rc)
+		fabric->nodes[index].device = cl_ntoh16(node->node_info.device_id);
 	for (unsigned int p = 0; !rc && p <= n->ports; p++)
 		copy_port(node, p, active_only,
 			  &fabric->ports[fabric->nodes[index].first_port + p]);

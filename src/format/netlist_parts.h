@@ -49,6 +49,7 @@ struct netlist {
 	uint32_t given[PM_MAX_PORTS + 1]; /* this record's ports: line, or 0 */
 	uint64_t guid_base[NETLIST_TYPES], guid_next[NETLIST_TYPES];
 	struct netlist_link link; /* of ports whose lines say nothing of it */
+	uint16_t device;	  /* of the records that follow, 0: not said */
 };
 
 /* Functions return 0, -EINVAL with a message that names the line, or -ENOMEM. */

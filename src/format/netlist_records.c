@@ -141,6 +141,7 @@ static int parse_record(struct netlist *n, struct pm_text rest, enum pm_node_typ
 				      (unsigned int)num_ports, id, name);
 	if (rc)
 		return rc;
+	n->fabric->nodes[n->fabric->num_nodes - 1].device = n->device;
 	n->guid_next[type] += type == PM_SWITCH ? 1 : num_ports + 1;
 	memset(n->given, 0, sizeof(n->given));
 	n->in_record = true;
@@ -334,6 +335,17 @@ static int reject(struct netlist *n, struct pm_text line, bool dropped)
 	return 0;
 }
 
+/* `devid=0xcf09`; what is no 16-bit number says nothing. */
+static void take_device(struct netlist *n, struct pm_text line)
+{
+	uint64_t device;
+
+	if (!pm_text_starts(line, "devid") || !pm_text_skip_past(&line, "=") ||
+	    pm_text_take_digits(&line, 0, &device))
+		return;
+	n->device = device <= UINT16_MAX ? (uint16_t)device : 0;
+}
+
 /* Lines between records, by how they begin. ibsim compares no more, either:
  * "switchguids=" is "switchguid". */
 static const struct {
@@ -373,8 +385,10 @@ static int parse_line(struct netlist *n, struct pm_text line, netlist_parse *par
 		rc = check_dropped(n, statements[i].word, dropped);
 		return rc ? rc : parse(n, line, statements[i].type);
 	}
-	if (!dropped)
+	if (!dropped) {
 		netlist_take_default(line, &n->link);
+		take_device(n, line);
+	}
 	return reject(n, line, dropped);
 }
 

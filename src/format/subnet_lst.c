@@ -7,6 +7,7 @@
  */
 #include "netlist_parts.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 #define MAX_LID 0xbfff
@@ -15,7 +16,7 @@
 struct end {
 	enum pm_node_type type;
 	struct pm_text id, name; /* id: the node's GUID as it is written */
-	uint64_t num_ports, node_guid, port_guid, lid, port;
+	uint64_t num_ports, node_guid, port_guid, device, lid, port;
 };
 
 bool subnet_lst_recognise(struct pm_text text)
@@ -73,6 +74,23 @@ static int need_next(struct netlist *n, struct pm_text *text, const char *word,
 	return 0;
 }
 
+/*
+ * `DevID:CF09`. OpenSM writes the 16 bits of an end that is not the line's first one in
+ * front of 16 zeros.
+ */
+static int need_device(struct netlist *n, struct pm_text *text, uint64_t *device)
+{
+	if (!pm_text_skip_past(text, " DevID:"))
+		return pm_lexer_fail(&n->lexer, "no \"DevID:\" before \"%.*s\"",
+				     PM_SHOWN(*text));
+	text->at -= strlen("DevID:");
+	if (need_next(n, text, "DevID:", UINT32_MAX, device))
+		return -EINVAL;
+	if (*device > UINT16_MAX)
+		*device >>= 16;
+	return 0;
+}
+
 /* `{desc} LID:`, where the description may have braces; the text stands before it. */
 static int need_name(struct netlist *n, struct pm_text *text, struct pm_text *name)
 {
@@ -110,6 +128,8 @@ static int take_end(struct netlist *n, struct pm_text *text, struct end *end)
 		rc = need_next(n, text, "PortGUID:", UINT64_MAX, &end->port_guid);
 	}
 	if (!rc)
+		rc = need_device(n, text, &end->device);
+	if (!rc)
 		rc = need_name(n, text, &end->name);
 	if (!rc)
 		rc = need_next(n, text, "LID:", MAX_LID, &end->lid);
@@ -128,6 +148,7 @@ static int take_end(struct netlist *n, struct pm_text *text, struct end *end)
 static int need_node(struct netlist *n, const struct end *end)
 {
 	uint32_t num = n->fabric->num_nodes;
+	int rc;
 
 	if (num && pm_text_equal(n->records[num - 1].id, end->id)) {
 		if (end->num_ports == n->fabric->nodes[num - 1].num_ports)
@@ -138,9 +159,11 @@ static int need_node(struct netlist *n, const struct end *end)
 				     n->records[num - 1].line);
 	}
 	memset(n->given, 0, sizeof(n->given));
-	return netlist_add_node(n, end->type, end->node_guid,
-				(unsigned int)end->num_ports, end->id,
-				pm_text_is_empty(end->name) ? end->id : end->name);
+	rc = netlist_add_node(n, end->type, end->node_guid, (unsigned int)end->num_ports,
+			      end->id, pm_text_is_empty(end->name) ? end->id : end->name);
+	if (!rc)
+		n->fabric->nodes[num].device = (uint16_t)end->device;
+	return rc;
 }
 
 static int read_line(struct netlist *n, struct pm_text line)

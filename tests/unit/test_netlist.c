@@ -254,6 +254,9 @@ static void test_ibnetdiscover(void **state)
 	assert_int_equal(port_of(f, "MT23108 InfiniHost", 1)->guid, 0x8f10403961399);
 	assert_int_equal(port_of(f, "MT23108 InfiniHost", 2)->guid, 0x8f10403961356);
 	assert_int_equal(port_of(f, "R-0008f10400440000", 2)->lid, 9);
+	assert_int_equal(f->nodes[node_named(f, "ISR9024 #2")].device, 0x5a06);
+	/* As ibsim has it, a device ID is that of all records behind it. */
+	assert_int_equal(f->nodes[node_named(f, "sw \"x\" y")].device, 0x5a06);
 	pm_fabric_free(f);
 }
 
@@ -569,7 +572,7 @@ static void test_dump(void **state)
 /* An end of a cable; of the first one OpenSM writes the vendor with six digits. */
 #define LST_END(kind, guid, port_guid, name, lid, port)                                  \
 	"{ " kind " SystemGUID:00000000000000ff NodeGUID:" guid " PortGUID:" port_guid   \
-	" VenID:0002C9 DevID:0000 Rev:000000A1 {" name "} LID:" lid " PN:" port " } "
+	" VenID:0002C9 DevID:CF08 Rev:000000A1 {" name "} LID:" lid " PN:" port " } "
 #define LST_S                                                                            \
 	"SW Ports:24", "000000000020000a", "000000000020000a", "s {1} } LID x", "0002"
 #define LST_T "SW Ports:0C", "000000000020000b", "000000000020000b", "t", "000C"
@@ -599,6 +602,7 @@ static void test_subnet_lst(void **state)
 	assert_linked(f, "t", 1, "0000000000300000", 1);
 	assert_int_equal(f->nodes[node_named(f, "t")].num_ports, 12);
 	assert_int_equal(f->nodes[node_named(f, "t")].guid, 0x20000b);
+	assert_int_equal(f->nodes[node_named(f, "t")].device, 0xcf08);
 	assert_int_equal(f->nodes[node_named(f, "0000000000300000")].type, PM_ROUTER);
 	assert_int_equal(port_of(f, "t", 0)->lid, 12);
 	assert_int_equal(port_of(f, "t", 0)->guid, 0x20000b);

@@ -45,6 +45,7 @@ struct pm_node {
 	uint8_t type;	     /* enum pm_node_type */
 	uint8_t num_ports;   /* highest port number, 1..PM_MAX_PORTS */
 	uint8_t root;	     /* switches: 1 if said to be a root of the tree */
+	uint16_t device;     /* NodeInfo:DeviceID, 0: not known; roles are guessed by it */
 };
 
 struct pm_port {

@@ -24,6 +24,8 @@
  * A GUID in parentheses after the port number of an end node, as ibnetdiscover
  * writes it, is used in place of that; ibsim itself ignores it.
  *
+ * The line `devid=` has the device ID of the records behind it, in both formats.
+ *
  * LIDs: `lid` and `lmc` are read for a switch's port 0 from the header's comment
  * and for an end node's port from the start of that port's comment.
  *
