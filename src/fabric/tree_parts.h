@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the source files of tree.h share: levels.c comes first, then tree.c. */
+#ifndef PORTMAJOR_TREE_PARTS_H
+#define PORTMAJOR_TREE_PARTS_H
+
+#include <portmajor/tree.h>
+
+/* levels.c: fills in level, direction, far and what is counted of them. */
+int tree_find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
+		     struct pm_error *err);
+
+/* levels.c: union-find over switches, parent[switch]; the root is the set's first. */
+uint32_t tree_find_root(uint32_t *parent, uint32_t x);
+/* Makes the sets those that cables up or down join with both ends in these levels. */
+void tree_join_levels(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+		      unsigned int low, unsigned int high, uint32_t *parent);
+
+#endif
