@@ -1,27 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Leaves first: every switch with end ports, except those that sit among
- * leaves with at most half as many end ports as these have on average. If such
- * a switch counted as a leaf, all its cables would join switches of one level
- * and lead nowhere. Where neighbours have equal shares (a ring, a torus) nobody
- * gives way, the cables between them stay side cables, and what follows finds
- * no tree.
+ * Levels. Roots that an operator names (roles.h) settle them: a switch is as far below
+ * the highest level as it is away from the nearest root. Otherwise they are guessed, in
+ * several ways, one after the other, until one of them joins all hosts that cables join:
  *
- * Levels count from the leaves upward. A switch above the first level all of
- * whose cables lead down into one and the same subtree joins nothing that is not
- * joined below: it is a leaf where no end port is attached yet, or something like
- * it, and goes two levels down.
+ * 1. Leaves first: every switch with hosts, except those next to other leaves with at
+ *    most half as many hosts as these have on average. If such a switch counted as a
+ *    leaf, all its cables would join switches of one level and lead nowhere. Where
+ *    neighbours have equal shares (a ring, a torus) none of them gives way, the cables
+ *    between them stay side cables, and what follows finds no tree. Levels count from
+ *    the leaves upward. A switch above the first level all of whose cables lead down
+ *    into one and the same subtree joins nothing that is not joined below: it is a leaf
+ *    where no host is attached yet, or something like it, and goes two levels down.
+ * 2. Large leaves first: the same with only those switches as leaves that have a fair
+ *    number of hosts. A core switch with one host has spines for neighbours, none of
+ *    them a leaf, and only the whole fabric shows that it is no leaf.
+ * 3. Roots first: the switches that are farthest from all hosts are the roots. So in a
+ *    director with hosts at its line boards and edge switches with hosts below these.
+ * 4. The centre: where the switches form a graph without a cycle (two switches with
+ *    links between them, a chain, a star), any root will do, and its centre is one.
  *
- * Roots that an operator names (roles.h) override all of this.
+ * Hosts here are end ports that are not service ports, as long as there are any.
  */
 #include "tree_parts.h"
 
 #include <portmajor/alloc.h>
+#include <portmajor/bits.h>
+#include <portmajor/reach.h>
 #include <portmajor/search.h>
 
 #include <errno.h>
 
-/* Union-find over switches. */
 uint32_t tree_find_root(uint32_t *parent, uint32_t x)
 {
 	while (parent[x] != x) {
@@ -42,7 +51,6 @@ static void join(uint32_t *parent, uint32_t x, uint32_t y)
 		parent[x] = y;
 }
 
-/* Joins switches whose cables run up or down with both ends in the levels given. */
 void tree_join_levels(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		      unsigned int low, unsigned int high, uint32_t *parent)
 {
@@ -59,103 +67,102 @@ void tree_join_levels(const struct pm_fabric *skeleton, const struct pm_tree *tr
 	}
 }
 
+/* What the guesses share. */
+struct levels {
+	const struct pm_fabric *skeleton;
+	struct pm_tree *tree;	/* level, direction and far are those of this guess */
+	struct pm_pool pool;	/* of the arrays */
+	uint32_t *hosts;	/* [switch] */
+	uint32_t *parent;	/* [switch] room for a union-find */
+	uint8_t *is_in, *other; /* [switch] room for two sets */
+	uint32_t *list;		/* [switch] room */
+	struct pm_search search;
+};
+
+/* ---- Leaves first ---- */
+
 /*
- * How many cables lead from this switch to leaves, and how many end ports
- * those leaves have, counted per cable.
+ * How many cables lead from this switch to leaves, and how many hosts those leaves have,
+ * counted per cable.
  */
-static uint32_t count_leaf_cables(const struct pm_fabric *skeleton, const uint8_t *level,
-				  const uint32_t *hosts, uint32_t node,
+static uint32_t count_leaf_cables(const struct levels *l, uint32_t sw,
 				  uint64_t *their_hosts)
 {
 	uint32_t cables = 0;
 
 	*their_hosts = 0;
-	pm_for_each_port(i, skeleton, node) {
-		uint32_t peer = pm_fabric_peer_node(skeleton, i);
+	pm_for_each_port(i, l->skeleton, sw) {
+		uint32_t peer = l->tree->far[i];
 
-		if (peer == PM_NONE || peer == node || level[peer] != 0)
+		if (peer == PM_NONE || peer == sw || l->tree->level[peer] != 0)
 			continue;
 		cables++;
-		*their_hosts += hosts[peer];
+		*their_hosts += l->hosts[peer];
 	}
 	return cables;
 }
 
-static int find_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
-		       struct pm_error *err)
+/* Leaves among larger leaves are none; whether there were any. */
+static bool drop_small_leaves(const struct levels *l)
 {
-	uint32_t num = tree->num_switches;
-	struct pm_pool pool = {0};
-	uint32_t *hosts = pm_pool_array(&pool, num, sizeof(*hosts));
-	uint8_t *gives_way = pm_pool_array(&pool, num, 1);
-	int rc = pm_pool_check(&pool, err);
+	bool any = false;
 
-	if (rc)
-		goto out;
-	for (uint32_t i = 0; i < num; i++) {
-		hosts[i] = pm_fabric_count_hosts(skeleton, i, NULL);
-		tree->level[i] = hosts[i] ? 0 : PM_NO_LEVEL;
-		tree->num_leaves += hosts[i] != 0;
-	}
-	if (!tree->num_leaves) {
-		rc = pm_error_set(err, -ENOENT, "no switch has an end port");
-		goto out;
-	}
-	for (uint32_t i = 0; i < num; i++) {
+	memset(l->is_in, 0, l->tree->num_switches);
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++) {
 		uint64_t their_hosts;
 		uint32_t cables;
 
-		if (!hosts[i])
+		if (l->tree->level[sw] != 0)
 			continue;
-		cables = count_leaf_cables(skeleton, tree->level, hosts, i, &their_hosts);
-		gives_way[i] =
-			cables >= 2 && (uint64_t)hosts[i] * cables * 2 <= their_hosts;
+		cables = count_leaf_cables(l, sw, &their_hosts);
+		l->is_in[sw] =
+			cables >= 2 && (uint64_t)l->hosts[sw] * cables * 2 <= their_hosts;
+		any |= l->is_in[sw];
 	}
-	for (uint32_t i = 0; i < num; i++)
-		if (gives_way[i]) {
-			tree->level[i] = PM_NO_LEVEL;
-			tree->num_leaves--;
-		}
-out:
-	pm_pool_free(&pool);
-	return rc;
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+		if (l->is_in[sw])
+			l->tree->level[sw] = PM_NO_LEVEL;
+	return any;
 }
 
-/* Candidates for the next level, see find_levels. */
-struct frontier {
-	uint32_t *list, count;
-	uint8_t *is_in; /* [switch] */
-};
-
-/* Lists switches without a level that have a cable to one of this level. */
-static void find_candidates(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-			    unsigned int level, struct frontier *next)
+/* Switches with at least as many hosts are leaves, until no more of them give way. */
+static void find_leaves(const struct levels *l, uint64_t least)
 {
-	next->count = 0;
-	memset(next->is_in, 0, tree->num_switches);
-	for (uint32_t i = 0; i < tree->num_ports; i++) {
-		uint32_t x = skeleton->ports[i].node;
-		uint32_t y = pm_fabric_peer_node(skeleton, i);
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+		l->tree->level[sw] =
+			l->hosts[sw] && l->hosts[sw] >= least ? 0 : PM_NO_LEVEL;
+	while (drop_small_leaves(l))
+		;
+}
 
-		if (y == PM_NONE || tree->level[x] != PM_NO_LEVEL ||
-		    tree->level[y] != level || next->is_in[x])
+/* Lists switches without a level that have a cable to one of this level; how many. */
+static uint32_t find_candidates(const struct levels *l, unsigned int level)
+{
+	uint32_t count = 0;
+
+	memset(l->is_in, 0, l->tree->num_switches);
+	for (uint32_t i = 0; i < l->tree->num_ports; i++) {
+		uint32_t x = l->skeleton->ports[i].node, y = l->tree->far[i];
+
+		if (y == PM_NONE || l->tree->level[x] != PM_NO_LEVEL ||
+		    l->tree->level[y] != level || l->is_in[x])
 			continue;
-		next->is_in[x] = 1;
-		next->list[next->count++] = x;
+		l->is_in[x] = 1;
+		l->list[count++] = x;
 	}
+	return count;
 }
 
 /* Whether it has more cables to other candidates than to switches of this level. */
-static bool belongs_higher(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-			   const struct frontier *next, uint32_t sw, unsigned int level)
+static bool belongs_higher(const struct levels *l, uint32_t sw, unsigned int level)
 {
 	uint32_t down = 0, beside = 0;
 
-	pm_for_each_port(i, skeleton, sw) {
-		uint32_t y = pm_fabric_peer_node(skeleton, i);
+	pm_for_each_port(i, l->skeleton, sw) {
+		uint32_t y = l->tree->far[i];
 
-		down += y != PM_NONE && tree->level[y] == level;
-		beside += y != PM_NONE && next->is_in[y];
+		down += y != PM_NONE && l->tree->level[y] == level;
+		beside += y != PM_NONE && l->is_in[y];
 	}
 	return beside > down;
 }
@@ -165,52 +172,40 @@ static bool belongs_higher(const struct pm_fabric *skeleton, const struct pm_tre
  * most of its cables lead to switches that do too: then it stands above these,
  * and its cable to this level skips one.
  */
-static int find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
-		       struct pm_error *err)
+static void count_from_leaves(const struct levels *l)
 {
-	struct pm_pool pool = {0};
-	struct frontier next = {
-		.list = pm_pool_array(&pool, tree->num_switches, sizeof(uint32_t)),
-		.is_in = pm_pool_array(&pool, tree->num_switches, 1),
-	};
-	int rc = pm_pool_check(&pool, err);
+	struct pm_tree *tree = l->tree;
+	unsigned int top = 0;
 
-	if (rc)
-		goto out;
 	for (unsigned int level = 0; level + 1 < PM_NO_LEVEL; level++) {
-		uint32_t taken = 0;
+		uint32_t count = find_candidates(l, level), taken = 0;
 
-		find_candidates(skeleton, tree, level, &next);
-		if (!next.count)
+		if (!count)
 			break;
-		for (uint32_t i = 0; i < next.count; i++)
-			if (!belongs_higher(skeleton, tree, &next, next.list[i], level))
-				next.list[taken++] = next.list[i];
+		for (uint32_t i = 0; i < count; i++)
+			if (!belongs_higher(l, l->list[i], level))
+				l->list[taken++] = l->list[i];
 		if (!taken)
-			taken = next.count;
+			taken = count;
 		for (uint32_t i = 0; i < taken; i++)
-			tree->level[next.list[i]] = (uint8_t)(level + 1);
-		tree->top_level = (uint8_t)(level + 1);
+			tree->level[l->list[i]] = (uint8_t)(level + 1);
+		top = level + 1;
 	}
 	/* Those put off whose neighbours ended up too low to come back to them. */
-	for (unsigned int level = 0; level <= tree->top_level && level + 1 < PM_NO_LEVEL;
-	     level++) {
-		find_candidates(skeleton, tree, level, &next);
-		for (uint32_t i = 0; i < next.count; i++)
-			tree->level[next.list[i]] = (uint8_t)(level + 1);
-		if (next.count && tree->top_level < level + 1)
-			tree->top_level = (uint8_t)(level + 1);
+	for (unsigned int level = 0; level <= top && level + 1 < PM_NO_LEVEL; level++) {
+		uint32_t count = find_candidates(l, level);
+
+		for (uint32_t i = 0; i < count; i++)
+			tree->level[l->list[i]] = (uint8_t)(level + 1);
+		if (count && top < level + 1)
+			top = level + 1;
 	}
-out:
-	pm_pool_free(&pool);
-	return rc;
 }
 
 static enum pm_direction direction_of(const struct pm_fabric *skeleton,
 				      const struct pm_tree *tree, uint32_t port)
 {
-	uint32_t x = skeleton->ports[port].node;
-	uint32_t y = pm_fabric_peer_node(skeleton, port);
+	uint32_t x = skeleton->ports[port].node, y = tree->far[port];
 
 	if (skeleton->ports[port].host)
 		return PM_HOST;
@@ -221,30 +216,33 @@ static enum pm_direction direction_of(const struct pm_fabric *skeleton,
 	return tree->level[y] + 1 == tree->level[x] ? PM_DOWN : PM_SIDE;
 }
 
+/* All that follows from the levels. */
 static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tree)
 {
-	tree->num_side = 0;
+	tree->num_side = tree->top_level = 0;
 	for (uint32_t i = 0; i < tree->num_ports; i++) {
 		tree->direction[i] = (uint8_t)direction_of(skeleton, tree, i);
 		if (tree->direction[i] == PM_SIDE && skeleton->ports[i].peer > i)
 			tree->num_side++;
 	}
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		if (tree->level[sw] != PM_NO_LEVEL && tree->level[sw] > tree->top_level)
+			tree->top_level = tree->level[sw];
 }
 
 /* Whether all cables down from this switch lead into one set of the union-find. */
-static bool joins_nothing(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-			  uint32_t *parent, uint32_t sw)
+static bool joins_nothing(const struct levels *l, uint32_t sw)
 {
 	uint32_t root = PM_NONE;
 
-	pm_for_each_port(i, skeleton, sw) {
+	pm_for_each_port(i, l->skeleton, sw) {
 		uint32_t below;
 
-		if (tree->direction[i] == PM_UP)
+		if (l->tree->direction[i] == PM_UP)
 			return false;
-		if (tree->direction[i] != PM_DOWN)
+		if (l->tree->direction[i] != PM_DOWN)
 			continue;
-		below = tree_find_root(parent, pm_fabric_peer_node(skeleton, i));
+		below = tree_find_root(l->parent, l->tree->far[i]);
 		if (root != PM_NONE && below != root)
 			return false;
 		root = below;
@@ -252,99 +250,350 @@ static bool joins_nothing(const struct pm_fabric *skeleton, const struct pm_tree
 	return root != PM_NONE;
 }
 
-static int lower_idle_switches(const struct pm_fabric *skeleton, struct pm_tree *tree,
-			       struct pm_error *err)
+static void lower_idle_switches(const struct levels *l)
 {
-	uint32_t *parent = pm_array(tree->num_switches, sizeof(*parent));
-	unsigned int top = 0;
+	struct pm_tree *tree = l->tree;
 
-	if (!parent)
-		return pm_error_no_memory(err);
 	for (unsigned int level = tree->top_level; level >= 2; level--) {
-		tree_join_levels(skeleton, tree, 0, level - 1, parent);
+		tree_join_levels(l->skeleton, tree, 0, level - 1, l->parent);
 		for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-			if (tree->level[sw] == level &&
-			    joins_nothing(skeleton, tree, parent, sw)) {
+			if (tree->level[sw] == level && joins_nothing(l, sw))
 				tree->level[sw] = (uint8_t)(level - 2);
-				tree->num_leaves += level == 2;
-			}
-		find_directions(skeleton, tree);
+		find_directions(l->skeleton, tree);
 	}
-	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-		if (tree->level[sw] != PM_NO_LEVEL && tree->level[sw] > top)
-			top = tree->level[sw];
-	tree->top_level = (uint8_t)top;
-	free(parent);
+}
+
+static void guess_from_leaves(const struct levels *l, uint64_t least)
+{
+	find_leaves(l, least);
+	count_from_leaves(l);
+	find_directions(l->skeleton, l->tree);
+	lower_idle_switches(l);
+}
+
+/* ---- Roots first ---- */
+
+/*
+ * Counts downward from the nearest of the roots in is_in: of what cables join, the
+ * switches farthest from theirs are at level 0. What they do not join with a root keeps
+ * the level that it has.
+ */
+static int count_from_roots(struct levels *l, struct pm_error *err)
+{
+	struct pm_search *search = &l->search;
+	uint32_t *farthest = l->list; /* [first switch of a part] */
+
+	pm_reach_parts(l->skeleton, NULL, l->parent, l->list);
+	memset(farthest, 0, l->skeleton->num_nodes * sizeof(*farthest));
+	pm_search_begin(search);
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+		if (l->is_in[sw])
+			pm_search_start(search, sw);
+	pm_search_run(search, NULL, NULL);
+	pm_search_distances(search);
+	for (uint32_t k = 0; k < search->count; k++) {
+		uint32_t sw = search->queue[k];
+
+		/* In the order of distance: the last one is the farthest. */
+		farthest[l->parent[sw]] = search->by[sw];
+		if (search->by[sw] >= PM_NO_LEVEL)
+			return pm_error_set(err, -ENOTSUP,
+					    "a switch is %u cables from the nearest root",
+					    search->by[sw]);
+	}
+	for (uint32_t k = 0; k < search->count; k++) {
+		uint32_t sw = search->queue[k];
+
+		l->tree->level[sw] = (uint8_t)(farthest[l->parent[sw]] - search->by[sw]);
+	}
+	find_directions(l->skeleton, l->tree);
 	return 0;
 }
 
-/* Levels are final now: counts leaves, finds the top and all directions. */
-static void finish_levels(const struct pm_fabric *skeleton, struct pm_tree *tree)
+static bool take_named_roots(const struct levels *l)
 {
-	tree->num_leaves = 0;
-	tree->top_level = 0;
-	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
-		tree->num_leaves += tree->level[sw] == 0;
-		if (tree->level[sw] != PM_NO_LEVEL && tree->level[sw] > tree->top_level)
-			tree->top_level = tree->level[sw];
+	bool any = false;
+
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++) {
+		l->is_in[sw] = l->skeleton->nodes[sw].root;
+		any |= l->is_in[sw];
 	}
-	find_directions(skeleton, tree);
+	return any;
+}
+
+/* search.by[switch]: cables from the nearest switch with at least so many hosts. */
+static void search_from_hosts(struct levels *l, uint64_t least)
+{
+	pm_search_begin(&l->search);
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+		if (l->hosts[sw] && l->hosts[sw] >= least)
+			pm_search_start(&l->search, sw);
+	pm_search_run(&l->search, NULL, NULL);
+	pm_search_distances(&l->search);
+}
+
+static bool has_farther_neighbour(const struct levels *l, uint32_t sw)
+{
+	pm_for_each_port(i, l->skeleton, sw) {
+		uint32_t far = l->tree->far[i];
+
+		if (far != PM_NONE && l->search.by[far] > l->search.by[sw])
+			return true;
+	}
+	return false;
+}
+
+/* Switches without many hosts that no neighbour is farther from these than. */
+static bool take_farthest(struct levels *l, uint64_t least)
+{
+	const uint32_t *distance = l->search.by;
+	bool any = false;
+
+	search_from_hosts(l, least);
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++) {
+		l->is_in[sw] = distance[sw] != PM_NONE && distance[sw] > 0 &&
+			       !has_farther_neighbour(l, sw);
+		any |= l->is_in[sw];
+	}
+	return any;
+}
+
+/* How many neighbours a switch has among those that are left. */
+static uint32_t count_neighbours(const struct levels *l, uint32_t sw, uint8_t *seen)
+{
+	uint32_t count = 0;
+
+	pm_for_each_port(i, l->skeleton, sw) {
+		uint32_t far = l->tree->far[i];
+
+		if (far == PM_NONE || far == sw || !l->is_in[far] || seen[far])
+			continue;
+		seen[far] = 1;
+		count++;
+	}
+	pm_for_each_port(i, l->skeleton, sw)
+		if (l->tree->far[i] != PM_NONE)
+			seen[l->tree->far[i]] = 0;
+	return count;
 }
 
 /*
- * Where roots are named, the levels of what cables join with them count from there
- * downward: the switches farthest from the nearest root are at level 0.
+ * Takes the ends of the graph away, round after round, until at most two switches of
+ * each part are left, and then one of them. False if there is a cycle: what is on it is
+ * never an end.
  */
-static int count_from_roots(const struct pm_fabric *skeleton, struct pm_tree *tree,
-			    struct pm_error *err)
+static bool take_centres(struct levels *l)
 {
-	struct pm_pool pool = {0};
-	struct pm_search search = {
-		.fabric = skeleton,
-		.queue = pm_pool_array(&pool, skeleton->num_nodes, sizeof(uint32_t)),
-		.by = pm_pool_array(&pool, skeleton->num_nodes, sizeof(uint32_t)),
-	};
-	uint32_t farthest;
-	int rc = pm_pool_check(&pool, err);
+	uint32_t num = l->tree->num_switches, ends, left = 0;
 
-	if (rc)
-		goto out;
-	pm_search_begin(&search);
-	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-		if (skeleton->nodes[sw].root)
-			pm_search_start(&search, sw);
-	if (!search.count)
-		goto out;
-	pm_search_run(&search, NULL, NULL);
-	pm_search_distances(&search);
-	farthest = search.by[search.queue[search.count - 1]];
-	if (farthest >= PM_NO_LEVEL) {
-		rc = pm_error_set(err, -ENOTSUP,
-				  "a switch is %u cables from the nearest root",
-				  farthest);
-		goto out;
+	memset(l->other, 0, num);
+	search_from_hosts(l, 1);
+	for (uint32_t sw = 0; sw < num; sw++)
+		l->is_in[sw] = l->search.by[sw] != PM_NONE &&
+			       pm_fabric_has_cable(l->skeleton, sw);
+	do {
+		ends = 0;
+		for (uint32_t sw = 0; sw < num; sw++)
+			if (l->is_in[sw] && count_neighbours(l, sw, l->other) == 1)
+				l->list[ends++] = sw;
+		for (uint32_t i = 0; i < ends; i++)
+			/* Of the last two the second one has none left. */
+			if (count_neighbours(l, l->list[i], l->other))
+				l->is_in[l->list[i]] = 0;
+	} while (ends);
+	for (uint32_t sw = 0; sw < num; sw++) {
+		if (l->is_in[sw] && count_neighbours(l, sw, l->other))
+			return false;
+		left += l->is_in[sw];
 	}
-	for (uint32_t k = 0; k < search.count; k++)
-		tree->level[search.queue[k]] =
-			(uint8_t)(farthest - search.by[search.queue[k]]);
-	finish_levels(skeleton, tree);
-out:
-	pm_pool_free(&pool);
+	return left > 0;
+}
+
+/* ---- Which guess ---- */
+
+static void count_hosts(struct levels *l)
+{
+	uint32_t num = l->tree->num_switches, all = 0;
+
+	for (uint32_t sw = 0; sw < num; sw++)
+		all += l->hosts[sw] = pm_fabric_count_hosts(l->skeleton, sw, NULL);
+	for (uint32_t i = 0; !all && i < l->tree->num_ports; i++)
+		l->hosts[l->skeleton->ports[i].node] +=
+			l->skeleton->ports[i].host != PM_NO_HOST;
+}
+
+/* More than half of what a leaf has, as the mean over hosts: with fewer it is small. */
+static uint64_t fair_share(const struct levels *l)
+{
+	uint64_t sum = 0, squares = 0;
+
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++) {
+		sum += l->hosts[sw];
+		squares += (uint64_t)l->hosts[sw] * l->hosts[sw];
+	}
+	return sum ? squares / (2 * sum) + 1 : 1;
+}
+
+/*
+ * Where roots came first: the planes are to lead out of the switches of the level with
+ * the most hosts, below the highest one.
+ */
+static void find_leaf_level(const struct levels *l)
+{
+	uint64_t most = 0;
+
+	l->tree->leaf_level = 0;
+	for (unsigned int level = 0; level < l->tree->top_level; level++) {
+		uint64_t hosts = 0;
+
+		for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+			hosts += l->tree->level[sw] == level ? l->hosts[sw] : 0;
+		if (hosts > most) {
+			most = hosts;
+			l->tree->leaf_level = (uint8_t)level;
+		}
+	}
+}
+
+static bool take_roots(struct levels *l, enum pm_levels_by by, uint64_t fair)
+{
+	if (by == PM_BY_NAMED_ROOTS)
+		return take_named_roots(l);
+	return by == PM_BY_FARTHEST ? take_farthest(l, fair) : take_centres(l);
+}
+
+static int guess(struct levels *l, enum pm_levels_by by, struct pm_error *err)
+{
+	uint64_t fair = fair_share(l);
+	int rc = 0;
+
+	l->tree->levels_by = (uint8_t)by;
+	l->tree->leaf_level = 0;
+	/* What cables do not join with a root has levels, too. */
+	guess_from_leaves(l, by == PM_BY_LARGE_LEAVES ? fair : 1);
+	if (by == PM_BY_LEAVES || by == PM_BY_LARGE_LEAVES)
+		return 0;
+	if (take_roots(l, by, fair))
+		rc = count_from_roots(l, err);
+	find_leaf_level(l);
 	return rc;
+}
+
+/* Hosts of those switches of a word that are not in a set. */
+static uint64_t count_lacking(const struct levels *l, uint64_t set, uint32_t word)
+{
+	uint64_t count = 0;
+
+	for (uint64_t lacking = ~set; lacking; lacking &= lacking - 1) {
+		uint32_t sw = word * 64 + (uint32_t)__builtin_ctzll(lacking);
+
+		if (sw < l->tree->num_switches)
+			count += l->hosts[sw];
+	}
+	return count;
+}
+
+/* Ordered pairs of hosts at different switches that the guess joins. */
+static uint64_t count_joined(const struct levels *l, struct pm_reach *reach)
+{
+	uint64_t pairs = 0, all = 0;
+
+	pm_reach_sort(l->tree, reach);
+	pm_reach_compute(l->skeleton, l->tree, NULL, reach);
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+		all += l->hosts[sw];
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++) {
+		const uint64_t *row = pm_reach_updown(reach, sw);
+		uint64_t lacking = pm_bits_test(row, sw) ? l->hosts[sw] : 0;
+
+		for (uint32_t w = 0; l->hosts[sw] && w < reach->words; w++)
+			lacking += count_lacking(l, row[w], w);
+		pairs += l->hosts[sw] * (all - lacking);
+	}
+	return pairs;
+}
+
+/* The same that cables join. */
+static uint64_t count_all(struct levels *l)
+{
+	uint64_t pairs = 0;
+
+	pm_reach_parts(l->skeleton, NULL, l->parent, l->list);
+	memset(l->list, 0, l->tree->num_switches * sizeof(*l->list));
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+		l->list[l->parent[sw]] += l->hosts[sw];
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+		pairs += (uint64_t)l->hosts[sw] * (l->list[l->parent[sw]] - l->hosts[sw]);
+	return pairs;
+}
+
+/*
+ * Takes the first guess that joins all, or else the one that leaves the fewest pairs
+ * apart; a later one counts only where it halves them, so that a hole in a tree does not
+ * turn it upside down.
+ */
+static int choose(struct levels *l, struct pm_error *err)
+{
+	uint64_t all, best_apart = UINT64_MAX;
+	enum pm_levels_by best = PM_BY_LEAVES;
+	struct pm_reach reach;
+	int rc;
+
+	pm_reach_init(l->tree, &l->pool, &reach);
+	rc = pm_pool_check(&l->pool, err);
+	if (rc)
+		return rc;
+	all = count_all(l);
+	for (enum pm_levels_by by = PM_BY_LEAVES; by <= PM_BY_CENTRE; by++) {
+		/* One that does not work is one that joins nothing. */
+		uint64_t apart = guess(l, by, NULL) ? all : all - count_joined(l, &reach);
+
+		if (apart == 0)
+			return 0;
+		if (apart < best_apart / 2) {
+			best_apart = apart;
+			best = by;
+		}
+	}
+	return guess(l, best, err);
+}
+
+static int settle(struct levels *l, struct pm_error *err)
+{
+	uint32_t hosts = 0;
+
+	count_hosts(l);
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+		hosts |= l->hosts[sw];
+	if (!hosts)
+		return pm_error_set(err, -ENOENT, "no switch has an end port");
+	return take_named_roots(l) ? guess(l, PM_BY_NAMED_ROOTS, err) : choose(l, err);
 }
 
 int tree_find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		     struct pm_error *err)
 {
-	int rc = find_leaves(skeleton, tree, err);
+	uint32_t num = skeleton->num_nodes;
+	struct levels l = {.skeleton = skeleton, .tree = tree};
+	int rc;
 
-	if (!rc)
-		rc = find_levels(skeleton, tree, err);
-	if (rc)
-		return rc;
-	for (uint32_t i = 0; i < tree->num_ports; i++)
+	l.hosts = pm_pool_array(&l.pool, num, sizeof(*l.hosts));
+	l.parent = pm_pool_array(&l.pool, num, sizeof(*l.parent));
+	l.is_in = pm_pool_array(&l.pool, num, 1);
+	l.other = pm_pool_array(&l.pool, num, 1);
+	l.list = pm_pool_array(&l.pool, num, sizeof(*l.list));
+	l.search = (struct pm_search){
+		.fabric = skeleton,
+		.queue = pm_pool_array(&l.pool, num, sizeof(uint32_t)),
+		.by = pm_pool_array(&l.pool, num, sizeof(uint32_t)),
+	};
+	rc = pm_pool_check(&l.pool, err);
+	for (uint32_t i = 0; !rc && i < tree->num_ports; i++)
 		tree->far[i] = pm_fabric_peer_node(skeleton, i);
-	find_directions(skeleton, tree);
-	rc = lower_idle_switches(skeleton, tree, err);
-	return rc ? rc : count_from_roots(skeleton, tree, err);
+	if (!rc)
+		rc = settle(&l, err);
+	for (uint32_t sw = 0; !rc && sw < tree->num_switches; sw++)
+		tree->num_leaves += pm_tree_is_leaf(tree, sw);
+	pm_pool_free(&l.pool);
+	return rc;
 }

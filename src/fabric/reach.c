@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Counting sort; switches without a level are left out. */
-static void sort_by_level(const struct pm_tree *tree, struct pm_reach *reach)
+void pm_reach_sort(const struct pm_tree *tree, struct pm_reach *reach)
 {
 	uint32_t at = 0;
 
@@ -30,7 +30,7 @@ void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
 		.by_level = pm_pool_array(pool, tree->num_switches, sizeof(uint32_t)),
 	};
 	if (reach->by_level)
-		sort_by_level(tree, reach);
+		pm_reach_sort(tree, reach);
 }
 
 /* Adds to set[x] the set of every neighbour of x in one direction. */

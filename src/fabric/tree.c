@@ -3,6 +3,7 @@
 #include "tree_parts.h"
 
 #include <portmajor/alloc.h>
+#include <portmajor/bits.h>
 
 /* Numbers the sets of a union-find by their first member, for members only. */
 static uint32_t number_sets(uint32_t *parent, uint32_t *number,
@@ -50,7 +51,9 @@ static int compare_leaves(const void *a, const void *b, void *context)
 static int sort_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		       struct pm_error *err)
 {
-	unsigned int num_keys = tree->top_level ? tree->top_level - 1u : 0;
+	unsigned int first_level = tree->leaf_level + 1u;
+	unsigned int num_keys =
+		tree->top_level > first_level ? tree->top_level - first_level : 0;
 	uint32_t num = tree->num_switches, count = 0;
 	struct pm_pool pool = {0};
 	uint32_t *keys = pm_pool_array(&pool, (size_t)num_keys * num, sizeof(*keys));
@@ -62,18 +65,18 @@ static int sort_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	if (rc)
 		goto out;
 	for (unsigned int k = 0; k < num_keys; k++) {
-		tree_join_levels(skeleton, tree, 0, k + 1, parent);
+		tree_join_levels(skeleton, tree, 0, first_level + k, parent);
 		memset(first, 0xff, num * sizeof(*first));
 		for (uint32_t i = 0; i < num; i++) {
 			uint32_t root = tree_find_root(parent, i);
 
-			if (tree->level[i] == 0 && first[root] == PM_NONE)
+			if (pm_tree_is_leaf(tree, i) && first[root] == PM_NONE)
 				first[root] = i;
 			keys[(size_t)k * num + i] = first[root];
 		}
 	}
 	for (uint32_t i = 0; i < num; i++)
-		if (tree->level[i] == 0)
+		if (pm_tree_is_leaf(tree, i))
 			tree->leaves[count++] = i;
 	qsort_r(tree->leaves, count, sizeof(*tree->leaves), compare_leaves, &order);
 	memset(tree->leaf_rank, 0xff, num * sizeof(*tree->leaf_rank));
@@ -104,7 +107,7 @@ static int number_switches(struct pm_tree *tree, struct pm_error *err)
 		if (c == PM_NONE)
 			continue;
 		tree->position[i] = in_level[(size_t)level * tree->num_components + c]++;
-		if (level == 1)
+		if (level == tree->leaf_level + 1u)
 			tree->rank[i] =
 				in_pod[(size_t)tree->pod[i] * tree->num_components + c]++;
 	}
@@ -117,14 +120,15 @@ static int find_subtrees(const struct pm_fabric *skeleton, struct pm_tree *tree,
 			 struct pm_error *err)
 {
 	uint32_t *parent = pm_array(tree->num_switches, sizeof(*parent));
+	unsigned int first_level = tree->leaf_level + 1u, top = PM_NO_LEVEL - 1;
 
 	if (!parent)
 		return pm_error_no_memory(err);
-	tree_join_levels(skeleton, tree, 0, 1, parent);
-	tree->num_pods = number_sets(parent, tree->pod, tree, 0, 1);
-	tree_join_levels(skeleton, tree, 1, PM_NO_LEVEL - 1, parent);
+	tree_join_levels(skeleton, tree, 0, first_level, parent);
+	tree->num_pods = number_sets(parent, tree->pod, tree, 0, first_level);
+	tree_join_levels(skeleton, tree, first_level, top, parent);
 	tree->num_components =
-		number_sets(parent, tree->component, tree, 1, PM_NO_LEVEL - 1);
+		number_sets(parent, tree->component, tree, first_level, top);
 	free(parent);
 	return number_switches(tree, err);
 }
@@ -157,7 +161,7 @@ static bool is_leaf_uplink(const struct pm_fabric *skeleton, const struct pm_tre
 			   uint32_t port)
 {
 	return tree->direction[port] == PM_UP &&
-	       tree->level[skeleton->ports[port].node] == 0;
+	       tree->level[skeleton->ports[port].node] == tree->leaf_level;
 }
 
 static int find_planes(const struct pm_fabric *skeleton, struct pm_tree *tree,
@@ -191,6 +195,37 @@ static int find_planes(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		found = bsearch(&key, planes, unique, sizeof(key), compare_planes);
 		tree->plane[i] = (uint32_t)(found - planes);
 	}
+	return 0;
+}
+
+/* From the leaves above downward. */
+static int find_edge_planes(const struct pm_fabric *skeleton, struct pm_tree *tree,
+			    struct pm_error *err)
+{
+	uint32_t words = pm_bits_words(tree->num_planes);
+
+	tree->plane_words = words;
+	if (!tree->leaf_level)
+		return 0;
+	tree->edge_planes = pm_pool_array(&tree->pool, (size_t)tree->num_switches * words,
+					  sizeof(uint64_t));
+	if (!tree->edge_planes)
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < tree->num_ports; i++)
+		if (tree->plane[i] != PM_NONE)
+			pm_bits_set(tree->edge_planes +
+					    (size_t)skeleton->ports[i].node * words,
+				    tree->plane[i]);
+	for (unsigned int level = tree->leaf_level; level-- > 0;)
+		for (uint32_t i = 0; i < tree->num_ports; i++) {
+			uint32_t sw = skeleton->ports[i].node;
+
+			if (tree->level[sw] == level && tree->direction[i] == PM_UP)
+				pm_bits_or(tree->edge_planes + (size_t)sw * words,
+					   tree->edge_planes +
+						   (size_t)tree->far[i] * words,
+					   words);
+		}
 	return 0;
 }
 
@@ -230,6 +265,8 @@ int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *result,
 		rc = find_subtrees(skeleton, &tree, err);
 	if (!rc)
 		rc = find_planes(skeleton, &tree, err);
+	if (!rc)
+		rc = find_edge_planes(skeleton, &tree, err);
 	if (rc)
 		pm_tree_free(&tree);
 	else

@@ -389,7 +389,7 @@ static bool has_live_entry(const struct pm_locate *locate, uint32_t component)
 	const struct pm_tree *tree = &locate->plan->tree;
 
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-		if (tree->component[sw] == component && tree->level[sw] == 1 &&
+		if (tree->component[sw] == component && pm_tree_height(tree, sw) == 1 &&
 		    (locate->heard[sw] || count_cables(locate, sw, PM_DOWN).up))
 			return true;
 	return false;
@@ -446,7 +446,7 @@ static void ask_about_component(struct pm_locate *locate, uint32_t component)
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
 		struct tally below;
 
-		if (tree->component[sw] != component || tree->level[sw] != 1 ||
+		if (tree->component[sw] != component || pm_tree_height(tree, sw) != 1 ||
 		    locate->heard[sw])
 			continue;
 		below = count_cables(locate, sw, PM_DOWN);
@@ -461,7 +461,7 @@ static void ask_about_components(struct pm_locate *locate)
 	uint32_t last = PM_NONE;
 
 	for (uint32_t dark = 0; dark < tree->num_switches; dark++) {
-		if (tree->level[dark] != 1 || tree->component[dark] == last ||
+		if (pm_tree_height(tree, dark) != 1 || tree->component[dark] == last ||
 		    !is_dark(locate, dark))
 			continue;
 		last = tree->component[dark];

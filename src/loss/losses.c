@@ -360,7 +360,7 @@ static bool is_node_of(const struct pm_fabric *fabric, const struct pm_tree *tre
 	if (kind == PM_LOSE_HOSTS || node >= fabric->num_switches)
 		return kind == PM_LOSE_HOSTS && node >= fabric->num_switches;
 	if (kind == PM_LOSE_LEAVES)
-		return tree->level[node] == 0;
+		return pm_tree_is_leaf(tree, node);
 	if (kind == PM_LOSE_SPINES)
 		return tree->level[node] == tree->top_level;
 	return kind == PM_LOSE_SWITCHES;

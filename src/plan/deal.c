@@ -3,6 +3,7 @@
 #include "parts.h"
 
 #include <portmajor/alloc.h>
+#include <portmajor/bits.h>
 
 /* Marks in is_place[] the ports that are places; see plan.h. */
 int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err)
@@ -16,16 +17,16 @@ int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_er
 	for (uint32_t i = 0; i < known->num_ports; i++) {
 		const struct pm_port *port = &known->ports[i];
 
-		if (port->host && plan->tree.level[port->node] == 0)
+		if (port->host && pm_tree_is_leaf(&plan->tree, port->node))
 			usual[known->nodes[port->node].num_ports][port->num] = 1;
 	}
 	for (uint32_t i = 0; i < known->num_ports; i++) {
 		const struct pm_port *port = &known->ports[i];
 
-		is_place[i] =
-			port->num == 0 || port->host ||
-			(port->peer == PM_NONE && plan->tree.level[port->node] == 0 &&
-			 usual[known->nodes[port->node].num_ports][port->num]);
+		is_place[i] = port->num == 0 || port->host ||
+			      (port->peer == PM_NONE &&
+			       pm_tree_is_leaf(&plan->tree, port->node) &&
+			       usual[known->nodes[port->node].num_ports][port->num]);
 	}
 	free(usual);
 	return 0;
@@ -42,6 +43,23 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
 	return a;
 }
 
+bool plan_leads_to(const struct pm_plan *plan, uint32_t plane, uint32_t sw)
+{
+	const struct pm_tree *tree = &plan->tree;
+
+	if (tree->level[sw] == PM_NO_LEVEL)
+		return false;
+	if (tree->level[sw] > tree->leaf_level)
+		return pm_tree_is_native(tree, plane, sw);
+	if (tree->edge_planes)
+		return pm_bits_test(tree->edge_planes + (size_t)sw * tree->plane_words,
+				    plane);
+	pm_for_each_port(i, plan->known, sw)
+		if (tree->plane[i] == plane)
+			return true;
+	return false;
+}
+
 /* A walk over the planes that lead to a switch, in no order: the next one, or PM_NONE. */
 static uint32_t walk_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *at)
 {
@@ -50,9 +68,9 @@ static uint32_t walk_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *a
 
 	if (tree->level[sw] == PM_NO_LEVEL)
 		return PM_NONE;
-	if (tree->level[sw] > 0) {
+	if (tree->level[sw] != tree->leaf_level) {
 		while (*at < tree->num_planes)
-			if (pm_tree_is_native(tree, (*at)++, sw))
+			if (plan_leads_to(plan, (*at)++, sw))
 				return *at - 1;
 		return PM_NONE;
 	}
@@ -325,7 +343,8 @@ static void deal_switch(struct deal *deal, uint32_t sw)
 
 static bool is_leaf_dealt_late(const struct deal *deal, uint32_t sw)
 {
-	return deal->plan->lmc && !deal->plan->circles && deal->plan->tree.level[sw] == 0;
+	return deal->plan->lmc && !deal->plan->circles &&
+	       pm_tree_is_leaf(&deal->plan->tree, sw);
 }
 
 static void deal_places(struct deal *deal, uint32_t sw)
@@ -343,7 +362,7 @@ static void find_room(struct deal *deal)
 
 	for (uint32_t i = 0; i < plan->known->num_ports; i++)
 		if (deal->is_place[i] && plan->plane[i] != PM_NONE &&
-		    plan->tree.level[plan->known->ports[i].node] == 0)
+		    pm_tree_is_leaf(&plan->tree, plan->known->ports[i].node))
 			deal->room[plan->plane[i]] +=
 				PM_LFT_BLOCK - pm_plan_num_lids(plan, i);
 	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
@@ -387,7 +406,7 @@ static void deal_all(struct deal *deal)
 		deal_places(deal, tree->leaves[i]);
 	}
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
-		if (tree->level[sw] != 0)
+		if (!pm_tree_is_leaf(tree, sw))
 			deal_places(deal, sw);
 	}
 	find_room(deal);
@@ -446,7 +465,7 @@ static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 			plan->rank[i] = slots[p == PM_NONE ? none : p]++ /
 					count_sharing(plan, sw, p);
 	}
-	if (plan->tree.level[sw] == 0) {
+	if (pm_tree_is_leaf(&plan->tree, sw)) {
 		plan->rank[n->first_port] = plan->tree.leaf_rank[sw];
 	} else {
 		uint32_t p = plan->plane[n->first_port];
@@ -468,7 +487,7 @@ int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_err
 	for (uint32_t i = 0; i < tree->num_leaves; i++)
 		rank_switch(plan, is_place, tree->leaves[i], slots, others);
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-		if (tree->level[sw] != 0)
+		if (!pm_tree_is_leaf(tree, sw))
 			rank_switch(plan, is_place, sw, slots, others);
 out:
 	pm_pool_free(&pool);

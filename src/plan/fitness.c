@@ -98,7 +98,7 @@ void pm_fitness_judge(const struct pm_plan *plan, const struct pm_fitness *switc
 		const struct pm_fitness *f = &switches[i];
 		uint32_t sw = pm_fabric_find_guid(plan->known, f->guid);
 		bool small = f->max_lid < plan->top_lid;
-		bool out = sw != PM_NONE && small && plan->tree.level[sw] != 0;
+		bool out = sw != PM_NONE && small && !pm_tree_is_leaf(&plan->tree, sw);
 
 		if (sw != PM_NONE && !small && !f->odd_ports)
 			continue;

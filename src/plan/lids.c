@@ -186,7 +186,7 @@ static struct group *group_of(const struct pm_plan *plan, struct group *groups,
 
 static bool is_on_leaf(const struct pm_plan *plan, uint32_t place)
 {
-	return plan->tree.level[plan->known->ports[place].node] == 0;
+	return pm_tree_is_leaf(&plan->tree, plan->known->ports[place].node);
 }
 
 /* Whether a place gets what LIDs are left in the run of its group. */
@@ -514,8 +514,7 @@ static int lay_out_paper(struct pm_plan *plan, const uint8_t *is_place,
 		}
 	for (int leaves = 1; leaves >= 0; leaves--)
 		for (uint32_t i = 0; i < plan->known->num_ports && !rc; i++)
-			if (is_place[i] && !plan->lid[i] &&
-			    (tree->level[plan->known->ports[i].node] == 0) == leaves)
+			if (is_place[i] && !plan->lid[i] && is_on_leaf(plan, i) == leaves)
 				rc = give_next_lid(plan, i, &next, err);
 	return rc;
 }
@@ -531,7 +530,8 @@ static uint32_t unit_of(const struct pm_plan *plan, uint32_t place)
 {
 	uint32_t sw = plan->known->ports[place].node;
 
-	return plan->tree.top_level >= 2 ? plan->tree.pod[sw] : sw;
+	return plan->tree.top_level >= plan->tree.leaf_level + 2 ? plan->tree.pod[sw]
+								 : sw;
 }
 
 /* Free LIDs behind some of this place's unit, if there are; else in its runs; or 0. */

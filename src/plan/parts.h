@@ -29,6 +29,8 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
 int plan_complete(struct pm_plan *plan, struct pm_error *err);
 
 /* deal.c */
+/* Whether paths of a plane lead to a switch. O(its ports). */
+bool plan_leads_to(const struct pm_plan *plan, uint32_t plane, uint32_t sw);
 int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err);
 int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
 int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);

@@ -98,17 +98,6 @@ static enum settled settled_at(const struct recalling *r, uint32_t place)
 	return trace_of(r, r->old->lid[place])->settled;
 }
 
-static bool leads_to(const struct pm_plan *plan, uint32_t plane, uint32_t sw)
-{
-	if (plan->tree.level[sw] != 0)
-		return plan->tree.level[sw] != PM_NO_LEVEL &&
-		       pm_tree_is_native(&plan->tree, plane, sw);
-	pm_for_each_port(i, plan->known, sw)
-		if (plan->tree.plane[i] == plane)
-			return true;
-	return false;
-}
-
 /* The plane through which tables led to the LID. (With LMC a slot has several.) */
 static void recall_plane(const struct recalling *r, uint32_t place, uint32_t lid)
 {
@@ -117,7 +106,7 @@ static void recall_plane(const struct recalling *r, uint32_t place, uint32_t lid
 	uint32_t plane = port == PM_NONE ? PM_NONE : plan->tree.plane[port];
 
 	if (!plan->lmc && plane != PM_NONE &&
-	    leads_to(plan, plane, plan->known->ports[place].node))
+	    plan_leads_to(plan, plane, plan->known->ports[place].node))
 		plan->plane[place] = plane;
 }
 

@@ -117,7 +117,7 @@ static bool is_as_good(const struct pm_routes *routes, const struct pm_held *hel
 		ours += here.footprint;
 		theirs += there.footprint;
 		/* What has lost all leaves below it may seem to be one. */
-		if (routes->plan->tree.level[sw] == 0 && has_slots(routes, sw) &&
+		if (pm_tree_is_leaf(&routes->plan->tree, sw) && has_slots(routes, sw) &&
 		    there.most > here.most + here.most / 8 + 1)
 			return false;
 		for (uint32_t lid = 0; lid < routes->stride && *same; lid++)

@@ -90,7 +90,7 @@ static bool has_more(const struct deal *deal, uint32_t lid, struct pm_plane *gro
 	const struct pm_tree *tree = &deal->routes->plan->tree;
 	const struct destination *to = &deal->routes->to[lid];
 
-	if (tree->level[to->sw] != 0 || to->plane == tree->num_planes)
+	if (tree->level[to->sw] != tree->leaf_level || to->plane == tree->num_planes)
 		return false;
 	*group = tree->planes[to->plane];
 	if (tree->pod[to->sw] != tree->pod[deal->leaf])
@@ -149,7 +149,8 @@ static bool is_plain(const struct deal *deal, uint32_t to)
 	const struct pm_tree *tree = &deal->routes->plan->tree;
 
 	return deal->num_up[deal->leaf] == tree->num_planes &&
-	       (tree->level[to] != 0 || deal->num_up[to] == tree->num_planes);
+	       (tree->level[to] != tree->leaf_level ||
+		deal->num_up[to] == tree->num_planes);
 }
 
 static void collect_items(struct deal *deal)
@@ -163,7 +164,9 @@ static void collect_items(struct deal *deal)
 		struct item item;
 		struct choice choice;
 
-		if (to == PM_NONE || to == deal->leaf || is_plain(deal, to))
+		/* The leaf itself, and edge switches below it, are no matter of planes. */
+		if (to == PM_NONE || is_plain(deal, to) ||
+		    pm_bits_test(pm_reach_down(&routes->whole, deal->leaf), to))
 			continue;
 		item = make_item(routes->plan, lid);
 		if (!find_choice(deal, &item, &choice))

@@ -49,7 +49,7 @@ static uint32_t most_parallel(const struct pm_routes *routes)
 		uint32_t first = route_node(routes, sw)->first_port, last = PM_NONE;
 		uint32_t length = 0;
 
-		if (routes->plan->tree.level[sw] != 1)
+		if (pm_tree_height(&routes->plan->tree, sw) != 1)
 			continue;
 		for (uint32_t i = 0; i < up.count; i++) {
 			uint32_t far = route_far_switch(routes, first + up.num[i]);
@@ -379,7 +379,7 @@ uint32_t route_foreign_up(const struct pm_routes *routes, uint32_t sw, uint32_t 
 	const struct foreign *up = &routes->foreign_up;
 	uint32_t leaf = routes->below[sw].leaf;
 
-	if (routes->plan->tree.level[sw] > 1)
+	if (pm_tree_height(&routes->plan->tree, sw) > 1)
 		return routes->plan->tree.position[sw] + routes->to[lid].rank;
 	return route_foreign_key(routes, up, phase_of(routes, up, leaf, sw, lid), sw,
 				 lid);
@@ -469,7 +469,7 @@ void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_p
 	struct circle circle;
 
 	make_circle(routes, sw, up, &circle);
-	if (routes->plan->tree.level[sw] > 1)
+	if (pm_tree_height(&routes->plan->tree, sw) > 1)
 		for (uint32_t lid = 0; lid < routes->stride; lid++)
 			row[lid] = up.num[route_foreign_up(routes, sw, lid) % up.count];
 	else if (routes->foreign_up.phases == 1)

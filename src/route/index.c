@@ -186,7 +186,7 @@ static void index_below(struct pm_routes *routes)
 			if (routes->below[far].leaf >= least->leaf)
 				continue;
 			*least = routes->below[far];
-			if (tree->level[far] == 0)
+			if (pm_tree_is_leaf(tree, far))
 				least->plane =
 					tree->plane[routes->plan->known->ports[i].peer];
 		}
@@ -202,13 +202,13 @@ static void index_below(struct pm_routes *routes)
 		routes->other_pod = 0;
 }
 
-/* The most up ports that a switch of this level has. */
-static uint32_t widest(const struct pm_routes *routes, unsigned int level)
+/* The most up ports that a switch has which is so many levels above the leaves. */
+static uint32_t widest(const struct pm_routes *routes, unsigned int height)
 {
 	uint32_t most = 1;
 
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		if (routes->plan->tree.level[sw] == level &&
+		if (pm_tree_height(&routes->plan->tree, sw) == height &&
 		    route_up(routes, sw).count > most)
 			most = route_up(routes, sw).count;
 	return most;
@@ -216,17 +216,17 @@ static uint32_t widest(const struct pm_routes *routes, unsigned int level)
 
 static int find_weights(struct pm_routes *routes, struct pm_error *err)
 {
-	unsigned int top = routes->plan->tree.top_level;
+	unsigned int top = routes->plan->tree.top_level - routes->plan->tree.leaf_level;
 	uint32_t width = 1;
 
 	routes->weight[0] = routes->weight[1] = 1;
-	for (unsigned int level = 1; level <= top; level++) {
-		uint32_t most = widest(routes, level);
+	for (unsigned int height = 1; height <= top; height++) {
+		uint32_t most = widest(routes, height);
 
 		/* Ranks are below 65536: beyond that all have the digit 0. */
-		routes->weight[level + 1] = routes->weight[level] < 65536
-						    ? routes->weight[level] * most
-						    : 65536;
+		routes->weight[height + 1] = routes->weight[height] < 65536
+						     ? routes->weight[height] * most
+						     : 65536;
 		if (most > width)
 			width = most;
 	}

@@ -27,7 +27,7 @@ static uint32_t key_of(const struct pm_routes *routes, uint32_t sw, uint32_t lid
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 
-	if (tree->level[sw] == 0)
+	if (pm_tree_is_leaf(tree, sw))
 		return leaf_key(routes, sw, lid);
 	if (pm_tree_is_native(tree, routes->to[lid].plane, sw))
 		return route_native_key(routes, sw, lid) + tree->position[sw];

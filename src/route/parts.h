@@ -89,7 +89,7 @@ struct pm_routes {
 	uint64_t *planeless;		  /* [words] with a LID that has no plane */
 	uint64_t *nothing;		  /* [words] the empty set */
 	struct pm_reach whole;		  /* with every cable alive */
-	uint32_t weight[PM_NO_LEVEL + 1]; /* [level] divisor of the digit there */
+	uint32_t weight[PM_NO_LEVEL + 1]; /* [height] divisor of the digit there */
 	struct below *below;		  /* [switch] */
 	uint32_t other_pod;		  /* the first leaf of the second pod, or 0 */
 	struct foreign foreign_up, foreign_down;
@@ -223,7 +223,8 @@ void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to
 static inline uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw,
 					uint32_t lid)
 {
-	return routes->to[lid].rank / routes->weight[routes->plan->tree.level[sw]];
+	return routes->to[lid].rank /
+	       routes->weight[pm_tree_height(&routes->plan->tree, sw)];
 }
 
 /* Of foreign ones going up, and going down. */
@@ -244,7 +245,7 @@ static inline uint32_t route_foreign_down(const struct pm_routes *routes, uint32
 	const struct foreign *down = &routes->foreign_down;
 	const struct pm_tree *tree = &routes->plan->tree;
 
-	if (tree->level[sw] != 2)
+	if (pm_tree_height(tree, sw) != 2)
 		return tree->position[sw] + routes->to[lid].plane + routes->to[lid].rank;
 	/* A plane further, so that planes with as many ports each differ. */
 	return routes->to[lid].plane +

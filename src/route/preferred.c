@@ -27,8 +27,8 @@ struct ends {
 
 /* Room for what is found of the switch at hand, and what holds for all. */
 struct room {
-	uint8_t *digit; /* [level][lid] of up ports, for switches with as many .. */
-	uint32_t most[PM_NO_LEVEL + 1]; /* [level] .. as this */
+	uint8_t *digit; /* [height][lid] of up ports, for switches with as many .. */
+	uint32_t most[PM_NO_LEVEL + 1]; /* [height] .. as this */
 	uint64_t *every_way;		/* [words] */
 	uint64_t *below;		/* [words] places below, then: not yet filled */
 	uint64_t *forks;		/* [words] several ports lead down to these */
@@ -45,10 +45,10 @@ struct room {
 static uint32_t native_digit(const struct pm_routes *routes, const struct room *room,
 			     uint32_t sw, uint32_t lid, uint32_t count)
 {
-	uint8_t level = routes->plan->tree.level[sw];
+	unsigned int height = pm_tree_height(&routes->plan->tree, sw);
 
-	return count == room->most[level]
-		       ? room->digit[(size_t)level * routes->stride + lid]
+	return count == room->most[height]
+		       ? room->digit[(size_t)height * routes->stride + lid]
 		       : route_native_key(routes, sw, lid) % count;
 }
 
@@ -105,7 +105,7 @@ static bool mirrors(const struct pm_routes *routes, const struct room *room,
 	uint32_t far = known->ports[port].peer, below = known->ports[far].node;
 	struct up_ports up = route_up(routes, below);
 
-	if (tree->level[below] == 0)
+	if (pm_tree_is_leaf(tree, below))
 		return tree->plane[far] == routes->to[lid].plane;
 	return pm_tree_is_native(tree, routes->to[lid].plane, below) &&
 	       up.num[native_digit(routes, room, below, lid, up.count)] ==
@@ -271,7 +271,7 @@ static void choose_keys(const struct pm_routes *routes, uint32_t sw, struct room
 
 	room->turn = tree->position[sw];
 	room->keys = room->keys_above;
-	if (tree->level[sw] != 2)
+	if (pm_tree_height(tree, sw) != 2)
 		return;
 	room->turn *= routes->foreign_down.step;
 	room->keys = routes->foreign_down.phases == 1 ? room->keys_2 : NULL;
@@ -399,7 +399,7 @@ static void fill_switch(struct pm_routes *routes, uint32_t sw, struct room *room
 		route_fill_own(routes, sw, row);
 		return;
 	}
-	if (routes->plan->tree.level[sw] == 0)
+	if (pm_tree_is_leaf(&routes->plan->tree, sw))
 		fill_leaf(routes, sw, row);
 	else
 		fill_upper(routes, sw, room, row);
@@ -435,14 +435,16 @@ static void find_digits(const struct pm_routes *routes, struct room *room)
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		uint32_t count = route_up(routes, sw).count;
 
-		if (count > room->most[tree->level[sw]])
-			room->most[tree->level[sw]] = count;
+		unsigned int height = pm_tree_height(tree, sw);
+
+		if (count > room->most[height])
+			room->most[height] = count;
 	}
-	for (uint32_t level = 1; level <= tree->top_level; level++)
-		for (uint32_t lid = 0; room->most[level] && lid < routes->stride; lid++)
-			room->digit[(size_t)level * routes->stride + lid] =
-				(uint8_t)(routes->to[lid].rank / routes->weight[level] %
-					  room->most[level]);
+	for (uint32_t h = 1; h + tree->leaf_level <= tree->top_level; h++)
+		for (uint32_t lid = 0; room->most[h] && lid < routes->stride; lid++)
+			room->digit[(size_t)h * routes->stride + lid] =
+				(uint8_t)(routes->to[lid].rank / routes->weight[h] %
+					  room->most[h]);
 }
 
 static void find_keys(const struct pm_routes *routes, struct room *room)

@@ -129,12 +129,13 @@ static void sort_switches(struct maker *m)
 	const struct pm_tree *tree = m->vlans->tree;
 
 	for (int level = tree->top_level; level >= 0; level--) {
-		uint32_t components = level ? tree->num_components : 1;
+		bool leaves = level <= tree->leaf_level;
+		uint32_t components = leaves ? 1 : tree->num_components;
 
 		for (uint32_t c = 0; c < components; c++)
 			for (uint32_t sw = 0; sw < tree->num_switches; sw++)
 				if (tree->level[sw] == level &&
-				    (!level || tree->component[sw] == c))
+				    (leaves || tree->component[sw] == c))
 					m->order[m->num++] = sw;
 	}
 }

@@ -39,33 +39,29 @@ static unsigned int count_hosts(const struct pm_fabric *fabric, uint32_t sw)
 
 /* ---- Levels and reachability ---- */
 
+/* Whether it has hosts, and no neighbour so many that it could be a spine with some. */
 static bool is_leaf(const struct pm_fabric *fabric, uint32_t sw)
 {
-	unsigned int mine = count_hosts(fabric, sw), cables = 0, theirs = 0;
+	unsigned int mine = count_hosts(fabric, sw);
 
-	if (!mine)
-		return false;
 	for (unsigned int p = 1; p <= fabric->nodes[sw].num_ports; p++) {
 		uint32_t other = next_switch(fabric, sw, p);
-		unsigned int hosts;
 
-		if (other == PM_NONE || other == sw)
-			continue;
-		hosts = count_hosts(fabric, other);
-		cables += hosts != 0;
-		theirs += hosts;
+		if (other != PM_NONE && other != sw &&
+		    count_hosts(fabric, other) >= 2 * mine)
+			return false;
 	}
-	return cables < 2 || 2.0 * mine > (double)theirs / cables;
+	return mine != 0;
 }
 
-/* Marks what hangs together with leaves, level or not. */
+/* Marks what hangs together with switches that have hosts and a level. */
 static void mark_connected(const struct pm_fabric *whole, const uint8_t *level,
 			   uint8_t *mark)
 {
 	bool again = true;
 
 	for (uint32_t sw = 0; sw < whole->num_switches; sw++)
-		mark[sw] = level[sw] == 0;
+		mark[sw] = count_hosts(whole, sw) != 0 && level[sw] != PM_NO_LEVEL;
 	while (again) {
 		again = false;
 		for (uint32_t sw = 0; sw < whole->num_switches; sw++)
@@ -93,12 +89,13 @@ static bool has_neighbour_level(const struct pm_fabric *whole, const uint8_t *le
 	return false;
 }
 
-static const char *check_level(const struct pm_fabric *whole, const uint8_t *level,
+static const char *check_level(const struct pm_fabric *whole, const struct pm_tree *tree,
 			       const uint8_t *connected, uint32_t sw)
 {
 	const char *name = pm_fabric_name(whole, sw);
+	const uint8_t *level = tree->level;
 
-	if (is_leaf(whole, sw) && level[sw] != 0)
+	if (tree->levels_by == PM_BY_LEAVES && is_leaf(whole, sw) && level[sw] != 0)
 		return FAULT("%s is a leaf, not of level %u", name, level[sw]);
 	if (connected[sw] != (level[sw] != PM_NO_LEVEL))
 		return FAULT("%s has level %u but is%s joined to leaves", name, level[sw],
@@ -109,16 +106,16 @@ static const char *check_level(const struct pm_fabric *whole, const uint8_t *lev
 	return NULL;
 }
 
-const char *reference_levels(const struct pm_fabric *whole, const uint8_t *level)
+const char *reference_levels(const struct pm_fabric *whole, const struct pm_tree *tree)
 {
 	uint8_t *connected = malloc(whole->num_switches + 1u);
 	const char *text = NULL;
 
 	if (!connected)
 		abort();
-	mark_connected(whole, level, connected);
+	mark_connected(whole, tree->level, connected);
 	for (uint32_t sw = 0; sw < whole->num_switches && !text; sw++)
-		text = check_level(whole, level, connected, sw);
+		text = check_level(whole, tree, connected, sw);
 	free(connected);
 	return text;
 }
@@ -438,13 +435,13 @@ static bool is_empty_slot(const struct pm_plan *plan, uint32_t port)
 	const struct pm_fabric *known = plan->known;
 	const struct pm_port *mine = &known->ports[port];
 
-	if (mine->peer != PM_NONE || plan->tree.level[mine->node] != 0)
+	if (mine->peer != PM_NONE || plan->tree.level[mine->node] > plan->tree.leaf_level)
 		return false;
 	for (uint32_t i = 0; i < known->num_ports; i++) {
 		const struct pm_port *other = &known->ports[i];
 
 		if (other->host && other->num == mine->num &&
-		    plan->tree.level[other->node] == 0 &&
+		    plan->tree.level[other->node] <= plan->tree.leaf_level &&
 		    known->nodes[other->node].num_ports ==
 			    known->nodes[mine->node].num_ports)
 			return true;
@@ -473,16 +470,24 @@ static const char *check_places(const struct pm_plan *plan, bool grown)
 static bool plane_leads(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 {
 	const struct pm_tree *tree = &plan->tree;
-	uint32_t first = plan->known->nodes[sw].first_port;
+	unsigned int leaves = tree->leaf_level;
 
-	if (tree->level[sw] == 0) {
-		for (unsigned int p = 1; p <= plan->known->nodes[sw].num_ports; p++)
-			if (tree->plane[first + p] == plane)
-				return true;
-		return false;
+	if (tree->level[sw] > leaves)
+		return tree->planes[plane].component == tree->component[sw] &&
+		       (tree->level[sw] > leaves + 1 ||
+			tree->planes[plane].rank == tree->rank[sw]);
+	for (unsigned int p = 1; p <= plan->known->nodes[sw].num_ports; p++) {
+		uint32_t other = next_switch(plan->known, sw, p);
+
+		if (tree->plane[plan->known->nodes[sw].first_port + p] == plane)
+			return true;
+		/* An edge switch has the planes of the leaves above it. */
+		if (tree->level[sw] < leaves && other != PM_NONE &&
+		    tree->level[other] == tree->level[sw] + 1 &&
+		    plane_leads(plan, other, plane))
+			return true;
 	}
-	return tree->planes[plane].component == tree->component[sw] &&
-	       (tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw]);
+	return false;
 }
 
 static const char *check_planes(const struct pm_plan *plan)
@@ -512,7 +517,7 @@ static const char *check_deal(const struct pm_plan *plan, uint8_t kind)
 		const struct pm_node *n = &plan->known->nodes[sw];
 		uint32_t most = 0, least = PM_NONE;
 
-		if (plan->tree.level[sw] != 0)
+		if (plan->tree.level[sw] > plan->tree.leaf_level)
 			continue;
 		for (unsigned int u = 1; u <= n->num_ports; u++) {
 			uint32_t plane = plan->tree.plane[n->first_port + u], count = 0;

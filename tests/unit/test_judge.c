@@ -16,7 +16,7 @@
 
 /* Three leaves with two hosts each below two spines; the tables are those of a plan. */
 #define DRAWING                                                                          \
-	"l0/5 l1/5 l2/5 s0/3 s1/3 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l2:2=f "            \
+	"l0/6 l1/6 l2/6 s0/3 s1/3 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l2:2=f "            \
 	"l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2 l2:3=s0:3 l2:4=s1:3"
 
 /* The drawing, and tables for it that tests damage. */
@@ -127,7 +127,7 @@ static void lose_entry(struct bench *b)
 
 static void name_no_port(struct bench *b)
 {
-	set_entry(b, "l0", "c", 6);
+	set_entry(b, "l0", "c", 7);
 }
 
 static void name_no_ports(struct bench *b)
@@ -155,15 +155,21 @@ static void turn_up(struct bench *b)
 }
 
 /* l0 hangs on l1 by a cable that no tree has, and by no other. */
+/* A ring of leaves is no tree, whatever its root. */
 static void set_apart(struct bench *b)
 {
+	static const char *const leaves[] = {"l0", "l1", "l2"};
 	struct pm_fabric *fabric = b->world.fabric;
-	uint32_t one = world_port(fabric, "l0", 5), other = world_port(fabric, "l1", 5);
 
-	pm_fabric_cut(fabric, world_port(fabric, "l0", 3));
-	pm_fabric_cut(fabric, world_port(fabric, "l0", 4));
-	fabric->ports[one].peer = other;
-	fabric->ports[other].peer = one;
+	for (size_t i = 0; i < 3; i++) {
+		uint32_t one = world_port(fabric, leaves[i], 5);
+		uint32_t other = world_port(fabric, leaves[(i + 1) % 3], 6);
+
+		pm_fabric_cut(fabric, world_port(fabric, leaves[i], 3));
+		pm_fabric_cut(fabric, world_port(fabric, leaves[i], 4));
+		fabric->ports[one].peer = other;
+		fabric->ports[other].peer = one;
+	}
 }
 
 /* The spine that a's traffic does not use has no entry for it. */
@@ -323,15 +329,15 @@ static const struct {
 	{"no entry", lose_entry, "lost 1",
 	 "1 path ends nowhere though there is a way (lost: from \"l0\" to LID "},
 	{"no port", name_no_port, "no-such-port 1, lost 1",
-	 "1 entry names a port that the switch does not have: port 6 for LID "},
+	 "1 entry names a port that the switch does not have: port 7 for LID "},
 	{"no ports", name_no_ports, "no-such-port 2, lost 2",
 	 "2 entries name a port that the switch does not have: port 77 for LID "},
 	{"misrouted", misroute, "misrouted 1",
 	 "1 path ends at another port (ends elsewhere"},
 	{"loop", make_loop, "loop 2, credit-loop 2", "2 paths go round for ever (loop"},
 	{"turn", turn_up, "turn 1", "1 path turns up after going down"},
-	{"unreachable", set_apart, "unreachable 8",
-	 "8 paths to end ports do not arrive, for which"},
+	{"unreachable", set_apart, "unreachable 12",
+	 "12 paths to end ports do not arrive, for which"},
 	{"the SM", hide_sm, "sm 1",
 	 "1 path to the subnet manager does not arrive (no way to the manager: from \"s"},
 	{"manager untold", hide_sm_untold, "", ""},

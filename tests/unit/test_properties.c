@@ -392,7 +392,7 @@ static void test_losses_and_returns(void **state)
 		if (begin(&t)) {
 			tried++;
 			expect_none(seed, "levels",
-				    reference_levels(t.whole, t.plan->tree.level));
+				    reference_levels(t.whole, &t.plan->tree));
 			expect_none(seed, "plan", reference_plan(t.plan, false));
 			step(&t);
 			check_shuffled(&t);
@@ -556,7 +556,7 @@ static void check_grown(struct trial *t)
 	assert_non_null(alive);
 	EXPECT(whole->num_switches == t->plan->known->num_switches);
 	if (knows_hosts(t->plan, whole))
-		expect_none(seed, "levels", reference_levels(whole, t->plan->tree.level));
+		expect_none(seed, "levels", reference_levels(whole, &t->plan->tree));
 	check_tables(t, whole, NULL);
 	EXPECT(pm_plan_match(t->plan, t->now, alive));
 	check_tables(t, t->now, alive);
@@ -936,7 +936,7 @@ static uint32_t parallel_spread(const struct world *world)
 		const struct pm_node *n = &known->nodes[leaf];
 		uint32_t above = pm_fabric_peer_node(known, i);
 
-		if (world->plan->tree.level[leaf] != 0 || above == PM_NONE)
+		if (!pm_tree_is_leaf(&world->plan->tree, leaf) || above == PM_NONE)
 			continue;
 		for (uint32_t k = n->first_port + 1; k <= n->first_port + n->num_ports;
 		     k++) {

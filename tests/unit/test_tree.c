@@ -31,6 +31,22 @@
 	"l0/4 l1/4 l2/4 l3/4 q0/3 q1/3 f/2 l0:1=a l1:1=b l2:1=c l3:1=d "                 \
 	"l0:3=q0:1 l2:3=q0:2 l1:3=q1:1 l3:3=q1:2 q0:3=f:1 q1:3=f:2"
 
+/* Two pods of two leaves with two hosts each and two spines; a core for each rank of
+ * spines, and a host at every switch above the leaves. */
+#define HOSTS_EVERYWHERE                                                                 \
+	"l0/5 l1/5 l2/5 l3/5 p0/5 p1/5 p2/5 p3/5 c0/3 c1/3 "                             \
+	"l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l2:2=f l3:1=g l3:2=h "                       \
+	"l0:5=i l1:5=j l2:5=k l3:5=l "                                                   \
+	"l0:3=p0:1 l0:4=p1:1 l1:3=p0:2 l1:4=p1:2 l2:3=p2:1 l2:4=p3:1 l3:3=p2:2 "         \
+	"l3:4=p3:2 p0:3=c0:1 p2:3=c0:2 p1:3=c1:1 p3:3=c1:2 "                             \
+	"p0:4=m p1:4=n p2:4=o p3:4=p c0:3=q c1:3=r"
+
+/* Line boards with hosts below two spine chips, and an edge switch below two of them. */
+#define LINE_BOARDS                                                                      \
+	"e0/4 b0/6 b1/6 b2/6 s0/3 s1/3 e0:1=a b0:1=b b0:2=c b1:1=d b1:2=e b2:1=f "       \
+	"b2:2=g b0:3=s0:1 b0:4=s1:1 b1:3=s0:2 b1:4=s1:2 b2:3=s0:3 b2:4=s1:3 "            \
+	"e0:3=b0:5 e0:4=b1:5"
+
 struct row {
 	const char *name, *drawing;
 	const char *level;  /* a digit per switch, - without one */
@@ -60,10 +76,22 @@ static const struct row rows[] = {
 	 "l0/4 l1/4 s0/4 s1/2 l0:1=a l0:2=b l1:1=c l1:2=d s0:3=g "
 	 "l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2",
 	 "0011", "01", 2, 2, 1, 0},
+	{"a host on each switch", HOSTS_EVERYWHERE, "0000111122", "0123", 2, 2, 2, 0},
+	{"line boards and an edge switch", LINE_BOARDS, "011122", "0123", 2, 2, 1, 0},
+	{"two switches", "l0/4 l1/4 l0:1=a l1:1=b l0:3=l1:3 l0:4=l1:4", "10", "1", 2, 1,
+	 1, 0},
+	{"a star",
+	 "l0/2 l1/2 l2/2 c/5 l0:1=a l1:1=b l2:1=d c:1=e c:2=f l0:2=c:3 l1:2=c:4 l2:2=c:5",
+	 "0001", "012", 1, 1, 1, 0},
+	{"a chain of five",
+	 "l0/2 l1/3 l2/3 l3/3 l4/2 l0:1=a l1:1=b l2:1=c l3:1=d l4:1=e l0:2=l1:2 "
+	 "l1:3=l2:2 "
+	 "l2:3=l3:2 l3:3=l4:2",
+	 "01210", "04", 2, 1, 2, 0},
 	{"as many on a spine as on leaves",
 	 "l0/4 l1/4 s0/4 s1/2 l0:1=a l0:2=b l1:1=c "
 	 "l1:2=d s0:3=g s0:4=h l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2",
-	 "0001", "012", 1, 1, 2, 2},
+	 "1102", "012", 1, 1, 1, 0},
 	{"spines joined",
 	 "l0/3 l1/3 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 "
 	 "l1:2=s0:2 l1:3=s1:2 s0:3=s1:3",
@@ -266,7 +294,7 @@ static void test_roots(void **state)
 	} cases[] = {
 		{"as found", "l0/3 l1/3 s0/2 s1/2 " TWO_BY_TWO, 12, "0011", "01"},
 		{"upside down", "l0/3 l1/3 s0/2 s1/2 " TWO_BY_TWO, 3, "1100", "23"},
-		{"one of two", "l0/3 l1/3 s0/2 s1/2 " TWO_BY_TWO, 4, "1120", "3"},
+		{"one of two", "l0/3 l1/3 s0/2 s1/2 " TWO_BY_TWO, 4, "1120", "013"},
 		{"beside an island",
 		 "l0/2 s0/2 t0/1 m0/2 r0/1 l0:1=a l0:2=s0:1 s0:2=t0:1 m0:1=b m0:2=r0:1",
 		 4, "01201", "03"},

@@ -25,6 +25,9 @@ struct pm_reach {
 void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
 		   struct pm_reach *reach);
 
+/* After the levels have changed. O(levels x switches). */
+void pm_reach_sort(const struct pm_tree *tree, struct pm_reach *reach);
+
 /*
  * Fills both sets for the cables with alive[port] set (either both ends are or
  * none), or for all cables if alive is NULL. Cost: O(cables x switches / 64).

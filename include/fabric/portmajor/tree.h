@@ -3,11 +3,19 @@
  * The fat tree in a fabric: levels, the direction of every port, subtrees and
  * planes.
  *
- * A leaf is a switch with end ports; level 0 are the leaves, and the level of
- * any other switch is, with exceptions, its distance from the nearest leaf: a switch
- * with few end ports in the midst of leaves (a spine with a gateway or the SM's
- * node attached) is not a leaf, a leaf may have no end port yet, and single cables
- * that skip a level do not count. Named roots override that. See src/fabric/tree.c.
+ * A leaf is a switch with hosts. Level 0 are mostly the leaves, and the level of any
+ *other switch is its distance from the nearest leaf, with exceptions: a switch with few
+ *hosts in the midst of leaves (a spine with a gateway or the SM's node attached) is not a
+ * leaf, a leaf may have no host yet, and single cables that skip a level do not count.
+ * Where that joins less than it could, levels count from the roots: then leaves may have
+ * edge switches below them, which count as leaves too but have no planes of their own.
+ * Service ports (fabric.h) make no leaf. Named roots override all that. See
+ * src/fabric/levels.c.
+ *
+ *	level   leaf_level 0            leaf_level 1
+ *	2       core                    spine chips of a director
+ *	1       spine                   its line boards, with hosts: leaves
+ *	0       leaf                    edge switches, with hosts: leaves, too
  *
  * A plane is what one up port of a leaf stands for on every leaf: which part
  * of the tree above the leaves it leads to (its component: what hangs together
@@ -38,6 +46,15 @@ enum pm_direction {
 	PM_SIDE, /* neither one level up nor down: not used for paths */
 };
 
+/* How levels were found. */
+enum pm_levels_by {
+	PM_BY_LEAVES, /* guessed, in this order, until one joins all hosts: */
+	PM_BY_LARGE_LEAVES,
+	PM_BY_FARTHEST,
+	PM_BY_CENTRE,
+	PM_BY_NAMED_ROOTS, /* said by the operator */
+};
+
 struct pm_plane {
 	uint32_t component;
 	uint32_t rank;
@@ -55,19 +72,25 @@ struct pm_tree {
 	uint32_t num_components, num_pods;
 	uint32_t num_side;	 /* cables with PM_SIDE */
 	uint8_t top_level;	 /* highest level there is; 0 if only leaves */
+	uint8_t leaf_level;	 /* whose up ports stand for planes; leaves are here and
+				  * below */
+	uint8_t levels_by;	 /* enum pm_levels_by */
 	uint8_t *level;		 /* [switch]; PM_NO_LEVEL: no leaf in reach */
 	uint8_t *direction;	 /* [port] enum pm_direction */
 	uint32_t *far;		 /* [port] switch at the other end, else PM_NONE */
-	uint32_t *leaves;	 /* [leaf] switches of level 0 in subtree order */
+	uint32_t *leaves;	 /* [leaf] leaves in subtree order */
 	uint32_t *leaf_rank;	 /* [switch] its place in leaves[], else PM_NONE */
-	uint32_t *pod;		 /* [switch] of levels 0 and 1: leaves and the
-				  * first-level switches that join them; else PM_NONE */
-	uint32_t *component;	 /* [switch] of level 1 and up, else PM_NONE */
-	uint32_t *rank;		 /* [switch] of level 1: within component and pod */
-	uint32_t *position;	 /* [switch] of level 1 and up: its number among those
+	uint32_t *pod;		 /* [switch] leaves and the first-level switches, next
+				  * above leaf_level, that join them; else PM_NONE */
+	uint32_t *component;	 /* [switch] above the leaves, else PM_NONE */
+	uint32_t *rank;		 /* [switch] first-level: within component and pod */
+	uint32_t *position;	 /* [switch] above the leaves: its number among those
 				  * of its level and component */
 	struct pm_plane *planes; /* [plane], sorted by component, rank, cable */
-	uint32_t *plane;	 /* [port] up ports of leaves: the plane; else PM_NONE */
+	uint32_t *plane; /* [port] up ports at leaf_level: the plane; else PM_NONE */
+	uint32_t plane_words;
+	uint64_t *edge_planes; /* [switch][plane_words] below leaf_level: planes of the
+				* leaves above; NULL if there are no such switches */
 };
 
 /*
@@ -78,6 +101,21 @@ struct pm_tree {
  */
 int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		 struct pm_error *err);
+
+static inline bool pm_tree_is_leaf(const struct pm_tree *tree, uint32_t sw)
+{
+	return tree->level[sw] <= tree->leaf_level;
+}
+
+/* Levels above the leaves: leaves 0, first-level switches 1; PM_NO_LEVEL without one. */
+static inline unsigned int pm_tree_height(const struct pm_tree *tree, uint32_t sw)
+{
+	unsigned int level = tree->level[sw];
+
+	if (level == PM_NO_LEVEL)
+		return PM_NO_LEVEL;
+	return level <= tree->leaf_level ? 0 : level - tree->leaf_level;
+}
 
 /*
  * Whether paths of a plane run through a switch above the leaves: through the
@@ -90,7 +128,8 @@ static inline bool pm_tree_is_native(const struct pm_tree *tree, uint32_t plane,
 	if (plane >= tree->num_planes ||
 	    tree->planes[plane].component != tree->component[sw])
 		return false;
-	return tree->level[sw] > 1 || tree->planes[plane].rank == tree->rank[sw];
+	return tree->level[sw] > tree->leaf_level + 1 ||
+	       tree->planes[plane].rank == tree->rank[sw];
 }
 
 /* Frees what pm_tree_make allocated; a zeroed tree is fine. */
