@@ -200,7 +200,7 @@ static void read_roles(struct plugin *plugin)
 {
 	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
 	struct pm_role_files files = {opt->root_guid_file, opt->cn_guid_file,
-				      opt->io_guid_file};
+				      opt->io_guid_file, &plugin->config.roles};
 	struct pm_roles roles = {0};
 	struct pm_error err = {""};
 

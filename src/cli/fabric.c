@@ -3,6 +3,7 @@
 
 #include "output.h"
 
+#include <portmajor/config.h>
 #include <portmajor/hash.h>
 #include <portmajor/netlist.h>
 #include <portmajor/textfile.h>
@@ -43,6 +44,8 @@ const struct cli_option cli_fabric_options[] = {
 	 CLI_MEMBER(struct cli_fabric, files.compute)},
 	{0, "io_guid_file", "FILE", "as in opensm.conf: I/O nodes",
 	 CLI_MEMBER(struct cli_fabric, files.io)},
+	{0, "config", "FILE", "portmajor.conf: its roles",
+	 CLI_MEMBER(struct cli_fabric, config)},
 	{0, "connect_roots", NULL,
 	 "as in opensm.conf: switches reach each other by LID wherever cables join them",
 	 CLI_MEMBER(struct cli_fabric, connect_roots)},
@@ -103,10 +106,16 @@ static int rename_nodes(struct pm_fabric *fabric, const char *path)
 
 int cli_fabric_describe(struct pm_fabric *fabric, const struct cli_fabric *config)
 {
+	struct pm_role_files files = config->files;
 	struct pm_roles roles = {0};
+	struct pm_config plugin;
 	struct pm_error err;
 
-	if (pm_roles_read(&config->files, &roles, &err))
+	pm_config_init(&plugin);
+	if (config->config && pm_config_read(config->config, &plugin, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	files.rules = &plugin.roles;
+	if (pm_roles_read(&files, &roles, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	pm_roles_apply(&roles, fabric);
 	pm_roles_free(&roles);

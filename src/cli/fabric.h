@@ -12,7 +12,8 @@
 struct cli_fabric {
 	struct pm_plan_config plan;
 	struct pm_role_files files;
-	const char *names; /* file for --node-name-map, or NULL */
+	const char *names;  /* file for --node-name-map, or NULL */
+	const char *config; /* the plugin's configuration file, for its roles; or NULL */
 	bool connect_roots;
 	bool lmc_given; /* with -m, and not the default */
 };

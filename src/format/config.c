@@ -160,6 +160,19 @@ static int set_key(const struct pm_lexer *lexer, struct pm_text key, struct pm_t
 	return pm_lexer_fail(lexer, "unknown key \"%.*s\"", PM_SHOWN(key));
 }
 
+/* A rule has several words, and there may be several. */
+static int add_role(const struct pm_lexer *lexer, struct pm_text rule,
+		    struct pm_config *config)
+{
+	const char *wrong = pm_role_rules_add(&config->roles, rule);
+
+	return wrong ? pm_lexer_fail(lexer,
+				     "role must be compute|io|service "
+				     "guid|device|name VALUE, not \"%.*s\": %s",
+				     PM_SHOWN(rule), wrong)
+		     : 0;
+}
+
 static int parse_line(const struct pm_lexer *lexer, struct pm_text line,
 		      struct pm_config *config, unsigned int *given)
 {
@@ -167,6 +180,8 @@ static int parse_line(const struct pm_lexer *lexer, struct pm_text line,
 
 	if (!pm_text_take_word(&rest, &key))
 		return 0;
+	if (pm_text_is(key, "role"))
+		return add_role(lexer, rest, config);
 	pm_text_take_word(&rest, &value);
 	if (pm_text_take_word(&rest, &more))
 		return pm_lexer_fail(lexer, "\"%.*s\" behind the value of %.*s",

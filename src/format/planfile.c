@@ -11,6 +11,10 @@
 
 #define MAGIC "portmajor-plan 3"
 
+/* What an end port is for. */
+static const char *const roles[] = {
+	[PM_COMPUTE] = "host", [PM_IO] = "io", [PM_SERVICE] = "service"};
+
 /* ---- Writing ---- */
 
 static void print_name(FILE *out, const char *name)
@@ -43,8 +47,7 @@ static void print_skeleton(FILE *out, const struct pm_fabric *known)
 	}
 	for (uint32_t i = 0; i < known->num_ports; i++)
 		if (known->ports[i].host)
-			fprintf(out, "%s %u %u\n",
-				known->ports[i].host == PM_IO ? "io" : "host",
+			fprintf(out, "%s %u %u\n", roles[known->ports[i].host],
 				known->ports[i].node, known->ports[i].num);
 }
 
@@ -249,6 +252,11 @@ static int parse_io(struct reader *r, struct pm_text rest)
 	return parse_end_port(r, rest, PM_IO);
 }
 
+static int parse_service(struct reader *r, struct pm_text rest)
+{
+	return parse_end_port(r, rest, PM_SERVICE);
+}
+
 static int parse_place(struct reader *r, struct pm_text rest)
 {
 	uint32_t node, port, plane;
@@ -313,9 +321,10 @@ static int parse_line(struct reader *r, struct pm_text line)
 		const char *word;
 		int (*parse)(struct reader *r, struct pm_text rest);
 	} kinds[] = {
-		{"switch", parse_switch}, {"cable", parse_cable}, {"host", parse_host},
-		{"io", parse_io},	  {"root", parse_root},	  {"place", parse_place},
-		{"run", parse_run},
+		{"switch", parse_switch},   {"cable", parse_cable},
+		{"host", parse_host},	    {"io", parse_io},
+		{"service", parse_service}, {"root", parse_root},
+		{"place", parse_place},	    {"run", parse_run},
 	};
 	struct pm_text rest = line, word;
 

@@ -365,9 +365,7 @@ static int extend(const struct pm_plan *old, const struct pm_fabric *now,
 	plan = plan_new(&config, merged);
 	if (!plan)
 		return pm_error_no_memory(err);
-	rc = pm_tree_make(plan->known, &plan->tree, err);
-	if (!rc)
-		rc = plan_check_tree(plan, err);
+	rc = plan_find_tree(plan, err);
 	if (!rc)
 		rc = inherit(plan, old, err);
 	if (!rc) {

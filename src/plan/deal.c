@@ -179,17 +179,16 @@ static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *l
 struct deal {
 	struct pm_plan *plan;
 	const uint8_t *is_place;
-	uint32_t *slots;     /* [plane] slots dealt to it so far, without I/O .. */
-	uint32_t *io_slots;  /* [plane] .. and those with I/O */
-	uint32_t *switches;  /* [plane] switches dealt to it so far */
+	uint32_t *slots[PM_HOST_KINDS]; /* [kind][plane] slots dealt to it so far; empty
+					 * ones count as compute */
+	uint32_t *switches;		/* [plane] switches dealt to it so far */
 	uint32_t *room;	     /* [plane] LIDs that its slots leave in their blocks */
 	uint32_t *choice;    /* planes that serve the switch at hand .. */
 	uint32_t num_choice; /* .. in ascending order */
 	uint32_t step;	     /* with LMC, every step-th plane is a slot's own .. */
 	uint32_t *own;	     /* [plane] .. or the first of its bundle, .. */
 	uint8_t *turn;	     /* [plane] .. and the turn at least this */
-	uint32_t *here;	     /* [plane] slots of the switch at hand, without I/O .. */
-	uint32_t *io_here;   /* [plane] .. and those with I/O */
+	uint32_t *here[PM_HOST_KINDS]; /* [kind][plane] slots of the switch at hand */
 };
 
 static void find_choice(struct deal *deal, uint32_t sw)
@@ -197,7 +196,8 @@ static void find_choice(struct deal *deal, uint32_t sw)
 	deal->num_choice = list_planes(deal->plan, sw, deal->choice);
 	deal->step = plane_step(deal->num_choice, deal->plan->lmc);
 	for (uint32_t i = 0; i < deal->num_choice; i++)
-		deal->here[deal->choice[i]] = deal->io_here[deal->choice[i]] = 0;
+		for (int kind = PM_COMPUTE; kind < PM_HOST_KINDS; kind++)
+			deal->here[kind][deal->choice[i]] = 0;
 }
 
 /* Leaves only the planes that slots are dealt, see plan.h. */
@@ -253,21 +253,36 @@ static uint32_t least_loaded(const struct deal *deal, const uint32_t *here,
 	return best;
 }
 
+static uint32_t count_dealt(const struct deal *deal, uint32_t plane)
+{
+	uint32_t count = 0;
+
+	for (int kind = PM_COMPUTE; kind < PM_HOST_KINDS; kind++)
+		count += deal->slots[kind][plane];
+	return count;
+}
+
+/* Whose balance a slot belongs to. */
+static enum pm_host kind_of(const struct pm_plan *plan, uint32_t port)
+{
+	uint8_t host = plan->known->ports[port].host;
+
+	return host == PM_NO_HOST ? PM_COMPUTE : (enum pm_host)host;
+}
+
 static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
 {
-	bool io = deal->plan->known->ports[port].host == PM_IO;
+	enum pm_host kind = kind_of(deal->plan, port);
 
 	if (plane == PM_NONE)
 		return;
 	if (deal->plan->plane[port] == PM_NONE) {
-		deal->plan->turn[port] =
-			(uint8_t)(deal->turn[plane] +
-				  (deal->slots[plane] + deal->io_slots[plane]) %
-					  deal->step);
+		deal->plan->turn[port] = (uint8_t)(deal->turn[plane] +
+						   count_dealt(deal, plane) % deal->step);
 		deal->plan->plane[port] = deal->own[plane];
 	}
-	(io ? deal->io_slots : deal->slots)[plane]++;
-	(io ? deal->io_here : deal->here)[plane]++;
+	deal->slots[kind][plane]++;
+	deal->here[kind][plane]++;
 }
 
 /* How many slots of a kind have no plane yet. */
@@ -286,29 +301,30 @@ static uint32_t count_fresh(const struct deal *deal, uint32_t sw, enum pm_host k
  * rounds, so that the same slot uses the same plane on every leaf; the rest goes
  * where there is least.
  */
-static void deal_kind(struct deal *deal, uint32_t sw, enum pm_host kind,
+static void deal_kind(struct deal *deal, uint32_t sw, enum pm_host host,
 		      uint32_t in_rounds)
 {
 	struct pm_plan *plan = deal->plan;
-	bool io = kind == PM_IO;
 	uint32_t count = 0;
 
 	pm_for_each_port(i, plan->known, sw) {
+		enum pm_host kind = kind_of(plan, i);
+
 		if (!deal->is_place[i] || plan->plane[i] != PM_NONE ||
-		    plan->known->ports[i].host != kind)
+		    plan->known->ports[i].host != host)
 			continue;
 		if (count < in_rounds)
 			give_plane(deal, i, deal->choice[count++ % deal->num_choice]);
 		else
-			give_plane(deal, i,
-				   least_loaded(deal, io ? deal->io_here : deal->here,
-						io ? deal->io_slots : deal->slots));
+			give_plane(
+				deal, i,
+				least_loaded(deal, deal->here[kind], deal->slots[kind]));
 	}
 }
 
 /*
- * Compute ports first, then I/O ports, each kind as if it were alone, so that neither
- * spoils the other's balance. Empty slots come last: they must not take the share of
+ * Compute ports first, then I/O and service ports, each kind as if it were alone, so that
+ * none spoils another's balance. Empty slots come last: they must not take the share of
  * used ones.
  */
 static void deal_slots(struct deal *deal, uint32_t sw)
@@ -326,6 +342,7 @@ static void deal_slots(struct deal *deal, uint32_t sw)
 	in_rounds = used || !deal->num_choice ? 0 : fresh - fresh % deal->num_choice;
 	deal_kind(deal, sw, PM_COMPUTE, in_rounds);
 	deal_kind(deal, sw, PM_IO, 0);
+	deal_kind(deal, sw, PM_SERVICE, 0);
 	deal_kind(deal, sw, PM_NO_HOST, 0);
 }
 
@@ -335,7 +352,7 @@ static void deal_switch(struct deal *deal, uint32_t sw)
 	uint32_t plane = deal->plan->plane[port];
 
 	if (plane == PM_NONE)
-		plane = least_loaded(deal, deal->here, deal->switches);
+		plane = least_loaded(deal, deal->here[PM_COMPUTE], deal->switches);
 	deal->plan->plane[port] = plane;
 	if (plane != PM_NONE)
 		deal->switches[plane]++;
@@ -422,18 +439,19 @@ int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_er
 	struct deal deal = {
 		.plan = plan,
 		.is_place = is_place,
-		.slots = pm_pool_array(&pool, planes, sizeof(uint32_t)),
-		.io_slots = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.switches = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.room = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.own = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.turn = pm_pool_array(&pool, planes, 1),
 		.choice = pm_pool_array(&pool, planes, sizeof(uint32_t)),
-		.here = pm_pool_array(&pool, planes, sizeof(uint32_t)),
-		.io_here = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 	};
-	int rc = pm_pool_check(&pool, err);
+	int rc;
 
+	for (int kind = PM_COMPUTE; kind < PM_HOST_KINDS; kind++) {
+		deal.slots[kind] = pm_pool_array(&pool, planes, sizeof(uint32_t));
+		deal.here[kind] = pm_pool_array(&pool, planes, sizeof(uint32_t));
+	}
+	rc = pm_pool_check(&pool, err);
 	if (!rc)
 		deal_all(&deal);
 	pm_pool_free(&pool);

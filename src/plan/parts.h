@@ -2,8 +2,7 @@
 /*
  * What the source files of plan.h share. A plan is made or grown in the same steps:
  *
- *   plan_new, pm_tree_make, plan_check_tree, [places and LIDs of an older plan],
- *   plan_complete
+ *   plan_new, plan_find_tree, [places and LIDs of an older plan], plan_complete
  *
  * The steps of plan_complete fill in what is missing and leave what is there;
  * is_place[port of plan->known] goes from one to the next.
@@ -22,6 +21,11 @@ static inline bool plan_has_bundles(const struct pm_plan *plan)
 {
 	return plan->lmc && !plan->circles;
 }
+/*
+ * The tree of a new plan's skeleton, and its roles: compute ports of switches that turn
+ * out to be above the leaves become service ports. -ENOTSUP as below.
+ */
+int plan_find_tree(struct pm_plan *plan, struct pm_error *err);
 /* -ENOTSUP unless enough of all that is known would be served, see served.h. */
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
 

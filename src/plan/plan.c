@@ -33,6 +33,39 @@ int pm_lid_order_parse(const char *name, enum pm_lid_order *order)
 	return -EINVAL;
 }
 
+/* Whether any end port above the leaves was taken for a host's until now. */
+static bool mark_service_ports(struct pm_plan *plan)
+{
+	const struct pm_tree *tree = &plan->tree;
+	bool any = false;
+
+	/* Else roots came first, and hosts may be anywhere. */
+	if (tree->levels_by != PM_BY_LEAVES && tree->levels_by != PM_BY_LARGE_LEAVES)
+		return false;
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		struct pm_port *port = &plan->known->ports[i];
+
+		if (port->host != PM_COMPUTE || pm_tree_is_leaf(tree, port->node) ||
+		    tree->level[port->node] == PM_NO_LEVEL)
+			continue;
+		port->host = PM_SERVICE;
+		any = true;
+	}
+	return any;
+}
+
+int plan_find_tree(struct pm_plan *plan, struct pm_error *err)
+{
+	int rc = pm_tree_make(plan->known, &plan->tree, err);
+
+	/* The tree is to be that of the roles which the plan keeps. */
+	while (!rc && mark_service_ports(plan)) {
+		pm_tree_free(&plan->tree);
+		rc = pm_tree_make(plan->known, &plan->tree, err);
+	}
+	return rc ? rc : plan_check_tree(plan, err);
+}
+
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 {
 	struct pm_served served;
@@ -137,9 +170,7 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 	plan = plan_new(config, pm_fabric_skeleton(fabric));
 	if (!plan)
 		return pm_error_no_memory(err);
-	rc = pm_tree_make(plan->known, &plan->tree, err);
-	if (!rc)
-		rc = plan_check_tree(plan, err);
+	rc = plan_find_tree(plan, err);
 	if (!rc)
 		rc = plan_complete(plan, err);
 	if (rc)

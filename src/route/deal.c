@@ -17,7 +17,7 @@ struct item {
 	uint16_t lid;
 };
 
-#define OWN_LID (PM_IO + 1) /* of a switch */
+#define OWN_LID PM_HOST_KINDS /* of a switch */
 
 struct deal {
 	struct pm_routes *routes;
@@ -164,7 +164,8 @@ static void collect_items(struct deal *deal)
 		struct item item;
 		struct choice choice;
 
-		/* The leaf itself, and edge switches below it, are no matter of planes. */
+		/* The leaf itself, and edge switches below it, are no matter of planes.
+		 */
 		if (to == PM_NONE || is_plain(deal, to) ||
 		    pm_bits_test(pm_reach_down(&routes->whole, deal->leaf), to))
 			continue;

@@ -21,7 +21,7 @@ struct row {
 	unsigned int bad_line;
 };
 
-static const struct row rows[] = {
+static const struct row texts[] = {
 	{"empty", "", 0, 0, 0},
 	{"comments and blanks", "# 0x1\n\n  \t\n   # 2", 0, 0, 0},
 	{"hexadecimal, decimal, names", "0x20 spine 1\n16\tx\n0x30# c\n", 3, 16, 0},
@@ -36,19 +36,19 @@ static const struct row rows[] = {
 static void test_parse(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for (size_t i = 0; i < LENGTH(texts); i++) {
 		struct pm_guids guids = {0};
 		struct pm_error err = {""};
 		char place[16];
-		int rc = pm_guids_parse(rows[i].text, "in", &guids, &err);
+		int rc = pm_guids_parse(texts[i].text, "in", &guids, &err);
 
-		snprintf(place, sizeof(place), "in:%u: ", rows[i].bad_line);
-		if (rows[i].bad_line
+		snprintf(place, sizeof(place), "in:%u: ", texts[i].bad_line);
+		if (texts[i].bad_line
 			    ? rc != -EINVAL || strncmp(err.text, place, strlen(place)) ||
 				      guids.given
-			    : rc || guids.count != rows[i].count || !guids.given ||
-				      (guids.count && guids.list[0] != rows[i].first))
-			fail_msg("%s: %d %s", rows[i].name, rc, err.text);
+			    : rc || guids.count != texts[i].count || !guids.given ||
+				      (guids.count && guids.list[0] != texts[i].first))
+			fail_msg("%s: %d %s", texts[i].name, rc, err.text);
 		free(guids.list);
 	}
 }
@@ -74,6 +74,120 @@ static void test_files(void **state)
 	assert_non_null(strstr(err.text, path));
 	assert_int_equal(roles.io.list[0], 7);
 	pm_roles_free(&roles);
+}
+
+/* ---- Rules ---- */
+
+static const char *add(struct pm_role_rules *rules, const char *text)
+{
+	return pm_role_rules_add(rules, (struct pm_text){text, text + strlen(text)});
+}
+
+static void test_rules(void **state)
+{
+	static const struct {
+		const char *text, *wrong;
+	} rows[] = {
+		{"service name UFM *", NULL},
+		{" compute  guid 0x11 ", NULL},
+		{"io device 4119", NULL},
+		{"", "not compute, io or service first"},
+		{"leaf guid 1", "not compute, io or service first"},
+		{"io port 1", "not guid, device or name second"},
+		{"io guid", "not a number, such as 0xcf09, last"},
+		{"io guid 1 2", "not a number, such as 0xcf09, last"},
+		{"io device 0x10000", "not a number, such as 0xcf09, last"},
+		{"io name  ", "no name of at most 63 bytes"},
+	};
+	struct pm_role_rules rules = {.count = 0};
+	char name[PM_ROLE_PATTERN + 8] = "io name ";
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const char *wrong = add(&rules, rows[i].text);
+
+		if (!wrong != !rows[i].wrong || (wrong && strcmp(wrong, rows[i].wrong)))
+			fail_msg("%s: %s", rows[i].text, wrong ? wrong : "taken");
+	}
+	assert_int_equal(rules.count, 3);
+	assert_string_equal(rules.list[0].pattern, "UFM *");
+	memset(name + 8, 'x', PM_ROLE_PATTERN - 1);
+	assert_null(add(&rules, name));
+	memset(name + 8, 'x', PM_ROLE_PATTERN);
+	name[sizeof(name) - 1] = 'x';
+	assert_non_null(
+		pm_role_rules_add(&rules, (struct pm_text){name, name + sizeof(name)}));
+	while (rules.count < PM_ROLE_RULES)
+		assert_null(add(&rules, "io guid 1"));
+	assert_string_equal(add(&rules, "io guid 1"), "more rules than there may be");
+}
+
+/* What a node with this name and device is taken for. */
+static uint8_t role_of(const struct pm_roles *roles, const char *name, uint16_t device,
+		       enum pm_node_type type)
+{
+	struct pm_fabric *fabric = pm_fabric_new();
+	uint32_t sw, node;
+	uint8_t host;
+
+	assert_non_null(fabric);
+	assert_int_equal(pm_fabric_add_node(fabric, PM_SWITCH, 1, 4, "s", &sw, NULL), 0);
+	assert_int_equal(pm_fabric_add_node(fabric, type, 0x20, 1, name, &node, NULL), 0);
+	fabric->nodes[node].device = device;
+	fabric->ports[fabric->nodes[node].first_port + 1].guid = 0x21;
+	assert_int_equal(pm_fabric_link(fabric, sw, 2, node, 1, NULL), 0);
+	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
+	pm_roles_apply(roles, fabric);
+	host = fabric->ports[fabric->nodes[0].first_port + 2].host;
+	pm_fabric_free(fabric);
+	return host;
+}
+
+/* The first that says something counts. */
+static void test_first_word_counts(void **state)
+{
+	static const struct {
+		const char *name, *rule, *io, *compute;
+		uint16_t device;
+		enum pm_node_type type;
+		uint8_t host;
+	} rows[] = {
+		{"n1", NULL, NULL, NULL, 0x101b, PM_CA, PM_COMPUTE},
+		{"n1", NULL, NULL, "0x99", 0x101b, PM_CA, PM_IO},
+		{"n1", NULL, NULL, "0x21", 0x101b, PM_CA, PM_COMPUTE},
+		{"n1", NULL, "0x20", "0x21", 0x101b, PM_CA, PM_IO},
+		{"n1", NULL, NULL, NULL, 0xcf09, PM_CA, PM_SERVICE},
+		{"n1", NULL, NULL, "0x99", 0xcf09, PM_CA, PM_SERVICE},
+		{"n1", NULL, NULL, "0x20", 0xcf09, PM_CA, PM_COMPUTE},
+		{"Mellanox Technologies Aggregation Node", NULL, NULL, NULL, 0, PM_CA,
+		 PM_SERVICE},
+		{"r", NULL, NULL, NULL, 0, PM_ROUTER, PM_SERVICE},
+		{"r", "compute name r", NULL, NULL, 0, PM_ROUTER, PM_COMPUTE},
+		{"ufm 1", "service name ufm*", "0x20", NULL, 0, PM_CA, PM_SERVICE},
+		{"ufm 1", "service device 0x1017", NULL, NULL, 0x1017, PM_CA, PM_SERVICE},
+		{"ufm 1", "service guid 0x21", NULL, NULL, 0, PM_CA, PM_SERVICE},
+		{"ufm 1", "service guid 0x22", NULL, NULL, 0, PM_CA, PM_COMPUTE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_roles roles = {.rules = {.count = 0}};
+		uint8_t host;
+
+		if (rows[i].rule)
+			assert_null(add(&roles.rules, rows[i].rule));
+		if (rows[i].io)
+			assert_int_equal(
+				pm_guids_parse(rows[i].io, "io", &roles.io, NULL), 0);
+		if (rows[i].compute)
+			assert_int_equal(pm_guids_parse(rows[i].compute, "cn",
+							&roles.compute, NULL),
+					 0);
+		host = role_of(&roles, rows[i].name, rows[i].device, rows[i].type);
+		if (host != rows[i].host)
+			fail_msg("row %zu: %u", i, host);
+		pm_roles_free(&roles);
+	}
 }
 
 /* How many used slots of a kind each plane has, over all leaves. */
@@ -193,6 +307,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_first_word_counts),
 		cmocka_unit_test(test_kinds_are_balanced_apart),
 		cmocka_unit_test(test_compute_file),
 		cmocka_unit_test(test_roots),

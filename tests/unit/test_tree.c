@@ -78,7 +78,7 @@ static const struct row rows[] = {
 	 "0011", "01", 2, 2, 1, 0},
 	{"a host on each switch", HOSTS_EVERYWHERE, "0000111122", "0123", 2, 2, 2, 0},
 	{"line boards and an edge switch", LINE_BOARDS, "011122", "0123", 2, 2, 1, 0},
-	{"two switches", "l0/4 l1/4 l0:1=a l1:1=b l0:3=l1:3 l0:4=l1:4", "10", "1", 2, 1,
+	{"two switches", "l0/4 l1/4 l0:1=a l1:1=b l0:3=l1:3 l0:4=l1:4", "01", "0", 2, 1,
 	 1, 0},
 	{"a star",
 	 "l0/2 l1/2 l2/2 c/5 l0:1=a l1:1=b l2:1=d c:1=e c:2=f l0:2=c:3 l1:2=c:4 l2:2=c:5",
@@ -87,7 +87,7 @@ static const struct row rows[] = {
 	 "l0/2 l1/3 l2/3 l3/3 l4/2 l0:1=a l1:1=b l2:1=c l3:1=d l4:1=e l0:2=l1:2 "
 	 "l1:3=l2:2 "
 	 "l2:3=l3:2 l3:3=l4:2",
-	 "01210", "04", 2, 1, 2, 0},
+	 "01210", "04", 1, 1, 2, 0},
 	{"as many on a spine as on leaves",
 	 "l0/4 l1/4 s0/4 s1/2 l0:1=a l0:2=b l1:1=c "
 	 "l1:2=d s0:3=g s0:4=h l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2",

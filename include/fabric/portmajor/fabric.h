@@ -34,6 +34,9 @@ enum pm_host {
 	PM_NO_HOST,
 	PM_COMPUTE, /* an end port, unless something else is said of it (roles.h) */
 	PM_IO,	    /* an end port of an I/O node */
+	PM_SERVICE, /* of an aggregation node, a router, or an end node above the leaves:
+		     * has a slot and a LID like others, and makes no switch a leaf */
+	PM_HOST_KINDS
 };
 
 struct pm_node {
@@ -45,7 +48,7 @@ struct pm_node {
 	uint8_t type;	     /* enum pm_node_type */
 	uint8_t num_ports;   /* highest port number, 1..PM_MAX_PORTS */
 	uint8_t root;	     /* switches: 1 if said to be a root of the tree */
-	uint16_t device;     /* NodeInfo:DeviceID, 0: not known; roles are guessed by it */
+	uint16_t device; /* NodeInfo:DeviceID, 0: not known; roles are guessed by it */
 };
 
 struct pm_port {
@@ -137,9 +140,9 @@ int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node);
 
 /*
- * How many end ports a switch of a skeleton has: with alive[port] those that are there
- * now, slots that were always empty before included; without it, NULL, those that are or
- * were. O(its ports).
+ * How many hosts a switch of a skeleton has, which are its end ports but for service
+ * ports: with alive[port] those that are there now, slots that were always empty before
+ * included; without it, NULL, those that are or were. O(its ports).
  */
 uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
 			       const uint8_t *alive);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The plugin's configuration file, portmajor.conf(5): lines `KEY VALUE`, blank
- * lines, and comments from # to the end of the line. Every key may be given
+ * lines, and comments from # to the end of the line. Every key but `role` may be given
  * once; those left out have their default.
  */
 #ifndef PORTMAJOR_CONFIG_H
@@ -9,6 +9,7 @@
 
 #include <portmajor/flap.h>
 #include <portmajor/plan.h>
+#include <portmajor/roles.h>
 
 #define PM_CONFIG_PATH 1024
 
@@ -29,6 +30,7 @@ struct pm_config {
 	bool shadow;
 	/* File or folder for Prometheus, absolute; "": the plugin's own folder. */
 	char prometheus[PM_CONFIG_PATH];
+	struct pm_role_rules roles; /* what end ports are for; default none */
 };
 
 void pm_config_init(struct pm_config *config);
