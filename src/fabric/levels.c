@@ -17,6 +17,7 @@
  *    them a leaf, and only the whole fabric shows that it is no leaf.
  * 3. Roots first: the switches that are farthest from all hosts are the roots. So in a
  *    director with hosts at its line boards and edge switches with hosts below these.
+ *    Then the same with those farthest from large leaves.
  * 4. The centre: where the switches form a graph without a cycle (two switches with
  *    links between them, a chain, a star), any root will do, and its centre is one.
  *
@@ -230,7 +231,7 @@ static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tr
 			tree->top_level = tree->level[sw];
 }
 
-/* Whether all cables down from this switch lead into one set of the union-find. */
+/* Whether all cables down from this switch that lead to leaves lead into one set. */
 static bool joins_nothing(const struct levels *l, uint32_t sw)
 {
 	uint32_t root = PM_NONE;
@@ -243,24 +244,40 @@ static bool joins_nothing(const struct levels *l, uint32_t sw)
 		if (l->tree->direction[i] != PM_DOWN)
 			continue;
 		below = tree_find_root(l->parent, l->tree->far[i]);
-		if (root != PM_NONE && below != root)
+		if (root != PM_NONE && below != root && l->other[below])
 			return false;
-		root = below;
+		if (l->other[below])
+			root = below;
 	}
 	return root != PM_NONE;
 }
 
-static void lower_idle_switches(const struct levels *l)
+/* Joins what is below a level; other[] are sets with a leaf then, by their roots. */
+static void join_below(const struct levels *l, unsigned int level)
+{
+	tree_join_levels(l->skeleton, l->tree, 0, level - 1, l->parent);
+	memset(l->other, 0, l->tree->num_switches);
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+		if (l->tree->level[sw] == 0)
+			l->other[tree_find_root(l->parent, sw)] = 1;
+}
+
+/* Whether there were any. */
+static bool lower_idle_switches(const struct levels *l)
 {
 	struct pm_tree *tree = l->tree;
+	bool any = false;
 
 	for (unsigned int level = tree->top_level; level >= 2; level--) {
-		tree_join_levels(l->skeleton, tree, 0, level - 1, l->parent);
+		join_below(l, level);
 		for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-			if (tree->level[sw] == level && joins_nothing(l, sw))
+			if (tree->level[sw] == level && joins_nothing(l, sw)) {
 				tree->level[sw] = (uint8_t)(level - 2);
+				any = true;
+			}
 		find_directions(l->skeleton, tree);
 	}
+	return any;
 }
 
 static void guess_from_leaves(const struct levels *l, uint64_t least)
@@ -268,7 +285,9 @@ static void guess_from_leaves(const struct levels *l, uint64_t least)
 	find_leaves(l, least);
 	count_from_leaves(l);
 	find_directions(l->skeleton, l->tree);
-	lower_idle_switches(l);
+	/* Those above one that was lowered may be idle now, too. */
+	while (lower_idle_switches(l))
+		;
 }
 
 /* ---- Roots first ---- */
@@ -343,7 +362,7 @@ static bool has_farther_neighbour(const struct levels *l, uint32_t sw)
 	return false;
 }
 
-/* Switches without many hosts that no neighbour is farther from these than. */
+/* Switches that no neighbour is farther from those with so many hosts than. */
 static bool take_farthest(struct levels *l, uint64_t least)
 {
 	const uint32_t *distance = l->search.by;
@@ -459,7 +478,9 @@ static bool take_roots(struct levels *l, enum pm_levels_by by, uint64_t fair)
 {
 	if (by == PM_BY_NAMED_ROOTS)
 		return take_named_roots(l);
-	return by == PM_BY_FARTHEST ? take_farthest(l, fair) : take_centres(l);
+	if (by == PM_BY_CENTRE)
+		return take_centres(l);
+	return take_farthest(l, by == PM_BY_FARTHEST ? 1 : fair);
 }
 
 static int guess(struct levels *l, enum pm_levels_by by, struct pm_error *err)

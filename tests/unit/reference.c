@@ -39,16 +39,29 @@ static unsigned int count_hosts(const struct pm_fabric *fabric, uint32_t sw)
 
 /* ---- Levels and reachability ---- */
 
-/* Whether it has hosts, and no neighbour so many that it could be a spine with some. */
-static bool is_leaf(const struct pm_fabric *fabric, uint32_t sw)
+/* End ports of a switch that the plan did not take for service ports. */
+static unsigned int count_said(const struct pm_fabric *known, uint32_t sw)
 {
-	unsigned int mine = count_hosts(fabric, sw);
+	unsigned int hosts = 0;
 
-	for (unsigned int p = 1; p <= fabric->nodes[sw].num_ports; p++) {
-		uint32_t other = next_switch(fabric, sw, p);
+	for (unsigned int p = 1; p <= known->nodes[sw].num_ports; p++) {
+		uint8_t host = known->ports[known->nodes[sw].first_port + p].host;
+
+		hosts += host != PM_NO_HOST && host != PM_SERVICE;
+	}
+	return hosts;
+}
+
+/* Whether it has hosts, and no neighbour so many that it could be a spine with some. */
+static bool is_leaf(const struct pm_fabric *known, uint32_t sw)
+{
+	unsigned int mine = count_said(known, sw);
+
+	for (unsigned int p = 1; p <= known->nodes[sw].num_ports; p++) {
+		uint32_t other = next_switch(known, sw, p);
 
 		if (other != PM_NONE && other != sw &&
-		    count_hosts(fabric, other) >= 2 * mine)
+		    count_said(known, other) >= 2 * mine)
 			return false;
 	}
 	return mine != 0;
@@ -89,13 +102,14 @@ static bool has_neighbour_level(const struct pm_fabric *whole, const uint8_t *le
 	return false;
 }
 
-static const char *check_level(const struct pm_fabric *whole, const struct pm_tree *tree,
+static const char *check_level(const struct pm_fabric *whole, const struct pm_plan *plan,
 			       const uint8_t *connected, uint32_t sw)
 {
 	const char *name = pm_fabric_name(whole, sw);
-	const uint8_t *level = tree->level;
+	const uint8_t *level = plan->tree.level;
 
-	if (tree->levels_by == PM_BY_LEAVES && is_leaf(whole, sw) && level[sw] != 0)
+	if (plan->tree.levels_by == PM_BY_LEAVES && is_leaf(plan->known, sw) &&
+	    level[sw] != 0)
 		return FAULT("%s is a leaf, not of level %u", name, level[sw]);
 	if (connected[sw] != (level[sw] != PM_NO_LEVEL))
 		return FAULT("%s has level %u but is%s joined to leaves", name, level[sw],
@@ -106,16 +120,16 @@ static const char *check_level(const struct pm_fabric *whole, const struct pm_tr
 	return NULL;
 }
 
-const char *reference_levels(const struct pm_fabric *whole, const struct pm_tree *tree)
+const char *reference_levels(const struct pm_fabric *whole, const struct pm_plan *plan)
 {
 	uint8_t *connected = malloc(whole->num_switches + 1u);
 	const char *text = NULL;
 
 	if (!connected)
 		abort();
-	mark_connected(whole, tree->level, connected);
+	mark_connected(whole, plan->tree.level, connected);
 	for (uint32_t sw = 0; sw < whole->num_switches && !text; sw++)
-		text = check_level(whole, tree, connected, sw);
+		text = check_level(whole, plan, connected, sw);
 	free(connected);
 	return text;
 }

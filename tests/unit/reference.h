@@ -19,12 +19,12 @@ struct reference {
 };
 
 /*
- * Looks at the levels that switches of a whole fabric were given: where these count from
- * the leaves, a switch with end ports and no neighbour with twice as many is one; and
- * whatever hangs together with leaves has a level, and a cable to a switch of the next
- * level up or down. NULL if so.
+ * Looks at the levels that a plan gave to switches of a whole fabric, the same switches:
+ * where these count from the leaves, a switch with end ports and no neighbour with twice
+ * as many is one; and whatever hangs together with leaves has a level, and a cable to a
+ * switch of the next level up or down. NULL if so.
  */
-const char *reference_levels(const struct pm_fabric *whole, const struct pm_tree *tree);
+const char *reference_levels(const struct pm_fabric *whole, const struct pm_plan *plan);
 
 /* What can be reached in the fabric of now, borrowed, with the levels of a plan. */
 void reference_make(struct reference *reference, const struct pm_plan *plan,

@@ -391,8 +391,7 @@ static void test_losses_and_returns(void **state)
 		seed = first_seed + round;
 		if (begin(&t)) {
 			tried++;
-			expect_none(seed, "levels",
-				    reference_levels(t.whole, &t.plan->tree));
+			expect_none(seed, "levels", reference_levels(t.whole, t.plan));
 			expect_none(seed, "plan", reference_plan(t.plan, false));
 			step(&t);
 			check_shuffled(&t);
@@ -556,7 +555,7 @@ static void check_grown(struct trial *t)
 	assert_non_null(alive);
 	EXPECT(whole->num_switches == t->plan->known->num_switches);
 	if (knows_hosts(t->plan, whole))
-		expect_none(seed, "levels", reference_levels(whole, &t->plan->tree));
+		expect_none(seed, "levels", reference_levels(whole, t->plan));
 	check_tables(t, whole, NULL);
 	EXPECT(pm_plan_match(t->plan, t->now, alive));
 	check_tables(t, t->now, alive);

@@ -51,6 +51,7 @@ enum pm_levels_by {
 	PM_BY_LEAVES, /* guessed, in this order, until one joins all hosts: */
 	PM_BY_LARGE_LEAVES,
 	PM_BY_FARTHEST,
+	PM_BY_FARTHEST_FROM_LARGE,
 	PM_BY_CENTRE,
 	PM_BY_NAMED_ROOTS, /* said by the operator */
 };
