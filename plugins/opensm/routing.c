@@ -42,7 +42,7 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 	odd = change.plan && (change.base || !plugin->planning.plan);
 	planning_adopt(&plugin->planning, &change);
 	if (odd)
-		tell_oddities(plugin);
+		tell_oddities(plugin, fabric);
 	tell_recall(plugin, &change.recall);
 	return 0;
 }

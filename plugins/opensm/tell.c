@@ -4,14 +4,18 @@
 #include "say.h"
 
 #include <portmajor/change.h>
+#include <portmajor/guess.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-void tell_oddities(const struct plugin *plugin)
+void tell_oddities(const struct plugin *plugin, const struct pm_fabric *fabric)
 {
 	char text[PM_CHANGE_TEXT];
+
+	if (pm_guess_describe(plugin->planning.base, fabric, text, sizeof(text)))
+		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
 
 	if (pm_change_oddities(plugin->planning.base, text, sizeof(text)))
 		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);

@@ -6,8 +6,9 @@
 #include "move.h"
 #include "plugin.h"
 
-/* Of a plan that has just come into force: what is odd in it, and what evidence did. */
-void tell_oddities(const struct plugin *plugin);
+/* Of a plan that has just come into force for a fabric: what was guessed and what is odd
+ * in it, and what evidence did. */
+void tell_oddities(const struct plugin *plugin, const struct pm_fabric *fabric);
 void tell_recall(const struct plugin *plugin, const struct pm_recall *recall);
 
 /* How many ports of a fabric that ran before have the planned LID. */

@@ -7,6 +7,7 @@
 #include "opensm.h"
 
 #include <portmajor/config.h>
+#include <portmajor/guess.h>
 #include <portmajor/netlist.h>
 #include <portmajor/planfile.h>
 
@@ -27,6 +28,7 @@ struct preflight {
 	struct pm_smconf conf;
 	uint8_t lmc;
 	struct pm_plan_config plan; /* that OpenSM would use */
+	const char *plugin_conf;    /* portmajor.conf, if it can be used; else NULL */
 	struct cache_paths files;   /* of plans .. */
 	struct pm_plan **stored;    /* .. and what they have; NULL: cannot be used */
 	json_t *checks;		    /* NULL: print lines */
@@ -223,6 +225,7 @@ static void check_options(struct preflight *p)
 	else
 		report(p, true, "configuration", "%s%s", path,
 		       config.shadow ? ": shadow mode, the next engine routes" : "");
+	p->plugin_conf = path && !pm_config_read(path, &config, &err) ? path : NULL;
 	p->plan.order = config.lid_order;
 	p->plan.lmc = p->lmc;
 }
@@ -366,6 +369,7 @@ static int read_fabric(struct preflight *p, struct pm_fabric **fabric)
 		.files = {.roots = pm_smconf_value(&p->conf, "root_guid_file"),
 			  .compute = pm_smconf_value(&p->conf, "cn_guid_file"),
 			  .io = pm_smconf_value(&p->conf, "io_guid_file")},
+		.config = p->plugin_conf,
 	};
 
 	return cli_fabric_read(p->netlist, &config, fabric);
@@ -376,6 +380,7 @@ static int check_fabric(struct preflight *p)
 {
 	struct pm_fabric *fabric = NULL;
 	struct pm_plan *plan = NULL;
+	char guess[PM_GUESS_TEXT];
 	struct pm_error err;
 	int status;
 
@@ -391,6 +396,8 @@ static int check_fabric(struct preflight *p)
 		       "switches %u, leaves %u, levels 0 to %u, LIDs up to %u",
 		       plan->tree.num_switches, plan->tree.num_leaves,
 		       plan->tree.top_level, plan->top_lid);
+	if (plan && pm_guess_describe(plan, fabric, guess, sizeof(guess)))
+		report(p, true, "roles", "%s", guess);
 	check_fit(p, fabric);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);

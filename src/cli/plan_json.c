@@ -4,6 +4,7 @@
 #include "plan.h"
 
 #include <portmajor/change.h>
+#include <portmajor/guess.h>
 #include <portmajor/link.h>
 #include <portmajor/print.h>
 
@@ -174,6 +175,8 @@ static json_t *list_notes(const struct cli_tables *tables, const struct pm_fabri
 	json_t *list = json_array();
 	char text[PM_CHANGE_TEXT];
 
+	if (pm_guess_describe(tables->plan, fabric, text, sizeof(text)))
+		json_array_append_new(list, cli_json_string(text));
 	if (pm_change_oddities(tables->plan, text, sizeof(text)))
 		json_array_append_new(list, cli_json_string(text));
 	if (pm_change_apart(tables->plan, &tables->apart, text, sizeof(text)))

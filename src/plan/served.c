@@ -115,7 +115,7 @@ int pm_served_refuse(const struct pm_served *served, const struct pm_fabric *kno
 		err, -ENOTSUP,
 		"not a fat tree: no up-then-down path joins %llu of %llu pairs of hosts, "
 		"such as those at \"%s\" and \"%s\" (%u cables between switches of one "
-		"level)",
+		"level); if it is one, root_guid_file can name its roots",
 		(unsigned long long)(served->joined - served->pairs),
 		(unsigned long long)served->joined,
 		pm_fabric_name(known, served->apart[0]),

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A line of text about roles and levels that were guessed. */
+#include <portmajor/guess.h>
+#include <portmajor/roles.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define NAMED 3 /* of a kind */
+
+struct line {
+	char *text;
+	size_t size, used;
+	bool any; /* something was guessed */
+};
+
+__attribute__((format(printf, 2, 3))) static void append(struct line *line,
+							 const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	if (line->used >= line->size)
+		return;
+	va_start(arguments, format);
+	length = vsnprintf(line->text + line->used, line->size - line->used, format,
+			   arguments);
+	va_end(arguments);
+	if (length > 0)
+		line->used += (size_t)length;
+}
+
+/* Begins a part of the line. */
+static void begin(struct line *line)
+{
+	append(line, line->any ? "; " : "roles guessed: ");
+	line->any = true;
+}
+
+static void count_nodes(const struct pm_fabric *now, uint32_t *aggregation,
+			uint32_t *routers)
+{
+	*aggregation = *routers = 0;
+	for (uint32_t i = now->num_switches; i < now->num_nodes; i++) {
+		*aggregation += pm_is_aggregation_node(now, i);
+		*routers += now->nodes[i].type == PM_ROUTER;
+	}
+}
+
+static void describe_nodes(const struct pm_fabric *now, struct line *line)
+{
+	uint32_t aggregation, routers;
+
+	count_nodes(now, &aggregation, &routers);
+	if (aggregation) {
+		begin(line);
+		append(line, "%u aggregation node%s", aggregation,
+		       aggregation > 1 ? "s" : "");
+	}
+	if (routers) {
+		begin(line);
+		append(line, "%u router%s", routers, routers > 1 ? "s" : "");
+	}
+}
+
+/* Whether a port was taken for a service port for its place alone. */
+static bool is_by_place(const struct pm_plan *plan, const struct pm_fabric *now,
+			uint32_t port)
+{
+	uint32_t here;
+
+	if (plan->known->ports[port].host != PM_SERVICE)
+		return false;
+	here = pm_fabric_same_port(plan->known, port, now);
+	return here != PM_NONE && now->ports[here].host == PM_COMPUTE;
+}
+
+static void describe_places(const struct pm_plan *plan, const struct pm_fabric *now,
+			    struct line *line)
+{
+	const struct pm_fabric *known = plan->known;
+	uint32_t count = 0, named = 0;
+
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		count += is_by_place(plan, now, i);
+	if (!count)
+		return;
+	begin(line);
+	append(line, "%u %s (", count,
+	       count > 1 ? "end ports above the leaves are service ports"
+			 : "end port above the leaves is a service port");
+	for (uint32_t i = 0; i < known->num_ports && named < NAMED; i++)
+		if (is_by_place(plan, now, i))
+			append(line, "%s%s[%u]", named++ ? ", " : "",
+			       pm_fabric_name(known, known->ports[i].node),
+			       known->ports[i].num);
+	append(line,
+	       "%s), `role compute` in portmajor.conf or cn_guid_file says otherwise",
+	       count > NAMED ? ", .." : "");
+}
+
+/* The switches that levels count from: without a way up. */
+static bool is_root(const struct pm_plan *plan, uint32_t sw)
+{
+	bool any = false;
+
+	pm_for_each_port(i, plan->known, sw) {
+		if (plan->tree.direction[i] == PM_UP)
+			return false;
+		any |= plan->tree.direction[i] == PM_DOWN;
+	}
+	return any;
+}
+
+static void describe_roots(const struct pm_plan *plan, struct line *line)
+{
+	uint32_t count = 0, named = 0;
+
+	for (uint32_t sw = 0; sw < plan->tree.num_switches; sw++)
+		count += is_root(plan, sw);
+	begin(line);
+	append(line, "levels count from %u %s (", count,
+	       count > 1 ? "switches" : "switch");
+	for (uint32_t sw = 0; sw < plan->tree.num_switches && named < NAMED; sw++)
+		if (is_root(plan, sw))
+			append(line, "%s%s", named++ ? ", " : "",
+			       pm_fabric_name(plan->known, sw));
+	append(line, "%s), root_guid_file says otherwise", count > NAMED ? ", .." : "");
+}
+
+static void describe_levels(const struct pm_plan *plan, struct line *line)
+{
+	switch (plan->tree.levels_by) {
+	case PM_BY_LARGE_LEAVES:
+		begin(line);
+		append(line, "levels count from switches with many hosts, root_guid_file "
+			     "says otherwise");
+		break;
+	case PM_BY_FARTHEST:
+	case PM_BY_FARTHEST_FROM_LARGE:
+	case PM_BY_CENTRE:
+		describe_roots(plan, line);
+		break;
+	default:
+		break;
+	}
+}
+
+bool pm_guess_describe(const struct pm_plan *plan, const struct pm_fabric *now,
+		       char *text, size_t size)
+{
+	struct line line = {.text = text, .size = size};
+
+	if (size)
+		text[0] = '\0';
+	describe_nodes(now, &line);
+	describe_places(plan, now, &line);
+	describe_levels(plan, &line);
+	return line.any;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "recipe.h"
+#include "world.h"
+
+#include <portmajor/guess.h>
+#include <portmajor/roles.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TWO_LEVEL                                                                        \
+	"l0/4 l1/4 s0/5 s1/5 l0:1=a l0:2=b l1:1=c l1:2=d l0:3=s0:1 l0:4=s1:1 "           \
+	"l1:3=s0:2 l1:4=s1:2 "
+
+struct row {
+	const char *name, *drawing, *aggregation, *rule, *text;
+};
+
+static const struct row rows[] = {
+	{"a tree", TWO_LEVEL, NULL, NULL, ""},
+	{"an aggregation node", TWO_LEVEL "s0:3=g", "g", NULL,
+	 "roles guessed: 1 aggregation node"},
+	{"one by its place", TWO_LEVEL "s0:3=g", NULL, NULL,
+	 "roles guessed: 1 end port above the leaves is a service port (s0[3]), `role "
+	 "compute` in portmajor.conf or cn_guid_file says otherwise"},
+	{"one that was said", TWO_LEVEL "s0:3=g", NULL, "service name g", ""},
+	{"both", TWO_LEVEL "s0:3=g s1:3=h s1:4=i", "h", NULL,
+	 "roles guessed: 1 aggregation node; 2 end ports above the leaves are service "
+	 "ports (s0[3], s1[4]), `role compute` in portmajor.conf or cn_guid_file says "
+	 "otherwise"},
+	{"two switches", "l0/2 l1/2 l0:1=a l1:1=b l0:2=l1:2", NULL, NULL,
+	 "roles guessed: levels count from 1 switch (l1), root_guid_file says otherwise"},
+};
+
+static void set_device(struct pm_fabric *fabric, const char *name)
+{
+	uint32_t node = name ? pm_fabric_find_name(fabric, name) : PM_NONE;
+
+	if (node != PM_NONE)
+		fabric->nodes[node].device = 0xcf09;
+}
+
+static void test_texts(void **state)
+{
+	struct pm_plan_config config = {.order = PM_GROUPED};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_fabric *fabric = recipe_draw(rows[i].drawing);
+		struct pm_roles roles = {.rules = {.count = 0}};
+		char text[PM_GUESS_TEXT];
+		struct pm_plan *plan = NULL;
+
+		if (rows[i].rule)
+			assert_null(pm_role_rules_add(
+				&roles.rules,
+				(struct pm_text){rows[i].rule,
+						 rows[i].rule + strlen(rows[i].rule)}));
+		set_device(fabric, rows[i].aggregation);
+		pm_roles_apply(&roles, fabric);
+		assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
+		if (pm_guess_describe(plan, fabric, text, sizeof(text)) !=
+			    (rows[i].text[0] != '\0') ||
+		    strcmp(text, rows[i].text) != 0)
+			fail_msg("%s: \"%s\"", rows[i].name, text);
+		/* What does not fit is cut off. */
+		pm_guess_describe(plan, fabric, text, 8);
+		assert_true(strlen(text) < 8);
+		pm_plan_free(plan);
+		pm_fabric_free(fabric);
+	}
+}
+
+/* A plan that is written down, or grows, keeps what it took for service ports. */
+static void test_roles_stay(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL "s0:3=g");
+	struct pm_fabric *more = recipe_draw(TWO_LEVEL "s0:3=g s1:3=h");
+	struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_plan *plan = NULL, *grown = NULL;
+	uint32_t port = world_port(fabric, "s0", 3);
+
+	(void)state;
+	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
+	assert_int_equal(plan->known->ports[port].host, PM_SERVICE);
+	assert_int_equal(pm_plan_grow(plan, more, &grown, NULL), 0);
+	assert_non_null(grown);
+	assert_int_equal(grown->known->ports[port].host, PM_SERVICE);
+	assert_int_equal(grown->known->ports[world_port(more, "s1", 3)].host, PM_SERVICE);
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		if (plan->lid[i])
+			assert_int_equal(grown->lid[i], plan->lid[i]);
+	pm_plan_free(grown);
+	pm_plan_free(plan);
+	pm_fabric_free(more);
+	pm_fabric_free(fabric);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_roles_stay),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
