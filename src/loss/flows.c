@@ -346,14 +346,14 @@ static void send_block(struct pm_flows *flows, uint32_t sw, uint32_t block,
 }
 
 /* All flows for the LIDs of a block that lead up and then down. */
-static void fill_block(struct pm_flows *flows, uint32_t block, uint16_t odd)
+static void fill_block(struct pm_flows *flows, uint32_t block, const uint8_t *odd)
 {
 	const struct pm_reach *reach = pm_routes_reach(flows->routes);
 
 	for (uint32_t sw = 0; sw < flows->fabric->num_switches; sw++)
 		for (uint32_t lid = block; flows->hosts[sw] && lid < block + PM_LFT_BLOCK;
 		     lid++)
-			if (flows->is_end[lid] && lid != odd)
+			if (flows->is_end[lid] && !odd[lid])
 				*flow_at(flows, sw, lid) = (uint16_t)flows->hosts[sw];
 	for (uint32_t i = 0; i < reach->num_by_level; i++)
 		send_block(flows, reach->by_level[i], block, PM_UP);
@@ -402,7 +402,7 @@ static void sort_links(struct pm_flows *flows)
 			compare_loads, flows);
 }
 
-static void fill(struct pm_flows *flows, uint16_t odd)
+static void fill(struct pm_flows *flows, const uint8_t *odd)
 {
 	const uint16_t *lid_of = pm_routes_plan(flows->routes)->lid;
 
@@ -413,8 +413,9 @@ static void fill(struct pm_flows *flows, uint16_t odd)
 		}
 	for (uint32_t block = 0; block < flows->stride; block += PM_LFT_BLOCK)
 		fill_block(flows, block, odd);
-	if (flows->is_end[odd])
-		fill_odd(flows, odd);
+	for (uint32_t lid = 0; lid < flows->stride; lid++)
+		if (flows->is_end[lid] && odd[lid])
+			fill_odd(flows, lid);
 	memcpy(flows->before, flows->load,
 	       flows->tree->num_ports * sizeof(*flows->before));
 	sort_links(flows);
@@ -440,7 +441,7 @@ static int allocate(struct pm_flows *flows, struct pm_error *err)
 }
 
 int pm_flows_new(const struct pm_fabric *fabric, const struct pm_routes *routes,
-		 const uint8_t *const *base, uint16_t odd, struct pm_flows **result,
+		 const uint8_t *const *base, const uint8_t *odd, struct pm_flows **result,
 		 struct pm_error *err)
 {
 	struct pm_flows *flows = calloc(1, sizeof(*flows));

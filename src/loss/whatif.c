@@ -466,18 +466,36 @@ static int hold_tables(struct pm_whatif *whatif, struct pm_error *err)
 	return pm_pool_check(&whatif->pool, err);
 }
 
-/* The manager's LID may have detours, which hosts' traffic to it takes too. */
+/* LIDs to which some traffic takes detours: entries that are not preferred ones. */
+static void find_odd(const struct pm_whatif *whatif, uint8_t *odd)
+{
+	uint32_t stride = pm_routes_stride(whatif->routes);
+
+	for (uint32_t i = 0; i < whatif->num_held; i++) {
+		uint32_t sw = whatif->held_list[i];
+		const uint8_t *preferred = pm_routes_preferred(whatif->routes, sw);
+
+		for (uint32_t lid = 0; lid < stride; lid++)
+			odd[lid] |= whatif->held[sw][lid] != preferred[lid];
+	}
+}
+
 static int start_flows(struct pm_whatif *whatif, struct pm_error *err)
 {
-	uint32_t sm = whatif->detours.sm;
+	uint8_t *odd = pm_array(pm_routes_stride(whatif->routes), 1);
+	int rc;
 
+	if (!odd)
+		return pm_error_no_memory(err);
 	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++)
 		whatif->base[sw] = whatif->held[sw]
 					   ? whatif->held[sw]
 					   : pm_routes_preferred(whatif->routes, sw);
-	return pm_flows_new(whatif->fabric, whatif->routes, whatif->base,
-			    sm == PM_NONE ? 0 : whatif->plan->lid[sm], &whatif->flows,
-			    err);
+	find_odd(whatif, odd);
+	rc = pm_flows_new(whatif->fabric, whatif->routes, whatif->base, odd,
+			  &whatif->flows, err);
+	free(odd);
+	return rc;
 }
 
 /* Finds what is there before a loss. */

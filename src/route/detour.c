@@ -112,6 +112,7 @@ void route_add_detours(struct pm_routes *routes, const struct pm_detours *detour
 	const struct pm_plan *plan = routes->plan;
 	uint16_t lids[1u << PM_MAX_LMC];
 
+	route_add_beyond(routes);
 	if (detours->sm != PM_NONE && plan->lid[detours->sm]) {
 		uint32_t num = pm_plan_num_lids(plan, detours->sm);
 

@@ -237,7 +237,7 @@ static bool needs_detours(const struct pm_routes *routes,
 {
 	const struct pm_port *ports = routes->plan->known->ports;
 
-	return detours->switches ||
+	return detours->switches || routes->num_upper ||
 	       (detours->sm != PM_NONE && lacks(routes, ports[detours->sm].node));
 }
 

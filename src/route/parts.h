@@ -6,7 +6,7 @@
  *   preferred   (preferred.c, deal.c) with every cable alive; made once
  *               or, where a switch holds something as good, that (adopt.c)
  *   moved       (moved.c) entries whose preferred port does not lead there now
- *   detours     (detour.c) places that have no up-then-down path but must be
+ *   detours     (beyond.c, detour.c) places that have no up-then-down path but must be
  *               reached all the same
  */
 #ifndef PORTMAJOR_ROUTE_PARTS_H
@@ -131,8 +131,15 @@ struct pm_routes {
 
 	uint64_t *alike; /* scratch, for moved.c: [words] see there */
 
-	/* Scratch, for detour.c. */
+	/* Scratch, for detour.c; the queue for beyond.c, too. */
 	uint32_t *queue, *distance; /* [switch] */
+
+	/* End ports above the leaves, for beyond.c. */
+	uint32_t *upper; /* [num_upper] switches that have some */
+	uint32_t num_upper;
+	uint8_t *is_upper;  /* [switch] one of these */
+	uint8_t *has_slots; /* [switch] has or had end ports */
+	uint8_t *marked;    /* [switch] scratch */
 };
 
 /* The up ports of one switch; borrowed. */
@@ -292,7 +299,11 @@ bool route_isolate(struct pm_routes *routes, uint32_t sw);
 /* The table is about to be, or preferred has been, changed in other ways. */
 void route_touch_all(struct pm_routes *routes, uint32_t sw);
 
-/* detour.c */
+/* beyond.c: paths that go down and up again, at one leaf; what they are for, -ENOMEM. */
+void route_add_beyond(struct pm_routes *routes);
+int route_index_beyond(struct pm_routes *routes, struct pm_error *err);
+
+/* detour.c: both kinds of detours */
 void route_add_detours(struct pm_routes *routes, const struct pm_detours *detours);
 
 #endif

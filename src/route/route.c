@@ -131,6 +131,8 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 	rc = pm_pool_check(&routes->pool, err);
 	if (!rc)
 		rc = route_index(routes, err);
+	if (!rc)
+		rc = route_index_beyond(routes, err);
 	if (rc)
 		goto out;
 	for (uint32_t i = 0; i < plan->tree.num_leaves; i++)

@@ -287,15 +287,6 @@ static const char *follow(const struct packet *packet, uint32_t from)
 	return FAULT("LID %u from %s loops", packet->lid, name_of(packet, from));
 }
 
-/* Entries that should say nothing do so. */
-static const char *check_kept(const struct packet *packet, uint32_t from)
-{
-	if (entry_at(packet, from) == PM_LFT_KEEP)
-		return NULL;
-	return FAULT("LID %u at %s is %u, but there is no path", packet->lid,
-		     name_of(packet, from), entry_at(packet, from));
-}
-
 /* Marks the switches that cables join with one, in whatever way. */
 static void find_joined(const struct reference *reference, uint32_t to, uint8_t *joined)
 {
@@ -317,6 +308,15 @@ static void find_joined(const struct reference *reference, uint32_t to, uint8_t 
 				again = true;
 			}
 	}
+}
+
+static bool has_upper_slots(const struct pm_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		if (plan->known->ports[i].host &&
+		    plan->tree.level[plan->known->ports[i].node] > plan->tree.leaf_level)
+			return true;
+	return false;
 }
 
 static bool has_detours(const struct reference_tables *tables, uint32_t place)
@@ -346,11 +346,58 @@ static const char *arrives(const struct packet *packet, uint32_t from)
 	return FAULT("LID %u: no detour from %s", packet->lid, name_of(packet, from));
 }
 
+/* The switch at which a packet that arrives goes up after it went down, or PM_NONE. */
+static uint32_t find_turn(const struct packet *packet, uint32_t from)
+{
+	const struct reference *reference = packet->reference;
+	uint32_t sw = from;
+	bool down = false;
+
+	while (sw != packet->to) {
+		uint32_t next = next_switch(reference->now, sw, entry_at(packet, sw));
+
+		if (reference->level[next] > reference->level[sw] && down)
+			return sw;
+		down |= reference->level[next] < reference->level[sw];
+		sw = next;
+	}
+	return PM_NONE;
+}
+
+/*
+ * Entries that should say nothing do so. Only where end ports are above the leaves, some
+ * lead to a slot all the same: all of these turn up at one switch.
+ */
+static const char *check_kept(const struct packet *packet, uint32_t from, uint32_t *hub)
+{
+	uint32_t turn;
+	const char *text;
+
+	if (entry_at(packet, from) == PM_LFT_KEEP)
+		return NULL;
+	if (!packet->port || !has_upper_slots(packet->tables->plan))
+		return FAULT("LID %u at %s is %u, but there is no path", packet->lid,
+			     name_of(packet, from), entry_at(packet, from));
+	text = arrives(packet, from);
+	if (text)
+		return text;
+	turn = find_turn(packet, from);
+	if (turn == PM_NONE)
+		return FAULT("LID %u at %s: arrives without a turn", packet->lid,
+			     name_of(packet, from));
+	if (*hub != PM_NONE && *hub != turn)
+		return FAULT("LID %u from %s turns up at %s, others elsewhere",
+			     packet->lid, name_of(packet, from), name_of(packet, turn));
+	*hub = turn;
+	return NULL;
+}
+
 const char *reference_walk(const struct reference *reference,
 			   const struct reference_tables *tables, bool exact)
 {
 	const struct pm_plan *plan = tables->plan;
 	uint8_t joined[PM_MAX_NODES];
+	uint32_t hub = PM_NONE;
 	bool detours;
 
 	for (uint32_t lid = 0; lid < tables->stride; lid++) {
@@ -376,7 +423,7 @@ const char *reference_walk(const struct reference *reference,
 			else if (detours && joined[from])
 				text = arrives(&packet, from);
 			else if (exact)
-				text = check_kept(&packet, from);
+				text = check_kept(&packet, from, &hub);
 			if (text)
 				return text;
 		}

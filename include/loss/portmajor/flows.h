@@ -16,11 +16,11 @@ struct pm_flows;
 /*
  * The flows in the fabric that the routes' plan was made of, with the plan's LIDs, over
  * base[switch], tables of pm_routes_stride entries. They lead up and then down but for
- * LID `odd`, 0 for none. All is borrowed; the caller frees the result. -ENOMEM. Cost:
- * O(entries), and 2 bytes of memory for each.
+ * LIDs with odd[lid] set. odd is not needed afterwards, all else is borrowed; the caller
+ * frees the result. -ENOMEM. Cost: O(entries), and 2 bytes of memory for each.
  */
 int pm_flows_new(const struct pm_fabric *fabric, const struct pm_routes *routes,
-		 const uint8_t *const *base, uint16_t odd, struct pm_flows **flows,
+		 const uint8_t *const *base, const uint8_t *odd, struct pm_flows **flows,
 		 struct pm_error *err);
 void pm_flows_free(struct pm_flows *flows);
 

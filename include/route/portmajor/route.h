@@ -38,6 +38,10 @@ void pm_routes_free(struct pm_routes *routes);
  * paths that turn up again: the subnet manager's, to which traps are sent, and with
  * `switches` (OpenSM's connect_roots) those of all switches. Such paths can be part
  * of a credit loop, so they are taken only where there is no up-then-down path.
+ *
+ * End ports above the leaves and all others reach each other, too, where an update is
+ * given detours: by paths that turn up again at one leaf alone, and so are part of no
+ * credit loop, or else not (src/route/beyond.c).
  */
 struct pm_detours {
 	uint32_t sm; /* place (port of plan->known), or PM_NONE */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Paths beyond up and then down, for end ports above the leaves: those at two spines,
+ * say, have nothing but leaves in common.
+ *
+ * All such paths turn up again at one and the same leaf, the hub. A switch without an
+ * up-then-down path to a place sends as it would send to the hub, until a switch has such
+ * a path: at the latest the hub itself has one. Entries for one LID lead along the path
+ * to the hub or, from the first switch that can reach the place, up and then down: no
+ * loop.
+ *
+ *       s0 (end port)   s1 (end port)        s0 -> hub -> s1; another leaf would do for
+ *         \ \         / /                    a path alone, but then these two turns
+ *          \ hub ----' /                     could wait for each other
+ *           leaf -----'
+ *
+ * A credit loop needs two turns up that wait for each other in a circle, or one whose
+ * path leads back to it. The first cannot be, as there is one place to turn. For the
+ * second, what goes up from the hub would have to come back down to it, over other
+ * ancestors of it: is_safe() looks for such a step. Where the places below ancestors of
+ * one level are the same, as in trees without holes, there is none.
+ */
+#include "parts.h"
+
+#include <errno.h>
+
+#define NO_HUB PM_NONE
+
+static bool reaches(const struct pm_routes *routes, uint32_t from, uint32_t to)
+{
+	return pm_bits_test(pm_reach_updown(&routes->now, from), to);
+}
+
+static bool is_below(const struct pm_routes *routes, uint32_t sw, uint32_t below)
+{
+	return pm_bits_test(pm_reach_down(&routes->now, sw), below);
+}
+
+static const uint8_t *row_of(const struct pm_routes *routes, uint32_t sw)
+{
+	return pm_routes_table(routes, sw);
+}
+
+/* The switch that an entry leads to, or PM_NONE. */
+static uint32_t next_switch(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	uint8_t num = row_of(routes, sw)[lid];
+
+	if (num == 0 || num > route_node(routes, sw)->num_ports)
+		return PM_NONE;
+	return route_far_switch(routes, route_node(routes, sw)->first_port + num);
+}
+
+/* ---- The hub ---- */
+
+/* How many switches with end ports above the leaves a leaf reaches and is reached by. */
+static uint32_t count_upper(const struct pm_routes *routes, uint32_t leaf)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < routes->num_upper; i++)
+		count += reaches(routes, leaf, routes->upper[i]) +
+			 reaches(routes, routes->upper[i], leaf);
+	return count;
+}
+
+/* Whether an entry for a place below b but not below a leads from a up to c and down to
+ * b. */
+static bool may_return(const struct pm_routes *routes, uint32_t a, uint32_t b, uint32_t c)
+{
+	const uint64_t *below_a = pm_reach_down(&routes->now, a);
+	const uint64_t *below_b = pm_reach_down(&routes->now, b);
+
+	for (uint32_t w = 0; w < routes->now.words; w++)
+		for (uint64_t only = below_b[w] & ~below_a[w]; only; only &= only - 1) {
+			uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(only);
+
+			for (uint32_t i = routes->first_lid[to];
+			     i < routes->first_lid[to + 1]; i++)
+				if (next_switch(routes, a, routes->lids_of[i]) == c &&
+				    next_switch(routes, c, routes->lids_of[i]) == b)
+					return true;
+		}
+	return false;
+}
+
+/* Whether what comes up to c from the hub's side may go down to the hub's side again. */
+static bool turns_back_at(const struct pm_routes *routes, uint32_t hub, uint32_t c)
+{
+	uint32_t sides[PM_MAX_PORTS + 1], count = 0, last = PM_NONE;
+
+	pm_for_each_port(i, routes->plan->known, c) {
+		uint32_t far = route_far_switch(routes, i);
+
+		if (routes->plan->tree.direction[i] != PM_DOWN || !routes->alive[i] ||
+		    far == last || !is_below(routes, far, hub))
+			continue;
+		sides[count++] = last = far;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < count; k++)
+			if (sides[i] != sides[k] &&
+			    may_return(routes, sides[i], sides[k], c))
+				return true;
+	return false;
+}
+
+static bool is_safe(const struct pm_routes *routes, uint32_t hub)
+{
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (sw != hub && is_below(routes, sw, hub) &&
+		    turns_back_at(routes, hub, sw))
+			return false;
+	return true;
+}
+
+/* The leaf that joins most of them, of these the first, if it is safe. */
+static uint32_t choose_hub(const struct pm_routes *routes)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	uint32_t best = NO_HUB, most = 0;
+
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		uint32_t leaf = tree->leaves[l], count = count_upper(routes, leaf);
+
+		if (count <= most)
+			continue;
+		most = count;
+		best = leaf;
+		if (count == 2 * routes->num_upper)
+			break;
+	}
+	return best != NO_HUB && is_safe(routes, best) ? best : NO_HUB;
+}
+
+/* ---- Entries ---- */
+
+/* One place that is sent to over the hub. */
+struct beyond {
+	struct pm_routes *routes;
+	uint32_t hub, to;
+	uint16_t hub_lid;
+	uint8_t *marked; /* [switch] gets entries as if for the hub */
+};
+
+/*
+ * Marks the switches from one on to the hub that cannot reach the place. Not if another
+ * switch would have to turn up: one that the path comes down to.
+ */
+static void mark_path(const struct beyond *b, uint32_t from)
+{
+	const struct pm_tree *tree = &b->routes->plan->tree;
+	uint32_t *path = b->routes->queue, length = 0, sw = from;
+	bool down = false;
+
+	while (sw != b->hub && !b->marked[sw] && !reaches(b->routes, sw, b->to)) {
+		uint32_t next = next_switch(b->routes, sw, b->hub_lid);
+
+		if (next == PM_NONE || length == b->routes->num_switches)
+			return;
+		path[length++] = sw;
+		down = tree->level[next] < tree->level[sw];
+		sw = next;
+	}
+	if (down && sw != b->hub && !b->marked[sw] && !is_below(b->routes, sw, b->to))
+		return;
+	while (length)
+		b->marked[path[--length]] = 1;
+}
+
+static void put_entries(const struct beyond *b, uint32_t sw)
+{
+	struct pm_routes *routes = b->routes;
+	uint8_t num = row_of(routes, sw)[b->hub_lid];
+
+	if (!routes->moved[sw])
+		route_start_moving(routes, sw);
+	for (uint32_t i = routes->first_lid[b->to]; i < routes->first_lid[b->to + 1];
+	     i++) {
+		uint32_t lid = routes->lids_of[i];
+
+		if (routes->to[lid].port)
+			route_put(routes, sw, lid,
+				  routes->table[(size_t)sw * routes->stride + lid], num);
+	}
+}
+
+/* From switches above the leaves with end ports; to one of these from all with any. */
+static void send_over_hub(const struct beyond *b)
+{
+	const struct pm_routes *routes = b->routes;
+
+	memset(b->marked, 0, routes->num_switches);
+	if (routes->is_upper[b->to]) {
+		for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+			if (routes->has_slots[sw] && sw != b->to)
+				mark_path(b, sw);
+	} else {
+		for (uint32_t i = 0; i < routes->num_upper; i++)
+			if (routes->upper[i] != b->to)
+				mark_path(b, routes->upper[i]);
+	}
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (b->marked[sw])
+			put_entries(b, sw);
+}
+
+void route_add_beyond(struct pm_routes *routes)
+{
+	struct beyond b = {.routes = routes, .marked = routes->marked};
+
+	if (!routes->num_upper)
+		return;
+	b.hub = choose_hub(routes);
+	if (b.hub == NO_HUB)
+		return;
+	b.hub_lid = routes->plan->lid[route_node(routes, b.hub)->first_port];
+	for (b.to = 0; b.to < routes->num_switches; b.to++)
+		if (routes->has_slots[b.to] && reaches(routes, b.hub, b.to))
+			send_over_hub(&b);
+}
+
+int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
+{
+	uint32_t num = routes->num_switches;
+
+	routes->upper = pm_pool_array(&routes->pool, num, sizeof(*routes->upper));
+	routes->is_upper = pm_pool_array(&routes->pool, num, 1);
+	routes->has_slots = pm_pool_array(&routes->pool, num, 1);
+	routes->marked = pm_pool_array(&routes->pool, num, 1);
+	if (pm_pool_check(&routes->pool, err))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < routes->plan->known->num_ports; i++) {
+		const struct pm_port *port = &routes->plan->known->ports[i];
+
+		if (port->host && routes->plan->lid[i])
+			routes->has_slots[port->node] = 1;
+	}
+	for (uint32_t sw = 0; sw < num; sw++) {
+		if (!routes->has_slots[sw] || pm_tree_is_leaf(&routes->plan->tree, sw) ||
+		    routes->plan->tree.level[sw] == PM_NO_LEVEL)
+			continue;
+		routes->is_upper[sw] = 1;
+		routes->upper[routes->num_upper++] = sw;
+	}
+	return 0;
+}
