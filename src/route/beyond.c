@@ -121,8 +121,12 @@ static uint32_t choose_hub(const struct pm_routes *routes)
 	uint32_t best = NO_HUB, most = 0;
 
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
-		uint32_t leaf = tree->leaves[l], count = count_upper(routes, leaf);
+		uint32_t leaf = tree->leaves[l], count;
 
+		/* Those above an edge switch would have to turn up themselves. */
+		if (tree->level[leaf] != tree->leaf_level)
+			continue;
+		count = count_upper(routes, leaf);
 		if (count <= most)
 			continue;
 		most = count;

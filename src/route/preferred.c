@@ -244,7 +244,9 @@ static void fill_mirrored(const struct pm_routes *routes, uint32_t sw, uint32_t 
 {
 	uint32_t first = route_node(routes, sw)->first_port, to = routes->to[lid].sw;
 
-	if (!pm_bits_test(room->forks, to))
+	/* What is below several leaves comes down to all of them in turn. */
+	if (!pm_bits_test(room->forks, to) ||
+	    routes->plan->tree.level[to] < routes->plan->tree.leaf_level)
 		return;
 	for (uint32_t num = room->ends[to].first; num <= room->ends[to].last; num++) {
 		uint32_t port = first + num;
