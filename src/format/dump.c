@@ -94,11 +94,13 @@ static int parse_peer(struct dump *dump, struct pm_text text, struct dump_line *
 	line->rest = peer;
 	if (!line->number)
 		line->peer.end = line->peer.at; /* of a switch's own port no cable */
-	rc = take_after(dump, &text, " lid ", PM_MAX_LID, &line->lid);
+	rc = take_after(dump, &text, " lid ", UINT16_MAX, &line->lid);
 	if (!rc)
 		rc = take_after(dump, &text, " lmc ", MAX_LMC, &line->lmc);
 	if (!rc)
-		rc = take_after(dump, &text, " smlid ", PM_MAX_LID, &line->sm_lid);
+		rc = take_after(dump, &text, " smlid ", UINT16_MAX, &line->sm_lid);
+	line->lid = dump_lid(line->lid);
+	line->sm_lid = dump_lid(line->sm_lid);
 	return rc;
 }
 

@@ -37,6 +37,15 @@ struct dump_line {
 	struct pm_text rest; /* entries: `[0]FF [1]1 ..`; what follows a port's peer */
 };
 
+/*
+ * The LID in a field of 16 bits; 0: it is none. Ports that are not active have 0xffff or
+ * whatever the device was made with, and LIDs above the last unicast one are no ports'.
+ */
+static inline uint16_t dump_lid(uint64_t value)
+{
+	return value <= PM_MAX_LID ? (uint16_t)value : 0;
+}
+
 /* Where one is in a Dump. */
 struct dump {
 	struct pm_lexer *lexer;

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#define MAX_LID 0xbfff /* the last unicast LID */
 #define MAX_LMC 7
 
 /* ---- Pieces of a line ---- */
@@ -64,7 +63,7 @@ static int read_lid(struct netlist *n, struct pm_text comment, uint32_t index)
 
 	while (pm_text_take_word(&comment, &word)) {
 		bool is_lmc = pm_text_is(word, "lmc");
-		uint64_t limit = is_lmc ? MAX_LMC : MAX_LID;
+		uint64_t limit = is_lmc ? MAX_LMC : UINT16_MAX;
 		uint64_t value;
 		int rc;
 
@@ -82,7 +81,7 @@ static int read_lid(struct netlist *n, struct pm_text comment, uint32_t index)
 		if (is_lmc)
 			port->lmc = (uint8_t)value;
 		else
-			port->lid = (uint16_t)value;
+			port->lid = dump_lid(value);
 	}
 	return 0;
 }

@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#define MAX_LID 0xbfff
-
 /* What is in the braces. */
 struct end {
 	enum pm_node_type type;
@@ -132,7 +130,7 @@ static int take_end(struct netlist *n, struct pm_text *text, struct end *end)
 	if (!rc)
 		rc = need_name(n, text, &end->name);
 	if (!rc)
-		rc = need_next(n, text, "LID:", MAX_LID, &end->lid);
+		rc = need_next(n, text, "LID:", UINT16_MAX, &end->lid);
 	if (!rc)
 		rc = need_next(n, text, "PN:", PM_MAX_PORTS, &end->port);
 	if (!rc && (!end->num_ports || !end->port || end->port > end->num_ports))
@@ -191,7 +189,7 @@ static int read_line(struct netlist *n, struct pm_text line)
 	cable.peer = other.id;
 	cable.peer_port = (uint32_t)other.port;
 	port = &n->fabric->ports[node->type == PM_SWITCH ? node->first_port : cable.port];
-	port->lid = (uint16_t)own.lid;
+	port->lid = dump_lid(own.lid);
 	if (node->type != PM_SWITCH)
 		port->guid = own.port_guid;
 	netlist_take_active(line, &cable.link);

@@ -357,7 +357,7 @@ static const struct {
 	{"duplicate id", 3, "\"s\" is used already on line 1", S "\n" S},
 	{"duplicate id of other type", 3, "used already", S "\nCa 1 \"s\"\n"},
 	{"LID too large", 1, "lid of port 0 of \"s\"",
-	 "Switch 4 \"s\" # \"\" lid 49152\n"},
+	 "Switch 4 \"s\" # \"\" lid 65536\n"},
 	{"LMC too large", 5, "lmc of port 1 of \"c\"",
 	 S "[1]\"c\"\n\nCa 1 \"c\"\n[1]\"s\" # lid 3 lmc 8 \"s\"\n"},
 	{"LID overflows", 1, "lid of port 0 of \"s\"",
@@ -616,6 +616,43 @@ static void test_subnet_lst(void **state)
 	pm_fabric_free(f);
 }
 
+/* A host's line in the text of a format, with its LID to be filled in. */
+static const struct {
+	const char *name, *text;
+} lid_texts[] = {
+	{"record", S "[1]\"h\"[2]\n\nCa 2 \"h\"\n[2]\"s\"[1] # lid %u lmc 0 \"s\"\n"},
+	{"opensm-subnet.lst",
+	 LST_LINE(LST_S, "0A", LST_H, "02", "")
+		 LST_END("CA Ports:02", "0000000000100000", "0000000000100002", "h",
+			 "%04X", "02") LST_OF(LST_S, "0A") "\n"},
+	{"Dump", DUMP_SWITCH "10\t[1]\t\"h\"[2]\t  4x 10.0G Active/LinkUp\n\n"
+			     "Ca 2 \"h\"\tnodeguid 20\tsysimgguid 20\n"
+			     "22\t[2]\t\"a\"[1]\t lid %u lmc 0 smlid 65535\n\n"
+			     "#  dumped 2 nodes\n"},
+};
+
+/* What is above the last unicast LID is none. */
+static void test_no_lids(void **state)
+{
+	static const struct {
+		unsigned int said, lid;
+	} rows[] = {{0xbfff, 0xbfff}, {0xc000, 0}, {0xfffe, 0}, {0xffff, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(lid_texts); i++)
+		for (size_t k = 0; k < LENGTH(rows); k++) {
+			struct pm_fabric *f;
+			char text[1000];
+
+			snprintf(text, sizeof(text), lid_texts[i].text, rows[k].said);
+			f = must_parse(text);
+			if (port_of(f, "h", 2)->lid != rows[k].lid)
+				fail_msg("%s: %u is %u", lid_texts[i].name, rows[k].said,
+					 port_of(f, "h", 2)->lid);
+			pm_fabric_free(f);
+		}
+}
+
 /* What is put in the place of what makes a bad file of one line of the good one. */
 static void test_bad_subnet_lst(void **state)
 {
@@ -634,8 +671,8 @@ static void test_bad_subnet_lst(void **state)
 		 "\"NodeGUID: Port"},
 		{"PN:02", "PN:03", "t:1: port 3 of \"h\" is not one of 2"},
 		{"PN:02", "PN:00", "t:1: port 0 of \"h\" is not one of 2"},
-		{"LID:0101", "LID:C000",
-		 "t:1: no number up to 0xbfff in \"LID:C000 PN:02"},
+		{"LID:0101", "LID:10000",
+		 "t:1: no number up to 0xffff in \"LID:10000 PN:02"},
 		{" PN:02", "", "t:1: no \"PN:\" before \"} { SW"},
 		{"{h}", "{h\033}", "t:1: not text: byte 0x1b"},
 	};
@@ -1047,6 +1084,7 @@ int main(void)
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_dump),
 		cmocka_unit_test(test_subnet_lst),
+		cmocka_unit_test(test_no_lids),
 		cmocka_unit_test(test_bad_subnet_lst),
 		cmocka_unit_test(test_contradicting_subnet_lst),
 		cmocka_unit_test(test_links),

@@ -27,7 +27,8 @@
  * The line `devid=` has the device ID of the records behind it, in both formats.
  *
  * LIDs: `lid` and `lmc` are read for a switch's port 0 from the header's comment
- * and for an end node's port from the start of that port's comment.
+ * and for an end node's port from the start of that port's comment. In all formats, a
+ * LID above 0xbfff is none: ports that are not active have 65535 and the like.
  *
  * MAC addresses: the word `mac` and an address in the comment of an end node's port give
  * it the GUID that goes with that (macs.h).
