@@ -5,7 +5,7 @@ add_library(test_tools STATIC tests/unit/recipe.c tests/unit/reference.c
 target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 # What cmocka 2 wants in place of assert_in_range, cmocka 1.1 does not have.
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
-foreach(module fabric netlist generate tree reach plan route delta check whatif config
+foreach(module fabric netlist netlist_missing generate tree reach plan route delta check whatif config
 		change planfile roles served smconf locate flap drain properties degrade lftfile
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets

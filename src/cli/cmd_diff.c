@@ -46,6 +46,7 @@ struct result {
 static int read_side(struct side *side, const struct request *request)
 {
 	const char *name = pm_textfile_name(side->path);
+	struct pm_netlist_notes notes = {0};
 	struct pm_error err;
 	char *text = NULL;
 	size_t length = 0;
@@ -54,10 +55,12 @@ static int read_side(struct side *side, const struct request *request)
 	if (!rc && pm_lfts_recognise(text ? text : "", length))
 		rc = pm_lfts_parse(text, length, name, &side->lfts, &err);
 	else if (!rc)
-		rc = pm_netlist_parse(text, length, name, &side->fabric, &err);
+		rc = pm_netlist_parse_noting(text, length, name, &side->fabric, &notes,
+					     &err);
 	free(text);
 	if (rc)
 		return cli_fail(EXIT_INPUT, "%s", err.text);
+	cli_fabric_warn(&notes);
 	return side->fabric ? cli_fabric_describe(side->fabric, &request->fabric)
 			    : EXIT_FINE;
 }

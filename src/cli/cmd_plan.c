@@ -86,6 +86,19 @@ static void print_text(const json_t *object, const struct pm_plan *plan)
 		plan_vlan_print(json_object_get(object, "vlan"));
 }
 
+/* What is missing from the netlist, for readers of the object alone. */
+static void add_notes(json_t *list, const struct pm_netlist_notes *notes)
+{
+	uint32_t shown =
+		notes->count < PM_NETLIST_NOTES ? notes->count : PM_NETLIST_NOTES;
+
+	for (uint32_t i = 0; i < shown; i++)
+		json_array_append_new(list, cli_json_string(notes->first[i].text));
+	if (shown < notes->count)
+		json_array_append_new(list, json_sprintf("and %" PRIu32 " more of these",
+							 notes->count - shown));
+}
+
 /* With what came of VLANs, NULL: none, which it takes over. */
 static int tell(const struct request *request, const struct cli_tables *tables,
 		const struct pm_fabric *fabric, json_t *vlan)
@@ -94,8 +107,10 @@ static int tell(const struct request *request, const struct cli_tables *tables,
 
 	if (vlan)
 		json_object_set_new(object, "vlan", vlan);
-	if (request->output.json)
+	if (request->output.json) {
+		add_notes(json_object_get(object, "notes"), request->fabric.notes);
 		return cli_json_print(object);
+	}
 	print_text(object, tables->plan);
 	json_decref(object);
 	return EXIT_FINE;
@@ -204,7 +219,9 @@ static int check(const struct request *request)
 
 int cmd_plan(int argc, char **argv)
 {
+	struct pm_netlist_notes notes = {0};
 	struct request request = {
+		.fabric.notes = &notes,
 		.lost.list = calloc((size_t)argc, sizeof(char *)),
 		.vlan.first = PLAN_VLAN_FIRST,
 		.vlan.untagged.list = calloc((size_t)argc, sizeof(char *)),

@@ -5,9 +5,9 @@
 
 #include <portmajor/config.h>
 #include <portmajor/hash.h>
-#include <portmajor/netlist.h>
 #include <portmajor/textfile.h>
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,13 +122,29 @@ int cli_fabric_describe(struct pm_fabric *fabric, const struct cli_fabric *confi
 	return config->names ? rename_nodes(fabric, config->names) : EXIT_FINE;
 }
 
+void cli_fabric_warn(const struct pm_netlist_notes *notes)
+{
+	uint32_t shown =
+		notes->count < PM_NETLIST_NOTES ? notes->count : PM_NETLIST_NOTES;
+
+	for (uint32_t i = 0; i < shown; i++)
+		cli_fail(EXIT_FINE, "warning: %s", notes->first[i].text);
+	if (shown < notes->count)
+		cli_fail(EXIT_FINE, "warning: and %" PRIu32 " more",
+			 notes->count - shown);
+}
+
 int cli_fabric_read(const char *path, const struct cli_fabric *config,
 		    struct pm_fabric **fabric)
 {
+	struct pm_netlist_notes notes = {0};
 	struct pm_error err;
 
-	if (pm_netlist_read(path, fabric, &err))
+	if (pm_netlist_read(path, fabric, &notes, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
+	cli_fabric_warn(&notes);
+	if (config->notes)
+		*config->notes = notes;
 	return cli_fabric_describe(*fabric, config);
 }
 

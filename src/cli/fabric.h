@@ -5,6 +5,7 @@
 
 #include "options.h"
 
+#include <portmajor/netlist.h>
 #include <portmajor/plan.h>
 #include <portmajor/roles.h>
 
@@ -15,15 +16,20 @@ struct cli_fabric {
 	const char *names;  /* file for --node-name-map, or NULL */
 	const char *config; /* the plugin's configuration file, for its roles; or NULL */
 	bool connect_roots;
-	bool lmc_given; /* with -m, and not the default */
+	bool lmc_given;			/* with -m, and not the default */
+	struct pm_netlist_notes *notes; /* gets what is missing, too, unless NULL */
 };
 
 /* They are included, see options.h. */
 extern const struct cli_option cli_fabric_options[];
 
-/* Reads a netlist and the files that say what its nodes are; an exit status. */
+/* Reads a netlist and the files that say what its nodes are; an exit status. What is
+ * missing from it goes to stderr. */
 int cli_fabric_read(const char *path, const struct cli_fabric *config,
 		    struct pm_fabric **fabric);
+
+/* Warns on stderr of what is missing from a netlist. */
+void cli_fabric_warn(const struct pm_netlist_notes *notes);
 
 /* The latter alone, for a fabric that was read already. */
 int cli_fabric_describe(struct pm_fabric *fabric, const struct cli_fabric *config);

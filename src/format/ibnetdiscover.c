@@ -4,6 +4,21 @@
 
 #include <errno.h>
 
+/* How lines between its comment and its first record begin; a terminal's recording may
+ * have others before it. */
+static bool is_attribute(struct pm_text line)
+{
+	static const char *const words[] = {
+		"Switch",     "Ca",	    "Hca",     "Rt",	   "vendid", "devid",
+		"sysimgguid", "switchguid", "caguid",  "hcaguids", "rtguid", "[",
+		"@",	      "module",	    "include", "do"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (pm_text_starts(line, words[i]))
+			return true;
+	return false;
+}
+
 /* It begins with comments, and says in one of these what it is. */
 bool ibnetdiscover_recognise(struct pm_text text)
 {
@@ -13,7 +28,7 @@ bool ibnetdiscover_recognise(struct pm_text text)
 	while (pm_lexer_next(&lexer, &line)) {
 		if (pm_text_starts(line, "# Topology file:"))
 			return true;
-		if (!pm_text_is_empty(line) && !pm_text_next_is(line, '#'))
+		if (is_attribute(line))
 			return false;
 	}
 	return false;
@@ -27,7 +42,53 @@ static int parse_guid(struct netlist *n, struct pm_text rest, enum pm_node_type 
 	return netlist_need_number(n, &rest, 0, "GUID", &n->guid_next[type]);
 }
 
+/* `H-0008f10403961354` */
+static bool read_id(struct pm_text id, struct netlist_peer *peer)
+{
+	static const struct {
+		const char *start;
+		enum pm_node_type type;
+	} kinds[] = {{"S-", PM_SWITCH}, {"H-", PM_CA}, {"R-", PM_ROUTER}};
+	size_t i = 0, count = sizeof(kinds) / sizeof(*kinds);
+
+	while (i < count && !pm_text_starts(id, kinds[i].start))
+		i++;
+	if (i == count || pm_text_length(id) != strlen("S-") + 16)
+		return false;
+	peer->type = kinds[i].type;
+	id.at += strlen(kinds[i].start);
+	return !pm_text_take_digits(&id, 16, &peer->node_guid) && pm_text_is_empty(id);
+}
+
+/* `"H-0008f10403961354"[1](8f10403961355) # "MT23108" lid 4 4xSDR`, from the `(` on; the
+ * external port's `[ext 5]` may come before it. */
+static bool read_peer(const struct cable *cable, struct netlist_peer *peer)
+{
+	struct pm_text rest = cable->rest, after;
+	uint64_t lid;
+
+	*peer = (struct netlist_peer){0};
+	if (!read_id(cable->peer, peer) || peer->type == PM_SWITCH)
+		return false;
+	rest = pm_text_before(rest, '#');
+	if (!pm_text_skip_past(&rest, "(") ||
+	    pm_text_take_digits(&rest, 16, &peer->port_guid) ||
+	    !pm_text_next_is(rest, ')'))
+		return false;
+	rest.end = cable->rest.end;
+	if (!pm_text_skip_past(&rest, "\""))
+		return true;
+	after = netlist_after_quotes(rest);
+	if (after.at > rest.at)
+		peer->name = (struct pm_text){rest.at, after.at - 1};
+	if (pm_text_skip_past(&after, "lid ") && !pm_text_take_digits(&after, 10, &lid) &&
+	    lid <= UINT16_MAX)
+		peer->lid = dump_lid(lid);
+	return true;
+}
+
 int ibnetdiscover_read(struct netlist *n)
 {
+	n->read_peer = read_peer;
 	return netlist_read_records(n, parse_guid);
 }

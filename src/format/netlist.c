@@ -52,8 +52,9 @@ static int read_nodes(struct netlist *n)
 	return rc ? rc : formats[format].read(n);
 }
 
-int pm_netlist_parse(const char *text, size_t length, const char *source,
-		     struct pm_fabric **fabric, struct pm_error *err)
+int pm_netlist_parse_noting(const char *text, size_t length, const char *source,
+			    struct pm_fabric **fabric, struct pm_netlist_notes *notes,
+			    struct pm_error *err)
 {
 	struct netlist n = {
 		.lexer = pm_lexer_begin(text, length, source, -EINVAL, err),
@@ -76,6 +77,8 @@ int pm_netlist_parse(const char *text, size_t length, const char *source,
 	if (!rc) {
 		*fabric = n.fabric;
 		n.fabric = NULL;
+		if (notes)
+			*notes = n.notes;
 	}
 	pm_fabric_free(n.fabric);
 	free(n.records);
@@ -83,14 +86,22 @@ int pm_netlist_parse(const char *text, size_t length, const char *source,
 	return rc;
 }
 
-int pm_netlist_read(const char *path, struct pm_fabric **fabric, struct pm_error *err)
+int pm_netlist_parse(const char *text, size_t length, const char *source,
+		     struct pm_fabric **fabric, struct pm_error *err)
+{
+	return pm_netlist_parse_noting(text, length, source, fabric, NULL, err);
+}
+
+int pm_netlist_read(const char *path, struct pm_fabric **fabric,
+		    struct pm_netlist_notes *notes, struct pm_error *err)
 {
 	char *text = NULL;
 	size_t length = 0;
 	int rc = pm_textfile_read(path, &text, &length, err);
 
 	if (!rc)
-		rc = pm_netlist_parse(text, length, pm_textfile_name(path), fabric, err);
+		rc = pm_netlist_parse_noting(text, length, pm_textfile_name(path), fabric,
+					     notes, err);
 	free(text);
 	return rc;
 }

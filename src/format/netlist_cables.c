@@ -6,11 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-struct id_key {
-	struct pm_text id;
-	uint32_t node;
-};
-
 struct guid_key {
 	uint64_t guid;
 	uint32_t node;
@@ -62,41 +57,48 @@ int netlist_add_cable(struct netlist *n, const struct cable *cable)
 
 static int compare_id_keys(const void *a, const void *b)
 {
-	const struct id_key *x = a, *y = b;
+	const struct netlist_id_key *x = a, *y = b;
 	int order = pm_text_compare(x->id, y->id);
 
 	return order ? order : x->node < y->node ? -1 : x->node > y->node;
 }
 
-static int sort_ids(struct netlist *n, struct id_key *keys)
+int netlist_sort_ids(struct netlist *n, struct netlist_id_key **sorted)
 {
 	uint32_t count = n->fabric->num_nodes;
+	struct netlist_id_key *keys = pm_array(count, sizeof(*keys));
 
+	if (!keys)
+		return pm_error_no_memory(n->lexer.err);
 	for (uint32_t i = 0; i < count; i++)
-		keys[i] = (struct id_key){n->records[i].id, i};
+		keys[i] = (struct netlist_id_key){n->records[i].id, i};
 	qsort(keys, count, sizeof(*keys), compare_id_keys);
-	for (uint32_t i = 1; i < count; i++)
-		if (pm_text_equal(keys[i - 1].id, keys[i].id))
-			return pm_lexer_fail_at(
-				&n->lexer, n->records[keys[i].node].line,
-				"node id \"%.*s\" is used already on line %" PRIu32,
-				PM_SHOWN(keys[i].id), n->records[keys[i - 1].node].line);
+	for (uint32_t i = 1; i < count; i++) {
+		if (!pm_text_equal(keys[i - 1].id, keys[i].id))
+			continue;
+		pm_lexer_fail_at(&n->lexer, n->records[keys[i].node].line,
+				 "node id \"%.*s\" is used already on line %" PRIu32,
+				 PM_SHOWN(keys[i].id), n->records[keys[i - 1].node].line);
+		free(keys);
+		return -EINVAL;
+	}
+	*sorted = keys;
 	return 0;
 }
 
 static int compare_ids(const void *a, const void *b)
 {
-	const struct id_key *x = a, *y = b;
+	const struct netlist_id_key *x = a, *y = b;
 
 	return pm_text_compare(x->id, y->id);
 }
 
-static uint32_t find_id(const struct netlist *n, const struct id_key *keys,
-			struct pm_text id)
+uint32_t netlist_find_id(const struct netlist_id_key *keys, uint32_t count,
+			 struct pm_text id)
 {
-	const struct id_key wanted = {.id = id};
-	const struct id_key *found =
-		bsearch(&wanted, keys, n->fabric->num_nodes, sizeof(*keys), compare_ids);
+	const struct netlist_id_key wanted = {.id = id};
+	const struct netlist_id_key *found =
+		bsearch(&wanted, keys, count, sizeof(*keys), compare_ids);
 
 	return found ? found->node : PM_NONE;
 }
@@ -165,12 +167,12 @@ out:
 }
 
 /* Finds the port at the other end of a cable. */
-static int find_peer(struct netlist *n, const struct id_key *keys,
+static int find_peer(struct netlist *n, const struct netlist_id_key *keys,
 		     const struct cable *cable, uint32_t *peer)
 {
 	const struct pm_port *port = &n->fabric->ports[cable->port];
 	struct pm_text id = netlist_id(n, cable->port);
-	uint32_t node = find_id(n, keys, cable->peer);
+	uint32_t node = netlist_find_id(keys, n->fabric->num_nodes, cable->peer);
 	unsigned int num_ports;
 
 	if (node == PM_NONE)
@@ -222,7 +224,7 @@ static int join(struct pm_fabric *fabric, uint32_t a, uint32_t b, uint8_t link)
 			      fabric->ports[b].node, fabric->ports[b].num, NULL);
 }
 
-static int link_cables(struct netlist *n, const struct id_key *keys,
+static int link_cables(struct netlist *n, const struct netlist_id_key *keys,
 		       const struct cable **by_port)
 {
 	for (uint32_t i = 0; i < n->num_cables; i++)
@@ -244,18 +246,14 @@ static int link_cables(struct netlist *n, const struct id_key *keys,
 	return 0;
 }
 
-int netlist_resolve(struct netlist *n)
+static int resolve(struct netlist *n)
 {
-	struct id_key *keys = pm_array(n->fabric->num_nodes, sizeof(*keys));
 	const struct cable **by_port = pm_array(n->fabric->num_ports, sizeof(*by_port));
-	int rc;
+	struct netlist_id_key *keys = NULL;
+	int rc = by_port ? 0 : pm_error_no_memory(n->lexer.err);
 
-	if (!keys || !by_port)
-		rc = pm_error_no_memory(n->lexer.err);
-	else if (!n->fabric->num_nodes)
-		rc = pm_lexer_fail(&n->lexer, "no nodes in the netlist");
-	else
-		rc = sort_ids(n, keys);
+	if (!rc)
+		rc = netlist_sort_ids(n, &keys);
 	if (!rc)
 		rc = check_guids(n);
 	if (!rc && !n->fabric->num_switches)
@@ -265,4 +263,15 @@ int netlist_resolve(struct netlist *n)
 	free(keys);
 	free(by_port);
 	return rc;
+}
+
+int netlist_resolve(struct netlist *n)
+{
+	int rc = 0;
+
+	if (!n->fabric->num_nodes)
+		return pm_lexer_fail(&n->lexer, "no nodes in the netlist");
+	if (n->read_peer)
+		rc = netlist_complete(n);
+	return rc ? rc : resolve(n);
 }

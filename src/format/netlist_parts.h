@@ -33,6 +33,24 @@ struct cable {
 	uint32_t line;
 	uint32_t peer_port; /* from 1 */
 	struct netlist_link link;
+	struct pm_text rest; /* of its line, which says more of the peer */
+};
+
+/* What a cable's line says of the node at its other end. */
+struct netlist_peer {
+	enum pm_node_type type;
+	uint64_t node_guid, port_guid;
+	unsigned int num_ports; /* 0: not said */
+	uint16_t lid;
+	struct pm_text name;
+};
+
+/* False: it does not say what the node is, or not all of an end node. */
+typedef bool netlist_read_peer(const struct cable *cable, struct netlist_peer *peer);
+
+struct netlist_id_key {
+	struct pm_text id;
+	uint32_t node;
 };
 
 struct netlist {
@@ -42,6 +60,10 @@ struct netlist {
 	struct cable *cables;
 	uint32_t records_room, cables_room;
 	uint32_t num_cables;
+	struct pm_netlist_notes notes;
+	/* A program wrote it of a fabric: it may be incomplete. NULL: somebody wrote it,
+	 * and what is incomplete there is an error. */
+	netlist_read_peer *read_peer;
 
 	/* Of texts that have records. */
 	bool in_record;
@@ -63,8 +85,31 @@ int netlist_add_node(struct netlist *n, enum pm_node_type type, uint64_t guid,
 		     unsigned int num_ports, struct pm_text id, struct pm_text name);
 int netlist_add_cable(struct netlist *n, const struct cable *cable);
 
+/* Nodes by id: *keys is for the caller to free. An id that is used twice is bad. */
+int netlist_sort_ids(struct netlist *n, struct netlist_id_key **keys);
+uint32_t netlist_find_id(const struct netlist_id_key *keys, uint32_t count,
+			 struct pm_text id); /* or PM_NONE */
+
 /* Checks all that was added, and joins the cables' ends. */
 int netlist_resolve(struct netlist *n);
+
+/* ---- What is missing: netlist_missing.c ---- */
+
+/* Notes something of a line. */
+void netlist_note(struct netlist *n, uint32_t line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Whether the line that was read last is the file's last one and does not end. */
+bool netlist_is_cut(const struct netlist *n);
+
+/* Notes that this line is left out because the file ends in the middle of it. */
+int netlist_leave_cut(struct netlist *n);
+
+/*
+ * Adds what no record says, but the other end of a cable, and leaves out cables of which
+ * that end is not enough; a note says so. O(nodes log nodes + cables log cables).
+ */
+int netlist_complete(struct netlist *n);
 
 /* ---- Widths and speeds: netlist_links.c ---- */
 

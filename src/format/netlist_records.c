@@ -293,6 +293,7 @@ static int parse_port(struct netlist *n, struct pm_text line)
 	if (rc)
 		return rc;
 	netlist_take_link(line, &cable.link);
+	cable.rest = line;
 	rc = netlist_add_cable(n, &cable);
 	if (rc)
 		return rc;
@@ -391,12 +392,62 @@ static int parse_line(struct netlist *n, struct pm_text line, netlist_parse *par
 	return reject(n, line, dropped);
 }
 
+/* Whether a line that does not end is of those that say something. */
+static bool says_something(struct pm_text line)
+{
+	for (size_t i = 0; i < sizeof(statements) / sizeof(*statements); i++)
+		if (pm_text_starts(line, statements[i].word))
+			return true;
+	return pm_text_next_is(line, '[');
+}
+
+/* A program ends a port's line with its width and speed, and the file with a port's line;
+ * of what is cut before them numbers may be cut, too. */
+static bool is_whole(struct pm_text line)
+{
+	struct netlist_link link = {0, 0};
+
+	netlist_take_link(line, &link);
+	return pm_text_next_is(line, '[') && (link.widths || link.speeds);
+}
+
+static int parse_cut(struct netlist *n, struct pm_text line, netlist_parse *parse_guid)
+{
+	int rc;
+
+	if (n->read_peer && says_something(line) && !is_whole(line)) {
+		n->in_record = false;
+		return netlist_leave_cut(n);
+	}
+	rc = parse_line(n, line, parse_guid);
+	if (rc == -EINVAL && n->lexer.err)
+		strncat(n->lexer.err->text, "; the file ends in the middle of this line",
+			sizeof(n->lexer.err->text) - strlen(n->lexer.err->text) - 1);
+	return rc;
+}
+
+/* What a program finds has a cable. */
+static void check_last(struct netlist *n)
+{
+	uint32_t last = n->fabric->num_nodes - 1;
+
+	if (n->read_peer && n->in_record &&
+	    n->ports_left == n->fabric->nodes[last].num_ports)
+		netlist_note(n, n->records[last].line,
+			     "the file ends behind this line, and no cable of \"%.*s\" "
+			     "follows",
+			     PM_SHOWN(n->records[last].id));
+}
+
 int netlist_read_records(struct netlist *n, netlist_parse *parse_guid)
 {
 	struct pm_text line;
 	int rc = 0;
 
 	while (!rc && pm_lexer_next(&n->lexer, &line))
-		rc = parse_line(n, line, parse_guid);
+		rc = netlist_is_cut(n) ? parse_cut(n, line, parse_guid)
+				       : parse_line(n, line, parse_guid);
+	if (!rc)
+		check_last(n);
 	return rc;
 }

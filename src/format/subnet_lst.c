@@ -142,6 +142,26 @@ static int take_end(struct netlist *n, struct pm_text *text, struct end *end)
 
 /* ---- Lines ---- */
 
+/* From the end behind the line's own one on. */
+static bool read_peer(const struct cable *cable, struct netlist_peer *peer)
+{
+	struct netlist n = {.lexer = {.source = ""}};
+	struct pm_text rest = cable->rest;
+	struct end end = {0};
+
+	if (take_end(&n, &rest, &end))
+		return false;
+	*peer = (struct netlist_peer){
+		.type = end.type,
+		.node_guid = end.node_guid,
+		.port_guid = end.port_guid,
+		.num_ports = (unsigned int)end.num_ports,
+		.lid = dump_lid(end.lid),
+		.name = end.name,
+	};
+	return true;
+}
+
 /* Adds the node of an end unless it is that of the line before. */
 static int need_node(struct netlist *n, const struct end *end)
 {
@@ -172,6 +192,7 @@ static int read_line(struct netlist *n, struct pm_text line)
 	struct pm_port *port;
 	int rc = take_end(n, &line, &own);
 
+	cable.rest = line;
 	if (!rc)
 		rc = take_end(n, &line, &other);
 	if (!rc)
@@ -196,16 +217,26 @@ static int read_line(struct netlist *n, struct pm_text line)
 	return netlist_add_cable(n, &cable);
 }
 
+/* Its last word is there, and so are the numbers before it. */
+static bool ends(struct pm_text line)
+{
+	return pm_text_skip_past(&line, " SPD=") && !pm_text_is_empty(line);
+}
+
 int subnet_lst_read(struct netlist *n)
 {
 	struct pm_text line;
 	int rc = 0;
 
+	n->read_peer = read_peer;
+
 	while (!rc && pm_lexer_next(&n->lexer, &line)) {
 		rc = pm_lexer_check_text(&n->lexer, line);
 		pm_text_skip_blanks(&line);
-		if (!rc && !pm_text_is_empty(line))
-			rc = read_line(n, line);
+		if (rc || pm_text_is_empty(line))
+			continue;
+		rc = netlist_is_cut(n) && !ends(line) ? netlist_leave_cut(n)
+						      : read_line(n, line);
 	}
 	return rc;
 }

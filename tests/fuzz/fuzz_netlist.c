@@ -31,10 +31,15 @@ static void check_fabric(const struct pm_fabric *fabric)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pm_fabric *fabric = NULL;
+	struct pm_netlist_notes notes = {0};
 	struct pm_error err = {""};
-	int rc = pm_netlist_parse((const char *)data, size, "in", &fabric, &err);
+	int rc = pm_netlist_parse_noting((const char *)data, size, "in", &fabric, &notes,
+					 &err);
 
+	for (uint32_t i = 0; i < notes.count && i < PM_NETLIST_NOTES; i++)
+		check(!strncmp(notes.first[i].text, "in:", 3));
 	if (rc) {
+		check(!notes.count);
 		check(rc == -EINVAL && !fabric && !strncmp(err.text, "in:", 3));
 		return 0;
 	}

@@ -397,7 +397,7 @@ static void make_plan_file(const char *path, const char *netlist)
 	char *text = NULL;
 	size_t length;
 
-	assert_int_equal(pm_netlist_read(netlist, &fabric, NULL), 0);
+	assert_int_equal(pm_netlist_read(netlist, &fabric, NULL, NULL), 0);
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
 	assert_int_equal(pm_planfile_print(plan, &text, &length), 0);
 	write_file(path, text);
@@ -416,7 +416,7 @@ static void make_slow_file(const char *path, const char *netlist)
 	FILE *file = open_memstream(&text, &length);
 
 	assert_non_null(file);
-	assert_int_equal(pm_netlist_read(netlist, &fabric, NULL), 0);
+	assert_int_equal(pm_netlist_read(netlist, &fabric, NULL, NULL), 0);
 	port = fabric->nodes[0].first_port + fabric->nodes[0].num_ports;
 	fabric->ports[port].link = fabric->ports[fabric->ports[port].peer].link =
 		pm_link_code(1, PM_QDR);

@@ -1044,10 +1044,13 @@ static void try_try(struct world *world)
 
 static const char ibsim[] = "Switch 2 \"s\" # \"leaf\"\n[1] \"h1\"[1]\n[2] \"h2\"\n\n"
 			    "Hca 1 \"h1\"\n[1] \"s\"[1]\n\nHca 1 \"h2\"\n[1] \"s\"[2]\n";
+/* Without a record of one host. */
 static const char discovered[] =
+	"# Topology file: generated\n"
 	"vendid=0x2c9\ndevid=0x1\nsysimgguid=0x1\nswitchguid=0x200000(200000)\n"
 	"Switch\t2 \"S-0000000000200000\"\t\t# \"leaf\" enhanced port 0 lid 2 lmc 0\n"
-	"[1]\t\"H-0000000000100000\"[1](100001)\t\t# \"h1\" lid 1 4xQDR\n\n"
+	"[1]\t\"H-0000000000100000\"[1](100001)\t\t# \"h1\" lid 1 4xQDR\n"
+	"[2]\t\"H-0000000000100010\"[1](100011)\t\t# \"h2\" lid 3 4xQDR\n\n"
 	"vendid=0x2c9\ndevid=0x1\nsysimgguid=0x1\ncaguid=0x100000\n"
 	"Ca\t1 \"H-0000000000100000\"\t\t# \"h1\"\n"
 	"[1](100001)\t\"S-0000000000200000\"[1]\t\t# lid 1 lmc 0 \"leaf\" lid 2 4xQDR\n";
@@ -1079,7 +1082,7 @@ static void try_netlist_read(struct world *world)
 	struct pm_fabric *fabric;
 
 	(void)world;
-	MAKE(fabric, pm_netlist_read(path, &fabric, &trial.err));
+	MAKE(fabric, pm_netlist_read(path, &fabric, NULL, &trial.err));
 	note_fabric(fabric);
 	pm_fabric_free(fabric);
 }

@@ -51,6 +51,19 @@
  * does, the ends of one node behind each other. What has no cable is not in it; it does
  * not tell LMCs, which are 0 then.
  *
+ * What a program wrote of a fabric may be incomplete: all of these formats but ibsim's
+ * own text and its Dump, which says how it ends. Both ends of a cable list it, so:
+ *
+ * - an end node without a record, and a port that only the other end of its cable lists,
+ *   is taken from its switch's line, which has its GUIDs, LID and name;
+ * - a cable between switches that one of them does not list, a switch without a record,
+ *   and a node of which the line says less, is left out: tables that do without a cable
+ *   are right, those that use one which is not there are not;
+ * - the last line is left out if the file ends in the middle of it.
+ *
+ * The notes say so. What contradicts itself is an error, and so is a text without a
+ * switch.
+ *
  * ibsim's `module`, `include`, `do` and aliases (`@`) are not supported.
  */
 #ifndef PORTMAJOR_NETLIST_H
@@ -64,15 +77,28 @@
 
 #define PM_NETLIST_MAX_BYTES PM_TEXTFILE_MAX_BYTES
 
+/* What is missing from a text that was read nevertheless, see above. */
+#define PM_NETLIST_NOTES 5
+
+struct pm_netlist_notes {
+	uint32_t count;				 /* of all of them */
+	struct pm_error first[PM_NETLIST_NOTES]; /* "source:LINE: what is missing" */
+};
+
 /*
  * Reads a netlist from memory. text[] needs no NUL at its end and is not kept;
  * source names it in messages. *fabric is a sealed fabric that the caller frees
- * with pm_fabric_free; it is untouched on failure.
+ * with pm_fabric_free; it and *notes, which may be NULL, are untouched on failure.
  *
  * -EINVAL: bad content, and the message is "source:LINE: what is wrong" with the
  * node and port; -EFBIG: more than PM_NETLIST_MAX_BYTES; -ENOMEM.
  * Cost: O(length + nodes log nodes + cables log cables).
  */
+int pm_netlist_parse_noting(const char *text, size_t length, const char *source,
+			    struct pm_fabric **fabric, struct pm_netlist_notes *notes,
+			    struct pm_error *err);
+
+/* The same without notes, for texts that are known to be whole. */
 int pm_netlist_parse(const char *text, size_t length, const char *source,
 		     struct pm_fabric **fabric, struct pm_error *err);
 
@@ -80,6 +106,7 @@ int pm_netlist_parse(const char *text, size_t length, const char *source,
  * The same for a file; "-" is standard input, which messages call "<stdin>".
  * Also any -errno of open(2) or read(2).
  */
-int pm_netlist_read(const char *path, struct pm_fabric **fabric, struct pm_error *err);
+int pm_netlist_read(const char *path, struct pm_fabric **fabric,
+		    struct pm_netlist_notes *notes, struct pm_error *err);
 
 #endif

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Texts that programs wrote and that are not whole: what is read, and what is noted. */
+#include <portmajor/netlist.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/*
+ *   h[2] --- [1]a[2] --- [2]b[1] --- i
+ *              [3]---------[3]
+ */
+#define HEAD "# Topology file: generated\n\n"
+#define A_HEAD                                                                           \
+	"switchguid=0xa(a)\nSwitch\t4 \"S-000000000000000a\"\t\t# \"a\" base port 0 "    \
+	"lid "                                                                           \
+	"1 lmc 0\n"
+#define A_H "[1]\t\"H-0000000000000010\"[2](1f) \t\t# \"h \"x\" y\" lid 7 4xEDR\n"
+#define A_B                                                                              \
+	"[2]\t\"S-000000000000000b\"[2]\t\t# \"b\" lid 2 4xEDR\n"                        \
+	"[3]\t\"S-000000000000000b\"[3]\t\t# \"b\" lid 2 4xEDR\n"
+#define B_HEAD                                                                           \
+	"switchguid=0xb(b)\nSwitch\t4 \"S-000000000000000b\"\t\t# \"b\" base port 0 "    \
+	"lid "                                                                           \
+	"2 lmc 0\n"
+#define B_I "[1]\t\"H-0000000000000020\"[1](21) \t\t# \"i\" lid 65535 4xEDR\n"
+#define B_A                                                                              \
+	"[2]\t\"S-000000000000000a\"[2]\t\t# \"a\" lid 1 4xEDR\n"                        \
+	"[3]\t\"S-000000000000000a\"[3]\t\t# \"a\" lid 1 4xEDR\n"
+#define H_HEAD "caguid=0x10\nCa\t2 \"H-0000000000000010\"\t\t# \"h \"x\" y\"\n"
+#define H_A "[2](1f) \t\"S-000000000000000a\"[1]\t\t# lid 7 lmc 0 \"a\" lid 1 4xEDR\n"
+#define I_HEAD "caguid=0x20\nCa\t1 \"H-0000000000000020\"\t\t# \"i\"\n"
+#define I_B "[1](21) \t\"S-000000000000000b\"[1]\t\t# lid 65535 lmc 0 \"b\" lid 2 4xEDR\n"
+#define A A_HEAD A_H A_B "\n"
+#define B B_HEAD B_I B_A "\n"
+#define H H_HEAD H_A "\n"
+#define I I_HEAD I_B
+
+/* The same of OpenSM: each line has all of both ends. */
+#define END_OF(kind, ports, node, port, name, lid, number)                               \
+	"{ " kind " Ports:" ports                                                        \
+	" SystemGUID:00000000000000ff NodeGUID:00000000000000" node                      \
+	" PortGUID:00000000000000" port " VenID:0002C9 DevID:0001 Rev:000000A1 {" name   \
+	"} LID:" lid " PN:" number " } "
+#define LST_A(number) END_OF("SW", "04", "0a", "0a", "a", "0001", number)
+#define LST_B(number) END_OF("SW", "04", "0b", "0b", "b", "0002", number)
+#define LST_H END_OF("CA", "02", "10", "1f", "h \"x\" y", "0007", "02")
+#define LST_I END_OF("CA-SM", "01", "20", "21", "i", "FFFF", "01")
+#define LST_LINE(a, b) a b "PHY=4x LOG=ACT SPD=25\n"
+#define LST_OF_A                                                                         \
+	LST_LINE(LST_A("01"), LST_H)                                                     \
+	LST_LINE(LST_A("02"), LST_B("02")) LST_LINE(LST_A("03"), LST_B("03"))
+#define LST_OF_B                                                                         \
+	LST_LINE(LST_B("01"), LST_I)                                                     \
+	LST_LINE(LST_B("02"), LST_A("02")) LST_LINE(LST_B("03"), LST_A("03"))
+#define LST_OF_H LST_LINE(LST_H, LST_A("01"))
+#define LST_OF_I LST_LINE(LST_I, LST_B("01"))
+
+static const char net[] = HEAD A B H I;
+static const char lst[] = LST_OF_A LST_OF_B LST_OF_H LST_OF_I;
+
+/* ---- A fabric in one line ---- */
+
+static const struct pm_port *peer_of(const struct pm_fabric *f,
+				     const struct pm_port *port)
+{
+	return port->peer == PM_NONE ? NULL : &f->ports[port->peer];
+}
+
+static void print_end(FILE *out, const struct pm_fabric *f, const struct pm_port *port)
+{
+	const struct pm_node *node = &f->nodes[port->node];
+
+	if (node->type == PM_SWITCH)
+		fprintf(out, "%s%u", pm_fabric_name(f, port->node), port->num);
+	else
+		fprintf(out, "%" PRIx64 ".%" PRIx64 "(%u)", node->guid, port->guid,
+			port->lid);
+}
+
+/* "a1-10.1f(7) a2-b2": switches' ports by name, end ports by GUIDs with their LIDs. */
+static void describe(const struct pm_fabric *f, char *text, size_t size)
+{
+	FILE *out = fmemopen(text, size, "w");
+
+	assert_non_null(out);
+	for (uint32_t i = 0; i < f->num_ports; i++) {
+		const struct pm_port *peer = peer_of(f, &f->ports[i]);
+
+		if (!peer || peer < &f->ports[i])
+			continue;
+		print_end(out, f, &f->ports[i]);
+		fputc('-', out);
+		print_end(out, f, peer);
+		fputc(' ', out);
+	}
+	fputc('\0', out);
+	fclose(out);
+}
+
+#define WHOLE "a1-10.1f(7) a2-b2 a3-b3 b1-20.21(0) "
+
+/* ---- Rows ---- */
+
+static const struct {
+	const char *name, *text;
+	const char *links; /* NULL: refused, for the first message */
+	const char *messages[3];
+} rows[] = {
+	{"whole", net, WHOLE, {0}},
+	{"no record of a host",
+	 HEAD A B I,
+	 WHOLE,
+	 {"t:5: end nodes without a record: 1, taken from their switches' lines, such as "
+	  "\"H-0000000000000010\""}},
+	{"no record of any host",
+	 HEAD A B,
+	 WHOLE,
+	 {"t:5: end nodes without a record: 2, taken from their switches' lines"}},
+	{"no record of a switch",
+	 HEAD A H I,
+	 "a1-10.1f(7) ",
+	 {"t:6: 3 ports lead to \"S-000000000000000b\", which has no record, such as "
+	  "port 2 of \"S-000000000000000a\": left out"}},
+	{"a host's line without its GUID",
+	 HEAD A_HEAD "[1]\t\"H-0000000000000010\"[2] \t\t# \"h\" lid 7 4xEDR\n" A_B
+		     "\n" B I,
+	 "a2-b2 a3-b3 b1-20.21(0) ",
+	 {"t:5: 1 port leads to \"H-0000000000000010\", which has no record, such as "
+	  "port "
+	  "1 of \"S-000000000000000a\": left out"}},
+	{"no record of what is no node of ibnetdiscover's",
+	 HEAD A_HEAD A_B "[1]\t\"H-10\"[2](1f)\n\n" B I,
+	 "a2-b2 a3-b3 b1-20.21(0) ",
+	 {"t:7: 1 port leads to \"H-10\""}},
+	{"no record of a node with two cables",
+	 HEAD A_HEAD A_H A_B
+	 "\n" B_HEAD B_A B_I
+	 "[4]\t\"H-0000000000000010\"[1](1e) \t\t# \"h\" lid 8 4xEDR\n\n" I,
+	 WHOLE "b4-10.1e(8) ",
+	 {"t:5: end nodes without a record: 1,"}},
+	{"no record of a node with two cables at a port",
+	 HEAD A_HEAD A_H A_B
+	 "\n" B_HEAD B_A B_I
+	 "[4]\t\"H-0000000000000010\"[2](1e) \t\t# \"h\" lid 8 4xEDR\n\n" I,
+	 NULL,
+	 {"t:14: port 4 of \"S-000000000000000b\": on line 5 port 2 of its peer "
+	  "\"H-0000000000000010\" is linked to port 1 of \"S-000000000000000a\""}},
+	{"no record of a router",
+	 HEAD A_HEAD A_B
+	 "[1]\t\"R-0000000000000010\"[1](1f) \t\t# \"r\" lid 9 4xEDR\n\n" B I,
+	 "a1-10.1f(9) a2-b2 a3-b3 b1-20.21(0) ",
+	 {"t:7: end nodes without a record: 1,"}},
+	{"a host's record without lines",
+	 HEAD A B H_HEAD "\n" I,
+	 WHOLE,
+	 {"t:5: cables of end nodes that one end lists: 1, taken from there, such as "
+	  "port 1 of \"S-000000000000000a\" leads to port 2 of \"H-0000000000000010\""}},
+	{"a switch without a host's line",
+	 HEAD A_HEAD A_B "\n" B H I,
+	 WHOLE,
+	 {"t:16: cables of end nodes that one end lists: 1, taken from there, such as "
+	  "port 2 of \"H-0000000000000010\" leads to port 1 of \"S-000000000000000a\""}},
+	{"a switch without a switch's lines",
+	 HEAD A B_HEAD B_I "\n" H I,
+	 "a1-10.1f(7) b1-20.21(0) ",
+	 {"t:6: port 2 of \"S-000000000000000a\" leads to port 2 of "
+	  "\"S-000000000000000b\", which does not list it: left out",
+	  "t:7: port 3 of"}},
+	{"a switch's port that is not there",
+	 HEAD A_HEAD "[9]\t\"S-000000000000000b\"[2]\n\n" B,
+	 NULL,
+	 {"t:5: \"S-000000000000000a\" has ports 1 to 4, not 9"}},
+	{"a peer's port that is not there",
+	 HEAD A_HEAD "[2]\t\"S-000000000000000b\"[9]\n\n" B,
+	 NULL,
+	 {"t:5: port 2 of \"S-000000000000000a\": its peer \"S-000000000000000b\" has "
+	  "ports "
+	  "1 to 4, not 9"}},
+	{"no switch at all", HEAD H I, NULL, {"t:9: no switch in the netlist"}},
+	{"no node at all", HEAD, NULL, {"t:2: no nodes in the netlist"}},
+	{"cut in a port's line",
+	 HEAD A B H I_HEAD "[1](21) \t\"S-000000000000000b\"[1]\t\t# lid 6553",
+	 WHOLE,
+	 {"t:21: the file ends in the middle of this line, which is left out",
+	  "t:11: cables of end nodes that one end lists: 1, taken from there"}},
+	{"cut behind a port's line",
+	 HEAD A B H I_HEAD I_B "\n\nvendid=0x8f1",
+	 WHOLE,
+	 {0}},
+	{"cut in its speed",
+	 HEAD A B H I_HEAD
+	 "[1](21) \t\"S-000000000000000b\"[1]\t\t# lid 65535 lmc 0 \"b\" lid 2 4x",
+	 WHOLE,
+	 {0}},
+	{"cut in a GUID's line",
+	 HEAD A B H "caguid=0x2",
+	 WHOLE,
+	 {"t:19: the file ends in the middle of this line, which is left out",
+	  "t:11: end nodes without a record: 1,"}},
+	{"cut behind a header",
+	 HEAD A B H I_HEAD,
+	 WHOLE,
+	 {"t:20: the file ends behind this line, and no cable of \"H-0000000000000020\" "
+	  "follows",
+	  "t:11: cables of end nodes that one end lists: 1,"}},
+	{"cut in a header",
+	 HEAD A B H "caguid=0x20\nCa\t1 \"H-0000000000000020\"\t\t# \"i\"",
+	 WHOLE,
+	 {"t:20: the file ends in the middle of this line, which is left out",
+	  "t:11: end nodes without a record: 1,"}},
+	{"opensm-subnet.lst", lst, WHOLE, {0}},
+	{"opensm-subnet.lst: no host",
+	 LST_OF_A LST_OF_B LST_OF_I,
+	 WHOLE,
+	 {"t:1: end nodes without a record: 1, taken from their switches' lines, such as "
+	  "\"0000000000000010\""}},
+	{"opensm-subnet.lst: no switch",
+	 LST_OF_A LST_OF_H LST_OF_I,
+	 "a1-10.1f(7) ",
+	 {"t:2: 3 ports lead to \"000000000000000b\", which has no record"}},
+	{"opensm-subnet.lst: no switch and not its host",
+	 LST_OF_A LST_OF_H,
+	 "a1-10.1f(7) ",
+	 {"t:2: 2 ports lead to \"000000000000000b\", which has no record"}},
+	{"opensm-subnet.lst: one end alone",
+	 LST_OF_B LST_OF_I LST_LINE(LST_A("01"), LST_H) LST_OF_H,
+	 "a1-10.1f(7) b1-20.21(0) ",
+	 {"t:2: port 2 of \"000000000000000b\" leads to port 2 of \"000000000000000a\", "
+	  "which does not list it: left out",
+	  "t:3: port 3 of \"000000000000000b\""}},
+	{"opensm-subnet.lst: cut",
+	 LST_OF_A LST_OF_B LST_OF_H LST_I "{ SW Por",
+	 WHOLE,
+	 {"t:8: the file ends in the middle of this line, which is left out",
+	  "t:4: end nodes without a record: 1,"}},
+	/* What somebody wrote has to be right. */
+	{"ibsim: no record", A "\n" B, NULL, {"unknown peer \"H-0000000000000010\""}},
+	{"ibsim: one end alone",
+	 "Switch 2 \"s\"\n[1]\"h\"\n\nCa 1 \"h\"\n",
+	 NULL,
+	 {"t:2: port 1 of \"s\": its peer \"h\" does not list port 1"}},
+	{"ibsim: cut",
+	 "Switch 2 \"s\"\n[1]\"h",
+	 NULL,
+	 {"t:2: unterminated quote before \"h\"; the file ends in the middle of this "
+	  "line"}},
+};
+
+static void check_messages(const char *name, const char *const *wanted, size_t room,
+			   const struct pm_netlist_notes *notes)
+{
+	uint32_t count = 0;
+
+	for (; count < room && wanted[count]; count++) {
+		if (count >= notes->count)
+			fail_msg("%s: no note \"%s\"", name, wanted[count]);
+		if (strncmp(notes->first[count].text, wanted[count],
+			    strlen(wanted[count])) != 0)
+			fail_msg("%s: \"%s\"", name, notes->first[count].text);
+	}
+	if (notes->count != count)
+		fail_msg("%s: also \"%s\"", name, notes->first[count].text);
+}
+
+static void test_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_netlist_notes notes = {.count = 77};
+		struct pm_fabric *f = NULL;
+		struct pm_error err = {""};
+		char links[300];
+		int rc = pm_netlist_parse_noting(rows[i].text, strlen(rows[i].text), "t",
+						 &f, &notes, &err);
+
+		if (!rows[i].links) {
+			assert_int_equal(rc, -EINVAL);
+			assert_int_equal(notes.count, 77);
+			if (!strstr(err.text, rows[i].messages[0]))
+				fail_msg("%s: \"%s\"", rows[i].name, err.text);
+			continue;
+		}
+		if (rc)
+			fail_msg("%s: %s", rows[i].name, err.text);
+		describe(f, links, sizeof(links));
+		if (strcmp(links, rows[i].links) != 0)
+			fail_msg("%s: %s", rows[i].name, links);
+		check_messages(rows[i].name, rows[i].messages, LENGTH(rows[i].messages),
+			       &notes);
+		pm_fabric_free(f);
+	}
+}
+
+/* Descriptions have quotes of their own; ports without a cable are not known of. */
+static void test_node(void **state)
+{
+	static const char *const texts[] = {HEAD A B I, LST_OF_A LST_OF_B LST_OF_I};
+	static const unsigned int num_ports[] = {2, 2};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(texts); i++) {
+		struct pm_fabric *f = NULL;
+		uint32_t node;
+
+		assert_int_equal(
+			pm_netlist_parse(texts[i], strlen(texts[i]), "t", &f, NULL), 0);
+		node = pm_fabric_find_guid(f, 0x10);
+		assert_int_not_equal(node, PM_NONE);
+		assert_string_equal(pm_fabric_name(f, node), "h \"x\" y");
+		assert_int_equal(f->nodes[node].type, PM_CA);
+		assert_int_equal(f->nodes[node].num_ports, num_ports[i]);
+		pm_fabric_free(f);
+	}
+}
+
+/* The first ones are kept, and all are counted. */
+static void test_many(void **state)
+{
+	struct pm_netlist_notes notes;
+	struct pm_fabric *f = NULL;
+	char text[2000] = HEAD "Switch\t20 \"S-000000000000000a\"\n";
+
+	(void)state;
+	for (size_t i = 1; i <= 9; i++) {
+		size_t length = strlen(text);
+
+		snprintf(text + length, sizeof(text) - length,
+			 "[%zu] \"S-%016zx\"[1] # \"x\" lid 1 4xEDR\n", i, 0x90 + i);
+	}
+	assert_int_equal(
+		pm_netlist_parse_noting(text, strlen(text), "t", &f, &notes, NULL), 0);
+	assert_int_equal(notes.count, 9);
+	for (size_t i = 0; i < PM_NETLIST_NOTES; i++)
+		assert_non_null(strstr(notes.first[i].text, "1 port leads to"));
+	pm_fabric_free(f);
+}
+
+/* ---- Cut at each byte ---- */
+
+/* What is left has no cable and no LID that the whole has not. */
+static void check_part(const char *part, const char *whole, size_t at)
+{
+	char words[300], *rest = words, *word;
+
+	snprintf(words, sizeof(words), "%s", part);
+	while ((word = strsep(&rest, " ")))
+		if (!strstr(whole, word))
+			fail_msg("cut at %zu: %s", at, word);
+}
+
+static uint32_t try_cuts(const char *text)
+{
+	uint32_t read = 0;
+
+	for (size_t at = 0; text[at]; at++) {
+		struct pm_netlist_notes notes = {0};
+		struct pm_fabric *f = NULL;
+		struct pm_error err = {""};
+		char links[300];
+		int rc = pm_netlist_parse_noting(text, at, "t", &f, &notes, &err);
+
+		if (rc) {
+			assert_int_equal(rc, -EINVAL);
+			continue;
+		}
+		describe(f, links, sizeof(links));
+		check_part(links, WHOLE, at);
+		if (strcmp(links, WHOLE) != 0 && !notes.count)
+			fail_msg("cut at %zu: %s, and no note", at, links);
+		pm_fabric_free(f);
+		read++;
+	}
+	return read;
+}
+
+static void test_cuts(void **state)
+{
+	(void)state;
+	assert_in_range(try_cuts(net), 500, sizeof(net));
+	assert_in_range(try_cuts(lst), 1000, sizeof(lst));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_node),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_cuts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
