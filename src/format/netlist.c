@@ -18,6 +18,28 @@ static int tables_refuse(struct netlist *n)
 	return pm_lexer_fail(&n->lexer, "these are tables, where a topology is wanted");
 }
 
+/* `Ca : 0x0000000000100005 ports 2 ..`, without cables. */
+static bool nodes_recognise(struct pm_text text)
+{
+	static const char *const words[] = {"Switch", "Ca", "Router"};
+	struct pm_text word;
+
+	if (!pm_text_take_word(&text, &word))
+		return false;
+	pm_text_skip_blanks(&text);
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (pm_text_is(word, words[i]))
+			return pm_text_starts(text, ": 0x");
+	return false;
+}
+
+static int nodes_refuse(struct netlist *n)
+{
+	return pm_lexer_fail(&n->lexer,
+			     "these are nodes without cables, as ibnetdiscover -l "
+			     "lists them; take `ibnetdiscover > FILE`");
+}
+
 /* The first one that recognises a text reads it. */
 static const struct {
 	bool (*recognise)(struct pm_text text);
@@ -26,6 +48,9 @@ static const struct {
 	{ibnetdiscover_recognise, ibnetdiscover_read},
 	{dump_recognise, netlist_dump_read},
 	{subnet_lst_recognise, subnet_lst_read},
+	{ports_report_recognise, ports_report_read},
+	{iblinkinfo_recognise, iblinkinfo_read},
+	{nodes_recognise, nodes_refuse},
 	{tables_recognise, tables_refuse},
 	{ibsim_recognise, ibsim_read}, /* any text */
 };
@@ -83,6 +108,7 @@ int pm_netlist_parse_noting(const char *text, size_t length, const char *source,
 	pm_fabric_free(n.fabric);
 	free(n.records);
 	free(n.cables);
+	free(n.rows);
 	return rc;
 }
 

@@ -54,6 +54,17 @@ static bool take_word(struct pm_text word, struct netlist_link *link)
 	return true;
 }
 
+void netlist_set_link(struct netlist_link *link, struct pm_text width,
+		      enum pm_speed speed)
+{
+	uint64_t lanes;
+
+	if (pm_text_take_digits(&width, 10, &lanes) ||
+	    !(pm_text_is(width, "x") || pm_text_is(width, "X")))
+		lanes = 0;
+	*link = up_to(lanes, speed);
+}
+
 /* `lid 3 4xQDR` among other words. */
 static void find_word(struct pm_text text, struct netlist_link *link)
 {

@@ -290,6 +290,30 @@ static void note_taken(const struct completion *c)
 			     c->cables.count, LEADS(n, cable));
 }
 
+/* A program finds nodes by their cables. */
+static void note_lonely(const struct completion *c)
+{
+	struct netlist *n = c->n;
+	uint32_t count = 0, first = 0;
+
+	for (uint32_t i = c->num_keys; i-- > 0;) {
+		const struct pm_node *node = &n->fabric->nodes[i];
+		uint32_t num = 1;
+
+		while (num <= node->num_ports &&
+		       c->by_port[node->first_port + num] == NO_CABLE)
+			num++;
+		if (num <= node->num_ports)
+			continue;
+		count++;
+		first = i;
+	}
+	if (count)
+		netlist_note(n, n->records[first].line,
+			     "nodes without a cable: %" PRIu32 ", such as \"%.*s\"",
+			     count, PM_SHOWN(n->records[first].id));
+}
+
 static void drop_left_out(struct netlist *n)
 {
 	uint32_t kept = 0;
@@ -311,6 +335,7 @@ static int complete(struct completion *c)
 		rc = complete_cables(c, count);
 	if (rc)
 		return rc;
+	note_lonely(c);
 	note_taken(c);
 	drop_left_out(c->n);
 	return 0;

@@ -11,6 +11,7 @@
 #include "dump.h"
 
 #include <portmajor/lexer.h>
+#include <portmajor/link.h>
 #include <portmajor/netlist.h>
 
 #define NETLIST_TYPES (PM_ROUTER + 1) /* of nodes */
@@ -48,6 +49,19 @@ struct netlist_peer {
 /* False: it does not say what the node is, or not all of an end node. */
 typedef bool netlist_read_peer(const struct cable *cable, struct netlist_peer *peer);
 
+/* A port of a text that has a row for each. */
+struct netlist_row {
+	struct pm_text id,
+		peer;  /* GUIDs, or LIDs, as they are written; empty: no cable */
+	uint64_t guid; /* of the port, or the switch */
+	uint32_t port, peer_port, line;
+	uint16_t lid;
+	bool typed; /* else its node is a switch if it has several ports, or a CA */
+	enum pm_node_type type;
+	struct netlist_link link;
+	struct pm_text name, rest; /* rest: see struct cable */
+};
+
 struct netlist_id_key {
 	struct pm_text id;
 	uint32_t node;
@@ -64,6 +78,16 @@ struct netlist {
 	/* A program wrote it of a fabric: it may be incomplete. NULL: somebody wrote it,
 	 * and what is incomplete there is an error. */
 	netlist_read_peer *read_peer;
+
+	/* Of texts that have rows. */
+	struct netlist_row *rows;
+	uint32_t rows_room, num_rows;
+	struct {
+		bool given;
+		enum pm_node_type type;
+		uint64_t guid; /* of a switch */
+		struct pm_text name;
+	} header; /* of the rows behind it */
 
 	/* Of texts that have records. */
 	bool in_record;
@@ -125,6 +149,10 @@ void netlist_take_dumped(struct pm_text rest, struct netlist_link *link);
 /* The same of a line of opensm-subnet.lst, which has `PHY=4x LOG=ACT SPD=10`. */
 void netlist_take_active(struct pm_text rest, struct netlist_link *link);
 
+/* The same of a width, `4x` or `4X`, and a speed: up to these. */
+void netlist_set_link(struct netlist_link *link, struct pm_text width,
+		      enum pm_speed speed);
+
 /* Reads ibsim's lines `width=`, `speed=` and `extspeed=`, and no others. */
 void netlist_take_default(struct pm_text line, struct netlist_link *link);
 
@@ -145,10 +173,35 @@ int netlist_read_records(struct netlist *n, netlist_parse *parse_guid);
 int netlist_need_number(struct netlist *n, struct pm_text *text, unsigned int base,
 			const char *what, uint64_t *value);
 
+/* ---- Rows: netlist_rows.c ---- */
+
+/* Reads a line without the blanks at its end, which has something. */
+typedef int netlist_parse_row(struct netlist *n, struct pm_text line);
+
+/*
+ * Reads a text with rows, and adds their nodes and cables. is_whole tells whether a last
+ * line that does not end has all numbers. O(rows log rows).
+ */
+int netlist_read_rows(struct netlist *n, netlist_parse_row *parse,
+		      bool (*is_whole)(struct pm_text line));
+int netlist_add_row(struct netlist *n, const struct netlist_row *row);
+
+/* Takes `3 65`, a LID and a port from 1; lid_text: the LID as it is written. */
+int netlist_need_port(struct netlist *n, struct pm_text *text, struct pm_text *lid_text,
+		      uint16_t *lid, uint32_t *port);
+
+/* Takes `0x0000000000200001`. */
+int netlist_need_guid(struct netlist *n, struct pm_text *text, struct pm_text *guid_text,
+		      uint64_t *guid);
+
 /* ---- Formats ---- */
 
 bool ibnetdiscover_recognise(struct pm_text text);
 int ibnetdiscover_read(struct netlist *n);
+bool iblinkinfo_recognise(struct pm_text text);
+int iblinkinfo_read(struct netlist *n);
+bool ports_report_recognise(struct pm_text text);
+int ports_report_read(struct netlist *n);
 bool ibsim_recognise(struct pm_text text);
 int ibsim_read(struct netlist *n);
 int netlist_dump_read(struct netlist *n);

@@ -415,28 +415,13 @@ static int parse_cut(struct netlist *n, struct pm_text line, netlist_parse *pars
 {
 	int rc;
 
-	if (n->read_peer && says_something(line) && !is_whole(line)) {
-		n->in_record = false;
+	if (n->read_peer && says_something(line) && !is_whole(line))
 		return netlist_leave_cut(n);
-	}
 	rc = parse_line(n, line, parse_guid);
 	if (rc == -EINVAL && n->lexer.err)
 		strncat(n->lexer.err->text, "; the file ends in the middle of this line",
 			sizeof(n->lexer.err->text) - strlen(n->lexer.err->text) - 1);
 	return rc;
-}
-
-/* What a program finds has a cable. */
-static void check_last(struct netlist *n)
-{
-	uint32_t last = n->fabric->num_nodes - 1;
-
-	if (n->read_peer && n->in_record &&
-	    n->ports_left == n->fabric->nodes[last].num_ports)
-		netlist_note(n, n->records[last].line,
-			     "the file ends behind this line, and no cable of \"%.*s\" "
-			     "follows",
-			     PM_SHOWN(n->records[last].id));
 }
 
 int netlist_read_records(struct netlist *n, netlist_parse *parse_guid)
@@ -447,7 +432,5 @@ int netlist_read_records(struct netlist *n, netlist_parse *parse_guid)
 	while (!rc && pm_lexer_next(&n->lexer, &line))
 		rc = netlist_is_cut(n) ? parse_cut(n, line, parse_guid)
 				       : parse_line(n, line, parse_guid);
-	if (!rc)
-		check_last(n);
 	return rc;
 }

@@ -322,6 +322,8 @@ static void test_fine(void **state)
 	"11\t[0]\t\"Sma Port\"[0]\t lid 8 lmc 0 smlid 8  4x  2.5G Active/LinkUp\n"       \
 	"#  dumped 4 nodes\n"
 
+#define P_ROW "SW 3 4 0xa 4x SDR 'a'\n"
+#define L_ROW "0xa \"a\" 3 4[  ] ==()==> [  ] \"\" ( )\n"
 #define S "Switch 4 \"s\"\n" /* line 1 of most bad texts */
 
 static const struct {
@@ -335,6 +337,30 @@ static const struct {
 	{"no switch", 1, "no switch in", "Ca 1 \"c\"\n"},
 	{"tables", 1, "these are tables",
 	 "Unicast lids [0-1] of switch Lid 1 guid 0x1\n"},
+	{"nodes alone", 1, "as ibnetdiscover -l lists them; take `ibnetdiscover > FILE`",
+	 "Ca\t : 0x0000000000100005 ports 2 devid 0x0 vendid 0x0 \"h\"\n"},
+	{"-p: no kind", 2, "no SW, CA or RT before", P_ROW "XX 3 5 0xa 4x SDR\n"},
+	{"-p: no LID", 2, "no LID in \" x 5 0xa", P_ROW "SW x 5 0xa 4x SDR\n"},
+	{"-p: LID too large", 2, "no LID in", P_ROW "SW 65536 5 0xa 4x SDR\n"},
+	{"-p: port 0", 2, "no port 1 to 254 in", P_ROW "SW 3 0 0xa 4x SDR\n"},
+	{"-p: port 255", 2, "no port 1 to 254 in", P_ROW "SW 3 255 0xa 4x SDR\n"},
+	{"-p: no GUID", 2, "no GUID in", P_ROW "SW 3 5 a 4x SDR\n"},
+	{"-p: no speed", 2, "no width and speed", P_ROW "SW 3 5 0xa 4x\n"},
+	{"-p: no peer", 2, "no SW, CA or RT before", P_ROW "SW 3 5 0xa 4x SDR - \n"},
+	{"-p: port twice", 2, "port 4 of \"0xa\" is given already on line 1",
+	 P_ROW P_ROW},
+	{"-p: control byte", 2, "byte 0x1b", P_ROW "SW\033\n"},
+	{"iblinkinfo: no state", 2, "no \"==(\" in", L_ROW "0xa \"a\" 3 5[  ] x\n"},
+	{"iblinkinfo: no peer", 2, "no \"==>\" in", L_ROW "0xa \"a\" 3 5[  ] ==(x\n"},
+	{"iblinkinfo: no GUID", 2, "no GUID in", L_ROW "a \"a\" 3 5[  ] ==()==> x\n"},
+	{"iblinkinfo: no brackets", 2, "no \"[ ]\" behind the port",
+	 L_ROW "0xa \"a\" 3 5 ==()==> [  ] \"\" ( )\n"},
+	{"iblinkinfo: peer's GUID", 2, "no GUID in",
+	 L_ROW "0xa \"a\" 3 5[  ] ==()==> 3 1[  ] \"b\" ( )\n"},
+	{"iblinkinfo: peer's brackets", 2, "no \"[ ]\" behind the port",
+	 L_ROW "0xa \"a\" 3 5[  ] ==()==> 0xb 3 1 \"b\" ( )\n"},
+	{"iblinkinfo: switch without a GUID", 3, "no GUID in",
+	 "Switch: 0xa a:\n 3 1[ ] ==()==> [ ] \"\" ( )\nSwitch: a:\n"},
 	{"UTF-8 byte-order mark", 1, "byte-order mark", "\xef\xbb\xbf" S},
 	{"UTF-16 byte-order mark", 1, "byte-order mark", "\xff\xfeS"},
 	{"control byte", 2, "byte 0x1b", S "\x1b[1]\n"},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Texts that programs wrote and that are not whole: what is read, and what is noted. */
+#include <portmajor/link.h>
 #include <portmajor/netlist.h>
 
 #include <errno.h>
@@ -64,6 +65,70 @@
 #define LST_OF_H LST_LINE(LST_H, LST_A("01"))
 #define LST_OF_I LST_LINE(LST_I, LST_B("01"))
 
+/* The same as ibnetdiscover -p has it: by port, without GUIDs of nodes. */
+#define AT(kind, lid, port, guid) kind " " lid " " port " 0x00000000000000" guid
+#define ROW(own, other, name, other_name)                                                \
+	own " 4x EDR - " other " ( '" name "' - '" other_name "' )\n"
+#define P_A(port) AT("SW", "    1", " " port, "0a")
+#define P_B(port) AT("SW", "    2", " " port, "0b")
+#define P_H AT("CA", "    7", " 2", "1f")
+#define P_I AT("CA", "65535", " 1", "21")
+#define NO_ROW(own, name) own " 4x EDR                                    '" name "'\n"
+#define P_OF_A                                                                           \
+	NO_ROW(P_A("4"), "a")                                                            \
+	ROW(P_A("3"), P_B("3"), "a", "b")                                                \
+	ROW(P_A("2"), P_B("2"), "a", "b") ROW(P_A("1"), P_H, "a", "h 'x' y")
+#define P_OF_B                                                                           \
+	NO_ROW(P_B("4"), "b")                                                            \
+	ROW(P_B("3"), P_A("3"), "b", "a")                                                \
+	ROW(P_B("2"), P_A("2"), "b", "a") ROW(P_B("1"), P_I, "b", "i")
+#define P_OF_H ROW(P_H, P_A("1"), "h 'x' y", "a")
+#define P_OF_I ROW(P_I, P_B("1"), "i", "b")
+
+/* As iblinkinfo -l has it: what has one port alone is an end node. */
+#define L_STATE "==( 4X       25.78125 Gbps Active/  LinkUp)==>  "
+#define L_DOWN "==(                Down/ Polling)==>             [  ] \"\" ( )\n"
+#define L_OWN(guid, name, at)                                                            \
+	"0x00000000000000" guid " \"                          " name "\" " at "[  ] "
+#define L_PEER(guid, name, at)                                                           \
+	"0x00000000000000" guid " " at "[ 3] \"" name "\" (Could be 12X )\n"
+#define L_ROW(a, b) L_OWN_OF(a) L_STATE L_PEER_OF(b)
+#define L_OWN_OF(...) L_OWN(__VA_ARGS__)
+#define L_PEER_OF(...) L_PEER(__VA_ARGS__)
+#define L_A(port) "0a", "a", "     1    " port
+#define L_B(port) "0b", "b", "     2    " port
+#define L_H "1f", "h \"x\" y", "     7    2"
+#define L_I "21", "i", " 65535    1"
+#define L_OF_A                                                                           \
+	L_ROW(L_A("1"), L_H)                                                             \
+	L_ROW(L_A("2"), L_B("2")) L_ROW(L_A("3"), L_B("3")) L_OWN_OF(L_A("4")) L_DOWN
+#define L_OF_B                                                                           \
+	L_ROW(L_B("1"), L_I)                                                             \
+	L_ROW(L_B("2"), L_A("2")) L_ROW(L_B("3"), L_A("3")) L_OWN_OF(L_B("4")) L_DOWN
+#define L_OF_H L_ROW(L_H, L_A("1"))
+#define L_OF_I L_ROW(L_I, L_B("1"))
+
+/* As iblinkinfo has it: peers by LID. */
+#define G_ROW(own, other, name)                                                          \
+	"      " own "[  ] " L_STATE "  " other "[  ] \"" name "\" ( )\n"
+#define G_A(port) "     1    " port
+#define G_B(port) "     2    " port
+#define G_H "     7    2"
+#define G_I " 65535    1"
+#define G_OF_A                                                                           \
+	"Switch: 0x000000000000000a a:\n" G_ROW(G_A("1"), G_H, "h \"x\" y")              \
+		G_ROW(G_A("2"), G_B("2"), "b") G_ROW(G_A("3"), G_B("3"), "b")            \
+			G_A("4") "[  ] " L_DOWN
+#define G_OF_B                                                                           \
+	"Switch: 0x000000000000000b b:\n" G_ROW(G_B("1"), G_I, "i")                      \
+		G_ROW(G_B("2"), G_A("2"), "a") G_ROW(G_B("3"), G_A("3"), "a")            \
+			G_B("4") "[  ] " L_DOWN
+#define G_OF_H "CA: h \"x\" y:\n" G_ROW("0x000000000000001f " G_H, G_A("1"), "a")
+#define G_OF_I "CA: i:\n" G_ROW("0x0000000000000021 " G_I, G_B("1"), "b")
+
+static const char ports[] = P_OF_A P_OF_B P_OF_H P_OF_I;
+static const char lines[] = L_OF_A L_OF_B L_OF_H L_OF_I;
+static const char groups[] = G_OF_A G_OF_B G_OF_H G_OF_I;
 static const char net[] = HEAD A B H I;
 static const char lst[] = LST_OF_A LST_OF_B LST_OF_H LST_OF_I;
 
@@ -107,6 +172,7 @@ static void describe(const struct pm_fabric *f, char *text, size_t size)
 }
 
 #define WHOLE "a1-10.1f(7) a2-b2 a3-b3 b1-20.21(0) "
+#define BY_PORT "a1-1f.1f(7) a2-b2 a3-b3 b1-21.21(0) "
 
 /* ---- Rows ---- */
 
@@ -185,6 +251,10 @@ static const struct {
 	 {"t:5: port 2 of \"S-000000000000000a\": its peer \"S-000000000000000b\" has "
 	  "ports "
 	  "1 to 4, not 9"}},
+	{"a switch alone",
+	 HEAD A_HEAD,
+	 "",
+	 {"t:4: nodes without a cable: 1, such as \"S-000000000000000a\""}},
 	{"no switch at all", HEAD H I, NULL, {"t:9: no switch in the netlist"}},
 	{"no node at all", HEAD, NULL, {"t:2: no nodes in the netlist"}},
 	{"cut in a port's line",
@@ -209,9 +279,7 @@ static const struct {
 	{"cut behind a header",
 	 HEAD A B H I_HEAD,
 	 WHOLE,
-	 {"t:20: the file ends behind this line, and no cable of \"H-0000000000000020\" "
-	  "follows",
-	  "t:11: cables of end nodes that one end lists: 1,"}},
+	 {"t:11: cables of end nodes that one end lists: 1,"}},
 	{"cut in a header",
 	 HEAD A B H "caguid=0x20\nCa\t1 \"H-0000000000000020\"\t\t# \"i\"",
 	 WHOLE,
@@ -242,6 +310,55 @@ static const struct {
 	 WHOLE,
 	 {"t:8: the file ends in the middle of this line, which is left out",
 	  "t:4: end nodes without a record: 1,"}},
+	{"ibnetdiscover -p", ports, BY_PORT, {0}},
+	{"ibnetdiscover -p: no host",
+	 P_OF_A P_OF_B P_OF_I,
+	 BY_PORT,
+	 {"t:4: end nodes without a record: 1, taken from their switches' lines, such as "
+	  "\"0x000000000000001f\""}},
+	{"ibnetdiscover -p: no switch",
+	 P_OF_A P_OF_H P_OF_I,
+	 "a1-1f.1f(7) ",
+	 {"t:2: 3 ports lead to \"0x000000000000000b\", which has no record"}},
+	{"ibnetdiscover -p: cut",
+	 P_OF_A P_OF_B P_OF_H P_I " 4x EDR - SW     2  1",
+	 BY_PORT,
+	 {"t:10: the file ends in the middle of this line, which is left out",
+	  "t:8: end nodes without a record: 1,"}},
+	{"iblinkinfo -l", lines, BY_PORT, {0}},
+	{"iblinkinfo -l: in another order", L_OF_I L_OF_B L_OF_H L_OF_A, BY_PORT, {0}},
+	{"iblinkinfo -l: no host",
+	 L_OF_A L_OF_B L_OF_I,
+	 "a2-b2 a3-b3 b1-21.21(0) ",
+	 {"t:1: 1 port leads to \"0x000000000000001f\", which has no record, such as "
+	  "port 1 "
+	  "of \"0x000000000000000a\": left out"}},
+	{"iblinkinfo -l: a switch by one line, and its peers",
+	 L_OF_A L_OF_H L_OF_I L_ROW(L_B("2"), L_A("2")),
+	 "a1-1f.1f(7) a2-b2 b1-21.21(0) ",
+	 {"t:3: port 3 of \"0x000000000000000a\" leads to port 3 of "
+	  "\"0x000000000000000b\", which does not list it: left out",
+	  "t:6: cables of end nodes that one end lists: 1,"}},
+	{"iblinkinfo -l: cut",
+	 L_OF_A L_OF_B L_OF_H L_OWN_OF(L_I) L_STATE "0x000000000000000b      2",
+	 "a1-1f.1f(7) a2-b2 a3-b3 ",
+	 {"t:10: the file ends in the middle of this line, which is left out",
+	  "t:5: 1 port leads to \"0x0000000000000021\", which has no record"}},
+	{"iblinkinfo", groups, BY_PORT, {0}},
+	{"iblinkinfo of an older version",
+	 "Switch 0x000000000000000a a:\n" G_ROW(G_A("1"), G_H, "h") G_OF_H,
+	 "a1-1f.1f(7) ",
+	 {0}},
+	{"iblinkinfo: LIDs are used twice",
+	 G_OF_A G_OF_B G_OF_H G_OF_I
+	 "CA: j:\n" G_ROW("0x0000000000000031 " G_I, G_B("4"), "b"),
+	 NULL,
+	 {"t:16: LID 65535 is that of 0x0000000000000021 on line 14, too: ports are told "
+	  "apart here by their LIDs alone, take ibnetdiscover or iblinkinfo -l"}},
+	{"iblinkinfo: no host",
+	 G_OF_A G_OF_B G_OF_I,
+	 "a2-b2 a3-b3 b1-21.21(0) ",
+	 {"t:2: 1 port leads to \"7\", which has no record"}},
 	/* What somebody wrote has to be right. */
 	{"ibsim: no record", A "\n" B, NULL, {"unknown peer \"H-0000000000000010\""}},
 	{"ibsim: one end alone",
@@ -322,6 +439,87 @@ static void test_node(void **state)
 	}
 }
 
+/* What an end node is called, which has a name in both ends' lines. */
+static void test_names(void **state)
+{
+	static const struct {
+		const char *text, *name;
+	} names[] = {
+		{ports, "h 'x' y"},
+		{P_OF_A P_OF_B P_OF_I, "h 'x' y"},
+		{lines, "h \"x\" y"},
+		{groups, "h \"x\" y"},
+		{NO_ROW(P_A("4"), "a") P_OF_B P_OF_I ROW(P_H, P_A("1"), "", ""),
+		 "0x000000000000001f"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(names); i++) {
+		struct pm_fabric *f = NULL;
+		const struct pm_node *node;
+
+		assert_int_equal(pm_netlist_parse(names[i].text, strlen(names[i].text),
+						  "t", &f, NULL),
+				 0);
+		node = &f->nodes[pm_fabric_find_guid(f, 0x1f)];
+		assert_string_equal(f->names + node->name, names[i].name);
+		node = &f->nodes[pm_fabric_find_guid(f, 0xa)];
+		assert_string_equal(f->names + node->name, "a");
+		assert_int_equal(node->num_ports, 4);
+		assert_int_equal(f->ports[node->first_port].lid, 1);
+		pm_fabric_free(f);
+	}
+}
+
+/* A row of -p and one of -l with a width and a speed, and the link's code. */
+static void test_speeds(void **state)
+{
+	static const struct {
+		const char *words, *state;
+		unsigned int lanes;
+		enum pm_speed speed;
+	} links[] = {
+		{"4x SDR", " 4X           2.5 Gbps Active/  LinkUp", 4, PM_SDR},
+		{"1x DDR", " 1X           5.0 Gbps Active/  LinkUp", 1, PM_DDR},
+		{"4x QDR", " 4X          10.0 Gbps Initialize/  LinkUp", 4, PM_QDR},
+		{"4x FDR10", " 4X  10.0 Gbps (FDR10) Active/  LinkUp", 4, PM_FDR10},
+		{"4x FDR", " 4X       14.0625 Gbps Active/  LinkUp", 4, PM_FDR},
+		{"12x EDR", "12X      25.78125 Gbps Active/  LinkUp", 12, PM_EDR},
+		{"2x HDR", " 2X        53.125 Gbps Active/  LinkUp", 2, PM_HDR},
+		{"4x NDR", " 4X        106.25 Gbps Active/  LinkUp", 4, PM_NDR},
+		{"4x XDR", " 4X         212.5 Gbps Active/  LinkUp", 4, PM_XDR},
+		{"4x ???", " 4X         999.9 Gbps Active/  LinkUp", 4, PM_SPEED_UNKNOWN},
+		{"?? SDR", " ??           2.5 Gbps Active/  LinkUp", 0, PM_SDR},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(links); i++) {
+		char text[2][1000];
+
+		snprintf(text[0], sizeof(text[0]),
+			 NO_ROW(P_A("4"), "a")
+				 P_A("1") " %s - " P_H " ( 'a' - 'h' )\n" P_H
+					  " %s - " P_A("1") " ( 'h' - 'a' )\n",
+			 links[i].words, links[i].words);
+		snprintf(text[1], sizeof(text[1]),
+			 L_OWN_OF(L_A("4"))
+				 L_DOWN L_OWN_OF(L_A("1")) "==(%s)==> " L_PEER_OF(L_H)
+					 L_OWN_OF(L_H) "==(%s)==> " L_PEER_OF(L_A("1")),
+			 links[i].state, links[i].state);
+		for (size_t k = 0; k < LENGTH(text); k++) {
+			struct pm_fabric *f = NULL;
+			struct pm_error err = {""};
+
+			if (pm_netlist_parse(text[k], strlen(text[k]), "t", &f, &err))
+				fail_msg("%s: %s", links[i].words, err.text);
+			if (f->ports[f->nodes[0].first_port + 1].link !=
+			    pm_link_code(links[i].lanes, links[i].speed))
+				fail_msg("%s in text %zu", links[i].words, k);
+			pm_fabric_free(f);
+		}
+	}
+}
+
 /* The first ones are kept, and all are counted. */
 static void test_many(void **state)
 {
@@ -357,7 +555,7 @@ static void check_part(const char *part, const char *whole, size_t at)
 			fail_msg("cut at %zu: %s", at, word);
 }
 
-static uint32_t try_cuts(const char *text)
+static uint32_t try_cuts(const char *text, const char *whole)
 {
 	uint32_t read = 0;
 
@@ -373,8 +571,8 @@ static uint32_t try_cuts(const char *text)
 			continue;
 		}
 		describe(f, links, sizeof(links));
-		check_part(links, WHOLE, at);
-		if (strcmp(links, WHOLE) != 0 && !notes.count)
+		check_part(links, whole, at);
+		if (strcmp(links, whole) != 0 && !notes.count)
 			fail_msg("cut at %zu: %s, and no note", at, links);
 		pm_fabric_free(f);
 		read++;
@@ -385,17 +583,19 @@ static uint32_t try_cuts(const char *text)
 static void test_cuts(void **state)
 {
 	(void)state;
-	assert_in_range(try_cuts(net), 500, sizeof(net));
-	assert_in_range(try_cuts(lst), 1000, sizeof(lst));
+	assert_in_range(try_cuts(net, WHOLE), 500, sizeof(net));
+	assert_in_range(try_cuts(lst, WHOLE), 1000, sizeof(lst));
+	assert_in_range(try_cuts(ports, BY_PORT), 500, sizeof(ports));
+	assert_in_range(try_cuts(lines, BY_PORT), 500, sizeof(lines));
+	assert_in_range(try_cuts(groups, BY_PORT), 500, sizeof(groups));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_node),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_rows),  cmocka_unit_test(test_node),
+		cmocka_unit_test(test_names), cmocka_unit_test(test_speeds),
+		cmocka_unit_test(test_many),  cmocka_unit_test(test_cuts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

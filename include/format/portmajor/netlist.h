@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Netlists: the text files that ibsim reads and ibnetdiscover writes, what ibsim's
- * console command Dump prints, and OpenSM's opensm-subnet.lst. What has the comment
- * `# Topology file:` before its first other line is ibnetdiscover's; a Dump's first other
- * line is that of a node with its `nodeguid`; the first line of opensm-subnet.lst begins
- * with a brace and has a `SystemGUID:`; the rest is ibsim's.
+ * console command Dump prints, OpenSM's opensm-subnet.lst, and the rows of ibnetdiscover
+ * -p and of iblinkinfo with or without -l. What has the comment `# Topology file:` before
+ * its first attribute or record is ibnetdiscover's; a Dump's first other line is that of
+ * a node with its `nodeguid`; the first line of opensm-subnet.lst begins with a brace and
+ * has a `SystemGUID:`; that of ibnetdiscover -p is `SW`, `CA` or `RT` with two numbers
+ * and a GUID; that of iblinkinfo, or the one behind the name of a node, has a `==(`; the
+ * rest is ibsim's. Lists of nodes without cables (ibnetdiscover -l) are refused.
  *
  * A record is a header line, `Switch|Ca|Hca|Rt PORTS "ID" # "DESCRIPTION" ...`,
  * and its port lines, `[PORT](GUID) "PEER-ID"[PEER-PORT] # ...`; a blank line
@@ -50,6 +53,13 @@
  * opensm-subnet.lst has a line for each end of a cable with GUIDs, LIDs and what the link
  * does, the ends of one node behind each other. What has no cable is not in it; it does
  * not tell LMCs, which are 0 then.
+ *
+ * Rows have GUIDs of ports and not of nodes. A switch's is taken for that of its node,
+ * and each end port for a node of its own, with that GUID and as many ports as its
+ * number. iblinkinfo -l does not say what its nodes are: a GUID with ports of several
+ * numbers is a switch's, any other one a CA's. iblinkinfo without -l has LIDs in place of
+ * the peers' GUIDs, so that a LID that two ports have is an error. A switch has as many
+ * ports as its highest one in the text; both programs list those without a cable, too.
  *
  * What a program wrote of a fabric may be incomplete: all of these formats but ibsim's
  * own text and its Dump, which says how it ends. Both ends of a cable list it, so:
