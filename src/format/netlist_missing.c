@@ -275,9 +275,12 @@ static int complete_cables(struct completion *c, uint32_t count)
 static void note_taken(const struct completion *c)
 {
 	struct netlist *n = c->n;
-	const struct cable *node = &n->cables[c->nodes.cable];
-	const struct cable *cable = &n->cables[c->cables.cable];
+	const struct cable *node, *cable;
 
+	if (!n->num_cables)
+		return;
+	node = &n->cables[c->nodes.cable];
+	cable = &n->cables[c->cables.cable];
 	if (c->nodes.count)
 		netlist_note(n, node->line,
 			     "end nodes without a record: %" PRIu32
