@@ -95,6 +95,8 @@ int pm_netlist_parse_noting(const char *text, size_t length, const char *source,
 	if (!n.fabric)
 		return pm_error_no_memory(err);
 	rc = read_nodes(&n);
+	if (!rc && n.read_peer)
+		rc = netlist_complete(&n);
 	if (!rc)
 		rc = netlist_resolve(&n);
 	if (!rc)

@@ -246,12 +246,14 @@ static int link_cables(struct netlist *n, const struct netlist_id_key *keys,
 	return 0;
 }
 
-static int resolve(struct netlist *n)
+int netlist_resolve(struct netlist *n)
 {
 	const struct cable **by_port = pm_array(n->fabric->num_ports, sizeof(*by_port));
 	struct netlist_id_key *keys = NULL;
 	int rc = by_port ? 0 : pm_error_no_memory(n->lexer.err);
 
+	if (!rc && !n->fabric->num_nodes)
+		rc = pm_lexer_fail(&n->lexer, "no nodes in the netlist");
 	if (!rc)
 		rc = netlist_sort_ids(n, &keys);
 	if (!rc)
@@ -263,15 +265,4 @@ static int resolve(struct netlist *n)
 	free(keys);
 	free(by_port);
 	return rc;
-}
-
-int netlist_resolve(struct netlist *n)
-{
-	int rc = 0;
-
-	if (!n->fabric->num_nodes)
-		return pm_lexer_fail(&n->lexer, "no nodes in the netlist");
-	if (n->read_peer)
-		rc = netlist_complete(n);
-	return rc ? rc : resolve(n);
 }
