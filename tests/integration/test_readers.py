@@ -4,7 +4,6 @@
 
 import json
 import re
-import unittest
 
 import clients
 import labtest

@@ -760,6 +760,9 @@ static void test_formats(void **state)
 		{"ibsim", "", 0},
 		{"a comment", "# Topology\n\n", 0},
 		{"ibnetdiscover", "#\n# Topology file: generated on Tue\n#\n\n", -EINVAL},
+		{"a terminal's recording",
+		 "=~=~= log of today =~=~=\n# ibnetdiscover\n# Topology file: x\n\n",
+		 -EINVAL},
 		{"a comment that comes late", "vendid=0x2\n# Topology file: x\n", 0},
 	};
 
