@@ -160,23 +160,46 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 
 /* ---- Writing it ---- */
 
-static void write_node(const struct pm_fabric *fabric, uint32_t node, FILE *file)
+/*
+ * What others call a node: its name, or, as aggregation nodes have one name all, the GUID
+ * of a node whose name has blanks.
+ */
+static const char *node_id(const struct pm_fabric *fabric, uint32_t node, char id[24])
+{
+	const char *name = pm_fabric_name(fabric, node);
+
+	if (!strchr(name, ' '))
+		return name;
+	snprintf(id, 24, "%c-%016" PRIx64, "SHR"[fabric->nodes[node].type],
+		 fabric -> nodes[node].guid);
+	return id;
+}
+
+/* *device is that of the record before. */
+static void write_node(const struct pm_fabric *fabric, uint32_t node, uint16_t *device,
+		       FILE *file)
 {
 	static const struct {
 		const char *guid, *kind;
 	} words[] = {{"switchguid", "Switch"}, {"caguid", "Hca"}, {"rtguid", "Rt"}};
 	const struct pm_node *n = &fabric->nodes[node];
-	char link[PM_LINK_TEXT];
+	char link[PM_LINK_TEXT], id[24];
 
-	fprintf(file, "%s=0x%" PRIx64 "\n%s\t%u \"%s\"\n", words[n->type].guid, n->guid,
-		words[n->type].kind, n->num_ports, pm_fabric_name(fabric, node));
+	if (n->device != *device)
+		fprintf(file, "devid=0x%x\n", n->device);
+	*device = n->device;
+	fprintf(file, "%s=0x%" PRIx64 "\n%s\t%u \"%s\"", words[n->type].guid, n->guid,
+		words[n->type].kind, n->num_ports, node_id(fabric, node, id));
+	if (strchr(pm_fabric_name(fabric, node), ' '))
+		fprintf(file, "\t# \"%s\"", pm_fabric_name(fabric, node));
+	fputc('\n', file);
 	pm_for_each_port(i, fabric, node) {
 		uint32_t peer = fabric->ports[i].peer;
 
 		if (peer == PM_NONE)
 			continue;
 		fprintf(file, "[%u]\t\"%s\"[%u]", fabric->ports[i].num,
-			pm_fabric_name(fabric, fabric->ports[peer].node),
+			node_id(fabric, fabric->ports[peer].node, id),
 			fabric->ports[peer].num);
 		/* ibsim warns about lines that do not end in a LID, width and speed. */
 		if (fabric->ports[i].link)
@@ -190,7 +213,9 @@ static void write_node(const struct pm_fabric *fabric, uint32_t node, FILE *file
 
 void pm_netlist_write(const struct pm_fabric *fabric, FILE *file)
 {
+	uint16_t device = 0;
+
 	for (uint32_t node = 0; node < fabric->num_nodes; node++)
 		if (pm_fabric_has_cable(fabric, node))
-			write_node(fabric, node, file);
+			write_node(fabric, node, &device, file);
 }

@@ -19,7 +19,8 @@ struct generate_end {
 
 struct generate_size {
 	uint64_t leaves;
-	uint64_t hosts_per_leaf;
+	uint64_t hosts_per_leaf; /* unless the shape has hosts() */
+	uint64_t hosts;		 /* all of them, where it has */
 	uint64_t switches;
 	uint64_t max_ports;
 };
@@ -32,12 +33,15 @@ struct generate_shape {
 	/* For ports above a leaf's hosts and all ports of other switches. */
 	struct generate_end (*peer)(const struct pm_generate *config, uint32_t node,
 				    uint32_t port);
-	/* For other switches than leaves. */
+	/* For other switches than leaves; NULL: there are none. */
 	void (*print_name)(const struct pm_generate *config, uint32_t node, FILE *file);
 	/* 0: a leaf. */
 	uint32_t (*level)(const struct pm_generate *config, uint32_t node);
+	/* Of a leaf, where leaves have unequal numbers of hosts; else NULL. */
+	uint32_t (*hosts)(const struct pm_generate *config, uint32_t leaf);
 };
 
-extern const struct generate_shape generate_director, generate_two_level, generate_xgft;
+extern const struct generate_shape generate_director, generate_two_level, generate_xgft,
+	generate_line_boards, generate_islands, generate_torus, generate_dragonfly;
 
 #endif

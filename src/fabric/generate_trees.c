@@ -104,8 +104,11 @@ static uint32_t director_level(const struct pm_generate *config, uint32_t node)
 }
 
 const struct generate_shape generate_director = {
-	director_measure,    director_ports, director_peer,
-	director_print_name, director_level,
+	.measure = director_measure,
+	.ports = director_ports,
+	.peer = director_peer,
+	.print_name = director_print_name,
+	.level = director_level,
 };
 
 /* Two levels. */
@@ -169,8 +172,11 @@ static uint32_t two_level_level(const struct pm_generate *config, uint32_t node)
 }
 
 const struct generate_shape generate_two_level = {
-	two_level_measure,    two_level_ports, two_level_peer,
-	two_level_print_name, two_level_level,
+	.measure = two_level_measure,
+	.ports = two_level_ports,
+	.peer = two_level_peer,
+	.print_name = two_level_print_name,
+	.level = two_level_level,
 };
 
 /* XGFT. */
@@ -322,5 +328,9 @@ static uint32_t xgft_level(const struct pm_generate *config, uint32_t node)
 }
 
 const struct generate_shape generate_xgft = {
-	xgft_measure, xgft_ports, xgft_peer, xgft_print_name, xgft_level,
+	.measure = xgft_measure,
+	.ports = xgft_ports,
+	.peer = xgft_peer,
+	.print_name = xgft_print_name,
+	.level = xgft_level,
 };

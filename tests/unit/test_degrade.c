@@ -240,13 +240,49 @@ static void test_write(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* Device IDs, routers, and names that several nodes have. */
+static void test_write_roles(void **state)
+{
+	struct pm_fabric *fabric = world_generate(&(struct pm_generate){
+		.kind = PM_GENERATE_TWO_LEVEL,
+		.two_level = {3, 2, 2, 1},
+		.aggregation = true,
+		.services = {{"router", 1, 1}},
+		.num_services = 1,
+	});
+	struct pm_fabric *back = NULL;
+	struct pm_error err = {""};
+	char *text = NULL;
+	size_t length = 0;
+	FILE *file = open_memstream(&text, &length);
+
+	(void)state;
+	assert_non_null(file);
+	pm_netlist_write(fabric, file);
+	assert_int_equal(fclose(file), 0);
+	if (pm_netlist_parse(text, length, "in", &back, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(back->num_nodes, 5 + 6 + 1 + 5);
+	for (uint32_t i = 0; i < back->num_nodes; i++) {
+		assert_string_equal(pm_fabric_name(back, i), pm_fabric_name(fabric, i));
+		assert_int_equal(back->nodes[i].guid, fabric->nodes[i].guid);
+		assert_int_equal(back->nodes[i].type, fabric->nodes[i].type);
+		assert_int_equal(back->nodes[i].device, fabric->nodes[i].device);
+	}
+	for (uint32_t i = 0; i < back->num_ports; i++)
+		assert_int_equal(back->ports[i].peer, fabric->ports[i].peer);
+	free(text);
+	pm_fabric_free(back);
+	pm_fabric_free(fabric);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),  cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_seeds),  cmocka_unit_test(test_spread),
 		cmocka_unit_test(test_pinned), cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_write),
+		cmocka_unit_test(test_write),  cmocka_unit_test(test_write_roles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

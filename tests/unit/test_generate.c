@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/fabric.h>
 #include <portmajor/generate.h>
+#include <portmajor/link.h>
 #include <portmajor/netlist.h>
 
 #include <errno.h>
@@ -30,6 +31,28 @@
 	{                                                                                \
 		.kind = PM_GENERATE_XGFT, .xgft = { h, m, w }                            \
 	}
+
+#define LINE_BOARDS(l, s, e, h, u)                                                       \
+	{                                                                                \
+		.kind = PM_GENERATE_LINE_BOARDS, .line_boards = { l, s, e, h, u }        \
+	}
+#define ISLANDS(u, c, n, ...)                                                            \
+	{                                                                                \
+		.kind = PM_GENERATE_ISLANDS, .islands = { u, c, n, {__VA_ARGS__} }       \
+	}
+#define TORUS(d, sides, h)                                                               \
+	{                                                                                \
+		.kind = PM_GENERATE_TORUS, .torus = { d, sides, h, false }               \
+	}
+#define MESH(d, sides, h)                                                                \
+	{                                                                                \
+		.kind = PM_GENERATE_TORUS, .torus = { d, sides, h, true }                \
+	}
+#define DRAGONFLY(g, l, s, h)                                                            \
+	{                                                                                \
+		.kind = PM_GENERATE_DRAGONFLY, .dragonfly = { g, l, s, h }               \
+	}
+#define SMALL .kind = PM_GENERATE_TWO_LEVEL, .two_level = {4, 2, 3, 1}
 
 static char *generate(const struct pm_generate *config)
 {
@@ -79,15 +102,14 @@ static void assert_linked(const struct pm_fabric *fabric, const char *a,
 			 a, port_b, b);
 }
 
-/* Every port of a generated fabric has a cable. */
-static uint32_t count_links(const struct pm_fabric *fabric)
+static uint32_t count_links(const struct pm_fabric *fabric, uint32_t *empty)
 {
 	uint32_t ends = 0;
 
+	*empty = 0;
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
-		if (fabric->ports[i].num)
-			assert_int_not_equal(fabric->ports[i].peer, PM_NONE);
 		ends += fabric->ports[i].peer != PM_NONE;
+		*empty += fabric->ports[i].num && fabric->ports[i].peer == PM_NONE;
 	}
 	return ends / 2;
 }
@@ -96,23 +118,54 @@ static const struct {
 	const char *name;
 	struct pm_generate config;
 	uint32_t hosts, switches, links;
+	uint32_t empty; /* ports */
 } sizes[] = {
-	{"director 36", DIRECTOR(36), 648, 90, 1944},
-	{"director 72", DIRECTOR(72), 1296, 180, 3888},
-	{"director 108", DIRECTOR(108), 1944, 270, 5832},
-	{"director 144: 4 does not divide 18", DIRECTOR(144), 2592, 360, 7776},
-	{"director 324", DIRECTOR(324), 5832, 810, 17496},
-	{"director 612: 17 does not divide 18", DIRECTOR(612), 11016, 1530, 33048},
-	{"director 648", DIRECTOR(648), 11664, 1620, 34992},
-	{"two-level, smallest", TWO_LEVEL(1, 1, 1, 1), 1, 2, 2},
-	{"two-level", TWO_LEVEL(4, 3, 5, 2), 20, 7, 44},
-	{"two-level, most ports", TWO_LEVEL(127, 2, 250, 2), 31750, 129, 32258},
-	{"xgft 1", XGFT(1, LIST(4), LIST(1)), 4, 1, 4},
-	{"xgft 2", XGFT(2, LIST(4, 3), LIST(1, 2)), 12, 5, 18},
-	{"xgft 3", XGFT(3, LIST(4, 3, 2), LIST(1, 2, 3)), 24, 16, 48},
-	{"xgft 4", XGFT(4, LIST(2, 2, 3, 2), LIST(1, 2, 2, 2)), 24, 40, 88},
-	{"xgft of ones", XGFT(4, LIST(1, 1, 1, 1), LIST(1, 1, 1, 1)), 1, 4, 4},
-	{"xgft, unused levels", XGFT(1, LIST(3, 0, 999), LIST(1)), 3, 1, 3},
+	{"director 36", DIRECTOR(36), 648, 90, 1944, 0},
+	{"director 72", DIRECTOR(72), 1296, 180, 3888, 0},
+	{"director 108", DIRECTOR(108), 1944, 270, 5832, 0},
+	{"director 144: 4 does not divide 18", DIRECTOR(144), 2592, 360, 7776, 0},
+	{"director 324", DIRECTOR(324), 5832, 810, 17496, 0},
+	{"director 612: 17 does not divide 18", DIRECTOR(612), 11016, 1530, 33048, 0},
+	{"director 648", DIRECTOR(648), 11664, 1620, 34992, 0},
+	{"two-level, smallest", TWO_LEVEL(1, 1, 1, 1), 1, 2, 2, 0},
+	{"two-level", TWO_LEVEL(4, 3, 5, 2), 20, 7, 44, 0},
+	{"two-level, most ports", TWO_LEVEL(127, 2, 250, 2), 31750, 129, 32258, 0},
+	{"xgft 1", XGFT(1, LIST(4), LIST(1)), 4, 1, 4, 0},
+	{"xgft 2", XGFT(2, LIST(4, 3), LIST(1, 2)), 12, 5, 18, 0},
+	{"xgft 3", XGFT(3, LIST(4, 3, 2), LIST(1, 2, 3)), 24, 16, 48, 0},
+	{"xgft 4", XGFT(4, LIST(2, 2, 3, 2), LIST(1, 2, 2, 2)), 24, 40, 88, 0},
+	{"xgft of ones", XGFT(4, LIST(1, 1, 1, 1), LIST(1, 1, 1, 1)), 1, 4, 4, 0},
+	{"xgft, unused levels", XGFT(1, LIST(3, 0, 999), LIST(1)), 3, 1, 3, 0},
+	{"line boards", LINE_BOARDS(4, 2, 6, 5, 2), 30, 12, 50, 0},
+	{"line boards, uneven", LINE_BOARDS(4, 3, 3, 2, 3), 6, 10, 27, 3},
+	{"line boards of one", LINE_BOARDS(1, 1, 1, 1, 1), 1, 3, 3, 0},
+	{"one island", ISLANDS(1, 2, 1, {3, 2, 4}), 12, 7, 20, 0},
+	{"two islands, unlike", ISLANDS(2, 3, 2, {3, 2, 4}, {2, 3, 5}), 22, 13, 44, 2},
+	{"four islands", ISLANDS(1, 1, 4, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}), 4,
+	 9, 12, 0},
+	{"ring", TORUS(1, LIST(5), 2), 10, 5, 15, 0},
+	{"torus", TORUS(3, LIST(4, 3, 2), 1), 24, 24, 96, 0},
+	{"mesh", MESH(3, LIST(4, 3, 2), 1), 24, 24, 24 + 18 + 16 + 12, 52},
+	{"dragonfly of two", DRAGONFLY(2, 1, 1, 1), 2, 4, 5, 0},
+	{"dragonfly", DRAGONFLY(5, 3, 2, 4), 60, 25, 60 + 30 + 20, 0},
+	{"aggregation nodes", {SMALL, .aggregation = true}, 18, 6, 26, 0},
+	{"service nodes",
+	 {SMALL, .services = {{"sm", 1, 1}, {"login", 3, 1}, {"io", 5, 0}},
+	  .num_services = 3},
+	 21,
+	 6,
+	 29,
+	 0},
+	{"hosts of two ports", {SMALL, .host_ports = 2}, 6, 6, 20, 0},
+	{"hosts of four rails", {SMALL, .host_ports = 4, .rails = true}, 12, 6, 20, 0},
+	{"split", {SMALL, .split = true}, 12, 6, 20, 8},
+	{"all of it",
+	 {SMALL, .host_ports = 2, .split = true, .aggregation = true,
+	  .services = {{"router", 4, 1}}, .num_services = 1},
+	 6 + 4 + 6,
+	 6,
+	 20 + 4 + 6,
+	 8},
 };
 
 static void test_sizes(void **state)
@@ -120,13 +173,14 @@ static void test_sizes(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(sizes); i++) {
 		struct pm_fabric *fabric = generate_fabric(&sizes[i].config);
+		uint32_t empty, links = count_links(fabric, &empty);
 
 		if (fabric->num_switches != sizes[i].switches ||
 		    fabric->num_nodes != sizes[i].switches + sizes[i].hosts ||
-		    count_links(fabric) != sizes[i].links)
-			fail_msg("%s: %u nodes, %u switches, %u links", sizes[i].name,
-				 fabric->num_nodes, fabric->num_switches,
-				 count_links(fabric));
+		    links != sizes[i].links || empty != sizes[i].empty)
+			fail_msg("%s: %u nodes, %u switches, %u links, %u empty ports",
+				 sizes[i].name, fabric->num_nodes, fabric->num_switches,
+				 links, empty);
 		pm_fabric_free(fabric);
 	}
 }
@@ -168,6 +222,89 @@ static const struct {
 	{"no hosts below", XGFT(2, LIST(0, 2), LIST(1, 1)), -EINVAL, "m_1 and w_1"},
 	{"no parents", XGFT(2, LIST(2, 2), LIST(1)), -EINVAL, "m_2 and w_2"},
 	{"two-port hosts", XGFT(2, LIST(2, 2), LIST(2, 1)), -EINVAL, "w_1 is 2"},
+	{"no lines", LINE_BOARDS(0, 1, 1, 1, 1), -EINVAL, "line-boards: numbers"},
+	{"no boards for spines", LINE_BOARDS(1, 0, 1, 1, 1), -EINVAL, "line-boards"},
+	{"no edge switches", LINE_BOARDS(1, 1, 0, 1, 1), -EINVAL, "line-boards"},
+	{"no hosts on the edge", LINE_BOARDS(1, 1, 1, 0, 1), -EINVAL, "line-boards"},
+	{"no uplinks of the edge", LINE_BOARDS(1, 1, 1, 1, 0), -EINVAL, "line-boards"},
+	{"line of 255 ports", LINE_BOARDS(2, 5, 250, 1, 2), -E2BIG, "have 255 ports"},
+	{"boards, largest numbers", LINE_BOARDS(~0u, ~0u, ~0u, ~0u, ~0u), -E2BIG,
+	 "65536 nodes"},
+	{"no islands", ISLANDS(1, 1, 0, {1, 1, 1}), -EINVAL, "1 to 4 of them"},
+	{"five islands", ISLANDS(1, 1, 5, {1, 1, 1}), -EINVAL, "1 to 4 of them"},
+	{"no cores", ISLANDS(1, 0, 1, {1, 1, 1}), -EINVAL, "islands: numbers"},
+	{"no uplinks", ISLANDS(0, 1, 1, {1, 1, 1}), -EINVAL, "islands: numbers"},
+	{"no leaves in one", ISLANDS(1, 1, 2, {1, 1, 1}, {0, 1, 1}), -EINVAL, "islands:"},
+	{"core of 255 ports", ISLANDS(5, 1, 1, {1, 51, 1}), -E2BIG, "have 255 ports"},
+	{"islands, largest numbers", ISLANDS(~0u, ~0u, 1, {~0u, ~0u, ~0u}), -E2BIG,
+	 "65536 nodes"},
+	{"no dimension", TORUS(0, LIST(4), 1), -EINVAL, "0 dimensions"},
+	{"five dimensions", TORUS(5, LIST(4), 1), -EINVAL, "5 dimensions"},
+	{"a side of one", TORUS(2, LIST(4, 1), 1), -EINVAL, "at least 2"},
+	{"no hosts on a torus", TORUS(1, LIST(4), 0), -EINVAL, "hosts must be"},
+	{"torus, largest numbers", TORUS(4, LIST(~0u, ~0u, ~0u, ~0u), 1), -E2BIG,
+	 "65536 nodes"},
+	{"one group", DRAGONFLY(1, 1, 1, 1), -EINVAL, "at least 2 groups"},
+	{"dragonfly, largest numbers", DRAGONFLY(~0u, ~0u, ~0u, ~0u), -E2BIG, "ports"},
+	{"leaves and ports of hosts",
+	 {SMALL, .host_ports = 3},
+	 -EINVAL,
+	 "4 leaves cannot be divided by the 3 ports"},
+	{"islands and ports of hosts",
+	 {.kind = PM_GENERATE_ISLANDS,
+	  .islands = {1, 1, 1, {{2, 1, 1}}},
+	  .host_ports = 2},
+	 -EINVAL,
+	 "equally many hosts"},
+	{"no such level",
+	 {SMALL, .services = {{"sm", 1, 2}}, .num_services = 1},
+	 -EINVAL,
+	 "no switches are on level 2"},
+	{"beyond all levels",
+	 {SMALL, .services = {{"sm", 1, 4}}, .num_services = 1},
+	 -EINVAL,
+	 "no switches are on level 4"},
+	{"no service nodes",
+	 {SMALL, .services = {{"sm", 0, 1}}, .num_services = 1},
+	 -EINVAL,
+	 "and a number"},
+	{"no name",
+	 {SMALL, .services = {{"", 1, 1}}, .num_services = 1},
+	 -EINVAL,
+	 "name"},
+	{"a name with a quote",
+	 {SMALL, .services = {{"a\"b", 1, 1}}, .num_services = 1},
+	 -EINVAL,
+	 "a name of up to 15"},
+	{"a name without an end",
+	 {SMALL,
+	  .services = {{{'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a',
+			 'a', 'a', 'a'},
+			1,
+			1}},
+	  .num_services = 1},
+	 -EINVAL,
+	 "a name of up to 15"},
+	{"spine of 255 ports for service",
+	 {SMALL, .services = {{"io", 501, 1}}, .num_services = 1},
+	 -E2BIG,
+	 "have 255 ports"},
+	{"split leaf of 256 ports",
+	 {.kind = PM_GENERATE_TWO_LEVEL, .two_level = {2, 28, 200, 1}, .split = true},
+	 -E2BIG,
+	 "have 256 ports"},
+	{"aggregation node on port 255",
+	 {.kind = PM_GENERATE_TWO_LEVEL,
+	  .two_level = {2, 4, 250, 1},
+	  .aggregation = true},
+	 -E2BIG,
+	 "have 255 ports"},
+	{"LIDs of aggregation nodes",
+	 {.kind = PM_GENERATE_TWO_LEVEL,
+	  .two_level = {240, 4, 203, 1},
+	  .aggregation = true},
+	 -E2BIG,
+	 "49208 nodes need"},
 };
 
 static void test_refused(void **state)
@@ -335,6 +472,180 @@ static void test_xgft_cables(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* Link j of the edge to line j mod 4, port 1 + j div 4. */
+static void test_line_boards_cables(void **state)
+{
+	static const struct pm_generate config = LINE_BOARDS(4, 3, 3, 2, 3);
+	struct pm_fabric *fabric = generate_fabric(&config);
+	char a[32], b[32];
+
+	(void)state;
+	for (unsigned int j = 0; j < 9; j++) {
+		snprintf(a, sizeof(a), "leaf%u", j / 3);
+		snprintf(b, sizeof(b), "line%u", j % 4);
+		assert_linked(fabric, a, 3 + j % 3, b, 1 + j / 4);
+	}
+	for (unsigned int line = 0; line < 4; line++)
+		for (unsigned int spine = 0; spine < 3; spine++) {
+			snprintf(a, sizeof(a), "line%u", line);
+			snprintf(b, sizeof(b), "spine%u", spine);
+			assert_linked(fabric, a, 4 + spine, b, 1 + line);
+		}
+	pm_fabric_free(fabric);
+}
+
+static void test_islands_cables(void **state)
+{
+	static const struct pm_generate config = ISLANDS(2, 3, 2, {3, 2, 4}, {2, 3, 5});
+	struct pm_fabric *fabric = generate_fabric(&config);
+	char a[32], b[32];
+
+	(void)state;
+	for (unsigned int leaf = 0; leaf < 3; leaf++)
+		for (unsigned int spine = 0; spine < 2; spine++) {
+			snprintf(a, sizeof(a), "leaf%u", leaf);
+			snprintf(b, sizeof(b), "spine%u", spine);
+			assert_linked(fabric, a, 5 + spine, b, 1 + leaf);
+		}
+	for (unsigned int leaf = 0; leaf < 2; leaf++)
+		for (unsigned int spine = 0; spine < 3; spine++) {
+			snprintf(a, sizeof(a), "leaf%u", 3 + leaf);
+			snprintf(b, sizeof(b), "spine%u", 2 + spine);
+			assert_linked(fabric, a, 6 + spine, b, 1 + leaf);
+		}
+	for (unsigned int j = 0; j < 10; j++) {
+		snprintf(a, sizeof(a), "spine%u", j / 2);
+		snprintf(b, sizeof(b), "core%u", j % 3);
+		assert_linked(fabric, a, (j < 4 ? 4 : 3) + j % 2, b, 1 + j / 3);
+	}
+	assert_linked(fabric, "leaf2", 4, "h2-4", 1);
+	assert_linked(fabric, "leaf4", 5, "h4-5", 1);
+	pm_fabric_free(fabric);
+}
+
+static void test_torus_cables(void **state)
+{
+	static const struct pm_generate config = TORUS(2, LIST(4, 3), 2);
+	static const struct pm_generate open = MESH(2, LIST(4, 3), 2);
+	struct pm_fabric *fabric = generate_fabric(&config);
+
+	(void)state;
+	assert_linked(fabric, "leaf0", 3, "leaf1", 4);
+	assert_linked(fabric, "leaf3", 3, "leaf0", 4);
+	assert_linked(fabric, "leaf7", 3, "leaf4", 4);
+	assert_linked(fabric, "leaf1", 5, "leaf5", 6);
+	assert_linked(fabric, "leaf9", 5, "leaf1", 6);
+	pm_fabric_free(fabric);
+	fabric = generate_fabric(&open);
+	assert_linked(fabric, "leaf0", 3, "leaf1", 4);
+	assert_linked(fabric, "leaf1", 5, "leaf5", 6);
+	assert_int_equal(port_of(fabric, "leaf3", 3)->peer, PM_NONE);
+	assert_int_equal(port_of(fabric, "leaf0", 4)->peer, PM_NONE);
+	assert_int_equal(port_of(fabric, "leaf9", 5)->peer, PM_NONE);
+	assert_int_equal(port_of(fabric, "leaf1", 6)->peer, PM_NONE);
+	pm_fabric_free(fabric);
+}
+
+/* Each spine has a link to its like in each other group. */
+static void test_dragonfly_cables(void **state)
+{
+	static const struct pm_generate config = DRAGONFLY(4, 3, 2, 5);
+	struct pm_fabric *fabric = generate_fabric(&config);
+	char a[32], b[32];
+
+	(void)state;
+	for (unsigned int group = 0; group < 4; group++)
+		for (unsigned int spine = 0; spine < 2; spine++) {
+			snprintf(b, sizeof(b), "spine%u", 2 * group + spine);
+			for (unsigned int leaf = 0; leaf < 3; leaf++) {
+				snprintf(a, sizeof(a), "leaf%u", 3 * group + leaf);
+				assert_linked(fabric, a, 6 + spine, b, 1 + leaf);
+			}
+			for (unsigned int i = 0; i < 3; i++) {
+				snprintf(a, sizeof(a), "spine%u",
+					 2 * ((group + 1 + i) % 4) + spine);
+				assert_linked(fabric, b, 4 + i, a, 6 - i);
+			}
+		}
+	pm_fabric_free(fabric);
+}
+
+static const struct pm_node *node_of(const struct pm_fabric *fabric, const char *name)
+{
+	return &fabric->nodes[port_of(fabric, name, 1)->node];
+}
+
+/* Service nodes come behind the shape's ports, and aggregation nodes last. */
+static void test_service_nodes(void **state)
+{
+	static const struct pm_generate config = {
+		SMALL,
+		.aggregation = true,
+		.services = {{"sm", 1, 1}, {"router", 2, 1}, {"io", 1, 0}, {"io", 1, 1}},
+		.num_services = 4,
+	};
+	struct pm_fabric *fabric = generate_fabric(&config);
+	uint32_t aggregation = 0;
+
+	(void)state;
+	assert_linked(fabric, "spine0", 5, "sm-1", 1);
+	assert_linked(fabric, "spine1", 5, "router-1", 1);
+	assert_linked(fabric, "spine0", 6, "router-2", 1);
+	assert_linked(fabric, "spine1", 6, "io-2", 1);
+	assert_linked(fabric, "leaf0", 6, "io-1", 1);
+	assert_int_equal(node_of(fabric, "router-1")->type, PM_ROUTER);
+	assert_int_equal(node_of(fabric, "sm-1")->type, PM_CA);
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		const struct pm_node *n = &fabric->nodes[i];
+		bool is = !strcmp(pm_fabric_name(fabric, i),
+				  "Mellanox Technologies Aggregation Node");
+		const struct pm_port *peer;
+
+		assert_int_equal(n->device, is ? 0xcf09 : 0);
+		if (!is)
+			continue;
+		peer = &fabric->ports[fabric->ports[n->first_port + 1].peer];
+		assert_int_equal(peer->num, fabric->nodes[peer->node].num_ports);
+		assert_int_equal(peer->node, aggregation++);
+	}
+	assert_int_equal(aggregation, 6);
+	pm_fabric_free(fabric);
+}
+
+static void test_host_ports(void **state)
+{
+	static const struct pm_generate ports = {SMALL, .host_ports = 2};
+	static const struct pm_generate rails = {SMALL, .host_ports = 2, .rails = true};
+	struct pm_fabric *fabric = generate_fabric(&ports);
+
+	(void)state;
+	assert_linked(fabric, "leaf1", 3, "h1-3", 1);
+	assert_linked(fabric, "leaf3", 3, "h1-3", 2);
+	pm_fabric_free(fabric);
+	fabric = generate_fabric(&rails);
+	assert_linked(fabric, "leaf1", 3, "h1-3-1", 1);
+	assert_linked(fabric, "leaf3", 3, "h1-3-2", 1);
+	pm_fabric_free(fabric);
+}
+
+static void test_split(void **state)
+{
+	static const struct pm_generate config = {SMALL, .split = true};
+	struct pm_fabric *fabric = generate_fabric(&config);
+	char text[PM_LINK_TEXT];
+
+	(void)state;
+	assert_int_equal(node_of(fabric, "leaf0")->num_ports, 7);
+	assert_linked(fabric, "leaf0", 3, "h0-3", 1);
+	assert_linked(fabric, "leaf0", 4, "spine0", 1);
+	assert_linked(fabric, "leaf3", 6, "spine1", 4);
+	assert_string_equal(pm_link_print(port_of(fabric, "h0-3", 1)->link, text),
+			    "2xHDR");
+	assert_string_equal(pm_link_print(port_of(fabric, "leaf0", 4)->link, text),
+			    "4xHDR");
+	pm_fabric_free(fabric);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +657,13 @@ int main(void)
 		cmocka_unit_test(test_director_cables),
 		cmocka_unit_test(test_two_level_cables),
 		cmocka_unit_test(test_xgft_cables),
+		cmocka_unit_test(test_line_boards_cables),
+		cmocka_unit_test(test_islands_cables),
+		cmocka_unit_test(test_torus_cables),
+		cmocka_unit_test(test_dragonfly_cables),
+		cmocka_unit_test(test_service_nodes),
+		cmocka_unit_test(test_host_ports),
+		cmocka_unit_test(test_split),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,10 +38,11 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 		     struct pm_error *err);
 
 /*
- * Writes a sealed fabric as a netlist, with the GUIDs of its nodes; nodes without any
- * cable are left out. Links keep their width and speed, unless only the speed is known.
- * Names must be unique, and free of quotes, '#' and '@', as those of
- * generated fabrics are. Errors of the stream are for the caller to see. O(ports).
+ * Writes a sealed fabric as a netlist, with the GUIDs and device IDs of its nodes; nodes
+ * without any cable are left out. Links keep their width and speed, unless only the speed
+ * is known. A name with blanks is a description, beside an id made of the GUID; other
+ * names must be unique, and all free of quotes, '#' and '@', as those of generated
+ * fabrics are. Errors of the stream are for the caller to see. O(ports).
  */
 void pm_netlist_write(const struct pm_fabric *fabric, FILE *file);
 

@@ -7,20 +7,29 @@
  * leaf l is named "h<l>-<p>" and has one port. The file has the switches first,
  * leaves before all others, and then the hosts in the order of their leaves.
  * There are no GUID lines: ibsim counts.
+ * Behind them are the other end nodes that are asked for: service nodes, routers,
+ * aggregation nodes.
  */
 #ifndef PORTMAJOR_GENERATE_H
 #define PORTMAJOR_GENERATE_H
 
 #include <portmajor/error.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #define PM_GENERATE_MAX_HEIGHT 4
+#define PM_GENERATE_MAX_SERVICES 8
+#define PM_GENERATE_NAME 16
 
 enum pm_generate_kind {
 	PM_GENERATE_DIRECTOR,
 	PM_GENERATE_TWO_LEVEL,
 	PM_GENERATE_XGFT,
+	PM_GENERATE_LINE_BOARDS,
+	PM_GENERATE_ISLANDS,
+	PM_GENERATE_TORUS,
+	PM_GENERATE_DRAGONFLY,
 };
 
 /*
@@ -69,19 +78,110 @@ struct pm_generate_xgft {
 	unsigned int parents[PM_GENERATE_MAX_HEIGHT];  /* w_1.. at [0]; w_1 is 1 */
 };
 
+/*
+ * Edge switches below the line boards of a director: leaves, then "line<l>", then
+ * "spine<s>". Line l has a link to each spine, to its port 1 + l. A leaf's uplinks follow
+ * its hosts. Uplinks are counted leaf by leaf, and link j goes to line j mod lines, to
+ * its port 1 + j div lines; behind the ports for these, used or not, are those to the
+ * spines.
+ */
+struct pm_generate_line_boards {
+	unsigned int lines, spines; /* all five are at least 1 */
+	unsigned int edges, hosts;  /* hosts: on each edge switch */
+	unsigned int uplinks;	    /* of each edge switch */
+};
+
+/*
+ * Islands of two levels, each of its own size, below common cores: leaves of all islands,
+ * then their spines, "spine<s>", then "core<c>". In an island each leaf has a link to
+ * each spine. A spine's uplinks follow its leaves; they are counted spine by spine, and
+ * link j goes to core j mod cores, to its port 1 + j div cores.
+ */
+#define PM_GENERATE_MAX_ISLANDS 4
+
+struct pm_generate_island {
+	unsigned int leaves, spines, hosts; /* all at least 1; hosts: per leaf */
+};
+
+struct pm_generate_islands {
+	unsigned int uplinks; /* of each spine; at least 1 */
+	unsigned int cores;   /* at least 1 */
+	unsigned int num_islands;
+	struct pm_generate_island island[PM_GENERATE_MAX_ISLANDS];
+};
+
+/*
+ * No tree: every switch has hosts, and neighbours in each dimension d, the next one on
+ * port hosts + 1 + 2d and the one before on the next port. An open one, a mesh, has no
+ * links between its ends.
+ */
+struct pm_generate_torus {
+	unsigned int dimensions;		    /* 1..PM_GENERATE_MAX_HEIGHT */
+	unsigned int sides[PM_GENERATE_MAX_HEIGHT]; /* at least 2 */
+	unsigned int hosts;			    /* of each switch; at least 1 */
+	bool open;
+};
+
+/*
+ * No tree: a Dragonfly+. In a group each leaf has a link to each "spine<s>", and spine s
+ * of a group has one to spine s of each other group, to the next group first.
+ */
+struct pm_generate_dragonfly {
+	unsigned int groups;	     /* at least 2, all others at least 1 */
+	unsigned int leaves, spines; /* of each group */
+	unsigned int hosts;	     /* per leaf */
+};
+
+/*
+ * End nodes NAME-1, NAME-2, .. with a port each, dealt out in turn over the switches of a
+ * level. They have the ports behind those of the shape. Those of the same name are
+ * numbered through.
+ */
+struct pm_generate_service {
+	char name[PM_GENERATE_NAME]; /* small letters; "router": they are routers */
+	unsigned int count;	     /* at least 1 */
+	unsigned int level;	     /* 0: leaves; there must be switches */
+};
+
 struct pm_generate {
 	enum pm_generate_kind kind;
 	/* Only the one that belongs to the kind is looked at. */
 	struct pm_generate_director director;
 	struct pm_generate_two_level two_level;
 	struct pm_generate_xgft xgft;
+	struct pm_generate_line_boards line_boards;
+	struct pm_generate_islands islands;
+	struct pm_generate_torus torus;
+	struct pm_generate_dragonfly dragonfly;
+
+	/*
+	 * Ports of a host, 0 is 1: with L leaves, port 1 + i of the host that has port p
+	 * of leaf l < L/host_ports is on port p of leaf l + i * L/host_ports. L must be a
+	 * multiple of it, and leaves have equally many hosts. With rails each of them is
+	 * an adapter of its own, "h<l>-<p>-<1 + i>"; otherwise one adapter has them all.
+	 */
+	unsigned int host_ports;
+	bool rails;
+	/*
+	 * Leaves are switches whose ports can be split in two: hosts have half a port,
+	 * 2x. Other ports of a leaf take two numbers, of which they have the first: with
+	 * H hosts, what would have number H + n has H + 2n - 1.
+	 */
+	bool split;
+	/*
+	 * Each switch has an aggregation node on its last port, "agg<switch>", counted in
+	 * the order of the file, with the description and device ID of such nodes.
+	 */
+	bool aggregation;
+	struct pm_generate_service services[PM_GENERATE_MAX_SERVICES];
+	unsigned int num_services;
 };
 
 /*
  * Writes the netlist to file and flushes it.
  * -EINVAL: a parameter is out of range; -E2BIG: more than PM_MAX_NODES nodes,
- * 49151 LIDs (one for each node) or PM_MAX_PORTS ports of a switch; nothing has
- * been written in these cases. -EIO: writing failed.
+ * 49151 LIDs (one for each switch and each port of an end node) or PM_MAX_PORTS ports of
+ * a node; -ENOMEM; nothing has been written in these cases. -EIO: writing failed.
  * Cost: O(nodes + ports).
  */
 int pm_generate_write(const struct pm_generate *config, FILE *file, struct pm_error *err);
