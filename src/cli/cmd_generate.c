@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor generate: netlists of fat trees. */
+/* portmajor generate: netlists of fat trees, and of what is none. */
 #include "cli.h"
 #include "json.h"
 #include "losses.h"
@@ -50,28 +50,118 @@ static bool parse_numbers(char **argv, int count, unsigned int *values)
 	return true;
 }
 
-static bool parse_kind(int argc, char **argv, struct pm_generate *config)
+static bool parse_director(char **argv, struct pm_generate *config)
+{
+	config->kind = PM_GENERATE_DIRECTOR;
+	return parse_numbers(argv, 1, &config->director.leaves);
+}
+
+static bool parse_two_level(char **argv, struct pm_generate *config)
 {
 	unsigned int n[4];
 
-	if (argc == 2 && !strcmp(argv[0], "director") && parse_numbers(argv + 1, 1, n)) {
-		config->kind = PM_GENERATE_DIRECTOR;
-		config->director.leaves = n[0];
-		return true;
+	if (!parse_numbers(argv, 4, n))
+		return false;
+	config->kind = PM_GENERATE_TWO_LEVEL;
+	config->two_level = (struct pm_generate_two_level){
+		.leaves = n[0], .spines = n[1], .hosts = n[2], .parallel = n[3]};
+	return true;
+}
+
+static bool parse_xgft(char **argv, struct pm_generate *config)
+{
+	unsigned int height;
+
+	if (!parse_numbers(argv, 1, &height) || height > PM_GENERATE_MAX_HEIGHT)
+		return false;
+	config->kind = PM_GENERATE_XGFT;
+	config->xgft.height = height;
+	return parse_list(argv[1], config->xgft.children, height) == height &&
+	       parse_list(argv[2], config->xgft.parents, height) == height;
+}
+
+static bool parse_line_boards(char **argv, struct pm_generate *config)
+{
+	unsigned int n[5];
+
+	if (!parse_numbers(argv, 5, n))
+		return false;
+	config->kind = PM_GENERATE_LINE_BOARDS;
+	config->line_boards = (struct pm_generate_line_boards){.lines = n[0],
+							       .spines = n[1],
+							       .edges = n[2],
+							       .hosts = n[3],
+							       .uplinks = n[4]};
+	return true;
+}
+
+static bool parse_islands(char **argv, struct pm_generate *config)
+{
+	struct pm_generate_islands *islands = &config->islands;
+	unsigned int n[3];
+
+	config->kind = PM_GENERATE_ISLANDS;
+	if (!parse_numbers(argv, 1, &islands->cores) ||
+	    !parse_numbers(argv + 1, 1, &islands->uplinks))
+		return false;
+	for (argv += 2; *argv; argv++) {
+		if (islands->num_islands == PM_GENERATE_MAX_ISLANDS ||
+		    parse_list(*argv, n, 3) != 3)
+			return false;
+		islands->island[islands->num_islands++] = (struct pm_generate_island){
+			.leaves = n[0], .spines = n[1], .hosts = n[2]};
 	}
-	if (argc == 5 && !strcmp(argv[0], "two-level") && parse_numbers(argv + 1, 4, n)) {
-		config->kind = PM_GENERATE_TWO_LEVEL;
-		config->two_level = (struct pm_generate_two_level){
-			.leaves = n[0], .spines = n[1], .hosts = n[2], .parallel = n[3]};
-		return true;
-	}
-	if (argc == 4 && !strcmp(argv[0], "xgft") && parse_numbers(argv + 1, 1, n)) {
-		config->kind = PM_GENERATE_XGFT;
-		config->xgft.height = n[0];
-		return n[0] <= PM_GENERATE_MAX_HEIGHT &&
-		       parse_list(argv[2], config->xgft.children, n[0]) == n[0] &&
-		       parse_list(argv[3], config->xgft.parents, n[0]) == n[0];
-	}
+	return true;
+}
+
+static bool parse_torus(char **argv, struct pm_generate *config)
+{
+	struct pm_generate_torus *torus = &config->torus;
+
+	config->kind = PM_GENERATE_TORUS;
+	torus->dimensions = parse_list(argv[0], torus->sides, PM_GENERATE_MAX_HEIGHT);
+	return torus->dimensions && parse_numbers(argv + 1, 1, &torus->hosts);
+}
+
+static bool parse_mesh(char **argv, struct pm_generate *config)
+{
+	config->torus.open = true;
+	return parse_torus(argv, config);
+}
+
+static bool parse_dragonfly(char **argv, struct pm_generate *config)
+{
+	unsigned int n[4];
+
+	if (!parse_numbers(argv, 4, n))
+		return false;
+	config->kind = PM_GENERATE_DRAGONFLY;
+	config->dragonfly = (struct pm_generate_dragonfly){
+		.groups = n[0], .leaves = n[1], .spines = n[2], .hosts = n[3]};
+	return true;
+}
+
+static bool parse_kind(int argc, char **argv, struct pm_generate *config)
+{
+	static const struct {
+		const char *name;
+		int low, high; /* numbers of operands behind it */
+		bool (*parse)(char **argv, struct pm_generate *config);
+	} kinds[] = {
+		{"director", 1, 1, parse_director},
+		{"two-level", 4, 4, parse_two_level},
+		{"xgft", 3, 3, parse_xgft},
+		{"line-boards", 5, 5, parse_line_boards},
+		{"islands", 3, 2 + PM_GENERATE_MAX_ISLANDS, parse_islands},
+		{"torus", 2, 2, parse_torus},
+		{"mesh", 2, 2, parse_mesh},
+		{"dragonfly", 4, 4, parse_dragonfly},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(argv[0], kinds[i].name))
+			return argc - 1 >= kinds[i].low && argc - 1 <= kinds[i].high &&
+			       kinds[i].parse(argv + 1, config);
 	return false;
 }
 
@@ -226,7 +316,48 @@ static int take_seed(const struct cli_option *option, char *argument, void *to)
 	return EXIT_FINE;
 }
 
+/* "storage=4:1"; whether it can be is for pm_generate_write to say. */
+static int take_service(const struct cli_option *option, char *argument, void *to)
+{
+	struct pm_generate *config = &((struct request *)to)->config;
+	struct pm_generate_service *service = &config->services[config->num_services];
+	char *count = strchr(argument, '='), *level = strchr(argument, ':');
+	unsigned long n[2];
+
+	(void)option;
+	if (config->num_services == PM_GENERATE_MAX_SERVICES)
+		return cli_fail(EXIT_USAGE, "--service: at most %d of them",
+				PM_GENERATE_MAX_SERVICES);
+	if (count && level > count)
+		*count++ = *level++ = '\0';
+	else
+		count = level = NULL;
+	if (!count || strlen(argument) >= sizeof(service->name) ||
+	    !cli_number(count, 1, PM_MAX_NODES, &n[0]) ||
+	    !cli_number(level, 0, PM_GENERATE_MAX_HEIGHT - 1, &n[1]))
+		return cli_fail(EXIT_USAGE, "--service: NAME=N:LEVEL, as storage=4:1");
+	strcpy(service->name, argument);
+	service->count = (unsigned int)n[0];
+	service->level = (unsigned int)n[1];
+	config->num_services++;
+	return EXIT_FINE;
+}
+
 static const struct cli_option options[] = {
+	{0, "aggregation-nodes", NULL, "an aggregation node on each switch",
+	 CLI_MEMBER(struct request, config.aggregation)},
+	{0, "service", "NAME=N:LEVEL",
+	 "N end nodes NAME-1, .. on switches of LEVEL, dealt out in turn; 0: leaves; "
+	 "those "
+	 "named router are routers",
+	 .take = take_service},
+	{0, "host-ports", "N",
+	 "hosts have N ports, each on a leaf that is the leaves' number by N further",
+	 CLI_MEMBER(struct request, config.host_ports), .low = 1, .high = PM_MAX_PORTS},
+	{0, "rails", NULL, "each of these ports is an adapter of its own",
+	 CLI_MEMBER(struct request, config.rails)},
+	{0, "split", NULL, "hosts have half a port of a leaf, 2x",
+	 CLI_MEMBER(struct request, config.split)},
 	{0, "degrade", "links=N,switches=N,hosts=N",
 	 "leave out so many cables between switches, switches and hosts, drawn at "
 	 "random; "
@@ -242,7 +373,12 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis = "generate [OPTION]... director LEAVES\n"
 		    "generate [OPTION]... two-level LEAVES SPINES HOSTS PARALLEL\n"
-		    "generate [OPTION]... xgft HEIGHT M1,..,Mh W1,..,Wh",
+		    "generate [OPTION]... xgft HEIGHT M1,..,Mh W1,..,Wh\n"
+		    "generate [OPTION]... line-boards LINES SPINES EDGES HOSTS UPLINKS\n"
+		    "generate [OPTION]... islands CORES UPLINKS LEAVES,SPINES,HOSTS...\n"
+		    "generate [OPTION]... torus SIDE,.. HOSTS\n"
+		    "generate [OPTION]... mesh SIDE,.. HOSTS\n"
+		    "generate [OPTION]... dragonfly GROUPS LEAVES SPINES HOSTS",
 	.about = "Writes an ibsim netlist to standard output.\n"
 		 "  director   LEAVES (36 to 648, in steps of 36) leaves of 18 hosts "
 		 "below\n"
@@ -252,10 +388,18 @@ static const struct cli_command command = {
 		 "spine\n"
 		 "  xgft       extended generalised fat tree with M children and W "
 		 "parents\n"
-		 "             per level, from the hosts upward (W1 is 1)",
+		 "             per level, from the hosts upward (W1 is 1)\n"
+		 "  line-boards  EDGES switches of HOSTS hosts, each with UPLINKS links "
+		 "to\n"
+		 "             the LINES of a director, dealt out in turn\n"
+		 "  islands    of LEAVES and SPINES, with HOSTS per leaf; UPLINKS links "
+		 "of\n"
+		 "             each spine go to CORES, dealt out in turn\n"
+		 "  torus, mesh  no tree: 1 to 4 dimensions, HOSTS per switch\n"
+		 "  dragonfly  no tree: Dragonfly+, GROUPS of LEAVES and SPINES",
 	.options = options,
 	.min_operands = 2,
-	.max_operands = 5,
+	.max_operands = 3 + PM_GENERATE_MAX_ISLANDS,
 };
 
 int cmd_generate(int argc, char **argv)

@@ -9,6 +9,7 @@ import unittest
 
 import labtest
 import pmlab
+import simlab
 
 COMMANDS = ("plan", "table", "whatif")
 
@@ -138,6 +139,8 @@ class BadNetlists(labtest.Folders):
 class Usage(labtest.Folders):
     NET = str(pmlab.TOPOLOGIES / "xgft-64.net")
 
+    SMALL = ("two-level", "8", "4", "6", "2")
+
     def test_wrong_usage(self):
         wrong = (
             (), ("no-such-command",), ("--no-such-option",),
@@ -159,6 +162,19 @@ class Usage(labtest.Folders):
             ("generate", "two-level", "4", "2", "300", "1"),
             ("generate", "xgft", "3", "4,4", "1,4,4"), ("generate", "xgft", "9", "1", "1"),
             ("generate", "xgft", "3", "4,4,4", "2,4,4"), ("generate", "-x"),
+            ("generate", "line-boards", "4", "2", "3", "2"), ("generate", "torus", "4,x", "1"),
+            ("generate", "line-boards", "4", "2", "3", "2", "0"),
+            ("generate", "torus", "4,1", "1"), ("generate", "mesh", "2,2,2,2,2", "1"),
+            ("generate", "mesh", "4"), ("generate", "dragonfly", "1", "2", "2", "2"),
+            ("generate", "dragonfly", "3", "2", "2"), ("generate", "islands", "2", "1"),
+            ("generate", "islands", "2", "1", "2,2"), ("generate", "islands", "0", "1", "2,2,2"),
+            ("generate", "islands", "2", "1") + ("2,2,2",) * 5,
+            *(("generate", "--service", text, *self.SMALL) for text in (
+                "", "sm", "sm=1", "sm:1", "sm:1=1", "=1:1", "sm=0:1", "sm=x:1", "sm=1:4",
+                "sm=1:2", "sm=1:1:1", "a b=1:1", "SM=1:1", "averyverylongname=1:1")),
+            ("generate", *("--service", "sm=1:1") * 9, *self.SMALL),
+            ("generate", "--host-ports", "0", *self.SMALL),
+            ("generate", "--host-ports", "3", *self.SMALL),
         )
         for args in wrong:
             with self.subTest(" ".join(args)):
@@ -227,10 +243,32 @@ class Usage(labtest.Folders):
 
     def test_generated_netlists_can_be_read(self):
         for args in (("director", "36"), ("two-level", "8", "4", "6", "2"),
-                     ("xgft", "4", "2,2,2,2", "1,2,2,2")):
+                     ("xgft", "4", "2,2,2,2", "1,2,2,2"), ("line-boards", 6, 3, 4, 5, 3),
+                     ("islands", 4, 3, "6,3,8", "4,5,12"), ("--split", *self.SMALL),
+                     ("--host-ports", 8, "--rails", "xgft", 3, "8,4,8", "1,4,4"),
+                     ("--service", "storage=4:0", "--service", "router=2:0", *self.SMALL)):
             path = pmlab.generate(self.folder / "made.net", *args)
             result = pmlab.run_cli("plan", path)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_generated_fabrics_that_are_no_trees(self):
+        for args in (("torus", "4,4", 2), ("mesh", "4,3,2", 2), ("dragonfly", 5, 4, 4, 4)):
+            with self.subTest(args):
+                path = pmlab.generate(self.folder / "made.net", *args)
+                result = pmlab.run_cli("plan", path)
+                self.assertEqual((result.returncode, result.stdout), (3, ""))
+                self.assertIn("not a fat tree", result.stderr)
+
+    def test_ibsim_warns_of_nothing_that_is_generated(self):
+        """Nor of what is written again with parts missing."""
+        everything = ("--aggregation-nodes", "--service", "router=1:1", "--service", "sm=1:1",
+                      "--host-ports", 2, "--split")
+        for number, args in enumerate((
+                (*everything, *self.SMALL), (*everything, "--degrade", "links=5%", "-q", *self.SMALL),
+                ("line-boards", 4, 3, 3, 2, 3), ("mesh", "3,2", 1))):
+            path = pmlab.generate(self.folder / f"made{number}.net", *args)
+            with self.subTest(args), simlab.Fabric(path) as fabric:
+                self.assertEqual((fabric.path / "stderr").read_text(), "")
 
 
 if __name__ == "__main__":
