@@ -155,10 +155,12 @@ static struct pm_fabric *build(const struct recipe *recipe, const bool *there,
 	for (uint32_t i = 0; i < num_nodes; i++) {
 		const struct recipe_node *n = &recipe->nodes[order[i]];
 
-		if (there[order[i]] &&
-		    pm_fabric_add_node(fabric, n->type, n->guid, n->num_ports, n->name,
+		if (!there[order[i]])
+			continue;
+		if (pm_fabric_add_node(fabric, n->type, n->guid, n->num_ports, n->name,
 				       &index[order[i]], &err))
 			die(err.text);
+		fabric->nodes[index[order[i]]].device = n->device;
 	}
 	make_order(order, num_cables, random);
 	for (uint32_t i = 0; i < num_cables; i++) {
@@ -555,6 +557,138 @@ static void add_flaws(struct recipe *recipe, struct random *random)
 		swap_guids(recipe, random, switches);
 }
 
+/* ---- Roles ---- */
+
+/* In trees of a hundred, where the environment does not say. */
+#define USUAL_ROLES 0
+
+/* An end node of so many ports, with room for the GUIDs of three. */
+static uint32_t add_end_node(struct recipe *recipe, enum pm_node_type type,
+			     unsigned int ports, const char *kind)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s%u", kind, recipe->num_nodes);
+	return recipe_add_node(recipe, type, 0x400000u + 4 * recipe->num_nodes, ports, 0,
+			       name);
+}
+
+/* Joins a port of an end node to a new port of a switch, or to none if that has 254. */
+static void attach(struct recipe *recipe, uint32_t sw, uint32_t node, unsigned int port)
+{
+	if (recipe->nodes[sw].num_ports < PM_MAX_PORTS)
+		recipe_add_cable(recipe, sw, ++recipe->nodes[sw].num_ports, node, port);
+}
+
+/* The device ID alone, the description alone, or both tell what it is. */
+static void add_aggregation_nodes(struct recipe *recipe, struct random *random,
+				  uint32_t nodes)
+{
+	uint32_t known_by = random_below(random, 3);
+
+	for (uint32_t sw = 0; sw < nodes; sw++) {
+		uint32_t node;
+
+		if (recipe->nodes[sw].type != PM_SWITCH)
+			continue;
+		node = add_end_node(recipe, PM_CA, 1, "a");
+		if (known_by != 0)
+			recipe->nodes[node].device = 0xcf09;
+		if (known_by != 1)
+			snprintf(recipe->nodes[node].name, sizeof(recipe->nodes[0].name),
+				 "Mellanox Technologies Aggregation Node");
+		attach(recipe, sw, node, 1);
+	}
+}
+
+/* A switch above the leaves; PM_NONE if there is none or bad luck. */
+static uint32_t random_upper(const struct recipe *recipe, struct random *random,
+			     uint32_t nodes)
+{
+	for (int i = 0; i < 50; i++) {
+		uint32_t sw = random_below(random, nodes);
+
+		if (recipe->nodes[sw].level)
+			return sw;
+	}
+	return PM_NONE;
+}
+
+/* Often several on one switch, as management nodes are. */
+static void add_service_nodes(struct recipe *recipe, struct random *random,
+			      uint32_t nodes)
+{
+	do {
+		uint32_t sw = random_upper(recipe, random, nodes);
+		uint32_t count = random_range(random, 1, 3);
+
+		for (uint32_t i = 0; sw != PM_NONE && i < count; i++) {
+			bool router = random_chance(random, 20);
+
+			attach(recipe, sw,
+			       add_end_node(recipe, router ? PM_ROUTER : PM_CA, 1,
+					    router ? "router" : "service"),
+			       1);
+		}
+	} while (random_chance(random, 50));
+}
+
+/* As on the line boards of a director. */
+static void add_upper_hosts(struct recipe *recipe, struct random *random, uint32_t nodes)
+{
+	uint32_t sw = random_upper(recipe, random, nodes);
+	uint32_t level = sw == PM_NONE ? PM_NONE : recipe->nodes[sw].level;
+	uint32_t most = random_range(random, 1, 4);
+
+	for (sw = 0; sw < nodes; sw++) {
+		uint32_t count = random_range(random, 0, most);
+
+		for (; count && recipe->nodes[sw].level == level; count--)
+			attach(recipe, sw, add_end_node(recipe, PM_CA, 1, "u"), 1);
+	}
+}
+
+static bool is_drawn_leaf(const struct recipe_node *node)
+{
+	return node->type == PM_SWITCH && !node->level;
+}
+
+static void add_dual_hosts(struct recipe *recipe, struct random *random, uint32_t nodes)
+{
+	do {
+		uint32_t a = random_below(random, nodes);
+		uint32_t b = random_below(random, nodes), node;
+
+		if (!is_drawn_leaf(&recipe->nodes[a]) ||
+		    !is_drawn_leaf(&recipe->nodes[b]))
+			continue;
+		node = add_end_node(recipe, PM_CA, 2, "dual");
+		attach(recipe, a, node, 1);
+		attach(recipe, b, node, 2);
+	} while (random_chance(random, 85));
+}
+
+void recipe_random_roles(struct recipe *recipe, struct random *random)
+{
+	static const struct {
+		uint32_t percent;
+		void (*add)(struct recipe *recipe, struct random *random, uint32_t nodes);
+	} kinds[] = {
+		{30, add_upper_hosts},
+		{40, add_dual_hosts},
+		{60, add_service_nodes},
+		{50, add_aggregation_nodes}, /* on ports behind all others */
+	};
+	uint32_t percent = (uint32_t)from_environment("PM_ROLES", USUAL_ROLES);
+	uint32_t nodes = recipe->num_nodes; /* switches among them */
+
+	if (!percent || !random_chance(random, percent))
+		return;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (random_chance(random, kinds[i].percent))
+			kinds[i].add(recipe, random, nodes);
+}
+
 void recipe_random(struct recipe *recipe, struct random *random,
 		   const struct recipe_limits *limits)
 {
@@ -571,6 +705,7 @@ void recipe_random(struct recipe *recipe, struct random *random,
 	}
 	if (random_chance(random, 80))
 		add_flaws(recipe, random);
+	recipe_random_roles(recipe, random);
 }
 
 void recipe_add_meshed(struct recipe *recipe, const struct recipe_meshed *shape)

@@ -30,8 +30,9 @@ struct recipe_node {
 	unsigned int num_ports;
 	unsigned int level; /* switches: as drawn, 0 for the lowest */
 	bool away;
-	bool seen; /* was there in a fabric that was built */
-	char name[32];
+	bool seen;	 /* was there in a fabric that was built */
+	uint16_t device; /* 0: not known */
+	char name[40];
 };
 
 struct recipe_cable {
@@ -91,6 +92,15 @@ struct recipe_limits {
  */
 void recipe_random(struct recipe *recipe, struct random *random,
 		   const struct recipe_limits *limits);
+
+/*
+ * Some of what real fabrics have beside hosts of one port on leaves, drawn at random with
+ * the ports that it needs: aggregation nodes on all switches, service nodes and routers
+ * on upper ones, hosts on all switches of an upper level, hosts with a port on two
+ * leaves. Does so in as many of a hundred trees as the environment variable PM_ROLES
+ * says, and else draws nothing: recipe_random() ends with this.
+ */
+void recipe_random_roles(struct recipe *recipe, struct random *random);
 
 /* A complete tree; `width[l]` and `fan[l]` from the leaves upward. */
 struct recipe_xgft {

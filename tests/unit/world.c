@@ -91,9 +91,10 @@ bool world_make_random(struct world *world, struct random *random, struct recipe
 	const struct pm_plan_config config = {.order = PM_GROUPED};
 	struct pm_fabric *fabric;
 	struct pm_plan *plan = NULL;
+	bool drawn = random_chance(random, 50);
 	int rc;
 
-	if (random_chance(random, 50))
+	if (drawn)
 		recipe_random(recipe, random, &limits);
 	else if (random_chance(random, 50))
 		recipe_add_meshed(recipe, &(struct recipe_meshed){
@@ -113,6 +114,8 @@ bool world_make_random(struct world *world, struct random *random, struct recipe
 					    .fabrics = random_range(random, 1, 3),
 					    .parallel = random_range(random, 1, 2),
 				    });
+	if (!drawn)
+		recipe_random_roles(recipe, random);
 	fabric = recipe_build(recipe, NULL);
 	rc = pm_plan_make(fabric, &config, &plan, NULL);
 	pm_plan_free(plan);
