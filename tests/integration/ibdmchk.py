@@ -19,14 +19,17 @@ switch above them, and between what hangs on these; whoever calls names the pair
 in `apart`. With an end node among these pairs the search for credit loops is done
 without that end node.
 
-ibdmchk crashes at exit whatever it found, so only its text counts. It writes a file
-at a fixed place, so a lock keeps a second one on this machine waiting.
+ibdmchk crashes at exit whatever it found, so only its text counts. With switches of 65
+ports it writes behind an array and crashes before it says anything; heaproom.c leaves
+room for that. It writes a file at a fixed place, so a lock keeps a second one on this
+machine waiting.
 """
 
 import collections
 import contextlib
 import fcntl
 import functools
+import os
 import pathlib
 import re
 import subprocess
@@ -38,6 +41,8 @@ import simlab
 OPENSM_ARGS = ["-D", "0x43"]
 FILES = ("opensm-subnet.lst", "opensm.fdbs", "opensm.mcfdbs")
 TIMEOUT_S = 300
+
+HEAP_ROOM = pmlab.BUILD / "libheaproom.so"
 
 CLEAN = "no credit loops found"
 _MISSING = re.compile(r"^-E- Fail to find a path from:S([0-9a-f]{16})/U1/(\d+)"
@@ -61,7 +66,8 @@ def run(folder, *options):
     with _only_one():
         done = subprocess.run(["ibdmchk", "-s", subnet, "-f", fdbs, "-m", mcfdbs, *options],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              check=False, timeout=TIMEOUT_S, errors="replace")
+                              check=False, timeout=TIMEOUT_S, errors="replace",
+                              env={**os.environ, "LD_PRELOAD": str(HEAP_ROOM)})
     return done.stdout + done.stderr
 
 

@@ -14,7 +14,10 @@ target_link_libraries(diskfault PRIVATE ${CMAKE_DL_LIBS})
 add_library(allocfault MODULE tests/integration/allocfault.c)
 target_link_libraries(allocfault PRIVATE ${CMAKE_DL_LIBS})
 target_compile_options(allocfault PRIVATE -fno-builtin -fno-sanitize=all)
-set_target_properties(madcount wire diskfault allocfault PROPERTIES C_VISIBILITY_PRESET default)
+# Gives ibdmchk room behind what it allocates.
+add_library(heaproom MODULE tests/integration/heaproom.c)
+target_compile_options(heaproom PRIVATE -fno-builtin -fno-sanitize=all)
+set_target_properties(madcount wire diskfault allocfault heaproom PROPERTIES C_VISIBILITY_PRESET default)
 
 set(lab_environment PORTMAJOR_BUILD=${CMAKE_BINARY_DIR} PYTHONDONTWRITEBYTECODE=1)
 if(PORTMAJOR_SANITIZE MATCHES "address")
