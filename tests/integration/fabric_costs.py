@@ -24,17 +24,19 @@ import tempfile
 import demo
 import odd_netlists
 import pmlab
+import real_fabrics
 import simlab
 
 # Most of the time goes into waiting until OpenSM has nothing left to do.
 JOBS = 2
 
 DOCUMENT = pmlab.ROOT / "docs" / "fabrics.md"
-BEGIN, END = "<!-- fabric-costs: begin -->\n", "<!-- fabric-costs: end -->\n"
+MARKERS = "<!-- fabric-costs: begin -->\n", "<!-- fabric-costs: end -->\n"
+REAL_MARKERS = "<!-- fabric-costs --real: begin -->\n", "<!-- fabric-costs --real: end -->\n"
 
-# A kind of fabric: arguments of `portmajor generate` or a function of odd_netlists,
-# what is lost in it, and what comes late (as in demo.Scene). Nothing that is lost is
-# beside the manager's leaf.
+# A kind of fabric: arguments of `portmajor generate`, a function of odd_netlists or one of
+# real_fabrics, what is lost in it, and what comes late (as in demo.Scene). Nothing that is
+# lost is beside the manager's leaf.
 Kind = collections.namedtuple("Kind", "name source targets lmc late", defaults=(0, ()))
 
 EVEN = ("two-level", 36, 18, 18, 1)
@@ -64,6 +66,7 @@ KINDS = (
          ("t0", "x2-1", "y1-1", "y0-1:5", "x1-2:4", "y2-0:4", "x0-2-h1")),
     Kind("directors, 36 leaves", ("director", 36), DIRECTOR_TARGETS),
 )
+REAL_KINDS = tuple(Kind(real.title, real, real.targets) for real in real_fabrics.ALL)
 DIRECTOR_324 = Kind("directors, 324 leaves", ("director", 324), DIRECTOR_TARGETS)
 
 
@@ -71,7 +74,10 @@ def describe(netlist, target):
     """What the table calls one of simlab's targets."""
     name, colon, port = target.rpartition(":")
     if colon:
-        return "cable {}[{}]-{}[{}]".format(name, port, *netlist.nodes[name].ports[int(port)])
+        peer, peer_port = netlist.nodes[name].ports[int(port)]
+        if real_fabrics.is_end(netlist, target):
+            return f"end node {peer} on {name}"
+        return f"cable {name}[{port}]-{peer}[{peer_port}]"
     if target.endswith("-*"):
         return f"chassis {target[:-2]}"
     return f"{'switch' if netlist.nodes[target].is_switch else 'host'} {target}"
@@ -81,10 +87,12 @@ def make_scene(kind, folder):
     path = folder / "fabric.net"
     if callable(kind.source):
         kind.source().write(path)
+    elif isinstance(kind.source, real_fabrics.Real):
+        real_fabrics.write(kind.source, path)
     else:
         pmlab.generate(path, *kind.source)
     netlist = simlab.Netlist(path)
-    targets = [(describe(netlist, target), target, target in netlist.hosts)
+    targets = [(describe(netlist, target), target, real_fabrics.is_end(netlist, target))
                for target in kind.targets]
     late = [(describe(netlist, cable), cable) for cable in kind.late]
     early = pmlab.without_cables(path, kind.late, folder / "early.net") if late else None
@@ -156,11 +164,11 @@ def format_table(results):
         for i, text in enumerate(line)) + " |\n" for line in lines)
 
 
-def update(path, table):
+def update(path, table, markers):
     """Replaces what stands between the marker lines."""
     text = path.read_text(encoding="ascii")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = text.partition(markers[0])
+    _, end, after = rest.partition(markers[1])
     if not begin or not end:
         sys.exit(f"fabric-costs: {path} has no marker lines")
     path.write_text(before + begin + "\n" + table + "\n" + end + after, encoding="ascii")
@@ -173,8 +181,16 @@ def main():
                         help="write the table into docs/fabrics.md if all agrees")
     parser.add_argument("--director-324", action="store_true",
                         help="5,832 hosts as well: takes some ten minutes more")
+    parser.add_argument("--real", action="store_true",
+                        help="the fabrics of sim-topologies/real in place of all others, for "
+                        "the second table: takes hours")
+    parser.add_argument("--only", metavar="TEXT",
+                        help="those whose name in the table has it; they are not written there")
     args = parser.parse_args()
-    kinds = KINDS + ((DIRECTOR_324,) if args.director_324 else ())
+    if args.only and args.update:
+        parser.error("--update wants all rows of a table")
+    kinds = REAL_KINDS if args.real else KINDS + ((DIRECTOR_324,) if args.director_324 else ())
+    kinds = [kind for kind in kinds if not args.only or args.only in kind.name]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="portmajor-fabrics-"))
     os.environ.update(SIMLAB_DIR=str(folder), SIMLAB_KEEP="1")
     try:
@@ -189,7 +205,7 @@ def main():
         sys.exit("\n".join(faults + [f"fabric-costs: FAILED; everything is kept in {folder}"]))
     shutil.rmtree(folder, ignore_errors=True)
     if args.update:
-        update(DOCUMENT, table)
+        update(DOCUMENT, table, REAL_MARKERS if args.real else MARKERS)
 
 
 if __name__ == "__main__":
