@@ -86,7 +86,7 @@ class Real:
     def check_dump(self, dump, *options):
         walked = self.lab.walk(*self.WALK, *options, dump=dump)
         self.assertEqual(pmlab.walk_faults(walked), [])
-        self.follow(dump)
+        type(self).followed = self.follow(dump)
         if self.judged:
             apart = walker.apart(dump, self.levels)
             # Which levels switches without hosts are on is the engine's affair.
@@ -106,7 +106,7 @@ class Real:
         self.check_costs(self.start)
         self.assertEqual(self.start.wire, self.start.runs[-1].full_load)
         self.check_healthy()
-        walked = self.follow(self.lab.dump())
+        walked = self.followed
         print(f"\n{self.REAL.name}: {walked}")
         for key in walked.pairs:
             self.assertLessEqual(walked.apart(key), self.APART.get(key, 0), key)
@@ -172,7 +172,8 @@ class Director(Large, labtest.LabCase):
 
 class SeleneCompute(Large, labtest.LabCase):
     REAL = real_fabrics.COMPUTE
-    APART = {HARD: 197546}
+    # And a few management machines below switches that have no common one above.
+    APART = {HARD: 197546, "H>H": 36}
 
     test_events = None  # takes an hour: see scripts/fabric-costs --real
 
