@@ -560,7 +560,7 @@ static void add_flaws(struct recipe *recipe, struct random *random)
 /* ---- Roles ---- */
 
 /* In trees of a hundred, where the environment does not say. */
-#define USUAL_ROLES 0
+#define USUAL_ROLES 30
 
 /* An end node of so many ports, with room for the GUIDs of three. */
 static uint32_t add_end_node(struct recipe *recipe, enum pm_node_type type,
