@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/fabric.h>
+#include "parts.h"
+
 #include <portmajor/alloc.h>
 
 #include <errno.h>
@@ -23,16 +24,16 @@ void pm_fabric_free(struct pm_fabric *fabric)
 	free(fabric);
 }
 
-static int add_name(struct pm_fabric *fabric, const char *name, uint32_t *offset)
+int fabric_add_text(struct pm_fabric *fabric, const char *text, uint32_t *offset)
 {
-	size_t size = strlen(name) + 1;
+	size_t size = strlen(text) + 1;
 
 	if (size > UINT32_MAX / 4 - fabric->names_used)
 		return -E2BIG;
 	if (pm_grow(&fabric->names, &fabric->names_room,
 		    fabric->names_used + (uint32_t)size, 1))
 		return -ENOMEM;
-	memcpy(fabric->names + fabric->names_used, name, size);
+	memcpy(fabric->names + fabric->names_used, text, size);
 	*offset = fabric->names_used;
 	fabric->names_used += (uint32_t)size;
 	return 0;
@@ -71,12 +72,13 @@ int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type, uint64_
 		return pm_error_set(err, -E2BIG, "more than %d nodes", PM_MAX_NODES);
 	if (pm_grow(&fabric->nodes, &fabric->nodes_room, index + 1,
 		    sizeof(*fabric->nodes)) ||
-	    add_name(fabric, name, &name_offset))
+	    fabric_add_text(fabric, name, &name_offset))
 		return pm_error_no_memory(err);
 	fabric->nodes[index] = (struct pm_node){
 		.guid = guid,
 		.key = guid,
 		.name = name_offset,
+		.label = name_offset,
 		.first_port = fabric->num_ports,
 		.type = (uint8_t)type,
 		.num_ports = (uint8_t)num_ports,
@@ -229,6 +231,8 @@ int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err)
 	nodes = NULL;
 	ports = NULL;
 	rc = index_guids(fabric, err);
+	if (!rc && label_nodes(fabric))
+		rc = pm_error_no_memory(err);
 	if (rc)
 		goto out;
 	fabric->sealed = true;
@@ -250,7 +254,8 @@ int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 		return pm_error_set(err, -EEXIST,
 				    "\"%s\" has GUID 0x%016" PRIx64 " already",
 				    pm_fabric_name(fabric, other), guid);
-	if (add_name(fabric, name, &offset))
+	if (fabric_add_text(fabric, name, &offset) ||
+	    label_renamed(fabric, node, guid, offset))
 		return pm_error_no_memory(err);
 	fabric->nodes[node].name = offset;
 	fabric->nodes[node].guid = guid;

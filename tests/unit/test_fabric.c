@@ -4,6 +4,7 @@
 #include <portmajor/fabric.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -262,6 +263,114 @@ static void test_find_name(void **state)
 	assert_int_equal(pm_fabric_find_guid(t->fabric, 8), PM_NONE);
 }
 
+/* The labels of all nodes, against names compared one by one, and found by them. */
+static void check_labels(const struct pm_fabric *f)
+{
+	for (uint32_t i = 0; i < f->num_nodes; i++) {
+		const char *name = pm_fabric_name(f, i);
+		unsigned int others = 0;
+		char text[64], full[64];
+
+		for (uint32_t k = 0; k < f->num_nodes; k++)
+			others += k != i && !strcmp(pm_fabric_name(f, k), name);
+		snprintf(full, sizeof(full), "%s (0x%016" PRIx64 ")", name,
+			 f->nodes[i].guid);
+		assert_int_equal(pm_fabric_find_label(f, full), i);
+		snprintf(text, sizeof(text), "0x%016" PRIx64, f->nodes[i].guid);
+		assert_string_equal(pm_fabric_label(f, i), !others ? name
+							   : *name ? full
+								   : text);
+	}
+}
+
+static void test_labels(void **state)
+{
+	struct three *t = *state;
+	struct pm_fabric *skeleton, *merged;
+	uint32_t node;
+
+	pm_fabric_add_node(t->fabric, PM_SWITCH, 10, 1, "c", &node, NULL);
+	pm_fabric_add_node(t->fabric, PM_CA, 0x1000, 1, "", &node, NULL);
+	pm_fabric_add_node(t->fabric, PM_CA, 0x1001, 1, "", &node, NULL);
+	assert_string_equal(pm_fabric_label(t->fabric, node), "");
+	assert_int_equal(pm_fabric_seal(t->fabric, NULL), 0);
+	check_labels(t->fabric);
+	assert_string_equal(pm_fabric_label(t->fabric, 0), "s");
+	assert_string_equal(pm_fabric_label(t->fabric, 1), "c (0x000000000000000a)");
+	assert_string_equal(pm_fabric_name(t->fabric, 1), "c");
+	assert_string_equal(pm_fabric_label(t->fabric, 4), "0x0000000000001000");
+	skeleton = pm_fabric_skeleton(t->fabric);
+	assert_non_null(skeleton);
+	assert_string_equal(pm_fabric_label(skeleton, 1), "c (0x000000000000000a)");
+	assert_int_equal(pm_fabric_merge(skeleton, skeleton, &merged, NULL), 0);
+	check_labels(merged); /* where no CA is called c */
+	assert_string_equal(pm_fabric_label(merged, 1), "c");
+	pm_fabric_free(merged);
+	pm_fabric_free(skeleton);
+}
+
+static void test_no_label(void **state)
+{
+	static const char *const rows[] = {
+		"c",
+		"",
+		"(0x0000000000000007)",
+		"c(0x0000000000000007)",
+		"c  (0x0000000000000007)",
+		"c (0x0000000000000007",
+		"c (0x0000000000000007) ",
+		"c (0x0000000000000007 )",
+		"c (0x)",
+		"c (7)",
+		"c (0x0000000000000008)", /* no such GUID */
+		"c (0x0000000000000009)", /* that of s */
+		"cc (0x0000000000000007)",
+		" (0x0000000000000007)",
+		"c (0x10000000000000007)", /* 65 bits */
+	};
+	struct three *t = *state;
+
+	assert_int_equal(pm_fabric_seal(t->fabric, NULL), 0);
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		if (pm_fabric_find_label(t->fabric, rows[i]) != PM_NONE)
+			fail_msg("\"%s\"", rows[i]);
+	assert_int_equal(pm_fabric_find_label(t->fabric, "c (0x7)"), 2);
+}
+
+/* Any nodes are given any few names and GUIDs, one after the other. */
+static void test_renamed_labels(void **state)
+{
+	static const char *const names[] = {"a", "b", "c", "longer", ""};
+	unsigned int seed = 1234;
+
+	(void)state;
+	print_message("seed %u\n", seed);
+	for (int round = 0; round < 50; round++) {
+		struct pm_fabric *fabric = pm_fabric_new();
+		uint32_t node, num = 1 + (uint32_t)rand_r(&seed) % 12;
+
+		for (uint32_t i = 0; i < num; i++)
+			assert_int_equal(
+				pm_fabric_add_node(
+					fabric, rand_r(&seed) % 2 ? PM_CA : PM_SWITCH,
+					i + 1, 1,
+					names[(size_t)rand_r(&seed) % LENGTH(names)],
+					&node, NULL),
+				0);
+		assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
+		check_labels(fabric);
+		for (int times = 0; times < 40; times++) {
+			uint64_t guid = 1 + (uint64_t)rand_r(&seed) % 20;
+
+			pm_fabric_rename(fabric, (uint32_t)rand_r(&seed) % num, guid,
+					 names[(size_t)rand_r(&seed) % LENGTH(names)],
+					 NULL);
+			check_labels(fabric);
+		}
+		pm_fabric_free(fabric);
+	}
+}
+
 static void test_cut_and_clone(void **state)
 {
 	struct three *t = *state;
@@ -308,7 +417,7 @@ static struct pm_fabric *build(const struct plan *plan)
 	for (unsigned int i = 0; i < NODES; i++) {
 		unsigned int node = plan->order[i];
 
-		snprintf(name, sizeof(name), "n%u", node);
+		snprintf(name, sizeof(name), "n%u", node % 50); /* some twice */
 		assert_int_equal(pm_fabric_add_node(fabric, node % 3 ? PM_CA : PM_SWITCH,
 						    node * 7919 % 1009, 1 + node % 12,
 						    name, &index[node], NULL),
@@ -333,6 +442,7 @@ static void assert_same(const struct pm_fabric *a, const struct pm_fabric *b)
 		assert_int_equal(a->nodes[i].guid, b->nodes[i].guid);
 		assert_int_equal(a->nodes[i].first_port, b->nodes[i].first_port);
 		assert_string_equal(pm_fabric_name(a, i), pm_fabric_name(b, i));
+		assert_string_equal(pm_fabric_label(a, i), pm_fabric_label(b, i));
 	}
 	for (uint32_t i = 0; i < a->num_ports; i++) {
 		assert_int_equal(a->ports[i].guid, b->ports[i].guid);
@@ -433,6 +543,9 @@ int main(void)
 		WITH_THREE(test_seal_sorts),
 		cmocka_unit_test(test_same_guid),
 		WITH_THREE(test_find_name),
+		WITH_THREE(test_labels),
+		WITH_THREE(test_no_label),
+		cmocka_unit_test(test_renamed_labels),
 		WITH_THREE(test_cut_and_clone),
 		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_order_does_not_matter),

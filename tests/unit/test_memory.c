@@ -160,6 +160,7 @@ static void note_fabric(const struct pm_fabric *fabric)
 		note(&n->key, sizeof(n->key));
 		note(&n->first_port, sizeof(n->first_port));
 		note_text(pm_fabric_name(fabric, i));
+		note_text(pm_fabric_label(fabric, i));
 	}
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		const struct pm_port *p = &fabric->ports[i];
@@ -365,6 +366,8 @@ static void try_rename(struct world *world)
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	CHANGE(pm_fabric_rename(world->fabric, 0, 0x77, name, &trial.err));
+	note_fabric(world->fabric);
+	CHANGE(pm_fabric_rename(world->fabric, 1, 0x78, name, &trial.err));
 	note_fabric(world->fabric);
 }
 

@@ -44,6 +44,7 @@ struct pm_node {
 	uint64_t key;	     /* place in the order; its GUID, or, for a switch that
 			      * replaced another one, that one's key */
 	uint32_t name;	     /* offset into pm_fabric.names */
+	uint32_t label;	     /* likewise, see pm_fabric_label; the name, if unique */
 	uint32_t first_port; /* index of port 0; port p is first_port + p */
 	uint8_t type;	     /* enum pm_node_type */
 	uint8_t num_ports;   /* highest port number, 1..PM_MAX_PORTS */
@@ -102,7 +103,8 @@ int pm_fabric_link(struct pm_fabric *fabric, uint32_t node_a, unsigned int port_
 		   uint32_t node_b, unsigned int port_b, struct pm_error *err);
 
 /*
- * Ends building. Cost: O(nodes log nodes + ports).
+ * Ends building, and labels nodes (pm_fabric_label), which for names that are not unique
+ * takes as much room as these. Cost: O(nodes log nodes + ports).
  * -EEXIST: two nodes have one GUID; -ENOMEM. After
  * an error only pm_fabric_free may be called.
  */
@@ -183,6 +185,24 @@ static inline const char *pm_fabric_name(const struct pm_fabric *fabric, uint32_
 {
 	return fabric->names + fabric->nodes[node].name;
 }
+
+/*
+ * What a node is called where people read it, "NAME (0xGUID)" if another node has the
+ * name, too, and else its name; of several nodes without a name the GUID alone. Operands
+ * of commands are found by it (pm_fabric_find_label). As of sealing and renaming; a
+ * skeleton has the labels of the fabric that it was made of, and before sealing it is the
+ * name. It is valid until the fabric is freed or a node renamed.
+ */
+static inline const char *pm_fabric_label(const struct pm_fabric *fabric, uint32_t node)
+{
+	return fabric->names + fabric->nodes[node].label;
+}
+
+/*
+ * The node that "NAME (0xGUID)" names, whether its name is unique or not, or PM_NONE.
+ * O(log nodes).
+ */
+uint32_t pm_fabric_find_label(const struct pm_fabric *fabric, const char *text);
 
 /*
  * Goes over the ports of a node that may have a cable, so not over a switch's port 0, as
