@@ -5,7 +5,11 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+
+#define MAX_NAMED 8 /* GUIDs in a message */
 
 /* ---- By name ---- */
 
@@ -129,8 +133,8 @@ static int find_exactly(const struct pm_fabric *fabric, const char *text,
 }
 
 /*
- * All nodes of that very name or, if there is none, that match or have the number, or
- * are in the chassis.
+ * All nodes of that very name or, if there is none, the one with this label, those that
+ * match or have the number, or are in the chassis.
  */
 static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		      const char *text, struct pm_ports *nodes)
@@ -141,6 +145,9 @@ static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan
 		return -ENOMEM;
 	if (nodes->num)
 		return 0;
+	node = pm_fabric_find_label(fabric, text);
+	if (node != PM_NONE)
+		return add_port(nodes, node);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
 		if (!fnmatch(text, pm_fabric_name(fabric, i), 0) && add_port(nodes, i))
 			return -ENOMEM;
@@ -150,24 +157,45 @@ static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan
 	return node == PM_NONE ? add_chassis(fabric, text, nodes) : add_port(nodes, node);
 }
 
+/* What stands behind the name of this node, or its label, in a text; NULL: that begins
+ * otherwise. */
+static const char *skip_node(const struct pm_fabric *fabric, uint32_t node,
+			     const char *text)
+{
+	const char *name = pm_fabric_name(fabric, node);
+	const char *before = *name ? " (0x" : "0x", *behind = *name ? ")" : "";
+	size_t length = strlen(name), skipped = strlen(before);
+	char *end;
+
+	if (strncmp(text, name, length) != 0)
+		return NULL;
+	text += length;
+	if (*text == '[')
+		return text;
+	if (strncmp(text, before, skipped) != 0 ||
+	    strtoull(text + skipped, &end, 16) != fabric->nodes[node].guid ||
+	    strncmp(end, behind, strlen(behind)) != 0)
+		return NULL;
+	return end + strlen(behind);
+}
+
 /* Whether a text begins with NAME[PORT] of this port; *rest is what follows. */
 static bool begins_with_port(const struct pm_fabric *fabric, uint32_t port,
 			     const char *text, const char **rest)
 {
-	const char *name = pm_fabric_name(fabric, fabric->ports[port].node);
-	size_t length = strlen(name);
 	uint64_t number = 0;
 
-	if (strncmp(text, name, length) || text[length] != '[')
+	text = skip_node(fabric, fabric->ports[port].node, text);
+	if (!text || *text != '[')
 		return false;
-	for (text += length + 1; *text >= '0' && *text <= '9' && number <= PM_MAX_PORTS;)
+	for (text++; *text >= '0' && *text <= '9' && number <= PM_MAX_PORTS;)
 		number = number * 10 + (uint64_t)(*text++ - '0');
 	*rest = text + 1;
 	return *text == ']' && number == fabric->ports[port].num;
 }
 
 /* Adds the cables whose name is printed so: NAME[PORT], or with -NAME[PORT] of the other
- * end behind it. Of several nodes with one name only that with such a cable counts. */
+ * end behind it. Of several nodes with one name only those with such a cable count. */
 static int find_cables(const struct pm_fabric *fabric, const char *text,
 		       struct pm_ports *ports)
 {
@@ -258,7 +286,7 @@ static int add_ports(const struct pm_fabric *fabric, const char *what,
 		if (port && (port > n->num_ports || fabric->ports[at].peer == PM_NONE))
 			return pm_error_set(err, -EINVAL,
 					    "%s: \"%s\" has no cable at port %u", what,
-					    pm_fabric_name(fabric, nodes->list[i]),
+					    pm_fabric_label(fabric, nodes->list[i]),
 					    (unsigned int)port);
 		if (add_port(ports, at))
 			return pm_error_no_memory(err);
@@ -291,6 +319,32 @@ int pm_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	return rc;
 }
 
+bool pm_losses_is_name(const struct pm_fabric *fabric, uint32_t thing, const char *text)
+{
+	const char *name = pm_fabric_name(fabric, fabric->ports[thing].node);
+	size_t length = strlen(name);
+
+	return !strncmp(text, name, length) && strchr(":[", text[length]);
+}
+
+/* Says that a text names several nodes, and which GUIDs they have. */
+static int fail_several(const struct pm_fabric *fabric, const char *what,
+			const char *text, const struct pm_ports *nodes,
+			struct pm_error *err)
+{
+	char guids[MAX_NAMED * 20 + 8];
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < nodes->num && i < MAX_NAMED; i++)
+		used += (size_t)snprintf(guids + used, sizeof(guids) - used,
+					 "%s0x%016" PRIx64, i ? ", " : "",
+					 fabric->nodes[nodes->list[i]].guid);
+	return pm_error_set(err, -EINVAL,
+			    "%s: %u nodes are named \"%s\": give the GUID of one (%s%s)",
+			    what, nodes->num, text, guids,
+			    nodes->num > MAX_NAMED ? ", .." : "");
+}
+
 int pm_losses_find_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			const char *what, const char *text, uint32_t *node,
 			struct pm_error *err)
@@ -304,9 +358,7 @@ int pm_losses_find_node(const struct pm_fabric *fabric, const struct pm_plan *pl
 		rc = pm_error_set(err, -EINVAL, "%s: no node is named \"%s\"", what,
 				  text);
 	else if (nodes.num > 1)
-		rc = pm_error_set(err, -EINVAL,
-				  "%s: %u nodes are named \"%s\": give the GUID of one",
-				  what, nodes.num, text);
+		rc = fail_several(fabric, what, text, &nodes, err);
 	else
 		*node = nodes.list[0];
 	free(nodes.list);

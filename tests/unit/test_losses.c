@@ -23,6 +23,11 @@ static uint16_t lid_of(const struct world *w, const char *name)
 	return w->fabric->ports[world_port(w->fabric, name, 1)].lid;
 }
 
+static uint64_t guid_of(const struct world *w, const char *name)
+{
+	return w->fabric->nodes[pm_fabric_find_name(w->fabric, name)].guid;
+}
+
 /* The LIDs of the fabric: left 5, right 7, "7" 9, host-a 20 and 21, host-b 30. */
 static void give_lids(struct world *w)
 {
@@ -195,18 +200,23 @@ static void test_one_node(void **state)
 		{"left[3]", "!-s: no node is named \"left[3]\""},
 		{"left:3", "!-s: no node is named \"left:3\""},
 		{"nobody", "!-s: no node is named \"nobody\""},
-		{"*t", "!-s: 2 nodes are named \"*t\": give the GUID of one"},
+		{"*t", NULL},
 	};
 	struct pm_error err = {""};
 	uint32_t node = 0;
 	struct world w;
-	char guid[24];
+	char guid[24], several[200];
 
 	(void)state;
 	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
 	give_lids(&w);
+	snprintf(several, sizeof(several),
+		 "!-s: 2 nodes are named \"*t\": give the GUID of one (0x%016llx, "
+		 "0x%016llx)",
+		 (unsigned long long)guid_of(&w, "left"),
+		 (unsigned long long)guid_of(&w, "right"));
 	for (size_t i = 0; i < LENGTH(one); i++) {
-		const char *wanted = one[i].found;
+		const char *wanted = one[i].found ? one[i].found : several;
 		int rc = pm_losses_find_node(w.fabric, w.plan, "-s", one[i].text, &node,
 					     &err);
 
@@ -227,6 +237,120 @@ static void test_one_node(void **state)
 	assert_int_equal(pm_losses_find_node(w.fabric, NULL, "-s", "lid:7", &node, &err),
 			 -EINVAL);
 	world_free(&w);
+}
+
+/* Names shared by nodes: sw by GUIDs 1 and 2, "s (old)" and h by one each, "" by two. */
+static const struct {
+	const char *text, *found;
+	bool is_name;
+} shared_rows[] = {
+	{"sw", "1:0 2:0", true},
+	{"sw:1", "1:1 2:1", true},
+	{"sw[1]", "1:1 2:1", true},
+	{"sw[2]-sw[3]", "1:2", true},
+	{"sw[1]-h[1]", "1:1", true},
+	{"s?", "1:0 2:0", false},
+	{"s?:1", "1:1 2:1", false},
+	{"s[w]", "1:0 2:0", false},
+	{"sw (0x0000000000000001)", "1:0", false},
+	{"sw (0x2)", "2:0", false},
+	{"sw (0x0000000000000001):2", "1:2", false},
+	{"sw (0x0000000000000002)[1]", "2:1", false},
+	{"sw (0x0000000000000002)[3]-sw (0x0000000000000001)[2]", "2:3", false},
+	{"sw (0x0000000000000001)[2]-sw[3]", "1:2", false},
+	{"sw[2]-sw (0x0000000000000002)[3]", "1:2", true},
+	{"sw[2]-sw (0x0000000000000001)[3]", "!", false},
+	{"sw (0x0000000000000002)[2]-sw (0x0000000000000001)[3]", "!", false},
+	{"h (0x0000000000000004)", "4:0", false},
+	{"h (0x0000000000000004)[1]-sw[1]", "4:1", false},
+	{"h (0x0000000000000001)", "!", false},
+	{"s (old)", "3:0", true},
+	{"s (old) (0x0000000000000003)", "3:0", false},
+	{"s (old)[4]", "3:4", true},
+	{"", "5:0 6:0", true},
+	{"0x0000000000000005", "5:0", false},
+	{"0x0000000000000005[1]-s (old)[1]", "5:1", false},
+	{"s (old)[2]-0x0000000000000006[1]", "3:2", true},
+	{"0x0000000000000006[1]-s (old)[1]", "!", false},
+};
+
+static struct pm_fabric *make_shared(void)
+{
+	static const char *const names[] = {"sw", "sw", "s (old)", "h", "", ""};
+	static const uint32_t links[][4] = {{0, 1, 3, 1}, {0, 2, 1, 3}, {2, 1, 4, 1},
+					    {2, 2, 5, 1}, {2, 4, 0, 4}, {1, 1, 2, 5}};
+	struct pm_fabric *fabric = pm_fabric_new();
+	uint32_t node;
+
+	for (uint32_t i = 0; i < LENGTH(names); i++)
+		assert_int_equal(pm_fabric_add_node(fabric, i < 3 ? PM_SWITCH : PM_CA,
+						    i + 1, 5, names[i], &node, NULL),
+				 0);
+	for (size_t i = 0; i < LENGTH(links); i++)
+		assert_int_equal(pm_fabric_link(fabric, links[i][0], links[i][1],
+						links[i][2], links[i][3], NULL),
+				 0);
+	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
+	return fabric;
+}
+
+static void test_shared_names(void **state)
+{
+	struct pm_fabric *fabric = make_shared();
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(shared_rows); i++) {
+		struct pm_ports things = {0};
+		char found[100] = "";
+		int rc = pm_losses_find(fabric, NULL, "-", shared_rows[i].text, &things,
+					NULL);
+
+		if (rc)
+			strcpy(found, "!");
+		for (uint32_t k = 0; k < things.num; k++) {
+			const struct pm_port *p = &fabric->ports[things.list[k]];
+
+			sprintf(found + strlen(found), "%s%u:%u", k ? " " : "",
+				(unsigned int)fabric->nodes[p->node].guid, p->num);
+			if (pm_losses_is_name(fabric, things.list[k],
+					      shared_rows[i].text) !=
+			    shared_rows[i].is_name)
+				fail_msg("\"%s\": not as a name", shared_rows[i].text);
+		}
+		if (strcmp(found, shared_rows[i].found) != 0)
+			fail_msg("\"%s\": %s", shared_rows[i].text, found);
+		free(things.list);
+	}
+	pm_fabric_free(fabric);
+}
+
+/* A node or a cable is found by what it is called in lists. */
+static void test_labels(void **state)
+{
+	struct pm_fabric *fabric = make_shared();
+	char text[200];
+
+	(void)state;
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		const struct pm_port *p = &fabric->ports[i];
+		struct pm_ports things = {0};
+		int used = snprintf(text, sizeof(text), "%s",
+				    pm_fabric_label(fabric, p->node));
+
+		if (p->num && p->peer == PM_NONE)
+			continue;
+		if (p->num)
+			snprintf(text + used, sizeof(text) - (size_t)used, "[%u]-%s[%u]",
+				 p->num,
+				 pm_fabric_label(fabric, pm_fabric_peer_node(fabric, i)),
+				 fabric->ports[p->peer].num);
+		assert_int_equal(pm_losses_find(fabric, NULL, "-", text, &things, NULL),
+				 0);
+		assert_int_equal(things.num, 1);
+		assert_int_equal(things.list[0], i);
+		free(things.list);
+	}
+	pm_fabric_free(fabric);
 }
 
 /* A GUID is that of a node or of one of its ports. */
@@ -421,6 +545,7 @@ int main(void)
 		cmocka_unit_test(test_chassis),	     cmocka_unit_test(test_guids),
 		cmocka_unit_test(test_planned_lids), cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_pairs),	     cmocka_unit_test(test_none),
+		cmocka_unit_test(test_shared_names), cmocka_unit_test(test_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

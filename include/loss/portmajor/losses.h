@@ -17,8 +17,9 @@ struct pm_ports {
 /*
  * Adds what a text names, as one port for each thing: port 0 of a node or, with ":PORT"
  * or "[PORT]" behind its name, that port, which has a cable; both ends of a cable may be
- * named, as they are printed: "leaf0[17]-s0-line0[6]". A node is named by its name, a
- * pattern with *, ? and [] (all nodes that match), its GUID or a port's ("0x...", or as
+ * named, as they are printed: "leaf0[17]-s0-line0[6]". A node is named by its name (all
+ * nodes that have it), its label (pm_fabric_label), a pattern with *, ? and [] (all nodes
+ * that match), its GUID or a port's ("0x...", or as
  * ibnetdiscover has it "S-..."), or a LID ("lid:N", or N alone), which the fabric's ports
  * have or, if none has one, the plan gives them; or a chassis, by what the names of its
  * switches begin with up to a -: "s0" for s0-line0 and s0-fab0. The name of a node goes
@@ -29,6 +30,13 @@ int pm_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   const char *what, const char *text, struct pm_ports *ports,
 		   struct pm_error *err);
 
+/*
+ * Whether a text names a thing that pm_losses_find found for it by the name of its node
+ * alone, and not by a pattern, GUID or chassis: if there are several of them, they share
+ * the name.
+ */
+bool pm_losses_is_name(const struct pm_fabric *fabric, uint32_t thing, const char *text);
+
 /* Adds the ports whose cables go: all of a node, or the one named. Otherwise the same. */
 int pm_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		  const char *what, const char *text, struct pm_ports *ports,
@@ -36,7 +44,8 @@ int pm_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 
 /*
  * The one node that a text names, in the same ways but for ports and cables. plan may be
- * NULL: LIDs are those of the fabric's ports. -EINVAL: none, or several; -ENOMEM.
+ * NULL: LIDs are those of the fabric's ports. -EINVAL: none, or several, of which the
+ * message has GUIDs; -ENOMEM.
  */
 int pm_losses_find_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			const char *what, const char *text, uint32_t *node,
