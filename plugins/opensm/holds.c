@@ -15,6 +15,16 @@
 #define MAX_FILE (1 << 20)
 #define NAMED 8 /* cables in a log line */
 
+/* The one switch with this name or label; PM_NONE: there is none, or several. */
+static uint32_t find_switch(const struct pm_fabric *known, const char *name)
+{
+	uint32_t sw = pm_fabric_find_name(known, name);
+
+	if (sw == PM_NONE)
+		return pm_fabric_find_label(known, name);
+	return strcmp(pm_fabric_label(known, sw), name) != 0 ? PM_NONE : sw;
+}
+
 /* Ends the hold of "leaf5[20]"; what is not a cable's end is told. */
 static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
 {
@@ -25,13 +35,17 @@ static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
 
 	if (bracket && *end == ']' && !end[1] && port) {
 		*bracket = '\0';
-		sw = pm_fabric_find_name(known, line);
+		sw = find_switch(known, line);
 		*bracket = '[';
 	}
 	if (sw != PM_NONE && port <= known->nodes[sw].num_ports)
 		return pm_flaps_clear(view->flaps, known->nodes[sw].guid,
 				      (unsigned int)port);
-	say(log, OSM_LOG_ERROR, ": clear-holds: no cable is called \"%s\"", line);
+	say(log, OSM_LOG_ERROR,
+	    ": clear-holds: no cable is called \"%s\", or several are (NAME "
+	    "(0xGUID)[PORT] "
+	    "is one)",
+	    line);
 	return 0;
 }
 
@@ -93,7 +107,7 @@ static void list_holds(const struct view *view, char *text, size_t size)
 		used += (size_t)snprintf(text + used, size - used,
 					 "%s%s[%u] (%s, %u times down, %u s left)",
 					 named > 1 ? ", " : "",
-					 sw == PM_NONE ? "?" : pm_fabric_name(known, sw),
+					 sw == PM_NONE ? "?" : pm_fabric_label(known, sw),
 					 flap.end[0].num, pm_flap_state_name(flap.state),
 					 flap.downs, (flap.left_ms + 999) / 1000);
 	}

@@ -91,7 +91,7 @@ static int match_tables(struct judge *j, struct pm_error *err)
 			   first->guid, first->name, first->line, j->config->tables);
 	judge_find(j, PM_FOUND_NO_TABLE, missing, "%u %s no table: \"%s\"", missing,
 		   missing == 1 ? "switch has" : "switches have",
-		   pm_fabric_name(j->fabric, first_missing));
+		   pm_fabric_label(j->fabric, first_missing));
 	return 0;
 }
 
@@ -149,7 +149,7 @@ static int count_lids(struct judge *j, struct pm_error *err)
 	j->found.ports_with_lid = count;
 	judge_find(j, PM_FOUND_NO_LID, without, "%u %s no LID: \"%s\"[%u]", without,
 		   without == 1 ? "port with a cable has" : "ports with a cable have",
-		   pm_fabric_name(fabric, fabric->ports[first_without].node),
+		   pm_fabric_label(fabric, fabric->ports[first_without].node),
 		   fabric->ports[first_without].num);
 	find_duplicates(j, lids, count);
 	free(lids);
@@ -176,8 +176,8 @@ static int take_lids(struct judge *j, struct pm_error *err)
 			   "%u %s another LID in the tables' file than in the topology: "
 			   "\"%s\" (%u)",
 			   lids.differ, lids.differ == 1 ? "port has" : "ports have",
-			   pm_fabric_name(j->fabric,
-					  j->fabric->ports[lids.first_differ].node),
+			   pm_fabric_label(j->fabric,
+					   j->fabric->ports[lids.first_differ].node),
 			   j->fabric->ports[lids.first_differ].lid);
 	judge_find(j, PM_FOUND_UNKNOWN_PORT, lids.unknown,
 		   "%u %s not in the topology: 0x%016" PRIx64
@@ -243,7 +243,7 @@ static void find_bad_ports(struct judge *j)
 			   "for LID %u on \"%s\"",
 			   count, count == 1 ? "entry names" : "entries name",
 			   j->table[first][first_lid], first_lid,
-			   pm_fabric_name(j->fabric, first));
+			   pm_fabric_label(j->fabric, first));
 }
 
 /* ---- Walks ---- */
@@ -292,7 +292,7 @@ static void judge_credits(struct judge *j)
 
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s\"%s\"[%u]",
 					 i ? ", " : "",
-					 pm_fabric_name(j->fabric, p->node), p->num);
+					 pm_fabric_label(j->fabric, p->node), p->num);
 	}
 	judge_find(j, PM_FOUND_CREDIT_LOOP, c->length,
 		   "a credit loop over %u cables: %s%s", c->length, text,

@@ -57,8 +57,8 @@ static void note(struct pm_check_paths *result, const struct pm_check *check,
 	if (result->example[fault].text[0])
 		return;
 	pm_error_set(&result->example[fault], 0, "%s: from \"%s\" to LID %u of \"%s\"",
-		     names[fault], pm_fabric_name(fabric, from), lid,
-		     pm_fabric_name(fabric, fabric->ports[port].node));
+		     names[fault], pm_fabric_label(fabric, from), lid,
+		     pm_fabric_label(fabric, fabric->ports[port].node));
 	if (fault != PM_FAULT_APART && !result->first.text[0])
 		result->first = result->example[fault];
 }

@@ -470,7 +470,7 @@ static int make_of_tables(struct source *source, struct pm_flit_net **result,
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < fabric->num_switches + nodes; i++)
-		net->names[i] = pm_fabric_name(
+		net->names[i] = pm_fabric_label(
 			fabric,
 			i < fabric->num_switches
 				? i

@@ -142,11 +142,11 @@ static int check_config(const struct pm_packet_config *config, struct pm_error *
 			return pm_error_set(
 				err, -EINVAL,
 				"\"%s\" is no host with a cable to a switch",
-				pm_fabric_name(fabric, fabric->ports[port].node));
+				pm_fabric_label(fabric, fabric->ports[port].node));
 		if (!config->hosts[h].lid)
 			return pm_error_set(
 				err, -EINVAL, "\"%s\" has no LID",
-				pm_fabric_name(fabric, fabric->ports[port].node));
+				pm_fabric_label(fabric, fabric->ports[port].node));
 	}
 	return check_sets(config, err);
 }

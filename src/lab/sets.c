@@ -234,7 +234,7 @@ static int take_block(struct reader *r, struct pm_text rest, const char *form,
 					     "port %u of \"%s\", which has %u: of "
 					     "another fabric?",
 					     held->entries[i],
-					     pm_fabric_name(r->fabric, held->sw),
+					     pm_fabric_label(r->fabric, held->sw),
 					     r->fabric->nodes[held->sw].num_ports);
 	raise_top(r, held->block);
 	return 0;
@@ -276,7 +276,7 @@ static int take_lost(struct reader *r, struct pm_text rest)
 	if (!number || number > r->fabric->nodes[sw].num_ports ||
 	    r->fabric->ports[port].peer == PM_NONE)
 		return pm_lexer_fail(&r->lexer, "no cable at port %" PRIu64 " of \"%s\"",
-				     number, pm_fabric_name(r->fabric, sw));
+				     number, pm_fabric_label(r->fabric, sw));
 	if (sets->num_lost && ns != sets->lost_at)
 		return pm_lexer_fail(&r->lexer,
 				     "lost at %" PRIu64 " ns, others at %" PRIu64, ns,
@@ -395,7 +395,7 @@ static int check_whole(struct reader *r)
 			return pm_lexer_fail(&r->lexer,
 					     "no table of switch \"%s\": of another "
 					     "fabric?",
-					     pm_fabric_name(r->fabric, sw));
+					     pm_fabric_label(r->fabric, sw));
 	return 0;
 }
 

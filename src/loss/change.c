@@ -93,12 +93,12 @@ static void append_name(const struct pm_fabric *known, enum kind kind, uint32_t 
 {
 	const struct pm_port *p = &known->ports[port];
 
-	append(text, "%s", pm_fabric_name(known, p->node));
+	append(text, "%s", pm_fabric_label(known, p->node));
 	if (kind != SWITCHES)
 		append(text, "[%u]", p->num);
 	if (kind == CABLES)
 		append(text, "-%s[%u]",
-		       pm_fabric_name(known, pm_fabric_peer_node(known, port)),
+		       pm_fabric_label(known, pm_fabric_peer_node(known, port)),
 		       known->ports[p->peer].num);
 }
 
@@ -221,8 +221,8 @@ bool pm_change_apart(const struct pm_plan *plan, const struct pm_apart *apart,
 	       (unsigned long long)apart->count, (unsigned long long)apart->pairs);
 	for (uint32_t i = 0; i < apart->count && i < PM_APART_NAMED; i++)
 		append(&text, "%s %s and %s", i ? "," : "",
-		       pm_fabric_name(plan->known, apart->pair[i][0]),
-		       pm_fabric_name(plan->known, apart->pair[i][1]));
+		       pm_fabric_label(plan->known, apart->pair[i][0]),
+		       pm_fabric_label(plan->known, apart->pair[i][1]));
 	if (apart->count > PM_APART_NAMED)
 		append(&text, ", ..");
 	return true;

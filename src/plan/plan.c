@@ -194,7 +194,7 @@ static int restore_place(struct pm_plan *plan, const struct pm_plan_place *place
 		return pm_error_set(err, -EBADMSG,
 				    "LID %u: \"%s\"[%u] is no place or has "
 				    "a LID already",
-				    place->lid, pm_fabric_name(known, p->node), p->num);
+				    place->lid, pm_fabric_label(known, p->node), p->num);
 	if (!plan_is_free(plan, place->lid, pm_plan_num_lids(plan, place->port)))
 		return pm_error_set(err, -EBADMSG, "LID %u is not free or out of range",
 				    place->lid);
@@ -220,7 +220,7 @@ static int restore_all(struct pm_plan *plan, const struct pm_plan_place *places,
 	for (uint32_t sw = 0; sw < plan->known->num_switches && !rc; sw++)
 		if (!plan->lid[plan->known->nodes[sw].first_port])
 			rc = pm_error_set(err, -EBADMSG, "switch \"%s\" has no LID",
-					  pm_fabric_name(plan->known, sw));
+					  pm_fabric_label(plan->known, sw));
 	for (uint32_t i = 0; i < num_runs && !rc; i++) {
 		if (i && runs[i].start < runs[i - 1].start + runs[i - 1].length)
 			rc = pm_error_set(err, -EBADMSG,

@@ -118,8 +118,8 @@ int pm_served_refuse(const struct pm_served *served, const struct pm_fabric *kno
 		"level); if it is one, root_guid_file can name its roots",
 		(unsigned long long)(served->joined - served->pairs),
 		(unsigned long long)served->joined,
-		pm_fabric_name(known, served->apart[0]),
-		pm_fabric_name(known, served->apart[1]), tree->num_side);
+		pm_fabric_label(known, served->apart[0]),
+		pm_fabric_label(known, served->apart[1]), tree->num_side);
 }
 
 /* ---- Giving way ---- */

@@ -57,7 +57,7 @@ int pm_vlans_check(const struct pm_vlans *vlans, struct pm_error *err)
 		if (!join_cables(vlans, vlan, parent) || !is_whole(vlans, vlan, parent))
 			rc = pm_error_set(
 				err, -EINVAL, "the VLAN below \"%s\" is no tree",
-				pm_fabric_name(vlans->fabric, vlans->top[vlan]));
+				pm_fabric_label(vlans->fabric, vlans->top[vlan]));
 	}
 	pm_pool_free(&pool);
 	return rc;
