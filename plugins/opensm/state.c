@@ -398,17 +398,29 @@ static json_t *append(json_t *list, json_t *value)
 	return NULL;
 }
 
+/* Adds how text calls a thing, if that is not its name; takes over the object. */
+static json_t *add_label(json_t *object, const char *name, const char *label)
+{
+	if (!object || !strcmp(name, label) ||
+	    !json_object_set_new(object, "label", make_string(label)))
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
 static json_t *make_end(const struct view *view, const struct pm_flap_end *end)
 {
 	uint32_t sw =
 		view->plan ? pm_fabric_find_guid(view->plan->known, end->guid) : PM_NONE;
+	const char *name = sw == PM_NONE ? NULL : pm_fabric_name(view->plan->known, sw);
 	char guid[20];
+	json_t *object;
 
 	snprintf(guid, sizeof(guid), "0x%016" PRIx64, end->guid);
-	return json_pack(
-		"{s:s, s:o, s:i}", "guid", guid, "name",
-		make_string(sw == PM_NONE ? NULL : pm_fabric_name(view->plan->known, sw)),
-		"port", (int)end->num);
+	object = json_pack("{s:s, s:o, s:i}", "guid", guid, "name", make_string(name),
+			   "port", (int)end->num);
+	return name ? add_label(object, name, pm_fabric_label(view->plan->known, sw))
+		    : object;
 }
 
 static json_t *make_flaps(const struct view *view)
@@ -441,10 +453,12 @@ static json_t *make_drains(const struct state_facts *facts)
 
 		snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
 		list = append(list,
-			      json_pack("{s:s, s:o, s:i, s:s, s:I}", "guid", guid, "name",
-					make_string(d->name), "port", (int)d->num,
-					"state", pm_drain_state_name(d->state), "needed",
-					(json_int_t)d->needed));
+			      add_label(json_pack("{s:s, s:o, s:i, s:s, s:I}", "guid",
+						  guid, "name", make_string(d->name),
+						  "port", (int)d->num, "state",
+						  pm_drain_state_name(d->state), "needed",
+						  (json_int_t)d->needed),
+					d->name, d->label));
 	}
 	return json_pack(
 		"{s:o, s:o}", "list", list, "error",

@@ -239,7 +239,7 @@ static void print_text(const json_t *object, const struct judged *j, bool quiet)
 	if (found->unassigned) {
 		cli_text_print(object, "{unassigned_lids} unassigned LIDs have entries: "
 				       "LID {first_unassigned.lid} on ");
-		printf("\"%s\", for one\n", pm_fabric_name(j->fabric, found->at));
+		printf("\"%s\", for one\n", pm_fabric_label(j->fabric, found->at));
 	}
 	cli_text_print(object, json_is_true(json_object_get(object, "from_all"))
 				       ? "paths from all switches"

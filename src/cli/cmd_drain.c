@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define LOOK_US 100000
+#define MOST_NAMED 16 /* of what an operand stands for */
 
 struct request {
 	const char *netlist; /* NULL: the plan file */
@@ -27,6 +28,45 @@ struct request {
 	uint32_t wait_s;
 	struct cli_output output;
 };
+
+/* ---- Several things ---- */
+
+/* What an operand stands for, as text; zeroed: nothing yet. */
+struct several {
+	char text[1024]; /* the first of them */
+	uint32_t num;
+};
+
+static void add_name(struct several *several, const char *name, unsigned int num)
+{
+	size_t used = strlen(several->text), room = sizeof(several->text) - used;
+	char port[16] = "";
+
+	if (several->num++ > MOST_NAMED)
+		return;
+	if (num)
+		snprintf(port, sizeof(port), ":%u", num);
+	if (several->num > MOST_NAMED || strlen(name) + 32 > room)
+		snprintf(several->text + used, room, ", ..");
+	else
+		snprintf(several->text + used, room, "%s%s%s", used ? ", " : "", name,
+			 port);
+}
+
+static void add_guid(struct several *several, uint64_t guid, unsigned int num)
+{
+	char text[20];
+
+	snprintf(text, sizeof(text), "0x%016" PRIx64, guid);
+	add_name(several, text, num);
+}
+
+static int refuse_several(const char *what, const char *text,
+			  const struct several *several)
+{
+	return cli_fail(EXIT_USAGE, "%s: \"%s\" is the name of %u: give a GUID (%s)",
+			what, text, several->num, several->text);
+}
 
 /* ---- Adding ---- */
 
@@ -36,7 +76,7 @@ static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 {
 	const struct pm_port *port = &fabric->ports[thing];
 	const struct pm_node *node = &fabric->nodes[port->node];
-	const char *name = pm_fabric_name(fabric, port->node);
+	const char *name = pm_fabric_label(fabric, port->node);
 	struct pm_error err;
 
 	if (port->node >= fabric->num_switches ||
@@ -54,8 +94,27 @@ static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 	return EXIT_FINE;
 }
 
+/* A pattern may stand for several things, and a name for one alone; an exit status. */
+static int check_several(const struct pm_fabric *fabric, const char *text,
+			 const struct pm_ports *things, bool quiet)
+{
+	struct several several = {0};
+
+	if (things->num > 1 && pm_losses_is_name(fabric, things->list[0], text)) {
+		for (uint32_t i = 0; i < things->num; i++) {
+			const struct pm_port *port = &fabric->ports[things->list[i]];
+
+			add_guid(&several, fabric->nodes[port->node].guid, port->num);
+		}
+		return refuse_several("drain", text, &several);
+	}
+	if (!quiet)
+		cli_losses_tell(fabric, "drain", text, things);
+	return EXIT_FINE;
+}
+
 static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
-		   const struct pm_plan *plan, char **operands)
+		   const struct pm_plan *plan, char **operands, bool quiet)
 {
 	int status = EXIT_FINE;
 
@@ -63,6 +122,8 @@ static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
 		struct pm_ports things = {0};
 
 		status = cli_losses_find(fabric, plan, "drain", *operands, &things);
+		if (!status)
+			status = check_several(fabric, *operands, &things, quiet);
 		for (uint32_t i = 0; i < things.num && !status; i++)
 			status = add_thing(drains, fabric, things.list[i]);
 		free(things.list);
@@ -111,7 +172,8 @@ static int drain(struct pm_drains *drains, const struct request *request, char *
 					  err.text);
 	}
 	if (!status)
-		status = add_all(drains, fabric ? fabric : plan->known, plan, operands);
+		status = add_all(drains, fabric ? fabric : plan->known, plan, operands,
+				 request->output.quiet);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
 	return status;
@@ -119,39 +181,87 @@ static int drain(struct pm_drains *drains, const struct request *request, char *
 
 /* ---- Taking back ---- */
 
-static bool is_named(const char *pattern, const char *name, unsigned int num)
+enum meant {
+	NOT_MEANT,
+	BY_PATTERN,
+	BY_NAME,
+	BY_GUID, /* or label */
+};
+
+/* Whether text is a name, with or without the port behind it; or matches it. */
+static bool is_named(const char *text, const char *name, unsigned int num, bool pattern)
 {
 	char *with_port;
-	bool named = !strcmp(pattern, name) || !fnmatch(pattern, name, 0);
+	bool named = pattern ? !fnmatch(text, name, 0) : !strcmp(text, name);
 
 	if (named || !num)
 		return named;
 	if (asprintf(&with_port, "%s:%u", name, num) < 0)
 		cli_no_memory();
-	named = !strcmp(pattern, with_port) || !fnmatch(pattern, with_port, 0);
+	named = pattern ? !fnmatch(text, with_port, 0) : !strcmp(text, with_port);
 	free(with_port);
 	return named;
 }
 
-static bool is_meant(const char *text, const struct pm_drain *d)
+static bool has_guid(const char *text, const struct pm_drain *d)
 {
 	char *end;
 	uint64_t guid = strncmp(text, "0x", 2) ? 0 : strtoull(text, &end, 16);
 	char number[20];
 
-	if (is_named(text, d->name, d->num))
-		return true;
 	if (!guid || guid != d->guid)
 		return false;
 	snprintf(number, sizeof(number), ":%u", d->num);
 	return !*end || (d->num && !strcmp(end, number));
 }
 
-static int undrain(struct pm_drains *drains, char **operands)
+static enum meant is_meant(const char *text, const struct pm_drain *d)
+{
+	if (is_named(text, d->name, d->num, false))
+		return BY_NAME;
+	if (is_named(text, d->label, d->num, false) || has_guid(text, d))
+		return BY_GUID;
+	return is_named(text, d->name, d->num, true) ? BY_PATTERN : NOT_MEANT;
+}
+
+/* Says what is meant, if that is several things; an exit status, which is not that of
+ * success for a name of several switches. */
+static int tell_meant(const struct pm_drains *drains, const char *text, bool quiet)
+{
+	struct several several = {0}, guids = {0};
+	uint64_t guid = 0;
+	bool differ = false;
+
+	for (uint32_t i = 0; i < drains->num; i++) {
+		const struct pm_drain *d = &drains->list[i];
+		enum meant meant = is_meant(text, d);
+
+		if (!meant)
+			continue;
+		add_name(&several, d->label, d->num);
+		if (meant != BY_NAME)
+			continue;
+		differ = differ || (guids.num && d->guid != guid);
+		guid = d->guid;
+		add_guid(&guids, d->guid, d->num);
+	}
+	if (differ)
+		return refuse_several("undrain", text, &guids);
+	if (several.num > 1 && !guids.num && !quiet)
+		fprintf(stderr, "portmajor: undrain: \"%s\" matches %u drained: %s\n",
+			text, several.num, several.text);
+	return EXIT_FINE;
+}
+
+static int undrain(struct pm_drains *drains, const struct request *request,
+		   char **operands)
 {
 	for (; *operands; operands++) {
 		uint32_t before = drains->num, i = 0;
+		int status = tell_meant(drains, *operands, request->output.quiet);
 
+		if (status)
+			return status;
 		while (i < drains->num) {
 			if (is_meant(*operands, &drains->list[i]))
 				pm_drains_remove(drains, i);
@@ -274,11 +384,14 @@ static json_t *describe(const struct pm_drains *drains, const json_t *list, bool
 	for (uint32_t i = 0; i < drains->num; i++) {
 		const struct pm_drain *d = &drains->list[i];
 
-		json_array_append_new(things, json_pack("{s:o, s:o, s:i, s:s}", "guid",
-							cli_json_guid(d->guid), "name",
-							cli_json_string(d->name), "port",
-							(int)d->num, "state",
-							find_state(list, d)));
+		json_t *thing =
+			json_pack("{s:o, s:o, s:i, s:s}", "guid", cli_json_guid(d->guid),
+				  "name", cli_json_string(d->name), "port", (int)d->num,
+				  "state", find_state(list, d));
+
+		if (strcmp(d->name, d->label) != 0)
+			json_object_set_new(thing, "label", cli_json_string(d->label));
+		json_array_append_new(things, thing);
 	}
 	json_object_set_new(object, "followed", json_boolean(followed));
 	json_object_set_new(object, "drained", things);
@@ -287,10 +400,13 @@ static json_t *describe(const struct pm_drains *drains, const json_t *list, bool
 
 static void print_thing(const json_t *thing, const char *state)
 {
-	const char *name = json_string_value(json_object_get(thing, "name"));
+	const char *label = cli_json_label(thing);
 
 	printf("%-9s", state);
-	cli_text_print(thing, *name ? "{name}" : "{guid}");
+	if (*label)
+		cli_text_put(label);
+	else
+		cli_text_print(thing, "{guid}");
 	cli_text_print(thing, cli_json_number(thing, "port") ? ":{port}\n" : "\n");
 }
 
@@ -342,7 +458,7 @@ static int change(struct request *request, char **operands, bool back)
 	else if (request->all)
 		pm_drains_free(&drains);
 	else if (back)
-		status = undrain(&drains, operands);
+		status = undrain(&drains, request, operands);
 	else if (changes)
 		status = drain(&drains, request, operands);
 	if (!status && changes)

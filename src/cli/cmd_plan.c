@@ -29,9 +29,13 @@ static void print_plane(const json_t *plane, const struct pm_plan *plan)
 	uint32_t spare = 0;
 	size_t i;
 
-	cli_text_print(plane, json_is_null(json_object_get(plane, "plane"))
-				      ? "no plane:"
-				      : "plane {plane} ({name} cable {cable}):");
+	if (json_is_null(json_object_get(plane, "plane"))) {
+		fputs("no plane:", stdout);
+	} else {
+		cli_text_print(plane, "plane {plane} (");
+		cli_text_put(cli_json_label(plane));
+		cli_text_print(plane, " cable {cable}):");
+	}
 	cli_text_print(plane, " {slots|slot|slots}, {switches|switch|switches}");
 	if (plan->order == PM_GROUPED && json_array_size(runs)) {
 		fputs(", LIDs", stdout);
@@ -48,13 +52,20 @@ static void print_plane(const json_t *plane, const struct pm_plan *plan)
 	putchar('\n');
 }
 
-/* Whether a host was at a slot when the plan was made. */
-static const char *slot_text(const struct pm_plan *plan, const json_t *lid)
+/* A place, and whether a host was there when the plan was made. */
+static void print_place(const struct pm_plan *plan, const json_t *lid)
 {
 	uint32_t place = plan->owner[cli_json_number(lid, "lid")];
 	const struct pm_port *port = &plan->known->ports[place];
 
-	return !port->num ? "" : port->host ? "[{port}]" : "[{port}] empty";
+	json_t *label = cli_json_string(pm_fabric_label(plan->known, port->node));
+
+	fputs(" \"", stdout);
+	cli_text_put(json_string_value(label));
+	json_decref(label);
+	cli_text_print(lid, !port->num	 ? "\"\n"
+			    : port->host ? "\"[{port}]\n"
+					 : "\"[{port}] empty\n");
 }
 
 static void print_text(const json_t *object, const struct pm_plan *plan)
@@ -78,9 +89,7 @@ static void print_text(const json_t *object, const struct pm_plan *plan)
 		cli_text_print(one, json_is_null(json_object_get(one, "plane"))
 					    ? "-"
 					    : "{plane}");
-		cli_text_print(one, " \"{switch}\"");
-		cli_text_print(one, slot_text(plan, one));
-		putchar('\n');
+		print_place(plan, one);
 	}
 	if (json_object_get(object, "vlan"))
 		plan_vlan_print(json_object_get(object, "vlan"));
@@ -143,6 +152,8 @@ static int run(const struct request *request, const struct pm_fabric *fabric)
 
 	if (!status)
 		status = cli_tables_make(&tables, &request->fabric, fabric, sm);
+	if (!status && !request->output.quiet)
+		cli_lost_tell(fabric, tables.plan, &request->lost);
 	if (!status)
 		status = request->lost.num
 				 ? write_broken(request, tables.plan, fabric, sm)

@@ -157,7 +157,7 @@ static void append_slow(char **text, const json_t *link)
 
 	for (size_t i = 0; i < 2; i++) {
 		const json_t *end = json_array_get(json_object_get(link, "ends"), i);
-		const char *name = text_of(end, "name"), *guid = text_of(end, "guid");
+		const char *name = cli_json_label(end), *guid = text_of(end, "guid");
 
 		append(text, "%s%s[%" JSON_INTEGER_FORMAT "]", i ? "-" : "",
 		       name   ? name
@@ -293,6 +293,17 @@ static void print_some(const json_t *list, void (*print_one)(const json_t *one))
 	puts(count > NAMED ? ", .." : "");
 }
 
+/* The name of a switch or, if it is not known, its GUID. */
+static void put_name(const json_t *sw)
+{
+	const char *name = cli_json_label(sw);
+
+	if (name && *name)
+		cli_text_put(name);
+	else
+		cli_text_print(sw, "{guid}");
+}
+
 static void print_link(const json_t *flap)
 {
 	const json_t *ends = json_object_get(flap, "ends");
@@ -301,8 +312,8 @@ static void print_link(const json_t *flap)
 		const json_t *end = json_array_get(ends, i);
 
 		fputs(i ? "-" : "", stdout);
-		cli_text_print(end, text_of(end, "name") ? "{name}[{#port}]"
-							 : "{guid}[{#port}]");
+		put_name(end);
+		cli_text_print(end, "[{#port}]");
 	}
 	cli_text_print(flap, " ({state}, {#downs|time|times} down");
 	if (cli_json_number(flap, "left_ms"))
@@ -313,9 +324,7 @@ static void print_link(const json_t *flap)
 
 static void print_drain(const json_t *item)
 {
-	const char *name = text_of(item, "name");
-
-	cli_text_print(item, name && *name ? "{name}" : "{guid}");
+	put_name(item);
 	if (cli_json_number(item, "port"))
 		cli_text_print(item, ":{#port}");
 	cli_text_print(item, " ({state}");

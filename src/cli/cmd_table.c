@@ -84,9 +84,10 @@ static json_t *list_planes(const struct pm_plan *plan)
 
 	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
 		json_array_append_new(
-			list, json_pack("{s:o, s:i}", "name",
-					cli_json_string(cli_tables_plane(plan, p)),
-					"cable", (int)plan->tree.planes[p].cable));
+			list, cli_json_join(cli_node_json(plan->known,
+							  cli_tables_plane(plan, p)),
+					    json_pack("{s:i}", "cable",
+						      (int)plan->tree.planes[p].cable)));
 	return list;
 }
 
@@ -172,7 +173,7 @@ static json_t *list_host_names(const struct state *before, const struct pm_fabri
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
 		if (before->plan->known->ports[i].host)
 			json_array_append_new(
-				list, cli_json_string(pm_fabric_name(
+				list, cli_json_string(pm_fabric_label(
 					      whole, pm_fabric_peer_node(whole, i))));
 	return list;
 }
@@ -184,15 +185,15 @@ static json_t *describe_switch(const struct state *before, const struct state *a
 	const struct pm_tree *tree = &before->plan->tree;
 	uint32_t component = tree->component[sw];
 
-	return json_pack("{s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "name",
-			 cli_json_string(pm_fabric_name(known, sw)), "guid",
-			 cli_json_guid(known->nodes[sw].guid), "level",
-			 tree->level[sw] == PM_NO_LEVEL ? -1 : tree->level[sw],
-			 "component", component == PM_NONE ? -1 : (int)component,
-			 "blocks", (int)after->blocks[sw], "entries",
-			 (int)after->changed[sw], "hosts", list_hosts(before, sw),
-			 "host_names", list_host_names(before, whole, sw), "ports",
-			 list_ports(before, after, sw));
+	return cli_json_join(
+		cli_node_json(known, sw),
+		json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "level",
+			  tree->level[sw] == PM_NO_LEVEL ? -1 : tree->level[sw],
+			  "component", component == PM_NONE ? -1 : (int)component,
+			  "blocks", (int)after->blocks[sw], "entries",
+			  (int)after->changed[sw], "hosts", list_hosts(before, sw),
+			  "host_names", list_host_names(before, whole, sw), "ports",
+			  list_ports(before, after, sw)));
 }
 
 static json_t *list_switches(const struct state *before, const struct state *after,
@@ -271,7 +272,7 @@ static void print_port(const struct state *before, const struct state *after, ui
 
 	printf("%4u  %-5s %10u %10u  \"%s\"[%u]%s\n", known->ports[i].num,
 	       direction_name(&before->plan->tree, i), before->loads[i], after->loads[i],
-	       pm_fabric_name(known, peer->node), peer->num,
+	       pm_fabric_label(known, peer->node), peer->num,
 	       after->alive[i] ? "" : ", lost");
 }
 
@@ -282,7 +283,7 @@ static void print_text(const struct state *before, const struct state *after, ui
 
 	printf("\"%s\": %u entries in %u block%s differ after the loss\n"
 	       "port  way       before      after  to\n",
-	       pm_fabric_name(known, sw), after->changed[sw], after->blocks[sw],
+	       pm_fabric_label(known, sw), after->changed[sw], after->blocks[sw],
 	       after->blocks[sw] == 1 ? "" : "s");
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
 		if (pm_fabric_peer_node(known, i) != PM_NONE)
@@ -295,9 +296,10 @@ static int print_table(const struct state *before, const struct state *after,
 {
 	const struct pm_plan *plan = before->plan;
 	json_t *more =
-		json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "lid_order",
+		json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "lid_order",
 			  pm_lid_order_name(plan->order), "switch",
-			  cli_json_string(pm_fabric_name(plan->known, sw)), "lost",
+			  cli_json_string(pm_fabric_name(plan->known, sw)), "switch_guid",
+			  cli_json_guid(plan->known->nodes[sw].guid), "lost",
 			  cli_lost_json(&request->lost), "planes", list_planes(plan),
 			  "entries", list_entries(plan, before->table, after->table),
 			  "switches", list_switches(before, after, whole));
@@ -376,6 +378,8 @@ static int run(const char *path, const struct request *request)
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
 		status = find_switch(fabric, plan, request->table, &sw);
+	if (!status && !request->output.quiet)
+		cli_lost_tell(fabric, plan, &request->lost);
 	if (!status)
 		status = cli_losses_cut(fabric, plan, &request->lost, &broken);
 	if (!status)

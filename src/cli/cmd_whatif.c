@@ -104,7 +104,7 @@ static json_t *cut_off_json(const struct pm_fabric *fabric,
 
 	for (uint32_t i = 0; i < num; i++)
 		list = cli_json_append(list,
-				       cli_json_string(pm_fabric_name(fabric, node[i])));
+				       cli_json_string(pm_fabric_label(fabric, node[i])));
 	return list;
 }
 
@@ -206,6 +206,8 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 	int status;
 
 	settings.json = settings_json(fabric, request, config);
+	if (!request->output.quiet)
+		cli_lost_tell(fabric, pm_whatif_plan(whatif), &request->lost);
 	status = cli_losses_add(fabric, pm_whatif_plan(whatif), &request->lost, &ports);
 	if (!status)
 		status = cli_took_json(fabric, pm_whatif_plan(whatif), &request->lost,

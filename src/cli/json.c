@@ -76,6 +76,13 @@ json_t *cli_json_guid(uint64_t guid)
 	return json_string(text);
 }
 
+const char *cli_json_label(const json_t *object)
+{
+	const char *label = json_string_value(json_object_get(object, "label"));
+
+	return label ? label : json_string_value(json_object_get(object, "name"));
+}
+
 json_t *cli_json_append(json_t *list, json_t *value)
 {
 	if (!json_array_append_new(list, value))

@@ -31,6 +31,12 @@ json_t *cli_json_string(const char *text);
 json_t *cli_json_guid(uint64_t guid);
 
 /*
+ * How text calls what an object has a "name" of: its "label", which is there where the
+ * name is not unique, or else that name; NULL: it has none.
+ */
+const char *cli_json_label(const json_t *object);
+
+/*
  * Adds a value to a list, or the members of an object to another one; takes over both
  * and returns the first. Either may be NULL for lack of memory: then it is NULL.
  */

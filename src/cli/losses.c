@@ -11,6 +11,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define MOST_NAMED 8 /* of what an operand matches */
 
 int cli_take_lost(const struct cli_option *option, char *argument, void *to)
 {
@@ -40,6 +43,53 @@ int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		  : EXIT_FINE;
 }
 
+/* What they are a number of. */
+static const char *kind_of(const struct pm_fabric *fabric, const struct pm_ports *things)
+{
+	uint32_t switches = 0;
+
+	if (fabric->ports[things->list[0]].num)
+		return "cables";
+	for (uint32_t i = 0; i < things->num; i++)
+		switches += fabric->ports[things->list[i]].node < fabric->num_switches;
+	return switches == things->num ? "switches" : switches ? "nodes" : "hosts";
+}
+
+void cli_losses_tell(const struct pm_fabric *fabric, const char *what, const char *text,
+		     const struct pm_ports *things)
+{
+	if (things->num < 2)
+		return;
+	fprintf(stderr, "portmajor: %s: \"%s\" matches %u %s: ", what, text, things->num,
+		kind_of(fabric, things));
+	for (uint32_t i = 0; i < things->num && i < MOST_NAMED; i++) {
+		const struct pm_port *port = &fabric->ports[things->list[i]];
+
+		fprintf(stderr, "%s%s", i ? ", " : "",
+			pm_fabric_label(fabric, port->node));
+		if (port->num)
+			fprintf(stderr, "[%u]", port->num);
+	}
+	fputs(things->num > MOST_NAMED ? ", ..\n" : "\n", stderr);
+}
+
+void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   const struct cli_lost *lost)
+{
+	for (uint32_t i = 0; i < lost->num; i++) {
+		struct pm_ports things = {0};
+
+		int rc = pm_losses_find(fabric, plan, "--lose", lost->list[i], &things,
+					NULL);
+
+		if (rc == -ENOMEM)
+			cli_no_memory();
+		if (!rc)
+			cli_losses_tell(fabric, "--lose", lost->list[i], &things);
+		free(things.list);
+	}
+}
+
 int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   const struct cli_lost *lost, struct pm_ports *ports)
 {
@@ -65,7 +115,7 @@ static int compare_lost(const struct pm_fabric *fabric, const uint8_t *lost,
 			return cli_fail(EXIT_INPUT,
 					"%s: \"%s\"[%u] is lost there, but not by --lose",
 					pm_textfile_name(path),
-					pm_fabric_name(fabric, p->node), p->num);
+					pm_fabric_label(fabric, p->node), p->num);
 		ends += 1 + lost[p->peer];
 	}
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
@@ -111,31 +161,52 @@ int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	return status;
 }
 
+/* An object with a name and, if it is another one, a label. */
+static json_t *name_json(const char *name, const char *label)
+{
+	json_t *object = json_pack("{s:o}", "name", cli_json_string(name));
+
+	if (strcmp(name, label) != 0)
+		json_object_set_new(object, "label", cli_json_string(label));
+	return object;
+}
+
+typedef const char *name_of(const struct pm_fabric *fabric, uint32_t node);
+
+/* "leaf5[20]-s1-line0[6]"; the caller frees it. */
+static char *name_link(const struct pm_fabric *fabric, uint32_t port, name_of *name)
+{
+	const struct pm_port *a = &fabric->ports[port], *b = &fabric->ports[a->peer];
+	char *text;
+
+	if (asprintf(&text, "%s[%u]-%s[%u]", name(fabric, a->node), a->num,
+		     name(fabric, b->node), b->num) < 0)
+		cli_no_memory();
+	return text;
+}
+
 json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port)
 {
 	const struct pm_port *a = &fabric->ports[port], *b = &fabric->ports[a->peer];
-	json_t *object = NULL, *string;
-	char *text;
+	char *name = name_link(fabric, port, pm_fabric_name);
+	char *label = name_link(fabric, port, pm_fabric_label);
+	json_t *object = cli_json_join(
+		name_json(name, label),
+		json_pack("{s:o, s:i, s:o, s:i}", "guid",
+			  cli_json_guid(fabric->nodes[a->node].guid), "port", a->num,
+			  "peer_guid", cli_json_guid(fabric->nodes[b->node].guid),
+			  "peer_port", b->num));
 
-	if (asprintf(&text, "%s[%u]-%s[%u]", pm_fabric_name(fabric, a->node), a->num,
-		     pm_fabric_name(fabric, b->node), b->num) < 0)
-		cli_no_memory();
-	string = cli_json_string(text);
-	free(text);
-	if (string)
-		object = json_pack("{s:o, s:o, s:i, s:o, s:i}", "name", string, "guid",
-				   cli_json_guid(fabric->nodes[a->node].guid), "port",
-				   a->num, "peer_guid",
-				   cli_json_guid(fabric->nodes[b->node].guid),
-				   "peer_port", b->num);
+	free(label);
+	free(name);
 	return object;
 }
 
 json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node)
 {
-	return json_pack("{s:o, s:o}", "name",
-			 cli_json_string(pm_fabric_name(fabric, node)), "guid",
-			 cli_json_guid(fabric->nodes[node].guid));
+	return cli_json_join(
+		name_json(pm_fabric_name(fabric, node), pm_fabric_label(fabric, node)),
+		json_pack("{s:o}", "guid", cli_json_guid(fabric->nodes[node].guid)));
 }
 
 /* Nodes and cables by these ports, as pm_losses_find has them. */
@@ -168,8 +239,12 @@ int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
 
 static void put_thing(const json_t *thing)
 {
-	cli_text_print(thing, json_object_get(thing, "peer_guid") ? "cable {name}"
-								  : "{name} ({guid})");
+	if (json_object_get(thing, "peer_guid")) {
+		fputs("cable ", stdout);
+		cli_text_put(cli_json_label(thing));
+	} else {
+		cli_text_print(thing, "{name} ({guid})");
+	}
 }
 
 void cli_took_print(const json_t *took)

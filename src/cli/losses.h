@@ -34,6 +34,14 @@ int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   const struct cli_lost *lost, struct pm_ports *ports);
 
+/* Says on stderr which things an operand of `what` has matched, if they are several. */
+void cli_losses_tell(const struct pm_fabric *fabric, const char *what, const char *text,
+		     const struct pm_ports *things);
+
+/* The same for each text of --lose; what is wrong is for cli_losses_add to say. */
+void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   const struct cli_lost *lost);
+
 /* Whether a recording, of a file, loses the cables at these ports; an exit status. */
 int cli_losses_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
 		     const struct pm_sets *sets, const char *path);
@@ -44,7 +52,8 @@ int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   const struct cli_lost *lost, struct pm_fabric **broken);
 
 /* Names a cable, by the port at either end ("leaf5[20]-s1-line0[6]", as in the plugin's
- * log), and a node. NULL without memory. */
+ * log), and a node; with a "label" where text has another name (pm_fabric_label). NULL
+ * without memory. */
 json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port);
 json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node);
 

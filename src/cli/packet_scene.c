@@ -6,6 +6,8 @@
 #include <portmajor/alloc.h>
 #include <portmajor/textfile.h>
 
+#include <string.h>
+
 static int no_memory(void)
 {
 	return cli_fail(EXIT_INPUT, "out of memory");
@@ -66,7 +68,7 @@ static int copy_lfts(struct scene *scene, const struct pm_lfts *lfts, const char
 			       found->length);
 		else if (pm_fabric_has_cable(fabric, sw))
 			return cli_fail(EXIT_INPUT, "%s has no table of \"%s\"", path,
-					pm_fabric_name(fabric, sw));
+					pm_fabric_label(fabric, sw));
 	}
 	return EXIT_FINE;
 }
@@ -95,7 +97,7 @@ const char *scene_name(const struct scene *scene, uint32_t host)
 {
 	uint32_t port = scene->hosts[host].port;
 
-	return pm_fabric_name(scene->fabric, scene->fabric->ports[port].node);
+	return pm_fabric_label(scene->fabric, scene->fabric->ports[port].node);
 }
 
 /* Tables and LIDs of a recording; what the fabric says of LIDs does not count. */
@@ -154,6 +156,8 @@ int scene_read(struct scene *scene, const char *path, const struct scene_config 
 		if (!scene->hosts[h].lid)
 			status = cli_fail(EXIT_INPUT, "host \"%s\" has no LID",
 					  scene_name(scene, h));
+	if (!status && !config->quiet)
+		cli_lost_tell(scene->fabric, scene->tables.plan, config->lost);
 	if (!status)
 		status = cli_losses_add(scene->fabric, scene->tables.plan, config->lost,
 					&scene->lost);
@@ -207,6 +211,10 @@ uint32_t scene_host(const struct scene *scene, const char *name)
 {
 	uint32_t node = pm_fabric_find_name(scene->fabric, name);
 
+	if (node == PM_NONE)
+		node = pm_fabric_find_label(scene->fabric, name);
+	else if (strcmp(pm_fabric_label(scene->fabric, node), name) != 0)
+		return PM_NONE;
 	for (uint32_t h = 0; h < scene->num_hosts; h++)
 		if (scene->fabric->ports[scene->hosts[h].port].node == node)
 			return h;

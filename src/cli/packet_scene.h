@@ -41,6 +41,7 @@ struct scene_config {
 	const char *lfts; /* or NULL */
 	const char *sets; /* a recording, or NULL */
 	const struct cli_lost *lost;
+	bool quiet; /* does not say what --lose matches */
 	struct repair_config repair;
 };
 
@@ -51,7 +52,7 @@ int scene_read(struct scene *scene, const char *path, const struct scene_config 
 int scene_mend(struct scene *scene, const struct scene_config *config,
 	       const struct pm_replay_config *times);
 
-/* The host with that name, or PM_NONE. */
+/* The host with that name or label (pm_fabric_label), or PM_NONE: none, or several. */
 uint32_t scene_host(const struct scene *scene, const char *name);
 
 /* The name of a host. */

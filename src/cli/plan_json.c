@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "json.h"
+#include "losses.h"
 #include "output.h"
 #include "plan.h"
 
@@ -51,6 +52,18 @@ static json_t *list_runs(const struct pm_plan *plan, uint32_t plane)
 	return list;
 }
 
+static json_t *name_plane(const struct pm_plan *plan, uint32_t p)
+{
+	if (p == PM_NONE)
+		return json_pack("{s:n, s:n, s:n, s:n}", "plane", "name", "guid",
+				 "cable");
+	return cli_json_join(
+		json_pack("{s:I}", "plane", (json_int_t)p),
+		cli_json_join(cli_node_json(plan->known, cli_tables_plane(plan, p)),
+			      json_pack("{s:I}", "cable",
+					(json_int_t)plan->tree.planes[p].cable)));
+}
+
 static json_t *list_planes(const struct pm_plan *plan)
 {
 	json_t *list = json_array();
@@ -63,16 +76,11 @@ static json_t *list_planes(const struct pm_plan *plan)
 		if (none && !count.slots && !count.switches)
 			continue;
 		json_array_append_new(
-			list, json_pack("{s:o, s:o, s:o, s:I, s:I, s:o}", "plane",
-					none ? json_null() : json_integer(i), "name",
-					none ? json_null()
-					     : cli_json_string(cli_tables_plane(plan, p)),
-					"cable",
-					none ? json_null()
-					     : json_integer(plan->tree.planes[p].cable),
-					"slots", (json_int_t)count.slots, "switches",
-					(json_int_t)count.switches, "lids",
-					list_runs(plan, p)));
+			list, cli_json_join(name_plane(plan, p),
+					    json_pack("{s:I, s:I, s:o}", "slots",
+						      (json_int_t)count.slots, "switches",
+						      (json_int_t)count.switches, "lids",
+						      list_runs(plan, p))));
 	}
 	return list;
 }
@@ -96,10 +104,12 @@ static json_t *describe_lid(const struct pm_plan *plan, const struct pm_fabric *
 		empty = peer == PM_NONE;
 		guid = empty ? 0 : fabric->ports[peer].guid;
 	}
-	return json_pack("{s:i, s:i, s:o, s:o, s:i, s:o}", "lid", (int)lid, "block",
+	return json_pack("{s:i, s:i, s:o, s:o, s:o, s:i, s:o}", "lid", (int)lid, "block",
 			 (int)(lid / PM_LFT_BLOCK), "plane",
 			 plane == PM_NONE ? json_null() : json_integer(plane), "switch",
-			 cli_json_string(pm_fabric_name(plan->known, port->node)), "port",
+			 cli_json_string(pm_fabric_name(plan->known, port->node)),
+			 "switch_guid",
+			 cli_json_guid(plan->known->nodes[port->node].guid), "port",
 			 port->num, "guid", empty ? json_null() : cli_json_guid(guid));
 }
 
@@ -131,8 +141,8 @@ static int print_slow(FILE *out, const void *arg)
 		const struct pm_port *b = &known->ports[a->peer];
 
 		fprintf(out, "%s%s[%u]-%s[%u] %s, neighbours %s", i ? "; " : "",
-			pm_fabric_name(known, a->node), a->num,
-			pm_fabric_name(known, b->node), b->num,
+			pm_fabric_label(known, a->node), a->num,
+			pm_fabric_label(known, b->node), b->num,
 			pm_link_print(slow->list[i].link, link),
 			pm_link_print(slow->list[i].usual, usual));
 	}

@@ -76,7 +76,7 @@ static int refuse_macs(const struct vlan_job *job)
 			"--mac-table %" PRIu32 ": %s would learn %" PRIu64
 			" addresses in %" PRIu32 " VLANs%s",
 			job->request->mac_table,
-			pm_fabric_name(job->fabric, job->mac_switch), job->mac_entries,
+			pm_fabric_label(job->fabric, job->mac_switch), job->mac_entries,
 			job->vlans.num,
 			job->request->merge ? "" : ": --merge makes do with fewer");
 }
@@ -215,7 +215,8 @@ static json_t *describe(const struct vlan_job *job)
 	json_int_t first = job->request->first;
 
 	return json_pack(
-		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o}, "
+		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, "
+		"s:o}, "
 		"s:{s:I, s:I}, s:I, s:I, s:I, s:o}",
 		"folder", job->request->folder, "first", first, "last",
 		first + v->num - 1, "vlans", (json_int_t)v->num, "needed",
@@ -224,11 +225,11 @@ static json_t *describe(const struct vlan_job *job)
 		first + job->table.broadcast, "hosts", (json_int_t)v->num_hosts,
 		"hosts_per_vlan", hosts_per_vlan(job), "macs", "entries",
 		(json_int_t)job->mac_entries, "switch",
-		cli_json_string(pm_fabric_name(job->fabric, job->mac_switch)), "flows",
-		"vlans", (json_int_t)job->loads.most, "tree", (json_int_t)job->loads.tree,
-		"pairs", (json_int_t)job->deal.pairs, "apart",
-		(json_int_t)job->deal.apart, "unheard", (json_int_t)job->deal.unheard,
-		"changes", changes_json(job));
+		cli_json_string(pm_fabric_name(job->fabric, job->mac_switch)), "guid",
+		cli_json_guid(job->fabric->nodes[job->mac_switch].guid), "flows", "vlans",
+		(json_int_t)job->loads.most, "tree", (json_int_t)job->loads.tree, "pairs",
+		(json_int_t)job->deal.pairs, "apart", (json_int_t)job->deal.apart,
+		"unheard", (json_int_t)job->deal.unheard, "changes", changes_json(job));
 }
 
 void plan_vlan_print(const json_t *result)

@@ -426,9 +426,10 @@ static json_t *port_json(const struct vlan_job *job, uint32_t port)
 	if (pm_text_print(print_tagged, &source, &tagged, &length))
 		cli_no_memory();
 	object = json_pack(
-		"{s:i, s:o, s:o, s:i, s:o, s:s}", "port", p->num, "name",
+		"{s:i, s:o, s:o, s:o, s:i, s:o, s:s}", "port", p->num, "name",
 		cli_json_string(name), "peer",
-		cli_json_string(pm_fabric_name(job->fabric, peer->node)), "peer_port",
+		cli_json_string(pm_fabric_name(job->fabric, peer->node)), "peer_guid",
+		cli_json_guid(job->fabric->nodes[peer->node].guid), "peer_port",
 		peer->num, "untagged",
 		vlans.untagged == PM_NONE
 			? json_null()
@@ -460,10 +461,15 @@ static int write_json(FILE *file, const void *arg)
 
 	for (uint32_t vlan = 0; vlan < job->vlans.num; vlan++)
 		list = cli_json_append(
-			list, json_pack("{s:I, s:o}", "vlan",
-					(json_int_t)job->request->first + vlan, "top",
-					cli_json_string(pm_fabric_name(
-						job->fabric, job->vlans.top[vlan]))));
+			list,
+			json_pack(
+				"{s:I, s:o, s:o}", "vlan",
+				(json_int_t)job->request->first + vlan, "top",
+				cli_json_string(pm_fabric_name(job->fabric,
+							       job->vlans.top[vlan])),
+				"top_guid",
+				cli_json_guid(
+					job->fabric->nodes[job->vlans.top[vlan]].guid)));
 	json_object_set_new(
 		object, "access",
 		json_integer((json_int_t)job->request->first + job->vlans.access));

@@ -22,10 +22,11 @@ double settings_ms(const struct settings *settings, uint64_t blocks)
 
 /* ---- Names ---- */
 
-/* The name of one of the things in an array; NULL: it has none, or there is no such. */
+/* What text calls one of the things in an array; NULL: it has no name, or there is no
+ * such. */
 static const char *name_text(const json_t *lost, size_t i)
 {
-	return json_string_value(json_object_get(json_array_get(lost, i), "name"));
+	return cli_json_label(json_array_get(lost, i));
 }
 
 /* Whether names of hosts are nothing but that. */

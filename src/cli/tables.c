@@ -35,15 +35,16 @@ void cli_tables_free(struct cli_tables *tables)
 	pm_plan_free(tables->plan);
 }
 
-const char *cli_tables_plane(const struct pm_plan *plan, uint32_t p)
+uint32_t cli_tables_plane(const struct pm_plan *plan, uint32_t p)
 {
 	const struct pm_tree *tree = &plan->tree;
+	uint32_t sw = 0;
 
-	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-		if (tree->component[sw] == tree->planes[p].component &&
-		    tree->rank[sw] == tree->planes[p].rank)
-			return pm_fabric_name(plan->known, sw);
-	return "?";
+	while (sw + 1 < tree->num_switches &&
+	       (tree->component[sw] != tree->planes[p].component ||
+		tree->rank[sw] != tree->planes[p].rank))
+		sw++;
+	return sw;
 }
 
 int cli_tables_sm(const struct pm_fabric *fabric, const char *name, uint32_t *port)

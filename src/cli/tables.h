@@ -27,8 +27,8 @@ int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
 
 void cli_tables_free(struct cli_tables *tables);
 
-/* The first-level switches or the component that a plane leads to, by name. */
-const char *cli_tables_plane(const struct pm_plan *plan, uint32_t p);
+/* One of the first-level switches, or of the component, that a plane leads to. */
+uint32_t cli_tables_plane(const struct pm_plan *plan, uint32_t p);
 
 /*
  * The port that a subnet manager on this node would use, which --sm names as --lose names

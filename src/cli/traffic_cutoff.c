@@ -260,6 +260,8 @@ static int begin(struct scene *scene, const char *path, const struct request *re
 	if (!status &&
 	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status && !request->output.quiet)
+		cli_lost_tell(scene->fabric, scene->plan, &request->lost);
 	if (!status)
 		status = cli_losses_add(scene->fabric, scene->plan, &request->lost,
 					&scene->ports);

@@ -109,7 +109,8 @@ static int load_net(const struct flit_request *request, struct pm_fabric **fabri
 			"%s: \"%s\" has another LID there than in %s: tables "
 			"of another fabric?",
 			request->lfts,
-			pm_fabric_name(*fabric, (*fabric)->ports[lids.first_differ].node),
+			pm_fabric_label(*fabric,
+					(*fabric)->ports[lids.first_differ].node),
 			request->netlist);
 	if (!status && pm_flit_net_of_tables(*fabric, lfts, net, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);

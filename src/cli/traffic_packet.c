@@ -34,7 +34,10 @@ static int read_host(struct packet_lab *lab, const char **rest)
 		free(name);
 		*rest = colon + 1;
 	}
-	return lab->node == PM_NONE ? cli_fail(EXIT_USAGE, "--pattern %s: no host \"%s\"",
+	return lab->node == PM_NONE ? cli_fail(EXIT_USAGE,
+					       "--pattern %s: no host \"%s\", or several "
+					       "(NAME (0xGUID) "
+					       "is one of these)",
 					       pm_pattern_name(lab->request->pattern),
 					       text ? text : "")
 				    : EXIT_FINE;
@@ -399,6 +402,7 @@ static int begin(struct packet_lab *lab, struct packet_request *request, const c
 		.lfts = request->lfts,
 		.sets = request->sets,
 		.lost = &request->lost,
+		.quiet = request->output.quiet,
 		.repair = {.kind = request->repair.kind,
 			   .after = request->repair_at / 1000,
 			   .smp = request->smp / 1000,

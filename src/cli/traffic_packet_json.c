@@ -273,7 +273,11 @@ static void print_circle(const json_t *circle)
 	if (!json_is_array(circle))
 		return;
 	fputs("finding: deadlock, packets wait for each other:", stdout);
-	json_array_foreach(circle, i, link) cli_text_print(link, " {name}");
+	json_array_foreach(circle, i, link)
+	{
+		putchar(' ');
+		cli_text_put(cli_json_label(link));
+	}
 	putchar('\n');
 }
 
@@ -302,7 +306,9 @@ static void print_drops(const json_t *list)
 		printf("dropped %" JSON_INTEGER_FORMAT ": %s, at %" JSON_INTEGER_FORMAT
 		       " node%s",
 		       sum, name, nodes, nodes == 1 ? "" : "s");
-		cli_text_print(worst, ", most at {node.name}: {packets}\n");
+		fputs(", most at ", stdout);
+		cli_text_put(cli_json_label(json_object_get(worst, "node")));
+		cli_text_print(worst, ": {packets}\n");
 	}
 }
 

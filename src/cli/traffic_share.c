@@ -325,6 +325,8 @@ static int begin(struct scene *scene, const char *path)
 	if (!status &&
 	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->tables.plan, &err))
 		status = fail(&err);
+	if (!status && !request->output.quiet)
+		cli_lost_tell(scene->fabric, scene->tables.plan, &request->lost);
 	if (!status)
 		status = cli_losses_cut(scene->fabric, scene->tables.plan, &request->lost,
 					&scene->broken);

@@ -15,8 +15,10 @@
 
 void pm_drains_free(struct pm_drains *drains)
 {
-	for (uint32_t i = 0; i < drains->num; i++)
+	for (uint32_t i = 0; i < drains->num; i++) {
 		free(drains->list[i].name);
+		free(drains->list[i].label);
+	}
 	free(drains->list);
 	*drains = (struct pm_drains){0};
 }
@@ -29,30 +31,47 @@ static uint32_t find(const struct pm_drains *drains, uint64_t guid, unsigned int
 	return PM_NONE;
 }
 
+/* How long the name is in a label of a switch with this GUID. */
+static size_t name_length(const char *label, uint64_t guid)
+{
+	size_t length = strlen(label), guid_length;
+	char text[24];
+
+	guid_length = (size_t)snprintf(text, sizeof(text), " (0x%016" PRIx64 ")", guid);
+	if (length > guid_length && !strcmp(label + length - guid_length, text))
+		return length - guid_length;
+	snprintf(text, sizeof(text), "0x%016" PRIx64, guid);
+	return strcmp(label, text) != 0 ? length : 0;
+}
+
 int pm_drains_add(struct pm_drains *drains, uint64_t guid, unsigned int num,
-		  const char *name, bool *added, struct pm_error *err)
+		  const char *label, bool *added, struct pm_error *err)
 {
 	bool is_new = find(drains, guid, num) == PM_NONE;
-	char *copy;
+	char *name, *copy;
 
 	if (added)
 		*added = is_new;
 	if (!is_new)
 		return 0;
-	copy = strdup(name);
-	if (!copy || pm_grow(&drains->list, &drains->room, drains->num + 1,
-			     sizeof(*drains->list))) {
+	copy = strdup(label);
+	name = strndup(label, name_length(label, guid));
+	if (!copy || !name ||
+	    pm_grow(&drains->list, &drains->room, drains->num + 1,
+		    sizeof(*drains->list))) {
 		free(copy);
+		free(name);
 		return pm_error_no_memory(err);
 	}
 	drains->list[drains->num++] =
-		(struct pm_drain){.guid = guid, .num = num, .name = copy};
+		(struct pm_drain){.guid = guid, .num = num, .name = name, .label = copy};
 	return 0;
 }
 
 void pm_drains_remove(struct pm_drains *drains, uint32_t i)
 {
 	free(drains->list[i].name);
+	free(drains->list[i].label);
 	memmove(&drains->list[i], &drains->list[i + 1],
 		(drains->num - i - 1) * sizeof(*drains->list));
 	drains->num--;
@@ -181,7 +200,7 @@ void pm_drains_print(const struct pm_drains *drains, FILE *file)
 			fprintf(file, " %u ", d->num);
 		else
 			fputs(" - ", file);
-		for (const char *c = d->name; *c && c < d->name + MAX_NAME; c++)
+		for (const char *c = d->label; *c && c < d->label + MAX_NAME; c++)
 			putc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, file);
 		putc('\n', file);
 	}

@@ -6,6 +6,7 @@
  *     portmajor-drained 1
  *     0x0002c903000a1105 20 leaf5       the cable at port 20 of this switch
  *     0x0002c903000a2200 - s1-line0     all cables of this switch to other switches
+ *     0x0002c903000a2300 - SwitchIB (0x0002c903000a2300)    of several of this name one
  *
  * Names are for people: the GUID counts. Blank lines, and comments from # at the
  * beginning of a line, are allowed.
@@ -30,6 +31,7 @@ struct pm_drain {
 	uint64_t guid;	  /* of a switch */
 	unsigned int num; /* port of it; 0: all of its cables to other switches */
 	char *name;	  /* of the switch; may be "" */
+	char *label;	  /* what it is called in lists, see pm_fabric_label */
 
 	/* As of the last pm_drains_apply. */
 	enum pm_drain_state state;
@@ -44,9 +46,12 @@ struct pm_drains {
 
 void pm_drains_free(struct pm_drains *drains);
 
-/* Adds one unless it is there; *added (may be NULL) tells. -ENOMEM. */
+/*
+ * Adds one unless it is there; *added (may be NULL) tells. Of a label with this GUID the
+ * name is what stands before that. -ENOMEM.
+ */
 int pm_drains_add(struct pm_drains *drains, uint64_t guid, unsigned int num,
-		  const char *name, bool *added, struct pm_error *err);
+		  const char *label, bool *added, struct pm_error *err);
 
 /* Takes number i out. */
 void pm_drains_remove(struct pm_drains *drains, uint32_t i);
@@ -67,8 +72,8 @@ int pm_drains_parse(const char *text, size_t length, const char *source,
 		    struct pm_drains *drains, struct pm_error *err);
 
 /*
- * Writes the file's text, of a name the first 256 bytes; errors of the stream are for the
- * caller to see.
+ * Writes the file's text, of a label the first 256 bytes; errors of the stream are for
+ * the caller to see.
  */
 void pm_drains_print(const struct pm_drains *drains, FILE *file);
 
