@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #define LOOK_US 100000
-#define MOST_NAMED 16 /* of what an operand stands for */
 
 struct request {
 	const char *netlist; /* NULL: the plan file */
@@ -31,41 +30,19 @@ struct request {
 
 /* ---- Several things ---- */
 
-/* What an operand stands for, as text; zeroed: nothing yet. */
-struct several {
-	char text[1024]; /* the first of them */
-	uint32_t num;
-};
-
-static void add_name(struct several *several, const char *name, unsigned int num)
-{
-	size_t used = strlen(several->text), room = sizeof(several->text) - used;
-	char port[16] = "";
-
-	if (several->num++ > MOST_NAMED)
-		return;
-	if (num)
-		snprintf(port, sizeof(port), ":%u", num);
-	if (several->num > MOST_NAMED || strlen(name) + 32 > room)
-		snprintf(several->text + used, room, ", ..");
-	else
-		snprintf(several->text + used, room, "%s%s%s", used ? ", " : "", name,
-			 port);
-}
-
-static void add_guid(struct several *several, uint64_t guid, unsigned int num)
+static void add_guid(struct cli_names *guids, uint64_t guid, unsigned int num)
 {
 	char text[20];
 
 	snprintf(text, sizeof(text), "0x%016" PRIx64, guid);
-	add_name(several, text, num);
+	cli_names_add(guids, text, num);
 }
 
 static int refuse_several(const char *what, const char *text,
-			  const struct several *several)
+			  const struct cli_names *guids)
 {
 	return cli_fail(EXIT_USAGE, "%s: \"%s\" is the name of %u: give a GUID (%s)",
-			what, text, several->num, several->text);
+			what, text, guids->num, guids->text);
 }
 
 /* ---- Adding ---- */
@@ -98,15 +75,15 @@ static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 static int check_several(const struct pm_fabric *fabric, const char *text,
 			 const struct pm_ports *things, bool quiet)
 {
-	struct several several = {0};
+	struct cli_names guids = {0};
 
 	if (things->num > 1 && pm_losses_is_name(fabric, things->list[0], text)) {
 		for (uint32_t i = 0; i < things->num; i++) {
 			const struct pm_port *port = &fabric->ports[things->list[i]];
 
-			add_guid(&several, fabric->nodes[port->node].guid, port->num);
+			add_guid(&guids, fabric->nodes[port->node].guid, port->num);
 		}
-		return refuse_several("drain", text, &several);
+		return refuse_several("drain", text, &guids);
 	}
 	if (!quiet)
 		cli_losses_tell(fabric, "drain", text, things);
@@ -228,7 +205,7 @@ static enum meant is_meant(const char *text, const struct pm_drain *d)
  * success for a name of several switches. */
 static int tell_meant(const struct pm_drains *drains, const char *text, bool quiet)
 {
-	struct several several = {0}, guids = {0};
+	struct cli_names names = {0}, guids = {0};
 	uint64_t guid = 0;
 	bool differ = false;
 
@@ -238,7 +215,7 @@ static int tell_meant(const struct pm_drains *drains, const char *text, bool qui
 
 		if (!meant)
 			continue;
-		add_name(&several, d->label, d->num);
+		cli_names_add(&names, d->label, d->num);
 		if (meant != BY_NAME)
 			continue;
 		differ = differ || (guids.num && d->guid != guid);
@@ -247,9 +224,9 @@ static int tell_meant(const struct pm_drains *drains, const char *text, bool qui
 	}
 	if (differ)
 		return refuse_several("undrain", text, &guids);
-	if (several.num > 1 && !guids.num && !quiet)
-		fprintf(stderr, "portmajor: undrain: \"%s\" matches %u drained: %s\n",
-			text, several.num, several.text);
+	if (names.num > 1 && !guids.num && !quiet)
+		cli_note("undrain: \"%s\" matches %u drained: %s", text, names.num,
+			 names.text);
 	return EXIT_FINE;
 }
 

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NAMED 8 /* of what an operand matches */
-
 int cli_take_lost(const struct cli_option *option, char *argument, void *to)
 {
 	struct cli_lost *lost = to;
@@ -58,19 +56,17 @@ static const char *kind_of(const struct pm_fabric *fabric, const struct pm_ports
 void cli_losses_tell(const struct pm_fabric *fabric, const char *what, const char *text,
 		     const struct pm_ports *things)
 {
+	struct cli_names names = {0};
+
 	if (things->num < 2)
 		return;
-	fprintf(stderr, "portmajor: %s: \"%s\" matches %u %s: ", what, text, things->num,
-		kind_of(fabric, things));
-	for (uint32_t i = 0; i < things->num && i < MOST_NAMED; i++) {
+	for (uint32_t i = 0; i < things->num; i++) {
 		const struct pm_port *port = &fabric->ports[things->list[i]];
 
-		fprintf(stderr, "%s%s", i ? ", " : "",
-			pm_fabric_label(fabric, port->node));
-		if (port->num)
-			fprintf(stderr, "[%u]", port->num);
+		cli_names_add(&names, pm_fabric_label(fabric, port->node), port->num);
 	}
-	fputs(things->num > MOST_NAMED ? ", ..\n" : "\n", stderr);
+	cli_note("%s: \"%s\" matches %u %s: %s", what, text, names.num,
+		 kind_of(fabric, things), names.text);
 }
 
 void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,

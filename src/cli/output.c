@@ -7,16 +7,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void print_message(const char *format, va_list args)
+{
+	fputs("portmajor: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
 int cli_fail(enum exit_status status, const char *format, ...)
 {
 	va_list args;
 
-	fputs("portmajor: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	print_message(format, args);
 	va_end(args);
-	fputc('\n', stderr);
 	return (int)status;
+}
+
+void cli_note(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_message(format, args);
+	va_end(args);
 }
 
 void cli_no_memory(void)

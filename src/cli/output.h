@@ -22,6 +22,9 @@ struct cli_output {
 int cli_fail(enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Prints "portmajor: MESSAGE" to stderr, of something that is no failure. */
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /*
  * Ends the program with a message and EXIT_INPUT, from any thread: nothing is
  * half-written then, see outfile.h.

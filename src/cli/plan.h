@@ -33,6 +33,10 @@ struct plan_source {
 /* Print a file, with a struct plan_source. -ENOMEM. */
 pm_print plan_slurm_write, plan_simgrid_write;
 
+/* Says on stderr which adapters topology.conf leaves out, or lists once, as their names
+ * are no hosts', or those of several. */
+void plan_slurm_warn(const struct pm_fabric *fabric);
+
 /* How many hosts a platform would have. O(nodes). */
 uint32_t plan_simgrid_hosts(const struct pm_fabric *fabric);
 

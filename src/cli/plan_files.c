@@ -205,6 +205,8 @@ static int write_all(const struct plan_files *files, const struct plan_source *s
 		status = write_ibdmchk(files->ibdmchk, s);
 	if (!status)
 		status = write_one(files->slurm, plan_slurm_write, s);
+	if (!status && files->slurm)
+		plan_slurm_warn(s->fabric);
 	if (!status)
 		status = write_one(files->simgrid, plan_simgrid_write, s);
 	return status;

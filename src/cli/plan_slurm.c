@@ -12,8 +12,11 @@
  * What joins no more than one of the next lower level is left out.
  */
 #include "hostlist.h"
+#include "output.h"
 #include "plan.h"
+#include "text.h"
 
+#include <portmajor/alloc.h>
 #include <portmajor/pool.h>
 
 #include <ctype.h>
@@ -22,7 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX 64 /* of a switch in Slurm, here */
+#define NAME_MAX 64		/* of a switch in Slurm, here */
+#define AGGREGATION_NODE 0xcf09 /* device ID */
 
 /* A host, and the switch that it is listed at. */
 struct host {
@@ -81,6 +85,83 @@ static int compare_places(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/*
+ * Whether a node's description begins with what may be a host's name, "node017 mlx5_0":
+ * one more word is the adapter, and more than that are a model.
+ */
+static bool is_host_name(const char *text)
+{
+	size_t length = strcspn(text, " "), local = strlen("localhost");
+
+	if (!length || length > NAME_MAX || !isalnum((unsigned char)*text) ||
+	    (!strncmp(text, "localhost", local) &&
+	     (length == local || text[local] == '.')))
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum((unsigned char)text[i]) && !strchr("._-", text[i]))
+			return false;
+	text += length + strspn(text + length, " ");
+	text += strcspn(text, " ");
+	return !text[strspn(text, " ")];
+}
+
+/* Whether a switch's port has what serves the fabric, and runs no jobs: a device in the
+ * switch itself, which aggregates for collective operations. */
+static bool is_service(const struct pm_fabric *fabric, uint32_t port)
+{
+	uint32_t node = pm_fabric_peer_node(fabric, port);
+
+	return fabric->nodes[node].type == PM_ROUTER ||
+	       fabric->nodes[node].device == AGGREGATION_NODE ||
+	       strstr(pm_fabric_name(fabric, node), "Aggregation Node");
+}
+
+/* The adapter of a compute node at a switch's port, or PM_NONE. */
+static uint32_t find_adapter(const struct pm_fabric *fabric, uint32_t port)
+{
+	uint32_t node = pm_fabric_peer_node(fabric, port);
+
+	return node == PM_NONE || fabric->nodes[node].type != PM_CA ||
+			       fabric->ports[port].host == PM_IO ||
+			       is_service(fabric, port)
+		       ? PM_NONE
+		       : node;
+}
+
+void plan_slurm_warn(const struct pm_fabric *fabric)
+{
+	struct cli_names none = {0}, shared = {0};
+	uint8_t *seen = pm_array(fabric->num_nodes, 1);
+
+	if (!seen)
+		cli_no_memory();
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t node = fabric->ports[i].node < fabric->num_switches
+					? find_adapter(fabric, i)
+					: PM_NONE;
+		const char *label;
+
+		if (node == PM_NONE || seen[node])
+			continue;
+		seen[node] = 1;
+		label = pm_fabric_label(fabric, node);
+		if (!is_host_name(pm_fabric_name(fabric, node)))
+			cli_names_add(&none, label, 0);
+		else if (strcmp(pm_fabric_name(fabric, node), label) != 0)
+			cli_names_add(&shared, label, 0);
+	}
+	free(seen);
+	if (none.num)
+		cli_note("--slurm: left out %" PRIu32 " whose names are no hosts' (see "
+			 "--node-name-map): %s",
+			 none.num, none.text);
+	if (shared.num)
+		cli_note("--slurm: %" PRIu32
+			 " have the name of another one, and each name "
+			 "is listed once (see --node-name-map): %s",
+			 shared.num, shared.text);
+}
+
 /* Adapters of compute nodes with a name, by switch; of one machine the first alone. */
 static void find_hosts(struct topology *t)
 {
@@ -90,14 +171,12 @@ static void find_hosts(struct topology *t)
 
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		pm_for_each_port(i, fabric, sw) {
-			uint32_t node = pm_fabric_peer_node(fabric, i);
+			uint32_t node = find_adapter(fabric, i);
 
-			if (node == PM_NONE || fabric->nodes[node].type != PM_CA ||
-			    fabric->ports[i].host == PM_IO)
+			if (node == PM_NONE ||
+			    !is_host_name(pm_fabric_name(fabric, node)))
 				continue;
 			shorten(pm_fabric_name(fabric, node), "._-", name);
-			if (!name[0])
-				continue;
 			t->hosts[num].name =
 				pm_pool_copy(&t->pool, name, strlen(name) + 1, 1);
 			if (!t->hosts[num].name)

@@ -93,6 +93,27 @@ void cli_text_print(const json_t *object, const char *text)
 	}
 }
 
+#define MOST_ADDED 12
+#define AND_MORE ", .."
+
+void cli_names_add(struct cli_names *names, const char *name, unsigned int port)
+{
+	size_t used = strlen(names->text);
+	size_t room = sizeof(names->text) - used - sizeof(AND_MORE);
+	char *at = names->text + used, number[16] = "";
+	int length;
+
+	names->num++;
+	if (names->full)
+		return;
+	if (port)
+		snprintf(number, sizeof(number), ":%u", port);
+	length = snprintf(at, room, "%s%s%s", used ? ", " : "", name, number);
+	names->full = names->num > MOST_ADDED || length < 0 || (size_t)length >= room;
+	if (names->full)
+		strcpy(at, used ? AND_MORE : "..");
+}
+
 #define MOST_NAMED 4
 
 void cli_text_first(const json_t *list, void (*put)(const json_t *))

@@ -8,6 +8,9 @@
 
 #include <jansson.h>
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /*
  * Prints `text` to stdout with members of an object in it:
  *
@@ -26,6 +29,16 @@ void cli_text_print(const json_t *object, const char *text);
 
 /* Prints text that came from a fabric: nothing in it may control a terminal. */
 void cli_text_put(const char *text);
+
+/* How many things there are, and the first of them in words: "s0, s1:4, ..". */
+struct cli_names {
+	char text[1024];
+	uint32_t num;
+	bool full; /* no more are named */
+};
+
+/* Adds one to them, which are zeroed first; port 0: none is named. */
+void cli_names_add(struct cli_names *names, const char *name, unsigned int port);
 
 /* Prints the first few of a list with commas, each by `put`, and how many more there are.
  */
