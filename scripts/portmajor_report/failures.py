@@ -2,22 +2,16 @@
 """What losing each thing costs: tried with the command, or read from its JSON."""
 
 import collections
-import re
 
 from . import plots
 from .errors import InputError
 from .tree import Tree
-from .words import count, decimal, shorten, table, visible
+from .words import count, decimal, label_of, shorten, table, visible
 
 KINDS = ("host", "leaf", "cable", "switch", "chassis")
 COSTS = ("blocks", "bound", "switches", "entries", "pairs_cut")
 SHOWN = 3  # of each kind, at first; the page's script shows the others
 HEADS = ["lost", "kind", "hosts cut off", "blocks", "bound", "switches", "entries", "pairs cut"]
-
-
-def pattern(name):
-    """A pattern that stands for this name alone."""
-    return re.sub(r"([*?\[\]\\])", r"\\\1", name)
 
 
 def chassis_of(whole):
@@ -53,13 +47,13 @@ def try_failures(command, whole, progress):
                              "keys": lost_keys(row["lost"]),
                              "cut": None if kind == "hosts" else cut_off(tree, row)})
     for part in chassis_of(whole):
-        progress.step(f"losing the chassis of {part[0]['name']}")
+        progress.step(f"losing the chassis of {label_of(part[0])}")
         found = command.whatif("--no-loads", "--shifts", "0",
-                               *(f"--lose={pattern(switch['name'])}" for switch in part))
+                               *(f"--lose={switch['guid']}" for switch in part))
         guids = [switch["guid"] for switch in part]
         cut = tree.cut_off(guids, [], found["pairs_cut"]) if found["pairs_cut"] else []
         failures.append({**costs_of({**found["total"], "pairs_cut": found["pairs_cut"]}),
-                         "name": f"{part[0]['name']} and {len(part) - 1} more", "keys": [],
+                         "name": f"{label_of(part[0])} and {len(part) - 1} more", "keys": [],
                          "kind": "chassis (all switches of a plane)", "cut": cut})
     failures.sort(key=lambda failure: (KINDS.index(failure["kind"].split()[0]),
                                        failure["kind"]))
@@ -82,7 +76,7 @@ def costs_of(row):
 
 
 def name_of(lost):
-    return ", ".join(thing["name"] for thing in lost)
+    return ", ".join(map(label_of, lost))
 
 
 def lost_keys(lost):

@@ -4,7 +4,7 @@
 import datetime
 import math
 
-from .words import table
+from .words import label_of, table
 
 
 def describe_event(event):
@@ -15,7 +15,7 @@ def describe_event(event):
 
 def name_link(ends):
     """leaf5[20]-s1-line0[6]"""
-    return "-".join(f"{end['name'] or end['guid']}[{end['port']}]" for end in ends)
+    return "-".join(f"{label_of(end) or end['guid']}[{end['port']}]" for end in ends)
 
 
 def clock(seconds):
@@ -68,7 +68,7 @@ def describe_status(document):
 def describe_plan(document):
     """{facts, notes, table}"""
     planes = [["none" if plane["plane"] is None else
-               f"{plane['plane']} ({plane['name']}, cable {plane['cable']})",
+               f"{plane['plane']} ({label_of(plane)}, cable {plane['cable']})",
                plane["slots"], plane["switches"],
                ", ".join(f"{run['first']}-{run['last']}" for run in plane["lids"])]
               for plane in document["plane_list"]]

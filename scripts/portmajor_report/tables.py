@@ -37,7 +37,7 @@ def check_table(path, document):
                 assert port["direction"] in ("up", "down", "other"), "direction"
                 for key in ("port", "before", "after", "alive"):
                     assert isinstance(port[key], int), key
-        assert document["switch"] in [s["name"] for s in document["switches"]], "switch"
+        assert document["switch_guid"] in [s["guid"] for s in document["switches"]], "switch_guid"
     except (AssertionError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not as docs/json.md has it: {error}") from error
 
@@ -82,7 +82,7 @@ def describe_order(document, ups):
 
 
 def own_switch(document):
-    return [s for s in document["switches"] if s["name"] == document["switch"]][0]
+    return [s for s in document["switches"] if s["guid"] == document["switch_guid"]][0]
 
 
 def describe_lfts(documents):

@@ -4,6 +4,8 @@
 import collections
 import math
 
+from .words import label_of
+
 
 class Tree:
     """Sets of switches are integers, a bit for each switch with hosts."""
@@ -104,7 +106,7 @@ def describe_tree(table, failures):
                  ("new", switch["blocks"]),
                  ("gone", switch["ports"] and not any(p["alive"] for p in switch["ports"])))
         levels[switch["level"]].append({
-            "name": switch["name"], "told": "; ".join(told), "tried": bool(own),
+            "name": label_of(switch), "told": "; ".join(told), "tried": bool(own),
             "own": shade(own["blocks"], worst) if own else 0.0, "above": shade(above, worst),
             "marks": " ".join(name for name, holds in marks if holds)})
     return {"worst": worst, "levels": [{"name": name_level(level), "cells": levels[level]}

@@ -5,6 +5,12 @@ import collections
 import re
 
 DIGITS = re.compile(r"^(.*?)(\d+)(\D*)$", re.DOTALL)
+LABEL = re.compile(r".* \(0x[0-9a-f]{16}\)", re.DOTALL)
+
+
+def label_of(thing):
+    """How text calls what has a name: with its GUID, where others have the name, too."""
+    return thing.get("label", thing["name"])
 
 
 def visible(text):
@@ -33,7 +39,7 @@ def shorten(names):
     """Names in the way of Slurm: h0-[1-18], h3-7."""
     stems = collections.defaultdict(list)
     for name in names:
-        match = DIGITS.match(name)
+        match = None if LABEL.fullmatch(name) else DIGITS.match(name)
         if match:
             stem, digits, end = match.groups()
             padded = len(digits) if digits.startswith("0") else 0

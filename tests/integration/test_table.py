@@ -68,8 +68,10 @@ class Table(labtest.Folders):
         lid = re.search(r'^lid (\d+) .*"leaf5"$', plan, re.MULTILINE)[1]
         for name in ("leaf5", guid, f"S-{guid[2:]}", f"lid:{lid}", "leaf5*"):
             self.assertEqual(table(netlist, "--switch", name)["switch"], "leaf5", name)
+        guids = ", ".join(s["guid"] for s in table(netlist)["switches"]
+                          if s["name"].startswith("leaf"))
         for name, why in (("h0-1", '"h0-1" is no switch'),
-                          ("leaf*", '6 nodes are named "leaf*": give the GUID of one')):
+                          ("leaf*", f'6 nodes are named "leaf*": give the GUID of one ({guids})')):
             refused = pmlab.run_cli("table", "--switch", name, netlist)
             self.assertEqual((refused.returncode, refused.stderr),
                              (2, f"portmajor: --switch: {why}\n"))
