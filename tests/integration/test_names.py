@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import re
-import unittest
 
 import labtest
 import pmlab
