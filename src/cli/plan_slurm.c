@@ -26,7 +26,6 @@
 #include <string.h>
 
 #define NAME_MAX 64		/* of a switch in Slurm, here */
-#define AGGREGATION_NODE 0xcf09 /* device ID */
 
 /* A host, and the switch that it is listed at. */
 struct host {
@@ -105,25 +104,13 @@ static bool is_host_name(const char *text)
 	return !text[strspn(text, " ")];
 }
 
-/* Whether a switch's port has what serves the fabric, and runs no jobs: a device in the
- * switch itself, which aggregates for collective operations. */
-static bool is_service(const struct pm_fabric *fabric, uint32_t port)
-{
-	uint32_t node = pm_fabric_peer_node(fabric, port);
-
-	return fabric->nodes[node].type == PM_ROUTER ||
-	       fabric->nodes[node].device == AGGREGATION_NODE ||
-	       strstr(pm_fabric_name(fabric, node), "Aggregation Node");
-}
-
 /* The adapter of a compute node at a switch's port, or PM_NONE. */
 static uint32_t find_adapter(const struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t node = pm_fabric_peer_node(fabric, port);
 
 	return node == PM_NONE || fabric->nodes[node].type != PM_CA ||
-			       fabric->ports[port].host == PM_IO ||
-			       is_service(fabric, port)
+			       fabric->ports[port].host != PM_COMPUTE
 		       ? PM_NONE
 		       : node;
 }
