@@ -351,9 +351,41 @@ static void keep_newcomers(struct pm_plan *plan, const struct pm_plan *old,
 	}
 }
 
-/* A plan for the union of an old one and the fabric. */
-static int extend(const struct pm_plan *old, const struct pm_fabric *now,
-		  struct pm_plan **extended, struct pm_error *err)
+/*
+ * Gives new places the LIDs, and with them the planes, that another plan has for them, as
+ * far as these LIDs are free.
+ */
+static int take_planned(struct pm_plan *plan, const struct pm_plan *planned,
+			struct pm_error *err)
+{
+	uint32_t *renamed = rename_planes(plan, planned);
+
+	if (!renamed)
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < planned->known->num_ports; i++) {
+		uint32_t lid = planned->lid[i], place;
+
+		if (!lid)
+			continue;
+		place = pm_fabric_same_port(planned->known, i, plan->known);
+		if (place == PM_NONE || plan->lid[place] ||
+		    (plan->known->ports[place].num &&
+		     plan->known->ports[place].peer != PM_NONE) ||
+		    !plan_is_free(plan, lid, pm_plan_num_lids(plan, place)))
+			continue;
+		plan_give_lids(plan, place, lid);
+		plan->turn[place] = planned->turn[i];
+		if (planned->plane[i] != PM_NONE)
+			plan->plane[place] = renamed[planned->plane[i]];
+	}
+	free(renamed);
+	return 0;
+}
+
+/* A plan for the union of an old one and the fabric; planned may be NULL. */
+static int extend(const struct pm_plan *old, const struct pm_plan *planned,
+		  const struct pm_fabric *now, struct pm_plan **extended,
+		  struct pm_error *err)
 {
 	struct pm_plan_config config = plan_config(old);
 	struct pm_fabric *merged = NULL;
@@ -370,8 +402,10 @@ static int extend(const struct pm_plan *old, const struct pm_fabric *now,
 		rc = inherit(plan, old, err);
 	if (!rc) {
 		keep_newcomers(plan, old, now);
-		rc = plan_complete(plan, err);
+		rc = planned ? take_planned(plan, planned, err) : 0;
 	}
+	if (!rc)
+		rc = plan_complete(plan, err);
 	if (rc)
 		pm_plan_free(plan);
 	else
@@ -379,8 +413,9 @@ static int extend(const struct pm_plan *old, const struct pm_fabric *now,
 	return rc;
 }
 
-int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,
-		 struct pm_plan **grown, struct pm_error *err)
+int pm_plan_grow_beside(const struct pm_plan *old, const struct pm_plan *planned,
+			const struct pm_fabric *now, struct pm_plan **grown,
+			struct pm_error *err)
 {
 	uint8_t *alive = pm_array(old->known->num_ports, 1);
 	struct pm_plan *renamed = NULL, *more = NULL;
@@ -398,7 +433,7 @@ int pm_plan_grow(const struct pm_plan *old, const struct pm_fabric *now,
 		more = renamed;
 		renamed = NULL;
 	} else {
-		rc = extend(renamed, now, &more, err);
+		rc = extend(renamed, planned, now, &more, err);
 	}
 out:
 	if (!rc)
@@ -406,6 +441,12 @@ out:
 	pm_plan_free(renamed);
 	free(alive);
 	return rc;
+}
+
+int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
+		 struct pm_plan **grown, struct pm_error *err)
+{
+	return pm_plan_grow_beside(plan, NULL, now, grown, err);
 }
 
 int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,

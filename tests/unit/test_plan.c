@@ -933,6 +933,57 @@ static void test_grown_planes(void **state)
 	pm_fabric_free(now);
 }
 
+/*
+ * What comes beside LIDs out of plan: the planned LID and plane where that LID is free,
+ * and what it reports comes first.
+ */
+static void test_grown_beside(void **state)
+{
+	static const char drawing[] =
+		"l0/5 l1/5 s0/2 s1/2 l0:1=a l0:2=b l1:1=c l1:2=d "
+		"l0:4=s0:1 l1:4=s0:2 l0:5=s1:1 l1:5=s1:2 l0:3=e l1:3=f";
+	char old[200];
+	struct pm_fabric *before, *now = recipe_draw(drawing);
+	struct pm_plan *base, *planned = NULL, *plan = NULL, *grown = NULL;
+	uint32_t e, f, differ;
+
+	(void)state;
+	snprintf(old, sizeof(old), "%.*s", (int)(strstr(drawing, " l0:3") - drawing),
+		 drawing);
+	before = recipe_draw(old);
+	base = make_plan(before, PM_GROUPED);
+	assert_int_equal(pm_plan_grow(base, now, &planned, NULL), 0);
+	e = world_port(planned->known, "l0", 3);
+	f = world_port(planned->known, "l1", 3);
+	world_set_lids(before, base);
+	set_lid(before, "a", 1, planned->lid[e]);
+	set_lid(before, "b", 1, 60);
+	assert_int_equal(pm_plan_keep(base, before, NULL, &plan, &differ, NULL), 0);
+	assert_int_equal(differ, 2);
+
+	assert_int_equal(pm_plan_grow_beside(plan, planned, now, &grown, NULL), 0);
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		if (plan->lid[i])
+			assert_int_equal(grown->lid[i], plan->lid[i]);
+	assert_int_not_equal(grown->lid[e], planned->lid[e]);
+	assert_int_not_equal(grown->lid[e], 0);
+	assert_int_equal(grown->lid[f], planned->lid[f]);
+	assert_int_equal(grown->plane[f], planned->plane[f]);
+	pm_plan_free(grown);
+
+	set_lid(now, "f", 1, 61);
+	assert_int_equal(pm_plan_grow_beside(plan, planned, now, &grown, NULL), 0);
+	assert_int_equal(grown->lid[f], 61);
+	pm_plan_free(grown);
+	assert_int_equal(pm_plan_grow_beside(plan, planned, before, &grown, NULL), 0);
+	assert_null(grown);
+	pm_plan_free(plan);
+	pm_plan_free(planned);
+	pm_plan_free(base);
+	pm_fabric_free(before);
+	pm_fabric_free(now);
+}
+
 #define CHAIN_LEAVES "l0:1=a l1:1=b "
 #define CHAIN                                                                            \
 	"l0/3 l1/3 m0/3 m1/3 t/2 " CHAIN_LEAVES "l0:2=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2"
@@ -1242,6 +1293,7 @@ int main(void)
 		cmocka_unit_test(test_grow),
 		cmocka_unit_test(test_newcomers),
 		cmocka_unit_test(test_grown_planes),
+		cmocka_unit_test(test_grown_beside),
 		cmocka_unit_test(test_replaced),
 		cmocka_unit_test(test_nothing_to_grow),
 		cmocka_unit_test(test_match_marks),

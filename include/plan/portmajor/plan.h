@@ -122,6 +122,15 @@ int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
 		 struct pm_plan **grown, struct pm_error *err);
 
 /*
+ * The same for the plan in force beside `planned`, the plan that ports are to come to and
+ * that has grown already: new places get the LIDs and planes planned for them where those
+ * LIDs are free.
+ */
+int pm_plan_grow_beside(const struct pm_plan *plan, const struct pm_plan *planned,
+			const struct pm_fabric *now, struct pm_plan **grown,
+			struct pm_error *err);
+
+/*
  * A plan made anew for all that a plan knows and the fabric has now, with the same order
  * and LMC. The caller frees it. Errors as pm_plan_make.
  */
