@@ -222,6 +222,9 @@ class Live(labtest.Folders):
             self.expect(*fired)
             for one in self.seen:
                 self.assertNotRegex(str(one["annotations"]), "no value|rror (?:executing|expanding)")
+            self.edit("LidsOutOfPlan", healthy)  # all have been rebooted
+            fired.discard(("PortmajorLidsOutOfPlan", "LidsOutOfPlan"))
+            self.expect(*fired)
         self.expect(*fired, ("PortmajorEnded", self.guid))
 
 
