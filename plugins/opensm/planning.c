@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "planning.h"
 
+#include <portmajor/alloc.h>
+
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 void planning_load(struct planning *planning, struct pm_plan *base, struct pm_plan *last)
@@ -12,40 +15,46 @@ void planning_load(struct planning *planning, struct pm_plan *base, struct pm_pl
 	planning->phase = PLANNING_LOADED;
 }
 
-static void free_in_force(struct planning *planning)
+void planning_forget(struct planning *planning)
 {
 	if (planning->plan != planning->base)
 		pm_plan_free(planning->plan);
 	pm_plan_free(planning->last);
-	planning->plan = planning->last = NULL;
+	pm_plan_free(planning->base);
+	free(planning->planned);
+	*planning = (struct planning){.phase = PLANNING_EMPTY};
 }
 
-void planning_forget(struct planning *planning)
+void planning_set_adopted(struct planning *planning, bool adopted)
 {
-	free_in_force(planning);
-	pm_plan_free(planning->base);
-	*planning = (struct planning){.phase = PLANNING_EMPTY};
+	pm_plan_set_adopted(planning->base, adopted);
+	if (planning->plan)
+		pm_plan_set_adopted(planning->plan, adopted);
 }
 
 /* ---- The base ---- */
 
-/*
- * A plan that grew may have been made from a part of the fabric: then the plan that its
- * LIDs came from takes its place. -ENOMEM.
- */
-static int find_origin(struct pm_plan **grown, const struct pm_fabric *fabric,
-		       struct pm_error *err)
+/* Puts *made in the place of *plan if there is any. */
+static void replace(struct pm_plan **plan, struct pm_plan *made)
 {
-	struct pm_plan *origin;
-	int rc = pm_plan_find_origin(*grown, fabric, &origin, err);
+	if (!made)
+		return;
+	pm_plan_free(*plan);
+	*plan = made;
+}
 
-	if (rc == -ENOMEM)
-		return rc;
-	if (!rc && origin) {
-		pm_plan_free(*grown);
-		*grown = origin;
-	}
-	return 0; /* no plan can be made of it all: what grew goes on */
+/*
+ * A plan that grew may have been made from a part of the fabric: *origin is the plan that
+ * its LIDs came from, or NULL: there is none, or none can be made of it all. -ENOMEM.
+ */
+static int find_origin(const struct pm_plan *grown, const struct pm_fabric *fabric,
+		       struct pm_plan **origin, struct pm_error *err)
+{
+	int rc;
+
+	*origin = NULL;
+	rc = pm_plan_find_origin(grown, fabric, origin, err);
+	return rc == -ENOMEM ? rc : 0;
 }
 
 /*
@@ -105,43 +114,51 @@ static int check_capacity(const struct pm_plan *plan, uint16_t max_lid,
 			    plan->top_lid, max_lid);
 }
 
-/* Whether two plans that were made of one base are the same. */
+/* Whether two plans know the same switches, in the same order. */
+static bool same_switches(const struct pm_fabric *a, const struct pm_fabric *b)
+{
+	if (a->num_switches != b->num_switches || a->num_ports != b->num_ports)
+		return false;
+	for (uint32_t i = 0; i < a->num_switches; i++)
+		if (a->nodes[i].guid != b->nodes[i].guid ||
+		    a->nodes[i].num_ports != b->nodes[i].num_ports)
+			return false;
+	return true;
+}
+
+/* Whether they also give all places the same. */
 static bool same_places(const struct pm_plan *a, const struct pm_plan *b)
 {
 	uint32_t num = a->known->num_ports;
 
-	return !memcmp(a->lid, b->lid, num * sizeof(*a->lid)) &&
+	return same_switches(a->known, b->known) &&
+	       !memcmp(a->lid, b->lid, num * sizeof(*a->lid)) &&
 	       !memcmp(a->plane, b->plane, num * sizeof(*a->plane)) &&
 	       !memcmp(a->turn, b->turn, num) &&
 	       !memcmp(a->rank, b->rank, num * sizeof(*a->rank));
 }
 
-/* The plan whose planes ports in use are to keep, or NULL: those of the base. */
-static const struct pm_plan *plan_before(const struct planning *planning, bool migrate)
-{
-	if (planning->last)
-		return planning->last;
-	if (!migrate)
-		return NULL;
-	return planning->plan ? planning->plan : planning->base;
-}
-
-/* Puts *made in the place of *plan if there is any. */
-static void replace(struct pm_plan **plan, struct pm_plan *made)
-{
-	if (!made)
-		return;
-	pm_plan_free(*plan);
-	*plan = made;
-}
-
-/* The base that is to come into force, or NULL: it is already. */
 static struct pm_plan *base_to_be(const struct planning *planning,
 				  const struct planning_change *change)
 {
-	if (change->base)
-		return change->base;
-	return planning->plan == planning->base ? NULL : planning->base;
+	return change->base ? change->base : planning->base;
+}
+
+/* The plan in force so far, also before a restart; NULL: it is the base, or there is
+ * none. */
+static struct pm_plan *beside_base(const struct planning *planning)
+{
+	struct pm_plan *plan = planning->plan ? planning->plan : planning->last;
+
+	return plan == planning->base ? NULL : plan;
+}
+
+/* The base is to come into force, unless it is already. */
+static void use_base(const struct planning *planning, struct planning_change *change)
+{
+	struct pm_plan *base = base_to_be(planning, change);
+
+	change->plan = planning->plan == base ? NULL : base;
 }
 
 /*
@@ -151,62 +168,190 @@ static struct pm_plan *base_to_be(const struct planning *planning,
 static int drift(const struct planning *planning, const struct planning_request *request,
 		 bool grown, struct planning_change *change, struct pm_error *err)
 {
-	struct pm_plan *kept = NULL;
+	const struct pm_plan *before = beside_base(planning);
+	struct pm_plan *origin = NULL, *kept = NULL;
+	uint32_t differ;
 	int rc = 0;
 
 	if (grown)
-		rc = find_origin(&change->base, request->fabric, err);
+		rc = find_origin(change->base, request->fabric, &origin, err);
+	replace(&change->base, origin);
 	if (!rc && grown)
 		rc = deal_anew(planning, request->fabric, &change->base, err);
 	if (!rc)
-		rc = pm_plan_keep(change->base ? change->base : planning->base,
-				  request->fabric, plan_before(planning, true), &kept,
-				  &change->out_of_plan, err);
-	if (!rc && kept && !change->base && planning->plan &&
-	    same_places(kept, planning->plan))
+		rc = pm_plan_keep(base_to_be(planning, change), request->fabric,
+				  before ? before : planning->base, &kept, &differ, err);
+	if (rc)
+		return rc;
+	if (!kept)
+		use_base(planning, change);
+	else if (!change->base && planning->plan && same_places(kept, planning->plan))
 		pm_plan_free(kept);
-	else if (!rc)
-		change->plan = kept ? kept : base_to_be(planning, change);
-	return rc;
+	else
+		change->plan = kept;
+	return 0;
+}
+
+/* What is being made without migrate. */
+struct staying {
+	const struct planning *planning;
+	const struct planning_request *request;
+	struct planning_change *change;
+	bool apart; /* the plan in force is not the base */
+	bool grown; /* the base, by what it did not know */
+	bool keep;  /* LIDs in use */
+};
+
+/* The plan in force as far as it is made. */
+static struct pm_plan *plan_to_be(const struct staying *s)
+{
+	if (!s->apart)
+		return base_to_be(s->planning, s->change);
+	return s->change->plan ? s->change->plan : beside_base(s->planning);
+}
+
+/* Puts a plan with other LIDs in the place of that. */
+static void set_plan(struct staying *s, struct pm_plan *made)
+{
+	replace(s->apart ? &s->change->plan : &s->change->base, made);
 }
 
 /*
- * Without: the base is what is in force. Ports that have another LID than planned keep it
- * for good, and who comes back gets the LID that evidence says.
+ * The plan in force grows beside the base. If it has no LIDs left, it is made of the base
+ * and the LIDs in use.
+ */
+static int grow_beside(struct staying *s, struct pm_error *err)
+{
+	const struct pm_plan *base = base_to_be(s->planning, s->change);
+	struct pm_plan *plan = beside_base(s->planning), *grown = NULL;
+	int rc;
+
+	if (!plan)
+		return 0;
+	/* LIDs that the fabric has no room for are given to nobody before it must be. */
+	rc = pm_plan_grow_beside(plan, base->top_lid <= s->request->max_lid ? base : NULL,
+				 s->request->fabric, &grown, err);
+	s->apart = rc != -ENOSPC;
+	s->keep |= rc == -ENOSPC;
+	s->change->plan = grown;
+	return rc == -ENOSPC ? 0 : rc;
+}
+
+/* LIDs in use that are not those of the plan part it from the base. */
+static int keep_used(struct staying *s, struct pm_error *err)
+{
+	const struct pm_plan *before = s->apart ? NULL : s->planning->last;
+	struct pm_plan *kept = NULL;
+	uint32_t differ;
+	int rc = pm_plan_keep(plan_to_be(s), s->request->fabric, before, &kept, &differ,
+			      err);
+
+	if (rc || !kept)
+		return rc;
+	s->apart = true;
+	set_plan(s, kept);
+	return 0;
+}
+
+static int recall(struct staying *s, struct pm_error *err)
+{
+	struct pm_plan *recalled = NULL;
+	int rc = pm_plan_recall(plan_to_be(s), s->request->evidence, &s->change->recall,
+				&recalled, err);
+
+	if (!rc)
+		set_plan(s, recalled);
+	return rc;
+}
+
+/* If the LIDs in force are those of one plan for all that is known, that is the base. */
+static int return_to_origin(struct staying *s, struct pm_error *err)
+{
+	struct pm_plan *origin;
+	int rc = find_origin(plan_to_be(s), s->request->fabric, &origin, err);
+
+	if (rc || !origin)
+		return rc;
+	if (s->apart)
+		pm_plan_free(s->change->plan);
+	s->change->plan = NULL;
+	s->apart = false;
+	replace(&s->change->base, origin);
+	return 0;
+}
+
+/* What was made is to come into force. */
+static void use_made(struct staying *s)
+{
+	struct pm_plan *plan = plan_to_be(s);
+
+	if (s->apart && same_places(plan, base_to_be(s->planning, s->change))) {
+		pm_plan_free(s->change->plan);
+		s->change->plan = NULL;
+		s->apart = false;
+	}
+	if (!s->apart)
+		use_base(s->planning, s->change);
+	else if (plan != s->planning->plan)
+		s->change->plan = plan;
+}
+
+/*
+ * Without: the plan in force goes on as it is, with the LIDs that ports have, and a port
+ * that comes back gets the LID that evidence says. The base stays beside it as it was
+ * made.
  */
 static int stay(const struct planning *planning, const struct planning_request *request,
 		bool grown, bool keep, struct planning_change *change,
 		struct pm_error *err)
 {
-	struct pm_plan *made = NULL;
-	int rc = 0;
+	struct staying s = {planning, request, change, false, grown, keep};
+	int rc = grow_beside(&s, err);
 
-	if (keep)
-		rc = pm_plan_keep(change->base ? change->base : planning->base,
-				  request->fabric, plan_before(planning, false), &made,
-				  &change->out_of_plan, err);
-	if (!rc)
-		replace(&change->base, made);
-	made = NULL;
+	if (!rc && s.keep)
+		rc = keep_used(&s, err);
 	change->recall.now = request->fabric;
 	change->recall.max_lid = request->max_lid;
 	if (!rc && request->evidence)
-		rc = pm_plan_recall(change->base ? change->base : planning->base,
-				    request->evidence, &change->recall, &made, err);
+		rc = recall(&s, err);
+	if (!rc && s.grown)
+		rc = return_to_origin(&s, err);
 	if (!rc)
-		replace(&change->base, made);
-	if (!rc && grown)
-		rc = find_origin(&change->base, request->fabric, err);
-	if (!rc)
-		change->plan = base_to_be(planning, change);
+		use_made(&s);
 	return rc;
+}
+
+/* ---- Both ---- */
+
+/* See struct planning. */
+static int list_planned(const struct planning *planning, struct planning_change *change,
+			struct pm_error *err)
+{
+	const struct pm_plan *base = base_to_be(planning, change);
+	const struct pm_plan *plan = change->plan ? change->plan : planning->plan;
+	uint32_t num = plan->known->num_ports;
+
+	if (plan == base || (!change->base && !change->plan))
+		return 0;
+	change->planned = pm_copy(plan->lid, num, sizeof(*change->planned));
+	if (!change->planned)
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t port = plan->lid[i]
+					? pm_fabric_same_port(plan->known, i, base->known)
+					: PM_NONE;
+
+		if (port != PM_NONE && base->lid[port])
+			change->planned[i] = base->lid[port];
+	}
+	return 0;
 }
 
 int planning_propose(const struct planning *planning,
 		     const struct planning_request *request,
 		     struct planning_change *change, struct pm_error *err)
 {
-	struct planning_change made = {.out_of_plan = planning->out_of_plan};
+	struct planning_change made = {0};
 	bool keep = request->keep, grown;
 	int rc = make_or_grow(planning, request, &made.base, &grown, &keep, err);
 
@@ -215,6 +360,8 @@ int planning_propose(const struct planning *planning,
 				      : stay(planning, request, grown, keep, &made, err);
 	if (!rc && made.plan)
 		rc = check_capacity(made.plan, request->max_lid, err);
+	if (!rc)
+		rc = list_planned(planning, &made, err);
 	if (rc)
 		planning_discard(planning, &made);
 	else
@@ -222,24 +369,64 @@ int planning_propose(const struct planning *planning,
 	return rc;
 }
 
+/* Frees a plan that is neither of two. */
+static void free_unless(struct pm_plan *plan, const struct pm_plan *a,
+			const struct pm_plan *b)
+{
+	if (plan != a && plan != b)
+		pm_plan_free(plan);
+}
+
 void planning_adopt(struct planning *planning, struct planning_change *change)
 {
-	planning->out_of_plan = change->out_of_plan;
+	struct planning now = *planning;
+
 	planning->phase = PLANNING_SETTLED;
-	if (!change->plan)
+	if (!change->base && !change->plan)
 		return;
-	free_in_force(planning);
-	if (change->base) {
-		pm_plan_free(planning->base);
-		planning->base = change->base;
-	}
-	planning->plan = change->plan;
+	planning->base = base_to_be(&now, change);
+	planning->plan = change->plan ? change->plan : now.plan;
+	planning->last = NULL;
+	free_unless(now.base, planning->base, planning->plan);
+	free_unless(now.last, planning->base, planning->plan);
+	if (now.plan != now.base)
+		free_unless(now.plan, planning->base, planning->plan);
+	free(now.planned);
+	planning->planned = change->planned;
 	planning->unsaved = true;
 }
 
 void planning_discard(const struct planning *planning, struct planning_change *change)
 {
-	if (change->plan != change->base && change->plan != planning->base)
+	if (change->plan != change->base && change->plan != planning->base &&
+	    change->plan != planning->last)
 		pm_plan_free(change->plan);
 	pm_plan_free(change->base);
+	free(change->planned);
+}
+
+static bool is_seen(const struct pm_node *node, const uint8_t *seen)
+{
+	for (uint32_t p = 1; p <= node->num_ports; p++)
+		if (seen[node->first_port + p])
+			return true;
+	return false;
+}
+
+void planning_count(struct planning *planning, const uint8_t *seen)
+{
+	const struct pm_plan *plan = planning->plan;
+	uint32_t count = 0;
+
+	for (uint32_t sw = 0; planning->planned && sw < plan->known->num_switches; sw++) {
+		const struct pm_node *node = &plan->known->nodes[sw];
+
+		for (uint32_t p = 0; p <= node->num_ports; p++) {
+			uint32_t i = node->first_port + p;
+
+			if (plan->lid[i] != planning->planned[i])
+				count += p ? seen[i] : is_seen(node, seen);
+		}
+	}
+	planning->out_of_plan = count;
 }

@@ -10,9 +10,18 @@
  *       '-------------------- planning_adopt ----------------'
  *
  * EMPTY: nothing is known. LOADED: there is a plan that was read from disk and has not
- * been compared with the fabric. SETTLED: the plan agrees with the LIDs in use.
- * What changes is proposed first, which may fail, and then adopted, which cannot: whoever
- * keeps arrays by the ports of the plan gets ready in between.
+ * been compared with the fabric. SETTLED: the plan in force agrees with the LIDs in use.
+ *
+ * There are two plans: the base has the LIDs that are planned, the plan in force those
+ * that ports have or get. Tables are made of the latter. They are one and the same where
+ * no LID in use differs from the planned one. Otherwise the configuration decides what
+ * becomes of the plan in force:
+ *
+ *   migrate no    it stays as it is, and grows beside the base: no LID changes
+ *   migrate yes   it is made anew in each sweep, from the base and the LIDs of active
+ * ports: a port that comes up gets its planned LID What changes is proposed first, which
+ * may fail, and then adopted, which cannot: whoever keeps arrays by the ports of the plan
+ * gets ready in between.
  */
 #ifndef PORTMAJOR_PLANNING_H
 #define PORTMAJOR_PLANNING_H
@@ -25,15 +34,13 @@ enum planning_phase { PLANNING_EMPTY, PLANNING_LOADED, PLANNING_SETTLED };
 /* All zero at first. */
 struct planning {
 	enum planning_phase phase;
-	/*
-	 * The plan that is kept on disk, and the plan in force, NULL until it is
-	 * SETTLED: the same, or, with migrate, one with the LIDs of ports that still run
-	 * with others.
-	 */
-	struct pm_plan *base, *plan;
+	struct pm_plan *base; /* with the planned LIDs */
+	struct pm_plan *plan; /* in force, NULL until it is SETTLED; may be the base */
 	struct pm_plan *last; /* in force when OpenSM ended; until it is SETTLED */
+	/* [port of plan->known] LID by the base, of places; NULL: the plan is the base */
+	uint16_t *planned;
 	bool unsaved;	      /* the files are not those of the plans */
-	uint32_t out_of_plan; /* places that keep a LID other than planned */
+	uint32_t out_of_plan; /* see planning_count */
 };
 
 /* What a plan is wanted for. */
@@ -46,11 +53,11 @@ struct planning_request {
 	struct pm_evidence *evidence;	/* of LIDs before, or NULL; not with migrate */
 };
 
-/* What is to come into force; plan is NULL if nothing changes. */
+/* What is to come into force. */
 struct planning_change {
-	struct pm_plan *base, *plan; /* base NULL: stays */
-	uint32_t out_of_plan;
-	struct pm_recall recall; /* what evidence did */
+	struct pm_plan *base, *plan; /* NULL: stays */
+	uint16_t *planned;	     /* as above, for what is in force then */
+	struct pm_recall recall;     /* what evidence did */
 };
 
 /* Plans that were read from disk are taken over; last may be NULL. Phase LOADED. */
@@ -60,16 +67,26 @@ void planning_load(struct planning *planning, struct pm_plan *base, struct pm_pl
 void planning_forget(struct planning *planning);
 
 /*
- * Makes the plan if there is none, or grows it where the fabric has what it does not know
- * of. Errors as pm_plan_make, -ENOSPC also where the plan needs LIDs above max_lid; the
- * plan in force stays then. The caller adopts or discards *change.
+ * Makes the plans if there are none, or grows them where the fabric has what they do not
+ * know of. Errors as pm_plan_make, -ENOSPC also where the plan needs LIDs above max_lid;
+ * the plan in force stays then. The caller adopts or discards *change.
  */
 int planning_propose(const struct planning *planning,
 		     const struct planning_request *request,
 		     struct planning_change *change, struct pm_error *err);
 
-/* Puts it in force. Phase SETTLED. The plan before is freed. */
+/* Puts it in force. Phase SETTLED. What it replaces is freed. */
 void planning_adopt(struct planning *planning, struct planning_change *change);
 void planning_discard(const struct planning *planning, struct planning_change *change);
+
+/*
+ * Counts ports that are there and have, or get, another LID than planned, into
+ * out_of_plan: seen[port of plan->known] as pm_plan_match has it. A switch is there if
+ * any port of it is seen. O(1) where the plan is the base, else O(ports).
+ */
+void planning_count(struct planning *planning, const uint8_t *seen);
+
+/* See pm_plan_set_adopted: of both plans. */
+void planning_set_adopted(struct planning *planning, bool adopted);
 
 #endif

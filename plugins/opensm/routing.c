@@ -86,7 +86,7 @@ static int keep_held(struct plugin *plugin, const struct routing_found *found,
 		pm_routes_update(plugin->view.routes, plugin->view.alive,
 				 &plugin->view.detours);
 	else
-		pm_plan_set_adopted(plugin->planning.base, false);
+		planning_set_adopted(&plugin->planning, false);
 	plugin->planning.unsaved = true;
 	say(&plugin->osm->log, OSM_LOG_INFO, ": tables found in the switches: %s",
 	    adopted ? "kept" : "not needed");
@@ -149,6 +149,7 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 			.now_ms = (uint64_t)wait_clock_ms(),
 		};
 
+		planning_count(&plugin->planning, seen);
 		glance_find_doubt(&plugin->glance, seen, &doubt);
 		judge_switches(plugin);
 		rc = view_look(&plugin->view, &sight, &changed, err);
@@ -167,9 +168,8 @@ bool routing_is_covered(const struct plugin *plugin)
 	if (!plugin->covered || !plugin->view.routes || glance->plan != planning->plan ||
 	    !glance->regular)
 		return false;
-	/* With migrate, who has left gets its planned LID back. */
-	return !plugin->config.migrate ||
-	       (planning->plan == planning->base && !planning->out_of_plan);
+	/* With migrate, a place whose port has left gets its planned LID back. */
+	return !plugin->config.migrate || planning->plan == planning->base;
 }
 
 int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *err)
@@ -189,7 +189,7 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 
 	glance_bind(&plugin->glance, plugin->planning.plan);
 	rc = look_at(plugin, fabric, discovered, err);
-	if (!rc && made && plugin->planning.base->adopted)
+	if (!rc && made && plugin->planning.plan->adopted)
 		rc = keep_held(plugin, found, discovered, err);
 	return rc;
 }

@@ -5,7 +5,7 @@
  *
  *     plan         the base
  *     drifting     the plan in force, only while ports run with other LIDs or planes than
- *                  planned (migrate)
+ *                  planned
  *     holds        links that went down lately
  *     state, ..    what others than this module write, see store_path
  *     lock         locked by the process that uses the folder

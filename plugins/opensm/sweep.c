@@ -51,7 +51,7 @@ static int begin_evidence(struct plugin *plugin, bool fresh, struct pm_error *er
 	rc = pm_evidence_make(claims, num, &plugin->evidence, err);
 	free(claims);
 	if (!rc && !fresh)
-		pm_evidence_trust(plugin->evidence, plugin->planning.base);
+		pm_evidence_trust(plugin->evidence, plugin->planning.plan);
 	return rc;
 }
 
@@ -110,9 +110,9 @@ static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 	if (!rc)
 		rc = routing_update_plan(plugin, fabric, true, err);
 	if (!rc && fresh && has_lids(fabric))
-		pm_plan_set_adopted(planning->base, true);
-	found->strict = !rc && fresh && !planning->out_of_plan;
-	if (!rc && planning->base->adopted && plugin->ask)
+		planning_set_adopted(planning, true);
+	found->strict = !rc && fresh && planning->plan == planning->base;
+	if (!rc && planning->plan->adopted && plugin->ask)
 		rc = recover_read(plugin->ask, plugin->osm, planning->plan,
 				  &found->tables, err);
 	if (!rc && !plugin->config.migrate)
@@ -498,8 +498,6 @@ static void finish_run(struct plugin *plugin, uint64_t missing)
 	if (plugin->state)
 		state_note_run(plugin->state, &done);
 	plugin->given = (struct lids_given){0};
-	if (!plugin->config.migrate)
-		plugin->planning.out_of_plan = 0; /* the plan has these LIDs now */
 }
 
 static void finish_pending(struct plugin *plugin)

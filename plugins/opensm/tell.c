@@ -87,7 +87,7 @@ void tell_conformity(const struct plugin *plugin, const struct pm_fabric *fabric
 		ports += snapshot_has_place(fabric, i) &&
 			 pm_plan_place(plugin->planning.plan, fabric, i) != PM_NONE;
 	say(&plugin->osm->log, OSM_LOG_INFO,
-	    ": %u of %u ports have the planned LID or none",
+	    ": %u of %u ports have or get the planned LID",
 	    ports - plugin->planning.out_of_plan, ports);
 }
 

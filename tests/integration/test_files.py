@@ -294,18 +294,34 @@ class Earlier(FileCase):
         return {(switches[int(sw)], int(port)): int(lid) for sw, port, lid in
                 re.findall(r"^place (\d+) (\d+) (\d+) ", text, re.M)}
 
+    def check_lids(self, lab, plan):
+        """The LIDs, which are those of a plan file."""
+        lids = pmlab.Dump(lab.dump()).lids
+        for (switch, port), lid in self.planned(plan).items():
+            name = f"h{switch[4:]}-{port}" if port else switch
+            self.assertEqual(lids[name], lid, name)
+        return lids
+
+    def test_migrating(self):
+        """With migrate a fabric without LIDs gets those of the base at once."""
+        config = self.folder / "migrate.conf"
+        config.write_text("migrate yes\n", "ascii")
+        with self.lab(None, conf={"event_plugin_options": config}) as lab:
+            event = lab.bring_up()
+            self.assertEqual((event.moved, event.runs[-1].out_of_plan), (0, 0))
+            self.check_lids(lab, "portmajor.plan")
+
     def test_taken_over(self):
-        """A fabric without LIDs gets those of the plan; the files are in the folder then."""
+        """A fabric without LIDs gets those of the plan in force; the files are in the folder.
+        """
         with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric) as lab:
                 self.assertEqual(status(self.cache, "--max-age", 2**31 - 1).returncode, 0)
                 event = lab.bring_up()
                 self.assertEqual(event.moved, 0)
                 self.assertIn(f"{TAKEN_OVER}{self.cache}/portmajor.plan", lab.osm.log())
-                lids = pmlab.Dump(lab.dump()).lids
-                for (switch, port), lid in self.planned("portmajor.plan").items():
-                    name = f"h{switch[4:]}-{port}" if port else switch
-                    self.assertEqual(lids[name], lid, name)
+                lids = self.check_lids(lab, "portmajor.drifting")
+                self.assertGreater(event.runs[-1].out_of_plan, 0)
                 self.assertEqual([p.name for p in self.cache.glob("portmajor.*")
                                   if not p.is_dir()], [])
                 simlab.poll_until(lambda: status(self.cache).returncode == 0, 60, "the state")

@@ -8,6 +8,7 @@ two free ports, and the netlists hold spare hosts and switches without cables.
 """
 
 import collections
+import json
 import re
 
 import labtest
@@ -721,12 +722,82 @@ class Migrate(OverTime):
             lab.event("back", "spine1")
             self.reboot(lab, self.ROUND[0])
             now = self.state(lab)
-        for start in (self.migrating, self.lab):
+        for start in (self.migrating, self.lab, self.migrating):
             with start(fabric) as lab:
                 again = self.check_event(lab, lab.bring_up(), now)
                 self.assertEqual(again.places, now.places)
                 self.check_same_tables(now, again)
+                if start == self.lab:  # here a reboot changes nothing
+                    self.reboot(lab, self.ROUND[1])
+                    self.assertEqual(self.state(lab).places, now.places)
+            self.assertTrue(pmlab.kept(self.cache, "drifting").exists())
+
+    def out_of_plan(self, lab, event):
+        """What the last run, the state and its metric say: as many as run elsewhere."""
+        number = event.runs[-1].out_of_plan
+        self.assertEqual(number, len(self.elsewhere(lab, hosts_only=False)), event.name)
+        simlab.poll_until(lambda: self.told() == (number, number), 30,
+                          f"out of plan {number}", state=lambda: f"{self.told()} told")
+        return number
+
+    def told(self):
+        """Out of plan by the state and by the metric."""
+        numbers = pmlab.kept(self.cache, "portmajor.prom").read_text("ascii")
+        metric = re.search(r"(?m)^portmajor_lids_out_of_plan{.*} (\d+)$", numbers)
+        return (json.loads(pmlab.kept(self.cache, "state").read_text())["out_of_plan"],
+                int(metric[1]))
+
+    def check_frozen(self, fabric, before, number):
+        """Without migrate neither a sweep nor a reboot moves anything, nor a restart."""
+        for _ in range(2):
+            with self.lab(fabric) as lab:
+                event = lab.bring_up()
+                self.check_event(lab, event, before)
+                self.assertEqual(self.out_of_plan(lab, event), number)
+                self.check_nothing_more(lab)
+                for names in self.ROUND:
+                    self.assertEqual(self.out_of_plan(lab, self.reboot(lab, names)), number)
+                self.assertEqual(self.state(lab).places, before.places)
+                event = lab.event("lose", "h2-2")  # which does not run then
+                self.assertEqual(event.runs[-1].out_of_plan,
+                                 number - (("leaf2", 2) in self.elsewhere(lab)))
+                event = lab.event("back", "h2-2")
+                self.check_event(lab, event, before)
+                self.assertEqual(self.out_of_plan(lab, event), number)
+
+    def test_no_yes_no(self):
+        """What is planned is kept beside what is in use, and counted until they are one."""
+        fabric = self.fabric()
+        with simlab.OpenSM(fabric, engine="updn", cache_dir=self.cache) as osm:
+            osm.settle()
+        path = self.folder / "fabric.dump"
+        fabric.dump(path)
+        before = State(path)
+        planned = planned_lids(self.plain.path)
+        hosts = [[name] for names in self.ROUND[:2] for name in names]
+        first = sum(lid != planned[where] for where, lid in before.lids.items())
+        self.assertGreater(first, len(planned) // 2)
+        self.check_frozen(fabric, before, first)
+        with self.migrating(fabric) as lab:
+            event = lab.bring_up()
+            self.check_event(lab, event, before)
+            self.assertEqual(self.out_of_plan(lab, event), first)
+            left, names = first, iter(2 * hosts)
+            while left == first:
+                left = self.out_of_plan(lab, self.reboot(lab, next(names)))
+            halfway = self.state(lab)
+        self.assertGreater(left, 0)
+        self.check_frozen(fabric, halfway, left)
+        with self.migrating(fabric) as lab:
+            event = lab.bring_up()
+            self.check_event(lab, event, halfway)
+            self.assertEqual(self.out_of_plan(lab, event), left)
+            for names in 2 * [*hosts, *self.ROUND[2:], *self.OWN_LEAF]:
+                left = self.out_of_plan(lab, self.reboot(lab, names))
+            self.assertEqual(left, 0)
+            last = self.state(lab)
         self.assertFalse(pmlab.kept(self.cache, "drifting").exists())
+        self.check_frozen(fabric, last, 0)
 
     def test_reassigned(self):
         """With -r nothing is waited for."""

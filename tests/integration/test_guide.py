@@ -166,6 +166,8 @@ class Guide(Commands):
         self.assertNotIn("portmajor", first)
         outs = [pmlab.Run.find(log)[-1] for log in (taken, migrate, moved, after)]
         self.assertEqual([run.moved for run in outs[:2]], [0, 0])
+        self.assertGreater(outs[0].out_of_plan, 0)
+        self.assertEqual(outs[1].out_of_plan, outs[0].out_of_plan)
         self.assertGreater(outs[2].moved, 0)
         self.assertEqual((outs[3].moved, outs[3].out_of_plan), (0, 0))
         self.assertNotIn("portmajor", back)

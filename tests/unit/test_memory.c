@@ -1223,10 +1223,16 @@ static void note_planning(const struct planning *planning)
 	note(&planning->phase, sizeof(planning->phase));
 	note_plan(planning->base);
 	note_plan(planning->plan);
+	if (planning->planned)
+		note(planning->planned,
+		     planning->plan->known->num_ports * sizeof(*planning->planned));
 }
 
-/* A plan is made without the spine s1, and then grows; evidence is asked for LIDs. */
-static void plan_twice(struct world *world, bool migrate)
+/*
+ * A plan is made without the spine s1, and then grows; evidence is asked for LIDs. With
+ * `apart` LIDs in use, those of the whole, are out of plan from the beginning.
+ */
+static void plan_twice(struct world *world, bool migrate, bool apart)
 {
 	struct pm_fabric *part = world_without(world, "s1");
 	struct planning planning = {0};
@@ -1236,9 +1242,11 @@ static void plan_twice(struct world *world, bool migrate)
 
 	if (!migrate)
 		request.evidence = evidence_unharmed(world);
-
+	for (uint32_t i = 0; !apart && i < part->num_ports; i++)
+		part->ports[i].lid = 0;
 	assert_int_equal(planning_propose(&planning, &request, &change, NULL), 0);
 	planning_adopt(&planning, &change);
+	assert_int_equal(planning.plan != planning.base, apart);
 	request.fabric = world->fabric;
 	shift_lids(world->fabric);
 	FILL(change, planning_propose(&planning, &request, &change, &trial.err));
@@ -1251,12 +1259,17 @@ static void plan_twice(struct world *world, bool migrate)
 
 static void try_planning(struct world *world)
 {
-	plan_twice(world, false);
+	plan_twice(world, false, false);
+}
+
+static void try_beside(struct world *world)
+{
+	plan_twice(world, false, true);
 }
 
 static void try_migrating(struct world *world)
 {
-	plan_twice(world, true);
+	plan_twice(world, true, false);
 }
 
 static void note_view(const struct view *view)
@@ -1648,15 +1661,15 @@ static const struct row rows[] = {
 	ROW(flapfile_read), ROW(smconf),
 	ROW(config),	    ROW(cutoff),
 	ROW(circuits),	    ROW(dsm),
-	ROW(planning),	    ROW(migrating),
-	ROW(rebase),	    ROW(look),
-	ROW(tell),	    ROW(flit_torus),
-	ROW(flit_mesh),	    ROW(flit_chain),
-	ROW(flit_tree),	    ROW(flit_tables),
-	ROW(flit),	    ROW(flit_run),
-	ROW(sets),	    ROW(slow_links),
-	ROW(traffic),	    ROW(calls),
-	ROW(share),
+	ROW(planning),	    ROW(beside),
+	ROW(migrating),	    ROW(rebase),
+	ROW(look),	    ROW(tell),
+	ROW(flit_torus),    ROW(flit_mesh),
+	ROW(flit_chain),    ROW(flit_tree),
+	ROW(flit_tables),   ROW(flit),
+	ROW(flit_run),	    ROW(sets),
+	ROW(slow_links),    ROW(traffic),
+	ROW(calls),	    ROW(share),
 };
 
 /* Where it stands, for a test that fails. */

@@ -9,6 +9,9 @@
 #include "recipe.h"
 #include "world.h"
 
+#include <portmajor/alloc.h>
+#include <portmajor/planfile.h>
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +68,20 @@ static void check_empty(const struct planning *planning)
 	assert_null(planning->base);
 	assert_null(planning->plan);
 	assert_null(planning->last);
+	assert_null(planning->planned);
 	assert_false(planning->unsaved);
+}
+
+/* What planning_count says of a fabric. */
+static uint32_t count(struct planning *planning, const struct pm_fabric *fabric)
+{
+	uint8_t *seen = pm_array(planning->plan->known->num_ports, 1);
+
+	assert_non_null(seen);
+	assert_true(pm_plan_match(planning->plan, fabric, seen));
+	planning_count(planning, seen);
+	free(seen);
+	return planning->out_of_plan;
 }
 
 static void test_made_and_grown(void **state)
@@ -166,16 +182,31 @@ static void test_lids_in_use(void **state)
 	struct pm_fabric *fabric = recipe_draw(TREE);
 	struct planning_request request = ask_for(fabric);
 	struct planning planning = {.phase = PLANNING_EMPTY};
+	struct pm_plan *base = plan_of(fabric, true);
+	struct planning_change change;
 
 	(void)state;
-	planning_load(&planning, plan_of(fabric, true), NULL);
+	planning_load(&planning, base, NULL);
 	swap_hosts(fabric);
 	request.keep = true;
+	change = propose(&planning, &request);
+	planning_discard(&planning, &change);
 	adopt(&planning, &request);
-	assert_ptr_equal(planning.plan, planning.base);
-	assert_int_equal(planning.out_of_plan, 2);
+	assert_ptr_equal(planning.base, base);
+	assert_ptr_not_equal(planning.plan, base);
+	assert_int_equal(count(&planning, fabric), 2);
 	assert_int_equal(lid_in_force(&planning, "l0"),
 			 fabric->ports[world_port(fabric, "a", 1)].lid);
+
+	/* Nothing more happens, whether LIDs in use are kept or not. */
+	for (int keep = 0; keep <= 1; keep++) {
+		request.keep = keep;
+		change = propose(&planning, &request);
+		assert_null(change.base);
+		assert_null(change.plan);
+		planning_adopt(&planning, &change);
+		assert_int_equal(count(&planning, fabric), 2);
+	}
 	planning_forget(&planning);
 	pm_fabric_free(fabric);
 }
@@ -198,7 +229,7 @@ static void test_migrate(void **state)
 	adopt(&planning, &request);
 	assert_ptr_equal(planning.base, base);
 	assert_ptr_not_equal(planning.plan, base);
-	assert_int_equal(planning.out_of_plan, 2);
+	assert_int_equal(count(&planning, fabric), 2);
 	assert_int_equal(lid_in_force(&planning, "l0"),
 			 fabric->ports[world_port(fabric, "a", 1)].lid);
 
@@ -211,7 +242,7 @@ static void test_migrate(void **state)
 	assert_ptr_equal(change.plan, base);
 	planning_adopt(&planning, &change);
 	assert_ptr_equal(planning.plan, base);
-	assert_int_equal(planning.out_of_plan, 0);
+	assert_int_equal(count(&planning, fabric), 0);
 	planning_forget(&planning);
 	pm_fabric_free(fabric);
 }
@@ -241,6 +272,415 @@ static void test_no_room(void **state)
 	planning_forget(&planning);
 	pm_fabric_free(small);
 	pm_fabric_free(large);
+}
+
+/* ---- From no to yes to no ---- */
+
+#define MAX_NODES 64
+
+/* A fabric over time: what its ports have, and the plans of the OpenSM that runs. */
+struct site {
+	struct recipe recipe;
+	uint16_t lid[MAX_NODES]; /* of host or switch, 0: none */
+	bool down[MAX_NODES];	 /* not active: it comes up in the next sweep */
+	struct planning planning;
+	bool migrate;
+	uint32_t moved; /* by the last sweep, of ports that were up */
+};
+
+static uint32_t port_of(const struct pm_fabric *fabric, const struct recipe_node *node)
+{
+	uint32_t i = pm_fabric_find_guid(fabric, node->guid);
+
+	if (i == PM_NONE)
+		return PM_NONE;
+	return fabric->nodes[i].first_port + (node->type == PM_SWITCH ? 0u : 1u);
+}
+
+/* What discovery finds: with migrate, ports that are not up have no LID. */
+static struct pm_fabric *discover(struct site *site)
+{
+	struct pm_fabric *fabric = recipe_build(&site->recipe, NULL);
+
+	for (uint32_t i = 0; i < site->recipe.num_nodes; i++) {
+		uint32_t port = port_of(fabric, &site->recipe.nodes[i]);
+
+		if (port != PM_NONE && !site->down[i])
+			fabric->ports[port].lid = site->lid[i];
+	}
+	return fabric;
+}
+
+/* The LID that a plan has for a node's place, or 0. */
+static uint16_t lid_by(const struct pm_plan *plan, const struct pm_fabric *fabric,
+		       const struct recipe_node *node)
+{
+	uint32_t port = port_of(fabric, node), place = PM_NONE;
+
+	if (port != PM_NONE)
+		place = pm_plan_place(plan, fabric, port);
+	return place == PM_NONE ? 0 : plan->lid[place];
+}
+
+/* Ports get the LIDs of the plan in force. The number out of plan. */
+static uint32_t give_lids(struct site *site, const struct pm_fabric *fabric)
+{
+	uint32_t differ = 0;
+
+	site->moved = 0;
+	for (uint32_t i = 0; i < site->recipe.num_nodes; i++) {
+		const struct recipe_node *node = &site->recipe.nodes[i];
+		uint16_t lid = lid_by(site->planning.plan, fabric, node);
+
+		if (!lid)
+			continue;
+		differ += lid != lid_by(site->planning.base, fabric, node);
+		site->moved += !site->down[i] && site->lid[i] && site->lid[i] != lid;
+		site->lid[i] = lid;
+		site->down[i] = false;
+		for (uint32_t j = 0; j < i; j++) /* of those that are away, too */
+			if (site->lid[j] == lid &&
+			    lid_by(site->planning.plan, fabric, &site->recipe.nodes[j]))
+				fail_msg("LID %u: %s and %s", lid, node->name,
+					 site->recipe.nodes[j].name);
+	}
+	return differ;
+}
+
+/* A sweep, the first of an OpenSM if `keep`; returns what is out of plan. */
+static uint32_t sweep(struct site *site, bool keep)
+{
+	struct pm_fabric *fabric = discover(site);
+	struct planning_request request = ask_for(fabric);
+	uint32_t differ;
+
+	request.migrate = site->migrate;
+	request.keep = keep;
+	adopt(&site->planning, &request);
+	differ = give_lids(site, fabric);
+	assert_int_equal(count(&site->planning, fabric), differ);
+	pm_fabric_free(fabric);
+	return differ;
+}
+
+/* A plan as it is read from its file. */
+static struct pm_plan *copy_plan(const struct pm_plan *plan)
+{
+	struct pm_plan *copy;
+	size_t length;
+	char *text;
+
+	assert_int_equal(pm_planfile_print(plan, &text, &length), 0);
+	assert_int_equal(pm_planfile_parse(text, length, "text", &copy, NULL), 0);
+	free(text);
+	return copy;
+}
+
+/* Another OpenSM, with the files of the one before; `lost`: not that of the plan in
+ * force.
+ */
+static uint32_t restart(struct site *site, bool migrate, bool lost)
+{
+	struct pm_plan *base = copy_plan(site->planning.base), *last = NULL;
+
+	if (site->planning.plan != site->planning.base && !lost)
+		last = copy_plan(site->planning.plan);
+	planning_load(&site->planning, base, last);
+	site->migrate = migrate;
+	return sweep(site, true);
+}
+
+static uint32_t node_of(const struct site *site, const char *name)
+{
+	for (uint32_t i = 0; i < site->recipe.num_nodes; i++)
+		if (!strcmp(site->recipe.nodes[i].name, name))
+			return i;
+	fail_msg("no %s", name);
+	return 0;
+}
+
+static uint32_t reboot(struct site *site, uint32_t node)
+{
+	site->lid[node] = 0;
+	site->down[node] = true;
+	return sweep(site, false);
+}
+
+static void set_away(struct site *site, const char *name, bool away)
+{
+	uint32_t node = node_of(site, name);
+
+	site->recipe.nodes[node].away = away;
+	if (!away)
+		site->down[node] = true;
+}
+
+/* Reboots one after the other until all is as planned: twice each at most. */
+static void migrate_all(struct site *site)
+{
+	uint32_t left = site->planning.out_of_plan;
+
+	for (int round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < site->recipe.num_nodes && left; i++) {
+			if (site->recipe.nodes[i].away)
+				continue;
+			left = reboot(site, i);
+			assert_int_equal(site->moved, 0);
+		}
+	assert_int_equal(left, 0);
+	assert_int_equal(sweep(site, false), 0);
+	assert_ptr_equal(site->planning.plan, site->planning.base);
+	assert_null(site->planning.planned);
+}
+
+/*
+ * A tree that runs with LIDs in the order of its nodes, as another engine gave them,
+ * taken over without migrate; `away` is not there yet.
+ */
+static uint32_t take_over(struct site *site, const char *away)
+{
+	const struct recipe_xgft shape = {.levels = 2,
+					  .hosts = 3,
+					  .children = {0, 4},
+					  .parents = {3},
+					  .parallel = {1}};
+	struct pm_fabric *fabric;
+	uint32_t differ;
+
+	*site = (struct site){.migrate = false};
+	recipe_add_xgft(&site->recipe, &shape);
+	assert_true(site->recipe.num_nodes < MAX_NODES);
+	if (away)
+		set_away(site, away, true);
+	fabric = recipe_build(&site->recipe, NULL);
+	for (uint32_t i = 0; i < site->recipe.num_nodes; i++) {
+		uint32_t port = port_of(fabric, &site->recipe.nodes[i]);
+
+		if (port != PM_NONE &&
+		    (fabric->ports[port].num == 0 || fabric->ports[port].peer != PM_NONE))
+			site->lid[i] = (uint16_t)(i + 1);
+	}
+	pm_fabric_free(fabric);
+	differ = sweep(site, true);
+	assert_int_equal(site->moved, 0);
+	assert_true(differ > site->recipe.num_nodes / 2);
+	return differ;
+}
+
+static void close_site(struct site *site)
+{
+	planning_forget(&site->planning);
+	recipe_free(&site->recipe);
+}
+
+/* Whether all that are there have the LIDs that they had. */
+static void check_lids(const struct site *site, const uint16_t *before)
+{
+	for (uint32_t i = 0; i < site->recipe.num_nodes; i++)
+		if (!site->recipe.nodes[i].away && site->lid[i] != before[i])
+			fail_msg("%s had LID %u, has %u", site->recipe.nodes[i].name,
+				 before[i], site->lid[i]);
+}
+
+/* The base is the plan of the fabric alone, whatever its ports have. */
+static void check_base(const struct site *site, struct recipe *recipe)
+{
+	struct pm_fabric *fabric = recipe_build(recipe, NULL);
+	struct pm_plan *made = plan_of(fabric, false);
+
+	for (uint32_t i = 0; i < recipe->num_nodes; i++)
+		assert_int_equal(lid_by(site->planning.base, fabric, &recipe->nodes[i]),
+				 lid_by(made, fabric, &recipe->nodes[i]));
+	pm_plan_free(made);
+	pm_fabric_free(fabric);
+}
+
+/* What is planned is not forgotten: sweeps, a restart and reboots leave it as it is. */
+static void test_stays(void **state)
+{
+	struct site site;
+	uint32_t differ = take_over(&site, NULL);
+	uint16_t before[MAX_NODES];
+
+	(void)state;
+	memcpy(before, site.lid, sizeof(before));
+	check_base(&site, &site.recipe);
+	assert_int_equal(sweep(&site, false), differ);
+	assert_int_equal(restart(&site, false, false), differ);
+	assert_int_equal(site.moved, 0);
+	for (uint32_t i = 0; i < site.recipe.num_nodes; i++)
+		assert_int_equal(reboot(&site, i), differ);
+	/* One that is off does not run with any LID, and comes back with its own. */
+	set_away(&site, "h7", true);
+	assert_int_equal(sweep(&site, false), differ - 1);
+	assert_int_equal(restart(&site, false, false), differ - 1);
+	set_away(&site, "h7", false);
+	assert_int_equal(sweep(&site, false), differ);
+	check_lids(&site, before);
+	check_base(&site, &site.recipe);
+	close_site(&site);
+}
+
+static void test_no_yes_no(void **state)
+{
+	struct site site;
+	uint32_t differ = take_over(&site, NULL), left = differ;
+	uint16_t before[MAX_NODES];
+
+	(void)state;
+	assert_int_equal(restart(&site, true, false), differ);
+	assert_int_equal(site.moved, 0);
+	assert_int_equal(sweep(&site, false), differ);
+	for (uint32_t i = 0; i < site.recipe.num_nodes / 2; i++)
+		left = reboot(&site, i);
+	assert_in_range(left, 1, differ - 1);
+
+	/* Frozen in the middle of it. */
+	memcpy(before, site.lid, sizeof(before));
+	assert_int_equal(restart(&site, false, false), left);
+	for (uint32_t i = 0; i < site.recipe.num_nodes; i++)
+		assert_int_equal(reboot(&site, i), left);
+	assert_int_equal(restart(&site, false, false), left);
+	check_lids(&site, before);
+
+	/* And on, in this OpenSM; then no changes nothing more. */
+	assert_int_equal(restart(&site, true, false), left);
+	migrate_all(&site);
+	check_base(&site, &site.recipe);
+	memcpy(before, site.lid, sizeof(before));
+	assert_int_equal(restart(&site, false, false), 0);
+	check_lids(&site, before);
+	close_site(&site);
+}
+
+/*
+ * What comes is planned beside what is there. It gets the planned LIDs at once where
+ * these are free.
+ */
+static void check_arrival(const char *name)
+{
+	struct site site;
+	uint32_t differ = take_over(&site, name), now;
+	uint16_t before[MAX_NODES];
+	struct pm_fabric *fabric;
+
+	memcpy(before, site.lid, sizeof(before));
+	set_away(&site, name, false);
+	now = sweep(&site, false);
+	assert_int_equal(site.moved, 0);
+	fabric = recipe_build(&site.recipe, NULL);
+	for (uint32_t i = 0; i < site.recipe.num_nodes; i++) {
+		uint16_t planned =
+			lid_by(site.planning.base, fabric, &site.recipe.nodes[i]);
+		bool taken = false;
+
+		if (before[i]) {
+			assert_int_equal(site.lid[i], before[i]);
+			continue;
+		}
+		for (uint32_t j = 0; j < site.recipe.num_nodes; j++)
+			taken |= before[j] == planned;
+		if (!taken && site.lid[i] != planned)
+			fail_msg("%s came: %s has LID %u, not %u", name,
+				 site.recipe.nodes[i].name, site.lid[i], planned);
+		differ += taken;
+	}
+	assert_int_equal(now, differ);
+	pm_fabric_free(fabric);
+	memcpy(before, site.lid, sizeof(before));
+	assert_int_equal(restart(&site, false, false), differ);
+	check_lids(&site, before);
+	assert_int_equal(restart(&site, true, false), differ);
+	migrate_all(&site);
+	close_site(&site);
+}
+
+static void test_arrivals(void **state)
+{
+	(void)state;
+	check_arrival("sw0-2"); /* a leaf with its hosts */
+	check_arrival("h9");
+	check_arrival("sw1-1"); /* a spine: planes that get no slots */
+}
+
+/* Its place has one LID in the base and another one in force; both stay. */
+static void check_replaced(const char *name)
+{
+	struct site site;
+	uint32_t differ = take_over(&site, NULL);
+	uint32_t node = node_of(&site, name);
+	uint16_t before[MAX_NODES];
+
+	memcpy(before, site.lid, sizeof(before));
+	site.recipe.nodes[node].away = true;
+	sweep(&site, false);
+	site.recipe.nodes[node].guid += 0x700000;
+	site.recipe.nodes[node].away = false;
+	site.lid[node] = 0;
+	assert_int_equal(sweep(&site, false), differ);
+	check_lids(&site, before);
+	assert_int_equal(restart(&site, false, false), differ);
+	check_lids(&site, before);
+	assert_int_equal(restart(&site, true, false), differ);
+	migrate_all(&site);
+	close_site(&site);
+}
+
+static void test_replaced(void **state)
+{
+	(void)state;
+	check_replaced("sw0-3");
+	check_replaced("sw1-0");
+}
+
+/* The file of the plan in force is gone: what runs keeps its LID. */
+static void test_file_lost(void **state)
+{
+	struct site site;
+	uint32_t differ = take_over(&site, NULL);
+	uint16_t before[MAX_NODES];
+
+	(void)state;
+	memcpy(before, site.lid, sizeof(before));
+	assert_int_equal(restart(&site, false, true), differ);
+	assert_int_equal(site.moved, 0);
+	check_lids(&site, before);
+	assert_int_equal(restart(&site, true, true), differ);
+	assert_int_equal(site.moved, 0);
+	migrate_all(&site);
+	close_site(&site);
+}
+
+/*
+ * A plan that was made from a part, beside LIDs of the plan for all: when the rest comes,
+ * that one is the base, and nothing is out of plan.
+ */
+static void test_origin(void **state)
+{
+	struct site site;
+	struct pm_fabric *fabric;
+	struct pm_plan *whole;
+	uint16_t before[MAX_NODES];
+
+	(void)state;
+	take_over(&site, NULL);
+	fabric = recipe_build(&site.recipe, NULL);
+	whole = plan_of(fabric, false);
+	for (uint32_t i = 0; i < site.recipe.num_nodes; i++)
+		site.lid[i] = lid_by(whole, fabric, &site.recipe.nodes[i]);
+	memcpy(before, site.lid, sizeof(before));
+	planning_forget(&site.planning);
+	set_away(&site, "sw1-1", true);
+	assert_true(sweep(&site, true) > 0);
+	check_lids(&site, before);
+	site.recipe.nodes[node_of(&site, "sw1-1")].away = false;
+	site.down[node_of(&site, "sw1-1")] = false; /* it reports its LID */
+	assert_int_equal(sweep(&site, false), 0);
+	assert_ptr_equal(site.planning.plan, site.planning.base);
+	check_lids(&site, before);
+	pm_plan_free(whole);
+	pm_fabric_free(fabric);
+	close_site(&site);
 }
 
 /* ---- At random ---- */
@@ -281,10 +721,40 @@ static void check_settled(const struct planning *planning, const struct pm_fabri
 	free(seen);
 }
 
+/* That the LIDs of places in use have not changed from one plan to another. */
+static void check_unmoved(const struct pm_plan *before, const struct pm_plan *now)
+{
+	for (uint32_t i = 0; i < before->known->num_ports; i++) {
+		const struct pm_port *p = &before->known->ports[i];
+		uint32_t place = pm_fabric_same_port(before->known, i, now->known);
+
+		if (!before->lid[i] || (p->num && !p->host) || place == PM_NONE ||
+		    (p->num && now->known->ports[place].peer != PM_NONE))
+			continue;
+		assert_int_equal(now->lid[place], before->lid[i]);
+	}
+}
+
+static void take(struct planning *planning, struct planning_change *change,
+		 const struct planning_request *request)
+{
+	bool still = planning->phase == PLANNING_SETTLED && !request->migrate &&
+		     !request->keep;
+	struct pm_plan *before = still ? copy_plan(planning->plan) : NULL;
+
+	planning_adopt(planning, change);
+	check_settled(planning, request->fabric);
+	assert_true((planning->plan == planning->base) == !planning->planned);
+	if (before)
+		check_unmoved(before, planning->plan);
+	pm_plan_free(before);
+}
+
 static void step(struct planning *planning, struct recipe *recipe, struct random *random)
 {
 	const struct planning before = *planning;
-	struct pm_fabric *fabric = draw_part(recipe, random, planning->base);
+	struct pm_fabric *fabric = draw_part(
+		recipe, random, planning->plan ? planning->plan : planning->base);
 	struct planning_request request = ask_for(fabric);
 	struct planning_change change;
 	struct pm_plan *read;
@@ -298,8 +768,7 @@ static void step(struct planning *planning, struct recipe *recipe, struct random
 		planning_discard(planning, &change);
 		assert_memory_equal(planning, &before, sizeof(before));
 	} else {
-		planning_adopt(planning, &change);
-		check_settled(planning, fabric);
+		take(planning, &change, &request);
 	}
 	if (random_chance(random, 5))
 		planning_forget(planning);
@@ -336,7 +805,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_made_and_grown), cmocka_unit_test(test_loaded),
 		cmocka_unit_test(test_lids_in_use),    cmocka_unit_test(test_migrate),
-		cmocka_unit_test(test_no_room),	       cmocka_unit_test(test_random),
+		cmocka_unit_test(test_no_room),	       cmocka_unit_test(test_stays),
+		cmocka_unit_test(test_no_yes_no),      cmocka_unit_test(test_arrivals),
+		cmocka_unit_test(test_replaced),       cmocka_unit_test(test_file_lost),
+		cmocka_unit_test(test_origin),	       cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,8 @@ struct pm_config {
 	enum pm_lid_order lid_order; /* default grouped */
 	/*
 	 * Whether ports that run with a LID other than planned are given the
-	 * planned one when they come up anew. Default no: they keep theirs.
+	 * planned one when they come up anew. Default no: they keep theirs, and what is
+	 * planned is kept beside.
 	 */
 	bool migrate;
 	/* Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s. The

@@ -21,8 +21,9 @@
  *   pm_plan_find_origin, of a plan that grew: it compares the LIDs that were recalled
  *
  * Evidence is used up: a LID that a port has in use, or is to get by the plan that
- * pm_plan_recall returns, belongs to its place from then on, as in any plan. With
- * `migrate`, ports are to get planned LIDs, and evidence has no place.
+ * pm_plan_recall returns, belongs to its place from then on, as in any plan. All of
+ * this is about the plan in force, whatever was planned at first. With `migrate`, ports
+ * are to get planned LIDs, and evidence has no place.
  */
 #ifndef PORTMAJOR_EVIDENCE_H
 #define PORTMAJOR_EVIDENCE_H
