@@ -58,27 +58,6 @@ static int find_origin(const struct pm_plan *grown, const struct pm_fabric *fabr
 }
 
 /*
- * With migrate, new planes are to get slots of those there are: a plan that has grown
- * by planes is made anew, and LIDs in use drift to it. The grown one stays where that
- * cannot be done. -ENOMEM.
- */
-static int deal_anew(const struct planning *planning, const struct pm_fabric *fabric,
-		     struct pm_plan **grown, struct pm_error *err)
-{
-	struct pm_plan *remade;
-	int rc;
-
-	if ((*grown)->tree.num_planes <= planning->base->tree.num_planes)
-		return 0;
-	rc = pm_plan_remake(*grown, fabric, &remade, err);
-	if (!rc) {
-		pm_plan_free(*grown);
-		*grown = remade;
-	}
-	return rc == -ENOMEM ? rc : 0;
-}
-
-/*
  * A new base where one is needed, else NULL; *grown tells whether it is the old one and
  * more. When LIDs run out because of parts that left for good, the plan is made anew;
  * then *keep is set, so that nothing moves.
@@ -161,6 +140,49 @@ static void use_base(const struct planning *planning, struct planning_change *ch
 	change->plan = planning->plan == base ? NULL : base;
 }
 
+/* Planes that no slot has. */
+static uint32_t count_idle(const struct pm_plan *plan)
+{
+	uint32_t idle = 0;
+
+	for (uint32_t p = 0; p < plan->tree.num_planes; p++) {
+		uint32_t i = 0;
+
+		while (i < plan->known->num_ports &&
+		       (plan->plane[i] != p || !plan->known->ports[i].num))
+			i++;
+		idle += i == plan->known->num_ports;
+	}
+	return idle;
+}
+
+/*
+ * With migrate, new planes are to get slots of those there are: a base that has grown by
+ * planes is made anew, and LIDs in use drift to it. After a restart also one that grew so
+ * before, without migrate, if that gives slots to planes without. The old one stays where
+ * that cannot be done. -ENOMEM.
+ */
+static int deal_anew(const struct planning *planning, const struct pm_fabric *fabric,
+		     bool grown, struct planning_change *change, struct pm_error *err)
+{
+	const struct pm_plan *base = base_to_be(planning, change);
+	bool more = grown && base->tree.num_planes > planning->base->tree.num_planes;
+	uint32_t idle = planning->phase == PLANNING_LOADED ? count_idle(base) : 0;
+	struct pm_plan *remade = NULL;
+	int rc;
+
+	if (!more && !idle)
+		return 0;
+	rc = pm_plan_remake(base, fabric, &remade, err);
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	if (more || count_idle(remade) < idle)
+		replace(&change->base, remade);
+	else
+		pm_plan_free(remade);
+	return 0;
+}
+
 /*
  * With migrate: the base goes on as it is made, and what is in force is that base with
  * the LIDs and planes of ports in use.
@@ -176,8 +198,8 @@ static int drift(const struct planning *planning, const struct planning_request 
 	if (grown)
 		rc = find_origin(change->base, request->fabric, &origin, err);
 	replace(&change->base, origin);
-	if (!rc && grown)
-		rc = deal_anew(planning, request->fabric, &change->base, err);
+	if (!rc)
+		rc = deal_anew(planning, request->fabric, grown, change, err);
 	if (!rc)
 		rc = pm_plan_keep(base_to_be(planning, change), request->fabric,
 				  before ? before : planning->base, &kept, &differ, err);

@@ -714,6 +714,23 @@ class Migrate(OverTime):
             self.check_planned(lab, self.plain.path)
             self.assertFalse(pmlab.kept(self.cache, "drifting").exists())
 
+    def test_spines_before(self):
+        """A spine that came before, without migrate, has its share planned at the restart."""
+        fabric = self.fabric("spine1")
+        with self.lab(fabric) as lab:
+            self.check_event(lab, lab.bring_up())
+            event = lab.event("back", "spine1")
+            now = self.check_event(lab, event)
+            self.assertEqual(event.runs[-1].out_of_plan, 0)
+        with self.migrating(fabric) as lab:
+            event = lab.bring_up()
+            self.check_same_tables(now, self.check_event(lab, event, now), hosts_only=True)
+            self.assertGreater(event.runs[-1].out_of_plan, 0)
+            for _ in range(2):
+                for names in self.ROUND + self.OWN_LEAF:
+                    self.reboot(lab, names)
+            self.check_planned(lab, self.plain.path)
+
     def test_restart_on_the_way(self):
         """Ports go on with the LIDs and planes that they had, and drift on as they reboot."""
         fabric = self.fabric("spine1")
