@@ -496,6 +496,60 @@ class Dump:
                 self._ENTRY.findall(line.partition(":")[2])}
 
 
+class Links:
+    """Which switch a port of a switch leads to, in what ibsim's Dump printed.
+
+    far   {switch name: {port: switch name}} over links that are up
+    top   {switch name: LinearFDBTop}
+    """
+
+    _PORT = re.compile(r'^\w+\t\[(\d+)\]\t"([^"]+)"\[(\d+)\]')
+    _TOP = re.compile(r"^#\tlinearcap \d+ FDBtop (\d+)")
+
+    def __init__(self, path):
+        self.far, self.top, name = {}, {}, None
+        with open(path, encoding="ascii", errors="replace") as lines:
+            for line in lines:
+                node = Dump._NODE.match(line)
+                port, top = self._PORT.match(line), self._TOP.match(line)
+                if node:
+                    name = node[2] if node[1] == "Switch" else None
+                    if name:
+                        self.far[name] = {}
+                elif name and top:
+                    self.top[name] = int(top[1])
+                elif name and port and int(port[1]):
+                    self.far[name][int(port[1])] = port[2]
+        for ports in self.far.values():
+            for port in [port for port, peer in ports.items() if peer not in self.far]:
+                del ports[port]
+
+
+def _loop_of(lid, far, tables):
+    """The switches that a LID's packets go round, or []."""
+    done = set()
+    for start in tables:
+        path, at = [], start
+        while at is not None and at not in done:
+            done.add(at)
+            path.append(at)
+            at = far[at].get(tables[at].get(lid))
+        if at in path:
+            return path[path.index(at):]
+    return []
+
+
+def loops(path):
+    """{LID: switches that its packets go round}, of all LIDs that a Dump has entries for."""
+    links, dump = Links(path), Dump(path)
+    tables = {name: {lid: port for lid, port in dump.table(name).items()
+                     if lid <= links.top[name] and port}
+              for name in dump.tables}
+    found = {lid: _loop_of(lid, links.far, tables)
+             for lid in sorted(set().union(*tables.values()))}
+    return {lid: switches for lid, switches in found.items() if switches}
+
+
 def changed_entries(before, after):
     """(switch, LID) for each entry that differs between two Dumps."""
     for switch, lines in after.tables.items():

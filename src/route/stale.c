@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where no cable was moved, nothing is found: of a loop's entries take the one that was
+ * written last, at a time when the tables led every packet on to the LID's place. Its
+ * next hop had a path then, so its entry was of that time as well, and so on around; but
+ * the tables of one time have no loop. What remains are moved cables, and records that
+ * are not what a switch holds. Each LID is followed all the same: it costs little, and
+ * needs no trust in how the tables came about.
+ */
+#include "parts.h"
+
+#include <portmajor/stale.h>
+
+#include <errno.h>
+
+uint32_t pm_stale_next(const struct pm_stale_input *input, uint32_t sw, uint8_t entry)
+{
+	const struct pm_fabric *known = input->routes->plan->known;
+	const struct pm_node *n = &known->nodes[sw];
+
+	if (!entry || entry > n->num_ports || !input->up[n->first_port + entry])
+		return PM_NONE;
+	return pm_fabric_peer_node(known, n->first_port + entry);
+}
+
+void pm_stale_mark_recabled(const struct pm_plan *before, const struct pm_plan *plan,
+			    uint8_t *recabled)
+{
+	const struct pm_fabric *old = before->known, *known = plan->known;
+
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		uint32_t was = pm_fabric_same_port(known, i, old), peer, old_peer;
+
+		if (was == PM_NONE)
+			continue;
+		peer = known->ports[i].peer;
+		old_peer = old->ports[was].peer;
+		if (old_peer != PM_NONE)
+			old_peer = pm_fabric_same_port(old, old_peer, known);
+		recabled[i] |= peer != old_peer;
+	}
+}
+
+static uint8_t wanted_entry(const struct pm_stale_input *input, uint32_t sw, uint32_t lid)
+{
+	return lid < input->routes->stride ? pm_routes_table(input->routes, sw)[lid]
+					   : PM_LFT_KEEP;
+}
+
+static uint8_t held_entry(const struct pm_stale_input *input, uint32_t sw, uint32_t lid)
+{
+	const struct pm_held *held = &input->held[sw];
+
+	return held->table && lid < held->length ? held->table[lid] : PM_LFT_KEEP;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct pm_stale_entry *x = a, *y = b;
+
+	if (x->sw != y->sw)
+		return x->sw < y->sw ? -1 : 1;
+	return x->lid < y->lid ? -1 : x->lid > y->lid;
+}
+
+static bool contains(const struct pm_stale *stale, uint32_t sw, uint32_t lid)
+{
+	const struct pm_stale_entry entry = {sw, (uint16_t)lid};
+
+	return stale->num && bsearch(&entry, stale->entries, stale->num, sizeof(entry),
+				     compare) != NULL;
+}
+
+uint8_t pm_stale_entry(const struct pm_stale_input *input, const struct pm_stale *stale,
+		       uint32_t sw, uint32_t lid)
+{
+	uint8_t entry = wanted_entry(input, sw, lid);
+
+	if (entry != PM_LFT_KEEP)
+		return entry;
+	entry = held_entry(input, sw, lid);
+	return entry == 0 || contains(stale, sw, lid) ? PM_LFT_KEEP : entry;
+}
+
+const struct pm_stale_entry *pm_stale_of(const struct pm_stale *stale, uint32_t sw,
+					 uint32_t *count)
+{
+	uint32_t low = 0, high = stale->num, first;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (stale->entries[mid].sw < sw)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (first = low; low < stale->num && stale->entries[low].sw == sw; low++)
+		;
+	*count = low - first;
+	return stale->entries + first;
+}
+
+static int add(struct pm_stale *stale, uint32_t sw, uint32_t lid)
+{
+	if (pm_grow(&stale->entries, &stale->room, stale->num + 1,
+		    sizeof(*stale->entries)))
+		return -ENOMEM;
+	stale->entries[stale->num++] = (struct pm_stale_entry){sw, (uint16_t)lid};
+	return 0;
+}
+
+/* ---- Kept entries ---- */
+
+struct search {
+	const struct pm_stale_input *input;
+	struct pm_stale *stale;
+	uint64_t *lids; /* of which some entry is kept */
+	/* [switch] Which walk was there last; walks are numbered from 1 on, and those of
+	 * one LID are those from `first` on. */
+	uint32_t *seen;
+	uint32_t walk, first;
+};
+
+/* Kept, in a block that is not the one wanted: a port, that is not known to be moved. */
+static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t end)
+{
+	const struct pm_stale_input *input = s->input;
+	const struct pm_node *n = route_node(input->routes, sw);
+
+	for (uint32_t lid = from; lid < end; lid++) {
+		uint8_t held = held_entry(input, sw, lid);
+
+		if (wanted_entry(input, sw, lid) != PM_LFT_KEEP || held == PM_LFT_KEEP ||
+		    !held)
+			continue;
+		if (held > n->num_ports ||
+		    !(input->recabled && input->recabled[n->first_port + held]))
+			pm_bits_set(s->lids, lid);
+		else if (add(s->stale, sw, lid))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int look_at_switch(struct search *s, uint32_t sw)
+{
+	const struct pm_routes *routes = s->input->routes;
+	const struct pm_held *held = &s->input->held[sw];
+	const uint8_t *table = pm_routes_table(routes, sw);
+	uint32_t both = held->length < routes->stride ? held->length : routes->stride;
+	int rc = 0;
+
+	if (!held->table)
+		return 0;
+	if (memcmp(held->table, table, both) == 0)
+		return look_at_block(s, sw, both, held->length);
+	for (uint32_t at = 0; at < held->length && !rc; at += PM_LFT_BLOCK) {
+		uint32_t end = at + PM_LFT_BLOCK < held->length ? at + PM_LFT_BLOCK
+								: held->length;
+
+		if (end > both || memcmp(held->table + at, table + at, end - at) != 0)
+			rc = look_at_block(s, sw, at, end);
+	}
+	return rc;
+}
+
+/* ---- Loops ---- */
+
+static uint8_t entry_now(const struct search *s, uint32_t sw, uint32_t lid,
+			 uint32_t sorted)
+{
+	const struct pm_stale so_far = {.entries = s->stale->entries, .num = sorted};
+
+	return pm_stale_entry(s->input, &so_far, sw, lid);
+}
+
+static uint32_t next_now(const struct search *s, uint32_t sw, uint32_t lid,
+			 uint32_t sorted)
+{
+	return pm_stale_next(s->input, sw, entry_now(s, sw, lid, sorted));
+}
+
+/*
+ * A loop through this switch: of its kept entries that of the first switch goes, so that
+ * LIDs that loop alike lose theirs in one block. There is one, as tables have no loop.
+ */
+static int break_loop(struct search *s, uint32_t sw, uint32_t lid, uint32_t sorted)
+{
+	uint32_t first = PM_NONE, at = sw;
+
+	do {
+		if (wanted_entry(s->input, at, lid) == PM_LFT_KEEP && at < first)
+			first = at;
+		at = next_now(s, at, lid, sorted);
+	} while (at != sw);
+	s->stale->loops++;
+	return first == PM_NONE ? 0 : add(s->stale, first, lid);
+}
+
+/* Follows a LID from every switch that keeps an entry for it. */
+static int follow(struct search *s, uint32_t lid, uint32_t sorted)
+{
+	uint32_t num = s->input->routes->num_switches;
+
+	s->stale->lids++;
+	s->first = s->walk + 1;
+	for (uint32_t start = 0; start < num; start++) {
+		uint32_t sw = start;
+
+		if (wanted_entry(s->input, start, lid) != PM_LFT_KEEP)
+			continue;
+		s->walk++;
+		while (sw != PM_NONE && s->seen[sw] < s->first) {
+			s->seen[sw] = s->walk;
+			sw = next_now(s, sw, lid, sorted);
+		}
+		if (sw != PM_NONE && s->seen[sw] == s->walk &&
+		    break_loop(s, sw, lid, sorted))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int find(struct search *s)
+{
+	const struct pm_routes *routes = s->input->routes;
+	uint32_t sorted;
+
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (look_at_switch(s, sw))
+			return -ENOMEM;
+	sorted = s->stale->num; /* switches came in order */
+	for (uint32_t w = 0; w < (UINT16_MAX + 1) / 64; w++)
+		for (uint64_t set = s->lids[w]; set; set &= set - 1)
+			if (follow(s, w * 64 + (uint32_t)__builtin_ctzll(set), sorted))
+				return -ENOMEM;
+	if (s->stale->num > sorted)
+		qsort(s->stale->entries, s->stale->num, sizeof(*s->stale->entries),
+		      compare);
+	return 0;
+}
+
+int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale)
+{
+	struct pm_stale found = {0};
+	struct search s = {.input = input, .stale = &found};
+	int rc = -ENOMEM;
+
+	s.lids = pm_array((UINT16_MAX + 1) / 64, sizeof(*s.lids));
+	s.seen = pm_array(input->routes->num_switches, sizeof(*s.seen));
+	if (s.lids && s.seen)
+		rc = find(&s);
+	free(s.lids);
+	free(s.seen);
+	if (rc) {
+		free(found.entries);
+		return rc;
+	}
+	pm_stale_free(stale);
+	*stale = found;
+	return 0;
+}
+
+void pm_stale_free(struct pm_stale *stale)
+{
+	free(stale->entries);
+	*stale = (struct pm_stale){0};
+}

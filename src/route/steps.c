@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A loop of a mixture takes one edge, the old or the new one, of each switch on it, so
+ * that it is a cycle of the graph of both; and each cycle of that graph is a mixture. So
+ * LIDs without such a cycle need no order.
+ *
+ * Of the others, a new entry is sent behind the changed ones that its packets meet. Then
+ * no loop has a new edge in it: new entries lead to new ones, and on to the place or to a
+ * drop. Nor has one only old edges, unless it looped before. Setting an entry to drop
+ * adds no edge. Where blocks wait for each other, all of them do that first, and go on
+ * to what is wanted together: then they lead to each other, to what was sent before, or
+ * to a drop.
+ */
+#include "parts.h"
+
+#include <portmajor/steps.h>
+
+#include <errno.h>
+
+/* A block with entries that need an order. */
+struct block {
+	uint32_t sw, number;
+	uint32_t waits; /* for so many entries that are not sent */
+	uint32_t behind; /* so many entries wait for it that are not sent */
+	bool sent;
+};
+
+struct plan {
+	const struct pm_stale_input *input;
+	const struct pm_stale *stale;
+	struct pm_steps *steps;
+	struct pm_stale_entry *changed; /* by LID, then switch */
+	uint32_t num_changed, changed_room;
+	uint64_t *lids; /* that could loop */
+	/* [switch] For finding cycles: 2 x number of the LID, odd: nothing is open there */
+	uint32_t *seen, *stack;
+	uint8_t *turn; /* [switch] its edges that were followed */
+	uint32_t number;
+	struct block *blocks; /* by switch and number */
+	uint32_t num_blocks, blocks_room;
+	/* Of block i, those it waits for: before[first[i]] .. before[first[i + 1] - 1];
+	 * and those that wait for it likewise. */
+	uint32_t *first, *before, *first_after, *after;
+	uint32_t num_before, before_room;
+	uint32_t *queue; /* [block] */
+};
+
+static uint8_t held_entry(const struct plan *p, uint32_t sw, uint32_t lid)
+{
+	const struct pm_held *held = &p->input->held[sw];
+
+	return held->table && lid < held->length ? held->table[lid] : PM_LFT_KEEP;
+}
+
+static uint8_t new_entry(const struct plan *p, uint32_t sw, uint32_t lid)
+{
+	return pm_stale_entry(p->input, p->stale, sw, lid);
+}
+
+static bool is_changed(const struct plan *p, uint32_t sw, uint32_t lid)
+{
+	const struct pm_held *held = &p->input->held[sw];
+
+	return held->table && lid < held->length &&
+	       held->table[lid] != new_entry(p, sw, lid);
+}
+
+/* ---- What changes ---- */
+
+static int note_changes(struct plan *p, uint32_t sw, uint32_t from, uint32_t end)
+{
+	for (uint32_t lid = from; lid < end; lid++) {
+		if (!is_changed(p, sw, lid))
+			continue;
+		if (pm_grow(&p->changed, &p->changed_room, p->num_changed + 1,
+			    sizeof(*p->changed)))
+			return -ENOMEM;
+		p->changed[p->num_changed++] =
+			(struct pm_stale_entry){sw, (uint16_t)lid};
+	}
+	return 0;
+}
+
+static int note_switch(struct plan *p, uint32_t sw)
+{
+	const struct pm_routes *routes = p->input->routes;
+	const struct pm_held *held = &p->input->held[sw];
+	const uint8_t *table = pm_routes_table(routes, sw);
+	uint32_t both = held->length < routes->stride ? held->length : routes->stride;
+	int rc = 0;
+
+	if (!held->table)
+		return 0;
+	if (memcmp(held->table, table, both) == 0)
+		return note_changes(p, sw, both, held->length);
+	for (uint32_t at = 0; at < held->length && !rc; at += PM_LFT_BLOCK) {
+		uint32_t end = at + PM_LFT_BLOCK < held->length ? at + PM_LFT_BLOCK
+								: held->length;
+
+		if (end > both || memcmp(held->table + at, table + at, end - at) != 0)
+			rc = note_changes(p, sw, at, end);
+	}
+	return rc;
+}
+
+static int compare_changed(const void *a, const void *b)
+{
+	const struct pm_stale_entry *x = a, *y = b;
+
+	if (x->lid != y->lid)
+		return x->lid < y->lid ? -1 : 1;
+	return x->sw < y->sw ? -1 : x->sw > y->sw;
+}
+
+static int note_all(struct plan *p)
+{
+	for (uint32_t sw = 0; sw < p->input->routes->num_switches; sw++)
+		if (note_switch(p, sw))
+			return -ENOMEM;
+	if (p->num_changed)
+		qsort(p->changed, p->num_changed, sizeof(*p->changed), compare_changed);
+	return 0;
+}
+
+/* ---- LIDs that could loop ---- */
+
+/* The next switch by the old (0) or the new (1) entry, or PM_NONE. */
+static uint32_t next_by(const struct plan *p, uint32_t sw, uint32_t lid, uint8_t which)
+{
+	return pm_stale_next(p->input, sw,
+			     which ? new_entry(p, sw, lid) : held_entry(p, sw, lid));
+}
+
+/* Whether the graph of old and new entries has a cycle that can be met from a switch. */
+static bool has_cycle(struct plan *p, uint32_t start, uint32_t lid)
+{
+	uint32_t open = 2 * p->number, depth = 0;
+
+	if (p->seen[start] >= open)
+		return false;
+	p->seen[start] = open;
+	p->turn[start] = 0;
+	p->stack[depth++] = start;
+	while (depth) {
+		uint32_t sw = p->stack[depth - 1], next;
+
+		if (p->turn[sw] == 2) {
+			p->seen[sw] = open + 1;
+			depth--;
+			continue;
+		}
+		next = next_by(p, sw, lid, p->turn[sw]++);
+		if (next == PM_NONE || p->seen[next] > open)
+			continue;
+		if (p->seen[next] == open)
+			return true;
+		p->seen[next] = open;
+		p->turn[next] = 0;
+		p->stack[depth++] = next;
+	}
+	return false;
+}
+
+/* These entries of one LID change. What is not known may lead anywhere. */
+static bool could_loop(struct plan *p, const struct pm_stale_entry *changed, uint32_t num)
+{
+	p->number++;
+	for (uint32_t i = 0; i < num; i++)
+		if (held_entry(p, changed[i].sw, changed[i].lid) == 0 ||
+		    has_cycle(p, changed[i].sw, changed[i].lid))
+			return true;
+	return false;
+}
+
+static void find_lids(struct plan *p)
+{
+	for (uint32_t i = 0, end; i < p->num_changed; i = end) {
+		uint32_t lid = p->changed[i].lid;
+
+		for (end = i; end < p->num_changed && p->changed[end].lid == lid; end++)
+			;
+		if (!could_loop(p, p->changed + i, end - i))
+			continue;
+		pm_bits_set(p->lids, lid);
+		p->steps->lids++;
+	}
+}
+
+/* ---- Blocks, and which wait for which ---- */
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+
+	if (x->sw != y->sw)
+		return x->sw < y->sw ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int list_blocks(struct plan *p)
+{
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < p->num_changed; i++) {
+		const struct pm_stale_entry *e = &p->changed[i];
+
+		if (!pm_bits_test(p->lids, e->lid))
+			continue;
+		if (pm_grow(&p->blocks, &p->blocks_room, num + 1, sizeof(*p->blocks)))
+			return -ENOMEM;
+		p->blocks[num++] = (struct block){.sw = e->sw,
+						  .number = e->lid / PM_LFT_BLOCK};
+	}
+	if (num)
+		qsort(p->blocks, num, sizeof(*p->blocks), compare_blocks);
+	for (uint32_t i = 0; i < num; i++)
+		if (!i || compare_blocks(&p->blocks[i], &p->blocks[p->num_blocks - 1]))
+			p->blocks[p->num_blocks++] = p->blocks[i];
+	return 0;
+}
+
+static uint32_t find_block(const struct plan *p, uint32_t sw, uint32_t lid)
+{
+	const struct block key = {.sw = sw, .number = lid / PM_LFT_BLOCK};
+	const struct block *found = bsearch(&key, p->blocks, p->num_blocks, sizeof(key),
+					    compare_blocks);
+
+	return (uint32_t)(found - p->blocks);
+}
+
+/* The first changed entry that the packets of a new one meet: its switch, or PM_NONE. */
+static uint32_t find_next_changed(const struct plan *p, uint32_t sw, uint32_t lid)
+{
+	for (uint32_t hops = 0; hops < p->input->routes->num_switches; hops++) {
+		sw = next_by(p, sw, lid, 1);
+		if (sw == PM_NONE || is_changed(p, sw, lid))
+			return sw;
+	}
+	return PM_NONE;
+}
+
+/* What one block waits for, at the end of before[]. */
+static int list_before(struct plan *p, const struct block *b)
+{
+	uint32_t from = b->number * PM_LFT_BLOCK;
+
+	for (uint32_t lid = from; lid < from + PM_LFT_BLOCK; lid++) {
+		uint32_t sw;
+
+		if (!pm_bits_test(p->lids, lid) || !is_changed(p, b->sw, lid))
+			continue;
+		sw = find_next_changed(p, b->sw, lid);
+		if (sw == PM_NONE)
+			continue;
+		if (pm_grow(&p->before, &p->before_room, p->num_before + 1,
+			    sizeof(*p->before)))
+			return -ENOMEM;
+		p->before[p->num_before++] = find_block(p, sw, lid);
+	}
+	return 0;
+}
+
+/* The other way around. */
+static void list_after(struct plan *p)
+{
+	for (uint32_t i = 0; i < p->num_blocks; i++) {
+		p->blocks[i].waits = p->first[i + 1] - p->first[i];
+		for (uint32_t k = p->first[i]; k < p->first[i + 1]; k++)
+			p->blocks[p->before[k]].behind++;
+	}
+	for (uint32_t i = 0; i < p->num_blocks; i++)
+		p->first_after[i + 1] = p->first_after[i] + p->blocks[i].behind;
+	for (uint32_t i = 0; i < p->num_blocks; i++)
+		for (uint32_t k = p->first[i]; k < p->first[i + 1]; k++)
+			p->after[p->first_after[p->before[k] + 1] -
+				 p->blocks[p->before[k]].behind--] = i;
+	for (uint32_t i = 0; i < p->num_blocks; i++)
+		p->blocks[i].behind = p->first_after[i + 1] - p->first_after[i];
+}
+
+static int list_waits(struct plan *p)
+{
+	p->first = pm_array(p->num_blocks + 1u, sizeof(*p->first));
+	p->first_after = pm_array(p->num_blocks + 1u, sizeof(*p->first_after));
+	p->queue = pm_array(p->num_blocks, sizeof(*p->queue));
+	if (!p->first || !p->first_after || !p->queue)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->num_blocks; i++) {
+		if (list_before(p, &p->blocks[i]))
+			return -ENOMEM;
+		p->first[i + 1] = p->num_before;
+	}
+	p->after = pm_array(p->num_before, sizeof(*p->after));
+	if (!p->after)
+		return -ENOMEM;
+	list_after(p);
+	return 0;
+}
+
+/* ---- Steps ---- */
+
+/* Adds a Set; with `drop`, entries that need an order drop. False: nothing changes. */
+static int add_set(struct plan *p, const struct block *b, bool drop, bool *changes)
+{
+	struct pm_steps *steps = p->steps;
+	struct pm_steps_set *set;
+
+	if (pm_grow(&steps->sets, &steps->room, steps->num + 1, sizeof(*steps->sets)))
+		return -ENOMEM;
+	set = &steps->sets[steps->num];
+	*set = (struct pm_steps_set){
+		.sw = b->sw, .number = b->number, .step = steps->steps};
+	*changes = false;
+	for (uint32_t i = 0; i < PM_LFT_BLOCK; i++) {
+		uint32_t lid = b->number * PM_LFT_BLOCK + i;
+		bool ordered = pm_bits_test(p->lids, lid) && is_changed(p, b->sw, lid);
+
+		set->entries[i] =
+			drop && ordered ? PM_LFT_KEEP : new_entry(p, b->sw, lid);
+		*changes |= set->entries[i] != held_entry(p, b->sw, lid);
+	}
+	steps->num += *changes;
+	return 0;
+}
+
+/* One block is sent for good, and goes to no queue any more. */
+static int send(struct plan *p, uint32_t block)
+{
+	bool changes;
+
+	p->blocks[block].sent = true;
+	return add_set(p, &p->blocks[block], false, &changes);
+}
+
+/* Those that waited for it wait for less; which are free now, at the end of the queue. */
+static uint32_t release(struct plan *p, uint32_t block, uint32_t num)
+{
+	for (uint32_t k = p->first_after[block]; k < p->first_after[block + 1]; k++) {
+		struct block *b = &p->blocks[p->after[k]];
+
+		if (!--b->waits && !b->sent)
+			p->queue[num++] = p->after[k];
+	}
+	return num;
+}
+
+/* A step for those in the queue; those that are free then are in it afterwards. */
+static int send_queue(struct plan *p, uint32_t *num)
+{
+	uint32_t end = *num, all = *num;
+
+	for (uint32_t i = 0; i < end; i++)
+		if (send(p, p->queue[i]))
+			return -ENOMEM;
+	p->steps->steps++;
+	/* No block is in it twice, so it has room. */
+	for (uint32_t i = 0; i < end; i++)
+		all = release(p, p->queue[i], all);
+	*num = all - end;
+	memmove(p->queue, p->queue + end, *num * sizeof(*p->queue));
+	return 0;
+}
+
+/*
+ * Blocks that are left wait for each other, or for such; those of the first kind come
+ * into the queue: of the others it is known in the end that nothing left waits for them.
+ */
+static uint32_t find_cyclic(struct plan *p)
+{
+	uint32_t num = 0, found = 0;
+
+	for (uint32_t i = 0; i < p->num_blocks; i++) {
+		struct block *b = &p->blocks[i];
+
+		if (b->sent)
+			continue;
+		b->behind = 0;
+		for (uint32_t k = p->first_after[i]; k < p->first_after[i + 1]; k++)
+			b->behind += !p->blocks[p->after[k]].sent;
+		if (!b->behind)
+			p->queue[num++] = i;
+	}
+	for (uint32_t i = 0; i < num; i++)
+		for (uint32_t k = p->first[p->queue[i]]; k < p->first[p->queue[i] + 1];
+		     k++) {
+			struct block *b = &p->blocks[p->before[k]];
+
+			if (!b->sent && !--b->behind)
+				p->queue[num++] = p->before[k];
+		}
+	for (uint32_t i = 0; i < p->num_blocks; i++)
+		if (!p->blocks[i].sent && p->blocks[i].behind)
+			p->queue[found++] = i;
+	return found;
+}
+
+/* First they drop. */
+static int drop_queue(struct plan *p, uint32_t num)
+{
+	uint32_t before = p->steps->num;
+	bool changes;
+
+	for (uint32_t i = 0; i < num; i++)
+		if (add_set(p, &p->blocks[p->queue[i]], true, &changes))
+			return -ENOMEM;
+	p->steps->twice += p->steps->num - before;
+	p->steps->steps += p->steps->num != before;
+	return 0;
+}
+
+static int send_all(struct plan *p)
+{
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < p->num_blocks; i++)
+		if (!p->blocks[i].waits)
+			p->queue[num++] = i;
+	for (;;) {
+		while (num)
+			if (send_queue(p, &num))
+				return -ENOMEM;
+		num = find_cyclic(p);
+		if (!num)
+			return 0;
+		if (drop_queue(p, num))
+			return -ENOMEM;
+	}
+}
+
+static int make(struct plan *p)
+{
+	uint32_t num = p->input->routes->num_switches;
+
+	p->lids = pm_array((UINT16_MAX + 1) / 64, sizeof(*p->lids));
+	p->seen = pm_array(num, sizeof(*p->seen));
+	p->stack = pm_array(num, sizeof(*p->stack));
+	p->turn = pm_array(num, 1);
+	if (!p->lids || !p->seen || !p->stack || !p->turn || note_all(p))
+		return -ENOMEM;
+	find_lids(p);
+	if (!p->steps->lids)
+		return 0;
+	if (list_blocks(p) || list_waits(p))
+		return -ENOMEM;
+	return send_all(p);
+}
+
+int pm_steps_make(const struct pm_stale_input *input, const struct pm_stale *stale,
+		  struct pm_steps *steps)
+{
+	struct pm_steps found = {0};
+	struct plan p = {.input = input, .stale = stale, .steps = &found};
+	int rc = make(&p);
+
+	free(p.changed);
+	free(p.lids);
+	free(p.seen);
+	free(p.stack);
+	free(p.turn);
+	free(p.blocks);
+	free(p.first);
+	free(p.before);
+	free(p.first_after);
+	free(p.after);
+	free(p.queue);
+	if (rc) {
+		free(found.sets);
+		return rc;
+	}
+	pm_steps_free(steps);
+	*steps = found;
+	return 0;
+}
+
+void pm_steps_free(struct pm_steps *steps)
+{
+	free(steps->sets);
+	*steps = (struct pm_steps){0};
+}

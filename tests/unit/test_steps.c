@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Stale entries and steps (stale.h, steps.h), on small trees and on random ones that are
+ * cabled anew again and again: no LID's packets loop, up to the highest entry, after each
+ * Set. PM_SEED and PM_ROUNDS are as in test_properties.c.
+ */
+#include "expect.h"
+#include "recipe.h"
+#include "world.h"
+
+#include <portmajor/steps.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DEFAULT_SEED 1
+#define DEFAULT_ROUNDS 3000
+#define EVENTS 6 /* of each tree */
+#define LONGEST 1024 /* entries of a table */
+
+static uint64_t seed; /* of the round at hand */
+
+/* How a trial sends what it sends. */
+enum manner {
+	IN_STEPS,
+	IN_ANY_ORDER, /* to see that the order matters */
+	KEEPING_ALL,  /* to see that stale entries matter */
+};
+
+struct trial {
+	struct random random;
+	struct recipe recipe;
+	enum manner manner;
+	struct pm_fabric *now;
+	struct pm_plan *plan;
+	struct pm_routes *routes;
+	uint32_t num; /* switches of the plan */
+	uint8_t *real; /* [switch][LONGEST] what they hold */
+	uint8_t *there; /* [switch] 1: OpenSM knows what it holds */
+	uint8_t *up, *alive; /* [port] of the plan's */
+	uint8_t *stayed;	  /* [port] up, and up before: packets pass */
+	uint8_t *recabled;
+	struct pm_held *held; /* [switch] OpenSM's records: real, where known */
+	struct pm_stale_input input;
+	struct pm_stale stale;
+	struct pm_steps steps;
+};
+
+/* What was met, over all trials. */
+static struct {
+	uint32_t events, sets, stale, ordered, twice, loops, loop_lids;
+} met;
+
+/* ---- Packets ---- */
+
+static uint8_t real_entry(const struct trial *t, uint32_t sw, uint32_t lid)
+{
+	return t->real[(size_t)sw * LONGEST + lid];
+}
+
+/* Whether packets for a LID that leave this switch come back, over the links given. */
+static bool comes_back(const struct trial *t, uint32_t sw, uint32_t lid,
+		       const uint8_t *links)
+{
+	const struct pm_fabric *known = t->plan->known;
+	uint32_t at = sw;
+
+	for (uint32_t hops = 0; hops <= t->num; hops++) {
+		const struct pm_node *n = &known->nodes[at];
+		uint8_t out = real_entry(t, at, lid);
+
+		if (!out || out > n->num_ports || !links[n->first_port + out])
+			return false;
+		at = pm_fabric_peer_node(known, n->first_port + out);
+		if (at == PM_NONE)
+			return false;
+		if (at == sw)
+			return true;
+	}
+	return false;
+}
+
+/* All LIDs, over all links. */
+static uint32_t count_loops(const struct trial *t)
+{
+	uint32_t loops = 0;
+
+	for (uint32_t lid = 1; lid < LONGEST; lid++)
+		for (uint32_t sw = 0; sw < t->num; sw++)
+			if (comes_back(t, sw, lid, t->up)) {
+				loops++;
+				break;
+			}
+	return loops;
+}
+
+/* ---- Sending ---- */
+
+static bool all_are_known(const struct trial *t)
+{
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		if (!t->there[sw])
+			return false;
+	return true;
+}
+
+/*
+ * A switch takes a block. Loops that begin now go by way of it. A link that has just come
+ * up passes no packet before the end of a sweep; nor does it have to be so, unless a
+ * switch is there whose table nobody knows.
+ */
+static void take_block(struct trial *t, uint32_t sw, uint32_t number,
+		       const uint8_t *entries)
+{
+	const uint8_t *links = all_are_known(t) ? t->up : t->stayed;
+	uint8_t *real = t->real + (size_t)sw * LONGEST + number * PM_LFT_BLOCK;
+	bool looped[PM_LFT_BLOCK];
+
+	for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
+		looped[i] = comes_back(t, sw, number * PM_LFT_BLOCK + i, links);
+	met.sets++;
+	for (uint32_t i = 0; i < PM_LFT_BLOCK; i++) {
+		uint32_t lid = number * PM_LFT_BLOCK + i;
+
+		if (real[i] == entries[i])
+			continue;
+		real[i] = entries[i];
+		if (looped[i] || !comes_back(t, sw, lid, links))
+			continue;
+		met.loops++;
+		if (t->manner == IN_STEPS)
+			fail_msg("PM_SEED=%llu PM_ROUNDS=1: LID %u loops over \"%s\"",
+				 (unsigned long long)seed, lid,
+				 pm_fabric_name(t->plan->known, sw));
+	}
+}
+
+static void send_steps(struct trial *t)
+{
+	uint32_t from = 0, end;
+
+	for (uint32_t step = 0; step < t->steps.steps; step++, from = end) {
+		for (end = from; end < t->steps.num && t->steps.sets[end].step == step;
+		     end++)
+			;
+		/* Of a step in random order. */
+		for (uint32_t i = end; i-- > from;) {
+			uint32_t k = from + random_below(&t->random, i - from + 1);
+			struct pm_steps_set set = t->steps.sets[k];
+
+			t->steps.sets[k] = t->steps.sets[i];
+			t->steps.sets[i] = set;
+			take_block(t, set.sw, set.number, set.entries);
+		}
+	}
+	EXPECT(from == t->steps.num);
+}
+
+/* What a switch is to hold; an entry that OpenSM does not know is to be none. */
+static void find_wanted(const struct trial *t, uint32_t sw, uint32_t number,
+			uint8_t *entries)
+{
+	for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
+		entries[i] = pm_stale_entry(&t->input, &t->stale, sw,
+					    number * PM_LFT_BLOCK + i);
+}
+
+/* Everything that still differs, in random order, as OpenSM might. */
+static void send_rest(struct trial *t)
+{
+	uint32_t blocks = LONGEST / PM_LFT_BLOCK, all = t->num * blocks;
+	uint32_t first = random_below(&t->random, all);
+	uint8_t *goal = malloc((size_t)t->num * LONGEST);
+
+	assert_non_null(goal);
+	for (uint32_t i = 0; i < all; i++)
+		find_wanted(t, i / blocks, i % blocks,
+			    goal + (size_t)i * PM_LFT_BLOCK);
+	for (uint32_t i = 0; i < all; i++) {
+		/* 7919 is prime, and larger than there are switches. */
+		uint32_t k = (uint32_t)((first + (uint64_t)i * 7919) % all);
+
+		if (memcmp(t->real + (size_t)k * PM_LFT_BLOCK,
+			   goal + (size_t)k * PM_LFT_BLOCK, PM_LFT_BLOCK) != 0)
+			take_block(t, k / blocks, k % blocks,
+				   goal + (size_t)k * PM_LFT_BLOCK);
+	}
+	free(goal);
+}
+
+/* ---- A sweep ---- */
+
+/* Kept entries lead where they led, or to a link that is down; all others are wanted. */
+static void check_kept(const struct trial *t)
+{
+	const struct pm_fabric *known = t->plan->known;
+
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		for (uint32_t lid = 0; lid < LONGEST; lid++) {
+			uint32_t first = known->nodes[sw].first_port;
+			uint8_t entry = real_entry(t, sw, lid), wanted = PM_LFT_KEEP;
+
+			if (lid < pm_routes_stride(t->routes))
+				wanted = pm_routes_table(t->routes, sw)[lid];
+			EXPECT(wanted == PM_LFT_KEEP || entry == wanted);
+			EXPECT(wanted != PM_LFT_KEEP || entry == PM_LFT_KEEP ||
+			       !t->recabled[first + entry]);
+		}
+}
+
+static void take_out_some(struct trial *t)
+{
+	const struct pm_fabric *known = t->plan->known;
+
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		if (known->ports[i].peer != PM_NONE && random_chance(&t->random, 2))
+			t->alive[i] = t->alive[known->ports[i].peer] = 0;
+}
+
+static void find_records(struct trial *t)
+{
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		t->held[sw] = t->there[sw] ? (struct pm_held){t->real + (size_t)sw * LONGEST,
+							       LONGEST}
+					   : (struct pm_held){NULL, 0};
+}
+
+static void sweep(struct trial *t)
+{
+	struct pm_detours detours = {.sm = PM_NONE};
+	uint8_t *records = malloc((size_t)t->num * LONGEST);
+
+	assert_non_null(records);
+	EXPECT(pm_plan_match(t->plan, t->now, t->up));
+	memcpy(t->alive, t->up, t->plan->known->num_ports);
+	for (uint32_t i = 0; i < t->plan->known->num_ports; i++)
+		t->stayed[i] &= t->up[i];
+	if (random_chance(&t->random, 30))
+		take_out_some(t);
+	pm_routes_update(t->routes, t->alive, &detours);
+	find_records(t);
+	if (t->manner != KEEPING_ALL) {
+		EXPECT(pm_stale_find(&t->input, &t->stale) == 0);
+		EXPECT(pm_steps_make(&t->input, &t->stale, &t->steps) == 0);
+	}
+	/* What is wanted follows from what was held then. */
+	memcpy(records, t->real, (size_t)t->num * LONGEST);
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		if (t->held[sw].table)
+			t->held[sw].table = records + (size_t)sw * LONGEST;
+	met.stale += t->stale.num;
+	met.ordered += t->steps.num;
+	met.twice += t->steps.twice;
+	met.events++;
+	if (t->manner == IN_STEPS)
+		send_steps(t);
+	send_rest(t);
+	free(records);
+	if (t->manner != KEEPING_ALL)
+		check_kept(t);
+	met.loop_lids += count_loops(t);
+	if (t->manner != KEEPING_ALL)
+		EXPECT(count_loops(t) == 0);
+	pm_stale_free(&t->stale);
+	pm_steps_free(&t->steps);
+}
+
+/* ---- Events ---- */
+
+static uint32_t draw_switch(struct trial *t)
+{
+	uint32_t i;
+
+	do
+		i = random_below(&t->random, t->recipe.num_nodes);
+	while (t->recipe.nodes[i].type != PM_SWITCH);
+	return i;
+}
+
+/* One end of a cable, of a host perhaps, goes to a free port of another switch. */
+static void move_cable(struct trial *t)
+{
+	struct recipe_cable *c =
+		&t->recipe.cables[random_below(&t->random, t->recipe.num_cables)];
+	uint32_t sw = draw_switch(t), end = random_below(&t->random, 2);
+	unsigned int port = recipe_free_port(&t->recipe, sw);
+
+	if (!port || c->node[!end] == sw)
+		return;
+	/* A host's end may be the one that moves: its port becomes an uplink. */
+	c->node[end] = sw;
+	c->port[end] = port;
+	c->away = false;
+}
+
+static void lose_or_return(struct trial *t)
+{
+	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
+		if (random_chance(&t->random, t->recipe.cables[i].away ? 40 : 6))
+			t->recipe.cables[i].away = !t->recipe.cables[i].away;
+	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
+		if (random_chance(&t->random, t->recipe.nodes[i].away ? 40 : 3))
+			t->recipe.nodes[i].away = !t->recipe.nodes[i].away;
+}
+
+static void change_some(struct trial *t)
+{
+	uint32_t moves = random_below(&t->random, 4);
+
+	lose_or_return(t);
+	for (uint32_t i = 0; i < moves; i++)
+		move_cable(t);
+}
+
+/* Arrays by the plan's switches and ports; what switches hold is carried over. */
+static void take_plan(struct trial *t, struct pm_plan *plan)
+{
+	const struct pm_plan *old = t->plan;
+	uint32_t num = plan->known->num_switches, ports = plan->known->num_ports;
+	uint8_t *real = malloc((size_t)num * LONGEST + 1), *there = calloc(num + 1u, 1);
+	uint8_t *stayed = calloc(ports, 1), *recabled = calloc(ports, 1);
+
+	assert_true(real && there && stayed && recabled);
+	memset(real, PM_LFT_KEEP, (size_t)num * LONGEST);
+	for (uint32_t sw = 0; old && sw < num; sw++) {
+		uint32_t was = pm_fabric_find_guid(old->known, plan->known->nodes[sw].guid);
+
+		if (was == PM_NONE)
+			continue;
+		memcpy(real + (size_t)sw * LONGEST, t->real + (size_t)was * LONGEST,
+		       LONGEST);
+		there[sw] = t->there[was];
+	}
+	if (old)
+		pm_stale_mark_recabled(old, plan, recabled);
+	for (uint32_t i = 0; old && i < ports; i++) {
+		uint32_t was = pm_fabric_same_port(plan->known, i, old->known);
+
+		stayed[i] = was != PM_NONE && t->up[was] && !recabled[i];
+	}
+	free(t->real);
+	free(t->there);
+	free(t->stayed);
+	free(t->recabled);
+	free(t->up);
+	free(t->alive);
+	free(t->held);
+	pm_routes_free(t->routes);
+	pm_plan_free(t->plan);
+	*t = (struct trial){
+		.random = t->random,
+		.recipe = t->recipe,
+		.manner = t->manner,
+		.now = t->now,
+		.plan = plan,
+		.num = num,
+		.real = real,
+		.there = there,
+		.stayed = stayed,
+		.recabled = recabled,
+		.up = calloc(ports, 1),
+		.alive = calloc(ports, 1),
+		.held = calloc(num + 1u, sizeof(*t->held)),
+	};
+	assert_true(t->up && t->alive && t->held);
+	EXPECT(pm_routes_make(plan, &t->routes, NULL) == 0);
+	t->input = (struct pm_stale_input){t->routes, t->held, t->up, t->recabled};
+}
+
+/* The plan as it grows, or, now and then, made anew: all LIDs are others then. */
+static int plan_anew(struct trial *t, struct pm_plan **plan)
+{
+	if (random_chance(&t->random, 15))
+		return pm_plan_remake(t->plan, t->now, plan, NULL);
+	return pm_plan_grow(t->plan, t->now, plan, NULL);
+}
+
+/* OpenSM forgets switches that it does not find; what they hold stays. */
+static void note_there(struct trial *t)
+{
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		t->there[sw] = pm_fabric_find_guid(
+				       t->now, t->plan->known->nodes[sw].guid) != PM_NONE;
+}
+
+static bool try_event(struct trial *t)
+{
+	struct pm_plan *plan = NULL;
+
+	change_some(t);
+	pm_fabric_free(t->now);
+	t->now = recipe_build(&t->recipe, NULL);
+	if (plan_anew(t, &plan))
+		return false;
+	if (plan && plan->top_lid >= LONGEST) {
+		pm_plan_free(plan);
+		return false;
+	}
+	memcpy(t->stayed, t->up, t->plan->known->num_ports);
+	memset(t->recabled, 0, t->plan->known->num_ports);
+	if (plan)
+		take_plan(t, plan);
+	sweep(t);
+	note_there(t);
+	return true;
+}
+
+static bool begin(struct trial *t, enum manner manner)
+{
+	const struct recipe_limits limits = {.switches = 40, .hosts = 60};
+	const struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_plan *plan = NULL;
+
+	*t = (struct trial){.random = {seed}, .manner = manner};
+	if (random_chance(&t->random, 60))
+		recipe_random(&t->recipe, &t->random, &limits);
+	else
+		recipe_add_meshed(&t->recipe,
+				  &(struct recipe_meshed){
+					  .pods = random_range(&t->random, 2, 3),
+					  .leaves = random_range(&t->random, 1, 4),
+					  .middles = random_range(&t->random, 2, 4),
+					  .tops = random_range(&t->random, 1, 3),
+					  .hosts = random_range(&t->random, 1, 2),
+				  });
+	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
+		if (t->recipe.nodes[i].type == PM_SWITCH)
+			t->recipe.nodes[i].num_ports += 3;
+	t->now = recipe_build(&t->recipe, NULL);
+	if (pm_plan_make(t->now, &config, &plan, NULL))
+		return false;
+	if (plan->top_lid >= LONGEST) {
+		pm_plan_free(plan);
+		return false;
+	}
+	take_plan(t, plan);
+	sweep(t);
+	note_there(t);
+	return true;
+}
+
+static void end(struct trial *t)
+{
+	pm_routes_free(t->routes);
+	pm_plan_free(t->plan);
+	pm_fabric_free(t->now);
+	recipe_free(&t->recipe);
+	free(t->real);
+	free(t->there);
+	free(t->up);
+	free(t->alive);
+	free(t->stayed);
+	free(t->recabled);
+	free(t->held);
+}
+
+static void try_many(enum manner manner, uint64_t usual)
+{
+	uint64_t first = from_environment("PM_SEED", DEFAULT_SEED);
+	uint64_t num = from_environment("PM_ROUNDS", usual);
+
+	memset(&met, 0, sizeof(met));
+	print_message("PM_SEED=%llu PM_ROUNDS=%llu\n", (unsigned long long)first,
+		      (unsigned long long)num);
+	for (seed = first; seed < first + num; seed++) {
+		struct trial t;
+
+		if (begin(&t, manner))
+			for (int i = 0; i < EVENTS && try_event(&t); i++)
+				;
+		end(&t);
+	}
+	print_message("%u events, %u Sets, %u in steps, %u blocks twice, %u stale "
+		      "entries, %u loops on the way, %u LIDs after it\n",
+		      met.events, met.sets, met.ordered, met.twice, met.stale, met.loops,
+		      met.loop_lids);
+	if (num < DEFAULT_ROUNDS / 10) /* few trees may have none of it */
+		met.loops = met.loop_lids = met.stale = met.ordered = met.twice = 1;
+}
+
+static void test_steps(void **state)
+{
+	(void)state;
+	try_many(IN_STEPS, DEFAULT_ROUNDS);
+	assert_true(met.stale && met.ordered && met.twice);
+}
+
+/* In any order packets would loop on the way: so the test above can fail. */
+static void test_any_order(void **state)
+{
+	(void)state;
+	try_many(IN_ANY_ORDER, DEFAULT_ROUNDS / 10);
+	assert_true(met.loops > 0);
+}
+
+/* With all entries kept, they would loop for good. */
+static void test_keeping_all(void **state)
+{
+	(void)state;
+	try_many(KEEPING_ALL, DEFAULT_ROUNDS / 10);
+	assert_true(met.loop_lids > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_any_order),
+		cmocka_unit_test(test_keeping_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
