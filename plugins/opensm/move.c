@@ -107,14 +107,6 @@ static int list_switch(struct move *move, uint32_t known)
 	return 0;
 }
 
-/* The directed route that OpenSM has to a switch. */
-static const osm_dr_path_t *find_route(const osm_switch_t *sw)
-{
-	osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
-
-	return port0 ? osm_physp_get_dr_path_ptr(port0) : NULL;
-}
-
 /* Zeroed in OpenSM's record until it is acknowledged, as in OpenSM and in repair.c. */
 static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
 {
@@ -122,7 +114,7 @@ static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *s
 	const struct block *block = &move->blocks[index];
 	const osm_switch_t *sw =
 		tables_switch(&move->on->osm->subn, move->plan, block->known);
-	const osm_dr_path_t *route = sw ? find_route(sw) : NULL;
+	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
 	uint32_t at = block->number * PM_LFT_BLOCK;
 
 	if (!route || at + PM_LFT_BLOCK > sw->lft_size)

@@ -102,6 +102,7 @@ static void delete_plugin(void *context)
 	repair_stop(plugin->repair);
 	ask_stop(plugin->ask);
 	view_free(&plugin->view);
+	pm_stale_free(&plugin->stale);
 	tables_forget(&plugin->tables);
 	shadow_forget(&plugin->shadow);
 	planning_forget(&plugin->planning);

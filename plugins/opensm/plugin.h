@@ -10,6 +10,7 @@
  *       view      seen, held back, unfit: to tables       no OpenSM
  *       repair    finds and mends losses                  asks
  *       move      goes over to other cables               asks
+ *       ahead     sends what needs an order before OpenSM asks
  *       recover   reads tables back                       asks
  *       ask       SMPs of our own, as many as the wire takes
  *       shadow    what would be sent in shadow mode
@@ -79,6 +80,7 @@
 #ifndef PORTMAJOR_PLUGIN_H
 #define PORTMAJOR_PLUGIN_H
 
+#include "ahead.h"
 #include "alarm.h"
 #include "ask.h"
 #include "drains.h"
@@ -108,6 +110,7 @@ struct plugin_run {
 	double milliseconds; /* of computing, and of them under the exclusive lock */
 	double locked_ms;
 	bool recomputed; /* under the lock */
+	struct ahead ahead;
 };
 
 struct plugin {
@@ -121,6 +124,7 @@ struct plugin {
 	struct pm_evidence *evidence; /* of LIDs before the first plan, or NULL */
 	struct view view;
 	struct tables tables;
+	struct pm_stale stale; /* entries to be taken out of the switches' tables */
 	struct store *store;
 	struct ask *ask;       /* NULL without memory: nothing is asked */
 	struct repair *repair; /* NULL: no early repair */
@@ -129,6 +133,7 @@ struct plugin {
 	struct state *state;   /* NULL: no memory for it */
 
 	bool discovered;      /* in this sweep, and nothing was routed since */
+	struct ahead ahead;   /* what was sent since then */
 	struct glance glance; /* what OpenSM has, and what the tables were made for */
 	bool covered; /* plan and LIDs are those for what the glance has learnt, .. */
 		      /* .. and were handed to OpenSM */

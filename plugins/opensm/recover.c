@@ -19,21 +19,12 @@ struct reading {
 	bool *missed; /* [switch] some block is not known */
 };
 
-/* The directed route that OpenSM has to a switch, and how many blocks are in use there.
- */
-static const osm_dr_path_t *find_route(const osm_switch_t *sw)
-{
-	osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
-
-	return port0 ? osm_physp_get_dr_path_ptr(port0) : NULL;
-}
-
 static enum ask_make make_question(void *context, uint32_t index, struct ask_smp *smp)
 {
 	struct reading *r = context;
 	uint32_t known = index / r->blocks, block = index % r->blocks;
 	const osm_switch_t *sw = tables_switch(r->subn, r->plan, known);
-	const osm_dr_path_t *route = sw ? find_route(sw) : NULL;
+	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
 
 	if (!route)
 		r->missed[known] = true;

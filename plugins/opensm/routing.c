@@ -193,3 +193,43 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		rc = keep_held(plugin, found, discovered, err);
 	return rc;
 }
+
+/* Records are what switches hold, and OpenSM is about to send what differs from them. */
+static bool may_send_ahead(const struct plugin *plugin)
+{
+	const osm_subn_t *subn = &plugin->osm->subn;
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+
+	return plugin->ask && used && used->context == plugin &&
+	       !plugin->yield.gave_way && subn->sm_state == IB_SMINFO_STATE_MASTER &&
+	       !subn->need_update && !subn->first_time_master_sweep &&
+	       !subn->coming_out_of_standby;
+}
+
+int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err)
+{
+	struct view *view = &plugin->view;
+	osm_opensm_t *osm = plugin->osm;
+	struct pm_held *held =
+		calloc(view->plan->known->num_switches + 1u, sizeof(*held));
+	const struct pm_stale_input input = {view->routes, held, view->seen,
+					     view->recabled};
+
+	if (!held)
+		return pm_error_no_memory(err);
+	if (discovered)
+		CL_PLOCK_ACQUIRE(&osm->lock);
+	tables_records(&osm->subn, view->plan, held);
+	if (discovered)
+		CL_PLOCK_RELEASE(&osm->lock);
+	if (pm_stale_find(&input, &plugin->stale)) {
+		free(held);
+		return pm_error_no_memory(err);
+	}
+	if (discovered && may_send_ahead(plugin))
+		ahead_run(&(struct ahead_subject){osm, plugin->ask, view, &plugin->stale,
+						  &input},
+			  &plugin->ahead);
+	free(held);
+	return 0;
+}

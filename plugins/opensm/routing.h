@@ -43,6 +43,12 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		    bool discovered, const struct routing_found *found,
 		    struct pm_error *err);
 
+/*
+ * Finds the stale entries of the switches' tables, and, right after discovery, with no
+ * lock held, sends what could loop in OpenSM's order; else with OpenSM's lock. -ENOMEM.
+ */
+int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err);
+
 /* Has OpenSM ask for tables again so many ms from now, or UINT64_MAX: when it wants to.
  */
 void routing_look_again(struct plugin *plugin, uint64_t in_ms);

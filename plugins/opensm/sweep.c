@@ -329,7 +329,8 @@ void sweep_discovered(struct plugin *plugin)
 		return;
 	clear_holds_if_asked(plugin);
 	plugin->failure.text[0] = '\0';
-	plugin->discovered = !prepare(plugin, &plugin->failure);
+	plugin->discovered = !prepare(plugin, &plugin->failure) &&
+			     !routing_find_stale(plugin, true, &plugin->failure);
 	if (plugin->discovered)
 		tell_changes(plugin);
 	plugin->milliseconds += wait_clock_ms() - start;
@@ -419,7 +420,7 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 	struct plugin_run *run = &plugin->run;
 	struct glance *glance = &plugin->glance;
 	osm_subn_t *subn = &plugin->osm->subn;
-	bool known;
+	bool known, found = plugin->discovered;
 	int rc = 0;
 
 	if (plugin->failure.text[0]) {
@@ -429,7 +430,9 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 	known = (plugin->discovered && glance_is_unchanged(glance, subn)) ||
 		glance_look(glance, subn);
 	plugin->discovered = false;
-	*run = (struct plugin_run){.recomputed = !known || !is_as_expected(plugin)};
+	*run = (struct plugin_run){.recomputed = !known || !is_as_expected(plugin),
+				   .ahead = plugin->ahead};
+	plugin->ahead = (struct ahead){.sent = 0};
 	if (run->recomputed)
 		rc = known && routing_is_covered(plugin)
 			     ? routing_recompute(plugin, false, err)
@@ -438,10 +441,15 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 		glance_keep(glance);
 	if (!rc)
 		rc = give_way(plugin, err);
+	if (!rc && (!found || run->recomputed))
+		rc = routing_find_stale(plugin, false, err);
 	if (rc)
 		return rc;
+	tell_stale(plugin);
 	tables_write(&plugin->tables, subn, plugin->planning.plan, plugin->view.routes,
-		     &run->written);
+		     &plugin->stale, &run->written);
+	pm_stale_free(&plugin->stale);
+	view_written(&plugin->view);
 	return 0;
 }
 
@@ -472,21 +480,36 @@ int sweep_build_tables(struct plugin *plugin)
 
 /* ---- Afterwards ---- */
 
+/* What was sent before OpenSM's turn is of this run as well. */
+static void add_ahead(struct plugin_run *run)
+{
+	const struct ahead *ahead = &run->ahead;
+
+	if (!ahead->sent)
+		return;
+	run->written.sent += ahead->sent;
+	run->written.delta = ahead->delta;
+	if (run->written.switches < ahead->delta.switches)
+		run->written.switches = (uint32_t)ahead->delta.switches;
+}
+
 /* The pending run is over, with so many of its blocks not acknowledged. */
 static void finish_run(struct plugin *plugin, uint64_t missing)
 {
 	struct plugin_run *run = &plugin->run;
 	double start = wait_clock_ms();
-	uint64_t sent = run->written.sent;
+	uint64_t sent = run->written.sent, acked = sent > missing ? sent - missing : 0;
 	struct state_run done;
 
 	view_tell(&plugin->view, run->change, sizeof(run->change));
 	run->milliseconds += wait_clock_ms() - start;
+	acked += run->ahead.acked;
+	add_ahead(run);
 	done = (struct state_run){
 		.number = ++plugin->runs,
 		.change = run->change,
 		.written = &run->written,
-		.acked = sent > missing ? sent - missing : 0,
+		.acked = acked,
 		.lids_assigned = plugin->given.assigned,
 		.lids_moved = plugin->given.moved,
 		.out_of_plan = plugin->planning.out_of_plan,
@@ -494,6 +517,7 @@ static void finish_run(struct plugin *plugin, uint64_t missing)
 	};
 
 	run->pending = false;
+	tell_ahead(plugin);
 	tell_run(plugin, done.acked);
 	if (plugin->state)
 		state_note_run(plugin->state, &done);

@@ -94,6 +94,30 @@ void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
 	}
 }
 
+/* ---- Reading ---- */
+
+const osm_dr_path_t *tables_route(const osm_switch_t *sw)
+{
+	osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
+
+	return port0 ? osm_physp_get_dr_path_ptr(port0) : NULL;
+}
+
+void tables_records(const osm_subn_t *subn, const struct pm_plan *plan,
+		    struct pm_held *held)
+{
+	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+		const osm_switch_t *sw = tables_switch(subn, plan, i);
+		uint32_t length =
+			sw ? (sw->max_lid_ho / PM_LFT_BLOCK + 1u) * PM_LFT_BLOCK : 0;
+
+		held[i] = (struct pm_held){NULL, 0};
+		if (sw && sw->lft && sw->p_node->discovery_count)
+			held[i] = (struct pm_held){
+				sw->lft, length < sw->lft_size ? length : sw->lft_size};
+	}
+}
+
 /* ---- Writing ---- */
 
 /* Entries of our table that a switch's arrays have room for. */
@@ -121,21 +145,51 @@ void tables_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
 			wanted[lid] = OSM_NO_PATH;
 }
 
+/* Takes stale entries out of a table; they count as entries that differ. */
+static void drop_stale(const osm_switch_t *sw, const struct pm_stale_entry *stale,
+		       uint32_t num, struct pm_delta *delta)
+{
+	uint32_t last = UINT32_MAX;
+
+	for (uint32_t i = 0; i < num && stale[i].lid < sw->lft_size; i++) {
+		uint32_t block = stale[i].lid / PM_LFT_BLOCK;
+		size_t at = (size_t)block * PM_LFT_BLOCK;
+
+		if (sw->new_lft[stale[i].lid] == OSM_NO_PATH)
+			continue;
+		delta->blocks += block != last &&
+				 !memcmp(sw->new_lft + at, sw->lft + at, PM_LFT_BLOCK);
+		delta->entries++;
+		last = block;
+		sw->new_lft[stale[i].lid] = OSM_NO_PATH;
+	}
+	delta->bound = (delta->entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+	delta->switches = delta->blocks != 0;
+}
+
 /* Few tables differ from OpenSM's record, and those in few blocks. */
-static void write_table(const struct pm_routes *routes, const osm_switch_t *sw,
-			uint32_t known, struct pm_delta *delta)
+static void write_table(const struct pm_routes *routes, const struct pm_stale *stale,
+			const osm_switch_t *sw, uint32_t known, struct pm_delta *total)
 {
 	const uint8_t *table = pm_routes_table(routes, known);
-	uint32_t length = common_length(routes, sw);
+	uint32_t length = common_length(routes, sw), num;
+	const struct pm_stale_entry *entries = pm_stale_of(stale, known, &num);
+	struct pm_delta own = {0};
 
 	memcpy(sw->new_lft, sw->lft, sw->lft_size);
-	if (!memcmp(sw->lft, table, length))
+	if (!num && !memcmp(sw->lft, table, length))
 		return;
-	pm_delta_add(delta, sw->lft, table, length);
+	pm_delta_add(&own, sw->lft, table, length);
 	for (uint32_t at = 0; at < length; at += PM_LFT_BLOCK)
 		if (memcmp(sw->lft + at, table + at, PM_LFT_BLOCK) != 0)
 			tables_wanted(sw->lft + at, table + at, PM_LFT_BLOCK,
 				      sw->new_lft + at);
+	if (num)
+		drop_stale(sw, entries, num, &own);
+	total->blocks += own.blocks;
+	total->entries += own.entries;
+	total->bound += own.bound;
+	total->switches += own.switches;
 }
 
 /* Whether a block is in OpenSM's record as it is wanted. */
@@ -233,7 +287,8 @@ static void forget_above_top(osm_switch_t *sw)
 }
 
 void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
-		  const struct pm_routes *routes, struct tables_written *written)
+		  const struct pm_routes *routes, const struct pm_stale *stale,
+		  struct tables_written *written)
 {
 	uint32_t at = 0;
 
@@ -246,7 +301,7 @@ void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan 
 		if (sw->need_update == 1 && seen && seen->intact)
 			sw->need_update = 0;
 		if (known != PM_NONE)
-			write_table(routes, sw, known, &written->delta);
+			write_table(routes, stale, sw, known, &written->delta);
 		else
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		keep_to_room(sw);

@@ -21,6 +21,7 @@
 #include <opensm/osm_opensm.h>
 
 #include <portmajor/delta.h>
+#include <portmajor/stale.h>
 
 struct tables_seen {
 	uint64_t key;	/* in OpenSM's table of switches */
@@ -53,12 +54,24 @@ void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
 void tables_forget(struct tables *tables);
 
 /*
- * Writes new_lft of every switch, and takes the mark back where the table is intact; that
- * is forgotten then. A switch that was not planned keeps what it has. One whose table has
- * no room for all LIDs is sent no more than it has room for, LinearFDBTop too.
+ * Writes new_lft of every switch, without the stale entries that were found for these
+ * routes and records, and takes the mark back where the table is intact; that is
+ * forgotten then. A switch that was not planned keeps what it has. One whose table has no
+ * room for all LIDs is sent no more than it has room for, LinearFDBTop too.
  */
 void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
-		  const struct pm_routes *routes, struct tables_written *written);
+		  const struct pm_routes *routes, const struct pm_stale *stale,
+		  struct tables_written *written);
+
+/*
+ * What OpenSM knows of tables, held[switch of plan->known], borrowed until the sweep goes
+ * on; see recover_record. Switches that the last discovery did not find have none.
+ */
+void tables_records(const osm_subn_t *subn, const struct pm_plan *plan,
+		    struct pm_held *held);
+
+/* The directed route that OpenSM has to a switch, or NULL. */
+const osm_dr_path_t *tables_route(const osm_switch_t *sw);
 
 /* Blocks of our table that a switch's record has room for and OpenSM sends. */
 uint32_t tables_blocks(const struct pm_routes *routes, const osm_switch_t *sw);

@@ -127,6 +127,44 @@ void tell_repair(const struct plugin *plugin, const struct repaired *done)
 	    done->gave_up ? done->gave_up : "");
 }
 
+static uint32_t count_blocks(const struct pm_stale *stale)
+{
+	uint32_t blocks = 0;
+
+	for (uint32_t i = 0; i < stale->num; i++) {
+		const struct pm_stale_entry *e = &stale->entries[i];
+
+		blocks += !i || e->sw != e[-1].sw ||
+			  e->lid / PM_LFT_BLOCK != e[-1].lid / PM_LFT_BLOCK;
+	}
+	return blocks;
+}
+
+void tell_stale(const struct plugin *plugin)
+{
+	const struct pm_stale *stale = &plugin->stale;
+
+	if (stale->num)
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    ": stale entries taken out: %u in %u LFT blocks, over moved cables "
+		    "or "
+		    "of %u LIDs that would loop",
+		    stale->num, count_blocks(stale), stale->loops);
+}
+
+void tell_ahead(const struct plugin *plugin)
+{
+	const struct ahead *ahead = &plugin->run.ahead;
+
+	if (ahead->sent || ahead->gave_up)
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    ": sent before the sweep, as %u LIDs could loop in its order: LFT "
+		    "blocks %" PRIu64 ", acked %" PRIu64 ", twice %u%s%s",
+		    ahead->lids, ahead->sent, ahead->acked, ahead->twice,
+		    ahead->gave_up ? "; left to the sweep: " : "",
+		    ahead->gave_up ? ahead->gave_up : "");
+}
+
 void tell_move(const struct plugin *plugin, const struct moved *done)
 {
 	say(&plugin->osm->log, OSM_LOG_INFO,

@@ -24,6 +24,12 @@ void tell_changes(struct plugin *plugin);
 void tell_run(const struct plugin *plugin, uint64_t acked);
 
 void tell_repair(const struct plugin *plugin, const struct repaired *done);
+/* Stale entries that are about to be taken out, if there are any. */
+void tell_stale(const struct plugin *plugin);
+
+/* What was sent before OpenSM's turn, if anything was. */
+void tell_ahead(const struct plugin *plugin);
+
 void tell_move(const struct plugin *plugin, const struct moved *done);
 void tell_shadow(const struct plugin *plugin, const struct state_shadow *done);
 

@@ -2,6 +2,7 @@
 #include "view.h"
 
 #include <portmajor/change.h>
+#include <portmajor/stale.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ void view_forget(struct view *view)
 	free(view->believed);
 	free(view->unfit);
 	free(view->drained);
+	free(view->recabled);
 	free(view->told.seen);
 	free(view->told.drained);
 	*view = (struct view){.flaps = flaps, .drains = drains};
@@ -42,6 +44,7 @@ static void carry_over(const struct view *from, struct view *to)
 			continue;
 		to->seen[port] = from->seen[i];
 		to->believed[port] = from->believed[i];
+		to->recabled[port] = from->recabled[i];
 		to->told.seen[port] = from->told.seen[i];
 		to->told.drained[port] = from->told.drained[i];
 	}
@@ -57,6 +60,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.believed = calloc(num, 1),
 		.unfit = calloc(plan->known->num_switches + 1u, 1),
 		.drained = calloc(num, 1),
+		.recabled = calloc(num, 1),
 		.told = {calloc(num, 1), calloc(num, 1)},
 		.flaps = view->flaps,
 		.holds = view->holds,
@@ -64,12 +68,16 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	};
 
 	if (!next.seen || !next.alive || !next.believed || !next.unfit || !next.drained ||
-	    !next.told.seen || !next.told.drained) {
+	    !next.recabled || !next.told.seen || !next.told.drained) {
 		view_forget(&next);
 		return pm_error_no_memory(err);
 	}
-	if (view->plan)
+	if (view->plan) {
 		carry_over(view, &next);
+		pm_stale_mark_recabled(view->plan, plan, next.recabled);
+	} else {
+		memset(next.recabled, 1, num);
+	}
 	view_forget(view);
 	*view = next;
 	return 0;
@@ -204,6 +212,11 @@ out:
 	free(alive);
 	free(drained);
 	return rc;
+}
+
+void view_written(struct view *view)
+{
+	memset(view->recabled, 0, view->plan->known->num_ports);
 }
 
 void view_tell(struct view *view, char *text, size_t size)

@@ -25,6 +25,8 @@ struct view {
 	uint8_t *believed; /* [port] seen, or not known to be down */
 	uint8_t *unfit;	   /* [switch] 1: none of its cables is in use */
 	uint8_t *drained;  /* [port] taken out by drains */
+	uint8_t *recabled; /* [port] leads elsewhere than when tables were last written,
+			    * or no plan tells where; see view_written */
 	struct view_told { /* at the last view_tell */
 		uint8_t *seen, *drained;
 	} told;
@@ -60,6 +62,9 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
  */
 int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	      struct pm_error *err);
+
+/* All switches are about to hold these tables, and nothing over cables of before. */
+void view_written(struct view *view);
 
 /* What differs from the last call, in words (pm_change_describe). */
 void view_tell(struct view *view, char *text, size_t size);

@@ -20,7 +20,7 @@
 /* A block with entries that need an order. */
 struct block {
 	uint32_t sw, number;
-	uint32_t waits; /* for so many entries that are not sent */
+	uint32_t waits;	 /* for so many entries that are not sent */
 	uint32_t behind; /* so many entries wait for it that are not sent */
 	bool sent;
 };
@@ -32,7 +32,8 @@ struct plan {
 	struct pm_stale_entry *changed; /* by LID, then switch */
 	uint32_t num_changed, changed_room;
 	uint64_t *lids; /* that could loop */
-	/* [switch] For finding cycles: 2 x number of the LID, odd: nothing is open there */
+	/* [switch] For finding cycles: 2 x number of the LID, odd: nothing is open there
+	 */
 	uint32_t *seen, *stack;
 	uint8_t *turn; /* [switch] its edges that were followed */
 	uint32_t number;
@@ -75,8 +76,7 @@ static int note_changes(struct plan *p, uint32_t sw, uint32_t from, uint32_t end
 		if (pm_grow(&p->changed, &p->changed_room, p->num_changed + 1,
 			    sizeof(*p->changed)))
 			return -ENOMEM;
-		p->changed[p->num_changed++] =
-			(struct pm_stale_entry){sw, (uint16_t)lid};
+		p->changed[p->num_changed++] = (struct pm_stale_entry){sw, (uint16_t)lid};
 	}
 	return 0;
 }
@@ -208,8 +208,8 @@ static int list_blocks(struct plan *p)
 			continue;
 		if (pm_grow(&p->blocks, &p->blocks_room, num + 1, sizeof(*p->blocks)))
 			return -ENOMEM;
-		p->blocks[num++] = (struct block){.sw = e->sw,
-						  .number = e->lid / PM_LFT_BLOCK};
+		p->blocks[num++] =
+			(struct block){.sw = e->sw, .number = e->lid / PM_LFT_BLOCK};
 	}
 	if (num)
 		qsort(p->blocks, num, sizeof(*p->blocks), compare_blocks);
@@ -222,8 +222,8 @@ static int list_blocks(struct plan *p)
 static uint32_t find_block(const struct plan *p, uint32_t sw, uint32_t lid)
 {
 	const struct block key = {.sw = sw, .number = lid / PM_LFT_BLOCK};
-	const struct block *found = bsearch(&key, p->blocks, p->num_blocks, sizeof(key),
-					    compare_blocks);
+	const struct block *found =
+		bsearch(&key, p->blocks, p->num_blocks, sizeof(key), compare_blocks);
 
 	return (uint32_t)(found - p->blocks);
 }

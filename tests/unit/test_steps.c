@@ -20,7 +20,7 @@
 
 #define DEFAULT_SEED 1
 #define DEFAULT_ROUNDS 3000
-#define EVENTS 6 /* of each tree */
+#define EVENTS 6     /* of each tree */
 #define LONGEST 1024 /* entries of a table */
 
 static uint64_t seed; /* of the round at hand */
@@ -39,11 +39,11 @@ struct trial {
 	struct pm_fabric *now;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
-	uint32_t num; /* switches of the plan */
-	uint8_t *real; /* [switch][LONGEST] what they hold */
-	uint8_t *there; /* [switch] 1: OpenSM knows what it holds */
+	uint32_t num;	     /* switches of the plan */
+	uint8_t *real;	     /* [switch][LONGEST] what they hold */
+	uint8_t *there;	     /* [switch] 1: OpenSM knows what it holds */
 	uint8_t *up, *alive; /* [port] of the plan's */
-	uint8_t *stayed;	  /* [port] up, and up before: packets pass */
+	uint8_t *stayed;     /* [port] up, and up before: packets pass */
 	uint8_t *recabled;
 	struct pm_held *held; /* [switch] OpenSM's records: real, where known */
 	struct pm_stale_input input;
@@ -179,8 +179,7 @@ static void send_rest(struct trial *t)
 
 	assert_non_null(goal);
 	for (uint32_t i = 0; i < all; i++)
-		find_wanted(t, i / blocks, i % blocks,
-			    goal + (size_t)i * PM_LFT_BLOCK);
+		find_wanted(t, i / blocks, i % blocks, goal + (size_t)i * PM_LFT_BLOCK);
 	for (uint32_t i = 0; i < all; i++) {
 		/* 7919 is prime, and larger than there are switches. */
 		uint32_t k = (uint32_t)((first + (uint64_t)i * 7919) % all);
@@ -225,9 +224,10 @@ static void take_out_some(struct trial *t)
 static void find_records(struct trial *t)
 {
 	for (uint32_t sw = 0; sw < t->num; sw++)
-		t->held[sw] = t->there[sw] ? (struct pm_held){t->real + (size_t)sw * LONGEST,
-							       LONGEST}
-					   : (struct pm_held){NULL, 0};
+		t->held[sw] = t->there[sw]
+				      ? (struct pm_held){t->real + (size_t)sw * LONGEST,
+							 LONGEST}
+				      : (struct pm_held){NULL, 0};
 }
 
 static void sweep(struct trial *t)
@@ -328,7 +328,8 @@ static void take_plan(struct trial *t, struct pm_plan *plan)
 	assert_true(real && there && stayed && recabled);
 	memset(real, PM_LFT_KEEP, (size_t)num * LONGEST);
 	for (uint32_t sw = 0; old && sw < num; sw++) {
-		uint32_t was = pm_fabric_find_guid(old->known, plan->known->nodes[sw].guid);
+		uint32_t was =
+			pm_fabric_find_guid(old->known, plan->known->nodes[sw].guid);
 
 		if (was == PM_NONE)
 			continue;

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "ahead.h"
+
+#include "tables.h"
+
+#include <portmajor/steps.h>
+
+#include <string.h>
+
+#define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
+#define SILENT_MS 800  /* as OpenSM's own time-out and retries by default */
+
+/* One step. */
+struct step {
+	const struct ahead_subject *on;
+	const struct pm_steps_set *sets;
+	struct ahead *done;
+};
+
+/* Zeroed in OpenSM's record until it is acknowledged, as in OpenSM and in move.c. */
+static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
+{
+	const struct step *step = context;
+	const struct pm_steps_set *set = &step->sets[index];
+	const osm_switch_t *sw =
+		tables_switch(&step->on->osm->subn, step->on->view->plan, set->sw);
+	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
+	size_t at = (size_t)set->number * PM_LFT_BLOCK;
+
+	if (!route || at + PM_LFT_BLOCK > sw->lft_size)
+		return ASK_OMIT;
+	*smp = (struct ask_smp){.kind = ASK_SET_BLOCK,
+				.sw = sw,
+				.modifier = set->number,
+				.route = *route};
+	memcpy(smp->data, set->entries, PM_LFT_BLOCK);
+	memset(sw->lft + at, 0, PM_LFT_BLOCK);
+	return ASK_SEND;
+}
+
+/* What follows would not be in order: OpenSM sends that. */
+static bool take_acknowledgement(void *context, const struct ask_answer *answer)
+{
+	struct step *step = context;
+
+	step->done->acked += answer->outcome == ASK_ANSWERED;
+	if (answer->outcome != ASK_ANSWERED)
+		step->done->gave_up = "a block not answered";
+	return !step->done->gave_up && !osm_exit_flag;
+}
+
+static void send_step(struct step *step, uint32_t num)
+{
+	struct ask_count count = {0};
+
+	ask_run(step->on->ask,
+		&(struct ask_batch){.num = num,
+				    .ahead = BLOCKS_AHEAD,
+				    .total_ms = SILENT_MS,
+				    .exclusive = true,
+				    .context = step,
+				    .make = make_block,
+				    .take = take_acknowledgement},
+		&count);
+	step->done->sent += count.sent;
+	if (count.sent < num && !step->done->gave_up)
+		step->done->gave_up = "a switch has no route";
+}
+
+static void send_steps(const struct ahead_subject *subject, const struct pm_steps *steps,
+		       struct ahead *done)
+{
+	uint32_t from = 0, end;
+
+	for (; from < steps->num && !done->gave_up && !osm_exit_flag; from = end) {
+		struct step step = {subject, steps->sets + from, done};
+
+		for (end = from;
+		     end < steps->num && steps->sets[end].step == steps->sets[from].step;
+		     end++)
+			;
+		send_step(&step, end - from);
+	}
+}
+
+static void count_all(const struct ahead_subject *subject, struct ahead *done)
+{
+	const struct pm_stale_input *input = subject->input;
+	uint32_t stride = pm_routes_stride(input->routes);
+
+	for (uint32_t sw = 0; sw < subject->view->plan->known->num_switches; sw++) {
+		const struct pm_held *held = &input->held[sw];
+		uint32_t length = held->length < stride ? held->length : stride;
+		struct pm_delta own = {0};
+		uint32_t stale;
+
+		if (!held->table)
+			continue;
+		pm_delta_add(&own, held->table, pm_routes_table(input->routes, sw),
+			     length);
+		pm_stale_of(subject->stale, sw, &stale);
+		own.entries += stale;
+		done->delta.entries += own.entries;
+		done->delta.bound += (own.entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+		done->delta.switches += own.entries != 0;
+	}
+}
+
+void ahead_run(const struct ahead_subject *subject, struct ahead *done)
+{
+	struct pm_steps steps = {0};
+
+	*done = (struct ahead){.sent = 0};
+	if (pm_steps_make(subject->input, subject->stale, &steps)) {
+		done->gave_up = "out of memory";
+		return;
+	}
+	if (steps.num) {
+		count_all(subject, done);
+		done->lids = steps.lids;
+		done->twice = steps.twice;
+		send_steps(subject, &steps, done);
+	}
+	pm_steps_free(&steps);
+}
