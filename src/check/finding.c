@@ -19,6 +19,7 @@ static const char *const names[PM_FINDING_KINDS] = {
 	[PM_FOUND_MISROUTED] = "misrouted",
 	[PM_FOUND_APART] = "unreachable",
 	[PM_FOUND_SM] = "sm",
+	[PM_FOUND_LOOPS] = "loops",
 	[PM_FOUND_CREDIT_LOOP] = "credit-loop",
 	[PM_FOUND_BALANCE] = "balance",
 	[PM_FOUND_UNKNOWN_LID] = "unknown-lid",

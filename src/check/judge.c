@@ -279,6 +279,23 @@ static void judge_paths(struct judge *j)
 			   p->example[i].text);
 }
 
+/* "leaf0", "spine1" and so on, as far as there is room. */
+static void judge_loops(struct judge *j)
+{
+	const struct pm_check_loops *l = &j->found.loops;
+	char text[PM_FINDING_TEXT / 2] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < l->length && i < PM_CHECK_LOOP && used < sizeof(text);
+	     i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s\"%s\"",
+					 i ? ", " : "",
+					 pm_fabric_name(j->fabric, l->loop[i]));
+	judge_find(j, PM_FOUND_LOOPS, l->lids, "loops: %u %s, LID %u over %s%s", l->lids,
+		   l->lids == 1 ? "LID" : "LIDs", l->lid, text,
+		   l->length > PM_CHECK_LOOP ? ", .." : "");
+}
+
 /* "leaf0"[7] and so on, as far as there is room. */
 static void judge_credits(struct judge *j)
 {
@@ -320,6 +337,8 @@ static int walk(struct judge *j, struct pm_error *err)
 	int rc = pm_check_paths(&check, j->config->from_all, &found->paths, err);
 
 	if (!rc)
+		rc = pm_check_loops(&check, &found->loops, err);
+	if (!rc)
 		rc = pm_check_credits(&check, &found->credits, err);
 	if (!rc)
 		rc = pm_check_loads(&check, &found->loads, err);
@@ -328,6 +347,7 @@ static int walk(struct judge *j, struct pm_error *err)
 	if (rc)
 		return rc;
 	judge_paths(j);
+	judge_loops(j);
 	judge_credits(j);
 	for (unsigned int l = 0; l < PM_CHECK_LEVELS; l++) {
 		judge_load(j, &found->loads.up[l], "up", l);

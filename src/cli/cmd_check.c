@@ -146,6 +146,24 @@ static json_t *paths_json(const struct pm_check_paths *p)
 			 (json_int_t)p->misrouted, "sm", (json_int_t)p->deaf);
 }
 
+static json_t *loops_json(const struct judged *j)
+{
+	const struct pm_check_loops *loops = &j->found.loops;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < loops->length && i < PM_CHECK_LOOP; i++) {
+		uint32_t sw = loops->loop[i];
+
+		list = cli_json_append(
+			list, json_pack("{s:o, s:o}", "guid",
+					cli_json_guid(j->fabric->nodes[sw].guid), "name",
+					cli_json_string(pm_fabric_name(j->fabric, sw))));
+	}
+	return json_pack("{s:I, s:o, s:I, s:o}", "lids", (json_int_t)loops->lids, "lid",
+			 loops->lids ? json_integer(loops->lid) : json_null(), "length",
+			 (json_int_t)loops->length, "switches", list);
+}
+
 static json_t *credits_json(const struct judged *j)
 {
 	const struct pm_check_credits *credits = &j->found.credits;
@@ -192,7 +210,7 @@ static json_t *describe(const struct judged *j, const struct request *request)
 	return cli_json_join(
 		cli_json_new("check", 2),
 		json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:o, s:o, s:o, s:o, "
-			  "s:o, s:o, s:o}",
+			  "s:o, s:o, s:o, s:o}",
 			  "findings", findings_json(found), "switches",
 			  (json_int_t)j->fabric->num_switches, "tables",
 			  (json_int_t)found->tables, "end_ports",
@@ -200,9 +218,9 @@ static json_t *describe(const struct judged *j, const struct request *request)
 			  (json_int_t)found->ports_with_lid, "unassigned_lids",
 			  (json_int_t)found->unassigned, "first_unassigned",
 			  unassigned_json(j), "from_all", request->from_all, "paths",
-			  paths_json(&found->paths), "credits", credits_json(j), "loads",
-			  loads_json(&found->loads), "uplinks",
-			  uplinks_json(&found->loads), "shift",
+			  paths_json(&found->paths), "lid_loops", loops_json(j),
+			  "credits", credits_json(j), "loads", loads_json(&found->loads),
+			  "uplinks", uplinks_json(&found->loads), "shift",
 			  request->shifts ? json_integer(found->shift) : json_null(),
 			  "plan", plan_json(found), "no_plan",
 			  found->planned ? json_null()
@@ -246,6 +264,9 @@ static void print_text(const json_t *object, const struct judged *j, bool quiet)
 				       : "paths from switches with end ports");
 	cli_text_print(object, ": {paths.delivered} of {paths.pairs} delivered, "
 			       "{paths.cut} without an up-then-down path\n");
+	cli_text_print(object, found->loops.lids ? "loops: {lid_loops.lids|LID|LIDs}\n"
+						 : "loops: none, of all LIDs with "
+						   "entries\n");
 	cli_text_print(object, found->credits.length ? "credit loops: found"
 						     : "credit loops: none");
 	cli_text_print(object, " ({credits.channels} channels, {credits.dependencies} "

@@ -260,6 +260,32 @@ static void add_strange_lid(struct bench *b)
 	sw->top = 100;
 }
 
+static void add_entry(struct bench *b, const char *name, uint16_t lid, uint8_t entry)
+{
+	struct pm_lft_switch *sw = table(b, name);
+
+	assert_int_equal(pm_lft_grow(sw, lid), 0);
+	sw->table[lid] = entry;
+	if (sw->top < lid)
+		sw->top = lid;
+}
+
+/* l0 and s0 send it to each other. */
+static void loop_strange_lid(struct bench *b)
+{
+	add_entry(b, "l0", 100, 3);
+	add_entry(b, "s0", 100, 1);
+}
+
+/* s0 drops it, as of all LIDs above its LinearFDBTop. */
+static void loop_above_top(struct bench *b)
+{
+	uint16_t top = table(b, "s0")->top;
+
+	loop_strange_lid(b);
+	table(b, "s0")->top = top;
+}
+
 /* The same with a plan that does not know this LID either. */
 static void add_unplanned_lid(struct bench *b)
 {
@@ -334,7 +360,11 @@ static const struct {
 	 "2 entries name a port that the switch does not have: port 77 for LID "},
 	{"misrouted", misroute, "misrouted 1",
 	 "1 path ends at another port (ends elsewhere"},
-	{"loop", make_loop, "loop 2, credit-loop 2", "2 paths go round for ever (loop"},
+	{"loop", make_loop, "loop 2, loops 1, credit-loop 2",
+	 "2 paths go round for ever (loop"},
+	{"loop of nobody's LID", loop_strange_lid, "loops 1",
+	 "loops: 1 LID, LID 100 over \"l0\", \"s0\""},
+	{"loops above LinearFDBTop", loop_above_top, "", ""},
 	{"turn", turn_up, "turn 1", "1 path turns up after going down"},
 	{"unreachable", set_apart, "unreachable 12",
 	 "12 paths to end ports do not arrive, for which"},

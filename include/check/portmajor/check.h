@@ -63,6 +63,22 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 		   struct pm_check_paths *result, struct pm_error *err);
 
 /*
+ * LIDs whose packets come back to a switch, from wherever they begin: every LID that some
+ * table has an entry for, up to LinearFDBTop, be it nobody's.
+ */
+#define PM_CHECK_LOOP 8
+struct pm_check_loops {
+	uint32_t lids;		      /* so many */
+	uint16_t lid;		      /* the lowest of them; */
+	uint32_t length;	      /* switches of its loop, */
+	uint32_t loop[PM_CHECK_LOOP]; /* and the first ones */
+};
+
+/* Follows them. -ENOMEM. O(switches x LIDs). */
+int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
+		   struct pm_error *err);
+
+/*
  * Credit loops: a channel is a cable between switches in one direction, and it depends
  * on another one if some packet from an end port to an end port's LID may hold the first
  * one while it waits for the second. A circle of such channels can stand still for ever.

@@ -30,6 +30,7 @@ enum pm_finding_kind {
 	PM_FOUND_MISROUTED,
 	PM_FOUND_APART,
 	PM_FOUND_SM,
+	PM_FOUND_LOOPS,	      /* LIDs, be they nobody's */
 	PM_FOUND_CREDIT_LOOP, /* cables of it */
 	PM_FOUND_BALANCE,     /* 1: a level's cables, up or down */
 	PM_FOUND_UNKNOWN_LID, /* LIDs with entries that nobody has or is planned to have
@@ -91,6 +92,7 @@ struct pm_judgement {
 	 * that has an entry for it. */
 	uint32_t unassigned, first_unassigned, at;
 	struct pm_check_paths paths;
+	struct pm_check_loops loops;
 	struct pm_check_credits credits;
 	struct pm_check_loads loads;
 	uint32_t shift; /* most flows of a shift permutation on a cable, of those tried */
