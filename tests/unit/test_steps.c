@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stale entries and steps (stale.h, steps.h), on small trees and on random ones that are
- * cabled anew again and again: no LID's packets loop, up to the highest entry, after each
- * Set. PM_SEED and PM_ROUNDS are as in test_properties.c.
+ * Stale entries and steps (stale.h, steps.h), on random trees that are cabled anew again
+ * and again, lose parts and plans, and have tables that are adopted: no LID's packets
+ * loop, up to the highest entry, after each Set. PM_SEED and PM_ROUNDS are as in
+ * test_properties.c.
  */
 #include "expect.h"
 #include "recipe.h"
 #include "world.h"
 
+#include <portmajor/order.h>
 #include <portmajor/steps.h>
 
 #include <setjmp.h>
@@ -30,12 +32,14 @@ enum manner {
 	IN_STEPS,
 	IN_ANY_ORDER, /* to see that the order matters */
 	KEEPING_ALL,  /* to see that stale entries matter */
+	REPAIRING,    /* losses alone, as early repair sends them; all else in steps */
 };
 
 struct trial {
 	struct random random;
 	struct recipe recipe;
 	enum manner manner;
+	bool is_loss;
 	struct pm_fabric *now;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
@@ -53,7 +57,7 @@ struct trial {
 
 /* What was met, over all trials. */
 static struct {
-	uint32_t events, sets, stale, ordered, twice, loops, loop_lids;
+	uint32_t events, sets, stale, ordered, twice, loops, loop_lids, adopted;
 } met;
 
 /* ---- Packets ---- */
@@ -133,7 +137,7 @@ static void take_block(struct trial *t, uint32_t sw, uint32_t number,
 		if (looped[i] || !comes_back(t, sw, lid, links))
 			continue;
 		met.loops++;
-		if (t->manner == IN_STEPS)
+		if (t->manner == IN_STEPS || t->manner == REPAIRING)
 			fail_msg("PM_SEED=%llu PM_ROUNDS=1: LID %u loops over \"%s\"",
 				 (unsigned long long)seed, lid,
 				 pm_fabric_name(t->plan->known, sw));
@@ -192,6 +196,32 @@ static void send_rest(struct trial *t)
 	free(goal);
 }
 
+/* ---- A repair ---- */
+
+/* A loss as early repair sends it: order.h alone, with everything kept. */
+static void send_repair(struct trial *t)
+{
+	uint32_t blocks = pm_routes_stride(t->routes) / PM_LFT_BLOCK, num = 0;
+	struct pm_order_block *list = calloc(t->num * blocks + 1u, sizeof(*list));
+	struct pm_order_waits waits;
+
+	assert_non_null(list);
+	for (uint32_t i = 0; i < t->num * blocks; i++)
+		num += pm_order_compare(t->routes, i / blocks, i % blocks,
+					t->real + (size_t)(i / blocks) * LONGEST +
+						(size_t)(i % blocks) * PM_LFT_BLOCK,
+					&list[num]);
+	EXPECT(pm_order_sort(t->routes, t->alive, list, num, &waits) == 0);
+	for (uint32_t i = 0; i < num; i++) {
+		uint8_t entries[PM_LFT_BLOCK];
+
+		find_wanted(t, list[i].sw, list[i].number, entries);
+		take_block(t, list[i].sw, list[i].number, entries);
+	}
+	pm_order_free(&waits);
+	free(list);
+}
+
 /* ---- A sweep ---- */
 
 /* Kept entries lead where they led, or to a link that is down; all others are wanted. */
@@ -240,10 +270,26 @@ static void sweep(struct trial *t)
 	memcpy(t->alive, t->up, t->plan->known->num_ports);
 	for (uint32_t i = 0; i < t->plan->known->num_ports; i++)
 		t->stayed[i] &= t->up[i];
-	if (random_chance(&t->random, 30))
+	/* What is held or drained may come into use for what is lost: no loss alone. */
+	if (t->manner != REPAIRING && random_chance(&t->random, 30))
 		take_out_some(t);
 	pm_routes_update(t->routes, t->alive, &detours);
 	find_records(t);
+	if (t->manner != REPAIRING && random_chance(&t->random, 40) &&
+	    pm_routes_adopt(t->routes, t->held, random_chance(&t->random, 50))) {
+		met.adopted++;
+		pm_routes_update(t->routes, t->alive, &detours);
+	}
+	if (t->manner == REPAIRING && t->is_loss) {
+		memcpy(records, t->real, (size_t)t->num * LONGEST);
+		for (uint32_t sw = 0; sw < t->num; sw++)
+			if (t->held[sw].table)
+				t->held[sw].table = records + (size_t)sw * LONGEST;
+		send_repair(t);
+		EXPECT(count_loops(t) == 0);
+		free(records);
+		return;
+	}
 	if (t->manner != KEEPING_ALL) {
 		EXPECT(pm_stale_find(&t->input, &t->stale) == 0);
 		EXPECT(pm_steps_make(&t->input, &t->stale, &t->steps) == 0);
@@ -257,7 +303,7 @@ static void sweep(struct trial *t)
 	met.ordered += t->steps.num;
 	met.twice += t->steps.twice;
 	met.events++;
-	if (t->manner == IN_STEPS)
+	if (t->manner == IN_STEPS || t->manner == REPAIRING)
 		send_steps(t);
 	send_rest(t);
 	free(records);
@@ -306,6 +352,16 @@ static void lose_or_return(struct trial *t)
 	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
 		if (random_chance(&t->random, t->recipe.nodes[i].away ? 40 : 3))
 			t->recipe.nodes[i].away = !t->recipe.nodes[i].away;
+}
+
+static void lose_some(struct trial *t)
+{
+	bool back = random_chance(&t->random, 20);
+
+	t->is_loss = !back;
+	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
+		if (back || random_chance(&t->random, 5))
+			t->recipe.cables[i].away = !back;
 }
 
 static void change_some(struct trial *t)
@@ -357,6 +413,7 @@ static void take_plan(struct trial *t, struct pm_plan *plan)
 		.random = t->random,
 		.recipe = t->recipe,
 		.manner = t->manner,
+		.is_loss = t->is_loss,
 		.now = t->now,
 		.plan = plan,
 		.num = num,
@@ -376,7 +433,7 @@ static void take_plan(struct trial *t, struct pm_plan *plan)
 /* The plan as it grows, or, now and then, made anew: all LIDs are others then. */
 static int plan_anew(struct trial *t, struct pm_plan **plan)
 {
-	if (random_chance(&t->random, 15))
+	if (t->manner != REPAIRING && random_chance(&t->random, 15))
 		return pm_plan_remake(t->plan, t->now, plan, NULL);
 	return pm_plan_grow(t->plan, t->now, plan, NULL);
 }
@@ -393,7 +450,10 @@ static bool try_event(struct trial *t)
 {
 	struct pm_plan *plan = NULL;
 
-	change_some(t);
+	if (t->manner == REPAIRING)
+		lose_some(t);
+	else
+		change_some(t);
 	pm_fabric_free(t->now);
 	t->now = recipe_build(&t->recipe, NULL);
 	if (plan_anew(t, &plan))
@@ -481,14 +541,15 @@ static void try_many(enum manner manner, uint64_t usual)
 		      met.events, met.sets, met.ordered, met.twice, met.stale, met.loops,
 		      met.loop_lids);
 	if (num < DEFAULT_ROUNDS / 10) /* few trees may have none of it */
-		met.loops = met.loop_lids = met.stale = met.ordered = met.twice = 1;
+		met.loops = met.loop_lids = met.stale = met.ordered = met.twice =
+			met.adopted = 1;
 }
 
 static void test_steps(void **state)
 {
 	(void)state;
 	try_many(IN_STEPS, DEFAULT_ROUNDS);
-	assert_true(met.stale && met.ordered && met.twice);
+	assert_true(met.stale && met.ordered && met.twice && met.adopted);
 }
 
 /* In any order packets would loop on the way: so the test above can fail. */
@@ -507,12 +568,21 @@ static void test_keeping_all(void **state)
 	assert_true(met.loop_lids > 0);
 }
 
+/* Where no cable was moved and none comes into use, order.h does as well. */
+static void test_repair(void **state)
+{
+	(void)state;
+	try_many(REPAIRING, DEFAULT_ROUNDS / 3);
+	assert_true(met.sets > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_any_order),
 		cmocka_unit_test(test_keeping_all),
+		cmocka_unit_test(test_repair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
