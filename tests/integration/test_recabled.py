@@ -69,5 +69,65 @@ class Recabled(labtest.Folders):
         self.check_loops("moved")
 
 
+def meshed(path, pods=2, leaves=3, middles=3, tops=3, hosts=2):
+    """Writes pods of two levels, each of whose upper switches has a cable to every top."""
+    links = [(f"l{p}-{l}", h + 1, f"h{p}-{l}-{h}", 1) for p in range(pods)
+             for l in range(leaves) for h in range(hosts)]
+    links += [(f"l{p}-{l}", hosts + m + 1, f"m{p}-{m}", l + 1) for p in range(pods)
+              for l in range(leaves) for m in range(middles)]
+    links += [(f"m{p}-{m}", leaves + t + 1, f"t{t}", p * middles + m + 1) for p in range(pods)
+              for m in range(middles) for t in range(tops)]
+    ports = {}
+    for a, a_port, b, b_port in links:
+        ports.setdefault(a, {})[a_port] = (b, b_port)
+        ports.setdefault(b, {})[b_port] = (a, a_port)
+    path.write_text("".join(
+        f"{'Ca' if name[0] == 'h' else 'Switch'}\t{max(of)} \"{name}\"\n"
+        + "".join(f'[{port}]\t"{peer}"[{far}]\n' for port, (peer, far) in sorted(of.items()))
+        + "\n" for name, of in ports.items()), encoding="ascii")
+    return path
+
+
+class LostFiles(labtest.Folders):
+    """All files of the plugin and of OpenSM are lost while parts are away; then they return.
+
+    Tables are read back, and what they say is kept where it is right: what was moved for
+    a loss is not, once that is over.
+    """
+
+    AWAY = (("m0-0:1",), ("m0-0:1", "m0-1:2"), ("m0-0:1", "l1-0:3", "t0"), ("m0-0", "l0-1:4"),
+            ("l1-1", "m0-2:1"))
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = simlab.Netlist(meshed(cls.folder / "fabric.net"))
+
+    def try_away(self, number, away):
+        fabric = self.enterContext(pmlab.Fabric(self.netlist))
+        cache = self.folder / f"cache-{number}"
+        with pmlab.Lab(self.netlist, fabric=fabric, cache_dir=cache / "first") as lab:
+            lab.bring_up()
+            for target in away:
+                lab.event("lose", target)
+            self.assertEqual(pmlab.loops(lab.dump()), {})
+        with pmlab.Lab(self.netlist, fabric=fabric, cache_dir=cache / "second") as lab:
+            lab.bring_up()
+            self.assertEqual(pmlab.loops(lab.dump()), {}, "files lost")
+            for target in reversed(away):
+                lab.event("back", target)
+                self.assertEqual(pmlab.loops(lab.dump()), {}, f"{target} is back")
+            walked = lab.walk("--from-all")
+            self.assertEqual(pmlab.walk_faults(walked, plan=False), [])
+            self.assertEqual(walked["delivered"], walked["pairs"])
+
+    def test_files_lost_with_parts_away(self):
+        for number, away in enumerate(self.AWAY):
+            with self.subTest(away=away):
+                for folder in ("first", "second"):
+                    (self.folder / f"cache-{number}" / folder).mkdir(parents=True)
+                self.try_away(number, away)
+
+
 if __name__ == "__main__":
     unittest.main()
