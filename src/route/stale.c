@@ -198,10 +198,48 @@ static int break_loop(struct search *s, uint32_t sw, uint32_t lid, uint32_t sort
 	return first == PM_NONE ? 0 : add(s->stale, first, lid);
 }
 
+/* ---- Detours of before ---- */
+
+static bool is_listed(const struct pm_stale *stale, uint32_t from, uint32_t sw)
+{
+	for (uint32_t i = from; i < stale->num; i++)
+		if (stale->entries[i].sw == sw)
+			return true;
+	return false;
+}
+
+/*
+ * What a switch with end ports sends to a LID is to be dropped, and kept entries lead it
+ * to a switch that has a path, or up again after it went down: that was a detour over
+ * another leaf (beyond.c), and two of these could wait for each other. The last kept
+ * entry on that way goes. Entries of this LID are listed from `first` on.
+ */
+static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t sorted,
+		      uint32_t first)
+{
+	const struct pm_routes *routes = s->input->routes;
+	const uint8_t *level = routes->plan->tree.level;
+	uint32_t sw = start, next;
+	bool down = false;
+
+	if (!routes->num_upper || !routes->has_slots[start])
+		return 0;
+	for (uint32_t hops = 0; hops < routes->num_switches; hops++, sw = next) {
+		next = next_now(s, sw, lid, sorted);
+		if (next == PM_NONE || is_listed(s->stale, first, sw))
+			return 0;
+		if (wanted_entry(s->input, next, lid) != PM_LFT_KEEP ||
+		    (down && level[next] > level[sw]))
+			return add(s->stale, sw, lid);
+		down |= level[next] < level[sw];
+	}
+	return 0;
+}
+
 /* Follows a LID from every switch that keeps an entry for it. */
 static int follow(struct search *s, uint32_t lid, uint32_t sorted)
 {
-	uint32_t num = s->input->routes->num_switches;
+	uint32_t num = s->input->routes->num_switches, first = s->stale->num;
 
 	s->stale->lids++;
 	s->first = s->walk + 1;
@@ -217,6 +255,8 @@ static int follow(struct search *s, uint32_t lid, uint32_t sorted)
 		}
 		if (sw != PM_NONE && s->seen[sw] == s->walk &&
 		    break_loop(s, sw, lid, sorted))
+			return -ENOMEM;
+		if (end_detour(s, start, lid, sorted, first))
 			return -ENOMEM;
 	}
 	return 0;

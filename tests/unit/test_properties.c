@@ -10,6 +10,7 @@
 #include "world.h"
 
 #include <portmajor/roles.h>
+#include <portmajor/stale.h>
 
 #include <errno.h>
 #include <setjmp.h>
@@ -271,6 +272,24 @@ static void send(struct trial *t)
 	EXPECT(delta.bound <= delta.blocks && delta.blocks <= delta.entries);
 }
 
+/* Takes out of the switches what they must not keep, as the plugin does. */
+static void drop_stale(struct trial *t)
+{
+	struct pm_held *held = calloc(t->num, sizeof(*held));
+	struct pm_stale_input input = {t->routes, held, t->alive, NULL};
+	struct pm_stale stale = {0};
+
+	assert_non_null(held);
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		held[sw] = (struct pm_held){t->held + (size_t)sw * t->stride, t->stride};
+	EXPECT(pm_stale_find(&input, &stale) == 0);
+	for (uint32_t i = 0; i < stale.num; i++)
+		t->held[(size_t)stale.entries[i].sw * t->stride + stale.entries[i].lid] =
+			PM_LFT_KEEP;
+	pm_stale_free(&stale);
+	free(held);
+}
+
 /* A switch that comes back may have kept its table or have an empty one. */
 static void find_there(struct trial *t)
 {
@@ -367,6 +386,7 @@ static void step(struct trial *t)
 	check_not_moved(t);
 	check_from_scratch(t);
 	send(t);
+	drop_stale(t);
 	tables.entries = t->held;
 	expect_none(seed, "held", reference_walk(&t->reference, &tables, false));
 	check_checker(t, random_chance(&t->random, 50));

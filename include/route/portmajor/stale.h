@@ -6,7 +6,8 @@
  * the entry was written, and ends when a cable is moved: the entry may then lead back.
  *
  * So an entry may be kept only if its port still leads where it led, and if following it,
- * over new and kept entries and over every link that is up, ends. All others become
+ * over new and kept entries and over every link that is up, ends; what end ports send is
+ * to end at no LID's port then, as that would be by a detour of before. All others become
  * PM_LFT_KEEP in the switch itself.
  */
 #ifndef PORTMAJOR_STALE_H
