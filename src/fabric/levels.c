@@ -21,7 +21,8 @@
  * 4. The centre: where the switches form a graph without a cycle (two switches with
  *    links between them, a chain, a star), any root will do, and its centre is one.
  *
- * Hosts here are end ports that are not service ports, as long as there are any.
+ * Hosts here are end ports that are not service ports, as long as there are any. With 1
+ * and 2, those above the leaves need not be joined with each other.
  */
 #include "tree_parts.h"
 
@@ -549,13 +550,48 @@ static uint64_t count_all(struct levels *l)
 }
 
 /*
+ * Where levels came from leaves, hosts above these are to be service ports, which need
+ * not be joined with each other: sets them aside, unless they are more than a quarter.
+ */
+static void set_aside(struct levels *l)
+{
+	uint64_t upper = 0, all = 0;
+
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++) {
+		all += l->hosts[sw];
+		upper += l->tree->level[sw] ? l->hosts[sw] : 0;
+	}
+	if (upper * 4 > all)
+		return;
+	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
+		if (l->tree->level[sw])
+			l->hosts[sw] = 0;
+}
+
+/* Ordered pairs of hosts that cables join and a guess does not. */
+static uint64_t count_apart(struct levels *l, enum pm_levels_by by,
+			    struct pm_reach *reach)
+{
+	uint64_t apart;
+
+	/* One that does not work is one that joins nothing. */
+	if (guess(l, by, NULL))
+		return count_all(l);
+	if (by == PM_BY_LEAVES || by == PM_BY_LARGE_LEAVES)
+		set_aside(l);
+	apart = count_all(l) - count_joined(l, reach);
+	count_hosts(l);
+	return apart;
+}
+
+/*
  * Takes the first guess that joins all, or else the one that leaves the fewest pairs
  * apart; a later one counts only where it halves them, so that a hole in a tree does not
  * turn it upside down.
  */
 static int choose(struct levels *l, struct pm_error *err)
 {
-	uint64_t all, best_apart = UINT64_MAX;
+	uint64_t best_apart = UINT64_MAX;
 	enum pm_levels_by best = PM_BY_LEAVES;
 	struct pm_reach reach;
 	int rc;
@@ -564,10 +600,8 @@ static int choose(struct levels *l, struct pm_error *err)
 	rc = pm_pool_check(&l->pool, err);
 	if (rc)
 		return rc;
-	all = count_all(l);
 	for (enum pm_levels_by by = PM_BY_LEAVES; by <= PM_BY_CENTRE; by++) {
-		/* One that does not work is one that joins nothing. */
-		uint64_t apart = guess(l, by, NULL) ? all : all - count_joined(l, &reach);
+		uint64_t apart = count_apart(l, by, &reach);
 
 		if (apart == 0)
 			return 0;

@@ -55,6 +55,35 @@ static const struct pm_config defaults = {
 	.early_repair_budget_ms = 200,
 };
 
+static void test_roles(void **state)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		const char *message;
+	} rows[] = {
+		{"role service name UFM * # why\nrole io device 0x1017\n", 0, ""},
+		{"role service", -EINVAL, "x:1: role must be compute|io|service"},
+		{"\nrole leaf guid 1", -EINVAL, "x:2: role must be"},
+		{"role io guid one", -EINVAL, "not a number, such as 0xcf09, last"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_config config;
+		struct pm_error err = {""};
+		int rc = pm_config_parse(rows[i].text, "x", &config, &err);
+
+		if (rc != rows[i].rc || (rc && !strstr(err.text, rows[i].message)))
+			fail_msg("%s: %d %s", rows[i].text, rc, err.text);
+		if (rc)
+			continue;
+		assert_int_equal(config.roles.count, 2);
+		assert_string_equal(config.roles.list[0].pattern, "UFM *");
+		assert_int_equal(config.roles.list[1].number, 0x1017);
+	}
+}
+
 static void test_prometheus(void **state)
 {
 	struct pm_config config;
@@ -335,8 +364,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),	     cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_early_repair), cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_files),	     cmocka_unit_test(test_prometheus),
-		cmocka_unit_test(test_shadow),
+		cmocka_unit_test(test_files),	     cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_prometheus),   cmocka_unit_test(test_shadow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

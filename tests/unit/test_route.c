@@ -128,6 +128,55 @@ static void test_tall(void **state)
 	recipe_free(&recipe);
 }
 
+/* Three leaves below three spines; two spines have an end port, one has none. */
+#define UPPER_ENDS                                                                       \
+	"l0/5 l1/5 l2/5 s0/4 s1/4 s2/4 l0:4=a l1:4=b l2:4=c l0:5=d l1:5=e l2:5=f "       \
+	"s0:4=x s1:4=y "                                                                 \
+	"l0:1=s0:1 l0:2=s1:1 l0:3=s2:1 l1:1=s0:2 l1:2=s1:2 l1:3=s2:2 "                   \
+	"l2:1=s0:3 l2:2=s1:3 l2:3=s2:3"
+
+/* Whoever there is reaches everybody, and all turns up are at one leaf. */
+static void test_beyond(void **state)
+{
+	static const struct {
+		const char *loss;
+		uint64_t apart; /* from s2, which has no end port, to the two */
+		const char *hub;
+	} losses[] = {
+		{"", 2, "l0"},		{"l0", 2, "l1"},
+		{"l0:1", 2, "l1"},	/* s0 is not below the first leaf any more */
+		{"l0:1 l1:2", 0, "l2"}, /* only the third one is below both */
+		{"s2", 0, "l0"},
+	};
+	struct world world;
+
+	(void)state;
+	world_make(&world, recipe_draw(UPPER_ENDS), PM_GROUPED);
+	for (size_t i = 0; i < LENGTH(losses); i++) {
+		struct pm_fabric *now = world_without(&world, losses[i].loss);
+		struct pm_check_paths paths;
+		uint32_t spine = world_switch(&world, "s0"), port;
+
+		world_update(&world, now);
+		paths = world_paths(&world, now);
+		if (paths.lost || paths.loops || paths.turns ||
+		    paths.apart != losses[i].apart)
+			fail_msg("%s: %u apart, %s", losses[i].loss,
+				 (unsigned)paths.apart,
+				 paths.example[PM_FAULT_APART].text);
+		if (world_credits(&world, now).length)
+			fail_msg("%s: a credit loop", losses[i].loss);
+		port = world.plan->known->nodes[spine].first_port +
+		       world_entry(&world, "s0", "s1", 4);
+		if (pm_fabric_peer_node(world.plan->known, port) !=
+		    world_switch(&world, losses[i].hub))
+			fail_msg("%s: not over %s but %u", losses[i].loss, losses[i].hub,
+				 world_entry(&world, "s0", "s1", 4));
+		pm_fabric_free(now);
+	}
+	world_free(&world);
+}
+
 /*
  * Each leaf moves the LIDs of a lost plane evenly to the others, and not every
  * leaf to the same ones: those of one slot come down through several planes.
@@ -851,6 +900,7 @@ int main(void)
 		cmocka_unit_test(test_small),
 		cmocka_unit_test(test_one_switch),
 		cmocka_unit_test(test_tall),
+		cmocka_unit_test(test_beyond),
 		cmocka_unit_test(test_moved_are_spread),
 		cmocka_unit_test(test_spread),
 		cmocka_unit_test(test_parallel),

@@ -234,7 +234,14 @@ static void lose_some(struct pm_fabric *fabric, struct random *random)
 			pm_fabric_cut(fabric, i);
 }
 
-/* Every pair of end ports by itself. */
+static bool is_host(const struct world *world, const struct pm_fabric *now, uint32_t port)
+{
+	uint32_t place = pm_plan_place(world->plan, now, port);
+
+	return place == PM_NONE || world->plan->known->ports[place].host != PM_SERVICE;
+}
+
+/* Every pair of hosts' end ports by itself. */
 static struct pm_served walk_pairs(const struct world *world, const struct pm_fabric *now)
 {
 	struct pm_served served = {.pairs = 0};
@@ -247,13 +254,14 @@ static struct pm_served walk_pairs(const struct world *world, const struct pm_fa
 	for (uint32_t a = 0; a < now->num_ports; a++) {
 		uint32_t x = pm_fabric_peer_node(now, a);
 
-		if (now->ports[a].node < num || x == PM_NONE || x >= num)
+		if (now->ports[a].node < num || x == PM_NONE || x >= num ||
+		    !is_host(world, now, a))
 			continue;
 		for (uint32_t b = 0; b < now->num_ports; b++) {
 			uint32_t y = pm_fabric_peer_node(now, b);
 
 			if (now->ports[b].node < num || y == PM_NONE || y >= num ||
-			    x == y || part[x] != part[y])
+			    x == y || part[x] != part[y] || !is_host(world, now, b))
 				continue;
 			served.joined++;
 			served.pairs += pm_routes_joined(world->routes, x, y);

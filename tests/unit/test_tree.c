@@ -43,7 +43,8 @@
 
 /* Line boards with hosts below two spine chips, and an edge switch below two of them. */
 #define LINE_BOARDS                                                                      \
-	"e0/4 b0/6 b1/6 b2/6 s0/3 s1/3 e0:1=a b0:1=b b0:2=c b1:1=d b1:2=e b2:1=f "       \
+	"e0/5 b0/6 b1/6 b2/6 s0/3 s1/3 e0:1=a e0:2=h b0:1=b b0:2=c b1:1=d b1:2=e "       \
+	"b2:1=f "                                                                        \
 	"b2:2=g b0:3=s0:1 b0:4=s1:1 b1:3=s0:2 b1:4=s1:2 b2:3=s0:3 b2:4=s1:3 "            \
 	"e0:3=b0:5 e0:4=b1:5"
 
