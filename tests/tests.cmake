@@ -28,6 +28,7 @@ endif()
 
 # The longest of them, and it computes.
 set_tests_properties(unit.properties PROPERTIES COST 300 PROCESSORS 2 TIMEOUT 900)
+set_tests_properties(unit.steps PROPERTIES COST 100)
 target_compile_definitions(test_planfile PRIVATE
 	TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
 # Each of these calls is made to fail there.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "move.h"
 
+#include "ahead.h"
 #include "tables.h"
 #include "wait.h"
 
@@ -189,6 +190,39 @@ static void send_all(struct move *move, const uint8_t *alive,
 	send_level(move, PM_NO_LEVEL);
 }
 
+/*
+ * Of the tables for what is in use after, with detours, what could loop if it were sent
+ * level by level: detours lead over levels in any direction.
+ */
+static void send_detours(struct move *move)
+{
+	const struct view *view = move->on->view;
+	osm_opensm_t *osm = move->on->osm;
+	struct pm_held *held =
+		calloc(move->plan->known->num_switches + 1u, sizeof(*held));
+	const struct pm_stale_input input = {view->routes, held, view->seen, NULL};
+	const struct pm_stale none = {.num = 0};
+	struct ahead done;
+
+	if (move->done->gave_up)
+		goto out;
+	if (!held) {
+		move->done->gave_up = "out of memory";
+		goto out;
+	}
+	pm_routes_update(view->routes, view->alive, &view->detours);
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	tables_records(&osm->subn, move->plan, held);
+	CL_PLOCK_RELEASE(&osm->lock);
+	ahead_run(&(struct ahead_subject){osm, move->on->ask, view, &none, &input},
+		  &done);
+	move->done->sent += done.sent;
+	move->done->acked += done.acked;
+	move->done->gave_up = done.gave_up;
+out:
+	free(held);
+}
+
 void move_run(const struct move_subject *subject, struct moved *done)
 {
 	const struct view *view = subject->view;
@@ -212,6 +246,7 @@ void move_run(const struct move_subject *subject, struct moved *done)
 	move.only_unused = false;
 	send_all(&move, both, &view->detours, true);
 	send_all(&move, view->alive, NULL, false);
+	send_detours(&move);
 	send_all(&move, view->alive, &view->detours, true);
 	done->milliseconds = wait_clock_ms() - start;
 out:

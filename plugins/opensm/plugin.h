@@ -10,7 +10,7 @@
  *       view      seen, held back, unfit: to tables       no OpenSM
  *       repair    finds and mends losses                  asks
  *       move      goes over to other cables               asks
- *       ahead     sends what needs an order before OpenSM asks
+ *       ahead     sends what needs an order               asks
  *       recover   reads tables back                       asks
  *       ask       SMPs of our own, as many as the wire takes
  *       shadow    what would be sent in shadow mode
