@@ -236,6 +236,7 @@ static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tr
 static bool joins_nothing(const struct levels *l, uint32_t sw)
 {
 	uint32_t root = PM_NONE;
+	bool any = false;
 
 	pm_for_each_port(i, l->skeleton, sw) {
 		uint32_t below;
@@ -244,13 +245,14 @@ static bool joins_nothing(const struct levels *l, uint32_t sw)
 			return false;
 		if (l->tree->direction[i] != PM_DOWN)
 			continue;
+		any = true;
 		below = tree_find_root(l->parent, l->tree->far[i]);
 		if (root != PM_NONE && below != root && l->other[below])
 			return false;
 		if (l->other[below])
 			root = below;
 	}
-	return root != PM_NONE;
+	return any;
 }
 
 /* Joins what is below a level; other[] are sets with a leaf then, by their roots. */
