@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX 64		/* of a switch in Slurm, here */
+#define NAME_MAX 64 /* of a switch in Slurm, here */
 
 /* A host, and the switch that it is listed at. */
 struct host {
