@@ -347,7 +347,7 @@ static uint32_t release(struct plan *p, uint32_t block, uint32_t num)
 /* A step for those in the queue; those that are free then are in it afterwards. */
 static int send_queue(struct plan *p, uint32_t *num)
 {
-	uint32_t end = *num, all = *num;
+	uint32_t end = *num, all = end;
 
 	for (uint32_t i = 0; i < end; i++)
 		if (send(p, p->queue[i]))

@@ -92,7 +92,6 @@
 	"0x00000000000000" guid " \"                          " name "\" " at "[  ] "
 #define L_PEER(guid, name, at)                                                           \
 	"0x00000000000000" guid " " at "[ 3] \"" name "\" (Could be 12X )\n"
-#define L_ROW(a, b) L_OWN_OF(a) L_STATE L_PEER_OF(b)
 #define L_OWN_OF(...) L_OWN(__VA_ARGS__)
 #define L_PEER_OF(...) L_PEER(__VA_ARGS__)
 #define L_A(port) "0a", "a", "     1    " port
@@ -100,13 +99,17 @@
 #define L_H "1f", "h \"x\" y", "     7    2"
 #define L_I "21", "i", " 65535    1"
 #define L_OF_A                                                                           \
-	L_ROW(L_A("1"), L_H)                                                             \
-	L_ROW(L_A("2"), L_B("2")) L_ROW(L_A("3"), L_B("3")) L_OWN_OF(L_A("4")) L_DOWN
+	L_OWN_OF(L_A("1"))                                                               \
+	L_STATE L_PEER_OF(L_H) L_OWN_OF(L_A("2")) L_STATE L_PEER_OF(L_B("2"))            \
+		L_OWN_OF(L_A("3")) L_STATE                                               \
+		L_PEER_OF(L_B("3")) L_OWN_OF(L_A("4")) L_DOWN
 #define L_OF_B                                                                           \
-	L_ROW(L_B("1"), L_I)                                                             \
-	L_ROW(L_B("2"), L_A("2")) L_ROW(L_B("3"), L_A("3")) L_OWN_OF(L_B("4")) L_DOWN
-#define L_OF_H L_ROW(L_H, L_A("1"))
-#define L_OF_I L_ROW(L_I, L_B("1"))
+	L_OWN_OF(L_B("1"))                                                               \
+	L_STATE L_PEER_OF(L_I) L_OWN_OF(L_B("2")) L_STATE L_PEER_OF(L_A("2"))            \
+		L_OWN_OF(L_B("3")) L_STATE                                               \
+		L_PEER_OF(L_A("3")) L_OWN_OF(L_B("4")) L_DOWN
+#define L_OF_H L_OWN_OF(L_H) L_STATE L_PEER_OF(L_A("1"))
+#define L_OF_I L_OWN_OF(L_I) L_STATE L_PEER_OF(L_B("1"))
 
 /* As iblinkinfo has it: peers by LID. */
 #define G_ROW(own, other, name)                                                          \
@@ -334,7 +337,7 @@ static const struct {
 	  "port 1 "
 	  "of \"0x000000000000000a\": left out"}},
 	{"iblinkinfo -l: a switch by one line, and its peers",
-	 L_OF_A L_OF_H L_OF_I L_ROW(L_B("2"), L_A("2")),
+	 L_OF_A L_OF_H L_OF_I L_OWN_OF(L_B("2")) L_STATE L_PEER_OF(L_A("2")),
 	 "a1-1f.1f(7) a2-b2 b1-21.21(0) ",
 	 {"t:3: port 3 of \"0x000000000000000a\" leads to port 3 of "
 	  "\"0x000000000000000b\", which does not list it: left out",
