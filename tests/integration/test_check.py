@@ -527,7 +527,8 @@ class Made(Commands):
             self.assertEqual(text.count(head), 1)
             text = text.replace(head, f'Switch\t6 "{leaf}"\n{other}\n')
         left.write_text(text, encoding="ascii")
-        result = self.check(left, tables, status=1)
+        # By the levels of the whole tree; by its own leaf0 is an edge switch below leaf1.
+        result = self.check("--whole", net, left, tables, status=1)
         self.assertEqual((result["paths"]["cut"], result["paths"]["unreachable"]), (cut, 9 + 9))
         self.assertEqual([(finding["kind"], finding["count"]) for finding in result["findings"]],
                          [("unreachable", 18)])

@@ -113,6 +113,17 @@ static bool all_are_known(const struct trial *t)
 	return true;
 }
 
+/* Whether paths may go over a hub: early repair does not order those yet
+ * (docs/design.md). */
+static bool has_upper_ends(const struct pm_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		if (plan->known->ports[i].host &&
+		    !pm_tree_is_leaf(&plan->tree, plan->known->ports[i].node))
+			return true;
+	return false;
+}
+
 /*
  * A switch takes a block. Loops that begin now go by way of it. A link that has just come
  * up passes no packet before the end of a sweep; nor does it have to be so, unless a
@@ -137,7 +148,8 @@ static void take_block(struct trial *t, uint32_t sw, uint32_t number,
 		if (looped[i] || !comes_back(t, sw, lid, links))
 			continue;
 		met.loops++;
-		if (t->manner == IN_STEPS || t->manner == REPAIRING)
+		if (t->manner == IN_STEPS ||
+		    (t->manner == REPAIRING && !has_upper_ends(t->plan)))
 			fail_msg("PM_SEED=%llu PM_ROUNDS=1: LID %u loops over \"%s\"",
 				 (unsigned long long)seed, lid,
 				 pm_fabric_name(t->plan->known, sw));
