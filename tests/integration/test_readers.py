@@ -132,6 +132,7 @@ class Programs(Readers):
         done = self.plan(path, "-l", "--json")
         found = json.loads(done.stdout)
         notes, wanted = found.pop("notes"), self.described("discovered")
+        notes = [note for note in notes if not note.startswith("roles guessed")]
         self.assertEqual(found, {k: v for k, v in wanted.items() if k != "notes"})
         self.assertRegex(notes[0], r"cut:\d+: the file ends in the middle of this line")
         self.assertRegex(notes[1], r"cut:\d+: end nodes without a record: 37, ")
