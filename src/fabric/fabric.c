@@ -24,21 +24,6 @@ void pm_fabric_free(struct pm_fabric *fabric)
 	free(fabric);
 }
 
-int fabric_add_text(struct pm_fabric *fabric, const char *text, uint32_t *offset)
-{
-	size_t size = strlen(text) + 1;
-
-	if (size > UINT32_MAX / 4 - fabric->names_used)
-		return -E2BIG;
-	if (pm_grow(&fabric->names, &fabric->names_room,
-		    fabric->names_used + (uint32_t)size, 1))
-		return -ENOMEM;
-	memcpy(fabric->names + fabric->names_used, text, size);
-	*offset = fabric->names_used;
-	fabric->names_used += (uint32_t)size;
-	return 0;
-}
-
 static int add_ports(struct pm_fabric *fabric, uint32_t node, unsigned int num_ports)
 {
 	uint32_t first = fabric->num_ports;
@@ -439,85 +424,4 @@ void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port)
 		return;
 	fabric->ports[port].peer = PM_NONE;
 	fabric->ports[peer].peer = PM_NONE;
-}
-
-struct wanted {
-	const struct pm_fabric *fabric;
-	uint64_t guid;
-};
-
-static int compare_wanted(const void *a, const void *b)
-{
-	const struct wanted *x = a;
-	const uint32_t *node = b;
-	uint64_t guid = x->fabric->nodes[*node].guid;
-
-	return x->guid < guid ? -1 : x->guid > guid;
-}
-
-uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid)
-{
-	const struct wanted wanted = {fabric, guid};
-	const uint32_t *found =
-		fabric->num_nodes ? bsearch(&wanted, fabric->by_guid, fabric->num_nodes,
-					    sizeof(*fabric->by_guid), compare_wanted)
-				  : NULL;
-
-	return found ? *found : PM_NONE;
-}
-
-uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name)
-{
-	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		if (!strcmp(pm_fabric_name(fabric, i), name))
-			return i;
-	return PM_NONE;
-}
-
-/* ---- Ports by GUID ---- */
-
-static int compare_ports(const void *a, const void *b)
-{
-	const struct pm_port_key *x = a, *y = b;
-
-	if (x->guid != y->guid)
-		return x->guid < y->guid ? -1 : 1;
-	return x->port < y->port ? -1 : x->port > y->port;
-}
-
-struct pm_port_key *pm_fabric_ports_by_guid(const struct pm_fabric *fabric,
-					    uint32_t *count)
-{
-	struct pm_port_key *keys = pm_array(fabric->num_ports, sizeof(*keys));
-
-	*count = 0;
-	for (uint32_t i = 0; keys && i < fabric->num_ports; i++) {
-		bool is_switch = fabric->ports[i].node < fabric->num_switches;
-
-		if (is_switch ? !fabric->ports[i].num : fabric->ports[i].peer != PM_NONE)
-			keys[(*count)++] = (struct pm_port_key){
-				is_switch ? fabric->nodes[fabric->ports[i].node].guid
-					  : fabric->ports[i].guid,
-				i};
-	}
-	if (keys)
-		qsort(keys, *count, sizeof(*keys), compare_ports);
-	return keys;
-}
-
-static int compare_port_guid(const void *guid, const void *element)
-{
-	const uint64_t *x = guid;
-	const struct pm_port_key *y = element;
-
-	return *x < y->guid ? -1 : *x > y->guid;
-}
-
-uint32_t pm_ports_find(const struct pm_port_key *keys, uint32_t count, uint64_t guid)
-{
-	const struct pm_port_key *found =
-		count ? bsearch(&guid, keys, count, sizeof(*keys), compare_port_guid)
-		      : NULL;
-
-	return found ? found->port : PM_NONE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Labels: names to be shown. Switches and adapters are often called by their model, so a
- * name that several nodes have is followed by the GUID.
+ * The texts of a fabric, and labels: names to be shown. Switches and adapters are often
+ * called by their model, so a name that several nodes have is followed by the GUID.
  */
 #include "parts.h"
 
@@ -13,6 +13,21 @@
 #include <stdio.h>
 
 #define SUFFIX 22 /* bytes of " (0x0123456789abcdef)" */
+
+int fabric_add_text(struct pm_fabric *fabric, const char *text, uint32_t *offset)
+{
+	size_t size = strlen(text) + 1;
+
+	if (size > UINT32_MAX / 4 - fabric->names_used)
+		return -E2BIG;
+	if (pm_grow(&fabric->names, &fabric->names_room,
+		    fabric->names_used + (uint32_t)size, 1))
+		return -ENOMEM;
+	memcpy(fabric->names + fabric->names_used, text, size);
+	*offset = fabric->names_used;
+	fabric->names_used += (uint32_t)size;
+	return 0;
+}
 
 /* Adds the label of a name that is not unique; of no name that is the GUID alone. */
 static int add_label(struct pm_fabric *fabric, uint32_t name, uint64_t guid,
@@ -110,24 +125,4 @@ int label_renamed(struct pm_fabric *fabric, uint32_t node, uint64_t guid, uint32
 		nodes[left].label = nodes[left].name;
 	nodes[node].label = label;
 	return 0;
-}
-
-uint32_t pm_fabric_find_label(const struct pm_fabric *fabric, const char *text)
-{
-	const char *guid_text = strrchr(text, '(');
-	size_t length = strlen(text);
-	const char *name;
-	uint32_t node;
-	char *end;
-
-	if (!guid_text || guid_text < text + 1 || guid_text[-1] != ' ' ||
-	    strncmp(guid_text, "(0x", 3) != 0 || text[length - 1] != ')')
-		return PM_NONE;
-	errno = 0;
-	node = pm_fabric_find_guid(fabric, strtoull(guid_text + 1, &end, 16));
-	if (errno || end != text + length - 1 || node == PM_NONE)
-		return PM_NONE;
-	name = pm_fabric_name(fabric, node);
-	length = (size_t)(guid_text - 1 - text);
-	return strlen(name) == length && !memcmp(name, text, length) ? node : PM_NONE;
 }

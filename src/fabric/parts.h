@@ -5,7 +5,7 @@
 
 #include <portmajor/fabric.h>
 
-/* fabric.c: adds a text to names[]. -E2BIG: there are 4 GiB; -ENOMEM. */
+/* label.c: adds a text to names[]. -E2BIG: there are 4 GiB; -ENOMEM. */
 int fabric_add_text(struct pm_fabric *fabric, const char *text, uint32_t *offset);
 
 /* label.c: the labels of all nodes, whose names and GUIDs are set. -ENOMEM. O(nodes). */
