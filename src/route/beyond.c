@@ -36,15 +36,10 @@ static bool is_below(const struct pm_routes *routes, uint32_t sw, uint32_t below
 	return pm_bits_test(pm_reach_down(&routes->now, sw), below);
 }
 
-static const uint8_t *row_of(const struct pm_routes *routes, uint32_t sw)
-{
-	return pm_routes_table(routes, sw);
-}
-
 /* The switch that an entry leads to, or PM_NONE. */
 static uint32_t next_switch(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 {
-	uint8_t num = row_of(routes, sw)[lid];
+	uint8_t num = route_table(routes, sw)[lid];
 
 	if (num == 0 || num > route_node(routes, sw)->num_ports)
 		return PM_NONE;
@@ -175,7 +170,7 @@ static void mark_path(const struct beyond *b, uint32_t from)
 static void put_entries(const struct beyond *b, uint32_t sw)
 {
 	struct pm_routes *routes = b->routes;
-	uint8_t num = row_of(routes, sw)[b->hub_lid];
+	uint8_t num = route_table(routes, sw)[b->hub_lid];
 
 	if (!routes->moved[sw])
 		route_start_moving(routes, sw);

@@ -192,6 +192,13 @@ static inline const uint8_t *route_preferred(const struct pm_routes *routes, uin
 	return routes->preferred + (size_t)sw * routes->stride;
 }
 
+/* What pm_routes_table() returns. */
+static inline const uint8_t *route_table(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->moved[sw] ? routes->table + (size_t)sw * routes->stride
+				 : route_preferred(routes, sw);
+}
+
 /* moved.c: notes a change of the loss at hand. */
 void route_note(struct pm_routes *routes, uint32_t sw, uint32_t lid, uint8_t before,
 		uint8_t after);

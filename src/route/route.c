@@ -177,8 +177,7 @@ const struct pm_plan *pm_routes_plan(const struct pm_routes *routes)
 
 const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw)
 {
-	return (routes->moved[sw] ? routes->table : routes->preferred) +
-	       (size_t)sw * routes->stride;
+	return route_table(routes, sw);
 }
 
 const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw)
