@@ -15,7 +15,7 @@
 struct count {
 	const struct pm_routes *routes;
 	const uint8_t *alive;
-	uint32_t *hosts; /* [switch] that are alive */
+	uint32_t *end_ports; /* [switch] that are alive */
 	uint32_t *queue; /* [switch] room */
 	uint32_t lid;
 	uint32_t place; /* whose LID it is */
@@ -57,8 +57,18 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 	return block->differ;
 }
 
+static uint32_t count_end_ports(const struct pm_fabric *skeleton, uint32_t sw,
+				const uint8_t *alive)
+{
+	uint32_t count = 0;
+
+	pm_for_each_port(i, skeleton, sw)
+		count += alive[i] && skeleton->ports[i].peer == PM_NONE;
+	return count;
+}
+
 /*
- * How many hosts send to the LID by way of this switch; the owner itself does not. Who
+ * How many end ports send to the LID by way of this switch; the owner itself does not. Who
  * sends to a switch sends to no other: nobody is met twice.
  */
 static uint32_t count_senders(const struct count *count, uint32_t sw)
@@ -70,9 +80,9 @@ static uint32_t count_senders(const struct count *count, uint32_t sw)
 	count->queue[num++] = sw;
 	for (uint32_t i = 0; i < num; i++) {
 		sw = count->queue[i];
-		senders += count->hosts[sw] - (ports[count->place].node == sw);
-		if (!plan->tree.level[sw])
-			continue;
+		senders += count->end_ports[sw] - (ports[count->place].node == sw);
+		if (!plan->tree.level[sw] && !count->routes->num_upper)
+			continue; /* no path comes down to a leaf and goes on */
 		pm_for_each_port(port, plan->known, sw) {
 			uint32_t far = plan->tree.far[port];
 
@@ -310,15 +320,15 @@ static int count_all(const struct pm_routes *routes, const uint8_t *alive,
 	uint32_t switches = routes->num_switches;
 	struct count count = {.routes = routes, .alive = alive};
 
-	count.hosts = pm_array(2 * (size_t)switches, sizeof(*count.hosts));
-	if (!count.hosts)
+	count.end_ports = pm_array(2 * (size_t)switches, sizeof(*count.end_ports));
+	if (!count.end_ports)
 		return -ENOMEM;
-	count.queue = count.hosts + switches;
+	count.queue = count.end_ports + switches;
 	for (uint32_t sw = 0; sw < switches; sw++)
-		count.hosts[sw] = pm_fabric_count_hosts(routes->plan->known, sw, alive);
+		count.end_ports[sw] = count_end_ports(routes->plan->known, sw, alive);
 	for (uint32_t i = 0; i < num; i++)
 		count_paths(&count, &blocks[i]);
-	free(count.hosts);
+	free(count.end_ports);
 	return 0;
 }
 
