@@ -60,11 +60,22 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line,
 		line->used = line->size - 1;
 }
 
+/* The end ports that a switch has, or had. */
+static void add_end_ports(const struct pm_plan *plan, uint32_t sw, struct line *line)
+{
+	uint32_t hosts = pm_fabric_count_hosts(plan->known, sw, NULL), services = 0;
+
+	pm_for_each_port(i, plan->known, sw)
+		services += plan->known->ports[i].host == PM_SERVICE;
+	if (hosts)
+		add(line, " (%u host%s)", hosts, hosts == 1 ? "" : "s");
+	if (services)
+		add(line, " (%u service port%s)", services, services == 1 ? "" : "s");
+}
+
 static void name_switch(const struct pm_plan *plan, const struct pm_fitness *bad,
 			uint32_t sw, bool unfit, struct line *line)
 {
-	uint32_t hosts = sw == PM_NONE ? 0 : pm_fabric_count_hosts(plan->known, sw, NULL);
-
 	if (line->named++ >= MOST_NAMED) {
 		if (line->named == MOST_NAMED + 1)
 			add(line, "; ..");
@@ -83,8 +94,7 @@ static void name_switch(const struct pm_plan *plan, const struct pm_fitness *bad
 		add(line, "%s has %u port%s neither up nor down",
 		    bad->max_lid < plan->top_lid ? "," : "", bad->odd_ports,
 		    bad->odd_ports == 1 ? "" : "s");
-	if (hosts)
-		add(line, " (%u host%s)", hosts, hosts == 1 ? "" : "s");
+	add_end_ports(plan, sw, line);
 }
 
 void pm_fitness_judge(const struct pm_plan *plan, const struct pm_fitness *switches,

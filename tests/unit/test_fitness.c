@@ -140,7 +140,7 @@ static void test_judge(void **state)
 		 "left out"},
 		{"a spine with a host", small_spine_with_host, "spine3",
 		 "spine3 (0x000000000020000f) has room for LIDs up to 19 of 63 and is "
-		 "left out (1 host)"},
+		 "left out (1 service port)"},
 		{"a leaf", small_leaf, NULL,
 		 "leaf2 (0x0000000000200002) has room for LIDs up to 0 of 63 and serves "
 		 "its hosts with those (2 hosts)"},
