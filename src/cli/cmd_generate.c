@@ -406,7 +406,7 @@ int cmd_generate(int argc, char **argv)
 {
 	struct request request = {.degrade = {.seed = 1}};
 	struct pm_error err;
-	int status = cli_command_read(&command, argc, argv, &request);
+	int status = cli_command_read(&command, argc, argv, &request), rc;
 
 	if (status >= 0)
 		return status;
@@ -414,7 +414,8 @@ int cmd_generate(int argc, char **argv)
 		return cli_command_misused(&command, "no fabric is named so");
 	if (request.degraded || request.output.json)
 		return write_fabric(&request);
-	if (pm_generate_write(&request.config, stdout, &err))
-		return cli_fail(EXIT_USAGE, "%s", err.text);
+	rc = pm_generate_write(&request.config, stdout, &err);
+	if (rc)
+		return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err.text);
 	return EXIT_FINE;
 }
