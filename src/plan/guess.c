@@ -37,11 +37,23 @@ static void begin(struct line *line)
 	line->any = true;
 }
 
+/* Whether a port of a node is a service port: a rule may say otherwise. */
+static bool is_service(const struct pm_fabric *now, uint32_t node)
+{
+	pm_for_each_port(i, now, node)
+		if (now->ports[i].peer != PM_NONE &&
+		    now->ports[now->ports[i].peer].host == PM_SERVICE)
+			return true;
+	return false;
+}
+
 static void count_nodes(const struct pm_fabric *now, uint32_t *aggregation,
 			uint32_t *routers)
 {
 	*aggregation = *routers = 0;
 	for (uint32_t i = now->num_switches; i < now->num_nodes; i++) {
+		if (!is_service(now, i))
+			continue;
 		*aggregation += pm_is_aggregation_node(now, i);
 		*routers += now->nodes[i].type == PM_ROUTER;
 	}
