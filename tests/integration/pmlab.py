@@ -56,6 +56,12 @@ def run_cli(*args, stdin=subprocess.DEVNULL):
                           stdin=stdin, check=False, timeout=TIMEOUT_S, errors="replace")
 
 
+def told(done):
+    """What a command wrote to standard error, but for how much each pattern matches."""
+    return "".join(line for line in done.stderr.splitlines(True)
+                   if not re.match(r'portmajor: --\w+: ".*" matches ', line))
+
+
 def generate(path, *args):
     """Writes a generated netlist; returns its path."""
     with open(path, "wb") as out:

@@ -34,7 +34,7 @@ class Command(labtest.Folders):
 
     def share(self, *args):
         done = pmlab.run_cli("traffic", "--engine", "share", *args, self.netlist)
-        self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+        self.assertEqual((done.returncode, pmlab.told(done)), (0, ""), args)
         return done.stdout
 
     def networks(self, *args):

@@ -128,7 +128,7 @@ class RecordSets(labtest.Folders):
 
     def recordings(self, *args):
         done = self.traffic("--json", *args)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((done.returncode, pmlab.told(done)), (0, ""))
         return json.loads(done.stdout)["recordings"]
 
     def both(self):
@@ -220,7 +220,7 @@ class RecordSets(labtest.Folders):
 
     def test_text(self):
         done = self.traffic("--sets", self.files["portmajor"], "--compare", self.files["ftree"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((done.returncode, pmlab.told(done)), (0, ""))
         ours, theirs = self.both()
         for r in (ours, theirs):
             self.assertRegex(done.stdout, rf"(?m)^{r['name']} +{r['sets']} ")
@@ -232,7 +232,7 @@ class RecordSets(labtest.Folders):
         done = self.traffic(*args, **kwargs)
         self.assertEqual((done.returncode, done.stdout), (status, ""))
         self.assertIn(message, done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertEqual(pmlab.told(done).count("\n"), 1, done.stderr)
 
     def test_what_does_not_fit_is_refused(self):
         ours = self.files["portmajor"]
