@@ -262,13 +262,18 @@ static enum ask_make take_turn(struct work *work, uint32_t index, struct ask_smp
 	for (uint32_t i = work->next; i < work->num_turns && i < work->next + LOOK_AHEAD;
 	     i++) {
 		uint32_t item = work->turns[i];
-		int hops = find_way(work, find_switch(work, item), smp);
+		int hops = PM_LOCATE_NO_WAY;
 
-		if (hops == PM_LOCATE_LATER || is_early(work, i))
+		/* Whoever asks for a way has to send over it. */
+		if (is_early(work, i))
+			continue;
+		if (!is_in_vain(work, item))
+			hops = find_way(work, find_switch(work, item), smp);
+		if (hops == PM_LOCATE_LATER)
 			continue;
 		end_turn(work, i);
 		work->sent[index] = item;
-		if (hops >= 0 && !is_in_vain(work, item))
+		if (hops >= 0)
 			return ASK_SEND;
 		leave_out(work, item);
 	}
