@@ -16,7 +16,7 @@ struct count {
 	const struct pm_routes *routes;
 	const uint8_t *alive;
 	uint32_t *end_ports; /* [switch] that are alive */
-	uint32_t *queue; /* [switch] room */
+	uint32_t *queue;     /* [switch] room */
 	uint32_t lid;
 	uint32_t place; /* whose LID it is */
 };
@@ -68,8 +68,8 @@ static uint32_t count_end_ports(const struct pm_fabric *skeleton, uint32_t sw,
 }
 
 /*
- * How many end ports send to the LID by way of this switch; the owner itself does not. Who
- * sends to a switch sends to no other: nobody is met twice.
+ * How many end ports send to the LID by way of this switch; the owner itself does not.
+ * Who sends to a switch sends to no other: nobody is met twice.
  */
 static uint32_t count_senders(const struct count *count, uint32_t sw)
 {
