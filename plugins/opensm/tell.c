@@ -42,20 +42,18 @@ void tell_recall(const struct plugin *plugin, const struct pm_recall *recall)
 	    recall->given_away, text, recall->given_away > PM_RECALL_NAMED ? ", .." : "");
 }
 
-/* Logs which switches with end ports have no path between them, when that changes. */
+/* Logs what is apart, when that changes. */
 static void tell_apart(struct plugin *plugin)
 {
-	const struct pm_apart *apart = &plugin->view.apart;
 	char text[PM_CHANGE_TEXT];
+	bool any = pm_change_apart(plugin->planning.plan, &plugin->view.apart, text,
+				   sizeof(text));
 
-	if (!apart->count && !plugin->apart[0])
-		return;
-	if (!pm_change_apart(plugin->planning.plan, apart, text, sizeof(text)))
-		snprintf(text, sizeof(text),
-			 "up-then-down paths join all switches with end ports again");
 	if (strcmp(text, plugin->apart) != 0)
-		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
-	snprintf(plugin->apart, sizeof(plugin->apart), "%s", apart->count ? text : "");
+		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s",
+		    any ? text
+			: "up-then-down paths join all switches with end ports again");
+	snprintf(plugin->apart, sizeof(plugin->apart), "%s", text);
 }
 
 /* Names bad switches, when that changes. */

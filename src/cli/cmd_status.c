@@ -379,8 +379,6 @@ static void print_fabric(const json_t *root)
 
 static void print_state(const json_t *root, const struct state *state, json_int_t age)
 {
-	bool apart = state->pairs_apart && state->apart;
-
 	cli_text_print(root, "OpenSM      {opensm}, ");
 	cli_text_print(root, state->running ? "{sm_state}" : "ended");
 	cli_text_print(root, ", pid {#pid}, state written ");
@@ -399,7 +397,8 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 				     "their neighbours'\n");
 	cli_text_print(root, "drained     {#drained.list}");
 	print_some(json_object_get(state->drained, "list"), print_drain);
-	cli_text_print(root, apart ? "paths       {apart.text}\n"
+	cli_text_print(
+		root, state->apart ? "paths       {apart.text}\n"
 				   : "paths       between all switches with end ports\n");
 	print_plan(state->plan);
 	cli_text_print(root, "since       {@started}");

@@ -206,6 +206,21 @@ bool pm_change_oddities(const struct pm_plan *plan, char *buffer, size_t size)
 	return plan->tree.num_side != 0;
 }
 
+static void describe_hosts_apart(const struct pm_plan *plan, const struct pm_apart *apart,
+				 struct text *text)
+{
+	append(text,
+	       "no up-then-down path joins %llu of %llu pairs of switches with end "
+	       "ports:",
+	       (unsigned long long)apart->count, (unsigned long long)apart->pairs);
+	for (uint32_t i = 0; i < apart->count && i < PM_APART_NAMED; i++)
+		append(text, "%s %s and %s", i ? "," : "",
+		       pm_fabric_label(plan->known, apart->pair[i][0]),
+		       pm_fabric_label(plan->known, apart->pair[i][1]));
+	if (apart->count > PM_APART_NAMED)
+		append(text, ", ..");
+}
+
 bool pm_change_apart(const struct pm_plan *plan, const struct pm_apart *apart,
 		     char *buffer, size_t size)
 {
@@ -213,17 +228,15 @@ bool pm_change_apart(const struct pm_plan *plan, const struct pm_apart *apart,
 
 	if (size)
 		buffer[0] = '\0';
-	if (!apart->count)
-		return false;
-	append(&text,
-	       "no up-then-down path joins %llu of %llu pairs of switches with end "
-	       "ports:",
-	       (unsigned long long)apart->count, (unsigned long long)apart->pairs);
-	for (uint32_t i = 0; i < apart->count && i < PM_APART_NAMED; i++)
-		append(&text, "%s %s and %s", i ? "," : "",
-		       pm_fabric_label(plan->known, apart->pair[i][0]),
-		       pm_fabric_label(plan->known, apart->pair[i][1]));
-	if (apart->count > PM_APART_NAMED)
-		append(&text, ", ..");
-	return true;
+	if (apart->count)
+		describe_hosts_apart(plan, apart, &text);
+	if (apart->service_count)
+		append(&text,
+		       "%sno path free of credit loops joins %llu of %llu pairs with "
+		       "service ports, as from %s to %s (connect_roots joins them)",
+		       apart->count ? "; " : "", (unsigned long long)apart->service_count,
+		       (unsigned long long)apart->service_pairs,
+		       pm_fabric_label(plan->known, apart->service[0]),
+		       pm_fabric_label(plan->known, apart->service[1]));
+	return apart->count || apart->service_count;
 }

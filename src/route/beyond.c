@@ -226,14 +226,17 @@ int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
 	routes->upper = pm_pool_array(&routes->pool, num, sizeof(*routes->upper));
 	routes->is_upper = pm_pool_array(&routes->pool, num, 1);
 	routes->has_slots = pm_pool_array(&routes->pool, num, 1);
+	routes->has_services = pm_pool_array(&routes->pool, num, 1);
 	routes->marked = pm_pool_array(&routes->pool, num, 1);
 	if (pm_pool_check(&routes->pool, err))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < routes->plan->known->num_ports; i++) {
 		const struct pm_port *port = &routes->plan->known->ports[i];
 
-		if (port->host && routes->plan->lid[i])
-			routes->has_slots[port->node] = 1;
+		if (!port->host || !routes->plan->lid[i])
+			continue;
+		routes->has_slots[port->node] = 1;
+		routes->has_services[port->node] |= port->host == PM_SERVICE;
 	}
 	for (uint32_t sw = 0; sw < num; sw++) {
 		if (!routes->has_slots[sw] || pm_tree_is_leaf(&routes->plan->tree, sw) ||

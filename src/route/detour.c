@@ -107,12 +107,43 @@ static void add(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 	}
 }
 
+/*
+ * Whether a switch with end ports lacks entries for those of this one, and one of the two
+ * has service ports. All of these LIDs have detours over the hub or none has.
+ */
+static bool is_apart(const struct pm_routes *routes, uint32_t to)
+{
+	uint32_t first = routes->first_lid[to], end = routes->first_lid[to + 1];
+
+	while (first < end && !routes->to[routes->lids_of[first]].port)
+		first++;
+	for (uint32_t sw = 0; first < end && sw < routes->num_switches; sw++)
+		if (sw != to && routes->has_slots[sw] &&
+		    (routes->has_services[sw] || routes->has_services[to]) &&
+		    !is_goal(routes, sw, to) &&
+		    route_table(routes, sw)[routes->lids_of[first]] == PM_LFT_KEEP)
+			return true;
+	return false;
+}
+
+/* Detours for end ports that are not served, to switches above the leaves or from these.
+ */
+static void add_services(struct pm_routes *routes)
+{
+	for (uint32_t to = 0; to < routes->num_switches; to++)
+		if (routes->has_slots[to] && is_apart(routes, to))
+			add(routes, NULL, to, routes->lids_of + routes->first_lid[to],
+			    routes->first_lid[to + 1] - routes->first_lid[to]);
+}
+
 void route_add_detours(struct pm_routes *routes, const struct pm_detours *detours)
 {
 	const struct pm_plan *plan = routes->plan;
 	uint16_t lids[1u << PM_MAX_LMC];
 
 	route_add_beyond(routes);
+	if (detours->switches)
+		add_services(routes);
 	if (detours->sm != PM_NONE && plan->lid[detours->sm]) {
 		uint32_t num = pm_plan_num_lids(plan, detours->sm);
 

@@ -137,9 +137,10 @@ struct pm_routes {
 	/* End ports above the leaves, for beyond.c. */
 	uint32_t *upper; /* [num_upper] switches that have some */
 	uint32_t num_upper;
-	uint8_t *is_upper;  /* [switch] one of these */
-	uint8_t *has_slots; /* [switch] has or had end ports */
-	uint8_t *marked;    /* [switch] scratch */
+	uint8_t *is_upper;     /* [switch] one of these */
+	uint8_t *has_slots;    /* [switch] has or had end ports */
+	uint8_t *has_services; /* [switch] some of them are service ports */
+	uint8_t *marked;       /* [switch] scratch */
 };
 
 /* The up ports of one switch; borrowed. */

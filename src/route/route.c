@@ -224,11 +224,79 @@ int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 	return rc;
 }
 
+/* ---- What is apart ---- */
+
+/* End ports of a switch that are alive: all of them, and hosts. */
+struct ends {
+	uint32_t all, hosts;
+};
+
+static void count_ends(const struct pm_routes *routes, struct ends *ends)
+{
+	const struct pm_fabric *known = routes->plan->known;
+
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		ends[sw].hosts = pm_fabric_count_hosts(known, sw, routes->alive);
+		pm_for_each_port(i, known, sw)
+			ends[sw].all +=
+				routes->alive[i] && known->ports[i].peer == PM_NONE;
+	}
+}
+
+/* Of the end ports of a switch those that another one has no entry for. */
+static struct ends count_unserved(const struct pm_routes *routes, uint32_t from,
+				  uint32_t to)
+{
+	const struct pm_fabric *known = routes->plan->known;
+	const uint8_t *table = route_table(routes, from);
+	struct ends ends = {0, 0};
+
+	if (pm_routes_joined(routes, from, to))
+		return ends;
+	pm_for_each_port(i, known, to) {
+		if (!routes->alive[i] || known->ports[i].peer != PM_NONE ||
+		    table[routes->plan->lid[i]] != PM_LFT_KEEP)
+			continue;
+		ends.all++;
+		ends.hosts += known->ports[i].host != PM_SERVICE;
+	}
+	return ends;
+}
+
+/* Pairs of these end ports that are not both hosts. */
+static uint64_t count_pairs(const struct ends *from, const struct ends *to)
+{
+	return (uint64_t)from->all * to->all - (uint64_t)from->hosts * to->hosts;
+}
+
+static void count_services(const struct pm_routes *routes, const struct ends *ends,
+			   const uint32_t *part, struct pm_apart *apart)
+{
+	for (uint32_t to = 0; to < routes->num_switches; to++) {
+		for (uint32_t from = 0; from < routes->num_switches; from++) {
+			uint64_t pairs = count_pairs(&ends[from], &ends[to]);
+			struct ends unserved;
+
+			if (!pairs || from == to || part[from] != part[to])
+				continue;
+			unserved = count_unserved(routes, from, to);
+			apart->service_pairs += pairs;
+			pairs = count_pairs(&ends[from], &unserved);
+			if (pairs && !apart->service_count) {
+				apart->service[0] = from;
+				apart->service[1] = to;
+			}
+			apart->service_count += pairs;
+		}
+	}
+}
+
 int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 		    struct pm_error *err)
 {
 	uint32_t num = routes->num_switches;
 	struct pm_pool pool = {0};
+	struct ends *ends = pm_pool_array(&pool, num, sizeof(*ends));
 	uint32_t *hosts = pm_pool_array(&pool, num, sizeof(*hosts));
 	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
 	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
@@ -237,10 +305,10 @@ int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 
 	if (rc)
 		goto out;
+	count_ends(routes, ends);
 	/* One each: pairs of switches are counted, not of hosts. */
 	for (uint32_t sw = 0; sw < num; sw++)
-		hosts[sw] = pm_fabric_count_hosts(routes->plan->known, sw,
-						  routes->alive) != 0;
+		hosts[sw] = ends[sw].hosts != 0;
 	pm_reach_parts(routes->plan->known, routes->alive, part, room);
 	pm_served_count(&routes->now, num, hosts, part, room, &served);
 	*apart = (struct pm_apart){
@@ -250,6 +318,7 @@ int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 	if (apart->count)
 		pm_served_apart(&routes->now, num, hosts, part, apart->pair,
 				PM_APART_NAMED);
+	count_services(routes, ends, part, apart);
 out:
 	pm_pool_free(&pool);
 	return rc;

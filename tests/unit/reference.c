@@ -366,7 +366,8 @@ static uint32_t find_turn(const struct packet *packet, uint32_t from)
 
 /*
  * Entries that should say nothing do so. Only where end ports are above the leaves, some
- * lead to a slot all the same: all of these turn up at one switch.
+ * lead to a slot all the same: all of these turn up at one switch, or anywhere if detours
+ * are asked for.
  */
 static const char *check_kept(const struct packet *packet, uint32_t from, uint32_t *hub)
 {
@@ -379,7 +380,7 @@ static const char *check_kept(const struct packet *packet, uint32_t from, uint32
 		return FAULT("LID %u at %s is %u, but there is no path", packet->lid,
 			     name_of(packet, from), entry_at(packet, from));
 	text = arrives(packet, from);
-	if (text)
+	if (text || (packet->tables->detours && packet->tables->detours->switches))
 		return text;
 	turn = find_turn(packet, from);
 	if (turn == PM_NONE)

@@ -210,6 +210,10 @@ static void test_oddities(void **state)
 	}
 }
 
+#define APART_SERVICES                                                                   \
+	"no path free of credit loops joins 3 of 90 pairs with service ports, as from "  \
+	"l0 to s0 (connect_roots joins them)"
+
 /* The pairs by name, and no more than eight. */
 static void test_apart(void **state)
 {
@@ -230,6 +234,7 @@ static void test_apart(void **state)
 		    "and s1, l0 and s0, l1 and s1, .."},
 	};
 	struct pm_apart apart = {.pairs = 28};
+	char both[PM_CHANGE_TEXT];
 	struct world world;
 
 	(void)state;
@@ -251,6 +256,17 @@ static void test_apart(void **state)
 		pm_change_apart(world.plan, &apart, text, 1);
 		assert_string_equal(text, "");
 	}
+	apart.count = 1;
+	apart.service_pairs = 90;
+	apart.service_count = 3;
+	apart.service[1] = 2;
+	assert_true(pm_change_apart(world.plan, &apart, both, sizeof(both)));
+	assert_string_equal(
+		both, "no up-then-down path joins 1 of 28 pairs of switches with end "
+		      "ports: l0 and s0; " APART_SERVICES);
+	apart.count = 0;
+	assert_true(pm_change_apart(world.plan, &apart, both, sizeof(both)));
+	assert_string_equal(both, APART_SERVICES);
 	world_free(&world);
 }
 

@@ -30,6 +30,7 @@
 static uint64_t first_seed = DEFAULT_SEED;
 static uint32_t rounds = DEFAULT_ROUNDS;
 static uint64_t seed; /* of the round at hand */
+static uint64_t pairs_with_services, pairs_apart;
 
 /* ---- Losses and returns ---- */
 
@@ -365,6 +366,88 @@ static void check_joined(const struct trial *t)
 		}
 }
 
+/* ---- What is apart ---- */
+
+/* Whether a packet gets from a switch to an end port by the tables in wanted[]. */
+static bool arrives(const struct trial *t, uint32_t from, uint32_t port)
+{
+	const struct pm_fabric *known = t->plan->known;
+
+	for (uint32_t hops = 0; hops <= t->num; hops++) {
+		uint8_t out = t->wanted[(size_t)from * t->stride + t->plan->lid[port]];
+		uint32_t by = known->nodes[from].first_port + out;
+
+		if (!out || out > known->nodes[from].num_ports || !t->alive[by])
+			return false;
+		if (known->ports[by].peer == PM_NONE)
+			return by == port;
+		from = pm_fabric_peer_node(known, by);
+	}
+	return false;
+}
+
+/* label[switch]: the same where cables that are alive join two. */
+static void label_parts(const struct trial *t, uint32_t *label)
+{
+	const struct pm_fabric *known = t->plan->known;
+	bool changed = true;
+
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		label[sw] = sw;
+	while (changed) {
+		changed = false;
+		for (uint32_t i = 0; i < known->num_ports; i++) {
+			uint32_t a = known->ports[i].node, b;
+
+			if (known->ports[i].peer == PM_NONE || !t->alive[i])
+				continue;
+			b = pm_fabric_peer_node(known, i);
+			if (label[b] < label[a]) {
+				label[a] = label[b];
+				changed = true;
+			}
+		}
+	}
+}
+
+/* An end port that is there. */
+static bool is_end(const struct trial *t, uint32_t port)
+{
+	const struct pm_port *p = &t->plan->known->ports[port];
+
+	return p->num && p->peer == PM_NONE && t->alive[port];
+}
+
+/* Pairs with service ports, one by one. */
+static void check_apart(const struct trial *t)
+{
+	const struct pm_port *ports = t->plan->known->ports;
+	uint32_t num_ports = t->plan->known->num_ports;
+	uint32_t *label = calloc(t->num + 1u, sizeof(*label));
+	struct pm_apart apart, found = {0};
+
+	assert_non_null(label);
+	label_parts(t, label);
+	for (uint32_t a = 0; a < num_ports; a++) {
+		for (uint32_t b = 0; is_end(t, a) && b < num_ports; b++) {
+			uint32_t from = ports[a].node, to = ports[b].node;
+
+			if (!is_end(t, b) || from == to || label[from] != label[to] ||
+			    (ports[a].host != PM_SERVICE && ports[b].host != PM_SERVICE))
+				continue;
+			found.service_pairs++;
+			found.service_count += !arrives(t, from, b);
+		}
+	}
+	EXPECT(pm_routes_apart(t->routes, &apart, NULL) == 0);
+	EXPECT(apart.service_pairs == found.service_pairs);
+	EXPECT(apart.service_count == found.service_count);
+	EXPECT(!t->detours.switches || !apart.service_count);
+	pairs_with_services += found.service_pairs;
+	pairs_apart += found.service_count;
+	free(label);
+}
+
 /* Brings plan, tables and switches to what the recipe has now, and looks. */
 static void step(struct trial *t)
 {
@@ -383,6 +466,7 @@ static void step(struct trial *t)
 	tables.entries = t->wanted;
 	expect_none(seed, "wanted", reference_walk(&t->reference, &tables, true));
 	check_joined(t);
+	check_apart(t);
 	check_not_moved(t);
 	check_from_scratch(t);
 	send(t);
@@ -432,7 +516,11 @@ static void test_losses_and_returns(void **state)
 		}
 		end(&t);
 	}
-	print_message("%u of %u trees had a plan\n", tried, rounds);
+	print_message("%u of %u trees had a plan; %llu of %llu pairs with service ports "
+		      "are apart\n",
+		      tried, rounds, (unsigned long long)pairs_apart,
+		      (unsigned long long)pairs_with_services);
+	assert_true(rounds < 100 || pairs_apart);
 	assert_true(tried * 10 >= rounds * 8 || rounds < 20);
 }
 

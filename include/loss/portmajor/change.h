@@ -45,8 +45,8 @@ void pm_change_describe_use(const struct pm_plan *plan,
 bool pm_change_oddities(const struct pm_plan *plan, char *text, size_t size);
 
 /*
- * Writes one line without a newline on switches with end ports that no up-then-down
- * path joins. Returns false if there are none.
+ * Writes one line without a newline on switches with hosts that no up-then-down path
+ * joins, and on service ports that the tables do not serve. False if there are none.
  */
 bool pm_change_apart(const struct pm_plan *plan, const struct pm_apart *apart, char *text,
 		     size_t size);

@@ -41,7 +41,7 @@ void pm_routes_free(struct pm_routes *routes);
  *
  * End ports above the leaves and all others reach each other, too, where an update is
  * given detours: by paths that turn up again at one leaf alone, and so are part of no
- * credit loop, or else not (src/route/beyond.c).
+ * credit loop (src/route/beyond.c), else with `switches` by any path, or else not.
  */
 struct pm_detours {
 	uint32_t sm; /* place (port of plan->known), or PM_NONE */
@@ -127,15 +127,20 @@ const struct pm_plan *pm_routes_plan(const struct pm_routes *routes);
 /* Entries of a table, a multiple of 64: the distance between two tables too. */
 uint32_t pm_routes_stride(const struct pm_routes *routes);
 
-/* Pairs of switches with end ports, of those that are alive now. */
+/* What the tables cannot serve of the end ports that are alive now. */
 #define PM_APART_NAMED 8
 struct pm_apart {
+	/* Pairs of switches with hosts. */
 	uint64_t pairs;			  /* that cables join, in whatever way */
 	uint64_t count;			  /* of these: no up-then-down path does */
 	uint32_t pair[PM_APART_NAMED][2]; /* the first of those */
+	/* Ordered pairs of end ports at different switches, not both of them hosts. */
+	uint64_t service_pairs; /* that cables join */
+	uint64_t service_count; /* of these: the tables do not */
+	uint32_t service[2];	/* the switches of one, from and to */
 };
 
-/* Finds what the tables cannot serve. -ENOMEM. O(switches^2 + cables). */
+/* Finds that. -ENOMEM. O(switches^2 + cables). */
 int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 		    struct pm_error *err);
 
