@@ -111,6 +111,8 @@ struct plugin_run {
 	double locked_ms;
 	bool recomputed; /* under the lock */
 	struct ahead ahead;
+	uint32_t stale; /* entries taken out, see stale.h */
+	uint32_t loops; /* LIDs that would have looped */
 };
 
 struct plugin {

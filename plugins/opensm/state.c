@@ -31,7 +31,8 @@ struct totals {
 	struct blocks {
 		uint64_t times, sent, acked, bound;
 	} runs, repairs, moves;
-	double milliseconds; /* of computing in runs */
+	uint64_t stale, loops; /* as in struct state_run */
+	double milliseconds;   /* of computing in runs */
 };
 
 /*
@@ -139,6 +140,11 @@ static const struct metric {
 	 "since_start", "bound"},
 	{"milliseconds_total", "counter", "Time of computing in runs", "since_start",
 	 "milliseconds"},
+	{"stale_entries_total", "counter",
+	 "Entries taken out as their ports led elsewhere or they would have looped",
+	 "since_start", "stale_entries"},
+	{"looping_lids_total", "counter", "LIDs that would have looped", "since_start",
+	 "looping_lids"},
 	{"repairs_total", "counter", "Early repairs", "since_start", "repairs"},
 	{"repair_blocks_sent_total", "counter", "LFT blocks sent in early repairs",
 	 "since_start", "repair_sent"},
@@ -547,8 +553,10 @@ static int add_blocks(json_t *object, const char *times, const char *prefix,
 
 static json_t *make_totals(const struct totals *t)
 {
-	json_t *totals = json_pack("{s:I, s:f}", "fallbacks", (json_int_t)t->fallbacks,
-				   "milliseconds", t->milliseconds);
+	json_t *totals =
+		json_pack("{s:I, s:I, s:I, s:f}", "fallbacks", (json_int_t)t->fallbacks,
+			  "stale_entries", (json_int_t)t->stale, "looping_lids",
+			  (json_int_t)t->loops, "milliseconds", t->milliseconds);
 
 	if (add_blocks(totals, "runs", "", &t->runs) ||
 	    add_blocks(totals, "repairs", "repair_", &t->repairs) ||
@@ -578,7 +586,8 @@ static json_t *make_run(const struct last *last)
 	if (!run->number)
 		return json_null();
 	return json_pack(
-		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+		"s:I, s:f}",
 		"number", (json_int_t)run->number, "time", (json_int_t)last->run_time,
 		"change", make_string(last->run_change), "sent",
 		(json_int_t)written->sent, "acked", (json_int_t)run->acked, "bound",
@@ -587,7 +596,9 @@ static json_t *make_run(const struct last *last)
 		(json_int_t)written->whole, "entries", (json_int_t)written->delta.entries,
 		"lids_assigned", (json_int_t)run->lids_assigned, "lids_moved",
 		(json_int_t)run->lids_moved, "lids_out_of_plan",
-		(json_int_t)run->out_of_plan, "milliseconds", run->milliseconds);
+		(json_int_t)run->out_of_plan, "stale_entries", (json_int_t)run->stale,
+		"looping_lids", (json_int_t)run->loops, "milliseconds",
+		run->milliseconds);
 }
 
 static json_t *make_repair(const struct last *last)
@@ -717,6 +728,8 @@ void state_note_run(struct state *state, const struct state_run *run)
 	snprintf(last->run_change, sizeof(last->run_change), "%s", run->change);
 	state->out_of_plan = run->out_of_plan;
 	add_up(&state->totals.runs, written->sent, run->acked, written->delta.bound);
+	state->totals.stale += run->stale;
+	state->totals.loops += run->loops;
 	state->totals.milliseconds += run->milliseconds;
 }
 

@@ -446,6 +446,8 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 	if (rc)
 		return rc;
 	tell_stale(plugin);
+	run->stale = plugin->stale.num;
+	run->loops = plugin->stale.loops;
 	tables_write(&plugin->tables, subn, plugin->planning.plan, plugin->view.routes,
 		     &plugin->stale, &run->written);
 	pm_stale_free(&plugin->stale);
@@ -513,6 +515,8 @@ static void finish_run(struct plugin *plugin, uint64_t missing)
 		.lids_assigned = plugin->given.assigned,
 		.lids_moved = plugin->given.moved,
 		.out_of_plan = plugin->planning.out_of_plan,
+		.stale = run->stale,
+		.loops = run->loops,
 		.milliseconds = run->milliseconds,
 	};
 

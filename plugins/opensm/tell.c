@@ -145,8 +145,7 @@ void tell_stale(const struct plugin *plugin)
 	if (stale->num)
 		say(&plugin->osm->log, OSM_LOG_INFO,
 		    ": stale entries taken out: %u in %u LFT blocks, over moved cables "
-		    "or "
-		    "of %u LIDs that would loop",
+		    "or of %u LIDs that would loop",
 		    stale->num, count_blocks(stale), stale->loops);
 }
 

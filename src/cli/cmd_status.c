@@ -248,6 +248,10 @@ static void print_run(const json_t *run)
 		       "            switches {#switches}, whole tables {#whole_tables}, "
 		       "entries {#entries}; LIDs assigned {#lids_assigned}, moved "
 		       "{#lids_moved}; computed in {%milliseconds} ms\n");
+	if (cli_json_number(run, "stale_entries") > 0)
+		cli_text_print(run, "            stale entries taken out "
+				    "{#stale_entries}, LIDs that would have looped "
+				    "{#looping_lids}\n");
 }
 
 static void print_shadow(const json_t *shadow)

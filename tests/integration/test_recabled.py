@@ -6,6 +6,8 @@ Entries of LIDs that no port has stay in the switches. They are followed here li
 others, up to LinearFDBTop, over the cables as they are now (pmlab.loops).
 """
 
+import json
+import re
 import unittest
 
 import labtest
@@ -67,6 +69,19 @@ class Recabled(labtest.Folders):
         self.change("moved",
                     f'Link "leaf1"[{self.free_port("leaf1")}] "spine1"[{spine_port}]')
         self.check_loops("moved")
+        self.check_status()
+
+    def check_status(self):
+        """What was taken out is in the log and, counted, in status."""
+        told = re.findall(r"stale entries taken out: (\d+) in \d+ LFT blocks, .* of (\d+) LIDs",
+                          self.lab.osm.log())
+        self.assertTrue(told)
+        entries, loops = (sum(int(row[i]) for row in told) for i in (0, 1))
+        self.assertGreater(loops, 0)
+        path = pmlab.kept(self.lab.osm.cache_dir, "state")
+        simlab.poll_until(lambda: [json.loads(path.read_text())["since_start"][key] for key in
+                                   ("stale_entries", "looping_lids")] == [entries, loops], 20,
+                          f"{entries} stale entries and {loops} LIDs in {path}")
 
 
 def meshed(path, pods=2, leaves=3, middles=3, tops=3, hosts=2):
