@@ -173,17 +173,21 @@ class SeleneCompute(Large, labtest.LabCase):
     test_events = None  # takes an hour: see scripts/fabric-costs --real
 
 
+def write_roots(path, netlist, levels):
+    """OpenSM's root_guid_file: ibsim counts the GUIDs of switches in the netlist's order."""
+    top = max(levels.values())
+    path.write_text("".join(f"{0x200000 + number:#x}\n" for number, name
+                            in enumerate(simlab.Netlist(netlist).switches)
+                            if levels[name] == top), encoding="ascii")
+    return path
+
+
 class SeleneComputeRoots(SeleneCompute):
     """The same with OpenSM's root_guid_file."""
 
     @classmethod
     def options(cls):
-        # ibsim counts the GUIDs of switches in the order of the file.
-        top = max(cls.levels.values())
-        roots = [f"{0x200000 + number:#x}\n" for number, name
-                 in enumerate(simlab.Netlist(cls.netlist).switches) if cls.levels[name] == top]
-        path = cls.folder / "roots"
-        path.write_text("".join(roots), encoding="ascii")
+        path = write_roots(cls.folder / "roots", cls.netlist, cls.levels)
         cls.WALK = ("--root_guid_file", path)
         return {"conf": {"root_guid_file": path}}
 
@@ -210,14 +214,17 @@ class Beside(labtest.Folders):
     def check(self, real):
         netlist = real_fabrics.write(real, self.folder / f"{real.name}.net")
         levels, dump = real_fabrics.levels(real, netlist), self.folder / "beside.dump"
+        roots = {"root_guid_file": write_roots(self.folder / "roots", netlist, levels)}
         ours, walked = self.run_events(netlist, real, levels, dump)
         best = {}
-        for engine in ("updn", "minhop", "ftree"):
-            theirs, other = self.run_events(netlist, real, levels, dump, engine=engine)
+        for engine, conf in (("updn", {}), ("minhop", {}), ("ftree", {}), ("updn", roots),
+                             ("ftree", roots)):
+            name = f"{engine}{' with roots' * bool(conf)}"
+            theirs, other = self.run_events(netlist, real, levels, dump, engine=engine, conf=conf)
             best = {target: min(sets, best.get(target, sets)) for target, sets in theirs.items()}
-            print(f"\n{real.name}: portmajor {ours}; {engine} {theirs}; {other}")
+            print(f"\n{real.name}: portmajor {ours}; {name} {theirs}; {other}")
             for key in walked.pairs:
-                with self.subTest(f"{engine} {key}"):
+                with self.subTest(f"{name} {key}"):
                     self.assertGreaterEqual(walked.delivered[key], other.delivered[key])
         self.assertEqual({target: sets for target, sets in best.items() if sets < ours[target]},
                          self.CHEAPER.get(real.name, {}))
