@@ -20,7 +20,7 @@ static int torus_measure(const struct pm_generate *config, struct generate_size 
 	*size = (struct generate_size){
 		.leaves = 1,
 		.hosts_per_leaf = t->hosts,
-		.max_ports = (uint64_t)t->hosts + 2 * t->dimensions,
+		.max_ports = t->hosts + 2 * (uint64_t)t->dimensions,
 	};
 	for (unsigned int i = 0; i < t->dimensions; i++) {
 		if (t->sides[i] < 2)
