@@ -133,6 +133,25 @@ static bool is_as_good(const struct pm_routes *routes, const struct pm_held *hel
 	return lenient ? theirs * 20 <= ours * 21 : theirs <= ours;
 }
 
+int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
+		   struct pm_error *err)
+{
+	int rc = pm_routes_make(routes->plan, copy, err);
+
+	for (uint32_t sw = 0; !rc && sw < routes->num_switches; sw++) {
+		size_t at = (size_t)sw * routes->stride;
+
+		if (!memcmp((*copy)->preferred + at, routes->preferred + at,
+			    routes->stride))
+			continue;
+		route_touch_all(*copy, sw);
+		(*copy)->irregular[sw] = 1;
+		memcpy((*copy)->preferred + at, routes->preferred + at, routes->stride);
+		(*copy)->whole_now = false;
+	}
+	return rc;
+}
+
 bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool lenient)
 {
 	bool same;

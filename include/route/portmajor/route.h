@@ -34,6 +34,13 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **routes,
 void pm_routes_free(struct pm_routes *routes);
 
 /*
+ * Makes tables that prefer what these do (pm_routes_adopt), of the same plan. Otherwise as
+ * pm_routes_make, whose cost it has.
+ */
+int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
+		   struct pm_error *err);
+
+/*
  * Places that every switch is to reach with which cables join it, if need be by
  * paths that turn up again: the subnet manager's, to which traps are sent, and with
  * `switches` (OpenSM's connect_roots) those of all switches. Such paths can be part
