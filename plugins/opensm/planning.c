@@ -15,14 +15,39 @@ void planning_load(struct planning *planning, struct pm_plan *base, struct pm_pl
 	planning->phase = PLANNING_LOADED;
 }
 
+/* Frees a plan, or has the end of its loan free it. */
+static void let_go(struct planning *planning, struct pm_plan *plan)
+{
+	if (plan && plan == planning->lent)
+		planning->orphaned = true;
+	else
+		pm_plan_free(plan);
+}
+
 void planning_forget(struct planning *planning)
 {
 	if (planning->plan != planning->base)
-		pm_plan_free(planning->plan);
+		let_go(planning, planning->plan);
 	pm_plan_free(planning->last);
-	pm_plan_free(planning->base);
+	let_go(planning, planning->base);
 	free(planning->planned);
-	*planning = (struct planning){.phase = PLANNING_EMPTY};
+	*planning = (struct planning){.phase = PLANNING_EMPTY,
+				      .lent = planning->lent,
+				      .orphaned = planning->orphaned};
+}
+
+void planning_lend(struct planning *planning)
+{
+	planning->lent = planning->plan;
+	planning->orphaned = false;
+}
+
+void planning_end_loan(struct planning *planning)
+{
+	if (planning->orphaned)
+		pm_plan_free(planning->lent);
+	planning->lent = NULL;
+	planning->orphaned = false;
 }
 
 void planning_set_adopted(struct planning *planning, bool adopted)
@@ -391,12 +416,11 @@ int planning_propose(const struct planning *planning,
 	return rc;
 }
 
-/* Frees a plan that is neither of two. */
-static void free_unless(struct pm_plan *plan, const struct pm_plan *a,
-			const struct pm_plan *b)
+/* Lets a plan go that is none of those that there are now. */
+static void drop_unless_kept(struct planning *planning, struct pm_plan *plan)
 {
-	if (plan != a && plan != b)
-		pm_plan_free(plan);
+	if (plan != planning->base && plan != planning->plan)
+		let_go(planning, plan);
 }
 
 void planning_adopt(struct planning *planning, struct planning_change *change)
@@ -409,10 +433,10 @@ void planning_adopt(struct planning *planning, struct planning_change *change)
 	planning->base = base_to_be(&now, change);
 	planning->plan = change->plan ? change->plan : now.plan;
 	planning->last = NULL;
-	free_unless(now.base, planning->base, planning->plan);
-	free_unless(now.last, planning->base, planning->plan);
+	drop_unless_kept(planning, now.base);
+	drop_unless_kept(planning, now.last);
 	if (now.plan != now.base)
-		free_unless(now.plan, planning->base, planning->plan);
+		drop_unless_kept(planning, now.plan);
 	free(now.planned);
 	planning->planned = change->planned;
 	planning->unsaved = true;
