@@ -138,7 +138,7 @@ add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm
 	plugins/opensm/wait.c)
 target_include_directories(test_ask PRIVATE plugins/opensm)
 target_include_directories(test_ask SYSTEM PRIVATE ${OPENSM_INCLUDE})
-target_link_libraries(test_ask PRIVATE portmajor_core ${CMOCKA} Threads::Threads)
+target_link_libraries(test_ask PRIVATE ${OSMCOMP} portmajor_core ${CMOCKA} Threads::Threads)
 # Clang keeps inline functions of these headers that nobody calls; what they call is not there.
 target_compile_options(test_ask PRIVATE -ffunction-sections)
 target_link_options(test_ask PRIVATE -Wl,--gc-sections)

@@ -212,6 +212,45 @@ static bool send_block(struct ask *ask, const struct ask_batch *batch, uint32_t 
 			   time_out(ask, batch), OSM_MSG_MAD_LFT, &context) == IB_SUCCESS;
 }
 
+/* Whether a datagram is ours, as this slot's of this batch. */
+static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t batch)
+{
+	const osm_pi_context_t *pi = &madw->context.pi_context;
+	struct block_context ours;
+
+	memcpy(&ours, &madw->context, sizeof(ours));
+	return madw->fail_msg == OSM_MSG_MAD_PORT_INFO
+		       ? pi->light_sweep == MARK && pi->port_guid == slot &&
+				 pi->client_rereg == (boolean_t)batch
+		       : madw->fail_msg == OSM_MSG_MAD_LFT &&
+				 ours.lft.set_method == MARK && ours.slot == slot &&
+				 ours.batch == batch;
+}
+
+/*
+ * OpenSM's poller serves the queue of answers before that of requests, in which thousands
+ * wait while a large fabric is discovered. What was just handed over is near the end of
+ * that one, unless it has been sent already. As many of ours are out as the wire takes
+ * and a few more (window): so many answers of OpenSM's may wait behind them.
+ */
+static void pass_queue(const struct ask *ask, uint32_t slot)
+{
+	osm_vl15_t *vl15 = &ask->osm->vl15;
+	cl_list_item_t *item;
+
+	cl_spinlock_acquire(&vl15->lock);
+	item = cl_qlist_tail(&vl15->rfifo);
+	for (int i = 0; i < SLOTS && item != cl_qlist_end(&vl15->rfifo);
+	     i++, item = cl_qlist_prev(item)) {
+		if (!is_slot((const osm_madw_t *)item, slot, ask->batch))
+			continue;
+		cl_qlist_remove_item(&vl15->rfifo, item);
+		cl_qlist_insert_tail(&vl15->ufifo, item);
+		break;
+	}
+	cl_spinlock_release(&vl15->lock);
+}
+
 /* A batch under way. */
 struct run {
 	struct ask *ask;
@@ -291,6 +330,8 @@ static void fill_wire(struct run *run)
 		run->count->sent += sent;
 		if (!sent)
 			fail_slot(ask, slot);
+		else if (run->batch->urgent)
+			pass_queue(ask, slot);
 	}
 }
 

@@ -67,6 +67,7 @@ struct ask_batch {
 	uint32_t ahead;	   /* how many may wait in OpenSM's queue for the wire */
 	uint32_t total_ms; /* after which an SMP counts as silent, retries included */
 	bool exclusive;	   /* how osm->lock is held in make() */
+	bool urgent;	   /* they pass what waits in OpenSM's queue for the wire */
 	void *context;
 	/* Fills *smp, which is zero, with osm->lock held. */
 	enum ask_make (*make)(void *context, uint32_t index, struct ask_smp *smp);
@@ -85,8 +86,8 @@ struct ask *ask_start(osm_opensm_t *osm);
 void ask_stop(struct ask *ask);
 
 /*
- * Sends a batch and adds to *count. On the sweeper thread, with no lock held. Returns at
- * the latest total_ms and a tenth of a second after the last SMP was sent.
+ * Sends a batch and adds to *count. On one thread at a time, with no lock held. Returns
+ * at the latest total_ms and a tenth of a second after the last SMP was sent.
  */
 void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *count);
 
