@@ -3,6 +3,7 @@
 
 #include "say.h"
 #include "sweep.h"
+#include "tell.h"
 
 #include <opensm/osm_event_plugin.h>
 #include <opensm/osm_version.h>
@@ -99,6 +100,8 @@ static void delete_plugin(void *context)
 	state_stop(plugin->state);
 	alarm_stop(plugin->alarm);
 	drains_stop(plugin->drains);
+	beside_stop(plugin->beside);
+	planning_end_loan(&plugin->planning);
 	repair_stop(plugin->repair);
 	ask_stop(plugin->ask);
 	view_free(&plugin->view);
@@ -125,6 +128,29 @@ static void start_flaps(struct plugin *plugin)
 		    ": flapping links are not watched for");
 }
 
+static void tell_repaired(void *context, const struct repaired *done)
+{
+	tell_repair(context, done);
+}
+
+static void start_repair(struct plugin *plugin)
+{
+	plugin->repair = repair_start();
+	if (plugin->repair && plugin->ask)
+		plugin->beside = beside_start(&(struct beside_config){
+			.osm = plugin->osm,
+			.ask = plugin->ask,
+			.repair = plugin->repair,
+			.flap = plugin->config.flap,
+			.budget_ms = plugin->config.early_repair_budget_ms,
+			.tell = tell_repaired,
+			.context = plugin,
+		});
+	if (!plugin->repair || !plugin->beside)
+		say(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair%s",
+		    plugin->repair ? " while OpenSM sweeps" : "");
+}
+
 /* What asks, sends, or has OpenSM sweep: nothing of it in shadow mode. */
 static void start_active(struct plugin *plugin)
 {
@@ -138,11 +164,8 @@ static void start_active(struct plugin *plugin)
 	plugin->drains = drains_start(plugin->osm, plugin->store);
 	if (!plugin->drains)
 		say(log, OSM_LOG_ERROR, ": drains are not looked for");
-	if (plugin->config.early_repair) {
-		plugin->repair = repair_start();
-		if (!plugin->repair)
-			say(log, OSM_LOG_ERROR, ": no early repair");
-	}
+	if (plugin->config.early_repair)
+		start_repair(plugin);
 }
 
 /* What OpenSM can do without if there is no memory for it. */
@@ -196,14 +219,18 @@ static void report_event(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct plugin *plugin = context;
 
-	if (event == OSM_EVENT_ID_TRAP && plugin->repair)
+	if (event == OSM_EVENT_ID_TRAP && plugin->repair) {
 		repair_note_trap(plugin->repair, data);
-	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
+		if (plugin->beside)
+			beside_wake(plugin->beside);
+	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
 		sweep_start(plugin);
 	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE)
 		sweep_discovered(plugin);
 	else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE)
 		sweep_routed(plugin);
+	else if (event == OSM_EVENT_ID_SUBNET_UP)
+		sweep_ended(plugin);
 }
 
 __attribute__((visibility("default"))) osm_event_plugin_t osm_event_plugin = {

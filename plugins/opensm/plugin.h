@@ -8,6 +8,7 @@
  *     tell.c      what the log says of it
  *       planning  the plan in force                       no OpenSM
  *       view      seen, held back, unfit: to tables       no OpenSM
+ *       beside    repairs while OpenSM sweeps             a thread of its own
  *       repair    finds and mends losses                  asks
  *       move      goes over to other cables               asks
  *       ahead     sends what needs an order               asks
@@ -31,17 +32,22 @@
  *                 deletes it when all threads of OpenSM that call us have ended
  *   sweeper       OpenSM's: the engine's callback and all events but traps
  *   dispatcher    OpenSM's, one for each processor: answers to SMPs, and traps
- *   state's, alarm's, drains'    ours
+ *   state's, alarm's, drains', beside's    ours
  *
  * Who touches what, where that is not the sweeper alone (and main, before and after):
  *
  *   datum                       written by            read by               lock
- *   ask: slots' done, outcome,  dispatcher, sweeper   sweeper               ask's
+ *   ask: slots' done, outcome,  dispatcher, who asks  who asks (6)          ask's
  *     data
- *   ask: slots' index, out;     sweeper               sweeper, dispatcher   ask's (1)
+ *   ask: slots' index, out;     who asks (6)          who asks, dispatcher  ask's (1)
  *     out, batch
- *   repair: lids, num_lids,     who reports a trap,   sweeper               repair's
- *     first_trap, last_trap     sweeper
+ *   repair: lids, num_lids,     who reports a trap,   who asks (6)          repair's
+ *     first_trap, last_trap     who asks
+ *   beside: open, busy, lost,   sweeper, beside's     sweeper, beside's     beside's
+ *     done
+ *   beside: halted              sweeper               beside's              none (7)
+ *   beside: view, seen          sweeper, beside's     sweeper, beside's     none (6)
+ *   plan that is lent           sweeper, before       sweeper, beside's     none
  *   state: document, fresh      sweeper, state's      state's               state's
  *   state: what is in it        whoever has it: nothing is kept of what is handed over
  *   state: failed               state's               state's               none
@@ -64,12 +70,15 @@
  *   osm_exit_flag               signal handlers       any                   none (4)
  *   log                         any                   any                   its own
  *
- *   (1) the sweeper reads batch, which nobody else writes, without
+ *   (1) who asks reads batch, which nobody else writes, without
  *   (2) set by main before anything is reported, and never changed
  *   (3) what nobody else writes after discovery (sm_port_guid, max_ucast_lid_ho), the
  *       sweeper reads without
  *   (4) a word or less, read as OpenSM reads it
  *   (5) written before the signal that has the sweeper look, as OpenSM itself does
+ *   (6) beside's thread while the gate is open and it is busy, else the sweeper, which
+ *       shuts the gate and waits until it is not, with beside's lock
+ *   (7) atomic
  *
  * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
  * held together. The store's is held while its files are written. With alarm's held the
@@ -83,6 +92,7 @@
 #include "ahead.h"
 #include "alarm.h"
 #include "ask.h"
+#include "beside.h"
 #include "drains.h"
 #include "glance.h"
 #include "holds.h"
@@ -130,6 +140,7 @@ struct plugin {
 	struct store *store;
 	struct ask *ask;       /* NULL without memory: nothing is asked */
 	struct repair *repair; /* NULL: no early repair */
+	struct beside *beside; /* NULL: none while OpenSM sweeps */
 	struct alarm *alarm;   /* NULL: no memory for it */
 	struct drains *drains; /* NULL: no memory for it */
 	struct state *state;   /* NULL: no memory for it */
@@ -139,6 +150,7 @@ struct plugin {
 	struct glance glance; /* what OpenSM has, and what the tables were made for */
 	bool covered; /* plan and LIDs are those for what the glance has learnt, .. */
 		      /* .. and were handed to OpenSM */
+	bool again; /* what a repair found lost was seen: a later discovery has to tell */
 	char unfit[PM_FITNESS_TEXT], unfit_told[PM_FITNESS_TEXT]; /* the bad ones */
 
 	struct pm_error failure;    /* why discovery came to nothing, or "" */

@@ -13,12 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTIONS 256	 /* between two thoughts */
-#define REPORTS 8192	 /* traps that are remembered at a time */
-#define FIRST_TRAP_MS 20 /* a trap is reported shortly after the sweep is asked for */
-#define QUIET_MS 4	 /* without a trap: a burst is over */
-#define BLOCKS_AHEAD 4	 /* blocks in OpenSM's queue beside those on the wire */
-#define LOOK_AHEAD 64	 /* what is sent before its turn where others have to wait */
+#define QUESTIONS 256  /* between two thoughts */
+#define REPORTS 8192   /* traps that are remembered at a time */
+#define QUIET_MS 4     /* without a trap: a burst is over */
+#define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
+#define LOOK_AHEAD 64  /* what is sent before its turn where others have to wait */
 #define MOST_LOOKS 8
 #define MOST_SETS_SILENT 4 /* then something else was lost, and is looked for */
 /*
@@ -35,7 +34,7 @@ struct repair {
 	uint32_t num_lids;
 	double first_trap, last_trap; /* of these; wait_clock_ms */
 
-	/* Of the sweeper thread. */
+	/* Of the thread that repairs. */
 	uint32_t number;
 };
 
@@ -115,13 +114,18 @@ void repair_skip(struct repair *repair)
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 
+static bool is_halted(const struct work *work)
+{
+	return work->on->is_halted && work->on->is_halted(work->on->context);
+}
+
 static bool is_over(const struct work *work)
 {
 	double spent = wait_clock_ms() - work->start;
 	double budget = work->on->budget_ms;
 
 	return osm_exit_flag || work->on->osm->subn.sm_state != IB_SMINFO_STATE_MASTER ||
-	       spent - work->in_vain > budget;
+	       spent - work->in_vain > budget || is_halted(work);
 }
 
 /* Waits until the burst of traps pauses. */
@@ -259,6 +263,8 @@ static enum ask_make take_turn(struct work *work, uint32_t index, struct ask_smp
 						       uint32_t item),
 			       void (*leave_out)(struct work *work, uint32_t item))
 {
+	if (is_halted(work))
+		return ASK_OMIT;
 	for (uint32_t i = work->next; i < work->num_turns && i < work->next + LOOK_AHEAD;
 	     i++) {
 		uint32_t item = work->turns[i];
@@ -341,6 +347,7 @@ static void ask_all(struct work *work, uint32_t num)
 	run_batch(work,
 		  &(struct ask_batch){.num = num,
 				      .total_ms = SILENT_MS,
+				      .urgent = work->on->is_halted != NULL,
 				      .context = work,
 				      .make = make_question,
 				      .take = take_answer},
@@ -488,6 +495,7 @@ static void send_in_order(struct work *work)
 				      .ahead = BLOCKS_AHEAD,
 				      .total_ms = SILENT_MS,
 				      .exclusive = true,
+				      .urgent = work->on->is_halted != NULL,
 				      .context = work,
 				      .make = make_block,
 				      .take = take_acknowledgement},
@@ -520,8 +528,11 @@ static int compute(struct work *work, struct pm_error *err)
 	};
 	bool changed;
 
-	if (!view_look(work->view, &sight, &changed, err) && !list_tables(work))
+	if (!view_look(work->view, &sight, &changed, err) && !list_tables(work)) {
+		if (work->on->tell_seen)
+			work->on->tell_seen(work->on->context, work->view->seen);
 		return 0;
+	}
 	work->gave_up = "out of memory";
 	return -ENOMEM;
 }
@@ -608,7 +619,7 @@ static void describe(const struct work *work, const uint8_t *before,
 		     struct repaired *done)
 {
 	*done = (struct repaired){
-		.number = work->repair->number,
+		.number = work->lost || work->sets.sent ? ++work->repair->number : 0,
 		.traps = work->traps,
 		.queries = work->questions.sent,
 		.unanswered = work->questions.silent + work->questions.refused,
@@ -635,10 +646,9 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	uint32_t num = view->plan->known->num_ports;
 	uint8_t *before;
 
-	if (!has_traps(repair, FIRST_TRAP_MS))
+	if (!has_traps(repair, subject->wait_ms))
 		return false;
-	repair->number++;
-	*done = (struct repaired){.number = repair->number, .gave_up = "out of memory"};
+	*done = (struct repaired){.gave_up = "out of memory"};
 	work = calloc(1, sizeof(*work));
 	before = malloc(num);
 	if (work)
@@ -654,6 +664,8 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	work->start = wait_clock_ms();
 	memcpy(before, view->seen, num);
 	look_around(work, &err);
+	if (is_halted(work) && !work->gave_up)
+		work->gave_up = "its tables are due";
 	describe(work, before, done);
 out:
 	if (work) {

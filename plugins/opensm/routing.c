@@ -116,6 +116,20 @@ static void judge_switches(struct plugin *plugin)
 			 sizeof(plugin->unfit));
 }
 
+/* Takes out of seen[port] what was found lost since the sweep began; whether there is
+ * any.
+ */
+static bool leave_out_lost(const struct view *view, uint8_t *seen)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < view->plan->known->num_ports; i++) {
+		any |= seen[i] && view->lost[i];
+		seen[i] = seen[i] && !view->lost[i];
+	}
+	return any;
+}
+
 /*
  * Looks at what is seen, or, NULL, at what the glance sees; right after discovery it is
  * known what bounced, too.
@@ -137,6 +151,7 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 		glance_see(&plugin->glance, seen);
 	else if (!pm_plan_match(plan, fabric, seen))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
+	plugin->again |= leave_out_lost(&plugin->view, seen);
 	if (!rc) {
 		const struct view_sight sight = {
 			.seen = seen,

@@ -20,6 +20,101 @@ static bool is_first_engine(const struct plugin *plugin)
 	return engine && engine->context == plugin;
 }
 
+/* ---- Repairs beside the sweep ---- */
+
+/* Looks at what was seen last, without what was found lost since. -ENOMEM. */
+static int look_without_lost(struct plugin *plugin)
+{
+	struct view *view = &plugin->view;
+	uint32_t num = view->plan->known->num_ports;
+	uint8_t *seen = malloc(num + 1u);
+	struct view_sight sight = {
+		.seen = seen,
+		.silent = view->believed, /* of others nothing is learnt */
+		.detours = view->detours,
+		.now_ms = (uint64_t)wait_clock_ms(),
+	};
+	bool changed;
+	int rc;
+
+	if (!seen)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < num; i++) {
+		seen[i] = view->seen[i] && !view->lost[i];
+		if (view->lost[i])
+			view->believed[i] = view->seen[i]; /* it is known to be down */
+	}
+	rc = view_look(view, &sight, &changed, NULL);
+	free(seen);
+	return rc;
+}
+
+/*
+ * Takes over what was found lost. It stays so until a discovery that began afterwards
+ * sees it; the one under way may have seen it before.
+ */
+static bool merge_lost(struct plugin *plugin)
+{
+	struct view *view = &plugin->view;
+
+	if (!plugin->beside || !view->plan ||
+	    !beside_take_lost(plugin->beside, view, view->lost))
+		return false;
+	if (look_without_lost(plugin))
+		view->current = false; /* it is looked at anew */
+	else
+		routing_await_holds(plugin);
+	return true;
+}
+
+static void note_repairs(struct plugin *plugin)
+{
+	struct repaired done;
+	bool any = false;
+
+	while (plugin->beside && beside_take_done(plugin->beside, &done)) {
+		if (plugin->state && done.links_down)
+			state_note_repair(plugin->state, &done);
+		any = true;
+	}
+	if (any)
+		sweep_publish(plugin);
+}
+
+/* Waits until nothing of ours is out; then the sweeper alone asks and sends. */
+static void stop_repairs(struct plugin *plugin)
+{
+	if (!plugin->beside)
+		return;
+	beside_shut(plugin->beside);
+	planning_end_loan(&plugin->planning);
+	if (merge_lost(plugin))
+		tell_changes(plugin);
+	note_repairs(plugin);
+}
+
+/* What we computed is in the switches, and OpenSM is in charge of them. */
+static bool may_repair(const struct plugin *plugin)
+{
+	const osm_opensm_t *osm = plugin->osm;
+
+	return plugin->ask && plugin->view.routes && plugin->view.current &&
+	       plugin->planning.phase == PLANNING_SETTLED &&
+	       osm->subn.sm_state == IB_SMINFO_STATE_MASTER &&
+	       !osm->subn.first_time_master_sweep && !osm->subn.coming_out_of_standby &&
+	       osm->routing_engine_used && osm->routing_engine_used->context == plugin &&
+	       plugin->view.detours.sm != PM_NONE;
+}
+
+static void allow_repairs(struct plugin *plugin)
+{
+	if (!plugin->beside || !may_repair(plugin))
+		return;
+	planning_lend(&plugin->planning);
+	if (beside_open(plugin->beside, &plugin->view))
+		planning_end_loan(&plugin->planning);
+}
+
 /* ---- After discovery ---- */
 
 /* So that none is kept, with migrate neither. */
@@ -318,12 +413,25 @@ static void clear_holds_if_asked(struct plugin *plugin)
 	free(path);
 }
 
+/*
+ * No trap is known that came after this discovery began, so there is nothing that it does
+ * not tell of those that have come: OpenSM sets the flag before it reports a trap, and
+ * clears it when a discovery begins.
+ */
+static bool covers_all_traps(const osm_subn_t *subn)
+{
+	return subn->opt.sweep_on_trap && !subn->force_heavy_sweep;
+}
+
 void sweep_discovered(struct plugin *plugin)
 {
 	double start = wait_clock_ms();
 
 	if (plugin->config.shadow)
 		return; /* afterwards, see below */
+	stop_repairs(plugin);
+	if (plugin->repair && covers_all_traps(&plugin->osm->subn))
+		repair_skip(plugin->repair);
 	if (!is_first_engine(plugin) && !plugin->asked &&
 	    !(plugin->planning.phase == PLANNING_EMPTY && store_has_plan(plugin->store)))
 		return;
@@ -463,6 +571,8 @@ int sweep_build_tables(struct plugin *plugin)
 	plugin->asked = true;
 	if (plugin->config.shadow)
 		return -1;
+	if (plugin->beside && beside_halt(plugin->beside))
+		merge_lost(plugin);
 	if (build_tables(plugin, &err)) {
 		say(&plugin->osm->log, OSM_LOG_ERROR, ": cannot route this fabric: %s",
 		    err.text);
@@ -670,28 +780,24 @@ void sweep_routed(struct plugin *plugin)
 		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
 	plugin->honor_guid2lid = -1;
 	sweep_publish(plugin);
+	if (plugin->again)
+		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when this one ends */
+	plugin->again = false;
+	allow_repairs(plugin);
 }
 
 /* ---- Before discovery ---- */
 
-/* What we computed is in the switches, and OpenSM is in charge of them. */
-static bool may_repair(const struct plugin *plugin)
-{
-	const osm_opensm_t *osm = plugin->osm;
-
-	return plugin->ask && plugin->view.routes && plugin->view.current &&
-	       plugin->planning.phase == PLANNING_SETTLED &&
-	       osm->subn.sm_state == IB_SMINFO_STATE_MASTER &&
-	       !osm->subn.first_time_master_sweep && !osm->subn.coming_out_of_standby &&
-	       osm->routing_engine_used && osm->routing_engine_used->context == plugin &&
-	       plugin->view.detours.sm != PM_NONE;
-}
-
 /* Mends what traps tell of; false: something of it is left to the sweep. */
 static bool mend(struct plugin *plugin)
 {
-	const struct repair_subject subject = {plugin->osm, plugin->ask, &plugin->view,
-					       plugin->config.early_repair_budget_ms};
+	const struct repair_subject subject = {
+		.osm = plugin->osm,
+		.ask = plugin->ask,
+		.view = &plugin->view,
+		.budget_ms = plugin->config.early_repair_budget_ms,
+		.wait_ms = REPAIR_FIRST_TRAP_MS,
+	};
 	struct repaired done;
 
 	if (!repair_run(plugin->repair, &subject, &done))
@@ -748,8 +854,13 @@ static void move_drained(struct plugin *plugin)
 
 void sweep_start(struct plugin *plugin)
 {
-	bool settled = may_repair(plugin), other;
+	bool settled, other;
 
+	stop_repairs(plugin);
+	/* The discovery that begins now sees them if they are up. */
+	if (plugin->view.plan)
+		memset(plugin->view.lost, 0, plugin->view.plan->known->num_ports);
+	settled = may_repair(plugin);
 	if (store_open(plugin->store, cl_ntoh64(plugin->osm->subn.sm_port_guid)))
 		sweep_publish(plugin);
 	if (plugin->config.shadow)
@@ -762,4 +873,10 @@ void sweep_start(struct plugin *plugin)
 	other = plugin->drains && drains_reread(plugin->drains, &plugin->view.drains);
 	if (other && settled)
 		move_drained(plugin);
+	allow_repairs(plugin);
+}
+
+void sweep_ended(struct plugin *plugin)
+{
+	stop_repairs(plugin);
 }

@@ -32,6 +32,9 @@ void sweep_discovered(struct plugin *plugin);
 int sweep_build_tables(struct plugin *plugin); /* 0, or -1 */
 void sweep_routed(struct plugin *plugin);
 
+/* SUBNET_UP. */
+void sweep_ended(struct plugin *plugin);
+
 /* Has the state written with what is known now. */
 void sweep_publish(struct plugin *plugin);
 

@@ -110,10 +110,18 @@ void tell_repair(const struct plugin *plugin, const struct repaired *done)
 {
 	char unordered[64] = "";
 
+	if (!done->number) {
+		say(&plugin->osm->log, OSM_LOG_VERBOSE,
+		    ": traps %u, queries %u, unanswered %u: nothing found lost%s%s",
+		    done->traps, done->queries, done->unanswered,
+		    done->gave_up ? "; left to the sweep: " : "",
+		    done->gave_up ? done->gave_up : "");
+		return;
+	}
 	if (done->unordered)
 		snprintf(unordered, sizeof(unordered), ", %u not in order",
 			 done->unordered);
-	say(&plugin->osm->log, done->links_down ? OSM_LOG_INFO : OSM_LOG_VERBOSE,
+	say(&plugin->osm->log, OSM_LOG_INFO,
 	    " repair %u: %s; traps %u, queries %u, unanswered %u, links "
 	    "down %u, looks %u; LFT blocks sent %" PRIu64 ", acked %" PRIu64
 	    ", bound %" PRIu64 "; switches %" PRIu64

@@ -12,6 +12,7 @@ void view_forget(struct view *view)
 {
 	struct pm_flaps *flaps = view->flaps;
 	struct pm_drains drains = view->drains;
+	uint32_t serial = view->serial;
 
 	pm_routes_free(view->routes);
 	free(view->seen);
@@ -20,9 +21,10 @@ void view_forget(struct view *view)
 	free(view->unfit);
 	free(view->drained);
 	free(view->recabled);
+	free(view->lost);
 	free(view->told.seen);
 	free(view->told.drained);
-	*view = (struct view){.flaps = flaps, .drains = drains};
+	*view = (struct view){.flaps = flaps, .drains = drains, .serial = serial};
 }
 
 void view_free(struct view *view)
@@ -45,6 +47,7 @@ static void carry_over(const struct view *from, struct view *to)
 		to->seen[port] = from->seen[i];
 		to->believed[port] = from->believed[i];
 		to->recabled[port] = from->recabled[i];
+		to->lost[port] = from->lost[i];
 		to->told.seen[port] = from->told.seen[i];
 		to->told.drained[port] = from->told.drained[i];
 	}
@@ -61,14 +64,16 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.unfit = calloc(plan->known->num_switches + 1u, 1),
 		.drained = calloc(num, 1),
 		.recabled = calloc(num, 1),
+		.lost = calloc(num, 1),
 		.told = {calloc(num, 1), calloc(num, 1)},
 		.flaps = view->flaps,
 		.holds = view->holds,
 		.drains = view->drains,
+		.serial = view->serial + 1,
 	};
 
 	if (!next.seen || !next.alive || !next.believed || !next.unfit || !next.drained ||
-	    !next.recabled || !next.told.seen || !next.told.drained) {
+	    !next.recabled || !next.lost || !next.told.seen || !next.told.drained) {
 		view_forget(&next);
 		return pm_error_no_memory(err);
 	}

@@ -30,7 +30,10 @@ struct view {
 	struct view_told { /* at the last view_tell */
 		uint8_t *seen, *drained;
 	} told;
-	bool current; /* routes are those of alive and detours */
+	uint8_t *lost;	 /* [port] found lost by a repair: not seen, whatever the
+			  * discovery under way saw before */
+	uint32_t serial; /* another one for each plan */
+	bool current;	 /* routes are those of alive and detours */
 	struct pm_detours detours;
 	struct pm_apart apart;	 /* of these routes */
 	struct pm_served served; /* of what cables join */

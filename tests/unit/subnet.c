@@ -787,6 +787,7 @@ void subnet_sweep(struct subnet_sweep *result)
 	unfailing(assign_lids);
 	route(result);
 	report(OSM_EVENT_ID_UCAST_ROUTING_DONE);
+	report(OSM_EVENT_ID_SUBNET_UP);
 	fake.osm.subn.first_time_master_sweep = FALSE;
 	fake.osm.subn.coming_out_of_standby = FALSE;
 	fake.sweep = NULL;

@@ -17,7 +17,7 @@
 #include <opensm/osm_opensm.h>
 
 #define SUBNET_LFT 512	 /* bytes of OpenSM's tables */
-#define SUBNET_THREADS 3 /* of the plugin: alarm's, drains', state's */
+#define SUBNET_THREADS 4 /* of the plugin: alarm's, beside's, drains', state's */
 
 /* What a sweep came to. */
 struct subnet_sweep {
