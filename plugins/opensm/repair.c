@@ -13,11 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTIONS 256  /* between two thoughts */
-#define REPORTS 8192   /* traps that are remembered at a time */
-#define QUIET_MS 4     /* without a trap: a burst is over */
-#define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
-#define LOOK_AHEAD 64  /* what is sent before its turn where others have to wait */
+#define QUESTIONS 256 /* between two thoughts */
+#define REPORTS 8192  /* traps that are remembered at a time */
+#define QUIET_MS 4    /* without a trap: a burst is over */
+#define LOOK_AHEAD 64 /* what is sent before its turn where others have to wait */
 #define MOST_LOOKS 8
 #define MOST_SETS_SILENT 4 /* then something else was lost, and is looked for */
 /*
@@ -26,6 +25,11 @@
  * no more on the wire than OpenSM has there by default none waits behind more than a few.
  */
 #define SILENT_MS 80
+
+/* Blocks in OpenSM's queue beside those on the wire; and more where others want it, too.
+ */
+#define BLOCKS_AHEAD 4
+#define BLOCKS_AHEAD_BESIDE 16
 
 struct repair {
 	struct wait_signal signal;
@@ -492,7 +496,8 @@ static void send_in_order(struct work *work)
 	work->delta.switches += work->listed.switches;
 	run_batch(work,
 		  &(struct ask_batch){.num = num,
-				      .ahead = BLOCKS_AHEAD,
+				      .ahead = work->on->is_halted ? BLOCKS_AHEAD_BESIDE
+								   : BLOCKS_AHEAD,
 				      .total_ms = SILENT_MS,
 				      .exclusive = true,
 				      .urgent = work->on->is_halted != NULL,

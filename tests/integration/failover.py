@@ -18,6 +18,11 @@ machine makes shorter is the SMPs' time on the wire ("floor": those that are ans
 many at a time as may be out). An early repair that is not the soonest, even beside the others'
 floor, is an error.
 
+With --during-sweep, OpenSM sweeps already, for a host that left, when the cable or the
+chassis is lost: after so much of that sweep's SMPs. Counted are all SMPs from the loss to
+the last LFT Set, and those of them that are portmajor's own questions and Sets; with
+--paced one leaves every 265 us.
+
 Traps that come while OpenSM discovers make it begin anew, which depends on the machine
 too. Each loss is tried until it is discovered once, at most --tries times; the try with
 the fewest SMPs counts.
@@ -41,6 +46,8 @@ TRIES = 5
 EARLY, LATE = "portmajor", "portmajor, early_repair no"
 ENGINES = ("ftree", "updn", "minhop")
 LOSSES = {"cable": "leaf5:20", "chassis": "s1-*"}
+SHARES = 0, .1, .4, .75, .95  # of a sweep's SMPs; 0: OpenSM rests
+LEAVING = "h7-3"
 
 
 @dataclasses.dataclass
@@ -58,14 +65,14 @@ class Failover:
     marks = property(lambda self: "*" * self.gave_up + "+" * (self.discoveries > 1))
 
 
-def open_sm(fabric, how, trace, folder):
+def open_sm(fabric, how, trace, folder, env=None):
     """An OpenSM that routes this way, on that wire."""
     conf = {"max_wire_smps": MAX_WIRE_SMPS}
     if how not in (EARLY, LATE):
-        return simlab.OpenSM(fabric, engine=how, host="h0-1", conf=conf, wire=trace)
+        return simlab.OpenSM(fabric, engine=how, host="h0-1", conf=conf, wire=trace, env=env)
     config = folder / "portmajor.conf"
     config.write_text(f"flap_limit 0\nearly_repair {'yes' if how == EARLY else 'no'}\n")
-    return pmlab.open_sm(fabric, config=config, host="h0-1", conf=conf, wire=trace)
+    return pmlab.open_sm(fabric, config=config, host="h0-1", conf=conf, wire=trace, env=env)
 
 
 def floor_s(stamps):
@@ -119,6 +126,75 @@ def compare(netlist, engines=ENGINES, tries=TRIES, tell=lambda text: None):
     return results
 
 
+@dataclasses.dataclass
+class Interrupted:
+    """One loss in the middle of a sweep."""
+    how: str
+    loss: str
+    share: float
+    smps: int  # from the loss to the last LFT Set
+    own: int  # SMPs of early repairs
+
+
+def sweep_length(osm):
+    """How many SMPs a sweep has, by one for a host that returns."""
+    osm.fabric.lose(LEAVING)
+    osm.settle()
+    return simlab.measure(osm.fabric, osm, lambda: osm.fabric.back(LEAVING))["smps"] // 2
+
+
+def interrupt(osm, how, loss, share, length):
+    """Loses it so far into a sweep, and takes it back."""
+    fabric = osm.fabric
+
+    def sent(mark):
+        return osm.counters()["smps"] - mark.counters["smps"]
+
+    osm.wait_traps_aged()
+    begin = osm.mark()
+    if share:
+        fabric.lose(LEAVING)
+        simlab.poll_until(lambda: sent(begin) >= share * length, pmlab.TIMEOUT_S,
+                          f"{share * length} SMPs", every=0.0005)
+    mark = osm.mark()
+    fabric.lose(LOSSES[loss])
+    osm.settle(begin, timeout=pmlab.TIMEOUT_S)
+    repairs = pmlab.Repair.find(osm.log(mark.log_offset))
+    last = osm.delta(mark)["last_lft_smp"]
+
+    def back():
+        fabric.back(LOSSES[loss])
+        if share:
+            fabric.back(LEAVING)
+
+    simlab.measure(fabric, osm, back, timeout=pmlab.TIMEOUT_S)
+    return Interrupted(how, loss, share, last, sum(r.queries + r.sent for r in repairs))
+
+
+def run_during(netlist, how, paced=False):
+    """An Interrupted for each loss and each share of a sweep."""
+    env = {"MADCOUNT_DELAY_US": f"{wiretime.SET_US}"} if paced else {}
+    with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
+            open_sm(fabric, how, None, folder, env=env) as osm:
+        osm.settle(timeout=pmlab.TIMEOUT_S)
+        length = sweep_length(osm)
+        return [interrupt(osm, how, loss, share, length) for loss in LOSSES for share in SHARES]
+
+
+def format_during(results):
+    """Of portmajor's own SMPs in brackets."""
+    rows = [["lost", "routing", *("idle" if not share else f"at {share:.0%}" for share in SHARES)]]
+    for loss in LOSSES:
+        for how in dict.fromkeys(r.how for r in results):
+            found = {r.share: r for r in results if (r.how, r.loss) == (how, loss)}
+            rows.append([loss, how, *(f"{found[share].smps:,}"
+                                      + f" ({found[share].own:,})" * (how == EARLY)
+                                      for share in SHARES)])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join("  ".join([row[0].ljust(widths[0]), row[1].ljust(widths[1]),
+                                *map(str.rjust, row[2:], widths[2:])]).rstrip() for row in rows)
+
+
 def format_table(results):
     columns = ["SMPs", "floor", "CPU 0", "CPU here"]
     rows = [["", *(text for loss in LOSSES for text in (loss, "", "", ""))],
@@ -146,6 +222,10 @@ def main():
     parser.add_argument("--engines", default=",".join(ENGINES),
                         help="OpenSM's, with commas between (default: %(default)s)")
     parser.add_argument("--tries", type=int, default=TRIES, help="default: %(default)s")
+    parser.add_argument("--during-sweep", action="store_true",
+                        help="lose it while OpenSM sweeps: a table of SMPs")
+    parser.add_argument("--paced", action="store_true",
+                        help=f"with --during-sweep: an SMP every {wiretime.SET_US} us")
     options = parser.parse_args()
     if options.tries < 1:
         parser.error("argument --tries: 1 or more")
@@ -153,6 +233,11 @@ def main():
                                      dir=os.environ.get("SIMLAB_DIR")) as folder:
         netlist = pmlab.generate(pathlib.Path(folder) / "fabric.net", "director",
                                  LEAVES[options.hosts])
+        if options.during_sweep:
+            ways = [EARLY, *(e for e in options.engines.split(",") if e)]
+            print(format_during([r for how in ways for r in
+                                 run_during(simlab.Netlist(netlist), how, options.paced)]))
+            return 0
         results = compare(simlab.Netlist(netlist),
                           [e for e in options.engines.split(",") if e], options.tries,
                           lambda text: print(text, file=sys.stderr, flush=True))

@@ -41,5 +41,31 @@ class FailoverTimes(labtest.Folders):
         self.assertGreaterEqual(len(lines), 2 + ways)
 
 
+class DuringSweep(labtest.Folders):
+    """OpenSM sweeps already, for a host that left, when something is lost."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", "director", 36))
+        ways = failover.EARLY, "minhop"
+        cls.results = [r for how in ways for r in failover.run_during(netlist, how)]
+
+    def test_soon(self):
+        found = {(r.how, r.loss, r.share): r for r in self.results}
+        for r in self.results:
+            if r.how != failover.EARLY:
+                continue
+            with self.subTest(str(r)):
+                idle = found[r.how, r.loss, 0]
+                self.assertGreater(idle.own, 0)
+                self.assertLessEqual(r.own, 2 * idle.own)
+                self.assertGreaterEqual(found["minhop", r.loss, r.share].smps, 5 * r.smps)
+
+    def test_table(self):
+        lines = failover.format_during(self.results).splitlines()
+        self.assertEqual(len(lines), 1 + 2 * len(failover.LOSSES))
+
+
 if __name__ == "__main__":
     unittest.main()
