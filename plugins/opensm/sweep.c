@@ -590,6 +590,54 @@ int sweep_build_tables(struct plugin *plugin)
 	return 0;
 }
 
+/* ---- Drains ---- */
+
+/* Looks again at what was seen last, with other drains. */
+static int look_anew(struct plugin *plugin)
+{
+	const struct view_sight sight = {
+		.seen = plugin->view.seen,
+		.silent = plugin->view.believed, /* nothing is learnt of it */
+		.detours = plugin->view.detours,
+		.now_ms = (uint64_t)wait_clock_ms(),
+	};
+	bool changed;
+	int rc = view_look(&plugin->view, &sight, &changed, NULL);
+
+	if (!rc)
+		routing_await_holds(plugin);
+	return rc;
+}
+
+/* Goes over to tables with other drains, new paths first. */
+static void move_drained(struct plugin *plugin)
+{
+	struct view *view = &plugin->view;
+	size_t num = view->plan->known->num_ports;
+	uint8_t *before = malloc(num + 1u);
+	struct moved done;
+
+	if (!before)
+		return; /* the sweep does it */
+	memcpy(before, view->alive, num);
+	if (!look_anew(plugin)) {
+		move_run(&(struct move_subject){plugin->osm, plugin->ask, view, before},
+			 &done);
+		plugin->moves++;
+		tell_move(plugin, &done);
+		if (plugin->state)
+			state_note_move(plugin->state, plugin->moves, &done);
+	}
+	free(before);
+}
+
+/* Whether other things are drained now; with `move`, tables go over to that. */
+static void follow_drains(struct plugin *plugin, bool move)
+{
+	if (plugin->drains && drains_reread(plugin->drains, &plugin->view.drains) && move)
+		move_drained(plugin);
+}
+
 /* ---- Afterwards ---- */
 
 /* What was sent before OpenSM's turn is of this run as well. */
@@ -783,6 +831,9 @@ void sweep_routed(struct plugin *plugin)
 	if (plugin->again)
 		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when this one ends */
 	plugin->again = false;
+	/* What was drained during discovery, which may have begun anew for it. */
+	if (may_repair(plugin))
+		follow_drains(plugin, true);
 	allow_repairs(plugin);
 }
 
@@ -813,48 +864,9 @@ static bool mend(struct plugin *plugin)
 	return !done.gave_up;
 }
 
-/* Looks again at what was seen last, with other drains. */
-static int look_anew(struct plugin *plugin)
-{
-	const struct view_sight sight = {
-		.seen = plugin->view.seen,
-		.silent = plugin->view.believed, /* nothing is learnt of it */
-		.detours = plugin->view.detours,
-		.now_ms = (uint64_t)wait_clock_ms(),
-	};
-	bool changed;
-	int rc = view_look(&plugin->view, &sight, &changed, NULL);
-
-	if (!rc)
-		routing_await_holds(plugin);
-	return rc;
-}
-
-/* Goes over to tables with other drains, new paths first. */
-static void move_drained(struct plugin *plugin)
-{
-	struct view *view = &plugin->view;
-	size_t num = view->plan->known->num_ports;
-	uint8_t *before = malloc(num + 1u);
-	struct moved done;
-
-	if (!before)
-		return; /* the sweep does it */
-	memcpy(before, view->alive, num);
-	if (!look_anew(plugin)) {
-		move_run(&(struct move_subject){plugin->osm, plugin->ask, view, before},
-			 &done);
-		plugin->moves++;
-		tell_move(plugin, &done);
-		if (plugin->state)
-			state_note_move(plugin->state, plugin->moves, &done);
-	}
-	free(before);
-}
-
 void sweep_start(struct plugin *plugin)
 {
-	bool settled, other;
+	bool settled;
 
 	stop_repairs(plugin);
 	/* The discovery that begins now sees them if they are up. */
@@ -870,9 +882,7 @@ void sweep_start(struct plugin *plugin)
 		settled = mend(plugin);
 	else if (plugin->repair)
 		repair_skip(plugin->repair);
-	other = plugin->drains && drains_reread(plugin->drains, &plugin->view.drains);
-	if (other && settled)
-		move_drained(plugin);
+	follow_drains(plugin, settled);
 	allow_repairs(plugin);
 }
 

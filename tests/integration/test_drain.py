@@ -260,6 +260,31 @@ class Director(DrainCase):
         self.run_it("status")
 
 
+class DuringDiscovery(labtest.Folders):
+    """OpenSM begins its discovery anew for the file, without an event.
+
+    With an SMP every 265 us that takes longer than it takes to see the file.
+    """
+
+    def test_followed(self):
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        with pmlab.Lab(netlist, cache_dir=self.folder,
+                       env={"MADCOUNT_DELAY_US": "265"}) as lab:
+            lab.bring_up()
+            mark = lab.osm.mark()
+            lab.osm.hup()
+            simlab.poll_until(lambda: lab.osm.delta(mark)["smps"] > 1000, pmlab.TIMEOUT_S,
+                              "the discovery")
+            done = subprocess.run([str(pmlab.CLI), "drain", "leaf5:20"], capture_output=True,
+                                  env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)),
+                                  text=True, check=False, timeout=pmlab.TIMEOUT_S)
+            self.assertEqual(done.stdout, "pending  leaf5:20\n")
+            lab.osm.wait_log(r"portmajor move 1: ", mark.log_offset, timeout=pmlab.TIMEOUT_S)
+            lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+            self.assertEqual(len(re.findall(r"SUBNET UP", lab.osm.log(mark.log_offset))), 1)
+            self.assertEqual(pmlab.walk_faults(lab.walk(), plan=False), [])
+
+
 class Command(labtest.Folders):
     """Without an OpenSM: names, the file, errors."""
 
