@@ -122,6 +122,18 @@ add_test(NAME unit.plugin COMMAND test_plugin)
 add_test(NAME unit.repair COMMAND test_repair)
 set_tests_properties(unit.plugin unit.repair PROPERTIES LABELS unit TIMEOUT 900)
 
+# Threads that wait for files, which are looked at for races.
+add_executable(test_worker tests/unit/test_worker.c plugins/opensm/worker.c
+	plugins/opensm/wait.c)
+target_include_directories(test_worker PRIVATE plugins/opensm)
+target_link_libraries(test_worker PRIVATE ${CMOCKA} m Threads::Threads)
+if(NOT PORTMAJOR_SANITIZE)
+	target_compile_options(test_worker PRIVATE -fsanitize=thread)
+	target_link_options(test_worker PRIVATE -fsanitize=thread)
+endif()
+add_test(NAME unit.worker COMMAND test_worker)
+set_tests_properties(unit.worker PROPERTIES LABELS unit TIMEOUT 900)
+
 # What the plugin reads of OpenSM's nodes and ports.
 add_executable(test_glance tests/unit/test_glance.c tests/unit/recipe.c
 	plugins/opensm/glance.c plugins/opensm/snapshot.c)
