@@ -92,12 +92,12 @@ endif()
 add_test(NAME unit.commands COMMAND test_commands)
 # The store has OpenSM's headers, and the test in place of OpenSM's log.
 add_executable(test_store tests/unit/test_store.c plugins/opensm/store.c
-	plugins/opensm/planning.c)
+	plugins/opensm/planning.c plugins/opensm/worker.c plugins/opensm/wait.c)
 target_include_directories(test_store PRIVATE plugins/opensm)
 target_include_directories(test_store SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_compile_options(test_store PRIVATE -ffunction-sections)
-target_link_options(test_store PRIVATE -Wl,--gc-sections)
-target_link_libraries(test_store PRIVATE memfault test_tools)
+target_link_options(test_store PRIVATE -Wl,--gc-sections -Wl,--wrap=fsync)
+target_link_libraries(test_store PRIVATE memfault test_tools Threads::Threads)
 add_test(NAME unit.store COMMAND test_store)
 set_tests_properties(unit.memory unit.commands unit.store PROPERTIES LABELS unit
 	TIMEOUT 1200)
@@ -111,7 +111,9 @@ foreach(part plugin repair)
 	target_include_directories(test_${part} SYSTEM PRIVATE ${OPENSM_INCLUDE})
 	target_compile_options(test_${part} PRIVATE -ffunction-sections)
 	target_link_options(test_${part} PRIVATE -Wl,--gc-sections -Wl,--wrap=pthread_create
-		-Wl,--wrap=fsync,--wrap=wait_clock_ms,--wrap=wait_until,--wrap=wait_briefly)
+		-Wl,--wrap=fsync,--wrap=wait_clock_ms,--wrap=wait_until,--wrap=wait_briefly
+		-Wl,--wrap=worker_start,--wrap=worker_poke,--wrap=worker_end,--wrap=worker_stop
+		-Wl,--wrap=worker_enter,--wrap=worker_leave)
 	target_link_libraries(test_${part} PRIVATE memfault test_tools ${OSMCOMP} ${JANSSON}
 		Threads::Threads)
 endforeach()
@@ -121,6 +123,18 @@ endif()
 add_test(NAME unit.plugin COMMAND test_plugin)
 add_test(NAME unit.repair COMMAND test_repair)
 set_tests_properties(unit.plugin unit.repair PROPERTIES LABELS unit TIMEOUT 900)
+
+# Threads that wait for files, which are looked at for races.
+add_executable(test_worker tests/unit/test_worker.c plugins/opensm/worker.c
+	plugins/opensm/wait.c)
+target_include_directories(test_worker PRIVATE plugins/opensm)
+target_link_libraries(test_worker PRIVATE ${CMOCKA} m Threads::Threads)
+if(NOT PORTMAJOR_SANITIZE)
+	target_compile_options(test_worker PRIVATE -fsanitize=thread)
+	target_link_options(test_worker PRIVATE -fsanitize=thread)
+endif()
+add_test(NAME unit.worker COMMAND test_worker)
+set_tests_properties(unit.worker PROPERTIES LABELS unit TIMEOUT 900)
 
 # What the plugin reads of OpenSM's nodes and ports.
 add_executable(test_glance tests/unit/test_glance.c tests/unit/recipe.c

@@ -6,7 +6,6 @@
 
 #include <portmajor/textfile.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,23 +65,18 @@ static uint32_t clear_named(const struct view *view, osm_log_t *log, char *text)
 }
 
 /* The file is read whole first: half of it is not what was asked for, nor is nothing. */
-bool holds_clear_if_asked(const char *path, const struct view *view, osm_log_t *log,
-			  uint32_t *cleared)
+int holds_read_clearing(const char *path, char **text, struct pm_error *err)
 {
-	struct pm_error err;
-	char *text;
-	int rc = pm_textfile_read_string(path, MAX_FILE, &text, &err);
+	int rc = pm_textfile_read_string(path, MAX_FILE, text, err);
 
-	*cleared = 0;
-	if (rc && rc != -ENOENT)
-		say(log, OSM_LOG_ERROR, ": clear-holds, later: %s", err.text);
-	if (rc)
-		return false;
-	if (view->plan && view->flaps)
-		*cleared = clear_named(view, log, text);
-	free(text);
-	unlink(path);
-	return true;
+	if (!rc)
+		unlink(path);
+	return rc;
+}
+
+uint32_t holds_clear(const struct view *view, osm_log_t *log, char *text)
+{
+	return view->plan && view->flaps ? clear_named(view, log, text) : 0;
 }
 
 /* "leaf5[20] (4 times down, 60 s left)" and so on. */

@@ -10,12 +10,17 @@
 void holds_tell(const struct view *view, osm_log_t *log, struct pm_flap_holds *told);
 
 /*
- * Ends holds if there is a file that asks for it: those of the cables named in it, a line
- * each as the log names them, leaf5[20], or all if it is empty. It goes by that. Returns
- * whether there was one; *cleared is how many cables were on hold or watched. One that
- * cannot be read, is no text or longer than 1 MiB is told and stays.
+ * Reads and removes the file that asks for holds to be ended; the caller frees *text.
+ * -ENOENT: there is none; -errno: it cannot be read, is no text or longer than 1 MiB,
+ * and stays. On the thread of watch.h.
  */
-bool holds_clear_if_asked(const char *path, const struct view *view, osm_log_t *log,
-			  uint32_t *cleared);
+int holds_read_clearing(const char *path, char **text, struct pm_error *err);
+
+/*
+ * Ends holds as such a text says: those of the cables named in it, a line each as the log
+ * names them, leaf5[20], or all if it is empty. How many cables were on hold or watched.
+ * It is written to.
+ */
+uint32_t holds_clear(const struct view *view, osm_log_t *log, char *text);
 
 #endif

@@ -4,11 +4,13 @@
 #include "say.h"
 #include "sweep.h"
 #include "tell.h"
+#include "wait.h"
 
 #include <opensm/osm_event_plugin.h>
 #include <opensm/osm_version.h>
 
 #include <errno.h>
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,6 +19,7 @@
 #endif
 
 #define ENGINE_NAME "portmajor"
+#define END_MS 3000 /* that the end of OpenSM waits for files at most */
 
 /* `portmajor preflight` looks for this in the library, see src/cli/opensm.c. */
 #define PLUGIN_BUILT_FOR "portmajor built for " OSM_VERSION
@@ -93,15 +96,33 @@ static int read_config(struct plugin *plugin)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-static void delete_plugin(void *context)
+/* The writer's round: the plan and the holds first. */
+static double write_files(void *context, bool last)
 {
 	struct plugin *plugin = context;
 
-	state_stop(plugin->state);
+	if (plugin->store)
+		store_write(plugin->store);
+	return plugin->state ? state_write(plugin->state, last) : DBL_MAX;
+}
+
+/* A file operation may hang: what still uses something of ours then, keeps it. */
+static void delete_plugin(void *context)
+{
+	struct plugin *plugin = context;
+	double until = wait_clock_ms() + END_MS;
+	bool watched, written;
+
+	worker_end(plugin->writer);
 	alarm_stop(plugin->alarm);
-	drains_stop(plugin->drains);
 	beside_stop(plugin->beside);
 	planning_end_loan(&plugin->planning);
+	watched = watch_stop(plugin->watch, until);
+	written = worker_stop(plugin->writer, until);
+	if (written) {
+		state_stop(plugin->state);
+		store_stop(plugin->store);
+	}
 	repair_stop(plugin->repair);
 	ask_stop(plugin->ask);
 	view_free(&plugin->view);
@@ -110,10 +131,10 @@ static void delete_plugin(void *context)
 	shadow_forget(&plugin->shadow);
 	planning_forget(&plugin->planning);
 	pm_evidence_free(plugin->evidence);
-	store_stop(plugin->store);
 	pm_roles_free(&plugin->roles);
 	glance_forget(&plugin->glance);
-	free(plugin);
+	if (watched && written)
+		free(plugin);
 }
 
 static void start_flaps(struct plugin *plugin)
@@ -161,11 +182,19 @@ static void start_active(struct plugin *plugin)
 		say(log, OSM_LOG_ERROR,
 		    ": no early repair, and tables in the switches are not looked at");
 	start_flaps(plugin);
-	plugin->drains = drains_start(plugin->osm, plugin->store);
-	if (!plugin->drains)
-		say(log, OSM_LOG_ERROR, ": drains are not looked for");
 	if (plugin->config.early_repair)
 		start_repair(plugin);
+}
+
+/* What nothing can be done without; the last of them tells whether all are there. */
+static void start_files(struct plugin *plugin)
+{
+	plugin->writer = worker_start("portmajor-write", write_files, plugin);
+	if (plugin->writer)
+		plugin->store = store_start(&plugin->osm->log, plugin->writer);
+	if (plugin->store)
+		plugin->watch = watch_start(plugin->osm, plugin->store,
+					    &plugin->config.roles, plugin->config.shadow);
 }
 
 /* What OpenSM can do without if there is no memory for it. */
@@ -175,8 +204,8 @@ static void start_rooms(struct plugin *plugin)
 
 	if (!plugin->config.shadow)
 		start_active(plugin);
-	plugin->state =
-		state_start(plugin->osm, plugin->store, plugin->config.prometheus);
+	plugin->state = state_start(plugin->osm, plugin->store, plugin->writer,
+				    plugin->config.prometheus);
 	if (!plugin->state)
 		say(log, OSM_LOG_ERROR, ": no state file");
 }
@@ -202,8 +231,8 @@ static void *create_plugin(osm_opensm_t *osm)
 	plugin->osm = osm;
 	plugin->honor_guid2lid = -1;
 	if (!read_config(plugin))
-		plugin->store = store_start(&osm->log);
-	if (!plugin->store ||
+		start_files(plugin);
+	if (!plugin->watch ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		delete_plugin(plugin);
 		return NULL;

@@ -17,11 +17,12 @@
  *       shadow    what would be sent in shadow mode
  *       glance    what OpenSM has: is it what it was?
  *       snapshot, lids, tables    OpenSM's structures, by value
- *       state     what the world is told                  a thread of its own
+ *       state     what the world is told                  on the writer's thread
  *       alarm     asks for a run when a hold ends         a thread of its own
+ *       watch     the files that operators write          a thread of its own
  *       holds     flapping links: what the operator is told, and may clear
- *       drains    what operators want out of use          a thread of its own
- *       store     plans and holds on disk
+ *       store     plans and holds on disk                 on the writer's thread
+ *       worker    a thread that may wait for files
  *       wait, say a clock and conditions; lines in the log
  *
  * Each includes only what stands below it; the four on top share struct plugin.
@@ -32,7 +33,14 @@
  *                 deletes it when all threads of OpenSM that call us have ended
  *   sweeper       OpenSM's: the engine's callback and all events but traps
  *   dispatcher    OpenSM's, one for each processor: answers to SMPs, and traps
- *   state's, alarm's, drains', beside's    ours
+ *   writer      ours: writes all files, for store and state
+ *   watch's     ours: looks at the files that operators write
+ *   alarm's     ours
+ *   beside's    ours: repairs while OpenSM sweeps
+ *
+ * Nothing of ours on OpenSM's threads waits for a file, but for OpenSM's log, when the
+ * plugin is loaded, in the first sweep, and in the first after standby, where plans are
+ * read. LIDs of a plan that is new wait for it to be on disk, 2 s at most (sweep.c).
  *
  * Who touches what, where that is not the sweeper alone (and main, before and after):
  *
@@ -48,25 +56,30 @@
  *   beside: halted              sweeper               beside's              none (7)
  *   beside: view, seen          sweeper, beside's     sweeper, beside's     none (6)
  *   plan that is lent           sweeper, before       sweeper, beside's     none
- *   state: document, fresh      sweeper, state's      state's               state's
+ *   state: document             sweeper, writer       writer                state's
  *   state: what is in it        whoever has it: nothing is kept of what is handed over
- *   state: failed               state's               state's               none
- *   store: all below its mutex, sweeper, state's      sweeper, state's      store's
- *     and the files
+ *   state: known .. told        writer                writer                none
+ *   store: all below its lock   sweeper, writer       any                   store's
+ *   store: lock (of the folder) sweeper, in the first writer                none
+ *                               sweep; then writer
+ *   watch: all below its lock   sweeper, watch's      sweeper, watch's      watch's
+ *   watch: stamps, what it told main, then watch's    watch's               none
+ *   worker: poked .. ended      any                   its thread, main      worker's
+ *   worker: left                main                  its thread            its opensm
  *   alarm: due                  sweeper, alarm's      alarm's               alarm's
- *   leaving of state, alarm,    main                  their threads         theirs
- *     drains
- *   plugin: repair; ask, state, main                  any                   none (2)
- *     alarm, drains: osm, paths;
+ *   leaving of alarm            main                  alarm's               alarm's
+ *   plugin: repair, writer,     main                  any                   none (2)
+ *     watch, store, state; ask,
+ *     alarm, watch: osm, paths;
  *     store: log, cache
  *
  *   of OpenSM
  *   nodes, ports, switches,     dispatcher, sweeper   sweeper               osm->lock (3)
  *     lft, guid2lid
  *   subn.opt, engines           main, sweeper         sweeper               none
- *   subn.sm_state               dispatcher, sweeper   sweeper, state's      none (4)
+ *   subn.sm_state               dispatcher, sweeper   sweeper, writer       none (4)
  *   subn.force_reroute          alarm's, sweeper      sweeper               none (5)
- *   subn.force_heavy_sweep      drains', sweeper      sweeper               none (5)
+ *   subn.force_heavy_sweep      watch's, sweeper      sweeper               none (5)
  *   osm_exit_flag               signal handlers       any                   none (4)
  *   log                         any                   any                   its own
  *
@@ -81,9 +94,12 @@
  *   (7) atomic
  *
  * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
- * held together. The store's is held while its files are written. With alarm's held the
- * sweeper is signalled, under a lock of OpenSM's below which no other is taken. With
- * osm->lock held nothing waits, and no file is touched but OpenSM's log.
+ * held together. None is held while a file is touched, but a worker's `opensm` while
+ * OpenSM's log is, which main alone waits for; it stands around what our threads do with
+ * OpenSM's memory, and a thread that hangs when OpenSM ends never passes it again. With
+ * alarm's or that held the sweeper is signalled, under a lock of OpenSM's below which no
+ * other is taken. With osm->lock held nothing waits, and no file is touched but OpenSM's
+ * log.
  * tests/integration/test_threads.py looks for races.
  */
 #ifndef PORTMAJOR_PLUGIN_H
@@ -93,7 +109,6 @@
 #include "alarm.h"
 #include "ask.h"
 #include "beside.h"
-#include "drains.h"
 #include "glance.h"
 #include "holds.h"
 #include "lids.h"
@@ -105,6 +120,8 @@
 #include "store.h"
 #include "tables.h"
 #include "view.h"
+#include "watch.h"
+#include "worker.h"
 
 #include <portmajor/change.h>
 #include <portmajor/config.h>
@@ -130,7 +147,6 @@ struct plugin {
 	struct pm_config config;
 	struct pm_error misread; /* why the configuration file is not used, or "" */
 	struct pm_roles roles;	 /* of OpenSM's GUID files */
-	struct pm_error unread;	 /* why these could not be read, last time */
 
 	struct planning planning;
 	struct pm_evidence *evidence; /* of LIDs before the first plan, or NULL */
@@ -142,8 +158,9 @@ struct plugin {
 	struct repair *repair; /* NULL: no early repair */
 	struct beside *beside; /* NULL: none while OpenSM sweeps */
 	struct alarm *alarm;   /* NULL: no memory for it */
-	struct drains *drains; /* NULL: no memory for it */
-	struct state *state;   /* NULL: no memory for it */
+	struct worker *writer;
+	struct watch *watch;
+	struct state *state; /* NULL: no memory for it */
 
 	bool discovered;      /* in this sweep, and nothing was routed since */
 	struct ahead ahead;   /* what was sent since then */

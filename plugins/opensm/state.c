@@ -12,7 +12,9 @@
 #include <portmajor/replace.h>
 
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,16 +69,18 @@ struct state {
 	osm_opensm_t *osm;
 
 	struct store *store;
+	struct worker *writer;
 	char *prometheus; /* as configured */
 
-	/* Of the writing thread. */
+	/* Of the writer. */
+	json_t *known;		/* the newest document, NULL: none yet */
+	bool news;		/* it was not written yet */
+	double due;		/* wait_clock_ms to write it again */
 	struct pm_error failed; /* to write, last time, as logged; or "" */
+	struct pm_error told;	/* what it has of the store's trouble */
 
-	pthread_t thread;
-	struct wait_signal signal;
-	/* Under its lock. */
-	json_t *document;
-	bool fresh, leaving;
+	pthread_mutex_t mutex;
+	json_t *document; /* under it: handed over, or NULL */
 };
 
 /* ---- Writing ---- */
@@ -291,22 +295,26 @@ static const char *sm_state(const osm_opensm_t *osm)
 	}
 }
 
-/* What only the writing thread knows, as it is now; err is of the numbers. -ENOMEM. */
-static int complete(const struct state *state, json_t *document, bool running,
+/* What only the writer knows, as it is now; err is of the numbers. -ENOMEM. */
+static int complete(struct state *state, json_t *document, bool running,
 		    const struct pm_error *err)
 {
 	struct pm_error trouble;
+	const char *sm;
 	json_t *plan = json_object_get(document, "plan");
 	char *file = store_path(state->store, "plan");
 	char guid[20];
 	int rc;
 
 	store_trouble(state->store, &trouble);
+	state->told = trouble;
+	worker_enter(state->writer);
+	sm = sm_state(state->osm);
+	worker_leave(state->writer);
 	snprintf(guid, sizeof(guid), "0x%016" PRIx64, store_guid(state->store));
 	rc = json_object_set_new(document, "time", json_integer(time(NULL)));
 	rc |= json_object_set_new(document, "running", json_boolean(running));
-	rc |= json_object_set_new(document, "sm_state",
-				  json_string(sm_state(state->osm)));
+	rc |= json_object_set_new(document, "sm_state", json_string(sm));
 	rc |= json_object_set_new(document, "port_guid", json_string(guid));
 	if (json_is_object(plan)) {
 		rc |= file ? 0 : -1;
@@ -338,15 +346,28 @@ static char *find_prometheus(const struct state *state)
 		       : file;
 }
 
-/* Writes both files; a failure is logged when it begins. */
-static void write_files(struct state *state, json_t *document, bool running)
+/* A failure is logged when it begins. */
+static void tell(struct state *state, const struct pm_error *why)
+{
+	if (why->text[0] && strcmp(why->text, state->failed.text) != 0) {
+		worker_enter(state->writer);
+		say(&state->osm->log, OSM_LOG_ERROR,
+		    ": state not written: %s (said once until it can be written again)",
+		    why->text);
+		worker_leave(state->writer);
+	}
+	state->failed = *why;
+}
+
+/* Writes both files; false: the store is not open. */
+static bool write_files(struct state *state, json_t *document, bool running)
 {
 	char *file = store_path(state->store, "state");
 	char *prometheus = file ? find_prometheus(state) : NULL;
 	struct pm_error err = {""};
 
 	if (!file)
-		return; /* the store is not open */
+		return false;
 	/* The state second, so that it has what became of the first. */
 	if (complete(state, document, running, &err))
 		pm_error_no_memory(&err);
@@ -356,41 +377,39 @@ static void write_files(struct state *state, json_t *document, bool running)
 		pm_error_no_memory(&err);
 	else
 		replace(file, print_json, document, &err);
-	if (err.text[0] && strcmp(err.text, state->failed.text) != 0)
-		say(&state->osm->log, OSM_LOG_ERROR,
-		    ": state not written: %s (said once until it can be written again)",
-		    err.text);
-	state->failed = err;
+	tell(state, &err);
 	free(file);
 	free(prometheus);
+	return true;
 }
 
-static void *keep_written(void *context)
+/* Whether there is anything to be written. */
+static bool has_news(struct state *state, bool last)
 {
-	struct state *state = context;
-	json_t *document = NULL;
-	bool leaving = false;
+	struct pm_error trouble;
 
-	while (!leaving) {
-		double due = wait_clock_ms() + REFRESH_S * 1e3;
+	store_trouble(state->store, &trouble);
+	return state->news || last || wait_clock_ms() >= state->due ||
+	       strcmp(trouble.text, state->told.text) != 0;
+}
 
-		pthread_mutex_lock(&state->signal.lock);
-		while (!state->fresh && !state->leaving && wait_clock_ms() < due)
-			wait_until(&state->signal, due);
-		if (state->document) {
-			json_decref(document);
-			document = state->document;
-			state->document = NULL;
-		}
-		state->fresh = false;
-		leaving = state->leaving;
-		pthread_mutex_unlock(&state->signal.lock);
-		store_retry(state->store);
-		if (document)
-			write_files(state, document, !leaving);
+double state_write(struct state *state, bool last)
+{
+	pthread_mutex_lock(&state->mutex);
+	if (state->document) {
+		json_decref(state->known);
+		state->known = state->document;
+		state->document = NULL;
+		state->news = true;
 	}
-	json_decref(document);
-	return NULL;
+	pthread_mutex_unlock(&state->mutex);
+	if (!state->known)
+		return DBL_MAX;
+	if (has_news(state, last)) {
+		state->news = !write_files(state, state->known, !last);
+		state->due = wait_clock_ms() + REFRESH_S * 1e3;
+	}
+	return state->due;
 }
 
 /* ---- The document ---- */
@@ -507,7 +526,7 @@ static json_t *make_slow(const struct state_facts *facts)
 			 list);
 }
 
-/* Where it is, and whether it is saved, only the writing thread asks: that may wait. */
+/* Where it is, and whether it is saved, the writer adds. */
 static json_t *make_plan(const struct state_facts *facts)
 {
 	const struct pm_plan *plan = facts->planning->plan;
@@ -699,12 +718,11 @@ void state_publish(struct state *state, const struct state_facts *facts)
 	document = make_document(state, facts);
 	if (!document)
 		return; /* no memory: the next run will do */
-	pthread_mutex_lock(&state->signal.lock);
+	pthread_mutex_lock(&state->mutex);
 	json_decref(state->document);
 	state->document = document;
-	state->fresh = true;
-	pthread_cond_signal(&state->signal.changed);
-	pthread_mutex_unlock(&state->signal.lock);
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
 }
 
 /* ---- What happened ---- */
@@ -784,30 +802,23 @@ void state_note_engine(struct state *state, const char *name, bool ours,
 
 /* ---- Setting up ---- */
 
-static void free_state(struct state *state)
-{
-	json_decref(state->document);
-	wait_signal_destroy(&state->signal);
-	free(state->prometheus);
-	free(state);
-}
-
-struct state *state_start(osm_opensm_t *osm, struct store *store, const char *prometheus)
+struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
+			  const char *prometheus)
 {
 	struct state *state = calloc(1, sizeof(*state));
 
 	if (!state)
 		return NULL;
-	wait_signal_init(&state->signal);
 	state->osm = osm;
 	state->started = time(NULL);
 	state->store = store;
+	state->writer = writer;
 	state->prometheus = strdup(prometheus);
-	if (!state->prometheus ||
-	    pthread_create(&state->thread, NULL, keep_written, state)) {
-		free_state(state);
+	if (!state->prometheus) {
+		free(state);
 		return NULL;
 	}
+	pthread_mutex_init(&state->mutex, NULL);
 	return state;
 }
 
@@ -815,10 +826,9 @@ void state_stop(struct state *state)
 {
 	if (!state)
 		return;
-	pthread_mutex_lock(&state->signal.lock);
-	state->leaving = true;
-	pthread_cond_signal(&state->signal.changed);
-	pthread_mutex_unlock(&state->signal.lock);
-	pthread_join(state->thread, NULL);
-	free_state(state);
+	json_decref(state->known);
+	json_decref(state->document);
+	pthread_mutex_destroy(&state->mutex);
+	free(state->prometheus);
+	free(state);
 }

@@ -3,10 +3,10 @@
  * What the plugin tells the world: the file state, JSON, in the store's folder, and
  * portmajor.prom for Prometheus. docs/json.md has the members.
  *
- * The sweeper thread puts the document together from what only it changes; a thread of
- * this module's writes it, so that a slow disk delays no sweep, and writes it again every
- * minute, so that its time tells whether OpenSM is alive. Then it also has the store try
- * again what it could not write. No lock of OpenSM's is needed or taken.
+ * The sweeper thread puts the document together from what only it changes; the writer's
+ * thread (worker.h) writes it, so that a slow disk delays no sweep, and writes it again
+ * every minute, so that its time tells whether OpenSM is alive. No lock of OpenSM's is
+ * needed or taken.
  */
 #ifndef PORTMAJOR_STATE_H
 #define PORTMAJOR_STATE_H
@@ -60,14 +60,22 @@ struct state_facts {
 };
 
 /*
- * Begins to write both, as soon as the store is open; not portmajor.prom in its folder,
- * but the file `prometheus` if that is not "", or, if that is a folder,
- * portmajor.GUID.prom in it, with the port's GUID. NULL without memory.
+ * Both are written as soon as the store is open, if the writer's rounds call state_write;
+ * not portmajor.prom in its folder, but the file `prometheus` if that is not "", or, if
+ * that is a folder, portmajor.GUID.prom in it, with the port's GUID. NULL without memory.
  */
-struct state *state_start(osm_opensm_t *osm, struct store *store, const char *prometheus);
+struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
+			  const char *prometheus);
 
-/* Writes them a last time, with OpenSM not running any more. */
+/* The writer has ended. */
 void state_stop(struct state *state);
+
+/*
+ * A round of the writer, on its thread, after store_write: writes them if there is news,
+ * a minute has gone by, or `last`: OpenSM does not run any more. Returns the
+ * wait_clock_ms by which the next one is due.
+ */
+double state_write(struct state *state, bool last);
 
 void state_note_run(struct state *state, const struct state_run *run);
 void state_note_shadow(struct state *state, const struct state_shadow *shadow);
@@ -85,8 +93,8 @@ void state_note_engine(struct state *state, const char *name, bool ours,
 		       const char *why_not);
 
 /*
- * Has the files written with what is known now, by another thread, soon. Takes no
- * lock of OpenSM's and waits for no disk.
+ * Has the files written with what is known now, by the writer, soon. Takes no lock of
+ * OpenSM's and waits for no disk.
  */
 void state_publish(struct state *state, const struct state_facts *facts);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "store.h"
 
+#include "wait.h"
+
 #include <opensm/osm_base.h>
 
 #include <portmajor/flapfile.h>
@@ -11,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,9 @@ static const char *const names[] = {
 
 /* What is to be in a file. */
 struct content {
-	bool pending; /* it is not there yet */
-	char *text;   /* NULL: the file is to go */
+	char *text; /* NULL: the file is to go */
 	size_t length;
+	uint64_t put, written; /* how often it was handed over; which of these is there */
 };
 
 /*
@@ -47,20 +48,36 @@ struct content {
  */
 struct store {
 	osm_log_t *log;
+	struct worker *writer;
 	char *cache;	      /* with its slash */
 	uint64_t saved_holds; /* pm_flaps_changes */
+	/* Of the sweeper until the folder was looked for, then of the writer. */
+	int lock; /* the lock's, -1: none can be had */
 
-	pthread_mutex_t mutex;
-	/* Under it, as is all that is written. */
+	struct wait_signal signal; /* something was written, or not */
+	/* Under its lock, which is never held during a file operation. */
 	uint64_t guid; /* 0: not known yet */
-	char *place;   /* of our files, NULL: not known yet */
+	char *place;   /* of our files, NULL: not known yet; stays */
+	bool begun;    /* the folder was looked for */
 	bool open;     /* the folder is there, and nobody else uses it */
-	int lock;      /* the lock's, -1: none can be had */
+	bool has_plan; /* see store_has_plan */
 	struct content content[FILES];
-	char *emptied; /* place whose files go when ours are written, or NULL */
+	uint64_t puts,
+		failed; /* how often anything was; before which of them it failed */
+	char *emptied;	/* place whose files go when ours are written, or NULL */
 	int emptied_lock;
 	struct pm_error trouble; /* what is wrong, and was logged; "" if nothing is */
 };
+
+static void hold(struct store *store)
+{
+	pthread_mutex_lock(&store->signal.lock);
+}
+
+static void release(struct store *store)
+{
+	pthread_mutex_unlock(&store->signal.lock);
+}
 
 static char *join(const char *place, const char *name)
 {
@@ -102,10 +119,16 @@ static void unlock(int *fd)
 
 /* ---- Our folder ---- */
 
-static bool is_pending(const struct store *store)
+/* With our lock held. */
+static bool is_pending(const struct content *content)
+{
+	return content->put != content->written;
+}
+
+static bool is_any_pending(const struct store *store)
 {
 	for (enum file file = 0; file < FILES; file++)
-		if (store->content[file].pending)
+		if (is_pending(&store->content[file]))
 			return true;
 	return false;
 }
@@ -115,12 +138,28 @@ static void set_trouble(struct store *store, const struct pm_error *why)
 {
 	if (!strcmp(why->text, store->trouble.text))
 		return;
+	worker_enter(store->writer);
 	if (why->text[0])
 		say(store->log, OSM_LOG_ERROR,
 		    ": not saved: %s (said once; it is tried again)", why->text);
 	else
 		say(store->log, OSM_LOG_INFO, ": saved again");
+	worker_leave(store->writer);
+	hold(store);
 	store->trouble = *why;
+	release(store);
+}
+
+static void set_open(struct store *store, bool open)
+{
+	char *plan = open ? join(store->place, names[PLAN]) : NULL;
+	bool has_plan = plan && !access(plan, F_OK);
+
+	free(plan);
+	hold(store);
+	store->open = open;
+	store->has_plan = has_plan;
+	release(store);
 }
 
 /* Makes and locks the folder. -errno. */
@@ -129,50 +168,77 @@ static int open_folder(struct store *store, struct pm_error *err)
 	struct stat there;
 	int rc;
 
-	if (!store->place && !store->guid)
-		return pm_error_set(err, -ENOENT, "the port is not known yet");
-	if (!store->place)
-		return pm_error_no_memory(err);
 	if (store->lock >= 0 && !access(store->place, F_OK))
 		return 0;
 	unlock(&store->lock); /* of a folder that somebody removed */
 	if (mkdir(store->place, 0755) && stat(store->place, &there))
 		return pm_error_set(err, -errno, "%s: %m", store->place);
 	rc = lock_place(store->place, O_CREAT, &store->lock);
-	store->open = !rc;
+	set_open(store, !rc);
 	if (rc == -ENOMEM)
 		return pm_error_no_memory(err);
 	return rc ? pm_error_set(err, rc, "%s: another process uses it", store->place)
 		  : 0;
 }
 
-bool store_open(struct store *store, uint64_t port_guid)
+/* Looks for the folder for the first time. */
+static void begin(struct store *store)
 {
 	struct pm_error err = {""};
-	bool before, opened;
+	int rc = open_folder(store, &err);
+	bool pending;
 
-	pthread_mutex_lock(&store->mutex);
-	before = store->open;
+	hold(store);
+	pending = is_any_pending(store);
+	release(store);
+	if (rc || !pending)
+		set_trouble(store, &err);
+	hold(store);
+	store->begun = true;
+	release(store);
+}
+
+bool store_open(struct store *store, uint64_t port_guid)
+{
+	struct pm_error err;
+	bool begun, idle, known;
+
+	hold(store);
 	if (!store->place && asprintf(&store->place, "%s" OUR_NAME "%016" PRIx64 "/",
 				      store->cache, port_guid) < 0)
 		store->place = NULL;
 	store->guid = port_guid;
-	if (open_folder(store, &err) || !is_pending(store))
+	known = store->place != NULL;
+	begun = store->begun;
+	idle = store->open && !is_any_pending(store);
+	release(store);
+	if (!known) {
+		pm_error_no_memory(&err);
 		set_trouble(store, &err);
-	opened = store->open && !before;
-	pthread_mutex_unlock(&store->mutex);
-	return opened;
+	} else if (!begun) {
+		begin(store);
+	} else if (!idle) {
+		worker_poke(store->writer);
+	}
+	return !begun && known;
+}
+
+/* Our folder, if it is open; it stays. */
+static const char *our_place(struct store *store)
+{
+	const char *place;
+
+	hold(store);
+	place = store->open ? store->place : NULL;
+	release(store);
+	return place;
 }
 
 char *store_path(struct store *store, const char *name)
 {
-	char *path = NULL;
+	const char *place = our_place(store);
 
-	pthread_mutex_lock(&store->mutex);
-	if (store->open)
-		path = join(store->place, name);
-	pthread_mutex_unlock(&store->mutex);
-	return path;
+	return place ? join(place, name) : NULL;
 }
 
 char *store_path_beside(const struct store *store, const char *name)
@@ -182,20 +248,21 @@ char *store_path_beside(const struct store *store, const char *name)
 
 bool store_has_plan(struct store *store)
 {
-	char *path = store_path(store, names[PLAN]);
-	bool there = path && !access(path, F_OK);
+	bool has_plan;
 
-	free(path);
-	return there;
+	hold(store);
+	has_plan = store->has_plan;
+	release(store);
+	return has_plan;
 }
 
 uint64_t store_guid(struct store *store)
 {
 	uint64_t guid;
 
-	pthread_mutex_lock(&store->mutex);
+	hold(store);
 	guid = store->guid;
-	pthread_mutex_unlock(&store->mutex);
+	release(store);
 	return guid;
 }
 
@@ -240,15 +307,33 @@ static int read_plan(const char *path, const struct store_request *request,
 	return rc;
 }
 
+static bool is_ours(struct store *store, const char *place)
+{
+	const char *ours = our_place(store);
+
+	return ours && place && !strcmp(place, ours);
+}
+
+/* Whether another one is to be written. */
+static bool is_awaited(struct store *store, enum file file)
+{
+	bool awaited;
+
+	hold(store);
+	awaited = is_pending(&store->content[file]);
+	release(store);
+	return awaited;
+}
+
 /*
  * One of the plans at our place or, to be left alone, at another; NULL: none to be used.
  * -ENOMEM: nobody knows yet.
  */
-static int load(const struct store *store, const char *place, enum file file,
+static int load(struct store *store, const char *place, enum file file,
 		const struct store_request *request, struct pm_plan **plan)
 {
 	char *path = join(place, names[file]);
-	bool ours = store->open && !strcmp(place, store->place);
+	bool ours = is_ours(store, place) && !is_awaited(store, file);
 	struct pm_error err;
 	int rc;
 
@@ -273,7 +358,7 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 }
 
 /* Takes what is at a place in place of *best if it is later. -ENOMEM. */
-static int consider(const struct store *store, const char *place,
+static int consider(struct store *store, const char *place,
 		    const struct store_request *request, struct found *best)
 {
 	char *path = join(place, names[PLAN]), *copy;
@@ -316,8 +401,8 @@ static int is_folder(const struct dirent *entry)
  * Considers all folders but ours. Not by glob(3): glibc's frees what it has freed before
  * when memory runs out. -ENOMEM.
  */
-static int consider_folders(const struct store *store,
-			    const struct store_request *request, struct found *best)
+static int consider_folders(struct store *store, const struct store_request *request,
+			    struct found *best)
 {
 	struct dirent **folders = NULL;
 	int num = scandir(store->cache, &folders, is_folder, alphasort);
@@ -344,12 +429,13 @@ static int consider_folders(const struct store *store,
 static int find_latest(struct store *store, const struct store_request *request,
 		       struct found *best)
 {
+	const char *place = our_place(store);
 	char *old = join(store->cache, OUR_NAME);
 	int rc = old ? 0 : -ENOMEM;
 
 	*best = (struct found){0};
-	if (!rc && store->open)
-		rc = consider(store, store->place, request, best);
+	if (!rc && place)
+		rc = consider(store, place, request, best);
 	if (!rc)
 		rc = consider_folders(store, request, best);
 	if (!rc)
@@ -362,21 +448,14 @@ static int find_latest(struct store *store, const struct store_request *request,
 	return rc;
 }
 
-static bool is_ours(const struct store *store, const struct found *found)
-{
-	return store->open && found->place && !strcmp(found->place, store->place);
-}
-
 bool store_has_later(struct store *store, const struct store_request *request)
 {
 	struct found found;
 	bool later;
 
-	pthread_mutex_lock(&store->mutex);
 	find_latest(store, request, &found); /* without memory what is in force stays */
-	later = found.place && !is_ours(store, &found);
+	later = found.place && !is_ours(store, found.place);
 	forget(&found);
-	pthread_mutex_unlock(&store->mutex);
 	return later;
 }
 
@@ -404,42 +483,50 @@ static void load_holds(const struct store *store, const char *place,
  */
 static void take_over(struct store *store, const struct found *from)
 {
-	char *path = store->open ? join(store->place, names[PLAN]) : NULL;
+	char *path = store_path(store, names[PLAN]), *emptied = NULL;
+	int lock = -1;
 
 	say(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->place,
 	    names[PLAN]);
-	if (path && access(path, F_OK) && !store->emptied &&
-	    !lock_place(from->place, 0, &store->emptied_lock)) {
-		store->emptied = strdup(from->place);
-		if (!store->emptied)
-			unlock(&store->emptied_lock);
-	}
+	if (path && access(path, F_OK) && !lock_place(from->place, 0, &lock))
+		emptied = strdup(from->place);
 	free(path);
+	hold(store);
+	if (emptied && !store->emptied) {
+		store->emptied = emptied;
+		store->emptied_lock = lock;
+		store->has_plan = false;
+		emptied = NULL;
+		lock = -1;
+	}
+	release(store);
+	free(emptied);
+	unlock(&lock);
 }
 
 int store_load(struct store *store, const struct store_request *request,
 	       struct planning *planning, struct pm_error *err)
 {
 	struct pm_plan *drifting = NULL;
+	const char *holds = our_place(store);
 	struct found found;
 	int rc;
 
-	pthread_mutex_lock(&store->mutex);
 	rc = find_latest(store, request, &found);
 	if (!rc && found.place)
 		rc = load(store, found.place, DRIFTING, request, &drifting);
 	if (!rc && found.place) {
 		planning_load(planning, found.plan, drifting);
 		found.plan = NULL;
-		if (!is_ours(store, &found)) {
+		if (!is_ours(store, found.place)) {
 			take_over(store, &found);
 			planning->unsaved = true;
 		}
+		holds = found.place;
 	}
-	if (!rc && (found.place || store->open))
-		load_holds(store, found.place ? found.place : store->place, request);
+	if (!rc && holds)
+		load_holds(store, holds, request);
 	forget(&found);
-	pthread_mutex_unlock(&store->mutex);
 	return rc ? pm_error_no_memory(err) : 0;
 }
 
@@ -450,14 +537,52 @@ static void put(struct store *store, enum file file, char *text, size_t length)
 {
 	struct content *content = &store->content[file];
 
+	hold(store);
 	free(content->text);
-	*content = (struct content){true, text, length};
+	content->text = text;
+	content->length = length;
+	content->put++;
+	store->puts++;
+	release(store);
 }
 
-static int write_content(const struct store *store, enum file file, struct pm_error *err)
+/* What the writer has taken to write. */
+struct taken {
+	enum file file;
+	struct content content;
+};
+
+/* The next of those that are to be written, or to go; FILES: there is none. */
+static enum file find_pending(const struct store *store, bool texts)
 {
-	const struct content *content = &store->content[file];
-	char *path = join(store->place, names[file]);
+	enum file file = 0;
+
+	while (file < FILES && (!is_pending(&store->content[file]) ||
+				(store->content[file].text != NULL) != texts))
+		file++;
+	return file;
+}
+
+/* Texts first, so that the plan in force is there until the base is its equal. */
+static bool take(struct store *store, struct taken *taken)
+{
+	hold(store);
+	taken->file = find_pending(store, true);
+	if (taken->file == FILES)
+		taken->file = find_pending(store, false);
+	if (taken->file < FILES) {
+		taken->content = store->content[taken->file];
+		store->content[taken->file].text = NULL;
+	}
+	release(store);
+	return taken->file < FILES;
+}
+
+static int write_taken(const struct store *store, const struct taken *taken,
+		       struct pm_error *err)
+{
+	const struct content *content = &taken->content;
+	char *path = join(store->place, names[taken->file]);
 	int rc = 0;
 
 	if (!path)
@@ -470,26 +595,27 @@ static int write_content(const struct store *store, enum file file, struct pm_er
 	return rc;
 }
 
-/* Texts first, so that the plan in force is there until the base is its equal. */
-static int write_pending(struct store *store, bool texts, struct pm_error *err)
+/* It was written, or is given back unless there is a newer one. */
+static void give_back(struct store *store, struct taken *taken, bool written)
 {
-	for (enum file file = 0; file < FILES; file++) {
-		struct content *content = &store->content[file];
-		int rc;
+	struct content *content = &store->content[taken->file];
 
-		if (!content->pending || (content->text != NULL) != texts)
-			continue;
-		rc = write_content(store, file, err);
-		if (rc)
-			return rc;
-		free(content->text);
-		*content = (struct content){0};
+	hold(store);
+	if (written)
+		content->written = taken->content.put;
+	if (written && taken->file == PLAN)
+		store->has_plan = true;
+	if (!written && content->put == taken->content.put) {
+		content->text = taken->content.text;
+		taken->content.text = NULL;
 	}
-	return 0;
+	pthread_cond_signal(&store->signal.changed);
+	release(store);
+	free(taken->content.text);
 }
 
 /* Removes what was taken over. What is there besides, set aside say, stays. */
-static void empty(struct store *store)
+static void empty(struct store *store, const char *place)
 {
 	static const char *const taken[] = {"plan",  "drifting",    "holds",
 					    "state", "clear-holds", "portmajor.prom",
@@ -497,39 +623,83 @@ static void empty(struct store *store)
 	char *path;
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
-		path = join(store->emptied, taken[i]);
-		if (path && unlink(path) && errno != ENOENT && errno != ENOTDIR)
+		path = join(place, taken[i]);
+		if (path && unlink(path) && errno != ENOENT && errno != ENOTDIR) {
+			int why = errno;
+
+			worker_enter(store->writer);
 			say(store->log, OSM_LOG_INFO, ": not removed: %s: %s", path,
-			    strerror(errno));
+			    strerror(why));
+			worker_leave(store->writer);
+		}
 		free(path);
 	}
-	if (rmdir(store->emptied))
+	if (rmdir(place))
 		errno = 0; /* it is not empty, or no folder */
-	unlock(&store->emptied_lock);
-	free(store->emptied);
-	store->emptied = NULL;
 }
 
-static void flush(struct store *store)
+/* Empties the folder that ours came from, when there is a plan in ours. */
+static void empty_if_due(struct store *store)
+{
+	char *place = NULL;
+	int lock = -1;
+
+	hold(store);
+	if (store->has_plan && store->emptied) {
+		place = store->emptied;
+		lock = store->emptied_lock;
+		store->emptied = NULL;
+		store->emptied_lock = -1;
+	}
+	release(store);
+	if (place)
+		empty(store, place);
+	unlock(&lock);
+	free(place);
+}
+
+void store_write(struct store *store)
 {
 	struct pm_error err = {""};
-	int rc = open_folder(store, &err);
+	struct taken taken;
+	uint64_t puts;
+	bool begun;
+	int rc;
 
-	if (!rc)
-		rc = write_pending(store, true, &err);
-	if (!rc)
-		rc = write_pending(store, false, &err);
+	hold(store);
+	begun = store->begun;
+	puts = store->puts;
+	release(store);
+	if (!begun)
+		return;
+	rc = open_folder(store, &err);
+	while (!rc && take(store, &taken)) {
+		rc = write_taken(store, &taken, &err);
+		give_back(store, &taken, !rc);
+	}
 	set_trouble(store, &err);
-	if (!rc && store->emptied)
-		empty(store);
+	if (!rc) {
+		empty_if_due(store);
+		return;
+	}
+	hold(store);
+	store->failed = puts;
+	pthread_cond_signal(&store->signal.changed);
+	release(store);
 }
 
-void store_retry(struct store *store)
+bool store_await_plan(struct store *store)
 {
-	pthread_mutex_lock(&store->mutex);
-	if (is_pending(store))
-		flush(store);
-	pthread_mutex_unlock(&store->mutex);
+	bool awaited;
+
+	hold(store);
+	awaited =
+		store->failed != store->puts && (is_pending(&store->content[DRIFTING]) ||
+						 is_pending(&store->content[PLAN]));
+	if (awaited)
+		wait_briefly(&store->signal, 10);
+	release(store);
+	return awaited;
 }
 
 static int put_plan(struct store *store, enum file file, const struct pm_plan *plan)
@@ -547,19 +717,16 @@ void store_save(struct store *store, struct planning *planning)
 {
 	int rc = 0;
 
-	pthread_mutex_lock(&store->mutex);
-	if (planning->unsaved && planning->plan) {
-		if (planning->plan != planning->base)
-			rc = put_plan(store, DRIFTING, planning->plan);
-		else
-			put(store, DRIFTING, NULL, 0);
-		if (!rc)
-			rc = put_plan(store, PLAN, planning->base);
-		planning->unsaved = rc != 0; /* no memory: next time */
-	}
-	if (is_pending(store))
-		flush(store);
-	pthread_mutex_unlock(&store->mutex);
+	if (!planning->unsaved || !planning->plan)
+		return;
+	if (planning->plan != planning->base)
+		rc = put_plan(store, DRIFTING, planning->plan);
+	else
+		put(store, DRIFTING, NULL, 0);
+	if (!rc)
+		rc = put_plan(store, PLAN, planning->base);
+	planning->unsaved = rc != 0; /* no memory: next time */
+	worker_poke(store->writer);
 }
 
 void store_save_holds(struct store *store, const struct pm_flaps *flaps, uint64_t now_ms)
@@ -572,17 +739,15 @@ void store_save_holds(struct store *store, const struct pm_flaps *flaps, uint64_
 	    pm_flapfile_print(flaps, &clock, &text, &length))
 		return;
 	store->saved_holds = pm_flaps_changes(flaps);
-	pthread_mutex_lock(&store->mutex);
 	put(store, HOLDS, text, length);
-	flush(store);
-	pthread_mutex_unlock(&store->mutex);
+	worker_poke(store->writer);
 }
 
 void store_trouble(struct store *store, struct pm_error *why)
 {
-	pthread_mutex_lock(&store->mutex);
+	hold(store);
 	*why = store->trouble;
-	pthread_mutex_unlock(&store->mutex);
+	release(store);
 }
 
 /* ---- Beginning and end ---- */
@@ -593,14 +758,14 @@ static void free_store(struct store *store)
 	unlock(&store->emptied_lock);
 	for (enum file file = 0; file < FILES; file++)
 		free(store->content[file].text);
-	pthread_mutex_destroy(&store->mutex);
+	wait_signal_destroy(&store->signal);
 	free(store->emptied);
 	free(store->place);
 	free(store->cache);
 	free(store);
 }
 
-struct store *store_start(osm_log_t *log)
+struct store *store_start(osm_log_t *log, struct worker *writer)
 {
 	const char *folder = getenv("OSM_CACHE_DIR");
 	struct store *store = calloc(1, sizeof(*store));
@@ -608,8 +773,9 @@ struct store *store_start(osm_log_t *log)
 	if (!store)
 		return NULL;
 	store->log = log;
+	store->writer = writer;
 	store->lock = store->emptied_lock = -1;
-	pthread_mutex_init(&store->mutex, NULL);
+	wait_signal_init(&store->signal);
 	store->cache = join(folder && *folder ? folder : OSM_DEFAULT_CACHE_DIR, "/");
 	if (store->cache)
 		return store;
@@ -619,8 +785,6 @@ struct store *store_start(osm_log_t *log)
 
 void store_stop(struct store *store)
 {
-	if (!store)
-		return;
-	store_retry(store);
-	free_store(store);
+	if (store)
+		free_store(store);
 }

@@ -20,30 +20,36 @@
  * is never trusted nor lost: it gets another name, and the plan is made from the fabric
  * and the LIDs in it.
  *
- * What cannot be written is tried again, at each change and by store_retry. On the
- * sweeper thread but where it says otherwise, with no lock of OpenSM's held: a disk may
- * be slow.
+ * Files are written by the writer's thread alone (worker.h): the sweeper hands over what
+ * is to be in them, and the newest of each is written. LIDs of a new plan wait for it 2 s
+ * at most (store_await_plan, sweep.c): killed in between, OpenSM has to find them again
+ * in guid2lid and in the ports, as it does. What cannot be written is tried
+ * again, at each change and in each round. Files are read on the sweeper thread, where
+ * nothing can be repaired yet: when OpenSM has started, or comes out of standby. All of
+ * it on that thread but where it says otherwise.
  */
 #ifndef PORTMAJOR_STORE_H
 #define PORTMAJOR_STORE_H
 
 #include "planning.h"
 #include "say.h"
+#include "worker.h"
 
 #include <portmajor/flap.h>
 
 /* Opaque. */
 struct store;
 
-/* NULL without memory. */
-struct store *store_start(osm_log_t *log);
+/* The writer's rounds are to call store_write. NULL without memory. */
+struct store *store_start(osm_log_t *log, struct worker *writer);
 
-/* The last one that may wait for a disk: writes what is still to be written. */
+/* The writer has ended. */
 void store_stop(struct store *store);
 
 /*
- * The port is known, which it is from the first sweep on: its folder is made and locked,
- * unless that was done already. True if it was done now.
+ * The port is known, which it is from the first sweep on. The first time its folder is
+ * made and locked here; later the writer does it, if it could not be done or somebody
+ * has removed it. True: it was the first time.
  */
 bool store_open(struct store *store, uint64_t port_guid);
 
@@ -73,19 +79,25 @@ struct store_request {
 int store_load(struct store *store, const struct store_request *request,
 	       struct planning *planning, struct pm_error *err);
 
-/* Whether there is a plan in our folder. */
+/* Whether there was a plan in our folder when it was opened, or was written there. */
 bool store_has_plan(struct store *store);
 
 /* Whether another folder has a later plan for this fabric than ours; store_load takes it.
  */
 bool store_has_later(struct store *store, const struct store_request *request);
 
-/* Write the plans, and the holds, if they have changed. */
+/* Have the plans, and the holds, written if they have changed. Wait for no file. */
 void store_save(struct store *store, struct planning *planning);
 void store_save_holds(struct store *store, const struct pm_flaps *flaps, uint64_t now_ms);
 
-/* Tries again to write what could not be. On state's thread. */
-void store_retry(struct store *store);
+/*
+ * Whether the plans that were handed over last are still to be written, and that has not
+ * failed; waits up to 10 ms for it.
+ */
+bool store_await_plan(struct store *store);
+
+/* A round of the writer, on its thread: writes what is to be written. */
+void store_write(struct store *store);
 
 /* Why the files are not those of the plans, or "". On any thread. */
 void store_trouble(struct store *store, struct pm_error *why);

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PLAN_MS 2000	/* that LIDs wait for the plan to be on disk at most, .. */
+#define PLAN_TRAP_MS 50 /* .. with a trap that tells of something new */
+
 /* Whether OpenSM is to route with us at all; else LIDs are left alone. */
 static bool is_first_engine(const struct plugin *plugin)
 {
@@ -290,26 +293,6 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 	return rc;
 }
 
-/* Reads OpenSM's GUID files anew; what cannot be read is logged once and stays. */
-static void read_roles(struct plugin *plugin)
-{
-	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
-	struct pm_role_files files = {opt->root_guid_file, opt->cn_guid_file,
-				      opt->io_guid_file, &plugin->config.roles};
-	struct pm_roles roles = {0};
-	struct pm_error err = {""};
-
-	if (!pm_roles_read(&files, &roles, &err)) {
-		plugin->covered &= pm_roles_equal(&roles, &plugin->roles);
-		pm_roles_free(&plugin->roles);
-		plugin->roles = roles;
-	} else if (strcmp(err.text, plugin->unread.text) != 0) {
-		say(&plugin->osm->log, OSM_LOG_ERROR, ": GUID files not used: %s",
-		    err.text);
-	}
-	plugin->unread = err;
-}
-
 /* -ENOTSUP: OpenSM's options ask for what we cannot do. */
 static int check_options(const struct plugin *plugin, struct pm_error *err)
 {
@@ -366,6 +349,28 @@ static bool has_found_nothing_new(struct plugin *plugin)
 	return same;
 }
 
+/*
+ * Has the plan on disk before anything follows it: killed in this sweep, we go on with
+ * it. For a slow disk that waits so long only, and when a trap tells that something is
+ * to be repaired, for any disk but a fast one it does not: killed then, we find the LIDs
+ * in guid2lid and in the fabric.
+ */
+static void save_plan(struct plugin *plugin)
+{
+	double start = wait_clock_ms(), waited = 0;
+
+	store_save(plugin->store, &plugin->planning);
+	while (waited < (plugin->osm->subn.force_heavy_sweep ? PLAN_TRAP_MS : PLAN_MS) &&
+	       !osm_exit_flag) {
+		if (!store_await_plan(plugin->store))
+			return;
+		waited = wait_clock_ms() - start;
+	}
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    ": LIDs are given before the plan is on disk, which takes more than %.0f ms",
+	    waited);
+}
+
 /* Plan, tables and LIDs for all that was discovered. */
 static int prepare_anew(struct plugin *plugin, struct pm_error *err)
 {
@@ -377,9 +382,8 @@ static int prepare_anew(struct plugin *plugin, struct pm_error *err)
 	if (rc)
 		return rc;
 	rc = plan_and_compute(plugin, fabric, reassign, err);
-	/* Before anything follows it: killed in this sweep, we go on with this plan. */
 	if (!rc)
-		store_save(plugin->store, &plugin->planning);
+		save_plan(plugin);
 	if (!rc)
 		rc = hand_over(plugin, fabric, reassign, err);
 	plugin->covered = !rc;
@@ -393,24 +397,41 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 
 	if (rc)
 		return rc;
-	read_roles(plugin);
 	if (!has_found_nothing_new(plugin))
 		return prepare_anew(plugin, err);
 	rc = routing_recompute(plugin, true, err);
 	return rc ? rc : hand_over(plugin, NULL, false, err);
 }
 
+/* What the file clear-holds asks for, if there was one. */
 static void clear_holds_if_asked(struct plugin *plugin)
 {
-	char *path = store_path(plugin->store, "clear-holds");
+	char *text = watch_take_clear_holds(plugin->watch);
 	osm_log_t *log = &plugin->osm->log;
-	uint32_t links = 0;
 
-	if (path && holds_clear_if_asked(path, &plugin->view, log, &links)) {
-		pm_yield_clear(&plugin->yield);
-		say(log, OSM_LOG_INFO, ": %u links cleared of flapping", links);
-	}
-	free(path);
+	if (!text)
+		return;
+	say(log, OSM_LOG_INFO, ": %u links cleared of flapping",
+	    holds_clear(&plugin->view, log, text));
+	pm_yield_clear(&plugin->yield);
+	free(text);
+}
+
+/* Whether OpenSM asks us for tables, as far as is known. */
+static bool is_wanted(const struct plugin *plugin)
+{
+	return is_first_engine(plugin) || plugin->asked ||
+	       (plugin->planning.phase == PLANNING_EMPTY &&
+		store_has_plan(plugin->store));
+}
+
+/* Has the files of operators looked at, for this sweep if that is in time. */
+static void look_at_files(struct plugin *plugin)
+{
+	bool holds = !plugin->config.shadow && is_wanted(plugin);
+
+	watch_look(plugin->watch,
+		   holds ? store_path(plugin->store, "clear-holds") : NULL);
 }
 
 /*
@@ -427,14 +448,14 @@ void sweep_discovered(struct plugin *plugin)
 {
 	double start = wait_clock_ms();
 
-	if (plugin->config.shadow)
-		return; /* afterwards, see below */
 	stop_repairs(plugin);
 	if (plugin->repair && covers_all_traps(&plugin->osm->subn))
 		repair_skip(plugin->repair);
-	if (!is_first_engine(plugin) && !plugin->asked &&
-	    !(plugin->planning.phase == PLANNING_EMPTY && store_has_plan(plugin->store)))
-		return;
+	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
+	look_at_files(plugin);
+	plugin->covered &= !watch_take_roles(plugin->watch, &plugin->roles);
+	if (plugin->config.shadow || !is_wanted(plugin))
+		return; /* in shadow mode afterwards, see below */
 	clear_holds_if_asked(plugin);
 	plugin->failure.text[0] = '\0';
 	plugin->discovered = !prepare(plugin, &plugin->failure) &&
@@ -634,7 +655,7 @@ static void move_drained(struct plugin *plugin)
 /* Whether other things are drained now; with `move`, tables go over to that. */
 static void follow_drains(struct plugin *plugin, bool move)
 {
-	if (plugin->drains && drains_reread(plugin->drains, &plugin->view.drains) && move)
+	if (watch_take_drains(plugin->watch, &plugin->view.drains) && move)
 		move_drained(plugin);
 }
 
@@ -727,6 +748,7 @@ void sweep_publish(struct plugin *plugin)
 	struct pm_slow_link *slow;
 	uint32_t num_slow;
 	bool slow_known = slow_find(&plugin->glance, &plugin->view, &slow, &num_slow);
+	struct pm_error unread;
 	const struct state_facts facts = {
 		.planning = &plugin->planning,
 		.view = &plugin->view,
@@ -735,12 +757,13 @@ void sweep_publish(struct plugin *plugin)
 		.misread = plugin->misread.text,
 		.gave_way = plugin->yield.gave_way,
 		.returns_in_ms = plugin->returns_in_ms,
-		.drains_unread = plugin->drains ? drains_unread(plugin->drains) : "",
+		.drains_unread = unread.text,
 		.slow_known = slow_known,
 		.slow = slow,
 		.num_slow = num_slow,
 	};
 
+	watch_drains_unread(plugin->watch, &unread);
 	if (plugin->state)
 		state_publish(plugin->state, &facts);
 	free(slow);
@@ -760,7 +783,6 @@ static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 
 	if (rc)
 		return rc;
-	read_roles(plugin);
 	rc = see_fabric(plugin, &fabric, err);
 	if (rc)
 		return rc;
@@ -814,6 +836,7 @@ static void run_shadow(struct plugin *plugin)
 void sweep_routed(struct plugin *plugin)
 {
 	if (plugin->config.shadow) {
+		watch_over(plugin->watch, &plugin->view.drains, &plugin->roles);
 		run_shadow(plugin);
 		return;
 	}
@@ -834,6 +857,7 @@ void sweep_routed(struct plugin *plugin)
 	/* What was drained during discovery, which may have begun anew for it. */
 	if (may_repair(plugin))
 		follow_drains(plugin, true);
+	watch_over(plugin->watch, &plugin->view.drains, &plugin->roles);
 	allow_repairs(plugin);
 }
 
@@ -875,6 +899,7 @@ void sweep_start(struct plugin *plugin)
 	settled = may_repair(plugin);
 	if (store_open(plugin->store, cl_ntoh64(plugin->osm->subn.sm_port_guid)))
 		sweep_publish(plugin);
+	look_at_files(plugin);
 	if (plugin->config.shadow)
 		return;
 	finish_pending(plugin);

@@ -18,11 +18,11 @@
  *                        published; the gate opens
  *   SUBNET_UP            the gate shuts: the next trap has a sweep begin at once
  *
- * What is found lost beside a sweep stays lost, for that sweep and those after it, until one
- * began its discovery, at HEAVY_SWEEP_START, after it was found (view.h: lost): the discovery under
- * way may have seen it before. OpenSM may begin that anew without an event, so nothing
- * is concluded from when it ended. If a discovery sees such a cable up, another one is
- * asked for, which tells.
+ * What is found lost beside a sweep stays lost, for that sweep and those after it, until
+ * one began its discovery, at HEAVY_SWEEP_START, after it was found (view.h: lost): the
+ * discovery under way may have seen it before. OpenSM may begin that anew without an
+ * event, so nothing is concluded from when it ended. If a discovery sees such a cable up,
+ * another one is asked for, which tells.
  *
  * A failure anywhere leaves OpenSM's forwarding tables as they are; the callback then
  * returns -1 and OpenSM goes on to its next engine. LIDs that the LID manager has been

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A disk that fails at a chosen moment; preloaded into opensm by test_diskfault.py.
+ * A disk that fails at a chosen moment, or is slow; preloaded into opensm by
+ * test_diskfault.py.
  *
  *     DISKFAULT_UNDER=FOLDER  only files below this one count
  *     DISKFAULT_NAME=NAME     and only those with this name, or this and ".new"
  *     DISKFAULT_AT=N          from the N-th of their open (to write), write, fsync,
- * rename, and unlink on, and of what is done to their folder between rename and the next
- * open, DISKFAULT_HOW=ERRNO     each fails with this, or 0: the process is killed there
+ *                             rename, and unlink on, and of what is done to their folder
+ *                             between rename and the next open,
+ *     DISKFAULT_HOW=ERRNO     each fails with this, or 0: the process is killed there
  *     DISKFAULT_ROOM=FILE     until this file is there
  *     DISKFAULT_LOG=FILE      gets a line for each that counts: its number, call and path
+ *     DISKFAULT_TOUCHED=FILE  gets a line for each call of these, and of stat, access and
+ *                             open to read, for any file below the folder: the name of
+ *                             the thread, the call and the path
+ *     DISKFAULT_SLOW=FILE     while this file is there, each fsync below
+ *                             FOLDER/portmajor.* takes 8 s (OpenSM waits for those of its
+ *                             own files); a line `begin` and a line `end` for each in ..
+ *     DISKFAULT_SYNCS=FILE    .. this file
  *
  * A write that fails writes its first half before, as on a disk that gets full.
  */
@@ -22,11 +31,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_FDS 1024
+#define SLOW_S 8
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock. */
@@ -62,16 +74,66 @@ static bool counts(const char *path)
 	       (!last[length] || !strcmp(last + length, ".new"));
 }
 
-static void note(const char *call, const char *path)
+/* Adds a line to a file. */
+static void add_line(const char *file, const char *format, ...)
 {
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, option("DISKFAULT_LOG"),
-			      O_WRONLY | O_CREAT | O_APPEND, 0644);
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT | O_APPEND,
+			      0644);
 	char line[512];
-	int length = snprintf(line, sizeof(line), "%lu %s %s\n", count, call, path);
+	va_list args;
+	int length;
 
+	va_start(args, format);
+	length = vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
 	if (fd < 0 || syscall(SYS_write, fd, line, length) != length)
 		abort();
 	syscall(SYS_close, fd);
+}
+
+static void note(const char *call, const char *path)
+{
+	add_line(option("DISKFAULT_LOG"), "%lu %s %s\n", count, call, path);
+}
+
+/* Notes which thread does what. */
+static void touch(const char *call, const char *path)
+{
+	const char *under = option("DISKFAULT_UNDER"),
+		   *file = option("DISKFAULT_TOUCHED");
+	char name[16] = "";
+
+	if (!*file || strncmp(path, under, strlen(under)) != 0)
+		return;
+	prctl(PR_GET_NAME, name);
+	add_line(file, "%s %s %s\n", name, call, path);
+}
+
+/* Whether it is a file or a folder of the plugin's. */
+static bool is_ours(int fd)
+{
+	char link[32], path[512], ours[512];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = '\0';
+	snprintf(ours, sizeof(ours), "%s/portmajor.", option("DISKFAULT_UNDER"));
+	return !strncmp(path, ours, strlen(ours));
+}
+
+/* As long as a signal does not end the process. */
+static void be_slow(int fd)
+{
+	struct timespec left = {SLOW_S, 0};
+	const char *slow = option("DISKFAULT_SLOW"), *log = option("DISKFAULT_SYNCS");
+
+	if (!*slow || syscall(SYS_faccessat, AT_FDCWD, slow, F_OK) || !is_ours(fd))
+		return;
+	add_line(log, "begin\n");
+	while (nanosleep(&left, &left))
+		;
+	add_line(log, "end\n");
 }
 
 /* Counts a call; whether it fails. */
@@ -82,7 +144,7 @@ static bool fails(const char *call, const char *path)
 
 	count++;
 	note(call, path);
-	if (!at || count < at || !access(option("DISKFAULT_ROOM"), F_OK))
+	if (!at || count < at || !REAL(access)(option("DISKFAULT_ROOM"), F_OK))
 		return false;
 	if (!how)
 		kill(getpid(), SIGKILL);
@@ -116,6 +178,7 @@ int open(const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
 	va_end(args);
+	touch("open", path);
 	pthread_mutex_lock(&lock);
 	mine = folder ? renamed : writes && counts(path);
 	if (mine) {
@@ -165,6 +228,7 @@ int fsync(int fd)
 	pthread_mutex_lock(&lock);
 	failed = fd_counts(fd) && fails("fsync", paths[fd]);
 	pthread_mutex_unlock(&lock);
+	be_slow(fd);
 	return failed ? -1 : REAL(fsync)(fd);
 }
 
@@ -172,6 +236,7 @@ int rename(const char *from, const char *to)
 {
 	int rc;
 
+	touch("rename", to);
 	if (!counts(to))
 		return REAL(rename)(from, to);
 	if (check("rename", to))
@@ -186,7 +251,38 @@ int rename(const char *from, const char *to)
 /* One of what is not there is nothing that could fail for want of room. */
 int unlink(const char *path)
 {
-	if (counts(path) && !access(path, F_OK) && check("unlink", path))
+	touch("unlink", path);
+	if (counts(path) && !REAL(access)(path, F_OK) && check("unlink", path))
 		return -1;
 	return REAL(unlink)(path);
+}
+
+int access(const char *path, int mode)
+{
+	touch("access", path);
+	return REAL(access)(path, mode);
+}
+
+int stat(const char *path, struct stat *found)
+{
+	touch("stat", path);
+	return REAL(stat)(path, found);
+}
+
+int lstat(const char *path, struct stat *found)
+{
+	touch("lstat", path);
+	return REAL(lstat)(path, found);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	touch("mkdir", path);
+	return REAL(mkdir)(path, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	touch("fopen", path);
+	return REAL(fopen)(path, mode);
 }

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A full disk, a broken disk, and a kill, at each call that writes one of our files.
+"""A full disk, a broken disk, a slow disk, and a kill, at each call that writes one of our
+files.
 
 For each file and each call (diskfault.c counts them): whatever happens there, the file is
 whole afterwards, the log and `status` say so, no LID moves at a restart, on that same disk,
 and the file is written when there is room.
+
+While each fsync takes 8 s nothing but the files is later than on a fast disk.
 """
 
 import errno
@@ -259,6 +262,184 @@ class DiskFault(labtest.Folders):
 
     def test_broken_prom(self):
         self.check_errors("portmajor.prom", DiskFault.sweep, errno.EIO)
+
+
+class SlowDisk(labtest.Folders):
+    APART = True
+    CABLES = "leaf1:3", "leaf2:4"
+    END_S = 5  # in which OpenSM is to end, whatever hangs
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net",
+                                                    "two-level", 9, 2, 2, 1))
+        cls.config = cls.folder / "portmajor.conf"
+        cls.config.write_text("flap_limit 3\nflap_window 3600\n", encoding="ascii")
+
+    def setUp(self):
+        self.fabric = self.enterContext(pmlab.Fabric(self.netlist))
+        self.disk = self.folder / self.id().rpartition(".")[2]
+        self.cache = self.disk / "cache"
+        self.cache.mkdir(parents=True)
+        self.slow, self.syncs, self.touched = (self.disk / name
+                                               for name in ("slow", "syncs", "touched"))
+
+    def lab(self, **conf):
+        env = {"DISKFAULT_UNDER": str(self.cache), "DISKFAULT_SLOW": str(self.slow),
+               "DISKFAULT_SYNCS": str(self.syncs), "DISKFAULT_TOUCHED": str(self.touched)}
+        return pmlab.Lab(self.netlist, fabric=self.fabric, cache_dir=self.cache, env=env,
+                         preload=[str(LIBRARY)],
+                         conf={"event_plugin_options": self.config, **conf})
+
+    def counted(self, word):
+        return self.syncs.read_text().split().count(word) if self.syncs.exists() else 0
+
+    def begin_slowness(self, lab):
+        """From here on; the files of before are written."""
+        simlab.poll_until(lambda: pmlab.run_cli("status", "-q", pmlab.kept(self.cache, "state"))
+                          .returncode == 0, 60, "the state")
+        lab.osm.settle(lab.osm.mark(), sweep=False)
+        self.slow.touch()
+
+    def hang(self, lab):
+        """Has the writer be in an fsync."""
+        lab.osm.hup()
+        simlab.poll_until(lambda: self.counted("begin") > self.counted("end"), 60, "an fsync")
+
+    def wait_before_the_end(self, lab, regex, since):
+        """Something is logged before any fsync has ended."""
+        lab.osm.wait_log(regex, since)
+        self.assertEqual(self.counted("end"), 0, regex)
+
+    def lose_two(self, lab):
+        """One after the other; what the second repair took."""
+        lab.measure("first", lambda: self.fabric.lose(self.CABLES[0]))
+        if self.slow.exists():
+            self.assertEqual((self.counted("begin"), self.counted("end")), (1, 0))
+
+        def lose():
+            mark = lab.osm.log_offset()
+            lost = self.fabric.lose(self.CABLES[1])
+            lab.osm.wait_log("portmajor repair 2: lost 1 cable ", mark)
+            self.ended = self.counted("end")
+            return lost
+
+        second = lab.measure("second", lose)
+        self.assertEqual([repair.sent for repair in second.repairs], [second.wire])
+        return second
+
+    def test_two_losses(self):
+        """The second is mended while the first fsync of the first one is under way, and
+        with as many SMPs as on a fast disk."""
+        with self.lab() as lab:
+            lab.bring_up()
+            fast = self.lose_two(lab)
+            for cable in self.CABLES:
+                lab.event("back", cable)
+        with self.lab() as lab:
+            lab.bring_up()
+            self.begin_slowness(lab)
+            slow = self.lose_two(lab)
+            self.assertEqual(self.ended, 0)
+            self.assertEqual((slow.wire, slow.measured["last_lft_smp"]),
+                             (fast.wire, fast.measured["last_lft_smp"]))
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+    def test_drained(self):
+        """What operators write is followed meanwhile."""
+        with self.lab() as lab:
+            lab.bring_up()
+            self.begin_slowness(lab)
+            self.hang(lab)
+            guid = json.loads(pmlab.kept(self.cache, "state").read_text())["port_guid"]
+            other = self.cache / "portmajor.other"
+            other.write_text(f"portmajor-drained 1\n{guid} 1 nobody\n")
+            mark = lab.osm.log_offset()
+            other.rename(self.cache / "portmajor.drained")
+            self.wait_before_the_end(lab, "portmajor move 1: ", mark)
+            pmlab.kept(self.cache, "clear-holds").touch()
+            lab.osm.hup()
+            self.wait_before_the_end(lab, " links cleared of flapping", mark)
+
+    def test_new_lids(self):
+        """They are given before the plan is on disk, and stay what they are."""
+        self.fabric.lose(LATE)
+        with self.lab() as lab:
+            lab.bring_up()
+            self.begin_slowness(lab)
+            plan = pmlab.kept(self.cache, "plan").read_bytes()
+            mark = lab.osm.mark()
+            self.fabric.back(LATE)
+            self.wait_before_the_end(lab, "LIDs are given before the plan is on disk",
+                                     mark.log_offset)
+            lab.osm.wait_subnet_up(mark.log_offset)
+            run, = pmlab.Run.find(lab.osm.log(mark.log_offset))
+            lab.osm.process.kill()
+            lab.osm.process.wait(30)
+            self.assertEqual(run.assigned, 1)
+            self.assertEqual(pmlab.kept(self.cache, "plan").read_bytes(), plan)
+        self.slow.unlink()
+        with self.lab() as lab:
+            event = lab.bring_up()
+            self.assertEqual((event.moved, event.runs[-1].assigned), (0, 0))
+            self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
+
+    def test_new_lids_in_time(self):
+        """On a fast disk they are not."""
+        self.fabric.lose(LATE)
+        with self.lab() as lab:
+            lab.bring_up()
+            plan = pmlab.kept(self.cache, "plan").read_bytes()
+            lab.event("back", LATE)
+            self.assertNotIn("LIDs are given before", lab.osm.log())
+            self.assertNotEqual(pmlab.kept(self.cache, "plan").read_bytes(), plan)
+
+    def test_ended(self):
+        """OpenSM does not wait for the disk, and leaves whole files."""
+        for event in (lambda lab: lab.osm.hup(), lambda lab: self.fabric.lose(self.CABLES[0])):
+            with self.lab() as lab:
+                lab.bring_up()
+                self.begin_slowness(lab)
+                event(lab)
+                simlab.poll_until(lambda: self.counted("begin") > self.counted("end"), 60,
+                                  "an fsync")
+                lab.osm.process.terminate()
+                self.assertEqual(lab.osm.process.wait(self.END_S), 0, lab.osm.stdout()[-500:])
+                self.assertEqual(self.counted("end"), 0)
+            self.slow.unlink()
+            self.syncs.unlink()
+            self.assertTrue(plan_is_whole(pmlab.kept(self.cache, "plan")))
+            json.loads(pmlab.kept(self.cache, "state").read_text())
+        with self.lab() as lab:
+            self.assertEqual(lab.bring_up().moved, 0)
+
+    def test_who_touches_files(self):
+        """Once the first sweep is over, no thread of OpenSM's comes near a file of ours."""
+        roles = self.cache / "portmajor.io"
+        roles.write_text("")
+        self.fabric.lose(LATE)
+        with self.lab(io_guid_file=roles) as lab:
+            lab.bring_up()
+            first = self.touched.stat().st_size
+            lab.event("back", LATE)
+            pmlab.kept(self.cache, "clear-holds").touch()
+            lab.measure("SIGHUP", lab.osm.hup)
+            self.assertFalse(pmlab.kept(self.cache, "clear-holds").exists())
+            (self.cache / "portmajor.drained").write_text("portmajor-drained 1\n")
+            for cable in self.CABLES:
+                lab.event("lose", cable)
+                lab.event("back", cable)
+            ours = set()
+            for line in self.touched.read_text()[first:].splitlines():
+                thread, call, path = line.split(" ", 2)
+                if path.startswith(f"{self.cache}/portmajor."):
+                    ours.add((os.path.basename(path), call))
+                    self.assertIn(thread, ("portmajor-write", "portmajor-look"), line)
+        self.assertLessEqual({("plan.new", "open"), ("plan", "rename"), ("holds", "rename"),
+                              ("state", "rename"), ("portmajor.prom", "rename"),
+                              ("clear-holds", "unlink"), ("portmajor.drained", "stat"),
+                              ("portmajor.io", "open")}, ours)
 
 
 if __name__ == "__main__":

@@ -154,7 +154,7 @@ if(NOT PORTMAJOR_SANITIZE)
 		LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/threads)
 	target_include_directories(portmajor_threads SYSTEM PRIVATE ${OPENSM_INCLUDE})
 	target_compile_options(portmajor_threads PRIVATE -fsanitize=thread -O1 -g1)
-	target_link_options(portmajor_threads PRIVATE -fsanitize=thread)
+	target_link_options(portmajor_threads PRIVATE -fsanitize=thread -Wl,-z,nodelete)
 	target_link_libraries(portmajor_threads PRIVATE m ${JANSSON})
 	add_test(NAME threads.build
 		COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target portmajor_threads)

@@ -3,6 +3,7 @@
 
 #include "memfault.h"
 #include "wait.h"
+#include "worker.h"
 
 #include <opensm/osm_db_pack.h>
 #include <opensm/osm_event_plugin.h>
@@ -36,7 +37,7 @@ struct owner {
 struct entry {
 	void *(*run)(void *);
 	void *context;
-	atomic_bool begun, waiting, exposed;
+	atomic_bool begun;
 };
 
 static struct {
@@ -99,7 +100,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	assert_true(fake.num_threads < SUBNET_THREADS);
 	entry->run = run;
 	entry->context = context;
-	entry->begun = entry->waiting = entry->exposed = false;
+	entry->begun = false;
 	memfault_spare_all(true);
 	assert_int_equal(__real_pthread_create(thread, attr, enter, entry), 0);
 	while (!entry->begun)
@@ -132,10 +133,70 @@ void __wrap_wait_until(struct wait_signal *signal, double when_ms)
 {
 	(void)when_ms;
 	assert_non_null(self);
-	self->waiting = true;
 	pthread_cond_wait(&signal->changed, &signal->lock);
-	self->waiting = false;
-	memfault_spare(!self->exposed);
+}
+
+struct worker {
+	worker_round *round;
+	void *context;
+	bool busy, poked, ended;
+	bool entered;
+};
+
+struct worker *__wrap_worker_start(const char *name, worker_round *round, void *context);
+void __wrap_worker_poke(struct worker *worker);
+void __wrap_worker_end(struct worker *worker);
+bool __wrap_worker_stop(struct worker *worker, double until_ms);
+void __wrap_worker_enter(struct worker *worker);
+void __wrap_worker_leave(struct worker *worker);
+
+struct worker *__wrap_worker_start(const char *name, worker_round *round, void *context)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+
+	assert_true(strlen(name) <= 15);
+	if (worker)
+		*worker = (struct worker){.round = round, .context = context};
+	return worker;
+}
+
+void __wrap_worker_poke(struct worker *worker)
+{
+	worker->poked = true;
+	while (worker->poked && !worker->busy) {
+		worker->busy = true;
+		worker->poked = false;
+		worker->round(worker->context, false);
+		worker->busy = false;
+	}
+}
+
+void __wrap_worker_end(struct worker *worker)
+{
+	if (worker && !worker->ended)
+		worker->round(worker->context, true);
+	if (worker)
+		worker->ended = true;
+}
+
+bool __wrap_worker_stop(struct worker *worker, double until_ms)
+{
+	assert_true(until_ms > fake.clock_ms);
+	__wrap_worker_end(worker);
+	free(worker);
+	return true;
+}
+
+void __wrap_worker_enter(struct worker *worker)
+{
+	assert_false(worker->entered);
+	worker->entered = true;
+}
+
+void __wrap_worker_leave(struct worker *worker)
+{
+	assert_true(worker->entered);
+	worker->entered = false;
 }
 
 /* ---- The log ---- */
@@ -582,18 +643,6 @@ void subnet_unload(void)
 	if (fake.plugin)
 		osm_event_plugin.delete(fake.plugin);
 	fake.plugin = NULL;
-}
-
-void subnet_unload_exposed(void)
-{
-	struct entry *last = &fake.threads[fake.num_threads - 1];
-	bool spared = memfault_spare(true);
-
-	while (!last->waiting)
-		sched_yield();
-	last->exposed = true;
-	subnet_unload();
-	memfault_spare(spared);
 }
 
 bool subnet_is_locked(void)

@@ -300,11 +300,11 @@ static void do_load(struct subnet_sweep *result)
 	subnet_load(config);
 }
 
-/* The state is written a last time by a thread of its own. */
+/* The state is written a last time. */
 static void do_unload(struct subnet_sweep *result)
 {
 	*result = (struct subnet_sweep){.rc = 1};
-	subnet_unload_exposed();
+	subnet_unload();
 }
 
 static const struct scenario {
@@ -332,7 +332,7 @@ static const struct scenario {
 	{"shadow mode", shadow, do_sweep, true, false, NULL},
 	{"migrating", migrate, do_sweep, false, false, NULL},
 	{"LIDs reassigned", reassign, do_sweep, false, true, NULL},
-	{"the state's thread", lose_path, do_unload, false, false, NULL},
+	{"the plugin is unloaded", lose_path, do_unload, false, false, NULL},
 };
 
 /* ---- A trial ---- */

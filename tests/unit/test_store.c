@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Plans on disk while memory runs out: each allocation of a load fails once. Either the
- * plan is there, or the caller knows, and no good file has another name. What files are
- * on a disk that fails is in tests/integration/test_diskfault.py.
+ * plan is there, or the caller knows, and no good file has another name. And on a disk
+ * that hangs: nobody waits, and the newest is written when it goes on. What files are on
+ * a disk that fails is in tests/integration/test_diskfault.py.
  */
 #include "store.h"
+
+#include "wait.h"
 
 #include "memfault.h"
 #include "world.h"
@@ -12,17 +15,23 @@
 #include <portmajor/planfile.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <float.h>
 #include <glob.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #define GUID 0x1234
+#define LONG_MS 60e3 /* more than any test takes */
 
 static char folder[] = "/tmp/portmajor-store-XXXXXX";
 static struct world world;
@@ -34,13 +43,32 @@ void say(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 	(void)format;
 }
 
+static struct worker *writer;
+static struct store *the_store; /* that it writes for */
+
+static double go_round(void *context, bool last)
+{
+	(void)context;
+	(void)last;
+	store_write(the_store);
+	return DBL_MAX;
+}
+
 static struct store *open_store(void)
 {
-	struct store *store = store_start(NULL);
+	writer = worker_start("test", go_round, NULL);
+	assert_non_null(writer);
+	the_store = store_start(NULL, writer);
+	assert_non_null(the_store);
+	assert_true(store_open(the_store, GUID));
+	assert_false(store_open(the_store, GUID));
+	return the_store;
+}
 
-	assert_non_null(store);
-	assert_true(store_open(store, GUID));
-	return store;
+static void close_store(void)
+{
+	assert_true(worker_stop(writer, wait_clock_ms() + LONG_MS));
+	store_stop(the_store);
 }
 
 static size_t count_files(const char *pattern)
@@ -79,7 +107,7 @@ static bool load(uint64_t nth, struct planning *planning, int *rc)
 	memfault_begin(&(struct memfault){.nth = nth});
 	*rc = store_load(store, &request, planning, &err);
 	allocations = memfault_end();
-	store_stop(store);
+	close_store();
 	if (*rc) {
 		assert_int_equal(*rc, -ENOMEM);
 		assert_string_equal(err.text, "out of memory");
@@ -97,7 +125,8 @@ static void test_good(void **state)
 	int rc;
 
 	(void)state;
-	store_stop(open_store());
+	open_store();
+	close_store();
 	assert_int_equal(pm_planfile_print(world.plan, &text, &length), 0);
 	write_plan(text, length);
 	free(text);
@@ -140,6 +169,124 @@ static void test_damaged(void **state)
 	}
 }
 
+/* ---- A disk that hangs ---- */
+
+static atomic_bool hanging;
+static atomic_int syncs; /* begun */
+
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+	(void)fd;
+	syncs++;
+	while (hanging)
+		sched_yield();
+	return 0;
+}
+
+static void await_sync(int number)
+{
+	double start = wait_clock_ms();
+
+	while (syncs < number) {
+		assert_true(wait_clock_ms() < start + LONG_MS);
+		sched_yield();
+	}
+}
+
+static void save(struct store *store, struct pm_plan *plan)
+{
+	struct planning planning = {.base = plan, .plan = plan, .unsaved = true};
+
+	store_save(store, &planning);
+	assert_false(planning.unsaved);
+}
+
+/* What is in the file. */
+static struct pm_plan *read_plan(void)
+{
+	struct pm_error err = {""};
+	struct pm_plan *plan;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/portmajor.%016x/plan", folder, GUID);
+	assert_int_equal(pm_planfile_read(path, &plan, &err), 0);
+	return plan;
+}
+
+/* All that the sweeper calls, while the writer is in an fsync that does not end. */
+static void test_hanging(void **state)
+{
+	struct store *store = open_store();
+	struct pm_error why;
+	struct pm_plan *plan;
+	char *path;
+
+	(void)state;
+	hanging = true;
+	syncs = 0;
+	assert_false(store_await_plan(store));
+	save(store, world.plan);
+	await_sync(1);
+	assert_true(store_await_plan(store));
+	world.plan->adopted = !world.plan->adopted;
+	save(store, world.plan); /* is dropped */
+	world.plan->adopted = !world.plan->adopted;
+	save(store, world.plan);
+	world.plan->adopted = !world.plan->adopted;
+	save(store, world.plan);
+	assert_false(store_open(store, GUID));
+	path = store_path(store, "state");
+	assert_non_null(path);
+	free(path);
+	store_trouble(store, &why);
+	assert_string_equal(why.text, "");
+	assert_int_equal(store_guid(store), GUID);
+	assert_false(store_has_plan(store));
+	assert_true(store_await_plan(store));
+	assert_int_equal(syncs, 1);
+	hanging = false;
+	while (store_await_plan(store))
+		;
+	assert_true(store_has_plan(store));
+	close_store();
+	assert_int_equal(syncs, 4); /* file and folder, of the first and of the last */
+	plan = read_plan();
+	assert_int_equal(plan->adopted, world.plan->adopted);
+	pm_plan_free(plan);
+}
+
+/* One that cannot be written is not waited for, and is written when it can be. */
+static void test_in_use(void **state)
+{
+	struct store *store;
+	struct pm_error why;
+	char path[128];
+	int other;
+
+	(void)state;
+	open_store();
+	close_store();
+	snprintf(path, sizeof(path), "%s/portmajor.%016x/lock", folder, GUID);
+	other = open(path, O_RDWR);
+	assert_true(other >= 0 && !flock(other, LOCK_EX));
+	store = open_store();
+	assert_null(store_path(store, "state"));
+	save(store, world.plan);
+	while (store_await_plan(store))
+		;
+	assert_false(store_has_plan(store));
+	store_trouble(store, &why);
+	assert_non_null(strstr(why.text, "another process uses it"));
+	close(other);
+	while (!store_has_plan(store)) {
+		store_open(store, GUID);
+		sched_yield();
+	}
+	close_store();
+	pm_plan_free(read_plan());
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -170,6 +317,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_hanging),
+		cmocka_unit_test(test_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "watch.h"
+
+#include "holds.h"
+#include "say.h"
+#include "wait.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <float.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LOOK_MS 1000
+#define GUID_FILES 3
+
+/* What tells a file from the one before; all zero: there is none. */
+struct stamp {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec written;
+};
+
+struct watch {
+	osm_opensm_t *osm;
+	struct worker *worker;
+	char *drained;		     /* path, NULL: not looked at */
+	char *guid_file[GUID_FILES]; /* NULL: there is none */
+	struct pm_role_files files;  /* these */
+
+	/* Of the thread. */
+	struct stamp drained_stamp, guid_stamp[GUID_FILES];
+	struct pm_error drains_told, roles_told; /* why they could not be read */
+
+	pthread_mutex_t mutex;
+	/* Under it; never held while a file is looked at. */
+	bool asked;		    /* by watch_look */
+	char *clear_holds;	    /* path of it, or NULL */
+	bool sweeping;		    /* a sweep has begun, and not routed yet */
+	bool new_drains, new_roles; /* the next two were read and not taken */
+	struct pm_drains drains;
+	struct pm_roles roles;
+	char *to_clear; /* text of clear-holds, or NULL */
+	struct pm_error unread;
+};
+
+/* Looks at a file, NULL for none; whether it is another one than before. */
+static bool has_changed(const char *file, struct stamp *stamp)
+{
+	struct stamp before = *stamp;
+	struct stat there;
+
+	*stamp = (struct stamp){0};
+	if (file && !stat(file, &there))
+		*stamp = (struct stamp){there.st_dev, there.st_ino, there.st_size,
+					there.st_mtim};
+	return stamp->device != before.device || stamp->inode != before.inode ||
+	       stamp->size != before.size ||
+	       stamp->written.tv_sec != before.written.tv_sec ||
+	       stamp->written.tv_nsec != before.written.tv_nsec;
+}
+
+/* Logs why something could not be read, if that is not what was told last. */
+static void tell(struct watch *w, const char *what, const struct pm_error *why,
+		 struct pm_error *told)
+{
+	if (why->text[0] && strcmp(why->text, told->text) != 0) {
+		worker_enter(w->worker);
+		say(&w->osm->log, OSM_LOG_ERROR, ": %s: %s", what, why->text);
+		worker_leave(w->worker);
+	}
+	*told = *why;
+}
+
+/* ---- Looking ---- */
+
+static void read_drains(struct watch *w)
+{
+	struct pm_drains found = {0};
+	struct pm_error err = {""};
+	int rc = pm_drains_read(w->drained, &found, &err);
+
+	pthread_mutex_lock(&w->mutex);
+	if (!rc) {
+		pm_drains_free(&w->drains);
+		w->drains = found;
+		w->new_drains = true;
+	}
+	w->unread = err;
+	pthread_mutex_unlock(&w->mutex);
+	tell(w, "drains not followed", &err, &w->drains_told);
+}
+
+static void read_roles(struct watch *w)
+{
+	struct pm_roles found = {0};
+	struct pm_error err = {""};
+
+	if (!pm_roles_read(&w->files, &found, &err)) {
+		pthread_mutex_lock(&w->mutex);
+		pm_roles_free(&w->roles);
+		w->roles = found;
+		w->new_roles = true;
+		pthread_mutex_unlock(&w->mutex);
+	}
+	tell(w, "GUID files not used", &err, &w->roles_told);
+}
+
+/* Whether there was a file that asks for something. */
+static bool read_clear_holds(struct watch *w, const char *path)
+{
+	struct pm_error err = {""}, told = {""};
+	char *text;
+	int rc = holds_read_clearing(path, &text, &err);
+
+	if (rc) {
+		if (rc != -ENOENT)
+			tell(w, "clear-holds, later", &err, &told);
+		return false;
+	}
+	pthread_mutex_lock(&w->mutex);
+	free(w->to_clear);
+	w->to_clear = text;
+	pthread_mutex_unlock(&w->mutex);
+	return true;
+}
+
+/* Looks at portmajor.drained, and, `all`, at what else there is; whether it is news. */
+static bool look(struct watch *w, bool all, const char *clear_holds)
+{
+	bool news = w->drained && has_changed(w->drained, &w->drained_stamp);
+
+	if (w->drained && (all || news))
+		read_drains(w);
+	for (int i = 0; all && i < GUID_FILES; i++)
+		news |= has_changed(w->guid_file[i], &w->guid_stamp[i]);
+	if (all)
+		read_roles(w);
+	if (clear_holds)
+		news |= read_clear_holds(w, clear_holds);
+	return news;
+}
+
+static void ask_for_sweep(struct watch *w)
+{
+	w->osm->subn.force_heavy_sweep = TRUE;
+	osm_sm_signal(&w->osm->sm, OSM_SIGNAL_SWEEP);
+}
+
+static double go_round(void *context, bool last)
+{
+	struct watch *w = context;
+	bool asked, sweeping, news;
+	char *clear_holds;
+
+	if (last)
+		return DBL_MAX;
+	pthread_mutex_lock(&w->mutex);
+	asked = w->asked;
+	clear_holds = w->clear_holds;
+	w->asked = false;
+	w->clear_holds = NULL;
+	pthread_mutex_unlock(&w->mutex);
+	news = look(w, asked, clear_holds);
+	free(clear_holds);
+	pthread_mutex_lock(&w->mutex);
+	sweeping = w->sweeping;
+	pthread_mutex_unlock(&w->mutex);
+	if (news && !sweeping) {
+		worker_enter(w->worker);
+		ask_for_sweep(w);
+		worker_leave(w->worker);
+	}
+	return w->drained ? wait_clock_ms() + LOOK_MS : DBL_MAX;
+}
+
+/* ---- What was found ---- */
+
+bool watch_take_drains(struct watch *w, struct pm_drains *now)
+{
+	bool differs;
+
+	pthread_mutex_lock(&w->mutex);
+	differs = w->new_drains && !pm_drains_equal(&w->drains, now);
+	if (differs) {
+		struct pm_drains before = *now;
+
+		*now = w->drains;
+		w->drains = before;
+	}
+	w->new_drains = false;
+	pthread_mutex_unlock(&w->mutex);
+	return differs;
+}
+
+bool watch_take_roles(struct watch *w, struct pm_roles *now)
+{
+	bool differs;
+
+	pthread_mutex_lock(&w->mutex);
+	differs = w->new_roles && !pm_roles_equal(&w->roles, now);
+	if (differs) {
+		struct pm_roles before = *now;
+
+		*now = w->roles;
+		w->roles = before;
+	}
+	w->new_roles = false;
+	pthread_mutex_unlock(&w->mutex);
+	return differs;
+}
+
+char *watch_take_clear_holds(struct watch *w)
+{
+	char *text;
+
+	pthread_mutex_lock(&w->mutex);
+	text = w->to_clear;
+	w->to_clear = NULL;
+	pthread_mutex_unlock(&w->mutex);
+	return text;
+}
+
+void watch_drains_unread(struct watch *w, struct pm_error *why)
+{
+	pthread_mutex_lock(&w->mutex);
+	*why = w->unread;
+	pthread_mutex_unlock(&w->mutex);
+}
+
+/* ---- Sweeps ---- */
+
+void watch_look(struct watch *w, char *clear_holds)
+{
+	pthread_mutex_lock(&w->mutex);
+	free(w->clear_holds);
+	w->clear_holds = clear_holds;
+	w->asked = w->sweeping = true;
+	pthread_mutex_unlock(&w->mutex);
+	worker_poke(w->worker);
+}
+
+void watch_over(struct watch *w, const struct pm_drains *drains,
+		const struct pm_roles *roles)
+{
+	bool missed;
+
+	pthread_mutex_lock(&w->mutex);
+	missed = (w->new_drains && !pm_drains_equal(&w->drains, drains)) ||
+		 (w->new_roles && !pm_roles_equal(&w->roles, roles)) || w->to_clear;
+	w->sweeping = false;
+	pthread_mutex_unlock(&w->mutex);
+	if (missed)
+		ask_for_sweep(w);
+}
+
+/* ---- Beginning and end ---- */
+
+static void free_watch(struct watch *w)
+{
+	pm_drains_free(&w->drains);
+	pm_roles_free(&w->roles);
+	pthread_mutex_destroy(&w->mutex);
+	for (int i = 0; i < GUID_FILES; i++)
+		free(w->guid_file[i]);
+	free(w->clear_holds);
+	free(w->to_clear);
+	free(w->drained);
+	free(w);
+}
+
+/* The paths; OpenSM keeps them as they are. -ENOMEM. */
+static int find_files(struct watch *w, const struct store *store,
+		      const struct pm_role_rules *rules, bool roles_only)
+{
+	const osm_subn_opt_t *opt = &w->osm->subn.opt;
+	const char *files[GUID_FILES] = {opt->root_guid_file, opt->cn_guid_file,
+					 opt->io_guid_file};
+
+	for (int i = 0; i < GUID_FILES; i++) {
+		w->guid_file[i] = files[i] ? strdup(files[i]) : NULL;
+		if (files[i] && !w->guid_file[i])
+			return -ENOMEM;
+	}
+	w->files = (struct pm_role_files){w->guid_file[0], w->guid_file[1],
+					  w->guid_file[2], rules};
+	if (roles_only)
+		return 0;
+	w->drained = store_path_beside(store, "portmajor.drained");
+	return w->drained ? 0 : -ENOMEM;
+}
+
+struct watch *watch_start(osm_opensm_t *osm, const struct store *store,
+			  const struct pm_role_rules *rules, bool roles_only)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->osm = osm;
+	pthread_mutex_init(&w->mutex, NULL);
+	if (!find_files(w, store, rules, roles_only))
+		w->worker = worker_start("portmajor-look", go_round, w);
+	if (!w->worker) {
+		free_watch(w);
+		return NULL;
+	}
+	/* It makes no round before this is over, and the sweeper has poked it. */
+	look(w, true, NULL);
+	return w;
+}
+
+bool watch_stop(struct watch *w, double until_ms)
+{
+	if (!w)
+		return true;
+	if (!worker_stop(w->worker, until_ms))
+		return false;
+	free_watch(w);
+	return true;
+}

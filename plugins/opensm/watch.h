@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The files that operators write while OpenSM runs: a thread looks at them and leaves in
+ * memory what they say, so that no sweep waits for a file.
+ *
+ *     portmajor.drained   in OpenSM's cache folder, written by `portmajor drain`
+ *                         (drain.h): one for all fabrics, as GUIDs are of one only
+ *     GUID files          of OpenSM's options, see roles.h
+ *     clear-holds         in the store's folder, see holds.h; it goes when it was read
+ *
+ * It looks when the plugin is loaded (on main), at each watch_look, and at
+ * portmajor.drained once a second. What is found in the middle of a sweep may be too late
+ * for it: watch_over then asks OpenSM for another sweep, as the thread does for what it
+ * finds between sweeps.
+ */
+#ifndef PORTMAJOR_WATCH_H
+#define PORTMAJOR_WATCH_H
+
+#include "store.h"
+
+#include <portmajor/drain.h>
+#include <portmajor/roles.h>
+
+#include <opensm/osm_config.h>
+#include <opensm/osm_opensm.h>
+
+/* Opaque. */
+struct watch;
+
+/* The rules are borrowed. roles_only: nothing else is looked at. NULL without memory. */
+struct watch *watch_start(osm_opensm_t *osm, const struct store *store,
+			  const struct pm_role_rules *rules, bool roles_only);
+
+/* See worker_stop; false: the rules must stay, too. */
+bool watch_stop(struct watch *watch, double until_ms);
+
+/*
+ * A sweep begins: has the thread look at all files soon, at clear-holds where its path is
+ * not NULL. It takes over the path.
+ */
+void watch_look(struct watch *watch, char *clear_holds);
+
+/* The sweep has routed, with these. */
+void watch_over(struct watch *watch, const struct pm_drains *drains,
+		const struct pm_roles *roles);
+
+/*
+ * Replace what is in use by what was read; whether it differs. What cannot be read is
+ * logged once and changes nothing.
+ */
+bool watch_take_drains(struct watch *watch, struct pm_drains *now);
+bool watch_take_roles(struct watch *watch, struct pm_roles *now);
+
+/* The text of clear-holds, for the caller to free; NULL: nobody asks for it. */
+char *watch_take_clear_holds(struct watch *watch);
+
+/* Why portmajor.drained is not followed, or "". */
+void watch_drains_unread(struct watch *watch, struct pm_error *why);
+
+#endif
