@@ -208,15 +208,43 @@ void route_add_beyond(struct pm_routes *routes)
 {
 	struct beyond b = {.routes = routes, .marked = routes->marked};
 
-	if (!routes->num_upper)
+	routes->hub = routes->num_upper ? choose_hub(routes) : NO_HUB;
+	if (routes->hub == NO_HUB)
 		return;
-	b.hub = choose_hub(routes);
-	if (b.hub == NO_HUB)
-		return;
+	b.hub = routes->hub;
 	b.hub_lid = routes->plan->lid[route_node(routes, b.hub)->first_port];
 	for (b.to = 0; b.to < routes->num_switches; b.to++)
 		if (routes->has_slots[b.to] && reaches(routes, b.hub, b.to))
 			send_over_hub(&b);
+}
+
+void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm)
+{
+	uint32_t first = routes->plan->lid[sm], num = pm_plan_num_lids(routes->plan, sm);
+	struct beyond b = {
+		.routes = routes,
+		.marked = routes->marked,
+		.hub = routes->hub,
+		.to = routes->plan->known->ports[sm].node,
+	};
+
+	if (b.hub == NO_HUB || !reaches(routes, b.hub, b.to))
+		return;
+	b.hub_lid = routes->plan->lid[route_node(routes, b.hub)->first_port];
+	memset(b.marked, 0, routes->num_switches);
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (sw != b.to && route_table(routes, sw)[first] == PM_LFT_KEEP)
+			mark_path(&b, sw);
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		uint8_t num_out = route_table(routes, sw)[b.hub_lid];
+
+		if (!b.marked[sw] || route_table(routes, sw)[first] != PM_LFT_KEEP)
+			continue;
+		if (!routes->moved[sw])
+			route_start_moving(routes, sw);
+		for (uint32_t lid = first; lid < first + num; lid++)
+			route_put(routes, sw, lid, PM_LFT_KEEP, num_out);
+	}
 }
 
 int route_index_beyond(struct pm_routes *routes, struct pm_error *err)

@@ -2,10 +2,10 @@
 /*
  * Detours: entries for places that a switch has no up-then-down path to.
  *
- * The switches that have such a path are the goal, and the others send toward the
- * nearest of them over whatever cables are alive, also those beside and across levels.
- * Each step brings a packet nearer to the goal, and from there it goes up and then down
- * through switches that are all part of the goal: so there is no loop.
+ * The switches that have such a path, or one over the hub (beyond.c), are the goal, and
+ * the others send toward the nearest of them over whatever cables are alive, also those
+ * beside and across levels. Each step brings a packet nearer to the goal, and from there
+ * it goes on through switches that are all part of the goal: so there is no loop.
  */
 #include "parts.h"
 
@@ -18,10 +18,15 @@ static bool is_way(const struct pm_routes *routes, const uint8_t *spare, uint32_
 	       route_far_switch(routes, port) != PM_NONE;
 }
 
-/* A switch outside the tree, which no leaf is joined with, reaches not even itself. */
-static bool is_goal(const struct pm_routes *routes, uint32_t sw, uint32_t to)
+/*
+ * A switch that has a path, up and down or over the hub (beyond.c). One outside the tree,
+ * which no leaf is joined with, reaches not even itself.
+ */
+static bool is_goal(const struct pm_routes *routes, uint32_t sw, uint32_t to,
+		    uint16_t lid)
 {
-	return sw == to || pm_bits_test(pm_reach_updown(&routes->now, sw), to);
+	return sw == to || pm_bits_test(pm_reach_updown(&routes->now, sw), to) ||
+	       route_table(routes, sw)[lid] != PM_LFT_KEEP;
 }
 
 /* Cables that a detour may use. */
@@ -41,7 +46,8 @@ static bool may_pass(const void *context, uint32_t port)
  * Finds how many cables away from the goal each switch is: distance[], PM_NONE where
  * no cables lead there. Returns whether any switch outside the goal is joined to it.
  */
-static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint32_t to)
+static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
+			   uint16_t lid)
 {
 	struct ways ways = {routes, spare};
 	struct pm_search search = {
@@ -53,7 +59,7 @@ static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint3
 
 	pm_search_begin(&search);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		if (is_goal(routes, sw, to))
+		if (is_goal(routes, sw, to, lid))
 			pm_search_start(&search, sw);
 	goal = search.count;
 	if (goal == routes->num_switches)
@@ -87,11 +93,16 @@ static uint8_t choose(const struct pm_routes *routes, const uint8_t *spare, uint
 	return num;
 }
 
-/* Detours for num LIDs of places behind one switch. */
+/*
+ * Detours for num LIDs of places behind one switch that have a path from the same
+ * switches: its own LID does not have that of its end ports.
+ */
 static void add(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 		const uint16_t *lids, uint32_t num)
 {
-	if (!num || !find_distances(routes, spare, to))
+	bool own = num && !routes->to[lids[0]].port;
+
+	if (!num || !find_distances(routes, spare, to, lids[0]))
 		return;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		const uint8_t *row = routes->table + (size_t)sw * routes->stride;
@@ -102,38 +113,37 @@ static void add(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 		if (!routes->moved[sw])
 			route_start_moving(routes, sw);
 		for (uint32_t k = 0; k < num; k++)
-			route_put(routes, sw, lids[k], row[lids[k]],
-				  choose(routes, spare, sw, preferred[lids[k]]));
+			if (!routes->to[lids[k]].port == own)
+				route_put(routes, sw, lids[k], row[lids[k]],
+					  choose(routes, spare, sw, preferred[lids[k]]));
 	}
 }
 
 /*
- * Whether a switch with end ports lacks entries for those of this one, and one of the two
- * has service ports. All of these LIDs have detours over the hub or none has.
+ * Whether a switch with end ports lacks an entry for this LID of another one's, and one
+ * of the two has service ports. All LIDs there have paths over the hub or none has.
  */
-static bool is_apart(const struct pm_routes *routes, uint32_t to)
+static bool is_apart(const struct pm_routes *routes, uint32_t to, uint16_t lid)
 {
-	uint32_t first = routes->first_lid[to], end = routes->first_lid[to + 1];
-
-	while (first < end && !routes->to[routes->lids_of[first]].port)
-		first++;
-	for (uint32_t sw = 0; first < end && sw < routes->num_switches; sw++)
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		if (sw != to && routes->has_slots[sw] &&
 		    (routes->has_services[sw] || routes->has_services[to]) &&
-		    !is_goal(routes, sw, to) &&
-		    route_table(routes, sw)[routes->lids_of[first]] == PM_LFT_KEEP)
+		    !is_goal(routes, sw, to, lid))
 			return true;
 	return false;
 }
 
-/* Detours for end ports that are not served, to switches above the leaves or from these.
- */
+/* Detours between service ports and others that are not served. */
 static void add_services(struct pm_routes *routes)
 {
-	for (uint32_t to = 0; to < routes->num_switches; to++)
-		if (routes->has_slots[to] && is_apart(routes, to))
-			add(routes, NULL, to, routes->lids_of + routes->first_lid[to],
-			    routes->first_lid[to + 1] - routes->first_lid[to]);
+	for (uint32_t to = 0; to < routes->num_switches; to++) {
+		uint32_t first = routes->first_lid[to], end = routes->first_lid[to + 1];
+
+		while (first < end && !routes->to[routes->lids_of[first]].port)
+			first++;
+		if (first < end && is_apart(routes, to, routes->lids_of[first]))
+			add(routes, NULL, to, routes->lids_of + first, end - first);
+	}
 }
 
 void route_add_detours(struct pm_routes *routes, const struct pm_detours *detours)
@@ -147,6 +157,7 @@ void route_add_detours(struct pm_routes *routes, const struct pm_detours *detour
 	if (detours->sm != PM_NONE && plan->lid[detours->sm]) {
 		uint32_t num = pm_plan_num_lids(plan, detours->sm);
 
+		route_add_beyond_to_sm(routes, detours->sm);
 		for (uint32_t k = 0; k < num; k++)
 			lids[k] = (uint16_t)(plan->lid[detours->sm] + k);
 		add(routes, detours->spare, plan->known->ports[detours->sm].node, lids,

@@ -137,6 +137,7 @@ struct pm_routes {
 	/* End ports above the leaves, for beyond.c. */
 	uint32_t *upper; /* [num_upper] switches that have some */
 	uint32_t num_upper;
+	uint32_t hub;	       /* where these paths turn up, or none */
 	uint8_t *is_upper;     /* [switch] one of these */
 	uint8_t *has_slots;    /* [switch] has or had end ports */
 	uint8_t *has_services; /* [switch] some of them are service ports */
@@ -307,8 +308,13 @@ bool route_isolate(struct pm_routes *routes, uint32_t sw);
 /* The table is about to be, or preferred has been, changed in other ways. */
 void route_touch_all(struct pm_routes *routes, uint32_t sw);
 
-/* beyond.c: paths that go down and up again, at one leaf; what they are for, -ENOMEM. */
+/*
+ * beyond.c: paths that go down and up again, at one leaf; then those from all switches to
+ * the subnet manager's place, which has LIDs, so that detours to it turn up elsewhere
+ * only where they must; what they are for, -ENOMEM.
+ */
 void route_add_beyond(struct pm_routes *routes);
+void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm);
 int route_index_beyond(struct pm_routes *routes, struct pm_error *err);
 
 /* detour.c: both kinds of detours */

@@ -342,7 +342,7 @@ static void check_checker(struct trial *t, bool from_all)
 	EXPECT(paths.delivered == paths.pairs);
 	EXPECT(!paths.lost && !paths.loops && !paths.turns && !paths.misrouted);
 	EXPECT(!paths.deaf);
-	/* Detours to the manager may close one; paths over the hub may not. */
+	/* Detours may close one; paths over the hub may not. */
 	EXPECT(pm_check_credits(&check, &credits, NULL) == 0);
 	EXPECT(t->detours.sm != PM_NONE || t->detours.switches || !credits.length);
 	free(table);
