@@ -237,8 +237,8 @@ static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric
 	rc = glance_learn(&plugin->glance, &plugin->osm->subn, err);
 
 	if (!rc)
-		rc = snapshot_take(&plugin->glance, &plugin->roles, active_only, fabric,
-				   err);
+		rc = snapshot_take(&plugin->glance, &plugin->osm->subn, &plugin->roles,
+				   active_only, fabric, err);
 	return rc;
 }
 
