@@ -64,8 +64,8 @@ void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan 
 		  struct tables_written *written);
 
 /*
- * What OpenSM knows of tables, held[switch of plan->known], borrowed until the sweep goes
- * on; see recover_record. Switches that the last discovery did not find have none.
+ * What OpenSM knows of tables, held[switch of plan->known], borrowed until the lock is
+ * released. Switches that the last discovery did not find have none.
  */
 void tables_records(const osm_subn_t *subn, const struct pm_plan *plan,
 		    struct pm_held *held);
