@@ -318,17 +318,25 @@ static void clear_holds_if_asked(struct plugin *plugin)
 	free(path);
 }
 
+/* What was found in a discovery holds for the routing that follows it, and no longer. */
+static void forget_discovery(struct plugin *plugin)
+{
+	plugin->discovered = false;
+	plugin->failure.text[0] = '\0';
+	tables_forget(&plugin->tables);
+}
+
 void sweep_discovered(struct plugin *plugin)
 {
 	double start = wait_clock_ms();
 
 	if (plugin->config.shadow)
 		return; /* afterwards, see below */
+	forget_discovery(plugin);
 	if (!is_first_engine(plugin) && !plugin->asked &&
 	    !(plugin->planning.phase == PLANNING_EMPTY && store_has_plan(plugin->store)))
 		return;
 	clear_holds_if_asked(plugin);
-	plugin->failure.text[0] = '\0';
 	plugin->discovered = !prepare(plugin, &plugin->failure) &&
 			     !routing_find_stale(plugin, true, &plugin->failure);
 	if (plugin->discovered)
@@ -427,6 +435,9 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 		*err = plugin->failure;
 		return -ENOENT;
 	}
+	rc = check_options(plugin, err);
+	if (rc)
+		return rc;
 	known = (plugin->discovered && glance_is_unchanged(glance, subn)) ||
 		glance_look(glance, subn);
 	plugin->discovered = false;
@@ -659,6 +670,7 @@ void sweep_routed(struct plugin *plugin)
 		run_shadow(plugin);
 		return;
 	}
+	forget_discovery(plugin);
 	finish_pending(plugin);
 	note_engine(plugin);
 	tell_changes(plugin);
