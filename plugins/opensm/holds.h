@@ -11,7 +11,8 @@ void holds_tell(const struct view *view, osm_log_t *log, struct pm_flap_holds *t
 
 /*
  * Ends holds if there is a file that asks for it: those of the cables named in it, a line
- * each as the log names them, leaf5[20], or all if it is empty. It goes by that. Returns
+ * each as the log names them, leaf5[20], or all if it is empty; a name that several
+ * switches have stands for the cables at all of them. It goes by that. Returns
  * whether there was one; *cleared is how many cables were on hold or watched. One that
  * cannot be read, is no text or longer than 1 MiB is told and stays.
  */
