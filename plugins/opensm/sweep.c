@@ -323,7 +323,7 @@ static void forget_discovery(struct plugin *plugin)
 {
 	plugin->discovered = false;
 	plugin->failure.text[0] = '\0';
-	tables_forget(&plugin->tables);
+	tables_outdate(&plugin->tables);
 }
 
 void sweep_discovered(struct plugin *plugin)
