@@ -3,8 +3,6 @@
 
 #include "tables.h"
 
-#include <portmajor/steps.h>
-
 #include <string.h>
 
 #define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
@@ -67,8 +65,47 @@ static void send_step(struct step *step, uint32_t num)
 		step->done->gave_up = "a switch has no route";
 }
 
-static void send_steps(const struct ahead_subject *subject, const struct pm_steps *steps,
-		       struct ahead *done)
+static void count_all(const struct pm_stale_input *input, const struct pm_stale *stale,
+		      struct ahead *done)
+{
+	const struct pm_fabric *known = pm_routes_plan(input->routes)->known;
+	uint32_t stride = pm_routes_stride(input->routes);
+
+	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
+		const struct pm_held *held = &input->held[sw];
+		uint32_t length = held->length < stride ? held->length : stride;
+		struct pm_delta own = {0};
+		uint32_t num;
+
+		if (!held->table)
+			continue;
+		pm_delta_add(&own, held->table, pm_routes_table(input->routes, sw),
+			     length);
+		pm_stale_of(stale, sw, &num);
+		own.entries += num;
+		done->delta.entries += own.entries;
+		done->delta.bound += (own.entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+		done->delta.switches += own.entries != 0;
+	}
+}
+
+void ahead_find(const struct pm_stale_input *input, const struct pm_stale *stale,
+		struct pm_steps *steps, struct ahead *done)
+{
+	*done = (struct ahead){.sent = 0};
+	if (pm_steps_make(input, stale, steps)) {
+		done->gave_up = "out of memory";
+		return;
+	}
+	if (!steps->num)
+		return;
+	count_all(input, stale, done);
+	done->lids = steps->lids;
+	done->twice = steps->twice;
+}
+
+void ahead_send(const struct ahead_subject *subject, struct pm_steps *steps,
+		struct ahead *done)
 {
 	uint32_t from = 0, end;
 
@@ -81,45 +118,5 @@ static void send_steps(const struct ahead_subject *subject, const struct pm_step
 			;
 		send_step(&step, end - from);
 	}
-}
-
-static void count_all(const struct ahead_subject *subject, struct ahead *done)
-{
-	const struct pm_stale_input *input = subject->input;
-	uint32_t stride = pm_routes_stride(input->routes);
-
-	for (uint32_t sw = 0; sw < subject->view->plan->known->num_switches; sw++) {
-		const struct pm_held *held = &input->held[sw];
-		uint32_t length = held->length < stride ? held->length : stride;
-		struct pm_delta own = {0};
-		uint32_t stale;
-
-		if (!held->table)
-			continue;
-		pm_delta_add(&own, held->table, pm_routes_table(input->routes, sw),
-			     length);
-		pm_stale_of(subject->stale, sw, &stale);
-		own.entries += stale;
-		done->delta.entries += own.entries;
-		done->delta.bound += (own.entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
-		done->delta.switches += own.entries != 0;
-	}
-}
-
-void ahead_run(const struct ahead_subject *subject, struct ahead *done)
-{
-	struct pm_steps steps = {0};
-
-	*done = (struct ahead){.sent = 0};
-	if (pm_steps_make(subject->input, subject->stale, &steps)) {
-		done->gave_up = "out of memory";
-		return;
-	}
-	if (steps.num) {
-		count_all(subject, done);
-		done->lids = steps.lids;
-		done->twice = steps.twice;
-		send_steps(subject, &steps, done);
-	}
-	pm_steps_free(&steps);
+	pm_steps_free(steps);
 }

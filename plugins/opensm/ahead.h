@@ -12,14 +12,12 @@
 #include "view.h"
 
 #include <portmajor/delta.h>
-#include <portmajor/stale.h>
+#include <portmajor/steps.h>
 
 struct ahead_subject {
 	osm_opensm_t *osm;
 	struct ask *ask;
-	const struct view *view;	    /* with tables for what was discovered */
-	const struct pm_stale *stale;	    /* of these */
-	const struct pm_stale_input *input; /* they were found with */
+	const struct view *view; /* with tables for what was discovered */
 };
 
 /* What was done; all zero if nothing needed it. */
@@ -30,7 +28,16 @@ struct ahead {
 	const char *gave_up; /* why something of it is left to OpenSM's order, or NULL */
 };
 
-/* On the sweeper thread, with no lock held. */
-void ahead_run(const struct ahead_subject *subject, struct ahead *done);
+/*
+ * Finds what needs an order, into *steps, which is all zero, and counts it; stale was
+ * found with input. With osm->lock held, shared at least, since OpenSM's records, which
+ * input has, were looked up: nothing of them is kept.
+ */
+void ahead_find(const struct pm_stale_input *input, const struct pm_stale *stale,
+		struct pm_steps *steps, struct ahead *done);
+
+/* Sends that, and frees *steps. On the sweeper thread, with no lock held. */
+void ahead_send(const struct ahead_subject *subject, struct pm_steps *steps,
+		struct ahead *done);
 
 #endif

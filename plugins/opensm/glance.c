@@ -60,20 +60,94 @@ static bool is_up(uint8_t state)
 	return state >= IB_LINK_INIT && state <= IB_LINK_ACTIVE;
 }
 
+/* ---- Finding ---- */
+
+static bool is_same(const struct glance_node *n, const osm_node_t *node)
+{
+	return n->key == cl_qmap_key(&node->map_item) && n->ports == highest_port(node) &&
+	       n->is_switch == is_switch(node);
+}
+
+/*
+ * Finds what there is of what was learnt; false if there is anything else. Both are in
+ * the order of their keys, so that what is gone is passed by. Call lose_nodes before the
+ * lock is released, whatever this returns.
+ */
+static bool find_nodes(struct glance *glance, const osm_subn_t *subn)
+{
+	struct glance_node *n = glance->nodes, *end = n + glance->num_nodes;
+
+	glance->num_found = 0;
+	glance->num_listed = (uint32_t)cl_qmap_count(&subn->node_guid_tbl);
+	FOR_EACH_NODE(node, subn)
+	{
+		uint64_t key = cl_qmap_key(&node->map_item);
+
+		glance->num_found += node->discovery_count != 0;
+		if (!is_usable(node))
+			continue;
+		while (n != end && n->key < key)
+			n++;
+		if (n == end || !is_same(n, node))
+			return false;
+		n++->here = node;
+	}
+	return true;
+}
+
+static void lose_nodes(struct glance *glance)
+{
+	for (uint32_t i = 0; i < glance->num_nodes; i++)
+		glance->nodes[i].here = NULL;
+}
+
+/* End nodes have no port 0. */
+static unsigned int first_port(const struct glance_node *n)
+{
+	return n->is_switch ? 0 : 1;
+}
+
 /* ---- Looking ---- */
 
-static bool look_at_port(const struct glance_port *port, const osm_physp_t *physp,
-			 uint8_t *flags)
+/* Whether a cable leads to the end that was learnt. */
+static bool is_linked(const struct glance *glance, const struct glance_port *port,
+		      const osm_physp_t *remote)
 {
-	uint8_t state = ib_port_info_get_port_state(&physp->port_info);
+	const struct glance_node *far;
 
-	*flags = (uint8_t)(THERE | (state & STATE));
-	if (physp->healthy)
-		*flags |= HEALTHY;
-	if (physp->p_remote_physp && physp->p_remote_physp == port->remote)
-		*flags |= LINKED;
-	else if (physp->p_remote_physp && is_up(state))
+	if (port->peer == PM_NONE)
 		return false;
+	far = &glance->nodes[port->far];
+	return far->here && remote == &far->here->physp_table[port->peer - far->first];
+}
+
+/*
+ * What a port says of its cable, as flags; false if it is one that was not learnt. One to
+ * a node that cannot be used is none.
+ */
+static bool look_at_cable(const struct glance *glance, const struct glance_port *port,
+			  const osm_physp_t *physp, uint8_t state, uint8_t *flags)
+{
+	const osm_physp_t *remote = physp->p_remote_physp;
+
+	*flags = physp->healthy ? HEALTHY : 0;
+	if (!remote)
+		return true;
+	if (is_linked(glance, port, remote))
+		*flags |= LINKED;
+	else if (is_up(state) && is_usable(remote->p_node))
+		return false;
+	return true;
+}
+
+static bool look_at_port(const struct glance *glance, const struct glance_port *port,
+			 const osm_physp_t *physp, uint8_t *flags)
+{
+	uint8_t state = ib_port_info_get_port_state(&physp->port_info) & STATE;
+
+	if (!look_at_cable(glance, port, physp, state, flags))
+		return false;
+	*flags |= (uint8_t)(THERE | state);
 	if (port->has_lid && cl_ntoh16(physp->port_info.base_lid) != port->lid)
 		*flags |= OTHER_LID;
 	return true;
@@ -102,14 +176,15 @@ static bool look_at_node(struct glance *glance, const struct glance_node *n)
 {
 	uint16_t odd = 0;
 
-	for (unsigned int p = 0; p <= n->ports; p++) {
+	glance->flags[n->first] = THERE;
+	for (unsigned int p = first_port(n); p <= n->ports; p++) {
 		uint8_t *flags = &glance->flags[n->first + p];
-		const osm_physp_t *physp = port_of(n->node, p);
+		const osm_physp_t *physp = port_of(n->here, p);
 
 		*flags = THERE;
 		if (!physp)
 			continue;
-		if (!look_at_port(&glance->ports[n->first + p], physp, flags))
+		if (!look_at_port(glance, &glance->ports[n->first + p], physp, flags))
 			return false;
 		if (n->is_switch && !glance->ports[n->first + p].told)
 			glance->links[n->first + p] = link_of(physp);
@@ -118,39 +193,21 @@ static bool look_at_node(struct glance *glance, const struct glance_node *n)
 	}
 	if (n->is_switch)
 		glance->switches[glance->num_switches++] = (struct pm_fitness){
-			cl_ntoh64(n->key), highest_lid(n->node->sw), odd};
+			cl_ntoh64(n->key), highest_lid(n->here->sw), odd};
 	return true;
 }
 
-static bool is_same(const struct glance_node *n, const osm_node_t *node, uint64_t key)
-{
-	return n->node == node && n->key == key && n->ports == highest_port(node) &&
-	       n->is_switch == is_switch(node);
-}
-
-/* Both are in the order of their keys, so that what is gone is passed by. */
 static bool look_at_all(struct glance *glance, const osm_subn_t *subn)
 {
-	const struct glance_node *n = glance->nodes, *end = n + glance->num_nodes;
+	bool same = find_nodes(glance, subn);
 
 	memset(glance->flags, 0, glance->num_ports);
-	glance->num_switches = glance->num_found = 0;
-	glance->num_listed = (uint32_t)cl_qmap_count(&subn->node_guid_tbl);
-	FOR_EACH_NODE(node, subn)
-	{
-		uint64_t key = cl_qmap_key(&node->map_item);
-
-		glance->num_found += node->discovery_count != 0;
-		if (!is_usable(node))
-			continue;
-		while (n != end && n->key < key)
-			n++;
-		if (n == end || !is_same(n, node, key))
-			return false;
-		if (!look_at_node(glance, n++))
-			return false;
-	}
-	return true;
+	glance->num_switches = 0;
+	for (uint32_t i = 0; i < glance->num_nodes && same; i++)
+		if (glance->nodes[i].here)
+			same = look_at_node(glance, &glance->nodes[i]);
+	lose_nodes(glance);
+	return same;
 }
 
 static bool can_join(uint8_t flags)
@@ -194,48 +251,32 @@ bool glance_look(struct glance *glance, const osm_subn_t *subn)
 	       look_at_all(glance, subn) && join(glance);
 }
 
-/* What is read of a port lies side by side: the time goes into waiting for memory. */
-static bool is_cable_unchanged(const struct glance_port *port, const osm_physp_t *physp,
-			       uint8_t before)
-{
-	const osm_physp_t *remote = physp->p_remote_physp;
-	uint8_t flags = 0;
+/* ---- Whether it is unchanged ---- */
 
-	if (physp->healthy)
-		flags |= HEALTHY;
-	if (remote && remote == port->remote)
-		flags |= LINKED;
-	else if (remote && is_up(before & STATE))
-		return false;
-	return flags == (before & (HEALTHY | LINKED));
+/* What OpenSM's table has for the LID that a port has to have, if that is the port. */
+static const osm_port_t *find_by_lid(const struct glance_port *port,
+				     const osm_subn_t *subn)
+{
+	const osm_port_t *end = NULL;
+
+	if (port->lid && port->lid < cl_ptr_vector_get_size(&subn->port_lid_tbl))
+		end = cl_ptr_vector_get(&subn->port_lid_tbl, port->lid);
+	return end && end->guid == port->guid ? end : NULL;
 }
 
-/* Whether OpenSM's table has it with the LID that it has to have, if it had that. */
-static bool is_lid_unchanged(const struct glance_port *port, const osm_subn_t *subn,
-			     const osm_physp_t *physp, uint8_t before)
+/* By a port's LID, as most can be found, or by the GUID; NULL: it is not there. */
+static const osm_node_t *find_again(const struct glance *glance, const osm_subn_t *subn,
+				    const struct glance_node *n)
 {
-	const cl_ptr_vector_t *ends = &subn->port_lid_tbl;
+	const struct glance_port *port = &glance->ports[n->first + first_port(n)];
+	const osm_port_t *end = port->has_lid ? find_by_lid(port, subn) : NULL;
+	const cl_map_item_t *item;
 
-	if (before & OTHER_LID)
-		return true; /* and is not joined */
-	if (!port->end || !port->lid || port->lid >= cl_ptr_vector_get_size(ends))
-		return cl_ntoh16(physp->port_info.base_lid) == port->lid;
-	return cl_ptr_vector_get(ends, port->lid) == port->end;
-}
-
-static bool is_node_unchanged(const struct glance *glance, const osm_subn_t *subn,
-			      const struct glance_node *n)
-{
-	for (unsigned int p = 0; p <= n->ports; p++) {
-		const struct glance_port *port = &glance->ports[n->first + p];
-		const osm_physp_t *physp = &n->node->physp_table[p];
-		uint8_t before = glance->flags[n->first + p];
-
-		if ((!port->told && !is_cable_unchanged(port, physp, before)) ||
-		    (port->has_lid && !is_lid_unchanged(port, subn, physp, before)))
-			return false;
-	}
-	return true;
+	if (end)
+		return end->p_node;
+	item = cl_qmap_get(&subn->node_guid_tbl, n->key);
+	return item == cl_qmap_end(&subn->node_guid_tbl) ? NULL
+							 : (const osm_node_t *)item;
 }
 
 static bool was_there(const struct glance *glance, const struct glance_node *n)
@@ -244,21 +285,87 @@ static bool was_there(const struct glance *glance, const struct glance_node *n)
 }
 
 /*
- * Nodes are not counted in vain: between discovery and routing none comes, and those that
- * were not found are dropped before all others.
+ * Finds what was there; false if something is not. Nodes are counted besides, and not in
+ * vain: between discovery and routing none comes, and those that were not found are
+ * dropped before all others.
  */
-bool glance_is_unchanged(const struct glance *glance, const osm_subn_t *subn)
+static bool find_all_again(struct glance *glance, const osm_subn_t *subn)
 {
 	uint32_t listed = (uint32_t)cl_qmap_count(&subn->node_guid_tbl);
 
-	if (!glance->plan || subn->sm_port_guid != glance->sm_guid ||
-	    (listed != glance->num_listed && listed != glance->num_found))
+	if (listed != glance->num_listed && listed != glance->num_found)
 		return false;
-	for (uint32_t i = 0; i < glance->num_nodes; i++)
-		if (was_there(glance, &glance->nodes[i]) &&
-		    !is_node_unchanged(glance, subn, &glance->nodes[i]))
+	for (uint32_t i = 0; i < glance->num_nodes; i++) {
+		struct glance_node *n = &glance->nodes[i];
+
+		if (!was_there(glance, n))
+			continue;
+		n->here = find_again(glance, subn, n);
+		if (!n->here || (n->is_switch && !is_same(n, n->here)))
 			return false;
+	}
 	return true;
+}
+
+/* OpenSM's port. End nodes are compared here: few have to be asked themselves. */
+static const osm_physp_t *own_port(const struct glance_node *n, unsigned int num)
+{
+	return n->is_switch || is_same(n, n->here) ? &n->here->physp_table[num] : NULL;
+}
+
+/* What is read of a port lies side by side: the time goes into waiting for memory. */
+static bool is_cable_unchanged(const struct glance *glance,
+			       const struct glance_port *port, const osm_physp_t *physp,
+			       uint8_t before)
+{
+	uint8_t now;
+
+	return physp && look_at_cable(glance, port, physp, before & STATE, &now) &&
+	       now == (before & (HEALTHY | LINKED));
+}
+
+/* Whether OpenSM's table has it with the LID that it has to have, if it had that. */
+static bool is_lid_unchanged(const struct glance_port *port, const osm_subn_t *subn,
+			     const struct glance_node *n, unsigned int num)
+{
+	const osm_physp_t *physp;
+
+	if (port->lid && port->lid < cl_ptr_vector_get_size(&subn->port_lid_tbl))
+		return find_by_lid(port, subn) != NULL;
+	physp = own_port(n, num);
+	return physp && cl_ntoh16(physp->port_info.base_lid) == port->lid;
+}
+
+static bool is_node_unchanged(const struct glance *glance, const osm_subn_t *subn,
+			      const struct glance_node *n)
+{
+	for (unsigned int p = first_port(n); p <= n->ports; p++) {
+		const struct glance_port *port = &glance->ports[n->first + p];
+		uint8_t before = glance->flags[n->first + p];
+
+		if (!port->told &&
+		    !is_cable_unchanged(glance, port, own_port(n, p), before))
+			return false;
+		/* One with another LID is not joined. */
+		if (port->has_lid && !(before & OTHER_LID) &&
+		    !is_lid_unchanged(port, subn, n, p))
+			return false;
+	}
+	return true;
+}
+
+bool glance_is_unchanged(struct glance *glance, const osm_subn_t *subn)
+{
+	bool same;
+
+	if (!glance->plan || subn->sm_port_guid != glance->sm_guid)
+		return false;
+	same = find_all_again(glance, subn);
+	for (uint32_t i = 0; i < glance->num_nodes && same; i++)
+		if (was_there(glance, &glance->nodes[i]))
+			same = is_node_unchanged(glance, subn, &glance->nodes[i]);
+	lose_nodes(glance);
+	return same;
 }
 
 /* ---- Learning ---- */
@@ -289,25 +396,21 @@ static int make_room(struct glance *glance, struct pm_error *err)
 	return pm_pool_check(pool, err);
 }
 
-static void learn_port(struct glance *glance, const osm_subn_t *subn, uint32_t node,
-		       unsigned int num)
+static void learn_port(struct glance *glance, uint32_t node, unsigned int num)
 {
 	const struct glance_node *n = &glance->nodes[node];
 	struct glance_port *port = &glance->ports[n->first + num];
-	const osm_physp_t *physp = port_of(n->node, num);
-	ib_net64_t guid;
+	const osm_physp_t *physp = port_of(n->here, num);
 
 	*port = (struct glance_port){.peer = PM_NONE, .node = node, .known = PM_NONE};
 	if (!physp)
 		return;
-	port->remote = physp->p_remote_physp;
 	port->has_lid = n->is_switch == (num == 0);
 	port->lid = cl_ntoh16(physp->port_info.base_lid);
 	if (!port->has_lid)
 		return;
-	guid = osm_physp_get_port_guid(physp);
-	port->end = osm_get_port_by_guid(subn, guid);
-	if (guid == glance->sm_guid)
+	port->guid = osm_physp_get_port_guid(physp);
+	if (port->guid == glance->sm_guid)
 		glance->sm = n->first + num;
 }
 
@@ -321,15 +424,15 @@ static void learn_nodes(struct glance *glance, const osm_subn_t *subn)
 			node, cl_qmap_key(&node->map_item), first,
 			(uint8_t)highest_port(node), is_switch(node)};
 		for (unsigned int p = 0; p <= glance->nodes[index].ports; p++)
-			learn_port(glance, subn, index, p);
+			learn_port(glance, index, p);
 		first += glance->nodes[index++].ports + 1u;
 	}
 }
 
-/* Where the other end is, or PM_NONE: not at a node that can be used. */
-static uint32_t find_peer(const struct glance *glance, const osm_physp_t *remote)
+/* The number of a node, or PM_NONE: not one that can be used. */
+static uint32_t find_node(const struct glance *glance, const osm_node_t *node)
 {
-	uint64_t key = cl_qmap_key(&remote->p_node->map_item);
+	uint64_t key = cl_qmap_key(&node->map_item);
 	uint32_t low = 0, high = glance->num_nodes;
 
 	while (low < high) {
@@ -340,18 +443,30 @@ static uint32_t find_peer(const struct glance *glance, const osm_physp_t *remote
 		else
 			high = middle;
 	}
-	if (low == glance->num_nodes || glance->nodes[low].node != remote->p_node ||
-	    remote->port_num > glance->nodes[low].ports)
-		return PM_NONE;
-	return glance->nodes[low].first + remote->port_num;
+	return low < glance->num_nodes && glance->nodes[low].here == node ? low : PM_NONE;
+}
+
+static void find_peer(struct glance *glance, struct glance_port *port,
+		      const osm_physp_t *remote)
+{
+	uint32_t far = find_node(glance, remote->p_node);
+
+	if (far == PM_NONE || remote->port_num > glance->nodes[far].ports)
+		return;
+	port->far = far;
+	port->peer = glance->nodes[far].first + remote->port_num;
 }
 
 static void find_peers(struct glance *glance)
 {
-	for (uint32_t i = 0; i < glance->num_ports; i++)
-		if (glance->ports[i].remote)
-			glance->ports[i].peer =
-				find_peer(glance, glance->ports[i].remote);
+	for (uint32_t i = 0; i < glance->num_ports; i++) {
+		struct glance_port *port = &glance->ports[i];
+		const struct glance_node *n = &glance->nodes[port->node];
+		const osm_physp_t *physp = port_of(n->here, i - n->first);
+
+		if (physp && physp->p_remote_physp)
+			find_peer(glance, port, physp->p_remote_physp);
+	}
 	glance->regular = true;
 	for (uint32_t i = 0; i < glance->num_ports; i++) {
 		uint32_t peer = glance->ports[i].peer;
@@ -362,13 +477,16 @@ static void find_peers(struct glance *glance)
 	}
 }
 
-/* Of the ends of a cable a switch's is asked, or the first one; port 0 has none. */
+/*
+ * Of the ends of a cable a switch's is asked, or the first one; port 0 has none, and end
+ * nodes are not asked for cables that are of no use.
+ */
 static bool is_told(const struct glance *glance, uint32_t port)
 {
 	const struct glance_port *p = &glance->ports[port];
 
 	if (!p->used)
-		return p->has_lid && glance->nodes[p->node].is_switch;
+		return p->has_lid || !glance->nodes[p->node].is_switch;
 	if (p->has_lid != glance->ports[p->peer].has_lid)
 		return p->has_lid;
 	return p->peer < port;
@@ -389,6 +507,7 @@ int glance_learn(struct glance *glance, const osm_subn_t *subn, struct pm_error 
 	glance->sm = PM_NONE;
 	learn_nodes(glance, subn);
 	find_peers(glance);
+	lose_nodes(glance);
 	(void)look_at_all(glance, subn);
 	(void)join(glance);
 	for (uint32_t i = 0; i < glance->num_ports; i++) {

@@ -8,6 +8,9 @@
  *     learn (osm->lock) ---> bind to the plan ---> look (osm->lock) ---> see, doubt
  *                                                    ^   |
  *                                                    '---'
+ *
+ * OpenSM frees nodes and ports as soon as its lock is released. So what is kept of them
+ * is GUIDs and port numbers, and each look finds OpenSM's nodes anew in its table.
  */
 #ifndef PORTMAJOR_GLANCE_H
 #define PORTMAJOR_GLANCE_H
@@ -20,7 +23,7 @@
 #include <portmajor/pool.h>
 
 struct glance_node {
-	const osm_node_t *node; /* to be compared; there only if it was just looked at */
+	const osm_node_t *here; /* while it is looked at, if it is there; else NULL */
 	uint64_t key;		/* its place in OpenSM's table: the GUID as on the wire */
 	uint32_t first;		/* index of port 0 */
 	uint8_t ports;		/* highest port number */
@@ -28,15 +31,15 @@ struct glance_node {
 };
 
 struct glance_port {
-	const osm_physp_t *remote; /* the other end when it was learnt, or NULL */
-	uint32_t peer;		   /* the same as an index, PM_NONE: of no use */
+	ib_net64_t guid; /* has_lid: as on the wire */
+	uint32_t peer;	 /* the other end when it was learnt, PM_NONE: of no use */
+	uint32_t far;	 /* the node of that */
 	uint32_t node;
 	uint32_t known; /* switches: the port of plan->known, or PM_NONE */
 	uint16_t lid;	/* that it has to have; learnt, then the plan's */
 	bool has_lid;	/* an end port, or a switch's own */
 	bool used;	/* joined when it was learnt */
 	bool told; /* by the other end, or without a cable, see glance_is_unchanged */
-	const osm_port_t *end; /* has_lid: in OpenSM's table of LIDs; to be compared */
 };
 
 /* What a switch's port says of its link, as PortInfo has it: looking is under a lock, so
@@ -92,9 +95,9 @@ bool glance_look(struct glance *glance, const osm_subn_t *subn);
  * Whether a look would find what the last one did, later in the same sweep: OpenSM may
  * have given LIDs, which it lists, and dropped nodes, after which there are fewer, and
  * cables at both of their ends, of which one is asked. False: who knows. Call with
- * osm->lock held. Less than half the cost of a look.
+ * osm->lock held, shared at least. About half the cost of a look.
  */
-bool glance_is_unchanged(const struct glance *glance, const osm_subn_t *subn);
+bool glance_is_unchanged(struct glance *glance, const osm_subn_t *subn);
 
 /* Whether a cable leads from a port to a node that is there, and is up. */
 static inline bool glance_is_joined(const struct glance *glance, uint32_t port)

@@ -14,38 +14,43 @@
 #define MAX_FILE (1 << 20)
 #define NAMED 8 /* cables in a log line */
 
-/* The one switch with this name or label; PM_NONE: there is none, or several. */
-static uint32_t find_switch(const struct pm_fabric *known, const char *name)
-{
-	uint32_t sw = pm_fabric_find_name(known, name);
-
-	if (sw == PM_NONE)
-		return pm_fabric_find_label(known, name);
-	return strcmp(pm_fabric_label(known, sw), name) != 0 ? PM_NONE : sw;
-}
-
-/* Ends the hold of "leaf5[20]"; what is not a cable's end is told. */
-static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
+/*
+ * Ends the holds of the cables at this port of the switches of this name, or of the one
+ * of this label; how many. *any tells whether there is such a port.
+ */
+static uint32_t clear_at(const struct view *view, const char *name, unsigned long port,
+			 bool *any)
 {
 	const struct pm_fabric *known = view->plan->known;
+	uint32_t one = pm_fabric_find_label(known, name), cleared = 0;
+
+	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
+		if (port > known->nodes[sw].num_ports ||
+		    (sw != one && strcmp(pm_fabric_name(known, sw), name) != 0))
+			continue;
+		*any = true;
+		cleared += pm_flaps_clear(view->flaps, known->nodes[sw].guid,
+					  (unsigned int)port);
+	}
+	return cleared;
+}
+
+/* Ends the holds of "leaf5[20]"; what is not a cable's end is told. */
+static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
+{
 	char *bracket = strrchr(line, '['), *end = NULL;
 	unsigned long port = bracket ? strtoul(bracket + 1, &end, 10) : 0;
-	uint32_t sw = PM_NONE;
+	uint32_t cleared = 0;
+	bool any = false;
 
 	if (bracket && *end == ']' && !end[1] && port) {
 		*bracket = '\0';
-		sw = find_switch(known, line);
+		cleared = clear_at(view, line, port, &any);
 		*bracket = '[';
 	}
-	if (sw != PM_NONE && port <= known->nodes[sw].num_ports)
-		return pm_flaps_clear(view->flaps, known->nodes[sw].guid,
-				      (unsigned int)port);
-	say(log, OSM_LOG_ERROR,
-	    ": clear-holds: no cable is called \"%s\", or several are (NAME "
-	    "(0xGUID)[PORT] "
-	    "is one)",
-	    line);
-	return 0;
+	if (!any)
+		say(log, OSM_LOG_ERROR, ": clear-holds: no cable is called \"%s\"", line);
+	return cleared;
 }
 
 /* Ends those that the text names, a line each, or all; how many. */

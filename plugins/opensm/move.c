@@ -202,6 +202,7 @@ static void send_detours(struct move *move)
 		calloc(move->plan->known->num_switches + 1u, sizeof(*held));
 	const struct pm_stale_input input = {view->routes, held, view->seen, NULL};
 	const struct pm_stale none = {.num = 0};
+	struct pm_steps steps = {0};
 	struct ahead done;
 
 	if (move->done->gave_up)
@@ -213,9 +214,9 @@ static void send_detours(struct move *move)
 	pm_routes_update(view->routes, view->alive, &view->detours);
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	tables_records(&osm->subn, move->plan, held);
+	ahead_find(&input, &none, &steps, &done);
 	CL_PLOCK_RELEASE(&osm->lock);
-	ahead_run(&(struct ahead_subject){osm, move->on->ask, view, &none, &input},
-		  &done);
+	ahead_send(&(struct ahead_subject){osm, move->on->ask, view}, &steps, &done);
 	move->done->sent += done.sent;
 	move->done->acked += done.acked;
 	move->done->gave_up = done.gave_up;

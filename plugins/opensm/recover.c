@@ -108,17 +108,30 @@ int recover_read(struct ask *ask, osm_opensm_t *osm, const struct pm_plan *plan,
 	return 0;
 }
 
+/* The entries that OpenSM's record has of a switch, 0: it has none. */
+static uint32_t record_length(const osm_switch_t *sw)
+{
+	return sw && sw->lft ? sw->lft_size : 0;
+}
+
 int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
 		   struct recovered *recovered, struct pm_error *err)
 {
-	if (make_room(plan, 0, recovered))
-		return pm_error_no_memory(err);
-	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
-		const osm_switch_t *there = tables_switch(subn, plan, sw);
+	size_t bytes = 0, at = 0;
 
-		if (there && there->lft)
-			recovered->held[sw] =
-				(struct pm_held){there->lft, there->lft_size};
+	for (uint32_t i = 0; i < plan->known->num_switches; i++)
+		bytes += record_length(tables_switch(subn, plan, i));
+	if (make_room(plan, bytes, recovered))
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+		const osm_switch_t *sw = tables_switch(subn, plan, i);
+		uint32_t length = record_length(sw);
+
+		if (!length)
+			continue;
+		memcpy(recovered->tables + at, sw->lft, length);
+		recovered->held[i] = (struct pm_held){recovered->tables + at, length};
+		at += length;
 	}
 	return 0;
 }

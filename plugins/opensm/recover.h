@@ -25,10 +25,8 @@ int recover_read(struct ask *ask, osm_opensm_t *osm, const struct pm_plan *plan,
 		 struct recovered *recovered, struct pm_error *err);
 
 /*
- * OpenSM's record of them instead, where nothing can be asked: in the engine's callback
- * OpenSM holds its lock. On the sweeper thread with osm->lock held. Borrowed from OpenSM
- * until the sweep goes on: this thread drops switches, and what others write there are
- * answers to LFT blocks, of which none is out after discovery. -ENOMEM.
+ * A copy of OpenSM's record of them instead, where nothing can be asked: in the engine's
+ * callback OpenSM holds its lock. With osm->lock held, shared at least. -ENOMEM.
  */
 int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
 		   struct recovered *recovered, struct pm_error *err);

@@ -221,30 +221,46 @@ static bool may_send_ahead(const struct plugin *plugin)
 	       !subn->coming_out_of_standby;
 }
 
+/*
+ * Both from OpenSM's records; what could loop in OpenSM's order into *steps, if that is
+ * asked for. With osm->lock held, shared at least. -ENOMEM.
+ */
+static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_steps *steps)
+{
+	const struct view *view = &plugin->view;
+	const struct pm_stale_input input = {view->routes, held, view->seen,
+					     view->recabled};
+
+	tables_records(&plugin->osm->subn, view->plan, held);
+	if (pm_stale_find(&input, &plugin->stale))
+		return -ENOMEM;
+	if (steps)
+		ahead_find(&input, &plugin->stale, steps, &plugin->ahead);
+	return 0;
+}
+
 int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err)
 {
-	struct view *view = &plugin->view;
+	const struct view *view = &plugin->view;
 	osm_opensm_t *osm = plugin->osm;
 	struct pm_held *held =
 		calloc(view->plan->known->num_switches + 1u, sizeof(*held));
-	const struct pm_stale_input input = {view->routes, held, view->seen,
-					     view->recabled};
+	bool ahead = discovered && may_send_ahead(plugin);
+	struct pm_steps steps = {0};
+	int rc;
 
 	if (!held)
 		return pm_error_no_memory(err);
 	if (discovered)
 		CL_PLOCK_ACQUIRE(&osm->lock);
-	tables_records(&osm->subn, view->plan, held);
+	rc = find_stale(plugin, held, ahead ? &steps : NULL);
 	if (discovered)
 		CL_PLOCK_RELEASE(&osm->lock);
-	if (pm_stale_find(&input, &plugin->stale)) {
-		free(held);
-		return pm_error_no_memory(err);
-	}
-	if (discovered && may_send_ahead(plugin))
-		ahead_run(&(struct ahead_subject){osm, plugin->ask, view, &plugin->stale,
-						  &input},
-			  &plugin->ahead);
 	free(held);
+	if (rc)
+		return pm_error_no_memory(err);
+	if (ahead)
+		ahead_send(&(struct ahead_subject){osm, plugin->ask, view}, &steps,
+			   &plugin->ahead);
 	return 0;
 }

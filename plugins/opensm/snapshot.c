@@ -31,10 +31,9 @@ static void copy_port(const osm_node_t *node, unsigned int num, bool active_only
 	}
 }
 
-static int copy_node(const struct glance_node *n, bool active_only,
-		     struct pm_fabric *fabric, struct pm_error *err)
+static int copy_node(const struct glance_node *n, const osm_node_t *node,
+		     bool active_only, struct pm_fabric *fabric, struct pm_error *err)
 {
-	const osm_node_t *node = n->node;
 	uint32_t index;
 	int rc;
 
@@ -64,28 +63,34 @@ static int copy_cable(const struct glance *glance, uint32_t port,
 			      peer - glance->nodes[far].first, err);
 }
 
-/* Nodes and ports are numbered as they were learnt. */
-static int copy_all(const struct glance *glance, bool active_only,
+/* Nodes and ports are numbered as they were learnt, in the order of OpenSM's table. */
+static int copy_all(const struct glance *glance, const osm_subn_t *subn, bool active_only,
 		    struct pm_fabric *fabric, struct pm_error *err)
 {
+	const cl_map_item_t *item = cl_qmap_head(&subn->node_guid_tbl);
 	int rc = 0;
 
-	for (uint32_t i = 0; i < glance->num_nodes && !rc; i++)
-		rc = copy_node(&glance->nodes[i], active_only, fabric, err);
+	for (uint32_t i = 0; i < glance->num_nodes && !rc; i++) {
+		while (cl_qmap_key(item) != glance->nodes[i].key)
+			item = cl_qmap_next(item);
+		rc = copy_node(&glance->nodes[i], (const osm_node_t *)item, active_only,
+			       fabric, err);
+	}
 	for (uint32_t i = 0; i < glance->num_ports && !rc; i++)
 		rc = copy_cable(glance, i, fabric, err);
 	return rc;
 }
 
-int snapshot_take(const struct glance *glance, const struct pm_roles *roles,
-		  bool active_only, struct pm_fabric **result, struct pm_error *err)
+int snapshot_take(const struct glance *glance, const osm_subn_t *subn,
+		  const struct pm_roles *roles, bool active_only,
+		  struct pm_fabric **result, struct pm_error *err)
 {
 	struct pm_fabric *fabric = pm_fabric_new();
 	int rc;
 
 	if (!fabric)
 		return pm_error_no_memory(err);
-	rc = copy_all(glance, active_only, fabric, err);
+	rc = copy_all(glance, subn, active_only, fabric, err);
 	if (!rc)
 		rc = pm_fabric_seal(fabric, err);
 	if (rc) {

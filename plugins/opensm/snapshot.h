@@ -10,11 +10,12 @@
 /*
  * Copies what was just looked at: nodes seen in this sweep and the cables between them
  * that are not down. LIDs of end ports that are not active, as after a reboot, are left
- * out with active_only. Call with osm->lock held, shared at least, as it was in
+ * out with active_only. Call with osm->lock held, shared at least, since before
  * glance_learn. The caller frees *fabric. Errors as pm_fabric_seal.
  */
-int snapshot_take(const struct glance *glance, const struct pm_roles *roles,
-		  bool active_only, struct pm_fabric **fabric, struct pm_error *err);
+int snapshot_take(const struct glance *glance, const osm_subn_t *subn,
+		  const struct pm_roles *roles, bool active_only,
+		  struct pm_fabric **fabric, struct pm_error *err);
 
 /* The base LID that a port has now, 0: none; a snapshot may leave it out. */
 uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,46 @@ static char *join(const char *place, const char *name)
 	char *path;
 
 	return asprintf(&path, "%s%s", place, name) < 0 ? NULL : path;
+}
+
+/* ---- Whose it is ---- */
+
+/*
+ * -EPERM: others could have put there what is there, as it is theirs, a link, or one that
+ * its group or others may write. Nothing there is fine. -errno.
+ */
+static int check_owner(const char *path, struct pm_error *err)
+{
+	size_t length = strlen(path);
+	char name[PATH_MAX];
+	struct stat st;
+
+	while (length > 1 && path[length - 1] == '/') /* it would follow a link */
+		length--;
+	if (length >= sizeof(name))
+		return pm_error_set(err, -ENAMETOOLONG, "%s: the name is too long", path);
+	memcpy(name, path, length);
+	name[length] = '\0';
+	if (lstat(name, &st))
+		return errno == ENOENT ? 0 : pm_error_set(err, -errno, "%s: %m", name);
+	if (S_ISLNK(st.st_mode))
+		return pm_error_set(err, -EPERM, "%s: a symbolic link", name);
+	if (st.st_uid != geteuid())
+		return pm_error_set(err, -EPERM, "%s: it belongs to user %u, not to %u",
+				    name, (unsigned int)st.st_uid,
+				    (unsigned int)geteuid());
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return pm_error_set(err, -EPERM, "%s: others may write it (mode %04o)",
+				    name, (unsigned int)st.st_mode & 07777);
+	return 0;
+}
+
+/* Of the cache folder and one of a fabric in it. */
+static int check_place(const struct store *store, const char *place, struct pm_error *err)
+{
+	int rc = check_owner(store->cache, err);
+
+	return rc ? rc : check_owner(place, err);
 }
 
 /* ---- Locks ---- */
@@ -168,6 +209,12 @@ static int open_folder(struct store *store, struct pm_error *err)
 	struct stat there;
 	int rc;
 
+	rc = check_place(store, store->place, err);
+	if (rc) {
+		unlock(&store->lock);
+		set_open(store, false);
+		return rc;
+	}
 	if (store->lock >= 0 && !access(store->place, F_OK))
 		return 0;
 	unlock(&store->lock); /* of a folder that somebody removed */
@@ -286,13 +333,18 @@ static int set_aside(const struct store *store, const char *path, const char *wh
 	return 0;
 }
 
-/* A plan at a place. -ENOENT: there is none; -EBADMSG: it cannot be used; -errno. */
+/*
+ * A plan at a place. -ENOENT: there is none; -EPERM: it may be another's; -EBADMSG: it
+ * cannot be used; -errno.
+ */
 static int read_plan(const char *path, const struct store_request *request,
 		     struct pm_plan **plan, struct pm_error *err)
 {
 	struct pm_plan *found;
-	int rc = pm_planfile_read(path, &found, err);
+	int rc = check_owner(path, err);
 
+	if (!rc)
+		rc = pm_planfile_read(path, &found, err);
 	if (rc)
 		return rc;
 	if (found->lmc != request->lmc)
@@ -339,6 +391,10 @@ static int load(struct store *store, const char *place, enum file file,
 
 	*plan = NULL;
 	rc = path ? read_plan(path, request, plan, &err) : -ENOMEM;
+	if (rc == -EPERM && ours)
+		say(store->log, OSM_LOG_ERROR, ": plan not used: %s", err.text);
+	if (rc == -EPERM)
+		rc = 0;
 	if (rc && rc != -ENOMEM)
 		rc = rc != -ENOENT && ours ? set_aside(store, path, err.text) : 0;
 	free(path);
@@ -366,7 +422,7 @@ static int consider(struct store *store, const char *place,
 	struct stat st;
 	int rc = path ? 0 : -ENOMEM;
 
-	if (path && !stat(path, &st) &&
+	if (path && !check_place(store, place, NULL) && !stat(path, &st) &&
 	    (!best->place || is_later(&st.st_mtim, &best->when)))
 		rc = load(store, place, PLAN, request, &plan);
 	free(path);
@@ -472,8 +528,9 @@ static void load_holds(const struct store *store, const char *place,
 	/* What this process has seen itself is not mixed with it. */
 	if (request->flaps &&
 	    !pm_flaps_next(request->flaps, request->now_ms, &none, &flap))
-		rc = path ? pm_flapfile_read(path, &clock, request->flaps, &err)
-			  : pm_error_no_memory(&err);
+		rc = path ? check_owner(path, &err) : pm_error_no_memory(&err);
+	if (!rc)
+		rc = pm_flapfile_read(path, &clock, request->flaps, &err);
 	if (rc && rc != -ENOENT)
 		say(store->log, OSM_LOG_ERROR, ": holds not used: %s", err.text);
 	free(path);

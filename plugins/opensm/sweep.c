@@ -315,8 +315,8 @@ static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric
 	rc = glance_learn(&plugin->glance, &plugin->osm->subn, err);
 
 	if (!rc)
-		rc = snapshot_take(&plugin->glance, &plugin->roles, active_only, fabric,
-				   err);
+		rc = snapshot_take(&plugin->glance, &plugin->osm->subn, &plugin->roles,
+				   active_only, fabric, err);
 	return rc;
 }
 
@@ -444,6 +444,14 @@ static bool covers_all_traps(const osm_subn_t *subn)
 	return subn->opt.sweep_on_trap && !subn->force_heavy_sweep;
 }
 
+/* What was found in a discovery holds for the routing that follows it, and no longer. */
+static void forget_discovery(struct plugin *plugin)
+{
+	plugin->discovered = false;
+	plugin->failure.text[0] = '\0';
+	tables_outdate(&plugin->tables);
+}
+
 void sweep_discovered(struct plugin *plugin)
 {
 	double start = wait_clock_ms();
@@ -454,10 +462,12 @@ void sweep_discovered(struct plugin *plugin)
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
 	look_at_files(plugin);
 	plugin->covered &= !watch_take_roles(plugin->watch, &plugin->roles);
-	if (plugin->config.shadow || !is_wanted(plugin))
-		return; /* in shadow mode afterwards, see below */
+	if (plugin->config.shadow)
+		return; /* afterwards, see below */
+	forget_discovery(plugin);
+	if (!is_wanted(plugin))
+		return;
 	clear_holds_if_asked(plugin);
-	plugin->failure.text[0] = '\0';
 	plugin->discovered = !prepare(plugin, &plugin->failure) &&
 			     !routing_find_stale(plugin, true, &plugin->failure);
 	if (plugin->discovered)
@@ -556,6 +566,9 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 		*err = plugin->failure;
 		return -ENOENT;
 	}
+	rc = check_options(plugin, err);
+	if (rc)
+		return rc;
 	known = (plugin->discovered && glance_is_unchanged(glance, subn)) ||
 		glance_look(glance, subn);
 	plugin->discovered = false;
@@ -840,6 +853,7 @@ void sweep_routed(struct plugin *plugin)
 		run_shadow(plugin);
 		return;
 	}
+	forget_discovery(plugin);
 	finish_pending(plugin);
 	note_engine(plugin);
 	tell_changes(plugin);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "tables.h"
 
+#include <portmajor/alloc.h>
+
 #include <stdlib.h>
 #include <string.h>
+
+/* So often in a row a LinearFDBTop may have been lost on its way to the switch. */
+#define TOP_TRIES 3
 
 osm_switch_t *tables_switch(const osm_subn_t *subn, const struct pm_plan *plan,
 			    uint32_t known)
@@ -62,9 +67,16 @@ static bool is_intact(const struct pm_plan *plan, const osm_switch_t *sw, uint32
 	return false;
 }
 
+void tables_outdate(struct tables *tables)
+{
+	tables->num = 0;
+}
+
 void tables_forget(struct tables *tables)
 {
 	free(tables->seen);
+	free(tables->lows.list);
+	free(tables->next.list);
 	*tables = (struct tables){0};
 }
 
@@ -73,14 +85,9 @@ void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
 {
 	uint32_t num = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
 
-	if (tables->room < num) {
-		tables_forget(tables);
-		tables->seen = malloc(num * sizeof(*tables->seen));
-		if (!tables->seen)
-			return;
-		tables->room = num;
-	}
-	tables->num = 0;
+	tables_outdate(tables);
+	if (pm_grow(&tables->seen, &tables->room, num, sizeof(*tables->seen)))
+		return;
 	FOR_EACH_SWITCH(sw, subn)
 	{
 		uint32_t known = find_known(plan, key_of(sw));
@@ -273,24 +280,69 @@ static void keep_to_room(osm_switch_t *sw)
 	sw->need_update = 0;
 }
 
-/*
- * What a switch has above its LinearFDBTop is unknown when that rises: its table may have
- * had no room for it.
- */
-static void forget_above_top(osm_switch_t *sw)
+static void forget_above(osm_switch_t *sw, uint16_t top)
 {
-	uint16_t top = cl_ntoh16(sw->switch_info.lin_top);
 	size_t from = ((size_t)top + 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
 
-	if (top < sw->max_lid_ho && from < sw->lft_size)
+	if (from < sw->lft_size)
 		memset(sw->lft + from, 0, sw->lft_size - from);
+}
+
+/* What was noted of a switch when tables were last written, or NULL; *at as above. */
+static const struct tables_low *find_low(const struct tables_lows *lows, uint32_t *at,
+					 uint64_t key)
+{
+	while (*at < lows->num && lows->list[*at].key < key)
+		(*at)++;
+	return *at < lows->num && lows->list[*at].key == key ? &lows->list[*at] : NULL;
+}
+
+/* Without memory it is forgotten, and what is above is sent once more. */
+static void note_low(struct tables_lows *lows, const struct tables_low *low)
+{
+	if (!pm_grow(&lows->list, &lows->room, lows->num + 1, sizeof(*lows->list)))
+		lows->list[lows->num++] = *low;
+}
+
+/*
+ * What a switch has above its LinearFDBTop is unknown when that rises: its table may have
+ * had no room for it. Where it does not rise, sending it anew is of no use after a while,
+ * but is again when it has risen at last.
+ */
+static void forget_above_top(struct tables *tables, uint32_t *at, osm_switch_t *sw)
+{
+	struct tables_low now = {key_of(sw), cl_ntoh16(sw->switch_info.lin_top),
+				 sw->max_lid_ho, 1};
+	const struct tables_low *before = find_low(&tables->lows, at, now.key);
+	bool gave_up = before && before->times == TOP_TRIES;
+	bool same = before && before->top == now.top && before->wanted == now.wanted;
+
+	if (gave_up && !same)
+		forget_above(sw, before->top);
+	if (now.top >= now.wanted)
+		return;
+	if (same)
+		now.times = (uint8_t)(before->times + !gave_up);
+	if (!same || !gave_up)
+		forget_above(sw, now.top);
+	note_low(&tables->next, &now);
+}
+
+/* Those noted are those that were noted last. */
+static void keep_lows(struct tables *tables)
+{
+	struct tables_lows before = tables->lows;
+
+	tables->lows = tables->next;
+	tables->next = before;
+	tables->next.num = 0;
 }
 
 void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
 		  const struct pm_routes *routes, const struct pm_stale *stale,
 		  struct tables_written *written)
 {
-	uint32_t at = 0;
+	uint32_t at = 0, low_at = 0;
 
 	*written = (struct tables_written){.max_block = most_blocks(subn)};
 	FOR_EACH_SWITCH(sw, subn)
@@ -305,10 +357,11 @@ void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan 
 		else
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		keep_to_room(sw);
-		forget_above_top(sw);
+		forget_above_top(tables, &low_at, sw);
 		count_blocks(subn, sw, written);
 	}
-	tables->num = 0;
+	keep_lows(tables);
+	tables_outdate(tables);
 }
 
 /*

@@ -29,11 +29,24 @@ struct tables_seen {
 	bool intact;
 };
 
+/* A switch whose LinearFDBTop was below what was asked for. */
+struct tables_low {
+	uint64_t key;
+	uint16_t top, wanted;
+	uint8_t times; /* in a row, counted up to some limit */
+};
+
+struct tables_lows {
+	struct tables_low *list; /* in the order of their keys */
+	uint32_t num, room;
+};
+
 /* Whose tables are intact. All zero at first. */
 struct tables {
 	struct tables_seen *seen; /* in the order of their keys */
 	uint32_t num;		  /* 0: of none */
 	uint32_t room;
+	struct tables_lows lows, next; /* at the last writing, and being made */
 };
 
 /* What is written, before OpenSM sends it. */
@@ -50,22 +63,27 @@ struct tables_written {
 void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
 			const struct pm_plan *plan);
 
-/* Forgets it. */
+/* Forgets whose tables are intact. */
+void tables_outdate(struct tables *tables);
+
+/* Forgets everything. */
 void tables_forget(struct tables *tables);
 
 /*
  * Writes new_lft of every switch, without the stale entries that were found for these
  * routes and records, and takes the mark back where the table is intact; that is
  * forgotten then. A switch that was not planned keeps what it has. One whose table has no
- * room for all LIDs is sent no more than it has room for, LinearFDBTop too.
+ * room for all LIDs is sent no more than it has room for, LinearFDBTop too. One whose
+ * LinearFDBTop does not rise is sent what lies above it a few times, and then only what
+ * changes, until it rises.
  */
 void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
 		  const struct pm_routes *routes, const struct pm_stale *stale,
 		  struct tables_written *written);
 
 /*
- * What OpenSM knows of tables, held[switch of plan->known], borrowed until the sweep goes
- * on; see recover_record. Switches that the last discovery did not find have none.
+ * What OpenSM knows of tables, held[switch of plan->known], borrowed until the lock is
+ * released. Switches that the last discovery did not find have none.
  */
 void tables_records(const osm_subn_t *subn, const struct pm_plan *plan,
 		    struct pm_held *held);

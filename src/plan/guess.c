@@ -104,7 +104,7 @@ static void describe_places(const struct pm_plan *plan, const struct pm_fabric *
 	for (uint32_t i = 0; i < known->num_ports && named < NAMED; i++)
 		if (is_by_place(plan, now, i))
 			append(line, "%s%s[%u]", named++ ? ", " : "",
-			       pm_fabric_name(known, known->ports[i].node),
+			       pm_fabric_label(known, known->ports[i].node),
 			       known->ports[i].num);
 	append(line,
 	       "%s), `role compute` in portmajor.conf or cn_guid_file says otherwise",
@@ -136,7 +136,7 @@ static void describe_roots(const struct pm_plan *plan, struct line *line)
 	for (uint32_t sw = 0; sw < plan->tree.num_switches && named < NAMED; sw++)
 		if (is_root(plan, sw))
 			append(line, "%s%s", named++ ? ", " : "",
-			       pm_fabric_name(plan->known, sw));
+			       pm_fabric_label(plan->known, sw));
 	append(line, "%s), root_guid_file says otherwise", count > NAMED ? ", .." : "");
 }
 

@@ -34,7 +34,7 @@ WIDE = "200 ports"
 NODE_INFO, SWITCH_INFO, PORT_INFO = 0x11, 0x12, 0x15
 # Offsets in the attributes.
 NUM_PORTS, NODE_GUID, PORT_GUID = 3, 12, 20
-LIN_CAP = 0
+LIN_CAP, LIN_TOP = 0, 6
 BASE_LID, LOCAL_PORT, WIDTH_ACTIVE, STATE, LMC, MTU = 16, 28, 31, 32, 34, 36
 
 # How long OpenSM is given for what it does after a change; beyond that it sweeps on and on.

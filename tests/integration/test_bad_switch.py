@@ -170,6 +170,25 @@ class BadSwitch(labtest.Folders):
             self.assertGreater(beyond.acted, 0)
             self.assertEqual(len(state.tables.pairs()), 48 * 47)
 
+    def test_top_stays(self):
+        """A LinearFDBTop that does not rise costs a few tables, and one more when it does."""
+        def sent(lab):
+            mark = lab.osm.mark()
+            lab.sweep()
+            return [run.sent for run in pmlab.Run.find(lab.osm.log(mark.log_offset))]
+
+        with bad_switch.Attempt(self.make_folder(), "portmajor", SPINE, "small table") as lab:
+            low = lab.wire.alter("answer", bad_switch.LIN_TOP, b"\x00\x13", node=SPINE,
+                                 attr=bad_switch.SWITCH_INFO)
+            lab.start()
+            runs = [blocks for _ in range(4) for blocks in sent(lab)]
+            self.assertEqual(runs[-1], 0, runs)
+            self.assertEqual(set(runs[:2]), {2}, runs)
+            low.off()
+            self.assertEqual(sent(lab)[-1], 2)  # the sweep's own discovery sees it risen
+            self.assertEqual(sent(lab), [0])
+            self.assertEqual(len(lab.sweep().tables.pairs()), 48 * 47)
+
     def test_standby(self):
         """Its LIDs are checked against OpenSM's limit when a standby takes over."""
         polls = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}

@@ -6,6 +6,7 @@ import unittest
 
 import labtest
 import pmlab
+import simlab
 
 CABLE = "leaf5:20"
 KEPT_OUT = r"flapping: 1 links kept out, 0 in use as last paths: leaf5\[20\] \(on-hold, 4 times down"
@@ -17,12 +18,15 @@ class Flaps(labtest.Folders):
 
     LIMIT = 3
 
-    def lab(self, hold_s, **conf):
-        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+    def netlist(self):
+        return simlab.Netlist(pmlab.generate(self.folder / "fabric.net", "director", 36))
+
+    def lab(self, hold_s, fabric=None, **conf):
         config = self.folder / "flaps.conf"
         config.write_text(f"flap_limit {self.LIMIT}\nflap_window 600\nflap_hold {hold_s}\n"
                           "flap_hold_max 3600\n")
-        return pmlab.Lab(netlist, conf={"event_plugin_options": config, **conf})
+        return pmlab.Lab(fabric.netlist if fabric else self.netlist(), fabric=fabric,
+                         conf={"event_plugin_options": config, **conf})
 
     def flap(self, lab):
         """Down and up once more than is tolerated; the costs of each."""
@@ -82,6 +86,27 @@ class Flaps(labtest.Folders):
             lab.osm.wait_log(KEPT_OUT, mark.log_offset)
             lab.osm.wait_log(r'clear-holds: no cable is called "leaf6\[99\]"')
             self.assertFalse(path.exists())
+
+    def test_cleared_by_a_name_of_two(self):
+        """The log tells the switches apart; both are what the name alone stands for."""
+        names = self.folder / "names"
+        fabric = self.enterContext(pmlab.Fabric(self.netlist()))
+        fabric.dump(self.folder / "dump")
+        guids = pmlab.Dump(self.folder / "dump").guids
+        names.write_text("".join(f'{guids[leaf]:#x} "model"\n' for leaf in ("leaf5", "leaf6")))
+        with self.lab(hold_s=3600, fabric=fabric, node_name_map_name=names) as lab:
+            lab.bring_up()
+            for _ in range(self.LIMIT + 1):
+                for verb in ("lose", "back"):
+                    lab.event(verb, CABLE)
+                    lab.event(verb, "leaf6:20")
+            lab.osm.wait_log(r"flapping: 2 links kept out, .*: model \(0x\w+\)\[20\] .*"
+                             r"model \(0x\w+\)\[20\] ")
+            mark = lab.osm.mark()
+            pmlab.kept(lab.osm.cache_dir, "clear-holds").write_text("model[20]\n")
+            lab.osm.hup()
+            lab.osm.wait_log("2 links cleared of flapping", mark.log_offset)
+            lab.osm.wait_log(NONE, mark.log_offset)
 
     def test_cleared_by_a_long_line(self):
         """OpenSM has 4096 bytes for a line, and does not look how much it writes there."""

@@ -141,38 +141,47 @@ else()
 	message(STATUS "no SimGrid: collectives are not compared with it")
 endif()
 
-# The plugin with ThreadSanitizer, built when its test is run.
-if(NOT PORTMAJOR_SANITIZE)
-	get_target_property(threads_sources portmajor_plugin SOURCES)
-	add_library(portmajor_threads MODULE EXCLUDE_FROM_ALL ${threads_sources})
+# add_checked_plugin(NAME SANITIZER LIBRARY): the plugin alone with a sanitizer, in a folder NAME
+# of the build folder, built when integration.NAME is run, which finds the sanitizer's runtime in
+# $PORTMAJOR_LIBRARY.
+function(add_checked_plugin name sanitizer library)
+	get_target_property(sources portmajor_plugin SOURCES)
+	add_library(portmajor_${name} MODULE EXCLUDE_FROM_ALL ${sources})
 	foreach(folder ${core})
 		get_target_property(sources pm_${folder} SOURCES)
-		target_sources(portmajor_threads PRIVATE ${sources})
-		target_include_directories(portmajor_threads PRIVATE include/${folder})
+		target_sources(portmajor_${name} PRIVATE ${sources})
+		target_include_directories(portmajor_${name} PRIVATE include/${folder})
 	endforeach()
-	set_target_properties(portmajor_threads PROPERTIES OUTPUT_NAME portmajor PREFIX lib
-		LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/threads)
-	target_include_directories(portmajor_threads SYSTEM PRIVATE ${OPENSM_INCLUDE})
-	target_compile_options(portmajor_threads PRIVATE -fsanitize=thread -O1 -g1)
-	target_link_options(portmajor_threads PRIVATE -fsanitize=thread -Wl,-z,nodelete)
-	target_link_libraries(portmajor_threads PRIVATE m ${JANSSON})
-	add_test(NAME threads.build
-		COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target portmajor_threads)
-	execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libtsan.so
-		OUTPUT_VARIABLE tsan OUTPUT_STRIP_TRAILING_WHITESPACE)
-	list(APPEND lab_environment PORTMAJOR_TSAN=${tsan})
-	add_lab_test(threads)
-	set_tests_properties(threads.build PROPERTIES LABELS integration
-		FIXTURES_SETUP threads)
-	set_tests_properties(integration.threads PROPERTIES FIXTURES_REQUIRED threads)
+	set_target_properties(portmajor_${name} PROPERTIES OUTPUT_NAME portmajor PREFIX lib
+		LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${name})
+	target_include_directories(portmajor_${name} SYSTEM PRIVATE ${OPENSM_INCLUDE})
+	target_compile_options(portmajor_${name} PRIVATE -fsanitize=${sanitizer} -O1 -g1)
+	target_link_options(portmajor_${name} PRIVATE -fsanitize=${sanitizer} -Wl,-z,nodelete)
+	target_link_libraries(portmajor_${name} PRIVATE m ${JANSSON})
+	add_test(NAME ${name}.build
+		COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target portmajor_${name})
+	execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=lib${library}.so
+		OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
+	string(TOUPPER ${library} variable)
+	list(APPEND lab_environment PORTMAJOR_${variable}=${runtime})
+	add_lab_test(${name})
+	set_tests_properties(${name}.build PROPERTIES LABELS integration
+		FIXTURES_SETUP ${name})
+	set_tests_properties(integration.${name} PROPERTIES FIXTURES_REQUIRED ${name})
+endfunction()
+
+if(NOT PORTMAJOR_SANITIZE)
+	add_checked_plugin(threads thread tsan)
+	add_checked_plugin(address address asan)
+	set_tests_properties(integration.address PROPERTIES COST 45)
 endif()
 
-# A file that none of these names would never run. (threads: not with a sanitizer.)
+# A file that none of these names would never run. (These two: not with a sanitizer.)
 file(GLOB lab_files CONFIGURE_DEPENDS tests/integration/test_*.py)
 foreach(file ${lab_files})
 	string(REGEX REPLACE ".*/test_(.*)\\.py" "\\1" name ${file})
 	if(NOT TEST integration.${name} AND NOT TEST integration.${name}.1
-			AND NOT name STREQUAL "threads")
+			AND NOT name MATCHES "^(threads|address)$")
 		message(FATAL_ERROR "${file}: no add_lab_test(${name})")
 	endif()
 endforeach()

@@ -60,7 +60,7 @@ static void make_node(uint32_t index)
 	osm_node_t *node = calloc(1, sizeof(*node) + n->num_ports * sizeof(osm_physp_t));
 
 	assert_non_null(node);
-	nodes[index] = node;
+	nodes[index] = ends[index].p_node = node;
 	node->node_info.node_type =
 		is_switch(index) ? IB_NODE_TYPE_SWITCH : IB_NODE_TYPE_CA;
 	node->node_info.node_guid = cl_hton64(n->guid);
@@ -244,7 +244,7 @@ static bool match(uint8_t *seen, uint32_t *sm)
 	bool matches;
 
 	assert_int_equal(glance_learn(&fresh, &subn, NULL), 0);
-	assert_int_equal(snapshot_take(&fresh, &none, false, &now, NULL), 0);
+	assert_int_equal(snapshot_take(&fresh, &subn, &none, false, &now, NULL), 0);
 	matches = pm_plan_match(plan, now, seen) && has_planned_lids(now);
 	*sm = PM_NONE;
 	for (uint32_t i = 0; i < now->num_ports; i++)
@@ -356,6 +356,82 @@ static void test_unchanged(void **state)
 	glance_forget(&glance);
 }
 
+/* OpenSM's node is freed, and what it has of the same node is elsewhere then. */
+static void move_node(uint32_t index)
+{
+	const struct pm_node *n = &fabric->nodes[index];
+	osm_node_t *old = nodes[index], *node;
+
+	make_node(index);
+	node = nodes[index];
+	node->discovery_count = old->discovery_count;
+	for (uint32_t p = 0; p <= n->num_ports; p++) {
+		osm_physp_t *physp = &node->physp_table[p];
+
+		*physp = old->physp_table[p];
+		physp->p_node = physp->port_guid ? node : NULL;
+		if (physp->p_remote_physp)
+			physp->p_remote_physp->p_remote_physp = physp;
+	}
+	cl_qmap_remove(&subn.node_guid_tbl, node->node_info.node_guid);
+	cl_qmap_insert(&subn.node_guid_tbl, node->node_info.node_guid, &node->map_item);
+	memset(old, 0xee, sizeof(*old) + n->num_ports * sizeof(osm_physp_t));
+	free(old);
+}
+
+/* Nothing of OpenSM's is kept: it frees what it likes between two looks. */
+static void test_freed(void **state)
+{
+	struct glance glance = {.plan = NULL};
+
+	(void)state;
+	restore();
+	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
+	glance_bind(&glance, plan);
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		assert_true(glance_look(&glance, &subn));
+		move_node(i);
+		assert_true(glance_is_unchanged(&glance, &subn));
+		assert_true(glance_look(&glance, &subn));
+		/* One that is gone, and another in its place in memory. */
+		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
+		lose_all_cables(i);
+		memset(nodes[i]->physp_table, 0xee, sizeof(osm_physp_t));
+		assert_false(glance_is_unchanged(&glance, &subn));
+		assert_true(glance_look(&glance, &subn));
+		nodes[i]->node_info.node_guid ^= cl_hton64(UINT64_C(1) << 40);
+		cl_qmap_insert(&subn.node_guid_tbl, nodes[i]->node_info.node_guid,
+			       &nodes[i]->map_item);
+		assert_false(glance_is_unchanged(&glance, &subn));
+		assert_false(glance_look(&glance, &subn));
+		free(nodes[i]);
+		make_node(i);
+		restore();
+	}
+	for (uint32_t i = 0; i < glance.num_nodes; i++)
+		assert_null(glance.nodes[i].here);
+	glance_forget(&glance);
+}
+
+/* A cable to a node that cannot be used is none. */
+static void test_unusable(void **state)
+{
+	struct glance glance = {.plan = NULL};
+	uint32_t sw = fabric->num_switches - 1;
+
+	(void)state;
+	restore();
+	nodes[sw]->sw = NULL; /* it did not answer */
+	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
+	glance_bind(&glance, plan);
+	assert_true(glance_look(&glance, &subn));
+	assert_true(glance_is_unchanged(&glance, &subn));
+	nodes[sw]->sw = &switches[sw];
+	assert_false(glance_is_unchanged(&glance, &subn));
+	assert_false(glance_look(&glance, &subn));
+	glance_forget(&glance);
+}
+
 /* Widths and speeds as PortInfo has them. */
 static void test_links(void **state)
 {
@@ -463,10 +539,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_unchanged),
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_lids_given),
+		cmocka_unit_test(test_random), cmocka_unit_test(test_unchanged),
+		cmocka_unit_test(test_freed),  cmocka_unit_test(test_unusable),
+		cmocka_unit_test(test_links),  cmocka_unit_test(test_lids_given),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

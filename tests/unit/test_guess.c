@@ -100,11 +100,34 @@ static void test_roles_stay(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* Switches that bear one name are told apart. */
+static void test_same_names(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL "s0:3=g");
+	struct pm_plan_config config = {.order = PM_GROUPED};
+	struct pm_plan *plan = NULL;
+	char text[PM_GUESS_TEXT];
+
+	(void)state;
+	assert_int_equal(pm_fabric_rename(fabric, pm_fabric_find_name(fabric, "s1"),
+					  0xabc, "model", NULL),
+			 0);
+	assert_int_equal(pm_fabric_rename(fabric, pm_fabric_find_name(fabric, "s0"),
+					  0xdef, "model", NULL),
+			 0);
+	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
+	assert_true(pm_guess_describe(plan, fabric, text, sizeof(text)));
+	assert_non_null(strstr(text, "(model (0x0000000000000def)[3]), "));
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_roles_stay),
+		cmocka_unit_test(test_same_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -287,6 +288,82 @@ static void test_in_use(void **state)
 	pm_plan_free(read_plan());
 }
 
+/* Whether a plan is found where the folder can be used, and whether it can. */
+static bool finds_plan(bool *opens)
+{
+	const struct store_request request = {.fabric = world.fabric};
+	struct planning planning = {.phase = PLANNING_EMPTY};
+	struct store *store;
+	char *path;
+	bool found;
+
+	writer = worker_start("test", go_round, NULL);
+	assert_non_null(writer);
+	store = the_store = store_start(NULL, writer);
+	assert_non_null(store);
+	store_open(store, GUID);
+	path = store_path(store, "state");
+	*opens = path != NULL;
+	free(path);
+	assert_int_equal(store_load(store, &request, &planning, NULL), 0);
+	found = planning.phase == PLANNING_LOADED;
+	planning_forget(&planning);
+	close_store();
+	return found;
+}
+
+/* What others could have written is not read, not written and not renamed. */
+static void test_of_others(void **state)
+{
+	char ours[128], plan[256], elsewhere[256];
+	const struct {
+		const char *path;
+		mode_t mode;
+		bool opens;
+	} rows[] = {{folder, 0770, false}, {folder, 0702, false}, {ours, 0775, false},
+		    {ours, 0757, false},   {plan, 0664, true},	  {plan, 0646, true}};
+	char *text;
+	size_t length;
+	bool opens;
+
+	(void)state;
+	snprintf(ours, sizeof(ours), "%s/portmajor.%016x", folder, GUID);
+	snprintf(plan, sizeof(plan), "%s/plan", ours);
+	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", ours);
+	assert_int_equal(pm_planfile_print(world.plan, &text, &length), 0);
+	write_plan(text, length);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct stat before;
+
+		assert_int_equal(stat(rows[i].path, &before), 0);
+		assert_int_equal(chmod(rows[i].path, rows[i].mode), 0);
+		assert_false(finds_plan(&opens));
+		assert_int_equal(opens, rows[i].opens);
+		assert_int_equal(count_files("plan.bad-*"), 0);
+		assert_int_equal(chmod(rows[i].path, before.st_mode & 07777), 0);
+		assert_true(finds_plan(&opens));
+		assert_true(opens);
+	}
+	assert_int_equal(rename(plan, elsewhere), 0);
+	assert_int_equal(symlink(elsewhere, plan), 0);
+	assert_false(finds_plan(&opens));
+	assert_int_equal(rename(elsewhere, plan), 0);
+	if (!geteuid()) {
+		assert_int_equal(chown(plan, 1, (gid_t)-1), 0);
+		assert_false(finds_plan(&opens));
+		assert_int_equal(chown(plan, 0, (gid_t)-1), 0);
+	}
+	assert_true(finds_plan(&opens));
+	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", folder);
+	assert_int_equal(rename(ours, elsewhere), 0);
+	assert_int_equal(symlink(elsewhere, ours), 0);
+	assert_false(finds_plan(&opens));
+	assert_false(opens);
+	assert_int_equal(unlink(ours), 0);
+	assert_int_equal(rename(elsewhere, ours), 0);
+	free(text);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -315,10 +392,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_hanging),
-		cmocka_unit_test(test_in_use),
+		cmocka_unit_test(test_good),	  cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_hanging),	  cmocka_unit_test(test_in_use),
+		cmocka_unit_test(test_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
