@@ -34,8 +34,8 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **routes,
 void pm_routes_free(struct pm_routes *routes);
 
 /*
- * Makes tables that prefer what these do (pm_routes_adopt), of the same plan. Otherwise as
- * pm_routes_make, whose cost it has.
+ * Makes tables that prefer what these do (pm_routes_adopt), of the same plan. Otherwise
+ * as pm_routes_make, whose cost it has.
  */
 int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
 		   struct pm_error *err);
