@@ -664,7 +664,7 @@ class Files(SmCase):
     def test_disk_full(self):
         """Nothing more fits: what is stored is whole or absent, and no LID moves."""
         disk = self.new_cache("disk")
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)],
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "none", str(disk)],
                           capture_output=True, check=False).returncode:
             self.skipTest("a small disk needs a right to mount")
         self.addCleanup(subprocess.run, ["umount", "-l", str(disk)], check=True)
