@@ -10,7 +10,6 @@ PM_MOMENTS (how many for each fabric) in the environment choose others.
 
 import os
 import random
-import unittest
 
 import labtest
 import pmlab
