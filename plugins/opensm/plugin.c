@@ -115,14 +115,16 @@ static void delete_plugin(void *context)
 
 	worker_end(plugin->writer);
 	alarm_stop(plugin->alarm);
-	beside_stop(plugin->beside);
-	planning_end_loan(&plugin->planning);
+	if (!repairer_stop(plugin->repairer, until))
+		return; /* never: it waits for no file, and for nothing without a bound */
 	watched = watch_stop(plugin->watch, until);
 	written = worker_stop(plugin->writer, until);
 	if (written) {
 		state_stop(plugin->state);
 		store_stop(plugin->store);
 	}
+	if (watched)
+		repairer_free(plugin->repairer);
 	repair_stop(plugin->repair);
 	ask_stop(plugin->ask);
 	view_free(&plugin->view);
@@ -154,22 +156,37 @@ static void tell_repaired(void *context, const struct repaired *done)
 	tell_repair(context, done);
 }
 
-static void start_repair(struct plugin *plugin)
+static void tell_moved(void *context, uint64_t number, const struct moved *done)
 {
-	plugin->repair = repair_start();
-	if (plugin->repair && plugin->ask)
-		plugin->beside = beside_start(&(struct beside_config){
+	tell_move(context, number, done);
+}
+
+static void wake_repairer(void *context)
+{
+	repairer_wake(context);
+}
+
+/* What sends beside OpenSM's routing runs. */
+static void start_repairer(struct plugin *plugin)
+{
+	if (plugin->config.early_repair)
+		plugin->repair = repair_start();
+	if (plugin->ask)
+		plugin->repairer = repairer_start(&(struct repairer_config){
 			.osm = plugin->osm,
 			.ask = plugin->ask,
 			.repair = plugin->repair,
+			.watch = plugin->watch,
 			.flap = plugin->config.flap,
 			.budget_ms = plugin->config.early_repair_budget_ms,
-			.tell = tell_repaired,
+			.tell_repair = tell_repaired,
+			.tell_move = tell_moved,
 			.context = plugin,
 		});
-	if (!plugin->repair || !plugin->beside)
-		say(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair%s",
-		    plugin->repair ? " while OpenSM sweeps" : "");
+	if (plugin->repairer)
+		watch_on_drains(plugin->watch, wake_repairer, plugin->repairer);
+	if ((plugin->config.early_repair && !plugin->repair) || !plugin->repairer)
+		say(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
 }
 
 /* What asks, sends, or has OpenSM sweep: nothing of it in shadow mode. */
@@ -182,8 +199,7 @@ static void start_active(struct plugin *plugin)
 		say(log, OSM_LOG_ERROR,
 		    ": no early repair, and tables in the switches are not looked at");
 	start_flaps(plugin);
-	if (plugin->config.early_repair)
-		start_repair(plugin);
+	start_repairer(plugin);
 }
 
 /* What nothing can be done without; the last of them tells whether all are there. */
@@ -248,10 +264,9 @@ static void report_event(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct plugin *plugin = context;
 
-	if (event == OSM_EVENT_ID_TRAP && plugin->repair) {
+	if (event == OSM_EVENT_ID_TRAP && plugin->repair && plugin->repairer) {
 		repair_note_trap(plugin->repair, data);
-		if (plugin->beside)
-			beside_wake(plugin->beside);
+		repairer_wake(plugin->repairer);
 	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
 		sweep_start(plugin);
 	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE)

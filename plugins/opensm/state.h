@@ -11,7 +11,7 @@
 #ifndef PORTMAJOR_STATE_H
 #define PORTMAJOR_STATE_H
 
-#include "move.h"
+#include "engine/transition.h"
 #include "planning.h"
 #include "repair.h"
 #include "shadow.h"

@@ -31,6 +31,9 @@ struct watch {
 	char *guid_file[GUID_FILES]; /* NULL: there is none */
 	struct pm_role_files files;  /* these */
 
+	void (*tell_drains)(void *context);
+	void *context; /* of that */
+
 	/* Of the thread. */
 	struct stamp drained_stamp, guid_stamp[GUID_FILES];
 	struct pm_error drains_told, roles_told; /* why they could not be read */
@@ -128,13 +131,22 @@ static bool read_clear_holds(struct watch *w, const char *path)
 	return true;
 }
 
-/* Looks at portmajor.drained, and, `all`, at what else there is; whether it is news. */
+static void look_at_drains(struct watch *w, bool all)
+{
+	if (!w->drained || !(has_changed(w->drained, &w->drained_stamp) || all))
+		return;
+	read_drains(w);
+	if (w->tell_drains)
+		w->tell_drains(w->context);
+}
+
+/* Looks at portmajor.drained, and, `all`, at what else there is; whether some of that is
+ * news. */
 static bool look(struct watch *w, bool all, const char *clear_holds)
 {
-	bool news = w->drained && has_changed(w->drained, &w->drained_stamp);
+	bool news = false;
 
-	if (w->drained && (all || news))
-		read_drains(w);
+	look_at_drains(w, all);
 	for (int i = 0; all && i < GUID_FILES; i++)
 		news |= has_changed(w->guid_file[i], &w->guid_stamp[i]);
 	if (all)
@@ -178,6 +190,16 @@ static double go_round(void *context, bool last)
 }
 
 /* ---- What was found ---- */
+
+bool watch_has_drains(struct watch *w, const struct pm_drains *now)
+{
+	bool differs;
+
+	pthread_mutex_lock(&w->mutex);
+	differs = w->new_drains && !pm_drains_equal(&w->drains, now);
+	pthread_mutex_unlock(&w->mutex);
+	return differs;
+}
 
 bool watch_take_drains(struct watch *w, struct pm_drains *now)
 {
@@ -243,14 +265,12 @@ void watch_look(struct watch *w, char *clear_holds)
 	worker_poke(w->worker);
 }
 
-void watch_over(struct watch *w, const struct pm_drains *drains,
-		const struct pm_roles *roles)
+void watch_over(struct watch *w, const struct pm_roles *roles)
 {
 	bool missed;
 
 	pthread_mutex_lock(&w->mutex);
-	missed = (w->new_drains && !pm_drains_equal(&w->drains, drains)) ||
-		 (w->new_roles && !pm_roles_equal(&w->roles, roles)) || w->to_clear;
+	missed = (w->new_roles && !pm_roles_equal(&w->roles, roles)) || w->to_clear;
 	w->sweeping = false;
 	pthread_mutex_unlock(&w->mutex);
 	if (missed)
@@ -258,6 +278,12 @@ void watch_over(struct watch *w, const struct pm_drains *drains,
 }
 
 /* ---- Beginning and end ---- */
+
+void watch_on_drains(struct watch *w, void (*tell_drains)(void *context), void *context)
+{
+	w->tell_drains = tell_drains;
+	w->context = context;
+}
 
 static void free_watch(struct watch *w)
 {

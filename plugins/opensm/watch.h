@@ -9,9 +9,10 @@
  *     clear-holds         in the store's folder, see holds.h; it goes when it was read
  *
  * It looks when the plugin is loaded (on main), at each watch_look, and at
- * portmajor.drained once a second. What is found in the middle of a sweep may be too late
- * for it: watch_over then asks OpenSM for another sweep, as the thread does for what it
- * finds between sweeps.
+ * portmajor.drained once a second. Drains are followed by the repairer, which is told of
+ * them. Of the others, what is found in the middle of a sweep may be too late for it:
+ * watch_over then asks OpenSM for another sweep, as the thread does for what it finds
+ * between sweeps.
  */
 #ifndef PORTMAJOR_WATCH_H
 #define PORTMAJOR_WATCH_H
@@ -41,8 +42,13 @@ bool watch_stop(struct watch *watch, double until_ms);
 void watch_look(struct watch *watch, char *clear_holds);
 
 /* The sweep has routed, with these. */
-void watch_over(struct watch *watch, const struct pm_drains *drains,
-		const struct pm_roles *roles);
+void watch_over(struct watch *watch, const struct pm_roles *roles);
+
+/*
+ * Has this called, on watch's thread without a lock, when watch_take_drains may have
+ * something. Before the first sweep; context stays until watch_stop.
+ */
+void watch_on_drains(struct watch *watch, void (*tell)(void *context), void *context);
 
 /*
  * Replace what is in use by what was read; whether it differs. What cannot be read is
@@ -50,6 +56,9 @@ void watch_over(struct watch *watch, const struct pm_drains *drains,
  */
 bool watch_take_drains(struct watch *watch, struct pm_drains *now);
 bool watch_take_roles(struct watch *watch, struct pm_roles *now);
+
+/* Whether watch_take_drains would. */
+bool watch_has_drains(struct watch *watch, const struct pm_drains *now);
 
 /* The text of clear-holds, for the caller to free; NULL: nobody asks for it. */
 char *watch_take_clear_holds(struct watch *watch);
