@@ -92,11 +92,13 @@ endif()
 add_test(NAME unit.commands COMMAND test_commands)
 # The store has OpenSM's headers, and the test in place of OpenSM's log.
 add_executable(test_store tests/unit/test_store.c plugins/opensm/store.c
-	plugins/opensm/planning.c plugins/opensm/worker.c plugins/opensm/wait.c)
+	plugins/opensm/io/candidates.c plugins/opensm/planning.c plugins/opensm/worker.c plugins/opensm/wait.c)
 target_include_directories(test_store PRIVATE plugins/opensm)
 target_include_directories(test_store SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_compile_options(test_store PRIVATE -ffunction-sections)
-target_link_options(test_store PRIVATE -Wl,--gc-sections -Wl,--wrap=fsync)
+target_link_options(test_store PRIVATE -Wl,--gc-sections -Wl,--wrap=access,--wrap=flock
+	-Wl,--wrap=fsync,--wrap=lstat,--wrap=mkdir,--wrap=open,--wrap=read,--wrap=rename
+	-Wl,--wrap=scandir,--wrap=stat)
 target_link_libraries(test_store PRIVATE memfault test_tools Threads::Threads)
 add_test(NAME unit.store COMMAND test_store)
 set_tests_properties(unit.memory unit.commands unit.store PROPERTIES LABELS unit

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIND_MS 5000	/* that the first plan waits for files to be read at most */
 #define PLAN_MS 2000	/* that LIDs wait for the plan to be on disk at most, .. */
 #define PLAN_TRAP_MS 50 /* .. with a trap that tells of something new */
 
@@ -180,6 +181,8 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 	const struct pm_plan *base;
 	int rc = store_load(plugin->store, &request, &plugin->planning, err);
 
+	if (rc == -EAGAIN && !plugin->config.shadow)
+		return 0; /* a slow disk: without, see await_files */
 	if (rc)
 		return rc;
 	base = plugin->planning.base;
@@ -425,6 +428,41 @@ static bool is_wanted(const struct plugin *plugin)
 		store_has_plan(plugin->store));
 }
 
+/*
+ * How long to wait for files: the first plan that a process makes is better than any made
+ * without them, and nothing is in its hands yet. What comes out of standby has a plan in
+ * memory, and a fabric whose master has gone; what only watches has no business to wait.
+ */
+static double bound_of_files(const struct plugin *plugin)
+{
+	if (plugin->planning.phase == PLANNING_EMPTY && !plugin->config.shadow)
+		return FIND_MS;
+	return plugin->osm->subn.force_heavy_sweep ? PLAN_TRAP_MS : PLAN_MS;
+}
+
+/*
+ * Waits for files that are being read: those of operators when OpenSM has started, and
+ * plans if this sweep wants them. Both began before the discovery that is over now.
+ */
+static void await_files(struct plugin *plugin)
+{
+	double start = wait_clock_ms(), waited = 0;
+	bool late;
+
+	while (waited < bound_of_files(plugin) && !osm_exit_flag) {
+		if (!store_await_look(plugin->store) && !watch_await_look(plugin->watch))
+			return;
+		waited = wait_clock_ms() - start;
+	}
+	late = store_give_up(plugin->store);
+	late |= watch_give_up(plugin->watch);
+	if (late)
+		say(&plugin->osm->log, OSM_LOG_ERROR,
+		    ": files in the cache folder are not read after %.0f ms: going on "
+		    "without them, with LIDs in use as they are",
+		    waited);
+}
+
 /* Has the files of operators looked at, for this sweep if that is in time. */
 static void look_at_files(struct plugin *plugin)
 {
@@ -457,6 +495,7 @@ void sweep_discovered(struct plugin *plugin)
 	double start = wait_clock_ms();
 
 	stop_repairs(plugin);
+	await_files(plugin);
 	if (plugin->repair && covers_all_traps(&plugin->osm->subn))
 		repair_skip(plugin->repair);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
@@ -467,6 +506,8 @@ void sweep_discovered(struct plugin *plugin)
 	forget_discovery(plugin);
 	if (!is_wanted(plugin))
 		return;
+	if (plugin->planning.phase == PLANNING_EMPTY)
+		watch_take_drains(plugin->watch, &plugin->view.drains);
 	clear_holds_if_asked(plugin);
 	plugin->discovered = !prepare(plugin, &plugin->failure) &&
 			     !routing_find_stale(plugin, true, &plugin->failure);
@@ -902,6 +943,26 @@ static bool mend(struct plugin *plugin)
 	return !done.gave_up;
 }
 
+/* Whether the plans on disk are to be read for this sweep. */
+static bool wants_plans(const struct plugin *plugin)
+{
+	if (plugin->planning.phase != PLANNING_SETTLED)
+		return plugin->config.shadow || is_wanted(plugin);
+	return plugin->osm->subn.coming_out_of_standby && !plugin->config.shadow;
+}
+
+/* The folder of the port, and what is in it; read while OpenSM discovers. */
+static void open_store(struct plugin *plugin)
+{
+	uint64_t guid = cl_ntoh64(plugin->osm->subn.sm_port_guid);
+	bool first = store_open(plugin->store, guid);
+
+	if (first || wants_plans(plugin))
+		store_look(plugin->store);
+	if (first)
+		sweep_publish(plugin);
+}
+
 void sweep_start(struct plugin *plugin)
 {
 	bool settled;
@@ -911,8 +972,7 @@ void sweep_start(struct plugin *plugin)
 	if (plugin->view.plan)
 		memset(plugin->view.lost, 0, plugin->view.plan->known->num_ports);
 	settled = may_repair(plugin);
-	if (store_open(plugin->store, cl_ntoh64(plugin->osm->subn.sm_port_guid)))
-		sweep_publish(plugin);
+	open_store(plugin);
 	look_at_files(plugin);
 	if (plugin->config.shadow)
 		return;

@@ -35,11 +35,13 @@ struct watch {
 	struct stamp drained_stamp, guid_stamp[GUID_FILES];
 	struct pm_error drains_told, roles_told; /* why they could not be read */
 
-	pthread_mutex_t mutex;
-	/* Under it; never held while a file is looked at. */
-	bool asked;		    /* by watch_look */
-	char *clear_holds;	    /* path of it, or NULL */
-	bool sweeping;		    /* a sweep has begun, and not routed yet */
+	struct wait_signal signal; /* the first look is over */
+	/* Under its lock, which is never held while a file is looked at. */
+	bool asked;	   /* by watch_look */
+	bool looked;	   /* all files, once */
+	bool given_up;	   /* nobody waits for that */
+	char *clear_holds; /* path of it, or NULL */
+	bool sweeping;	   /* a sweep has begun, and not routed yet; so it is at first */
 	bool new_drains, new_roles; /* the next two were read and not taken */
 	struct pm_drains drains;
 	struct pm_roles roles;
@@ -83,14 +85,14 @@ static void read_drains(struct watch *w)
 	struct pm_error err = {""};
 	int rc = pm_drains_read(w->drained, &found, &err);
 
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	if (!rc) {
 		pm_drains_free(&w->drains);
 		w->drains = found;
 		w->new_drains = true;
 	}
 	w->unread = err;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	tell(w, "drains not followed", &err, &w->drains_told);
 }
 
@@ -100,11 +102,11 @@ static void read_roles(struct watch *w)
 	struct pm_error err = {""};
 
 	if (!pm_roles_read(&w->files, &found, &err)) {
-		pthread_mutex_lock(&w->mutex);
+		pthread_mutex_lock(&w->signal.lock);
 		pm_roles_free(&w->roles);
 		w->roles = found;
 		w->new_roles = true;
-		pthread_mutex_unlock(&w->mutex);
+		pthread_mutex_unlock(&w->signal.lock);
 	}
 	tell(w, "GUID files not used", &err, &w->roles_told);
 }
@@ -121,10 +123,10 @@ static bool read_clear_holds(struct watch *w, const char *path)
 			tell(w, "clear-holds, later", &err, &told);
 		return false;
 	}
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	free(w->to_clear);
 	w->to_clear = text;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	return true;
 }
 
@@ -158,17 +160,19 @@ static double go_round(void *context, bool last)
 
 	if (last)
 		return DBL_MAX;
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	asked = w->asked;
 	clear_holds = w->clear_holds;
 	w->asked = false;
 	w->clear_holds = NULL;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	news = look(w, asked, clear_holds);
 	free(clear_holds);
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	sweeping = w->sweeping;
-	pthread_mutex_unlock(&w->mutex);
+	w->looked |= asked;
+	pthread_cond_signal(&w->signal.changed);
+	pthread_mutex_unlock(&w->signal.lock);
 	if (news && !sweeping) {
 		worker_enter(w->worker);
 		ask_for_sweep(w);
@@ -177,13 +181,38 @@ static double go_round(void *context, bool last)
 	return w->drained ? wait_clock_ms() + LOOK_MS : DBL_MAX;
 }
 
+/* ---- The first look ---- */
+
+bool watch_await_look(struct watch *w)
+{
+	bool awaited;
+
+	pthread_mutex_lock(&w->signal.lock);
+	awaited = !w->looked && !w->given_up;
+	if (awaited)
+		wait_briefly(&w->signal, 10);
+	pthread_mutex_unlock(&w->signal.lock);
+	return awaited;
+}
+
+bool watch_give_up(struct watch *w)
+{
+	bool waits;
+
+	pthread_mutex_lock(&w->signal.lock);
+	waits = !w->looked && !w->given_up;
+	w->given_up |= waits;
+	pthread_mutex_unlock(&w->signal.lock);
+	return waits;
+}
+
 /* ---- What was found ---- */
 
 bool watch_take_drains(struct watch *w, struct pm_drains *now)
 {
 	bool differs;
 
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	differs = w->new_drains && !pm_drains_equal(&w->drains, now);
 	if (differs) {
 		struct pm_drains before = *now;
@@ -192,7 +221,7 @@ bool watch_take_drains(struct watch *w, struct pm_drains *now)
 		w->drains = before;
 	}
 	w->new_drains = false;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	return differs;
 }
 
@@ -200,7 +229,7 @@ bool watch_take_roles(struct watch *w, struct pm_roles *now)
 {
 	bool differs;
 
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	differs = w->new_roles && !pm_roles_equal(&w->roles, now);
 	if (differs) {
 		struct pm_roles before = *now;
@@ -209,7 +238,7 @@ bool watch_take_roles(struct watch *w, struct pm_roles *now)
 		w->roles = before;
 	}
 	w->new_roles = false;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	return differs;
 }
 
@@ -217,29 +246,29 @@ char *watch_take_clear_holds(struct watch *w)
 {
 	char *text;
 
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	text = w->to_clear;
 	w->to_clear = NULL;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	return text;
 }
 
 void watch_drains_unread(struct watch *w, struct pm_error *why)
 {
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	*why = w->unread;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 }
 
 /* ---- Sweeps ---- */
 
 void watch_look(struct watch *w, char *clear_holds)
 {
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	free(w->clear_holds);
 	w->clear_holds = clear_holds;
 	w->asked = w->sweeping = true;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	worker_poke(w->worker);
 }
 
@@ -248,11 +277,11 @@ void watch_over(struct watch *w, const struct pm_drains *drains,
 {
 	bool missed;
 
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	missed = (w->new_drains && !pm_drains_equal(&w->drains, drains)) ||
 		 (w->new_roles && !pm_roles_equal(&w->roles, roles)) || w->to_clear;
 	w->sweeping = false;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	if (missed)
 		ask_for_sweep(w);
 }
@@ -263,7 +292,7 @@ static void free_watch(struct watch *w)
 {
 	pm_drains_free(&w->drains);
 	pm_roles_free(&w->roles);
-	pthread_mutex_destroy(&w->mutex);
+	wait_signal_destroy(&w->signal);
 	for (int i = 0; i < GUID_FILES; i++)
 		free(w->guid_file[i]);
 	free(w->clear_holds);
@@ -301,15 +330,15 @@ struct watch *watch_start(osm_opensm_t *osm, const struct store *store,
 	if (!w)
 		return NULL;
 	w->osm = osm;
-	pthread_mutex_init(&w->mutex, NULL);
+	wait_signal_init(&w->signal);
+	w->asked = w->sweeping = true;
 	if (!find_files(w, store, rules, roles_only))
 		w->worker = worker_start("portmajor-look", go_round, w);
 	if (!w->worker) {
 		free_watch(w);
 		return NULL;
 	}
-	/* It makes no round before this is over, and the sweeper has poked it. */
-	look(w, true, NULL);
+	worker_poke(w->worker);
 	return w;
 }
 

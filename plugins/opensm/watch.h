@@ -8,10 +8,10 @@
  *     GUID files          of OpenSM's options, see roles.h
  *     clear-holds         in the store's folder, see holds.h; it goes when it was read
  *
- * It looks when the plugin is loaded (on main), at each watch_look, and at
- * portmajor.drained once a second. What is found in the middle of a sweep may be too late
- * for it: watch_over then asks OpenSM for another sweep, as the thread does for what it
- * finds between sweeps.
+ * It looks when the plugin is loaded, at each watch_look, and at portmajor.drained once a
+ * second. What is found in the middle of a sweep may be too late for it: watch_over then
+ * asks OpenSM for another sweep, as the thread does for what it finds between sweeps.
+ * Only the first sweep waits, within bounds, for the first look (sweep.c).
  */
 #ifndef PORTMAJOR_WATCH_H
 #define PORTMAJOR_WATCH_H
@@ -39,6 +39,12 @@ bool watch_stop(struct watch *watch, double until_ms);
  * not NULL. It takes over the path.
  */
 void watch_look(struct watch *watch, char *clear_holds);
+
+/* Whether the first look is not over, and nobody has given up; waits up to 10 ms. */
+bool watch_await_look(struct watch *watch);
+
+/* Waits for it no longer. True: it is not over. */
+bool watch_give_up(struct watch *watch);
 
 /* The sweep has routed, with these. */
 void watch_over(struct watch *watch, const struct pm_drains *drains,
