@@ -181,8 +181,10 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 	const struct pm_plan *base;
 	int rc = store_load(plugin->store, &request, &plugin->planning, err);
 
-	if (rc == -EAGAIN && !plugin->config.shadow)
+	if (rc == -EAGAIN && !plugin->config.shadow) {
+		err->text[0] = '\0';
 		return 0; /* a slow disk: without, see await_files */
+	}
 	if (rc)
 		return rc;
 	base = plugin->planning.base;
