@@ -10,7 +10,7 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
 		workload packet lanes rates engines stuck calls replay hosttable macs
-		vlan cover share bisection student guess steps)
+		vlan cover share bisection student guess steps rebalance)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
@@ -188,7 +188,8 @@ add_test(NAME bench.order COMMAND bench_order)
 set_tests_properties(bench.order PROPERTIES LABELS unit TIMEOUT 900)
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
-foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts)
+foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
+		rebalance)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)
