@@ -69,6 +69,12 @@ foreach(room planning view wait)
 	set_tests_properties(unit.${room} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
+add_executable(test_activity tests/unit/test_activity.c plugins/opensm/io/activity.c)
+target_include_directories(test_activity PRIVATE plugins/opensm)
+target_link_libraries(test_activity PRIVATE test_tools ${JANSSON} Threads::Threads)
+add_test(NAME unit.activity COMMAND test_activity)
+set_tests_properties(unit.activity PROPERTIES LABELS unit TIMEOUT 900)
+
 # Allocations that fail: defines malloc, so nothing of it may call the sanitizers.
 add_library(memfault OBJECT tests/tools/memfault.c)
 target_include_directories(memfault PUBLIC tests/tools)

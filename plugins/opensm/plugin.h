@@ -18,6 +18,7 @@
  *       glance    what OpenSM has: is it what it was?
  *       snapshot, lids, tables    OpenSM's structures, by value
  *       state     what the world is told                  on the writer's thread
+ *       activity  phases, repairs by phase, balance        no OpenSM
  *       alarm     asks for a run when a hold ends         a thread of its own
  *       watch     the files that operators write          a thread of its own
  *       holds     flapping links: what the operator is told, and may clear
@@ -60,6 +61,7 @@
  *   beside: view, seen          sweeper, beside's     sweeper, beside's     none (6)
  *   plan that is lent           sweeper, before       sweeper, beside's     none
  *   state: document             sweeper, writer       writer                state's
+ *   activity                    whoever notes it      writer                activity's
  *   state: what is in it        whoever has it: nothing is kept of what is handed over
  *   state: known .. told        writer                writer                none
  *   store: all below its lock   sweeper, writer       any                   store's

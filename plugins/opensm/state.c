@@ -81,6 +81,8 @@ struct state {
 
 	pthread_mutex_t mutex;
 	json_t *document; /* under it: handed over, or NULL */
+
+	struct activity activity; /* of any thread */
 };
 
 /* ---- Writing ---- */
@@ -124,6 +126,16 @@ static const struct metric {
 	 "served", "pairs"},
 	{"slow_links", "gauge", "Links between switches that run below their neighbours'",
 	 "slow_links", "count"},
+	{"balance_entries_off", "gauge", "LFT entries that are not the plan's", "balance",
+	 "entries_off"},
+	{"balance_blocks_off", "gauge", "LFT blocks with such entries", "balance",
+	 "blocks_off"},
+	{"balance_switches_off", "gauge", "Switches with such entries", "balance",
+	 "switches_off"},
+	{"rebalancing", "gauge", "1 while tables go over to the plan's", "balance",
+	 "rebalancing"},
+	{"rebalance_blocks_left", "gauge", "LFT blocks still to be sent then", "balance",
+	 "blocks_left"},
 	{"run_timestamp_seconds", "gauge", "When the last routing run ended", "run",
 	 "time"},
 	{"run_blocks_sent", "gauge", "LFT blocks sent in the last run", "run", "sent"},
@@ -149,6 +161,8 @@ static const struct metric {
 	 "since_start", "stale_entries"},
 	{"looping_lids_total", "counter", "LIDs that would have looped", "since_start",
 	 "looping_lids"},
+	{"traps_dropped_total", "counter", "Traps of failures that there was no room for",
+	 "since_start", "traps_dropped"},
 	{"repairs_total", "counter", "Early repairs", "since_start", "repairs"},
 	{"repair_blocks_sent_total", "counter", "LFT blocks sent in early repairs",
 	 "since_start", "repair_sent"},
@@ -256,6 +270,7 @@ static int print_metrics(FILE *out, const void *arg)
 			"portmajor_flapping_links{port_guid=\"%s\",state=\"%s\"} %u\n",
 			port_of(document), pm_flap_state_name(s),
 			count_flaps(document, s));
+	activity_print_metrics(out, document, port_of(document));
 	return 0;
 }
 
@@ -316,6 +331,7 @@ static int complete(struct state *state, json_t *document, bool running,
 	rc |= json_object_set_new(document, "running", json_boolean(running));
 	rc |= json_object_set_new(document, "sm_state", json_string(sm));
 	rc |= json_object_set_new(document, "port_guid", json_string(guid));
+	rc |= activity_describe(&state->activity, document);
 	if (json_is_object(plan)) {
 		rc |= file ? 0 : -1;
 		rc |= json_object_set_new(plan, "file", make_string(file));
@@ -693,17 +709,19 @@ static json_t *make_document(const struct state *state, const struct state_facts
 {
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:I, s:o, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:o, s:s, s:n}",
+		"s:n, s:n, s:n, s:o, s:I, s:o, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, "
+		"s:o, s:s, s:n}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
 		(json_int_t)state->started, "engine", make_engine(state), "run",
 		make_run(&state->last), "repair", make_repair(&state->last), "move",
-		make_move(&state->last), "shadow", make_shadow(&state->last),
-		"since_start", make_totals(&state->totals), "out_of_plan",
-		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
-		"slow_links", make_slow(facts), "drained", make_drains(facts), "apart",
-		"pairs", (json_int_t)facts->view->apart.count, "text",
+		make_move(&state->last), "shadow", make_shadow(&state->last), "phase",
+		"balance", "repairs_by_phase", "since_start", make_totals(&state->totals),
+		"out_of_plan", (json_int_t)state->out_of_plan, "flapping",
+		make_flaps(facts->view), "slow_links", make_slow(facts), "drained",
+		make_drains(facts), "apart", "pairs",
+		(json_int_t)facts->view->apart.count, "text",
 		make_string(facts->apart[0] ? facts->apart : NULL), "served",
 		make_served(facts), "bad_switches",
 		make_string(facts->unfit[0] ? facts->unfit : NULL), "config_error",
@@ -778,6 +796,26 @@ void state_note_move(struct state *state, uint64_t number, const struct moved *m
 	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.bound);
 }
 
+void state_note_phase(struct state *state, enum state_phase phase)
+{
+	activity_note_phase(&state->activity, phase);
+}
+
+void state_note_repair_time(struct state *state, const struct state_repair_time *took)
+{
+	activity_note_repair(&state->activity, took);
+}
+
+void state_note_traps_dropped(struct state *state, uint64_t more)
+{
+	activity_note_traps_dropped(&state->activity, more);
+}
+
+void state_note_balance(struct state *state, const struct state_balance *balance)
+{
+	activity_note_balance(&state->activity, balance);
+}
+
 void state_note_declined(struct state *state, const struct pm_error *why)
 {
 	state->declined = true;
@@ -819,6 +857,7 @@ struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker 
 		return NULL;
 	}
 	pthread_mutex_init(&state->mutex, NULL);
+	pthread_mutex_init(&state->activity.lock, NULL);
 	return state;
 }
 
@@ -828,6 +867,7 @@ void state_stop(struct state *state)
 		return;
 	json_decref(state->known);
 	json_decref(state->document);
+	pthread_mutex_destroy(&state->activity.lock);
 	pthread_mutex_destroy(&state->mutex);
 	free(state->prometheus);
 	free(state);

@@ -11,6 +11,7 @@
 #ifndef PORTMAJOR_STATE_H
 #define PORTMAJOR_STATE_H
 
+#include "io/activity.h"
 #include "move.h"
 #include "planning.h"
 #include "repair.h"
@@ -91,6 +92,23 @@ void state_note_declined(struct state *state, const struct pm_error *why);
  */
 void state_note_engine(struct state *state, const char *name, bool ours,
 		       const char *why_not);
+
+/*
+ * These may be called on any thread, and wait for nothing. What they note is in the files
+ * when these are written next: after state_publish, or within a minute.
+ *
+ * The phase that OpenSM is in now.
+ */
+void state_note_phase(struct state *state, enum state_phase phase);
+
+/* A repair is over, in addition to state_note_repair. */
+void state_note_repair_time(struct state *state, const struct state_repair_time *took);
+
+/* So many more traps were dropped, because there was no room to note them. */
+void state_note_traps_dropped(struct state *state, uint64_t more);
+
+/* How far tables are off the plan's now. */
+void state_note_balance(struct state *state, const struct state_balance *balance);
 
 /*
  * Has the files written with what is known now, by the writer, soon. Takes no lock of
