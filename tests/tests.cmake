@@ -69,6 +69,16 @@ foreach(room planning view wait)
 	set_tests_properties(unit.${room} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
+# The test is in place of OpenSM, its log and the store.
+add_executable(test_watch tests/unit/test_watch.c plugins/opensm/watch.c
+	plugins/opensm/holds.c plugins/opensm/worker.c plugins/opensm/wait.c)
+target_include_directories(test_watch PRIVATE plugins/opensm)
+target_include_directories(test_watch SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_compile_options(test_watch PRIVATE -ffunction-sections)
+target_link_options(test_watch PRIVATE -Wl,--gc-sections)
+target_link_libraries(test_watch PRIVATE test_tools Threads::Threads)
+add_test(NAME unit.watch COMMAND test_watch)
+set_tests_properties(unit.watch PROPERTIES LABELS unit TIMEOUT 900)
 add_executable(test_activity tests/unit/test_activity.c plugins/opensm/io/activity.c)
 target_include_directories(test_activity PRIVATE plugins/opensm)
 target_link_libraries(test_activity PRIVATE test_tools ${JANSSON} Threads::Threads)

@@ -119,10 +119,10 @@ static void delete_plugin(void *context)
 	planning_end_loan(&plugin->planning);
 	watched = watch_stop(plugin->watch, until);
 	written = worker_stop(plugin->writer, until);
-	if (written) {
+	if (written)
 		state_stop(plugin->state);
+	if (watched && written)
 		store_stop(plugin->store);
-	}
 	repair_stop(plugin->repair);
 	ask_stop(plugin->ask);
 	view_free(&plugin->view);

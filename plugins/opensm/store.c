@@ -656,9 +656,9 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 /* Removes what was taken over. What is there besides, set aside say, stays. */
 static void empty(struct store *store, const char *place)
 {
-	static const char *const taken[] = {"plan",  "drifting",    "holds",
-					    "state", "clear-holds", "portmajor.prom",
-					    "prom",  "lock"};
+	static const char *const taken[] = {"plan",	      "drifting",    "holds",
+					    "state",	      "clear-holds", "rebalance",
+					    "portmajor.prom", "prom",	     "lock"};
 	char *path;
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {

@@ -6,12 +6,15 @@
 #include "wait.h"
 #include "worker.h"
 
+#include <portmajor/rebalance.h>
+
 #include <errno.h>
 #include <float.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define LOOK_MS 1000
 #define GUID_FILES 3
@@ -26,6 +29,7 @@ struct stamp {
 
 struct watch {
 	osm_opensm_t *osm;
+	struct store *store;
 	struct worker *worker;
 	char *drained;		     /* path, NULL: not looked at */
 	char *guid_file[GUID_FILES]; /* NULL: there is none */
@@ -33,7 +37,7 @@ struct watch {
 
 	/* Of the thread. */
 	struct stamp drained_stamp, guid_stamp[GUID_FILES];
-	struct pm_error drains_told, roles_told; /* why they could not be read */
+	struct pm_error drains_told, roles_told, rebalance_told; /* why not read */
 
 	struct wait_signal signal; /* the first look is over */
 	/* Under its lock, which is never held while a file is looked at. */
@@ -45,7 +49,9 @@ struct watch {
 	bool new_drains, new_roles; /* the next two were read and not taken */
 	struct pm_drains drains;
 	struct pm_roles roles;
-	char *to_clear; /* text of clear-holds, or NULL */
+	char *to_clear;	 /* text of clear-holds, or NULL */
+	bool rebalances; /* this was asked for, and not taken: */
+	struct rebalance_request rebalance;
 	struct pm_error unread;
 };
 
@@ -130,7 +136,34 @@ static bool read_clear_holds(struct watch *w, const char *path)
 	return true;
 }
 
-/* Looks at portmajor.drained, and, `all`, at what else there is; whether it is news. */
+/* Whether there was a request that can be followed. A bad one goes as well. */
+static bool read_rebalance(struct watch *w)
+{
+	char *path = w->drained ? store_path(w->store, "rebalance") : NULL;
+	struct pm_rebalance found = {0};
+	struct pm_error err = {""};
+	int rc;
+
+	if (!path)
+		return false;
+	rc = pm_rebalance_read(path, &found, &err);
+	if (rc == -ENOENT)
+		err.text[0] = '\0';
+	else if ((!rc || rc == -EINVAL) && unlink(path)) /* it would come each second */
+		rc = pm_error_set(&err, -errno, "%s: %m", path);
+	free(path);
+	tell(w, "rebalance not followed", &err, &w->rebalance_told);
+	if (rc)
+		return false;
+	pthread_mutex_lock(&w->signal.lock);
+	w->rebalance = (struct rebalance_request){.rate = found.rate};
+	w->rebalances = true;
+	pthread_mutex_unlock(&w->signal.lock);
+	return true;
+}
+
+/* Looks at portmajor.drained and rebalance, and, `all`, at what else there is; whether it
+ * is news. */
 static bool look(struct watch *w, bool all, const char *clear_holds)
 {
 	bool news = w->drained && has_changed(w->drained, &w->drained_stamp);
@@ -143,6 +176,7 @@ static bool look(struct watch *w, bool all, const char *clear_holds)
 		read_roles(w);
 	if (clear_holds)
 		news |= read_clear_holds(w, clear_holds);
+	news |= read_rebalance(w);
 	return news;
 }
 
@@ -253,6 +287,19 @@ char *watch_take_clear_holds(struct watch *w)
 	return text;
 }
 
+bool watch_take_rebalance(struct watch *w, struct rebalance_request *request)
+{
+	bool asked;
+
+	pthread_mutex_lock(&w->signal.lock);
+	asked = w->rebalances;
+	if (asked)
+		*request = w->rebalance;
+	w->rebalances = false;
+	pthread_mutex_unlock(&w->signal.lock);
+	return asked;
+}
+
 void watch_drains_unread(struct watch *w, struct pm_error *why)
 {
 	pthread_mutex_lock(&w->signal.lock);
@@ -322,7 +369,7 @@ static int find_files(struct watch *w, const struct store *store,
 	return w->drained ? 0 : -ENOMEM;
 }
 
-struct watch *watch_start(osm_opensm_t *osm, const struct store *store,
+struct watch *watch_start(osm_opensm_t *osm, struct store *store,
 			  const struct pm_role_rules *rules, bool roles_only)
 {
 	struct watch *w = calloc(1, sizeof(*w));
@@ -330,6 +377,7 @@ struct watch *watch_start(osm_opensm_t *osm, const struct store *store,
 	if (!w)
 		return NULL;
 	w->osm = osm;
+	w->store = store;
 	wait_signal_init(&w->signal);
 	w->asked = w->sweeping = true;
 	if (!find_files(w, store, rules, roles_only))

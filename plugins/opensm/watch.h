@@ -7,11 +7,14 @@
  *                         (drain.h): one for all fabrics, as GUIDs are of one only
  *     GUID files          of OpenSM's options, see roles.h
  *     clear-holds         in the store's folder, see holds.h; it goes when it was read
+ *     rebalance           in the store's folder, written by `portmajor rebalance`
+ *                         (rebalance.h); it goes when it was read
  *
- * It looks when the plugin is loaded, at each watch_look, and at portmajor.drained once a
- * second. What is found in the middle of a sweep may be too late for it: watch_over then
- * asks OpenSM for another sweep, as the thread does for what it finds between sweeps.
- * Only the first sweep waits, within bounds, for the first look (sweep.c).
+ * It looks when the plugin is loaded, at each watch_look, and at portmajor.drained and
+ * rebalance once a second. What is found in the middle of a sweep may be too late for it:
+ * watch_over then asks OpenSM for another sweep, as the thread does for what it finds
+ * between sweeps. Only the first sweep waits, within bounds, for the first look
+ * (sweep.c).
  */
 #ifndef PORTMAJOR_WATCH_H
 #define PORTMAJOR_WATCH_H
@@ -27,11 +30,14 @@
 /* Opaque. */
 struct watch;
 
-/* The rules are borrowed. roles_only: nothing else is looked at. NULL without memory. */
-struct watch *watch_start(osm_opensm_t *osm, const struct store *store,
+/*
+ * The rules and the store are borrowed. roles_only: nothing else is looked at. NULL
+ * without memory.
+ */
+struct watch *watch_start(osm_opensm_t *osm, struct store *store,
 			  const struct pm_role_rules *rules, bool roles_only);
 
-/* See worker_stop; false: the rules must stay, too. */
+/* See worker_stop; false: the rules and the store must stay, too. */
 bool watch_stop(struct watch *watch, double until_ms);
 
 /*
@@ -59,6 +65,17 @@ bool watch_take_roles(struct watch *watch, struct pm_roles *now);
 
 /* The text of clear-holds, for the caller to free; NULL: nobody asks for it. */
 char *watch_take_clear_holds(struct watch *watch);
+
+/* What an operator asks of rebalancing. */
+struct rebalance_request {
+	uint32_t rate; /* LFT blocks per second; 0: as configured */
+};
+
+/*
+ * Takes the newest request for rebalancing that was not taken; whether there is one. On
+ * any thread.
+ */
+bool watch_take_rebalance(struct watch *watch, struct rebalance_request *request);
 
 /* Why portmajor.drained is not followed, or "". */
 void watch_drains_unread(struct watch *watch, struct pm_error *why);

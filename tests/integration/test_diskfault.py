@@ -536,6 +536,7 @@ class HangingDisk(SlowCase):
         self.assertTrue(plan_is_whole(pmlab.kept(self.cache, "plan")))
 
     def test_goes_on(self):
+        """The file that came too late is as good as before in its place."""
         with self.lab(calls="lstat", hang=True) as lab:
             self.bring_up(lab)
             self.slow.unlink()
@@ -544,6 +545,13 @@ class HangingDisk(SlowCase):
         with self.lab() as lab:
             self.assertEqual(lab.bring_up().moved, 0)
             self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
+        plan = pmlab.kept(self.cache, "plan")
+        late, = plan.parent.glob("plan.late-*")
+        late.rename(plan)
+        with self.lab() as lab:
+            self.assertEqual(lab.bring_up().moved, 0)
+            self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
     def test_each_open_takes_8_s(self):
         with self.lab(calls="open") as lab:
