@@ -796,7 +796,7 @@ void state_note_move(struct state *state, uint64_t number, const struct moved *m
 	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.bound);
 }
 
-void state_note_phase(struct state *state, enum state_phase phase)
+void state_note_phase(struct state *state, enum sweep_phase phase)
 {
 	activity_note_phase(&state->activity, phase);
 }

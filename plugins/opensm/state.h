@@ -99,7 +99,7 @@ void state_note_engine(struct state *state, const char *name, bool ours,
  *
  * The phase that OpenSM is in now.
  */
-void state_note_phase(struct state *state, enum state_phase phase);
+void state_note_phase(struct state *state, enum sweep_phase phase);
 
 /* A repair is over, in addition to state_note_repair. */
 void state_note_repair_time(struct state *state, const struct state_repair_time *took);

@@ -70,10 +70,10 @@ static void test_nothing_known(void **state)
 static void test_noted(void **state)
 {
 	static const struct state_repair_time times[] = {
-		{STATE_DISCOVERY, 4.5, 10.0},
-		{STATE_DISCOVERY, 1.5, 12.0},
-		{STATE_DISCOVERY, -1.0, 99.0}, /* nothing was sent */
-		{STATE_LINKS, 0.0, 0.5},
+		{PHASE_DISCOVERY, 4.5, 10.0},
+		{PHASE_DISCOVERY, 1.5, 12.0},
+		{PHASE_DISCOVERY, -1.0, 99.0}, /* nothing was sent */
+		{PHASE_LINKS, 0.0, 0.5},
 	};
 	static const struct state_balance balance = {5000000000, 200, 7, true, 150};
 	json_t *document, *repairs;
@@ -85,8 +85,8 @@ static void test_noted(void **state)
 	activity_note_balance(&activity, &balance);
 	activity_note_traps_dropped(&activity, 2);
 	activity_note_traps_dropped(&activity, 3);
-	activity_note_phase(&activity, STATE_IDLE);
-	activity_note_phase(&activity, STATE_ROUTING);
+	activity_note_phase(&activity, PHASE_IDLE);
+	activity_note_phase(&activity, PHASE_ROUTING);
 	document = describe();
 	repairs = json_object_get(document, "repairs_by_phase");
 	check(json_object_get(document, "phase"), "\"routing\"");
@@ -95,7 +95,7 @@ static void test_noted(void **state)
 	      "\"rebalancing\":true,\"blocks_left\":150}");
 	check(json_object_get(document, "since_start"),
 	      "{\"runs\":3,\"traps_dropped\":5}");
-	assert_int_equal(json_object_size(repairs), STATE_PHASES);
+	assert_int_equal(json_object_size(repairs), PHASES);
 	check(json_object_get(repairs, "discovery"),
 	      "{\"repairs\":3,\"sent\":2,\"first_set_ms\":6.0,\"first_set_ms_max\":4.5,"
 	      "\"last_answer_ms\":22.0,\"last_answer_ms_max\":12.0}");

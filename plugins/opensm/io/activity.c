@@ -3,22 +3,22 @@
 
 #include <string.h>
 
-static const char *const phases[STATE_PHASES] = {
-	[STATE_IDLE] = "idle",
-	[STATE_DISCOVERY] = "discovery",
-	[STATE_MANAGEMENT] = "management",
-	[STATE_ROUTING] = "routing",
-	[STATE_LINKS] = "links",
+static const char *const phases[PHASES] = {
+	[PHASE_IDLE] = "idle",
+	[PHASE_DISCOVERY] = "discovery",
+	[PHASE_MANAGEMENT] = "management",
+	[PHASE_ROUTING] = "routing",
+	[PHASE_LINKS] = "links",
 };
 
-const char *activity_phase_name(enum state_phase phase)
+const char *activity_phase_name(enum sweep_phase phase)
 {
 	return phases[phase];
 }
 
 /* ---- What happens ---- */
 
-void activity_note_phase(struct activity *activity, enum state_phase phase)
+void activity_note_phase(struct activity *activity, enum sweep_phase phase)
 {
 	pthread_mutex_lock(&activity->lock);
 	activity->phase = phase;
@@ -83,7 +83,7 @@ static json_t *make_repairs(const struct activity *now)
 {
 	json_t *object = json_object();
 
-	for (enum state_phase phase = 0; phase < STATE_PHASES; phase++) {
+	for (enum sweep_phase phase = 0; phase < PHASES; phase++) {
 		const struct activity_repairs *of = &now->repairs[phase];
 		json_t *one = json_pack(
 			"{s:I, s:I, s:f, s:f, s:f, s:f}", "repairs",
@@ -148,7 +148,7 @@ static void print_head(FILE *out, const char *name, const char *type, const char
 static void print_phase(FILE *out, const char *now, const char *port_guid)
 {
 	print_head(out, "phase", "gauge", "1 for the phase of OpenSM's sweep");
-	for (enum state_phase phase = 0; phase < STATE_PHASES; phase++)
+	for (enum sweep_phase phase = 0; phase < PHASES; phase++)
 		fprintf(out, "portmajor_phase{port_guid=\"%s\",phase=\"%s\"} %d\n",
 			port_guid, phases[phase], !strcmp(now, phases[phase]));
 }
@@ -162,7 +162,7 @@ void activity_print_metrics(FILE *out, const json_t *document, const char *port_
 		print_phase(out, now, port_guid);
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
 		print_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
-		for (enum state_phase phase = 0; phase < STATE_PHASES; phase++) {
+		for (enum sweep_phase phase = 0; phase < PHASES; phase++) {
 			const json_t *of = json_object_get(repairs, phases[phase]);
 			const json_t *value = json_object_get(of, metrics[i].member);
 

@@ -8,22 +8,14 @@
 #ifndef PORTMAJOR_ACTIVITY_H
 #define PORTMAJOR_ACTIVITY_H
 
+#include "../engine/phase.h"
+
 #include <jansson.h>
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-
-/* The phases of a sweep, see docs/design.md. */
-enum state_phase {
-	STATE_IDLE,
-	STATE_DISCOVERY,
-	STATE_MANAGEMENT,
-	STATE_ROUTING,
-	STATE_LINKS,
-	STATE_PHASES
-};
 
 /* How far the tables in force are off the plan's, for what is usable now. */
 struct state_balance {
@@ -35,7 +27,7 @@ struct state_balance {
 
 /* How long a repair took, from the failure's first trap on, in ms. */
 struct state_repair_time {
-	enum state_phase phase; /* when the trap came */
+	enum sweep_phase phase; /* when the trap came */
 	double first_set_ms;	/* to the first LFT Set; negative: none was sent */
 	double last_answer_ms;	/* to the last answer; not looked at without a Set */
 };
@@ -52,16 +44,16 @@ struct activity {
 	pthread_mutex_t lock;
 	/* Under it. */
 	bool phase_known, balance_known;
-	enum state_phase phase;
+	enum sweep_phase phase;
 	struct state_balance balance;
-	struct activity_repairs repairs[STATE_PHASES];
+	struct activity_repairs repairs[PHASES];
 	uint64_t traps_dropped;
 };
 
 /* "idle", "discovery", "management", "routing", "links". */
-const char *activity_phase_name(enum state_phase phase);
+const char *activity_phase_name(enum sweep_phase phase);
 
-void activity_note_phase(struct activity *activity, enum state_phase phase);
+void activity_note_phase(struct activity *activity, enum sweep_phase phase);
 void activity_note_balance(struct activity *activity, const struct state_balance *now);
 void activity_note_repair(struct activity *activity,
 			  const struct state_repair_time *took);
