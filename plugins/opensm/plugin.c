@@ -119,10 +119,10 @@ static void delete_plugin(void *context)
 		return; /* never: it waits for no file, and for nothing without a bound */
 	watched = watch_stop(plugin->watch, until);
 	written = worker_stop(plugin->writer, until);
-	if (written) {
+	if (written)
 		state_stop(plugin->state);
+	if (watched && written)
 		store_stop(plugin->store);
-	}
 	if (watched)
 		repairer_free(plugin->repairer);
 	repair_stop(plugin->repair);
@@ -151,14 +151,44 @@ static void start_flaps(struct plugin *plugin)
 		    ": flapping links are not watched for");
 }
 
-static void tell_repaired(void *context, const struct repaired *done)
+static void renew_state(struct plugin *plugin, const struct view *view)
 {
-	tell_repair(context, done);
+	struct pm_error unread;
+
+	watch_drains_unread(plugin->watch, &unread);
+	state_renew(plugin->state, view, unread.text);
 }
 
-static void tell_moved(void *context, uint64_t number, const struct moved *done)
+static void note_repaired(void *context, const struct view *view, enum sweep_phase phase,
+			  const struct repaired *done)
 {
-	tell_move(context, number, done);
+	struct plugin *plugin = context;
+	const struct state_repair_time took = {
+		.phase = phase,
+		.first_set_ms = done->sent ? done->first_set_ms : -1,
+		.last_answer_ms = done->milliseconds,
+	};
+
+	tell_repair(plugin, done);
+	if (!plugin->state || !done->number)
+		return;
+	if (done->links_down) {
+		state_note_repair(plugin->state, done);
+		state_note_repair_time(plugin->state, &took);
+	}
+	renew_state(plugin, view);
+}
+
+static void note_moved(void *context, const struct view *view, uint64_t number,
+		       const struct moved *done)
+{
+	struct plugin *plugin = context;
+
+	tell_move(plugin, number, done);
+	if (!plugin->state)
+		return;
+	state_note_move(plugin->state, number, done);
+	renew_state(plugin, view);
 }
 
 static void wake_repairer(void *context)
@@ -179,12 +209,12 @@ static void start_repairer(struct plugin *plugin)
 			.watch = plugin->watch,
 			.flap = plugin->config.flap,
 			.budget_ms = plugin->config.early_repair_budget_ms,
-			.tell_repair = tell_repaired,
-			.tell_move = tell_moved,
+			.tell_repair = note_repaired,
+			.tell_move = note_moved,
 			.context = plugin,
 		});
 	if (plugin->repairer)
-		watch_on_drains(plugin->watch, wake_repairer, plugin->repairer);
+		watch_on_request(plugin->watch, wake_repairer, plugin->repairer);
 	if ((plugin->config.early_repair && !plugin->repair) || !plugin->repairer)
 		say(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIND_MS 5000	/* that the first plan waits for files to be read at most */
 #define PLAN_MS 2000	/* that LIDs wait for the plan to be on disk at most, .. */
 #define PLAN_TRAP_MS 50 /* .. with a trap that tells of something new */
 
@@ -70,33 +71,21 @@ static bool merge_failed(struct plugin *plugin)
 	return true;
 }
 
-static void note_results(struct plugin *plugin)
-{
-	struct repaired repaired;
-	struct moved moved;
-	uint64_t number;
-	bool any = false;
-
-	while (repairer_take_repair(plugin->repairer, &repaired)) {
-		if (plugin->state && repaired.links_down)
-			state_note_repair(plugin->state, &repaired);
-		any = true;
-	}
-	while (repairer_take_move(plugin->repairer, &number, &moved)) {
-		if (plugin->state)
-			state_note_move(plugin->state, number, &moved);
-		any = true;
-	}
-	if (any)
-		sweep_publish(plugin);
-}
-
 /* Takes over what is known by now, with no lock held. */
 static void merge(struct plugin *plugin)
 {
-	if (merge_failed(plugin))
-		tell_changes(plugin);
-	note_results(plugin);
+	if (!merge_failed(plugin))
+		return;
+	tell_changes(plugin);
+	sweep_publish(plugin);
+}
+
+static void set_phase(struct plugin *plugin, enum sweep_phase phase)
+{
+	if (plugin->repairer)
+		repairer_set_phase(plugin->repairer, phase);
+	if (plugin->state)
+		state_note_phase(plugin->state, phase);
 }
 
 /* What we computed is in the switches, and OpenSM is in charge of them. */
@@ -208,6 +197,10 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 	const struct pm_plan *base;
 	int rc = store_load(plugin->store, &request, &plugin->planning, err);
 
+	if (rc == -EAGAIN && !plugin->config.shadow) {
+		err->text[0] = '\0';
+		return 0; /* a slow disk: without, see await_files */
+	}
 	if (rc)
 		return rc;
 	base = plugin->planning.base;
@@ -456,6 +449,41 @@ static bool is_wanted(const struct plugin *plugin)
 		store_has_plan(plugin->store));
 }
 
+/*
+ * How long to wait for files: the first plan that a process makes is better than any made
+ * without them, and nothing is in its hands yet. What comes out of standby has a plan in
+ * memory, and a fabric whose master has gone; what only watches has no business to wait.
+ */
+static double bound_of_files(const struct plugin *plugin)
+{
+	if (plugin->planning.phase == PLANNING_EMPTY && !plugin->config.shadow)
+		return FIND_MS;
+	return plugin->osm->subn.force_heavy_sweep ? PLAN_TRAP_MS : PLAN_MS;
+}
+
+/*
+ * Waits for files that are being read: those of operators when OpenSM has started, and
+ * plans if this sweep wants them. Both began before the discovery that is over now.
+ */
+static void await_files(struct plugin *plugin)
+{
+	double start = wait_clock_ms(), waited = 0;
+	bool late;
+
+	while (waited < bound_of_files(plugin) && !osm_exit_flag) {
+		if (!store_await_look(plugin->store) && !watch_await_look(plugin->watch))
+			return;
+		waited = wait_clock_ms() - start;
+	}
+	late = store_give_up(plugin->store);
+	late |= watch_give_up(plugin->watch);
+	if (late)
+		say(&plugin->osm->log, OSM_LOG_ERROR,
+		    ": files in the cache folder are not read after %.0f ms: going on "
+		    "without them, with LIDs in use as they are",
+		    waited);
+}
+
 /* Has the files of operators looked at, for this sweep if that is in time. */
 static void look_at_files(struct plugin *plugin)
 {
@@ -487,10 +515,9 @@ void sweep_discovered(struct plugin *plugin)
 {
 	double start = wait_clock_ms();
 
-	if (plugin->repairer) {
-		repairer_set_phase(plugin->repairer, PHASE_MANAGEMENT);
-		merge(plugin);
-	}
+	set_phase(plugin, PHASE_MANAGEMENT);
+	merge(plugin);
+	await_files(plugin);
 	if (plugin->repair && covers_all_traps(&plugin->osm->subn))
 		repair_skip(plugin->repair);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
@@ -503,7 +530,6 @@ void sweep_discovered(struct plugin *plugin)
 		return;
 	clear_holds_if_asked(plugin);
 	take_drains(plugin, true);
-	merge(plugin); /* of the transition that was waited for */
 	plugin->discovered = !prepare(plugin, &plugin->failure) &&
 			     !routing_find_stale(plugin, true, &plugin->failure);
 	if (plugin->discovered)
@@ -618,9 +644,9 @@ static void commit_view(struct plugin *plugin)
 {
 	const osm_subn_t *subn = &plugin->osm->subn;
 
+	set_phase(plugin, PHASE_ROUTING);
 	if (!plugin->repairer)
 		return;
-	repairer_set_phase(plugin->repairer, PHASE_ROUTING);
 	if (subn->need_update || subn->sm_state != IB_SMINFO_STATE_MASTER ||
 	    plugin->view.detours.sm == PM_NONE)
 		repairer_void(plugin->repairer);
@@ -892,8 +918,7 @@ void sweep_routed(struct plugin *plugin)
 		run_shadow(plugin);
 		return;
 	}
-	if (plugin->repairer)
-		repairer_set_phase(plugin->repairer, PHASE_LINKS);
+	set_phase(plugin, PHASE_LINKS);
 	forget_discovery(plugin);
 	offer_view(plugin);
 	if (plugin->repairer && plugin->run.pending && plugin->run.written.withheld)
@@ -933,18 +958,37 @@ static void begin_discovery(struct plugin *plugin)
 	else if (plugin->repair)
 		repair_skip(plugin->repair);
 	merge(plugin);
-	repairer_set_phase(repairer, PHASE_DISCOVERY);
+}
+
+/* Whether the plans on disk are to be read for this sweep. */
+static bool wants_plans(const struct plugin *plugin)
+{
+	if (plugin->planning.phase != PLANNING_SETTLED)
+		return plugin->config.shadow || is_wanted(plugin);
+	return plugin->osm->subn.coming_out_of_standby && !plugin->config.shadow;
+}
+
+/* The folder of the port, and what is in it; read while OpenSM discovers. */
+static void open_store(struct plugin *plugin)
+{
+	uint64_t guid = cl_ntoh64(plugin->osm->subn.sm_port_guid);
+	bool first = store_open(plugin->store, guid);
+
+	if (first || wants_plans(plugin))
+		store_look(plugin->store);
+	if (first)
+		sweep_publish(plugin);
 }
 
 void sweep_start(struct plugin *plugin)
 {
-	if (store_open(plugin->store, cl_ntoh64(plugin->osm->subn.sm_port_guid)))
-		sweep_publish(plugin);
+	open_store(plugin);
 	look_at_files(plugin);
 	if (plugin->config.shadow)
 		return;
 	finish_pending(plugin);
 	begin_discovery(plugin);
+	set_phase(plugin, PHASE_DISCOVERY);
 	/* The discovery that begins now sees them if they are up. */
 	if (plugin->view.plan)
 		memset(plugin->view.lost, 0, plugin->view.plan->known->num_ports);
@@ -952,6 +996,5 @@ void sweep_start(struct plugin *plugin)
 
 void sweep_ended(struct plugin *plugin)
 {
-	if (plugin->repairer)
-		repairer_set_phase(plugin->repairer, PHASE_IDLE);
+	set_phase(plugin, PHASE_IDLE);
 }

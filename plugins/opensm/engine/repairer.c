@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DONE 32		   /* results that are remembered for the sweeper */
 #define TRANSITION_MS 2000 /* that a routing run waits for the end of a transition */
 #define RETRY_MS 50	   /* after which postponed blocks are tried again, .. */
 #define RETRIES 200	   /* .. so often: what is out comes back sooner */
@@ -28,13 +27,6 @@ struct handover {
 	struct pm_drains drains;
 	struct pm_flaps *flaps;
 	bool ready; /* to be taken over */
-};
-
-struct results {
-	struct repaired repairs[DONE];
-	struct moved moves[DONE];
-	uint64_t numbers[DONE]; /* of moves */
-	uint32_t num_repairs, num_moves;
 };
 
 struct repairer {
@@ -56,7 +48,6 @@ struct repairer {
 	uint8_t *failed;      /* [port] found since the last repairer_take_failed */
 	bool any_failed;
 	struct pm_drains drained; /* what its view leaves out */
-	struct results results;
 	/* Of whoever has acquired it. */
 	struct view view;
 	struct transition transition;
@@ -216,17 +207,6 @@ static int note_failed(void *context)
 	return rc ? rc : transition_mix(&r->transition, &r->view);
 }
 
-static void keep_repair(struct repairer *r, const struct repaired *done)
-{
-	struct results *results = &r->results;
-
-	r->config.tell_repair(r->config.context, done);
-	lock(r);
-	if (done->number && results->num_repairs < DONE)
-		results->repairs[results->num_repairs++] = *done;
-	unlock(r);
-}
-
 /* What could not be sent is sent later: after OpenSM's blocks, or soon. */
 static void note_postponed(struct repairer *r, const struct repaired *done)
 {
@@ -266,12 +246,13 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 		.take_over = note_failed,
 		.context = r,
 	};
+	enum sweep_phase phase = phase_of(r);
 	struct repaired done;
 
 	if (!r->config.repair || is_halted(r) || look_at_first(r) ||
 	    !repair_run(r->config.repair, &subject, &done))
 		return false;
-	keep_repair(r, &done);
+	r->config.tell_repair(r->config.context, &r->view, phase, &done);
 	note_postponed(r, &done);
 	/* What failed is failed until a discovery sees it usable, and none may come. */
 	if (done.number && !r->config.osm->subn.opt.sweep_on_trap)
@@ -342,18 +323,9 @@ static int look_anew(struct repairer *r)
 	return view_look(&r->view, &sight, &changed, NULL);
 }
 
-static void keep_move(struct repairer *r, const struct moved *done)
+static void tell_move(struct repairer *r, const struct moved *done)
 {
-	struct results *results = &r->results;
-
-	r->num_moves++;
-	r->config.tell_move(r->config.context, r->num_moves, done);
-	lock(r);
-	if (results->num_moves < DONE) {
-		results->numbers[results->num_moves] = r->num_moves;
-		results->moves[results->num_moves++] = *done;
-	}
-	unlock(r);
+	r->config.tell_move(r->config.context, &r->view, ++r->num_moves, done);
 	if (done->gave_up && !is_halted(r))
 		ask_for_reroute(r);
 }
@@ -391,7 +363,7 @@ static bool begin_transition(struct repairer *r)
 	}
 	transition_end(&r->transition);
 	r->view.current = false;
-	keep_move(r, &(struct moved){.gave_up = "out of memory"});
+	tell_move(r, &(struct moved){.gave_up = "out of memory"});
 	return false;
 }
 
@@ -401,7 +373,7 @@ static void end_transition(struct repairer *r)
 
 	transition_end(&r->transition);
 	set_moving(r, false);
-	keep_move(r, &done);
+	tell_move(r, &done);
 }
 
 /* The routing run goes on with it. */
@@ -747,7 +719,7 @@ bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wai
 	return differ;
 }
 
-/* ---- What was found and done ---- */
+/* ---- What was found ---- */
 
 bool repairer_take_failed(struct repairer *r, const struct view *view, uint8_t *failed)
 {
@@ -768,42 +740,6 @@ bool repairer_take_failed(struct repairer *r, const struct view *view, uint8_t *
 	if (any)
 		memset(r->failed, 0, known->num_ports);
 	r->any_failed = false;
-	unlock(r);
-	return any;
-}
-
-bool repairer_take_repair(struct repairer *r, struct repaired *done)
-{
-	struct results *results = &r->results;
-	bool any;
-
-	lock(r);
-	any = results->num_repairs != 0;
-	if (any) {
-		*done = results->repairs[0];
-		memmove(results->repairs, results->repairs + 1,
-			--results->num_repairs * sizeof(*done));
-	}
-	unlock(r);
-	return any;
-}
-
-bool repairer_take_move(struct repairer *r, uint64_t *number, struct moved *done)
-{
-	struct results *results = &r->results;
-	bool any;
-
-	lock(r);
-	any = results->num_moves != 0;
-	if (any) {
-		*number = results->numbers[0];
-		*done = results->moves[0];
-		results->num_moves--;
-		memmove(results->numbers, results->numbers + 1,
-			results->num_moves * sizeof(*number));
-		memmove(results->moves, results->moves + 1,
-			results->num_moves * sizeof(*done));
-	}
 	unlock(r);
 	return any;
 }

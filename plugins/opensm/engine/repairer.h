@@ -45,9 +45,11 @@ struct repairer_config {
 	struct watch *watch;   /* whose drains are followed */
 	struct pm_flap_config flap;
 	uint32_t budget_ms;
-	/* Are told of each, by whoever has it, without a lock. */
-	void (*tell_repair)(void *context, const struct repaired *done);
-	void (*tell_move)(void *context, uint64_t number, const struct moved *done);
+	/* Are told of each, by whoever has it, without a lock; the view is borrowed. */
+	void (*tell_repair)(void *context, const struct view *view,
+			    enum sweep_phase phase, const struct repaired *done);
+	void (*tell_move)(void *context, const struct view *view, uint64_t number,
+			  const struct moved *done);
 	void *context;
 };
 
@@ -123,9 +125,5 @@ bool repairer_has_traps(void *repairer);
  */
 bool repairer_take_failed(struct repairer *repairer, const struct view *view,
 			  uint8_t *failed);
-
-/* What was done, the first first, each once; false: nothing more. */
-bool repairer_take_repair(struct repairer *repairer, struct repaired *done);
-bool repairer_take_move(struct repairer *repairer, uint64_t *number, struct moved *done);
 
 #endif
