@@ -191,9 +191,16 @@ static void note_moved(void *context, const struct view *view, uint64_t number,
 	renew_state(plugin, view);
 }
 
-static void wake_repairer(void *context)
+/* On watch's thread. */
+static void note_request(void *context)
 {
-	repairer_wake(context);
+	struct plugin *plugin = context;
+	struct pm_error unread;
+
+	watch_drains_unread(plugin->watch, &unread);
+	if (plugin->state)
+		state_renew_unread(plugin->state, unread.text);
+	repairer_wake(plugin->repairer);
 }
 
 /* What sends beside OpenSM's routing runs. */
@@ -213,8 +220,6 @@ static void start_repairer(struct plugin *plugin)
 			.tell_move = note_moved,
 			.context = plugin,
 		});
-	if (plugin->repairer)
-		watch_on_request(plugin->watch, wake_repairer, plugin->repairer);
 	if ((plugin->config.early_repair && !plugin->repair) || !plugin->repairer)
 		say(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
 }
@@ -254,6 +259,8 @@ static void start_rooms(struct plugin *plugin)
 				    plugin->config.prometheus);
 	if (!plugin->state)
 		say(log, OSM_LOG_ERROR, ": no state file");
+	if (plugin->repairer)
+		watch_on_request(plugin->watch, note_request, plugin);
 }
 
 static void *create_plugin(osm_opensm_t *osm)

@@ -754,33 +754,48 @@ void state_publish(struct state *state, const struct state_facts *facts)
 	worker_poke(state->writer);
 }
 
-/* What a repair or a transition changes in a document; NULL without memory. */
-static json_t *renew(const struct state *state, const struct view *view,
-		     const char *drains_unread)
+/* Hands over the last document with other members, which it takes over. */
+static void renew(struct state *state, json_t *news)
+{
+	json_t *document = news ? json_deep_copy(state->latest) : NULL;
+
+	if (document && !json_object_update_recursive(document, news))
+		hand_over(state, document);
+	else
+		json_decref(document);
+	json_decref(news);
+}
+
+static json_t *make_news(const struct state *state, const struct view *view,
+			 const char *drains_unread)
 {
 	const struct state_facts facts = {.view = view, .drains_unread = drains_unread};
-	json_t *document = json_deep_copy(state->latest);
-	json_t *news = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}", "repair",
-		make_repair(&state->last), "move", make_move(&state->last), "since_start",
-		make_totals(&state->totals), "flapping", make_flaps(view), "drained",
-		make_drains(&facts), "apart", "pairs", (json_int_t)view->apart.count,
-		"served", "joined", (json_int_t)view->served.joined, "pairs",
-		(json_int_t)view->served.pairs);
 
-	if (!document || !news || json_object_update_recursive(document, news)) {
-		json_decref(document);
-		document = NULL;
-	}
-	json_decref(news);
-	return document;
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}", "repair",
+			 make_repair(&state->last), "move", make_move(&state->last),
+			 "since_start", make_totals(&state->totals), "flapping",
+			 make_flaps(view), "drained", make_drains(&facts), "apart",
+			 "pairs", (json_int_t)view->apart.count, "served", "joined",
+			 (json_int_t)view->served.joined, "pairs",
+			 (json_int_t)view->served.pairs);
 }
 
 void state_renew(struct state *state, const struct view *view, const char *drains_unread)
 {
 	pthread_mutex_lock(&state->mutex);
 	if (state->latest)
-		hand_over(state, renew(state, view, drains_unread));
+		renew(state, make_news(state, view, drains_unread));
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
+}
+
+void state_renew_unread(struct state *state, const char *drains_unread)
+{
+	pthread_mutex_lock(&state->mutex);
+	if (state->latest)
+		renew(state,
+		      json_pack("{s:{s:o}}", "drained", "error",
+				make_string(drains_unread[0] ? drains_unread : NULL)));
 	pthread_mutex_unlock(&state->mutex);
 	worker_poke(state->writer);
 }

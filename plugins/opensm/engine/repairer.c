@@ -351,19 +351,23 @@ static void set_moving(struct repairer *r, bool moving)
 /* Whether another transition is to be, and has begun. */
 static bool begin_transition(struct repairer *r)
 {
+	char *change = r->transition.done.change;
 	bool ready;
 
 	if (!may_move(r) || !watch_has_drains(r->config.watch, &r->view.drains))
 		return false;
 	ready = !look_at_first(r) && !transition_begin(&r->transition, &r->view);
+	view_tell(&r->view, change, MOVED_CHANGE_TEXT); /* what was told before */
 	take_drains(r);
 	if (ready && !look_anew(r)) {
+		view_tell(&r->view, change, MOVED_CHANGE_TEXT);
 		set_moving(r, true);
 		return true;
 	}
 	transition_end(&r->transition);
 	r->view.current = false;
-	tell_move(r, &(struct moved){.gave_up = "out of memory"});
+	tell_move(r,
+		  &(struct moved){.change = "other drains", .gave_up = "out of memory"});
 	return false;
 }
 

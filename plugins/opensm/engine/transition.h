@@ -34,9 +34,12 @@ enum transition_stage {
 	TRANSITION_DETOURS,
 };
 
+#define MOVED_CHANGE_TEXT 512
+
 /* What was done. */
 struct moved {
-	uint64_t sent, acked; /* blocks */
+	char change[MOVED_CHANGE_TEXT]; /* of links in use, in words */
+	uint64_t sent, acked;		/* blocks */
 	struct pm_delta delta;
 	uint32_t interruptions;
 	double milliseconds;
