@@ -119,12 +119,11 @@ static void delete_plugin(void *context)
 		return; /* never: it waits for no file, and for nothing without a bound */
 	watched = watch_stop(plugin->watch, until);
 	written = worker_stop(plugin->writer, until);
-	if (written)
+	if (watched && written) {
 		state_stop(plugin->state);
-	if (watched && written)
 		store_stop(plugin->store);
-	if (watched)
 		repairer_free(plugin->repairer);
+	}
 	repair_stop(plugin->repair);
 	ask_stop(plugin->ask);
 	view_free(&plugin->view);

@@ -120,14 +120,14 @@ void repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 
-bool repair_has_traps(struct repair *repair)
+uint32_t repair_count_traps(struct repair *repair)
 {
-	bool any;
+	uint32_t num;
 
 	pthread_mutex_lock(&repair->signal.lock);
-	any = repair->num_lids != 0;
+	num = repair->num_lids;
 	pthread_mutex_unlock(&repair->signal.lock);
-	return any;
+	return num;
 }
 
 bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
@@ -142,10 +142,16 @@ bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
 	return now;
 }
 
-void repair_skip(struct repair *repair)
+void repair_skip(struct repair *repair, uint32_t num)
 {
 	pthread_mutex_lock(&repair->signal.lock);
-	repair->num_lids = 0;
+	if (num > repair->num_lids)
+		num = repair->num_lids;
+	repair->num_lids -= num;
+	memmove(repair->lids, repair->lids + num,
+		repair->num_lids * sizeof(*repair->lids));
+	if (num)
+		repair->first_trap = repair->last_trap;
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 
@@ -653,7 +659,7 @@ static uint32_t look(struct work *work, struct pm_error *err)
 	if (pm_locate_new(work->view->routes, work->view->seen, work->view->detours.sm,
 			  &work->locate, err)) {
 		work->gave_up = "out of memory";
-		repair_skip(work->repair);
+		repair_skip(work->repair, REPORTS);
 		return 0;
 	}
 	if (is_careful(work))
@@ -737,7 +743,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	if (work)
 		work->alive = malloc(num);
 	if (!work || !before || !work->alive) {
-		repair_skip(repair);
+		repair_skip(repair, REPORTS);
 		goto out;
 	}
 	work->on = subject;

@@ -61,11 +61,11 @@ void repair_stop(struct repair *repair);
 /* OSM_EVENT_ID_TRAP: on any thread, with osm->lock held or not. */
 void repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice);
 
-/* Forgets the traps that have come. */
-void repair_skip(struct repair *repair);
+/* How many traps have come that no repair has taken. On any thread. */
+uint32_t repair_count_traps(struct repair *repair);
 
-/* Whether there are traps that no repair has taken. On any thread. */
-bool repair_has_traps(struct repair *repair);
+/* Forgets the first so many of them that are still there. */
+void repair_skip(struct repair *repair, uint32_t num);
 
 /*
  * Whether more traps came than are remembered, since the last call; how many were not is

@@ -122,4 +122,7 @@ void state_publish(struct state *state, const struct state_facts *facts);
  */
 void state_renew(struct state *state, const struct view *view, const char *drains_unread);
 
+/* The same with why portmajor.drained is not followed, or "", alone. */
+void state_renew_unread(struct state *state, const char *drains_unread);
+
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -494,13 +495,18 @@ static void look_at_files(struct plugin *plugin)
 }
 
 /*
- * No trap is known that came after this discovery began, so there is nothing that it does
- * not tell of those that have come: OpenSM sets the flag before it reports a trap, and
- * clears it when a discovery begins.
+ * OpenSM sets the flag before it reports a trap, and clears it when a discovery begins. So
+ * where it is clear, that discovery began after all traps that had come by then, and
+ * there is nothing that it does not tell of them.
  */
-static bool covers_all_traps(const osm_subn_t *subn)
+static void skip_covered_traps(struct plugin *plugin)
 {
-	return subn->opt.sweep_on_trap && !subn->force_heavy_sweep;
+	const osm_subn_t *subn = &plugin->osm->subn;
+	uint32_t num = repair_count_traps(plugin->repair);
+
+	atomic_thread_fence(memory_order_seq_cst); /* the flag is read after that */
+	if (subn->opt.sweep_on_trap && !subn->force_heavy_sweep)
+		repair_skip(plugin->repair, num);
 }
 
 /* What was found in a discovery holds for the routing that follows it, and no longer. */
@@ -518,8 +524,8 @@ void sweep_discovered(struct plugin *plugin)
 	set_phase(plugin, PHASE_MANAGEMENT);
 	merge(plugin);
 	await_files(plugin);
-	if (plugin->repair && covers_all_traps(&plugin->osm->subn))
-		repair_skip(plugin->repair);
+	if (plugin->repair)
+		skip_covered_traps(plugin);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
 	look_at_files(plugin);
 	plugin->covered &= !watch_take_roles(plugin->watch, &plugin->roles);
@@ -956,7 +962,7 @@ static void begin_discovery(struct plugin *plugin)
 	if (repairer_is_valid(repairer))
 		repairer_finish(repairer, REPAIR_FIRST_TRAP_MS);
 	else if (plugin->repair)
-		repair_skip(plugin->repair);
+		repair_skip(plugin->repair, UINT32_MAX);
 	merge(plugin);
 }
 

@@ -84,7 +84,7 @@ bool repairer_has_traps(void *context)
 {
 	const struct repairer *r = context;
 
-	return r->config.repair && repair_has_traps(r->config.repair);
+	return r->config.repair && repair_count_traps(r->config.repair);
 }
 
 /* What *to had stays on failure. -ENOMEM. */
