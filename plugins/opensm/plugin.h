@@ -112,7 +112,6 @@
 #include "ahead.h"
 #include "alarm.h"
 #include "ask.h"
-#include "beside.h"
 #include "glance.h"
 #include "holds.h"
 #include "lids.h"
@@ -126,6 +125,7 @@
 #include "view.h"
 #include "watch.h"
 #include "worker.h"
+#include "engine/repairer.h"
 
 #include <portmajor/change.h>
 #include <portmajor/config.h>
@@ -158,10 +158,10 @@ struct plugin {
 	struct tables tables;
 	struct pm_stale stale; /* entries to be taken out of the switches' tables */
 	struct store *store;
-	struct ask *ask;       /* NULL without memory: nothing is asked */
-	struct repair *repair; /* NULL: no early repair */
-	struct beside *beside; /* NULL: none while OpenSM sweeps */
-	struct alarm *alarm;   /* NULL: no memory for it */
+	struct ask *ask;	   /* NULL without memory: nothing is asked */
+	struct repair *repair;	   /* NULL: no early repair */
+	struct repairer *repairer; /* NULL: nothing is sent but by OpenSM */
+	struct alarm *alarm;	   /* NULL: no memory for it */
 	struct worker *writer;
 	struct watch *watch;
 	struct state *state; /* NULL: no memory for it */
@@ -186,7 +186,7 @@ struct plugin {
 	struct lids_given given; /* since the last log line */
 	double milliseconds;	 /* of computing since then */
 	double locked_ms;	 /* of these under the exclusive lock */
-	uint64_t runs, moves;
+	uint64_t runs;
 	struct plugin_run run;
 	struct shadow shadow; /* of our tables, in shadow mode */
 };

@@ -3,16 +3,16 @@
  * What the plugin tells the world: the file state, JSON, in the store's folder, and
  * portmajor.prom for Prometheus. docs/json.md has the members.
  *
- * The sweeper thread puts the document together from what only it changes; the writer's
- * thread (worker.h) writes it, so that a slow disk delays no sweep, and writes it again
- * every minute, so that its time tells whether OpenSM is alive. No lock of OpenSM's is
- * needed or taken.
+ * The sweeper puts the document together from what only it changes, and the repairer
+ * renews what it has changed; the writer's thread (worker.h) writes it, so that a slow
+ * disk delays no sweep, and writes it again every minute, so that its time tells whether
+ * OpenSM is alive. No lock of OpenSM's is needed or taken.
  */
 #ifndef PORTMAJOR_STATE_H
 #define PORTMAJOR_STATE_H
 
+#include "engine/transition.h"
 #include "io/activity.h"
-#include "move.h"
 #include "planning.h"
 #include "repair.h"
 #include "shadow.h"
@@ -115,5 +115,11 @@ void state_note_balance(struct state *state, const struct state_balance *balance
  * OpenSM's and waits for no disk.
  */
 void state_publish(struct state *state, const struct state_facts *facts);
+
+/*
+ * The same with what a repair or a transition changes: these, the totals, and what view
+ * says of links; all else stays as it was published last. Nothing without that.
+ */
+void state_renew(struct state *state, const struct view *view, const char *drains_unread);
 
 #endif

@@ -41,6 +41,8 @@ struct watch {
 
 	struct wait_signal signal; /* the first look is over */
 	/* Under its lock, which is never held while a file is looked at. */
+	void (*tell_request)(void *context);
+	void *context;	   /* of that */
 	bool asked;	   /* by watch_look */
 	bool looked;	   /* all files, once */
 	bool given_up;	   /* nobody waits for that */
@@ -162,21 +164,44 @@ static bool read_rebalance(struct watch *w)
 	return true;
 }
 
-/* Looks at portmajor.drained and rebalance, and, `all`, at what else there is; whether it
- * is news. */
+static void report_request(struct watch *w)
+{
+	void (*tell_request)(void *context);
+	void *context;
+
+	pthread_mutex_lock(&w->signal.lock);
+	tell_request = w->tell_request;
+	context = w->context;
+	pthread_mutex_unlock(&w->signal.lock);
+	if (tell_request)
+		tell_request(context);
+}
+
+/* What the repairer follows: portmajor.drained and rebalance. */
+static void look_for_requests(struct watch *w, bool all)
+{
+	bool drains = w->drained && (has_changed(w->drained, &w->drained_stamp) || all);
+	bool rebalance;
+
+	if (drains)
+		read_drains(w);
+	rebalance = read_rebalance(w);
+	if (drains || rebalance)
+		report_request(w);
+}
+
+/* Looks at these, and, `all`, at what else there is; whether that is news for a sweep. */
 static bool look(struct watch *w, bool all, const char *clear_holds)
 {
-	bool news = w->drained && has_changed(w->drained, &w->drained_stamp);
+	bool news = false;
 
-	if (w->drained && (all || news))
-		read_drains(w);
+	look_for_requests(w, all);
 	for (int i = 0; all && i < GUID_FILES; i++)
 		news |= has_changed(w->guid_file[i], &w->guid_stamp[i]);
 	if (all)
 		read_roles(w);
 	if (clear_holds)
 		news |= read_clear_holds(w, clear_holds);
-	news |= read_rebalance(w);
 	return news;
 }
 
@@ -241,6 +266,16 @@ bool watch_give_up(struct watch *w)
 }
 
 /* ---- What was found ---- */
+
+bool watch_has_drains(struct watch *w, const struct pm_drains *now)
+{
+	bool differs;
+
+	pthread_mutex_lock(&w->signal.lock);
+	differs = w->new_drains && !pm_drains_equal(&w->drains, now);
+	pthread_mutex_unlock(&w->signal.lock);
+	return differs;
+}
 
 bool watch_take_drains(struct watch *w, struct pm_drains *now)
 {
@@ -319,14 +354,12 @@ void watch_look(struct watch *w, char *clear_holds)
 	worker_poke(w->worker);
 }
 
-void watch_over(struct watch *w, const struct pm_drains *drains,
-		const struct pm_roles *roles)
+void watch_over(struct watch *w, const struct pm_roles *roles)
 {
 	bool missed;
 
 	pthread_mutex_lock(&w->signal.lock);
-	missed = (w->new_drains && !pm_drains_equal(&w->drains, drains)) ||
-		 (w->new_roles && !pm_roles_equal(&w->roles, roles)) || w->to_clear;
+	missed = (w->new_roles && !pm_roles_equal(&w->roles, roles)) || w->to_clear;
 	w->sweeping = false;
 	pthread_mutex_unlock(&w->signal.lock);
 	if (missed)
@@ -334,6 +367,14 @@ void watch_over(struct watch *w, const struct pm_drains *drains,
 }
 
 /* ---- Beginning and end ---- */
+
+void watch_on_request(struct watch *w, void (*tell_request)(void *context), void *context)
+{
+	pthread_mutex_lock(&w->signal.lock);
+	w->tell_request = tell_request;
+	w->context = context;
+	pthread_mutex_unlock(&w->signal.lock);
+}
 
 static void free_watch(struct watch *w)
 {

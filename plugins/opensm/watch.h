@@ -11,7 +11,8 @@
  *                         (rebalance.h); it goes when it was read
  *
  * It looks when the plugin is loaded, at each watch_look, and at portmajor.drained and
- * rebalance once a second. What is found in the middle of a sweep may be too late for it:
+ * rebalance once a second. These two are followed by the repairer, which is told of them.
+ * Of the others, what is found in the middle of a sweep may be too late for it:
  * watch_over then asks OpenSM for another sweep, as the thread does for what it finds
  * between sweeps. Only the first sweep waits, within bounds, for the first look
  * (sweep.c).
@@ -53,8 +54,13 @@ bool watch_await_look(struct watch *watch);
 bool watch_give_up(struct watch *watch);
 
 /* The sweep has routed, with these. */
-void watch_over(struct watch *watch, const struct pm_drains *drains,
-		const struct pm_roles *roles);
+void watch_over(struct watch *watch, const struct pm_roles *roles);
+
+/*
+ * Has this called, on watch's thread without a lock, when there may be other drains, or a
+ * request to rebalance. Before the first sweep; context stays until watch_stop.
+ */
+void watch_on_request(struct watch *watch, void (*tell)(void *context), void *context);
 
 /*
  * Replace what is in use by what was read; whether it differs. What cannot be read is
@@ -62,6 +68,9 @@ void watch_over(struct watch *watch, const struct pm_drains *drains,
  */
 bool watch_take_drains(struct watch *watch, struct pm_drains *now);
 bool watch_take_roles(struct watch *watch, struct pm_roles *now);
+
+/* Whether watch_take_drains would. */
+bool watch_has_drains(struct watch *watch, const struct pm_drains *now);
 
 /* The text of clear-holds, for the caller to free; NULL: nobody asks for it. */
 char *watch_take_clear_holds(struct watch *watch);

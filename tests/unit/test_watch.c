@@ -26,9 +26,9 @@ static char folder[] = "/tmp/portmajor-watch-XXXXXX";
 static char request_path[64];
 static osm_opensm_t osm;
 static struct pm_role_rules rules;
-static atomic_int sweeps; /* asked for */
-static atomic_int lines;  /* logged */
-static char line[512];	  /* the last of them; before `lines` is counted up */
+static atomic_int sweeps, requests; /* asked for */
+static atomic_int lines;	    /* logged */
+static char line[512];		    /* the last of them; before `lines` is counted up */
 static atomic_bool closed;
 
 void say(osm_log_t *log, osm_log_level_t level, const char *format, ...)
@@ -97,13 +97,20 @@ static void ask(const char *text)
 	assert_int_equal(rename(other, request_path), 0);
 }
 
+static void count_request(void *context)
+{
+	(void)context;
+	requests++;
+}
+
 static struct watch *start(bool roles_only)
 {
 	struct watch *watch;
 
-	sweeps = lines = 0;
+	sweeps = lines = requests = 0;
 	watch = watch_start(&osm, NULL, &rules, roles_only);
 	assert_non_null(watch);
+	watch_on_request(watch, count_request, NULL);
 	while (watch_await_look(watch))
 		;
 	assert_false(watch_give_up(watch));
@@ -115,13 +122,19 @@ static void stop(struct watch *watch)
 	assert_true(watch_stop(watch, wait_clock_ms() + LONG_MS));
 }
 
-/* The sweep that OpenSM begins with is over; from then on news ask for one. */
+/* The sweep that OpenSM begins with is over; requests for the repairer ask for none. */
 static void sweep(struct watch *watch)
 {
-	const struct pm_drains drains = {0};
 	const struct pm_roles roles = {0};
 
-	watch_over(watch, &drains, &roles);
+	watch_over(watch, &roles);
+	assert_int_equal(sweeps, 0);
+	requests = 0; /* for what is drained, as first read */
+}
+
+static void end(struct watch *watch)
+{
+	stop(watch);
 	assert_int_equal(sweeps, 0);
 }
 
@@ -134,19 +147,19 @@ static void test_rebalance(void **state)
 	sweep(watch);
 	assert_false(watch_take_rebalance(watch, &request));
 	ask("rate 500\n");
-	await_count(&sweeps, 1);
+	await_count(&requests, 1);
 	assert_false(is_there(request_path));
 	assert_true(watch_take_rebalance(watch, &request));
 	assert_int_equal(request.rate, 500);
 	assert_false(watch_take_rebalance(watch, &request));
 	ask("rate 3\n");
-	await_count(&sweeps, 2);
+	await_count(&requests, 2);
 	ask(""); /* the newest counts */
-	await_count(&sweeps, 3);
+	await_count(&requests, 3);
 	assert_true(watch_take_rebalance(watch, &request));
 	assert_int_equal(request.rate, 0);
 	assert_int_equal(lines, 0);
-	stop(watch);
+	end(watch);
 }
 
 /* It is told, and goes; a good one counts after it. */
@@ -168,10 +181,10 @@ static void test_bad_request(void **state)
 	assert_false(watch_take_rebalance(watch, &request));
 	assert_int_equal(rmdir(request_path), 0);
 	ask("rate 5");
-	await_count(&sweeps, 1);
+	await_count(&requests, 1);
 	assert_true(watch_take_rebalance(watch, &request));
 	assert_int_equal(lines, 2);
-	stop(watch);
+	end(watch);
 }
 
 /* Before the folder is open nothing is looked at; in shadow mode never. */
@@ -188,9 +201,9 @@ static void test_later(void **state)
 	assert_true(is_there(request_path));
 	sweep(watch);
 	closed = false;
-	await_count(&sweeps, 1);
+	await_count(&requests, 1);
 	assert_true(watch_take_rebalance(watch, &request));
-	stop(watch);
+	end(watch);
 }
 
 static int set_up(void **state)
