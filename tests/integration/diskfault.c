@@ -143,7 +143,9 @@ static bool is_named(const char *call)
 
 static bool is_slow(void)
 {
-	return !syscall(SYS_faccessat, AT_FDCWD, option("DISKFAULT_SLOW"), F_OK);
+	const char *file = option("DISKFAULT_SLOW");
+
+	return *file && !syscall(SYS_faccessat, AT_FDCWD, file, F_OK);
 }
 
 /* As long as a signal does not end the process. */
@@ -274,10 +276,10 @@ int fsync(int fd)
 {
 	bool failed;
 
+	slow_fd("fsync", fd);
 	pthread_mutex_lock(&lock);
 	failed = fd_counts(fd) && fails("fsync", paths[fd]);
 	pthread_mutex_unlock(&lock);
-	slow_fd("fsync", fd);
 	return failed ? -1 : REAL(fsync)(fd);
 }
 
