@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -190,6 +191,25 @@ static void note_moved(void *context, const struct view *view, uint64_t number,
 	renew_state(plugin, view);
 }
 
+static void note_balance(void *context, const struct balance *balance)
+{
+	struct plugin *plugin = context;
+
+	tell_balance(plugin, balance);
+	if (plugin->state)
+		state_note_balance(plugin->state, &balance->now);
+}
+
+static void note_dropped(void *context, uint64_t traps)
+{
+	struct plugin *plugin = context;
+
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    ": %" PRIu64 " traps more than are remembered: a sweep is asked for", traps);
+	if (plugin->state)
+		state_note_traps_dropped(plugin->state, traps);
+}
+
 /* On watch's thread. */
 static void note_request(void *context)
 {
@@ -213,10 +233,14 @@ static void start_repairer(struct plugin *plugin)
 			.ask = plugin->ask,
 			.repair = plugin->repair,
 			.watch = plugin->watch,
+			.rebalance_auto = plugin->config.rebalance_auto,
+			.rebalance_rate = plugin->config.rebalance_rate,
 			.flap = plugin->config.flap,
 			.budget_ms = plugin->config.early_repair_budget_ms,
 			.tell_repair = note_repaired,
 			.tell_move = note_moved,
+			.tell_balance = note_balance,
+			.tell_dropped = note_dropped,
 			.context = plugin,
 		});
 	if ((plugin->config.early_repair && !plugin->repair) || !plugin->repairer)

@@ -179,6 +179,7 @@ struct plugin {
 	uint64_t returns_in_ms;	    /* then, or UINT64_MAX */
 	struct pm_flap_holds told;  /* what was last logged of held links */
 	double look_again;	    /* wait_clock_ms when they change without an event */
+	atomic_bool rebalancing;    /* as last logged, by the repairer */
 	bool asked;		    /* OpenSM has called the engine */
 	int honor_guid2lid;	    /* OpenSM's option to be restored, -1: none */
 	char apart[PM_CHANGE_TEXT]; /* last logged of switches without a path, or "" */

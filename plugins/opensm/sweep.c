@@ -136,6 +136,24 @@ static void take_drains(struct plugin *plugin, bool wait)
 		view->current = false;
 }
 
+/* What the repairer has rebalanced goes by the plan in our tables, too. */
+static void take_balance(struct plugin *plugin)
+{
+	struct view *view = &plugin->view;
+	bool over = false;
+
+	if (!plugin->repairer || !view->plan ||
+	    !repairer_take_balance(plugin->repairer, view, &over))
+		return;
+	view->current = false;
+	if (!over)
+		return;
+	planning_set_adopted(&plugin->planning, false);
+	plugin->planning.unsaved = true;
+	pm_routes_free(view->routes);
+	view->routes = NULL; /* made anew, with nothing adopted */
+}
+
 /* ---- After discovery ---- */
 
 /* So that none is kept, with migrate neither. */
@@ -495,8 +513,8 @@ static void look_at_files(struct plugin *plugin)
 }
 
 /*
- * OpenSM sets the flag before it reports a trap, and clears it when a discovery begins. So
- * where it is clear, that discovery began after all traps that had come by then, and
+ * OpenSM sets the flag before it reports a trap, and clears it when a discovery begins.
+ * So where it is clear, that discovery began after all traps that had come by then, and
  * there is nothing that it does not tell of them.
  */
 static void skip_covered_traps(struct plugin *plugin)
@@ -536,6 +554,7 @@ void sweep_discovered(struct plugin *plugin)
 		return;
 	clear_holds_if_asked(plugin);
 	take_drains(plugin, true);
+	take_balance(plugin);
 	plugin->discovered = !prepare(plugin, &plugin->failure) &&
 			     !routing_find_stale(plugin, true, &plugin->failure);
 	if (plugin->discovered)
@@ -722,8 +741,10 @@ int sweep_build_tables(struct plugin *plugin)
 	if (plugin->repairer)
 		repairer_halt(plugin->repairer);
 	merge_failed(plugin);
-	if (!plugin->discovered)
+	if (!plugin->discovered) {
 		take_drains(plugin, false);
+		take_balance(plugin);
+	}
 	if (build_tables(plugin, &err)) {
 		leave_tables(plugin);
 		say(&plugin->osm->log, OSM_LOG_ERROR, ": cannot route this fabric: %s",

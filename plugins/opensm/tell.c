@@ -2,6 +2,7 @@
 #include "tell.h"
 
 #include "say.h"
+#include "wait.h"
 
 #include <portmajor/change.h>
 #include <portmajor/guess.h>
@@ -184,6 +185,26 @@ void tell_move(const struct plugin *plugin, uint64_t number, const struct moved 
 	    done->delta.switches, done->milliseconds, interrupted,
 	    done->gave_up ? "; left to a routing run: " : "",
 	    done->gave_up ? done->gave_up : "");
+}
+
+void tell_balance(struct plugin *plugin, const struct balance *balance)
+{
+	const struct state_balance *now = &balance->now;
+	osm_log_t *log = &plugin->osm->log;
+
+	if (now->rebalancing == atomic_exchange(&plugin->rebalancing, now->rebalancing))
+		return;
+	if (now->rebalancing)
+		say(log, OSM_LOG_INFO,
+		    ": rebalancing: %" PRIu64 " entries in %" PRIu64
+		    " LFT blocks of %u switches are not the plan's; %u blocks per second",
+		    now->entries_off, now->blocks_off, now->switches_off, balance->rate);
+	else
+		say(log, OSM_LOG_INFO,
+		    ": rebalanced: LFT blocks sent %" PRIu64 ", acked %" PRIu64
+		    "; %.1f s; entries left as they were found: %" PRIu64,
+		    balance->sent, balance->acked,
+		    (wait_clock_ms() - balance->since_ms) / 1e3, now->entries_off);
 }
 
 void tell_shadow(const struct plugin *plugin, const struct state_shadow *done)

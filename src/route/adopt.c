@@ -173,3 +173,17 @@ bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool 
 	}
 	return true;
 }
+
+void pm_routes_prefer(struct pm_routes *routes, uint32_t sw, uint32_t number,
+		      const uint8_t *entries)
+{
+	size_t at = (size_t)sw * routes->stride + (size_t)number * PM_LFT_BLOCK;
+
+	if (!memcmp(routes->preferred + at, entries, PM_LFT_BLOCK))
+		return;
+	memcpy(routes->preferred + at, entries, PM_LFT_BLOCK);
+	pm_bits_set(route_touched(routes, sw), number);
+	routes->irregular[sw] = 1; /* planes do not have ports of their own */
+	routes->indexed[sw] = 0;
+	routes->whole_now = false;
+}

@@ -123,6 +123,13 @@ bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool 
 const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw);
 
 /*
+ * Prefers these in a block, 64 entries from LID 64 x number on, of a switch's table, from
+ * the next update on: those that pm_routes_preferred has for tables of the same plan.
+ */
+void pm_routes_prefer(struct pm_routes *routes, uint32_t sw, uint32_t number,
+		      const uint8_t *entries);
+
+/*
  * Makes a block, 64 entries from LID 64 x number on, of a switch's table these, until the
  * next update. For tables of two updates at a time: a transition that was interrupted.
  */

@@ -26,7 +26,8 @@ struct handover {
 	struct pm_detours detours;
 	struct pm_drains drains;
 	struct pm_flaps *flaps;
-	bool ready; /* to be taken over */
+	bool adopted; /* the tables were found in the switches */
+	bool ready;   /* to be taken over */
 };
 
 struct repairer {
@@ -48,10 +49,15 @@ struct repairer {
 	uint8_t *failed;      /* [port] found since the last repairer_take_failed */
 	bool any_failed;
 	struct pm_drains drained; /* what its view leaves out */
+	struct balance balance;	  /* written by whoever has acquired it */
+	bool balanced;		  /* all tables go by the plan since the last look */
 	/* Of whoever has acquired it. */
 	struct view view;
 	struct transition transition;
 	uint64_t num_moves;
+	bool adopted;	/* its tables were found in the switches, .. */
+	bool has_grown; /* .. when parts were away that have come since */
+	bool unmeasured;
 	uint32_t retries;
 	double retry_ms; /* 0: nothing is to be tried again */
 };
@@ -106,6 +112,15 @@ fail:
 
 /* ---- Taking a view over, by whoever has acquired it ---- */
 
+static uint32_t count_links(const struct pm_plan *plan)
+{
+	uint32_t ends = 0;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		ends += plan->known->ports[i].peer != PM_NONE;
+	return ends / 2;
+}
+
 /* Rooms and tables that were prepared for another plan. */
 static int change_plan(struct repairer *r)
 {
@@ -121,6 +136,10 @@ static int change_plan(struct repairer *r)
 	free(r->failed);
 	r->seen = seen;
 	r->failed = failed;
+	r->has_grown = r->next.adopted && r->adopted &&
+		       (r->has_grown ||
+			count_links(r->next.view.plan) > count_links(r->view.plan));
+	balance_forget(&r->balance);
 	pm_plan_free((struct pm_plan *)(uintptr_t)r->view.plan);
 	view_free(&r->view);
 	r->view = r->next.view;
@@ -148,6 +167,7 @@ static void take_over(struct repairer *r)
 	memcpy(view->unfit, next->unfit, next->num_switches);
 	view->detours = next->detours;
 	view->current = false;
+	r->adopted = r->unmeasured = next->adopted;
 	pm_drains_free(&view->drains);
 	pm_flaps_free(view->flaps);
 	view->drains = next->drains;
@@ -285,8 +305,10 @@ static void look_for_overflow(struct repairer *r)
 {
 	uint64_t dropped = 0;
 
-	if (r->config.repair && repair_take_overflow(r->config.repair, &dropped))
-		ask_for_sweep(r);
+	if (!r->config.repair || !repair_take_overflow(r->config.repair, &dropped))
+		return;
+	r->config.tell_dropped(r->config.context, dropped);
+	ask_for_sweep(r);
 }
 
 /* ---- Transitions ---- */
@@ -413,6 +435,82 @@ static bool move_once(struct repairer *r)
 	return true;
 }
 
+/* ---- Rebalancing ---- */
+
+static bool is_whole(const struct view *view)
+{
+	const struct pm_fabric *known = view->plan->known;
+
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		if (known->ports[i].peer != PM_NONE && !view->alive[i])
+			return false;
+	return true;
+}
+
+/* A rate, or 0: there is no reason to. */
+static uint32_t find_reason(struct repairer *r)
+{
+	struct rebalance_request request;
+
+	if (watch_take_rebalance(r->config.watch, &request))
+		return request.rate ? request.rate : r->config.rebalance_rate;
+	if (r->config.rebalance_auto && r->has_grown && is_whole(&r->view))
+		return r->config.rebalance_rate;
+	return 0;
+}
+
+/* Measures where nothing is known, and begins to rebalance where there is a reason. */
+static void look_at_balance(struct repairer *r)
+{
+	uint32_t rate = find_reason(r);
+
+	if ((!r->unmeasured && !rate) || look_at_first(r))
+		return;
+	lock(r);
+	r->unmeasured = false;
+	if (!balance_measure(&r->balance, &r->view) && rate && !r->balance.active)
+		balance_begin(&r->balance, rate);
+	unlock(r);
+	r->config.tell_balance(r->config.context, &r->balance);
+}
+
+/* Goes on with it; false: nothing is due. */
+static bool rebalance(struct repairer *r)
+{
+	const struct balance_subject subject = {&r->sender, &r->view, is_interrupted, r};
+	double next_ms;
+	bool goes_on;
+
+	if (is_halted(r) || !may_move(r) || (!r->adopted && !r->balance.active))
+		return false;
+	if (!r->balance.active)
+		look_at_balance(r);
+	if (!r->balance.active || look_at_first(r))
+		return false;
+	goes_on = balance_run(&r->balance, &subject, &next_ms);
+	lock(r);
+	r->balanced |= !goes_on && !r->balance.now.blocks_off;
+	if (goes_on)
+		r->retry_ms = next_ms;
+	unlock(r);
+	r->config.tell_balance(r->config.context, &r->balance);
+	return goes_on && next_ms <= wait_clock_ms();
+}
+
+bool repairer_take_balance(struct repairer *r, struct view *view, bool *over)
+{
+	bool any;
+
+	lock(r);
+	any = r->balance.planned && view->routes && r->view.serial == view->serial;
+	*over = any && r->balanced;
+	if (any)
+		balance_apply(&r->balance, view);
+	r->balanced &= !any;
+	unlock(r);
+	return any;
+}
+
 /* ---- The thread ---- */
 
 /* All that there is to do, by whoever has acquired it. */
@@ -427,6 +525,7 @@ static void work(struct repairer *r)
 		look_for_overflow(r);
 		any = repair_all(r, 0);
 		any |= move_once(r);
+		any |= rebalance(r);
 	} while (any && !osm_exit_flag);
 }
 
@@ -570,6 +669,7 @@ static int fill_next(struct repairer *r, const struct view *view)
 	memcpy(next->believed, view->believed, next->num_ports);
 	memcpy(next->unfit, view->unfit, next->num_switches);
 	next->detours = view->detours;
+	next->adopted = view->plan->adopted;
 	next->ready = true;
 	return 0;
 }
@@ -788,6 +888,7 @@ void repairer_free(struct repairer *r)
 	pm_plan_free((struct pm_plan *)(uintptr_t)r->view.plan);
 	view_free(&r->view);
 	pm_drains_free(&r->drained);
+	balance_forget(&r->balance);
 	forget_next(&r->next);
 	free(r->seen);
 	free(r->failed);

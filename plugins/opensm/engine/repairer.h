@@ -29,6 +29,7 @@
 
 #include "../repair.h"
 #include "../watch.h"
+#include "balance.h"
 #include "phase.h"
 #include "transition.h"
 
@@ -42,7 +43,9 @@ struct repairer_config {
 	osm_opensm_t *osm;
 	struct ask *ask;
 	struct repair *repair; /* whose traps are taken; NULL: no early repair */
-	struct watch *watch;   /* whose drains are followed */
+	struct watch *watch;   /* whose drains and requests are followed */
+	bool rebalance_auto;   /* see config.h */
+	uint32_t rebalance_rate;
 	struct pm_flap_config flap;
 	uint32_t budget_ms;
 	/* Are told of each, by whoever has it, without a lock; the view is borrowed. */
@@ -50,6 +53,10 @@ struct repairer_config {
 			    enum sweep_phase phase, const struct repaired *done);
 	void (*tell_move)(void *context, const struct view *view, uint64_t number,
 			  const struct moved *done);
+	/* How far the tables are off the plan's, where they were found in the switches.
+	 */
+	void (*tell_balance)(void *context, const struct balance *balance);
+	void (*tell_dropped)(void *context, uint64_t traps);
 	void *context;
 };
 
@@ -108,6 +115,14 @@ void repairer_finish(struct repairer *repairer, uint32_t wait_ms);
  * No other one begins before PHASE_LINKS, or, in idle, before the next commit.
  */
 bool repairer_take_drains(struct repairer *repairer, struct pm_drains *drains, bool wait);
+
+/*
+ * Makes the tables of this view, of the plan that was handed over last, prefer what the
+ * switches hold by now where they are being rebalanced; *over is set when all of them go
+ * by the plan, once. False: nothing is. With osm->lock held or not. O(size of the
+ * tables).
+ */
+bool repairer_take_balance(struct repairer *repairer, struct view *view, bool *over);
 
 /*
  * Waits until nothing of ours is out but what was given up: the sweeper alone sends then,

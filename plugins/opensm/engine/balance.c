@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Tables that were found in the switches go over to the plan's. */
+#include "balance.h"
+
+#include "../ahead.h"
+#include "../tables.h"
+#include "../wait.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUND 64     /* blocks between two looks at what else there is to do */
+#define PAUSE_MS 100 /* between two rounds at least, where the rate is low */
+
+static uint32_t count_blocks(const struct view *view)
+{
+	return pm_routes_stride(view->routes) / PM_LFT_BLOCK;
+}
+
+static const uint8_t *block_of(const uint8_t *table, uint32_t number)
+{
+	return table + (size_t)number * PM_LFT_BLOCK;
+}
+
+void balance_forget(struct balance *balance)
+{
+	pm_routes_free(balance->planned);
+	free(balance->released);
+	*balance = (struct balance){.planned = NULL};
+}
+
+static int make_room(struct balance *balance, const struct view *view)
+{
+	size_t blocks = (size_t)view->plan->known->num_switches * count_blocks(view);
+
+	if (balance->planned)
+		return 0;
+	balance->released = calloc(blocks + 1u, sizeof(*balance->released));
+	if (!balance->released || pm_routes_make(view->plan, &balance->planned, NULL)) {
+		balance_forget(balance);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void measure_switch(struct balance *balance, const struct view *view, uint32_t sw)
+{
+	const uint8_t *held = pm_routes_table(view->routes, sw);
+	const uint8_t *planned = pm_routes_table(balance->planned, sw);
+	uint64_t before = balance->now.blocks_off;
+
+	for (uint32_t b = 0; b < count_blocks(view); b++) {
+		uint32_t off = 0;
+
+		for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
+			off += block_of(held, b)[i] != block_of(planned, b)[i];
+		balance->now.entries_off += off;
+		balance->now.blocks_off += off != 0;
+	}
+	balance->now.switches_off += balance->now.blocks_off != before;
+}
+
+int balance_measure(struct balance *balance, const struct view *view)
+{
+	if (make_room(balance, view))
+		return -ENOMEM;
+	pm_routes_update(balance->planned, view->alive, &view->detours);
+	balance->now = (struct state_balance){.rebalancing = balance->active};
+	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
+		measure_switch(balance, view, sw);
+	if (balance->active)
+		balance->now.blocks_left = balance->now.blocks_off;
+	return 0;
+}
+
+void balance_begin(struct balance *balance, uint32_t rate)
+{
+	balance->rate = rate;
+	balance->since_ms = wait_clock_ms();
+	balance->sent = balance->acked = 0;
+	balance->active = balance->now.entries_off != 0;
+	balance->now.rebalancing = balance->active;
+	balance->now.blocks_left = balance->active ? balance->now.blocks_off : 0;
+	balance->next = 0;
+}
+
+void balance_apply(const struct balance *balance, struct view *view)
+{
+	uint32_t blocks = balance->planned ? count_blocks(view) : 0;
+
+	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
+		for (uint32_t b = 0; b < blocks; b++)
+			if (atomic_load(&balance->released[(size_t)sw * blocks + b]))
+				pm_routes_prefer(view->routes, sw, b,
+						 block_of(pm_routes_preferred(
+								  balance->planned, sw),
+							  b));
+}
+
+/* ---- A round ---- */
+
+/* A block that goes over, and what the view preferred for it before. */
+struct piece {
+	uint32_t sw, number;
+	uint8_t before[PM_LFT_BLOCK];
+};
+
+struct round {
+	struct balance *balance;
+	const struct balance_subject *on;
+	struct view *view;
+	struct piece pieces[ROUND];
+	uint32_t num;
+	struct pm_steps_set sets[ROUND];
+	uint32_t num_sets;
+};
+
+/* The next blocks that differ by the plan; the view prefers the plan's from then on. */
+static void choose(struct round *round, uint32_t most)
+{
+	struct balance *balance = round->balance;
+	uint32_t blocks = count_blocks(round->view);
+	uint32_t end = round->view->plan->known->num_switches * blocks;
+
+	for (; balance->next < end && round->num < most; balance->next++) {
+		uint32_t sw = balance->next / blocks, b = balance->next % blocks;
+		const uint8_t *planned =
+			block_of(pm_routes_preferred(balance->planned, sw), b);
+		const uint8_t *before =
+			block_of(pm_routes_preferred(round->view->routes, sw), b);
+		struct piece *piece = &round->pieces[round->num];
+
+		if (!memcmp(planned, before, PM_LFT_BLOCK)) {
+			atomic_store(&balance->released[balance->next], 1);
+			continue;
+		}
+		*piece = (struct piece){.sw = sw, .number = b};
+		memcpy(piece->before, before, PM_LFT_BLOCK);
+		pm_routes_prefer(round->view->routes, sw, b, planned);
+		round->num++;
+	}
+}
+
+/* Whether OpenSM's record of a block is what the view has for it; what that is. */
+static bool is_there(const struct round *round, const struct piece *piece,
+		     uint8_t *wanted)
+{
+	const osm_switch_t *sw = tables_switch(&round->on->sender->osm->subn,
+					       round->view->plan, piece->sw);
+	const uint8_t *held;
+
+	if (!sw || !sw->lft || piece->number >= tables_blocks(round->view->routes, sw))
+		return true;
+	held = block_of(sw->lft, piece->number);
+	tables_wanted(
+		held,
+		block_of(pm_routes_table(round->view->routes, piece->sw), piece->number),
+		PM_LFT_BLOCK, wanted);
+	return !memcmp(held, wanted, PM_LFT_BLOCK);
+}
+
+static void list_sets(struct round *round)
+{
+	osm_opensm_t *osm = round->on->sender->osm;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t i = 0; i < round->num; i++) {
+		struct pm_steps_set *set = &round->sets[round->num_sets];
+
+		*set = (struct pm_steps_set){.sw = round->pieces[i].sw,
+					     .number = round->pieces[i].number};
+		round->num_sets += !is_there(round, &round->pieces[i], set->entries);
+	}
+	CL_PLOCK_RELEASE(&osm->lock);
+}
+
+/* What was not answered is not released: the view prefers what it did. */
+static void settle(struct round *round)
+{
+	struct balance *balance = round->balance;
+	struct view *view = round->view;
+	osm_opensm_t *osm = round->on->sender->osm;
+	uint32_t blocks = count_blocks(view);
+	uint8_t wanted[PM_LFT_BLOCK];
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t i = 0; i < round->num; i++) {
+		const struct piece *piece = &round->pieces[i];
+		size_t at = (size_t)piece->sw * blocks + piece->number;
+
+		if (is_there(round, piece, wanted)) {
+			atomic_store(&balance->released[at], 1);
+			continue;
+		}
+		pm_routes_prefer(view->routes, piece->sw, piece->number, piece->before);
+		if (at < balance->next)
+			balance->next = (uint32_t)at;
+	}
+	CL_PLOCK_RELEASE(&osm->lock);
+	pm_routes_update(view->routes, view->alive, &view->detours);
+}
+
+/* Sends up to so many blocks; false: one was not answered. */
+static bool run_round(struct round *round, uint32_t most)
+{
+	struct balance *balance = round->balance;
+	struct view *view = round->view;
+	struct pm_steps steps = {.sets = malloc(sizeof(round->sets))};
+	struct ahead done = {.sent = 0};
+
+	if (!steps.sets)
+		return false;
+	choose(round, most);
+	pm_routes_update(view->routes, view->alive, &view->detours);
+	list_sets(round);
+	steps.num = round->num_sets;
+	memcpy(steps.sets, round->sets, round->num_sets * sizeof(*steps.sets));
+	ahead_send(&(struct ahead_subject){round->on->sender, view,
+					   round->on->is_interrupted, round->on->context},
+		   &steps, &done);
+	balance->sent += done.sent;
+	balance->acked += done.acked;
+	settle(round);
+	return !done.gave_up || done.interrupted;
+}
+
+/* All tables are the plan's. */
+static void finish(struct balance *balance, struct view *view)
+{
+	size_t blocks = (size_t)view->plan->known->num_switches * count_blocks(view);
+
+	for (size_t i = 0; i < blocks; i++)
+		atomic_store(&balance->released[i], 1);
+	balance_apply(balance, view);
+	pm_routes_update(view->routes, view->alive, &view->detours);
+}
+
+bool balance_run(struct balance *balance, const struct balance_subject *subject,
+		 double *next_ms)
+{
+	struct round *round = calloc(1, sizeof(*round));
+	double due = (wait_clock_ms() - balance->since_ms) * balance->rate / 1e3 + 1;
+	uint32_t most = 0;
+	bool goes_on = round != NULL;
+
+	if (due > (double)balance->sent)
+		most = (uint32_t)(due - (double)balance->sent);
+	if (round && most) {
+		round->balance = balance;
+		round->on = subject;
+		round->view = subject->view;
+		goes_on = run_round(round, most < ROUND ? most : ROUND);
+	}
+	free(round);
+	balance->active = goes_on && !balance_measure(balance, subject->view) &&
+			  balance->now.blocks_off;
+	balance->now.rebalancing = balance->active;
+	if (goes_on && !balance->active && !balance->now.blocks_off)
+		finish(balance, subject->view);
+	*next_ms = wait_clock_ms() + (most > ROUND ? 0 : PAUSE_MS);
+	return balance->active;
+}
