@@ -25,6 +25,7 @@ PHASES = ("idle", "discovery", "management", "routing", "links")
 BEGINNINGS = ("SIGHUP", "host fails", "host returns", "chassis returns")
 TIMEOUT_S = 300  # questions to a dead chassis hold all slots for a minute
 QUIET_S = 0.2
+NO_SWEEP_S = 1.5  # then none has begun: its trap was lost
 MANAGEMENT_SETS = 8  # PortInfo Sets that may belong to it
 # Milliseconds of one transmission, of four; a question to what is dead waits as long.
 TRANSACTION_MS = 50
@@ -244,8 +245,9 @@ class Player(contextlib.ExitStack):
             state = osm.counters()["smps"], osm.log_offset()
             if state != still["state"] or osm.counters().outstanding:
                 still.update(state=state, since=time.monotonic())
-            quiet = time.monotonic() - still["since"] > QUIET_S
-            return self.wire.held > held or (quiet and osm._swept(mark) is not None)
+            quiet = time.monotonic() - still["since"]
+            return (self.wire.held > held or quiet > NO_SWEEP_S
+                    or (quiet > QUIET_S and osm._swept(mark) is not None))
 
         simlab.poll_until(reached, TIMEOUT_S, f"the SMP {when}", every=0.001)
         rule.off()
