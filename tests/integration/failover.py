@@ -20,8 +20,14 @@ floor, is an error.
 
 With --during-sweep, OpenSM sweeps already, for a host that left, when the cable or the
 chassis is lost: after so much of that sweep's SMPs. Counted are all SMPs from the loss to
-the last LFT Set, and those of them that are portmajor's own questions and Sets; with
---paced one leaves every 265 us.
+the last LFT Set, and in brackets those of them that are portmajor's own questions and Sets.
+With --paced one leaves every 265 us, and times are told. The wire may be busy otherwise:
+
+ --queries 64  so many PathRecord queries of a host are outstanding at any time
+ --dead        a chassis hangs: its links stay up and it answers nothing. The sweep finds
+               that out by questions that wait 0.8 s each, and the rest is lost when
+               these hold all of OpenSM's slots on the wire
+ --standby     a second OpenSM polls the first; that it takes over is an error
 
 Traps that come while OpenSM discovers make it begin anew, which depends on the machine
 too. Each loss is tried until it is discovered once, at most --tries times; the try with
@@ -29,13 +35,16 @@ the fewest SMPs counts.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import os
 import pathlib
 import sys
 import tempfile
+import time
 
 import pmlab
+import queries
 import simlab
 import wire
 import wiretime
@@ -48,6 +57,13 @@ ENGINES = ("ftree", "updn", "minhop")
 LOSSES = {"cable": "leaf5:20", "chassis": "s1-*"}
 SHARES = 0, .1, .4, .75, .95  # of a sweep's SMPs; 0: OpenSM rests
 LEAVING = "h7-3"
+ASKING = "h9-2"
+STANDBY = "h0-2"  # on the manager's leaf: no loss cuts its way to that one
+DEAD = "s9-*"
+POLLING_MS = 10000  # OpenSM's default
+ATTR_SM_INFO = 0x20
+HELD_S = 0.05  # slots are held if nothing is sent for that long
+BUSY_QUIET_S = 1.5  # where queries or polls keep OpenSM busy, without a request of its own
 
 
 @dataclasses.dataclass
@@ -126,14 +142,160 @@ def compare(netlist, engines=ENGINES, tries=TRIES, tell=lambda text: None):
     return results
 
 
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What else is on the wire when something is lost."""
+    paced: bool = False
+    queries: int = 0  # PathRecord queries outstanding
+    dead: bool = False  # a chassis does not answer
+    standby_ms: int = 0  # how often another OpenSM polls this one; 0: there is none
+    shares: tuple = SHARES
+
+    columns = property(lambda self: ("held",) if self.dead else self.shares)
+    is_busy = property(lambda self: self.queries or self.standby_ms)
+
+
 @dataclasses.dataclass
 class Interrupted:
     """One loss in the middle of a sweep."""
     how: str
     loss: str
-    share: float
+    share: object  # of the sweep, or "held": a dead chassis holds all slots
     smps: int  # from the loss to the last LFT Set
     own: int  # SMPs of early repairs
+    seconds: float  # as smps
+    gave_up: bool  # a repair left something to the sweep
+    answered: int  # queries, until OpenSM was done
+
+
+class Scene(contextlib.ExitStack):
+    """An OpenSM in that setting, for one loss after another."""
+
+    def __init__(self, netlist, how, setting):
+        super().__init__()
+        self._netlist, self.how, self.setting = netlist, how, setting
+
+    def __enter__(self):
+        super().__enter__()
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _start(self):
+        env = {"MADCOUNT_DELAY_US": f"{wiretime.SET_US}"} if self.setting.paced else {}
+        folder = self.enter_context(pmlab.Folder())
+        self.fabric = self.enter_context(pmlab.Fabric(self._netlist))
+        self.wire = wire.Wire() if self.setting.dead else None
+        self.osm = self.enter_context(open_sm(self.fabric, self.how, self.wire, folder, env=env))
+        self.osm.settle(timeout=pmlab.TIMEOUT_S)
+        self.length = sweep_length(self.osm)
+        self.standby = self._open_standby() if self.setting.standby_ms else None
+        dump = folder / "dump"
+        self.fabric.dump(dump, timeout=pmlab.TIMEOUT_S)
+        self.lids = pmlab.Dump(dump).lids
+
+    def _open_standby(self):
+        """A manager of lower rank, whose polls can time out."""
+        self.polls = wire.Wire(trace=True)
+        standby = self.enter_context(simlab.OpenSM(
+            self.fabric, engine="minhop", host=STANDBY, wire=self.polls,
+            conf={"sm_priority": 0, "sminfo_polling_timeout": self.setting.standby_ms}))
+        standby.wait_log("Entering STANDBY state")
+        self.polls.records()
+        return standby
+
+    @contextlib.contextmanager
+    def _asking(self):
+        """Queries, when some have been answered."""
+        others = [lid for name, lid in self.lids.items()
+                  if name in self.fabric.netlist.hosts and name != ASKING]
+        with queries.Queries(self.fabric, ASKING, self.lids[self.osm.host],
+                             [self.lids[ASKING], *others], self.setting.queries) as asking:
+            asking.wait_answered(10 * self.setting.queries)
+            yield asking
+
+    def rest(self, mark):
+        """OpenSM has dealt with all since a mark."""
+        osm, still = self.osm, {"requests": None, "at": 0.0}
+        if not self.setting.is_busy and not self.setting.dead:
+            osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+            return
+
+        def has_swept():
+            osm.is_alive()
+            counters = osm.counters()
+            if counters["requests"] != still["requests"] or counters.outstanding:
+                still.update(requests=counters["requests"], at=time.monotonic())
+            return (time.monotonic() - still["at"] >= BUSY_QUIET_S
+                    and osm._swept(mark) is not None)
+
+        simlab.poll_until(has_swept, pmlab.TIMEOUT_S, "the sweep's end", state=osm.describe)
+
+    def _wait_for(self, begin, share):
+        """That part of a sweep is done, or all slots are held by what is dead."""
+        def sent():
+            return self.osm.counters()["smps"] - begin.counters["smps"]
+
+        seen = {"smps": None, "at": 0.0}
+
+        def is_held():
+            counters = self.osm.counters()
+            if counters["smps"] != seen["smps"] or counters.outstanding < MAX_WIRE_SMPS:
+                seen.update(smps=counters["smps"], at=time.monotonic())
+            return time.monotonic() - seen["at"] >= HELD_S
+
+        held = share == "held"
+        simlab.poll_until(is_held if held else lambda: sent() >= share * self.length,
+                          pmlab.TIMEOUT_S, "held slots" if held else f"{share:.0%} of a sweep",
+                          every=0.0005)
+
+    def _hang(self):
+        """Rules by which the chassis answers nothing."""
+        return [self.wire.drop("request", node=name)
+                for name in self.fabric.netlist.match(DEAD)] if self.setting.dead else []
+
+    def interrupt(self, loss, share):
+        """Loses it so far into a sweep, and takes it back."""
+        osm, fabric = self.osm, self.fabric
+        osm.wait_traps_aged()
+        begin, rules = osm.mark(), self._hang()
+        with self._asking() if self.setting.queries else contextlib.nullcontext() as asking:
+            if share:
+                fabric.lose(LEAVING)
+                self._wait_for(begin, share)
+            answered, mark = asking.answered if asking else 0, osm.mark()
+            fabric.lose(LOSSES[loss])
+            self.rest(begin)
+            answered = asking.answered - answered if asking else 0
+        found, repairs = osm.delta(mark), pmlab.Repair.find(osm.log(mark.log_offset))
+        for rule in rules:
+            rule.off()
+        self._restore(loss, share)
+        seconds = found["last_lft_ns"] / 1e9 - mark.time if found["lft_sets"] else 0.0
+        return Interrupted(self.how, loss, share, found["last_lft_smp"],
+                           sum(r.queries + r.sent for r in repairs), seconds,
+                           any(r.gave_up for r in repairs), answered)
+
+    def _restore(self, loss, share):
+        """Whole again. A sweep that met what hung is no measure: another one is asked for."""
+        self.osm.wait_traps_aged()
+        mark = self.osm.mark()
+        self.fabric.back(LOSSES[loss])
+        if share:
+            self.fabric.back(LEAVING)
+        if self.setting.dead:
+            self.osm.hup()
+        self.rest(mark)
+
+    def polled(self):
+        """(polls of the standby that were answered, that were not, whether it took over)."""
+        records = self.polls.records()
+        ends = [r.event for r in records if r.attr == ATTR_SM_INFO and r.event != "asked"]
+        return (ends.count("answered"), ends.count("timed_out"),
+                "Entering MASTER state" in self.standby.log())
 
 
 def sweep_length(osm):
@@ -143,56 +305,57 @@ def sweep_length(osm):
     return simlab.measure(osm.fabric, osm, lambda: osm.fabric.back(LEAVING))["smps"] // 2
 
 
-def interrupt(osm, how, loss, share, length):
-    """Loses it so far into a sweep, and takes it back."""
-    fabric = osm.fabric
-
-    def sent(mark):
-        return osm.counters()["smps"] - mark.counters["smps"]
-
-    osm.wait_traps_aged()
-    begin = osm.mark()
-    if share:
-        fabric.lose(LEAVING)
-        simlab.poll_until(lambda: sent(begin) >= share * length, pmlab.TIMEOUT_S,
-                          f"{share * length} SMPs", every=0.0005)
-    mark = osm.mark()
-    fabric.lose(LOSSES[loss])
-    osm.settle(begin, timeout=pmlab.TIMEOUT_S)
-    repairs = pmlab.Repair.find(osm.log(mark.log_offset))
-    last = osm.delta(mark)["last_lft_smp"]
-
-    def back():
-        fabric.back(LOSSES[loss])
-        if share:
-            fabric.back(LEAVING)
-
-    simlab.measure(fabric, osm, back, timeout=pmlab.TIMEOUT_S)
-    return Interrupted(how, loss, share, last, sum(r.queries + r.sent for r in repairs))
+def run_during(netlist, how, setting=Setting(), polled=None):
+    """An Interrupted for each loss and each moment. `polled` gets Scene.polled()."""
+    with Scene(netlist, how, setting) as scene:
+        results = [scene.interrupt(loss, share)
+                   for loss in LOSSES for share in setting.columns]
+        if polled is not None:
+            polled.append(scene.polled())
+        return results
 
 
-def run_during(netlist, how, paced=False):
-    """An Interrupted for each loss and each share of a sweep."""
-    env = {"MADCOUNT_DELAY_US": f"{wiretime.SET_US}"} if paced else {}
-    with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
-            open_sm(fabric, how, None, folder, env=env) as osm:
-        osm.settle(timeout=pmlab.TIMEOUT_S)
-        length = sweep_length(osm)
-        return [interrupt(osm, how, loss, share, length) for loss in LOSSES for share in SHARES]
+def title(share):
+    return ("slots held" if share == "held" else f"at {share:.0%}") if share else "idle"
 
 
-def format_during(results):
+def format_cell(result, timed):
+    own = f" ({result.own:,})" * (result.how == EARLY)
+    return (f"{result.smps:,}{own}{'*' * result.gave_up}"
+            + f" {result.seconds * 1000:,.0f} ms" * timed)
+
+
+def format_during(results, timed=False):
     """Of portmajor's own SMPs in brackets."""
-    rows = [["lost", "routing", *("idle" if not share else f"at {share:.0%}" for share in SHARES)]]
+    shares = list(dict.fromkeys(r.share for r in results))
+    rows = [["lost", "routing", *map(title, shares)]]
     for loss in LOSSES:
         for how in dict.fromkeys(r.how for r in results):
             found = {r.share: r for r in results if (r.how, r.loss) == (how, loss)}
-            rows.append([loss, how, *(f"{found[share].smps:,}"
-                                      + f" ({found[share].own:,})" * (how == EARLY)
-                                      for share in SHARES)])
+            rows.append([loss, how, *(format_cell(found[share], timed) for share in shares)])
     widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join("  ".join([row[0].ljust(widths[0]), row[1].ljust(widths[1]),
-                                *map(str.rjust, row[2:], widths[2:])]).rstrip() for row in rows)
+    lines = ["  ".join([row[0].ljust(widths[0]), row[1].ljust(widths[1]),
+                        *map(str.rjust, row[2:], widths[2:])]).rstrip() for row in rows]
+    note = ["", "* A repair left something to the sweep."]
+    return "\n".join(lines + note * any(r.gave_up for r in results))
+
+
+def compare_during(netlist, engines, setting):
+    """Prints the table; whether a standby took over."""
+    results, polled = [], [] if setting.standby_ms else None
+    for how in (EARLY, *engines):
+        results += run_during(netlist, how, setting, polled)
+        print(format_during([r for r in results if r.how == how], timed=True), file=sys.stderr,
+              flush=True)
+    print(format_during(results, setting != Setting(shares=setting.shares)))
+    if setting.queries:
+        print(f"\n{setting.queries} queries outstanding; answered meanwhile: " + ", ".join(
+            f"{how} {sum(r.answered for r in results if r.how == how):,}"
+            for how in dict.fromkeys(r.how for r in results)))
+    for how, (answered, failed, took_over) in zip((EARLY, *engines), polled or []):
+        print(f"{how}: {answered} polls of the standby answered, {failed} not"
+              + "; it took over" * took_over)
+    return any(took_over for _, _, took_over in polled or [])
 
 
 def format_table(results):
@@ -215,6 +378,13 @@ def format_table(results):
     return "\n".join(lines + [""] * bool(notes) + notes)
 
 
+def parse_shares(text):
+    try:
+        return tuple(float(percent) / 100 for percent in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"not percents with commas between: {text}") from error
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -225,21 +395,30 @@ def main():
     parser.add_argument("--during-sweep", action="store_true",
                         help="lose it while OpenSM sweeps: a table of SMPs")
     parser.add_argument("--paced", action="store_true",
-                        help=f"with --during-sweep: an SMP every {wiretime.SET_US} us")
+                        help=f"as --during-sweep, an SMP every {wiretime.SET_US} us")
+    parser.add_argument("--queries", type=int, default=0, metavar="N",
+                        help="as --during-sweep, with so many queries outstanding")
+    parser.add_argument("--dead", action="store_true",
+                        help="as --during-sweep, while questions to a chassis that hangs hold "
+                        "all slots")
+    parser.add_argument("--standby", action="store_true",
+                        help="as --during-sweep, with a second OpenSM")
+    parser.add_argument("--shares", type=parse_shares, default=SHARES, metavar="PERCENT,..",
+                        help="of the sweep, with --during-sweep; 0: OpenSM rests "
+                        "(default: 0,10,40,75,95)")
     options = parser.parse_args()
     if options.tries < 1:
         parser.error("argument --tries: 1 or more")
+    setting = Setting(options.paced, options.queries, options.dead,
+                      options.standby * POLLING_MS, options.shares)
     with tempfile.TemporaryDirectory(prefix="portmajor-failover-",
                                      dir=os.environ.get("SIMLAB_DIR")) as folder:
         netlist = pmlab.generate(pathlib.Path(folder) / "fabric.net", "director",
                                  LEAVES[options.hosts])
-        if options.during_sweep:
-            ways = [EARLY, *(e for e in options.engines.split(",") if e)]
-            print(format_during([r for how in ways for r in
-                                 run_during(simlab.Netlist(netlist), how, options.paced)]))
-            return 0
-        results = compare(simlab.Netlist(netlist),
-                          [e for e in options.engines.split(",") if e], options.tries,
+        engines = [e for e in options.engines.split(",") if e]
+        if options.during_sweep or setting != Setting():
+            return compare_during(simlab.Netlist(netlist), engines, setting)
+        results = compare(simlab.Netlist(netlist), engines, options.tries,
                           lambda text: print(text, file=sys.stderr, flush=True))
     print(f"\nSMPs up to the last LFT Set, and seconds from the first trap until it is\n"
           f"acknowledged, {options.hosts:,} hosts. Computed, not timed: {wiretime.SET_US} us an "

@@ -327,7 +327,7 @@ class Fabric(_Process):
             tail.extend(self._output(offset + len(tail)))
             return tail.find(end, -len(end)) >= 0 or not self._alive()
 
-        poll_until(done, timeout, f"ibsim's answer to {commands[:1]}")
+        poll_until(done, timeout, f"ibsim's answer to {commands[:1]}", every=0.002)
         if changes:
             self.done_at = self._out_path.stat().st_mtime
         return tail[:-len(end)].decode(errors="replace").replace("sim> ", "")

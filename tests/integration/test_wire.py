@@ -245,6 +245,20 @@ class Contents(WireCase):
         self.osm.settle(mark, timeout=120)
         self.assertGreater(self.since("transmissions"), sent)
 
+    def test_blocks_applied(self):
+        """Told as the switch had it, once for each transmission, whether or not OpenSM hears."""
+        with self.wire.drop("answer", node="leaf3", method="set", attr=simlab.ATTR_LFT,
+                            times=1) as lost:
+            mark = self.osm.mark()
+            self.fabric.unlink("spine1")
+            self.osm.settle(mark, timeout=120)
+        self.assertEqual(lost.acted, 1)
+        blocks = [r for r in self.wire.records(applied=True) if r.attr == simlab.ATTR_LFT
+                  and r.guid == self.wire.guid("leaf3")]
+        heard = [r for r in blocks if r.event == "answered"]
+        self.assertEqual(len([r for r in blocks if r.event == "applied"]), len(heard) + 1)
+        self.assertEqual(bytes(blocks[-1].data), bytes(heard[-1].data))
+
     def test_traps_of_one_switch(self):
         """Its last traps are lost; those of its neighbours come."""
         for node in ("leaf7", None):

@@ -55,6 +55,7 @@ enum {
 	ATTR_NOTICE = 0x02,
 	ATTR_NODE_INFO = 0x11,
 	ATTR_PORT_INFO = 0x15,
+	ATTR_LFT = 0x19,
 	NODE_SWITCH = 2,
 	TRAP_LINK_STATE = 128,
 };
@@ -484,7 +485,7 @@ static void record(enum wire_event event, const void *umad, const uint8_t *quest
 		return;
 	r.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	r.guid = guid_of(umad);
-	if (event == WIRE_ANSWERED)
+	if (event == WIRE_ANSWERED || event == WIRE_APPLIED)
 		r.status = (uint16_t)(read_be(mad + MAD_STATUS, 2) & 0x7fff);
 	memcpy(r.data, mad + SMP_DATA, sizeof(r.data));
 	if (write(lib.trace, &r, sizeof(r)) != sizeof(r))
@@ -582,6 +583,8 @@ static bool arrive(int port, int agent, void *umad, int length)
 	if (mad[MAD_METHOD] & METHOD_RESPONSE) {
 		struct question *q = find_question(mad);
 
+		if (attr_id(mad) == ATTR_LFT)
+			record(WIRE_APPLIED, umad, mad, 0);
 		if (!q)
 			return deliver(umad);
 		way = WIRE_ANSWER;

@@ -98,6 +98,9 @@ enum wire_event {
 	WIRE_ANSWERED,	/* its answer is given to OpenSM */
 	WIRE_TIMED_OUT, /* it is given back to OpenSM */
 	WIRE_TRAPPED,	/* a trap is given to OpenSM */
+	/* A node has answered a Get or Set of an LFT block: data is in its table now.
+	 * What rules do with the answer does not matter. method is the answer's. */
+	WIRE_APPLIED,
 };
 
 struct wire_record {
@@ -110,7 +113,7 @@ struct wire_record {
 	uint16_t status;	/* of an answer */
 	uint16_t transmissions; /* so far; when asked 0 */
 	uint8_t event;
-	uint8_t method; /* of the question */
+	uint8_t method; /* of the question, but for WIRE_APPLIED */
 	uint8_t hops;	/* 255: LID-routed */
 	uint8_t reserved[7];
 	uint8_t data[64];

@@ -34,7 +34,7 @@ import tempfile
 import simlab
 
 GET, SET = 1, 2
-EVENTS = ("asked", "answered", "timed_out", "trapped")
+EVENTS = ("asked", "answered", "timed_out", "trapped", "applied")
 
 
 class _Layout(ctypes.Structure):
@@ -232,12 +232,16 @@ class Wire:
 
     # ---- trace
 
-    def records(self):
-        """What has been recorded since the last call, in the order that OpenSM saw."""
+    def records(self, applied=False):
+        """What has been recorded since the last call, in the order that OpenSM saw.
+
+        applied   with the answers to LFT blocks as switches gave them
+        """
         size = ctypes.sizeof(Record)
         with open(self._trace.name, "rb") as trace:
             trace.seek(self._read_to)
             data = bytearray(trace.read())
         whole = len(data) // size
         self._read_to += whole * size
-        return list((Record * whole).from_buffer_copy(data)) if whole else []
+        found = (Record * whole).from_buffer_copy(data) if whole else ()
+        return [r for r in found if applied or r.event != "applied"]

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Applies recorded LFT blocks to tables one by one, and judges each.
+
+    replay = Replay(netlist, pmlab.Dump(before), joined)
+    replay.run(wire.records(applied=True), changes)
+    print(replay.loops, replay.undone, replay.cuts)
+
+Blocks are applied when the switch had them: in the order of its answers, before anything
+could happen to these (WIRE_APPLIED of wire.h).
+"""
+
+import collections
+import dataclasses
+
+import simlab
+import walker
+import wire
+
+BLOCK = 64
+NO_PORT = 255
+ATTR_NODE_INFO, ATTR_PORT_INFO = 0x11, 0x15
+MOST_HOPS = 16
+
+
+@dataclasses.dataclass
+class Change:
+    """Links that went down, or came up; times of the monotonic clock, in ns."""
+    begin: int  # before the first of them
+    end: int  # after the last
+    down_before: set
+    down: set  # all that are down from then on
+    is_failure: bool
+    name: str
+
+
+@dataclasses.dataclass
+class Cut:
+    """Host pairs that a failure cut off, though the links left join them."""
+    name: str
+    pairs: int
+    smps: int  # that OpenSM sent from its first trap on until all arrived again
+    unanswered: int  # transmissions of these that no answer came to in time
+    mended: bool
+
+
+def is_request(record, attr, method):
+    return (record.event, record.attr, record.method) == ("asked", attr, method)
+
+
+class Topology:
+    """Switches, their links, and which pairs of switches a path up and then down joins."""
+
+    def __init__(self, netlist):
+        self._net = netlist
+        self.host_switch = {}  # host: (switch, its port there)
+        for name in netlist.hosts:
+            ports = netlist.nodes[name].ports
+            if len(ports) == 1:
+                self.host_switch[name] = next(iter(ports.values()))
+        self.hosts = [h for h in self.host_switch if walker.kind(h) == "H"]
+        self.level = self._find_levels()
+
+    def _find_levels(self):
+        """Distances from the nearest switch with hosts; aggregation nodes are none."""
+        level = {self.host_switch[host][0]: 0 for host in self.hosts}
+        queue = collections.deque(level)
+        while queue:
+            name = queue.popleft()
+            for peer, _ in self._net.nodes[name].ports.values():
+                if self._net.nodes[peer].is_switch and peer not in level:
+                    level[peer] = level[name] + 1
+                    queue.append(peer)
+        return level
+
+    def chassis(self):
+        """Groups of switches that hang together without those of level 0, as of a director."""
+        left = {name for name, level in self.level.items() if level}
+        groups = []
+        while left:
+            queue, group = [min(left)], []
+            left.discard(queue[0])
+            while queue:
+                group.append(queue.pop())
+                near = {p for p, _ in self._net.nodes[group[-1]].ports.values()} & left
+                left -= near
+                queue += near
+            groups.append(sorted(group))
+        return groups
+
+    def peers(self, down):
+        """{(switch, port): (peer, its port)} of links that are up."""
+        dead = {end for link in down for end in link}
+        return {(name, port): peer for name in self.level
+                for port, peer in self._net.nodes[name].ports.items()
+                if (name, port) not in dead}
+
+    def joined(self, peers):
+        """{switch: switches that a path up and then down leads to}."""
+        below = {name: {name} for name in self.level}
+        above = collections.defaultdict(set)
+        for (name, _), (peer, _) in peers.items():
+            if self.level.get(peer, -1) > self.level[name]:
+                above[name].add(peer)
+        order = sorted(self.level, key=self.level.get)
+        for name in order:
+            for peer in above[name]:
+                below[peer] |= below[name]
+        both = {}
+        for name in reversed(order):
+            both[name] = below[name].union(*(both[peer] for peer in above[name]))
+        return both
+
+
+class Replay:
+    """The tables of all switches while Sets arrive.
+
+    loops   (Set's number, switch, LID): its entry made packets go round
+    undone  (Set's number, switch, LID): it put back what another one of that sweep changed
+            after the last failure, though packets arrived that way then and still did. (What
+            OpenSM has queued when something fails may have to be put back.) Nothing is noted from a return on
+            until the next sweep, as its failure may be repaired still, nor with `doubtful`,
+            where answers are lost, so that links seem to be.
+    cuts    a Cut for each failure that cut host pairs off
+    """
+
+    def __init__(self, topology, dump, doubtful=False):
+        self._topology, self._doubtful = topology, doubtful
+        self._names = {guid: name for name, guid in dump.guids.items()}
+        self._tables = {name: dump.table(name) for name in dump.tables}
+        self._goal = {dump.lids[host]: topology.host_switch[host] for host in topology.hosts
+                      if host in dump.lids}
+        self._leaves = {topology.host_switch[host][0] for host in topology.hosts}
+        self.loops, self.undone, self.cuts = [], [], []
+        self.sets = 0
+        self._peers = self._certain = None
+        self._cut, self._smps, self._unanswered = set(), 0, 0
+        self._since, self._opened = None, ("", 0)
+        self._forget_values()
+
+    # ---- all of a trace
+
+    def run(self, records, changes, down=frozenset()):
+        """down   links that are down before the first change"""
+        self._peers = self._certain = self._topology.peers(down)
+        moments = [(r.ns, 0, r) for r in records]
+        for change in changes:
+            moments += [(change.begin, 1, change), (change.end, 2, change)]
+        for _, kind, what in sorted(moments, key=lambda m: m[:2]):
+            (self._note_record, self._begin, self._end)[kind](what)
+        if self._cut:
+            self.cuts.append(Cut(*self._opened, self._smps, self._unanswered, False))
+
+    def _begin(self, change):
+        """Which links are up is not certain until _end(): counted are those up in both."""
+        self._peers = self._topology.peers(change.down)
+        self._certain = self._topology.peers(change.down | change.down_before)
+        self._forget_values(change.is_failure)
+        self._move_cut(change)
+
+    def _end(self, change):
+        self._certain = self._topology.peers(change.down)
+        self._forget_values(change.is_failure)
+
+    def _note_record(self, record):
+        if record.event == "asked":
+            self._smps += self._since is not None
+            self._note_phase(record)
+        elif record.event in ("answered", "timed_out"):
+            self._unanswered += record.transmissions - (record.event == "answered")
+        elif record.event == "trapped" and self._cut and self._since is None:
+            self._since, self._smps, self._unanswered = record.ns, 0, 0
+        elif record.event == "applied" and not record.status:
+            self._apply(record)
+
+    def _note_phase(self, record):
+        """Where a sweep begins; a discovery begun anew belongs to its sweep."""
+        if is_request(record, ATTR_PORT_INFO, wire.SET):
+            self._linked = True
+        if is_request(record, ATTR_NODE_INFO, wire.GET) and record.hops == 0 and (
+                self._linked):
+            self._forget_values()
+
+    def _forget_values(self, noted=True):
+        self._values, self._linked, self._noted = {}, False, noted and not self._doubtful
+
+    # ---- a block
+
+    def _apply(self, record):
+        if record.guid not in self._names:
+            raise simlab.SimError(f"LFT block of an unknown switch: {record}")
+        name, first = self._names[record.guid], record.modifier * BLOCK
+        table = self._tables[name]
+        changed = [(lid, port) for lid, port in enumerate(bytes(record.data), first)
+                   if table.get(lid, NO_PORT) != port]
+        self.sets += bool(changed)
+        for lid, port in changed:
+            if self._noted:
+                self._check_undone(name, lid, table.get(lid, NO_PORT), port)
+            table[lid] = port
+        for lid, _ in changed:
+            if self._noted:
+                self._note_good(name, lid)
+            if self._goes_round(name, lid):
+                self.loops.append((self.sets, name, lid))
+        self._mend({lid for lid, _ in changed})
+
+    def _check_undone(self, name, lid, old, new):
+        """Before an entry changes: what it was before must not come back if it was good."""
+        before, was_good = self._values.get((name, lid), ([], False))
+        if new in before and was_good and self._ends_well(name, lid):
+            self.undone.append((self.sets, name, lid))
+        self._values[name, lid] = (before or [old]) + [new], False
+
+    def _note_good(self, name, lid):
+        """After it has."""
+        before, _ = self._values[name, lid]
+        self._values[name, lid] = before, self._ends_well(name, lid)
+
+    def _goes_round(self, start, lid):
+        at = start
+        for _ in range(len(self._tables)):
+            port = self._tables[at].get(lid, NO_PORT)
+            at, _ = self._certain.get((at, port), (None, 0)) if port else (None, 0)
+            if at == start:
+                return True
+            if at not in self._tables:
+                return False
+        return False  # a loop that does not lead through here, and was there before
+
+    def _ends_well(self, at, lid):
+        """Whether packets to a LID arrive from there; to what is no host's, too."""
+        for _ in range(MOST_HOPS):
+            port = self._tables[at].get(lid, NO_PORT)
+            if port == 0:
+                return True
+            at, _ = self._peers.get((at, port), (None, 0))
+            if at is None or at not in self._tables:
+                return at is not None
+        return False
+
+    # ---- pairs that are cut off
+
+    def _arrives(self, at, lid):
+        goal = self._goal[lid]
+        for _ in range(MOST_HOPS):
+            port = self._tables[at].get(lid, NO_PORT)
+            if (at, port) == goal:
+                return (at, port) in self._peers
+            at, _ = self._peers.get((at, port), (None, 0))
+            if at not in self._tables:
+                return False
+        return False
+
+    def _alive_with(self, down):
+        """Pairs that arrived when these links were down."""
+        peers, self._peers = self._peers, self._topology.peers(down)
+        alive = {(leaf, lid) for leaf in self._leaves for lid in self._goal
+                 if self._arrives(leaf, lid)}
+        self._peers = peers
+        return alive
+
+    def _move_cut(self, change):
+        """Links differ from now on. What is cut off still is counted from here."""
+        affected = set(self._cut)
+        if change.is_failure:
+            affected |= self._alive_with(change.down_before)
+            self._since, self._smps, self._unanswered = None, 0, 0
+        joined = self._topology.joined(self._peers)
+        self._cut = {(leaf, lid) for leaf, lid in affected
+                     if self._goal[lid] in self._peers and self._goal[lid][0] in joined[leaf]
+                     and not self._arrives(leaf, lid)}
+        if change.is_failure:
+            self._opened = change.name, len(self._cut)
+
+    def _mend(self, lids):
+        if not self._cut:
+            return
+        self._cut = {(leaf, lid) for leaf, lid in self._cut
+                     if lid not in lids or not self._arrives(leaf, lid)}
+        if not self._cut:
+            self.cuts.append(Cut(*self._opened, self._smps, self._unanswered, True))
+            self._since = None
+
+    # ---- the end
+
+    def differences(self, dump):
+        """(switch, LID) where tables read back are others than those replayed."""
+        return [(name, lid) for name, table in self._tables.items()
+                for now in [dump.table(name)] for lid in sorted(table.keys() | now.keys())
+                if table.get(lid, NO_PORT) != now.get(lid, NO_PORT)]

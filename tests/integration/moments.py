@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Failures at an exact moment of a sweep, something else soon after, and a wire with faults.
+
+    player = Player("xgft", 3, "4,4,4", "1,4,2")
+    with player:
+        outcome = player.play(draw_moment(random.Random("1"), player))
+        print(outcome.faults)
+
+A moment is drawn: what begins the sweep, at which SMP of which of its phases something
+fails, and after how many SMPs or LFT Sets of anybody's something else fails or that
+returns. The wire (wire.py) stops before that SMP is sent, so that nothing else happens
+between.
+"""
+
+import contextlib
+import dataclasses
+import time
+
+import lft_trace
+import pmlab
+import simlab
+import wire
+
+PHASES = ("idle", "discovery", "management", "routing", "links")
+BEGINNINGS = ("SIGHUP", "host fails", "host returns", "chassis returns")
+TIMEOUT_S = 300  # questions to a dead chassis hold all slots for a minute
+QUIET_S = 0.2
+NO_SWEEP_S = 1.5  # then none has begun: its trap was lost
+MANAGEMENT_SETS = 8  # PortInfo Sets that may belong to it
+# Milliseconds of one transmission, of four; a question to what is dead waits as long.
+TRANSACTION_MS = 50
+TRANSMISSIONS = 4
+PACE_US = 265
+# An early repair of small fabrics takes 80 SMPs of its own at most; as many of a sweep pass in
+# the 4 ms after a trap and between its own. Their sweeps have 1,700.
+REPAIR_SMPS = 300
+REQUEST_DELAY_MS = 40  # less than a transmission: then a Set sent again never overtakes it
+
+
+@dataclasses.dataclass
+class Moment:
+    """One draw."""
+    beginning: str
+    subject: str  # what returns or fails at the beginning
+    phase: str
+    number: int  # of the SMP in the phase before which `first` fails
+    first: str
+    second: str  # what else fails; "" nothing, or `first` again: it returns
+    after: int  # requests until then,
+    counted: str  # or only "LFT Sets"
+    faults: list  # (Wire.method, arguments)
+
+    @property
+    def is_doubtful(self):
+        """Questions go unanswered, so that what is alive may seem dead."""
+        return any(action == "drop" and way != "trap" and when.get("method") != "set"
+                   for action, way, when in self.faults)
+
+    def __str__(self):
+        begun = f"{self.beginning} {self.subject}".strip()
+        what = {"": "", self.first: "; back"}.get(self.second, f"; {self.second}")
+        later = f"{what} {self.after} {self.counted} later" if what else ""
+        return (f"{'idle' if self.phase == 'idle' else begun}, {self.phase} {self.number}: "
+                f"{self.first}{later}; wire {self.faults or 'without faults'}")
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What a draw came to; no faults: all is as it has to be."""
+    faults: list
+    cuts: list
+    sets: int
+    hit: bool  # the wire stopped where it should: the phase lasted that long
+
+
+# -------------------------------------------------------------------------- drawing
+
+def draw_fault(draw, switches):
+    """A limited fault: (method of Wire, way, further arguments)."""
+    node = draw.choice((None, draw.choice(switches)))
+    lft = {"node": node, "method": "set", "attr": simlab.ATTR_LFT, "skip": draw.randrange(4)}
+    asked = {"method": "get", "attr": lft_trace.ATTR_PORT_INFO, "skip": draw.randrange(50)}
+    times = draw.choice((1, 2, TRANSMISSIONS))
+    return draw.choice((
+        ("drop", "answer", {**lft, "times": times}),
+        ("drop", "request", {**lft, "times": times}),
+        ("delay", "answer", {**lft, "times": times,
+                             "delay_ms": draw.choice((5, 30, 60, 300))}),
+        ("delay", "request", {**lft, "times": times,
+                              "delay_ms": draw.randrange(1, REQUEST_DELAY_MS)}),
+        ("drop", "answer", {**asked, "times": times}),
+        ("delay", "answer", {**asked, "times": 10, "delay_ms": draw.randrange(1, 60)}),
+        ("drop", "answer", {"chance": 0.02, "times": 10}),
+        ("drop", "trap", {"skip": draw.randrange(2), "times": 1}),
+        ("delay", "trap", {"times": 2, "delay_ms": draw.randrange(1, 100)}),
+        ("twice", "trap", {"times": 4}),
+    ))
+
+
+class Targets:
+    """What may fail: nothing that cuts the manager off."""
+
+    def __init__(self, netlist, topology, home):
+        self._netlist, self._home = netlist, home
+        self.leaf, _ = topology.host_switch[home]
+        self.hosts = sorted(h for h in topology.hosts if topology.host_switch[h][0] != self.leaf)
+        self.switches = sorted(s for s in netlist.switches if s != self.leaf)
+        self.chassis = ["+".join(group) for group in topology.chassis()]
+
+    def draw(self, draw):
+        kind = draw.choice(("cable", "cable", "cable", "switch", "switch", "chassis", "host"))
+        if kind == "cable":
+            name = draw.choice(self.switches)
+            ports = [port for port, (peer, _) in sorted(self._netlist.nodes[name].ports.items())
+                     if self._netlist.nodes[peer].is_switch]
+            return f"{name}:{draw.choice(ports)}"
+        return draw.choice({"switch": self.switches, "chassis": self.chassis,
+                            "host": self.hosts}[kind])
+
+
+def draw_beginning(draw, targets, phase):
+    """A sweep without LFT Sets has hardly a routing phase."""
+    beginning = draw.choice(("chassis returns",) if phase == "routing" else BEGINNINGS)
+    return beginning, ("" if beginning == "SIGHUP" else
+                       draw.choice(targets.chassis if beginning == "chassis returns"
+                                   else targets.hosts))
+
+
+def draw_moment(draw, player):
+    """A Moment for this fabric."""
+    targets, lengths = player.targets, player.lengths
+    phase = draw.choice(PHASES)
+    beginning, subject = draw_beginning(draw, targets, phase)
+    first = targets.draw(draw)
+    second = draw.choice(("", first, targets.draw(draw), targets.draw(draw)))
+    counted = draw.choice(("SMPs", "SMPs", "LFT Sets"))
+    after = (draw.randrange(12) if counted == "LFT Sets"
+             else int(lengths["discovery"] ** draw.random()))
+    faults = [draw_fault(draw, targets.switches)
+              for _ in range(draw.choice((0, 0, 0, 1, 1, 2)))]
+    return Moment(beginning, subject, phase, draw.randrange(lengths[phase]), first,
+                  second, after, counted, faults)
+
+
+# -------------------------------------------------------------------------- playing
+
+class Player(contextlib.ExitStack):
+    """A fabric with an OpenSM for draws one after another; healthy before and after each.
+
+    A draw that ends otherwise leaves it `broken`; enter a new one then.
+
+    pace_us      for each SMP
+    repair_smps  of anybody's, in which a repair is done
+    """
+
+    def __init__(self, *shape, pace_us=PACE_US, repair_smps=REPAIR_SMPS):
+        super().__init__()
+        self.shape, self._pace_us, self.broken = shape, pace_us, None
+        self._repair_smps = repair_smps
+        self._down, self._changes, self._discoveries = {}, [], 0  # {target: what failed of it}
+
+    def __enter__(self):
+        super().__enter__()
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _start(self):
+        folder = self.enter_context(pmlab.Folder())
+        netlist = simlab.Netlist(pmlab.generate(folder / "fabric.net", *self.shape))
+        self.wire = wire.Wire(seed=1, trace=True)
+        self.lab = self.enter_context(pmlab.Lab(
+            netlist, wire=self.wire, env={"MADCOUNT_DELAY_US": f"{self._pace_us}"},
+            conf={"transaction_timeout": TRANSACTION_MS}))
+        self.osm, self.fabric = self.lab.osm, self.lab.fabric
+        self.lab.bring_up()
+        self.topology = lft_trace.Topology(netlist)
+        self.targets = Targets(netlist, self.topology, self.osm.host)
+        self.healthy = pmlab.Dump(self.lab.dump())
+        self.lengths = self._measure_phases()
+
+    def _measure_phases(self):
+        """SMPs in each phase, of a sweep in which a chassis returns."""
+        chassis = self.targets.chassis[0]
+        self._measure(lambda: self._lose(chassis))
+        self.wire.records()
+        self._measure(lambda: self._back(chassis))
+        asked = [r for r in self.wire.records() if r.event == "asked"]
+        begun = max(i for i, r in enumerate(asked)
+                    if lft_trace.is_request(r, lft_trace.ATTR_NODE_INFO, wire.GET)
+                    and r.hops == 0)
+        sweep = asked[begun:]
+        sets = [r.attr for r in sweep if r.method == wire.SET]
+        return {"idle": 1, "discovery": len(sweep) - len(sets),
+                "management": MANAGEMENT_SETS, "routing": sets.count(simlab.ATTR_LFT),
+                "links": sets.count(lft_trace.ATTR_PORT_INFO)}
+
+    def _measure(self, action):
+        return simlab.measure(self.fabric, self.osm, action, timeout=TIMEOUT_S)
+
+    # ---- what fails and returns
+
+    def _change(self, verb, target):
+        """Carries it out and notes when; a chassis's switches one after another."""
+        down, begin = self.fabric.down(), time.monotonic_ns()
+        if verb == "lose":  # what has failed already does not fail again
+            failed = {name for names in self._down.values() for name in names}
+            self._down[target] = [n for n in target.split("+") if n not in failed]
+            links = sum(map(self.fabric.lose, self._down[target]))
+        else:
+            links = sum(map(self.fabric.back, self._down.pop(target)))
+        self._changes.append(lft_trace.Change(begin, time.monotonic_ns(), down,
+                                              self.fabric.down(), verb == "lose", target))
+        self._discoveries = self.osm.counters()["discoveries"]
+        return links
+
+    def _lose(self, target):
+        return self._change("lose", target)
+
+    def _back(self, target):
+        return self._change("back", target)
+
+
+    # ---- the wire stops
+
+    def _rule_of(self, moment):
+        """Conditions of the SMP before which the first thing fails."""
+        attr = {"management": lft_trace.ATTR_PORT_INFO, "links": lft_trace.ATTR_PORT_INFO,
+                "routing": simlab.ATTR_LFT}.get(moment.phase)
+        rule = {"method": "set", "attr": attr} if attr else {}
+        skip = moment.number + (MANAGEMENT_SETS if moment.phase == "links" else 0)
+        return {**rule, "skip": skip, "times": 1}
+
+    def _stop_at(self, mark, action, **when):
+        """Runs action() before that SMP; if there is none, when all is quiet."""
+        osm, held = self.osm, self.wire.held
+        rule = self.wire.hold("request", **when)
+        still = {"state": None, "since": 0}
+
+        def reached():
+            osm.is_alive()
+            state = osm.counters()["smps"], osm.log_offset()
+            if state != still["state"] or osm.counters().outstanding:
+                still.update(state=state, since=time.monotonic())
+            quiet = time.monotonic() - still["since"]
+            return (self.wire.held > held or quiet > NO_SWEEP_S
+                    or (quiet > QUIET_S and osm._swept(mark) is not None))
+
+        simlab.poll_until(reached, TIMEOUT_S, f"the SMP {when}", every=0.001)
+        rule.off()
+        action()
+        stopped = self.wire.held > held
+        self.wire.release()
+        return stopped
+
+    # ---- a draw
+
+    def play(self, moment):
+        """Plays and judges it; an Outcome."""
+        try:
+            return self._play(moment)
+        except simlab.SimError as error:
+            self.broken = str(error)
+            return Outcome([f"broken: {error}"], [], 0, True)
+        finally:
+            self.wire.clear()
+            self.wire.release()
+
+    def _play(self, moment):
+        self._prepare(moment)
+        before, down = pmlab.Dump(self.lab.dump()), self.fabric.down()
+        self.wire.records()
+        self._changes.clear()
+        hit = self._disturb(moment)
+        replay = lft_trace.Replay(self.topology, before, moment.is_doubtful)
+        dump = self.lab.dump()
+        replay.run(self.wire.records(applied=True), self._changes, down)
+        faults = judge(replay, self.lab, dump, lambda cut: self._allowed_smps(cut, moment))
+        self._restore()
+        now = pmlab.Dump(self.lab.dump())
+        if now.lids != self.healthy.lids or any(pmlab.changed_entries(self.healthy, now)):
+            faults.append("all back, and tables differ from those at the start")
+        if faults:
+            self.broken = faults[0]
+        return Outcome(faults, replay.cuts, replay.sets, hit)
+
+    def _allowed_smps(self, cut, moment):
+        """Until a repair is done, with those that pass while answers are waited for in vain,
+        or come late."""
+        late = cut.unanswered + TRANSMISSIONS * sum(way != "request"
+                                                    for _, way, _ in moment.faults)
+        return self._repair_smps + late * TRANSACTION_MS * 1000 // self._pace_us
+
+    def _prepare(self, moment):
+        """What is to return is gone."""
+        if moment.phase != "idle" and moment.beginning.endswith("returns"):
+            self._measure(lambda: self._lose(moment.subject))
+        self.osm.wait_traps_aged()
+
+    def _begin(self, moment):
+        if moment.beginning == "SIGHUP":
+            self.osm.hup()
+        elif moment.beginning == "host fails":
+            self._lose(moment.subject)
+        else:
+            self._back(moment.subject)
+
+    def _disturb(self, moment):
+        """All of it, until it is over; whether the phase lasted that long."""
+        mark, hit = self.osm.mark(), True
+        for action, way, when in moment.faults:
+            getattr(self.wire, action)(way, **when)
+
+        def fail():
+            if moment.first != moment.subject:
+                self._lose(moment.first)
+
+        if moment.phase == "idle":
+            fail()
+        else:
+            self._begin(moment)
+            hit = self._stop_at(mark, fail, **self._rule_of(moment))
+        if moment.second:
+            when = ({"method": "set", "attr": simlab.ATTR_LFT}
+                    if moment.counted == "LFT Sets" else {})
+            self._stop_at(mark, lambda: self._second(moment), skip=moment.after, times=1, **when)
+        self._settle(moment, mark)
+        return hit
+
+    def _second(self, moment):
+        if moment.second == moment.first and moment.first in self._down:
+            self._back(moment.first)
+        elif moment.second not in self._down:
+            self._lose(moment.second)
+
+    def _settle(self, moment, mark):
+        """Until OpenSM is done. A sweep that a failure or the wire has spoilt is begun anew,
+        as OpenSM itself would by its timer; and one that began before the last change, of which
+        no trap could tell: the switch had no active link yet."""
+        osm = self.osm
+        osm.settle(mark, timeout=TIMEOUT_S, quiet=QUIET_S, sweep=False)
+        told = osm.counters()["discoveries"] > self._discoveries
+        if told and not moment.faults and osm._swept(mark):
+            return
+        self.wire.clear()
+        osm.wait_traps_aged()
+        again = osm.mark()
+        osm.hup()
+        osm.settle(again, timeout=TIMEOUT_S, quiet=QUIET_S)
+
+    def _restore(self):
+        def back():
+            return sum(self._back(target) for target in list(reversed(self._down)))
+
+        if self._down:
+            self.osm.wait_traps_aged()
+            mark = self.osm.mark()
+            self.osm.settle(mark, timeout=TIMEOUT_S, quiet=QUIET_S, sweep=back() != 0)
+
+
+# ------------------------------------------------------------------------- judging
+
+def judge(replay, lab, dump, allowed_smps):
+    """What is wrong in the end, and what was on the way.
+
+    allowed_smps   of a Cut, until it is mended
+    """
+    faults = pmlab.walk_faults(lab.walk("--from-all", dump=dump))
+    faults += [f"LID {lid} loops over {'-'.join(switches)}"
+               for lid, switches in pmlab.loops(dump).items()]
+    faults += [f"Set {number} made LID {lid} loop at {name}"
+               for number, name, lid in replay.loops]
+    faults += [f"Set {number} undid the entry of LID {lid} at {name}"
+               for number, name, lid in replay.undone]
+    faults += [f"{cut.name}: {cut.pairs} pairs cut off, " +
+               (f"mended after {cut.smps} SMPs" if cut.mended else "never mended")
+               for cut in replay.cuts
+               if not cut.mended or cut.smps > allowed_smps(cut)]
+    if replay.differences(pmlab.Dump(dump)):
+        faults.append("the tables read back are not those of the Sets")
+    others = set(lab.osm.engines_used()) - {"portmajor"}
+    return faults + [f"routed by {name}" for name in sorted(others)]

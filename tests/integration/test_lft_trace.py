@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The judge of LFT blocks one by one finds what is wrong, and only that."""
+
+import types
+import unittest
+
+import labtest
+import lft_trace
+import pmlab
+import simlab
+import wire
+
+HOST = "h3-1"
+LID = 50
+TRAP = types.SimpleNamespace(event="trapped", attr=2, method=5)
+DISCOVERY = types.SimpleNamespace(event="asked", attr=lft_trace.ATTR_NODE_INFO,
+                                  method=wire.GET, hops=0)
+LINKED = types.SimpleNamespace(event="asked", attr=lft_trace.ATTR_PORT_INFO, method=wire.SET,
+                               hops=1)
+
+
+class Replayed(labtest.Folders):
+    """Four leaves (ports 1 and 2: hosts, 3 and 4: spines) and two spines (port: leaf + 1)."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = simlab.Netlist(
+            pmlab.generate(cls.folder / "fabric.net", "two-level", 4, 2, 2, 1))
+        cls.topology = lft_trace.Topology(cls.netlist)
+        cls.switches = {name: number for number, name in enumerate(cls.netlist.switches, 1)}
+
+    def setUp(self):
+        tables = {f"leaf{i}": {LID: 3} for i in range(3)}
+        tables["leaf3"] = {LID: 1}
+        tables.update({f"spine{i}": {LID: 4} for i in range(2)})
+        dump = types.SimpleNamespace(guids=self.switches, tables=tables, lids={HOST: LID},
+                                     table=lambda name: dict(tables[name]))
+        self.replay = lft_trace.Replay(self.topology, dump)
+        self.doubtful = lft_trace.Replay(self.topology, dump, doubtful=True)
+
+    def block(self, name, port):
+        data = bytearray([lft_trace.NO_PORT]) * lft_trace.BLOCK
+        data[LID] = port
+        return types.SimpleNamespace(event="applied", attr=simlab.ATTR_LFT, method=0x81, status=0,
+                                     guid=self.switches[name], modifier=0, data=bytes(data))
+
+    def run_all(self, *moments):
+        """Records, and targets as "-leaf0:3" and "+leaf0:3", in their order."""
+        records, changes, down = [], [], set()
+        for ns, moment in enumerate(moments):
+            if isinstance(moment, str):
+                name, _, port = moment[1:].partition(":")
+                before, link = set(down), {self.netlist.link_at(name, int(port))}
+                down = down | link if moment[0] == "-" else down - link
+                changes.append(lft_trace.Change(ns, ns, before, set(down), moment[0] == "-",
+                                                moment))
+            else:
+                records.append(types.SimpleNamespace(**{**vars(moment), "ns": ns}))
+        self.replay.run(records, changes)
+        self.doubtful.run(records, changes)
+
+    def test_chassis(self):
+        self.assertEqual(self.topology.chassis(), [["spine0"], ["spine1"]])
+
+    def test_repair(self):
+        self.run_all("-leaf0:3", LINKED, TRAP, DISCOVERY, LINKED, self.block("leaf0", 4))
+        self.assertEqual([(c.pairs, c.smps, c.mended) for c in self.replay.cuts],
+                         [(1, 2, True)])
+        self.assertEqual((self.replay.loops, self.replay.undone, self.replay.sets), ([], [], 1))
+
+    def test_never_mended(self):
+        self.run_all("-leaf0:3", TRAP, self.block("leaf1", 4))
+        self.assertEqual([(c.pairs, c.mended) for c in self.replay.cuts], [(1, False)])
+
+    def test_nothing_left(self):
+        """No path up and down is left: nobody could mend that."""
+        self.run_all("-leaf0:3", "-leaf0:4", TRAP)
+        self.assertEqual(self.replay.cuts, [])
+
+    def test_returned(self):
+        self.run_all("-leaf0:3", TRAP, "+leaf0:3", LINKED)
+        self.assertEqual(self.replay.cuts, [])
+
+    def test_loop(self):
+        self.run_all(self.block("spine0", 1))
+        self.assertEqual(self.replay.loops, [(1, "spine0", LID)])
+
+    def test_loop_over_what_is_dead(self):
+        self.run_all("-leaf0:3", self.block("spine0", 1))
+        self.assertEqual(self.replay.loops, [])
+
+    def test_undone(self):
+        """The sweep under way saw the dead cable alive."""
+        self.run_all(DISCOVERY, "-leaf0:3", TRAP, self.block("leaf0", 4), DISCOVERY,
+                     self.block("leaf0", 3))
+        self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
+        self.assertEqual(self.doubtful.undone, [])
+
+    def test_put_right(self):
+        """What was on its way when it died."""
+        self.run_all(DISCOVERY, self.block("leaf0", 4), "-leaf0:3", TRAP,
+                     self.block("leaf0", 3), self.block("leaf0", 4))
+        self.assertEqual(self.replay.undone, [])
+
+    def test_next_sweep(self):
+        self.run_all(DISCOVERY, "-leaf0:3", TRAP, self.block("leaf0", 4), LINKED, DISCOVERY,
+                     self.block("leaf0", 3))
+        self.assertEqual(self.replay.undone, [])
+
+    def test_unknown_switch(self):
+        self.switches = {**self.switches, "leaf0": 99}
+        with self.assertRaises(simlab.SimError):
+            self.run_all(self.block("leaf0", 4))
+
+
+if __name__ == "__main__":
+    unittest.main()
