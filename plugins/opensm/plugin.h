@@ -133,9 +133,16 @@
 
 #define PLUGIN_CHANGE_TEXT 512
 
-/* A routing run that is not logged yet. */
+/* What a discovery came to; in PHASE_MANAGEMENT. */
+enum plugin_found {
+	FOUND_NOTHING, /* it was not looked at */
+	FOUND_TABLES,  /* they were computed for what was discovered */
+	FOUND_FAILURE, /* and why */
+};
+
+/* A routing run; in PHASE_ROUTING, and logged when that ends. */
 struct plugin_run {
-	bool pending;
+	bool ours; /* OpenSM sends our tables */
 	char change[PLUGIN_CHANGE_TEXT];
 	struct tables_written written;
 	double milliseconds; /* of computing, and of them under the exclusive lock */
@@ -166,15 +173,17 @@ struct plugin {
 	struct watch *watch;
 	struct state *state; /* NULL: no memory for it */
 
-	bool discovered;      /* in this sweep, and nothing was routed since */
-	struct ahead ahead;   /* what was sent since then */
+	enum sweep_phase phase;
+	enum plugin_found found;
+	struct pm_error failure; /* FOUND_FAILURE */
+	struct ahead ahead;	 /* FOUND_TABLES: what was sent since */
+	struct plugin_run run;
 	struct glance glance; /* what OpenSM has, and what the tables were made for */
 	bool covered; /* plan and LIDs are those for what the glance has learnt, .. */
 		      /* .. and were handed to OpenSM */
 	bool again; /* what a repair found lost was seen: a later discovery has to tell */
 	char unfit[PM_FITNESS_TEXT], unfit_told[PM_FITNESS_TEXT]; /* the bad ones */
 
-	struct pm_error failure;    /* why discovery came to nothing, or "" */
 	struct pm_yield yield;	    /* who routes, by how much is served */
 	uint64_t returns_in_ms;	    /* then, or UINT64_MAX */
 	struct pm_flap_holds told;  /* what was last logged of held links */
@@ -188,7 +197,6 @@ struct plugin {
 	double milliseconds;	 /* of computing since then */
 	double locked_ms;	 /* of these under the exclusive lock */
 	uint64_t runs;
-	struct plugin_run run;
 	struct shadow shadow; /* of our tables, in shadow mode */
 };
 

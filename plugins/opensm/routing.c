@@ -55,7 +55,7 @@ void routing_forget(struct plugin *plugin)
 	planning_forget(&plugin->planning);
 	pm_evidence_free(plugin->evidence);
 	plugin->evidence = NULL;
-	plugin->run.pending = false;
+	plugin->run.ours = false;
 }
 
 /*

@@ -81,12 +81,23 @@ static void merge(struct plugin *plugin)
 	sweep_publish(plugin);
 }
 
+/* What was found in a discovery holds for the routing that follows it, and no longer. */
 static void set_phase(struct plugin *plugin, enum sweep_phase phase)
 {
+	plugin->phase = phase;
+	if (phase == PHASE_MANAGEMENT || phase == PHASE_LINKS) {
+		plugin->found = FOUND_NOTHING;
+		tables_outdate(&plugin->tables);
+	}
 	if (plugin->repairer)
 		repairer_set_phase(plugin->repairer, phase);
 	if (plugin->state)
 		state_note_phase(plugin->state, phase);
+}
+
+static bool has_found(const struct plugin *plugin, enum plugin_found found)
+{
+	return plugin->phase == PHASE_MANAGEMENT && plugin->found == found;
 }
 
 /* What we computed is in the switches, and OpenSM is in charge of them. */
@@ -527,14 +538,6 @@ static void skip_covered_traps(struct plugin *plugin)
 		repair_skip(plugin->repair, num);
 }
 
-/* What was found in a discovery holds for the routing that follows it, and no longer. */
-static void forget_discovery(struct plugin *plugin)
-{
-	plugin->discovered = false;
-	plugin->failure.text[0] = '\0';
-	tables_outdate(&plugin->tables);
-}
-
 void sweep_discovered(struct plugin *plugin)
 {
 	double start = wait_clock_ms();
@@ -549,17 +552,18 @@ void sweep_discovered(struct plugin *plugin)
 	plugin->covered &= !watch_take_roles(plugin->watch, &plugin->roles);
 	if (plugin->config.shadow)
 		return; /* afterwards, see below */
-	forget_discovery(plugin);
 	if (!is_wanted(plugin))
 		return;
 	clear_holds_if_asked(plugin);
 	take_drains(plugin, true);
 	take_balance(plugin);
-	plugin->discovered = !prepare(plugin, &plugin->failure) &&
-			     !routing_find_stale(plugin, true, &plugin->failure);
-	if (plugin->discovered)
+	plugin->found = prepare(plugin, &plugin->failure) ||
+					routing_find_stale(plugin, true, &plugin->failure)
+				? FOUND_FAILURE
+				: FOUND_TABLES;
+	if (plugin->found == FOUND_TABLES)
 		tell_changes(plugin);
-	if (plugin->discovered && plugin->repairer)
+	if (plugin->found == FOUND_TABLES && plugin->repairer)
 		repairer_prepare(plugin->repairer, &plugin->view);
 	plugin->milliseconds += wait_clock_ms() - start;
 }
@@ -682,6 +686,7 @@ static void commit_view(struct plugin *plugin)
 /* Another engine routes, and its blocks are out. */
 static void leave_tables(struct plugin *plugin)
 {
+	set_phase(plugin, PHASE_ROUTING);
 	if (!plugin->repairer)
 		return;
 	repairer_void(plugin->repairer);
@@ -693,19 +698,17 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 	struct plugin_run *run = &plugin->run;
 	struct glance *glance = &plugin->glance;
 	osm_subn_t *subn = &plugin->osm->subn;
-	bool known, found = plugin->discovered;
+	bool known, found = has_found(plugin, FOUND_TABLES);
 	int rc = 0;
 
-	if (plugin->failure.text[0]) {
+	if (has_found(plugin, FOUND_FAILURE)) {
 		*err = plugin->failure;
 		return -ENOENT;
 	}
 	rc = check_options(plugin, err);
 	if (rc)
 		return rc;
-	known = (plugin->discovered && glance_is_unchanged(glance, subn)) ||
-		glance_look(glance, subn);
-	plugin->discovered = false;
+	known = (found && glance_is_unchanged(glance, subn)) || glance_look(glance, subn);
 	*run = (struct plugin_run){.recomputed = !known || !is_as_expected(plugin),
 				   .ahead = plugin->ahead};
 	plugin->ahead = (struct ahead){.sent = 0};
@@ -736,12 +739,14 @@ int sweep_build_tables(struct plugin *plugin)
 	double elapsed, start = wait_clock_ms();
 
 	plugin->asked = true;
-	if (plugin->config.shadow)
+	if (plugin->config.shadow) {
+		set_phase(plugin, PHASE_ROUTING);
 		return -1;
+	}
 	if (plugin->repairer)
 		repairer_halt(plugin->repairer);
 	merge_failed(plugin);
-	if (!plugin->discovered) {
+	if (!has_found(plugin, FOUND_TABLES)) {
 		take_drains(plugin, false);
 		take_balance(plugin);
 	}
@@ -759,7 +764,7 @@ int sweep_build_tables(struct plugin *plugin)
 	plugin->run.locked_ms = plugin->locked_ms + elapsed;
 	plugin->run.milliseconds = plugin->milliseconds + elapsed;
 	plugin->locked_ms = plugin->milliseconds = 0;
-	plugin->run.pending = true;
+	plugin->run.ours = true;
 	commit_view(plugin);
 	return 0;
 }
@@ -804,7 +809,7 @@ static void finish_run(struct plugin *plugin, uint64_t missing)
 		.milliseconds = run->milliseconds,
 	};
 
-	run->pending = false;
+	run->ours = false;
 	tell_ahead(plugin);
 	tell_run(plugin, done.acked);
 	if (plugin->state)
@@ -816,7 +821,7 @@ static void finish_pending(struct plugin *plugin)
 {
 	uint64_t missing = 0;
 
-	if (!plugin->run.pending)
+	if (!plugin->run.ours)
 		return;
 	if (plugin->run.written.sent) {
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
@@ -940,15 +945,14 @@ static void run_shadow(struct plugin *plugin)
 
 void sweep_routed(struct plugin *plugin)
 {
+	set_phase(plugin, PHASE_LINKS);
 	if (plugin->config.shadow) {
 		watch_over(plugin->watch, &plugin->roles);
 		run_shadow(plugin);
 		return;
 	}
-	set_phase(plugin, PHASE_LINKS);
-	forget_discovery(plugin);
 	offer_view(plugin);
-	if (plugin->repairer && plugin->run.pending && plugin->run.written.withheld)
+	if (plugin->repairer && plugin->run.ours && plugin->run.written.withheld)
 		repairer_resend(plugin->repairer);
 	finish_pending(plugin);
 	note_engine(plugin);
