@@ -298,8 +298,12 @@ static void end_turn(struct work *work, uint32_t turn)
 /* A block that others go before, see order.h, goes when nothing is out any more. */
 static bool is_early(const struct work *work, uint32_t turn)
 {
-	return work->sending && work->blocks[work->turns[turn]].turn &&
-	       (turn != work->next || work->out);
+	const struct pm_order_block *block;
+
+	if (!work->sending)
+		return false;
+	block = &work->blocks[work->turns[turn]];
+	return (block->turn | block->detour) && (turn != work->next || work->out);
 }
 
 /*

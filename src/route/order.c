@@ -31,6 +31,19 @@ static enum pm_direction direction_of(const struct pm_plan *plan, uint32_t sw,
 		       : PM_DARK;
 }
 
+/* Whether an entry leads to its place by no up-then-down path. */
+static bool is_detour(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+		      uint8_t num)
+{
+	const struct pm_node *n = route_node(routes, sw);
+	uint32_t to = routes->to[lid].sw, port = n->first_port + num;
+
+	if (to == PM_NONE || to == sw || !num || num > n->num_ports ||
+	    route_far_switch(routes, port) == PM_NONE)
+		return false;
+	return !pm_bits_test(route_reach_over(routes, &routes->now, port), to);
+}
+
 bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t number,
 		      const uint8_t *held, struct pm_order_block *block)
 {
@@ -50,6 +63,8 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 		if (wanted[i] == PM_LFT_KEEP || wanted[i] == held[i])
 			continue;
 		block->differ |= bit;
+		if (is_detour(routes, sw, number * PM_LFT_BLOCK + i, wanted[i]))
+			block->detour |= bit;
 		if ((!held[i] || direction_of(routes->plan, sw, held[i]) == PM_DOWN) &&
 		    direction_of(routes->plan, sw, wanted[i]) == PM_UP)
 			block->turn |= bit;
@@ -219,19 +234,57 @@ static int list_senders(struct places *places, uint32_t sw, uint32_t lid)
 	return 0;
 }
 
+/* The first block, or PM_NONE, that a detour meets with an entry for the LID. */
+static uint32_t find_on_detour(const struct places *places, uint32_t sw, uint32_t lid)
+{
+	const struct pm_routes *routes = places->routes;
+	uint32_t block = PM_NONE;
+
+	for (uint32_t hops = 0; hops < routes->num_switches && block == PM_NONE; hops++) {
+		const struct pm_node *n = route_node(routes, sw);
+		uint8_t num = route_table(routes, sw)[lid];
+
+		if (!num || num > n->num_ports)
+			return PM_NONE;
+		sw = route_far_switch(routes, n->first_port + num);
+		if (sw == PM_NONE)
+			return PM_NONE;
+		block = find_block(places, sw, lid);
+	}
+	return block;
+}
+
+static int list_on_detour(struct places *places, uint32_t sw, uint32_t lid)
+{
+	uint32_t block = find_on_detour(places, sw, lid);
+
+	if (block == PM_NONE)
+		return 0;
+	if (pm_grow(&places->before, &places->before_room, places->num_before + 1,
+		    sizeof(*places->before)))
+		return -ENOMEM;
+	places->before[places->num_before++] = block;
+	return 0;
+}
+
 static int list_before(struct places *places)
 {
+	int rc = 0;
+
 	for (uint32_t i = 0; i < places->num; i++) {
 		const struct pm_order_block *b = &places->blocks[i];
+		uint32_t lid = b->number * PM_LFT_BLOCK;
 
 		places->first[i] = places->num_before;
-		for (uint32_t bit = 0; bit < PM_LFT_BLOCK && b->turn >> bit; bit++)
-			if (b->turn >> bit & 1 &&
-			    list_senders(places, b->sw, b->number * PM_LFT_BLOCK + bit))
-				return -ENOMEM;
+		for (uint64_t bits = b->turn; bits && !rc; bits &= bits - 1)
+			rc = list_senders(places, b->sw,
+					  lid + (uint32_t)__builtin_ctzll(bits));
+		for (uint64_t bits = b->detour; bits && !rc; bits &= bits - 1)
+			rc = list_on_detour(places, b->sw,
+					    lid + (uint32_t)__builtin_ctzll(bits));
 	}
 	places->first[places->num] = places->num_before;
-	return 0;
+	return rc;
 }
 
 /* Puts a block behind those that go before it; returns how many could not. */
@@ -345,7 +398,7 @@ int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
 		return rc;
 	qsort(blocks, num, sizeof(*blocks), compare_paths);
 	for (uint32_t i = 0; i < num; i++)
-		turns |= blocks[i].turn != 0;
+		turns |= (blocks[i].turn | blocks[i].detour) != 0;
 	if (!turns)
 		return 0;
 	rc = place_all(&places, waits);

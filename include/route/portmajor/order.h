@@ -13,6 +13,7 @@ struct pm_order_block {
 	uint32_t sw, number;
 	uint64_t differ; /* bit i: the entry of LID 64 x number + i will be another one */
 	uint64_t turn;	 /* of these: it led down, or may have, and will lead up */
+	uint64_t detour; /* of these: it will be by no up-then-down path */
 	uint64_t blank;	 /* it may have led anywhere, and will lead nowhere */
 	uint64_t paths;	 /* that come by over these */
 	uint8_t level;	 /* of the switch */
@@ -37,9 +38,11 @@ struct pm_order_waits {
  * Counts the paths from hosts to LIDs of others that come by over each block's new
  * entries, with the tables of the last update, which was for alive[port], and sorts by
  * that; the same number: by level, highest first, switch and block.
- * But where an entry turns from down to up, whoever may still send down to that switch
+ * But where an entry turns from down to up, a switch that may still send down to that one
  * gets its block before. So no packet on the way there goes down and then up that did not
- * before: there is neither a circle nor a credit loop. That cannot be had where two
+ * before: there is neither a loop nor a credit loop. And where an entry becomes a detour,
+ * which may lead in any direction, the first switch on it whose entry changes, too, gets
+ * its block before: the detour leads to new entries alone. Neither can be had where two
  * blocks would each have to go before the other. -ENOMEM, and the order is some other
  * one. Cost: of each entry that differs O(1) on leaves, above O(ports of the switches
  * below that send to it); of each that turns O(ports of the switch).
