@@ -186,7 +186,7 @@ class Director(DrainCase):
         self.assertEqual(self.run_it("drain"), "")
 
     def test_chassis(self):
-        event = self.change("drain", "s1-*")
+        self.change("drain", "s1-*")
         self.assertRegex(self.told, r"^drained \d+ switches \(s1-line0, ")
         self.assertEqual([self.entries(f"leaf{leaf}", 20) for leaf in (0, 5, 35)], [0, 0, 0])
         self.assertEqual(self.lab.walk("--from-all")["sm"], 0)
@@ -241,7 +241,7 @@ class Director(DrainCase):
             other.replace(self.drained)
             self.run_it("drain", "--wait", 60)
 
-        event = self.replayed("swap", swap)
+        self.replayed("swap", swap)
         self.assertRegex(self.told, r"^drained 3 switches .*; undrained 3 sw")
         self.assertEqual(self.entries("leaf5", 21), 0)
         self.change("undrain", "--all")

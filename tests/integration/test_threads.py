@@ -101,13 +101,22 @@ class Threads(labtest.Folders):
             self.settle(osm, lambda: self.fabric.back(cable))
         osm.wait_log("flapping: 1 links kept out[^$]*flapping: 0 links kept out", before)
 
+    def operate(self, *args):
+        """Runs portmajor as the operator of this OpenSM."""
+        done = subprocess.run([pmlab.CLI, *args], capture_output=True, text=True, check=False,
+                              env={**os.environ, "OSM_CACHE_DIR": str(self.folder)})
+        self.assertLess(done.returncode, 2, done.stderr)
+
     def much_at_a_time(self, osm, switches):
         """Losses, returns, traps, sweeps and a log that is opened anew, not waited for."""
+        self.operate("drain", "sw2-0")
         for switch in switches:
             self.fabric.lose(switch)
             self.wire.storm(50, range(1, 17))
             osm.hup()
         osm.process.send_signal(signal.SIGUSR1)
+        self.operate("undrain", "--all")
+        self.operate("rebalance")
         for switch in switches:
             self.fabric.back(switch)
             osm.hup()
@@ -158,6 +167,8 @@ class Threads(labtest.Folders):
                             attr=ATTR_PORT_INFO)
         self.fabric.back(lost)
         self.check_ended_at(lambda osm: self.fabric.lose(lost), method="set",
+                            attr=simlab.ATTR_LFT)
+        self.check_ended_at(lambda osm: self.operate("drain", "sw2-0"), method="set",
                             attr=simlab.ATTR_LFT)
         self.check_reports()
 

@@ -7,7 +7,8 @@
  *
  * The program is linked with --wrap for pthread_create, fsync, wait_clock_ms,
  * wait_until, wait_briefly and all of worker.h: a worker's round is made where it is
- * poked, but the repairer's at the end of a sweep. Allocations of threads other than main's are spared.
+ * poked, but the repairer's at the end of a sweep. Allocations of threads other than
+ * main's are spared.
  */
 #ifndef TESTS_SUBNET_H
 #define TESTS_SUBNET_H
