@@ -223,7 +223,6 @@ class Player(contextlib.ExitStack):
     def _back(self, target):
         return self._change("back", target)
 
-
     # ---- the wire stops
 
     def _rule_of(self, moment):
@@ -315,7 +314,7 @@ class Player(contextlib.ExitStack):
             getattr(self.wire, action)(way, **when)
 
         def fail():
-            if moment.first != moment.subject:
+            if moment.first not in self._down:
                 self._lose(moment.first)
 
         if moment.phase == "idle":
