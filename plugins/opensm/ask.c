@@ -286,14 +286,15 @@ struct run {
 	struct ask *ask;
 	const struct ask_batch *batch;
 	struct ask_count *count;
-	uint32_t next; /* to be sent */
-	bool over;     /* no more are */
+	uint32_t next;	/* to be sent */
+	uint32_t ahead; /* that may wait in OpenSM's queue at present */
+	bool over;	/* no more are */
 };
 
 static uint32_t window(const struct run *run)
 {
 	uint32_t wire = run->ask->osm->subn.opt.max_wire_smps;
-	uint32_t most = (wire ? wire : 1) + run->batch->ahead;
+	uint32_t most = (wire ? wire : 1) + run->ahead;
 
 	return most < SLOTS ? most : SLOTS;
 }
@@ -397,6 +398,15 @@ static void fill_wire(struct run *run)
 	}
 }
 
+/* How many may wait in OpenSM's queue after this. */
+static void adapt(struct run *run, enum ask_outcome outcome)
+{
+	if (outcome == ASK_SILENT)
+		run->ahead = run->batch->ahead;
+	else if (run->ahead < run->batch->ahead_most)
+		run->ahead++;
+}
+
 /* Takes what has come back; how many that were. */
 static uint32_t take_answers(struct run *run)
 {
@@ -416,6 +426,7 @@ static uint32_t take_answers(struct run *run)
 		if (!slot.out || !slot.done)
 			continue;
 		taken++;
+		adapt(run, slot.outcome);
 		run->count->silent += slot.outcome == ASK_SILENT;
 		run->count->refused += slot.outcome == ASK_REFUSED;
 		run->over |= !run->batch->take(
@@ -433,11 +444,35 @@ static bool any_done(const struct ask *ask)
 	return false;
 }
 
-/* Waits until something has come back, or nothing will any more: false. */
-static bool wait_for_answer(const struct run *run)
+/* Whether one of ours is in a queue of OpenSM's. With vl15's lock held. */
+static bool is_in(const struct ask *ask, cl_qlist_t *queue)
+{
+	cl_list_item_t *item = cl_qlist_head(queue);
+
+	for (; item != cl_qlist_end(queue); item = cl_qlist_next(item))
+		for (uint32_t i = 0; i < SLOTS; i++)
+			if (ask->slots[i].out && !ask->slots[i].given_up &&
+			    is_slot((const osm_madw_t *)item, i, ask->slots[i].serial))
+				return true;
+	return false;
+}
+
+/* Whether some SMP of the batch has not gone to the wire yet. */
+static bool any_queued(const struct run *run)
+{
+	osm_vl15_t *vl15 = &run->ask->osm->vl15;
+	bool queued;
+
+	cl_spinlock_acquire(&vl15->lock);
+	queued = is_in(run->ask, &vl15->ufifo) || is_in(run->ask, &vl15->rfifo);
+	cl_spinlock_release(&vl15->lock);
+	return queued;
+}
+
+/* Waits until something has come back, or for so long; whether something has. */
+static bool wait_until_done(const struct run *run, double end)
 {
 	struct ask *ask = run->ask;
-	double end = wait_clock_ms() + run->batch->total_ms + SLACK_MS;
 	bool any;
 
 	pthread_mutex_lock(&ask->signal.lock);
@@ -445,6 +480,20 @@ static bool wait_for_answer(const struct run *run)
 		wait_briefly(&ask->signal, end - wait_clock_ms());
 	any = any_done(ask);
 	pthread_mutex_unlock(&ask->signal.lock);
+	return any;
+}
+
+/* The same until nothing will come back any more. */
+static bool wait_for_answer(const struct run *run)
+{
+	double start = wait_clock_ms();
+	bool any, queued;
+
+	do {
+		any = wait_until_done(run,
+				      wait_clock_ms() + run->batch->total_ms + SLACK_MS);
+		queued = !any && !osm_exit_flag && any_queued(run);
+	} while (queued && wait_clock_ms() < start + ASK_QUEUED_MS);
 	return any;
 }
 
@@ -496,7 +545,7 @@ static uint32_t num_out(struct ask *ask)
 
 void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *count)
 {
-	struct run run = {ask, batch, count, 0, false};
+	struct run run = {ask, batch, count, 0, batch->ahead, false};
 
 	for (;;) {
 		run.over |= osm_exit_flag || run.next == batch->num;

@@ -70,10 +70,13 @@ enum ask_make {
 /* SMPs that are sent as fast as the wire takes them, in this order. */
 struct ask_batch {
 	uint32_t num;
-	uint32_t ahead;	   /* how many may wait in OpenSM's queue for the wire */
-	uint32_t total_ms; /* after which an SMP counts as silent, retries included */
-	bool exclusive;	   /* how osm->lock is held in make() */
-	bool urgent;	   /* they pass what waits in OpenSM's queue for the wire */
+	uint32_t ahead; /* how many may wait in OpenSM's queue for the wire at first */
+	uint32_t ahead_most; /* more with each answer, up to this, and as few as at first
+			      * after a silence: answers may wait behind others in
+			      * OpenSM's dispatcher, when the wire is free already */
+	uint32_t total_ms;   /* after which an SMP counts as silent, retries included */
+	bool exclusive;	     /* how osm->lock is held in make() */
+	bool urgent;	     /* they pass what waits in OpenSM's queue for the wire */
 	void *context;
 	/* Fills *smp, which is zero, with osm->lock held. */
 	enum ask_make (*make)(void *context, uint32_t index, struct ask_smp *smp);
@@ -99,8 +102,10 @@ void ask_stop(struct ask *ask);
 
 /*
  * Sends a batch and adds to *count. On one thread at a time, with no lock held. Returns
- * at the latest total_ms and a tenth of a second after the last SMP was sent.
+ * at the latest total_ms and a tenth of a second after the last SMP went to the wire, for
+ * which it waits ASK_QUEUED_MS at most: questions to dead switches may hold all of it.
  */
+#define ASK_QUEUED_MS 5000
 void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *count);
 
 /*

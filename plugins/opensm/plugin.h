@@ -177,6 +177,7 @@ struct plugin {
 	enum plugin_found found;
 	struct pm_error failure; /* FOUND_FAILURE */
 	struct ahead ahead;	 /* FOUND_TABLES: what was sent since */
+	bool merged;		 /* in the callback: a failure found since */
 	struct plugin_run run;
 	struct glance glance; /* what OpenSM has, and what the tables were made for */
 	bool covered; /* plan and LIDs are those for what the glance has learnt, .. */

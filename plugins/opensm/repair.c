@@ -31,6 +31,7 @@
  */
 #define BLOCKS_AHEAD 4
 #define BLOCKS_AHEAD_BESIDE 16
+#define MOST_AHEAD 100 /* of 265 us each: a reply of OpenSM's waits 27 ms behind them */
 
 struct repair {
 	struct wait_signal signal;
@@ -55,7 +56,7 @@ struct work {
 	struct pm_locate *locate;
 	uint8_t *alive;
 	double start, first_trap, first_set; /* moments, ms; 0: there was none */
-	double in_vain;			     /* ms */
+	double aside;			     /* ms that are not in the budget */
 	uint32_t traps, lost, looks;
 	struct ask_count questions, sets;
 	uint32_t most_missing; /* blocks, then this batch ends */
@@ -66,9 +67,9 @@ struct work {
 	struct pm_order_block *blocks; /* to be sent */
 	uint32_t num_blocks, blocks_room;
 	bool sending; /* these, not questions */
-	uint32_t out; /* blocks that are not answered yet */
 	struct pm_order_waits waits;
 	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
+	uint8_t *over;	    /* [block] left out, or it has come back */
 	uint32_t postponed; /* of these, in the last batch */
 	uint32_t unordered; /* their forced, summed up */
 	/* Of the one or the other: places, those not sent yet from `next` on; and by
@@ -167,7 +168,7 @@ static bool is_over(const struct work *work)
 
 	return osm_exit_flag ||
 	       work->on->sender->osm->subn.sm_state != IB_SMINFO_STATE_MASTER ||
-	       spent - work->in_vain > budget || is_halted(work);
+	       spent - work->aside > budget || is_halted(work);
 }
 
 /* Waits until the burst of traps pauses. */
@@ -213,7 +214,7 @@ static uint32_t take_traps(struct work *work)
 	return num;
 }
 
-/* A repair was halted before it found what they tell of: the next one is to take them. */
+/* What they tell of was not found: the next repair is to take them. */
 static void leave_traps(struct work *work)
 {
 	struct repair *repair = work->repair;
@@ -295,15 +296,11 @@ static void end_turn(struct work *work, uint32_t turn)
 	work->turns[work->next++] = item;
 }
 
-/* A block that others go before, see order.h, goes when nothing is out any more. */
+/* A block that others go before, see order.h, goes when these are over. */
 static bool is_early(const struct work *work, uint32_t turn)
 {
-	const struct pm_order_block *block;
-
-	if (!work->sending)
-		return false;
-	block = &work->blocks[work->turns[turn]];
-	return (block->turn | block->detour) && (turn != work->next || work->out);
+	return work->sending &&
+	       pm_order_is_early(&work->waits, work->turns[turn], work->over);
 }
 
 /*
@@ -409,7 +406,7 @@ static bool take_answer(void *context, const struct ask_answer *answer)
 	return means != PM_NO_ANSWER && !is_over(work);
 }
 
-/* Sends a batch; waiting in vain is not in the budget. */
+/* Sends a batch; waiting in vain, and sending what was found, are not in the budget. */
 static void run_batch(struct work *work, const struct ask_batch *batch,
 		      struct ask_count *count)
 {
@@ -417,8 +414,8 @@ static void run_batch(struct work *work, const struct ask_batch *batch,
 	double start = wait_clock_ms();
 
 	ask_run(work->on->sender->ask, batch, count);
-	if (count->silent > silent)
-		work->in_vain += wait_clock_ms() - start;
+	if (count->silent > silent || work->sending)
+		work->aside += wait_clock_ms() - start;
 }
 
 static void ask_all(struct work *work, uint32_t num)
@@ -429,6 +426,7 @@ static void ask_all(struct work *work, uint32_t num)
 	}
 	run_batch(work,
 		  &(struct ask_batch){.num = num,
+				      .ahead_most = MOST_AHEAD,
 				      .total_ms = SILENT_MS,
 				      .urgent = work->on->urgent,
 				      .context = work,
@@ -491,7 +489,7 @@ static uint32_t block_switch(const struct work *work, uint32_t block)
 
 static void skip_block(struct work *work, uint32_t block)
 {
-	work->unset[block] = 1;
+	work->unset[block] = work->over[block] = 1;
 }
 
 static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
@@ -504,7 +502,6 @@ static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *s
 
 	if (made != ASK_SEND)
 		return made;
-	work->out++;
 	if (!work->first_set)
 		work->first_set = wait_clock_ms();
 	block = &work->blocks[work->sent[index]];
@@ -529,9 +526,9 @@ static bool take_acknowledgement(void *context, const struct ask_answer *answer)
 	bool answered = answer->outcome == ASK_ANSWERED;
 	uint32_t block = work->sent[answer->index];
 
-	work->out--;
 	work->acked += answered;
 	work->unset[block] = !answered;
+	work->over[block] = 1;
 	pm_locate_told(work->locate, block_switch(work, block), answered);
 	return num_missing(work) < work->most_missing;
 }
@@ -554,9 +551,10 @@ static int order_blocks(struct work *work)
 {
 	uint32_t num = work->num_blocks;
 
-	work->unset = calloc(num, 1);
+	work->unset = calloc(2u * num, 1);
 	if (!work->unset || deal_turns(work, num))
 		return -ENOMEM;
+	work->over = work->unset + num;
 	return pm_order_sort(work->view->routes, work->view->alive, work->blocks, num,
 			     &work->waits);
 }
@@ -567,7 +565,7 @@ static void send_in_order(struct work *work)
 
 	work->unordered += work->waits.forced;
 	work->sending = true;
-	work->out = work->postponed = 0;
+	work->postponed = 0;
 	work->most_missing = num_missing(work) + MOST_SETS_SILENT;
 	work->delta.bound += work->listed.bound;
 	work->delta.switches += work->listed.switches;
@@ -575,6 +573,7 @@ static void send_in_order(struct work *work)
 		  &(struct ask_batch){.num = num,
 				      .ahead = work->on->urgent ? BLOCKS_AHEAD_BESIDE
 								: BLOCKS_AHEAD,
+				      .ahead_most = MOST_AHEAD,
 				      .total_ms = SILENT_MS,
 				      .exclusive = true,
 				      .urgent = work->on->urgent,
@@ -724,6 +723,7 @@ static void describe(const struct work *work, const uint8_t *before,
 					: 0,
 		.milliseconds = work->traps ? wait_clock_ms() - work->first_trap : 0,
 		.halted = is_halted(work),
+		.silences = work->questions.silent + work->sets.silent,
 		.gave_up = work->gave_up,
 	};
 	pm_change_describe(work->plan, before, work->view->seen, done->change,
@@ -758,10 +758,10 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	work->start = wait_clock_ms();
 	memcpy(before, view->seen, num);
 	look_around(work, &err);
-	if (is_halted(work)) {
-		leave_traps(work);
+	if (is_halted(work))
 		work->gave_up = "its tables are due";
-	}
+	if (work->gave_up)
+		leave_traps(work);
 	describe(work, before, done);
 out:
 	if (work) {

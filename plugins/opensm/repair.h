@@ -50,7 +50,8 @@ struct repaired {
 	uint32_t unordered;  /* forced, see pm_order_sort */
 	double first_set_ms; /* from the first trap to the first Set */
 	double milliseconds; /* from there to the last answer */
-	bool halted;	     /* what its traps tell of is not dealt with */
+	bool halted;	     /* it had to end */
+	uint32_t silences;   /* SMPs without an answer */
 	const char *gave_up; /* why something is left to the sweep, or NULL */
 };
 
@@ -74,8 +75,8 @@ void repair_skip(struct repair *repair, uint32_t num);
 bool repair_take_overflow(struct repair *repair, uint64_t *dropped);
 
 /*
- * Repairs what traps tell of; false: there were none. One that is halted leaves its traps
- * for the next. On one thread at a time.
+ * Repairs what traps tell of; false: there were none. One that gives up leaves its traps
+ * for the next, but for those of which it has found the failure. On one thread at a time.
  */
 bool repair_run(struct repair *repair, const struct repair_subject *subject,
 		struct repaired *done);

@@ -112,12 +112,15 @@ static bool may_repair(const struct plugin *plugin)
 	       plugin->view.detours.sm != PM_NONE;
 }
 
-/* Hands the view over; it is void only for want of memory. */
-static void commit(struct plugin *plugin)
+/* Hands the view over; it is void, and this false, only for want of memory. */
+static bool commit(struct plugin *plugin)
 {
-	if (!repairer_commit(plugin->repairer, &plugin->view))
+	bool valid = repairer_commit(plugin->repairer, &plugin->view);
+
+	if (!valid)
 		say(&plugin->osm->log, OSM_LOG_INFO,
 		    ": out of memory: no early repair, and drains wait for a sweep");
+	return valid;
 }
 
 /* Hands the view over if the repairer has none, with no lock held. */
@@ -648,14 +651,36 @@ static int give_way(struct plugin *plugin, struct pm_error *err)
 }
 
 /*
- * OpenSM sends what differs but the blocks that Sets of ours are out for. Where it sends
- * everything, to whatever the switches hold, the record does not follow late answers.
+ * OpenSM's Sets are out from now on. Where it writes all tables, nothing is known of any
+ * before they have been answered: the repairer's view is void, and this false.
  */
-static void write_tables(struct plugin *plugin)
+static bool commit_view(struct plugin *plugin)
+{
+	const osm_subn_t *subn = &plugin->osm->subn;
+
+	set_phase(plugin, PHASE_ROUTING);
+	if (!plugin->repairer)
+		return false;
+	if (subn->need_update || subn->sm_state != IB_SMINFO_STATE_MASTER ||
+	    plugin->view.detours.sm == PM_NONE) {
+		repairer_void(plugin->repairer);
+		return false;
+	}
+	return commit(plugin);
+}
+
+/*
+ * OpenSM sends what differs but the blocks that Sets of ours are out for. What is for a
+ * failure that was found since discovery is not in the steps that were sent before
+ * (ahead.h), and could loop in OpenSM's order: it is sent by the repairer, in its own.
+ * Where OpenSM sends everything, to whatever the switches hold, the record does not
+ * follow late answers.
+ */
+static void write_tables(struct plugin *plugin, bool valid)
 {
 	osm_subn_t *subn = &plugin->osm->subn;
 	struct ask_block blocks[ASK_SLOTS];
-	struct tables_withheld withheld = {blocks, 0};
+	struct tables_withheld withheld = {blocks, 0, plugin->merged && valid};
 
 	if (plugin->ask && subn->need_update)
 		ask_disown(plugin->ask);
@@ -663,24 +688,6 @@ static void write_tables(struct plugin *plugin)
 		withheld.num = ask_list_out(plugin->ask, blocks);
 	tables_write(&plugin->tables, subn, plugin->planning.plan, plugin->view.routes,
 		     &plugin->stale, &withheld, &plugin->run.written);
-}
-
-/*
- * OpenSM's Sets are out from now on. Where it writes all tables, nothing is known of any
- * before they have been answered.
- */
-static void commit_view(struct plugin *plugin)
-{
-	const osm_subn_t *subn = &plugin->osm->subn;
-
-	set_phase(plugin, PHASE_ROUTING);
-	if (!plugin->repairer)
-		return;
-	if (subn->need_update || subn->sm_state != IB_SMINFO_STATE_MASTER ||
-	    plugin->view.detours.sm == PM_NONE)
-		repairer_void(plugin->repairer);
-	else
-		commit(plugin);
 }
 
 /* Another engine routes, and its blocks are out. */
@@ -727,7 +734,7 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 	tell_stale(plugin);
 	run->stale = plugin->stale.num;
 	run->loops = plugin->stale.loops;
-	write_tables(plugin);
+	write_tables(plugin, commit_view(plugin));
 	pm_stale_free(&plugin->stale);
 	view_written(&plugin->view);
 	return 0;
@@ -745,7 +752,7 @@ int sweep_build_tables(struct plugin *plugin)
 	}
 	if (plugin->repairer)
 		repairer_halt(plugin->repairer);
-	merge_failed(plugin);
+	plugin->merged = merge_failed(plugin);
 	if (!has_found(plugin, FOUND_TABLES)) {
 		take_drains(plugin, false);
 		take_balance(plugin);
@@ -765,7 +772,8 @@ int sweep_build_tables(struct plugin *plugin)
 	plugin->run.milliseconds = plugin->milliseconds + elapsed;
 	plugin->locked_ms = plugin->milliseconds = 0;
 	plugin->run.ours = true;
-	commit_view(plugin);
+	if (plugin->repairer && plugin->run.written.withheld)
+		repairer_resend(plugin->repairer);
 	return 0;
 }
 
@@ -952,8 +960,6 @@ void sweep_routed(struct plugin *plugin)
 		return;
 	}
 	offer_view(plugin);
-	if (plugin->repairer && plugin->run.ours && plugin->run.written.withheld)
-		repairer_resend(plugin->repairer);
 	finish_pending(plugin);
 	note_engine(plugin);
 	tell_changes(plugin);

@@ -287,6 +287,9 @@ static void keep_to_room(osm_switch_t *sw)
  */
 static void withhold(const osm_subn_t *subn, const struct tables_withheld *withheld)
 {
+	FOR_EACH_SWITCH(sw, subn)
+	if (withheld->all && !sw->need_update)
+		memcpy(sw->new_lft, sw->lft, sw->lft_size);
 	for (uint32_t i = 0; i < withheld->num; i++) {
 		osm_switch_t *sw = osm_get_switch_by_guid(subn, withheld->blocks[i].guid);
 		size_t at = (size_t)withheld->blocks[i].number * PM_LFT_BLOCK;
@@ -365,7 +368,7 @@ void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan 
 	uint32_t at = 0, low_at = 0;
 
 	*written = (struct tables_written){.max_block = most_blocks(subn),
-					   .withheld = withheld->num};
+					   .withheld = withheld->num + withheld->all};
 	FOR_EACH_SWITCH(sw, subn)
 	{
 		const struct tables_seen *seen = find_seen(tables, &at, key_of(sw));

@@ -59,10 +59,11 @@ struct tables_written {
 	uint32_t max_block;
 };
 
-/* Blocks that Sets of ours are out for: OpenSM must not send them. Borrowed. */
+/* Blocks that we send: OpenSM must not. Borrowed. */
 struct tables_withheld {
 	const struct ask_block *blocks;
 	uint32_t num;
+	bool all; /* and whatever else differs but in tables that are written whole */
 };
 
 /* Notes whose tables are intact; right after discovery only. No memory: none are. */

@@ -31,9 +31,9 @@ static enum pm_direction direction_of(const struct pm_plan *plan, uint32_t sw,
 		       : PM_DARK;
 }
 
-/* Whether an entry leads to its place by no up-then-down path. */
-static bool is_detour(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
-		      uint8_t num)
+/* Whether an entry leads to its place by no up-then-down path of these. */
+static bool is_detour(const struct pm_routes *routes, const struct pm_reach *reach,
+		      uint32_t sw, uint32_t lid, uint8_t num)
 {
 	const struct pm_node *n = route_node(routes, sw);
 	uint32_t to = routes->to[lid].sw, port = n->first_port + num;
@@ -41,7 +41,7 @@ static bool is_detour(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 	if (to == PM_NONE || to == sw || !num || num > n->num_ports ||
 	    route_far_switch(routes, port) == PM_NONE)
 		return false;
-	return !pm_bits_test(route_reach_over(routes, &routes->now, port), to);
+	return !pm_bits_test(route_reach_over(routes, reach, port), to);
 }
 
 bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t number,
@@ -63,7 +63,10 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 		if (wanted[i] == PM_LFT_KEEP || wanted[i] == held[i])
 			continue;
 		block->differ |= bit;
-		if (is_detour(routes, sw, number * PM_LFT_BLOCK + i, wanted[i]))
+		if (is_detour(routes, &routes->now, sw, number * PM_LFT_BLOCK + i,
+			      wanted[i]) ||
+		    is_detour(routes, &routes->whole, sw, number * PM_LFT_BLOCK + i,
+			      held[i]))
 			block->detour |= bit;
 		if ((!held[i] || direction_of(routes->plan, sw, held[i]) == PM_DOWN) &&
 		    direction_of(routes->plan, sw, wanted[i]) == PM_UP)
@@ -234,8 +237,9 @@ static int list_senders(struct places *places, uint32_t sw, uint32_t lid)
 	return 0;
 }
 
-/* The first block, or PM_NONE, that a detour meets with an entry for the LID. */
-static uint32_t find_on_detour(const struct places *places, uint32_t sw, uint32_t lid)
+/* The first block, or PM_NONE, that an entry's packets meet with another one for the LID.
+ */
+static uint32_t find_met(const struct places *places, uint32_t sw, uint32_t lid)
 {
 	const struct pm_routes *routes = places->routes;
 	uint32_t block = PM_NONE;
@@ -254,9 +258,9 @@ static uint32_t find_on_detour(const struct places *places, uint32_t sw, uint32_
 	return block;
 }
 
-static int list_on_detour(struct places *places, uint32_t sw, uint32_t lid)
+static int list_met(struct places *places, uint32_t sw, uint32_t lid)
 {
-	uint32_t block = find_on_detour(places, sw, lid);
+	uint32_t block = find_met(places, sw, lid);
 
 	if (block == PM_NONE)
 		return 0;
@@ -280,8 +284,8 @@ static int list_before(struct places *places)
 			rc = list_senders(places, b->sw,
 					  lid + (uint32_t)__builtin_ctzll(bits));
 		for (uint64_t bits = b->detour; bits && !rc; bits &= bits - 1)
-			rc = list_on_detour(places, b->sw,
-					    lid + (uint32_t)__builtin_ctzll(bits));
+			rc = list_met(places, b->sw,
+				      lid + (uint32_t)__builtin_ctzll(bits));
 	}
 	places->first[places->num] = places->num_before;
 	return rc;
@@ -385,6 +389,25 @@ static int count_all(const struct pm_routes *routes, const uint8_t *alive,
 	return 0;
 }
 
+/*
+ * Detours may lead in any direction. So all entries of a LID with one are behind what
+ * their packets meet: new entries lead to new ones alone, as in steps.c.
+ */
+static int mark_detours(const struct pm_routes *routes, struct pm_order_block *blocks,
+			uint32_t num)
+{
+	uint64_t *lids = pm_array(routes->stride / PM_LFT_BLOCK, sizeof(*lids));
+
+	if (!lids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < num; i++)
+		lids[blocks[i].number] |= blocks[i].detour;
+	for (uint32_t i = 0; i < num; i++)
+		blocks[i].detour = blocks[i].differ & lids[blocks[i].number];
+	free(lids);
+	return 0;
+}
+
 int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
 		  struct pm_order_block *blocks, uint32_t num,
 		  struct pm_order_waits *waits)
@@ -394,6 +417,8 @@ int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
 	int rc = count_all(routes, alive, blocks, num);
 
 	*waits = (struct pm_order_waits){0};
+	if (!rc)
+		rc = mark_detours(routes, blocks, num);
 	if (rc)
 		return rc;
 	qsort(blocks, num, sizeof(*blocks), compare_paths);
@@ -418,6 +443,17 @@ bool pm_order_is_behind(const struct pm_order_waits *waits, uint32_t block,
 		return false;
 	for (uint32_t i = waits->first[block]; i < waits->first[block + 1]; i++)
 		if (missing[waits->before[i]])
+			return true;
+	return false;
+}
+
+bool pm_order_is_early(const struct pm_order_waits *waits, uint32_t block,
+		       const uint8_t *over)
+{
+	if (!waits->first)
+		return false;
+	for (uint32_t i = waits->first[block]; i < waits->first[block + 1]; i++)
+		if (waits->before[i] < block && !over[waits->before[i]])
 			return true;
 	return false;
 }

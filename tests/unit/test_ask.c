@@ -321,6 +321,10 @@ static int begin(void **state)
 	(void)state;
 	fake.registered = fake.refuse = 0;
 	cl_plock_init(&fake.osm.lock);
+	cl_spinlock_construct(&fake.osm.vl15.lock);
+	cl_spinlock_init(&fake.osm.vl15.lock);
+	cl_qlist_init(&fake.osm.vl15.ufifo);
+	cl_qlist_init(&fake.osm.vl15.rfifo);
 	fake.osm.subn.opt.transaction_retries = RETRIES;
 	fake.osm.subn.opt.max_wire_smps = 4;
 	fake.node.node_info.node_guid = cl_hton64(0x77);

@@ -13,7 +13,8 @@ struct pm_order_block {
 	uint32_t sw, number;
 	uint64_t differ; /* bit i: the entry of LID 64 x number + i will be another one */
 	uint64_t turn;	 /* of these: it led down, or may have, and will lead up */
-	uint64_t detour; /* of these: it will be by no up-then-down path */
+	uint64_t detour; /* of these: it was or will be by no up-then-down path; then of
+			  * LIDs for which any is */
 	uint64_t blank;	 /* it may have led anywhere, and will lead nowhere */
 	uint64_t paths;	 /* that come by over these */
 	uint8_t level;	 /* of the switch */
@@ -40,9 +41,9 @@ struct pm_order_waits {
  * that; the same number: by level, highest first, switch and block.
  * But where an entry turns from down to up, a switch that may still send down to that one
  * gets its block before. So no packet on the way there goes down and then up that did not
- * before: there is neither a loop nor a credit loop. And where an entry becomes a detour,
- * which may lead in any direction, the first switch on it whose entry changes, too, gets
- * its block before: the detour leads to new entries alone. Neither can be had where two
+ * before: there is neither a loop nor a credit loop. And where some entries of a LID are
+ * detours, which may lead in any direction, the next switch that its packets meet and
+ * whose entry changes, too, gets its block before. Neither can be had where two
  * blocks would each have to go before the other. -ENOMEM, and the order is some other
  * one. Cost: of each entry that differs O(1) on leaves, above O(ports of the switches
  * below that send to it); of each that turns O(ports of the switch).
@@ -54,6 +55,13 @@ int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
 /* Whether a block waits for one that is marked in missing[block]. */
 bool pm_order_is_behind(const struct pm_order_waits *waits, uint32_t block,
 			const uint8_t *missing);
+
+/*
+ * Whether a block is not to be sent yet: one that goes before it, and could be placed
+ * before it, is not marked in over[block].
+ */
+bool pm_order_is_early(const struct pm_order_waits *waits, uint32_t block,
+		       const uint8_t *over);
 
 void pm_order_free(struct pm_order_waits *waits);
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define TRANSITION_MS 2000 /* that a routing run waits for the end of a transition */
-#define RETRY_MS 50	   /* after which postponed blocks are tried again, .. */
-#define RETRIES 200	   /* .. so often: what is out comes back sooner */
+#define RETRY_MS 50	   /* after which the rest is tried again, and twice that, .. */
+#define RETRIES 6	   /* .. so often */
 
 enum validity { VOID, VALID, HALTED };
 
@@ -58,8 +58,8 @@ struct repairer {
 	bool adopted;	/* its tables were found in the switches, .. */
 	bool has_grown; /* .. when parts were away that have come since */
 	bool unmeasured;
-	uint32_t retries;
-	double retry_ms; /* 0: nothing is to be tried again */
+	uint32_t retries, traps_left; /* by a repair that gave up */
+	double retry_ms;	      /* 0: nothing is to be tried again */
 };
 
 static void lock(struct repairer *r)
@@ -227,18 +227,39 @@ static int note_failed(void *context)
 	return rc ? rc : transition_mix(&r->transition, &r->view);
 }
 
-/* What could not be sent is sent later: after OpenSM's blocks, or soon. */
-static void note_postponed(struct repairer *r, const struct repaired *done)
+/*
+ * What could not be found or sent is tried again: after OpenSM's blocks, or soon, and
+ * each time later where SMPs of ours are not answered. After some tries it is left to the
+ * sweep, which has been asked for by the same traps.
+ */
+static void note_rest(struct repairer *r, const struct repaired *done)
 {
+	bool rest = done->postponed || done->gave_up, over;
+
+	r->traps_left = repair_count_traps(r->config.repair);
 	lock(r);
+	over = rest && !done->halted && r->retries == RETRIES;
 	r->retry_ms = 0;
 	if (done->postponed && phase_of(r) == PHASE_ROUTING)
 		r->owed = true;
-	else if (done->postponed && r->retries++ < RETRIES)
-		r->retry_ms = wait_clock_ms() + RETRY_MS;
-	else
+	else if (rest && !done->halted && !over)
+		r->retry_ms = wait_clock_ms() + (double)(RETRY_MS << r->retries++);
+	if (!rest || over)
 		r->retries = 0;
 	unlock(r);
+	if (over)
+		repair_skip(r->config.repair, r->traps_left);
+}
+
+/* Whether the last repair gave up, is to be tried again, and nothing new has come. */
+static bool is_early(struct repairer *r)
+{
+	bool waits;
+
+	lock(r);
+	waits = r->retry_ms > wait_clock_ms() && !r->resend;
+	unlock(r);
+	return waits && repair_count_traps(r->config.repair) <= r->traps_left;
 }
 
 static bool take_resend(struct repairer *r)
@@ -246,7 +267,7 @@ static bool take_resend(struct repairer *r)
 	bool resend;
 
 	lock(r);
-	resend = r->resend || (r->retry_ms && wait_clock_ms() >= r->retry_ms);
+	resend = r->resend || (r->retry_ms > 0 && wait_clock_ms() >= r->retry_ms);
 	r->resend = false;
 	unlock(r);
 	return resend;
@@ -255,13 +276,12 @@ static bool take_resend(struct repairer *r)
 /* Repairs once; false: there was nothing to do. */
 static bool repair_once(struct repairer *r, uint32_t wait_ms)
 {
-	const struct repair_subject subject = {
+	struct repair_subject subject = {
 		.sender = &r->sender,
 		.view = &r->view,
 		.budget_ms = r->config.budget_ms,
 		.wait_ms = wait_ms,
 		.urgent = phase_of(r) != PHASE_IDLE,
-		.resend = take_resend(r),
 		.is_halted = is_halted,
 		.take_over = note_failed,
 		.context = r,
@@ -269,11 +289,13 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	enum sweep_phase phase = phase_of(r);
 	struct repaired done;
 
-	if (!r->config.repair || is_halted(r) || look_at_first(r) ||
-	    !repair_run(r->config.repair, &subject, &done))
+	if (!r->config.repair || is_halted(r) || is_early(r) || look_at_first(r))
+		return false;
+	subject.resend = take_resend(r);
+	if (!repair_run(r->config.repair, &subject, &done))
 		return false;
 	r->config.tell_repair(r->config.context, &r->view, phase, &done);
-	note_postponed(r, &done);
+	note_rest(r, &done);
 	/* What failed is failed until a discovery sees it usable, and none may come. */
 	if (done.number && !r->config.osm->subn.opt.sweep_on_trap)
 		ask_for_sweep(r);
