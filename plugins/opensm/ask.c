@@ -11,6 +11,7 @@
 #define MARK 0x706d /* in context fields that OpenSM itself sets to 0 or 1 */
 #define SLOTS ASK_SLOTS
 #define SLACK_MS 100
+#define SLICE_MS 20 /* after which OpenSM's queue is looked at */
 /* OpenSM gives back whatever it was handed, in seconds; this is for its defects. */
 #define GONE_MS 60000
 
@@ -444,6 +445,16 @@ static bool any_done(const struct ask *ask)
 	return false;
 }
 
+static uint32_t num_out(struct ask *ask)
+{
+	uint32_t out;
+
+	pthread_mutex_lock(&ask->signal.lock);
+	out = ask->out;
+	pthread_mutex_unlock(&ask->signal.lock);
+	return out;
+}
+
 /* Whether one of ours is in a queue of OpenSM's. With vl15's lock held. */
 static bool is_in(const struct ask *ask, cl_qlist_t *queue)
 {
@@ -483,17 +494,22 @@ static bool wait_until_done(const struct run *run, double end)
 	return any;
 }
 
-/* The same until nothing will come back any more. */
+/* The same until nothing will come back any more; time in OpenSM's queue is added. */
 static bool wait_for_answer(const struct run *run)
 {
-	double start = wait_clock_ms();
-	bool any, queued;
+	double left = run->batch->total_ms + SLACK_MS, start;
+	double held = 0;
+	bool any = false;
 
-	do {
-		any = wait_until_done(run,
-				      wait_clock_ms() + run->batch->total_ms + SLACK_MS);
-		queued = !any && !osm_exit_flag && any_queued(run);
-	} while (queued && wait_clock_ms() < start + ASK_QUEUED_MS);
+	while (!any && left > 0 && num_out(run->ask) && !osm_exit_flag) {
+		start = wait_clock_ms();
+		any = wait_until_done(run, start + SLICE_MS);
+		if (!any && held < ASK_QUEUED_MS && any_queued(run))
+			held += wait_clock_ms() - start;
+		else
+			left -= wait_clock_ms() - start;
+	}
+	run->count->held_ms += held;
 	return any;
 }
 
@@ -531,16 +547,6 @@ static void send_more(struct run *run)
 	}
 	fill_wire(run);
 	CL_PLOCK_RELEASE(&osm->lock);
-}
-
-static uint32_t num_out(struct ask *ask)
-{
-	uint32_t out;
-
-	pthread_mutex_lock(&ask->signal.lock);
-	out = ask->out;
-	pthread_mutex_unlock(&ask->signal.lock);
-	return out;
 }
 
 void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *count)

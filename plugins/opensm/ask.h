@@ -86,6 +86,7 @@ struct ask_batch {
 
 struct ask_count {
 	uint32_t sent, silent, refused;
+	double held_ms; /* in OpenSM's queue, with nothing coming back */
 };
 
 /* A block that a Set of ours is out for. */

@@ -9,6 +9,7 @@
 #include <portmajor/change.h>
 #include <portmajor/locate.h>
 #include <portmajor/order.h>
+#include <portmajor/steps.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +67,8 @@ struct work {
 	uint32_t ports[QUESTIONS];     /* to be asked for */
 	struct pm_order_block *blocks; /* to be sent */
 	uint32_t num_blocks, blocks_room;
-	bool sending; /* these, not questions */
+	enum { ASKING, SENDING_STEPS, SENDING } mode;
+	const struct pm_steps *steps;
 	struct pm_order_waits waits;
 	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
 	uint8_t *over;	    /* [block] left out, or it has come back */
@@ -296,33 +298,62 @@ static void end_turn(struct work *work, uint32_t turn)
 	work->turns[work->next++] = item;
 }
 
-/* A block that others go before, see order.h, goes when these are over. */
+/* Whether a Set of an earlier step is marked, or, `marked` false, is not. */
+static bool has_before(const struct work *work, uint32_t item, const uint8_t *marks,
+		       bool marked)
+{
+	const struct pm_steps_set *sets = work->steps->sets;
+
+	for (uint32_t i = 0; sets[i].step < sets[item].step; i++)
+		if (marks[i] == marked)
+			return true;
+	return false;
+}
+
+/* What others go before, see order.h and steps.h, goes when these are over. */
 static bool is_early(const struct work *work, uint32_t turn)
 {
-	return work->sending &&
+	if (work->mode == SENDING_STEPS)
+		return has_before(work, work->turns[turn], work->over, false);
+	return work->mode == SENDING &&
 	       pm_order_is_early(&work->waits, work->turns[turn], work->over);
 }
 
 /*
  * Nor does one go of which a block that is to go before was not answered, or left out
- * itself: a packet might circle.
+ * itself: a packet might loop.
  */
 static bool is_in_vain(const struct work *work, uint32_t item)
 {
-	return work->sending && pm_order_is_behind(&work->waits, item, work->unset);
+	if (work->mode == SENDING_STEPS)
+		return has_before(work, item, work->unset, true);
+	return work->mode == SENDING &&
+	       pm_order_is_behind(&work->waits, item, work->unset);
+}
+
+static uint32_t block_switch(const struct work *work, uint32_t item)
+{
+	return work->mode == SENDING_STEPS ? work->steps->sets[item].sw
+					   : work->blocks[item].sw;
+}
+
+static uint32_t block_number(const struct work *work, uint32_t item)
+{
+	return work->mode == SENDING_STEPS ? work->steps->sets[item].number
+					   : work->blocks[item].number;
 }
 
 /* A Set for it is out, of ours or of OpenSM's: it is sent when that is over. */
 static bool is_out(struct work *work, uint32_t item)
 {
-	const struct pm_order_block *block;
 	const osm_switch_t *sw;
 
-	if (!work->sending)
+	if (work->mode == ASKING)
 		return false;
-	block = &work->blocks[item];
-	sw = tables_switch(&work->on->sender->osm->subn, work->plan, block->sw);
-	return sw && sw->lft && !lft_set_is_free(work->on->sender, sw, block->number);
+	sw = tables_switch(&work->on->sender->osm->subn, work->plan,
+			   block_switch(work, item));
+	return sw && sw->lft &&
+	       !lft_set_is_free(work->on->sender, sw, block_number(work, item));
 }
 
 /* Why an item is left out whatever its way is, if it is; counts it. */
@@ -406,16 +437,19 @@ static bool take_answer(void *context, const struct ask_answer *answer)
 	return means != PM_NO_ANSWER && !is_over(work);
 }
 
-/* Sends a batch; waiting in vain, and sending what was found, are not in the budget. */
+/* Sends a batch; waiting in vain, for the wire, and sending what was found, are not in
+ * the budget. */
 static void run_batch(struct work *work, const struct ask_batch *batch,
 		      struct ask_count *count)
 {
 	uint32_t silent = count->silent;
-	double start = wait_clock_ms();
+	double start = wait_clock_ms(), held = count->held_ms;
 
 	ask_run(work->on->sender->ask, batch, count);
-	if (count->silent > silent || work->sending)
+	if (count->silent > silent || work->mode != ASKING)
 		work->aside += wait_clock_ms() - start;
+	else
+		work->aside += count->held_ms - held;
 }
 
 static void ask_all(struct work *work, uint32_t num)
@@ -482,34 +516,40 @@ static int list_switch(struct work *work, uint32_t known)
 	return 0;
 }
 
-static uint32_t block_switch(const struct work *work, uint32_t block)
-{
-	return work->blocks[block].sw;
-}
-
 static void skip_block(struct work *work, uint32_t block)
 {
 	work->unset[block] = work->over[block] = 1;
+}
+
+/* What a Set is to have. */
+static void find_entries(const struct work *work, uint32_t item, const osm_switch_t *sw,
+			 uint8_t *entries)
+{
+	size_t at = (size_t)block_number(work, item) * PM_LFT_BLOCK;
+
+	if (work->mode == SENDING_STEPS)
+		memcpy(entries, work->steps->sets[item].entries, PM_LFT_BLOCK);
+	else
+		tables_wanted(
+			sw->lft + at,
+			pm_routes_table(work->view->routes, block_switch(work, item)) +
+				at,
+			PM_LFT_BLOCK, entries);
 }
 
 static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
 {
 	struct work *work = context;
 	enum ask_make made = take_turn(work, index, smp, block_switch, skip_block);
-	const struct pm_order_block *block;
-	uint8_t wanted[PM_LFT_BLOCK];
-	uint32_t at;
+	uint8_t entries[PM_LFT_BLOCK];
 
 	if (made != ASK_SEND)
 		return made;
 	if (!work->first_set)
 		work->first_set = wait_clock_ms();
-	block = &work->blocks[work->sent[index]];
-	at = block->number * PM_LFT_BLOCK;
-	tables_wanted(smp->sw->lft + at,
-		      pm_routes_table(work->view->routes, block->sw) + at, PM_LFT_BLOCK,
-		      wanted);
-	lft_set_make(work->on->sender, block->number, wanted, smp);
+	find_entries(work, work->sent[index], smp->sw, entries);
+	lft_set_make(work->on->sender, block_number(work, work->sent[index]), entries,
+		     smp);
 	return ASK_SEND;
 }
 
@@ -547,28 +587,21 @@ static int list_tables(struct work *work)
 	return rc;
 }
 
-static int order_blocks(struct work *work)
+/* -ENOMEM: nothing is to be sent. */
+static int make_marks(struct work *work, uint32_t num)
 {
-	uint32_t num = work->num_blocks;
-
 	work->unset = calloc(2u * num, 1);
-	if (!work->unset || deal_turns(work, num))
+	if (!work->unset || deal_turns(work, num)) {
+		work->gave_up = "out of memory";
 		return -ENOMEM;
+	}
 	work->over = work->unset + num;
-	return pm_order_sort(work->view->routes, work->view->alive, work->blocks, num,
-			     &work->waits);
+	return 0;
 }
 
-static void send_in_order(struct work *work)
+static void send_batch(struct work *work, uint32_t num)
 {
-	uint32_t num = work->num_blocks;
-
-	work->unordered += work->waits.forced;
-	work->sending = true;
-	work->postponed = 0;
 	work->most_missing = num_missing(work) + MOST_SETS_SILENT;
-	work->delta.bound += work->listed.bound;
-	work->delta.switches += work->listed.switches;
 	run_batch(work,
 		  &(struct ask_batch){.num = num,
 				      .ahead = work->on->urgent ? BLOCKS_AHEAD_BESIDE
@@ -581,20 +614,84 @@ static void send_in_order(struct work *work)
 				      .make = make_block,
 				      .take = take_acknowledgement},
 		  &work->sets);
-	work->sending = false;
+	free(work->unset);
+	work->unset = NULL;
+	work->mode = ASKING;
+}
+
+/* What could loop in another order than that of steps.h; false: a block was not answered,
+ * or there is no memory. */
+static bool send_steps(struct work *work)
+{
+	osm_opensm_t *osm = work->on->sender->osm;
+	const struct pm_stale none = {.num = 0};
+	struct pm_steps steps = {.num = 0};
+	struct pm_held *held =
+		calloc(work->plan->known->num_switches + 1u, sizeof(*held));
+	const struct pm_stale_input input = {work->view->routes, held, work->view->seen,
+					     NULL};
+	uint32_t missing = num_missing(work), left = 0;
+	int rc = held ? 0 : -ENOMEM;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	if (!rc)
+		tables_records(&osm->subn, work->plan, held);
+	if (!rc)
+		rc = pm_steps_make(&input, &none, &steps);
+	CL_PLOCK_RELEASE(&osm->lock);
+	free(held);
+	if (!rc && steps.num && !make_marks(work, steps.num)) {
+		work->steps = &steps;
+		work->mode = SENDING_STEPS;
+		left = work->postponed;
+		send_batch(work, steps.num);
+		left = work->postponed - left;
+	}
+	pm_steps_free(&steps);
+	if (rc)
+		work->gave_up = "out of memory";
+	return !work->gave_up && !left && num_missing(work) == missing;
+}
+
+/* By order.h; -ENOMEM. */
+static int sort_blocks(struct work *work)
+{
+	pm_order_free(&work->waits);
+	if (!pm_order_sort(work->view->routes, work->view->alive, work->blocks,
+			   work->num_blocks, &work->waits))
+		return 0;
+	work->gave_up = "out of memory";
+	return -ENOMEM;
+}
+
+/*
+ * Sends the blocks in the order of order.h. Where some would have to wait for each other,
+ * and in a resend, which is not for failures alone, those go before that could loop.
+ */
+static void send_listed(struct work *work)
+{
+	if (work->on->resend && (!send_steps(work) || list_tables(work)))
+		return;
+	if (sort_blocks(work))
+		return;
+	if (work->waits.forced && !work->on->resend &&
+	    (!send_steps(work) || list_tables(work) || sort_blocks(work)))
+		return;
+	work->unordered += work->waits.forced;
+	if (!work->num_blocks || make_marks(work, work->num_blocks))
+		return;
+	work->mode = SENDING;
+	send_batch(work, work->num_blocks);
 }
 
 static void send_tables(struct work *work)
 {
-	if (!work->num_blocks)
-		return;
-	if (order_blocks(work))
-		work->gave_up = "out of memory";
-	else
-		send_in_order(work);
+	work->postponed = 0;
+	work->delta.bound += work->listed.bound;
+	work->delta.switches += work->listed.switches;
+	if (work->num_blocks)
+		send_listed(work);
 	pm_order_free(&work->waits);
-	free(work->unset);
-	work->unset = NULL;
 }
 
 /* ---- A repair ---- */

@@ -407,7 +407,7 @@ static bool take(void *context, const struct ask_answer *answer)
 /* Runs it, and looks at what must be so of each. */
 static void run(struct ask *ask, struct trial *t)
 {
-	struct ask_count count = {1, 1, 1}; /* is added to */
+	struct ask_count count = {1, 1, 1, 0}; /* is added to */
 	uint32_t wire = fake.osm.subn.opt.max_wire_smps, wanted = 0;
 
 	t->batch.make = make;
