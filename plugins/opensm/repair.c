@@ -68,7 +68,7 @@ struct work {
 	struct pm_order_block *blocks; /* to be sent */
 	uint32_t num_blocks, blocks_room;
 	enum { ASKING, SENDING_STEPS, SENDING } mode;
-	const struct pm_steps *steps;
+	struct pm_steps steps; /* SENDING_STEPS */
 	struct pm_order_waits waits;
 	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
 	uint8_t *over;	    /* [block] left out, or it has come back */
@@ -302,7 +302,7 @@ static void end_turn(struct work *work, uint32_t turn)
 static bool has_before(const struct work *work, uint32_t item, const uint8_t *marks,
 		       bool marked)
 {
-	const struct pm_steps_set *sets = work->steps->sets;
+	const struct pm_steps_set *sets = work->steps.sets;
 
 	for (uint32_t i = 0; sets[i].step < sets[item].step; i++)
 		if (marks[i] == marked)
@@ -333,13 +333,13 @@ static bool is_in_vain(const struct work *work, uint32_t item)
 
 static uint32_t block_switch(const struct work *work, uint32_t item)
 {
-	return work->mode == SENDING_STEPS ? work->steps->sets[item].sw
+	return work->mode == SENDING_STEPS ? work->steps.sets[item].sw
 					   : work->blocks[item].sw;
 }
 
 static uint32_t block_number(const struct work *work, uint32_t item)
 {
-	return work->mode == SENDING_STEPS ? work->steps->sets[item].number
+	return work->mode == SENDING_STEPS ? work->steps.sets[item].number
 					   : work->blocks[item].number;
 }
 
@@ -528,7 +528,7 @@ static void find_entries(const struct work *work, uint32_t item, const osm_switc
 	size_t at = (size_t)block_number(work, item) * PM_LFT_BLOCK;
 
 	if (work->mode == SENDING_STEPS)
-		memcpy(entries, work->steps->sets[item].entries, PM_LFT_BLOCK);
+		memcpy(entries, work->steps.sets[item].entries, PM_LFT_BLOCK);
 	else
 		tables_wanted(
 			sw->lft + at,
@@ -545,7 +545,7 @@ static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *s
 
 	if (made != ASK_SEND)
 		return made;
-	if (!work->first_set)
+	if (work->first_set <= 0)
 		work->first_set = wait_clock_ms();
 	find_entries(work, work->sent[index], smp->sw, entries);
 	lft_set_make(work->on->sender, block_number(work, work->sent[index]), entries,
@@ -625,7 +625,6 @@ static bool send_steps(struct work *work)
 {
 	osm_opensm_t *osm = work->on->sender->osm;
 	const struct pm_stale none = {.num = 0};
-	struct pm_steps steps = {.num = 0};
 	struct pm_held *held =
 		calloc(work->plan->known->num_switches + 1u, sizeof(*held));
 	const struct pm_stale_input input = {work->view->routes, held, work->view->seen,
@@ -637,17 +636,16 @@ static bool send_steps(struct work *work)
 	if (!rc)
 		tables_records(&osm->subn, work->plan, held);
 	if (!rc)
-		rc = pm_steps_make(&input, &none, &steps);
+		rc = pm_steps_make(&input, &none, &work->steps);
 	CL_PLOCK_RELEASE(&osm->lock);
 	free(held);
-	if (!rc && steps.num && !make_marks(work, steps.num)) {
-		work->steps = &steps;
+	if (!rc && work->steps.num && !make_marks(work, work->steps.num)) {
 		work->mode = SENDING_STEPS;
 		left = work->postponed;
-		send_batch(work, steps.num);
+		send_batch(work, work->steps.num);
 		left = work->postponed - left;
 	}
-	pm_steps_free(&steps);
+	pm_steps_free(&work->steps);
 	if (rc)
 		work->gave_up = "out of memory";
 	return !work->gave_up && !left && num_missing(work) == missing;
@@ -815,7 +813,7 @@ static void describe(const struct work *work, const uint8_t *before,
 		.unordered = work->unordered,
 		.switches = work->delta.switches,
 		.postponed = work->postponed,
-		.first_set_ms = work->traps && work->first_set
+		.first_set_ms = work->traps && work->first_set > 0
 					? work->first_set - work->first_trap
 					: 0,
 		.milliseconds = work->traps ? wait_clock_ms() - work->first_trap : 0,

@@ -26,7 +26,8 @@ With --paced one leaves every 265 us, and times are told. The wire may be busy o
  --queries 64  so many PathRecord queries of a host are outstanding at any time
  --dead        a chassis hangs: its links stay up and it answers nothing. The sweep finds
                that out by questions that wait 0.8 s each, and the rest is lost when
-               these hold all of OpenSM's slots on the wire
+               these hold all of OpenSM's slots on the wire. The time is then that of
+               portmajor's repairs, if these left nothing to the sweep
  --standby     a second OpenSM polls the first; that it takes over is an error
 
 Traps that come while OpenSM discovers make it begin anew, which depends on the machine
@@ -275,9 +276,13 @@ class Scene(contextlib.ExitStack):
             rule.off()
         self._restore(loss, share)
         seconds = found["last_lft_ns"] / 1e9 - mark.time if found["lft_sets"] else 0.0
+        gave_up = any(r.gave_up for r in repairs)
+        if self.setting.dead and repairs and not gave_up:
+            # What follows is for the chassis that hangs, which the sweep alone can find.
+            seconds = max(r.milliseconds for r in repairs) / 1e3
         return Interrupted(self.how, loss, share, found["last_lft_smp"],
                            sum(r.queries + r.sent for r in repairs), seconds,
-                           any(r.gave_up for r in repairs), answered)
+                           gave_up, answered)
 
     def _restore(self, loss, share):
         """Whole again. A sweep that met what hung is no measure: another one is asked for."""

@@ -162,15 +162,18 @@ class Repair:
     acked: int
     bound: int
     gave_up: bool
+    milliseconds: float  # from the first trap to the last answer
 
     _LINE = re.compile(r"portmajor repair (\d+): (.*); traps (\d+), queries (\d+), "
                        r"unanswered (\d+), links down (\d+), looks (\d+); LFT blocks "
-                       r"sent (\d+), acked (\d+), bound (\d+); .*?(; left to the sweep.*)?$", re.M)
+                       r"sent (\d+), acked (\d+), bound (\d+); .*?([\d.]+) ms from the first "
+                       r"trap to the last answer(; left to the sweep.*)?$", re.M)
 
     @classmethod
     def find(cls, text):
         """All repairs in a piece of the log."""
-        return [cls(int(m[1]), m[2], *map(int, m.group(3, 4, 5, 6, 7, 8, 9, 10)), bool(m[11]))
+        return [cls(int(m[1]), m[2], *map(int, m.group(3, 4, 5, 6, 7, 8, 9, 10)), bool(m[12]),
+                    float(m[11]))
                 for m in cls._LINE.finditer(text)]
 
 
