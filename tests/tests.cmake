@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Unit tests: tests/unit/test_X.c, a program each.
 add_library(test_tools STATIC tests/unit/recipe.c tests/unit/reference.c
-	tests/unit/world.c)
+	tests/unit/world.c tests/unit/mscene.c tests/unit/mwalk.c)
 target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 # What cmocka 2 wants in place of assert_in_range, cmocka 1.1 does not have.
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
@@ -10,7 +10,7 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
 		workload packet lanes rates engines stuck calls replay hosttable macs
-		vlan cover share bisection student guess steps mft)
+		vlan cover share bisection student guess steps mft multicast)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
