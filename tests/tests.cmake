@@ -180,10 +180,12 @@ foreach(bench tables cutoff traffic)
 	set_tests_properties(bench.${bench} PROPERTIES LABELS slow TIMEOUT 900
 		RUN_SERIAL ON)
 endforeach()
-add_executable(bench_order tests/bench/bench_order.c)
-target_link_libraries(bench_order PRIVATE portmajor_core)
-add_test(NAME bench.order COMMAND bench_order)
-set_tests_properties(bench.order PROPERTIES LABELS unit TIMEOUT 900)
+foreach(bench order multicast)
+	add_executable(bench_${bench} tests/bench/bench_${bench}.c)
+	target_link_libraries(bench_${bench} PRIVATE portmajor_core)
+	add_test(NAME bench.${bench} COMMAND bench_${bench})
+	set_tests_properties(bench.${bench} PROPERTIES LABELS unit TIMEOUT 900)
+endforeach()
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
 foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts)

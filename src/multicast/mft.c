@@ -80,7 +80,7 @@ uint32_t pm_mfts_num_positions(const struct pm_mfts *mfts, uint32_t sw)
 	return mfts->first[sw + 1] - mfts->first[sw];
 }
 
-static inline const struct masks *masks_of(const struct pm_mfts *mfts, uint32_t cell)
+const struct masks *mft_masks(const struct pm_mfts *mfts, uint32_t cell)
 {
 	if (cell == ENTRY_NONE)
 		return &empty;
@@ -90,9 +90,7 @@ static inline const struct masks *masks_of(const struct pm_mfts *mfts, uint32_t 
 const uint16_t *pm_mfts_block(const struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 			      uint32_t position)
 {
-	if (block >= mfts->num_blocks)
-		return empty.mask;
-	return masks_of(mfts, *mft_cell(mfts, sw, block, position))->mask;
+	return mft_masks(mfts, mft_read_cell(mfts, sw, block, position))->mask;
 }
 
 uint16_t pm_mfts_mask(const struct pm_mfts *mfts, uint32_t sw, uint16_t mlid,
@@ -115,8 +113,7 @@ bool pm_mfts_has_port(const struct pm_mfts *mfts, uint32_t sw, uint16_t mlid,
 bool pm_mfts_is_known(const struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 		      uint32_t position)
 {
-	return block >= mfts->num_blocks ||
-	       *mft_cell(mfts, sw, block, position) != ENTRY_UNKNOWN;
+	return mft_read_cell(mfts, sw, block, position) != ENTRY_UNKNOWN;
 }
 
 /* ---- Writing ---- */
@@ -217,14 +214,6 @@ int pm_mfts_forget(struct pm_mfts *mfts, uint32_t sw, uint32_t blocks)
 
 /* ---- Delta ---- */
 
-/* The cell of any block: without entries above the last one. */
-static uint32_t read_cell(const struct pm_mfts *mfts, uint32_t block, uint32_t at)
-{
-	if (block >= mfts->num_blocks)
-		return ENTRY_NONE;
-	return mfts->cells[(size_t)block * mfts->first[mfts->num_switches] + at];
-}
-
 static uint32_t count_entries(const struct masks *a, const struct masks *b)
 {
 	uint32_t count = 0;
@@ -245,19 +234,18 @@ static int add_place(struct pm_mft_delta *delta, struct pm_mft_place place)
 static int compare_switch(const struct pm_mfts *held, const struct pm_mfts *wanted,
 			  uint32_t sw, uint32_t block, struct pm_mft_delta *delta)
 {
-	for (uint32_t at = held->first[sw]; at < held->first[sw + 1]; at++) {
-		uint32_t old = read_cell(held, block, at);
-		uint32_t new = read_cell(wanted, block, at);
+	for (uint32_t p = 0; p < pm_mfts_num_positions(held, sw); p++) {
+		uint32_t old = mft_read_cell(held, sw, block, p);
+		uint32_t new = mft_read_cell(wanted, sw, block, p);
 		uint32_t count;
 
 		if (old == ENTRY_NONE && new == ENTRY_NONE)
 			continue;
-		count = count_entries(masks_of(held, old), masks_of(wanted, new));
+		count = count_entries(mft_masks(held, old), mft_masks(wanted, new));
 		delta->entries += count;
 		if ((count || old == ENTRY_UNKNOWN) &&
 		    add_place(delta,
-			      (struct pm_mft_place){sw, (uint16_t)block,
-						    (uint8_t)(at - held->first[sw])}))
+			      (struct pm_mft_place){sw, (uint16_t)block, (uint8_t)p}))
 			return -ENOMEM;
 	}
 	return 0;

@@ -31,6 +31,17 @@ static inline uint32_t *mft_cell(const struct pm_mfts *mfts, uint32_t sw, uint32
 			    mfts->first[sw] + position];
 }
 
+/* The cell of any block: above the last one there is no entry. */
+static inline uint32_t mft_read_cell(const struct pm_mfts *mfts, uint32_t sw,
+				     uint32_t block, uint32_t position)
+{
+	return block < mfts->num_blocks ? *mft_cell(mfts, sw, block, position)
+					: ENTRY_NONE;
+}
+
+/* The masks that a cell stands for. */
+const struct masks *mft_masks(const struct pm_mfts *mfts, uint32_t cell);
+
 /* Room for this many blocks, and for so many more cells with masks. -ENOMEM. */
 int mft_reserve(struct pm_mfts *mfts, uint32_t blocks, uint32_t more);
 

@@ -39,38 +39,36 @@ struct work {
 	/* Of the block at hand. */
 	struct cell *cells; /* by switch, then position */
 	uint32_t num_cells;
-	uint32_t *first;	       /* [switch + 1] its first cell */
+	uint32_t *first; /* [switch + 1] its first cell */
+	bool differs;
 	uint32_t lose, ordered, clear; /* bit i: MLID i of the block */
 	uint32_t *parent;	       /* [switch] union-find, of the group at hand */
 };
 
 /* ---- The cells of a block ---- */
 
-static bool has_entries(const uint16_t *masks)
-{
-	uint16_t any = 0;
-
-	for (uint32_t i = 0; i < PM_MFT_BLOCK; i++)
-		any = (uint16_t)(any | masks[i]);
-	return any != 0;
-}
-
 static void add_cell(struct work *work, uint32_t sw, uint32_t block, uint8_t position)
 {
 	const struct pm_mft_input *input = work->input;
-	struct cell cell = {
+	uint32_t old = mft_read_cell(input->held, sw, block, position);
+	uint32_t new = mft_read_cell(input->wanted, sw, block, position);
+	struct cell *cell = &work->cells[work->num_cells];
+
+	if (old == ENTRY_NONE && new == ENTRY_NONE)
+		return;
+	*cell = (struct cell){
 		.sw = sw,
 		.position = position,
-		.unknown = !pm_mfts_is_known(input->held, sw, block, position),
-		.old = pm_mfts_block(input->held, sw, block, position),
-		.new = pm_mfts_block(input->wanted, sw, block, position),
+		.unknown = old == ENTRY_UNKNOWN,
+		.old = mft_masks(input->held, old)->mask,
+		.new = mft_masks(input->wanted, new)->mask,
 	};
-
-	if (!has_entries(cell.old) && !has_entries(cell.new))
+	work->num_cells++;
+	if (!cell->unknown && !memcmp(cell->old, cell->new, sizeof(struct masks)))
 		return;
-	work->cells[work->num_cells++] = cell;
+	work->differs = true;
 	for (uint32_t i = 0; i < PM_MFT_BLOCK; i++)
-		work->lose |= (uint32_t)((cell.old[i] & ~cell.new[i]) != 0) << i;
+		work->lose |= (uint32_t)((cell->old[i] & ~cell->new[i]) != 0) << i;
 }
 
 static void list_cells(struct work *work, uint32_t block)
@@ -79,6 +77,7 @@ static void list_cells(struct work *work, uint32_t block)
 	uint32_t num = work->input->known->num_switches;
 
 	work->num_cells = 0;
+	work->differs = false;
 	work->lose = work->ordered = work->clear = 0;
 	for (uint32_t sw = 0; sw < num; sw++) {
 		work->first[sw] = work->num_cells;
@@ -295,6 +294,8 @@ static int add_sets(const struct work *work, uint32_t block, struct pm_mft_steps
 static int find_block(struct work *work, uint32_t block, struct pm_mft_steps *steps)
 {
 	list_cells(work, block);
+	if (!work->differs)
+		return 0;
 	find_ordered(work);
 	steps->ordered += (uint32_t)__builtin_popcount(work->ordered);
 	steps->cleared += (uint32_t)__builtin_popcount(work->clear);
