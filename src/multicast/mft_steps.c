@@ -326,6 +326,8 @@ int pm_mft_steps_find(const struct pm_mft_input *input, struct pm_mft_steps *ste
 		blocks = pm_mfts_num_blocks(input->wanted);
 	for (uint32_t b = input->first; !rc && b < input->end && b < blocks; b++)
 		rc = find_block(&work, b, steps);
+	if (rc)
+		steps->num = 0;
 	pm_pool_free(&work.pool);
 	return rc;
 }

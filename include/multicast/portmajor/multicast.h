@@ -87,7 +87,7 @@ void pm_multicast_set_links(struct pm_multicast *multicast, const uint8_t *alive
  * Trees of all groups, in any order of groups: *tables has their entries, for the caller
  * to free, and trees[i], if not NULL, what became of groups[i].
  * -EINVAL: an MLID is out of range or there twice, or a member is no port, or a port with
- * a link to a switch; -ENOMEM.
+ * a link to a switch; -ENOMEM. On failure trees[] may have changed, and nothing else.
  * Cost: of a group O(members + switches of its tree x their up ports); where planes have
  * failed, also O(switches of these planes).
  */
