@@ -10,7 +10,8 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
 		workload packet lanes rates engines stuck calls replay hosttable macs
-		vlan cover share bisection student guess steps mft multicast mft_steps)
+		vlan cover share bisection student guess steps mft multicast mft_steps
+		mft_bound)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
