@@ -42,19 +42,19 @@ static const struct size {
 	 5,
 	 96,
 	 100000,
-	 0.6},
+	 0.15},
 	{"director 324",
 	 {.kind = PM_GENERATE_DIRECTOR, .director = {324}},
 	 5,
 	 5832,
 	 40,
-	 0.6},
+	 0.02},
 	{"xgft 18,18,18",
 	 {.kind = PM_GENERATE_XGFT, .xgft = {3, {18, 18, 18}, {1, 18, 18}}},
 	 5,
 	 5832,
 	 40,
-	 0.6},
+	 0.02},
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
