@@ -188,6 +188,18 @@ int pm_mfts_set_block(struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 	return 0;
 }
 
+int pm_mfts_set_mask(struct pm_mfts *mfts, uint32_t sw, uint16_t mlid, uint32_t position,
+		     uint16_t mask)
+{
+	uint32_t index = mlid - (uint32_t)PM_MLID_FIRST;
+
+	if (mft_reserve(mfts, index / PM_MFT_BLOCK + 1, 1))
+		return -ENOMEM;
+	take_masks(mfts, mft_cell(mfts, sw, index / PM_MFT_BLOCK, position))
+		->mask[index % PM_MFT_BLOCK] = mask;
+	return 0;
+}
+
 void pm_mfts_clear(struct pm_mfts *mfts, uint32_t sw)
 {
 	for (uint32_t block = 0; block < mfts->num_blocks; block++)
@@ -209,6 +221,44 @@ int pm_mfts_forget(struct pm_mfts *mfts, uint32_t sw, uint32_t blocks)
 	for (uint32_t block = 0; block < blocks; block++)
 		for (uint32_t i = 0; i < pm_mfts_num_positions(mfts, sw); i++)
 			*mft_cell(mfts, sw, block, i) = ENTRY_UNKNOWN;
+	return 0;
+}
+
+/* ---- Another skeleton ---- */
+
+/* Room has been reserved. */
+static void move_switch(const struct pm_mfts *mfts, uint32_t from, struct pm_mfts *moved,
+			uint32_t to)
+{
+	for (uint32_t block = 0; block < mfts->num_blocks; block++)
+		for (uint32_t p = 0; p < pm_mfts_num_positions(mfts, from); p++) {
+			uint32_t old = *mft_cell(mfts, from, block, p);
+			uint32_t *cell = mft_cell(moved, to, block, p);
+
+			if (old == ENTRY_NONE || old == ENTRY_UNKNOWN)
+				*cell = old;
+			else
+				*take_masks(moved, cell) = *mft_masks(mfts, old);
+		}
+}
+
+int pm_mfts_move(const struct pm_mfts *mfts, const struct pm_fabric *from,
+		 const struct pm_fabric *to, struct pm_mfts **moved)
+{
+	struct pm_mfts *made = pm_mfts_new(to);
+
+	if (!made || mft_reserve(made, mfts->num_blocks, mfts->num_masks)) {
+		pm_mfts_free(made);
+		return -ENOMEM;
+	}
+	for (uint32_t sw = 0; sw < to->num_switches; sw++) {
+		uint32_t old = pm_fabric_find_guid(from, to->nodes[sw].guid);
+
+		if (old != PM_NONE && old < from->num_switches &&
+		    from->nodes[old].num_ports == to->nodes[sw].num_ports)
+			move_switch(mfts, old, made, sw);
+	}
+	*moved = made;
 	return 0;
 }
 

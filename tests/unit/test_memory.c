@@ -1750,6 +1750,17 @@ static void try_mfts_forget(struct world *world)
 	pm_mfts_free(mfts);
 }
 
+static void try_mfts_move(struct world *world)
+{
+	const struct pm_fabric *known = world->plan->known;
+	struct pm_mfts *mfts = make_mfts(world), *moved;
+
+	PRINT(moved, pm_mfts_move(mfts, known, known, &moved));
+	note_mfts(moved);
+	pm_mfts_free(moved);
+	pm_mfts_free(mfts);
+}
+
 static void try_mft_delta(struct world *world)
 {
 	struct pm_mfts *mfts = make_mfts(world), *none = pm_mfts_new(world->plan->known);
@@ -1847,7 +1858,7 @@ static const struct row rows[] = {
 	ROW(mft_reroute),   ROW(mfts_new),
 	ROW(mfts_clone),    ROW(mfts_set),
 	ROW(mfts_forget),   ROW(mft_delta),
-	ROW(mft_steps),
+	ROW(mft_steps),	    ROW(mfts_move),
 };
 
 /* Where it stands, for a test that fails. */

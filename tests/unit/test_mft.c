@@ -66,6 +66,15 @@ static void change(struct random *random, struct pm_mfts *mfts, struct model *mo
 				model->cells[sw][b][p].unknown = true;
 			}
 		break;
+	case 2:
+		if (cell->unknown)
+			memset(cell, 0, sizeof(*cell));
+		cell->mask[block] = (uint16_t)random_next(random);
+		assert_int_equal(pm_mfts_set_mask(mfts, sw,
+						  (uint16_t)(PM_MLID_FIRST + block * 33),
+						  position, cell->mask[block]),
+				 0);
+		break;
 	default:
 		draw_masks(random, cell->mask);
 		cell->unknown = false;
@@ -183,11 +192,52 @@ static void test_ports(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* A switch between others, and one that has another number of ports. */
+static void test_move(void **state)
+{
+	struct pm_fabric *from = pm_fabric_new(), *to = pm_fabric_new();
+	struct pm_mfts *mfts, *moved;
+	uint16_t masks[PM_MFT_BLOCK] = {5};
+	uint32_t node;
+
+	(void)state;
+	for (uint64_t guid = 1; guid <= 4; guid++) {
+		if (guid != 2)
+			assert_int_equal(pm_fabric_add_node(from, PM_SWITCH, guid, 36,
+							    "from", &node, NULL),
+					 0);
+		assert_int_equal(pm_fabric_add_node(to, PM_SWITCH, guid,
+						    guid == 4 ? 40 : 36, "to", &node,
+						    NULL),
+				 0);
+	}
+	assert_int_equal(pm_fabric_seal(from, NULL), 0);
+	assert_int_equal(pm_fabric_seal(to, NULL), 0);
+	mfts = pm_mfts_new(from);
+	assert_non_null(mfts);
+	assert_int_equal(pm_mfts_forget(mfts, 0, 2), 0);
+	for (uint32_t sw = 0; sw < 3; sw++)
+		assert_int_equal(pm_mfts_set_block(mfts, sw, 1, 2, masks), 0);
+	assert_int_equal(pm_mfts_move(mfts, from, to, &moved), 0);
+	assert_int_equal(pm_mfts_num_switches(moved), 4);
+	assert_false(pm_mfts_is_known(moved, 0, 0, 0));
+	assert_int_equal(pm_mfts_mask(moved, 0, 0xc020, 2), 5);
+	assert_int_equal(pm_mfts_mask(moved, 1, 0xc020, 2), 0);
+	assert_int_equal(pm_mfts_mask(moved, 2, 0xc020, 2), 5);
+	assert_int_equal(pm_mfts_mask(moved, 3, 0xc020, 2), 0);
+	assert_true(pm_mfts_is_known(moved, 1, 0, 0));
+	pm_mfts_free(mfts);
+	pm_mfts_free(moved);
+	pm_fabric_free(from);
+	pm_fabric_free(to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_model),
 		cmocka_unit_test(test_ports),
+		cmocka_unit_test(test_move),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,19 @@ bool pm_mfts_is_known(const struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 int pm_mfts_set_block(struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 		      uint32_t position, const uint16_t masks[PM_MFT_BLOCK]);
 
+/* Writes the mask of one MLID, as for a tree that somebody else has made; what was
+ * unknown there is empty otherwise. -ENOMEM. */
+int pm_mfts_set_mask(struct pm_mfts *mfts, uint32_t sw, uint16_t mlid, uint32_t position,
+		     uint16_t mask);
+
+/*
+ * The tables for the switches of another skeleton, as after a plan has grown: switches
+ * are found by GUID, and those that are new, or have another number of ports now, have
+ * empty ones. The caller frees *moved. -ENOMEM. O(blocks x switches).
+ */
+int pm_mfts_move(const struct pm_mfts *mfts, const struct pm_fabric *from,
+		 const struct pm_fabric *to, struct pm_mfts **moved);
+
 /* A switch has an empty table, as after its boot. O(blocks). */
 void pm_mfts_clear(struct pm_mfts *mfts, uint32_t sw);
 
