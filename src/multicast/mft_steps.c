@@ -14,6 +14,7 @@
 #include "mft_parts.h"
 
 #include <portmajor/alloc.h>
+#include <portmajor/bits.h>
 #include <portmajor/mft_steps.h>
 #include <portmajor/pool.h>
 
@@ -36,6 +37,7 @@ enum phase {
 struct work {
 	const struct pm_mft_input *input;
 	struct pm_pool pool;
+	uint64_t *has_ends; /* switches with end ports, a set */
 	/* Of the block at hand. */
 	struct cell *cells; /* by switch, then position */
 	uint32_t num_cells;
@@ -269,23 +271,41 @@ static int add_set(const struct work *work, const struct cell *cell, uint32_t bl
 	return 0;
 }
 
-/* Entries that need no order go with the others of their cell, in its first Set. */
+/* Whether a cell has a Set in a step. Entries that need no order go with the others of
+ * their cell, in its first Set. */
+static bool has_set(const struct work *work, const struct cell *cell, uint8_t step)
+{
+	struct need need = find_need(work, cell);
+
+	return step ? need.late : need.early || (need.any && !need.late);
+}
+
+/* Switches without end ports come first: what a leaf sends gets on at once. */
+static int add_step(const struct work *work, uint32_t block, uint8_t step,
+		    struct pm_mft_steps *steps)
+{
+	for (int ends = 0; ends < 2; ends++)
+		for (uint32_t c = 0; c < work->num_cells; c++) {
+			const struct cell *cell = &work->cells[c];
+
+			if (pm_bits_test(work->has_ends, cell->sw) == ends &&
+			    has_set(work, cell, step) &&
+			    add_set(work, cell, block, step, steps))
+				return -ENOMEM;
+		}
+	return 0;
+}
+
 static int add_sets(const struct work *work, uint32_t block, struct pm_mft_steps *steps)
 {
 	uint32_t first = steps->num;
 
 	for (uint8_t step = 0; step < 2; step++)
-		for (uint32_t c = 0; c < work->num_cells; c++) {
-			const struct cell *cell = &work->cells[c];
-			struct need need = find_need(work, cell);
-			bool in_0 = need.early || (need.any && !need.late);
-
-			if (!(step ? need.late : in_0))
-				continue;
-			if (add_set(work, cell, block, step, steps))
-				return -ENOMEM;
-			steps->places += !step || !in_0;
-		}
+		if (add_step(work, block, step, steps))
+			return -ENOMEM;
+	for (uint32_t c = 0; c < work->num_cells; c++)
+		steps->places += has_set(work, &work->cells[c], 0) ||
+				 has_set(work, &work->cells[c], 1);
 	if (work->ordered && steps->num - first > steps->longest)
 		steps->longest = steps->num - first;
 	return 0;
@@ -309,10 +329,16 @@ static int allocate(struct work *work)
 
 	for (uint32_t sw = 0; sw < num; sw++)
 		cells += pm_mfts_num_positions(work->input->held, sw);
+	work->has_ends = pm_pool_array(&work->pool, pm_bits_words(num), sizeof(uint64_t));
 	work->cells = pm_pool_array(&work->pool, cells, sizeof(*work->cells));
 	work->first = pm_pool_array(&work->pool, num + 1, sizeof(uint32_t));
 	work->parent = pm_pool_array(&work->pool, num, sizeof(uint32_t));
-	return pm_pool_check(&work->pool, NULL);
+	if (pm_pool_check(&work->pool, NULL))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		if (known->ports[i].host)
+			pm_bits_set(work->has_ends, known->ports[i].node);
+	return 0;
 }
 
 int pm_mft_steps_find(const struct pm_mft_input *input, struct pm_mft_steps *steps)

@@ -549,12 +549,54 @@ static void test_joins(void **state)
 	}
 }
 
+/* All MLIDs there are, each a group of two, three or all leaves. */
+static void test_all_mlids(void **state)
+{
+	struct pm_group *groups = calloc(PM_MLIDS, sizeof(*groups));
+	struct pm_group_tree *trees = calloc(PM_MLIDS, sizeof(*trees));
+	struct random random = {from_environment("PM_SEED", DEFAULT_SEED)};
+	uint32_t *members = calloc((size_t)PM_MLIDS * 3, sizeof(*members)), all[36];
+	struct pm_mfts *tables = NULL;
+	struct world world;
+	struct mscene scene;
+
+	(void)state;
+	assert_true(groups && trees && members);
+	world_make(&world, world_director(36), PM_GROUPED);
+	mscene_make(&scene, &world);
+	for (uint32_t leaf = 0; leaf < LENGTH(all); leaf++)
+		all[leaf] = scene.places[leaf * 18];
+	for (uint32_t g = 0; g < PM_MLIDS; g++) {
+		groups[g] = (struct pm_group){(uint16_t)(PM_MLID_FIRST + g), 2 + g % 2,
+					      members + (size_t)g * 3};
+		for (uint32_t i = 0; i < 3; i++)
+			members[g * 3 + i] =
+				scene.places[random_below(&random, 216) + 216 * i];
+		if (g % 50 == 0)
+			groups[g] = (struct pm_group){groups[g].mlid, LENGTH(all), all};
+	}
+	assert_int_equal(pm_multicast_route(scene.multicast, groups, PM_MLIDS, &tables,
+					    trees, NULL),
+			 0);
+	for (uint32_t g = 0; g < PM_MLIDS; g++) {
+		const struct mwalk walk = {scene.known, tables, NULL};
+
+		assert_int_equal(trees[g].state, PM_GROUP_PLANE);
+		if (g % 97 == 0 || g == PM_MLIDS - 1)
+			assert_null(mwalk_group(&walk, &groups[g]));
+	}
+	pm_mfts_free(tables);
+	mscene_free(&scene);
+	free(groups);
+	free(trees);
+	free(members);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_input),
-		cmocka_unit_test(test_joins),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_input),  cmocka_unit_test(test_joins),
+		cmocka_unit_test(test_limits), cmocka_unit_test(test_all_mlids),
 		cmocka_unit_test(test_random),
 	};
 

@@ -49,7 +49,9 @@ struct pm_mft_set {
 
 /* All zero at first. */
 struct pm_mft_steps {
-	struct pm_mft_set *sets; /* by block, then step, then switch and position */
+	/* By block, then step; in a step switches without end ports first, then by switch
+	 * and position. */
+	struct pm_mft_set *sets;
 	uint32_t num, room;
 	uint32_t places;  /* that differ: num less those that have two Sets */
 	uint32_t ordered; /* groups that need an order */
