@@ -145,6 +145,18 @@ static void print_row(const char *name, const json_t *delta)
 	cli_text_print(delta, " {10switches} {10blocks} {10bound} {10entries}\n");
 }
 
+static void print_multicast(const json_t *object)
+{
+	if (json_is_object(json_object_get(object, "multicast")))
+		cli_text_print(
+			object,
+			"multicast, {multicast.groups|group|groups}: "
+			"{multicast.blocks|MFT block|MFT blocks} of "
+			"{multicast.full_load} in {multicast.sets|Set|Sets}; packets of "
+			"{multicast.ordered|group|groups} may be lost for up to "
+			"{multicast.longest|Set|Sets}; {multicast.unserved} unserved\n");
+}
+
 static void print_text(const json_t *object)
 {
 	const json_t *level;
@@ -179,14 +191,7 @@ static void print_text(const json_t *object)
 			"the engine gives way to the next one: no up-then-down "
 			"path joins {served.cut} of {served.joined} pairs of hosts "
 			"that cables join\n");
-	if (json_is_object(json_object_get(object, "multicast")))
-		cli_text_print(
-			object,
-			"multicast, {multicast.groups|group|groups}: "
-			"{multicast.blocks|MFT block|MFT blocks} of "
-			"{multicast.full_load} in {multicast.sets|Set|Sets}; packets of "
-			"{multicast.ordered|group|groups} may be lost for up to "
-			"{multicast.longest|Set|Sets}; {multicast.unserved} unserved\n");
+	print_multicast(object);
 	cli_text_print(object, "about {%ms} ms, with {settings.max_wire_smps} MADs of "
 			       "{settings.mad_us} us at a time\n");
 	if (json_is_object(json_object_get(object, "load")))

@@ -78,9 +78,9 @@ static void find_positions(struct pm_multicast *m, uint32_t *room)
 	for (uint32_t p = 0; p < m->num_planes; p++) {
 		const uint32_t *count = room + (size_t)p * TREE_POSITIONS;
 
-		for (uint8_t i = 1; i < TREE_POSITIONS; i++)
+		for (uint32_t i = 1; i < TREE_POSITIONS; i++)
 			if (count[i] > count[m->position[p]])
-				m->position[p] = i;
+				m->position[p] = (uint8_t)i;
 	}
 }
 
