@@ -17,7 +17,9 @@
 
 #define DEFAULT_SEED 1
 #define DEFAULT_ROUNDS 1500
-#define EVENTS 6 /* of each tree */
+#define EVENTS 6   /* of each tree */
+#define SENDERS 3  /* of a group, whose packets are looked for */
+#define PORTS 4096 /* at most */
 
 static uint64_t seed; /* of the round at hand */
 
@@ -33,12 +35,19 @@ struct trial {
 	struct pm_mfts *real, *held;
 	struct pm_mft_steps steps;
 	struct pm_mfts *wanted;
+	uint8_t member[MSCENE_GROUPS][PORTS]; /* before the event */
+	/* What is to arrive all the time unless a group is in order: it does so before
+	 * the first Set and by the tables that are wanted. */
+	uint8_t steady[MSCENE_GROUPS][SENDERS][PORTS];
+	uint32_t
+		lost[MSCENE_GROUPS]; /* Sets after which something of it did not arrive */
 	bool came_back; /* some switch, with entries of before or what nobody knows */
 };
 
 /* What was met, over all trials. */
 static struct {
 	uint32_t events, sets, ordered, cleared, twice, longest, harm, garbage, rebooted;
+	uint32_t losing, lost; /* groups that lost packets, for how many Sets at most */
 } met;
 
 /* ---- Events ---- */
@@ -162,6 +171,88 @@ static const char *look_block(struct trial *t, uint32_t block)
 	return NULL;
 }
 
+/* ---- Packets that are lost ---- */
+
+/* The k-th member of a group that was one before, or PM_NONE. */
+static uint32_t find_sender(const struct trial *t, uint32_t g, uint32_t k)
+{
+	const struct pm_group *group = &t->scene.groups[g];
+
+	for (uint32_t i = 0; i < group->num; i++)
+		if (t->member[g][group->members[i]] && !k--)
+			return group->members[i];
+	return PM_NONE;
+}
+
+/* Keeps of a set of ports those that a packet by some tables arrives at. */
+static void keep_received(const struct trial *t, const struct pm_mfts *tables, uint32_t g,
+			  uint32_t from, uint8_t *set)
+{
+	struct mwalk walk = {t->scene.known, tables, t->up};
+	static uint8_t received[PORTS];
+
+	memset(received, 0, sizeof(received));
+	mwalk_send(&walk, t->scene.groups[g].mlid, from, received);
+	for (uint32_t i = 0; i < t->scene.known->num_ports; i++)
+		set[i] &= received[i];
+}
+
+static void find_steady(struct trial *t)
+{
+	for (uint32_t g = 0; g < t->scene.num_groups; g++) {
+		t->lost[g] = 0;
+		for (uint32_t k = 0; k < SENDERS; k++) {
+			uint32_t from = find_sender(t, g, k);
+			uint8_t *steady = t->steady[g][k];
+
+			memcpy(steady, t->member[g], PORTS);
+			if (from == PM_NONE)
+				break;
+			keep_received(t, t->real, g, from, steady);
+			keep_received(t, t->wanted, g, from, steady);
+		}
+	}
+}
+
+static bool loses(const struct trial *t, uint32_t g)
+{
+	for (uint32_t k = 0; k < SENDERS; k++) {
+		uint32_t from = find_sender(t, g, k);
+		static uint8_t now[PORTS];
+
+		if (from == PM_NONE)
+			return false;
+		memcpy(now, t->steady[g][k], PORTS);
+		keep_received(t, t->real, g, from, now);
+		if (memcmp(now, t->steady[g][k], PORTS) != 0)
+			return true;
+	}
+	return false;
+}
+
+static void count_lost(struct trial *t, uint32_t block)
+{
+	for (uint32_t g = 0; g < t->scene.num_groups; g++)
+		if ((t->scene.groups[g].mlid - (uint32_t)PM_MLID_FIRST) / PM_MFT_BLOCK ==
+		    block)
+			t->lost[g] += loses(t, g);
+}
+
+/* Only groups in order lose packets, and for no more Sets than is said. */
+static void check_lost(const struct trial *t)
+{
+	uint32_t losing = 0;
+
+	for (uint32_t g = 0; g < t->scene.num_groups; g++) {
+		losing += t->lost[g] != 0;
+		EXPECT(t->lost[g] <= t->steps.longest);
+		if (t->lost[g] > met.lost)
+			met.lost = t->lost[g];
+	}
+	EXPECT(losing <= t->steps.ordered);
+	met.losing += losing;
+}
+
 /* ---- Sending ---- */
 
 static void take_set(struct trial *t, const struct pm_mft_set *set)
@@ -203,6 +294,7 @@ static void send_step(struct trial *t, struct pm_mft_set *sets, uint32_t num)
 		const char *wrong;
 
 		take_set(t, &sets[i]);
+		count_lost(t, sets[i].block);
 		if (lost && i + 1 < num)
 			continue;
 		wrong = look_block(t, sets[i].block);
@@ -273,7 +365,10 @@ static void transit(struct trial *t)
 	met.cleared += t->steps.cleared;
 	if (t->steps.longest > met.longest)
 		met.longest = t->steps.longest;
+	find_steady(t);
 	send_all(t);
+	if (t->in_steps)
+		check_lost(t);
 	EXPECT(!pm_mft_steps_find(&input, &t->steps));
 	EXPECT(t->steps.num == 0);
 	pm_mfts_free(t->wanted);
@@ -285,6 +380,10 @@ static void run_event(struct trial *t)
 	memset(t->may, 0, t->scene.known->num_ports);
 	memset(t->sends, 0, t->scene.known->num_ports);
 	mark_members(t, t->sends);
+	memset(t->member, 0, sizeof(t->member));
+	for (uint32_t g = 0; g < t->scene.num_groups; g++)
+		for (uint32_t i = 0; i < t->scene.groups[g].num; i++)
+			t->member[g][t->scene.groups[g].members[i]] = 1;
 	draw_event(t);
 	for (uint32_t g = 0; g < t->scene.num_groups; g++)
 		if (random_chance(&t->random, 30))
@@ -294,14 +393,17 @@ static void run_event(struct trial *t)
 
 static void run_round(bool in_steps)
 {
-	struct trial t = {.random = {seed}, .in_steps = in_steps};
+	static struct trial t;
 	uint32_t ports, switches;
 
+	memset(&t, 0, sizeof(t));
+	t.random.state = seed;
+	t.in_steps = in_steps;
 	if (!mscene_make_random(&t.scene, &t.random))
 		return;
 	ports = t.scene.known->num_ports;
 	switches = t.scene.known->num_switches;
-	EXPECT(switches <= 256);
+	EXPECT(switches <= 256 && ports <= PORTS);
 	t.up = calloc(ports, 1);
 	t.may = calloc(ports, 1);
 	t.sends = calloc(ports, 1);
@@ -334,11 +436,13 @@ static void run(bool in_steps)
 		run_round(in_steps);
 	printf("seeds from %llu on: %u events, %u Sets (%u the second of a place), %u "
 	       "groups "
-	       "in order, of which %u cleared, longest block %u Sets; %u switches "
-	       "rebooted, "
-	       "%u unknown; harm after %u Sets\n",
+	       "in order, of which %u cleared, longest block %u Sets; %u groups lost "
+	       "packets, "
+	       "for %u Sets at most; %u switches rebooted, %u unknown; harm after %u "
+	       "Sets\n",
 	       (unsigned long long)first, met.events, met.sets, met.twice, met.ordered,
-	       met.cleared, met.longest, met.rebooted, met.garbage, met.harm);
+	       met.cleared, met.longest, met.losing, met.lost, met.rebooted, met.garbage,
+	       met.harm);
 }
 
 static void test_steps(void **state)
