@@ -549,6 +549,37 @@ static void test_joins(void **state)
 	}
 }
 
+/* LIDs have no part in trees: whatever the LMC and their order, tables are the same. */
+static void test_lids(void **state)
+{
+	static const struct pm_plan_config configs[] = {
+		{.order = PM_GROUPED},
+		{.order = PM_GROUPED, .lmc = 2},
+		{.order = PM_LEAF_MAJOR},
+	};
+	struct pm_mfts *first = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(configs); i++) {
+		struct random random = {DEFAULT_SEED};
+		struct world world;
+		struct mscene scene;
+		struct pm_mfts *tables;
+
+		world_make_with(&world, world_director(72), &configs[i]);
+		mscene_make(&scene, &world);
+		mscene_draw_groups(&scene, &random);
+		mscene_set_switch(&scene, world_switch(&world, "s3-line1"), false);
+		tables = mscene_route(&scene, NULL);
+		if (first)
+			assert_true(mscene_same(&scene, first, tables, 0));
+		pm_mfts_free(first);
+		first = tables;
+		mscene_free(&scene);
+	}
+	pm_mfts_free(first);
+}
+
 /* All MLIDs there are, each a group of two, three or all leaves. */
 static void test_all_mlids(void **state)
 {
@@ -597,7 +628,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_input),  cmocka_unit_test(test_joins),
 		cmocka_unit_test(test_limits), cmocka_unit_test(test_all_mlids),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_lids),   cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
