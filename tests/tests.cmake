@@ -10,8 +10,8 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
 		workload packet lanes rates engines stuck calls replay hosttable macs
-		vlan cover share bisection student guess steps mft multicast mft_steps
-		mft_bound)
+		vlan cover share bisection student guess steps rebalance mft multicast
+		mft_steps mft_bound)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
@@ -70,6 +70,22 @@ foreach(room planning view wait)
 	set_tests_properties(unit.${room} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
+# The test is in place of OpenSM, its log and the store.
+add_executable(test_watch tests/unit/test_watch.c plugins/opensm/watch.c
+	plugins/opensm/holds.c plugins/opensm/worker.c plugins/opensm/wait.c)
+target_include_directories(test_watch PRIVATE plugins/opensm)
+target_include_directories(test_watch SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_compile_options(test_watch PRIVATE -ffunction-sections)
+target_link_options(test_watch PRIVATE -Wl,--gc-sections)
+target_link_libraries(test_watch PRIVATE test_tools Threads::Threads)
+add_test(NAME unit.watch COMMAND test_watch)
+set_tests_properties(unit.watch PROPERTIES LABELS unit TIMEOUT 900)
+add_executable(test_activity tests/unit/test_activity.c plugins/opensm/io/activity.c)
+target_include_directories(test_activity PRIVATE plugins/opensm)
+target_link_libraries(test_activity PRIVATE test_tools ${JANSSON} Threads::Threads)
+add_test(NAME unit.activity COMMAND test_activity)
+set_tests_properties(unit.activity PROPERTIES LABELS unit TIMEOUT 900)
+
 # Allocations that fail: defines malloc, so nothing of it may call the sanitizers.
 add_library(memfault OBJECT tests/tools/memfault.c)
 target_include_directories(memfault PUBLIC tests/tools)
@@ -93,11 +109,13 @@ endif()
 add_test(NAME unit.commands COMMAND test_commands)
 # The store has OpenSM's headers, and the test in place of OpenSM's log.
 add_executable(test_store tests/unit/test_store.c plugins/opensm/store.c
-	plugins/opensm/planning.c plugins/opensm/worker.c plugins/opensm/wait.c)
+	plugins/opensm/io/candidates.c plugins/opensm/planning.c plugins/opensm/worker.c plugins/opensm/wait.c)
 target_include_directories(test_store PRIVATE plugins/opensm)
 target_include_directories(test_store SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_compile_options(test_store PRIVATE -ffunction-sections)
-target_link_options(test_store PRIVATE -Wl,--gc-sections -Wl,--wrap=fsync)
+target_link_options(test_store PRIVATE -Wl,--gc-sections -Wl,--wrap=access,--wrap=flock
+	-Wl,--wrap=fsync,--wrap=lstat,--wrap=mkdir,--wrap=open,--wrap=read,--wrap=rename
+	-Wl,--wrap=scandir,--wrap=stat)
 target_link_libraries(test_store PRIVATE memfault test_tools Threads::Threads)
 add_test(NAME unit.store COMMAND test_store)
 set_tests_properties(unit.memory unit.commands unit.store PROPERTIES LABELS unit
@@ -189,7 +207,8 @@ foreach(bench order multicast)
 endforeach()
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
-foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts)
+foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
+		rebalance)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)

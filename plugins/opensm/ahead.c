@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Blocks that need an order, step by step. */
 #include "ahead.h"
 
 #include "tables.h"
@@ -15,24 +16,22 @@ struct step {
 	struct ahead *done;
 };
 
-/* Zeroed in OpenSM's record until it is acknowledged, as in OpenSM and in move.c. */
 static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
 {
 	const struct step *step = context;
+	const struct lft_sender *sender = step->on->sender;
 	const struct pm_steps_set *set = &step->sets[index];
 	const osm_switch_t *sw =
-		tables_switch(&step->on->osm->subn, step->on->view->plan, set->sw);
+		tables_switch(&sender->osm->subn, step->on->view->plan, set->sw);
 	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
 	size_t at = (size_t)set->number * PM_LFT_BLOCK;
 
-	if (!route || at + PM_LFT_BLOCK > sw->lft_size)
+	step->done->interrupted |= step->on->is_interrupted(step->on->context);
+	if (step->done->interrupted || !route || at + PM_LFT_BLOCK > sw->lft_size ||
+	    !lft_set_is_free(sender, sw, set->number))
 		return ASK_OMIT;
-	*smp = (struct ask_smp){.kind = ASK_SET_BLOCK,
-				.sw = sw,
-				.modifier = set->number,
-				.route = *route};
-	memcpy(smp->data, set->entries, PM_LFT_BLOCK);
-	memset(sw->lft + at, 0, PM_LFT_BLOCK);
+	*smp = (struct ask_smp){.sw = sw, .route = *route};
+	lft_set_make(sender, set->number, set->entries, smp);
 	return ASK_SEND;
 }
 
@@ -51,7 +50,7 @@ static void send_step(struct step *step, uint32_t num)
 {
 	struct ask_count count = {0};
 
-	ask_run(step->on->ask,
+	ask_run(step->on->sender->ask,
 		&(struct ask_batch){.num = num,
 				    .ahead = BLOCKS_AHEAD,
 				    .total_ms = SILENT_MS,
@@ -62,7 +61,8 @@ static void send_step(struct step *step, uint32_t num)
 		&count);
 	step->done->sent += count.sent;
 	if (count.sent < num && !step->done->gave_up)
-		step->done->gave_up = "a switch has no route";
+		step->done->gave_up = step->done->interrupted ? "something failed"
+							      : "a switch has no route";
 }
 
 static void count_all(const struct pm_stale_input *input, const struct pm_stale *stale,

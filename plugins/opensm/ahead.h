@@ -8,16 +8,18 @@
 #ifndef PORTMAJOR_AHEAD_H
 #define PORTMAJOR_AHEAD_H
 
-#include "ask.h"
+#include "osm/lft_set.h"
 #include "view.h"
 
 #include <portmajor/delta.h>
 #include <portmajor/steps.h>
 
 struct ahead_subject {
-	osm_opensm_t *osm;
-	struct ask *ask;
-	const struct view *view; /* with tables for what was discovered */
+	struct lft_sender *sender;
+	const struct view *view; /* with the tables to be */
+	/* Whether it has to end; on this thread, with or without osm->lock. */
+	bool (*is_interrupted)(void *context);
+	void *context;
 };
 
 /* What was done; all zero if nothing needed it. */
@@ -26,6 +28,7 @@ struct ahead {
 	uint32_t lids, twice;  /* of steps.h */
 	struct pm_delta delta; /* all that tables differed by before, sent here or not */
 	const char *gave_up; /* why something of it is left to OpenSM's order, or NULL */
+	bool interrupted;    /* that is why */
 };
 
 /*
@@ -36,7 +39,7 @@ struct ahead {
 void ahead_find(const struct pm_stale_input *input, const struct pm_stale *stale,
 		struct pm_steps *steps, struct ahead *done);
 
-/* Sends that, and frees *steps. On the sweeper thread, with no lock held. */
+/* Sends that, and frees *steps. On one thread at a time, with no lock held. */
 void ahead_send(const struct ahead_subject *subject, struct pm_steps *steps,
 		struct ahead *done);
 

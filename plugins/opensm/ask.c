@@ -9,8 +9,10 @@
 #include <string.h>
 
 #define MARK 0x706d /* in context fields that OpenSM itself sets to 0 or 1 */
-#define SLOTS 128   /* SMPs that can be out */
+#define SLOTS ASK_SLOTS
 #define SLACK_MS 100
+/* OpenSM gives back whatever it was handed, in seconds; this is for its defects. */
+#define GONE_MS 60000
 
 /* OpenSM's own handlers, which no installed header declares. */
 void osm_pi_rcv_process(void *sm, void *madw);
@@ -18,8 +20,13 @@ void osm_lft_rcv_process(void *sm, void *madw);
 
 /* An SMP that is out. */
 struct slot {
-	uint32_t index; /* in its batch */
+	uint32_t serial; /* of the SMP: what comes with another one is not its answer */
+	uint32_t index;	 /* in its batch */
 	bool out, done;
+	bool given_up; /* its batch is over; it is out until it comes back */
+	bool is_set, disowned;
+	struct ask_block block; /* of a Set */
+	double sent_ms;
 	enum ask_outcome outcome;
 	_Alignas(8) uint8_t data[ASK_DATA]; /* read as PortInfo, too */
 };
@@ -27,10 +34,10 @@ struct slot {
 struct ask {
 	osm_opensm_t *osm;
 	struct wait_signal signal;
-	/* Under its lock; the sweeper reads batch, which only it writes, without. */
+	/* Under its lock. */
 	struct slot slots[SLOTS];
-	uint32_t batch; /* number of the batch; what comes for earlier ones is late */
-	uint32_t out;	/* slots that are */
+	uint32_t serial; /* of the last SMP */
+	uint32_t out;	 /* slots of the batch under way that are */
 };
 
 /*
@@ -39,22 +46,29 @@ struct ask {
  */
 struct block_context {
 	osm_lft_context_t lft;
-	uint32_t slot, batch;
-	bool set;
+	uint32_t slot, serial;
 };
 _Static_assert(sizeof(struct block_context) <= sizeof(osm_madw_context_t),
 	       "OpenSM's contexts have room for ours");
 
 /* ---- Handlers, on threads of OpenSM's dispatcher ---- */
 
+static bool is_awaited(const struct ask *ask, uint32_t slot, uint32_t serial)
+{
+	const struct slot *s = &ask->slots[slot];
+
+	return slot < SLOTS && s->out && !s->done && s->serial == serial;
+}
+
 /* Notes what came of an SMP. */
-static void settle(struct ask *ask, const osm_madw_t *madw, uint32_t slot, uint32_t batch)
+static void settle(struct ask *ask, const osm_madw_t *madw, uint32_t slot,
+		   uint32_t serial)
 {
 	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
 	struct slot *s = &ask->slots[slot];
 
 	pthread_mutex_lock(&ask->signal.lock);
-	if (batch == ask->batch && s->out && !s->done) {
+	if (is_awaited(ask, slot, serial)) {
 		s->done = true;
 		if (madw->status != IB_SUCCESS || !ib_smp_is_response(smp))
 			s->outcome = ASK_SILENT;
@@ -63,6 +77,8 @@ static void settle(struct ask *ask, const osm_madw_t *madw, uint32_t slot, uint3
 		else
 			s->outcome = ASK_ANSWERED;
 		memcpy(s->data, ib_smp_get_payload_ptr(smp), ASK_DATA);
+		if (s->given_up)
+			s->out = false;
 		pthread_cond_signal(&ask->signal.changed);
 	}
 	pthread_mutex_unlock(&ask->signal.lock);
@@ -80,11 +96,27 @@ static void receive_port_info(void *context, void *data)
 		osm_pi_rcv_process(&ask->osm->sm, data);
 }
 
+/* Whether this is the answer to a Set that OpenSM's record is to follow. */
+static bool is_to_be_noted(struct ask *ask, const osm_madw_t *madw,
+			   const struct block_context *ours)
+{
+	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
+	bool noted;
+
+	if (smp->method != IB_MAD_METHOD_GET_RESP)
+		return false;
+	pthread_mutex_lock(&ask->signal.lock);
+	noted = is_awaited(ask, ours->slot, ours->serial) &&
+		ask->slots[ours->slot].is_set && !ask->slots[ours->slot].disowned;
+	pthread_mutex_unlock(&ask->signal.lock);
+	return noted;
+}
+
+/* It is out until it is noted: nobody sends the block again before. */
 static void receive_block(void *context, void *data)
 {
 	struct ask *ask = context;
 	osm_madw_t *madw = data;
-	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
 	struct block_context ours;
 
 	memcpy(&ours, &madw->context, sizeof(ours));
@@ -92,12 +124,11 @@ static void receive_block(void *context, void *data)
 		osm_lft_rcv_process(&ask->osm->sm, data);
 		return;
 	}
-	if (ours.set && smp->method == IB_MAD_METHOD_GET_RESP) {
-		/* Of a Set: into OpenSM's record, also when nobody waits any more. */
+	if (is_to_be_noted(ask, madw, &ours)) {
 		madw->context.lft_context.set_method = TRUE;
 		osm_lft_rcv_process(&ask->osm->sm, data);
 	}
-	settle(ask, madw, ours.slot, ours.batch);
+	settle(ask, madw, ours.slot, ours.serial);
 }
 
 /* ---- Setting up ---- */
@@ -171,14 +202,14 @@ static uint32_t time_out(const struct ask *ask, const struct ask_batch *batch)
 	return each ? each : 1;
 }
 
-static bool send_question(struct ask *ask, const struct ask_batch *batch, uint32_t slot,
-			  struct ask_smp *smp)
+static bool send_question(struct ask *ask, const struct ask_batch *batch,
+			  const struct slot *slot, struct ask_smp *smp)
 {
 	osm_madw_context_t context = {
 		.pi_context = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
-			       .port_guid = slot,
+			       .port_guid = (ib_net64_t)(slot - ask->slots),
 			       .light_sweep = MARK,
-			       .client_rereg = (boolean_t)ask->batch},
+			       .client_rereg = (boolean_t)slot->serial},
 	};
 
 	return osm_req_get(&ask->osm->sm, &smp->route, IB_MAD_ATTR_PORT_INFO,
@@ -187,22 +218,20 @@ static bool send_question(struct ask *ask, const struct ask_batch *batch, uint32
 			   &context) == IB_SUCCESS;
 }
 
-static bool send_block(struct ask *ask, const struct ask_batch *batch, uint32_t slot,
-		       struct ask_smp *smp)
+static bool send_block(struct ask *ask, const struct ask_batch *batch,
+		       const struct slot *slot, struct ask_smp *smp)
 {
-	bool set = smp->kind == ASK_SET_BLOCK;
 	struct block_context ours = {
 		.lft = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
 			.set_method = MARK},
-		.slot = slot,
-		.batch = ask->batch,
-		.set = set,
+		.slot = (uint32_t)(slot - ask->slots),
+		.serial = slot->serial,
 	};
 	osm_madw_context_t context;
 
 	memset(&context, 0, sizeof(context));
 	memcpy(&context, &ours, sizeof(ours));
-	if (set)
+	if (smp->kind == ASK_SET_BLOCK)
 		return osm_req_set(&ask->osm->sm, &smp->route, smp->data, ASK_DATA,
 				   IB_MAD_ATTR_LIN_FWD_TBL, cl_hton32(smp->modifier),
 				   FALSE, key_of(smp->sw), time_out(ask, batch),
@@ -212,8 +241,8 @@ static bool send_block(struct ask *ask, const struct ask_batch *batch, uint32_t 
 			   time_out(ask, batch), OSM_MSG_MAD_LFT, &context) == IB_SUCCESS;
 }
 
-/* Whether a datagram is ours, as this slot's of this batch. */
-static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t batch)
+/* Whether a datagram is ours, and this one. */
+static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
 {
 	const osm_pi_context_t *pi = &madw->context.pi_context;
 	struct block_context ours;
@@ -221,10 +250,10 @@ static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t batch)
 	memcpy(&ours, &madw->context, sizeof(ours));
 	return madw->fail_msg == OSM_MSG_MAD_PORT_INFO
 		       ? pi->light_sweep == MARK && pi->port_guid == slot &&
-				 pi->client_rereg == (boolean_t)batch
+				 pi->client_rereg == (boolean_t)serial
 		       : madw->fail_msg == OSM_MSG_MAD_LFT &&
 				 ours.lft.set_method == MARK && ours.slot == slot &&
-				 ours.batch == batch;
+				 ours.serial == serial;
 }
 
 /*
@@ -233,8 +262,9 @@ static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t batch)
  * that one, unless it has been sent already. As many of ours are out as the wire takes
  * and a few more (window): so many answers of OpenSM's may wait behind them.
  */
-static void pass_queue(const struct ask *ask, uint32_t slot)
+static void pass_queue(const struct ask *ask, const struct slot *slot)
 {
+	uint32_t number = (uint32_t)(slot - ask->slots);
 	osm_vl15_t *vl15 = &ask->osm->vl15;
 	cl_list_item_t *item;
 
@@ -242,7 +272,7 @@ static void pass_queue(const struct ask *ask, uint32_t slot)
 	item = cl_qlist_tail(&vl15->rfifo);
 	for (int i = 0; i < SLOTS && item != cl_qlist_end(&vl15->rfifo);
 	     i++, item = cl_qlist_prev(item)) {
-		if (!is_slot((const osm_madw_t *)item, slot, ask->batch))
+		if (!is_slot((const osm_madw_t *)item, number, slot->serial))
 			continue;
 		cl_qlist_remove_item(&vl15->rfifo, item);
 		cl_qlist_insert_tail(&vl15->ufifo, item);
@@ -268,39 +298,80 @@ static uint32_t window(const struct run *run)
 	return most < SLOTS ? most : SLOTS;
 }
 
-/* A slot for an SMP, or SLOTS: as many are out as may be. */
-static uint32_t take_slot(struct run *run, uint32_t index)
+/* A slot that is free, or that of an SMP that never came back, or NULL. */
+static struct slot *find_free(struct ask *ask)
+{
+	double now = wait_clock_ms();
+
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		struct slot *s = &ask->slots[i];
+
+		if (!s->out || (s->given_up && now > s->sent_ms + GONE_MS))
+			return s;
+	}
+	return NULL;
+}
+
+/* A slot for an SMP, or NULL: as many are out as may be. */
+static struct slot *take_slot(struct run *run, uint32_t index)
 {
 	struct ask *ask = run->ask;
-	uint32_t slot = SLOTS;
+	struct slot *slot = NULL;
 
 	pthread_mutex_lock(&ask->signal.lock);
 	if (ask->out < window(run))
-		for (slot = 0; slot < SLOTS && ask->slots[slot].out;)
-			slot++;
-	if (slot < SLOTS) {
-		ask->slots[slot] = (struct slot){.index = index, .out = true};
+		slot = find_free(ask);
+	if (slot) {
+		*slot = (struct slot){.serial = ++ask->serial,
+				      .index = index,
+				      .out = true,
+				      .sent_ms = wait_clock_ms()};
 		ask->out++;
 	}
 	pthread_mutex_unlock(&ask->signal.lock);
 	return slot;
 }
 
-/* It was not sent after all. */
-static void fail_slot(struct ask *ask, uint32_t slot)
+/* What is about to be sent. */
+static void fill_slot(struct ask *ask, struct slot *slot, const struct ask_smp *smp)
 {
 	pthread_mutex_lock(&ask->signal.lock);
-	ask->slots[slot].done = true;
-	ask->slots[slot].outcome = ASK_REFUSED;
+	slot->is_set = smp->kind == ASK_SET_BLOCK;
+	slot->block = (struct ask_block){osm_node_get_node_guid(smp->sw->p_node),
+					 smp->modifier};
 	pthread_mutex_unlock(&ask->signal.lock);
 }
 
-static void drop_slot(struct ask *ask, uint32_t slot)
+/* It was not sent after all. */
+static void fail_slot(struct ask *ask, struct slot *slot)
 {
 	pthread_mutex_lock(&ask->signal.lock);
-	ask->slots[slot].out = false;
+	slot->done = true;
+	slot->outcome = ASK_REFUSED;
+	pthread_mutex_unlock(&ask->signal.lock);
+}
+
+static void drop_slot(struct ask *ask, struct slot *slot)
+{
+	pthread_mutex_lock(&ask->signal.lock);
+	slot->out = false;
 	ask->out--;
 	pthread_mutex_unlock(&ask->signal.lock);
+}
+
+static void send_smp(struct run *run, struct slot *slot, struct ask_smp *smp)
+{
+	struct ask *ask = run->ask;
+	bool sent;
+
+	fill_slot(ask, slot, smp);
+	sent = smp->kind == ASK_PORT_INFO ? send_question(ask, run->batch, slot, smp)
+					  : send_block(ask, run->batch, slot, smp);
+	run->count->sent += sent;
+	if (!sent)
+		fail_slot(ask, slot);
+	else if (run->batch->urgent)
+		pass_queue(ask, slot);
 }
 
 /* Sends what the wire takes; with osm->lock held. */
@@ -310,11 +381,10 @@ static void fill_wire(struct run *run)
 
 	while (run->next < run->batch->num) {
 		struct ask_smp smp = {.sw = NULL};
-		uint32_t slot = take_slot(run, run->next);
+		struct slot *slot = take_slot(run, run->next);
 		enum ask_make made;
-		bool sent;
 
-		if (slot == SLOTS)
+		if (!slot)
 			return;
 		made = run->batch->make(run->batch->context, run->next, &smp);
 		if (made != ASK_SEND)
@@ -322,16 +392,8 @@ static void fill_wire(struct run *run)
 		if (made == ASK_LATER)
 			return;
 		run->next++;
-		if (made == ASK_OMIT)
-			continue;
-		sent = smp.kind == ASK_PORT_INFO
-			       ? send_question(ask, run->batch, slot, &smp)
-			       : send_block(ask, run->batch, slot, &smp);
-		run->count->sent += sent;
-		if (!sent)
-			fail_slot(ask, slot);
-		else if (run->batch->urgent)
-			pass_queue(ask, slot);
+		if (made == ASK_SEND)
+			send_smp(run, slot, &smp);
 	}
 }
 
@@ -386,19 +448,26 @@ static bool wait_for_answer(const struct run *run)
 	return any;
 }
 
-/* What is still out is silent. */
+/* What is still out is silent, as far as the batch goes. */
 static void give_up(struct run *run)
 {
 	struct ask *ask = run->ask;
 
-	pthread_mutex_lock(&ask->signal.lock);
-	ask->batch++; /* what comes now is late */
-	for (uint32_t i = 0; i < SLOTS; i++)
-		if (ask->slots[i].out && !ask->slots[i].done) {
-			ask->slots[i].done = true;
-			ask->slots[i].outcome = ASK_SILENT;
-		}
-	pthread_mutex_unlock(&ask->signal.lock);
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		struct slot *s = &ask->slots[i];
+		bool silent;
+
+		pthread_mutex_lock(&ask->signal.lock);
+		silent = s->out && !s->done && !s->given_up;
+		s->given_up |= silent;
+		ask->out -= silent;
+		pthread_mutex_unlock(&ask->signal.lock);
+		if (!silent)
+			continue;
+		run->count->silent++;
+		run->batch->take(run->batch->context,
+				 &(struct ask_answer){s->index, ASK_SILENT, s->data});
+	}
 	take_answers(run);
 }
 
@@ -439,4 +508,41 @@ void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *c
 			break;
 	}
 	give_up(&run);
+}
+
+/* ---- What is out ---- */
+
+bool ask_is_out(struct ask *ask, ib_net64_t guid, uint32_t number)
+{
+	bool out = false;
+
+	pthread_mutex_lock(&ask->signal.lock);
+	for (uint32_t i = 0; i < SLOTS && !out; i++) {
+		const struct slot *s = &ask->slots[i];
+
+		out = s->out && !s->done && s->is_set && s->block.guid == guid &&
+		      s->block.number == number;
+	}
+	pthread_mutex_unlock(&ask->signal.lock);
+	return out;
+}
+
+uint32_t ask_list_out(struct ask *ask, struct ask_block *blocks)
+{
+	uint32_t num = 0;
+
+	pthread_mutex_lock(&ask->signal.lock);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		if (ask->slots[i].out && !ask->slots[i].done && ask->slots[i].is_set)
+			blocks[num++] = ask->slots[i].block;
+	pthread_mutex_unlock(&ask->signal.lock);
+	return num;
+}
+
+void ask_disown(struct ask *ask)
+{
+	pthread_mutex_lock(&ask->signal.lock);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		ask->slots[i].disowned = true;
+	pthread_mutex_unlock(&ask->signal.lock);
 }

@@ -11,8 +11,13 @@
  * transaction_retries), and OpenSM has max_wire_smps SMPs out at a time: each such
  * question holds one of these (4 by default) until then, and OpenSM waits for it in its
  * next step. So no more are handed over than the wire takes, each has a time-out of its
- * own, shorter than OpenSM's, and nothing is left behind: ask_run returns when all that
- * was sent has come back in one way or the other.
+ * own, shorter than OpenSM's: ask_run returns when all that was sent has come back in one
+ * way or the other, or was given up.
+ *
+ * At most one Set for a switch and block is out at a time, whoever sent it. An SMP that
+ * was given up may still be on its way, and is out until it comes back: its block is not
+ * to be sent again before (ask_is_out), and so a late answer still tells what the switch
+ * holds.
  */
 #ifndef PORTMAJOR_ASK_H
 #define PORTMAJOR_ASK_H
@@ -31,7 +36,8 @@ enum ask_kind {
 	ASK_SET_BLOCK, /* Set(LinearForwardingTable), modifier: block */
 };
 
-#define ASK_DATA 64 /* bytes of an SMP's data */
+#define ASK_DATA 64   /* bytes of an SMP's data */
+#define ASK_SLOTS 128 /* SMPs that can be out */
 
 /* What is to be sent to a switch. */
 struct ask_smp {
@@ -79,6 +85,12 @@ struct ask_count {
 	uint32_t sent, silent, refused;
 };
 
+/* A block that a Set of ours is out for. */
+struct ask_block {
+	ib_net64_t guid; /* of the switch's node */
+	uint32_t number;
+};
+
 /* Puts our handlers in place of OpenSM's. NULL without memory; OpenSM's are back then. */
 struct ask *ask_start(osm_opensm_t *osm);
 
@@ -90,5 +102,20 @@ void ask_stop(struct ask *ask);
  * at the latest total_ms and a tenth of a second after the last SMP was sent.
  */
 void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *count);
+
+/*
+ * Whether a Set of ours for this block is out, given up or not. On any thread, with
+ * osm->lock held, without which that changes at any time. O(ASK_SLOTS).
+ */
+bool ask_is_out(struct ask *ask, ib_net64_t guid, uint32_t number);
+
+/* All blocks of which that is so, at most ASK_SLOTS; returns how many. Likewise. */
+uint32_t ask_list_out(struct ask *ask, struct ask_block *blocks);
+
+/*
+ * Others write the switches' tables from now on: what is out and comes back is not noted
+ * in OpenSM's record. On any thread.
+ */
+void ask_disown(struct ask *ask);
 
 #endif

@@ -15,39 +15,14 @@ void planning_load(struct planning *planning, struct pm_plan *base, struct pm_pl
 	planning->phase = PLANNING_LOADED;
 }
 
-/* Frees a plan, or has the end of its loan free it. */
-static void let_go(struct planning *planning, struct pm_plan *plan)
-{
-	if (plan && plan == planning->lent)
-		planning->orphaned = true;
-	else
-		pm_plan_free(plan);
-}
-
 void planning_forget(struct planning *planning)
 {
 	if (planning->plan != planning->base)
-		let_go(planning, planning->plan);
+		pm_plan_free(planning->plan);
 	pm_plan_free(planning->last);
-	let_go(planning, planning->base);
+	pm_plan_free(planning->base);
 	free(planning->planned);
-	*planning = (struct planning){.phase = PLANNING_EMPTY,
-				      .lent = planning->lent,
-				      .orphaned = planning->orphaned};
-}
-
-void planning_lend(struct planning *planning)
-{
-	planning->lent = planning->plan;
-	planning->orphaned = false;
-}
-
-void planning_end_loan(struct planning *planning)
-{
-	if (planning->orphaned)
-		pm_plan_free(planning->lent);
-	planning->lent = NULL;
-	planning->orphaned = false;
+	*planning = (struct planning){.phase = PLANNING_EMPTY};
 }
 
 void planning_set_adopted(struct planning *planning, bool adopted)
@@ -420,7 +395,7 @@ int planning_propose(const struct planning *planning,
 static void drop_unless_kept(struct planning *planning, struct pm_plan *plan)
 {
 	if (plan != planning->base && plan != planning->plan)
-		let_go(planning, plan);
+		pm_plan_free(plan);
 }
 
 void planning_adopt(struct planning *planning, struct planning_change *change)

@@ -40,8 +40,6 @@ struct planning {
 	/* [port of plan->known] LID by the base, of places; NULL: the plan is the base */
 	uint16_t *planned;
 	bool unsaved;	      /* the files are not those of the plans */
-	struct pm_plan *lent; /* another thread may read it: freed by planning_end_loan */
-	bool orphaned;	      /* it is not in force any more */
 	uint32_t out_of_plan; /* see planning_count */
 };
 
@@ -67,10 +65,6 @@ void planning_load(struct planning *planning, struct pm_plan *base, struct pm_pl
 
 /* Forgets all plans. Phase EMPTY. */
 void planning_forget(struct planning *planning);
-
-/* The plan in force stays until the loan ends, whatever is adopted meanwhile. */
-void planning_lend(struct planning *planning);
-void planning_end_loan(struct planning *planning);
 
 /*
  * Makes the plans if there are none, or grows them where the fabric has what they do not

@@ -115,13 +115,14 @@ static void delete_plugin(void *context)
 
 	worker_end(plugin->writer);
 	alarm_stop(plugin->alarm);
-	beside_stop(plugin->beside);
-	planning_end_loan(&plugin->planning);
+	if (!repairer_stop(plugin->repairer, until))
+		return; /* never: it waits for no file, and for nothing without a bound */
 	watched = watch_stop(plugin->watch, until);
 	written = worker_stop(plugin->writer, until);
-	if (written) {
+	if (watched && written) {
 		state_stop(plugin->state);
 		store_stop(plugin->store);
+		repairer_free(plugin->repairer);
 	}
 	repair_stop(plugin->repair);
 	ask_stop(plugin->ask);
@@ -149,27 +150,77 @@ static void start_flaps(struct plugin *plugin)
 		    ": flapping links are not watched for");
 }
 
-static void tell_repaired(void *context, const struct repaired *done)
+static void renew_state(struct plugin *plugin, const struct view *view)
 {
-	tell_repair(context, done);
+	struct pm_error unread;
+
+	watch_drains_unread(plugin->watch, &unread);
+	state_renew(plugin->state, view, unread.text);
 }
 
-static void start_repair(struct plugin *plugin)
+static void note_repaired(void *context, const struct view *view, enum sweep_phase phase,
+			  const struct repaired *done)
 {
-	plugin->repair = repair_start();
-	if (plugin->repair && plugin->ask)
-		plugin->beside = beside_start(&(struct beside_config){
+	struct plugin *plugin = context;
+	const struct state_repair_time took = {
+		.phase = phase,
+		.first_set_ms = done->sent ? done->first_set_ms : -1,
+		.last_answer_ms = done->milliseconds,
+	};
+
+	tell_repair(plugin, done);
+	if (!plugin->state || !done->number)
+		return;
+	if (done->links_down) {
+		state_note_repair(plugin->state, done);
+		state_note_repair_time(plugin->state, &took);
+	}
+	renew_state(plugin, view);
+}
+
+static void note_moved(void *context, const struct view *view, uint64_t number,
+		       const struct moved *done)
+{
+	struct plugin *plugin = context;
+
+	tell_move(plugin, number, done);
+	if (!plugin->state)
+		return;
+	state_note_move(plugin->state, number, done);
+	renew_state(plugin, view);
+}
+
+/* On watch's thread. */
+static void note_request(void *context)
+{
+	struct plugin *plugin = context;
+	struct pm_error unread;
+
+	watch_drains_unread(plugin->watch, &unread);
+	if (plugin->state)
+		state_renew_unread(plugin->state, unread.text);
+	repairer_wake(plugin->repairer);
+}
+
+/* What sends beside OpenSM's routing runs. */
+static void start_repairer(struct plugin *plugin)
+{
+	if (plugin->config.early_repair)
+		plugin->repair = repair_start();
+	if (plugin->ask)
+		plugin->repairer = repairer_start(&(struct repairer_config){
 			.osm = plugin->osm,
 			.ask = plugin->ask,
 			.repair = plugin->repair,
+			.watch = plugin->watch,
 			.flap = plugin->config.flap,
 			.budget_ms = plugin->config.early_repair_budget_ms,
-			.tell = tell_repaired,
+			.tell_repair = note_repaired,
+			.tell_move = note_moved,
 			.context = plugin,
 		});
-	if (!plugin->repair || !plugin->beside)
-		say(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair%s",
-		    plugin->repair ? " while OpenSM sweeps" : "");
+	if ((plugin->config.early_repair && !plugin->repair) || !plugin->repairer)
+		say(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
 }
 
 /* What asks, sends, or has OpenSM sweep: nothing of it in shadow mode. */
@@ -182,8 +233,7 @@ static void start_active(struct plugin *plugin)
 		say(log, OSM_LOG_ERROR,
 		    ": no early repair, and tables in the switches are not looked at");
 	start_flaps(plugin);
-	if (plugin->config.early_repair)
-		start_repair(plugin);
+	start_repairer(plugin);
 }
 
 /* What nothing can be done without; the last of them tells whether all are there. */
@@ -208,6 +258,8 @@ static void start_rooms(struct plugin *plugin)
 				    plugin->config.prometheus);
 	if (!plugin->state)
 		say(log, OSM_LOG_ERROR, ": no state file");
+	if (plugin->repairer)
+		watch_on_request(plugin->watch, note_request, plugin);
 }
 
 static void *create_plugin(osm_opensm_t *osm)
@@ -248,10 +300,9 @@ static void report_event(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct plugin *plugin = context;
 
-	if (event == OSM_EVENT_ID_TRAP && plugin->repair) {
+	if (event == OSM_EVENT_ID_TRAP && plugin->repair && plugin->repairer) {
 		repair_note_trap(plugin->repair, data);
-		if (plugin->beside)
-			beside_wake(plugin->beside);
+		repairer_wake(plugin->repairer);
 	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
 		sweep_start(plugin);
 	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE)

@@ -18,10 +18,12 @@
  *       glance    what OpenSM has: is it what it was?
  *       snapshot, lids, tables    OpenSM's structures, by value
  *       state     what the world is told                  on the writer's thread
+ *       activity  phases, repairs by phase, balance        no OpenSM
  *       alarm     asks for a run when a hold ends         a thread of its own
  *       watch     the files that operators write          a thread of its own
  *       holds     flapping links: what the operator is told, and may clear
  *       store     plans and holds on disk                 on the writer's thread
+ *       candidates  plans on disk that may be this fabric's    no OpenSM
  *       worker    a thread that may wait for files
  *       wait, say a clock and conditions; lines in the log
  *
@@ -33,14 +35,16 @@
  *                 deletes it when all threads of OpenSM that call us have ended
  *   sweeper       OpenSM's: the engine's callback and all events but traps
  *   dispatcher    OpenSM's, one for each processor: answers to SMPs, and traps
- *   writer      ours: writes all files, for store and state
+ *   writer      ours: reads plans and holds, and writes all files, for store and state
  *   watch's     ours: looks at the files that operators write
  *   alarm's     ours
  *   beside's    ours: repairs while OpenSM sweeps
  *
- * Nothing of ours on OpenSM's threads waits for a file, but for OpenSM's log, when the
- * plugin is loaded, in the first sweep, and in the first after standby, where plans are
- * read. LIDs of a plan that is new wait for it to be on disk, 2 s at most (sweep.c).
+ * Nothing of ours on OpenSM's threads touches a file, but OpenSM's log, and main the
+ * configuration when the plugin is loaded. The sweeper waits for what the others read or
+ * write in three places, within bounds (sweep.c): for files to be read, when the first
+ * discovery is over (5 s) or the first after standby (2 s); and with LIDs of a plan that
+ * is new, for it to be on disk (2 s). Repairs never wait.
  *
  * Who touches what, where that is not the sweeper alone (and main, before and after):
  *
@@ -57,13 +61,13 @@
  *   beside: view, seen          sweeper, beside's     sweeper, beside's     none (6)
  *   plan that is lent           sweeper, before       sweeper, beside's     none
  *   state: document             sweeper, writer       writer                state's
+ *   activity                    whoever notes it      writer                activity's
  *   state: what is in it        whoever has it: nothing is kept of what is handed over
  *   state: known .. told        writer                writer                none
  *   store: all below its lock   sweeper, writer       any                   store's
- *   store: lock (of the folder) sweeper, in the first writer                none
- *                               sweep; then writer
+ *   store: lock (of the folder) writer                writer                none
  *   watch: all below its lock   sweeper, watch's      sweeper, watch's      watch's
- *   watch: stamps, what it told main, then watch's    watch's               none
+ *   watch: stamps, what it told watch's               watch's               none
  *   worker: poked .. ended      any                   its thread, main      worker's
  *   worker: left                main                  its thread            its opensm
  *   alarm: due                  sweeper, alarm's      alarm's               alarm's
@@ -108,7 +112,6 @@
 #include "ahead.h"
 #include "alarm.h"
 #include "ask.h"
-#include "beside.h"
 #include "glance.h"
 #include "holds.h"
 #include "lids.h"
@@ -122,6 +125,7 @@
 #include "view.h"
 #include "watch.h"
 #include "worker.h"
+#include "engine/repairer.h"
 
 #include <portmajor/change.h>
 #include <portmajor/config.h>
@@ -154,10 +158,10 @@ struct plugin {
 	struct tables tables;
 	struct pm_stale stale; /* entries to be taken out of the switches' tables */
 	struct store *store;
-	struct ask *ask;       /* NULL without memory: nothing is asked */
-	struct repair *repair; /* NULL: no early repair */
-	struct beside *beside; /* NULL: none while OpenSM sweeps */
-	struct alarm *alarm;   /* NULL: no memory for it */
+	struct ask *ask;	   /* NULL without memory: nothing is asked */
+	struct repair *repair;	   /* NULL: no early repair */
+	struct repairer *repairer; /* NULL: nothing is sent but by OpenSM */
+	struct alarm *alarm;	   /* NULL: no memory for it */
 	struct worker *writer;
 	struct watch *watch;
 	struct state *state; /* NULL: no memory for it */
@@ -182,7 +186,7 @@ struct plugin {
 	struct lids_given given; /* since the last log line */
 	double milliseconds;	 /* of computing since then */
 	double locked_ms;	 /* of these under the exclusive lock */
-	uint64_t runs, moves;
+	uint64_t runs;
 	struct plugin_run run;
 	struct shadow shadow; /* of our tables, in shadow mode */
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What failed is found, and mended, over paths that are proven. */
 #include "repair.h"
 
 #include "tables.h"
@@ -37,9 +38,12 @@ struct repair {
 	uint16_t *lids; /* of switches that sent traps not dealt with yet */
 	uint32_t num_lids;
 	double first_trap, last_trap; /* of these; wait_clock_ms */
+	uint64_t dropped;	      /* traps, since repair_take_overflow */
 
 	/* Of the thread that repairs. */
-	uint32_t number;
+	uint16_t *taken; /* by the repair under way */
+	uint32_t num_taken;
+	uint32_t number; /* of the last repair */
 };
 
 /* One repair. */
@@ -50,7 +54,8 @@ struct work {
 	struct repair *repair;
 	struct pm_locate *locate;
 	uint8_t *alive;
-	double start, first_trap, in_vain; /* ms: a moment, a moment, a time */
+	double start, first_trap, first_set; /* moments, ms; 0: there was none */
+	double in_vain;			     /* ms */
 	uint32_t traps, lost, looks;
 	struct ask_count questions, sets;
 	uint32_t most_missing; /* blocks, then this batch ends */
@@ -64,6 +69,7 @@ struct work {
 	uint32_t out; /* blocks that are not answered yet */
 	struct pm_order_waits waits;
 	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
+	uint32_t postponed; /* of these, in the last batch */
 	uint32_t unordered; /* their forced, summed up */
 	/* Of the one or the other: places, those not sent yet from `next` on; and by
 	 * index in the batch those that were. */
@@ -77,11 +83,12 @@ struct repair *repair_start(void)
 	struct repair *repair = calloc(1, sizeof(*repair));
 
 	if (repair)
-		repair->lids = calloc(REPORTS, sizeof(*repair->lids));
+		repair->lids = calloc(2 * REPORTS, sizeof(*repair->lids));
 	if (!repair || !repair->lids) {
 		free(repair);
 		return NULL;
 	}
+	repair->taken = repair->lids + REPORTS;
 	wait_signal_init(&repair->signal);
 	return repair;
 }
@@ -107,20 +114,50 @@ void repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
 	if (repair->num_lids < REPORTS)
 		repair->lids[repair->num_lids++] =
 			cl_ntoh16(notice->data_details.ntc_128.sw_lid);
+	else
+		repair->dropped++;
 	pthread_cond_signal(&repair->signal.changed);
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 
-void repair_skip(struct repair *repair)
+uint32_t repair_count_traps(struct repair *repair)
+{
+	uint32_t num;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	num = repair->num_lids;
+	pthread_mutex_unlock(&repair->signal.lock);
+	return num;
+}
+
+bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
+{
+	uint64_t now;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	now = repair->dropped;
+	repair->dropped = 0;
+	pthread_mutex_unlock(&repair->signal.lock);
+	*dropped += now;
+	return now;
+}
+
+void repair_skip(struct repair *repair, uint32_t num)
 {
 	pthread_mutex_lock(&repair->signal.lock);
-	repair->num_lids = 0;
+	if (num > repair->num_lids)
+		num = repair->num_lids;
+	repair->num_lids -= num;
+	memmove(repair->lids, repair->lids + num,
+		repair->num_lids * sizeof(*repair->lids));
+	if (num)
+		repair->first_trap = repair->last_trap;
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 
 static bool is_halted(const struct work *work)
 {
-	return work->on->is_halted && work->on->is_halted(work->on->context);
+	return work->on->is_halted(work->on->context);
 }
 
 static bool is_over(const struct work *work)
@@ -128,7 +165,8 @@ static bool is_over(const struct work *work)
 	double spent = wait_clock_ms() - work->start;
 	double budget = work->on->budget_ms;
 
-	return osm_exit_flag || work->on->osm->subn.sm_state != IB_SMINFO_STATE_MASTER ||
+	return osm_exit_flag ||
+	       work->on->sender->osm->subn.sm_state != IB_SMINFO_STATE_MASTER ||
 	       spent - work->in_vain > budget || is_halted(work);
 }
 
@@ -166,6 +204,8 @@ static uint32_t take_traps(struct work *work)
 
 		if (place != PM_NONE && plan->known->ports[place].num == 0)
 			pm_locate_report(work->locate, plan->known->ports[place].node);
+		if (repair->num_taken < REPORTS)
+			repair->taken[repair->num_taken++] = repair->lids[i];
 	}
 	repair->num_lids = 0;
 	pthread_mutex_unlock(&repair->signal.lock);
@@ -173,7 +213,20 @@ static uint32_t take_traps(struct work *work)
 	return num;
 }
 
-static bool has_traps(struct repair *repair, double milliseconds)
+/* A repair was halted before it found what they tell of: the next one is to take them. */
+static void leave_traps(struct work *work)
+{
+	struct repair *repair = work->repair;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	if (repair->num_taken)
+		repair->first_trap = work->first_trap;
+	for (uint32_t i = 0; i < repair->num_taken && repair->num_lids < REPORTS; i++)
+		repair->lids[repair->num_lids++] = repair->taken[i];
+	pthread_mutex_unlock(&repair->signal.lock);
+}
+
+static bool await_traps(struct repair *repair, double milliseconds)
 {
 	bool any;
 
@@ -191,7 +244,7 @@ static bool has_traps(struct repair *repair, double milliseconds)
 /* As pm_locate_way, for a switch that OpenSM has; the way is written to *smp. */
 static int find_way(const struct work *work, uint32_t known, struct ask_smp *smp)
 {
-	const osm_subn_t *subn = &work->on->osm->subn;
+	const osm_subn_t *subn = &work->on->sender->osm->subn;
 	const osm_port_t *sm = osm_get_port_by_guid(subn, subn->sm_port_guid);
 	uint8_t hops[PM_LOCATE_HOPS], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
 	int num, first = 1;
@@ -258,6 +311,28 @@ static bool is_in_vain(const struct work *work, uint32_t item)
 	return work->sending && pm_order_is_behind(&work->waits, item, work->unset);
 }
 
+/* A Set for it is out, of ours or of OpenSM's: it is sent when that is over. */
+static bool is_out(struct work *work, uint32_t item)
+{
+	const struct pm_order_block *block;
+	const osm_switch_t *sw;
+
+	if (!work->sending)
+		return false;
+	block = &work->blocks[item];
+	sw = tables_switch(&work->on->sender->osm->subn, work->plan, block->sw);
+	return sw && sw->lft && !lft_set_is_free(work->on->sender, sw, block->number);
+}
+
+/* Why an item is left out whatever its way is, if it is; counts it. */
+static bool is_postponed(struct work *work, uint32_t item)
+{
+	bool out = is_out(work, item);
+
+	work->postponed += out;
+	return out || is_in_vain(work, item);
+}
+
 /*
  * What is sent next, as number `index` of the batch: the first whose way is free. What
  * has none is left out, and told.
@@ -277,7 +352,7 @@ static enum ask_make take_turn(struct work *work, uint32_t index, struct ask_smp
 		/* Whoever asks for a way has to send over it. */
 		if (is_early(work, i))
 			continue;
-		if (!is_in_vain(work, item))
+		if (!is_postponed(work, item))
 			hops = find_way(work, find_switch(work, item), smp);
 		if (hops == PM_LOCATE_LATER)
 			continue;
@@ -337,7 +412,7 @@ static void run_batch(struct work *work, const struct ask_batch *batch,
 	uint32_t silent = count->silent;
 	double start = wait_clock_ms();
 
-	ask_run(work->on->ask, batch, count);
+	ask_run(work->on->sender->ask, batch, count);
 	if (count->silent > silent)
 		work->in_vain += wait_clock_ms() - start;
 }
@@ -351,7 +426,7 @@ static void ask_all(struct work *work, uint32_t num)
 	run_batch(work,
 		  &(struct ask_batch){.num = num,
 				      .total_ms = SILENT_MS,
-				      .urgent = work->on->is_halted != NULL,
+				      .urgent = work->on->urgent,
 				      .context = work,
 				      .make = make_question,
 				      .take = take_answer},
@@ -381,7 +456,8 @@ static void search(struct work *work)
 static int list_switch(struct work *work, uint32_t known)
 {
 	const struct pm_routes *routes = work->view->routes;
-	const osm_switch_t *sw = tables_switch(&work->on->osm->subn, work->plan, known);
+	const osm_switch_t *sw =
+		tables_switch(&work->on->sender->osm->subn, work->plan, known);
 	uint8_t path[PM_LOCATE_HOPS];
 	struct pm_delta delta = {0};
 	uint32_t num;
@@ -414,28 +490,25 @@ static void skip_block(struct work *work, uint32_t block)
 	work->unset[block] = 1;
 }
 
-/*
- * Zeroes the block in OpenSM's record, as OpenSM does when it sends one: if the answer is
- * lost, nobody knows what the switch holds, and the sweep sends the block again.
- */
 static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
 {
 	struct work *work = context;
 	enum ask_make made = take_turn(work, index, smp, block_switch, skip_block);
 	const struct pm_order_block *block;
+	uint8_t wanted[PM_LFT_BLOCK];
 	uint32_t at;
 
 	if (made != ASK_SEND)
 		return made;
 	work->out++;
+	if (!work->first_set)
+		work->first_set = wait_clock_ms();
 	block = &work->blocks[work->sent[index]];
 	at = block->number * PM_LFT_BLOCK;
-	smp->kind = ASK_SET_BLOCK;
-	smp->modifier = block->number;
 	tables_wanted(smp->sw->lft + at,
 		      pm_routes_table(work->view->routes, block->sw) + at, PM_LFT_BLOCK,
-		      smp->data);
-	memset(smp->sw->lft + at, 0, PM_LFT_BLOCK);
+		      wanted);
+	lft_set_make(work->on->sender, block->number, wanted, smp);
 	return ASK_SEND;
 }
 
@@ -461,7 +534,7 @@ static bool take_acknowledgement(void *context, const struct ask_answer *answer)
 
 static int list_tables(struct work *work)
 {
-	osm_opensm_t *osm = work->on->osm;
+	osm_opensm_t *osm = work->on->sender->osm;
 	int rc = 0;
 
 	work->num_blocks = 0;
@@ -490,17 +563,17 @@ static void send_in_order(struct work *work)
 
 	work->unordered += work->waits.forced;
 	work->sending = true;
-	work->out = 0;
+	work->out = work->postponed = 0;
 	work->most_missing = num_missing(work) + MOST_SETS_SILENT;
 	work->delta.bound += work->listed.bound;
 	work->delta.switches += work->listed.switches;
 	run_batch(work,
 		  &(struct ask_batch){.num = num,
-				      .ahead = work->on->is_halted ? BLOCKS_AHEAD_BESIDE
-								   : BLOCKS_AHEAD,
+				      .ahead = work->on->urgent ? BLOCKS_AHEAD_BESIDE
+								: BLOCKS_AHEAD,
 				      .total_ms = SILENT_MS,
 				      .exclusive = true,
-				      .urgent = work->on->is_halted != NULL,
+				      .urgent = work->on->urgent,
 				      .context = work,
 				      .make = make_block,
 				      .take = take_acknowledgement},
@@ -533,13 +606,17 @@ static int compute(struct work *work, struct pm_error *err)
 	};
 	bool changed;
 
-	if (!view_look(work->view, &sight, &changed, err) && !list_tables(work)) {
-		if (work->on->tell_seen)
-			work->on->tell_seen(work->on->context, work->view->seen);
-		return 0;
+	int rc = view_look(work->view, &sight, &changed, err);
+
+	if (!rc)
+		rc = work->on->take_over(work->on->context);
+	if (!rc) {
+		work->repair->num_taken = 0; /* what they told of is noted */
+		rc = list_tables(work);
 	}
-	work->gave_up = "out of memory";
-	return -ENOMEM;
+	if (rc)
+		work->gave_up = rc == -ECANCELED ? "halted" : "out of memory";
+	return rc;
 }
 
 /* Some SMP of ours was not answered: no other is sent but over proven ways. */
@@ -582,7 +659,7 @@ static uint32_t look(struct work *work, struct pm_error *err)
 	if (pm_locate_new(work->view->routes, work->view->seen, work->view->detours.sm,
 			  &work->locate, err)) {
 		work->gave_up = "out of memory";
-		repair_skip(work->repair);
+		repair_skip(work->repair, REPORTS);
 		return 0;
 	}
 	if (is_careful(work))
@@ -590,8 +667,10 @@ static uint32_t look(struct work *work, struct pm_error *err)
 	search(work);
 	lost = pm_locate_lost(work->locate, work->alive);
 	/* Blocks may be missing since the last look, too. */
-	if ((lost || num_missing(work)) && !osm_exit_flag)
+	if ((lost || num_missing(work) || work->on->resend) && !osm_exit_flag)
 		lost = mend(work, lost, err);
+	if (!is_halted(work))
+		work->repair->num_taken = 0;
 	work->lost += lost;
 	work->looks += lost != 0;
 	pm_locate_free(work->locate);
@@ -615,7 +694,7 @@ static void look_around(struct work *work, struct pm_error *err)
 			work->gave_up = "blocks not answered";
 		if (work->gave_up || is_over(work))
 			return;
-		if (!missing && (!found || !has_traps(work->repair, QUIET_MS)))
+		if (!missing && (!found || !await_traps(work->repair, QUIET_MS)))
 			return;
 	}
 }
@@ -635,7 +714,12 @@ static void describe(const struct work *work, const uint8_t *before,
 		.bound = work->delta.bound,
 		.unordered = work->unordered,
 		.switches = work->delta.switches,
+		.postponed = work->postponed,
+		.first_set_ms = work->traps && work->first_set
+					? work->first_set - work->first_trap
+					: 0,
 		.milliseconds = work->traps ? wait_clock_ms() - work->first_trap : 0,
+		.halted = is_halted(work),
 		.gave_up = work->gave_up,
 	};
 	pm_change_describe(work->plan, before, work->view->seen, done->change,
@@ -651,7 +735,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	uint32_t num = view->plan->known->num_ports;
 	uint8_t *before;
 
-	if (!has_traps(repair, subject->wait_ms))
+	if (!await_traps(repair, subject->wait_ms) && !subject->resend)
 		return false;
 	*done = (struct repaired){.gave_up = "out of memory"};
 	work = calloc(1, sizeof(*work));
@@ -659,18 +743,21 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	if (work)
 		work->alive = malloc(num);
 	if (!work || !before || !work->alive) {
-		repair_skip(repair);
+		repair_skip(repair, REPORTS);
 		goto out;
 	}
 	work->on = subject;
 	work->plan = view->plan;
 	work->view = view;
 	work->repair = repair;
+	repair->num_taken = 0;
 	work->start = wait_clock_ms();
 	memcpy(before, view->seen, num);
 	look_around(work, &err);
-	if (is_halted(work) && !work->gave_up)
+	if (is_halted(work)) {
+		leave_traps(work);
 		work->gave_up = "its tables are due";
+	}
 	describe(work, before, done);
 out:
 	if (work) {

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Early repair: what a trap tells of is found by a few questions and the blocks that
- * change are sent before OpenSM discovers the fabric anew. All of it happens on the
- * sweeper thread at HEAVY_SWEEP_START, or beside a sweep on a thread of its own
- * (beside.h), no lock held, and ends within a bounded time. Answers to blocks go to
- * OpenSM, which notes them in its record of the switch (lft): so the sweep that follows
- * finds nothing to send.
+ * Early repair: what a trap tells of is found by a few questions, and the blocks that
+ * change are sent, whatever OpenSM is doing. Answers to blocks go to OpenSM, which notes
+ * them in its record of the switch (lft): so its next routing run finds nothing to send.
+ * engine/repairer.h says when, and with what view. It ends within a bounded time.
  */
 #ifndef PORTMAJOR_REPAIR_H
 #define PORTMAJOR_REPAIR_H
 
-#include "ask.h"
+#include "osm/lft_set.h"
 #include "view.h"
 
 /* Opaque: the traps that have come. */
@@ -18,18 +16,20 @@ struct repair;
 
 /* What a repair works on. */
 struct repair_subject {
-	osm_opensm_t *osm;
-	struct ask *ask;
+	struct lft_sender *sender;
 	struct view *view;  /* with routes that the switches have */
-	uint32_t budget_ms; /* that finding out what was lost may take */
+	uint32_t budget_ms; /* that finding out what failed may take */
 	uint32_t wait_ms;   /* for the first trap */
-	/*
-	 * Of a repair beside a sweep; else NULL. Whether it has to end, on this thread
-	 * with or without osm->lock; and view->seen without what was found lost, before
-	 * any block is sent for it.
-	 */
+	bool urgent;	    /* SMPs of OpenSM's wait for the wire, and are passed */
+	bool resend;	    /* even without a trap: blocks that were postponed */
+	/* Whether it has to end; on this thread, with or without osm->lock. */
 	bool (*is_halted)(void *context);
-	void (*tell_seen)(void *context, const uint8_t *seen);
+	/*
+	 * The view's tables are those for its links in use: changes them to what the
+	 * switches are to hold (transition_mix), and notes view->seen, which lacks what
+	 * failed. Before any block is sent for it. -ENOMEM; -ECANCELED: it has to end.
+	 */
+	int (*take_over)(void *context);
 	void *context;
 };
 
@@ -45,9 +45,12 @@ struct repaired {
 	uint32_t traps, queries, unanswered, links_down;
 	uint32_t looks; /* that found something; above 1 a burst was seen in parts */
 	uint64_t sent, acked, bound; /* blocks */
+	uint32_t postponed;	     /* blocks that were out already, or wait for such */
 	uint64_t switches;
 	uint32_t unordered;  /* forced, see pm_order_sort */
-	double milliseconds; /* from the first trap to the last answer */
+	double first_set_ms; /* from the first trap to the first Set */
+	double milliseconds; /* from there to the last answer */
+	bool halted;	     /* what its traps tell of is not dealt with */
 	const char *gave_up; /* why something is left to the sweep, or NULL */
 };
 
@@ -58,10 +61,22 @@ void repair_stop(struct repair *repair);
 /* OSM_EVENT_ID_TRAP: on any thread, with osm->lock held or not. */
 void repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice);
 
-/* Forgets the traps that have come. */
-void repair_skip(struct repair *repair);
+/* How many traps have come that no repair has taken. On any thread. */
+uint32_t repair_count_traps(struct repair *repair);
 
-/* Repairs what traps tell of; false: there were none. On one thread at a time. */
+/* Forgets the first so many of them that are still there. */
+void repair_skip(struct repair *repair, uint32_t num);
+
+/*
+ * Whether more traps came than are remembered, since the last call; how many were not is
+ * added to *dropped. Whatever they told of is found by a discovery alone.
+ */
+bool repair_take_overflow(struct repair *repair, uint64_t *dropped);
+
+/*
+ * Repairs what traps tell of; false: there were none. One that is halted leaves its traps
+ * for the next. On one thread at a time.
+ */
 bool repair_run(struct repair *repair, const struct repair_subject *subject,
 		struct repaired *done);
 

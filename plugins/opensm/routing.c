@@ -215,7 +215,7 @@ static bool may_send_ahead(const struct plugin *plugin)
 	const osm_subn_t *subn = &plugin->osm->subn;
 	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
 
-	return plugin->ask && used && used->context == plugin &&
+	return plugin->repairer && used && used->context == plugin &&
 	       !plugin->yield.gave_way && subn->sm_state == IB_SMINFO_STATE_MASTER &&
 	       !subn->need_update && !subn->first_time_master_sweep &&
 	       !subn->coming_out_of_standby;
@@ -239,6 +239,26 @@ static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_ste
 	return 0;
 }
 
+/*
+ * The switches hold some of the new tables and some of the repairer's then: traps wait
+ * until it has the new ones.
+ */
+static void send_ahead(struct plugin *plugin, struct pm_steps *steps)
+{
+	struct repairer *repairer = plugin->repairer;
+	const struct ahead_subject subject = {
+		.sender = repairer_acquire(repairer),
+		.view = &plugin->view,
+		.is_interrupted = repairer_has_traps,
+		.context = repairer,
+	};
+
+	ahead_send(&subject, steps, &plugin->ahead);
+	if (plugin->ahead.sent)
+		repairer_halt(repairer);
+	repairer_release(repairer);
+}
+
 int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err)
 {
 	const struct view *view = &plugin->view;
@@ -260,7 +280,6 @@ int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *
 	if (rc)
 		return pm_error_no_memory(err);
 	if (ahead)
-		ahead_send(&(struct ahead_subject){osm, plugin->ask, view}, &steps,
-			   &plugin->ahead);
+		send_ahead(plugin, &steps);
 	return 0;
 }

@@ -57,6 +57,7 @@ struct last {
 struct state {
 	/* Of the sweeper thread. */
 	time_t started;
+	/* Under the mutex. */
 	struct last last;
 	struct totals totals;
 	uint32_t out_of_plan; /* in the last run */
@@ -79,8 +80,11 @@ struct state {
 	struct pm_error failed; /* to write, last time, as logged; or "" */
 	struct pm_error told;	/* what it has of the store's trouble */
 
-	pthread_mutex_t mutex;
-	json_t *document; /* under it: handed over, or NULL */
+	pthread_mutex_t mutex; /* of what stands above the writer's, too */
+	json_t *document;      /* handed over, or NULL */
+	json_t *latest;	       /* a copy of the last one of all, or NULL */
+
+	struct activity activity; /* of any thread */
 };
 
 /* ---- Writing ---- */
@@ -124,6 +128,16 @@ static const struct metric {
 	 "served", "pairs"},
 	{"slow_links", "gauge", "Links between switches that run below their neighbours'",
 	 "slow_links", "count"},
+	{"balance_entries_off", "gauge", "LFT entries that are not the plan's", "balance",
+	 "entries_off"},
+	{"balance_blocks_off", "gauge", "LFT blocks with such entries", "balance",
+	 "blocks_off"},
+	{"balance_switches_off", "gauge", "Switches with such entries", "balance",
+	 "switches_off"},
+	{"rebalancing", "gauge", "1 while tables go over to the plan's", "balance",
+	 "rebalancing"},
+	{"rebalance_blocks_left", "gauge", "LFT blocks still to be sent then", "balance",
+	 "blocks_left"},
 	{"run_timestamp_seconds", "gauge", "When the last routing run ended", "run",
 	 "time"},
 	{"run_blocks_sent", "gauge", "LFT blocks sent in the last run", "run", "sent"},
@@ -149,6 +163,8 @@ static const struct metric {
 	 "since_start", "stale_entries"},
 	{"looping_lids_total", "counter", "LIDs that would have looped", "since_start",
 	 "looping_lids"},
+	{"traps_dropped_total", "counter", "Traps of failures that there was no room for",
+	 "since_start", "traps_dropped"},
 	{"repairs_total", "counter", "Early repairs", "since_start", "repairs"},
 	{"repair_blocks_sent_total", "counter", "LFT blocks sent in early repairs",
 	 "since_start", "repair_sent"},
@@ -256,6 +272,7 @@ static int print_metrics(FILE *out, const void *arg)
 			"portmajor_flapping_links{port_guid=\"%s\",state=\"%s\"} %u\n",
 			port_of(document), pm_flap_state_name(s),
 			count_flaps(document, s));
+	activity_print_metrics(out, document, port_of(document));
 	return 0;
 }
 
@@ -316,6 +333,7 @@ static int complete(struct state *state, json_t *document, bool running,
 	rc |= json_object_set_new(document, "running", json_boolean(running));
 	rc |= json_object_set_new(document, "sm_state", json_string(sm));
 	rc |= json_object_set_new(document, "port_guid", json_string(guid));
+	rc |= activity_describe(&state->activity, document);
 	if (json_is_object(plan)) {
 		rc |= file ? 0 : -1;
 		rc |= json_object_set_new(plan, "file", make_string(file));
@@ -693,17 +711,19 @@ static json_t *make_document(const struct state *state, const struct state_facts
 {
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:I, s:o, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, s:o, s:s, s:n}",
+		"s:n, s:n, s:n, s:o, s:I, s:o, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, "
+		"s:o, s:s, s:n}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
 		(json_int_t)state->started, "engine", make_engine(state), "run",
 		make_run(&state->last), "repair", make_repair(&state->last), "move",
-		make_move(&state->last), "shadow", make_shadow(&state->last),
-		"since_start", make_totals(&state->totals), "out_of_plan",
-		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
-		"slow_links", make_slow(facts), "drained", make_drains(facts), "apart",
-		"pairs", (json_int_t)facts->view->apart.count, "text",
+		make_move(&state->last), "shadow", make_shadow(&state->last), "phase",
+		"balance", "repairs_by_phase", "since_start", make_totals(&state->totals),
+		"out_of_plan", (json_int_t)state->out_of_plan, "flapping",
+		make_flaps(facts->view), "slow_links", make_slow(facts), "drained",
+		make_drains(facts), "apart", "pairs",
+		(json_int_t)facts->view->apart.count, "text",
 		make_string(facts->apart[0] ? facts->apart : NULL), "served",
 		make_served(facts), "bad_switches",
 		make_string(facts->unfit[0] ? facts->unfit : NULL), "config_error",
@@ -711,16 +731,71 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		make_plan(facts), "port_guid", "", "unsaved");
 }
 
-void state_publish(struct state *state, const struct state_facts *facts)
+/* Hands a document over, unless it is NULL: then the next one will do. With the mutex. */
+static void hand_over(struct state *state, json_t *document)
 {
-	json_t *document;
+	json_t *copy = document ? json_deep_copy(document) : NULL;
 
-	document = make_document(state, facts);
-	if (!document)
-		return; /* no memory: the next run will do */
-	pthread_mutex_lock(&state->mutex);
+	if (!copy) {
+		json_decref(document);
+		return;
+	}
+	json_decref(state->latest);
+	state->latest = copy;
 	json_decref(state->document);
 	state->document = document;
+}
+
+void state_publish(struct state *state, const struct state_facts *facts)
+{
+	pthread_mutex_lock(&state->mutex);
+	hand_over(state, make_document(state, facts));
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
+}
+
+/* Hands over the last document with other members, which it takes over. */
+static void renew(struct state *state, json_t *news)
+{
+	json_t *document = news ? json_deep_copy(state->latest) : NULL;
+
+	if (document && !json_object_update_recursive(document, news))
+		hand_over(state, document);
+	else
+		json_decref(document);
+	json_decref(news);
+}
+
+static json_t *make_news(const struct state *state, const struct view *view,
+			 const char *drains_unread)
+{
+	const struct state_facts facts = {.view = view, .drains_unread = drains_unread};
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}", "repair",
+			 make_repair(&state->last), "move", make_move(&state->last),
+			 "since_start", make_totals(&state->totals), "flapping",
+			 make_flaps(view), "drained", make_drains(&facts), "apart",
+			 "pairs", (json_int_t)view->apart.count, "served", "joined",
+			 (json_int_t)view->served.joined, "pairs",
+			 (json_int_t)view->served.pairs);
+}
+
+void state_renew(struct state *state, const struct view *view, const char *drains_unread)
+{
+	pthread_mutex_lock(&state->mutex);
+	if (state->latest)
+		renew(state, make_news(state, view, drains_unread));
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
+}
+
+void state_renew_unread(struct state *state, const char *drains_unread)
+{
+	pthread_mutex_lock(&state->mutex);
+	if (state->latest)
+		renew(state,
+		      json_pack("{s:{s:o}}", "drained", "error",
+				make_string(drains_unread[0] ? drains_unread : NULL)));
 	pthread_mutex_unlock(&state->mutex);
 	worker_poke(state->writer);
 }
@@ -740,6 +815,7 @@ void state_note_run(struct state *state, const struct state_run *run)
 	const struct tables_written *written = run->written;
 	struct last *last = &state->last;
 
+	pthread_mutex_lock(&state->mutex);
 	last->run = *run;
 	last->written = *written;
 	last->run_time = time(NULL);
@@ -749,48 +825,78 @@ void state_note_run(struct state *state, const struct state_run *run)
 	state->totals.stale += run->stale;
 	state->totals.loops += run->loops;
 	state->totals.milliseconds += run->milliseconds;
+	pthread_mutex_unlock(&state->mutex);
 }
 
 void state_note_shadow(struct state *state, const struct state_shadow *shadow)
 {
 	struct last *last = &state->last;
 
+	pthread_mutex_lock(&state->mutex);
 	last->shadow = *shadow;
 	last->would_route = shadow->found != NULL;
 	if (shadow->found)
 		last->found = *shadow->found;
 	last->shadow_time = time(NULL);
 	snprintf(last->shadow_change, sizeof(last->shadow_change), "%s", shadow->change);
+	pthread_mutex_unlock(&state->mutex);
 }
 
 void state_note_repair(struct state *state, const struct repaired *repaired)
 {
+	pthread_mutex_lock(&state->mutex);
 	state->last.repair = *repaired;
 	state->last.repair_time = time(NULL);
 	add_up(&state->totals.repairs, repaired->sent, repaired->acked, repaired->bound);
+	pthread_mutex_unlock(&state->mutex);
 }
 
 void state_note_move(struct state *state, uint64_t number, const struct moved *moved)
 {
+	pthread_mutex_lock(&state->mutex);
 	state->last.move = *moved;
 	state->last.move_number = number;
 	state->last.move_time = time(NULL);
 	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.bound);
+	pthread_mutex_unlock(&state->mutex);
+}
+
+void state_note_phase(struct state *state, enum sweep_phase phase)
+{
+	activity_note_phase(&state->activity, phase);
+}
+
+void state_note_repair_time(struct state *state, const struct state_repair_time *took)
+{
+	activity_note_repair(&state->activity, took);
+}
+
+void state_note_traps_dropped(struct state *state, uint64_t more)
+{
+	activity_note_traps_dropped(&state->activity, more);
+}
+
+void state_note_balance(struct state *state, const struct state_balance *balance)
+{
+	activity_note_balance(&state->activity, balance);
 }
 
 void state_note_declined(struct state *state, const struct pm_error *why)
 {
+	pthread_mutex_lock(&state->mutex);
 	state->declined = true;
 	state->why = *why;
 	/* Should there be no other engine, nothing more is reported. */
 	state->routed = true;
 	state->active = false;
 	state->engine[0] = '\0';
+	pthread_mutex_unlock(&state->mutex);
 }
 
 void state_note_engine(struct state *state, const char *name, bool ours,
 		       const char *why_not)
 {
+	pthread_mutex_lock(&state->mutex);
 	state->routed = true;
 	state->active = ours;
 	state->totals.fallbacks += !ours;
@@ -798,6 +904,7 @@ void state_note_engine(struct state *state, const char *name, bool ours,
 	if (!ours && !state->declined)
 		pm_error_set(&state->why, 0, "%s", why_not);
 	state->declined = false;
+	pthread_mutex_unlock(&state->mutex);
 }
 
 /* ---- Setting up ---- */
@@ -819,6 +926,7 @@ struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker 
 		return NULL;
 	}
 	pthread_mutex_init(&state->mutex, NULL);
+	pthread_mutex_init(&state->activity.lock, NULL);
 	return state;
 }
 
@@ -828,6 +936,8 @@ void state_stop(struct state *state)
 		return;
 	json_decref(state->known);
 	json_decref(state->document);
+	json_decref(state->latest);
+	pthread_mutex_destroy(&state->activity.lock);
 	pthread_mutex_destroy(&state->mutex);
 	free(state->prometheus);
 	free(state);

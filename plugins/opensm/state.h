@@ -3,15 +3,16 @@
  * What the plugin tells the world: the file state, JSON, in the store's folder, and
  * portmajor.prom for Prometheus. docs/json.md has the members.
  *
- * The sweeper thread puts the document together from what only it changes; the writer's
- * thread (worker.h) writes it, so that a slow disk delays no sweep, and writes it again
- * every minute, so that its time tells whether OpenSM is alive. No lock of OpenSM's is
- * needed or taken.
+ * The sweeper puts the document together from what only it changes, and the repairer
+ * renews what it has changed; the writer's thread (worker.h) writes it, so that a slow
+ * disk delays no sweep, and writes it again every minute, so that its time tells whether
+ * OpenSM is alive. No lock of OpenSM's is needed or taken.
  */
 #ifndef PORTMAJOR_STATE_H
 #define PORTMAJOR_STATE_H
 
-#include "move.h"
+#include "engine/transition.h"
+#include "io/activity.h"
 #include "planning.h"
 #include "repair.h"
 #include "shadow.h"
@@ -93,9 +94,35 @@ void state_note_engine(struct state *state, const char *name, bool ours,
 		       const char *why_not);
 
 /*
+ * These may be called on any thread, and wait for nothing. What they note is in the files
+ * when these are written next: after state_publish, or within a minute.
+ *
+ * The phase that OpenSM is in now.
+ */
+void state_note_phase(struct state *state, enum sweep_phase phase);
+
+/* A repair is over, in addition to state_note_repair. */
+void state_note_repair_time(struct state *state, const struct state_repair_time *took);
+
+/* So many more traps were dropped, because there was no room to note them. */
+void state_note_traps_dropped(struct state *state, uint64_t more);
+
+/* How far tables are off the plan's now. */
+void state_note_balance(struct state *state, const struct state_balance *balance);
+
+/*
  * Has the files written with what is known now, by the writer, soon. Takes no lock of
  * OpenSM's and waits for no disk.
  */
 void state_publish(struct state *state, const struct state_facts *facts);
+
+/*
+ * The same with what a repair or a transition changes: these, the totals, and what view
+ * says of links; all else stays as it was published last. Nothing without that.
+ */
+void state_renew(struct state *state, const struct view *view, const char *drains_unread);
+
+/* The same with why portmajor.drained is not followed, or "", alone. */
+void state_renew_unread(struct state *state, const char *drains_unread);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "store.h"
 
+#include "io/candidates.h"
 #include "wait.h"
 
 #include <opensm/osm_base.h>
@@ -9,11 +10,9 @@
 #include <portmajor/planfile.h>
 #include <portmajor/replace.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,25 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OUR_NAME "portmajor."
-
-/*
- * In the order in which they are written: ports keep what the plan in force says,
- * whatever the base says.
- */
-enum file { DRIFTING, PLAN, HOLDS, FILES };
-
-static const char *const names[] = {
-	[DRIFTING] = "drifting",
-	[PLAN] = "plan",
-	[HOLDS] = "holds",
-};
-
 /* What is to be in a file. */
 struct content {
 	char *text; /* NULL: the file is to go */
 	size_t length;
 	uint64_t put, written; /* how often it was handed over; which of these is there */
+	/* What is to become of the file that is there, before another one is written: */
+	struct pm_error bad; /* it gets another name for this reason, unless it is "" */
+	bool unread;	     /* likewise, as nobody has waited for it to be read */
 };
 
 /*
@@ -52,20 +40,27 @@ struct store {
 	struct worker *writer;
 	char *cache;	      /* with its slash */
 	uint64_t saved_holds; /* pm_flaps_changes */
-	/* Of the sweeper until the folder was looked for, then of the writer. */
-	int lock; /* the lock's, -1: none can be had */
+	int lock;	      /* of the writer: the folder's, -1: none can be had */
 
-	struct wait_signal signal; /* something was written, or not */
+	struct wait_signal signal; /* something was read or written, or not */
 	/* Under its lock, which is never held during a file operation. */
 	uint64_t guid; /* 0: not known yet */
 	char *place;   /* of our files, NULL: not known yet; stays */
-	bool begun;    /* the folder was looked for */
 	bool open;     /* the folder is there, and nobody else uses it */
 	bool has_plan; /* see store_has_plan */
-	struct content content[FILES];
+
+	uint64_t wanted,
+		looked; /* how often store_look was called; up to which it is done */
+	bool given_up;	/* nobody waits for it until it is done */
+	bool judged;	/* what was there was compared with a fabric */
+	struct candidates found; /* by the last look, and not used */
+	int look_rc;		 /* -ENOMEM: it has found nothing out */
+
+	struct content content[KEPT_FILES];
 	uint64_t puts,
-		failed; /* how often anything was; before which of them it failed */
-	char *emptied;	/* place whose files go when ours are written, or NULL */
+		failed;	  /* how often anything was; before which of them it failed */
+	char *taken_over; /* place whose plan is ours from now on, or NULL */
+	char *emptied;	  /* place whose files go when ours are written, or NULL */
 	int emptied_lock;
 	struct pm_error trouble; /* what is wrong, and was logged; "" if nothing is */
 };
@@ -87,47 +82,15 @@ static char *join(const char *place, const char *name)
 	return asprintf(&path, "%s%s", place, name) < 0 ? NULL : path;
 }
 
-/* ---- Whose it is ---- */
-
-/*
- * -EPERM: others could have put there what is there, as it is theirs, a link, or one that
- * its group or others may write. Nothing there is fine. -errno.
- */
-static int check_owner(const char *path, struct pm_error *err)
-{
-	size_t length = strlen(path);
-	char name[PATH_MAX];
-	struct stat st;
-
-	while (length > 1 && path[length - 1] == '/') /* it would follow a link */
-		length--;
-	if (length >= sizeof(name))
-		return pm_error_set(err, -ENAMETOOLONG, "%s: the name is too long", path);
-	memcpy(name, path, length);
-	name[length] = '\0';
-	if (lstat(name, &st))
-		return errno == ENOENT ? 0 : pm_error_set(err, -errno, "%s: %m", name);
-	if (S_ISLNK(st.st_mode))
-		return pm_error_set(err, -EPERM, "%s: a symbolic link", name);
-	if (st.st_uid != geteuid())
-		return pm_error_set(err, -EPERM, "%s: it belongs to user %u, not to %u",
-				    name, (unsigned int)st.st_uid,
-				    (unsigned int)geteuid());
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return pm_error_set(err, -EPERM, "%s: others may write it (mode %04o)",
-				    name, (unsigned int)st.st_mode & 07777);
-	return 0;
-}
+/* ---- Locks ---- */
 
 /* Of the cache folder and one of a fabric in it. */
 static int check_place(const struct store *store, const char *place, struct pm_error *err)
 {
-	int rc = check_owner(store->cache, err);
+	int rc = candidates_check_owner(store->cache, err);
 
-	return rc ? rc : check_owner(place, err);
+	return rc ? rc : candidates_check_owner(place, err);
 }
-
-/* ---- Locks ---- */
 
 /*
  * Locks a place; *fd is -1 where there can be no lock, on a disk that is read-only say.
@@ -168,7 +131,7 @@ static bool is_pending(const struct content *content)
 
 static bool is_any_pending(const struct store *store)
 {
-	for (enum file file = 0; file < FILES; file++)
+	for (enum kept_file file = 0; file < KEPT_FILES; file++)
 		if (is_pending(&store->content[file]))
 			return true;
 	return false;
@@ -193,7 +156,7 @@ static void set_trouble(struct store *store, const struct pm_error *why)
 
 static void set_open(struct store *store, bool open)
 {
-	char *plan = open ? join(store->place, names[PLAN]) : NULL;
+	char *plan = open ? join(store->place, kept_name[KEPT_PLAN]) : NULL;
 	bool has_plan = plan && !access(plan, F_OK);
 
 	free(plan);
@@ -228,46 +191,31 @@ static int open_folder(struct store *store, struct pm_error *err)
 		  : 0;
 }
 
-/* Looks for the folder for the first time. */
-static void begin(struct store *store)
-{
-	struct pm_error err = {""};
-	int rc = open_folder(store, &err);
-	bool pending;
-
-	hold(store);
-	pending = is_any_pending(store);
-	release(store);
-	if (rc || !pending)
-		set_trouble(store, &err);
-	hold(store);
-	store->begun = true;
-	release(store);
-}
-
 bool store_open(struct store *store, uint64_t port_guid)
 {
+	struct candidates old;
 	struct pm_error err;
-	bool begun, idle, known;
+	bool first, idle, known;
 
 	hold(store);
-	if (!store->place && asprintf(&store->place, "%s" OUR_NAME "%016" PRIx64 "/",
-				      store->cache, port_guid) < 0)
+	first = !store->place;
+	if (first && asprintf(&store->place, "%s" CANDIDATES_PREFIX "%016" PRIx64 "/",
+			      store->cache, port_guid) < 0)
 		store->place = NULL;
 	store->guid = port_guid;
 	known = store->place != NULL;
-	begun = store->begun;
 	idle = store->open && !is_any_pending(store);
+	old = store->found; /* of a sweep that is over */
+	store->found = (struct candidates){0};
 	release(store);
+	candidates_free(&old);
 	if (!known) {
 		pm_error_no_memory(&err);
 		set_trouble(store, &err);
-	} else if (!begun) {
-		begin(store);
 	} else if (!idle) {
 		worker_poke(store->writer);
 	}
-	return !begun && known;
+	return first && known;
 }
 
 /* Our folder, if it is open; it stays. */
@@ -315,282 +263,212 @@ uint64_t store_guid(struct store *store)
 
 /* ---- Reading ---- */
 
-/* -ENOMEM: it is where it was. */
-static int set_aside(const struct store *store, const char *path, const char *why)
+void store_look(struct store *store)
 {
-	char *aside;
-
-	if (asprintf(&aside, "%s.bad-%lld", path, (long long)time(NULL)) < 0)
-		return -ENOMEM;
-	if (rename(path, aside))
-		say(store->log, OSM_LOG_ERROR,
-		    ": plan not used: %s (and it cannot be renamed: %s)", why,
-		    strerror(errno));
-	else
-		say(store->log, OSM_LOG_ERROR, ": plan not used and renamed to %s: %s",
-		    aside, why);
-	free(aside);
-	return 0;
+	hold(store);
+	store->wanted++;
+	release(store);
+	worker_poke(store->writer);
 }
 
-/*
- * A plan at a place. -ENOENT: there is none; -EPERM: it may be another's; -EBADMSG: it
- * cannot be used; -errno.
- */
-static int read_plan(const char *path, const struct store_request *request,
-		     struct pm_plan **plan, struct pm_error *err)
-{
-	struct pm_plan *found;
-	int rc = check_owner(path, err);
-
-	if (!rc)
-		rc = pm_planfile_read(path, &found, err);
-	if (rc)
-		return rc;
-	if (found->lmc != request->lmc)
-		rc = pm_error_set(err, -EBADMSG, "%s: made for LMC %u", path, found->lmc);
-	else if (!request->fabric->num_switches || !pm_plan_fits(found, request->fabric))
-		rc = pm_error_set(err, -EBADMSG, "%s: it is the plan of another fabric",
-				  path);
-	if (rc)
-		pm_plan_free(found);
-	else
-		*plan = found;
-	return rc;
-}
-
-static bool is_ours(struct store *store, const char *place)
-{
-	const char *ours = our_place(store);
-
-	return ours && place && !strcmp(place, ours);
-}
-
-/* Whether another one is to be written. */
-static bool is_awaited(struct store *store, enum file file)
+bool store_await_look(struct store *store)
 {
 	bool awaited;
 
 	hold(store);
-	awaited = is_pending(&store->content[file]);
+	awaited = store->looked != store->wanted && !store->given_up;
+	if (awaited)
+		wait_briefly(&store->signal, 10);
 	release(store);
 	return awaited;
 }
 
-/*
- * One of the plans at our place or, to be left alone, at another; NULL: none to be used.
- * -ENOMEM: nobody knows yet.
- */
-static int load(struct store *store, const char *place, enum file file,
-		const struct store_request *request, struct pm_plan **plan)
+bool store_give_up(struct store *store)
 {
-	char *path = join(place, names[file]);
-	bool ours = is_ours(store, place) && !is_awaited(store, file);
-	struct pm_error err;
+	bool waits;
+
+	hold(store);
+	waits = store->looked != store->wanted && !store->given_up;
+	store->given_up |= waits;
+	for (enum kept_file file = 0; waits && !store->judged && file < KEPT_FILES;
+	     file++)
+		store->content[file].unread = true;
+	release(store);
+	return waits;
+}
+
+/* What the last look has found, for the caller; -EAGAIN: it is not over; -ENOMEM. */
+static int take_found(struct store *store, struct candidates *found)
+{
 	int rc;
 
-	*plan = NULL;
-	rc = path ? read_plan(path, request, plan, &err) : -ENOMEM;
-	if (rc == -EPERM && ours)
-		say(store->log, OSM_LOG_ERROR, ": plan not used: %s", err.text);
-	if (rc == -EPERM)
-		rc = 0;
-	if (rc && rc != -ENOMEM)
-		rc = rc != -ENOENT && ours ? set_aside(store, path, err.text) : 0;
-	free(path);
+	hold(store);
+	rc = store->looked != store->wanted ? -EAGAIN : store->look_rc;
+	*found = store->found;
+	store->found = (struct candidates){0};
+	for (enum kept_file file = 0; !rc && file < KEPT_FILES; file++)
+		store->content[file].unread = false;
+	store->judged |= !rc;
+	release(store);
+	if (rc)
+		candidates_free(found);
 	return rc;
 }
 
-/* A plan and where it is from. */
-struct found {
-	char *place; /* NULL: none */
-	struct pm_plan *plan;
-	struct timespec when; /* it was written */
-};
-
-static bool is_later(const struct timespec *a, const struct timespec *b)
+/* On the writer's thread: reads what there is, if that is wanted. */
+static void look(struct store *store)
 {
-	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
-}
+	struct candidates found = {0}, old;
+	uint64_t wanted;
+	bool open;
+	int rc;
 
-/* Takes what is at a place in place of *best if it is later. -ENOMEM. */
-static int consider(struct store *store, const char *place,
-		    const struct store_request *request, struct found *best)
-{
-	char *path = join(place, names[PLAN]), *copy;
-	struct pm_plan *plan = NULL;
-	struct stat st;
-	int rc = path ? 0 : -ENOMEM;
-
-	if (path && !check_place(store, place, NULL) && !stat(path, &st) &&
-	    (!best->place || is_later(&st.st_mtim, &best->when)))
-		rc = load(store, place, PLAN, request, &plan);
-	free(path);
-	if (!plan)
-		return rc;
-	copy = strdup(place);
-	if (!copy) {
-		pm_plan_free(plan);
-		return -ENOMEM;
-	}
-	free(best->place);
-	pm_plan_free(best->plan);
-	*best = (struct found){copy, plan, st.st_mtim};
-	return 0;
-}
-
-static void forget(struct found *found)
-{
-	pm_plan_free(found->plan);
-	free(found->place);
-}
-
-static int is_folder(const struct dirent *entry)
-{
-	size_t length = strlen(OUR_NAME);
-
-	return !strncmp(entry->d_name, OUR_NAME, length) && entry->d_name[length] &&
-	       strchr("0123456789abcdef", entry->d_name[length]);
-}
-
-/*
- * Considers all folders but ours. Not by glob(3): glibc's frees what it has freed before
- * when memory runs out. -ENOMEM.
- */
-static int consider_folders(struct store *store, const struct store_request *request,
-			    struct found *best)
-{
-	struct dirent **folders = NULL;
-	int num = scandir(store->cache, &folders, is_folder, alphasort);
-	int rc = num < 0 && errno == ENOMEM ? -ENOMEM : 0;
-
-	for (int i = 0; i < num; i++) {
-		char *place = NULL;
-
-		if (!rc &&
-		    asprintf(&place, "%s%s/", store->cache, folders[i]->d_name) < 0) {
-			place = NULL;
-			rc = -ENOMEM;
-		}
-		if (place && (!store->place || strcmp(place, store->place) != 0))
-			rc = consider(store, place, request, best);
-		free(place);
-		free(folders[i]);
-	}
-	free(folders);
-	return rc;
-}
-
-/* The latest plan for this fabric, with ours considered first. -ENOMEM: nothing found. */
-static int find_latest(struct store *store, const struct store_request *request,
-		       struct found *best)
-{
-	const char *place = our_place(store);
-	char *old = join(store->cache, OUR_NAME);
-	int rc = old ? 0 : -ENOMEM;
-
-	*best = (struct found){0};
-	if (!rc && place)
-		rc = consider(store, place, request, best);
-	if (!rc)
-		rc = consider_folders(store, request, best);
-	if (!rc)
-		rc = consider(store, old, request, best);
-	free(old);
-	if (rc) {
-		forget(best);
-		*best = (struct found){0};
-	}
-	return rc;
+	hold(store);
+	wanted = store->looked != store->wanted ? store->wanted : 0;
+	open = store->open;
+	release(store);
+	if (!wanted)
+		return;
+	rc = candidates_read(store->cache, store->place, open, &found);
+	hold(store);
+	old = store->found;
+	store->found = found;
+	store->look_rc = rc;
+	store->looked = wanted;
+	store->given_up = false;
+	pthread_cond_signal(&store->signal.changed);
+	release(store);
+	candidates_free(&old);
 }
 
 bool store_has_later(struct store *store, const struct store_request *request)
 {
-	struct found found;
+	const struct candidate *best;
+	struct candidates found;
 	bool later;
 
-	find_latest(store, request, &found); /* without memory what is in force stays */
-	later = found.place && !is_ours(store, found.place);
-	forget(&found);
+	if (take_found(store, &found))
+		return false; /* what is in force stays */
+	best = candidates_choose(&found, request->fabric, request->lmc);
+	later = best && !best->ours;
+	hold(store);
+	if (later && !store->found.list) { /* for store_load */
+		store->found = found;
+		found = (struct candidates){0};
+	}
+	release(store);
+	candidates_free(&found);
 	return later;
 }
 
-static void load_holds(const struct store *store, const char *place,
+static void load_holds(const struct store *store, const struct candidate *from,
 		       const struct store_request *request)
 {
 	const struct pm_flap_clock clock = {request->now_ms, (uint64_t)time(NULL)};
-	char *path = join(place, names[HOLDS]);
-	struct pm_error err;
+	const struct candidate_file *holds = &from->file[KEPT_HOLDS];
+	struct pm_error err = holds->why;
+	char *path = join(from->place, kept_name[KEPT_HOLDS]);
+	int rc = holds->rc;
 	uint32_t none = 0;
 	struct pm_flap flap;
-	int rc = -ENOENT;
 
 	/* What this process has seen itself is not mixed with it. */
-	if (request->flaps &&
-	    !pm_flaps_next(request->flaps, request->now_ms, &none, &flap))
-		rc = path ? check_owner(path, &err) : pm_error_no_memory(&err);
+	if (!request->flaps ||
+	    pm_flaps_next(request->flaps, request->now_ms, &none, &flap))
+		rc = -ENOENT;
 	if (!rc)
-		rc = pm_flapfile_read(path, &clock, request->flaps, &err);
+		rc = path ? pm_flapfile_parse(holds->text, holds->length, path, &clock,
+					      request->flaps, &err)
+			  : pm_error_no_memory(&err);
 	if (rc && rc != -ENOENT)
 		say(store->log, OSM_LOG_ERROR, ": holds not used: %s", err.text);
 	free(path);
 }
 
-/* Another place's plan becomes ours; if we had none, and it is free, its files go then.
+/*
+ * Has a file of ours that cannot be used renamed, unless another one is to be written in
+ * its place.
  */
-static void take_over(struct store *store, const struct found *from)
+static void set_aside(struct store *store, const struct candidate *ours,
+		      enum kept_file which)
 {
-	char *path = store_path(store, names[PLAN]), *emptied = NULL;
-	int lock = -1;
+	const struct candidate_file *file = &ours->file[which];
+	struct content *content = &store->content[which];
+	bool foreign = false;
 
-	say(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->place,
-	    names[PLAN]);
-	if (path && access(path, F_OK) && !lock_place(from->place, 0, &lock))
-		emptied = strdup(from->place);
-	free(path);
 	hold(store);
-	if (emptied && !store->emptied) {
-		store->emptied = emptied;
-		store->emptied_lock = lock;
-		store->has_plan = false;
-		emptied = NULL;
-		lock = -1;
+	if (file->rc && file->rc != -ENOENT && !is_pending(content)) {
+		foreign = file->rc == -EPERM;
+		if (!foreign)
+			content->bad = file->why;
 	}
 	release(store);
-	free(emptied);
-	unlock(&lock);
+	if (foreign)
+		say(store->log, OSM_LOG_ERROR, ": plan not used: %s", file->why.text);
+}
+
+/* Another place's plan becomes ours. */
+static void take_over(struct store *store, struct candidate *from)
+{
+	char *old;
+
+	say(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->place,
+	    kept_name[KEPT_PLAN]);
+	hold(store);
+	old = store->taken_over;
+	store->taken_over = from->place;
+	from->place = old;
+	release(store);
+}
+
+static void use(struct store *store, struct candidate *best,
+		const struct store_request *request, struct planning *planning)
+{
+	struct pm_plan **plan = &best->file[KEPT_PLAN].plan,
+		       **drifting = &best->file[KEPT_DRIFTING].plan;
+
+	load_holds(store, best, request);
+	planning_load(planning, *plan, best->file[KEPT_DRIFTING].rc ? NULL : *drifting);
+	*plan = NULL;
+	if (!best->file[KEPT_DRIFTING].rc)
+		*drifting = NULL;
+	if (best->ours)
+		return;
+	take_over(store, best);
+	planning->unsaved = true;
 }
 
 int store_load(struct store *store, const struct store_request *request,
 	       struct planning *planning, struct pm_error *err)
 {
-	struct pm_plan *drifting = NULL;
-	const char *holds = our_place(store);
-	struct found found;
+	struct candidate *best, *ours;
+	struct candidates found;
 	int rc;
 
-	rc = find_latest(store, request, &found);
-	if (!rc && found.place)
-		rc = load(store, found.place, DRIFTING, request, &drifting);
-	if (!rc && found.place) {
-		planning_load(planning, found.plan, drifting);
-		found.plan = NULL;
-		if (!is_ours(store, found.place)) {
-			take_over(store, &found);
-			planning->unsaved = true;
-		}
-		holds = found.place;
-	}
-	if (!rc && holds)
-		load_holds(store, holds, request);
-	forget(&found);
-	return rc ? pm_error_no_memory(err) : 0;
+	rc = take_found(store, &found);
+	if (rc == -EAGAIN)
+		return pm_error_set(err, rc, "plans on disk are not read yet");
+	if (rc)
+		return pm_error_no_memory(err);
+	best = candidates_choose(&found, request->fabric, request->lmc);
+	ours = candidates_ours(&found);
+	if (ours)
+		set_aside(store, ours, KEPT_PLAN);
+	if (ours && ours == best)
+		set_aside(store, ours, KEPT_DRIFTING);
+	if (best)
+		use(store, best, request, planning);
+	else if (ours)
+		load_holds(store, ours, request);
+	candidates_free(&found);
+	worker_poke(store->writer); /* for what got another name */
+	return 0;
 }
 
 /* ---- Writing ---- */
 
 /* Has it written; the text is taken over. */
-static void put(struct store *store, enum file file, char *text, size_t length)
+static void put(struct store *store, enum kept_file file, char *text, size_t length)
 {
 	struct content *content = &store->content[file];
 
@@ -605,17 +483,17 @@ static void put(struct store *store, enum file file, char *text, size_t length)
 
 /* What the writer has taken to write. */
 struct taken {
-	enum file file;
+	enum kept_file file;
 	struct content content;
 };
 
-/* The next of those that are to be written, or to go; FILES: there is none. */
-static enum file find_pending(const struct store *store, bool texts)
+/* The next of those that are to be written, or to go; KEPT_FILES: there is none. */
+static enum kept_file find_pending(const struct store *store, bool texts)
 {
-	enum file file = 0;
+	enum kept_file file = 0;
 
-	while (file < FILES && (!is_pending(&store->content[file]) ||
-				(store->content[file].text != NULL) != texts))
+	while (file < KEPT_FILES && (!is_pending(&store->content[file]) ||
+				     (store->content[file].text != NULL) != texts))
 		file++;
 	return file;
 }
@@ -625,25 +503,128 @@ static bool take(struct store *store, struct taken *taken)
 {
 	hold(store);
 	taken->file = find_pending(store, true);
-	if (taken->file == FILES)
+	if (taken->file == KEPT_FILES)
 		taken->file = find_pending(store, false);
-	if (taken->file < FILES) {
+	if (taken->file < KEPT_FILES) {
 		taken->content = store->content[taken->file];
 		store->content[taken->file].text = NULL;
+		store->content[taken->file].bad.text[0] = '\0';
+		store->content[taken->file].unread = false;
 	}
 	release(store);
-	return taken->file < FILES;
+	return taken->file < KEPT_FILES;
 }
 
-static int write_taken(const struct store *store, const struct taken *taken,
-		       struct pm_error *err)
+/* Gives a file of ours another name, path.WORD-TIME, and logs why. -ENOMEM. */
+static int rename_aside(struct store *store, enum kept_file file, const char *word,
+			const char *why)
 {
-	const struct content *content = &taken->content;
-	char *path = join(store->place, names[taken->file]);
+	const char *what = file == KEPT_HOLDS ? "holds" : "plan";
+	char *path = join(store->place, kept_name[file]), *aside = NULL;
+	int failed;
+
+	if (!path ||
+	    asprintf(&aside, "%s.%s-%lld", path, word, (long long)time(NULL)) < 0) {
+		free(path);
+		return -ENOMEM;
+	}
+	failed = rename(path, aside) ? errno : 0;
+	worker_enter(store->writer);
+	if (!failed)
+		say(store->log, OSM_LOG_ERROR, ": %s not used and renamed to %s: %s",
+		    what, aside, why);
+	else if (failed != ENOENT)
+		say(store->log, OSM_LOG_ERROR,
+		    ": %s not used: %s (and it cannot be renamed: %s)", what, why,
+		    strerror(failed));
+	worker_leave(store->writer);
+	free(aside);
+	free(path);
+	return 0;
+}
+
+/* If we had no plan, and nobody uses the place that ours is from, its files go. */
+static void note_taken_over(struct store *store)
+{
+	char *from, *path = join(store->place, kept_name[KEPT_PLAN]);
+	int lock = -1;
+
+	hold(store);
+	from = store->taken_over;
+	store->taken_over = NULL;
+	release(store);
+	if (from && path && access(path, F_OK) && !lock_place(from, 0, &lock)) {
+		hold(store);
+		if (!store->emptied) {
+			store->emptied = from;
+			store->emptied_lock = lock;
+			store->has_plan = false;
+			from = NULL;
+			lock = -1;
+		}
+		release(store);
+	}
+	free(from);
+	free(path);
+	unlock(&lock);
+}
+
+/* What is there gets another name, if it is not to be lost. -ENOMEM: not yet. */
+static int clear(struct store *store, enum kept_file file, struct content *content)
+{
 	int rc = 0;
 
-	if (!path)
+	if (content->bad.text[0])
+		rc = rename_aside(store, file, "bad", content->bad.text);
+	else if (content->unread)
+		rc = rename_aside(store, file, "late", "it was not read in time");
+	if (!rc) {
+		content->bad.text[0] = '\0';
+		content->unread = false;
+	}
+	return rc;
+}
+
+/* With our lock held: what clear could not do is to be done. */
+static void restore(struct content *content, const struct content *taken)
+{
+	if (taken->bad.text[0])
+		content->bad = taken->bad;
+	content->unread |= taken->unread;
+}
+
+/* Likewise where nothing is to be written in its place. */
+static void clear_bad(struct store *store)
+{
+	for (enum kept_file file = 0; file < KEPT_FILES; file++) {
+		struct content *content = &store->content[file], taken = {0};
+
+		hold(store);
+		if (!is_pending(content)) {
+			taken.bad = content->bad;
+			content->bad.text[0] = '\0';
+		}
+		release(store);
+		if (!clear(store, file, &taken))
+			continue;
+		hold(store);
+		restore(content, &taken);
+		release(store);
+	}
+}
+
+static int write_taken(struct store *store, struct taken *taken, struct pm_error *err)
+{
+	struct content *content = &taken->content;
+	char *path = join(store->place, kept_name[taken->file]);
+	int rc = 0;
+
+	if (!path || clear(store, taken->file, content)) {
+		free(path);
 		return pm_error_no_memory(err);
+	}
+	if (taken->file == KEPT_PLAN)
+		note_taken_over(store);
 	if (content->text)
 		rc = pm_replace(path, ".new", content->text, content->length, err);
 	else if (unlink(path) && errno != ENOENT)
@@ -658,9 +639,10 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 	struct content *content = &store->content[taken->file];
 
 	hold(store);
+	restore(content, &taken->content);
 	if (written)
 		content->written = taken->content.put;
-	if (written && taken->file == PLAN)
+	if (written && taken->file == KEPT_PLAN)
 		store->has_plan = true;
 	if (!written && content->put == taken->content.put) {
 		content->text = taken->content.text;
@@ -674,9 +656,9 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 /* Removes what was taken over. What is there besides, set aside say, stays. */
 static void empty(struct store *store, const char *place)
 {
-	static const char *const taken[] = {"plan",  "drifting",    "holds",
-					    "state", "clear-holds", "portmajor.prom",
-					    "prom",  "lock"};
+	static const char *const taken[] = {"plan",	      "drifting",    "holds",
+					    "state",	      "clear-holds", "rebalance",
+					    "portmajor.prom", "prom",	     "lock"};
 	char *path;
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
@@ -715,25 +697,44 @@ static void empty_if_due(struct store *store)
 	free(place);
 }
 
+/* Whether the folder is known; *puts: what is asked for by now. */
+static bool begin_round(struct store *store, uint64_t *puts)
+{
+	bool known;
+
+	hold(store);
+	known = store->place != NULL;
+	*puts = store->puts;
+	release(store);
+	return known;
+}
+
+/* Writes what is to be written, into the folder that is open. -errno. */
+static int write_all(struct store *store, struct pm_error *err)
+{
+	struct taken taken;
+	int rc = 0;
+
+	clear_bad(store);
+	while (!rc && take(store, &taken)) {
+		rc = write_taken(store, &taken, err);
+		give_back(store, &taken, !rc);
+	}
+	return rc;
+}
+
 void store_write(struct store *store)
 {
 	struct pm_error err = {""};
-	struct taken taken;
 	uint64_t puts;
-	bool begun;
 	int rc;
 
-	hold(store);
-	begun = store->begun;
-	puts = store->puts;
-	release(store);
-	if (!begun)
+	if (!begin_round(store, &puts))
 		return;
 	rc = open_folder(store, &err);
-	while (!rc && take(store, &taken)) {
-		rc = write_taken(store, &taken, &err);
-		give_back(store, &taken, !rc);
-	}
+	look(store);
+	if (!rc)
+		rc = write_all(store, &err);
 	set_trouble(store, &err);
 	if (!rc) {
 		empty_if_due(store);
@@ -750,16 +751,16 @@ bool store_await_plan(struct store *store)
 	bool awaited;
 
 	hold(store);
-	awaited =
-		store->failed != store->puts && (is_pending(&store->content[DRIFTING]) ||
-						 is_pending(&store->content[PLAN]));
+	awaited = store->failed != store->puts && !store->given_up &&
+		  (is_pending(&store->content[KEPT_DRIFTING]) ||
+		   is_pending(&store->content[KEPT_PLAN]));
 	if (awaited)
 		wait_briefly(&store->signal, 10);
 	release(store);
 	return awaited;
 }
 
-static int put_plan(struct store *store, enum file file, const struct pm_plan *plan)
+static int put_plan(struct store *store, enum kept_file file, const struct pm_plan *plan)
 {
 	char *text;
 	size_t length;
@@ -777,11 +778,11 @@ void store_save(struct store *store, struct planning *planning)
 	if (!planning->unsaved || !planning->plan)
 		return;
 	if (planning->plan != planning->base)
-		rc = put_plan(store, DRIFTING, planning->plan);
+		rc = put_plan(store, KEPT_DRIFTING, planning->plan);
 	else
-		put(store, DRIFTING, NULL, 0);
+		put(store, KEPT_DRIFTING, NULL, 0);
 	if (!rc)
-		rc = put_plan(store, PLAN, planning->base);
+		rc = put_plan(store, KEPT_PLAN, planning->base);
 	planning->unsaved = rc != 0; /* no memory: next time */
 	worker_poke(store->writer);
 }
@@ -796,7 +797,7 @@ void store_save_holds(struct store *store, const struct pm_flaps *flaps, uint64_
 	    pm_flapfile_print(flaps, &clock, &text, &length))
 		return;
 	store->saved_holds = pm_flaps_changes(flaps);
-	put(store, HOLDS, text, length);
+	put(store, KEPT_HOLDS, text, length);
 	worker_poke(store->writer);
 }
 
@@ -813,9 +814,11 @@ static void free_store(struct store *store)
 {
 	unlock(&store->lock);
 	unlock(&store->emptied_lock);
-	for (enum file file = 0; file < FILES; file++)
+	for (enum kept_file file = 0; file < KEPT_FILES; file++)
 		free(store->content[file].text);
 	wait_signal_destroy(&store->signal);
+	candidates_free(&store->found);
+	free(store->taken_over);
 	free(store->emptied);
 	free(store->place);
 	free(store->cache);

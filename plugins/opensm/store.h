@@ -17,16 +17,24 @@
  * nobody uses that folder, it goes when the plan has been written to ours.
  *
  * A file of ours that cannot be read, is damaged, or was made for another LMC or fabric
- * is never trusted nor lost: it gets another name, and the plan is made from the fabric
- * and the LIDs in it.
+ * is never trusted nor lost: it gets another name (.bad-TIME), and the plan is made from
+ * the fabric and the LIDs in it.
  *
- * Files are written by the writer's thread alone (worker.h): the sweeper hands over what
- * is to be in them, and the newest of each is written. LIDs of a new plan wait for it 2 s
- * at most (store_await_plan, sweep.c): killed in between, OpenSM has to find them again
- * in guid2lid and in the ports, as it does. What cannot be written is tried
- * again, at each change and in each round. Files are read on the sweeper thread, where
- * nothing can be repaired yet: when OpenSM has started, or comes out of standby. All of
- * it on that thread but where it says otherwise.
+ * Files are touched by the writer thread alone (worker.h): all functions here but
+ * store_write return without waiting for a file. They belong to the sweeper thread where
+ * nothing else is said.
+ *
+ * Reading: store_look asks for it, when OpenSM has started or comes out of standby, at
+ * the beginning of a sweep; plans are read during its discovery. The sweeper waits for
+ * the end of that, within bounds (store_await_look, sweep.c), and chooses among what is
+ * in memory then. If a disk takes longer, the sweeper gives up (store_give_up): the plan
+ * is made without a file, and files that were there get another name (.late-TIME) before
+ * that plan, or holds, are written in their place.
+ *
+ * Writing: the sweeper hands over what is to be in files, and the newest of each is
+ * written. LIDs of a new plan wait for it 2 s at most (store_await_plan, sweep.c): killed
+ * in between, OpenSM has to find them again in guid2lid and in the ports, as it does.
+ * What cannot be written is tried again, at each change and in each round.
  */
 #ifndef PORTMAJOR_STORE_H
 #define PORTMAJOR_STORE_H
@@ -47,9 +55,9 @@ struct store *store_start(osm_log_t *log, struct worker *writer);
 void store_stop(struct store *store);
 
 /*
- * The port is known, which it is from the first sweep on. The first time its folder is
- * made and locked here; later the writer does it, if it could not be done or somebody
- * has removed it. True: it was the first time.
+ * A sweep begins, and the port is known. The writer makes and locks its folder, the first
+ * time, and whenever that could not be done or somebody has removed it. What an earlier
+ * look has found is forgotten. True: it was the first time.
  */
 bool store_open(struct store *store, uint64_t port_guid);
 
@@ -72,17 +80,32 @@ struct store_request {
 	uint64_t now_ms;	/* of their clock */
 };
 
+/* Has the writer read all plans there are, soon. */
+void store_look(struct store *store);
+
+/* Whether that is not over, and nobody has given up; waits up to 10 ms for it. */
+bool store_await_look(struct store *store);
+
+/* Waits no longer, until the writer has read again. True: it is not over. */
+bool store_give_up(struct store *store);
+
 /*
- * Loads the plan, if there is one for this fabric, into planning; and the holds. -ENOMEM:
- * nothing is loaded, and good files are as they were.
+ * Loads the plan, if the last look has found one for this fabric, into planning; and the
+ * holds. -EAGAIN: the look is not over; -ENOMEM: nothing is loaded, good files are as
+ * they were, and store_look has to be called again.
  */
 int store_load(struct store *store, const struct store_request *request,
 	       struct planning *planning, struct pm_error *err);
 
-/* Whether there was a plan in our folder when it was opened, or was written there. */
+/*
+ * Whether there was a plan in our folder when it was opened, or was written there. Known
+ * after the first look.
+ */
 bool store_has_plan(struct store *store);
 
-/* Whether another folder has a later plan for this fabric than ours; store_load takes it.
+/*
+ * Whether the last look has found a later plan for this fabric than ours in another
+ * folder; store_load takes it. False if it is not known.
  */
 bool store_has_later(struct store *store, const struct store_request *request);
 

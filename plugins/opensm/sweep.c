@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define FIND_MS 5000	/* that the first plan waits for files to be read at most */
 #define PLAN_MS 2000	/* that LIDs wait for the plan to be on disk at most, .. */
 #define PLAN_TRAP_MS 50 /* .. with a trap that tells of something new */
 
@@ -23,7 +25,7 @@ static bool is_first_engine(const struct plugin *plugin)
 	return engine && engine->context == plugin;
 }
 
-/* ---- Repairs beside the sweep ---- */
+/* ---- What the repairer found and did ---- */
 
 /* Looks at what was seen last, without what was found lost since. -ENOMEM. */
 static int look_without_lost(struct plugin *plugin)
@@ -56,12 +58,12 @@ static int look_without_lost(struct plugin *plugin)
  * Takes over what was found lost. It stays so until a discovery that began afterwards
  * sees it; the one under way may have seen it before.
  */
-static bool merge_lost(struct plugin *plugin)
+static bool merge_failed(struct plugin *plugin)
 {
 	struct view *view = &plugin->view;
 
-	if (!plugin->beside || !view->plan ||
-	    !beside_take_lost(plugin->beside, view, view->lost))
+	if (!plugin->repairer || !view->plan ||
+	    !repairer_take_failed(plugin->repairer, view, view->lost))
 		return false;
 	if (look_without_lost(plugin))
 		view->current = false; /* it is looked at anew */
@@ -70,30 +72,21 @@ static bool merge_lost(struct plugin *plugin)
 	return true;
 }
 
-static void note_repairs(struct plugin *plugin)
+/* Takes over what is known by now, with no lock held. */
+static void merge(struct plugin *plugin)
 {
-	struct repaired done;
-	bool any = false;
-
-	while (plugin->beside && beside_take_done(plugin->beside, &done)) {
-		if (plugin->state && done.links_down)
-			state_note_repair(plugin->state, &done);
-		any = true;
-	}
-	if (any)
-		sweep_publish(plugin);
+	if (!merge_failed(plugin))
+		return;
+	tell_changes(plugin);
+	sweep_publish(plugin);
 }
 
-/* Waits until nothing of ours is out; then the sweeper alone asks and sends. */
-static void stop_repairs(struct plugin *plugin)
+static void set_phase(struct plugin *plugin, enum sweep_phase phase)
 {
-	if (!plugin->beside)
-		return;
-	beside_shut(plugin->beside);
-	planning_end_loan(&plugin->planning);
-	if (merge_lost(plugin))
-		tell_changes(plugin);
-	note_repairs(plugin);
+	if (plugin->repairer)
+		repairer_set_phase(plugin->repairer, phase);
+	if (plugin->state)
+		state_note_phase(plugin->state, phase);
 }
 
 /* What we computed is in the switches, and OpenSM is in charge of them. */
@@ -101,21 +94,46 @@ static bool may_repair(const struct plugin *plugin)
 {
 	const osm_opensm_t *osm = plugin->osm;
 
-	return plugin->ask && plugin->view.routes && plugin->view.current &&
+	return plugin->repairer && plugin->view.routes && plugin->view.current &&
 	       plugin->planning.phase == PLANNING_SETTLED &&
-	       osm->subn.sm_state == IB_SMINFO_STATE_MASTER &&
-	       !osm->subn.first_time_master_sweep && !osm->subn.coming_out_of_standby &&
-	       osm->routing_engine_used && osm->routing_engine_used->context == plugin &&
+	       osm->subn.sm_state == IB_SMINFO_STATE_MASTER && osm->routing_engine_used &&
+	       osm->routing_engine_used->context == plugin &&
 	       plugin->view.detours.sm != PM_NONE;
 }
 
-static void allow_repairs(struct plugin *plugin)
+/* Hands the view over; it is void only for want of memory. */
+static void commit(struct plugin *plugin)
 {
-	if (!plugin->beside || !may_repair(plugin))
+	if (!repairer_commit(plugin->repairer, &plugin->view))
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    ": out of memory: no early repair, and drains wait for a sweep");
+}
+
+/* Hands the view over if the repairer has none, with no lock held. */
+static void offer_view(struct plugin *plugin)
+{
+	struct repairer *repairer = plugin->repairer;
+
+	if (!may_repair(plugin)) {
+		if (repairer)
+			repairer_void(repairer);
 		return;
-	planning_lend(&plugin->planning);
-	if (beside_open(plugin->beside, &plugin->view))
-		planning_end_loan(&plugin->planning);
+	}
+	if (!repairer_is_valid(repairer) && !repairer_prepare(repairer, &plugin->view))
+		commit(plugin);
+}
+
+/* What is drained now: as the repairer has it, which follows that, else the operator. */
+static void take_drains(struct plugin *plugin, bool wait)
+{
+	struct view *view = &plugin->view;
+	struct repairer *repairer = plugin->repairer;
+
+	if (repairer && repairer_is_void(repairer))
+		repairer = NULL;
+	if (repairer ? repairer_take_drains(repairer, &view->drains, wait)
+		     : watch_take_drains(plugin->watch, &view->drains))
+		view->current = false;
 }
 
 /* ---- After discovery ---- */
@@ -180,6 +198,10 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 	const struct pm_plan *base;
 	int rc = store_load(plugin->store, &request, &plugin->planning, err);
 
+	if (rc == -EAGAIN && !plugin->config.shadow) {
+		err->text[0] = '\0';
+		return 0; /* a slow disk: without, see await_files */
+	}
 	if (rc)
 		return rc;
 	base = plugin->planning.base;
@@ -210,9 +232,12 @@ static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 	if (!rc && fresh && has_lids(fabric))
 		planning_set_adopted(planning, true);
 	found->strict = !rc && fresh && planning->plan == planning->base;
-	if (!rc && planning->plan->adopted && plugin->ask)
+	if (!rc && planning->plan->adopted && plugin->repairer) {
+		repairer_acquire(plugin->repairer);
 		rc = recover_read(plugin->ask, plugin->osm, planning->plan,
 				  &found->tables, err);
+		repairer_release(plugin->repairer);
+	}
 	if (!rc && !plugin->config.migrate)
 		rc = recall(plugin, fabric, fresh, found, err);
 	if (rc)
@@ -425,6 +450,41 @@ static bool is_wanted(const struct plugin *plugin)
 		store_has_plan(plugin->store));
 }
 
+/*
+ * How long to wait for files: the first plan that a process makes is better than any made
+ * without them, and nothing is in its hands yet. What comes out of standby has a plan in
+ * memory, and a fabric whose master has gone; what only watches has no business to wait.
+ */
+static double bound_of_files(const struct plugin *plugin)
+{
+	if (plugin->planning.phase == PLANNING_EMPTY && !plugin->config.shadow)
+		return FIND_MS;
+	return plugin->osm->subn.force_heavy_sweep ? PLAN_TRAP_MS : PLAN_MS;
+}
+
+/*
+ * Waits for files that are being read: those of operators when OpenSM has started, and
+ * plans if this sweep wants them. Both began before the discovery that is over now.
+ */
+static void await_files(struct plugin *plugin)
+{
+	double start = wait_clock_ms(), waited = 0;
+	bool late;
+
+	while (waited < bound_of_files(plugin) && !osm_exit_flag) {
+		if (!store_await_look(plugin->store) && !watch_await_look(plugin->watch))
+			return;
+		waited = wait_clock_ms() - start;
+	}
+	late = store_give_up(plugin->store);
+	late |= watch_give_up(plugin->watch);
+	if (late)
+		say(&plugin->osm->log, OSM_LOG_ERROR,
+		    ": files in the cache folder are not read after %.0f ms: going on "
+		    "without them, with LIDs in use as they are",
+		    waited);
+}
+
 /* Has the files of operators looked at, for this sweep if that is in time. */
 static void look_at_files(struct plugin *plugin)
 {
@@ -435,13 +495,18 @@ static void look_at_files(struct plugin *plugin)
 }
 
 /*
- * No trap is known that came after this discovery began, so there is nothing that it does
- * not tell of those that have come: OpenSM sets the flag before it reports a trap, and
- * clears it when a discovery begins.
+ * OpenSM sets the flag before it reports a trap, and clears it when a discovery begins. So
+ * where it is clear, that discovery began after all traps that had come by then, and
+ * there is nothing that it does not tell of them.
  */
-static bool covers_all_traps(const osm_subn_t *subn)
+static void skip_covered_traps(struct plugin *plugin)
 {
-	return subn->opt.sweep_on_trap && !subn->force_heavy_sweep;
+	const osm_subn_t *subn = &plugin->osm->subn;
+	uint32_t num = repair_count_traps(plugin->repair);
+
+	atomic_thread_fence(memory_order_seq_cst); /* the flag is read after that */
+	if (subn->opt.sweep_on_trap && !subn->force_heavy_sweep)
+		repair_skip(plugin->repair, num);
 }
 
 /* What was found in a discovery holds for the routing that follows it, and no longer. */
@@ -456,9 +521,11 @@ void sweep_discovered(struct plugin *plugin)
 {
 	double start = wait_clock_ms();
 
-	stop_repairs(plugin);
-	if (plugin->repair && covers_all_traps(&plugin->osm->subn))
-		repair_skip(plugin->repair);
+	set_phase(plugin, PHASE_MANAGEMENT);
+	merge(plugin);
+	await_files(plugin);
+	if (plugin->repair)
+		skip_covered_traps(plugin);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
 	look_at_files(plugin);
 	plugin->covered &= !watch_take_roles(plugin->watch, &plugin->roles);
@@ -468,10 +535,13 @@ void sweep_discovered(struct plugin *plugin)
 	if (!is_wanted(plugin))
 		return;
 	clear_holds_if_asked(plugin);
+	take_drains(plugin, true);
 	plugin->discovered = !prepare(plugin, &plugin->failure) &&
 			     !routing_find_stale(plugin, true, &plugin->failure);
 	if (plugin->discovered)
 		tell_changes(plugin);
+	if (plugin->discovered && plugin->repairer)
+		repairer_prepare(plugin->repairer, &plugin->view);
 	plugin->milliseconds += wait_clock_ms() - start;
 }
 
@@ -554,6 +624,51 @@ static int give_way(struct plugin *plugin, struct pm_error *err)
 		(double)left / 1e3);
 }
 
+/*
+ * OpenSM sends what differs but the blocks that Sets of ours are out for. Where it sends
+ * everything, to whatever the switches hold, the record does not follow late answers.
+ */
+static void write_tables(struct plugin *plugin)
+{
+	osm_subn_t *subn = &plugin->osm->subn;
+	struct ask_block blocks[ASK_SLOTS];
+	struct tables_withheld withheld = {blocks, 0};
+
+	if (plugin->ask && subn->need_update)
+		ask_disown(plugin->ask);
+	else if (plugin->ask)
+		withheld.num = ask_list_out(plugin->ask, blocks);
+	tables_write(&plugin->tables, subn, plugin->planning.plan, plugin->view.routes,
+		     &plugin->stale, &withheld, &plugin->run.written);
+}
+
+/*
+ * OpenSM's Sets are out from now on. Where it writes all tables, nothing is known of any
+ * before they have been answered.
+ */
+static void commit_view(struct plugin *plugin)
+{
+	const osm_subn_t *subn = &plugin->osm->subn;
+
+	set_phase(plugin, PHASE_ROUTING);
+	if (!plugin->repairer)
+		return;
+	if (subn->need_update || subn->sm_state != IB_SMINFO_STATE_MASTER ||
+	    plugin->view.detours.sm == PM_NONE)
+		repairer_void(plugin->repairer);
+	else
+		commit(plugin);
+}
+
+/* Another engine routes, and its blocks are out. */
+static void leave_tables(struct plugin *plugin)
+{
+	if (!plugin->repairer)
+		return;
+	repairer_void(plugin->repairer);
+	ask_disown(plugin->ask);
+}
+
 static int build_tables(struct plugin *plugin, struct pm_error *err)
 {
 	struct plugin_run *run = &plugin->run;
@@ -590,8 +705,7 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 	tell_stale(plugin);
 	run->stale = plugin->stale.num;
 	run->loops = plugin->stale.loops;
-	tables_write(&plugin->tables, subn, plugin->planning.plan, plugin->view.routes,
-		     &plugin->stale, &run->written);
+	write_tables(plugin);
 	pm_stale_free(&plugin->stale);
 	view_written(&plugin->view);
 	return 0;
@@ -605,9 +719,13 @@ int sweep_build_tables(struct plugin *plugin)
 	plugin->asked = true;
 	if (plugin->config.shadow)
 		return -1;
-	if (plugin->beside && beside_halt(plugin->beside))
-		merge_lost(plugin);
+	if (plugin->repairer)
+		repairer_halt(plugin->repairer);
+	merge_failed(plugin);
+	if (!plugin->discovered)
+		take_drains(plugin, false);
 	if (build_tables(plugin, &err)) {
+		leave_tables(plugin);
 		say(&plugin->osm->log, OSM_LOG_ERROR, ": cannot route this fabric: %s",
 		    err.text);
 		if (plugin->state) {
@@ -621,55 +739,8 @@ int sweep_build_tables(struct plugin *plugin)
 	plugin->run.milliseconds = plugin->milliseconds + elapsed;
 	plugin->locked_ms = plugin->milliseconds = 0;
 	plugin->run.pending = true;
+	commit_view(plugin);
 	return 0;
-}
-
-/* ---- Drains ---- */
-
-/* Looks again at what was seen last, with other drains. */
-static int look_anew(struct plugin *plugin)
-{
-	const struct view_sight sight = {
-		.seen = plugin->view.seen,
-		.silent = plugin->view.believed, /* nothing is learnt of it */
-		.detours = plugin->view.detours,
-		.now_ms = (uint64_t)wait_clock_ms(),
-	};
-	bool changed;
-	int rc = view_look(&plugin->view, &sight, &changed, NULL);
-
-	if (!rc)
-		routing_await_holds(plugin);
-	return rc;
-}
-
-/* Goes over to tables with other drains, new paths first. */
-static void move_drained(struct plugin *plugin)
-{
-	struct view *view = &plugin->view;
-	size_t num = view->plan->known->num_ports;
-	uint8_t *before = malloc(num + 1u);
-	struct moved done;
-
-	if (!before)
-		return; /* the sweep does it */
-	memcpy(before, view->alive, num);
-	if (!look_anew(plugin)) {
-		move_run(&(struct move_subject){plugin->osm, plugin->ask, view, before},
-			 &done);
-		plugin->moves++;
-		tell_move(plugin, &done);
-		if (plugin->state)
-			state_note_move(plugin->state, plugin->moves, &done);
-	}
-	free(before);
-}
-
-/* Whether other things are drained now; with `move`, tables go over to that. */
-static void follow_drains(struct plugin *plugin, bool move)
-{
-	if (watch_take_drains(plugin->watch, &plugin->view.drains) && move)
-		move_drained(plugin);
 }
 
 /* ---- Afterwards ---- */
@@ -849,11 +920,15 @@ static void run_shadow(struct plugin *plugin)
 void sweep_routed(struct plugin *plugin)
 {
 	if (plugin->config.shadow) {
-		watch_over(plugin->watch, &plugin->view.drains, &plugin->roles);
+		watch_over(plugin->watch, &plugin->roles);
 		run_shadow(plugin);
 		return;
 	}
+	set_phase(plugin, PHASE_LINKS);
 	forget_discovery(plugin);
+	offer_view(plugin);
+	if (plugin->repairer && plugin->run.pending && plugin->run.written.withheld)
+		repairer_resend(plugin->repairer);
 	finish_pending(plugin);
 	note_engine(plugin);
 	tell_changes(plugin);
@@ -868,64 +943,64 @@ void sweep_routed(struct plugin *plugin)
 	if (plugin->again)
 		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when this one ends */
 	plugin->again = false;
-	/* What was drained during discovery, which may have begun anew for it. */
-	if (may_repair(plugin))
-		follow_drains(plugin, true);
-	watch_over(plugin->watch, &plugin->view.drains, &plugin->roles);
-	allow_repairs(plugin);
+	watch_over(plugin->watch, &plugin->roles);
 }
 
 /* ---- Before discovery ---- */
 
-/* Mends what traps tell of; false: something of it is left to the sweep. */
-static bool mend(struct plugin *plugin)
+/*
+ * What traps have told of is repaired before discovery begins, which would only delay it;
+ * the rest goes on beside that.
+ */
+static void begin_discovery(struct plugin *plugin)
 {
-	const struct repair_subject subject = {
-		.osm = plugin->osm,
-		.ask = plugin->ask,
-		.view = &plugin->view,
-		.budget_ms = plugin->config.early_repair_budget_ms,
-		.wait_ms = REPAIR_FIRST_TRAP_MS,
-	};
-	struct repaired done;
+	struct repairer *repairer = plugin->repairer;
 
-	if (!repair_run(plugin->repair, &subject, &done))
-		return true;
-	tell_repair(plugin, &done);
-	if (!done.links_down)
-		return !done.gave_up;
-	routing_await_holds(plugin);
-	tell_changes(plugin);
-	if (plugin->state)
-		state_note_repair(plugin->state, &done);
-	sweep_publish(plugin);
-	return !done.gave_up;
+	if (!repairer)
+		return;
+	offer_view(plugin);
+	if (repairer_is_valid(repairer))
+		repairer_finish(repairer, REPAIR_FIRST_TRAP_MS);
+	else if (plugin->repair)
+		repair_skip(plugin->repair, UINT32_MAX);
+	merge(plugin);
+}
+
+/* Whether the plans on disk are to be read for this sweep. */
+static bool wants_plans(const struct plugin *plugin)
+{
+	if (plugin->planning.phase != PLANNING_SETTLED)
+		return plugin->config.shadow || is_wanted(plugin);
+	return plugin->osm->subn.coming_out_of_standby && !plugin->config.shadow;
+}
+
+/* The folder of the port, and what is in it; read while OpenSM discovers. */
+static void open_store(struct plugin *plugin)
+{
+	uint64_t guid = cl_ntoh64(plugin->osm->subn.sm_port_guid);
+	bool first = store_open(plugin->store, guid);
+
+	if (first || wants_plans(plugin))
+		store_look(plugin->store);
+	if (first)
+		sweep_publish(plugin);
 }
 
 void sweep_start(struct plugin *plugin)
 {
-	bool settled;
-
-	stop_repairs(plugin);
-	/* The discovery that begins now sees them if they are up. */
-	if (plugin->view.plan)
-		memset(plugin->view.lost, 0, plugin->view.plan->known->num_ports);
-	settled = may_repair(plugin);
-	if (store_open(plugin->store, cl_ntoh64(plugin->osm->subn.sm_port_guid)))
-		sweep_publish(plugin);
+	open_store(plugin);
 	look_at_files(plugin);
 	if (plugin->config.shadow)
 		return;
 	finish_pending(plugin);
-	if (plugin->repair && settled)
-		settled = mend(plugin);
-	else if (plugin->repair)
-		repair_skip(plugin->repair);
-	follow_drains(plugin, settled);
-	allow_repairs(plugin);
+	begin_discovery(plugin);
+	set_phase(plugin, PHASE_DISCOVERY);
+	/* The discovery that begins now sees them if they are up. */
+	if (plugin->view.plan)
+		memset(plugin->view.lost, 0, plugin->view.plan->known->num_ports);
 }
 
 void sweep_ended(struct plugin *plugin)
 {
-	stop_repairs(plugin);
+	set_phase(plugin, PHASE_IDLE);
 }

@@ -280,6 +280,26 @@ static void keep_to_room(osm_switch_t *sw)
 	sw->need_update = 0;
 }
 
+/*
+ * Blocks that Sets of ours are out for: they look as if the switch had what is wanted,
+ * and so OpenSM does not send them. A mark for the whole table would have it send them
+ * all the same; instead of by that, the others are sent because they differ.
+ */
+static void withhold(const osm_subn_t *subn, const struct tables_withheld *withheld)
+{
+	for (uint32_t i = 0; i < withheld->num; i++) {
+		osm_switch_t *sw = osm_get_switch_by_guid(subn, withheld->blocks[i].guid);
+		size_t at = (size_t)withheld->blocks[i].number * PM_LFT_BLOCK;
+
+		if (!sw || !sw->lft || !sw->new_lft || at + PM_LFT_BLOCK > sw->lft_size)
+			continue;
+		if (sw->need_update)
+			memset(sw->lft, 0, sw->lft_size);
+		sw->need_update = 0;
+		memcpy(sw->new_lft + at, sw->lft + at, PM_LFT_BLOCK);
+	}
+}
+
 static void forget_above(osm_switch_t *sw, uint16_t top)
 {
 	size_t from = ((size_t)top + 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
@@ -340,11 +360,12 @@ static void keep_lows(struct tables *tables)
 
 void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
 		  const struct pm_routes *routes, const struct pm_stale *stale,
-		  struct tables_written *written)
+		  const struct tables_withheld *withheld, struct tables_written *written)
 {
 	uint32_t at = 0, low_at = 0;
 
-	*written = (struct tables_written){.max_block = most_blocks(subn)};
+	*written = (struct tables_written){.max_block = most_blocks(subn),
+					   .withheld = withheld->num};
 	FOR_EACH_SWITCH(sw, subn)
 	{
 		const struct tables_seen *seen = find_seen(tables, &at, key_of(sw));
@@ -358,8 +379,9 @@ void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan 
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		keep_to_room(sw);
 		forget_above_top(tables, &low_at, sw);
-		count_blocks(subn, sw, written);
 	}
+	withhold(subn, withheld);
+	FOR_EACH_SWITCH(sw, subn) count_blocks(subn, sw, written);
 	keep_lows(tables);
 	tables_outdate(tables);
 }

@@ -17,8 +17,7 @@
 #ifndef PORTMAJOR_TABLES_H
 #define PORTMAJOR_TABLES_H
 
-#include <opensm/osm_config.h>
-#include <opensm/osm_opensm.h>
+#include "ask.h"
 
 #include <portmajor/delta.h>
 #include <portmajor/stale.h>
@@ -56,7 +55,14 @@ struct tables_written {
 	uint64_t full;	       /* blocks of all tables */
 	uint32_t switches;     /* that are sent a block */
 	uint32_t whole;	       /* that are sent their whole table */
+	uint32_t withheld; /* blocks that we send ourselves, as Sets for them are out */
 	uint32_t max_block;
+};
+
+/* Blocks that Sets of ours are out for: OpenSM must not send them. Borrowed. */
+struct tables_withheld {
+	const struct ask_block *blocks;
+	uint32_t num;
 };
 
 /* Notes whose tables are intact; right after discovery only. No memory: none are. */
@@ -75,11 +81,13 @@ void tables_forget(struct tables *tables);
  * forgotten then. A switch that was not planned keeps what it has. One whose table has no
  * room for all LIDs is sent no more than it has room for, LinearFDBTop too. One whose
  * LinearFDBTop does not rise is sent what lies above it a few times, and then only what
- * changes, until it rises.
+ * changes, until it rises. Blocks that are withheld look as if they were there; where
+ * OpenSM has no mark of its own for all switches (subn->need_update), it sends none of
+ * them.
  */
 void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
 		  const struct pm_routes *routes, const struct pm_stale *stale,
-		  struct tables_written *written);
+		  const struct tables_withheld *withheld, struct tables_written *written);
 
 /*
  * What OpenSM knows of tables, held[switch of plan->known], borrowed until the lock is

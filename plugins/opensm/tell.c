@@ -170,14 +170,19 @@ void tell_ahead(const struct plugin *plugin)
 		    ahead->gave_up ? ahead->gave_up : "");
 }
 
-void tell_move(const struct plugin *plugin, const struct moved *done)
+void tell_move(const struct plugin *plugin, uint64_t number, const struct moved *done)
 {
+	char interrupted[64] = "";
+
+	if (done->interruptions)
+		snprintf(interrupted, sizeof(interrupted), ", interrupted %u times",
+			 done->interruptions);
 	say(&plugin->osm->log, OSM_LOG_INFO,
-	    " move %" PRIu64 ": other cables in use; LFT blocks sent %" PRIu64
-	    ", acked %" PRIu64 ", bound %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s",
-	    plugin->moves, done->sent, done->acked, done->delta.bound,
-	    done->delta.switches, done->milliseconds,
-	    done->gave_up ? "; left to the sweep: " : "",
+	    " move %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+	    ", bound %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s%s",
+	    number, done->change, done->sent, done->acked, done->delta.bound,
+	    done->delta.switches, done->milliseconds, interrupted,
+	    done->gave_up ? "; left to a routing run: " : "",
 	    done->gave_up ? done->gave_up : "");
 }
 

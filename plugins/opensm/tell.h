@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_TELL_H
 #define PORTMAJOR_TELL_H
 
-#include "move.h"
+#include "engine/transition.h"
 #include "plugin.h"
 
 /* Of a plan that has just come into force for a fabric: what was guessed and what is odd
@@ -30,7 +30,7 @@ void tell_stale(const struct plugin *plugin);
 /* What was sent before OpenSM's turn, if anything was. */
 void tell_ahead(const struct plugin *plugin);
 
-void tell_move(const struct plugin *plugin, const struct moved *done);
+void tell_move(const struct plugin *plugin, uint64_t number, const struct moved *done);
 void tell_shadow(const struct plugin *plugin, const struct state_shadow *done);
 
 #endif

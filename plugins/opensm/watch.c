@@ -6,12 +6,15 @@
 #include "wait.h"
 #include "worker.h"
 
+#include <portmajor/rebalance.h>
+
 #include <errno.h>
 #include <float.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define LOOK_MS 1000
 #define GUID_FILES 3
@@ -26,6 +29,7 @@ struct stamp {
 
 struct watch {
 	osm_opensm_t *osm;
+	struct store *store;
 	struct worker *worker;
 	char *drained;		     /* path, NULL: not looked at */
 	char *guid_file[GUID_FILES]; /* NULL: there is none */
@@ -33,17 +37,23 @@ struct watch {
 
 	/* Of the thread. */
 	struct stamp drained_stamp, guid_stamp[GUID_FILES];
-	struct pm_error drains_told, roles_told; /* why they could not be read */
+	struct pm_error drains_told, roles_told, rebalance_told; /* why not read */
 
-	pthread_mutex_t mutex;
-	/* Under it; never held while a file is looked at. */
-	bool asked;		    /* by watch_look */
-	char *clear_holds;	    /* path of it, or NULL */
-	bool sweeping;		    /* a sweep has begun, and not routed yet */
+	struct wait_signal signal; /* the first look is over */
+	/* Under its lock, which is never held while a file is looked at. */
+	void (*tell_request)(void *context);
+	void *context;	   /* of that */
+	bool asked;	   /* by watch_look */
+	bool looked;	   /* all files, once */
+	bool given_up;	   /* nobody waits for that */
+	char *clear_holds; /* path of it, or NULL */
+	bool sweeping;	   /* a sweep has begun, and not routed yet; so it is at first */
 	bool new_drains, new_roles; /* the next two were read and not taken */
 	struct pm_drains drains;
 	struct pm_roles roles;
-	char *to_clear; /* text of clear-holds, or NULL */
+	char *to_clear;	 /* text of clear-holds, or NULL */
+	bool rebalances; /* this was asked for, and not taken: */
+	struct rebalance_request rebalance;
 	struct pm_error unread;
 };
 
@@ -83,14 +93,14 @@ static void read_drains(struct watch *w)
 	struct pm_error err = {""};
 	int rc = pm_drains_read(w->drained, &found, &err);
 
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	if (!rc) {
 		pm_drains_free(&w->drains);
 		w->drains = found;
 		w->new_drains = true;
 	}
 	w->unread = err;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	tell(w, "drains not followed", &err, &w->drains_told);
 }
 
@@ -100,11 +110,11 @@ static void read_roles(struct watch *w)
 	struct pm_error err = {""};
 
 	if (!pm_roles_read(&w->files, &found, &err)) {
-		pthread_mutex_lock(&w->mutex);
+		pthread_mutex_lock(&w->signal.lock);
 		pm_roles_free(&w->roles);
 		w->roles = found;
 		w->new_roles = true;
-		pthread_mutex_unlock(&w->mutex);
+		pthread_mutex_unlock(&w->signal.lock);
 	}
 	tell(w, "GUID files not used", &err, &w->roles_told);
 }
@@ -121,20 +131,71 @@ static bool read_clear_holds(struct watch *w, const char *path)
 			tell(w, "clear-holds, later", &err, &told);
 		return false;
 	}
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	free(w->to_clear);
 	w->to_clear = text;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	return true;
 }
 
-/* Looks at portmajor.drained, and, `all`, at what else there is; whether it is news. */
+/* Whether there was a request that can be followed. A bad one goes as well. */
+static bool read_rebalance(struct watch *w)
+{
+	char *path = w->drained ? store_path(w->store, "rebalance") : NULL;
+	struct pm_rebalance found = {0};
+	struct pm_error err = {""};
+	int rc;
+
+	if (!path)
+		return false;
+	rc = pm_rebalance_read(path, &found, &err);
+	if (rc == -ENOENT)
+		err.text[0] = '\0';
+	else if ((!rc || rc == -EINVAL) && unlink(path)) /* it would come each second */
+		rc = pm_error_set(&err, -errno, "%s: %m", path);
+	free(path);
+	tell(w, "rebalance not followed", &err, &w->rebalance_told);
+	if (rc)
+		return false;
+	pthread_mutex_lock(&w->signal.lock);
+	w->rebalance = (struct rebalance_request){.rate = found.rate};
+	w->rebalances = true;
+	pthread_mutex_unlock(&w->signal.lock);
+	return true;
+}
+
+static void report_request(struct watch *w)
+{
+	void (*tell_request)(void *context);
+	void *context;
+
+	pthread_mutex_lock(&w->signal.lock);
+	tell_request = w->tell_request;
+	context = w->context;
+	pthread_mutex_unlock(&w->signal.lock);
+	if (tell_request)
+		tell_request(context);
+}
+
+/* What the repairer follows: portmajor.drained and rebalance. */
+static void look_for_requests(struct watch *w, bool all)
+{
+	bool drains = w->drained && (has_changed(w->drained, &w->drained_stamp) || all);
+	bool rebalance;
+
+	if (drains)
+		read_drains(w);
+	rebalance = read_rebalance(w);
+	if (drains || rebalance)
+		report_request(w);
+}
+
+/* Looks at these, and, `all`, at what else there is; whether that is news for a sweep. */
 static bool look(struct watch *w, bool all, const char *clear_holds)
 {
-	bool news = w->drained && has_changed(w->drained, &w->drained_stamp);
+	bool news = false;
 
-	if (w->drained && (all || news))
-		read_drains(w);
+	look_for_requests(w, all);
 	for (int i = 0; all && i < GUID_FILES; i++)
 		news |= has_changed(w->guid_file[i], &w->guid_stamp[i]);
 	if (all)
@@ -158,17 +219,19 @@ static double go_round(void *context, bool last)
 
 	if (last)
 		return DBL_MAX;
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	asked = w->asked;
 	clear_holds = w->clear_holds;
 	w->asked = false;
 	w->clear_holds = NULL;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	news = look(w, asked, clear_holds);
 	free(clear_holds);
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	sweeping = w->sweeping;
-	pthread_mutex_unlock(&w->mutex);
+	w->looked |= asked;
+	pthread_cond_signal(&w->signal.changed);
+	pthread_mutex_unlock(&w->signal.lock);
 	if (news && !sweeping) {
 		worker_enter(w->worker);
 		ask_for_sweep(w);
@@ -177,13 +240,48 @@ static double go_round(void *context, bool last)
 	return w->drained ? wait_clock_ms() + LOOK_MS : DBL_MAX;
 }
 
+/* ---- The first look ---- */
+
+bool watch_await_look(struct watch *w)
+{
+	bool awaited;
+
+	pthread_mutex_lock(&w->signal.lock);
+	awaited = !w->looked && !w->given_up;
+	if (awaited)
+		wait_briefly(&w->signal, 10);
+	pthread_mutex_unlock(&w->signal.lock);
+	return awaited;
+}
+
+bool watch_give_up(struct watch *w)
+{
+	bool waits;
+
+	pthread_mutex_lock(&w->signal.lock);
+	waits = !w->looked && !w->given_up;
+	w->given_up |= waits;
+	pthread_mutex_unlock(&w->signal.lock);
+	return waits;
+}
+
 /* ---- What was found ---- */
+
+bool watch_has_drains(struct watch *w, const struct pm_drains *now)
+{
+	bool differs;
+
+	pthread_mutex_lock(&w->signal.lock);
+	differs = w->new_drains && !pm_drains_equal(&w->drains, now);
+	pthread_mutex_unlock(&w->signal.lock);
+	return differs;
+}
 
 bool watch_take_drains(struct watch *w, struct pm_drains *now)
 {
 	bool differs;
 
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	differs = w->new_drains && !pm_drains_equal(&w->drains, now);
 	if (differs) {
 		struct pm_drains before = *now;
@@ -192,7 +290,7 @@ bool watch_take_drains(struct watch *w, struct pm_drains *now)
 		w->drains = before;
 	}
 	w->new_drains = false;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	return differs;
 }
 
@@ -200,7 +298,7 @@ bool watch_take_roles(struct watch *w, struct pm_roles *now)
 {
 	bool differs;
 
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	differs = w->new_roles && !pm_roles_equal(&w->roles, now);
 	if (differs) {
 		struct pm_roles before = *now;
@@ -209,7 +307,7 @@ bool watch_take_roles(struct watch *w, struct pm_roles *now)
 		w->roles = before;
 	}
 	w->new_roles = false;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	return differs;
 }
 
@@ -217,53 +315,72 @@ char *watch_take_clear_holds(struct watch *w)
 {
 	char *text;
 
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	text = w->to_clear;
 	w->to_clear = NULL;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	return text;
+}
+
+bool watch_take_rebalance(struct watch *w, struct rebalance_request *request)
+{
+	bool asked;
+
+	pthread_mutex_lock(&w->signal.lock);
+	asked = w->rebalances;
+	if (asked)
+		*request = w->rebalance;
+	w->rebalances = false;
+	pthread_mutex_unlock(&w->signal.lock);
+	return asked;
 }
 
 void watch_drains_unread(struct watch *w, struct pm_error *why)
 {
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	*why = w->unread;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 }
 
 /* ---- Sweeps ---- */
 
 void watch_look(struct watch *w, char *clear_holds)
 {
-	pthread_mutex_lock(&w->mutex);
+	pthread_mutex_lock(&w->signal.lock);
 	free(w->clear_holds);
 	w->clear_holds = clear_holds;
 	w->asked = w->sweeping = true;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	worker_poke(w->worker);
 }
 
-void watch_over(struct watch *w, const struct pm_drains *drains,
-		const struct pm_roles *roles)
+void watch_over(struct watch *w, const struct pm_roles *roles)
 {
 	bool missed;
 
-	pthread_mutex_lock(&w->mutex);
-	missed = (w->new_drains && !pm_drains_equal(&w->drains, drains)) ||
-		 (w->new_roles && !pm_roles_equal(&w->roles, roles)) || w->to_clear;
+	pthread_mutex_lock(&w->signal.lock);
+	missed = (w->new_roles && !pm_roles_equal(&w->roles, roles)) || w->to_clear;
 	w->sweeping = false;
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&w->signal.lock);
 	if (missed)
 		ask_for_sweep(w);
 }
 
 /* ---- Beginning and end ---- */
 
+void watch_on_request(struct watch *w, void (*tell_request)(void *context), void *context)
+{
+	pthread_mutex_lock(&w->signal.lock);
+	w->tell_request = tell_request;
+	w->context = context;
+	pthread_mutex_unlock(&w->signal.lock);
+}
+
 static void free_watch(struct watch *w)
 {
 	pm_drains_free(&w->drains);
 	pm_roles_free(&w->roles);
-	pthread_mutex_destroy(&w->mutex);
+	wait_signal_destroy(&w->signal);
 	for (int i = 0; i < GUID_FILES; i++)
 		free(w->guid_file[i]);
 	free(w->clear_holds);
@@ -293,7 +410,7 @@ static int find_files(struct watch *w, const struct store *store,
 	return w->drained ? 0 : -ENOMEM;
 }
 
-struct watch *watch_start(osm_opensm_t *osm, const struct store *store,
+struct watch *watch_start(osm_opensm_t *osm, struct store *store,
 			  const struct pm_role_rules *rules, bool roles_only)
 {
 	struct watch *w = calloc(1, sizeof(*w));
@@ -301,15 +418,16 @@ struct watch *watch_start(osm_opensm_t *osm, const struct store *store,
 	if (!w)
 		return NULL;
 	w->osm = osm;
-	pthread_mutex_init(&w->mutex, NULL);
+	w->store = store;
+	wait_signal_init(&w->signal);
+	w->asked = w->sweeping = true;
 	if (!find_files(w, store, rules, roles_only))
 		w->worker = worker_start("portmajor-look", go_round, w);
 	if (!w->worker) {
 		free_watch(w);
 		return NULL;
 	}
-	/* It makes no round before this is over, and the sweeper has poked it. */
-	look(w, true, NULL);
+	worker_poke(w->worker);
 	return w;
 }
 

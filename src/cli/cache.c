@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "cache.h"
 
-#include <glob.h>
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define PREFIX "portmajor."
 
 static const char *find_folder(void)
 {
@@ -21,43 +24,71 @@ char *cache_path(const char *name)
 	return asprintf(&path, "%s/%s", find_folder(), name) < 0 ? NULL : path;
 }
 
-static int copy_paths(const glob_t *found, const char *old, struct cache_paths *paths)
+static int is_folder(const struct dirent *entry)
 {
-	paths->path = calloc(found->gl_pathc + 1, sizeof(*paths->path));
-	if (!paths->path)
-		return -1;
-	for (size_t i = 0; i < found->gl_pathc; i++) {
-		paths->path[i] = strdup(found->gl_pathv[i]);
-		if (!paths->path[i])
-			return -1;
-		paths->count++;
+	return !strncmp(entry->d_name, PREFIX, strlen(PREFIX)) &&
+	       strchr("0123456789abcdef", entry->d_name[strlen(PREFIX)]) &&
+	       entry->d_name[strlen(PREFIX)];
+}
+
+/* Adds a path, which is taken over, if there is a file; NULL: no memory. -1. */
+static int add_path(struct cache_paths *paths, char *path, bool *added)
+{
+	char **list;
+
+	*added = path && !access(path, F_OK);
+	if (!*added) {
+		free(path);
+		return path ? 0 : -1;
 	}
-	if (access(old, F_OK))
-		return 0;
-	paths->path[paths->count] = strdup(old);
-	if (!paths->path[paths->count])
+	list = realloc(paths->path, (paths->count + 1) * sizeof(*list));
+	if (!list) {
+		free(path);
 		return -1;
-	paths->count++;
-	paths->old = true;
+	}
+	paths->path = list;
+	list[paths->count++] = path;
 	return 0;
+}
+
+/* Those of all folders. Not by glob(3), for which a folder is empty without memory. */
+static int add_folders(const char *cache, const char *name, struct cache_paths *paths)
+{
+	struct dirent **folders = NULL;
+	int num = scandir(cache, &folders, is_folder, alphasort);
+	int rc = num < 0 && errno == ENOMEM ? -1 : 0;
+	bool added;
+
+	for (int i = 0; i < num; i++) {
+		char *path = NULL;
+
+		if (!rc &&
+		    asprintf(&path, "%s/%s/%s", cache, folders[i]->d_name, name) < 0)
+			path = NULL;
+		if (!rc)
+			rc = add_path(paths, path, &added);
+		free(folders[i]);
+	}
+	free(folders);
+	return rc;
 }
 
 int cache_find(const char *name, struct cache_paths *paths, char **wanted)
 {
-	const char *folder = find_folder();
-	glob_t found = {0};
+	const char *cache = find_folder();
 	char *old = NULL;
-	int rc = -1;
+	int rc;
 
 	*paths = (struct cache_paths){0};
-	if (asprintf(wanted, "%s/portmajor.[0-9a-f]*/%s", folder, name) < 0)
+	if (asprintf(wanted, "%s/" PREFIX "[0-9a-f]*/%s", cache, name) < 0) {
 		*wanted = NULL;
-	if (asprintf(&old, "%s/portmajor.%s", folder, name) < 0)
+		return -1;
+	}
+	rc = add_folders(cache, name, paths);
+	if (!rc && asprintf(&old, "%s/" PREFIX "%s", cache, name) < 0)
 		old = NULL;
-	if (*wanted && old && glob(*wanted, 0, NULL, &found) != GLOB_NOSPACE)
-		rc = copy_paths(&found, old, paths);
-	globfree(&found);
-	free(old);
+	if (!rc)
+		rc = add_path(paths, old, &paths->old);
 	if (!rc)
 		return 0;
 	cache_paths_free(paths);

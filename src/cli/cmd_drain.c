@@ -290,7 +290,7 @@ static bool read_followed(json_t **list, bool *running)
 	if (cache_find("state", &files, &wanted))
 		cli_no_memory();
 	for (size_t i = 0; i < files.count; i++) {
-		json_t *root = json_load_file(files.path[i], 0, NULL);
+		json_t *root = cli_json_load(files.path[i]);
 		json_t *its = json_object_get(json_object_get(root, "drained"), "list");
 
 		if (json_is_true(json_object_get(root, "running"))) {

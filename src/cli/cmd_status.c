@@ -337,6 +337,61 @@ static void print_drain(const json_t *item)
 	putchar(')');
 }
 
+/* How far tables are off the plan's, where the plugin has said it. */
+static void print_balance(const json_t *balance)
+{
+	if (!json_is_object(balance))
+		return;
+	fputs("balance     ", stdout);
+	if (!cli_json_number(balance, "entries_off"))
+		fputs("tables are the plan's", stdout);
+	else
+		cli_text_print(balance, "{#entries_off|entry|entries} off the plan's, in "
+					"{#blocks_off|LFT block|LFT blocks} of "
+					"{#switches_off|switch|switches}");
+	if (json_is_true(json_object_get(balance, "rebalancing")))
+		cli_text_print(balance,
+			       "; rebalancing, {#blocks_left|LFT block|LFT blocks} left");
+	putchar('\n');
+}
+
+/* The mean of times, which are sums over `sent` repairs. */
+static double mean_of(const json_t *repairs, const char *member)
+{
+	return json_number_value(json_object_get(repairs, member)) /
+	       (double)cli_json_number(repairs, "sent");
+}
+
+/* Repairs by the phase of OpenSM's sweep, and how long they took. */
+static void print_phases(const json_t *phases)
+{
+	json_t *of = json_object();
+	const char *name;
+	json_t *repairs;
+
+	json_object_foreach((json_t *)phases, name, repairs)
+	{
+		if (!cli_json_number(repairs, "repairs"))
+			continue;
+		printf("            in phase %s: ", name);
+		cli_text_print(repairs, "early repairs {#repairs}");
+		if (cli_json_number(repairs, "sent")) {
+			json_object_set_new(of, "set",
+					    json_real(mean_of(repairs, "first_set_ms")));
+			json_object_set_new(
+				of, "answer",
+				json_real(mean_of(repairs, "last_answer_ms")));
+			cli_text_print(of, "; ms from the first trap to the first Set "
+					   "{%set} (at most ");
+			cli_text_print(repairs, "{%first_set_ms_max}");
+			cli_text_print(of, "), to the last answer {%answer} (at most ");
+			cli_text_print(repairs, "{%last_answer_ms_max})");
+		}
+		putchar('\n');
+	}
+	json_decref(of);
+}
+
 static void print_plan(const json_t *plan)
 {
 	if (!json_is_object(plan)) {
@@ -357,6 +412,9 @@ static void print_totals(const json_t *totals)
 	if (cli_json_number(totals, "moves"))
 		cli_text_print(totals, "            moves of drains {#moves}, LFT blocks "
 				       "sent {#move_sent}, acked {#move_acked}\n");
+	if (cli_json_number(totals, "traps_dropped"))
+		cli_text_print(totals, "            traps dropped for want of room "
+				       "{#traps_dropped}\n");
 }
 
 static void print_engine(const struct state *state, json_int_t age)
@@ -389,6 +447,8 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 	printf("%" JSON_INTEGER_FORMAT, age);
 	cli_text_print(root, " s ago by portmajor {plugin}\n");
 	print_engine(state, age);
+	if (text_of(root, "phase"))
+		cli_text_print(root, "phase       {phase}\n");
 	if (json_is_object(state->shadow))
 		print_shadow(state->shadow);
 	print_run(state->run);
@@ -405,8 +465,10 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 		root, state->apart ? "paths       {apart.text}\n"
 				   : "paths       between all switches with end ports\n");
 	print_plan(state->plan);
+	print_balance(json_object_get(root, "balance"));
 	cli_text_print(root, "since       {@started}");
 	print_totals(json_object_get(root, "since_start"));
+	print_phases(json_object_get(root, "repairs_by_phase"));
 }
 
 static void print_findings(const struct findings *findings, bool quiet)

@@ -3,6 +3,7 @@
 
 #include "output.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,17 @@ static void *take(size_t size)
 void cli_json_begin(void)
 {
 	json_set_alloc_funcs(take, free);
+}
+
+json_t *cli_json_load(const char *path)
+{
+	json_t *root;
+
+	errno = 0;
+	root = json_load_file(path, 0, NULL);
+	if (!root && errno == ENOMEM)
+		cli_no_memory();
+	return root;
 }
 
 json_t *cli_json_new(const char *command, int version)

@@ -24,6 +24,9 @@ void cli_json_begin(void);
 /* A new object with the members above. */
 json_t *cli_json_new(const char *command, int version);
 
+/* The JSON in a file, or NULL if it cannot be read; ends the program without memory. */
+json_t *cli_json_load(const char *path);
+
 /* A string; bytes that are not UTF-8 become U+FFFD. */
 json_t *cli_json_string(const char *text);
 

@@ -21,6 +21,7 @@ static const struct {
 	{"merge", cmd_merge, "add up the shards of whatif or traffic"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},
 	{"preflight", cmd_preflight, "check an OpenSM configuration before it is used"},
+	{"rebalance", cmd_rebalance, "have tables go over to those of the plan"},
 	{"status", cmd_status, "tell whether the fabric is as it should be now"},
 	{"table", cmd_table, "print a switch's table and loads before and after a loss"},
 	{"traffic", cmd_traffic, "tell what jobs feel of traffic, and of a loss"},

@@ -84,6 +84,19 @@ static int set_early_repair_budget(struct pm_config *config, const char *value)
 	return set_number(value, 1, 10000, &config->early_repair_budget_ms);
 }
 
+static int set_rebalance(struct pm_config *config, const char *value)
+{
+	if (strcmp(value, "auto") && strcmp(value, "request"))
+		return -EINVAL;
+	config->rebalance_auto = !strcmp(value, "auto");
+	return 0;
+}
+
+static int set_rebalance_rate(struct pm_config *config, const char *value)
+{
+	return set_number(value, 1, PM_REBALANCE_RATE_MAX, &config->rebalance_rate);
+}
+
 static int set_shadow(struct pm_config *config, const char *value)
 {
 	return set_flag(value, &config->shadow);
@@ -119,6 +132,9 @@ static const struct {
 	{"flap_hold_max", set_flap_hold_max, SECONDS},
 	{"early_repair", set_early_repair, A_FLAG},
 	{"early_repair_budget", set_early_repair_budget, "1 to 10000 milliseconds"},
+	{"rebalance", set_rebalance, "auto or request"},
+	{"rebalance_rate", set_rebalance_rate,
+	 "1 to " TEXT_OF(PM_REBALANCE_RATE_MAX) " blocks per second"},
 	{"shadow", set_shadow, A_FLAG},
 	{"prometheus", set_prometheus, "the absolute path of a file or folder"},
 };
@@ -135,6 +151,8 @@ void pm_config_init(struct pm_config *config)
 			 .hold_max_ms = 3600 * 1000},
 		.early_repair = true,
 		.early_repair_budget_ms = 200,
+		.rebalance_auto = true,
+		.rebalance_rate = 1000,
 	};
 }
 

@@ -11,6 +11,7 @@
 #include "parts.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 static const char *const order_names[] = {
 	[PM_GROUPED] = "grouped",
@@ -120,9 +121,17 @@ fail:
 	return NULL;
 }
 
+const struct pm_plan *pm_plan_share(const struct pm_plan *plan)
+{
+	struct pm_plan *shared = (struct pm_plan *)(uintptr_t)plan;
+
+	atomic_fetch_add(&shared->sharers, 1);
+	return plan;
+}
+
 void pm_plan_free(struct pm_plan *plan)
 {
-	if (!plan)
+	if (!plan || atomic_fetch_sub(&plan->sharers, 1))
 		return;
 	pm_tree_free(&plan->tree);
 	pm_fabric_free(plan->known);

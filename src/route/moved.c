@@ -450,6 +450,18 @@ void route_start_moving(struct pm_routes *routes, uint32_t sw)
 	note_moved(routes, sw);
 }
 
+void pm_routes_put(struct pm_routes *routes, uint32_t sw, uint32_t number,
+		   const uint8_t *entries)
+{
+	size_t at = (size_t)sw * routes->stride + (size_t)number * PM_LFT_BLOCK;
+
+	if (!routes->moved[sw])
+		route_start_moving(routes, sw);
+	memcpy(routes->table + at, entries, PM_LFT_BLOCK);
+	pm_bits_set(route_touched(routes, sw), number);
+	routes->whole_now = false;
+}
+
 /* Notes that a switch loses all entries but its own. */
 static void note_isolation(struct pm_routes *routes, uint32_t sw)
 {

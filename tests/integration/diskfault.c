@@ -14,13 +14,17 @@
  *     DISKFAULT_TOUCHED=FILE  gets a line for each call of these, and of stat, access and
  *                             open to read, for any file below the folder: the name of
  *                             the thread, the call and the path
- *     DISKFAULT_SLOW=FILE     while this file is there, each fsync below
+ *     DISKFAULT_SLOW=FILE     while this file is there, each fsync of what is called
  *                             FOLDER/portmajor.* takes 8 s (OpenSM waits for those of its
  *                             own files); a line `begin` and a line `end` for each in ..
  *     DISKFAULT_SYNCS=FILE    .. this file
+ *     DISKFAULT_CALLS=NAMES   instead of fsync, these: names of calls here, separated by
+ *                             commas; scandir of FOLDER counts as well
+ *     DISKFAULT_HANG=1        and each takes until FILE is gone
  *
  * A write that fails writes its first half before, as on a disk that gets full.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -110,30 +115,74 @@ static void touch(const char *call, const char *path)
 }
 
 /* Whether it is a file or a folder of the plugin's. */
-static bool is_ours(int fd)
+static bool is_ours(const char *path)
 {
-	char link[32], path[512], ours[512];
-	ssize_t length;
+	char ours[512];
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	length = readlink(link, path, sizeof(path) - 1);
-	path[length > 0 ? length : 0] = '\0';
 	snprintf(ours, sizeof(ours), "%s/portmajor.", option("DISKFAULT_UNDER"));
 	return !strncmp(path, ours, strlen(ours));
 }
 
-/* As long as a signal does not end the process. */
-static void be_slow(int fd)
+/* Whether a call is one of those that are slow. */
+static bool is_named(const char *call)
 {
-	struct timespec left = {SLOW_S, 0};
-	const char *slow = option("DISKFAULT_SLOW"), *log = option("DISKFAULT_SYNCS");
+	const char *names = option("DISKFAULT_CALLS");
+	size_t length = strlen(call);
 
-	if (!*slow || syscall(SYS_faccessat, AT_FDCWD, slow, F_OK) || !is_ours(fd))
+	if (!*names)
+		return !strcmp(call, "fsync");
+	while (strncmp(names, call, length) != 0 ||
+	       (names[length] && names[length] != ',')) {
+		names = strchr(names, ',');
+		if (!names)
+			return false;
+		names++;
+	}
+	return true;
+}
+
+static bool is_slow(void)
+{
+	const char *file = option("DISKFAULT_SLOW");
+
+	return *file && !syscall(SYS_faccessat, AT_FDCWD, file, F_OK);
+}
+
+/* As long as a signal does not end the process. */
+static void be_slow(const char *call)
+{
+	bool hangs = *option("DISKFAULT_HANG");
+	struct timespec left = {hangs ? 0 : SLOW_S, hangs ? 10000000 : 0};
+
+	add_line(option("DISKFAULT_SYNCS"), "begin %s\n", call);
+	do {
+		struct timespec turn = left;
+
+		while (nanosleep(&turn, &turn))
+			;
+	} while (hangs && is_slow());
+	add_line(option("DISKFAULT_SYNCS"), "end %s\n", call);
+}
+
+/* A call with a path. */
+static void slow_path(const char *call, const char *path)
+{
+	if (is_named(call) && is_slow() && is_ours(path))
+		be_slow(call);
+}
+
+/* A call with a file that is open. */
+static void slow_fd(const char *call, int fd)
+{
+	char link[32], path[512];
+	ssize_t length;
+
+	if (!is_named(call) || !is_slow())
 		return;
-	add_line(log, "begin\n");
-	while (nanosleep(&left, &left))
-		;
-	add_line(log, "end\n");
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = '\0';
+	slow_path(call, path);
 }
 
 /* Counts a call; whether it fails. */
@@ -179,6 +228,7 @@ int open(const char *path, int flags, ...)
 	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
 	va_end(args);
 	touch("open", path);
+	slow_path("open", path);
 	pthread_mutex_lock(&lock);
 	mine = folder ? renamed : writes && counts(path);
 	if (mine) {
@@ -210,6 +260,7 @@ ssize_t write(int fd, const void *data, size_t length)
 {
 	bool failed;
 
+	slow_fd("write", fd);
 	pthread_mutex_lock(&lock);
 	failed = fd_counts(fd) && fails("write", paths[fd]);
 	pthread_mutex_unlock(&lock);
@@ -225,10 +276,10 @@ int fsync(int fd)
 {
 	bool failed;
 
+	slow_fd("fsync", fd);
 	pthread_mutex_lock(&lock);
 	failed = fd_counts(fd) && fails("fsync", paths[fd]);
 	pthread_mutex_unlock(&lock);
-	be_slow(fd);
 	return failed ? -1 : REAL(fsync)(fd);
 }
 
@@ -237,6 +288,7 @@ int rename(const char *from, const char *to)
 	int rc;
 
 	touch("rename", to);
+	slow_path("rename", to);
 	if (!counts(to))
 		return REAL(rename)(from, to);
 	if (check("rename", to))
@@ -252,6 +304,7 @@ int rename(const char *from, const char *to)
 int unlink(const char *path)
 {
 	touch("unlink", path);
+	slow_path("unlink", path);
 	if (counts(path) && !REAL(access)(path, F_OK) && check("unlink", path))
 		return -1;
 	return REAL(unlink)(path);
@@ -260,24 +313,28 @@ int unlink(const char *path)
 int access(const char *path, int mode)
 {
 	touch("access", path);
+	slow_path("access", path);
 	return REAL(access)(path, mode);
 }
 
 int stat(const char *path, struct stat *found)
 {
 	touch("stat", path);
+	slow_path("stat", path);
 	return REAL(stat)(path, found);
 }
 
 int lstat(const char *path, struct stat *found)
 {
 	touch("lstat", path);
+	slow_path("lstat", path);
 	return REAL(lstat)(path, found);
 }
 
 int mkdir(const char *path, mode_t mode)
 {
 	touch("mkdir", path);
+	slow_path("mkdir", path);
 	return REAL(mkdir)(path, mode);
 }
 
@@ -285,4 +342,27 @@ FILE *fopen(const char *path, const char *mode)
 {
 	touch("fopen", path);
 	return REAL(fopen)(path, mode);
+}
+
+ssize_t read(int fd, void *data, size_t length)
+{
+	slow_fd("read", fd);
+	return REAL(read)(fd, data, length);
+}
+
+int flock(int fd, int operation)
+{
+	slow_fd("flock", fd);
+	return REAL(flock)(fd, operation);
+}
+
+int scandir(const char *path, struct dirent ***list, int (*filter)(const struct dirent *),
+	    int (*compare)(const struct dirent **, const struct dirent **))
+{
+	const char *under = option("DISKFAULT_UNDER");
+
+	touch("scandir", path);
+	if (is_named("scandir") && !strncmp(path, under, strlen(under)) && is_slow())
+		be_slow("scandir");
+	return REAL(scandir)(path, list, filter, compare);
 }

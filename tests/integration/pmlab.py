@@ -349,8 +349,8 @@ class Lab(contextlib.ExitStack):
         delta = self.osm.delta(self.osm.start_mark)
         return Event.of("bring-up", dict(delta), self.osm.log())
 
-    def measure(self, name, action):
-        """Runs action() and waits until OpenSM has dealt with it."""
+    def measure(self, name, action, sweep=True):
+        """Runs action() and waits until OpenSM has dealt with it; see simlab.measure."""
         found = {}
 
         def noted():
@@ -358,7 +358,8 @@ class Lab(contextlib.ExitStack):
             return action()
 
         try:
-            measured = simlab.measure(self.fabric, self.osm, noted, timeout=TIMEOUT_S)
+            measured = simlab.measure(self.fabric, self.osm, noted, timeout=TIMEOUT_S,
+                                      sweep=sweep)
         except simlab.SimError as error:
             self.broken = f"{name}: {error}"
             raise

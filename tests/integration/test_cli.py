@@ -186,7 +186,7 @@ class Usage(labtest.Folders):
     def test_help(self):
         for args in (("-h",), ("--help",), ("generate", "-h"), ("plan", "-h"),
                      ("whatif", "-h"), ("whatif", "--help"), ("merge", "-h"),
-                     ("drain", "-h"), ("undrain", "-h")):
+                     ("drain", "-h"), ("undrain", "-h"), ("rebalance", "-h")):
             with self.subTest(" ".join(args)):
                 result = pmlab.run_cli(*args)
                 self.assertEqual((result.returncode, result.stderr), (0, ""))

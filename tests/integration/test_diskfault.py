@@ -7,7 +7,9 @@ For each file and each call (diskfault.c counts them): whatever happens there, t
 whole afterwards, the log and `status` say so, no LID moves at a restart, on that same disk,
 and the file is written when there is room.
 
-While each fsync takes 8 s nothing but the files is later than on a fast disk.
+While each fsync takes 8 s nothing but the files is later than on a fast disk. While any
+call hangs, from the start on, OpenSM routes all the same, repairs, and ends when it is to;
+what could not be read is kept.
 """
 
 import errno
@@ -264,7 +266,7 @@ class DiskFault(labtest.Folders):
         self.check_errors("portmajor.prom", DiskFault.sweep, errno.EIO)
 
 
-class SlowDisk(labtest.Folders):
+class SlowCase(labtest.Folders):
     APART = True
     CABLES = "leaf1:3", "leaf2:4"
     END_S = 5  # in which OpenSM is to end, whatever hangs
@@ -285,9 +287,10 @@ class SlowDisk(labtest.Folders):
         self.slow, self.syncs, self.touched = (self.disk / name
                                                for name in ("slow", "syncs", "touched"))
 
-    def lab(self, **conf):
+    def lab(self, calls="", hang=False, **conf):
         env = {"DISKFAULT_UNDER": str(self.cache), "DISKFAULT_SLOW": str(self.slow),
-               "DISKFAULT_SYNCS": str(self.syncs), "DISKFAULT_TOUCHED": str(self.touched)}
+               "DISKFAULT_SYNCS": str(self.syncs), "DISKFAULT_TOUCHED": str(self.touched),
+               "DISKFAULT_CALLS": calls, "DISKFAULT_HANG": "1" if hang else ""}
         return pmlab.Lab(self.netlist, fabric=self.fabric, cache_dir=self.cache, env=env,
                          preload=[str(LIBRARY)],
                          conf={"event_plugin_options": self.config, **conf})
@@ -312,6 +315,11 @@ class SlowDisk(labtest.Folders):
         lab.osm.wait_log(regex, since)
         self.assertEqual(self.counted("end"), 0, regex)
 
+    def status(self):
+        return pmlab.run_cli("status", "-q", pmlab.kept(self.cache, "state"))
+
+
+class SlowDisk(SlowCase):
     def lose_two(self, lab):
         """One after the other; what the second repair took."""
         lab.measure("first", lambda: self.fabric.lose(self.CABLES[0]))
@@ -415,13 +423,12 @@ class SlowDisk(labtest.Folders):
             self.assertEqual(lab.bring_up().moved, 0)
 
     def test_who_touches_files(self):
-        """Once the first sweep is over, no thread of OpenSM's comes near a file of ours."""
+        """No thread of OpenSM's comes near a file of ours."""
         roles = self.cache / "portmajor.io"
         roles.write_text("")
         self.fabric.lose(LATE)
         with self.lab(io_guid_file=roles) as lab:
             lab.bring_up()
-            first = self.touched.stat().st_size
             lab.event("back", LATE)
             pmlab.kept(self.cache, "clear-holds").touch()
             lab.measure("SIGHUP", lab.osm.hup)
@@ -431,7 +438,7 @@ class SlowDisk(labtest.Folders):
                 lab.event("lose", cable)
                 lab.event("back", cable)
             ours = set()
-            for line in self.touched.read_text()[first:].splitlines():
+            for line in self.touched.read_text().splitlines():
                 thread, call, path = line.split(" ", 2)
                 if path.startswith(f"{self.cache}/portmajor."):
                     ours.add((os.path.basename(path), call))
@@ -440,6 +447,135 @@ class SlowDisk(labtest.Folders):
                               ("state", "rename"), ("portmajor.prom", "rename"),
                               ("clear-holds", "unlink"), ("portmajor.drained", "stat"),
                               ("portmajor.io", "open")}, ours)
+
+
+class HangingDisk(SlowCase):
+    """Each call of one kind hangs."""
+
+    LATE_LINE = "portmajor: files in the cache folder are not read after "
+
+    def setUp(self):
+        super().setUp()
+        with self.lab() as lab:
+            self.fast = lab.bring_up()
+            self.lids = pmlab.Dump(lab.dump()).lids
+        with self.lab() as lab:
+            self.again = lab.bring_up()
+        self.plan = pmlab.kept(self.cache, "plan").read_bytes()
+        self.slow.touch()
+
+    def bring_up(self, lab):
+        """Without its files; the log has it in this order."""
+        event = lab.bring_up()
+        log = lab.osm.log()
+        self.assertEqual(log.count(self.LATE_LINE), 1)
+        self.assertLess(log.index(self.LATE_LINE), log.index("SUBNET UP"))
+        self.assertEqual(self.counted("end"), 0)
+        self.assertEqual(set(lab.osm.engines_used()), {"portmajor"})
+        self.assertEqual(event.moved, 0)
+        self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
+        self.assertEqual(event.wire, self.again.wire)
+        self.assertEqual(lab.osm.log().count("LIDs are given before"), 0)
+        return event
+
+    def end(self, lab):
+        """While it hangs."""
+        self.assertGreater(self.counted("begin"), self.counted("end"))
+        lab.osm.process.terminate()
+        self.assertEqual(lab.osm.process.wait(self.END_S), 0, lab.osm.stdout()[-500:])
+        self.assertEqual(self.counted("end"), 0)
+
+    def check_hangs(self, call):
+        """Up, two failures, the end; and the next one finds all there was."""
+        with self.lab(calls=call, hang=True) as lab:
+            self.bring_up(lab)
+            for number, cable in enumerate(self.CABLES, 1):
+                mark = lab.osm.log_offset()
+                lab.measure("lose", lambda cable=cable: self.fabric.lose(cable))
+                self.assertIn(f"portmajor repair {number}: lost 1 cable ",
+                              lab.osm.log(mark))
+            self.assertEqual(pmlab.walk_faults(lab.walk(), plan=False), [])
+            self.end(lab)
+        self.slow.unlink()
+        for cable in self.CABLES:
+            self.fabric.back(cable)
+        self.assertEqual(pmlab.kept(self.cache, "plan").read_bytes(), self.plan)
+        with self.lab() as lab:
+            self.assertEqual(lab.bring_up().moved, 0)
+            self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+    def test_open(self):
+        self.check_hangs("open")
+
+    def test_read(self):
+        self.check_hangs("read")
+
+    def test_lstat(self):
+        self.check_hangs("lstat")
+
+    def test_stat(self):
+        self.check_hangs("stat")
+
+    def test_access(self):
+        self.check_hangs("access")
+
+    def test_flock(self):
+        self.check_hangs("flock")
+
+    def test_scandir(self):
+        self.check_hangs("scandir")
+
+    def check_kept(self, lab):
+        """What was read too late is in a file of its own, and the new plan in its place."""
+        simlab.poll_until(lambda: self.status().returncode == 0, 120, "the files")
+        late = list(pmlab.kept(self.cache, "plan").parent.glob("plan.late-*"))
+        self.assertEqual([path.read_bytes() for path in late], [self.plan])
+        self.assertIn(f"portmajor: plan not used and renamed to {late[0]}: it was not read "
+                      "in time", lab.osm.log())
+        self.assertTrue(plan_is_whole(pmlab.kept(self.cache, "plan")))
+
+    def test_goes_on(self):
+        """The file that came too late is as good as before in its place."""
+        with self.lab(calls="lstat", hang=True) as lab:
+            self.bring_up(lab)
+            self.slow.unlink()
+            self.check_kept(lab)
+            lab.measure("SIGHUP", lab.osm.hup)
+        with self.lab() as lab:
+            self.assertEqual(lab.bring_up().moved, 0)
+            self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
+        plan = pmlab.kept(self.cache, "plan")
+        late, = plan.parent.glob("plan.late-*")
+        late.rename(plan)
+        with self.lab() as lab:
+            self.assertEqual(lab.bring_up().moved, 0)
+            self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
+
+    def test_each_open_takes_8_s(self):
+        with self.lab(calls="open") as lab:
+            self.bring_up(lab)
+            self.check_kept(lab)
+
+    def test_ended_while_starting(self):
+        """In the first sweep's wait for files, or before."""
+        with self.lab(calls="open", hang=True) as lab:
+            simlab.poll_until(lambda: self.counted("begin"), 60, "an open")
+            self.end(lab)
+
+    def test_ended_while_writing(self):
+        self.slow.unlink()
+        for call in ("write", "fsync", "rename", "unlink", "open"):
+            with self.subTest(call), self.lab(calls=call, hang=True) as lab:
+                lab.bring_up()
+                self.begin_slowness(lab)
+                if call == "unlink":
+                    pmlab.kept(self.cache, "clear-holds").touch()
+                self.hang(lab)
+                self.end(lab)
+                self.slow.unlink()
+                self.syncs.unlink()
 
 
 if __name__ == "__main__":

@@ -208,12 +208,12 @@ class Handover(SmCase):
         self.addCleanup(self.stack.close)
         self.fabric = self.stack.enter_context(pmlab.Fabric(self.netlist))
 
-    def start(self, name, priority):
+    def start(self, name, priority, **kwargs):
         """On a wire with time-outs: what the other one cannot answer ibsim forgets, and
         OpenSM would wait for it for ever."""
         self.labs[name] = self.stack.enter_context(self.lab(
             self.fabric, self.caches[name], host=self.HOSTS[name], wire=wire.Wire(),
-            conf={**self.POLL, "sm_priority": priority}))
+            conf={**self.POLL, "sm_priority": priority}, **kwargs))
         return self.labs[name]
 
     def start_first(self, name, priority):
@@ -222,8 +222,8 @@ class Handover(SmCase):
         lab.bring_up()
         return pmlab.Dump(lab.dump())
 
-    def start_standby(self, name, priority):
-        lab = self.start(name, priority)
+    def start_standby(self, name, priority, **kwargs):
+        lab = self.start(name, priority, **kwargs)
         wait_state(lab.osm, "STANDBY")
         return lab
 
@@ -347,6 +347,34 @@ class Handover(SmCase):
         self.check_all(first, first.bring_up(), healthy)
         self.start_standby("b", 2)
         self.take_over("a", "b", healthy)
+
+    def test_standby_whose_disk_hangs(self):
+        """It takes over without its files the first time, and later with the plan that it has
+        in memory; LIDs stay, and files of its own get no other name."""
+        late = "portmajor: files in the cache folder are not read after "
+        hangs = self.folder / "hangs"
+        hangs.touch()
+        healthy = self.start_first("a", 1)
+        second = self.start_standby("b", 0, preload=[str(pmlab.BUILD / "libdiskfault.so")], env={
+            "DISKFAULT_UNDER": str(self.caches["b"]), "DISKFAULT_SLOW": str(hangs),
+            "DISKFAULT_SYNCS": str(self.folder / "syncs"), "DISKFAULT_CALLS": "open,stat",
+            "DISKFAULT_HANG": "1"})
+        for number in (1, 2):
+            event = self.kill_and_wait("a", "b")
+            self.assertEqual(event.moved, 0)
+            self.check_tables(second, healthy)
+            self.assertEqual(second.osm.log().count(late), number)
+            if number == 1:
+                self.assertFalse(pmlab.kept(self.caches["b"], PLAN).exists())
+                hangs.unlink()
+                simlab.poll_until(pmlab.kept(self.caches["b"], PLAN).exists, 60, "the plan")
+                self.hand_over("a", 2, healthy)
+                hangs.touch()
+        hangs.unlink()
+        simlab.poll_until(lambda: pmlab.run_cli(
+            "status", "-q", pmlab.kept(self.caches["b"], "state")).returncode == 0, 60, "files")
+        self.assertEqual(list(self.caches["b"].rglob("*.late-*")), [])
+        self.check_files(port_lids(second.dump()), self.caches["b"])
 
     def test_standby_cannot_store(self):
         """With files that cannot be written a standby still keeps all LIDs."""

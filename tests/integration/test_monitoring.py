@@ -208,6 +208,7 @@ class Live(labtest.Folders):
             faults = {"OtherEngine": {"engine_active": 0}, "StateOld": {"written_timestamp_seconds": 1},
                       "PlanUnwritable": {"unsaved": 1}, "BlocksUnanswered": {"run_blocks_sent": 10**9},
                       "BlocksAboveBound": {"blocks_sent_total": 0},
+                      "TrapsDropped": {"traps_dropped_total": 0},
                       "ConfigurationUnused": {"config_unused": 1}, "DrainsUnread": {"drains_unread": 1},
                       "BadSwitch": {"bad_switches": 1}, "SlowLink": {"slow_links": 1},
                       "LidsOutOfPlan": {"lids_out_of_plan": 1}}
@@ -215,9 +216,11 @@ class Live(labtest.Folders):
                 "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing"}, ALERTS)
             for name, values in faults.items():
                 self.edit(name, healthy, **values)
-            simlab.poll_until(lambda: self.query(
-                'portmajor_blocks_sent_total{port_guid="BlocksAboveBound"}'), LATE_S, "a counter")
-            self.edit("BlocksAboveBound", healthy, blocks_sent_total=1000)
+            for name, counter, value in (("BlocksAboveBound", "blocks_sent_total", 1000),
+                                         ("TrapsDropped", "traps_dropped_total", 9)):
+                simlab.poll_until(lambda: self.query(
+                    f'portmajor_{counter}{{port_guid="{name}"}}'), LATE_S, counter)
+                self.edit(name, healthy, **{counter: value})
             fired = {(f"Portmajor{name}", name) for name in faults}
             self.expect(*fired)
             for one in self.seen:

@@ -235,6 +235,29 @@ class Bad(Written):
         self.assertEqual(line("paths", apart={"pairs": 1, "text": "leaf0 and leaf1"}),
                          "leaf0 and leaf1")
         self.assertEqual(line("plan"), "none yet")
+        self.assertEqual(line("phase", phase="discovery"), "discovery")
+        titles = [one[:12].rstrip() for one in lines(phase=None, balance=None)]
+        self.assertFalse({"phase", "balance"} & set(titles))
+        balance = {"entries_off": 1, "blocks_off": 2, "switches_off": 1, "rebalancing": False,
+                   "blocks_left": 0}
+        self.assertEqual(line("balance", balance=balance),
+                         "1 entry off the plan's, in 2 LFT blocks of 1 switch")
+        self.assertEqual(line("balance", balance={**balance, "entries_off": 0}),
+                         "tables are the plan's")
+        self.assertTrue(line("balance", balance={**balance, "rebalancing": True,
+                                                 "blocks_left": 1})
+                        .endswith(" of 1 switch; rebalancing, 1 LFT block left"))
+        none = {"repairs": 0, "sent": 0, "first_set_ms": 0.0, "first_set_ms_max": 0.0,
+                "last_answer_ms": 0.0, "last_answer_ms_max": 0.0}
+        times = {**none, "repairs": 4, "sent": 2, "first_set_ms": 9.0, "first_set_ms_max": 8.0,
+                 "last_answer_ms": 40.0, "last_answer_ms_max": 30.25}
+        since = line("since", since_start={"runs": 3, "traps_dropped": 7}, repairs_by_phase={
+            "idle": none, "discovery": times, "links": {**none, "repairs": 1}})
+        self.assertTrue(since.endswith(
+            " | traps dropped for want of room 7 | in phase discovery: early repairs 4; ms from "
+            "the first trap to the first Set 4.5 (at most 8.0), to the last answer 20.0 (at most "
+            "30.2) | in phase links: early repairs 1"), since)
+        self.assertNotIn("traps dropped", line("since"))
         plan = {"file": "/x/portmajor.plan", "saved": False, "lid_order": "grouped", "lmc": 1,
                 "switches": 6, "top_lid": 63}
         self.assertEqual(line("plan", plan=plan), "/x/portmajor.plan (not saved): lid_order "

@@ -59,6 +59,7 @@ static struct {
 	struct subnet_sweep *sweep; /* under way, or NULL */
 	_Atomic double clock_ms;
 
+	struct worker *sender; /* dormant, or NULL */
 	struct entry threads[SUBNET_THREADS];
 	unsigned int num_threads;
 } fake;
@@ -141,6 +142,7 @@ struct worker {
 	void *context;
 	bool busy, poked, ended;
 	bool entered;
+	bool dormant; /* the sweeper does its work */
 };
 
 struct worker *__wrap_worker_start(const char *name, worker_round *round, void *context);
@@ -156,13 +158,17 @@ struct worker *__wrap_worker_start(const char *name, worker_round *round, void *
 
 	assert_true(strlen(name) <= 15);
 	if (worker)
-		*worker = (struct worker){.round = round, .context = context};
+		*worker = (struct worker){.round = round,
+					  .context = context,
+					  .dormant = !strcmp(name, "portmajor-send")};
+	if (worker && worker->dormant)
+		fake.sender = worker;
 	return worker;
 }
 
 void __wrap_worker_poke(struct worker *worker)
 {
-	worker->poked = true;
+	worker->poked = !worker->dormant;
 	while (worker->poked && !worker->busy) {
 		worker->busy = true;
 		worker->poked = false;
@@ -183,6 +189,8 @@ bool __wrap_worker_stop(struct worker *worker, double until_ms)
 {
 	assert_true(until_ms > fake.clock_ms);
 	__wrap_worker_end(worker);
+	if (fake.sender == worker)
+		fake.sender = NULL;
 	free(worker);
 	return true;
 }
@@ -569,6 +577,8 @@ static void begin_opensm(void)
 	osm->log.out_port = stderr;
 	cl_spinlock_init(&osm->log.lock);
 	cl_plock_init(&osm->lock);
+	cl_qlist_init(&osm->vl15.rfifo);
+	cl_qlist_init(&osm->vl15.ufifo);
 	cl_qmap_init(&osm->subn.node_guid_tbl);
 	cl_qmap_init(&osm->subn.sw_guid_tbl);
 	cl_ptr_vector_construct(&osm->subn.port_lid_tbl);
@@ -837,6 +847,8 @@ void subnet_sweep(struct subnet_sweep *result)
 	route(result);
 	report(OSM_EVENT_ID_UCAST_ROUTING_DONE);
 	report(OSM_EVENT_ID_SUBNET_UP);
+	if (fake.sender)
+		fake.sender->round(fake.sender->context, false);
 	fake.osm.subn.first_time_master_sweep = FALSE;
 	fake.osm.subn.coming_out_of_standby = FALSE;
 	fake.sweep = NULL;

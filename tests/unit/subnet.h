@@ -7,7 +7,7 @@
  *
  * The program is linked with --wrap for pthread_create, fsync, wait_clock_ms,
  * wait_until, wait_briefly and all of worker.h: a worker's round is made where it is
- * poked. Allocations of threads other than main's are spared.
+ * poked, but the repairer's at the end of a sweep. Allocations of threads other than main's are spared.
  */
 #ifndef TESTS_SUBNET_H
 #define TESTS_SUBNET_H
@@ -18,7 +18,7 @@
 #include <opensm/osm_opensm.h>
 
 #define SUBNET_LFT 512	 /* bytes of OpenSM's tables */
-#define SUBNET_THREADS 2 /* of the plugin: alarm's, beside's */
+#define SUBNET_THREADS 1 /* of the plugin: alarm's */
 
 /* What a sweep came to. */
 struct subnet_sweep {

@@ -27,6 +27,7 @@
 #define RETRIES 3
 #define HOUR_MS 3600000
 #define SILENT_MS 20
+#define NEVER_BATCHES 2
 
 /* What becomes of an SMP. */
 enum fate {
@@ -34,7 +35,7 @@ enum fate {
 	REFUSE,	  /* an answer with another status */
 	TIME_OUT, /* OpenSM gives it back */
 	LATE,	  /* answered when a later batch is under way */
-	NEVER,
+	NEVER,	  /* given back some batches later */
 	NOT_SENT, /* OpenSM has no memory for it */
 	LEFT_OUT, /* make() does not want it */
 	FATES
@@ -223,7 +224,7 @@ static void deliver(struct posted *p)
 {
 	bool set = p->smp.method == IB_MAD_METHOD_SET;
 
-	if (p->fate == TIME_OUT) {
+	if (p->fate == TIME_OUT || p->fate == NEVER) {
 		p->madw.status = IB_TIMEOUT;
 	} else {
 		p->smp.method = IB_MAD_METHOD_GET_RESP;
@@ -263,7 +264,8 @@ static struct posted *pick(void)
 		uint32_t i = (first + k) % fake.num_out;
 		struct posted *p = fake.out[i];
 
-		if (p->fate == NEVER || (p->fate == LATE && p->batch == fake.batch))
+		if ((p->fate == NEVER && p->batch + NEVER_BATCHES > fake.batch) ||
+		    (p->fate == LATE && p->batch == fake.batch))
 			continue;
 		fake.out[i] = fake.out[--fake.num_out];
 		return p;
@@ -560,10 +562,70 @@ static void test_no_memory(void **state)
 	}
 }
 
+/* Has what is late delivered, and waits until no Set is out. */
+static void await_late(struct ask *ask)
+{
+	struct ask_block blocks[ASK_SLOTS];
+
+	pthread_mutex_lock(&fake.lock);
+	fake.batch++;
+	pthread_cond_broadcast(&fake.changed);
+	pthread_mutex_unlock(&fake.lock);
+	while (ask_list_out(ask, blocks))
+		usleep(100);
+}
+
+/*
+ * A Set that was given up is out until it comes back, and its answer is noted then,
+ * unless others write the tables by now.
+ */
+static void try_late(bool disowned)
+{
+	struct ask *ask = ask_start(&fake.osm);
+	struct ask_block blocks[ASK_SLOTS];
+	static struct trial t;
+
+	assert_non_null(ask);
+	start_threads();
+	t = (struct trial){.batch = {.num = 3, .total_ms = SILENT_MS},
+			   .fate = {ANSWER, LATE, LATE},
+			   .kind = {ASK_SET_BLOCK, ASK_SET_BLOCK, ASK_BLOCK},
+			   .stop_after = UINT32_MAX};
+	run(ask, &t);
+	assert_int_equal(ask_list_out(ask, blocks), 1);
+	assert_int_equal(blocks[0].guid, fake.node.node_info.node_guid);
+	assert_int_equal(blocks[0].number, 1);
+	assert_false(ask_is_out(ask, fake.node.node_info.node_guid, 0));
+	assert_true(ask_is_out(ask, fake.node.node_info.node_guid, 1));
+	assert_false(ask_is_out(ask, fake.node.node_info.node_guid, 2));
+	if (disowned)
+		ask_disown(ask);
+	await_late(ask);
+	assert_false(ask_is_out(ask, fake.node.node_info.node_guid, 1));
+	stop_threads();
+	assert_int_equal(fake.sets_answered, 2);
+	assert_int_equal(fake.sets_noted, disowned ? 1 : 2);
+	ask_stop(ask);
+}
+
+static void test_late(void **state)
+{
+	(void)state;
+	try_late(false);
+}
+
+static void test_disowned(void **state)
+{
+	(void)state;
+	try_late(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_silent, begin, end),
+		cmocka_unit_test_setup_teardown(test_disowned, begin, end),
+		cmocka_unit_test_setup_teardown(test_late, begin, end),
 		cmocka_unit_test_setup_teardown(test_leaving, begin, end),
 		cmocka_unit_test_setup_teardown(test_most_retries, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_memory, begin, end),

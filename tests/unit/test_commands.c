@@ -34,13 +34,18 @@
 int __real_main(int argc, char **argv);
 int __wrap_main(int argc, char **argv);
 
-#define STATE                                                                            \
-	"{\"schema\": \"portmajor-state\", \"version\": 1, \"time\": 0, \"running\": "   \
-	"false, \"sm_state\": \"master\", \"opensm\": \"OpenSM 3.3.23\", \"plugin\": "   \
+#define STATE(running)                                                                   \
+	"{\"schema\": \"portmajor-state\", \"version\": 1, \"time\": 0, "                \
+	"\"running\": " running                                                          \
+	", \"sm_state\": \"master\", \"opensm\": \"OpenSM 3.3.23\", \"plugin\": "        \
 	"\"0.1.0\", \"pid\": 1, \"started\": 0, \"engine\": {\"active\": false, "        \
 	"\"used\": \"updn\", \"reason\": \"a ring\"}, \"run\": {\"number\": 3, "         \
 	"\"time\": 0, \"change\": \"no change\", \"sent\": 7, \"acked\": 5, \"bound\": " \
 	"5}, \"repair\": null, \"since_start\": {\"runs\": 3}, \"out_of_plan\": 0, "     \
+	"\"port_guid\": \"0x0000000000000001\", \"phase\": \"idle\", \"balance\": "      \
+	"{\"entries_off\": 2, \"blocks_off\": 1, \"switches_off\": 1, "                  \
+	"\"rebalancing\": true, \"blocks_left\": 1}, \"repairs_by_phase\": "             \
+	"{\"idle\": {\"repairs\": 2, \"sent\": 1, \"first_set_ms\": 3.5}}, "             \
 	"\"flapping\": [], \"apart\": {\"pairs\": 0, \"text\": null}, \"plan\": null, "  \
 	"\"slow_links\": {\"count\": 1, \"list\": [{\"ends\": [{\"name\": \"leaf0\", "   \
 	"\"port\": 3}, {\"guid\": \"0x0000000000200002\"}], \"link\": \"1xQDR\", "       \
@@ -75,6 +80,7 @@ struct row {
 };
 
 #define DRAIN_FILE "portmajor.drained"
+#define REBALANCE_FILE "portmajor.1/rebalance"
 #define FLIT_SHARD                                                                       \
 	"traffic --engine flit --json --topology chain:1 --load .5,1 --seeds 2 "         \
 	"--cycles 20 --warm-up 0 --length 2 --shard "
@@ -179,6 +185,9 @@ static const struct row rows[] = {
 	{"drain.plan", "drain spine1", DRAIN_FILE, DRAINED},
 	{"drain.list", "drain", DRAIN_FILE, DRAINED},
 	{"drain.json", "drain --json", DRAIN_FILE, DRAINED},
+	{"rebalance", "rebalance", REBALANCE_FILE, NULL},
+	{"rebalance.rate", "rebalance --json --rate 5", REBALANCE_FILE, "before"},
+	{"rebalance.dry-run", "rebalance --dry-run", REBALANCE_FILE, "before"},
 	{"undrain", "undrain leaf0:3", DRAIN_FILE, DRAINED},
 	{"undrain.pattern", "undrain leaf*:*", DRAIN_FILE, DRAINED},
 	{"flit",
@@ -463,8 +472,11 @@ static int make_folder(void **state)
 	write_file("guids", "0x200000\n0x200010\n");
 	write_file("macs", MACS);
 	write_file("former", FORMER);
-	write_file("state", STATE);
-	write_file("portmajor.state", STATE);
+	write_file("state", STATE("false"));
+	write_file("portmajor.state", STATE("false"));
+	if (mkdir("portmajor.1", 0755))
+		return -1;
+	write_file("portmajor.1/state", STATE("true"));
 	write_file("conf", CONF);
 	write_file("portmajor.conf", "lid_order grouped\n");
 	write_file("library", "junk portmajor built for OpenSM 3.3.23\n");
@@ -501,6 +513,8 @@ static int remove_folder(void **state)
 		"opensm",
 		"out",
 		DRAIN_FILE,
+		REBALANCE_FILE,
+		"portmajor.1/state",
 		"opensm.fdbs",
 		"opensm.mcfdbs",
 		"opensm-subnet.lst",
@@ -522,7 +536,7 @@ static int remove_folder(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(files); i++)
 		unlink(files[i]);
-	return chdir("/") || rmdir(folder);
+	return rmdir("portmajor.1") || chdir("/") || rmdir(folder);
 }
 
 int __wrap_main(int argc, char **argv)

@@ -53,6 +53,8 @@ static const struct pm_config defaults = {
 	.flap = {3, 60000, 60000, 3600000},
 	.early_repair = true,
 	.early_repair_budget_ms = 200,
+	.rebalance_auto = true,
+	.rebalance_rate = 1000,
 };
 
 static void test_roles(void **state)
@@ -122,6 +124,8 @@ static const struct {
 	{"budget", "early_repair_budget 1", AT(early_repair_budget_ms), 1},
 	{"highest budget", "early_repair_budget 10000", AT(early_repair_budget_ms),
 	 10000},
+	{"lowest rate", "rebalance_rate 1", AT(rebalance_rate), 1},
+	{"highest rate", "rebalance_rate 1000000", AT(rebalance_rate), 1000000},
 	{"zeros before", "early_repair_budget 000000030", AT(early_repair_budget_ms), 30},
 #undef AT
 };
@@ -132,6 +136,8 @@ static bool same(const struct pm_config *a, const struct pm_config *b)
 	       !memcmp(&a->flap, &b->flap, sizeof(a->flap)) &&
 	       a->early_repair == b->early_repair &&
 	       a->early_repair_budget_ms == b->early_repair_budget_ms &&
+	       a->rebalance_auto == b->rebalance_auto &&
+	       a->rebalance_rate == b->rebalance_rate &&
 	       !strcmp(a->prometheus, b->prometheus);
 }
 
@@ -162,6 +168,18 @@ static void test_early_repair(void **state)
 	assert_true(same(&config, &wanted));
 	pm_config_init(&config);
 	assert_true(same(&config, &defaults));
+}
+
+static void test_rebalance(void **state)
+{
+	struct pm_config config, wanted = defaults;
+
+	(void)state;
+	assert_int_equal(pm_config_parse("rebalance auto", "x", &config, NULL), 0);
+	assert_true(same(&config, &wanted));
+	wanted.rebalance_auto = false;
+	assert_int_equal(pm_config_parse("rebalance request", "x", &config, NULL), 0);
+	assert_true(same(&config, &wanted));
 }
 
 static const struct {
@@ -233,6 +251,18 @@ static const struct {
 	 "early_repair 1",
 	 ":1: ",
 	 {"early_repair must be yes or no", "\"1\""}},
+	{"bad rebalance",
+	 "rebalance yes",
+	 ":1: ",
+	 {"rebalance must be auto or request", "\"yes\""}},
+	{"no rate",
+	 "rebalance_rate 0",
+	 ":1: ",
+	 {"rebalance_rate must be 1 to 1000000 blocks per second", "\"0\""}},
+	{"too high a rate",
+	 "rebalance_rate 1000001",
+	 ":1: ",
+	 {"rebalance_rate must be", "\"1000001\""}},
 	{"hold above its default limit",
 	 "flap_hold 3601",
 	 ": ",
@@ -366,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_early_repair), cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_files),	     cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_prometheus),   cmocka_unit_test(test_shadow),
+		cmocka_unit_test(test_rebalance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

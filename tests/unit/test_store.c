@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plans on disk while memory runs out: each allocation of a load fails once. Either the
- * plan is there, or the caller knows, and no good file has another name. And on a disk
- * that hangs: nobody waits, and the newest is written when it goes on. What files are on
- * a disk that fails is in tests/integration/test_diskfault.py.
+ * Plans on disk while memory runs out: each allocation of a load fails once, on both of
+ * its threads. Either the plan is there, or the caller knows, and no good file has
+ * another name. And on a disk that hangs at any call: nobody waits, what could not be
+ * read is not lost, and the newest is written when it goes on. What files are on a disk
+ * that fails is in tests/integration/test_diskfault.py.
  */
 #include "store.h"
 
@@ -14,6 +15,7 @@
 
 #include <portmajor/planfile.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
@@ -47,13 +49,18 @@ void say(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 static struct worker *writer;
 static struct store *the_store; /* that it writes for */
 static atomic_int rounds;
+static atomic_bool by_hand; /* the test makes the writer's rounds */
+
+static _Thread_local bool is_writer;
 
 static double go_round(void *context, bool last)
 {
+	is_writer = true;
 	(void)context;
 	(void)last;
-	memfault_spare(true); /* what fails does so on the sweeper */
-	store_write(the_store);
+	memfault_spare(true); /* what fails does so on the test's thread */
+	if (!by_hand)
+		store_write(the_store);
 	rounds++;
 	return DBL_MAX;
 }
@@ -68,12 +75,19 @@ static void await_writer(void)
 		sched_yield();
 }
 
-static struct store *open_store(void)
+/* The writer has made no round yet. */
+static struct store *begin_store(void)
 {
 	writer = worker_start("test", go_round, NULL);
 	assert_non_null(writer);
 	the_store = store_start(NULL, writer);
 	assert_non_null(the_store);
+	return the_store;
+}
+
+static struct store *open_store(void)
+{
+	begin_store();
 	assert_true(store_open(the_store, GUID));
 	assert_false(store_open(the_store, GUID));
 	await_writer();
@@ -110,7 +124,8 @@ static void write_plan(const char *text, size_t length)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* Loads with a failure; whether there was any. */
+/* Looks and loads, with all that the writer does, with a failure; whether there was any.
+ */
 static bool load(uint64_t nth, struct planning *planning, int *rc)
 {
 	const struct store_request request = {.fabric = world.fabric};
@@ -119,9 +134,15 @@ static bool load(uint64_t nth, struct planning *planning, int *rc)
 	uint64_t allocations;
 
 	*planning = (struct planning){.phase = PLANNING_EMPTY};
+	by_hand = true;
 	memfault_begin(&(struct memfault){.nth = nth});
+	store_look(store);
+	store_write(store);
 	*rc = store_load(store, &request, planning, &err);
+	store_write(store);
 	allocations = memfault_end();
+	by_hand = false;
+	await_writer();
 	close_store();
 	if (*rc) {
 		assert_int_equal(*rc, -ENOMEM);
@@ -186,6 +207,24 @@ static void test_damaged(void **state)
 
 /* ---- A disk that hangs ---- */
 
+static atomic_int calls;   /* of the writer's that touch files, since the last start */
+static atomic_int hang_at; /* the number of the one that hangs, 0: none */
+static atomic_bool hung;   /* it does, or did */
+static char hung_call[16]; /* its name; before hung is set */
+static unsigned int kinds; /* whether each of these has hung */
+static const char *const names[] = {"access", "flock", "fsync",	 "lstat",   "mkdir",
+				    "open",   "read",  "rename", "scandir", "stat"};
+
+static void count_call(const char *name)
+{
+	if (!is_writer || ++calls != hang_at)
+		return;
+	snprintf(hung_call, sizeof(hung_call), "%s", name);
+	hung = true;
+	while (hang_at)
+		sched_yield();
+}
+
 static atomic_bool hanging;
 static atomic_int syncs; /* begun */
 
@@ -193,6 +232,7 @@ int __wrap_fsync(int fd);
 int __wrap_fsync(int fd)
 {
 	(void)fd;
+	count_call("fsync");
 	syncs++;
 	while (hanging)
 		sched_yield();
@@ -271,6 +311,216 @@ static void test_hanging(void **state)
 	pm_plan_free(plan);
 }
 
+/* ---- Any call that hangs ---- */
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode)
+{
+	count_call("access");
+	return __real_access(path, mode);
+}
+
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation)
+{
+	count_call("flock");
+	return __real_flock(fd, operation);
+}
+
+int __real_lstat(const char *path, struct stat *found);
+int __wrap_lstat(const char *path, struct stat *found);
+int __wrap_lstat(const char *path, struct stat *found)
+{
+	count_call("lstat");
+	return __real_lstat(path, found);
+}
+
+int __real_stat(const char *path, struct stat *found);
+int __wrap_stat(const char *path, struct stat *found);
+int __wrap_stat(const char *path, struct stat *found)
+{
+	count_call("stat");
+	return __real_stat(path, found);
+}
+
+int __real_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode)
+{
+	count_call("mkdir");
+	return __real_mkdir(path, mode);
+}
+
+int __real_open(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode)
+{
+	count_call("open");
+	return __real_open(path, flags, mode);
+}
+
+ssize_t __real_read(int fd, void *data, size_t length);
+ssize_t __wrap_read(int fd, void *data, size_t length);
+ssize_t __wrap_read(int fd, void *data, size_t length)
+{
+	count_call("read");
+	return __real_read(fd, data, length);
+}
+
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to)
+{
+	count_call("rename");
+	return __real_rename(from, to);
+}
+
+int __real_scandir(const char *path, struct dirent ***list,
+		   int (*filter)(const struct dirent *),
+		   int (*compare)(const struct dirent **, const struct dirent **));
+int __wrap_scandir(const char *path, struct dirent ***list,
+		   int (*filter)(const struct dirent *),
+		   int (*compare)(const struct dirent **, const struct dirent **));
+int __wrap_scandir(const char *path, struct dirent ***list,
+		   int (*filter)(const struct dirent *),
+		   int (*compare)(const struct dirent **, const struct dirent **))
+{
+	count_call("scandir");
+	return __real_scandir(path, list, filter, compare);
+}
+
+/* What the sweeper calls while the writer hangs; none of it waits. */
+static void check_nobody_waits(struct store *store)
+{
+	struct pm_error why;
+	int before = calls;
+
+	free(store_path(store, "state"));
+	free(store_path_beside(store, "portmajor.drained"));
+	store_trouble(store, &why);
+	assert_int_equal(store_guid(store), GUID);
+	assert_false(store_open(store, GUID));
+	assert_int_equal(calls, before);
+}
+
+/* The sweeper gives up; what is read later is not lost. */
+static void go_on_without(struct store *store, struct pm_plan *plan)
+{
+	const struct store_request request = {.fabric = world.fabric};
+	struct planning planning = {.phase = PLANNING_EMPTY};
+	struct pm_error err;
+
+	assert_true(store_await_look(store));
+	assert_int_equal(store_load(store, &request, &planning, &err), -EAGAIN);
+	assert_true(store_give_up(store));
+	assert_false(store_give_up(store));
+	assert_false(store_await_look(store));
+	assert_false(store_has_later(store, &request));
+	assert_int_equal(store_load(store, &request, &planning, &err), -EAGAIN);
+	assert_int_equal(planning.phase, PLANNING_EMPTY);
+	save(store, plan);
+	assert_false(store_await_plan(store));
+	store_look(store); /* in the next sweep */
+	assert_false(store_await_look(store));
+}
+
+static void check_loaded(struct store *store)
+{
+	const struct store_request request = {.fabric = world.fabric};
+	struct planning planning = {.phase = PLANNING_EMPTY};
+	struct pm_error err;
+
+	assert_false(store_give_up(store));
+	assert_int_equal(store_load(store, &request, &planning, &err), 0);
+	assert_int_equal(planning.phase, PLANNING_LOADED);
+	assert_false(planning.base->adopted);
+	planning_forget(&planning);
+}
+
+static void remove_files(const char *pattern)
+{
+	char path[128];
+	glob_t found = {0};
+
+	snprintf(path, sizeof(path), "%s/portmajor.%016x/%s", folder, GUID, pattern);
+	if (!glob(path, 0, NULL, &found))
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			assert_int_equal(unlink(found.gl_pathv[i]), 0);
+	globfree(&found);
+}
+
+/* The folder as it was: the plan, `bare` not even the folder. */
+static void put_plan(bool bare)
+{
+	char path[128], *text;
+	size_t length;
+
+	remove_files("*");
+	snprintf(path, sizeof(path), "%s/portmajor.%016x", folder, GUID);
+	rmdir(path);
+	if (bare)
+		return;
+	assert_int_equal(mkdir(path, 0755), 0);
+	world.plan->adopted = false;
+	assert_int_equal(pm_planfile_print(world.plan, &text, &length), 0);
+	write_plan(text, length);
+	free(text);
+}
+
+/* With the nth call of the writer's hanging; whether there was one. */
+static bool hang_in(int nth, bool bare)
+{
+	struct store *store = begin_store();
+	bool late;
+
+	calls = 0;
+	hung = false;
+	hang_at = nth;
+	assert_true(store_open(store, GUID));
+	store_look(store);
+	while (!hung && store_await_look(store))
+		;
+	late = hung && store_await_look(store);
+	world.plan->adopted = true;
+	if (late)
+		go_on_without(store, world.plan);
+	else if (!bare)
+		check_loaded(store);
+	if (!late)
+		save(store, world.plan);
+	while (!hung && store_await_plan(store))
+		;
+	if (hung)
+		check_nobody_waits(store);
+	hang_at = 0;
+	close_store();
+	assert_int_equal(count_files("plan.late-*"), late && !bare);
+	return hung;
+}
+
+static void test_hanging_anywhere(void **state)
+{
+	(void)state;
+	hanging = false;
+	kinds = 0;
+	for (int bare = 0; bare < 2; bare++)
+		for (int nth = 1, any = true; any; nth++) {
+			struct pm_plan *plan;
+
+			put_plan(bare);
+			any = hang_in(nth, bare);
+			plan = read_plan();
+			assert_true(plan->adopted); /* the new one */
+			pm_plan_free(plan);
+			for (size_t i = 0; any && i < sizeof(names) / sizeof(*names); i++)
+				kinds |= (unsigned int)!strcmp(hung_call, names[i]) << i;
+		}
+	assert_int_equal(kinds, (1u << sizeof(names) / sizeof(*names)) - 1);
+	world.plan->adopted = false;
+}
+
 /* One that cannot be written is not waited for, and is written when it can be. */
 static void test_in_use(void **state)
 {
@@ -311,12 +561,11 @@ static bool finds_plan(bool *opens)
 	char *path;
 	bool found;
 
-	writer = worker_start("test", go_round, NULL);
-	assert_non_null(writer);
-	store = the_store = store_start(NULL, writer);
-	assert_non_null(store);
+	store = begin_store();
 	store_open(store, GUID);
-	await_writer();
+	store_look(store);
+	while (store_await_look(store))
+		;
 	path = store_path(store, "state");
 	*opens = path != NULL;
 	free(path);
@@ -407,9 +656,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),	  cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_hanging),	  cmocka_unit_test(test_in_use),
-		cmocka_unit_test(test_of_others),
+		cmocka_unit_test(test_good),	cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_hanging), cmocka_unit_test(test_hanging_anywhere),
+		cmocka_unit_test(test_in_use),	cmocka_unit_test(test_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -9,6 +9,7 @@
 
 #include <portmajor/flap.h>
 #include <portmajor/plan.h>
+#include <portmajor/rebalance.h>
 #include <portmajor/roles.h>
 
 #define PM_CONFIG_PATH 1024
@@ -27,6 +28,12 @@ struct pm_config {
 	/* Whether tables are repaired as soon as a trap comes. Default yes. */
 	bool early_repair;
 	uint32_t early_repair_budget_ms; /* to find out more; 1..10000, default 200 */
+	/*
+	 * Whether tables go over to the plan's as soon as the fabric is whole again, or
+	 * only when an operator asks for it. Default true.
+	 */
+	bool rebalance_auto;
+	uint32_t rebalance_rate; /* blocks per second; default 1000 */
 	/* Whether the engine computes and logs, and the next one routes. Default no. */
 	bool shadow;
 	/* File or folder for Prometheus, absolute; "": the plugin's own folder. */

@@ -100,6 +100,7 @@ struct pm_plan {
 	uint32_t *owner;     /* [0..PM_MAX_LID] place (port) of this LID or PM_NONE */
 	struct pm_run *runs; /* by start */
 	uint32_t num_runs;
+	_Atomic uint32_t sharers; /* besides the first owner, see pm_plan_share */
 };
 
 /*
@@ -163,6 +164,12 @@ int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now
 void pm_plan_set_adopted(struct pm_plan *plan, bool adopted);
 
 void pm_plan_free(struct pm_plan *plan);
+
+/*
+ * One more owner of a plan, which returns itself: it goes when each has called
+ * pm_plan_free. On any thread. All but `adopted` stays as it is from then on.
+ */
+const struct pm_plan *pm_plan_share(const struct pm_plan *plan);
 
 /* What pm_plan_restore is given about one place. */
 struct pm_plan_place {

@@ -122,6 +122,13 @@ bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool 
  */
 const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw);
 
+/*
+ * Makes a block, 64 entries from LID 64 x number on, of a switch's table these, until the
+ * next update. For tables of two updates at a time: a transition that was interrupted.
+ */
+void pm_routes_put(struct pm_routes *routes, uint32_t sw, uint32_t number,
+		   const uint8_t *entries);
+
 /* The table of a switch with every cable alive and without detours. */
 const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw);
 

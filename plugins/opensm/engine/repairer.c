@@ -1,0 +1,795 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The thread that repairs and moves tables, and what it shares with the sweeper. */
+#include "repairer.h"
+
+#include "../wait.h"
+#include "../worker.h"
+
+#include <errno.h>
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRANSITION_MS 2000 /* that a routing run waits for the end of a transition */
+#define RETRY_MS 50	   /* after which postponed blocks are tried again, .. */
+#define RETRIES 200	   /* .. so often: what is out comes back sooner */
+
+enum validity { VOID, VALID, HALTED };
+
+/* A view that was prepared, or handed over. */
+struct handover {
+	struct view
+		view; /* with rooms and tables, for another plan than in use; or none */
+	uint32_t serial; /* of the plan that it is prepared for; 0: none */
+	uint32_t num_ports, num_switches;
+	uint8_t *seen, *believed, *unfit;
+	struct pm_detours detours;
+	struct pm_drains drains;
+	struct pm_flaps *flaps;
+	bool ready; /* to be taken over */
+};
+
+struct repairer {
+	struct repairer_config config;
+	struct lft_sender sender;
+	struct worker *worker;
+	atomic_bool halted; /* the view is not valid; stays so until it is taken over */
+	atomic_int phase;
+	struct wait_signal signal;
+	/* Under its lock. */
+	enum validity validity;
+	bool busy, repairing, moving;
+	bool resend;	      /* blocks that were withheld or postponed */
+	bool owed;	      /* blocks that wait for OpenSM's */
+	bool abandon;	      /* the transition */
+	bool served;	      /* traps were dealt with since PHASE_IDLE began */
+	struct handover next; /* the sweeper's until it is ready */
+	uint8_t *seen;	      /* [port] when it was taken over */
+	uint8_t *failed;      /* [port] found since the last repairer_take_failed */
+	bool any_failed;
+	struct pm_drains drained; /* what its view leaves out */
+	/* Of whoever has acquired it. */
+	struct view view;
+	struct transition transition;
+	uint64_t num_moves;
+	uint32_t retries;
+	double retry_ms; /* 0: nothing is to be tried again */
+};
+
+static void lock(struct repairer *r)
+{
+	pthread_mutex_lock(&r->signal.lock);
+}
+
+/* With news for whoever waits. */
+static void unlock(struct repairer *r)
+{
+	pthread_cond_broadcast(&r->signal.changed);
+	pthread_mutex_unlock(&r->signal.lock);
+}
+
+static enum sweep_phase phase_of(const struct repairer *r)
+{
+	return (enum sweep_phase)atomic_load(&r->phase);
+}
+
+static bool is_halted(void *context)
+{
+	const struct repairer *r = context;
+
+	return atomic_load(&r->halted);
+}
+
+bool repairer_has_traps(void *context)
+{
+	const struct repairer *r = context;
+
+	return r->config.repair && repair_count_traps(r->config.repair);
+}
+
+/* What *to had stays on failure. -ENOMEM. */
+static int copy_drains(const struct pm_drains *from, struct pm_drains *to)
+{
+	struct pm_drains copy = {0};
+
+	for (uint32_t i = 0; i < from->num; i++)
+		if (pm_drains_add(&copy, from->list[i].guid, from->list[i].num,
+				  from->list[i].label, NULL, NULL))
+			goto fail;
+	pm_drains_free(to);
+	*to = copy;
+	return 0;
+fail:
+	pm_drains_free(&copy);
+	return -ENOMEM;
+}
+
+/* ---- Taking a view over, by whoever has acquired it ---- */
+
+/* Rooms and tables that were prepared for another plan. */
+static int change_plan(struct repairer *r)
+{
+	size_t num = r->next.num_ports + 1u;
+	uint8_t *seen = malloc(num), *failed = calloc(num, 1);
+
+	if (!seen || !failed) {
+		free(seen);
+		free(failed);
+		return -ENOMEM;
+	}
+	free(r->seen);
+	free(r->failed);
+	r->seen = seen;
+	r->failed = failed;
+	pm_plan_free((struct pm_plan *)(uintptr_t)r->view.plan);
+	view_free(&r->view);
+	r->view = r->next.view;
+	r->next.view = (struct view){0};
+	return 0;
+}
+
+/* With the lock held. Without memory the view is void. */
+static void take_over(struct repairer *r)
+{
+	struct handover *next = &r->next;
+	struct view *view = &r->view;
+
+	if (!next->ready)
+		return;
+	next->ready = false;
+	transition_end(&r->transition);
+	r->moving = false;
+	if (next->view.plan && change_plan(r)) {
+		r->validity = VOID;
+		return;
+	}
+	memcpy(r->seen, next->seen, next->num_ports);
+	memcpy(view->believed, next->believed, next->num_ports);
+	memcpy(view->unfit, next->unfit, next->num_switches);
+	view->detours = next->detours;
+	view->current = false;
+	pm_drains_free(&view->drains);
+	pm_flaps_free(view->flaps);
+	view->drains = next->drains;
+	view->flaps = next->flaps;
+	next->drains = (struct pm_drains){0};
+	next->flaps = NULL;
+	r->owed = false;
+	r->retry_ms = 0;
+	atomic_store(&r->halted, false);
+}
+
+/* The tables that the switches hold, before anything is found. -ENOMEM. */
+static int look_at_first(struct repairer *r)
+{
+	struct view_sight sight = {
+		.seen = r->seen,
+		.silent = r->view.believed,
+		.detours = r->view.detours,
+		.now_ms = (uint64_t)wait_clock_ms(),
+	};
+	bool changed;
+
+	return r->view.current ? 0 : view_look(&r->view, &sight, &changed, NULL);
+}
+
+/* ---- Asking OpenSM ---- */
+
+/* Signalled as OpenSM's own console does. */
+static void ask_for_sweep(struct repairer *r)
+{
+	r->config.osm->subn.force_heavy_sweep = TRUE;
+	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
+}
+
+/* A routing run without a discovery: it sends what the records lack. */
+static void ask_for_reroute(struct repairer *r)
+{
+	r->config.osm->subn.force_reroute = TRUE;
+	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
+}
+
+/* ---- Repairs ---- */
+
+/* See repair.h: what failed is noted for the sweeper before any block is sent for it. */
+static int note_failed(void *context)
+{
+	struct repairer *r = context;
+	int rc = 0;
+
+	lock(r);
+	if (atomic_load(&r->halted))
+		rc = -ECANCELED;
+	for (uint32_t i = 0; !rc && i < r->view.plan->known->num_ports; i++)
+		if (r->seen[i] && !r->view.seen[i] && !r->failed[i])
+			r->failed[i] = r->any_failed = true;
+	unlock(r);
+	return rc ? rc : transition_mix(&r->transition, &r->view);
+}
+
+/* What could not be sent is sent later: after OpenSM's blocks, or soon. */
+static void note_postponed(struct repairer *r, const struct repaired *done)
+{
+	lock(r);
+	r->retry_ms = 0;
+	if (done->postponed && phase_of(r) == PHASE_ROUTING)
+		r->owed = true;
+	else if (done->postponed && r->retries++ < RETRIES)
+		r->retry_ms = wait_clock_ms() + RETRY_MS;
+	else
+		r->retries = 0;
+	unlock(r);
+}
+
+static bool take_resend(struct repairer *r)
+{
+	bool resend;
+
+	lock(r);
+	resend = r->resend || (r->retry_ms && wait_clock_ms() >= r->retry_ms);
+	r->resend = false;
+	unlock(r);
+	return resend;
+}
+
+/* Repairs once; false: there was nothing to do. */
+static bool repair_once(struct repairer *r, uint32_t wait_ms)
+{
+	const struct repair_subject subject = {
+		.sender = &r->sender,
+		.view = &r->view,
+		.budget_ms = r->config.budget_ms,
+		.wait_ms = wait_ms,
+		.urgent = phase_of(r) != PHASE_IDLE,
+		.resend = take_resend(r),
+		.is_halted = is_halted,
+		.take_over = note_failed,
+		.context = r,
+	};
+	enum sweep_phase phase = phase_of(r);
+	struct repaired done;
+
+	if (!r->config.repair || is_halted(r) || look_at_first(r) ||
+	    !repair_run(r->config.repair, &subject, &done))
+		return false;
+	r->config.tell_repair(r->config.context, &r->view, phase, &done);
+	note_postponed(r, &done);
+	/* What failed is failed until a discovery sees it usable, and none may come. */
+	if (done.number && !r->config.osm->subn.opt.sweep_on_trap)
+		ask_for_sweep(r);
+	return true;
+}
+
+static void set_repairing(struct repairer *r, bool repairing, bool served)
+{
+	lock(r);
+	r->repairing = repairing;
+	r->served |= served;
+	unlock(r);
+}
+
+/* Until there is nothing more. */
+static bool repair_all(struct repairer *r, uint32_t wait_ms)
+{
+	bool any = false;
+
+	set_repairing(r, true, false);
+	while (repair_once(r, any ? 0 : wait_ms))
+		any = true;
+	set_repairing(r, false, any);
+	return any;
+}
+
+/* More traps than are remembered: a discovery finds what they told of. */
+static void look_for_overflow(struct repairer *r)
+{
+	uint64_t dropped = 0;
+
+	if (r->config.repair && repair_take_overflow(r->config.repair, &dropped))
+		ask_for_sweep(r);
+}
+
+/* ---- Transitions ---- */
+
+static bool may_move(const struct repairer *r)
+{
+	enum sweep_phase phase = phase_of(r);
+
+	return phase != PHASE_MANAGEMENT && phase != PHASE_ROUTING;
+}
+
+static bool is_interrupted(void *context)
+{
+	struct repairer *r = context;
+	bool abandon;
+
+	lock(r);
+	abandon = r->abandon;
+	unlock(r);
+	return abandon || is_halted(r) || repairer_has_traps(r);
+}
+
+/* Looks again at what was seen last, with other drains. -ENOMEM. */
+static int look_anew(struct repairer *r)
+{
+	const struct view_sight sight = {
+		.seen = r->view.seen,
+		.silent = r->view.believed, /* nothing is learnt of it */
+		.detours = r->view.detours,
+		.now_ms = (uint64_t)wait_clock_ms(),
+	};
+	bool changed;
+
+	return view_look(&r->view, &sight, &changed, NULL);
+}
+
+static void tell_move(struct repairer *r, const struct moved *done)
+{
+	r->config.tell_move(r->config.context, &r->view, ++r->num_moves, done);
+	if (done->gave_up && !is_halted(r))
+		ask_for_reroute(r);
+}
+
+/* Without memory the view is void, and the next routing run follows them. */
+static void take_drains(struct repairer *r)
+{
+	watch_take_drains(r->config.watch, &r->view.drains);
+	lock(r);
+	if (copy_drains(&r->view.drains, &r->drained))
+		r->validity = VOID;
+	unlock(r);
+}
+
+static void set_moving(struct repairer *r, bool moving)
+{
+	lock(r);
+	r->moving = moving;
+	r->abandon = false;
+	unlock(r);
+}
+
+/* Whether another transition is to be, and has begun. */
+static bool begin_transition(struct repairer *r)
+{
+	char *change = r->transition.done.change;
+	bool ready;
+
+	if (!may_move(r) || !watch_has_drains(r->config.watch, &r->view.drains))
+		return false;
+	ready = !look_at_first(r) && !transition_begin(&r->transition, &r->view);
+	view_tell(&r->view, change, MOVED_CHANGE_TEXT); /* what was told before */
+	take_drains(r);
+	if (ready && !look_anew(r)) {
+		view_tell(&r->view, change, MOVED_CHANGE_TEXT);
+		set_moving(r, true);
+		return true;
+	}
+	transition_end(&r->transition);
+	r->view.current = false;
+	tell_move(r,
+		  &(struct moved){.change = "other drains", .gave_up = "out of memory"});
+	return false;
+}
+
+static void end_transition(struct repairer *r)
+{
+	struct moved done = r->transition.done;
+
+	transition_end(&r->transition);
+	set_moving(r, false);
+	tell_move(r, &done);
+}
+
+/* The routing run goes on with it. */
+static void abandon_transition(struct repairer *r)
+{
+	r->transition.done.gave_up = "a routing run is due";
+	end_transition(r);
+}
+
+static bool is_abandoned(struct repairer *r)
+{
+	bool abandon;
+
+	lock(r);
+	abandon = r->abandon;
+	unlock(r);
+	return abandon || is_halted(r);
+}
+
+/* Begins a transition or goes on with it; false: there is nothing to do. */
+static bool move_once(struct repairer *r)
+{
+	const struct transition_subject subject = {&r->sender, &r->view, is_interrupted,
+						   r};
+
+	if (is_halted(r) ||
+	    (r->transition.stage == TRANSITION_NONE && !begin_transition(r)))
+		return false;
+	if (transition_run(&r->transition, &subject))
+		end_transition(r);
+	else if (is_abandoned(r))
+		abandon_transition(r);
+	return true;
+}
+
+/* ---- The thread ---- */
+
+/* All that there is to do, by whoever has acquired it. */
+static void work(struct repairer *r)
+{
+	bool any;
+
+	do {
+		lock(r);
+		take_over(r);
+		unlock(r);
+		look_for_overflow(r);
+		any = repair_all(r, 0);
+		any |= move_once(r);
+	} while (any && !osm_exit_flag);
+}
+
+static bool try_acquire(struct repairer *r)
+{
+	bool free;
+
+	lock(r);
+	free = !r->busy;
+	r->busy = true;
+	unlock(r);
+	return free;
+}
+
+/* Has the thread look again. */
+static void release(struct repairer *r)
+{
+	lock(r);
+	r->busy = false;
+	unlock(r);
+}
+
+/* Whoever has it at present has a round made afterwards. */
+static double make_round(void *context, bool last)
+{
+	struct repairer *r = context;
+	double next = 0;
+
+	if (last || !try_acquire(r))
+		return DBL_MAX;
+	work(r);
+	lock(r);
+	next = r->retry_ms;
+	unlock(r);
+	release(r);
+	return next > 0 ? next : DBL_MAX;
+}
+
+void repairer_wake(struct repairer *r)
+{
+	worker_poke(r->worker);
+}
+
+/* ---- Handing a view over ---- */
+
+/* Holds, and what went down lately; flaps that are not watched for are not here. */
+static int copy_flaps(const struct repairer *r, const struct pm_flaps *from,
+		      struct pm_flaps **to)
+{
+	uint64_t now = (uint64_t)wait_clock_ms();
+	struct pm_flap_record record;
+	uint32_t at = 0;
+	int rc;
+
+	pm_flaps_free(*to);
+	*to = NULL;
+	if (!from)
+		return 0;
+	rc = pm_flaps_make(&r->config.flap, to, NULL);
+	while (!rc && pm_flaps_export(from, now, &at, &record))
+		rc = pm_flaps_import(*to, now, &record, NULL);
+	return rc;
+}
+
+static void forget_next(struct handover *next)
+{
+	pm_plan_free((struct pm_plan *)(uintptr_t)next->view.plan);
+	view_free(&next->view);
+	free(next->seen);
+	free(next->believed);
+	free(next->unfit);
+	pm_drains_free(&next->drains);
+	pm_flaps_free(next->flaps);
+	*next = (struct handover){0};
+}
+
+/* Rooms for what is to be handed over. -ENOMEM. */
+static int make_room(struct handover *next, const struct pm_plan *plan)
+{
+	next->num_ports = plan->known->num_ports;
+	next->num_switches = plan->known->num_switches;
+	next->seen = malloc(next->num_ports + 1u);
+	next->believed = malloc(next->num_ports + 1u);
+	next->unfit = malloc(next->num_switches + 1u);
+	return next->seen && next->believed && next->unfit ? 0 : -ENOMEM;
+}
+
+/* Rooms and tables for another plan. -ENOMEM. */
+static int copy_tables(struct view *to, const struct view *from)
+{
+	struct pm_routes *routes;
+
+	if (view_rebase(to, from->plan, NULL))
+		return -ENOMEM;
+	pm_plan_share(to->plan);
+	if (pm_routes_copy(from->routes, &routes, NULL))
+		return -ENOMEM;
+	to->routes = routes;
+	to->serial = from->serial;
+	return 0;
+}
+
+int repairer_prepare(struct repairer *r, const struct view *view)
+{
+	struct handover next = {.serial = view->serial};
+	uint32_t prepared, in_use;
+	int rc;
+
+	lock(r);
+	prepared = r->next.serial;
+	in_use = r->view.serial;
+	unlock(r);
+	if (prepared == view->serial)
+		return 0;
+	rc = make_room(&next, view->plan);
+	if (!rc && in_use != view->serial)
+		rc = copy_tables(&next.view, view);
+	if (rc) {
+		forget_next(&next);
+		return rc;
+	}
+	lock(r);
+	forget_next(&r->next);
+	r->next = next;
+	unlock(r);
+	return 0;
+}
+
+/* With the lock held. */
+static int fill_next(struct repairer *r, const struct view *view)
+{
+	struct handover *next = &r->next;
+
+	if (next->serial != view->serial ||
+	    (!next->view.plan && r->view.serial != view->serial) ||
+	    copy_drains(&view->drains, &next->drains) ||
+	    copy_drains(&view->drains, &r->drained) ||
+	    copy_flaps(r, view->flaps, &next->flaps))
+		return -ENOMEM;
+	memcpy(next->seen, view->seen, next->num_ports);
+	memcpy(next->believed, view->believed, next->num_ports);
+	memcpy(next->unfit, view->unfit, next->num_switches);
+	next->detours = view->detours;
+	next->ready = true;
+	return 0;
+}
+
+bool repairer_commit(struct repairer *r, const struct view *view)
+{
+	bool valid;
+
+	atomic_store(&r->halted, true);
+	lock(r);
+	valid = !fill_next(r, view);
+	r->validity = valid ? VALID : VOID;
+	r->any_failed = false;
+	if (r->failed && r->view.plan)
+		memset(r->failed, 0, r->view.plan->known->num_ports);
+	unlock(r);
+	repairer_wake(r);
+	return valid;
+}
+
+static void invalidate(struct repairer *r, enum validity validity)
+{
+	atomic_store(&r->halted, true);
+	lock(r);
+	if (r->validity != VOID)
+		r->validity = validity;
+	r->next.ready = false;
+	r->resend = r->owed = false;
+	r->retry_ms = 0;
+	unlock(r);
+}
+
+void repairer_halt(struct repairer *r)
+{
+	invalidate(r, HALTED);
+}
+
+void repairer_void(struct repairer *r)
+{
+	invalidate(r, VOID);
+}
+
+bool repairer_is_void(struct repairer *r)
+{
+	bool is_void;
+
+	lock(r);
+	is_void = r->validity == VOID;
+	unlock(r);
+	return is_void;
+}
+
+bool repairer_is_valid(struct repairer *r)
+{
+	bool valid;
+
+	lock(r);
+	valid = r->validity == VALID;
+	unlock(r);
+	return valid;
+}
+
+void repairer_resend(struct repairer *r)
+{
+	lock(r);
+	r->resend = true;
+	unlock(r);
+	repairer_wake(r);
+}
+
+/* ---- Phases ---- */
+
+void repairer_set_phase(struct repairer *r, enum sweep_phase phase)
+{
+	atomic_store(&r->sender.routing, phase == PHASE_ROUTING);
+	atomic_store(&r->phase, phase);
+	lock(r);
+	if (phase == PHASE_IDLE)
+		r->served = false;
+	if (phase != PHASE_ROUTING && r->owed) {
+		r->resend = true;
+		r->owed = false;
+	}
+	unlock(r);
+	repairer_wake(r);
+}
+
+/* ---- The sweeper's turn ---- */
+
+struct lft_sender *repairer_acquire(struct repairer *r)
+{
+	lock(r);
+	while (r->busy)
+		wait_briefly(&r->signal, RETRY_MS);
+	r->busy = true;
+	unlock(r);
+	return &r->sender;
+}
+
+void repairer_release(struct repairer *r)
+{
+	release(r);
+	repairer_wake(r);
+}
+
+/* Whether the thread is at something else, and there is no trap that it would leave that
+ * for. */
+static bool is_elsewhere(struct repairer *r, double until_ms)
+{
+	bool traps = repairer_has_traps(r), elsewhere;
+
+	lock(r);
+	elsewhere = r->busy && !r->repairing && !traps;
+	if (r->busy && (!elsewhere || wait_clock_ms() < until_ms))
+		wait_briefly(&r->signal, RETRY_MS);
+	elsewhere &= wait_clock_ms() >= until_ms;
+	unlock(r);
+	return elsewhere;
+}
+
+void repairer_finish(struct repairer *r, uint32_t wait_ms)
+{
+	double until_ms;
+
+	lock(r);
+	wait_ms = r->served ? 0 : wait_ms;
+	unlock(r);
+	until_ms = wait_clock_ms() + wait_ms;
+	while (!try_acquire(r))
+		if (is_elsewhere(r, until_ms) || osm_exit_flag)
+			return;
+	lock(r);
+	take_over(r);
+	unlock(r);
+	repair_all(r, wait_ms);
+	repairer_release(r);
+}
+
+bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wait)
+{
+	double until_ms = wait_clock_ms() + (wait ? TRANSITION_MS : 0);
+	bool differ;
+
+	lock(r);
+	while (r->moving && wait_clock_ms() < until_ms && !osm_exit_flag)
+		wait_briefly(&r->signal, RETRY_MS);
+	r->abandon = r->moving;
+	differ = r->validity != VOID && !pm_drains_equal(&r->drained, drains) &&
+		 !copy_drains(&r->drained, drains);
+	unlock(r);
+	return differ;
+}
+
+/* ---- What was found ---- */
+
+bool repairer_take_failed(struct repairer *r, const struct view *view, uint8_t *failed)
+{
+	const struct pm_fabric *known;
+	bool any;
+
+	lock(r);
+	any = r->any_failed;
+	known = any ? r->view.plan->known : NULL;
+	for (uint32_t i = 0; any && i < known->num_ports; i++) {
+		uint32_t port = i;
+
+		if (r->failed[i] && r->view.serial != view->serial)
+			port = pm_fabric_same_port(known, i, view->plan->known);
+		if (r->failed[i] && port != PM_NONE)
+			failed[port] = 1;
+	}
+	if (any)
+		memset(r->failed, 0, known->num_ports);
+	r->any_failed = false;
+	unlock(r);
+	return any;
+}
+
+/* ---- Begin and end ---- */
+
+struct repairer *repairer_start(const struct repairer_config *config)
+{
+	struct repairer *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->config = *config;
+	r->sender.osm = config->osm;
+	r->sender.ask = config->ask;
+	atomic_init(&r->sender.routing, false);
+	atomic_init(&r->halted, true);
+	atomic_init(&r->phase, PHASE_IDLE);
+	wait_signal_init(&r->signal);
+	r->worker = worker_start("portmajor-send", make_round, r);
+	if (r->worker)
+		return r;
+	wait_signal_destroy(&r->signal);
+	free(r);
+	return NULL;
+}
+
+bool repairer_stop(struct repairer *r, double until_ms)
+{
+	if (!r)
+		return true;
+	atomic_store(&r->halted, true);
+	return worker_stop(r->worker, until_ms);
+}
+
+void repairer_free(struct repairer *r)
+{
+	if (!r)
+		return;
+	wait_signal_destroy(&r->signal);
+	transition_end(&r->transition);
+	pm_plan_free((struct pm_plan *)(uintptr_t)r->view.plan);
+	view_free(&r->view);
+	pm_drains_free(&r->drained);
+	forget_next(&r->next);
+	free(r->seen);
+	free(r->failed);
+	free(r);
+}

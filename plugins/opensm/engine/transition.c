@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Tables for other links in use, without a packet lost on the way. */
+#include "transition.h"
+
+#include "../ahead.h"
+#include "../tables.h"
+#include "../wait.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
+#define SILENT_MS 800  /* as OpenSM's own time-out and retries by default */
+
+/* A block to be sent. */
+struct block {
+	uint32_t known, number;
+};
+
+/* Going on with a transition. */
+struct move {
+	struct transition *transition;
+	const struct transition_subject *on;
+	const struct pm_plan *plan;
+	struct view *view;
+	uint8_t *both;	 /* [port] in use before or after */
+	uint8_t *unused; /* [switch][stride / 8] set of LIDs without a path before */
+	struct block *blocks;
+	uint32_t num, room;
+	bool interrupted;
+};
+
+int transition_begin(struct transition *t, const struct view *view)
+{
+	uint32_t num_ports = view->plan->known->num_ports;
+	size_t blocks = (size_t)view->plan->known->num_switches *
+			(pm_routes_stride(view->routes) / PM_LFT_BLOCK);
+
+	*t = (struct transition){
+		.stage = TRANSITION_UNUSED,
+		.from = malloc(num_ports + 1u),
+		.moved = calloc(blocks + 1u, 1),
+		.start_ms = wait_clock_ms(),
+	};
+	if (!t->from || !t->moved) {
+		transition_end(t);
+		return -ENOMEM;
+	}
+	memcpy(t->from, view->alive, num_ports);
+	return 0;
+}
+
+void transition_end(struct transition *t)
+{
+	free(t->from);
+	free(t->moved);
+	*t = (struct transition){.stage = TRANSITION_NONE};
+}
+
+static uint8_t *moved_at(const struct transition *t, const struct view *view, uint32_t sw,
+			 uint32_t number)
+{
+	size_t blocks = pm_routes_stride(view->routes) / PM_LFT_BLOCK;
+
+	return &t->moved[sw * blocks + number];
+}
+
+/* The links in use before that are up still, and with them those to be in use. */
+static void find_links(const struct transition *t, const struct view *view, uint8_t *from,
+		       uint8_t *both)
+{
+	for (uint32_t i = 0; i < view->plan->known->num_ports; i++) {
+		from[i] = t->from[i] && view->seen[i];
+		both[i] = from[i] || view->alive[i];
+	}
+}
+
+/* ---- While it is interrupted ---- */
+
+/* The tables that a stage begins or ends with. */
+static void make_tables(const struct transition *t, struct view *view, bool end,
+			const uint8_t *from, const uint8_t *both)
+{
+	if (t->stage == TRANSITION_NARROW)
+		pm_routes_update(view->routes, end ? view->alive : both,
+				 end ? NULL : &view->detours);
+	else
+		pm_routes_update(view->routes, end ? both : from, &view->detours);
+}
+
+/* Copies what moved blocks are to hold, or puts it back. */
+static void copy_moved(const struct transition *t, struct view *view, uint8_t *rows,
+		       bool back)
+{
+	uint32_t blocks = pm_routes_stride(view->routes) / PM_LFT_BLOCK;
+
+	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
+		for (uint32_t b = 0; b < blocks; b++) {
+			if (!*moved_at(t, view, sw, b))
+				continue;
+			if (back)
+				pm_routes_put(view->routes, sw, b, rows);
+			else
+				memcpy(rows,
+				       pm_routes_table(view->routes, sw) +
+					       (size_t)b * PM_LFT_BLOCK,
+				       PM_LFT_BLOCK);
+			rows += PM_LFT_BLOCK;
+		}
+}
+
+static size_t count_moved(const struct transition *t, const struct view *view)
+{
+	size_t count = 0, blocks = (size_t)view->plan->known->num_switches *
+				   (pm_routes_stride(view->routes) / PM_LFT_BLOCK);
+
+	for (size_t i = 0; i < blocks; i++)
+		count += t->moved[i];
+	return count;
+}
+
+int transition_mix(const struct transition *t, struct view *view)
+{
+	size_t num = view->plan->known->num_ports + 1u;
+	uint8_t *links, *rows;
+
+	if (t->stage == TRANSITION_NONE || t->stage == TRANSITION_DETOURS)
+		return 0;
+	links = malloc(2 * num);
+	rows = malloc((count_moved(t, view) + 1) * PM_LFT_BLOCK);
+	if (links && rows) {
+		find_links(t, view, links, links + num);
+		make_tables(t, view, true, links, links + num);
+		copy_moved(t, view, rows, false);
+		make_tables(t, view, false, links, links + num);
+		copy_moved(t, view, rows, true);
+	}
+	num = links && rows ? 0 : 1;
+	free(links);
+	free(rows);
+	return num ? -ENOMEM : 0;
+}
+
+/* ---- Blocks ---- */
+
+static size_t unused_at(const struct move *move, uint32_t known, uint32_t lid)
+{
+	return ((size_t)known * pm_routes_stride(move->view->routes) + lid) / 8;
+}
+
+static bool is_unused(const struct move *move, uint32_t known, uint32_t lid)
+{
+	return move->unused[unused_at(move, known, lid)] >> lid % 8 & 1;
+}
+
+/*
+ * Nothing leads a packet to a switch that has no path to its place. What such a switch
+ * holds for it may be as old as its last drain, and must be set before anything leads
+ * there again.
+ */
+static void find_unused(struct move *move, const uint8_t *from)
+{
+	struct view *view = move->view;
+	uint32_t stride = pm_routes_stride(view->routes);
+
+	/* Detours are for a switch's own traps. */
+	pm_routes_update(view->routes, from, NULL);
+	for (uint32_t sw = 0; sw < move->plan->known->num_switches; sw++) {
+		const uint8_t *table = pm_routes_table(view->routes, sw);
+
+		for (uint32_t lid = 0; lid < stride; lid++)
+			if (table[lid] == PM_LFT_KEEP)
+				move->unused[unused_at(move, sw, lid)] |=
+					(uint8_t)(1u << lid % 8);
+	}
+}
+
+/* What a block of a switch is to be; `wanted` has the length of one. */
+static void find_wanted(const struct move *move, const osm_switch_t *sw, uint32_t known,
+			uint32_t at, uint8_t *wanted)
+{
+	const uint8_t *held = sw->lft + at;
+	bool only_unused = move->transition->stage == TRANSITION_UNUSED;
+
+	tables_wanted(held, pm_routes_table(move->view->routes, known) + at, PM_LFT_BLOCK,
+		      wanted);
+	for (uint32_t i = 0; only_unused && i < PM_LFT_BLOCK; i++)
+		if (held[i] != OSM_NO_PATH && !is_unused(move, known, at + i))
+			wanted[i] = held[i];
+}
+
+static void note_moved(struct move *move, uint32_t sw, uint32_t number)
+{
+	if (move->transition->stage != TRANSITION_UNUSED)
+		*moved_at(move->transition, move->view, sw, number) = 1;
+}
+
+/* Lists what differs and was not sent; what does not differ is as it is to be. */
+static int list_switch(struct move *move, uint32_t known)
+{
+	const osm_switch_t *sw =
+		tables_switch(&move->on->sender->osm->subn, move->plan, known);
+	uint32_t blocks = sw && sw->lft ? tables_blocks(move->view->routes, sw) : 0;
+
+	for (uint32_t b = 0; b < blocks; b++) {
+		uint8_t wanted[PM_LFT_BLOCK];
+
+		if (*moved_at(move->transition, move->view, known, b))
+			continue;
+		find_wanted(move, sw, known, b * PM_LFT_BLOCK, wanted);
+		if (!memcmp(wanted, sw->lft + (size_t)b * PM_LFT_BLOCK, PM_LFT_BLOCK)) {
+			note_moved(move, known, b);
+			continue;
+		}
+		if (pm_grow(&move->blocks, &move->room, move->num + 1,
+			    sizeof(*move->blocks)))
+			return -ENOMEM;
+		move->blocks[move->num++] = (struct block){known, b};
+	}
+	return 0;
+}
+
+static void count_switch(struct move *move, uint32_t known)
+{
+	const osm_switch_t *sw =
+		tables_switch(&move->on->sender->osm->subn, move->plan, known);
+
+	if (sw && sw->lft)
+		pm_delta_add(&move->transition->done.delta, sw->lft,
+			     pm_routes_table(move->view->routes, known),
+			     tables_blocks(move->view->routes, sw) * PM_LFT_BLOCK);
+}
+
+static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
+{
+	struct move *move = context;
+	const struct lft_sender *sender = move->on->sender;
+	const struct block *block = &move->blocks[index];
+	const osm_switch_t *sw =
+		tables_switch(&sender->osm->subn, move->plan, block->known);
+	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
+	uint32_t at = block->number * PM_LFT_BLOCK;
+	uint8_t wanted[PM_LFT_BLOCK];
+
+	move->interrupted |= move->on->is_interrupted(move->on->context);
+	if (move->interrupted || !route || at + PM_LFT_BLOCK > sw->lft_size ||
+	    !lft_set_is_free(sender, sw, block->number))
+		return ASK_OMIT;
+	*smp = (struct ask_smp){.sw = sw, .route = *route};
+	find_wanted(move, sw, block->known, at, wanted);
+	lft_set_make(sender, block->number, wanted, smp);
+	return ASK_SEND;
+}
+
+static bool take_acknowledgement(void *context, const struct ask_answer *answer)
+{
+	struct move *move = context;
+	struct moved *done = &move->transition->done;
+	const struct block *block = &move->blocks[answer->index];
+
+	if (answer->outcome == ASK_ANSWERED) {
+		done->acked++;
+		note_moved(move, block->known, block->number);
+	} else {
+		done->gave_up = "a block not answered";
+	}
+	return !done->gave_up && !osm_exit_flag;
+}
+
+static void send_blocks(struct move *move)
+{
+	struct moved *done = &move->transition->done;
+	struct ask_count count = {0};
+
+	ask_run(move->on->sender->ask,
+		&(struct ask_batch){.num = move->num,
+				    .ahead = BLOCKS_AHEAD,
+				    .total_ms = SILENT_MS,
+				    .exclusive = true,
+				    .urgent = true,
+				    .context = move,
+				    .make = make_block,
+				    .take = take_acknowledgement},
+		&count);
+	done->sent += count.sent;
+	if (count.sent < move->num && !move->interrupted && !done->gave_up)
+		done->gave_up = "a switch has no route";
+}
+
+static bool goes_on(const struct move *move)
+{
+	return !move->interrupted && !move->transition->done.gave_up && !osm_exit_flag;
+}
+
+/* The switches of a level, or with PM_NO_LEVEL those of none. */
+static void send_level(struct move *move, uint8_t level)
+{
+	osm_opensm_t *osm = move->on->sender->osm;
+	int rc = 0;
+
+	if (!goes_on(move))
+		return;
+	move->num = 0;
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t sw = 0; sw < move->plan->known->num_switches && !rc; sw++)
+		if (move->plan->tree.level[sw] == level)
+			rc = list_switch(move, sw);
+	CL_PLOCK_RELEASE(&osm->lock);
+	if (rc)
+		move->transition->done.gave_up = "out of memory";
+	else if (move->num)
+		send_blocks(move);
+}
+
+/* Sends what differs from the view's tables. */
+static void send_all(struct move *move, bool upward)
+{
+	uint8_t top = move->plan->tree.top_level;
+
+	for (unsigned int i = 0; i <= top; i++)
+		send_level(move, (uint8_t)(upward ? i : top - i));
+	send_level(move, PM_NO_LEVEL);
+}
+
+/* ---- Stages ---- */
+
+/* What all of it comes to, counted when it begins. */
+static void count_all(struct move *move)
+{
+	osm_opensm_t *osm = move->on->sender->osm;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t sw = 0; sw < move->plan->known->num_switches; sw++)
+		count_switch(move, sw);
+	CL_PLOCK_RELEASE(&osm->lock);
+}
+
+/*
+ * Of the tables for what is in use after, with detours, what could loop if it were sent
+ * level by level: detours lead over levels in any direction.
+ */
+static void send_detours(struct move *move)
+{
+	const struct view *view = move->view;
+	osm_opensm_t *osm = move->on->sender->osm;
+	struct pm_held *held =
+		calloc(move->plan->known->num_switches + 1u, sizeof(*held));
+	const struct pm_stale_input input = {view->routes, held, view->seen, NULL};
+	const struct pm_stale none = {.num = 0};
+	struct moved *done = &move->transition->done;
+	struct pm_steps steps = {0};
+	struct ahead ahead;
+
+	if (!held) {
+		done->gave_up = "out of memory";
+		return;
+	}
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	tables_records(&osm->subn, move->plan, held);
+	ahead_find(&input, &none, &steps, &ahead);
+	CL_PLOCK_RELEASE(&osm->lock);
+	ahead_send(&(struct ahead_subject){move->on->sender, view,
+					   move->on->is_interrupted, move->on->context},
+		   &steps, &ahead);
+	done->sent += ahead.sent;
+	done->acked += ahead.acked;
+	move->interrupted |= ahead.interrupted;
+	if (!ahead.interrupted)
+		done->gave_up = ahead.gave_up;
+	free(held);
+}
+
+static void run_stage(struct move *move)
+{
+	struct view *view = move->view;
+	enum transition_stage stage = move->transition->stage;
+	bool ends = stage == TRANSITION_NARROW || stage == TRANSITION_DETOURS;
+
+	if (stage == TRANSITION_UNUSED)
+		count_all(move); /* with the tables to be, see transition_run */
+	pm_routes_update(view->routes, ends ? view->alive : move->both,
+			 stage == TRANSITION_NARROW ? NULL : &view->detours);
+	if (stage == TRANSITION_DETOURS)
+		send_detours(move);
+	send_all(move, stage != TRANSITION_NARROW);
+}
+
+static void begin_next(struct move *move)
+{
+	struct transition *t = move->transition;
+	size_t blocks = (size_t)move->plan->known->num_switches *
+			(pm_routes_stride(move->view->routes) / PM_LFT_BLOCK);
+
+	t->stage = t->stage == TRANSITION_DETOURS ? TRANSITION_NONE : t->stage + 1;
+	memset(t->moved, 0, blocks);
+}
+
+static int make_room(struct move *move)
+{
+	uint32_t num = move->plan->known->num_ports;
+	uint8_t *from = malloc(num + 1u);
+
+	move->both = malloc(num + 1u);
+	move->unused =
+		calloc(unused_at(move, move->plan->known->num_switches, 0) + 1u, 1);
+	if (from && move->both && move->unused) {
+		find_links(move->transition, move->view, from, move->both);
+		if (move->transition->stage == TRANSITION_UNUSED) {
+			find_unused(move, from);
+			pm_routes_update(move->view->routes, move->view->alive,
+					 &move->view->detours);
+		}
+	}
+	free(from);
+	return move->both && move->unused ? 0 : -ENOMEM;
+}
+
+bool transition_run(struct transition *t, const struct transition_subject *subject)
+{
+	struct view *view = subject->view;
+	struct move move = {
+		.transition = t, .on = subject, .plan = view->plan, .view = view};
+
+	if (make_room(&move))
+		t->done.gave_up = "out of memory";
+	while (t->stage != TRANSITION_NONE && goes_on(&move)) {
+		run_stage(&move);
+		if (goes_on(&move))
+			begin_next(&move);
+	}
+	t->done.interruptions += move.interrupted;
+	t->done.milliseconds = wait_clock_ms() - t->start_ms;
+	if (!move.interrupted)
+		pm_routes_update(view->routes, view->alive, &view->detours);
+	free(move.blocks);
+	free(move.unused);
+	free(move.both);
+	return !move.interrupted;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What OpenSM and the plugin are about, for the state file (state.h): the phase of the
+ * sweep, repairs and how long they took by phase, and how far tables are off the plan's.
+ * Whoever knows notes it, on any thread, under a lock of its own that is held for
+ * copying only; the writer thread describes it.
+ */
+#ifndef PORTMAJOR_ACTIVITY_H
+#define PORTMAJOR_ACTIVITY_H
+
+#include "../engine/phase.h"
+
+#include <jansson.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* How far the tables in force are off the plan's, for what is usable now. */
+struct state_balance {
+	uint64_t entries_off, blocks_off; /* LFT entries, and blocks with any of them */
+	uint32_t switches_off;		  /* with any of them */
+	bool rebalancing;		  /* tables are going over to the plan's .. */
+	uint64_t blocks_left;		  /* .. with so many blocks still to be sent */
+};
+
+/* How long a repair took, from the failure's first trap on, in ms. */
+struct state_repair_time {
+	enum sweep_phase phase; /* when the trap came */
+	double first_set_ms;	/* to the first LFT Set; negative: none was sent */
+	double last_answer_ms;	/* to the last answer; not looked at without a Set */
+};
+
+/* Sums and maxima over repairs. */
+struct activity_repairs {
+	uint64_t repairs, sent; /* of these with any LFT Set */
+	double first_set_ms, first_set_ms_max;
+	double last_answer_ms, last_answer_ms_max;
+};
+
+/* Zeroed but for the lock: nothing is known. */
+struct activity {
+	pthread_mutex_t lock;
+	/* Under it. */
+	bool phase_known, balance_known;
+	enum sweep_phase phase;
+	struct state_balance balance;
+	struct activity_repairs repairs[PHASES];
+	uint64_t traps_dropped;
+};
+
+/* "idle", "discovery", "management", "routing", "links". */
+const char *activity_phase_name(enum sweep_phase phase);
+
+void activity_note_phase(struct activity *activity, enum sweep_phase phase);
+void activity_note_balance(struct activity *activity, const struct state_balance *now);
+void activity_note_repair(struct activity *activity,
+			  const struct state_repair_time *took);
+void activity_note_traps_dropped(struct activity *activity, uint64_t more);
+
+/*
+ * Sets the members phase, balance and repairs_by_phase of a document, and traps_dropped
+ * of its since_start; docs/json.md has them. -1: no memory.
+ */
+int activity_describe(struct activity *activity, json_t *document);
+
+/* Prints what document has of phases as metrics, each with its label for the port. */
+void activity_print_metrics(FILE *out, const json_t *document, const char *port_guid);
+
+#endif

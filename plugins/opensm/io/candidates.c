@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "candidates.h"
+
+#include <portmajor/alloc.h>
+#include <portmajor/planfile.h>
+#include <portmajor/textfile.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *const kept_name[KEPT_FILES] = {
+	[KEPT_DRIFTING] = "drifting",
+	[KEPT_PLAN] = "plan",
+	[KEPT_HOLDS] = "holds",
+};
+
+/* ---- Whose it is ---- */
+
+int candidates_check_owner(const char *path, struct pm_error *err)
+{
+	size_t length = strlen(path);
+	char name[PATH_MAX];
+	struct stat st;
+
+	while (length > 1 && path[length - 1] == '/') /* it would follow a link */
+		length--;
+	if (length >= sizeof(name))
+		return pm_error_set(err, -ENAMETOOLONG, "%s: the name is too long", path);
+	memcpy(name, path, length);
+	name[length] = '\0';
+	if (lstat(name, &st))
+		return errno == ENOENT ? 0 : pm_error_set(err, -errno, "%s: %m", name);
+	if (S_ISLNK(st.st_mode))
+		return pm_error_set(err, -EPERM, "%s: a symbolic link", name);
+	if (st.st_uid != geteuid())
+		return pm_error_set(err, -EPERM, "%s: it belongs to user %u, not to %u",
+				    name, (unsigned int)st.st_uid,
+				    (unsigned int)geteuid());
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return pm_error_set(err, -EPERM, "%s: others may write it (mode %04o)",
+				    name, (unsigned int)st.st_mode & 07777);
+	return 0;
+}
+
+/* ---- Reading ---- */
+
+static void free_candidate(struct candidate *candidate)
+{
+	for (enum kept_file file = 0; file < KEPT_FILES; file++) {
+		pm_plan_free(candidate->file[file].plan);
+		free(candidate->file[file].text);
+	}
+	free(candidate->place);
+}
+
+void candidates_free(struct candidates *found)
+{
+	for (size_t i = 0; i < found->num; i++)
+		free_candidate(&found->list[i]);
+	free(found->list);
+	*found = (struct candidates){0};
+}
+
+/* What there is in a file; -ENOMEM, anything else is noted. */
+static int read_file(const char *place, enum kept_file which, struct candidate_file *file)
+{
+	char *path;
+
+	if (asprintf(&path, "%s%s", place, kept_name[which]) < 0)
+		return -ENOMEM;
+	file->rc = candidates_check_owner(path, &file->why);
+	if (!file->rc && which == KEPT_HOLDS)
+		file->rc = pm_textfile_read(path, &file->text, &file->length, &file->why);
+	else if (!file->rc)
+		file->rc = pm_planfile_read(path, &file->plan, &file->why);
+	free(path);
+	return file->rc == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* Whether there is a plan at a place where nobody else could have put it. */
+static bool has_plan(const char *cache, struct candidate *candidate)
+{
+	struct stat st;
+	char *path;
+	bool has;
+
+	if (candidates_check_owner(cache, NULL) ||
+	    candidates_check_owner(candidate->place, NULL) ||
+	    asprintf(&path, "%s%s", candidate->place, kept_name[KEPT_PLAN]) < 0)
+		return false;
+	has = !stat(path, &st);
+	free(path);
+	if (has)
+		candidate->written = st.st_mtim;
+	return has;
+}
+
+/* Adds what is at a place, which is taken over; NULL: no memory. -ENOMEM. */
+static int add(const char *cache, char *place, bool ours, struct candidates *found)
+{
+	struct candidate candidate = {.place = place, .ours = ours};
+	struct candidate *list;
+	int rc = place ? 0 : -ENOMEM;
+
+	if (rc)
+		return rc;
+	if (!has_plan(cache, &candidate) && !ours) {
+		free(place);
+		return 0;
+	}
+	for (enum kept_file file = 0; file < KEPT_FILES && !rc; file++)
+		rc = read_file(place, file, &candidate.file[file]);
+	list = rc ? NULL : realloc(found->list, (found->num + 1) * sizeof(*list));
+	if (!list) {
+		free_candidate(&candidate);
+		return -ENOMEM;
+	}
+	list[found->num++] = candidate;
+	found->list = list;
+	return 0;
+}
+
+static int is_folder(const struct dirent *entry)
+{
+	size_t length = strlen(CANDIDATES_PREFIX);
+
+	return !strncmp(entry->d_name, CANDIDATES_PREFIX, length) &&
+	       entry->d_name[length] && strchr("0123456789abcdef", entry->d_name[length]);
+}
+
+static char *name_folder(const char *cache, const char *name)
+{
+	char *place;
+
+	return asprintf(&place, "%s%s/", cache, name) < 0 ? NULL : place;
+}
+
+/*
+ * Adds all folders but ours. Not by glob(3): glibc's frees what it has freed before when
+ * memory runs out. -ENOMEM.
+ */
+static int add_folders(const char *cache, const char *ours, struct candidates *found)
+{
+	struct dirent **folders = NULL;
+	int num = scandir(cache, &folders, is_folder, alphasort);
+	int rc = num < 0 && errno == ENOMEM ? -ENOMEM : 0;
+
+	for (int i = 0; i < num; i++) {
+		char *place = rc ? NULL : name_folder(cache, folders[i]->d_name);
+
+		if (place && !strcmp(place, ours))
+			free(place);
+		else if (!rc)
+			rc = add(cache, place, false, found);
+		free(folders[i]);
+	}
+	free(folders);
+	return rc;
+}
+
+int candidates_read(const char *cache, const char *ours, bool open,
+		    struct candidates *found)
+{
+	struct candidates all = {0};
+	char *old;
+	int rc = 0;
+
+	if (open)
+		rc = add(cache, strdup(ours), true, &all);
+	if (!rc)
+		rc = add_folders(cache, ours, &all);
+	if (!rc && asprintf(&old, "%s" CANDIDATES_PREFIX, cache) < 0)
+		rc = -ENOMEM;
+	else if (!rc)
+		rc = add(cache, old, false, &all);
+	if (rc)
+		candidates_free(&all);
+	else
+		*found = all;
+	return rc;
+}
+
+/* ---- Choosing ---- */
+
+/* Whether a plan that was read is for this fabric. */
+static bool fits(const struct candidate *candidate, enum kept_file which,
+		 const struct pm_fabric *fabric, uint8_t lmc, struct candidate_file *file)
+{
+	const char *name = kept_name[which];
+
+	if (file->rc)
+		return false;
+	if (file->plan->lmc != lmc)
+		file->rc = pm_error_set(&file->why, -EBADMSG, "%s%s: made for LMC %u",
+					candidate->place, name, file->plan->lmc);
+	else if (!fabric->num_switches || !pm_plan_fits(file->plan, fabric))
+		file->rc = pm_error_set(&file->why, -EBADMSG,
+					"%s%s: it is the plan of another fabric",
+					candidate->place, name);
+	return !file->rc;
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+struct candidate *candidates_choose(struct candidates *found,
+				    const struct pm_fabric *fabric, uint8_t lmc)
+{
+	struct candidate *best = NULL;
+
+	for (size_t i = 0; i < found->num; i++) {
+		struct candidate *one = &found->list[i];
+
+		if (fits(one, KEPT_PLAN, fabric, lmc, &one->file[KEPT_PLAN]) &&
+		    (!best || is_later(&one->written, &best->written)))
+			best = one;
+	}
+	if (best)
+		fits(best, KEPT_DRIFTING, fabric, lmc, &best->file[KEPT_DRIFTING]);
+	return best;
+}
+
+struct candidate *candidates_ours(const struct candidates *found)
+{
+	return found->num && found->list[0].ours ? &found->list[0] : NULL;
+}

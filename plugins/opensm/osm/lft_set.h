@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Set(LinearForwardingTable) of ours: the rules that repair, transitions and the steps
+ * before a routing run share.
+ *
+ *   - At most one Set for a switch and block is out, whoever sent it.
+ *   - OpenSM's record of a block (lft) is zeroed when its Set is handed over, as OpenSM
+ *     does; the answer fills it. A block that was not answered so differs from every
+ *     table, and is sent again.
+ *   - While OpenSM has Sets of its own out, between the engine's callback and
+ *     UCAST_ROUTING_DONE, new_lft has what was last sent for each block, by OpenSM or by
+ *     us: a block that differs from the record is out.
+ */
+#ifndef PORTMAJOR_LFT_SET_H
+#define PORTMAJOR_LFT_SET_H
+
+#include "../ask.h"
+
+#include <stdatomic.h>
+
+struct lft_sender {
+	osm_opensm_t *osm;
+	struct ask *ask;
+	atomic_bool routing; /* OpenSM has Sets out; written with osm->lock exclusive or
+			      * when all of them have been answered */
+};
+
+/*
+ * Whether no Set for this block is out. The block lies in the switch's arrays, as in the
+ * next function. With osm->lock held.
+ */
+bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
+		     uint32_t number);
+
+/*
+ * Makes *smp, of which route and sw are there already, the Set of this block with these
+ * 64 entries, and notes in OpenSM's structures that it is out. With osm->lock held
+ * exclusively; the SMP has to be sent.
+ */
+void lft_set_make(const struct lft_sender *sender, uint32_t number,
+		  const uint8_t *entries, struct ask_smp *smp);
+
+#endif

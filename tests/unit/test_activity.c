@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is noted of phases, repairs and balance, in the document and as metrics. */
+#include "io/activity.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PORT "0x0000000000000001"
+
+static struct activity activity = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The document, with JSON's members as they are read; the caller frees it. */
+static json_t *describe(void)
+{
+	json_t *document = json_pack("{s:n, s:n, s:n, s:{s:i}}", "phase", "balance",
+				     "repairs_by_phase", "since_start", "runs", 3);
+
+	assert_non_null(document);
+	assert_int_equal(activity_describe(&activity, document), 0);
+	return document;
+}
+
+static void check(const json_t *document, const char *wanted)
+{
+	char *text =
+		json_dumps(document, JSON_COMPACT | JSON_PRESERVE_ORDER |
+					     JSON_REAL_PRECISION(6) | JSON_ENCODE_ANY);
+
+	assert_non_null(text);
+	assert_string_equal(text, wanted);
+	free(text);
+}
+
+/* All metrics; the caller frees the text. */
+static char *print(const json_t *document)
+{
+	size_t length;
+	char *text;
+	FILE *out = open_memstream(&text, &length);
+
+	assert_non_null(out);
+	activity_print_metrics(out, document, PORT);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void test_nothing_known(void **state)
+{
+	json_t *document = describe();
+	char *text = print(document);
+
+	(void)state;
+	assert_true(json_is_null(json_object_get(document, "phase")));
+	assert_true(json_is_null(json_object_get(document, "balance")));
+	check(json_object_get(document, "since_start"),
+	      "{\"runs\":3,\"traps_dropped\":0}");
+	assert_null(strstr(text, "portmajor_phase{"));
+	assert_non_null(strstr(text, "portmajor_phase_repairs_total{port_guid=\"" PORT
+				     "\",phase=\"links\"} 0\n"));
+	free(text);
+	json_decref(document);
+}
+
+static void test_noted(void **state)
+{
+	static const struct state_repair_time times[] = {
+		{PHASE_DISCOVERY, 4.5, 10.0},
+		{PHASE_DISCOVERY, 1.5, 12.0},
+		{PHASE_DISCOVERY, -1.0, 99.0}, /* nothing was sent */
+		{PHASE_LINKS, 0.0, 0.5},
+	};
+	static const struct state_balance balance = {5000000000, 200, 7, true, 150};
+	json_t *document, *repairs;
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		activity_note_repair(&activity, &times[i]);
+	activity_note_balance(&activity, &balance);
+	activity_note_traps_dropped(&activity, 2);
+	activity_note_traps_dropped(&activity, 3);
+	activity_note_phase(&activity, PHASE_IDLE);
+	activity_note_phase(&activity, PHASE_ROUTING);
+	document = describe();
+	repairs = json_object_get(document, "repairs_by_phase");
+	check(json_object_get(document, "phase"), "\"routing\"");
+	check(json_object_get(document, "balance"),
+	      "{\"entries_off\":5000000000,\"blocks_off\":200,\"switches_off\":7,"
+	      "\"rebalancing\":true,\"blocks_left\":150}");
+	check(json_object_get(document, "since_start"),
+	      "{\"runs\":3,\"traps_dropped\":5}");
+	assert_int_equal(json_object_size(repairs), PHASES);
+	check(json_object_get(repairs, "discovery"),
+	      "{\"repairs\":3,\"sent\":2,\"first_set_ms\":6.0,\"first_set_ms_max\":4.5,"
+	      "\"last_answer_ms\":22.0,\"last_answer_ms_max\":12.0}");
+	check(json_object_get(repairs, "links"),
+	      "{\"repairs\":1,\"sent\":1,\"first_set_ms\":0.0,\"first_set_ms_max\":0.0,"
+	      "\"last_answer_ms\":0.5,\"last_answer_ms_max\":0.5}");
+	text = print(document);
+	assert_non_null(strstr(text, "portmajor_phase{port_guid=\"" PORT
+				     "\",phase=\"routing\"} 1\n"));
+	assert_non_null(strstr(text, ",phase=\"idle\"} 0\n"));
+	assert_non_null(strstr(text, "# TYPE portmajor_phase_repairs_total counter\n"));
+	assert_non_null(strstr(text,
+			       "portmajor_phase_first_set_milliseconds_total{"
+			       "port_guid=\"" PORT "\",phase=\"discovery\"} 6.000\n"));
+	assert_non_null(strstr(text,
+			       "portmajor_phase_repairs_sent_total{port_guid=\"" PORT
+			       "\",phase=\"discovery\"} 2\n"));
+	free(text);
+	json_decref(document);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_known),
+		cmocka_unit_test(test_noted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

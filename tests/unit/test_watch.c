@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Files of operators that appear while the thread looks, with the test in place of
+ * OpenSM, its log and the store.
+ */
+#include "watch.h"
+
+#include "say.h"
+#include "wait.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LONG_MS 60e3
+
+static char folder[] = "/tmp/portmajor-watch-XXXXXX";
+static char request_path[64];
+static osm_opensm_t osm;
+static struct pm_role_rules rules;
+static atomic_int sweeps, requests; /* asked for */
+static atomic_int lines;	    /* logged */
+static char line[512];		    /* the last of them; before `lines` is counted up */
+static atomic_bool closed;
+
+void say(osm_log_t *log, osm_log_level_t level, const char *format, ...)
+{
+	va_list args;
+
+	assert_ptr_equal(log, &osm.log);
+	assert_int_equal(level, OSM_LOG_ERROR);
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	lines++;
+}
+
+void osm_sm_signal(osm_sm_t *sm, osm_signal_t signal)
+{
+	assert_ptr_equal(sm, &osm.sm);
+	assert_int_equal(signal, OSM_SIGNAL_SWEEP);
+	sweeps++;
+}
+
+char *store_path(struct store *store, const char *name)
+{
+	char *path;
+
+	assert_null(store);
+	if (closed || asprintf(&path, "%s/%s", folder, name) < 0)
+		return NULL;
+	return path;
+}
+
+char *store_path_beside(const struct store *store, const char *name)
+{
+	char *path;
+
+	assert_null(store);
+	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+static void await_count(const atomic_int *count, int wanted)
+{
+	double start = wait_clock_ms();
+
+	while (*count < wanted) {
+		assert_true(wait_clock_ms() < start + LONG_MS);
+		sched_yield();
+	}
+}
+
+static bool is_there(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+/* In one step, as `portmajor rebalance` does it. */
+static void ask(const char *text)
+{
+	char other[80];
+	FILE *file;
+
+	snprintf(other, sizeof(other), "%s.new", request_path);
+	file = fopen(other, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(rename(other, request_path), 0);
+}
+
+static void count_request(void *context)
+{
+	(void)context;
+	requests++;
+}
+
+static struct watch *start(bool roles_only)
+{
+	struct watch *watch;
+
+	sweeps = lines = requests = 0;
+	watch = watch_start(&osm, NULL, &rules, roles_only);
+	assert_non_null(watch);
+	watch_on_request(watch, count_request, NULL);
+	while (watch_await_look(watch))
+		;
+	assert_false(watch_give_up(watch));
+	return watch;
+}
+
+static void stop(struct watch *watch)
+{
+	assert_true(watch_stop(watch, wait_clock_ms() + LONG_MS));
+}
+
+/* The sweep that OpenSM begins with is over; requests for the repairer ask for none. */
+static void sweep(struct watch *watch)
+{
+	const struct pm_roles roles = {0};
+
+	watch_over(watch, &roles);
+	assert_int_equal(sweeps, 0);
+	requests = 0; /* for what is drained, as first read */
+}
+
+static void end(struct watch *watch)
+{
+	stop(watch);
+	assert_int_equal(sweeps, 0);
+}
+
+static void test_rebalance(void **state)
+{
+	struct rebalance_request request = {77};
+	struct watch *watch = start(false);
+
+	(void)state;
+	sweep(watch);
+	assert_false(watch_take_rebalance(watch, &request));
+	ask("rate 500\n");
+	await_count(&requests, 1);
+	assert_false(is_there(request_path));
+	assert_true(watch_take_rebalance(watch, &request));
+	assert_int_equal(request.rate, 500);
+	assert_false(watch_take_rebalance(watch, &request));
+	ask("rate 3\n");
+	await_count(&requests, 2);
+	ask(""); /* the newest counts */
+	await_count(&requests, 3);
+	assert_true(watch_take_rebalance(watch, &request));
+	assert_int_equal(request.rate, 0);
+	assert_int_equal(lines, 0);
+	end(watch);
+}
+
+/* It is told, and goes; a good one counts after it. */
+static void test_bad_request(void **state)
+{
+	struct rebalance_request request;
+	struct watch *watch = start(false);
+
+	(void)state;
+	sweep(watch);
+	ask("rate many\n");
+	await_count(&lines, 1);
+	assert_non_null(strstr(line, "rebalance not followed: "));
+	assert_non_null(strstr(line, "/rebalance:1: rate must be"));
+	assert_false(is_there(request_path));
+	assert_int_equal(mkdir(request_path, 0755), 0);
+	await_count(&lines, 2);
+	assert_non_null(strstr(line, "Is a directory"));
+	assert_false(watch_take_rebalance(watch, &request));
+	assert_int_equal(rmdir(request_path), 0);
+	ask("rate 5");
+	await_count(&requests, 1);
+	assert_true(watch_take_rebalance(watch, &request));
+	assert_int_equal(lines, 2);
+	end(watch);
+}
+
+/* Before the folder is open nothing is looked at; in shadow mode never. */
+static void test_later(void **state)
+{
+	struct rebalance_request request;
+	struct watch *watch;
+
+	(void)state;
+	ask("rate 5\n");
+	stop(start(true));
+	closed = true;
+	watch = start(false);
+	assert_true(is_there(request_path));
+	sweep(watch);
+	closed = false;
+	await_count(&requests, 1);
+	assert_true(watch_take_rebalance(watch, &request));
+	end(watch);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(request_path, sizeof(request_path), "%s/rebalance", folder);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rebalance),
+		cmocka_unit_test(test_bad_request),
+		cmocka_unit_test(test_later),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
