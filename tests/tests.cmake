@@ -208,7 +208,7 @@ endforeach()
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
 foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
-		rebalance)
+		rebalance groups)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)
@@ -221,7 +221,12 @@ foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
 		target_link_libraries(fuzz_${input} PRIVATE portmajor_core)
 	endif()
 endforeach()
-# The reader of shards is a part of the command.
+# Readers of groups and of shards are parts of the command.
+foreach(target replay_groups fuzz_groups)
+	if(TARGET ${target})
+		target_sources(${target} PRIVATE src/cli/groups.c src/cli/output.c)
+	endif()
+endforeach()
 foreach(target replay_sweep fuzz_sweep)
 	if(TARGET ${target})
 		target_sources(${target} PRIVATE src/cli/summary.c src/cli/json.c src/cli/text.c

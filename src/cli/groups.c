@@ -71,7 +71,7 @@ static int compare_members(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Makes the groups of their members. */
+/* Makes the groups of their members. -ENOMEM. */
 static int make_groups(struct cli_groups *groups)
 {
 	if (groups->num_members)
@@ -79,7 +79,7 @@ static int make_groups(struct cli_groups *groups)
 		      compare_members);
 	groups->places = pm_array(groups->num_members, sizeof(*groups->places));
 	if (!groups->places)
-		return cli_fail(EXIT_INPUT, "out of memory");
+		return -ENOMEM;
 	for (uint32_t i = 0; i < groups->num_members; i++) {
 		uint16_t mlid = groups->members[i].mlid;
 
@@ -87,13 +87,13 @@ static int make_groups(struct cli_groups *groups)
 		if (!i || groups->members[i - 1].mlid != mlid) {
 			if (pm_grow(&groups->list, &groups->room, groups->num + 1,
 				    sizeof(*groups->list)))
-				return cli_fail(EXIT_INPUT, "out of memory");
+				return -ENOMEM;
 			groups->list[groups->num++] = (struct pm_group){
 				.mlid = mlid, .members = groups->places + i};
 		}
 		groups->list[groups->num - 1].num++;
 	}
-	return EXIT_FINE;
+	return 0;
 }
 
 void cli_groups_free(struct cli_groups *groups)
@@ -150,24 +150,34 @@ static int read_line(struct pm_lexer *lexer, struct pm_text line,
 	return rc ? pm_lexer_fail(lexer, "\"%s\" is no end port and no switch", name) : 0;
 }
 
+int cli_groups_parse(const char *text, size_t length, const char *source,
+		     const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     struct cli_groups *groups, struct pm_error *err)
+{
+	struct pm_lexer lexer = pm_lexer_begin(text, length, source, -EINVAL, err);
+	struct pm_text line;
+	int rc = 0;
+
+	while (!rc && pm_lexer_next(&lexer, &line))
+		rc = read_line(&lexer, line, fabric, plan, groups);
+	return rc ? rc : make_groups(groups);
+}
+
 int cli_groups_read(const char *path, const struct pm_fabric *fabric,
 		    const struct pm_plan *plan, struct cli_groups *groups)
 {
 	struct pm_error err = {"out of memory"};
-	struct pm_lexer lexer;
-	struct pm_text line;
 	char *text = NULL;
 	size_t length;
 	int rc = pm_textfile_read(path, &text, &length, &err);
 
-	if (!rc) {
-		lexer = pm_lexer_begin(text, length, pm_textfile_name(path), -EINVAL,
-				       &err);
-		while (!rc && pm_lexer_next(&lexer, &line))
-			rc = read_line(&lexer, line, fabric, plan, groups);
-	}
+	if (!rc)
+		rc = cli_groups_parse(text, length, pm_textfile_name(path), fabric, plan,
+				      groups, &err);
 	free(text);
-	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : make_groups(groups);
+	if (rc == -ENOMEM)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
 }
 
 int cli_groups_add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
@@ -178,5 +188,7 @@ int cli_groups_add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *p
 	for (uint32_t i = fabric->num_switches; i < fabric->num_nodes && !rc; i++)
 		if (fabric->nodes[i].type == PM_CA && !pm_is_aggregation_node(fabric, i))
 			rc = add_node(fabric, plan, PM_MLID_FIRST, i, groups);
-	return rc ? cli_fail(EXIT_INPUT, "out of memory") : make_groups(groups);
+	if (!rc)
+		rc = make_groups(groups);
+	return rc ? cli_fail(EXIT_INPUT, "out of memory") : EXIT_FINE;
 }

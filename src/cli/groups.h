@@ -26,6 +26,12 @@ struct cli_groups {
 int cli_groups_read(const char *path, const struct pm_fabric *fabric,
 		    const struct pm_plan *plan, struct cli_groups *groups);
 
+/* The same of a text in memory, for tests: -EINVAL, the message begins with
+ * "source:LINE: "; -ENOMEM. What was read is for cli_groups_free, also then. */
+int cli_groups_parse(const char *text, size_t length, const char *source,
+		     const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     struct cli_groups *groups, struct pm_error *err);
+
 /* Adds the broadcast group of IPoIB as it is made first, MLID 0xc000: all end ports of
  * hosts. An exit status. */
 int cli_groups_add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
