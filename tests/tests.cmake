@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Unit tests: tests/unit/test_X.c, a program each.
 add_library(test_tools STATIC tests/unit/recipe.c tests/unit/reference.c
-	tests/unit/world.c)
+	tests/unit/world.c tests/unit/mscene.c tests/unit/mwalk.c)
 target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 # What cmocka 2 wants in place of assert_in_range, cmocka 1.1 does not have.
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
@@ -10,7 +10,8 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
 		workload packet lanes rates engines stuck calls replay hosttable macs
-		vlan cover share bisection student guess steps rebalance)
+		vlan cover share bisection student guess steps rebalance mft multicast
+		mft_steps mft_bound)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
@@ -198,14 +199,16 @@ foreach(bench tables cutoff traffic)
 	set_tests_properties(bench.${bench} PROPERTIES LABELS slow TIMEOUT 900
 		RUN_SERIAL ON)
 endforeach()
-add_executable(bench_order tests/bench/bench_order.c)
-target_link_libraries(bench_order PRIVATE portmajor_core)
-add_test(NAME bench.order COMMAND bench_order)
-set_tests_properties(bench.order PROPERTIES LABELS unit TIMEOUT 900)
+foreach(bench order multicast)
+	add_executable(bench_${bench} tests/bench/bench_${bench}.c)
+	target_link_libraries(bench_${bench} PRIVATE portmajor_core)
+	add_test(NAME bench.${bench} COMMAND bench_${bench})
+	set_tests_properties(bench.${bench} PROPERTIES LABELS unit TIMEOUT 900)
+endforeach()
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
 foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
-		rebalance)
+		rebalance groups)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)
@@ -218,7 +221,12 @@ foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
 		target_link_libraries(fuzz_${input} PRIVATE portmajor_core)
 	endif()
 endforeach()
-# The reader of shards is a part of the command.
+# Readers of groups and of shards are parts of the command.
+foreach(target replay_groups fuzz_groups)
+	if(TARGET ${target})
+		target_sources(${target} PRIVATE src/cli/groups.c src/cli/output.c)
+	endif()
+endforeach()
 foreach(target replay_sweep fuzz_sweep)
 	if(TARGET ${target})
 		target_sources(${target} PRIVATE src/cli/summary.c src/cli/json.c src/cli/text.c

@@ -8,6 +8,8 @@
 #include "plan_vlan.h"
 #include "text.h"
 
+#include <portmajor/mft.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@ struct request {
 	const char *sm;
 	struct cli_lost lost; /* files are for what is left */
 	bool lids;
+	uint32_t mlid_blocks; /* whose orders of planes are printed */
 	struct cli_output output;
 };
 
@@ -91,6 +94,8 @@ static void print_text(const json_t *object, const struct pm_plan *plan)
 					    : "{plane}");
 		print_place(plan, one);
 	}
+	if (json_object_get(object, "multicast"))
+		plan_multicast_print(json_object_get(object, "multicast"));
 	if (json_object_get(object, "vlan"))
 		plan_vlan_print(json_object_get(object, "vlan"));
 }
@@ -114,6 +119,10 @@ static int tell(const struct request *request, const struct cli_tables *tables,
 {
 	json_t *object = plan_json(tables, fabric, request->lids);
 
+	if (request->mlid_blocks)
+		json_object_set_new(
+			object, "multicast",
+			plan_multicast_json(tables->plan, request->mlid_blocks));
 	if (vlan)
 		json_object_set_new(object, "vlan", vlan);
 	if (request->output.json) {
@@ -174,6 +183,9 @@ static int run(const struct request *request, const struct pm_fabric *fabric)
 static const struct cli_option options[] = {
 	{'l', NULL, NULL, "list every LID with its place as well",
 	 CLI_MEMBER(struct request, lids)},
+	{0, "mlid-blocks", "N",
+	 "print the order of planes for the first N blocks of 32 multicast LIDs, too",
+	 CLI_MEMBER(struct request, mlid_blocks), .high = PM_MFT_BLOCKS},
 	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
 	 CLI_MEMBER(struct request, sm)},
 	{0, "guid2lid", "FILE",

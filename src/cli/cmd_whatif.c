@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor whatif: the cost of a loss, or of every loss of a kind. */
 #include "cli.h"
+#include "groups.h"
 #include "json.h"
 #include "losses.h"
 #include "progress.h"
@@ -8,6 +9,7 @@
 #include "tables.h"
 #include "text.h"
 
+#include <portmajor/mft_failure.h>
 #include <portmajor/sweep.h>
 
 #include <limits.h>
@@ -24,6 +26,8 @@ struct request {
 	const char *sm;
 	struct cli_lost lost;
 	bool all, pairs, loads, no_loads, csv;
+	const char *groups; /* a file */
+	bool ipoib;
 	struct cli_output output;
 	enum pm_loss_kind kind;
 	uint32_t shifts, mad_us, wire_smps, worst, threads;
@@ -141,6 +145,18 @@ static void print_row(const char *name, const json_t *delta)
 	cli_text_print(delta, " {10switches} {10blocks} {10bound} {10entries}\n");
 }
 
+static void print_multicast(const json_t *object)
+{
+	if (json_is_object(json_object_get(object, "multicast")))
+		cli_text_print(
+			object,
+			"multicast, {multicast.groups|group|groups}: "
+			"{multicast.blocks|MFT block|MFT blocks} of "
+			"{multicast.full_load} in {multicast.sets|Set|Sets}; packets of "
+			"{multicast.ordered|group|groups} may be lost for up to "
+			"{multicast.longest|Set|Sets}; {multicast.unserved} unserved\n");
+}
+
 static void print_text(const json_t *object)
 {
 	const json_t *level;
@@ -175,6 +191,7 @@ static void print_text(const json_t *object)
 			"the engine gives way to the next one: no up-then-down "
 			"path joins {served.cut} of {served.joined} pairs of hosts "
 			"that cables join\n");
+	print_multicast(object);
 	cli_text_print(object, "about {%ms} ms, with {settings.max_wire_smps} MADs of "
 			       "{settings.mad_us} us at a time\n");
 	if (json_is_object(json_object_get(object, "load")))
@@ -194,6 +211,65 @@ static int tell(json_t *object, bool json)
 	return EXIT_FINE;
 }
 
+/* ---- Multicast ---- */
+
+static int read_groups(const struct request *request, const struct pm_fabric *fabric,
+		       const struct pm_plan *plan, struct cli_groups *groups)
+{
+	return request->ipoib ? cli_groups_add_ipoib(fabric, plan, groups)
+			      : cli_groups_read(request->groups, fabric, plan, groups);
+}
+
+/* The place of the subnet manager, or PM_NONE. */
+static uint32_t find_sm(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			uint32_t sm)
+{
+	return sm == PM_NONE ? PM_NONE : pm_plan_place(plan, fabric, sm);
+}
+
+static json_t *failure_json(uint32_t groups, const struct pm_mft_failure *failure)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "groups",
+			 (json_int_t)groups, "trees", (json_int_t)failure->trees,
+			 "unserved", (json_int_t)failure->unserved, "blocks",
+			 (json_int_t)failure->blocks, "sets", (json_int_t)failure->sets,
+			 "ordered", (json_int_t)failure->ordered, "longest",
+			 (json_int_t)failure->longest, "full_load",
+			 (json_int_t)failure->full_load);
+}
+
+/* What the loss costs in multicast tables, null if no groups are named; an exit status.
+ */
+static int describe_multicast(const struct request *request,
+			      const struct pm_fabric *fabric, const struct pm_plan *plan,
+			      uint32_t sm, json_t **object)
+{
+	struct cli_groups groups = {0};
+	struct pm_fabric *broken = NULL;
+	struct pm_mft_failure failure;
+	struct pm_error err;
+	int status;
+
+	*object = NULL;
+	if (!request->ipoib && !request->groups) {
+		*object = json_null();
+		return EXIT_FINE;
+	}
+	status = read_groups(request, fabric, plan, &groups);
+	if (!status)
+		status = cli_losses_cut(fabric, plan, &request->lost, &broken);
+	if (!status && pm_mft_failure_find(plan, broken, find_sm(fabric, plan, sm),
+					   groups.list, groups.num, &failure, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status)
+		*object = failure_json(groups.num, &failure);
+	cli_groups_free(&groups);
+	pm_fabric_free(broken);
+	return status;
+}
+
+/* ---- One loss, all of it ---- */
+
 static int try_losses(const struct pm_fabric *fabric, const struct request *request,
 		      const struct pm_whatif_config *config, struct pm_whatif *whatif)
 {
@@ -202,7 +278,7 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 	struct pm_whatif_result result;
 	struct pm_ports ports = {0};
 	struct pm_error err;
-	json_t *took = NULL;
+	json_t *took = NULL, *multicast = NULL, *object;
 	int status;
 
 	settings.json = settings_json(fabric, request, config);
@@ -212,16 +288,22 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 	if (!status)
 		status = cli_took_json(fabric, pm_whatif_plan(whatif), &request->lost,
 				       &took);
+	if (!status)
+		status = describe_multicast(request, fabric, pm_whatif_plan(whatif),
+					    config->sm, &multicast);
 	if (status)
 		goto out;
-	if (pm_whatif_lose(whatif, ports.list, ports.num, &result, &err))
+	if (pm_whatif_lose(whatif, ports.list, ports.num, &result, &err)) {
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	else if (request->output.json || !request->output.quiet)
-		status = tell(describe(request, fabric, config, &settings, whatif,
-				       &result, json_incref(took)),
-			      request->output.json);
+	} else if (request->output.json || !request->output.quiet) {
+		object = describe(request, fabric, config, &settings, whatif, &result,
+				  json_incref(took));
+		json_object_set(object, "multicast", multicast);
+		status = tell(object, request->output.json);
+	}
 out:
 	json_decref(took);
+	json_decref(multicast);
 	json_decref(settings.json);
 	free(ports.list);
 	return status;
@@ -374,6 +456,13 @@ static const struct cli_option options[] = {
 	 "hosts, one after the other",
 	 .take = take_kind, .values = "links|switches|leaves|spines|hosts"},
 	{0, "pairs", NULL, "every pair of that kind", CLI_MEMBER(struct request, pairs)},
+	{0, "groups", "FILE",
+	 "count MFT Sets, too, for multicast groups: lines `MLID WHAT`, each member as "
+	 "--lose names it",
+	 CLI_MEMBER(struct request, groups)},
+	{0, "ipoib", NULL,
+	 "the same for IPoIB's broadcast group, MLID 0xc000 with all hosts",
+	 CLI_MEMBER(struct request, ipoib)},
 	{'s', "sm", "NAME",
 	 "the node with the subnet manager: what keeps it reachable from every switch is "
 	 "counted too",
@@ -442,6 +531,10 @@ static int check_request(struct request *request)
 		 (request->pairs || request->shard.of != 1 || request->csv ||
 		  request->by != PM_METRICS || request->worst != NOT_GIVEN))
 		reason = "--pairs, --shard, --csv, --by and --worst are for --all";
+	else if (request->all && (request->groups || request->ipoib))
+		reason = "--groups and --ipoib are for --lose";
+	else if (request->groups && request->ipoib)
+		reason = "--groups has all groups, also that of --ipoib";
 	else if (request->no_loads && (request->loads || request->by == PM_METRIC_LOAD))
 		reason = "loads are asked for, and --no-loads";
 	else if (request->by == PM_METRIC_SHIFT && !request->shifts)

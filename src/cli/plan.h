@@ -48,6 +48,11 @@ bool plan_files_any(const struct plan_files *files);
 int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
 		     const struct pm_fabric *fabric, uint32_t sm);
 
+/* Orders of planes of the first so many blocks of 32 MLIDs, as a JSON object and as text.
+ */
+json_t *plan_multicast_json(const struct pm_plan *plan, uint32_t blocks);
+void plan_multicast_print(const json_t *object);
+
 /* The plan as a JSON object, with every LID if so wanted. */
 json_t *plan_json(const struct cli_tables *tables, const struct pm_fabric *fabric,
 		  bool lids);

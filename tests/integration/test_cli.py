@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The portmajor command: exit status, messages, and what goes to which stream."""
 
+import json
 import os
 import re
 import subprocess
@@ -269,6 +270,81 @@ class Usage(labtest.Folders):
             path = pmlab.generate(self.folder / f"made{number}.net", *args)
             with self.subTest(args), simlab.Fabric(path) as fabric:
                 self.assertEqual((fabric.path / "stderr").read_text(), "")
+
+
+class Groups(labtest.Folders):
+    """Multicast groups of whatif --groups and --ipoib, and orders of planes of plan."""
+
+    def setUp(self):
+        super().setUp()
+        self.net = pmlab.generate(self.folder / "fabric.net", "director", "36")
+        self.groups = self.folder / "groups"
+
+    def whatif(self, lost, *args):
+        done = pmlab.run_cli("whatif", "--json", "--no-loads", "--shifts", "0", self.net,
+                             "--lose", lost, *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["multicast"]
+
+    def write(self, text):
+        self.groups.write_text(text, encoding="utf-8")
+        return "--groups", self.groups
+
+    def test_ipoib(self):
+        """MLID 0xc000 with all hosts begins with the last plane, that of chassis s17."""
+        self.assertIsNone(self.whatif("leaf5:36"))
+        cable = self.whatif("leaf5:36", "--ipoib")
+        self.assertEqual((cable["groups"], cable["trees"], cable["unserved"]), (1, 1, 0))
+        # 36 leaves in one position each; of two chassis two line switches in three
+        # positions and three, and a fabric switch in one.
+        self.assertEqual((cable["blocks"], cable["sets"], cable["longest"]), (48, 48, 48))
+        self.assertEqual(self.whatif("leaf5:35", "--ipoib")["blocks"], 0)
+        self.assertEqual(self.whatif("h5-3", "--ipoib")["blocks"], 1)
+        self.assertEqual(self.whatif("s17-*", "--ipoib")["ordered"], 0)
+        self.assertEqual(self.whatif("leaf5:36", *self.write("# all\n\n0xc000  h*-* \n")),
+                         cable)
+
+    def test_members(self):
+        """A host, one of its ports by either end, a switch; members that are lost leave."""
+        text = "0xc020 h3-4\n0xc020 h4-4:1\n49184 leaf7:2\n0xc020 s0-fab0\n"
+        found = self.whatif("h0-1", *self.write(text))
+        self.assertEqual((found["groups"], found["trees"], found["blocks"]), (1, 1, 0))
+        self.assertEqual(self.whatif("s0-fab0", *self.write("0xc020 h3-4\n0xc020 s0-fab0\n"))
+                         ["trees"], 0)
+        self.assertEqual(self.whatif("h0-1", *self.write(
+            "0xc020 s1-fab0\n0xc020 s0-fab0\n"))["unserved"], 1)
+
+    def test_bad_files(self):
+        for text, line, word in (
+                ("0xbfff h1-1\n", 1, "MLID"), ("0xc000 h1-1\n0xffff h1-1\n", 2, "MLID"),
+                ("0xc000\n", 1, "no member"), ("0xc000 nobody\n", 1, "nobody"),
+                ("0xc000 leaf0:20\n", 1, "no end port"), ("h1-1\n", 1, "MLID"),
+                ("0xc000 h1-1\0\n", 1, "not text")):
+            with self.subTest(text):
+                done = pmlab.run_cli("whatif", self.net, "--lose", "h0-1", *self.write(text))
+                self.assertEqual((done.returncode, done.stdout), (3, ""))
+                self.assertIn(f"{self.groups}:{line}: ", done.stderr)
+                self.assertIn(word, done.stderr)
+        for args in (("--all", "links", "--ipoib"),
+                     ("--lose", "h0-1", "--ipoib", "--groups", self.groups)):
+            self.assertEqual(pmlab.run_cli("whatif", *args, self.net).returncode, 2)
+
+    def test_orders(self):
+        """Each block and each large group has all planes, blocks begin in turn."""
+        done = pmlab.run_cli("plan", "--json", "--mlid-blocks", "512", self.net)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        multicast = json.loads(done.stdout)["multicast"]
+        self.assertEqual(multicast["large_above"], 2)
+        self.assertEqual(len(multicast["blocks"]), 512)
+        for block in multicast["blocks"]:
+            self.assertEqual(sorted(block["planes"]), list(range(18)))
+            self.assertEqual(block["planes"][0], block["block"] % 18)
+            self.assertEqual(block["first"], 0xC000 + 32 * block["block"])
+            self.assertEqual(block["large"], [17 - (mlid - 0xC000) % 18 for mlid in range(
+                block["first"], block["last"] + 1)])
+        self.assertEqual(multicast["blocks"][-1]["last"], 0xFFFE)
+        text = pmlab.run_cli("plan", "--mlid-blocks", "1", self.net).stdout
+        self.assertIn("MLIDs 0xc000-0xc01f, planes: 0 1 2 ", text)
 
 
 if __name__ == "__main__":

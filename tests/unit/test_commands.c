@@ -99,6 +99,8 @@ static const struct row rows[] = {
 	{"plan", "plan -l net", NULL, NULL},
 	{"plan.json", "plan -l --json net", NULL, NULL},
 	{"plan.slow", "plan slow", NULL, NULL},
+	{"plan.mlids", "plan --mlid-blocks 2 net", NULL, NULL},
+	{"plan.mlids-json", "plan --mlid-blocks 2 --json net", NULL, NULL},
 	{"plan.names", "plan -l --node-name-map names --root_guid_file guids net", NULL,
 	 NULL},
 	{"plan.leaf-major", "plan -o leaf-major -m 1 -l net", NULL, NULL},
@@ -141,6 +143,9 @@ static const struct row rows[] = {
 	{"whatif.json", "whatif --json --lose spine* net", NULL, NULL},
 	{"whatif.host", "whatif --json --lose h0-1 pair", NULL, NULL},
 	{"whatif.no-loads", "whatif --no-loads --shifts 0 --lose leaf0 net", NULL, NULL},
+	{"whatif.ipoib", "whatif --no-loads --ipoib --lose leaf0:3 net", NULL, NULL},
+	{"whatif.groups", "whatif --json --no-loads --groups groups --lose h0-1 net",
+	 NULL, NULL},
 	{"whatif.all", "whatif --all links --threads 1 --worst 3 net", NULL, NULL},
 	{"whatif.all-json", "whatif --json --all switches --threads 1 net", NULL, NULL},
 	{"whatif.pairs", "whatif --all links --pairs --threads 2 --json net", NULL, NULL},
@@ -463,6 +468,7 @@ static int make_folder(void **state)
 	make_plan_file("plan", "net");
 	make_plan_file("portmajor.plan", "net");
 	write_file("names", "# names\n0x200000 \"leaf zero\"\n");
+	write_file("groups", "0xc000 h*\n0xc001 h0-1\n0xc001 spine0\n");
 	write_file("guids", "0x200000\n0x200010\n");
 	write_file("macs", MACS);
 	write_file("former", FORMER);
@@ -497,6 +503,7 @@ static int remove_folder(void **state)
 		"plan",
 		"portmajor.plan",
 		"names",
+		"groups",
 		"guids",
 		"state",
 		"portmajor.state",

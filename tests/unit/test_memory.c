@@ -23,6 +23,8 @@
 #include <portmajor/flit.h>
 #include <portmajor/link.h>
 #include <portmajor/lftdiff.h>
+#include <portmajor/mft_steps.h>
+#include <portmajor/multicast.h>
 #include <portmajor/lftfile.h>
 #include <portmajor/locate.h>
 #include <portmajor/netlist.h>
@@ -1618,6 +1620,188 @@ static void try_share(struct world *world)
 	note(rates, sizeof(rates));
 }
 
+/* ---- multicast ---- */
+
+static void note_mfts(const struct pm_mfts *mfts)
+{
+	for (uint32_t sw = 0; sw < pm_mfts_num_switches(mfts); sw++)
+		for (uint32_t b = 0; b < pm_mfts_num_blocks(mfts); b++)
+			for (uint32_t p = 0; p < pm_mfts_num_positions(mfts, sw); p++)
+				note(pm_mfts_block(mfts, sw, b, p), PM_MFT_BLOCK * 2);
+}
+
+/* Two groups of all hosts, in different blocks. */
+static struct pm_group all_hosts(const struct world *world, uint16_t mlid,
+				 uint32_t *members)
+{
+	const struct pm_fabric *known = world->plan->known;
+	struct pm_group group = {.mlid = mlid, .members = members};
+
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		if (known->ports[i].host)
+			members[group.num++] = i;
+	return group;
+}
+
+static struct pm_multicast *make_multicast(const struct world *world)
+{
+	const struct pm_multicast_config config = {0};
+	struct pm_multicast *multicast;
+
+	assert_int_equal(pm_multicast_new(world->plan, &config, &multicast, NULL), 0);
+	return multicast;
+}
+
+static void try_multicast(struct world *world)
+{
+	const struct pm_multicast_config config = {0};
+	uint32_t planes[64];
+	struct pm_multicast *multicast;
+
+	MAKE(multicast, pm_multicast_new(world->plan, &config, &multicast, &trial.err));
+	pm_multicast_order(multicast, PM_MLID_FIRST, false, planes);
+	note(planes, world->plan->tree.num_planes * sizeof(*planes));
+	pm_multicast_free(multicast);
+}
+
+static void try_mft_route(struct world *world)
+{
+	uint32_t members[64];
+	const struct pm_group groups[] = {all_hosts(world, 0xc000, members),
+					  all_hosts(world, 0xc050, members)};
+	struct pm_multicast *multicast = make_multicast(world);
+	struct pm_mfts *tables;
+
+	MAKE(tables, pm_multicast_route(multicast, groups, LENGTH(groups), &tables, NULL,
+					&trial.err));
+	note_mfts(tables);
+	pm_mfts_free(tables);
+	pm_multicast_free(multicast);
+}
+
+static void try_mft_reroute(struct world *world)
+{
+	uint32_t members[64];
+	const struct pm_group group = all_hosts(world, 0xc200, members);
+	struct pm_multicast *multicast = make_multicast(world);
+	struct pm_mfts *tables = pm_mfts_new(world->plan->known);
+
+	assert_non_null(tables);
+	CHANGE(pm_multicast_reroute(multicast, &group, tables, NULL, &trial.err));
+	note_mfts(tables);
+	pm_mfts_free(tables);
+	pm_multicast_free(multicast);
+}
+
+/* One that has no message. */
+#define QUIETLY(call)                                                                    \
+	do {                                                                             \
+		CALL(call);                                                              \
+		if (trial.rc)                                                            \
+			assert_int_equal((call), 0);                                     \
+	} while (0)
+
+static const uint16_t some_masks[PM_MFT_BLOCK] = {1, 2, 3};
+
+static void try_mfts_new(struct world *world)
+{
+	struct pm_mfts *mfts;
+
+	RETURN(mfts, pm_mfts_new(world->plan->known));
+	note_mfts(mfts);
+	pm_mfts_free(mfts);
+}
+
+static struct pm_mfts *make_mfts(const struct world *world)
+{
+	struct pm_mfts *mfts = pm_mfts_new(world->plan->known);
+
+	assert_non_null(mfts);
+	assert_int_equal(pm_mfts_set_block(mfts, 0, 3, 0, some_masks), 0);
+	return mfts;
+}
+
+static void try_mfts_clone(struct world *world)
+{
+	struct pm_mfts *mfts = make_mfts(world), *copy;
+
+	RETURN(copy, pm_mfts_clone(mfts));
+	note_mfts(copy);
+	pm_mfts_free(copy);
+	pm_mfts_free(mfts);
+}
+
+static void try_mfts_set(struct world *world)
+{
+	struct pm_mfts *mfts = pm_mfts_new(world->plan->known);
+
+	assert_non_null(mfts);
+	QUIETLY(pm_mfts_set_block(mfts, 0, 3, 0, some_masks));
+	note_mfts(mfts);
+	pm_mfts_free(mfts);
+}
+
+static void try_mfts_forget(struct world *world)
+{
+	struct pm_mfts *mfts = make_mfts(world);
+
+	QUIETLY(pm_mfts_forget(mfts, 1, 40));
+	note_mfts(mfts);
+	pm_mfts_free(mfts);
+}
+
+static void try_mfts_move(struct world *world)
+{
+	const struct pm_fabric *known = world->plan->known;
+	struct pm_mfts *mfts = make_mfts(world), *moved;
+
+	PRINT(moved, pm_mfts_move(mfts, known, known, &moved));
+	note_mfts(moved);
+	pm_mfts_free(moved);
+	pm_mfts_free(mfts);
+}
+
+static void try_mft_delta(struct world *world)
+{
+	struct pm_mfts *mfts = make_mfts(world), *none = pm_mfts_new(world->plan->known);
+	struct pm_mft_delta delta = {0};
+
+	assert_non_null(none);
+	QUIETLY(pm_mft_delta_find(mfts, none, 0, PM_MFT_BLOCKS, NULL, &delta));
+	note(&delta.num, sizeof(delta.num));
+	pm_mft_delta_free(&delta);
+	pm_mfts_free(mfts);
+	pm_mfts_free(none);
+}
+
+static void try_mft_steps(struct world *world)
+{
+	uint32_t members[64];
+	struct pm_group group = all_hosts(world, 0xc000, members);
+	struct pm_mft_input input = {.known = world->plan->known, .end = PM_MFT_BLOCKS};
+	struct pm_mft_steps steps = {0};
+	struct pm_multicast *multicast = make_multicast(world);
+	struct pm_mfts *held, *wanted;
+
+	assert_int_equal(pm_multicast_route(multicast, &group, 1, &wanted, NULL, NULL),
+			 0);
+	held = pm_mfts_new(world->plan->known);
+	assert_non_null(held);
+	input.held = held;
+	input.wanted = wanted;
+	CALL(pm_mft_steps_find(&input, &steps));
+	if (trial.rc) {
+		assert_int_equal(steps.num, 0);
+		assert_int_equal(pm_mft_steps_find(&input, &steps), 0);
+	}
+	assert_int_not_equal(steps.num, 0);
+	note(&steps.num, sizeof(steps.num));
+	pm_mft_steps_free(&steps);
+	pm_mfts_free(held);
+	pm_mfts_free(wanted);
+	pm_multicast_free(multicast);
+}
+
 /* ---- All of them ---- */
 
 struct row {
@@ -1670,6 +1854,11 @@ static const struct row rows[] = {
 	ROW(flit_run),	    ROW(sets),
 	ROW(slow_links),    ROW(traffic),
 	ROW(calls),	    ROW(share),
+	ROW(multicast),	    ROW(mft_route),
+	ROW(mft_reroute),   ROW(mfts_new),
+	ROW(mfts_clone),    ROW(mfts_set),
+	ROW(mfts_forget),   ROW(mft_delta),
+	ROW(mft_steps),	    ROW(mfts_move),
 };
 
 /* Where it stands, for a test that fails. */

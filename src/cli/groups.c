@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "groups.h"
+#include "output.h"
+
+#include <portmajor/alloc.h>
+#include <portmajor/lexer.h>
+#include <portmajor/losses.h>
+#include <portmajor/roles.h>
+#include <portmajor/textfile.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define LONGEST 1024 /* bytes of what a line names */
+
+/* ---- Members ---- */
+
+/* Adds a port of the fabric, an end port or a switch's port 0; what has no place in the
+ * plan is no member. */
+static int add_port(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    uint16_t mlid, uint32_t port, struct cli_groups *groups)
+{
+	uint32_t place = pm_plan_place(plan, fabric, port);
+
+	if (place == PM_NONE)
+		return 0;
+	if (pm_grow(&groups->members, &groups->members_room, groups->num_members + 1,
+		    sizeof(*groups->members)))
+		return -ENOMEM;
+	groups->members[groups->num_members++] = (struct cli_member){mlid, place};
+	return 0;
+}
+
+static int add_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    uint16_t mlid, uint32_t node, struct cli_groups *groups)
+{
+	int rc = 0;
+
+	if (node < fabric->num_switches)
+		return add_port(fabric, plan, mlid, fabric->nodes[node].first_port,
+				groups);
+	pm_for_each_port(i, fabric, node)
+		if (!rc && fabric->ports[i].peer != PM_NONE)
+			rc = add_port(fabric, plan, mlid, i, groups);
+	return rc;
+}
+
+/* A thing that pm_losses_find found. A port of a switch stands for what is attached. */
+static int add_thing(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     uint16_t mlid, uint32_t thing, struct cli_groups *groups)
+{
+	const struct pm_port *port = &fabric->ports[thing];
+
+	if (!port->num)
+		return add_node(fabric, plan, mlid, port->node, groups);
+	if (port->node < fabric->num_switches)
+		thing = port->peer;
+	if (thing == PM_NONE || fabric->ports[thing].node < fabric->num_switches)
+		return -EINVAL;
+	return add_port(fabric, plan, mlid, thing, groups);
+}
+
+/* ---- Groups ---- */
+
+static int compare_members(const void *a, const void *b)
+{
+	const struct cli_member *x = a, *y = b;
+
+	if (x->mlid != y->mlid)
+		return x->mlid < y->mlid ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Makes the groups of their members. -ENOMEM. */
+static int make_groups(struct cli_groups *groups)
+{
+	if (groups->num_members)
+		qsort(groups->members, groups->num_members, sizeof(*groups->members),
+		      compare_members);
+	groups->places = pm_array(groups->num_members, sizeof(*groups->places));
+	if (!groups->places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < groups->num_members; i++) {
+		uint16_t mlid = groups->members[i].mlid;
+
+		groups->places[i] = groups->members[i].place;
+		if (!i || groups->members[i - 1].mlid != mlid) {
+			if (pm_grow(&groups->list, &groups->room, groups->num + 1,
+				    sizeof(*groups->list)))
+				return -ENOMEM;
+			groups->list[groups->num++] = (struct pm_group){
+				.mlid = mlid, .members = groups->places + i};
+		}
+		groups->list[groups->num - 1].num++;
+	}
+	return 0;
+}
+
+void cli_groups_free(struct cli_groups *groups)
+{
+	free(groups->list);
+	free(groups->members);
+	free(groups->places);
+	*groups = (struct cli_groups){0};
+}
+
+/* ---- Files ---- */
+
+/* What is left of a line, without blanks at its ends, as a string. */
+static bool copy_rest(struct pm_text line, char name[LONGEST])
+{
+	size_t length;
+
+	pm_text_skip_blanks(&line);
+	while (!pm_text_is_empty(line) &&
+	       (line.end[-1] == ' ' || line.end[-1] == '\t' || line.end[-1] == '\r'))
+		line.end--;
+	length = pm_text_length(line);
+	if (!length || length >= LONGEST)
+		return false;
+	memcpy(name, line.at, length);
+	name[length] = '\0';
+	return true;
+}
+
+static int read_line(struct pm_lexer *lexer, struct pm_text line,
+		     const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     struct cli_groups *groups)
+{
+	struct pm_ports things = {0};
+	char name[LONGEST];
+	uint64_t mlid;
+	int rc = pm_lexer_check_text(lexer, line);
+
+	pm_text_skip_blanks(&line);
+	if (rc || pm_text_is_empty(line) || pm_text_next_is(line, '#'))
+		return rc;
+	if (!pm_text_take_number(&line, 0, PM_MLID_LAST, &mlid) || mlid < PM_MLID_FIRST)
+		return pm_lexer_fail(lexer, "no MLID, 0x%x to 0x%x", PM_MLID_FIRST,
+				     PM_MLID_LAST);
+	if (!copy_rest(line, name))
+		return pm_lexer_fail(lexer, "MLID 0x%x has no member here",
+				     (unsigned int)mlid);
+	rc = pm_losses_find(fabric, plan, "member", name, &things, lexer->err);
+	for (uint32_t i = 0; i < things.num && !rc; i++)
+		rc = add_thing(fabric, plan, (uint16_t)mlid, things.list[i], groups);
+	free(things.list);
+	if (rc == -ENOMEM)
+		return rc;
+	return rc ? pm_lexer_fail(lexer, "\"%s\" is no end port and no switch", name) : 0;
+}
+
+int cli_groups_parse(const char *text, size_t length, const char *source,
+		     const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     struct cli_groups *groups, struct pm_error *err)
+{
+	struct pm_lexer lexer = pm_lexer_begin(text, length, source, -EINVAL, err);
+	struct pm_text line;
+	int rc = 0;
+
+	while (!rc && pm_lexer_next(&lexer, &line))
+		rc = read_line(&lexer, line, fabric, plan, groups);
+	return rc ? rc : make_groups(groups);
+}
+
+int cli_groups_read(const char *path, const struct pm_fabric *fabric,
+		    const struct pm_plan *plan, struct cli_groups *groups)
+{
+	struct pm_error err = {"out of memory"};
+	char *text = NULL;
+	size_t length;
+	int rc = pm_textfile_read(path, &text, &length, &err);
+
+	if (!rc)
+		rc = cli_groups_parse(text, length, pm_textfile_name(path), fabric, plan,
+				      groups, &err);
+	free(text);
+	if (rc == -ENOMEM)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
+}
+
+int cli_groups_add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			 struct cli_groups *groups)
+{
+	int rc = 0;
+
+	for (uint32_t i = fabric->num_switches; i < fabric->num_nodes && !rc; i++)
+		if (fabric->nodes[i].type == PM_CA && !pm_is_aggregation_node(fabric, i))
+			rc = add_node(fabric, plan, PM_MLID_FIRST, i, groups);
+	if (!rc)
+		rc = make_groups(groups);
+	return rc ? cli_fail(EXIT_INPUT, "out of memory") : EXIT_FINE;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Multicast groups that a subcommand is told of, or that IPoIB makes. */
+#ifndef PORTMAJOR_CLI_GROUPS_H
+#define PORTMAJOR_CLI_GROUPS_H
+
+#include <portmajor/multicast.h>
+
+/* Zeroed: none. */
+struct cli_groups {
+	struct pm_group *list; /* by MLID */
+	uint32_t num, room;
+	struct cli_member {
+		uint16_t mlid;
+		uint32_t place;
+	} * members; /* by MLID */
+	uint32_t num_members, members_room;
+	uint32_t *places; /* what the groups' members point into */
+};
+
+/*
+ * Reads groups from a file, "-" for standard input: lines `MLID WHAT`, an MLID as 0xc000
+ * and one that --lose would name: all end ports of a host, one of them, or a switch,
+ * which is its port 0. Lines of one MLID add up; empty lines and those that begin with #
+ * do not count. An exit status.
+ */
+int cli_groups_read(const char *path, const struct pm_fabric *fabric,
+		    const struct pm_plan *plan, struct cli_groups *groups);
+
+/* The same of a text in memory, for tests: -EINVAL, the message begins with
+ * "source:LINE: "; -ENOMEM. What was read is for cli_groups_free, also then. */
+int cli_groups_parse(const char *text, size_t length, const char *source,
+		     const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     struct cli_groups *groups, struct pm_error *err);
+
+/* Adds the broadcast group of IPoIB as it is made first, MLID 0xc000: all end ports of
+ * hosts. An exit status. */
+int cli_groups_add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			 struct cli_groups *groups);
+
+void cli_groups_free(struct cli_groups *groups);
+
+#endif

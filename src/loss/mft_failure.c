@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/mft_failure.h>
+
+#include <portmajor/mft_steps.h>
+#include <portmajor/pool.h>
+#include <portmajor/reach.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct failure {
+	const struct pm_plan *plan;
+	const struct pm_fabric *known;
+	uint32_t num; /* groups */
+	struct pm_pool pool;
+	struct pm_multicast *multicast;
+	struct pm_mfts *held, *wanted;
+	struct pm_group *left;	     /* [group] with the members that are left, in .. */
+	uint32_t *members;	     /* .. one array */
+	struct pm_group_tree *trees; /* [group] */
+	uint8_t *alive, *reachable;  /* [port], [switch] */
+	uint32_t *part, *queue;
+	struct pm_mft_steps steps;
+};
+
+/* The part of the fabric with the subnet manager. */
+static uint32_t find_part(struct failure *f, uint32_t sm)
+{
+	uint32_t best = 0;
+
+	pm_reach_parts(f->known, f->alive, f->part, f->queue);
+	if (sm != PM_NONE)
+		return f->part[f->known->ports[sm].node];
+	memset(f->queue, 0, f->known->num_switches * sizeof(*f->queue));
+	for (uint32_t i = 0; i < f->known->num_ports; i++)
+		if (f->known->ports[i].host && f->alive[i])
+			f->queue[f->part[f->known->ports[i].node]]++;
+	for (uint32_t sw = 1; sw < f->known->num_switches; sw++)
+		if (f->queue[sw] > f->queue[best])
+			best = sw;
+	return best;
+}
+
+/* The groups without members that have failed or cannot be reached. */
+static void keep_members(struct failure *f, const struct pm_group *groups)
+{
+	uint32_t num = 0;
+
+	for (uint32_t g = 0; g < f->num; g++) {
+		f->left[g] = groups[g];
+		f->left[g].members = f->members + num;
+		f->left[g].num = 0;
+		for (uint32_t i = 0; i < groups[g].num; i++) {
+			uint32_t member = groups[g].members[i];
+			const struct pm_port *port = &f->known->ports[member];
+
+			if (!f->reachable[port->node] || (port->num && !f->alive[member]))
+				continue;
+			f->members[num++] = member;
+			f->left[g].num++;
+		}
+	}
+}
+
+static void fail(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
+		 const struct pm_group *groups)
+{
+	uint32_t part;
+
+	pm_plan_match(f->plan, broken, f->alive);
+	part = find_part(f, sm);
+	for (uint32_t sw = 0; sw < f->known->num_switches; sw++)
+		f->reachable[sw] = f->part[sw] == part;
+	keep_members(f, groups);
+}
+
+static bool has_entries(const struct pm_mfts *mfts, uint32_t sw, uint32_t block)
+{
+	for (uint32_t p = 0; p < pm_mfts_num_positions(mfts, sw); p++) {
+		const uint16_t *masks = pm_mfts_block(mfts, sw, block, p);
+
+		for (uint32_t i = 0; i < PM_MFT_BLOCK; i++)
+			if (masks[i])
+				return true;
+	}
+	return false;
+}
+
+static uint64_t count_full_load(const struct failure *f)
+{
+	uint64_t sets = 0;
+
+	for (uint32_t sw = 0; sw < f->known->num_switches; sw++) {
+		uint32_t blocks = f->reachable[sw] ? pm_mfts_num_blocks(f->wanted) : 0;
+
+		while (blocks && !has_entries(f->wanted, sw, blocks - 1))
+			blocks--;
+		sets += (uint64_t)blocks * pm_mfts_num_positions(f->wanted, sw);
+	}
+	return sets;
+}
+
+static void report(const struct failure *f, struct pm_mft_failure *result)
+{
+	*result = (struct pm_mft_failure){
+		.blocks = f->steps.places,
+		.sets = f->steps.num,
+		.ordered = f->steps.ordered,
+		.longest = f->steps.longest,
+		.full_load = count_full_load(f),
+	};
+	for (uint32_t g = 0; g < f->num; g++) {
+		result->trees += f->trees[g].root != PM_NONE;
+		result->unserved += f->trees[g].state == PM_GROUP_UNSERVED;
+	}
+}
+
+static int allocate(struct failure *f, const struct pm_group *groups,
+		    struct pm_error *err)
+{
+	size_t members = 0;
+
+	for (uint32_t g = 0; g < f->num; g++)
+		members += groups[g].num;
+	f->left = pm_pool_array(&f->pool, f->num, sizeof(*f->left));
+	f->members = pm_pool_array(&f->pool, members, sizeof(*f->members));
+	f->trees = pm_pool_array(&f->pool, f->num, sizeof(*f->trees));
+	f->alive = pm_pool_array(&f->pool, f->known->num_ports, 1);
+	f->reachable = pm_pool_array(&f->pool, f->known->num_switches, 1);
+	f->part = pm_pool_array(&f->pool, f->known->num_switches, sizeof(uint32_t));
+	f->queue = pm_pool_array(&f->pool, f->known->num_switches, sizeof(uint32_t));
+	return pm_pool_check(&f->pool, err);
+}
+
+/* Tables before and after; broken is known to be matched. */
+static int compare(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
+		   const struct pm_group *groups, struct pm_error *err)
+{
+	struct pm_mft_input input = {
+		.known = f->known,
+		.up = f->alive,
+		.reachable = f->reachable,
+		.end = PM_MFT_BLOCKS,
+	};
+	int rc = pm_multicast_route(f->multicast, groups, f->num, &f->held, NULL, err);
+
+	if (rc)
+		return rc;
+	fail(f, broken, sm, groups);
+	pm_multicast_set_links(f->multicast, f->alive);
+	rc = pm_multicast_route(f->multicast, f->left, f->num, &f->wanted, f->trees, err);
+	if (rc)
+		return rc;
+	input.held = f->held;
+	input.wanted = f->wanted;
+	return pm_mft_steps_find(&input, &f->steps) ? pm_error_no_memory(err) : 0;
+}
+
+int pm_mft_failure_find(const struct pm_plan *plan, const struct pm_fabric *broken,
+			uint32_t sm, const struct pm_group *groups, uint32_t num,
+			struct pm_mft_failure *result, struct pm_error *err)
+{
+	const struct pm_multicast_config config = {0};
+	struct failure f = {.plan = plan, .known = plan->known, .num = num};
+	int rc = allocate(&f, groups, err);
+
+	if (!rc)
+		rc = pm_multicast_new(plan, &config, &f.multicast, err);
+	if (!rc)
+		rc = compare(&f, broken, sm, groups, err);
+	if (!rc)
+		report(&f, result);
+	pm_mft_steps_free(&f.steps);
+	pm_mfts_free(f.held);
+	pm_mfts_free(f.wanted);
+	pm_multicast_free(f.multicast);
+	pm_pool_free(&f.pool);
+	return rc;
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The tree of one group. Its sites are the switches with members. The root is the lowest
+ * switch of the plane that reaches all of them going down; from each site a walk goes up
+ * until it meets the tree. A walk takes an uplink only to a switch that the root reaches,
+ * so it comes to the root; each switch has one uplink per root, so walks that meet stay
+ * together, and nothing is a loop.
+ *
+ * Which uplink: the one by which the plane's links, all being usable, lead to the top
+ * switch that the MLID prefers (home). If that does not lead to the root now, a parallel
+ * one, and of all that do one in the same 16-port position if there is any: then the
+ * switch changes one block, not two.
+ */
+#include "parts.h"
+
+/* ---- Sites ---- */
+
+static void add_site(struct pm_multicast *m, uint32_t sw)
+{
+	if (m->site_stamp[sw] != m->site_now) {
+		m->site_stamp[sw] = m->site_now;
+		m->site_members[sw] = 0;
+		m->sites[m->num_sites++] = sw;
+	}
+	m->site_members[sw]++;
+}
+
+/* Finds the sites; how many members there are, each counted once. */
+static uint32_t find_sites(struct pm_multicast *m, const struct pm_group *group)
+{
+	uint32_t num = 0;
+
+	m->site_now++;
+	m->num_sites = 0;
+	for (uint32_t i = 0; i < group->num; i++) {
+		uint32_t port = group->members[i];
+
+		if (m->member_stamp[port] == m->site_now)
+			continue;
+		m->member_stamp[port] = m->site_now;
+		add_site(m, m->known->ports[port].node);
+		num++;
+	}
+	return num;
+}
+
+static bool is_capable(const struct view *view, uint32_t sw)
+{
+	return pm_bits_test(view->capable, sw);
+}
+
+/* The part of the fabric with the most members, of equal ones the first; PM_NONE without
+ * a site that can take part. */
+static uint32_t find_main_part(struct pm_multicast *m, const struct view *view)
+{
+	uint32_t most = PM_NONE, members = 0;
+
+	for (uint32_t i = 0; i < m->num_sites; i++)
+		m->part_members[view->part[m->sites[i]]] = 0;
+	for (uint32_t i = 0; i < m->num_sites; i++) {
+		uint32_t sw = m->sites[i], part = view->part[sw];
+
+		if (is_capable(view, sw))
+			m->part_members[part] += m->site_members[sw];
+	}
+	for (uint32_t i = 0; i < m->num_sites; i++) {
+		uint32_t part = view->part[m->sites[i]], here = m->part_members[part];
+
+		if (here > members || (here && here == members && part < most)) {
+			most = part;
+			members = here;
+		}
+	}
+	return most;
+}
+
+/* Leaves out the sites that cannot take part; how many members these have. */
+static uint32_t exclude_sites(struct pm_multicast *m, const struct view *view)
+{
+	uint32_t part = find_main_part(m, view), num = 0, excluded = 0;
+
+	for (uint32_t i = 0; i < m->num_sites; i++) {
+		uint32_t sw = m->sites[i];
+
+		if (is_capable(view, sw) && view->part[sw] == part) {
+			m->sites[num++] = sw;
+		} else {
+			excluded += m->site_members[sw];
+			m->site_stamp[sw] = 0;
+		}
+	}
+	m->num_sites = num;
+	return excluded;
+}
+
+/* ---- Root ---- */
+
+static bool reaches_all(const struct pm_multicast *m, const struct view *view,
+			uint32_t sw)
+{
+	const uint64_t *down = pm_reach_down(&view->reach, sw);
+
+	for (uint32_t i = 0; i < m->num_sites; i++)
+		if (!pm_bits_test(down, m->sites[i]))
+			return false;
+	return true; /* so a switch without room, which has no link, is no root of two */
+}
+
+/* Whether the top switch that the subject prefers reaches it, or is it, with all links.
+ */
+static bool is_below_top(const struct pm_multicast *m, const struct subject *subject,
+			 uint32_t sw)
+{
+	return subject->top != PM_NONE &&
+	       pm_bits_test(pm_reach_down(&m->whole, subject->top), sw);
+}
+
+/* Of switches of one level, one that reaches all; below the preferred top if there is
+ * one. */
+static uint32_t find_in_level(const struct pm_multicast *m, const struct subject *subject,
+			      const uint32_t *switches, uint32_t num)
+{
+	uint32_t found = PM_NONE;
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t sw = switches[(i + subject->key) % num];
+
+		if (!reaches_all(m, subject->view, sw))
+			continue;
+		if (is_below_top(m, subject, sw))
+			return sw;
+		if (found == PM_NONE)
+			found = sw;
+	}
+	return found;
+}
+
+/* The lowest switch of a list sorted by level that reaches all, or PM_NONE. */
+static uint32_t find_lowest(const struct pm_multicast *m, const struct subject *subject,
+			    const uint32_t *switches, uint32_t num)
+{
+	uint32_t found = PM_NONE;
+
+	for (uint32_t i = 0, end; i < num && found == PM_NONE; i = end) {
+		for (end = i + 1; end < num && m->tree->level[switches[end]] ==
+						       m->tree->level[switches[i]];)
+			end++;
+		found = find_in_level(m, subject, switches + i, end - i);
+	}
+	return found;
+}
+
+static void set_plane(const struct pm_multicast *m, struct subject *subject,
+		      uint32_t plane)
+{
+	subject->plane = plane;
+	subject->top = plane == PM_NONE ? PM_NONE : planes_top(m, plane, subject->key);
+}
+
+static void find_root(struct pm_multicast *m, struct subject *subject,
+		      struct pm_group_tree *tree)
+{
+	for (uint32_t i = 0; i < m->num_planes; i++) {
+		uint32_t plane = m->order[i], first = m->first_native[plane];
+
+		set_plane(m, subject, plane);
+		tree->root = find_lowest(m, subject, m->natives + first,
+					 m->first_native[plane + 1] - first);
+		if (tree->root == PM_NONE)
+			continue;
+		tree->plane = plane;
+		tree->state = PM_GROUP_PLANE;
+		return;
+	}
+	set_plane(m, subject, m->num_planes ? m->order[0] : PM_NONE);
+	tree->root = find_lowest(m, subject, m->whole.by_level, m->whole.num_by_level);
+	tree->state = tree->root == PM_NONE ? PM_GROUP_UNSERVED : PM_GROUP_ROOT;
+}
+
+/* ---- Uplinks ---- */
+
+static uint32_t num_tops(const struct pm_multicast *m, uint32_t plane)
+{
+	return m->first_top[plane + 1] - m->first_top[plane];
+}
+
+/* Of the up ports that lead below the preferred top, or of all if none does, the one
+ * whose number is `number` modulo how many these are. */
+static uint32_t pick_up(const struct pm_multicast *m, const struct subject *subject,
+			uint32_t sw, uint32_t number)
+{
+	uint32_t first = m->first_up[sw], end = m->first_up[sw + 1], count = 0;
+
+	for (uint32_t i = first; i < end; i++)
+		count += is_below_top(m, subject, m->tree->far[m->ups[i]]);
+	if (!count)
+		return first + number % (end - first);
+	number %= count;
+	for (uint32_t i = first; i < end; i++)
+		if (is_below_top(m, subject, m->tree->far[m->ups[i]]) && !number--)
+			return i;
+	return first; /* not reached */
+}
+
+/* Where a switch's uplink is with all links usable, as an index into ups[]. */
+static uint32_t find_home(const struct pm_multicast *m, const struct subject *subject,
+			  uint32_t sw)
+{
+	uint32_t number = subject->key;
+
+	if (subject->plane == PM_NONE)
+		return pick_up(m, subject, sw, number);
+	if (m->tree->level[sw] == m->tree->leaf_level)
+		for (uint32_t i = m->first_up[sw]; i < m->first_up[sw + 1]; i++)
+			if (m->tree->plane[m->ups[i]] == subject->plane)
+				return i;
+	if (num_tops(m, subject->plane))
+		number /= num_tops(m, subject->plane);
+	return pick_up(m, subject, sw, number);
+}
+
+/* Whether an up port leads to the root now. */
+static bool leads_up(const struct pm_multicast *m, const struct subject *subject,
+		     uint32_t root, uint32_t port)
+{
+	uint32_t far = m->tree->far[port];
+
+	return subject->view->alive[port] &&
+	       pm_bits_test(pm_reach_down(&subject->view->reach, root), far);
+}
+
+/* How good a port is in place of another one of the same switch; 0 is best. */
+static unsigned int compare_ports(const struct pm_multicast *m, uint32_t home,
+				  uint32_t port)
+{
+	const struct pm_port *ports = m->known->ports;
+	bool parallel = m->tree->far[home] == m->tree->far[port];
+	bool same_block =
+		ports[home].num / PM_MFT_POSITION == ports[port].num / PM_MFT_POSITION;
+
+	return (parallel ? 0u : 2u) + (same_block ? 0u : 1u);
+}
+
+/* The port that a switch, which the root reaches, has its uplink at. */
+static uint32_t find_up(const struct pm_multicast *m, const struct subject *subject,
+			uint32_t root, uint32_t sw)
+{
+	uint32_t first = m->first_up[sw], num = m->first_up[sw + 1] - first;
+	uint32_t home = find_home(m, subject, sw), found = PM_NONE;
+	unsigned int best = UINT32_MAX;
+
+	if (leads_up(m, subject, root, m->ups[home]))
+		return m->ups[home];
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t at = (home - first + 1 + subject->key + i) % num;
+		uint32_t port = m->ups[first + at];
+		unsigned int rank = compare_ports(m, m->ups[home], port);
+
+		if (rank < best && leads_up(m, subject, root, port)) {
+			best = rank;
+			found = port;
+		}
+	}
+	return found;
+}
+
+/* ---- The tree ---- */
+
+static bool enter(struct growing *growing, uint32_t sw)
+{
+	if (growing->stamp[sw] == growing->now)
+		return false;
+	growing->stamp[sw] = growing->now;
+	growing->list[growing->num++] = sw;
+	growing->up[sw] = PM_NONE;
+	growing->children[sw] = 0;
+	return true;
+}
+
+static void plant(struct growing *growing, uint32_t root)
+{
+	growing->now++;
+	growing->num = 0;
+	growing->root = root;
+	enter(growing, root);
+}
+
+static void walk_up(struct pm_multicast *m, const struct subject *subject, uint32_t sw)
+{
+	struct growing *growing = &m->growing;
+
+	while (enter(growing, sw)) {
+		uint32_t port = find_up(m, subject, growing->root, sw);
+
+		growing->up[sw] = port;
+		sw = m->tree->far[port];
+	}
+}
+
+static void count_children(struct pm_multicast *m)
+{
+	struct growing *growing = &m->growing;
+
+	for (uint32_t i = 0; i < growing->num; i++) {
+		uint32_t sw = growing->list[i], port = growing->up[sw];
+
+		if (port == PM_NONE)
+			continue;
+		growing->children[m->tree->far[port]]++;
+		growing->child[m->tree->far[port]] = sw;
+	}
+}
+
+/* Cuts a root off that joins nothing. */
+static void trim_root(struct pm_multicast *m)
+{
+	struct growing *growing = &m->growing;
+
+	count_children(m);
+	while (growing->children[growing->root] == 1 &&
+	       m->site_stamp[growing->root] != m->site_now) {
+		uint32_t child = growing->child[growing->root];
+
+		growing->stamp[growing->root] = 0;
+		growing->up[child] = PM_NONE;
+		growing->root = child;
+	}
+}
+
+static void grow(struct pm_multicast *m, struct subject *subject,
+		 struct pm_group_tree *tree)
+{
+	plant(&m->growing, tree->root);
+	for (uint32_t i = 0; i < m->num_sites; i++)
+		walk_up(m, subject, m->sites[i]);
+	trim_root(m);
+	tree->root = m->growing.root;
+}
+
+static const struct view *find_view(const struct pm_multicast *m, uint32_t index)
+{
+	const struct view *view = m->views;
+
+	while (index >= view->end)
+		view++;
+	return view;
+}
+
+void trees_make(struct pm_multicast *m, const struct pm_group *group,
+		struct pm_group_tree *tree)
+{
+	uint32_t index = group->mlid - (uint32_t)PM_MLID_FIRST, members;
+	struct subject subject = {.view = find_view(m, index), .index = index};
+	bool large;
+
+	*tree = (struct pm_group_tree){.root = PM_NONE, .plane = PM_NONE};
+	members = find_sites(m, group);
+	if (members < 2)
+		return;
+	large = m->num_sites > m->large;
+	tree->excluded = exclude_sites(m, subject.view);
+	if (members - tree->excluded < 2)
+		return;
+	if (m->num_sites == 1) {
+		tree->state = PM_GROUP_LOCAL;
+		tree->root = m->sites[0];
+		plant(&m->growing, tree->root);
+		return;
+	}
+	subject.key = index + (m->num_wide ? index / m->num_wide : 0);
+	planes_set_order(m, index, large);
+	find_root(m, &subject, tree);
+	if (tree->root != PM_NONE)
+		grow(m, &subject, tree);
+}
