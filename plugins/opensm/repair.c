@@ -86,7 +86,7 @@ struct repair *repair_start(void)
 	struct repair *repair = calloc(1, sizeof(*repair));
 
 	if (repair)
-		repair->lids = calloc(2 * REPORTS, sizeof(*repair->lids));
+		repair->lids = calloc(2 * (size_t)REPORTS, sizeof(*repair->lids));
 	if (!repair || !repair->lids) {
 		free(repair);
 		return NULL;
@@ -590,7 +590,7 @@ static int list_tables(struct work *work)
 /* -ENOMEM: nothing is to be sent. */
 static int make_marks(struct work *work, uint32_t num)
 {
-	work->unset = calloc(2u * num, 1);
+	work->unset = calloc(2 * (size_t)num, 1);
 	if (!work->unset || deal_turns(work, num)) {
 		work->gave_up = "out of memory";
 		return -ENOMEM;
