@@ -15,7 +15,7 @@
  * So a tree is a function of the plan, the usable links and the group's own members,
  * never of history, of other groups or of the order of joins: a member that joins or
  * leaves changes its leaf's entry and what joins its leaf to the tree, and a failure
- *moves a tree only if the tree goes through what failed.
+ * moves a tree only if the tree goes through what failed.
  *
  * A group with members at more than `large` switches has an order of its own, so that a
  * block of such groups does not put 32 trees on the same links; docs/design.md has the

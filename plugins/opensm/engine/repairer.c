@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define TRANSITION_MS 2000 /* that a routing run waits for the end of a transition */
+#define FINISH_MS 3000	   /* that a discovery waits for a repair under way */
 #define RETRY_MS 50	   /* after which the rest is tried again, and twice that, .. */
 #define RETRIES 6	   /* .. so often */
 
@@ -60,6 +61,7 @@ struct repairer {
 	bool unmeasured;
 	uint32_t retries, traps_left; /* by a repair that gave up */
 	double retry_ms;	      /* 0: nothing is to be tried again */
+	double rebalance_ms;	      /* 0: tables are not being rebalanced */
 };
 
 static void lock(struct repairer *r)
@@ -168,6 +170,7 @@ static void take_over(struct repairer *r)
 	view->detours = next->detours;
 	view->current = false;
 	r->adopted = r->unmeasured = next->adopted;
+	r->rebalance_ms = 0;
 	pm_drains_free(&view->drains);
 	pm_flaps_free(view->flaps);
 	view->drains = next->drains;
@@ -447,7 +450,8 @@ static bool move_once(struct repairer *r)
 	const struct transition_subject subject = {&r->sender, &r->view, is_interrupted,
 						   r};
 
-	if (is_halted(r) ||
+	/* Traps that wait for another try interrupt it at once. */
+	if (is_halted(r) || repairer_has_traps(r) ||
 	    (r->transition.stage == TRANSITION_NONE && !begin_transition(r)))
 		return false;
 	if (transition_run(&r->transition, &subject))
@@ -503,7 +507,8 @@ static bool rebalance(struct repairer *r)
 	double next_ms;
 	bool goes_on;
 
-	if (is_halted(r) || !may_move(r) || (!r->adopted && !r->balance.active))
+	if (is_halted(r) || !may_move(r) || repairer_has_traps(r) ||
+	    (!r->adopted && !r->balance.active))
 		return false;
 	if (!r->balance.active)
 		look_at_balance(r);
@@ -512,8 +517,7 @@ static bool rebalance(struct repairer *r)
 	goes_on = balance_run(&r->balance, &subject, &next_ms);
 	lock(r);
 	r->balanced |= !goes_on && !r->balance.now.blocks_off;
-	if (goes_on)
-		r->retry_ms = next_ms;
+	r->rebalance_ms = goes_on ? next_ms : 0;
 	unlock(r);
 	r->config.tell_balance(r->config.context, &r->balance);
 	return goes_on && next_ms <= wait_clock_ms();
@@ -570,20 +574,29 @@ static void release(struct repairer *r)
 	unlock(r);
 }
 
+/* The sooner of two moments, of which 0 is none; DBL_MAX: none. */
+static double sooner(double a, double b)
+{
+	if (a <= 0 || b <= 0)
+		return a + b > 0 ? a + b : DBL_MAX;
+	return a < b ? a : b;
+}
+
 /* Whoever has it at present has a round made afterwards. */
 static double make_round(void *context, bool last)
 {
 	struct repairer *r = context;
-	double next = 0;
+	double next;
 
 	if (last || !try_acquire(r))
 		return DBL_MAX;
 	work(r);
 	lock(r);
-	next = r->retry_ms;
+	next = sooner(r->retry_ms, r->rebalance_ms);
 	unlock(r);
 	release(r);
-	return next > 0 ? next : DBL_MAX;
+	/* What is due and could not be done now is looked at again later. */
+	return next > wait_clock_ms() ? next : wait_clock_ms() + RETRY_MS;
 }
 
 void repairer_wake(struct repairer *r)
@@ -814,14 +827,14 @@ static bool is_elsewhere(struct repairer *r, double until_ms)
 
 void repairer_finish(struct repairer *r, uint32_t wait_ms)
 {
-	double until_ms;
+	double start = wait_clock_ms();
 
 	lock(r);
 	wait_ms = r->served ? 0 : wait_ms;
 	unlock(r);
-	until_ms = wait_clock_ms() + wait_ms;
 	while (!try_acquire(r))
-		if (is_elsewhere(r, until_ms) || osm_exit_flag)
+		if (is_elsewhere(r, start + wait_ms) || osm_exit_flag ||
+		    wait_clock_ms() > start + FINISH_MS)
 			return;
 	lock(r);
 	take_over(r);
