@@ -5,8 +5,8 @@
  * over here:
  *
  *   HEAVY_SWEEP_START    before discovery, no lock held: waits for the repair of what
- *                        traps have told of by then, 20 ms for the first trap if none has
- *                        come since SUBNET_UP; what was found failed is merged
+ *                        traps have told of by then, 20 ms for the first trap if none was
+ *                        dealt with since SUBNET_UP; what was found failed is merged
  *   HEAVY_SWEEP_DONE     discovery is over, no lock held: what was found failed meanwhile
  *                        is merged, and traps that came before that discovery began are
  *                        dropped; drains are taken as the repairer has them, after the
