@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The plugin: its rooms, who comes into them on which thread, and under which lock.
+ * The plugin: its modules, its threads, and what they share under which lock.
  *
  *     plugin.c    loads and unloads, hands OpenSM's events on
  *     sweep.c     the moments of a sweep: what is done when
  *     routing.c   from a fabric to tables
  *     tell.c      what the log says of it
+ *       state     what the world is told                  on the writer's thread
+ *       engine/   changes tables in any phase of a sweep
+ *         repairer    repairs, drains, rebalancing        a thread of its own
+ *         transition  goes over to other links in use     sends
+ *         balance     goes over to the plan's tables      sends
+ *         phase.h     what OpenSM is doing
  *       planning  the plan in force                       no OpenSM
  *       view      seen, held back, unfit: to tables       no OpenSM
- *       beside    repairs while OpenSM sweeps             a thread of its own
- *       repair    finds and mends losses                  asks
- *       move      goes over to other cables               asks
- *       ahead     sends what needs an order               asks
+ *       repair    finds and repairs failures              asks, sends
+ *       ahead     sends what needs an order               sends
  *       recover   reads tables back                       asks
+ *       osm/      OpenSM's structures
+ *         lft_set     what one LFT Set of ours obeys
  *       ask       SMPs of our own, as many as the wire takes
  *       shadow    what would be sent in shadow mode
  *       glance    what OpenSM has: is it what it was?
  *       snapshot, lids, tables    OpenSM's structures, by value
- *       state     what the world is told                  on the writer's thread
- *       activity  phases, repairs by phase, balance        no OpenSM
  *       alarm     asks for a run when a hold ends         a thread of its own
  *       watch     the files that operators write          a thread of its own
  *       holds     flapping links: what the operator is told, and may clear
  *       store     plans and holds on disk                 on the writer's thread
- *       candidates  plans on disk that may be this fabric's    no OpenSM
+ *       io/       what is read and told
+ *         candidates  plans on disk that may be this fabric's    no OpenSM
+ *         activity    phases, repairs by phase, balance          no OpenSM
  *       worker    a thread that may wait for files
  *       wait, say a clock and conditions; lines in the log
  *
- * Each includes only what stands below it; the four on top share struct plugin.
+ * The four on top share struct plugin, which nothing below them knows.
  *
  * Threads:
  *
@@ -35,74 +41,99 @@
  *                 deletes it when all threads of OpenSM that call us have ended
  *   sweeper       OpenSM's: the engine's callback and all events but traps
  *   dispatcher    OpenSM's, one for each processor: answers to SMPs, and traps
- *   writer      ours: reads plans and holds, and writes all files, for store and state
- *   watch's     ours: looks at the files that operators write
- *   alarm's     ours
- *   beside's    ours: repairs while OpenSM sweeps
+ *   repairer      ours: repairs what traps tell of, follows drains, rebalances
+ *   writer        ours: reads plans and holds, and writes all files, for store and state
+ *   watch's       ours: looks at the files that operators write
+ *   alarm's       ours
  *
- * Nothing of ours on OpenSM's threads touches a file, but OpenSM's log, and main the
- * configuration when the plugin is loaded. The sweeper waits for what the others read or
- * write in three places, within bounds (sweep.c): for files to be read, when the first
- * discovery is over (5 s) or the first after standby (2 s); and with LIDs of a plan that
- * is new, for it to be on disk (2 s). Repairs never wait.
+ * Nothing of ours on OpenSM's threads or the repairer's touches a file, but OpenSM's log,
+ * and main the configuration when the plugin is loaded. The sweeper waits for files in
+ * three places, within bounds (sweep.c): for them to be read, when the first discovery
+ * is over (5 s) or the first after standby (2 s); and with LIDs of a plan that is new,
+ * for it to be on disk (2 s). It waits for the repairer in three: before a discovery,
+ * for the repair of what traps have told of by then; after it, for the end of a
+ * transition (2 s); and before it sends anything itself, until nothing of ours is out.
+ * Repairs wait for no file.
  *
- * Who touches what, where that is not the sweeper alone (and main, before and after):
+ * All SMPs of ours are sent by whoever has acquired the repairer (busy): its thread, or
+ * the sweeper before a discovery, for blocks before a routing run, and to read tables
+ * back. In the table that is "sender".
+ *
+ * What threads share; what is not here is the sweeper's alone (and main's, before and
+ * after):
  *
  *   datum                       written by            read by               lock
- *   ask: slots' done, outcome,  dispatcher, who asks  who asks (6)          ask's
+ *   ask: slots' done, outcome,  dispatcher, sender    sender                ask's
  *     data
- *   ask: slots' index, out;     who asks (6)          who asks, dispatcher  ask's (1)
+ *   ask: slots' index, out;     sender                sender, dispatcher    ask's (1)
  *     out, batch
- *   repair: lids, num_lids,     who reports a trap,   who asks (6)          repair's
- *     first_trap, last_trap     who asks
- *   beside: open, busy, lost,   sweeper, beside's     sweeper, beside's     beside's
- *     done
- *   beside: halted              sweeper               beside's              none (7)
- *   beside: view, seen          sweeper, beside's     sweeper, beside's     none (6)
- *   plan that is lent           sweeper, before       sweeper, beside's     none
- *   state: document             sweeper, writer       writer                state's
+ *   ask: slots' disowned        sweeper               dispatcher            ask's
+ *   repair: lids, num_lids,     who reports a trap,   sender, sweeper       repair's
+ *     first_trap .. dropped     sender, sweeper
+ *   repair: taken .. number     sender                sender                none
+ *   repairer: validity ..       sweeper, sender       sweeper, sender       repairer's
+ *     balanced
+ *   repairer: halted, phase     sweeper, sender       sweeper, sender       none (6)
+ *   repairer: view ..           sender                sender                none
+ *     traps_left
+ *   lft_sender: routing         sweeper               sender                none (6)
+ *   balance: planned (7)        sender                sender, sweeper       repairer's
+ *   balance: released           sender                sender, sweeper       none (6)
+ *   balance: the others         sender                sender                none
+ *   plan                        sweeper, before it    any with a reference  none
+ *                               is shared
+ *   plugin: rebalancing         sender                sender                none (6)
+ *   state: document             sweeper, sender,      writer                state's
+ *                               watch's, writer
  *   activity                    whoever notes it      writer                activity's
- *   state: what is in it        whoever has it: nothing is kept of what is handed over
  *   state: known .. told        writer                writer                none
  *   store: all below its lock   sweeper, writer       any                   store's
  *   store: lock (of the folder) writer                writer                none
- *   watch: all below its lock   sweeper, watch's      sweeper, watch's      watch's
+ *   watch: all below its lock   sweeper, sender,      sweeper, sender,      watch's
+ *                               watch's               watch's
  *   watch: stamps, what it told watch's               watch's               none
  *   worker: poked .. ended      any                   its thread, main      worker's
  *   worker: left                main                  its thread            its opensm
  *   alarm: due                  sweeper, alarm's      alarm's               alarm's
  *   leaving of alarm            main                  alarm's               alarm's
- *   plugin: repair, writer,     main                  any                   none (2)
- *     watch, store, state; ask,
- *     alarm, watch: osm, paths;
+ *   plugin: repair, repairer,   main                  any                   none (2)
+ *     writer, watch, store,
+ *     state; ask, alarm, watch,
+ *     repairer: osm, paths;
  *     store: log, cache
  *
  *   of OpenSM
- *   nodes, ports, switches,     dispatcher, sweeper   sweeper               osm->lock (3)
- *     lft, guid2lid
- *   subn.opt, engines           main, sweeper         sweeper               none
- *   subn.sm_state               dispatcher, sweeper   sweeper, writer       none (4)
- *   subn.force_reroute          alarm's, sweeper      sweeper               none (5)
- *   subn.force_heavy_sweep      watch's, sweeper      sweeper               none (5)
+ *   nodes, ports, switches,     dispatcher, sweeper   sweeper, sender       osm->lock (3)
+ *     guid2lid
+ *   lft, new_lft of a switch    dispatcher, sweeper,  sweeper, sender       osm->lock
+ *                               sender
+ *   vl15: queues                OpenSM's, sender      OpenSM's, sender      their own
+ *   subn.opt, engines           main, sweeper         sweeper, sender       none
+ *   subn.sm_state               dispatcher, sweeper   sweeper, sender,      none (4)
+ *                                                     writer
+ *   subn.force_reroute          alarm's, sender,      sweeper               none (5)
+ *                               sweeper
+ *   subn.force_heavy_sweep      dispatcher, watch's,  sweeper               none (5)
+ *                               sender, sweeper
  *   osm_exit_flag               signal handlers       any                   none (4)
  *   log                         any                   any                   its own
  *
- *   (1) who asks reads batch, which nobody else writes, without
+ *   (1) the sender reads batch, which nobody else writes, without
  *   (2) set by main before anything is reported, and never changed
  *   (3) what nobody else writes after discovery (sm_port_guid, max_ucast_lid_ho), the
  *       sweeper reads without
  *   (4) a word or less, read as OpenSM reads it
  *   (5) written before the signal that has the sweeper look, as OpenSM itself does
- *   (6) beside's thread while the gate is open and it is busy, else the sweeper, which
- *       shuts the gate and waits until it is not, with beside's lock
- *   (7) atomic
+ *   (6) atomic
+ *   (7) the sender reads it without
  *
  * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
  * held together. None is held while a file is touched, but a worker's `opensm` while
  * OpenSM's log is, which main alone waits for; it stands around what our threads do with
  * OpenSM's memory, and a thread that hangs when OpenSM ends never passes it again. With
  * alarm's or that held the sweeper is signalled, under a lock of OpenSM's below which no
- * other is taken. With osm->lock held nothing waits, and no file is touched but OpenSM's
+ * other is taken. With osm->lock held nothing waits for an answer, a file or the end of
+ * what another thread does, only for locks of ours, and no file is touched but OpenSM's
  * log.
  * tests/integration/test_threads.py looks for races.
  */

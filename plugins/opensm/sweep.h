@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One sweep, all of it on OpenSM's sweeper thread; beside it the gate of beside.h is open
- * or shut:
+ * One sweep, all of it on OpenSM's sweeper thread. Beside it the repairer works
+ * (engine/repairer.h), in any phase (engine/phase.h), on a view of its own that is handed
+ * over here:
  *
- *   HEAVY_SWEEP_START    before discovery, no lock held: losses that traps have told of
- *                        are found, tables computed, blocks sent; then the same
- *                        for what was drained or undrained; the gate opens
- *   HEAVY_SWEEP_DONE     discovery is over, no lock held: the gate shuts, what was found
- *                        lost meanwhile is merged; the fabric is copied, the plan
- *                        made or grown, tables computed for the LIDs to be, and, with the
- *                        lock held, LIDs given to OpenSM's LID manager
- *   engine callback      osm->lock held by OpenSM: what the tables were made for is
- *                        compared with what there is, and they are written to new_lft;
- *                        computed anew only where something differs
- *   UCAST_ROUTING_DONE   all LFT blocks are answered: what was acknowledged is counted,
- *                        the run logged in one line, a changed plan saved, the state
- *                        published; the gate opens
- *   SUBNET_UP            the gate shuts: the next trap has a sweep begin at once
+ *   HEAVY_SWEEP_START    before discovery, no lock held: waits for the repair of what
+ *                        traps have told of by then, 20 ms for the first trap if none was
+ *                        dealt with since SUBNET_UP; what was found failed is merged
+ *   HEAVY_SWEEP_DONE     discovery is over, no lock held: what was found failed meanwhile
+ *                        is merged, and traps that came before that discovery began are
+ *                        dropped; drains are taken as the repairer has them, after the
+ *                        end of a transition, and none begins from here on; the fabric
+ *                        is copied, the plan made or grown, tables computed for the LIDs
+ *                        to be, and, with the lock held, LIDs given to OpenSM's LID
+ *                        manager; blocks that need an order are sent (ahead.h): then the
+ *                        repairer is halted
+ *   engine callback      osm->lock held by OpenSM: the repairer is halted, what was
+ *                        found failed since is merged; what the tables were made for is
+ *                        compared with what there is, and computed anew only where
+ *                        something differs; the view is handed over to the repairer, and
+ *                        the tables are written to new_lft, without the blocks that Sets
+ *                        of ours are out for, or, where a failure was merged, without any
+ *                        but those of whole tables: the repairer sends these
+ *   UCAST_ROUTING_DONE   all LFT blocks of OpenSM's are answered: the view is handed over
+ *                        if it was not; what was acknowledged is counted, the run logged
+ *                        in one line, a changed plan saved, the state published
+ *   SUBNET_UP            the sweep is over
  *
- * What is found lost beside a sweep stays lost, for that sweep and those after it, until
- * one began its discovery, at HEAVY_SWEEP_START, after it was found (view.h: lost): the
- * discovery under way may have seen it before. OpenSM may begin that anew without an
- * event, so nothing is concluded from when it ended. If a discovery sees such a cable up,
- * another one is asked for, which tells.
+ * What a repair has found failed stays failed, for that sweep and those after it, until a
+ * discovery began, at HEAVY_SWEEP_START, after it was found (view.h: lost): the one under
+ * way may have seen it before. OpenSM may begin that anew without an event, so nothing is
+ * concluded from when it ended. If a discovery sees such a link up, another one is asked
+ * for, which tells.
  *
  * A failure anywhere leaves OpenSM's forwarding tables as they are; the callback then
- * returns -1 and OpenSM goes on to its next engine. LIDs that the LID manager has been
- * given by then stay.
+ * returns -1, the repairer's view is void, and OpenSM goes on to its next engine. LIDs
+ * that the LID manager has been given by then stay.
  *
  * Behind another engine in routing_engine nothing is done until OpenSM asks; LIDs stay
  * what OpenSM makes them.
