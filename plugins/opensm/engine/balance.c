@@ -30,12 +30,10 @@ void balance_forget(struct balance *balance)
 	*balance = (struct balance){.planned = NULL};
 }
 
-static int make_room(struct balance *balance, const struct view *view)
+int balance_make(struct balance *balance, const struct view *view)
 {
 	size_t blocks = (size_t)view->plan->known->num_switches * count_blocks(view);
 
-	if (balance->planned)
-		return 0;
 	balance->released = calloc(blocks + 1u, sizeof(*balance->released));
 	if (!balance->released || pm_routes_make(view->plan, &balance->planned, NULL)) {
 		balance_forget(balance);
@@ -61,17 +59,14 @@ static void measure_switch(struct balance *balance, const struct view *view, uin
 	balance->now.switches_off += balance->now.blocks_off != before;
 }
 
-int balance_measure(struct balance *balance, const struct view *view)
+void balance_measure(struct balance *balance, const struct view *view)
 {
-	if (make_room(balance, view))
-		return -ENOMEM;
 	pm_routes_update(balance->planned, view->alive, &view->detours);
 	balance->now = (struct state_balance){.rebalancing = balance->active};
 	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
 		measure_switch(balance, view, sw);
 	if (balance->active)
 		balance->now.blocks_left = balance->now.blocks_off;
-	return 0;
 }
 
 void balance_begin(struct balance *balance, uint32_t rate)
@@ -253,8 +248,8 @@ bool balance_run(struct balance *balance, const struct balance_subject *subject,
 		goes_on = run_round(round, most < ROUND ? most : ROUND);
 	}
 	free(round);
-	balance->active = goes_on && !balance_measure(balance, subject->view) &&
-			  balance->now.blocks_off;
+	balance_measure(balance, subject->view);
+	balance->active = goes_on && balance->now.blocks_off;
 	balance->now.rebalancing = balance->active;
 	if (goes_on && !balance->active && !balance->now.blocks_off)
 		finish(balance, subject->view);

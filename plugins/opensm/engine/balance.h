@@ -36,11 +36,14 @@ struct balance_subject {
 	void *context;
 };
 
+/* Makes the plan's tables for a balance that has none. -ENOMEM. Costs pm_routes_make. */
+int balance_make(struct balance *balance, const struct view *view);
+
 /*
- * Finds how far the view's tables are off the plan's, into balance->now. -ENOMEM. O(size
- * of the tables); the first time for a plan, what making its tables costs.
+ * Finds how far the view's tables are off the plan's, into balance->now; after
+ * balance_make. O(size of the tables).
  */
-int balance_measure(struct balance *balance, const struct view *view);
+void balance_measure(struct balance *balance, const struct view *view);
 
 /* Begins to rebalance, after balance_measure, at so many blocks per second, above 0. */
 void balance_begin(struct balance *balance, uint32_t rate);

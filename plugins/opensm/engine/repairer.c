@@ -14,6 +14,7 @@
 #define FINISH_MS 3000	   /* that a discovery waits for a repair under way */
 #define RETRY_MS 50	   /* after which the rest is tried again, and twice that, .. */
 #define RETRIES 6	   /* .. so often */
+#define REST_MS 60000	   /* after rebalancing that met a silent switch */
 
 enum validity { VOID, VALID, HALTED };
 
@@ -59,6 +60,8 @@ struct repairer {
 	bool adopted;	/* its tables were found in the switches, .. */
 	bool has_grown; /* .. when parts were away that have come since */
 	bool unmeasured;
+	uint32_t resumed_rate; /* of rebalancing that another plan interrupted, or 0 */
+	double rest_ms;	       /* no rebalancing by itself before, as it failed */
 	uint32_t retries, traps_left; /* by a repair that gave up */
 	double retry_ms;	      /* 0: nothing is to be tried again */
 	double rebalance_ms;	      /* 0: tables are not being rebalanced */
@@ -141,6 +144,7 @@ static int change_plan(struct repairer *r)
 	r->has_grown = r->next.adopted && r->adopted &&
 		       (r->has_grown ||
 			count_links(r->next.view.plan) > count_links(r->view.plan));
+	r->resumed_rate = r->balance.active ? r->balance.rate : 0;
 	balance_forget(&r->balance);
 	pm_plan_free((struct pm_plan *)(uintptr_t)r->view.plan);
 	view_free(&r->view);
@@ -477,11 +481,32 @@ static bool is_whole(const struct view *view)
 static uint32_t find_reason(struct repairer *r)
 {
 	struct rebalance_request request;
+	uint32_t resumed = r->resumed_rate;
 
+	r->resumed_rate = 0;
 	if (watch_take_rebalance(r->config.watch, &request))
 		return request.rate ? request.rate : r->config.rebalance_rate;
-	if (r->config.rebalance_auto && r->has_grown && is_whole(&r->view))
+	if (resumed)
+		return resumed;
+	if (r->config.rebalance_auto && r->has_grown && is_whole(&r->view) &&
+	    wait_clock_ms() >= r->rest_ms)
 		return r->config.rebalance_rate;
+	return 0;
+}
+
+/* Tables of the plan, which the sweeper may look at as soon as they are there. -ENOMEM.
+ */
+static int make_balance(struct repairer *r)
+{
+	struct balance made = {.planned = NULL};
+
+	if (r->balance.planned)
+		return 0;
+	if (balance_make(&made, &r->view))
+		return -ENOMEM;
+	lock(r);
+	r->balance = made;
+	unlock(r);
 	return 0;
 }
 
@@ -490,13 +515,12 @@ static void look_at_balance(struct repairer *r)
 {
 	uint32_t rate = find_reason(r);
 
-	if ((!r->unmeasured && !rate) || look_at_first(r))
+	if ((!r->unmeasured && !rate) || look_at_first(r) || make_balance(r))
 		return;
-	lock(r);
 	r->unmeasured = false;
-	if (!balance_measure(&r->balance, &r->view) && rate && !r->balance.active)
+	balance_measure(&r->balance, &r->view);
+	if (rate)
 		balance_begin(&r->balance, rate);
-	unlock(r);
 	r->config.tell_balance(r->config.context, &r->balance);
 }
 
@@ -519,6 +543,8 @@ static bool rebalance(struct repairer *r)
 	r->balanced |= !goes_on && !r->balance.now.blocks_off;
 	r->rebalance_ms = goes_on ? next_ms : 0;
 	unlock(r);
+	if (!goes_on && r->balance.now.blocks_off)
+		r->rest_ms = wait_clock_ms() + REST_MS;
 	r->config.tell_balance(r->config.context, &r->balance);
 	return goes_on && next_ms <= wait_clock_ms();
 }
@@ -539,10 +565,25 @@ bool repairer_take_balance(struct repairer *r, struct view *view, bool *over)
 
 /* ---- The thread ---- */
 
+/* Drains that the repairer cannot follow: the sweep does. */
+static void leave_drains(struct repairer *r)
+{
+	bool follows;
+
+	lock(r);
+	follows = r->validity != VOID;
+	unlock(r);
+	if (!follows && phase_of(r) == PHASE_IDLE && r->config.osm->routing_engine_used &&
+	    watch_has_drains(r->config.watch, &r->view.drains))
+		ask_for_sweep(r);
+}
+
 /* All that there is to do, by whoever has acquired it. */
 static void work(struct repairer *r)
 {
 	bool any;
+
+	leave_drains(r);
 
 	do {
 		lock(r);
