@@ -167,7 +167,9 @@ static void take_over(struct repairer *r)
 	memcpy(view->unfit, next->unfit, next->num_switches);
 	view->detours = next->detours;
 	view->current = false;
-	r->adopted = r->unmeasured = next->adopted;
+	/* Once more when they no longer are, too. */
+	r->unmeasured = next->adopted || r->adopted;
+	r->adopted = next->adopted;
 	pm_drains_free(&view->drains);
 	pm_flaps_free(view->flaps);
 	view->drains = next->drains;
@@ -503,7 +505,8 @@ static bool rebalance(struct repairer *r)
 	double next_ms;
 	bool goes_on;
 
-	if (is_halted(r) || !may_move(r) || (!r->adopted && !r->balance.active))
+	if (is_halted(r) || !may_move(r) ||
+	    (!r->unmeasured && !r->adopted && !r->balance.active))
 		return false;
 	if (!r->balance.active)
 		look_at_balance(r);
