@@ -82,6 +82,7 @@ struct state {
 
 	pthread_mutex_t mutex; /* of what stands above the writer's, too */
 	json_t *document;      /* handed over, or NULL */
+	bool rebalancing;      /* as noted last */
 	json_t *latest;	       /* a copy of the last one of all, or NULL */
 
 	struct activity activity; /* of any thread */
@@ -876,9 +877,16 @@ void state_note_traps_dropped(struct state *state, uint64_t more)
 	activity_note_traps_dropped(&state->activity, more);
 }
 
+/* Each round of rebalancing tells: written are its begin and its end. */
 void state_note_balance(struct state *state, const struct state_balance *balance)
 {
 	activity_note_balance(&state->activity, balance);
+	pthread_mutex_lock(&state->mutex);
+	if (state->latest && !(state->rebalancing && balance->rebalancing))
+		renew(state, json_object());
+	state->rebalancing = balance->rebalancing;
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
 }
 
 void state_note_declined(struct state *state, const struct pm_error *why)

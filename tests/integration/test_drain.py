@@ -69,6 +69,8 @@ class Replay:
 
 
 class DrainCase(labtest.Folders):
+    ENV = {}
+
     def make_netlist(self):
         return pmlab.generate(self.folder / "fabric.net", "director", 36)
 
@@ -84,7 +86,7 @@ class DrainCase(labtest.Folders):
     def start(self):
         self.wire, self.mark = wire.Wire(trace=True), 0
         self.lab = self.enterContext(pmlab.Lab(self.netlist, fabric=self.fabric, wire=self.wire,
-                                               cache_dir=self.cache))
+                                               cache_dir=self.cache, env=self.ENV))
         self.lab.wire = self.wire
         self.lab.bring_up()
 
@@ -260,6 +262,62 @@ class Director(DrainCase):
         path.write_text(good)
         self.lab.measure("SIGHUP", self.lab.osm.hup)
         self.run_it("status")
+
+
+class Interrupted(DrainCase):
+    """With an SMP every 265 us there is time for a failure in a transition."""
+
+    ENV = {"MADCOUNT_DELAY_US": "265"}
+    CABLE = "leaf5:22"
+
+    def leaf_tables(self):
+        """{leaf: {LID: port}} for hosts"""
+        dump = pmlab.Dump(self.lab.dump())
+        hosts = {dump.lids[host] for host in dump.hosts}
+        return {name: {lid: port for lid, port in table.items() if lid in hosts}
+                for name, table in read_tables(dump).items() if name.startswith("leaf")}
+
+    def lose_meanwhile(self):
+        """The log from the drain on."""
+        mark = self.lab.osm.mark()
+        held = self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, skip=5, times=1)
+        self.run_it("drain", "s1-*")
+        self.wire.wait_held()
+        self.fabric.lose(self.CABLE)
+        self.wire.release()
+        held.off()
+        self.lab.osm.wait_log(MOVE.pattern, mark.log_offset, timeout=pmlab.TIMEOUT_S)
+        self.lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+        self.mark = self.lab.osm.log_offset()
+        return self.lab.osm.log(mark.log_offset)
+
+    def check_log(self, log):
+        repair = next(r for r in pmlab.Repair.find(log) if r.sent)
+        self.assertEqual((repair.links_down, repair.acked, repair.gave_up),
+                         (1, repair.sent, False))
+        moves = list(MOVE.finditer(log))
+        self.assertEqual(len(moves), 1)
+        self.assertRegex(moves[0][0], r"drained 3 switches .*, interrupted 1 times$")
+        self.assertIsNone(moves[0][6])
+        self.assertLess(log.index(f"portmajor repair {repair.number}: "), moves[0].start())
+
+    def test_failure_in_between(self):
+        self.check_log(self.lose_meanwhile())
+        dump = self.lab.dump()
+        self.assertEqual(pmlab.loops(dump), {})
+        self.check_walk(plan=False)
+        self.assertEqual((self.entries("leaf0", 20), self.entries("leaf5", 22)), (0, 0))
+        hup = self.lab.measure("SIGHUP", self.lab.osm.hup)
+        self.assertEqual(hup.wire, 0)
+        # One after the other leads to the same tables.
+        tables = self.leaf_tables()
+        self.lab.event("back", self.CABLE)
+        self.run_it("undrain", "--wait", 60, "--all")
+        self.lab.osm.settle(sweep=False)
+        self.check_healthy()
+        self.lab.event("lose", self.CABLE)
+        self.run_it("drain", "--wait", 60, "s1-*")
+        self.assertEqual(self.leaf_tables(), tables)
 
 
 class DuringDiscovery(labtest.Folders):

@@ -63,6 +63,7 @@ foreach(name bad_input cli compatibility docs exports guid_files guide install l
 endforeach()
 add_lab_test(allocfault COST 60)
 add_lab_test(bad_switch slow PARTS 4 COST 90)
+add_lab_test(balance COST 40)
 add_lab_test(benchmark COST 40)
 add_lab_test(check COST 60)
 add_lab_test(dead_switches slow PROCESSORS 2 COST 150)

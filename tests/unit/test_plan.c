@@ -1268,6 +1268,29 @@ static void test_slot_cable_slot(void **state)
 	pm_fabric_free(now);
 }
 
+/* A shared plan stays whole until its last owner frees it (the sanitizers watch that). */
+static void test_share(void **state)
+{
+	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
+	const struct pm_plan_config config = {.order = PM_GROUPED};
+	static const struct lid lids[] = {{"l0", 1, 1}, {"l0", 0, 2}, {"s1", 0, 11}};
+	struct pm_plan *plan;
+
+	(void)state;
+	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
+	assert_int_equal(plan->sharers, 0);
+	assert_ptr_equal(pm_plan_share(plan), plan);
+	assert_ptr_equal(pm_plan_share(plan), plan);
+	for (uint32_t owners = 3; owners > 0; owners--) {
+		assert_int_equal(plan->sharers, owners - 1);
+		expect_lids(plan, lids, LENGTH(lids));
+		assert_int_equal(pm_fabric_find_guid(plan->known, fabric->nodes[0].guid),
+				 0);
+		pm_plan_free(plan);
+	}
+	pm_fabric_free(fabric);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1300,6 +1323,7 @@ int main(void)
 		cmocka_unit_test(test_fits),
 		cmocka_unit_test(test_hosts_joined),
 		cmocka_unit_test(test_slot_cable_slot),
+		cmocka_unit_test(test_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

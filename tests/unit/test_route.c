@@ -779,6 +779,147 @@ static void test_held_loses(void **state)
 	world_free(&world);
 }
 
+static const char *const put_losses[] = {"", "s0-*", "s3-line1 leaf5:20", "leaf7"};
+
+/* What was put stays until the next update, and no longer. */
+static void test_put(void **state)
+{
+	struct world world;
+	uint8_t entries[PM_LFT_BLOCK];
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	for (size_t i = 0; i < LENGTH(put_losses); i++) {
+		uint8_t *before;
+
+		world_lose(&world, put_losses[i]);
+		before = world_tables(world.routes, world.num_switches);
+		for (uint32_t sw = 0; sw < world.num_switches; sw++) {
+			uint32_t number = sw % (world.stride / PM_LFT_BLOCK);
+			const uint8_t *row;
+
+			memset(entries, (int)(sw % 36 + 1), sizeof(entries));
+			pm_routes_put(world.routes, sw, number, entries);
+			row = pm_routes_table(world.routes, sw);
+			for (uint32_t lid = 0; lid < world.stride; lid++)
+				assert_int_equal(
+					row[lid],
+					lid / PM_LFT_BLOCK == number
+						? sw % 36 + 1
+						: before[sw * world.stride + lid]);
+		}
+		pm_routes_update(world.routes, world.alive, &world.detours);
+		for (uint32_t sw = 0; sw < world.num_switches; sw++)
+			assert_memory_equal(pm_routes_table(world.routes, sw),
+					    before + (size_t)sw * world.stride,
+					    world.stride);
+		free(before);
+	}
+	world_free(&world);
+}
+
+/* Has tables prefer what another one's do, block by block, of every step-th block. */
+static void prefer_all(struct pm_routes *routes, const uint8_t *entries,
+		       const struct world *world, uint32_t step)
+{
+	uint32_t blocks = world->stride / PM_LFT_BLOCK;
+
+	for (uint32_t at = 0; at < world->num_switches * blocks; at += step)
+		pm_routes_prefer(routes, at / blocks, at % blocks,
+				 entries + (size_t)at * PM_LFT_BLOCK);
+}
+
+static uint8_t *copy_preferred(const struct world *world)
+{
+	uint8_t *entries = malloc((size_t)world->num_switches * world->stride);
+
+	assert_non_null(entries);
+	for (uint32_t sw = 0; sw < world->num_switches; sw++)
+		memcpy(entries + (size_t)sw * world->stride,
+		       pm_routes_preferred(world->routes, sw), world->stride);
+	return entries;
+}
+
+/* Leaves that send up by the next port than planned, as adopted. */
+static struct pm_routes *make_turned(const struct world *world)
+{
+	const struct pm_tree *tree = &world->plan->tree;
+	const struct pm_port *ports = world->plan->known->ports;
+	uint8_t *tables = copy_preferred(world);
+	struct pm_held *held = list_held(world, tables, world->plan);
+	struct pm_routes *turned;
+
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		uint8_t *row = tables + (size_t)tree->leaves[l] * world->stride;
+
+		for (uint32_t lid = 1; lid < world->stride; lid++)
+			if (row[lid] != PM_LFT_KEEP && row[lid] > 18 &&
+			    tree->level[ports[world->plan->owner[lid]].node] == 0)
+				row[lid] = (uint8_t)(19 + (row[lid] - 18) % 18);
+	}
+	assert_int_equal(pm_routes_make(world->plan, &turned, NULL), 0);
+	pm_routes_update(turned, world->alive, NULL);
+	assert_true(pm_routes_adopt(turned, held, true));
+	free(held);
+	free(tables);
+	return turned;
+}
+
+static void expect_tables(const struct pm_routes *routes,
+			  const struct pm_routes *expected, const struct world *world,
+			  const char *loss)
+{
+	for (uint32_t sw = 0; sw < world->num_switches; sw++)
+		if (memcmp(pm_routes_table(routes, sw), pm_routes_table(expected, sw),
+			   world->stride))
+			fail_msg("%s: %s differs", loss,
+				 pm_fabric_name(world->fabric, sw));
+}
+
+/*
+ * Block by block another table's preferences give that table, in between packets get
+ * through, and the way back restores the first one; with parts lost as well.
+ */
+static void test_prefer(void **state)
+{
+	struct world world;
+	struct pm_routes *turned, *plain;
+	uint8_t *own_rows, *turned_rows;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	world_lose(&world, "");
+	turned = make_turned(&world);
+	own_rows = copy_preferred(&world);
+	turned_rows = malloc((size_t)world.num_switches * world.stride);
+	assert_non_null(turned_rows);
+	for (uint32_t sw = 0; sw < world.num_switches; sw++)
+		memcpy(turned_rows + (size_t)sw * world.stride,
+		       pm_routes_preferred(turned, sw), world.stride);
+	assert_int_equal(pm_routes_make(world.plan, &plain, NULL), 0);
+	for (size_t i = 0; i < LENGTH(put_losses); i++) {
+		struct pm_fabric *now = world_without(&world, put_losses[i]);
+
+		prefer_all(world.routes, turned_rows, &world, 2);
+		world_update(&world, now);
+		world_assert_sound(&world, now);
+		prefer_all(world.routes, turned_rows, &world, 1);
+		world_update(&world, now);
+		pm_routes_update(turned, world.alive, &world.detours);
+		expect_tables(world.routes, turned, &world, put_losses[i]);
+		prefer_all(world.routes, own_rows, &world, 1);
+		world_update(&world, now);
+		pm_routes_update(plain, world.alive, &world.detours);
+		expect_tables(world.routes, plain, &world, put_losses[i]);
+		pm_fabric_free(now);
+	}
+	pm_routes_free(plain);
+	pm_routes_free(turned);
+	free(turned_rows);
+	free(own_rows);
+	world_free(&world);
+}
+
 static uint64_t digest_tables(const struct world *world)
 {
 	uint8_t *tables = world_tables(world->routes, world->num_switches);
@@ -915,6 +1056,8 @@ int main(void)
 		cmocka_unit_test(test_not_taken_over),
 		cmocka_unit_test(test_uneven_held),
 		cmocka_unit_test(test_held_loses),
+		cmocka_unit_test(test_put),
+		cmocka_unit_test(test_prefer),
 		cmocka_unit_test(test_loss_is_local),
 	};
 

@@ -173,7 +173,9 @@ static void take_over(struct repairer *r)
 	memcpy(view->unfit, next->unfit, next->num_switches);
 	view->detours = next->detours;
 	view->current = false;
-	r->adopted = r->unmeasured = next->adopted;
+	/* Once more when they no longer are, too. */
+	r->unmeasured = next->adopted || r->adopted;
+	r->adopted = next->adopted;
 	r->rebalance_ms = 0;
 	pm_drains_free(&view->drains);
 	pm_flaps_free(view->flaps);
@@ -515,9 +517,11 @@ static void look_at_balance(struct repairer *r)
 {
 	uint32_t rate = find_reason(r);
 
-	if ((!r->unmeasured && !rate) || look_at_first(r) || make_balance(r))
-		return;
+	bool measures = r->unmeasured || rate;
+
 	r->unmeasured = false;
+	if (!measures || look_at_first(r) || make_balance(r))
+		return;
 	balance_measure(&r->balance, &r->view);
 	if (rate)
 		balance_begin(&r->balance, rate);
@@ -532,7 +536,7 @@ static bool rebalance(struct repairer *r)
 	bool goes_on;
 
 	if (is_halted(r) || !may_move(r) || repairer_has_traps(r) ||
-	    (!r->adopted && !r->balance.active))
+	    (!r->unmeasured && !r->adopted && !r->balance.active))
 		return false;
 	if (!r->balance.active)
 		look_at_balance(r);
