@@ -72,10 +72,12 @@
  *     first_trap .. dropped     sender, sweeper
  *   repair: taken .. number     sender                sender                none
  *   repairer: validity ..       sweeper, sender       sweeper, sender       repairer's
- *     balanced
+ *     balanced, retry_ms,
+ *     rebalance_ms; plan and
+ *     serial of view (8)
  *   repairer: halted, phase     sweeper, sender       sweeper, sender       none (6)
- *   repairer: view ..           sender                sender                none
- *     traps_left
+ *   repairer: the rest of view  sender                sender                none
+ *     .. traps_left
  *   lft_sender: routing         sweeper               sender                none (6)
  *   balance: planned (7)        sender                sender, sweeper       repairer's
  *   balance: released           sender                sender, sweeper       none (6)
@@ -108,7 +110,7 @@
  *   lft, new_lft of a switch    dispatcher, sweeper,  sweeper, sender       osm->lock
  *                               sender
  *   vl15: queues                OpenSM's, sender      OpenSM's, sender      their own
- *   subn.opt, engines           main, sweeper         sweeper, sender       none
+ *   subn.opt, engines           main, sweeper         sweeper, sender       none (4)
  *   subn.sm_state               dispatcher, sweeper   sweeper, sender,      none (4)
  *                                                     writer
  *   subn.force_reroute          alarm's, sender,      sweeper               none (5)
@@ -126,6 +128,7 @@
  *   (5) written before the signal that has the sweeper look, as OpenSM itself does
  *   (6) atomic
  *   (7) the sender reads it without
+ *   (8) the sender reads these two without
  *
  * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
  * held together. None is held while a file is touched, but a worker's `opensm` while
