@@ -31,7 +31,7 @@ static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *s
 	    !lft_set_is_free(sender, sw, set->number))
 		return ASK_OMIT;
 	*smp = (struct ask_smp){.sw = sw, .route = *route};
-	lft_set_make(sender, set->number, set->entries, smp);
+	lft_set_make(set->number, set->entries, smp);
 	return ASK_SEND;
 }
 

@@ -548,8 +548,7 @@ static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *s
 	if (work->first_set <= 0)
 		work->first_set = wait_clock_ms();
 	find_entries(work, work->sent[index], smp->sw, entries);
-	lft_set_make(work->on->sender, block_number(work, work->sent[index]), entries,
-		     smp);
+	lft_set_make(block_number(work, work->sent[index]), entries, smp);
 	return ASK_SEND;
 }
 

@@ -137,6 +137,15 @@ static void offer_view(struct plugin *plugin)
 		commit(plugin);
 }
 
+/* Another engine routes, or may, and its blocks are out then. */
+static void leave_view(struct plugin *plugin)
+{
+	if (!plugin->repairer)
+		return;
+	repairer_void(plugin->repairer);
+	ask_disown(plugin->ask);
+}
+
 /* What is drained now: as the repairer has it, which follows that, else the operator. */
 static void take_drains(struct plugin *plugin, bool wait)
 {
@@ -547,6 +556,8 @@ void sweep_discovered(struct plugin *plugin)
 
 	set_phase(plugin, PHASE_MANAGEMENT);
 	merge(plugin);
+	if (!is_first_engine(plugin))
+		leave_view(plugin);
 	await_files(plugin);
 	if (plugin->repair)
 		skip_covered_traps(plugin);
@@ -690,16 +701,6 @@ static void write_tables(struct plugin *plugin, bool valid)
 		     &plugin->stale, &withheld, &plugin->run.written);
 }
 
-/* Another engine routes, and its blocks are out. */
-static void leave_tables(struct plugin *plugin)
-{
-	set_phase(plugin, PHASE_ROUTING);
-	if (!plugin->repairer)
-		return;
-	repairer_void(plugin->repairer);
-	ask_disown(plugin->ask);
-}
-
 static int build_tables(struct plugin *plugin, struct pm_error *err)
 {
 	struct plugin_run *run = &plugin->run;
@@ -758,7 +759,8 @@ int sweep_build_tables(struct plugin *plugin)
 		take_balance(plugin);
 	}
 	if (build_tables(plugin, &err)) {
-		leave_tables(plugin);
+		set_phase(plugin, PHASE_ROUTING);
+		leave_view(plugin);
 		say(&plugin->osm->log, OSM_LOG_ERROR, ": cannot route this fabric: %s",
 		    err.text);
 		if (plugin->state) {
@@ -989,6 +991,7 @@ static void begin_discovery(struct plugin *plugin)
 
 	if (!repairer)
 		return;
+	merge(plugin); /* before the view is handed over, if it is */
 	offer_view(plugin);
 	if (repairer_is_valid(repairer))
 		repairer_finish(repairer, REPAIR_FIRST_TRAP_MS);

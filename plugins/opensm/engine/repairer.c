@@ -84,11 +84,13 @@ static enum sweep_phase phase_of(const struct repairer *r)
 	return (enum sweep_phase)atomic_load(&r->phase);
 }
 
+/* Mastership may be handed over in the middle of a sweep, without an event. */
 static bool is_halted(void *context)
 {
 	const struct repairer *r = context;
 
-	return atomic_load(&r->halted);
+	return atomic_load(&r->halted) ||
+	       r->config.osm->subn.sm_state != IB_SMINFO_STATE_MASTER;
 }
 
 bool repairer_has_traps(void *context)
@@ -516,7 +518,6 @@ static int make_balance(struct repairer *r)
 static void look_at_balance(struct repairer *r)
 {
 	uint32_t rate = find_reason(r);
-
 	bool measures = r->unmeasured || rate;
 
 	r->unmeasured = false;

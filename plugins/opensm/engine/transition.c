@@ -251,7 +251,7 @@ static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *s
 		return ASK_OMIT;
 	*smp = (struct ask_smp){.sw = sw, .route = *route};
 	find_wanted(move, sw, block->known, at, wanted);
-	lft_set_make(sender, block->number, wanted, smp);
+	lft_set_make(block->number, wanted, smp);
 	return ASK_SEND;
 }
 

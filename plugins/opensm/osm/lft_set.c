@@ -15,8 +15,7 @@ bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
 	return !ask_is_out(sender->ask, osm_node_get_node_guid(sw->p_node), number);
 }
 
-void lft_set_make(const struct lft_sender *sender, uint32_t number,
-		  const uint8_t *entries, struct ask_smp *smp)
+void lft_set_make(uint32_t number, const uint8_t *entries, struct ask_smp *smp)
 {
 	size_t at = (size_t)number * ASK_DATA;
 
@@ -24,6 +23,6 @@ void lft_set_make(const struct lft_sender *sender, uint32_t number,
 	smp->modifier = number;
 	memcpy(smp->data, entries, ASK_DATA);
 	memset(smp->sw->lft + at, 0, ASK_DATA);
-	if (atomic_load(&sender->routing) && smp->sw->new_lft)
+	if (smp->sw->new_lft)
 		memcpy(smp->sw->new_lft + at, entries, ASK_DATA);
 }

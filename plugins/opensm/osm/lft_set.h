@@ -7,9 +7,10 @@
  *   - OpenSM's record of a block (lft) is zeroed when its Set is handed over, as OpenSM
  *     does; the answer fills it. A block that was not answered so differs from every
  *     table, and is sent again.
- *   - While OpenSM has Sets of its own out, between the engine's callback and
- *     UCAST_ROUTING_DONE, new_lft has what was last sent for each block, by OpenSM or by
- *     us: a block that differs from the record is out.
+ *   - new_lft has what was last sent for each block, by OpenSM or by us. OpenSM complains
+ *     at the end of a sweep where that is not what the record has. While it has Sets of
+ * its own out, between the engine's callback and UCAST_ROUTING_DONE, a block that differs
+ *     from the record is out.
  */
 #ifndef PORTMAJOR_LFT_SET_H
 #define PORTMAJOR_LFT_SET_H
@@ -37,7 +38,6 @@ bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
  * 64 entries, and notes in OpenSM's structures that it is out. With osm->lock held
  * exclusively; the SMP has to be sent.
  */
-void lft_set_make(const struct lft_sender *sender, uint32_t number,
-		  const uint8_t *entries, struct ask_smp *smp);
+void lft_set_make(uint32_t number, const uint8_t *entries, struct ask_smp *smp);
 
 #endif
