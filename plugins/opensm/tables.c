@@ -285,16 +285,15 @@ static void keep_to_room(osm_switch_t *sw)
  * and so OpenSM does not send them. A mark for the whole table would have it send them
  * all the same; instead of by that, the others are sent because they differ.
  */
-static void withhold(const osm_subn_t *subn, const struct tables_withheld *withheld)
+static void withhold(osm_switch_t *sw, const struct tables_withheld *withheld)
 {
-	FOR_EACH_SWITCH(sw, subn)
 	if (withheld->all && !sw->need_update)
 		memcpy(sw->new_lft, sw->lft, sw->lft_size);
 	for (uint32_t i = 0; i < withheld->num; i++) {
-		osm_switch_t *sw = osm_get_switch_by_guid(subn, withheld->blocks[i].guid);
 		size_t at = (size_t)withheld->blocks[i].number * PM_LFT_BLOCK;
 
-		if (!sw || !sw->lft || !sw->new_lft || at + PM_LFT_BLOCK > sw->lft_size)
+		if (withheld->blocks[i].guid != key_of(sw) ||
+		    at + PM_LFT_BLOCK > sw->lft_size)
 			continue;
 		if (sw->need_update)
 			memset(sw->lft, 0, sw->lft_size);
@@ -382,9 +381,9 @@ void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan 
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		keep_to_room(sw);
 		forget_above_top(tables, &low_at, sw);
+		withhold(sw, withheld);
+		count_blocks(subn, sw, written);
 	}
-	withhold(subn, withheld);
-	FOR_EACH_SWITCH(sw, subn) count_blocks(subn, sw, written);
 	keep_lows(tables);
 	tables_outdate(tables);
 }
