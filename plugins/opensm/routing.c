@@ -280,7 +280,8 @@ int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *
 	free(held);
 	if (rc)
 		return pm_error_no_memory(err);
-	if (ahead)
+	if (steps.num)
 		send_ahead(plugin, &steps);
+	pm_steps_free(&steps);
 	return 0;
 }
