@@ -235,7 +235,8 @@ static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_ste
 	tables_records(&plugin->osm->subn, view->plan, held);
 	if (pm_stale_find(&input, &plugin->stale))
 		return -ENOMEM;
-	if (steps)
+	plugin->ahead = (struct ahead){.sent = 0};
+	if (steps && (plugin->stale.differ || plugin->stale.num))
 		ahead_find(&input, &plugin->stale, steps, &plugin->ahead);
 	return 0;
 }

@@ -130,9 +130,10 @@ static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t 
 
 	for (uint32_t lid = from; lid < end; lid++) {
 		uint8_t held = held_entry(input, sw, lid);
+		uint8_t wanted = wanted_entry(input, sw, lid);
 
-		if (wanted_entry(input, sw, lid) != PM_LFT_KEEP || held == PM_LFT_KEEP ||
-		    !held)
+		s->stale->differ |= wanted != PM_LFT_KEEP && wanted != held;
+		if (wanted != PM_LFT_KEEP || held == PM_LFT_KEEP || !held)
 			continue;
 		if (held > n->num_ports ||
 		    !(input->recabled && input->recabled[n->first_port + held]))

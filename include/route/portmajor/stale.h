@@ -47,6 +47,7 @@ struct pm_stale {
 	uint32_t num, room;
 	uint32_t lids;	/* that were followed */
 	uint32_t loops; /* LIDs of which packets would have looped */
+	bool differ;	/* some entry that is known is not the one wanted */
 };
 
 /*
