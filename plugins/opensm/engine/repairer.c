@@ -55,6 +55,7 @@ struct repairer {
 	bool balanced;		  /* all tables go by the plan since the last look */
 	/* Of whoever has acquired it. */
 	struct view view;
+	bool unlooked; /* at what was handed over */
 	struct transition transition;
 	uint64_t num_moves;
 	bool adopted;	/* its tables were found in the switches, .. */
@@ -165,6 +166,7 @@ static void take_over(struct repairer *r)
 		return;
 	next->ready = false;
 	transition_end(&r->transition);
+	r->view.current &= !r->moving;
 	r->moving = false;
 	if (next->view.plan && change_plan(r)) {
 		r->validity = VOID;
@@ -173,8 +175,11 @@ static void take_over(struct repairer *r)
 	memcpy(r->seen, next->seen, next->num_ports);
 	memcpy(view->believed, next->believed, next->num_ports);
 	memcpy(view->unfit, next->unfit, next->num_switches);
+	view->current &= view->detours.sm == next->detours.sm &&
+			 view->detours.switches == next->detours.switches;
 	view->detours = next->detours;
-	view->current = false;
+	view->detours.spare = view->seen;
+	r->unlooked = true;
 	/* Once more when they no longer are, too. */
 	r->unmeasured = next->adopted || r->adopted;
 	r->adopted = next->adopted;
@@ -201,7 +206,10 @@ static int look_at_first(struct repairer *r)
 	};
 	bool changed;
 
-	return r->view.current ? 0 : view_look(&r->view, &sight, &changed, NULL);
+	if (!r->unlooked && r->view.current)
+		return 0;
+	r->unlooked = view_look(&r->view, &sight, &changed, NULL) != 0;
+	return r->unlooked ? -ENOMEM : 0;
 }
 
 /* ---- Asking OpenSM ---- */
