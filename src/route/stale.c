@@ -115,12 +115,21 @@ static int add(struct pm_stale *stale, uint32_t sw, uint32_t lid)
 struct search {
 	const struct pm_stale_input *input;
 	struct pm_stale *stale;
-	uint64_t *lids; /* of which some entry is kept */
+	uint64_t *lids;	   /* of which some entry is kept */
+	uint32_t *keepers; /* switches that keep any, in order */
+	uint32_t num_keepers;
 	/* [switch] Which walk was there last; walks are numbered from 1 on, and those of
 	 * one LID are those from `first` on. */
 	uint32_t *seen;
 	uint32_t walk, first;
 };
+
+static void keep(struct search *s, uint32_t sw, uint32_t lid)
+{
+	pm_bits_set(s->lids, lid);
+	if (!s->num_keepers || s->keepers[s->num_keepers - 1] != sw)
+		s->keepers[s->num_keepers++] = sw;
+}
 
 /* Kept, in a block that is not the one wanted: a port, that is not known to be moved. */
 static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t end)
@@ -137,7 +146,7 @@ static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t 
 			continue;
 		if (held > n->num_ports ||
 		    !(input->recabled && input->recabled[n->first_port + held]))
-			pm_bits_set(s->lids, lid);
+			keep(s, sw, lid);
 		else if (add(s->stale, sw, lid))
 			return -ENOMEM;
 	}
@@ -240,12 +249,12 @@ static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t s
 /* Follows a LID from every switch that keeps an entry for it. */
 static int follow(struct search *s, uint32_t lid, uint32_t sorted)
 {
-	uint32_t num = s->input->routes->num_switches, first = s->stale->num;
+	uint32_t first = s->stale->num;
 
 	s->stale->lids++;
 	s->first = s->walk + 1;
-	for (uint32_t start = 0; start < num; start++) {
-		uint32_t sw = start;
+	for (uint32_t i = 0; i < s->num_keepers; i++) {
+		uint32_t start = s->keepers[i], sw = start;
 
 		if (wanted_entry(s->input, start, lid) != PM_LFT_KEEP)
 			continue;
@@ -290,8 +299,10 @@ int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale)
 
 	s.lids = pm_array((UINT16_MAX + 1) / 64, sizeof(*s.lids));
 	s.seen = pm_array(input->routes->num_switches, sizeof(*s.seen));
-	if (s.lids && s.seen)
+	s.keepers = pm_array(input->routes->num_switches, sizeof(*s.keepers));
+	if (s.lids && s.seen && s.keepers)
 		rc = find(&s);
+	free(s.keepers);
 	free(s.lids);
 	free(s.seen);
 	if (rc) {
