@@ -5,6 +5,7 @@
 
 #include <opensm/osm_madw.h>
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,9 @@ struct slot {
 
 struct ask {
 	osm_opensm_t *osm;
+	struct {
+		_Atomic uint64_t begun, done;
+	} infos; /* PortInfo that OpenSM asked for and takes in */
 	struct wait_signal signal;
 	/* Under its lock. */
 	struct slot slots[SLOTS];
@@ -90,11 +94,16 @@ static void receive_port_info(void *context, void *data)
 	struct ask *ask = context;
 	osm_madw_t *madw = data;
 	const osm_pi_context_t *pi = osm_madw_get_pi_context_ptr(madw);
+	bool set;
 
-	if (pi->light_sweep == MARK)
+	if (pi->light_sweep == MARK) {
 		settle(ask, madw, (uint32_t)pi->port_guid, (uint32_t)pi->client_rereg);
-	else
-		osm_pi_rcv_process(&ask->osm->sm, data);
+		return;
+	}
+	set = pi->set_method;
+	atomic_fetch_add(&ask->infos.begun, !set);
+	osm_pi_rcv_process(&ask->osm->sm, data);
+	atomic_fetch_add(&ask->infos.done, !set);
 }
 
 /* Whether this is the answer to a Set that OpenSM's record is to follow. */
@@ -600,4 +609,14 @@ void ask_disown(struct ask *ask)
 	for (uint32_t i = 0; i < SLOTS; i++)
 		ask->slots[i].disowned = true;
 	pthread_mutex_unlock(&ask->signal.lock);
+}
+
+uint64_t ask_count_infos(const struct ask *ask)
+{
+	return atomic_load(&ask->infos.done);
+}
+
+bool ask_has_infos_since(const struct ask *ask, uint64_t count)
+{
+	return atomic_load(&ask->infos.begun) != count;
 }

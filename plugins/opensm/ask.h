@@ -124,4 +124,13 @@ uint32_t ask_list_out(struct ask *ask, struct ask_block *blocks);
  */
 void ask_disown(struct ask *ask);
 
+/*
+ * How many PortInfo that it asked for OpenSM has taken in by now: not those that answer
+ * its Sets, which change no cable. On any thread.
+ */
+uint64_t ask_count_infos(const struct ask *ask);
+
+/* Whether there is one more, or one that is being taken in, than were counted. */
+bool ask_has_infos_since(const struct ask *ask, uint64_t count);
+
 #endif

@@ -12,6 +12,9 @@
 #define THERE 0x40     /* its node was seen in this sweep */
 #define OTHER_LID 0x80 /* than it has to have */
 
+/* Of OpenSM's tree of nodes, at which its list is cut. */
+#define LEVELS 3
+
 static bool is_switch(const osm_node_t *node)
 {
 	return osm_node_get_type(node) == IB_NODE_TYPE_SWITCH;
@@ -68,29 +71,90 @@ static bool is_same(const struct glance_node *n, const osm_node_t *node)
 	       n->is_switch == is_switch(node);
 }
 
+/* A part of OpenSM's list of nodes, and what was learnt from where it begins. */
+struct part {
+	const osm_node_t *at, *end;
+	struct glance_node *n;
+};
+
+/* The first one that was learnt with this key, or a higher one. */
+static struct glance_node *find_place_of(struct glance *glance, uint64_t key)
+{
+	uint32_t low = 0, high = glance->num_nodes;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (glance->nodes[middle].key < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &glance->nodes[low];
+}
+
+/* Cuts the list at the nodes in the upper levels of OpenSM's tree, from left to right. */
+static uint32_t cut(struct glance *glance, const osm_subn_t *subn,
+		    const cl_map_item_t *item, unsigned int levels, struct part *parts,
+		    uint32_t num)
+{
+	const osm_node_t *node = (const osm_node_t *)item;
+
+	if (!levels || item == &subn->node_guid_tbl.nil)
+		return num;
+	num = cut(glance, subn, item->p_left, levels - 1, parts, num);
+	parts[num - 1].end = node;
+	parts[num] =
+		(struct part){node, (const osm_node_t *)cl_qmap_end(&subn->node_guid_tbl),
+			      find_place_of(glance, item->key)};
+	return cut(glance, subn, item->p_right, levels - 1, parts, num + 1);
+}
+
+/* Finds a part's next node; false if it is not as it was learnt. */
+static bool find_next(struct glance *glance, struct part *part)
+{
+	const struct glance_node *end = glance->nodes + glance->num_nodes;
+	const osm_node_t *node = part->at;
+	uint64_t key = cl_qmap_key(&node->map_item);
+
+	part->at = next_node(node);
+	glance->num_found += node->discovery_count != 0;
+	if (!is_usable(node))
+		return true;
+	while (part->n != end && part->n->key < key)
+		part->n++;
+	if (part->n == end || !is_same(part->n, node))
+		return false;
+	part->n++->here = node;
+	return true;
+}
+
 /*
  * Finds what there is of what was learnt; false if there is anything else. Both are in
- * the order of their keys, so that what is gone is passed by. Call lose_nodes before the
- * lock is released, whatever this returns.
+ * the order of their keys, so that what is gone is passed by. A list is walked at the
+ * speed of memory that answers one question at a time, so its parts are walked side by
+ * side. Call lose_nodes before the lock is released, whatever this returns.
  */
 static bool find_nodes(struct glance *glance, const osm_subn_t *subn)
 {
-	struct glance_node *n = glance->nodes, *end = n + glance->num_nodes;
+	struct part parts[1u << LEVELS] = {
+		{first_node(subn), (const osm_node_t *)cl_qmap_end(&subn->node_guid_tbl),
+		 glance->nodes}};
+	uint32_t num =
+		cut(glance, subn, subn->node_guid_tbl.root.p_left, LEVELS, parts, 1);
+	bool more = true;
 
 	glance->num_found = 0;
 	glance->num_listed = (uint32_t)cl_qmap_count(&subn->node_guid_tbl);
-	FOR_EACH_NODE(node, subn)
-	{
-		uint64_t key = cl_qmap_key(&node->map_item);
-
-		glance->num_found += node->discovery_count != 0;
-		if (!is_usable(node))
-			continue;
-		while (n != end && n->key < key)
-			n++;
-		if (n == end || !is_same(n, node))
-			return false;
-		n++->here = node;
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < num; i++) {
+			if (parts[i].at == parts[i].end)
+				continue;
+			if (!find_next(glance, &parts[i]))
+				return false;
+			more = true;
+		}
 	}
 	return true;
 }
@@ -186,6 +250,9 @@ static bool look_at_node(struct glance *glance, const struct glance_node *n)
 			continue;
 		if (!look_at_port(glance, &glance->ports[n->first + p], physp, flags))
 			return false;
+		glance->doubtful |=
+			!n->here->physp_discovered[p] &&
+			(glance->ports[n->first + p].has_lid || (*flags & LINKED));
 		if (n->is_switch && !glance->ports[n->first + p].told)
 			glance->links[n->first + p] = link_of(physp);
 		odd = (uint16_t)(odd + (p && !is_up(*flags & STATE) &&
@@ -203,6 +270,7 @@ static bool look_at_all(struct glance *glance, const osm_subn_t *subn)
 
 	memset(glance->flags, 0, glance->num_ports);
 	glance->num_switches = 0;
+	glance->doubtful = false;
 	for (uint32_t i = 0; i < glance->num_nodes && same; i++)
 		if (glance->nodes[i].here)
 			same = look_at_node(glance, &glance->nodes[i]);
@@ -354,12 +422,41 @@ static bool is_node_unchanged(const struct glance *glance, const osm_subn_t *sub
 	return true;
 }
 
-bool glance_is_unchanged(struct glance *glance, const osm_subn_t *subn)
+/* Whether OpenSM has cut no cable and dropped no node but those that the look left out.
+ */
+static bool is_settled(const struct glance *glance, const osm_subn_t *subn)
+{
+	return !glance->doubtful && !subn->subnet_initialization_error &&
+	       (uint32_t)cl_qmap_count(&subn->node_guid_tbl) == glance->num_found;
+}
+
+/* Of that it is enough to ask OpenSM's table of LIDs; false if that is not all. */
+static bool are_lids_unchanged(const struct glance *glance, const osm_subn_t *subn)
+{
+	for (uint32_t i = 0; i < glance->num_nodes; i++) {
+		const struct glance_node *n = &glance->nodes[i];
+		unsigned int last = n->is_switch ? 0 : n->ports;
+
+		for (unsigned int p = first_port(n); p <= last && was_there(glance, n);
+		     p++) {
+			const struct glance_port *port = &glance->ports[n->first + p];
+
+			if (!(glance->flags[n->first + p] & OTHER_LID) &&
+			    !find_by_lid(port, subn))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool glance_is_unchanged(struct glance *glance, const osm_subn_t *subn, bool heard)
 {
 	bool same;
 
 	if (!glance->plan || subn->sm_port_guid != glance->sm_guid)
 		return false;
+	if (!heard && is_settled(glance, subn) && are_lids_unchanged(glance, subn))
+		return true;
 	same = find_all_again(glance, subn);
 	for (uint32_t i = 0; i < glance->num_nodes && same; i++)
 		if (was_there(glance, &glance->nodes[i]))
@@ -430,20 +527,12 @@ static void learn_nodes(struct glance *glance, const osm_subn_t *subn)
 }
 
 /* The number of a node, or PM_NONE: not one that can be used. */
-static uint32_t find_node(const struct glance *glance, const osm_node_t *node)
+static uint32_t find_node(struct glance *glance, const osm_node_t *node)
 {
-	uint64_t key = cl_qmap_key(&node->map_item);
-	uint32_t low = 0, high = glance->num_nodes;
+	struct glance_node *n = find_place_of(glance, cl_qmap_key(&node->map_item));
+	uint32_t index = (uint32_t)(n - glance->nodes);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (glance->nodes[middle].key < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < glance->num_nodes && glance->nodes[low].here == node ? low : PM_NONE;
+	return index < glance->num_nodes && n->here == node ? index : PM_NONE;
 }
 
 static void find_peer(struct glance *glance, struct glance_port *port,

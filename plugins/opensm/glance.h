@@ -66,6 +66,7 @@ struct glance {
 	/* As last looked at. */
 	uint32_t num_listed;	   /* nodes in OpenSM's table, .. */
 	uint32_t num_found;	   /* .. and of these what it will not drop */
+	bool doubtful;		   /* it will drop ports of some of these */
 	uint8_t *flags;		   /* [port] see glance.c */
 	struct glance_link *links; /* [port] */
 	uint8_t *joined; /* [port] 0: its node is not there; 2: with a cable in use */
@@ -94,10 +95,14 @@ bool glance_look(struct glance *glance, const osm_subn_t *subn);
 /*
  * Whether a look would find what the last one did, later in the same sweep: OpenSM may
  * have given LIDs, which it lists, and dropped nodes, after which there are fewer, and
- * cables at both of their ends, of which one is asked. False: who knows. Call with
- * osm->lock held, shared at least. About half the cost of a look.
+ * cables at both of their ends, of which one is asked. False: who knows. `heard`:
+ * PortInfo that OpenSM asked for may have come in since. If none has, only the drop
+ * manager cuts cables: of nodes and ports that were not discovered, which the look
+ * counts, and where tables of partitions did not come, which OpenSM calls an error; then
+ * no cable is asked. Call with osm->lock held, shared at least. At most half the cost of
+ * a look.
  */
-bool glance_is_unchanged(struct glance *glance, const osm_subn_t *subn);
+bool glance_is_unchanged(struct glance *glance, const osm_subn_t *subn, bool heard);
 
 /* Whether a cable leads from a port to a node that is there, and is up. */
 static inline bool glance_is_joined(const struct glance *glance, uint32_t port)

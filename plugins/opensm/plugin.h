@@ -214,6 +214,7 @@ struct plugin {
 	bool merged;		 /* in the callback: a failure found since */
 	struct plugin_run run;
 	struct glance glance; /* what OpenSM has, and what the tables were made for */
+	uint64_t infos;	      /* that OpenSM had taken in before the glance's last look */
 	bool covered; /* plan and LIDs are those for what the glance has learnt, .. */
 		      /* .. and were handed to OpenSM */
 	bool again; /* what a repair found lost was seen: a later discovery has to tell */

@@ -378,6 +378,7 @@ static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric
 	int rc;
 
 	plugin->covered = false;
+	plugin->infos = UINT64_MAX; /* LIDs are to come */
 	rc = glance_learn(&plugin->glance, &plugin->osm->subn, err);
 
 	if (!rc)
@@ -409,6 +410,8 @@ static bool has_found_nothing_new(struct plugin *plugin)
 	if (osm->subn.coming_out_of_standby || osm->subn.first_time_master_sweep ||
 	    !routing_is_covered(plugin))
 		return false;
+	if (plugin->ask)
+		plugin->infos = ask_count_infos(plugin->ask);
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	same = glance_look(&plugin->glance, &osm->subn);
 	CL_PLOCK_RELEASE(&osm->lock);
@@ -701,6 +704,14 @@ static void write_tables(struct plugin *plugin, bool valid)
 		     &plugin->stale, &withheld, &plugin->run.written);
 }
 
+/* Whether OpenSM still has what it had after discovery. */
+static bool is_as_discovered(struct plugin *plugin)
+{
+	bool heard = !plugin->ask || ask_has_infos_since(plugin->ask, plugin->infos);
+
+	return glance_is_unchanged(&plugin->glance, &plugin->osm->subn, heard);
+}
+
 static int build_tables(struct plugin *plugin, struct pm_error *err)
 {
 	struct plugin_run *run = &plugin->run;
@@ -716,7 +727,7 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 	rc = check_options(plugin, err);
 	if (rc)
 		return rc;
-	known = (found && glance_is_unchanged(glance, subn)) || glance_look(glance, subn);
+	known = (found && is_as_discovered(plugin)) || glance_look(glance, subn);
 	*run = (struct plugin_run){.recomputed = !known || !is_as_expected(plugin),
 				   .ahead = plugin->ahead};
 	plugin->ahead = (struct ahead){.sent = 0};

@@ -513,6 +513,8 @@ void subnet_remove_folder(void)
 
 /* ---- Making it ---- */
 
+static uint8_t discovered[PM_MAX_PORTS + 1]; /* every port of all nodes */
+
 static osm_node_t *make_node(uint32_t index)
 {
 	const struct pm_node *n = &fake.fabric->nodes[index];
@@ -520,10 +522,12 @@ static osm_node_t *make_node(uint32_t index)
 	bool is_switch = index < fake.fabric->num_switches;
 
 	assert_non_null(node);
+	memset(discovered, 1, sizeof(discovered));
 	node->node_info.node_type = is_switch ? IB_NODE_TYPE_SWITCH : IB_NODE_TYPE_CA;
 	node->node_info.node_guid = cl_hton64(n->guid);
 	node->node_info.num_ports = n->num_ports;
 	node->physp_tbl_size = n->num_ports + 1u;
+	node->physp_discovered = discovered;
 	node->print_desc = (char *)(uintptr_t)pm_fabric_name(fake.fabric, index);
 	for (unsigned int p = is_switch ? 0 : 1; p <= n->num_ports; p++) {
 		osm_physp_t *physp = &node->physp_table[p];

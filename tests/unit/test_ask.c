@@ -69,6 +69,8 @@ static struct {
 	bool leaving;
 	uint32_t sets_answered, strangers;	      /* what the handlers were given */
 	uint32_t sets_noted, strangers_noted, misled; /* what OpenSM's were */
+	uint32_t infos_noted;			      /* of the strangers */
+	struct ask *ask;			      /* as long as PortInfo comes in */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 /* A batch, and what came of it. */
@@ -130,7 +132,12 @@ static void note(void *sm, uint32_t *count)
 void osm_pi_rcv_process(void *sm, void *data)
 {
 	(void)data;
+	if (fake.ask)
+		assert_true(ask_has_infos_since(fake.ask, ask_count_infos(fake.ask)));
 	note(sm, &fake.strangers_noted);
+	pthread_mutex_lock(&fake.lock);
+	fake.infos_noted++;
+	pthread_mutex_unlock(&fake.lock);
 }
 
 void osm_lft_rcv_process(void *sm, void *data)
@@ -331,7 +338,7 @@ static int begin(void **state)
 	fake.node.physp_tbl_size = 1;
 	fake.sw.p_node = &fake.node;
 	fake.num_out = fake.sets_answered = fake.strangers = 0;
-	fake.sets_noted = fake.strangers_noted = fake.misled = 0;
+	fake.sets_noted = fake.strangers_noted = fake.misled = fake.infos_noted = 0;
 	fake.leaving = false;
 	memset(fake.handler, 0, sizeof(fake.handler));
 	fake.osm.sm.pi_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_PORT_INFO,
@@ -474,6 +481,7 @@ static void test_random(void **state)
 
 	(void)state;
 	assert_non_null(ask);
+	fake.ask = ask;
 	start_threads();
 	for (uint64_t round = 0; round < rounds; round++) {
 		struct random random = {seed + round};
@@ -483,6 +491,10 @@ static void test_random(void **state)
 		run(ask, &trial);
 	}
 	stop_threads();
+	assert_int_equal(ask_count_infos(ask), fake.infos_noted);
+	assert_false(ask_has_infos_since(ask, fake.infos_noted));
+	assert_true(fake.infos_noted > 0 || rounds < 10);
+	fake.ask = NULL;
 	ask_stop(ask);
 	assert_true(fake.sets_answered > 0 || rounds < 10);
 	assert_int_equal(fake.sets_noted, fake.sets_answered);

@@ -18,10 +18,11 @@
 #define ROUNDS 20000
 #define RELEARN 50 /* rounds */
 #define MOST_LIDS 200
+#define MOST_NODES 32
 
 static struct pm_fabric *fabric;
 static struct pm_plan *plan;
-static osm_node_t *nodes[32];
+static osm_node_t *nodes[MOST_NODES];
 static osm_switch_t switches[32];
 static osm_subn_t subn;
 static struct random dice = {4711};
@@ -36,6 +37,9 @@ struct osm_port *osm_get_port_by_guid(const osm_subn_t *of, ib_net64_t guid)
 			return &ends[i];
 	return NULL;
 }
+
+/* As OpenSM has it: by the number of the port. */
+static uint8_t discovered[MOST_NODES][PM_MAX_PORTS + 1];
 
 static osm_physp_t *physp_at(uint32_t port)
 {
@@ -65,6 +69,7 @@ static void make_node(uint32_t index)
 		is_switch(index) ? IB_NODE_TYPE_SWITCH : IB_NODE_TYPE_CA;
 	node->node_info.node_guid = cl_hton64(n->guid);
 	node->physp_tbl_size = n->num_ports + 1u;
+	node->physp_discovered = discovered[index];
 	node->sw = is_switch(index) ? &switches[index] : NULL;
 	for (uint32_t p = is_switch(index) ? 0 : 1; p <= n->num_ports; p++) {
 		osm_physp_t *physp = &node->physp_table[p];
@@ -101,6 +106,7 @@ static void restore_lids(void)
 static void restore(void)
 {
 	restore_lids();
+	memset(discovered, 1, sizeof(discovered));
 	cl_qmap_init(&subn.node_guid_tbl);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		nodes[i]->discovery_count = 1;
@@ -296,7 +302,7 @@ static void test_random(void **state)
 		glance_see(&glance, seen);
 		assert_memory_equal(seen, expected, num);
 		assert_int_equal(glance_sm_place(&glance), sm);
-		assert_true(glance_is_unchanged(&glance, &subn));
+		assert_true(glance_is_unchanged(&glance, &subn, true));
 		for (uint32_t i = 0; i < glance.num_ports; i++)
 			assert_true(glance.ports[i].used ||
 				    !glance_is_joined(&glance, i));
@@ -316,23 +322,23 @@ static void test_unchanged(void **state)
 	(void)state;
 	restore();
 	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
-	assert_false(glance_is_unchanged(&glance, &subn));
+	assert_false(glance_is_unchanged(&glance, &subn, true));
 	glance_bind(&glance, plan);
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		restore();
 		assert_true(glance_look(&glance, &subn));
 		glance_keep(&glance);
-		assert_true(glance_is_unchanged(&glance, &subn));
+		assert_true(glance_is_unchanged(&glance, &subn, true));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
-			assert_false(glance_is_unchanged(&glance, &subn));
+			assert_false(glance_is_unchanged(&glance, &subn, true));
 			assert_false(glance_look(&glance, &subn));
 			restore();
 		}
 		if (fabric->ports[i].peer == PM_NONE)
 			continue;
 		unlink_port(i);
-		assert_false(glance_is_unchanged(&glance, &subn));
+		assert_false(glance_is_unchanged(&glance, &subn, true));
 		assert_true(glance_look(&glance, &subn));
 		assert_false(glance_is_kept(&glance));
 	}
@@ -340,18 +346,71 @@ static void test_unchanged(void **state)
 		restore();
 		assert_true(glance_look(&glance, &subn));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_false(glance_is_unchanged(&glance, &subn));
+		assert_false(glance_is_unchanged(&glance, &subn, true));
 		/* One that was not found is dropped, and changes nothing. */
 		restore();
 		lose_all_cables(i);
 		nodes[i]->discovery_count = 0;
 		assert_true(glance_look(&glance, &subn));
-		assert_true(glance_is_unchanged(&glance, &subn));
+		assert_true(glance_is_unchanged(&glance, &subn, true));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_true(glance_is_unchanged(&glance, &subn));
+		assert_true(glance_is_unchanged(&glance, &subn, true));
 		cl_qmap_remove(&subn.node_guid_tbl,
 			       nodes[(i + 1) % fabric->num_nodes]->node_info.node_guid);
-		assert_false(glance_is_unchanged(&glance, &subn));
+		assert_false(glance_is_unchanged(&glance, &subn, true));
+	}
+	glance_forget(&glance);
+}
+
+/* What OpenSM's drop manager does, of which the look can tell. */
+static void test_unheard(void **state)
+{
+	struct glance glance = {.plan = NULL};
+
+	(void)state;
+	restore();
+	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
+	assert_false(glance_is_unchanged(&glance, &subn, false));
+	glance_bind(&glance, plan);
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		const struct pm_port *port = &fabric->ports[i];
+
+		restore();
+		assert_true(glance_look(&glance, &subn));
+		assert_true(glance_is_unchanged(&glance, &subn, false));
+		if (has_lid(i)) {
+			set_lid(i, MOST_LIDS - 1);
+			assert_false(glance_is_unchanged(&glance, &subn, false));
+			restore();
+		}
+		if (port->peer == PM_NONE)
+			continue;
+		/* What the look has no reason to expect is not looked for, .. */
+		unlink_port(i);
+		assert_true(glance_is_unchanged(&glance, &subn, false));
+		assert_false(glance_is_unchanged(&glance, &subn, true));
+		/* .. unless OpenSM says that something failed. */
+		subn.subnet_initialization_error = TRUE;
+		assert_false(glance_is_unchanged(&glance, &subn, false));
+		subn.subnet_initialization_error = FALSE;
+		restore();
+		discovered[port->node][port->num] = 0;
+		assert_true(glance_look(&glance, &subn));
+		assert_true(glance_is_unchanged(&glance, &subn, false));
+		unlink_port(i);
+		assert_false(glance_is_unchanged(&glance, &subn, false));
+	}
+	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
+		restore();
+		lose_all_cables(i);
+		nodes[i]->discovery_count = 0;
+		assert_true(glance_look(&glance, &subn));
+		assert_true(glance_is_unchanged(&glance, &subn, false));
+		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
+		assert_true(glance_is_unchanged(&glance, &subn, false));
+		cl_qmap_remove(&subn.node_guid_tbl,
+			       nodes[(i + 1) % fabric->num_nodes]->node_info.node_guid);
+		assert_false(glance_is_unchanged(&glance, &subn, false));
 	}
 	glance_forget(&glance);
 }
@@ -391,18 +450,18 @@ static void test_freed(void **state)
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		assert_true(glance_look(&glance, &subn));
 		move_node(i);
-		assert_true(glance_is_unchanged(&glance, &subn));
+		assert_true(glance_is_unchanged(&glance, &subn, true));
 		assert_true(glance_look(&glance, &subn));
 		/* One that is gone, and another in its place in memory. */
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		lose_all_cables(i);
 		memset(nodes[i]->physp_table, 0xee, sizeof(osm_physp_t));
-		assert_false(glance_is_unchanged(&glance, &subn));
+		assert_false(glance_is_unchanged(&glance, &subn, true));
 		assert_true(glance_look(&glance, &subn));
 		nodes[i]->node_info.node_guid ^= cl_hton64(UINT64_C(1) << 40);
 		cl_qmap_insert(&subn.node_guid_tbl, nodes[i]->node_info.node_guid,
 			       &nodes[i]->map_item);
-		assert_false(glance_is_unchanged(&glance, &subn));
+		assert_false(glance_is_unchanged(&glance, &subn, true));
 		assert_false(glance_look(&glance, &subn));
 		free(nodes[i]);
 		make_node(i);
@@ -425,9 +484,9 @@ static void test_unusable(void **state)
 	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
 	glance_bind(&glance, plan);
 	assert_true(glance_look(&glance, &subn));
-	assert_true(glance_is_unchanged(&glance, &subn));
+	assert_true(glance_is_unchanged(&glance, &subn, true));
 	nodes[sw]->sw = &switches[sw];
-	assert_false(glance_is_unchanged(&glance, &subn));
+	assert_false(glance_is_unchanged(&glance, &subn, true));
 	assert_false(glance_look(&glance, &subn));
 	glance_forget(&glance);
 }
@@ -501,9 +560,9 @@ static void test_lids_given(void **state)
 			set_lid(i, 0);
 	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
 	glance_bind(&glance, plan);
-	assert_false(glance_is_unchanged(&glance, &subn));
+	assert_false(glance_is_unchanged(&glance, &subn, true));
 	restore();
-	assert_true(glance_is_unchanged(&glance, &subn));
+	assert_true(glance_is_unchanged(&glance, &subn, true));
 	assert_true(glance_look(&glance, &subn));
 	glance_forget(&glance);
 }
@@ -539,9 +598,10 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random), cmocka_unit_test(test_unchanged),
-		cmocka_unit_test(test_freed),  cmocka_unit_test(test_unusable),
-		cmocka_unit_test(test_links),  cmocka_unit_test(test_lids_given),
+		cmocka_unit_test(test_random),	cmocka_unit_test(test_unchanged),
+		cmocka_unit_test(test_freed),	cmocka_unit_test(test_unusable),
+		cmocka_unit_test(test_links),	cmocka_unit_test(test_lids_given),
+		cmocka_unit_test(test_unheard),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
