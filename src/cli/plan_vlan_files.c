@@ -235,11 +235,13 @@ static bool is_untagged(const struct vlan_job *job, uint32_t port)
 	return false;
 }
 
+/* A port without a cable is in no VLAN: what is plugged in later reaches nobody. */
 static void find_vlans(const struct vlan_job *job, uint32_t port, struct port_vlans *p)
 {
 	const struct pm_vlans *v = &job->vlans;
 	uint32_t sw = job->fabric->ports[port].node, peer = job->fabric->ports[port].peer;
-	bool host = job->fabric->ports[peer].node >= job->fabric->num_switches;
+	bool host = peer != PM_NONE &&
+		    job->fabric->ports[peer].node >= job->fabric->num_switches;
 
 	p->bare = host && job->request->untagged.num && is_untagged(job, peer);
 	p->untagged = PM_NONE;
@@ -250,7 +252,8 @@ static void find_vlans(const struct vlan_job *job, uint32_t port, struct port_vl
 		if (host && member && vlan == v->access)
 			p->untagged = vlan;
 		p->tagged[vlan] = host ? member && !p->bare && vlan != v->access
-				       : pm_vlans_tagged(v, vlan, port);
+				  : peer != PM_NONE ? pm_vlans_tagged(v, vlan, port)
+						    : 0;
 		p->any |= p->tagged[vlan];
 	}
 }
@@ -299,14 +302,18 @@ static bool has_cable(const struct vlan_job *job, uint32_t port)
 
 /* ---- Open vSwitch ---- */
 
-/* An access port would drop what a host sends with the tag of that same VLAN. */
+/*
+ * An access port would drop what a host sends with the tag of that same VLAN. A switch
+ * may have fewer ports than the netlist says; those with a cable it has to have.
+ */
 static void print_ovs_port(FILE *file, const struct vlan_job *job, uint32_t port,
 			   struct port_vlans *p)
 {
 	char *name = port_name(job, port);
 
 	find_vlans(job, port, p);
-	fprintf(file, " \\\n\t-- set port %s", name);
+	fprintf(file, " \\\n\t-- %sset port %s",
+		has_cable(job, port) ? "" : "--if-exists ", name);
 	if (p->untagged != PM_NONE)
 		fprintf(file, " vlan_mode=%s tag=%" PRIu32,
 			p->bare ? "access" : "native-untagged",
@@ -329,21 +336,13 @@ static int write_ovs(FILE *file, const void *arg)
 {
 	const struct switch_source *s = arg;
 	struct port_vlans p = begin_ports(s->job);
-	bool any = false;
 
 	fputs("#!/bin/sh\n# VLANs of this switch's ports; arguments are options of "
-	      "ovs-vsctl, as --db=...\n",
+	      "ovs-vsctl, as --db=...\nexec ovs-vsctl \"$@\"",
 	      file);
-	pm_for_each_port(i, s->job->fabric, s->sw) {
-		if (!has_cable(s->job, i))
-			continue;
-		if (!any)
-			fputs("exec ovs-vsctl \"$@\"", file);
-		any = true;
+	pm_for_each_port(i, s->job->fabric, s->sw)
 		print_ovs_port(file, s->job, i, &p);
-	}
-	if (any)
-		fputc('\n', file);
+	fputc('\n', file);
 	free(p.tagged);
 	return 0;
 }
@@ -371,30 +370,36 @@ static void print_others(FILE *file, const struct vlan_job *job, const char *nam
 	}
 }
 
+static void print_bridge_port(FILE *file, const struct vlan_job *job, uint32_t port,
+			      struct port_vlans *p)
+{
+	char *name = port_name(job, port), *add;
+
+	find_vlans(job, port, p);
+	print_others(file, job, name, p);
+	if (p->untagged != PM_NONE)
+		fprintf(file, "vlan add dev %s vid %" PRIu32 " pvid untagged\n", name,
+			job->request->first + p->untagged);
+	if (asprintf(&add, "vlan add dev %s vid ", name) < 0)
+		cli_no_memory();
+	print_runs(file, job, p->tagged, add, "", "\n");
+	free(add);
+	free(name);
+}
+
+/* Ports with a cable first: one that there is not ends the batch. */
 static int write_bridge(FILE *file, const void *arg)
 {
 	const struct switch_source *s = arg;
-	const struct vlan_job *job = s->job;
-	struct port_vlans p = begin_ports(job);
+	struct port_vlans p = begin_ports(s->job);
 
-	fputs("# for bridge -batch; the bridge has vlan_filtering 1\n", file);
-	pm_for_each_port(i, job->fabric, s->sw) {
-		char *name, *add;
-
-		if (!has_cable(job, i))
-			continue;
-		find_vlans(job, i, &p);
-		name = port_name(job, i);
-		print_others(file, job, name, &p);
-		if (p.untagged != PM_NONE)
-			fprintf(file, "vlan add dev %s vid %" PRIu32 " pvid untagged\n",
-				name, job->request->first + p.untagged);
-		if (asprintf(&add, "vlan add dev %s vid ", name) < 0)
-			cli_no_memory();
-		print_runs(file, job, p.tagged, add, "", "\n");
-		free(add);
-		free(name);
-	}
+	fputs("# for bridge -force -batch; the bridge has vlan_filtering 1\n", file);
+	pm_for_each_port(i, s->job->fabric, s->sw)
+		if (has_cable(s->job, i))
+			print_bridge_port(file, s->job, i, &p);
+	pm_for_each_port(i, s->job->fabric, s->sw)
+		if (!has_cable(s->job, i))
+			print_bridge_port(file, s->job, i, &p);
 	free(p.tagged);
 	return 0;
 }
@@ -412,10 +417,25 @@ static int print_tagged(FILE *file, const void *arg)
 	return 0;
 }
 
+/* Peer, its GUID and its port, null where there is no cable. */
+static void add_peer(const struct vlan_job *job, uint32_t port, json_t *object)
+{
+	uint32_t end = job->fabric->ports[port].peer;
+	const struct pm_port *peer = end == PM_NONE ? NULL : &job->fabric->ports[end];
+
+	json_object_set_new(
+		object, "peer",
+		peer ? cli_json_string(pm_fabric_name(job->fabric, peer->node))
+		     : json_null());
+	json_object_set_new(object, "peer_guid",
+			    peer ? cli_json_guid(job->fabric->nodes[peer->node].guid)
+				 : json_null());
+	json_object_set_new(object, "peer_port",
+			    peer ? json_integer(peer->num) : json_null());
+}
+
 static json_t *port_json(const struct vlan_job *job, uint32_t port)
 {
-	const struct pm_port *p = &job->fabric->ports[port];
-	const struct pm_port *peer = &job->fabric->ports[p->peer];
 	struct switch_source source = {job, port};
 	struct port_vlans vlans = begin_ports(job);
 	char *name = port_name(job, port), *tagged = NULL;
@@ -425,16 +445,15 @@ static json_t *port_json(const struct vlan_job *job, uint32_t port)
 	find_vlans(job, port, &vlans);
 	if (pm_text_print(print_tagged, &source, &tagged, &length))
 		cli_no_memory();
-	object = json_pack(
-		"{s:i, s:o, s:o, s:o, s:i, s:o, s:s}", "port", p->num, "name",
-		cli_json_string(name), "peer",
-		cli_json_string(pm_fabric_name(job->fabric, peer->node)), "peer_guid",
-		cli_json_guid(job->fabric->nodes[peer->node].guid), "peer_port",
-		peer->num, "untagged",
+	object = json_pack("{s:i, s:o}", "port", job->fabric->ports[port].num, "name",
+			   cli_json_string(name));
+	add_peer(job, port, object);
+	json_object_set_new(
+		object, "untagged",
 		vlans.untagged == PM_NONE
 			? json_null()
-			: json_integer((json_int_t)job->request->first + vlans.untagged),
-		"tagged", tagged ? tagged : "");
+			: json_integer((json_int_t)job->request->first + vlans.untagged));
+	json_object_set_new(object, "tagged", json_string(tagged ? tagged : ""));
 	free(tagged);
 	free(name);
 	free(vlans.tagged);
@@ -446,8 +465,7 @@ static json_t *switch_json(const struct vlan_job *job, uint32_t sw)
 	json_t *ports = json_array();
 
 	pm_for_each_port(i, job->fabric, sw)
-		if (has_cable(job, i))
-			ports = cli_json_append(ports, port_json(job, i));
+		ports = cli_json_append(ports, port_json(job, i));
 	return json_pack("{s:o, s:o, s:o}", "name",
 			 cli_json_string(pm_fabric_name(job->fabric, sw)), "guid",
 			 cli_json_guid(job->fabric->nodes[sw].guid), "ports", ports);

@@ -14,6 +14,7 @@ portmajor-vlan. Labs run side by side. Nothing waits blindly.
 
 import collections
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -230,11 +231,13 @@ class Lab:
     rate      of each cable, both ways, as tc takes it; None: unlimited
     plain     hosts that never get the program
     stp       switches run the rapid spanning tree protocol
+    stray     cables that the netlist does not know, as pairs of (switch, port)
     """
 
-    def __init__(self, netlist, plan=None, rate=None, plain=(), stp=False):
+    def __init__(self, netlist, plan=None, rate=None, plain=(), stp=False, stray=()):
         self.netlist = simlab.Netlist(netlist)
         self.plan, self.rate, self.plain, self.stp = plan, rate, set(plain), stp
+        self.stray = stray
         self.net, self.hosts, self.devices = None, {}, {}
         self.folder = None
         self._stack = contextlib.ExitStack()
@@ -278,6 +281,9 @@ class Lab:
                 end = (f"name {device_name(peer, peer_port)}" if peer not in self.hosts
                        else f"name e0 netns {self.hosts[peer].path}")
                 lines.append(f"link add {device_name(node.name, port)} type veth peer {end}")
+        for one, other in self.stray:
+            lines += [f"link add {device_name(*one)} type veth peer name {device_name(*other)}"]
+            lines += [f"link set {device_name(*end)} up" for end in (one, other)]
         lines += [f"link set {name} up" for name in self.devices.values()]
         self.net.run("ip", "-batch", "-", input="\n".join(lines))
         if self.rate:
@@ -355,6 +361,8 @@ class Lab:
                 words += ["rstp_enable=true"]
         for (switch, _), name in self.devices.items():
             words += ["--", "add-port", switch, name, "--", "set", "port", name, "qos=@noop"]
+        for switch, port in itertools.chain(*self.stray):
+            words += ["--", "add-port", switch, device_name(switch, port)]
         self.vsctl(*words)
         if self.plan:
             for switch in self.netlist.switches:

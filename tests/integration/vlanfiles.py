@@ -14,13 +14,13 @@ LINE = re.compile(r"([0-9a-f]{2}(?::[0-9a-f]{2}){5}) (\d+) (\d+) # (.*)")
 
 
 def read_netlist(path):
-    """{(node, port): (node, port)} and the set of switches."""
-    cables, switches, node = {}, set(), None
+    """{(node, port): (node, port)} and {switch: its number of ports}."""
+    cables, switches, node = {}, {}, None
     for line in pathlib.Path(path).read_text(encoding="ascii").splitlines():
-        if head := re.match(r'(Switch|Hca|Ca)\s+\d+\s+"([^"]+)"', line):
-            node = head[2]
+        if head := re.match(r'(Switch|Hca|Ca)\s+(\d+)\s+"([^"]+)"', line):
+            node = head[3]
             if head[1] == "Switch":
-                switches.add(node)
+                switches[node] = int(head[2])
         elif port := re.match(r'\[(\d+)\]\s+"([^"]+)"\[(\d+)\]', line):
             cables[node, int(port[1])] = (port[2], int(port[3]))
     return cables, switches
@@ -80,7 +80,8 @@ def read_changes(path):
 def read_ovs(path):
     """{port's name: (VLAN without tags or None, VLANs with tags)}."""
     ports = {}
-    for words in pathlib.Path(path).read_text(encoding="ascii").split("-- set port ")[1:]:
+    text = pathlib.Path(path).read_text(encoding="ascii")
+    for words in re.split(r"-- (?:--if-exists )?set port ", text)[1:]:
         name, *columns = words.replace("\\", "").replace("'", "").split()
         columns = dict(column.split("=", 1) for column in columns)
         tag = None if columns["tag"] == "[]" else int(columns["tag"])
@@ -135,10 +136,16 @@ class Files:
             for port in switch["ports"]:
                 ours = (port["untagged"], numbers(bits(port["tagged"])))
                 here = (switch["name"], port["port"])
-                assert (port["peer"], port["peer_port"]) == self.cables[here]
                 assert port["name"] == pattern.format(port=port["port"], switch=switch["name"])
-                self.ports[here] = named[port["name"]] = ours
+                named[port["name"]] = ours
+                if here in self.cables:
+                    assert (port["peer"], port["peer_port"]) == self.cables[here]
+                    self.ports[here] = ours
+                else:
+                    assert port["peer"] is port["peer_guid"] is port["peer_port"] is None
+                    assert ours == (None, frozenset()), here
             assert named == ovs == bridge, switch["name"]
+            assert len(named) == self.switches[switch["name"]], switch["name"]
         assert set(self.ports) == {end for end in self.cables if end[0] in self.switches}
         self.site = {far[0]: end[0] for end, far in self.cables.items()
                      if end[0] in self.switches and far[0] not in self.switches}
