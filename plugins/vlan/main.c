@@ -2,6 +2,7 @@
 /* portmajor-vlan: the tc program on a device, and its table. */
 #include "content.h"
 #include "loaded.h"
+#include "lock.h"
 #include "program.h"
 
 #include <portmajor/textfile.h>
@@ -9,7 +10,6 @@
 #include <bpf/bpf.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -34,6 +33,7 @@ struct job {
 	const char *file;
 	unsigned int device;
 	uint64_t mac;
+	struct pm_host_table input; /* what was read of the file */
 	struct pm_error err;
 };
 
@@ -96,20 +96,6 @@ static int find_device(struct job *job)
 	for (unsigned int i = 0; i < 6; i++)
 		job->mac = job->mac << 8 | (uint8_t)request.ifr_hwaddr.sa_data[i];
 	return EXIT_FINE;
-}
-
-/*
- * One command at a time for the devices of a network namespace, so that none changes what
- * another one has just read. The lock ends when the caller closes *fd.
- */
-static int lock_devices(int *fd)
-{
-	*fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (*fd >= 0 && !flock(*fd, LOCK_EX))
-		return EXIT_FINE;
-	if (*fd >= 0)
-		close(*fd);
-	return fail(EXIT_REFUSED, "cannot lock /proc/self/ns/net: %s", strerror(errno));
 }
 
 static int find_own(const struct job *job, const struct pm_host_table *table,
@@ -205,11 +191,19 @@ static int load_content(struct job *job, struct vlan_content *content)
 	return finish(job, rc);
 }
 
+/* Takes a table out of where it was. */
+static struct pm_host_table take(struct pm_host_table *table)
+{
+	struct pm_host_table taken = *table;
+
+	*table = (struct pm_host_table){0};
+	return taken;
+}
+
 static int run_load(struct job *job)
 {
-	struct vlan_content content = {0};
-	int rc = pm_host_table_read(job->file, &content.table, &job->err);
-	int status = rc ? finish_input(job, rc) : load_content(job, &content);
+	struct vlan_content content = {.table = take(&job->input)};
+	int status = load_content(job, &content);
 
 	vlan_content_free(&content);
 	return status;
@@ -241,25 +235,19 @@ static int put_in_force(struct job *job, const struct vlan_maps *maps,
 typedef int next_table(struct job *job, const struct pm_host_table *before,
 		       struct pm_host_table *table);
 
-static int read_whole(struct job *job, const struct pm_host_table *before,
+static int take_whole(struct job *job, const struct pm_host_table *before,
 		      struct pm_host_table *table)
 {
 	(void)before;
-	return pm_host_table_read(job->file, table, &job->err);
+	*table = take(&job->input);
+	return 0;
 }
 
-static int read_changes(struct job *job, const struct pm_host_table *before,
+static int take_changes(struct job *job, const struct pm_host_table *before,
 			struct pm_host_table *table)
 {
-	struct pm_host_table changes;
-	int rc = pm_host_changes_read(job->file, &changes, &job->err);
-
-	if (rc)
-		return rc;
-	rc = pm_host_table_change(before, &changes, pm_textfile_name(job->file), table,
-				  &job->err);
-	pm_host_table_free(&changes);
-	return rc;
+	return pm_host_table_change(before, &job->input, pm_textfile_name(job->file),
+				    table, &job->err);
 }
 
 static int change(struct job *job, next_table *next)
@@ -287,12 +275,12 @@ static int change(struct job *job, next_table *next)
 
 static int run_replace(struct job *job)
 {
-	return change(job, read_whole);
+	return change(job, take_whole);
 }
 
 static int run_update(struct job *job)
 {
-	return change(job, read_changes);
+	return change(job, take_changes);
 }
 
 /* ---- show ---- */
@@ -411,13 +399,18 @@ static int run_remove(struct job *job)
 
 static const struct {
 	const char *name, *file, *help;
+	int (*read)(const char *path, struct pm_host_table *input, struct pm_error *err);
 	int (*run)(struct job *job);
+	bool changes; /* the device */
 } commands[] = {
-	{"load", "TABLE", "put the program on a device", run_load},
-	{"replace", "TABLE", "give it another table, at once", run_replace},
-	{"update", "CHANGES", "change lines of its table, at once", run_update},
-	{"show", NULL, "print what is loaded, and counters", run_show},
-	{"remove", NULL, "take the program off the device", run_remove},
+	{"load", "TABLE", "put the program on a device", pm_host_table_read, run_load,
+	 true},
+	{"replace", "TABLE", "give it another table, at once", pm_host_table_read,
+	 run_replace, true},
+	{"update", "CHANGES", "change lines of its table, at once", pm_host_changes_read,
+	 run_update, true},
+	{"show", NULL, "print what is loaded, and counters", NULL, run_show, false},
+	{"remove", NULL, "take the program off the device", NULL, run_remove, true},
 };
 
 static void print_usage(FILE *out)
@@ -430,17 +423,33 @@ static void print_usage(FILE *out)
 	      out);
 }
 
+/* Reading comes first: standard input may take its time, and locks nobody out. */
+static int run_locked(size_t command, struct job *job)
+{
+	int lock, rc = 0;
+
+	if (commands[command].read)
+		rc = commands[command].read(job->file, &job->input, &job->err);
+	if (rc)
+		return finish_input(job, rc);
+	if (!commands[command].changes)
+		return commands[command].run(job);
+	rc = vlan_lock(job->device, &lock, &job->err);
+	if (rc)
+		return finish(job, rc);
+	rc = commands[command].run(job);
+	close(lock);
+	return rc;
+}
+
 static int run(size_t command, char **operands)
 {
 	struct job job = {.name = operands[0], .file = operands[1]};
-	int lock, status = find_device(&job);
+	int status = find_device(&job);
 
 	if (!status)
-		status = lock_devices(&lock);
-	if (status)
-		return status;
-	status = commands[command].run(&job);
-	close(lock);
+		status = run_locked(command, &job);
+	pm_host_table_free(&job.input);
 	return status;
 }
 

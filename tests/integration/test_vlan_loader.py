@@ -5,8 +5,10 @@ traffic, what is refused, and that nothing is left."""
 
 import contextlib
 import ctypes
+import fcntl
 import hashlib
 import os
+import pathlib
 import platform
 import random
 import shutil
@@ -353,13 +355,26 @@ class Changed(Hosts):
         self.assertEqual(self.shown(), changed)
 
     def test_side_by_side(self):
-        """Updates at the same time: each finds what the others have left."""
+        """Updates at the same time: one at a time changes the device, the others are refused, and
+        each finds what those before have left."""
         self.vlan(self.near, "load", "e0", self.table())
         number = 16
-        with self.near.inside():
-            running = [subprocess.Popen([LOADER, "update", "e0", self.table(
-                f"02:00:00:00:02:{i:02x} {200 + i} {100 + i}\n")]) for i in range(number)]
-        self.assertEqual([process.wait(60) for process in running], [0] * number)
+        waiting = [self.table(f"02:00:00:00:02:{i:02x} {200 + i} {100 + i}\n")
+                   for i in range(number)]
+        while waiting:
+            with self.near.inside():
+                running = [(path, subprocess.Popen([LOADER, "update", "e0", path],
+                                                   stderr=subprocess.PIPE, text=True))
+                           for path in waiting]
+            refused = []
+            for path, process in running:
+                said = process.communicate(timeout=60)[1]
+                if process.returncode:
+                    self.assertEqual((process.returncode, said), (
+                        1, "portmajor-vlan: e0: another portmajor-vlan is changing it\n"))
+                    refused.append(path)
+            self.assertLess(len(refused), len(waiting))
+            waiting = refused
         self.assertEqual(self.shown()["lines"], str(4 + number))
         self.assertEqual(self.shown()["pops"], f"101-104,200-{199 + number}")
 
@@ -458,6 +473,31 @@ class Refused(Hosts):
         self.vlan(self.near, "load", "e0", table)
         self.refuse(1, "e0: already loaded: `replace` changes the table", "load", "e0", table)
 
+    def test_locks(self):
+        """Who changes a device locks others out, who wait for nobody; reading locks nobody out,
+        and a lock on the network namespace, which any user can have, neither."""
+        with self.near.inside():
+            space = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+            number = os.fstat(space).st_ino
+            index = socket.if_nametoindex("e0")
+        self.addCleanup(os.close, space)
+        fcntl.flock(space, fcntl.LOCK_EX)
+        with self.near.inside():
+            reader = subprocess.Popen([LOADER, "load", "e0", "-"], stdin=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True)
+        reader.stdin.write("#\n" * 100000)  # more than a pipe holds: it has begun to read
+        reader.stdin.flush()
+        self.vlan(self.near, "load", "e0", self.table())
+        reader.stdin.write(TABLE)
+        self.assertIn("already loaded", reader.communicate(timeout=60)[1])
+        folder = pathlib.Path("/run/portmajor-vlan")
+        self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
+        with open(folder / f"{number}-{index}", "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.refuse(1, "e0: another portmajor-vlan is changing it", "remove", "e0")
+            self.assertEqual(self.shown()["lines"], "4")
+        self.vlan(self.near, "remove", "e0")
+
     def test_tables(self):
         """Neither loaded nor put in another one's place."""
         bad = [
@@ -504,17 +544,17 @@ class Refused(Hosts):
                              (1, "", f"portmajor-vlan: e0: {message}\n"))
             self.assertEqual(self.state(), before)
 
-        refuse(f"cannot make a table in the kernel: {only_root}", "load", "e0", table, **nobody)
+        no_lock = "cannot lock: /run/portmajor-vlan: only root may"
+        refuse(no_lock, "load", "e0", table, **nobody)
         for code, reason in ((38, "this kernel has no BPF (CONFIG_BPF_SYSCALL)"),
                              (1, only_root)):
             refuse(f"cannot make a table in the kernel: {reason}", "load", "e0", table,
                    preexec_fn=refuse_bpf(code))
         self.vlan(self.near, "load", "e0", table)
         before = self.shown()
-        for what in ("replace", "update", "show"):
-            refuse(f"cannot look at the program: {only_root}", what, "e0",
-                   *([] if what == "show" else [table]), **nobody)
-        refuse(f"cannot detach the program: {only_root}", "remove", "e0", **nobody)
+        refuse(f"cannot look at the program: {only_root}", "show", "e0", **nobody)
+        for what, args in (("replace", [table]), ("update", [table]), ("remove", [])):
+            refuse(no_lock, what, "e0", *args, **nobody)
         self.assertEqual(self.shown(), before)
 
     def test_others_filters(self):

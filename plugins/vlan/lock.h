@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One command at a time for a device, so that none changes what another has just read. */
+#ifndef PORTMAJOR_PLUGIN_VLAN_LOCK_H
+#define PORTMAJOR_PLUGIN_VLAN_LOCK_H
+
+#include <portmajor/error.h>
+
+/*
+ * Locks a device of this network namespace, by a file in a folder that only this user can
+ * read; the lock ends when the caller closes *fd. Does not wait. -EBUSY: another command
+ * has it; -EPERM: the folder is somebody else's, or open to others; other -errno; with a
+ * message.
+ */
+int vlan_lock(unsigned int device, int *fd, struct pm_error *err);
+
+#endif
