@@ -38,9 +38,13 @@ int vlan_loaded_find(unsigned int device, struct vlan_loaded *loaded,
 		if (is_ours(filter) && !found.ours[filter->hook].program) {
 			found.ours[filter->hook] = *filter;
 			found.num++;
-		} else if (!found.num_others++) {
-			found.other = *filter;
+			continue;
 		}
+		if (!found.num_others++)
+			found.other = *filter;
+		/* They are listed in the order in which they run. */
+		if (!found.ours[filter->hook].program && !*found.ahead[filter->hook].kind)
+			found.ahead[filter->hook] = *filter;
 	}
 	free(filters.list);
 	*loaded = found;

@@ -7,8 +7,9 @@
 #include "vlan.h"
 
 struct vlan_loaded {
-	struct vlan_filter ours[VLAN_HOOKS]; /* program 0: not there */
-	uint32_t num;			     /* of them */
+	struct vlan_filter ours[VLAN_HOOKS];  /* program 0: not there */
+	uint32_t num;			      /* of them */
+	struct vlan_filter ahead[VLAN_HOOKS]; /* comes first; kind "": none does */
 	uint32_t num_others;
 	struct vlan_filter other; /* the first one */
 };
@@ -17,7 +18,10 @@ struct vlan_loaded {
 int vlan_loaded_find(unsigned int device, struct vlan_loaded *loaded,
 		     struct pm_error *err);
 
-/* Whether programs are attached by tcx (Linux 6.6), which is ahead of all filters. */
+/*
+ * Whether programs are attached by tcx (Linux 6.6), which is ahead of all filters. As of
+ * a filter ahead, what it does with a frame is up to it: ours may never see it.
+ */
 bool vlan_has_tcx(unsigned int device, enum vlan_hook hook);
 
 /* File descriptors, which the caller closes. */

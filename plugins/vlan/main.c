@@ -338,6 +338,21 @@ static void print_counts(const uint64_t counts[VLAN_COUNTS])
 		printf("%-12s%" PRIu64 "\n", names[i], counts[i]);
 }
 
+/* What came after ours and runs first. */
+static void print_ahead(const struct job *job, const struct vlan_loaded *loaded)
+{
+	for (int hook = 0; hook < VLAN_HOOKS; hook++) {
+		const struct vlan_filter *filter = &loaded->ahead[hook];
+
+		if (vlan_has_tcx(job->device, (enum vlan_hook)hook))
+			printf("%-12s%s: a tcx program\n", "ahead", sides[hook]);
+		if (*filter->kind)
+			printf("%-12s%s: a tc filter, preference %" PRIu32 ", %s%s%s\n",
+			       "ahead", sides[hook], filter->preference, filter->kind,
+			       *filter->name ? " " : "", filter->name);
+	}
+}
+
 static int run_show(struct job *job)
 {
 	struct vlan_content content = {0};
@@ -353,6 +368,7 @@ static int run_show(struct job *job)
 		status = finish(job, vlan_maps_count(&maps, counts, &job->err));
 	if (!status) {
 		print_table(job, &content);
+		print_ahead(job, &loaded);
 		print_counts(counts);
 		status = finish_output();
 	}

@@ -557,6 +557,24 @@ class Refused(Hosts):
             refuse(no_lock, what, "e0", *args, **nobody)
         self.assertEqual(self.shown(), before)
 
+    def test_ahead(self):
+        """A filter that comes later and runs first takes frames, and `show` tells."""
+        self.vlan(self.near, "load", "e0", self.table())
+        self.assertNotIn("ahead", self.shown())
+        near, far = self.port(self.near), self.port(self.far)
+        for side in ("egress", "ingress"):
+            self.near.must("tc", "filter", "add", "dev", "e0", side, "pref", "1", "bpf",
+                           "da", "bytecode", "1,6 0 0 0,")  # TC_ACT_OK
+            self.assertEqual(self.shown()["ahead"], f"{side}: a tc filter, preference 1, bpf")
+            if side == "egress":
+                near.send(frame(FAR))
+                self.assertIsNone(far.receive().vlan)
+            self.near.must("tc", "filter", "del", "dev", "e0", side, "pref", "1", "handle",
+                           "0x2", "bpf")
+            self.assertNotIn("ahead", self.shown())
+        near.send(frame(FAR))
+        self.assertEqual(far.receive().vlan, 102)
+
     def test_others_filters(self):
         """Are left as they are, and who comes later is no reason to take them off."""
         table = self.table()
