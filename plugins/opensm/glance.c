@@ -250,9 +250,9 @@ static bool look_at_node(struct glance *glance, const struct glance_node *n)
 			continue;
 		if (!look_at_port(glance, &glance->ports[n->first + p], physp, flags))
 			return false;
-		glance->doubtful |=
-			!n->here->physp_discovered[p] &&
-			(glance->ports[n->first + p].has_lid || (*flags & LINKED));
+		/* An end node's port loses its LID, too, which is looked for. */
+		if (n->is_switch && !n->here->physp_discovered[p])
+			glance->doubtful |= (*flags & LINKED) != 0;
 		if (n->is_switch && !glance->ports[n->first + p].told)
 			glance->links[n->first + p] = link_of(physp);
 		odd = (uint16_t)(odd + (p && !is_up(*flags & STATE) &&
@@ -666,12 +666,19 @@ bool glance_is_kept(const struct glance *glance)
 	return !memcmp(glance->kept, glance->joined, glance->num_ports);
 }
 
+/* Switches' ports, which are those that the plan knows. */
+#define FOR_EACH_SWITCH_PORT(i, glance)                                                  \
+	for (const struct glance_node *n = (glance)->nodes;                              \
+	     n != (glance)->nodes + (glance)->num_nodes; n++)                            \
+		for (uint32_t i = n->first, end = n->is_switch ? i + n->ports + 1u : i;  \
+		     i < end; i++)
+
 void glance_see(const struct glance *glance, uint8_t *seen)
 {
 	memset(seen, 0, glance->plan->known->num_ports);
-	for (uint32_t i = 0; i < glance->num_ports; i++)
-		if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i))
-			seen[glance->ports[i].known] = 1;
+	FOR_EACH_SWITCH_PORT(i, glance)
+	if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i))
+		seen[glance->ports[i].known] = 1;
 }
 
 /* A code; bits that there are not tell nothing. */
@@ -696,9 +703,9 @@ static uint8_t code_of(const struct glance_link *link)
 void glance_links(const struct glance *glance, uint8_t *link)
 {
 	memset(link, 0, glance->plan->known->num_ports);
-	for (uint32_t i = 0; i < glance->num_ports; i++)
-		if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i))
-			link[glance->ports[i].known] = code_of(&glance->links[i]);
+	FOR_EACH_SWITCH_PORT(i, glance)
+	if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i))
+		link[glance->ports[i].known] = code_of(&glance->links[i]);
 }
 
 uint32_t glance_sm_place(const struct glance *glance)
@@ -716,11 +723,15 @@ void glance_find_doubt(const struct glance *glance, const uint8_t *seen,
 	memcpy(doubt->stayed, seen, known->num_ports);
 	for (uint32_t i = 0; i < known->num_ports; i++)
 		doubt->silent[i] = !seen[i] && known->ports[i].peer != PM_NONE;
-	for (uint32_t i = 0; i < glance->num_ports; i++) {
-		uint32_t port = glance->ports[i].known, peer;
+	FOR_EACH_SWITCH_PORT(i, glance)
+	{
 		uint8_t state = glance->flags[i] & STATE;
+		uint32_t port, peer;
 
-		if (port == PM_NONE || !glance->flags[i] || state > IB_LINK_INIT)
+		if (!glance->flags[i] || state > IB_LINK_INIT)
+			continue;
+		port = glance->ports[i].known;
+		if (port == PM_NONE)
 			continue;
 		peer = known->ports[port].peer;
 		if (peer == PM_NONE)
