@@ -11,15 +11,28 @@ struct dealer {
 	const struct pm_vlans *vlans;
 	struct pm_vlan_host *host; /* [host] lines, the caller's */
 	uint8_t *moves;		   /* [host] its line is to be written */
-	uint32_t *stay;	 /* [switch] hosts there that are and whose lines stay */
-	uint32_t *first; /* [switch] its first host; those of one follow each other */
-	uint32_t *sites; /* with hosts, in the order in which they are tried */
-	uint32_t *reach; /* [switch] sites that VLANs join it with, of all VLANs */
-	uint32_t num_sites;
-	uint32_t *load;	 /* [port] up: hosts dealt to it */
-	uint32_t *dealt; /* [vlan] hosts */
-	uint32_t *fit;	 /* VLANs that will do, of one switch */
-	uint32_t next;	 /* priority to be given */
+	uint32_t *first;  /* [switch] its first host; those of one follow each other */
+	uint32_t *sites;  /* with hosts, in the order in which they are tried */
+	uint32_t *number; /* [switch] its place in that */
+	uint32_t *reach;  /* [switch] sites that VLANs join it with, of all VLANs */
+	uint32_t num_sites, words; /* of 64 sites each */
+	uint32_t *by_priority;	   /* hosts as they were, the highest one first */
+	uint64_t *joined; /* [site][word] sites that some VLAN joins it with, as bits */
+	/* Of a run. */
+	uint64_t *remain; /* [word] sites with hosts that were not taken yet, as bits */
+	uint32_t *count;  /* of parts before anything was taken */
+	uint32_t *left;	  /* [switch] hosts there that were not taken */
+	uint32_t *fixed;  /* hosts whose lines stay, by priority, .. */
+	uint32_t num_fixed, taken; /* .. and how many of these were taken */
+	uint32_t *order;	   /* hosts that move, as they were taken, .. */
+	uint32_t *above;	   /* .. and how many of fixed[] before */
+	uint32_t num_moved;
+	uint32_t *load;	  /* [port] up: hosts dealt to it */
+	uint32_t *dealt;  /* [vlan] hosts */
+	uint32_t *fit;	  /* VLANs that will do, of one switch */
+	uint32_t *list;	  /* switches with hosts that move and were not taken */
+	uint32_t stuck;	  /* so often somebody was taken who does not meet all */
+	uint32_t blocked; /* of fixed[]: taken when that came for the first time */
 	uint32_t spread;
 };
 
@@ -27,17 +40,24 @@ struct dealer {
 int dealer_begin(struct dealer *d, const struct pm_vlans *v, const uint8_t *cut,
 		 struct pm_vlan_host *host, struct pm_error *err);
 
-/* Counts a host's line, as it is, for the cables of its VLAN. */
-void dealer_count(struct dealer *d, uint32_t h);
+/* Whether some VLAN joins two switches with hosts. */
+bool dealer_can_join(const struct dealer *d, uint32_t a, uint32_t b);
 
-/* Writes lines of moves[], the first with this priority, the others below it. -ENOMEM. */
-int dealer_run(struct dealer *d, uint32_t priority, struct pm_error *err);
+/*
+ * Gives those of moves[] VLANs and places among the others by priority; `stuck` is 0 if
+ * all pairs meet that a VLAN joins. It may be run again with others; host[] has to be as
+ * it was then.
+ */
+void dealer_run(struct dealer *d);
+
+/* Writes the priorities for these places; false: there are not enough somewhere. */
+bool dealer_rank(struct dealer *d);
 
 /* The VLAN in which most hear a broadcast; the one before, if it is one of these. */
 int dealer_broadcast(struct dealer *d, uint32_t *vlan, uint32_t *unheard,
 		     struct pm_error *err);
 
-/* Deals all of them; *broadcast was theirs before. */
+/* Deals all of them; *broadcast was theirs before. -ENOMEM. */
 int dealer_anew(const struct pm_vlans *vlans, const uint8_t *cut,
 		struct pm_vlan_table *table, struct pm_vlan_deal *deal,
 		struct pm_error *err);

@@ -6,118 +6,211 @@
 #include "cover.h"
 #include "dealer.h"
 
+#include <portmajor/alloc.h>
+
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Which sites some VLAN joins. */
-struct joined {
-	uint8_t *any;	  /* [site][site], by number */
-	uint32_t *number; /* [switch] */
-	uint32_t num;
-};
-
-static bool is_joined(const struct parts *p, uint32_t x, uint32_t y)
-{
-	for (uint32_t vlan = 0; vlan < p->vlans->num; vlan++)
-		if (parts_join(p, vlan, x, y))
-			return true;
-	return false;
-}
-
-static int find_joined(struct joined *j, struct dealer *d, struct pm_error *err)
-{
-	uint32_t n = d->num_sites;
-
-	j->num = n;
-	j->any = pm_pool_array(&d->pool, (size_t)n * n, 1);
-	j->number = pm_pool_array(&d->pool, d->parts.num_switches, sizeof(uint32_t));
-	if (pm_pool_check(&d->pool, err))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		j->number[d->sites[i]] = i;
-		for (uint32_t k = 0; k < n; k++)
-			j->any[(size_t)i * n + k] =
-				is_joined(&d->parts, d->sites[i], d->sites[k]);
-	}
-	return 0;
-}
-
 /* Whether a pair is apart, and another line would help. */
-static bool is_broken(const struct dealer *d, const struct joined *j, uint32_t a,
-		      uint32_t b)
+static bool is_broken(const struct dealer *d, uint32_t a, uint32_t b)
 {
 	const struct pm_vlans *v = d->vlans;
 	uint32_t x = v->site[a], y = v->site[b];
 
 	return x != y && !d->parts.gone[b] && !v->untagged[b] &&
 	       !parts_join(&d->parts, pair_vlan(d->host, a, b), x, y) &&
-	       j->any[(size_t)j->number[x] * j->num + j->number[y]];
+	       dealer_can_join(d, x, y);
 }
 
 /* Whose lines change, in moves[]. */
 static int choose_movers(struct dealer *d, uint32_t *bound, struct pm_error *err)
 {
 	uint32_t hosts = d->vlans->num_hosts;
-	struct joined joined;
 	struct cover cover;
 
-	if (find_joined(&joined, d, err) || cover_begin(&cover, hosts, &d->pool, err))
+	if (cover_begin(&cover, hosts, &d->pool, err))
 		return -ENOMEM;
 	for (uint32_t a = 0; a < hosts; a++) {
 		if (d->parts.gone[a] || d->vlans->untagged[a])
 			continue;
 		for (uint32_t b = 0; b < a; b++)
-			if (is_broken(d, &joined, a, b))
+			if (is_broken(d, a, b))
 				cover_join(&cover, a, b);
 	}
 	return cover_choose(&cover, d->moves, bound, err);
 }
 
-/* The priority of the first of those that move: all of them have more than others. */
-static int choose_priority(const struct dealer *d, uint32_t *priority,
-			   struct pm_error *err)
-{
-	uint32_t hosts = d->vlans->num_hosts, moving = 0, most = 0;
-
-	for (uint32_t h = 0; h < hosts; h++) {
-		moving += d->moves[h];
-		if (!d->vlans->untagged[h] && d->host[h].priority > most)
-			most = d->host[h].priority;
-	}
-	if (most >= PM_VLAN_PINNED - hosts || PM_VLAN_PINNED - hosts - most < moving)
-		return pm_error_set(err, -ERANGE, "the table has no priorities left");
-	*priority = most + moving;
-	return 0;
-}
-
-/* Whether a host's pairs meet with that priority, those that do at all. */
-static bool is_enough(struct dealer *d, uint32_t h, uint32_t priority)
+/* Pairs of a host that are apart. */
+static uint32_t count_apart(const struct dealer *d, uint32_t h)
 {
 	const uint32_t *site = d->vlans->site;
-	uint32_t given = d->host[h].priority;
+	uint32_t apart = 0;
 
-	for (uint32_t b = 0; b < d->vlans->num_hosts; b++) {
-		bool met, meets;
-
-		/* Only who comes between would decide instead. */
-		if (d->host[b].priority < priority || d->host[b].priority > given ||
-		    d->parts.gone[b] || site[b] == site[h])
-			continue;
-		met = parts_join(&d->parts, d->host[h].vlan, site[h], site[b]);
-		meets = parts_join(&d->parts, d->host[b].vlan, site[h], site[b]);
-		if (met && !meets)
-			return false;
-	}
-	return true;
+	for (uint32_t b = 0; b < d->vlans->num_hosts && !d->parts.gone[h]; b++)
+		apart += !d->parts.gone[b] && site[b] != site[h] &&
+			 !parts_join(&d->parts, pair_vlan(d->host, h, b), site[h],
+				     site[b]);
+	return apart;
 }
 
-/* Priority over all is for who needs it: those of a leaf's hosts were dealt together, and
- * who decides less for others leaves their VLANs as even as they were. */
+static bool is_same(const struct pm_vlan_host *a, const struct pm_vlan_host *b)
+{
+	return a->vlan == b->vlan && a->priority == b->priority;
+}
+
+/* Gives a host another line, if that leaves no more pairs apart. */
+static bool try_line(struct dealer *d, uint32_t h, struct pm_vlan_host line)
+{
+	struct pm_vlan_host now = d->host[h];
+	uint32_t apart = count_apart(d, h);
+
+	for (uint32_t b = 0; b < d->vlans->num_hosts; b++)
+		if (b != h && d->host[b].priority == line.priority)
+			return false;
+	d->host[h] = line;
+	if (count_apart(d, h) <= apart)
+		return true;
+	d->host[h] = now;
+	return false;
+}
+
+/*
+ * Lines go back that help nobody, for want of a table in which all meet; and priorities:
+ * those of a leaf's hosts were dealt together, and who decides less for others leaves
+ * their VLANs as even as they were.
+ */
 static void give_back(struct dealer *d, const struct pm_vlan_host *before)
 {
 	for (uint32_t h = 0; h < d->vlans->num_hosts; h++)
-		if (d->moves[h] && is_enough(d, h, before[h].priority))
-			d->host[h].priority = before[h].priority;
+		if (!is_same(&d->host[h], &before[h]) && !try_line(d, h, before[h]))
+			try_line(d, h,
+				 (struct pm_vlan_host){d->host[h].vlan,
+						       before[h].priority});
+}
+
+/* ---- Who moves ---- */
+
+#define MOST_WORK 20000000 /* of a search: runs x hosts x VLANs */
+
+/* For lines with which all pairs meet that can. */
+struct search {
+	struct dealer *d;
+	const struct pm_vlan_host *before;
+	uint8_t *barred; /* [host] all tables in which it moves were tried */
+	uint64_t work;
+	uint64_t apart; /* as many pairs may be; 0: none that could meet */
+};
+
+/* Whether lines of those of moves[] are enough, and writes them. */
+static bool is_enough(struct search *s)
+{
+	struct dealer *d = s->d;
+	struct pm_vlan_deal deal;
+
+	memcpy(d->host, s->before, d->vlans->num_hosts * sizeof(*d->host));
+	dealer_run(d);
+	s->work += (uint64_t)d->vlans->num_hosts * d->vlans->num;
+	if (!dealer_rank(d))
+		return false;
+	if (!d->stuck || !s->apart)
+		return !d->stuck;
+	dealer_count_apart(&d->parts, d->host, &deal);
+	return deal.apart <= s->apart;
+}
+
+static bool move_more(struct search *s, uint32_t more);
+
+/* One of these, and as many more; all are tried in turn. */
+static bool move_one_of(struct search *s, uint32_t *hosts, uint32_t num, uint32_t more)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < num && !found; i++) {
+		uint32_t h = hosts[i];
+
+		if (s->barred[h] || s->d->parts.gone[h]) {
+			hosts[i] = PM_NONE;
+			continue;
+		}
+		s->d->moves[h] = 1;
+		found = move_more(s, more);
+		s->d->moves[h] = found;
+		s->barred[h] = 1;
+	}
+	for (uint32_t i = 0; i < num; i++)
+		if (hosts[i] != PM_NONE)
+			s->barred[hosts[i]] = 0;
+	return found;
+}
+
+/*
+ * Moves so many more at most. Where a run is stuck, of those that remain and stay one has
+ * to move: whoever of those that remain is taken first with a better choice would have
+ * been taken here.
+ */
+static bool move_more(struct search *s, uint32_t more)
+{
+	struct dealer *d = s->d;
+	uint32_t from, num, *hosts;
+	bool found;
+
+	if (is_enough(s))
+		return true;
+	if (!more || s->work >= MOST_WORK)
+		return false;
+	from = s->apart ? 0 : d->blocked; /* where some stay apart, anybody may do */
+	num = d->num_fixed - from;
+	hosts = pm_copy(d->fixed + from, num, sizeof(*hosts));
+	found = hosts && move_one_of(s, hosts, num, more - 1);
+	free(hosts);
+	return found;
+}
+
+/* Moves as few more as will do, from so many on; whether all pairs meet then. */
+static bool deepen(struct search *s, uint32_t from, uint32_t to)
+{
+	for (uint32_t more = from; more <= to && s->work < MOST_WORK; more++)
+		if (move_more(s, more))
+			return true;
+	return false;
+}
+
+/*
+ * A smallest cover, if that is enough; or any other choice of as many lines, or of more.
+ * On a large fabric not all can be tried: then those with the cover's lines and more. If
+ * none is found, the lines are as before.
+ */
+static int choose_lines(struct dealer *d, const struct pm_vlan_host *before,
+			uint32_t *bound, struct pm_error *err)
+{
+	uint32_t hosts = d->vlans->num_hosts, num = 0;
+	struct search s = {d, before, pm_pool_array(&d->pool, hosts, 1), 0, 0};
+	uint8_t *cover;
+	int rc = choose_movers(d, bound, err);
+
+	if (rc)
+		return rc;
+	cover = pm_pool_copy(&d->pool, d->moves, hosts, 1);
+	rc = pm_pool_check(&d->pool, err);
+	if (rc)
+		return rc;
+	for (uint32_t h = 0; h < hosts; h++)
+		num += cover[h];
+	if (is_enough(&s) && num == *bound)
+		return 0;
+	memset(d->moves, 0, hosts);
+	if (deepen(&s, *bound, hosts))
+		return 0;
+	memcpy(d->moves, cover, hosts);
+	s.work = 0;
+	if (deepen(&s, 0, hosts - num))
+		return 0;
+	memcpy(d->moves, cover, hosts);
+	s.apart = UINT64_MAX;
+	if (!is_enough(&s))
+		memcpy(d->host, before, hosts * sizeof(*before));
+	return 0;
 }
 
 /* Moves few; an error leaves the table half-changed. */
@@ -125,23 +218,43 @@ static int move_few(struct dealer *d, const struct pm_vlan_table *before,
 		    struct pm_vlan_table *table, struct pm_vlan_deal *deal,
 		    struct pm_error *err)
 {
-	uint32_t priority = 0;
 	int rc = dealer_broadcast(d, &table->broadcast, &deal->unheard, err);
 
 	if (!rc)
-		rc = choose_movers(d, &deal->bound, err);
-	if (!rc)
-		rc = choose_priority(d, &priority, err);
+		rc = choose_lines(d, before->host, &deal->bound, err);
 	if (rc)
 		return rc;
 	deal->bound += table->broadcast != before->broadcast;
-	for (uint32_t h = 0; h < d->vlans->num_hosts; h++)
-		if (!d->moves[h])
-			dealer_count(d, h);
-	rc = dealer_run(d, priority, err);
+	give_back(d, before->host);
+	dealer_count_apart(&d->parts, table->host, deal);
+	return 0;
+}
+
+/* Few lines leave pairs apart: deals all anew if that leaves fewer, or leaves all as it
+ * was if not even that is worse. */
+static int help(struct dealer *d, const uint8_t *cut, const struct pm_vlan_table *before,
+		struct pm_vlan_table *table, struct pm_vlan_deal *deal,
+		struct pm_error *err)
+{
+	size_t size = d->vlans->num_hosts * sizeof(*table->host);
+	struct pm_vlan_table again = *before;
+	struct pm_vlan_deal anew = {.bound = deal->bound}, none = {0};
+	int rc;
+
+	again.host = pm_pool_array(&d->pool, d->vlans->num_hosts, sizeof(*again.host));
+	rc = pm_pool_check(&d->pool, err);
+	if (!rc)
+		rc = dealer_anew(d->vlans, cut, &again, &anew, err);
 	if (rc)
 		return rc;
-	give_back(d, before->host);
+	dealer_count_apart(&d->parts, before->host, &none);
+	if (none.apart <= deal->apart && none.apart <= anew.apart) {
+		memcpy(table->host, before->host, size);
+	} else if (anew.apart < deal->apart) {
+		*deal = anew;
+		memcpy(table->host, again.host, size);
+		give_back(d, before->host);
+	}
 	dealer_count_apart(&d->parts, table->host, deal);
 	return 0;
 }
@@ -153,36 +266,30 @@ static uint32_t count_moved(const struct pm_vlan_table *a, const struct pm_vlan_
 	uint32_t moved = a->broadcast != b->broadcast;
 
 	for (uint32_t h = 0; h < num; h++)
-		moved += a->host[h].vlan != b->host[h].vlan ||
-			 a->host[h].priority != b->host[h].priority;
+		moved += !is_same(&a->host[h], &b->host[h]);
 	return moved;
 }
 
-/* Few lines leave pairs apart: deals all anew if that leaves fewer, or leaves all as it
- * was if not even that is worse. */
-static int help(struct dealer *d, const uint8_t *cut, const struct pm_vlan_table *before,
-		struct pm_vlan_table *table, struct pm_vlan_deal *deal,
-		struct pm_error *err)
+/* Not all meet that could: as many do with fewer lines, perhaps. */
+static int save_lines(struct dealer *d, const struct pm_vlan_host *before,
+		      struct pm_vlan_deal *deal, struct pm_error *err)
 {
-	uint32_t hosts = d->vlans->num_hosts;
-	struct pm_vlan_table again = *before;
-	struct pm_vlan_deal anew = {.bound = deal->bound}, none = {0};
-	int rc;
+	uint32_t hosts = d->vlans->num_hosts, lines = 0;
+	struct pm_vlan_host *found =
+		pm_pool_copy(&d->pool, d->host, hosts, sizeof(*found));
+	struct search s = {d, before, pm_pool_array(&d->pool, hosts, 1), 0, deal->apart};
+	int rc = pm_pool_check(&d->pool, err);
 
-	again.host = pm_pool_array(&d->pool, hosts, sizeof(*again.host));
-	rc = pm_pool_check(&d->pool, err);
-	if (!rc)
-		rc = dealer_anew(d->vlans, cut, &again, &anew, err);
 	if (rc)
 		return rc;
-	dealer_count_apart(&d->parts, before->host, &none);
-	if (none.apart <= deal->apart && none.apart <= anew.apart) {
-		deal->apart = none.apart;
-		memcpy(table->host, before->host, hosts * sizeof(*again.host));
-	} else if (anew.apart < deal->apart) {
-		*deal = anew;
-		memcpy(table->host, again.host, hosts * sizeof(*again.host));
-	}
+	for (uint32_t h = 0; h < hosts; h++)
+		lines += !is_same(&found[h], &before[h]);
+	memset(d->moves, 0, hosts);
+	if (lines && deepen(&s, 0, lines - 1))
+		give_back(d, before);
+	else
+		memcpy(d->host, found, hosts * sizeof(*found));
+	dealer_count_apart(&d->parts, d->host, deal);
 	return 0;
 }
 
@@ -203,6 +310,8 @@ int pm_vlans_lose(const struct pm_vlans *vlans, const uint8_t *cut,
 		rc = move_few(&d, &before, table, deal, err);
 	if (!rc && deal->apart)
 		rc = help(&d, cut, &before, table, deal, err);
+	if (!rc && deal->apart)
+		rc = save_lines(&d, before.host, deal, err);
 	if (!rc)
 		deal->moved = count_moved(table, &before, vlans->num_hosts);
 	pm_pool_free(&d.pool);

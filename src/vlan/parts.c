@@ -25,8 +25,7 @@ static void find_live(struct parts *p, const uint8_t *cut)
 		if (p->gone[h])
 			continue;
 		p->num_live++;
-		if (!p->vlans->untagged[h])
-			p->remain += !p->live[sw]++;
+		p->live[sw] += !p->vlans->untagged[h];
 	}
 }
 
@@ -72,7 +71,6 @@ uint32_t parts_best(const struct parts *p, uint32_t sw)
 
 void parts_drop(struct parts *p, uint32_t sw)
 {
-	p->remain--;
 	for (uint32_t vlan = 0; vlan < p->vlans->num; vlan++)
 		if (parts_of(p, vlan, sw) != PM_NONE)
 			p->count[(size_t)vlan * p->num_switches +

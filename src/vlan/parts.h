@@ -14,7 +14,6 @@ struct parts {
 	uint32_t *live;	   /* [switch] hosts that are there and send tags: above 0, it is
 			    * a site, which others are to reach */
 	uint8_t *gone;	   /* [host] its cable is lost */
-	uint32_t remain;   /* sites */
 	uint32_t num_live; /* hosts */
 };
 
