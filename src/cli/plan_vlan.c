@@ -217,7 +217,7 @@ static json_t *describe(const struct vlan_job *job)
 	return json_pack(
 		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, "
 		"s:o}, "
-		"s:{s:I, s:I}, s:I, s:I, s:I, s:o}",
+		"s:{s:I, s:I}, s:I, s:I, s:I, s:I, s:o}",
 		"folder", job->request->folder, "first", first, "last",
 		first + v->num - 1, "vlans", (json_int_t)v->num, "needed",
 		(json_int_t)v->needed, "cables", (json_int_t)v->cables, "unused_cables",
@@ -229,7 +229,8 @@ static json_t *describe(const struct vlan_job *job)
 		cli_json_guid(job->fabric->nodes[job->mac_switch].guid), "flows", "vlans",
 		(json_int_t)job->loads.most, "tree", (json_int_t)job->loads.tree, "pairs",
 		(json_int_t)job->deal.pairs, "apart", (json_int_t)job->deal.apart,
-		"unheard", (json_int_t)job->deal.unheard, "changes", changes_json(job));
+		"apart_cabled", (json_int_t)job->deal.cabled, "unheard",
+		(json_int_t)job->deal.unheard, "changes", changes_json(job));
 }
 
 void plan_vlan_print(const json_t *result)
@@ -250,6 +251,10 @@ void plan_vlan_print(const json_t *result)
 			       "between switches are in no VLAN\n");
 	if (cli_json_number(result, "apart"))
 		cli_text_print(result, "{apart} of {pairs} pairs of hosts do not meet\n");
+	if (cli_json_number(result, "apart_cabled"))
+		cli_text_print(result,
+			       "cables still join {apart_cabled} of these, but no table "
+			       "does: mend a cable of theirs first\n");
 	if (cli_json_number(result, "unheard"))
 		cli_text_print(result, "broadcasts do not reach {unheard|host|hosts}\n");
 	if (!json_is_null(changes))

@@ -476,15 +476,17 @@ void dealer_count_apart(const struct parts *p, const struct pm_vlan_host *host,
 {
 	const uint32_t *site = p->vlans->site;
 
-	deal->pairs = deal->apart = 0;
+	deal->pairs = deal->apart = deal->cabled = 0;
 	for (uint32_t a = 0; a < p->vlans->num_hosts; a++)
 		for (uint32_t b = 0; b < a && !p->gone[a]; b++) {
 			if (p->gone[b])
 				continue;
 			deal->pairs++;
-			deal->apart +=
-				site[a] != site[b] &&
-				!parts_join(p, pair_vlan(host, a, b), site[a], site[b]);
+			if (site[a] == site[b] ||
+			    parts_join(p, pair_vlan(host, a, b), site[a], site[b]))
+				continue;
+			deal->apart++;
+			deal->cabled += p->island[site[a]] == p->island[site[b]];
 		}
 }
 

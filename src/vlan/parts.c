@@ -29,6 +29,38 @@ static void find_live(struct parts *p, const uint8_t *cut)
 	}
 }
 
+/* Gives all switches that cables join with one its number. */
+static void flood(const struct pm_vlans *v, const uint8_t *cut, uint32_t start,
+		  uint32_t *island, uint32_t *queue)
+{
+	uint32_t head = 0, tail = 0;
+
+	island[start] = start;
+	queue[tail++] = start;
+	while (head < tail) {
+		uint32_t sw = queue[head++];
+
+		pm_for_each_port(i, v->fabric, sw) {
+			uint32_t far = pm_fabric_peer_node(v->fabric, i);
+
+			if (far >= v->tree->num_switches || (cut && cut[i]) ||
+			    island[far] != PM_NONE)
+				continue;
+			island[far] = start;
+			queue[tail++] = far;
+		}
+	}
+}
+
+static void find_islands(struct parts *p, const uint8_t *cut, uint32_t *queue)
+{
+	for (uint32_t sw = 0; sw < p->num_switches; sw++)
+		p->island[sw] = PM_NONE;
+	for (uint32_t sw = 0; sw < p->num_switches; sw++)
+		if (p->island[sw] == PM_NONE)
+			flood(p->vlans, cut, sw, p->island, queue);
+}
+
 int parts_make(const struct pm_vlans *vlans, const uint8_t *cut, struct pm_pool *pool,
 	       struct parts *parts, struct pm_error *err)
 {
@@ -41,11 +73,14 @@ int parts_make(const struct pm_vlans *vlans, const uint8_t *cut, struct pm_pool 
 		.count = pm_pool_array(pool, cells, sizeof(uint32_t)),
 		.live = pm_pool_array(pool, switches, sizeof(uint32_t)),
 		.gone = pm_pool_array(pool, vlans->num_hosts, 1),
+		.island = pm_pool_array(pool, switches, sizeof(uint32_t)),
 	};
+	uint32_t *queue = pm_pool_array(pool, switches, sizeof(*queue));
 
 	if (pm_pool_check(pool, err))
 		return -ENOMEM;
 	find_live(&p, cut);
+	find_islands(&p, cut, queue);
 	for (uint32_t vlan = 0; vlan < vlans->num; vlan++)
 		for (uint32_t sw = 0; sw < switches; sw++) {
 			size_t row = (size_t)vlan * switches;

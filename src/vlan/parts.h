@@ -8,12 +8,13 @@
 struct parts {
 	const struct pm_vlans *vlans;
 	uint32_t num_switches;
-	uint32_t *part;	   /* [vlan][switch] the highest switch of its part of the tree;
-			    * PM_NONE: it is not in this VLAN */
-	uint32_t *count;   /* [vlan][switch] by that: sites that remain to be joined */
-	uint32_t *live;	   /* [switch] hosts that are there and send tags: above 0, it is
-			    * a site, which others are to reach */
-	uint8_t *gone;	   /* [host] its cable is lost */
+	uint32_t *part;	  /* [vlan][switch] the highest switch of its part of the tree;
+			   * PM_NONE: it is not in this VLAN */
+	uint32_t *count;  /* [vlan][switch] by that: sites that remain to be joined */
+	uint32_t *live;	  /* [switch] hosts that are there and send tags: above 0, it is
+			   * a site, which others are to reach */
+	uint8_t *gone;	  /* [host] its cable is lost */
+	uint32_t *island; /* [switch] one number for all that cables join, whatever way */
 	uint32_t num_live; /* hosts */
 };
 

@@ -144,6 +144,7 @@ class Fabrics(VlanCase):
         files = vlanfiles.Files(self.net, self.out)
         result = self.lose(files, "leaf0:3", "leaf1:4", status=1)
         self.assertEqual(result["apart"], 4)  # leaf0 with leaf1
+        self.assertEqual(result["apart_cabled"], 4)  # over leaf2
         self.assertEqual(result["unheard"], 2)
         self.assertEqual(result["apart"], result["pairs"] - 15 + 4)
 

@@ -146,6 +146,39 @@ static uint64_t count_apart(struct trial *t, bool mendable)
 	return apart;
 }
 
+/* Of those that are apart, pairs that cables join: walks go on wherever they can. */
+static uint64_t count_cabled(struct trial *t)
+{
+	uint32_t num = t->fabric->num_switches;
+	uint8_t *joined = calloc((size_t)num * num, 1);
+	uint64_t cabled = 0;
+
+	assert_non_null(joined);
+	for (uint32_t i = 0; i < t->fabric->num_ports; i++) {
+		uint32_t sw = t->fabric->ports[i].node;
+
+		if (sw < num && t->fabric->ports[i].peer != PM_NONE && !t->cut[i] &&
+		    far_end(t, i) < num)
+			joined[(size_t)sw * num + far_end(t, i)] = 1;
+	}
+	for (uint32_t k = 0; k < num; k++)
+		for (uint32_t i = 0; i < num; i++)
+			for (uint32_t j = 0; j < num; j++)
+				joined[(size_t)i * num + j] |=
+					joined[(size_t)i * num + k] &&
+					joined[(size_t)k * num + j];
+	for (uint32_t a = 0; a < t->vlans.num_hosts; a++)
+		for (uint32_t b = 0; b < a; b++) {
+			uint32_t x = t->vlans.site[a], y = t->vlans.site[b];
+
+			cabled += !is_gone(t, a) && !is_gone(t, b) && x != y &&
+				  !meets(t, pair_vlan(t, a, b), a, b) &&
+				  joined[(size_t)x * num + y];
+		}
+	free(joined);
+	return cabled;
+}
+
 static void check_priorities(const struct trial *t)
 {
 	for (uint32_t a = 0; a < t->vlans.num_hosts; a++) {
@@ -685,6 +718,7 @@ static void check_loss(struct trial *t, struct tally *tally)
 		moved += memcmp(&old.host[h], &t->table.host[h], sizeof(*old.host)) != 0;
 	EXPECT(moved == t->deal.moved);
 	EXPECT(t->deal.apart == count_apart(t, false));
+	EXPECT(t->deal.cabled == count_cabled(t));
 	EXPECT(t->deal.apart <= before);
 	check_anew(t);
 	EXPECT(broken || moved == (old.broadcast != t->table.broadcast));

@@ -75,7 +75,8 @@ struct pm_vlan_deal {
 	uint32_t moved;	  /* lines that differ from those before, with the broadcast's */
 	uint32_t bound;	  /* lines that no table could leave as they are */
 	uint64_t pairs;	  /* of hosts that are there */
-	uint64_t apart;	  /* of these: in different parts of the VLAN that they use */
+	uint64_t apart;	  /* of these: in different parts of the VLAN that they use, .. */
+	uint64_t cabled;  /* .. and of those: joined by cables, in whatever way */
 	uint32_t unheard; /* hosts that are there and that broadcasts do not reach */
 	uint32_t spread;  /* how far apart numbers of hosts dealt to the cables of a leaf
 			   * are that lead to VLANs which it could be given */
@@ -95,13 +96,13 @@ int pm_vlans_deal(const struct pm_vlans *vlans, const uint8_t *cut,
 /*
  * Changes a table for a loss, in few lines. Of each pair that its VLAN does not join any
  * more, though some VLAN does, at least one line has to change: those that do get VLANs
- * that join all and, where their own priority is not enough for that, one over all other
- * hosts with tags. The bound is that of a
- * vertex cover of these pairs (half a largest matching of their double cover), and the
- * broadcast's line; it counts lines of any table with which all these pairs meet. If
- * moving these few leaves pairs apart and dealing anew leaves fewer, that is done.
- * -ERANGE: no priorities are left; -ENOMEM; the table is void then.
- * Cost: O(hosts^2) more than dealing, and for losses of many VLANs O(hosts^3 / 64).
+ * that join whom some VLAN joins them with and, where their own priority is not enough
+ * for that, another place among the others. The bound is that of a vertex cover of these
+ * pairs (half a largest matching of their double cover), and the broadcast's line; it
+ * counts lines of any table with which all these pairs meet. If moving few leaves pairs
+ * apart and dealing anew leaves fewer, that is done. -ENOMEM; the table is void then.
+ * Cost: O(hosts^2) more than dealing, for losses of many VLANs O(hosts^3 / 64), and where
+ * a smallest cover is not enough a search of a second at most.
  */
 int pm_vlans_lose(const struct pm_vlans *vlans, const uint8_t *cut,
 		  struct pm_vlan_table *table, struct pm_vlan_deal *deal,
