@@ -93,21 +93,41 @@ static struct glance_node *find_place_of(struct glance *glance, uint64_t key)
 	return &glance->nodes[low];
 }
 
-/* Cuts the list at the nodes in the upper levels of OpenSM's tree, from left to right. */
-static uint32_t cut(struct glance *glance, const osm_subn_t *subn,
-		    const cl_map_item_t *item, unsigned int levels, struct part *parts,
-		    uint32_t num)
+/* The upper levels of OpenSM's tree: top[1] is its root, below top[i] are 2i and 2i + 1.
+ */
+static void find_top(const osm_subn_t *subn, const cl_map_item_t *top[1u << LEVELS])
 {
-	const osm_node_t *node = (const osm_node_t *)item;
+	const cl_map_item_t *nil = &subn->node_guid_tbl.nil;
 
-	if (!levels || item == &subn->node_guid_tbl.nil)
-		return num;
-	num = cut(glance, subn, item->p_left, levels - 1, parts, num);
-	parts[num - 1].end = node;
-	parts[num] =
-		(struct part){node, (const osm_node_t *)cl_qmap_end(&subn->node_guid_tbl),
-			      find_place_of(glance, item->key)};
-	return cut(glance, subn, item->p_right, levels - 1, parts, num + 1);
+	top[1] = subn->node_guid_tbl.root.p_left;
+	for (size_t i = 1; i < 1u << (LEVELS - 1); i++) {
+		top[2 * i] = top[i] == nil ? nil : top[i]->p_left;
+		top[2 * i + 1] = top[i] == nil ? nil : top[i]->p_right;
+	}
+}
+
+/* Cuts the list at these, from left to right; returns the number of parts. */
+static uint32_t cut(struct glance *glance, const osm_subn_t *subn,
+		    struct part parts[1u << LEVELS])
+{
+	const osm_node_t *end = (const osm_node_t *)cl_qmap_end(&subn->node_guid_tbl);
+	const cl_map_item_t *top[1u << LEVELS];
+	uint32_t num = 1;
+
+	find_top(subn, top);
+	parts[0] = (struct part){first_node(subn), end, glance->nodes};
+	for (uint32_t i = 1; i < 1u << LEVELS; i++) {
+		uint32_t height = (uint32_t)__builtin_ctz(i);
+		const cl_map_item_t *item =
+			top[(1u << (LEVELS - 1 - height)) + (i >> (height + 1))];
+
+		if (item == &subn->node_guid_tbl.nil)
+			continue;
+		parts[num - 1].end = (const osm_node_t *)item;
+		parts[num++] = (struct part){(const osm_node_t *)item, end,
+					     find_place_of(glance, item->key)};
+	}
+	return num;
 }
 
 /* Finds a part's next node; false if it is not as it was learnt. */
@@ -137,11 +157,8 @@ static bool find_next(struct glance *glance, struct part *part)
  */
 static bool find_nodes(struct glance *glance, const osm_subn_t *subn)
 {
-	struct part parts[1u << LEVELS] = {
-		{first_node(subn), (const osm_node_t *)cl_qmap_end(&subn->node_guid_tbl),
-		 glance->nodes}};
-	uint32_t num =
-		cut(glance, subn, subn->node_guid_tbl.root.p_left, LEVELS, parts, 1);
+	struct part parts[1u << LEVELS];
+	uint32_t num = cut(glance, subn, parts);
 	bool more = true;
 
 	glance->num_found = 0;

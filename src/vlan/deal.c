@@ -421,8 +421,9 @@ int dealer_begin(struct dealer *d, const struct pm_vlans *v, const uint8_t *cut,
 		rc = parts_make(v, cut, &d->pool, &d->parts, err);
 	if (rc)
 		return rc;
-	d->count = pm_pool_copy(&d->pool, d->parts.count, v->num * v->tree->num_switches,
-				sizeof(*d->count));
+	d->count =
+		pm_pool_copy(&d->pool, d->parts.count,
+			     (size_t)v->num * v->tree->num_switches, sizeof(*d->count));
 	rc = pm_pool_check(&d->pool, err);
 	if (rc)
 		return rc;

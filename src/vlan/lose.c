@@ -119,51 +119,76 @@ static bool is_enough(struct search *s)
 	return deal.apart <= s->apart;
 }
 
-static bool move_more(struct search *s, uint32_t more);
-
-/* One of these, and as many more; all are tried in turn. */
-static bool move_one_of(struct search *s, uint32_t *hosts, uint32_t num, uint32_t more)
-{
-	bool found = false;
-
-	for (uint32_t i = 0; i < num && !found; i++) {
-		uint32_t h = hosts[i];
-
-		if (s->barred[h] || s->d->parts.gone[h]) {
-			hosts[i] = PM_NONE;
-			continue;
-		}
-		s->d->moves[h] = 1;
-		found = move_more(s, more);
-		s->d->moves[h] = found;
-		s->barred[h] = 1;
-	}
-	for (uint32_t i = 0; i < num; i++)
-		if (hosts[i] != PM_NONE)
-			s->barred[hosts[i]] = 0;
-	return found;
-}
+/* Hosts of which one is to move, next to those of the levels before. */
+struct level {
+	uint32_t *hosts; /* PM_NONE: barred already, or gone */
+	uint32_t num, next;
+};
 
 /*
- * Moves so many more at most. Where a run is stuck, of those that remain and stay one has
- * to move: whoever of those that remain is taken first with a better choice would have
- * been taken here.
+ * Where a run is stuck, of those that remain and stay one has to move: whoever of those
+ * that remain is taken first with a better choice would have been taken here. Where some
+ * are to stay apart, anybody may do.
  */
+static void open_level(const struct search *s, struct level *level)
+{
+	const struct dealer *d = s->d;
+	uint32_t from = s->apart ? 0 : d->blocked, num = d->num_fixed - from;
+
+	*level = (struct level){pm_copy(d->fixed + from, num, sizeof(*level->hosts)), num,
+				0};
+	if (!level->hosts)
+		level->num = 0; /* fewer are tried */
+}
+
+static void close_level(struct search *s, struct level *level)
+{
+	for (uint32_t i = 0; i < level->next; i++)
+		if (level->hosts[i] != PM_NONE)
+			s->barred[level->hosts[i]] = 0;
+	free(level->hosts);
+}
+
+/* Another one moves in place of the last; false: all were tried. */
+static bool move_next(struct search *s, struct level *level)
+{
+	if (level->next && level->hosts[level->next - 1] != PM_NONE) {
+		s->d->moves[level->hosts[level->next - 1]] = 0;
+		s->barred[level->hosts[level->next - 1]] = 1;
+	}
+	while (level->next < level->num) {
+		uint32_t *h = &level->hosts[level->next++];
+
+		if (!s->barred[*h] && !s->d->parts.gone[*h]) {
+			s->d->moves[*h] = 1;
+			return true;
+		}
+		*h = PM_NONE;
+	}
+	return false;
+}
+
+/* Moves so many more at most; whether that is enough. */
 static bool move_more(struct search *s, uint32_t more)
 {
-	struct dealer *d = s->d;
-	uint32_t from, num, *hosts;
-	bool found;
+	struct level *levels = pm_array(more, sizeof(*levels));
+	bool found = is_enough(s);
+	uint32_t depth = 0;
 
-	if (is_enough(s))
-		return true;
-	if (!more || s->work >= MOST_WORK)
-		return false;
-	from = s->apart ? 0 : d->blocked; /* where some stay apart, anybody may do */
-	num = d->num_fixed - from;
-	hosts = pm_copy(d->fixed + from, num, sizeof(*hosts));
-	found = hosts && move_one_of(s, hosts, num, more - 1);
-	free(hosts);
+	if (!found && more && levels)
+		open_level(s, &levels[depth++]);
+	while (!found && depth) {
+		if (!move_next(s, &levels[depth - 1])) {
+			close_level(s, &levels[--depth]);
+			continue;
+		}
+		found = is_enough(s);
+		if (!found && depth < more && s->work < MOST_WORK)
+			open_level(s, &levels[depth++]);
+	}
+	while (depth)
+		close_level(s, &levels[--depth]);
+	free(levels);
 	return found;
 }
 
