@@ -23,9 +23,10 @@
 
 #include <cmocka.h>
 
-#define MOST_NODES 32
 #define MOST_LIDS SUBNET_LFT
 #define MOST_HOPS 16
+#define MOST_LOG 65536
+#define WORK_MS 100 /* between two rounds of the repairer */
 
 /* Ours in guid2lid. */
 struct owner {
@@ -43,20 +44,22 @@ struct entry {
 static struct {
 	osm_opensm_t osm;
 	const struct pm_fabric *fabric;
-	osm_node_t *nodes[MOST_NODES]; /* as in the fabric */
-	osm_switch_t switches[MOST_NODES];
-	osm_port_t ports[MOST_NODES];
-	uint8_t held[MOST_NODES][SUBNET_LFT]; /* what a switch really has */
-	bool down[MOST_NODES * 16];	      /* [port of the fabric] */
-	uint32_t refusals[MOST_NODES];	      /* [switch] subnet_refuse_blocks */
-	uint32_t repaired[MOST_NODES];	      /* [switch] subnet_repaired */
-	struct owner guid2lid[MOST_NODES];
+	osm_node_t *nodes[SUBNET_NODES]; /* as in the fabric */
+	osm_switch_t switches[SUBNET_NODES];
+	osm_port_t ports[SUBNET_NODES];
+	uint8_t held[SUBNET_NODES][SUBNET_LFT]; /* what a switch really has */
+	bool down[SUBNET_NODES * 16];		/* [port of the fabric] */
+	uint32_t refusals[SUBNET_NODES];	/* [switch] subnet_refuse_blocks */
+	uint32_t repaired[SUBNET_NODES];	/* [switch] subnet_repaired */
+	void (*on_block)(void);			/* subnet_on_block, or NULL */
+	struct owner guid2lid[SUBNET_NODES];
 
 	osm_routing_engine_t engine, other;
 	void *plugin;
 	cl_pfn_msgrcv_cb_t handler[OSM_MSG_MAX];
 	void *context[OSM_MSG_MAX];
 	struct subnet_sweep *sweep; /* under way, or NULL */
+	char log[MOST_LOG];	    /* since subnet_begin, as far as there is room */
 	_Atomic double clock_ms;
 
 	struct worker *sender; /* dormant, or NULL */
@@ -222,6 +225,7 @@ void osm_log(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 	va_end(args);
 	if (getenv("PM_SHOW"))
 		fputs(text, stderr);
+	strncat(fake.log, text, sizeof(fake.log) - 1 - strlen(fake.log));
 	if (!sweep)
 		return;
 	no_memory =
@@ -229,6 +233,15 @@ void osm_log(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 	sweep->errors += (level & OSM_LOG_ERROR) != 0;
 	sweep->no_memory += no_memory;
 	sweep->refusals += no_memory && strstr(text, "cannot route this fabric");
+}
+
+uint32_t subnet_logged(const char *text)
+{
+	uint32_t count = 0;
+
+	for (const char *at = fake.log; (at = strstr(at, text)); at++)
+		count++;
+	return count;
 }
 
 /* ---- OpenSM's tables ---- */
@@ -277,7 +290,7 @@ void osm_sm_signal(osm_sm_t *sm, osm_signal_t signal)
 
 static struct owner *find_owner(uint64_t guid)
 {
-	for (unsigned int i = 0; i < MOST_NODES; i++)
+	for (unsigned int i = 0; i < SUBNET_NODES; i++)
 		if (fake.guid2lid[i].guid == guid)
 			return &fake.guid2lid[i];
 	return NULL;
@@ -288,7 +301,7 @@ int osm_db_guid2lid_guids(osm_db_domain_t *domain, cl_qlist_t *guids)
 	bool spared = memfault_spare(true);
 
 	(void)domain;
-	for (unsigned int i = 0; i < MOST_NODES; i++) {
+	for (unsigned int i = 0; i < SUBNET_NODES; i++) {
 		osm_db_guid_elem_t *element;
 
 		if (!fake.guid2lid[i].guid)
@@ -354,7 +367,7 @@ uint32_t subnet_double_lids(void)
 {
 	uint32_t count = 0, owners[MOST_LIDS] = {0};
 
-	for (unsigned int i = 0; i < MOST_NODES; i++)
+	for (unsigned int i = 0; i < SUBNET_NODES; i++)
 		for (uint32_t lid = fake.guid2lid[i].low;
 		     fake.guid2lid[i].guid && lid <= fake.guid2lid[i].high; lid++)
 			count += owners[lid]++ != 0;
@@ -426,6 +439,8 @@ static ib_api_status_t answer_block(ib_smp_t *smp, uint32_t sw, uint32_t number)
 		}
 		fake.repaired[sw]++;
 		memcpy(block, smp->data, IB_SMP_DATA_SIZE);
+		if (fake.on_block)
+			fake.on_block();
 	}
 	memcpy(smp->data, block, IB_SMP_DATA_SIZE);
 	return IB_SUCCESS;
@@ -598,7 +613,7 @@ void subnet_begin(const struct pm_fabric *fabric)
 {
 	bool spared = memfault_spare(true);
 
-	assert_true(fabric->num_nodes <= MOST_NODES);
+	assert_true(fabric->num_nodes <= SUBNET_NODES);
 	assert_true(fabric->num_ports <= sizeof(fake.down));
 	fake.fabric = fabric;
 	fake.clock_ms = 1e6;
@@ -606,6 +621,8 @@ void subnet_begin(const struct pm_fabric *fabric)
 	memset(fake.guid2lid, 0, sizeof(fake.guid2lid));
 	memset(fake.refusals, 0, sizeof(fake.refusals));
 	memset(fake.repaired, 0, sizeof(fake.repaired));
+	fake.on_block = NULL;
+	fake.log[0] = '\0';
 	begin_opensm();
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		fake.nodes[i] = make_node(i);
@@ -667,6 +684,16 @@ bool subnet_is_locked(void)
 	return false;
 }
 
+static void report_trap(uint32_t node)
+{
+	ib_mad_notice_attr_t notice = {.generic_type = 0x80};
+
+	notice.g_or_v.generic.trap_num = CL_HTON16(SM_LINK_STATE_CHANGED_TRAP);
+	notice.data_details.ntc_128.sw_lid =
+		fake.nodes[node]->physp_table[0].port_info.base_lid;
+	osm_event_plugin.report(fake.plugin, OSM_EVENT_ID_TRAP, &notice);
+}
+
 void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap)
 {
 	uint32_t node = pm_fabric_find_name(fake.fabric, name), ends[2];
@@ -676,16 +703,12 @@ void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap)
 	ends[1] = fake.fabric->ports[ends[0]].peer;
 	for (int i = 0; i < 2; i++) {
 		uint32_t at = fake.fabric->ports[ends[i]].node;
-		ib_mad_notice_attr_t notice = {.generic_type = 0x80};
 
 		fake.down[ends[i]] = !up;
-		notice.g_or_v.generic.trap_num = CL_HTON16(SM_LINK_STATE_CHANGED_TRAP);
-		notice.data_details.ntc_128.sw_lid =
-			fake.nodes[at]->physp_table[0].port_info.base_lid;
 		if (at < fake.fabric->num_switches)
 			fake.switches[at].need_update = 1;
 		if (trap)
-			osm_event_plugin.report(fake.plugin, OSM_EVENT_ID_TRAP, &notice);
+			report_trap(at);
 	}
 }
 
@@ -695,6 +718,17 @@ static uint32_t switch_named(const char *name)
 
 	assert_true(sw < fake.fabric->num_switches);
 	return sw;
+}
+
+void subnet_send_traps(const char *name, uint32_t times)
+{
+	for (uint32_t i = 0; i < times; i++)
+		report_trap(switch_named(name));
+}
+
+void subnet_on_block(void (*call)(void))
+{
+	fake.on_block = call;
 }
 
 void subnet_refuse_blocks(const char *name, uint32_t times)
@@ -742,7 +776,7 @@ static void discover(void)
 
 static bool is_taken(uint16_t lid)
 {
-	for (unsigned int i = 0; i < MOST_NODES; i++)
+	for (unsigned int i = 0; i < SUBNET_NODES; i++)
 		if (fake.guid2lid[i].guid && lid >= fake.guid2lid[i].low &&
 		    lid <= fake.guid2lid[i].high)
 			return true;
@@ -826,6 +860,17 @@ void subnet_begin_sweep(void)
 	report(OSM_EVENT_ID_HEAVY_SWEEP_START);
 }
 
+void subnet_work(struct subnet_sweep *result, double ms)
+{
+	*result = (struct subnet_sweep){.rc = 1};
+	fake.sweep = result;
+	for (double end = fake.clock_ms + ms; fake.clock_ms <= end;
+	     fake.clock_ms = fake.clock_ms + WORK_MS)
+		fake.sender->round(fake.sender->context, false);
+	fake.sweep = NULL;
+	assert_false(subnet_is_locked());
+}
+
 static void unfailing(void (*step)(void))
 {
 	bool spared = memfault_spare(true);
@@ -882,7 +927,8 @@ uint64_t subnet_tables(void)
 		      fake.fabric->num_switches * sizeof(fake.held[0]));
 }
 
-static bool is_reached(uint32_t from, uint32_t to)
+/* Whether a host's packets get to another one; hashes the ports that they take. */
+static bool follow(uint32_t from, uint32_t to, uint64_t *ways)
 {
 	const struct pm_fabric *fabric = fake.fabric;
 	uint32_t at = fabric->ports[fabric->nodes[from].first_port + 1].peer;
@@ -896,6 +942,7 @@ static bool is_reached(uint32_t from, uint32_t to)
 		if (node >= fabric->num_switches)
 			return false;
 		out = fake.held[node][lid];
+		*ways = digest(*ways, &out, sizeof(out));
 		if (!out || out > fabric->nodes[node].num_ports)
 			return false;
 		out += fabric->nodes[node].first_port;
@@ -904,6 +951,25 @@ static bool is_reached(uint32_t from, uint32_t to)
 		at = fabric->ports[out].peer;
 	}
 	return false;
+}
+
+static bool is_reached(uint32_t from, uint32_t to)
+{
+	uint64_t ways = 0;
+
+	return follow(from, to, &ways);
+}
+
+uint64_t subnet_paths(void)
+{
+	uint64_t ways = 0xcbf29ce484222325u;
+
+	for (uint32_t a = fake.fabric->num_switches; a < fake.fabric->num_nodes; a++)
+		for (uint32_t b = fake.fabric->num_switches; b < fake.fabric->num_nodes;
+		     b++)
+			if (a != b)
+				follow(a, b, &ways);
+	return ways;
 }
 
 uint8_t subnet_entry(const char *sw, const char *host)
@@ -934,5 +1000,45 @@ uint32_t subnet_unreachable(void)
 		for (uint32_t b = fake.fabric->num_switches; b < fake.fabric->num_nodes;
 		     b++)
 			count += a != b && !is_reached(a, b);
+	return count;
+}
+
+void subnet_note_reached(bool reached[SUBNET_NODES][SUBNET_NODES])
+{
+	for (uint32_t a = fake.fabric->num_switches; a < fake.fabric->num_nodes; a++)
+		for (uint32_t b = fake.fabric->num_switches; b < fake.fabric->num_nodes;
+		     b++)
+			reached[a][b] = a == b || is_reached(a, b);
+}
+
+/* The switch that a switch sends a LID's packets to, or PM_NONE. */
+static uint32_t next_switch(uint32_t sw, uint32_t lid)
+{
+	uint8_t out = fake.held[sw][lid];
+	uint32_t port = fake.fabric->nodes[sw].first_port + out, peer;
+
+	if (!out || out > fake.fabric->nodes[sw].num_ports ||
+	    state_of(port) == IB_LINK_DOWN)
+		return PM_NONE;
+	peer = fake.fabric->ports[fake.fabric->ports[port].peer].node;
+	return peer < fake.fabric->num_switches ? peer : PM_NONE;
+}
+
+uint32_t subnet_loops(void)
+{
+	uint32_t num = fake.fabric->num_switches, count = 0;
+
+	for (uint32_t lid = 1; lid < SUBNET_LFT; lid++) {
+		bool loops = false;
+
+		for (uint32_t from = 0; from < num && !loops; from++) {
+			uint32_t at = from;
+
+			for (uint32_t hops = 0; hops < num && at != PM_NONE; hops++)
+				at = next_switch(at, lid);
+			loops = at != PM_NONE;
+		}
+		count += loops;
+	}
 	return count;
 }

@@ -19,6 +19,7 @@
 #include <opensm/osm_opensm.h>
 
 #define SUBNET_LFT 512	 /* bytes of OpenSM's tables */
+#define SUBNET_NODES 32	 /* at most */
 #define SUBNET_THREADS 1 /* of the plugin: alarm's */
 
 /* What a sweep came to. */
@@ -53,11 +54,26 @@ void subnet_sweep_alone(void);
 /* The beginning of a heavy sweep: what traps tell of is repaired. */
 void subnet_begin_sweep(void);
 
+/*
+ * The repairer's thread for so many ms, without a sweep: what traps tell of is repaired,
+ * drains are followed, tables rebalanced.
+ */
+void subnet_work(struct subnet_sweep *result, double ms);
+
 /* A switch takes no block of a repair, and does not answer, so many times from now on. */
 void subnet_refuse_blocks(const char *name, uint32_t times);
 
 /* Blocks that a switch has taken from repairs. */
 uint32_t subnet_repaired(const char *name);
+
+/* Calls this after each block that a switch has taken from the plugin; NULL: no more. */
+void subnet_on_block(void (*call)(void));
+
+/* A switch sends so many traps that tell of nothing. */
+void subnet_send_traps(const char *name, uint32_t times);
+
+/* How often the log has a text, since subnet_begin. */
+uint32_t subnet_logged(const char *text);
 
 /* Takes a cable down, or up again, which its switches report if `trap`. */
 void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap);
@@ -70,6 +86,15 @@ uint64_t subnet_tables(void);
 
 /* Pairs of hosts of which the tables that switches hold lead one to the other not. */
 uint32_t subnet_unreachable(void);
+
+/* The ports that packets between hosts take, as 64 bits. */
+uint64_t subnet_paths(void);
+
+/* [from][to] of hosts, by number in the fabric, whether the one reaches the other. */
+void subnet_note_reached(bool reached[SUBNET_NODES][SUBNET_NODES]);
+
+/* LIDs that loop by the tables that switches hold. */
+uint32_t subnet_loops(void);
 
 /* The port by which a switch really sends to a host. */
 uint8_t subnet_entry(const char *sw, const char *host);

@@ -6,6 +6,7 @@
  */
 #include "subnet.h"
 
+#include "memfault.h"
 #include "recipe.h"
 
 #include <setjmp.h>
@@ -157,12 +158,69 @@ static void test_above_answers_later(void **state)
 	end();
 }
 
+/* ---- More traps than are remembered ---- */
+
+#define REMEMBERED 8192
+#define FORGOTTEN "traps more than are remembered"
+
+static void work(void)
+{
+	struct subnet_sweep result;
+
+	subnet_work(&result, 0);
+	assert_int_equal(result.errors, 0);
+}
+
+/*
+ * No trap makes OpenSM sweep, and none of a cable's is remembered: a sweep is asked for,
+ * which finds it. No trap costs memory.
+ */
+static void check_overflow(uint32_t dropped)
+{
+	osm_subn_t *subn = &subnet_opensm()->subn;
+	char text[80];
+
+	subn->force_heavy_sweep = FALSE;
+	memfault_begin(&(struct memfault){.nth = 0});
+	subnet_send_traps("l1-0", REMEMBERED);
+	subnet_set_cable("m0-0", 1, false, true);
+	subnet_send_traps("l1-1", dropped - 2);
+	assert_int_equal(memfault_end(), 0);
+	assert_false(subn->force_heavy_sweep);
+	work();
+	assert_true(subn->force_heavy_sweep);
+	snprintf(text, sizeof(text), ": %u " FORGOTTEN, dropped);
+	assert_int_equal(subnet_logged(text), 1);
+	work();
+	assert_int_equal(subnet_logged(text), 1);
+	assert_int_not_equal(subnet_unreachable(), 0);
+	sweep();
+	assert_int_equal(subnet_unreachable(), 0);
+}
+
+static void test_many_traps(void **state)
+{
+	(void)state;
+	begin();
+	subnet_opensm()->subn.opt.sweep_on_trap = FALSE;
+	subnet_send_traps("l1-0", REMEMBERED);
+	work();
+	assert_int_equal(subnet_logged(FORGOTTEN), 0);
+	check_overflow(1000);
+	subnet_set_cable("m0-0", 1, true, false);
+	sweep();
+	check_overflow(2 * REMEMBERED); /* each time anew */
+	assert_int_equal(subnet_logged(FORGOTTEN), 2);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_answer),
 		cmocka_unit_test(test_above_does_not_answer),
 		cmocka_unit_test(test_above_answers_later),
+		cmocka_unit_test(test_many_traps),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
