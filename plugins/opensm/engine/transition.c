@@ -80,68 +80,82 @@ static void find_links(const struct transition *t, const struct view *view, uint
 
 /* ---- While it is interrupted ---- */
 
-/* The tables that a stage begins or ends with. */
-static void make_tables(const struct transition *t, struct view *view, bool end,
-			const uint8_t *from, const uint8_t *both)
+/* All tables of the view, [switch][stride]. */
+static void copy_tables(struct view *view, uint8_t *tables)
 {
-	if (t->stage == TRANSITION_NARROW)
-		pm_routes_update(view->routes, end ? view->alive : both,
-				 end ? NULL : &view->detours);
-	else
-		pm_routes_update(view->routes, end ? both : from, &view->detours);
+	uint32_t stride = pm_routes_stride(view->routes);
+
+	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
+		memcpy(tables + (size_t)sw * stride, pm_routes_table(view->routes, sw),
+		       stride);
 }
 
-/* Copies what moved blocks are to hold, or puts it back. */
-static void copy_moved(const struct transition *t, struct view *view, uint8_t *rows,
-		       bool back)
+/* Makes blocks, the moved ones or the others, go by the view's tables where these have a
+ * path. */
+static void overlay(const struct transition *t, const struct view *view, bool moved,
+		    uint8_t *tables)
+{
+	uint32_t stride = pm_routes_stride(view->routes);
+
+	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++) {
+		const uint8_t *table = pm_routes_table(view->routes, sw);
+		uint8_t *row = tables + (size_t)sw * stride;
+
+		for (uint32_t lid = 0; lid < stride; lid++)
+			if (*moved_at(t, view, sw, lid / PM_LFT_BLOCK) == moved &&
+			    table[lid] != PM_LFT_KEEP)
+				row[lid] = table[lid];
+	}
+}
+
+static void put_tables(struct view *view, const uint8_t *tables)
 {
 	uint32_t blocks = pm_routes_stride(view->routes) / PM_LFT_BLOCK;
 
 	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
-		for (uint32_t b = 0; b < blocks; b++) {
-			if (!*moved_at(t, view, sw, b))
-				continue;
-			if (back)
-				pm_routes_put(view->routes, sw, b, rows);
-			else
-				memcpy(rows,
-				       pm_routes_table(view->routes, sw) +
-					       (size_t)b * PM_LFT_BLOCK,
-				       PM_LFT_BLOCK);
-			rows += PM_LFT_BLOCK;
-		}
+		for (uint32_t b = 0; b < blocks; b++, tables += PM_LFT_BLOCK)
+			pm_routes_put(view->routes, sw, b, tables);
 }
 
-static size_t count_moved(const struct transition *t, const struct view *view)
+/*
+ * Where the links in use before, or after, have no path, a switch holds its entry for
+ * both: since UNUSED, and until DETOURS. Packets may meet it, so it is repaired as well.
+ */
+static void mix(const struct transition *t, struct view *view, const uint8_t *from,
+		const uint8_t *both, uint8_t *tables)
 {
-	size_t count = 0, blocks = (size_t)view->plan->known->num_switches *
-				   (pm_routes_stride(view->routes) / PM_LFT_BLOCK);
+	bool narrow = t->stage == TRANSITION_NARROW;
 
-	for (size_t i = 0; i < blocks; i++)
-		count += t->moved[i];
-	return count;
+	pm_routes_update(view->routes, both, &view->detours);
+	copy_tables(view, tables);
+	pm_routes_update(view->routes, narrow ? view->alive : from, NULL);
+	overlay(t, view, narrow, tables);
+	put_tables(view, tables);
 }
 
 int transition_mix(const struct transition *t, struct view *view)
 {
 	size_t num = view->plan->known->num_ports + 1u;
-	uint8_t *links, *rows;
+	size_t size =
+		(size_t)view->plan->known->num_switches * pm_routes_stride(view->routes);
+	uint8_t *links, *tables;
+	int rc = -ENOMEM;
 
 	if (t->stage == TRANSITION_NONE || t->stage == TRANSITION_DETOURS)
 		return 0;
 	links = malloc(2 * num);
-	rows = malloc((count_moved(t, view) + 1) * PM_LFT_BLOCK);
-	if (links && rows) {
+	tables = malloc(size + 1);
+	if (links && tables) {
 		find_links(t, view, links, links + num);
-		make_tables(t, view, true, links, links + num);
-		copy_moved(t, view, rows, false);
-		make_tables(t, view, false, links, links + num);
-		copy_moved(t, view, rows, true);
+		if (t->stage == TRANSITION_UNUSED)
+			pm_routes_update(view->routes, links, &view->detours);
+		else
+			mix(t, view, links, links + num, tables);
+		rc = 0;
 	}
-	num = links && rows ? 0 : 1;
 	free(links);
-	free(rows);
-	return num ? -ENOMEM : 0;
+	free(tables);
+	return rc;
 }
 
 /* ---- Blocks ---- */
@@ -338,11 +352,8 @@ static void count_all(struct move *move)
 	CL_PLOCK_RELEASE(&osm->lock);
 }
 
-/*
- * Of the tables for what is in use after, with detours, what could loop if it were sent
- * level by level: detours lead over levels in any direction.
- */
-static void send_detours(struct move *move)
+/* Of the view's tables, what could loop if it were sent level by level. */
+static void send_steps(struct move *move)
 {
 	const struct view *view = move->view;
 	osm_opensm_t *osm = move->on->sender->osm;
@@ -373,6 +384,35 @@ static void send_detours(struct move *move)
 	free(held);
 }
 
+/*
+ * The view's tables are to differ from what a switch holds in what no packet uses. What
+ * it holds there may be of any time, so that blocks of two switches can make a LID loop.
+ */
+static void put_used(struct move *move, uint32_t known)
+{
+	const osm_switch_t *sw =
+		tables_switch(&move->on->sender->osm->subn, move->plan, known);
+	uint32_t blocks = sw && sw->lft ? tables_blocks(move->view->routes, sw) : 0;
+
+	for (uint32_t b = 0; b < blocks; b++) {
+		uint8_t wanted[PM_LFT_BLOCK];
+
+		find_wanted(move, sw, known, b * PM_LFT_BLOCK, wanted);
+		pm_routes_put(move->view->routes, known, b, wanted);
+	}
+}
+
+static void send_unused(struct move *move)
+{
+	osm_opensm_t *osm = move->on->sender->osm;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t sw = 0; sw < move->plan->known->num_switches; sw++)
+		put_used(move, sw);
+	CL_PLOCK_RELEASE(&osm->lock);
+	send_steps(move);
+}
+
 static void run_stage(struct move *move)
 {
 	struct view *view = move->view;
@@ -383,8 +423,10 @@ static void run_stage(struct move *move)
 		count_all(move); /* with the tables to be, see transition_run */
 	pm_routes_update(view->routes, ends ? view->alive : move->both,
 			 stage == TRANSITION_NARROW ? NULL : &view->detours);
-	if (stage == TRANSITION_DETOURS)
-		send_detours(move);
+	if (stage == TRANSITION_UNUSED)
+		send_unused(move);
+	else if (stage == TRANSITION_DETOURS)
+		send_steps(move); /* detours lead over levels in any direction */
 	send_all(move, stage != TRANSITION_NARROW);
 }
 
