@@ -123,7 +123,7 @@ set_tests_properties(unit.memory unit.commands unit.store PROPERTIES LABELS unit
 set_tests_properties(unit.commands PROPERTIES COST 100)
 
 # The plugin as it is, below stubs in OpenSM's place and above OpenSM's own containers.
-foreach(part plugin repair)
+foreach(part plugin repair transition)
 	add_executable(test_${part} tests/unit/test_${part}.c tests/unit/subnet.c
 		$<TARGET_OBJECTS:portmajor_plugin>)
 	target_include_directories(test_${part} PRIVATE plugins/opensm)
@@ -141,7 +141,8 @@ if(PORTMAJOR_SANITIZE)
 endif()
 add_test(NAME unit.plugin COMMAND test_plugin)
 add_test(NAME unit.repair COMMAND test_repair)
-set_tests_properties(unit.plugin unit.repair PROPERTIES LABELS unit TIMEOUT 900)
+add_test(NAME unit.transition COMMAND test_transition)
+set_tests_properties(unit.plugin unit.repair unit.transition PROPERTIES LABELS unit TIMEOUT 900)
 
 # Threads that wait for files, which are looked at for races.
 add_executable(test_worker tests/unit/test_worker.c plugins/opensm/worker.c
