@@ -591,6 +591,8 @@ static int make_marks(struct work *work, uint32_t num)
 {
 	work->unset = calloc(2 * (size_t)num, 1);
 	if (!work->unset || deal_turns(work, num)) {
+		free(work->unset);
+		work->unset = NULL;
 		work->gave_up = "out of memory";
 		return -ENOMEM;
 	}
