@@ -196,7 +196,7 @@ static void note_balance(void *context, const struct balance *balance)
 	struct plugin *plugin = context;
 
 	tell_balance(plugin, balance);
-	if (plugin->state)
+	if (plugin->state && balance->planned)
 		state_note_balance(plugin->state, &balance->now);
 }
 

@@ -192,6 +192,8 @@ void tell_balance(struct plugin *plugin, const struct balance *balance)
 	const struct state_balance *now = &balance->now;
 	osm_log_t *log = &plugin->osm->log;
 
+	if (balance->gave_up && !balance->planned)
+		say(log, OSM_LOG_INFO, ": rebalancing waits: %s", balance->gave_up);
 	if (now->rebalancing == atomic_exchange(&plugin->rebalancing, now->rebalancing))
 		return;
 	if (now->rebalancing)
@@ -202,9 +204,11 @@ void tell_balance(struct plugin *plugin, const struct balance *balance)
 	else
 		say(log, OSM_LOG_INFO,
 		    ": rebalanced: LFT blocks sent %" PRIu64 ", acked %" PRIu64
-		    "; %.1f s; entries left as they were found: %" PRIu64,
+		    "; %.1f s; entries left as they were found: %" PRIu64 "%s%s",
 		    balance->sent, balance->acked,
-		    (wait_clock_ms() - balance->since_ms) / 1e3, now->entries_off);
+		    (wait_clock_ms() - balance->since_ms) / 1e3, now->entries_off,
+		    balance->gave_up ? ", " : "",
+		    balance->gave_up ? balance->gave_up : "");
 }
 
 void tell_shadow(const struct plugin *plugin, const struct state_shadow *done)

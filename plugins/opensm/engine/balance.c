@@ -74,6 +74,7 @@ void balance_begin(struct balance *balance, uint32_t rate)
 	balance->rate = rate;
 	balance->since_ms = wait_clock_ms();
 	balance->sent = balance->acked = 0;
+	balance->gave_up = NULL;
 	balance->active = balance->now.entries_off != 0;
 	balance->now.rebalancing = balance->active;
 	balance->now.blocks_left = balance->active ? balance->now.blocks_off : 0;
@@ -204,8 +205,10 @@ static bool run_round(struct round *round, uint32_t most)
 	struct pm_steps steps = {.sets = malloc(sizeof(round->sets))};
 	struct ahead done = {.sent = 0};
 
-	if (!steps.sets)
+	if (!steps.sets) {
+		balance->gave_up = "out of memory";
 		return false;
+	}
 	choose(round, most);
 	pm_routes_update(view->routes, view->alive, &view->detours);
 	list_sets(round);
@@ -217,7 +220,9 @@ static bool run_round(struct round *round, uint32_t most)
 	balance->sent += done.sent;
 	balance->acked += done.acked;
 	settle(round);
-	return !done.gave_up || done.interrupted;
+	if (!done.interrupted)
+		balance->gave_up = done.gave_up;
+	return !balance->gave_up;
 }
 
 /* All tables are the plan's. */
@@ -239,6 +244,8 @@ bool balance_run(struct balance *balance, const struct balance_subject *subject,
 	uint32_t most = 0;
 	bool goes_on = round != NULL;
 
+	if (!round)
+		balance->gave_up = "out of memory";
 	if (due > (double)balance->sent)
 		most = (uint32_t)(due - (double)balance->sent);
 	if (round && most) {

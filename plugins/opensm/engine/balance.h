@@ -25,6 +25,7 @@ struct balance {
 	double since_ms;	   /* when it began */
 	uint64_t sent;		   /* since then */
 	uint64_t acked;
+	const char *gave_up; /* why it has ended early, or cannot begin yet; or NULL */
 	struct state_balance now;
 };
 

@@ -528,9 +528,15 @@ static void look_at_balance(struct repairer *r)
 	uint32_t rate = find_reason(r);
 	bool measures = r->unmeasured || rate;
 
-	r->unmeasured = false;
-	if (!measures || look_at_first(r) || make_balance(r))
+	if (!measures)
 		return;
+	if (look_at_first(r) || make_balance(r)) {
+		r->resumed_rate = rate; /* the next look begins with it */
+		r->balance.gave_up = "out of memory";
+		r->config.tell_balance(r->config.context, &r->balance);
+		return;
+	}
+	r->unmeasured = false;
 	balance_measure(&r->balance, &r->view);
 	if (rate)
 		balance_begin(&r->balance, rate);
