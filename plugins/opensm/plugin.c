@@ -332,7 +332,7 @@ static void report_event(void *context, osm_epi_event_id_t event, void *data)
 	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE)
 		sweep_discovered(plugin);
 	else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE)
-		sweep_routed(plugin);
+		sweep_routed(plugin, (uintptr_t)data == UCAST_ROUTING_REROUTE);
 	else if (event == OSM_EVENT_ID_SUBNET_UP)
 		sweep_ended(plugin);
 }

@@ -52,8 +52,8 @@
  * is over (5 s) or the first after standby (2 s); and with LIDs of a plan that is new,
  * for it to be on disk (2 s). It waits for the repairer in three: before a discovery,
  * for the repair of what traps have told of by then; after it, for the end of a
- * transition (2 s); and before it sends anything itself, until nothing of ours is out.
- * Repairs wait for no file.
+ * transition, or of a round of rebalancing (2 s); and before it sends anything itself,
+ * until nothing of ours is out. Repairs wait for no file.
  *
  * All SMPs of ours are sent by whoever has acquired the repairer (busy): its thread, or
  * the sweeper before a discovery, for blocks before a routing run, and to read tables

@@ -85,7 +85,7 @@ static void merge(struct plugin *plugin)
 static void set_phase(struct plugin *plugin, enum sweep_phase phase)
 {
 	plugin->phase = phase;
-	if (phase == PHASE_MANAGEMENT || phase == PHASE_LINKS) {
+	if (phase != PHASE_ROUTING) {
 		plugin->found = FOUND_NOTHING;
 		tables_outdate(&plugin->tables);
 	}
@@ -160,13 +160,13 @@ static void take_drains(struct plugin *plugin, bool wait)
 }
 
 /* What the repairer has rebalanced goes by the plan in our tables, too. */
-static void take_balance(struct plugin *plugin)
+static void take_balance(struct plugin *plugin, bool wait)
 {
 	struct view *view = &plugin->view;
 	bool over = false;
 
 	if (!plugin->repairer || !view->plan ||
-	    !repairer_take_balance(plugin->repairer, view, &over))
+	    !repairer_take_balance(plugin->repairer, view, wait, &over))
 		return;
 	view->current = false;
 	if (!over)
@@ -573,7 +573,7 @@ void sweep_discovered(struct plugin *plugin)
 		return;
 	clear_holds_if_asked(plugin);
 	take_drains(plugin, true);
-	take_balance(plugin);
+	take_balance(plugin, true);
 	plugin->found = prepare(plugin, &plugin->failure) ||
 					routing_find_stale(plugin, true, &plugin->failure)
 				? FOUND_FAILURE
@@ -767,7 +767,7 @@ int sweep_build_tables(struct plugin *plugin)
 	plugin->merged = merge_failed(plugin);
 	if (!has_found(plugin, FOUND_TABLES)) {
 		take_drains(plugin, false);
-		take_balance(plugin);
+		take_balance(plugin, false);
 	}
 	if (build_tables(plugin, &err)) {
 		set_phase(plugin, PHASE_ROUTING);
@@ -964,9 +964,9 @@ static void run_shadow(struct plugin *plugin)
 	sweep_publish(plugin);
 }
 
-void sweep_routed(struct plugin *plugin)
+void sweep_routed(struct plugin *plugin, bool reroute)
 {
-	set_phase(plugin, PHASE_LINKS);
+	set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
 	if (plugin->config.shadow) {
 		watch_over(plugin->watch, &plugin->roles);
 		run_shadow(plugin);

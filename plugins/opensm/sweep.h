@@ -47,8 +47,8 @@
 
 void sweep_start(struct plugin *plugin);
 void sweep_discovered(struct plugin *plugin);
-int sweep_build_tables(struct plugin *plugin); /* 0, or -1 */
-void sweep_routed(struct plugin *plugin);
+int sweep_build_tables(struct plugin *plugin);		/* 0, or -1 */
+void sweep_routed(struct plugin *plugin, bool reroute); /* without a discovery */
 
 /* SUBNET_UP. */
 void sweep_ended(struct plugin *plugin);

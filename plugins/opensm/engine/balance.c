@@ -127,10 +127,9 @@ static void choose(struct round *round, uint32_t most)
 			block_of(pm_routes_preferred(round->view->routes, sw), b);
 		struct piece *piece = &round->pieces[round->num];
 
-		if (!memcmp(planned, before, PM_LFT_BLOCK)) {
-			atomic_store(&balance->released[balance->next], 1);
+		atomic_store(&balance->released[balance->next], 1);
+		if (!memcmp(planned, before, PM_LFT_BLOCK))
 			continue;
-		}
 		*piece = (struct piece){.sw = sw, .number = b};
 		memcpy(piece->before, before, PM_LFT_BLOCK);
 		pm_routes_prefer(round->view->routes, sw, b, planned);
@@ -171,7 +170,10 @@ static void list_sets(struct round *round)
 	CL_PLOCK_RELEASE(&osm->lock);
 }
 
-/* What was not answered is not released: the view prefers what it did. */
+/*
+ * What was not answered is not released: the view prefers what it did. Once the sweeper
+ * has taken it, it goes by the plan: whatever is missing is sent by OpenSM.
+ */
 static void settle(struct round *round)
 {
 	struct balance *balance = round->balance;
@@ -185,10 +187,10 @@ static void settle(struct round *round)
 		const struct piece *piece = &round->pieces[i];
 		size_t at = (size_t)piece->sw * blocks + piece->number;
 
-		if (is_there(round, piece, wanted)) {
-			atomic_store(&balance->released[at], 1);
+		if (round->on->is_halted(round->on->context) ||
+		    is_there(round, piece, wanted))
 			continue;
-		}
+		atomic_store(&balance->released[at], 0);
 		pm_routes_prefer(view->routes, piece->sw, piece->number, piece->before);
 		if (at < balance->next)
 			balance->next = (uint32_t)at;

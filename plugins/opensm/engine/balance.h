@@ -17,8 +17,8 @@
 /* All zero at first: nothing is known. */
 struct balance {
 	struct pm_routes *planned; /* of the view's plan, with nothing adopted */
-	atomic_uchar *released;	   /* [switch * blocks + block] goes by the plan, and was
-				    * answered */
+	atomic_uchar *released;	   /* [switch * blocks + block] goes by the plan: was
+				    * answered, or is on its way */
 	uint32_t next;		   /* of these, all before it are */
 	bool active;		   /* tables are going over */
 	uint32_t rate;		   /* blocks per second */
@@ -34,6 +34,8 @@ struct balance_subject {
 	struct view *view; /* whose tables the switches hold */
 	/* Whether it has to pause, or end; on this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
+	/* Whether the sweeper has taken what was released, and sends it. */
+	bool (*is_halted)(void *context);
 	void *context;
 };
 

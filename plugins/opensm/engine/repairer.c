@@ -41,7 +41,7 @@ struct repairer {
 	struct wait_signal signal;
 	/* Under its lock. */
 	enum validity validity;
-	bool busy, repairing, moving;
+	bool busy, repairing, moving, rebalancing; /* rebalancing: a round of it */
 	bool resend;	      /* blocks that were withheld or postponed */
 	bool owed;	      /* blocks that wait for OpenSM's */
 	bool abandon;	      /* the transition */
@@ -543,16 +543,36 @@ static void look_at_balance(struct repairer *r)
 	r->config.tell_balance(r->config.context, &r->balance);
 }
 
-/* Goes on with it; false: nothing is due. */
-static bool rebalance(struct repairer *r)
+/*
+ * Where no link in use waits for OpenSM to activate it: packets that go over would be
+ * lost. The phase is looked at with the lock: see repairer_take_balance.
+ */
+static bool begin_round(struct repairer *r)
 {
-	const struct balance_subject subject = {&r->sender, &r->view, is_interrupted, r};
+	bool begins;
+
+	lock(r);
+	begins = may_move(r) && phase_of(r) != PHASE_LINKS;
+	r->rebalancing = begins;
+	unlock(r);
+	return begins;
+}
+
+static void end_round(struct repairer *r)
+{
+	lock(r);
+	r->rebalancing = false;
+	unlock(r);
+}
+
+/* A round, or the end of it all; false: nothing is due. */
+static bool run_round(struct repairer *r)
+{
+	const struct balance_subject subject = {&r->sender, &r->view, is_interrupted,
+						is_halted, r};
 	double next_ms;
 	bool goes_on;
 
-	if (is_halted(r) || !may_move(r) || repairer_has_traps(r) ||
-	    (!r->unmeasured && !r->adopted && !r->balance.active))
-		return false;
 	if (!r->balance.active)
 		look_at_balance(r);
 	if (!r->balance.active || look_at_first(r))
@@ -568,11 +588,26 @@ static bool rebalance(struct repairer *r)
 	return goes_on && next_ms <= wait_clock_ms();
 }
 
-bool repairer_take_balance(struct repairer *r, struct view *view, bool *over)
+static bool rebalance(struct repairer *r)
 {
 	bool any;
 
+	if (is_halted(r) || repairer_has_traps(r) ||
+	    (!r->unmeasured && !r->adopted && !r->balance.active) || !begin_round(r))
+		return false;
+	any = run_round(r);
+	end_round(r);
+	return any;
+}
+
+bool repairer_take_balance(struct repairer *r, struct view *view, bool wait, bool *over)
+{
+	double until_ms = wait_clock_ms() + (wait ? TRANSITION_MS : 0);
+	bool any;
+
 	lock(r);
+	while (r->rebalancing && wait_clock_ms() < until_ms && !osm_exit_flag)
+		wait_briefly(&r->signal, RETRY_MS);
 	any = r->balance.planned && view->routes && r->view.serial == view->serial;
 	*over = any && r->balanced;
 	if (any)

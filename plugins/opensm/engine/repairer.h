@@ -118,11 +118,14 @@ bool repairer_take_drains(struct repairer *repairer, struct pm_drains *drains, b
 
 /*
  * Makes the tables of this view, of the plan that was handed over last, prefer what the
- * switches hold by now where they are being rebalanced; *over is set when all of them go
- * by the plan, once. False: nothing is. With osm->lock held or not. O(size of the
- * tables).
+ * switches hold by now, or are being sent, where they are being rebalanced; *over is set
+ * when all of them go by the plan, once. False: nothing is. With `wait`, no lock is held:
+ * waits for the end of a round under way, a bounded time, so that nothing of it changes
+ * any more; without it the repairer is halted. No other one begins before PHASE_IDLE.
+ * O(size of the tables).
  */
-bool repairer_take_balance(struct repairer *repairer, struct view *view, bool *over);
+bool repairer_take_balance(struct repairer *repairer, struct view *view, bool wait,
+			   bool *over);
 
 /*
  * Waits until nothing of ours is out but what was given up: the sweeper alone sends then,
