@@ -13,6 +13,7 @@ import re
 import subprocess
 
 import labtest
+import lft_trace
 import pmlab
 import simlab
 import wire
@@ -45,8 +46,9 @@ class BalanceCase(labtest.Folders):
     def setUp(self):
         self.netlist = simlab.Netlist(pmlab.generate(self.folder / "fabric.net", *self.GENERATE))
         self.fabric = self.enterContext(pmlab.Fabric(self.netlist))
-        self.cache = self.folder / "second"
-        for folder in (self.folder / "first", self.cache):
+        self.first, self.cache = (self.folder / f"{self._testMethodName}-{name}"
+                                  for name in ("first", "second"))
+        for folder in (self.first, self.cache):
             folder.mkdir()
         self.away = ()
 
@@ -64,7 +66,7 @@ class BalanceCase(labtest.Folders):
 
     def lose_files(self):
         """Another OpenSM takes over, knows of nothing, and keeps what it finds."""
-        self.start(self.folder / "first")
+        self.start(self.first)
         for target in self.LOSSES:
             self.lab.event("lose", target)
         self.end()
@@ -95,20 +97,38 @@ class BalanceCase(labtest.Folders):
         self.assertEqual((acked, left), (sent, 0))
         self.assertTrue(0 < switches <= blocks <= sent and entries >= blocks, log)
         self.replay(before, sent)
-        found = self.wait_balance(lambda now: not now["entries_off"], "no entry to be off")
-        self.assertEqual(set(found.values()), {0})
+        self.check_balanced()
         return sent, rate
 
-    def replay(self, tables, sent):
-        """The last Sets are those of rebalancing: none of them loses a packet."""
-        sets = [r for r in self.wire.records()
-                if (r.event, r.attr, r.method) == ("asked", simlab.ATTR_LFT, wire.SET)]
-        self.assertGreaterEqual(len(sets), sent)
+    def check_balanced(self):
+        found = self.wait_balance(lambda now: not now["entries_off"], "no entry to be off")
+        self.assertEqual(set(found.values()), {0})
+
+    def load_ratio(self, what):
+        """The fullest link by the mean of its level and direction."""
+        ratio = pmlab.load_ratio(self.lab.walk())
+        print(f"{self.id()}: fullest link {what} rebalancing {ratio:.2f} of the mean")
+        return ratio
+
+    def start_replay(self, tables):
         replay = Replay(self.lab, tables)
         away = {name for target in self.away for name in self.netlist.match(target)}
         replay.leaves -= away
         replay.hosts = {lid: host for lid, host in replay.hosts.items()
                         if not away & {host, self.netlist.nodes[host].ports[1][0]}}
+        return replay
+
+    def replay(self, tables, sent):
+        """The last Sets are those of rebalancing: none of them loses a packet.
+
+        Nor do they lead one over a link that OpenSM has not activated yet.
+        """
+        asked = [r for r in self.wire.records() if (r.event, r.method) == ("asked", wire.SET)]
+        sets = [r for r in asked if r.attr == simlab.ATTR_LFT]
+        self.assertGreaterEqual(len(sets), sent)
+        first = asked.index(sets[len(sets) - sent])
+        self.assertEqual([r for r in asked[first:] if r.attr == lft_trace.ATTR_PORT_INFO], [])
+        replay = self.start_replay(tables)
         replay.play(sets[:len(sets) - sent])
         replay.lost.clear()  # while parts were coming up
         replay.check(list(replay.hosts))
@@ -167,9 +187,7 @@ class PlanFoundAgain(BalanceCase):
         self.assertNotRegex(self.lab.osm.log(), BEGIN)
 
 
-class OnRequest(BalanceCase):
-    GENERATE = ("two-level", 6, 4, 6, 1)
-    LOSSES = ("spine1", "leaf3")
+class RequestCase(BalanceCase):
     LINES = "rebalance request\n"
 
     def run_it(self, *args, status=0):
@@ -178,6 +196,11 @@ class OnRequest(BalanceCase):
                                     capture_output=True, text=True, timeout=pmlab.TIMEOUT_S)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout
+
+
+class OnRequest(RequestCase):
+    GENERATE = ("two-level", 6, 4, 6, 1)
+    LOSSES = ("spine1", "leaf3")
 
     def test_nothing_unasked(self):
         self.lose_files()
@@ -191,12 +214,91 @@ class OnRequest(BalanceCase):
         self.assertEqual(hup.wire, 0)
         self.assertNotRegex(self.lab.osm.log(), BEGIN)
         self.away = {leaf}
+        self.assertGreater(self.load_ratio("before"), 1.8)
         sent, rate = self.replayed(lambda: self.run_it("--rate", "200"))
         self.assertEqual((sent, rate), (off["blocks_off"], 200))
+        self.assertLess(self.load_ratio("after"), 1.39)
         self.check_walk()
         self.check_stays()
         self.lab.event("back", leaf)
         self.check_walk(plan=True)
+
+
+class Interrupted(RequestCase):
+    """A failure, and a sweep, while blocks are sent."""
+    GENERATE = ("director", 36)
+    LOSSES = ("s0-*", "h7-3")
+    CABLE = "leaf5:22"
+    RATE = 500  # a sweep takes less time than all blocks
+    SENT = 300  # when it happens
+    OUT = 16  # at most that OpenSM has been handed by then
+
+    def rebalance(self, action):
+        """Something happens meanwhile: (replay so far, Sets afterwards, log)."""
+        chassis, host = self.LOSSES
+        self.away = {host}
+        self.lose_files()
+        self.lab.event("back", chassis)
+        self.wait_balance(lambda now: now["entries_off"], "entries to be off")
+        replay = self.start_replay(read_tables(pmlab.Dump(self.lab.dump())))
+        self.wire.records()
+        mark = self.lab.osm.mark()
+        with self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, skip=self.SENT,
+                            times=1):
+            self.run_it("--rate", str(self.RATE))
+            self.wire.wait_held()
+            replay.play(self.wire.records())
+            action()
+            self.wire.release()
+        self.lab.osm.wait_log(END.pattern, mark.log_offset, timeout=pmlab.TIMEOUT_S)
+        self.lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+        self.assertEqual((replay.sets >= self.SENT, replay.lost[:5]), (True, []))
+        log = self.lab.osm.log(mark.log_offset)
+        self.assertEqual((len(BEGIN.findall(log)), len(END.findall(log))), (1, 1))
+        sets = [r for r in self.wire.records()
+                if (r.event, r.attr, r.method) == ("asked", simlab.ATTR_LFT, wire.SET)]
+        return replay, sets, log
+
+    def test_failure(self):
+        """First the repair, then the rest; nothing is lost but what the failure cuts off."""
+        replay, sets, log = self.rebalance(lambda: self.fabric.lose(self.CABLE))
+        replay.down = set(self.netlist.link_at(*self.cable()))
+        replay.check(list(replay.hosts))
+        cut = {(leaf, lid) for _, leaf, lid in replay.lost}
+        self.assertTrue(cut)
+        repair = next(r for r in pmlab.Repair.find(log) if r.sent)
+        self.assertEqual((repair.links_down, repair.acked, repair.gave_up),
+                         (1, repair.sent, False))
+        mended = None
+        for number, record in enumerate(sets, 1):
+            replay.lost.clear()
+            replay.play([record])
+            self.assertLessEqual({(leaf, lid) for _, leaf, lid in replay.lost}, cut)
+            cut = {pair for pair in cut if not replay.arrives(*pair)}
+            if not cut and mended is None:
+                mended = number
+        self.assertLessEqual(mended, repair.sent + self.OUT)
+        self.assertGreater(len(sets), 2 * (repair.sent + self.OUT))
+        self.assertLess(log.index(f"portmajor repair {repair.number}: "),
+                        END.search(log).start())
+        self.check_walk()
+        self.check_balanced()
+
+    def cable(self):
+        name, port = self.CABLE.split(":")
+        return name, int(port)
+
+    def test_sweep(self):
+        """It goes on in the discovery, pauses, and ends after it."""
+        replay, sets, log = self.rebalance(lambda: self.lab.osm.hup())
+        replay.play(sets)
+        self.assertEqual(replay.lost[:5], [])
+        runs = [run.sent for run in pmlab.Run.find(log)]
+        self.assertEqual(runs, [0] * len(runs))
+        run = log.index("portmajor run")
+        self.assertTrue(BEGIN.search(log).start() < run < END.search(log).start(), log)
+        self.check_walk()
+        self.check_balanced()
 
 
 if __name__ == "__main__":

@@ -39,11 +39,12 @@ class Replay:
         self.hosts = {self.lids[host]: host for host in lab.netlist.hosts}
         self.leaves = {lab.netlist.nodes[host].ports[1][0] for host in lab.netlist.hosts}
         self.sets, self.lost = 0, []
+        self.down = set()  # (switch, port) of links that have failed
 
     def arrives(self, switch, lid):
         for _ in range(64):
             port = self.tables[switch].get(lid, 255)
-            if port not in self.lab.netlist.nodes[switch].ports:
+            if port not in self.lab.netlist.nodes[switch].ports or (switch, port) in self.down:
                 return False
             switch, _ = self.lab.netlist.nodes[switch].ports[port]
             if switch == self.hosts[lid]:
