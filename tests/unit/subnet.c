@@ -849,10 +849,26 @@ static void route(struct subnet_sweep *result)
 		send_blocks(&fake.switches[i], fake.held[i]);
 }
 
+static void report_routed(uintptr_t kind)
+{
+	osm_event_plugin.report(fake.plugin, OSM_EVENT_ID_UCAST_ROUTING_DONE,
+				(void *)kind);
+	assert_false(subnet_is_locked());
+}
+
 static void report(osm_epi_event_id_t event)
 {
 	osm_event_plugin.report(fake.plugin, event, NULL);
 	assert_false(subnet_is_locked());
+}
+
+void subnet_reroute(struct subnet_sweep *result)
+{
+	*result = (struct subnet_sweep){.rc = 1};
+	fake.sweep = result;
+	route(result);
+	report_routed(UCAST_ROUTING_REROUTE);
+	fake.sweep = NULL;
 }
 
 void subnet_begin_sweep(void)
@@ -894,7 +910,7 @@ void subnet_sweep(struct subnet_sweep *result)
 	report(OSM_EVENT_ID_HEAVY_SWEEP_DONE);
 	unfailing(assign_lids);
 	route(result);
-	report(OSM_EVENT_ID_UCAST_ROUTING_DONE);
+	report_routed(UCAST_ROUTING_HEAVY_SWEEP);
 	report(OSM_EVENT_ID_SUBNET_UP);
 	if (fake.sender)
 		fake.sender->round(fake.sender->context, false);

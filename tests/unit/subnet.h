@@ -51,6 +51,9 @@ void subnet_sweep(struct subnet_sweep *result);
 /* One without the plugin: LIDs are OpenSM's own, tables stay. */
 void subnet_sweep_alone(void);
 
+/* A routing run without a discovery. */
+void subnet_reroute(struct subnet_sweep *result);
+
 /* The beginning of a heavy sweep: what traps tell of is repaired. */
 void subnet_begin_sweep(void);
 

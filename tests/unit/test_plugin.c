@@ -80,22 +80,30 @@ static void check_member(const json_t *document, const char *count, const char *
 	assert_true(!times == json_is_null(json_object_get(document, member)));
 }
 
+/* NULL: there is none. */
+static json_t *load_state(void)
+{
+	char path[128];
+	glob_t found = {0};
+	json_t *document = NULL;
+
+	snprintf(path, sizeof(path), "%s/portmajor.*/state", folder);
+	if (!glob(path, 0, NULL, &found)) {
+		document = json_load_file(found.gl_pathv[0], 0, NULL);
+		assert_non_null(document);
+	}
+	globfree(&found);
+	return document;
+}
+
 static uint64_t check_state(bool shadow)
 {
 	uint64_t told;
-	char path[128];
-	glob_t found = {0};
 	const json_t *apart;
-	json_t *document;
+	json_t *document = load_state();
 
-	snprintf(path, sizeof(path), "%s/portmajor.*/state", folder);
-	if (glob(path, 0, NULL, &found)) {
-		globfree(&found);
+	if (!document)
 		return 0;
-	}
-	document = json_load_file(found.gl_pathv[0], 0, NULL);
-	globfree(&found);
-	assert_non_null(document);
 	check_member(document, "runs", "run");
 	check_member(document, "repairs", "repair");
 	check_member(document, "moves", "move");
@@ -571,6 +579,35 @@ static void test_quiet(void **state)
 	assert_int_equal(second, third);
 }
 
+static void check_phase(const char *expected)
+{
+	json_t *document = load_state();
+
+	assert_string_equal(json_string_value(json_object_get(document, "phase")),
+			    expected);
+	json_decref(document);
+}
+
+/* After a routing run without a discovery nothing is left to be done. */
+static void test_phases(void **state)
+{
+	struct subnet_sweep result;
+
+	(void)state;
+	subnet_remove_files("*/*");
+	subnet_remove_files("*");
+	fabric = fabrics[0];
+	subnet_begin(fabric);
+	load(QUIET);
+	sweep();
+	check_phase("links"); /* the state is written before the sweep's end, .. */
+	subnet_reroute(&result);
+	assert_int_equal(result.rc, 0);
+	check_phase("idle"); /* .. which is this, here */
+	subnet_unload();
+	subnet_end();
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -605,6 +642,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_quiet),
+		cmocka_unit_test(test_phases),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
