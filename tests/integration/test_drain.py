@@ -11,9 +11,11 @@ import json
 import os
 import re
 import subprocess
+import time
 import unittest
 
 import labtest
+import lft_trace
 import odd_netlists
 import pmlab
 import simlab
@@ -343,6 +345,61 @@ class DuringDiscovery(labtest.Folders):
             self.assertEqual(lab.osm.delta(mark)["discoveries"], 1)
             self.assertEqual(pmlab.Run.find(lab.osm.log(mark.log_offset))[-1].sent, 0)
             self.assertEqual(pmlab.walk_faults(lab.walk(), plan=False), [])
+
+
+class Beside(DrainCase):
+    """A drain that is given in the routing or the links phase of a sweep.
+
+    It is followed within 5 s, or by the end of the routing phase if that is later.
+    """
+
+    CHASSIS, CABLE = "s0-*", "leaf5:22"
+    SEEN_S = 1.5  # the file is looked at once a second
+    LIMIT_S = 5
+
+    def follow(self, links):
+        """The wire stops in the sweep in which a chassis returns; (seconds from the drain to
+        the end of its transition, the log from the drain on)."""
+        self.lab.event("lose", self.CHASSIS)
+        mark = self.lab.osm.mark()
+        self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, skip=40, times=1)
+        self.fabric.back(self.CHASSIS)
+        self.wire.wait_held()
+        if links:  # the next Set of a port's state is of that phase
+            self.wire.hold("request", method="set", attr=lft_trace.ATTR_PORT_INFO, times=1)
+            self.wire.release()
+            self.wire.wait_held()
+        given = time.time()
+        self.run_it("drain", self.CABLE)
+        time.sleep(self.SEEN_S)
+        drained = self.lab.osm.log_offset()
+        self.wire.clear()
+        self.wire.release()
+        self.lab.osm.wait_log(MOVE.pattern, mark.log_offset, timeout=pmlab.TIMEOUT_S)
+        took = time.time() - given
+        self.lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+        log = self.lab.osm.log(drained)
+        self.assertEqual(len(MOVE.findall(log)), 1)
+        self.assertIsNone(MOVE.search(log)[6])
+        self.assertEqual(self.entries(*self.port()), 0)
+        self.check_walk(plan=False)
+        return took, log
+
+    def port(self):
+        name, _, port = self.CABLE.partition(":")
+        return name, int(port)
+
+    def test_routing(self):
+        took, log = self.follow(links=False)
+        self.assertLess(took, self.LIMIT_S)
+        self.assertLess(log.index("portmajor run"), MOVE.search(log).start())
+        self.assertLess(MOVE.search(log).start(), log.index("SUBNET UP"))
+
+    def test_links(self):
+        took, log = self.follow(links=True)
+        self.assertLess(took, self.LIMIT_S)
+        self.assertNotIn("portmajor run", log[:MOVE.search(log).start()])
+        self.assertLess(MOVE.search(log).start(), log.index("SUBNET UP"))
 
 
 class Command(labtest.Folders):
