@@ -211,19 +211,23 @@ struct plugin {
 	enum plugin_found found;
 	struct pm_error failure; /* FOUND_FAILURE */
 	struct ahead ahead;	 /* FOUND_TABLES: what was sent since */
-	bool merged;		 /* in the callback: a failure found since */
 	struct plugin_run run;
 	struct glance glance; /* what OpenSM has, and what the tables were made for */
 	uint64_t infos;	      /* that OpenSM had taken in before the glance's last look */
-	bool covered; /* plan and LIDs are those for what the glance has learnt, .. */
-		      /* .. and were handed to OpenSM */
-	bool again; /* what a repair found lost was seen: a later discovery has to tell */
+
+	/* Flags beside the phase and `found`, as they outlive a phase: */
+	bool covered; /* plan and LIDs are those for what the glance has learnt, and were
+		       * handed to OpenSM; later discoveries are compared with that */
+	bool again;   /* what a repair found lost was seen, in the discovery or in the
+		       * callback: asks for a discovery, once OpenSM's Sets are answered,
+		       * since OpenSM looks at its flag for that at the end of the sweep */
 	char unfit[PM_FITNESS_TEXT], unfit_told[PM_FITNESS_TEXT]; /* the bad ones */
 
-	struct pm_yield yield;	    /* who routes, by how much is served */
-	uint64_t returns_in_ms;	    /* then, or UINT64_MAX */
-	struct pm_flap_holds told;  /* what was last logged of held links */
-	double look_again;	    /* wait_clock_ms when they change without an event */
+	struct pm_yield yield;	   /* who routes, by how much is served */
+	uint64_t returns_in_ms;	   /* then, or UINT64_MAX */
+	struct pm_flap_holds told; /* what was last logged of held links */
+	double look_again; /* wait_clock_ms when they change without an event, in any
+			    * phase: the callback has to look at them anew then */
 	atomic_bool rebalancing;    /* as last logged, by the repairer */
 	bool asked;		    /* OpenSM has called the engine */
 	int honor_guid2lid;	    /* OpenSM's option to be restored, -1: none */

@@ -688,13 +688,13 @@ static bool commit_view(struct plugin *plugin)
  * failure that was found since discovery is not in the steps that were sent before
  * (ahead.h), and could loop in OpenSM's order: it is sent by the repairer, in its own.
  * Where OpenSM sends everything, to whatever the switches hold, the record does not
- * follow late answers.
+ * follow late answers. merged: such a failure was, and the repairer has it.
  */
-static void write_tables(struct plugin *plugin, bool valid)
+static void write_tables(struct plugin *plugin, bool merged)
 {
 	osm_subn_t *subn = &plugin->osm->subn;
 	struct ask_block blocks[ASK_SLOTS];
-	struct tables_withheld withheld = {blocks, 0, plugin->merged && valid};
+	struct tables_withheld withheld = {blocks, 0, merged};
 
 	if (plugin->ask && subn->need_update)
 		ask_disown(plugin->ask);
@@ -712,7 +712,8 @@ static bool is_as_discovered(struct plugin *plugin)
 	return glance_is_unchanged(&plugin->glance, &plugin->osm->subn, heard);
 }
 
-static int build_tables(struct plugin *plugin, struct pm_error *err)
+/* merged: a failure was, which was found since discovery. */
+static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err)
 {
 	struct plugin_run *run = &plugin->run;
 	struct glance *glance = &plugin->glance;
@@ -746,7 +747,7 @@ static int build_tables(struct plugin *plugin, struct pm_error *err)
 	tell_stale(plugin);
 	run->stale = plugin->stale.num;
 	run->loops = plugin->stale.loops;
-	write_tables(plugin, commit_view(plugin));
+	write_tables(plugin, commit_view(plugin) && merged);
 	pm_stale_free(&plugin->stale);
 	view_written(&plugin->view);
 	return 0;
@@ -756,6 +757,7 @@ int sweep_build_tables(struct plugin *plugin)
 {
 	struct pm_error err = {""};
 	double elapsed, start = wait_clock_ms();
+	bool merged;
 
 	plugin->asked = true;
 	if (plugin->config.shadow) {
@@ -764,12 +766,12 @@ int sweep_build_tables(struct plugin *plugin)
 	}
 	if (plugin->repairer)
 		repairer_halt(plugin->repairer);
-	plugin->merged = merge_failed(plugin);
+	merged = merge_failed(plugin);
 	if (!has_found(plugin, FOUND_TABLES)) {
 		take_drains(plugin, false);
 		take_balance(plugin, false);
 	}
-	if (build_tables(plugin, &err)) {
+	if (build_tables(plugin, merged, &err)) {
 		set_phase(plugin, PHASE_ROUTING);
 		leave_view(plugin);
 		say(&plugin->osm->log, OSM_LOG_ERROR, ": cannot route this fabric: %s",
