@@ -447,6 +447,7 @@ static void end_transition(struct repairer *r)
 static void abandon_transition(struct repairer *r)
 {
 	r->transition.done.gave_up = "a routing run is due";
+	r->view.current = false; /* its tables are those of a stage */
 	end_transition(r);
 }
 
