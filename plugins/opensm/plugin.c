@@ -324,10 +324,9 @@ static void report_event(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct plugin *plugin = context;
 
-	if (event == OSM_EVENT_ID_TRAP && plugin->repair && plugin->repairer) {
-		repair_note_trap(plugin->repair, data);
-		repairer_wake(plugin->repairer);
-	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
+	if (event == OSM_EVENT_ID_TRAP && plugin->repair && plugin->repairer)
+		repairer_note_trap(plugin->repairer, data);
+	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
 		sweep_start(plugin);
 	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE)
 		sweep_discovered(plugin);

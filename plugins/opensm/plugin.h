@@ -76,6 +76,7 @@
  *     rebalance_ms; plan and
  *     serial of view (8)
  *   repairer: halted, phase     sweeper, sender       sweeper, sender       none (6)
+ *   repairer: trap_phase        who reports a trap    sender                none (6)
  *   repairer: the rest of view  sender                sender                none
  *     .. traps_left
  *   lft_sender: routing         sweeper               sender                none (6)

@@ -608,6 +608,34 @@ static void test_phases(void **state)
 	subnet_end();
 }
 
+/* A repair is of the phase in which its first trap came. */
+static void test_phase_of_repair(void **state)
+{
+	struct subnet_sweep result;
+	json_t *document;
+	const json_t *repairs;
+
+	(void)state;
+	subnet_remove_files("*/*");
+	subnet_remove_files("*");
+	fabric = fabrics[0];
+	subnet_begin(fabric);
+	load("");
+	sweep();
+	subnet_begin_sweep();
+	subnet_set_cable("l0", 3, false, true);
+	subnet_reroute(&result);
+	subnet_work(&result, 0);
+	assert_int_equal(subnet_unreachable(), 0);
+	subnet_unload();
+	subnet_end();
+	document = load_state();
+	repairs = json_object_get(json_object_get(document, "repairs_by_phase"),
+				  "discovery");
+	assert_int_equal(json_integer_value(json_object_get(repairs, "repairs")), 1);
+	json_decref(document);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -643,6 +671,7 @@ int main(void)
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_quiet),
 		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_phase_of_repair),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

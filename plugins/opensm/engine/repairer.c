@@ -38,6 +38,7 @@ struct repairer {
 	struct worker *worker;
 	atomic_bool halted; /* the view is not valid; stays so until it is taken over */
 	atomic_int phase;
+	atomic_int trap_phase; /* in which the first trap of those that wait came */
 	struct wait_signal signal;
 	/* Under its lock. */
 	enum validity validity;
@@ -307,6 +308,9 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	};
 	enum sweep_phase phase = phase_of(r);
 	struct repaired done;
+
+	if (repairer_has_traps(r))
+		phase = (enum sweep_phase)atomic_load(&r->trap_phase);
 
 	if (!r->config.repair || is_halted(r) || is_early(r) || look_at_first(r))
 		return false;
@@ -700,6 +704,14 @@ void repairer_wake(struct repairer *r)
 	worker_poke(r->worker);
 }
 
+void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
+{
+	if (!repairer_has_traps(r))
+		atomic_store(&r->trap_phase, atomic_load(&r->phase));
+	repair_note_trap(r->config.repair, notice);
+	repairer_wake(r);
+}
+
 /* ---- Handing a view over ---- */
 
 /* Holds, and what went down lately; flaps that are not watched for are not here. */
@@ -993,6 +1005,7 @@ struct repairer *repairer_start(const struct repairer_config *config)
 	atomic_init(&r->sender.routing, false);
 	atomic_init(&r->halted, true);
 	atomic_init(&r->phase, PHASE_IDLE);
+	atomic_init(&r->trap_phase, PHASE_IDLE);
 	wait_signal_init(&r->signal);
 	r->worker = worker_start("portmajor-send", make_round, r);
 	if (r->worker)

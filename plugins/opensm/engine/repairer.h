@@ -48,7 +48,8 @@ struct repairer_config {
 	uint32_t rebalance_rate;
 	struct pm_flap_config flap;
 	uint32_t budget_ms;
-	/* Are told of each, by whoever has it, without a lock; the view is borrowed. */
+	/* Are told of each, by whoever has it, without a lock; the view is borrowed. The
+	 * phase is that in which the first trap came. */
 	void (*tell_repair)(void *context, const struct view *view,
 			    enum sweep_phase phase, const struct repaired *done);
 	void (*tell_move)(void *context, const struct view *view, uint64_t number,
@@ -69,8 +70,11 @@ bool repairer_stop(struct repairer *repairer, double until_ms);
 /* It has stopped, and nobody wakes it any more. */
 void repairer_free(struct repairer *repairer);
 
-/* A trap has come, or operators want something: on any thread, osm->lock held or not. */
+/* Operators want something: on any thread, osm->lock held or not. */
 void repairer_wake(struct repairer *repairer);
+
+/* A trap has come, and there is early repair; likewise. */
+void repairer_note_trap(struct repairer *repairer, const ib_mad_notice_attr_t *notice);
 
 /* ---- On the sweeper; with no lock held unless it says so ---- */
 
