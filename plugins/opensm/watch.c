@@ -49,6 +49,8 @@ struct watch {
 	char *clear_holds; /* path of it, or NULL */
 	bool sweeping;	   /* a sweep has begun, and not routed yet; so it is at first */
 	bool new_drains, new_roles; /* the next two were read and not taken */
+	bool unclaimed;		    /* portmajor.drained is another one since .. */
+				    /* .. it was taken, or watch_claim_drains */
 	struct pm_drains drains;
 	struct pm_roles roles;
 	char *to_clear;	 /* text of clear-holds, or NULL */
@@ -87,7 +89,7 @@ static void tell(struct watch *w, const char *what, const struct pm_error *why,
 
 /* ---- Looking ---- */
 
-static void read_drains(struct watch *w)
+static void read_drains(struct watch *w, bool changed)
 {
 	struct pm_drains found = {0};
 	struct pm_error err = {""};
@@ -99,6 +101,7 @@ static void read_drains(struct watch *w)
 		w->drains = found;
 		w->new_drains = true;
 	}
+	w->unclaimed |= changed;
 	w->unread = err;
 	pthread_mutex_unlock(&w->signal.lock);
 	tell(w, "drains not followed", &err, &w->drains_told);
@@ -180,11 +183,11 @@ static void report_request(struct watch *w)
 /* What the repairer follows: portmajor.drained and rebalance. */
 static void look_for_requests(struct watch *w, bool all)
 {
-	bool drains = w->drained && (has_changed(w->drained, &w->drained_stamp) || all);
-	bool rebalance;
+	bool changed = w->drained && has_changed(w->drained, &w->drained_stamp);
+	bool drains = changed || (w->drained && all), rebalance;
 
 	if (drains)
-		read_drains(w);
+		read_drains(w, changed);
 	rebalance = read_rebalance(w);
 	if (drains || rebalance)
 		report_request(w);
@@ -289,9 +292,20 @@ bool watch_take_drains(struct watch *w, struct pm_drains *now)
 		*now = w->drains;
 		w->drains = before;
 	}
-	w->new_drains = false;
+	w->new_drains = w->unclaimed = false;
 	pthread_mutex_unlock(&w->signal.lock);
 	return differs;
+}
+
+bool watch_claim_drains(struct watch *w, const struct pm_drains *now)
+{
+	bool claims;
+
+	pthread_mutex_lock(&w->signal.lock);
+	claims = w->unclaimed && w->new_drains && !pm_drains_equal(&w->drains, now);
+	w->unclaimed &= !claims;
+	pthread_mutex_unlock(&w->signal.lock);
+	return claims;
 }
 
 bool watch_take_roles(struct watch *w, struct pm_roles *now)

@@ -72,6 +72,12 @@ bool watch_take_roles(struct watch *watch, struct pm_roles *now);
 /* Whether watch_take_drains would. */
 bool watch_has_drains(struct watch *watch, const struct pm_drains *now);
 
+/*
+ * The same, but once for each change of the file, however often that is read: for a sweep
+ * that is asked for so that they are taken, as it may not take them.
+ */
+bool watch_claim_drains(struct watch *watch, const struct pm_drains *now);
+
 /* The text of clear-holds, for the caller to free; NULL: nobody asks for it. */
 char *watch_take_clear_holds(struct watch *watch);
 

@@ -59,6 +59,18 @@ class SecondEngine(labtest.Folders):
             self.assertEqual(pmlab.Dump(lab.dump()).lids, before.lids)
 
 
+    def test_drained(self):
+        """What is drained asks for a sweep once, not for one after the other."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        cache = self.folder / "cache"
+        cache.mkdir()
+        (cache / "portmajor.drained").write_text("portmajor-drained 1\n0x17 - elsewhere\n")
+        with pmlab.Lab(netlist, engine="updn,portmajor", cache_dir=cache) as lab:
+            lab.osm.settle(timeout=pmlab.TIMEOUT_S, sweep=False)
+            self.assertEqual(set(lab.osm.engines_used()), {"updn"})
+            self.assertLessEqual(len(lab.osm.engines_used()), 2)
+
+
 class Configuration(labtest.Folders):
     @staticmethod
     def state_of_a_run(osm):

@@ -23,7 +23,7 @@
 #define LONG_MS 60e3
 
 static char folder[] = "/tmp/portmajor-watch-XXXXXX";
-static char request_path[64];
+static char request_path[64], drained_path[64];
 static osm_opensm_t osm;
 static struct pm_role_rules rules;
 static atomic_int sweeps, requests; /* asked for */
@@ -83,18 +83,28 @@ static bool is_there(const char *path)
 	return !access(path, F_OK);
 }
 
-/* In one step, as `portmajor rebalance` does it. */
-static void ask(const char *text)
+/* In one step, as `portmajor rebalance` and `portmajor drain` do it. */
+static void write_file(const char *path, const char *text)
 {
 	char other[80];
 	FILE *file;
 
-	snprintf(other, sizeof(other), "%s.new", request_path);
+	snprintf(other, sizeof(other), "%s.new", path);
 	file = fopen(other, "w");
 	assert_non_null(file);
 	fputs(text, file);
 	assert_int_equal(fclose(file), 0);
-	assert_int_equal(rename(other, request_path), 0);
+	assert_int_equal(rename(other, path), 0);
+}
+
+static void ask(const char *text)
+{
+	write_file(request_path, text);
+}
+
+static void write_drained(const char *text)
+{
+	write_file(drained_path, text);
 }
 
 static void count_request(void *context)
@@ -206,12 +216,45 @@ static void test_later(void **state)
 	end(watch);
 }
 
+/* A sweep is asked for once for each change, though each sweep has the file read. */
+static void test_claim(void **state)
+{
+	const struct pm_drains none = {0};
+	struct pm_drains now = {0};
+	struct watch *watch;
+
+	(void)state;
+	write_drained("portmajor-drained 1\n0x17 - a\n");
+	watch = start(false);
+	requests = 0; /* of the first look */
+	assert_true(watch_claim_drains(watch, &none));
+	for (int i = 1; i <= 3; i++) {
+		watch_look(watch, NULL);
+		await_count(&requests, i);
+		assert_true(watch_has_drains(watch, &none));
+		assert_false(watch_claim_drains(watch, &none));
+	}
+	write_drained("portmajor-drained 1\n0x17 - a\n0x18 - b\n");
+	await_count(&requests, 4);
+	assert_true(watch_claim_drains(watch, &none));
+	write_drained("portmajor-drained 1\n0x18 - b\n");
+	await_count(&requests, 5);
+	assert_true(watch_take_drains(watch, &now)); /* by a sweep that was on its way */
+	watch_look(watch, NULL);
+	await_count(&requests, 6);
+	assert_false(watch_claim_drains(watch, &none));
+	pm_drains_free(&now);
+	end(watch);
+	assert_int_equal(unlink(drained_path), 0);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	if (!mkdtemp(folder))
 		return -1;
 	snprintf(request_path, sizeof(request_path), "%s/rebalance", folder);
+	snprintf(drained_path, sizeof(drained_path), "%s/portmajor.drained", folder);
 	return 0;
 }
 
@@ -227,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_rebalance),
 		cmocka_unit_test(test_bad_request),
 		cmocka_unit_test(test_later),
+		cmocka_unit_test(test_claim),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -633,7 +633,7 @@ static void leave_drains(struct repairer *r)
 	follows = r->validity != VOID;
 	unlock(r);
 	if (!follows && phase_of(r) == PHASE_IDLE && r->config.osm->routing_engine_used &&
-	    watch_has_drains(r->config.watch, &r->view.drains))
+	    watch_claim_drains(r->config.watch, &r->view.drains))
 		ask_for_sweep(r);
 }
 
