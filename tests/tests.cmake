@@ -80,6 +80,17 @@ target_link_options(test_watch PRIVATE -Wl,--gc-sections)
 target_link_libraries(test_watch PRIVATE test_tools Threads::Threads)
 add_test(NAME unit.watch COMMAND test_watch)
 set_tests_properties(unit.watch PROPERTIES LABELS unit TIMEOUT 900)
+
+# In place of OpenSM, and of what the repairer finds, sends and follows.
+add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/repairer.c
+	plugins/opensm/view.c plugins/opensm/worker.c plugins/opensm/wait.c)
+target_include_directories(test_repairer PRIVATE plugins/opensm)
+target_include_directories(test_repairer SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_compile_options(test_repairer PRIVATE -ffunction-sections)
+target_link_options(test_repairer PRIVATE -Wl,--gc-sections)
+target_link_libraries(test_repairer PRIVATE test_tools Threads::Threads)
+add_test(NAME unit.repairer COMMAND test_repairer)
+set_tests_properties(unit.repairer PROPERTIES LABELS unit TIMEOUT 900)
 add_executable(test_activity tests/unit/test_activity.c plugins/opensm/io/activity.c)
 target_include_directories(test_activity PRIVATE plugins/opensm)
 target_link_libraries(test_activity PRIVATE test_tools ${JANSSON} Threads::Threads)

@@ -821,8 +821,8 @@ bool repairer_commit(struct repairer *r, const struct view *view)
 {
 	bool valid;
 
-	atomic_store(&r->halted, true);
 	lock(r);
+	atomic_store(&r->halted, true); /* not before, as take_over ends that */
 	valid = !fill_next(r, view);
 	r->validity = valid ? VALID : VOID;
 	r->any_failed = false;
@@ -835,8 +835,8 @@ bool repairer_commit(struct repairer *r, const struct view *view)
 
 static void invalidate(struct repairer *r, enum validity validity)
 {
-	atomic_store(&r->halted, true);
 	lock(r);
+	atomic_store(&r->halted, true); /* see repairer_commit */
 	if (r->validity != VOID)
 		r->validity = validity;
 	r->next.ready = false;

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The repairer's thread beside a sweeper, with the test in place of OpenSM, of what finds
+ * and sends, and of the operators: what one does at a given moment of the other.
+ */
+#include "engine/repairer.h"
+
+#include "wait.h"
+#include "world.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define LONG_MS 20e3
+
+volatile unsigned int osm_exit_flag;
+
+static osm_opensm_t osm;
+static struct world world;
+static struct view view;
+static struct repairer *repairer;
+static int dummy;	       /* an address for what only stubs are handed */
+static atomic_int rounds;      /* that the thread has begun */
+static atomic_int repairs;     /* begun */
+static atomic_int transitions; /* begun */
+static atomic_int balances;    /* rounds of rebalancing, .. */
+static atomic_bool disturbed;  /* .. one of which was to end at once */
+static atomic_bool traps, drains, rebalances;
+static void (*when_taken_over)(void), (*when_asked_for_drains)(void);
+
+/* ---- In the place of others ---- */
+
+void osm_sm_signal(osm_sm_t *sm, osm_signal_t signal)
+{
+	(void)sm;
+	(void)signal;
+}
+
+uint32_t repair_count_traps(struct repair *repair)
+{
+	(void)repair;
+	return traps;
+}
+
+bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
+{
+	(void)repair;
+	(void)dropped;
+	rounds++;
+	return false;
+}
+
+void repair_skip(struct repair *repair, uint32_t num)
+{
+	(void)repair;
+	(void)num;
+}
+
+bool repair_run(struct repair *repair, const struct repair_subject *subject,
+		struct repaired *done)
+{
+	(void)repair;
+	(void)subject;
+	(void)done;
+	repairs++;
+	return false;
+}
+
+bool watch_has_drains(struct watch *watch, const struct pm_drains *now)
+{
+	void (*hook)(void) = when_asked_for_drains;
+
+	(void)watch;
+	(void)now;
+	if (drains && hook) {
+		when_asked_for_drains = NULL;
+		hook();
+	}
+	return drains;
+}
+
+bool watch_claim_drains(struct watch *watch, const struct pm_drains *now)
+{
+	(void)watch;
+	(void)now;
+	return false;
+}
+
+bool watch_take_drains(struct watch *watch, struct pm_drains *now)
+{
+	(void)watch;
+	drains = false;
+	return !pm_drains_add(now, 0x17, 0, "a", NULL, NULL);
+}
+
+bool watch_take_rebalance(struct watch *watch, struct rebalance_request *request)
+{
+	(void)watch;
+	*request = (struct rebalance_request){.rate = 1};
+	return atomic_exchange(&rebalances, false);
+}
+
+int transition_begin(struct transition *transition, const struct view *of)
+{
+	(void)of;
+	transition->stage = TRANSITION_UNUSED;
+	transitions++;
+	return 0;
+}
+
+bool transition_run(struct transition *transition,
+		    const struct transition_subject *subject)
+{
+	(void)transition;
+	while (!subject->is_interrupted(subject->context))
+		sched_yield();
+	return false;
+}
+
+int transition_mix(const struct transition *transition, struct view *of)
+{
+	(void)transition;
+	(void)of;
+	return 0;
+}
+
+void transition_end(struct transition *transition)
+{
+	void (*hook)(void) = when_taken_over;
+
+	when_taken_over = NULL;
+	if (hook)
+		hook();
+	*transition = (struct transition){.stage = TRANSITION_NONE};
+}
+
+int balance_make(struct balance *balance, const struct view *of)
+{
+	(void)balance;
+	(void)of;
+	return 0;
+}
+
+void balance_measure(struct balance *balance, const struct view *of)
+{
+	(void)balance;
+	(void)of;
+}
+
+void balance_begin(struct balance *balance, uint32_t rate)
+{
+	(void)rate;
+	balance->active = true;
+}
+
+bool balance_run(struct balance *balance, const struct balance_subject *subject,
+		 double *next_ms)
+{
+	disturbed = subject->is_interrupted(subject->context);
+	balances++;
+	balance->active = false;
+	*next_ms = 0;
+	return false;
+}
+
+void balance_apply(const struct balance *balance, struct view *of)
+{
+	(void)balance;
+	(void)of;
+}
+
+void balance_forget(struct balance *balance)
+{
+	*balance = (struct balance){.planned = NULL};
+}
+
+/* ---- Tools ---- */
+
+static void tell_move(void *context, const struct view *of, uint64_t number,
+		      const struct moved *done)
+{
+	(void)context;
+	(void)of;
+	(void)number;
+	(void)done;
+}
+
+static void tell_balance(void *context, const struct balance *balance)
+{
+	(void)context;
+	(void)balance;
+}
+
+static void await_count(const atomic_int *count, int wanted)
+{
+	double start = wait_clock_ms();
+
+	while (*count < wanted) {
+		assert_true(wait_clock_ms() < start + LONG_MS);
+		sched_yield();
+	}
+}
+
+/* Until all that is known now was looked at: the first round may have begun before. */
+static void have_it_look(void)
+{
+	int before = rounds;
+
+	for (int i = 1; i <= 3; i++) {
+		repairer_wake(repairer);
+		await_count(&rounds, before + i);
+	}
+}
+
+static void hand_over(void)
+{
+	assert_int_equal(repairer_prepare(repairer, &view), 0);
+	assert_true(repairer_commit(repairer, &view));
+}
+
+static int begin(void **state)
+{
+	const struct repairer_config config = {
+		.osm = &osm,
+		.repair = (struct repair *)&dummy,
+		.watch = (struct watch *)&dummy,
+		.tell_move = tell_move,
+		.tell_balance = tell_balance,
+	};
+	struct view_sight sight = {.detours = {.sm = PM_NONE}};
+	bool changed;
+
+	(void)state;
+	osm.subn.sm_state = IB_SMINFO_STATE_MASTER;
+	rounds = repairs = transitions = balances = 0;
+	traps = drains = rebalances = false;
+	world_make(&world, world_director(36), PM_GROUPED);
+	view = (struct view){0};
+	assert_int_equal(view_rebase(&view, world.plan, NULL), 0);
+	sight.seen = world.alive;
+	assert_int_equal(view_look(&view, &sight, &changed, NULL), 0);
+	repairer = repairer_start(&config);
+	assert_non_null(repairer);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	assert_true(repairer_stop(repairer, wait_clock_ms() + LONG_MS));
+	repairer_free(repairer);
+	view_free(&view);
+	world_free(&world);
+	return 0;
+}
+
+/* ---- Tests ---- */
+
+static pthread_t sweeper;
+static atomic_bool is_void;
+
+static void *make_void(void *context)
+{
+	(void)context;
+	repairer_void(repairer);
+	is_void = true;
+	return NULL;
+}
+
+/* With the lock held: it goes on when that is released. */
+static void begin_to_make_void(void)
+{
+	double start = wait_clock_ms();
+
+	assert_int_equal(pthread_create(&sweeper, NULL, make_void, NULL), 0);
+	while (wait_clock_ms() < start + 50)
+		sched_yield();
+	assert_false(is_void);
+}
+
+/* A view that is made void while it is taken over is void. */
+static void test_void_meanwhile(void **state)
+{
+	(void)state;
+	is_void = false;
+	when_taken_over = begin_to_make_void;
+	hand_over();
+	await_count(&rounds, 1);
+	pthread_join(sweeper, NULL);
+	assert_true(is_void);
+	have_it_look();
+	repairs = 0; /* of one that was begun before */
+	traps = true;
+	have_it_look();
+	assert_int_equal(repairs, 0);
+	hand_over();
+	await_count(&repairs, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_void_meanwhile, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
