@@ -301,10 +301,61 @@ static void test_void_meanwhile(void **state)
 	await_count(&repairs, 1);
 }
 
+static void end_discovery(void)
+{
+	repairer_set_phase(repairer, PHASE_MANAGEMENT);
+}
+
+/* None begins when discovery is over: what is drained then holds for the routing run. */
+static void test_late_drains(void **state)
+{
+	struct pm_drains now = {0};
+
+	(void)state;
+	repairer_set_phase(repairer, PHASE_DISCOVERY);
+	hand_over();
+	have_it_look();
+	when_asked_for_drains = end_discovery;
+	drains = true;
+	have_it_look();
+	assert_null(when_asked_for_drains);
+	assert_int_equal(transitions, 0);
+	assert_false(repairer_take_drains(repairer, &now, false));
+	repairer_set_phase(repairer, PHASE_LINKS);
+	await_count(&transitions, 1);
+	traps = true; /* interrupts it */
+	have_it_look();
+	assert_true(repairer_take_drains(repairer, &now, false));
+	assert_int_equal(now.num, 1);
+	pm_drains_free(&now);
+}
+
+/* One that was to be given up, and went with its view, disturbs nothing afterwards. */
+static void test_given_up(void **state)
+{
+	(void)state;
+	hand_over();
+	drains = true;
+	repairer_wake(repairer);
+	await_count(&transitions, 1);
+	traps = true;
+	have_it_look();
+	repairer_halt(repairer);
+	repairer_take_drains(repairer, &view.drains, false);
+	pm_plan_set_adopted(world.plan, true);
+	traps = false;
+	rebalances = true;
+	hand_over();
+	await_count(&balances, 1);
+	assert_false(disturbed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_void_meanwhile, begin, end),
+		cmocka_unit_test_setup_teardown(test_late_drains, begin, end),
+		cmocka_unit_test_setup_teardown(test_given_up, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,7 +168,7 @@ static void take_over(struct repairer *r)
 	next->ready = false;
 	transition_end(&r->transition);
 	r->view.current &= !r->moving;
-	r->moving = false;
+	r->moving = r->abandon = false;
 	if (next->view.plan && change_plan(r)) {
 		r->validity = VOID;
 		return;
@@ -193,6 +193,7 @@ static void take_over(struct repairer *r)
 	next->flaps = NULL;
 	r->owed = false;
 	r->retry_ms = 0;
+	r->retries = 0;
 	atomic_store(&r->halted, false);
 }
 
@@ -397,22 +398,46 @@ static void tell_move(struct repairer *r, const struct moved *done)
 		ask_for_reroute(r);
 }
 
-/* Without memory the view is void, and the next routing run follows them. */
+/*
+ * Without memory the view is void, and the next routing run follows them. Where it is due
+ * already, it goes by what was drained before, and then what is drained now is to be read
+ * again.
+ */
 static void take_drains(struct repairer *r)
 {
+	bool late;
+
 	watch_take_drains(r->config.watch, &r->view.drains);
 	lock(r);
-	if (copy_drains(&r->view.drains, &r->drained))
+	late = atomic_load(&r->halted);
+	if (!late && copy_drains(&r->view.drains, &r->drained)) {
 		r->validity = VOID;
+		atomic_store(&r->halted, true);
+		late = true;
+	}
+	unlock(r);
+	if (late)
+		ask_for_sweep(r);
+}
+
+static void end_moving(struct repairer *r)
+{
+	lock(r);
+	r->moving = r->abandon = false;
 	unlock(r);
 }
 
-static void set_moving(struct repairer *r, bool moving)
+/* From then on the sweeper waits for its end; false: not in this phase. */
+static bool claim_transition(struct repairer *r)
 {
+	bool may;
+
 	lock(r);
-	r->moving = moving;
+	may = may_move(r); /* the phase is there before its sweeper takes the lock */
+	r->moving = may;
 	r->abandon = false;
 	unlock(r);
+	return may;
 }
 
 /* Whether another transition is to be, and has begun. */
@@ -423,15 +448,18 @@ static bool begin_transition(struct repairer *r)
 
 	if (!may_move(r) || !watch_has_drains(r->config.watch, &r->view.drains))
 		return false;
-	ready = !look_at_first(r) && !transition_begin(&r->transition, &r->view);
+	ready = !look_at_first(r); /* may take long */
+	if (!claim_transition(r))
+		return false;
+	ready = ready && !transition_begin(&r->transition, &r->view);
 	view_tell(&r->view, change, MOVED_CHANGE_TEXT); /* what was told before */
 	take_drains(r);
 	if (ready && !look_anew(r)) {
 		view_tell(&r->view, change, MOVED_CHANGE_TEXT);
-		set_moving(r, true);
 		return true;
 	}
 	transition_end(&r->transition);
+	end_moving(r);
 	r->view.current = false;
 	tell_move(r,
 		  &(struct moved){.change = "other drains", .gave_up = "out of memory"});
@@ -443,7 +471,7 @@ static void end_transition(struct repairer *r)
 	struct moved done = r->transition.done;
 
 	transition_end(&r->transition);
-	set_moving(r, false);
+	end_moving(r);
 	tell_move(r, &done);
 }
 
