@@ -112,17 +112,6 @@ static bool may_repair(const struct plugin *plugin)
 	       plugin->view.detours.sm != PM_NONE;
 }
 
-/* Hands the view over; it is void, and this false, only for want of memory. */
-static bool commit(struct plugin *plugin)
-{
-	bool valid = repairer_commit(plugin->repairer, &plugin->view);
-
-	if (!valid)
-		say(&plugin->osm->log, OSM_LOG_INFO,
-		    ": out of memory: no early repair, and drains wait for a sweep");
-	return valid;
-}
-
 /* Hands the view over if the repairer has none, with no lock held. */
 static void offer_view(struct plugin *plugin)
 {
@@ -133,8 +122,10 @@ static void offer_view(struct plugin *plugin)
 			repairer_void(repairer);
 		return;
 	}
-	if (!repairer_is_valid(repairer) && !repairer_prepare(repairer, &plugin->view))
-		commit(plugin);
+	if (!repairer_is_valid(repairer) && (repairer_prepare(repairer, &plugin->view) ||
+					     !repairer_commit(repairer, &plugin->view)))
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    ": out of memory: no early repair, and drains wait for a sweep");
 }
 
 /* Another engine routes, or may, and its blocks are out then. */
@@ -666,7 +657,8 @@ static int give_way(struct plugin *plugin, struct pm_error *err)
 
 /*
  * OpenSM's Sets are out from now on. Where it writes all tables, nothing is known of any
- * before they have been answered: the repairer's view is void, and this false.
+ * before they have been answered: the repairer's view is void, and this false. So it is
+ * with a plan that was made just now. It is handed over when they are.
  */
 static bool commit_view(struct plugin *plugin)
 {
@@ -680,7 +672,7 @@ static bool commit_view(struct plugin *plugin)
 		repairer_void(plugin->repairer);
 		return false;
 	}
-	return commit(plugin);
+	return repairer_commit(plugin->repairer, &plugin->view);
 }
 
 /*

@@ -50,6 +50,7 @@ class SecondEngine(labtest.Folders):
             before = pmlab.Dump(lab.dump())
             lab.event("lose", "leaf5:20")  # too much for ftree
             self.assertEqual(lab.osm.engines_used()[-1], "portmajor")
+            self.assertNotIn("out of memory", lab.osm.log())
             self.assertEqual(pmlab.walk_faults(lab.walk(), plan=False), [])
             self.assertEqual(pmlab.Dump(lab.dump()).lids, before.lids)
             event = lab.event("lose", "leaf6:21")
