@@ -471,7 +471,8 @@ static bool is_in(const struct ask *ask, cl_qlist_t *queue)
 
 	for (; item != cl_qlist_end(queue); item = cl_qlist_next(item))
 		for (uint32_t i = 0; i < SLOTS; i++)
-			if (ask->slots[i].out && !ask->slots[i].given_up &&
+			/* Only what was given up is taken back by others. */
+			if (!ask->slots[i].given_up && ask->slots[i].out &&
 			    is_slot((const osm_madw_t *)item, i, ask->slots[i].serial))
 				return true;
 	return false;
