@@ -997,7 +997,11 @@ static void begin_discovery(struct plugin *plugin)
 	if (!repairer)
 		return;
 	merge(plugin); /* before the view is handed over, if it is */
-	offer_view(plugin);
+	/* Handed mastership while it was the master, OpenSM has not left that state. */
+	if (plugin->osm->subn.coming_out_of_standby)
+		leave_view(plugin);
+	else
+		offer_view(plugin);
 	if (repairer_is_valid(repairer))
 		repairer_finish(repairer, REPAIR_FIRST_TRAP_MS);
 	else if (plugin->repair)

@@ -109,6 +109,23 @@ static void test_all_answer(void **state)
 	end();
 }
 
+/*
+ * Another master has given the fabric over, which may have written any tables and LIDs:
+ * OpenSM stays in its state where it has waited for that.
+ */
+static void test_taken_over(void **state)
+{
+	(void)state;
+	begin();
+	subnet_opensm()->subn.coming_out_of_standby = TRUE;
+	lose_cable();
+	assert_int_equal(subnet_repaired("m0-0"), 0);
+	subnet_opensm()->subn.coming_out_of_standby = FALSE;
+	sweep();
+	assert_int_equal(subnet_unreachable(), 0);
+	end();
+}
+
 /* The one above keeps its old table: m0-0 must not send back up, to nobody at all. */
 static void test_above_does_not_answer(void **state)
 {
@@ -218,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_answer),
+		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_above_does_not_answer),
 		cmocka_unit_test(test_above_answers_later),
 		cmocka_unit_test(test_many_traps),
