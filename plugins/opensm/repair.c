@@ -343,17 +343,22 @@ static uint32_t block_number(const struct work *work, uint32_t item)
 					   : work->blocks[item].number;
 }
 
-/* A Set for it is out, of ours or of OpenSM's: it is sent when that is over. */
+/*
+ * A Set for it is out, of ours or of OpenSM's: it is sent when that is over. Nor is one
+ * sent that OpenSM has no record for, as its switch has come anew since it was listed.
+ */
 static bool is_out(struct work *work, uint32_t item)
 {
 	const osm_switch_t *sw;
+	uint32_t number;
 
 	if (work->mode == ASKING)
 		return false;
 	sw = tables_switch(&work->on->sender->osm->subn, work->plan,
 			   block_switch(work, item));
-	return sw && sw->lft &&
-	       !lft_set_is_free(work->on->sender, sw, block_number(work, item));
+	number = block_number(work, item);
+	return sw && ((number + 1) * PM_LFT_BLOCK > sw->lft_size ||
+		      !lft_set_is_free(work->on->sender, sw, number));
 }
 
 /* Why an item is left out whatever its way is, if it is; counts it. */
