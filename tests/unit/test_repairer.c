@@ -72,15 +72,17 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 
 bool watch_has_drains(struct watch *watch, const struct pm_drains *now)
 {
-	void (*hook)(void) = when_asked_for_drains;
+	void (*hook)(void);
 
 	(void)watch;
 	(void)now;
-	if (drains && hook) {
-		when_asked_for_drains = NULL;
+	if (!drains)
+		return false;
+	hook = when_asked_for_drains;
+	when_asked_for_drains = NULL;
+	if (hook)
 		hook();
-	}
-	return drains;
+	return true;
 }
 
 bool watch_claim_drains(struct watch *watch, const struct pm_drains *now)
