@@ -29,7 +29,9 @@ static atomic_int repairs;     /* begun */
 static atomic_int transitions; /* begun */
 static atomic_int balances;    /* rounds of rebalancing, .. */
 static atomic_bool disturbed;  /* .. one of which was to end at once */
-static atomic_bool traps, drains, rebalances;
+static atomic_bool drains, rebalances;
+static atomic_uint traps;
+static const char *gives_up; /* why repairs do, or NULL: there was nothing to do */
 static void (*when_taken_over)(void), (*when_asked_for_drains)(void);
 
 /* ---- In the place of others ---- */
@@ -57,7 +59,7 @@ bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
 void repair_skip(struct repair *repair, uint32_t num)
 {
 	(void)repair;
-	(void)num;
+	traps -= num;
 }
 
 bool repair_run(struct repair *repair, const struct repair_subject *subject,
@@ -65,9 +67,9 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 {
 	(void)repair;
 	(void)subject;
-	(void)done;
+	*done = (struct repaired){.gave_up = gives_up};
 	repairs++;
-	return false;
+	return gives_up != NULL;
 }
 
 bool watch_has_drains(struct watch *watch, const struct pm_drains *now)
@@ -182,6 +184,15 @@ void balance_forget(struct balance *balance)
 
 /* ---- Tools ---- */
 
+static void tell_repair(void *context, const struct view *of, enum sweep_phase phase,
+			const struct repaired *done)
+{
+	(void)context;
+	(void)of;
+	(void)phase;
+	(void)done;
+}
+
 static void tell_move(void *context, const struct view *of, uint64_t number,
 		      const struct moved *done)
 {
@@ -230,6 +241,7 @@ static int begin(void **state)
 		.osm = &osm,
 		.repair = (struct repair *)&dummy,
 		.watch = (struct watch *)&dummy,
+		.tell_repair = tell_repair,
 		.tell_move = tell_move,
 		.tell_balance = tell_balance,
 	};
@@ -239,7 +251,9 @@ static int begin(void **state)
 	(void)state;
 	osm.subn.sm_state = IB_SMINFO_STATE_MASTER;
 	rounds = repairs = transitions = balances = 0;
-	traps = drains = rebalances = false;
+	traps = 0;
+	drains = rebalances = false;
+	gives_up = NULL;
 	world_make(&world, world_director(36), PM_GROUPED);
 	view = (struct view){0};
 	assert_int_equal(view_rebase(&view, world.plan, NULL), 0);
@@ -296,7 +310,7 @@ static void test_void_meanwhile(void **state)
 	assert_true(is_void);
 	have_it_look();
 	repairs = 0; /* of one that was begun before */
-	traps = true;
+	traps = 1;
 	have_it_look();
 	assert_int_equal(repairs, 0);
 	hand_over();
@@ -325,7 +339,7 @@ static void test_late_drains(void **state)
 	assert_false(repairer_take_drains(repairer, &now, false));
 	repairer_set_phase(repairer, PHASE_LINKS);
 	await_count(&transitions, 1);
-	traps = true; /* interrupts it */
+	traps = 1; /* interrupts it */
 	have_it_look();
 	assert_true(repairer_take_drains(repairer, &now, false));
 	assert_int_equal(now.num, 1);
@@ -340,16 +354,37 @@ static void test_given_up(void **state)
 	drains = true;
 	repairer_wake(repairer);
 	await_count(&transitions, 1);
-	traps = true;
+	traps = 1;
 	have_it_look();
 	repairer_halt(repairer);
 	repairer_take_drains(repairer, &view.drains, false);
 	pm_plan_set_adopted(world.plan, true);
-	traps = false;
+	traps = 0;
 	rebalances = true;
 	hand_over();
 	await_count(&balances, 1);
 	assert_false(disturbed);
+}
+
+/*
+ * Each try comes later than the one before, but what is new is not kept waiting, nor
+ * where a discovery has dealt with more traps meanwhile.
+ */
+static void test_new_traps(void **state)
+{
+	double start;
+
+	(void)state;
+	osm.subn.opt.sweep_on_trap = TRUE;
+	gives_up = "out of time";
+	traps = 3;
+	hand_over();
+	await_count(&repairs, 6); /* the next one is 1.6 s from here */
+	start = wait_clock_ms();
+	traps = 1;
+	repairer_wake(repairer);
+	await_count(&repairs, 7);
+	assert_true(wait_clock_ms() < start + 1000);
 }
 
 int main(void)
@@ -358,6 +393,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_void_meanwhile, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_drains, begin, end),
 		cmocka_unit_test_setup_teardown(test_given_up, begin, end),
+		cmocka_unit_test_setup_teardown(test_new_traps, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,7 +280,8 @@ static bool is_early(struct repairer *r)
 	lock(r);
 	waits = r->retry_ms > wait_clock_ms() && !r->resend;
 	unlock(r);
-	return waits && repair_count_traps(r->config.repair) <= r->traps_left;
+	/* Fewer: a discovery has dealt with those, and what there is may be new. */
+	return waits && repair_count_traps(r->config.repair) == r->traps_left;
 }
 
 static bool take_resend(struct repairer *r)
