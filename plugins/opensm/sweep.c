@@ -559,10 +559,10 @@ void sweep_discovered(struct plugin *plugin)
 	look_at_files(plugin);
 	plugin->covered &= !watch_take_roles(plugin->watch, &plugin->roles);
 	if (plugin->config.shadow)
-		return; /* afterwards, see below */
+		return;		      /* afterwards, see below */
+	clear_holds_if_asked(plugin); /* else it would ask for sweep after sweep */
 	if (!is_wanted(plugin))
 		return;
-	clear_holds_if_asked(plugin);
 	take_drains(plugin, true);
 	take_balance(plugin, true);
 	plugin->found = prepare(plugin, &plugin->failure) ||

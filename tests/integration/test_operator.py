@@ -12,6 +12,7 @@ import unittest
 import labtest
 import pmlab
 import simlab
+import wire
 
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 
@@ -63,11 +64,31 @@ class SecondEngine(labtest.Folders):
     def test_drained(self):
         """What is drained asks for a sweep once, not for one after the other."""
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
-        cache = self.folder / "cache"
+        cache = self.folder / "drained"
         cache.mkdir()
         (cache / "portmajor.drained").write_text("portmajor-drained 1\n0x17 - elsewhere\n")
         with pmlab.Lab(netlist, engine="updn,portmajor", cache_dir=cache) as lab:
             lab.osm.settle(timeout=pmlab.TIMEOUT_S, sweep=False)
+            self.assertEqual(set(lab.osm.engines_used()), {"updn"})
+            self.assertLessEqual(len(lab.osm.engines_used()), 2)
+
+
+    def test_clear_holds(self):
+        """Holds that are cleared when ours is not asked any more ask for one sweep at most."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        cache = self.folder / "cleared"
+        cache.mkdir()
+        with pmlab.Lab(netlist, cache_dir=cache) as lab:
+            lab.osm.settle(timeout=pmlab.TIMEOUT_S)
+        slow = wire.Wire()
+        held = slow.hold("request", method="get", skip=100, times=1)  # in the first discovery
+        with pmlab.Lab(netlist, engine="updn,portmajor", cache_dir=cache, wire=slow) as lab:
+            slow.wait_held()
+            pmlab.kept(cache, "clear-holds").write_text("")
+            slow.release()
+            held.off()
+            lab.osm.settle(timeout=pmlab.TIMEOUT_S, sweep=False)
+            self.assertFalse(pmlab.kept(cache, "clear-holds").exists())
             self.assertEqual(set(lab.osm.engines_used()), {"updn"})
             self.assertLessEqual(len(lab.osm.engines_used()), 2)
 
