@@ -116,6 +116,8 @@ static void delete_plugin(void *context)
 
 	worker_end(plugin->writer);
 	alarm_stop(plugin->alarm);
+	if (plugin->watch)
+		watch_on_request(plugin->watch, NULL, NULL);
 	if (!repairer_stop(plugin->repairer, until))
 		return; /* never: it waits for no file, and for nothing without a bound */
 	watched = watch_stop(plugin->watch, until);

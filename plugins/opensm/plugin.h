@@ -134,7 +134,8 @@
  * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
  * held together. None is held while a file is touched, but a worker's `opensm` while
  * OpenSM's log is, which main alone waits for; it stands around what our threads do with
- * OpenSM's memory, and a thread that hangs when OpenSM ends never passes it again. With
+ * OpenSM's memory, and watch's when it wakes the repairer, with locks of ours below it;
+ * a thread that hangs when OpenSM ends never passes it again. With
  * alarm's or that held the sweeper is signalled, under a lock of OpenSM's below which no
  * other is taken. With osm->lock held nothing waits for an answer, a file or the end of
  * what another thread does, only for locks of ours, and no file is touched but OpenSM's

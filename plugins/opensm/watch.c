@@ -167,17 +167,20 @@ static bool read_rebalance(struct watch *w)
 	return true;
 }
 
+/* Whoever it tells may end when watch_on_request has said so. */
 static void report_request(struct watch *w)
 {
 	void (*tell_request)(void *context);
 	void *context;
 
+	worker_enter(w->worker);
 	pthread_mutex_lock(&w->signal.lock);
 	tell_request = w->tell_request;
 	context = w->context;
 	pthread_mutex_unlock(&w->signal.lock);
 	if (tell_request)
 		tell_request(context);
+	worker_leave(w->worker);
 }
 
 /* What the repairer follows: portmajor.drained and rebalance. */
@@ -384,10 +387,12 @@ void watch_over(struct watch *w, const struct pm_roles *roles)
 
 void watch_on_request(struct watch *w, void (*tell_request)(void *context), void *context)
 {
+	worker_enter(w->worker);
 	pthread_mutex_lock(&w->signal.lock);
 	w->tell_request = tell_request;
 	w->context = context;
 	pthread_mutex_unlock(&w->signal.lock);
+	worker_leave(w->worker);
 }
 
 static void free_watch(struct watch *w)

@@ -57,8 +57,9 @@ bool watch_give_up(struct watch *watch);
 void watch_over(struct watch *watch, const struct pm_roles *roles);
 
 /*
- * Has this called, on watch's thread without a lock, when there may be other drains, or a
- * request to rebalance. Before the first sweep; context stays until watch_stop.
+ * Has this called, on watch's thread, when there may be other drains, or a request to
+ * rebalance; NULL: nothing. What was called before is not, nor under way, afterwards. On
+ * main.
  */
 void watch_on_request(struct watch *watch, void (*tell)(void *context), void *context);
 

@@ -42,8 +42,9 @@ void worker_end(struct worker *worker);
 bool worker_stop(struct worker *worker, double until_ms);
 
 /*
- * Stand around whatever a round does with OpenSM's memory, its log say. A thread that was
- * left behind does not return from worker_enter. No file but the log is touched between.
+ * Stand around whatever a round does with OpenSM's memory, its log say, or with what ends
+ * before its worker; around what main does about that, too. A thread that was left behind
+ * does not return from worker_enter. No file but the log is touched between.
  */
 void worker_enter(struct worker *worker);
 void worker_leave(struct worker *worker);

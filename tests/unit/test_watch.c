@@ -248,6 +248,34 @@ static void test_claim(void **state)
 	assert_int_equal(unlink(drained_path), 0);
 }
 
+static atomic_int in_call;
+
+static void take_long(void *context)
+{
+	double start = wait_clock_ms();
+
+	(void)context;
+	in_call = 1;
+	while (wait_clock_ms() < start + 50)
+		sched_yield();
+	in_call = 0;
+}
+
+/* The repairer, which is woken, ends before the watch. */
+static void test_no_more(void **state)
+{
+	struct watch *watch = start(false);
+
+	(void)state;
+	sweep(watch);
+	watch_on_request(watch, take_long, NULL);
+	ask("rate 5\n");
+	await_count(&in_call, 1);
+	watch_on_request(watch, NULL, NULL);
+	assert_int_equal(in_call, 0);
+	end(watch);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -267,10 +295,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rebalance),
-		cmocka_unit_test(test_bad_request),
-		cmocka_unit_test(test_later),
-		cmocka_unit_test(test_claim),
+		cmocka_unit_test(test_rebalance), cmocka_unit_test(test_bad_request),
+		cmocka_unit_test(test_later),	  cmocka_unit_test(test_claim),
+		cmocka_unit_test(test_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
