@@ -523,17 +523,19 @@ static bool is_whole(const struct view *view)
 	return true;
 }
 
-/* A rate, or 0: there is no reason to. */
-static uint32_t find_reason(struct repairer *r)
+/* A rate, or 0: there is no reason to; *asked: not for that parts have come. */
+static uint32_t find_reason(struct repairer *r, bool *asked)
 {
 	struct rebalance_request request;
 	uint32_t resumed = r->resumed_rate;
 
+	*asked = true;
 	r->resumed_rate = 0;
 	if (watch_take_rebalance(r->config.watch, &request))
 		return request.rate ? request.rate : r->config.rebalance_rate;
 	if (resumed)
 		return resumed;
+	*asked = false;
 	if (r->config.rebalance_auto && r->has_grown && is_whole(&r->view) &&
 	    wait_clock_ms() >= r->rest_ms)
 		return r->config.rebalance_rate;
@@ -559,8 +561,10 @@ static int make_balance(struct repairer *r)
 /* Measures where nothing is known, and begins to rebalance where there is a reason. */
 static void look_at_balance(struct repairer *r)
 {
-	uint32_t rate = find_reason(r);
-	bool measures = r->unmeasured || rate;
+	bool asked, measures;
+	uint32_t rate = find_reason(r, &asked);
+
+	measures = r->unmeasured || rate;
 
 	if (!measures)
 		return;
@@ -572,6 +576,10 @@ static void look_at_balance(struct repairer *r)
 	}
 	r->unmeasured = false;
 	balance_measure(&r->balance, &r->view);
+	if (rate && !asked && !balance_helps(&r->balance, &r->view)) {
+		r->has_grown = false; /* until more parts come */
+		rate = 0;
+	}
 	if (rate)
 		balance_begin(&r->balance, rate);
 	r->config.tell_balance(r->config.context, &r->balance);
