@@ -201,6 +201,11 @@ const struct pm_reach *pm_routes_reach(const struct pm_routes *routes)
 	return &routes->now;
 }
 
+bool pm_routes_may_turn(const struct pm_routes *routes)
+{
+	return routes->num_upper;
+}
+
 bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to)
 {
 	return pm_bits_test(pm_reach_updown(&routes->now, from), to);

@@ -81,6 +81,17 @@ static int note_changes(struct plan *p, uint32_t sw, uint32_t from, uint32_t end
 	return 0;
 }
 
+/* Whether it can be on a loop: packets come from, and go to, another switch. */
+static bool is_joined(const struct plan *p, uint32_t sw)
+{
+	const struct pm_fabric *known = p->input->routes->plan->known;
+
+	pm_for_each_port(i, known, sw)
+		if (p->input->up[i] && pm_fabric_peer_node(known, i) != PM_NONE)
+			return true;
+	return false;
+}
+
 static int note_switch(struct plan *p, uint32_t sw)
 {
 	const struct pm_routes *routes = p->input->routes;
@@ -89,7 +100,7 @@ static int note_switch(struct plan *p, uint32_t sw)
 	uint32_t both = held->length < routes->stride ? held->length : routes->stride;
 	int rc = 0;
 
-	if (!held->table)
+	if (!held->table || !is_joined(p, sw))
 		return 0;
 	if (memcmp(held->table, table, both) == 0)
 		return note_changes(p, sw, both, held->length);

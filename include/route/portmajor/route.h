@@ -175,6 +175,12 @@ const struct pm_reach *pm_routes_reach(const struct pm_routes *routes);
 const struct pm_reach *pm_routes_reach_before(const struct pm_routes *routes);
 const uint32_t *pm_routes_reach_less(const struct pm_routes *routes, uint32_t *count);
 
+/*
+ * Whether entries may lead down and up again to places of all kinds, over a hub that may
+ * be another one after each update: some end ports are above the leaves.
+ */
+bool pm_routes_may_turn(const struct pm_routes *routes);
+
 /* Whether an up-then-down path joins two switches now. O(1). */
 bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to);
 
