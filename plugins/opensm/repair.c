@@ -640,7 +640,7 @@ static bool send_steps(struct work *work)
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	if (!rc)
-		tables_records(&osm->subn, work->plan, held);
+		tables_records(&osm->subn, work->plan, false, held);
 	if (!rc)
 		rc = pm_steps_make(&input, &none, &work->steps);
 	CL_PLOCK_RELEASE(&osm->lock);

@@ -232,7 +232,7 @@ static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_ste
 	const struct pm_stale_input input = {view->routes, held, view->seen,
 					     view->recabled};
 
-	tables_records(&plugin->osm->subn, view->plan, held);
+	tables_records(&plugin->osm->subn, view->plan, true, held);
 	if (pm_stale_find(&input, &plugin->stale))
 		return -ENOMEM;
 	plugin->ahead = (struct ahead){.sent = 0};

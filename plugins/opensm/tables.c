@@ -110,7 +110,7 @@ const osm_dr_path_t *tables_route(const osm_switch_t *sw)
 	return port0 ? osm_physp_get_dr_path_ptr(port0) : NULL;
 }
 
-void tables_records(const osm_subn_t *subn, const struct pm_plan *plan,
+void tables_records(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
 		    struct pm_held *held)
 {
 	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
@@ -119,7 +119,7 @@ void tables_records(const osm_subn_t *subn, const struct pm_plan *plan,
 			sw ? (sw->max_lid_ho / PM_LFT_BLOCK + 1u) * PM_LFT_BLOCK : 0;
 
 		held[i] = (struct pm_held){NULL, 0};
-		if (sw && sw->lft && sw->p_node->discovery_count)
+		if (sw && sw->lft && (!discovered || sw->p_node->discovery_count))
 			held[i] = (struct pm_held){
 				sw->lft, length < sw->lft_size ? length : sw->lft_size};
 	}

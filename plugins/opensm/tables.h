@@ -92,9 +92,10 @@ void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan 
 
 /*
  * What OpenSM knows of tables, held[switch of plan->known], borrowed until the lock is
- * released. Switches that the last discovery did not find have none.
+ * released. With `discovered` switches that the last discovery did not find have none;
+ * while one is under way it has found some only.
  */
-void tables_records(const osm_subn_t *subn, const struct pm_plan *plan,
+void tables_records(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
 		    struct pm_held *held);
 
 /* The directed route that OpenSM has to a switch, or NULL. */

@@ -370,7 +370,7 @@ static void send_steps(struct move *move)
 		return;
 	}
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	tables_records(&osm->subn, move->plan, held);
+	tables_records(&osm->subn, move->plan, false, held);
 	ahead_find(&input, &none, &steps, &ahead);
 	CL_PLOCK_RELEASE(&osm->lock);
 	ahead_send(&(struct ahead_subject){move->on->sender, view,
