@@ -598,7 +598,6 @@ static int make_marks(struct work *work, uint32_t num)
 	if (!work->unset || deal_turns(work, num)) {
 		free(work->unset);
 		work->unset = NULL;
-		work->gave_up = "out of memory";
 		return -ENOMEM;
 	}
 	work->over = work->unset + num;
@@ -625,67 +624,117 @@ static void send_batch(struct work *work, uint32_t num)
 	work->mode = ASKING;
 }
 
-/* What could loop in another order than that of steps.h; false: a block was not answered,
- * or there is no memory. */
-static bool send_steps(struct work *work)
+/* The Sets that need an order, see steps.h, to work->steps; with osm->lock held. */
+static int find_steps(struct work *work)
 {
-	osm_opensm_t *osm = work->on->sender->osm;
 	const struct pm_stale none = {.num = 0};
 	struct pm_held *held =
 		calloc(work->plan->known->num_switches + 1u, sizeof(*held));
 	const struct pm_stale_input input = {work->view->routes, held, work->view->seen,
 					     NULL};
-	uint32_t missing = num_missing(work), left = 0;
-	int rc = held ? 0 : -ENOMEM;
+	int rc;
+
+	if (!held)
+		return -ENOMEM;
+	tables_records(&work->on->sender->osm->subn, work->plan, false, held);
+	rc = pm_steps_make(&input, &none, &work->steps);
+	free(held);
+	return rc;
+}
+
+static int compare_sets(const void *a, const void *b)
+{
+	const struct pm_steps_set *x = a, *y = b;
+
+	if (x->sw != y->sw)
+		return x->sw < y->sw ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Takes blocks out of the list that need an order: the others may go at any time. */
+static void leave_ordered(struct work *work)
+{
+	struct pm_steps *steps = &work->steps;
+	uint32_t num = 0;
+
+	qsort(steps->sets, steps->num, sizeof(*steps->sets), compare_sets);
+	for (uint32_t i = 0; i < work->num_blocks; i++) {
+		const struct pm_steps_set key = {.sw = work->blocks[i].sw,
+						 .number = work->blocks[i].number};
+
+		if (!bsearch(&key, steps->sets, steps->num, sizeof(key), compare_sets))
+			work->blocks[num++] = work->blocks[i];
+	}
+	work->num_blocks = num;
+}
+
+/*
+ * Sends what could loop in another order than that of steps.h, and lists the rest. Where
+ * a Set was not answered, or has no way, those behind it are left for another try.
+ * -ENOMEM.
+ */
+static int send_steps(struct work *work)
+{
+	osm_opensm_t *osm = work->on->sender->osm;
+	uint32_t left = num_missing(work) + work->postponed;
+	uint64_t acked = work->acked;
+	int rc;
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	if (!rc)
-		tables_records(&osm->subn, work->plan, false, held);
-	if (!rc)
-		rc = pm_steps_make(&input, &none, &work->steps);
+	rc = find_steps(work);
 	CL_PLOCK_RELEASE(&osm->lock);
-	free(held);
-	if (!rc && work->steps.num && !make_marks(work, work->steps.num)) {
+	if (!rc && !work->steps.num)
+		return 0;
+	if (!rc)
+		rc = make_marks(work, work->steps.num);
+	if (!rc) {
 		work->mode = SENDING_STEPS;
-		left = work->postponed;
 		send_batch(work, work->steps.num);
-		left = work->postponed - left;
+		rc = list_tables(work);
+	}
+	if (!rc && work->acked - acked < work->steps.num) {
+		leave_ordered(work);
+		if (num_missing(work) + work->postponed == left)
+			work->gave_up = "no way to a switch that goes first";
 	}
 	pm_steps_free(&work->steps);
-	if (rc)
-		work->gave_up = "out of memory";
-	return !work->gave_up && !left && num_missing(work) == missing;
+	return rc;
 }
 
 /* By order.h; -ENOMEM. */
 static int sort_blocks(struct work *work)
 {
 	pm_order_free(&work->waits);
-	if (!pm_order_sort(work->view->routes, work->view->alive, work->blocks,
-			   work->num_blocks, &work->waits))
-		return 0;
-	work->gave_up = "out of memory";
-	return -ENOMEM;
+	return pm_order_sort(work->view->routes, work->view->alive, work->blocks,
+			     work->num_blocks, &work->waits);
 }
 
 /*
- * Sends the blocks in the order of order.h. Where some would have to wait for each other,
- * and in a resend, which is not for failures alone, those go before that could loop.
+ * Sends the blocks in the order of order.h. Those that could loop go before, in steps,
+ * where paths may turn up again (pm_routes_may_turn), where some would have to wait for
+ * each other, and in a resend, which is not for failures alone.
  */
-static void send_listed(struct work *work)
+static int send_listed(struct work *work)
 {
-	if (work->on->resend && (!send_steps(work) || list_tables(work)))
-		return;
-	if (sort_blocks(work))
-		return;
-	if (work->waits.forced && !work->on->resend &&
-	    (!send_steps(work) || list_tables(work) || sort_blocks(work)))
-		return;
+	bool steps = work->on->resend || pm_routes_may_turn(work->view->routes);
+	int rc = steps ? send_steps(work) : 0;
+
+	if (!rc)
+		rc = sort_blocks(work);
+	if (!rc && work->waits.forced && !steps) {
+		rc = send_steps(work);
+		if (!rc)
+			rc = sort_blocks(work);
+	}
+	if (rc || !work->num_blocks)
+		return rc;
 	work->unordered += work->waits.forced;
-	if (!work->num_blocks || make_marks(work, work->num_blocks))
-		return;
+	rc = make_marks(work, work->num_blocks);
+	if (rc)
+		return rc;
 	work->mode = SENDING;
 	send_batch(work, work->num_blocks);
+	return 0;
 }
 
 static void send_tables(struct work *work)
@@ -693,8 +742,8 @@ static void send_tables(struct work *work)
 	work->postponed = 0;
 	work->delta.bound += work->listed.bound;
 	work->delta.switches += work->listed.switches;
-	if (work->num_blocks)
-		send_listed(work);
+	if (work->num_blocks && send_listed(work))
+		work->gave_up = "out of memory";
 	pm_order_free(&work->waits);
 }
 

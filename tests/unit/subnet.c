@@ -497,10 +497,13 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 
 /* ---- Files ---- */
 
-static char folder[] = "/tmp/portmajor-subnet-XXXXXX";
+#define FOLDER "/tmp/portmajor-subnet-XXXXXX"
+
+static char folder[] = FOLDER;
 
 const char *subnet_make_folder(void)
 {
+	memcpy(folder, FOLDER, sizeof(folder)); /* there may have been one before */
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(setenv("OSM_CACHE_DIR", folder, 1), 0);
 	return folder;

@@ -2,7 +2,8 @@
 /*
  * Repairs of which a switch takes no block, below an OpenSM of stubs (subnet.h). Each
  * upper switch has a cable to every top switch: m0-0, whose cable to l0-0 is lost, sends
- * up, and the top switches must not send down to it any more by then.
+ * up, and the top switches must not send down to it any more by then. All of it also with
+ * an end port at a top switch, when what could loop goes in the steps of steps.h.
  */
 #include "subnet.h"
 
@@ -32,6 +33,16 @@ static int set_up(void **state)
 	fabric = recipe_build(&recipe, NULL);
 	subnet_make_folder();
 	return 0;
+}
+
+static int set_up_upper_end(void **state)
+{
+	int rc = set_up(state);
+
+	pm_fabric_free(fabric);
+	recipe_add_host(&recipe, 0, ++recipe.nodes[0].num_ports); /* t0 */
+	fabric = recipe_build(&recipe, NULL);
+	return rc;
 }
 
 static int tear_down(void **state)
@@ -231,6 +242,26 @@ static void test_many_traps(void **state)
 	end();
 }
 
+/*
+ * A top switch that does not answer, and then is gone: nobody knows what it holds, and
+ * nobody has to wait for it.
+ */
+static void test_dead_holds_nobody_up(void **state)
+{
+	(void)state;
+	begin();
+	subnet_refuse_blocks("t1", UINT32_MAX);
+	subnet_set_cable("m1-0", 1, false, true);
+	subnet_begin_sweep();
+	assert_int_equal(subnet_repaired("t1"), 0);
+	for (unsigned int p = 1; p <= 4; p++)
+		subnet_set_cable("t1", p, false, true);
+	lose_cable();
+	assert_int_equal(subnet_repaired("m0-0"), 1);
+	assert_int_equal(subnet_unreachable(), 0);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,7 +270,10 @@ int main(void)
 		cmocka_unit_test(test_above_does_not_answer),
 		cmocka_unit_test(test_above_answers_later),
 		cmocka_unit_test(test_many_traps),
+		cmocka_unit_test(test_dead_holds_nobody_up),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, tear_down) +
+	       cmocka_run_group_tests_name("with an upper end port", tests,
+					   set_up_upper_end, tear_down);
 }
