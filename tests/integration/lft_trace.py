@@ -20,6 +20,7 @@ BLOCK = 64
 NO_PORT = 255
 ATTR_NODE_INFO, ATTR_PORT_INFO = 0x11, 0x15
 MOST_HOPS = 16
+MOST_QUEUED = 20  # of a repair, in OpenSM's queue and on the wire, beside a sweep
 
 
 @dataclasses.dataclass
@@ -94,6 +95,9 @@ class Topology:
                 for port, peer in self._net.nodes[name].ports.items()
                 if (name, port) not in dead}
 
+    def peer(self, name, port):
+        return self._net.nodes[name].ports[port]
+
     def joined(self, peers):
         """{switch: switches that a path up and then down leads to}."""
         below = {name: {name} for name in self.level}
@@ -114,10 +118,12 @@ class Topology:
 class Replay:
     """The tables of all switches while Sets arrive.
 
-    loops   (Set's number, switch, LID): its entry made packets go round
+    loops   (Set's number, switch, LID): its entry made packets go round. A link that comes up
+            passes none before OpenSM sets its ports' states, from INIT on (but SMPs)
     undone  (Set's number, switch, LID): it put back what another one of that sweep changed
             after the last failure, though packets arrived that way then and still did. (What
-            OpenSM has queued when something fails may have to be put back.) Nothing is noted from a return on
+            OpenSM has queued when something fails may have to be put back: its transaction
+            was numbered before.) Nothing is noted from a return on
             until the next sweep, as its failure may be repaired still, nor with `doubtful`,
             where answers are lost, so that links seem to be.
     cuts    a Cut for each failure that cut host pairs off
@@ -133,6 +139,8 @@ class Replay:
         self.loops, self.undone, self.cuts = [], [], []
         self.sets = 0
         self._peers = self._certain = None
+        self._newest = self._queued = 0  # transactions: asked by now, made before a failure
+        self._passive = set()  # ends of links in INIT
         self._cut, self._smps, self._unanswered = set(), 0, 0
         self._since, self._opened = None, ("", 0)
         self._forget_values()
@@ -154,7 +162,10 @@ class Replay:
         """Which links are up is not certain until _end(): counted are those up in both."""
         self._peers = self._topology.peers(change.down)
         self._certain = self._topology.peers(change.down | change.down_before)
+        self._passive |= {end for link in change.down_before - change.down for end in link}
         self._forget_values(change.is_failure)
+        if change.is_failure:
+            self._queued = self._newest + MOST_QUEUED
         self._move_cut(change)
 
     def _end(self, change):
@@ -164,7 +175,9 @@ class Replay:
     def _note_record(self, record):
         if record.event == "asked":
             self._smps += self._since is not None
+            self._newest = max(self._newest, record.tid)
             self._note_phase(record)
+            self._note_state(record)
         elif record.event in ("answered", "timed_out"):
             self._unanswered += record.transmissions - (record.event == "answered")
         elif record.event == "trapped" and self._cut and self._since is None:
@@ -180,6 +193,12 @@ class Replay:
                 self._linked):
             self._forget_values()
 
+    def _note_state(self, record):
+        """A port's first Set is early for packets: its state may come with the next one."""
+        end = self._names.get(record.guid), record.modifier
+        if is_request(record, ATTR_PORT_INFO, wire.SET) and end in self._passive:
+            self._passive -= {end, self._topology.peer(*end)}
+
     def _forget_values(self, noted=True):
         self._values, self._linked, self._noted = {}, False, noted and not self._doubtful
 
@@ -192,14 +211,17 @@ class Replay:
         table = self._tables[name]
         changed = [(lid, port) for lid, port in enumerate(bytes(record.data), first)
                    if table.get(lid, NO_PORT) != port]
+        noted = self._noted and record.tid > self._queued
         self.sets += bool(changed)
         for lid, port in changed:
-            if self._noted:
+            if noted:
                 self._check_undone(name, lid, table.get(lid, NO_PORT), port)
             table[lid] = port
         for lid, _ in changed:
-            if self._noted:
+            if noted:
                 self._note_good(name, lid)
+            else:
+                self._values.pop((name, lid), None)
             if self._goes_round(name, lid):
                 self.loops.append((self.sets, name, lid))
         self._mend({lid for lid, _ in changed})
@@ -220,7 +242,9 @@ class Replay:
         at = start
         for _ in range(len(self._tables)):
             port = self._tables[at].get(lid, NO_PORT)
-            at, _ = self._certain.get((at, port), (None, 0)) if port else (None, 0)
+            if not port or (at, port) in self._passive:
+                return False
+            at, _ = self._certain.get((at, port), (None, 0))
             if at == start:
                 return True
             if at not in self._tables:

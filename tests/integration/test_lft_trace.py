@@ -15,9 +15,10 @@ HOST = "h3-1"
 LID = 50
 TRAP = types.SimpleNamespace(event="trapped", attr=2, method=5)
 DISCOVERY = types.SimpleNamespace(event="asked", attr=lft_trace.ATTR_NODE_INFO,
-                                  method=wire.GET, hops=0)
+                                  method=wire.GET, hops=0, guid=0, modifier=0)
 LINKED = types.SimpleNamespace(event="asked", attr=lft_trace.ATTR_PORT_INFO, method=wire.SET,
-                               hops=1)
+                               hops=1, guid=0, modifier=0)
+APART = 2 * lft_trace.MOST_QUEUED  # transactions from one record of a trace to the next
 
 
 class Replayed(labtest.Folders):
@@ -46,6 +47,10 @@ class Replayed(labtest.Folders):
         return types.SimpleNamespace(event="applied", attr=simlab.ATTR_LFT, method=0x81, status=0,
                                      guid=self.switches[name], modifier=0, data=bytes(data))
 
+    def port_set(self, name, port):
+        return types.SimpleNamespace(**{**vars(LINKED), "guid": self.switches[name],
+                                        "modifier": port})
+
     def run_all(self, *moments):
         """Records, and targets as "-leaf0:3" and "+leaf0:3", in their order."""
         records, changes, down = [], [], set()
@@ -57,7 +62,8 @@ class Replayed(labtest.Folders):
                 changes.append(lft_trace.Change(ns, ns, before, set(down), moment[0] == "-",
                                                 moment))
             else:
-                records.append(types.SimpleNamespace(**{**vars(moment), "ns": ns}))
+                records.append(types.SimpleNamespace(
+                    **{"tid": (ns + 1) * APART, **vars(moment), "ns": ns}))
         self.replay.run(records, changes)
         self.doubtful.run(records, changes)
 
@@ -91,6 +97,17 @@ class Replayed(labtest.Folders):
         self.run_all("-leaf0:3", self.block("spine0", 1))
         self.assertEqual(self.replay.loops, [])
 
+    def test_loop_over_a_link_that_comes_up(self):
+        """It is in INIT, until OpenSM sets the state of its ports."""
+        self.run_all("-leaf0:3", "+leaf0:3", self.block("spine0", 1))
+        self.assertEqual(self.replay.loops, [])
+
+    def test_loop_when_the_link_is_active(self):
+        for end in (("leaf0", 3), ("spine0", 1)):
+            self.setUp()
+            self.run_all("-leaf0:3", "+leaf0:3", self.port_set(*end), self.block("spine0", 1))
+            self.assertEqual(self.replay.loops, [(1, "spine0", LID)])
+
     def test_undone(self):
         """The sweep under way saw the dead cable alive."""
         self.run_all(DISCOVERY, "-leaf0:3", TRAP, self.block("leaf0", 4), DISCOVERY,
@@ -103,6 +120,17 @@ class Replayed(labtest.Folders):
         self.run_all(DISCOVERY, self.block("leaf0", 4), "-leaf0:3", TRAP,
                      self.block("leaf0", 3), self.block("leaf0", 4))
         self.assertEqual(self.replay.undone, [])
+
+    def test_queued(self):
+        """A repair's block was in OpenSM's queue when something else failed."""
+        queued = self.block("leaf0", 4)
+        queued.tid = APART + lft_trace.MOST_QUEUED
+        self.run_all(DISCOVERY, "-leaf0:3", TRAP, queued, self.block("leaf0", 3))
+        self.assertEqual(self.replay.undone, [])
+        queued.tid += 1
+        self.setUp()
+        self.run_all(DISCOVERY, "-leaf0:3", TRAP, queued, self.block("leaf0", 3))
+        self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
 
     def test_next_sweep(self):
         self.run_all(DISCOVERY, "-leaf0:3", TRAP, self.block("leaf0", 4), LINKED, DISCOVERY,
