@@ -262,6 +262,58 @@ static void test_dead_holds_nobody_up(void **state)
 	end();
 }
 
+/* ---- Another hub ---- */
+
+/*
+ * Two islands with the leaves in common. From ta to x it goes by way of a leaf, the hub:
+ * l0, until b0 is gone, and l1 then, when a1 must not send up to ta any more.
+ */
+static int set_up_islands(void **state)
+{
+	(void)state;
+	fabric = recipe_draw("l0/5 l1/5 a0/3 a1/3 b0/3 b1/3 ta/3 tb/3 "
+			     "l0:1=a0:1 l0:2=b0:1 l1:1=a1:1 l1:2=b1:1 "
+			     "a0:2=ta:1 a1:2=ta:2 b0:2=tb:1 b1:2=tb:2 "
+			     "l0:3=h0 l0:4=h1 l0:5=h2 l1:3=h3 l1:4=h4 l1:5=h5 "
+			     "b1:3=x ta:3=y");
+	subnet_make_folder();
+	return 0;
+}
+
+static void lose_hub(void)
+{
+	begin();
+	assert_int_equal(subnet_entry("ta", "x"), 1);
+	subnet_set_cable("b0", 1, false, true);
+	subnet_set_cable("b0", 2, false, true);
+}
+
+static void test_hub_moves(void **state)
+{
+	(void)state;
+	lose_hub();
+	subnet_begin_sweep();
+	assert_int_equal(subnet_entry("ta", "x"), 2);
+	assert_int_equal(subnet_unreachable(), 0);
+	end();
+}
+
+/* In the middle of a discovery, which has not come to a1 yet. */
+static void test_hub_moves_while_discovering(void **state)
+{
+	const osm_subn_t *subn = &subnet_opensm()->subn;
+	uint32_t a1 = pm_fabric_find_name(fabric, "a1");
+
+	(void)state;
+	lose_hub();
+	osm_get_switch_by_guid(subn, cl_hton64(fabric->nodes[a1].guid))
+		->p_node->discovery_count = 0;
+	subnet_refuse_blocks("a1", UINT32_MAX);
+	subnet_begin_sweep();
+	assert_int_equal(subnet_entry("ta", "x"), 1);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,7 +325,13 @@ int main(void)
 		cmocka_unit_test(test_dead_holds_nobody_up),
 	};
 
+	const struct CMUnitTest islands[] = {
+		cmocka_unit_test(test_hub_moves),
+		cmocka_unit_test(test_hub_moves_while_discovering),
+	};
+
 	return cmocka_run_group_tests(tests, set_up, tear_down) +
 	       cmocka_run_group_tests_name("with an upper end port", tests,
-					   set_up_upper_end, tear_down);
+					   set_up_upper_end, tear_down) +
+	       cmocka_run_group_tests(islands, set_up_islands, tear_down);
 }
