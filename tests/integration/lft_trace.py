@@ -123,9 +123,10 @@ class Replay:
     undone  (Set's number, switch, LID): it put back what another one of that sweep changed
             after the last failure, though packets arrived that way then and still did. (What
             OpenSM has queued when something fails may have to be put back: its transaction
-            was numbered before.) Nothing is noted from a return on
-            until the next sweep, as its failure may be repaired still, nor with `doubtful`,
-            where answers are lost, so that links seem to be.
+            was numbered before.) Until the next sweep nothing is noted from a return on, as its
+            failure may be repaired still, nor from a failure on of which no trap told before
+            the next one: it is found some time. Nor with `doubtful`, where answers are lost,
+            so that links seem to be.
     cuts    a Cut for each failure that cut host pairs off
     """
 
@@ -139,6 +140,8 @@ class Replay:
         self.loops, self.undone, self.cuts = [], [], []
         self.sets = 0
         self._peers = self._certain = None
+        self._told = True  # a trap has come since the last failure
+        self._untold = False  # none came in time, in this sweep
         self._newest = self._queued = 0  # transactions: asked by now, made before a failure
         self._passive = set()  # ends of links in INIT
         self._cut, self._smps, self._unanswered = set(), 0, 0
@@ -164,13 +167,19 @@ class Replay:
         self._certain = self._topology.peers(change.down | change.down_before)
         self._passive |= {end for link in change.down_before - change.down for end in link}
         self._forget_values(change.is_failure)
-        if change.is_failure:
-            self._queued = self._newest + MOST_QUEUED
+        self._note_failure(change)
         self._move_cut(change)
 
     def _end(self, change):
         self._certain = self._topology.peers(change.down)
         self._forget_values(change.is_failure)
+        if change.is_failure:
+            self._queued = self._newest + MOST_QUEUED
+
+    def _note_failure(self, change):
+        self._untold |= not self._told
+        if change.is_failure:
+            self._told = False
 
     def _note_record(self, record):
         if record.event == "asked":
@@ -180,8 +189,10 @@ class Replay:
             self._note_state(record)
         elif record.event in ("answered", "timed_out"):
             self._unanswered += record.transmissions - (record.event == "answered")
-        elif record.event == "trapped" and self._cut and self._since is None:
-            self._since, self._smps, self._unanswered = record.ns, 0, 0
+        elif record.event == "trapped":
+            self._told = True
+            if self._cut and self._since is None:
+                self._since, self._smps, self._unanswered = record.ns, 0, 0
         elif record.event == "applied" and not record.status:
             self._apply(record)
 
@@ -192,6 +203,7 @@ class Replay:
         if is_request(record, ATTR_NODE_INFO, wire.GET) and record.hops == 0 and (
                 self._linked):
             self._forget_values()
+            self._untold, self._told = False, True
 
     def _note_state(self, record):
         """A port's first Set is early for packets: its state may come with the next one."""
@@ -211,7 +223,7 @@ class Replay:
         table = self._tables[name]
         changed = [(lid, port) for lid, port in enumerate(bytes(record.data), first)
                    if table.get(lid, NO_PORT) != port]
-        noted = self._noted and record.tid > self._queued
+        noted = self._noted and not self._untold and record.tid > self._queued
         self.sets += bool(changed)
         for lid, port in changed:
             if noted:

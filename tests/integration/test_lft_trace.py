@@ -132,6 +132,16 @@ class Replayed(labtest.Folders):
         self.run_all(DISCOVERY, "-leaf0:3", TRAP, queued, self.block("leaf0", 3))
         self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
 
+    def test_no_trap(self):
+        """Of the first failure none told: it may be found after the second one is repaired."""
+        self.run_all(DISCOVERY, "-leaf1:3", "-leaf0:3", TRAP, self.block("leaf0", 4),
+                     self.block("leaf0", 3))
+        self.assertEqual(self.replay.undone, [])
+        self.setUp()
+        self.run_all(DISCOVERY, "-leaf1:3", TRAP, "-leaf0:3", TRAP, self.block("leaf0", 4),
+                     self.block("leaf0", 3))
+        self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
+
     def test_next_sweep(self):
         self.run_all(DISCOVERY, "-leaf0:3", TRAP, self.block("leaf0", 4), LINKED, DISCOVERY,
                      self.block("leaf0", 3))
