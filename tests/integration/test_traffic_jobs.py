@@ -3,6 +3,7 @@
 """Collective operations and several jobs on the packet engine of portmajor traffic."""
 
 import json
+import re
 
 import labtest
 import pmlab
@@ -162,6 +163,50 @@ class Words(Jobs):
             done = pmlab.run_cli(*args, pair)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(text, done.stdout)
+
+
+class Foreign(Jobs):
+    """Tables of another fabric whose switches have the same GUIDs, as far as there are any."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.small = pmlab.generate(cls.folder / "64.net", "xgft", 3, "4,4,4", "1,4,4")
+        cls.large = pmlab.generate(cls.folder / "216.net", "xgft", 3, "6,6,6", "1,6,6")
+        # The switches of the small one, with more ports.
+        cls.wide = pmlab.generate(cls.folder / "wide.net", "xgft", 3, "8,4,4", "1,4,4")
+
+    def tables_of(self, netlist):
+        path = self.folder / f"{netlist.stem}.lfts"
+        self.assertEqual(pmlab.run_cli("plan", "-q", "--lfts", path, netlist).returncode, 0)
+        return path
+
+    def test_foreign(self):
+        load = ("--load", 0.1, "--time", "20us")
+        for netlist in (self.small, self.large, self.wide):
+            self.run_it(netlist, *load, "--lfts", self.tables_of(netlist))
+        self.refused("the fabric has no switch 0x", self.small,
+                     *load, "--lfts", self.tables_of(self.large), status=3)
+        self.refused("tables of another fabric?", self.small, *load, "--lfts",
+                     self.tables_of(self.wide), status=3)
+        self.refused("has no table of", self.large, *load, "--lfts",
+                     self.tables_of(self.small), status=3)
+
+    def test_ports(self):
+        """A port that no such switch has."""
+        path = self.tables_of(self.small)
+        text = path.read_text()
+        found = re.search(r"^(0x[0-9a-f]+) 00[0-9] ", text, re.M)
+        self.assertIsNotNone(found, text[:400])
+        bad = self.folder / "bad.lfts"
+        bad.write_text(text.replace(found.group(), f"{found.group(1)} 077 ", 1))
+        self.refused("leads to port 77 of", self.small, "--load", 0.1, "--lfts", bad, status=3)
+
+    def test_lost_host(self):
+        """A cable less, at the same switches: they are the fabric's tables."""
+        path = pmlab.without_cables(self.small, {"h0-1:1"}, self.folder / "fewer.net")
+        self.run_it(path, "--load", 0.1, "--time", "20us", "--lfts",
+                    self.tables_of(self.small))
 
 
 class Several(Jobs):
