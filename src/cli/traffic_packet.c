@@ -376,6 +376,20 @@ static int check_short_times(const struct packet_lab *lab)
 	return EXIT_FINE;
 }
 
+/* Delays that the engine has room for; an exit status. */
+static int check_delays(const struct packet_lab *lab)
+{
+	const struct packet_request *request = lab->request;
+	const char *name = packet_ticks(lab, request->wire) > UINT16_MAX ? "wire"
+			   : packet_ticks(lab, request->crossing) > UINT16_MAX
+				   ? "crossing"
+				   : NULL;
+
+	return name ? cli_fail(EXIT_USAGE, "--%s: longer than the %.3f us that it can be",
+			       name, packet_us(lab, UINT16_MAX))
+		    : EXIT_FINE;
+}
+
 /* A run of at most PM_PACKET_MAX_TICKS, with the loss in it; an exit status. */
 static int check_times(const struct packet_lab *lab)
 {
@@ -391,6 +405,8 @@ static int check_times(const struct packet_lab *lab)
 		return cli_fail(EXIT_USAGE,
 				"--at: the loss is at the end of the run (--time) or "
 				"after it");
+	if (check_delays(lab))
+		return EXIT_USAGE;
 	return check_short_times(lab);
 }
 

@@ -112,25 +112,27 @@ static json_t *pairs_json(const struct packet_lab *lab, const struct pm_packet_p
 			 (json_int_t)p->resent, "refused", (json_int_t)p->refused);
 }
 
-/* How busy cables between switches were, each in both directions. */
-static json_t *links_json(const struct packet_lab *lab, const struct pm_packet_result *r)
+/* How busy cables of a kind were, each in both directions: those between switches, or
+ * those of hosts. */
+static json_t *links_json(const struct packet_lab *lab, const struct pm_packet_result *r,
+			  bool of_hosts)
 {
 	const struct pm_fabric *fabric = lab->scene.fabric;
 	uint64_t sum = 0, most = 0, num = 0, busy;
 	double ticks = r->measured;
 
-	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
-		pm_for_each_port(port, fabric, sw) {
-			uint32_t far = pm_fabric_peer_node(fabric, port);
+	for (uint32_t port = 0; port < fabric->num_ports; port++) {
+		uint32_t far = pm_fabric_peer_node(fabric, port);
+		bool ends = fabric->ports[port].node >= fabric->num_switches;
 
-			if (far == PM_NONE || far >= fabric->num_switches)
-				continue;
-			busy = r->busy[port];
-			sum += busy;
-			num++;
-			if (busy > most)
-				most = busy;
-		}
+		if (far == PM_NONE || (ends || far >= fabric->num_switches) != of_hosts)
+			continue;
+		busy = r->busy[port];
+		sum += busy;
+		num++;
+		if (busy > most)
+			most = busy;
+	}
 	if (!num || ticks <= 0)
 		return json_null();
 	return json_pack("{s:f, s:f}", "max", (double)most / ticks, "mean",
@@ -248,16 +250,17 @@ json_t *packet_point_json(const struct packet_lab *lab, const struct packet_run 
 	uint32_t load = lab->workload.load;
 
 	return json_pack(
-		"{s:I, s:o, s:f, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, "
-		"s:I, s:I, s:o, s:o, s:o, s:o}",
+		"{s:I, s:o, s:f, s:o, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, "
+		"s:o, s:I, s:I, s:o, s:o, s:o, s:o}",
 		"seed", (json_int_t)lab->workload.seed, "offered",
 		load ? json_real(load / (double)PM_LOAD_FULL) : json_null(), "accepted",
 		r->accepted, "latency_us", latency_json(lab, r), "unstable", r->unstable,
 		"fairness", r->fairness > 0 ? json_real(r->fairness) : json_null(),
-		"links", links_json(lab, r), "packets", (json_int_t)r->created,
-		"delivered", (json_int_t)r->delivered, "spare", (json_int_t)r->spare,
-		"dropped", (json_int_t)r->dropped, "inside", (json_int_t)r->inside,
-		"drops", drops_json(lab, r), "windows", windows_json(lab, r), "events",
+		"links", links_json(lab, r, false), "host_links",
+		links_json(lab, r, true), "packets", (json_int_t)r->created, "delivered",
+		(json_int_t)r->delivered, "spare", (json_int_t)r->spare, "dropped",
+		(json_int_t)r->dropped, "inside", (json_int_t)r->inside, "drops",
+		drops_json(lab, r), "windows", windows_json(lab, r), "events",
 		(json_int_t)r->events, "block_hops", (json_int_t)r->hops, "pairs",
 		pairs_json(lab, &r->pairs), "done", done_json(lab, run), "findings",
 		findings_json(lab, r, circle, num), "sls", classes_json(lab, r));
@@ -403,15 +406,17 @@ static void print_text(const json_t *object)
 
 	print_settings(object);
 	traffic_replay_print(json_object_get(object, "settings"));
-	printf("%8s %8s %9s %8s %9s %9s %9s %7s %7s %7s %8s\n", "offered", "accepted",
-	       "mean", "+-", "p50", "p99", "max", "link", "mean", "Jain", "dropped");
+	printf("%8s %8s %9s %8s %9s %9s %9s %7s %7s %7s %7s %8s\n", "offered", "accepted",
+	       "mean", "+-", "p50", "p99", "max", "link", "mean", "host", "Jain",
+	       "dropped");
 	json_array_foreach(json_object_get(object, "points"), i, point)
 	{
 		cli_text_print(point,
 			       "{8%%%offered} {8%%%accepted} {9%%%latency_us.mean} "
 			       "{8%%%latency_us.half} {9%%%latency_us.p50} "
 			       "{9%%%latency_us.p99} {9%%%latency_us.max} "
-			       "{7%%%links.max} {7%%%links.mean} {7%%%fairness} "
+			       "{7%%%links.max} {7%%%links.mean} "
+			       "{7%%%host_links.max} {7%%%fairness} "
 			       "{8dropped}");
 		puts(json_is_true(json_object_get(point, "unstable")) ? " unstable" : "");
 		print_more(point);
