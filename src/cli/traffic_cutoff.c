@@ -10,6 +10,7 @@
 #include "tables.h"
 #include "text.h"
 #include "traffic.h"
+#include "traffic_mixture.h"
 
 #include <portmajor/outage.h>
 #include <portmajor/textfile.h>
@@ -192,6 +193,7 @@ static void print_text(const json_t *object)
 		print_times(json_array_get(list, 0), recording);
 		print_notes(recording);
 		print_loops(recording);
+		traffic_mixture_print(recording);
 	}
 }
 
@@ -211,13 +213,23 @@ static int tell(json_t *object, const struct cli_output *output)
 static int add_recording(struct scene *scene, const char *path,
 			 const struct pm_sets *sets, json_t **list)
 {
+	struct pm_mixture mixture;
 	struct pm_outage outage;
 	struct pm_error err;
+	json_t *object;
 
 	if (pm_outage_follow(scene->fabric, sets, &outage, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	*list = cli_json_append(*list, recording_json(path, sets, &outage));
+	object = recording_json(path, sets, &outage);
 	free(outage.curve);
+	if (pm_mixture_follow(scene->fabric, sets, &mixture, &err)) {
+		json_decref(object);
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	}
+	json_object_set_new(object, "mixture",
+			    traffic_mixture_json(scene->fabric, sets, &mixture));
+	pm_mixture_free(&mixture);
+	*list = cli_json_append(*list, object);
 	if (json_array_size(*list) == 1)
 		scene->hosts = outage.hosts;
 	return outage.hosts == scene->hosts

@@ -230,15 +230,16 @@ static double cpu_seconds(void)
 }
 
 /* What a run found, with what becomes of jobs in more runs; an exit status. */
-static int add_point(struct packet_lab *lab, const struct packet_run *run, double before,
+static int add_point(struct packet_lab *lab, struct packet_run *run, double before,
 		     json_t *points)
 {
-	uint32_t circle[PACKET_CIRCLE];
+	uint32_t circle[PM_PACKET_CIRCLE];
 	struct pm_error err;
-	int num = pm_packet_stuck(run->packet, circle, PACKET_CIRCLE, &err), status;
+	int num = pm_packet_stuck(run->packet, circle, PM_PACKET_CIRCLE, &err), status;
 	json_t *object;
 
-	if (num < 0)
+	if (num < 0 ||
+	    pm_packet_deadlocks(run->packet, &run->deadlocks, &run->num_deadlocks, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	object = packet_point_json(lab, run, circle, num);
 	status = packet_jobs_add(lab, run, object);
