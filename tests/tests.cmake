@@ -9,7 +9,7 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 		change planfile roles served smconf locate flap drain properties degrade lftfile
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
-		workload packet lanes rates engines stuck calls replay hosttable macs
+		workload packet lanes rates engines stuck calls replay mixture hosttable macs
 		vlan cover share bisection student guess steps rebalance mft multicast
 		mft_steps mft_bound)
 	add_executable(test_${module} tests/unit/test_${module}.c)

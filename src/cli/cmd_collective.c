@@ -203,12 +203,12 @@ static void print_text(const json_t *object)
 
 static int take_algorithm(const struct cli_option *option, char *argument, void *to)
 {
-	(void)option;
 	if (!strcmp(argument, "all"))
 		return EXIT_FINE;
 	return pm_collective_parse(argument, to)
-		       ? cli_fail(EXIT_USAGE, "--algorithm: no algorithm \"%s\"",
-				  argument)
+		       ? cli_fail(EXIT_USAGE,
+				  "--algorithm: no algorithm \"%s\"; there are %s",
+				  argument, option->values)
 		       : EXIT_FINE;
 }
 

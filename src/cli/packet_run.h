@@ -16,6 +16,8 @@ struct packet_run {
 	struct pm_workload *workload;
 	struct pm_packet *packet;
 	struct pm_packet_result r;
+	const struct pm_packet_deadlock *deadlocks; /* if asked for */
+	uint32_t num_deadlocks;
 };
 
 /* Runs a workload on an engine, whose workload is not looked at, to the end, or until a

@@ -6,6 +6,7 @@
 #include <portmajor/alloc.h>
 #include <portmajor/textfile.h>
 
+#include <inttypes.h>
 #include <string.h>
 
 static int no_memory(void)
@@ -45,6 +46,45 @@ static int plan_tables(struct scene *scene, const struct cli_fabric *config)
 		scene->hosts[h].lid =
 			scene->tables.plan->lid[fabric->ports[scene->hosts[h].port].peer];
 	return EXIT_FINE;
+}
+
+/* Whether entries lead to ports that this switch has; an exit status. */
+static int check_entries(const struct pm_fabric *fabric, uint32_t sw,
+			 const struct pm_lft_switch *table, const char *path)
+{
+	for (uint32_t lid = 0; lid < table->length; lid++)
+		if (table->table[lid] != PM_LFT_KEEP &&
+		    table->table[lid] > fabric->nodes[sw].num_ports)
+			return cli_fail(
+				EXIT_INPUT,
+				"%s: LID %u leads to port %u of \"%s\", which has "
+				"%u: tables of another fabric?",
+				path, lid, table->table[lid], pm_fabric_label(fabric, sw),
+				fabric->nodes[sw].num_ports);
+	return EXIT_FINE;
+}
+
+/* Whether the tables are of the fabric's switches; an exit status. */
+static int check_tables(const struct pm_fabric *fabric, const struct pm_lfts *lfts,
+			const char *path)
+{
+	int status = EXIT_FINE;
+
+	for (uint32_t i = 0; i < lfts->num_switches; i++) {
+		uint32_t sw = pm_fabric_find_guid(fabric, lfts->switches[i].guid);
+
+		if (sw == PM_NONE || sw >= fabric->num_switches)
+			return cli_fail(EXIT_INPUT,
+					"%s: the fabric has no switch 0x%016" PRIx64
+					" \"%s\": tables of another fabric?",
+					path, lfts->switches[i].guid,
+					lfts->switches[i].name);
+	}
+	for (uint32_t i = 0; i < lfts->num_switches && !status; i++)
+		status = check_entries(
+			fabric, pm_fabric_find_guid(fabric, lfts->switches[i].guid),
+			&lfts->switches[i], path);
+	return status;
 }
 
 /* Tables of a file as they are found by GUID; an exit status. */
@@ -88,6 +128,8 @@ static int file_tables(struct scene *scene, const char *path)
 		status = cli_fail(EXIT_INPUT, "%s is of other LIDs than the fabric's",
 				  path);
 	else
+		status = check_tables(scene->fabric, lfts, path);
+	if (!status)
 		status = copy_lfts(scene, lfts, path);
 	pm_lfts_free(lfts);
 	return status;

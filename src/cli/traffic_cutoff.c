@@ -10,6 +10,7 @@
 #include "tables.h"
 #include "text.h"
 #include "traffic.h"
+#include "traffic_mixture.h"
 
 #include <portmajor/outage.h>
 #include <portmajor/textfile.h>
@@ -63,16 +64,26 @@ static json_t *curve_json(const struct pm_outage *outage)
 }
 
 /* Pairs times seconds: with LMC above 0, a pair has several paths. */
-static double pair_seconds(const struct pm_outage *outage)
+static double pair_seconds(const struct pm_outage *outage, double path_seconds)
 {
-	return outage->paths ? outage->path_seconds * (double)outage->pairs /
-				       (double)outage->paths
-			     : 0;
+	return outage->paths
+		       ? path_seconds * (double)outage->pairs / (double)outage->paths
+		       : 0;
+}
+
+/* Of what is cut off, paths that lead into loops. */
+static json_t *loops_json(const struct pm_outage *outage)
+{
+	return json_pack("{s:I, s:I, s:I, s:f}", "at_once",
+			 (json_int_t)outage->loops_at_once, "most",
+			 (json_int_t)outage->loops_most, "end",
+			 (json_int_t)outage->loops_end, "pair_seconds",
+			 pair_seconds(outage, outage->loop_seconds));
 }
 
 static json_t *cut_json(const struct pm_outage *outage)
 {
-	return json_pack("{s:o, s:o, s:o}", "before",
+	return json_pack("{s:o, s:o, s:o, s:o}", "loops", loops_json(outage), "before",
 			 paths_json(outage->before, outage->all_before), "at_once",
 			 paths_json(outage->at_once, outage->paths), "end",
 			 paths_json(outage->end, outage->paths));
@@ -93,7 +104,8 @@ static json_t *recording_json(const char *path, const struct pm_sets *sets,
 		(json_int_t)sets->num, "differ", (json_int_t)outage->differ,
 		"unacknowledged", (json_int_t)outage->unheard, "first_ms",
 		ms_json(outage->first), "last_ms", ms_json(outage->last), "cut",
-		cut_json(outage), "pair_seconds", pair_seconds(outage), "back_ms", "half",
+		cut_json(outage), "pair_seconds",
+		pair_seconds(outage, outage->path_seconds), "back_ms", "half",
 		ms_json(outage->back[PM_OUTAGE_HALF]), "most",
 		ms_json(outage->back[PM_OUTAGE_MOST]), "all",
 		ms_json(outage->back[PM_OUTAGE_ALL]), "curve", curve_json(outage));
@@ -149,6 +161,20 @@ static void print_notes(const json_t *recording)
 					  "before the loss\n");
 }
 
+/* Cut-off paths that lead into loops; the others come to dead ends. */
+static void print_loops(const json_t *recording)
+{
+	const json_t *loops = json_object_get(json_object_get(recording, "cut"), "loops");
+
+	if (cli_json_number(loops, "most"))
+		cli_text_print(
+			recording,
+			"{name}: of the paths cut off, {cut.loops.at_once} loop at "
+			"once, up to {cut.loops.most} at a time, {cut.loops.end} in "
+			"the end: {%%cut.loops.pair_seconds} pairs x s; all others "
+			"come to dead ends\n");
+}
+
 static void print_text(const json_t *object)
 {
 	const json_t *list = json_object_get(object, "recordings"), *recording;
@@ -166,6 +192,8 @@ static void print_text(const json_t *object)
 	{
 		print_times(json_array_get(list, 0), recording);
 		print_notes(recording);
+		print_loops(recording);
+		traffic_mixture_print(recording);
 	}
 }
 
@@ -185,13 +213,23 @@ static int tell(json_t *object, const struct cli_output *output)
 static int add_recording(struct scene *scene, const char *path,
 			 const struct pm_sets *sets, json_t **list)
 {
+	struct pm_mixture mixture;
 	struct pm_outage outage;
 	struct pm_error err;
+	json_t *object;
 
 	if (pm_outage_follow(scene->fabric, sets, &outage, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	*list = cli_json_append(*list, recording_json(path, sets, &outage));
+	object = recording_json(path, sets, &outage);
 	free(outage.curve);
+	if (pm_mixture_follow(scene->fabric, sets, &mixture, &err)) {
+		json_decref(object);
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	}
+	json_object_set_new(object, "mixture",
+			    traffic_mixture_json(scene->fabric, sets, &mixture));
+	pm_mixture_free(&mixture);
+	*list = cli_json_append(*list, object);
 	if (json_array_size(*list) == 1)
 		scene->hosts = outage.hosts;
 	return outage.hosts == scene->hosts

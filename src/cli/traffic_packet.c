@@ -230,15 +230,16 @@ static double cpu_seconds(void)
 }
 
 /* What a run found, with what becomes of jobs in more runs; an exit status. */
-static int add_point(struct packet_lab *lab, const struct packet_run *run, double before,
+static int add_point(struct packet_lab *lab, struct packet_run *run, double before,
 		     json_t *points)
 {
-	uint32_t circle[PACKET_CIRCLE];
+	uint32_t circle[PM_PACKET_CIRCLE];
 	struct pm_error err;
-	int num = pm_packet_stuck(run->packet, circle, PACKET_CIRCLE, &err), status;
+	int num = pm_packet_stuck(run->packet, circle, PM_PACKET_CIRCLE, &err), status;
 	json_t *object;
 
-	if (num < 0)
+	if (num < 0 ||
+	    pm_packet_deadlocks(run->packet, &run->deadlocks, &run->num_deadlocks, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	object = packet_point_json(lab, run, circle, num);
 	status = packet_jobs_add(lab, run, object);
@@ -376,6 +377,20 @@ static int check_short_times(const struct packet_lab *lab)
 	return EXIT_FINE;
 }
 
+/* Delays that the engine has room for; an exit status. */
+static int check_delays(const struct packet_lab *lab)
+{
+	const struct packet_request *request = lab->request;
+	const char *name = packet_ticks(lab, request->wire) > UINT16_MAX ? "wire"
+			   : packet_ticks(lab, request->crossing) > UINT16_MAX
+				   ? "crossing"
+				   : NULL;
+
+	return name ? cli_fail(EXIT_USAGE, "--%s: longer than the %.3f us that it can be",
+			       name, packet_us(lab, UINT16_MAX))
+		    : EXIT_FINE;
+}
+
 /* A run of at most PM_PACKET_MAX_TICKS, with the loss in it; an exit status. */
 static int check_times(const struct packet_lab *lab)
 {
@@ -391,6 +406,8 @@ static int check_times(const struct packet_lab *lab)
 		return cli_fail(EXIT_USAGE,
 				"--at: the loss is at the end of the run (--time) or "
 				"after it");
+	if (check_delays(lab))
+		return EXIT_USAGE;
 	return check_short_times(lab);
 }
 

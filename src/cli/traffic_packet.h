@@ -17,7 +17,6 @@
 #define PACKET_GBPS 200 /* of links that do not say how fast they are */
 #define PACKET_MAX_WINDOWS 100000
 #define PACKET_UNSET UINT64_MAX /* a time that is not said */
-#define PACKET_CIRCLE 64	/* ports of one that are named */
 
 struct packet_request {
 	struct cli_fabric fabric;

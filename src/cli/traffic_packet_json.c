@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PRINTED_DEADLOCKS 4
+
 /* ---- Describing ---- */
 
 static json_t *gbps_json(uint32_t mbps)
@@ -112,25 +114,27 @@ static json_t *pairs_json(const struct packet_lab *lab, const struct pm_packet_p
 			 (json_int_t)p->resent, "refused", (json_int_t)p->refused);
 }
 
-/* How busy cables between switches were, each in both directions. */
-static json_t *links_json(const struct packet_lab *lab, const struct pm_packet_result *r)
+/* How busy cables of a kind were, each in both directions: those between switches, or
+ * those of hosts. */
+static json_t *links_json(const struct packet_lab *lab, const struct pm_packet_result *r,
+			  bool of_hosts)
 {
 	const struct pm_fabric *fabric = lab->scene.fabric;
 	uint64_t sum = 0, most = 0, num = 0, busy;
 	double ticks = r->measured;
 
-	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
-		pm_for_each_port(port, fabric, sw) {
-			uint32_t far = pm_fabric_peer_node(fabric, port);
+	for (uint32_t port = 0; port < fabric->num_ports; port++) {
+		uint32_t far = pm_fabric_peer_node(fabric, port);
+		bool ends = fabric->ports[port].node >= fabric->num_switches;
 
-			if (far == PM_NONE || far >= fabric->num_switches)
-				continue;
-			busy = r->busy[port];
-			sum += busy;
-			num++;
-			if (busy > most)
-				most = busy;
-		}
+		if (far == PM_NONE || (ends || far >= fabric->num_switches) != of_hosts)
+			continue;
+		busy = r->busy[port];
+		sum += busy;
+		num++;
+		if (busy > most)
+			most = busy;
+	}
 	if (!num || ticks <= 0)
 		return json_null();
 	return json_pack("{s:f, s:f}", "max", (double)most / ticks, "mean",
@@ -216,18 +220,47 @@ static json_t *circle_json(const struct packet_lab *lab, const uint32_t *circle,
 		json_decref(list);
 		return json_null();
 	}
-	for (int i = 0; i < num && i < PACKET_CIRCLE; i++)
+	for (int i = 0; i < num && i < PM_PACKET_CIRCLE; i++)
 		list = cli_json_append(list, cli_link_json(lab->scene.fabric, circle[i]));
 	return list;
 }
 
-/* What is not in order. */
-static json_t *findings_json(const struct packet_lab *lab,
-			     const struct pm_packet_result *r, const uint32_t *circle,
-			     int num)
+/* From the beginning of what is measured. */
+static json_t *when_json(const struct packet_lab *lab, uint32_t tick)
 {
-	return json_pack("{s:b, s:o}", "loss", r->dropped && !lab->config.num_lost,
-			 "deadlock", circle_json(lab, circle, num));
+	return json_real(packet_us(lab, (double)tick - lab->config.warmup));
+}
+
+/* Deadlocks of the run, those too that are over. */
+static json_t *deadlocks_json(const struct packet_lab *lab, const struct packet_run *run)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < run->num_deadlocks; i++) {
+		const struct pm_packet_deadlock *found = &run->deadlocks[i];
+
+		list = cli_json_append(
+			list,
+			json_pack("{s:o, s:o, s:f, s:b, s:I, s:I, s:o}", "begin_us",
+				  when_json(lab, found->begin), "end_us",
+				  when_json(lab, found->end), "us",
+				  packet_us(lab, (double)found->end - found->begin),
+				  "lasts", found->end == run->r.now, "hosts",
+				  (json_int_t)found->hosts, "length",
+				  (json_int_t)found->length, "links",
+				  circle_json(lab, found->circle, (int)found->length)));
+	}
+	return list;
+}
+
+/* What is not in order. */
+static json_t *findings_json(const struct packet_lab *lab, const struct packet_run *run,
+			     const uint32_t *circle, int num)
+{
+	return json_pack("{s:b, s:o, s:o}", "loss",
+			 run->r.dropped && !lab->config.num_lost, "deadlock",
+			 circle_json(lab, circle, num), "deadlocks",
+			 deadlocks_json(lab, run));
 }
 
 static json_t *done_json(const struct packet_lab *lab, const struct packet_run *run)
@@ -248,19 +281,20 @@ json_t *packet_point_json(const struct packet_lab *lab, const struct packet_run 
 	uint32_t load = lab->workload.load;
 
 	return json_pack(
-		"{s:I, s:o, s:f, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, "
-		"s:I, s:I, s:o, s:o, s:o, s:o}",
+		"{s:I, s:o, s:f, s:o, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, "
+		"s:o, s:I, s:I, s:o, s:o, s:o, s:o}",
 		"seed", (json_int_t)lab->workload.seed, "offered",
 		load ? json_real(load / (double)PM_LOAD_FULL) : json_null(), "accepted",
 		r->accepted, "latency_us", latency_json(lab, r), "unstable", r->unstable,
 		"fairness", r->fairness > 0 ? json_real(r->fairness) : json_null(),
-		"links", links_json(lab, r), "packets", (json_int_t)r->created,
-		"delivered", (json_int_t)r->delivered, "spare", (json_int_t)r->spare,
-		"dropped", (json_int_t)r->dropped, "inside", (json_int_t)r->inside,
-		"drops", drops_json(lab, r), "windows", windows_json(lab, r), "events",
+		"links", links_json(lab, r, false), "host_links",
+		links_json(lab, r, true), "packets", (json_int_t)r->created, "delivered",
+		(json_int_t)r->delivered, "spare", (json_int_t)r->spare, "dropped",
+		(json_int_t)r->dropped, "inside", (json_int_t)r->inside, "drops",
+		drops_json(lab, r), "windows", windows_json(lab, r), "events",
 		(json_int_t)r->events, "block_hops", (json_int_t)r->hops, "pairs",
 		pairs_json(lab, &r->pairs), "done", done_json(lab, run), "findings",
-		findings_json(lab, r, circle, num), "sls", classes_json(lab, r));
+		findings_json(lab, run, circle, num), "sls", classes_json(lab, r));
 }
 
 /* ---- Telling ---- */
@@ -279,6 +313,26 @@ static void print_circle(const json_t *circle)
 		cli_text_put(cli_json_label(link));
 	}
 	putchar('\n');
+}
+
+/* Deadlocks by time, the first ones. */
+static void print_deadlocks(const json_t *list)
+{
+	size_t i, num = json_array_size(list);
+	const json_t *row;
+
+	json_array_foreach(list, i, row)
+	{
+		if (i == PRINTED_DEADLOCKS)
+			break;
+		cli_text_print(row, "finding: deadlock of {length|cable|cables} from "
+				    "{%%%begin_us} to {%%%end_us} us");
+		fputs(json_is_true(json_object_get(row, "lasts")) ? ", the end" : "",
+		      stdout);
+		cli_text_print(row, ": {%%%us} us, {hosts|host|hosts} blocked\n");
+	}
+	if (num > PRINTED_DEADLOCKS)
+		printf("and %zu more\n", num - PRINTED_DEADLOCKS);
 }
 
 /* A line for each reason: how many, at how many nodes, and where most. */
@@ -339,6 +393,7 @@ static void print_more(const json_t *point)
 	if (json_is_true(json_object_get(row, "loss")))
 		puts("finding: packets were lost, and nothing had failed");
 	print_circle(json_object_get(row, "deadlock"));
+	print_deadlocks(json_object_get(row, "deadlocks"));
 	if (json_is_number(json_object_get(json_object_get(point, "done"), "us")))
 		cli_text_print(point, "done after {%%%done.us} us\n");
 	else if (json_is_object(json_object_get(point, "done")))
@@ -403,15 +458,17 @@ static void print_text(const json_t *object)
 
 	print_settings(object);
 	traffic_replay_print(json_object_get(object, "settings"));
-	printf("%8s %8s %9s %8s %9s %9s %9s %7s %7s %7s %8s\n", "offered", "accepted",
-	       "mean", "+-", "p50", "p99", "max", "link", "mean", "Jain", "dropped");
+	printf("%8s %8s %9s %8s %9s %9s %9s %7s %7s %7s %7s %8s\n", "offered", "accepted",
+	       "mean", "+-", "p50", "p99", "max", "link", "mean", "host", "Jain",
+	       "dropped");
 	json_array_foreach(json_object_get(object, "points"), i, point)
 	{
 		cli_text_print(point,
 			       "{8%%%offered} {8%%%accepted} {9%%%latency_us.mean} "
 			       "{8%%%latency_us.half} {9%%%latency_us.p50} "
 			       "{9%%%latency_us.p99} {9%%%latency_us.max} "
-			       "{7%%%links.max} {7%%%links.mean} {7%%%fairness} "
+			       "{7%%%links.max} {7%%%links.mean} "
+			       "{7%%%host_links.max} {7%%%fairness} "
 			       "{8dropped}");
 		puts(json_is_true(json_object_get(point, "unstable")) ? " unstable" : "");
 		print_more(point);
@@ -442,7 +499,8 @@ bool packet_has_findings(const json_t *points)
 	{
 		findings = json_object_get(point, "findings");
 		if (json_is_true(json_object_get(findings, "loss")) ||
-		    json_is_array(json_object_get(findings, "deadlock")))
+		    json_is_array(json_object_get(findings, "deadlock")) ||
+		    json_array_size(json_object_get(findings, "deadlocks")))
 			return true;
 	}
 	return false;

@@ -4,10 +4,33 @@
 #include "traffic_packet.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NOT_SAID UINT32_MAX
+
+/* Reports that an argument is none of the option's values; an exit status. */
+static int fail_choice(const struct cli_option *option, const char *what,
+		       const char *argument)
+{
+	return cli_fail(EXIT_USAGE, "--%s: no %s \"%s\"; there are %s", option->name,
+			what, argument, option->values);
+}
+
+/* Likewise, where what there is takes more words. */
+static int fail_pattern(const char *argument)
+{
+	char names[256];
+	size_t length = 0;
+
+	for (unsigned int i = 0; i < PM_LIST && length < sizeof(names); i++)
+		length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+					   i ? "|" : "",
+					   pm_pattern_name((enum pm_pattern)i));
+	return cli_fail(EXIT_USAGE, "--pattern: no pattern \"%s\"; there are %s",
+			argument, names);
+}
 
 static int take_pattern(const struct cli_option *option, char *argument, void *to)
 {
@@ -18,9 +41,8 @@ static int take_pattern(const struct cli_option *option, char *argument, void *t
 	if (colon)
 		*colon = '\0';
 	request->pattern_argument = colon ? colon + 1 : NULL;
-	return pm_pattern_parse(argument, &request->pattern)
-		       ? cli_fail(EXIT_USAGE, "--pattern: no pattern \"%s\"", argument)
-		       : EXIT_FINE;
+	return pm_pattern_parse(argument, &request->pattern) ? fail_pattern(argument)
+							     : EXIT_FINE;
 }
 
 /* A part of a list of loads, a number from 0.0001 to 1 or FROM..TO/STEP, of which STEP is
@@ -133,11 +155,9 @@ static int take_collective(const struct cli_option *option, char *argument, void
 {
 	struct packet_request *request = to;
 
-	(void)option;
 	request->collective = true;
 	return pm_collective_parse(argument, &request->algorithm)
-		       ? cli_fail(EXIT_USAGE, "--collective: no algorithm \"%s\"",
-				  argument)
+		       ? fail_choice(option, "algorithm", argument)
 		       : EXIT_FINE;
 }
 
@@ -145,11 +165,10 @@ static int take_placement(const struct cli_option *option, char *argument, void 
 {
 	bool *random = to;
 
-	(void)option;
 	*random = !strcmp(argument, "random");
 	return *random || !strcmp(argument, "in-order")
 		       ? EXIT_FINE
-		       : cli_fail(EXIT_USAGE, "--placement: no way \"%s\"", argument);
+		       : fail_choice(option, "way", argument);
 }
 
 static int take_repair(const struct cli_option *option, char *argument, void *to)
@@ -157,25 +176,22 @@ static int take_repair(const struct cli_option *option, char *argument, void *to
 	static const char *const names[] = {"none", "at-once", "order"};
 	struct repair_config *repair = to;
 
-	(void)option;
 	for (unsigned int i = 0; i < 3; i++)
 		if (!strcmp(argument, names[i])) {
 			repair->kind = (enum repair)i;
 			return EXIT_FINE;
 		}
-	return cli_fail(EXIT_USAGE, "--repair: no way \"%s\"", argument);
+	return fail_choice(option, "way", argument);
 }
 
 static int take_transport(const struct cli_option *option, char *argument, void *to)
 {
 	bool *reliable = to;
 
-	(void)option;
 	*reliable = !strcmp(argument, "rc");
 	return *reliable || !strcmp(argument, "none")
 		       ? EXIT_FINE
-		       : cli_fail(EXIT_USAGE, "--transport: no transport \"%s\"",
-				  argument);
+		       : fail_choice(option, "transport", argument);
 }
 
 #define TIME(member) .take = take_time, .to = offsetof(struct packet_request, member)

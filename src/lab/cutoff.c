@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For each LID the entries of all switches point at the next one: a forest, of which
- * each switch is marked that leads to the host. When an entry changes, the new way is
- * followed; if it ends otherwise than before, so do the ways that lead to this switch,
- * which are found among its neighbours.
+ * For each LID the entries of all switches point at the next one: trees and loops, of
+ * which each switch is marked that leads to the host or into a loop. When an entry
+ * changes, the new way is followed; if it ends otherwise than before, so do the ways that
+ * lead to this switch, which are found among its neighbours.
  */
 #include <portmajor/bits.h>
 #include <portmajor/cutoff.h>
@@ -25,13 +25,17 @@ struct pm_cutoff {
 	uint32_t num_lids;
 	uint32_t *by_lid;   /* [length] index into lids, or PM_NONE */
 	uint32_t *hosts;    /* [switch] that are alive */
-	uint64_t *leads;    /* [lid][words]: these switches lead to the host */
+	uint64_t *leads;    /* [lid][words]: these switches lead to the host, */
+	uint64_t *loops;    /* and these into a loop; all others to a dead end */
 	uint32_t words;	    /* of one LID */
 	uint32_t *queue;    /* [switch] room */
 	uint8_t *state;	    /* [switch] room: enum state */
 	uint64_t num_hosts; /* that are alive */
-	uint64_t paths, dead;
+	uint64_t paths, dead, looping;
 };
+
+/* How a way ends. */
+enum end { DEAD_END, LOOP, HOST };
 
 /* Ways while they are found out. */
 enum state { UNKNOWN, ON_THE_WAY, KNOWN };
@@ -55,9 +59,20 @@ static uint32_t next_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t s
 	return far < cutoff->fabric->num_switches ? far : NOWHERE;
 }
 
-static uint64_t *leads_to(const struct pm_cutoff *cutoff, uint32_t lid)
+/* A switch's bit in leads or loops. */
+static size_t bit_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
-	return cutoff->leads + (size_t)lid * cutoff->words;
+	return (size_t)lid * cutoff->words * 64 + sw;
+}
+
+/* How a switch's way is marked to end. */
+static enum end end_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
+{
+	size_t bit = bit_of(cutoff, lid, sw);
+
+	if (cutoff->leads[bit / 64] >> bit % 64 & 1)
+		return HOST;
+	return cutoff->loops[bit / 64] >> bit % 64 & 1 ? LOOP : DEAD_END;
 }
 
 /* How many paths there are from a switch to a LID: a host needs none to itself. */
@@ -68,32 +83,42 @@ static uint32_t paths_from(const struct pm_cutoff *cutoff, uint32_t lid, uint32_
 	return cutoff->hosts[sw] - (cutoff->fabric->ports[port].node == sw);
 }
 
-static void mark(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, bool leads)
+/* A switch's way ends like this now. */
+static void mark(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end end)
 {
-	leads_to(cutoff, lid)[sw / 64] ^= (uint64_t)1 << (sw % 64);
-	if (leads)
-		cutoff->dead -= paths_from(cutoff, lid, sw);
-	else
-		cutoff->dead += paths_from(cutoff, lid, sw);
+	enum end before = end_of(cutoff, lid, sw);
+	uint32_t paths = paths_from(cutoff, lid, sw);
+	size_t bit = bit_of(cutoff, lid, sw);
+	uint64_t mask = (uint64_t)1 << bit % 64;
+
+	if ((before == HOST) != (end == HOST)) {
+		cutoff->leads[bit / 64] ^= mask;
+		cutoff->dead += end == HOST ? -(uint64_t)paths : paths;
+	}
+	if ((before == LOOP) != (end == LOOP)) {
+		cutoff->loops[bit / 64] ^= mask;
+		cutoff->looping += end == LOOP ? paths : -(uint64_t)paths;
+	}
 }
 
 /* Follows a switch's way up to what is known, and notes the same of all on it. */
 static void find_out(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	uint32_t num = 0;
-	bool leads;
+	enum end end;
 
 	while (sw < ARRIVED && cutoff->state[sw] == UNKNOWN) {
 		cutoff->state[sw] = ON_THE_WAY;
 		cutoff->queue[num++] = sw;
 		sw = next_of(cutoff, lid, sw);
 	}
-	leads = sw == ARRIVED || (sw != NOWHERE && cutoff->state[sw] == KNOWN &&
-				  pm_bits_test(leads_to(cutoff, lid), sw));
+	if (sw >= ARRIVED)
+		end = sw == ARRIVED ? HOST : DEAD_END;
+	else
+		end = cutoff->state[sw] == KNOWN ? end_of(cutoff, lid, sw) : LOOP;
 	while (num) {
 		cutoff->state[cutoff->queue[--num]] = KNOWN;
-		if (leads)
-			mark(cutoff, lid, cutoff->queue[num], true);
+		mark(cutoff, lid, cutoff->queue[num], end);
 	}
 }
 
@@ -105,8 +130,10 @@ static void count(struct pm_cutoff *cutoff)
 
 	memset(cutoff->leads, 0,
 	       (size_t)cutoff->num_lids * cutoff->words * sizeof(*cutoff->leads));
+	memset(cutoff->loops, 0,
+	       (size_t)cutoff->num_lids * cutoff->words * sizeof(*cutoff->loops));
 	memset(cutoff->hosts, 0, fabric->num_switches * sizeof(*cutoff->hosts));
-	cutoff->num_hosts = cutoff->paths = 0;
+	cutoff->num_hosts = cutoff->paths = cutoff->looping = 0;
 	for (uint32_t lid = 0; lid < cutoff->num_lids; lid++) {
 		uint32_t port = cutoff->lids[lid].port;
 
@@ -152,6 +179,8 @@ int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *alive,
 	cutoff->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
 	cutoff->leads =
 		pm_pool_array(pool, (size_t)num_lids * cutoff->words, sizeof(uint64_t));
+	cutoff->loops =
+		pm_pool_array(pool, (size_t)num_lids * cutoff->words, sizeof(uint64_t));
 	cutoff->queue = pm_pool_array(pool, num, sizeof(uint32_t));
 	cutoff->state = pm_pool_array(pool, num, 1);
 	if (pm_pool_check(pool, err)) {
@@ -180,36 +209,34 @@ void pm_cutoff_lose(struct pm_cutoff *cutoff, const uint8_t *alive)
 	count(cutoff);
 }
 
-/* Whether a switch leads to the host now, whatever is noted of it. */
-static bool follow(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
+/* How a switch's way ends now, whatever is marked. */
+static enum end follow(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	for (uint32_t hops = 0; hops <= cutoff->fabric->num_switches; hops++) {
 		sw = next_of(cutoff, lid, sw);
-		if (sw == ARRIVED)
-			return true;
-		if (sw == NOWHERE)
-			return false;
+		if (sw >= ARRIVED)
+			return sw == ARRIVED ? HOST : DEAD_END;
 	}
-	return false; /* in a circle */
+	return LOOP;
 }
 
 /* The ways of those that lead to this switch end as its own does. */
-static void spread(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, bool leads)
+static void spread(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end end)
 {
 	const struct pm_fabric *fabric = cutoff->fabric;
 	uint32_t num = 0;
 
-	mark(cutoff, lid, sw, leads);
+	mark(cutoff, lid, sw, end);
 	cutoff->queue[num++] = sw;
 	for (uint32_t i = 0; i < num; i++) {
 		pm_for_each_port(port, fabric, cutoff->queue[i]) {
 			uint32_t far = pm_fabric_peer_node(fabric, port);
 
 			if (far >= fabric->num_switches ||
-			    pm_bits_test(leads_to(cutoff, lid), far) == leads ||
+			    end_of(cutoff, lid, far) == end ||
 			    next_of(cutoff, lid, far) != cutoff->queue[i])
 				continue;
-			mark(cutoff, lid, far, leads);
+			mark(cutoff, lid, far, end);
 			cutoff->queue[num++] = far;
 		}
 	}
@@ -223,7 +250,7 @@ uint32_t pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
 
 	for (uint32_t i = 0; i < BLOCK; i++) {
 		uint32_t lid = cutoff->by_lid[first + i];
-		bool leads;
+		enum end end;
 
 		if (table[i] == entries[i])
 			continue;
@@ -231,9 +258,9 @@ uint32_t pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
 		table[i] = entries[i];
 		if (lid == PM_NONE || !cutoff->alive[cutoff->lids[lid].port])
 			continue;
-		leads = follow(cutoff, lid, sw);
-		if (leads != pm_bits_test(leads_to(cutoff, lid), sw))
-			spread(cutoff, lid, sw, leads);
+		end = follow(cutoff, lid, sw);
+		if (end != end_of(cutoff, lid, sw))
+			spread(cutoff, lid, sw, end);
 	}
 	return differ;
 }
@@ -251,4 +278,9 @@ uint64_t pm_cutoff_paths(const struct pm_cutoff *cutoff)
 uint64_t pm_cutoff_dead(const struct pm_cutoff *cutoff)
 {
 	return cutoff->dead;
+}
+
+uint64_t pm_cutoff_looping(const struct pm_cutoff *cutoff)
+{
+	return cutoff->looping;
 }

@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Set that arrives. */
-struct arrival {
-	uint64_t ns;
-	uint32_t set;
-};
-
 struct follower {
 	const struct pm_fabric *fabric;
 	const struct pm_sets *sets;
@@ -20,9 +14,10 @@ struct follower {
 	uint8_t *alive; /* [port] */
 	struct pm_cutoff_lid *lids;
 	uint32_t num_lids;
-	struct arrival *arrivals;
+	struct pm_sets_arrival *arrivals;
 	uint32_t num_arrivals;
 	struct pm_cutoff *cutoff;
+	uint64_t looping, loops_at; /* paths in loops, since so many ns after the loss */
 	struct pm_outage found;
 };
 
@@ -43,21 +38,6 @@ static void list_lids(struct follower *f)
 	}
 }
 
-/* By time, those of one time as they were sent. */
-static int compare_arrivals(const void *a, const void *b)
-{
-	const struct arrival *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return x->set < y->set ? -1 : x->set > y->set;
-}
-
-static uint64_t since_loss(const struct follower *f, uint64_t ns)
-{
-	return ns > f->sets->lost_at ? ns - f->sets->lost_at : 0;
-}
-
 static void list_arrivals(struct follower *f)
 {
 	const struct pm_sets *sets = f->sets;
@@ -68,21 +48,19 @@ static void list_arrivals(struct follower *f)
 		uint64_t end = set->acked != PM_SETS_NEVER ? set->acked : set->arrived;
 
 		found->unheard += set->acked == PM_SETS_NEVER;
-		if (end == PM_SETS_NEVER)
-			continue;
-		f->arrivals[f->num_arrivals++] = (struct arrival){set->arrived, i};
-		if (since_loss(f, end) > found->last)
-			found->last = since_loss(f, end);
+		if (end != PM_SETS_NEVER && pm_sets_since(sets, end) > found->last)
+			found->last = pm_sets_since(sets, end);
 	}
 	if (sets->num)
-		found->first = since_loss(f, sets->set[0].sent);
-	qsort(f->arrivals, f->num_arrivals, sizeof(*f->arrivals), compare_arrivals);
+		found->first = pm_sets_since(sets, sets->set[0].sent);
+	f->num_arrivals = pm_sets_arrivals(sets, f->arrivals);
 }
 
 static void note_point(struct follower *f, uint64_t ns)
 {
 	struct pm_outage *found = &f->found;
-	struct pm_outage_point point = {since_loss(f, ns), pm_cutoff_dead(f->cutoff)};
+	struct pm_outage_point point = {pm_sets_since(f->sets, ns),
+					pm_cutoff_dead(f->cutoff)};
 	struct pm_outage_point *last = &found->curve[found->num_points - 1];
 
 	if (point.dead == last->dead)
@@ -96,6 +74,23 @@ static void note_point(struct follower *f, uint64_t ns)
 		found->num_points--;
 }
 
+/* From this time on other paths may lead into loops than before. */
+static void note_loops(struct follower *f, uint64_t ns)
+{
+	struct pm_outage *found = &f->found;
+	uint64_t now = pm_sets_since(f->sets, ns);
+
+	if (now > f->loops_at || ns == PM_SETS_NEVER) {
+		if (f->looping > found->loops_most)
+			found->loops_most = f->looping;
+		if (ns != PM_SETS_NEVER)
+			found->loop_seconds +=
+				(double)f->looping * 1e-9 * (double)(now - f->loops_at);
+	}
+	f->loops_at = now;
+	f->looping = pm_cutoff_looping(f->cutoff);
+}
+
 /* Writes the blocks that arrive before or after the loss; from the i-th on. */
 static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 {
@@ -106,8 +101,10 @@ static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 			pm_cutoff_set(f->cutoff, f->sets->set[set].sw,
 				      f->sets->set[set].block,
 				      f->sets->entries + (size_t)set * PM_LFT_BLOCK) != 0;
-		if (f->found.num_points)
-			note_point(f, f->arrivals[i].ns);
+		if (!f->found.num_points)
+			continue;
+		note_point(f, f->arrivals[i].ns);
+		note_loops(f, f->arrivals[i].ns);
 	}
 	return i;
 }
@@ -130,7 +127,10 @@ static void follow(struct follower *f)
 	found->pairs = found->hosts ? found->hosts * (found->hosts - 1) : 0;
 	found->at_once = pm_cutoff_dead(f->cutoff);
 	found->curve[found->num_points++] = (struct pm_outage_point){0, found->at_once};
+	found->loops_at_once = f->looping = pm_cutoff_looping(f->cutoff);
 	write_blocks(f, i, PM_SETS_NEVER);
+	note_loops(f, PM_SETS_NEVER);
+	found->loops_end = f->looping;
 	found->end = pm_cutoff_dead(f->cutoff);
 }
 

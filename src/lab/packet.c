@@ -277,8 +277,10 @@ static void change(struct pm_packet *sim)
 {
 	const struct pm_packet_config *config = &sim->config;
 
-	if (config->num_lost && !sim->lost && config->lose_at <= sim->wheel.now)
+	if (config->num_lost && !sim->lost && config->lose_at <= sim->wheel.now) {
+		packet_look_for_deadlock(sim);
 		packet_lose(sim);
+	}
 	if (sim->lost && !sim->back && config->return_at &&
 	    config->return_at <= sim->wheel.now)
 		packet_return(sim);

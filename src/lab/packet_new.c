@@ -272,6 +272,7 @@ void pm_packet_free(struct pm_packet *sim)
 		return;
 	wheel_end(&sim->wheel);
 	free(sim->packets);
+	free(sim->deadlocks);
 	free(sim->tags);
 	rc_end(&sim->rc);
 	pm_pool_free(&sim->pool);

@@ -131,6 +131,10 @@ struct pm_packet {
 	struct rc_tag *tags; /* [packet] then */
 	uint32_t tags_room;
 
+	struct pm_packet_deadlock *deadlocks; /* that were found so far */
+	uint32_t num_deadlocks, deadlocks_room;
+	uint32_t looked; /* for one at this time, or 0 */
+
 	uint32_t set; /* the next one */
 	bool lost;    /* the loss is behind us, */
 	bool back;    /* and its end */
@@ -239,6 +243,9 @@ static inline void packet_free(struct pm_packet *sim, uint32_t index)
 /* packet_loss.c: cables die now, or are back. */
 void packet_lose(struct pm_packet *sim);
 void packet_return(struct pm_packet *sim);
+
+/* packet_stuck.c: something happens now that may end a deadlock. */
+void packet_look_for_deadlock(struct pm_packet *sim);
 
 /* packet_seen.c: a packet has come to its host. */
 void packet_see(struct pm_packet *sim, const struct packet *packet);

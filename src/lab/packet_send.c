@@ -209,6 +209,7 @@ void packet_look_at_head(struct pm_packet *sim, uint32_t out, uint32_t number)
 		watch(sim, out, number, lane);
 		return;
 	}
+	packet_look_for_deadlock(sim);
 	take_head(sim, lane);
 	note_empty(sim, out, number);
 	packet_drop(sim, index, p->node, PM_DROP_LIFETIME);

@@ -6,6 +6,8 @@
  */
 #include "packet_parts.h"
 
+#include <portmajor/alloc.h>
+
 #include <errno.h>
 
 struct stuck {
@@ -133,25 +135,136 @@ static int follow(const struct stuck *stuck, uint32_t port, uint32_t number,
 	return (int)num;
 }
 
+/* Looks who moves; -ENOMEM. The caller frees stuck->pool. */
+static int look(struct stuck *stuck)
+{
+	size_t num = (size_t)stuck->sim->config.fabric->num_ports * stuck->sim->lanes;
+
+	stuck->held = pm_pool_array(&stuck->pool, num, sizeof(*stuck->held));
+	stuck->moves = pm_pool_array(&stuck->pool, num, sizeof(*stuck->moves));
+	if (pm_pool_check(&stuck->pool, NULL))
+		return -ENOMEM;
+	count_held(stuck);
+	find_moving(stuck);
+	return 0;
+}
+
+/* A circle, of which circle[] has up to `room` ports, and its lane; how many ports. */
+static int find_circle(const struct stuck *stuck, uint32_t *circle, uint32_t room,
+		       uint32_t *lane)
+{
+	const struct pm_packet *sim = stuck->sim;
+	int found = 0;
+
+	for (uint32_t p = 0; p < sim->config.fabric->num_ports && !found; p++)
+		for (uint32_t l = 0; l < sim->lanes && !found; l++)
+			if (!stuck->moves[index_of(stuck, p, l)]) {
+				found = follow(stuck, p, l, circle, room);
+				*lane = l;
+			}
+	return found;
+}
+
 int pm_packet_stuck(const struct pm_packet *sim, uint32_t *circle, uint32_t room,
 		    struct pm_error *err)
 {
 	struct stuck stuck = {.sim = sim};
-	size_t num = (size_t)sim->config.fabric->num_ports * sim->lanes;
-	int found = 0;
+	uint32_t lane;
+	int found = look(&stuck) ? pm_error_no_memory(err)
+				 : find_circle(&stuck, circle, room, &lane);
 
-	stuck.held = pm_pool_array(&stuck.pool, num, sizeof(*stuck.held));
-	stuck.moves = pm_pool_array(&stuck.pool, num, sizeof(*stuck.moves));
-	if (pm_pool_check(&stuck.pool, err)) {
-		pm_pool_free(&stuck.pool);
-		return -ENOMEM;
-	}
-	count_held(&stuck);
-	find_moving(&stuck);
-	for (uint32_t p = 0; p < sim->config.fabric->num_ports && !found; p++)
-		for (uint32_t l = 0; l < sim->lanes && !found; l++)
-			if (!stuck.moves[index_of(&stuck, p, l)])
-				found = follow(&stuck, p, l, circle, room);
 	pm_pool_free(&stuck.pool);
 	return found;
+}
+
+/* ---- Deadlocks of a run ---- */
+
+static uint32_t count_blocked(const struct stuck *stuck)
+{
+	const struct pm_packet *sim = stuck->sim;
+	uint32_t num = 0;
+
+	for (uint32_t h = 0; h < sim->config.num_hosts; h++) {
+		bool moves = true;
+
+		for (uint32_t l = 0; l < sim->lanes; l++)
+			moves &= stuck->moves[index_of(stuck, sim->config.hosts[h].port,
+						       l)];
+		num += !moves;
+	}
+	return num;
+}
+
+/* When the last packet in front of a queue of the circle came there. */
+static uint32_t find_begin(const struct pm_packet *sim,
+			   const struct pm_packet_deadlock *found, uint32_t lane)
+{
+	uint32_t begin = 0;
+
+	for (uint32_t i = 0; i < found->length && i < PM_PACKET_CIRCLE; i++) {
+		uint32_t since = lane_of(sim, found->circle[i], lane)->since;
+
+		if (since > begin)
+			begin = since;
+	}
+	return begin;
+}
+
+/* One that began when the one before had hardly gone is the same. */
+static int note_deadlock(struct pm_packet *sim, const struct pm_packet_deadlock *found)
+{
+	struct pm_packet_deadlock *last =
+		sim->num_deadlocks ? &sim->deadlocks[sim->num_deadlocks - 1] : NULL;
+
+	if (last && found->begin <= last->end + sim->config.lifetime / PM_PACKET_LOOKS) {
+		last->end = found->end;
+		if (found->hosts > last->hosts)
+			last->hosts = found->hosts;
+		return 0;
+	}
+	if (pm_grow(&sim->deadlocks, &sim->deadlocks_room, sim->num_deadlocks + 1,
+		    sizeof(*sim->deadlocks)))
+		return -ENOMEM;
+	sim->deadlocks[sim->num_deadlocks++] = *found;
+	return 0;
+}
+
+/* Looks for a deadlock now; -ENOMEM. */
+static int find_deadlock(struct pm_packet *sim)
+{
+	struct pm_packet_deadlock found = {.end = sim->wheel.now};
+	struct stuck stuck = {.sim = sim};
+	uint32_t lane = 0;
+	int rc = look(&stuck);
+
+	if (!rc)
+		found.length = (uint32_t)find_circle(&stuck, found.circle,
+						     PM_PACKET_CIRCLE, &lane);
+	if (!rc && found.length) {
+		found.begin = find_begin(sim, &found, lane);
+		found.hosts = count_blocked(&stuck);
+		rc = note_deadlock(sim, &found);
+	}
+	pm_pool_free(&stuck.pool);
+	return rc;
+}
+
+void packet_look_for_deadlock(struct pm_packet *sim)
+{
+	uint32_t pause = sim->config.lifetime / PM_PACKET_LOOKS;
+
+	if (sim->looked && sim->wheel.now - sim->looked < pause)
+		return;
+	sim->looked = sim->wheel.now;
+	sim->failed |= find_deadlock(sim) != 0;
+}
+
+int pm_packet_deadlocks(struct pm_packet *sim, const struct pm_packet_deadlock **list,
+			uint32_t *num, struct pm_error *err)
+{
+	if (find_deadlock(sim))
+		return pm_error_no_memory(err);
+	*list = sim->deadlocks;
+	*num = sim->num_deadlocks;
+	return 0;
 }

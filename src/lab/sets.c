@@ -30,6 +30,28 @@ void pm_sets_free(struct pm_sets *sets)
 	free(sets);
 }
 
+/* ---- Order ---- */
+
+static int compare_arrivals(const void *a, const void *b)
+{
+	const struct pm_sets_arrival *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->set < y->set ? -1 : x->set > y->set;
+}
+
+uint32_t pm_sets_arrivals(const struct pm_sets *sets, struct pm_sets_arrival *list)
+{
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < sets->num; i++)
+		if (sets->set[i].arrived != PM_SETS_NEVER)
+			list[num++] = (struct pm_sets_arrival){sets->set[i].arrived, i};
+	qsort(list, num, sizeof(*list), compare_arrivals);
+	return num;
+}
+
 /* ---- Writing ---- */
 
 static void print_block(FILE *out, uint64_t guid, uint32_t block, const uint8_t *entries)

@@ -4,6 +4,7 @@
  * same, or an error with its line; see sets.h.
  */
 #include <portmajor/netlist.h>
+#include <portmajor/mixture.h>
 #include <portmajor/outage.h>
 #include <portmajor/print.h>
 
@@ -44,6 +45,7 @@ static void check_again(const struct pm_fabric *fabric, const struct pm_sets *se
 {
 	const struct pm_sets_file file = {sets, fabric};
 	struct pm_outage first, second;
+	struct pm_mixture mixture;
 	struct pm_sets *again;
 	size_t length;
 	char *text;
@@ -55,6 +57,10 @@ static void check_again(const struct pm_fabric *fabric, const struct pm_sets *se
 	check(first.num_points == second.num_points && first.end == second.end &&
 	      first.at_once == second.at_once && first.last == second.last &&
 	      first.end <= first.paths && first.at_once <= first.paths);
+	check(!pm_mixture_follow(fabric, sets, &mixture, NULL));
+	check(mixture.loops.most <= mixture.loops.num || !mixture.loops.ns);
+	check(!first.loops_end || mixture.loops.num);
+	pm_mixture_free(&mixture);
 	free(first.curve);
 	free(second.curve);
 	pm_sets_free(again);

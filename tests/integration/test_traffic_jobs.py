@@ -3,6 +3,7 @@
 """Collective operations and several jobs on the packet engine of portmajor traffic."""
 
 import json
+import re
 
 import labtest
 import pmlab
@@ -98,7 +99,14 @@ class Collectives(Jobs):
         self.assertEqual(told["points"][0]["packets"], 3 * 10 * 9)
 
     def test_bad_input(self):
-        self.refused("no algorithm \"tree\"", self.tree, "--collective", "tree")
+        self.refused("no algorithm \"alltoall\"; there are linear|ring|recursive-doubling|"
+                     "binomial", self.tree, "--collective", "alltoall")
+        self.refused("no pattern \"alltoall\"; there are uniform|permutation|shift|bit-reverse|"
+                     "hot-spot|incast|all-to-all", self.tree, "--pattern", "alltoall")
+        self.refused("no way \"never\"; there are none|at-once|order", self.tree, "--load", 1,
+                     "--repair", "never")
+        self.refused("no transport \"ud\"; there are none|rc", self.tree, "--load", 1,
+                     "--transport", "ud")
         for algorithm, numbers in (("linear", (1,)), ("ring", (1, 2, 3)),
                                    ("recursive-doubling", (1, 3)), ("binomial", (1, 3, 12))):
             for number in numbers:
@@ -162,6 +170,78 @@ class Words(Jobs):
             done = pmlab.run_cli(*args, pair)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(text, done.stdout)
+
+
+class Foreign(Jobs):
+    """Tables of another fabric whose switches have the same GUIDs, as far as there are any."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.small = pmlab.generate(cls.folder / "64.net", "xgft", 3, "4,4,4", "1,4,4")
+        cls.large = pmlab.generate(cls.folder / "216.net", "xgft", 3, "6,6,6", "1,6,6")
+        # The switches of the small one, with more ports.
+        cls.wide = pmlab.generate(cls.folder / "wide.net", "xgft", 3, "8,4,4", "1,4,4")
+
+    def tables_of(self, netlist):
+        path = self.folder / f"{netlist.stem}.lfts"
+        self.assertEqual(pmlab.run_cli("plan", "-q", "--lfts", path, netlist).returncode, 0)
+        return path
+
+    def test_foreign(self):
+        load = ("--load", 0.1, "--time", "20us")
+        for netlist in (self.small, self.large, self.wide):
+            self.run_it(netlist, *load, "--lfts", self.tables_of(netlist))
+        self.refused("the fabric has no switch 0x", self.small,
+                     *load, "--lfts", self.tables_of(self.large), status=3)
+        self.refused("tables of another fabric?", self.small, *load, "--lfts",
+                     self.tables_of(self.wide), status=3)
+        self.refused("has no table of", self.large, *load, "--lfts",
+                     self.tables_of(self.small), status=3)
+
+    def test_ports(self):
+        """A port that no such switch has."""
+        path = self.tables_of(self.small)
+        text = path.read_text()
+        found = re.search(r"^(0x[0-9a-f]+) 00[0-9] ", text, re.M)
+        self.assertIsNotNone(found, text[:400])
+        bad = self.folder / "bad.lfts"
+        bad.write_text(text.replace(found.group(), f"{found.group(1)} 077 ", 1))
+        self.refused("leads to port 77 of", self.small, "--load", 0.1, "--lfts", bad, status=3)
+
+    def test_lost_host(self):
+        """A cable less, at the same switches: they are the fabric's tables."""
+        path = pmlab.without_cables(self.small, {"h0-1:1"}, self.folder / "fewer.net")
+        self.run_it(path, "--load", 0.1, "--time", "20us", "--lfts",
+                    self.tables_of(self.small))
+
+
+class Links(Jobs):
+    def test_incast(self):
+        """The cable of the host that all send to is full, and no other one."""
+        point = self.point(self.tree, "--pattern", "incast:h0-1", "--load", 1)
+        self.assertGreater(point["host_links"]["max"], 0.999)
+        self.assertLess(point["links"]["max"], 0.8)
+        self.assertLess(point["host_links"]["mean"], 0.1)
+        header, row = self.run_it(self.tree, "--pattern", "incast:h0-1", "--load",
+                                  1).splitlines()[1:3]
+        self.assertEqual(row.split()[header.split().index("host")], "1.000")
+
+    def test_one_switch(self):
+        """No cable between switches, and what hosts send is what theirs carry."""
+        point = self.point(self.switch, "--pattern", "shift:1", "--load", 0.25)
+        self.assertIsNone(point["links"])
+        self.assertAlmostEqual(point["host_links"]["mean"], 0.25, delta=0.005)
+        self.assertAlmostEqual(point["host_links"]["max"], 0.25, delta=0.01)
+
+    def test_delays(self):
+        """More than the engine has room for is a matter of options, told in their units."""
+        for option in ("--wire", "--crossing"):
+            self.refused(f"{option}: longer than the 1048.560 us that it can be", self.tree,
+                         "--load", 1, option, "1s")
+        self.run_it(self.tree, "--load", 0.1, "--wire", "1048us", "--time", "2ms")
+        self.refused("--wire: longer than the 167.770 us", self.tree, "--load", 1, "--gbps",
+                     200, "--wire", "1s")
 
 
 class Several(Jobs):

@@ -58,7 +58,7 @@ endfunction()
 
 foreach(name bad_input cli compatibility docs exports guid_files guide install lanes names
 		operator paper_circuits paper_dsm paper_vlan preflight readers shards status table
-		whatif traffic_jobs)
+		whatif traffic_jobs mixture)
 	add_lab_test(${name})
 endforeach()
 add_lab_test(allocfault COST 60)

@@ -193,6 +193,12 @@ static uint64_t is_dead(struct scene *s, const uint8_t *tables, uint32_t sw,
 	return end == DIES || end == CIRCLES;
 }
 
+static uint64_t is_looping(struct scene *s, const uint8_t *tables, uint32_t sw,
+			   const struct pm_cutoff_lid *to)
+{
+	return follow(s, tables, sw, to, NULL) == CIRCLES;
+}
+
 /* Down and then up, or round and round. */
 static bool turns(const struct scene *s, const uint8_t *tables, uint32_t sw,
 		  const struct pm_cutoff_lid *to)
@@ -232,6 +238,8 @@ static void change_block(struct scene *s, uint8_t *entries, uint32_t sw, uint32_
 			(uint8_t)random_below(&s->random, 12);
 }
 
+static uint64_t loops_seen;
+
 static void check_counts(struct scene *s, uint64_t seed)
 {
 	struct world *w = &s->world;
@@ -252,13 +260,19 @@ static void check_counts(struct scene *s, uint64_t seed)
 		uint32_t sw = random_below(&s->random, w->num_switches);
 		uint32_t number = random_below(&s->random, w->stride / PM_LFT_BLOCK);
 		uint64_t dead = for_paths(s, s->held, is_dead);
+		uint64_t looping = for_paths(s, s->held, is_looping);
 		uint8_t entries[PM_LFT_BLOCK];
 
-		if (pm_cutoff_dead(cutoff) != dead)
-			fail_msg("PM_SEED=%llu PM_ROUNDS=1: %llu dead, not %llu",
+		if (pm_cutoff_dead(cutoff) != dead ||
+		    pm_cutoff_looping(cutoff) != looping)
+			fail_msg("PM_SEED=%llu PM_ROUNDS=1: %llu dead, not %llu; %llu of "
+				 "them in loops, not %llu",
 				 (unsigned long long)seed,
 				 (unsigned long long)pm_cutoff_dead(cutoff),
-				 (unsigned long long)dead);
+				 (unsigned long long)dead,
+				 (unsigned long long)pm_cutoff_looping(cutoff),
+				 (unsigned long long)looping);
+		loops_seen += looping != 0;
 		change_block(s, entries, sw, number);
 		memcpy(entries_of(s, s->held, sw, number), entries, PM_LFT_BLOCK);
 		pm_cutoff_set(cutoff, sw, number, entries);
@@ -618,6 +632,7 @@ static void test_counts(void **state)
 {
 	(void)state;
 	for_random(200, check_counts);
+	printf("%llu times some paths looped\n", (unsigned long long)loops_seen);
 }
 
 static void test_by_check(void **state)

@@ -29,6 +29,7 @@
 #include <portmajor/locate.h>
 #include <portmajor/netlist.h>
 #include <portmajor/order.h>
+#include <portmajor/mixture.h>
 #include <portmajor/outage.h>
 #include <portmajor/packet.h>
 #include <portmajor/planfile.h>
@@ -1462,6 +1463,16 @@ static void note_sets(const struct pm_sets *sets, const struct pm_fabric *fabric
 	note(sets->entries, (size_t)sets->num * PM_LFT_BLOCK);
 }
 
+static void try_mixture(const struct pm_fabric *fabric, const struct pm_sets *sets)
+{
+	struct pm_mixture mixture;
+
+	FILL(mixture, pm_mixture_follow(fabric, sets, &mixture, &trial.err));
+	note(&mixture.cycles.num, sizeof(mixture.cycles.num));
+	note(&mixture.loops.num, sizeof(mixture.loops.num));
+	pm_mixture_free(&mixture);
+}
+
 /* Computed, written, read, and followed. */
 static void try_sets(struct world *world)
 {
@@ -1484,6 +1495,7 @@ static void try_sets(struct world *world)
 	FILL(outage, pm_outage_follow(world->fabric, again, &outage, &trial.err));
 	note(&outage.path_seconds, sizeof(outage.path_seconds));
 	free(outage.curve);
+	try_mixture(world->fabric, again);
 	free(text);
 	pm_sets_free(again);
 	pm_sets_free(sets);
@@ -1570,8 +1582,10 @@ static int send_traffic(const struct world *world, const uint8_t *tables,
 		.timeout = 5000, /* far off, for the list of events */
 		.tries = 1,
 	};
+	const struct pm_packet_deadlock *deadlocks;
 	struct pm_packet *packet = NULL;
 	struct pm_packet_result r;
+	uint32_t num;
 	int rc;
 
 	for (uint32_t node = fabric->num_switches; node < fabric->num_nodes; node++) {
@@ -1589,6 +1603,8 @@ static int send_traffic(const struct world *world, const uint8_t *tables,
 		rc = pm_packet_run(packet, 6000, &trial.err);
 	if (!rc) {
 		rc = pm_packet_stuck(packet, NULL, 0, &trial.err);
+		if (!rc)
+			rc = pm_packet_deadlocks(packet, &deadlocks, &num, &trial.err);
 		pm_packet_result(packet, &r);
 		*events = r.events;
 	}

@@ -940,6 +940,75 @@ static void test_deadlock(void **state)
 	pm_fabric_free(lab.world.fabric);
 }
 
+static uint32_t list_deadlocks(struct lab *lab, const struct pm_packet_deadlock **list)
+{
+	uint32_t num;
+
+	assert_int_equal(pm_packet_deadlocks(lab->packet, list, &num, NULL), 0);
+	return num;
+}
+
+/* It is told how long a deadlock was there, and whom it blocked, also when it is over. */
+static void test_deadlocks(void **state)
+{
+	const struct pm_packet_deadlock *list;
+	uint32_t stuck = 0, lost, num;
+	struct lab lab;
+
+	(void)state;
+	begin_ring(&lab);
+	lab.workload.shift = 1;
+	start(&lab);
+	run_to(&lab, end_of(&lab));
+	assert_int_equal(list_deadlocks(&lab, &list), 0);
+	finish(&lab);
+	/* It is there to the end, and the same however often somebody looks. */
+	lab.workload.shift = 3;
+	start(&lab);
+	for (uint32_t now = 10; !stuck; now += 10) {
+		run_to(&lab, now);
+		if (pm_packet_stuck(lab.packet, NULL, 0, NULL))
+			stuck = now;
+	}
+	run_to(&lab, end_of(&lab) / 2);
+	assert_int_equal(list_deadlocks(&lab, &list), 1);
+	assert_int_equal(list[0].end, lab.r.now);
+	run_to(&lab, end_of(&lab));
+	assert_int_equal(list_deadlocks(&lab, &list), 1);
+	assert_int_equal(list[0].end, lab.r.now);
+	assert_true(list[0].begin <= stuck && list[0].begin + 200 > stuck);
+	assert_int_equal(list[0].length, 4);
+	assert_int_equal(list[0].hosts, 4);
+	finish(&lab);
+	/* A cable of it dies: it is over then. */
+	lost = world_port(lab.world.fabric, "r1", 2);
+	lab.config.lost = &lost;
+	lab.config.num_lost = 1;
+	lab.config.lose_at = 50000;
+	start(&lab);
+	run_to(&lab, end_of(&lab));
+	assert_int_equal(pm_packet_stuck(lab.packet, NULL, 0, NULL), 0);
+	assert_int_equal(list_deadlocks(&lab, &list), 1);
+	assert_int_equal(list[0].end, lab.config.lose_at);
+	assert_true(list[0].begin <= stuck && list[0].begin + 200 > stuck);
+	finish(&lab);
+	lab.config.num_lost = 0;
+	/* A time-out ends it, and it comes again. */
+	lab.config.lifetime = 2000;
+	start(&lab);
+	run_to(&lab, stuck + 1500);
+	assert_int_equal(lab.r.dropped, 0);
+	run_to(&lab, stuck + 2000);
+	assert_true(lab.r.dropped > 0);
+	num = list_deadlocks(&lab, &list);
+	assert_true(num > 0);
+	assert_true(list[0].begin <= stuck && list[0].end > stuck + 1500);
+	finish(&lab);
+	free(lab.tables);
+	free(lab.hosts);
+	pm_fabric_free(lab.world.fabric);
+}
+
 /* A deadlock is found once nothing arrives any more, and not before. */
 static void try_ring(uint64_t seed, uint32_t buffer)
 {
@@ -983,7 +1052,9 @@ static void test_ring(void **state)
 /* A tree full of packets that wait for each other in rows, and not in a circle. */
 static void test_waiting(void **state)
 {
+	const struct pm_packet_deadlock *list;
 	struct lab lab;
+	uint32_t num;
 
 	(void)state;
 	begin_with(&lab, tree(3, 4));
@@ -996,6 +1067,14 @@ static void test_waiting(void **state)
 		run(&lab);
 		assert_true(lab.r.inside > 100);
 	}
+	/* Nor do lifetimes make one of it. */
+	lab.config.lifetime = 100;
+	start(&lab);
+	run_to(&lab, end_of(&lab));
+	assert_true(lab.r.drops[PM_DROP_LIFETIME] > 10);
+	assert_int_equal(pm_packet_deadlocks(lab.packet, &list, &num, NULL), 0);
+	assert_int_equal(num, 0);
+	finish(&lab);
 	end(&lab);
 }
 
@@ -1051,8 +1130,8 @@ int main(void)
 		cmocka_unit_test(test_answer),	   cmocka_unit_test(test_window),
 		cmocka_unit_test(test_waiting),	   cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_deadlock),
-		cmocka_unit_test(test_bad),	   cmocka_unit_test(test_many_pairs),
-		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_deadlocks),  cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_many_pairs), cmocka_unit_test(test_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -343,6 +343,36 @@ static void test_follow_worse(void **state)
 	pm_sets_free(sets);
 }
 
+/* b's LID goes back and forth between l0 and s0, then comes to a dead end, and again. */
+static void test_follow_loops(void **state)
+{
+	struct pm_sets *sets = parse(
+		MAGIC LIDS TABLES
+		"lost 1000 0x200000 3\n"
+		"set 2000 2000 2000 200002 0 " ENTRIES(
+			"01",
+			"01") "\n"
+			      "set 5000 5000 5000 200002 0 " ENTRIES(
+				      "01",
+				      "ff") "\n"
+					    "set 6000 6000 6000 200002 0 " ENTRIES(
+						    "01",
+						    "01") "\n"
+							  "set 8000 8000 8000 200000 "
+							  "0 " ENTRIES("01", "02") "\n");
+	struct pm_outage found;
+
+	(void)state;
+	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.loops_at_once, 0);
+	assert_int_equal(found.loops_most, 1);
+	assert_int_equal(found.loops_end, 1);
+	assert_true(found.loop_seconds > 4.999e-6 && found.loop_seconds < 5.001e-6);
+	assert_int_equal(found.end, 1);
+	free(found.curve);
+	pm_sets_free(sets);
+}
+
 /* Sets before the loss, a host that is lost, and two of one time in their order. */
 static void test_follow_others(void **state)
 {
@@ -585,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_follow),
 		cmocka_unit_test(test_follow_worse),
+		cmocka_unit_test(test_follow_loops),
 		cmocka_unit_test(test_follow_others),
 		cmocka_unit_test(test_follow_lmc),
 		cmocka_unit_test(test_compute),

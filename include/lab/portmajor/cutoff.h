@@ -49,9 +49,10 @@ uint32_t pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
 /* Hosts that are alive. O(1). */
 uint64_t pm_cutoff_hosts(const struct pm_cutoff *cutoff);
 
-/* Paths from a host that is alive to each LID of another one, and those of them that are
- * dead now. O(1). */
+/* Paths from a host that is alive to each LID of another one, those of them that are
+ * dead now, and of these the ones that lead into a loop. O(1). */
 uint64_t pm_cutoff_paths(const struct pm_cutoff *cutoff);
 uint64_t pm_cutoff_dead(const struct pm_cutoff *cutoff);
+uint64_t pm_cutoff_looping(const struct pm_cutoff *cutoff);
 
 #endif

@@ -33,10 +33,14 @@ struct pm_outage {
 	uint64_t before;       /* paths that were dead before the loss, */
 	uint64_t all_before;   /* of those of hosts that were there then */
 	uint64_t at_once, end; /* dead after the loss, and after the last Set */
-	uint32_t differ;       /* Sets that changed something in their switch */
-	uint32_t unheard;      /* Sets that were not acknowledged */
-	uint64_t first, last;  /* sent, and last time of arriving or acknowledging; 0
-				* without Sets, and if it was before the loss */
+	/* Dead paths that lead into loops: after the loss and after the last Set, most at
+	 * a time, and times seconds up to the last Set; the others come to dead ends. */
+	uint64_t loops_at_once, loops_end, loops_most;
+	double loop_seconds;
+	uint32_t differ;      /* Sets that changed something in their switch */
+	uint32_t unheard;     /* Sets that were not acknowledged */
+	uint64_t first, last; /* sent, and last time of arriving or acknowledging; 0
+			       * without Sets, and if it was before the loss */
 	/* Paths dead beyond those that are so in the end, times seconds. */
 	double path_seconds;
 	uint64_t back[PM_OUTAGE_PARTS];

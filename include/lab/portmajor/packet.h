@@ -33,6 +33,8 @@
 #define PM_PACKET_WEIGHTS 64 /* entries of a table, at most */
 #define PM_PACKET_NO_LIMIT 255
 #define PM_PACKET_BATCHES 64
+#define PM_PACKET_CIRCLE 64 /* ports of a deadlock that are told */
+#define PM_PACKET_LOOKS 16  /* for deadlocks in a lifetime, at most */
 
 /* A host: its end port, with a cable to a switch, and its LID. */
 struct pm_packet_host {
@@ -215,6 +217,27 @@ void pm_packet_result(struct pm_packet *packet, struct pm_packet_result *result)
  */
 int pm_packet_stuck(const struct pm_packet *packet, uint32_t *circle, uint32_t room,
 		    struct pm_error *err);
+
+/* Outputs that waited for each other in a circle for a while. */
+struct pm_packet_deadlock {
+	uint32_t begin;	 /* tick when the last packet in front of a queue of the circle
+			  * came there, */
+	uint32_t end;	 /* and when the circle was there for the last time */
+	uint32_t hosts;	 /* whose next packet waited for it, most at a time */
+	uint32_t length; /* of the first circle that was found, */
+	uint32_t circle[PM_PACKET_CIRCLE]; /* and its ports, or the first ones */
+};
+
+/*
+ * Deadlocks of the run, by time, with one that is there now (`end` is then the tick that
+ * the run is at). Nothing but a lifetime that is over or a cable that dies ends one, so
+ * it is looked for one at such moments; at the former PM_PACKET_LOOKS times in a lifetime
+ * at most, so a deadlock that was there for less than the time between may be missing,
+ * and such that follow each other as close are one, and so are those of one time. *list
+ * is borrowed until the next call of anything. -ENOMEM. O(ports + packets).
+ */
+int pm_packet_deadlocks(struct pm_packet *packet, const struct pm_packet_deadlock **list,
+			uint32_t *num, struct pm_error *err);
 
 /* Whether nothing is on its way and all inputs are empty, as far as all senders know. */
 bool pm_packet_is_idle(const struct pm_packet *packet);

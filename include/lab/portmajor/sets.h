@@ -77,6 +77,22 @@ struct pm_sets_file {
 /* Writes the recording of a struct pm_sets_file: a pm_print, see print.h. */
 int pm_sets_print(FILE *out, const void *file);
 
+/* A Set that arrived. */
+struct pm_sets_arrival {
+	uint64_t ns;
+	uint32_t set;
+};
+
+/* Lists them by time, those of one time as they were sent; list has room for sets->num.
+ * How many there are. O(Sets x log Sets). */
+uint32_t pm_sets_arrivals(const struct pm_sets *sets, struct pm_sets_arrival *list);
+
+/* Time since the loss; 0 before it. */
+static inline uint64_t pm_sets_since(const struct pm_sets *sets, uint64_t ns)
+{
+	return ns > sets->lost_at ? ns - sets->lost_at : 0;
+}
+
 struct pm_sets_config {
 	uint32_t sm; /* port of the fabric where the subnet manager is, or PM_NONE */
 	bool connect_roots;

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "traffic_mixture.h"
+
+#include "json.h"
+#include "losses.h"
+#include "text.h"
+
+#include <stdio.h>
+
+#define LISTED 100 /* of each kind, in JSON */
+#define PRINTED 3
+
+/* ---- Describing ---- */
+
+/* What made or mended something; null: nothing did. */
+static json_t *event_json(const struct pm_fabric *fabric, const struct pm_sets *sets,
+			  uint32_t event)
+{
+	const struct pm_set *set;
+
+	if (event == PM_MIXTURE_NOTHING)
+		return json_null();
+	if (event == PM_MIXTURE_FIRST)
+		return json_pack("{s:s, s:n}", "by", "start", "ms");
+	if (event == PM_MIXTURE_LOSS)
+		return json_pack("{s:s, s:f}", "by", "loss", "ms", 0.0);
+	set = &sets->set[event];
+	return json_pack("{s:s, s:f, s:I, s:o, s:I}", "by", "set", "ms",
+			 ((double)set->arrived - (double)sets->lost_at) / 1e6, "set",
+			 (json_int_t)event, "node", cli_node_json(fabric, set->sw),
+			 "block", (json_int_t)set->block);
+}
+
+/* The host that has a LID, or null. */
+static json_t *owner_json(const struct pm_fabric *fabric, const struct pm_sets *sets,
+			  uint32_t lid)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (sets->lid[i] && lid >= sets->lid[i] &&
+		    lid < sets->lid[i] + (1u << sets->lmc[i]))
+			return cli_node_json(fabric, fabric->ports[i].node);
+	return json_null();
+}
+
+static json_t *ring_json(const struct pm_fabric *fabric, const struct pm_sets *sets,
+			 const struct pm_mixture *mixture,
+			 const struct pm_mixture_ring *ring, bool is_loop)
+{
+	json_t *list = json_array(), *object;
+
+	for (uint32_t i = 0; i < ring->length; i++) {
+		uint32_t at = mixture->at[ring->first + i];
+
+		list = cli_json_append(list, is_loop ? cli_node_json(fabric, at)
+						     : cli_link_json(fabric, at));
+	}
+	object = json_pack("{s:o, s:o, s:o}", is_loop ? "switches" : "links", list,
+			   "made", event_json(fabric, sets, ring->made), "mended",
+			   event_json(fabric, sets, ring->mended));
+	if (!is_loop)
+		return object;
+	return cli_json_join(object,
+			     json_pack("{s:I, s:o}", "lid", (json_int_t)ring->lid,
+				       "owner", owner_json(fabric, sets, ring->lid)));
+}
+
+static json_t *rings_json(const struct pm_fabric *fabric, const struct pm_sets *sets,
+			  const struct pm_mixture *mixture,
+			  const struct pm_mixture_rings *rings, bool is_loop)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < rings->num && i < LISTED; i++)
+		list = cli_json_append(
+			list, ring_json(fabric, sets, mixture, &rings->list[i], is_loop));
+	return json_pack("{s:I, s:I, s:f, s:o}", "num", (json_int_t)rings->num, "most",
+			 (json_int_t)rings->most, "ms", (double)rings->ns / 1e6, "list",
+			 list);
+}
+
+json_t *traffic_mixture_json(const struct pm_fabric *fabric, const struct pm_sets *sets,
+			     const struct pm_mixture *mixture)
+{
+	return json_pack("{s:o, s:o}", "loops",
+			 rings_json(fabric, sets, mixture, &mixture->loops, true),
+			 "cycles",
+			 rings_json(fabric, sets, mixture, &mixture->cycles, false));
+}
+
+/* ---- Telling ---- */
+
+static void print_event(const char *verb, const json_t *event)
+{
+	const char *by = json_string_value(json_object_get(event, "by"));
+
+	if (!by) {
+		printf(", not %s", verb);
+	} else if (*by == 's' && by[1] == 't') {
+		fputs(", there from the start", stdout);
+	} else if (*by == 'l') {
+		printf(", %s by the loss", verb);
+	} else {
+		printf(", %s by ", verb);
+		cli_text_print(event, "Set {set} (");
+		cli_text_put(cli_json_label(json_object_get(event, "node")));
+		cli_text_print(event, ", block {block}) at {%%%ms} ms");
+	}
+}
+
+static void print_ring(const json_t *ring)
+{
+	const json_t *list = json_object_get(ring, "switches"), *one;
+	size_t i;
+
+	if (list) {
+		cli_text_print(ring, "  LID {lid}");
+		if (json_is_object(json_object_get(ring, "owner"))) {
+			fputs(" (", stdout);
+			cli_text_put(cli_json_label(json_object_get(ring, "owner")));
+			putchar(')');
+		}
+		putchar(':');
+	} else {
+		list = json_object_get(ring, "links");
+		putchar(' ');
+	}
+	json_array_foreach(list, i, one)
+	{
+		putchar(' ');
+		cli_text_put(cli_json_label(one));
+	}
+	print_event("made", json_object_get(ring, "made"));
+	print_event("mended", json_object_get(ring, "mended"));
+	putchar('\n');
+}
+
+static void print_rings(const json_t *recording, const char *kind, const char *format)
+{
+	const json_t *mixture = json_object_get(recording, "mixture");
+	const json_t *rings = json_object_get(mixture, kind), *ring;
+	json_int_t num = cli_json_number(rings, "num");
+	size_t i;
+
+	if (!num)
+		return;
+	cli_text_print(recording, "{name}: ");
+	cli_text_print(rings, format);
+	json_array_foreach(json_object_get(rings, "list"), i, ring) if (i < PRINTED)
+		print_ring(ring);
+	if (num > PRINTED)
+		printf("  and %lld more\n", (long long)num - PRINTED);
+}
+
+void traffic_mixture_print(const json_t *recording)
+{
+	print_rings(recording, "loops",
+		    "{num|loop|loops}, up to {most} at a time, for {%%%ms} ms in all\n");
+	print_rings(recording, "cycles",
+		    "{num|cycle|cycles} of channels that depend on each other, up to "
+		    "{most} at a time, for {%%%ms} ms in all\n");
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * All dependencies but those that close a cycle are kept in a topological order of
+ * channels (Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic
+ * graphs): one that goes with the order needs no search. One against it is searched for a
+ * way back, among channels between its ends in the order. If there is one it closes a
+ * cycle and stays out; else the channels that were found change places.
+ *
+ * A closing one is looked at again when a dependency of the cycle that was found is gone.
+ * So there is a cycle exactly if a dependency stays out.
+ */
+#include "depend.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLOSING (UINT32_C(1) << 31)
+#define PRESENT (UINT32_C(1) << 30) /* as depend_settle left it */
+#define COUNT (PRESENT - 1)
+
+static uint32_t *cell_of(const struct depend *d, struct dependency edge)
+{
+	const struct pm_port *ports = d->fabric->ports;
+	const struct pm_port *in = &ports[ports[edge.from].peer];
+
+	return &d->cells[d->first[in->node] +
+			 (size_t)in->num * (d->fabric->nodes[in->node].num_ports + 1u) +
+			 ports[edge.to].num];
+}
+
+int depend_begin(struct depend *d, const struct pm_fabric *fabric)
+{
+	struct pm_pool *pool = &d->pool;
+	uint32_t num = fabric->num_ports;
+	size_t total = 0;
+
+	*d = (struct depend){.fabric = fabric};
+	d->first = pm_pool_array(pool, fabric->num_switches, sizeof(*d->first));
+	for (uint32_t sw = 0; d->first && sw < fabric->num_switches; sw++) {
+		size_t ports = fabric->nodes[sw].num_ports + 1u;
+
+		d->first[sw] = total;
+		total += ports * ports;
+	}
+	d->cells = pm_pool_array(pool, total, sizeof(*d->cells));
+	d->place = pm_pool_array(pool, num, sizeof(*d->place));
+	d->before = pm_pool_array(pool, num, sizeof(*d->before));
+	d->seen = pm_pool_array(pool, num, sizeof(*d->seen));
+	d->queue = pm_pool_array(pool, num, sizeof(*d->queue));
+	d->behind = pm_pool_array(pool, num, sizeof(*d->behind));
+	d->ahead = pm_pool_array(pool, num, sizeof(*d->ahead));
+	d->places = pm_pool_array(pool, num, sizeof(*d->places));
+	if (pm_pool_check(pool, NULL))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < num; i++)
+		d->place[i] = i;
+	return 0;
+}
+
+void depend_free(struct depend *d)
+{
+	for (uint32_t i = 0; i < d->num_closing; i++)
+		free(d->closing[i].cycle);
+	free(d->closing);
+	free(d->touched);
+	pm_pool_free(&d->pool);
+}
+
+void depend_add(struct depend *d, uint32_t from, uint32_t to, bool more)
+{
+	const struct dependency edge = {from, to};
+	uint32_t *cell = cell_of(d, edge);
+
+	*cell += more ? 1 : UINT32_MAX;
+	if ((*cell & COUNT) != (more ? 1 : 0))
+		return;
+	if (pm_grow(&d->touched, &d->touched_room, d->num_touched + 1,
+		    sizeof(*d->touched)))
+		d->failed = true;
+	else
+		d->touched[d->num_touched++] = edge;
+}
+
+/* ---- Searching ---- */
+
+/* Whether packets that come by `from` leave by `to`, of those in order. */
+static bool is_in_order(const struct depend *d, uint32_t from, uint32_t to)
+{
+	const struct dependency edge = {from, to};
+
+	return (*cell_of(d, edge) & (PRESENT | CLOSING)) == PRESENT;
+}
+
+static void visit(struct depend *d, uint32_t channel, uint32_t before, uint32_t *list,
+		  uint32_t *num)
+{
+	d->seen[channel] = d->search;
+	d->before[channel] = before;
+	list[(*num)++] = channel;
+}
+
+/* Channels that can be reached from one, up to the place of another one: how many in
+ * d->ahead. It ends when it comes to that one. */
+static uint32_t search_ahead(struct depend *d, uint32_t from, uint32_t last)
+{
+	const struct pm_fabric *fabric = d->fabric;
+	uint32_t num = 0;
+
+	d->search++;
+	visit(d, from, PM_NONE, d->ahead, &num);
+	for (uint32_t i = 0; i < num && d->seen[last] != d->search; i++) {
+		uint32_t at = d->ahead[i], sw = pm_fabric_peer_node(fabric, at);
+
+		pm_for_each_port(out, fabric, sw)
+			if (d->seen[out] != d->search &&
+			    d->place[out] <= d->place[last] && is_in_order(d, at, out))
+				visit(d, out, at, d->ahead, &num);
+	}
+	return num;
+}
+
+/* Channels from which one can be reached, down to the place of another one: how many in
+ * d->behind. */
+static uint32_t search_behind(struct depend *d, uint32_t to, uint32_t last)
+{
+	const struct pm_fabric *fabric = d->fabric;
+	uint32_t num = 0;
+
+	d->search++;
+	visit(d, to, PM_NONE, d->behind, &num);
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t at = d->behind[i], sw = fabric->ports[at].node;
+
+		pm_for_each_port(in, fabric, sw) {
+			uint32_t channel = fabric->ports[in].peer;
+
+			if (channel == PM_NONE ||
+			    fabric->ports[channel].node >= fabric->num_switches ||
+			    d->seen[channel] == d->search ||
+			    d->place[channel] < d->place[last] ||
+			    !is_in_order(d, channel, at))
+				continue;
+			visit(d, channel, at, d->behind, &num);
+		}
+	}
+	return num;
+}
+
+/* ---- The order ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts channels by place. */
+static void sort_by_place(struct depend *d, uint32_t *list, uint32_t num)
+{
+	for (uint32_t i = 0; i < num; i++)
+		d->queue[d->place[list[i]]] = list[i];
+	for (uint32_t i = 0; i < num; i++)
+		list[i] = d->place[list[i]];
+	qsort(list, num, sizeof(*list), compare_numbers);
+	for (uint32_t i = 0; i < num; i++)
+		list[i] = d->queue[list[i]];
+}
+
+/* Those behind get the first of the places of both, those ahead the rest. */
+static void reorder(struct depend *d, uint32_t behind, uint32_t ahead)
+{
+	uint32_t num = 0;
+
+	sort_by_place(d, d->behind, behind);
+	sort_by_place(d, d->ahead, ahead);
+	for (uint32_t i = 0; i < behind; i++)
+		d->places[num++] = d->place[d->behind[i]];
+	for (uint32_t i = 0; i < ahead; i++)
+		d->places[num++] = d->place[d->ahead[i]];
+	qsort(d->places, num, sizeof(*d->places), compare_numbers);
+	for (uint32_t i = 0; i < behind; i++)
+		d->place[d->behind[i]] = d->places[i];
+	for (uint32_t i = 0; i < ahead; i++)
+		d->place[d->ahead[i]] = d->places[behind + i];
+}
+
+/* Takes a dependency into the order; false: it closes a cycle, which d->before has from
+ * edge.from back to edge.to. */
+static bool put_in_order(struct depend *d, struct dependency edge)
+{
+	uint32_t ahead;
+
+	if (d->place[edge.from] < d->place[edge.to])
+		return true;
+	ahead = search_ahead(d, edge.to, edge.from);
+	if (d->seen[edge.from] == d->search)
+		return false;
+	reorder(d, search_behind(d, edge.from, edge.to), ahead);
+	return true;
+}
+
+/* ---- Cycles ---- */
+
+/* Copies the cycle that put_in_order has found. */
+static int copy_cycle(struct depend *d, struct closing *closing)
+{
+	uint32_t *cycle, length = 0;
+
+	for (uint32_t c = closing->edge.from; c != PM_NONE; c = d->before[c])
+		length++;
+	cycle = pm_array(length, sizeof(*cycle));
+	if (!cycle)
+		return -ENOMEM;
+	free(closing->cycle);
+	closing->cycle = cycle;
+	closing->length = length;
+	for (uint32_t c = closing->edge.from; c != PM_NONE; c = d->before[c])
+		cycle[--length] = c;
+	return 0;
+}
+
+static int keep_out(struct depend *d, struct dependency edge)
+{
+	struct closing *closing;
+
+	if (pm_grow(&d->closing, &d->closing_room, d->num_closing + 1,
+		    sizeof(*d->closing)))
+		return -ENOMEM;
+	closing = &d->closing[d->num_closing];
+	*closing = (struct closing){.edge = edge, .ring = PM_NONE};
+	if (copy_cycle(d, closing))
+		return -ENOMEM;
+	d->num_closing++;
+	*cell_of(d, edge) |= CLOSING;
+	return 0;
+}
+
+/* Whether all dependencies of a cycle but the closing one are there. */
+static bool is_whole(const struct depend *d, const struct closing *closing)
+{
+	for (uint32_t i = 0; i + 1 < closing->length; i++)
+		if (!is_in_order(d, closing->cycle[i], closing->cycle[i + 1]))
+			return false;
+	return true;
+}
+
+/* Whether a closing dependency still closes a cycle: 1, 0 or -ENOMEM. */
+static int still_closes(struct depend *d, struct closing *closing)
+{
+	uint32_t *cell = cell_of(d, closing->edge);
+
+	if (!(*cell & PRESENT))
+		return 0;
+	if (is_whole(d, closing))
+		return 1;
+	if (put_in_order(d, closing->edge)) {
+		*cell &= ~CLOSING;
+		return 0;
+	}
+	return copy_cycle(d, closing) ? -ENOMEM : 1;
+}
+
+static int look_at_closing(struct depend *d, void (*ended)(void *context, uint32_t ring),
+			   void *context)
+{
+	uint32_t kept = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < d->num_closing; i++) {
+		struct closing closing = d->closing[i];
+		int closes = still_closes(d, &closing);
+
+		if (closes < 0)
+			rc = closes;
+		if (closes) {
+			d->closing[kept++] = closing;
+			continue;
+		}
+		ended(context, closing.ring);
+		free(closing.cycle);
+	}
+	d->num_closing = kept;
+	return rc;
+}
+
+int depend_settle(struct depend *d, void (*ended)(void *context, uint32_t ring),
+		  void *context)
+{
+	bool removed = false;
+	int rc = d->failed ? -ENOMEM : 0;
+
+	for (uint32_t i = 0; i < d->num_touched; i++) {
+		uint32_t *cell = cell_of(d, d->touched[i]);
+
+		if (!(*cell & COUNT) && *cell & PRESENT) {
+			*cell = 0;
+			removed = true;
+		}
+	}
+	if (removed && !rc)
+		rc = look_at_closing(d, ended, context);
+	for (uint32_t i = 0; i < d->num_touched && !rc; i++) {
+		uint32_t *cell = cell_of(d, d->touched[i]);
+
+		if (!(*cell & COUNT) || *cell & PRESENT)
+			continue;
+		if (!put_in_order(d, d->touched[i]))
+			rc = keep_out(d, d->touched[i]);
+		*cell |= PRESENT;
+	}
+	d->num_touched = 0;
+	return rc;
+}

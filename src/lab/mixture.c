@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * For a LID each switch leads to at most one other: an entry that changes ends the loop
+ * that its switch is in, if there is one, and may close one that comes back to it.
+ *
+ * Of dependencies it is counted how many LIDs' packets have them. A switch is used by a
+ * LID if it has hosts or a used switch leads to it; uses[] says how many reasons there
+ * are, so a change is followed as far as switches begin or cease to be used. Round a loop
+ * reasons would keep each other up: LIDs with a loop are counted anew.
+ */
+#include "depend.h"
+
+#include <portmajor/alloc.h>
+#include <portmajor/mixture.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK PM_LFT_BLOCK
+
+struct follower {
+	const struct pm_fabric *fabric;
+	const struct pm_sets *sets;
+	struct pm_mixture *found;
+	struct pm_pool pool;
+	struct depend depend;
+	uint8_t *alive;	 /* [port] */
+	uint8_t *tables; /* [switch][length] */
+	uint32_t length;
+	uint32_t *port_of; /* [LID] port of the switch where its host is, or PM_NONE */
+	uint32_t *index;   /* [LID] in uses, or PM_NONE */
+	uint16_t *uses;	   /* [index][switch] */
+	uint32_t *hosts;   /* [switch] that are alive */
+	uint32_t *loops;   /* [LID] of it, there now */
+	uint8_t *state;	   /* [switch] room */
+	uint32_t *way;	   /* [switch] room */
+	struct pm_sets_arrival *arrivals;
+	uint32_t now; /* Set at hand, or what mixture.h has in place of one */
+	uint32_t num_loops, num_cycles; /* there now */
+	uint64_t last;			/* time of the step before, since the loss */
+	bool failed;
+};
+
+/* ---- Ways ---- */
+
+/* The port by which packets for a LID leave a switch for another one, or PM_NONE. */
+static uint32_t exit_of(const struct follower *f, uint32_t lid, uint32_t sw)
+{
+	const struct pm_node *n = &f->fabric->nodes[sw];
+	uint8_t out = f->tables[(size_t)sw * f->length + lid];
+	uint32_t port = n->first_port + out, far;
+
+	if (!out || out > n->num_ports || !f->alive[port])
+		return PM_NONE;
+	far = pm_fabric_peer_node(f->fabric, port);
+	return far < f->fabric->num_switches ? port : PM_NONE;
+}
+
+static uint32_t next_of(const struct follower *f, uint32_t lid, uint32_t sw)
+{
+	uint32_t port = exit_of(f, lid, sw);
+
+	return port == PM_NONE ? PM_NONE : pm_fabric_peer_node(f->fabric, port);
+}
+
+/* ---- Rings ---- */
+
+/* A loop or cycle that the Set at hand makes; its number, or PM_NONE. */
+static uint32_t add_ring(struct follower *f, struct pm_mixture_rings *rings, uint32_t lid,
+			 const uint32_t *at, uint32_t length)
+{
+	struct pm_mixture *found = f->found;
+
+	if (pm_grow(&rings->list, &rings->room, rings->num + 1, sizeof(*rings->list)) ||
+	    pm_grow(&found->at, &found->room_at, found->num_at + length,
+		    sizeof(*found->at))) {
+		f->failed = true;
+		return PM_NONE;
+	}
+	rings->list[rings->num] = (struct pm_mixture_ring){
+		.made = f->now,
+		.mended = PM_MIXTURE_NOTHING,
+		.lid = lid,
+		.length = length,
+		.first = found->num_at,
+	};
+	memcpy(found->at + found->num_at, at, length * sizeof(*at));
+	found->num_at += length;
+	return rings->num++;
+}
+
+/* ---- Loops ---- */
+
+static void begin_loop(struct follower *f, uint32_t lid, uint32_t sw)
+{
+	uint32_t length = 0;
+
+	do {
+		f->way[length++] = sw;
+		sw = next_of(f, lid, sw);
+	} while (sw != f->way[0]);
+	add_ring(f, &f->found->loops, lid, f->way, length);
+	f->loops[lid]++;
+	f->num_loops++;
+}
+
+static void end_loop(struct follower *f, struct pm_mixture_ring *loop)
+{
+	loop->mended = f->now;
+	f->loops[loop->lid]--;
+	f->num_loops--;
+}
+
+/* Ends the loop of a LID that a switch is in. */
+static void end_loop_at(struct follower *f, uint32_t lid, uint32_t sw)
+{
+	struct pm_mixture_rings *loops = &f->found->loops;
+
+	for (uint32_t i = loops->num; i-- && f->loops[lid];) {
+		struct pm_mixture_ring *loop = &loops->list[i];
+
+		if (loop->lid != lid || loop->mended != PM_MIXTURE_NOTHING)
+			continue;
+		for (uint32_t k = 0; k < loop->length; k++)
+			if (f->found->at[loop->first + k] == sw) {
+				end_loop(f, loop);
+				return;
+			}
+	}
+}
+
+/* Whether a switch's way comes back to it. */
+static bool comes_back(const struct follower *f, uint32_t lid, uint32_t sw)
+{
+	uint32_t at = next_of(f, lid, sw);
+
+	for (uint32_t hops = 0; at != PM_NONE && at != sw; hops++) {
+		if (hops == f->fabric->num_switches)
+			return false; /* in another loop */
+		at = next_of(f, lid, at);
+	}
+	return at == sw;
+}
+
+/* All loops of a LID. */
+static void find_loops(struct follower *f, uint32_t lid)
+{
+	enum { UNKNOWN, ON_THE_WAY, KNOWN };
+
+	memset(f->state, UNKNOWN, f->fabric->num_switches);
+	for (uint32_t from = 0; from < f->fabric->num_switches; from++) {
+		uint32_t sw = from;
+
+		while (sw != PM_NONE && f->state[sw] == UNKNOWN) {
+			f->state[sw] = ON_THE_WAY;
+			sw = next_of(f, lid, sw);
+		}
+		if (sw != PM_NONE && f->state[sw] == ON_THE_WAY)
+			begin_loop(f, lid, sw);
+		for (sw = from; sw != PM_NONE && f->state[sw] == ON_THE_WAY;
+		     sw = next_of(f, lid, sw))
+			f->state[sw] = KNOWN;
+	}
+}
+
+/* Ends those that lead over a lost cable. */
+static void cut_loops(struct follower *f)
+{
+	struct pm_mixture_rings *loops = &f->found->loops;
+
+	for (uint32_t i = 0; i < loops->num; i++) {
+		struct pm_mixture_ring *loop = &loops->list[i];
+
+		for (uint32_t k = 0;
+		     k < loop->length && loop->mended == PM_MIXTURE_NOTHING; k++)
+			if (next_of(f, loop->lid, f->found->at[loop->first + k]) ==
+			    PM_NONE)
+				end_loop(f, loop);
+	}
+}
+
+/* ---- Dependencies ---- */
+
+static uint16_t *uses_of(const struct follower *f, uint32_t lid)
+{
+	return f->uses + (size_t)f->index[lid] * f->fabric->num_switches;
+}
+
+/* Packets come by a channel, if it is one, and go on. */
+static void depend_on_next(struct follower *f, uint32_t lid, uint32_t channel, bool more)
+{
+	uint32_t next;
+
+	if (channel == PM_NONE)
+		return;
+	next = exit_of(f, lid, pm_fabric_peer_node(f->fabric, channel));
+	if (next != PM_NONE)
+		depend_add(&f->depend, channel, next, more);
+}
+
+/* There is one more reason, or one less, why a LID's packets come to a switch. */
+static void use(struct follower *f, uint32_t lid, uint32_t sw, bool more)
+{
+	uint16_t *uses = uses_of(f, lid);
+
+	while (sw != PM_NONE) {
+		uses[sw] = (uint16_t)(more ? uses[sw] + 1 : uses[sw] - 1);
+		if (uses[sw] != (more ? 1 : 0))
+			return;
+		depend_on_next(f, lid, exit_of(f, lid, sw), more);
+		sw = next_of(f, lid, sw);
+	}
+}
+
+/* Takes back all that is counted of a LID. */
+static void use_nothing(struct follower *f, uint32_t lid)
+{
+	uint16_t *uses = uses_of(f, lid);
+
+	for (uint32_t sw = 0; sw < f->fabric->num_switches; sw++)
+		if (uses[sw])
+			depend_on_next(f, lid, exit_of(f, lid, sw), false);
+	memset(uses, 0, f->fabric->num_switches * sizeof(*uses));
+}
+
+/* Counts a LID's packets, if its host is alive. */
+static void use_all(struct follower *f, uint32_t lid)
+{
+	if (!f->alive[f->port_of[lid]])
+		return;
+	for (uint32_t sw = 0; sw < f->fabric->num_switches; sw++)
+		if (f->hosts[sw])
+			use(f, lid, sw, true);
+}
+
+/* What an entry makes of the packets that come to its switch. */
+static void use_entry(struct follower *f, uint32_t lid, uint32_t sw, bool more)
+{
+	const uint16_t *uses = uses_of(f, lid);
+	uint32_t out = exit_of(f, lid, sw);
+
+	if (out == PM_NONE)
+		return;
+	pm_for_each_port(port, f->fabric, sw) {
+		uint32_t far = pm_fabric_peer_node(f->fabric, port);
+
+		if (far < f->fabric->num_switches && uses[far] &&
+		    exit_of(f, lid, far) == f->fabric->ports[port].peer)
+			depend_add(&f->depend, f->fabric->ports[port].peer, out, more);
+	}
+	depend_on_next(f, lid, out, more);
+	use(f, lid, pm_fabric_peer_node(f->fabric, out), more);
+}
+
+/* ---- Sets ---- */
+
+static void change_entry(struct follower *f, uint32_t lid, uint32_t sw, uint8_t *entry,
+			 uint8_t value)
+{
+	bool counted = f->index[lid] != PM_NONE, anew = counted && f->loops[lid];
+	bool used = counted && !anew && uses_of(f, lid)[sw];
+
+	if (anew)
+		use_nothing(f, lid);
+	if (used)
+		use_entry(f, lid, sw, false);
+	end_loop_at(f, lid, sw);
+	*entry = value;
+	if (comes_back(f, lid, sw))
+		begin_loop(f, lid, sw);
+	if (anew)
+		use_all(f, lid);
+	if (used)
+		use_entry(f, lid, sw, true);
+}
+
+static void write_block(struct follower *f, uint32_t number)
+{
+	const struct pm_set *set = &f->sets->set[number];
+	const uint8_t *entries = f->sets->entries + (size_t)number * BLOCK;
+	uint32_t first = set->block * BLOCK;
+	uint8_t *table = f->tables + (size_t)set->sw * f->length + first;
+
+	f->now = number;
+	for (uint32_t i = 0; i < BLOCK; i++)
+		if (table[i] != entries[i] && first + i)
+			change_entry(f, first + i, set->sw, &table[i], entries[i]);
+}
+
+static void end_cycle(void *context, uint32_t ring)
+{
+	struct follower *f = context;
+
+	f->found->cycles.list[ring].mended = f->now;
+	f->num_cycles--;
+}
+
+static int settle(struct follower *f)
+{
+	struct depend *d = &f->depend;
+
+	if (depend_settle(d, end_cycle, f) || f->failed)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < d->num_closing; i++) {
+		struct closing *closing = &d->closing[i];
+
+		if (closing->ring != PM_NONE)
+			continue;
+		closing->ring = add_ring(f, &f->found->cycles, 0, closing->cycle,
+					 closing->length);
+		f->num_cycles++;
+	}
+	return f->failed ? -ENOMEM : 0;
+}
+
+static void note_most(struct pm_mixture_rings *rings, uint32_t num, uint64_t ns)
+{
+	if (num > rings->most)
+		rings->most = num;
+	rings->ns += num ? ns : 0;
+}
+
+/* The time of what comes next. */
+static void step_to(struct follower *f, uint64_t ns)
+{
+	uint64_t now = pm_sets_since(f->sets, ns);
+
+	if (now > f->last) {
+		note_most(&f->found->loops, f->num_loops, now - f->last);
+		note_most(&f->found->cycles, f->num_cycles, now - f->last);
+	}
+	f->last = now;
+}
+
+/* Writes blocks from the i-th on until a time. */
+static int write_blocks(struct follower *f, uint32_t *i, uint32_t num, uint64_t until)
+{
+	int rc = 0;
+
+	for (; *i < num && f->arrivals[*i].ns < until && !rc; (*i)++) {
+		step_to(f, f->arrivals[*i].ns);
+		write_block(f, f->arrivals[*i].set);
+		rc = settle(f);
+	}
+	return rc;
+}
+
+/* ---- The loss ---- */
+
+static void count_hosts(struct follower *f)
+{
+	uint32_t last = PM_NONE;
+
+	memset(f->hosts, 0, f->fabric->num_switches * sizeof(*f->hosts));
+	for (uint32_t lid = 0; lid < f->length; lid++) {
+		uint32_t port = f->port_of[lid];
+
+		if (port != PM_NONE && port != last && f->alive[port])
+			f->hosts[f->fabric->ports[port].node]++;
+		last = port;
+	}
+}
+
+static int lose(struct follower *f)
+{
+	f->now = PM_MIXTURE_LOSS;
+	for (uint32_t lid = 0; lid < f->length; lid++)
+		if (f->index[lid] != PM_NONE)
+			use_nothing(f, lid);
+	for (uint32_t i = 0; i < f->sets->num_lost; i++) {
+		uint32_t port = f->sets->lost[i];
+
+		f->alive[port] = f->alive[f->fabric->ports[port].peer] = 0;
+	}
+	count_hosts(f);
+	cut_loops(f);
+	for (uint32_t lid = 0; lid < f->length; lid++)
+		if (f->index[lid] != PM_NONE)
+			use_all(f, lid);
+	return settle(f);
+}
+
+/* ---- The whole ---- */
+
+/* LIDs of end ports that have a cable to a switch; how many. */
+static uint32_t list_lids(struct follower *f)
+{
+	const struct pm_fabric *fabric = f->fabric;
+	uint32_t num = 0;
+
+	for (uint32_t lid = 0; lid < f->length; lid++)
+		f->port_of[lid] = f->index[lid] = PM_NONE;
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		uint32_t peer = fabric->ports[i].peer;
+
+		if (fabric->ports[i].node < fabric->num_switches || !f->sets->lid[i] ||
+		    peer == PM_NONE || fabric->ports[peer].node >= fabric->num_switches)
+			continue;
+		for (uint32_t k = 0; k < 1u << f->sets->lmc[i]; k++) {
+			f->port_of[f->sets->lid[i] + k] = peer;
+			f->index[f->sets->lid[i] + k] = num++;
+		}
+	}
+	return num;
+}
+
+static int begin(struct follower *f, struct pm_error *err)
+{
+	const struct pm_fabric *fabric = f->fabric;
+	struct pm_pool *pool = &f->pool;
+	uint32_t num = fabric->num_switches;
+
+	f->length = f->sets->length;
+	f->alive = pm_pool_array(pool, fabric->num_ports, 1);
+	f->tables = pm_pool_copy(pool, f->sets->tables, num, f->length);
+	f->port_of = pm_pool_array(pool, f->length, sizeof(uint32_t));
+	f->index = pm_pool_array(pool, f->length, sizeof(uint32_t));
+	f->loops = pm_pool_array(pool, f->length, sizeof(uint32_t));
+	f->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
+	f->state = pm_pool_array(pool, num, 1);
+	f->way = pm_pool_array(pool, num, sizeof(uint32_t));
+	f->arrivals = pm_pool_array(pool, f->sets->num, sizeof(*f->arrivals));
+	if (pm_pool_check(pool, err))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		f->alive[i] = fabric->ports[i].peer != PM_NONE;
+	f->uses = pm_pool_array(pool, (size_t)list_lids(f) * num, sizeof(*f->uses));
+	return pm_pool_check(pool, err);
+}
+
+/* What is there before the first Set. */
+static int look_first(struct follower *f)
+{
+	f->now = PM_MIXTURE_FIRST;
+	count_hosts(f);
+	for (uint32_t lid = 1; lid < f->length; lid++) {
+		find_loops(f, lid);
+		if (f->index[lid] != PM_NONE)
+			use_all(f, lid);
+	}
+	return settle(f);
+}
+
+/* Leaves out what was made and mended at one time. */
+static void drop_momentary(const struct follower *f, struct pm_mixture_rings *rings)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < rings->num; i++) {
+		const struct pm_mixture_ring *ring = &rings->list[i];
+		bool is_set = ring->made < PM_MIXTURE_NOTHING &&
+			      ring->mended < PM_MIXTURE_NOTHING;
+
+		if (!is_set || f->sets->set[ring->made].arrived !=
+				       f->sets->set[ring->mended].arrived)
+			rings->list[kept++] = *ring;
+	}
+	rings->num = kept;
+}
+
+static int follow(struct follower *f)
+{
+	uint32_t num = pm_sets_arrivals(f->sets, f->arrivals), i = 0;
+	int rc = look_first(f);
+
+	if (!rc)
+		rc = write_blocks(f, &i, num, f->sets->lost_at);
+	if (!rc)
+		rc = lose(f);
+	if (!rc)
+		rc = write_blocks(f, &i, num, PM_SETS_NEVER);
+	note_most(&f->found->loops, f->num_loops, 0);
+	note_most(&f->found->cycles, f->num_cycles, 0);
+	drop_momentary(f, &f->found->loops);
+	drop_momentary(f, &f->found->cycles);
+	return rc;
+}
+
+int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_sets *sets,
+		      struct pm_mixture *mixture, struct pm_error *err)
+{
+	struct pm_mixture found = {0};
+	struct follower f = {.fabric = fabric, .sets = sets, .found = &found};
+	int rc = begin(&f, err);
+
+	if (!rc && (depend_begin(&f.depend, fabric) || follow(&f)))
+		rc = pm_error_no_memory(err);
+	if (rc)
+		pm_mixture_free(&found);
+	else
+		*mixture = found;
+	depend_free(&f.depend);
+	pm_pool_free(&f.pool);
+	return rc;
+}
+
+void pm_mixture_free(struct pm_mixture *mixture)
+{
+	free(mixture->loops.list);
+	free(mixture->cycles.list);
+	free(mixture->at);
+}

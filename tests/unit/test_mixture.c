@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Loops and cycles while Sets arrive, against what check finds in each mixture of tables.
+ * PM_SEED and PM_ROUNDS are as in test_properties.c.
+ */
+#include "world.h"
+
+#include <portmajor/mixture.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SETS 40
+#define LOST_AT 1000
+
+/* ---- By hand ---- */
+
+/* A ring of three switches with a host each, and a way back. */
+static const char ring[] =
+	"r0/3 r1/3 r2/3 r0:1=a r1:1=b r2:1=c r0:2=r1:3 r1:2=r2:3 r2:2=r0:3";
+
+/* LIDs 1 to 3 of hosts a to c, of which switch k has its own at port 1. */
+static struct pm_sets *make_ring(const struct pm_fabric *fabric, const uint8_t *tables)
+{
+	static const char *const names[] = {"a", "b", "c"};
+	struct pm_sets *sets = calloc(1, sizeof(*sets));
+
+	assert_non_null(sets);
+	sets->lid = calloc(fabric->num_ports, sizeof(*sets->lid));
+	sets->lmc = calloc(fabric->num_ports, 1);
+	sets->length = 64;
+	sets->tables = malloc(3 * 64);
+	sets->lost_at = LOST_AT;
+	sets->set = calloc(SETS, sizeof(*sets->set));
+	sets->entries = malloc(SETS * 64);
+	assert_true(sets->lid && sets->lmc && sets->tables && sets->set && sets->entries);
+	memset(sets->tables, PM_LFT_KEEP, 3 * 64);
+	for (uint32_t i = 0; i < 3; i++) {
+		sets->lid[world_port(fabric, names[i], 1)] = (uint16_t)(i + 1);
+		memcpy(sets->tables + i * 64 + 1, tables + i * 3, 3);
+	}
+	return sets;
+}
+
+static void add_set(struct pm_sets *sets, uint64_t ns, uint32_t sw,
+		    const uint8_t *entries)
+{
+	uint8_t *to = sets->entries + (size_t)sets->num * 64;
+
+	memset(to, PM_LFT_KEEP, 64);
+	memcpy(to + 1, entries, 3);
+	sets->set[sets->num++] = (struct pm_set){ns, ns, ns, sw, 0};
+}
+
+static void assert_ring(const struct pm_mixture *found, const struct pm_mixture_ring *it,
+			uint32_t made, uint32_t mended, const uint32_t *at,
+			uint32_t length)
+{
+	uint32_t turn = 0;
+
+	assert_int_equal(it->made, made);
+	assert_int_equal(it->mended, mended);
+	assert_int_equal(it->length, length);
+	while (turn < length && found->at[it->first + turn] != at[0])
+		turn++;
+	for (uint32_t i = 0; i < length; i++)
+		assert_int_equal(found->at[it->first + (turn + i) % length], at[i]);
+}
+
+/* LID 3 goes back and forth between r0 and r1 from the first Set to the third. */
+static void test_loop(void **state)
+{
+	static const uint8_t tables[] = {1, 2, 3, 3, 1, 2, 2, 3, 1};
+	struct pm_fabric *fabric = recipe_draw(ring);
+	struct pm_sets *sets = make_ring(fabric, tables);
+	struct pm_mixture found;
+
+	(void)state;
+	add_set(sets, 1500, 0, (const uint8_t[]){1, 2, 2}); /* over r1: no loop yet */
+	add_set(sets, 2000, 1, (const uint8_t[]){3, 1, 3});
+	add_set(sets, 2500, 2, (const uint8_t[]){2, 3, 1}); /* nothing new */
+	add_set(sets, 3500, 0, (const uint8_t[]){1, 2, 3});
+	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.loops.num, 1);
+	assert_int_equal(found.loops.most, 1);
+	assert_int_equal(found.loops.ns, 1500);
+	assert_int_equal(found.loops.list[0].lid, 3);
+	assert_ring(&found, &found.loops.list[0], 1, 3, (const uint32_t[]){0, 1}, 2);
+	assert_int_equal(found.cycles.num,
+			 1); /* there and back: each waits for the other */
+	assert_ring(&found, &found.cycles.list[0], 1, 3,
+		    (const uint32_t[]){world_port(fabric, "r0", 2),
+				       world_port(fabric, "r1", 3)},
+		    2);
+	pm_mixture_free(&found);
+	pm_sets_free(sets);
+	pm_fabric_free(fabric);
+}
+
+/* All go round one way, without a loop: packets of two hops close a cycle of three. */
+static void test_cycle(void **state)
+{
+	static const uint8_t tables[] = {1, 2, 2, 3, 1, 2, 2, 3, 1};
+	struct pm_fabric *fabric = recipe_draw(ring);
+	struct pm_sets *sets = make_ring(fabric, tables);
+	struct pm_mixture found;
+	uint32_t lost = world_port(fabric, "r1", 2);
+	const uint32_t at[] = {world_port(fabric, "r0", 2), lost,
+			       world_port(fabric, "r2", 2)};
+
+	(void)state;
+	sets->lost = malloc(sizeof(lost));
+	assert_non_null(sets->lost);
+	sets->lost[sets->num_lost++] = lost;
+	add_set(sets, 100, 1, (const uint8_t[]){2, 1, 2});
+	add_set(sets, 200, 2, (const uint8_t[]){2, 2, 1});
+	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.loops.num, 0);
+	assert_int_equal(found.cycles.num, 1);
+	assert_ring(&found, &found.cycles.list[0], 1, PM_MIXTURE_LOSS, at, 3);
+	assert_int_equal(found.cycles.most, 0); /* since the loss */
+	pm_mixture_free(&found);
+	/* Without the loss it stays. */
+	sets->num_lost = 0;
+	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
+	assert_ring(&found, &found.cycles.list[0], 1, PM_MIXTURE_NOTHING, at, 3);
+	assert_int_equal(found.cycles.most, 1);
+	pm_mixture_free(&found);
+	/* Made and mended at one time: nothing was there. */
+	add_set(sets, 200, 2, (const uint8_t[]){2, 3, 1});
+	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(found.cycles.num, 0);
+	pm_mixture_free(&found);
+	pm_sets_free(sets);
+	pm_fabric_free(fabric);
+}
+
+/* ---- Against check ---- */
+
+struct scene {
+	struct world world;
+	struct recipe recipe;
+	struct random random;
+	struct pm_fabric *now; /* without what is lost by now */
+	struct pm_sets *sets;
+	uint8_t *tables; /* now */
+};
+
+/* Entries of a Set: the plan's, with some that lead anywhere. */
+static void draw_set(struct scene *s, uint64_t ns)
+{
+	const struct world *w = &s->world;
+	struct pm_sets *sets = s->sets;
+	uint32_t sw = random_below(&s->random, w->num_switches);
+	uint32_t block = random_below(&s->random, w->stride / 64);
+	uint8_t *entries = sets->entries + (size_t)sets->num * 64;
+
+	memcpy(entries, w->first + (size_t)sw * w->stride + (size_t)block * 64, 64);
+	for (uint32_t i = random_below(&s->random, 3) * 6; i; i--)
+		entries[random_below(&s->random, 64)] = (uint8_t)random_below(
+			&s->random, w->fabric->nodes[sw].num_ports + 1u);
+	sets->set[sets->num++] = (struct pm_set){ns, ns, ns, sw, block};
+	if (random_chance(&s->random, 5))
+		sets->set[sets->num - 1].arrived = sets->set[sets->num - 1].acked =
+			PM_SETS_NEVER;
+}
+
+static void draw_loss(struct scene *s)
+{
+	const struct pm_fabric *fabric = s->world.fabric;
+	struct pm_sets *sets = s->sets;
+	uint8_t *gone = calloc(fabric->num_ports, 1);
+
+	sets->lost = calloc(4, sizeof(*sets->lost));
+	assert_true(gone && sets->lost);
+	for (uint32_t i = random_below(&s->random, 4); i; i--) {
+		uint32_t port = random_below(&s->random, fabric->num_ports);
+		uint32_t peer = fabric->ports[port].peer;
+
+		if (fabric->ports[port].node >= fabric->num_switches || peer == PM_NONE ||
+		    gone[port])
+			continue;
+		gone[port] = gone[peer] = 1;
+		sets->lost[sets->num_lost++] = port;
+	}
+	free(gone);
+}
+
+static bool scene_begin(struct scene *s, uint64_t seed)
+{
+	const struct pm_fabric *fabric;
+	struct pm_sets *sets;
+	uint64_t ns = LOST_AT - 200;
+
+	*s = (struct scene){.random = {seed}};
+	if (!world_make_random(&s->world, &s->random, &s->recipe)) {
+		recipe_free(&s->recipe);
+		return false;
+	}
+	fabric = s->world.fabric;
+	sets = s->sets = calloc(1, sizeof(*sets));
+	assert_non_null(sets);
+	sets->lid = calloc(fabric->num_ports, sizeof(*sets->lid));
+	sets->lmc = calloc(fabric->num_ports, 1);
+	sets->length = s->world.stride;
+	sets->tables = world_tables(s->world.routes, s->world.num_switches);
+	s->tables = world_tables(s->world.routes, s->world.num_switches);
+	sets->set = calloc(SETS, sizeof(*sets->set));
+	sets->entries = malloc(SETS * 64);
+	s->now = pm_fabric_clone(fabric);
+	assert_true(sets->lid && sets->lmc && sets->set && sets->entries && s->now);
+	sets->lost_at = LOST_AT;
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		sets->lid[i] = fabric->ports[i].lid;
+		sets->lmc[i] = fabric->ports[i].lmc;
+	}
+	draw_loss(s);
+	while (sets->num < SETS) {
+		draw_set(s, ns);
+		ns += random_below(&s->random, 3) * 10;
+	}
+	return true;
+}
+
+static void scene_end(struct scene *s)
+{
+	pm_sets_free(s->sets);
+	free(s->tables);
+	pm_fabric_free(s->now);
+	world_free(&s->world);
+	recipe_free(&s->recipe);
+}
+
+static void look(const struct scene *s, struct pm_check_loops *loops,
+		 struct pm_check_credits *credits)
+{
+	uint32_t num = s->world.num_switches;
+	const uint8_t **table = calloc(num, sizeof(*table));
+	uint16_t *top = calloc(num, sizeof(*top));
+	const struct pm_check check = {.fabric = s->now,
+				       .level = s->world.plan->tree.level,
+				       .table = table,
+				       .top = top,
+				       .sm = PM_NONE};
+
+	assert_true(table && top);
+	for (uint32_t sw = 0; sw < num; sw++) {
+		table[sw] = s->tables + (size_t)sw * s->world.stride;
+		top[sw] = (uint16_t)(s->world.stride - 1);
+	}
+	assert_int_equal(pm_check_loops(&check, loops, NULL), 0);
+	assert_int_equal(pm_check_credits(&check, credits, NULL), 0);
+	free(table);
+	free(top);
+}
+
+/* When what is told of is there: -1 before all, else the place among events. */
+static bool is_there(const struct scene *s, const struct pm_mixture_ring *it, uint64_t ns,
+		     bool lost)
+{
+	bool made = it->made == PM_MIXTURE_FIRST ||
+		    (it->made == PM_MIXTURE_LOSS ? lost
+						 : s->sets->set[it->made].arrived <= ns);
+	bool mended = it->mended == PM_MIXTURE_LOSS
+			      ? lost
+			      : it->mended < PM_MIXTURE_NOTHING &&
+					s->sets->set[it->mended].arrived <= ns;
+
+	return made && !mended;
+}
+
+static uint64_t loops_seen, cycles_seen, moments;
+
+static void compare(const struct scene *s, const struct pm_mixture *found, uint64_t ns,
+		    bool lost, uint64_t seed)
+{
+	uint8_t *looping = calloc(s->world.stride, 1);
+	struct pm_check_credits credits;
+	struct pm_check_loops loops;
+	uint32_t lids = 0, cycles = 0;
+
+	assert_non_null(looping);
+	look(s, &loops, &credits);
+	for (uint32_t i = 0; i < found->loops.num; i++)
+		if (is_there(s, &found->loops.list[i], ns, lost) &&
+		    !looping[found->loops.list[i].lid]) {
+			looping[found->loops.list[i].lid] = 1;
+			lids++;
+		}
+	for (uint32_t i = 0; i < found->cycles.num; i++)
+		cycles += is_there(s, &found->cycles.list[i], ns, lost);
+	if (lids != loops.lids || !cycles != !credits.length)
+		fail_msg("PM_SEED=%llu PM_ROUNDS=1: at %llu %u LIDs loop, not %u; %u "
+			 "cycles, "
+			 "and of %u channels by check",
+			 (unsigned long long)seed, (unsigned long long)ns, lids,
+			 loops.lids, cycles, credits.length);
+	loops_seen += lids != 0;
+	cycles_seen += cycles != 0;
+	moments++;
+	free(looping);
+}
+
+static void cut_lost(struct scene *s)
+{
+	for (uint32_t i = 0; i < s->sets->num_lost; i++)
+		pm_fabric_cut(s->now, s->sets->lost[i]);
+}
+
+static void try_seed(uint64_t seed)
+{
+	struct scene s;
+	struct pm_mixture found;
+	bool lost = false;
+
+	if (!scene_begin(&s, seed))
+		return;
+	assert_int_equal(pm_mixture_follow(s.world.fabric, s.sets, &found, NULL), 0);
+	compare(&s, &found, 0, false, seed);
+	for (uint32_t i = 0; i < s.sets->num; i++) {
+		const struct pm_set *set = &s.sets->set[i];
+
+		if (!lost && set->sent >= LOST_AT) {
+			cut_lost(&s);
+			lost = true;
+			compare(&s, &found, LOST_AT - 1, true, seed);
+		}
+		if (set->arrived != PM_SETS_NEVER)
+			memcpy(s.tables + (size_t)set->sw * s.world.stride +
+				       (size_t)set->block * 64,
+			       s.sets->entries + (size_t)i * 64, 64);
+		if (i + 1 == s.sets->num || s.sets->set[i + 1].sent > set->sent)
+			compare(&s, &found, set->sent, lost, seed);
+	}
+	pm_mixture_free(&found);
+	scene_end(&s);
+}
+
+static void test_by_check(void **state)
+{
+	uint64_t seed = from_environment("PM_SEED", 1);
+	uint64_t end = seed + from_environment("PM_ROUNDS", 400);
+
+	(void)state;
+	printf("seeds %llu to %llu\n", (unsigned long long)seed,
+	       (unsigned long long)(end - 1));
+	for (; seed < end; seed++)
+		try_seed(seed);
+	printf("%llu mixtures, %llu with loops, %llu with cycles\n",
+	       (unsigned long long)moments, (unsigned long long)loops_seen,
+	       (unsigned long long)cycles_seen);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_cycle),
+		cmocka_unit_test(test_by_check),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
