@@ -56,8 +56,8 @@ function(add_lab_test name)
 	endforeach()
 endfunction()
 
-foreach(name bad_input cli compatibility docs exports guid_files guide install lanes names
-		operator paper_circuits paper_dsm paper_vlan preflight readers shards status table
+foreach(name bad_input cli compatibility docs exports guid_files guide install lanes lldp
+		names operator paper_circuits paper_dsm paper_vlan preflight readers shards status table
 		whatif traffic_jobs)
 	add_lab_test(${name})
 endforeach()
