@@ -11,6 +11,7 @@ import os
 import pathlib
 import platform
 import random
+import re
 import shutil
 import socket
 import struct
@@ -650,6 +651,72 @@ class Removed(Hosts):
         self.vlan(self.near, "load", "e0", self.table())
         self.vlan(self.near, "remove", "e0")
         self.assertEqual(self.state(), before)
+
+
+class Service(Hosts):
+    """What the systemd unit does when devices come and go; systemd itself is not run."""
+
+    UNIT = pmlab.ROOT / "packaging" / "vlan" / "portmajor-vlan@.service"
+
+    def unit(self, key, table, status=0):
+        """Runs the unit's commands on e0, as systemd would."""
+        words = re.search(rf"(?m)^{key}=-?portmajor-vlan (.*)$", self.UNIT.read_text())[1]
+        self.assertIn("%I", words)
+        done = self.loader(self.near, *words.replace("%I", "e0").replace(
+            "/etc/portmajor/hosts", str(table)).split())
+        self.assertEqual(done.returncode, status, done.stderr)
+
+    def test_address_that_comes_later(self):
+        """As that of a bond with its first member: tried again, nothing is left until then."""
+        self.near.must("ip", "link", "set", "e0", "address", UNKNOWN)
+        before, table = self.state(), self.table()
+        self.unit("ExecStart", table, 3)
+        self.assertEqual(self.state(), before)
+        self.near.must("ip", "link", "set", "e0", "address", NEAR)
+        self.unit("ExecStart", table)
+        self.assertEqual(self.shown()["vlan"], "101")
+        self.assertRegex(self.UNIT.read_text(), r"(?m)^Restart=on-failure$")
+
+    def test_address_that_changes(self):
+        """A reload takes the new one's line."""
+        table = self.table(TABLE + f"{SECOND} 105 30\n")
+        self.unit("ExecStart", table)
+        self.near.must("ip", "link", "set", "e0", "address", SECOND)
+        self.unit("ExecReload", table)
+        self.assertEqual((self.shown()["vlan"], self.shown()["priority"]), ("105", "30"))
+
+    def test_device_that_comes_anew(self):
+        table = self.table()
+        self.unit("ExecStart", table)
+        self.near.must("ip", "link", "del", "e0")
+        self.unit("ExecStop", table, 1)  # ignored, by the unit's "-"
+        self.near.must("ip", "link", "add", "e0", "address", NEAR, "type", "veth", "peer", "name",
+                       "e0", "netns", self.far.path)
+        self.unit("ExecStart", table)
+        self.assertEqual(self.shown()["vlan"], "101")
+
+    @unittest.skipUnless(shutil.which("systemctl"), "systemd is not installed")
+    def test_enabled(self):
+        """By the device, so that it waits for one that networkd makes, and networkd not for it."""
+        root = self.folder / "root"
+        units = root / "usr" / "lib" / "systemd" / "system"
+        units.mkdir(parents=True)
+        shutil.copy(self.UNIT, units)
+        subprocess.run(["systemctl", f"--root={root}", "enable", "portmajor-vlan@bond0"],
+                       capture_output=True, check=True)
+        link = (root / "etc/systemd/system/sys-subsystem-net-devices-bond0.device.wants"
+                / "portmajor-vlan@bond0.service")
+        self.assertTrue(link.is_symlink())
+        self.assertNotIn("network-pre", re.sub(r"(?m)^#.*", "", self.UNIT.read_text()))
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
+    def test_unit_is_sound(self):
+        unit = self.folder / "portmajor-vlan@bond0.service"
+        unit.write_text(re.sub(r"(?m)^(Exec\w+=-?)portmajor-vlan", rf"\1{LOADER}",
+                               self.UNIT.read_text()))
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 class Program(unittest.TestCase):
