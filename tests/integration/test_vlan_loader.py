@@ -633,6 +633,72 @@ class Refused(Hosts):
                     self.table())
 
 
+class Filtering(Hosts):
+    """Cards that drop VLANs: a preloaded library has all devices say so, with no way to change
+    it. Devices here do not filter in truth; unit.card has the other cases."""
+
+    NOTE = ("portmajor-vlan: {}: rx-vlan-filter cannot be switched off: promiscuous mode\n")
+
+    def filtered(self, *args):
+        done = self.loader(self.near, *args, env={
+            **os.environ, "LD_PRELOAD": str(pmlab.BUILD / "libvlanfilter.so")})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def is_promiscuous(self, device="e0"):
+        return "PROMISC" in self.near.must("ip", "link", "show", device)
+
+    def cards(self, host_shows):
+        return re.findall(r"(?m)^rx-filter +(.*)$", host_shows)
+
+    def test_no_filter(self):
+        self.vlan(self.near, "load", "e0", self.table())
+        self.assertEqual(self.cards(self.vlan(self.near, "show", "e0")), ["e0: off"])
+        self.assertFalse(self.is_promiscuous())
+
+    def test_fixed(self):
+        self.assertEqual(self.filtered("load", "e0", self.table()).stderr, self.NOTE.format("e0"))
+        self.assertTrue(self.is_promiscuous())
+        self.assertEqual(self.cards(self.filtered("show", "e0").stdout),
+                         ["e0: on, passed by in promiscuous mode"])
+        self.filtered("replace", "e0", self.table())
+        self.assertTrue(self.is_promiscuous())
+        self.filtered("remove", "e0")
+        self.assertFalse(self.is_promiscuous())
+
+    def test_somebody_elses_mode(self):
+        """Stays, and nothing is said, as nothing was done."""
+        self.near.must("ip", "link", "set", "e0", "promisc", "on")
+        self.assertEqual(self.filtered("load", "e0", self.table()).stderr, "")
+        self.filtered("remove", "e0")
+        self.assertTrue(self.is_promiscuous())
+
+    def test_cannot_be_loaded(self):
+        """The card is as before: a qdisc `ingress` leaves no room for the program."""
+        self.near.must("tc", "qdisc", "add", "dev", "e0", "ingress")
+        done = self.loader(self.near, "load", "e0", self.table(), env={
+            **os.environ, "LD_PRELOAD": str(pmlab.BUILD / "libvlanfilter.so")})
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("promiscuous", done.stderr)
+        self.assertFalse(self.is_promiscuous())
+
+    def test_members(self):
+        """With a bridge in a bond's place, which kernels for tests may not have."""
+        self.near.must("ip", "link", "add", "b0", "type", "bridge")
+        self.near.must("ip", "link", "set", "e0", "master", "b0")
+        self.near.must("ip", "link", "set", "b0", "address", NEAR, "up")
+        self.assertEqual(sorted(self.filtered("load", "b0", self.table()).stderr.splitlines()),
+                         [self.NOTE.format(name).strip() for name in ("b0", "e0")])
+        self.near.must("ip", "link", "add", "e1", "type", "veth", "peer", "name", "e2")
+        self.near.must("ip", "link", "set", "e1", "master", "b0")
+        self.assertEqual(sorted(self.cards(self.filtered("show", "b0").stdout)),
+                         ["b0: on, passed by in promiscuous mode",
+                          "e0: on, passed by in promiscuous mode",
+                          "e1: on: frames with tags are not received"])
+        self.filtered("remove", "b0")
+        self.assertEqual((self.is_promiscuous("b0"), self.is_promiscuous("e0")), (False, False))
+
+
 class Removed(Hosts):
     def test_clean(self):
         """As before, also with a clsact of somebody else; programs are gone from the kernel."""

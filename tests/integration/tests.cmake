@@ -131,6 +131,9 @@ if(PORTMAJOR_VLAN)
 		OBJECT_DEPENDS ${tried})
 	target_include_directories(vlan_program SYSTEM PRIVATE ${LIBBPF_INCLUDE})
 	target_link_libraries(vlan_program PRIVATE portmajor_core ${LIBBPF})
+	# Devices of which this says that they filter VLANs.
+	add_library(vlanfilter MODULE tests/integration/vlanfilter.c)
+	set_target_properties(vlanfilter PROPERTIES C_VISIBILITY_PRESET default)
 endif()
 
 # An MPI program that test_simgrid.py and test_platform.py run, where SimGrid is there.
