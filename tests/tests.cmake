@@ -61,6 +61,13 @@ foreach(part options text hostlist)
 	set_tests_properties(unit.${part} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
+# What portmajor-vlan does to cards needs no BPF.
+add_executable(test_card tests/unit/test_card.c plugins/vlan/card.c plugins/vlan/receive.c)
+target_include_directories(test_card PRIVATE plugins/vlan)
+target_link_libraries(test_card PRIVATE test_tools)
+add_test(NAME unit.card COMMAND test_card)
+set_tests_properties(unit.card PROPERTIES LABELS unit TIMEOUT 900)
+
 # Rooms of the plugin that need no OpenSM.
 foreach(room planning view wait)
 	add_executable(test_${room} tests/unit/test_${room}.c plugins/opensm/${room}.c)

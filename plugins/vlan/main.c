@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor-vlan: the tc program on a device, and its table. */
+#include "card.h"
 #include "content.h"
 #include "loaded.h"
 #include "lock.h"
 #include "program.h"
 
+#include <portmajor/alloc.h>
 #include <portmajor/textfile.h>
 
 #include <bpf/bpf.h>
@@ -33,6 +35,7 @@ struct job {
 	const char *file;
 	unsigned int device;
 	uint64_t mac;
+	int lock;		    /* a file that keeps what was done to cards */
 	struct pm_host_table input; /* what was read of the file */
 	struct pm_error err;
 };
@@ -173,6 +176,90 @@ static int check_free(struct job *job)
 		    loaded.other.kind, *loaded.other.name ? " " : "", loaded.other.name);
 }
 
+/* As the kernel has it at this moment. */
+static const char *card_name(unsigned int device, char name[IF_NAMESIZE])
+{
+	return if_indextoname(device, name) ? name : "?";
+}
+
+static int refuse_card(struct job *job, int rc, unsigned int card)
+{
+	char name[IF_NAMESIZE];
+
+	return pm_error_set(&job->err, rc, "cannot have %s receive all VLANs: %s",
+			    card_name(card, name), strerror(-rc));
+}
+
+/* The device and its members; the caller frees them. */
+static int list_cards(struct job *job, struct vlan_card **cards, uint32_t *num)
+{
+	unsigned int *devices;
+	int rc = vlan_members_list(job->device, &devices, num);
+
+	if (rc)
+		return pm_error_set(&job->err, rc, "cannot list its members: %s",
+				    strerror(-rc));
+	*cards = pm_array(*num, sizeof(**cards));
+	for (uint32_t i = 0; *cards && i < *num; i++)
+		(*cards)[i].device = devices[i];
+	free(devices);
+	return *cards ? 0 : pm_error_no_memory(&job->err);
+}
+
+static void tell_cards(const struct vlan_card *cards, uint32_t num)
+{
+	static const char *const texts[] = {
+		[VLAN_CARD_FILTER] = VLAN_FEATURE " switched off",
+		[VLAN_CARD_PROMISCUOUS] =
+			VLAN_FEATURE " cannot be switched off: promiscuous mode",
+	};
+	char name[IF_NAMESIZE];
+
+	for (uint32_t i = 0; i < num; i++)
+		if (cards[i].change != VLAN_CARD_NONE)
+			fprintf(stderr, "portmajor-vlan: %s: %s\n",
+				card_name(cards[i].device, name), texts[cards[i].change]);
+}
+
+/* Before the program: what it takes the tags off has to come. */
+static int open_cards(struct job *job, struct vlan_card **cards, uint32_t *num)
+{
+	unsigned int failed;
+	int rc = list_cards(job, cards, num);
+
+	if (rc)
+		return rc;
+	rc = vlan_cards_open(&vlan_card_kernel, *cards, *num, &failed);
+	if (rc) {
+		rc = refuse_card(job, rc, failed);
+		free(*cards);
+	}
+	return rc;
+}
+
+static int attach(struct job *job, int table)
+{
+	struct vlan_card *cards;
+	unsigned int failed;
+	uint32_t num;
+	int rc = open_cards(job, &cards, &num);
+
+	if (rc)
+		return rc;
+	rc = vlan_cards_write(job->lock, cards, num);
+	if (rc)
+		pm_error_set(&job->err, rc, "cannot keep what was switched: %s",
+			     strerror(-rc));
+	else
+		rc = vlan_program_attach(job->device, table, &job->err);
+	if (rc)
+		vlan_cards_restore(&vlan_card_kernel, cards, num, &failed);
+	else
+		tell_cards(cards, num);
+	free(cards);
+	return rc;
+}
+
 static int load_content(struct job *job, struct vlan_content *content)
 {
 	const struct pm_host_line *own;
@@ -185,7 +272,7 @@ static int load_content(struct job *job, struct vlan_content *content)
 	vlan_content_pop_own(content);
 	rc = vlan_content_to_map(content, own, &fd, &job->err);
 	if (!rc) {
-		rc = vlan_program_attach(job->device, fd, &job->err);
+		rc = attach(job, fd);
 		close(fd);
 	}
 	return finish(job, rc);
@@ -353,6 +440,37 @@ static void print_ahead(const struct job *job, const struct vlan_loaded *loaded)
 	}
 }
 
+static const char *card_state(unsigned int device)
+{
+	enum vlan_feature state;
+	bool promiscuous = false;
+
+	if (vlan_feature_find(device, VLAN_FEATURE, &state))
+		return "unknown";
+	if (state == VLAN_FEATURE_OFF)
+		return "off";
+	vlan_promiscuous_find(device, &promiscuous);
+	return promiscuous ? "on, passed by in promiscuous mode"
+			   : "on: frames with tags are not received";
+}
+
+/* Of all members there are now, also those that came after the program. */
+static int print_cards(struct job *job)
+{
+	struct vlan_card *cards;
+	char name[IF_NAMESIZE];
+	uint32_t num;
+	int rc = list_cards(job, &cards, &num);
+
+	if (rc)
+		return finish(job, rc);
+	for (uint32_t i = 0; i < num; i++)
+		printf("%-12s%s: %s\n", "rx-filter", card_name(cards[i].device, name),
+		       card_state(cards[i].device));
+	free(cards);
+	return EXIT_FINE;
+}
+
 static int run_show(struct job *job)
 {
 	struct vlan_content content = {0};
@@ -369,6 +487,9 @@ static int run_show(struct job *job)
 	if (!status) {
 		print_table(job, &content);
 		print_ahead(job, &loaded);
+		status = print_cards(job);
+	}
+	if (!status) {
 		print_counts(counts);
 		status = finish_output();
 	}
@@ -398,6 +519,29 @@ static bool has_our_hook(const struct vlan_loaded *loaded)
 	return ours;
 }
 
+static int restore_cards(struct job *job)
+{
+	struct vlan_card *cards;
+	unsigned int failed;
+	uint32_t num;
+	int rc = vlan_cards_read(job->lock, &cards, &num);
+
+	if (rc)
+		return pm_error_set(&job->err, rc, "cannot read what was switched: %s",
+				    strerror(-rc));
+	rc = vlan_cards_restore(&vlan_card_kernel, cards, num, &failed);
+	free(cards);
+	if (rc) {
+		char name[IF_NAMESIZE];
+
+		return pm_error_set(&job->err, rc,
+				    "removed, but %s does not receive as before: %s",
+				    card_name(failed, name), strerror(-rc));
+	}
+	vlan_cards_write(job->lock, NULL, 0);
+	return 0;
+}
+
 static int run_remove(struct job *job)
 {
 	struct vlan_loaded loaded;
@@ -408,6 +552,8 @@ static int run_remove(struct job *job)
 	if (!rc)
 		rc = vlan_program_detach(job->device, &loaded, has_our_hook(&loaded),
 					 &job->err);
+	if (!rc)
+		rc = restore_cards(job);
 	return finish(job, rc);
 }
 
@@ -442,7 +588,7 @@ static void print_usage(FILE *out)
 /* Reading comes first: standard input may take its time, and locks nobody out. */
 static int run_locked(size_t command, struct job *job)
 {
-	int lock, rc = 0;
+	int rc = 0;
 
 	if (commands[command].read)
 		rc = commands[command].read(job->file, &job->input, &job->err);
@@ -450,11 +596,11 @@ static int run_locked(size_t command, struct job *job)
 		return finish_input(job, rc);
 	if (!commands[command].changes)
 		return commands[command].run(job);
-	rc = vlan_lock(job->device, &lock, &job->err);
+	rc = vlan_lock(job->device, &job->lock, &job->err);
 	if (rc)
 		return finish(job, rc);
 	rc = commands[command].run(job);
-	close(lock);
+	close(job->lock);
 	return rc;
 }
 

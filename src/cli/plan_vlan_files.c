@@ -4,6 +4,7 @@
 #include "outfile.h"
 #include "output.h"
 #include "plan_vlan.h"
+#include "port_names.h"
 
 #include <portmajor/alloc.h>
 
@@ -13,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PORT_PATTERN "swp{port}"
 #define NOWHERE 4095 /* no frame can have this VLAN */
 
 /* ---- Hosts ---- */
@@ -107,30 +107,9 @@ struct switch_source {
 	uint32_t sw;
 };
 
-/* A port's name by the pattern; the caller frees it. */
 static char *port_name(const struct vlan_job *job, uint32_t port)
 {
-	const struct pm_port *p = &job->fabric->ports[port];
-	const char *pattern = job->request->ports ? job->request->ports : PORT_PATTERN;
-	char *text = NULL;
-	size_t length;
-	FILE *file = open_memstream(&text, &length);
-
-	if (!file)
-		cli_no_memory();
-	while (*pattern)
-		if (!strncmp(pattern, "{port}", 6)) {
-			fprintf(file, "%u", p->num);
-			pattern += 6;
-		} else if (!strncmp(pattern, "{switch}", 8)) {
-			fputs(pm_fabric_name(job->fabric, p->node), file);
-			pattern += 8;
-		} else {
-			fputc(*pattern++, file);
-		}
-	if (ferror(file) || fclose(file) || !text)
-		cli_no_memory();
-	return text;
+	return cli_port_name(job->fabric, port, job->request->ports);
 }
 
 static bool is_plain(const char *text, const char *others)
@@ -205,12 +184,8 @@ static int check_files(const struct vlan_job *job)
 
 int vlan_files_check(const struct vlan_job *job)
 {
-	const char *pattern = job->request->ports;
-	int status = EXIT_FINE;
+	int status = cli_port_pattern_check(job->request->ports);
 
-	if (pattern && !strstr(pattern, "{port}"))
-		return cli_fail(EXIT_USAGE, "--port-names %s: there is no {port} in it",
-				pattern);
 	for (uint32_t sw = 0; sw < job->fabric->num_switches && !status; sw++)
 		status = check_port(job, job->fabric->nodes[sw].first_port + 1);
 	return status ? status : check_files(job);

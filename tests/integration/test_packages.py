@@ -18,7 +18,8 @@ SHARED = f"usr/share/portmajor/{DROP_IN}"
 # OpenSM writes its caches by way of these, and leaves one when it ends in between.
 HALF_WRITTEN = re.compile(r"var/cache/opensm/(guid2lid|guid2mkey|neighbors)\.tmp")
 ENABLED = "etc/systemd/system/opensm@.service.d"
-ENABLED_VLAN = "etc/systemd/system/multi-user.target.wants/portmajor-vlan@e0.service"
+ENABLED_VLAN = ("etc/systemd/system/sys-subsystem-net-devices-e0.device.wants/"
+                "portmajor-vlan@e0.service")
 IS_ROOT = os.geteuid() == 0
 
 # What the plugin and the command need of the suite, and to try them.

@@ -11,6 +11,7 @@ import os
 import pathlib
 import platform
 import random
+import re
 import shutil
 import socket
 import struct
@@ -632,6 +633,72 @@ class Refused(Hosts):
                     self.table())
 
 
+class Filtering(Hosts):
+    """Cards that drop VLANs: a preloaded library has all devices say so, with no way to change
+    it. Devices here do not filter in truth; unit.card has the other cases."""
+
+    NOTE = ("portmajor-vlan: {}: rx-vlan-filter cannot be switched off: promiscuous mode\n")
+
+    def filtered(self, *args):
+        done = self.loader(self.near, *args, env={
+            **os.environ, "LD_PRELOAD": str(pmlab.BUILD / "libvlanfilter.so")})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def is_promiscuous(self, device="e0"):
+        return "PROMISC" in self.near.must("ip", "link", "show", device)
+
+    def cards(self, host_shows):
+        return re.findall(r"(?m)^rx-filter +(.*)$", host_shows)
+
+    def test_no_filter(self):
+        self.vlan(self.near, "load", "e0", self.table())
+        self.assertEqual(self.cards(self.vlan(self.near, "show", "e0")), ["e0: off"])
+        self.assertFalse(self.is_promiscuous())
+
+    def test_fixed(self):
+        self.assertEqual(self.filtered("load", "e0", self.table()).stderr, self.NOTE.format("e0"))
+        self.assertTrue(self.is_promiscuous())
+        self.assertEqual(self.cards(self.filtered("show", "e0").stdout),
+                         ["e0: on, passed by in promiscuous mode"])
+        self.filtered("replace", "e0", self.table())
+        self.assertTrue(self.is_promiscuous())
+        self.filtered("remove", "e0")
+        self.assertFalse(self.is_promiscuous())
+
+    def test_somebody_elses_mode(self):
+        """Stays, and nothing is said, as nothing was done."""
+        self.near.must("ip", "link", "set", "e0", "promisc", "on")
+        self.assertEqual(self.filtered("load", "e0", self.table()).stderr, "")
+        self.filtered("remove", "e0")
+        self.assertTrue(self.is_promiscuous())
+
+    def test_cannot_be_loaded(self):
+        """The card is as before: a qdisc `ingress` leaves no room for the program."""
+        self.near.must("tc", "qdisc", "add", "dev", "e0", "ingress")
+        done = self.loader(self.near, "load", "e0", self.table(), env={
+            **os.environ, "LD_PRELOAD": str(pmlab.BUILD / "libvlanfilter.so")})
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("promiscuous", done.stderr)
+        self.assertFalse(self.is_promiscuous())
+
+    def test_members(self):
+        """With a bridge in a bond's place, which kernels for tests may not have."""
+        self.near.must("ip", "link", "add", "b0", "type", "bridge")
+        self.near.must("ip", "link", "set", "e0", "master", "b0")
+        self.near.must("ip", "link", "set", "b0", "address", NEAR, "up")
+        self.assertEqual(sorted(self.filtered("load", "b0", self.table()).stderr.splitlines()),
+                         [self.NOTE.format(name).strip() for name in ("b0", "e0")])
+        self.near.must("ip", "link", "add", "e1", "type", "veth", "peer", "name", "e2")
+        self.near.must("ip", "link", "set", "e1", "master", "b0")
+        self.assertEqual(sorted(self.cards(self.filtered("show", "b0").stdout)),
+                         ["b0: on, passed by in promiscuous mode",
+                          "e0: on, passed by in promiscuous mode",
+                          "e1: on: frames with tags are not received"])
+        self.filtered("remove", "b0")
+        self.assertEqual((self.is_promiscuous("b0"), self.is_promiscuous("e0")), (False, False))
+
+
 class Removed(Hosts):
     def test_clean(self):
         """As before, also with a clsact of somebody else; programs are gone from the kernel."""
@@ -650,6 +717,72 @@ class Removed(Hosts):
         self.vlan(self.near, "load", "e0", self.table())
         self.vlan(self.near, "remove", "e0")
         self.assertEqual(self.state(), before)
+
+
+class Service(Hosts):
+    """What the systemd unit does when devices come and go; systemd itself is not run."""
+
+    UNIT = pmlab.ROOT / "packaging" / "vlan" / "portmajor-vlan@.service"
+
+    def unit(self, key, table, status=0):
+        """Runs the unit's commands on e0, as systemd would."""
+        words = re.search(rf"(?m)^{key}=-?portmajor-vlan (.*)$", self.UNIT.read_text())[1]
+        self.assertIn("%I", words)
+        done = self.loader(self.near, *words.replace("%I", "e0").replace(
+            "/etc/portmajor/hosts", str(table)).split())
+        self.assertEqual(done.returncode, status, done.stderr)
+
+    def test_address_that_comes_later(self):
+        """As that of a bond with its first member: tried again, nothing is left until then."""
+        self.near.must("ip", "link", "set", "e0", "address", UNKNOWN)
+        before, table = self.state(), self.table()
+        self.unit("ExecStart", table, 3)
+        self.assertEqual(self.state(), before)
+        self.near.must("ip", "link", "set", "e0", "address", NEAR)
+        self.unit("ExecStart", table)
+        self.assertEqual(self.shown()["vlan"], "101")
+        self.assertRegex(self.UNIT.read_text(), r"(?m)^Restart=on-failure$")
+
+    def test_address_that_changes(self):
+        """A reload takes the new one's line."""
+        table = self.table(TABLE + f"{SECOND} 105 30\n")
+        self.unit("ExecStart", table)
+        self.near.must("ip", "link", "set", "e0", "address", SECOND)
+        self.unit("ExecReload", table)
+        self.assertEqual((self.shown()["vlan"], self.shown()["priority"]), ("105", "30"))
+
+    def test_device_that_comes_anew(self):
+        table = self.table()
+        self.unit("ExecStart", table)
+        self.near.must("ip", "link", "del", "e0")
+        self.unit("ExecStop", table, 1)  # ignored, by the unit's "-"
+        self.near.must("ip", "link", "add", "e0", "address", NEAR, "type", "veth", "peer", "name",
+                       "e0", "netns", self.far.path)
+        self.unit("ExecStart", table)
+        self.assertEqual(self.shown()["vlan"], "101")
+
+    @unittest.skipUnless(shutil.which("systemctl"), "systemd is not installed")
+    def test_enabled(self):
+        """By the device, so that it waits for one that networkd makes, and networkd not for it."""
+        root = self.folder / "root"
+        units = root / "usr" / "lib" / "systemd" / "system"
+        units.mkdir(parents=True)
+        shutil.copy(self.UNIT, units)
+        subprocess.run(["systemctl", f"--root={root}", "enable", "portmajor-vlan@bond0"],
+                       capture_output=True, check=True)
+        link = (root / "etc/systemd/system/sys-subsystem-net-devices-bond0.device.wants"
+                / "portmajor-vlan@bond0.service")
+        self.assertTrue(link.is_symlink())
+        self.assertNotIn("network-pre", re.sub(r"(?m)^#.*", "", self.UNIT.read_text()))
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
+    def test_unit_is_sound(self):
+        unit = self.folder / "portmajor-vlan@bond0.service"
+        unit.write_text(re.sub(r"(?m)^(Exec\w+=-?)portmajor-vlan", rf"\1{LOADER}",
+                               self.UNIT.read_text()))
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 class Program(unittest.TestCase):

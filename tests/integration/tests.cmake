@@ -56,9 +56,9 @@ function(add_lab_test name)
 	endforeach()
 endfunction()
 
-foreach(name bad_input cli compatibility docs exports guid_files guide install lanes names
-		operator paper_circuits paper_dsm paper_vlan preflight readers shards status table
-		whatif traffic_jobs mixture)
+foreach(name bad_input cli compatibility docs exports guid_files guide install lanes lldp
+		mixture names operator paper_circuits paper_dsm paper_vlan preflight readers shards
+		status table whatif traffic_jobs)
 	add_lab_test(${name})
 endforeach()
 add_lab_test(allocfault COST 60)
@@ -69,6 +69,7 @@ add_lab_test(check COST 60)
 add_lab_test(dead_switches slow PROCESSORS 2 COST 150)
 add_lab_test(diskfault slow PARTS 4 COST 120)
 add_lab_test(drain PROCESSORS 2 COST 150)
+add_lab_test(ethernet COST 15)
 add_lab_test(events PROCESSORS 2 COST 260)
 add_lab_test(evidence COST 150)
 add_lab_test(failover slow PARTS 5 PROCESSORS 2 COST 60)
@@ -130,6 +131,9 @@ if(PORTMAJOR_VLAN)
 		OBJECT_DEPENDS ${tried})
 	target_include_directories(vlan_program SYSTEM PRIVATE ${LIBBPF_INCLUDE})
 	target_link_libraries(vlan_program PRIVATE portmajor_core ${LIBBPF})
+	# Devices of which this says that they filter VLANs.
+	add_library(vlanfilter MODULE tests/integration/vlanfilter.c)
+	set_target_properties(vlanfilter PROPERTIES C_VISIBILITY_PRESET default)
 endif()
 
 # An MPI program that test_simgrid.py and test_platform.py run, where SimGrid is there.

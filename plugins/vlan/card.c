@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "card.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct vlan_card_kernel vlan_card_kernel = {
+	.feature_find = vlan_feature_find,
+	.feature_switch = vlan_feature_switch,
+	.promiscuous_find = vlan_promiscuous_find,
+	.promiscuous_switch = vlan_promiscuous_switch,
+};
+
+/* Whether the filter is off now: drivers may refuse, or not follow. */
+static bool switch_off(const struct vlan_card_kernel *kernel, unsigned int device)
+{
+	enum vlan_feature state;
+
+	return !kernel->feature_switch(device, VLAN_FEATURE, false) &&
+	       !kernel->feature_find(device, VLAN_FEATURE, &state) &&
+	       state == VLAN_FEATURE_OFF;
+}
+
+/* Somebody else's promiscuous mode does as well, and stays. */
+static int pass_by(const struct vlan_card_kernel *kernel, struct vlan_card *card)
+{
+	bool on;
+	int rc = kernel->promiscuous_find(card->device, &on);
+
+	if (!rc && !on) {
+		rc = kernel->promiscuous_switch(card->device, true);
+		if (!rc)
+			card->change = VLAN_CARD_PROMISCUOUS;
+	}
+	return rc;
+}
+
+static int open_card(const struct vlan_card_kernel *kernel, struct vlan_card *card)
+{
+	enum vlan_feature state;
+	int rc = kernel->feature_find(card->device, VLAN_FEATURE, &state);
+
+	if (rc || state == VLAN_FEATURE_OFF)
+		return rc;
+	if (state == VLAN_FEATURE_ON && switch_off(kernel, card->device)) {
+		card->change = VLAN_CARD_FILTER;
+		return 0;
+	}
+	return pass_by(kernel, card);
+}
+
+static bool is_gone(int rc)
+{
+	return rc == -ENODEV || rc == -ENXIO;
+}
+
+int vlan_cards_open(const struct vlan_card_kernel *kernel, struct vlan_card *cards,
+		    uint32_t num, unsigned int *failed)
+{
+	unsigned int ignored;
+
+	for (uint32_t i = 0; i < num; i++) {
+		int rc;
+
+		cards[i].change = VLAN_CARD_NONE;
+		rc = open_card(kernel, &cards[i]);
+		if (!rc || is_gone(rc))
+			continue;
+		*failed = cards[i].device;
+		vlan_cards_restore(kernel, cards, i, &ignored);
+		return rc;
+	}
+	return 0;
+}
+
+int vlan_cards_restore(const struct vlan_card_kernel *kernel,
+		       const struct vlan_card *cards, uint32_t num, unsigned int *failed)
+{
+	int first = 0;
+
+	for (uint32_t i = 0; i < num; i++) {
+		int rc = 0;
+
+		if (cards[i].change == VLAN_CARD_FILTER)
+			rc = kernel->feature_switch(cards[i].device, VLAN_FEATURE, true);
+		else if (cards[i].change == VLAN_CARD_PROMISCUOUS)
+			rc = kernel->promiscuous_switch(cards[i].device, false);
+		if (rc && !is_gone(rc) && !first) {
+			first = rc;
+			*failed = cards[i].device;
+		}
+	}
+	return first;
+}
+
+/* ---- The file ---- */
+
+int vlan_cards_write(int fd, const struct vlan_card *cards, uint32_t num)
+{
+	size_t length = num * sizeof(*cards);
+	ssize_t written;
+
+	if (ftruncate(fd, 0))
+		return -errno;
+	written = pwrite(fd, cards, length, 0);
+	return written < 0 ? -errno : (size_t)written < length ? -ENOSPC : 0;
+}
+
+int vlan_cards_read(int fd, struct vlan_card **cards, uint32_t *num)
+{
+	off_t length = lseek(fd, 0, SEEK_END);
+	ssize_t taken;
+
+	if (length < 0)
+		return -errno;
+	*num = (uint32_t)((size_t)length / sizeof(**cards));
+	*cards = pm_array(*num, sizeof(**cards));
+	if (!*cards)
+		return -ENOMEM;
+	taken = pread(fd, *cards, *num * sizeof(**cards), 0);
+	if (taken < 0 || (size_t)taken < *num * sizeof(**cards)) {
+		free(*cards);
+		return taken < 0 ? -errno : -EIO;
+	}
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Cards that filter VLANs drop frames with tags before any program sees them. The filter
+ * is switched off or, where that cannot be, passed by in promiscuous mode.
+ */
+#ifndef PORTMAJOR_PLUGIN_VLAN_CARD_H
+#define PORTMAJOR_PLUGIN_VLAN_CARD_H
+
+#include "receive.h"
+
+/* What is asked of the kernel, as in receive.h, and of a test's fake. */
+struct vlan_card_kernel {
+	int (*feature_find)(unsigned int device, const char *name,
+			    enum vlan_feature *state);
+	int (*feature_switch)(unsigned int device, const char *name, bool on);
+	int (*promiscuous_find)(unsigned int device, bool *on);
+	int (*promiscuous_switch)(unsigned int device, bool on);
+};
+
+extern const struct vlan_card_kernel vlan_card_kernel;
+
+/* What was done to a device. */
+enum vlan_card_change {
+	VLAN_CARD_NONE,	       /* nothing had to be */
+	VLAN_CARD_FILTER,      /* the filter was switched off */
+	VLAN_CARD_PROMISCUOUS, /* the filter stays on */
+};
+
+struct vlan_card {
+	unsigned int device;
+	enum vlan_card_change change;
+};
+
+/*
+ * Has all VLANs received on these devices, and says of each what was done. Whatever
+ * fails, all is as before; a device that is gone by then is no failure. -errno, and
+ * *failed is the device.
+ */
+int vlan_cards_open(const struct vlan_card_kernel *kernel, struct vlan_card *cards,
+		    uint32_t num, unsigned int *failed);
+
+/* Takes it back, of all that can be: the first -errno otherwise. */
+int vlan_cards_restore(const struct vlan_card_kernel *kernel,
+		       const struct vlan_card *cards, uint32_t num, unsigned int *failed);
+
+/* Keeps what was done in a file, in place of what it had, and reads it. -errno. */
+int vlan_cards_write(int fd, const struct vlan_card *cards, uint32_t num);
+int vlan_cards_read(int fd, struct vlan_card **cards, uint32_t *num);
+
+#endif

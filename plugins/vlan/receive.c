@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "receive.h"
+
+#include <portmajor/alloc.h>
+
+#include <linux/ethtool.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BLOCKS 8 /* of 32 features; Linux 6 has 2 */
+#define NAMES (BLOCKS * 32)
+#define ANSWER_BYTES 32768 /* what the kernel puts in one message of a dump at most */
+
+/* An ioctl on a device; -errno. */
+static int command(unsigned int device, unsigned long code, struct ifreq *request)
+{
+	int rc, fd;
+
+	if (!if_indextoname(device, request->ifr_name))
+		return -errno;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	rc = ioctl(fd, code, request) < 0 ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+static int ethtool(unsigned int device, void *what)
+{
+	struct ifreq request = {.ifr_data = what};
+
+	return command(device, SIOCETHTOOL, &request);
+}
+
+/* ---- Features ---- */
+
+static int count_names(unsigned int device, uint32_t *num)
+{
+	union {
+		struct ethtool_sset_info info;
+		uint64_t room[3];
+	} set = {.room = {0}};
+	int rc;
+
+	set.info.cmd = ETHTOOL_GSSET_INFO;
+	set.info.sset_mask = UINT64_C(1) << ETH_SS_FEATURES;
+	rc = ethtool(device, &set);
+	*num = rc || !set.info.sset_mask ? 0 : set.info.data[0];
+	if (!rc && *num > NAMES)
+		rc = -E2BIG;
+	return rc;
+}
+
+/* The feature's bit, or none; the kernel numbers them anew with its versions. */
+static int find_bit(unsigned int device, const char *name, uint32_t *bit, uint32_t *num)
+{
+	struct ethtool_gstrings *strings;
+	int rc = count_names(device, num);
+
+	*bit = *num;
+	if (rc || !*num)
+		return rc;
+	strings = pm_array(sizeof(*strings) + (size_t)*num * ETH_GSTRING_LEN, 1);
+	if (!strings)
+		return -ENOMEM;
+	strings->cmd = ETHTOOL_GSTRINGS;
+	strings->string_set = ETH_SS_FEATURES;
+	strings->len = *num;
+	rc = ethtool(device, strings);
+	for (uint32_t i = 0; !rc && i < *num && i < strings->len; i++)
+		if (!strncmp((char *)strings->data + (size_t)i * ETH_GSTRING_LEN, name,
+			     ETH_GSTRING_LEN))
+			*bit = i;
+	free(strings);
+	return rc;
+}
+
+int vlan_feature_find(unsigned int device, const char *name, enum vlan_feature *state)
+{
+	union {
+		struct ethtool_gfeatures head;
+		uint32_t room[2 + 4 * BLOCKS];
+	} get = {.room = {0}};
+	const struct ethtool_get_features_block *block;
+	uint32_t bit, num, mask;
+	int rc = find_bit(device, name, &bit, &num);
+
+	*state = VLAN_FEATURE_OFF;
+	if (rc == -EOPNOTSUPP || (!rc && bit == num))
+		return 0;
+	get.head.cmd = ETHTOOL_GFEATURES;
+	get.head.size = BLOCKS;
+	if (!rc)
+		rc = ethtool(device, &get);
+	if (rc)
+		return rc;
+	block = &get.head.features[bit / 32];
+	mask = UINT32_C(1) << bit % 32;
+	if (block->active & mask)
+		*state = (block->available & ~block->never_changed & mask)
+				 ? VLAN_FEATURE_ON
+				 : VLAN_FEATURE_FIXED;
+	return 0;
+}
+
+int vlan_feature_switch(unsigned int device, const char *name, bool on)
+{
+	union {
+		struct ethtool_sfeatures head;
+		uint32_t room[2 + 2 * BLOCKS];
+	} set = {.room = {0}};
+	uint32_t bit, num, mask;
+	int rc = find_bit(device, name, &bit, &num);
+
+	if (rc)
+		return rc;
+	if (bit == num)
+		return -EOPNOTSUPP;
+	set.head.cmd = ETHTOOL_SFEATURES;
+	set.head.size = (num + 31) / 32; /* the kernel takes no other number */
+	mask = UINT32_C(1) << bit % 32;
+	set.head.features[bit / 32].valid = mask;
+	set.head.features[bit / 32].requested = on ? mask : 0;
+	return ethtool(device, &set);
+}
+
+/* ---- Promiscuous mode ---- */
+
+static int find_flags(unsigned int device, struct ifreq *request)
+{
+	*request = (struct ifreq){0};
+	return command(device, SIOCGIFFLAGS, request);
+}
+
+int vlan_promiscuous_find(unsigned int device, bool *on)
+{
+	struct ifreq request;
+	int rc = find_flags(device, &request);
+
+	*on = !rc && request.ifr_flags & IFF_PROMISC;
+	return rc;
+}
+
+int vlan_promiscuous_switch(unsigned int device, bool on)
+{
+	struct ifreq request;
+	int rc = find_flags(device, &request);
+
+	if (rc)
+		return rc;
+	request.ifr_flags = (short)(on ? request.ifr_flags | IFF_PROMISC
+				       : request.ifr_flags & ~IFF_PROMISC);
+	return command(device, SIOCSIFFLAGS, &request);
+}
+
+/* ---- Members ---- */
+
+struct members {
+	unsigned int master;
+	unsigned int *list;
+	uint32_t num, room;
+};
+
+static int add(struct members *members, unsigned int device)
+{
+	if (pm_grow(&members->list, &members->room, members->num + 1,
+		    sizeof(*members->list)))
+		return -ENOMEM;
+	members->list[members->num++] = device;
+	return 0;
+}
+
+static int take_link(struct members *members, const struct nlmsghdr *header)
+{
+	struct ifinfomsg *link = NLMSG_DATA(header);
+	size_t length = header->nlmsg_len - NLMSG_LENGTH(sizeof(*link));
+
+	for (struct rtattr *at = IFLA_RTA(link); RTA_OK(at, length);
+	     at = RTA_NEXT(at, length)) {
+		uint32_t master;
+
+		if (at->rta_type != IFLA_MASTER || RTA_PAYLOAD(at) < sizeof(master))
+			continue;
+		memcpy(&master, RTA_DATA(at), sizeof(master));
+		if (master == members->master)
+			return add(members, (unsigned int)link->ifi_index);
+	}
+	return 0;
+}
+
+/* One datagram; *more is false when the dump is over. */
+static int take_answer(struct members *members, struct nlmsghdr *at, size_t length,
+		       bool *more)
+{
+	int rc = 0;
+
+	for (; !rc && NLMSG_OK(at, length); at = NLMSG_NEXT(at, length)) {
+		if (at->nlmsg_type == NLMSG_DONE)
+			*more = false;
+		else if (at->nlmsg_type == NLMSG_ERROR)
+			rc = ((const struct nlmsgerr *)NLMSG_DATA(at))->error;
+		else if (at->nlmsg_type == RTM_NEWLINK &&
+			 at->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifinfomsg)))
+			rc = take_link(members, at);
+	}
+	return rc;
+}
+
+static int list_links(int fd, struct members *members)
+{
+	const struct {
+		struct nlmsghdr header;
+		struct ifinfomsg link;
+	} question = {.header = {.nlmsg_len = sizeof(question),
+				 .nlmsg_type = RTM_GETLINK,
+				 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		      .link = {.ifi_family = AF_UNSPEC}};
+	struct nlmsghdr *answer = pm_array(ANSWER_BYTES, 1);
+	bool more = true;
+	int rc = 0;
+
+	if (!answer)
+		return -ENOMEM;
+	if (send(fd, &question, sizeof(question), 0) < 0)
+		rc = -errno;
+	while (!rc && more) {
+		ssize_t length = recv(fd, answer, ANSWER_BYTES, 0);
+
+		rc = length > 0 ? take_answer(members, answer, (size_t)length, &more)
+		     : length	? -errno
+				: -EPIPE;
+	}
+	free(answer);
+	return rc;
+}
+
+int vlan_members_list(unsigned int device, unsigned int **devices, uint32_t *num)
+{
+	struct members members = {.master = device};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int rc = fd < 0 ? -errno : add(&members, device);
+
+	if (!rc)
+		rc = list_links(fd, &members);
+	if (fd >= 0)
+		close(fd);
+	if (rc) {
+		free(members.list);
+		return rc;
+	}
+	*devices = members.list;
+	*num = members.num;
+	return 0;
+}

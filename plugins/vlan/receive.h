@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the kernel says of a device's receiving, and does to it; devices are indexes. */
+#ifndef PORTMAJOR_PLUGIN_VLAN_RECEIVE_H
+#define PORTMAJOR_PLUGIN_VLAN_RECEIVE_H
+
+#include <portmajor/error.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* By ETHTOOL's name of the feature: a card that filters VLANs has this one on. */
+#define VLAN_FEATURE "rx-vlan-filter"
+
+enum vlan_feature { VLAN_FEATURE_OFF, VLAN_FEATURE_ON, VLAN_FEATURE_FIXED };
+
+/* FIXED: on, and nothing can change it. A device without ETHTOOL has it off. -errno. */
+int vlan_feature_find(unsigned int device, const char *name, enum vlan_feature *state);
+
+/* The device's driver may not follow. -errno. */
+int vlan_feature_switch(unsigned int device, const char *name, bool on);
+
+/* Whether the flag is set, which packet sockets do not do. -errno. */
+int vlan_promiscuous_find(unsigned int device, bool *on);
+int vlan_promiscuous_switch(unsigned int device, bool on);
+
+/* The device and its members, if it is a bond or a team. The caller frees *devices.
+ * -errno. */
+int vlan_members_list(unsigned int device, unsigned int **devices, uint32_t *num);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a node hears of its neighbours by LLDP, as lldpd's `lldpctl -f json` prints it:
+ *
+ *	{"lldp": {"interface": {"swp3": {
+ *		"chassis": {"spine0": {"id": {"type": "mac", "value": ".."}, ..}},
+ *		"port": {"id": {"type": "mac", "value": ".."}, "descr": "swp1", ..}}}}}
+ *
+ * `interface` is a list of such objects where there are several neighbours, and is
+ *missing where there is none. A neighbour without a name has its members in place of the
+ *object called by its name. A port's name is its id, or its `descr` where the id is an
+ *address.
+ */
+#ifndef PORTMAJOR_CLI_LLDP_H
+#define PORTMAJOR_CLI_LLDP_H
+
+#include <jansson.h>
+
+#include <stdint.h>
+
+struct lldp_neighbour {
+	const char *interface; /* of the node that hears it */
+	const char *name;      /* of the neighbour's system; NULL: has none */
+	const char *id;	       /* of the neighbour's chassis */
+	const char *port;      /* as far as it is told, else "" */
+};
+
+struct lldp {
+	json_t *root; /* has all texts */
+	struct lldp_neighbour *list;
+	uint32_t num, room;
+};
+
+/* Reads a file. An exit status, with a message that names the file. */
+int lldp_read(const char *path, struct lldp *lldp);
+
+void lldp_free(struct lldp *lldp);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What Ethernet switches call their ports: --port-names. */
+#ifndef PORTMAJOR_CLI_PORT_NAMES_H
+#define PORTMAJOR_CLI_PORT_NAMES_H
+
+#include <portmajor/fabric.h>
+
+/* An exit status: a pattern without {port} is refused; NULL is the usual one. */
+int cli_port_pattern_check(const char *pattern);
+
+/* A switch port's name by that pattern; the caller frees it. */
+char *cli_port_name(const struct pm_fabric *fabric, uint32_t port, const char *pattern);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Cards that filter VLANs: what is done to them and taken back, on fakes; and the kernel.
+ */
+#include "card.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- Fakes: devices 1 to CARDS ---- */
+
+#define CARDS 3
+
+static struct fake {
+	enum vlan_feature filter;
+	bool promiscuous;
+	bool deaf;     /* takes what it is told, and does not follow */
+	int refuses;   /* -errno of switching the filter */
+	int no_flags;  /* -errno of setting promiscuous mode */
+	int no_answer; /* -errno of asking for the filter */
+} fakes[CARDS + 1];
+
+static int fake_feature_find(unsigned int device, const char *name,
+			     enum vlan_feature *state)
+{
+	assert_string_equal(name, "rx-vlan-filter");
+	*state = fakes[device].filter;
+	return fakes[device].no_answer;
+}
+
+static int fake_feature_switch(unsigned int device, const char *name, bool on)
+{
+	struct fake *fake = &fakes[device];
+
+	assert_string_equal(name, "rx-vlan-filter");
+	assert_int_not_equal(fake->filter, VLAN_FEATURE_FIXED);
+	if (!fake->refuses && !fake->deaf)
+		fake->filter = on ? VLAN_FEATURE_ON : VLAN_FEATURE_OFF;
+	return fake->refuses;
+}
+
+static int fake_promiscuous_find(unsigned int device, bool *on)
+{
+	*on = fakes[device].promiscuous;
+	return 0;
+}
+
+static int fake_promiscuous_switch(unsigned int device, bool on)
+{
+	if (!fakes[device].no_flags)
+		fakes[device].promiscuous = on;
+	return fakes[device].no_flags;
+}
+
+static const struct vlan_card_kernel fake_kernel = {
+	.feature_find = fake_feature_find,
+	.feature_switch = fake_feature_switch,
+	.promiscuous_find = fake_promiscuous_find,
+	.promiscuous_switch = fake_promiscuous_switch,
+};
+
+static struct vlan_card cards[CARDS] = {{.device = 1}, {.device = 2}, {.device = 3}};
+
+static const struct row {
+	const char *name;
+	struct fake before;
+	int rc;
+	enum vlan_card_change change;
+	enum vlan_feature filter;
+	bool promiscuous;
+} rows[] = {
+	{"no filter",
+	 {.filter = VLAN_FEATURE_OFF},
+	 0,
+	 VLAN_CARD_NONE,
+	 VLAN_FEATURE_OFF,
+	 false},
+	{"on", {.filter = VLAN_FEATURE_ON}, 0, VLAN_CARD_FILTER, VLAN_FEATURE_OFF, false},
+	{"on, and promiscuous",
+	 {.filter = VLAN_FEATURE_ON, .promiscuous = true},
+	 0,
+	 VLAN_CARD_FILTER,
+	 VLAN_FEATURE_OFF,
+	 true},
+	{"fixed",
+	 {.filter = VLAN_FEATURE_FIXED},
+	 0,
+	 VLAN_CARD_PROMISCUOUS,
+	 VLAN_FEATURE_FIXED,
+	 true},
+	{"fixed, and promiscuous",
+	 {.filter = VLAN_FEATURE_FIXED, .promiscuous = true},
+	 0,
+	 VLAN_CARD_NONE,
+	 VLAN_FEATURE_FIXED,
+	 true},
+	{"refuses",
+	 {.filter = VLAN_FEATURE_ON, .refuses = -EBUSY},
+	 0,
+	 VLAN_CARD_PROMISCUOUS,
+	 VLAN_FEATURE_ON,
+	 true},
+	{"does not follow",
+	 {.filter = VLAN_FEATURE_ON, .deaf = true},
+	 0,
+	 VLAN_CARD_PROMISCUOUS,
+	 VLAN_FEATURE_ON,
+	 true},
+	{"neither",
+	 {.filter = VLAN_FEATURE_FIXED, .no_flags = -EPERM},
+	 -EPERM,
+	 VLAN_CARD_NONE,
+	 VLAN_FEATURE_FIXED,
+	 false},
+	{"gone", {.no_answer = -ENODEV}, 0, VLAN_CARD_NONE, VLAN_FEATURE_OFF, false},
+	{"no answer", {.no_answer = -EIO}, -EIO, VLAN_CARD_NONE, VLAN_FEATURE_OFF, false},
+};
+
+static void test_one(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct row *row = &rows[i];
+		unsigned int failed = 0;
+
+		print_message("%s\n", row->name);
+		fakes[1] = row->before;
+		assert_int_equal(vlan_cards_open(&fake_kernel, cards, 1, &failed),
+				 row->rc);
+		assert_int_equal(failed, row->rc ? 1 : 0);
+		assert_int_equal(cards[0].change, row->change);
+		assert_int_equal(fakes[1].filter, row->filter);
+		assert_int_equal(fakes[1].promiscuous, row->promiscuous);
+		assert_int_equal(vlan_cards_restore(&fake_kernel, cards, 1, &failed), 0);
+		assert_int_equal(fakes[1].filter, row->before.filter);
+		assert_int_equal(fakes[1].promiscuous, row->before.promiscuous);
+	}
+}
+
+/* Those before are as they were. */
+static void test_one_of_several_fails(void **state)
+{
+	unsigned int failed = 0;
+
+	(void)state;
+	fakes[1] = (struct fake){.filter = VLAN_FEATURE_ON};
+	fakes[2] = (struct fake){.filter = VLAN_FEATURE_FIXED};
+	fakes[3] = (struct fake){.filter = VLAN_FEATURE_FIXED, .no_flags = -EPERM};
+	assert_int_equal(vlan_cards_open(&fake_kernel, cards, CARDS, &failed), -EPERM);
+	assert_int_equal(failed, 3);
+	assert_int_equal(fakes[1].filter, VLAN_FEATURE_ON);
+	assert_false(fakes[2].promiscuous);
+}
+
+/* One that fails keeps no other one from being restored, and a gone one is no failure. */
+static void test_restore(void **state)
+{
+	static const struct vlan_card done[CARDS] = {
+		{1, VLAN_CARD_FILTER}, {2, VLAN_CARD_FILTER}, {3, VLAN_CARD_PROMISCUOUS}};
+	unsigned int failed = 0;
+
+	(void)state;
+	fakes[1] = (struct fake){.refuses = -ENODEV};
+	fakes[2] = (struct fake){.refuses = -EIO};
+	fakes[3] = (struct fake){.promiscuous = true};
+	assert_int_equal(vlan_cards_restore(&fake_kernel, done, CARDS, &failed), -EIO);
+	assert_int_equal(failed, 2);
+	assert_false(fakes[3].promiscuous);
+}
+
+static void test_file(void **state)
+{
+	static const struct vlan_card done[] = {{7, VLAN_CARD_FILTER},
+						{9, VLAN_CARD_PROMISCUOUS}};
+	int fd = memfd_create("cards", MFD_CLOEXEC);
+	struct vlan_card *read;
+	uint32_t num;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(vlan_cards_read(fd, &read, &num), 0);
+	assert_int_equal(num, 0);
+	free(read);
+	assert_int_equal(vlan_cards_write(fd, done, 2), 0);
+	assert_int_equal(vlan_cards_write(fd, done + 1, 1), 0);
+	assert_int_equal(vlan_cards_read(fd, &read, &num), 0);
+	assert_int_equal(num, 1);
+	assert_int_equal(read->device, 9);
+	assert_int_equal(read->change, VLAN_CARD_PROMISCUOUS);
+	free(read);
+	close(fd);
+}
+
+/* ---- The kernel, with what it lets change on the loopback of a new namespace ---- */
+
+static void assert_feature(unsigned int device, const char *name, enum vlan_feature state)
+{
+	enum vlan_feature found;
+
+	assert_int_equal(vlan_feature_find(device, name, &found), 0);
+	assert_int_equal(found, state);
+}
+
+static void test_kernel(void **state)
+{
+	unsigned int lo, *devices;
+	uint32_t num;
+	bool on;
+
+	(void)state;
+	if (unshare(CLONE_NEWNET))
+		skip();
+	lo = if_nametoindex("lo");
+	assert_feature(lo, "rx-vlan-filter", VLAN_FEATURE_OFF);
+	assert_feature(lo, "no such feature", VLAN_FEATURE_OFF);
+	assert_feature(lo, "loopback", VLAN_FEATURE_FIXED);
+	assert_feature(lo, "rx-gro", VLAN_FEATURE_ON);
+	assert_int_equal(vlan_feature_switch(lo, "rx-gro", false), 0);
+	assert_feature(lo, "rx-gro", VLAN_FEATURE_OFF);
+	assert_int_equal(vlan_feature_switch(lo, "rx-gro", true), 0);
+	assert_feature(lo, "rx-gro", VLAN_FEATURE_ON);
+
+	assert_int_equal(vlan_promiscuous_switch(lo, true), 0);
+	assert_int_equal(vlan_promiscuous_find(lo, &on), 0);
+	assert_true(on);
+	assert_int_equal(vlan_promiscuous_switch(lo, false), 0);
+	assert_int_equal(vlan_promiscuous_find(lo, &on), 0);
+	assert_false(on);
+
+	assert_int_equal(vlan_members_list(lo, &devices, &num), 0);
+	assert_int_equal(num, 1);
+	assert_int_equal(devices[0], lo);
+	free(devices);
+	assert_int_equal(vlan_promiscuous_find(lo + 1000, &on), -ENXIO);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one),
+		cmocka_unit_test(test_one_of_several_fails),
+		cmocka_unit_test(test_restore),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
