@@ -400,6 +400,7 @@ static uint32_t number_of(ib_net64_t guid)
 
 void osm_pi_rcv_process(void *sm, void *data);
 void osm_lft_rcv_process(void *sm, void *data);
+void osm_mft_rcv_process(void *sm, void *data);
 
 void osm_pi_rcv_process(void *sm, void *data)
 {
@@ -416,6 +417,12 @@ void osm_lft_rcv_process(void *sm, void *data)
 	(void)sm;
 	memcpy(fake.switches[sw].lft + cl_ntoh32(smp->attr_mod) * IB_SMP_DATA_SIZE,
 	       smp->data, IB_SMP_DATA_SIZE);
+}
+
+void osm_mft_rcv_process(void *sm, void *data)
+{
+	(void)sm, (void)data;
+	fail();
 }
 
 static uint8_t state_of(uint32_t port)
