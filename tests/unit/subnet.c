@@ -8,6 +8,7 @@
 #include <opensm/osm_db_pack.h>
 #include <opensm/osm_event_plugin.h>
 #include <opensm/osm_madw.h>
+#include <opensm/osm_mcast_mgr.h>
 #include <opensm/osm_msgdef.h>
 
 #include <errno.h>
@@ -278,6 +279,12 @@ cl_status_t osm_register_external_routing_engine(
 	fake.engine.next = &fake.other;
 	osm->routing_engine_list = &fake.engine;
 	return module->setup(&fake.engine, osm) ? CL_ERROR : CL_SUCCESS;
+}
+
+void osm_purge_mtree(osm_sm_t *sm, osm_mgrp_box_t *box)
+{
+	assert_ptr_equal(sm, &fake.osm.sm);
+	assert_null(box->root);
 }
 
 void osm_sm_signal(osm_sm_t *sm, osm_signal_t signal)
