@@ -200,6 +200,9 @@ struct plugin {
 	struct view view;
 	struct tables tables;
 	struct pm_stale stale; /* entries to be taken out of the switches' tables */
+	struct mcast_quiet quiet;
+	struct mcast_doubt doubt; /* found since groups were last routed */
+	const char *no_multicast; /* why that is OpenSM's, or NULL */
 	struct store *store;
 	struct ask *ask;	   /* NULL without memory: nothing is asked */
 	struct repair *repair;	   /* NULL: no early repair */
