@@ -7,6 +7,7 @@
 
 #include <portmajor/alloc.h>
 #include <portmajor/mft_steps.h>
+#include <portmajor/search.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,9 +27,12 @@ struct mcast {
 	uint8_t *doubted;   /* [switch] what it holds is unknown from the next run on */
 	uint8_t *reachable; /* [switch] */
 	uint8_t *up;	    /* [port] */
-	uint32_t blocks;    /* below this any may have entries of ours */
-	uint32_t calls;	    /* of the engine when groups were read, .. */
-	bool hushed;	    /* .. and whether nothing was shown then */
+	uint32_t *by;	    /* [node] see search.h: directed routes over `up` .. */
+	uint32_t *queue;
+	uint8_t sm_port; /* .. from this port of the SM's node, or 0: it is a switch */
+	uint32_t blocks; /* below this any may have entries of ours */
+	uint32_t calls;	 /* of the engine when groups were read, .. */
+	bool hushed;	 /* .. and whether nothing was shown then */
 	struct pm_group_tree *trees;
 	uint32_t trees_room;
 };
@@ -44,11 +48,14 @@ static void free_rooms(struct mcast *m)
 	free(m->doubted);
 	free(m->reachable);
 	free(m->up);
+	free(m->by);
+	free(m->queue);
 	pm_plan_free((struct pm_plan *)(uintptr_t)m->plan);
 	m->multicast = NULL;
 	m->held = m->wanted = NULL;
 	m->capacity = NULL;
 	m->doubted = m->reachable = m->up = NULL;
+	m->by = m->queue = NULL;
 	m->plan = NULL;
 }
 
@@ -64,9 +71,12 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 	m->doubted = pm_array(known->num_switches, 1);
 	m->reachable = pm_array(known->num_switches, 1);
 	m->up = pm_array(known->num_ports, 1);
+	m->by = pm_array(known->num_nodes, sizeof(*m->by));
+	m->queue = pm_array(known->num_nodes, sizeof(*m->queue));
 	m->held = pm_mfts_new(known);
 	m->plan = pm_plan_share(plan);
-	if (!m->capacity || !m->doubted || !m->reachable || !m->up || !m->held)
+	if (!m->capacity || !m->doubted || !m->reachable || !m->up || !m->by ||
+	    !m->queue || !m->held)
 		return -ENOMEM;
 	for (uint32_t sw = 0; sw < known->num_switches; sw++)
 		m->doubted[sw] =
@@ -145,6 +155,7 @@ static int read_subnet(struct mcast *m, bool *resized)
 {
 	osm_opensm_t *osm = m->quiet->osm;
 	const struct pm_plan *plan = m->plan;
+	const osm_port_t *sm;
 	int rc = -ECANCELED;
 
 	atomic_store(&m->quiet->due, false);
@@ -153,6 +164,10 @@ static int read_subnet(struct mcast *m, bool *resized)
 		goto out;
 	if (mcast_quiet_is_missed(m->quiet))
 		forget_all(m);
+	sm = osm_get_port_by_guid(&osm->subn, osm->subn.sm_port_guid);
+	m->sm_port = sm && osm_node_get_type(sm->p_node) != IB_NODE_TYPE_SWITCH
+			     ? osm_physp_get_port_num(sm->p_physp)
+			     : 0;
 	m->calls = m->quiet->calls;
 	m->hushed = m->quiet->hushed;
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++)
@@ -164,24 +179,36 @@ out:
 	return rc;
 }
 
-/* Switches that a link leads to, and links that pass packets between such. */
+static bool is_up(const void *context, uint32_t port)
+{
+	const struct mcast *m = context;
+
+	return m->up[port];
+}
+
+/*
+ * Links that pass packets, and which switches they join to the SM. OpenSM's own routes
+ * are of its last discovery, and may lead through what has failed since.
+ */
 static void find_links(struct mcast *m, const struct view *view)
 {
 	const struct pm_fabric *known = m->plan->known;
+	struct pm_search search = {.fabric = known, .queue = m->queue, .by = m->by};
 
-	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
-		bool any = false;
-
-		pm_for_each_port(i, known, sw)
-			any |= view->seen[i] && known->ports[i].peer != PM_NONE;
-		m->reachable[sw] = m->reachable[sw] && any;
-	}
 	for (uint32_t i = 0; i < known->num_ports; i++) {
 		uint32_t peer = pm_fabric_peer_node(known, i);
 
 		m->up[i] = peer != PM_NONE && view->seen[i] &&
 			   m->reachable[known->ports[i].node] && m->reachable[peer];
 	}
+	pm_search_begin(&search);
+	if (view->detours.sm != PM_NONE)
+		pm_search_start(&search, known->ports[view->detours.sm].node);
+	pm_search_run(&search, is_up, m);
+	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		m->reachable[sw] = m->by[sw] != PM_NONE;
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		m->up[i] = m->up[i] && m->reachable[known->ports[i].node];
 }
 
 /* Trees of all groups over the view's links. */
@@ -234,27 +261,47 @@ struct sending {
 	struct mcast_done *done;
 };
 
+/* The way to a switch that is reachable; false: it is too long. */
+static bool find_route(const struct mcast *m, uint32_t sw, osm_dr_path_t *route)
+{
+	const struct pm_fabric *known = m->plan->known;
+	uint8_t back[IB_SUBNET_PATH_HOPS_MAX], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
+	uint8_t num = 0, first = 1;
+
+	for (uint32_t by = m->by[sw]; known->ports[by].num;
+	     by = m->by[known->ports[by].node]) {
+		if (num + 2 == IB_SUBNET_PATH_HOPS_MAX)
+			return false;
+		back[num++] = known->ports[by].num;
+	}
+	if (m->sm_port)
+		path[first++] = m->sm_port;
+	for (uint8_t i = 0; i < num; i++)
+		path[first + i] = back[num - 1 - i];
+	osm_dr_path_init(route, (uint8_t)(num + first - 1), path);
+	return true;
+}
+
 static enum ask_make make_set(void *context, uint32_t index, struct ask_smp *smp)
 {
 	struct sending *s = context;
 	const struct pm_mft_set *set = &s->steps->sets[index];
 	const osm_switch_t *sw =
 		tables_switch(&s->m->quiet->osm->subn, s->m->plan, set->sw);
-	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
 	uint32_t modifier = ask_mft_modifier(set->block, set->position);
 
 	s->done->interrupted |= s->on->is_interrupted(s->on->context);
 	if (s->done->interrupted || s->done->gave_up)
 		return ASK_OMIT;
-	if (!route ||
-	    ask_is_mft_out(s->m->ask, osm_node_get_node_guid(sw->p_node), modifier)) {
-		s->done->gave_up = "a switch has no route, or an earlier block is out";
-		return ASK_OMIT;
-	}
 	if (set->step && s->out[set->block])
 		return ASK_LATER;
-	*smp = (struct ask_smp){
-		.kind = ASK_SET_MFT, .sw = sw, .modifier = modifier, .route = *route};
+	*smp = (struct ask_smp){.kind = ASK_SET_MFT, .sw = sw, .modifier = modifier};
+	if (!sw || !find_route(s->m, set->sw, &smp->route))
+		s->done->gave_up = "a switch has no route";
+	else if (ask_is_mft_out(s->m->ask, osm_node_get_node_guid(sw->p_node), modifier))
+		s->done->gave_up = "an earlier block is out";
+	if (s->done->gave_up)
+		return ASK_OMIT;
 	for (uint32_t i = 0; i < PM_MFT_BLOCK; i++) {
 		smp->data[2 * i] = (uint8_t)(set->masks[i] >> 8);
 		smp->data[2 * i + 1] = (uint8_t)set->masks[i];

@@ -68,7 +68,7 @@ struct repairer {
 	double retry_ms;	      /* 0: nothing is to be tried again */
 	double rebalance_ms;	      /* 0: tables are not being rebalanced */
 	struct mcast *mcast;	      /* NULL: multicast is OpenSM's */
-	bool groups_due;	      /* links or tables may have changed */
+	bool groups_due;	      /* links in use may have changed */
 	uint32_t groups_retries;
 	double groups_ms; /* 0: nothing is to be tried again */
 };
@@ -198,7 +198,6 @@ static void take_over(struct repairer *r)
 	r->owed = false;
 	r->retry_ms = 0;
 	r->retries = 0;
-	r->groups_due = true;
 	atomic_store(&r->halted, false);
 }
 
