@@ -191,10 +191,10 @@ void tell_groups(const struct plugin *plugin, const struct mcast_done *done)
 {
 	say(&plugin->osm->log, OSM_LOG_INFO,
 	    " multicast: groups %u, trees %u; MFT blocks sent %" PRIu64 ", acked %" PRIu64
-	    ", bound %u; groups in order %u; not served %u, members left out %u; "
+	    ", bound %u; groups in order %u; up and down again %u, members left out %u; "
 	    "%.1f ms%s%s%s",
 	    done->groups, done->trees, done->sent, done->acked, done->places,
-	    done->ordered, done->unserved, done->excluded, done->milliseconds,
+	    done->ordered, done->spanned, done->excluded, done->milliseconds,
 	    done->interrupted ? "; interrupted by a failure" : "",
 	    done->gave_up ? "; to be tried again: " : "",
 	    done->gave_up ? done->gave_up : "");

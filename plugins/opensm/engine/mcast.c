@@ -232,6 +232,13 @@ static int compute(struct mcast *m, const struct view *view, bool resized)
 				m->trees, NULL);
 	if (rc)
 		return rc;
+	for (uint32_t i = 0; !rc && i < m->groups.num; i++)
+		if (m->trees[i].state == PM_GROUP_UNSERVED)
+			rc = pm_multicast_span(m->multicast, &m->groups.list[i], wanted);
+	if (rc) {
+		pm_mfts_free(wanted);
+		return rc;
+	}
 	pm_mfts_free(m->wanted);
 	m->wanted = wanted;
 	if (m->blocks < pm_mfts_num_blocks(wanted))
@@ -244,9 +251,8 @@ static void count_trees(const struct mcast *m, struct mcast_done *done)
 	done->groups = m->groups.num;
 	done->excluded = m->groups.strangers;
 	for (uint32_t i = 0; i < m->groups.num; i++) {
-		done->trees += m->trees[i].state != PM_GROUP_IDLE &&
-			       m->trees[i].state != PM_GROUP_UNSERVED;
-		done->unserved += m->trees[i].state == PM_GROUP_UNSERVED;
+		done->trees += m->trees[i].state != PM_GROUP_IDLE;
+		done->spanned += m->trees[i].state == PM_GROUP_UNSERVED;
 		done->excluded += m->trees[i].excluded;
 	}
 }

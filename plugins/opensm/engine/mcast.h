@@ -35,7 +35,7 @@ struct mcast_subject {
 /* What was done. */
 struct mcast_done {
 	uint32_t groups, trees; /* of OpenSM's, and those that have one */
-	uint32_t unserved;	/* groups for which no switch reaches all members */
+	uint32_t spanned;	/* of these: no switch reaches all members downwards */
 	uint32_t excluded;	/* members that are in no tree */
 	uint64_t sent, acked;	/* MFT blocks */
 	uint32_t places;	/* of these: blocks that differed */
