@@ -358,6 +358,15 @@ static void send_all(struct mcast *m, const struct mcast_subject *subject,
 	done->sent += count.sent;
 }
 
+static void raise_tops(struct mcast *m)
+{
+	osm_opensm_t *osm = m->quiet->osm;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	mcast_quiet_raise_tops(m->quiet, m->blocks);
+	CL_PLOCK_RELEASE(&osm->lock);
+}
+
 /* What differs, and is no more than that. -ENOMEM. */
 static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject,
 			    struct mcast_done *done)
@@ -403,6 +412,7 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 	}
 	if (!rc) {
 		count_trees(m, done);
+		raise_tops(m);
 		rc = bring_up_to_date(m, subject, done);
 	}
 	if (rc == -ECANCELED)

@@ -23,27 +23,13 @@ static bool is_end(const osm_subn_t *subn, const osm_switch_t *sw)
 
 /* ---- Whose multicast is ---- */
 
-static bool has_top(const osm_switch_t *sw)
-{
-	const osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
-
-	return port0 &&
-	       (port0->port_info.capability_mask & IB_PORT_CAP_HAS_MCAST_FDB_TOP);
-}
-
 bool mcast_quiet_is_possible(const struct mcast_quiet *quiet, const char **reason)
 {
-	const osm_subn_t *subn = &quiet->osm->subn;
-
 	*reason = NULL;
 	if (!quiet->engine)
 		*reason = "there is no routing engine of ours";
-	else if (subn->opt.disable_multicast)
+	else if (quiet->osm->subn.opt.disable_multicast)
 		*reason = "disable_multicast";
-	else if (subn->opt.use_mfttop)
-		FOR_EACH_SWITCH(sw, subn)
-	if (has_top(sw))
-		*reason = "use_mfttop, and switches that have it";
 	return !*reason;
 }
 
@@ -67,6 +53,8 @@ static uint32_t depth_of(const osm_switch_t *sw)
 static void set_end(struct mcast_quiet *quiet, uint32_t blocks)
 {
 	quiet->hushed = false;
+	if (quiet->tops)
+		quiet->osm->subn.opt.use_mfttop = TRUE;
 	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
 	{
 		uint32_t room = depth_of(sw) / PM_MFT_BLOCK;
@@ -97,7 +85,7 @@ bool mcast_quiet_collect(struct mcast_quiet *quiet, osm_mgrp_box_t *box)
 {
 	quiet->calls++;
 	osm_purge_mtree(&quiet->osm->sm, box); /* another engine's */
-	if (!quiet->hushed)
+	if (!quiet->hushed || quiet->osm->subn.opt.use_mfttop)
 		hush(quiet);
 	return !atomic_exchange(&quiet->due, true);
 }
@@ -106,6 +94,47 @@ bool mcast_quiet_is_missed(const struct mcast_quiet *quiet)
 {
 	return !quiet->hushed && quiet->calls &&
 	       !quiet->osm->sm.mlids_req[quiet->request];
+}
+
+/* ---- MulticastFDBTop ---- */
+
+static bool has_top(const osm_physp_t *port0)
+{
+	return port0 &&
+	       (port0->port_info.capability_mask & IB_PORT_CAP_HAS_MCAST_FDB_TOP);
+}
+
+static void set_top(struct mcast_quiet *quiet, const osm_switch_t *sw,
+		    const osm_physp_t *port0, ib_net16_t top)
+{
+	ib_switch_info_t info = sw->switch_info;
+	osm_madw_context_t context = {
+		.si_context = {.node_guid = osm_node_get_node_guid(sw->p_node),
+			       .set_method = TRUE},
+	};
+
+	info.mcast_top = top;
+	ib_switch_info_clear_state_change(&info); /* a 1 would take it back */
+	(void)osm_req_set(&quiet->osm->sm, tables_route(sw), (uint8_t *)&info,
+			  sizeof(info), IB_MAD_ATTR_SWITCH_INFO, 0, FALSE,
+			  ib_port_info_get_m_key(&port0->port_info), 0,
+			  CL_DISP_MSGID_NONE, &context);
+}
+
+void mcast_quiet_raise_tops(struct mcast_quiet *quiet, uint32_t blocks)
+{
+	uint32_t top = PM_MLID_FIRST + blocks * PM_MFT_BLOCK - 1;
+
+	top = top < PM_MLID_LAST ? top : PM_MLID_LAST;
+	if (!quiet->tops && !quiet->osm->subn.opt.use_mfttop)
+		return;
+	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
+	{
+		const osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
+
+		if (has_top(port0) && cl_ntoh16(sw->switch_info.mcast_top) < top)
+			set_top(quiet, sw, port0, cl_hton16((uint16_t)top));
+	}
 }
 
 /* ---- Records ---- */
@@ -177,6 +206,19 @@ static void let_see(struct mcast_quiet *quiet, uint32_t blocks)
 	set_end(quiet, blocks);
 }
 
+/*
+ * OpenSM's own file of its records, which its run has just written while they were
+ * hidden. With the log's flag for routing alone, as in OpenSM: else no file is touched.
+ */
+static void dump(struct mcast_quiet *quiet)
+{
+	if (!osm_log_is_active(&quiet->osm->log, OSM_LOG_ROUTING))
+		return;
+	CL_PLOCK_ACQUIRE(&quiet->osm->lock);
+	osm_dump_mcast_routes(quiet->osm);
+	CL_PLOCK_RELEASE(&quiet->osm->lock);
+}
+
 bool mcast_quiet_show(struct mcast_quiet *quiet, const struct pm_plan *plan,
 		      const struct pm_mfts *tables, uint32_t calls)
 {
@@ -192,5 +234,7 @@ bool mcast_quiet_show(struct mcast_quiet *quiet, const struct pm_plan *plan,
 			let_see(quiet, blocks);
 		CL_PLOCK_RELEASE(&quiet->osm->lock);
 	}
+	if (valid)
+		dump(quiet);
 	return valid;
 }

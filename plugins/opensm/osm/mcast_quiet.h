@@ -16,6 +16,10 @@
  * the partition configuration, as such a group ends only with the configuration. Where
  * there is none, nothing is shown: SA then has no multicast tables to tell of.
  *
+ * Where a switch has MulticastFDBTop, a run would set it to that of -1, which turns its
+ * multicast off, unless use_mfttop is off: so it is while nothing is shown, and tops are
+ * raised by us. They are never lowered: entries above have no group.
+ *
  * The alternative, opt.disable_multicast, would have us serve the requests of joins
  * without a signal, and SA deny multicast to hosts.
  */
@@ -39,11 +43,12 @@ struct mcast_quiet {
 	bool hushed;	  /* max_block_in_use of all records is -1 */
 	uint32_t calls;	  /* of the engine so far */
 	uint32_t request; /* index of the MLID of our request, while not hushed */
+	bool tops;	  /* use_mfttop when it was last hushed */
 	/* The engine was called since groups were last read; on any thread. */
 	atomic_bool due;
 };
 
-/* Whether OpenSM's options and switches let us; reason, if not. With osm->lock held. */
+/* Whether OpenSM's options let us, or *reason why not. */
 bool mcast_quiet_is_possible(const struct mcast_quiet *quiet, const char **reason);
 
 /*
@@ -62,6 +67,12 @@ bool mcast_quiet_collect(struct mcast_quiet *quiet, osm_mgrp_box_t *box);
  * all blocks, without the groups that have ended. With osm->lock held.
  */
 bool mcast_quiet_is_missed(const struct mcast_quiet *quiet);
+
+/*
+ * Has switches that have a MulticastFDBTop pass MLIDs of so many blocks; their answers
+ * are OpenSM's. With osm->lock held, shared at least.
+ */
+void mcast_quiet_raise_tops(struct mcast_quiet *quiet, uint32_t blocks);
 
 /*
  * Shows tables of the plan's switches in OpenSM's records, unless the engine was called
