@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "subnet.h"
+#include "subnet_mcast.h"
 
 #include "memfault.h"
 #include "wait.h"
@@ -447,6 +448,11 @@ static uint8_t state_of(uint32_t port)
 								     : IB_LINK_ACTIVE;
 }
 
+bool subnet_is_up(uint32_t port)
+{
+	return state_of(port) != IB_LINK_DOWN;
+}
+
 static ib_api_status_t answer_block(ib_smp_t *smp, uint32_t sw, uint32_t number)
 {
 	uint8_t *block = fake.held[sw] + (size_t)number * IB_SMP_DATA_SIZE;
@@ -477,6 +483,10 @@ static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
 
 		ib_port_info_set_port_state(
 			info, state_of(fake.fabric->nodes[node].first_port + modifier));
+	} else if (message == OSM_MSG_MAD_MFT) {
+		uint32_t sw = number_of(context->mft_context.node_guid);
+
+		madw.status = subnet_mcast_answer(smp, sw) ? IB_SUCCESS : IB_TIMEOUT;
 	} else {
 		uint32_t sw = number_of(context->lft_context.node_guid);
 
@@ -509,6 +519,11 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 		.method = IB_MAD_METHOD_SET, .attr_id = attr, .attr_mod = modifier};
 
 	(void)sm, (void)path, (void)find_mkey, (void)m_key, (void)timeout;
+	if (attr == IB_MAD_ATTR_SWITCH_INFO) { /* OpenSM's own handler has the answer */
+		subnet_mcast_set_info((const ib_switch_info_t *)data,
+				      number_of(context->si_context.node_guid));
+		return IB_SUCCESS;
+	}
 	assert_int_equal(size, IB_SMP_DATA_SIZE);
 	memcpy(smp.data, data, size);
 	return answer(&smp, message, context);
@@ -653,11 +668,13 @@ void subnet_begin(const struct pm_fabric *fabric)
 	for (uint32_t i = 0; i < fabric->num_switches; i++)
 		make_switch(i);
 	fake.osm.subn.sm_port_guid = fake.ports[fabric->num_switches].guid;
+	subnet_mcast_begin(fabric);
 	memfault_spare(spared);
 }
 
 void subnet_end(void)
 {
+	subnet_mcast_end();
 	for (uint32_t i = 0; i < fake.fabric->num_switches; i++) {
 		free(fake.switches[i].lft);
 		free(fake.switches[i].new_lft);
@@ -920,6 +937,12 @@ void subnet_sweep_alone(void)
 	assign_lids();
 }
 
+void subnet_let_send(void)
+{
+	if (fake.sender)
+		fake.sender->round(fake.sender->context, false);
+}
+
 void subnet_sweep(struct subnet_sweep *result)
 {
 	*result = (struct subnet_sweep){.rc = 1};
@@ -930,9 +953,9 @@ void subnet_sweep(struct subnet_sweep *result)
 	unfailing(assign_lids);
 	route(result);
 	report_routed(UCAST_ROUTING_HEAVY_SWEEP);
+	subnet_mcast_run(true);
 	report(OSM_EVENT_ID_SUBNET_UP);
-	if (fake.sender)
-		fake.sender->round(fake.sender->context, false);
+	subnet_let_send();
 	fake.osm.subn.first_time_master_sweep = FALSE;
 	fake.osm.subn.coming_out_of_standby = FALSE;
 	fake.sweep = NULL;
