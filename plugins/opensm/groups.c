@@ -50,6 +50,9 @@ void groups_route(struct plugin *plugin)
 		say(&plugin->osm->log, OSM_LOG_INFO, ": multicast is left to OpenSM: %s",
 		    reason);
 	plugin->no_multicast = reason;
+	if (reason && plugin->state)
+		state_note_multicast(plugin->state,
+				     &(struct state_multicast){.left = reason});
 	if (reason)
 		return;
 	repairer_route_groups(plugin->repairer, &plugin->doubt);

@@ -215,7 +215,21 @@ static void note_groups(void *context, const struct mcast_done *done)
 {
 	struct plugin *plugin = context;
 
-	tell_groups(plugin, done);
+	if (done->sent || done->gave_up || done->interrupted)
+		tell_groups(plugin, done);
+	if (plugin->state)
+		state_note_multicast(
+			plugin->state,
+			&(struct state_multicast){
+				.groups = done->groups,
+				.trees = done->trees,
+				.spanned = done->spanned,
+				.excluded = done->excluded,
+				.incomplete = done->gave_up || done->interrupted,
+				.sent = done->sent,
+				.acked = done->acked,
+				.bound = done->places,
+			});
 }
 
 static void note_dropped(void *context, uint64_t traps)

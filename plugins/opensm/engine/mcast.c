@@ -135,9 +135,27 @@ void mcast_forget(struct mcast *m, const struct mcast_doubt *doubt)
 	}
 }
 
+/* Where nothing is known, no memory is kept for what was. -ENOMEM. */
+static int begin_anew(struct mcast *m)
+{
+	const uint32_t num = m->plan->known->num_switches;
+	struct pm_mfts *held;
+
+	if (memchr(m->doubted, 0, num))
+		return 0;
+	held = pm_mfts_new(m->plan->known);
+	if (!held)
+		return -ENOMEM;
+	pm_mfts_free(m->held);
+	m->held = held;
+	return 0;
+}
+
 /* Of doubted switches no block is known. -ENOMEM. */
 static int apply_doubts(struct mcast *m)
 {
+	if (begin_anew(m))
+		return -ENOMEM;
 	for (uint32_t sw = 0; sw < m->plan->known->num_switches; sw++) {
 		uint32_t blocks = (m->capacity[sw] + PM_MFT_BLOCK - 1u) / PM_MFT_BLOCK;
 
@@ -422,7 +440,7 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 	else if (m->hushed || done->sent)
 		mcast_quiet_show(m->quiet, m->plan, m->wanted, m->calls);
 	done->milliseconds = wait_clock_ms() - start;
-	return done->sent || done->gave_up || done->interrupted;
+	return true;
 }
 
 /* ---- Begin and end ---- */

@@ -59,8 +59,8 @@ struct mcast_doubt {
 void mcast_forget(struct mcast *mcast, const struct mcast_doubt *doubt);
 
 /*
- * Brings the tables up to date, with no lock held. False: there was nothing to do but to
- * look. Where it was interrupted or gave up it is to be run again.
+ * Brings the tables up to date, with no lock held. False: multicast is not ours. Where it
+ * was interrupted or gave up it is to be run again.
  */
 bool mcast_run(struct mcast *mcast, const struct mcast_subject *subject,
 	       struct mcast_done *done);
