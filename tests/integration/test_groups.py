@@ -8,13 +8,17 @@ of unicast and multicast together.
 """
 
 import json
+import os
 import re
+import struct
+import subprocess
 
 import clients
 import ibdmchk
 import labtest
 import pmlab
 import simlab
+import wire
 
 ATTR_MFT = 0x1B
 FIRST_GID = 0xFF12401BFFFF000000000000E0000100
@@ -263,6 +267,115 @@ class Life(GroupCase):
                                                                         f'ReLink "{name}"'))
         self.assertGreaterEqual(sets, 1)
         self.check_tables()
+
+
+def with_set(ports, switch, record):
+    """Entries as a Set leaves them."""
+    position = record.modifier >> 28
+    of_position = set(range(16 * position, 16 * position + 16))
+    masks = struct.unpack(">32H", bytes(record.data))
+    return {**ports, **{
+        (switch, mlid): ports.get((switch, mlid), set()) - of_position
+        | {16 * position + bit for bit in range(16) if mask >> bit & 1}
+        for mlid, mask in enumerate(masks, 0xC000 + 32 * (record.modifier & 0x1FF))}}
+
+
+class Transitions(GroupCase):
+    """After every single Set packets of each group are followed: none loops or comes twice,
+    whichever of those that are out has not arrived yet."""
+
+    GENERATE = ("two-level", 8, 4, 4, 1)
+    ASKING = "h7-4"
+
+    @classmethod
+    def options(cls):
+        cls.wire = wire.Wire(trace=True)
+        return {**super().options(), "wire": cls.wire}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for number in range(6):
+            for leaf in range(number % 3, 8, 1 + number // 2):
+                cls.members.join(number, f"h{leaf}-{1 + number % 3}")
+        cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
+
+    def follow(self, tables, block):
+        """What is wrong with the groups of a block, but for packets that are lost: over dead
+        cables, and at switches without an entry, where several copies may end."""
+        for mlid, hosts in self.members.hosts.items():
+            if (mlid - 0xC000) // 32 != block:
+                continue
+            deaf = [switch for switch in self.lab.netlist.switches
+                    if not tables.ports.get((switch, mlid))]
+            for host in hosts:
+                reached, faults = tables.send(mlid, host)
+                lost = {f"{host}: comes to {switch} twice" for switch in deaf}
+                yield from (fault for fault in faults
+                            if fault not in lost and "leads nowhere" not in fault)
+                yield from (f"{host} to {other}: {times} times, or no member"
+                            for other, times in reached.items()
+                            if times > 1 or other not in hosts)
+
+    def replay(self, action, least, sweep=True):
+        """Does something, and replays its MFT Sets over the cables that are up then."""
+        tables = clients.Multicast(self.lab.fabric, self.ASKING)
+        names = {self.wire.guid(name): name for name in self.lab.netlist.switches}
+        self.wire.records()
+        self.measure("replayed", action, sweep)
+        tables.cables = clients.read_ports(self.lab.fabric)
+        answered, out, sets = tables.ports, {}, 0
+        for record in self.wire.records():
+            if (record.attr, record.method) != (ATTR_MFT, wire.SET):
+                continue
+            place = names[record.guid], record.modifier
+            if record.event == "answered":
+                answered = with_set(answered, place[0], record)
+                out.pop(place)
+                continue
+            self.assertEqual(record.event, "asked")
+            out[place] = record
+            sets += 1
+            for late in [None, *out]:
+                tables.ports = answered
+                for other in out:
+                    if other != late:
+                        tables.ports = with_set(tables.ports, other[0], out[other])
+                self.assertEqual(list(self.follow(tables, record.modifier & 0x1FF))[:5], [],
+                                 f"Set {sets}, without {late}")
+        self.assertGreaterEqual(sets, least)
+        self.check_tables()
+
+    def lose_and_back(self, target):
+        self.replay(lambda: self.lab.fabric.lose(target), 1)
+        self.replay(lambda: self.lab.fabric.back(target), 1)
+
+    def test_cables(self):
+        """Some uplink of the first leaf carries the groups."""
+        tables = clients.Multicast(self.lab.fabric, self.ASKING)
+        leaf = tables.cables["h0-1", 1].peer
+        used = {port for (switch, _), ports in tables.ports.items() if switch == leaf
+                for port in ports if tables.cables[leaf, port].peer not in tables.hosts}
+        self.assertTrue(used)
+        for port in sorted(used):
+            self.lose_and_back(f"{leaf}:{port}")
+
+    def test_drain(self):
+        """Trees leave what is drained, and nothing of it carries packets then."""
+        tables = clients.Multicast(self.lab.fabric, self.ASKING)
+        spine = min(tables.users(next(iter(self.members.hosts))) - {
+            tables.cables[host, 1].peer for host in tables.hosts})
+        env = dict(os.environ, OSM_CACHE_DIR=str(self.lab.osm.cache_dir))
+
+        def drain(verb):
+            subprocess.run([str(pmlab.CLI), verb, "--wait", "60", spine], env=env, check=True,
+                           stdout=subprocess.DEVNULL, timeout=pmlab.TIMEOUT_S)
+
+        self.replay(lambda: drain("drain"), 1, False)
+        now = clients.Multicast(self.lab.fabric, self.ASKING)
+        self.assertEqual({mlid for mlid in self.members.hosts if spine in now.users(mlid)},
+                         set())
+        self.replay(lambda: drain("undrain"), 1, False)
 
 
 if __name__ == "__main__":
