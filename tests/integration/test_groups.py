@@ -16,56 +16,11 @@ import subprocess
 import clients
 import ibdmchk
 import labtest
+import mgroups
 import pmlab
-import simlab
 import wire
 
-ATTR_MFT = 0x1B
-FIRST_GID = 0xFF12401BFFFF000000000000E0000100
 UPDN_SETS = 387  # of OpenSM by itself, for any event here
-
-
-class Members:
-    """{MLID: hosts} of a lab's groups, by what hosts were told that joined."""
-
-    def __init__(self, lab):
-        self.fabric = lab.fabric
-        self.manager_lid = pmlab.Dump(lab.dump()).lids[lab.osm.host]
-        self.mlid, self.hosts = {}, {}
-
-    def join(self, number, host):
-        status, mlid = clients.join(self.fabric, host, self.manager_lid, FIRST_GID + number)
-        if status:
-            raise simlab.SimError(f"{host} cannot join {number}: {status}")
-        self.mlid[number] = mlid
-        self.hosts.setdefault(mlid, []).append(host)
-
-    def leave(self, number, host):
-        status, _ = clients.leave(self.fabric, host, self.manager_lid, FIRST_GID + number)
-        if status:
-            raise simlab.SimError(f"{host} cannot leave {number}: {status}")
-        self.hosts[self.mlid[number]].remove(host)
-
-    def gone(self, host):
-        """OpenSM forgets the memberships of what it has dropped."""
-        for hosts in self.hosts.values():
-            if host in hosts:
-                hosts.remove(host)
-
-    def write(self, path):
-        """As `portmajor whatif --groups` reads it."""
-        path.write_text("".join(f"{mlid:#x} {host}\n" for mlid, hosts in self.hosts.items()
-                                for host in hosts), encoding="ascii")
-        return path
-
-    def faults(self, asking):
-        """What is wrong in the switches' tables, which a host reads that is in no group."""
-        tables = clients.Multicast(self.fabric, asking)
-        found = [f"{mlid:#x} {fault}" for mlid, hosts in self.hosts.items()
-                 if len(hosts) > 1 for fault in tables.faults(mlid, hosts)]
-        stray = {(switch, mlid) for switch, mlid in tables.ports
-                 if tables.ports[switch, mlid] and len(self.hosts.get(mlid, ())) < 2}
-        return found + [f"{mlid:#x} has entries at {switch}" for switch, mlid in sorted(stray)]
 
 
 class GroupCase(labtest.LabCase):
@@ -74,7 +29,7 @@ class GroupCase(labtest.LabCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.members = Members(cls.lab)
+        cls.members = mgroups.Members(cls.lab)
 
     def measure(self, name, action, sweep=True):
         """MFT Sets on the wire, and the number of the last of them among all SMPs."""
@@ -89,7 +44,7 @@ class GroupCase(labtest.LabCase):
         self.assertNotIn("to be tried again", log, name)
         self.assertNotIn("ERR", "".join(line for line in log.splitlines(True)
                                         if "osm_mcast" in line), name)
-        return osm.delta(mark).attr(ATTR_MFT, "set")
+        return osm.delta(mark).attr(mgroups.ATTR_MFT, "set")
 
     def check_tables(self):
         self.assertEqual(self.members.faults(self.ASKING)[:5], [])
@@ -116,13 +71,7 @@ class Director(GroupCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        for number in range(5):
-            for leaf in range(36):
-                cls.members.join(number, f"h{leaf}-{2 + number}")
-        for number in range(96):
-            turn, leaf = divmod(number, 36)
-            cls.members.join(5 + number, f"h{leaf}-{8 + turn}")
-            cls.members.join(5 + number, f"h{(leaf + 1 + 7 * turn) % 36}-{11 + turn}")
+        cls.members.join_usual(36)
         cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
 
     def test_nothing_changed(self):
@@ -195,7 +144,7 @@ class Life(GroupCase):
 
     def setUp(self):
         super().setUp()
-        self.members = Members(self.lab)
+        self.members = mgroups.Members(self.lab)
 
     def tearDown(self):
         for number, mlid in self.members.mlid.items():
@@ -326,7 +275,7 @@ class Transitions(GroupCase):
         tables.cables = clients.read_ports(self.lab.fabric)
         answered, out, sets = tables.ports, {}, 0
         for record in self.wire.records():
-            if (record.attr, record.method) != (ATTR_MFT, wire.SET):
+            if (record.attr, record.method) != (mgroups.ATTR_MFT, wire.SET):
                 continue
             place = names[record.guid], record.modifier
             if record.event == "answered":
