@@ -326,7 +326,7 @@ static enum ask_make make_set(void *context, uint32_t index, struct ask_smp *smp
 		s->done->gave_up = "an earlier block is out";
 	if (s->done->gave_up)
 		return ASK_OMIT;
-	for (uint32_t i = 0; i < PM_MFT_BLOCK; i++) {
+	for (size_t i = 0; i < PM_MFT_BLOCK; i++) {
 		smp->data[2 * i] = (uint8_t)(set->masks[i] >> 8);
 		smp->data[2 * i + 1] = (uint8_t)set->masks[i];
 	}
@@ -347,7 +347,7 @@ static bool take_answer(void *context, const struct ask_answer *answer)
 		s->m->doubted[set->sw] = 1;
 		return false;
 	}
-	for (uint32_t i = 0; i < PM_MFT_BLOCK; i++)
+	for (size_t i = 0; i < PM_MFT_BLOCK; i++)
 		masks[i] = (uint16_t)(answer->data[2 * i] << 8 | answer->data[2 * i + 1]);
 	s->done->acked++;
 	if (pm_mfts_set_block(s->m->held, set->sw, set->block, set->position, masks)) {
