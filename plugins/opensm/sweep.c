@@ -962,14 +962,16 @@ static void run_shadow(struct plugin *plugin)
 
 void sweep_routed(struct plugin *plugin, bool reroute)
 {
+	if (!plugin->config.shadow) {
+		offer_view(plugin);
+		groups_route(plugin); /* while nothing moves tables but repairs */
+	}
 	set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
 	if (plugin->config.shadow) {
 		watch_over(plugin->watch, &plugin->roles);
 		run_shadow(plugin);
 		return;
 	}
-	offer_view(plugin);
-	groups_route(plugin);
 	finish_pending(plugin);
 	note_engine(plugin);
 	tell_changes(plugin);

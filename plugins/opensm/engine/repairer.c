@@ -685,10 +685,7 @@ static void note_groups(struct repairer *r, const struct mcast_done *done)
 			wait_clock_ms() + (double)(RETRY_MS << r->groups_retries++);
 }
 
-/*
- * Unicast tables go first, and OpenSM's blocks: in its routing phase links come and go
- * with them. Whether it is to be gone on with at once.
- */
+/* Unicast tables go first. Whether it is to be gone on with at once. */
 static bool route_groups(struct repairer *r)
 {
 	const struct mcast_subject subject = {
@@ -699,8 +696,8 @@ static bool route_groups(struct repairer *r)
 	};
 	struct mcast_done done;
 
-	if (!r->mcast || !are_groups_due(r) || is_halted(r) ||
-	    phase_of(r) == PHASE_ROUTING || repairer_has_traps(r) || look_at_first(r))
+	if (!r->mcast || !are_groups_due(r) || is_halted(r) || repairer_has_traps(r) ||
+	    look_at_first(r))
 		return false;
 	r->groups_due = false;
 	if (mcast_run(r->mcast, &subject, &done))
@@ -740,7 +737,8 @@ static void work(struct repairer *r)
 		any = repair_all(r, 0);
 		any |= move_once(r);
 		any |= rebalance(r);
-		any |= route_groups(r);
+		/* Behind OpenSM's blocks, which the sweeper waits for. */
+		any |= phase_of(r) != PHASE_ROUTING && route_groups(r);
 	} while (any && !osm_exit_flag);
 }
 
