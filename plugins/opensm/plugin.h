@@ -89,7 +89,7 @@
  *   lft_sender: routing         sweeper               sender                none (6)
  *   repairer: mcast ..          sender                sender                none
  *     groups_ms
- *   mcast_quiet: hushed ..      sweeper, sender       sweeper, sender       osm->lock (9)
+ *   mcast_quiet: ours ..        sweeper, sender       sweeper, sender       osm->lock (9)
  *     tops
  *   mcast_quiet: due            sweeper, sender       sender                none (6)
  *   balance: planned (7)        sender                sender, sweeper       repairer's
@@ -126,7 +126,6 @@
  *                               dispatcher            OpenSM's
  *   mlids_req, mlids_req_max    sweeper, dispatcher,  sweeper               osm->lock
  *                               sender
- *   mcast_build_stree of engine sweeper               sweeper, sender       osm->lock
  *   vl15: queues                OpenSM's, sender      OpenSM's, sender      their own
  *   subn.opt, engines           main, sweeper         sweeper, sender       none (4)
  *   subn.sm_state               dispatcher, sweeper   sweeper, sender,      none (4)

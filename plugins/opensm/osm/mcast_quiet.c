@@ -36,11 +36,12 @@ bool mcast_quiet_is_possible(const struct mcast_quiet *quiet, const char **reaso
 void mcast_quiet_take(struct mcast_quiet *quiet)
 {
 	quiet->engine->mcast_build_stree = quiet->build;
+	quiet->ours = true;
 }
 
 bool mcast_quiet_is_ours(const struct mcast_quiet *quiet)
 {
-	return quiet->engine && quiet->engine->mcast_build_stree;
+	return quiet->ours;
 }
 
 /* MLIDs that OpenSM has made room for in a record, in whole blocks. */
@@ -66,9 +67,10 @@ static void set_end(struct mcast_quiet *quiet, uint32_t blocks)
 
 void mcast_quiet_leave(struct mcast_quiet *quiet)
 {
-	if (!mcast_quiet_is_ours(quiet))
+	if (!quiet->ours)
 		return;
 	quiet->engine->mcast_build_stree = NULL;
+	quiet->ours = false;
 	set_end(quiet, PM_MFT_BLOCKS);
 }
 

@@ -37,9 +37,12 @@
 /* All zero at first, but for osm, engine and build. */
 struct mcast_quiet {
 	osm_opensm_t *osm;
-	osm_routing_engine_t *engine; /* ours, in OpenSM's list; NULL before its setup */
+	/* Ours, in OpenSM's list, for the sweeper alone: OpenSM frees it before it
+	 * deletes plugins. NULL before its setup. */
+	osm_routing_engine_t *engine;
 	ib_api_status_t (*build)(void *context, osm_mgrp_box_t *box); /* its callback */
 	/* Under osm->lock; written with it held exclusively. */
+	bool ours;	  /* the engine has a callback */
 	bool hushed;	  /* max_block_in_use of all records is -1 */
 	uint32_t calls;	  /* of the engine so far */
 	uint32_t request; /* index of the MLID of our request, while not hushed */
