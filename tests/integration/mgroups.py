@@ -69,6 +69,15 @@ class Members:
             self.join(5 + number, f"h{leaf}-{8 + turn}")
             self.join(5 + number, f"h{(leaf + 1 + 7 * turn) % leaves}-{11 + turn}")
 
+    def busiest(self, asking, leaf):
+        """The uplink of a leaf that most groups use, and the chassis that it leads to."""
+        tables = clients.Multicast(self.fabric, asking)
+        trees = collections.Counter(
+            port for (switch, _), ports in tables.ports.items() if switch == leaf
+            for port in ports if tables.cables[leaf, port].peer not in tables.hosts)
+        port, _ = trees.most_common(1)[0]
+        return f"{leaf}:{port}", tables.cables[leaf, port].peer.partition("-")[0]
+
     def loads(self, asking):
         """Trees on each link between switches that has one: the most, and the mean of all."""
         tables = clients.Multicast(self.fabric, asking)

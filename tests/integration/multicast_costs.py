@@ -101,6 +101,7 @@ def run(netlist, leaves, engine, tell):
 def events(lab, members):
     """(name, action, whether a sweep follows) of the second table."""
     fabric, alone, of_two = lab.fabric, "h11-4", "h20-8"
+    cable, chassis = members.busiest("h9-18", "leaf9")
     return (("nothing changed (SIGHUP)", lab.osm.hup, True),
             ("host of no group lost", lambda: fabric.lose("h7-17"), True),
             ("host of no group back", lambda: fabric.back("h7-17"), True),
@@ -110,10 +111,10 @@ def events(lab, members):
             ("member of a group of two lost", lambda: fabric.lose(of_two), True),
             ("the host back, and no member", lambda: fabric.back(of_two), True),
             ("it joins", lambda: members.join(5 + 20, of_two), False),
-            ("leaf's cable lost", lambda: fabric.lose("leaf9:36"), True),
-            ("leaf's cable back", lambda: fabric.back("leaf9:36"), True),
-            ("chassis lost", lambda: fabric.lose("s17-*"), True),
-            ("chassis back", lambda: fabric.back("s17-*"), True))
+            ("leaf's cable with most trees lost", lambda: fabric.lose(cable), True),
+            ("back", lambda: fabric.back(cable), True),
+            ("the chassis behind it lost", lambda: fabric.lose(f"{chassis}-*"), True),
+            ("back", lambda: fabric.back(f"{chassis}-*"), True))
 
 
 def run_groups(netlist, leaves, engine, tell):
