@@ -13,8 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
-#define SILENT_MS 800  /* as OpenSM's own time-out and retries by default */
+/* Blocks in OpenSM's queue beside those on the wire; and more where others want it, too,
+ * as answers then wait behind those of a discovery. */
+#define BLOCKS_AHEAD 4
+#define BLOCKS_AHEAD_BESIDE 16
+#define MOST_AHEAD 100
+#define SILENT_MS 800 /* as OpenSM's own time-out and retries by default */
 
 struct mcast {
 	struct ask *ask;
@@ -366,7 +370,9 @@ static void send_all(struct mcast *m, const struct mcast_subject *subject,
 
 	ask_run(m->ask,
 		&(struct ask_batch){.num = steps->num,
-				    .ahead = BLOCKS_AHEAD,
+				    .ahead = subject->urgent ? BLOCKS_AHEAD_BESIDE
+							     : BLOCKS_AHEAD,
+				    .ahead_most = MOST_AHEAD,
 				    .total_ms = SILENT_MS,
 				    .urgent = subject->urgent,
 				    .context = &sending,
