@@ -145,8 +145,9 @@ set_tests_properties(unit.memory unit.commands unit.store PROPERTIES LABELS unit
 set_tests_properties(unit.commands PROPERTIES COST 100)
 
 # The plugin as it is, below stubs in OpenSM's place and above OpenSM's own containers.
-foreach(part plugin repair transition)
+foreach(part plugin repair transition mcast)
 	add_executable(test_${part} tests/unit/test_${part}.c tests/unit/subnet.c
+		tests/unit/subnet_mcast.c
 		$<TARGET_OBJECTS:portmajor_plugin>)
 	target_include_directories(test_${part} PRIVATE plugins/opensm)
 	target_include_directories(test_${part} SYSTEM PRIVATE ${OPENSM_INCLUDE})
@@ -164,7 +165,9 @@ endif()
 add_test(NAME unit.plugin COMMAND test_plugin)
 add_test(NAME unit.repair COMMAND test_repair)
 add_test(NAME unit.transition COMMAND test_transition)
-set_tests_properties(unit.plugin unit.repair unit.transition PROPERTIES LABELS unit TIMEOUT 900)
+add_test(NAME unit.mcast COMMAND test_mcast)
+set_tests_properties(unit.plugin unit.repair unit.transition unit.mcast PROPERTIES LABELS unit
+	TIMEOUT 900)
 
 # Threads that wait for files, which are looked at for races.
 add_executable(test_worker tests/unit/test_worker.c plugins/opensm/worker.c

@@ -19,6 +19,7 @@
 /* OpenSM's own handlers, which no installed header declares. */
 void osm_pi_rcv_process(void *sm, void *madw);
 void osm_lft_rcv_process(void *sm, void *madw);
+void osm_mft_rcv_process(void *sm, void *madw);
 
 /* An SMP that is out. */
 struct slot {
@@ -26,8 +27,9 @@ struct slot {
 	uint32_t index;	 /* in its batch */
 	bool out, done;
 	bool given_up; /* its batch is over; it is out until it comes back */
-	bool is_set, disowned;
-	struct ask_block block; /* of a Set */
+	enum ask_kind kind;
+	bool disowned;
+	struct ask_block block; /* of a Set; of an MFT the number is its modifier */
 	double sent_ms;
 	enum ask_outcome outcome;
 	_Alignas(8) uint8_t data[ASK_DATA]; /* read as PortInfo, too */
@@ -46,13 +48,18 @@ struct ask {
 };
 
 /*
- * OpenSM's context of a Get or Set of LFT blocks, and behind it, in the same union, what
- * is ours. Contexts are copied whole.
+ * OpenSM's context of a Get or Set of LFT or MFT blocks, which are laid out alike, and
+ * behind it, in the same union, what is ours. Contexts are copied whole.
  */
 struct block_context {
 	osm_lft_context_t lft;
 	uint32_t slot, serial;
 };
+_Static_assert(offsetof(osm_lft_context_t, set_method) ==
+			       offsetof(osm_mft_context_t, set_method) &&
+		       offsetof(osm_lft_context_t, node_guid) ==
+			       offsetof(osm_mft_context_t, node_guid),
+	       "contexts of LFT and MFT blocks are alike");
 _Static_assert(sizeof(struct block_context) <= sizeof(osm_madw_context_t),
 	       "OpenSM's contexts have room for ours");
 
@@ -117,7 +124,8 @@ static bool is_to_be_noted(struct ask *ask, const osm_madw_t *madw,
 		return false;
 	pthread_mutex_lock(&ask->signal.lock);
 	noted = is_awaited(ask, ours->slot, ours->serial) &&
-		ask->slots[ours->slot].is_set && !ask->slots[ours->slot].disowned;
+		ask->slots[ours->slot].kind == ASK_SET_BLOCK &&
+		!ask->slots[ours->slot].disowned;
 	pthread_mutex_unlock(&ask->signal.lock);
 	return noted;
 }
@@ -139,6 +147,19 @@ static void receive_block(void *context, void *data)
 		osm_lft_rcv_process(&ask->osm->sm, data);
 	}
 	settle(ask, madw, ours.slot, ours.serial);
+}
+
+static void receive_mft(void *context, void *data)
+{
+	struct ask *ask = context;
+	osm_madw_t *madw = data;
+	struct block_context ours;
+
+	memcpy(&ours, &madw->context, sizeof(ours));
+	if (ours.lft.set_method == MARK)
+		settle(ask, madw, ours.slot, ours.serial);
+	else
+		osm_mft_rcv_process(&ask->osm->sm, data);
 }
 
 /* ---- Setting up ---- */
@@ -175,12 +196,17 @@ struct ask *ask_start(osm_opensm_t *osm)
 			    receive_port_info, ask, osm_pi_rcv_process))
 		goto fail;
 	if (replace_handler(osm, &osm->sm.lft_disp_h, OSM_MSG_MAD_LFT, receive_block, ask,
-			    osm_lft_rcv_process)) {
-		restore_handler(osm, &osm->sm.pi_disp_h, OSM_MSG_MAD_PORT_INFO,
-				osm_pi_rcv_process);
-		goto fail;
-	}
+			    osm_lft_rcv_process))
+		goto fail_lft;
+	if (replace_handler(osm, &osm->sm.mft_disp_h, OSM_MSG_MAD_MFT, receive_mft, ask,
+			    osm_mft_rcv_process))
+		goto fail_mft;
 	return ask;
+fail_mft:
+	restore_handler(osm, &osm->sm.lft_disp_h, OSM_MSG_MAD_LFT, osm_lft_rcv_process);
+fail_lft:
+	restore_handler(osm, &osm->sm.pi_disp_h, OSM_MSG_MAD_PORT_INFO,
+			osm_pi_rcv_process);
 fail:
 	ask_stop(ask);
 	return NULL;
@@ -241,6 +267,11 @@ static bool send_block(struct ask *ask, const struct ask_batch *batch,
 
 	memset(&context, 0, sizeof(context));
 	memcpy(&context, &ours, sizeof(ours));
+	if (smp->kind == ASK_SET_MFT)
+		return osm_req_set(&ask->osm->sm, &smp->route, smp->data, ASK_DATA,
+				   IB_MAD_ATTR_MCAST_FWD_TBL, cl_hton32(smp->modifier),
+				   FALSE, key_of(smp->sw), time_out(ask, batch),
+				   OSM_MSG_MAD_MFT, &context) == IB_SUCCESS;
 	if (smp->kind == ASK_SET_BLOCK)
 		return osm_req_set(&ask->osm->sm, &smp->route, smp->data, ASK_DATA,
 				   IB_MAD_ATTR_LIN_FWD_TBL, cl_hton32(smp->modifier),
@@ -261,7 +292,8 @@ static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
 	return madw->fail_msg == OSM_MSG_MAD_PORT_INFO
 		       ? pi->light_sweep == MARK && pi->port_guid == slot &&
 				 pi->client_rereg == (boolean_t)serial
-		       : madw->fail_msg == OSM_MSG_MAD_LFT &&
+		       : (madw->fail_msg == OSM_MSG_MAD_LFT ||
+			  madw->fail_msg == OSM_MSG_MAD_MFT) &&
 				 ours.lft.set_method == MARK && ours.slot == slot &&
 				 ours.serial == serial;
 }
@@ -347,7 +379,7 @@ static struct slot *take_slot(struct run *run, uint32_t index)
 static void fill_slot(struct ask *ask, struct slot *slot, const struct ask_smp *smp)
 {
 	pthread_mutex_lock(&ask->signal.lock);
-	slot->is_set = smp->kind == ASK_SET_BLOCK;
+	slot->kind = smp->kind;
 	slot->block = (struct ask_block){osm_node_get_node_guid(smp->sw->p_node),
 					 smp->modifier};
 	pthread_mutex_unlock(&ask->signal.lock);
@@ -577,7 +609,8 @@ void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *c
 
 /* ---- What is out ---- */
 
-bool ask_is_out(struct ask *ask, ib_net64_t guid, uint32_t number)
+static bool is_set_out(struct ask *ask, enum ask_kind kind, ib_net64_t guid,
+		       uint32_t number)
 {
 	bool out = false;
 
@@ -585,11 +618,21 @@ bool ask_is_out(struct ask *ask, ib_net64_t guid, uint32_t number)
 	for (uint32_t i = 0; i < SLOTS && !out; i++) {
 		const struct slot *s = &ask->slots[i];
 
-		out = s->out && !s->done && s->is_set && s->block.guid == guid &&
+		out = s->out && !s->done && s->kind == kind && s->block.guid == guid &&
 		      s->block.number == number;
 	}
 	pthread_mutex_unlock(&ask->signal.lock);
 	return out;
+}
+
+bool ask_is_out(struct ask *ask, ib_net64_t guid, uint32_t number)
+{
+	return is_set_out(ask, ASK_SET_BLOCK, guid, number);
+}
+
+bool ask_is_mft_out(struct ask *ask, ib_net64_t guid, uint32_t modifier)
+{
+	return is_set_out(ask, ASK_SET_MFT, guid, modifier);
 }
 
 uint32_t ask_list_out(struct ask *ask, struct ask_block *blocks)
@@ -598,7 +641,8 @@ uint32_t ask_list_out(struct ask *ask, struct ask_block *blocks)
 
 	pthread_mutex_lock(&ask->signal.lock);
 	for (uint32_t i = 0; i < SLOTS; i++)
-		if (ask->slots[i].out && !ask->slots[i].done && ask->slots[i].is_set)
+		if (ask->slots[i].out && !ask->slots[i].done &&
+		    ask->slots[i].kind == ASK_SET_BLOCK)
 			blocks[num++] = ask->slots[i].block;
 	pthread_mutex_unlock(&ask->signal.lock);
 	return num;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * SMPs of our own: questions to switches and LFT blocks for them, sent through OpenSM.
+ * SMPs of our own: questions to switches, and LFT and MFT blocks for them, sent through
+ * OpenSM.
  *
  * Answers to questions must not go where OpenSM takes what it discovers from. So OpenSM's
- * handlers for PortInfo and for LFT blocks are replaced by ours, which pick out what
- * was asked here, by a mark in its context, and pass the rest on. Answers to blocks that
- * are set go on to OpenSM, which notes them in its record of the switch.
+ * handlers for PortInfo and for LFT and MFT blocks are replaced by ours, which pick out
+ * what was asked here, by a mark in its context, and pass the rest on. Answers to LFT
+ * blocks that are set go on to OpenSM, which notes them in its record of the switch;
+ * those to MFT blocks do not (osm/mcast_quiet.h).
  *
  * On a real wire a question to what is dead comes back after its time-out times (1 +
  * transaction_retries), and OpenSM has max_wire_smps SMPs out at a time: each such
@@ -34,7 +36,14 @@ enum ask_kind {
 	ASK_PORT_INFO, /* Get(PortInfo), modifier: port */
 	ASK_BLOCK,     /* Get(LinearForwardingTable), modifier: block */
 	ASK_SET_BLOCK, /* Set(LinearForwardingTable), modifier: block */
+	ASK_SET_MFT,   /* Set(MulticastForwardingTable), modifier: ask_mft_modifier() */
 };
+
+/* Of a block of 32 MLIDs and a position of 16 ports. */
+static inline uint32_t ask_mft_modifier(uint32_t block, uint32_t position)
+{
+	return position << 28 | block;
+}
 
 #define ASK_DATA 64   /* bytes of an SMP's data */
 #define ASK_SLOTS 128 /* SMPs that can be out */
@@ -45,7 +54,7 @@ struct ask_smp {
 	const osm_switch_t *sw;
 	uint32_t modifier;
 	osm_dr_path_t route;
-	uint8_t data[ASK_DATA]; /* of ASK_SET_BLOCK */
+	uint8_t data[ASK_DATA]; /* of a Set */
 };
 
 enum ask_outcome {
@@ -89,7 +98,7 @@ struct ask_count {
 	double held_ms; /* in OpenSM's queue, with nothing coming back */
 };
 
-/* A block that a Set of ours is out for. */
+/* An LFT block that a Set of ours is out for. */
 struct ask_block {
 	ib_net64_t guid; /* of the switch's node */
 	uint32_t number;
@@ -110,12 +119,15 @@ void ask_stop(struct ask *ask);
 void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *count);
 
 /*
- * Whether a Set of ours for this block is out, given up or not. On any thread, with
+ * Whether a Set of ours for this LFT block is out, given up or not. On any thread, with
  * osm->lock held, without which that changes at any time. O(ASK_SLOTS).
  */
 bool ask_is_out(struct ask *ask, ib_net64_t guid, uint32_t number);
 
-/* All blocks of which that is so, at most ASK_SLOTS; returns how many. Likewise. */
+/* The same for an MFT block; by the thread that sends them alone. */
+bool ask_is_mft_out(struct ask *ask, ib_net64_t guid, uint32_t modifier);
+
+/* All LFT blocks of which that is so, at most ASK_SLOTS; returns how many. Likewise. */
 uint32_t ask_list_out(struct ask *ask, struct ask_block *blocks);
 
 /*

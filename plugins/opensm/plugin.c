@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "plugin.h"
 
+#include "groups.h"
 #include "say.h"
 #include "sweep.h"
 #include "tell.h"
@@ -49,6 +50,12 @@ static int build_tables(void *context)
 	return sweep_build_tables(context);
 }
 
+static ib_api_status_t collect_group(void *context, osm_mgrp_box_t *box)
+{
+	groups_collect(context, box);
+	return IB_SUCCESS;
+}
+
 /*
  * With its unicast cache OpenSM does not ask an engine when only hosts or leaves went
  * or came: detours over a lost leaf would stay, and all switches beside it be rewritten.
@@ -65,8 +72,9 @@ static void refuse_ucast_cache(osm_opensm_t *osm)
 
 static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
 {
-	const struct plugin *plugin = engine->context;
+	struct plugin *plugin = engine->context;
 
+	plugin->quiet.engine = engine;
 	if (!plugin->config.shadow)
 		refuse_ucast_cache(osm);
 	engine->build_lid_matrices = leave_lid_matrices;
@@ -137,6 +145,7 @@ static void delete_plugin(void *context)
 	pm_evidence_free(plugin->evidence);
 	pm_roles_free(&plugin->roles);
 	glance_forget(&plugin->glance);
+	free(plugin->doubt.guids);
 	if (watched && written)
 		free(plugin);
 }
@@ -202,6 +211,27 @@ static void note_balance(void *context, const struct balance *balance)
 		state_note_balance(plugin->state, &balance->now);
 }
 
+static void note_groups(void *context, const struct mcast_done *done)
+{
+	struct plugin *plugin = context;
+
+	if (done->sent || done->gave_up || done->interrupted)
+		tell_groups(plugin, done);
+	if (plugin->state)
+		state_note_multicast(
+			plugin->state,
+			&(struct state_multicast){
+				.groups = done->groups,
+				.trees = done->trees,
+				.spanned = done->spanned,
+				.excluded = done->excluded,
+				.incomplete = done->gave_up || done->interrupted,
+				.sent = done->sent,
+				.acked = done->acked,
+				.bound = done->places,
+			});
+}
+
 static void note_dropped(void *context, uint64_t traps)
 {
 	struct plugin *plugin = context;
@@ -235,6 +265,7 @@ static void start_repairer(struct plugin *plugin)
 			.ask = plugin->ask,
 			.repair = plugin->repair,
 			.watch = plugin->watch,
+			.quiet = &plugin->quiet,
 			.rebalance_auto = plugin->config.rebalance_auto,
 			.rebalance_rate = plugin->config.rebalance_rate,
 			.flap = plugin->config.flap,
@@ -243,6 +274,7 @@ static void start_repairer(struct plugin *plugin)
 			.tell_move = note_moved,
 			.tell_balance = note_balance,
 			.tell_dropped = note_dropped,
+			.tell_groups = note_groups,
 			.context = plugin,
 		});
 	if ((plugin->config.early_repair && !plugin->repair) || !plugin->repairer)
@@ -307,6 +339,8 @@ static void *create_plugin(osm_opensm_t *osm)
 		return NULL;
 	}
 	plugin->osm = osm;
+	plugin->quiet.osm = osm;
+	plugin->quiet.build = collect_group;
 	plugin->honor_guid2lid = -1;
 	if (!read_config(plugin))
 		start_files(plugin);

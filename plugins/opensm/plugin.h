@@ -5,10 +5,13 @@
  *     plugin.c    loads and unloads, hands OpenSM's events on
  *     sweep.c     the moments of a sweep: what is done when
  *     routing.c   from a fabric to tables
+ *     groups.c    whose multicast is, and when its tables have to stand
  *     tell.c      what the log says of it
  *       state     what the world is told                  on the writer's thread
  *       engine/   changes tables in any phase of a sweep
- *         repairer    repairs, drains, rebalancing        a thread of its own
+ *         repairer    repairs, drains, rebalancing,       a thread of its own
+ *                     multicast
+ *         mcast       multicast trees, and their blocks   sends
  *         transition  goes over to other links in use     sends
  *         balance     goes over to the plan's tables      sends
  *         phase.h     what OpenSM is doing
@@ -19,6 +22,8 @@
  *       recover   reads tables back                       asks
  *       osm/      OpenSM's structures
  *         lft_set     what one LFT Set of ours obeys
+ *         mcast_groups    multicast groups, by value
+ *         mcast_quiet     OpenSM's multicast manager, kept from sending
  *       ask       SMPs of our own, as many as the wire takes
  *       shadow    what would be sent in shadow mode
  *       glance    what OpenSM has: is it what it was?
@@ -33,7 +38,7 @@
  *       worker    a thread that may wait for files
  *       wait, say a clock and conditions; lines in the log
  *
- * The four on top share struct plugin, which nothing below them knows.
+ * The five on top share struct plugin, which nothing below them knows.
  *
  * Threads:
  *
@@ -41,23 +46,25 @@
  *                 deletes it when all threads of OpenSM that call us have ended
  *   sweeper       OpenSM's: the engine's callback and all events but traps
  *   dispatcher    OpenSM's, one for each processor: answers to SMPs, and traps
- *   repairer      ours: repairs what traps tell of, follows drains, rebalances
+ *   repairer      ours: repairs what traps tell of, follows drains, routes multicast
+ *                 groups, rebalances
  *   writer        ours: reads plans and holds, and writes all files, for store and state
  *   watch's       ours: looks at the files that operators write
  *   alarm's       ours
  *
  * Nothing of ours on OpenSM's threads or the repairer's touches a file, but OpenSM's log,
- * and main the configuration when the plugin is loaded. The sweeper waits for files in
- * three places, within bounds (sweep.c): for them to be read, when the first discovery
- * is over (5 s) or the first after standby (2 s); and with LIDs of a plan that is new,
- * for it to be on disk (2 s). It waits for the repairer in three: before a discovery,
- * for the repair of what traps have told of by then; after it, for the end of a
- * transition, or of a round of rebalancing (2 s); and before it sends anything itself,
- * until nothing of ours is out. Repairs wait for no file.
+ * main the configuration when the plugin is loaded, and, with the log's flag for routing
+ * alone, OpenSM's dump of its multicast tables. The sweeper waits for files in three
+ * places, within bounds (sweep.c): for them to be read, when the first discovery is over
+ * (5 s) or the first after standby (2 s); and with LIDs of a plan that is new, for it to
+ * be on disk (2 s). It waits for the repairer in three: before a discovery, for the
+ * repair of what traps have told of by then; after it, for the end of a transition, or of
+ * a round of rebalancing (2 s); and before it sends anything itself, until nothing of
+ * ours is out. Repairs wait for no file.
  *
  * All SMPs of ours are sent by whoever has acquired the repairer (busy): its thread, or
- * the sweeper before a discovery, for blocks before a routing run, and to read tables
- * back. In the table that is "sender".
+ * the sweeper before a discovery, for blocks before a routing run, for multicast behind
+ * it, and to read tables back. In the table that is "sender".
  *
  * What threads share; what is not here is the sweeper's alone (and main's, before and
  * after):
@@ -80,6 +87,11 @@
  *   repairer: the rest of view  sender                sender                none
  *     .. traps_left
  *   lft_sender: routing         sweeper               sender                none (6)
+ *   repairer: mcast ..          sender                sender                none
+ *     groups_ms
+ *   mcast_quiet: ours ..        sweeper, sender       sweeper, sender       osm->lock (9)
+ *     tops
+ *   mcast_quiet: due            sweeper, sender       sender                none (6)
  *   balance: planned (7)        sender                sender, sweeper       repairer's
  *   balance: released           sender                sender, sweeper       none (6)
  *   balance: the others         sender                sender                none
@@ -110,10 +122,15 @@
  *     guid2lid
  *   lft, new_lft of a switch    dispatcher, sweeper,  sweeper, sender       osm->lock
  *                               sender
+ *   records of multicast tables sweeper, sender,      sweeper, sender,      osm->lock
+ *                               dispatcher            OpenSM's
+ *   mlids_req, mlids_req_max    sweeper, dispatcher,  sweeper               osm->lock
+ *                               sender
  *   vl15: queues                OpenSM's, sender      OpenSM's, sender      their own
  *   subn.opt, engines           main, sweeper         sweeper, sender       none (4)
  *   subn.sm_state               dispatcher, sweeper   sweeper, sender,      none (4)
  *                                                     writer
+ *   subn.opt.use_mfttop         sweeper, sender       sweeper, OpenSM's     none (4)
  *   subn.force_reroute          alarm's, sender,      sweeper               none (5)
  *                               sweeper
  *   subn.force_heavy_sweep      dispatcher, watch's,  sweeper               none (5)
@@ -130,6 +147,7 @@
  *   (6) atomic
  *   (7) the sender reads it without
  *   (8) the sender reads these two without
+ *   (9) written with it held exclusively
  *
  * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
  * held together. None is held while a file is touched, but a worker's `opensm` while
@@ -200,6 +218,9 @@ struct plugin {
 	struct view view;
 	struct tables tables;
 	struct pm_stale stale; /* entries to be taken out of the switches' tables */
+	struct mcast_quiet quiet;
+	struct mcast_doubt doubt; /* found since groups were last routed */
+	const char *no_multicast; /* why that is OpenSM's, or NULL */
 	struct store *store;
 	struct ask *ask;	   /* NULL without memory: nothing is asked */
 	struct repair *repair;	   /* NULL: no early repair */

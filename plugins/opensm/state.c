@@ -180,6 +180,17 @@ static const struct metric {
 	 "since_start", "move_acked"},
 	{"move_blocks_bound_total", "counter", "Lower bound of LFT blocks for these",
 	 "since_start", "move_bound"},
+	{"multicast_groups", "gauge", "Multicast LIDs with a group", "multicast",
+	 "groups"},
+	{"multicast_trees", "gauge", "Of these, those with a tree", "multicast", "trees"},
+	{"multicast_members_left_out", "gauge", "Members in no tree", "multicast",
+	 "members_left_out"},
+	{"multicast_blocks_sent_total", "counter", "MFT blocks sent", "since_start",
+	 "multicast_sent"},
+	{"multicast_blocks_acked_total", "counter", "MFT blocks acknowledged",
+	 "since_start", "multicast_acked"},
+	{"multicast_blocks_bound_total", "counter", "MFT blocks that differed",
+	 "since_start", "multicast_bound"},
 };
 
 /* Metrics of two fabrics differ by this label. */
@@ -712,19 +723,19 @@ static json_t *make_document(const struct state *state, const struct state_facts
 {
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
-		"s:n, s:n, s:n, s:o, s:I, s:o, s:o, s:o, s:{s:I, s:o}, s:o, s:o, s:o, "
-		"s:o, s:s, s:n}",
+		"s:n, s:n, s:n, s:n, s:o, s:I, s:o, s:o, s:o, s:{s:I, s:o}, s:o, s:o, "
+		"s:o, s:o, s:s, s:n}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
 		(json_int_t)state->started, "engine", make_engine(state), "run",
 		make_run(&state->last), "repair", make_repair(&state->last), "move",
 		make_move(&state->last), "shadow", make_shadow(&state->last), "phase",
-		"balance", "repairs_by_phase", "since_start", make_totals(&state->totals),
-		"out_of_plan", (json_int_t)state->out_of_plan, "flapping",
-		make_flaps(facts->view), "slow_links", make_slow(facts), "drained",
-		make_drains(facts), "apart", "pairs",
-		(json_int_t)facts->view->apart.count, "text",
+		"balance", "multicast", "repairs_by_phase", "since_start",
+		make_totals(&state->totals), "out_of_plan",
+		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
+		"slow_links", make_slow(facts), "drained", make_drains(facts), "apart",
+		"pairs", (json_int_t)facts->view->apart.count, "text",
 		make_string(facts->apart[0] ? facts->apart : NULL), "served",
 		make_served(facts), "bad_switches",
 		make_string(facts->unfit[0] ? facts->unfit : NULL), "config_error",
@@ -878,6 +889,11 @@ void state_note_traps_dropped(struct state *state, uint64_t more)
 }
 
 /* Each round of rebalancing tells: written are its begin and its end. */
+void state_note_multicast(struct state *state, const struct state_multicast *groups)
+{
+	activity_note_multicast(&state->activity, groups);
+}
+
 void state_note_balance(struct state *state, const struct state_balance *balance)
 {
 	activity_note_balance(&state->activity, balance);

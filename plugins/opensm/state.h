@@ -107,6 +107,9 @@ void state_note_repair_time(struct state *state, const struct state_repair_time 
 /* So many more traps were dropped, because there was no room to note them. */
 void state_note_traps_dropped(struct state *state, uint64_t more);
 
+/* Multicast groups that were routed, or are not. */
+void state_note_multicast(struct state *state, const struct state_multicast *groups);
+
 /* How far tables are off the plan's now. */
 void state_note_balance(struct state *state, const struct state_balance *balance);
 

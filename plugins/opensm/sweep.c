@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "sweep.h"
 
+#include "groups.h"
 #include "routing.h"
 #include "say.h"
 #include "tell.h"
@@ -336,6 +337,7 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	tables_note_intact(&plugin->tables, &osm->subn, plan);
 	CL_PLOCK_RELEASE(&osm->lock);
+	groups_note_intact(plugin);
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
 	start = wait_clock_ms();
 	if (!fabric && is_first_engine(plugin))
@@ -960,13 +962,16 @@ static void run_shadow(struct plugin *plugin)
 
 void sweep_routed(struct plugin *plugin, bool reroute)
 {
+	if (!plugin->config.shadow) {
+		offer_view(plugin);
+		groups_route(plugin); /* while nothing moves tables but repairs */
+	}
 	set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
 	if (plugin->config.shadow) {
 		watch_over(plugin->watch, &plugin->roles);
 		run_shadow(plugin);
 		return;
 	}
-	offer_view(plugin);
 	finish_pending(plugin);
 	note_engine(plugin);
 	tell_changes(plugin);

@@ -187,6 +187,19 @@ void tell_move(const struct plugin *plugin, uint64_t number, const struct moved 
 	    done->gave_up ? done->gave_up : "");
 }
 
+void tell_groups(const struct plugin *plugin, const struct mcast_done *done)
+{
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    " multicast: groups %u, trees %u; MFT blocks sent %" PRIu64 ", acked %" PRIu64
+	    ", bound %u; groups in order %u; up and down again %u, members left out %u; "
+	    "%.1f ms%s%s%s",
+	    done->groups, done->trees, done->sent, done->acked, done->places,
+	    done->ordered, done->spanned, done->excluded, done->milliseconds,
+	    done->interrupted ? "; interrupted by a failure" : "",
+	    done->gave_up ? "; to be tried again: " : "",
+	    done->gave_up ? done->gave_up : "");
+}
+
 void tell_balance(struct plugin *plugin, const struct balance *balance)
 {
 	const struct state_balance *now = &balance->now;

@@ -30,6 +30,9 @@ void tell_stale(const struct plugin *plugin);
 /* What was sent before OpenSM's turn, if anything was. */
 void tell_ahead(const struct plugin *plugin);
 
+/* Multicast groups that were routed. */
+void tell_groups(const struct plugin *plugin, const struct mcast_done *done);
+
 void tell_balance(struct plugin *plugin, const struct balance *balance);
 void tell_move(const struct plugin *plugin, uint64_t number, const struct moved *done);
 void tell_shadow(const struct plugin *plugin, const struct state_shadow *done);

@@ -355,6 +355,22 @@ static void print_balance(const json_t *balance)
 	putchar('\n');
 }
 
+static void print_multicast(const json_t *multicast)
+{
+	if (!json_is_object(multicast))
+		return;
+	fputs("multicast   ", stdout);
+	if (text_of(multicast, "left_to_opensm"))
+		cli_text_print(multicast, "left to OpenSM: {left_to_opensm}");
+	else
+		cli_text_print(multicast, "{#groups|group|groups}, {#trees|tree|trees}");
+	if (cli_json_number(multicast, "members_left_out"))
+		cli_text_print(multicast, "; {#members_left_out|member|members} in none");
+	if (json_is_true(json_object_get(multicast, "incomplete")))
+		fputs("; tables are not all sent", stdout);
+	putchar('\n');
+}
+
 /* The mean of times, which are sums over `sent` repairs. */
 static double mean_of(const json_t *repairs, const char *member)
 {
@@ -412,6 +428,9 @@ static void print_totals(const json_t *totals)
 	if (cli_json_number(totals, "moves"))
 		cli_text_print(totals, "            moves of drains {#moves}, LFT blocks "
 				       "sent {#move_sent}, acked {#move_acked}\n");
+	if (cli_json_number(totals, "multicast_sent"))
+		cli_text_print(totals, "            multicast: MFT blocks sent "
+				       "{#multicast_sent}, acked {#multicast_acked}\n");
 	if (cli_json_number(totals, "traps_dropped"))
 		cli_text_print(totals, "            traps dropped for want of room "
 				       "{#traps_dropped}\n");
@@ -466,6 +485,7 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 				   : "paths       between all switches with end ports\n");
 	print_plan(state->plan);
 	print_balance(json_object_get(root, "balance"));
+	print_multicast(json_object_get(root, "multicast"));
 	cli_text_print(root, "since       {@started}");
 	print_totals(json_object_get(root, "since_start"));
 	print_phases(json_object_get(root, "repairs_by_phase"));

@@ -4,6 +4,7 @@
  *
  *   planes.c     what plan and capacities say: planes, their switches, orders of planes
  *   trees.c      the tree of one group, over the links that are usable now
+ *   span.c       the same where no switch reaches all its members
  *   multicast.c  all groups, and their entries
  */
 #ifndef PORTMAJOR_MULTICAST_PARTS_H
@@ -96,6 +97,9 @@ void planes_set_order(struct pm_multicast *m, uint32_t index, bool large);
 uint32_t planes_top(const struct pm_multicast *m, uint32_t plane, uint32_t key);
 
 /* ---- trees.c ---- */
+
+/* The fabric as an MLID sees it. */
+const struct view *trees_view(const struct pm_multicast *m, uint32_t index);
 
 /* Makes the tree of a group in m->growing, if its state asks for one; sites are its
  * switches. */

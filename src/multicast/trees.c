@@ -337,7 +337,7 @@ static void grow(struct pm_multicast *m, struct subject *subject,
 	tree->root = m->growing.root;
 }
 
-static const struct view *find_view(const struct pm_multicast *m, uint32_t index)
+const struct view *trees_view(const struct pm_multicast *m, uint32_t index)
 {
 	const struct view *view = m->views;
 
@@ -350,7 +350,7 @@ void trees_make(struct pm_multicast *m, const struct pm_group *group,
 		struct pm_group_tree *tree)
 {
 	uint32_t index = group->mlid - (uint32_t)PM_MLID_FIRST, members;
-	struct subject subject = {.view = find_view(m, index), .index = index};
+	struct subject subject = {.view = trees_view(m, index), .index = index};
 	bool large;
 
 	*tree = (struct pm_group_tree){.root = PM_NONE, .plane = PM_NONE};

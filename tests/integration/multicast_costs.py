@@ -7,8 +7,11 @@ out, with OpenSM on its first host, h0-1. One host of each leaf joins a group, a
 hosts join the broadcast group. Then a cable, a switch and a chassis that the group's tree goes
 through are lost, one after another, and each is brought back; with portmajor and then with
 OpenSM's own engines. Printed are, for each loss, the LFT Sets and the MFT Sets, and the
-number among all SMPs of the last one of either. Exit status 1 if the group is not whole
-after a sweep.
+number among all SMPs of the last one of either.
+
+The same again with five groups that have a member at each leaf and 96 of two, for a sweep in
+which nothing changed, hosts that go and come, a cable and a chassis, with portmajor and updn;
+and how many trees lie on a link. Exit status 1 if a group is not whole after a sweep.
 """
 
 import argparse
@@ -19,13 +22,13 @@ import tempfile
 
 import clients
 import fabric_costs
+import mgroups
 import pmlab
 import simlab
 import wire
 
 ENGINES = ("portmajor", "updn", "minhop")
 GROUP = 0xFF12401BFFFF000000000000FFFFFFFF
-ATTR_MFT = 0x1B
 ASKING = "h9-1"  # reads the tables; its leaf's cable is the one that is lost
 BEGIN, END = "<!-- multicast-costs: begin -->\n", "<!-- multicast-costs: end -->\n"
 
@@ -64,7 +67,7 @@ def count(records):
     """(LFT Sets, number of the last one, MFT Sets, number of the last one, SMPs)"""
     asked = [r for r in records if r.event == "asked"]
     result = []
-    for attr in (simlab.ATTR_LFT, ATTR_MFT):
+    for attr in (simlab.ATTR_LFT, mgroups.ATTR_MFT):
         sets = [number for number, r in enumerate(asked, 1)
                 if r.attr == attr and r.method == wire.SET]
         result += [len(sets), sets[-1] if sets else 0]
@@ -95,15 +98,74 @@ def run(netlist, leaves, engine, tell):
     return rows, faults
 
 
+def events(lab, members):
+    """(name, action, whether a sweep follows) of the second table."""
+    fabric, alone, of_two = lab.fabric, "h11-4", "h20-8"
+    cable, chassis = members.busiest("h9-18", "leaf9")
+    return (("nothing changed (SIGHUP)", lab.osm.hup, True),
+            ("host of no group lost", lambda: fabric.lose("h7-17"), True),
+            ("host of no group back", lambda: fabric.back("h7-17"), True),
+            ("member of a group of all leaves lost", lambda: fabric.lose(alone), True),
+            ("the host back, and no member", lambda: fabric.back(alone), True),
+            ("it joins", lambda: members.join(2, alone), False),
+            ("member of a group of two lost", lambda: fabric.lose(of_two), True),
+            ("the host back, and no member", lambda: fabric.back(of_two), True),
+            ("it joins", lambda: members.join(5 + 20, of_two), False),
+            ("leaf's cable with most trees lost", lambda: fabric.lose(cable), True),
+            ("back", lambda: fabric.back(cable), True),
+            ("the chassis behind it lost", lambda: fabric.lose(f"{chassis}-*"), True),
+            ("back", lambda: fabric.back(f"{chassis}-*"), True))
+
+
+def run_groups(netlist, leaves, engine, tell):
+    """{event: (MFT Sets, number of the last one)}, the loads of links, and faults."""
+    rows, faults = [], []
+    trace = wire.Wire(trace=True)
+    with pmlab.Lab(netlist, engine=engine, wire=trace) as lab:
+        lab.osm.settle(timeout=pmlab.TIMEOUT_S)
+        tell(f"{engine}: hosts join 101 groups")
+        members = mgroups.Members(lab)
+        members.join_usual(leaves)
+        lab.osm.settle(lab.osm.mark(), sweep=False)
+        loads = members.loads("h9-18")
+        for name, action, sweep in events(lab, members):
+            tell(f"{engine}: {name}")
+            lab.osm.wait_traps_aged()
+            trace.records()
+            mark = lab.osm.mark()
+            action()
+            lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S, sweep=sweep)
+            rows.append((name, *count(trace.records())[2:4]))
+            members.forget_lost()
+            faults += [f"{engine}: {name}: {fault}" for fault in members.faults("h9-18")]
+    return rows, loads, faults
+
+
+GROUPS_HEADER = ("101 groups", "portmajor", "last is SMP", "updn", "last is SMP")
+
+
+def format_groups(ours, theirs):
+    """Rows side by side, and the loads."""
+    rows = [(a[0], *a[1:], *b[1:]) for a, b in zip(ours[0], theirs[0])]
+    loads = [f"{most}, {mean:.1f}" for _, (most, mean), _ in (ours, theirs)]
+    return layout([GROUPS_HEADER, *rows, ("trees on a link: most, mean", loads[0], "", loads[1],
+                                          "")], 1)
+
+
 HEADER = ("lost", "routing", "LFT Sets", "last is SMP", "MFT Sets", "last is SMP", "all SMPs")
 
 
 def format_table(rows):
     rows = sorted(rows, key=lambda row: ("cable", "switch", "chassis").index(row[0]))
-    cells = [HEADER] + [[f"{c:,}" if isinstance(c, int) else c for c in row] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(HEADER))]
-    rule = ["-" * w if i < 2 else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
-    return "".join("| " + " | ".join(text.ljust(widths[i]) if i < 2 else text.rjust(widths[i])
+    return layout([HEADER, *rows], 2)
+
+
+def layout(rows, texts):
+    """A table in Markdown; the first columns, so many, are texts."""
+    cells = [[f"{c:,}" if isinstance(c, int) else c for c in row] for row in rows]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    rule = ["-" * w if i < texts else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
+    return "".join("| " + " | ".join(text.ljust(widths[i]) if i < texts else text.rjust(widths[i])
                                      for i, text in enumerate(line)) + " |\n"
                    for line in [cells[0], rule, *cells[1:]])
 
@@ -134,7 +196,11 @@ def main():
                        lambda text: print(text, file=sys.stderr, flush=True))
             rows += more[0]
             faults += more[1]
-    table = format_table(rows)
+        many = [run_groups(netlist, args.leaves, engine,
+                           lambda text: print(text, file=sys.stderr, flush=True))
+                for engine in ("portmajor", "updn")]
+        faults += many[0][2] + many[1][2]
+    table = format_table(rows) + "\n" + format_groups(*many)
     print(table, end="")
     if faults:
         sys.exit("\n".join([*faults[:20], "multicast-costs: FAILED"]))

@@ -9,7 +9,9 @@ OpenSM has freed is not reused for long, and a read of it by the plugin ends the
 import os
 import pathlib
 
+import clients
 import labtest
+import mgroups
 import pmlab
 import simlab
 
@@ -23,6 +25,7 @@ class Address(labtest.Folders):
 
     GENERATE = ("director", 36)
     AWAY = ("h3-2", "h8-3")  # at the start of each
+    MEMBERS = ("h0-2", "h9-1", "h12-7", "h20-4", "h35-18")
 
     @classmethod
     def setUpClass(cls):
@@ -63,6 +66,22 @@ class Address(labtest.Folders):
         osm.settle(mark)
         return osm.engines_used(mark.log_offset)
 
+    def join(self, osm):
+        """A group, whose trees are of the engine that routes."""
+        path = self.folder / "fabric.dump"
+        self.fabric.dump(path)
+        manager_lid = pmlab.Dump(path).lids[osm.host]
+        for host in self.MEMBERS:
+            status, mlid = clients.join(self.fabric, host, manager_lid, mgroups.FIRST_GID)
+            self.assertEqual(status, 0, host)
+        osm.settle(osm.mark(), sweep=False)
+        self.check_group(mlid)
+        return mlid
+
+    def check_group(self, mlid):
+        tables = clients.Multicast(self.fabric, "h9-2")
+        self.assertEqual(tables.faults(mlid, self.MEMBERS)[:3], [])
+
     def check_chain(self, engine, with_all, with_less):
         """Which engines route while all cables are there, and while ftree finds too few."""
         for host in self.AWAY:
@@ -73,6 +92,7 @@ class Address(labtest.Folders):
             self.assertIn(str(PLUGIN), maps)
             self.assertIn("libasan", maps)
             self.assertEqual(set(osm.engines_used()), {with_all})
+            mlid = self.join(osm)
             for changed in (
                     # As many nodes as before, and another one among them.
                     {"lost": ["h7-3", TOO_MUCH_FOR_FTREE], "back": ["h3-2"]},
@@ -80,7 +100,9 @@ class Address(labtest.Folders):
                     {"lost": ["h1-1"], "back": ["h7-3", "leaf4"]},
                     {"lost": ["h2-1"], "replaced": ("h8-4", 0xabcdef0011)}):
                 self.assertEqual(self.change(osm, **changed)[-1], with_less, changed)
+                self.check_group(mlid)
             self.assertEqual(self.change(osm, back=[TOO_MUCH_FOR_FTREE, "h1-1"])[-1], with_all)
+            self.check_group(mlid)
             self.change(osm, ["s0-line1"], ["h8-3"])
             self.change(osm, ["h3-1", "s0-*"], ["h2-1"])
             self.change(osm, ["h8-3"], ["s0-*", "s0-line1"])

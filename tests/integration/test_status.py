@@ -237,7 +237,7 @@ class Bad(Written):
         self.assertEqual(line("plan"), "none yet")
         self.assertEqual(line("phase", phase="discovery"), "discovery")
         titles = [one[:12].rstrip() for one in lines(phase=None, balance=None)]
-        self.assertFalse({"phase", "balance"} & set(titles))
+        self.assertFalse({"phase", "balance", "multicast"} & set(titles))
         balance = {"entries_off": 1, "blocks_off": 2, "switches_off": 1, "rebalancing": False,
                    "blocks_left": 0}
         self.assertEqual(line("balance", balance=balance),
@@ -247,6 +247,14 @@ class Bad(Written):
         self.assertTrue(line("balance", balance={**balance, "rebalancing": True,
                                                  "blocks_left": 1})
                         .endswith(" of 1 switch; rebalancing, 1 LFT block left"))
+        groups = {"left_to_opensm": None, "groups": 3, "trees": 1, "down_and_up": 0,
+                  "members_left_out": 0, "incomplete": False}
+        self.assertEqual(line("multicast", multicast=groups), "3 groups, 1 tree")
+        self.assertEqual(line("multicast", multicast={**groups, "members_left_out": 1,
+                                                      "incomplete": True}),
+                         "3 groups, 1 tree; 1 member in none; tables are not all sent")
+        self.assertEqual(line("multicast", multicast={**groups, "left_to_opensm": "x"}),
+                         "left to OpenSM: x")
         none = {"repairs": 0, "sent": 0, "first_set_ms": 0.0, "first_set_ms_max": 0.0,
                 "last_answer_ms": 0.0, "last_answer_ms_max": 0.0}
         times = {**none, "repairs": 4, "sent": 2, "first_set_ms": 9.0, "first_set_ms_max": 8.0,

@@ -16,7 +16,9 @@ import signal
 import subprocess
 import unittest
 
+import clients
 import labtest
+import mgroups
 import pmlab
 import simlab
 import wire
@@ -107,6 +109,15 @@ class Threads(labtest.Folders):
                               env={**os.environ, "OSM_CACHE_DIR": str(self.folder)})
         self.assertLess(done.returncode, 2, done.stderr)
 
+    def join(self, osm, *hosts):
+        """A group, for whose tables there is more to be sent with all that follows."""
+        path = self.folder / "fabric.dump"
+        self.fabric.dump(path)
+        manager_lid = pmlab.Dump(path).lids[osm.host]
+        for host in hosts:
+            status, _ = clients.join(self.fabric, host, manager_lid, mgroups.FIRST_GID)
+            self.assertEqual(status, 0, host)
+
     def much_at_a_time(self, osm, switches):
         """Losses, returns, traps, sweeps and a log that is opened anew, not waited for."""
         self.operate("drain", "sw2-0")
@@ -135,6 +146,7 @@ class Threads(labtest.Folders):
             maps = pathlib.Path(f"/proc/{osm.process.pid}/maps").read_text()
             self.assertIn(str(PLUGIN), maps)
             self.assertIn("libtsan", maps)
+            self.join(osm, *sorted(self.fabric.netlist.hosts)[1::2])
             for target in ("leaf0:3", "sw3-0", "sw2-0"):
                 self.settle(osm, lambda: self.fabric.lose(target))
                 self.settle(osm, lambda: self.fabric.back(target))
@@ -170,6 +182,8 @@ class Threads(labtest.Folders):
                             attr=simlab.ATTR_LFT)
         self.check_ended_at(lambda osm: self.operate("drain", "sw2-0"), method="set",
                             attr=simlab.ATTR_LFT)
+        self.check_ended_at(lambda osm: self.join(osm, *sorted(self.fabric.netlist.hosts)[1:3]),
+                            method="set", attr=mgroups.ATTR_MFT)
         self.check_reports()
 
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "subnet.h"
+#include "subnet_mcast.h"
 
 #include "memfault.h"
 #include "wait.h"
@@ -8,6 +9,7 @@
 #include <opensm/osm_db_pack.h>
 #include <opensm/osm_event_plugin.h>
 #include <opensm/osm_madw.h>
+#include <opensm/osm_mcast_mgr.h>
 #include <opensm/osm_msgdef.h>
 
 #include <errno.h>
@@ -280,6 +282,17 @@ cl_status_t osm_register_external_routing_engine(
 	return module->setup(&fake.engine, osm) ? CL_ERROR : CL_SUCCESS;
 }
 
+void osm_purge_mtree(osm_sm_t *sm, osm_mgrp_box_t *box)
+{
+	assert_ptr_equal(sm, &fake.osm.sm);
+	assert_null(box->root);
+}
+
+void osm_dump_mcast_routes(osm_opensm_t *osm)
+{
+	assert_ptr_equal(osm, &fake.osm);
+}
+
 void osm_sm_signal(osm_sm_t *sm, osm_signal_t signal)
 {
 	assert_ptr_equal(sm, &fake.osm.sm);
@@ -400,6 +413,7 @@ static uint32_t number_of(ib_net64_t guid)
 
 void osm_pi_rcv_process(void *sm, void *data);
 void osm_lft_rcv_process(void *sm, void *data);
+void osm_mft_rcv_process(void *sm, void *data);
 
 void osm_pi_rcv_process(void *sm, void *data)
 {
@@ -418,6 +432,12 @@ void osm_lft_rcv_process(void *sm, void *data)
 	       smp->data, IB_SMP_DATA_SIZE);
 }
 
+void osm_mft_rcv_process(void *sm, void *data)
+{
+	(void)sm, (void)data;
+	fail();
+}
+
 static uint8_t state_of(uint32_t port)
 {
 	uint32_t peer = fake.fabric->ports[port].peer;
@@ -426,6 +446,11 @@ static uint8_t state_of(uint32_t port)
 		return IB_LINK_ACTIVE;
 	return peer == PM_NONE || fake.down[port] || fake.down[peer] ? IB_LINK_DOWN
 								     : IB_LINK_ACTIVE;
+}
+
+bool subnet_is_up(uint32_t port)
+{
+	return state_of(port) != IB_LINK_DOWN;
 }
 
 static ib_api_status_t answer_block(ib_smp_t *smp, uint32_t sw, uint32_t number)
@@ -458,6 +483,10 @@ static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
 
 		ib_port_info_set_port_state(
 			info, state_of(fake.fabric->nodes[node].first_port + modifier));
+	} else if (message == OSM_MSG_MAD_MFT) {
+		uint32_t sw = number_of(context->mft_context.node_guid);
+
+		madw.status = subnet_mcast_answer(smp, sw) ? IB_SUCCESS : IB_TIMEOUT;
 	} else {
 		uint32_t sw = number_of(context->lft_context.node_guid);
 
@@ -490,6 +519,11 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 		.method = IB_MAD_METHOD_SET, .attr_id = attr, .attr_mod = modifier};
 
 	(void)sm, (void)path, (void)find_mkey, (void)m_key, (void)timeout;
+	if (attr == IB_MAD_ATTR_SWITCH_INFO) { /* OpenSM's own handler has the answer */
+		subnet_mcast_set_info((const ib_switch_info_t *)data,
+				      number_of(context->si_context.node_guid));
+		return IB_SUCCESS;
+	}
 	assert_int_equal(size, IB_SMP_DATA_SIZE);
 	memcpy(smp.data, data, size);
 	return answer(&smp, message, context);
@@ -637,11 +671,13 @@ void subnet_begin(const struct pm_fabric *fabric)
 	for (uint32_t i = 0; i < fabric->num_switches; i++)
 		make_switch(i);
 	fake.osm.subn.sm_port_guid = fake.ports[fabric->num_switches].guid;
+	subnet_mcast_begin(fabric);
 	memfault_spare(spared);
 }
 
 void subnet_end(void)
 {
+	subnet_mcast_end();
 	for (uint32_t i = 0; i < fake.fabric->num_switches; i++) {
 		free(fake.switches[i].lft);
 		free(fake.switches[i].new_lft);
@@ -904,6 +940,12 @@ void subnet_sweep_alone(void)
 	assign_lids();
 }
 
+void subnet_let_send(void)
+{
+	if (fake.sender)
+		fake.sender->round(fake.sender->context, false);
+}
+
 void subnet_sweep(struct subnet_sweep *result)
 {
 	*result = (struct subnet_sweep){.rc = 1};
@@ -914,9 +956,9 @@ void subnet_sweep(struct subnet_sweep *result)
 	unfailing(assign_lids);
 	route(result);
 	report_routed(UCAST_ROUTING_HEAVY_SWEEP);
+	subnet_mcast_run(true);
 	report(OSM_EVENT_ID_SUBNET_UP);
-	if (fake.sender)
-		fake.sender->round(fake.sender->context, false);
+	subnet_let_send();
 	fake.osm.subn.first_time_master_sweep = FALSE;
 	fake.osm.subn.coming_out_of_standby = FALSE;
 	fake.sweep = NULL;

@@ -63,6 +63,12 @@ void subnet_begin_sweep(void);
  */
 void subnet_work(struct subnet_sweep *result, double ms);
 
+/* The repairer's thread has its turn. */
+void subnet_let_send(void);
+
+/* Whether a port of the fabric has a cable that is up. */
+bool subnet_is_up(uint32_t port);
+
 /* A switch takes no block of a repair, and does not answer, so many times from now on. */
 void subnet_refuse_blocks(const char *name, uint32_t times);
 

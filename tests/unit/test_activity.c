@@ -59,7 +59,9 @@ static void test_nothing_known(void **state)
 	assert_true(json_is_null(json_object_get(document, "phase")));
 	assert_true(json_is_null(json_object_get(document, "balance")));
 	check(json_object_get(document, "since_start"),
-	      "{\"runs\":3,\"traps_dropped\":0}");
+	      "{\"runs\":3,\"traps_dropped\":0,\"multicast_sent\":0,"
+	      "\"multicast_acked\":0,\"multicast_bound\":0}");
+	assert_true(json_is_null(json_object_get(document, "multicast")));
 	assert_null(strstr(text, "portmajor_phase{"));
 	assert_non_null(strstr(text, "portmajor_phase_repairs_total{port_guid=\"" PORT
 				     "\",phase=\"links\"} 0\n"));
@@ -85,6 +87,11 @@ static void test_noted(void **state)
 	activity_note_balance(&activity, &balance);
 	activity_note_traps_dropped(&activity, 2);
 	activity_note_traps_dropped(&activity, 3);
+	activity_note_multicast(&activity,
+				&(struct state_multicast){
+					.left = "x", .sent = 2, .acked = 1, .bound = 2});
+	activity_note_multicast(
+		&activity, &(struct state_multicast){NULL, 7, 6, 5, 4, true, 10, 8, 9});
 	activity_note_phase(&activity, PHASE_IDLE);
 	activity_note_phase(&activity, PHASE_ROUTING);
 	document = describe();
@@ -94,7 +101,11 @@ static void test_noted(void **state)
 	      "{\"entries_off\":5000000000,\"blocks_off\":200,\"switches_off\":7,"
 	      "\"rebalancing\":true,\"blocks_left\":150}");
 	check(json_object_get(document, "since_start"),
-	      "{\"runs\":3,\"traps_dropped\":5}");
+	      "{\"runs\":3,\"traps_dropped\":5,\"multicast_sent\":12,"
+	      "\"multicast_acked\":9,\"multicast_bound\":11}");
+	check(json_object_get(document, "multicast"),
+	      "{\"left_to_opensm\":null,\"groups\":7,\"trees\":6,\"down_and_up\":5,"
+	      "\"members_left_out\":4,\"incomplete\":true}");
 	assert_int_equal(json_object_size(repairs), PHASES);
 	check(json_object_get(repairs, "discovery"),
 	      "{\"repairs\":3,\"sent\":2,\"first_set_ms\":6.0,\"first_set_ms_max\":4.5,"

@@ -117,6 +117,7 @@ void cl_disp_unregister(const cl_disp_reg_handle_t handle)
 
 void osm_pi_rcv_process(void *sm, void *data);
 void osm_lft_rcv_process(void *sm, void *data);
+void osm_mft_rcv_process(void *sm, void *data);
 
 /* OpenSM's handlers take its lock. */
 static void note(void *sm, uint32_t *count)
@@ -149,6 +150,13 @@ void osm_lft_rcv_process(void *sm, void *data)
 		   madw->context.lft_context.node_guid == fake.node.node_info.node_guid;
 
 	note(sm, set ? &fake.sets_noted : &fake.strangers_noted);
+}
+
+/* No answer to an MFT Set of ours gets here. */
+void osm_mft_rcv_process(void *sm, void *data)
+{
+	(void)data;
+	note(sm, &fake.strangers_noted);
 }
 
 static uint32_t count_out(void)
@@ -217,7 +225,8 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 	(void)path, (void)find_mkey, (void)m_key;
 	assert_ptr_equal(sm, &fake.osm.sm);
 	assert_int_equal(size, ASK_DATA);
-	assert_int_equal(attr, IB_MAD_ATTR_LIN_FWD_TBL);
+	assert_int_equal(attr, message == OSM_MSG_MAD_MFT ? IB_MAD_ATTR_MCAST_FWD_TBL
+							  : IB_MAD_ATTR_LIN_FWD_TBL);
 	return post(IB_MAD_METHOD_SET, data, attr, modifier, timeout, message, context);
 }
 
@@ -229,7 +238,7 @@ static void hand_in(cl_disp_msgid_t message, void *madw)
 /* Its fate; on a thread of the dispatcher, without a lock. */
 static void deliver(struct posted *p)
 {
-	bool set = p->smp.method == IB_MAD_METHOD_SET;
+	bool set = p->smp.method == IB_MAD_METHOD_SET && p->message == OSM_MSG_MAD_LFT;
 
 	if (p->fate == TIME_OUT || p->fate == NEVER) {
 		p->madw.status = IB_TIMEOUT;
@@ -258,7 +267,7 @@ static void deliver_strange(uint64_t number)
 		hand_in(OSM_MSG_MAD_PORT_INFO, &madw);
 	} else {
 		madw.context.lft_context.set_method = number & 2 ? TRUE : FALSE;
-		hand_in(OSM_MSG_MAD_LFT, &madw);
+		hand_in(number & 4 ? OSM_MSG_MAD_LFT : OSM_MSG_MAD_MFT, &madw);
 	}
 }
 
@@ -345,6 +354,8 @@ static int begin(void **state)
 						 osm_pi_rcv_process, &fake.osm.sm);
 	fake.osm.sm.lft_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_LFT,
 						  osm_lft_rcv_process, &fake.osm.sm);
+	fake.osm.sm.mft_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_MFT,
+						  osm_mft_rcv_process, &fake.osm.sm);
 	return 0;
 }
 
@@ -468,7 +479,7 @@ static void draw(struct trial *t, struct random *random)
 		while (random_below(random, 30) >= share[fate])
 			fate = (int)random_below(random, FATES);
 		t->fate[i] = (enum fate)fate;
-		t->kind[i] = (enum ask_kind)random_below(random, 3);
+		t->kind[i] = (enum ask_kind)random_below(random, 4);
 	}
 }
 
@@ -568,11 +579,12 @@ static void test_leaving(void **state)
 static void test_no_memory(void **state)
 {
 	(void)state;
-	for (fake.refuse = 1; fake.refuse <= 2; fake.refuse++) {
+	for (fake.refuse = 1; fake.refuse <= 3; fake.refuse++) {
 		fake.registered = 0;
 		assert_null(ask_start(&fake.osm));
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_PORT_INFO], osm_pi_rcv_process);
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_LFT], osm_lft_rcv_process);
+		assert_ptr_equal(fake.handler[OSM_MSG_MAD_MFT], osm_mft_rcv_process);
 		assert_ptr_equal(fake.context[OSM_MSG_MAD_PORT_INFO], &fake.osm.sm);
 		assert_ptr_equal(fake.context[OSM_MSG_MAD_LFT], &fake.osm.sm);
 	}
@@ -603,9 +615,9 @@ static void try_late(bool disowned)
 
 	assert_non_null(ask);
 	start_threads();
-	t = (struct trial){.batch = {.num = 3, .total_ms = SILENT_MS},
-			   .fate = {ANSWER, LATE, LATE},
-			   .kind = {ASK_SET_BLOCK, ASK_SET_BLOCK, ASK_BLOCK},
+	t = (struct trial){.batch = {.num = 4, .ahead = 1, .total_ms = SILENT_MS},
+			   .fate = {ANSWER, LATE, LATE, LATE},
+			   .kind = {ASK_SET_BLOCK, ASK_SET_BLOCK, ASK_BLOCK, ASK_SET_MFT},
 			   .stop_after = UINT32_MAX};
 	run(ask, &t);
 	assert_int_equal(ask_list_out(ask, blocks), 1);
@@ -614,6 +626,9 @@ static void try_late(bool disowned)
 	assert_false(ask_is_out(ask, fake.node.node_info.node_guid, 0));
 	assert_true(ask_is_out(ask, fake.node.node_info.node_guid, 1));
 	assert_false(ask_is_out(ask, fake.node.node_info.node_guid, 2));
+	assert_false(ask_is_out(ask, fake.node.node_info.node_guid, 3));
+	assert_true(ask_is_mft_out(ask, fake.node.node_info.node_guid, 3));
+	assert_false(ask_is_mft_out(ask, fake.node.node_info.node_guid, 1));
 	if (disowned)
 		ask_disown(ask);
 	await_late(ask);

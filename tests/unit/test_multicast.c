@@ -235,11 +235,41 @@ static void check_group(const struct mscene *scene, const struct pm_mfts *tables
 		expect_none(seed, "walk", mwalk_group(&walk, &included));
 }
 
+/* A group that is not served gets a tree over any links, whatever the members' order. */
+static void check_span(struct mscene *scene, const struct pm_mfts *tables, uint32_t g)
+{
+	uint32_t list[4096];
+	struct pm_group included = find_included(scene, g, list),
+			reversed = scene->groups[g];
+	struct pm_mfts *spanned = pm_mfts_clone(tables), *again = pm_mfts_clone(tables);
+	struct mwalk walk = {scene->known, spanned, scene->alive};
+	uint32_t *back = calloc(reversed.num + 1u, sizeof(*back));
+
+	assert_true(spanned && again && back);
+	for (uint32_t i = 0; i < reversed.num; i++)
+		back[i] = reversed.members[reversed.num - 1 - i];
+	reversed.members = back;
+	EXPECT(!pm_multicast_span(scene->multicast, &scene->groups[g], spanned));
+	expect_none(seed, "span", mwalk_group(&walk, &included));
+	EXPECT(!pm_multicast_span(scene->multicast, &reversed, again));
+	EXPECT(mscene_same(scene, spanned, again, 0));
+	for (uint32_t i = 0; i < scene->num_groups; i++)
+		if (i != g)
+			EXPECT(mscene_same(scene, spanned, tables,
+					   scene->groups[i].mlid));
+	pm_mfts_free(spanned);
+	pm_mfts_free(again);
+	free(back);
+}
+
 static void check_all(struct mscene *scene, const struct pm_mfts *tables,
 		      const struct pm_group_tree *trees)
 {
 	for (uint32_t g = 0; g < scene->num_groups; g++)
 		check_group(scene, tables, g, &trees[g]);
+	for (uint32_t g = 0; g < scene->num_groups; g++)
+		if (trees[g].state == PM_GROUP_UNSERVED)
+			check_span(scene, tables, g);
 }
 
 /* Groups, and members of each, in another order. */

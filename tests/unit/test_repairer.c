@@ -62,6 +62,34 @@ void repair_skip(struct repair *repair, uint32_t num)
 	traps -= num;
 }
 
+/* No multicast. */
+struct mcast *mcast_start(struct ask *ask, struct mcast_quiet *quiet)
+{
+	(void)ask;
+	(void)quiet;
+	return NULL;
+}
+
+void mcast_free(struct mcast *mcast)
+{
+	(void)mcast;
+}
+
+void mcast_forget(struct mcast *mcast, const struct mcast_doubt *doubt)
+{
+	(void)mcast;
+	(void)doubt;
+}
+
+bool mcast_run(struct mcast *mcast, const struct mcast_subject *subject,
+	       struct mcast_done *done)
+{
+	(void)mcast;
+	(void)subject;
+	(void)done;
+	return false;
+}
+
 bool repair_run(struct repair *repair, const struct repair_subject *subject,
 		struct repaired *done)
 {

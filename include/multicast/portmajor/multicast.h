@@ -104,6 +104,14 @@ int pm_multicast_reroute(struct pm_multicast *multicast, const struct pm_group *
 			 struct pm_mfts *tables, struct pm_group_tree *tree,
 			 struct pm_error *err);
 
+/*
+ * Adds a tree for a group that is not served (PM_GROUP_UNSERVED) to tables of the same
+ * plan and links, which have no entries of it: over any usable links, as OpenSM's own
+ * trees are. -EINVAL: the group is not of that state; -ENOMEM. O(links).
+ */
+int pm_multicast_span(struct pm_multicast *multicast, const struct pm_group *group,
+		      struct pm_mfts *tables);
+
 /* The most switches with members of a group that shares its block's order. */
 uint32_t pm_multicast_large(const struct pm_multicast *multicast);
 

@@ -14,7 +14,8 @@
  *   (2) OpenSM may begin it anew without an event; it ends in none where the SM port is
  *       down, or another SM is the master
  *   (3) ends in none where mastership is handed over
- *   (4) LFT Sets of OpenSM's are out. Ends in none where it reports errors or exits
+ *   (4) LFT Sets of OpenSM's are out, and behind them our multicast tables. Ends in none
+ *       where it reports errors or exits
  *   (5) of a reroute: idle, as there are no links to be activated
  *
  * Whatever ends in no event is over at the next HEAVY_SWEEP_START at the latest. Nothing

@@ -67,6 +67,10 @@ struct repairer {
 	uint32_t retries, traps_left; /* by a repair that gave up */
 	double retry_ms;	      /* 0: nothing is to be tried again */
 	double rebalance_ms;	      /* 0: tables are not being rebalanced */
+	struct mcast *mcast;	      /* NULL: multicast is OpenSM's */
+	bool groups_due;	      /* links in use may have changed */
+	uint32_t groups_retries;
+	double groups_ms; /* 0: nothing is to be tried again */
 };
 
 static void lock(struct repairer *r)
@@ -321,6 +325,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 		return false;
 	r->config.tell_repair(r->config.context, &r->view, phase, &done);
 	note_rest(r, &done);
+	r->groups_due |= done.number;
 	/* What failed is failed until a discovery sees it usable, and none may come. */
 	if (done.number && !r->config.osm->subn.opt.sweep_on_trap)
 		ask_for_sweep(r);
@@ -473,6 +478,7 @@ static void end_transition(struct repairer *r)
 
 	transition_end(&r->transition);
 	end_moving(r);
+	r->groups_due = true;
 	tell_move(r, &done);
 }
 
@@ -659,6 +665,48 @@ bool repairer_take_balance(struct repairer *r, struct view *view, bool wait, boo
 	return any;
 }
 
+/* ---- Multicast ---- */
+
+/* Whether groups or links may have changed, or something is to be tried again. */
+static bool are_groups_due(const struct repairer *r)
+{
+	return r->groups_due || atomic_load(&r->config.quiet->due) ||
+	       (r->groups_ms > 0 && wait_clock_ms() >= r->groups_ms);
+}
+
+/* After some tries it is left to the next sweep, join or failure. */
+static void note_groups(struct repairer *r, const struct mcast_done *done)
+{
+	r->groups_ms = 0;
+	if (!done->gave_up)
+		r->groups_retries = 0;
+	else if (r->groups_retries < RETRIES)
+		r->groups_ms =
+			wait_clock_ms() + (double)(RETRY_MS << r->groups_retries++);
+}
+
+/* Unicast tables go first. Whether it is to be gone on with at once. */
+static bool route_groups(struct repairer *r)
+{
+	const struct mcast_subject subject = {
+		.view = &r->view,
+		.urgent = phase_of(r) != PHASE_IDLE,
+		.is_interrupted = is_interrupted,
+		.context = r,
+	};
+	struct mcast_done done;
+
+	if (!r->mcast || !are_groups_due(r) || is_halted(r) || repairer_has_traps(r) ||
+	    look_at_first(r))
+		return false;
+	r->groups_due = false;
+	if (mcast_run(r->mcast, &subject, &done))
+		r->config.tell_groups(r->config.context, &done);
+	note_groups(r, &done);
+	r->groups_due |= done.interrupted;
+	return done.interrupted;
+}
+
 /* ---- The thread ---- */
 
 /* Drains that the repairer cannot follow: the sweep does. */
@@ -689,6 +737,8 @@ static void work(struct repairer *r)
 		any = repair_all(r, 0);
 		any |= move_once(r);
 		any |= rebalance(r);
+		/* Behind OpenSM's blocks, which the sweeper waits for. */
+		any |= phase_of(r) != PHASE_ROUTING && route_groups(r);
 	} while (any && !osm_exit_flag);
 }
 
@@ -729,7 +779,7 @@ static double make_round(void *context, bool last)
 		return DBL_MAX;
 	work(r);
 	lock(r);
-	next = sooner(r->retry_ms, r->rebalance_ms);
+	next = sooner(sooner(r->retry_ms, r->rebalance_ms), r->groups_ms);
 	unlock(r);
 	release(r);
 	/* What is due and could not be done now is looked at again later. */
@@ -988,6 +1038,20 @@ void repairer_finish(struct repairer *r, uint32_t wait_ms)
 	repairer_release(r);
 }
 
+void repairer_route_groups(struct repairer *r, const struct mcast_doubt *doubt)
+{
+	repairer_acquire(r);
+	lock(r);
+	take_over(r);
+	unlock(r);
+	if (r->mcast)
+		mcast_forget(r->mcast, doubt);
+	r->groups_due = true;
+	r->groups_retries = 0;
+	route_groups(r);
+	repairer_release(r);
+}
+
 bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wait)
 {
 	double until_ms = wait_clock_ms() + (wait ? TRANSITION_MS : 0);
@@ -1039,6 +1103,7 @@ struct repairer *repairer_start(const struct repairer_config *config)
 	r->config = *config;
 	r->sender.osm = config->osm;
 	r->sender.ask = config->ask;
+	r->mcast = mcast_start(config->ask, config->quiet);
 	atomic_init(&r->sender.routing, false);
 	atomic_init(&r->halted, true);
 	atomic_init(&r->phase, PHASE_IDLE);
@@ -1048,6 +1113,7 @@ struct repairer *repairer_start(const struct repairer_config *config)
 	if (r->worker)
 		return r;
 	wait_signal_destroy(&r->signal);
+	mcast_free(r->mcast);
 	free(r);
 	return NULL;
 }
@@ -1070,6 +1136,7 @@ void repairer_free(struct repairer *r)
 	view_free(&r->view);
 	pm_drains_free(&r->drained);
 	balance_forget(&r->balance);
+	mcast_free(r->mcast);
 	forget_next(&r->next);
 	free(r->seen);
 	free(r->failed);

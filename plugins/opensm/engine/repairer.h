@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The repairer: what changes tables beside OpenSM's own routing runs. A thread repairs
- * what traps tell of, in any phase of a sweep, and follows drains. It works on a view of
+ * what traps tell of, in any phase of a sweep, follows drains, and routes multicast
+ * groups that have changed, or whose trees have lost links. It works on a view of
  * its own, a copy of the sweeper's, and takes nothing of OpenSM's over a release of its
  * lock. All LFT Sets of ours are sent by whoever has acquired it: the thread, or the
  * sweeper for the steps before a routing run, and for reading tables back.
@@ -30,6 +31,7 @@
 #include "../repair.h"
 #include "../watch.h"
 #include "balance.h"
+#include "mcast.h"
 #include "phase.h"
 #include "transition.h"
 
@@ -42,9 +44,10 @@ struct repairer;
 struct repairer_config {
 	osm_opensm_t *osm;
 	struct ask *ask;
-	struct repair *repair; /* whose traps are taken; NULL: no early repair */
-	struct watch *watch;   /* whose drains and requests are followed */
-	bool rebalance_auto;   /* see config.h */
+	struct repair *repair;	   /* whose traps are taken; NULL: no early repair */
+	struct watch *watch;	   /* whose drains and requests are followed */
+	struct mcast_quiet *quiet; /* whose groups are routed */
+	bool rebalance_auto;	   /* see config.h */
 	uint32_t rebalance_rate;
 	struct pm_flap_config flap;
 	uint32_t budget_ms;
@@ -58,6 +61,7 @@ struct repairer_config {
 	 */
 	void (*tell_balance)(void *context, const struct balance *balance);
 	void (*tell_dropped)(void *context, uint64_t traps);
+	void (*tell_groups)(void *context, const struct mcast_done *done);
 	void *context;
 };
 
@@ -137,6 +141,13 @@ bool repairer_take_balance(struct repairer *repairer, struct view *view, bool wa
  */
 struct lft_sender *repairer_acquire(struct repairer *repairer);
 void repairer_release(struct repairer *repairer);
+
+/*
+ * Routes OpenSM's multicast groups over the view that was handed over, before OpenSM
+ * goes on; what is interrupted by traps is left to the thread. What the switches with
+ * these GUIDs, or all, hold is not known.
+ */
+void repairer_route_groups(struct repairer *repairer, const struct mcast_doubt *doubt);
 
 /* For what the sweeper sends: whether there are traps to be dealt with first. */
 bool repairer_has_traps(void *repairer);

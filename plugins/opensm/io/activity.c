@@ -63,6 +63,26 @@ void activity_note_traps_dropped(struct activity *activity, uint64_t more)
 	pthread_mutex_unlock(&activity->lock);
 }
 
+void activity_note_multicast(struct activity *activity, const struct state_multicast *now)
+{
+	struct state_multicast *sums = &activity->multicast;
+
+	pthread_mutex_lock(&activity->lock);
+	activity->multicast_known = true;
+	*sums = (struct state_multicast){
+		.left = now->left,
+		.groups = now->groups,
+		.trees = now->trees,
+		.spanned = now->spanned,
+		.excluded = now->excluded,
+		.incomplete = now->incomplete,
+		.sent = sums->sent + now->sent,
+		.acked = sums->acked + now->acked,
+		.bound = sums->bound + now->bound,
+	};
+	pthread_mutex_unlock(&activity->lock);
+}
+
 /* ---- The document ---- */
 
 static json_t *make_balance(const struct activity *now)
@@ -77,6 +97,32 @@ static json_t *make_balance(const struct activity *now)
 			 (json_int_t)balance->switches_off, "rebalancing",
 			 balance->rebalancing, "blocks_left",
 			 (json_int_t)balance->blocks_left);
+}
+
+static json_t *make_multicast(const struct activity *now)
+{
+	const struct state_multicast *groups = &now->multicast;
+
+	if (!now->multicast_known)
+		return json_null();
+	return json_pack("{s:s?, s:i, s:i, s:i, s:i, s:b}", "left_to_opensm",
+			 groups->left, "groups", (int)groups->groups, "trees",
+			 (int)groups->trees, "down_and_up", (int)groups->spanned,
+			 "members_left_out", (int)groups->excluded, "incomplete",
+			 groups->incomplete);
+}
+
+/* Sums of MFT blocks. */
+static int add_multicast(const struct activity *now, json_t *totals)
+{
+	const struct state_multicast *sums = &now->multicast;
+	int rc = json_object_set_new(totals, "multicast_sent",
+				     json_integer((json_int_t)sums->sent));
+
+	rc |= json_object_set_new(totals, "multicast_acked",
+				  json_integer((json_int_t)sums->acked));
+	return rc | json_object_set_new(totals, "multicast_bound",
+					json_integer((json_int_t)sums->bound));
 }
 
 static json_t *make_repairs(const struct activity *now)
@@ -113,9 +159,11 @@ int activity_describe(struct activity *activity, json_t *document)
 				 now.phase_known ? json_string(phases[now.phase])
 						 : json_null());
 	rc |= json_object_set_new(document, "balance", make_balance(&now));
+	rc |= json_object_set_new(document, "multicast", make_multicast(&now));
 	rc |= json_object_set_new(document, "repairs_by_phase", make_repairs(&now));
 	rc |= json_object_set_new(totals, "traps_dropped",
 				  json_integer((json_int_t)now.traps_dropped));
+	rc |= add_multicast(&now, totals);
 	return rc ? -1 : 0;
 }
 

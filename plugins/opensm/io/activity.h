@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What OpenSM and the plugin are about, for the state file (state.h): the phase of the
- * sweep, repairs and how long they took by phase, and how far tables are off the plan's.
+ * sweep, repairs and how long they took by phase, how far tables are off the plan's, and
+ * multicast groups.
  * Whoever knows notes it, on any thread, under a lock of its own that is held for
  * copying only; the writer thread describes it.
  */
@@ -32,6 +33,14 @@ struct state_repair_time {
 	double last_answer_ms;	/* to the last answer; not looked at without a Set */
 };
 
+/* Multicast groups as they were routed last. */
+struct state_multicast {
+	const char *left; /* why they are left to OpenSM, or NULL; static */
+	uint32_t groups, trees, spanned, excluded; /* as in engine/mcast.h */
+	bool incomplete;			   /* something is still to be sent */
+	uint64_t sent, acked, bound;		   /* MFT blocks, added to the sums */
+};
+
 /* Sums and maxima over repairs. */
 struct activity_repairs {
 	uint64_t repairs, sent; /* of these with any LFT Set */
@@ -48,6 +57,8 @@ struct activity {
 	struct state_balance balance;
 	struct activity_repairs repairs[PHASES];
 	uint64_t traps_dropped;
+	bool multicast_known;
+	struct state_multicast multicast; /* with sums */
 };
 
 /* "idle", "discovery", "management", "routing", "links". */
@@ -58,10 +69,12 @@ void activity_note_balance(struct activity *activity, const struct state_balance
 void activity_note_repair(struct activity *activity,
 			  const struct state_repair_time *took);
 void activity_note_traps_dropped(struct activity *activity, uint64_t more);
+void activity_note_multicast(struct activity *activity,
+			     const struct state_multicast *now);
 
 /*
- * Sets the members phase, balance and repairs_by_phase of a document, and traps_dropped
- * of its since_start; docs/json.md has them. -1: no memory.
+ * Sets the members phase, balance, multicast and repairs_by_phase of a document, and
+ * traps_dropped and multicast_* of its since_start; docs/json.md has them. -1: no memory.
  */
 int activity_describe(struct activity *activity, json_t *document);
 

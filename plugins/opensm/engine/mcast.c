@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "mcast.h"
+
+#include "../osm/mcast_groups.h"
+#include "../tables.h"
+#include "../wait.h"
+
+#include <portmajor/alloc.h>
+#include <portmajor/mft_steps.h>
+#include <portmajor/search.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Blocks in OpenSM's queue beside those on the wire; and more where others want it, too,
+ * as answers then wait behind those of a discovery. */
+#define BLOCKS_AHEAD 4
+#define BLOCKS_AHEAD_BESIDE 16
+#define MOST_AHEAD 100
+#define SILENT_MS 800 /* as OpenSM's own time-out and retries by default */
+
+struct mcast {
+	struct ask *ask;
+	struct mcast_quiet *quiet;
+	const struct pm_plan *plan; /* shared; NULL: none yet */
+	struct pm_multicast *multicast;
+	struct pm_mfts *held, *wanted;
+	struct mcast_groups groups;
+	uint16_t *capacity; /* [switch] */
+	uint8_t *doubted;   /* [switch] what it holds is unknown from the next run on */
+	uint8_t *reachable; /* [switch] */
+	uint8_t *up;	    /* [port] */
+	uint32_t *by;	    /* [node] see search.h: directed routes over `up` .. */
+	uint32_t *queue;
+	uint8_t sm_port; /* .. from this port of the SM's node, or 0: it is a switch */
+	uint32_t blocks; /* below this any may have entries of ours */
+	uint32_t calls;	 /* of the engine when groups were read, .. */
+	bool hushed;	 /* .. and whether nothing was shown then */
+	struct pm_group_tree *trees;
+	uint32_t trees_room;
+};
+
+/* ---- The plan ---- */
+
+static void free_rooms(struct mcast *m)
+{
+	pm_multicast_free(m->multicast);
+	pm_mfts_free(m->held);
+	pm_mfts_free(m->wanted);
+	free(m->capacity);
+	free(m->doubted);
+	free(m->reachable);
+	free(m->up);
+	free(m->by);
+	free(m->queue);
+	pm_plan_free((struct pm_plan *)(uintptr_t)m->plan);
+	m->multicast = NULL;
+	m->held = m->wanted = NULL;
+	m->capacity = NULL;
+	m->doubted = m->reachable = m->up = NULL;
+	m->by = m->queue = NULL;
+	m->plan = NULL;
+}
+
+/* Rooms for a plan; switches that `before` lacks, or all without it, are doubted. */
+static int make_rooms(struct mcast *m, const struct pm_plan *plan,
+		      const struct pm_plan *before)
+{
+	const struct pm_fabric *known = plan->known;
+
+	m->multicast = NULL;
+	m->wanted = NULL;
+	m->capacity = pm_array(known->num_switches, sizeof(*m->capacity));
+	m->doubted = pm_array(known->num_switches, 1);
+	m->reachable = pm_array(known->num_switches, 1);
+	m->up = pm_array(known->num_ports, 1);
+	m->by = pm_array(known->num_nodes, sizeof(*m->by));
+	m->queue = pm_array(known->num_nodes, sizeof(*m->queue));
+	m->held = pm_mfts_new(known);
+	m->plan = pm_plan_share(plan);
+	if (!m->capacity || !m->doubted || !m->reachable || !m->up || !m->by ||
+	    !m->queue || !m->held)
+		return -ENOMEM;
+	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		m->doubted[sw] =
+			!before || pm_fabric_find_guid(before->known,
+						       known->nodes[sw].guid) == PM_NONE;
+	return 0;
+}
+
+static void carry_doubts(const struct mcast *old, struct mcast *m)
+{
+	for (uint32_t sw = 0; sw < old->plan->known->num_switches; sw++) {
+		uint32_t same = pm_fabric_find_guid(m->plan->known,
+						    old->plan->known->nodes[sw].guid);
+
+		if (old->doubted[sw] && same < m->plan->known->num_switches)
+			m->doubted[same] = 1;
+	}
+}
+
+/* Goes over to another plan, with what is held; without memory to none. */
+static int change_plan(struct mcast *m, const struct pm_plan *plan)
+{
+	struct mcast old = *m;
+	struct pm_mfts *moved = NULL;
+	int rc = make_rooms(m, plan, old.plan);
+
+	if (!rc && old.plan)
+		rc = pm_mfts_move(old.held, old.plan->known, plan->known, &moved);
+	if (moved) {
+		pm_mfts_free(m->held);
+		m->held = moved;
+		carry_doubts(&old, m);
+	}
+	free_rooms(&old);
+	if (rc)
+		free_rooms(m);
+	return rc;
+}
+
+/* ---- What is held ---- */
+
+static void forget_all(struct mcast *m)
+{
+	memset(m->doubted, 1, m->plan->known->num_switches);
+}
+
+void mcast_forget(struct mcast *m, const struct mcast_doubt *doubt)
+{
+	if (m->plan && doubt->all)
+		forget_all(m);
+	for (uint32_t i = 0; m->plan && i < doubt->num; i++) {
+		uint32_t sw = pm_fabric_find_guid(m->plan->known, doubt->guids[i]);
+
+		if (sw < m->plan->known->num_switches)
+			m->doubted[sw] = 1;
+	}
+}
+
+/* Where nothing is known, no memory is kept for what was. -ENOMEM. */
+static int begin_anew(struct mcast *m)
+{
+	const uint32_t num = m->plan->known->num_switches;
+	struct pm_mfts *held;
+
+	if (memchr(m->doubted, 0, num))
+		return 0;
+	held = pm_mfts_new(m->plan->known);
+	if (!held)
+		return -ENOMEM;
+	pm_mfts_free(m->held);
+	m->held = held;
+	return 0;
+}
+
+/* Of doubted switches no block is known. -ENOMEM. */
+static int apply_doubts(struct mcast *m)
+{
+	if (begin_anew(m))
+		return -ENOMEM;
+	for (uint32_t sw = 0; sw < m->plan->known->num_switches; sw++) {
+		uint32_t blocks = (m->capacity[sw] + PM_MFT_BLOCK - 1u) / PM_MFT_BLOCK;
+
+		if (m->doubted[sw] && pm_mfts_forget(m->held, sw, blocks))
+			return -ENOMEM;
+		m->doubted[sw] = 0;
+	}
+	return 0;
+}
+
+/* ---- What is wanted ---- */
+
+/* What OpenSM has, by value. -ENOMEM; -ECANCELED: multicast is not ours. */
+static int read_subnet(struct mcast *m, bool *resized)
+{
+	osm_opensm_t *osm = m->quiet->osm;
+	const struct pm_plan *plan = m->plan;
+	const osm_port_t *sm;
+	int rc = -ECANCELED;
+
+	atomic_store(&m->quiet->due, false);
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	if (!mcast_quiet_is_ours(m->quiet))
+		goto out;
+	if (mcast_quiet_is_missed(m->quiet))
+		forget_all(m);
+	sm = osm_get_port_by_guid(&osm->subn, osm->subn.sm_port_guid);
+	m->sm_port = sm && osm_node_get_type(sm->p_node) != IB_NODE_TYPE_SWITCH
+			     ? osm_physp_get_port_num(sm->p_physp)
+			     : 0;
+	m->calls = m->quiet->calls;
+	m->hushed = m->quiet->hushed;
+	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++)
+		m->reachable[sw] = tables_switch(&osm->subn, plan, sw) != NULL;
+	*resized = mcast_groups_capacity(&osm->subn, plan, m->capacity);
+	rc = mcast_groups_read(&m->groups, &osm->subn, plan);
+out:
+	CL_PLOCK_RELEASE(&osm->lock);
+	return rc;
+}
+
+static bool is_up(const void *context, uint32_t port)
+{
+	const struct mcast *m = context;
+
+	return m->up[port];
+}
+
+/*
+ * Links that pass packets, and which switches they join to the SM. OpenSM's own routes
+ * are of its last discovery, and may lead through what has failed since.
+ */
+static void find_links(struct mcast *m, const struct view *view)
+{
+	const struct pm_fabric *known = m->plan->known;
+	struct pm_search search = {.fabric = known, .queue = m->queue, .by = m->by};
+
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		uint32_t peer = pm_fabric_peer_node(known, i);
+
+		m->up[i] = peer != PM_NONE && view->seen[i] &&
+			   m->reachable[known->ports[i].node] && m->reachable[peer];
+	}
+	pm_search_begin(&search);
+	if (view->detours.sm != PM_NONE)
+		pm_search_start(&search, known->ports[view->detours.sm].node);
+	pm_search_run(&search, is_up, m);
+	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		m->reachable[sw] = m->by[sw] != PM_NONE;
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		m->up[i] = m->up[i] && m->reachable[known->ports[i].node];
+}
+
+/* Trees of all groups over the view's links. */
+static int compute(struct mcast *m, const struct view *view, bool resized)
+{
+	const struct pm_multicast_config config = {.capacity = m->capacity};
+	struct pm_mfts *wanted;
+	int rc = 0;
+
+	if (resized || !m->multicast) {
+		pm_multicast_free(m->multicast);
+		m->multicast = NULL;
+		rc = pm_multicast_new(m->plan, &config, &m->multicast, NULL);
+	}
+	if (!rc && pm_grow(&m->trees, &m->trees_room, m->groups.num, sizeof(*m->trees)))
+		rc = -ENOMEM;
+	if (rc)
+		return rc;
+	pm_multicast_set_links(m->multicast, view->alive);
+	rc = pm_multicast_route(m->multicast, m->groups.list, m->groups.num, &wanted,
+				m->trees, NULL);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; !rc && i < m->groups.num; i++)
+		if (m->trees[i].state == PM_GROUP_UNSERVED)
+			rc = pm_multicast_span(m->multicast, &m->groups.list[i], wanted);
+	if (rc) {
+		pm_mfts_free(wanted);
+		return rc;
+	}
+	pm_mfts_free(m->wanted);
+	m->wanted = wanted;
+	if (m->blocks < pm_mfts_num_blocks(wanted))
+		m->blocks = pm_mfts_num_blocks(wanted);
+	return 0;
+}
+
+static void count_trees(const struct mcast *m, struct mcast_done *done)
+{
+	done->groups = m->groups.num;
+	done->excluded = m->groups.strangers;
+	for (uint32_t i = 0; i < m->groups.num; i++) {
+		done->trees += m->trees[i].state != PM_GROUP_IDLE;
+		done->spanned += m->trees[i].state == PM_GROUP_UNSERVED;
+		done->excluded += m->trees[i].excluded;
+	}
+}
+
+/* ---- Sending ---- */
+
+struct sending {
+	struct mcast *m;
+	const struct mcast_subject *on;
+	const struct pm_mft_steps *steps;
+	uint32_t out[PM_MFT_BLOCKS]; /* Sets of step 0 of a block */
+	struct mcast_done *done;
+};
+
+/* The way to a switch that is reachable; false: it is too long. */
+static bool find_route(const struct mcast *m, uint32_t sw, osm_dr_path_t *route)
+{
+	const struct pm_fabric *known = m->plan->known;
+	uint8_t back[IB_SUBNET_PATH_HOPS_MAX], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
+	uint8_t num = 0, first = 1;
+
+	for (uint32_t by = m->by[sw]; known->ports[by].num;
+	     by = m->by[known->ports[by].node]) {
+		if (num + 2 == IB_SUBNET_PATH_HOPS_MAX)
+			return false;
+		back[num++] = known->ports[by].num;
+	}
+	if (m->sm_port)
+		path[first++] = m->sm_port;
+	for (uint8_t i = 0; i < num; i++)
+		path[first + i] = back[num - 1 - i];
+	osm_dr_path_init(route, (uint8_t)(num + first - 1), path);
+	return true;
+}
+
+static enum ask_make make_set(void *context, uint32_t index, struct ask_smp *smp)
+{
+	struct sending *s = context;
+	const struct pm_mft_set *set = &s->steps->sets[index];
+	const osm_switch_t *sw =
+		tables_switch(&s->m->quiet->osm->subn, s->m->plan, set->sw);
+	uint32_t modifier = ask_mft_modifier(set->block, set->position);
+
+	s->done->interrupted |= s->on->is_interrupted(s->on->context);
+	if (s->done->interrupted || s->done->gave_up)
+		return ASK_OMIT;
+	if (set->step && s->out[set->block])
+		return ASK_LATER;
+	*smp = (struct ask_smp){.kind = ASK_SET_MFT, .sw = sw, .modifier = modifier};
+	if (!sw || !find_route(s->m, set->sw, &smp->route))
+		s->done->gave_up = "a switch has no route";
+	else if (ask_is_mft_out(s->m->ask, osm_node_get_node_guid(sw->p_node), modifier))
+		s->done->gave_up = "an earlier block is out";
+	if (s->done->gave_up)
+		return ASK_OMIT;
+	for (size_t i = 0; i < PM_MFT_BLOCK; i++) {
+		smp->data[2 * i] = (uint8_t)(set->masks[i] >> 8);
+		smp->data[2 * i + 1] = (uint8_t)set->masks[i];
+	}
+	s->out[set->block] += !set->step;
+	return ASK_SEND;
+}
+
+/* The switch holds what its answer says. */
+static bool take_answer(void *context, const struct ask_answer *answer)
+{
+	struct sending *s = context;
+	const struct pm_mft_set *set = &s->steps->sets[answer->index];
+	uint16_t masks[PM_MFT_BLOCK];
+
+	s->out[set->block] -= !set->step;
+	if (answer->outcome != ASK_ANSWERED) {
+		s->done->gave_up = "a block not answered";
+		s->m->doubted[set->sw] = 1;
+		return false;
+	}
+	for (size_t i = 0; i < PM_MFT_BLOCK; i++)
+		masks[i] = (uint16_t)(answer->data[2 * i] << 8 | answer->data[2 * i + 1]);
+	s->done->acked++;
+	if (pm_mfts_set_block(s->m->held, set->sw, set->block, set->position, masks)) {
+		s->done->gave_up = "out of memory";
+		s->m->doubted[set->sw] = 1;
+		return false;
+	}
+	return !s->done->gave_up && !osm_exit_flag;
+}
+
+static void send_all(struct mcast *m, const struct mcast_subject *subject,
+		     const struct pm_mft_steps *steps, struct mcast_done *done)
+{
+	struct sending sending = {.m = m, .on = subject, .steps = steps, .done = done};
+	struct ask_count count = {0};
+
+	ask_run(m->ask,
+		&(struct ask_batch){.num = steps->num,
+				    .ahead = subject->urgent ? BLOCKS_AHEAD_BESIDE
+							     : BLOCKS_AHEAD,
+				    .ahead_most = MOST_AHEAD,
+				    .total_ms = SILENT_MS,
+				    .urgent = subject->urgent,
+				    .context = &sending,
+				    .make = make_set,
+				    .take = take_answer},
+		&count);
+	done->sent += count.sent;
+}
+
+static void raise_tops(struct mcast *m)
+{
+	osm_opensm_t *osm = m->quiet->osm;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	mcast_quiet_raise_tops(m->quiet, m->blocks);
+	CL_PLOCK_RELEASE(&osm->lock);
+}
+
+/* What differs, and is no more than that. -ENOMEM. */
+static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject,
+			    struct mcast_done *done)
+{
+	const struct pm_mft_input input = {
+		.known = m->plan->known,
+		.held = m->held,
+		.wanted = m->wanted,
+		.up = m->up,
+		.reachable = m->reachable,
+		.end = m->blocks,
+	};
+	struct pm_mft_steps steps = {0};
+	int rc = pm_mft_steps_find(&input, &steps);
+
+	if (!rc && steps.num) {
+		done->places = steps.places;
+		done->ordered = steps.ordered;
+		send_all(m, subject, &steps, done);
+	}
+	pm_mft_steps_free(&steps);
+	return rc;
+}
+
+bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
+	       struct mcast_done *done)
+{
+	const struct view *view = subject->view;
+	double start = wait_clock_ms();
+	bool resized = false;
+	int rc = 0;
+
+	*done = (struct mcast_done){.groups = 0};
+	if (m->plan != view->plan)
+		rc = change_plan(m, view->plan);
+	if (!rc)
+		rc = read_subnet(m, &resized);
+	if (!rc)
+		rc = apply_doubts(m);
+	if (!rc) {
+		find_links(m, view);
+		rc = compute(m, view, resized);
+	}
+	if (!rc) {
+		count_trees(m, done);
+		raise_tops(m);
+		rc = bring_up_to_date(m, subject, done);
+	}
+	if (rc == -ECANCELED)
+		return false;
+	if (rc)
+		done->gave_up = rc == -ENOMEM ? "out of memory" : "groups are no groups";
+	else if (m->hushed || done->sent)
+		mcast_quiet_show(m->quiet, m->plan, m->wanted, m->calls);
+	done->milliseconds = wait_clock_ms() - start;
+	return true;
+}
+
+/* ---- Begin and end ---- */
+
+struct mcast *mcast_start(struct ask *ask, struct mcast_quiet *quiet)
+{
+	struct mcast *m = calloc(1, sizeof(*m));
+
+	if (m) {
+		m->ask = ask;
+		m->quiet = quiet;
+	}
+	return m;
+}
+
+void mcast_free(struct mcast *m)
+{
+	if (!m)
+		return;
+	free_rooms(m);
+	mcast_groups_free(&m->groups);
+	free(m->trees);
+	free(m);
+}

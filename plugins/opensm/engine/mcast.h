@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Multicast by plan: computes the trees of OpenSM's groups over the links of a view, and
+ * sends the MFT blocks that differ from what the switches hold, in steps in which no
+ * packet loops or arrives twice (mft_steps.h).
+ *
+ *     groups of OpenSM's, view ---> wanted tables --.
+ *                                                    >-- steps ---> Sets ---> held tables
+ *     held tables ----------------------------------'
+ *
+ * What switches hold is our own record of acknowledged Sets. It is unknown at first,
+ * after another subnet manager's time, where a switch may have rebooted and where a Set
+ * was not answered: such blocks are sent whole as soon as a group needs them.
+ *
+ * On one thread at a time: whoever has acquired the repairer.
+ */
+#ifndef PORTMAJOR_ENGINE_MCAST_H
+#define PORTMAJOR_ENGINE_MCAST_H
+
+#include "../ask.h"
+#include "../osm/mcast_quiet.h"
+#include "../view.h"
+
+/* Opaque. */
+struct mcast;
+
+struct mcast_subject {
+	const struct view *view; /* with alive[] as the unicast tables have it */
+	bool urgent;		 /* SMPs of OpenSM's wait for the wire, and are passed */
+	/* Whether it has to end; on this thread, with or without osm->lock. */
+	bool (*is_interrupted)(void *context);
+	void *context;
+};
+
+/* What was done. */
+struct mcast_done {
+	uint32_t groups, trees; /* of OpenSM's, and those that have one */
+	uint32_t spanned;	/* of these: no switch reaches all members downwards */
+	uint32_t excluded;	/* members that are in no tree */
+	uint64_t sent, acked;	/* MFT blocks */
+	uint32_t places;	/* of these: blocks that differed */
+	uint32_t ordered;	/* groups that needed an order */
+	double milliseconds;
+	bool interrupted;
+	const char *gave_up; /* why something of it is left, or NULL */
+};
+
+/* Both are borrowed. NULL without memory. */
+struct mcast *mcast_start(struct ask *ask, struct mcast_quiet *quiet);
+void mcast_free(struct mcast *mcast);
+
+/* Switches of whose tables nothing is known any more. All zero at first. */
+struct mcast_doubt {
+	uint64_t *guids; /* of their nodes */
+	uint32_t num, room;
+	bool all; /* that is all switches */
+};
+
+void mcast_forget(struct mcast *mcast, const struct mcast_doubt *doubt);
+
+/*
+ * Brings the tables up to date, with no lock held. False: multicast is not ours. Where it
+ * was interrupted or gave up it is to be run again.
+ */
+bool mcast_run(struct mcast *mcast, const struct mcast_subject *subject,
+	       struct mcast_done *done);
+
+#endif

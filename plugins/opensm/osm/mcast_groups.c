@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "mcast_groups.h"
+
+#include "../tables.h"
+
+#include <portmajor/alloc.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The place of a port's switch port, or of a switch itself, or PM_NONE. */
+static uint32_t find_place(const struct pm_plan *plan, const osm_port_t *port)
+{
+	const struct pm_fabric *known = plan->known;
+	const osm_physp_t *physp = port->p_physp;
+	uint32_t node, place;
+
+	if (physp && !physp->p_node->sw)
+		physp = physp->p_remote_physp;
+	if (!physp || !physp->p_node->sw)
+		return PM_NONE;
+	node = pm_fabric_find_guid(known,
+				   cl_ntoh64(osm_node_get_node_guid(physp->p_node)));
+	if (node == PM_NONE || node >= known->num_switches ||
+	    physp->port_num > known->nodes[node].num_ports)
+		return PM_NONE;
+	place = known->nodes[node].first_port + (port->p_node->sw ? 0u : physp->port_num);
+	return plan->lid[place] && known->ports[place].peer == PM_NONE ? place : PM_NONE;
+}
+
+static int add_member(struct mcast_groups *groups, const struct pm_plan *plan,
+		      const osm_port_t *port)
+{
+	uint32_t place = find_place(plan, port);
+
+	if (place == PM_NONE) {
+		groups->strangers++;
+		return 0;
+	}
+	if (pm_grow(&groups->members, &groups->members_room, groups->num_members + 1u,
+		    sizeof(*groups->members)))
+		return -ENOMEM;
+	groups->members[groups->num_members++] = place;
+	return 0;
+}
+
+static int add_mgrp(struct mcast_groups *groups, const struct pm_plan *plan,
+		    const osm_mgrp_t *mgrp)
+{
+	const cl_qmap_t *ports = &mgrp->mcm_port_tbl;
+	int rc = 0;
+
+	for (cl_map_item_t *item = cl_qmap_head(ports); !rc && item != cl_qmap_end(ports);
+	     item = cl_qmap_next(item)) {
+		const osm_mcm_port_t *member = (const osm_mcm_port_t *)item;
+
+		rc = add_member(groups, plan, member->port);
+	}
+	return rc;
+}
+
+static int add_box(struct mcast_groups *groups, const struct pm_plan *plan,
+		   const osm_mgrp_box_t *box)
+{
+	const cl_qlist_t *list = &box->mgrp_list;
+	uint32_t first = groups->num_members;
+	int rc = 0;
+
+	if (pm_grow(&groups->list, &groups->room, groups->num + 1u,
+		    sizeof(*groups->list)))
+		return -ENOMEM;
+	for (cl_list_item_t *item = cl_qlist_head(list);
+	     !rc && item != cl_qlist_end(list); item = cl_qlist_next(item)) {
+		const osm_mgrp_t *mgrp = cl_item_obj(item, mgrp, list_item);
+
+		rc = add_mgrp(groups, plan, mgrp);
+	}
+	groups->list[groups->num++] =
+		(struct pm_group){.mlid = box->mlid, .num = groups->num_members - first};
+	return rc;
+}
+
+int mcast_groups_read(struct mcast_groups *groups, const osm_subn_t *subn,
+		      const struct pm_plan *plan)
+{
+	uint32_t at = 0;
+	int rc = 0;
+
+	groups->num = groups->num_members = groups->strangers = 0;
+	for (uint32_t mlid = PM_MLID_FIRST; !rc && mlid <= subn->max_mcast_lid_ho;
+	     mlid++) {
+		const osm_mgrp_box_t *box = subn->mboxes[mlid - PM_MLID_FIRST];
+
+		if (box)
+			rc = add_box(groups, plan, box);
+	}
+	/* The array of members stays where it is from here on. */
+	for (uint32_t i = 0; !rc && i < groups->num; i++) {
+		groups->list[i].members = groups->members + at;
+		at += groups->list[i].num;
+	}
+	return rc;
+}
+
+void mcast_groups_free(struct mcast_groups *groups)
+{
+	free(groups->list);
+	free(groups->members);
+	*groups = (struct mcast_groups){0};
+}
+
+bool mcast_groups_capacity(const osm_subn_t *subn, const struct pm_plan *plan,
+			   uint16_t *capacity)
+{
+	bool differs = false;
+
+	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+		const osm_switch_t *sw = tables_switch(subn, plan, i);
+		uint16_t room = sw ? osm_switch_get_mcast_fwd_tbl_size(sw) : capacity[i];
+
+		room = room < PM_MLIDS ? room : PM_MLIDS;
+		differs |= room != capacity[i];
+		capacity[i] = room;
+	}
+	return differs;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * OpenSM's multicast groups, by value: the MLIDs with their members as places of a plan,
+ * and what switches have room for.
+ *
+ * Groups that share an MLID are one here, as switches see no MGIDs. Send-only members are
+ * members, as in OpenSM's trees.
+ */
+#ifndef PORTMAJOR_MCAST_GROUPS_H
+#define PORTMAJOR_MCAST_GROUPS_H
+
+#include <opensm/osm_config.h>
+#include <opensm/osm_opensm.h>
+
+#include <portmajor/multicast.h>
+
+/* All zero at first. */
+struct mcast_groups {
+	struct pm_group *list; /* by MLID */
+	uint32_t num, room;
+	uint32_t strangers; /* members without a place in the plan: they are left out */
+	uint32_t *members;  /* of all groups */
+	uint32_t num_members, members_room;
+};
+
+/*
+ * Reads all groups. With osm->lock held, shared at least. -ENOMEM. O(members x log
+ * switches + MLIDs).
+ */
+int mcast_groups_read(struct mcast_groups *groups, const osm_subn_t *subn,
+		      const struct pm_plan *plan);
+void mcast_groups_free(struct mcast_groups *groups);
+
+/*
+ * MLIDs that each switch of plan->known has room for; one that is not there keeps what
+ * capacity[] has. Whether any differs from before. With osm->lock held, shared at least.
+ */
+bool mcast_groups_capacity(const osm_subn_t *subn, const struct pm_plan *plan,
+			   uint16_t *capacity);
+
+#endif

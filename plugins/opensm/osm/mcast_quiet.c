@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "mcast_quiet.h"
+
+#include "../tables.h"
+
+#include <opensm/osm_mcast_mgr.h>
+
+#define NO_BLOCK -1
+
+static osm_switch_t *first_switch(const osm_subn_t *subn)
+{
+	return (osm_switch_t *)cl_qmap_head(&subn->sw_guid_tbl);
+}
+
+static bool is_end(const osm_subn_t *subn, const osm_switch_t *sw)
+{
+	return &sw->map_item == cl_qmap_end(&subn->sw_guid_tbl);
+}
+
+#define FOR_EACH_SWITCH(sw, subn)                                                        \
+	for (osm_switch_t *sw = first_switch(subn); !is_end(subn, sw);                   \
+	     sw = (osm_switch_t *)cl_qmap_next(&sw->map_item))
+
+/* ---- Whose multicast is ---- */
+
+bool mcast_quiet_is_possible(const struct mcast_quiet *quiet, const char **reason)
+{
+	*reason = NULL;
+	if (!quiet->engine)
+		*reason = "there is no routing engine of ours";
+	else if (quiet->osm->subn.opt.disable_multicast)
+		*reason = "disable_multicast";
+	return !*reason;
+}
+
+void mcast_quiet_take(struct mcast_quiet *quiet)
+{
+	quiet->engine->mcast_build_stree = quiet->build;
+	quiet->ours = true;
+}
+
+bool mcast_quiet_is_ours(const struct mcast_quiet *quiet)
+{
+	return quiet->ours;
+}
+
+/* MLIDs that OpenSM has made room for in a record, in whole blocks. */
+static uint32_t depth_of(const osm_switch_t *sw)
+{
+	return sw->mcast_tbl.p_mask_tbl ? sw->mcast_tbl.mft_depth : 0;
+}
+
+/* OpenSM's run sends blocks below this. */
+static void set_end(struct mcast_quiet *quiet, uint32_t blocks)
+{
+	quiet->hushed = false;
+	if (quiet->tops)
+		quiet->osm->subn.opt.use_mfttop = TRUE;
+	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
+	{
+		uint32_t room = depth_of(sw) / PM_MFT_BLOCK;
+
+		sw->mcast_tbl.max_block_in_use =
+			(int16_t)((blocks < room ? blocks : room) - 1);
+	}
+}
+
+void mcast_quiet_leave(struct mcast_quiet *quiet)
+{
+	if (!quiet->ours)
+		return;
+	quiet->engine->mcast_build_stree = NULL;
+	quiet->ours = false;
+	set_end(quiet, PM_MFT_BLOCKS);
+}
+
+/* ---- In a run of OpenSM's ---- */
+
+static void hush(struct mcast_quiet *quiet)
+{
+	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
+	sw->mcast_tbl.max_block_in_use = NO_BLOCK;
+	quiet->hushed = true;
+}
+
+bool mcast_quiet_collect(struct mcast_quiet *quiet, osm_mgrp_box_t *box)
+{
+	quiet->calls++;
+	osm_purge_mtree(&quiet->osm->sm, box); /* another engine's */
+	if (!quiet->hushed || quiet->osm->subn.opt.use_mfttop)
+		hush(quiet);
+	return !atomic_exchange(&quiet->due, true);
+}
+
+bool mcast_quiet_is_missed(const struct mcast_quiet *quiet)
+{
+	return !quiet->hushed && quiet->calls &&
+	       !quiet->osm->sm.mlids_req[quiet->request];
+}
+
+/* ---- MulticastFDBTop ---- */
+
+static bool has_top(const osm_physp_t *port0)
+{
+	return port0 &&
+	       (port0->port_info.capability_mask & IB_PORT_CAP_HAS_MCAST_FDB_TOP);
+}
+
+static void set_top(struct mcast_quiet *quiet, const osm_switch_t *sw,
+		    const osm_physp_t *port0, ib_net16_t top)
+{
+	ib_switch_info_t info = sw->switch_info;
+	osm_madw_context_t context = {
+		.si_context = {.node_guid = osm_node_get_node_guid(sw->p_node),
+			       .set_method = TRUE},
+	};
+
+	info.mcast_top = top;
+	ib_switch_info_clear_state_change(&info); /* a 1 would take it back */
+	(void)osm_req_set(&quiet->osm->sm, tables_route(sw), (uint8_t *)&info,
+			  sizeof(info), IB_MAD_ATTR_SWITCH_INFO, 0, FALSE,
+			  ib_port_info_get_m_key(&port0->port_info), 0,
+			  CL_DISP_MSGID_NONE, &context);
+}
+
+void mcast_quiet_raise_tops(struct mcast_quiet *quiet, uint32_t blocks)
+{
+	uint32_t top = PM_MLID_FIRST + blocks * PM_MFT_BLOCK - 1;
+
+	top = top < PM_MLID_LAST ? top : PM_MLID_LAST;
+	if (!quiet->tops && !quiet->osm->subn.opt.use_mfttop)
+		return;
+	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
+	{
+		const osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
+
+		if (has_top(port0) && cl_ntoh16(sw->switch_info.mcast_top) < top)
+			set_top(quiet, sw, port0, cl_hton16((uint16_t)top));
+	}
+}
+
+/* ---- Records ---- */
+
+static void show_block(osm_switch_t *sw, const struct pm_mfts *tables, uint32_t known,
+		       uint32_t block)
+{
+	uint32_t positions = pm_mfts_num_positions(tables, known);
+
+	if ((block + 1) * PM_MFT_BLOCK > depth_of(sw))
+		return;
+	for (uint32_t p = 0; p < positions && p <= IB_MCAST_POSITION_MAX; p++) {
+		const uint16_t *masks = pm_mfts_block(tables, known, block, p);
+
+		for (uint32_t i = 0; i < PM_MFT_BLOCK; i++)
+			(*sw->mcast_tbl.p_mask_tbl)[block * PM_MFT_BLOCK + i][p] =
+				cl_hton16(masks[i]);
+	}
+}
+
+static void show_switches(struct mcast_quiet *quiet, const struct pm_plan *plan,
+			  const struct pm_mfts *tables, uint32_t block)
+{
+	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+		osm_switch_t *sw = tables_switch(&quiet->osm->subn, plan, i);
+
+		if (sw)
+			show_block(sw, tables, i, block);
+	}
+}
+
+/* The index of the first MLID with a group of the partition configuration. */
+static bool find_request(const osm_subn_t *subn, uint32_t *request)
+{
+	for (uint32_t i = 0; i + PM_MLID_FIRST <= subn->max_mcast_lid_ho; i++) {
+		const osm_mgrp_box_t *box = subn->mboxes[i];
+		const cl_qlist_t *list = box ? &box->mgrp_list : NULL;
+
+		if (!box)
+			continue;
+		for (cl_list_item_t *item = cl_qlist_head(list);
+		     item != cl_qlist_end(list); item = cl_qlist_next(item)) {
+			const osm_mgrp_t *mgrp = cl_item_obj(item, mgrp, list_item);
+
+			if (!mgrp->well_known)
+				continue;
+			*request = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void leave_request(struct mcast_quiet *quiet)
+{
+	osm_sm_t *sm = &quiet->osm->sm;
+
+	sm->mlids_req[quiet->request] = 1;
+	if (sm->mlids_req_max < quiet->request)
+		sm->mlids_req_max = quiet->request;
+}
+
+/* All blocks are in the records. */
+static void let_see(struct mcast_quiet *quiet, uint32_t blocks)
+{
+	if (!find_request(&quiet->osm->subn, &quiet->request))
+		return;
+	leave_request(quiet);
+	set_end(quiet, blocks);
+}
+
+/*
+ * OpenSM's own file of its records, which its run has just written while they were
+ * hidden. With the log's flag for routing alone, as in OpenSM: else no file is touched.
+ */
+static void dump(struct mcast_quiet *quiet)
+{
+	if (!osm_log_is_active(&quiet->osm->log, OSM_LOG_ROUTING))
+		return;
+	CL_PLOCK_ACQUIRE(&quiet->osm->lock);
+	osm_dump_mcast_routes(quiet->osm);
+	CL_PLOCK_RELEASE(&quiet->osm->lock);
+}
+
+bool mcast_quiet_show(struct mcast_quiet *quiet, const struct pm_plan *plan,
+		      const struct pm_mfts *tables, uint32_t calls)
+{
+	uint32_t blocks = pm_mfts_num_blocks(tables);
+	bool valid = true;
+
+	for (uint32_t block = 0; valid && block <= blocks; block++) {
+		CL_PLOCK_EXCL_ACQUIRE(&quiet->osm->lock);
+		valid = quiet->calls == calls && mcast_quiet_is_ours(quiet);
+		if (valid && block < blocks)
+			show_switches(quiet, plan, tables, block);
+		else if (valid)
+			let_see(quiet, blocks);
+		CL_PLOCK_RELEASE(&quiet->osm->lock);
+	}
+	if (valid)
+		dump(quiet);
+	return valid;
+}

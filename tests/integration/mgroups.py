@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Multicast groups of a lab: who is in which, and what the switches have for them."""
+
+import collections
+
+import clients
+import pmlab
+import simlab
+
+ATTR_MFT = 0x1B
+FIRST_GID = 0xFF12401BFFFF000000000000E0000100
+
+
+class Members:
+    """{MLID: hosts} of a lab's groups, by what hosts were told that joined."""
+
+    def __init__(self, lab):
+        self.fabric = lab.fabric
+        self.manager_lid = pmlab.Dump(lab.dump()).lids[lab.osm.host]
+        self.mlid, self.hosts = {}, {}
+
+    def join(self, number, host):
+        status, mlid = clients.join(self.fabric, host, self.manager_lid, FIRST_GID + number)
+        if status:
+            raise simlab.SimError(f"{host} cannot join {number}: {status}")
+        self.mlid[number] = mlid
+        self.hosts.setdefault(mlid, []).append(host)
+
+    def leave(self, number, host):
+        status, _ = clients.leave(self.fabric, host, self.manager_lid, FIRST_GID + number)
+        if status:
+            raise simlab.SimError(f"{host} cannot leave {number}: {status}")
+        self.hosts[self.mlid[number]].remove(host)
+
+    def gone(self, host):
+        """OpenSM forgets the memberships of what it has dropped."""
+        for hosts in self.hosts.values():
+            if host in hosts:
+                hosts.remove(host)
+
+    def forget_lost(self):
+        """The same for all hosts that are away."""
+        here = {host for host, _ in clients.read_ports(self.fabric)}
+        for hosts in self.hosts.values():
+            hosts[:] = [host for host in hosts if host in here]
+
+    def write(self, path):
+        """As `portmajor whatif --groups` reads it."""
+        path.write_text("".join(f"{mlid:#x} {host}\n" for mlid, hosts in self.hosts.items()
+                                for host in hosts), encoding="ascii")
+        return path
+
+    def faults(self, asking):
+        """What is wrong in the switches' tables, which a host reads that is in no group."""
+        tables = clients.Multicast(self.fabric, asking)
+        found = [f"{mlid:#x} {fault}" for mlid, hosts in self.hosts.items()
+                 if len(hosts) > 1 for fault in tables.faults(mlid, hosts)]
+        stray = {(switch, mlid) for switch, mlid in tables.ports
+                 if tables.ports[switch, mlid] and len(self.hosts.get(mlid, ())) < 2}
+        return found + [f"{mlid:#x} has entries at {switch}" for switch, mlid in sorted(stray)]
+
+    def join_usual(self, leaves):
+        """Five groups with a member at each leaf, and 96 of two, in a director fabric."""
+        for number in range(5):
+            for leaf in range(leaves):
+                self.join(number, f"h{leaf}-{2 + number}")
+        for number in range(96):
+            turn, leaf = divmod(number, leaves)
+            self.join(5 + number, f"h{leaf}-{8 + turn}")
+            self.join(5 + number, f"h{(leaf + 1 + 7 * turn) % leaves}-{11 + turn}")
+
+    def busiest(self, asking, leaf):
+        """The uplink of a leaf that most groups use, and the chassis that it leads to."""
+        tables = clients.Multicast(self.fabric, asking)
+        trees = collections.Counter(
+            port for (switch, _), ports in tables.ports.items() if switch == leaf
+            for port in ports if tables.cables[leaf, port].peer not in tables.hosts)
+        port, _ = trees.most_common(1)[0]
+        return f"{leaf}:{port}", tables.cables[leaf, port].peer.partition("-")[0]
+
+    def loads(self, asking):
+        """Trees on each link between switches that has one: the most, and the mean of all."""
+        tables = clients.Multicast(self.fabric, asking)
+        trees = collections.Counter(
+            (switch, port) for (switch, _), ports in tables.ports.items() for port in ports
+            if port and tables.cables[switch, port].peer not in tables.hosts)
+        links = sum(node not in tables.hosts and cable.peer not in tables.hosts
+                    for (node, _), cable in tables.cables.items())
+        return max(trees.values(), default=0), sum(trees.values()) / links

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Multicast by plan: what is sent, counted on the wire, and what the switches hold then.
+
+648 hosts; 5 groups with a member at each leaf and 96 groups of two. After each event MFTs are
+read back from the switches and followed from each member, and ibdmchk looks for credit loops
+of unicast and multicast together.
+"""
+
+import json
+import os
+import re
+import struct
+import subprocess
+
+import clients
+import ibdmchk
+import labtest
+import mgroups
+import pmlab
+import wire
+
+UPDN_SETS = 387  # of OpenSM by itself, for any event here
+
+
+class GroupCase(labtest.LabCase):
+    ASKING = "h9-18"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.members = mgroups.Members(cls.lab)
+
+    def measure(self, name, action, sweep=True):
+        """MFT Sets on the wire, and the number of the last of them among all SMPs."""
+        osm = self.lab.osm
+        if not osm.is_settled():
+            osm.settle(osm.mark(), sweep=False)
+        osm.wait_traps_aged()
+        mark = osm.mark()
+        action()
+        osm.settle(mark, sweep=sweep)
+        log = osm.log(mark.log_offset)
+        self.assertNotIn("to be tried again", log, name)
+        self.assertNotIn("ERR", "".join(line for line in log.splitlines(True)
+                                        if "osm_mcast" in line), name)
+        return osm.delta(mark).attr(mgroups.ATTR_MFT, "set")
+
+    def check_tables(self):
+        self.assertEqual(self.members.faults(self.ASKING)[:5], [])
+
+    def check_judged(self):
+        """ibdmchk's view is of the last sweep, and of the groups then."""
+        text = ibdmchk.run(self.lab.osm.path)
+        self.assertIn(ibdmchk.CLEAN, text)
+        self.assertEqual([line for line in text.splitlines() if line.startswith("-E-")
+                          and "ulticast" in line], [])
+
+    def predicted(self, target):
+        done = pmlab.run_cli("whatif", "--json", "--no-loads", "-s", self.lab.osm.host, "--groups",
+                             self.members.write(self.folder / "groups"), self.lab.netlist.path,
+                             "--lose", target)
+        return json.loads(done.stdout)["multicast"]
+
+
+class Director(GroupCase):
+    """The groups that the numbers are for."""
+
+    GENERATE = ("director", 36)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.members.join_usual(36)
+        cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
+
+    def test_nothing_changed(self):
+        self.assertEqual(self.measure("SIGHUP", self.lab.osm.hup), 0)
+        self.check_tables()
+        self.check_judged()
+
+    def test_a_host_of_no_group(self):
+        self.assertEqual(self.measure("lost", lambda: self.lab.fabric.lose("h7-17")), 0)
+        self.assertEqual(self.measure("back", lambda: self.lab.fabric.back("h7-17")), 0)
+        self.check_tables()
+
+    def lose_member(self, number, host, most):
+        """Lost, back, when it is in no group, and a member again."""
+        sets = self.predicted(host)["sets"]
+        self.assertEqual(self.measure("lost", lambda: self.lab.fabric.lose(host)), sets)
+        self.assertLessEqual(sets, most)
+        self.members.gone(host)
+        self.check_tables()
+        self.assertEqual(self.measure("back", lambda: self.lab.fabric.back(host)), 0)
+        self.assertEqual(self.measure("joins", lambda: self.members.join(number, host), False),
+                         sets)
+        self.check_tables()
+
+    def test_member_of_all_leaves(self):
+        # Its own port, the uplink, and the way down to the leaf: nobody else is there.
+        self.lose_member(2, "h11-4", 3)
+
+    def test_member_of_two(self):
+        self.lose_member(5 + 20, "h20-8", 10)
+
+    def lose(self, target, most):
+        predicted = self.predicted(target)
+        sets = self.measure("lost", lambda: self.lab.fabric.lose(target))
+        self.assertEqual(sets, predicted["sets"], target)
+        self.assertLessEqual(sets, most * UPDN_SETS, target)
+        self.check_tables()
+        self.check_judged()
+        came = self.measure("back", lambda: self.lab.fabric.back(target))
+        self.assertLessEqual(came, most * UPDN_SETS, target)
+        self.check_tables()
+
+    def test_cable(self):
+        self.lose("leaf9:36", 0.6)
+
+    def test_chassis(self):
+        self.lose("s17-*", 0.6)
+
+    def test_switch(self):
+        self.lose("s16-line0", 0.6)
+
+
+def read_dump(lab):
+    """{(switch GUID, MLID): ports} of OpenSM's own records, as it has written them."""
+    found, guid = {}, None
+    for line in (lab.osm.path / "opensm.mcfdbs").read_text(encoding="ascii").splitlines():
+        switch = re.match(r"Switch 0x(\w+)", line)
+        entry = re.match(r"0x(\w+) :((?: 0x\w+ )+)", line)
+        guid = switch[1] if switch else guid
+        if entry:
+            found[guid, int(entry[1], 16)] = {int(port, 16) for port in entry[2].split()}
+    return found
+
+
+class Life(GroupCase):
+    """Groups that begin and end, and members at spines, which no switch reaches downwards."""
+
+    GENERATE = ("--service", "io=2:1", "two-level", 6, 4, 4, 1)
+    ASKING = "h5-4"
+
+    def setUp(self):
+        super().setUp()
+        self.members = mgroups.Members(self.lab)
+
+    def tearDown(self):
+        for number, mlid in self.members.mlid.items():
+            for host in list(self.members.hosts[mlid]):
+                self.members.leave(number, host)
+        self.check_tables()
+        super().tearDown()
+
+    def check_tables(self):
+        self.lab.osm.settle(self.lab.osm.mark(), sweep=False)
+        super().check_tables()
+
+    def join(self, number, *hosts):
+        for host in hosts:
+            self.members.join(number, host)
+
+    def check_records(self):
+        """OpenSM's records, of which SA tells, are what the switches have."""
+        tables = clients.Multicast(self.lab.fabric, self.ASKING)
+        names = ibdmchk.Dumps.read(self.lab.osm.path).names
+        told = {(names[guid], mlid): ports
+                for (guid, mlid), ports in read_dump(self.lab).items()}
+        held = {key: ports for key, ports in tables.ports.items() if ports}
+        self.assertTrue(held)
+        self.assertEqual(told, held)
+
+    def test_joins_and_leaves(self):
+        self.join(0, "h0-1", "h3-2", "h5-1")
+        self.check_tables()
+        self.check_records()
+        self.join(0, "h3-3")
+        self.members.leave(0, "h5-1")
+        self.check_tables()
+        self.assertEqual(self.measure("SIGHUP", self.lab.osm.hup), 0)
+        self.check_tables()
+        self.check_records()
+
+    def test_the_next_group_of_an_mlid(self):
+        """The one before has ended, of which no engine is told; OpenSM would send all tables."""
+        self.join(2, "h2-1", "h4-1")
+        self.join(0, "h0-1", "h3-2", "h5-1")
+        mlid = self.members.mlid[0]
+        self.check_tables()
+        self.members.leave(0, "h0-1")
+        self.members.leave(0, "h3-2")
+        self.check_tables()
+        self.assertEqual(self.measure("the last", lambda: self.members.leave(0, "h5-1"), False),
+                         0)
+        self.check_tables()
+        self.join(1, "h1-1", "h3-2", "h4-1")
+        self.assertEqual(self.members.mlid[1], mlid)
+        self.check_tables()
+        self.members.mlid.pop(0)
+
+    def test_spines(self):
+        self.join(0, "io-1", "io-2")
+        self.check_tables()
+        self.assertIn("up and down again 1", self.lab.osm.log())
+        self.join(0, "h0-1")
+        self.check_tables()
+
+    def test_rebooted(self):
+        self.join(0, "h0-1", "h3-2", "h5-1")
+        self.check_tables()
+        name = next(name for name in sorted(clients.Multicast(self.lab.fabric, self.ASKING)
+                                            .users(self.members.mlid[0]))
+                    if name.startswith("spine"))
+        sets = self.measure("rebooted", lambda: self.lab.fabric.console(f'Clear "{name}"',
+                                                                        f'ReLink "{name}"'))
+        self.assertGreaterEqual(sets, 1)
+        self.check_tables()
+
+
+def with_set(ports, switch, record):
+    """Entries as a Set leaves them."""
+    position = record.modifier >> 28
+    of_position = set(range(16 * position, 16 * position + 16))
+    masks = struct.unpack(">32H", bytes(record.data))
+    return {**ports, **{
+        (switch, mlid): ports.get((switch, mlid), set()) - of_position
+        | {16 * position + bit for bit in range(16) if mask >> bit & 1}
+        for mlid, mask in enumerate(masks, 0xC000 + 32 * (record.modifier & 0x1FF))}}
+
+
+class Transitions(GroupCase):
+    """After every single Set packets of each group are followed: none loops or comes twice,
+    whichever of those that are out has not arrived yet."""
+
+    GENERATE = ("two-level", 8, 4, 4, 1)
+    ASKING = "h7-4"
+
+    @classmethod
+    def options(cls):
+        cls.wire = wire.Wire(trace=True)
+        return {**super().options(), "wire": cls.wire}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for number in range(6):
+            for leaf in range(number % 3, 8, 1 + number // 2):
+                cls.members.join(number, f"h{leaf}-{1 + number % 3}")
+        cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
+
+    def follow(self, tables, block):
+        """What is wrong with the groups of a block, but for packets that are lost: over dead
+        cables, and at switches without an entry, where several copies may end."""
+        for mlid, hosts in self.members.hosts.items():
+            if (mlid - 0xC000) // 32 != block:
+                continue
+            deaf = [switch for switch in self.lab.netlist.switches
+                    if not tables.ports.get((switch, mlid))]
+            for host in hosts:
+                reached, faults = tables.send(mlid, host)
+                lost = {f"{host}: comes to {switch} twice" for switch in deaf}
+                yield from (fault for fault in faults
+                            if fault not in lost and "leads nowhere" not in fault)
+                yield from (f"{host} to {other}: {times} times, or no member"
+                            for other, times in reached.items()
+                            if times > 1 or other not in hosts)
+
+    def replay(self, action, least, sweep=True):
+        """Does something, and replays its MFT Sets over the cables that are up then."""
+        tables = clients.Multicast(self.lab.fabric, self.ASKING)
+        names = {self.wire.guid(name): name for name in self.lab.netlist.switches}
+        self.wire.records()
+        self.measure("replayed", action, sweep)
+        tables.cables = clients.read_ports(self.lab.fabric)
+        answered, out, sets = tables.ports, {}, 0
+        for record in self.wire.records():
+            if (record.attr, record.method) != (mgroups.ATTR_MFT, wire.SET):
+                continue
+            place = names[record.guid], record.modifier
+            if record.event == "answered":
+                answered = with_set(answered, place[0], record)
+                out.pop(place)
+                continue
+            self.assertEqual(record.event, "asked")
+            out[place] = record
+            sets += 1
+            for late in [None, *out]:
+                tables.ports = answered
+                for other in out:
+                    if other != late:
+                        tables.ports = with_set(tables.ports, other[0], out[other])
+                self.assertEqual(list(self.follow(tables, record.modifier & 0x1FF))[:5], [],
+                                 f"Set {sets}, without {late}")
+        self.assertGreaterEqual(sets, least)
+        self.check_tables()
+
+    def lose_and_back(self, target):
+        self.replay(lambda: self.lab.fabric.lose(target), 1)
+        self.replay(lambda: self.lab.fabric.back(target), 1)
+
+    def test_cables(self):
+        """Some uplink of the first leaf carries the groups."""
+        tables = clients.Multicast(self.lab.fabric, self.ASKING)
+        leaf = tables.cables["h0-1", 1].peer
+        used = {port for (switch, _), ports in tables.ports.items() if switch == leaf
+                for port in ports if tables.cables[leaf, port].peer not in tables.hosts}
+        self.assertTrue(used)
+        for port in sorted(used):
+            self.lose_and_back(f"{leaf}:{port}")
+
+    def test_drain(self):
+        """Trees leave what is drained, and nothing of it carries packets then."""
+        tables = clients.Multicast(self.lab.fabric, self.ASKING)
+        spine = min(tables.users(next(iter(self.members.hosts))) - {
+            tables.cables[host, 1].peer for host in tables.hosts})
+        env = dict(os.environ, OSM_CACHE_DIR=str(self.lab.osm.cache_dir))
+
+        def drain(verb):
+            subprocess.run([str(pmlab.CLI), verb, "--wait", "60", spine], env=env, check=True,
+                           stdout=subprocess.DEVNULL, timeout=pmlab.TIMEOUT_S)
+
+        self.replay(lambda: drain("drain"), 1, False)
+        now = clients.Multicast(self.lab.fabric, self.ASKING)
+        self.assertEqual({mlid for mlid in self.members.hosts if spine in now.users(mlid)},
+                         set())
+        self.replay(lambda: drain("undrain"), 1, False)
+
+
+if __name__ == "__main__":
+    labtest.main()

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Multicast by the plugin, below an OpenSM of stubs whose manager sends every block of
+ * its records (subnet_mcast.h): it sends none, what differs is sent, and packets of each
+ * group arrive once.
+ */
+#include "subnet_mcast.h"
+
+#include "memfault.h"
+#include "recipe.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define IPOIB 0xc000
+#define PAIR 0xc001
+#define HIGH 0xc041 /* in the third block */
+
+static struct pm_fabric *fabric;
+static const char *folder;
+
+static int set_up(void **state)
+{
+	(void)state;
+	fabric = recipe_draw("l0/6 l1/6 l2/6 s0/4 s1/4 l0:1=a0 l0:2=b0 l1:1=a1 l1:2=b1 "
+			     "l2:1=a2 l2:2=b2 l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2 "
+			     "l2:3=s0:3 l2:4=s1:3 s0:4=x0 s1:4=x1");
+	folder = subnet_make_folder();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	subnet_remove_folder();
+	pm_fabric_free(fabric);
+	return 0;
+}
+
+static void sweep(void)
+{
+	struct subnet_sweep result;
+
+	subnet_sweep(&result);
+	assert_int_equal(result.rc, 0);
+	assert_int_equal(result.errors, 0);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	subnet_remove_files("*/*");
+	subnet_remove_files("*");
+	subnet_begin(fabric);
+	assert_true(subnet_load(NULL));
+	sweep();
+	subnet_mcast_sets_of_opensm();
+	subnet_mcast_sets();
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	subnet_unload();
+	subnet_end();
+	return 0;
+}
+
+/* Of OpenSM's none is sent, what is sent is right, and OpenSM tells it. */
+static void check(void)
+{
+	static const uint16_t mlids[] = {IPOIB, PAIR, HIGH};
+
+	assert_int_equal(subnet_mcast_sets_of_opensm(), 0);
+	for (size_t i = 0; i < sizeof(mlids) / sizeof(*mlids); i++) {
+		const char *fault = subnet_mcast_fault(mlids[i]);
+
+		if (fault)
+			fail_msg("0x%x: %s", mlids[i], fault);
+	}
+	assert_true(subnet_mcast_is_shown());
+	assert_false(subnet_is_locked());
+}
+
+/* Joins and leaves, between sweeps. */
+static void follow(void)
+{
+	subnet_mcast_run(false);
+	subnet_let_send();
+	check();
+}
+
+static void join_ipoib(void)
+{
+	subnet_join("a0", IPOIB, true);
+	subnet_join("a1", IPOIB, true);
+	subnet_join("b2", IPOIB, true);
+}
+
+static void test_joins(void **state)
+{
+	(void)state;
+	join_ipoib();
+	follow();
+	assert_true(subnet_mcast_sets() > 0);
+	subnet_join("b0", IPOIB, true);
+	follow();
+	assert_int_equal(subnet_mcast_sets(), 1);
+	subnet_leave("b0", IPOIB);
+	follow();
+	assert_int_equal(subnet_mcast_sets(), 1);
+}
+
+static void test_quiet(void **state)
+{
+	(void)state;
+	join_ipoib();
+	sweep();
+	check();
+	assert_true(subnet_mcast_sets() > 0);
+	for (int i = 0; i < 3; i++) {
+		sweep();
+		check();
+		assert_int_equal(subnet_mcast_sets(), 0);
+	}
+}
+
+/* A run without a group that exists calls no engine. */
+static void test_ended(void **state)
+{
+	(void)state;
+	join_ipoib();
+	subnet_join("a0", HIGH, false);
+	subnet_join("a1", HIGH, false);
+	follow();
+	subnet_leave("a0", HIGH);
+	subnet_leave("a1", HIGH);
+	subnet_mcast_sets();
+	follow();
+	assert_int_equal(subnet_mcast_sets(), 2 + 1);
+	subnet_join("a2", HIGH, false);
+	subnet_join("b0", HIGH, false);
+	follow();
+}
+
+/* Without a group that stays OpenSM is told nothing, and sends nothing. */
+static void test_nothing_configured(void **state)
+{
+	(void)state;
+	subnet_join("a0", PAIR, false);
+	subnet_join("a1", PAIR, false);
+	subnet_mcast_run(false);
+	subnet_let_send();
+	assert_null(subnet_mcast_fault(PAIR));
+	subnet_leave("a0", PAIR);
+	subnet_leave("a1", PAIR);
+	subnet_mcast_run(false);
+	subnet_let_send();
+	assert_null(subnet_mcast_fault(PAIR));
+	subnet_join("b0", PAIR, false);
+	subnet_join("a1", PAIR, false);
+	subnet_mcast_run(false);
+	subnet_let_send();
+	assert_null(subnet_mcast_fault(PAIR));
+	assert_int_equal(subnet_mcast_sets_of_opensm(), 0);
+}
+
+/* A cable of the tree, mended before OpenSM discovers anything. */
+static void test_repair(void **state)
+{
+	(void)state;
+	join_ipoib();
+	follow();
+	for (unsigned int port = 3; port <= 4; port++) {
+		subnet_set_cable("l0", port, false, true);
+		subnet_begin_sweep();
+		subnet_let_send();
+		assert_null(subnet_mcast_fault(IPOIB));
+		sweep();
+		check();
+		subnet_set_cable("l0", port, true, true);
+		sweep();
+		check();
+	}
+}
+
+/* Members at both spines, which no switch reaches downwards. */
+static void test_spines(void **state)
+{
+	(void)state;
+	subnet_join("x0", IPOIB, true);
+	subnet_join("x1", IPOIB, true);
+	subnet_join("a2", IPOIB, true);
+	follow();
+}
+
+static void test_silent(void **state)
+{
+	(void)state;
+	join_ipoib();
+	subnet_mcast_refuse(1);
+	subnet_mcast_run(false);
+	subnet_let_send();
+	for (int i = 0; i < 8 && subnet_mcast_fault(IPOIB); i++)
+		sweep();
+	check();
+}
+
+/* OpenSM would set the top to what passes nothing. */
+static void test_top(void **state)
+{
+	(void)state;
+	subnet_mcast_have_top();
+	join_ipoib();
+	follow();
+	subnet_join("a0", HIGH, false);
+	subnet_join("a1", HIGH, false);
+	follow();
+	sweep();
+	check();
+	assert_true(subnet_opensm()->subn.opt.use_mfttop);
+}
+
+/* What other masters left in tables is not known to a new one. */
+static void test_restart(void **state)
+{
+	(void)state;
+	join_ipoib();
+	subnet_join("a0", HIGH, false);
+	subnet_join("b1", HIGH, false);
+	follow();
+	subnet_unload();
+	subnet_leave("a0", HIGH);
+	subnet_leave("b1", HIGH);
+	subnet_opensm()->subn.first_time_master_sweep = TRUE;
+	subnet_opensm()->subn.need_update = 1;
+	assert_true(subnet_load(NULL));
+	sweep();
+	subnet_opensm()->subn.need_update = 0;
+	subnet_mcast_sets_of_opensm();
+	assert_null(subnet_mcast_fault(IPOIB));
+	subnet_join("a1", HIGH, false);
+	subnet_join("a2", HIGH, false);
+	follow();
+}
+
+static void prepare_fault(void)
+{
+	join_ipoib();
+	subnet_join("a0", HIGH, false);
+	follow();
+	subnet_join("b1", HIGH, false);
+	subnet_join("b0", IPOIB, true);
+	subnet_set_cable("l0", 3, false, false);
+}
+
+/* Each third allocation of a sweep fails, alone or with all behind it. */
+static void test_memory(void **state)
+{
+	struct subnet_sweep result;
+	uint64_t num = 1;
+
+	for (uint64_t nth = 1; nth <= num; nth += 3)
+		for (int onwards = 0; onwards < 2; onwards++) {
+			begin(state);
+			prepare_fault();
+			memfault_begin(&(struct memfault){nth, onwards});
+			subnet_sweep(&result);
+			num = memfault_end();
+			assert_false(subnet_is_locked());
+			subnet_mcast_sets_of_opensm(); /* it was left to it, perhaps */
+			sweep();
+			check();
+			end(state);
+		}
+	print_message("%u allocations\n", (unsigned int)num);
+	begin(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_ended),   TEST(test_joins),
+		TEST(test_memory),  TEST(test_nothing_configured),
+		TEST(test_quiet),   TEST(test_repair),
+		TEST(test_restart), TEST(test_silent),
+		TEST(test_spines),  TEST(test_top),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
