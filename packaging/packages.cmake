@@ -54,6 +54,9 @@ if(PORTMAJOR_VLAN)
 	# Where systemd looks, below /usr and /usr/local.
 	install(FILES packaging/vlan/portmajor-vlan@.service
 		DESTINATION lib/systemd/system COMPONENT vlan)
+	install(FILES packaging/vlan/lintian-overrides
+		DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME portmajor-vlan
+		COMPONENT vlan)
 	add_changelog(portmajor-vlan ${PROJECT_VERSION} COMPONENT vlan)
 endif()
 
