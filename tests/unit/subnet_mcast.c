@@ -210,7 +210,7 @@ void subnet_mcast_run(bool all)
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
 	make_room();
 	for (uint32_t i = 0; i < MLIDS; i++)
-		if ((osm->sm.mlids_req[i] && i <= osm->sm.mlids_req_max) ||
+		if ((i <= osm->sm.mlids_req_max && osm->sm.mlids_req[i]) ||
 		    (all && osm->subn.mboxes[i]))
 			process(i);
 	osm->sm.mlids_req_max = 0;
