@@ -115,13 +115,13 @@ static double find_ratio(const struct view *view, const uint64_t *load)
 		there = view->plan->tree.level[far];
 		if (here >= UINT8_MAX - 1 || there >= UINT8_MAX - 1 || here == there)
 			continue;
-		k = &kind[here < there ? 2 * here : 2 * there + 1];
+		k = &kind[here < there ? 2 * (size_t)here : 2 * (size_t)there + 1];
 		k->flows += load[i];
 		k->links++;
 		if (k->most < load[i])
 			k->most = load[i];
 	}
-	for (k = kind; k < kind + 2 * UINT8_MAX; k++)
+	for (k = kind; k < kind + sizeof(kind) / sizeof(*kind); k++)
 		if (k->flows && (double)(k->most * k->links) / (double)k->flows > ratio)
 			ratio = (double)(k->most * k->links) / (double)k->flows;
 	return ratio;
