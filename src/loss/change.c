@@ -147,6 +147,15 @@ static bool is_same(const uint8_t *a, const uint8_t *b, uint32_t num)
 	return a == b || (a && b && !memcmp(a, b, num));
 }
 
+/* Whether some port is in a and not in b: else there is nothing to be named. */
+static bool has_more(const uint8_t *a, const uint8_t *b, uint32_t num)
+{
+	for (uint32_t i = 0; a && b && i < num; i++)
+		if (a[i] && !b[i])
+			return true;
+	return !a || !b;
+}
+
 void pm_change_describe_use(const struct pm_plan *plan,
 			    const struct pm_change_use *before,
 			    const struct pm_change_use *after, char *buffer, size_t size)
@@ -164,15 +173,19 @@ void pm_change_describe_use(const struct pm_plan *plan,
 		{"undrained ", "; undrained ", {plan, used[1], used[0]}},
 	};
 	uint32_t num = plan->known->num_ports;
-	const bool same[2] = {is_same(before->seen, after->seen, num),
-			      is_same(before->drained, after->drained, num)};
+	const bool same_use = is_same(before->drained, after->drained, num);
+	const bool none[] = {is_same(before->seen, after->seen, num) ||
+				     !has_more(before->seen, after->seen, num),
+			     is_same(before->seen, after->seen, num) ||
+				     !has_more(after->seen, before->seen, num),
+			     same_use, same_use};
 	struct text text = {buffer, size};
 	bool any = false;
 
 	if (size)
 		buffer[0] = '\0';
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		any |= !same[i / 2] &&
+		any |= !none[i] &&
 		       append_all(&kinds[i].what, any ? kinds[i].next : kinds[i].first,
 				  &text);
 	if (!any)
