@@ -30,6 +30,7 @@ static struct {
 	uint16_t held[SWITCHES][MLIDS]; /* masks of the one position, in network order */
 	uint16_t top[SWITCHES];
 	bool has_top;
+	uint32_t turned_off; /* so often a top was set that passes nothing */
 	uint32_t refusals, sets, sets_of_opensm;
 } fake;
 
@@ -71,6 +72,11 @@ void subnet_mcast_begin(const struct pm_fabric *fabric)
 void subnet_mcast_end(void)
 {
 	memset(subnet_opensm()->subn.mboxes, 0, sizeof(subnet_opensm()->subn.mboxes));
+}
+
+uint32_t subnet_mcast_turned_off(void)
+{
+	return fake.turned_off;
 }
 
 void subnet_mcast_have_top(void)
@@ -199,6 +205,7 @@ static void send_record(uint32_t sw)
 	fake.sets_of_opensm += (uint32_t)(last + 1);
 	if (fake.has_top && osm->subn.opt.use_mfttop) {
 		fake.top[sw] = (uint16_t)(ABOVE + (last + 1) * PM_MFT_BLOCK);
+		fake.turned_off += last < 0;
 		record->switch_info.mcast_top = cl_hton16(fake.top[sw]);
 	}
 }

@@ -31,6 +31,9 @@ void subnet_mcast_wipe(const char *sw);
 /* The switches have a MulticastFDBTop, and packets of MLIDs above it are dropped. */
 void subnet_mcast_have_top(void);
 
+/* How often OpenSM set one that passes nothing. */
+uint32_t subnet_mcast_turned_off(void);
+
 /* What is wrong with a group in the tables that switches hold, or NULL. */
 const char *subnet_mcast_fault(uint16_t mlid);
 

@@ -224,6 +224,7 @@ static void test_top(void **state)
 	follow();
 	sweep();
 	check();
+	assert_int_equal(subnet_mcast_turned_off(), 0);
 	assert_true(subnet_opensm()->subn.opt.use_mfttop);
 }
 

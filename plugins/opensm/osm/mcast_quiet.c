@@ -76,10 +76,15 @@ void mcast_quiet_leave(struct mcast_quiet *quiet)
 
 /* ---- In a run of OpenSM's ---- */
 
+/* Also once more where the option has been read again meanwhile. */
 static void hush(struct mcast_quiet *quiet)
 {
+	osm_subn_opt_t *opt = &quiet->osm->subn.opt;
+
 	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
 	sw->mcast_tbl.max_block_in_use = NO_BLOCK;
+	quiet->tops = opt->use_mfttop || (quiet->hushed && quiet->tops);
+	opt->use_mfttop = FALSE;
 	quiet->hushed = true;
 }
 
