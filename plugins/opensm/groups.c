@@ -53,9 +53,9 @@ void groups_route(struct plugin *plugin)
 	if (reason && plugin->state)
 		state_note_multicast(plugin->state,
 				     &(struct state_multicast){.left = reason});
-	if (reason)
-		return;
-	repairer_route_groups(plugin->repairer, &plugin->doubt);
+	/* Where it is left to OpenSM, all are doubted when it is ours again. */
+	if (!reason)
+		repairer_route_groups(plugin->repairer, &plugin->doubt);
 	plugin->doubt.num = 0;
 	plugin->doubt.all = false;
 }

@@ -183,11 +183,15 @@ void balance_measure(struct balance *balance, const struct view *of)
 	(void)of;
 }
 
-bool balance_helps(const struct balance *balance, const struct view *of)
+int balance_helps(const struct balance *balance, const struct view *of,
+		  bool (*stop)(void *context), void *context, bool *helps)
 {
 	(void)balance;
 	(void)of;
-	return true;
+	(void)stop;
+	(void)context;
+	*helps = true;
+	return 0;
 }
 
 void balance_begin(struct balance *balance, uint32_t rate)

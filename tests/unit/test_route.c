@@ -3,6 +3,7 @@
 #include "world.h"
 
 #include <inttypes.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -551,6 +552,72 @@ static void test_director(void **state)
 	world_free(&world);
 }
 
+/* The same as check finds, which follows packets. */
+static double reference_ratio(const struct world *world, const struct pm_fabric *now)
+{
+	struct pm_check_loads loads = world_loads(world, now);
+	double ratio = 0;
+
+	for (size_t i = 0; i < PM_CHECK_LEVELS; i++) {
+		const struct pm_check_load *both[] = {&loads.up[i], &loads.down[i]};
+
+		for (size_t k = 0; k < LENGTH(both); k++)
+			if (both[k]->flows && pm_check_load_ratio(both[k]) > ratio)
+				ratio = pm_check_load_ratio(both[k]);
+	}
+	return ratio;
+}
+
+static bool stop_at_once(void *context)
+{
+	(void)context;
+	return true;
+}
+
+static void test_load_ratio(void **state)
+{
+	uint32_t with = 0;
+	double ratio;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 300; seed++) {
+		struct random random = {seed};
+		struct recipe recipe = {0};
+		struct world world;
+		struct pm_fabric *now;
+		char loss[32];
+		uint8_t *there;
+
+		if (!world_make_random(&world, &random, &recipe)) {
+			recipe_free(&recipe);
+			continue;
+		}
+		snprintf(loss, sizeof(loss), "%s",
+			 pm_fabric_name(world.fabric,
+					random_below(&random, world.num_switches)));
+		now = world_without(&world, seed % 2 ? loss : "");
+		world_update(&world, now);
+		there = calloc(world.plan->known->num_ports + 1u, 1);
+		assert_non_null(there);
+		assert_true(pm_plan_match(world.plan, now, there));
+		assert_int_equal(
+			pm_routes_load_ratio(world.routes, there, NULL, NULL, &ratio), 0);
+		if (ratio != reference_ratio(&world, now))
+			fail_msg("seed %u: %f, not %f", (unsigned int)seed, ratio,
+				 reference_ratio(&world, now));
+		if (ratio > 0)
+			assert_int_equal(pm_routes_load_ratio(world.routes, there,
+							      stop_at_once, NULL, &ratio),
+					 -ECANCELED);
+		with += ratio > 1;
+		free(there);
+		pm_fabric_free(now);
+		world_free(&world);
+		recipe_free(&recipe);
+	}
+	assert_true(with > 50);
+}
+
 /* What switches hold, by switch of another plan; caller frees the list. */
 static struct pm_held *list_held(const struct world *from, const uint8_t *tables,
 				 const struct pm_plan *plan)
@@ -1050,6 +1117,7 @@ int main(void)
 		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_director),
+		cmocka_unit_test(test_load_ratio),
 		cmocka_unit_test(test_uneven),
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_leftovers),

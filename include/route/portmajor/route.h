@@ -68,6 +68,16 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 		      const struct pm_detours *detours);
 
 /*
+ * The load of the link with most of it, by the mean of those between the same levels in
+ * its direction, by the tables as they are: all hosts at places that there[port] marks
+ * send a flow to the base LID of each other one. *ratio is 0 if nothing flows. stop, if
+ * not NULL, is asked after each leaf, and ends it: -ECANCELED. -ENOMEM.
+ * Cost: O(leaves x hosts x path length).
+ */
+int pm_routes_load_ratio(const struct pm_routes *routes, const uint8_t *there,
+			 bool (*stop)(void *context), void *context, double *ratio);
+
+/*
  * The same for a whole tree that loses the cables at these ports of plan->known and no
  * others; ports without a cable to a switch and the same cable twice do no harm. For one
  * loss after the other: the last one is taken back first. -ENOMEM.

@@ -59,98 +59,17 @@ static void measure_switch(struct balance *balance, const struct view *view, uin
 	balance->now.switches_off += balance->now.blocks_off != before;
 }
 
-/* ---- Loads ---- */
-
-static bool is_host(const struct view *view, uint32_t port)
+int balance_helps(const struct balance *balance, const struct view *view,
+		  bool (*stop)(void *context), void *context, bool *helps)
 {
-	return view->plan->known->ports[port].num && view->plan->lid[port] &&
-	       view->seen[port];
-}
+	double planned, now;
+	int rc = pm_routes_load_ratio(balance->planned, view->seen, stop, context,
+				      &planned);
 
-static uint32_t count_hosts(const struct view *view, uint32_t sw)
-{
-	uint32_t hosts = 0;
-
-	pm_for_each_port(i, view->plan->known, sw)
-		hosts += is_host(view, i);
-	return hosts;
-}
-
-/* Adds so many flows to the links on the way of a place's LID from a switch. */
-static void add_flows(const struct view *view, const struct pm_routes *routes,
-		      uint32_t from, uint32_t place, uint32_t flows, uint64_t *load)
-{
-	const struct pm_fabric *known = view->plan->known;
-	uint32_t to = known->ports[place].node, lid = view->plan->lid[place];
-
-	for (uint32_t hops = 0; from != to && hops < known->num_switches; hops++) {
-		uint8_t entry = pm_routes_table(routes, from)[lid];
-		uint32_t port = known->nodes[from].first_port + entry;
-
-		if (!entry || entry > known->nodes[from].num_ports)
-			return;
-		load[port] += flows;
-		from = pm_fabric_peer_node(known, port);
-		if (from >= known->num_switches)
-			return;
-	}
-}
-
-/* The fullest link by the mean of those between the same levels, in its direction. */
-static double find_ratio(const struct view *view, const uint64_t *load)
-{
-	const struct pm_fabric *known = view->plan->known;
-	struct {
-		uint64_t flows, most, links;
-	} kind[2 * UINT8_MAX] = {{0}}, *k;
-	double ratio = 0;
-
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		uint32_t far = pm_fabric_peer_node(known, i);
-		uint8_t here, there;
-
-		if (far >= known->num_switches || !view->alive[i])
-			continue;
-		here = view->plan->tree.level[known->ports[i].node];
-		there = view->plan->tree.level[far];
-		if (here >= UINT8_MAX - 1 || there >= UINT8_MAX - 1 || here == there)
-			continue;
-		k = &kind[here < there ? 2 * (size_t)here : 2 * (size_t)there + 1];
-		k->flows += load[i];
-		k->links++;
-		if (k->most < load[i])
-			k->most = load[i];
-	}
-	for (k = kind; k < kind + sizeof(kind) / sizeof(*kind); k++)
-		if (k->flows && (double)(k->most * k->links) / (double)k->flows > ratio)
-			ratio = (double)(k->most * k->links) / (double)k->flows;
-	return ratio;
-}
-
-/* All hosts that are there to all others. 0: out of memory. */
-static double find_fullest(const struct view *view, const struct pm_routes *routes)
-{
-	const struct pm_fabric *known = view->plan->known;
-	uint64_t *load = calloc(known->num_ports + 1u, sizeof(*load));
-	double ratio;
-
-	if (!load)
-		return 0;
-	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
-		uint32_t hosts = count_hosts(view, sw);
-
-		for (uint32_t i = 0; i < known->num_ports && hosts; i++)
-			if (is_host(view, i))
-				add_flows(view, routes, sw, i, hosts, load);
-	}
-	ratio = find_ratio(view, load);
-	free(load);
-	return ratio;
-}
-
-bool balance_helps(const struct balance *balance, const struct view *view)
-{
-	return find_fullest(view, balance->planned) < find_fullest(view, view->routes);
+	if (!rc)
+		rc = pm_routes_load_ratio(view->routes, view->seen, stop, context, &now);
+	*helps = !rc && planned < now;
+	return rc;
 }
 
 void balance_measure(struct balance *balance, const struct view *view)

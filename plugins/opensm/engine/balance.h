@@ -50,10 +50,11 @@ void balance_measure(struct balance *balance, const struct view *view);
 
 /*
  * Whether by the plan the fullest link carries less than by the view's tables, all hosts
- * to all others, by the mean of its kind; after balance_measure. A plan that was made
- * while parts were away may be less even than what was found. O(leaves x LIDs x path).
+ * to all others; after balance_measure. A plan that was made while parts were away may be
+ * less even than what was found. As pm_routes_load_ratio, twice.
  */
-bool balance_helps(const struct balance *balance, const struct view *view);
+int balance_helps(const struct balance *balance, const struct view *view,
+		  bool (*stop)(void *context), void *context, bool *helps);
 
 /* Begins to rebalance, after balance_measure, at so many blocks per second, above 0. */
 void balance_begin(struct balance *balance, uint32_t rate);

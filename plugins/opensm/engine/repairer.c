@@ -564,6 +564,17 @@ static int make_balance(struct repairer *r)
 	return 0;
 }
 
+/* Where it does not, there is no reason until more parts come. A trap goes first. */
+static bool helps(struct repairer *r)
+{
+	bool helps;
+	int rc = balance_helps(&r->balance, &r->view, is_interrupted, r, &helps);
+
+	if (!rc && !helps)
+		r->has_grown = false;
+	return helps;
+}
+
 /* Measures where nothing is known, and begins to rebalance where there is a reason. */
 static void look_at_balance(struct repairer *r)
 {
@@ -582,11 +593,7 @@ static void look_at_balance(struct repairer *r)
 	}
 	r->unmeasured = false;
 	balance_measure(&r->balance, &r->view);
-	if (rate && !asked && !balance_helps(&r->balance, &r->view)) {
-		r->has_grown = false; /* until more parts come */
-		rate = 0;
-	}
-	if (rate)
+	if (rate && (asked || helps(r)))
 		balance_begin(&r->balance, rate);
 	r->config.tell_balance(r->config.context, &r->balance);
 }

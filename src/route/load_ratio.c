@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How even the loads of links are by the tables as they are, all hosts to all others. */
+#include "parts.h"
+
+#include <errno.h>
+
+struct ratio {
+	const struct pm_routes *routes;
+	uint32_t *places; /* of hosts that are there */
+	uint32_t num;
+	uint64_t *load; /* [port] flows that leave by it */
+};
+
+static void list_places(struct ratio *r, const uint8_t *there)
+{
+	const struct pm_plan *plan = r->routes->plan;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		if (plan->known->ports[i].num && plan->lid[i] && there[i])
+			r->places[r->num++] = i;
+}
+
+/* Adds so many flows to the links on the way from a switch to a place. */
+static void add_flows(struct ratio *r, uint32_t sw, uint32_t place, uint32_t flows)
+{
+	const struct pm_plan *plan = r->routes->plan;
+	const struct pm_fabric *known = plan->known;
+	uint32_t to = known->ports[place].node, lid = plan->lid[place];
+
+	for (uint32_t hops = 0; sw != to && hops < known->num_switches; hops++) {
+		uint8_t entry = pm_routes_table(r->routes, sw)[lid];
+		uint32_t port = known->nodes[sw].first_port + entry;
+
+		if (!entry || entry > known->nodes[sw].num_ports)
+			return;
+		r->load[port] += flows;
+		sw = pm_fabric_peer_node(known, port);
+		if (sw == PM_NONE)
+			return;
+	}
+}
+
+/* Links from one level to another, in one direction. */
+struct kind {
+	uint64_t flows, most, links;
+};
+
+static double find_ratio(const struct ratio *r)
+{
+	const struct pm_plan *plan = r->routes->plan;
+	struct kind kinds[2][PM_NO_LEVEL + 1] = {{{0}}};
+	double ratio = 0;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t far = pm_fabric_peer_node(plan->known, i);
+		uint8_t here, there;
+		struct kind *kind;
+
+		if (far == PM_NONE || !r->routes->alive[i])
+			continue;
+		here = plan->tree.level[plan->known->ports[i].node];
+		there = plan->tree.level[far];
+		if (here == there)
+			continue;
+		kind = &kinds[here < there][here < there ? here : there];
+		kind->flows += r->load[i];
+		kind->links++;
+		if (r->load[i] > kind->most)
+			kind->most = r->load[i];
+	}
+	for (size_t i = 0; i < 2 * (PM_NO_LEVEL + 1u); i++) {
+		const struct kind *kind = &kinds[0][0] + i;
+		double own = kind->flows ? (double)kind->most * (double)kind->links /
+						   (double)kind->flows
+					 : 0;
+
+		ratio = own > ratio ? own : ratio;
+	}
+	return ratio;
+}
+
+int pm_routes_load_ratio(const struct pm_routes *routes, const uint8_t *there,
+			 bool (*stop)(void *context), void *context, double *ratio)
+{
+	uint32_t num = routes->plan->known->num_ports;
+	struct ratio r = {.routes = routes,
+			  .places = pm_array(num, sizeof(*r.places)),
+			  .load = pm_array(num, sizeof(*r.load))};
+	int rc = r.places && r.load ? 0 : -ENOMEM;
+
+	if (!rc)
+		list_places(&r, there);
+	/* Places of one switch follow each other. */
+	for (uint32_t i = 0, end; !rc && i < r.num; i = end) {
+		uint32_t sw = routes->plan->known->ports[r.places[i]].node;
+
+		for (end = i;
+		     end < r.num && routes->plan->known->ports[r.places[end]].node == sw;)
+			end++;
+		for (uint32_t k = 0; k < r.num; k++)
+			add_flows(&r, sw, r.places[k], end - i);
+		if (stop && stop(context))
+			rc = -ECANCELED;
+	}
+	if (!rc)
+		*ratio = find_ratio(&r);
+	free(r.places);
+	free(r.load);
+	return rc;
+}
