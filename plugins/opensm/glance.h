@@ -98,10 +98,10 @@ bool glance_look(struct glance *glance, const osm_subn_t *subn);
  * cables at both of their ends, of which one is asked. False: who knows. `heard`:
  * PortInfo that OpenSM asked for may have come in since. If none has, only the drop
  * manager cuts cables: of nodes and ports that were not discovered, which the look
- * counts, and where tables of partitions did not come, which OpenSM calls an error; then
- * no cable is asked, and a port that traps have called unhealthy since is left to the
- * next discovery. Call with osm->lock held, shared at least. At most half the cost of a
- * look.
+ * counts, and of ports whose P_Key tables were not answered, which OpenSM notes as an
+ * error; then no cable is asked, and a port that traps have called unhealthy since is
+ * left to the next discovery. Call with osm->lock held, shared at least. At most half the
+ * cost of a look.
  */
 bool glance_is_unchanged(struct glance *glance, const osm_subn_t *subn, bool heard);
 
