@@ -68,7 +68,7 @@ static double find_ratio(const struct ratio *r)
 		if (r->load[i] > kind->most)
 			kind->most = r->load[i];
 	}
-	for (size_t i = 0; i < 2 * (PM_NO_LEVEL + 1u); i++) {
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(struct kind); i++) {
 		const struct kind *kind = &kinds[0][0] + i;
 		double own = kind->flows ? (double)kind->most * (double)kind->links /
 						   (double)kind->flows
