@@ -62,7 +62,7 @@ static void measure_switch(struct balance *balance, const struct view *view, uin
 int balance_helps(const struct balance *balance, const struct view *view,
 		  bool (*stop)(void *context), void *context, bool *helps)
 {
-	double planned, now;
+	double planned = 0, now = 0;
 	int rc = pm_routes_load_ratio(balance->planned, view->seen, stop, context,
 				      &planned);
 
