@@ -7,6 +7,7 @@
 #include "program.h"
 
 #include <portmajor/alloc.h>
+#include <portmajor/mac.h>
 #include <portmajor/textfile.h>
 
 #include <bpf/bpf.h>

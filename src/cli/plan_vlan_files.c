@@ -7,6 +7,7 @@
 #include "port_names.h"
 
 #include <portmajor/alloc.h>
+#include <portmajor/mac.h>
 
 #include <errno.h>
 #include <inttypes.h>

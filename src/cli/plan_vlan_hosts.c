@@ -4,6 +4,7 @@
 #include "plan_vlan.h"
 
 #include <portmajor/alloc.h>
+#include <portmajor/mac.h>
 #include <portmajor/macs.h>
 
 #include <inttypes.h>

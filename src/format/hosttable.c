@@ -2,26 +2,14 @@
 #include <portmajor/hosttable.h>
 
 #include <portmajor/alloc.h>
-#include <portmajor/digit.h>
 #include <portmajor/hash.h>
 #include <portmajor/lexer.h>
+#include <portmajor/mac.h>
 #include <portmajor/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-
-#define MAC_BYTES 6
-#define GROUP_BIT (UINT64_C(1) << 40) /* in the first byte of an address */
-
-const char *pm_mac_print(uint64_t mac, char text[PM_MAC_TEXT])
-{
-	snprintf(text, PM_MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x",
-		 (unsigned int)(mac >> 40) & 0xff, (unsigned int)(mac >> 32) & 0xff,
-		 (unsigned int)(mac >> 24) & 0xff, (unsigned int)(mac >> 16) & 0xff,
-		 (unsigned int)(mac >> 8) & 0xff, (unsigned int)mac & 0xff);
-	return text;
-}
 
 /* ---- Lines ---- */
 
@@ -31,27 +19,6 @@ struct reader {
 	uint32_t room;
 	bool changes;
 };
-
-bool pm_mac_parse(struct pm_text word, uint64_t *mac)
-{
-	*mac = 0;
-	if (pm_text_length(word) != PM_MAC_TEXT - 1)
-		return false;
-	for (size_t i = 0; i < MAC_BYTES; i++) {
-		uint32_t high = pm_digit_value(word.at[3 * i]);
-		uint32_t low = pm_digit_value(word.at[3 * i + 1]);
-
-		if (high > 15 || low > 15 || (i && word.at[3 * i - 1] != ':'))
-			return false;
-		*mac = *mac << 8 | high << 4 | low;
-	}
-	return true;
-}
-
-bool pm_mac_is_host(uint64_t mac)
-{
-	return mac && !(mac & GROUP_BIT);
-}
 
 static int take_mac(struct reader *r, struct pm_text *rest, uint64_t *mac)
 {

@@ -2,29 +2,13 @@
 #include <portmajor/macs.h>
 
 #include <portmajor/alloc.h>
-#include <portmajor/hosttable.h>
+#include <portmajor/mac.h>
 #include <portmajor/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define LOCAL_BIT (UINT64_C(1) << 57) /* of the GUID: the address is nobody's own */
-#define FILLER UINT64_C(0xfffe)	      /* in the midst of the GUID */
-
-uint64_t pm_mac_guid(uint64_t mac)
-{
-	return ((mac >> 24) << 40 | FILLER << 24 | (mac & 0xffffff)) ^ LOCAL_BIT;
-}
-
-uint64_t pm_guid_mac(uint64_t guid)
-{
-	if ((guid >> 24 & 0xffff) != FILLER)
-		return 0;
-	guid ^= LOCAL_BIT;
-	return (guid >> 40) << 24 | (guid & 0xffffff);
-}
 
 struct entry {
 	uint64_t mac;

@@ -5,8 +5,7 @@
  */
 #include "netlist_parts.h"
 
-#include <portmajor/hosttable.h>
-#include <portmajor/macs.h>
+#include <portmajor/mac.h>
 
 #include <errno.h>
 #include <inttypes.h>

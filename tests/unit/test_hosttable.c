@@ -10,6 +10,7 @@
 #include "world.h"
 
 #include <portmajor/hosttable.h>
+#include <portmajor/mac.h>
 #include <portmajor/random.h>
 
 #include <errno.h>

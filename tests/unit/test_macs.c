@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <portmajor/fabric.h>
+#include <portmajor/mac.h>
 #include <portmajor/macs.h>
 
 #include <errno.h>

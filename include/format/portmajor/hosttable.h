@@ -14,14 +14,12 @@
 #define PORTMAJOR_HOSTTABLE_H
 
 #include <portmajor/error.h>
-#include <portmajor/lexer.h>
 
 #include <stddef.h>
 #include <stdint.h>
 
 #define PM_MAC_GROUP 0xffffffffffffULL /* the line of all group addresses */
 #define PM_HOST_VLAN_MAX 4094
-#define PM_MAC_TEXT 18 /* bytes of an address as text, with its NUL */
 
 struct pm_host_line {
 	uint64_t mac; /* its first byte is the highest of 48 bits */
@@ -68,14 +66,5 @@ const struct pm_host_line *pm_host_table_find(const struct pm_host_table *table,
 
 /* A number that tables with the same lines have in common, for who compares hosts. */
 uint32_t pm_host_table_sum(const struct pm_host_table *table);
-
-/* Reads a word as an address; false: it is none. */
-bool pm_mac_parse(struct pm_text word, uint64_t *mac);
-
-/* Whether an address is one of a host: neither 0 nor of a group. */
-bool pm_mac_is_host(uint64_t mac);
-
-/* Prints an address; returns text. */
-const char *pm_mac_print(uint64_t mac, char text[PM_MAC_TEXT]);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which port has which MAC address. On Ethernet a port's GUID is made from it (EUI-64,
- * as RoCE has it): 02:00:00:00:00:01 has the GUID 0x000000fffe000001. A netlist may say
+ * Which port has which MAC address, for hosts on Ethernet. A netlist may say
  * the address in the comment of an end node's port, of which ibsim reads nothing:
  *
  *     [1] "leaf0"[1]   # mac 02:00:00:00:00:01
@@ -20,10 +19,6 @@
 #include <portmajor/fabric.h>
 
 #include <stddef.h>
-
-/* The GUID of an address, and the address of a GUID; 0: it was made from none. */
-uint64_t pm_mac_guid(uint64_t mac);
-uint64_t pm_guid_mac(uint64_t guid);
 
 /*
  * Reads such a text into mac[port], which has an element for each port of the sealed

@@ -34,7 +34,7 @@
  * LID above 0xbfff is none: ports that are not active have 65535 and the like.
  *
  * MAC addresses: the word `mac` and an address in the comment of an end node's port give
- * it the GUID that goes with that (macs.h).
+ * it the GUID that goes with that (mac.h).
  *
  * Widths and speeds are read from behind the last quote of a port's line, where
  * ibnetdiscover writes `lid 3 4xQDR`: that is what the port can do at best, and less.
