@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "lftfile_parts.h"
 
+#include <portmajor/recognise.h>
 #include <portmajor/textfile.h>
 
 #include <errno.h>
@@ -13,7 +14,7 @@ static const struct {
 	bool (*recognise)(struct pm_text text);
 	int (*read)(struct lft_reader *r);
 } formats[] = {
-	{lft_opensm_recognise, lft_opensm_read},
+	{pm_text_is_lfts, lft_opensm_read},
 	{dump_recognise, lft_dump_read},
 };
 
@@ -49,35 +50,12 @@ bool pm_lfts_recognise(const char *text, size_t length)
 	return find_format(pm_lexer_begin(text, length, "", 0, NULL).rest) < NUM_FORMATS;
 }
 
-/* Whether it begins like a topology: only to say so of what is no table. */
-static bool is_topology(struct pm_text text)
-{
-	static const char *const words[] = {"Switch\t", "Switch ", "Hca\t",	 "Hca ",
-					    "Ca\t",	"Ca ",	   "Rt\t",	 "Rt ",
-					    "{ ",	"vendid=", "switchguid", "caguid",
-					    "hcaguids"};
-	struct pm_lexer lexer = {.rest = text};
-	struct pm_text line;
-
-	while (pm_lexer_next(&lexer, &line)) {
-		if (pm_text_starts(line, "# Topology file:"))
-			return true;
-		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-			if (pm_text_starts(line, words[i]))
-				return true;
-		pm_text_skip_blanks(&line);
-		if (!pm_text_is_empty(line) && !pm_text_next_is(line, '#'))
-			return false;
-	}
-	return false;
-}
-
 static int read_tables(struct lft_reader *r)
 {
 	size_t format = find_format(r->lexer.rest);
 	int rc;
 
-	if (format == NUM_FORMATS && is_topology(r->lexer.rest))
+	if (format == NUM_FORMATS && pm_text_is_topology(r->lexer.rest))
 		return pm_lexer_fail(&r->lexer,
 				     "this is a topology, where tables are wanted");
 	rc = formats[format < NUM_FORMATS ? format : 0].read(r);

@@ -192,14 +192,3 @@ int lft_opensm_read(struct lft_reader *r)
 		rc = end_table(r);
 	return rc;
 }
-
-bool lft_opensm_recognise(struct pm_text text)
-{
-	struct pm_lexer lexer = {.rest = text};
-	struct pm_text line = {NULL, NULL};
-
-	while (pm_text_is_empty(line) && pm_lexer_next(&lexer, &line))
-		pm_text_skip_blanks(&line);
-	return pm_text_starts(line, "Unicast lids") ||
-	       pm_text_starts(line, "dump_ucast_routes:");
-}

@@ -36,7 +36,6 @@ int lft_own(struct lft_reader *r, uint32_t lid, uint64_t guid);
 
 /* ---- Formats ---- */
 
-bool lft_opensm_recognise(struct pm_text text);
 int lft_opensm_read(struct lft_reader *r);
 int lft_dump_read(struct lft_reader *r);
 

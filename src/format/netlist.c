@@ -2,17 +2,11 @@
 #include "netlist_parts.h"
 
 #include <portmajor/alloc.h>
-#include <portmajor/lftfile.h>
+#include <portmajor/recognise.h>
 
 #include <errno.h>
 
-/* Ibsim ignores what it does not know, and so the file that was meant for another operand
- * would be a fabric without nodes. */
-static bool tables_recognise(struct pm_text text)
-{
-	return pm_lfts_recognise(text.at, pm_text_length(text));
-}
-
+/* Ibsim ignores what it does not know: LFTs would be a fabric without nodes. */
 static int tables_refuse(struct netlist *n)
 {
 	return pm_lexer_fail(&n->lexer, "these are tables, where a topology is wanted");
@@ -51,7 +45,7 @@ static const struct {
 	{ports_report_recognise, ports_report_read},
 	{iblinkinfo_recognise, iblinkinfo_read},
 	{nodes_recognise, nodes_refuse},
-	{tables_recognise, tables_refuse},
+	{pm_text_is_lfts, tables_refuse},
 	{ibsim_recognise, ibsim_read}, /* any text */
 };
 
