@@ -15,8 +15,9 @@
 #ifndef DUMP_H
 #define DUMP_H
 
+#include <portmajor/fabric.h>
 #include <portmajor/lexer.h>
-#include <portmajor/plan.h>
+#include <portmajor/lft.h>
 
 enum dump_kind {
 	DUMP_OTHER,

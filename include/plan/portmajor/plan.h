@@ -46,17 +46,8 @@
 #ifndef PORTMAJOR_PLAN_H
 #define PORTMAJOR_PLAN_H
 
+#include <portmajor/lft.h>
 #include <portmajor/tree.h>
-
-#define PM_LFT_BLOCK 64	  /* LIDs per linear forwarding table block */
-#define PM_LFT_KEEP 255	  /* no port: also what a switch that drops the LID holds */
-#define PM_MAX_LID 0xbfff /* highest unicast LID */
-
-/* What a switch holds. */
-struct pm_held {
-	const uint8_t *table; /* [length], by LID; NULL: not known */
-	uint32_t length;
-};
 
 enum pm_lid_order {
 	PM_GROUPED,    /* see above */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Linear forwarding tables (LFTs): which port a switch forwards each unicast LID to. */
+#ifndef PORTMAJOR_LFT_H
+#define PORTMAJOR_LFT_H
+
+#include <stdint.h>
+
+#define PM_LFT_BLOCK 64	  /* LIDs per block, which one MAD carries */
+#define PM_LFT_KEEP 255	  /* no port: the entry of a switch that drops the LID */
+#define PM_MAX_LID 0xbfff /* highest unicast LID */
+
+/* The table that a switch holds. */
+struct pm_held {
+	const uint8_t *table; /* [length], by LID; NULL: not known */
+	uint32_t length;
+};
+
+#endif
