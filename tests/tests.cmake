@@ -6,7 +6,7 @@ target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 # What cmocka 2 wants in place of assert_in_range, cmocka 1.1 does not have.
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
 foreach(module fabric netlist netlist_missing generate tree reach plan route delta check whatif config
-		change planfile roles served smconf locate flap drain properties degrade lftfile
+		change planfile roles served failback smconf locate flap drain properties degrade lftfile
 		evidence replace flapfile pool judge search textfile losses lexer
 		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
 		workload packet lanes rates engines stuck calls replay mixture hosttable macs

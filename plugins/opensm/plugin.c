@@ -154,7 +154,7 @@ static void start_flaps(struct plugin *plugin)
 {
 	const struct pm_flap_config *config = &plugin->config.flap;
 
-	pm_yield_init(&plugin->yield, config->hold_ms, config->hold_max_ms);
+	pm_failback_init(&plugin->failback, config->hold_ms, config->hold_max_ms);
 	plugin->alarm = alarm_start(plugin->osm);
 	if (config->limit &&
 	    (!plugin->alarm || pm_flaps_make(config, &plugin->view.flaps, NULL)))

@@ -182,6 +182,7 @@
 #include "engine/repairer.h"
 
 #include <portmajor/change.h>
+#include <portmajor/failback.h>
 #include <portmajor/config.h>
 #include <portmajor/roles.h>
 
@@ -246,9 +247,9 @@ struct plugin {
 		       * since OpenSM looks at its flag for that at the end of the sweep */
 	char unfit[PM_FITNESS_TEXT], unfit_told[PM_FITNESS_TEXT]; /* the bad ones */
 
-	struct pm_yield yield;	   /* who routes, by how much is served */
-	uint64_t returns_in_ms;	   /* then, or UINT64_MAX */
-	struct pm_flap_holds told; /* what was last logged of held links */
+	struct pm_failback failback; /* which engine routes, by how much is served */
+	uint64_t returns_in_ms;	     /* then, or UINT64_MAX */
+	struct pm_flap_holds told;   /* what was last logged of held links */
 	double look_again; /* wait_clock_ms when they change without an event, in any
 			    * phase: the callback has to look at them anew then */
 	atomic_bool rebalancing;    /* as last logged, by the repairer */

@@ -52,7 +52,7 @@ struct state_facts {
 	const char *apart;   /* what was logged of switches without a path, or "" */
 	const char *unfit;   /* bad switches, by name and with what is wrong, or "" */
 	const char *misread; /* why the configuration file is not used, or "" */
-	bool gave_way;	     /* the fabric is left to another engine, see served.h .. */
+	bool gave_way;	     /* the fabric is left to another engine, see failback.h .. */
 	uint64_t returns_in_ms;	   /* .. so long if it stays as it is, or UINT64_MAX */
 	const char *drains_unread; /* why portmajor.drained is not followed, or "" */
 	bool slow_known; /* links that run below their neighbours', by port of */

@@ -475,7 +475,7 @@ static void clear_holds_if_asked(struct plugin *plugin)
 		return;
 	say(log, OSM_LOG_INFO, ": %u links cleared of flapping",
 	    holds_clear(&plugin->view, log, text));
-	pm_yield_clear(&plugin->yield);
+	pm_failback_clear(&plugin->failback);
 	free(text);
 }
 
@@ -640,8 +640,8 @@ static int give_way(struct plugin *plugin, struct pm_error *err)
 
 	if (!has_next_engine(plugin))
 		return 0;
-	left = pm_yield_observe(&plugin->yield, served, (uint64_t)wait_clock_ms());
-	if (!plugin->yield.gave_way) {
+	left = pm_failback_observe(&plugin->failback, served, (uint64_t)wait_clock_ms());
+	if (!plugin->failback.failed_over) {
 		if (wait_clock_ms() + (double)left < plugin->look_again)
 			routing_look_again(plugin, left);
 		return 0;
@@ -882,7 +882,7 @@ void sweep_publish(struct plugin *plugin)
 		.apart = plugin->apart,
 		.unfit = plugin->unfit,
 		.misread = plugin->misread.text,
-		.gave_way = plugin->yield.gave_way,
+		.gave_way = plugin->failback.failed_over,
 		.returns_in_ms = plugin->returns_in_ms,
 		.drains_unread = unread.text,
 		.slow_known = slow_known,

@@ -5,8 +5,6 @@
 
 #include <errno.h>
 
-/* ---- Counting ---- */
-
 /* All pairs that cables join: those within a part less those at one switch. */
 static uint64_t count_joined(uint32_t num_switches, const uint32_t *hosts,
 			     const uint32_t *part, uint32_t *total)
@@ -120,65 +118,4 @@ int pm_served_refuse(const struct pm_served *served, const struct pm_fabric *kno
 		(unsigned long long)served->joined,
 		pm_fabric_label(known, served->apart[0]),
 		pm_fabric_label(known, served->apart[1]), tree->num_side);
-}
-
-/* ---- Giving way ---- */
-
-void pm_yield_init(struct pm_yield *yield, uint32_t first_ms, uint32_t longest_ms)
-{
-	*yield = (struct pm_yield){.first_ms = first_ms, .longest_ms = longest_ms};
-}
-
-static void give_way(struct pm_yield *yield, uint64_t now_ms)
-{
-	if (!yield->hold_ms || now_ms - yield->since_ms >= yield->longest_ms)
-		yield->hold_ms = yield->first_ms;
-	else if (yield->hold_ms > yield->longest_ms / 2)
-		yield->hold_ms = yield->longest_ms;
-	else
-		yield->hold_ms *= 2;
-	yield->gave_way = true;
-}
-
-static uint64_t observe_ours(struct pm_yield *yield, const struct pm_served *served,
-			     uint64_t now_ms)
-{
-	if (pm_served_enough(served)) {
-		if (served->joined > yield->usual)
-			yield->usual = served->joined;
-		yield->blurred = false;
-		return UINT64_MAX;
-	}
-	if (!yield->blurred)
-		yield->blurred_ms = now_ms;
-	yield->blurred = served->joined < yield->usual / 2;
-	if (yield->blurred && now_ms - yield->blurred_ms < yield->first_ms)
-		return yield->blurred_ms + yield->first_ms - now_ms;
-	yield->blurred = false;
-	give_way(yield, now_ms);
-	return UINT64_MAX;
-}
-
-uint64_t pm_yield_observe(struct pm_yield *yield, const struct pm_served *served,
-			  uint64_t now_ms)
-{
-	if (!yield->gave_way)
-		return observe_ours(yield, served, now_ms);
-	if (!pm_served_well(served)) {
-		yield->well = false;
-		return UINT64_MAX;
-	}
-	if (!yield->well)
-		yield->since_ms = now_ms;
-	yield->well = true;
-	if (now_ms - yield->since_ms < yield->hold_ms)
-		return yield->since_ms + yield->hold_ms - now_ms;
-	yield->gave_way = yield->well = false;
-	yield->since_ms = now_ms;
-	return UINT64_MAX;
-}
-
-void pm_yield_clear(struct pm_yield *yield)
-{
-	yield->hold_ms = 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counts on drawings, then in random trees with losses against a walk over all pairs; the
- * handing over as series of text. PM_SEED and PM_ROUNDS are as in test_properties.c.
+ * Counts on drawings, then in random trees with losses against a walk over all pairs.
+ * PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
 #include "recipe.h"
 #include "world.h"
@@ -16,8 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-/* ---- Counting ---- */
 
 static struct pm_served find(const struct world *world, const uint8_t *seen)
 {
@@ -342,237 +340,12 @@ static void test_random(void **state)
 		assert_true(made > 200 && less > 30);
 }
 
-/* ---- Handing over ---- */
-
-#define FIRST_MS 60000
-#define LONGEST_MS 3600000
-
-static const struct pm_served all = {.joined = 100, .pairs = 100},
-			      most = {.joined = 100, .pairs = 75},
-			      some = {.joined = 100, .pairs = 60},
-			      half = {.joined = 100, .pairs = 50},
-			      few = {.joined = 100, .pairs = 49},
-			      blurred = {.joined = 49, .pairs = 24},
-			      tiny = {.joined = 20, .pairs = 20};
-
-static const struct pm_served *served_of(char letter)
-{
-	switch (letter) {
-	case 'a':
-		return &all;
-	case 'm':
-		return &most;
-	case 's':
-		return &some;
-	case 'h':
-		return &half;
-	case 'b':
-		return &blurred;
-	case 't':
-		return &tiny;
-	default:
-		return &few;
-	}
-}
-
-/*
- * SECONDSx: so much is served by then, x a(ll), m(ost: 75%), s(ome: 60%), h(alf) or
- * f(ew); a + follows where we route from then on, a - where the next engine does, and
- * there =N, in how many seconds we shall, if we shall. c: the hold is cleared.
- */
-static const struct {
-	const char *name, *series;
-} series[] = {
-	{"a tree with holes", "0a+ 1m+ 2s+ 3h+ 4s+"},
-	{"at the low mark", "0h+ 1f- 2h- 3s-"},
-	{"at the high mark", "0f- 1s- 2m-=60 61m-=1 62m+"},
-	{"back after the hold", "0a+ 10f- 20a-=60 79a-=1 80a+ 81h+"},
-	{"a hold is without a break", "0f- 10a-=60 60s- 70a-=60 129m-=1 130a+"},
-	{"worse and better on hold", "0f- 10a-=60 20f- 21a-=60 81a+"},
-	{"twice", "0f- 10a-=60 70a+ 71f- 80a-=120 200a+"},
-	{"longer and longer",
-	 "0f- 0a-=60 60a+ 60f- 60a-=120 180a+ 180f- 180a-=240 420a+ 420f- 420a-=480 "
-	 "900a+ "
-	 "900f- 900a-=960 1860a+ 1860f- 1860a-=1920 3780a+ 3780f- 3780a-=3600 7380a+ "
-	 "7380f- 7380a-=3600"},
-	{"just not forgotten", "0f- 10a-=60 70a+ 3669f- 3669a-=120"},
-	{"forgotten", "0f- 10a-=60 70a+ 3670f- 3670a-=60"},
-	{"long away is not forgotten", "0f- 9999a-=60 10059a+ 10060f- 10060a-=120"},
-	{"cleared", "0f- 10a-=60 20c 20a+ 21f- 21a-=60"},
-	{"cleared too early", "0f- 10c 11f- 12s- 13a+"},
-	{"nothing is joined", "0f- 10n-=60 70n+ 71a+"},
-	{"few are joined at first", "0b-"},
-	{"few are joined for a while", "0a+ 1b+=60 31b+=30 60b+=1 61a+ 62b+=60"},
-	{"few are joined for good", "0a+ 1b+=60 61b- 62a-=60 122a+"},
-	{"few are served of half", "0a+ 1b+=60 2f-"},
-	{"as few as before", "0a+ 1b+=60 2t+ 3b+=60 63b-"},
-};
-
-static void check_step(const struct pm_yield *yield, uint64_t next_ms, const char *name,
-		       const char *token)
-{
-	const char *wanted = token + strspn(token, "0123456789") + 1;
-	char text[40] = "+";
-
-	if (yield->gave_way)
-		snprintf(text, sizeof(text), "-");
-	if (next_ms != UINT64_MAX)
-		snprintf(text + 1, sizeof(text) - 1, "=%u",
-			 (unsigned int)(next_ms / 1000));
-	if (strcmp(text, wanted) != 0)
-		fail_msg("%s: %s, not %s", name, token, text);
-}
-
-static void test_series(void **state)
-{
-	static const struct pm_served none = {.joined = 0};
-
-	(void)state;
-	for (size_t i = 0; i < LENGTH(series); i++) {
-		char *copy = strdup(series[i].series), *rest = copy, *token;
-		struct pm_yield yield;
-
-		pm_yield_init(&yield, FIRST_MS, LONGEST_MS);
-		while ((token = strsep(&rest, " "))) {
-			char *what;
-			uint64_t at = 1000 * strtoull(token, &what, 10);
-
-			if (*what == 'c')
-				pm_yield_clear(&yield);
-			else
-				check_step(&yield,
-					   pm_yield_observe(&yield,
-							    *what == 'n'
-								    ? &none
-								    : served_of(*what),
-							    at),
-					   series[i].name, token);
-		}
-		free(copy);
-	}
-}
-
-/* A caller that looks at each change and whenever it was told to. */
-struct watch {
-	struct pm_yield yield;
-	const struct pm_served *served;
-	uint64_t now, next; /* ms; when to look without a change */
-	uint32_t given;	    /* times that it was given away */
-	uint64_t at[64];    /* when, the first ones */
-};
-
-static void look(struct watch *w)
-{
-	bool gave_way = w->yield.gave_way;
-	uint64_t left = pm_yield_observe(&w->yield, w->served, w->now);
-
-	w->next = left == UINT64_MAX ? left : w->now + left;
-	if (!gave_way && w->yield.gave_way) {
-		if (w->given < LENGTH(w->at))
-			w->at[w->given] = w->now;
-		w->given++;
-	}
-}
-
-static void stay(struct watch *w, const struct pm_served *served, uint64_t ms)
-{
-	uint64_t end = w->now + ms;
-
-	w->served = served;
-	look(w);
-	while (w->next < end) {
-		w->now = w->next;
-		look(w);
-		assert_false(w->yield.gave_way); /* it was told to look for a reason */
-	}
-	w->now = end;
-}
-
-/* A cable that flaps 20 times across the marks: how often the fabric is given away. */
-static void test_flaps(void **state)
-{
-	static const struct {
-		const char *name;
-		uint32_t down_s, up_s, given;
-		bool back; /* in the end */
-	} rows[] = {
-		{"one a second", 1, 1, 1, true},
-		{"up for almost a hold", 1, 59, 1, true},
-		{"up for a hold", 1, 60, 1, true},
-		{"up for more than a hold", 1, 61, 2, true},
-		{"up for two minutes", 600, 121, 3, true},
-		{"up for a quarter of an hour", 5, 900, 5, true},
-		{"up for an hour", 5, 3600, 7, true},
-		{"up for two hours", 5, 7260, 20, true},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct watch w = {.now = 5};
-
-		pm_yield_init(&w.yield, FIRST_MS, LONGEST_MS);
-		stay(&w, &all, 1000);
-		for (int flap = 0; flap < 20; flap++) {
-			stay(&w, &few, 1000u * rows[i].down_s);
-			stay(&w, &all, 1000u * rows[i].up_s);
-		}
-		stay(&w, &all, LONGEST_MS);
-		stay(&w, &all, 1);
-		if (w.given != rows[i].given || w.yield.gave_way == rows[i].back)
-			fail_msg("%s: given away %u times", rows[i].name, w.given);
-	}
-}
-
-/* Whatever happens, no more than six times within any hour. */
-static void test_bound(void **state)
-{
-	static const char letters[] = "amshfff";
-	uint64_t seed = from_environment("PM_SEED", 1),
-		 rounds = from_environment("PM_ROUNDS", 300);
-	uint32_t most_in_an_hour = 0;
-
-	(void)state;
-	for (uint64_t end = seed + rounds; seed < end; seed++) {
-		struct random random = {seed};
-		uint32_t longest = random_range(&random, 1, 400);
-		struct watch w = {.now = 0};
-
-		pm_yield_init(&w.yield, FIRST_MS, LONGEST_MS);
-		while (w.given < LENGTH(w.at) && w.now < 1000u * 86400) {
-			char letter = letters[random_below(&random, sizeof(letters) - 1)];
-
-			/* Most mischief is done just when it is taken back. */
-			if (w.yield.gave_way && random_chance(&random, 60))
-				stay(&w, &all, w.yield.hold_ms + 1);
-			else
-				stay(&w, served_of(letter),
-				     1000u * random_range(&random, 0, longest));
-		}
-		for (uint32_t i = 0; i < w.given && i < LENGTH(w.at); i++) {
-			uint32_t count = 0;
-
-			for (uint32_t k = i; k < w.given && k < LENGTH(w.at); k++)
-				count += w.at[k] - w.at[i] < LONGEST_MS;
-			if (count > most_in_an_hour)
-				most_in_an_hour = count;
-			if (count > 6)
-				fail_msg("seed %llu: %u times in an hour",
-					 (unsigned long long)seed, count);
-		}
-	}
-	print_message("given away at most %u times in an hour\n", most_in_an_hour);
-	if (rounds >= 300)
-		assert_int_equal(most_in_an_hour, 6);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counts),	    cmocka_unit_test(test_many),
 		cmocka_unit_test(test_kept_out),    cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_plan_agrees), cmocka_unit_test(test_random),
-		cmocka_unit_test(test_series),	    cmocka_unit_test(test_flaps),
-		cmocka_unit_test(test_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

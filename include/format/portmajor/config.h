@@ -23,7 +23,7 @@ struct pm_config {
 	 */
 	bool migrate;
 	/* Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s. The
-	 * holds are those of pm_yield too, whatever the limit. */
+	 * holds are those of pm_failback too, whatever the limit. */
 	struct pm_flap_config flap;
 	/* Whether tables are repaired as soon as a trap comes. Default yes. */
 	bool early_repair;

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Decides which engine routes, by the share of pairs that is served. */
+#include <portmajor/failback.h>
+
+void pm_failback_init(struct pm_failback *failback, uint32_t first_ms,
+		      uint32_t longest_ms)
+{
+	*failback = (struct pm_failback){.first_ms = first_ms, .longest_ms = longest_ms};
+}
+
+static void fail_over(struct pm_failback *failback, uint64_t now_ms)
+{
+	if (!failback->hold_ms || now_ms - failback->since_ms >= failback->longest_ms)
+		failback->hold_ms = failback->first_ms;
+	else if (failback->hold_ms > failback->longest_ms / 2)
+		failback->hold_ms = failback->longest_ms;
+	else
+		failback->hold_ms *= 2;
+	failback->failed_over = true;
+}
+
+static uint64_t observe_ours(struct pm_failback *failback, const struct pm_served *served,
+			     uint64_t now_ms)
+{
+	if (pm_served_enough(served)) {
+		if (served->joined > failback->usual)
+			failback->usual = served->joined;
+		failback->blurred = false;
+		return UINT64_MAX;
+	}
+	if (!failback->blurred)
+		failback->blurred_ms = now_ms;
+	failback->blurred = served->joined < failback->usual / 2;
+	if (failback->blurred && now_ms - failback->blurred_ms < failback->first_ms)
+		return failback->blurred_ms + failback->first_ms - now_ms;
+	failback->blurred = false;
+	fail_over(failback, now_ms);
+	return UINT64_MAX;
+}
+
+uint64_t pm_failback_observe(struct pm_failback *failback, const struct pm_served *served,
+			     uint64_t now_ms)
+{
+	if (!failback->failed_over)
+		return observe_ours(failback, served, now_ms);
+	if (!pm_served_well(served)) {
+		failback->well = false;
+		return UINT64_MAX;
+	}
+	if (!failback->well)
+		failback->since_ms = now_ms;
+	failback->well = true;
+	if (now_ms - failback->since_ms < failback->hold_ms)
+		return failback->since_ms + failback->hold_ms - now_ms;
+	failback->failed_over = failback->well = false;
+	failback->since_ms = now_ms;
+	return UINT64_MAX;
+}
+
+void pm_failback_clear(struct pm_failback *failback)
+{
+	failback->hold_ms = 0;
+}
