@@ -58,6 +58,37 @@ install_packages() {
 	[ -z "$missing" ] || die "still missing:" $missing
 }
 
+# Unpacks the kernels that packages of this machine's Debian depend on into build/kernels/PACKAGE,
+# for virtual machines of tests. None is installed: this machine's boot loader has no part in it.
+fetch_kernels() {
+	[ "$(id -u)" -eq 0 ] || return 0 # nor do virtual machines have their networks otherwise
+	[ "$(dpkg --print-architecture)" = amd64 ] || return 0
+	for package; do
+		[ ! -d "build/kernels/$package" ] || continue
+		say "fetching the kernel of $package"
+		place=build/kernels/$package.new
+		rm -rf "$place"
+		mkdir -p "$place"
+		fetch_dependency "$package" "$place" || {
+			apt-get update -q </dev/null
+			fetch_dependency "$package" "$place"
+		} || {
+			say "it cannot be fetched: virtual machines are not tried"
+			continue
+		}
+		dpkg -x "$place"/*.deb "$place"
+		rm "$place"/*.deb
+		/usr/sbin/depmod -b "$place" "$(ls "$place/lib/modules")"
+		mv "$place" "build/kernels/$package"
+	done
+}
+
+# fetch_dependency PACKAGE FOLDER: the .deb of the one package that it depends on.
+fetch_dependency() (
+	found=$(apt-cache depends "$1" | sed -n 's/^ *Depends: //p')
+	cd "$2" && apt-get download -q "$found" </dev/null
+)
+
 # Builds the release preset in build/release; of two at once the second one waits.
 build_release() {
 	say "building"
