@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Virtual machines in place of a Lab's hosts: a kernel of its own, and cards as QEMU has them.
+
+    with guests.Guest(guests.OLD, {"e0": ("virtio-net-pci", lab.hosts["h0-0"])}, files) as guest:
+        guest.boot()
+        guest.must("ping -c 1 10.0.0.2")
+
+A guest has an initramfs of this machine's own programs, and a shell on its second serial line:
+a command is a line, its answer the exit status, the number of bytes, and these. Each card's
+frames go through a host of ethlab.Lab, whose own address is taken away. QEMU emulates the
+processor (TCG), so that this runs where there is no KVM. Guests end with this process.
+"""
+
+import collections
+import contextlib
+import pathlib
+import platform
+import re
+import select
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from typing import NamedTuple
+
+import ethlab
+import netns
+import simlab
+
+QEMU = "qemu-system-x86_64"
+KERNELS = pathlib.Path(__file__).resolve().parents[2] / "build" / "kernels"
+# Packages that scripts/test unpacks there: of Debian 12, and one that has tcx.
+OLD, NEW = "linux-image-cloud-amd64", "linux-image-6.12-cloud-amd64"
+PROGRAMS = ("sh", "mount", "stty", "cat", "wc", "timeout", "insmod", "ip", "tc", "ethtool", "ping",
+            "iperf3")
+MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "sch_ingress", "cls_bpf", "cls_u32", "bonding")
+BOOT_S, COMMAND_S = 120, 120
+
+INIT = """#!/bin/sh
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /tmp
+ip link set lo up
+while read -r module; do insmod "$module"; done </modules
+stty -F /dev/ttyS1 raw -echo
+exec </dev/ttyS1 >/dev/ttyS1
+echo ready
+while read -r line; do
+	sh -c "$line" </dev/null >/run/answer 2>&1
+	echo "$? $(wc -c </run/answer)"
+	cat /run/answer
+done
+"""
+
+
+class Done(NamedTuple):
+    status: int
+    text: str  # both its outputs
+
+
+class GuestError(Exception):
+    """A guest that does not answer, or a command that failed."""
+
+
+def missing():
+    """Why no guest can run here; None if one can."""
+    if platform.machine() != "x86_64":
+        return "virtual machines are for amd64"
+    if not shutil.which(QEMU):
+        return f"{QEMU} is not installed"
+    if not all((KERNELS / package).is_dir() for package in (OLD, NEW)):
+        return "there are no kernels for virtual machines"
+    return None
+
+
+# ----------------------------------------------------------------------- its files
+
+def _libraries(program):
+    """The files that the linker of a program would load."""
+    text = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    return re.findall(r"(/\S+) \(0x", text)
+
+
+def _modules(package):
+    """Their files, in the order in which they are loaded."""
+    (version,) = (path.name for path in (KERNELS / package / "lib/modules").iterdir())
+    found = []
+    for module in MODULES:
+        text = ethlab.run(["modprobe", "-d", KERNELS / package, "-S", version, "--show-depends",
+                           module])
+        found += re.findall(r"(?m)^insmod (\S+)", text)
+    return list(dict.fromkeys(map(pathlib.Path, found)))
+
+
+def _copy(source, root):
+    """A file to the same place below root, as modules of the kernel are found by their name."""
+    place = root / str(source).lstrip("/")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, place)
+
+
+def _fill(root, package, files):
+    """All that a guest has; files: {name: what is copied there}."""
+    for folder in ("bin", "dev", "proc", "sys", "run", "tmp"):
+        (root / folder).mkdir()
+    programs = {f"bin/{name}": shutil.which(name) for name in PROGRAMS}
+    for name, source in {**programs, **files}.items():
+        shutil.copy(source, root / name)
+        for library in _libraries(source):
+            _copy(library, root)
+    modules = _modules(package)
+    for module in modules:
+        shutil.copy(module, root / module.name)
+    (root / "modules").write_text("".join(f"/{module.name}\n" for module in modules))
+    (root / "init").write_text(INIT)
+    (root / "init").chmod(0o755)
+
+
+def _pack(root, path):
+    """An initramfs of a folder."""
+    names = [".", *(str(file.relative_to(root)) for file in sorted(root.rglob("*")))]
+    with open(path, "wb") as out:
+        subprocess.run(["cpio", "-o", "-H", "newc", "--quiet"], cwd=root, stdout=out, check=True,
+                       input="\n".join(names).encode())
+
+
+# ------------------------------------------------------------------------- its wires
+
+class Wire:
+    """Carries frames between a card and a host's device; `to_card` counts them by VLAN."""
+
+    def __init__(self, host):
+        host.run("ip", "addr", "flush", "dev", "e0")
+        with host.inside():
+            self.port = netns.Port("e0")
+        self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.near.setblocking(False)
+        self.to_card = collections.Counter()
+
+    def close(self):
+        for end in (self.port, self.near, self.far):
+            end.close()
+
+    def carry_to_card(self):
+        came = self.port.receive(0)
+        if came:
+            self.to_card[came.vlan] += 1
+            tag = b"" if came.vlan is None else b"".join(
+                number.to_bytes(2, "big") for number in (came.type, came.vlan))
+            with contextlib.suppress(BlockingIOError, ConnectionError):  # full: lost
+                self.near.send(came.data[:12] + tag + came.data[12:])
+
+    def carry_from_card(self):
+        with contextlib.suppress(BlockingIOError, ConnectionError, OSError):
+            self.port.send(self.near.recv(65536))
+
+
+class Wires(threading.Thread):
+    """All of a guest's, until they are closed."""
+
+    def __init__(self, wires):
+        super().__init__(daemon=True)
+        self._wires = wires
+        self._ours, self._theirs = socket.socketpair()
+
+    def run(self):
+        acts = {self._theirs: None}
+        for wire in self._wires:
+            acts.update({wire.port.end: wire.carry_to_card, wire.near: wire.carry_from_card})
+        while True:
+            ready = select.select(list(acts), [], [])[0]
+            if self._theirs in ready:
+                return
+            for end in ready:
+                acts[end]()
+
+    def close(self):
+        self._ours.close()
+        self.join()
+        self._theirs.close()
+        for wire in self._wires:
+            wire.close()
+
+
+# --------------------------------------------------------------------------- a guest
+
+class Guest:
+    """One virtual machine.
+
+    package   OLD or NEW: its kernel
+    cards     {device's name: (QEMU's model, the host of a Lab in whose place it is)}
+    files     {name in /: file of this machine}; of programs their libraries come along
+    """
+
+    def __init__(self, package, cards, files):
+        self.package, self.cards, self.files = package, cards, files
+        self.wires = {}
+        self._stack = contextlib.ExitStack()
+        self._heard = b""
+
+    def __enter__(self):
+        with self._stack:
+            self._start()
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, *exc):
+        self._stack.close()
+
+    def _start(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="guest-"))
+        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        (self.folder / "root").mkdir()
+        _fill(self.folder / "root", self.package, self.files)
+        _pack(self.folder / "root", self.folder / "initramfs")
+        self.wires = {name: Wire(host) for name, (_, host) in self.cards.items()}
+        thread = Wires(self.wires.values())
+        thread.start()
+        self._stack.callback(thread.close)
+        self._process = simlab.start_process(
+            [QEMU, *self._words()], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, pass_fds=[w.far.fileno() for w in self.wires.values()])
+        self._stack.callback(simlab.stop_process, self._process)
+
+    def _words(self):
+        (kernel,) = (KERNELS / self.package / "boot").glob("vmlinuz-*")
+        words = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-accel",
+                 "tcg", "-m", "256", "-smp", "1", "-kernel", str(kernel),
+                 "-initrd", str(self.folder / "initramfs"), "-append",
+                 "console=ttyS0 panic=-1 quiet ipv6.disable=1 mitigations=off",
+                 "-serial", f"file:{self.folder / 'console'}", "-serial", "stdio"]
+        for name, (model, host) in self.cards.items():
+            words += ["-netdev", f"socket,id={name},fd={self.wires[name].far.fileno()}",
+                      "-device", f"{model},netdev={name},mac={host.mac}"]
+        return words
+
+    # ---- its shell
+
+    def _hear(self, timeout, until):
+        """What was heard, when until() finds its end in it."""
+        deadline = time.monotonic() + timeout
+        while (end := until(self._heard)) is None:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._process.stdout], [], [], left)[0]:
+                raise GuestError(f"no answer in {timeout} s: {self._heard[-500:]}\n"
+                                 + self.console())
+            more = self._process.stdout.read1(65536)
+            if not more:
+                raise GuestError(f"{QEMU} ended: {self._heard[-500:]}\n" + self.console())
+            self._heard += more
+        heard, self._heard = self._heard[:end], self._heard[end:]
+        return heard
+
+    def _hear_line(self, timeout):
+        return self._hear(timeout, lambda text: text.find(b"\n") + 1 or None).decode().strip()
+
+    def console(self):
+        return (self.folder / "console").read_text(errors="replace")[-2000:]
+
+    def boot(self):
+        """Waits until its shell is ready, and names its devices."""
+        while self._hear_line(BOOT_S) != "ready":
+            pass
+        for name, (_, host) in self.cards.items():
+            self.must("for device in /sys/class/net/*; do "
+                      f"if [ $(cat $device/address) = {host.mac} ]; then "
+                      f"ip link set ${{device##*/}} name {name}; fi; done")
+
+    def start(self, line):
+        """Has its shell run a line; answer() or finish() is next."""
+        self._process.stdin.write(line.encode() + b"\n")
+        self._process.stdin.flush()
+
+    def answer(self):
+        """Of the line that was started: Done."""
+        status, length = map(int, self._hear_line(COMMAND_S).split())
+        text = self._hear(COMMAND_S, lambda heard: length if len(heard) >= length else None)
+        return Done(status, text.decode())
+
+    def finish(self, line):
+        """What the line that was started prints; GuestError if it fails."""
+        done = self.answer()
+        if done.status:
+            raise GuestError(f"{line}: {done.status}\n{done.text}")
+        return done.text
+
+    def run(self, line):
+        self.start(line)
+        return self.answer()
+
+    def must(self, line):
+        self.start(line)
+        return self.finish(line)
