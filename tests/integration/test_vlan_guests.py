@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""portmajor-vlan on cards that filter VLANs and have offloads: two virtual machines, each with a
+kernel and cards of its own, between which Open vSwitch has the VLANs of a plan."""
+
+import contextlib
+import itertools
+import pathlib
+import re
+import shutil
+import tempfile
+import unittest
+
+import ethlab
+import guests
+import pmlab
+
+# {a guest's device: the card, and which host of its leaf it is, so its VLAN}: of 101, the switch's
+# access VLAN, a card sees no tag.
+CARDS = {"e0": ("virtio-net-pci", 1), "e1": ("vmxnet3", 2)}
+VLANS = {"e0": 102, "e1": 103}
+KERNELS = (guests.OLD, guests.NEW)
+PINGS = 4
+OFFLOADS = ("tx-vlan-offload", "rx-vlan-offload", "generic-receive-offload",
+            "tcp-segmentation-offload")
+# Those that QEMU's cards have; what virtio-net would have needs a TAP device.
+HAS = {"e0": ["generic-receive-offload"], "e1": list(OFFLOADS)}
+TCP_BYTES = 4 << 20
+NOTE = "portmajor-vlan: {}: rx-vlan-filter cannot be switched off: promiscuous mode\n"
+
+
+def setUpModule():
+    reason = ethlab.missing() or guests.missing()
+    if reason:
+        raise unittest.SkipTest(reason)
+
+
+class Cards(unittest.TestCase):
+    """Two guests on two leaves, for all tests; each leaves devices down and without a program."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        stack = contextlib.ExitStack()
+        cls.addClassCleanup(stack.close)
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="vlan-guests-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        netlist = pmlab.generate(folder / "fabric.net", "two-level", 2, 3, 3, 1)
+        plan = ethlab.plan(netlist, folder / "vlans")
+        table = ethlab.read_hosts(plan / "hosts")
+        lab = stack.enter_context(ethlab.Lab(netlist, plan=plan))
+        hosts = list(lab.hosts.values())
+        cls.guests = []
+        for kernel, leaf in zip(KERNELS, (hosts[:3], hosts[3:])):
+            cards = {name: (model, leaf[i]) for name, (model, i) in CARDS.items()}
+            cls.guests.append(stack.enter_context(guests.Guest(kernel, cards, {
+                "hosts": plan / "hosts", "bin/portmajor-vlan": ethlab.loader()})))
+        for device, (_, i) in CARDS.items():
+            assert ethlab.pair_vlan(table, hosts[i].mac, hosts[3 + i].mac) == VLANS[device]
+        for guest in cls.guests:
+            guest.boot()
+        cls.guests[1].must("iperf3 -s -D")
+
+    def each(self, line):
+        """What a command prints on each guest, on all at the same time."""
+        for guest in self.guests:
+            guest.start(line)
+        return [guest.finish(line) for guest in self.guests]
+
+    @contextlib.contextmanager
+    def up(self, device, card=None):
+        """Its addresses, and each other's: ARP, in the access VLAN, plays no part."""
+        for one, other in itertools.permutations(self.guests):
+            peer = other.cards[card or device][1]
+            one.must(f"ip addr add {one.cards[card or device][1].ip}/16 dev {device}; "
+                     f"ip link set {device} up")
+            one.must(f"ip neigh replace {peer.ip} lladdr {peer.mac} dev {device}")
+        try:
+            yield
+        finally:
+            self.each(f"portmajor-vlan remove {device} 2>/dev/null; "
+                      f"ip addr flush dev {device}; ip link set {device} promisc off down")
+
+    def ip(self, card):
+        """Of the second guest."""
+        return self.guests[1].cards[card][1].ip
+
+    def pings(self, card):
+        """How many of PINGS are answered."""
+        done = self.guests[0].run(f"ping -n -c {PINGS} -i 0.2 -W 2 {self.ip(card)}")
+        return int(re.search(r"(\d+) received", done.text)[1])
+
+    def tagged(self, card, guest=1):
+        """How many frames with the tag of its VLAN were given to a guest's card."""
+        return self.guests[guest].wires[card].to_card[VLANS[card]]
+
+    def filters(self, device):
+        """What `show` tells of the filters, of both guests."""
+        return [re.findall(r"(?m)^rx-filter +(.*)$", text)
+                for text in self.each(f"portmajor-vlan show {device}")]
+
+    def are_promiscuous(self, device):
+        return ["PROMISC" in text for text in self.each(f"ip link show {device}")]
+
+
+    # ---- filters of VLANs
+
+    def check_filter(self, card):
+        self.assertEqual(self.pings(card), PINGS)
+        self.assertEqual(self.each(f"portmajor-vlan load {card} /hosts"), [NOTE.format(card)] * 2)
+        self.assertEqual(self.filters(card), [[f"{card}: on, passed by in promiscuous mode"]] * 2)
+        before = self.tagged(card)
+        self.assertEqual(self.pings(card), PINGS)
+        self.assertEqual(self.tagged(card), before + PINGS)
+        # What load did is what lets them in.
+        self.each(f"ip link set {card} promisc off")
+        self.assertEqual(self.filters(card),
+                         [[f"{card}: on: frames with tags are not received"]] * 2)
+        self.assertEqual(self.pings(card), 0)
+        self.assertEqual(self.tagged(card), before + 2 * PINGS)
+        self.each(f"ip link set {card} promisc on")
+        self.assertEqual(self.pings(card), PINGS)
+        self.each(f"portmajor-vlan remove {card}")
+        self.assertEqual(self.are_promiscuous(card), [False] * 2)
+        self.assertEqual(self.pings(card), PINGS)
+        self.assertEqual(self.tagged(card), before + 3 * PINGS)
+
+    def test_filter(self):
+        """load has a card receive what comes with a tag; without, it receives none of it."""
+        for card in CARDS:
+            with self.subTest(card=CARDS[card][0]), self.up(card):
+                self.check_filter(card)
+
+    def test_bond(self):
+        """A bond that filters, which can be switched off, and its member, which cannot."""
+        self.each("ip link set e0 master bond0")
+        self.addCleanup(self.each, "ip link set e0 nomaster")
+        with self.up("bond0", "e0"):
+            self.check_bond()
+
+    def check_bond(self):
+        notes = {"portmajor-vlan: bond0: rx-vlan-filter switched off\n", NOTE.format("e0")}
+        for told in self.each("portmajor-vlan load bond0 /hosts"):
+            self.assertEqual(set(told.splitlines(keepends=True)), notes)
+        self.assertEqual([sorted(one) for one in self.filters("bond0")],
+                         [["bond0: off", "e0: on, passed by in promiscuous mode"]] * 2)
+        before = self.tagged("e0")
+        self.assertEqual(self.pings("e0"), PINGS)
+        self.assertEqual(self.tagged("e0"), before + PINGS)
+        self.each("ip link set e0 promisc off")
+        self.assertEqual(self.pings("e0"), 0)
+        self.each("ip link set e0 promisc on")
+        self.each("portmajor-vlan remove bond0")
+        self.assertEqual(self.are_promiscuous("e0"), [False] * 2)
+        for text in self.each("ethtool -k bond0"):
+            self.assertIn("rx-vlan-filter: on\n", text)
+        self.assertEqual(self.pings("e0"), PINGS)
+
+    # ---- offloads
+
+    def offloads(self, card):
+        """Those of OFFLOADS that can be switched, where all are on."""
+        texts = self.each(f"ethtool -k {card}")
+        return [name for name in OFFLOADS if all(f"{name}: on\n" in text for text in texts)]
+
+    def switch(self, card, names, state):
+        for name in names:
+            for text in self.each(f"ethtool -K {card} {name} {state}; ethtool -k {card}"):
+                self.assertIn(f"{name}: {state}\n", text)
+
+    def check_traffic(self, card):
+        """Pings, and TCP both ways, all with tags."""
+        self.assertEqual(self.pings(card), PINGS)
+        for receiver, way in ((1, ""), (0, "-R")):
+            before = self.tagged(card, receiver)
+            self.guests[0].must(f"timeout 60 iperf3 -c {self.ip(card)} -n {TCP_BYTES} {way}")
+            # A part of it may be on its way when iperf3 ends; what is received are segments.
+            self.assertGreater(self.tagged(card, receiver), before + TCP_BYTES // 4 // 1448)
+        for text in self.each(f"portmajor-vlan show {card}"):
+            self.assertRegex(text, r"(?m)^errors +0$")
+            self.assertRegex(text, r"(?m)^foreign +0$")
+
+    def test_offloads(self):
+        """All on, each one off, all off."""
+        for card in CARDS:
+            with self.up(card):
+                self.each(f"portmajor-vlan load {card} /hosts")
+                names = self.offloads(card)
+                self.assertEqual(names, HAS[card])
+                for off in dict.fromkeys([(), *((name,) for name in names), tuple(names)]):
+                    with self.subTest(card=CARDS[card][0], off=off):
+                        self.switch(card, off, "off")
+                        self.check_traffic(card)
+                        self.switch(card, off, "on")
+
+
+if __name__ == "__main__":
+    unittest.main()
