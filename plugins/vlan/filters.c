@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* libbpf asks for one filter that is known; a list of all takes netlink itself. */
-#include "filters.h"
+#include "tcx.h"
 
 #include <portmajor/alloc.h>
 
@@ -174,8 +174,11 @@ int vlan_filters_list(unsigned int device, struct vlan_filters *filters,
 
 	if (fd < 0)
 		return fail(err, errno);
-	for (enum vlan_hook hook = 0; !rc && hook < VLAN_HOOKS; hook++)
-		rc = list_hook(fd, device, hook, &found, err);
+	for (enum vlan_hook hook = 0; !rc && hook < VLAN_HOOKS; hook++) {
+		rc = vlan_tcx_list(device, hook, &found, err);
+		if (!rc)
+			rc = list_hook(fd, device, hook, &found, err);
+	}
 	close(fd);
 	if (rc)
 		free(found.list);

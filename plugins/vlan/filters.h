@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The tc filters on a device, whoever put them there. */
+/* The tc filters and tcx programs on a device, whoever put them there. */
 #ifndef PORTMAJOR_PLUGIN_VLAN_FILTERS_H
 #define PORTMAJOR_PLUGIN_VLAN_FILTERS_H
 
@@ -12,10 +12,10 @@ enum vlan_hook { VLAN_INGRESS, VLAN_EGRESS, VLAN_HOOKS };
 
 struct vlan_filter {
 	enum vlan_hook hook;
-	uint32_t preference, handle;
-	uint32_t program; /* id of a BPF program, or 0 */
-	char kind[16];
-	char name[64]; /* of a BPF program, or "" */
+	uint32_t preference, handle; /* 0 with tcx */
+	uint32_t program;	     /* id of a BPF program, or 0 */
+	char kind[16];		     /* tc's, or VLAN_TCX */
+	char name[64];		     /* of a BPF program, or "" */
 };
 
 struct vlan_filters {
@@ -23,7 +23,10 @@ struct vlan_filters {
 	uint32_t num, room;
 };
 
-/* Lists them, none where there is no clsact. -ENOMEM, or an -errno of netlink. */
+/*
+ * Lists them, of each hook in the order in which they run. -ENOMEM, or an -errno of
+ * netlink or bpf(2).
+ */
 int vlan_filters_list(unsigned int device, struct vlan_filters *filters,
 		      struct pm_error *err);
 

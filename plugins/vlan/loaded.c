@@ -12,15 +12,14 @@
 
 #define MAPS 8 /* a program of ours has two */
 
-/* BPF_TCX_INGRESS and BPF_TCX_EGRESS, which older headers lack. */
-static const int tcx_points[] = {46, 47};
-
 static bool is_ours(const struct vlan_filter *filter)
 {
-	static const char *const names[] = {"pm_vlan_ingress:[", "pm_vlan_egress:["};
-	const char *name = names[filter->hook]; /* libbpf has added the program's id */
+	static const char *const names[] = {"pm_vlan_ingress", "pm_vlan_egress"};
+	size_t length = strlen(names[filter->hook]);
 
-	return filter->program && !strncmp(filter->name, name, strlen(name));
+	/* To a filter's name libbpf has added the program's id, as ":[id]". */
+	return filter->program && !strncmp(filter->name, names[filter->hook], length) &&
+	       (!filter->name[length] || filter->name[length] == ':');
 }
 
 int vlan_loaded_find(unsigned int device, struct vlan_loaded *loaded,
@@ -49,15 +48,6 @@ int vlan_loaded_find(unsigned int device, struct vlan_loaded *loaded,
 	free(filters.list);
 	*loaded = found;
 	return 0;
-}
-
-/* A kernel that cannot tell has none, or does not let the program in either. */
-bool vlan_has_tcx(unsigned int device, enum vlan_hook hook)
-{
-	enum bpf_attach_type point = (enum bpf_attach_type)tcx_points[hook];
-	__u32 num = 0;
-
-	return !bpf_prog_query((int)device, point, 0, NULL, NULL, &num) && num;
 }
 
 /* ---- Maps ---- */

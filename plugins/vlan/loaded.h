@@ -14,15 +14,12 @@ struct vlan_loaded {
 	struct vlan_filter other; /* the first one */
 };
 
-/* Looks for it. -ENOMEM, or an -errno of netlink. */
+/*
+ * Looks for it. What a filter or program that is ahead does with a frame is up to it:
+ * ours may never see it. -ENOMEM, or an -errno of netlink or bpf(2).
+ */
 int vlan_loaded_find(unsigned int device, struct vlan_loaded *loaded,
 		     struct pm_error *err);
-
-/*
- * Whether programs are attached by tcx (Linux 6.6), which is ahead of all filters. As of
- * a filter ahead, what it does with a frame is up to it: ours may never see it.
- */
-bool vlan_has_tcx(unsigned int device, enum vlan_hook hook);
 
 /* File descriptors, which the caller closes. */
 struct vlan_maps {

@@ -5,6 +5,7 @@
 #include "loaded.h"
 #include "lock.h"
 #include "program.h"
+#include "tcx.h"
 
 #include <portmajor/alloc.h>
 #include <portmajor/mac.h>
@@ -22,6 +23,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#define FILTER_TEXT 160
 
 enum exit_status {
 	EXIT_FINE = 0,
@@ -147,19 +150,22 @@ static int read_in_force(struct job *job, const struct vlan_maps *maps,
 
 static const char *const sides[] = {"ingress", "egress"};
 
-static int check_tcx(const struct job *job)
+/* As "egress: a tc filter, preference 7, u32"; what is not known is left out. */
+static void describe_filter(const struct vlan_filter *filter, char *text, size_t room)
 {
-	for (int hook = 0; hook < VLAN_HOOKS; hook++)
-		if (vlan_has_tcx(job->device, (enum vlan_hook)hook))
-			return fail(EXIT_REFUSED,
-				    "%s: somebody else's tcx program is there (%s): "
-				    "left as it is",
-				    job->name, sides[hook]);
-	return EXIT_FINE;
+	const char *side = sides[filter->hook], *name = filter->name;
+
+	if (!strcmp(filter->kind, VLAN_TCX))
+		snprintf(text, room, "%s: a tcx program%s%s", side, *name ? ", " : "",
+			 name);
+	else
+		snprintf(text, room, "%s: a tc filter, preference %" PRIu32 ", %s%s%s",
+			 side, filter->preference, filter->kind, *name ? " " : "", name);
 }
 
 static int check_free(struct job *job)
 {
+	char text[FILTER_TEXT];
 	struct vlan_loaded loaded;
 	int rc = vlan_loaded_find(job->device, &loaded, &job->err);
 
@@ -169,12 +175,10 @@ static int check_free(struct job *job)
 		return fail(EXIT_REFUSED,
 			    "%s: already loaded: `replace` changes the table", job->name);
 	if (!loaded.num_others)
-		return check_tcx(job);
-	return fail(EXIT_REFUSED,
-		    "%s: somebody else's tc filter is there (%s, preference %" PRIu32
-		    ", %s%s%s): left as it is",
-		    job->name, sides[loaded.other.hook], loaded.other.preference,
-		    loaded.other.kind, *loaded.other.name ? " " : "", loaded.other.name);
+		return EXIT_FINE;
+	describe_filter(&loaded.other, text, sizeof(text));
+	return fail(EXIT_REFUSED, "%s: another program is there, left as it is (%s)",
+		    job->name, text);
 }
 
 /* As the kernel has it at this moment. */
@@ -427,17 +431,15 @@ static void print_counts(const uint64_t counts[VLAN_COUNTS])
 }
 
 /* What came after ours and runs first. */
-static void print_ahead(const struct job *job, const struct vlan_loaded *loaded)
+static void print_ahead(const struct vlan_loaded *loaded)
 {
-	for (int hook = 0; hook < VLAN_HOOKS; hook++) {
-		const struct vlan_filter *filter = &loaded->ahead[hook];
+	char text[FILTER_TEXT];
 
-		if (vlan_has_tcx(job->device, (enum vlan_hook)hook))
-			printf("%-12s%s: a tcx program\n", "ahead", sides[hook]);
-		if (*filter->kind)
-			printf("%-12s%s: a tc filter, preference %" PRIu32 ", %s%s%s\n",
-			       "ahead", sides[hook], filter->preference, filter->kind,
-			       *filter->name ? " " : "", filter->name);
+	for (int hook = 0; hook < VLAN_HOOKS; hook++) {
+		if (!*loaded->ahead[hook].kind)
+			continue;
+		describe_filter(&loaded->ahead[hook], text, sizeof(text));
+		printf("%-12s%s\n", "ahead", text);
 	}
 }
 
@@ -487,7 +489,7 @@ static int run_show(struct job *job)
 		status = finish(job, vlan_maps_count(&maps, counts, &job->err));
 	if (!status) {
 		print_table(job, &content);
-		print_ahead(job, &loaded);
+		print_ahead(&loaded);
 		status = print_cards(job);
 	}
 	if (!status) {

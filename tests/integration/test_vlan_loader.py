@@ -24,6 +24,7 @@ import netns
 import pmlab
 
 LOADER = pmlab.BUILD / "portmajor-vlan"
+OTHERS = pmlab.BUILD / "tcx_program"  # puts programs by tcx beside ours
 IS_ROOT = os.geteuid() == 0
 
 NEAR, FAR = "02:00:00:00:00:01", "02:00:00:00:00:02"
@@ -417,31 +418,6 @@ def refuse_bpf(code):
     return act
 
 
-TCX = {"ingress": 46, "egress": 47}
-
-
-def call_bpf(command, *words):
-    """bpf(2) with 64-bit words; a file descriptor."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    attributes = ctypes.create_string_buffer(struct.pack(f"={len(words)}Q", *words), 144)
-    fd = libc.syscall(SECCOMP[platform.machine()], command, attributes, 144)
-    if fd < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return fd
-
-
-def attach_tcx(device, point):
-    """A program that returns 0 (TCX_PASS), as long as this file is open."""
-    code = ctypes.create_string_buffer(struct.pack("=QQ", 0xB7, 0x95))  # r0 = 0; exit
-    terms = ctypes.create_string_buffer(b"GPL")
-    # BPF_PROG_LOAD: BPF_PROG_TYPE_SCHED_CLS, instructions; BPF_LINK_CREATE
-    program = call_bpf(5, 3 | 2 << 32, ctypes.addressof(code), ctypes.addressof(terms))
-    try:
-        return call_bpf(28, program | device << 32, point)
-    finally:
-        os.close(program)
-
-
 class Refused(Hosts):
     def refuse(self, status, message, *args, **kwargs):
         """With this message, and nothing changes."""
@@ -549,11 +525,11 @@ class Refused(Hosts):
         refuse(no_lock, "load", "e0", table, **nobody)
         for code, reason in ((38, "this kernel has no BPF (CONFIG_BPF_SYSCALL)"),
                              (1, only_root)):
-            refuse(f"cannot make a table in the kernel: {reason}", "load", "e0", table,
+            refuse(f"cannot list programs: {reason}", "load", "e0", table,
                    preexec_fn=refuse_bpf(code))
         self.vlan(self.near, "load", "e0", table)
         before = self.shown()
-        refuse(f"cannot look at the program: {only_root}", "show", "e0", **nobody)
+        refuse(f"cannot list programs: {only_root}", "show", "e0", **nobody)
         for what, args in (("replace", [table]), ("update", [table]), ("remove", [])):
             refuse(no_lock, what, "e0", *args, **nobody)
         self.assertEqual(self.shown(), before)
@@ -583,8 +559,8 @@ class Refused(Hosts):
         for side in ("ingress", "egress"):
             self.near.must("tc", "qdisc", "add", "dev", "e0", "clsact")
             self.near.must("tc", "filter", "add", "dev", "e0", side, "pref", "7", *u32)
-            self.refuse(1, f"e0: somebody else's tc filter is there ({side}, preference 7, u32):"
-                        " left as it is", "load", "e0", table)
+            self.refuse(1, f"e0: another program is there, left as it is ({side}: a tc filter, "
+                        "preference 7, u32)", "load", "e0", table)
             self.near.must("tc", "qdisc", "del", "dev", "e0", "clsact")
             self.vlan(self.near, "load", "e0", table)
             self.near.must("tc", "filter", "add", "dev", "e0", side, "pref", "7", *u32)
@@ -598,15 +574,13 @@ class Refused(Hosts):
 
     def test_others_by_tcx(self):
         """Ahead of filters: what such a program lets pass, none of them sees."""
-        for side, point in TCX.items():
-            with self.near.inside():
-                try:
-                    link = attach_tcx(socket.if_nametoindex("e0"), point)
-                except OSError as error:
-                    self.skipTest(f"no tcx in this kernel: {error}")
-            self.refuse(1, f"e0: somebody else's tcx program is there ({side}): left as it is",
-                        "load", "e0", self.table())
-            os.close(link)
+        for side in ("ingress", "egress"):
+            done = self.near.run(OTHERS, "after", "e0", side)
+            if done.returncode == 77:
+                self.skipTest("no tcx in this kernel")
+            self.refuse(1, f"e0: another program is there, left as it is ({side}: a tcx program, "
+                        "other)", "load", "e0", self.table())
+            self.near.must(OTHERS, "detach", "e0", side)
         self.vlan(self.near, "load", "e0", self.table())
 
     def test_no_egress(self):

@@ -133,6 +133,10 @@ if(PORTMAJOR_VLAN)
 		OBJECT_DEPENDS ${tried})
 	target_include_directories(vlan_program SYSTEM PRIVATE ${LIBBPF_INCLUDE})
 	target_link_libraries(vlan_program PRIVATE portmajor_core ${LIBBPF})
+	add_executable(tcx_program tests/tools/tcx_program.c plugins/vlan/tcx.c
+		plugins/vlan/content.c)
+	target_include_directories(tcx_program SYSTEM PRIVATE ${LIBBPF_INCLUDE})
+	target_link_libraries(tcx_program PRIVATE portmajor_core ${LIBBPF})
 	# Devices of which this says that they filter VLANs.
 	add_library(vlanfilter MODULE tests/integration/vlanfilter.c)
 	set_target_properties(vlanfilter PROPERTIES C_VISIBILITY_PRESET default)
