@@ -174,7 +174,8 @@ static int check_free(struct job *job)
 	if (loaded.num)
 		return fail(EXIT_REFUSED,
 			    "%s: already loaded: `replace` changes the table", job->name);
-	if (!loaded.num_others)
+	/* By tcx ours is ahead of them; which of two filters is, is theirs to say. */
+	if (!loaded.num_others || vlan_tcx_exists(job->device))
 		return EXIT_FINE;
 	describe_filter(&loaded.other, text, sizeof(text));
 	return fail(EXIT_REFUSED, "%s: another program is there, left as it is (%s)",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "program.h"
 #include "content.h"
+#include "tcx.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -9,8 +10,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Where both are attached: first of all filters. */
+/* Where both are attached as tc filters: first of all. */
 #define PREFERENCE 1
 #define HANDLE 1
 
@@ -46,12 +48,21 @@ static struct bpf_tc_hook hook_of(unsigned int device, enum bpf_tc_attach_point 
 				    .attach_point = point};
 }
 
-static int attach_one(unsigned int device, enum vlan_hook at,
-		      const struct bpf_program *program, struct pm_error *err)
+static int fail_at(struct pm_error *err, int code, enum vlan_hook at)
+{
+	return fail(err, code,
+		    at == VLAN_INGRESS ? "cannot attach the program at ingress"
+				       : "cannot attach the program at egress");
+}
+
+/* ---- As tc filters ---- */
+
+static int attach_one(unsigned int device, enum vlan_hook at, int program,
+		      struct pm_error *err)
 {
 	struct bpf_tc_hook hook = hook_of(device, points[at]);
 	struct bpf_tc_opts opts = {.sz = sizeof(opts),
-				   .prog_fd = bpf_program__fd(program),
+				   .prog_fd = program,
 				   .handle = HANDLE,
 				   .priority = PREFERENCE};
 	int rc = bpf_tc_attach(&hook, &opts);
@@ -61,11 +72,7 @@ static int attach_one(unsigned int device, enum vlan_hook at,
 		return pm_error_set(err, rc,
 				    "cannot attach the program at egress: the device "
 				    "has a qdisc ingress in place of clsact");
-	if (rc)
-		return fail(err, rc,
-			    at == VLAN_INGRESS ? "cannot attach the program at ingress"
-					       : "cannot attach the program at egress");
-	return 0;
+	return rc ? fail_at(err, rc, at) : 0;
 }
 
 static int detach_one(unsigned int device, enum vlan_hook at, uint32_t handle,
@@ -87,19 +94,15 @@ static int remove_hook(unsigned int device, struct pm_error *err)
 	return rc ? fail(err, rc, "cannot take clsact off the device") : 0;
 }
 
-/* Who sends tagged frames is to be heard already: ingress comes first. */
-static int attach_both(unsigned int device, const struct bpf_object *object,
+/* Ingress comes first: before others hear of tags, theirs are popped. */
+static int attach_both(unsigned int device, const int programs[VLAN_HOOKS],
 		       struct pm_error *err)
 {
-	const struct bpf_program *in, *out;
-	int rc;
+	int rc = attach_one(device, VLAN_INGRESS, programs[VLAN_INGRESS], err);
 
-	in = bpf_object__find_program_by_name(object, "pm_vlan_ingress");
-	out = bpf_object__find_program_by_name(object, "pm_vlan_egress");
-	rc = attach_one(device, VLAN_INGRESS, in, err);
 	if (rc)
 		return rc;
-	rc = attach_one(device, VLAN_EGRESS, out, err);
+	rc = attach_one(device, VLAN_EGRESS, programs[VLAN_EGRESS], err);
 	if (rc)
 		detach_one(device, VLAN_INGRESS, HANDLE, PREFERENCE, NULL);
 	return rc;
@@ -118,17 +121,61 @@ static int make_hook(unsigned int device, int table, bool *ours, struct pm_error
 		  : vlan_content_mark_hook(table, err);
 }
 
-static int attach_object(unsigned int device, const struct bpf_object *object, int table,
-			 struct pm_error *err)
+static int attach_filters(unsigned int device, const int programs[VLAN_HOOKS], int table,
+			  struct pm_error *err)
 {
 	bool ours = false;
 	int rc = make_hook(device, table, &ours, err);
 
 	if (!rc)
-		rc = attach_both(device, object, err);
+		rc = attach_both(device, programs, err);
 	if (rc && ours)
 		remove_hook(device, NULL);
 	return rc;
+}
+
+/* ---- By tcx ---- */
+
+static int attach_tcx(unsigned int device, const int programs[VLAN_HOOKS],
+		      struct pm_error *err)
+{
+	int rc = vlan_tcx_attach(device, VLAN_INGRESS, programs[VLAN_INGRESS]);
+
+	if (rc)
+		return fail_at(err, rc, VLAN_INGRESS);
+	rc = vlan_tcx_attach(device, VLAN_EGRESS, programs[VLAN_EGRESS]);
+	if (!rc)
+		return 0;
+	vlan_tcx_detach(device, VLAN_INGRESS, programs[VLAN_INGRESS]);
+	return fail_at(err, rc, VLAN_EGRESS);
+}
+
+static int detach_tcx(unsigned int device, const struct vlan_filter *ours,
+		      struct pm_error *err)
+{
+	int rc, fd = bpf_prog_get_fd_by_id(ours->program);
+
+	if (fd < 0)
+		return fail(err, fd, "cannot detach the program");
+	rc = vlan_tcx_detach(device, ours->hook, fd);
+	close(fd);
+	return rc ? fail(err, rc, "cannot detach the program") : 0;
+}
+
+/* ---- By either ---- */
+
+static int attach_object(unsigned int device, const struct bpf_object *object, int table,
+			 struct pm_error *err)
+{
+	static const char *const names[] = {"pm_vlan_ingress", "pm_vlan_egress"};
+	int programs[VLAN_HOOKS], rc;
+
+	for (int at = 0; at < VLAN_HOOKS; at++)
+		programs[at] = bpf_program__fd(
+			bpf_object__find_program_by_name(object, names[at]));
+	rc = attach_tcx(device, programs, err);
+	/* No tcx in this kernel. */
+	return rc == -EINVAL ? attach_filters(device, programs, table, err) : rc;
 }
 
 int vlan_program_attach(unsigned int device, int table, struct pm_error *err)
@@ -160,11 +207,15 @@ int vlan_program_detach(unsigned int device, const struct vlan_loaded *loaded,
 	int rc = 0;
 
 	libbpf_set_print(hear);
-	for (int at = VLAN_EGRESS; at >= VLAN_INGRESS && !rc; at--)
-		if (loaded->ours[at].program)
-			rc = detach_one(device, (enum vlan_hook)at,
-					loaded->ours[at].handle,
-					loaded->ours[at].preference, err);
+	for (int at = VLAN_EGRESS; at >= VLAN_INGRESS && !rc; at--) {
+		const struct vlan_filter *ours = &loaded->ours[at];
+
+		if (!strcmp(ours->kind, VLAN_TCX))
+			rc = detach_tcx(device, ours, err);
+		else if (ours->program)
+			rc = detach_one(device, ours->hook, ours->handle,
+					ours->preference, err);
+	}
 	if (!rc && our_hook && !loaded->num_others)
 		rc = remove_hook(device, err);
 	return rc;

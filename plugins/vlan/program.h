@@ -10,8 +10,9 @@ extern const unsigned char vlan_object[];
 extern const unsigned int vlan_object_size;
 
 /*
- * Loads it with a table, and attaches it at both hooks; makes the device's clsact if
- * there is none. Whatever fails, all is as before. -errno of bpf(2) or of netlink.
+ * Loads it with a table, and attaches it at both hooks: by tcx ahead of all others, or as
+ * tc filters where the kernel has no tcx, for which it makes the device's clsact if there
+ * is none. Whatever fails, all is as before. -errno of bpf(2) or of netlink.
  */
 int vlan_program_attach(unsigned int device, int table, struct pm_error *err);
 

@@ -5,7 +5,9 @@ traffic, what is refused, and that nothing is left."""
 
 import contextlib
 import ctypes
+import errno
 import fcntl
+import functools
 import hashlib
 import os
 import pathlib
@@ -65,10 +67,49 @@ def udp_packet(source, to, port, text):
     return head[:10] + struct.pack("!H", total) + head[12:] + udp
 
 
+# --------------------------------------------------------------- what the kernel has
+
+SECCOMP = {"x86_64": 321, "aarch64": 280}  # the number of bpf(2)
+BPF_MAP_CREATE, BPF_PROG_ATTACH, BPF_PROG_QUERY = 0, 8, 16
+
+
+def refuse_bpf(code, *commands):
+    """For a child: bpf(2), or some of its commands, fail with code, as in a kernel without it, or
+    one that is locked."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = SECCOMP[platform.machine()]
+    # load the command; is it one of these? fail : go on
+    inner = [(0x15, i, 0, command) for i, command in enumerate(reversed(commands), 1)][::-1]
+    inner = [(0x20, 0, 0, 16), *inner, (0x05, 0, 0, 1)] if commands else []
+    # load the number of the call; is it bpf? inner, fail : go on
+    words = [(0x20, 0, 0, 0), (0x15, 0, len(inner) + 1, number), *inner,
+             (0x06, 0, 0, 0x00050000 | code), (0x06, 0, 0, 0x7FFF0000)]
+    text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *word) for word in words))
+
+    def act():
+        program = struct.pack("HxxxxxxQ", len(words), ctypes.addressof(text))
+        if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+            os._exit(99)
+    return act
+
+
+# For a child: a kernel before 6.6, so that programs are attached as tc filters.
+no_tcx = refuse_bpf(errno.EINVAL, BPF_PROG_ATTACH, BPF_PROG_QUERY)
+
+
+@functools.lru_cache(maxsize=None)
+def has_tcx():
+    with netns.Namespace() as one:
+        done = one.run(OTHERS, "before", "lo", "ingress")
+    assert done.returncode in (0, 77), done.stderr
+    return done.returncode == 0
+
+
 class Hosts(labtest.Folders):
     """Two hosts, `near` and `far`, with a veth as e0; each test has new ones."""
 
     IPS = {"near": "10.0.0.1", "far": "10.0.0.2"}
+    AS_FILTER = False  # attached as tc filters, also where there is tcx
 
     def setUp(self):
         if not LOADER.exists():
@@ -92,9 +133,13 @@ class Hosts(labtest.Folders):
         path.write_text(text, encoding="ascii")
         return path
 
-    @staticmethod
-    def loader(host, *args, **kwargs):
+    def loader(self, host, *args, **kwargs):
+        if self.AS_FILTER and args[:1] == ("load",):
+            kwargs = {"preexec_fn": no_tcx, **kwargs}
         return host.run(LOADER, *args, **kwargs)
+
+    def is_by_tcx(self):
+        return not self.AS_FILTER and has_tcx()
 
     def vlan(self, host, *args):
         """The loader, which succeeds without a word but those of `show`."""
@@ -126,9 +171,10 @@ class Hosts(labtest.Folders):
         return end
 
     def state(self):
-        """All that tc knows of near's device."""
-        return [self.near.must("tc", *words.split()) for words in (
-            "qdisc show dev e0", "filter show dev e0 ingress", "filter show dev e0 egress")]
+        """All that tc knows of near's device, and its programs by tcx."""
+        return [self.near.must(*words.split()) for words in (
+            "tc qdisc show dev e0", "tc filter show dev e0 ingress",
+            "tc filter show dev e0 egress", f"{OTHERS} list e0")]
 
 
 class Sent(Hosts):
@@ -201,6 +247,10 @@ class Sent(Hosts):
             end.sendto(b"x" * 1473, (self.IPS["far"], 5000))
 
 
+class SentAsFilter(Sent):
+    AS_FILTER = True
+
+
 class Received(Hosts):
     def test_pops(self):
         """Those of the table and none else; what has no tag passes."""
@@ -269,6 +319,10 @@ class Received(Hosts):
                     got.update(piece)
             thread.join()
         self.assertEqual(got.hexdigest(), hashlib.sha256(data).hexdigest())
+
+
+class ReceivedAsFilter(Received):
+    AS_FILTER = True
 
 
 class Changed(Hosts):
@@ -399,25 +453,6 @@ class Changed(Hosts):
 
 # ------------------------------------------------------------------------- refused
 
-SECCOMP = {"x86_64": 321, "aarch64": 280}  # the number of bpf(2)
-
-
-def refuse_bpf(code):
-    """For a child: bpf(2) fails with code, as in a kernel without it, or one that is locked."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    number = SECCOMP[platform.machine()]
-
-    def act():
-        # load the number of the call; is it bpf? fail : go on
-        code_of = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, number,
-                              0x06, 0, 0, 0x00050000 | code, 0x06, 0, 0, 0x7FFF0000)
-        text = ctypes.create_string_buffer(code_of)
-        program = struct.pack("HxxxxxxQ", 4, ctypes.addressof(text))
-        if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
-            os._exit(99)
-    return act
-
-
 class Refused(Hosts):
     def refuse(self, status, message, *args, **kwargs):
         """With this message, and nothing changes."""
@@ -523,88 +558,132 @@ class Refused(Hosts):
 
         no_lock = "cannot lock: /run/portmajor-vlan: only root may"
         refuse(no_lock, "load", "e0", table, **nobody)
-        for code, reason in ((38, "this kernel has no BPF (CONFIG_BPF_SYSCALL)"),
-                             (1, only_root)):
-            refuse(f"cannot list programs: {reason}", "load", "e0", table,
-                   preexec_fn=refuse_bpf(code))
+        no_list, no_table = "cannot list programs", "cannot make a table in the kernel"
+        for what, refused, reason in (
+                (no_list, (38,), "this kernel has no BPF (CONFIG_BPF_SYSCALL)"),
+                (no_list, (1,), only_root), (no_table, (1, BPF_MAP_CREATE), only_root)):
+            refuse(f"{what}: {reason}", "load", "e0", table, preexec_fn=refuse_bpf(*refused))
         self.vlan(self.near, "load", "e0", table)
         before = self.shown()
-        refuse(f"cannot list programs: {only_root}", "show", "e0", **nobody)
+        refuse(f"{no_list}: {only_root}", "show", "e0", **nobody)
         for what, args in (("replace", [table]), ("update", [table]), ("remove", [])):
             refuse(no_lock, what, "e0", *args, **nobody)
         self.assertEqual(self.shown(), before)
 
-    def test_ahead(self):
-        """A filter that comes later and runs first takes frames, and `show` tells."""
+    def check_ahead(self, wire, ahead):
+        """Whether `show` tells of something ahead, which then takes what is sent."""
+        self.assertEqual(self.shown().get("ahead"), ahead)
+        wire[0].send(frame(FAR))
+        self.assertEqual(wire[1].receive().vlan,
+                         None if ahead and ahead.startswith("egress") else 102)
+
+    def test_filters_that_come_later(self):
+        """Take frames from a filter, and never from a program by tcx."""
         self.vlan(self.near, "load", "e0", self.table())
-        self.assertNotIn("ahead", self.shown())
-        near, far = self.port(self.near), self.port(self.far)
+        wire = self.port(self.near), self.port(self.far)
+        if self.is_by_tcx():
+            self.near.must("tc", "qdisc", "add", "dev", "e0", "clsact")
+        self.check_ahead(wire, None)
         for side in ("egress", "ingress"):
             self.near.must("tc", "filter", "add", "dev", "e0", side, "pref", "1", "bpf",
                            "da", "bytecode", "1,6 0 0 0,")  # TC_ACT_OK
-            self.assertEqual(self.shown()["ahead"], f"{side}: a tc filter, preference 1, bpf")
-            if side == "egress":
-                near.send(frame(FAR))
-                self.assertIsNone(far.receive().vlan)
+            self.check_ahead(wire, None if self.is_by_tcx() else
+                             f"{side}: a tc filter, preference 1, bpf")
             self.near.must("tc", "filter", "del", "dev", "e0", side, "pref", "1", "handle",
-                           "0x2", "bpf")
-            self.assertNotIn("ahead", self.shown())
-        near.send(frame(FAR))
-        self.assertEqual(far.receive().vlan, 102)
+                           "0x1" if self.is_by_tcx() else "0x2", "bpf")
+        self.check_ahead(wire, None)
+
+    def test_programs_that_come_later(self):
+        """By tcx: one that is not put ahead on purpose takes no frames from ours, if that is by
+        tcx."""
+        self.need_tcx()
+        self.vlan(self.near, "load", "e0", self.table())
+        wire = self.port(self.near), self.port(self.far)
+        for side in ("egress", "ingress"):
+            ahead = f"{side}: a tcx program, other"
+            self.others("after", side)
+            self.check_ahead(wire, None if self.is_by_tcx() else ahead)
+            self.others("before", side)
+            self.check_ahead(wire, ahead)
+            self.others("detach", side)
+            if self.AS_FILTER:
+                self.others("detach", side)
+            self.check_ahead(wire, None)
+        self.vlan(self.near, "remove", "e0")
+        self.assertEqual(self.state()[3], "" if self.AS_FILTER else
+                         "ingress other\negress other\n")
+
+    def others(self, what, side):
+        self.near.must(OTHERS, what, "e0", side)
+
+    def need_tcx(self):
+        if not has_tcx():
+            self.skipTest("no tcx in this kernel")
 
     def test_others_filters(self):
-        """Are left as they are, and who comes later is no reason to take them off."""
+        """Are left as they are; where ours is a filter, which of them is first is not for it to
+        say, and it is refused. Those that come later stay, too."""
         table = self.table()
         u32 = "u32 match u32 0 0 flowid 1:1".split()
+        wire = self.port(self.near), self.port(self.far)
         for side in ("ingress", "egress"):
             self.near.must("tc", "qdisc", "add", "dev", "e0", "clsact")
             self.near.must("tc", "filter", "add", "dev", "e0", side, "pref", "7", *u32)
-            self.refuse(1, f"e0: another program is there, left as it is ({side}: a tc filter, "
-                        "preference 7, u32)", "load", "e0", table)
-            self.near.must("tc", "qdisc", "del", "dev", "e0", "clsact")
-            self.vlan(self.near, "load", "e0", table)
-            self.near.must("tc", "filter", "add", "dev", "e0", side, "pref", "7", *u32)
-            self.assertEqual(self.shown()["vlan"], "101")
+            if self.is_by_tcx():
+                self.vlan(self.near, "load", "e0", table)
+            else:
+                self.refuse(1, f"e0: another program is there, left as it is ({side}: a tc filter, "
+                            "preference 7, u32)", "load", "e0", table)
+                self.near.must("tc", "qdisc", "del", "dev", "e0", "clsact")
+                self.vlan(self.near, "load", "e0", table)
+                self.near.must("tc", "filter", "add", "dev", "e0", side, "pref", "7", *u32)
+            self.check_ahead(wire, None)
             self.vlan(self.near, "remove", "e0")
             left = self.state()
             self.assertIn("clsact", left[0])
             self.assertIn("pref 7 u32", "".join(left[1:]))
-            self.assertNotIn("bpf", "".join(left[1:]))
+            self.assertNotIn("pm_vlan", "".join(left[1:]))
             self.near.must("tc", "qdisc", "del", "dev", "e0", "clsact")
 
     def test_others_by_tcx(self):
-        """Ahead of filters: what such a program lets pass, none of them sees."""
+        """Ours comes ahead of those that are there."""
+        self.need_tcx()
+        wire = self.port(self.near), self.port(self.far)
         for side in ("ingress", "egress"):
-            done = self.near.run(OTHERS, "after", "e0", side)
-            if done.returncode == 77:
-                self.skipTest("no tcx in this kernel")
-            self.refuse(1, f"e0: another program is there, left as it is ({side}: a tcx program, "
-                        "other)", "load", "e0", self.table())
-            self.near.must(OTHERS, "detach", "e0", side)
+            self.others("before", side)
         self.vlan(self.near, "load", "e0", self.table())
+        if self.is_by_tcx():
+            self.check_ahead(wire, None)
+        else:
+            self.assertIn("ahead", self.shown())
+        self.vlan(self.near, "remove", "e0")
+        self.assertEqual(self.state()[3], "ingress other\negress other\n")
 
-    def test_no_egress(self):
-        """A load that fails half way takes back the other half."""
+    def test_qdisc_ingress(self):
+        """Has no room for a filter of egress: a load that fails half way takes back the other
+        half. By tcx it takes no qdisc."""
         self.near.must("tc", "qdisc", "add", "dev", "e0", "ingress")
+        if self.is_by_tcx():
+            self.vlan(self.near, "load", "e0", self.table())
+            return
         self.refuse(1, "e0: cannot attach the program at egress: the device has a qdisc ingress "
                     "in place of clsact", "load", "e0", self.table())
 
     def test_a_part_is_missing(self):
         for side in ("ingress", "egress"):
             self.vlan(self.near, "load", "e0", self.table())
-            self.near.must("tc", "filter", "del", "dev", "e0", side)
+            if self.is_by_tcx():
+                self.others("detach", side)
+            else:
+                self.near.must("tc", "filter", "del", "dev", "e0", side)
             self.refuse(1, "e0: a part of the program is missing: remove it, and load it anew",
                         "show", "e0")
             self.vlan(self.near, "remove", "e0")
-            self.assertNotIn("bpf", "".join(self.state()))
+            self.assertNotIn("pm_vlan", "".join(self.state()))
 
-    def test_another_address(self):
-        """Of the device, since it was loaded."""
-        self.vlan(self.near, "load", "e0", self.table())
-        self.near.must("ip", "link", "set", "e0", "address", SECOND)
-        self.assertEqual(self.shown()["vlan"], "none: the address is not in the table")
-        self.refuse(3, f"e0: its address, {SECOND}, is not in the table", "replace", "e0",
-                    self.table())
+
+class RefusedAsFilter(Refused):
+    AS_FILTER = True
 
 
 class Filtering(Hosts):
@@ -650,7 +729,7 @@ class Filtering(Hosts):
     def test_cannot_be_loaded(self):
         """The card is as before: a qdisc `ingress` leaves no room for the program."""
         self.near.must("tc", "qdisc", "add", "dev", "e0", "ingress")
-        done = self.loader(self.near, "load", "e0", self.table(), env={
+        done = self.loader(self.near, "load", "e0", self.table(), preexec_fn=no_tcx, env={
             **os.environ, "LD_PRELOAD": str(pmlab.BUILD / "libvlanfilter.so")})
         self.assertEqual(done.returncode, 1)
         self.assertNotIn("promiscuous", done.stderr)
@@ -691,6 +770,10 @@ class Removed(Hosts):
         self.vlan(self.near, "load", "e0", self.table())
         self.vlan(self.near, "remove", "e0")
         self.assertEqual(self.state(), before)
+
+
+class RemovedAsFilter(Removed):
+    AS_FILTER = True
 
 
 class Service(Hosts):
