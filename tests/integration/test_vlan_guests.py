@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-vlan on cards that filter VLANs and have offloads: two virtual machines, each with a
-kernel and cards of its own, between which Open vSwitch has the VLANs of a plan."""
+"""portmajor-vlan on cards that filter VLANs and have offloads, and in kernels with and without
+tcx: two virtual machines, between which Open vSwitch has the VLANs of a plan."""
 
 import contextlib
 import itertools
@@ -14,13 +14,14 @@ import unittest
 import ethlab
 import guests
 import pmlab
+import simlab
 
 # {a guest's device: the card, and which host of its leaf it is, so its VLAN}: of 101, the switch's
 # access VLAN, a card sees no tag.
 CARDS = {"e0": ("virtio-net-pci", 1), "e1": ("vmxnet3", 2)}
 VLANS = {"e0": 102, "e1": 103}
-KERNELS = (guests.OLD, guests.NEW)
-PINGS = 4
+KERNELS = (guests.OLD, guests.NEW)  # without tcx, and with it
+PINGS = 3
 OFFLOADS = ("tx-vlan-offload", "rx-vlan-offload", "generic-receive-offload",
             "tcp-segmentation-offload")
 # Those that QEMU's cards have; what virtio-net would have needs a TAP device.
@@ -54,7 +55,8 @@ class Cards(unittest.TestCase):
         for kernel, leaf in zip(KERNELS, (hosts[:3], hosts[3:])):
             cards = {name: (model, leaf[i]) for name, (model, i) in CARDS.items()}
             cls.guests.append(stack.enter_context(guests.Guest(kernel, cards, {
-                "hosts": plan / "hosts", "bin/portmajor-vlan": ethlab.loader()})))
+                "hosts": plan / "hosts", "bin/portmajor-vlan": ethlab.loader(),
+                "bin/tcx_program": pmlab.BUILD / "tcx_program"})))
         for device, (_, i) in CARDS.items():
             assert ethlab.pair_vlan(table, hosts[i].mac, hosts[3 + i].mac) == VLANS[device]
         for guest in cls.guests:
@@ -85,10 +87,17 @@ class Cards(unittest.TestCase):
         """Of the second guest."""
         return self.guests[1].cards[card][1].ip
 
-    def pings(self, card):
+    def pings(self, card, wait_s=60):
         """How many of PINGS are answered."""
-        done = self.guests[0].run(f"ping -n -c {PINGS} -i 0.2 -W 2 {self.ip(card)}")
-        return int(re.search(r"(\d+) received", done.text)[1])
+        return int(self.guests[0].must(
+            f"n=0; for i in {' '.join(map(str, range(PINGS)))}; do ping -n -c 1 -W {wait_s} "
+            f"{self.ip(card)} >/dev/null && n=$((n + 1)); done; echo $n"))
+
+    def check_lost(self, card):
+        """They come as far as the card, with tags, and are not answered."""
+        goal = self.tagged(card) + PINGS
+        self.assertEqual(self.pings(card, wait_s=1), 0)
+        simlab.poll_until(lambda: self.tagged(card) >= goal, 20, "frames at the card")
 
     def tagged(self, card, guest=1):
         """How many frames with the tag of its VLAN were given to a guest's card."""
@@ -116,8 +125,7 @@ class Cards(unittest.TestCase):
         self.each(f"ip link set {card} promisc off")
         self.assertEqual(self.filters(card),
                          [[f"{card}: on: frames with tags are not received"]] * 2)
-        self.assertEqual(self.pings(card), 0)
-        self.assertEqual(self.tagged(card), before + 2 * PINGS)
+        self.check_lost(card)
         self.each(f"ip link set {card} promisc on")
         self.assertEqual(self.pings(card), PINGS)
         self.each(f"portmajor-vlan remove {card}")
@@ -148,13 +156,46 @@ class Cards(unittest.TestCase):
         self.assertEqual(self.pings("e0"), PINGS)
         self.assertEqual(self.tagged("e0"), before + PINGS)
         self.each("ip link set e0 promisc off")
-        self.assertEqual(self.pings("e0"), 0)
+        self.check_lost("e0")
         self.each("ip link set e0 promisc on")
         self.each("portmajor-vlan remove bond0")
         self.assertEqual(self.are_promiscuous("e0"), [False] * 2)
         for text in self.each("ethtool -k bond0"):
             self.assertIn("rx-vlan-filter: on\n", text)
         self.assertEqual(self.pings("e0"), PINGS)
+
+    # ---- other programs
+
+    def check_ahead(self, *ahead):
+        """What `show` tells of each guest, and whether what a guest sends has no tag then."""
+        self.assertEqual([re.findall(r"(?m)^ahead +(.*)$", text)
+                          for text in self.each("portmajor-vlan show e0")],
+                         [[text] if text else [] for text in ahead])
+        before = [self.tagged("e0", guest) for guest in (1, 0)]
+        self.assertEqual(self.pings("e0"), PINGS)
+        self.assertEqual([self.tagged("e0", guest) for guest in (1, 0)],
+                         [count + (0 if text else PINGS) for text, count in zip(ahead, before)])
+
+    def test_ahead(self):
+        """A tc filter that comes later takes frames from ours in the kernel that has no tcx; in
+        the other one nothing does that is not put ahead by tcx."""
+        late, tcx = "egress: a tc filter, preference 1, bpf", "egress: a tcx program, other"
+        with self.up("e0"):
+            self.each("portmajor-vlan load e0 /hosts")
+            self.check_ahead(None, None)
+            self.each("tc qdisc add dev e0 clsact 2>/dev/null; tc filter add dev e0 egress pref 1 "
+                      "bpf da bytecode '1,6 0 0 0,'")  # TC_ACT_OK
+            self.check_ahead(late, None)
+            self.assertEqual([guest.run("tcx_program after e0 egress").status
+                              for guest in self.guests], [77, 0])
+            self.check_ahead(late, None)
+            self.guests[1].must("tcx_program before e0 egress")
+            self.check_ahead(late, tcx)
+            self.guests[1].must("tcx_program detach e0 egress")
+            self.check_ahead(late, None)
+            self.each("portmajor-vlan remove e0; tc qdisc del dev e0 clsact")
+            self.assertEqual(self.guests[1].must("tcx_program list e0"), "egress other\n")
+            self.guests[1].must("tcx_program detach e0 egress")
 
     # ---- offloads
 
