@@ -58,35 +58,42 @@ install_packages() {
 	[ -z "$missing" ] || die "still missing:" $missing
 }
 
-# Unpacks the kernels that packages of this machine's Debian depend on into build/kernels/PACKAGE,
-# for virtual machines of tests. None is installed: this machine's boot loader has no part in it.
-fetch_kernels() {
+# Unpacks what virtual machines of tests are made of into build/guests: for each package the kernel
+# that it depends on, and systemd. None is installed: this machine's boot loader has no part in it.
+fetch_guests() {
 	[ "$(id -u)" -eq 0 ] || return 0 # nor do virtual machines have their networks otherwise
 	[ "$(dpkg --print-architecture)" = amd64 ] || return 0
 	for package; do
-		[ ! -d "build/kernels/$package" ] || continue
-		say "fetching the kernel of $package"
-		place=build/kernels/$package.new
-		rm -rf "$place"
-		mkdir -p "$place"
-		fetch_dependency "$package" "$place" || {
-			apt-get update -q </dev/null
-			fetch_dependency "$package" "$place"
-		} || {
-			say "it cannot be fetched: virtual machines are not tried"
-			continue
-		}
-		dpkg -x "$place"/*.deb "$place"
-		rm "$place"/*.deb
-		/usr/sbin/depmod -b "$place" "$(ls "$place/lib/modules")"
-		mv "$place" "build/kernels/$package"
+		unpack "$package" "$(apt-cache depends "$package" | sed -n 's/^ *Depends: //p')"
+	done
+	unpack systemd systemd libsystemd-shared udev
+	for tree in build/guests/linux-image-*; do
+		[ ! -d "$tree" ] || /usr/sbin/depmod -b "$tree" "$(ls "$tree/lib/modules")"
 	done
 }
 
-# fetch_dependency PACKAGE FOLDER: the .deb of the one package that it depends on.
-fetch_dependency() (
-	found=$(apt-cache depends "$1" | sed -n 's/^ *Depends: //p')
-	cd "$2" && apt-get download -q "$found" </dev/null
+# unpack NAME PACKAGE...: into build/guests/NAME, once, all that these packages have.
+unpack() {
+	place=build/guests/$1
+	[ ! -d "$place" ] || return 0
+	shift
+	say "fetching" "$@"
+	rm -rf "$place.new"
+	mkdir -p "$place.new"
+	download "$place.new" "$@" || { apt-get update -q </dev/null && download "$place.new" "$@"; } || {
+		say "it cannot be fetched: not all is tried that needs virtual machines"
+		return 0
+	}
+	for file in "$place.new"/*.deb; do
+		dpkg -x "$file" "$place.new"
+		rm "$file"
+	done
+	mv "$place.new" "$place"
+}
+
+# download FOLDER PACKAGE...
+download() (
+	cd "$1" && shift && apt-get download -q "$@" </dev/null
 )
 
 # Builds the release preset in build/release; of two at once the second one waits.

@@ -30,22 +30,29 @@ import netns
 import simlab
 
 QEMU = "qemu-system-x86_64"
-KERNELS = pathlib.Path(__file__).resolve().parents[2] / "build" / "kernels"
-# Packages that scripts/test unpacks there: of Debian 12, and one that has tcx.
+UNPACKED = pathlib.Path(__file__).resolve().parents[2] / "build" / "guests"
+# Packages that scripts/test unpacks there: kernels, of Debian 12, and one that has tcx.
 OLD, NEW = "linux-image-cloud-amd64", "linux-image-6.12-cloud-amd64"
 PROGRAMS = ("sh", "mount", "stty", "cat", "wc", "timeout", "insmod", "ip", "tc", "ethtool", "ping",
             "iperf3")
 MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "sch_ingress", "cls_bpf", "cls_u32", "bonding")
 BOOT_S, COMMAND_S = 120, 120
 
-INIT = """#!/bin/sh
+START = """#!/bin/sh
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /tmp
 ip link set lo up
-while read -r module; do insmod "$module"; done </modules
+while read -r module; do
+	case $module in
+	*/bonding.*) insmod "$module" max_bonds=0 ;;
+	*) insmod "$module" ;;
+	esac
+done </modules
+"""
+SHELL = """#!/bin/sh
 stty -F /dev/ttyS1 raw -echo
 exec </dev/ttyS1 >/dev/ttyS1
 echo ready
@@ -72,7 +79,7 @@ def missing():
         return "virtual machines are for amd64"
     if not shutil.which(QEMU):
         return f"{QEMU} is not installed"
-    if not all((KERNELS / package).is_dir() for package in (OLD, NEW)):
+    if not all((UNPACKED / package).is_dir() for package in (OLD, NEW)):
         return "there are no kernels for virtual machines"
     return None
 
@@ -85,22 +92,25 @@ def _libraries(program):
     return re.findall(r"(/\S+) \(0x", text)
 
 
+def add(root, name, source):
+    """Copies a file of this machine to root/name, and the libraries that it needs."""
+    place = root / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, place)
+    for library in _libraries(source):
+        (root / library[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, root / library[1:])
+
+
 def _modules(package):
     """Their files, in the order in which they are loaded."""
-    (version,) = (path.name for path in (KERNELS / package / "lib/modules").iterdir())
+    (version,) = (path.name for path in (UNPACKED / package / "lib/modules").iterdir())
     found = []
     for module in MODULES:
-        text = ethlab.run(["modprobe", "-d", KERNELS / package, "-S", version, "--show-depends",
+        text = ethlab.run(["modprobe", "-d", UNPACKED / package, "-S", version, "--show-depends",
                            module])
         found += re.findall(r"(?m)^insmod (\S+)", text)
     return list(dict.fromkeys(map(pathlib.Path, found)))
-
-
-def _copy(source, root):
-    """A file to the same place below root, as modules of the kernel are found by their name."""
-    place = root / str(source).lstrip("/")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(source, place)
 
 
 def _fill(root, package, files):
@@ -109,14 +119,13 @@ def _fill(root, package, files):
         (root / folder).mkdir()
     programs = {f"bin/{name}": shutil.which(name) for name in PROGRAMS}
     for name, source in {**programs, **files}.items():
-        shutil.copy(source, root / name)
-        for library in _libraries(source):
-            _copy(library, root)
+        add(root, name, source)
     modules = _modules(package)
     for module in modules:
         shutil.copy(module, root / module.name)
     (root / "modules").write_text("".join(f"/{module.name}\n" for module in modules))
-    (root / "init").write_text(INIT)
+    (root / "init").write_text(START + "exec /bin/sh /shell\n")
+    (root / "shell").write_text(SHELL)
     (root / "init").chmod(0o755)
 
 
@@ -194,10 +203,11 @@ class Guest:
     package   OLD or NEW: its kernel
     cards     {device's name: (QEMU's model, the host of a Lab in whose place it is)}
     files     {name in /: file of this machine}; of programs their libraries come along
+    furnish   called with the folder that becomes its /, for what else it is to have
     """
 
-    def __init__(self, package, cards, files):
-        self.package, self.cards, self.files = package, cards, files
+    def __init__(self, package, cards, files, furnish=lambda root: None):
+        self.package, self.cards, self.files, self.furnish = package, cards, files, furnish
         self.wires = {}
         self._stack = contextlib.ExitStack()
         self._heard = b""
@@ -216,6 +226,7 @@ class Guest:
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         (self.folder / "root").mkdir()
         _fill(self.folder / "root", self.package, self.files)
+        self.furnish(self.folder / "root")
         _pack(self.folder / "root", self.folder / "initramfs")
         self.wires = {name: Wire(host) for name, (_, host) in self.cards.items()}
         thread = Wires(self.wires.values())
@@ -227,9 +238,9 @@ class Guest:
         self._stack.callback(simlab.stop_process, self._process)
 
     def _words(self):
-        (kernel,) = (KERNELS / self.package / "boot").glob("vmlinuz-*")
+        (kernel,) = (UNPACKED / self.package / "boot").glob("vmlinuz-*")
         words = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-accel",
-                 "tcg", "-m", "256", "-smp", "1", "-kernel", str(kernel),
+                 "tcg", "-m", "384", "-smp", "1", "-kernel", str(kernel),
                  "-initrd", str(self.folder / "initramfs"), "-append",
                  "console=ttyS0 panic=-1 quiet ipv6.disable=1 mitigations=off",
                  "-serial", f"file:{self.folder / 'console'}", "-serial", "stdio"]
@@ -261,10 +272,14 @@ class Guest:
     def console(self):
         return (self.folder / "console").read_text(errors="replace")[-2000:]
 
-    def boot(self):
-        """Waits until its shell is ready, and names its devices."""
+    def wait(self):
+        """Until its shell is ready."""
         while self._hear_line(BOOT_S) != "ready":
             pass
+
+    def boot(self):
+        """Waits, and names its devices."""
+        self.wait()
         for name, (_, host) in self.cards.items():
             self.must("for device in /sys/class/net/*; do "
                       f"if [ $(cat $device/address) = {host.mac} ]; then "

@@ -141,8 +141,8 @@ class Cards(unittest.TestCase):
 
     def test_bond(self):
         """A bond that filters, which can be switched off, and its member, which cannot."""
-        self.each("ip link set e0 master bond0")
-        self.addCleanup(self.each, "ip link set e0 nomaster")
+        self.each("ip link add bond0 type bond; ip link set e0 master bond0")
+        self.addCleanup(self.each, "ip link del bond0")
         with self.up("bond0", "e0"):
             self.check_bond()
 
