@@ -36,7 +36,7 @@ OLD, NEW = "linux-image-cloud-amd64", "linux-image-6.12-cloud-amd64"
 PROGRAMS = ("sh", "mount", "stty", "cat", "wc", "timeout", "insmod", "ip", "tc", "ethtool", "ping",
             "iperf3")
 MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "sch_ingress", "cls_bpf", "cls_u32", "bonding")
-BOOT_S, COMMAND_S = 120, 120
+BOOT_S, COMMAND_S = 300, 120
 
 START = """#!/bin/sh
 mount -t proc proc /proc
