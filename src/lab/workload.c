@@ -24,6 +24,7 @@ struct sender {
 	uint32_t left;	   /* messages to be sent */
 	uint32_t sent;	   /* so far */
 	uint32_t got;	   /* closed loop: blocks that have arrived */
+	uint64_t last;	   /* not with a load: when blocks of its arrived last */
 	bool waits;	   /* closed loop: for a message to arrive */
 };
 
@@ -34,6 +35,13 @@ struct pm_workload {
 	uint32_t *members;	/* as configured, also if those are NULL */
 	uint32_t num_senders;
 	uint64_t left; /* messages that have not arrived */
+
+	/* Progress, but for open loops. */
+	uint64_t blocks, blocks_got; /* of all messages */
+	uint64_t last;		     /* when any arrived last */
+	struct pm_stall stall, host_stall;
+	uint64_t at[PM_PROGRESS_PARTS + 1];
+	uint32_t parts; /* of `at` that are known */
 
 	/* Lists. */
 	uint32_t *first;   /* [host + 1] into `order` */
@@ -227,6 +235,8 @@ static void sort_list(struct pm_workload *workload)
 	for (uint32_t h = 0; h < config->num_hosts; h++)
 		workload->senders[h].sent = 0;
 	workload->left = config->num_list;
+	for (uint32_t i = 0; i < config->num_list; i++)
+		workload->blocks += config->list[i].blocks;
 }
 
 static uint32_t next_in_list(const struct pm_workload *workload, uint32_t host)
@@ -311,6 +321,7 @@ static void begin_sender(struct pm_workload *workload, uint32_t host)
 	s->left = config->messages ? config->messages : UINT32_MAX;
 	if (!config->load) {
 		workload->left += s->left;
+		workload->blocks += (uint64_t)s->left * config->blocks;
 		return;
 	}
 	s->interval =
@@ -461,9 +472,33 @@ void pm_workload_take(struct pm_workload *workload, uint32_t host,
 		s->left--;
 }
 
+/* Notes a time without progress if it is the longest so far. */
+static void note_stall(struct pm_stall *stall, uint64_t from, uint64_t now, uint32_t host)
+{
+	if (now > from && now - from > stall->ticks)
+		*stall = (struct pm_stall){from, now - from, host, false};
+}
+
+/* Blocks of a host have arrived. */
+static void note_progress(struct pm_workload *workload, uint32_t host, uint32_t blocks,
+			  uint64_t now)
+{
+	struct sender *s = &workload->senders[host];
+
+	note_stall(&workload->stall, workload->last, now, PM_NONE);
+	note_stall(&workload->host_stall, s->last, now, host);
+	workload->last = s->last = now;
+	workload->blocks_got += blocks;
+	while (workload->parts <= PM_PROGRESS_PARTS &&
+	       workload->blocks_got * PM_PROGRESS_PARTS >=
+		       workload->parts * workload->blocks)
+		workload->at[workload->parts++] = now;
+}
+
 static uint32_t got_of_list(struct pm_workload *workload, uint32_t id, uint32_t blocks,
 			    uint64_t now, uint32_t woken[2])
 {
+	note_progress(workload, workload->config.list[id].from, blocks, now);
 	workload->missing[id] -= blocks;
 	if (workload->missing[id])
 		return 0;
@@ -483,6 +518,7 @@ uint32_t pm_workload_got(struct pm_workload *workload, uint32_t id, uint32_t blo
 		return 0;
 	if (workload->config.pattern == PM_LIST)
 		return got_of_list(workload, id, blocks, now, woken);
+	note_progress(workload, id, blocks, now);
 	s = &workload->senders[id];
 	s->got += blocks;
 	if (s->got < workload->config.blocks)
@@ -539,4 +575,29 @@ uint64_t pm_workload_done_of(const struct pm_workload *workload, uint32_t host)
 uint64_t pm_workload_arrived(const struct pm_workload *workload, uint32_t id)
 {
 	return workload->missing[id] ? PM_NEVER : workload->arrived[id];
+}
+
+/* Likewise, of one that lasts. */
+static void note_last_stall(struct pm_stall *stall, uint64_t from, uint64_t now,
+			    uint32_t host)
+{
+	uint64_t before = stall->ticks;
+
+	note_stall(stall, from, now, host);
+	stall->lasts |= stall->ticks > before;
+}
+
+void pm_workload_progress(const struct pm_workload *workload, uint64_t now,
+			  struct pm_workload_progress *progress)
+{
+	progress->all = workload->stall;
+	progress->host = workload->host_stall;
+	if (workload->left)
+		note_last_stall(&progress->all, workload->last, now, PM_NONE);
+	for (uint32_t h = 0; h < workload->config.num_hosts; h++)
+		if (pm_workload_left_of(workload, h))
+			note_last_stall(&progress->host, workload->senders[h].last, now,
+					h);
+	for (uint32_t i = 0; i <= PM_PROGRESS_PARTS; i++)
+		progress->at[i] = i < workload->parts ? workload->at[i] : PM_NEVER;
 }

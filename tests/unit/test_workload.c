@@ -2,6 +2,7 @@
 /* Patterns, times and lists of messages. */
 #include "world.h"
 
+#include <portmajor/fabric.h>
 #include <portmajor/workload.h>
 
 #include <errno.h>
@@ -283,6 +284,75 @@ static void test_list(void **state)
 	pm_workload_free(workload);
 }
 
+static void assert_stall(const struct pm_stall *stall, uint64_t from, uint64_t ticks,
+			 uint32_t host, bool lasts)
+{
+	assert_int_equal(stall->from, from);
+	assert_int_equal(stall->ticks, ticks);
+	assert_int_equal(stall->host, host);
+	assert_int_equal(stall->lasts, lasts);
+}
+
+/* Two hosts with a message of ten blocks to each other: by hand. */
+static void test_progress(void **state)
+{
+	struct pm_workload_config config = usual(PM_SHIFT);
+	struct pm_workload_progress p;
+	struct pm_workload *workload;
+	struct pm_message m[2];
+	uint32_t woken[2];
+
+	(void)state;
+	config.num_hosts = 2;
+	config.shift = config.messages = 1;
+	config.load = 0;
+	workload = make(&config);
+	pm_workload_progress(workload, 7, &p);
+	assert_stall(&p.all, 0, 7, PM_NONE, true);
+	assert_stall(&p.host, 0, 7, 0, true);
+	assert_true(p.at[0] == PM_NEVER);
+	for (uint32_t h = 0; h < 2; h++)
+		pm_workload_take(workload, h, &m[h]);
+	pm_workload_got(workload, m[0].id, 5, 10, woken);
+	pm_workload_got(workload, m[1].id, 5, 14, woken);
+	pm_workload_got(workload, m[0].id, 5, 40, woken);
+	pm_workload_progress(workload, 60, &p);
+	assert_stall(&p.all, 14, 26, PM_NONE, false);
+	assert_stall(&p.host, 14, 46, 1, true);
+	assert_true(p.at[0] == 10 && p.at[25] == 10 && p.at[26] == 14 && p.at[50] == 14);
+	assert_true(p.at[75] == 40 && p.at[76] == PM_NEVER);
+	pm_workload_progress(workload, 41, &p);
+	assert_stall(&p.host, 10, 30, 0, false);
+	pm_workload_got(workload, m[1].id, 5, 70, woken);
+	pm_workload_progress(workload, 1000, &p);
+	assert_stall(&p.all, 40, 30, PM_NONE, false);
+	assert_stall(&p.host, 14, 56, 1, false);
+	assert_int_equal(p.at[PM_PROGRESS_PARTS], 70);
+	pm_workload_free(workload);
+}
+
+/* Of a list: a host that waits for others makes no progress. */
+static void test_list_progress(void **state)
+{
+	static const uint32_t first[] = {0};
+	const struct pm_workload_message list[] = {{0, 1, 5, 0, NULL},
+						   {1, 0, 15, 1, first}};
+	struct pm_workload_config config = {
+		.pattern = PM_LIST, .num_hosts = 3, .list = list, .num_list = 2};
+	struct pm_workload *workload = make(&config);
+	struct pm_workload_progress p;
+	uint32_t woken[2];
+
+	(void)state;
+	pm_workload_got(workload, 0, 5, 20, woken);
+	pm_workload_got(workload, 1, 15, 32, woken);
+	pm_workload_progress(workload, 99, &p);
+	assert_stall(&p.all, 0, 20, PM_NONE, false);
+	assert_stall(&p.host, 0, 32, 1, false);
+	assert_true(p.at[25] == 20 && p.at[26] == 32 && p.at[100] == 32);
+	pm_workload_free(workload);
+}
+
 /* Where each host's next messages go. */
 static void take_places(struct pm_workload *workload, uint32_t num, uint32_t (*to)[HOSTS])
 {
@@ -405,10 +475,11 @@ static void test_bad(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fixed),	cmocka_unit_test(test_permutation),
-		cmocka_unit_test(test_random),	cmocka_unit_test(test_even),
-		cmocka_unit_test(test_poisson), cmocka_unit_test(test_closed),
-		cmocka_unit_test(test_list),	cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_fixed),	      cmocka_unit_test(test_permutation),
+		cmocka_unit_test(test_random),	      cmocka_unit_test(test_even),
+		cmocka_unit_test(test_poisson),	      cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_list),	      cmocka_unit_test(test_progress),
+		cmocka_unit_test(test_list_progress), cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_bad),
 	};
 

@@ -19,6 +19,7 @@
 #define PM_MESSAGE_MAX (UINT32_C(1) << 20) /* blocks: 64 MiB */
 #define PM_NEVER UINT64_MAX
 #define PM_MAX_SLS 16 /* service levels */
+#define PM_PROGRESS_PARTS 100
 
 enum pm_pattern {
 	PM_UNIFORM,	/* any other host, with equal chance */
@@ -125,5 +126,28 @@ uint64_t pm_workload_done_of(const struct pm_workload *workload, uint32_t host);
 
 /* When a message of a list arrived, or PM_NEVER: it has not. O(1). */
 uint64_t pm_workload_arrived(const struct pm_workload *workload, uint32_t id);
+
+/* A time without progress, in ticks. */
+struct pm_stall {
+	uint64_t from, ticks;
+	uint32_t host; /* that sends, or PM_NONE: all of them */
+	bool lasts;    /* to the tick that was asked for */
+};
+
+/* How a closed loop or list went on, in blocks that arrived; ticks from 0 on. */
+struct pm_workload_progress {
+	struct pm_stall all;  /* longest time in which nothing arrived, */
+	struct pm_stall host; /* and nothing from a host that was not done, of any host */
+	/* at[i]: when i / PM_PROGRESS_PARTS of all blocks had arrived, or PM_NEVER */
+	uint64_t at[PM_PROGRESS_PARTS + 1];
+};
+
+/*
+ * Up to a tick that all arrivals come before, or at. Of what is done, up to when it was.
+ * Of an open loop or without messages: no stall, and `at` is PM_NEVER. O(hosts); of a
+ * list O(hosts + messages).
+ */
+void pm_workload_progress(const struct pm_workload *workload, uint64_t now,
+			  struct pm_workload_progress *progress);
 
 #endif
