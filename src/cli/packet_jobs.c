@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "packet_jobs.h"
 #include "json.h"
+#include "packet_lab.h"
 #include "text.h"
 
 #include <portmajor/alloc.h>
@@ -344,13 +345,11 @@ uint32_t packet_jobs_runs(const struct packet_lab *lab)
 static int add_healthy(struct packet_lab *lab, const struct packet_run *run,
 		       json_t *point)
 {
-	struct pm_packet_config engine = lab->config;
+	struct pm_packet_config engine = packet_lab_healthy(lab);
 	struct packet_run other;
 	json_t *object;
 	int status;
 
-	engine.num_lost = 0;
-	engine.num_sets = 0;
 	status = packet_run_begin(lab, &lab->workload, &engine, &other);
 	if (!status) {
 		struct outcome healthy = {.left = pm_workload_left(other.workload),

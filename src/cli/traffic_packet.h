@@ -41,6 +41,7 @@ struct packet_request {
 		retries;
 	/* In picoseconds; time PACKET_UNSET: as long as a collective may take. */
 	uint64_t wire, crossing, warmup, time, window, at, return_after, repair_at, smp;
+	uint64_t longest; /* what `time` is at most if it is not said; picoseconds */
 	bool before; /* the loss is so long before the beginning of what is measured */
 };
 

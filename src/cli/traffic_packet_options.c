@@ -470,6 +470,7 @@ int packet_request_read(int argc, char **argv, struct packet_request *request)
 		.crossing = 100000,
 		.warmup = PACKET_UNSET,
 		.time = PACKET_UNSET,
+		.longest = UINT64_C(1000000000000),
 		.window = PACKET_UNSET,
 		.at = PACKET_UNSET,
 		.return_after = PACKET_UNSET,

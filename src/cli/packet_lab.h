@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* All that runs of the packet engine have in common, from what was asked for. */
+#ifndef PORTMAJOR_CLI_PACKET_LAB_H
+#define PORTMAJOR_CLI_PACKET_LAB_H
+
+#include "traffic_packet.h"
+
+/*
+ * Reads the fabric at a path, its tables and the failure, and sets up the engine for a
+ * run without repair. Writes to the request what follows from the fabric: `messages` of
+ * INT32_MAX become all others, and a `time` that is not given the longest one. The lab
+ * borrows the request; it is to be ended in any case. An exit status.
+ */
+int packet_lab_begin(struct packet_lab *lab, struct packet_request *request,
+		     const char *path);
+
+/* Sets up the engine for the failure at the request's `at`, which may have been set since
+ * then, and the LFT Sets that follow. Once at most. An exit status. */
+int packet_lab_mend(struct packet_lab *lab);
+
+/* The engine's configuration without the failure. */
+struct pm_packet_config packet_lab_healthy(const struct packet_lab *lab);
+
+void packet_lab_end(struct packet_lab *lab);
+
+#endif
