@@ -49,6 +49,15 @@ struct packet_request {
 int packet_request_read(int argc, char **argv, struct packet_request *request);
 void packet_request_free(struct packet_request *request);
 
+/* The two steps of that, between which options are read: nothing is said yet, with room
+ * for as many failures as there are arguments; and the defaults of what was not said,
+ * unless options do not go together. Exit statuses. */
+int packet_request_begin(struct packet_request *request, int argc);
+int packet_request_check(struct packet_request *request);
+
+/* Options of links, switches and connections, to a struct packet_request. */
+extern const struct cli_option packet_network_options[];
+
 /* Lanes and arbitration as OpenSM has them if nothing is said. */
 void packet_lanes_begin(struct packet_request *request);
 

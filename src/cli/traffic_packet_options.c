@@ -196,6 +196,60 @@ static int take_transport(const struct cli_option *option, char *argument, void 
 
 #define TIME(member) .take = take_time, .to = offsetof(struct packet_request, member)
 
+const struct cli_option packet_network_options[] = {
+	{0, "mtu", "BYTES", "256 to 4096 (default)", take_mtu,
+	 offsetof(struct packet_request, mtu), .values = "256|512|1024|2048|4096"},
+	{0, "gbps", "N",
+	 "of every link (default: as the file says how wide and fast each is; 200 if it "
+	 "does not)",
+	 CLI_MEMBER(struct packet_request, gbps), .low = 1, .high = 3200},
+	{0, "wire", "TIME", "from one end of a cable to the other (default 50ns)",
+	 TIME(wire)},
+	{0, "crossing", "TIME", "from a switch's input to its output (default 100ns)",
+	 TIME(crossing)},
+	{0, "buffer", "N", "of 64 bytes in each input, for each lane (default 256)",
+	 CLI_MEMBER(struct packet_request, buffer), .low = 1, .high = INT16_MAX},
+	{0, "vls", "N",
+	 "virtual lanes, each with a buffer of its own: 1 (default), 2, 4, 8 or 15",
+	 packet_take_vls, 0, .values = "1|2|4|8|15"},
+	{0, "sl", "LIST",
+	 "service levels of what hosts send, or jobs, one after the other, round and "
+	 "round "
+	 "(default 0)",
+	 .take = packet_take_sls},
+	{0, "sl2vl", "LIST",
+	 "the lane of each service level, as OpenSM's qos_sl2vl (default 0,1,...,14,7)",
+	 .take = packet_take_sl2vl},
+	{0, "vlarb-high", "LIST",
+	 "weights of lanes that go first, VL:WEIGHT in blocks of 64 bytes, as OpenSM's "
+	 "qos_vlarb_high (default 0:4)",
+	 .take = packet_take_high},
+	{0, "vlarb-low", "LIST", "and of the others (default 1:4,2:4,...,14:4)",
+	 .take = packet_take_low},
+	{0, "high-limit", "N",
+	 "4096 bytes of the former after which one packet of the others may go (default "
+	 "0: "
+	 "one packet; 255: no limit)",
+	 CLI_MEMBER(struct packet_request, lanes.limit), .high = PM_PACKET_NO_LIMIT},
+	{0, "reads", "N", "packets that may leave an input at once (default: any number)",
+	 CLI_MEMBER(struct packet_request, reads), .low = 1, .high = PM_MAX_PORTS},
+	{0, "in-line", NULL,
+	 "no packet passes another one of its input (default: only those for the same "
+	 "output)",
+	 CLI_MEMBER(struct packet_request, in_line)},
+	{0, "hoq-life", "N",
+	 "packets that are first in a queue for 4.096 us x 2^N are dropped (default 18, "
+	 "as OpenSM's; 20: never)",
+	 CLI_MEMBER(struct packet_request, hoq), .high = 20},
+	{0, "timeout", "N",
+	 "reliable connections: answers may take 4.096 us x 2^N (default 14, 67 ms)",
+	 CLI_MEMBER(struct packet_request, timeout), .high = 20},
+	{0, "retries", "N",
+	 "reliable connections: without an answer, until a pair is given up (default 7)",
+	 CLI_MEMBER(struct packet_request, retries), .high = 7},
+	{0},
+};
+
 static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_PACKET),
 	{0, "lfts", "FILE",
@@ -243,59 +297,12 @@ static const struct cli_option options[] = {
 	 "of a message, or what a collective brings to each process (default: a packet); "
 	 "K and M will do",
 	 take_bytes, offsetof(struct packet_request, bytes), .high = PM_MESSAGE_MAX * 64},
-	{0, "mtu", "BYTES", "256 to 4096 (default)", take_mtu,
-	 offsetof(struct packet_request, mtu), .values = "256|512|1024|2048|4096"},
-	{0, "gbps", "N",
-	 "of every link (default: as the file says how wide and fast each is; 200 if it "
-	 "does not)",
-	 CLI_MEMBER(struct packet_request, gbps), .low = 1, .high = 3200},
-	{0, "wire", "TIME", "from one end of a cable to the other (default 50ns)",
-	 TIME(wire)},
-	{0, "crossing", "TIME", "from a switch's input to its output (default 100ns)",
-	 TIME(crossing)},
-	{0, "buffer", "N", "of 64 bytes in each input, for each lane (default 256)",
-	 CLI_MEMBER(struct packet_request, buffer), .low = 1, .high = INT16_MAX},
-	{0, "vls", "N",
-	 "virtual lanes, each with a buffer of its own: 1 (default), 2, 4, 8 or 15",
-	 packet_take_vls, 0, .values = "1|2|4|8|15"},
-	{0, "sl", "LIST",
-	 "service levels of what hosts send, or jobs, one after the other, round and "
-	 "round "
-	 "(default 0)",
-	 .take = packet_take_sls},
-	{0, "sl2vl", "LIST",
-	 "the lane of each service level, as OpenSM's qos_sl2vl (default 0,1,...,14,7)",
-	 .take = packet_take_sl2vl},
-	{0, "vlarb-high", "LIST",
-	 "weights of lanes that go first, VL:WEIGHT in blocks of 64 bytes, as OpenSM's "
-	 "qos_vlarb_high (default 0:4)",
-	 .take = packet_take_high},
-	{0, "vlarb-low", "LIST", "and of the others (default 1:4,2:4,...,14:4)",
-	 .take = packet_take_low},
-	{0, "high-limit", "N",
-	 "4096 bytes of the former after which one packet of the others may go (default "
-	 "0: "
-	 "one packet; 255: no limit)",
-	 CLI_MEMBER(struct packet_request, lanes.limit), .high = PM_PACKET_NO_LIMIT},
-	{0, "reads", "N", "packets that may leave an input at once (default: any number)",
-	 CLI_MEMBER(struct packet_request, reads), .low = 1, .high = PM_MAX_PORTS},
-	{0, "in-line", NULL,
-	 "no packet passes another one of its input (default: only those for the same "
-	 "output)",
-	 CLI_MEMBER(struct packet_request, in_line)},
-	{0, "hoq-life", "N",
-	 "packets that are first in a queue for 4.096 us x 2^N are dropped (default 18, "
-	 "as OpenSM's; 20: never)",
-	 CLI_MEMBER(struct packet_request, hoq), .high = 20},
+	{.include = packet_network_options},
 	{0, "transport", "HOW",
 	 "none (default): what is lost is lost; or rc: reliable connections, that send "
 	 "it "
 	 "again",
 	 take_transport, offsetof(struct packet_request, reliable), .values = "none|rc"},
-	{0, "timeout", "N", "rc: answers may take 4.096 us x 2^N (default 14, 67 ms)",
-	 CLI_MEMBER(struct packet_request, timeout), .high = 20},
-	{0, "retries", "N", "rc: without an answer, until a pair is given up (default 7)",
-	 CLI_MEMBER(struct packet_request, retries), .high = 7},
 	CLI_LOSE(struct packet_request, lost, "lost at the time of --at; as for whatif"),
 	{0, "at", "TIME",
 	 "when that is, from the beginning of what is measured (default 0); -TIME: so "
@@ -425,8 +432,7 @@ static void set_defaults(struct packet_request *request)
 		request->time = 200000000;
 }
 
-/* Options that do not go together; an exit status. */
-static int check_request(struct packet_request *request)
+int packet_request_check(struct packet_request *request)
 {
 	if (check_jobs(request) || check_company(request))
 		return EXIT_USAGE;
@@ -449,10 +455,8 @@ static int check_request(struct packet_request *request)
 	return traffic_shard_check(&request->shard, &request->output);
 }
 
-int packet_request_read(int argc, char **argv, struct packet_request *request)
+int packet_request_begin(struct packet_request *request, int argc)
 {
-	int status;
-
 	*request = (struct packet_request){
 		.lost.list = calloc((size_t)argc, sizeof(char *)),
 		.repair.wire_smps = 4,
@@ -478,10 +482,17 @@ int packet_request_read(int argc, char **argv, struct packet_request *request)
 		.smp = PACKET_UNSET,
 	};
 	packet_lanes_begin(request);
-	if (!request->lost.list)
-		return cli_fail(EXIT_INPUT, "out of memory");
+	return request->lost.list ? EXIT_FINE : cli_fail(EXIT_INPUT, "out of memory");
+}
+
+int packet_request_read(int argc, char **argv, struct packet_request *request)
+{
+	int status = packet_request_begin(request, argc);
+
+	if (status)
+		return status;
 	status = cli_command_read(&traffic_packet_command, argc, argv, request);
-	if (status < 0 && check_request(request))
+	if (status < 0 && packet_request_check(request))
 		status = EXIT_USAGE;
 	return status;
 }
