@@ -70,3 +70,16 @@ void packet_run_end(struct packet_run *run)
 	pm_packet_free(run->packet);
 	pm_workload_free(run->workload);
 }
+
+int packet_run_point(const struct packet_lab *lab, struct packet_run *run, json_t **point)
+{
+	uint32_t circle[PM_PACKET_CIRCLE];
+	struct pm_error err;
+	int num = pm_packet_stuck(run->packet, circle, PM_PACKET_CIRCLE, &err);
+
+	if (num < 0 ||
+	    pm_packet_deadlocks(run->packet, &run->deadlocks, &run->num_deadlocks, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	*point = packet_point_json(lab, run, circle, num);
+	return EXIT_FINE;
+}

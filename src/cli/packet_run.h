@@ -24,6 +24,9 @@ struct packet_run {
  * closed loop or list is done. To be ended in any case; an exit status. */
 int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *workload,
 		     const struct pm_packet_config *engine, struct packet_run *run);
+/* Describes what came of it, with its deadlocks; an exit status. */
+int packet_run_point(const struct packet_lab *lab, struct packet_run *run,
+		     json_t **point);
 void packet_run_end(struct packet_run *run);
 
 #endif

@@ -24,15 +24,11 @@ static double cpu_seconds(void)
 static int add_point(struct packet_lab *lab, struct packet_run *run, double before,
 		     json_t *points)
 {
-	uint32_t circle[PM_PACKET_CIRCLE];
-	struct pm_error err;
-	int num = pm_packet_stuck(run->packet, circle, PM_PACKET_CIRCLE, &err), status;
 	json_t *object;
+	int status = packet_run_point(lab, run, &object);
 
-	if (num < 0 ||
-	    pm_packet_deadlocks(run->packet, &run->deadlocks, &run->num_deadlocks, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
-	object = packet_point_json(lab, run, circle, num);
+	if (status)
+		return status;
 	status = packet_jobs_add(lab, run, object);
 	if (lab->request->timing)
 		json_object_set_new(object, "cpu_seconds",

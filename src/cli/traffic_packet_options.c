@@ -86,8 +86,7 @@ static int take_loads(const struct cli_option *option, char *argument, void *to)
 	return status;
 }
 
-/* A time with its unit, in picoseconds. */
-static int take_time(const struct cli_option *option, char *argument, void *to)
+int packet_take_time(const struct cli_option *option, char *argument, void *to)
 {
 	static const struct {
 		const char *name;
@@ -119,24 +118,29 @@ static int take_at(const struct cli_option *option, char *argument, void *to)
 	struct packet_request *request = to;
 
 	request->before = argument[0] == '-';
-	return take_time(option, argument + request->before, &request->at);
+	return packet_take_time(option, argument + request->before, &request->at);
 }
 
-/* Bytes, also with K or M. */
-static int take_bytes(const struct cli_option *option, char *argument, void *to)
+bool packet_read_bytes(const char *text, uint32_t most, uint32_t *bytes)
 {
-	uint32_t *bytes = to;
 	char *end;
-	unsigned long value = strtoul(argument, &end, 10);
+	unsigned long value = strtoul(text, &end, 10);
 	unsigned long unit = *end == 'K' ? 1024 : *end == 'M' ? 1048576 : 1;
 
-	if (end == argument || (*end && unit == 1) || (*end && end[1]) ||
-	    strchr(argument, '-') || !value || value > option->high / unit)
-		return cli_fail(EXIT_USAGE,
-				"--%s %s: not 1 to %u bytes (K and M will do)",
-				option->name, argument, option->high);
+	if (end == text || (*end && unit == 1) || (*end && end[1]) || strchr(text, '-') ||
+	    !value || value > most / unit)
+		return false;
 	*bytes = (uint32_t)(value * unit);
-	return EXIT_FINE;
+	return true;
+}
+
+static int take_bytes(const struct cli_option *option, char *argument, void *to)
+{
+	return packet_read_bytes(argument, option->high, to)
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_USAGE,
+				  "--%s %s: not 1 to %u bytes (K and M will do)",
+				  option->name, argument, option->high);
 }
 
 static int take_mtu(const struct cli_option *option, char *argument, void *to)
@@ -161,7 +165,7 @@ static int take_collective(const struct cli_option *option, char *argument, void
 		       : EXIT_FINE;
 }
 
-static int take_placement(const struct cli_option *option, char *argument, void *to)
+int packet_take_placement(const struct cli_option *option, char *argument, void *to)
 {
 	bool *random = to;
 
@@ -194,7 +198,8 @@ static int take_transport(const struct cli_option *option, char *argument, void 
 		       : fail_choice(option, "transport", argument);
 }
 
-#define TIME(member) .take = take_time, .to = offsetof(struct packet_request, member)
+#define TIME(member)                                                                     \
+	.take = packet_take_time, .to = offsetof(struct packet_request, member)
 
 const struct cli_option packet_network_options[] = {
 	{0, "mtu", "BYTES", "256 to 4096 (default)", take_mtu,
@@ -289,7 +294,7 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct packet_request, jobs), .low = 1, .high = 65536},
 	{0, "placement", "HOW",
 	 "which hosts jobs and processes get: in-order (default), or random, by the seed",
-	 take_placement, offsetof(struct packet_request, random),
+	 packet_take_placement, offsetof(struct packet_request, random),
 	 .values = "in-order|random"},
 	{0, "alone", NULL, "run each job on its own as well, to tell how others slow it",
 	 CLI_MEMBER(struct packet_request, alone)},
