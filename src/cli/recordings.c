@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "recordings.h"
+
+#include "output.h"
+
+#include <portmajor/alloc.h>
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Folders ---- */
+
+static char *join(const char *folder, const char *rest)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s", folder, rest) < 0)
+		cli_no_memory();
+	return path;
+}
+
+static bool is_kind(const char *path, mode_t kind)
+{
+	struct stat about;
+
+	return !stat(path, &about) && (about.st_mode & S_IFMT) == kind;
+}
+
+/* Below the prefix that this program is installed in, or in the source tree that it was
+ * built in; NULL: neither is there. */
+static char *find_folder(void)
+{
+	static const char *const places[] = {"../share/portmajor/recordings",
+					     "../../recordings"};
+	char program[PATH_MAX], *slash, *path;
+	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+	if (length <= 0)
+		return NULL;
+	program[length] = '\0';
+	slash = strrchr(program, '/');
+	if (!slash)
+		return NULL;
+	*slash = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		path = join(program, places[i]);
+		if (is_kind(path, S_IFDIR))
+			return path;
+		free(path);
+	}
+	return NULL;
+}
+
+int recordings_begin(struct recordings *recordings, const char *folder)
+{
+	*recordings = (struct recordings){0};
+	if (folder && !is_kind(folder, S_IFDIR))
+		return cli_fail(EXIT_INPUT, "%s: no folder of recordings", folder);
+	recordings->folder = folder ? strdup(folder) : find_folder();
+	if (folder && !recordings->folder)
+		cli_no_memory();
+	return EXIT_FINE;
+}
+
+void recordings_free(struct recordings *recordings)
+{
+	free(recordings->folder);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* What is in a folder, by name; 0 without one. */
+static int list_folder(const char *folder, struct dirent ***list)
+{
+	int num = folder ? scandir(folder, list, is_visible, alphasort) : 0;
+
+	if (num <= 0)
+		*list = NULL;
+	return num > 0 ? num : 0;
+}
+
+static void free_list(struct dirent **list, int num)
+{
+	for (int i = 0; i < num; i++)
+		free(list[i]);
+	free(list);
+}
+
+/* ---- Netlists ---- */
+
+/* The names of the fabrics, with commas between; for the caller to free. */
+static char *name_fabrics(const struct recordings *recordings)
+{
+	struct dirent **list;
+	int num = list_folder(recordings->folder, &list);
+	char *names = NULL;
+	size_t size;
+	FILE *out = open_memstream(&names, &size);
+	const char *comma = "";
+
+	for (int i = 0; i < num && out; i++) {
+		char *folder = join(recordings->folder, list[i]->d_name);
+
+		if (is_kind(folder, S_IFDIR)) {
+			fprintf(out, "%s%s", comma, list[i]->d_name);
+			comma = ", ";
+		}
+		free(folder);
+	}
+	free_list(list, num);
+	if (!out || fclose(out))
+		cli_no_memory();
+	return names;
+}
+
+int recordings_find_netlist(struct recordings *recordings, const char *name, char **path)
+{
+	char *folder, *names;
+
+	if (access(name, F_OK) == 0) {
+		*path = strdup(name);
+		return *path ? EXIT_FINE : cli_fail(EXIT_INPUT, "out of memory");
+	}
+	if (recordings->folder && !strchr(name, '/')) {
+		folder = join(recordings->folder, name);
+		*path = join(folder, "fabric.net");
+		free(folder);
+		if (is_kind(*path, S_IFREG)) {
+			recordings->fabric = name;
+			return EXIT_FINE;
+		}
+		free(*path);
+		*path = NULL;
+	}
+	names = name_fabrics(recordings);
+	cli_fail(EXIT_INPUT, "%s: no such file, and no fabric that was recorded (%s)",
+		 name, *names ? names : "none is installed");
+	free(names);
+	return EXIT_INPUT;
+}
+
+/* ---- Recordings ---- */
+
+/* Marks both ends of the cables at these ports. */
+static void mark(const struct pm_fabric *fabric, const uint32_t *ports, uint32_t num,
+		 uint8_t *marks)
+{
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t peer = fabric->ports[ports[i]].peer;
+
+		if (peer != PM_NONE)
+			marks[ports[i]] = marks[peer] = 1;
+	}
+}
+
+/* Whether a recording is of this failure; an exit status. */
+static int check(const char *path, const struct pm_fabric *fabric,
+		 const struct pm_ports *ports, bool *same)
+{
+	uint8_t *wanted = pm_array(fabric->num_ports, 1);
+	uint8_t *there = pm_array(fabric->num_ports, 1);
+	struct pm_sets *sets = NULL;
+	struct pm_error err;
+	int status = EXIT_FINE;
+
+	if (!wanted || !there)
+		cli_no_memory();
+	if (pm_sets_read(path, fabric, &sets, &err)) {
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	} else {
+		mark(fabric, ports->list, ports->num, wanted);
+		mark(fabric, sets->lost, sets->num_lost, there);
+		*same = !memcmp(wanted, there, fabric->num_ports);
+	}
+	pm_sets_free(sets);
+	free(wanted);
+	free(there);
+	return status;
+}
+
+/* In the folder of a failure; an exit status. */
+static int look_in(const char *folder, const char *file, const struct pm_fabric *fabric,
+		   const struct pm_ports *ports, char **path)
+{
+	char *found = join(folder, file);
+	bool same = false;
+	int status = EXIT_FINE;
+
+	if (is_kind(found, S_IFREG))
+		status = check(found, fabric, ports, &same);
+	if (same)
+		*path = found;
+	else
+		free(found);
+	return status;
+}
+
+int recordings_find_engine(const struct recordings *recordings, const char *name,
+			   const struct pm_fabric *fabric, const struct pm_ports *ports,
+			   char **path)
+{
+	char *of_fabric, *file;
+	struct dirent **list;
+	int num, status = EXIT_FINE;
+
+	*path = NULL;
+	if (access(name, F_OK) == 0) {
+		*path = strdup(name);
+		return *path ? EXIT_FINE : cli_fail(EXIT_INPUT, "out of memory");
+	}
+	if (!recordings->fabric || strchr(name, '/'))
+		return EXIT_FINE;
+	if (asprintf(&file, "%s.sets", name) < 0)
+		cli_no_memory();
+	of_fabric = join(recordings->folder, recordings->fabric);
+	num = list_folder(of_fabric, &list);
+	for (int i = 0; i < num && !status && !*path; i++) {
+		char *folder = join(of_fabric, list[i]->d_name);
+
+		status = look_in(folder, file, fabric, ports, path);
+		free(folder);
+	}
+	free_list(list, num);
+	free(of_fabric);
+	free(file);
+	return status;
+}
