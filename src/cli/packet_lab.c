@@ -313,7 +313,7 @@ int packet_lab_begin(struct packet_lab *lab, struct packet_request *request,
 	if (status)
 		return status;
 	if (request->messages == INT32_MAX)
-		request->messages = lab->jobs.hosts - 1;
+		request->messages = (lab->jobs.hosts - 1) * request->calls;
 	status = configure_rates(lab);
 	if (request->time == PACKET_UNSET)
 		request->time = longest_time(lab);

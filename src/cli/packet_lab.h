@@ -8,8 +8,9 @@
 /*
  * Reads the fabric at a path, its tables and the failure, and sets up the engine for a
  * run without repair. Writes to the request what follows from the fabric: `messages` of
- * INT32_MAX become all others, and a `time` that is not given the longest one. The lab
- * borrows the request; it is to be ended in any case. An exit status.
+ * INT32_MAX become one to each other host, `calls` times, and a `time` that is not given
+ * the longest one. The lab borrows the request; it is to be ended in any case. An exit
+ * status.
  */
 int packet_lab_begin(struct packet_lab *lab, struct packet_request *request,
 		     const char *path);

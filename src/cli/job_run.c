@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "job.h"
+
+#include "json.h"
+#include "packet_jobs.h"
+
+#include <portmajor/alloc.h>
+
+#include <math.h>
+
+#define OURS "ours"
+
+struct job {
+	const struct job_request *request;
+	struct recordings recordings;
+	char *netlist;
+	/* The fabric and what fails, to choose recordings by. */
+	struct pm_fabric *fabric;
+	struct pm_plan *plan;
+	struct pm_ports ports;
+	struct job_engine *engines;
+	uint32_t num;
+	uint64_t at; /* ps from the job's begin to the failure */
+	struct cli_progress progress;
+};
+
+/* ---- Beginning ---- */
+
+static int fail_length(const struct packet_lab *lab)
+{
+	return cli_fail(EXIT_USAGE,
+			"the job is not done in the %.1f ms that a run can have, without "
+			"the failure: fewer --repeat, or :BYTES",
+			packet_us(lab, lab->times.end) / 1000);
+}
+
+/* Whether what a host sends fits into a run, if nothing is in its way; an exit status. */
+static int check_length(const struct packet_lab *lab)
+{
+	const struct pm_workload_config *workload = &lab->workload;
+	uint64_t blocks = (uint64_t)workload->messages * workload->blocks;
+
+	for (uint32_t h = 0; h < workload->num_hosts; h++)
+		if (blocks * (workload->ticks ? workload->ticks[h] : 1) > lab->times.end)
+			return fail_length(lab);
+	return EXIT_FINE;
+}
+
+static int read_fabric(struct job *job, const char *netlist)
+{
+	const struct packet_request *packet = &job->request->packet;
+	struct pm_error err;
+	int status = recordings_begin(&job->recordings, job->request->folder);
+
+	if (!status)
+		status =
+			recordings_find_netlist(&job->recordings, netlist, &job->netlist);
+	if (!status)
+		status = cli_fabric_read(job->netlist, &packet->fabric, &job->fabric);
+	if (!status && pm_plan_make(job->fabric, &packet->fabric.plan, &job->plan, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status && !job->request->output.quiet)
+		cli_lost_tell(job->fabric, job->plan, &packet->lost);
+	if (!status)
+		status = cli_losses_add(job->fabric, job->plan, &packet->lost,
+					&job->ports);
+	return status;
+}
+
+static int choose_recording(const struct job *job, const char *name, char **path)
+{
+	bool ours = !strcmp(name, OURS);
+	int status = recordings_find_engine(&job->recordings, ours ? "portmajor" : name,
+					    job->fabric, &job->ports, path);
+
+	if (status || *path || ours)
+		return status;
+	return job->recordings.fabric
+		       ? cli_fail(EXIT_INPUT,
+				  "%s: no such file, and no recording of that engine of "
+				  "%s with this failure",
+				  name, job->recordings.fabric)
+		       : cli_fail(EXIT_INPUT,
+				  "%s: no such file; recordings of this fabric are made "
+				  "by scripts/record-sets",
+				  name);
+}
+
+static int begin_engine(struct job *job, const char *name)
+{
+	struct job_engine *engine = &job->engines[job->num];
+	int status = choose_recording(job, name, &engine->path);
+
+	job->num++;
+	if (status)
+		return status;
+	engine->request = job->request->packet;
+	engine->request.output.quiet = true; /* what fails is told once */
+	engine->request.at = 0;
+	engine->request.sets = engine->path;
+	if (!engine->path)
+		engine->request.repair.kind = REPAIR_ORDER;
+	status = packet_lab_begin(&engine->lab, &engine->request, job->netlist);
+	if (!status)
+		status = check_length(&engine->lab);
+	return status ? status : packet_jobs_deal(&engine->lab);
+}
+
+static int begin(struct job *job, const char *netlist)
+{
+	const struct cli_lost *compare = &job->request->compare;
+	int status = read_fabric(job, netlist);
+
+	job->engines = pm_array((size_t)compare->num + 1, sizeof(*job->engines));
+	if (!job->engines)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	if (!status)
+		status = begin_engine(job, job->request->engine);
+	for (uint32_t i = 0; i < compare->num && !status; i++)
+		status = begin_engine(job, compare->list[i]);
+	return status;
+}
+
+/* ---- Runs ---- */
+
+/* One of two of an engine; to be ended in any case. An exit status. */
+static int run_engine(struct job *job, struct job_engine *engine, bool fails,
+		      struct packet_run *run)
+{
+	struct packet_lab *lab = &engine->lab;
+	struct pm_packet_config config = fails ? lab->config : packet_lab_healthy(lab);
+	int status;
+
+	lab->progress = job->progress;
+	lab->done = (uint32_t)(engine - job->engines) + (fails ? job->num : 0);
+	lab->count = 2 * job->num;
+	status = packet_run_begin(lab, &lab->workload, &config, run);
+	job->progress = lab->progress;
+	return status;
+}
+
+static int run_healthy(struct job *job, struct job_engine *engine)
+{
+	struct packet_run run;
+	int status = run_engine(job, engine, false, &run);
+
+	if (!status && pm_workload_left(run.workload))
+		status = fail_length(&engine->lab);
+	if (!status) {
+		engine->healthy = run.r.done;
+		job_add_healthy(engine, &run);
+	}
+	packet_run_end(&run);
+	return status;
+}
+
+/* When the failure is: in the job of all of them. An exit status. */
+static int choose_time(struct job *job)
+{
+	uint64_t least = UINT64_MAX;
+	double ps;
+
+	for (uint32_t i = 0; i < job->num; i++)
+		if (job->engines[i].healthy < least)
+			least = job->engines[i].healthy;
+	ps = (double)least * (double)job->engines[0].lab.tick / 1000;
+	job->at = job->request->packet.at;
+	if (job->at == PACKET_UNSET)
+		job->at = (uint64_t)llround(ps / 2);
+	return (double)job->at < ps
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_USAGE,
+				  "--at: without the failure the job is done after "
+				  "%.3f us",
+				  ps / 1e6);
+}
+
+static int run_failure(struct job *job, struct job_engine *engine)
+{
+	struct packet_run run = {0};
+	json_t *point;
+	int status;
+
+	engine->request.at = job->at;
+	status = packet_lab_mend(&engine->lab);
+	if (!status)
+		status = run_engine(job, engine, true, &run);
+	if (!status)
+		status = packet_run_point(&engine->lab, &run, &point);
+	if (!status)
+		job_add_failure(engine, &run, point);
+	packet_run_end(&run);
+	return status;
+}
+
+/* ---- The whole ---- */
+
+static json_t *describe(const struct job *job)
+{
+	const struct packet_lab *lab = &job->engines[0].lab;
+	const struct packet_request *packet = lab->request;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < job->num; i++)
+		list = cli_json_append(list, json_incref(job->engines[i].object));
+	return cli_json_join(
+		cli_json_new("job", 1),
+		json_pack("{s:o, s:I, s:o, s:I, s:s, s:I, s:o, s:I, s:f, s:I, s:f, s:o}",
+			  "fabric",
+			  cli_json_string(job->recordings.fabric ? job->recordings.fabric
+								 : job->netlist),
+			  "hosts", (json_int_t)lab->scene.num_hosts, "lost",
+			  cli_lost_json(&packet->lost), "cables",
+			  (json_int_t)lab->scene.recording->num_lost, "pattern",
+			  packet->collective ? pm_collective_name(packet->algorithm)
+					     : pm_pattern_name(packet->pattern),
+			  "bytes",
+			  (json_int_t)(packet->collective ? lab->jobs.bytes
+							  : packet->bytes),
+			  "processes",
+			  packet->collective ? json_integer(lab->jobs.processes)
+					     : json_null(),
+			  "repeat", (json_int_t)job->request->repeat, "timeout_ms",
+			  packet_us(lab, lab->config.timeout) / 1000, "retries",
+			  (json_int_t)packet->retries, "at_ms", (double)job->at / 1e9,
+			  "engines", list));
+}
+
+static int run_all(struct job *job)
+{
+	int status = EXIT_FINE;
+
+	cli_progress_begin(&job->progress, job->request->output.quiet);
+	for (uint32_t i = 0; i < job->num && !status; i++)
+		status = run_healthy(job, &job->engines[i]);
+	if (!status)
+		status = choose_time(job);
+	for (uint32_t i = 0; i < job->num && !status; i++)
+		status = run_failure(job, &job->engines[i]);
+	cli_progress_end(&job->progress);
+	return status;
+}
+
+static void end(struct job *job)
+{
+	for (uint32_t i = 0; i < job->num; i++) {
+		packet_lab_end(&job->engines[i].lab);
+		json_decref(job->engines[i].object);
+		free(job->engines[i].path);
+	}
+	free(job->engines);
+	free(job->ports.list);
+	pm_plan_free(job->plan);
+	pm_fabric_free(job->fabric);
+	free(job->netlist);
+	recordings_free(&job->recordings);
+}
+
+int job_run(const struct job_request *request, const char *netlist)
+{
+	struct job job = {.request = request};
+	int status = begin(&job, netlist);
+
+	if (!status)
+		status = run_all(&job);
+	if (!status)
+		status = job_tell(describe(&job), &request->output);
+	end(&job);
+	return status;
+}
