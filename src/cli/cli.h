@@ -14,6 +14,7 @@ int cmd_drain(int argc, char **argv);
 int cmd_undrain(int argc, char **argv);
 int cmd_dsm(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
+int cmd_job(int argc, char **argv);
 int cmd_lldp(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_plan(int argc, char **argv);

@@ -18,6 +18,7 @@ static const struct {
 	 "take cables and switches out of hosts' paths before service"},
 	{"dsm", cmd_dsm, "print what shared memory over datagrams costs, and loses"},
 	{"generate", cmd_generate, "write the netlist of a fabric"},
+	{"job", cmd_job, "print what a failure costs a job, with several engines"},
 	{"lldp", cmd_lldp, "compare an Ethernet's cables with its netlist"},
 	{"merge", cmd_merge, "add up the shards of whatif or traffic"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},

@@ -56,7 +56,7 @@ function(add_lab_test name)
 	endforeach()
 endfunction()
 
-foreach(name bad_input cli compatibility docs exports guid_files guide install lanes lldp
+foreach(name bad_input cli compatibility docs exports guid_files guide install job lanes lldp
 		mixture names operator paper_circuits paper_dsm paper_vlan preflight readers shards
 		status table whatif traffic_jobs)
 	add_lab_test(${name})

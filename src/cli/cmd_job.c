@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor job: what a failure costs a job, with the tables of several engines. */
+#include "cli.h"
+#include "job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_FABRIC "director-36"
+#define DEFAULT_BYTES 65536
+
+static const struct cli_option options[] = {
+	CLI_LOSE(struct job_request, packet.lost,
+		 "what fails: a node, all its cables, or one cable, as for portmajor "
+		 "whatif"),
+	{0, "engine", "ENGINE",
+	 "ours (default), another engine that was recorded on this fabric with this "
+	 "failure, or a file that scripts/record-sets wrote",
+	 CLI_MEMBER(struct job_request, engine)},
+	{0, "compare", "ENGINE...", "others, likewise", .take = cli_take_lost,
+	 .to = offsetof(struct job_request, compare)},
+	{0, "at", "TIME",
+	 "when that is, from the job's begin (default: half of the shortest time that "
+	 "it takes without the failure)",
+	 .take = packet_take_time, .to = offsetof(struct job_request, packet.at)},
+	{0, "repeat", "N", "do it N times, one after the other (default 1)",
+	 CLI_MEMBER(struct job_request, repeat), .low = 1, .high = 10000},
+	{0, "processes", "N",
+	 "of a collective, each on a host (default: as many as there can be)",
+	 CLI_MEMBER(struct job_request, packet.processes), .low = 1, .high = UINT32_MAX},
+	{0, "placement", "HOW",
+	 "on which hosts: in-order (default), or random, by the seed",
+	 packet_take_placement, offsetof(struct job_request, packet.random),
+	 .values = "in-order|random"},
+	{0, "seed", "N", "of all that is random (default 1)",
+	 CLI_MEMBER(struct job_request, packet.seed), .high = UINT32_MAX},
+	{0, "recordings", "FOLDER",
+	 "where recordings are (default: those that come with the package)",
+	 CLI_MEMBER(struct job_request, folder)},
+	CLI_INCLUDE(struct job_request, packet, packet_network_options),
+	CLI_OUTPUT(struct job_request, output, "no text and no progress bar",
+		   "print JSON, see docs/json.md"),
+	CLI_INCLUDE(struct job_request, packet.fabric, cli_fabric_options),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "job [OPTION]... PATTERN[:BYTES] [NETLIST] --lose WHAT[:PORT]... "
+		    "[--compare ENGINE...]",
+	.about = "Prints what a failure costs a job: how long it takes without the "
+		 "failure and through it, how long it stands still, and how many "
+		 "connections break, with portmajor and with other engines; packet by "
+		 "packet, over reliable connections. PATTERN is alltoall, permutation, "
+		 "shift:N, bit-reverse, linear, ring, recursive-doubling or binomial. "
+		 "NETLIST is the fabric before the failure, or one that was recorded "
+		 "(default " DEFAULT_FABRIC "). Exit status 1 if the first engine's job "
+		 "is not done, or connections of it break.",
+	.options = options,
+	.min_operands = 1,
+	.max_operands = 2,
+};
+
+/* ---- Patterns ---- */
+
+static int fail_pattern(const char *text)
+{
+	return cli_fail(EXIT_USAGE,
+			"no pattern \"%s\"; there are alltoall, permutation, shift:N, "
+			"bit-reverse, linear, ring, recursive-doubling and binomial, "
+			"each with :BYTES, to %u (K and M will do)",
+			text, PM_MESSAGE_MAX * 64);
+}
+
+static bool parse_name(struct packet_request *packet, const char *name)
+{
+	if (!strcmp(name, "alltoall"))
+		name = pm_pattern_name(PM_ALL_TO_ALL);
+	if (!pm_collective_parse(name, &packet->algorithm)) {
+		packet->collective = true;
+		return true;
+	}
+	return !pm_pattern_parse(name, &packet->pattern) &&
+	       (packet->pattern == PM_ALL_TO_ALL || packet->pattern == PM_PERMUTATION ||
+		packet->pattern == PM_SHIFT || packet->pattern == PM_BIT_REVERSE);
+}
+
+/* NAME[:BYTES], and of a shift NAME:N[:BYTES], of which parts are cut off; an exit
+ * status. */
+static int parse_pattern(struct packet_request *packet, char *text)
+{
+	char *whole = strdup(text), *name = strsep(&text, ":"), *bytes;
+	int status = EXIT_FINE;
+
+	if (!whole)
+		cli_no_memory();
+	packet->bytes = DEFAULT_BYTES;
+	if (!parse_name(packet, name))
+		status = fail_pattern(whole);
+	if (!status && !packet->collective && packet->pattern == PM_SHIFT)
+		packet->pattern_argument = strsep(&text, ":");
+	bytes = strsep(&text, ":");
+	if (!status && (text || (bytes && !packet_read_bytes(bytes, PM_MESSAGE_MAX * 64,
+							     &packet->bytes))))
+		status = fail_pattern(whole);
+	free(whole);
+	return status;
+}
+
+/* ---- Options ---- */
+
+/* What is not an option of this command but follows; an exit status. */
+static int complete(struct job_request *request)
+{
+	struct packet_request *packet = &request->packet;
+	uint64_t at = packet->at;
+	int status;
+
+	if (packet->processes && !packet->collective)
+		return cli_fail(EXIT_USAGE, "--processes: %s is no collective",
+				pm_pattern_name(packet->pattern));
+	if (!packet->collective)
+		packet->messages = packet->pattern == PM_ALL_TO_ALL ? (uint32_t)INT32_MAX
+								    : request->repeat;
+	packet->reliable = true;
+	packet->at = PACKET_UNSET;
+	packet->warmup = 0;
+	status = packet_request_check(packet);
+	packet->at = at;
+	packet->calls = request->repeat;
+	packet->time = PACKET_UNSET;
+	packet->longest = UINT64_MAX;
+	packet->output = request->output;
+	return status;
+}
+
+/* Arguments in which all that follows --compare, up to an option, is an argument of that
+ * option: --compare A B becomes --compare A --compare B. For the caller to free. */
+static char **spread_lists(int argc, char **argv, int *count)
+{
+	char **spread = calloc(2 * (size_t)argc + 1, sizeof(*spread));
+	static char option[] = "--compare";
+	bool listed = false;
+
+	if (!spread)
+		cli_no_memory();
+	*count = 0;
+	for (int i = 0; i < argc; i++) {
+		bool begins =
+			!strcmp(argv[i], option) && i + 1 < argc && argv[i + 1][0] != '-';
+
+		listed = begins || (listed && argv[i][0] != '-');
+		if (begins)
+			continue;
+		if (listed)
+			spread[(*count)++] = option;
+		spread[(*count)++] = argv[i];
+	}
+	return spread;
+}
+
+/* Reads all that is asked for; an exit status, or -1: go on. */
+static int read_request(int argc, char **argv, struct job_request *request)
+{
+	int status = cli_command_read(&command, argc, argv, request);
+
+	if (status >= 0)
+		return status;
+	if (!request->packet.lost.num)
+		return cli_command_misused(&command, "nothing fails: --lose WHAT");
+	status = parse_pattern(&request->packet, argv[optind]);
+	if (!status)
+		status = complete(request);
+	return status ? status : -1;
+}
+
+static int run(int argc, char **argv)
+{
+	struct job_request request = {.engine = "ours", .repeat = 1};
+	int status = packet_request_begin(&request.packet, argc);
+
+	request.compare.list = calloc((size_t)argc, sizeof(char *));
+	if (!status && !request.compare.list)
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	if (!status)
+		status = read_request(argc, argv, &request);
+	if (status < 0)
+		status = job_run(&request,
+				 optind + 1 < argc ? argv[optind + 1] : DEFAULT_FABRIC);
+	free(request.compare.list);
+	packet_request_free(&request.packet);
+	return status;
+}
+
+int cmd_job(int argc, char **argv)
+{
+	int count, status;
+	char **spread = spread_lists(argc, argv, &count);
+
+	status = run(count, spread);
+	free(spread);
+	return status;
+}
