@@ -20,6 +20,9 @@ install(PROGRAMS scripts/portmajor-report DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY scripts/portmajor_report DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor
 	PATTERN __pycache__ EXCLUDE)
 
+# What `portmajor job` compares with; it finds them there.
+install(DIRECTORY recordings DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor)
+
 install(FILES monitoring/alerts.yml monitoring/dashboard.json
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor)
 
