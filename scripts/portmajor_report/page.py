@@ -6,12 +6,12 @@ import pathlib
 
 import jinja2
 
-from . import engines, failures, status, tables, traffic, tree
+from . import engines, failures, job, status, tables, traffic, tree
 from .errors import describe
 from .words import count, visible
 
 DRAWN = ("table", "tries", "whatif", "sweep", "engines", "status", "plan",
-         "cutoff", "curves")  # schemas; others are listed
+         "cutoff", "curves", "job")  # schemas; others are listed
 
 
 def kind_of(document):
@@ -35,6 +35,7 @@ def make_report(documents, title):
         "states": describe(found["status"], status.describe_status),
         "plans": describe(found["plan"], status.describe_plan),
         "outages": describe(found["cutoff"], traffic.describe_outage),
+        "jobs": describe(found["job"], job.describe_job),
         "curves": describe([{"schema": "portmajor-traffic", "documents": same}
                             for same in curves if same], traffic.describe_over_load),
         "engines": [engines.describe_engines(document) for document in found["engines"]

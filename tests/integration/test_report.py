@@ -497,6 +497,30 @@ class Pages(labtest.Folders):
         self.browse(self.write("pairs-of-json", path))
         self.assertEqual([row[:6] for row in self.rows("outage")], wanted)
 
+    def test_job(self):
+        """The rows of `portmajor job`, and how far each engine's job comes over time."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 2)
+        _, other = self.recordings(netlist, "spine0")
+        # Too late for the connections: for ever.
+        other.write_text(re.sub(r"(?m)^set (\d+) (\d+) (\d+)", lambda match: "set " + " ".join(
+            str(int(t) + 10 ** 9) for t in match.groups()), other.read_text("utf-8")), "utf-8")
+        done = pmlab.run_cli("job", "--json", "-q", "alltoall", netlist, "--lose", "spine0",
+                             "--compare", other)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        path = self.folder / "job.json"
+        path.write_text(done.stdout, encoding="utf-8")
+        page = self.write("job", path)
+        self.check_legible(page)
+        self.assertEqual(self.pictures("Progress of the job"), 1)
+        engines = json.loads(done.stdout)["engines"]
+        rows = self.rows("job")
+        self.assertEqual([row[0] for row in rows], ["portmajor, computed", NASTY[1]])
+        self.assertEqual(rows[0][1:4], [f"{engines[0]['healthy']['done_ms']:,.3f}",
+                                        f"{engines[0]['failure']['done_ms']:,.3f}",
+                                        f"{engines[0]['ratio']:,.2f}"])
+        self.assertEqual(rows[1][2:7], ["never", "-", "for ever", "for ever",
+                                        f"{engines[1]['broken']:,}"])
+
     def test_recordings_need_their_fabric(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         ours, _ = self.recordings(netlist, "s0-*")
