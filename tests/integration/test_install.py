@@ -100,6 +100,9 @@ class Installed(labtest.Folders):
                                   "share/man/man5/portmajor.conf.5.gz"}, there)
         shown = must(prefix / "bin" / "portmajor", "-V")
         self.assertIn(f"portmajor {cmake_version()}", shown)
+        # With the recordings that are installed beside it.
+        self.assertRegex(must(prefix / "bin" / "portmajor", "job", "shift:1:4K", "leaf-spine-144",
+                              "--lose", "spine0", "--compare", "ftree"), "(?m)^ftree ")
         self.assertIn("usage: portmajor-report",
                       must(prefix / "bin" / "portmajor-report", "--help"))
         must("cmake", "--build", pmlab.BUILD, "--target", "uninstall")
