@@ -333,7 +333,7 @@ static json_t *calls_json(const struct packet_lab *lab, const struct packet_run 
 
 static bool has_healthy(const struct packet_lab *lab)
 {
-	return lab->request->collective && lab->config.num_lost;
+	return packet_request_closed(lab->request) && lab->config.num_lost;
 }
 
 uint32_t packet_jobs_runs(const struct packet_lab *lab)

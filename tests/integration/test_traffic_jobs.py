@@ -85,6 +85,19 @@ class Collectives(Jobs):
         text = self.run_it(self.tree, *lost, "--transport", "rc", "--timeout", 4)
         self.assertIn("times as long", text)
 
+    def test_pattern_loss(self):
+        """A pattern with an end is beside itself without the loss, too."""
+        args = ("--pattern", "all-to-all", "--messages", "all", "--warmup", "0us", "--time",
+                "1s", "--transport", "rc")
+        whole = self.point(self.tree, *args)
+        self.assertIsNone(whole["healthy"])
+        point = self.point(self.tree, *args, "--lose", "sw2-0", "--at", "5us", "--repair",
+                           "order")
+        self.assertEqual(point["healthy"]["us"], whole["done"]["us"])
+        self.assertAlmostEqual(point["healthy"]["ratio"],
+                               point["done"]["us"] / whole["done"]["us"])
+        self.assertGreater(point["healthy"]["ratio"], 1)
+
     def test_processes(self):
         """As many as there can be of 32 hosts, or fewer; each process once."""
         for algorithm, number in zip(ALGORITHMS, (32, 32, 32, 32)):
