@@ -29,6 +29,8 @@ int traffic_share(int argc, char **argv);
  * takes the object; an exit status, as that of the engine. */
 int traffic_flit_tell(json_t *object, const json_t *runs,
 		      const struct cli_output *output);
+/* The same without printing: the whole object. */
+json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status);
 int traffic_packet_tell(json_t *object, const json_t *runs,
 			const struct cli_output *output);
 

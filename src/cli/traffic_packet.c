@@ -104,11 +104,11 @@ static int tell_shard(const struct packet_lab *lab, json_t *object, uint32_t tot
 	return cli_json_print(object) ? EXIT_INPUT : status;
 }
 
-static int run_points(struct packet_lab *lab)
+/* Runs all loads and seeds; an exit status. */
+static int run_points(struct packet_lab *lab, json_t *points)
 {
 	const struct packet_request *request = lab->request;
 	uint32_t total = request->num_loads * request->seeds;
-	json_t *points = json_array(), *object;
 	int status = EXIT_FINE;
 
 	lab->count = traffic_shard_count(&request->shard, total) * packet_jobs_runs(lab);
@@ -119,28 +119,72 @@ static int run_points(struct packet_lab *lab)
 		status = run_point(lab, i, points);
 	}
 	cli_progress_end(&lab->progress);
-	if (!status) {
-		object = cli_json_join(
-			cli_json_new("traffic", 1),
-			json_pack("{s:o}", "settings", packet_settings_json(lab)));
-		status = request->shard.of
-				 ? tell_shard(lab, object, total, points)
-				 : traffic_packet_tell(object, points, &request->output);
-	}
-	json_decref(points);
 	return status;
 }
 
-static int run(struct packet_request *request, const char *path)
+/* A lab with its runs, and their object, which has what was asked for; an exit status. */
+static int run_lab(struct packet_lab *lab, struct packet_request *request,
+		   const char *path, json_t *points, json_t **object)
 {
-	struct packet_lab lab = {0};
-	int status = packet_lab_begin(&lab, request, path);
+	int status = packet_lab_begin(lab, request, path);
 
 	if (!status)
-		status = packet_lab_mend(&lab);
+		status = packet_lab_mend(lab);
 	if (!status)
-		status = run_points(&lab);
+		status = run_points(lab, points);
+	if (!status)
+		*object = json_pack("{s:o}", "settings", packet_settings_json(lab));
+	return status;
+}
+
+/* The same with other recordings, as a list; an exit status. */
+static int compare(const struct packet_request *first, const char *path, json_t *list)
+{
+	int status = EXIT_FINE;
+
+	for (uint32_t i = 0; i < first->compare.num && !status; i++) {
+		struct packet_request request = *first;
+		json_t *points = json_array(), *object;
+		struct packet_lab lab = {0};
+
+		request.sets = first->compare.list[i];
+		request.lfts = NULL;
+		request.repair.kind = REPAIR_NONE;
+		status = run_lab(&lab, &request, path, points, &object);
+		if (!status)
+			json_array_append_new(
+				list, traffic_packet_describe(object, points, &status));
+		if (status == EXIT_FINDINGS)
+			status = EXIT_FINE; /* it is the first one that is judged */
+		packet_lab_end(&lab);
+		json_decref(points);
+	}
+	return status;
+}
+
+static int run(const struct packet_request *given, const char *path)
+{
+	struct packet_request request = *given; /* what is not said is filled in */
+	json_t *points = json_array(), *list = json_array(), *object = NULL;
+	struct packet_lab lab = {0};
+	int status = run_lab(&lab, &request, path, points, &object);
+
+	if (!status) {
+		status = compare(given, path, list);
+		object = cli_json_join(cli_json_new("traffic", 1), object);
+		if (json_array_size(list))
+			json_object_set(object, "compared", list);
+	}
+	if (!status && request.shard.of)
+		status = tell_shard(&lab, object, request.num_loads * request.seeds,
+				    points);
+	else if (!status)
+		status = traffic_packet_tell(object, points, &request.output);
+	else
+		json_decref(object);
 	packet_lab_end(&lab);
+	json_decref(points);
+	json_decref(list);
 	return status;
 }
 

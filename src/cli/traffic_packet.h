@@ -21,6 +21,7 @@
 struct packet_request {
 	struct cli_fabric fabric;
 	const char *lfts, *sets;
+	struct cli_lost compare; /* files of recordings, which run as `sets` does */
 	struct cli_lost lost;
 	struct repair_config repair;
 	struct cli_shard shard; /* 0 of 0: all */

@@ -542,16 +542,15 @@ static json_t *means_json(const json_t *points, size_t seeds)
 	return list;
 }
 
-int traffic_packet_tell(json_t *object, const json_t *runs,
-			const struct cli_output *output)
+json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status)
 {
 	json_int_t seeds = cli_json_number(json_object_get(object, "settings"), "seeds");
 	json_t *points = json_array(), *run;
 	bool good = seeds > 0 && seeds <= PACKET_MAX_SEEDS &&
 		    !(json_array_size(runs) % (size_t)seeds);
-	int status = packet_has_findings(runs) ? EXIT_FINDINGS : EXIT_FINE;
 	size_t i;
 
+	*status = packet_has_findings(runs) ? EXIT_FINDINGS : EXIT_FINE;
 	json_array_foreach(runs, i, run)
 	{
 		good &= is_good(run);
@@ -559,14 +558,31 @@ int traffic_packet_tell(json_t *object, const json_t *runs,
 	}
 	object = cli_json_join(object, json_pack("{s:o}", "points", points));
 	if (!good)
-		status = cli_fail(EXIT_INPUT,
-				  "runs are not as the packet engine tells them");
+		*status = cli_fail(EXIT_INPUT,
+				   "runs are not as the packet engine tells them");
 	else if (seeds > 1)
 		json_object_set_new(object, "means", means_json(runs, (size_t)seeds));
-	if (good && output->json)
+	return object;
+}
+
+int traffic_packet_tell(json_t *object, const json_t *runs,
+			const struct cli_output *output)
+{
+	const json_t *other, *list = json_object_get(object, "compared");
+	int status;
+	size_t i;
+
+	object = traffic_packet_describe(object, runs, &status);
+	if (status != EXIT_INPUT && output->json)
 		return cli_json_print(object) ? EXIT_INPUT : status;
-	if (good && !output->quiet)
+	if (status != EXIT_INPUT && !output->quiet) {
 		print_text(object);
+		json_array_foreach(list, i, other)
+		{
+			putchar('\n');
+			print_text(other);
+		}
+	}
 	json_decref(object);
 	return status;
 }

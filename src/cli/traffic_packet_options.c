@@ -264,6 +264,8 @@ static const struct cli_option options[] = {
 	 "a recording (scripts/record-sets): its tables and LIDs, its loss at the time "
 	 "of --at, and its LFT Sets, as long after that as they were",
 	 CLI_MEMBER(struct packet_request, sets)},
+	{0, "compare", "FILE", "another one. May be given several times",
+	 .take = cli_take_lost, .to = offsetof(struct packet_request, compare)},
 	{0, "pattern", "PATTERN",
 	 "uniform (default), permutation, shift:N, bit-reverse, hot-spot:HOST[:SHARE] "
 	 "(default 0.1), incast:HOST[:SENDERS] (default all others) or all-to-all; a "
@@ -447,6 +449,8 @@ int packet_request_check(struct packet_request *request)
 					    "those of a file");
 	if (request->repair.kind != REPAIR_NONE && !request->lost.num)
 		return cli_fail(EXIT_USAGE, "--repair: nothing is lost (--lose)");
+	if (request->compare.num && request->shard.of)
+		return cli_fail(EXIT_USAGE, "--compare: not with --shard");
 	if (request->sets && request->lfts)
 		return cli_fail(EXIT_USAGE, "--lfts: --sets has tables, too");
 	if (request->return_after != PACKET_UNSET && request->before)
@@ -464,6 +468,7 @@ int packet_request_begin(struct packet_request *request, int argc)
 {
 	*request = (struct packet_request){
 		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.compare.list = calloc((size_t)argc, sizeof(char *)),
 		.repair.wire_smps = 4,
 		.pattern = PM_PATTERNS,
 		.jobs = 1,
@@ -487,7 +492,9 @@ int packet_request_begin(struct packet_request *request, int argc)
 		.smp = PACKET_UNSET,
 	};
 	packet_lanes_begin(request);
-	return request->lost.list ? EXIT_FINE : cli_fail(EXIT_INPUT, "out of memory");
+	return request->lost.list && request->compare.list
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_INPUT, "out of memory");
 }
 
 int packet_request_read(int argc, char **argv, struct packet_request *request)
@@ -505,4 +512,5 @@ int packet_request_read(int argc, char **argv, struct packet_request *request)
 void packet_request_free(struct packet_request *request)
 {
 	free(request->lost.list);
+	free(request->compare.list);
 }

@@ -45,6 +45,26 @@ class Replay(labtest.Folders):
         self.assertGreater(recorded["points"][0]["dropped"], 0)
         self.assertEqual(recorded["points"][0]["windows"][-1]["dropped"], 0)
 
+    def test_compared(self):
+        """Another recording runs as by itself, healthy tables and all, behind the first."""
+        done = pmlab.run_cli("traffic", "-q", "--lose", LOST, "--mad-us", 9, "--write",
+                             self.folder / "slow.sets", NET)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        slow = self.traffic("--sets", self.folder / "slow.sets", "--at", "10us")
+        for first in (("--sets", self.sets), ("--lose", LOST, "--repair", "order")):
+            alone = self.traffic(*first, "--at", "10us")
+            told = self.traffic(*first, "--at", "10us", "--compare", self.folder / "slow.sets")
+            self.assertEqual(told["points"], alone["points"])
+            self.assertNotIn("compared", alone)
+            [other] = told["compared"]
+            self.assertEqual((other["points"], other["settings"]["recording"]),
+                             (slow["points"], slow["settings"]["recording"]))
+        self.assertNotEqual(slow["points"], alone["points"])
+        done = pmlab.run_cli("traffic", *RUN, "--sets", self.sets, "--at", "10us", "--compare",
+                             self.folder / "slow.sets", NET)
+        self.assertEqual(done.stdout.count("offered"), 2)
+        self.refuse(2, "--compare: not with --shard", "--compare", "x", "--shard", "1/2", "--json")
+
     def test_when(self):
         """Before the run all Sets are in force; those behind its end are told."""
         before = self.traffic("--sets", self.sets, "--at", "-10ms")
