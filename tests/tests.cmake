@@ -8,7 +8,7 @@ target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS
 foreach(module fabric netlist netlist_missing generate tree reach plan route delta check whatif config
 		change planfile roles served failback smconf locate flap drain properties degrade lftfile
 		evidence replace flapfile pool judge search textfile losses lexer
-		fitness summary sweep paths cutoff link circuits agenda dsm flit sets
+		fitness summary sweep paths cutoff link circuits agenda dsm flit sets goal
 		workload packet lanes rates engines stuck calls replay mixture hosttable macs
 		vlan cover share bisection student guess steps rebalance mft multicast
 		mft_steps mft_bound)
@@ -234,7 +234,7 @@ endforeach()
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
 foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
-		rebalance groups)
+		rebalance groups goal)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)

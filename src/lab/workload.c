@@ -248,15 +248,18 @@ static uint32_t next_in_list(const struct pm_workload *workload, uint32_t host)
 static uint64_t time_in_list(const struct pm_workload *workload, uint32_t message)
 {
 	const struct pm_workload_message *m = &workload->config.list[message];
-	uint64_t time = 0;
+	const struct pm_workload_config *config = &workload->config;
+	uint64_t time = config->starts ? config->starts[message] : 0;
 
 	for (uint32_t k = 0; k < m->num_before; k++) {
 		uint32_t before = m->before[k];
+		uint64_t end = workload->arrived[before] +
+			       (config->delays ? config->delays[message][k] : 0);
 
 		if (workload->missing[before])
 			return PM_NEVER;
-		if (workload->arrived[before] > time)
-			time = workload->arrived[before];
+		if (end > time)
+			time = end;
 	}
 	return time;
 }

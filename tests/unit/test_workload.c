@@ -353,6 +353,37 @@ static void test_list_progress(void **state)
 	pm_workload_free(workload);
 }
 
+/* A start, and what is waited for after a message. */
+static void test_delays(void **state)
+{
+	static const uint32_t first[] = {0};
+	static const uint64_t after[] = {7}, starts[] = {3, 30};
+	static const uint64_t *const delays[] = {NULL, after};
+	const struct pm_workload_message list[] = {{0, 1, 5, 0, NULL},
+						   {1, 0, 15, 1, first}};
+	struct pm_workload_config config = {.pattern = PM_LIST,
+					    .num_hosts = 3,
+					    .list = list,
+					    .num_list = 2,
+					    .starts = starts,
+					    .delays = delays};
+	static const struct {
+		uint64_t arrives, begins;
+	} rows[] = {{20, 30}, {23, 30}, {24, 31}};
+	uint32_t woken[2];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_workload *workload = make(&config);
+
+		assert_int_equal(pm_workload_time(workload, 0), 3);
+		assert_true(pm_workload_time(workload, 1) == PM_NEVER);
+		pm_workload_got(workload, 0, 5, rows[i].arrives, woken);
+		assert_int_equal(pm_workload_time(workload, 1), rows[i].begins);
+		pm_workload_free(workload);
+	}
+}
+
 /* Where each host's next messages go. */
 static void take_places(struct pm_workload *workload, uint32_t num, uint32_t (*to)[HOSTS])
 {
@@ -479,8 +510,8 @@ int main(void)
 		cmocka_unit_test(test_random),	      cmocka_unit_test(test_even),
 		cmocka_unit_test(test_poisson),	      cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_list),	      cmocka_unit_test(test_progress),
-		cmocka_unit_test(test_list_progress), cmocka_unit_test(test_jobs),
-		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_list_progress), cmocka_unit_test(test_delays),
+		cmocka_unit_test(test_jobs),	      cmocka_unit_test(test_bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,10 @@ struct pm_workload_config {
 				* as long as the workload */
 	const struct pm_workload_message *list; /* borrowed as long as the workload */
 	uint32_t num_list;
+	/* Of a list, or NULL: the tick before which a message does not go, and [message]
+	 * [num_before] ticks that it waits after each of these. Borrowed likewise. */
+	const uint64_t *starts;
+	const uint64_t *const *delays;
 	uint64_t seed;
 };
 
