@@ -51,7 +51,8 @@ static const struct cli_command command = {
 		 "failure and through it, how long it stands still, and how many "
 		 "connections break, with portmajor and with other engines; packet by "
 		 "packet, over reliable connections. PATTERN is alltoall, permutation, "
-		 "shift:N, bit-reverse, linear, ring, recursive-doubling or binomial. "
+		 "shift:N, bit-reverse, linear, ring, recursive-doubling or binomial; or "
+		 "goal:FILE, the events of an MPI job. "
 		 "NETLIST is the fabric before the failure, or one that was recorded "
 		 "(default " DEFAULT_FABRIC "). Exit status 1 if the first engine's job "
 		 "is not done, or connections of it break.",
@@ -67,7 +68,7 @@ static int fail_pattern(const char *text)
 	return cli_fail(EXIT_USAGE,
 			"no pattern \"%s\"; there are alltoall, permutation, shift:N, "
 			"bit-reverse, linear, ring, recursive-doubling and binomial, "
-			"each with :BYTES, to %u (K and M will do)",
+			"each with :BYTES, to %u (K and M will do), and goal:FILE",
 			text, PM_MESSAGE_MAX * 64);
 }
 
@@ -88,9 +89,15 @@ static bool parse_name(struct packet_request *packet, const char *name)
  * status. */
 static int parse_pattern(struct packet_request *packet, char *text)
 {
-	char *whole = strdup(text), *name = strsep(&text, ":"), *bytes;
+	char *whole, *name, *bytes;
 	int status = EXIT_FINE;
 
+	if (!strncmp(text, "goal:", 5)) {
+		packet->trace = text + 5;
+		return EXIT_FINE;
+	}
+	whole = strdup(text);
+	name = strsep(&text, ":");
 	if (!whole)
 		cli_no_memory();
 	packet->bytes = DEFAULT_BYTES;
@@ -118,7 +125,9 @@ static int complete(struct job_request *request)
 	if (packet->processes && !packet->collective)
 		return cli_fail(EXIT_USAGE, "--processes: %s is no collective",
 				pm_pattern_name(packet->pattern));
-	if (!packet->collective)
+	if (packet->trace && request->repeat > 1)
+		return cli_fail(EXIT_USAGE, "--repeat: not of goal:FILE");
+	if (!packet->collective && !packet->trace)
 		packet->messages = packet->pattern == PM_ALL_TO_ALL ? (uint32_t)INT32_MAX
 								    : request->repeat;
 	packet->reliable = true;

@@ -3,6 +3,7 @@
 
 #include "json.h"
 #include "packet_jobs.h"
+#include "packet_trace.h"
 
 #include <portmajor/alloc.h>
 
@@ -144,7 +145,11 @@ static int run_healthy(struct job *job, struct job_engine *engine)
 	struct packet_run run;
 	int status = run_engine(job, engine, false, &run);
 
-	if (!status && pm_workload_left(run.workload))
+	if (!status && pm_workload_left(run.workload) && run.r.over)
+		status = cli_fail(EXIT_INPUT,
+				  "the job is never done, without the failure: its "
+				  "messages wait for each other, or are lost");
+	else if (!status && pm_workload_left(run.workload))
 		status = fail_length(&engine->lab);
 	if (!status) {
 		engine->healthy = run.r.done;
@@ -195,6 +200,29 @@ static int run_failure(struct job *job, struct job_engine *engine)
 
 /* ---- The whole ---- */
 
+static const char *name_of(const struct packet_request *packet)
+{
+	if (packet->trace)
+		return "goal";
+	return packet->collective ? pm_collective_name(packet->algorithm)
+				  : pm_pattern_name(packet->pattern);
+}
+
+static json_int_t bytes_of(const struct packet_lab *lab)
+{
+	if (lab->jobs.trace)
+		return (json_int_t)lab->jobs.trace->bytes;
+	return (json_int_t)(lab->request->collective ? lab->jobs.bytes
+						     : lab->request->bytes);
+}
+
+static json_t *processes_of(const struct packet_lab *lab)
+{
+	if (lab->jobs.trace)
+		return json_integer(lab->jobs.trace->goal->ranks);
+	return lab->request->collective ? json_integer(lab->jobs.processes) : json_null();
+}
+
 static json_t *describe(const struct job *job)
 {
 	const struct packet_lab *lab = &job->engines[0].lab;
@@ -212,18 +240,11 @@ static json_t *describe(const struct job *job)
 			  "hosts", (json_int_t)lab->scene.num_hosts, "lost",
 			  cli_lost_json(&packet->lost), "cables",
 			  (json_int_t)lab->scene.recording->num_lost, "pattern",
-			  packet->collective ? pm_collective_name(packet->algorithm)
-					     : pm_pattern_name(packet->pattern),
-			  "bytes",
-			  (json_int_t)(packet->collective ? lab->jobs.bytes
-							  : packet->bytes),
-			  "processes",
-			  packet->collective ? json_integer(lab->jobs.processes)
-					     : json_null(),
-			  "repeat", (json_int_t)job->request->repeat, "timeout_ms",
-			  packet_us(lab, lab->config.timeout) / 1000, "retries",
-			  (json_int_t)packet->retries, "at_ms", (double)job->at / 1e9,
-			  "engines", list));
+			  name_of(packet), "bytes", bytes_of(lab), "processes",
+			  processes_of(lab), "repeat", (json_int_t)job->request->repeat,
+			  "timeout_ms", packet_us(lab, lab->config.timeout) / 1000,
+			  "retries", (json_int_t)packet->retries, "at_ms",
+			  (double)job->at / 1e9, "engines", list));
 }
 
 static int run_all(struct job *job)

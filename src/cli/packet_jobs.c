@@ -2,6 +2,7 @@
 #include "packet_jobs.h"
 #include "json.h"
 #include "packet_lab.h"
+#include "packet_trace.h"
 #include "text.h"
 
 #include <portmajor/alloc.h>
@@ -148,6 +149,14 @@ int packet_jobs_deal(struct packet_lab *lab)
 	if (lab->request->collective)
 		status = list_calls(lab, 0, jobs->num, &jobs->calls);
 	set_workload(lab, 0, jobs->num, jobs->calls, &lab->workload);
+	packet_trace_free(jobs->trace);
+	jobs->trace = NULL;
+	if (lab->request->trace) {
+		status = packet_trace_begin(lab, &jobs->trace);
+		if (!status)
+			packet_trace_set(jobs->trace, &lab->workload);
+		return status;
+	}
 	return status || lab->request->collective ? status : find_node(lab);
 }
 
@@ -155,6 +164,7 @@ void packet_jobs_free(struct packet_lab *lab)
 {
 	free(lab->jobs.order);
 	pm_calls_free(lab->jobs.calls);
+	packet_trace_free(lab->jobs.trace);
 }
 
 /* ---- What a job got ---- */

@@ -137,7 +137,8 @@ static void configure_workload(struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
 
-	lab->workload.pattern = request->collective ? PM_LIST : request->pattern;
+	lab->workload.pattern =
+		request->collective || request->trace ? PM_LIST : request->pattern;
 	lab->workload.num_hosts = lab->scene.num_hosts;
 	lab->workload.blocks = (request->bytes + 63) / 64;
 	lab->workload.poisson = request->poisson;

@@ -31,6 +31,7 @@ struct packet_request {
 	const char *pattern_argument; /* behind the colon, or NULL */
 	enum pm_pattern pattern;
 	enum pm_collective algorithm;
+	const char *trace; /* a file of events (goal.h) in place of all that; or NULL */
 	uint32_t processes, calls; /* of a collective; 0 processes: as many as can be */
 	uint32_t jobs;		   /* 1 and up */
 	uint32_t loads[PACKET_MAX_LOADS], num_loads;
@@ -84,16 +85,18 @@ int packet_lanes_end(struct packet_request *request);
 /* Whether there is an end to what hosts send: not with a load. */
 static inline bool packet_request_closed(const struct packet_request *request)
 {
-	return request->messages || request->collective;
+	return request->messages || request->collective || request->trace;
 }
 
 /* Who takes part in a run. */
+struct packet_trace;
 struct packet_jobs {
 	uint32_t num, hosts; /* hosts of each */
 	uint32_t processes;  /* of each, that take part in a collective */
 	uint64_t bytes;	     /* that come to each process then */
 	uint32_t *order;     /* [all hosts], the first job's first */
 	struct pm_calls *calls;
+	struct packet_trace *trace; /* or NULL */
 };
 
 /* All for one run after the other. */

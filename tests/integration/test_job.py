@@ -171,6 +171,63 @@ class Rows(Jobs):
                      10000, status=2)
 
 
+class Traces(Jobs):
+    """Event lists of MPI jobs."""
+
+    def trace(self, name, ranks):
+        """A file of these lines of each rank."""
+        path = self.folder / name
+        lines = [f"num_ranks {len(ranks)}"]
+        for rank, rows in enumerate(ranks):
+            lines += [f"rank {rank} {{", *rows, "}"]
+        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+        return f"goal:{path}"
+
+    def ring(self, num, size, calc=0):
+        """Each send waits for all of the step before, and for computing behind it."""
+        for rank in range(num):
+            rows = []
+            for step in range(num - 1):
+                rows += [f"c{step}: calc {calc}",
+                         f"s{step}: send {size}b to {(rank + 1) % num} tag {step}",
+                         f"r{step}: recv {size}b from {(rank - 1) % num} tag {step}",
+                         f"s{step} requires c{step}"]
+                if step:
+                    rows += [f"c{step} requires s{step - 1}", f"c{step} requires r{step - 1}"]
+            yield rows
+
+    def test_as_a_collective(self):
+        """A ring's events are the ring, healthy and through the failure; computing comes on
+        top."""
+        for num in (8, 32):
+            lose = ("--lose", "sw2-0")
+            told = self.job(f"ring:{num * 8}K", *lose, "--processes", num)["engines"][0]
+            trace = self.job(self.trace("ring.goal", list(self.ring(num, 8192))), *lose)
+            engine = trace["engines"][0]
+            for part in ("healthy", "failure", "broken", "ratio"):
+                self.assertEqual(engine[part], told[part], part)
+            self.assertEqual((trace["pattern"], trace["processes"], trace["bytes"]),
+                             ("goal", num, num * (num - 1) * 8192))
+            slow = self.job(self.trace("slow.goal", list(self.ring(num, 8192, 100000))), *lose)
+            extra = slow["engines"][0]["healthy"]["done_ms"] - told["healthy"]["done_ms"]
+            self.assertAlmostEqual(extra, (num - 1) * 0.1, delta=0.001)
+
+    def test_refused(self):
+        lose = (self.tree, "--lose", "sw2-0")
+        self.refused("does not receive it", self.trace("a.goal", [["send 1b to 1"], []]), *lose,
+                     status=3)
+        self.refused("no.goal", f"goal:{self.folder}/no.goal", *lose, status=3)
+        self.refused("has 33 ranks; there are 32 hosts",
+                     self.trace("b.goal", list(self.ring(33, 64))), *lose, status=3)
+        self.refused("--repeat: not of goal:FILE", "goal:x", *lose, "--repeat", 2)
+        # Each rank's first send waits for what the other sends behind it.
+        circle = [["a: send 1b to %d tag 1" % (1 - r), "b: send 1b to %d tag 2" % (1 - r),
+                   "c: recv 1b from %d tag 2" % (1 - r), "recv 1b from %d tag 1" % (1 - r),
+                   "b requires c"] for r in range(2)]
+        self.refused("its messages wait for each other", self.trace("c.goal", circle), *lose,
+                     status=3)
+
+
 class Package(Jobs):
     """The recordings that come with the package."""
 

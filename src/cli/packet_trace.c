@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "packet_trace.h"
+
+#include <portmajor/alloc.h>
+
+#define BLOCK 64
+
+static uint64_t ticks_of(const struct packet_lab *lab, uint64_t ns)
+{
+	double ticks = (double)ns * 1e6 / (double)lab->tick;
+
+	return (uint64_t)(ticks + 0.5);
+}
+
+static int allocate(struct packet_trace *trace)
+{
+	const struct pm_goal *goal = trace->goal;
+
+	trace->list = pm_array(goal->num, sizeof(*trace->list));
+	trace->starts = pm_array(goal->num, sizeof(*trace->starts));
+	trace->delays = pm_array(goal->num, sizeof(*trace->delays));
+	trace->before = pm_array(goal->num_waits, sizeof(*trace->before));
+	trace->after = pm_array(goal->num_waits, sizeof(*trace->after));
+	return trace->list && trace->starts && trace->delays && trace->before &&
+			       trace->after
+		       ? EXIT_FINE
+		       : cli_fail(EXIT_INPUT, "out of memory");
+}
+
+static void convert(const struct packet_lab *lab, struct packet_trace *trace)
+{
+	const struct pm_goal *goal = trace->goal;
+
+	for (uint32_t i = 0; i < goal->num_waits; i++) {
+		trace->before[i] = goal->waits[i].message;
+		trace->after[i] = ticks_of(lab, goal->waits[i].ns);
+	}
+	for (uint32_t i = 0; i < goal->num; i++) {
+		const struct pm_goal_message *m = &goal->list[i];
+
+		trace->list[i] = (struct pm_workload_message){
+			.from = lab->jobs.order[m->from],
+			.to = lab->jobs.order[m->to],
+			.blocks = m->bytes > BLOCK
+					  ? (uint32_t)((m->bytes + BLOCK - 1) / BLOCK)
+					  : 1,
+			.num_before = m->num_waits,
+			.before = trace->before + m->first_wait,
+		};
+		trace->starts[i] = ticks_of(lab, m->ns);
+		trace->delays[i] = trace->after + m->first_wait;
+		trace->bytes += (double)m->bytes;
+	}
+}
+
+int packet_trace_begin(const struct packet_lab *lab, struct packet_trace **result)
+{
+	struct packet_trace *trace = calloc(1, sizeof(*trace));
+	struct pm_error err;
+	int status;
+
+	*result = trace;
+	if (!trace)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	if (pm_goal_read(lab->request->trace, &trace->goal, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	if (trace->goal->ranks > lab->jobs.hosts)
+		return cli_fail(EXIT_INPUT, "%s has %u ranks; there are %u hosts",
+				lab->request->trace, trace->goal->ranks, lab->jobs.hosts);
+	status = allocate(trace);
+	if (!status)
+		convert(lab, trace);
+	return status;
+}
+
+void packet_trace_free(struct packet_trace *trace)
+{
+	if (!trace)
+		return;
+	pm_goal_free(trace->goal);
+	free(trace->list);
+	free(trace->before);
+	free(trace->starts);
+	free(trace->after);
+	free(trace->delays);
+	free(trace);
+}
+
+void packet_trace_set(const struct packet_trace *trace,
+		      struct pm_workload_config *workload)
+{
+	workload->list = trace->list;
+	workload->num_list = trace->goal->num;
+	workload->starts = trace->starts;
+	workload->delays = trace->delays;
+}
