@@ -35,6 +35,17 @@ class Paper(labtest.Statements, labtest.Folders):
                               for length in ("16", "64", "128")})
 
 
+class Words(unittest.TestCase):
+    def test_of_the_run(self):
+        """What is found is said of the run: credits on both sides have no dip."""
+        same = {length: [1.0] * 10 for length in paper_rhinet.LENGTHS}
+        self.assertEqual(paper_rhinet.show_fall(same),
+                         "the ratio at 64 is 0.000 below that at 60, 0.000 below that at 72: "
+                         "not beyond chance")
+        dip = {**same, 64: [0.9 + i / 1000 for i in range(10)], 66: [0.9] * 10}
+        self.assertRegex(paper_rhinet.show_fall(dip), r"0\.09\d below .*: beyond chance$")
+
+
 class Command(labtest.Folders):
     def refused(self, message, *args, status=2):
         done = run(*args)
