@@ -224,6 +224,13 @@ int pm_mfts_forget(struct pm_mfts *mfts, uint32_t sw, uint32_t blocks)
 	return 0;
 }
 
+void pm_mfts_forget_block(struct pm_mfts *mfts, uint32_t sw, uint32_t block,
+			  uint32_t position)
+{
+	if (block < mfts->num_blocks)
+		*mft_cell(mfts, sw, block, position) = ENTRY_UNKNOWN;
+}
+
 /* ---- Another skeleton ---- */
 
 /* Room has been reserved. */
@@ -314,6 +321,30 @@ int pm_mft_delta_find(const struct pm_mfts *held, const struct pm_mfts *wanted,
 		for (uint32_t sw = 0; sw < held->num_switches; sw++)
 			if ((!reachable || reachable[sw]) &&
 			    compare_switch(held, wanted, sw, block, delta))
+				return -ENOMEM;
+	return 0;
+}
+
+static int list_unknown(const struct pm_mfts *held, uint32_t sw, uint32_t block,
+			struct pm_mft_delta *delta)
+{
+	for (uint32_t p = 0; p < pm_mfts_num_positions(held, sw); p++)
+		if (*mft_cell(held, sw, block, p) == ENTRY_UNKNOWN &&
+		    add_place(delta,
+			      (struct pm_mft_place){sw, (uint16_t)block, (uint8_t)p}))
+			return -ENOMEM;
+	return 0;
+}
+
+int pm_mft_unknown_find(const struct pm_mfts *held, uint32_t first, uint32_t end,
+			const uint8_t *reachable, struct pm_mft_delta *delta)
+{
+	delta->num = 0;
+	delta->entries = 0;
+	for (uint32_t block = first; block < end && block < held->num_blocks; block++)
+		for (uint32_t sw = 0; sw < held->num_switches; sw++)
+			if ((!reachable || reachable[sw]) &&
+			    list_unknown(held, sw, block, delta))
 				return -ENOMEM;
 	return 0;
 }

@@ -67,6 +67,13 @@ static void change(struct random *random, struct pm_mfts *mfts, struct model *mo
 			}
 		break;
 	case 2:
+		pm_mfts_forget_block(mfts, sw, block, position);
+		if (block < pm_mfts_num_blocks(mfts)) {
+			memset(cell->mask, 0xff, sizeof(cell->mask));
+			cell->unknown = true;
+		}
+		break;
+	case 3:
 		if (cell->unknown)
 			memset(cell, 0, sizeof(*cell));
 		cell->mask[block] = (uint16_t)random_next(random);
@@ -127,6 +134,25 @@ static void compare_delta(const struct pm_mft_delta *delta, const struct model *
 	assert_int_equal(entries, delta->entries);
 }
 
+/* Unknown places, likewise. */
+static void compare_unknown(const struct pm_mft_delta *delta, const struct model *held,
+			    const uint8_t *reachable)
+{
+	uint32_t num = 0;
+
+	for (uint32_t b = 1; b < BLOCKS - 1; b++)
+		for (uint32_t sw = 0; sw < SWITCHES; sw++)
+			for (uint32_t p = 0; p < positions[sw] && reachable[sw]; p++) {
+				if (!held->cells[sw][b][p].unknown)
+					continue;
+				assert_true(num < delta->num);
+				assert_int_equal(delta->places[num].sw, sw);
+				assert_int_equal(delta->places[num].block, b);
+				assert_int_equal(delta->places[num++].position, p);
+			}
+	assert_int_equal(num, delta->num);
+}
+
 static void test_model(void **state)
 {
 	struct pm_fabric *fabric = draw_switches();
@@ -155,6 +181,9 @@ static void test_model(void **state)
 			pm_mft_delta_find(copy, mfts, 1, BLOCKS - 1, reachable, &delta),
 			0);
 		compare_delta(&delta, &before, &model, reachable);
+		assert_int_equal(
+			pm_mft_unknown_find(copy, 1, BLOCKS - 1, reachable, &delta), 0);
+		compare_unknown(&delta, &before, reachable);
 		pm_mfts_free(mfts);
 		pm_mfts_free(copy);
 	}

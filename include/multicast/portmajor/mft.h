@@ -91,6 +91,10 @@ void pm_mfts_clear(struct pm_mfts *mfts, uint32_t sw);
  */
 int pm_mfts_forget(struct pm_mfts *mfts, uint32_t sw, uint32_t blocks);
 
+/* The same of one place, of a block below pm_mfts_num_blocks: others have no entry. */
+void pm_mfts_forget_block(struct pm_mfts *mfts, uint32_t sw, uint32_t block,
+			  uint32_t position);
+
 /* A block and position of a switch: one Set. */
 struct pm_mft_place {
 	uint32_t sw;
@@ -115,5 +119,9 @@ int pm_mft_delta_find(const struct pm_mfts *held, const struct pm_mfts *wanted,
 		      uint32_t first, uint32_t end, const uint8_t *reachable,
 		      struct pm_mft_delta *delta);
 void pm_mft_delta_free(struct pm_mft_delta *delta);
+
+/* Finds the places that are unknown, likewise; `entries` is 0. -ENOMEM. */
+int pm_mft_unknown_find(const struct pm_mfts *held, uint32_t first, uint32_t end,
+			const uint8_t *reachable, struct pm_mft_delta *delta);
 
 #endif
