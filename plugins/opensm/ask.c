@@ -254,6 +254,11 @@ static bool send_question(struct ask *ask, const struct ask_batch *batch,
 			   &context) == IB_SUCCESS;
 }
 
+static bool is_mft(enum ask_kind kind)
+{
+	return kind == ASK_MFT || kind == ASK_SET_MFT;
+}
+
 static bool send_block(struct ask *ask, const struct ask_batch *batch,
 		       const struct slot *slot, struct ask_smp *smp)
 {
@@ -264,22 +269,20 @@ static bool send_block(struct ask *ask, const struct ask_batch *batch,
 		.serial = slot->serial,
 	};
 	osm_madw_context_t context;
+	cl_disp_msgid_t message;
+	ib_net16_t attr;
 
 	memset(&context, 0, sizeof(context));
 	memcpy(&context, &ours, sizeof(ours));
-	if (smp->kind == ASK_SET_MFT)
-		return osm_req_set(&ask->osm->sm, &smp->route, smp->data, ASK_DATA,
-				   IB_MAD_ATTR_MCAST_FWD_TBL, cl_hton32(smp->modifier),
-				   FALSE, key_of(smp->sw), time_out(ask, batch),
-				   OSM_MSG_MAD_MFT, &context) == IB_SUCCESS;
-	if (smp->kind == ASK_SET_BLOCK)
-		return osm_req_set(&ask->osm->sm, &smp->route, smp->data, ASK_DATA,
-				   IB_MAD_ATTR_LIN_FWD_TBL, cl_hton32(smp->modifier),
-				   FALSE, key_of(smp->sw), time_out(ask, batch),
-				   OSM_MSG_MAD_LFT, &context) == IB_SUCCESS;
-	return osm_req_get(&ask->osm->sm, &smp->route, IB_MAD_ATTR_LIN_FWD_TBL,
-			   cl_hton32(smp->modifier), FALSE, key_of(smp->sw),
-			   time_out(ask, batch), OSM_MSG_MAD_LFT, &context) == IB_SUCCESS;
+	attr = is_mft(smp->kind) ? IB_MAD_ATTR_MCAST_FWD_TBL : IB_MAD_ATTR_LIN_FWD_TBL;
+	message = is_mft(smp->kind) ? OSM_MSG_MAD_MFT : OSM_MSG_MAD_LFT;
+	if (smp->kind == ASK_SET_MFT || smp->kind == ASK_SET_BLOCK)
+		return osm_req_set(&ask->osm->sm, &smp->route, smp->data, ASK_DATA, attr,
+				   cl_hton32(smp->modifier), FALSE, key_of(smp->sw),
+				   time_out(ask, batch), message, &context) == IB_SUCCESS;
+	return osm_req_get(&ask->osm->sm, &smp->route, attr, cl_hton32(smp->modifier),
+			   FALSE, key_of(smp->sw), time_out(ask, batch), message,
+			   &context) == IB_SUCCESS;
 }
 
 /* Whether a datagram is ours, and this one. */

@@ -36,7 +36,8 @@ enum ask_kind {
 	ASK_PORT_INFO, /* Get(PortInfo), modifier: port */
 	ASK_BLOCK,     /* Get(LinearForwardingTable), modifier: block */
 	ASK_SET_BLOCK, /* Set(LinearForwardingTable), modifier: block */
-	ASK_SET_MFT,   /* Set(MulticastForwardingTable), modifier: ask_mft_modifier() */
+	ASK_MFT,     /* Get(MulticastForwardingTable), modifier: ask_mft_modifier() .. */
+	ASK_SET_MFT, /* .. and Set */
 };
 
 /* Of a block of 32 MLIDs and a position of 16 ports. */

@@ -31,7 +31,8 @@ static struct {
 	uint16_t top[SWITCHES];
 	bool has_top;
 	uint32_t turned_off; /* so often a top was set that passes nothing */
-	uint32_t refusals, sets, sets_of_opensm;
+	uint32_t refusals, sets, gets, sets_of_opensm;
+	uint32_t silent; /* switch that answers no Set, or PM_NONE */
 } fake;
 
 static osm_switch_t *switch_of(uint32_t index)
@@ -54,6 +55,7 @@ void subnet_mcast_begin(const struct pm_fabric *fabric)
 
 	memset(&fake, 0, sizeof(fake));
 	fake.fabric = fabric;
+	fake.silent = PM_NONE;
 	assert_true(fabric->num_switches <= SWITCHES);
 	osm->sm.mlids_req = fake.requests;
 	osm->subn.max_mcast_lid_ho = PM_MLID_FIRST + MLIDS - 1;
@@ -233,6 +235,14 @@ bool subnet_mcast_answer(ib_smp_t *smp, uint32_t sw)
 	uint32_t modifier = cl_ntoh32(smp->attr_mod);
 
 	assert_true(modifier < MOST_BLOCKS);
+	if (smp->method == IB_MAD_METHOD_GET) {
+		fake.gets++;
+		memcpy(smp->data, fake.held[sw] + modifier * PM_MFT_BLOCK,
+		       IB_SMP_DATA_SIZE);
+		return true;
+	}
+	if (sw == fake.silent)
+		return false;
 	if (fake.refusals) {
 		fake.refusals--;
 		return false;
@@ -253,6 +263,11 @@ void subnet_mcast_set_info(const ib_switch_info_t *info, uint32_t sw)
 void subnet_mcast_refuse(uint32_t times)
 {
 	fake.refusals = times;
+}
+
+void subnet_mcast_silence(const char *sw)
+{
+	fake.silent = sw ? find(sw) : PM_NONE;
 }
 
 void subnet_mcast_wipe(const char *sw)
@@ -276,6 +291,22 @@ uint32_t subnet_mcast_sets(void)
 
 	fake.sets = 0;
 	return sets;
+}
+
+uint32_t subnet_mcast_gets(void)
+{
+	uint32_t gets = fake.gets;
+
+	fake.gets = 0;
+	return gets;
+}
+
+bool subnet_mcast_has_entries(uint16_t mlid)
+{
+	for (uint32_t sw = 0; sw < fake.fabric->num_switches; sw++)
+		if (fake.held[sw][mlid - PM_MLID_FIRST])
+			return true;
+	return false;
 }
 
 /* What packets meet. */

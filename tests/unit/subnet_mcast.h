@@ -21,9 +21,14 @@ void subnet_mcast_run(bool all);
 /* What was sent since the last call: blocks by OpenSM's manager, and by the plugin. */
 uint32_t subnet_mcast_sets_of_opensm(void);
 uint32_t subnet_mcast_sets(void);
+/* Blocks that the plugin has read since the last call. */
+uint32_t subnet_mcast_gets(void);
 
 /* No switch answers so many Sets of MFT blocks from now on. */
 void subnet_mcast_refuse(uint32_t times);
+
+/* A switch answers no Set of an MFT block until another one does not; NULL: all do. */
+void subnet_mcast_silence(const char *sw);
 
 /* A switch loses its multicast table. */
 void subnet_mcast_wipe(const char *sw);
@@ -37,6 +42,9 @@ uint32_t subnet_mcast_turned_off(void);
 /* What is wrong with a group in the tables that switches hold, or NULL. */
 const char *subnet_mcast_fault(uint16_t mlid);
 
+/* Whether any switch has an entry of an MLID. */
+bool subnet_mcast_has_entries(uint16_t mlid);
+
 /* Whether OpenSM's records are what the switches hold. */
 bool subnet_mcast_is_shown(void);
 
@@ -45,7 +53,7 @@ bool subnet_mcast_is_shown(void);
 void subnet_mcast_begin(const struct pm_fabric *fabric);
 void subnet_mcast_end(void);
 
-/* Whether a Set for a switch of the fabric is answered. */
+/* Whether a Set or Get of a switch of the fabric is answered. */
 bool subnet_mcast_answer(ib_smp_t *smp, uint32_t sw);
 void subnet_mcast_set_info(const ib_switch_info_t *info, uint32_t sw);
 
