@@ -215,21 +215,22 @@ static void note_groups(void *context, const struct mcast_done *done)
 {
 	struct plugin *plugin = context;
 
-	if (done->sent || done->gave_up || done->interrupted)
+	if (done->wire.asked || done->wire.sent || done->wire.gave_up ||
+	    done->wire.interrupted)
 		tell_groups(plugin, done);
 	if (plugin->state)
-		state_note_multicast(
-			plugin->state,
-			&(struct state_multicast){
-				.groups = done->groups,
-				.trees = done->trees,
-				.spanned = done->spanned,
-				.excluded = done->excluded,
-				.incomplete = done->gave_up || done->interrupted,
-				.sent = done->sent,
-				.acked = done->acked,
-				.bound = done->places,
-			});
+		state_note_multicast(plugin->state,
+				     &(struct state_multicast){
+					     .groups = done->groups,
+					     .trees = done->trees,
+					     .spanned = done->spanned,
+					     .excluded = done->excluded,
+					     .incomplete = done->wire.gave_up ||
+							   done->wire.interrupted,
+					     .sent = done->wire.sent,
+					     .acked = done->wire.acked,
+					     .bound = done->places,
+				     });
 }
 
 static void note_dropped(void *context, uint64_t traps)

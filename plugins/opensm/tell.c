@@ -189,15 +189,18 @@ void tell_move(const struct plugin *plugin, uint64_t number, const struct moved 
 
 void tell_groups(const struct plugin *plugin, const struct mcast_done *done)
 {
+	const struct mft_wire_done *wire = &done->wire;
+
 	say(&plugin->osm->log, OSM_LOG_INFO,
 	    " multicast: groups %u, trees %u; MFT blocks sent %" PRIu64 ", acked %" PRIu64
-	    ", bound %u; groups in order %u; up and down again %u, members left out %u; "
+	    ", bound %u, read back %" PRIu64 " of %" PRIu64
+	    "; groups in order %u; up and down again %u, members left out %u; "
 	    "%.1f ms%s%s%s",
-	    done->groups, done->trees, done->sent, done->acked, done->places,
-	    done->ordered, done->spanned, done->excluded, done->milliseconds,
-	    done->interrupted ? "; interrupted by a failure" : "",
-	    done->gave_up ? "; to be tried again: " : "",
-	    done->gave_up ? done->gave_up : "");
+	    done->groups, done->trees, wire->sent, wire->acked, done->places,
+	    wire->learned, wire->asked, done->ordered, done->spanned, done->excluded,
+	    done->milliseconds, wire->interrupted ? "; interrupted by a failure" : "",
+	    wire->gave_up ? "; to be tried again: " : "",
+	    wire->gave_up ? wire->gave_up : "");
 }
 
 void tell_balance(struct plugin *plugin, const struct balance *balance)

@@ -21,6 +21,9 @@
 #define PAIR 0xc001
 #define HIGH 0xc041 /* in the third block */
 
+/* As in repairer.c. */
+#define RETRY_MS 100 /* and a little more */
+
 static struct pm_fabric *fabric;
 static const char *folder;
 
@@ -149,7 +152,15 @@ static void test_ended(void **state)
 	follow();
 }
 
-/* Without a group that stays OpenSM is told nothing, and sends nothing. */
+static void work(double ms)
+{
+	struct subnet_sweep result;
+
+	subnet_work(&result, ms);
+}
+
+/* Without a group that stays OpenSM is told nothing, sends nothing, and tells nothing of
+ * groups that end: they are looked for. */
 static void test_nothing_configured(void **state)
 {
 	(void)state;
@@ -228,6 +239,80 @@ static void test_top(void **state)
 	assert_true(subnet_opensm()->subn.opt.use_mfttop);
 }
 
+/* Others get their tables in the same round as one that answers nothing is sent them. */
+static void test_silent_switch(void **state)
+{
+	static const char *const switches[] = {"l0", "l1", "l2", "s0", "s1"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++) {
+		begin(state);
+		subnet_mcast_silence(switches[i]);
+		join_ipoib();
+		subnet_join("a0", HIGH, false);
+		subnet_join("b0", HIGH, false);
+		subnet_mcast_run(false);
+		subnet_let_send();
+		/* Of the leaf alone. */
+		if (i)
+			assert_null(subnet_mcast_fault(HIGH));
+		subnet_mcast_silence(NULL);
+		work(RETRY_MS);
+		check();
+		end(state);
+	}
+}
+
+/* A Set without an answer leaves that block unknown, and nothing else. */
+static void test_one_block_unknown(void **state)
+{
+	(void)state;
+	join_ipoib();
+	subnet_join("a0", HIGH, false);
+	subnet_join("a1", HIGH, false);
+	follow();
+	subnet_mcast_sets();
+	subnet_mcast_gets();
+	subnet_mcast_refuse(1);
+	subnet_join("b0", IPOIB, true);
+	subnet_mcast_run(false);
+	subnet_let_send();
+	assert_int_equal(subnet_mcast_sets(), 0);
+	work(RETRY_MS);
+	check();
+	assert_int_equal(subnet_mcast_gets(), 1);
+	assert_int_equal(subnet_mcast_sets(), 1);
+}
+
+/* Another master, whose record begins with nothing. */
+static void restart(void)
+{
+	subnet_unload();
+	subnet_opensm()->subn.first_time_master_sweep = TRUE;
+	subnet_opensm()->subn.need_update = 1;
+	subnet_mcast_sets();
+	subnet_mcast_gets();
+	assert_true(subnet_load(NULL));
+	sweep();
+	subnet_opensm()->subn.need_update = 0;
+	subnet_mcast_sets_of_opensm();
+}
+
+/* It reads the blocks that groups need, once, and sends nothing that is there. */
+static void test_restart_whole(void **state)
+{
+	(void)state;
+	join_ipoib();
+	follow();
+	restart();
+	assert_null(subnet_mcast_fault(IPOIB));
+	assert_int_equal(subnet_mcast_sets(), 0);
+	assert_int_equal(subnet_mcast_gets(), fabric->num_switches);
+	sweep();
+	check();
+	assert_int_equal(subnet_mcast_gets(), 0);
+}
+
 /* What other masters left in tables is not known to a new one. */
 static void test_restart(void **state)
 {
@@ -236,15 +321,9 @@ static void test_restart(void **state)
 	subnet_join("a0", HIGH, false);
 	subnet_join("b1", HIGH, false);
 	follow();
-	subnet_unload();
 	subnet_leave("a0", HIGH);
 	subnet_leave("b1", HIGH);
-	subnet_opensm()->subn.first_time_master_sweep = TRUE;
-	subnet_opensm()->subn.need_update = 1;
-	assert_true(subnet_load(NULL));
-	sweep();
-	subnet_opensm()->subn.need_update = 0;
-	subnet_mcast_sets_of_opensm();
+	restart();
 	assert_null(subnet_mcast_fault(IPOIB));
 	subnet_join("a1", HIGH, false);
 	subnet_join("a2", HIGH, false);
@@ -292,10 +371,13 @@ int main(void)
 		TEST(test_joins),
 		cmocka_unit_test(test_memory),
 		TEST(test_nothing_configured),
+		TEST(test_one_block_unknown),
 		TEST(test_quiet),
 		TEST(test_repair),
 		TEST(test_restart),
+		TEST(test_restart_whole),
 		TEST(test_silent),
+		cmocka_unit_test(test_silent_switch),
 		TEST(test_spines),
 		TEST(test_top),
 	};

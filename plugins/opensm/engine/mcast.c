@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "mcast.h"
 
+#include "mft_wire.h"
+
 #include "../osm/mcast_groups.h"
 #include "../tables.h"
 #include "../wait.h"
 
 #include <portmajor/alloc.h>
-#include <portmajor/mft_steps.h>
 #include <portmajor/search.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Blocks in OpenSM's queue beside those on the wire; and more where others want it, too,
- * as answers then wait behind those of a discovery. */
-#define BLOCKS_AHEAD 4
-#define BLOCKS_AHEAD_BESIDE 16
-#define MOST_AHEAD 100
-#define SILENT_MS 800 /* as OpenSM's own time-out and retries by default */
 
 struct mcast {
 	struct ask *ask;
@@ -30,6 +24,7 @@ struct mcast {
 	uint16_t *capacity; /* [switch] */
 	uint8_t *doubted;   /* [switch] what it holds is unknown from the next run on */
 	uint8_t *reachable; /* [switch] */
+	uint8_t *silent;    /* [switch] see mft_wire.h */
 	uint8_t *up;	    /* [port] */
 	uint32_t *by;	    /* [node] see search.h: directed routes over `up` .. */
 	uint32_t *queue;
@@ -51,6 +46,7 @@ static void free_rooms(struct mcast *m)
 	free(m->capacity);
 	free(m->doubted);
 	free(m->reachable);
+	free(m->silent);
 	free(m->up);
 	free(m->by);
 	free(m->queue);
@@ -58,7 +54,7 @@ static void free_rooms(struct mcast *m)
 	m->multicast = NULL;
 	m->held = m->wanted = NULL;
 	m->capacity = NULL;
-	m->doubted = m->reachable = m->up = NULL;
+	m->doubted = m->reachable = m->silent = m->up = NULL;
 	m->by = m->queue = NULL;
 	m->plan = NULL;
 }
@@ -74,13 +70,14 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 	m->capacity = pm_array(known->num_switches, sizeof(*m->capacity));
 	m->doubted = pm_array(known->num_switches, 1);
 	m->reachable = pm_array(known->num_switches, 1);
+	m->silent = pm_array(known->num_switches, 1);
 	m->up = pm_array(known->num_ports, 1);
 	m->by = pm_array(known->num_nodes, sizeof(*m->by));
 	m->queue = pm_array(known->num_nodes, sizeof(*m->queue));
 	m->held = pm_mfts_new(known);
 	m->plan = pm_plan_share(plan);
-	if (!m->capacity || !m->doubted || !m->reachable || !m->up || !m->by ||
-	    !m->queue || !m->held)
+	if (!m->capacity || !m->doubted || !m->reachable || !m->silent || !m->up ||
+	    !m->by || !m->queue || !m->held)
 		return -ENOMEM;
 	for (uint32_t sw = 0; sw < known->num_switches; sw++)
 		m->doubted[sw] =
@@ -281,105 +278,18 @@ static void count_trees(const struct mcast *m, struct mcast_done *done)
 
 /* ---- Sending ---- */
 
-struct sending {
-	struct mcast *m;
-	const struct mcast_subject *on;
-	const struct pm_mft_steps *steps;
-	uint32_t out[PM_MFT_BLOCKS]; /* Sets of step 0 of a block */
-	struct mcast_done *done;
-};
-
-/* The way to a switch that is reachable; false: it is too long. */
-static bool find_route(const struct mcast *m, uint32_t sw, osm_dr_path_t *route)
+static struct mft_wire wire_of(const struct mcast *m, const struct mcast_subject *on)
 {
-	const struct pm_fabric *known = m->plan->known;
-	uint8_t back[IB_SUBNET_PATH_HOPS_MAX], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
-	uint8_t num = 0, first = 1;
-
-	for (uint32_t by = m->by[sw]; known->ports[by].num;
-	     by = m->by[known->ports[by].node]) {
-		if (num + 2 == IB_SUBNET_PATH_HOPS_MAX)
-			return false;
-		back[num++] = known->ports[by].num;
-	}
-	if (m->sm_port)
-		path[first++] = m->sm_port;
-	for (uint8_t i = 0; i < num; i++)
-		path[first + i] = back[num - 1 - i];
-	osm_dr_path_init(route, (uint8_t)(num + first - 1), path);
-	return true;
-}
-
-static enum ask_make make_set(void *context, uint32_t index, struct ask_smp *smp)
-{
-	struct sending *s = context;
-	const struct pm_mft_set *set = &s->steps->sets[index];
-	const osm_switch_t *sw =
-		tables_switch(&s->m->quiet->osm->subn, s->m->plan, set->sw);
-	uint32_t modifier = ask_mft_modifier(set->block, set->position);
-
-	s->done->interrupted |= s->on->is_interrupted(s->on->context);
-	if (s->done->interrupted || s->done->gave_up)
-		return ASK_OMIT;
-	if (set->step && s->out[set->block])
-		return ASK_LATER;
-	*smp = (struct ask_smp){.kind = ASK_SET_MFT, .sw = sw, .modifier = modifier};
-	if (!sw || !find_route(s->m, set->sw, &smp->route))
-		s->done->gave_up = "a switch has no route";
-	else if (ask_is_mft_out(s->m->ask, osm_node_get_node_guid(sw->p_node), modifier))
-		s->done->gave_up = "an earlier block is out";
-	if (s->done->gave_up)
-		return ASK_OMIT;
-	for (size_t i = 0; i < PM_MFT_BLOCK; i++) {
-		smp->data[2 * i] = (uint8_t)(set->masks[i] >> 8);
-		smp->data[2 * i + 1] = (uint8_t)set->masks[i];
-	}
-	s->out[set->block] += !set->step;
-	return ASK_SEND;
-}
-
-/* The switch holds what its answer says. */
-static bool take_answer(void *context, const struct ask_answer *answer)
-{
-	struct sending *s = context;
-	const struct pm_mft_set *set = &s->steps->sets[answer->index];
-	uint16_t masks[PM_MFT_BLOCK];
-
-	s->out[set->block] -= !set->step;
-	if (answer->outcome != ASK_ANSWERED) {
-		s->done->gave_up = "a block not answered";
-		s->m->doubted[set->sw] = 1;
-		return false;
-	}
-	for (size_t i = 0; i < PM_MFT_BLOCK; i++)
-		masks[i] = (uint16_t)(answer->data[2 * i] << 8 | answer->data[2 * i + 1]);
-	s->done->acked++;
-	if (pm_mfts_set_block(s->m->held, set->sw, set->block, set->position, masks)) {
-		s->done->gave_up = "out of memory";
-		s->m->doubted[set->sw] = 1;
-		return false;
-	}
-	return !s->done->gave_up && !osm_exit_flag;
-}
-
-static void send_all(struct mcast *m, const struct mcast_subject *subject,
-		     const struct pm_mft_steps *steps, struct mcast_done *done)
-{
-	struct sending sending = {.m = m, .on = subject, .steps = steps, .done = done};
-	struct ask_count count = {0};
-
-	ask_run(m->ask,
-		&(struct ask_batch){.num = steps->num,
-				    .ahead = subject->urgent ? BLOCKS_AHEAD_BESIDE
-							     : BLOCKS_AHEAD,
-				    .ahead_most = MOST_AHEAD,
-				    .total_ms = SILENT_MS,
-				    .urgent = subject->urgent,
-				    .context = &sending,
-				    .make = make_set,
-				    .take = take_answer},
-		&count);
-	done->sent += count.sent;
+	return (struct mft_wire){.ask = m->ask,
+				 .osm = m->quiet->osm,
+				 .plan = m->plan,
+				 .held = m->held,
+				 .by = m->by,
+				 .sm_port = m->sm_port,
+				 .silent = m->silent,
+				 .urgent = on->urgent,
+				 .is_interrupted = on->is_interrupted,
+				 .context = on->context};
 }
 
 static void raise_tops(struct mcast *m)
@@ -387,29 +297,50 @@ static void raise_tops(struct mcast *m)
 	osm_opensm_t *osm = m->quiet->osm;
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	mcast_quiet_raise_tops(m->quiet, m->blocks);
+	mcast_quiet_raise_tops(m->quiet, pm_mfts_num_blocks(m->wanted));
 	CL_PLOCK_RELEASE(&osm->lock);
+}
+
+/*
+ * Reads what is unknown of some blocks: a switch that lost nothing is then sent nothing,
+ * and its groups lose no packet. -ENOMEM.
+ */
+static int read_back(struct mcast *m, const struct mcast_subject *subject, uint32_t first,
+		     uint32_t end, struct mft_wire_done *done)
+{
+	const struct mft_wire wire = wire_of(m, subject);
+	struct pm_mft_delta unknown = {.places = NULL};
+	int rc = pm_mft_unknown_find(m->held, first, end, m->reachable, &unknown);
+
+	if (!rc && unknown.num)
+		mft_wire_read(&wire, unknown.places, unknown.num, done);
+	pm_mft_delta_free(&unknown);
+	return rc;
 }
 
 /* What differs, and is no more than that. -ENOMEM. */
 static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject,
-			    struct mcast_done *done)
+			    uint32_t first, uint32_t end, struct mcast_done *done)
 {
+	const struct mft_wire wire = wire_of(m, subject);
 	const struct pm_mft_input input = {
 		.known = m->plan->known,
 		.held = m->held,
 		.wanted = m->wanted,
 		.up = m->up,
 		.reachable = m->reachable,
-		.end = m->blocks,
+		.first = first,
+		.end = end,
 	};
 	struct pm_mft_steps steps = {0};
-	int rc = pm_mft_steps_find(&input, &steps);
+	int rc = read_back(m, subject, first, end, &done->wire);
 
+	if (!rc && !done->wire.interrupted)
+		rc = pm_mft_steps_find(&input, &steps);
 	if (!rc && steps.num) {
-		done->places = steps.places;
-		done->ordered = steps.ordered;
-		send_all(m, subject, &steps, done);
+		done->places += steps.places;
+		done->ordered += steps.ordered;
+		mft_wire_send(&wire, &steps, &done->wire);
 	}
 	pm_mft_steps_free(&steps);
 	return rc;
@@ -437,13 +368,14 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 	if (!rc) {
 		count_trees(m, done);
 		raise_tops(m);
-		rc = bring_up_to_date(m, subject, done);
+		rc = bring_up_to_date(m, subject, 0, m->blocks, done);
 	}
 	if (rc == -ECANCELED)
 		return false;
 	if (rc)
-		done->gave_up = rc == -ENOMEM ? "out of memory" : "groups are no groups";
-	else if (m->hushed || done->sent)
+		done->wire.gave_up =
+			rc == -ENOMEM ? "out of memory" : "groups are no groups";
+	else if (m->hushed || done->wire.sent)
 		mcast_quiet_show(m->quiet, m->plan, m->wanted, m->calls);
 	done->milliseconds = wait_clock_ms() - start;
 	return true;

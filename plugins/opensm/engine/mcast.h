@@ -10,14 +10,16 @@
  *
  * What switches hold is our own record of acknowledged Sets. It is unknown at first,
  * after another subnet manager's time, where a switch may have rebooted and where a Set
- * was not answered: such blocks are sent whole as soon as a group needs them.
+ * was not answered. Unknown blocks are read back as soon as a group needs them; where
+ * that is not answered they are sent whole.
  *
  * On one thread at a time: whoever has acquired the repairer.
  */
 #ifndef PORTMAJOR_ENGINE_MCAST_H
 #define PORTMAJOR_ENGINE_MCAST_H
 
-#include "../ask.h"
+#include "mft_wire.h"
+
 #include "../osm/mcast_quiet.h"
 #include "../view.h"
 
@@ -37,12 +39,10 @@ struct mcast_done {
 	uint32_t groups, trees; /* of OpenSM's, and those that have one */
 	uint32_t spanned;	/* of these: no switch reaches all members downwards */
 	uint32_t excluded;	/* members that are in no tree */
-	uint64_t sent, acked;	/* MFT blocks */
-	uint32_t places;	/* of these: blocks that differed */
+	uint32_t places;	/* MFT blocks that differed */
 	uint32_t ordered;	/* groups that needed an order */
 	double milliseconds;
-	bool interrupted;
-	const char *gave_up; /* why something of it is left, or NULL */
+	struct mft_wire_done wire; /* .gave_up: why something of it is left */
 };
 
 /* Both are borrowed. NULL without memory. */

@@ -685,7 +685,7 @@ static bool are_groups_due(const struct repairer *r)
 static void note_groups(struct repairer *r, const struct mcast_done *done)
 {
 	r->groups_ms = 0;
-	if (!done->gave_up)
+	if (!done->wire.gave_up)
 		r->groups_retries = 0;
 	else if (r->groups_retries < RETRIES)
 		r->groups_ms =
@@ -710,8 +710,8 @@ static bool route_groups(struct repairer *r)
 	if (mcast_run(r->mcast, &subject, &done))
 		r->config.tell_groups(r->config.context, &done);
 	note_groups(r, &done);
-	r->groups_due |= done.interrupted;
-	return done.interrupted;
+	r->groups_due |= done.wire.interrupted;
+	return done.wire.interrupted;
 }
 
 /* ---- The thread ---- */
