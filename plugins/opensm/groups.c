@@ -32,8 +32,9 @@ static const char *decide(struct plugin *plugin)
 	    mcast_quiet_is_possible(&plugin->quiet, &reason)) {
 		/* What OpenSM has sent before, or another master, is not in our record.
 		 */
-		plugin->doubt.all |=
-			osm->subn.need_update || !mcast_quiet_is_ours(&plugin->quiet);
+		plugin->doubt.all |= osm->subn.first_time_master_sweep ||
+				     osm->subn.coming_out_of_standby ||
+				     !mcast_quiet_is_ours(&plugin->quiet);
 		mcast_quiet_take(&plugin->quiet);
 	} else {
 		mcast_quiet_leave(&plugin->quiet);

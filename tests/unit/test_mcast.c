@@ -284,6 +284,22 @@ static void test_one_block_unknown(void **state)
 	assert_int_equal(subnet_mcast_sets(), 1);
 }
 
+/* A sweep that has ended with errors is followed by others that write all LFTs. */
+static void test_errors(void **state)
+{
+	(void)state;
+	join_ipoib();
+	follow();
+	subnet_mcast_sets();
+	subnet_mcast_gets();
+	subnet_opensm()->subn.need_update = 1;
+	sweep();
+	subnet_opensm()->subn.need_update = 0;
+	check();
+	assert_int_equal(subnet_mcast_sets(), 0);
+	assert_int_equal(subnet_mcast_gets(), 0);
+}
+
 /* Another master, whose record begins with nothing. */
 static void restart(void)
 {
@@ -368,6 +384,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_ended),
+		TEST(test_errors),
 		TEST(test_joins),
 		cmocka_unit_test(test_memory),
 		TEST(test_nothing_configured),
