@@ -23,6 +23,8 @@
 
 /* As in repairer.c. */
 #define RETRY_MS 100 /* and a little more */
+#define UNASKED_MS 5000
+#define REJOIN_MS 10000
 
 static struct pm_fabric *fabric;
 static const char *folder;
@@ -173,7 +175,9 @@ static void test_nothing_configured(void **state)
 	subnet_leave("a1", PAIR);
 	subnet_mcast_run(false);
 	subnet_let_send();
-	assert_null(subnet_mcast_fault(PAIR));
+	assert_true(subnet_mcast_has_entries(PAIR));
+	work(UNASKED_MS);
+	assert_false(subnet_mcast_has_entries(PAIR));
 	subnet_join("b0", PAIR, false);
 	subnet_join("a1", PAIR, false);
 	subnet_mcast_run(false);
@@ -346,6 +350,27 @@ static void test_restart(void **state)
 	follow();
 }
 
+/* Where no group has a member there any more it is found later. */
+static void test_restart_above(void **state)
+{
+	(void)state;
+	join_ipoib();
+	subnet_join("a0", HIGH, false);
+	subnet_join("b1", HIGH, false);
+	follow();
+	subnet_leave("a0", HIGH);
+	subnet_leave("b1", HIGH);
+	restart();
+	assert_true(subnet_mcast_has_entries(HIGH));
+	work(REJOIN_MS);
+	assert_false(subnet_mcast_has_entries(HIGH));
+	check();
+	subnet_mcast_gets();
+	sweep();
+	work(REJOIN_MS);
+	assert_int_equal(subnet_mcast_gets(), 0);
+}
+
 static void prepare_fault(void)
 {
 	join_ipoib();
@@ -392,6 +417,7 @@ int main(void)
 		TEST(test_quiet),
 		TEST(test_repair),
 		TEST(test_restart),
+		TEST(test_restart_above),
 		TEST(test_restart_whole),
 		TEST(test_silent),
 		cmocka_unit_test(test_silent_switch),

@@ -90,6 +90,16 @@ bool mcast_run(struct mcast *mcast, const struct mcast_subject *subject,
 	return false;
 }
 
+bool mcast_look_above(struct mcast *mcast, const struct mcast_subject *subject,
+		      uint32_t *from, struct mcast_done *done)
+{
+	(void)mcast;
+	(void)subject;
+	(void)from;
+	(void)done;
+	return false;
+}
+
 bool repair_run(struct repair *repair, const struct repair_subject *subject,
 		struct repaired *done)
 {

@@ -29,7 +29,8 @@ struct mcast {
 	uint32_t *by;	    /* [node] see search.h: directed routes over `up` .. */
 	uint32_t *queue;
 	uint8_t sm_port; /* .. from this port of the SM's node, or 0: it is a switch */
-	uint32_t blocks; /* below this any may have entries of ours */
+	uint32_t blocks; /* below this any may have entries of ours .. */
+	uint32_t passed; /* .. and below this switches pass packets */
 	uint32_t calls;	 /* of the engine when groups were read, .. */
 	bool hushed;	 /* .. and whether nothing was shown then */
 	struct pm_group_tree *trees;
@@ -187,6 +188,7 @@ static int read_subnet(struct mcast *m, bool *resized)
 	m->sm_port = sm && osm_node_get_type(sm->p_node) != IB_NODE_TYPE_SWITCH
 			     ? osm_physp_get_port_num(sm->p_physp)
 			     : 0;
+	m->passed = mcast_quiet_blocks_passed(m->quiet);
 	m->calls = m->quiet->calls;
 	m->hushed = m->quiet->hushed;
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++)
@@ -288,6 +290,7 @@ static struct mft_wire wire_of(const struct mcast *m, const struct mcast_subject
 				 .sm_port = m->sm_port,
 				 .silent = m->silent,
 				 .urgent = on->urgent,
+				 .idle = on->idle,
 				 .is_interrupted = on->is_interrupted,
 				 .context = on->context};
 }
@@ -346,6 +349,17 @@ static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject
 	return rc;
 }
 
+static bool is_hushed(const struct mcast *m)
+{
+	osm_opensm_t *osm = m->quiet->osm;
+	bool hushed;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	hushed = m->quiet->hushed;
+	CL_PLOCK_RELEASE(&osm->lock);
+	return hushed;
+}
+
 bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 	       struct mcast_done *done)
 {
@@ -377,8 +391,42 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 			rc == -ENOMEM ? "out of memory" : "groups are no groups";
 	else if (m->hushed || done->wire.sent)
 		mcast_quiet_show(m->quiet, m->plan, m->wanted, m->calls);
+	done->unasked = is_hushed(m);
 	done->milliseconds = wait_clock_ms() - start;
 	return true;
+}
+
+/* Whether multicast is ours still, and the last run was of this plan. */
+static bool goes_on(const struct mcast *m, const struct view *view)
+{
+	osm_opensm_t *osm = m->quiet->osm;
+	bool ours;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	ours = mcast_quiet_is_ours(m->quiet);
+	CL_PLOCK_RELEASE(&osm->lock);
+	return ours && m->wanted && m->plan == view->plan;
+}
+
+bool mcast_look_above(struct mcast *m, const struct mcast_subject *subject,
+		      uint32_t *from, struct mcast_done *done)
+{
+	double start = wait_clock_ms();
+	int rc = 0;
+
+	*done = (struct mcast_done){.groups = 0};
+	if (!goes_on(m, subject->view))
+		return false;
+	count_trees(m, done);
+	if (*from < m->blocks)
+		*from = m->blocks;
+	for (; !rc && *from < m->passed && !done->wire.interrupted; (*from)++)
+		rc = bring_up_to_date(m, subject, *from, *from + 1, done);
+	*from -= done->wire.interrupted;
+	if (rc)
+		done->wire.gave_up = "out of memory";
+	done->milliseconds = wait_clock_ms() - start;
+	return done->wire.asked;
 }
 
 /* ---- Begin and end ---- */

@@ -10,8 +10,8 @@
  *
  * What switches hold is our own record of acknowledged Sets. It is unknown at first,
  * after another subnet manager's time, where a switch may have rebooted and where a Set
- * was not answered. Unknown blocks are read back as soon as a group needs them; where
- * that is not answered they are sent whole.
+ * was not answered. Unknown blocks are read back as soon as a group needs them, and the
+ * others later (mcast_look_above); where that is not answered they are sent whole.
  *
  * On one thread at a time: whoever has acquired the repairer.
  */
@@ -29,6 +29,7 @@ struct mcast;
 struct mcast_subject {
 	const struct view *view; /* with alive[] as the unicast tables have it */
 	bool urgent;		 /* SMPs of OpenSM's wait for the wire, and are passed */
+	bool idle;		 /* nothing waits for these: few are out at a time */
 	/* Whether it has to end; on this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
 	void *context;
@@ -41,6 +42,7 @@ struct mcast_done {
 	uint32_t excluded;	/* members that are in no tree */
 	uint32_t places;	/* MFT blocks that differed */
 	uint32_t ordered;	/* groups that needed an order */
+	bool unasked;		/* OpenSM will not tell of groups that end: look again */
 	double milliseconds;
 	struct mft_wire_done wire; /* .gave_up: why something of it is left */
 };
@@ -64,5 +66,15 @@ void mcast_forget(struct mcast *mcast, const struct mcast_doubt *doubt);
  */
 bool mcast_run(struct mcast *mcast, const struct mcast_subject *subject,
 	       struct mcast_done *done);
+
+/*
+ * Reads what is unknown of blocks above those that groups need, from *from on, and clears
+ * entries there that another subnet manager has left; *from follows. Where it was
+ * interrupted it is to be called again; what is not answered stays unknown. One Get for
+ * each unknown block of 32 MLIDs and 16 ports that some switch passes packets of. False:
+ * nothing was read.
+ */
+bool mcast_look_above(struct mcast *mcast, const struct mcast_subject *subject,
+		      uint32_t *from, struct mcast_done *done);
 
 #endif

@@ -164,9 +164,10 @@ static uint32_t run(struct sending *sending, uint32_t num)
 	memset(wire->silent, 0, wire->plan->known->num_switches);
 	ask_run(wire->ask,
 		&(struct ask_batch){.num = num,
-				    .ahead = wire->urgent ? BLOCKS_AHEAD_BESIDE
-							  : BLOCKS_AHEAD,
-				    .ahead_most = MOST_AHEAD,
+				    .ahead = wire->idle	    ? 0
+					     : wire->urgent ? BLOCKS_AHEAD_BESIDE
+							    : BLOCKS_AHEAD,
+				    .ahead_most = wire->idle ? 0 : MOST_AHEAD,
 				    .total_ms = SILENT_MS,
 				    .urgent = wire->urgent,
 				    .context = sending,

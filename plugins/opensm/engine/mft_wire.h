@@ -30,6 +30,7 @@ struct mft_wire {
 	uint8_t sm_port; /* .. from this port of the SM's node, or 0: it is a switch */
 	uint8_t *silent; /* [switch] room */
 	bool urgent;	 /* SMPs of OpenSM's wait for the wire, and are passed */
+	bool idle;	 /* nothing waits for these: few are out at a time */
 	/* Whether it has to end; on this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
 	void *context;

@@ -15,6 +15,8 @@
 #define RETRY_MS 50	   /* after which the rest is tried again, and twice that, .. */
 #define RETRIES 6	   /* .. so often */
 #define REST_MS 60000	   /* after rebalancing that met a silent switch */
+#define UNASKED_MS 5000	   /* after which groups are looked at that OpenSM tells not of */
+#define REJOIN_MS 10000	   /* that hosts have to join a new master's groups */
 
 enum validity { VOID, VALID, HALTED };
 
@@ -71,6 +73,8 @@ struct repairer {
 	bool groups_due;	      /* links in use may have changed */
 	uint32_t groups_retries;
 	double groups_ms; /* 0: nothing is to be tried again */
+	double above_ms;  /* when blocks above are read, from `above` on; 0: they were */
+	uint32_t above;
 };
 
 static void lock(struct repairer *r)
@@ -685,11 +689,13 @@ static bool are_groups_due(const struct repairer *r)
 static void note_groups(struct repairer *r, const struct mcast_done *done)
 {
 	r->groups_ms = 0;
-	if (!done->wire.gave_up)
+	if (!done->wire.gave_up) {
 		r->groups_retries = 0;
-	else if (r->groups_retries < RETRIES)
+		r->groups_ms = done->unasked ? wait_clock_ms() + UNASKED_MS : 0;
+	} else if (r->groups_retries < RETRIES) {
 		r->groups_ms =
 			wait_clock_ms() + (double)(RETRY_MS << r->groups_retries++);
+	}
 }
 
 /* Unicast tables go first. Whether it is to be gone on with at once. */
@@ -712,6 +718,35 @@ static bool route_groups(struct repairer *r)
 	note_groups(r, &done);
 	r->groups_due |= done.wire.interrupted;
 	return done.wire.interrupted;
+}
+
+/* A sweep is not to wait for what has no hurry. */
+static bool is_busy(void *context)
+{
+	return phase_of(context) != PHASE_IDLE || is_interrupted(context);
+}
+
+/* Entries that another master has left in blocks of MLIDs that no group needs. */
+static void look_above(struct repairer *r)
+{
+	const struct mcast_subject subject = {
+		.view = &r->view,
+		.idle = true,
+		.is_interrupted = is_busy,
+		.context = r,
+	};
+	struct mcast_done done;
+	bool again;
+
+	if (!r->mcast || r->above_ms <= 0 || wait_clock_ms() < r->above_ms || is_busy(r))
+		return;
+	again = r->groups_retries || are_groups_due(r);
+	if (!again && mcast_look_above(r->mcast, &subject, &r->above, &done)) {
+		again = done.wire.interrupted;
+		done.wire.interrupted = false; /* the tables of groups are all sent */
+		r->config.tell_groups(r->config.context, &done);
+	}
+	r->above_ms = again ? wait_clock_ms() + REJOIN_MS : 0;
 }
 
 /* ---- The thread ---- */
@@ -746,6 +781,7 @@ static void work(struct repairer *r)
 		any |= rebalance(r);
 		/* Behind OpenSM's blocks, which the sweeper waits for. */
 		any |= phase_of(r) != PHASE_ROUTING && route_groups(r);
+		look_above(r);
 	} while (any && !osm_exit_flag);
 }
 
@@ -786,7 +822,8 @@ static double make_round(void *context, bool last)
 		return DBL_MAX;
 	work(r);
 	lock(r);
-	next = sooner(sooner(r->retry_ms, r->rebalance_ms), r->groups_ms);
+	next = sooner(sooner(r->retry_ms, r->rebalance_ms),
+		      sooner(r->groups_ms, r->above_ms));
 	unlock(r);
 	release(r);
 	/* What is due and could not be done now is looked at again later. */
@@ -1055,6 +1092,10 @@ void repairer_route_groups(struct repairer *r, const struct mcast_doubt *doubt)
 		mcast_forget(r->mcast, doubt);
 	r->groups_due = true;
 	r->groups_retries = 0;
+	if (r->above_ms <= 0) {
+		r->above_ms = wait_clock_ms() + REJOIN_MS;
+		r->above = 0;
+	}
 	route_groups(r);
 	repairer_release(r);
 }

@@ -144,6 +144,24 @@ void mcast_quiet_raise_tops(struct mcast_quiet *quiet, uint32_t blocks)
 	}
 }
 
+uint32_t mcast_quiet_blocks_passed(const struct mcast_quiet *quiet)
+{
+	uint32_t most = 0;
+
+	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
+	{
+		uint32_t top = cl_ntoh16(sw->switch_info.mcast_top);
+		uint32_t mlids = osm_switch_get_mcast_fwd_tbl_size(sw);
+
+		if (has_top(osm_node_get_physp_ptr(sw->p_node, 0)) && top &&
+		    mlids > top + 1 - PM_MLID_FIRST)
+			mlids = top + 1 - PM_MLID_FIRST;
+		most = most > mlids ? most : mlids;
+	}
+	most = most < PM_MLIDS ? most : PM_MLIDS;
+	return (most + PM_MFT_BLOCK - 1) / PM_MFT_BLOCK;
+}
+
 /* ---- Records ---- */
 
 static void show_block(osm_switch_t *sw, const struct pm_mfts *tables, uint32_t known,

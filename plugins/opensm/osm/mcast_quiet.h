@@ -77,6 +77,10 @@ bool mcast_quiet_is_missed(const struct mcast_quiet *quiet);
  */
 void mcast_quiet_raise_tops(struct mcast_quiet *quiet, uint32_t blocks);
 
+/* Blocks of MLIDs of which some switch passes packets: up to its MulticastFDBCap, or its
+ * MulticastFDBTop where that is set. With osm->lock held, shared at least. */
+uint32_t mcast_quiet_blocks_passed(const struct mcast_quiet *quiet);
+
 /*
  * Shows tables of the plan's switches in OpenSM's records, unless the engine was called
  * more than `calls` times by now: false, and it has to be done again. Takes osm->lock
