@@ -5,8 +5,8 @@
 For each suite of Debian a root folder is made by debootstrap, from the mirror that this
 machine's apt sources name, and kept for the next time. In it the last commit of this
 checkout is built with warnings as errors (without, if that fails), the unit tests are
-run, and a few things are lost and brought back on ibsim (short_events.py): what is sent
-must be what `portmajor whatif` foretells. A root stays as debootstrap made it; what is
+run, and a few things are lost and brought back on ibsim (short_events.py), also with
+multicast groups: what is sent must be what `portmajor whatif` foretells. A root stays as debootstrap made it; what is
 built lies outside and is removed. Mounts are made in a mount namespace of their own, and
 go with it.
 
@@ -41,7 +41,7 @@ HEADERS = pathlib.Path("/usr/include/infiniband/opensm/osm_version.h")
 
 SUITES = ("bullseye", "bookworm", "trixie", "forky", "sid")
 PACKAGES = ("gcc,libc6-dev,make,cmake,pkg-config,python3,opensm,libopensm-dev,libibumad-dev,"
-            "ibsim-utils,libcmocka-dev,libjansson-dev")
+            "ibsim-utils,infiniband-diags,libcmocka-dev,libjansson-dev")
 
 # A root takes 0.5 to 0.6 GB, and a third more while it is made.
 NEEDED_GB = 2
@@ -246,7 +246,7 @@ class Result:
         self.fault = "; ".join(faults)
 
     def cells(self):
-        """Each thing lost: LFT Sets when it goes and comes, those foretold in brackets."""
+        """Each thing lost: Sets when it goes and comes, those foretold in brackets."""
         counts = {}
         for event in self.events:
             name, _, verb = event["name"].rpartition(" ")
@@ -258,7 +258,7 @@ class Result:
                 self.build, self.unit, *lost, self.fault or "ok"]
 
 
-EVENTS = ("cable", "switch", "host", "router")
+EVENTS = ("cable", "switch", "host", "router", "groups")
 HEADER = ["where", "packages of", "OpenSM", "compiler", "libc", "ibsim", "build", "unit tests",
           *EVENTS, "result"]
 
@@ -338,6 +338,10 @@ and that every pair was walked through tables read back from the switches.
 
 Debian's suites are folders made by debootstrap, on amd64. A row in `quotes` is a folder of
 OpenSM's source, built there by its owner and given with `--source`, on Debian {release}.
+
+"groups" are the MFT Sets of a link that most of 12 multicast groups use, likewise. There "ok"
+means that packets of each group came once to each member through MFTs read back, and that no
+MFT Set was sent in a sweep that found nothing changed.
 
 """
 

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A few events in a small fabric, told in JSON: what scripts/compatibility runs.
 
-The counts are held against each other and every pair is walked, as in scripts/demo. With
+The counts are held against each other and every pair is walked, as in scripts/demo. Then
+there are multicast groups, and a link that carries them is lost: "groups lost" and "groups
+back" have MFT Sets instead of LFT Sets. With
 --refused the plugin in $PORTMAJOR_BUILD was built for another OpenSM than $SIMLAB_OPENSM:
 tells what that logged of it, and who routed. Exit status 1, with the reason on stderr,
 if nothing can be told.
@@ -17,6 +19,7 @@ import sys
 import tempfile
 
 import demo
+import mgroups
 import pmlab
 import simlab
 
@@ -52,13 +55,65 @@ def find(regex, log):
     return line and line[1]
 
 
+class Groups:
+    """Multicast groups, tables read back and followed after each event."""
+
+    ASKING, LEAVES = "h11-12", 11
+
+    def __init__(self, lab):
+        self.lab, self.rows = lab, []
+        self.members = mgroups.Members(lab)
+        for leaf in range(self.LEAVES):
+            self.members.join(0, f"h{leaf}-1")
+            self.members.join(1 + leaf, f"h{leaf}-4")
+            self.members.join(1 + leaf, f"h{(leaf + 3) % self.LEAVES}-3")
+        lab.osm.settle(lab.osm.mark(), sweep=False)
+
+    def measure(self, name, action):
+        """MFT Sets; a row of what was found."""
+        osm = self.lab.osm
+        osm.wait_traps_aged()
+        mark = osm.mark()
+        action()
+        osm.settle(mark)
+        faults = self.members.faults(self.ASKING)[:1]
+        if re.search(r"osm_mcast\w*: ERR|to be tried again", osm.log(mark.log_offset)):
+            faults.append("the log has an error")
+        self.rows.append({"name": name, "wire": osm.delta(mark).attr(mgroups.ATTR_MFT, "set"),
+                          "whatif": 0, "faults": faults})
+        return self.rows[-1]
+
+    def run(self, folder):
+        row = self.measure("sweep", self.lab.osm.hup)
+        if row["wire"]:
+            row["faults"].append(f"{row['wire']} MFT Sets where nothing has changed")
+        link, _ = self.members.busiest(self.ASKING, "leaf5")
+        foretold = json.loads(pmlab.run_cli(
+            "whatif", "--json", "--no-loads", "-s", self.lab.osm.host, "--groups",
+            self.members.write(folder / "groups"), self.lab.netlist.path, "--lose",
+            link).stdout)["multicast"]["sets"]
+        row = self.measure("groups lost", lambda: self.lab.fabric.lose(link))
+        row["whatif"] = foretold
+        if row["wire"] != foretold or not foretold:
+            row["faults"].append(f"{row['wire']} MFT Sets, foretold {foretold}")
+        self.measure("groups back", lambda: self.lab.fabric.back(link))
+        return self.rows
+
+
+def run_groups(folder, netlist):
+    with pmlab.Lab(netlist) as lab:
+        lab.bring_up()
+        return Groups(lab).run(folder)
+
+
 def run_events(folder):
-    rows = demo.run_portmajor(demo.Scene(make_netlist(folder), TARGETS), lambda text: None)
+    netlist = make_netlist(folder)
+    rows = demo.run_portmajor(demo.Scene(netlist, TARGETS), lambda text: None)
     log = "".join(path.read_text(errors="replace") for path in folder.glob("*/opensm.log"))
     return {"opensm": find(OPENSM, log), "loaded": find(LOADED, log),
             "events": [{"name": row.name, "wire": row.event.wire, "whatif": row.predicted,
                         "pairs": row.walked.get("delivered"), "faults": row.faults}
-                       for row in rows]}
+                       for row in rows] + run_groups(folder, netlist)}
 
 
 def run_refused(folder):
