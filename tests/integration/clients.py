@@ -4,6 +4,7 @@
 
     ask(fabric, "h3-1", "saquery", "-g")     any program of infiniband-diags, on that host
     join(fabric, "h3-1", sm_lid, mgid)       joins a multicast group; leave() takes it back
+    write_mft(fabric, "h3-1", lid, blocks)   writes into a switch's multicast table
     Multicast(fabric, "h3-1").faults(...)    follows tables read back from the switches
     Console(port).run("reroute")             OpenSM's console
 
@@ -88,6 +89,15 @@ def leave(fabric, host, sm_lid, mgid):
     return join(fabric, host, sm_lid, mgid, method=DELETE)
 
 
+def write_mft(fabric, host, lid, blocks):
+    """Writes {(block, position): {index of an MLID in the block: mask}} to the switch with
+    this LID; all other entries of these blocks are 0."""
+    text = ";".join(f"{block},{position}" + "".join(f",{index}:{mask}"
+                                                   for index, mask in masks.items())
+                    for (block, position), masks in blocks.items())
+    ask(fabric, host, sys.executable, "-B", __file__, "mft", lid, text)
+
+
 # ------------------------------------------------------------------- what there is
 
 Port = collections.namedtuple("Port", "guid peer peer_port")
@@ -97,7 +107,7 @@ def read_ports(fabric):
     """{(node, port number): Port} of all ports with a live cable, from ibsim's Dump."""
     ports, name = {}, None
     for line in fabric.dump().splitlines():
-        node = re.match(r'(?:Switch|Ca|Hca|Rt) \d+ "([^"]+)"', line)
+        node = re.match(r'[A-Z]\w+ \d+ "([^"]+)"', line)
         port = re.match(r'([0-9a-f]+)\s+\[(\d+)\]\s+"([^"]+)"\[(\d+)\]', line)
         if node:
             name = node[1]
@@ -211,19 +221,20 @@ class Console:
 # ------------------------------------------------------------------ the joining host
 
 class _Agent:
-    """Sends requests to the SA by libibumad."""
+    """Sends requests to the SA, or to another manager of a class, by libibumad."""
 
     SIZE, RECORD_OFFSET = 256, 56
     SA_CLASS, SA_VERSION, WELL_KNOWN_QKEY = 3, 2, 0x80010000
+    SMP_CLASS, SMP_VERSION, SMP_DATA_OFFSET, ATTR_MFT = 1, 1, 64, 0x1B
     TIMEOUT_MS, RETRIES = 3000, 3
 
-    def __init__(self):
+    def __init__(self, mad_class=SA_CLASS, version=SA_VERSION):
         self.umad = ctypes.CDLL("libibumad.so.3", use_errno=True)
         self.umad.umad_get_mad.restype = ctypes.c_void_p
         self._check(self.umad.umad_init(), "umad_init")
         self.fd = self._check(self.umad.umad_open_port(None, 0), "umad_open_port")
-        self.agent = self._check(self.umad.umad_register(self.fd, self.SA_CLASS, self.SA_VERSION,
-                                                         0, None), "umad_register")
+        self.agent = self._check(self.umad.umad_register(self.fd, mad_class, version, 0, None),
+                                 "umad_register")
 
     @staticmethod
     def _check(result, what):
@@ -231,24 +242,41 @@ class _Agent:
             raise OSError(-result, what)
         return result
 
-    def request(self, sm_lid, method, attribute, mask, record):
-        """The answer's status and the record in it."""
-        header = struct.pack(">BBBBHHQHHIB", 1, self.SA_CLASS, self.SA_VERSION, method, 0, 0,
-                             os.getpid(), attribute, 0, 0, 0)
-        mad = header.ljust(48, b"\0") + struct.pack(">Q", mask) + record
+    def exchange(self, lid, mad, port, qkey):
+        """Sends a datagram to a LID's queue pair; the answer."""
         buffer = ctypes.create_string_buffer(self.umad.umad_size() + self.SIZE)
         at = self.umad.umad_get_mad(buffer) - ctypes.addressof(buffer)
         buffer[at:at + self.SIZE] = mad.ljust(self.SIZE, b"\0")
-        self.umad.umad_set_addr(buffer, sm_lid, 1, 0, self.WELL_KNOWN_QKEY)
+        self.umad.umad_set_addr(buffer, lid, port, 0, qkey)
         for _ in range(1 + self.RETRIES):
             self._check(self.umad.umad_send(self.fd, self.agent, buffer, self.SIZE, 0, 0),
                         "umad_send")
             length = ctypes.c_int(self.SIZE)
             got = ctypes.create_string_buffer(len(buffer))
             if self.umad.umad_recv(self.fd, got, ctypes.byref(length), self.TIMEOUT_MS) >= 0:
-                answer = got[at:at + self.SIZE]
-                return struct.unpack_from(">H", answer, 4)[0], answer[self.RECORD_OFFSET:]
-        raise TimeoutError("the SA does not answer")
+                return got[at:at + self.SIZE]
+        raise TimeoutError(f"LID {lid} does not answer")
+
+    @staticmethod
+    def _header(mad_class, version, method, attribute, modifier=0):
+        return struct.pack(">BBBBHHQHHI", 1, mad_class, version, method, 0, 0, os.getpid(),
+                           attribute, 0, modifier)
+
+    def request(self, sm_lid, method, attribute, mask, record):
+        """The answer's status and the record in it."""
+        mad = self._header(self.SA_CLASS, self.SA_VERSION, method, attribute)
+        answer = self.exchange(sm_lid, mad.ljust(48, b"\0") + struct.pack(">Q", mask) + record,
+                               1, self.WELL_KNOWN_QKEY)
+        return struct.unpack_from(">H", answer, 4)[0], answer[self.RECORD_OFFSET:]
+
+    def set_mft(self, lid, block, position, masks):
+        """Sets a block of a switch; its answer must be that."""
+        mad = self._header(self.SMP_CLASS, self.SMP_VERSION, SET, self.ATTR_MFT,
+                           position << 28 | block)
+        data = struct.pack(">32H", *(masks.get(index, 0) for index in range(32)))
+        answer = self.exchange(lid, mad.ljust(self.SMP_DATA_OFFSET, b"\0") + data, 0, 0)
+        if answer[self.SMP_DATA_OFFSET:self.SMP_DATA_OFFSET + 64] != data:
+            raise OSError(f"LID {lid} has not taken block {block}, {position}")
 
     def port_guid(self):
         guids = (ctypes.c_uint8 * 8 * 3)()
@@ -265,5 +293,16 @@ def main(sm_lid, mgid, pkey, method):
     print(status, struct.unpack_from(">H", answer, 36)[0])
 
 
+def write(lid, text):
+    agent = _Agent(_Agent.SMP_CLASS, _Agent.SMP_VERSION)
+    for part in text.split(";"):
+        block, position, *masks = part.split(",")
+        agent.set_mft(int(lid), int(block), int(position),
+                      dict(tuple(map(int, mask.split(":"))) for mask in masks))
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1] == "mft":
+        write(*sys.argv[2:])
+    else:
+        main(*sys.argv[1:])

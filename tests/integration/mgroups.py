@@ -2,13 +2,26 @@
 """Multicast groups of a lab: who is in which, and what the switches have for them."""
 
 import collections
+import struct
 
 import clients
 import pmlab
 import simlab
+import wire
 
 ATTR_MFT = 0x1B
 FIRST_GID = 0xFF12401BFFFF000000000000E0000100
+
+
+def with_set(ports, switch, record):
+    """Entries as a Set leaves them."""
+    position = record.modifier >> 28
+    of_position = set(range(16 * position, 16 * position + 16))
+    masks = struct.unpack(">32H", bytes(record.data))
+    return {**ports, **{
+        (switch, mlid): ports.get((switch, mlid), set()) - of_position
+        | {16 * position + bit for bit in range(16) if mask >> bit & 1}
+        for mlid, mask in enumerate(masks, 0xC000 + 32 * (record.modifier & 0x1FF))}}
 
 
 class Members:
@@ -58,6 +71,51 @@ class Members:
         stray = {(switch, mlid) for switch, mlid in tables.ports
                  if tables.ports[switch, mlid] and len(self.hosts.get(mlid, ())) < 2}
         return found + [f"{mlid:#x} has entries at {switch}" for switch, mlid in sorted(stray)]
+
+    def _follow(self, tables, block, strangers):
+        """What is wrong with the groups of a block, but for packets that are lost: over dead
+        cables, and at switches without an entry, where several copies may end."""
+        for mlid, hosts in self.hosts.items():
+            if (mlid - 0xC000) // 32 != block:
+                continue
+            deaf = [switch for switch in tables.switches if not tables.ports.get((switch, mlid))]
+            for host in hosts:
+                reached, faults = tables.send(mlid, host)
+                lost = {f"{host}: comes to {switch} twice" for switch in deaf}
+                yield from (fault for fault in faults
+                            if fault not in lost and "leads nowhere" not in fault)
+                yield from (f"{host} to {other}: {times} times, or no member"
+                            for other, times in reached.items()
+                            if times > 1 or not strangers and other not in hosts)
+
+    def follow_sets(self, tables, traced, strangers=False):
+        """Applies the MFT Sets that a wire has recorded to tables, one by one, and follows
+        packets of all groups after each: whichever of those that are out, or have timed out,
+        has not arrived. How many there were, and what is wrong.
+
+        strangers   others may get them, too, as where an MLID was another group's before
+        """
+        names = {traced.guid(name): name for name in tables.switches}
+        answered, out, sets, found = tables.ports, {}, 0, []
+        for record in traced.records():
+            if (record.attr, record.method) != (ATTR_MFT, wire.SET):
+                continue
+            place = names[record.guid], record.modifier
+            if record.event == "answered":
+                answered = with_set(answered, place[0], record)
+                out.pop(place)
+            if record.event != "asked":
+                continue
+            out[place] = record
+            sets += 1
+            for late in [None, *out]:
+                tables.ports = answered
+                for other in out:
+                    if other != late:
+                        tables.ports = with_set(tables.ports, other[0], out[other])
+                found += [f"Set {sets}, without {late}: {fault}"
+                          for fault in self._follow(tables, record.modifier & 0x1FF, strangers)]
+        return sets, found
 
     def join_usual(self, leaves):
         """Five groups with a member at each leaf, and 96 of two, in a director fabric."""

@@ -10,7 +10,6 @@ of unicast and multicast together.
 import json
 import os
 import re
-import struct
 import subprocess
 
 import clients
@@ -182,6 +181,20 @@ class Life(GroupCase):
         self.check_tables()
         self.check_records()
 
+    def test_join_waits_for_its_sets_alone(self):
+        """Between the answer to a join and its tree nothing else is sent, so that a host
+        that joined is without its group for these Sets at most."""
+        self.join(0, "h0-1", "h3-2")
+        self.check_tables()
+        osm = self.lab.osm
+        mark = osm.mark()
+        self.members.join(0, "h5-1")
+        osm.settle(mark, sweep=False)
+        counters = osm.delta(mark)
+        sets = counters.attr(mgroups.ATTR_MFT, "set")
+        self.assertEqual(sets, self.predicted("h5-1")["sets"])
+        self.assertEqual(counters["requests"] - counters.attr(mgroups.ATTR_MFT, "get"), sets)
+
     def test_the_next_group_of_an_mlid(self):
         """The one before has ended, of which no engine is told; OpenSM would send all tables."""
         self.join(2, "h2-1", "h4-1")
@@ -206,27 +219,93 @@ class Life(GroupCase):
         self.join(0, "h0-1")
         self.check_tables()
 
-    def test_rebooted(self):
-        self.join(0, "h0-1", "h3-2", "h5-1")
-        self.check_tables()
-        name = next(name for name in sorted(clients.Multicast(self.lab.fabric, self.ASKING)
-                                            .users(self.members.mlid[0]))
-                    if name.startswith("spine"))
-        sets = self.measure("rebooted", lambda: self.lab.fabric.console(f'Clear "{name}"',
-                                                                        f'ReLink "{name}"'))
+    def users(self):
+        """The switches with an entry for group 0, spines first."""
+        tables = clients.Multicast(self.lab.fabric, self.ASKING)
+        return sorted((name for name in tables.users(self.members.mlid[0])
+                       if tables.ports[name, self.members.mlid[0]]),
+                      key=lambda name: (not name.startswith("spine"), name))
+
+    def reboot(self, name):
+        """It comes back with an empty MFT, to which ibsim itself does not see."""
+        lid = pmlab.Dump(self.lab.dump()).lids[name]
+
+        def rebooted():
+            clients.write_mft(self.lab.fabric, self.ASKING, lid, {(0, 0): {}})
+            self.lab.fabric.console(f'Clear "{name}"', f'ReLink "{name}"')
+
+        mark = self.lab.osm.mark()
+        sets = self.measure("rebooted", rebooted)
         self.assertGreaterEqual(sets, 1)
+        log = self.lab.osm.log(mark.log_offset)
+        self.assertLess(log.rindex("portmajor multicast: "), log.rindex("-> SUBNET UP"))
+
+    def test_rebooted(self):
+        self.join(0, "h1-1", "h3-2", "h5-1")
         self.check_tables()
+        users = self.users()
+        self.assertTrue(users[0].startswith("spine"))
+        for name in (users[0], users[-1]):
+            with self.subTest(name):
+                self.reboot(name)
+                self.check_tables()
 
 
-def with_set(ports, switch, record):
-    """Entries as a Set leaves them."""
-    position = record.modifier >> 28
-    of_position = set(range(16 * position, 16 * position + 16))
-    masks = struct.unpack(">32H", bytes(record.data))
-    return {**ports, **{
-        (switch, mlid): ports.get((switch, mlid), set()) - of_position
-        | {16 * position + bit for bit in range(16) if mask >> bit & 1}
-        for mlid, mask in enumerate(masks, 0xC000 + 32 * (record.modifier & 0x1FF))}}
+class Faults(GroupCase):
+    """Sets that are lost, or whose answers are, on a wire with time-outs."""
+
+    GENERATE = ("two-level", 6, 4, 4, 1)
+    ASKING = "h5-4"
+    TRANSMISSIONS = 4  # of a Set that nobody answers
+
+    @classmethod
+    def options(cls):
+        cls.wire = wire.Wire(trace=True)
+        return {**super().options(), "wire": cls.wire}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for number in range(4):
+            for leaf in range(5):
+                cls.members.join(number, f"h{leaf}-{1 + number % 3}")
+        cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.wire.clear)
+
+    def lose_uplink(self, **rule):
+        """An uplink of leaf3 is lost while SMPs are, and back; followed Set by Set."""
+        tables = clients.Multicast(self.lab.fabric, self.ASKING)
+        link, _ = self.members.busiest(self.ASKING, "leaf3")
+        self.wire.records()
+        osm = self.lab.osm
+        mark = osm.mark()
+        dropped = self.wire.drop(node="leaf3", method="set", attr=mgroups.ATTR_MFT, **rule)
+        self.lab.fabric.lose(link)
+        osm.settle(mark, timeout=120)
+        self.assertIn("to be tried again: a block not answered", osm.log(mark.log_offset))
+        self.wire.clear()
+        self.assertEqual(self.members.faults(self.ASKING)[:5], [])
+        now = clients.read_ports(self.lab.fabric)
+        self.lab.fabric.back(link)
+        osm.settle(osm.mark(), sweep=False)
+        self.assertEqual(self.members.faults(self.ASKING)[:5], [])
+        tables.cables = now
+        sets, faults = self.members.follow_sets(tables, self.wire)
+        self.assertGreater(sets, 0)
+        self.assertEqual(faults[:5], [])
+        return dropped, osm.delta(mark).attr(mgroups.ATTR_MFT, "get")
+
+    def test_lost_set(self):
+        dropped, read = self.lose_uplink(way="request", times=self.TRANSMISSIONS)
+        self.assertEqual((dropped.acted, read), (self.TRANSMISSIONS, 1))
+
+    def test_lost_answer(self):
+        """The switch has taken it, which is read back: it is not sent once more."""
+        dropped, read = self.lose_uplink(way="answer", times=self.TRANSMISSIONS)
+        self.assertEqual((dropped.acted, read), (self.TRANSMISSIONS, 1))
 
 
 class Transitions(GroupCase):
@@ -249,49 +328,14 @@ class Transitions(GroupCase):
                 cls.members.join(number, f"h{leaf}-{1 + number % 3}")
         cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
 
-    def follow(self, tables, block):
-        """What is wrong with the groups of a block, but for packets that are lost: over dead
-        cables, and at switches without an entry, where several copies may end."""
-        for mlid, hosts in self.members.hosts.items():
-            if (mlid - 0xC000) // 32 != block:
-                continue
-            deaf = [switch for switch in self.lab.netlist.switches
-                    if not tables.ports.get((switch, mlid))]
-            for host in hosts:
-                reached, faults = tables.send(mlid, host)
-                lost = {f"{host}: comes to {switch} twice" for switch in deaf}
-                yield from (fault for fault in faults
-                            if fault not in lost and "leads nowhere" not in fault)
-                yield from (f"{host} to {other}: {times} times, or no member"
-                            for other, times in reached.items()
-                            if times > 1 or other not in hosts)
-
     def replay(self, action, least, sweep=True):
         """Does something, and replays its MFT Sets over the cables that are up then."""
         tables = clients.Multicast(self.lab.fabric, self.ASKING)
-        names = {self.wire.guid(name): name for name in self.lab.netlist.switches}
         self.wire.records()
         self.measure("replayed", action, sweep)
         tables.cables = clients.read_ports(self.lab.fabric)
-        answered, out, sets = tables.ports, {}, 0
-        for record in self.wire.records():
-            if (record.attr, record.method) != (mgroups.ATTR_MFT, wire.SET):
-                continue
-            place = names[record.guid], record.modifier
-            if record.event == "answered":
-                answered = with_set(answered, place[0], record)
-                out.pop(place)
-                continue
-            self.assertEqual(record.event, "asked")
-            out[place] = record
-            sets += 1
-            for late in [None, *out]:
-                tables.ports = answered
-                for other in out:
-                    if other != late:
-                        tables.ports = with_set(tables.ports, other[0], out[other])
-                self.assertEqual(list(self.follow(tables, record.modifier & 0x1FF))[:5], [],
-                                 f"Set {sets}, without {late}")
+        sets, faults = self.members.follow_sets(tables, self.wire)
+        self.assertEqual(faults[:5], [])
         self.assertGreaterEqual(sets, least)
         self.check_tables()
 
