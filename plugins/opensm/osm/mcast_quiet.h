@@ -14,7 +14,8 @@
  * shown. So a request of our own for a group that exists is left whenever records are
  * shown (mlids_req, which the next run looks at, whatever it was begun for): a group of
  * the partition configuration, as such a group ends only with the configuration. Where
- * there is none, nothing is shown: SA then has no multicast tables to tell of.
+ * there is none, nothing is shown: SA then has no multicast tables to tell of, and groups
+ * that end are to be looked for.
  *
  * Where a switch has MulticastFDBTop, a run would set it to that of -1, which turns its
  * multicast off, unless use_mfttop is off: so it is while nothing is shown, and tops are
