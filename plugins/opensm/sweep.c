@@ -768,6 +768,9 @@ int sweep_build_tables(struct plugin *plugin)
 	if (build_tables(plugin, merged, &err)) {
 		set_phase(plugin, PHASE_ROUTING);
 		leave_view(plugin);
+		/* Joins may come before any engine has routed, and no event tells of
+		 * that. */
+		mcast_quiet_leave(&plugin->quiet);
 		say(&plugin->osm->log, OSM_LOG_ERROR, ": cannot route this fabric: %s",
 		    err.text);
 		if (plugin->state) {

@@ -371,6 +371,39 @@ static void test_restart_above(void **state)
 	assert_int_equal(subnet_mcast_gets(), 0);
 }
 
+/* Where this engine gives up and no other one routes, no event tells of it: OpenSM makes
+ * trees by itself from then on, and its records may have been hidden. */
+static void test_declined(void **state)
+{
+	osm_opensm_t *osm = subnet_opensm();
+	osm_routing_engine_t *engine = osm->routing_engine_used;
+	int rc;
+
+	(void)state;
+	subnet_join("a0", PAIR, false);
+	subnet_join("b1", PAIR, false);
+	subnet_mcast_run(false);
+	subnet_let_send();
+	subnet_set_cable("l0", 3, false, false);
+	memfault_begin(&(struct memfault){1, true});
+	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
+	rc = engine->ucast_build_fwd_tables(engine->context);
+	CL_PLOCK_RELEASE(&osm->lock);
+	memfault_end();
+	assert_true(rc < 0);
+	assert_null(engine->mcast_build_stree);
+	assert_true(osm->sm.mlids_req[PAIR - IPOIB]);
+	osm->routing_engine_used = NULL;
+	subnet_mcast_run(false);
+	assert_true(subnet_mcast_sets_of_opensm() >= fabric->num_switches);
+	subnet_join("b0", IPOIB, true);
+	sweep();
+	subnet_mcast_sets_of_opensm();
+	assert_null(subnet_mcast_fault(PAIR));
+	sweep();
+	check();
+}
+
 static void prepare_fault(void)
 {
 	join_ipoib();
@@ -408,6 +441,7 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_declined),
 		TEST(test_ended),
 		TEST(test_errors),
 		TEST(test_joins),

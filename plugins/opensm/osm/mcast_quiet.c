@@ -65,12 +65,28 @@ static void set_end(struct mcast_quiet *quiet, uint32_t blocks)
 	}
 }
 
+/* OpenSM's next run, whatever it is for, makes the trees of all groups. */
+static void ask_for_all(struct mcast_quiet *quiet)
+{
+	const osm_subn_t *subn = &quiet->osm->subn;
+	osm_sm_t *sm = &quiet->osm->sm;
+
+	for (uint32_t i = 0; i + PM_MLID_FIRST <= subn->max_mcast_lid_ho; i++) {
+		if (!subn->mboxes[i])
+			continue;
+		sm->mlids_req[i] = 1;
+		if (sm->mlids_req_max < i)
+			sm->mlids_req_max = i;
+	}
+}
+
 void mcast_quiet_leave(struct mcast_quiet *quiet)
 {
 	if (!quiet->ours)
 		return;
 	quiet->engine->mcast_build_stree = NULL;
 	quiet->ours = false;
+	ask_for_all(quiet);
 	set_end(quiet, PM_MFT_BLOCKS);
 }
 

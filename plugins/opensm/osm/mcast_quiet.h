@@ -56,8 +56,8 @@ struct mcast_quiet {
 bool mcast_quiet_is_possible(const struct mcast_quiet *quiet, const char **reason);
 
 /*
- * Multicast is ours, or OpenSM's, from the next run on. On the sweeper, with osm->lock
- * held exclusively.
+ * Multicast is ours, or OpenSM's, from the next run on, which then makes the trees of all
+ * groups and sends all blocks. On the sweeper, with osm->lock held exclusively.
  */
 void mcast_quiet_take(struct mcast_quiet *quiet);
 void mcast_quiet_leave(struct mcast_quiet *quiet);
