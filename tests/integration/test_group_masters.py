@@ -46,11 +46,11 @@ class MasterCase(labtest.Folders):
                 if ports}
 
     @staticmethod
-    def join(lab, numbers):
-        """Three hosts at a time, of other leaves each; settled."""
+    def join(lab, numbers, hosts=3):
+        """So many hosts of each group, of other leaves each; settled."""
         members = mgroups.Members(lab)
         for number in numbers:
-            for turn in range(3):
+            for turn in range(hosts):
                 members.join(number, f"h{(number + 2 * turn) % 7}-{1 + turn}")
         lab.osm.settle(lab.osm.mark(), sweep=False)
         return members
@@ -59,7 +59,7 @@ class MasterCase(labtest.Folders):
         """A manager with many groups, and its end."""
         with self.lab(fabric, engine=engine, **kwargs) as lab:
             lab.osm.settle()
-            members = self.join(lab, ALL)
+            members = self.join(lab, ALL, 2)
             self.assertEqual(members.faults(ASKING)[:3], [])
             lab.osm.process.terminate()
             lab.osm.process.wait(30)
