@@ -83,6 +83,7 @@ struct subject {
 	uint32_t key;	/* chooses among roots and parallel links */
 	uint32_t plane; /* whose links are preferred */
 	uint32_t top;	/* its root with all links usable, PM_NONE: none */
+	bool broad;	/* leaves without members belong to its tree */
 };
 
 /* ---- planes.c ---- */

@@ -13,6 +13,8 @@
  */
 #include "parts.h"
 
+#define BROAD_PART 8 /* of all leaves a broad group may lack one in so many */
+
 /* ---- Sites ---- */
 
 static void add_site(struct pm_multicast *m, uint32_t sw)
@@ -42,6 +44,19 @@ static uint32_t find_sites(struct pm_multicast *m, const struct pm_group *group)
 		num++;
 	}
 	return num;
+}
+
+/*
+ * Whether the group has members at all leaves but an eighth. Its tree has these, too: a
+ * leaf whose only member leaves then changes one block, its own, and not three.
+ */
+static bool is_broad(const struct pm_multicast *m)
+{
+	uint32_t without = m->tree->num_leaves;
+
+	for (uint32_t i = 0; i < m->num_sites; i++)
+		without -= pm_tree_is_leaf(m->tree, m->sites[i]);
+	return without <= m->tree->num_leaves / BROAD_PART;
 }
 
 static bool is_capable(const struct view *view, uint32_t sw)
@@ -327,12 +342,24 @@ static void trim_root(struct pm_multicast *m)
 	}
 }
 
-static void grow(struct pm_multicast *m, struct subject *subject,
+/* Joins the leaves without members that the root reaches. */
+static void add_leaves(struct pm_multicast *m, const struct subject *subject)
+{
+	const uint64_t *down = pm_reach_down(&subject->view->reach, m->growing.root);
+
+	for (uint32_t l = 0; l < m->tree->num_leaves; l++)
+		if (pm_bits_test(down, m->tree->leaves[l]))
+			walk_up(m, subject, m->tree->leaves[l]);
+}
+
+static void grow(struct pm_multicast *m, const struct subject *subject,
 		 struct pm_group_tree *tree)
 {
 	plant(&m->growing, tree->root);
 	for (uint32_t i = 0; i < m->num_sites; i++)
 		walk_up(m, subject, m->sites[i]);
+	if (subject->broad)
+		add_leaves(m, subject);
 	trim_root(m);
 	tree->root = m->growing.root;
 }
@@ -358,6 +385,7 @@ void trees_make(struct pm_multicast *m, const struct pm_group *group,
 	if (members < 2)
 		return;
 	large = m->num_sites > m->large;
+	subject.broad = is_broad(m);
 	tree->excluded = exclude_sites(m, subject.view);
 	if (members - tree->excluded < 2)
 		return;

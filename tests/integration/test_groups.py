@@ -90,14 +90,15 @@ class Director(GroupCase):
         self.assertLessEqual(sets, most)
         self.members.gone(host)
         self.check_tables()
+        self.check_judged()
         self.assertEqual(self.measure("back", lambda: self.lab.fabric.back(host)), 0)
         self.assertEqual(self.measure("joins", lambda: self.members.join(number, host), False),
                          sets)
         self.check_tables()
 
     def test_member_of_all_leaves(self):
-        # Its own port, the uplink, and the way down to the leaf: nobody else is there.
-        self.lose_member(2, "h11-4", 3)
+        # The block of its own port: the tree keeps the leaf, though nobody else is there.
+        self.lose_member(2, "h11-4", 1)
 
     def test_member_of_two(self):
         self.lose_member(5 + 20, "h20-8", 10)

@@ -22,7 +22,7 @@ static uint64_t seed; /* of the round at hand */
 
 /* What was met, over all rounds. */
 static struct {
-	uint32_t groups, states[5], excluded, moved, stayed, small;
+	uint32_t groups, states[5], excluded, moved, stayed, small, empty;
 } met;
 
 /* ---- What roots there are, slowly ---- */
@@ -210,6 +210,56 @@ static void check_shape(const struct mscene *scene, const struct pm_mfts *tables
 	EXPECT(roots == has_tree(tree));
 }
 
+/* Whether a group has members at all leaves but an eighth. */
+static bool is_broad(const struct mscene *scene, const struct pm_group *group)
+{
+	uint32_t without = scene->tree->num_leaves;
+	uint8_t seen[256] = {0};
+
+	for (uint32_t i = 0; i < group->num; i++) {
+		uint32_t sw = scene->known->ports[group->members[i]].node;
+
+		without -= !seen[sw] && pm_tree_is_leaf(scene->tree, sw);
+		seen[sw] = 1;
+	}
+	return without <= scene->tree->num_leaves / 8;
+}
+
+/* The ports in the masks of a switch. */
+static uint32_t count_ports(const struct mscene *scene, const struct pm_mfts *tables,
+			    uint32_t sw, uint16_t mlid)
+{
+	uint32_t num = 0;
+
+	for (unsigned int port = 0; port <= scene->known->nodes[sw].num_ports; port++)
+		num += pm_mfts_has_port(tables, sw, mlid, port);
+	return num;
+}
+
+/* Packets end at members; in a broad group also at leaves, of which none is left out that
+ * the root reaches. */
+static void check_ends(const struct mscene *scene, const struct pm_mfts *tables,
+		       uint32_t g, const struct pm_group_tree *tree)
+{
+	const struct pm_group *group = &scene->groups[g];
+	bool broad = is_broad(scene, group) && tree->state != PM_GROUP_LOCAL;
+	uint8_t reached[256] = {0}, member[256] = {0};
+
+	for (uint32_t i = 0; i < group->num; i++)
+		member[scene->known->ports[group->members[i]].node] = 1;
+	if (broad)
+		flood(scene, group->mlid - PM_MLID_FIRST, tree->root, true, reached);
+	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++) {
+		uint32_t ports = count_ports(scene, tables, sw, group->mlid);
+
+		met.empty += ports == 1 && !member[sw];
+		if (ports == 1 && !member[sw])
+			EXPECT(broad && pm_tree_is_leaf(scene->tree, sw));
+		if (reached[sw] && pm_tree_is_leaf(scene->tree, sw))
+			EXPECT(ports);
+	}
+}
+
 static void check_group(const struct mscene *scene, const struct pm_mfts *tables,
 			uint32_t g, const struct pm_group_tree *tree)
 {
@@ -231,8 +281,10 @@ static void check_group(const struct mscene *scene, const struct pm_mfts *tables
 	if (tree->state == PM_GROUP_PLANE)
 		EXPECT(tree->plane == plane);
 	check_shape(scene, tables, included.mlid, tree);
-	if (has_tree(tree))
-		expect_none(seed, "walk", mwalk_group(&walk, &included));
+	if (!has_tree(tree))
+		return;
+	check_ends(scene, tables, g, tree);
+	expect_none(seed, "walk", mwalk_group(&walk, &included));
 }
 
 /* A group that is not served gets a tree over any links, whatever the members' order. */
@@ -429,18 +481,19 @@ static void test_random(void **state)
 		run_round(&random);
 	}
 	printf("seeds from %llu on: %u groups (%u idle, %u local, %u in planes, %u other "
-	       "roots, %u unserved; %u without some members), %u small tables; after "
-	       "failures %u hit, %u not\n",
+	       "roots, %u unserved; %u without some members), %u small tables, %u "
+	       "leaves without members; after failures %u hit, %u not\n",
 	       (unsigned long long)first, met.groups, met.states[PM_GROUP_IDLE],
 	       met.states[PM_GROUP_LOCAL], met.states[PM_GROUP_PLANE],
 	       met.states[PM_GROUP_ROOT], met.states[PM_GROUP_UNSERVED], met.excluded,
-	       met.small, met.moved, met.stayed);
+	       met.small, met.empty, met.moved, met.stayed);
 	if (rounds < DEFAULT_ROUNDS)
 		return;
 	for (uint32_t i = 0; i < LENGTH(met.states); i++)
 		assert_int_not_equal(met.states[i], 0);
 	assert_int_not_equal(met.excluded, 0);
 	assert_int_not_equal(met.stayed, 0);
+	assert_int_not_equal(met.empty, 0);
 }
 
 /* ---- Input that is not right ---- */
@@ -579,6 +632,57 @@ static void test_joins(void **state)
 	}
 }
 
+/* Sets from one set of tables to another. */
+static uint32_t count_sets(const struct pm_mfts *held, const struct pm_mfts *wanted)
+{
+	struct pm_mft_delta delta = {0};
+	uint32_t num;
+
+	assert_int_equal(pm_mft_delta_find(held, wanted, 0, 1, NULL, &delta), 0);
+	num = delta.num;
+	pm_mft_delta_free(&delta);
+	return num;
+}
+
+/*
+ * A group with one member at each of 36 leaves: each that leaves, or joins again, takes
+ * one Set, up to 4 leaves without members; then its tree shrinks to leaves with members.
+ */
+static void test_broad(void **state)
+{
+	struct world world;
+	struct mscene scene;
+	struct pm_mfts *tables, *after;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	mscene_make(&scene, &world);
+	scene.num_groups = 1;
+	scene.groups[0].mlid = PM_MLID_FIRST;
+	scene.groups[0].num = 36;
+	for (uint32_t leaf = 0; leaf < 36; leaf++)
+		scene.members[0][leaf] = scene.places[leaf * 18 + leaf % 18];
+	tables = mscene_route(&scene, NULL);
+	for (uint32_t without = 1; without <= 5; without++) {
+		scene.groups[0].num--;
+		after = mscene_route(&scene, NULL);
+		if (without <= 36 / 8) {
+			assert_int_equal(count_sets(tables, after), 1);
+			assert_int_equal(count_sets(after, tables), 1);
+		}
+		for (uint32_t leaf = 0; leaf < 36; leaf++)
+			assert_int_equal(
+				has_entry(&scene, after,
+					  scene.known->ports[scene.members[0][leaf]].node,
+					  PM_MLID_FIRST),
+				leaf < scene.groups[0].num || without <= 36 / 8);
+		pm_mfts_free(tables);
+		tables = after;
+	}
+	pm_mfts_free(tables);
+	mscene_free(&scene);
+}
+
 /* LIDs have no part in trees: whatever the LMC and their order, tables are the same. */
 static void test_lids(void **state)
 {
@@ -658,7 +762,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_input),  cmocka_unit_test(test_joins),
 		cmocka_unit_test(test_limits), cmocka_unit_test(test_all_mlids),
-		cmocka_unit_test(test_lids),   cmocka_unit_test(test_random),
+		cmocka_unit_test(test_lids),   cmocka_unit_test(test_broad),
+		cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
