@@ -32,8 +32,8 @@ class Members:
         self.manager_lid = pmlab.Dump(lab.dump()).lids[lab.osm.host]
         self.mlid, self.hosts = {}, {}
 
-    def join(self, number, host):
-        status, mlid = clients.join(self.fabric, host, self.manager_lid, FIRST_GID + number)
+    def join(self, number, host, pkey=0xFFFF):
+        status, mlid = clients.join(self.fabric, host, self.manager_lid, FIRST_GID + number, pkey)
         if status:
             raise simlab.SimError(f"{host} cannot join {number}: {status}")
         self.mlid[number] = mlid

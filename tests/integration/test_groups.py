@@ -17,6 +17,7 @@ import ibdmchk
 import labtest
 import mgroups
 import pmlab
+import simlab
 import wire
 
 UPDN_SETS = 387  # of OpenSM by itself, for any event here
@@ -67,11 +68,24 @@ class Director(GroupCase):
 
     GENERATE = ("director", 36)
 
+    LAST_SMP = 900  # of a cable's MFT Sets, with those of LFTs before
+
+    @classmethod
+    def options(cls):
+        cls.wire = wire.Wire(trace=True)
+        return {**super().options(), "wire": cls.wire}
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.members.join_usual(36)
         cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
+
+    def test_loads(self):
+        """Five trees of groups with members everywhere, each on a plane of its own."""
+        most, mean = self.members.loads(self.ASKING)
+        self.assertLessEqual(most, 5)
+        self.assertGreater(mean, 0)
 
     def test_nothing_changed(self):
         self.assertEqual(self.measure("SIGHUP", self.lab.osm.hup), 0)
@@ -105,7 +119,9 @@ class Director(GroupCase):
 
     def lose(self, target, most):
         predicted = self.predicted(target)
+        self.wire.records()
         sets = self.measure("lost", lambda: self.lab.fabric.lose(target))
+        self.last_smp = self.number_of_last()
         self.assertEqual(sets, predicted["sets"], target)
         self.assertLessEqual(sets, most * UPDN_SETS, target)
         self.check_tables()
@@ -114,8 +130,17 @@ class Director(GroupCase):
         self.assertLessEqual(came, most * UPDN_SETS, target)
         self.check_tables()
 
+    def number_of_last(self):
+        """Among all SMPs since the trace was read, of the last MFT Set; 0 without one."""
+        asked = [r for r in self.wire.records() if r.event == "asked"]
+        return max((number for number, r in enumerate(asked, 1)
+                    if (r.attr, r.method) == (mgroups.ATTR_MFT, wire.SET)), default=0)
+
     def test_cable(self):
-        self.lose("leaf9:36", 0.6)
+        cable, _ = self.members.busiest(self.ASKING, "leaf9")
+        self.lose(cable, 0.6)
+        self.assertGreater(self.last_smp, 0)
+        self.assertLessEqual(self.last_smp, self.LAST_SMP)
 
     def test_chassis(self):
         self.lose("s17-*", 0.6)
@@ -307,6 +332,65 @@ class Faults(GroupCase):
         """The switch has taken it, which is read back: it is not sent once more."""
         dropped, read = self.lose_uplink(way="answer", times=self.TRANSMISSIONS)
         self.assertEqual((dropped.acted, read), (self.TRANSMISSIONS, 1))
+
+
+class Partitions(GroupCase):
+    """Groups of partitions, and groups that share an MLID: trees are of MLIDs and members."""
+
+    GENERATE = ("two-level", 6, 4, 4, 1)
+    ASKING = "h5-4"
+    SOLICITED = 0xFF12601BFFFF000000000001FF000000
+
+    @classmethod
+    def options(cls):
+        with pmlab.Fabric(cls.netlist) as fabric:
+            ports = clients.read_ports(fabric)
+        config = cls.folder / "partitions.conf"
+        config.write_text("Default=0x7fff,ipoib : ALL=full, SELF=full;\n" + "".join(
+            f"{name},ipoib : " + ", ".join(f"{ports[host, 1].guid:#x}=full" for host in hosts)
+            + ";\n" for name, hosts in (("blue=0x8001", ("h0-1", "h1-1", "h2-1", "h3-1")),
+                                        ("red=0x8002", ("h1-1", "h3-1", "h4-1")))))
+        return {"args": [*super().options()["args"], "-P", str(config)],
+                "conf": {"consolidate_ipv6_snm_req": "TRUE"}}
+
+    def test_partitions(self):
+        blue, red = (((pkey - 0xFFFF) << 80, pkey) for pkey in (0x8001, 0x8002))  # in the MGID
+        for group, hosts in (blue, ("h0-1", "h1-1", "h2-1")), (red, ("h1-1", "h4-1")):
+            for host in hosts:
+                self.members.join(group[0], host, group[1])
+        self.assertNotEqual(self.members.mlid[blue[0]], self.members.mlid[red[0]])
+        self.lab.osm.settle(self.lab.osm.mark(), sweep=False)
+        self.check_tables()
+        with self.assertRaises(simlab.SimError):
+            self.members.join(red[0], "h2-1", red[1])
+        self.members.join(red[0], "h3-1", red[1])
+        self.lab.osm.settle(self.lab.osm.mark(), sweep=False)
+        self.check_tables()
+
+    def test_shared_mlid(self):
+        """Solicited-node groups that OpenSM consolidates; one of them ends."""
+        numbers = [self.SOLICITED + node - mgroups.FIRST_GID for node in (1, 2)]
+        for number, hosts in zip(numbers, (("h0-2", "h3-2"), ("h3-3", "h5-2"))):
+            for host in hosts:
+                self.members.join(number, host)
+        self.assertEqual(*(self.members.mlid[number] for number in numbers))
+        self.lab.osm.settle(self.lab.osm.mark(), sweep=False)
+        self.check_tables()
+        for host in ("h3-3", "h5-2"):
+            self.members.leave(numbers[1], host)
+        self.lab.osm.settle(self.lab.osm.mark(), sweep=False)
+        self.check_tables()
+
+
+def with_set(ports, switch, record):
+    """Entries as a Set leaves them."""
+    position = record.modifier >> 28
+    of_position = set(range(16 * position, 16 * position + 16))
+    masks = struct.unpack(">32H", bytes(record.data))
+    return {**ports, **{
+        (switch, mlid): ports.get((switch, mlid), set()) - of_position
+        | {16 * position + bit for bit in range(16) if mask >> bit & 1}
+        for mlid, mask in enumerate(masks, 0xC000 + 32 * (record.modifier & 0x1FF))}}
 
 
 class Transitions(GroupCase):
