@@ -10,6 +10,7 @@ import simlab
 import wire
 
 ATTR_MFT = 0x1B
+IBSIM_MLIDS = 1024
 FIRST_GID = 0xFF12401BFFFF000000000000E0000100
 
 
@@ -39,6 +40,16 @@ class Members:
         self.mlid[number] = mlid
         self.hosts.setdefault(mlid, []).append(host)
 
+    def join_many(self, wanted):
+        """The same for many: (number, host) of each. One of the hosts asks for all."""
+        ports = clients.read_ports(self.fabric)
+        mlids = clients.join_many(self.fabric, wanted[0][1], self.manager_lid,
+                                  [(FIRST_GID + number, ports[host, 1].guid)
+                                   for number, host in wanted])
+        for (number, host), mlid in zip(wanted, mlids):
+            self.mlid[number] = mlid
+            self.hosts.setdefault(mlid, []).append(host)
+
     def leave(self, number, host):
         status, _ = clients.leave(self.fabric, host, self.manager_lid, FIRST_GID + number)
         if status:
@@ -63,11 +74,12 @@ class Members:
                                 for host in hosts), encoding="ascii")
         return path
 
-    def faults(self, asking):
-        """What is wrong in the switches' tables, which a host reads that is in no group."""
+    def faults(self, asking, most_senders=1000):
+        """What is wrong in the switches' tables, which a host reads that is in no group.
+        Packets are followed from so many members of a group at most."""
         tables = clients.Multicast(self.fabric, asking)
         found = [f"{mlid:#x} {fault}" for mlid, hosts in self.hosts.items()
-                 if len(hosts) > 1 for fault in tables.faults(mlid, hosts)]
+                 if len(hosts) > 1 for fault in tables.faults(mlid, hosts, hosts[:most_senders])]
         stray = {(switch, mlid) for switch, mlid in tables.ports
                  if tables.ports[switch, mlid] and len(self.hosts.get(mlid, ())) < 2}
         return found + [f"{mlid:#x} has entries at {switch}" for switch, mlid in sorted(stray)]
@@ -126,6 +138,18 @@ class Members:
             turn, leaf = divmod(number, leaves)
             self.join(5 + number, f"h{leaf}-{8 + turn}")
             self.join(5 + number, f"h{(leaf + 1 + 7 * turn) % leaves}-{11 + turn}")
+
+    def join_ipoib(self, leaves, apart):
+        """The five groups of all hosts that IPoIB has, but for those apart, and solicited-node
+        groups of IPv6, each of a host and another one that has asked for it, as many as ibsim
+        has MLIDs for. Returns how many groups there are."""
+        hosts = [f"h{leaf}-{slot}" for slot in range(1, 19) for leaf in range(leaves)]
+        hosts = [host for host in hosts if host not in apart]
+        self.join_many([(number, host) for number in range(5) for host in hosts])
+        free = IBSIM_MLIDS - (max(self.hosts) - 0xC000 + 1)
+        self.join_many([(5 + number, host) for number in range(min(free, len(hosts)))
+                        for host in (hosts[number], hosts[(number * 7 + 1) % len(hosts)])])
+        return len(self.hosts)
 
     def busiest(self, asking, leaf):
         """The uplink of a leaf that most groups use, and the chassis that it leads to."""

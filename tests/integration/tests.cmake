@@ -17,7 +17,10 @@ target_compile_options(allocfault PRIVATE -fno-builtin -fno-sanitize=all)
 # Gives ibdmchk room behind what it allocates.
 add_library(heaproom MODULE tests/integration/heaproom.c)
 target_compile_options(heaproom PRIVATE -fno-builtin -fno-sanitize=all)
-set_target_properties(madcount wire diskfault allocfault heaproom PROPERTIES C_VISIBILITY_PRESET default)
+# Notes how long opensm holds its lock exclusively.
+add_library(lockwatch MODULE tests/integration/lockwatch.c)
+target_link_libraries(lockwatch PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(madcount wire diskfault allocfault heaproom lockwatch PROPERTIES C_VISIBILITY_PRESET default)
 
 set(lab_environment PORTMAJOR_BUILD=${CMAKE_BINARY_DIR} PYTHONDONTWRITEBYTECODE=1)
 if(PORTMAJOR_SANITIZE MATCHES "address")

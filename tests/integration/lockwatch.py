@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""How long OpenSM's lock is held, by function; liblockwatch.so does the work.
+
+    watch = Lockwatch(folder)
+    with pmlab.Lab(netlist, preload=[watch.LIBRARY], env=watch.env) as lab:
+        watch.reset()
+        ...
+        watch.read()["osm_mcast_mgr_process"].cpu_ms
+"""
+
+import collections
+import mmap
+import re
+import struct
+import subprocess
+
+import pmlab
+
+# cpu_ms while it is held, before_cpu_ms of the same thread since it released one before.
+Held = collections.namedtuple("Held", "count wall_ms cpu_ms before_cpu_ms")
+
+
+class Lockwatch:
+    LIBRARY = str(pmlab.BUILD / "liblockwatch.so")
+    PLUGIN = pmlab.BUILD / "libportmajor.so"
+    CALLERS, LAYOUT = 64, struct.Struct("56sQQQQ")
+
+    def __init__(self, folder):
+        path = folder / "lockwatch"
+        with open(path, "w+b") as file:
+            file.truncate(self.CALLERS * self.LAYOUT.size)
+            self._map = mmap.mmap(file.fileno(), 0)
+        self.env = {"LOCKWATCH_FILE": str(path)}
+        self._names = {}
+
+    def reset(self):
+        for at in range(0, len(self._map), self.LAYOUT.size):
+            self._map[at + 56:at + self.LAYOUT.size] = bytes(32)
+
+    def read(self):
+        """{function: Held}; one in the plugin by its own name, as the debug symbols tell."""
+        found = {}
+        for name, *numbers in self.LAYOUT.iter_unpack(self._map[:]):
+            name = self._name(name.partition(b"\0")[0].decode())
+            if numbers[0]:
+                count, *times = numbers
+                more = count, *(ns / 1e6 for ns in times)
+                found[name] = Held(*map(sum, zip(more, found.get(name, (0, 0, 0, 0)))))
+        return found
+
+    def _name(self, name):
+        place = re.fullmatch(r"libportmajor\.so\+(0x[0-9a-f]+)", name)
+        if place and name not in self._names:
+            address = int(place[1], 16) - 1  # the call, not behind it
+            text = subprocess.run(["addr2line", "-fie", self.PLUGIN, hex(address)], text=True,
+                                  capture_output=True, check=True).stdout
+            self._names[name] = next(line for line in text.split("\n")[::2]
+                                     if not line.startswith("cl_plock"))
+        return self._names.get(name, name)
