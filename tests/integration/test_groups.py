@@ -15,6 +15,7 @@ import subprocess
 import clients
 import ibdmchk
 import labtest
+import lockwatch
 import mgroups
 import pmlab
 import simlab
@@ -73,7 +74,9 @@ class Director(GroupCase):
     @classmethod
     def options(cls):
         cls.wire = wire.Wire(trace=True)
-        return {**super().options(), "wire": cls.wire}
+        cls.watch = lockwatch.Lockwatch(cls.folder)
+        return {**super().options(), "wire": cls.wire, "preload": [cls.watch.LIBRARY],
+                "env": cls.watch.env}
 
     @classmethod
     def setUpClass(cls):
@@ -88,7 +91,10 @@ class Director(GroupCase):
         self.assertGreater(mean, 0)
 
     def test_nothing_changed(self):
+        self.watch.reset()
         self.assertEqual(self.measure("SIGHUP", self.lab.osm.hup), 0)
+        # Behind the unicast tables, and behind OpenSM's run.
+        self.assertEqual(self.watch.read()["read_subnet"].count, 2)
         self.check_tables()
         self.check_judged()
 

@@ -178,8 +178,9 @@ static int read_subnet(struct mcast *m, bool *resized)
 	const osm_port_t *sm;
 	int rc = -ECANCELED;
 
-	atomic_store(&m->quiet->due, false);
+	/* What calls the engine holds the lock exclusively, to the end of its run. */
 	CL_PLOCK_ACQUIRE(&osm->lock);
+	atomic_store(&m->quiet->due, false);
 	if (!mcast_quiet_is_ours(m->quiet))
 		goto out;
 	if (mcast_quiet_is_missed(m->quiet))
