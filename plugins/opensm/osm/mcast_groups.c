@@ -7,9 +7,46 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Switches that were looked up in this reading, by their address: most members share one
+ * with others. */
+#define CACHE_BITS 12
+
+struct mcast_groups_switch {
+	const osm_node_t *node; /* NULL: none yet */
+	uint32_t number;	/* in the plan, or PM_NONE */
+};
+
+static uint32_t find_switch(struct mcast_groups *groups, const struct pm_plan *plan,
+			    const osm_node_t *node)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)node * 0x9e3779b97f4a7c15u;
+	struct mcast_groups_switch *s = &groups->switches[hash >> (64 - CACHE_BITS)];
+
+	if (s->node != node) {
+		s->node = node;
+		s->number = pm_fabric_find_guid(plan->known,
+						cl_ntoh64(osm_node_get_node_guid(node)));
+	}
+	return s->number;
+}
+
+static int begin_cache(struct mcast_groups *groups)
+{
+	const size_t num = (size_t)1 << CACHE_BITS;
+
+	if (!groups->switches)
+		groups->switches = pm_array(num, sizeof(*groups->switches));
+	if (!groups->switches)
+		return -ENOMEM;
+	memset(groups->switches, 0, num * sizeof(*groups->switches));
+	return 0;
+}
 
 /* The place of a port's switch port, or of a switch itself, or PM_NONE. */
-static uint32_t find_place(const struct pm_plan *plan, const osm_port_t *port)
+static uint32_t find_place(struct mcast_groups *groups, const struct pm_plan *plan,
+			   const osm_port_t *port)
 {
 	const struct pm_fabric *known = plan->known;
 	const osm_physp_t *physp = port->p_physp;
@@ -19,8 +56,7 @@ static uint32_t find_place(const struct pm_plan *plan, const osm_port_t *port)
 		physp = physp->p_remote_physp;
 	if (!physp || !physp->p_node->sw)
 		return PM_NONE;
-	node = pm_fabric_find_guid(known,
-				   cl_ntoh64(osm_node_get_node_guid(physp->p_node)));
+	node = find_switch(groups, plan, physp->p_node);
 	if (node == PM_NONE || node >= known->num_switches ||
 	    physp->port_num > known->nodes[node].num_ports)
 		return PM_NONE;
@@ -31,7 +67,7 @@ static uint32_t find_place(const struct pm_plan *plan, const osm_port_t *port)
 static int add_member(struct mcast_groups *groups, const struct pm_plan *plan,
 		      const osm_port_t *port)
 {
-	uint32_t place = find_place(plan, port);
+	uint32_t place = find_place(groups, plan, port);
 
 	if (place == PM_NONE) {
 		groups->strangers++;
@@ -84,7 +120,7 @@ int mcast_groups_read(struct mcast_groups *groups, const osm_subn_t *subn,
 		      const struct pm_plan *plan)
 {
 	uint32_t at = 0;
-	int rc = 0;
+	int rc = begin_cache(groups);
 
 	groups->num = groups->num_members = groups->strangers = 0;
 	for (uint32_t mlid = PM_MLID_FIRST; !rc && mlid <= subn->max_mcast_lid_ho;
@@ -106,6 +142,7 @@ void mcast_groups_free(struct mcast_groups *groups)
 {
 	free(groups->list);
 	free(groups->members);
+	free(groups->switches);
 	*groups = (struct mcast_groups){0};
 }
 

@@ -21,6 +21,7 @@ struct mcast_groups {
 	uint32_t strangers; /* members without a place in the plan: they are left out */
 	uint32_t *members;  /* of all groups */
 	uint32_t num_members, members_room;
+	struct mcast_groups_switch *switches; /* for the time of a reading */
 };
 
 /*
