@@ -16,7 +16,7 @@ trees take. With 36 leaves these are five groups that have a member at each leaf
 With 324 leaves (5,832 hosts) they are the five of all hosts that IPoIB has and solicited-node groups
 up to the 1,024 MLIDs that ibsim holds; the first table is left out then.
 
-Exit status 1 if a group is not whole after a sweep, or what is to be reached is not (AIMS).
+Exit status 1 if a group is not whole after a sweep, or what is to be reached is not (missed).
 """
 
 import argparse
