@@ -160,6 +160,29 @@ int transition_mix(const struct transition *t, struct view *view)
 
 /* ---- Blocks ---- */
 
+/* OpenSM's, or NULL, and how many blocks of it are ours; with osm->lock held. */
+static const osm_switch_t *find_switch(const struct move *move, uint32_t known,
+				       uint32_t *blocks)
+{
+	const osm_switch_t *sw =
+		tables_switch(&move->on->sender->osm->subn, move->plan, known);
+
+	*blocks = sw && sw->lft ? tables_blocks(move->view->routes, sw) : 0;
+	return sw;
+}
+
+/* For each switch of the plan, with osm->lock held. */
+static void for_each_switch(struct move *move,
+			    void (*call)(struct move *move, uint32_t known))
+{
+	osm_opensm_t *osm = move->on->sender->osm;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t sw = 0; sw < move->plan->known->num_switches; sw++)
+		call(move, sw);
+	CL_PLOCK_RELEASE(&osm->lock);
+}
+
 static size_t unused_at(const struct move *move, uint32_t known, uint32_t lid)
 {
 	return ((size_t)known * pm_routes_stride(move->view->routes) + lid) / 8;
@@ -215,9 +238,8 @@ static void note_moved(struct move *move, uint32_t sw, uint32_t number)
 /* Lists what differs and was not sent; what does not differ is as it is to be. */
 static int list_switch(struct move *move, uint32_t known)
 {
-	const osm_switch_t *sw =
-		tables_switch(&move->on->sender->osm->subn, move->plan, known);
-	uint32_t blocks = sw && sw->lft ? tables_blocks(move->view->routes, sw) : 0;
+	uint32_t blocks;
+	const osm_switch_t *sw = find_switch(move, known, &blocks);
 
 	for (uint32_t b = 0; b < blocks; b++) {
 		uint8_t wanted[PM_LFT_BLOCK];
@@ -237,15 +259,16 @@ static int list_switch(struct move *move, uint32_t known)
 	return 0;
 }
 
+/* Adds what all of it comes to, counted when it begins. */
 static void count_switch(struct move *move, uint32_t known)
 {
-	const osm_switch_t *sw =
-		tables_switch(&move->on->sender->osm->subn, move->plan, known);
+	uint32_t blocks;
+	const osm_switch_t *sw = find_switch(move, known, &blocks);
 
-	if (sw && sw->lft)
+	if (blocks)
 		pm_delta_add(&move->transition->done.delta, sw->lft,
 			     pm_routes_table(move->view->routes, known),
-			     tables_blocks(move->view->routes, sw) * PM_LFT_BLOCK);
+			     blocks * PM_LFT_BLOCK);
 }
 
 static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
@@ -341,17 +364,6 @@ static void send_all(struct move *move, bool upward)
 
 /* ---- Stages ---- */
 
-/* What all of it comes to, counted when it begins. */
-static void count_all(struct move *move)
-{
-	osm_opensm_t *osm = move->on->sender->osm;
-
-	CL_PLOCK_ACQUIRE(&osm->lock);
-	for (uint32_t sw = 0; sw < move->plan->known->num_switches; sw++)
-		count_switch(move, sw);
-	CL_PLOCK_RELEASE(&osm->lock);
-}
-
 /* Of the view's tables, what could loop if it were sent level by level. */
 static void send_steps(struct move *move)
 {
@@ -390,9 +402,8 @@ static void send_steps(struct move *move)
  */
 static void put_used(struct move *move, uint32_t known)
 {
-	const osm_switch_t *sw =
-		tables_switch(&move->on->sender->osm->subn, move->plan, known);
-	uint32_t blocks = sw && sw->lft ? tables_blocks(move->view->routes, sw) : 0;
+	uint32_t blocks;
+	const osm_switch_t *sw = find_switch(move, known, &blocks);
 
 	for (uint32_t b = 0; b < blocks; b++) {
 		uint8_t wanted[PM_LFT_BLOCK];
@@ -402,31 +413,21 @@ static void put_used(struct move *move, uint32_t known)
 	}
 }
 
-static void send_unused(struct move *move)
-{
-	osm_opensm_t *osm = move->on->sender->osm;
-
-	CL_PLOCK_ACQUIRE(&osm->lock);
-	for (uint32_t sw = 0; sw < move->plan->known->num_switches; sw++)
-		put_used(move, sw);
-	CL_PLOCK_RELEASE(&osm->lock);
-	send_steps(move);
-}
-
 static void run_stage(struct move *move)
 {
 	struct view *view = move->view;
 	enum transition_stage stage = move->transition->stage;
 	bool ends = stage == TRANSITION_NARROW || stage == TRANSITION_DETOURS;
 
-	if (stage == TRANSITION_UNUSED)
-		count_all(move); /* with the tables to be, see transition_run */
+	if (stage == TRANSITION_UNUSED) /* with the tables to be, see transition_run */
+		for_each_switch(move, count_switch);
 	pm_routes_update(view->routes, ends ? view->alive : move->both,
 			 stage == TRANSITION_NARROW ? NULL : &view->detours);
 	if (stage == TRANSITION_UNUSED)
-		send_unused(move);
-	else if (stage == TRANSITION_DETOURS)
-		send_steps(move); /* detours lead over levels in any direction */
+		for_each_switch(move, put_used);
+	/* Detours lead over levels in any direction. */
+	if (stage == TRANSITION_UNUSED || stage == TRANSITION_DETOURS)
+		send_steps(move);
 	send_all(move, stage != TRANSITION_NARROW);
 }
 
