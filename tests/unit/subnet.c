@@ -964,6 +964,24 @@ void subnet_sweep(struct subnet_sweep *result)
 	fake.sweep = NULL;
 }
 
+void subnet_sweep_well(void)
+{
+	struct subnet_sweep result;
+
+	subnet_sweep(&result);
+	assert_int_equal(result.rc, 0);
+	assert_int_equal(result.errors, 0);
+}
+
+void subnet_begin_routed(const struct pm_fabric *fabric)
+{
+	subnet_begin(fabric);
+	assert_true(subnet_load(NULL));
+	subnet_sweep_well();
+	subnet_sweep_well();
+	assert_int_equal(subnet_unreachable(), 0);
+}
+
 /* ---- What came of it ---- */
 
 static uint64_t digest(uint64_t seed, const void *bytes, size_t size)

@@ -39,6 +39,8 @@ void subnet_remove_folder(void);
 
 /* The subnet of a sealed fabric, with all cables up; SM on the first host. */
 void subnet_begin(const struct pm_fabric *fabric);
+/* The same with the plugin, after two sweeps: every host reaches every other one. */
+void subnet_begin_routed(const struct pm_fabric *fabric);
 void subnet_end(void);
 
 /* Loads and unloads the plugin, with a configuration file or NULL. False: it refused. */
@@ -48,6 +50,8 @@ void subnet_unload(void);
 
 /* A heavy sweep. */
 void subnet_sweep(struct subnet_sweep *result);
+/* One in which the plugin routes and logs no error. */
+void subnet_sweep_well(void);
 /* One without the plugin: LIDs are OpenSM's own, tables stay. */
 void subnet_sweep_alone(void);
 

@@ -47,15 +47,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void sweep(void)
-{
-	struct subnet_sweep result;
-
-	subnet_sweep(&result);
-	assert_int_equal(result.rc, 0);
-	assert_int_equal(result.errors, 0);
-}
-
 static int begin(void **state)
 {
 	(void)state;
@@ -63,7 +54,7 @@ static int begin(void **state)
 	subnet_remove_files("*");
 	subnet_begin(fabric);
 	assert_true(subnet_load(NULL));
-	sweep();
+	subnet_sweep_well();
 	subnet_mcast_sets_of_opensm();
 	subnet_mcast_sets();
 	return 0;
@@ -126,11 +117,11 @@ static void test_quiet(void **state)
 {
 	(void)state;
 	join_ipoib();
-	sweep();
+	subnet_sweep_well();
 	check();
 	assert_true(subnet_mcast_sets() > 0);
 	for (int i = 0; i < 3; i++) {
-		sweep();
+		subnet_sweep_well();
 		check();
 		assert_int_equal(subnet_mcast_sets(), 0);
 	}
@@ -197,10 +188,10 @@ static void test_repair(void **state)
 		subnet_begin_sweep();
 		subnet_let_send();
 		assert_null(subnet_mcast_fault(IPOIB));
-		sweep();
+		subnet_sweep_well();
 		check();
 		subnet_set_cable("l0", port, true, true);
-		sweep();
+		subnet_sweep_well();
 		check();
 	}
 }
@@ -223,7 +214,7 @@ static void test_silent(void **state)
 	subnet_mcast_run(false);
 	subnet_let_send();
 	for (int i = 0; i < 8 && subnet_mcast_fault(IPOIB); i++)
-		sweep();
+		subnet_sweep_well();
 	check();
 }
 
@@ -237,7 +228,7 @@ static void test_top(void **state)
 	subnet_join("a0", HIGH, false);
 	subnet_join("a1", HIGH, false);
 	follow();
-	sweep();
+	subnet_sweep_well();
 	check();
 	assert_int_equal(subnet_mcast_turned_off(), 0);
 	assert_true(subnet_opensm()->subn.opt.use_mfttop);
@@ -297,7 +288,7 @@ static void test_errors(void **state)
 	subnet_mcast_sets();
 	subnet_mcast_gets();
 	subnet_opensm()->subn.need_update = 1;
-	sweep();
+	subnet_sweep_well();
 	subnet_opensm()->subn.need_update = 0;
 	check();
 	assert_int_equal(subnet_mcast_sets(), 0);
@@ -313,7 +304,7 @@ static void restart(void)
 	subnet_mcast_sets();
 	subnet_mcast_gets();
 	assert_true(subnet_load(NULL));
-	sweep();
+	subnet_sweep_well();
 	subnet_opensm()->subn.need_update = 0;
 	subnet_mcast_sets_of_opensm();
 }
@@ -328,7 +319,7 @@ static void test_restart_whole(void **state)
 	assert_null(subnet_mcast_fault(IPOIB));
 	assert_int_equal(subnet_mcast_sets(), 0);
 	assert_int_equal(subnet_mcast_gets(), fabric->num_switches);
-	sweep();
+	subnet_sweep_well();
 	check();
 	assert_int_equal(subnet_mcast_gets(), 0);
 }
@@ -366,7 +357,7 @@ static void test_restart_above(void **state)
 	assert_false(subnet_mcast_has_entries(HIGH));
 	check();
 	subnet_mcast_gets();
-	sweep();
+	subnet_sweep_well();
 	work(REJOIN_MS);
 	assert_int_equal(subnet_mcast_gets(), 0);
 }
@@ -397,10 +388,10 @@ static void test_declined(void **state)
 	subnet_mcast_run(false);
 	assert_true(subnet_mcast_sets_of_opensm() >= fabric->num_switches);
 	subnet_join("b0", IPOIB, true);
-	sweep();
+	subnet_sweep_well();
 	subnet_mcast_sets_of_opensm();
 	assert_null(subnet_mcast_fault(PAIR));
-	sweep();
+	subnet_sweep_well();
 	check();
 }
 
@@ -429,7 +420,7 @@ static void test_memory(void **state)
 			num = memfault_end();
 			assert_false(subnet_is_locked());
 			subnet_mcast_sets_of_opensm(); /* it was left to it, perhaps */
-			sweep();
+			subnet_sweep_well();
 			check();
 			end(state);
 		}

@@ -54,15 +54,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void sweep(void)
-{
-	struct subnet_sweep result;
-
-	subnet_sweep(&result);
-	assert_int_equal(result.rc, 0);
-	assert_int_equal(result.errors, 0);
-}
-
 /* A top switch that sends to a host below l0-0 by way of m0-0. */
 static const char *find_sender(char *host, size_t size)
 {
@@ -86,15 +77,6 @@ static const char *find_sender(char *host, size_t size)
 	return NULL;
 }
 
-static void begin(void)
-{
-	subnet_begin(fabric);
-	assert_true(subnet_load(NULL));
-	sweep();
-	sweep();
-	assert_int_equal(subnet_unreachable(), 0);
-}
-
 static void end(void)
 {
 	subnet_unload();
@@ -111,11 +93,11 @@ static void lose_cable(void)
 static void test_all_answer(void **state)
 {
 	(void)state;
-	begin();
+	subnet_begin_routed(fabric);
 	lose_cable();
 	assert_int_equal(subnet_unreachable(), 0);
 	assert_int_equal(subnet_repaired("m0-0"), 1);
-	sweep();
+	subnet_sweep_well();
 	assert_int_equal(subnet_repaired("m0-0"), 1);
 	end();
 }
@@ -127,12 +109,12 @@ static void test_all_answer(void **state)
 static void test_taken_over(void **state)
 {
 	(void)state;
-	begin();
+	subnet_begin_routed(fabric);
 	subnet_opensm()->subn.coming_out_of_standby = TRUE;
 	lose_cable();
 	assert_int_equal(subnet_repaired("m0-0"), 0);
 	subnet_opensm()->subn.coming_out_of_standby = FALSE;
-	sweep();
+	subnet_sweep_well();
 	assert_int_equal(subnet_unreachable(), 0);
 	end();
 }
@@ -144,7 +126,7 @@ static void test_above_does_not_answer(void **state)
 	const char *top;
 
 	(void)state;
-	begin();
+	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, UINT32_MAX);
 	lose_cable();
@@ -161,7 +143,7 @@ static void test_above_does_not_answer(void **state)
 		assert_int_equal(subnet_repaired(name), strcmp(name, top) != 0);
 	}
 	subnet_refuse_blocks(top, 0);
-	sweep();
+	subnet_sweep_well();
 	assert_int_equal(subnet_unreachable(), 0);
 	assert_int_equal(subnet_blocks_missing(), 0);
 	end();
@@ -174,14 +156,14 @@ static void test_above_answers_later(void **state)
 	const char *top;
 
 	(void)state;
-	begin();
+	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, 1);
 	lose_cable();
 	assert_int_equal(subnet_repaired(top), 1);
 	assert_int_equal(subnet_repaired("m0-0"), 1);
 	assert_int_equal(subnet_unreachable(), 0);
-	sweep();
+	subnet_sweep_well();
 	assert_int_equal(subnet_blocks_missing(), 0);
 	end();
 }
@@ -222,21 +204,21 @@ static void check_overflow(uint32_t dropped)
 	work();
 	assert_int_equal(subnet_logged(text), 1);
 	assert_int_not_equal(subnet_unreachable(), 0);
-	sweep();
+	subnet_sweep_well();
 	assert_int_equal(subnet_unreachable(), 0);
 }
 
 static void test_many_traps(void **state)
 {
 	(void)state;
-	begin();
+	subnet_begin_routed(fabric);
 	subnet_opensm()->subn.opt.sweep_on_trap = FALSE;
 	subnet_send_traps("l1-0", REMEMBERED);
 	work();
 	assert_int_equal(subnet_logged(FORGOTTEN), 0);
 	check_overflow(1000);
 	subnet_set_cable("m0-0", 1, true, false);
-	sweep();
+	subnet_sweep_well();
 	check_overflow(2 * REMEMBERED); /* each time anew */
 	assert_int_equal(subnet_logged(FORGOTTEN), 2);
 	end();
@@ -249,7 +231,7 @@ static void test_many_traps(void **state)
 static void test_dead_holds_nobody_up(void **state)
 {
 	(void)state;
-	begin();
+	subnet_begin_routed(fabric);
 	subnet_refuse_blocks("t1", UINT32_MAX);
 	subnet_set_cable("m1-0", 1, false, true);
 	subnet_begin_sweep();
@@ -282,7 +264,7 @@ static int set_up_islands(void **state)
 
 static void lose_hub(void)
 {
-	begin();
+	subnet_begin_routed(fabric);
 	assert_int_equal(subnet_entry("ta", "x"), 1);
 	subnet_set_cable("b0", 1, false, true);
 	subnet_set_cable("b0", 2, false, true);

@@ -95,24 +95,6 @@ static void check_block(void)
 
 /* ---- A trial ---- */
 
-static void sweep(void)
-{
-	struct subnet_sweep result;
-
-	subnet_sweep(&result);
-	assert_int_equal(result.rc, 0);
-	assert_int_equal(result.errors, 0);
-}
-
-static void begin(void)
-{
-	subnet_begin(fabric);
-	assert_true(subnet_load(NULL));
-	sweep();
-	sweep();
-	assert_int_equal(subnet_unreachable(), 0);
-}
-
 static void end(void)
 {
 	subnet_on_block(NULL);
@@ -140,12 +122,12 @@ static uint64_t paths_of(const struct drain *drains, size_t num, const char *sw,
 {
 	uint64_t paths;
 
-	begin();
+	subnet_begin_routed(fabric);
 	if (sw)
 		subnet_set_cable(sw, port, false, true);
-	sweep();
+	subnet_sweep_well();
 	follow(drains, num);
-	sweep();
+	subnet_sweep_well();
 	paths = subnet_paths();
 	end();
 	return paths;
@@ -184,9 +166,9 @@ static size_t count(const struct drain drains[2])
 
 static void prepare(const struct scenario *s, uint32_t at)
 {
-	begin();
+	subnet_begin_routed(fabric);
 	follow(s->before, count(s->before));
-	sweep();
+	subnet_sweep_well();
 	trial.name = s->name;
 	trial.blocks = 0;
 	trial.at = at;
@@ -206,7 +188,7 @@ static uint32_t count_blocks(const struct scenario *s)
 	follow(s->after, count(s->after));
 	blocks = trial.blocks;
 	tables = subnet_tables();
-	sweep();
+	subnet_sweep_well();
 	assert_int_equal(subnet_tables(), tables);
 	assert_int_equal(trial.blocks, blocks);
 	end();
@@ -225,7 +207,7 @@ static void interrupt(const struct scenario *s, uint32_t at, bool back, uint64_t
 		follow(s->before, count(s->before));
 	assert_int_equal(subnet_unreachable(), 0);
 	assert_int_equal(subnet_logged("left to"), 0);
-	sweep();
+	subnet_sweep_well();
 	assert_int_equal(subnet_unreachable(), 0);
 	if (subnet_paths() != expected)
 		fail_msg("%s: interrupted after %u, %s: other paths", s->name, at,
