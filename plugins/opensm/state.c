@@ -389,6 +389,16 @@ static void tell(struct state *state, const struct pm_error *why)
 	state->failed = *why;
 }
 
+/* Writes the document, as it is now, to a file; err is of the one before, too. */
+static void write_file(struct state *state, json_t *document, bool running,
+		       const char *path, pm_print *print, struct pm_error *err)
+{
+	if (complete(state, document, running, err))
+		pm_error_no_memory(err);
+	else
+		replace(path, print, document, err);
+}
+
 /* Writes both files; false: the store is not open. */
 static bool write_files(struct state *state, json_t *document, bool running)
 {
@@ -399,14 +409,8 @@ static bool write_files(struct state *state, json_t *document, bool running)
 	if (!file)
 		return false;
 	/* The state second, so that it has what became of the first. */
-	if (complete(state, document, running, &err))
-		pm_error_no_memory(&err);
-	else
-		replace(prometheus, print_metrics, document, &err);
-	if (complete(state, document, running, &err))
-		pm_error_no_memory(&err);
-	else
-		replace(file, print_json, document, &err);
+	write_file(state, document, running, prometheus, print_metrics, &err);
+	write_file(state, document, running, file, print_json, &err);
 	tell(state, &err);
 	free(file);
 	free(prometheus);
@@ -888,12 +892,12 @@ void state_note_traps_dropped(struct state *state, uint64_t more)
 	activity_note_traps_dropped(&state->activity, more);
 }
 
-/* Each round of rebalancing tells: written are its begin and its end. */
 void state_note_multicast(struct state *state, const struct state_multicast *groups)
 {
 	activity_note_multicast(&state->activity, groups);
 }
 
+/* Each round of rebalancing tells: written are its begin and its end. */
 void state_note_balance(struct state *state, const struct state_balance *balance)
 {
 	activity_note_balance(&state->activity, balance);
