@@ -749,6 +749,13 @@ static void send_tables(struct work *work)
 
 /* ---- A repair ---- */
 
+/* Unless the search ended before its time, what the traps told of is known. */
+static void forget_taken(struct work *work)
+{
+	if (!work->gave_up)
+		work->repair->num_taken = 0;
+}
+
 /* Takes what was found into view; which blocks are to be sent for it. */
 static int compute(struct work *work, struct pm_error *err)
 {
@@ -764,7 +771,7 @@ static int compute(struct work *work, struct pm_error *err)
 	if (!rc)
 		rc = work->on->take_over(work->on->context);
 	if (!rc) {
-		work->repair->num_taken = 0; /* what they told of is noted */
+		forget_taken(work);
 		rc = list_tables(work);
 	}
 	if (rc)
@@ -823,7 +830,7 @@ static uint32_t look(struct work *work, struct pm_error *err)
 	if ((lost || num_missing(work) || work->on->resend) && !osm_exit_flag)
 		lost = mend(work, lost, err);
 	if (!is_halted(work))
-		work->repair->num_taken = 0;
+		forget_taken(work);
 	work->lost += lost;
 	work->looks += lost != 0;
 	pm_locate_free(work->locate);

@@ -52,6 +52,7 @@ static struct {
 	uint8_t held[SUBNET_NODES][SUBNET_LFT]; /* what a switch really has */
 	bool down[SUBNET_NODES * 16];		/* [port of the fabric] */
 	uint32_t refusals[SUBNET_NODES];	/* [switch] subnet_refuse_blocks */
+	uint32_t silences[SUBNET_NODES];	/* [switch] subnet_refuse_questions */
 	uint32_t repaired[SUBNET_NODES];	/* [switch] subnet_repaired */
 	void (*on_block)(void);			/* subnet_on_block, or NULL */
 	struct owner guid2lid[SUBNET_NODES];
@@ -483,6 +484,8 @@ static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
 
 		ib_port_info_set_port_state(
 			info, state_of(fake.fabric->nodes[node].first_port + modifier));
+		madw.status = fake.silences[node] ? IB_TIMEOUT : IB_SUCCESS;
+		fake.silences[node] -= fake.silences[node] != 0;
 	} else if (message == OSM_MSG_MAD_MFT) {
 		uint32_t sw = number_of(context->mft_context.node_guid);
 
@@ -657,6 +660,7 @@ void subnet_begin(const struct pm_fabric *fabric)
 	memset(fake.down, 0, sizeof(fake.down));
 	memset(fake.guid2lid, 0, sizeof(fake.guid2lid));
 	memset(fake.refusals, 0, sizeof(fake.refusals));
+	memset(fake.silences, 0, sizeof(fake.silences));
 	memset(fake.repaired, 0, sizeof(fake.repaired));
 	fake.on_block = NULL;
 	fake.log[0] = '\0';
@@ -773,6 +777,11 @@ void subnet_on_block(void (*call)(void))
 void subnet_refuse_blocks(const char *name, uint32_t times)
 {
 	fake.refusals[switch_named(name)] = times;
+}
+
+void subnet_refuse_questions(const char *name, uint32_t times)
+{
+	fake.silences[switch_named(name)] = times;
 }
 
 uint32_t subnet_repaired(const char *name)

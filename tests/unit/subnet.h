@@ -76,6 +76,9 @@ bool subnet_is_up(uint32_t port);
 /* A switch takes no block of a repair, and does not answer, so many times from now on. */
 void subnet_refuse_blocks(const char *name, uint32_t times);
 
+/* A switch does not answer so many questions for a port, from now on. */
+void subnet_refuse_questions(const char *name, uint32_t times);
+
 /* Blocks that a switch has taken from repairs. */
 uint32_t subnet_repaired(const char *name);
 

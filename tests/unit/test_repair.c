@@ -168,6 +168,34 @@ static void test_above_answers_later(void **state)
 	end();
 }
 
+/*
+ * Neither end of a cable answers at first: what the traps told of is looked for again,
+ * without a sweep.
+ */
+static void lose_in_silence(const char *a, unsigned int port, const char *b)
+{
+	struct subnet_sweep result;
+
+	subnet_begin_routed(fabric);
+	subnet_refuse_questions(a, UINT32_MAX);
+	subnet_refuse_questions(b, UINT32_MAX);
+	subnet_set_cable(a, port, false, true);
+	subnet_begin_sweep();
+	assert_int_not_equal(subnet_unreachable(), 0);
+	assert_int_equal(subnet_logged("left to the sweep: questions not answered"), 1);
+	subnet_refuse_questions(a, 0);
+	subnet_refuse_questions(b, 0);
+	subnet_work(&result, 1000);
+	assert_int_equal(subnet_unreachable(), 0);
+	end();
+}
+
+static void test_ends_answer_later(void **state)
+{
+	(void)state;
+	lose_in_silence("m1-0", 1, "l1-0");
+}
+
 /* ---- More traps than are remembered ---- */
 
 #define REMEMBERED 8192
@@ -303,6 +331,7 @@ int main(void)
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_above_does_not_answer),
 		cmocka_unit_test(test_above_answers_later),
+		cmocka_unit_test(test_ends_answer_later),
 		cmocka_unit_test(test_many_traps),
 		cmocka_unit_test(test_dead_holds_nobody_up),
 	};
