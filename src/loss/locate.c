@@ -539,9 +539,27 @@ static void prove_wanted(struct pm_locate *locate)
 			ask_for_proof(locate, sw);
 }
 
+/* A cable of a switch is up as far as is known. */
+static bool is_joined(const struct pm_locate *locate, uint32_t sw)
+{
+	pm_for_each_port(i, locate->plan->known, sw)
+		if (locate_was_alive(locate, i) && locate->cable[i] != DOWN)
+			return true;
+	return false;
+}
+
+/* It reports, did not answer over a proven way, and was not found lost. */
+static bool any_mute(const struct pm_locate *locate)
+{
+	for (uint32_t sw = 0; sw < locate->plan->known->num_switches; sw++)
+		if (locate->mute[sw] && locate->reports[sw] && is_joined(locate, sw))
+			return true;
+	return false;
+}
+
 bool pm_locate_gave_up(const struct pm_locate *locate)
 {
-	return locate->over;
+	return locate->over || any_mute(locate);
 }
 
 uint32_t pm_locate_questions(struct pm_locate *locate, uint32_t *ports, uint32_t max)

@@ -169,8 +169,8 @@ static void test_above_answers_later(void **state)
 }
 
 /*
- * Neither end of a cable answers at first: what the traps told of is looked for again,
- * without a sweep.
+ * Neither end of a cable answers at first, or not the manager's own switch: what the
+ * traps told of is looked for again, without a sweep.
  */
 static void lose_in_silence(const char *a, unsigned int port, const char *b)
 {
@@ -194,6 +194,12 @@ static void test_ends_answer_later(void **state)
 {
 	(void)state;
 	lose_in_silence("m1-0", 1, "l1-0");
+}
+
+static void test_home_answers_later(void **state)
+{
+	(void)state;
+	lose_in_silence("m0-0", 1, "l0-0");
 }
 
 /* ---- More traps than are remembered ---- */
@@ -332,6 +338,7 @@ int main(void)
 		cmocka_unit_test(test_above_does_not_answer),
 		cmocka_unit_test(test_above_answers_later),
 		cmocka_unit_test(test_ends_answer_later),
+		cmocka_unit_test(test_home_answers_later),
 		cmocka_unit_test(test_many_traps),
 		cmocka_unit_test(test_dead_holds_nobody_up),
 	};
