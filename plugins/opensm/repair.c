@@ -43,9 +43,9 @@ struct repair {
 	uint64_t dropped;	      /* traps, since repair_take_overflow */
 
 	/* Of the thread that repairs. */
-	uint16_t *taken; /* by the repair under way */
-	uint32_t num_taken;
-	uint32_t number; /* of the last repair */
+	uint16_t *taken;    /* by the repair under way, as many as there is room for */
+	uint32_t num_taken; /* all of them */
+	uint32_t number;    /* of the last repair */
 };
 
 /* One repair. */
@@ -208,7 +208,8 @@ static uint32_t take_traps(struct work *work)
 		if (place != PM_NONE && plan->known->ports[place].num == 0)
 			pm_locate_report(work->locate, plan->known->ports[place].node);
 		if (repair->num_taken < REPORTS)
-			repair->taken[repair->num_taken++] = repair->lids[i];
+			repair->taken[repair->num_taken] = repair->lids[i];
+		repair->num_taken++;
 	}
 	repair->num_lids = 0;
 	pthread_mutex_unlock(&repair->signal.lock);
@@ -216,16 +217,21 @@ static uint32_t take_traps(struct work *work)
 	return num;
 }
 
-/* What they tell of was not found: the next repair is to take them. */
+/*
+ * What they tell of was not found: the next repair is to take them, but for those that
+ * there is no room for.
+ */
 static void leave_traps(struct work *work)
 {
 	struct repair *repair = work->repair;
+	uint32_t left = 0;
 
 	pthread_mutex_lock(&repair->signal.lock);
 	if (repair->num_taken)
 		repair->first_trap = work->first_trap;
-	for (uint32_t i = 0; i < repair->num_taken && repair->num_lids < REPORTS; i++)
-		repair->lids[repair->num_lids++] = repair->taken[i];
+	while (left < repair->num_taken && left < REPORTS && repair->num_lids < REPORTS)
+		repair->lids[repair->num_lids++] = repair->taken[left++];
+	repair->dropped += repair->num_taken - left;
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 

@@ -55,6 +55,7 @@ static struct {
 	uint32_t silences[SUBNET_NODES];	/* [switch] subnet_refuse_questions */
 	uint32_t repaired[SUBNET_NODES];	/* [switch] subnet_repaired */
 	void (*on_block)(void);			/* subnet_on_block, or NULL */
+	void (*on_question)(void);		/* subnet_on_question, or NULL */
 	struct owner guid2lid[SUBNET_NODES];
 
 	osm_routing_engine_t engine, other;
@@ -481,7 +482,11 @@ static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
 	if (message == OSM_MSG_MAD_PORT_INFO) {
 		uint32_t node = number_of(context->pi_context.node_guid);
 		ib_port_info_t *info = (ib_port_info_t *)smp->data;
+		void (*call)(void) = fake.on_question;
 
+		fake.on_question = NULL;
+		if (call)
+			call();
 		ib_port_info_set_port_state(
 			info, state_of(fake.fabric->nodes[node].first_port + modifier));
 		madw.status = fake.silences[node] ? IB_TIMEOUT : IB_SUCCESS;
@@ -663,6 +668,7 @@ void subnet_begin(const struct pm_fabric *fabric)
 	memset(fake.silences, 0, sizeof(fake.silences));
 	memset(fake.repaired, 0, sizeof(fake.repaired));
 	fake.on_block = NULL;
+	fake.on_question = NULL;
 	fake.log[0] = '\0';
 	begin_opensm();
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
@@ -772,6 +778,11 @@ void subnet_send_traps(const char *name, uint32_t times)
 void subnet_on_block(void (*call)(void))
 {
 	fake.on_block = call;
+}
+
+void subnet_on_question(void (*call)(void))
+{
+	fake.on_question = call;
 }
 
 void subnet_refuse_blocks(const char *name, uint32_t times)

@@ -85,6 +85,9 @@ uint32_t subnet_repaired(const char *name);
 /* Calls this after each block that a switch has taken from the plugin; NULL: no more. */
 void subnet_on_block(void (*call)(void));
 
+/* Calls this once, before the next question for a port is answered, or not. */
+void subnet_on_question(void (*call)(void));
+
 /* A switch sends so many traps that tell of nothing. */
 void subnet_send_traps(const char *name, uint32_t times);
 

@@ -258,6 +258,30 @@ static void test_many_traps(void **state)
 	end();
 }
 
+static void send_more_traps(void)
+{
+	subnet_send_traps("l1-1", 100);
+}
+
+/* Those of a search that gave up, beside as many as are remembered. */
+static void test_many_traps_left(void **state)
+{
+	osm_subn_t *subn = &subnet_opensm()->subn;
+
+	(void)state;
+	subnet_begin_routed(fabric);
+	subn->opt.sweep_on_trap = FALSE;
+	subn->force_heavy_sweep = FALSE;
+	subnet_refuse_questions("l1-0", UINT32_MAX);
+	subnet_send_traps("l1-0", REMEMBERED);
+	subnet_on_question(send_more_traps);
+	work();
+	assert_int_equal(subnet_logged("left to the sweep: questions not answered"), 1);
+	assert_int_equal(subnet_logged(": 100 " FORGOTTEN), 1);
+	assert_true(subn->force_heavy_sweep);
+	end();
+}
+
 /*
  * A top switch that does not answer, and then is gone: nobody knows what it holds, and
  * nobody has to wait for it.
@@ -340,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_ends_answer_later),
 		cmocka_unit_test(test_home_answers_later),
 		cmocka_unit_test(test_many_traps),
+		cmocka_unit_test(test_many_traps_left),
 		cmocka_unit_test(test_dead_holds_nobody_up),
 	};
 
