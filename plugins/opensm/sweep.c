@@ -839,13 +839,17 @@ static void finish_run(struct plugin *plugin, uint64_t missing)
 
 static void finish_pending(struct plugin *plugin)
 {
+	struct ask_block blocks[ASK_SLOTS];
+	struct tables_withheld ours = {blocks, 0, false};
 	uint64_t missing = 0;
 
 	if (!plugin->run.ours)
 		return;
 	if (plugin->run.written.sent) {
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
-		missing = tables_missing(&plugin->osm->subn, &plugin->run.written);
+		if (plugin->ask)
+			ours.num = ask_list_out(plugin->ask, blocks);
+		missing = tables_missing(&plugin->osm->subn, &plugin->run.written, &ours);
 		CL_PLOCK_RELEASE(&plugin->osm->lock);
 	}
 	finish_run(plugin, missing);

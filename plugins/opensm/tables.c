@@ -388,10 +388,30 @@ void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan 
 	tables_outdate(tables);
 }
 
+static bool is_among(const struct tables_withheld *blocks, const osm_switch_t *sw,
+		     uint32_t block)
+{
+	for (uint32_t i = 0; i < blocks->num; i++)
+		if (blocks->blocks[i].guid == key_of(sw) &&
+		    blocks->blocks[i].number == block)
+			return true;
+	return false;
+}
+
 /*
- * A block that timed out is zeroed in OpenSM's record, which no block of a table is.
+ * A block that timed out is zeroed in OpenSM's record, which no block of a table is. One
+ * that was withheld differs, too, once a Set of before the run has been answered.
  */
-uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *written)
+static bool is_missing(const osm_switch_t *sw, uint32_t block)
+{
+	static const uint8_t zeroed[PM_LFT_BLOCK];
+
+	return !is_recorded(sw, block) &&
+	       !memcmp(sw->lft + (size_t)block * PM_LFT_BLOCK, zeroed, sizeof(zeroed));
+}
+
+uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *written,
+			const struct tables_withheld *ours)
 {
 	uint64_t missing = 0;
 
@@ -399,6 +419,6 @@ uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *wri
 	for (uint32_t b = 0; sw->lft && sw->new_lft && b < written->max_block &&
 			     (b + 1) * PM_LFT_BLOCK <= sw->lft_size;
 	     b++)
-		missing += !is_recorded(sw, b);
+		missing += is_missing(sw, b) && !is_among(ours, sw, b);
 	return missing;
 }

@@ -104,8 +104,12 @@ const osm_dr_path_t *tables_route(const osm_switch_t *sw);
 /* Blocks of our table that a switch's record has room for and OpenSM sends. */
 uint32_t tables_blocks(const struct pm_routes *routes, const osm_switch_t *sw);
 
-/* How many of the blocks that were to be sent are not in OpenSM's record yet. */
-uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *written);
+/*
+ * How many blocks OpenSM has sent that were not acknowledged; `ours`, of which Sets of
+ * ours are out by now, are not among them. O(size of the tables).
+ */
+uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *written,
+			const struct tables_withheld *ours);
 
 /*
  * What a switch should have: our entry, or the one it has where ours says so. A 0 it has

@@ -53,9 +53,15 @@ static struct {
 	bool down[SUBNET_NODES * 16];		/* [port of the fabric] */
 	uint32_t refusals[SUBNET_NODES];	/* [switch] subnet_refuse_blocks */
 	uint32_t silences[SUBNET_NODES];	/* [switch] subnet_refuse_questions */
-	uint32_t repaired[SUBNET_NODES];	/* [switch] subnet_repaired */
-	void (*on_block)(void);			/* subnet_on_block, or NULL */
-	void (*on_question)(void);		/* subnet_on_question, or NULL */
+	struct {
+		uint32_t sw; /* subnet_delay_block, or PM_NONE: none is */
+		bool out;
+		ib_smp_t smp;
+		osm_madw_context_t context;
+	} delayed;
+	uint32_t repaired[SUBNET_NODES]; /* [switch] subnet_repaired */
+	void (*on_block)(void);		 /* subnet_on_block, or NULL */
+	void (*on_question)(void);	 /* subnet_on_question, or NULL */
 	struct owner guid2lid[SUBNET_NODES];
 
 	osm_routing_engine_t engine, other;
@@ -506,6 +512,26 @@ static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
 	return IB_SUCCESS;
 }
 
+/* Whether the answer to a Set comes later. */
+static bool is_delayed(const ib_smp_t *smp, const osm_madw_context_t *context)
+{
+	if (smp->attr_id != IB_MAD_ATTR_LIN_FWD_TBL || fake.delayed.out ||
+	    fake.delayed.sw != number_of(context->lft_context.node_guid))
+		return false;
+	fake.delayed.out = true;
+	fake.delayed.smp = *smp;
+	fake.delayed.context = *context;
+	return true;
+}
+
+static void answer_delayed(void)
+{
+	if (fake.delayed.out)
+		answer(&fake.delayed.smp, OSM_MSG_MAD_LFT, &fake.delayed.context);
+	fake.delayed.out = false;
+	fake.delayed.sw = PM_NONE;
+}
+
 ib_api_status_t osm_req_get(osm_sm_t *sm, const osm_dr_path_t *path, ib_net16_t attr,
 			    ib_net32_t modifier, boolean_t find_mkey, ib_net64_t m_key,
 			    uint32_t timeout, cl_disp_msgid_t message,
@@ -534,6 +560,8 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 	}
 	assert_int_equal(size, IB_SMP_DATA_SIZE);
 	memcpy(smp.data, data, size);
+	if (is_delayed(&smp, context))
+		return IB_SUCCESS;
 	return answer(&smp, message, context);
 }
 
@@ -666,6 +694,8 @@ void subnet_begin(const struct pm_fabric *fabric)
 	memset(fake.guid2lid, 0, sizeof(fake.guid2lid));
 	memset(fake.refusals, 0, sizeof(fake.refusals));
 	memset(fake.silences, 0, sizeof(fake.silences));
+	fake.delayed.sw = PM_NONE;
+	fake.delayed.out = false;
 	memset(fake.repaired, 0, sizeof(fake.repaired));
 	fake.on_block = NULL;
 	fake.on_question = NULL;
@@ -790,6 +820,11 @@ void subnet_refuse_blocks(const char *name, uint32_t times)
 	fake.refusals[switch_named(name)] = times;
 }
 
+void subnet_delay_block(const char *name)
+{
+	fake.delayed.sw = switch_named(name);
+}
+
 void subnet_refuse_questions(const char *name, uint32_t times)
 {
 	fake.silences[switch_named(name)] = times;
@@ -906,6 +941,7 @@ static void route(struct subnet_sweep *result)
 	fake.osm.routing_engine_used = result->rc ? &fake.other : &fake.engine;
 	for (uint32_t i = 0; i < fake.fabric->num_switches && !result->rc; i++)
 		send_blocks(&fake.switches[i], fake.held[i]);
+	answer_delayed();
 }
 
 static void report_routed(uintptr_t kind)

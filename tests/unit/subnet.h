@@ -76,6 +76,9 @@ bool subnet_is_up(uint32_t port);
 /* A switch takes no block of a repair, and does not answer, so many times from now on. */
 void subnet_refuse_blocks(const char *name, uint32_t times);
 
+/* The answer to the next block of the plugin comes behind the next blocks of OpenSM's. */
+void subnet_delay_block(const char *name);
+
 /* A switch does not answer so many questions for a port, from now on. */
 void subnet_refuse_questions(const char *name, uint32_t times);
 

@@ -202,6 +202,25 @@ static void test_home_answers_later(void **state)
 	lose_in_silence("m0-0", 1, "l0-0");
 }
 
+/* Behind OpenSM's own, which are all acknowledged. */
+static void test_above_answers_late(void **state)
+{
+	char host[16];
+	const char *top;
+
+	(void)state;
+	subnet_begin_routed(fabric);
+	top = find_sender(host, sizeof(host));
+	subnet_delay_block(top);
+	lose_cable();
+	assert_int_equal(subnet_repaired(top), 0);
+	subnet_sweep_well();
+	assert_int_equal(subnet_logged("; LFT blocks sent 1, acked 1, bound 2, full load"),
+			 1);
+	assert_int_equal(subnet_unreachable(), 0);
+	end();
+}
+
 /* ---- More traps than are remembered ---- */
 
 #define REMEMBERED 8192
@@ -361,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_above_does_not_answer),
 		cmocka_unit_test(test_above_answers_later),
+		cmocka_unit_test(test_above_answers_late),
 		cmocka_unit_test(test_ends_answer_later),
 		cmocka_unit_test(test_home_answers_later),
 		cmocka_unit_test(test_many_traps),
