@@ -33,6 +33,7 @@ static atomic_bool drains, rebalances;
 static atomic_uint traps;
 static const char *gives_up; /* why repairs do, or NULL: there was nothing to do */
 static void (*when_taken_over)(void), (*when_asked_for_drains)(void);
+static void (*when_repairing)(void);
 
 /* ---- In the place of others ---- */
 
@@ -106,6 +107,9 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	(void)repair;
 	(void)subject;
 	*done = (struct repaired){.gave_up = gives_up};
+	if (when_repairing)
+		when_repairing();
+	when_repairing = NULL;
 	repairs++;
 	return gives_up != NULL;
 }
@@ -436,6 +440,35 @@ static void test_new_traps(void **state)
 	assert_true(wait_clock_ms() < start + 1000);
 }
 
+static void make_void_now(void)
+{
+	repairer_void(repairer);
+}
+
+/* What is due and cannot be done is not looked at over and over again. */
+static void test_sleeps_while_void(void **state)
+{
+	double start;
+	int before;
+
+	(void)state;
+	osm.subn.opt.sweep_on_trap = TRUE;
+	gives_up = "out of time";
+	traps = 1;
+	when_repairing = make_void_now;
+	hand_over();
+	await_count(&repairs, 1);
+	have_it_look();
+	before = rounds;
+	start = wait_clock_ms();
+	while (wait_clock_ms() < start + 500) /* in which it would look 10 times */
+		sched_yield();
+	assert_true(rounds <= before + 2);
+	gives_up = NULL;
+	hand_over();
+	await_count(&repairs, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -443,6 +476,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_drains, begin, end),
 		cmocka_unit_test_setup_teardown(test_given_up, begin, end),
 		cmocka_unit_test_setup_teardown(test_new_traps, begin, end),
+		cmocka_unit_test_setup_teardown(test_sleeps_while_void, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #define REST_MS 60000	   /* after rebalancing that met a silent switch */
 #define UNASKED_MS 5000	   /* after which groups are looked at that OpenSM tells not of */
 #define REJOIN_MS 10000	   /* that hosts have to join a new master's groups */
+#define LATER_MS 1000	   /* after which what could not be done is looked at again */
 
 enum validity { VOID, VALID, HALTED };
 
@@ -804,12 +805,22 @@ static void release(struct repairer *r)
 	unlock(r);
 }
 
-/* The sooner of two moments, of which 0 is none; DBL_MAX: none. */
-static double sooner(double a, double b)
+/*
+ * When the next of all that is to be tried again is due, or DBL_MAX. What is due already
+ * waits for a view, a phase or the end of traps, which wake the thread, or for memory.
+ */
+static double next_look(const struct repairer *r)
 {
-	if (a <= 0 || b <= 0)
-		return a + b > 0 ? a + b : DBL_MAX;
-	return a < b ? a : b;
+	const double due[] = {r->retry_ms, r->rebalance_ms, r->groups_ms, r->above_ms};
+	double now = wait_clock_ms(), next = DBL_MAX;
+
+	for (size_t i = 0; i < sizeof(due) / sizeof(*due); i++) {
+		double look = due[i] > now ? due[i] : now + LATER_MS;
+
+		if (due[i] > 0 && look < next)
+			next = look;
+	}
+	return next;
 }
 
 /* Whoever has it at present has a round made afterwards. */
@@ -822,12 +833,10 @@ static double make_round(void *context, bool last)
 		return DBL_MAX;
 	work(r);
 	lock(r);
-	next = sooner(sooner(r->retry_ms, r->rebalance_ms),
-		      sooner(r->groups_ms, r->above_ms));
+	next = next_look(r);
 	unlock(r);
 	release(r);
-	/* What is due and could not be done now is looked at again later. */
-	return next > wait_clock_ms() ? next : wait_clock_ms() + RETRY_MS;
+	return next;
 }
 
 void repairer_wake(struct repairer *r)
