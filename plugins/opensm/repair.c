@@ -56,8 +56,9 @@ struct work {
 	struct repair *repair;
 	struct pm_locate *locate;
 	uint8_t *alive;
-	double start, first_trap, first_set; /* moments, ms; 0: there was none */
-	double aside;			     /* ms that are not in the budget */
+	double first_trap, first_set; /* moments, ms; 0: there was none */
+	double progress; /* when something was last found failed, or it began */
+	double aside;	 /* ms since then that are not in the budget */
 	uint32_t traps, lost, looks;
 	struct ask_count questions, sets;
 	uint32_t most_missing; /* blocks, then this batch ends */
@@ -165,7 +166,7 @@ static bool is_halted(const struct work *work)
 
 static bool is_over(const struct work *work)
 {
-	double spent = wait_clock_ms() - work->start;
+	double spent = wait_clock_ms() - work->progress;
 	double budget = work->on->budget_ms;
 
 	return osm_exit_flag ||
@@ -173,10 +174,21 @@ static bool is_over(const struct work *work)
 	       spent - work->aside > budget || is_halted(work);
 }
 
-/* Waits until the burst of traps pauses. */
+/* From here on the budget is whole again. */
+static void note_progress(struct work *work)
+{
+	work->progress = wait_clock_ms();
+	work->aside = 0;
+}
+
+/*
+ * Waits until the burst of traps pauses: for the time of a budget at most, and beside it,
+ * since several hundred switches report the loss of a chassis.
+ */
 static void wait_for_quiet(struct work *work)
 {
 	struct repair *repair = work->repair;
+	double start = wait_clock_ms();
 
 	pthread_mutex_lock(&repair->signal.lock);
 	while (!is_over(work)) {
@@ -187,6 +199,7 @@ static void wait_for_quiet(struct work *work)
 		wait_briefly(&repair->signal, left);
 	}
 	pthread_mutex_unlock(&repair->signal.lock);
+	work->aside += wait_clock_ms() - start;
 }
 
 /* Hands the traps that have come to the search; how many there were. */
@@ -445,6 +458,8 @@ static bool take_answer(void *context, const struct ask_answer *answer)
 				? PM_ANSWER_DOWN
 				: PM_ANSWER_UP;
 	pm_locate_answer(work->locate, work->ports[work->sent[answer->index]], means);
+	if (means == PM_ANSWER_DOWN)
+		note_progress(work);
 	return means != PM_NO_ANSWER && !is_over(work);
 }
 
@@ -918,7 +933,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	work->view = view;
 	work->repair = repair;
 	repair->num_taken = 0;
-	work->start = wait_clock_ms();
+	note_progress(work);
 	memcpy(before, view->seen, num);
 	look_around(work, &err);
 	if (is_halted(work))

@@ -17,11 +17,12 @@ struct repair;
 /* What a repair works on. */
 struct repair_subject {
 	struct lft_sender *sender;
-	struct view *view;  /* with routes that the switches have */
-	uint32_t budget_ms; /* that finding out what failed may take */
-	uint32_t wait_ms;   /* for the first trap */
-	bool urgent;	    /* SMPs of OpenSM's wait for the wire, and are passed */
-	bool resend;	    /* even without a trap: blocks that were postponed */
+	struct view *view; /* with routes that the switches have */
+	uint32_t
+		budget_ms; /* that finding out may take until something is found failed */
+	uint32_t wait_ms;  /* for the first trap */
+	bool urgent;	   /* SMPs of OpenSM's wait for the wire, and are passed */
+	bool resend;	   /* even without a trap: blocks that were postponed */
 	/* Whether it has to end; on this thread, with or without osm->lock. */
 	bool (*is_halted)(void *context);
 	/*

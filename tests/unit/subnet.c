@@ -62,6 +62,8 @@ static struct {
 	uint32_t repaired[SUBNET_NODES]; /* [switch] subnet_repaired */
 	void (*on_block)(void);		 /* subnet_on_block, or NULL */
 	void (*on_question)(void);	 /* subnet_on_question, or NULL */
+	void (*on_wait)(void);		 /* subnet_on_wait, or NULL */
+	double answer_ms;		 /* subnet_set_answer_ms */
 	struct owner guid2lid[SUBNET_NODES];
 
 	osm_routing_engine_t engine, other;
@@ -139,8 +141,11 @@ double __wrap_wait_clock_ms(void)
 /* Time passes where the sweeper waits; other threads wait until they are called. */
 void __wrap_wait_briefly(struct wait_signal *signal, double ms)
 {
-	(void)signal;
 	fake.clock_ms = fake.clock_ms + ms;
+	pthread_mutex_unlock(&signal->lock);
+	if (fake.on_wait)
+		fake.on_wait();
+	pthread_mutex_lock(&signal->lock);
 }
 
 void __wrap_wait_until(struct wait_signal *signal, double when_ms)
@@ -493,6 +498,7 @@ static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
 		fake.on_question = NULL;
 		if (call)
 			call();
+		fake.clock_ms = fake.clock_ms + fake.answer_ms;
 		ib_port_info_set_port_state(
 			info, state_of(fake.fabric->nodes[node].first_port + modifier));
 		madw.status = fake.silences[node] ? IB_TIMEOUT : IB_SUCCESS;
@@ -698,7 +704,8 @@ void subnet_begin(const struct pm_fabric *fabric)
 	fake.delayed.out = false;
 	memset(fake.repaired, 0, sizeof(fake.repaired));
 	fake.on_block = NULL;
-	fake.on_question = NULL;
+	fake.on_question = fake.on_wait = NULL;
+	fake.answer_ms = 0;
 	fake.log[0] = '\0';
 	begin_opensm();
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
@@ -808,6 +815,16 @@ void subnet_send_traps(const char *name, uint32_t times)
 void subnet_on_block(void (*call)(void))
 {
 	fake.on_block = call;
+}
+
+void subnet_on_wait(void (*call)(void))
+{
+	fake.on_wait = call;
+}
+
+void subnet_set_answer_ms(double ms)
+{
+	fake.answer_ms = ms;
 }
 
 void subnet_on_question(void (*call)(void))

@@ -88,6 +88,12 @@ uint32_t subnet_repaired(const char *name);
 /* Calls this after each block that a switch has taken from the plugin; NULL: no more. */
 void subnet_on_block(void (*call)(void));
 
+/* Each answer to a question for a port takes so long from now on. */
+void subnet_set_answer_ms(double ms);
+
+/* Calls this each time that the plugin has waited; NULL: no more. */
+void subnet_on_wait(void (*call)(void));
+
 /* Calls this once, before the next question for a port is answered, or not. */
 void subnet_on_question(void (*call)(void));
 

@@ -215,8 +215,62 @@ static void test_above_answers_late(void **state)
 	lose_cable();
 	assert_int_equal(subnet_repaired(top), 0);
 	subnet_sweep_well();
-	assert_int_equal(subnet_logged("; LFT blocks sent 1, acked 1, bound 2, full load"),
-			 1);
+	assert_int_equal(
+		subnet_logged("; LFT blocks sent 1, acked 1, bound 2, full load"), 1);
+	assert_int_equal(subnet_unreachable(), 0);
+	end();
+}
+
+/* ---- The time that finding out may take ---- */
+
+#define SLOW_MS 60 /* of four answers more than that, 200 ms */
+#define OUT_OF_TIME "left to the sweep: out of time"
+
+/* It begins anew with each cable that is found lost. */
+static void test_slow_answers(void **state)
+{
+	(void)state;
+	subnet_begin_routed(fabric);
+	subnet_set_answer_ms(SLOW_MS);
+	for (unsigned int p = 1; p <= 4; p++)
+		subnet_set_cable("t1", p, false, true);
+	subnet_begin_sweep();
+	assert_int_equal(subnet_logged("links down 4, looks 1"), 1);
+	assert_int_equal(subnet_logged(OUT_OF_TIME), 0);
+	assert_int_equal(subnet_unreachable(), 0);
+	end();
+}
+
+static void test_slow_answers_in_vain(void **state)
+{
+	(void)state;
+	subnet_begin_routed(fabric);
+	subnet_set_answer_ms(SLOW_MS);
+	subnet_send_traps("m0-0", 1); /* which has five cables */
+	subnet_begin_sweep();
+	assert_int_equal(subnet_logged(OUT_OF_TIME), 1);
+	end();
+}
+
+static int traps_to_come;
+
+static void send_trap(void)
+{
+	if (traps_to_come > 0)
+		subnet_send_traps("l1-1", 1);
+	traps_to_come--;
+}
+
+/* A burst of traps that takes as long is no part of it. */
+static void test_long_burst(void **state)
+{
+	(void)state;
+	subnet_begin_routed(fabric);
+	traps_to_come = 100; /* one each 4 ms */
+	subnet_on_wait(send_trap);
+	lose_cable();
+	assert_true(traps_to_come <= 0);
+	assert_int_equal(subnet_logged(OUT_OF_TIME), 0);
 	assert_int_equal(subnet_unreachable(), 0);
 	end();
 }
@@ -383,6 +437,9 @@ int main(void)
 		cmocka_unit_test(test_above_answers_late),
 		cmocka_unit_test(test_ends_answer_later),
 		cmocka_unit_test(test_home_answers_later),
+		cmocka_unit_test(test_slow_answers),
+		cmocka_unit_test(test_slow_answers_in_vain),
+		cmocka_unit_test(test_long_burst),
 		cmocka_unit_test(test_many_traps),
 		cmocka_unit_test(test_many_traps_left),
 		cmocka_unit_test(test_dead_holds_nobody_up),
