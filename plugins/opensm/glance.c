@@ -698,6 +698,17 @@ void glance_see(const struct glance *glance, uint8_t *seen)
 		seen[glance->ports[i].known] = 1;
 }
 
+bool glance_sees_any(const struct glance *glance, const uint8_t *ports)
+{
+	if (!glance->plan)
+		return false;
+	FOR_EACH_SWITCH_PORT(i, glance)
+	if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i) &&
+	    ports[glance->ports[i].known])
+		return true;
+	return false;
+}
+
 /* A code; bits that there are not tell nothing. */
 static uint8_t code_of(const struct glance_link *link)
 {

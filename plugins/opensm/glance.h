@@ -62,6 +62,8 @@ struct glance {
 	uint64_t sm_guid; /* of the port that OpenSM uses .. */
 	uint32_t sm;	  /* .. and that port, or PM_NONE */
 	bool regular;	  /* when learnt: all cables have two ends that say the same */
+	bool covered;	  /* set by whoever has handed the plan's LIDs to OpenSM: later
+			   * discoveries are compared with what was learnt */
 
 	/* As last looked at. */
 	uint32_t num_listed;	   /* nodes in OpenSM's table, .. */
@@ -117,6 +119,9 @@ bool glance_is_kept(const struct glance *glance);
 
 /* What pm_plan_match has for a fabric of what was looked at. */
 void glance_see(const struct glance *glance, uint8_t *seen);
+
+/* Whether any of ports[port] is seen; false, too, where it is bound to no plan. */
+bool glance_sees_any(const struct glance *glance, const uint8_t *ports);
 
 /*
  * Widths and speeds, codes of link.h, of the ports of plan->known that have a cable in

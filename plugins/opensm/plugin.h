@@ -208,6 +208,15 @@ struct plugin_run {
 	uint32_t loops; /* LIDs that would have looped */
 };
 
+/*
+ * What is valid beside the phase and what a discovery came to, in any phase:
+ *
+ *     view.current     its tables are those for its links in use, until view.until_ms
+ *     view.lost        ports found failed since HEAVY_SWEEP_START, whatever that
+ *                      discovery saw of them
+ *     glance.covered   the plan knows all that was learnt, and its LIDs were handed over:
+ *                      from one discovery to the next
+ */
 struct plugin {
 	osm_opensm_t *osm;
 	struct pm_config config;
@@ -239,23 +248,15 @@ struct plugin {
 	struct glance glance; /* what OpenSM has, and what the tables were made for */
 	uint64_t infos;	      /* that OpenSM had taken in before the glance's last look */
 
-	/* Flags beside the phase and `found`, as they outlive a phase: */
-	bool covered; /* plan and LIDs are those for what the glance has learnt, and were
-		       * handed to OpenSM; later discoveries are compared with that */
-	bool again;   /* what a repair found lost was seen, in the discovery or in the
-		       * callback: asks for a discovery, once OpenSM's Sets are answered,
-		       * since OpenSM looks at its flag for that at the end of the sweep */
 	char unfit[PM_FITNESS_TEXT], unfit_told[PM_FITNESS_TEXT]; /* the bad ones */
 
 	struct pm_failback failback; /* which engine routes, by how much is served */
 	uint64_t returns_in_ms;	     /* then, or UINT64_MAX */
 	struct pm_flap_holds told;   /* what was last logged of held links */
-	double look_again; /* wait_clock_ms when they change without an event, in any
-			    * phase: the callback has to look at them anew then */
-	atomic_bool rebalancing;    /* as last logged, by the repairer */
-	bool asked;		    /* OpenSM has called the engine */
-	int honor_guid2lid;	    /* OpenSM's option to be restored, -1: none */
-	char apart[PM_CHANGE_TEXT]; /* last logged of switches without a path, or "" */
+	atomic_bool rebalancing;     /* as last logged, by the repairer */
+	bool asked;		     /* OpenSM has called the engine */
+	int honor_guid2lid;	     /* OpenSM's option to be restored, -1: none */
+	char apart[PM_CHANGE_TEXT];  /* last logged of switches without a path, or "" */
 
 	struct lids_given given; /* since the last log line */
 	double milliseconds;	 /* of computing since then */

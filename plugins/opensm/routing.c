@@ -94,18 +94,11 @@ static int keep_held(struct plugin *plugin, const struct routing_found *found,
 	return 0;
 }
 
-void routing_look_again(struct plugin *plugin, uint64_t in_ms)
+void routing_ask_at(struct plugin *plugin, uint64_t when_ms)
 {
-	plugin->look_again =
-		in_ms == UINT64_MAX ? DBL_MAX : wait_clock_ms() + (double)in_ms + 1;
 	if (plugin->alarm)
-		alarm_set(plugin->alarm, plugin->look_again);
-}
-
-void routing_await_holds(struct plugin *plugin)
-{
-	routing_look_again(plugin,
-			   plugin->view.flaps ? plugin->view.holds.next_ms : UINT64_MAX);
+		alarm_set(plugin->alarm,
+			  when_ms == UINT64_MAX ? DBL_MAX : (double)when_ms);
 }
 
 /* Finds switches that are kept out of the tables. */
@@ -116,18 +109,11 @@ static void judge_switches(struct plugin *plugin)
 			 sizeof(plugin->unfit));
 }
 
-/* Takes out of seen[port] what was found lost since the sweep began; whether there is
- * any.
- */
-static bool leave_out_lost(const struct view *view, uint8_t *seen)
+/* Takes out of seen[port] what was found lost since the sweep began. */
+static void leave_out_lost(const struct view *view, uint8_t *seen)
 {
-	bool any = false;
-
-	for (uint32_t i = 0; i < view->plan->known->num_ports; i++) {
-		any |= seen[i] && view->lost[i];
+	for (uint32_t i = 0; i < view->plan->known->num_ports; i++)
 		seen[i] = seen[i] && !view->lost[i];
-	}
-	return any;
 }
 
 /*
@@ -151,7 +137,7 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 		glance_see(&plugin->glance, seen);
 	else if (!pm_plan_match(plan, fabric, seen))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
-	plugin->again |= leave_out_lost(&plugin->view, seen);
+	leave_out_lost(&plugin->view, seen);
 	if (!rc) {
 		const struct view_sight sight = {
 			.seen = seen,
@@ -170,7 +156,7 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 		rc = view_look(&plugin->view, &sight, &changed, err);
 	}
 	if (!rc)
-		routing_await_holds(plugin);
+		routing_ask_at(plugin, plugin->view.until_ms);
 	free(seen);
 	return rc;
 }
@@ -180,7 +166,7 @@ bool routing_is_covered(const struct plugin *plugin)
 	const struct planning *planning = &plugin->planning;
 	const struct glance *glance = &plugin->glance;
 
-	if (!plugin->covered || !plugin->view.routes || glance->plan != planning->plan ||
+	if (!glance->covered || !plugin->view.routes || glance->plan != planning->plan ||
 	    !glance->regular)
 		return false;
 	/* With migrate, a place whose port has left gets its planned LID back. */

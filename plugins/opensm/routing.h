@@ -49,11 +49,8 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
  */
 int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err);
 
-/* Has OpenSM ask for tables again so many ms from now, or UINT64_MAX: when it wants to.
+/* Has OpenSM ask for tables again at this wait_clock_ms, or UINT64_MAX: when it wants to.
  */
-void routing_look_again(struct plugin *plugin, uint64_t in_ms);
-
-/* As routing_look_again, for the end of the next hold of a flapping link. */
-void routing_await_holds(struct plugin *plugin);
+void routing_ask_at(struct plugin *plugin, uint64_t when_ms);
 
 #endif

@@ -8,7 +8,6 @@
 #include "wait.h"
 
 #include <errno.h>
-#include <float.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -69,7 +68,7 @@ static bool merge_failed(struct plugin *plugin)
 	if (look_without_lost(plugin))
 		view->current = false; /* it is looked at anew */
 	else
-		routing_await_holds(plugin);
+		routing_ask_at(plugin, view->until_ms);
 	return true;
 }
 
@@ -370,7 +369,6 @@ static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric
 {
 	int rc;
 
-	plugin->covered = false;
 	plugin->infos = UINT64_MAX; /* LIDs are to come */
 	rc = glance_learn(&plugin->glance, &plugin->osm->subn, err);
 
@@ -448,7 +446,7 @@ static int prepare_anew(struct plugin *plugin, struct pm_error *err)
 		save_plan(plugin);
 	if (!rc)
 		rc = hand_over(plugin, fabric, reassign, err);
-	plugin->covered = !rc;
+	plugin->glance.covered = !rc;
 	pm_fabric_free(fabric);
 	return rc;
 }
@@ -559,7 +557,7 @@ void sweep_discovered(struct plugin *plugin)
 		skip_covered_traps(plugin);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
 	look_at_files(plugin);
-	plugin->covered &= !watch_take_roles(plugin->watch, &plugin->roles);
+	plugin->glance.covered &= !watch_take_roles(plugin->watch, &plugin->roles);
 	if (plugin->config.shadow)
 		return;		      /* afterwards, see below */
 	clear_holds_if_asked(plugin); /* else it would ask for sweep after sweep */
@@ -599,8 +597,8 @@ static bool lids_agree(const struct pm_plan *plan, const struct pm_fabric *fabri
 /* Whether the tables are those for what there is now. */
 static bool is_as_expected(const struct plugin *plugin)
 {
-	return plugin->view.current && glance_is_kept(&plugin->glance) &&
-	       wait_clock_ms() < plugin->look_again;
+	return view_is_current(&plugin->view, (uint64_t)wait_clock_ms()) &&
+	       glance_is_kept(&plugin->glance);
 }
 
 /* Should the LID manager have had its own ideas, plan with these. */
@@ -636,20 +634,21 @@ static int give_way(struct plugin *plugin, struct pm_error *err)
 {
 	const struct pm_plan *plan = plugin->planning.plan;
 	const struct pm_served *served = &plugin->view.served;
-	uint64_t left;
+	uint64_t now = (uint64_t)wait_clock_ms(), left, then;
 
 	if (!has_next_engine(plugin))
 		return 0;
-	left = pm_failback_observe(&plugin->failback, served, (uint64_t)wait_clock_ms());
+	left = pm_failback_observe(&plugin->failback, served, now);
+	then = left == UINT64_MAX ? left : now + left + 1;
 	if (!plugin->failback.failed_over) {
-		if (wait_clock_ms() + (double)left < plugin->look_again)
-			routing_look_again(plugin, left);
+		if (then < plugin->view.until_ms)
+			routing_ask_at(plugin, then);
 		return 0;
 	}
 	plugin->returns_in_ms = left;
 	if (left == UINT64_MAX)
 		return pm_served_refuse(served, plan->known, &plan->tree, err);
-	routing_look_again(plugin, left);
+	routing_ask_at(plugin, then);
 	return pm_error_set(
 		err, -ENOTSUP,
 		"it was no fat tree until lately, and is taken back in %.0f s "
@@ -967,6 +966,18 @@ static void run_shadow(struct plugin *plugin)
 	sweep_publish(plugin);
 }
 
+/*
+ * Whether the last discovery saw something up that a repair found failed after it began:
+ * another one is to clear that.
+ */
+static bool has_seen_failed(const struct plugin *plugin)
+{
+	const struct view *view = &plugin->view;
+
+	return view->plan && view->plan == plugin->glance.plan &&
+	       glance_sees_any(&plugin->glance, view->lost);
+}
+
 void sweep_routed(struct plugin *plugin, bool reroute)
 {
 	if (!plugin->config.shadow) {
@@ -990,9 +1001,8 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
 	plugin->honor_guid2lid = -1;
 	sweep_publish(plugin);
-	if (plugin->again)
+	if (has_seen_failed(plugin))
 		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when this one ends */
-	plugin->again = false;
 	watch_over(plugin->watch, &plugin->roles);
 }
 

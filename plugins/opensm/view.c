@@ -173,6 +173,14 @@ static int take_drained(struct view *view, uint8_t *alive, uint8_t *drained,
 	return rc;
 }
 
+/* When a hold ends, or UINT64_MAX. */
+static uint64_t end_of_holds(const struct view *view, uint64_t now_ms)
+{
+	if (!view->flaps || view->holds.next_ms == UINT64_MAX)
+		return UINT64_MAX;
+	return now_ms + view->holds.next_ms + 1;
+}
+
 static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
 {
 	return a->sm == b->sm && a->switches == b->switches;
@@ -198,6 +206,7 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	if (rc)
 		goto out;
 	memcpy(view->drained, drained, num);
+	view->until_ms = end_of_holds(view, sight->now_ms);
 	*changed = !view->current || memcmp(alive, view->alive, num) ||
 		   memcmp(sight->seen, view->seen, num) ||
 		   !same_detours(&sight->detours, &view->detours);
@@ -217,6 +226,11 @@ out:
 	free(alive);
 	free(drained);
 	return rc;
+}
+
+bool view_is_current(const struct view *view, uint64_t now_ms)
+{
+	return view->current && now_ms < view->until_ms;
 }
 
 void view_written(struct view *view)

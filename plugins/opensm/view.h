@@ -30,10 +30,12 @@ struct view {
 	struct view_told { /* at the last view_tell */
 		uint8_t *seen, *drained;
 	} told;
-	uint8_t *lost;	 /* [port] found lost by a repair: not seen, whatever the
-			  * discovery under way saw before */
-	uint32_t serial; /* another one for each plan */
-	bool current;	 /* routes are those of alive and detours */
+	uint8_t *lost;	   /* [port] found lost by a repair: not seen, whatever the
+			    * discovery under way saw before */
+	uint32_t serial;   /* another one for each plan */
+	bool current;	   /* routes are those of alive and detours, .. */
+	uint64_t until_ms; /* .. until a hold ends, then (view_sight's clock), or
+			    * UINT64_MAX: none does */
 	struct pm_detours detours;
 	struct pm_apart apart;	 /* of these routes */
 	struct pm_served served; /* of what cables join */
@@ -65,6 +67,9 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
  */
 int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	      struct pm_error *err);
+
+/* Whether a look at the same would change nothing. */
+bool view_is_current(const struct view *view, uint64_t now_ms);
 
 /* All switches are about to hold these tables, and nothing over cables of before. */
 void view_written(struct view *view);

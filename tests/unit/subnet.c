@@ -63,6 +63,7 @@ static struct {
 	void (*on_block)(void);		 /* subnet_on_block, or NULL */
 	void (*on_question)(void);	 /* subnet_on_question, or NULL */
 	void (*on_wait)(void);		 /* subnet_on_wait, or NULL */
+	void (*on_discovered)(void);	 /* subnet_on_discovered, or NULL */
 	double answer_ms;		 /* subnet_set_answer_ms */
 	struct owner guid2lid[SUBNET_NODES];
 
@@ -466,6 +467,15 @@ bool subnet_is_up(uint32_t port)
 	return state_of(port) != IB_LINK_DOWN;
 }
 
+static void call_once(void (**call)(void))
+{
+	void (*now)(void) = *call;
+
+	*call = NULL;
+	if (now)
+		now();
+}
+
 static ib_api_status_t answer_block(ib_smp_t *smp, uint32_t sw, uint32_t number)
 {
 	uint8_t *block = fake.held[sw] + (size_t)number * IB_SMP_DATA_SIZE;
@@ -493,11 +503,8 @@ static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
 	if (message == OSM_MSG_MAD_PORT_INFO) {
 		uint32_t node = number_of(context->pi_context.node_guid);
 		ib_port_info_t *info = (ib_port_info_t *)smp->data;
-		void (*call)(void) = fake.on_question;
 
-		fake.on_question = NULL;
-		if (call)
-			call();
+		call_once(&fake.on_question);
 		fake.clock_ms = fake.clock_ms + fake.answer_ms;
 		ib_port_info_set_port_state(
 			info, state_of(fake.fabric->nodes[node].first_port + modifier));
@@ -704,7 +711,7 @@ void subnet_begin(const struct pm_fabric *fabric)
 	fake.delayed.out = false;
 	memset(fake.repaired, 0, sizeof(fake.repaired));
 	fake.on_block = NULL;
-	fake.on_question = fake.on_wait = NULL;
+	fake.on_question = fake.on_wait = fake.on_discovered = NULL;
 	fake.answer_ms = 0;
 	fake.log[0] = '\0';
 	begin_opensm();
@@ -825,6 +832,11 @@ void subnet_on_wait(void (*call)(void))
 void subnet_set_answer_ms(double ms)
 {
 	fake.answer_ms = ms;
+}
+
+void subnet_on_discovered(void (*call)(void))
+{
+	fake.on_discovered = call;
 }
 
 void subnet_on_question(void (*call)(void))
@@ -1025,6 +1037,7 @@ void subnet_sweep(struct subnet_sweep *result)
 	fake.sweep = result;
 	subnet_begin_sweep();
 	unfailing(discover);
+	call_once(&fake.on_discovered);
 	report(OSM_EVENT_ID_HEAVY_SWEEP_DONE);
 	unfailing(assign_lids);
 	route(result);

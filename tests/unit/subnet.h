@@ -94,6 +94,9 @@ void subnet_set_answer_ms(double ms);
 /* Calls this each time that the plugin has waited; NULL: no more. */
 void subnet_on_wait(void (*call)(void));
 
+/* Calls this once, between the next discovery and the report of its end. */
+void subnet_on_discovered(void (*call)(void));
+
 /* Calls this once, before the next question for a port is answered, or not. */
 void subnet_on_question(void (*call)(void));
 

@@ -277,6 +277,23 @@ static void learn(struct glance *glance, uint32_t changes, uint8_t *seen)
 	glance_bind(glance, plan);
 }
 
+/* Of what is seen, of what is not, and of one port. */
+static void check_sees_any(const struct glance *glance, const uint8_t *seen, uint32_t num)
+{
+	uint8_t *ports = calloc(num, 1);
+	uint32_t one = random_below(&dice, num);
+
+	assert_non_null(ports);
+	for (uint32_t i = 0; i < num; i++)
+		ports[i] = !seen[i];
+	assert_false(glance_sees_any(glance, ports));
+	assert_true(glance_sees_any(glance, seen));
+	memset(ports, 0, num);
+	ports[one] = 1;
+	assert_int_equal(glance_sees_any(glance, ports), seen[one]);
+	free(ports);
+}
+
 static void test_random(void **state)
 {
 	uint32_t num = plan->known->num_ports, looked = 0, sm;
@@ -301,6 +318,7 @@ static void test_random(void **state)
 		assert_true(matches);
 		glance_see(&glance, seen);
 		assert_memory_equal(seen, expected, num);
+		check_sees_any(&glance, seen, num);
 		assert_int_equal(glance_sm_place(&glance), sm);
 		assert_true(glance_is_unchanged(&glance, &subn, true));
 		for (uint32_t i = 0; i < glance.num_ports; i++)

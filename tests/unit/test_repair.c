@@ -221,6 +221,38 @@ static void test_above_answers_late(void **state)
 	end();
 }
 
+/* ---- Beside a discovery ---- */
+
+static void lose_and_repair(void)
+{
+	subnet_set_cable("m0-0", 1, false, true);
+	subnet_let_send();
+}
+
+/*
+ * What a discovery saw before it failed stays failed, and another discovery is asked for,
+ * which clears that.
+ */
+static void test_seen_before(void **state)
+{
+	osm_subn_t *subn = &subnet_opensm()->subn;
+
+	(void)state;
+	subnet_begin_routed(fabric);
+	subn->opt.sweep_on_trap = TRUE;
+	subn->force_heavy_sweep = FALSE;
+	subnet_on_discovered(lose_and_repair);
+	subnet_sweep_well();
+	assert_int_equal(subnet_logged("repair 1: lost 1 cable (l0-0[1]-m0-0[1])"), 1);
+	assert_int_equal(subnet_unreachable(), 0);
+	assert_true(subn->force_heavy_sweep);
+	subn->force_heavy_sweep = FALSE;
+	subnet_sweep_well();
+	assert_int_equal(subnet_unreachable(), 0);
+	assert_false(subn->force_heavy_sweep);
+	end();
+}
+
 /* ---- The time that finding out may take ---- */
 
 #define SLOW_MS 60 /* of four answers more than that, 200 ms */
@@ -437,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_above_answers_late),
 		cmocka_unit_test(test_ends_answer_later),
 		cmocka_unit_test(test_home_answers_later),
+		cmocka_unit_test(test_seen_before),
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_slow_answers_in_vain),
 		cmocka_unit_test(test_long_burst),

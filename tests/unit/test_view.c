@@ -204,6 +204,8 @@ static void test_hold(void **state)
 	assert_false(in_use(&g, "l0", 2));
 	assert_int_equal(g.view.holds.on_hold, 1);
 	assert_int_equal(g.view.holds.next_ms, usual.hold_ms);
+	assert_true(view_is_current(&g.view, g.now_ms + usual.hold_ms));
+	assert_false(view_is_current(&g.view, g.now_ms + usual.hold_ms + 1));
 	check_tables(&g);
 	/* A last path is used all the same. */
 	set(&g, g.seen, "l0", 3, 0);
@@ -217,6 +219,7 @@ static void test_hold(void **state)
 	assert_true(look(&g));
 	assert_true(in_use(&g, "l0", 2));
 	assert_int_equal(g.view.holds.on_hold, 0);
+	assert_true(view_is_current(&g.view, UINT64_MAX - 1));
 	check_tables(&g);
 	end(&g);
 }
