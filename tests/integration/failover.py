@@ -21,7 +21,8 @@ floor, is an error.
 With --during-sweep, OpenSM sweeps already, for a host that left, when the cable or the
 chassis is lost: after so much of that sweep's SMPs. Counted are all SMPs from the loss to
 the last LFT Set, and in brackets those of them that are portmajor's own questions and Sets.
-With --paced one leaves every 265 us, and times are told. The wire may be busy otherwise:
+With --paced one leaves every 265 us from that host's leaving on, and times are told. The wire
+may be busy otherwise:
 
  --queries 64  so many PathRecord queries of a host are outstanding at any time
  --dead        a chassis hangs: its links stay up and it answers nothing. The sweep finds
@@ -82,14 +83,14 @@ class Failover:
     marks = property(lambda self: "*" * self.gave_up + "+" * (self.discoveries > 1))
 
 
-def open_sm(fabric, how, trace, folder, env=None):
+def open_sm(fabric, how, trace, folder):
     """An OpenSM that routes this way, on that wire."""
     conf = {"max_wire_smps": MAX_WIRE_SMPS}
     if how not in (EARLY, LATE):
-        return simlab.OpenSM(fabric, engine=how, host="h0-1", conf=conf, wire=trace, env=env)
+        return simlab.OpenSM(fabric, engine=how, host="h0-1", conf=conf, wire=trace)
     config = folder / "portmajor.conf"
     config.write_text(f"flap_limit 0\nearly_repair {'yes' if how == EARLY else 'no'}\n")
-    return pmlab.open_sm(fabric, config=config, host="h0-1", conf=conf, wire=trace, env=env)
+    return pmlab.open_sm(fabric, config=config, host="h0-1", conf=conf, wire=trace)
 
 
 def floor_s(stamps):
@@ -186,11 +187,10 @@ class Scene(contextlib.ExitStack):
         return self
 
     def _start(self):
-        env = {"MADCOUNT_DELAY_US": f"{wiretime.SET_US}"} if self.setting.paced else {}
         folder = self.enter_context(pmlab.Folder())
         self.fabric = self.enter_context(pmlab.Fabric(self._netlist))
         self.wire = wire.Wire() if self.setting.dead else None
-        self.osm = self.enter_context(open_sm(self.fabric, self.how, self.wire, folder, env=env))
+        self.osm = self.enter_context(open_sm(self.fabric, self.how, self.wire, folder))
         self.osm.settle(timeout=pmlab.TIMEOUT_S)
         self.length = sweep_length(self.osm)
         self.standby = self._open_standby() if self.setting.standby_ms else None
@@ -263,6 +263,7 @@ class Scene(contextlib.ExitStack):
         osm, fabric = self.osm, self.fabric
         osm.wait_traps_aged()
         begin, rules = osm.mark(), self._hang()
+        osm.pace(wiretime.SET_US if self.setting.paced else 0)
         with self._asking() if self.setting.queries else contextlib.nullcontext() as asking:
             if share:
                 fabric.lose(LEAVING)
@@ -286,6 +287,7 @@ class Scene(contextlib.ExitStack):
 
     def _restore(self, loss, share):
         """Whole again. A sweep that met what hung is no measure: another one is asked for."""
+        self.osm.pace(0)
         self.osm.wait_traps_aged()
         mark = self.osm.mark()
         self.fabric.back(LOSSES[loss])

@@ -67,8 +67,7 @@ static struct {
 	pthread_once_t once;
 	send_fn *send;
 	recv_fn *recv;
-	struct madcount *counts; /* private memory if there is no file */
-	uint64_t delay_us;
+	struct madcount *counts;   /* private memory if there is no file */
 	uint64_t answers[ANSWERS]; /* transaction() of the last ones sent */
 	uint32_t num_answers;
 
@@ -120,9 +119,9 @@ static void lib_init(void)
 
 	*(void **)&lib.send = next_symbol("umad_send");
 	*(void **)&lib.recv = next_symbol("umad_recv");
-	if (delay)
-		lib.delay_us = strtoull(delay, NULL, 10);
 	lib.counts = map_counts(getenv("MADCOUNT_FILE"));
+	if (delay)
+		lib.counts->delay_us = strtoull(delay, NULL, 10);
 	lib.counts->version = MADCOUNT_VERSION;
 	lib.counts->attr_slots = MADCOUNT_ATTR_SLOTS;
 	lib.counts->methods = MADCOUNT_METHODS;
@@ -380,16 +379,18 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	      int retries)
 {
 	const uint8_t *mad = umad_get_mad(umad);
+	uint64_t wait_us;
 	bool request;
 	int ret;
 
 	pthread_once(&lib.once, lib_init);
+	wait_us = __atomic_load_n(&lib.counts->delay_us, __ATOMIC_RELAXED);
 	request = is_smp(mad) && is_request(mad);
 	if (!is_smp(mad)) {
 		count(&lib.counts->gmps);
 	} else {
-		if (lib.delay_us)
-			delay(lib.delay_us);
+		if (wait_us)
+			delay(wait_us);
 		count_smp(lib.counts, mad);
 		if (request)
 			note_request(lib.counts, mad);

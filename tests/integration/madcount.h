@@ -10,11 +10,12 @@
  *
  * Native byte order, naturally aligned, no padding, every counter a uint64_t.
  * Counters only grow; a reader who wants the count since some moment keeps the
- * old values and subtracts. The exceptions are stated: first_lft_smp, hold_lft_ms.
+ * old values and subtracts. The exceptions are stated: first_lft_smp, hold_lft_ms,
+ * delay_us.
  * A file that is still all zero (magic included) counts nothing yet.
  *
- * MADCOUNT_DELAY_US, if set, makes each SMP wait that many microseconds before
- * it is sent (in the sending thread, so the delays add up as on a serial link).
+ * MADCOUNT_DELAY_US, if set, is delay_us at first: the microseconds that each SMP waits
+ * before it is sent (in the sending thread, so the delays add up as on a serial link).
  */
 #ifndef PM_TESTS_MADCOUNT_H
 #define PM_TESTS_MADCOUNT_H
@@ -24,7 +25,7 @@
 #include <stdint.h>
 
 #define MADCOUNT_MAGIC 0x434d4d50u /* "PMMC" read as little endian */
-#define MADCOUNT_VERSION 3u
+#define MADCOUNT_VERSION 4u
 
 /* Attributes 0x00-0x3f have a slot each; all others share the last one. */
 #define MADCOUNT_ATTR_SLOTS 65u
@@ -93,6 +94,7 @@ struct madcount {
 	/* The reader may store a time: the next answer to an LFT Set comes so much
 	 * later. */
 	uint64_t hold_lft_ms;
+	uint64_t delay_us; /* the reader may store another one at any time */
 
 	/* SMPs sent by attribute (host order) and method. */
 	uint64_t attr[MADCOUNT_ATTR_SLOTS][MADCOUNT_METHODS];
@@ -101,10 +103,10 @@ struct madcount {
 };
 
 static_assert(offsetof(struct madcount, smps) == 16, "madcount layout");
-static_assert(offsetof(struct madcount, attr) == 16 + 21 * 8, "madcount layout");
+static_assert(offsetof(struct madcount, attr) == 16 + 22 * 8, "madcount layout");
 static_assert(sizeof(struct madcount_echo) == 24 + 2 * MADCOUNT_PATH, "madcount layout");
 static_assert(sizeof(struct madcount) ==
-		      16 + (21 + MADCOUNT_ATTR_SLOTS * MADCOUNT_METHODS) * 8 +
+		      16 + (22 + MADCOUNT_ATTR_SLOTS * MADCOUNT_METHODS) * 8 +
 			      MADCOUNT_ECHOES * sizeof(struct madcount_echo),
 	      "madcount layout");
 

@@ -488,11 +488,12 @@ class Counters(dict):
 
     NAMES = ("smps requests send_errors responses timeouts traps gmps discoveries lft_sets "
              "last_lft_smp first_lft_smp last_smp_ns last_lft_ns first_lft_ns "
-             "last_trap_ns top_lft_block late lft_late lft_lost num_echoes hold_lft_ms").split()
+             "last_trap_ns top_lft_block late lft_late lft_lost num_echoes hold_lft_ms "
+             "delay_us").split()
     SLOTS, METHODS = 65, 3
     ECHOES, ECHO = 64, struct.Struct("@QQBB6x64s64s")
     LAYOUT = struct.Struct(f"@IIII{len(NAMES)}Q{SLOTS * METHODS}Q{ECHOES * ECHO.size}s")
-    MAGIC, VERSION = 0x434D4D50, 3
+    MAGIC, VERSION = 0x434D4D50, 4
 
     @classmethod
     def parse(cls, data):
@@ -533,7 +534,7 @@ class Counters(dict):
     def __sub__(self, base):
         result = Counters()
         for name in self.NAMES:
-            if name.endswith("_ns") or name in ("top_lft_block", "hold_lft_ms"):
+            if name.endswith("_ns") or name in ("top_lft_block", "hold_lft_ms", "delay_us"):
                 result[name] = self[name]
             elif name.endswith("_lft_smp"):
                 result[name] = max(0, self[name] - base["smps"])
@@ -710,6 +711,10 @@ class OpenSM(_Process):
     def _store(self, name, value):
         offset = Counters.offset(name)
         self._map[offset:offset + 8] = struct.pack("@Q", value)
+
+    def pace(self, microseconds):
+        """From now on each SMP waits so long before it is sent."""
+        self._store("delay_us", microseconds)
 
     def hold_next_answer(self, milliseconds):
         """The next answer to an LFT Set comes so much later."""

@@ -144,6 +144,18 @@ class LateAnswers(labtest.LabCase):
         self.assertEqual(self.lab.osm.counters()["hold_lft_ms"], 0)
         return event
 
+    def test_paced(self):
+        """SMPs leave one after another, as far apart as the wire says."""
+        osm = self.lab.osm
+        osm.pace(2000)
+        mark = osm.mark()
+        osm.hup()
+        osm.settle(mark)
+        osm.pace(0)
+        sent = osm.delta(mark)
+        self.assertGreater(sent["smps"], 0)
+        self.assertGreaterEqual(sent["last_smp_ns"] / 1e9 - mark.time, sent["smps"] * 2e-3)
+
     def test_too_late(self):
         """A repair waits 180 ms for an answer."""
         event = self.lose_late(400)
