@@ -40,7 +40,8 @@ struct repair {
 	uint16_t *lids; /* of switches that sent traps not dealt with yet */
 	uint32_t num_lids;
 	double first_trap, last_trap; /* of these; wait_clock_ms */
-	uint64_t dropped;	      /* traps, since repair_take_overflow */
+	double left;	  /* the first trap of what the last repair left; 0: nothing */
+	uint64_t dropped; /* traps, since repair_take_overflow */
 
 	/* Of the thread that repairs. */
 	uint16_t *taken;    /* by the repair under way, as many as there is room for */
@@ -156,6 +157,7 @@ void repair_skip(struct repair *repair, uint32_t num)
 		repair->num_lids * sizeof(*repair->lids));
 	if (num)
 		repair->first_trap = repair->last_trap;
+	repair->left = 0;
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 
@@ -240,12 +242,25 @@ static void leave_traps(struct work *work)
 	uint32_t left = 0;
 
 	pthread_mutex_lock(&repair->signal.lock);
+	repair->left = work->first_trap;
 	if (repair->num_taken)
 		repair->first_trap = work->first_trap;
 	while (left < repair->num_taken && left < REPORTS && repair->num_lids < REPORTS)
 		repair->lids[repair->num_lids++] = repair->taken[left++];
 	repair->dropped += repair->num_taken - left;
 	pthread_mutex_unlock(&repair->signal.lock);
+}
+
+/* The first trap of what was left to this repair, or 0. */
+static double take_left(struct repair *repair)
+{
+	double left;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	left = repair->left;
+	repair->left = 0;
+	pthread_mutex_unlock(&repair->signal.lock);
+	return left;
 }
 
 static bool await_traps(struct repair *repair, double milliseconds)
@@ -899,7 +914,8 @@ static void describe(const struct work *work, const uint8_t *before,
 		.first_set_ms = work->traps && work->first_set > 0
 					? work->first_set - work->first_trap
 					: 0,
-		.milliseconds = work->traps ? wait_clock_ms() - work->first_trap : 0,
+		.milliseconds =
+			work->first_trap > 0 ? wait_clock_ms() - work->first_trap : 0,
 		.halted = is_halted(work),
 		.silences = work->questions.silent + work->sets.silent,
 		.gave_up = work->gave_up,
@@ -933,12 +949,13 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	work->view = view;
 	work->repair = repair;
 	repair->num_taken = 0;
+	work->first_trap = take_left(repair); /* if no trap tells of something else */
 	note_progress(work);
 	memcpy(before, view->seen, num);
 	look_around(work, &err);
 	if (is_halted(work))
 		work->gave_up = "its tables are due";
-	if (work->gave_up)
+	if (work->gave_up || work->postponed)
 		leave_traps(work);
 	describe(work, before, done);
 out:

@@ -50,7 +50,7 @@ struct repaired {
 	uint64_t switches;
 	uint32_t unordered;  /* forced, see pm_order_sort */
 	double first_set_ms; /* from the first trap to the first Set */
-	double milliseconds; /* from there to the last answer */
+	double milliseconds; /* to the last answer; of another try, too */
 	bool halted;	     /* it had to end */
 	uint32_t silences;   /* SMPs without an answer */
 	const char *gave_up; /* why something is left to the sweep, or NULL */

@@ -202,6 +202,28 @@ static void test_home_answers_later(void **state)
 	lose_in_silence("m0-0", 1, "l0-0");
 }
 
+/* Without a sweep, and timed from the same trap: 0.0 ms tell of no time. */
+static void test_above_is_tried_again(void **state)
+{
+	struct subnet_sweep result;
+	char host[16];
+	const char *top;
+
+	(void)state;
+	subnet_begin_routed(fabric);
+	top = find_sender(host, sizeof(host));
+	subnet_refuse_blocks(top, UINT32_MAX);
+	lose_cable();
+	assert_int_equal(subnet_repaired("m0-0"), 0);
+	subnet_refuse_blocks(top, 0);
+	subnet_work(&result, 200);
+	assert_int_equal(subnet_repaired("m0-0"), 1);
+	assert_int_equal(subnet_unreachable(), 0);
+	assert_int_equal(subnet_logged("repair 2: "), 1);
+	assert_int_equal(subnet_logged("; 0.0 ms from the first trap"), 0);
+	end();
+}
+
 /* Behind OpenSM's own, which are all acknowledged. */
 static void test_above_answers_late(void **state)
 {
@@ -466,6 +488,7 @@ int main(void)
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_above_does_not_answer),
 		cmocka_unit_test(test_above_answers_later),
+		cmocka_unit_test(test_above_is_tried_again),
 		cmocka_unit_test(test_above_answers_late),
 		cmocka_unit_test(test_ends_answer_later),
 		cmocka_unit_test(test_home_answers_later),
