@@ -187,6 +187,8 @@ static void lose_in_silence(const char *a, unsigned int port, const char *b)
 	subnet_refuse_questions(b, 0);
 	subnet_work(&result, 1000);
 	assert_int_equal(subnet_unreachable(), 0);
+	/* What found nothing has no number. */
+	assert_int_equal(subnet_logged("repair 1: lost 1 cable"), 1);
 	end();
 }
 
@@ -272,6 +274,34 @@ static void test_seen_before(void **state)
 	subnet_sweep_well();
 	assert_int_equal(subnet_unreachable(), 0);
 	assert_false(subn->force_heavy_sweep);
+	end();
+}
+
+static void send_trap_of_nothing(void)
+{
+	subnet_send_traps("l1-0", 1);
+}
+
+/*
+ * A trap that came before a discovery began is dropped at its end: nothing is searched
+ * for, and the next repair is timed from the cable's traps, two pauses of 4 ms ago.
+ */
+static void test_dealt_with(void **state)
+{
+	osm_subn_t *subn = &subnet_opensm()->subn;
+	struct subnet_sweep result;
+
+	(void)state;
+	subnet_begin_routed(fabric);
+	subn->opt.sweep_on_trap = TRUE;
+	subn->force_heavy_sweep = FALSE;
+	subnet_on_discovered(send_trap_of_nothing);
+	subnet_sweep_well();
+	subnet_work(&result, 10e3);
+	assert_int_equal(subnet_logged("nothing found lost"), 0);
+	lose_cable();
+	assert_int_equal(subnet_logged("; traps 2, "), 1);
+	assert_int_equal(subnet_logged("; 8.0 ms from the first trap"), 1);
 	end();
 }
 
@@ -493,6 +523,7 @@ int main(void)
 		cmocka_unit_test(test_ends_answer_later),
 		cmocka_unit_test(test_home_answers_later),
 		cmocka_unit_test(test_seen_before),
+		cmocka_unit_test(test_dealt_with),
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_slow_answers_in_vain),
 		cmocka_unit_test(test_long_burst),
