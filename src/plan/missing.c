@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/missing.h>
+#include <portmajor/alloc.h>
+
+/* Whether something is plugged in at a port, as far as the plan knows. */
+static bool is_used(const struct pm_port *port)
+{
+	return port->peer != PM_NONE || port->host != PM_NO_HOST;
+}
+
+static bool is_host(const struct pm_port *port)
+{
+	return port->peer == PM_NONE && (port->host == PM_COMPUTE || port->host == PM_IO);
+}
+
+/* Whether no port of a switch is seen that has any in use. */
+static bool is_gone(const struct pm_fabric *known, const uint8_t *seen, uint32_t sw)
+{
+	bool used = false;
+
+	pm_for_each_port(i, known, sw) {
+		if (seen[i])
+			return false;
+		used = used || is_used(&known->ports[i]);
+	}
+	return used;
+}
+
+/* There is room: a part for each switch and each port at most. */
+static void add(struct pm_missing *missing, const struct pm_missing_part *part)
+{
+	missing->parts[missing->num++] = *part;
+	missing->hosts += part->hosts;
+	missing->links += part->links;
+}
+
+static void add_switch(const struct pm_fabric *known, const uint8_t *gone, uint32_t sw,
+		       struct pm_missing *missing)
+{
+	struct pm_missing_part part = {.port = known->nodes[sw].first_port};
+
+	pm_for_each_port(i, known, sw) {
+		uint32_t peer = pm_fabric_peer_node(known, i);
+
+		part.hosts += is_host(&known->ports[i]);
+		/* A link to a switch that came before is counted there. */
+		part.links += is_used(&known->ports[i]) &&
+			      (peer == PM_NONE || peer >= sw || !gone[peer]);
+	}
+	missing->switches++;
+	add(missing, &part);
+}
+
+/* The links and hosts of a switch that is there; links at their first end. */
+static void add_ports(const struct pm_fabric *known, const uint8_t *seen,
+		      const uint8_t *gone, uint32_t sw, struct pm_missing *missing)
+{
+	pm_for_each_port(i, known, sw) {
+		const struct pm_port *port = &known->ports[i];
+
+		if (seen[i] || !is_used(port) ||
+		    (port->peer != PM_NONE &&
+		     (port->peer < i || gone[known->ports[port->peer].node])))
+			continue;
+		add(missing, &(struct pm_missing_part){i, is_host(port), 1});
+	}
+}
+
+int pm_missing_find(const struct pm_fabric *known, const uint8_t *seen,
+		    struct pm_missing *missing, struct pm_error *err)
+{
+	struct pm_missing found = {
+		.parts = pm_array((size_t)known->num_ports + known->num_switches + 1,
+				  sizeof(*found.parts)),
+	};
+	uint8_t *gone = pm_array((size_t)known->num_switches + 1, 1);
+
+	if (!found.parts || !gone) {
+		free(found.parts);
+		free(gone);
+		return pm_error_no_memory(err);
+	}
+	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		gone[sw] = is_gone(known, seen, sw);
+	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		if (gone[sw])
+			add_switch(known, gone, sw, &found);
+	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		if (!gone[sw])
+			add_ports(known, seen, gone, sw, &found);
+	free(gone);
+	*missing = found;
+	return 0;
+}
+
+void pm_missing_free(struct pm_missing *missing)
+{
+	free(missing->parts);
+	*missing = (struct pm_missing){0};
+}

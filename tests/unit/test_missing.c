@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Missing parts of a drawn tree, each loss with the parts and sums written out; then of
+ * random trees, where every link and host counts once. */
+#include "recipe.h"
+#include "world.h"
+
+#include <portmajor/missing.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct pm_missing find(struct world *world, const char *loss)
+{
+	struct pm_fabric *now = world_without(world, loss);
+	struct pm_missing missing;
+
+	world_update(world, now);
+	assert_int_equal(
+		pm_missing_find(world->plan->known, world->alive, &missing, NULL), 0);
+	pm_fabric_free(now);
+	return missing;
+}
+
+/* "l0:3(0+1)": name, port unless it is a switch, hosts and links. */
+static void print(const struct world *world, const struct pm_missing *missing, char *text,
+		  size_t size)
+{
+	const struct pm_fabric *known = world->plan->known;
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < missing->num; i++) {
+		const struct pm_missing_part *part = &missing->parts[i];
+		const struct pm_port *port = &known->ports[part->port];
+		char num[8] = "";
+
+		if (port->num)
+			snprintf(num, sizeof(num), ":%u", port->num);
+		used += (size_t)snprintf(text + used, size - used, "%s%s%s(%u+%u)",
+					 i ? " " : "", pm_fabric_name(known, port->node),
+					 num, part->hosts, part->links);
+	}
+}
+
+static void test_drawn(void **state)
+{
+	static const struct {
+		const char *loss, *parts;
+		uint32_t switches, hosts, links;
+	} rows[] = {
+		{"", "", 0, 0, 0},
+		{"l0", "l0(2+4)", 1, 2, 4},
+		{"l0:3 l0:4 l0:1 l0:2", "l0(2+4)", 1, 2, 4},
+		{"l0:1", "l0:1(1+1)", 0, 1, 1},
+		{"l0:3", "l0:3(0+1)", 0, 0, 1},
+		{"s0:2", "l1:3(0+1)", 0, 0, 1},
+		{"s0", "s0(0+3)", 1, 0, 3},
+		{"s0 s1", "s0(0+3) s1(0+3)", 2, 0, 6},
+		/* The link between them is the first one's. */
+		{"l0 s0", "l0(2+4) s0(0+2)", 2, 2, 6},
+		{"l2:1 s1 l0:2", "s1(0+3) l0:2(1+1) l2:1(1+1)", 1, 2, 5},
+		/* A service port is a link, and no host. */
+		{"l2:2", "l2:2(0+1)", 0, 0, 1},
+	};
+	struct world world;
+
+	(void)state;
+	world_make(&world,
+		   recipe_draw("l0/4 l1/4 l2/6 s0/6 s1/6 "
+			       "l0:1=h0 l0:2=h1 l0:3=s0:1 l0:4=s1:1 "
+			       "l1:1=h2 l1:2=h3 l1:3=s0:2 l1:4=s1:2 "
+			       "l2:1=h4 l2:2=h5 l2:3=s0:3 l2:4=s1:3"),
+		   PM_GROUPED);
+	world.plan->known->ports[world_port(world.plan->known, "l2", 2)].host =
+		PM_SERVICE;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_missing missing = find(&world, rows[i].loss);
+		char text[256];
+
+		print(&world, &missing, text, sizeof(text));
+		assert_string_equal(text, rows[i].parts);
+		assert_int_equal(missing.switches, rows[i].switches);
+		assert_int_equal(missing.hosts, rows[i].hosts);
+		assert_int_equal(missing.links, rows[i].links);
+		pm_missing_free(&missing);
+	}
+	world_free(&world);
+}
+
+/* A switch that the plan knows no cable of any more is no part. */
+static void test_recabled(void **state)
+{
+	struct pm_missing missing;
+	struct pm_fabric *fabric = recipe_draw("a/4 b/4 c/4 a:1=h0 b:1=h1 a:2=b:2");
+	uint8_t seen[16] = {0};
+
+	(void)state;
+	pm_for_each_port(i, fabric, 0)
+		seen[i] = 1;
+	pm_for_each_port(i, fabric, 1)
+		seen[i] = 1;
+	assert_int_equal(pm_missing_find(fabric, seen, &missing, NULL), 0);
+	assert_int_equal(missing.num, 0);
+	pm_missing_free(&missing);
+	pm_fabric_free(fabric);
+}
+
+/* Links that are not seen, each once: at the lower of both ports. */
+static void count(const struct pm_fabric *known, const uint8_t *seen, uint32_t *links,
+		  uint32_t *hosts)
+{
+	*links = *hosts = 0;
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		const struct pm_port *port = &known->ports[i];
+		bool host = port->host != PM_NO_HOST;
+
+		if (seen[i] || !port->num)
+			continue;
+		*links += port->peer == PM_NONE ? host : port->peer > i;
+		*hosts += port->peer == PM_NONE && host && port->host != PM_SERVICE;
+	}
+}
+
+static void test_random(void **state)
+{
+	struct random random = {from_environment("PM_SEED", 29)};
+	uint32_t compared = 0;
+
+	(void)state;
+	print_message("PM_SEED=%llu\n", (unsigned long long)random.state);
+	for (int round = 0; round < 200; round++) {
+		struct recipe recipe = {0};
+		struct pm_missing missing;
+		uint32_t links, hosts, switches = 0, sum = 0;
+		struct world world;
+
+		if (!world_make_random(&world, &random, &recipe))
+			continue;
+		for (uint32_t i = 0; i < recipe.num_cables; i++)
+			recipe.cables[i].away = random_chance(&random, 30);
+		for (uint32_t i = 0; i < recipe.num_nodes; i++)
+			recipe.nodes[i].away = random_chance(&random, 10);
+		struct pm_fabric *now = recipe_build(&recipe, NULL);
+
+		if (pm_plan_match(world.plan, now, world.alive)) {
+			assert_int_equal(pm_missing_find(world.plan->known, world.alive,
+							 &missing, NULL),
+					 0);
+			count(world.plan->known, world.alive, &links, &hosts);
+			assert_int_equal(missing.links, links);
+			assert_int_equal(missing.hosts, hosts);
+			for (uint32_t i = 0; i < missing.num; i++) {
+				switches +=
+					!world.plan->known->ports[missing.parts[i].port]
+						 .num;
+				sum += missing.parts[i].links;
+			}
+			assert_int_equal(missing.switches, switches);
+			assert_int_equal(sum, links);
+			pm_missing_free(&missing);
+			compared++;
+		}
+		pm_fabric_free(now);
+		world_free(&world);
+		recipe_free(&recipe);
+	}
+	assert_true(compared > 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_drawn),
+		cmocka_unit_test(test_recabled),
+		cmocka_unit_test(test_random),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
