@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "state.h"
 
+#include "io/describe.h"
 #include "say.h"
 #include "wait.h"
 
@@ -89,26 +90,6 @@ struct state {
 };
 
 /* ---- Writing ---- */
-
-/* A string; bytes that are not ASCII, as names may have, become question marks. */
-static json_t *make_string(const char *text)
-{
-	json_t *string;
-	char *copy;
-
-	if (!text)
-		return json_null();
-	string = json_string(text);
-	if (string)
-		return string;
-	copy = strdup(text);
-	for (char *at = copy; at && *at; at++)
-		if (*at & 0x80)
-			*at = '?';
-	string = copy ? json_string(copy) : NULL;
-	free(copy);
-	return string;
-}
 
 static const struct metric {
 	const char *name, *type, *help;
@@ -332,7 +313,6 @@ static int complete(struct state *state, json_t *document, bool running,
 	const char *sm;
 	json_t *plan = json_object_get(document, "plan");
 	char *file = store_path(state->store, "plan");
-	char guid[20];
 	int rc;
 
 	store_trouble(state->store, &trouble);
@@ -340,22 +320,22 @@ static int complete(struct state *state, json_t *document, bool running,
 	worker_enter(state->writer);
 	sm = sm_state(state->osm);
 	worker_leave(state->writer);
-	snprintf(guid, sizeof(guid), "0x%016" PRIx64, store_guid(state->store));
 	rc = json_object_set_new(document, "time", json_integer(time(NULL)));
 	rc |= json_object_set_new(document, "running", json_boolean(running));
 	rc |= json_object_set_new(document, "sm_state", json_string(sm));
-	rc |= json_object_set_new(document, "port_guid", json_string(guid));
+	rc |= json_object_set_new(document, "port_guid",
+				  describe_guid(store_guid(state->store)));
 	rc |= activity_describe(&state->activity, document);
 	if (json_is_object(plan)) {
 		rc |= file ? 0 : -1;
-		rc |= json_object_set_new(plan, "file", make_string(file));
+		rc |= json_object_set_new(plan, "file", describe_text(file));
 		rc |= json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
 	}
 	free(file);
 	if (!trouble.text[0])
 		trouble = *err;
 	rc |= json_object_set_new(document, "unsaved",
-				  make_string(trouble.text[0] ? trouble.text : NULL));
+				  describe_text(trouble.text[0] ? trouble.text : NULL));
 	return rc ? -ENOMEM : 0;
 }
 
@@ -448,38 +428,9 @@ double state_write(struct state *state, bool last)
 
 /* ---- The document ---- */
 
-/* The list with one more; NULL, and the list is freed, without memory for that. */
-static json_t *append(json_t *list, json_t *value)
-{
-	if (!json_array_append_new(list, value))
-		return list;
-	json_decref(list);
-	return NULL;
-}
-
-/* Adds how text calls a thing, if that is not its name; takes over the object. */
-static json_t *add_label(json_t *object, const char *name, const char *label)
-{
-	if (!object || !strcmp(name, label) ||
-	    !json_object_set_new(object, "label", make_string(label)))
-		return object;
-	json_decref(object);
-	return NULL;
-}
-
 static json_t *make_end(const struct view *view, const struct pm_flap_end *end)
 {
-	uint32_t sw =
-		view->plan ? pm_fabric_find_guid(view->plan->known, end->guid) : PM_NONE;
-	const char *name = sw == PM_NONE ? NULL : pm_fabric_name(view->plan->known, sw);
-	char guid[20];
-	json_t *object;
-
-	snprintf(guid, sizeof(guid), "0x%016" PRIx64, end->guid);
-	object = json_pack("{s:s, s:o, s:i}", "guid", guid, "name", make_string(name),
-			   "port", (int)end->num);
-	return name ? add_label(object, name, pm_fabric_label(view->plan->known, sw))
-		    : object;
+	return describe_end(view->plan ? view->plan->known : NULL, end->guid, end->num);
 }
 
 static json_t *make_flaps(const struct view *view)
@@ -490,13 +441,14 @@ static json_t *make_flaps(const struct view *view)
 	uint32_t at = 0;
 
 	while (view->flaps && pm_flaps_next(view->flaps, now, &at, &flap))
-		list = append(list, json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
-					      make_end(view, &flap.end[0]),
-					      make_end(view, &flap.end[1]), "state",
-					      pm_flap_state_name(flap.state), "downs",
-					      (json_int_t)flap.downs, "hold_ms",
-					      (json_int_t)flap.hold_ms, "left_ms",
-					      (json_int_t)flap.left_ms));
+		list = describe_append(list,
+				       json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
+						 make_end(view, &flap.end[0]),
+						 make_end(view, &flap.end[1]), "state",
+						 pm_flap_state_name(flap.state), "downs",
+						 (json_int_t)flap.downs, "hold_ms",
+						 (json_int_t)flap.hold_ms, "left_ms",
+						 (json_int_t)flap.left_ms));
 	return list;
 }
 
@@ -508,20 +460,19 @@ static json_t *make_drains(const struct state_facts *facts)
 
 	for (uint32_t i = 0; i < drains->num; i++) {
 		const struct pm_drain *d = &drains->list[i];
-		char guid[20];
 
-		snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
-		list = append(list,
-			      add_label(json_pack("{s:s, s:o, s:i, s:s, s:I}", "guid",
-						  guid, "name", make_string(d->name),
-						  "port", (int)d->num, "state",
-						  pm_drain_state_name(d->state), "needed",
-						  (json_int_t)d->needed),
-					d->name, d->label));
+		list = describe_append(
+			list, describe_label(json_pack("{s:o, s:o, s:i, s:s, s:I}",
+						       "guid", describe_guid(d->guid),
+						       "name", describe_text(d->name),
+						       "port", (int)d->num, "state",
+						       pm_drain_state_name(d->state),
+						       "needed", (json_int_t)d->needed),
+					     d->name, d->label));
 	}
 	return json_pack(
 		"{s:o, s:o}", "list", list, "error",
-		make_string(facts->drains_unread[0] ? facts->drains_unread : NULL));
+		describe_text(facts->drains_unread[0] ? facts->drains_unread : NULL));
 }
 
 static struct pm_flap_end end_of(const struct pm_fabric *known, uint32_t port)
@@ -555,7 +506,8 @@ static json_t *make_slow(const struct state_facts *facts)
 		return json_null();
 	list = json_array();
 	for (uint32_t i = 0; i < facts->num_slow && i < MAX_SLOW; i++)
-		list = append(list, make_slow_link(facts->view, &facts->slow[i]));
+		list = describe_append(list,
+				       make_slow_link(facts->view, &facts->slow[i]));
 	return json_pack("{s:I, s:o}", "count", (json_int_t)facts->num_slow, "list",
 			 list);
 }
@@ -577,8 +529,8 @@ static json_t *make_engine(const struct state *state)
 {
 	return json_pack("{s:o, s:o, s:o}", "active",
 			 state->routed ? json_boolean(state->active) : json_null(),
-			 "used", make_string(state->engine[0] ? state->engine : NULL),
-			 "reason", make_string(state->active ? NULL : state->why.text));
+			 "used", describe_text(state->engine[0] ? state->engine : NULL),
+			 "reason", describe_text(state->active ? NULL : state->why.text));
 }
 
 /* Members `times`, PREFIXsent, PREFIXacked, PREFIXbound. -1: no memory. */
@@ -642,7 +594,7 @@ static json_t *make_run(const struct last *last)
 		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
 		"s:I, s:f}",
 		"number", (json_int_t)run->number, "time", (json_int_t)last->run_time,
-		"change", make_string(last->run_change), "sent",
+		"change", describe_text(last->run_change), "sent",
 		(json_int_t)written->sent, "acked", (json_int_t)run->acked, "bound",
 		(json_int_t)written->delta.bound, "full_load", (json_int_t)written->full,
 		"switches", (json_int_t)written->switches, "whole_tables",
@@ -664,7 +616,7 @@ static json_t *make_repair(const struct last *last)
 		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, "
 		"s:s?}",
 		"number", (json_int_t)repair->number, "time",
-		(json_int_t)last->repair_time, "change", make_string(repair->change),
+		(json_int_t)last->repair_time, "change", describe_text(repair->change),
 		"traps", (json_int_t)repair->traps, "queries",
 		(json_int_t)repair->queries, "unanswered", (json_int_t)repair->unanswered,
 		"links_down", (json_int_t)repair->links_down, "looks",
@@ -712,10 +664,10 @@ static json_t *make_shadow(const struct last *last)
 
 	if (!last->shadow.number)
 		return json_null();
-	shadow = json_pack("{s:I, s:I, s:b, s:o}", "number",
-			   (json_int_t)last->shadow.number, "time",
-			   (json_int_t)last->shadow_time, "would_route",
-			   last->would_route, "change", make_string(last->shadow_change));
+	shadow = json_pack(
+		"{s:I, s:I, s:b, s:o}", "number", (json_int_t)last->shadow.number, "time",
+		(json_int_t)last->shadow_time, "would_route", last->would_route, "change",
+		describe_text(last->shadow_change));
 	if (!last->would_route || !json_object_update_new(shadow, make_found(last)))
 		return shadow;
 	json_decref(shadow);
@@ -740,10 +692,10 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
 		"slow_links", make_slow(facts), "drained", make_drains(facts), "apart",
 		"pairs", (json_int_t)facts->view->apart.count, "text",
-		make_string(facts->apart[0] ? facts->apart : NULL), "served",
+		describe_text(facts->apart[0] ? facts->apart : NULL), "served",
 		make_served(facts), "bad_switches",
-		make_string(facts->unfit[0] ? facts->unfit : NULL), "config_error",
-		make_string(facts->misread[0] ? facts->misread : NULL), "plan",
+		describe_text(facts->unfit[0] ? facts->unfit : NULL), "config_error",
+		describe_text(facts->misread[0] ? facts->misread : NULL), "plan",
 		make_plan(facts), "port_guid", "", "unsaved");
 }
 
@@ -811,7 +763,7 @@ void state_renew_unread(struct state *state, const char *drains_unread)
 	if (state->latest)
 		renew(state,
 		      json_pack("{s:{s:o}}", "drained", "error",
-				make_string(drains_unread[0] ? drains_unread : NULL)));
+				describe_text(drains_unread[0] ? drains_unread : NULL)));
 	pthread_mutex_unlock(&state->mutex);
 	worker_poke(state->writer);
 }

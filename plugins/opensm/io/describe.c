@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "describe.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *describe_text(const char *text)
+{
+	json_t *string;
+	char *copy;
+
+	if (!text)
+		return json_null();
+	string = json_string(text);
+	if (string)
+		return string;
+	copy = strdup(text);
+	for (char *at = copy; at && *at; at++)
+		if (*at & 0x80)
+			*at = '?';
+	string = copy ? json_string(copy) : NULL;
+	free(copy);
+	return string;
+}
+
+json_t *describe_guid(uint64_t guid)
+{
+	char text[20];
+
+	snprintf(text, sizeof(text), "0x%016" PRIx64, guid);
+	return json_string(text);
+}
+
+json_t *describe_append(json_t *list, json_t *value)
+{
+	if (!json_array_append_new(list, value))
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
+json_t *describe_label(json_t *object, const char *name, const char *label)
+{
+	if (!object || !strcmp(name, label) ||
+	    !json_object_set_new(object, "label", describe_text(label)))
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+json_t *describe_end(const struct pm_fabric *known, uint64_t guid, unsigned int port)
+{
+	uint32_t sw = known ? pm_fabric_find_guid(known, guid) : PM_NONE;
+	const char *name = sw == PM_NONE ? NULL : pm_fabric_name(known, sw);
+	json_t *object = json_pack("{s:o, s:o, s:i}", "guid", describe_guid(guid), "name",
+				   describe_text(name), "port", (int)port);
+
+	return name ? describe_label(object, name, pm_fabric_label(known, sw)) : object;
+}
