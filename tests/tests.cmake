@@ -107,6 +107,12 @@ target_include_directories(test_activity PRIVATE plugins/opensm)
 target_link_libraries(test_activity PRIVATE test_tools ${JANSSON} Threads::Threads)
 add_test(NAME unit.activity COMMAND test_activity)
 set_tests_properties(unit.activity PROPERTIES LABELS unit TIMEOUT 900)
+add_executable(test_missing_kept tests/unit/test_missing_kept.c
+	plugins/opensm/io/missing.c plugins/opensm/io/describe.c)
+target_include_directories(test_missing_kept PRIVATE plugins/opensm)
+target_link_libraries(test_missing_kept PRIVATE test_tools ${JANSSON})
+add_test(NAME unit.missing_kept COMMAND test_missing_kept)
+set_tests_properties(unit.missing_kept PROPERTIES LABELS unit TIMEOUT 900)
 
 # Allocations that fail: defines malloc, so nothing of it may call the sanitizers.
 add_library(memfault OBJECT tests/tools/memfault.c)

@@ -35,6 +35,8 @@
  *       io/       what is read and told
  *         candidates  plans on disk that may be this fabric's    no OpenSM
  *         activity    phases, repairs by phase, balance          no OpenSM
+ *         missing     missing parts: since when, acknowledged    no OpenSM
+ *         describe    pieces of the state's document             no OpenSM
  *       worker    a thread that may wait for files
  *       wait, say a clock and conditions; lines in the log
  *

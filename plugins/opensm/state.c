@@ -2,6 +2,7 @@
 #include "state.h"
 
 #include "io/describe.h"
+#include "io/missing.h"
 #include "say.h"
 #include "wait.h"
 
@@ -25,6 +26,7 @@
 
 #define SCHEMA_VERSION 2
 #define REFRESH_S 60
+#define REQUEST_MS 1000 /* between looks for a request */
 #define MAX_SLOW 100	/* links that are listed */
 #define CHANGE_TEXT 512 /* bytes of what happened, in words */
 
@@ -80,6 +82,8 @@ struct state {
 	double due;		/* wait_clock_ms to write it again */
 	struct pm_error failed; /* to write, last time, as logged; or "" */
 	struct pm_error told;	/* what it has of the store's trouble */
+	struct missing_kept missing;
+	bool begun; /* that has what the process before has left */
 
 	pthread_mutex_t mutex; /* of what stands above the writer's, too */
 	json_t *document;      /* handed over, or NULL */
@@ -108,6 +112,14 @@ static const struct metric {
 	 "served", "joined"},
 	{"host_pairs_served", "gauge", "Of these, pairs that portmajor's tables serve",
 	 "served", "pairs"},
+	{"switches_missing", "gauge",
+	 "Switches that were there and are not, but for acknowledged ones", "missing",
+	 "switches"},
+	{"links_missing", "gauge", "Links likewise, with those of missing hosts",
+	 "missing", "links"},
+	{"hosts_missing", "gauge", "Hosts likewise", "missing", "hosts"},
+	{"missing_acknowledged", "gauge", "Missing parts that are acknowledged",
+	 "missing", "acknowledged"},
 	{"slow_links", "gauge", "Links between switches that run below their neighbours'",
 	 "slow_links", "count"},
 	{"balance_entries_off", "gauge", "LFT entries that are not the plan's", "balance",
@@ -332,6 +344,7 @@ static int complete(struct state *state, json_t *document, bool running,
 		rc |= json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
 	}
 	free(file);
+	rc |= missing_complete(&state->missing, document, time(NULL));
 	if (!trouble.text[0])
 		trouble = *err;
 	rc |= json_object_set_new(document, "unsaved",
@@ -379,6 +392,20 @@ static void write_file(struct state *state, json_t *document, bool running,
 		replace(path, print, document, err);
 }
 
+/* The parts that were missing when OpenSM ended, from the file that is there. */
+static void begin_missing(struct state *state, const char *file)
+{
+	json_error_t error;
+	json_t *before;
+
+	if (state->begun)
+		return;
+	before = json_load_file(file, 0, &error);
+	missing_begin(&state->missing, before);
+	json_decref(before);
+	state->begun = true;
+}
+
 /* Writes both files; false: the store is not open. */
 static bool write_files(struct state *state, json_t *document, bool running)
 {
@@ -388,6 +415,7 @@ static bool write_files(struct state *state, json_t *document, bool running)
 
 	if (!file)
 		return false;
+	begin_missing(state, file);
 	/* The state second, so that it has what became of the first. */
 	write_file(state, document, running, prometheus, print_metrics, &err);
 	write_file(state, document, running, file, print_json, &err);
@@ -407,8 +435,31 @@ static bool has_news(struct state *state, bool last)
 	       strcmp(trouble.text, state->told.text) != 0;
 }
 
+/* Whether something was acknowledged. */
+static bool take_acknowledged(struct state *state)
+{
+	char *path = state->begun ? store_path(state->store, "acknowledge") : NULL;
+	uint32_t count = 0;
+	int rc = path ? missing_acknowledge(&state->missing, path, &count) : -ENOENT;
+
+	free(path);
+	if (rc && rc != -EINVAL)
+		return false;
+	worker_enter(state->writer);
+	if (rc)
+		say(&state->osm->log, OSM_LOG_ERROR,
+		    ": acknowledge: no such request, and removed");
+	else
+		say(&state->osm->log, OSM_LOG_INFO, ": %u missing parts acknowledged",
+		    count);
+	worker_leave(state->writer);
+	return !rc;
+}
+
 double state_write(struct state *state, bool last)
 {
+	double next = wait_clock_ms() + REQUEST_MS;
+
 	pthread_mutex_lock(&state->mutex);
 	if (state->document) {
 		json_decref(state->known);
@@ -419,11 +470,12 @@ double state_write(struct state *state, bool last)
 	pthread_mutex_unlock(&state->mutex);
 	if (!state->known)
 		return DBL_MAX;
+	state->news |= take_acknowledged(state);
 	if (has_news(state, last)) {
 		state->news = !write_files(state, state->known, !last);
 		state->due = wait_clock_ms() + REFRESH_S * 1e3;
 	}
-	return state->due;
+	return state->due < next ? state->due : next;
 }
 
 /* ---- The document ---- */
@@ -510,6 +562,16 @@ static json_t *make_slow(const struct state_facts *facts)
 				       make_slow_link(facts->view, &facts->slow[i]));
 	return json_pack("{s:I, s:o}", "count", (json_int_t)facts->num_slow, "list",
 			 list);
+}
+
+/* Since when, and what of it is acknowledged, the writer adds. */
+static json_t *make_missing(const struct state_facts *facts)
+{
+	const struct pm_plan *plan = facts->view->plan;
+
+	return facts->missing && plan
+		       ? missing_describe(plan->known, &plan->tree, facts->missing)
+		       : json_null();
 }
 
 /* Where it is, and whether it is saved, the writer adds. */
@@ -679,8 +741,8 @@ static json_t *make_document(const struct state *state, const struct state_facts
 {
 	return json_pack(
 		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
-		"s:n, s:n, s:n, s:n, s:o, s:I, s:o, s:o, s:o, s:{s:I, s:o}, s:o, s:o, "
-		"s:o, s:o, s:s, s:n}",
+		"s:n, s:n, s:n, s:n, s:o, s:I, s:o, s:o, s:o, s:o, s:{s:I, s:o}, s:o, "
+		"s:o, s:o, s:o, s:s, s:n}",
 		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
 		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
 		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
@@ -690,8 +752,9 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		"balance", "multicast", "repairs_by_phase", "since_start",
 		make_totals(&state->totals), "out_of_plan",
 		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
-		"slow_links", make_slow(facts), "drained", make_drains(facts), "apart",
-		"pairs", (json_int_t)facts->view->apart.count, "text",
+		"slow_links", make_slow(facts), "missing", make_missing(facts), "drained",
+		make_drains(facts), "apart", "pairs",
+		(json_int_t)facts->view->apart.count, "text",
 		describe_text(facts->apart[0] ? facts->apart : NULL), "served",
 		make_served(facts), "bad_switches",
 		describe_text(facts->unfit[0] ? facts->unfit : NULL), "config_error",
@@ -917,6 +980,7 @@ void state_stop(struct state *state)
 	json_decref(state->known);
 	json_decref(state->document);
 	json_decref(state->latest);
+	missing_forget(&state->missing);
 	pthread_mutex_destroy(&state->activity.lock);
 	pthread_mutex_destroy(&state->mutex);
 	free(state->prometheus);

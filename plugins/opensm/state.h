@@ -21,6 +21,8 @@
 #include "tables.h"
 #include "view.h"
 
+#include <portmajor/missing.h>
+
 /* Opaque. */
 struct state;
 
@@ -58,6 +60,7 @@ struct state_facts {
 	bool slow_known; /* links that run below their neighbours', by port of */
 	const struct pm_slow_link *slow; /* view->plan->known */
 	uint32_t num_slow;
+	const struct pm_missing *missing; /* of the plan in force; NULL: not known */
 };
 
 /*

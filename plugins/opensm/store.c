@@ -21,6 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* How often a lock is tried again, and how long that waits. */
+#define LOCK_TRIES 5
+#define LOCK_US 10000
+
 /* What is to be in a file. */
 struct content {
 	char *text; /* NULL: the file is to go */
@@ -92,6 +96,18 @@ static int check_place(const struct store *store, const char *place, struct pm_e
 	return rc ? rc : candidates_check_owner(place, err);
 }
 
+/* `portmajor status` takes it for a moment, to see whether it is held. */
+static int try_lock(int fd)
+{
+	int rc = flock(fd, LOCK_EX | LOCK_NB);
+
+	for (int i = 0; rc && errno == EWOULDBLOCK && i < LOCK_TRIES; i++) {
+		usleep(LOCK_US);
+		rc = flock(fd, LOCK_EX | LOCK_NB);
+	}
+	return rc;
+}
+
 /*
  * Locks a place; *fd is -1 where there can be no lock, on a disk that is read-only say.
  * -EWOULDBLOCK: it is in use. -ENOMEM.
@@ -106,7 +122,7 @@ static int lock_place(const char *place, int flags, int *fd)
 		return -ENOMEM;
 	*fd = open(path, O_RDWR | O_CLOEXEC | flags, 0644);
 	free(path);
-	if (*fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB)) {
+	if (*fd >= 0 && try_lock(*fd)) {
 		rc = errno == EWOULDBLOCK ? -EWOULDBLOCK : 0;
 		close(*fd);
 		*fd = -1;
@@ -656,9 +672,9 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 /* Removes what was taken over. What is there besides, set aside say, stays. */
 static void empty(struct store *store, const char *place)
 {
-	static const char *const taken[] = {"plan",	      "drifting",    "holds",
-					    "state",	      "clear-holds", "rebalance",
-					    "portmajor.prom", "prom",	     "lock"};
+	static const char *const taken[] = {
+		"plan",	     "drifting",    "holds",	      "state", "clear-holds",
+		"rebalance", "acknowledge", "portmajor.prom", "prom",  "lock"};
 	char *path;
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {

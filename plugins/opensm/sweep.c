@@ -876,8 +876,17 @@ static void note_engine(struct plugin *plugin)
 				  used && used->context == plugin, explain(plugin));
 }
 
+/* What the view lacks of the plan; false: the view is not that of a discovery. */
+static bool find_missing(const struct view *view, struct pm_missing *missing)
+{
+	return view->plan && view->current &&
+	       !pm_missing_find(view->plan->known, view->seen, missing, NULL);
+}
+
 void sweep_publish(struct plugin *plugin)
 {
+	struct pm_missing missing = {0};
+	bool missing_known = find_missing(&plugin->view, &missing);
 	struct pm_slow_link *slow;
 	uint32_t num_slow;
 	bool slow_known = slow_find(&plugin->glance, &plugin->view, &slow, &num_slow);
@@ -894,12 +903,14 @@ void sweep_publish(struct plugin *plugin)
 		.slow_known = slow_known,
 		.slow = slow,
 		.num_slow = num_slow,
+		.missing = missing_known ? &missing : NULL,
 	};
 
 	watch_drains_unread(plugin->watch, &unread);
 	if (plugin->state)
 		state_publish(plugin->state, &facts);
 	free(slow);
+	pm_missing_free(&missing);
 }
 
 /* ---- Shadow mode ---- */

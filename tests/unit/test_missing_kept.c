@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is kept of missing parts from one document of the state to the next. */
+#include "io/missing.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A document in which these parts are missing: a switch a with 2 hosts and 5 links, a
+ * link b:3, a host c:1. */
+static json_t *make(const char *names)
+{
+	json_t *parts = json_array();
+	int switches = strchr(names, 'a') != NULL, links = 0, hosts = 0;
+
+	for (const char *n = names; *n; n++) {
+		char guid[] = "0xa";
+		int of = *n == 'a' ? 5 : 1, with = *n == 'a' ? 2 : *n == 'c';
+
+		guid[2] = *n;
+		json_array_append_new(parts,
+				      json_pack("{s:s, s:[{s:s, s:i}], s:i, s:i}", "kind",
+						*n == 'a'   ? "switch"
+						: *n == 'b' ? "link"
+							    : "host",
+						"ends", "guid", guid, "port",
+						*n == 'a'   ? 0
+						: *n == 'b' ? 3
+							    : 1,
+						"hosts", with, "links", of));
+		links += of;
+		hosts += with;
+	}
+	return json_pack("{s:{s:{s:i, s:i, s:i}, s:o}}", "missing", "total", "switches",
+			 switches, "links", links, "hosts", hosts, "parts", parts);
+}
+
+/* "SWITCHES LINKS HOSTS ACKNOWLEDGED: SINCE[*] .." of a document, which is freed. */
+static void check(struct missing_kept *kept, json_t *document, time_t now,
+		  const char *wanted)
+{
+	const json_t *missing, *part;
+	char text[128];
+	size_t i, used;
+
+	assert_int_equal(missing_complete(kept, document, now), 0);
+	missing = json_object_get(document, "missing");
+	used = (size_t)snprintf(
+		text, sizeof(text), "%d %d %d %d:",
+		(int)json_integer_value(json_object_get(missing, "switches")),
+		(int)json_integer_value(json_object_get(missing, "links")),
+		(int)json_integer_value(json_object_get(missing, "hosts")),
+		(int)json_integer_value(json_object_get(missing, "acknowledged")));
+	json_array_foreach(json_object_get(missing, "parts"), i, part)
+	{
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, " %d%s",
+			(int)json_integer_value(json_object_get(part, "since")),
+			json_is_true(json_object_get(part, "acknowledged")) ? "*" : "");
+	}
+	assert_string_equal(text, wanted);
+	json_decref(document);
+}
+
+static const char *write_request(const char *text)
+{
+	static char path[] = "/tmp/portmajor-test-XXXXXX";
+	int fd;
+
+	strcpy(path + strlen(path) - 6, "XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	return path;
+}
+
+#define HEAD "{\"schema\": \"portmajor-acknowledge\", \"version\": 1, "
+
+/* Follows a request; how many parts it acknowledges. It goes. */
+static uint32_t ask(struct missing_kept *kept, const char *text, int wanted)
+{
+	const char *path = write_request(text);
+	uint32_t count;
+
+	assert_int_equal(missing_acknowledge(kept, path, &count), wanted);
+	assert_int_not_equal(access(path, F_OK), 0);
+	return count;
+}
+
+static void test_since(void **state)
+{
+	struct missing_kept kept = {NULL, NULL};
+
+	(void)state;
+	check(&kept, json_pack("{s:n}", "missing"), 1, "0 0 0 0:");
+	check(&kept, make("a"), 10, "1 5 2 0: 10");
+	check(&kept, make("ab"), 20, "1 6 2 0: 10 20");
+	/* Not known: what it was. */
+	check(&kept, json_pack("{s:n}", "missing"), 25, "1 6 2 0: 10 20");
+	check(&kept, make("bc"), 30, "0 2 1 0: 20 30");
+	check(&kept, make("a"), 40, "1 5 2 0: 40");
+	check(&kept, make(""), 50, "0 0 0 0:");
+	missing_forget(&kept);
+}
+
+static void test_acknowledged(void **state)
+{
+	struct missing_kept kept = {NULL, NULL};
+
+	(void)state;
+	check(&kept, make("abc"), 10, "1 7 3 0: 10 10 10");
+	assert_int_equal(ask(&kept,
+			     HEAD "\"parts\": [{\"guid\": \"0xa\", \"port\": 0}, "
+				  "{\"guid\": \"0xb\", \"port\": 9}, {}]}",
+			     0),
+			 1);
+	check(&kept, make("abc"), 20, "0 2 1 1: 10* 10 10");
+	check(&kept, json_pack("{s:n}", "missing"), 20, "0 2 1 1: 10* 10 10");
+	assert_int_equal(ask(&kept, HEAD "\"all\": true}", 0), 2);
+	check(&kept, json_pack("{s:n}", "missing"), 20, "0 0 0 3: 10* 10* 10*");
+	check(&kept, make("abc"), 20, "0 0 0 3: 10* 10* 10*");
+	/* Back, and gone again: another failure. */
+	check(&kept, make("bc"), 30, "0 0 0 2: 10* 10*");
+	check(&kept, make("abc"), 40, "1 5 2 2: 40 10* 10*");
+	missing_forget(&kept);
+}
+
+static void test_restart(void **state)
+{
+	struct missing_kept kept = {NULL, NULL}, next = {NULL, NULL};
+	json_t *document = make("ab");
+
+	(void)state;
+	check(&kept, json_incref(document), 10, "1 6 2 0: 10 10");
+	ask(&kept, HEAD "\"parts\": [{\"guid\": \"0xb\", \"port\": 3}]}", 0);
+	check(&kept, json_incref(document), 10, "1 5 2 1: 10 10*");
+	missing_begin(&next, document);
+	json_decref(document);
+	missing_forget(&kept);
+	check(&next, json_pack("{s:n}", "missing"), 20, "1 5 2 1: 10 10*");
+	check(&next, make("abc"), 30, "1 6 3 1: 10 10* 30");
+	missing_begin(&next, NULL);
+	check(&next, make("b"), 40, "0 1 0 0: 40");
+	missing_forget(&next);
+}
+
+static void test_bad_requests(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"{",
+		"[]",
+		"{}",
+		"{\"schema\": \"portmajor-acknowledge\", \"version\": 2, \"all\": true}",
+		"{\"schema\": \"x\", \"version\": 1, \"all\": true}",
+	};
+	struct missing_kept kept = {NULL, NULL};
+	uint32_t count;
+
+	(void)state;
+	check(&kept, make("a"), 10, "1 5 2 0: 10");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(ask(&kept, bad[i], -EINVAL), 0);
+	assert_int_equal(ask(&kept, HEAD "\"parts\": 7}", 0), 0);
+	assert_int_equal(missing_acknowledge(&kept, "/nonexistent", &count), -ENOENT);
+	check(&kept, make("a"), 20, "1 5 2 0: 10");
+	missing_forget(&kept);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_since),
+		cmocka_unit_test(test_acknowledged),
+		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_bad_requests),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
