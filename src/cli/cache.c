@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define PREFIX "portmajor."
@@ -103,4 +105,22 @@ void cache_paths_free(struct cache_paths *paths)
 		free(paths->path[i]);
 	free(paths->path);
 	*paths = (struct cache_paths){0};
+}
+
+bool cache_is_left(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+	char *path;
+	bool left;
+	int fd;
+
+	if (!slash || asprintf(&path, "%.*s/lock", (int)(slash - file), file) < 0)
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	free(path);
+	if (fd < 0)
+		return false;
+	left = !flock(fd, LOCK_SH | LOCK_NB);
+	close(fd);
+	return left;
 }

@@ -28,4 +28,10 @@ char *cache_path(const char *name);
 int cache_find(const char *name, struct cache_paths *paths, char **wanted);
 void cache_paths_free(struct cache_paths *paths);
 
+/*
+ * Whether the OpenSM that wrote a file of a folder has gone without ending: the folder
+ * has a lock, and no process holds it. False where that cannot be told.
+ */
+bool cache_is_left(const char *file);
+
 #endif

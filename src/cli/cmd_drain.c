@@ -293,7 +293,8 @@ static bool read_followed(json_t **list, bool *running)
 		json_t *root = cli_json_load(files.path[i]);
 		json_t *its = json_object_get(json_object_get(root, "drained"), "list");
 
-		if (json_is_true(json_object_get(root, "running"))) {
+		if (json_is_true(json_object_get(root, "running")) &&
+		    !cache_is_left(files.path[i])) {
 			*running = true;
 			if (!*list)
 				*list = json_incref(its);

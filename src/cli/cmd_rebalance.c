@@ -74,7 +74,7 @@ static int ask_all(const struct cache_paths *files, const struct request *reques
 		json_t *root = cli_json_load(files->path[i]);
 		int status = EXIT_FINE;
 
-		if (!is_followed(root)) {
+		if (!is_followed(root) || cache_is_left(files->path[i])) {
 			json_decref(root);
 			continue;
 		}

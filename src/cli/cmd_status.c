@@ -3,6 +3,7 @@
 #include "cache.h"
 #include "cli.h"
 #include "json.h"
+#include "missing.h"
 #include "text.h"
 #include "watch.h"
 
@@ -18,7 +19,7 @@
 
 #define STATE_VERSION 2 /* 1 had another word for a state, which is only shown */
 #define MAX_AGE_S 180	/* the plugin writes every 60 */
-#define MAX_FINDINGS 8
+#define MAX_FINDINGS 16
 #define NAMED 8 /* links in a line */
 
 /* Members of a state file that are judged; they live as long as the JSON. */
@@ -26,10 +27,11 @@ struct state {
 	json_int_t time, pairs_apart;
 	json_int_t pairs_joined, pairs_cut; /* of hosts; 0 if that is not known */
 	bool running;
+	bool left;  /* OpenSM has gone without ending */
 	int active; /* -1 before the first routing */
 	/* NULL: not in older files; nothing. */
 	const char *sm, *engine, *reason, *apart, *misread, *unfit, *unsaved;
-	json_t *run, *drained, *plan, *served, *shadow, *slow;
+	json_t *run, *drained, *plan, *served, *shadow, *slow, *missing, *flapping;
 };
 
 struct findings {
@@ -86,7 +88,9 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	active = json_object_get(engine, "active");
 	apart = json_object_get(root, "apart");
 	state->time = cli_json_number(root, "time");
-	state->running = json_is_true(json_object_get(root, "running"));
+	state->left =
+		json_is_true(json_object_get(root, "running")) && cache_is_left(path);
+	state->running = json_is_true(json_object_get(root, "running")) && !state->left;
 	state->sm = text_of(root, "sm_state");
 	state->active = json_is_boolean(active) ? json_is_true(active) : -1;
 	state->engine = text_of(engine, "used");
@@ -102,6 +106,8 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->shadow = json_object_get(root, "shadow");   /* nor this */
 	state->drained = json_object_get(root, "drained"); /* nor this */
 	state->slow = json_object_get(root, "slow_links"); /* nor this */
+	state->flapping = json_object_get(root, "flapping");
+	state->missing = json_object_get(root, "missing"); /* nor this */
 	state->pairs_joined = cli_json_number(state->served, "joined");
 	state->pairs_cut = state->pairs_joined - cli_json_number(state->served, "pairs");
 	return EXIT_FINE;
@@ -150,11 +156,9 @@ append(char **text, const char *format, ...)
 	*text = both;
 }
 
-/* `leaf5[20]-s1-line0[6] (1xQDR, neighbours 4xQDR)` */
-static void append_slow(char **text, const json_t *link)
+/* `leaf5[20]-s1-line0[6]` */
+static void append_ends(char **text, const json_t *link)
 {
-	const char *own = text_of(link, "link"), *usual = text_of(link, "neighbours");
-
 	for (size_t i = 0; i < 2; i++) {
 		const json_t *end = json_array_get(json_object_get(link, "ends"), i);
 		const char *name = cli_json_label(end), *guid = text_of(end, "guid");
@@ -165,6 +169,14 @@ static void append_slow(char **text, const json_t *link)
 			      : "?",
 		       cli_json_number(end, "port"));
 	}
+}
+
+/* The same with ` (1xQDR, neighbours 4xQDR)` */
+static void append_slow(char **text, const json_t *link)
+{
+	const char *own = text_of(link, "link"), *usual = text_of(link, "neighbours");
+
+	append_ends(text, link);
 	append(text, " (%s, neighbours %s)", own ? own : "?", usual ? usual : "?");
 }
 
@@ -187,6 +199,45 @@ static void judge_links(const struct state *state, struct findings *findings)
 	free(text);
 }
 
+static void judge_missing(const struct state *state, struct findings *findings)
+{
+	char *text = cli_missing_finding(state->missing);
+
+	if (text)
+		find(findings, "%s", text);
+	free(text);
+}
+
+/* Links that are kept out, or would be but for paths that need them. */
+static void judge_holds(const struct state *state, struct findings *findings)
+{
+	json_int_t held = 0;
+	char *text = NULL;
+	const json_t *flap;
+	size_t i;
+
+	json_array_foreach(state->flapping, i, flap)
+	{
+		const char *word = text_of(flap, "state");
+
+		if (!word ||
+		    (strcmp(word, "on-hold") != 0 && strcmp(word, "needed") != 0))
+			continue;
+		if (held++ >= NAMED)
+			continue;
+		append(&text, "%s", held > 1 ? ", " : "");
+		append_ends(&text, flap);
+		append(&text, " (%s)", word);
+	}
+	if (held)
+		find(findings,
+		     "%" JSON_INTEGER_FORMAT
+		     " link%s flapping: %s%s (`portmajor release` "
+		     "ends a hold)",
+		     held, held == 1 ? " is" : "s are", text, held > NAMED ? ", .." : "");
+	free(text);
+}
+
 /* What is as the last run saw it: a standby knows nothing newer. */
 static void judge_fabric(const struct state *state, struct findings *findings)
 {
@@ -195,6 +246,8 @@ static void judge_fabric(const struct state *state, struct findings *findings)
 
 	if (state->unfit)
 		find(findings, "bad switches: %s", state->unfit);
+	judge_missing(state, findings);
+	judge_holds(state, findings);
 	judge_links(state, findings);
 	if (acked < sent)
 		find(findings,
@@ -208,7 +261,11 @@ static void judge(const struct state *state, json_int_t age, uint32_t max_age,
 {
 	bool master = !strcmp(state->sm, "master");
 
-	if (!state->running)
+	if (state->left)
+		find(findings,
+		     "OpenSM was killed or has crashed: no process holds the lock of its "
+		     "folder");
+	else if (!state->running)
 		find(findings, "OpenSM has ended");
 	else if (age > (json_int_t)max_age)
 		find(findings,
@@ -478,6 +535,7 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 	if (json_is_object(state->slow))
 		cli_text_print(root, "slow        {#slow_links.count|link|links} below "
 				     "their neighbours'\n");
+	cli_missing_print(state->missing);
 	cli_text_print(root, "drained     {#drained.list}");
 	print_some(json_object_get(state->drained, "list"), print_drain);
 	cli_text_print(
@@ -502,8 +560,8 @@ static void print_findings(const struct findings *findings, bool quiet)
 		puts("verdict     ok");
 }
 
-static json_t *describe(json_t *root, const char *path, json_int_t age,
-			const struct findings *findings)
+static json_t *describe(json_t *root, const char *path, const struct state *state,
+			json_int_t age, const struct findings *findings)
 {
 	json_t *object = cli_json_new("status", 1), *list = json_array();
 
@@ -511,6 +569,7 @@ static json_t *describe(json_t *root, const char *path, json_int_t age,
 		json_array_append_new(list, cli_json_string(findings->text[i]));
 	json_object_set_new(object, "file", cli_json_string(path));
 	json_object_set_new(object, "age_s", json_integer(age));
+	json_object_set_new(object, "running", json_boolean(state->running));
 	json_object_set_new(object, "findings", list);
 	json_object_set(object, "state", root);
 	return object;
@@ -530,7 +589,7 @@ static int print(json_t *root, const char *path, const struct state *state,
 		 const struct request *request)
 {
 	if (request->output.json) {
-		json_t *object = describe(root, path, age, findings);
+		json_t *object = describe(root, path, state, age, findings);
 
 		return request->watch ? cli_json_print_line(object)
 				      : cli_json_print(object);
@@ -621,6 +680,12 @@ static int look(const void *arg, time_t *old)
 	return request->file ? show(request->file, request, old) : show_all(request, old);
 }
 
+/* A killed OpenSM writes nothing. */
+static uint64_t mark_file(uint64_t hash, const char *path)
+{
+	return pm_hash_number(cli_watch_file(hash, path), cache_is_left(path));
+}
+
 static uint64_t mark(const void *arg)
 {
 	const struct request *request = arg;
@@ -629,11 +694,11 @@ static uint64_t mark(const void *arg)
 	char *wanted;
 
 	if (request->file)
-		return cli_watch_file(hash, request->file);
+		return mark_file(hash, request->file);
 	if (cache_find("state", &paths, &wanted))
 		cli_no_memory();
 	for (size_t i = 0; i < paths.count; i++)
-		hash = cli_watch_file(hash, paths.path[i]);
+		hash = mark_file(hash, paths.path[i]);
 	free(wanted);
 	cache_paths_free(&paths);
 	return hash;
@@ -656,13 +721,17 @@ static const struct cli_option options[] = {
 
 static const struct cli_command command = {
 	.synopsis = "status [OPTION]... [FILE]",
-	.about = "Tells from the file that the plugin writes (portmajor.GUID/state in "
-		 "OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
-		 ") whether the fabric is as it should be; if OpenSM runs for several "
-		 "fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
-		 "engine or does not run, hosts are cut off that cables join, LFT blocks "
-		 "were not acknowledged, files cannot be written, links run below their "
-		 "neighbours', or the state is old.",
+	.about =
+		"Tells from the file that the plugin writes (portmajor.GUID/state in "
+		"OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
+		") whether the fabric is as it should be; if OpenSM runs for several "
+		"fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
+		"engine or does not run, parts are missing that were there, hosts are "
+		"cut "
+		"off that cables join, links are kept out for flapping or run below "
+		"their "
+		"neighbours', LFT blocks were not acknowledged, files cannot be written, "
+		"or the state is old.",
 	.options = options,
 	.max_operands = 1,
 };

@@ -57,6 +57,33 @@ def slow(count, listed=None):
         for number in range(count if listed is None else listed)]}
 
 
+def part(name, port=0, peer=None, peer_port=0, hosts=0, links=1, since=0, acknowledged=False):
+    """One of missing.parts."""
+    ends = [{"guid": "0x9", "name": name, "port": port}]
+    ends += [{"guid": "0x2", "name": peer, "port": peer_port}] * bool(peer)
+    return {"kind": "link" if peer else "host" if port else "switch", "ends": ends,
+            "hosts": hosts, "links": links, "since": since, "acknowledged": acknowledged}
+
+
+def missing(*parts):
+    """The member of that name."""
+    def sums(of):
+        return {"switches": sum(one["kind"] == "switch" for one in of),
+                "links": sum(one["links"] for one in of),
+                "hosts": sum(one["hosts"] for one in of)}
+
+    left = [one for one in parts if not one["acknowledged"]]
+    return {"total": sums(parts), "parts": list(parts), **sums(left),
+            "acknowledged": len(parts) - len(left)}
+
+
+def flapping(*states):
+    """The member of that name."""
+    return [{"ends": [{"guid": "0x1", "name": f"leaf{number}", "port": 5},
+                      {"guid": "0x2", "name": None, "port": 6}],
+             "state": state, "downs": 4, "left_ms": 0} for number, state in enumerate(states)]
+
+
 def slow_down(netlist, cable, word):
     """Has both ends of a cable, NODE:PORT, say another width and speed."""
     node, port = cable.split(":")
@@ -146,6 +173,20 @@ class Bad(Written):
                 ("slow links are not known", {"slow_links": None}, None),
                 ("a slow link", {"slow_links": slow(1)},
                  "1 link runs below its neighbours': leaf0[5]-0x2[6] (1xQDR, neighbours 4xQDR)"),
+                ("nothing missing", {"missing": missing()}, None),
+                ("missing parts are not known", {"missing": None}, None),
+                ("a leaf is missing", {"missing": missing(part("leaf9", hosts=18, links=36))},
+                 "missing: leaf9 (18 hosts), 36 links, since "),
+                ("a host is missing", {"missing": missing(part("leaf9", 3, hosts=1))},
+                 "missing: host at leaf9[3], since "),
+                ("a link is missing", {"missing": missing(part("leaf9", 3, "s0", 4))},
+                 "missing: leaf9[3]-s0[4], since "),
+                ("acknowledged", {"missing": missing(part("leaf9", acknowledged=True))}, None),
+                ("a link on hold", {"flapping": flapping("noted", "on-hold", "watched", "down")},
+                 "1 link is flapping: leaf1[5]-0x2[6] (on-hold) (`portmajor release` ends a hold)"),
+                ("and one that is needed", {"flapping": flapping("on-hold", "needed")},
+                 "2 links are flapping: leaf0[5]-0x2[6] (on-hold), leaf1[5]-0x2[6] (needed) ("),
+                ("no hold", {"flapping": flapping("noted", "watched", "down")}, None),
                 ("bad configuration", {"config_error": "x.conf:1: unknown key"},
                  "configuration is not used: x.conf:1: unknown key"),
                 ("nothing cut off", {"served": served(120, 120)}, None),
@@ -156,7 +197,8 @@ class Bad(Written):
                 ("cut off, but standby", {"served": served(120, 0), "apart": apart,
                                           "sm_state": "standby"}, None),
                 ("what a standby saw as the master", {
-                    "bad_switches": "x", "slow_links": slow(1), "run": {**run, "acked": 4},
+                    "bad_switches": "x", "slow_links": slow(1), "flapping": flapping("on-hold"),
+                    "missing": missing(part("leaf9")), "run": {**run, "acked": 4},
                     "sm_state": "standby"}, None),
                 ("no tree any more", {"served": served(120, 0, True), "apart": apart,
                                       "engine": {"active": False, "used": "updn",
@@ -299,6 +341,26 @@ class Bad(Written):
         text = pmlab.run_cli("status", self.changed(slow_links=slow(500, 100))).stdout
         self.assertIn("slow        500 links below their neighbours'\n", text)
         self.assertNotIn("slow  ", pmlab.run_cli("status", self.changed()).stdout)
+
+    def test_missing(self):
+        """Eight of them are named, with when the first and the last went."""
+        def at(seconds):
+            return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+        for count in (1, 8, 9):
+            parts = [part(f"leaf{number}", since=60 * number) for number in range(count)]
+            _, (found,) = self.judge(self.changed(missing=missing(*parts)))
+            names = ", ".join(f"leaf{number}" for number in range(min(count, 8)))
+            last = f", the last since {at(60 * count - 60)}" * (count > 1)
+            self.assertEqual(found, f"missing: {names}{', ..' * (count > 8)}"
+                             f"{f', {count} links' * (count > 1)}, since {at(0)}{last}")
+        text = pmlab.run_cli("status", self.changed(missing=missing(
+            part("leaf1", hosts=1, links=2, acknowledged=True), part("leaf2", 3, hosts=1)))).stdout
+        self.assertIn(f"missing     1 switch, 3 links, 2 hosts: leaf1 (1 host) (since {at(0)}, "
+                      f"acknowledged), host at leaf2[3] (since {at(0)})\n", text)
+        text = pmlab.run_cli("status", self.changed(missing=missing())).stdout
+        self.assertIn("missing     nothing\n", text)
+        self.assertNotIn("missing", pmlab.run_cli("status", self.changed()).stdout)
 
     def test_folder(self):
         """OpenSM's cache folder, unless the environment names another."""
@@ -503,8 +565,9 @@ class Fabric(labtest.Folders):
             self.assertRegex(flap["ends"][0]["guid"], "^0x[0-9a-f]{16}$")
             self.assertEqual((flap["downs"], flap["hold_ms"]), (2, 3600000))
             done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
-            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertEqual(done.returncode, 1, done.stdout)
             self.assertRegex(done.stdout, r"flapping +1 .*leaf1\[5\].*on-hold, 2 times down, \d+ s")
+            self.assertRegex(done.stdout, r"finding +1 link is flapping: leaf1\[5\]-spine0\[2\] ")
             simlab.poll_until(lambda: metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))[
                 'portmajor_flapping_links{state="on-hold"}'] == 1, 60, "the metrics")
 
