@@ -199,8 +199,11 @@ class Live(labtest.Folders):
 
             for cable in ("leaf0:3", "leaf1:4"):  # no spine in common any more
                 lab.event("lose", cable)
-            self.expect(("PortmajorPairsCutOff", self.guid))
-            self.assertIn("8 ordered pairs on 127.0.0.1:", self.seen[0]["annotations"]["description"])
+            self.expect(("PortmajorPairsCutOff", self.guid), ("PortmajorLinksMissing", self.guid))
+            told = {one["labels"]["alertname"]: one["annotations"]["description"]
+                    for one in self.seen}
+            self.assertIn("8 ordered pairs on 127.0.0.1:", told["PortmajorPairsCutOff"])
+            self.assertIn("2 of them, on 127.0.0.1:", told["PortmajorLinksMissing"])
             for cable in ("leaf0:3", "leaf1:4"):
                 lab.event("back", cable)
             self.expect()
@@ -211,7 +214,11 @@ class Live(labtest.Folders):
                       "TrapsDropped": {"traps_dropped_total": 0},
                       "ConfigurationUnused": {"config_unused": 1}, "DrainsUnread": {"drains_unread": 1},
                       "BadSwitch": {"bad_switches": 1}, "SlowLink": {"slow_links": 1},
-                      "LidsOutOfPlan": {"lids_out_of_plan": 1}}
+                      "LidsOutOfPlan": {"lids_out_of_plan": 1},
+                      "SwitchesMissing": {"switches_missing": 1},
+                      "LinksMissing": {"links_missing": 1},
+                      "HostsMissing": {"hosts_missing": 1, "links_missing": 1},
+                      "LinkHeld": {'flapping_links(?=.*"on-hold")': 1}}
             self.assertEqual({f"Portmajor{name}" for name in faults} | {
                 "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing"}, ALERTS)
             for name, values in faults.items():
