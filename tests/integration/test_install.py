@@ -140,6 +140,12 @@ class Configuration(labtest.Folders):
         self.assertEqual(dropped, ["", own[-1].replace(
             "opensm ", "opensm -F /etc/portmajor/opensm.conf ", 1)])
 
+    def test_restart(self):
+        """Killed, it comes again, however often: five starts in 10 s would be too many."""
+        text = (PACKAGING / DROP_IN).read_text(encoding="ascii")
+        self.assertIn("\nRestart=on-failure\n", text)
+        self.assertGreaterEqual(int(re.search(r"(?m)^RestartSec=(\d+)$", text)[1]), 3)
+
 
 class WithoutServices(labtest.Folders):
     """scripts/without-services, with a folder in /usr/sbin's place."""
