@@ -7,6 +7,7 @@
 #include "options.h"
 #include "output.h"
 
+int cmd_acknowledge(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_collective(int argc, char **argv);
 int cmd_diff(int argc, char **argv);

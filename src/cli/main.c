@@ -10,6 +10,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
+	{"acknowledge", cmd_acknowledge, "note that parts are missing by intent"},
 	{"check", cmd_check, "judge the tables that switches hold"},
 	{"collective", cmd_collective,
 	 "print what collective operations cost on circuits"},
@@ -35,7 +36,7 @@ static void print_usage(FILE *out)
 {
 	fputs("usage: portmajor COMMAND [OPTION]... [OPERAND]...\n\n", out);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+		fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
 	fputs("\n`portmajor COMMAND -h` tells more.\n"
 	      "Exit status: 0 fine, 1 findings, 2 usage, 3 input.\n",
 	      out);

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Missing parts: what the plan knows and discovery does not find is a finding of `portmajor
+status` and in the metrics, until it returns or is acknowledged. And an OpenSM that was killed."""
+
+import json
+import os
+import re
+import subprocess
+
+import labtest
+import pmlab
+import simlab
+import test_status
+
+
+class MissingCase(labtest.Folders):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.net = pmlab.generate(cls.folder / "fabric.net", "director", 36)
+
+    def setUp(self):
+        self.cache = self.folder / self.id().rpartition(".")[2]
+        self.cache.mkdir()
+        self.fabric = self.enterContext(pmlab.Fabric(self.net))
+        self.start()
+
+    def start(self):
+        self.lab = self.enterContext(pmlab.Lab(self.net, fabric=self.fabric,
+                                               cache_dir=self.cache))
+        self.lab.bring_up()
+
+    def run_it(self, *args):
+        return subprocess.run([str(pmlab.CLI), *map(str, args)], capture_output=True, text=True,
+                              env=dict(os.environ, OSM_CACHE_DIR=str(self.cache)), check=False,
+                              timeout=pmlab.TIMEOUT_S)
+
+    def judge(self):
+        """(exit status, findings) of `status`."""
+        done = self.run_it("status")
+        self.assertEqual(done.stderr, "")
+        return done.returncode, re.findall(r"^finding +(.*)", done.stdout, re.M)
+
+    def numbers(self):
+        """Gauges: switches, links and hosts missing, and parts acknowledged."""
+        found = test_status.metrics_of(pmlab.kept(self.cache, "portmajor.prom"))
+        return tuple(int(found.get(f"portmajor_{name}", -1)) for name in (
+            "switches_missing", "links_missing", "hosts_missing", "missing_acknowledged"))
+
+    def wait_for(self, numbers):
+        simlab.poll_until(lambda: self.numbers() == numbers, pmlab.TIMEOUT_S, str(numbers),
+                          state=lambda: str(self.numbers()))
+
+    def check(self, targets, numbers, name):
+        """All of them lost: one finding, these gauges; back, and all is well."""
+        for target in targets:
+            self.lab.event("lose", target)
+        self.wait_for((*numbers, 0))
+        status, (found,) = self.judge()
+        self.assertEqual(status, 1)
+        self.assertRegex(found, rf"^missing: {re.escape(name)}, since \d{{4}}-[-\d]+ [:\d]+"
+                                r"(, the last since .*)?$")
+        for target in targets:
+            self.lab.event("back", target)
+        self.wait_for((0, 0, 0, 0))
+        self.assertEqual(self.judge(), (0, []))
+
+
+class Found(MissingCase):
+    def test_each(self):
+        """A dead leaf, a leaf without its uplinks, a chassis, a link, a host."""
+        self.wait_for((0, 0, 0, 0))
+        self.assertIn("missing     nothing\n", self.run_it("status").stdout)
+        self.check(["leaf9"], (1, 36, 18), "leaf9 (18 hosts), 36 links")
+        self.check([f"leaf8:{port}" for port in range(19, 37)], (1, 36, 18),
+                   "leaf8 (18 hosts), 36 links")
+        switches = [name for name in self.lab.netlist.switches if name.startswith("s1-")]
+        links = {frozenset(((name, port), peer)) for name in switches
+                 for port, peer in self.lab.netlist.nodes[name].ports.items()}
+        self.check(["s1-*"], (len(switches), len(links), 0),
+                   f"{', '.join(switches)}, {len(links)} links")
+        self.check(["leaf5:20"], (0, 1, 0), "leaf5[20]-s1-line0[6]")
+        self.check(["leaf5:3"], (0, 1, 1), "host at leaf5[3]")
+
+
+class Acknowledged(MissingCase):
+    def acknowledge(self, *args, status=0):
+        done = self.run_it("acknowledge", *args)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout if status < 2 else done.stderr
+
+    def test_until_it_returns(self):
+        self.assertEqual(self.acknowledge(), "")
+        self.assertIn('"leaf9" is not missing', self.acknowledge("leaf9", status=2))
+        self.lab.event("lose", "leaf9")
+        self.lab.event("lose", "leaf5:20")
+        self.wait_for((1, 37, 18, 0))
+        self.assertRegex(self.acknowledge(status=1),
+                         r"^missing      leaf9, since .*\n"
+                         r"missing      leaf5\[20\]-s1-line0\[6\], since .*\n$")
+        self.acknowledge("--wait", 60, "leaf9")
+        self.assertEqual(self.numbers(), (0, 1, 0, 1))
+        status, (found,) = self.judge()
+        self.assertRegex(found, r"^missing: leaf5\[20\]-s1-line0\[6\], since [^,]*$")
+        self.acknowledge("--wait", 60, "s1-line0:6")  # its other end
+        self.assertEqual(self.judge(), (0, []))
+        self.assertRegex(self.run_it("status").stdout, r"\nmissing     1 switch, 37 links, 18 hosts: "
+                         r"leaf9 \(18 hosts\) \(since [^,]*, acknowledged\), "
+                         r"leaf5\[20\]-s1-line0\[6\] \(since [^,]*, acknowledged\)\n")
+        self.assertRegex(self.acknowledge(), r"^acknowledged leaf9, since ")
+        shown = json.loads(self.acknowledge("--json"))
+        self.assertEqual([part["acknowledged"] for part in shown["missing"]], [True, True])
+
+        # It outlives OpenSM, however that ends.
+        self.lab.osm.process.kill()
+        self.lab.osm.process.wait(30)
+        self.lab.close()
+        self.start()
+        self.wait_for((0, 0, 0, 2))
+        self.assertEqual(self.judge(), (0, []))
+
+        # Back and lost again is another failure.
+        self.lab.event("back", "leaf9")
+        self.wait_for((0, 0, 0, 1))
+        self.lab.event("lose", "leaf9")
+        self.wait_for((1, 36, 18, 1))
+        self.acknowledge("--wait", 60, "--all")
+        self.assertEqual(self.numbers(), (0, 0, 0, 2))
+
+
+class Killed(MissingCase):
+    def test_at_once(self):
+        """Its state says that it runs and is young: the lock of the folder tells."""
+        state = pmlab.kept(self.cache, "state")
+        simlab.poll_until(lambda: self.judge() == (0, []), pmlab.TIMEOUT_S, "a good state",
+                          state=self.judge)
+        watch = subprocess.Popen([pmlab.CLI, "status", "-q", "--watch", state], text=True,
+                                 stdout=subprocess.PIPE)
+        self.addCleanup(watch.stdout.close)
+        self.addCleanup(watch.wait)
+        self.addCleanup(watch.kill)
+        self.lab.osm.process.kill()
+        self.lab.osm.process.wait(30)
+        gone = "OpenSM was killed or has crashed: no process holds the lock of its folder"
+        self.assertEqual(self.judge(), (1, [gone]))
+        self.assertTrue(json.loads(state.read_text("utf-8"))["running"])
+        self.assertFalse(json.loads(self.run_it("status", "--json").stdout)["running"])
+        self.assertIn(", ended, pid", self.run_it("status").stdout)
+        self.assertIn(gone, "".join(watch.stdout.readline() for _ in range(2)))
+        self.lab.close()
+        self.start()
+        simlab.poll_until(lambda: self.judge() == (0, []), pmlab.TIMEOUT_S, "a good state",
+                          state=self.judge)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
