@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor acknowledge: parts that are missing by intent, and are no finding. */
-#include "cache.h"
 #include "cli.h"
+#include "ends.h"
 #include "json.h"
+#include "masters.h"
 #include "missing.h"
-#include "outfile.h"
 #include "text.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define LOOK_US 100000
 
 struct request {
 	bool all;
 	uint32_t wait_s;
 	struct cli_output output;
+	char **operands;
 };
-
-/* ---- One fabric ---- */
 
 static json_t *parts_of(const json_t *root)
 {
@@ -33,13 +28,32 @@ static bool is_acknowledged(const json_t *part)
 	return json_is_true(json_object_get(part, "acknowledged"));
 }
 
-/* Whether an OpenSM runs that wrote this state and would follow. */
-static bool is_followed(const json_t *root, const char *file)
-{
-	const char *sm = json_string_value(json_object_get(root, "sm_state"));
+/* ---- Asking ---- */
 
-	return json_is_true(json_object_get(root, "running")) && sm &&
-	       !strcmp(sm, "master") && !cache_is_left(file);
+static bool is_meant(const json_t *part, const struct request *request)
+{
+	bool meant = request->all;
+
+	for (char **operand = request->operands; *operand; operand++)
+		meant = meant || cli_ends_are_meant(part, *operand, false);
+	return meant;
+}
+
+/* Whether something is missing that an operand means; an exit status. */
+static int check_operand(const struct cli_masters *masters, const char *operand)
+{
+	const json_t *part;
+	size_t j;
+
+	for (size_t i = 0; i < masters->num; i++)
+		json_array_foreach(parts_of(masters->list[i].root), j,
+				   part) if (cli_ends_are_meant(part, operand,
+								false)) return EXIT_FINE;
+	return cli_fail(
+		EXIT_USAGE,
+		"acknowledge: \"%s\" is not missing (`portmajor acknowledge` lists "
+		"what is)",
+		operand);
 }
 
 static int print_json(FILE *file, const void *arg)
@@ -47,170 +61,55 @@ static int print_json(FILE *file, const void *arg)
 	return json_dumpf(arg, file, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 }
 
-/* Leaves the request in the folder of a state file; an exit status. */
-static int ask(const char *state_file, const json_t *parts, bool all)
+/* Leaves the request for one of them, with the first ends of parts; an exit status. */
+static int ask(const struct cli_master *master, const struct request *request)
 {
-	const char *slash = strrchr(state_file, '/');
-	json_t *request =
-		json_pack("{s:s, s:i, s:b, s:O}", "schema", "portmajor-acknowledge",
-			  "version", 1, "all", all, "parts", parts);
-	char *path;
-	int status;
+	json_t *chosen = json_array(), *file;
+	const json_t *part;
+	int status = EXIT_FINE;
+	size_t i;
 
-	if (asprintf(&path, "%.*s/acknowledge", (int)(slash - state_file), state_file) <
-	    0)
-		cli_no_memory();
-	status = cli_outfile_write(path, print_json, request);
-	free(path);
-	json_decref(request);
+	json_array_foreach(parts_of(master->root), i,
+			   part) if (!request->all && is_meant(part, request))
+		json_array_append(chosen,
+				  json_array_get(json_object_get(part, "ends"), 0));
+	file = json_pack("{s:s, s:i, s:b, s:O}", "schema", "portmajor-acknowledge",
+			 "version", 1, "all", request->all, "parts", chosen);
+	if (request->all || json_array_size(chosen))
+		status = cli_master_ask(master, print_json, file);
+	json_decref(file);
+	json_decref(chosen);
 	return status;
 }
 
-/* Adds the first ends of parts that an operand means; how many these are. */
-static size_t choose(const json_t *parts, const char *operand, json_t *chosen)
-{
-	size_t i, count = 0;
-	const json_t *part;
-
-	json_array_foreach(parts, i, part)
-	{
-		if (!cli_missing_is_meant(part, operand))
-			continue;
-		json_array_append(chosen,
-				  json_array_get(json_object_get(part, "ends"), 0));
-		count++;
-	}
-	return count;
-}
-
-/* ---- All of them ---- */
-
-/* A state file with what was chosen of it; root NULL: nothing follows there. */
-struct fabric {
-	const char *file;
-	json_t *root, *chosen;
-};
-
-struct fabrics {
-	struct cache_paths files;
-	struct fabric *list;
-	size_t num; /* that are followed */
-};
-
-static void read_fabrics(struct fabrics *fabrics, char **wanted)
-{
-	if (cache_find("state", &fabrics->files, wanted))
-		cli_no_memory();
-	fabrics->list = calloc(fabrics->files.count + 1, sizeof(*fabrics->list));
-	if (!fabrics->list)
-		cli_no_memory();
-	for (size_t i = 0; i < fabrics->files.count - fabrics->files.old; i++) {
-		const char *file = fabrics->files.path[i];
-		json_t *root = cli_json_load(file);
-
-		if (!is_followed(root, file))
-			json_decref(root);
-		else
-			fabrics->list[fabrics->num++] =
-				(struct fabric){file, root, json_array()};
-	}
-}
-
-static void free_fabrics(struct fabrics *fabrics)
-{
-	for (size_t i = 0; i < fabrics->num; i++) {
-		json_decref(fabrics->list[i].root);
-		json_decref(fabrics->list[i].chosen);
-	}
-	free(fabrics->list);
-	cache_paths_free(&fabrics->files);
-}
-
-static int choose_all(struct fabrics *fabrics, char **operands)
-{
-	for (; *operands; operands++) {
-		size_t count = 0;
-
-		for (size_t i = 0; i < fabrics->num; i++)
-			count += choose(parts_of(fabrics->list[i].root), *operands,
-					fabrics->list[i].chosen);
-		if (!count)
-			return cli_fail(EXIT_USAGE,
-					"acknowledge: \"%s\" is not missing (`portmajor "
-					"acknowledge` lists what is)",
-					*operands);
-	}
-	return EXIT_FINE;
-}
-
-static int ask_all(const struct fabrics *fabrics, bool all)
+static int ask_all(const struct cli_masters *masters, const struct request *request)
 {
 	int status = EXIT_FINE;
 
-	for (size_t i = 0; i < fabrics->num && !status; i++) {
-		const struct fabric *fabric = &fabrics->list[i];
-
-		if (all || json_array_size(fabric->chosen))
-			status = ask(fabric->file, fabric->chosen, all);
-	}
+	for (char **operand = request->operands; *operand && !status; operand++)
+		status = check_operand(masters, *operand);
+	for (size_t i = 0; i < masters->num && !status; i++)
+		status = ask(&masters->list[i], request);
 	return status;
 }
 
 /* ---- What has become of it ---- */
 
-/* Whether a request is still there. */
-static bool is_pending(const struct fabric *fabric)
+/* Whether nothing is missing that is meant, or without operands any, and is open. */
+static bool is_done(const struct cli_master *master, const void *arg)
 {
-	const char *slash = strrchr(fabric->file, '/');
-	char *path;
-	bool pending;
-
-	if (asprintf(&path, "%.*s/acknowledge", (int)(slash - fabric->file),
-		     fabric->file) < 0)
-		cli_no_memory();
-	pending = !access(path, F_OK);
-	free(path);
-	return pending;
-}
-
-/* Whether all that was chosen is acknowledged, or has returned. */
-static bool is_done(struct fabric *fabric, bool all)
-{
-	json_t *root = cli_json_load(fabric->file);
+	const struct request *request = arg;
+	bool every = !*request->operands;
 	const json_t *part;
-	bool done = root && !is_pending(fabric);
-	size_t i, j;
+	size_t i;
 
-	if (!root)
-		return false;
-	json_decref(fabric->root);
-	fabric->root = root;
-	json_array_foreach(parts_of(root), i, part)
-	{
-		const json_t *end = json_array_get(json_object_get(part, "ends"), 0);
-		const json_t *chosen;
-
-		done = done && (!all || is_acknowledged(part));
-		json_array_foreach(fabric->chosen, j, chosen) done =
-			done && (!json_equal(end, chosen) || is_acknowledged(part));
-	}
-	return done;
+	json_array_foreach(parts_of(master->root), i,
+			   part) if (!is_acknowledged(part) &&
+				     (every || is_meant(part, request))) return false;
+	return true;
 }
 
-static bool wait_done(struct fabrics *fabrics, const struct request *request)
-{
-	for (uint64_t looks = request->wait_s * UINT64_C(1000000) / LOOK_US;; looks--) {
-		bool done = true;
-
-		for (size_t i = 0; i < fabrics->num; i++)
-			done = is_done(&fabrics->list[i], request->all) && done;
-		if (done || !looks)
-			return done;
-		usleep(LOOK_US);
-	}
-}
-
-/* "acknowledged leaf9 (since ..)" */
+/* "acknowledged leaf9, since .." */
 static void print_part(const json_t *part)
 {
 	char *name = cli_missing_name(part);
@@ -221,64 +120,46 @@ static void print_part(const json_t *part)
 	free(name);
 }
 
-/* Lists what is missing; an exit status, that of findings if any is not acknowledged. */
-static int show(const struct fabrics *fabrics, const struct request *request, bool done)
+/* Lists what is missing; an exit status. */
+static int show(const struct cli_masters *masters, const struct cli_output *output,
+		bool done)
 {
 	json_t *object = cli_json_new("acknowledge", 1), *list = json_array();
-	int status = done ? EXIT_FINE : EXIT_FINDINGS;
 	json_t *part;
 	size_t j;
 
-	for (size_t i = 0; i < fabrics->num; i++)
-		json_array_foreach(parts_of(fabrics->list[i].root), j, part)
+	for (size_t i = 0; i < masters->num; i++)
+		json_array_foreach(parts_of(masters->list[i].root), j, part)
 		{
 			json_array_append(list, part);
-			if (!request->output.json && !request->output.quiet)
+			if (!output->json && !output->quiet)
 				print_part(part);
 		}
 	json_object_set_new(object, "done", json_boolean(done));
 	json_object_set_new(object, "missing", list);
-	if (!request->output.json) {
-		json_decref(object);
-		return status;
-	}
-	return cli_json_print(object) ? EXIT_INPUT : status;
-}
-
-static bool is_any_open(const struct fabrics *fabrics)
-{
-	const json_t *part;
-	size_t j;
-
-	for (size_t i = 0; i < fabrics->num; i++)
-		json_array_foreach(parts_of(fabrics->list[i].root), j,
-				   part) if (!is_acknowledged(part)) return true;
-	return false;
+	if (output->json)
+		return cli_json_print(object);
+	json_decref(object);
+	return EXIT_FINE;
 }
 
 /* ---- The command ---- */
 
-static int acknowledge(const struct request *request, char **operands)
+static int acknowledge(const struct request *request)
 {
-	bool changes = *operands || request->all, done;
-	struct fabrics fabrics = {.num = 0};
-	char *wanted;
-	int status = EXIT_FINE;
+	bool changes = *request->operands || request->all, done;
+	struct cli_masters masters;
+	int status = cli_masters_find("acknowledge", true, &masters);
 
-	read_fabrics(&fabrics, &wanted);
-	if (!fabrics.num)
-		status = cli_fail(EXIT_INPUT,
-				  "%s: of no OpenSM that runs and is the master", wanted);
-	else
-		status = choose_all(&fabrics, operands);
 	if (!status && changes)
-		status = ask_all(&fabrics, request->all);
+		status = ask_all(&masters, request);
 	if (!status) {
-		done = changes ? wait_done(&fabrics, request) : !is_any_open(&fabrics);
-		status = show(&fabrics, request, done || (changes && !request->wait_s));
+		done = cli_masters_wait(&masters, request->wait_s, is_done, request);
+		status = show(&masters, &request->output, done);
+		if (!status && !done && (!changes || request->wait_s))
+			status = EXIT_FINDINGS;
 	}
-	free(wanted);
-	free_fabrics(&fabrics);
+	cli_masters_free(&masters);
 	return status;
 }
 
@@ -314,5 +195,6 @@ int cmd_acknowledge(int argc, char **argv)
 
 	if (status < 0 && request.all && optind < argc)
 		status = cli_command_misused(&command, "--all, and parts are named");
-	return status < 0 ? acknowledge(&request, argv + optind) : status;
+	request.operands = argv + optind;
+	return status < 0 ? acknowledge(&request) : status;
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor rebalance: has a running OpenSM go over to the plan's tables. */
-#include "cache.h"
 #include "cli.h"
 #include "json.h"
-#include "outfile.h"
+#include "masters.h"
 #include "text.h"
 
 #include <portmajor/rebalance.h>
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct request {
 	bool dry_run;
@@ -20,68 +17,40 @@ struct request {
 
 /* ---- One fabric ---- */
 
-/* Whether an OpenSM that would follow has written this state; root may be NULL. */
-static bool is_followed(const json_t *root)
-{
-	const char *sm = json_string_value(json_object_get(root, "sm_state"));
-
-	return json_is_true(json_object_get(root, "running")) && sm &&
-	       !strcmp(sm, "master") && !json_is_object(json_object_get(root, "shadow"));
-}
-
 static int print_request(FILE *file, const void *arg)
 {
 	pm_rebalance_print(arg, file);
 	return 0;
 }
 
-/* Writes the request into the folder of a state file; an exit status. */
-static int ask(const char *state_file, const struct request *request)
+/* What is told of one fabric. */
+static json_t *describe(const struct cli_master *master, bool asked)
 {
-	const struct pm_rebalance asked = {.rate = request->rate};
-	const char *slash = strrchr(state_file, '/');
-	char *path;
-	int status;
+	json_t *balance = json_object_get(master->root, "balance");
+	json_t *port = json_object_get(master->root, "port_guid");
 
-	if (asprintf(&path, "%.*s/rebalance", (int)(slash - state_file), state_file) < 0)
-		cli_no_memory();
-	status = cli_outfile_write(path, print_request, &asked);
-	free(path);
-	return status;
-}
-
-/* What is told of one fabric; frees root. */
-static json_t *describe(const char *state_file, json_t *root, bool asked)
-{
-	json_t *balance = json_object_get(root, "balance");
-	json_t *port = json_object_get(root, "port_guid");
-	json_t *object =
-		json_pack("{s:O, s:o, s:b, s:o}", "port_guid", port ? port : json_null(),
-			  "file", cli_json_string(state_file), "asked", asked, "balance",
-			  json_is_object(balance) ? json_incref(balance) : json_null());
-
-	json_decref(root);
-	return object;
+	return json_pack("{s:O, s:o, s:b, s:o}", "port_guid", port ? port : json_null(),
+			 "file", cli_json_string(master->state), "asked", asked,
+			 "balance",
+			 json_is_object(balance) ? json_incref(balance) : json_null());
 }
 
 /* ---- All of them ---- */
 
-/* Asks each that runs, unless it is a dry run, and lists them; an exit status. */
-static int ask_all(const struct cache_paths *files, const struct request *request,
+/* Asks each, unless it is a dry run, and lists them; an exit status. */
+static int ask_all(const struct cli_masters *masters, const struct request *request,
 		   json_t *fabrics)
 {
-	for (size_t i = 0; i < files->count - files->old; i++) {
-		json_t *root = cli_json_load(files->path[i]);
-		int status = EXIT_FINE;
+	const struct pm_rebalance asked = {.rate = request->rate};
 
-		if (!is_followed(root) || cache_is_left(files->path[i])) {
-			json_decref(root);
-			continue;
-		}
-		if (!request->dry_run)
-			status = ask(files->path[i], request);
-		json_array_append_new(fabrics, describe(files->path[i], root,
-							!request->dry_run && !status));
+	for (size_t i = 0; i < masters->num; i++) {
+		const struct cli_master *master = &masters->list[i];
+		int status = request->dry_run
+				     ? EXIT_FINE
+				     : cli_master_ask(master, print_request, &asked);
+
+		json_array_append_new(fabrics,
+				      describe(master, !request->dry_run && !status));
 		if (status)
 			return status;
 	}
@@ -149,23 +118,15 @@ static int show(json_t *fabrics, const struct request *request)
 static int rebalance(const struct request *request)
 {
 	json_t *fabrics = json_array();
-	struct cache_paths files;
-	char *wanted;
-	int status;
+	struct cli_masters masters;
+	int status = cli_masters_find("rebalance", false, &masters);
 
-	if (cache_find("state", &files, &wanted))
-		cli_no_memory();
-	status = ask_all(&files, request, fabrics);
-	if (!status && !json_array_size(fabrics))
-		status = cli_fail(EXIT_INPUT,
-				  "%s: of no OpenSM that runs, is the master and routes "
-				  "with portmajor",
-				  wanted);
+	if (!status)
+		status = ask_all(&masters, request, fabrics);
 	if (!status)
 		status = show(fabrics, request);
 	json_decref(fabrics);
-	free(wanted);
-	cache_paths_free(&files);
+	cli_masters_free(&masters);
 	return status;
 }
 

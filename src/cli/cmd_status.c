@@ -2,6 +2,7 @@
 /* portmajor status: what the plugin says of itself, and whether that is in order. */
 #include "cache.h"
 #include "cli.h"
+#include "ends.h"
 #include "json.h"
 #include "missing.h"
 #include "text.h"
@@ -156,28 +157,15 @@ append(char **text, const char *format, ...)
 	*text = both;
 }
 
-/* `leaf5[20]-s1-line0[6]` */
-static void append_ends(char **text, const json_t *link)
-{
-	for (size_t i = 0; i < 2; i++) {
-		const json_t *end = json_array_get(json_object_get(link, "ends"), i);
-		const char *name = cli_json_label(end), *guid = text_of(end, "guid");
-
-		append(text, "%s%s[%" JSON_INTEGER_FORMAT "]", i ? "-" : "",
-		       name   ? name
-		       : guid ? guid
-			      : "?",
-		       cli_json_number(end, "port"));
-	}
-}
-
-/* The same with ` (1xQDR, neighbours 4xQDR)` */
+/* `leaf5[20]-s1-line0[6] (1xQDR, neighbours 4xQDR)` */
 static void append_slow(char **text, const json_t *link)
 {
 	const char *own = text_of(link, "link"), *usual = text_of(link, "neighbours");
+	char *name = cli_ends_name(link);
 
-	append_ends(text, link);
-	append(text, " (%s, neighbours %s)", own ? own : "?", usual ? usual : "?");
+	append(text, "%s (%s, neighbours %s)", name, own ? own : "?",
+	       usual ? usual : "?");
+	free(name);
 }
 
 /* The list may be shorter than the count. */
@@ -212,7 +200,7 @@ static void judge_missing(const struct state *state, struct findings *findings)
 static void judge_holds(const struct state *state, struct findings *findings)
 {
 	json_int_t held = 0;
-	char *text = NULL;
+	char *text = NULL, *name;
 	const json_t *flap;
 	size_t i;
 
@@ -225,9 +213,9 @@ static void judge_holds(const struct state *state, struct findings *findings)
 			continue;
 		if (held++ >= NAMED)
 			continue;
-		append(&text, "%s", held > 1 ? ", " : "");
-		append_ends(&text, flap);
-		append(&text, " (%s)", word);
+		name = cli_ends_name(flap);
+		append(&text, "%s%s (%s)", held > 1 ? ", " : "", name, word);
+		free(name);
 	}
 	if (held)
 		find(findings,
@@ -367,15 +355,10 @@ static void put_name(const json_t *sw)
 
 static void print_link(const json_t *flap)
 {
-	const json_t *ends = json_object_get(flap, "ends");
+	char *name = cli_ends_name(flap);
 
-	for (size_t i = 0; i < 2; i++) {
-		const json_t *end = json_array_get(ends, i);
-
-		fputs(i ? "-" : "", stdout);
-		put_name(end);
-		cli_text_print(end, "[{#port}]");
-	}
+	cli_text_put(name);
+	free(name);
 	cli_text_print(flap, " ({state}, {#downs|time|times} down");
 	if (cli_json_number(flap, "left_ms"))
 		printf(", %" JSON_INTEGER_FORMAT " s left",

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "missing.h"
 
+#include "ends.h"
 #include "json.h"
 #include "output.h"
 #include "text.h"
 
-#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,19 +33,6 @@ static const char *text_of(const json_t *object, const char *member)
 	return text ? text : "";
 }
 
-/* The name or the GUID of the switch at an end. */
-static const char *name_end(const json_t *end)
-{
-	const char *label = cli_json_label(end);
-
-	return label && *label ? label : text_of(end, "guid");
-}
-
-static const json_t *get_end(const json_t *part, size_t i)
-{
-	return json_array_get(json_object_get(part, "ends"), i);
-}
-
 static bool is_kind(const json_t *part, const char *kind)
 {
 	return !strcmp(text_of(part, "kind"), kind);
@@ -58,16 +45,13 @@ static bool is_acknowledged(const json_t *part)
 
 char *cli_missing_name(const json_t *part)
 {
-	const json_t *one = get_end(part, 0), *other = get_end(part, 1);
+	char *name = cli_ends_name(part), *host;
 
-	if (is_kind(part, "switch"))
-		return make_text("%s", name_end(one));
-	if (is_kind(part, "host"))
-		return make_text("host at %s[%" JSON_INTEGER_FORMAT "]", name_end(one),
-				 cli_json_number(one, "port"));
-	return make_text("%s[%" JSON_INTEGER_FORMAT "]-%s[%" JSON_INTEGER_FORMAT "]",
-			 name_end(one), cli_json_number(one, "port"), name_end(other),
-			 cli_json_number(other, "port"));
+	if (!is_kind(part, "host"))
+		return name;
+	host = make_text("host at %s", name);
+	free(name);
+	return host;
 }
 
 /* With how many hosts, where they are a switch's. */
@@ -186,45 +170,4 @@ void cli_missing_print(const json_t *missing)
 		print_part(part);
 	}
 	puts(json_array_size(json_object_get(missing, "parts")) > NAMED ? ", .." : "");
-}
-
-/* ---- Operands ---- */
-
-/* NAME, or NAME:PORT or NAME[PORT] where there is a port; a pattern or the text itself.
- */
-static bool is_named(const char *operand, const char *name, json_int_t port)
-{
-	char *colon, *bracket;
-	bool named;
-
-	if (!*name)
-		return false;
-	if (!port)
-		return !strcmp(operand, name) || !fnmatch(operand, name, 0);
-	colon = make_text("%s:%" JSON_INTEGER_FORMAT, name, port);
-	bracket = make_text("%s[%" JSON_INTEGER_FORMAT "]", name, port);
-	named = !strcmp(operand, colon) || !strcmp(operand, bracket) ||
-		!fnmatch(operand, colon, 0);
-	free(colon);
-	free(bracket);
-	return named;
-}
-
-static bool is_end_meant(const json_t *end, const char *operand)
-{
-	json_int_t port = cli_json_number(end, "port");
-
-	return is_named(operand, text_of(end, "name"), port) ||
-	       is_named(operand, text_of(end, "label"), port) ||
-	       is_named(operand, text_of(end, "guid"), port);
-}
-
-bool cli_missing_is_meant(const json_t *part, const char *operand)
-{
-	char *name = cli_missing_name(part);
-	bool meant = !strcmp(name, operand) || is_end_meant(get_end(part, 0), operand) ||
-		     is_end_meant(get_end(part, 1), operand);
-
-	free(name);
-	return meant;
 }

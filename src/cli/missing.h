@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Missing parts in the state that the plugin writes (docs/json.md, `missing`): how text
- * names them, and which of them an operand means.
+ * Missing parts in the state that the plugin writes (docs/json.md, `missing`), and what
+ * text says of them.
  */
 #ifndef PORTMAJOR_CLI_MISSING_H
 #define PORTMAJOR_CLI_MISSING_H
 
 #include <jansson.h>
-
-#include <stdbool.h>
 
 /*
  * "missing: leaf9 (18 hosts), 36 links, since 2026-11-24 20:32:10" of what is not
@@ -24,11 +22,5 @@ void cli_missing_print(const json_t *missing);
  * frees it.
  */
 char *cli_missing_name(const json_t *part);
-
-/*
- * Whether an operand means a part: a switch by name, pattern, label or GUID, a link or a
- * host by one of its ends, with the port behind it (`leaf5:20`), or by its name as above.
- */
-bool cli_missing_is_meant(const json_t *part, const char *operand);
 
 #endif

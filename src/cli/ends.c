@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "ends.h"
+
+#include "json.h"
+#include "output.h"
+
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *__attribute__((format(printf, 1, 2))) make_text(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		cli_no_memory();
+	va_end(args);
+	return text;
+}
+
+static const char *text_of(const json_t *object, const char *member)
+{
+	const char *text = json_string_value(json_object_get(object, member));
+
+	return text ? text : "";
+}
+
+static char *name_end(const json_t *end)
+{
+	const char *label = cli_json_label(end);
+	const char *name = label && *label ? label : text_of(end, "guid");
+	json_int_t port = cli_json_number(end, "port");
+
+	return port ? make_text("%s[%" JSON_INTEGER_FORMAT "]", name, port)
+		    : make_text("%s", name);
+}
+
+char *cli_ends_name(const json_t *thing)
+{
+	const json_t *ends = json_object_get(thing, "ends");
+	char *one = name_end(json_array_get(ends, 0)), *other, *both;
+
+	if (json_array_size(ends) < 2)
+		return one;
+	other = name_end(json_array_get(ends, 1));
+	both = make_text("%s-%s", one, other);
+	free(one);
+	free(other);
+	return both;
+}
+
+static bool matches(const char *operand, const char *text)
+{
+	return !strcmp(operand, text) || !fnmatch(operand, text, 0);
+}
+
+/* The port of the switch of this name, "": it has none. */
+static bool is_named(const char *operand, const char *name, json_int_t port,
+		     bool by_switch)
+{
+	char *colon, *bracket;
+	bool named;
+
+	if (!*name)
+		return false;
+	if ((!port || by_switch) && matches(operand, name))
+		return true;
+	if (!port)
+		return false;
+	colon = make_text("%s:%" JSON_INTEGER_FORMAT, name, port);
+	bracket = make_text("%s[%" JSON_INTEGER_FORMAT "]", name, port);
+	named = matches(operand, colon) || !strcmp(operand, bracket);
+	free(colon);
+	free(bracket);
+	return named;
+}
+
+bool cli_ends_are_meant(const json_t *thing, const char *operand, bool by_switch)
+{
+	static const char *const names[] = {"name", "label", "guid"};
+	char *name = cli_ends_name(thing);
+	bool meant = !strcmp(name, operand);
+	const json_t *end;
+	size_t i;
+
+	free(name);
+	json_array_foreach(json_object_get(thing, "ends"), i,
+			   end) for (size_t j = 0; j < sizeof(names) / sizeof(*names);
+				     j++) meant =
+		meant || is_named(operand, text_of(end, names[j]),
+				  cli_json_number(end, "port"), by_switch);
+	return meant;
+}
