@@ -14,15 +14,27 @@
 #define MAX_FILE (1 << 20)
 #define NAMED 8 /* cables in a log line */
 
+/* The GUID that a name is, or 0. */
+static uint64_t read_guid(const char *name)
+{
+	char *end;
+	uint64_t guid = strncmp(name, "0x", 2) ? 0 : strtoull(name, &end, 16);
+
+	return guid && !*end ? guid : 0;
+}
+
 /*
  * Ends the holds of the cables at this port of the switches of this name, or of the one
- * of this label; how many. *any tells whether there is such a port.
+ * of this label or GUID; how many. *any tells whether there is such a port.
  */
 static uint32_t clear_at(const struct view *view, const char *name, unsigned long port,
 			 bool *any)
 {
 	const struct pm_fabric *known = view->plan->known;
-	uint32_t one = pm_fabric_find_label(known, name), cleared = 0;
+	uint64_t guid = read_guid(name);
+	uint32_t one = guid ? pm_fabric_find_guid(known, guid)
+			    : pm_fabric_find_label(known, name);
+	uint32_t cleared = 0;
 
 	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
 		if (port > known->nodes[sw].num_ports ||

@@ -18,9 +18,9 @@ int holds_read_clearing(const char *path, char **text, struct pm_error *err);
 
 /*
  * Ends holds as such a text says: those of the cables named in it, a line each as the log
- * names them, leaf5[20], or all if it is empty; a name that several switches have stands
- * for the cables at all of them. How many cables were on hold or watched. It is written
- * to.
+ * names them, leaf5[20], or with a GUID, 0x0002c903000a1105[20], or all if it is empty; a
+ * name that several switches have stands for the cables at all of them. How many cables
+ * were on hold or watched. It is written to.
  */
 uint32_t holds_clear(const struct view *view, osm_log_t *log, char *text);
 

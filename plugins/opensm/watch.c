@@ -37,7 +37,8 @@ struct watch {
 
 	/* Of the thread. */
 	struct stamp drained_stamp, guid_stamp[GUID_FILES];
-	struct pm_error drains_told, roles_told, rebalance_told; /* why not read */
+	struct pm_error drains_told, roles_told, rebalance_told,
+		holds_told; /* why not read */
 
 	struct wait_signal signal; /* the first look is over */
 	/* Under its lock, which is never held while a file is looked at. */
@@ -46,7 +47,7 @@ struct watch {
 	bool asked;	   /* by watch_look */
 	bool looked;	   /* all files, once */
 	bool given_up;	   /* nobody waits for that */
-	char *clear_holds; /* path of it, or NULL */
+	char *clear_holds; /* path of it, NULL: not looked at */
 	bool sweeping;	   /* a sweep has begun, and not routed yet; so it is at first */
 	bool new_drains, new_roles; /* the next two were read and not taken */
 	bool unclaimed;		    /* portmajor.drained is another one since .. */
@@ -125,15 +126,15 @@ static void read_roles(struct watch *w)
 /* Whether there was a file that asks for something. */
 static bool read_clear_holds(struct watch *w, const char *path)
 {
-	struct pm_error err = {""}, told = {""};
+	struct pm_error err = {""};
 	char *text;
 	int rc = holds_read_clearing(path, &text, &err);
 
-	if (rc) {
-		if (rc != -ENOENT)
-			tell(w, "clear-holds, later", &err, &told);
+	if (rc == -ENOENT)
+		err.text[0] = '\0';
+	tell(w, "clear-holds, later", &err, &w->holds_told);
+	if (rc)
 		return false;
-	}
 	pthread_mutex_lock(&w->signal.lock);
 	free(w->to_clear);
 	w->to_clear = text;
@@ -227,9 +228,8 @@ static double go_round(void *context, bool last)
 		return DBL_MAX;
 	pthread_mutex_lock(&w->signal.lock);
 	asked = w->asked;
-	clear_holds = w->clear_holds;
+	clear_holds = w->clear_holds ? strdup(w->clear_holds) : NULL;
 	w->asked = false;
-	w->clear_holds = NULL;
 	pthread_mutex_unlock(&w->signal.lock);
 	news = look(w, asked, clear_holds);
 	free(clear_holds);

@@ -6,12 +6,14 @@
  *     portmajor.drained   in OpenSM's cache folder, written by `portmajor drain`
  *                         (drain.h): one for all fabrics, as GUIDs are of one only
  *     GUID files          of OpenSM's options, see roles.h
- *     clear-holds         in the store's folder, see holds.h; it goes when it was read
+ *     clear-holds         in the store's folder, written by `portmajor release`
+ *                         (holds.h); it goes when it was read
  *     rebalance           in the store's folder, written by `portmajor rebalance`
  *                         (rebalance.h); it goes when it was read
  *
- * It looks when the plugin is loaded, at each watch_look, and at portmajor.drained and
- * rebalance once a second. These two are followed by the repairer, which is told of them.
+ * It looks when the plugin is loaded, at each watch_look, and at all but the GUID files
+ * once a second. portmajor.drained and rebalance are followed by the repairer, which is
+ * told of them.
  * Of the others, what is found in the middle of a sweep may be too late for it:
  * watch_over then asks OpenSM for another sweep, as the thread does for what it finds
  * between sweeps. Only the first sweep waits, within bounds, for the first look
@@ -42,8 +44,8 @@ struct watch *watch_start(osm_opensm_t *osm, struct store *store,
 bool watch_stop(struct watch *watch, double until_ms);
 
 /*
- * A sweep begins: has the thread look at all files soon, at clear-holds where its path is
- * not NULL. It takes over the path.
+ * A sweep begins: has the thread look at all files soon, at clear-holds from then on
+ * where its path is not NULL. It takes over the path.
  */
 void watch_look(struct watch *watch, char *clear_holds);
 

@@ -20,6 +20,7 @@ int cmd_lldp(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_rebalance(int argc, char **argv);
+int cmd_release(int argc, char **argv);
 int cmd_table(int argc, char **argv);
 int cmd_traffic(int argc, char **argv);
 int cmd_preflight(int argc, char **argv);

@@ -25,6 +25,7 @@ static const struct {
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},
 	{"preflight", cmd_preflight, "check an OpenSM configuration before it is used"},
 	{"rebalance", cmd_rebalance, "have tables go over to those of the plan"},
+	{"release", cmd_release, "take links back into use that were kept out"},
 	{"status", cmd_status, "tell whether the fabric is as it should be now"},
 	{"table", cmd_table, "print a switch's table and loads before and after a loss"},
 	{"traffic", cmd_traffic, "tell what jobs feel of traffic, and of a loss"},

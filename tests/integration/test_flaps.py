@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Flapping links are kept out of the tables for a while, unless nothing else is left."""
 
+import os
+import subprocess
 import unittest
 
 import labtest
@@ -86,6 +88,38 @@ class Flaps(labtest.Folders):
             lab.osm.wait_log(KEPT_OUT, mark.log_offset)
             lab.osm.wait_log(r'clear-holds: no cable is called "leaf6\[99\]"')
             self.assertFalse(path.exists())
+
+    def test_released(self):
+        """By `portmajor release`, between sweeps; a link by any form of its name."""
+        def release(*args, status=0):
+            done = subprocess.run(
+                [str(pmlab.CLI), "release", *args], capture_output=True, text=True, check=False,
+                env=dict(os.environ, OSM_CACHE_DIR=str(lab.osm.cache_dir)), timeout=120)
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+            return done.stdout if status < 2 else done.stderr
+
+        cables = {"leaf5:20": "leaf5:20", "leaf6:21": "leaf6[21]", "leaf7:22": "leaf7*",
+                  "leaf8:23": "s4-line0[9]", "leaf9:24": "leaf9[24]-s5-line0[10]",
+                  "leaf10:25": None, "leaf11:26": "--all"}
+        with self.lab(hold_s=3600) as lab:
+            lab.bring_up()
+            cables["leaf10:25"] = f"{pmlab.Dump(lab.dump()).guids['leaf10']:#018x}:25"
+            self.assertEqual(release(), "")
+            for _ in range(self.LIMIT + 1):
+                for verb in ("lose", "back"):
+                    for cable in cables:
+                        lab.event(verb, cable)
+            lab.osm.wait_log("flapping: 7 links kept out")
+            self.assertRegex(release(status=1), r"^on-hold  leaf5\[20\]-s1-line0\[6\], 4 times down, "
+                             r"\d+ s left\non-hold  leaf6\[21\]-")
+            self.assertIn('"leaf5:21" is no link on hold', release("leaf5:21", status=2))
+            for left, (cable, name) in zip(range(6, -1, -1), cables.items()):
+                with self.subTest(cable):
+                    mark = lab.osm.mark()
+                    shown = release("--wait", "60", name)
+                    self.assertEqual(shown.count("\n"), left)
+                    lab.osm.wait_log(f"flapping: {left} links kept out", mark.log_offset)
+            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
     def test_cleared_by_a_name_of_two(self):
         """The log tells the switches apart; both are what the name alone stands for."""

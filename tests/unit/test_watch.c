@@ -216,6 +216,43 @@ static void test_later(void **state)
 	end(watch);
 }
 
+/* Between sweeps, a second later at most; one is asked for. In vain it is told once. */
+static void test_clear_holds(void **state)
+{
+	struct watch *watch = start(false);
+	char path[80], *text;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/clear-holds", folder);
+	sweep(watch);
+	write_file(path, "a[1]\n"); /* nobody looks: another engine routes */
+	ask("");
+	await_count(&requests, 1);
+	assert_true(is_there(path));
+	watch_look(watch, strdup(path));
+	watch_over(watch, &(struct pm_roles){0});
+	await_count(&sweeps, 1);
+	assert_false(is_there(path));
+	text = watch_take_clear_holds(watch);
+	assert_string_equal(text, "a[1]\n");
+	free(text);
+	write_file(path, "");
+	await_count(&sweeps, 2);
+	text = watch_take_clear_holds(watch);
+	assert_string_equal(text, "");
+	free(text);
+	assert_int_equal(lines, 0);
+	assert_int_equal(mkdir(path, 0755), 0);
+	await_count(&lines, 1);
+	for (int i = 2; i <= 4; i++) { /* three rounds */
+		ask("");
+		await_count(&requests, i);
+	}
+	assert_int_equal(lines, 1);
+	assert_int_equal(rmdir(path), 0);
+	stop(watch);
+}
+
 /* A sweep is asked for once for each change, though each sweep has the file read. */
 static void test_claim(void **state)
 {
@@ -297,7 +334,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rebalance), cmocka_unit_test(test_bad_request),
 		cmocka_unit_test(test_later),	  cmocka_unit_test(test_claim),
-		cmocka_unit_test(test_no_more),
+		cmocka_unit_test(test_no_more),	  cmocka_unit_test(test_clear_holds),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
