@@ -199,7 +199,8 @@ enum plugin_found {
 
 /* A routing run; in PHASE_ROUTING, and logged when that ends. */
 struct plugin_run {
-	bool ours; /* OpenSM sends our tables */
+	bool ours;	 /* OpenSM sends our tables */
+	bool everything; /* and all blocks of them, as it was no master before */
 	char change[PLUGIN_CHANGE_TEXT];
 	struct tables_written written;
 	double milliseconds; /* of computing, and of them under the exclusive lock */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -689,6 +690,7 @@ static void write_tables(struct plugin *plugin, bool merged)
 	struct ask_block blocks[ASK_SLOTS];
 	struct tables_withheld withheld = {blocks, 0, merged};
 
+	plugin->run.everything = subn->need_update != 0;
 	if (plugin->ask && subn->need_update)
 		ask_disown(plugin->ask);
 	else if (plugin->ask)
@@ -803,6 +805,27 @@ static void add_ahead(struct plugin_run *run)
 		run->written.switches = (uint32_t)ahead->delta.switches;
 }
 
+/*
+ * What the run is about. In its first sweep as the master OpenSM sends all tables,
+ * whatever the switches hold, and what came since nothing was known is no news.
+ */
+static void describe_run(struct plugin *plugin)
+{
+	static const char first[] = "first sweep as master: all tables written";
+	struct plugin_run *run = &plugin->run;
+	char change[PLUGIN_CHANGE_TEXT];
+	bool news;
+
+	view_tell(&plugin->view, change, sizeof(change));
+	news = plugin->runs && strcmp(change, "no change") != 0;
+	if (run->everything)
+		snprintf(run->change, sizeof(run->change), "%s%s%.*s", first,
+			 news ? "; " : "", (int)(sizeof(change) - sizeof(first) - 2),
+			 news ? change : "");
+	else
+		snprintf(run->change, sizeof(run->change), "%s", change);
+}
+
 /* The pending run is over, with so many of its blocks not acknowledged. */
 static void finish_run(struct plugin *plugin, uint64_t missing)
 {
@@ -811,7 +834,7 @@ static void finish_run(struct plugin *plugin, uint64_t missing)
 	uint64_t sent = run->written.sent, acked = sent > missing ? sent - missing : 0;
 	struct state_run done;
 
-	view_tell(&plugin->view, run->change, sizeof(run->change));
+	describe_run(plugin);
 	run->milliseconds += wait_clock_ms() - start;
 	acked += run->ahead.acked;
 	add_ahead(run);

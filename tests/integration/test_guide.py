@@ -107,6 +107,9 @@ class Commands(labtest.Folders):
     def run_line(self, line):
         if line == "systemctl restart opensm":
             return self.restart()
+        if line == "systemctl kill -s KILL opensm":
+            self.osm.process.kill()
+            return self.osm.process.wait(30)
         if line == "kill -HUP $(pidof opensm)":
             mark = self.osm.mark()
             self.osm.hup()
@@ -188,6 +191,14 @@ class Acceptance(Commands):
         self.assertEqual({run.moved for run in runs}, {0})
         for run in runs:
             self.assertEqual(run.sent, run.acked)
+        first = [run for run in runs if run.change == "first sweep as master: all tables written"]
+        self.assertEqual(len(first), 3)  # taken over, restarted, killed
+        self.assertEqual({(run.number, run.sent) for run in first}, {(1, run.full_load)})
+        host, = (pmlab.Run.find(text) for line, text in self.printed
+                 if re.search(r"^grep -h 'portmajor run' .* tail -n 2$", line))
+        self.assertEqual([run.sent for run in host], [0, 0])
+        self.assertIn("0 switches differ in 0 entries",
+                      printed["portmajor diff running.fts restarted.fts"])
         self.assertIn("portmajor drain --wait 60 spine1", printed)
         repairs = [text for line, text in self.printed if "portmajor repair" in line]
         for text in repairs:
