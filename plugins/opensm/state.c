@@ -504,24 +504,27 @@ static json_t *make_flaps(const struct view *view)
 	return list;
 }
 
+static json_t *make_drain(const struct pm_drain *d)
+{
+	json_t *since = d->since ? json_integer((json_int_t)d->since) : json_null();
+	json_t *drain =
+		json_pack("{s:o, s:o, s:i, s:s, s:I, s:o, s:o, s:o}", "guid",
+			  describe_guid(d->guid), "name", describe_text(d->name), "port",
+			  (int)d->num, "state", pm_drain_state_name(d->state), "needed",
+			  (json_int_t)d->needed, "since", since, "by",
+			  describe_text(d->by), "reason", describe_text(d->reason));
+
+	return describe_label(drain, d->name, d->label);
+}
+
 /* Those that the tables in use were made for. */
 static json_t *make_drains(const struct state_facts *facts)
 {
 	const struct pm_drains *drains = &facts->view->drains;
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < drains->num; i++) {
-		const struct pm_drain *d = &drains->list[i];
-
-		list = describe_append(
-			list, describe_label(json_pack("{s:o, s:o, s:i, s:s, s:I}",
-						       "guid", describe_guid(d->guid),
-						       "name", describe_text(d->name),
-						       "port", (int)d->num, "state",
-						       pm_drain_state_name(d->state),
-						       "needed", (json_int_t)d->needed),
-					     d->name, d->label));
-	}
+	for (uint32_t i = 0; i < drains->num; i++)
+		list = describe_append(list, make_drain(&drains->list[i]));
 	return json_pack(
 		"{s:o, s:o}", "list", list, "error",
 		describe_text(facts->drains_unread[0] ? facts->drains_unread : NULL));

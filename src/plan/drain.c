@@ -13,12 +13,18 @@
 #define MAX_LINE 512
 #define MAX_NAME 256 /* that is written, so that its line can be read */
 
+static void free_drain(struct pm_drain *d)
+{
+	free(d->name);
+	free(d->label);
+	free(d->by);
+	free(d->reason);
+}
+
 void pm_drains_free(struct pm_drains *drains)
 {
-	for (uint32_t i = 0; i < drains->num; i++) {
-		free(drains->list[i].name);
-		free(drains->list[i].label);
-	}
+	for (uint32_t i = 0; i < drains->num; i++)
+		free_drain(&drains->list[i]);
 	free(drains->list);
 	*drains = (struct pm_drains){0};
 }
@@ -68,10 +74,51 @@ int pm_drains_add(struct pm_drains *drains, uint64_t guid, unsigned int num,
 	return 0;
 }
 
+int pm_drains_note(struct pm_drains *drains, uint32_t i, uint64_t since, const char *by,
+		   const char *reason, struct pm_error *err)
+{
+	struct pm_drain *d = &drains->list[i];
+	char *own_by = by ? strdup(by) : NULL,
+	     *own_reason = reason ? strdup(reason) : NULL;
+
+	if ((by && !own_by) || (reason && !own_reason)) {
+		free(own_by);
+		free(own_reason);
+		return pm_error_no_memory(err);
+	}
+	free(d->by);
+	free(d->reason);
+	d->since = since;
+	d->by = own_by;
+	d->reason = own_reason;
+	return 0;
+}
+
+int pm_drains_copy(const struct pm_drains *from, struct pm_drains *to,
+		   struct pm_error *err)
+{
+	struct pm_drains copy = {0};
+	int rc = 0;
+
+	for (uint32_t i = 0; i < from->num && !rc; i++) {
+		const struct pm_drain *d = &from->list[i];
+
+		rc = pm_drains_add(&copy, d->guid, d->num, d->label, NULL, err);
+		if (!rc)
+			rc = pm_drains_note(&copy, i, d->since, d->by, d->reason, err);
+	}
+	if (rc) {
+		pm_drains_free(&copy);
+		return rc;
+	}
+	pm_drains_free(to);
+	*to = copy;
+	return 0;
+}
+
 void pm_drains_remove(struct pm_drains *drains, uint32_t i)
 {
-	free(drains->list[i].name);
-	free(drains->list[i].label);
+	free_drain(&drains->list[i]);
 	memmove(&drains->list[i], &drains->list[i + 1],
 		(drains->num - i - 1) * sizeof(*drains->list));
 	drains->num--;
@@ -140,6 +187,42 @@ static int parse_drain(const struct pm_lexer *lexer, struct pm_text rest,
 				     PM_SHOWN(guid_word), PM_SHOWN(num_word));
 }
 
+/* "since SECONDS", "by USER" or "reason TEXT", of the last drain. */
+static int parse_note(const struct pm_lexer *lexer, struct pm_text key,
+		      struct pm_text rest, struct pm_drains *drains)
+{
+	struct pm_drain *d = &drains->list[drains->num - 1];
+	uint64_t since = d->since;
+	char text[MAX_LINE];
+	bool is_since = pm_text_is(key, "since"), is_by = pm_text_is(key, "by");
+
+	pm_text_skip_blanks(&rest);
+	rest = pm_text_before(rest, '\r');
+	if (is_since && (pm_text_take_digits(&rest, 10, &since) ||
+			 !pm_text_is_empty(rest) || since > INT64_MAX))
+		return pm_lexer_fail(lexer, "since is no number of seconds");
+	snprintf(text, sizeof(text), "%.*s", (int)pm_text_length(rest), rest.at);
+	return pm_drains_note(drains, drains->num - 1, since, is_by ? text : d->by,
+			      is_since || is_by ? d->reason : text, lexer->err);
+}
+
+static bool is_note(struct pm_text key)
+{
+	return pm_text_is(key, "since") || pm_text_is(key, "by") ||
+	       pm_text_is(key, "reason");
+}
+
+/* A line behind the first one. */
+static int parse_item(const struct pm_lexer *lexer, struct pm_text rest,
+		      struct pm_drains *drains)
+{
+	struct pm_text after = rest, key;
+
+	pm_text_take_word(&after, &key);
+	return drains->num && is_note(key) ? parse_note(lexer, key, after, drains)
+					   : parse_drain(lexer, rest, drains);
+}
+
 static int parse_line(const struct pm_lexer *lexer, struct pm_text line, bool *begun,
 		      struct pm_drains *drains)
 {
@@ -151,7 +234,7 @@ static int parse_line(const struct pm_lexer *lexer, struct pm_text line, bool *b
 	if (pm_text_next_is(line, '#') || pm_text_is_empty(rest))
 		return 0;
 	if (*begun)
-		return parse_drain(lexer, rest, drains);
+		return parse_item(lexer, rest, drains);
 	*begun = pm_text_is(pm_text_before(line, '\r'), MAGIC);
 	return *begun ? 0 : pm_lexer_fail(lexer, "the first line is not \"" MAGIC "\"");
 }
@@ -189,6 +272,28 @@ int pm_drains_read(const char *path, struct pm_drains *drains, struct pm_error *
 	return rc;
 }
 
+/* With no byte that would end the line, or be longer than can be read. */
+static void print_text(FILE *file, const char *text)
+{
+	for (const char *c = text; *c && c < text + MAX_NAME; c++)
+		putc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, file);
+	putc('\n', file);
+}
+
+static void print_notes(FILE *file, const struct pm_drain *d)
+{
+	if (d->since)
+		fprintf(file, "since %" PRIu64 "\n", d->since);
+	if (d->by) {
+		fputs("by ", file);
+		print_text(file, d->by);
+	}
+	if (d->reason) {
+		fputs("reason ", file);
+		print_text(file, d->reason);
+	}
+}
+
 void pm_drains_print(const struct pm_drains *drains, FILE *file)
 {
 	fputs(MAGIC "\n", file);
@@ -200,9 +305,8 @@ void pm_drains_print(const struct pm_drains *drains, FILE *file)
 			fprintf(file, " %u ", d->num);
 		else
 			fputs(" - ", file);
-		for (const char *c = d->label; *c && c < d->label + MAX_NAME; c++)
-			putc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, file);
-		putc('\n', file);
+		print_text(file, d->label);
+		print_notes(file, d);
 	}
 }
 

@@ -35,6 +35,21 @@ static const struct {
 	 HEAD "0x000000000000001a 20 leaf 5 \n0x00000000000000ff - \n", NULL},
 	{"control characters", HEAD "0x1 1 a\x1b[31m\n",
 	 HEAD "0x0000000000000001 1 a?[31m\n", NULL},
+	{"notes",
+	 HEAD "0x1 1 a\nsince 1763999999\nby root\nreason errors on lane 2 \r\n0x2 - b\n"
+	      "reason  x\n",
+	 HEAD
+	 "0x0000000000000001 1 a\nsince 1763999999\nby root\nreason errors on lane 2 "
+	 "\n0x0000000000000002 - b\nreason x\n",
+	 NULL},
+	{"the last note counts", HEAD "0x1 1 a\nby root\nsince 7\nby x\nsince 8\n",
+	 HEAD "0x0000000000000001 1 a\nsince 8\nby x\n", NULL},
+	{"a note of nothing", HEAD "by root\n", NULL, "f:2: \"by\" is no GUID"},
+	{"no time", HEAD "0x1 1 a\nsince then\n", NULL,
+	 "f:3: since is no number of seconds"},
+	{"much later", HEAD "0x1 1 a\nsince 9223372036854775808\n", NULL,
+	 "f:3: since is no number"},
+	{"a time and more", HEAD "0x1 1 a\nsince 7 8\n", NULL, "f:3: since is no number"},
 	{"no newline", HEAD "0x1 254 x", HEAD "0x0000000000000001 254 x\n", NULL},
 	{"head missing", "0x1 1 x\n", NULL, "f:1: the first line is not"},
 	{"another version", "portmajor-drained 2\n", NULL, "f:1: the first line is not"},

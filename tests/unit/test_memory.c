@@ -649,6 +649,7 @@ static void try_drains_add(struct world *world)
 
 	(void)world;
 	CHANGE(pm_drains_add(&drains, 7, 1, "a name", &added, &trial.err));
+	CHANGE(pm_drains_note(&drains, 0, 5, "root", "a reason", &trial.err));
 	assert_true(added);
 	assert_int_equal(drains.num, 1);
 	note_text(drains.list[0].name);

@@ -5,10 +5,14 @@
  *
  *     portmajor-drained 1
  *     0x0002c903000a1105 20 leaf5       the cable at port 20 of this switch
+ *     since 1763999999                  since when it is drained, ..
+ *     by root                           .. by which user, ..
+ *     reason errors on lane 2           .. and why
  *     0x0002c903000a2200 - s1-line0     all cables of this switch to other switches
  *     0x0002c903000a2300 - SwitchIB (0x0002c903000a2300)    of several of this name one
  *
- * Names are for people: the GUID counts. Blank lines, and comments from # at the
+ * Names, and lines with since, by and reason, which are of the drain above them and may
+ * be missing, are for people: the GUID counts. Blank lines, and comments from # at the
  * beginning of a line, are allowed.
  *
  * As a hold (flap.h), a drain never costs a path: see pm_drains_apply.
@@ -28,10 +32,12 @@ enum pm_drain_state {
 
 /* A thing that is drained. */
 struct pm_drain {
-	uint64_t guid;	  /* of a switch */
-	unsigned int num; /* port of it; 0: all of its cables to other switches */
-	char *name;	  /* of the switch; may be "" */
-	char *label;	  /* what it is called in lists, see pm_fabric_label */
+	uint64_t guid;	   /* of a switch */
+	unsigned int num;  /* port of it; 0: all of its cables to other switches */
+	char *name;	   /* of the switch; may be "" */
+	char *label;	   /* what it is called in lists, see pm_fabric_label */
+	uint64_t since;	   /* seconds since 1970; 0: not known */
+	char *by, *reason; /* or NULL */
 
 	/* As of the last pm_drains_apply. */
 	enum pm_drain_state state;
@@ -53,10 +59,19 @@ void pm_drains_free(struct pm_drains *drains);
 int pm_drains_add(struct pm_drains *drains, uint64_t guid, unsigned int num,
 		  const char *label, bool *added, struct pm_error *err);
 
+/* Notes since when number i is drained, by whom and why; NULL: not known. Texts are
+ * copied. -ENOMEM: nothing is noted. */
+int pm_drains_note(struct pm_drains *drains, uint32_t i, uint64_t since, const char *by,
+		   const char *reason, struct pm_error *err);
+
+/* Replaces *to by a copy. -ENOMEM: it stays. */
+int pm_drains_copy(const struct pm_drains *from, struct pm_drains *to,
+		   struct pm_error *err);
+
 /* Takes number i out. */
 void pm_drains_remove(struct pm_drains *drains, uint32_t i);
 
-/* Whether both are the same things in the same order. */
+/* Whether both are the same things in the same order, whatever is noted of them. */
 bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b);
 
 /*
@@ -72,8 +87,8 @@ int pm_drains_parse(const char *text, size_t length, const char *source,
 		    struct pm_drains *drains, struct pm_error *err);
 
 /*
- * Writes the file's text, of a label the first 256 bytes; errors of the stream are for
- * the caller to see.
+ * Writes the file's text, of a label or a note the first 256 bytes; errors of the stream
+ * are for the caller to see.
  */
 void pm_drains_print(const struct pm_drains *drains, FILE *file);
 

@@ -111,23 +111,6 @@ bool repairer_has_traps(void *context)
 	return r->config.repair && repair_count_traps(r->config.repair);
 }
 
-/* What *to had stays on failure. -ENOMEM. */
-static int copy_drains(const struct pm_drains *from, struct pm_drains *to)
-{
-	struct pm_drains copy = {0};
-
-	for (uint32_t i = 0; i < from->num; i++)
-		if (pm_drains_add(&copy, from->list[i].guid, from->list[i].num,
-				  from->list[i].label, NULL, NULL))
-			goto fail;
-	pm_drains_free(to);
-	*to = copy;
-	return 0;
-fail:
-	pm_drains_free(&copy);
-	return -ENOMEM;
-}
-
 /* ---- Taking a view over, by whoever has acquired it ---- */
 
 static uint32_t count_links(const struct pm_plan *plan)
@@ -421,7 +404,7 @@ static void take_drains(struct repairer *r)
 	watch_take_drains(r->config.watch, &r->view.drains);
 	lock(r);
 	late = atomic_load(&r->halted);
-	if (!late && copy_drains(&r->view.drains, &r->drained)) {
+	if (!late && pm_drains_copy(&r->view.drains, &r->drained, NULL)) {
 		r->validity = VOID;
 		atomic_store(&r->halted, true);
 		late = true;
@@ -944,8 +927,8 @@ static int fill_next(struct repairer *r, const struct view *view)
 
 	if (next->serial != view->serial ||
 	    (!next->view.plan && r->view.serial != view->serial) ||
-	    copy_drains(&view->drains, &next->drains) ||
-	    copy_drains(&view->drains, &r->drained) ||
+	    pm_drains_copy(&view->drains, &next->drains, NULL) ||
+	    pm_drains_copy(&view->drains, &r->drained, NULL) ||
 	    copy_flaps(r, view->flaps, &next->flaps))
 		return -ENOMEM;
 	memcpy(next->seen, view->seen, next->num_ports);
@@ -1119,7 +1102,7 @@ bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wai
 		wait_briefly(&r->signal, RETRY_MS);
 	r->abandon = r->moving;
 	differ = r->validity != VOID && !pm_drains_equal(&r->drained, drains) &&
-		 !copy_drains(&r->drained, drains);
+		 !pm_drains_copy(&r->drained, drains, NULL);
 	unlock(r);
 	return differ;
 }
