@@ -79,32 +79,60 @@ static double find_ratio(const struct ratio *r)
 	return ratio;
 }
 
+/* Finds the loads. -ENOMEM; -ECANCELED. Either way end_ratio is to be called. */
+static int count_flows(struct ratio *r, const uint8_t *there, bool (*stop)(void *context),
+		       void *context)
+{
+	const struct pm_fabric *known = r->routes->plan->known;
+
+	r->places = pm_array(known->num_ports, sizeof(*r->places));
+	r->load = pm_array(known->num_ports, sizeof(*r->load));
+	if (!r->places || !r->load)
+		return -ENOMEM;
+	list_places(r, there);
+	/* Places of one switch follow each other. */
+	for (uint32_t i = 0, end; i < r->num; i = end) {
+		uint32_t sw = known->ports[r->places[i]].node;
+
+		for (end = i; end < r->num && known->ports[r->places[end]].node == sw;)
+			end++;
+		for (uint32_t k = 0; k < r->num; k++)
+			add_flows(r, sw, r->places[k], end - i);
+		if (stop && stop(context))
+			return -ECANCELED;
+	}
+	return 0;
+}
+
+static void end_ratio(struct ratio *r)
+{
+	free(r->places);
+	free(r->load);
+}
+
 int pm_routes_load_ratio(const struct pm_routes *routes, const uint8_t *there,
 			 bool (*stop)(void *context), void *context, double *ratio)
 {
-	uint32_t num = routes->plan->known->num_ports;
-	struct ratio r = {.routes = routes,
-			  .places = pm_array(num, sizeof(*r.places)),
-			  .load = pm_array(num, sizeof(*r.load))};
-	int rc = r.places && r.load ? 0 : -ENOMEM;
+	struct ratio r = {.routes = routes};
+	int rc = count_flows(&r, there, stop, context);
 
-	if (!rc)
-		list_places(&r, there);
-	/* Places of one switch follow each other. */
-	for (uint32_t i = 0, end; !rc && i < r.num; i = end) {
-		uint32_t sw = routes->plan->known->ports[r.places[i]].node;
-
-		for (end = i;
-		     end < r.num && routes->plan->known->ports[r.places[end]].node == sw;)
-			end++;
-		for (uint32_t k = 0; k < r.num; k++)
-			add_flows(&r, sw, r.places[k], end - i);
-		if (stop && stop(context))
-			rc = -ECANCELED;
-	}
 	if (!rc)
 		*ratio = find_ratio(&r);
-	free(r.places);
-	free(r.load);
+	end_ratio(&r);
+	return rc;
+}
+
+int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
+		      uint64_t *load)
+{
+	struct ratio r = {.routes = routes};
+	int rc = count_flows(&r, there, NULL, NULL);
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; !rc && i < routes->plan->known->num_ports; i++)
+		most = r.load[i] > most ? r.load[i] : most;
+	if (!rc)
+		*load = most;
+	end_ratio(&r);
 	return rc;
 }

@@ -77,12 +77,16 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 int pm_routes_load_ratio(const struct pm_routes *routes, const uint8_t *there,
 			 bool (*stop)(void *context), void *context, double *ratio);
 
+/* Likewise the flows on the link with most of them. */
+int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
+		      uint64_t *load);
+
 /*
- * The same for a whole tree that loses the cables at these ports of plan->known and no
- * others; ports without a cable to a switch and the same cable twice do no harm. For one
- * loss after the other: the last one is taken back first. -ENOMEM.
- * Cost: that of what the loss and the one before change; the first time, and after
- * pm_routes_update, that of one. With detours as there.
+ * pm_routes_update for a whole tree that loses the cables at these ports of plan->known
+ * and no others; ports without a cable to a switch and the same cable twice do no harm.
+ * For one loss after the other: the last one is taken back first. -ENOMEM. Cost: that of
+ * what the loss and the one before change; the first time, and after pm_routes_update,
+ * that of one. With detours as there.
  */
 int pm_routes_lose(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
 		   const struct pm_detours *detours);
