@@ -2,6 +2,7 @@
 /* portmajor drain, undrain: what the plugin is to keep out of hosts' paths. */
 #include "cache.h"
 #include "cli.h"
+#include "drain_effect.h"
 #include "json.h"
 #include "losses.h"
 #include "outfile.h"
@@ -14,18 +15,30 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOOK_US 100000
 
 struct request {
 	const char *netlist; /* NULL: the plan file */
+	const char *reason;  /* or NULL */
 	bool all;
+	bool dry_run, force;
 	uint32_t wait_s;
 	struct cli_output output;
+};
+
+/* What a drain comes to. */
+struct outcome {
+	json_t *effect; /* NULL: nothing is drained anew */
+	char *text;	/* the same in words */
+	bool harsh;	/* refused without --force */
+	uint32_t first; /* of the list that is new */
 };
 
 /* ---- Several things ---- */
@@ -108,12 +121,12 @@ static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
 	return status;
 }
 
-/* The plan that the plugin keeps; an exit status. */
-static int read_plan(struct pm_plan **plan)
+/* The plan that the plugin keeps, and what it says of itself; an exit status. */
+static int read_plan(struct pm_plan **plan, json_t **state)
 {
 	struct cache_paths files;
 	struct pm_error err;
-	char *wanted;
+	char *wanted, *path;
 	int status = EXIT_FINE;
 
 	if (cache_find("plan", &files, &wanted))
@@ -127,32 +140,120 @@ static int read_plan(struct pm_plan **plan)
 				  wanted, files.count);
 	else if (pm_planfile_read(files.path[0], plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status) {
+		if (asprintf(&path, "%.*sstate",
+			     (int)(strlen(files.path[0]) - strlen("plan")),
+			     files.path[0]) < 0)
+			cli_no_memory();
+		*state = cli_json_load(path);
+		free(path);
+	}
 	free(wanted);
 	cache_paths_free(&files);
 	return status;
 }
 
-static int drain(struct pm_drains *drains, const struct request *request, char **operands)
+/* Where things are looked up. */
+struct place {
+	struct pm_plan *plan;
+	struct pm_fabric *fabric; /* of a netlist, or NULL */
+	uint8_t *there;		  /* [port of plan->known] */
+};
+
+static int open_place(const struct request *request, struct place *place)
 {
 	const struct cli_fabric config = {.plan = {.order = PM_GROUPED}};
-	struct pm_fabric *fabric = NULL;
-	struct pm_plan *plan = NULL;
+	json_t *state = NULL;
 	struct pm_error err;
 	int status;
 
 	if (!request->netlist) {
-		status = read_plan(&plan);
+		status = read_plan(&place->plan, &state);
 	} else {
-		status = cli_fabric_read(request->netlist, &config, &fabric);
-		if (!status && pm_plan_make(fabric, &config.plan, &plan, &err))
+		status = cli_fabric_read(request->netlist, &config, &place->fabric);
+		if (!status &&
+		    pm_plan_make(place->fabric, &config.plan, &place->plan, &err))
 			status = cli_fail(EXIT_INPUT, "%s: %s", request->netlist,
 					  err.text);
 	}
+	if (!status) {
+		place->there = calloc(place->plan->known->num_ports + 1u, 1);
+		if (!place->there)
+			cli_no_memory();
+		drain_effect_there(place->plan, state, place->there);
+	}
+	json_decref(state);
+	return status;
+}
+
+static void close_place(struct place *place)
+{
+	free(place->there);
+	pm_plan_free(place->plan);
+	pm_fabric_free(place->fabric);
+}
+
+/* The user who gives the command, or NULL. */
+static const char *find_user(void)
+{
+	const char *sudo = getenv("SUDO_USER");
+	const struct passwd *own = sudo && *sudo ? NULL : getpwuid(getuid());
+
+	return sudo && *sudo ? sudo : own ? own->pw_name : NULL;
+}
+
+/* Notes of what was added since when it is drained, by whom and why. */
+static void note_new(struct pm_drains *drains, uint32_t first, const char *reason)
+{
+	for (uint32_t i = first; i < drains->num; i++)
+		if (pm_drains_note(drains, i, (uint64_t)time(NULL), find_user(), reason,
+				   NULL))
+			cli_no_memory();
+}
+
+/* What comes of it, and whether that may be; an exit status. */
+static int judge(const struct place *place, struct pm_drains *before,
+		 struct pm_drains *drains, const struct request *request,
+		 struct outcome *outcome)
+{
+	struct drain_effect effect;
+	char *text;
+	int status = EXIT_FINE;
+
+	if (drain_effect_find(place->plan, place->there, before, drains, &effect, NULL))
+		cli_no_memory();
+	text = drain_effect_text(place->plan, &effect);
+	outcome->effect = drain_effect_describe(place->plan, &effect);
+	outcome->harsh = drain_effect_is_harsh(&effect);
+	if (outcome->harsh && !request->force && !request->dry_run)
+		status = cli_fail(EXIT_FINDINGS,
+				  "drain: %s: less than half; --force drains it all the "
+				  "same",
+				  text);
+	else if (!request->output.quiet && !request->dry_run)
+		cli_note("drain: %s", text);
+	outcome->text = text;
+	return status;
+}
+
+static int drain(struct pm_drains *drains, const struct request *request, char **operands,
+		 struct outcome *outcome)
+{
+	struct pm_drains before = {0};
+	struct place place = {NULL, NULL, NULL};
+	int status = open_place(request, &place);
+
+	if (pm_drains_copy(drains, &before, NULL))
+		cli_no_memory();
+	outcome->first = drains->num;
 	if (!status)
-		status = add_all(drains, fabric ? fabric : plan->known, plan, operands,
-				 request->output.quiet);
-	pm_plan_free(plan);
-	pm_fabric_free(fabric);
+		status = add_all(drains, place.fabric ? place.fabric : place.plan->known,
+				 place.plan, operands, request->output.quiet);
+	note_new(drains, before.num, request->reason);
+	if (!status && drains->num > before.num)
+		status = judge(&place, &before, drains, request, outcome);
+	pm_drains_free(&before);
+	close_place(&place);
 	return status;
 }
 
@@ -355,24 +456,33 @@ static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s, json_
 	}
 }
 
-static json_t *describe(const struct pm_drains *drains, const json_t *list, bool followed)
+static json_t *describe_drain(const struct pm_drain *d, const char *state)
+{
+	json_t *since = d->since ? json_integer((json_int_t)d->since) : json_null();
+	json_t *thing = json_pack(
+		"{s:o, s:o, s:i, s:s, s:o, s:o, s:o}", "guid", cli_json_guid(d->guid),
+		"name", cli_json_string(d->name), "port", (int)d->num, "state", state,
+		"since", since, "by", d->by ? cli_json_string(d->by) : json_null(),
+		"reason", d->reason ? cli_json_string(d->reason) : json_null());
+
+	if (strcmp(d->name, d->label) != 0)
+		json_object_set_new(thing, "label", cli_json_string(d->label));
+	return thing;
+}
+
+static json_t *describe(const struct pm_drains *drains, const json_t *list, bool followed,
+			const struct outcome *outcome)
 {
 	json_t *object = cli_json_new("drain", 1), *things = json_array();
 
-	for (uint32_t i = 0; i < drains->num; i++) {
-		const struct pm_drain *d = &drains->list[i];
-
-		json_t *thing =
-			json_pack("{s:o, s:o, s:i, s:s}", "guid", cli_json_guid(d->guid),
-				  "name", cli_json_string(d->name), "port", (int)d->num,
-				  "state", find_state(list, d));
-
-		if (strcmp(d->name, d->label) != 0)
-			json_object_set_new(thing, "label", cli_json_string(d->label));
-		json_array_append_new(things, thing);
-	}
+	for (uint32_t i = 0; i < drains->num; i++)
+		json_array_append_new(things,
+				      describe_drain(&drains->list[i],
+						     find_state(list, &drains->list[i])));
 	json_object_set_new(object, "followed", json_boolean(followed));
 	json_object_set_new(object, "drained", things);
+	json_object_set_new(object, "effect",
+			    outcome->effect ? json_incref(outcome->effect) : json_null());
 	return object;
 }
 
@@ -385,11 +495,44 @@ static void print_thing(const json_t *thing, const char *state)
 		cli_text_put(label);
 	else
 		cli_text_print(thing, "{guid}");
-	cli_text_print(thing, cli_json_number(thing, "port") ? ":{port}\n" : "\n");
+	cli_text_print(thing, cli_json_number(thing, "port") ? ":{port}" : "");
+	if (cli_json_number(thing, "since"))
+		cli_text_print(thing, ", since {@since}");
+	if (json_is_string(json_object_get(thing, "by")))
+		cli_text_print(thing, " by {by}");
+	if (json_is_string(json_object_get(thing, "reason")))
+		cli_text_print(thing, ": {reason}");
+	putchar('\n');
+}
+
+/* What would be drained, and what would come of it; an exit status. */
+static int show_trial(const struct pm_drains *drains, const struct request *request,
+		      const struct outcome *outcome)
+{
+	json_t *object = describe(drains, NULL, false, outcome);
+	const json_t *things = json_object_get(object, "drained");
+	int status = EXIT_FINE;
+
+	if (request->output.json) {
+		status = cli_json_print(object);
+	} else {
+		for (uint32_t i = outcome->first; i < drains->num; i++)
+			if (!request->output.quiet)
+				print_thing(json_array_get(things, i), "would");
+		if (outcome->text && !request->output.quiet) {
+			cli_text_put(outcome->text);
+			puts(outcome->harsh ? ": less than half, and refused without "
+					      "--force"
+					    : "");
+		}
+		json_decref(object);
+	}
+	return status ? status : outcome->harsh ? EXIT_FINDINGS : EXIT_FINE;
 }
 
 /* Prints what is drained; an exit status, EXIT_FINDINGS if not all of it is out. */
-static int show(const struct pm_drains *drains, const struct request *request)
+static int show(const struct pm_drains *drains, const struct request *request,
+		const struct outcome *outcome)
 {
 	json_t *list = NULL, *object;
 	const json_t *thing;
@@ -398,7 +541,7 @@ static int show(const struct pm_drains *drains, const struct request *request)
 	int status = EXIT_FINE;
 	size_t i;
 
-	object = describe(drains, list, followed);
+	object = describe(drains, list, followed, outcome);
 	json_array_foreach(json_object_get(object, "drained"), i, thing)
 	{
 		const char *state = json_string_value(json_object_get(thing, "state"));
@@ -423,11 +566,34 @@ static int write_drains(FILE *file, const void *arg)
 	return 0;
 }
 
+/* Whether an OpenSM runs that follows no drain as it is in shadow mode. */
+static bool is_in_shadow(void)
+{
+	struct cache_paths files;
+	bool shadow = false;
+	char *wanted;
+
+	if (cache_find("state", &files, &wanted))
+		cli_no_memory();
+	for (size_t i = 0; i < files.count; i++) {
+		json_t *root = cli_json_load(files.path[i]);
+
+		shadow = shadow || (json_is_true(json_object_get(root, "running")) &&
+				    json_is_object(json_object_get(root, "shadow")) &&
+				    !cache_is_left(files.path[i]));
+		json_decref(root);
+	}
+	free(wanted);
+	cache_paths_free(&files);
+	return shadow;
+}
+
 static int change(struct request *request, char **operands, bool back)
 {
 	char *path = cache_path("portmajor.drained");
 	struct pm_drains drains = {0};
 	struct pm_error err = {"out of memory"};
+	struct outcome outcome = {NULL, NULL, false, 0};
 	bool changes = *operands || request->all;
 	int status = EXIT_FINE;
 
@@ -438,14 +604,23 @@ static int change(struct request *request, char **operands, bool back)
 	else if (back)
 		status = undrain(&drains, request, operands);
 	else if (changes)
-		status = drain(&drains, request, operands);
-	if (!status && changes)
-		status = cli_outfile_write(path, write_drains, &drains);
-	if (!status) {
-		status = show(&drains, request);
+		status = drain(&drains, request, operands, &outcome);
+	if (!status && changes && request->dry_run) {
+		status = show_trial(&drains, request, &outcome);
+	} else if (!status) {
+		if (changes)
+			status = cli_outfile_write(path, write_drains, &drains);
+		if (!status && changes && is_in_shadow())
+			cli_note("%s: OpenSM runs portmajor in shadow mode, in which "
+				 "nothing is drained: it follows when portmajor routes",
+				 back ? "undrain" : "drain");
+		if (!status)
+			status = show(&drains, request, &outcome);
 		if (status == EXIT_FINDINGS && changes && !request->wait_s)
 			status = EXIT_FINE; /* nobody waited for it */
 	}
+	json_decref(outcome.effect);
+	free(outcome.text);
 	pm_drains_free(&drains);
 	free(path);
 	return status;
@@ -465,6 +640,13 @@ static const struct cli_option drain_options[] = {
 	 "(default: the plan "
 	 "file in OpenSM's cache folder)",
 	 CLI_MEMBER(struct request, netlist)},
+	{0, "dry-run", NULL,
+	 "tell what would be drained and what comes of it, and drain nothing",
+	 CLI_MEMBER(struct request, dry_run)},
+	{0, "force", NULL, "even if a leaf keeps less than half of its uplinks",
+	 CLI_MEMBER(struct request, force)},
+	{0, "reason", "TEXT", "why; kept and listed with the drain",
+	 CLI_MEMBER(struct request, reason)},
 	{.include = common_options},
 	{0},
 };
@@ -477,7 +659,9 @@ static const struct cli_command drain_command = {
 		"restarts. Nodes are named as for whatif --lose: by name, pattern with * "
 		"and ?, or GUID. A cable without which hosts would be cut off stays in "
 		"use "
-		"(\"needed\"). Then, or without operands, lists what is drained: \"out\" "
+		"(\"needed\"). Says first how much busier the busiest link gets, and how "
+		"many uplinks leaves keep: less than half is refused. Then, or without "
+		"operands, lists what is drained: \"out\" "
 		"is out of hosts' paths. Exit status 1, for a list or with --wait, if "
 		"anything is not.",
 	.options = drain_options,

@@ -374,6 +374,12 @@ static void print_drain(const json_t *item)
 	cli_text_print(item, " ({state}");
 	if (cli_json_number(item, "needed"))
 		cli_text_print(item, ", cables in use as last paths {#needed}");
+	if (cli_json_number(item, "since"))
+		cli_text_print(item, ", since {@since}");
+	if (text_of(item, "by"))
+		cli_text_print(item, " by {by}");
+	if (text_of(item, "reason"))
+		cli_text_print(item, ": {reason}");
 	putchar(')');
 }
 

@@ -181,6 +181,21 @@ class Completion(labtest.Folders):
             self.assertEqual(self.complete("undrain", ""), ["leaf5:20", "spine1"])
             self.assertEqual(self.complete("undrain", "sp"), ["spine1"])
 
+    def test_what_can_be_drained(self):
+        """Switches of the plan that the plugin keeps; and with notes what is drained."""
+        folder = self.folder / "portmajor.0000000000000001"
+        folder.mkdir()
+        (folder / "plan").write_text(
+            "portmajor-plan 3\norder grouped\nlmc 0\nswitch 20000a 20000a 8 leaf0\n"
+            "switch 20000b 20000b 8 spine0\nswitch 20000c 20000c 8 two words\ncable 0 5 1 1\n",
+            encoding="ascii")
+        (self.folder / "portmajor.drained").write_text(
+            "portmajor-drained 1\n0x1 20 leaf5\nsince 7\nby me\nreason a b\n", encoding="ascii")
+        with unittest.mock.patch.dict(os.environ, OSM_CACHE_DIR=str(self.folder)):
+            self.assertEqual(self.complete("drain", ""), ["leaf0", "spine0"])
+            self.assertEqual(self.complete("drain", "--force", "sp"), ["spine0"])
+            self.assertEqual(self.complete("undrain", ""), ["leaf5:20"])
+
     def test_files(self):
         (self.folder / "fabric one.net").write_text("", encoding="ascii")
         (self.folder / "xyz.net").write_text("", encoding="ascii")

@@ -13,6 +13,7 @@ import re
 import subprocess
 import time
 import unittest
+import unittest.mock
 
 import labtest
 import lft_trace
@@ -174,8 +175,9 @@ class Director(DrainCase):
                          r"^drained 1 cable \(leaf5\[20\]-s1-line0\[6\]\)$")
         self.assertEqual(self.entries("leaf5", 20), 0)
         self.check_walk(plan=False)
-        self.assertEqual(self.run_it("drain"), "out      leaf5:20\n")
-        self.assertIn("drained     1: leaf5:20 (out)\n", self.run_it("status"))
+        self.assertRegex(self.run_it("drain"),
+                         r"^out      leaf5:20, since \d{4}-[-\d]+ [:\d]+ by \w+\n$")
+        self.assertRegex(self.run_it("status"), r"\ndrained     1: leaf5:20 \(out, since [-\d]+ [:\d]+ by \w+\)\n")
         # Nothing is there to be repaired, or written again.
         hup = self.lab.measure("SIGHUP", self.lab.osm.hup)
         self.assertEqual((hup.wire, hup.repairs), (0, []))
@@ -223,11 +225,13 @@ class Director(DrainCase):
     def test_last_path(self):
         """What hosts would be cut off without stays in use, and that is told."""
         others = [f"leaf5:{port}" for port in range(19, 37) if port != 20]
-        self.change("drain", *others, self.CABLE, status=1)
+        refused = self.run_it("drain", *others, self.CABLE, status=1)
+        self.assertEqual((refused, self.run_it("drain")), ("", ""))
+        self.change("drain", "--force", *others, self.CABLE, status=1)
         self.assertGreater(self.entries("leaf5", 20), 600)
         self.check_walk(plan=False)
         shown = self.run_it("drain", status=1)
-        self.assertIn("needed   leaf5:20\n", shown)
+        self.assertIn("needed   leaf5:20, since ", shown)
         self.assertEqual(shown.count("out "), len(others))
         self.assertIn("needed", str(self.state()["drained"]["list"][-1]))
         self.change("undrain", "leaf5:2?")
@@ -338,7 +342,7 @@ class DuringDiscovery(labtest.Folders):
             done = subprocess.run([str(pmlab.CLI), "drain", "leaf5:20"], capture_output=True,
                                   env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)),
                                   text=True, check=False, timeout=pmlab.TIMEOUT_S)
-            self.assertEqual(done.stdout, "pending  leaf5:20\n")
+            self.assertEqual(done.stdout.partition(",")[0], "pending  leaf5:20")
             lab.osm.wait_log(r"portmajor move 1: ", mark.log_offset, timeout=pmlab.TIMEOUT_S)
             self.assertNotIn("portmajor run", lab.osm.log(mark.log_offset))
             lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
@@ -414,22 +418,24 @@ class Command(labtest.Folders):
         done = subprocess.run([str(pmlab.CLI), *map(str, args)], capture_output=True,
                               env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)), text=True,
                               check=False, timeout=pmlab.TIMEOUT_S)
-        return done.returncode, done.stdout, done.stderr
+        notes = r"(?m), since \d{4}-[-\d]+ [:\d]+ by \w+$"
+        return done.returncode, re.sub(notes, "", done.stdout), done.stderr
 
     def drain(self, *args):
         return self.run_it("drain", "-n", self.netlist, *args)
 
     def test_names(self):
-        self.assertEqual(self.drain("spine1", "leaf2:5", "spine[23]", "spine1")[:2],
+        self.assertEqual(self.drain("--force", "spine1", "leaf2:5", "spine[23]", "spine1")[:2],
                          (0, "pending  spine1\npending  leaf2:5\npending  spine2\n"
                              "pending  spine3\n"))
         lines = self.drained.read_text().splitlines()
         self.assertEqual(lines[0], "portmajor-drained 1")
+        lines = [line for line in lines if not re.match("(since|by) ", line)]
         self.assertRegex(lines[2], r"^0x[0-9a-f]{16} 5 leaf2$")
         guid = lines[1].split()[0]
         self.assertEqual(self.run_it("undrain", guid, "leaf?:5")[:2],
                          (0, "pending  spine2\npending  spine3\n"))
-        self.assertEqual(self.drain(guid, "-q")[:2], (0, ""))
+        self.assertEqual(self.drain("--force", guid, "-q")[:2], (0, ""))
         self.assertEqual(self.run_it("drain")[:2],
                          (1, "pending  spine2\npending  spine3\npending  spine1\n"))
         shown = json.loads(self.run_it("drain", "--json")[1])
@@ -441,6 +447,58 @@ class Command(labtest.Folders):
         self.assertEqual(self.run_it("undrain", "--all")[:2], (0, ""))
         self.assertEqual(self.drained.read_text(), "portmajor-drained 1\n")
         self.assertEqual(self.run_it("drain"), (0, "", ""))
+
+    def test_effect(self):
+        """What is told before is what the loss would do; below half of a leaf's uplinks it is
+        refused, with --dry-run nothing is written."""
+        whatif = json.loads(pmlab.run_cli("whatif", "--json", self.netlist, "--lose",
+                                          "spine0").stdout)["load"]
+        text = (f"busiest link {whatif['before']} -> {whatif['after']} flows "
+                f"({(whatif['after'] / whatif['before'] - 1) * 100:+.1f}%); "
+                "leaves keep at least 3 of 4 uplinks (leaf0)")
+        self.assertEqual(self.drain("--dry-run", "spine0"),
+                         (0, f"would    spine0\n{text}\n", ""))
+        self.assertFalse(self.drained.exists())
+        self.assertEqual(self.drain("spine0"),
+                         (0, "pending  spine0\n", f"portmajor: drain: {text}\n"))
+        before = self.drained.read_text()
+        for what, kept in (("leaf3:6", "leaves keep at least 2 of 4 uplinks (leaf3)"),
+                           ("spine1", "leaves keep at least 2 of 4 uplinks (leaf0)")):
+            status, shown, _ = self.drain("--dry-run", what)
+            self.assertEqual((status, shown.splitlines()[0]), (0, f"would    {what}"))
+            self.assertRegex(shown, rf"%\); {re.escape(kept)}\n$")
+        refused = "leaves keep at least 1 of 4 uplinks (leaf0)"
+        status, shown, errors = self.drain("spine[12]")
+        self.assertEqual((status, shown), (1, ""))
+        self.assertIn(f"{refused}: less than half; --force drains it all the same\n", errors)
+        status, shown, _ = self.drain("--dry-run", "spine[12]")
+        self.assertEqual(status, 1)
+        self.assertTrue(shown.startswith("would    spine1\nwould    spine2\nbusiest link "))
+        self.assertTrue(shown.endswith(f"{refused}: less than half, and refused without --force\n"))
+        shown = json.loads(self.drain("--json", "--dry-run", "spine[12]")[1])["effect"]
+        self.assertEqual((shown["uplinks"], shown["harsh"], shown["load"]["after"] >
+                          shown["load"]["before"]), ({"leaf": "leaf0", "kept": 1, "of": 4}, True, True))
+        self.assertEqual(self.drained.read_text(), before)
+        self.assertEqual(self.drain("-q", "spine0"), (0, "", ""))  # it is drained
+        self.assertEqual(self.drain("--force", "spine[12]")[0], 0)
+
+    def test_reason(self):
+        """Kept in the file and listed, with since when and by whom."""
+        with unittest.mock.patch.dict(os.environ, SUDO_USER="pia"):
+            self.drain("--reason", "errors on lane 2", "leaf2:5")
+        self.assertEqual(self.drain("leaf3:6")[0], 0)
+        lines = self.drained.read_text().splitlines()
+        self.assertRegex("|".join(lines[1:5]),
+                         r"^0x[0-9a-f]{16} 5 leaf2\|since \d+\|by pia\|reason errors on lane 2$")
+        shown = subprocess.run([str(pmlab.CLI), "drain"], capture_output=True, text=True,
+                               env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)), check=False)
+        self.assertRegex(shown.stdout, r"^pending  leaf2:5, since \d{4}-[-\d]+ [:\d]+ by pia: errors on "
+                         r"lane 2\npending  leaf3:6, since [^:]+:\d\d:\d\d by \w+\n$")
+        drained = json.loads(self.run_it("drain", "--json")[1])["drained"]
+        self.assertEqual([(one["by"], one["reason"]) for one in drained][0],
+                         ("pia", "errors on lane 2"))
+        self.assertIsNone(drained[1]["reason"])
+        self.assertLess(abs(drained[0]["since"] - self.drained.stat().st_mtime), 60)
 
     def test_wrong(self):
         self.drain("spine0")

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "drain_effect.h"
+
+#include "json.h"
+#include "output.h"
+
+#include <portmajor/route.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void mark_away(const struct pm_fabric *known, uint32_t port, uint8_t *there)
+{
+	there[port] = 0;
+	if (known->ports[port].peer != PM_NONE)
+		there[known->ports[port].peer] = 0;
+}
+
+/* Of a missing part: a switch, or one port. */
+static void mark_part(const struct pm_fabric *known, const json_t *part, uint8_t *there)
+{
+	const json_t *end = json_array_get(json_object_get(part, "ends"), 0);
+	const char *guid = json_string_value(json_object_get(end, "guid"));
+	json_int_t port = cli_json_number(end, "port");
+	uint32_t sw =
+		guid ? pm_fabric_find_guid(known, strtoull(guid, NULL, 16)) : PM_NONE;
+
+	if (sw == PM_NONE || port < 0 || port > known->nodes[sw].num_ports)
+		return;
+	if (port) {
+		mark_away(known, known->nodes[sw].first_port + (uint32_t)port, there);
+		return;
+	}
+	pm_for_each_port(i, known, sw)
+		mark_away(known, i, there);
+}
+
+void drain_effect_there(const struct pm_plan *plan, const json_t *state, uint8_t *there)
+{
+	const struct pm_fabric *known = plan->known;
+	const json_t *missing = json_object_get(state, "missing"), *part;
+	size_t i;
+
+	for (uint32_t p = 0; p < known->num_ports; p++)
+		there[p] = known->ports[p].peer != PM_NONE ||
+			   known->ports[p].host != PM_NO_HOST;
+	json_array_foreach(json_object_get(missing, "parts"), i, part)
+		mark_part(known, part, there);
+}
+
+static int find_busiest(const struct pm_plan *plan, const uint8_t *there,
+			const uint8_t *alive, uint64_t *load, struct pm_error *err)
+{
+	struct pm_routes *routes = NULL;
+	int rc = pm_routes_make(plan, &routes, err);
+
+	if (rc)
+		return rc;
+	pm_routes_update(routes, alive, NULL);
+	rc = pm_routes_busiest(routes, there, load);
+	pm_routes_free(routes);
+	return rc ? pm_error_no_memory(err) : 0;
+}
+
+/* Ports of a switch that lead up and are marked. */
+static uint32_t count_up(const struct pm_plan *plan, uint32_t sw, const uint8_t *marked)
+{
+	const struct pm_fabric *known = plan->known;
+	uint32_t count = 0;
+
+	pm_for_each_port(i, known, sw) {
+		uint32_t peer = pm_fabric_peer_node(known, i);
+
+		count += marked[i] && peer != PM_NONE &&
+			 plan->tree.level[peer] > plan->tree.level[sw];
+	}
+	return count;
+}
+
+static void find_leaf(const struct pm_plan *plan, const uint8_t *there,
+		      const uint8_t *before, const uint8_t *after,
+		      struct drain_effect *effect)
+{
+	effect->leaf = PM_NONE;
+	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
+		uint32_t of = count_up(plan, sw, there);
+		uint32_t kept = count_up(plan, sw, after);
+
+		if (!pm_fabric_count_hosts(plan->known, sw, NULL) ||
+		    kept >= count_up(plan, sw, before))
+			continue;
+		if (effect->leaf != PM_NONE &&
+		    (uint64_t)kept * effect->of >= (uint64_t)effect->kept * of)
+			continue;
+		effect->leaf = sw;
+		effect->kept = kept;
+		effect->of = of;
+	}
+}
+
+int drain_effect_find(const struct pm_plan *plan, const uint8_t *there,
+		      struct pm_drains *before, struct pm_drains *after,
+		      struct drain_effect *effect, struct pm_error *err)
+{
+	size_t num = (size_t)plan->known->num_ports + 1;
+	uint8_t *alive = malloc(2 * num);
+	int rc;
+
+	if (!alive)
+		return pm_error_no_memory(err);
+	memcpy(alive, there, num - 1);
+	memcpy(alive + num, there, num - 1);
+	rc = pm_drains_apply(before, plan, alive, err);
+	if (!rc)
+		rc = pm_drains_apply(after, plan, alive + num, err);
+	if (!rc)
+		rc = find_busiest(plan, there, alive, &effect->load_before, err);
+	if (!rc)
+		rc = find_busiest(plan, there, alive + num, &effect->load_after, err);
+	if (!rc)
+		find_leaf(plan, there, alive, alive + num, effect);
+	free(alive);
+	return rc;
+}
+
+bool drain_effect_is_harsh(const struct drain_effect *effect)
+{
+	return effect->leaf != PM_NONE && effect->kept * 2 < effect->of;
+}
+
+char *drain_effect_text(const struct pm_plan *plan, const struct drain_effect *effect)
+{
+	double more =
+		effect->load_before
+			? ((double)effect->load_after / (double)effect->load_before - 1) *
+				  100
+			: 0;
+	char uplinks[512] = "leaves keep all uplinks", *text;
+
+	if (effect->leaf != PM_NONE)
+		snprintf(uplinks, sizeof(uplinks),
+			 "leaves keep at least %u of %u uplinks (%s)", effect->kept,
+			 effect->of, pm_fabric_label(plan->known, effect->leaf));
+	if (asprintf(&text, "busiest link %" PRIu64 " -> %" PRIu64 " flows (%+.1f%%); %s",
+		     effect->load_before, effect->load_after, more, uplinks) < 0)
+		cli_no_memory();
+	return text;
+}
+
+json_t *drain_effect_describe(const struct pm_plan *plan,
+			      const struct drain_effect *effect)
+{
+	bool any = effect->leaf != PM_NONE;
+
+	return json_pack("{s:{s:I, s:I}, s:o, s:b}", "load", "before",
+			 (json_int_t)effect->load_before, "after",
+			 (json_int_t)effect->load_after, "uplinks",
+			 any ? json_pack("{s:o, s:I, s:I}", "leaf",
+					 cli_json_string(pm_fabric_label(plan->known,
+									 effect->leaf)),
+					 "kept", (json_int_t)effect->kept, "of",
+					 (json_int_t)effect->of)
+			     : json_null(),
+			 "harsh", drain_effect_is_harsh(effect));
+}

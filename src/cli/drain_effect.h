@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What drains do to a fabric: the load of the busiest link and the uplinks that leaves
+ * keep, before and after. By the plan and what is there of it; no OpenSM is asked.
+ */
+#ifndef PORTMAJOR_CLI_DRAIN_EFFECT_H
+#define PORTMAJOR_CLI_DRAIN_EFFECT_H
+
+#include <portmajor/drain.h>
+
+#include <jansson.h>
+
+struct drain_effect {
+	uint64_t load_before, load_after; /* flows on the link with most of them, every
+					   * host sending to each other one */
+	/* Of leaves that have fewer uplinks in use than before, the one with the least
+	 * share of those that are there; PM_NONE: no leaf has. */
+	uint32_t leaf;
+	uint32_t kept, of; /* its uplinks in use after, and those that are there */
+};
+
+/*
+ * Marks what is there of a plan in there[port of plan->known]: all of it but what a state
+ * that the plugin has written lists as missing (docs/json.md); state may be NULL.
+ */
+void drain_effect_there(const struct pm_plan *plan, const json_t *state, uint8_t *there);
+
+/*
+ * Compares drains with those of before, which both get the states that they would have.
+ * there[port of plan->known] marks what is there (pm_plan_match). -ENOMEM. Cost: twice
+ * that of all tables and of following all flows.
+ */
+int drain_effect_find(const struct pm_plan *plan, const uint8_t *there,
+		      struct pm_drains *before, struct pm_drains *after,
+		      struct drain_effect *effect, struct pm_error *err);
+
+/* Whether a leaf keeps less than half of its uplinks. */
+bool drain_effect_is_harsh(const struct drain_effect *effect);
+
+/* "busiest link 306 -> 324 flows (+5.9%); leaves keep at least 17 of 18 uplinks (leaf0)";
+ * the caller frees it. */
+char *drain_effect_text(const struct pm_plan *plan, const struct drain_effect *effect);
+
+/* As docs/json.md has it. */
+json_t *drain_effect_describe(const struct pm_plan *plan,
+			      const struct drain_effect *effect);
+
+#endif
