@@ -193,22 +193,29 @@ static void close_place(struct place *place)
 	pm_fabric_free(place->fabric);
 }
 
-/* The user who gives the command, or NULL. */
-static const char *find_user(void)
+/* The user that gives the command, also by sudo, for the caller to free; or NULL. */
+static char *find_user(void)
 {
 	const char *sudo = getenv("SUDO_USER");
-	const struct passwd *own = sudo && *sudo ? NULL : getpwuid(getuid());
+	struct passwd entry, *own = NULL;
+	char room[1024];
 
-	return sudo && *sudo ? sudo : own ? own->pw_name : NULL;
+	if (sudo && *sudo)
+		return strdup(sudo);
+	if (getpwuid_r(getuid(), &entry, room, sizeof(room), &own) || !own)
+		return NULL;
+	return strdup(own->pw_name);
 }
 
 /* Notes of what was added since when it is drained, by whom and why. */
 static void note_new(struct pm_drains *drains, uint32_t first, const char *reason)
 {
+	char *user = find_user();
+
 	for (uint32_t i = first; i < drains->num; i++)
-		if (pm_drains_note(drains, i, (uint64_t)time(NULL), find_user(), reason,
-				   NULL))
+		if (pm_drains_note(drains, i, (uint64_t)time(NULL), user, reason, NULL))
 			cli_no_memory();
+	free(user);
 }
 
 /* What comes of it, and whether that may be; an exit status. */

@@ -62,6 +62,19 @@ static const char *text_of(const json_t *object, const char *member)
 	return json_string_value(json_object_get(object, member));
 }
 
+/* Whole members; of those that older files do not have NULL. */
+static void unpack_members(const json_t *root, struct state *state)
+{
+	state->run = json_object_get(root, "run");
+	state->plan = json_object_get(root, "plan");
+	state->served = json_object_get(root, "served");   /* not in older files */
+	state->shadow = json_object_get(root, "shadow");   /* nor this */
+	state->drained = json_object_get(root, "drained"); /* nor this */
+	state->slow = json_object_get(root, "slow_links"); /* nor this */
+	state->flapping = json_object_get(root, "flapping");
+	state->missing = json_object_get(root, "missing"); /* nor this */
+}
+
 static int unpack(json_t *root, const char *path, struct state *state)
 {
 	const char *schema = NULL;
@@ -101,14 +114,7 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->unsaved = text_of(root, "unsaved");
 	state->misread = text_of(root, "config_error");
 	state->unfit = text_of(root, "bad_switches");
-	state->run = json_object_get(root, "run");
-	state->plan = json_object_get(root, "plan");
-	state->served = json_object_get(root, "served");   /* not in older files */
-	state->shadow = json_object_get(root, "shadow");   /* nor this */
-	state->drained = json_object_get(root, "drained"); /* nor this */
-	state->slow = json_object_get(root, "slow_links"); /* nor this */
-	state->flapping = json_object_get(root, "flapping");
-	state->missing = json_object_get(root, "missing"); /* nor this */
+	unpack_members(root, state);
 	state->pairs_joined = cli_json_number(state->served, "joined");
 	state->pairs_cut = state->pairs_joined - cli_json_number(state->served, "pairs");
 	return EXIT_FINE;

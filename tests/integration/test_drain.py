@@ -261,7 +261,9 @@ class Director(DrainCase):
         self.change("drain", self.CABLE)
         good = path.read_text()
         path.write_text(good + "leaf6 3\n")
-        self.lab.osm.wait_log(r"drains not followed: .*portmajor\.drained:3: \"leaf6\" is no GUID")
+        line = good.count("\n") + 1
+        self.lab.osm.wait_log(rf"drains not followed: .*portmajor\.drained:{line}: "
+                              r'"leaf6" is no GUID')
         self.lab.osm.settle()
         self.assertEqual(self.entries("leaf5", 20), 0)
         self.assertIn("finding     what is drained is not followed: ",
