@@ -552,7 +552,7 @@ class MeshedPods(DrainCase):
     def test_there_and_back(self):
         for what in ("l1-2:4", "m0-1", "t2", "l0-0:6", "l0-3:4", "m1-[02]"):
             with self.subTest(what):
-                self.change("drain", what)
+                self.change("drain", "--force", what)
                 self.check_walk(plan=False)
         self.change("undrain", "m0-1", "t2")
         self.check_walk(plan=False)
