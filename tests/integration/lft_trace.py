@@ -25,7 +25,11 @@ MOST_QUEUED = 20  # of a repair, in OpenSM's queue and on the wire, beside a swe
 
 @dataclasses.dataclass
 class Change:
-    """Links that went down, or came up; times of the monotonic clock, in ns."""
+    """Links that went down, or came up; times of the monotonic clock, in ns.
+
+    Those that fail in a row with the same name are parts of one thing: a chassis whose switches
+    die one after another.
+    """
     begin: int  # before the first of them
     end: int  # after the last
     down_before: set
@@ -127,7 +131,8 @@ class Replay:
             failure may be repaired still, nor from a failure on of which no trap told before
             the next one: it is found some time. Nor with `doubtful`, where answers are lost,
             so that links seem to be.
-    cuts    a Cut for each failure that cut host pairs off
+    cuts    a Cut for each failure that cut host pairs off; of several parts, from the last
+            one on
     """
 
     def __init__(self, topology, dump, doubtful=False):
@@ -141,6 +146,7 @@ class Replay:
         self.sets = 0
         self._peers = self._certain = None
         self._told = True  # a trap has come since the last failure
+        self._failing = None  # its name; None: something returned since
         self._untold = False  # none came in time, in this sweep
         self._newest = self._queued = 0  # transactions: asked by now, made before a failure
         self._passive = set()  # ends of links in INIT
@@ -177,7 +183,10 @@ class Replay:
             self._queued = self._newest + MOST_QUEUED
 
     def _note_failure(self, change):
-        self._untold |= not self._told
+        """A search for one part finds the others: which of them a trap tells of is the same."""
+        name = change.name if change.is_failure else None
+        self._untold |= not self._told and (name is None or name != self._failing)
+        self._failing = name
         if change.is_failure:
             self._told = False
 

@@ -204,17 +204,23 @@ class Player(contextlib.ExitStack):
     # ---- what fails and returns
 
     def _change(self, verb, target):
-        """Carries it out and notes when; a chassis's switches one after another."""
-        down, begin = self.fabric.down(), time.monotonic_ns()
+        """Carries it out; a chassis's switches go one after another."""
         if verb == "lose":  # what has failed already does not fail again
             failed = {name for names in self._down.values() for name in names}
-            self._down[target] = [n for n in target.split("+") if n not in failed]
-            links = sum(map(self.fabric.lose, self._down[target]))
+            names = [n for n in target.split("+") if n not in failed]
+            self._down[target] = names
         else:
-            links = sum(map(self.fabric.back, self._down.pop(target)))
+            names = self._down.pop(target)
+        links = sum(self._change_part(verb, name, target) for name in names)
+        self._discoveries = self.osm.counters()["discoveries"]
+        return links
+
+    def _change_part(self, verb, name, target):
+        """Notes when, too."""
+        down, begin = self.fabric.down(), time.monotonic_ns()
+        links = getattr(self.fabric, verb)(name)
         self._changes.append(lft_trace.Change(begin, time.monotonic_ns(), down,
                                               self.fabric.down(), verb == "lose", target))
-        self._discoveries = self.osm.counters()["discoveries"]
         return links
 
     def _lose(self, target):

@@ -40,6 +40,7 @@ class Replayed(labtest.Folders):
                                      table=lambda name: dict(tables[name]))
         self.replay = lft_trace.Replay(self.topology, dump)
         self.doubtful = lft_trace.Replay(self.topology, dump, doubtful=True)
+        self.chassis = ""  # whose parts all links are
 
     def block(self, name, port):
         data = bytearray([lft_trace.NO_PORT]) * lft_trace.BLOCK
@@ -60,7 +61,7 @@ class Replayed(labtest.Folders):
                 before, link = set(down), {self.netlist.link_at(name, int(port))}
                 down = down | link if moment[0] == "-" else down - link
                 changes.append(lft_trace.Change(ns, ns, before, set(down), moment[0] == "-",
-                                                moment))
+                                                self.chassis or moment))
             else:
                 records.append(types.SimpleNamespace(
                     **{"tid": (ns + 1) * APART, **vars(moment), "ns": ns}))
@@ -139,6 +140,22 @@ class Replayed(labtest.Folders):
         self.assertEqual(self.replay.undone, [])
         self.setUp()
         self.run_all(DISCOVERY, "-leaf1:3", TRAP, "-leaf0:3", TRAP, self.block("leaf0", 4),
+                     self.block("leaf0", 3))
+        self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
+
+    def test_parts(self):
+        """A trap of one part is enough, and what went by fewer parts may be undone."""
+        self.chassis = "all"
+        self.run_all(DISCOVERY, "-leaf1:3", "-leaf0:3", TRAP, self.block("leaf0", 4),
+                     self.block("leaf0", 3))
+        self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
+        self.setUp()
+        self.chassis = "all"
+        self.run_all(DISCOVERY, "-leaf1:3", TRAP, self.block("leaf0", 4), "-leaf0:3", TRAP,
+                     self.block("leaf0", 3))
+        self.assertEqual(self.replay.undone, [])
+        self.setUp()
+        self.run_all(DISCOVERY, "-leaf1:3", TRAP, self.block("leaf0", 4), TRAP,
                      self.block("leaf0", 3))
         self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
 
