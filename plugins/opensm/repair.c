@@ -75,6 +75,9 @@ struct work {
 	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
 	uint8_t *over;	    /* [block] left out, or it has come back */
 	uint32_t postponed; /* of these, in the last batch */
+	bool last_look;
+	bool interrupted;   /* by a trap: no more blocks are sent in this look */
+	bool stepped;	    /* some blocks went by steps.h */
 	uint32_t unordered; /* their forced, summed up */
 	/* Of the one or the other: places, those not sent yet from `next` on; and by
 	 * index in the batch those that were. */
@@ -405,6 +408,17 @@ static bool is_postponed(struct work *work, uint32_t item)
 }
 
 /*
+ * A trap tells of a failure that these blocks do not go by: what is left of them is
+ * computed anew, in the next look. The last one sends all, however many traps come.
+ */
+static bool is_interrupted(struct work *work)
+{
+	work->interrupted |= work->mode != ASKING && !work->last_look && !is_over(work) &&
+			     repair_count_traps(work->repair);
+	return work->interrupted;
+}
+
+/*
  * What is sent next, as number `index` of the batch: the first whose way is free. What
  * has none is left out, and told.
  */
@@ -413,7 +427,7 @@ static enum ask_make take_turn(struct work *work, uint32_t index, struct ask_smp
 						       uint32_t item),
 			       void (*leave_out)(struct work *work, uint32_t item))
 {
-	if (is_halted(work))
+	if (is_halted(work) || is_interrupted(work))
 		return ASK_OMIT;
 	for (uint32_t i = work->next; i < work->num_turns && i < work->next + LOOK_AHEAD;
 	     i++) {
@@ -724,11 +738,12 @@ static int send_steps(struct work *work)
 	if (!rc)
 		rc = make_marks(work, work->steps.num);
 	if (!rc) {
+		work->stepped = true;
 		work->mode = SENDING_STEPS;
 		send_batch(work, work->steps.num);
 		rc = list_tables(work);
 	}
-	if (!rc && work->acked - acked < work->steps.num) {
+	if (!rc && !work->interrupted && work->acked - acked < work->steps.num) {
 		leave_ordered(work);
 		if (num_missing(work) + work->postponed == left)
 			work->gave_up = "no way to a switch that goes first";
@@ -748,11 +763,13 @@ static int sort_blocks(struct work *work)
 /*
  * Sends the blocks in the order of order.h. Those that could loop go before, in steps,
  * where paths may turn up again (pm_routes_may_turn), where some would have to wait for
- * each other, and in a resend, which is not for failures alone.
+ * each other, and in a resend, which is not for failures alone; and when some have gone
+ * so, since entries may drop in between.
  */
 static int send_listed(struct work *work)
 {
-	bool steps = work->on->resend || pm_routes_may_turn(work->view->routes);
+	bool steps = work->on->resend || work->stepped ||
+		     pm_routes_may_turn(work->view->routes);
 	int rc = steps ? send_steps(work) : 0;
 
 	if (!rc)
@@ -762,7 +779,7 @@ static int send_listed(struct work *work)
 		if (!rc)
 			rc = sort_blocks(work);
 	}
-	if (rc || !work->num_blocks)
+	if (rc || !work->num_blocks || work->interrupted)
 		return rc;
 	work->unordered += work->waits.forced;
 	rc = make_marks(work, work->num_blocks);
@@ -775,12 +792,17 @@ static int send_listed(struct work *work)
 
 static void send_tables(struct work *work)
 {
+	struct pm_delta listed = work->listed;
+	uint64_t sent = work->sets.sent;
+
 	work->postponed = 0;
-	work->delta.bound += work->listed.bound;
-	work->delta.switches += work->listed.switches;
 	if (work->num_blocks && send_listed(work))
 		work->gave_up = "out of memory";
 	pm_order_free(&work->waits);
+	sent = work->interrupted ? work->sets.sent - sent : UINT64_MAX;
+	/* The rest is listed again. */
+	work->delta.bound += listed.bound < sent ? listed.bound : sent;
+	work->delta.switches += listed.switches < sent ? listed.switches : sent;
 }
 
 /* ---- A repair ---- */
@@ -850,8 +872,10 @@ static uint32_t mend(struct work *work, uint32_t lost, struct pm_error *err)
 /* One look: search, compute, send. How many cables were found lost. */
 static uint32_t look(struct work *work, struct pm_error *err)
 {
+	bool rest = work->interrupted;
 	uint32_t lost;
 
+	work->interrupted = false;
 	if (pm_locate_new(work->view->routes, work->view->seen, work->view->detours.sm,
 			  &work->locate, err)) {
 		work->gave_up = "out of memory";
@@ -863,7 +887,7 @@ static uint32_t look(struct work *work, struct pm_error *err)
 	search(work);
 	lost = pm_locate_lost(work->locate, work->alive);
 	/* Blocks may be missing since the last look, too. */
-	if ((lost || num_missing(work) || work->on->resend) && !osm_exit_flag)
+	if ((lost || rest || num_missing(work) || work->on->resend) && !osm_exit_flag)
 		lost = mend(work, lost, err);
 	if (!is_halted(work))
 		forget_taken(work);
@@ -875,22 +899,26 @@ static uint32_t look(struct work *work, struct pm_error *err)
 }
 
 /*
- * Looks until there is nothing more to be found. If a block was not answered, something
- * was lost meanwhile that no trap may tell of.
+ * Looks until there is nothing more to be found or sent. If a block was not answered,
+ * something was lost meanwhile that no trap may tell of.
  */
 static void look_around(struct work *work, struct pm_error *err)
 {
 	for (int i = 0; i < MOST_LOOKS; i++) {
 		uint32_t missing = num_missing(work);
-		bool careful = is_careful(work);
-		bool found = look(work, err) != 0;
+		bool careful = is_careful(work), found;
 
+		work->last_look = i == MOST_LOOKS - 1;
+		found = look(work, err) != 0;
 		missing = num_missing(work) - missing;
 		if (missing && careful && !work->gave_up)
 			work->gave_up = "blocks not answered";
+		if (work->interrupted && is_over(work) && !work->gave_up)
+			work->gave_up = "out of time";
 		if (work->gave_up || is_over(work))
 			return;
-		if (!missing && (!found || !await_traps(work->repair, QUIET_MS)))
+		if (!missing && !work->interrupted &&
+		    (!found || !await_traps(work->repair, QUIET_MS)))
 			return;
 	}
 }

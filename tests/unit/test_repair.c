@@ -359,6 +359,82 @@ static void test_long_burst(void **state)
 	end();
 }
 
+/* ---- Traps while blocks are sent ---- */
+
+static uint32_t blocks; /* of a repair */
+
+static void count_block(void)
+{
+	blocks++;
+	assert_int_equal(subnet_loops(), 0);
+}
+
+static void lose_other(void)
+{
+	subnet_set_cable("m1-0", 1, false, true);
+}
+
+static void lose_other_meanwhile(void)
+{
+	count_block();
+	if (blocks == 1)
+		lose_other();
+}
+
+static void send_one_trap(void)
+{
+	count_block();
+	if (blocks == 1)
+		subnet_send_traps("l1-1", 1);
+}
+
+static void send_each_trap(void)
+{
+	count_block();
+	subnet_send_traps("l1-1", 1);
+}
+
+/* How many blocks a repair sends, with this done before it, and that after each block. */
+static uint32_t count_repair(void (*before)(void), void (*after_block)(void))
+{
+	subnet_begin_routed(fabric);
+	blocks = 0;
+	if (before)
+		before();
+	subnet_on_block(after_block);
+	lose_cable();
+	subnet_on_block(NULL);
+	assert_int_equal(subnet_unreachable(), 0);
+	return blocks;
+}
+
+/* Another failure interrupts it: at most the first block is sent twice. */
+static void test_interrupted(void **state)
+{
+	uint32_t together = count_repair(lose_other, count_block);
+
+	(void)state;
+	end();
+	assert_in_range(count_repair(NULL, lose_other_meanwhile), together, together + 1);
+	subnet_sweep_well();
+	assert_int_equal(subnet_blocks_missing(), 0);
+	end();
+}
+
+/* Traps that tell of nothing: what is left is sent all the same, however many come. */
+static void test_vain_traps(void **state)
+{
+	static void (*const after_block[])(void) = {send_one_trap, send_each_trap};
+	uint32_t alone = count_repair(NULL, count_block);
+
+	(void)state;
+	end();
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(count_repair(NULL, after_block[i]), alone);
+		end();
+	}
+}
+
 /* ---- More traps than are remembered ---- */
 
 #define REMEMBERED 8192
@@ -527,6 +603,8 @@ int main(void)
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_slow_answers_in_vain),
 		cmocka_unit_test(test_long_burst),
+		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_vain_traps),
 		cmocka_unit_test(test_many_traps),
 		cmocka_unit_test(test_many_traps_left),
 		cmocka_unit_test(test_dead_holds_nobody_up),
