@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -32,6 +33,9 @@ static atomic_bool disturbed;  /* .. one of which was to end at once */
 static atomic_bool drains, rebalances;
 static atomic_uint traps;
 static const char *gives_up; /* why repairs do, or NULL: there was nothing to do */
+static atomic_int fails;     /* port whose failure the next repair finds, or -1 */
+static atomic_int failed;    /* port that a repair found failed, or -1 */
+static atomic_bool is_seen;  /* that, when the last repair began */
 static void (*when_taken_over)(void), (*when_asked_for_drains)(void);
 static void (*when_repairing)(void);
 
@@ -104,14 +108,23 @@ bool mcast_look_above(struct mcast *mcast, const struct mcast_subject *subject,
 bool repair_run(struct repair *repair, const struct repair_subject *subject,
 		struct repaired *done)
 {
+	uint8_t *seen = subject->view->seen;
+	int port = atomic_exchange(&fails, -1);
+
 	(void)repair;
-	(void)subject;
-	*done = (struct repaired){.gave_up = gives_up};
+	is_seen = failed >= 0 && seen[failed];
+	*done = (struct repaired){.gave_up = gives_up, .number = port >= 0};
+	if (port >= 0) {
+		failed = port;
+		seen[port] = 0;
+		assert_int_equal(subject->take_over(subject->context), 0);
+		traps = 0;
+	}
 	if (when_repairing)
 		when_repairing();
 	when_repairing = NULL;
 	repairs++;
-	return gives_up != NULL;
+	return port >= 0 || gives_up;
 }
 
 bool watch_has_drains(struct watch *watch, const struct pm_drains *now)
@@ -298,7 +311,7 @@ static int begin(void **state)
 		.tell_move = tell_move,
 		.tell_balance = tell_balance,
 	};
-	struct view_sight sight = {.detours = {.sm = PM_NONE}};
+	struct view_sight seen = {.detours = {.sm = PM_NONE}};
 	bool changed;
 
 	(void)state;
@@ -307,11 +320,13 @@ static int begin(void **state)
 	traps = 0;
 	drains = rebalances = false;
 	gives_up = NULL;
+	fails = failed = -1;
 	world_make(&world, world_director(36), PM_GROUPED);
 	view = (struct view){0};
 	assert_int_equal(view_rebase(&view, world.plan, NULL), 0);
-	sight.seen = world.alive;
-	assert_int_equal(view_look(&view, &sight, &changed, NULL), 0);
+	memset(world.alive, 1, world.plan->known->num_ports);
+	seen.seen = world.alive;
+	assert_int_equal(view_look(&view, &seen, &changed, NULL), 0);
 	repairer = repairer_start(&config);
 	assert_non_null(repairer);
 	return 0;
@@ -469,6 +484,82 @@ static void test_sleeps_while_void(void **state)
 	await_count(&repairs, 2);
 }
 
+/* ---- What was found ---- */
+
+/* The port of a link, of which there are many. */
+static uint32_t find_link(uint32_t number)
+{
+	const struct pm_fabric *known = world.plan->known;
+	uint32_t port = 0;
+
+	for (; port < known->num_ports; port++)
+		if (known->ports[port].peer != PM_NONE && view.seen[port] && !number--)
+			break;
+	assert_true(port < known->num_ports);
+	return port;
+}
+
+/* A repair finds that a link failed, at one end. */
+static void fail_link(uint32_t number)
+{
+	int before = repairs;
+
+	fails = (int)find_link(number);
+	traps = 1;
+	repairer_wake(repairer);
+	await_count(&repairs, before + 1);
+	have_it_look();
+}
+
+static uint32_t count_failed(void)
+{
+	uint32_t num_ports = world.plan->known->num_ports, num = 0;
+	uint8_t *found = calloc(num_ports, 1);
+
+	assert_non_null(found);
+	repairer_take_failed(repairer, &view, found);
+	for (uint32_t i = 0; i < num_ports; i++)
+		num += found[i];
+	free(found);
+	return num;
+}
+
+/* Each failure is told of once: a discovery that saw it up since is right. */
+static void test_told_once(void **state)
+{
+	(void)state;
+	hand_over();
+	fail_link(0);
+	assert_int_equal(count_failed(), 1);
+	assert_int_equal(count_failed(), 0);
+	fail_link(1);
+	assert_int_equal(count_failed(), 1);
+}
+
+/* Tables that are made anew, as those of a transition's stage go, are without it. */
+static void test_stays_failed(void **state)
+{
+	struct pm_drains now = {0};
+	int before;
+
+	(void)state;
+	hand_over();
+	fail_link(0);
+	drains = true;
+	repairer_wake(repairer);
+	await_count(&transitions, 1);
+	repairer_set_phase(repairer, PHASE_MANAGEMENT);
+	repairer_take_drains(repairer, &now, false);
+	pm_drains_free(&now);
+	have_it_look(); /* it is given up */
+	before = repairs;
+	traps = 1;
+	repairer_wake(repairer);
+	await_count(&repairs, before + 1);
+	have_it_look();
+	assert_false(is_seen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +568,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_given_up, begin, end),
 		cmocka_unit_test_setup_teardown(test_new_traps, begin, end),
 		cmocka_unit_test_setup_teardown(test_sleeps_while_void, begin, end),
+		cmocka_unit_test_setup_teardown(test_told_once, begin, end),
+		cmocka_unit_test_setup_teardown(test_stays_failed, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

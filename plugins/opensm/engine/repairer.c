@@ -51,7 +51,7 @@ struct repairer {
 	bool abandon;	      /* the transition */
 	bool served;	      /* traps were dealt with since PHASE_IDLE began */
 	struct handover next; /* the sweeper's until it is ready */
-	uint8_t *seen;	      /* [port] when it was taken over */
+	uint8_t *seen;	      /* [port] when it was taken over, not found failed since */
 	uint8_t *failed;      /* [port] found since the last repairer_take_failed */
 	bool any_failed;
 	struct pm_drains drained; /* what its view leaves out */
@@ -234,8 +234,10 @@ static int note_failed(void *context)
 	if (atomic_load(&r->halted))
 		rc = -ECANCELED;
 	for (uint32_t i = 0; !rc && i < r->view.plan->known->num_ports; i++)
-		if (r->seen[i] && !r->view.seen[i] && !r->failed[i])
+		if (r->seen[i] && !r->view.seen[i]) {
 			r->failed[i] = r->any_failed = true;
+			r->seen[i] = false; /* looked at anew, it is still failed */
+		}
 	unlock(r);
 	return rc ? rc : transition_mix(&r->transition, &r->view);
 }
