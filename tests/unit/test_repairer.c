@@ -34,6 +34,7 @@ static atomic_bool drains, rebalances;
 static atomic_uint traps;
 static const char *gives_up; /* why repairs do, or NULL: there was nothing to do */
 static atomic_int fails;     /* port whose failure the next repair finds, or -1 */
+static atomic_int resends;   /* repairs that were to send again */
 static atomic_int failed;    /* port that a repair found failed, or -1 */
 static atomic_bool is_seen;  /* that, when the last repair began */
 static void (*when_taken_over)(void), (*when_asked_for_drains)(void);
@@ -113,6 +114,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 
 	(void)repair;
 	is_seen = failed >= 0 && seen[failed];
+	resends += subject->resend;
 	*done = (struct repaired){.gave_up = gives_up, .number = port >= 0};
 	if (port >= 0) {
 		failed = port;
@@ -316,7 +318,7 @@ static int begin(void **state)
 
 	(void)state;
 	osm.subn.sm_state = IB_SMINFO_STATE_MASTER;
-	rounds = repairs = transitions = balances = 0;
+	rounds = repairs = transitions = balances = resends = 0;
 	traps = 0;
 	drains = rebalances = false;
 	gives_up = NULL;
@@ -453,6 +455,7 @@ static void test_new_traps(void **state)
 	repairer_wake(repairer);
 	await_count(&repairs, 7);
 	assert_true(wait_clock_ms() < start + 1000);
+	assert_int_equal(resends, 6); /* with what was left */
 }
 
 static void make_void_now(void)

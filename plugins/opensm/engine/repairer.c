@@ -278,12 +278,13 @@ static bool is_early(struct repairer *r)
 	return waits && repair_count_traps(r->config.repair) == r->traps_left;
 }
 
+/* With what is new, what was left is tried again, too. */
 static bool take_resend(struct repairer *r)
 {
 	bool resend;
 
 	lock(r);
-	resend = r->resend || (r->retry_ms > 0 && wait_clock_ms() >= r->retry_ms);
+	resend = r->resend || r->retry_ms > 0;
 	r->resend = false;
 	unlock(r);
 	return resend;
