@@ -73,6 +73,20 @@ static bool merge_failed(struct plugin *plugin)
 	return true;
 }
 
+static uint32_t num_known(const struct plugin *plugin)
+{
+	return plugin->view.plan ? plugin->view.plan->known->num_ports : 0;
+}
+
+/* A discovery is over: what was found lost before it began is as it has seen it. */
+static void trust_discovery(struct plugin *plugin)
+{
+	uint8_t *lost = plugin->view.lost;
+
+	for (uint32_t i = 0; i < num_known(plugin); i++)
+		lost[i] = lost[i] == VIEW_LOST_BEFORE ? 0 : lost[i];
+}
+
 /* Takes over what is known by now, with no lock held. */
 static void merge(struct plugin *plugin)
 {
@@ -550,6 +564,7 @@ void sweep_discovered(struct plugin *plugin)
 	double start = wait_clock_ms();
 
 	set_phase(plugin, PHASE_MANAGEMENT);
+	trust_discovery(plugin);
 	merge(plugin);
 	if (!is_first_engine(plugin))
 		leave_view(plugin);
@@ -1094,9 +1109,9 @@ void sweep_start(struct plugin *plugin)
 	finish_pending(plugin);
 	begin_discovery(plugin);
 	set_phase(plugin, PHASE_DISCOVERY);
-	/* The discovery that begins now sees them if they are up. */
-	if (plugin->view.plan)
-		memset(plugin->view.lost, 0, plugin->view.plan->known->num_ports);
+	for (uint32_t i = 0; i < num_known(plugin); i++)
+		if (plugin->view.lost[i])
+			plugin->view.lost[i] = VIEW_LOST_BEFORE;
 }
 
 void sweep_ended(struct plugin *plugin)

@@ -28,10 +28,10 @@
  *   SUBNET_UP            the sweep is over
  *
  * What a repair has found failed stays failed, for that sweep and those after it, until a
- * discovery began, at HEAVY_SWEEP_START, after it was found (view.h: lost): the one under
- * way may have seen it before. OpenSM may begin that anew without an event, so nothing is
- * concluded from when it ended. If a discovery sees such a link up, another one is asked
- * for, which tells.
+ * discovery is over that began, at HEAVY_SWEEP_START, after it was found (view.h: lost):
+ * the one under way may have seen it before. OpenSM may begin that anew without an event,
+ * so nothing is concluded from when it ended. If a discovery sees such a link up, another
+ * one is asked for, which tells.
  *
  * A failure anywhere leaves OpenSM's forwarding tables as they are; the callback then
  * returns -1, the repairer's view is void, and OpenSM goes on to its next engine. LIDs

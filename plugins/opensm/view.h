@@ -16,6 +16,8 @@
 #include <portmajor/route.h>
 #include <portmajor/served.h>
 
+enum { VIEW_LOST = 1, VIEW_LOST_BEFORE };
+
 /* All zero at first. */
 struct view {
 	const struct pm_plan *plan; /* borrowed; NULL: none yet */
@@ -31,7 +33,8 @@ struct view {
 		uint8_t *seen, *drained;
 	} told;
 	uint8_t *lost;	   /* [port] found lost by a repair: not seen, whatever the
-			    * discovery under way saw before */
+			    * discovery under way saw before (VIEW_LOST), or until the
+			    * one under way is over (VIEW_LOST_BEFORE); else 0 */
 	uint32_t serial;   /* another one for each plan */
 	bool current;	   /* routes are those of alive and detours, .. */
 	uint64_t until_ms; /* .. until a hold ends, then (view_sight's clock), or

@@ -608,6 +608,29 @@ static void test_phases(void **state)
 	subnet_end();
 }
 
+/* A discovery that comes to no end sees nothing: what was found failed before stays so.
+ */
+static void test_no_end_of_discovery(void **state)
+{
+	struct subnet_sweep result;
+
+	(void)state;
+	subnet_remove_files("*/*");
+	subnet_remove_files("*");
+	fabric = fabrics[0];
+	subnet_begin(fabric);
+	drain_beside(); /* so that the callback makes tables anew */
+	subnet_work(&result, 0);
+	subnet_set_cable("l0", 3, false, true);
+	subnet_begin_sweep();
+	assert_int_equal(subnet_unreachable(), 0);
+	subnet_reroute(&result);
+	assert_int_equal(result.rc, 0);
+	assert_int_equal(subnet_unreachable(), 0);
+	subnet_unload();
+	subnet_end();
+}
+
 /* A repair is of the phase in which its first trap came. */
 static void test_phase_of_repair(void **state)
 {
@@ -671,6 +694,7 @@ int main(void)
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_quiet),
 		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_no_end_of_discovery),
 		cmocka_unit_test(test_phase_of_repair),
 	};
 
