@@ -695,9 +695,10 @@ static bool commit_view(struct plugin *plugin)
 /*
  * OpenSM sends what differs but the blocks that Sets of ours are out for. What is for a
  * failure that was found since discovery is not in the steps that were sent before
- * (ahead.h), and could loop in OpenSM's order: it is sent by the repairer, in its own.
- * Where OpenSM sends everything, to whatever the switches hold, the record does not
- * follow late answers. merged: such a failure was, and the repairer has it.
+ * (ahead.h), and could loop in OpenSM's order, as could what a trap has left of these: it
+ * is sent by the repairer, in its own. Where OpenSM sends everything, to whatever the
+ * switches hold, the record does not follow late answers. merged: one of these was, and
+ * the repairer has the view.
  */
 static void write_tables(struct plugin *plugin, bool merged)
 {
@@ -757,6 +758,7 @@ static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err
 	tell_stale(plugin);
 	run->stale = plugin->stale.num;
 	run->loops = plugin->stale.loops;
+	merged |= plugin->repair && run->ahead.interrupted;
 	write_tables(plugin, commit_view(plugin) && merged);
 	pm_stale_free(&plugin->stale);
 	view_written(&plugin->view);
