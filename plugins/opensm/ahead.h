@@ -28,7 +28,8 @@ struct ahead {
 	uint32_t lids, twice;  /* of steps.h */
 	struct pm_delta delta; /* all that tables differed by before, sent here or not */
 	const char *gave_up; /* why something of it is left to OpenSM's order, or NULL */
-	bool interrupted;    /* that is why, and it is left to the repairer */
+	bool interrupted;    /* by a trap: that is why */
+	bool left;	     /* it is left to the repairer instead */
 };
 
 /*

@@ -219,6 +219,8 @@ struct plugin_run {
  *                      discovery saw of them
  *     glance.covered   the plan knows all that was learnt, and its LIDs were handed over:
  *                      from one discovery to the next
+ *     steps_failed     the last run left its steps to the repairer: another one that
+ *                      fails leaves the rest to OpenSM
  */
 struct plugin {
 	osm_opensm_t *osm;
@@ -251,6 +253,7 @@ struct plugin {
 	struct glance glance; /* what OpenSM has, and what the tables were made for */
 	uint64_t infos;	      /* that OpenSM had taken in before the glance's last look */
 
+	bool steps_failed; /* the last run left them to the repairer, see leave_steps */
 	char unfit[PM_FITNESS_TEXT], unfit_told[PM_FITNESS_TEXT]; /* the bad ones */
 
 	struct pm_failback failback; /* which engine routes, by how much is served */

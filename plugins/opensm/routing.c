@@ -203,9 +203,9 @@ static bool may_send_ahead(const struct plugin *plugin)
 
 	return plugin->repairer && used && used->context == plugin &&
 	       plugin->osm->routing_engine_list->context == plugin &&
-	       !plugin->failback.failed_over && subn->sm_state == IB_SMINFO_STATE_MASTER &&
-	       !subn->need_update && !subn->first_time_master_sweep &&
-	       !subn->coming_out_of_standby;
+	       !plugin->failback.failed_over &&
+	       subn->sm_state == IB_SMINFO_STATE_MASTER && !subn->need_update &&
+	       !subn->first_time_master_sweep && !subn->coming_out_of_standby;
 }
 
 /*

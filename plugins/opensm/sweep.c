@@ -723,6 +723,20 @@ static bool is_as_discovered(struct plugin *plugin)
 	return glance_is_unchanged(&plugin->glance, &plugin->osm->subn, heard);
 }
 
+/*
+ * Steps that were not all sent are left to the repairer. Where a block was not answered,
+ * another sweep looks after it, and no second one in a row: OpenSM sends the rest then,
+ * whatever its order.
+ */
+static void leave_steps(struct plugin *plugin)
+{
+	struct ahead *ahead = &plugin->run.ahead;
+	bool silent = ahead->gave_up && ahead->sent && !ahead->interrupted;
+
+	ahead->left = ahead->interrupted || (silent && !plugin->steps_failed);
+	plugin->steps_failed = silent && ahead->left;
+}
+
 /* merged: a failure was, which was found since discovery. */
 static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err)
 {
@@ -758,7 +772,8 @@ static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err
 	tell_stale(plugin);
 	run->stale = plugin->stale.num;
 	run->loops = plugin->stale.loops;
-	merged |= plugin->repair && run->ahead.interrupted;
+	leave_steps(plugin);
+	merged |= plugin->repair && run->ahead.left;
 	write_tables(plugin, commit_view(plugin) && merged);
 	pm_stale_free(&plugin->stale);
 	view_written(&plugin->view);
@@ -1031,6 +1046,8 @@ static bool has_seen_failed(const struct plugin *plugin)
 
 void sweep_routed(struct plugin *plugin, bool reroute)
 {
+	bool steps_failed = plugin->run.ours && plugin->steps_failed;
+
 	if (!plugin->config.shadow) {
 		offer_view(plugin);
 		groups_route(plugin); /* while nothing moves tables but repairs */
@@ -1052,7 +1069,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
 	plugin->honor_guid2lid = -1;
 	sweep_publish(plugin);
-	if (has_seen_failed(plugin))
+	if (has_seen_failed(plugin) || steps_failed)
 		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when this one ends */
 	watch_over(plugin->watch, &plugin->roles);
 }

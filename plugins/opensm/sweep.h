@@ -20,9 +20,9 @@
  *                        compared with what there is, and computed anew only where
  *                        something differs; the view is handed over to the repairer, and
  *                        the tables are written to new_lft, without the blocks that Sets
- *                        of ours are out for, or, where a failure was merged or a trap came
- *                        while blocks that need an order were sent, without any but
- *                        those of whole tables: the repairer sends these
+ *                        of ours are out for, or, where a failure was merged or some
+ *                        blocks that need an order were not sent before, without any
+ *                        but those of whole tables: the repairer sends these
  *   UCAST_ROUTING_DONE   all LFT blocks of OpenSM's are answered: the view is handed over
  *                        if it was not; what was acknowledged is counted, the run logged
  *                        in one line, a changed plan saved, the state published

@@ -167,9 +167,9 @@ void tell_ahead(const struct plugin *plugin)
 		    ": sent before the sweep, as %u LIDs could loop in its order: LFT "
 		    "blocks %" PRIu64 ", acked %" PRIu64 ", twice %u%s%s",
 		    ahead->lids, ahead->sent, ahead->acked, ahead->twice,
-		    ahead->interrupted ? "; left to the repairer: "
-		    : ahead->gave_up   ? "; left to the sweep: "
-				       : "",
+		    ahead->left	     ? "; left to the repairer: "
+		    : ahead->gave_up ? "; left to the sweep: "
+				     : "",
 		    ahead->gave_up ? ahead->gave_up : "");
 }
 

@@ -463,6 +463,33 @@ static void test_steps_interrupted(void **state)
 	end();
 }
 
+/*
+ * A switch that does not answer one of them leaves the rest to the repairer, and to
+ * another sweep; in the next one to OpenSM.
+ */
+static void test_steps_not_answered(void **state)
+{
+	osm_subn_t *subn = &subnet_opensm()->subn;
+
+	(void)state;
+	subnet_begin_routed(fabric);
+	lose_cable();
+	subnet_sweep_well();
+	subnet_set_cable("m0-0", 1, true, false);
+	subnet_refuse_blocks("t0", UINT32_MAX);
+	subnet_refuse_blocks("t1", UINT32_MAX);
+	subnet_refuse_blocks("t2", UINT32_MAX);
+	subnet_refuse_blocks("m0-0", UINT32_MAX);
+	for (int i = 0; i < 2; i++) {
+		subn->force_heavy_sweep = FALSE;
+		subnet_sweep_well();
+		assert_int_equal(subn->force_heavy_sweep, i == 0);
+		assert_int_equal(subnet_logged("left to the repairer"), 1);
+	}
+	assert_int_equal(subnet_blocks_missing(), 0);
+	end();
+}
+
 /* ---- More traps than are remembered ---- */
 
 #define REMEMBERED 8192
@@ -634,6 +661,7 @@ int main(void)
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_vain_traps),
 		cmocka_unit_test(test_steps_interrupted),
+		cmocka_unit_test(test_steps_not_answered),
 		cmocka_unit_test(test_many_traps),
 		cmocka_unit_test(test_many_traps_left),
 		cmocka_unit_test(test_dead_holds_nobody_up),
