@@ -5,10 +5,13 @@
  * switch may be new. What depends on what is kept as a matrix of bits per switch, in
  * port by out port; then a search in depth looks for a circle.
  */
-#include <portmajor/alloc.h>
+#include "mft_ports.h"
 #include "step.h"
 
+#include <portmajor/alloc.h>
+
 #include <errno.h>
+#include <string.h>
 
 enum colour {
 	WHITE, /* not seen */
@@ -22,9 +25,10 @@ struct credits {
 	size_t *first;	 /* [switch] where its matrix begins in bits[], in bits */
 	uint8_t *used;	 /* [port] whether it is a channel that some path uses */
 	uint32_t *seen;	 /* [switch] last LID whose paths came there */
+	uint32_t *taken; /* [port] last MLID whose packets left by it */
 	uint8_t *colour; /* [port] enum colour */
 	uint8_t *next;	 /* [port] out port that the search is to try next */
-	uint32_t *way;	 /* channels being searched */
+	uint32_t *way;	 /* channels being searched, or to be followed */
 	uint32_t *sources, num_sources; /* switches with end ports */
 };
 
@@ -52,12 +56,13 @@ static int make_room(struct credits *c, const struct pm_check *check)
 	c->bits = pm_array(total / 64 + 1, sizeof(*c->bits));
 	c->used = pm_array(fabric->num_ports, 1);
 	c->seen = pm_array(fabric->num_switches, sizeof(*c->seen));
+	c->taken = pm_array(fabric->num_ports, sizeof(*c->taken));
 	c->colour = pm_array(fabric->num_ports, 1);
 	c->next = pm_array(fabric->num_ports, 1);
 	c->way = pm_array(fabric->num_ports, sizeof(*c->way));
 	c->sources = pm_array(fabric->num_switches, sizeof(*c->sources));
-	if (!c->bits || !c->used || !c->seen || !c->colour || !c->next || !c->way ||
-	    !c->sources)
+	if (!c->bits || !c->used || !c->seen || !c->taken || !c->colour || !c->next ||
+	    !c->way || !c->sources)
 		return -ENOMEM;
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		if (has_end_ports(fabric, sw))
@@ -71,11 +76,31 @@ static void free_room(struct credits *c)
 	free(c->first);
 	free(c->used);
 	free(c->seen);
+	free(c->taken);
 	free(c->colour);
 	free(c->next);
 	free(c->way);
 	free(c->sources);
 }
+
+static void note_channel(struct credits *c, uint32_t out, struct pm_check_credits *result)
+{
+	result->channels += !c->used[out];
+	c->used[out] = 1;
+}
+
+/* Packets that came into a switch by one port leave by another one. */
+static void note_dependency(struct credits *c, uint32_t sw, uint32_t in, uint32_t out,
+			    struct pm_check_credits *result)
+{
+	size_t bit = bit_of(c, sw, in, out);
+	uint64_t mask = (uint64_t)1 << bit % 64;
+
+	result->dependencies += !(c->bits[bit / 64] & mask);
+	c->bits[bit / 64] |= mask;
+}
+
+/* ---- Unicast ---- */
 
 /* Notes the channels, and what depends on what, on the way of a LID from a switch. */
 static void follow_lid(struct credits *c, uint32_t from, uint32_t lid,
@@ -91,17 +116,11 @@ static void follow_lid(struct credits *c, uint32_t from, uint32_t lid,
 		c->seen[here] = lid;
 		if (take_step(c->check, lid, &sw, &out) != STEP_ON)
 			return;
-		if (in != PM_NONE) {
-			size_t bit = bit_of(c, here, in, fabric->ports[out].num);
-			uint64_t mask = (uint64_t)1 << bit % 64;
-
-			result->dependencies += !(c->bits[bit / 64] & mask);
-			c->bits[bit / 64] |= mask;
-		}
+		if (in != PM_NONE)
+			note_dependency(c, here, in, fabric->ports[out].num, result);
 		if (seen)
 			return;
-		result->channels += !c->used[out];
-		c->used[out] = 1;
+		note_channel(c, out, result);
 		in = fabric->ports[fabric->ports[out].peer].num;
 	}
 }
@@ -121,6 +140,73 @@ static void follow_all(struct credits *c, struct pm_check_credits *result)
 				follow_lid(c, c->sources[i], p->lid + k, result);
 	}
 }
+
+/* ---- Multicast ---- */
+
+/*
+ * Packets of an MLID that came into a switch by a port, or begin there (PM_NONE), leave
+ * by all others: the channels that no packet of it took yet are put behind way[0..num).
+ */
+static uint32_t relay(struct credits *c, uint32_t sw, uint32_t in, uint16_t mlid,
+		      uint32_t num, struct pm_check_credits *result)
+{
+	const struct pm_fabric *fabric = c->check->fabric;
+	const struct pm_node *n = &fabric->nodes[sw];
+
+	mft_for_each_port(out, c->check->mfts, sw, mlid)
+	{
+		uint32_t port = n->first_port + out;
+
+		if (out == in || out > n->num_ports ||
+		    mft_switch_behind(fabric, port) == PM_NONE)
+			continue;
+		if (in != PM_NONE)
+			note_dependency(c, sw, in, out, result);
+		if (c->taken[port] == mlid)
+			continue;
+		c->taken[port] = mlid;
+		note_channel(c, port, result);
+		c->way[num++] = port;
+	}
+	return num;
+}
+
+/* Whether anything of the mask is a switch's own port or that of an end node. */
+static bool has_member(const struct credits *c, uint32_t sw, uint16_t mlid)
+{
+	const struct pm_node *n = &c->check->fabric->nodes[sw];
+
+	mft_for_each_port(
+		num, c->check->mfts, sw,
+		mlid) if (num <= n->num_ports &&
+			  mft_is_end(c->check->fabric, n->first_port + num)) return true;
+	return false;
+}
+
+static void follow_mlid(struct credits *c, uint16_t mlid, struct pm_check_credits *result)
+{
+	const struct pm_port *ports = c->check->fabric->ports;
+	uint32_t num = 0;
+
+	for (uint32_t sw = 0; sw < c->check->fabric->num_switches; sw++)
+		if (has_member(c, sw, mlid))
+			num = relay(c, sw, PM_NONE, mlid, num, result);
+	while (num) {
+		const struct pm_port *in = &ports[ports[c->way[--num]].peer];
+
+		num = relay(c, in->node, in->num, mlid, num, result);
+	}
+}
+
+static void follow_mlids(struct credits *c, struct pm_check_credits *result)
+{
+	uint32_t num = pm_mfts_num_blocks(c->check->mfts) * PM_MFT_BLOCK;
+
+	for (uint32_t i = 0; i < num && i < PM_MLIDS; i++)
+		follow_mlid(c, (uint16_t)(PM_MLID_FIRST + i), result);
+}
+
+/* ---- The search ---- */
 
 /* The next channel to search behind this one, or PM_NONE when all are done. */
 static uint32_t next_channel(struct credits *c, uint32_t channel)
@@ -177,6 +263,18 @@ static bool search_from(struct credits *c, uint32_t channel,
 	return false;
 }
 
+static void search(struct credits *c, struct pm_check_credits *result)
+{
+	uint32_t num = c->check->fabric->num_ports;
+
+	memset(c->colour, WHITE, num);
+	memset(c->next, 0, num);
+	for (uint32_t port = 0; port < num; port++)
+		if (c->used[port] && c->colour[port] == WHITE &&
+		    search_from(c, port, result))
+			return;
+}
+
 int pm_check_credits(const struct pm_check *check, struct pm_check_credits *result,
 		     struct pm_error *err)
 {
@@ -189,10 +287,12 @@ int pm_check_credits(const struct pm_check *check, struct pm_check_credits *resu
 		return pm_error_set(err, rc, "out of memory");
 	}
 	follow_all(&c, result);
-	for (uint32_t port = 0; port < check->fabric->num_ports; port++)
-		if (c.used[port] && c.colour[port] == WHITE &&
-		    search_from(&c, port, result))
-			break;
+	search(&c, result);
+	if (check->mfts && !result->length) {
+		follow_mlids(&c, result);
+		search(&c, result);
+		result->multicast = result->length > 0;
+	}
 	free_room(&c);
 	return 0;
 }

@@ -58,8 +58,8 @@ static void set_up(struct hand *hand)
 		hand->tables[sw] = hand->table[sw];
 		hand->top[sw] = TOP;
 	}
-	hand->check = (struct pm_check){hand->fabric, level,   hand->tables,
-					hand->top,    PM_NONE, 0};
+	hand->check = (struct pm_check){hand->fabric, level, hand->tables, hand->top,
+					PM_NONE,      0,     NULL};
 }
 
 /* One thing that is wrong, and what must be seen. */
@@ -169,7 +169,7 @@ static void test_turns(void **state)
 	uint8_t table[5][2] = {{255, 2}, {255, 1}, {255, 3}, {255, 2}, {255, 1}};
 	const uint8_t *tables[] = {table[0], table[1], table[2], table[3], table[4]};
 	uint16_t top[] = {1, 1, 1, 1, 1};
-	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0};
+	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_paths paths;
 
 	(void)state;
@@ -201,7 +201,7 @@ static void test_sideways(void **state)
 	uint8_t table[3][2] = {{255, 3}, {255, 1}, {255, 2}};
 	const uint8_t *tables[] = {table[0], table[1], table[2]};
 	uint16_t top[] = {1, 1, 1};
-	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0};
+	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_paths paths;
 
 	(void)state;
@@ -250,7 +250,7 @@ static void test_contention(void **state)
 	};
 	const uint8_t *tables[] = {table[0], table[1], table[2], table[3]};
 	uint16_t top[] = {8, 8, 8, 8};
-	struct pm_check check = {fabric, level, tables, top, PM_NONE, 0};
+	struct pm_check check = {fabric, level, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_loads loads;
 	uint32_t most = 0;
 
@@ -302,7 +302,7 @@ static void test_samples(void **state)
 		"l0:3=s0:1 l1:3=s0:2 l2:3=s0:3 l0:4=s1:1 l1:4=s1:2 l2:4=s1:3");
 	const uint8_t *tables[] = {table[0], table[1], table[2], table[3], table[4]};
 	uint16_t top[] = {6, 6, 6, 6, 6};
-	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0};
+	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 
 	(void)state;
 	for (uint16_t i = 0; i < 6; i++) {
@@ -327,7 +327,7 @@ static void test_apart(void **state)
 	uint8_t table[2][3] = {{255, 1, 2}, {255, 255, 1}};
 	const uint8_t *tables[] = {table[0], table[1]};
 	uint16_t top[] = {2, 2};
-	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0};
+	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_paths paths;
 
 	(void)state;
@@ -424,7 +424,7 @@ static struct pm_check_credits ring_credits(unsigned int size, unsigned int most
 	const uint8_t *tables[MAX_RING];
 	uint16_t top[MAX_RING];
 	static const uint8_t levels[MAX_RING];
-	struct pm_check check = {NULL, levels, tables, top, PM_NONE, 0};
+	struct pm_check check = {NULL, levels, tables, top, PM_NONE, 0, NULL};
 	struct {
 		struct pm_check_credits credits;
 		uint32_t behind[MAX_RING];
@@ -503,7 +503,7 @@ static void test_way_into_a_credit_loop(void **state)
 		{255, 2, 2, 2}, {255, 1, 2, 2}, {255, 2, 1, 2}, {255, 2, 2, 1}};
 	const uint8_t *tables[] = {table[0], table[1], table[2], table[3]};
 	uint16_t top[] = {3, 3, 3, 3};
-	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0};
+	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_credits credits;
 
 	(void)state;

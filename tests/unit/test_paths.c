@@ -323,7 +323,8 @@ static bool begin(struct trial *t, uint64_t seed)
 				     (const uint8_t *const *)t->table,
 				     t->top,
 				     random_below(&t->random, t->fabric->num_ports),
-				     0};
+				     0,
+				     NULL};
 	if (home_of(t, &t->fabric->ports[t->check.sm]) == PM_NONE)
 		t->check.sm = PM_NONE;
 	return true;

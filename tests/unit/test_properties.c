@@ -320,7 +320,8 @@ static void check_checker(struct trial *t, bool from_all)
 	uint32_t num = t->now->num_switches;
 	const uint8_t **table = calloc(num + 1u, sizeof(*table));
 	uint16_t *top = calloc(num + 1u, sizeof(*top));
-	struct pm_check check = {t->now, t->reference.level, table, top, PM_NONE, 0};
+	struct pm_check check = {t->now, t->reference.level, table, top, PM_NONE, 0,
+				 NULL};
 	struct pm_check_credits credits;
 	struct pm_check_paths paths;
 

@@ -7,7 +7,7 @@
 #ifndef PORTMAJOR_CHECK_H
 #define PORTMAJOR_CHECK_H
 
-#include <portmajor/fabric.h>
+#include <portmajor/mft.h>
 
 #include <stddef.h>
 
@@ -25,6 +25,8 @@ struct pm_check {
 	uint32_t sm;
 	/* For loads: as pm_link_common_rate has it; 0: flows count alike on all links. */
 	uint32_t common_rate;
+	/* For credit loops: multicast tables of the switches, too; NULL: none. */
+	const struct pm_mfts *mfts;
 };
 
 enum pm_check_fault {
@@ -82,7 +84,8 @@ int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
  * Credit loops: a channel is a cable between switches in one direction, and it depends
  * on another one if some packet from an end port to an end port's LID may hold the first
  * one while it waits for the second. A circle of such channels can stand still for ever.
- * All packets are taken to use one virtual lane.
+ * So may multicast packets of the end ports in masks, with unicast ones. All packets are
+ * taken to use one virtual lane.
  */
 #define PM_CHECK_CIRCLE 16
 struct pm_check_credits {
@@ -91,11 +94,13 @@ struct pm_check_credits {
 	uint32_t length;       /* of the circle that was found; 0: there is none */
 	uint32_t circle[PM_CHECK_CIRCLE]; /* its channels, or the first ones: the ports
 					   * (indexes) that packets leave by */
+	bool multicast;			  /* unicast packets alone have none */
 };
 
 /*
- * Looks for a credit loop. -ENOMEM.
- * Cost: O(LIDs x switches + sum over switches of ports^2).
+ * Looks for a credit loop: of unicast packets, and if there is none, of these with
+ * multicast packets (check->mfts). -ENOMEM.
+ * Cost: O((LIDs + MLIDs) x switches + sum over switches of ports^2).
  */
 int pm_check_credits(const struct pm_check *check, struct pm_check_credits *credits,
 		     struct pm_error *err);
