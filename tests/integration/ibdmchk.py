@@ -13,7 +13,7 @@ in them with what ibsim says the switches have, so that what is judged is what i
 the switches.
 
 ibdmchk judges every path between end nodes, and with -a those from and to switches
-as well. After a missing path it looks for no credit loops. Two kinds of paths are
+as well. With -M, multicast is part of the credit loops that it looks for. After a missing path it looks for no credit loops. Two kinds of paths are
 missing by right, as paths go up and then down: between spines without a common
 switch above them, and between what hangs on these; whoever calls names the pairs
 in `apart`. With an end node among these pairs the search for credit loops is done
@@ -64,7 +64,7 @@ def run(folder, *options):
     """What ibdmchk prints about the dumps in a folder."""
     subnet, fdbs, mcfdbs = (str(pathlib.Path(folder) / name) for name in FILES)
     with _only_one():
-        done = subprocess.run(["ibdmchk", "-s", subnet, "-f", fdbs, "-m", mcfdbs, *options],
+        done = subprocess.run(["ibdmchk", "-s", subnet, "-f", fdbs, "-m", mcfdbs, "-M", *options],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               check=False, timeout=TIMEOUT_S, errors="replace",
                               env={**os.environ, "LD_PRELOAD": str(HEAP_ROOM)})
