@@ -312,8 +312,39 @@ static void judge_credits(struct judge *j)
 					 pm_fabric_label(j->fabric, p->node), p->num);
 	}
 	judge_find(j, PM_FOUND_CREDIT_LOOP, c->length,
-		   "a credit loop over %u cables: %s%s", c->length, text,
-		   c->length > PM_CHECK_CIRCLE ? ", .." : "");
+		   "a credit loop%s over %u cables: %s%s",
+		   c->multicast ? " of unicast and multicast together" : "", c->length,
+		   text, c->length > PM_CHECK_CIRCLE ? ", .." : "");
+}
+
+static void judge_mfts(struct judge *j)
+{
+	static const struct {
+		const char *one, *many;
+	} rows[PM_MFT_FAULTS] = {
+		[PM_MFT_LOOP] = {"multicast group has packets that go round for ever",
+				 "multicast groups have packets that go round for ever"},
+		[PM_MFT_TWICE] =
+			{"switch gets a second copy of multicast packets",
+			 "times a switch gets a second copy of multicast packets"},
+		[PM_MFT_MISSED] =
+			{"pair of members of a multicast group is not connected",
+			 "pairs of members of multicast groups are not connected"},
+		[PM_MFT_STRANGER] =
+			{"port gets packets of a multicast group that it is not "
+			 "in",
+			 "ports get packets of multicast groups that they are "
+			 "not in"},
+		[PM_MFT_NOWHERE] = {"multicast entry has a port that leads nowhere",
+				    "multicast entries have ports that lead nowhere"},
+	};
+	const struct pm_check_mfts *mfts = &j->found.mfts;
+
+	for (unsigned int i = 0; i < PM_MFT_FAULTS; i++)
+		judge_find(j, PM_FOUND_MFT_LOOP + i, mfts->count[i],
+			   "%" PRIu64 " %s (%s)", mfts->count[i],
+			   mfts->count[i] == 1 ? rows[i].one : rows[i].many,
+			   mfts->example[i].text);
 }
 
 static void judge_load(struct judge *j, const struct pm_check_load *load, const char *way,
@@ -330,9 +361,10 @@ static void judge_load(struct judge *j, const struct pm_check_load *load, const 
 
 static int walk(struct judge *j, struct pm_error *err)
 {
-	const struct pm_check check = {j->fabric, j->level,
-				       j->table,  j->top,
-				       j->sm,	  pm_link_common_rate(j->fabric)};
+	const struct pm_check check = {j->fabric,      j->level,
+				       j->table,       j->top,
+				       j->sm,	       pm_link_common_rate(j->fabric),
+				       j->config->mfts};
 	struct pm_judgement *found = &j->found;
 	int rc = pm_check_paths(&check, j->config->from_all, &found->paths, err);
 
@@ -342,6 +374,9 @@ static int walk(struct judge *j, struct pm_error *err)
 		rc = pm_check_credits(&check, &found->credits, err);
 	if (!rc)
 		rc = pm_check_loads(&check, &found->loads, err);
+	if (!rc && j->config->mfts)
+		rc = pm_check_mfts(j->fabric, j->config->mfts, j->config->groups,
+				   j->config->num_groups, &found->mfts, err);
 	if (!rc && j->config->shifts)
 		rc = pm_check_shifts(&check, j->config->shifts, &found->shift, err);
 	if (rc)
@@ -349,6 +384,7 @@ static int walk(struct judge *j, struct pm_error *err)
 	judge_paths(j);
 	judge_loops(j);
 	judge_credits(j);
+	judge_mfts(j);
 	for (unsigned int l = 0; l < PM_CHECK_LEVELS; l++) {
 		judge_load(j, &found->loads.up[l], "up", l);
 		judge_load(j, &found->loads.down[l], "down", l);

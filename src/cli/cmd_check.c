@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor check: tables as switches hold them, walked over a topology. */
 #include "cli.h"
+#include "groups.h"
 #include "json.h"
 #include "tables.h"
 #include "text.h"
 
 #include <portmajor/judge.h>
+#include <portmajor/mftfile.h>
 #include <portmajor/planfile.h>
 
 #include <stdio.h>
@@ -16,6 +18,7 @@ struct request {
 	struct cli_fabric fabric;
 	const char *topology, *tables, *whole;
 	const char *sm, *plan_path;
+	const char *mfts, *groups; /* files, or NULL */
 	uint32_t shifts;
 	double balance; /* 0: any */
 	bool conform, from_all;
@@ -28,6 +31,8 @@ struct judged {
 	struct pm_fabric *whole; /* NULL: none was named */
 	struct pm_lfts *lfts;
 	struct pm_plan *plan; /* NULL: none was named */
+	struct pm_mfts *mfts; /* NULL: none were named */
+	struct cli_groups groups;
 	struct pm_judgement found;
 };
 
@@ -44,6 +49,28 @@ static int read_plan(struct judged *j, const char *path)
 	return pm_plan_fits(j->plan, j->fabric)
 		       ? EXIT_FINE
 		       : cli_fail(EXIT_INPUT, "%s is a plan of another fabric", path);
+}
+
+/* Multicast tables and groups, if they were named. */
+static int read_multicast(struct judged *j, const struct request *request,
+			  struct pm_judge_config *config)
+{
+	struct pm_error err;
+	int status = EXIT_FINE;
+
+	if (!request->mfts)
+		return EXIT_FINE;
+	if (pm_mfts_read(request->mfts, j->fabric, &j->mfts, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	config->mfts = j->mfts;
+	if (!request->groups)
+		return EXIT_FINE;
+	status = cli_groups_read(request->groups, j->fabric, NULL, &j->groups);
+	if (!status && !j->groups.num)
+		status = cli_fail(EXIT_INPUT, "%s: no groups in it", request->groups);
+	config->groups = j->groups.list;
+	config->num_groups = j->groups.num;
+	return status;
 }
 
 static int judge(struct judged *j, const struct request *request)
@@ -71,6 +98,8 @@ static int judge(struct judged *j, const struct request *request)
 		status = cli_tables_sm(j->fabric, request->sm, &config.sm);
 	if (!status)
 		status = read_plan(j, request->plan_path);
+	if (!status)
+		status = read_multicast(j, request, &config);
 	config.plan = j->plan;
 	if (!status && pm_judge(j->fabric, j->lfts, &config, &j->found, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
@@ -168,10 +197,30 @@ static json_t *credits_json(const struct judged *j)
 {
 	const struct pm_check_credits *credits = &j->found.credits;
 
-	return json_pack("{s:I, s:I, s:I, s:o}", "channels",
+	return json_pack("{s:I, s:I, s:I, s:b, s:o}", "channels",
 			 (json_int_t)credits->channels, "dependencies",
 			 (json_int_t)credits->dependencies, "length",
-			 (json_int_t)credits->length, "circle", circle_json(j));
+			 (json_int_t)credits->length, "multicast", credits->multicast,
+			 "circle", circle_json(j));
+}
+
+/* null where no multicast tables were named. */
+static json_t *multicast_json(const struct judged *j)
+{
+	const struct pm_check_mfts *mfts = &j->found.mfts;
+
+	if (!j->mfts)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "groups",
+			 (json_int_t)mfts->groups, "members", (json_int_t)mfts->members,
+			 "pairs", (json_int_t)mfts->pairs, "delivered",
+			 (json_int_t)mfts->delivered, "loops",
+			 (json_int_t)mfts->count[PM_MFT_LOOP], "second_copies",
+			 (json_int_t)mfts->count[PM_MFT_TWICE], "missed",
+			 (json_int_t)mfts->count[PM_MFT_MISSED], "strangers",
+			 (json_int_t)mfts->count[PM_MFT_STRANGER], "nowhere",
+			 (json_int_t)mfts->count[PM_MFT_NOWHERE], "unused",
+			 (json_int_t)mfts->unused);
 }
 
 static json_t *plan_json(const struct pm_judgement *found)
@@ -210,7 +259,7 @@ static json_t *describe(const struct judged *j, const struct request *request)
 	return cli_json_join(
 		cli_json_new("check", 2),
 		json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:o, s:o, s:o, s:o, "
-			  "s:o, s:o, s:o, s:o}",
+			  "s:o, s:o, s:o, s:o, s:o}",
 			  "findings", findings_json(found), "switches",
 			  (json_int_t)j->fabric->num_switches, "tables",
 			  (json_int_t)found->tables, "end_ports",
@@ -219,8 +268,9 @@ static json_t *describe(const struct judged *j, const struct request *request)
 			  (json_int_t)found->unassigned, "first_unassigned",
 			  unassigned_json(j), "from_all", request->from_all, "paths",
 			  paths_json(&found->paths), "lid_loops", loops_json(j),
-			  "credits", credits_json(j), "loads", loads_json(&found->loads),
-			  "uplinks", uplinks_json(&found->loads), "shift",
+			  "credits", credits_json(j), "multicast", multicast_json(j),
+			  "loads", loads_json(&found->loads), "uplinks",
+			  uplinks_json(&found->loads), "shift",
 			  request->shifts ? json_integer(found->shift) : json_null(),
 			  "plan", plan_json(found), "no_plan",
 			  found->planned ? json_null()
@@ -235,6 +285,31 @@ static void print_load(const json_t *load)
 	printf("%" JSON_INTEGER_FORMAT, cli_json_number(load, "level") + 1);
 	cli_text_print(load, ": {cables|cable|cables}, mean {%%mean}, minimum {minimum}, "
 			     "maximum {maximum} ({%%ratio} times the mean)\n");
+}
+
+static void print_paths(const json_t *object, const struct judged *j)
+{
+	const struct pm_judgement *found = &j->found;
+
+	cli_text_print(object, json_is_true(json_object_get(object, "from_all"))
+				       ? "paths from all switches"
+				       : "paths from switches with end ports");
+	cli_text_print(object, ": {paths.delivered} of {paths.pairs} delivered, "
+			       "{paths.cut} without an up-then-down path\n");
+	cli_text_print(object, found->loops.lids ? "loops: {lid_loops.lids|LID|LIDs}\n"
+						 : "loops: none, of all LIDs with "
+						   "entries\n");
+	cli_text_print(object, found->credits.length ? "credit loops: found"
+						     : "credit loops: none");
+	cli_text_print(object, " ({credits.channels} channels, {credits.dependencies} "
+			       "dependencies)\n");
+	if (j->mfts)
+		cli_text_print(
+			object,
+			"multicast: {multicast.groups|group|groups} with "
+			"{multicast.members|member|members}; {multicast.delivered} "
+			"of {multicast.pairs} pairs of members connected; "
+			"{multicast.unused|entry|entries} of no group\n");
 }
 
 /*
@@ -259,18 +334,7 @@ static void print_text(const json_t *object, const struct judged *j, bool quiet)
 				       "LID {first_unassigned.lid} on ");
 		printf("\"%s\", for one\n", pm_fabric_label(j->fabric, found->at));
 	}
-	cli_text_print(object, json_is_true(json_object_get(object, "from_all"))
-				       ? "paths from all switches"
-				       : "paths from switches with end ports");
-	cli_text_print(object, ": {paths.delivered} of {paths.pairs} delivered, "
-			       "{paths.cut} without an up-then-down path\n");
-	cli_text_print(object, found->loops.lids ? "loops: {lid_loops.lids|LID|LIDs}\n"
-						 : "loops: none, of all LIDs with "
-						   "entries\n");
-	cli_text_print(object, found->credits.length ? "credit loops: found"
-						     : "credit loops: none");
-	cli_text_print(object, " ({credits.channels} channels, {credits.dependencies} "
-			       "dependencies)\n");
+	print_paths(object, j);
 	json_array_foreach(json_object_get(object, "loads"), i, load) print_load(load);
 	if (json_is_integer(json_object_get(object, "shift")))
 		cli_text_print(object,
@@ -328,6 +392,15 @@ static const struct cli_option options[] = {
 	 "the topology with all its parts, if some are missing from TOPOLOGY: levels "
 	 "and the plan made are its",
 	 CLI_MEMBER(struct request, whole)},
+	{0, "mfts", "FILE",
+	 "judge the multicast tables in FILE, too, which OpenSM (opensm.mcfdbs) or "
+	 "dump_mfts wrote: each member of a group gets one copy of what the others send, "
+	 "nobody else any, and no credit loop comes of unicast and multicast together",
+	 CLI_MEMBER(struct request, mfts)},
+	{0, "groups", "FILE",
+	 "the groups that there are, as in portmajor whatif (default: the members of a "
+	 "group are the end ports in its entries)",
+	 CLI_MEMBER(struct request, groups)},
 	{0, "from-all", NULL,
 	 "follow paths from all switches, not only from those with end ports",
 	 CLI_MEMBER(struct request, from_all)},
@@ -357,7 +430,8 @@ static const struct cli_command command = {
 		 "where it has none, of the tables. Exit status 1 if something is not in "
 		 "order: packets that do not arrive, loops, paths that turn up after "
 		 "going "
-		 "down, credit loops, tables that are missing or of another fabric.",
+		 "down, credit loops, multicast packets that a member does not get or "
+		 "somebody else does, tables that are missing or of another fabric.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 2,
@@ -372,6 +446,8 @@ static int read_options(int argc, char **argv, struct request *request)
 		return status;
 	request->topology = argv[optind];
 	request->tables = argv[argc - 1];
+	if (request->groups && !request->mfts)
+		return cli_fail(EXIT_USAGE, "--groups needs --mfts");
 	if (!strcmp(request->topology, "-") && !strcmp(request->tables, "-"))
 		return cli_fail(EXIT_USAGE, "only one operand can be standard input");
 	return -1;
@@ -392,6 +468,8 @@ int cmd_check(int argc, char **argv)
 		status = EXIT_FINDINGS;
 	pm_plan_free(j.plan);
 	pm_lfts_free(j.lfts);
+	pm_mfts_free(j.mfts);
+	cli_groups_free(&j.groups);
 	pm_fabric_free(j.whole);
 	pm_fabric_free(j.fabric);
 	return status;

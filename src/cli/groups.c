@@ -15,12 +15,12 @@
 
 /* ---- Members ---- */
 
-/* Adds a port of the fabric, an end port or a switch's port 0; what has no place in the
- * plan is no member. */
+/* Adds a port of the fabric, an end port or a switch's port 0, or its place in a plan;
+ * what has no place there is no member. */
 static int add_port(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    uint16_t mlid, uint32_t port, struct cli_groups *groups)
 {
-	uint32_t place = pm_plan_place(plan, fabric, port);
+	uint32_t place = plan ? pm_plan_place(plan, fabric, port) : port;
 
 	if (place == PM_NONE)
 		return 0;

@@ -21,7 +21,8 @@ struct cli_groups {
  * Reads groups from a file, "-" for standard input: lines `MLID WHAT`, an MLID as 0xc000
  * and one that --lose would name: all end ports of a host, one of them, or a switch,
  * which is its port 0. Lines of one MLID add up; empty lines and those that begin with #
- * do not count. An exit status.
+ * do not count. Members are places of the plan, or without one (NULL) ports of the
+ * fabric. An exit status.
  */
 int cli_groups_read(const char *path, const struct pm_fabric *fabric,
 		    const struct pm_plan *plan, struct cli_groups *groups);

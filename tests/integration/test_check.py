@@ -12,6 +12,7 @@ import unittest
 import clients
 import ibdmchk
 import labtest
+import mgroups
 import odd_netlists
 import pmlab
 import simlab
@@ -305,6 +306,156 @@ class Check(Dumped):
         self.assertIsNone(result["plan"])
         self.assertIn("not a fat tree", result["no_plan"])
         self.assertNotIn(ibdmchk.CLEAN, judged)
+
+
+class Multicast(Commands):
+    """Groups of a two-level fabric, as a real opensm's dumps and dump_mfts have them; ibdmchk
+    judges the same dumps."""
+
+    GROUPS = {2: "h0-1 h3-2 h5-1", 3: "h0-1 h1-1 h2-1 h3-1 h4-1 h5-1", 4: "h1-2 h1-3"}
+    # Two trees, 0xc020 and 0xc021, that go down and up again: with unicast paths they close
+    # a circle. Leaves are switches 0 to 5, with spines at ports 5 and up.
+    ODD = {0: ((1, 5), (1, 5)), 1: ((1, 6), (5, 6)), 2: ((5, 6), (1, 6)),
+           6: ((1, 3), (1, 2)), 7: ((2, 3), (2, 3))}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.netlist = pmlab.generate(cls.folder / "net", "two-level", 6, 4, 4, 1)
+        with pmlab.Lab(cls.netlist, args=ibdmchk.OPENSM_ARGS) as lab:
+            lab.bring_up()
+            members = mgroups.Members(lab)
+            for number, hosts in cls.GROUPS.items():
+                for host in hosts.split():
+                    members.join(number, host)
+            lab.osm.settle(lab.osm.mark(), sweep=False)
+            mark = lab.osm.mark()
+            lab.osm.hup()
+            lab.osm.settle(mark)
+            for name in ("opensm-lfts.dump", *ibdmchk.FILES):
+                shutil.copy(lab.osm.path / name, cls.folder)
+            cls.groups = members.write(cls.folder / "groups")
+            cls.read = cls.folder / "mfts"
+            cls.read.write_text(clients.ask(lab.fabric, "h5-4", "dump_mfts"), encoding="utf-8")
+        cls.dump = cls.folder / "opensm.mcfdbs"
+        cls.mlids = {number: members.mlid[number] for number in cls.GROUPS}
+
+    def judge(self, mfts, *args, status=0):
+        return self.check("--mfts", mfts, *args, self.netlist, self.folder / "opensm-lfts.dump",
+                          status=status)
+
+    def judged_by_ibdmchk(self, text):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        for name in ibdmchk.FILES[:2]:
+            shutil.copy(self.folder / name, folder)
+        (folder / ibdmchk.FILES[2]).write_text(text, encoding="ascii")
+        return ibdmchk.run(folder)
+
+    def edit(self, edit):
+        """The dump's {switch: {MLID: ports}} changed, judged by both."""
+        tables, rows = {}, None
+        for line in self.dump.read_text(encoding="ascii").splitlines():
+            if line.startswith("Switch"):
+                rows = tables.setdefault(int(line.split()[1], 16), {})
+            elif line.startswith("0x"):
+                mlid, ports = line.split(":")
+                rows[int(mlid, 16)] = {int(port, 16) for port in ports.split()}
+        edit(tables)
+        text = "".join(
+            f"\nSwitch {switch:#018x}\nLID    : Out Port(s)\n" + "".join(
+                f"0x{mlid:04X} :" + "".join(f" 0x{port:03X} " for port in sorted(ports)) + "\n"
+                for mlid, ports in rows.items())
+            for switch, rows in tables.items())
+        edited = self.folder / "edited"
+        edited.write_text(text, encoding="ascii")
+        return edited, self.judged_by_ibdmchk(text)
+
+    def test_in_order(self):
+        for mfts in (self.dump, self.read):
+            for args in ((), ("--groups", self.groups)):
+                with self.subTest(f"{mfts.name} {args}"):
+                    result = self.judge(mfts, *args)
+                    self.assertEqual(result["findings"], [])
+                    self.assertEqual(result["multicast"], {
+                        "groups": 3, "members": 11, "pairs": 6 + 30 + 2,
+                        "delivered": 6 + 30 + 2, "loops": 0, "second_copies": 0, "missed": 0,
+                        "strangers": 0, "nowhere": 0, "unused": 0})
+        text = self.judged_by_ibdmchk(self.dump.read_text(encoding="ascii"))
+        self.assertIn(ibdmchk.CLEAN, text)
+        self.assertIn("MFT added", text)
+        self.assertNotIn("-E-", text)
+        self.assertIn("multicast: 3 groups with 11 members; 38 of 38 pairs of members connected; "
+                      "0 entries of no group\n",
+                      self.run_ok("check", "--mfts", self.dump, self.netlist,
+                                  self.folder / "opensm-lfts.dump"))
+
+    def test_without(self):
+        result = self.check(self.netlist, self.folder / "opensm-lfts.dump")
+        self.assertIsNone(result["multicast"])
+
+    def test_one_direction(self):
+        """What h3-1 sends does not get beyond its leaf."""
+        def cut(tables):
+            tables[0x200003][self.mlids[3]] = {1}
+
+        edited, text = self.edit(cut)
+        result = self.judge(edited, status=1)
+        self.assertEqual(self.kinds(result), ["multicast-missed"])
+        self.assertEqual(result["findings"][0]["count"], 5)
+        self.assertRegex(text, "-E-.*(ulticast|HCA|MFT|group)")
+
+    def test_a_loop(self):
+        def close(tables):
+            for leaf in (0, 1):
+                tables[0x200000 + leaf][self.mlids[3]] |= {5, 6}
+            for spine in (6, 7):
+                tables.setdefault(0x200000 + spine, {}).setdefault(
+                    self.mlids[3], set()).update({1, 2})
+
+        edited, text = self.edit(close)
+        result = self.judge(edited, status=1)
+        self.assertIn("multicast-loop", self.kinds(result))
+        self.assertIn("multicast-twice", self.kinds(result))
+        self.assertIn("-E-", text)
+
+    def test_credit_loop_of_both(self):
+        def add(tables):
+            for switch, rows in self.ODD.items():
+                for mlid, ports in zip((0xC020, 0xC021), rows):
+                    tables.setdefault(0x200000 + switch, {})[mlid] = set(ports)
+
+        edited, text = self.edit(add)
+        result = self.judge(edited, status=1)
+        self.assertEqual(self.kinds(result), ["credit-loop"])
+        self.assertTrue(result["credits"]["multicast"])
+        self.assertIn("of unicast and multicast together", result["findings"][0]["text"])
+        self.assertNotIn(ibdmchk.CLEAN, text)
+        told = set(re.findall(r"credit loop (?:on|through): S(\w+)/U1/P(\d+)", text))
+        self.assertLessEqual({(channel["guid"].removeprefix("0x"), str(channel["port"]))
+                              for channel in result["credits"]["circle"]}, told)
+
+    def test_groups_that_are_others(self):
+        """The list says who is a member; entries may say otherwise."""
+        text = self.groups.read_text(encoding="ascii").replace("h5-1", "h5-2", 1)
+        other = self.folder / "others"
+        other.write_text(text, encoding="ascii")
+        self.assertEqual(self.kinds(self.judge(self.dump, "--groups", other, status=1)),
+                         ["multicast-missed", "multicast-stranger"])
+        other.write_text("# none\n", encoding="ascii")
+        done = pmlab.run_cli("check", "--mfts", self.dump, "--groups", other, self.netlist,
+                             self.folder / "opensm-lfts.dump")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("no groups in it", done.stderr)
+
+    def test_bad_input(self):
+        lfts = self.folder / "opensm-lfts.dump"
+        for status, args, message in (
+                (2, ("--groups", self.groups), "--groups needs --mfts"),
+                (3, ("--mfts", lfts), ":1: \"Unicast lids"),
+                (3, ("--mfts", self.folder / "nothing"), "nothing")):
+            done = pmlab.run_cli("check", *args, self.netlist, lfts)
+            self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+            self.assertIn(message, done.stderr)
 
 
 class Diff(Dumped):

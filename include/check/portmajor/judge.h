@@ -2,7 +2,8 @@
 /*
  * Tables that switches hold, judged over a topology, whoever made them:
  *
- *     tables and switches by GUID -> LIDs -> entries -> paths, credit loops, loads
+ *     tables and switches by GUID -> LIDs -> entries -> paths, credit loops, multicast,
+ *         loads
  *         -> LIDs and tables as a plan has them
  *
  * What is not in order at one of these steps is a finding.
@@ -11,6 +12,7 @@
 #define PORTMAJOR_JUDGE_H
 
 #include <portmajor/check.h>
+#include <portmajor/check_mfts.h>
 #include <portmajor/delta.h>
 #include <portmajor/lfts.h>
 
@@ -32,6 +34,12 @@ enum pm_finding_kind {
 	PM_FOUND_SM,
 	PM_FOUND_LOOPS,	      /* LIDs, be they nobody's */
 	PM_FOUND_CREDIT_LOOP, /* cables of it */
+	/* Multicast, by enum pm_mft_fault. */
+	PM_FOUND_MFT_LOOP,
+	PM_FOUND_MFT_TWICE,
+	PM_FOUND_MFT_MISSED,
+	PM_FOUND_MFT_STRANGER,
+	PM_FOUND_MFT_NOWHERE,
 	PM_FOUND_BALANCE,     /* 1: a level's cables, up or down */
 	PM_FOUND_UNKNOWN_LID, /* LIDs with entries that nobody has or is planned to have
 			       */
@@ -77,6 +85,11 @@ struct pm_judge_config {
 	const struct pm_plan *plan;
 	struct pm_plan_config plan_config;
 	bool lmc_of_ports;
+	/* Multicast tables of the fabric judged and its groups, as pm_check_mfts has
+	 * them; NULL: they are not judged. */
+	const struct pm_mfts *mfts;
+	const struct pm_group *groups;
+	uint32_t num_groups;
 	bool connect_roots; /* tables are planned as with OpenSM's connect_roots */
 	bool conform;	    /* what differs from a plan that is made here is a finding;
 			     * what differs from one that is given always is */
@@ -94,6 +107,7 @@ struct pm_judgement {
 	struct pm_check_paths paths;
 	struct pm_check_loops loops;
 	struct pm_check_credits credits;
+	struct pm_check_mfts mfts; /* zeros without */
 	struct pm_check_loads loads;
 	uint32_t shift; /* most flows of a shift permutation on a cable, of those tried */
 	bool planned;	/* there is a plan, with LIDs as they are: */
@@ -107,7 +121,8 @@ struct pm_judgement {
  * Judges tables, one switch's at least. Ports of the fabric without a LID get those that
  * go with the tables. -EINVAL: tables of another fabric, or nobody knows a LID; -ENOMEM;
  * errors as pm_tree_make. Nothing that is merely not in order is an error.
- * Cost: that of pm_check_paths, pm_check_credits, pm_check_loads and pm_routes_make.
+ * Cost: that of pm_check_paths, pm_check_credits, pm_check_mfts, pm_check_loads and
+ * pm_routes_make.
  */
 int pm_judge(struct pm_fabric *fabric, const struct pm_lfts *lfts,
 	     const struct pm_judge_config *config, struct pm_judgement *judgement,
