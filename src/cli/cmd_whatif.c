@@ -154,7 +154,10 @@ static void print_multicast(const json_t *object)
 			"{multicast.blocks|MFT block|MFT blocks} of "
 			"{multicast.full_load} in {multicast.sets|Set|Sets}; packets of "
 			"{multicast.ordered|group|groups} may be lost for up to "
-			"{multicast.longest|Set|Sets}; {multicast.unserved} unserved\n");
+			"{multicast.longest|Set|Sets}; "
+			"{multicast.down_and_up|tree|trees} "
+			"down and up again, "
+			"{multicast.members_left_out|member|members} in none\n");
 }
 
 static void print_text(const json_t *object)
@@ -229,9 +232,10 @@ static uint32_t find_sm(const struct pm_fabric *fabric, const struct pm_plan *pl
 
 static json_t *failure_json(uint32_t groups, const struct pm_mft_failure *failure)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "groups",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "groups",
 			 (json_int_t)groups, "trees", (json_int_t)failure->trees,
-			 "unserved", (json_int_t)failure->unserved, "blocks",
+			 "down_and_up", (json_int_t)failure->down_and_up,
+			 "members_left_out", (json_int_t)failure->left_out, "blocks",
 			 (json_int_t)failure->blocks, "sets", (json_int_t)failure->sets,
 			 "ordered", (json_int_t)failure->ordered, "longest",
 			 (json_int_t)failure->longest, "full_load",
@@ -246,7 +250,7 @@ static int describe_multicast(const struct request *request,
 {
 	struct cli_groups groups = {0};
 	struct pm_fabric *broken = NULL;
-	struct pm_mft_failure failure;
+	struct pm_mft_failure failure = {0};
 	struct pm_error err;
 	int status;
 
@@ -263,6 +267,7 @@ static int describe_multicast(const struct request *request,
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
 		*object = failure_json(groups.num, &failure);
+	pm_mft_failure_free(&failure);
 	cli_groups_free(&groups);
 	pm_fabric_free(broken);
 	return status;

@@ -101,7 +101,7 @@ static uint64_t count_full_load(const struct failure *f)
 	return sets;
 }
 
-static void report(const struct failure *f, struct pm_mft_failure *result)
+static void report(struct failure *f, struct pm_mft_failure *result)
 {
 	*result = (struct pm_mft_failure){
 		.blocks = f->steps.places,
@@ -109,11 +109,22 @@ static void report(const struct failure *f, struct pm_mft_failure *result)
 		.ordered = f->steps.ordered,
 		.longest = f->steps.longest,
 		.full_load = count_full_load(f),
+		.before = f->held,
+		.after = f->wanted,
 	};
+	f->held = f->wanted = NULL;
 	for (uint32_t g = 0; g < f->num; g++) {
-		result->trees += f->trees[g].root != PM_NONE;
-		result->unserved += f->trees[g].state == PM_GROUP_UNSERVED;
+		result->trees += f->trees[g].state != PM_GROUP_IDLE;
+		result->down_and_up += f->trees[g].state == PM_GROUP_UNSERVED;
+		result->left_out += f->trees[g].excluded;
 	}
+}
+
+void pm_mft_failure_free(struct pm_mft_failure *failure)
+{
+	pm_mfts_free(failure->before);
+	pm_mfts_free(failure->after);
+	failure->before = failure->after = NULL;
 }
 
 static int allocate(struct failure *f, const struct pm_group *groups,
@@ -133,6 +144,20 @@ static int allocate(struct failure *f, const struct pm_group *groups,
 	return pm_pool_check(&f->pool, err);
 }
 
+/* Trees of all groups as the plugin makes them: over any links where no switch reaches
+ * all members by going down. */
+static int route(struct failure *f, const struct pm_group *groups, struct pm_mfts **mfts,
+		 struct pm_error *err)
+{
+	int rc = pm_multicast_route(f->multicast, groups, f->num, mfts, f->trees, err);
+
+	for (uint32_t g = 0; !rc && g < f->num; g++)
+		if (f->trees[g].state == PM_GROUP_UNSERVED &&
+		    pm_multicast_span(f->multicast, &groups[g], *mfts))
+			rc = pm_error_no_memory(err);
+	return rc;
+}
+
 /* Tables before and after; broken is known to be matched. */
 static int compare(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
 		   const struct pm_group *groups, struct pm_error *err)
@@ -143,13 +168,13 @@ static int compare(struct failure *f, const struct pm_fabric *broken, uint32_t s
 		.reachable = f->reachable,
 		.end = PM_MFT_BLOCKS,
 	};
-	int rc = pm_multicast_route(f->multicast, groups, f->num, &f->held, NULL, err);
+	int rc = route(f, groups, &f->held, err);
 
 	if (rc)
 		return rc;
 	fail(f, broken, sm, groups);
 	pm_multicast_set_links(f->multicast, f->alive);
-	rc = pm_multicast_route(f->multicast, f->left, f->num, &f->wanted, f->trees, err);
+	rc = route(f, f->left, &f->wanted, err);
 	if (rc)
 		return rc;
 	input.held = f->held;

@@ -294,7 +294,7 @@ class Groups(labtest.Folders):
         """MLID 0xc000 with all hosts begins with the last plane, that of chassis s17."""
         self.assertIsNone(self.whatif("leaf5:36"))
         cable = self.whatif("leaf5:36", "--ipoib")
-        self.assertEqual((cable["groups"], cable["trees"], cable["unserved"]), (1, 1, 0))
+        self.assertEqual((cable["groups"], cable["trees"], cable["down_and_up"]), (1, 1, 0))
         # 36 leaves in one position each; of two chassis two line switches in three
         # positions and three, and a fabric switch in one.
         self.assertEqual((cable["blocks"], cable["sets"], cable["longest"]), (48, 48, 48))
@@ -311,8 +311,19 @@ class Groups(labtest.Folders):
         self.assertEqual((found["groups"], found["trees"], found["blocks"]), (1, 1, 0))
         self.assertEqual(self.whatif("s0-fab0", *self.write("0xc020 h3-4\n0xc020 s0-fab0\n"))
                          ["trees"], 0)
-        self.assertEqual(self.whatif("h0-1", *self.write(
-            "0xc020 s1-fab0\n0xc020 s0-fab0\n"))["unserved"], 1)
+
+    def test_members_at_spines(self):
+        """No switch reaches two chassis downwards, so the tree goes down and up again, as the
+        plugin has it; the line switch that it uses in one of them is lost."""
+        text = "0xc020 s1-fab0\n0xc020 s0-fab0\n"
+        found = self.whatif("h0-1", *self.write(text))
+        self.assertEqual((found["trees"], found["down_and_up"], found["blocks"]), (1, 1, 0))
+        found = self.whatif("s0-line0", *self.write(text))
+        self.assertEqual((found["trees"], found["down_and_up"]), (1, 1))
+        self.assertGreater(found["blocks"], 0)
+        self.assertIn("1 tree down and up again, 0 members in none",
+                      pmlab.run_cli("whatif", self.net, "--lose", "s0-line0",
+                                    *self.write(text)).stdout)
 
     def test_bad_files(self):
         for text, line, word in (
