@@ -26,8 +26,7 @@ struct request {
 	const char *sm;
 	struct cli_lost lost;
 	bool all, pairs, loads, no_loads, csv;
-	const char *groups; /* a file */
-	bool ipoib;
+	struct cli_group_options groups;
 	struct cli_output output;
 	enum pm_loss_kind kind;
 	uint32_t shifts, mad_us, wire_smps, worst, threads;
@@ -216,13 +215,6 @@ static int tell(json_t *object, bool json)
 
 /* ---- Multicast ---- */
 
-static int read_groups(const struct request *request, const struct pm_fabric *fabric,
-		       const struct pm_plan *plan, struct cli_groups *groups)
-{
-	return request->ipoib ? cli_groups_add_ipoib(fabric, plan, groups)
-			      : cli_groups_read(request->groups, fabric, plan, groups);
-}
-
 /* The place of the subnet manager, or PM_NONE. */
 static uint32_t find_sm(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			uint32_t sm)
@@ -255,11 +247,11 @@ static int describe_multicast(const struct request *request,
 	int status;
 
 	*object = NULL;
-	if (!request->ipoib && !request->groups) {
+	if (!cli_groups_named(&request->groups)) {
 		*object = json_null();
 		return EXIT_FINE;
 	}
-	status = read_groups(request, fabric, plan, &groups);
+	status = cli_groups_get(&request->groups, fabric, plan, &groups);
 	if (!status)
 		status = cli_losses_cut(fabric, plan, &request->lost, &broken);
 	if (!status && pm_mft_failure_find(plan, broken, find_sm(fabric, plan, sm),
@@ -461,13 +453,9 @@ static const struct cli_option options[] = {
 	 "hosts, one after the other",
 	 .take = take_kind, .values = "links|switches|leaves|spines|hosts"},
 	{0, "pairs", NULL, "every pair of that kind", CLI_MEMBER(struct request, pairs)},
-	{0, "groups", "FILE",
-	 "count MFT Sets, too, for multicast groups: lines `MLID WHAT`, each member as "
-	 "--lose names it",
-	 CLI_MEMBER(struct request, groups)},
-	{0, "ipoib", NULL,
-	 "the same for IPoIB's broadcast group, MLID 0xc000 with all hosts",
-	 CLI_MEMBER(struct request, ipoib)},
+	CLI_GROUPS(struct request, groups,
+		   "count MFT Sets, too, for multicast groups: lines `MLID WHAT`, each "
+		   "member as --lose names it"),
 	{'s', "sm", "NAME",
 	 "the node with the subnet manager: what keeps it reachable from every switch is "
 	 "counted too",
@@ -536,10 +524,10 @@ static int check_request(struct request *request)
 		 (request->pairs || request->shard.of != 1 || request->csv ||
 		  request->by != PM_METRICS || request->worst != NOT_GIVEN))
 		reason = "--pairs, --shard, --csv, --by and --worst are for --all";
-	else if (request->all && (request->groups || request->ipoib))
+	else if (request->all && cli_groups_named(&request->groups))
 		reason = "--groups and --ipoib are for --lose";
-	else if (request->groups && request->ipoib)
-		reason = "--groups has all groups, also that of --ipoib";
+	else if (cli_groups_misused(&request->groups))
+		reason = cli_groups_misused(&request->groups);
 	else if (request->no_loads && (request->loads || request->by == PM_METRIC_LOAD))
 		reason = "loads are asked for, and --no-loads";
 	else if (request->by == PM_METRIC_SHIFT && !request->shifts)

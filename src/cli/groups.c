@@ -180,8 +180,9 @@ int cli_groups_read(const char *path, const struct pm_fabric *fabric,
 	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
 }
 
-int cli_groups_add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
-			 struct cli_groups *groups)
+/* The broadcast group of IPoIB as it is made first: all end ports of hosts. */
+static int add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     struct cli_groups *groups)
 {
 	int rc = 0;
 
@@ -191,4 +192,26 @@ int cli_groups_add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *p
 	if (!rc)
 		rc = make_groups(groups);
 	return rc ? cli_fail(EXIT_INPUT, "out of memory") : EXIT_FINE;
+}
+
+/* ---- Options ---- */
+
+const char *cli_groups_misused(const struct cli_group_options *options)
+{
+	return options->file && options->ipoib
+		       ? "--groups has all groups, also that of --ipoib"
+		       : NULL;
+}
+
+bool cli_groups_named(const struct cli_group_options *options)
+{
+	return options->file || options->ipoib;
+}
+
+int cli_groups_get(const struct cli_group_options *options,
+		   const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   struct cli_groups *groups)
+{
+	return options->ipoib ? add_ipoib(fabric, plan, groups)
+			      : cli_groups_read(options->file, fabric, plan, groups);
 }

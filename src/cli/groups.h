@@ -3,6 +3,8 @@
 #ifndef PORTMAJOR_CLI_GROUPS_H
 #define PORTMAJOR_CLI_GROUPS_H
 
+#include "options.h"
+
 #include <portmajor/multicast.h>
 
 /* Zeroed: none. */
@@ -33,10 +35,32 @@ int cli_groups_parse(const char *text, size_t length, const char *source,
 		     const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     struct cli_groups *groups, struct pm_error *err);
 
-/* Adds the broadcast group of IPoIB as it is made first, MLID 0xc000: all end ports of
- * hosts. An exit status. */
-int cli_groups_add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
-			 struct cli_groups *groups);
+/* What options of a subcommand name. Zeroed: no groups. */
+struct cli_group_options {
+	const char *file;
+	bool ipoib;
+};
+
+/* Rows for a struct cli_group_options. */
+#define CLI_GROUPS(request, member, file_help)                                           \
+	{0, "groups", "FILE", file_help, CLI_MEMBER(request, member.file)},              \
+	{                                                                                \
+		0, "ipoib", NULL,                                                        \
+			"the same for IPoIB's broadcast group, MLID 0xc000 with all "    \
+			"hosts",                                                         \
+			CLI_MEMBER(request, member.ipoib)                                \
+	}
+
+/* Why these options do not go together, or NULL. */
+const char *cli_groups_misused(const struct cli_group_options *options);
+
+/* Whether they name groups. */
+bool cli_groups_named(const struct cli_group_options *options);
+
+/* Reads or makes the groups that they name, as places of the plan; an exit status. */
+int cli_groups_get(const struct cli_group_options *options,
+		   const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   struct cli_groups *groups);
 
 void cli_groups_free(struct cli_groups *groups);
 
