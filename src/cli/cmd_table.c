@@ -2,8 +2,10 @@
 /* portmajor table: a switch's table and the load of every port, before and after a loss.
  */
 #include "cli.h"
+#include "groups.h"
 #include "json.h"
 #include "losses.h"
+#include "table_mfts.h"
 #include "tables.h"
 
 #include <portmajor/link.h>
@@ -20,6 +22,7 @@ struct request {
 	const char *table; /* name of the switch, or NULL */
 	const char *sm;
 	struct cli_lost lost;
+	struct cli_group_options groups;
 	struct cli_output output;
 };
 
@@ -276,7 +279,8 @@ static void print_port(const struct state *before, const struct state *after, ui
 	       after->alive[i] ? "" : ", lost");
 }
 
-static void print_text(const struct state *before, const struct state *after, uint32_t sw)
+static void print_text(const struct state *before, const struct state *after, uint32_t sw,
+		       const json_t *multicast)
 {
 	const struct pm_fabric *known = before->plan->known;
 	const struct pm_node *n = &known->nodes[sw];
@@ -288,21 +292,24 @@ static void print_text(const struct state *before, const struct state *after, ui
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
 		if (pm_fabric_peer_node(known, i) != PM_NONE)
 			print_port(before, after, i);
+	if (json_is_object(multicast))
+		table_mfts_print(multicast);
 }
 
+/* Takes `multicast`. */
 static int print_table(const struct state *before, const struct state *after,
 		       const struct pm_fabric *whole, const struct request *request,
-		       uint32_t sw)
+		       uint32_t sw, json_t *multicast)
 {
 	const struct pm_plan *plan = before->plan;
-	json_t *more =
-		json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "lid_order",
-			  pm_lid_order_name(plan->order), "switch",
-			  cli_json_string(pm_fabric_name(plan->known, sw)), "switch_guid",
-			  cli_json_guid(plan->known->nodes[sw].guid), "lost",
-			  cli_lost_json(&request->lost), "planes", list_planes(plan),
-			  "entries", list_entries(plan, before->table, after->table),
-			  "switches", list_switches(before, after, whole));
+	json_t *more = json_pack(
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "lid_order",
+		pm_lid_order_name(plan->order), "switch",
+		cli_json_string(pm_fabric_name(plan->known, sw)), "switch_guid",
+		cli_json_guid(plan->known->nodes[sw].guid), "lost",
+		cli_lost_json(&request->lost), "planes", list_planes(plan), "entries",
+		list_entries(plan, before->table, after->table), "switches",
+		list_switches(before, after, whole), "multicast", multicast);
 
 	return cli_json_print(cli_json_join(cli_json_new("table", VERSION), more));
 }
@@ -325,6 +332,32 @@ static int find_switch(const struct pm_fabric *fabric, const struct pm_plan *pla
 		       : cli_fail(EXIT_USAGE, "--switch: \"%s\" is no switch", name);
 }
 
+/* The multicast table of the switch, null if no groups are named; an exit status. */
+static int describe_multicast(const struct pm_fabric *fabric,
+			      const struct pm_fabric *broken, const struct pm_plan *plan,
+			      uint32_t sm, uint32_t sw,
+			      const struct cli_group_options *options, json_t **object)
+{
+	struct cli_groups groups = {0};
+	struct pm_mft_failure failure = {0};
+	struct pm_error err;
+	int status;
+
+	if (!cli_groups_named(options)) {
+		*object = json_null();
+		return EXIT_FINE;
+	}
+	status = cli_groups_get(options, fabric, plan, &groups);
+	if (!status && pm_mft_failure_find(plan, broken, sm, groups.list, groups.num,
+					   &failure, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status)
+		*object = table_mfts_json(&failure, sw);
+	pm_mft_failure_free(&failure);
+	cli_groups_free(&groups);
+	return status;
+}
+
 static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *broken,
 		      const struct pm_plan *plan, uint32_t sm, uint32_t sw,
 		      const struct request *request)
@@ -336,11 +369,15 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 	struct pm_routes *routes = NULL;
 	struct pm_error err;
 	uint8_t *held = NULL;
+	json_t *multicast = NULL;
 	size_t stride;
-	int status = EXIT_FINE;
+	int status = describe_multicast(fabric, broken, plan, detours.sm, sw,
+					&request->groups, &multicast);
 
-	if (pm_routes_make(plan, &routes, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status && pm_routes_make(plan, &routes, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (status)
+		goto out;
 	stride = pm_routes_stride(routes);
 	held = calloc(plan->known->num_switches, stride);
 	if (held && new_state(&before, plan, routes, &detours) &&
@@ -351,15 +388,18 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 		route_state(&after, fabric, broken, sw);
 		count_changes(&after, held);
 		if (request->output.json)
-			status = print_table(&before, &after, fabric, request, sw);
+			status = print_table(&before, &after, fabric, request, sw,
+					     json_incref(multicast));
 		else if (!request->output.quiet)
-			print_text(&before, &after, sw);
+			print_text(&before, &after, sw, multicast);
 	} else {
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	}
+out:
 	free_state(&before);
 	free_state(&after);
 	free(held);
+	json_decref(multicast);
 	pm_routes_free(routes);
 	return status;
 }
@@ -396,6 +436,9 @@ static const struct cli_option options[] = {
 	CLI_LOSE(struct request, lost, "as in portmajor whatif"),
 	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
 	 CLI_MEMBER(struct request, sm)},
+	CLI_GROUPS(struct request, groups,
+		   "show the switch's multicast table, too, for these groups: as in "
+		   "portmajor whatif"),
 	CLI_OUTPUT(struct request, output, "no text",
 		   "print one JSON object: planes, the whole table, all switches"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
@@ -421,6 +464,9 @@ int cmd_table(int argc, char **argv)
 	if (!request.lost.list)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	status = cli_command_read(&command, argc, argv, &request);
+	if (status < 0 && cli_groups_misused(&request.groups))
+		status = cli_command_misused(&command,
+					     cli_groups_misused(&request.groups));
 	if (status < 0)
 		status = run(argv[optind], &request);
 	free(request.lost.list);

@@ -97,6 +97,21 @@ class Director(GroupCase):
         self.assertEqual(self.watch.read()["read_subnet"].count, 2)
         self.check_tables()
         self.check_judged()
+        self.check_foretold("leaf7", "s3-line1", "s0-fab0")
+
+    def check_foretold(self, *switches):
+        """`portmajor table` shows what switches hold."""
+        tables = clients.Multicast(self.lab.fabric, self.ASKING)
+        groups = self.members.write(self.folder / "groups")
+        for switch in switches:
+            done = pmlab.run_cli("table", "--json", "-s", self.lab.osm.host, "-S", switch,
+                                 "--groups", groups, self.lab.netlist.path)
+            told = {entry["mlid"]: set(entry["before"])
+                    for block in json.loads(done.stdout)["multicast"]["blocks"]
+                    for entry in block["entries"]}
+            self.assertTrue(told)
+            self.assertEqual(told, {mlid: ports for (name, mlid), ports in tables.ports.items()
+                                    if name == switch and ports})
 
     def test_a_host_of_no_group(self):
         self.assertEqual(self.measure("lost", lambda: self.lab.fabric.lose("h7-17")), 0)

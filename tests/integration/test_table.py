@@ -91,6 +91,44 @@ class Table(labtest.Folders):
         self.assertEqual(pmlab.run_cli("table", "-q", netlist).stdout, "")
         self.assertEqual(table(netlist, "-q"), table(netlist))
 
+    def test_multicast(self):
+        """The blocks that change are those that whatif counts, over all switches; lists of ports
+        are the trees."""
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
+        groups = self.folder / "groups"
+        groups.write_text("0xc000 h*-*\n0xc021 h0-1\n0xc021 h1-2\n", encoding="ascii")
+        lost = "leaf0:9"  # the last plane's, which 0xc000 begins with
+        self.assertIsNone(table(netlist)["multicast"])
+        found = {name: table(netlist, "-S", name, "--lose", lost, "--groups", groups)["multicast"]
+                 for name in [f"leaf{i}" for i in range(6)] + [f"spine{i}" for i in range(3)]}
+        whatif = json.loads(pmlab.run_cli("whatif", "--json", "--no-loads", "--groups", groups,
+                                          "--lose", lost, netlist).stdout)["multicast"]
+        self.assertGreater(whatif["blocks"], 0)
+        self.assertEqual(sum(len(block["changed"]) for one in found.values()
+                             for block in one["blocks"]), whatif["blocks"])
+        leaf = {entry["mlid"]: entry for block in found["leaf0"]["blocks"]
+                for entry in block["entries"]}
+        self.assertEqual(set(leaf), {0xC000, 0xC021})
+        self.assertEqual([block["block"] for block in found["leaf0"]["blocks"]], [0, 1])
+        for mlid, hosts in ((0xC000, [1, 2, 3, 4, 5, 6]), (0xC021, [1])):
+            for when in ("before", "after"):
+                *ports, uplink = leaf[mlid][when]
+                self.assertEqual(ports, hosts)
+                self.assertIn(uplink, {7, 8} | ({9} if when == "before" else set()))
+        self.assertEqual(leaf[0xC000]["before"][-1], 9)
+        self.assertEqual([block["block"] for block in found["leaf2"]["blocks"]], [0])
+
+    def test_multicast_text(self):
+        netlist = pmlab.generate(self.folder / "t.net", "two-level", 4, 2, 2, 1)
+        done = pmlab.run_cli("table", "--ipoib", "--lose", "leaf0:4", netlist)
+        self.assertEqual(done.stdout.splitlines()[-3:], [
+            "MFT block 0: 1 of 1 position to be sent", "MLID     ports",
+            "0xc000   1 2 4 -> 1 2 3"])
+        groups = self.folder / "groups"
+        groups.write_text("0xc000 h2-1\n0xc000 h3-1\n", encoding="ascii")
+        done = pmlab.run_cli("table", "--groups", groups, netlist)
+        self.assertEqual(done.stdout.splitlines()[-1], "no multicast entries")
+
     def test_planes_with_lmc(self):
         """Each LID of a port has its own plane, as the plan says."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
@@ -125,6 +163,8 @@ class Table(labtest.Folders):
         for args, status in (((), 2), ((netlist, "--lose", "nobody"), 2),
                              ((netlist, "--lose", "leaf0:99"), 2), ((netlist, netlist), 2),
                              ((netlist, "--switch", "nobody"), 2),
+                             ((netlist, "--ipoib", "--groups", netlist), 2),
+                             ((netlist, "--groups", netlist), 3),
                              ((self.folder / "none.net",), 3)):
             with self.subTest(args):
                 done = pmlab.run_cli("table", *args)
