@@ -230,6 +230,8 @@ static void note_groups(void *context, const struct mcast_done *done)
 					     .sent = done->wire.sent,
 					     .acked = done->wire.acked,
 					     .bound = done->places,
+					     .ordered = done->ordered,
+					     .milliseconds = done->milliseconds,
 				     });
 }
 

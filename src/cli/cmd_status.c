@@ -20,7 +20,7 @@
 
 #define STATE_VERSION 2 /* 1 had another word for a state, which is only shown */
 #define MAX_AGE_S 180	/* the plugin writes every 60 */
-#define MAX_FINDINGS 16
+#define MAX_FINDINGS 18
 #define NAMED 8 /* links in a line */
 
 /* Members of a state file that are judged; they live as long as the JSON. */
@@ -32,7 +32,8 @@ struct state {
 	int active; /* -1 before the first routing */
 	/* NULL: not in older files; nothing. */
 	const char *sm, *engine, *reason, *apart, *misread, *unfit, *unsaved;
-	json_t *run, *drained, *plan, *served, *shadow, *slow, *missing, *flapping;
+	json_t *run, *drained, *plan, *served, *shadow, *slow, *missing, *flapping,
+		*multicast;
 };
 
 struct findings {
@@ -73,6 +74,7 @@ static void unpack_members(const json_t *root, struct state *state)
 	state->slow = json_object_get(root, "slow_links"); /* nor this */
 	state->flapping = json_object_get(root, "flapping");
 	state->missing = json_object_get(root, "missing"); /* nor this */
+	state->multicast = json_object_get(root, "multicast");
 }
 
 static int unpack(json_t *root, const char *path, struct state *state)
@@ -232,6 +234,20 @@ static void judge_holds(const struct state *state, struct findings *findings)
 	free(text);
 }
 
+static void judge_multicast(const struct state *state, struct findings *findings)
+{
+	json_int_t left_out = cli_json_number(state->multicast, "members_left_out");
+
+	if (left_out)
+		find(findings,
+		     "%" JSON_INTEGER_FORMAT
+		     " member%s of multicast groups %s in no tree: "
+		     "no links, a switch without multicast, or too small a table",
+		     left_out, left_out == 1 ? "" : "s", left_out == 1 ? "is" : "are");
+	if (json_is_true(json_object_get(state->multicast, "incomplete")))
+		find(findings, "multicast tables are not all sent");
+}
+
 /* What is as the last run saw it: a standby knows nothing newer. */
 static void judge_fabric(const struct state *state, struct findings *findings)
 {
@@ -243,6 +259,7 @@ static void judge_fabric(const struct state *state, struct findings *findings)
 	judge_missing(state, findings);
 	judge_holds(state, findings);
 	judge_links(state, findings);
+	judge_multicast(state, findings);
 	if (acked < sent)
 		find(findings,
 		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
@@ -416,11 +433,18 @@ static void print_multicast(const json_t *multicast)
 		cli_text_print(multicast, "left to OpenSM: {left_to_opensm}");
 	else
 		cli_text_print(multicast, "{#groups|group|groups}, {#trees|tree|trees}");
+	if (cli_json_number(multicast, "down_and_up"))
+		cli_text_print(multicast, ", {#down_and_up} down and up again");
 	if (cli_json_number(multicast, "members_left_out"))
 		cli_text_print(multicast, "; {#members_left_out|member|members} in none");
 	if (json_is_true(json_object_get(multicast, "incomplete")))
 		fputs("; tables are not all sent", stdout);
 	putchar('\n');
+	if (json_is_object(json_object_get(multicast, "last_change")))
+		cli_text_print(
+			json_object_get(multicast, "last_change"),
+			"            last change {@time}: MFT blocks sent {#sent}, "
+			"acked {#acked}, bound {#bound}; {%milliseconds} ms\n");
 }
 
 /* The mean of times, which are sums over `sent` repairs. */

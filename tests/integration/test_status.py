@@ -42,6 +42,10 @@ def metrics_of(path):
             for name, _, value in (line.rpartition(" ") for line in lines if not line.startswith("#"))}
 
 
+MULTICAST = {"left_to_opensm": None, "groups": 3, "trees": 1, "down_and_up": 0,
+             "members_left_out": 0, "incomplete": False, "last_change": None}
+
+
 def served(joined, pairs, gave_way=False, returns_in_ms=None):
     """The member of that name."""
     return {"joined": joined, "pairs": pairs, "gave_way": gave_way,
@@ -207,6 +211,16 @@ class Bad(Written):
                 ("served is no object", {"served": None}, None),
                 ("unacknowledged", {"run": {**run, "acked": 4}}, "3 of 7 LFT blocks"),
                 ("one of them", {"run": {**run, "acked": 6}}, "1 of 7 LFT blocks"),
+                ("all members in trees", {"multicast": MULTICAST}, None),
+                ("members in none", {"multicast": {**MULTICAST, "members_left_out": 2}},
+                 "2 members of multicast groups are in no tree"),
+                ("a member in none", {"multicast": {**MULTICAST, "members_left_out": 1}},
+                 "1 member of multicast groups is in no tree"),
+                ("a member in none, but standby", {
+                    "multicast": {**MULTICAST, "members_left_out": 1}, "sm_state": "standby"},
+                 None),
+                ("blocks left", {"multicast": {**MULTICAST, "incomplete": True}},
+                 "multicast tables are not all sent"),
                 ("drained", {"drained": {"list": [], "error": None}}, None),
                 ("not followed", {"drained": {"list": [], "error": "f:3: x"}},
                  "drained is not followed: f:3: x"),
@@ -289,12 +303,17 @@ class Bad(Written):
         self.assertTrue(line("balance", balance={**balance, "rebalancing": True,
                                                  "blocks_left": 1})
                         .endswith(" of 1 switch; rebalancing, 1 LFT block left"))
-        groups = {"left_to_opensm": None, "groups": 3, "trees": 1, "down_and_up": 0,
-                  "members_left_out": 0, "incomplete": False}
+        groups = MULTICAST
         self.assertEqual(line("multicast", multicast=groups), "3 groups, 1 tree")
         self.assertEqual(line("multicast", multicast={**groups, "members_left_out": 1,
                                                       "incomplete": True}),
                          "3 groups, 1 tree; 1 member in none; tables are not all sent")
+        self.assertEqual(line("multicast", multicast={**groups, "down_and_up": 1}),
+                         "3 groups, 1 tree, 1 down and up again")
+        self.assertRegex(line("multicast", multicast={**groups, "last_change": {
+            "time": 0, "sent": 3, "acked": 2, "bound": 3, "ordered": 0, "milliseconds": 1.5}}),
+                         r"^3 groups, 1 tree \| last change 1970-.*: MFT blocks sent 3, "
+                         r"acked 2, bound 3; 1\.5 ms$")
         self.assertEqual(line("multicast", multicast={**groups, "left_to_opensm": "x"}),
                          "left to OpenSM: x")
         none = {"repairs": 0, "sent": 0, "first_set_ms": 0.0, "first_set_ms_max": 0.0,

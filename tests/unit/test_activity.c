@@ -78,7 +78,8 @@ static void test_noted(void **state)
 		{PHASE_LINKS, 0.0, 0.5},
 	};
 	static const struct state_balance balance = {5000000000, 200, 7, true, 150};
-	json_t *document, *repairs;
+	const time_t before = time(NULL);
+	json_t *document, *repairs, *change;
 	char *text;
 
 	(void)state;
@@ -91,7 +92,11 @@ static void test_noted(void **state)
 				&(struct state_multicast){
 					.left = "x", .sent = 2, .acked = 1, .bound = 2});
 	activity_note_multicast(
-		&activity, &(struct state_multicast){NULL, 7, 6, 5, 4, true, 10, 8, 9});
+		&activity,
+		&(struct state_multicast){NULL, 1, 1, 1, 1, true, 10, 8, 9, 2, 1.5});
+	activity_note_multicast(
+		&activity,
+		&(struct state_multicast){NULL, 7, 6, 5, 4, true, 0, 0, 0, 0, 9});
 	activity_note_phase(&activity, PHASE_IDLE);
 	activity_note_phase(&activity, PHASE_ROUTING);
 	document = describe();
@@ -103,9 +108,14 @@ static void test_noted(void **state)
 	check(json_object_get(document, "since_start"),
 	      "{\"runs\":3,\"traps_dropped\":5,\"multicast_sent\":12,"
 	      "\"multicast_acked\":9,\"multicast_bound\":11}");
+	change = json_object_get(json_object_get(document, "multicast"), "last_change");
+	assert_in_range(json_integer_value(json_object_get(change, "time")),
+			(uintmax_t)before, (uintmax_t)time(NULL));
+	json_object_del(change, "time");
 	check(json_object_get(document, "multicast"),
 	      "{\"left_to_opensm\":null,\"groups\":7,\"trees\":6,\"down_and_up\":5,"
-	      "\"members_left_out\":4,\"incomplete\":true}");
+	      "\"members_left_out\":4,\"incomplete\":true,\"last_change\":{\"sent\":10,"
+	      "\"acked\":8,\"bound\":9,\"ordered\":2,\"milliseconds\":1.5}}");
 	assert_int_equal(json_object_size(repairs), PHASES);
 	check(json_object_get(repairs, "discovery"),
 	      "{\"repairs\":3,\"sent\":2,\"first_set_ms\":6.0,\"first_set_ms_max\":4.5,"

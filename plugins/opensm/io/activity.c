@@ -80,6 +80,8 @@ void activity_note_multicast(struct activity *activity, const struct state_multi
 		.acked = sums->acked + now->acked,
 		.bound = sums->bound + now->bound,
 	};
+	if (now->sent)
+		activity->mft_change = (struct activity_mft_change){time(NULL), *now};
 	pthread_mutex_unlock(&activity->lock);
 }
 
@@ -99,17 +101,31 @@ static json_t *make_balance(const struct activity *now)
 			 (json_int_t)balance->blocks_left);
 }
 
+static json_t *make_mft_change(const struct activity_mft_change *change)
+{
+	const struct state_multicast *what = &change->what;
+
+	if (!change->time)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I, s:i, s:f}", "time",
+			 (json_int_t)change->time, "sent", (json_int_t)what->sent,
+			 "acked", (json_int_t)what->acked, "bound",
+			 (json_int_t)what->bound, "ordered", (int)what->ordered,
+			 "milliseconds", what->milliseconds);
+}
+
 static json_t *make_multicast(const struct activity *now)
 {
 	const struct state_multicast *groups = &now->multicast;
 
 	if (!now->multicast_known)
 		return json_null();
-	return json_pack("{s:s?, s:i, s:i, s:i, s:i, s:b}", "left_to_opensm",
+	return json_pack("{s:s?, s:i, s:i, s:i, s:i, s:b, s:o}", "left_to_opensm",
 			 groups->left, "groups", (int)groups->groups, "trees",
 			 (int)groups->trees, "down_and_up", (int)groups->spanned,
 			 "members_left_out", (int)groups->excluded, "incomplete",
-			 groups->incomplete);
+			 groups->incomplete, "last_change",
+			 make_mft_change(&now->mft_change));
 }
 
 /* Sums of MFT blocks. */

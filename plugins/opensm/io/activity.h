@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 /* How far the tables in force are off the plan's, for what is usable now. */
 struct state_balance {
@@ -39,6 +40,14 @@ struct state_multicast {
 	uint32_t groups, trees, spanned, excluded; /* as in engine/mcast.h */
 	bool incomplete;			   /* something is still to be sent */
 	uint64_t sent, acked, bound;		   /* MFT blocks, added to the sums */
+	uint32_t ordered;			   /* groups whose Sets needed an order */
+	double milliseconds;
+};
+
+/* The last time that MFT blocks were sent. */
+struct activity_mft_change {
+	time_t time; /* 0: never */
+	struct state_multicast what;
 };
 
 /* Sums and maxima over repairs. */
@@ -59,6 +68,7 @@ struct activity {
 	uint64_t traps_dropped;
 	bool multicast_known;
 	struct state_multicast multicast; /* with sums */
+	struct activity_mft_change mft_change;
 };
 
 /* "idle", "discovery", "management", "routing", "links". */
