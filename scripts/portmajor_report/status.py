@@ -23,6 +23,21 @@ def clock(seconds):
     return when.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def describe_multicast(groups, total):
+    """Groups and their trees in a few words; older plugins have nothing to say of them."""
+    if not groups:
+        return "not routed yet"
+    if groups["left_to_opensm"]:
+        return f"left to OpenSM: {groups['left_to_opensm']}"
+    last = groups.get("last_change")
+    return (f"{groups['groups']:,} groups, {groups['trees']:,} trees, "
+            f"{groups['down_and_up']:,} of them down and up again; members in none "
+            f"{groups['members_left_out']:,}; MFT blocks sent {total['multicast_sent']:,}, acked "
+            f"{total['multicast_acked']:,}"
+            + (f", the last {last['sent']:,} {clock(last['time'])}" if last else "")
+            + ("; not all are sent" if groups["incomplete"] else ""))
+
+
 def state_rows(document):
     state = document["state"]
     engine, total, plan = state["engine"], state["since_start"], state["plan"]
@@ -42,6 +57,7 @@ def state_rows(document):
                             f"{total['repairs']:,} early repairs, "
                             f"{total['moves']:,} moves of drains; LFT blocks sent "
                             f"{sum_up('sent'):,}, acked {sum_up('acked'):,}"),
+        ("multicast", describe_multicast(state.get("multicast"), total)),
         ("LIDs out of plan", f"{state['out_of_plan']:,}"),
         ("paths", state["apart"]["text"] or "between all switches with end ports"),
         ("plan", f"{plan['file']}: lid_order {plan['lid_order']}, LMC {plan['lmc']}, "

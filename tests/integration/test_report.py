@@ -54,7 +54,10 @@ def status_of(findings=(), **state):
                 "engine": {"used": "portmajor", "reason": None}, "run": run, "repair": None,
                 "since_start": {"runs": 1, "fallbacks": 0, "repairs": 0, "sent": 0, "acked": 0,
                                 "repair_sent": 0, "repair_acked": 0, "moves": 0,
-                                "move_sent": 0, "move_acked": 0},
+                                "move_sent": 0, "move_acked": 0, "multicast_sent": 1234,
+                                "multicast_acked": 1233},
+                "multicast": {"left_to_opensm": None, "groups": 3, "trees": 2, "down_and_up": 1,
+                              "members_left_out": 4, "incomplete": False, "last_change": None},
                 "out_of_plan": 0, "apart": {"pairs": 0, "text": None}, "plan": None,
                 "flapping": [], **state}}
 
@@ -422,6 +425,8 @@ class Pages(labtest.Folders):
                  "link": "1xQDR", "neighbours": "4xQDR"}]})), encoding="utf-8")
         self.check_legible(self.write("status", plan, fine, bad))
         self.assertEqual(self.text(".fine"), "All is as it should be.")
+        self.assertIn(["multicast", "3 groups, 2 trees, 1 of them down and up again; members in "
+                       "none 4; MFT blocks sent 1,234, acked 1,233"], self.rows("state"))
         self.assertEqual(self.text(".finding"), "OpenSM has fallen back to updn")
         self.assertEqual(self.rows("links"), [["leaf0[5]-0x2[7]", "on-hold", "4", "2"]])
         self.assertEqual(self.rows("slow"), [["leaf1[6]-0x2[8]", "1xQDR", "4xQDR"]])
