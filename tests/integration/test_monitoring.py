@@ -218,7 +218,9 @@ class Live(labtest.Folders):
                       "SwitchesMissing": {"switches_missing": 1},
                       "LinksMissing": {"links_missing": 1},
                       "HostsMissing": {"hosts_missing": 1, "links_missing": 1},
-                      "LinkHeld": {'flapping_links(?=.*"on-hold")': 1}}
+                      "LinkHeld": {'flapping_links(?=.*"on-hold")': 1},
+                      "MulticastMembersLeftOut": {"multicast_members_left_out": 1},
+                      "MulticastIncomplete": {"multicast_incomplete": 1}}
             self.assertEqual({f"Portmajor{name}" for name in faults} | {
                 "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing"}, ALERTS)
             for name, values in faults.items():
