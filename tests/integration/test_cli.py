@@ -325,6 +325,21 @@ class Groups(labtest.Folders):
                       pmlab.run_cli("whatif", self.net, "--lose", "s0-line0",
                                     *self.write(text)).stdout)
 
+    def test_a_group_for_each_host(self):
+        """IPv6's groups, as docs/fabrics.md has them: the host and 8 others, or all in one."""
+        hosts = [f"h{n // 18}-{n % 18 + 1}" for n in range(648)]
+        alone = self.whatif("h7-3", *self.write("".join(
+            f"{0xC001 + n:#x} {host}\n" for n, host in enumerate(hosts))))
+        self.assertEqual((alone["groups"], alone["trees"], alone["full_load"]), (648, 0, 0))
+        each = self.write("".join(f"{0xC001 + n:#x} {hosts[(n + 37 * k) % 648]}\n"
+                                  for n in range(648) for k in range(9)))
+        for lost, most in (("h7-3", 0.01), ("leaf5:36", 0.05), ("s17-*", 0.15)):
+            found = self.whatif(lost, *each)
+            self.assertEqual(found["trees"], 648)
+            self.assertLess(found["sets"], most * found["full_load"], lost)
+        one = self.whatif("h7-3", *self.write("".join(f"0xc001 {host}\n" for host in hosts)))
+        self.assertEqual(one["sets"], 1)
+
     def test_bad_files(self):
         for text, line, word in (
                 ("0xbfff h1-1\n", 1, "MLID"), ("0xc000 h1-1\n0xffff h1-1\n", 2, "MLID"),

@@ -4,10 +4,10 @@
  *
  *   opensm.mcfdbs   of OpenSM with log flag 0x40: `Switch 0x..`, then lines
  *                   `0xC001 : 0x001  0x007`
- *   dump_mfts       of infiniband-diags, read from the switches: `Multicast mlids
- *                   [0xc000-0xc3ff] of switch .. guid 0x.. (name):`, two lines with
- *                   ports' numbers, lines `0xc001    x   x` with a column of two for each
- *                   port, and `1 valid mlids dumped`
+ *   dump_fts -M     of infiniband-diags, once dump_mfts, read from the switches:
+ *                   `Multicast mlids [0xc000-0xc3ff] of switch .. guid 0x.. (name):`,
+ *                   two lines with ports' numbers, lines `0xc001    x   x` with two
+ *                   columns for each port, and `1 valid mlids dumped`
  */
 #ifndef PORTMAJOR_MFTFILE_H
 #define PORTMAJOR_MFTFILE_H
