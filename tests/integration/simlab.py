@@ -458,8 +458,10 @@ class Fabric(_Process):
         return commands + [f'{verb} "{n}"[{p}]' for n, p in sorted(min(l) for l in left)]
 
     def cut_off_by(self, target, root):
-        """The nodes that `root` can no longer reach if target is lost as well."""
-        down = self._links_of_target(target) | {l for l, why in self._reasons.items() if why}
+        """The nodes that `root` can no longer reach if target (None: nothing) is lost as well."""
+        down = {l for l, why in self._reasons.items() if why}
+        if target is not None:
+            down |= self._links_of_target(target)
         reached, frontier = {root}, [root]
         while frontier:
             name = frontier.pop()

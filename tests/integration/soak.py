@@ -6,13 +6,16 @@
 
 A series is a fabric (kind, LMC, what is missing) with some 100 events on it: losses and
 returns, flaps, SIGHUPs, kills of opensm at any datagram and restarts, dropped, doubled and
-delayed datagrams, a second subnet manager that takes over and leaves. Series K of seed N
+delayed datagrams, a second subnet manager that takes over and leaves, and hosts that join
+multicast groups and leave them. As IPoIB does, a host joins again when its link has come
+back, and all do when OpenSM is another one. Series K of seed N
 is always the same draw, so a fault is found again by `--seed N --first K --series 1`; what
 depends on time (at which datagram a kill falls) may differ.
 
 Judged after every few events, with the wire whole again: every pair that an up-then-down
-path joins is delivered by the tables read back from the switches, without a loop; LIDs are
-those of the first sweep and none is given twice; entries are those of a computation from
+path joins is delivered by the tables read back from the switches, without a loop; multicast
+packets of each member reach each other one once and nobody else, before a further sweep, too;
+LIDs are those of the first sweep and none is given twice; entries are those of a computation from
 scratch; no request is left outstanding; memory does not grow.
 """
 
@@ -26,6 +29,7 @@ import sys
 import tempfile
 import time
 
+import mgroups
 import pmlab
 import simlab
 import wire as wires
@@ -33,6 +37,9 @@ import wire as wires
 EVENTS = 100  # of a series
 JUDGED_EVERY = 10
 MOST_LOST = 5  # targets at a time
+GROUPS = 12
+JOINING = 3  # hosts at a time
+MOST_JOINED = 36  # members in all: each that joins again is a program
 # A director chassis that dies in the middle of a discovery: OpenSM asks each port of its
 # 27 switches in vain, 800 ms and four at a time, which are two minutes and more.
 TIMEOUT_S = 900
@@ -57,12 +64,13 @@ class Tally:
     kills: int = 0
     handovers: int = 0
     judged: int = 0
+    members: int = 0  # that joined or left
     acted: int = 0  # datagrams dropped, doubled or delayed
 
     def __str__(self):
         return (f"{self.series} series, {self.events} events ({self.kills} kills, "
-                f"{self.handovers} handovers, {self.acted} datagrams lost, doubled or "
-                f"late), judged {self.judged} times")
+                f"{self.handovers} handovers, {self.members} members that joined or left, "
+                f"{self.acted} datagrams lost, doubled or late), judged {self.judged} times")
 
 
 def rss_kib(pid):
@@ -78,6 +86,8 @@ class Series:
         self.random = random.Random(f"{seed}/{number}")
         self.folder, self.tally = folder, tally
         self.down, self.history = [], []
+        # (number of the group, host): members, and those of them that have to join again.
+        self.joined, self.rejoining = set(), set()
         r = self.random
         self.kind, self.lmc = r.choice(KINDS), r.choice((0, 0, 0, 1, 2, 3))
         self.missing = r.choice(MISSING)
@@ -114,12 +124,13 @@ class Series:
             self.host = self.netlist.hosts[0]
             self.osm = self._open_sm(self.host, 5, self.cache, self.wire)
             self.osm.settle(timeout=TIMEOUT_S)
-            self.lids = pmlab.Dump(self._dump()).lids
+            self.lids = pmlab.Dump(self.dump()).lids
+            self.members = mgroups.Members(self)
             self.judge()
             self.first_rss = rss_kib(self.osm.process.pid)
             try:
                 self.go_on(events)
-            except (Fault, simlab.SimError):
+            except (Fault, simlab.SimError, AssertionError):
                 self.last_log = self.osm.log()
                 raise
         self.tally.series += 1
@@ -158,6 +169,7 @@ class Series:
             if len(self.down) < MOST_LOST and self.is_allowed(target):
                 self.down.append(target)
                 self.fabric.lose(target)
+                self.note_cut_off()
                 return f"lose {target}"
         return self.back()
 
@@ -175,6 +187,7 @@ class Series:
         times = self.random.randint(1, 4)
         for _ in range(times):
             self.fabric.lose(target)
+            self.note_cut_off()
             self.await_smps()
             self.fabric.back(target)
         return f"flap {target} {times} times"
@@ -193,6 +206,7 @@ class Series:
         # Until it has handlers for signals, a SIGHUP ends it.
         simlab.poll_until(lambda: self.osm.counters()["smps"], 60, "opensm's first SMP")
         self.tally.kills += 1
+        self.to_rejoin(self.netlist.hosts)
         return f"kill after {at} SMPs"
 
     def loss_of_datagrams(self):
@@ -201,6 +215,7 @@ class Series:
         way = "request" if action == "twice" else self.random.choice(("request", "answer"))
         extra = {"delay_ms": self.random.choice((5, 150))} if action == "delay" else {}
         self.rules.append(self.wire.rule(action, way, chance=chance, **extra))
+        self.to_rejoin(self.netlist.hosts)  # OpenSM may take any of them for lost
         return f"{action} {chance:.1%} of {way}s {extra or ''}"
 
     def handover(self):
@@ -213,11 +228,96 @@ class Series:
         other.settle(timeout=TIMEOUT_S, sweep=False)
         other.stop()
         self.tally.handovers += 1
+        self.to_rejoin(self.netlist.hosts)
         return "handover"
+
+    # ---- multicast
+
+    def to_rejoin(self, hosts):
+        """OpenSM may have forgotten their memberships by the time that they are looked at."""
+        hosts = set(hosts)
+        self.rejoining |= {(number, host) for number, mlid in self.members.mlid.items()
+                           for host in hosts.intersection(self.members.hosts[mlid])
+                           if (number, host) in self.joined}
+        for host in hosts:
+            self.members.gone(host)
+
+    def note_cut_off(self):
+        self.to_rejoin(self.fabric.cut_off_by(None, self.host))
+
+    def join(self):
+        """Some hosts; the first groups have more members than others."""
+        if len(self.joined) > MOST_JOINED:
+            return self.end()
+        number = min(self.random.randrange(GROUPS), self.random.randrange(GROUPS))
+        away = self.fabric.cut_off_by(None, self.host)
+        hosts = [host for host in self.random.sample(self.netlist.hosts, JOINING)
+                 if (number, host) not in self.joined]
+        for host in hosts:
+            self.joined.add((number, host))
+            self.rejoining.add((number, host))
+            if not self.rules and host not in away:
+                # A manager that is not ready yet refuses.
+                with contextlib.suppress(simlab.SimError, AssertionError):
+                    self.rejoin(number, host)
+        return f"{', '.join(hosts)} join {number}"
+
+    def rejoin(self, number, host):
+        self.members.join(number, host)
+        self.rejoining.discard((number, host))
+        self.tally.members += 1
+
+    def leave(self, number=None):
+        """A host that surely is a member, of this group."""
+        sure = sorted((n, host) for n, host in self.joined - self.rejoining
+                      if number in (None, n))
+        if self.rules or not sure:
+            return "nothing"
+        number, host = self.random.choice(sure)
+        self.members.leave(number, host)
+        self.joined.discard((number, host))
+        self.tally.members += 1
+        return f"{host} leaves {number}"
+
+    def end(self):
+        """All members leave that can."""
+        numbers = sorted({number for number, _ in self.joined - self.rejoining})
+        number = self.random.choice(numbers) if numbers else None
+        done = "nothing"
+        while self.leave(number) != "nothing":
+            done = f"{number} ends"
+        return done
+
+    def rejoin_all(self):
+        """All hosts that reach the manager, which paths up and then down may not do if links are
+        lost."""
+        away = self.fabric.cut_off_by(None, self.host)
+        for number, host in sorted(self.rejoining):
+            if host not in away:
+                try:
+                    self.rejoin(number, host)
+                except AssertionError:
+                    if not self.down:
+                        raise
+
+    def judge_multicast(self, when):
+        """Of groups with a host that cannot say that it is a member, nothing is known; the answer
+        may have got lost that says which group it is."""
+        away = self.fabric.cut_off_by(None, self.host)
+        unsure = {number for number, host in self.rejoining if host not in away}
+        mlids = {f"{self.members.mlid[number]:#x}" for number in unsure
+                 if number in self.members.mlid}
+        asking = next(host for host in self.netlist.hosts[1:] if host not in away)
+        faults = [fault for fault in self.members.faults(asking)
+                  if fault.split()[0] not in mlids
+                  and not (unsure and "has entries at" in fault)]
+        if faults:
+            self.fail(f"multicast {when}: {faults[:5]}")
 
     def step(self):
         events = ((self.lose, 30), (self.back, 20), (self.flap, 10), (self.hup, 8),
-                  (self.kill, 6), (self.loss_of_datagrams, 10), (self.handover, 2))
+                  (self.kill, 6), (self.loss_of_datagrams, 10), (self.handover, 2),
+                  (self.join, 30), (self.leave, 8), (self.end, 4))
         event = self.random.choices([e for e, _ in events], [w for _, w in events])[0]
         done = event()
         self.history.append(done)
@@ -249,7 +349,7 @@ class Series:
         path.write_text(self.last_log, encoding="utf-8", errors="replace")
         return path
 
-    def _dump(self):
+    def dump(self):
         path = self.folder / "fabric.dump"
         self.fabric.dump(path, timeout=TIMEOUT_S)
         return path
@@ -258,20 +358,25 @@ class Series:
         """A sweep that must have seen everything."""
         self.tally.acted += sum(rule.acted for rule in self.rules)
         self.wire.clear()
-        self.rules = []
+        lossy, self.rules = bool(self.rules), []
         self.osm.settle(self.osm.mark(), timeout=TIMEOUT_S, sweep=False)
         self.osm.wait_traps_aged()
+        self.rejoin_all()
+        self.osm.settle(self.osm.mark(), timeout=TIMEOUT_S, sweep=False)
+        if not lossy:
+            self.judge_multicast("before the sweep")
         mark = self.osm.mark()
         self.osm.hup()
         self.osm.settle(mark, timeout=TIMEOUT_S)
 
     def judge(self):
         self.still()
-        path = self._dump()
+        path = self.dump()
         walked = pmlab.walk(self.netlist.path, path, "-o", "grouped", "-m", str(self.lmc))
         faults = pmlab.walk_faults(walked)
         if faults:
             self.fail(faults)
+        self.judge_multicast("in the end")
         now = pmlab.Dump(path).lids
         moved = {name: (self.lids[name], lid) for name, lid in now.items()
                  if name in self.lids and self.lids[name] != lid}
@@ -296,7 +401,7 @@ def soak(seed, first, most_series, seconds, say=print):
             say(f"--seed {seed} --first {number}: {series.name}")
             try:
                 series.run(EVENTS)
-            except (Fault, simlab.SimError) as error:
+            except (Fault, simlab.SimError, AssertionError) as error:
                 raise Fault(f"--seed {seed} --first {number}: {error}; lost {series.down}; "
                             f"after {series.history[-40:]}; log: {series.log()}") from error
         number += 1

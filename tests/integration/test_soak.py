@@ -19,6 +19,7 @@ class Soak(unittest.TestCase):
         print(tally, flush=True)
         self.assertGreater(tally.judged, 5)
         self.assertGreater(tally.kills, 0)
+        self.assertGreater(tally.members, 0)
 
 
 if __name__ == "__main__":
