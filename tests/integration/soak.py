@@ -361,13 +361,15 @@ class Series:
         lossy, self.rules = bool(self.rules), []
         self.osm.settle(self.osm.mark(), timeout=TIMEOUT_S, sweep=False)
         self.osm.wait_traps_aged()
-        self.rejoin_all()
-        self.osm.settle(self.osm.mark(), timeout=TIMEOUT_S, sweep=False)
-        if not lossy:
+        if not lossy:  # or OpenSM may have lost hosts that are there
+            self.rejoin_all()
+            self.osm.settle(self.osm.mark(), timeout=TIMEOUT_S, sweep=False)
             self.judge_multicast("before the sweep")
         mark = self.osm.mark()
         self.osm.hup()
         self.osm.settle(mark, timeout=TIMEOUT_S)
+        self.rejoin_all()
+        self.osm.settle(self.osm.mark(), timeout=TIMEOUT_S, sweep=False)
 
     def judge(self):
         self.still()
