@@ -17,7 +17,7 @@ function(add_headers target library)
 endfunction()
 
 foreach(folder ${core})
-	add_headers(headers_${folder} pm_${folder} include/${folder}/portmajor/*.h
+	add_headers(headers_${folder} pm_${folder} include/portmajor/${folder}/*.h
 		src/${folder}/*.h)
 endforeach()
 add_headers(headers_cli portmajor_core src/cli/*.h)

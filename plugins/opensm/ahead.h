@@ -11,8 +11,8 @@
 #include "osm/lft_set.h"
 #include "view.h"
 
-#include <portmajor/delta.h>
-#include <portmajor/steps.h>
+#include <portmajor/route/delta.h>
+#include <portmajor/route/steps.h>
 
 struct ahead_subject {
 	struct lft_sender *sender;

@@ -18,9 +18,9 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-#include <portmajor/fitness.h>
-#include <portmajor/plan.h>
-#include <portmajor/pool.h>
+#include <portmajor/lib/pool.h>
+#include <portmajor/plan/fitness.h>
+#include <portmajor/plan/plan.h>
 
 struct glance_node {
 	const osm_node_t *here; /* while it is looked at, if it is there; else NULL */

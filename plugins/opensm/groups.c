@@ -3,7 +3,7 @@
 
 #include "say.h"
 
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
 
 void groups_note_intact(struct plugin *plugin)
 {

@@ -10,7 +10,7 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-#include <portmajor/evidence.h>
+#include <portmajor/plan/evidence.h>
 
 /* What OpenSM is given. */
 struct lids {

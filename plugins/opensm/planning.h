@@ -26,8 +26,8 @@
 #ifndef PORTMAJOR_PLANNING_H
 #define PORTMAJOR_PLANNING_H
 
-#include <portmajor/evidence.h>
-#include <portmajor/plan.h>
+#include <portmajor/plan/evidence.h>
+#include <portmajor/plan/plan.h>
 
 enum planning_phase { PLANNING_EMPTY, PLANNING_LOADED, PLANNING_SETTLED };
 

@@ -183,10 +183,10 @@
 #include "worker.h"
 #include "engine/repairer.h"
 
-#include <portmajor/change.h>
-#include <portmajor/failback.h>
-#include <portmajor/config.h>
-#include <portmajor/roles.h>
+#include <portmajor/fabric/roles.h>
+#include <portmajor/format/config.h>
+#include <portmajor/loss/change.h>
+#include <portmajor/loss/failback.h>
 
 #define PLUGIN_CHANGE_TEXT 512
 

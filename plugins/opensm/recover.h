@@ -8,7 +8,7 @@
 
 #include "ask.h"
 
-#include <portmajor/route.h>
+#include <portmajor/route/route.h>
 
 /* What the switches hold. All zero at first. */
 struct recovered {

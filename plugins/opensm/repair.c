@@ -5,11 +5,11 @@
 #include "tables.h"
 #include "wait.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/change.h>
-#include <portmajor/locate.h>
-#include <portmajor/order.h>
-#include <portmajor/steps.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/loss/change.h>
+#include <portmajor/loss/locate.h>
+#include <portmajor/route/order.h>
+#include <portmajor/route/steps.h>
 
 #include <errno.h>
 #include <stdlib.h>

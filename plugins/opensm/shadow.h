@@ -10,7 +10,7 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-#include <portmajor/delta.h>
+#include <portmajor/route/delta.h>
 
 /* Our tables at the last look. All zero at first. */
 struct shadow {

@@ -6,7 +6,7 @@
 #include "glance.h"
 #include "view.h"
 
-#include <portmajor/link.h>
+#include <portmajor/fabric/link.h>
 
 /*
  * Those of view->plan->known that were seen when the glance last looked and have not been

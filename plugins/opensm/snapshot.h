@@ -5,7 +5,7 @@
 
 #include "glance.h"
 
-#include <portmajor/roles.h>
+#include <portmajor/fabric/roles.h>
 
 /*
  * Copies what was just looked at: nodes seen in this sweep and the cables between them

@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-#include <portmajor/print.h>
-#include <portmajor/replace.h>
+#include <portmajor/lib/print.h>
+#include <portmajor/lib/replace.h>
 
 #include <errno.h>
 #include <float.h>

@@ -21,7 +21,7 @@
 #include "tables.h"
 #include "view.h"
 
-#include <portmajor/missing.h>
+#include <portmajor/plan/missing.h>
 
 /* Opaque. */
 struct state;

@@ -43,7 +43,7 @@
 #include "say.h"
 #include "worker.h"
 
-#include <portmajor/flap.h>
+#include <portmajor/loss/flap.h>
 
 /* Opaque. */
 struct store;

@@ -19,8 +19,8 @@
 
 #include "ask.h"
 
-#include <portmajor/delta.h>
-#include <portmajor/stale.h>
+#include <portmajor/route/delta.h>
+#include <portmajor/route/stale.h>
 
 struct tables_seen {
 	uint64_t key;	/* in OpenSM's table of switches */

@@ -4,8 +4,8 @@
 #include "say.h"
 #include "wait.h"
 
-#include <portmajor/change.h>
-#include <portmajor/guess.h>
+#include <portmajor/loss/change.h>
+#include <portmajor/plan/guess.h>
 
 #include <inttypes.h>
 #include <stdio.h>

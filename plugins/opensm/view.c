@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "view.h"
 
-#include <portmajor/change.h>
-#include <portmajor/stale.h>
+#include <portmajor/loss/change.h>
+#include <portmajor/route/stale.h>
 
 #include <errno.h>
 #include <stdlib.h>

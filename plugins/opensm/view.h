@@ -11,10 +11,10 @@
 #ifndef PORTMAJOR_VIEW_H
 #define PORTMAJOR_VIEW_H
 
-#include <portmajor/drain.h>
-#include <portmajor/flap.h>
-#include <portmajor/route.h>
-#include <portmajor/served.h>
+#include <portmajor/loss/flap.h>
+#include <portmajor/plan/drain.h>
+#include <portmajor/plan/served.h>
+#include <portmajor/route/route.h>
 
 enum { VIEW_LOST = 1, VIEW_LOST_BEFORE };
 

@@ -24,8 +24,8 @@
 
 #include "store.h"
 
-#include <portmajor/drain.h>
-#include <portmajor/roles.h>
+#include <portmajor/fabric/roles.h>
+#include <portmajor/plan/drain.h>
 
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>

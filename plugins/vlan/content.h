@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_PLUGIN_VLAN_CONTENT_H
 #define PORTMAJOR_PLUGIN_VLAN_CONTENT_H
 
-#include <portmajor/hosttable.h>
+#include <portmajor/format/hosttable.h>
 
 #include <stdbool.h>
 

@@ -7,9 +7,9 @@
 #include "program.h"
 #include "tcx.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/mac.h>
-#include <portmajor/textfile.h>
+#include <portmajor/fabric/mac.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/textfile.h>
 
 #include <bpf/bpf.h>
 

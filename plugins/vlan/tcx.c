@@ -3,7 +3,7 @@
 #include "tcx.h"
 #include "content.h"
 
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
 
 #include <bpf/bpf.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How two sets of tables differ. */
-#include <portmajor/lftdiff.h>
+#include <portmajor/check/lftdiff.h>
 
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 

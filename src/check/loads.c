@@ -2,8 +2,8 @@
 /* How many flows cables carry. */
 #include "step.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/link.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 

@@ -3,8 +3,8 @@
 #ifndef PORTMAJOR_CHECK_MFT_PORTS_H
 #define PORTMAJOR_CHECK_MFT_PORTS_H
 
-#include <portmajor/fabric.h>
-#include <portmajor/mft.h>
+#include <portmajor/fabric/fabric.h>
+#include <portmajor/multicast/mft.h>
 
 /* The number of the first port from this one on that is in the mask, or PM_NONE. */
 static inline uint32_t mft_next_port(const struct pm_mfts *mfts, uint32_t sw,

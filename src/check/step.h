@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CHECK_STEP_H
 #define PORTMAJOR_CHECK_STEP_H
 
-#include <portmajor/check.h>
+#include <portmajor/check/check.h>
 
 /* One step of a packet for a LID that is at a switch. */
 enum step {

@@ -6,9 +6,9 @@
 #include "tables.h"
 #include "text.h"
 
-#include <portmajor/judge.h>
-#include <portmajor/mftfile.h>
-#include <portmajor/planfile.h>
+#include <portmajor/check/judge.h>
+#include <portmajor/format/mftfile.h>
+#include <portmajor/format/planfile.h>
 
 #include <stdio.h>
 #include <stdlib.h>

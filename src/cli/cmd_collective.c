@@ -5,7 +5,7 @@
 #include "lists.h"
 #include "text.h"
 
-#include <portmajor/circuits.h>
+#include <portmajor/lab/circuits.h>
 
 #include <errno.h>
 #include <stdio.h>

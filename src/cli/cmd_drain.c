@@ -8,8 +8,8 @@
 #include "outfile.h"
 #include "text.h"
 
-#include <portmajor/drain.h>
-#include <portmajor/planfile.h>
+#include <portmajor/format/planfile.h>
+#include <portmajor/plan/drain.h>
 
 #include <errno.h>
 #include <fnmatch.h>

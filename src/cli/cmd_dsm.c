@@ -5,7 +5,7 @@
 #include "lists.h"
 #include "text.h"
 
-#include <portmajor/dsm.h>
+#include <portmajor/lab/dsm.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
 #include "json.h"
 #include "losses.h"
 
-#include <portmajor/degrade.h>
-#include <portmajor/generate.h>
-#include <portmajor/netlist.h>
-#include <portmajor/print.h>
+#include <portmajor/fabric/degrade.h>
+#include <portmajor/fabric/generate.h>
+#include <portmajor/format/netlist.h>
+#include <portmajor/lib/print.h>
 
 #include <errno.h>
 #include <inttypes.h>

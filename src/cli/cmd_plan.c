@@ -8,7 +8,7 @@
 #include "plan_vlan.h"
 #include "text.h"
 
-#include <portmajor/mft.h>
+#include <portmajor/multicast/mft.h>
 
 #include <inttypes.h>
 #include <stdio.h>

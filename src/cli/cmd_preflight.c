@@ -6,10 +6,10 @@
 #include "json.h"
 #include "opensm.h"
 
-#include <portmajor/config.h>
-#include <portmajor/guess.h>
-#include <portmajor/netlist.h>
-#include <portmajor/planfile.h>
+#include <portmajor/format/config.h>
+#include <portmajor/format/netlist.h>
+#include <portmajor/format/planfile.h>
+#include <portmajor/plan/guess.h>
 
 #include <errno.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include "table_mfts.h"
 #include "tables.h"
 
-#include <portmajor/link.h>
+#include <portmajor/fabric/link.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
 #include "tables.h"
 #include "text.h"
 
-#include <portmajor/mft_failure.h>
-#include <portmajor/sweep.h>
+#include <portmajor/loss/mft_failure.h>
+#include <portmajor/loss/sweep.h>
 
 #include <limits.h>
 #include <sched.h>

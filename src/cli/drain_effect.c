@@ -4,7 +4,7 @@
 #include "json.h"
 #include "output.h"
 
-#include <portmajor/route.h>
+#include <portmajor/route/route.h>
 
 #include <inttypes.h>
 #include <stdio.h>

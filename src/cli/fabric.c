@@ -3,9 +3,9 @@
 
 #include "output.h"
 
-#include <portmajor/config.h>
-#include <portmajor/hash.h>
-#include <portmajor/textfile.h>
+#include <portmajor/format/config.h>
+#include <portmajor/lib/hash.h>
+#include <portmajor/lib/textfile.h>
 
 #include <inttypes.h>
 #include <stdlib.h>

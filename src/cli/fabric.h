@@ -5,9 +5,9 @@
 
 #include "options.h"
 
-#include <portmajor/netlist.h>
-#include <portmajor/plan.h>
-#include <portmajor/roles.h>
+#include <portmajor/fabric/roles.h>
+#include <portmajor/format/netlist.h>
+#include <portmajor/plan/plan.h>
 
 /* What they have in common. Zeroed: the defaults. */
 struct cli_fabric {

@@ -2,11 +2,11 @@
 #include "groups.h"
 #include "output.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/lexer.h>
-#include <portmajor/losses.h>
-#include <portmajor/roles.h>
-#include <portmajor/textfile.h>
+#include <portmajor/fabric/roles.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/lexer.h>
+#include <portmajor/lib/textfile.h>
+#include <portmajor/loss/losses.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "options.h"
 
-#include <portmajor/multicast.h>
+#include <portmajor/multicast/multicast.h>
 
 /* Zeroed: none. */
 struct cli_groups {

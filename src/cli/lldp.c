@@ -3,7 +3,7 @@
 
 #include "output.h"
 
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "output.h"
 #include "text.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/textfile.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include <portmajor/print.h>
+#include <portmajor/lib/print.h>
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
 #include "packet_trace.h"
 #include "text.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/random.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/random.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 
 #include "output.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/textfile.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/textfile.h>
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "losses.h"
 #include "tables.h"
 
-#include <portmajor/replay.h>
+#include <portmajor/lab/replay.h>
 
 /* The tables after a loss, where no recording has them. */
 enum repair {

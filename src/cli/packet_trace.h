@@ -5,7 +5,7 @@
 
 #include "traffic_packet.h"
 
-#include <portmajor/goal.h>
+#include <portmajor/lab/goal.h>
 
 /* All by message; borrowed by a workload. */
 struct packet_trace {

@@ -5,7 +5,7 @@
 
 #include "tables.h"
 
-#include <portmajor/print.h>
+#include <portmajor/lib/print.h>
 
 #include <jansson.h>
 

@@ -4,10 +4,10 @@
 #include "output.h"
 #include "plan.h"
 
-#include <portmajor/change.h>
-#include <portmajor/guess.h>
-#include <portmajor/link.h>
-#include <portmajor/print.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/lib/print.h>
+#include <portmajor/loss/change.h>
+#include <portmajor/plan/guess.h>
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include "plan.h"
 #include "text.h"
 
-#include <portmajor/multicast.h>
+#include <portmajor/multicast/multicast.h>
 
 #include <stdio.h>
 #include <stdlib.h>

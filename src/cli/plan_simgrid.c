@@ -6,8 +6,8 @@
  */
 #include "plan.h"
 
-#include <portmajor/link.h>
-#include <portmajor/pool.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/lib/pool.h>
 
 #include <ctype.h>
 #include <errno.h>

@@ -16,8 +16,8 @@
 #include "plan.h"
 #include "text.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/pool.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/pool.h>
 
 #include <ctype.h>
 #include <errno.h>

@@ -5,8 +5,8 @@
 
 #include "losses.h"
 
-#include <portmajor/hosttable.h>
-#include <portmajor/vlan.h>
+#include <portmajor/format/hosttable.h>
+#include <portmajor/vlan/vlan.h>
 
 #define PLAN_VLAN_FIRST 101
 

@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_PORT_NAMES_H
 #define PORTMAJOR_CLI_PORT_NAMES_H
 
-#include <portmajor/fabric.h>
+#include <portmajor/fabric/fabric.h>
 
 /* An exit status: a pattern without {port} is refused; NULL is the usual one. */
 int cli_port_pattern_check(const char *pattern);

@@ -3,7 +3,7 @@
 
 #include "output.h"
 
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
 
 #include <dirent.h>
 #include <limits.h>

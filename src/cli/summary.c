@@ -4,7 +4,7 @@
 #include "json.h"
 #include "text.h"
 
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <stdbool.h>

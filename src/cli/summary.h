@@ -6,8 +6,8 @@
 #ifndef PORTMAJOR_CLI_SUMMARY_H
 #define PORTMAJOR_CLI_SUMMARY_H
 
-#include <portmajor/losses.h>
-#include <portmajor/summary.h>
+#include <portmajor/loss/losses.h>
+#include <portmajor/loss/summary.h>
 
 #include <jansson.h>
 

@@ -3,7 +3,7 @@
 
 #include "output.h"
 
-#include <portmajor/losses.h>
+#include <portmajor/loss/losses.h>
 
 #include <errno.h>
 

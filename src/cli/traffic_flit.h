@@ -6,7 +6,7 @@
 #include "fabric.h"
 #include "output.h"
 
-#include <portmajor/flit.h>
+#include <portmajor/lab/flit.h>
 
 #include <jansson.h>
 

@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_TRAFFIC_MIXTURE_H
 #define PORTMAJOR_CLI_TRAFFIC_MIXTURE_H
 
-#include <portmajor/mixture.h>
+#include <portmajor/lab/mixture.h>
 
 #include <jansson.h>
 

@@ -7,8 +7,8 @@
 #include "progress.h"
 #include "traffic_shard.h"
 
-#include <portmajor/calls.h>
-#include <portmajor/rates.h>
+#include <portmajor/lab/calls.h>
+#include <portmajor/lab/rates.h>
 
 #include <jansson.h>
 

@@ -2,7 +2,7 @@
 #include "traffic_shard.h"
 #include "json.h"
 
-#include <portmajor/student.h>
+#include <portmajor/lib/student.h>
 
 #include <math.h>
 

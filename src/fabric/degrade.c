@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/degrade.h>
-#include <portmajor/alloc.h>
-#include <portmajor/link.h>
-#include <portmajor/random.h>
+#include <portmajor/fabric/degrade.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/random.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Nodes by GUID, name or label, and ports by GUID. */
-#include <portmajor/fabric.h>
+#include <portmajor/fabric/fabric.h>
 
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

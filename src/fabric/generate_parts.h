@@ -8,8 +8,8 @@
 #ifndef GENERATE_PARTS_H
 #define GENERATE_PARTS_H
 
-#include <portmajor/fabric.h>
-#include <portmajor/generate.h>
+#include <portmajor/fabric/fabric.h>
+#include <portmajor/fabric/generate.h>
 
 /* A port of a switch, at the other end of a link between switches. */
 struct generate_end {

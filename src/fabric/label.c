@@ -5,8 +5,8 @@
  */
 #include "parts.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/hash.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/hash.h>
 
 #include <errno.h>
 #include <inttypes.h>

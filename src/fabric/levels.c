@@ -26,10 +26,10 @@
  */
 #include "tree_parts.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/bits.h>
-#include <portmajor/reach.h>
-#include <portmajor/search.h>
+#include <portmajor/fabric/reach.h>
+#include <portmajor/fabric/search.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/bits.h>
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reads and prints MAC addresses, and converts between them and GUIDs. */
-#include <portmajor/mac.h>
+#include <portmajor/fabric/mac.h>
 
-#include <portmajor/digit.h>
+#include <portmajor/lib/digit.h>
 
 #include <stdio.h>
 

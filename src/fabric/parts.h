@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_FABRIC_PARTS_H
 #define PORTMAJOR_FABRIC_PARTS_H
 
-#include <portmajor/fabric.h>
+#include <portmajor/fabric/fabric.h>
 
 /* label.c: adds a text to names[]. -E2BIG: there are 4 GiB; -ENOMEM. */
 int fabric_add_text(struct pm_fabric *fabric, const char *text, uint32_t *offset);

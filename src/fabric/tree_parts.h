@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_TREE_PARTS_H
 #define PORTMAJOR_TREE_PARTS_H
 
-#include <portmajor/tree.h>
+#include <portmajor/fabric/tree.h>
 
 /* levels.c: fills in level, direction, far and what is counted of them. */
 int tree_find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/hosttable.h>
+#include <portmajor/format/hosttable.h>
 
-#include <portmajor/alloc.h>
-#include <portmajor/hash.h>
-#include <portmajor/lexer.h>
-#include <portmajor/mac.h>
-#include <portmajor/textfile.h>
+#include <portmajor/fabric/mac.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/hash.h>
+#include <portmajor/lib/lexer.h>
+#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>

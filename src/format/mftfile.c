@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/mftfile.h>
+#include <portmajor/format/mftfile.h>
 
-#include <portmajor/lexer.h>
-#include <portmajor/textfile.h>
+#include <portmajor/lib/lexer.h>
+#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  */
 #include "netlist_parts.h"
 
-#include <portmajor/link.h>
+#include <portmajor/fabric/link.h>
 
 #define ALL_WIDTHS 31 /* one bit each, as in PortInfo */
 #define LEGACY (1u << PM_SDR | 1u << PM_DDR | 1u << PM_QDR)

@@ -5,7 +5,7 @@
  */
 #include "netlist_parts.h"
 
-#include <portmajor/mac.h>
+#include <portmajor/fabric/mac.h>
 
 #include <errno.h>
 #include <inttypes.h>

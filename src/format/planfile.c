@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/planfile.h>
-#include <portmajor/alloc.h>
-#include <portmajor/lexer.h>
-#include <portmajor/sealed.h>
-#include <portmajor/textfile.h>
+#include <portmajor/format/planfile.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/lexer.h>
+#include <portmajor/lib/sealed.h>
+#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>

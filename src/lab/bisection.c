@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/bisection.h>
+#include <portmajor/lab/bisection.h>
 
-#include <portmajor/pool.h>
-#include <portmajor/random.h>
-#include <portmajor/share.h>
+#include <portmajor/lab/share.h>
+#include <portmajor/lib/pool.h>
+#include <portmajor/lib/random.h>
 
 #include <errno.h>
 

@@ -11,7 +11,7 @@
  */
 #include "depend.h"
 
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

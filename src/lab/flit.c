@@ -7,8 +7,8 @@
  */
 #include "flit_parts.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/random.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/random.h>
 
 #include <errno.h>
 #include <stdlib.h>

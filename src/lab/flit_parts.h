@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_FLIT_PARTS_H
 #define PORTMAJOR_FLIT_PARTS_H
 
-#include <portmajor/flit.h>
+#include <portmajor/lab/flit.h>
 
 /* A flit: its packet's index, and these. */
 #define FLIT_TAIL 1u

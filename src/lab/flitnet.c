@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Links are added in the order of the places that they leave. */
-#include <portmajor/flitnet.h>
+#include <portmajor/lab/flitnet.h>
 
 #include <errno.h>
 #include <math.h>

@@ -10,8 +10,8 @@
  */
 #include "depend.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/mixture.h>
+#include <portmajor/lab/mixture.h>
+#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

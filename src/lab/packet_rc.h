@@ -10,7 +10,7 @@
 #ifndef PORTMAJOR_LAB_PACKET_RC_H
 #define PORTMAJOR_LAB_PACKET_RC_H
 
-#include <portmajor/packet.h>
+#include <portmajor/lab/packet.h>
 
 #define RC_WINDOW 64 /* packets sent and not answered */
 #define RC_EVERY 16  /* each so many packets ask for an answer; and a message's last */

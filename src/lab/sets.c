@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/sets.h>
-#include <portmajor/alloc.h>
-#include <portmajor/digit.h>
-#include <portmajor/lexer.h>
-#include <portmajor/pool.h>
-#include <portmajor/textfile.h>
+#include <portmajor/lab/sets.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/digit.h>
+#include <portmajor/lib/lexer.h>
+#include <portmajor/lib/pool.h>
+#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>

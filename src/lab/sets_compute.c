@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The Sets of portmajor's early repair, from its plan, tables and order of blocks. */
-#include <portmajor/sets.h>
-#include <portmajor/alloc.h>
-#include <portmajor/delta.h>
-#include <portmajor/order.h>
-#include <portmajor/pool.h>
+#include <portmajor/lab/sets.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/pool.h>
+#include <portmajor/route/delta.h>
+#include <portmajor/route/order.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Level by level: the ports that are full first are found, and their flows stay. */
-#include <portmajor/share.h>
+#include <portmajor/lab/share.h>
 
-#include <portmajor/pool.h>
+#include <portmajor/lib/pool.h>
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/ways.h>
+#include <portmajor/lab/ways.h>
 
 uint32_t pm_way_flat(const void *network, uint32_t from, uint32_t to, uint32_t *ports)
 {

@@ -7,7 +7,7 @@
 #ifndef PORTMAJOR_LAB_WHEEL_H
 #define PORTMAJOR_LAB_WHEEL_H
 
-#include <portmajor/fabric.h>
+#include <portmajor/fabric/fabric.h>
 
 #define WHEEL 4096 /* ticks, a multiple of 64, at most 64 x 64 */
 #define NO_TIME UINT32_MAX

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/lexer.h>
-#include <portmajor/digit.h>
+#include <portmajor/lib/digit.h>
+#include <portmajor/lib/lexer.h>
 
 #include <errno.h>
 #include <inttypes.h>

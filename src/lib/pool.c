@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/pool.h>
+#include <portmajor/lib/pool.h>
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/textfile.h>
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,9 +4,9 @@
  * any more. So a record that has a hold, present or past, and goes down once more always
  * doubles it. With few records or none, an observation is little more than a memcmp.
  */
-#include <portmajor/flap.h>
-#include <portmajor/alloc.h>
-#include <portmajor/take_out.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/loss/flap.h>
+#include <portmajor/plan/take_out.h>
 
 #include <errno.h>
 

@@ -11,11 +11,11 @@
  * old way comes from B. What comes to B or D from elsewhere, not through a changed entry
  * before, takes the new way from there: for D that is its flow less B's.
  */
-#include <portmajor/flows.h>
+#include <portmajor/loss/flows.h>
 
-#include <portmajor/alloc.h>
-#include <portmajor/check.h>
-#include <portmajor/link.h>
+#include <portmajor/check/check.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <string.h>

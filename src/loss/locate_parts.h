@@ -3,9 +3,9 @@
 #ifndef PM_LOCATE_PARTS_H
 #define PM_LOCATE_PARTS_H
 
-#include <portmajor/alloc.h>
-#include <portmajor/locate.h>
-#include <portmajor/search.h>
+#include <portmajor/fabric/search.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/loss/locate.h>
 
 enum cable_state {
 	UNASKED,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/mft_failure.h>
+#include <portmajor/loss/mft_failure.h>
 
-#include <portmajor/mft_steps.h>
-#include <portmajor/pool.h>
-#include <portmajor/reach.h>
+#include <portmajor/fabric/reach.h>
+#include <portmajor/lib/pool.h>
+#include <portmajor/multicast/mft_steps.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,13 +5,13 @@
  * in which something moved are compared. Who is cut off is counted anew only if anybody
  * is: a cable's loss is rarely that.
  */
-#include <portmajor/whatif.h>
-#include <portmajor/alloc.h>
-#include <portmajor/bits.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/bits.h>
+#include <portmajor/loss/whatif.h>
 
-#include <portmajor/check.h>
-#include <portmajor/flows.h>
-#include <portmajor/link.h>
+#include <portmajor/check/check.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/loss/flows.h>
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_MFT_PARTS_H
 #define PORTMAJOR_MFT_PARTS_H
 
-#include <portmajor/mft.h>
+#include <portmajor/multicast/mft.h>
 
 #include <stddef.h>
 

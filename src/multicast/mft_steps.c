@@ -13,10 +13,10 @@
  */
 #include "mft_parts.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/bits.h>
-#include <portmajor/mft_steps.h>
-#include <portmajor/pool.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/bits.h>
+#include <portmajor/lib/pool.h>
+#include <portmajor/multicast/mft_steps.h>
 
 #include <errno.h>
 

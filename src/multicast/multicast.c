@@ -3,8 +3,8 @@
 #include "mft_parts.h"
 #include "parts.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/search.h>
+#include <portmajor/fabric/search.h>
+#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 

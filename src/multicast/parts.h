@@ -10,10 +10,10 @@
 #ifndef PORTMAJOR_MULTICAST_PARTS_H
 #define PORTMAJOR_MULTICAST_PARTS_H
 
-#include <portmajor/bits.h>
-#include <portmajor/multicast.h>
-#include <portmajor/pool.h>
-#include <portmajor/reach.h>
+#include <portmajor/fabric/reach.h>
+#include <portmajor/lib/bits.h>
+#include <portmajor/lib/pool.h>
+#include <portmajor/multicast/multicast.h>
 
 #define TREE_POSITIONS (PM_MAX_PORTS / PM_MFT_POSITION + 1)
 

@@ -8,7 +8,7 @@
 #include "mft_parts.h"
 #include "parts.h"
 
-#include <portmajor/search.h>
+#include <portmajor/fabric/search.h>
 
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/drain.h>
-#include <portmajor/alloc.h>
-#include <portmajor/lexer.h>
-#include <portmajor/take_out.h>
-#include <portmajor/textfile.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/lexer.h>
+#include <portmajor/lib/textfile.h>
+#include <portmajor/plan/drain.h>
+#include <portmajor/plan/take_out.h>
 
 #include <errno.h>
 #include <inttypes.h>

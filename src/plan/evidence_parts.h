@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_EVIDENCE_PARTS_H
 #define PORTMAJOR_EVIDENCE_PARTS_H
 
-#include <portmajor/evidence.h>
+#include <portmajor/plan/evidence.h>
 
 #include "parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/fitness.h>
+#include <portmajor/plan/fitness.h>
 
 #include <inttypes.h>
 #include <stdarg.h>

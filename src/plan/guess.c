@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A line of text about roles and levels that were guessed. */
-#include <portmajor/guess.h>
-#include <portmajor/roles.h>
+#include <portmajor/fabric/roles.h>
+#include <portmajor/plan/guess.h>
 
 #include <stdarg.h>
 #include <stdio.h>

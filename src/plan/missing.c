@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/missing.h>
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/plan/missing.h>
 
 /* Whether something is plugged in at a port, as far as the plan knows. */
 static bool is_used(const struct pm_port *port)

@@ -10,7 +10,7 @@
 #ifndef PORTMAJOR_PLAN_PARTS_H
 #define PORTMAJOR_PLAN_PARTS_H
 
-#include <portmajor/plan.h>
+#include <portmajor/plan/plan.h>
 
 /* plan.c: an empty plan that owns the skeleton (NULL: no memory). */
 struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *known);

@@ -4,9 +4,9 @@
  * a LID. A grown plan runs the same steps with the planes and LIDs of the old
  * one already filled in.
  */
-#include <portmajor/plan.h>
-#include <portmajor/alloc.h>
-#include <portmajor/served.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/plan/plan.h>
+#include <portmajor/plan/served.h>
 
 #include "parts.h"
 

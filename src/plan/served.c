@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/served.h>
-#include <portmajor/alloc.h>
-#include <portmajor/bits.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/bits.h>
+#include <portmajor/plan/served.h>
 
 #include <errno.h>
 

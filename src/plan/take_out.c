@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
-#include <portmajor/take_out.h>
+#include <portmajor/plan/take_out.h>
 
-#include <portmajor/alloc.h>
-#include <portmajor/bits.h>
-#include <portmajor/reach.h>
+#include <portmajor/fabric/reach.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/bits.h>
 
 #include <errno.h>
 

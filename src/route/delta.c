@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/delta.h>
+#include <portmajor/route/delta.h>
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  */
 #include "parts.h"
 
-#include <portmajor/search.h>
+#include <portmajor/fabric/search.h>
 
 /* Whether a cable to a switch is there and may be used. */
 static bool is_way(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)

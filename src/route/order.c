@@ -6,7 +6,7 @@
  */
 #include "parts.h"
 
-#include <portmajor/order.h>
+#include <portmajor/route/order.h>
 
 #include <errno.h>
 #include <stdlib.h>

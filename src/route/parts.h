@@ -12,11 +12,11 @@
 #ifndef PORTMAJOR_ROUTE_PARTS_H
 #define PORTMAJOR_ROUTE_PARTS_H
 
-#include <portmajor/alloc.h>
-#include <portmajor/bits.h>
-#include <portmajor/pool.h>
-#include <portmajor/reach.h>
-#include <portmajor/route.h>
+#include <portmajor/fabric/reach.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/bits.h>
+#include <portmajor/lib/pool.h>
+#include <portmajor/route/route.h>
 
 /* What the inner loops need to know of a LID. */
 struct destination {

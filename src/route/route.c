@@ -2,7 +2,7 @@
 /* Tables: made, updated for what is alive, read. Their rules are in rules.c. */
 #include "parts.h"
 
-#include <portmajor/served.h>
+#include <portmajor/plan/served.h>
 
 /* ---- What is alive ---- */
 

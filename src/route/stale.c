@@ -9,7 +9,7 @@
  */
 #include "parts.h"
 
-#include <portmajor/stale.h>
+#include <portmajor/route/stale.h>
 
 #include <errno.h>
 

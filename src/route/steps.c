@@ -13,7 +13,7 @@
  */
 #include "parts.h"
 
-#include <portmajor/steps.h>
+#include <portmajor/route/steps.h>
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Are they trees? By tagged ports, as switches see them. */
-#include <portmajor/vlan.h>
+#include <portmajor/vlan/vlan.h>
 
 #include <errno.h>
 

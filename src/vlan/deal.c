@@ -11,8 +11,8 @@
  */
 #include "dealer.h"
 
-#include <portmajor/alloc.h>
-#include <portmajor/bits.h>
+#include <portmajor/lib/alloc.h>
+#include <portmajor/lib/bits.h>
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef VLAN_PARTS_H
 #define VLAN_PARTS_H
 
-#include <portmajor/vlan.h>
+#include <portmajor/vlan/vlan.h>
 
 struct parts {
 	const struct pm_vlans *vlans;

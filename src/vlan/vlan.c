@@ -3,7 +3,7 @@
  * Trees. Switches have one cable up each, to a switch one level above that is in the
  * tree, and the top switch has none: so there is one way between any two.
  */
-#include <portmajor/vlan.h>
+#include <portmajor/vlan/vlan.h>
 
 #include <errno.h>
 #include <string.h>

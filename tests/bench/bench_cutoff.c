@@ -5,12 +5,12 @@
  * of some runs, for each Set by itself. Exit 1 if a Set costs more than a thousandth of
  * the walk.
  */
-#include <portmajor/check.h>
-#include <portmajor/cutoff.h>
-#include <portmajor/generate.h>
-#include <portmajor/losses.h>
-#include <portmajor/netlist.h>
-#include <portmajor/sets.h>
+#include <portmajor/check/check.h>
+#include <portmajor/fabric/generate.h>
+#include <portmajor/format/netlist.h>
+#include <portmajor/lab/cutoff.h>
+#include <portmajor/lab/sets.h>
+#include <portmajor/loss/losses.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,11 +9,11 @@
  *
  *   bench_multicast [LARGE]     as in struct pm_multicast_config; 0: the default
  */
-#include <portmajor/generate.h>
-#include <portmajor/mft_steps.h>
-#include <portmajor/multicast.h>
-#include <portmajor/netlist.h>
-#include <portmajor/random.h>
+#include <portmajor/fabric/generate.h>
+#include <portmajor/format/netlist.h>
+#include <portmajor/lib/random.h>
+#include <portmajor/multicast/mft_steps.h>
+#include <portmajor/multicast/multicast.h>
 
 #include <inttypes.h>
 #include <stdio.h>

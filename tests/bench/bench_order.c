@@ -5,12 +5,12 @@
  * as the mean over all Sets; exact, and the same in every run. Exit 1 if another order is
  * better than the rule, or blocks could not be put before others that have to wait.
  */
-#include <portmajor/cutoff.h>
-#include <portmajor/delta.h>
-#include <portmajor/generate.h>
-#include <portmajor/losses.h>
-#include <portmajor/netlist.h>
-#include <portmajor/order.h>
+#include <portmajor/fabric/generate.h>
+#include <portmajor/format/netlist.h>
+#include <portmajor/lab/cutoff.h>
+#include <portmajor/loss/losses.h>
+#include <portmajor/route/delta.h>
+#include <portmajor/route/order.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,10 +6,10 @@
  *
  *   bench_tables [RUNS]
  */
-#include <portmajor/delta.h>
-#include <portmajor/generate.h>
-#include <portmajor/netlist.h>
-#include <portmajor/served.h>
+#include <portmajor/fabric/generate.h>
+#include <portmajor/format/netlist.h>
+#include <portmajor/plan/served.h>
+#include <portmajor/route/delta.h>
 
 #include <stdio.h>
 #include <stdlib.h>

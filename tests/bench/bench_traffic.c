@@ -5,12 +5,12 @@
  * that of a low one, and blocks over cables beside the flit engine's. Exit 1 if one is
  * worse than it is to be.
  */
-#include <portmajor/flit.h>
-#include <portmajor/generate.h>
-#include <portmajor/lfts.h>
-#include <portmajor/netlist.h>
-#include <portmajor/packet.h>
-#include <portmajor/route.h>
+#include <portmajor/fabric/generate.h>
+#include <portmajor/format/netlist.h>
+#include <portmajor/lab/flit.h>
+#include <portmajor/lab/packet.h>
+#include <portmajor/route/lfts.h>
+#include <portmajor/route/route.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any bytes give messages that wait for earlier ones of their rank alone, or an error
  * with its line; see goal.h. */
-#include <portmajor/goal.h>
+#include <portmajor/lab/goal.h>
 
 #include <errno.h>
 #include <stdbool.h>

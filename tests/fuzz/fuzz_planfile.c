@@ -3,8 +3,8 @@
  * Any bytes give a plan or an error; see planfile.h. The checksum is made right, so
  * that what is behind it is reached.
  */
-#include <portmajor/planfile.h>
-#include <portmajor/route.h>
+#include <portmajor/format/planfile.h>
+#include <portmajor/route/route.h>
 
 #include <errno.h>
 #include <stdio.h>

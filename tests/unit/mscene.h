@@ -9,7 +9,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/multicast.h>
+#include <portmajor/multicast/multicast.h>
 
 #define MSCENE_GROUPS 12
 

@@ -6,8 +6,8 @@
 #ifndef TESTS_MWALK_H
 #define TESTS_MWALK_H
 
-#include <portmajor/mft.h>
-#include <portmajor/multicast.h>
+#include <portmajor/multicast/mft.h>
+#include <portmajor/multicast/multicast.h>
 
 /* What packets of a group pass, all of it borrowed. */
 struct mwalk {

@@ -5,7 +5,7 @@
 
 #include "world.h"
 
-#include <portmajor/packet.h>
+#include <portmajor/lab/packet.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

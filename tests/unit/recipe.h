@@ -6,7 +6,7 @@
 #ifndef TESTS_RECIPE_H
 #define TESTS_RECIPE_H
 
-#include <portmajor/fabric.h>
+#include <portmajor/fabric/fabric.h>
 
 /* A generator of random numbers (splitmix64); any seed will do. */
 struct random {

@@ -7,8 +7,8 @@
 #ifndef TESTS_REFERENCE_H
 #define TESTS_REFERENCE_H
 
-#include <portmajor/plan.h>
-#include <portmajor/route.h>
+#include <portmajor/plan/plan.h>
+#include <portmajor/route/route.h>
 
 struct reference {
 	const struct pm_fabric *now;

@@ -13,7 +13,7 @@
 #ifndef TESTS_SUBNET_H
 #define TESTS_SUBNET_H
 
-#include <portmajor/fabric.h>
+#include <portmajor/fabric/fabric.h>
 
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>

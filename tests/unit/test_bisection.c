@@ -2,8 +2,8 @@
 /* Bisections, and ways through fabrics: by hand, and against what ways have to be. */
 #include "packet_lab.h"
 
-#include <portmajor/bisection.h>
-#include <portmajor/ways.h>
+#include <portmajor/lab/bisection.h>
+#include <portmajor/lab/ways.h>
 
 #include <math.h>
 

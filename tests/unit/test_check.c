@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/check.h>
+#include <portmajor/check/check.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include "mscene.h"
 #include "mwalk.h"
 
-#include <portmajor/check_mfts.h>
+#include <portmajor/check/check_mfts.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The event simulation of circuits gives what equations 1 to 8 say, and keeps its own
  * rules where they say nothing. */
-#include <portmajor/circuits.h>
+#include <portmajor/lab/circuits.h>
 
 #include <errno.h>
 #include <math.h>

@@ -6,8 +6,8 @@
  */
 #include "world.h"
 
-#include <portmajor/cutoff.h>
-#include <portmajor/order.h>
+#include <portmajor/lab/cutoff.h>
+#include <portmajor/route/order.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

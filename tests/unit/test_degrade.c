@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "world.h"
 
-#include <portmajor/degrade.h>
-#include <portmajor/link.h>
-#include <portmajor/netlist.h>
+#include <portmajor/fabric/degrade.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/format/netlist.h>
 
 #include <errno.h>
 #include <setjmp.h>

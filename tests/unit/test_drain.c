@@ -8,8 +8,8 @@
 #include "reference.h"
 #include "world.h"
 
-#include <portmajor/drain.h>
-#include <portmajor/steps.h>
+#include <portmajor/plan/drain.h>
+#include <portmajor/route/steps.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -5,9 +5,9 @@
  */
 #include "world.h"
 
-#include <portmajor/flit.h>
-#include <portmajor/lfts.h>
-#include <portmajor/packet.h>
+#include <portmajor/lab/flit.h>
+#include <portmajor/lab/packet.h>
+#include <portmajor/route/lfts.h>
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "recipe.h"
 
-#include <portmajor/fabric.h>
+#include <portmajor/fabric/fabric.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/failback.h>
+#include <portmajor/loss/failback.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

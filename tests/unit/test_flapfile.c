@@ -9,7 +9,7 @@
 
 #include "world.h"
 
-#include <portmajor/flapfile.h>
+#include <portmajor/format/flapfile.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  */
 #include "world.h"
 
-#include <portmajor/flit.h>
-#include <portmajor/lfts.h>
+#include <portmajor/lab/flit.h>
+#include <portmajor/route/lfts.h>
 
 #include <errno.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/fabric.h>
-#include <portmajor/generate.h>
-#include <portmajor/link.h>
-#include <portmajor/netlist.h>
+#include <portmajor/fabric/fabric.h>
+#include <portmajor/fabric/generate.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/format/netlist.h>
 
 #include <errno.h>
 #include <setjmp.h>

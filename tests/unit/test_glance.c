@@ -6,7 +6,7 @@
 #include "recipe.h"
 #include "snapshot.h"
 
-#include <portmajor/link.h>
+#include <portmajor/fabric/link.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

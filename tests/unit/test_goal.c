@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <portmajor/goal.h>
+#include <portmajor/lab/goal.h>
 
 #include <errno.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/guess.h>
-#include <portmajor/roles.h>
+#include <portmajor/fabric/roles.h>
+#include <portmajor/plan/guess.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

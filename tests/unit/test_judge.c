@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/judge.h>
+#include <portmajor/check/judge.h>
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/lftdiff.h>
-#include <portmajor/lftfile.h>
+#include <portmajor/check/lftdiff.h>
+#include <portmajor/format/lftfile.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "world.h"
 
-#include <portmajor/link.h>
+#include <portmajor/fabric/link.h>
 
 #include <inttypes.h>
 #include <setjmp.h>

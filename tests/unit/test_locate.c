@@ -3,8 +3,8 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/locate.h>
-#include <portmajor/reach.h>
+#include <portmajor/fabric/reach.h>
+#include <portmajor/loss/locate.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

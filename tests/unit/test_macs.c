@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include <portmajor/fabric.h>
-#include <portmajor/mac.h>
-#include <portmajor/macs.h>
+#include <portmajor/fabric/fabric.h>
+#include <portmajor/fabric/mac.h>
+#include <portmajor/format/macs.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Multicast forwarding tables (mft.h) beside a plain array, operation by operation. */
 #include "recipe.h"
 
-#include <portmajor/mft.h>
+#include <portmajor/multicast/mft.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #include "mscene.h"
 #include "mwalk.h"
 
-#include <portmajor/mft_steps.h>
+#include <portmajor/multicast/mft_steps.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/missing.h>
+#include <portmajor/plan/missing.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

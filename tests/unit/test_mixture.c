@@ -5,7 +5,7 @@
  */
 #include "world.h"
 
-#include <portmajor/mixture.h>
+#include <portmajor/lab/mixture.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /* The packet engine where theory is exact, and against itself. */
 #include "packet_lab.h"
 
-#include <portmajor/cutoff.h>
+#include <portmajor/lab/cutoff.h>
 
 #include <errno.h>
 #include <math.h>

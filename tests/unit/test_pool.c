@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <portmajor/pool.h>
+#include <portmajor/lib/pool.h>
 
 #include <errno.h>
 #include <stdio.h>

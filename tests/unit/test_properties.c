@@ -9,8 +9,8 @@
 #include "reference.h"
 #include "world.h"
 
-#include <portmajor/roles.h>
-#include <portmajor/stale.h>
+#include <portmajor/fabric/roles.h>
+#include <portmajor/route/stale.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,8 +2,8 @@
 /* The packet engine on cables of different rates, and the tick for them. */
 #include "packet_lab.h"
 
-#include <portmajor/link.h>
-#include <portmajor/rates.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/lab/rates.h>
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/reach.h>
+#include <portmajor/fabric/reach.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 
 #include "world.h"
 
-#include <portmajor/replace.h>
+#include <portmajor/lib/replace.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/roles.h>
+#include <portmajor/fabric/roles.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -10,8 +10,8 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/reach.h>
-#include <portmajor/search.h>
+#include <portmajor/fabric/reach.h>
+#include <portmajor/fabric/search.h>
 
 #include <stdio.h>
 #include <stdlib.h>

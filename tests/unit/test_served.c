@@ -6,7 +6,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/served.h>
+#include <portmajor/plan/served.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -9,11 +9,11 @@
 
 #include "world.h"
 
-#include <portmajor/losses.h>
-#include <portmajor/outage.h>
-#include <portmajor/print.h>
-#include <portmajor/sets.h>
-#include <portmajor/textfile.h>
+#include <portmajor/lab/outage.h>
+#include <portmajor/lab/sets.h>
+#include <portmajor/lib/print.h>
+#include <portmajor/lib/textfile.h>
+#include <portmajor/loss/losses.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "recipe.h"
 
-#include <portmajor/share.h>
+#include <portmajor/lab/share.h>
 
 #include <math.h>
 #include <setjmp.h>

@@ -9,8 +9,8 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/order.h>
-#include <portmajor/steps.h>
+#include <portmajor/route/order.h>
+#include <portmajor/route/steps.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

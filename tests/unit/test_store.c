@@ -13,7 +13,7 @@
 #include "memfault.h"
 #include "world.h"
 
-#include <portmajor/planfile.h>
+#include <portmajor/format/planfile.h>
 
 #include <dirent.h>
 #include <errno.h>

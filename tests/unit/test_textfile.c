@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <portmajor/textfile.h>
+#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <stdio.h>

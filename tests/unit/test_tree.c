@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/tree.h>
+#include <portmajor/fabric/tree.h>
 
 #include <errno.h>
 #include <setjmp.h>

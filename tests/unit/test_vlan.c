@@ -6,7 +6,7 @@
 #include "expect.h"
 #include "recipe.h"
 
-#include <portmajor/vlan.h>
+#include <portmajor/vlan/vlan.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,8 +2,8 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/link.h>
-#include <portmajor/whatif.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/loss/whatif.h>
 
 #include <errno.h>
 #include <setjmp.h>

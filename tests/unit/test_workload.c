@@ -2,8 +2,8 @@
 /* Patterns, times and lists of messages. */
 #include "world.h"
 
-#include <portmajor/fabric.h>
-#include <portmajor/workload.h>
+#include <portmajor/fabric/fabric.h>
+#include <portmajor/lab/workload.h>
 
 #include <errno.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "world.h"
 
-#include <portmajor/link.h>
-#include <portmajor/netlist.h>
+#include <portmajor/fabric/link.h>
+#include <portmajor/format/netlist.h>
 
 #include <fnmatch.h>
 #include <setjmp.h>

@@ -8,11 +8,11 @@
 
 #include "recipe.h"
 
-#include <portmajor/check.h>
-#include <portmajor/delta.h>
-#include <portmajor/generate.h>
-#include <portmajor/plan.h>
-#include <portmajor/route.h>
+#include <portmajor/check/check.h>
+#include <portmajor/fabric/generate.h>
+#include <portmajor/plan/plan.h>
+#include <portmajor/route/delta.h>
+#include <portmajor/route/route.h>
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 

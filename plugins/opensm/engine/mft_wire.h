@@ -16,9 +16,9 @@
 
 #include "../ask.h"
 
-#include <portmajor/mft.h>
-#include <portmajor/mft_steps.h>
-#include <portmajor/plan.h>
+#include <portmajor/multicast/mft.h>
+#include <portmajor/multicast/mft_steps.h>
+#include <portmajor/plan/plan.h>
 
 /* Borrowed, all of it. */
 struct mft_wire {

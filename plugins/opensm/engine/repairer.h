@@ -35,7 +35,7 @@
 #include "phase.h"
 #include "transition.h"
 
-#include <portmajor/flap.h>
+#include <portmajor/loss/flap.h>
 
 /* Opaque. */
 struct repairer;

@@ -6,7 +6,7 @@
 #include "../tables.h"
 #include "../wait.h"
 
-#include <portmajor/alloc.h>
+#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@
 #include "../osm/lft_set.h"
 #include "../view.h"
 
-#include <portmajor/delta.h>
+#include <portmajor/route/delta.h>
 
 enum transition_stage {
 	TRANSITION_NONE, /* none is under way */

@@ -11,8 +11,8 @@
 #ifndef PORTMAJOR_CANDIDATES_H
 #define PORTMAJOR_CANDIDATES_H
 
-#include <portmajor/error.h>
-#include <portmajor/plan.h>
+#include <portmajor/lib/error.h>
+#include <portmajor/plan/plan.h>
 
 #include <stddef.h>
 #include <time.h>

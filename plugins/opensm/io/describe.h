@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include <portmajor/fabric.h>
+#include <portmajor/fabric/fabric.h>
 
 /* A string; bytes that are not ASCII, as names may have, become question marks where the
  * text is not UTF-8. NULL: null. */

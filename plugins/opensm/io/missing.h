@@ -21,8 +21,8 @@
 
 #include <jansson.h>
 
-#include <portmajor/missing.h>
-#include <portmajor/tree.h>
+#include <portmajor/fabric/tree.h>
+#include <portmajor/plan/missing.h>
 
 #include <stdbool.h>
 #include <time.h>

@@ -12,7 +12,7 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-#include <portmajor/multicast.h>
+#include <portmajor/multicast/multicast.h>
 
 /* All zero at first. */
 struct mcast_groups {

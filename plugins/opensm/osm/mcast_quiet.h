@@ -30,8 +30,8 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-#include <portmajor/mft.h>
-#include <portmajor/plan.h>
+#include <portmajor/multicast/mft.h>
+#include <portmajor/plan/plan.h>
 
 #include <stdatomic.h>
 

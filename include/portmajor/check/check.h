@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * An independent look at tables: follow them packet by packet. Nothing here
+ * uses plans or the way tables are made; it serves to test these, and to judge
+ * tables read back from switches.
+ */
+#ifndef PORTMAJOR_CHECK_H
+#define PORTMAJOR_CHECK_H
+
+#include <portmajor/multicast/mft.h>
+
+#include <stddef.h>
+
+/* What is to be checked; all of it borrowed. */
+struct pm_check {
+	/* Cables and LIDs as they are; a port without a LID is no destination. */
+	const struct pm_fabric *fabric;
+	/* [switch] Level in the tree, 0 for leaves; see pm_tree.level. */
+	const uint8_t *level;
+	/* [switch] Table, port by LID; NULL: unknown, then packets end there. */
+	const uint8_t *const *table;
+	/* [switch] LinearFDBTop, the highest LID of the table; 0 with no table. */
+	const uint16_t *top;
+	/* The subnet manager's port (of a switch: port 0), or PM_NONE. */
+	uint32_t sm;
+	/* For loads: as pm_link_common_rate has it; 0: flows count alike on all links. */
+	uint32_t common_rate;
+	/* For credit loops: multicast tables of the switches, too; NULL: none. */
+	const struct pm_mfts *mfts;
+};
+
+enum pm_check_fault {
+	PM_FAULT_LOST,
+	PM_FAULT_LOOP,
+	PM_FAULT_TURN,
+	PM_FAULT_MISROUTED,
+	PM_FAULT_APART,
+	PM_FAULT_DEAF,
+	PM_FAULTS
+};
+
+struct pm_check_paths {
+	uint64_t pairs;	       /* (switch with end ports, LID) that an up-then-down
+				* path joins, as a search over the cables finds */
+	uint64_t delivered;    /* of these: the table's path ends at the LID's port */
+	uint64_t cut;	       /* pairs that no up-then-down path joins */
+	uint64_t apart;	       /* of these, with an end port's LID: cables join them,
+				* and the tables do not */
+	uint64_t lost;	       /* pairs not delivered though a path exists */
+	uint64_t loops;	       /* paths that came back to a switch */
+	uint64_t turns;	       /* paths that went up after going down */
+	uint64_t misrouted;    /* paths that ended at another port */
+	uint64_t deaf;	       /* (switch, LID of the manager) that cables join, in
+				* whatever way, and the tables do not */
+	struct pm_error first; /* one line on the first fault but `apart`, else empty */
+	struct pm_error example[PM_FAULTS]; /* on the first one of a kind, else empty */
+};
+
+/*
+ * Follows every LID from every switch with end ports (or, with from_all, from
+ * every switch). A fabric is right if lost, loops, turns, misrouted and deaf are 0.
+ * -ENOMEM. Cost: O(switches x (ports + LIDs x path length)).
+ */
+int pm_check_paths(const struct pm_check *check, bool from_all,
+		   struct pm_check_paths *result, struct pm_error *err);
+
+/*
+ * LIDs whose packets come back to a switch, from wherever they begin: every LID that some
+ * table has an entry for, up to LinearFDBTop, be it nobody's.
+ */
+#define PM_CHECK_LOOP 8
+struct pm_check_loops {
+	uint32_t lids;		      /* so many */
+	uint16_t lid;		      /* the lowest of them; */
+	uint32_t length;	      /* switches of its loop, */
+	uint32_t loop[PM_CHECK_LOOP]; /* and the first ones */
+};
+
+/* Follows them. -ENOMEM. O(switches x LIDs). */
+int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
+		   struct pm_error *err);
+
+/*
+ * Credit loops: a channel is a cable between switches in one direction, and it depends
+ * on another one if some packet from an end port to an end port's LID may hold the first
+ * one while it waits for the second. A circle of such channels can stand still for ever.
+ * So may multicast packets of the end ports in masks, with unicast ones. All packets are
+ * taken to use one virtual lane.
+ */
+#define PM_CHECK_CIRCLE 16
+struct pm_check_credits {
+	uint64_t channels;     /* that such paths use */
+	uint64_t dependencies; /* between them */
+	uint32_t length;       /* of the circle that was found; 0: there is none */
+	uint32_t circle[PM_CHECK_CIRCLE]; /* its channels, or the first ones: the ports
+					   * (indexes) that packets leave by */
+	bool multicast;			  /* unicast packets alone have none */
+};
+
+/*
+ * Looks for a credit loop: of unicast packets, and if there is none, of these with
+ * multicast packets (check->mfts). -ENOMEM.
+ * Cost: O((LIDs + MLIDs) x switches + sum over switches of ports^2).
+ */
+int pm_check_credits(const struct pm_check *check, struct pm_check_credits *credits,
+		     struct pm_error *err);
+
+/* Loads of the cables of one kind: from one level up, or down to it. */
+struct pm_check_load {
+	uint64_t links; /* directed, with both ends on a leaf's side of the cut */
+	uint64_t flows; /* sum over them; a link of another rate than the common one
+			 * counts as pm_link_weigh has it, here and below */
+	uint64_t minimum, maximum; /* on one */
+};
+
+/* The load of the cable with most of it, by the mean; 1 if nothing flows. */
+double pm_check_load_ratio(const struct pm_check_load *load);
+
+#define PM_CHECK_LEVELS 8
+
+struct pm_check_loads {
+	struct pm_check_load up[PM_CHECK_LEVELS];   /* [l] from level l to l + 1 */
+	struct pm_check_load down[PM_CHECK_LEVELS]; /* [l] from level l + 1 to l */
+	/* Over all leaves: how far apart the numbers of end ports' LIDs are that
+	 * two up ports of one leaf serve. Ports without a cable do not count. */
+	uint32_t uplink_spread;
+	uint32_t uplink_least, uplink_most;
+};
+
+/*
+ * All-to-all traffic of end ports: every end port with a LID sends one flow to
+ * every end port's LID; loads per link between switches. -ENOMEM.
+ */
+int pm_check_loads(const struct pm_check *check, struct pm_check_loads *loads,
+		   struct pm_error *err);
+
+/*
+ * Shift permutations: end port i sends to end port (i + k) mod n, for every k
+ * from 1 to n - 1, or for `samples` values of k evenly spread if that is not 0.
+ * End ports are numbered by switch (GUID) and port. *most is the largest number
+ * of flows of one permutation on one directed link between switches, weighed likewise.
+ * -ENOMEM.
+ */
+int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *most,
+		    struct pm_error *err);
+
+#endif

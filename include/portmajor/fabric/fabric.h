@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A fabric: nodes, ports and links in flat arrays joined by indexes.
+ *
+ * Life: pm_fabric_new, pm_fabric_add_node and pm_fabric_link in any order,
+ * then pm_fabric_seal. Sealing sorts the nodes (switches before end nodes,
+ * each kind by key, which is the GUID unless set otherwise), so that nothing computed
+ * from a sealed fabric depends on the order in which it was discovered or written down.
+ * Indexes handed out before sealing are void after it.
+ *
+ * A sealed fabric is read directly through its arrays; only pm_fabric_cut,
+ * pm_roles_apply and the fields for LIDs and links change it.
+ */
+#ifndef PORTMAJOR_FABRIC_H
+#define PORTMAJOR_FABRIC_H
+
+#include <portmajor/lib/error.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PM_NONE UINT32_MAX /* "no index", for every uint32_t index */
+#define PM_MAX_PORTS 254   /* highest port number (255 is "no port") */
+#define PM_MAX_NODES 65536 /* more than there are unicast LIDs */
+
+enum pm_node_type {
+	PM_SWITCH,
+	PM_CA,
+	PM_ROUTER,
+};
+
+/* What is attached to a switch's port. Their balance is kept apart, see plan.h. */
+enum pm_host {
+	PM_NO_HOST,
+	PM_COMPUTE, /* an end port, unless something else is said of it (roles.h) */
+	PM_IO,	    /* an end port of an I/O node */
+	PM_SERVICE, /* of an aggregation node, a router, or an end node above the leaves:
+		     * has a slot and a LID like others, and makes no switch a leaf */
+	PM_HOST_KINDS
+};
+
+struct pm_node {
+	uint64_t guid;
+	uint64_t key;	     /* place in the order; its GUID, or, for a switch that
+			      * replaced another one, that one's key */
+	uint32_t name;	     /* offset into pm_fabric.names */
+	uint32_t label;	     /* likewise, see pm_fabric_label; the name, if unique */
+	uint32_t first_port; /* index of port 0; port p is first_port + p */
+	uint8_t type;	     /* enum pm_node_type */
+	uint8_t num_ports;   /* highest port number, 1..PM_MAX_PORTS */
+	uint8_t root;	     /* switches: 1 if said to be a root of the tree */
+	uint16_t device; /* NodeInfo:DeviceID, 0: not known; roles are guessed by it */
+};
+
+struct pm_port {
+	uint64_t guid; /* of the port; of a switch: the node's, or port 0 its own */
+	uint32_t node; /* index of the node it belongs to */
+	uint32_t peer; /* index of the port at the other end, or PM_NONE */
+	uint16_t lid;  /* base LID, 0 if none; switches: on port 0 */
+	uint8_t lmc;   /* 0..7 */
+	uint8_t num;   /* 0..num_ports; 0 is a switch's own port */
+	uint8_t host;  /* sealed, switches: enum pm_host, of what is, or in a
+			* skeleton was, attached here */
+	uint8_t link;  /* width and speed of its cable's link as this end has them, a
+			* code of link.h; 0: unknown */
+};
+
+struct pm_fabric {
+	struct pm_node *nodes; /* sealed: switches by key, then the rest by key */
+	struct pm_port *ports; /* sealed: in the order of the nodes */
+	char *names;	       /* NUL-terminated strings, see pm_fabric_name */
+	uint32_t num_nodes;
+	uint32_t num_switches; /* sealed: nodes[0..num_switches) are switches */
+	uint32_t num_ports;    /* length of ports[] */
+	bool sealed;
+
+	/* Room that is allocated; for fabric.c only. */
+	uint32_t nodes_room, ports_room;
+	uint32_t names_used, names_room;
+	uint32_t *by_guid; /* sealed: node indexes sorted by GUID */
+};
+
+/* Returns an empty fabric, or NULL without memory. The caller frees it. */
+struct pm_fabric *pm_fabric_new(void);
+void pm_fabric_free(struct pm_fabric *fabric);
+
+/*
+ * Adds a node without links; its index goes to *node.
+ * name may be any string, also one that another node has; it is copied.
+ * -EINVAL: num_ports is 0 or above PM_MAX_PORTS; -E2BIG: too many nodes;
+ * -ENOMEM.
+ */
+int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type, uint64_t guid,
+		       unsigned int num_ports, const char *name, uint32_t *node,
+		       struct pm_error *err);
+
+/*
+ * Joins two ports by a cable.
+ * -EINVAL: no such port, a port 0, a port with itself; -EEXIST: one of the
+ * ports has a cable already.
+ */
+int pm_fabric_link(struct pm_fabric *fabric, uint32_t node_a, unsigned int port_a,
+		   uint32_t node_b, unsigned int port_b, struct pm_error *err);
+
+/*
+ * Ends building, and labels nodes (pm_fabric_label), which for names that are not unique
+ * takes as much room as these. Cost: O(nodes log nodes + ports).
+ * -EEXIST: two nodes have one GUID; -ENOMEM. After
+ * an error only pm_fabric_free may be called.
+ */
+int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err);
+
+/* A copy of a sealed fabric that the caller frees; NULL without memory. */
+struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric);
+
+/*
+ * The switches of a sealed fabric and the cables between them, as a sealed
+ * fabric of its own with the same switch and port indexes; where an end node
+ * is attached, `host` is set and there is no peer. LIDs are dropped, and so are widths
+ * and speeds: a plan outlives them, and nothing of it depends on them. The caller frees
+ * it; NULL without memory.
+ */
+struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric);
+
+/*
+ * The union of a skeleton and a fabric as it is now: every switch, cable and
+ * host port of either, except that where they contradict each other (a port
+ * whose cable now ends elsewhere) the fabric of now is right. The caller frees
+ * the result, again a skeleton. -ENOMEM.
+ */
+int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *now,
+		    struct pm_fabric **merged, struct pm_error *err);
+
+/*
+ * Gives a node of a sealed fabric another GUID and name; its key and so its
+ * place stay. -EEXIST: another node has that GUID; -ENOMEM.
+ */
+int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
+		     const char *name, struct pm_error *err);
+
+/* Whether a node has a cable: without one it is not there as far as others can tell. */
+bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node);
+
+/*
+ * How many hosts a switch of a skeleton has, which are its end ports but for service
+ * ports: with alive[port] those that are there now, slots that were always empty before
+ * included; without it, NULL, those that are or were. O(its ports).
+ */
+uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
+			       const uint8_t *alive);
+
+/* Takes the cable at this port away, if there is one. Sealed fabrics too. */
+void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port);
+
+/* The index of the node with this GUID in a sealed fabric, or PM_NONE. O(log n). */
+uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid);
+
+/*
+ * The port of a sealed fabric `to` with the same node GUID and number as a port of
+ * `from`, or PM_NONE. O(log nodes).
+ */
+uint32_t pm_fabric_same_port(const struct pm_fabric *from, uint32_t port,
+			     const struct pm_fabric *to);
+
+/* A port and what it is found by. */
+struct pm_port_key {
+	uint64_t guid;
+	uint32_t port;
+};
+
+/*
+ * Ports that may have LIDs, by GUID: switches' port 0, and end ports with a cable. The
+ * caller frees them; NULL without memory. O(ports log ports).
+ */
+struct pm_port_key *pm_fabric_ports_by_guid(const struct pm_fabric *fabric,
+					    uint32_t *count);
+
+/* The port of a key, or PM_NONE. O(log count). */
+uint32_t pm_ports_find(const struct pm_port_key *keys, uint32_t count, uint64_t guid);
+
+/* The index of the first node with this name, or PM_NONE. O(nodes). */
+uint32_t pm_fabric_find_name(const struct pm_fabric *fabric, const char *name);
+
+static inline const char *pm_fabric_name(const struct pm_fabric *fabric, uint32_t node)
+{
+	return fabric->names + fabric->nodes[node].name;
+}
+
+/*
+ * What a node is called where people read it, "NAME (0xGUID)" if another node has the
+ * name, too, and else its name; of several nodes without a name the GUID alone. Operands
+ * of commands are found by it (pm_fabric_find_label). As of sealing and renaming; a
+ * skeleton has the labels of the fabric that it was made of, and before sealing it is the
+ * name. It is valid until the fabric is freed or a node renamed.
+ */
+static inline const char *pm_fabric_label(const struct pm_fabric *fabric, uint32_t node)
+{
+	return fabric->names + fabric->nodes[node].label;
+}
+
+/*
+ * The node that "NAME (0xGUID)" names, whether its name is unique or not, or PM_NONE.
+ * O(log nodes).
+ */
+uint32_t pm_fabric_find_label(const struct pm_fabric *fabric, const char *text);
+
+/*
+ * Goes over the ports of a node that may have a cable, so not over a switch's port 0, as
+ * indexes into ports[] of a sealed fabric:
+ *
+ *	pm_for_each_port(i, fabric, node)
+ *		cables += fabric->ports[i].peer != PM_NONE;
+ *
+ * fabric and node are evaluated twice.
+ */
+#define pm_for_each_port(i, fabric, node)                                                \
+	for (uint32_t i = (fabric)->nodes[node].first_port + 1,                          \
+		      i##_end = i + (fabric)->nodes[node].num_ports;                     \
+	     i < i##_end; i++)
+
+/* The node at the other end of this port's cable, or PM_NONE. */
+static inline uint32_t pm_fabric_peer_node(const struct pm_fabric *fabric, uint32_t port)
+{
+	uint32_t peer = fabric->ports[port].peer;
+
+	return peer == PM_NONE ? PM_NONE : fabric->ports[peer].node;
+}
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Links: how wide and how fast they are, and which of them run below their neighbours'.
+ *
+ * A code is one byte for a width and a speed, 0 if neither is known; one of both may be
+ * unknown, too, and then so is the rate. Each end of a link has its own code
+ * (pm_port.link): files say one thing of both ends, switches may say something of one end
+ * alone.
+ */
+#ifndef PORTMAJOR_LINK_H
+#define PORTMAJOR_LINK_H
+
+#include <portmajor/fabric/tree.h>
+
+#include <stddef.h>
+
+/* Of a lane, in the order of their rates. */
+enum pm_speed {
+	PM_SPEED_UNKNOWN,
+	PM_SDR,
+	PM_DDR,
+	PM_QDR,
+	PM_FDR10,
+	PM_FDR,
+	PM_EDR,
+	PM_HDR,
+	PM_NDR,
+	PM_XDR,
+	PM_SPEEDS
+};
+
+/* "QDR"; "?" for an unknown one. */
+const char *pm_speed_name(enum pm_speed speed);
+
+/* The speed with this name, which has `length` bytes; PM_SPEED_UNKNOWN: there is none. */
+enum pm_speed pm_speed_find(const char *name, size_t length);
+
+/* A code; any number of lanes but 1, 2, 4, 8 and 12 is an unknown one. */
+uint8_t pm_link_code(unsigned int lanes, enum pm_speed speed);
+
+/* What it is a code of; 0 if that is not known. */
+unsigned int pm_link_lanes(uint8_t link);
+enum pm_speed pm_link_speed(uint8_t link);
+
+/*
+ * Data in Mb/s, one way, rounded down: 4xQDR 32,000, 4xFDR 54,545, 4xEDR 100,000. The
+ * encoding is taken off: 8 of 10 bits up to QDR, 64 of 66 from FDR10 on; from HDR on
+ * nominal rates, 50,000 a lane and twice that each time. 0: unknown.
+ */
+uint32_t pm_link_rate(uint8_t link);
+
+/* The one with the lower rate; if that of one is unknown, the other. */
+uint8_t pm_link_slower(uint8_t a, uint8_t b);
+
+/* The code of the link at a port, that of its slower end; 0: no link, or unknown. */
+uint8_t pm_link_at(const struct pm_fabric *fabric, uint32_t port);
+
+/* "4xQDR", "1x?", "?xEDR", or "?"; returns text. */
+#define PM_LINK_TEXT 16
+const char *pm_link_print(uint8_t link, char text[PM_LINK_TEXT]);
+
+/*
+ * The rate of most links between switches: the highest one that more than half of those
+ * with a known rate reach. 0: all known rates are the same, or there is none. O(ports).
+ */
+uint32_t pm_link_common_rate(const struct pm_fabric *fabric);
+
+/*
+ * What so many flows on the link at a port come to on one with the common rate, rounded
+ * to the nearest number. As many as there are if the link's rate is not known, or the
+ * common one is 0.
+ */
+static inline uint64_t pm_link_weigh(const struct pm_fabric *fabric, uint32_t common,
+				     uint32_t port, uint64_t flows)
+{
+	uint32_t rate = common ? pm_link_rate(pm_link_at(fabric, port)) : 0;
+
+	return !rate || rate == common ? flows : (flows * common + rate / 2) / rate;
+}
+
+/* ---- Links that run below their neighbours' ---- */
+
+struct pm_slow_link {
+	uint32_t port; /* the end with the lower index */
+	uint8_t link;  /* what it is; of its slower end */
+	uint8_t usual; /* what its neighbours are */
+};
+
+/*
+ * The rule: links between switches are neighbours if the switches at their ends are of
+ * the same two kinds. Switches are of one kind if they have the same level and number of
+ * ports, and the fastest speed of their links to switches is the same; so those of an
+ * older generation are not compared with newer ones, while a link that fell back is. Of
+ * neighbours with a known rate, the usual rate is the highest one that more than half of
+ * them reach. A link is slow if its rate is lower.
+ *
+ * link[port] are codes for the ports of the tree's skeleton; 0: no link, or unknown.
+ * *list is by port, and the caller frees it. -ENOMEM. O(ports + links log links), without
+ * the latter if all links are the same.
+ */
+int pm_slow_links_find(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+		       const uint8_t *link, struct pm_slow_link **list, uint32_t *count,
+		       struct pm_error *err);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Roles of nodes: which switches are the roots of the tree, and what end ports are for.
+ * The first of these that says something of an end port counts:
+ *
+ *	rules of the operator, in their order (portmajor.conf)
+ *	io_guid_file, then cn_guid_file of OpenSM, if it is in them
+ *	what the node is: aggregation nodes and routers have service ports
+ *	cn_guid_file, if there is one: whatever is not in it is I/O
+ *	else it is a compute node's
+ *
+ * Where a switch turns out to be above the leaves although it has compute nodes, a plan
+ * takes these for service ports, too (plan.h).
+ *
+ * A GUID file has one GUID per line, in hexadecimal with 0x or in decimal; what follows
+ *it after a blank, blank lines and comments from # on are ignored. Roots are node GUIDs,
+ * the others port or node GUIDs.
+ */
+#ifndef PORTMAJOR_ROLES_H
+#define PORTMAJOR_ROLES_H
+
+#include <portmajor/fabric/fabric.h>
+#include <portmajor/lib/lexer.h>
+
+#include <stddef.h>
+
+#define PM_ROLE_RULES 64   /* most rules */
+#define PM_ROLE_PATTERN 64 /* bytes of a pattern with its NUL */
+
+enum pm_role_match {
+	PM_MATCH_GUID,	 /* of the node or the port */
+	PM_MATCH_DEVICE, /* NodeInfo:DeviceID */
+	PM_MATCH_NAME,	 /* the node's description, by a pattern of fnmatch(3) */
+};
+
+struct pm_role_rule {
+	uint8_t host;  /* enum pm_host: what the end ports are */
+	uint8_t match; /* enum pm_role_match */
+	uint64_t number;
+	char pattern[PM_ROLE_PATTERN];
+};
+
+struct pm_role_rules {
+	struct pm_role_rule list[PM_ROLE_RULES];
+	uint32_t count;
+};
+
+/*
+ * Adds a rule `compute|io|service guid|device|name VALUE`. A name goes to the end of the
+ * text and may have blanks. Returns NULL, or what is wrong with it.
+ */
+const char *pm_role_rules_add(struct pm_role_rules *rules, struct pm_text text);
+
+/* Paths; NULL: there is no such file. */
+struct pm_role_files {
+	const char *roots;		   /* root_guid_file */
+	const char *compute;		   /* cn_guid_file: end ports not in it are I/O */
+	const char *io;			   /* io_guid_file */
+	const struct pm_role_rules *rules; /* copied when the files are read; or NULL */
+};
+
+/* Sorted GUIDs. */
+struct pm_guids {
+	uint64_t *list;
+	uint32_t count;
+	bool given; /* there is a file, if an empty one */
+};
+
+struct pm_roles {
+	struct pm_guids roots, compute, io;
+	struct pm_role_rules rules;
+};
+
+/*
+ * Reads the files that there are. *roles, which must be zeroed or hold earlier roles,
+ * is replaced, on failure untouched.
+ * -EINVAL: not a GUID, the message begins with "path:LINE: "; -errno of opening or
+ * reading; -ENOMEM.
+ */
+int pm_roles_read(const struct pm_role_files *files, struct pm_roles *roles,
+		  struct pm_error *err);
+
+/* The same for one file's text in memory, which source names in messages. The caller
+ * frees guids->list. */
+int pm_guids_parse(const char *text, const char *source, struct pm_guids *guids,
+		   struct pm_error *err);
+
+/* Whether both say the same. */
+bool pm_roles_equal(const struct pm_roles *a, const struct pm_roles *b);
+
+/* Whether a node is an aggregation node, by its device ID or its description. */
+bool pm_is_aggregation_node(const struct pm_fabric *fabric, uint32_t node);
+
+/*
+ * Marks a sealed fabric's roots, and on switches' ports what their end ports are for.
+ * O(nodes log GUIDs + end ports x rules).
+ */
+void pm_roles_apply(const struct pm_roles *roles, struct pm_fabric *fabric);
+
+/* Frees the lists; zeroed roles are fine. */
+void pm_roles_free(struct pm_roles *roles);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a text file is, by its first lines: so that a file given for the wrong operand is
+ * refused by what it is, and not by its first bad line.
+ */
+#ifndef PORTMAJOR_RECOGNISE_H
+#define PORTMAJOR_RECOGNISE_H
+
+#include <portmajor/lib/lexer.h>
+
+/* Whether a text begins like LFTs as OpenSM and dump_fts write them (see lftfile.h). */
+bool pm_text_is_lfts(struct pm_text text);
+
+/* Whether a text begins like a topology (see netlist.h). */
+bool pm_text_is_topology(struct pm_text text);
+
+#endif

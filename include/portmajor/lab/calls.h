@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Calls of a collective operation as a list of messages (workload.h): of one job or
+ * several, and of each job some calls, one after the other.
+ *
+ * What a process sends in a step waits for all that it sends and receives in the steps
+ * before, and those of the calls before count on: a process begins with the next call
+ * when its part of this one is through. There is no barrier.
+ */
+#ifndef PORTMAJOR_CALLS_H
+#define PORTMAJOR_CALLS_H
+
+#include <portmajor/lab/collective.h>
+#include <portmajor/lab/workload.h>
+
+#define PM_CALLS_MAX_MESSAGES (UINT32_C(1) << 25)
+
+struct pm_calls_config {
+	enum pm_collective algorithm;
+	uint32_t processes; /* that the algorithm knows what to do with */
+	uint64_t bytes;	    /* as in pm_schedule_make, 1 and up */
+	uint32_t calls;	    /* of each job, 1 and up */
+	/* hosts[job * stride + i] has process i of a job. All are different. */
+	const uint32_t *hosts;
+	uint32_t stride; /* processes and up */
+	uint32_t jobs;	 /* 1 and up */
+};
+
+/* What a call brings to each process: linear and binomial round it up to blocks, ring and
+ * recursive doubling the part of it that is each process's own. */
+uint64_t pm_calls_bytes(enum pm_collective algorithm, uint32_t processes, uint64_t bytes);
+
+struct pm_calls {
+	struct pm_workload_message *list; /* [num], by job, call and step */
+	uint32_t num;
+	uint32_t per_call; /* messages */
+	uint32_t *before;  /* what the list points to */
+};
+
+/*
+ * The caller frees *calls. -EINVAL: more than PM_CALLS_MAX_MESSAGES, or a message is
+ * longer than PM_MESSAGE_MAX; -ENOMEM. O(messages): about 40 bytes each.
+ */
+int pm_calls_make(const struct pm_calls_config *config, struct pm_calls **calls,
+		  struct pm_error *err);
+void pm_calls_free(struct pm_calls *calls);
+
+#endif

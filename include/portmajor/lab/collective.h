@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Collective operations of MPI: who sends how much to whom and in which order, and what
+ * that costs where a circuit has to be set up before a message and taken down behind it
+ * (Takizawa, Matsuoka and Nakada, "MPI collective communication on all optical network").
+ *
+ *   linear              process 0 sends to all others, one after the other
+ *   ring                each one passes on to the next what came from the one before
+ *   recursive-doubling  in step i = 0, 1, .. each exchanges all it has with the one 2^i
+ * away binomial            process 0 has something; in step i all who have it send it to
+ *                       the one 2^i away
+ *
+ * The first and the last bring `bytes` of process 0 to all; the two others bring
+ * bytes / processes of each to all.
+ */
+#ifndef PORTMAJOR_COLLECTIVE_H
+#define PORTMAJOR_COLLECTIVE_H
+
+#include <portmajor/lib/error.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pm_collective {
+	PM_COLLECTIVE_LINEAR,
+	PM_COLLECTIVE_RING,
+	PM_COLLECTIVE_DOUBLING,
+	PM_COLLECTIVE_BINOMIAL,
+	PM_NUM_COLLECTIVES,
+};
+
+#define PM_COLLECTIVE_MAX 4096 /* processes */
+
+const char *pm_collective_name(enum pm_collective algorithm);
+
+/* By that name; -EINVAL: there is none such. */
+int pm_collective_parse(const char *name, enum pm_collective *algorithm);
+
+/*
+ * Whether an algorithm knows what to do with so many processes: linear from 2, ring even
+ * numbers from 4, the others powers of two from 2, all up to PM_COLLECTIVE_MAX. Else
+ * -EINVAL with a message. All that follows takes such numbers only.
+ */
+int pm_collective_check(enum pm_collective algorithm, uint32_t processes,
+			struct pm_error *err);
+
+/* ---- Equations 1 to 8 of the paper ---- */
+
+/* In seconds, 0 and up. */
+struct pm_circuit_costs {
+	double alpha; /* delay of a message */
+	double beta;  /* of a byte */
+	double gamma; /* to set up a circuit and to take it down */
+};
+
+/*
+ * With `ports` of each process, 1 and up, circuits for as many steps are set up at once;
+ * with 2 and more those of a ring stay all the time. With one port nothing is left to
+ * keep, and that is the paper's naive way: equations 1, 3, 5, 7; else 2, 4, 6, 8. Its
+ * ideal is gamma 0 with 2 ports or more.
+ */
+
+/* How many times gamma is waited for, one after the other. */
+uint32_t pm_collective_setups(enum pm_collective algorithm, uint32_t processes,
+			      uint32_t ports);
+
+/* Seconds until all is done. */
+double pm_collective_seconds(enum pm_collective algorithm, uint32_t processes,
+			     uint64_t bytes, uint32_t ports,
+			     const struct pm_circuit_costs *costs);
+
+/* ---- Schedules ---- */
+
+struct pm_schedule_message {
+	uint32_t step;	   /* 0 and up */
+	uint32_t from, to; /* processes, not the same */
+	uint32_t blocks;   /* of bytes / processes each; as many as processes are all */
+};
+
+/*
+ * Each process goes through the steps in which it sends or receives, in this order and
+ * whatever others do: it begins all its sending of a step when all that it sends and
+ * receives in earlier steps is through. A message may come before its receiver has come
+ * to that step.
+ */
+struct pm_schedule {
+	uint32_t processes;
+	uint32_t steps;
+	uint64_t bytes;
+	uint32_t num;			      /* messages */
+	struct pm_schedule_message *messages; /* by step, and within a step by `from` */
+};
+
+/*
+ * What an algorithm sends. With `turns` the even processes of a ring send in one step and
+ * the odd ones in the next, so that none has to do with two others at a time; it means
+ * nothing to the other algorithms. The caller frees *schedule. -ENOMEM. O(messages):
+ * processes - 1 of them (linear, binomial), processes x log2 processes (recursive
+ * doubling), or processes x (processes - 1) (ring).
+ */
+int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t bytes,
+		     bool turns, struct pm_schedule **schedule, struct pm_error *err);
+void pm_schedule_free(struct pm_schedule *schedule);
+
+/* Bytes of a message as a number, not rounded, and in whole bytes, rounded up. */
+double pm_schedule_size(const struct pm_schedule *schedule,
+			const struct pm_schedule_message *message);
+uint64_t pm_schedule_whole_size(const struct pm_schedule *schedule,
+				const struct pm_schedule_message *message);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Shared memory in software over InfiniBand, as Araki et al. built it ("Fagus over the
+ * Verb layer"): datagrams (UD), rings of posted receives, acknowledgements and time-outs.
+ *
+ * A node asks another one for pages, or for an acknowledgement alone. A message is sent
+ * as packets of at most PM_DSM_PACKET bytes, of which PM_DSM_HEADER are a header (size
+ *and number of the message, number of the packet). On its way each packet
+ *
+ *	waits for the sender's processor, which takes `touch` for it,
+ *	passes the sender's software in `delay`, while others do,
+ *	waits for the sender's link, and is on it for as long as its bytes take,
+ *	passes the switches in `latency`, and waits for the receiver's link,
+ *	takes one of the receives that the receiver has posted, or is lost,
+ *	passes the receiver's software in `delay`,
+ *	waits for the receiver's processor, which takes `touch`, and posts it again.
+ *
+ * A message whose packets are not all there is as good as none. Who has asked and has not
+ * got everything within `timeout` asks for the rest again.
+ */
+#ifndef PORTMAJOR_DSM_H
+#define PORTMAJOR_DSM_H
+
+#include <portmajor/lib/error.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PM_DSM_PACKET 2048
+#define PM_DSM_HEADER 6
+#define PM_DSM_MAX_NODES 256
+#define PM_DSM_MAX_PAGES 64
+#define PM_DSM_MAX_TIME 1000000000000000 /* of a setting: 1,000 seconds */
+
+struct pm_dsm_config {
+	uint32_t nodes; /* 1 to PM_DSM_MAX_NODES */
+	/* Pages are written into the asker's memory (RDMA): one message, split by the
+	 * adapter, that takes no receive, and no processor but once at its end. */
+	bool rdma;
+	/* Picoseconds, each at most PM_DSM_MAX_TIME. */
+	uint64_t delay, touch, latency, timeout;
+	uint32_t mbps;	 /* of a link, 1 and up */
+	uint32_t posted; /* receives of each node, 1 and up */
+	uint32_t tries;	 /* how often a node asks before it gives up, 1 and up */
+	uint32_t small;	 /* bytes of a question and of an acknowledgement */
+	uint32_t page;	 /* bytes, at most 1 MiB, as of `small` */
+};
+
+struct pm_dsm_result {
+	uint64_t first, last; /* picoseconds until a node had all its answers: the first
+				 to have them and the last */
+	uint64_t messages, packets, lost, bytes;
+	uint64_t headers;    /* bytes of headers, among `bytes` */
+	uint64_t repeats;    /* questions that were asked again */
+	uint32_t unanswered; /* given up */
+};
+
+/* Packets of a message; one of 0 bytes has one, too. */
+uint64_t pm_dsm_packets(uint64_t bytes);
+
+/*
+ * All three: -EINVAL, with a message, if the configuration is out of range; -ERANGE
+ * beyond 50 days; -ENOMEM. O(packets x log packets).
+ *
+ * Node 0 invalidates the copies of all others: it asks each of them for an
+ * acknowledgement, all at once.
+ */
+int pm_dsm_invalidate(const struct pm_dsm_config *config, struct pm_dsm_result *result,
+		      struct pm_error *err);
+
+/* All others ask node 0 for so many pages, 1 to PM_DSM_MAX_PAGES, at the same time. */
+int pm_dsm_update(const struct pm_dsm_config *config, uint32_t pages,
+		  struct pm_dsm_result *result, struct pm_error *err);
+
+/* Each node asks the one before it in a row for so many pages, and then the one behind.
+ */
+int pm_dsm_exchange(const struct pm_dsm_config *config, uint32_t pages,
+		    struct pm_dsm_result *result, struct pm_error *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A recording of LFT Sets for the packet engine: its Sets on the clock of a run. The
+ * recording has the tables and LIDs, too (sets.h).
+ */
+#ifndef PORTMAJOR_REPLAY_H
+#define PORTMAJOR_REPLAY_H
+
+#include <portmajor/lab/packet.h>
+#include <portmajor/lab/sets.h>
+
+struct pm_replay_config {
+	uint64_t tick;	  /* femtoseconds, 1 to 10^9 */
+	uint32_t lose_at; /* tick of the loss; 0 if that was before the run, */
+	uint64_t before;  /* ns before tick 0 */
+	uint32_t end;	  /* of the run; at most PM_PACKET_MAX_TICKS */
+};
+
+struct pm_replay {
+	struct pm_packet_set *list; /* by time */
+	uint32_t num;
+	uint32_t late; /* more Sets, at the end of the run or after it, */
+	uint64_t last; /* the last of these so many ns after the loss */
+};
+
+/*
+ * Each Set is at the tick that is nearest to when it arrived; in the order in which they
+ * were sent if several are at one. Those from before the run are at tick 0, those that
+ * never arrived nowhere. The caller frees replay->list with free(). -ENOMEM. Cost:
+ * O(Sets x log Sets).
+ */
+int pm_replay_make(const struct pm_sets *sets, const struct pm_replay_config *config,
+		   struct pm_replay *replay, struct pm_error *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What long flows get of the cables that they share: max-min fair shares. All grow alike
+ * until a cable is full; those on it stay as they are, and the others go on.
+ *
+ *	cables of 1:    a: flows 1, 2, 3    b: flows 3, 4
+ *	shares:         1, 2, 3 get 1/3 of a; then 4 gets 2/3, the rest of b
+ *
+ * A cable carries as much each way, whatever goes the other way. There are no packets,
+ * no queues and no time: what congestion control comes near to, and no more.
+ */
+#ifndef PORTMAJOR_SHARE_H
+#define PORTMAJOR_SHARE_H
+
+#include <portmajor/lib/error.h>
+
+#include <stdint.h>
+
+/* Borrowed. */
+struct pm_share_flows {
+	uint32_t num;
+	const uint32_t *first; /* [num + 1] where each one's begin in ports[] */
+	const uint32_t *ports; /* by which it leaves nodes, each port once */
+};
+
+/*
+ * rates[flow] in the unit of room[port], which is above 0; 0 for a flow without ports.
+ * Right but for rounding. -ENOMEM. O(ports + hops x different rates).
+ */
+int pm_share_rates(const struct pm_share_flows *flows, uint32_t num_ports,
+		   const double *room, double *rates, struct pm_error *err);
+
+#endif

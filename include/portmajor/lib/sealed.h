@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Text that ends with a line `end CHECKSUM`, of all bytes before that line (FNV-1a, 64
+ * bits, 16 hexadecimal digits): what was cut short or damaged is noticed.
+ */
+#ifndef PORTMAJOR_SEALED_H
+#define PORTMAJOR_SEALED_H
+
+#include <portmajor/lib/print.h>
+
+/* As pm_text_print, and adds the last line. */
+int pm_sealed_print(pm_print *print, const void *arg, char **text, size_t *length);
+
+/* Where the last line begins; NULL if it is not right, or there are NULs before it. */
+const char *pm_sealed_end(const char *text, size_t length);
+
+#endif

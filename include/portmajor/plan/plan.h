@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The plan: who has which LID, and through which plane its traffic goes.
+ *
+ * LIDs belong to places, not to GUIDs. A place is a port of the skeleton: port
+ * 0 of a switch stands for the switch itself, any other for the slot behind it,
+ * that is, for whatever end port is or will be plugged in there. A slot is a
+ * port where an end node is or was attached, and an empty port of a leaf whose
+ * number is that of an end port on some leaf with as many ports.
+ *
+ * With the order `grouped`, the LIDs of one plane are one run: its slots in
+ * subtree order with the leaves' own LIDs among them, and, in the gaps, the
+ * LIDs of the switches that make up the plane above the leaves. A run begins
+ * at a block boundary (a run of at most 32 LIDs at a multiple of its size,
+ * rounded up to a power of two), and is as long as whole blocks allow: the rest
+ * is spare, for growth. Where only shorter runs let the planes of a component share a
+ * block, they do (without LMC). When subtrees have at most 64 LIDs in a plane they do
+ * not straddle blocks, as far as the spare allows. Example, director of 324
+ * leaves, one plane of 6 blocks; 19 LIDs are 18 slots and one leaf of a pod:
+ *
+ *     | pod 0: 19 | pod 1: 19 | pod 2: 19 | 7 | pod 3: 19 | pod 4: 19 | ...
+ *     ^ block boundary                      ^ switches of the chassis, spare
+ *
+ * With LMC, a slot has 2^LMC LIDs, aligned, that use as many planes. The planes of a
+ * switch are bundles of 2^LMC that follow each other, one after the other, and a last one
+ * of fewer than twice as many. A slot has all planes of its bundle, its own plane being
+ * the first of them; or in the last one its own and those that follow it there, in a
+ * circle. In that one only every g-th plane is a slot's own, g being the greatest common
+ * divisor of 2^LMC and the number of planes, so that slots with the same planes share
+ * blocks. The base LID begins with another one of them on every slot, so that base LIDs
+ * alone are balanced too.
+ *
+ * Example, 18 planes and LMC 2; of 18 slots of a leaf, in a row each:
+ *
+ *     | 0..3: 4 slots | 4..7: 4 | 8..11: 4 | 12..15: 2 | 14..17: 2 | 16,17,12,13: 2 |
+ *
+ * Switches' own LIDs take no block of a run there that slots do not need: they get what
+ * is left of all runs, or else blocks behind them.
+ *
+ * I/O ports (roles.h) are dealt over the planes as if compute ports did not exist, and
+ * the other way round: neither spoils the other's balance.
+ *
+ * Losing a plane then changes ceil(LIDs / 64) blocks of a leaf, losing
+ * a first-level switch one block of every leaf outside its pod.
+ */
+#ifndef PORTMAJOR_PLAN_H
+#define PORTMAJOR_PLAN_H
+
+#include <portmajor/fabric/lft.h>
+#include <portmajor/fabric/tree.h>
+
+enum pm_lid_order {
+	PM_GROUPED,    /* see above */
+	PM_LEAF_MAJOR, /* leaf by leaf, port by port; then the switches */
+	PM_PORT_MAJOR, /* first slot of every leaf, second slot ..; then switches */
+};
+
+#define PM_MAX_LMC 3
+
+struct pm_plan_config {
+	enum pm_lid_order order;
+	uint8_t lmc;  /* of end ports, 0..PM_MAX_LMC; switches have one LID */
+	bool circles; /* with LMC: all planes of a switch are one bundle, and switches'
+		       * LIDs are in the way; as plans were made at first */
+};
+
+/* A run of LIDs that belongs to one plane (grouped only). */
+struct pm_run {
+	uint16_t start;	 /* LID */
+	uint16_t length; /* of which some are spare */
+	uint32_t plane;	 /* PM_NONE: places that no plane leads to */
+};
+
+/* Read-only for everybody but src/plan/. [port] means: per port of `known`. */
+struct pm_plan {
+	struct pm_pool pool; /* of the arrays but for runs, which grow */
+	enum pm_lid_order order;
+	uint8_t lmc;
+	bool circles; /* false without LMC */
+	bool adopted; /* made of a fabric that ran already: what its switches hold is
+		       * preferred to tables made anew, see pm_routes_adopt */
+	struct pm_fabric *known; /* skeleton of all that was ever seen */
+	struct pm_tree tree;	 /* of it */
+	uint16_t *lid;		 /* [port] base LID of the place, 0 if it is not one */
+	uint32_t *plane;	 /* [port] plane of the place, or PM_NONE */
+	uint8_t *turn;	     /* [port] with LMC: which of its planes the base LID has */
+	uint32_t *rank;	     /* [port] number of the place among those of its
+			      * plane, in subtree order; slots, leaves and other
+			      * switches are counted apart */
+	uint16_t top_lid;    /* highest LID of the plan */
+	uint32_t *owner;     /* [0..PM_MAX_LID] place (port) of this LID or PM_NONE */
+	struct pm_run *runs; /* by start */
+	uint32_t num_runs;
+	_Atomic uint32_t sharers; /* besides the first owner, see pm_plan_share */
+};
+
+/*
+ * Makes a plan for a fabric, a function of its topology alone. The caller frees it.
+ * -EINVAL: lmc is above PM_MAX_LMC; -ENOENT: no switch has an end port;
+ * -ENOTSUP: not a fat tree, see pm_served_enough, the message
+ * names two leaves that no up-then-down path joins; -ENOSPC: more LIDs needed
+ * than there are, the message names both numbers; -ENOMEM.
+ */
+int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *config,
+		 struct pm_plan **plan, struct pm_error *err);
+
+/*
+ * A plan that also covers what the fabric has now and the plan does not know
+ * of: new switches, cables and hosts in places that were none. No place loses
+ * its LID, except a slot whose port has a cable to a switch now. *grown is NULL if there
+ * is nothing new; else the caller frees it. Errors as pm_plan_make.
+ */
+int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
+		 struct pm_plan **grown, struct pm_error *err);
+
+/*
+ * The same for the plan in force beside `planned`, the plan that ports are to come to and
+ * that has grown already: new places get the LIDs and planes planned for them where those
+ * LIDs are free.
+ */
+int pm_plan_grow_beside(const struct pm_plan *plan, const struct pm_plan *planned,
+			const struct pm_fabric *now, struct pm_plan **grown,
+			struct pm_error *err);
+
+/*
+ * A plan made anew for all that a plan knows and the fabric has now, with the same order
+ * and LMC. The caller frees it. Errors as pm_plan_make.
+ */
+int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
+		   struct pm_plan **remade, struct pm_error *err);
+
+/*
+ * The plan with the LIDs that the fabric's ports have now, where they have any
+ * and no two the same. Places whose planned LID is in use elsewhere and that have
+ * none get another one. Where `before`, the plan in force so far or NULL, has the same
+ * LID for a place, the place keeps its plane, turn and rank too: the tables go on as
+ * they were for ports in use, whatever the plan says of them. *differ is the number of
+ * places whose LID is not the planned one. *kept is NULL if all is as planned; else the
+ * caller frees it. -ENOSPC, -ENOMEM.
+ */
+int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
+		 const struct pm_plan *before, struct pm_plan **kept, uint32_t *differ,
+		 struct pm_error *err);
+
+/*
+ * A plan for all that `grown` knows, made as if nothing had been there before, if it
+ * gives every place that is or was in use the LID that it has: then `grown` was made from
+ * a part of that fabric, and this is the plan that the LIDs came from. *origin is NULL if
+ * it does not; else the caller frees it. Errors as pm_plan_make.
+ */
+int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now,
+			struct pm_plan **origin, struct pm_error *err);
+
+/* Whether to prefer what the switches hold. */
+void pm_plan_set_adopted(struct pm_plan *plan, bool adopted);
+
+void pm_plan_free(struct pm_plan *plan);
+
+/*
+ * One more owner of a plan, which returns itself: it goes when each has called
+ * pm_plan_free. On any thread. All but `adopted` stays as it is from then on.
+ */
+const struct pm_plan *pm_plan_share(const struct pm_plan *plan);
+
+/* What pm_plan_restore is given about one place. */
+struct pm_plan_place {
+	uint32_t port;	/* index in the skeleton */
+	uint32_t plane; /* or PM_NONE */
+	uint32_t rank;
+	uint16_t lid;
+	uint8_t turn;
+};
+
+/*
+ * Puts a plan together again from its parts, as a planfile holds them. The
+ * skeleton is taken over, also on failure.
+ * -EBADMSG: the parts do not fit together, the message says which; -ENOMEM.
+ */
+int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skeleton,
+		    const struct pm_plan_place *places, uint32_t num_places,
+		    const struct pm_run *runs, uint32_t num_runs, struct pm_plan **plan,
+		    struct pm_error *err);
+
+/*
+ * Marks what of plan->known the fabric has now: alive[port] = 1 on both ends of
+ * a cable between switches and on slots with an end node, else 0. Returns false if the
+ * fabric has a switch, a cable or an end port that the plan does not know of, or other
+ * roots (see pm_plan_grow). O(ports).
+ */
+bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
+		   uint8_t *alive);
+
+/*
+ * Whether a plan, read from a file say, is one for this fabric, of which parts may
+ * be missing: of the switches that are there, at most one in ten is unknown to the
+ * plan or has a cable to another port than the plan knows. O(ports).
+ */
+bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now);
+
+/* The place of an end port or of a switch's own port in a fabric, or PM_NONE. */
+uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t port);
+
+/* How many LIDs this place (port of plan->known) has. */
+static inline uint32_t pm_plan_num_lids(const struct pm_plan *plan, uint32_t place)
+{
+	return plan->known->ports[place].num ? 1u << plan->lmc : 1u;
+}
+
+/* The plane of the k-th LID of a place, or PM_NONE. O(ports of the switch). */
+uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k);
+
+/* Blocks of a full table: those of LIDs 0 to top_lid. */
+static inline uint32_t pm_plan_blocks(const struct pm_plan *plan)
+{
+	return plan->top_lid / PM_LFT_BLOCK + 1u;
+}
+
+const char *pm_lid_order_name(enum pm_lid_order order);
+/* -EINVAL: no such order. */
+int pm_lid_order_parse(const char *name, enum pm_lid_order *order);
+
+#endif

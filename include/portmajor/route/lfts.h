@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Tables of switches and the owners of LIDs, of a plan or read from a file. */
+#ifndef PORTMAJOR_LFTS_H
+#define PORTMAJOR_LFTS_H
+
+#include <portmajor/route/route.h>
+
+/* A switch and its table. */
+struct pm_lft_switch {
+	uint64_t guid;
+	char *name;	 /* never NULL; "" if the file has none */
+	uint8_t *table;	 /* [length] port by LID; PM_LFT_KEEP: no entry */
+	uint32_t length; /* a multiple of 64 */
+	uint32_t line;	 /* where it begins in the file, 0 if it is from none */
+	uint16_t top;	 /* highest LID that has a line; below length */
+	uint16_t lid;	 /* its own, 0 if the file does not say */
+};
+
+/* Who has a LID. */
+struct pm_lft_owner {
+	uint64_t guid; /* of the port; 0: nobody is known */
+	uint32_t line; /* that says so first, 0 if it is from no file */
+};
+
+/* Read-only once made: by pm_lfts_of_plan, or pm_lfts_new, pm_lfts_add and then
+ * pm_lfts_sort. */
+struct pm_lfts {
+	struct pm_lft_switch *switches; /* by GUID */
+	uint32_t num_switches, room;
+	struct pm_lft_owner *owner; /* [0..PM_MAX_LID] */
+	uint32_t num_owned;	    /* LIDs of which the owner is known */
+	bool whole;	 /* all entries that the switches have, also for LIDs of nobody */
+	uint16_t sm_lid; /* of the subnet manager, as ports have it; 0: not said */
+};
+
+/* Nothing yet: NULL without memory. */
+struct pm_lfts *pm_lfts_new(void);
+
+/*
+ * Adds a switch with an empty table for LIDs up to `top`; name[length] needs no NUL. It
+ * is valid until the next one is added. NULL without memory.
+ */
+struct pm_lft_switch *pm_lfts_add(struct pm_lfts *lfts, uint64_t guid, const char *name,
+				  size_t length, uint16_t top);
+
+/* Makes room in a table for this LID, empty so far. -ENOMEM. */
+int pm_lft_grow(struct pm_lft_switch *sw, uint32_t lid);
+
+/* By GUID, those of one GUID by line. */
+void pm_lfts_sort(struct pm_lfts *lfts);
+
+/*
+ * The tables of a plan for the switches of a fabric that have a cable, and the LIDs of
+ * its ports; the routes are updated for that fabric. The caller frees *lfts. -ENOMEM.
+ */
+int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
+		    const struct pm_fabric *fabric, struct pm_lfts **lfts,
+		    struct pm_error *err);
+
+void pm_lfts_free(struct pm_lfts *lfts);
+
+/* The switch with this GUID, or NULL. O(log switches). */
+const struct pm_lft_switch *pm_lfts_find(const struct pm_lfts *lfts, uint64_t guid);
+
+/* The highest LID that somebody is known to have. */
+uint16_t pm_lfts_top(const struct pm_lfts *lfts);
+
+/* What came of pm_lfts_give_lids. */
+struct pm_lft_lids {
+	uint32_t given;		/* ports that got their LID from the file */
+	uint32_t differ;	/* ports that had another one */
+	uint32_t unknown;	/* port GUIDs that the fabric does not have */
+	uint32_t first_differ;	/* a port of the fabric, or PM_NONE */
+	uint16_t first_unknown; /* LID of the first of these */
+};
+
+/*
+ * Gives the ports of a fabric the LIDs that the tables' file tells of, where the fabric
+ * has none. -ENOMEM. O(ports log ports + LIDs).
+ */
+int pm_lfts_give_lids(const struct pm_lfts *lfts, struct pm_fabric *fabric,
+		      struct pm_lft_lids *result, struct pm_error *err);
+
+#endif
