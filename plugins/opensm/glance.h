@@ -18,7 +18,7 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-#include <portmajor/lib/pool.h>
+#include <portmajor/base/pool.h>
 #include <portmajor/plan/fitness.h>
 #include <portmajor/plan/plan.h>
 

@@ -3,7 +3,7 @@
 
 #include "say.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 void groups_note_intact(struct plugin *plugin)
 {

@@ -4,7 +4,7 @@
 #include "say.h"
 #include "wait.h"
 
-#include <portmajor/lib/textfile.h>
+#include <portmajor/base/textfile.h>
 
 #include <stdio.h>
 #include <stdlib.h>

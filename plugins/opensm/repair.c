@@ -5,7 +5,7 @@
 #include "tables.h"
 #include "wait.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 #include <portmajor/loss/change.h>
 #include <portmajor/loss/locate.h>
 #include <portmajor/route/order.h>

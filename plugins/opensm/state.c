@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-#include <portmajor/lib/print.h>
-#include <portmajor/lib/replace.h>
+#include <portmajor/base/print.h>
+#include <portmajor/base/replace.h>
 
 #include <errno.h>
 #include <float.h>

@@ -6,9 +6,9 @@
 
 #include <opensm/osm_base.h>
 
+#include <portmajor/base/replace.h>
 #include <portmajor/format/flapfile.h>
 #include <portmajor/format/planfile.h>
-#include <portmajor/lib/replace.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "content.h"
 #include "vlan.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <bpf/bpf.h>
 

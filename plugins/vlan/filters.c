@@ -2,7 +2,7 @@
 /* libbpf asks for one filter that is known; a list of all takes netlink itself. */
 #include "tcx.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>

@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_PLUGIN_VLAN_FILTERS_H
 #define PORTMAJOR_PLUGIN_VLAN_FILTERS_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdbool.h>
 #include <stdint.h>

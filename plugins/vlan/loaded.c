@@ -2,7 +2,7 @@
 #include "loaded.h"
 #include "content.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

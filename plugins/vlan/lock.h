@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_PLUGIN_VLAN_LOCK_H
 #define PORTMAJOR_PLUGIN_VLAN_LOCK_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 /*
  * Locks a device of this network namespace, by a file in a folder that only this user can

@@ -7,9 +7,9 @@
 #include "program.h"
 #include "tcx.h"
 
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/fabric/mac.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/textfile.h>
 
 #include <bpf/bpf.h>
 

@@ -3,7 +3,7 @@
 #include "tcx.h"
 #include "content.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <bpf/bpf.h>
 

@@ -8,7 +8,7 @@
 #include "mft_ports.h"
 #include "step.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 #include <string.h>

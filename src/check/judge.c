@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "judge_parts.h"
 
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/pool.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/pool.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,8 +3,8 @@
 #ifndef PORTMAJOR_CHECK_JUDGE_PARTS_H
 #define PORTMAJOR_CHECK_JUDGE_PARTS_H
 
+#include <portmajor/base/bits.h>
 #include <portmajor/check/judge.h>
-#include <portmajor/lib/bits.h>
 
 #define LID_WORDS ((UINT16_MAX + 1) / 64)
 

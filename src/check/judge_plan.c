@@ -2,7 +2,7 @@
 /* LIDs and tables against those of a plan. */
 #include "judge_parts.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /* How two sets of tables differ. */
 #include <portmajor/check/lftdiff.h>
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 

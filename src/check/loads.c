@@ -2,8 +2,8 @@
 /* How many flows cables carry. */
 #include "step.h"
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
 /* LIDs whose packets come back to a switch. */
 #include "step.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 /* The walk that was at a switch last; those of one LID are numbered from `first` on. */
 struct walks {

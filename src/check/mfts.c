@@ -7,8 +7,8 @@
  */
 #include "mft_ports.h"
 
+#include <portmajor/base/pool.h>
 #include <portmajor/check/check_mfts.h>
-#include <portmajor/lib/pool.h>
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 /* Whether packets arrive, and by which ways. */
 #include "step.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 /*
  * Marks what an up-then-down path from a switch reaches: a search over pairs

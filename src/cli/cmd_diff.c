@@ -5,9 +5,9 @@
 #include "tables.h"
 #include "text.h"
 
+#include <portmajor/base/textfile.h>
 #include <portmajor/check/lftdiff.h>
 #include <portmajor/format/netlist.h>
-#include <portmajor/lib/textfile.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
 #include "json.h"
 #include "losses.h"
 
+#include <portmajor/base/print.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/generate.h>
 #include <portmajor/format/netlist.h>
-#include <portmajor/lib/print.h>
 
 #include <errno.h>
 #include <inttypes.h>

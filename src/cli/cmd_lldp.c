@@ -6,7 +6,7 @@
 #include "port_names.h"
 #include "text.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "text.h"
 #include "watch.h"
 
-#include <portmajor/lib/hash.h>
+#include <portmajor/base/hash.h>
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -3,9 +3,9 @@
 
 #include "output.h"
 
+#include <portmajor/base/hash.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/format/config.h>
-#include <portmajor/lib/hash.h>
-#include <portmajor/lib/textfile.h>
 
 #include <inttypes.h>
 #include <stdlib.h>

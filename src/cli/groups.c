@@ -2,10 +2,10 @@
 #include "groups.h"
 #include "output.h"
 
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/lexer.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/fabric/roles.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/lexer.h>
-#include <portmajor/lib/textfile.h>
 #include <portmajor/loss/losses.h>
 
 #include <errno.h>

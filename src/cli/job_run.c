@@ -5,7 +5,7 @@
 #include "packet_jobs.h"
 #include "packet_trace.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <math.h>
 

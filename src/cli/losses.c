@@ -5,8 +5,8 @@
 #include "output.h"
 #include "text.h"
 
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/textfile.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/textfile.h>
 
 #include <errno.h>
 #include <stdio.h>

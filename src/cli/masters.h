@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include <portmajor/lib/print.h>
+#include <portmajor/base/print.h>
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 
 #include "output.h"
 
-#include <portmajor/lib/replace.h>
+#include <portmajor/base/replace.h>
 
 #include <errno.h>
 #include <stdbool.h>

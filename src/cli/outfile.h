@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_OUTFILE_H
 #define PORTMAJOR_CLI_OUTFILE_H
 
-#include <portmajor/lib/print.h>
+#include <portmajor/base/print.h>
 
 /*
  * Has `print` print to a temporary file beside path, which then replaces path in one

@@ -5,8 +5,8 @@
 #include "packet_trace.h"
 #include "text.h"
 
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/random.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/random.h>
 
 #include <errno.h>
 #include <stdio.h>

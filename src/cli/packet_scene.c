@@ -3,8 +3,8 @@
 
 #include "output.h"
 
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/textfile.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/textfile.h>
 
 #include <inttypes.h>
 #include <string.h>

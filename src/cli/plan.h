@@ -5,7 +5,7 @@
 
 #include "tables.h"
 
-#include <portmajor/lib/print.h>
+#include <portmajor/base/print.h>
 
 #include <jansson.h>
 

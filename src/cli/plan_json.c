@@ -4,8 +4,8 @@
 #include "output.h"
 #include "plan.h"
 
+#include <portmajor/base/print.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/lib/print.h>
 #include <portmajor/loss/change.h>
 #include <portmajor/plan/guess.h>
 

@@ -6,8 +6,8 @@
  */
 #include "plan.h"
 
+#include <portmajor/base/pool.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/lib/pool.h>
 
 #include <ctype.h>
 #include <errno.h>

@@ -16,8 +16,8 @@
 #include "plan.h"
 #include "text.h"
 
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/pool.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/pool.h>
 
 #include <ctype.h>
 #include <errno.h>

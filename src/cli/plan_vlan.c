@@ -5,7 +5,7 @@
 #include "output.h"
 #include "text.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #include "plan_vlan.h"
 #include "port_names.h"
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/fabric/mac.h>
-#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,9 +3,9 @@
 #include "output.h"
 #include "plan_vlan.h"
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/fabric/mac.h>
 #include <portmajor/format/macs.h>
-#include <portmajor/lib/alloc.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "output.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <dirent.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 #include "json.h"
 #include "text.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 #include <stdbool.h>

@@ -12,8 +12,8 @@
 #include "traffic.h"
 #include "traffic_mixture.h"
 
+#include <portmajor/base/textfile.h>
 #include <portmajor/lab/outage.h>
-#include <portmajor/lib/textfile.h>
 
 #include <limits.h>
 #include <stdio.h>

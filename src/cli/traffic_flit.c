@@ -8,7 +8,7 @@
 #include "traffic_flit.h"
 #include "traffic_shard.h"
 
-#include <portmajor/lib/hash.h>
+#include <portmajor/base/hash.h>
 
 #include <errno.h>
 #include <stdio.h>

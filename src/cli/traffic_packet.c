@@ -6,7 +6,7 @@
 #include "traffic.h"
 #include "traffic_packet.h"
 
-#include <portmajor/lib/hash.h>
+#include <portmajor/base/hash.h>
 
 #include <time.h>
 

@@ -2,7 +2,7 @@
 #include "traffic_shard.h"
 #include "json.h"
 
-#include <portmajor/lib/student.h>
+#include <portmajor/lab/student.h>
 
 #include <math.h>
 

@@ -11,9 +11,9 @@
 #include "text.h"
 #include "traffic.h"
 
+#include <portmajor/base/pool.h>
 #include <portmajor/lab/rates.h>
 #include <portmajor/lab/ways.h>
-#include <portmajor/lib/pool.h>
 
 #include <limits.h>
 #include <stdio.h>

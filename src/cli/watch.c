@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "watch.h"
 
-#include <portmajor/lib/hash.h>
+#include <portmajor/base/hash.h>
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/random.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/random.h>
 
 #include <errno.h>
 #include <inttypes.h>

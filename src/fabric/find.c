@@ -2,7 +2,7 @@
 /* Nodes by GUID, name or label, and ports by GUID. */
 #include <portmajor/fabric/fabric.h>
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  */
 #include "parts.h"
 
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/hash.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/hash.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -26,10 +26,10 @@
  */
 #include "tree_parts.h"
 
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
 #include <portmajor/fabric/reach.h>
 #include <portmajor/fabric/search.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/bits.h>
 
 #include <errno.h>
 

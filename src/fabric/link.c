@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/base/alloc.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/lib/alloc.h>
 
 #include <stdio.h>
 #include <string.h>

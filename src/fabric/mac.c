@@ -2,7 +2,7 @@
 /* Reads and prints MAC addresses, and converts between them and GUIDs. */
 #include <portmajor/fabric/mac.h>
 
-#include <portmajor/lib/digit.h>
+#include <portmajor/base/digit.h>
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/base/bits.h>
 #include <portmajor/fabric/reach.h>
 #include <portmajor/fabric/search.h>
-#include <portmajor/lib/bits.h>
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/lexer.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/fabric/roles.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/lexer.h>
-#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <fnmatch.h>

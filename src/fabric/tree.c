@@ -2,8 +2,8 @@
 /* Subtrees, planes and the numbers of switches in them, once levels are found. */
 #include "tree_parts.h"
 
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/bits.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
 
 /* Numbers the sets of a union-find by their first member, for members only. */
 static uint32_t number_sets(uint32_t *parent, uint32_t *number,

@@ -15,9 +15,9 @@
 #ifndef DUMP_H
 #define DUMP_H
 
+#include <portmajor/base/lexer.h>
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/fabric/lft.h>
-#include <portmajor/lib/lexer.h>
 
 enum dump_kind {
 	DUMP_OTHER,

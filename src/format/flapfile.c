@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/base/alloc.h>
 #include <portmajor/format/flapfile.h>
-#include <portmajor/lib/alloc.h>
 
-#include <portmajor/lib/lexer.h>
-#include <portmajor/lib/sealed.h>
-#include <portmajor/lib/textfile.h>
+#include <portmajor/base/lexer.h>
+#include <portmajor/base/sealed.h>
+#include <portmajor/base/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/format/hosttable.h>
 
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/hash.h>
+#include <portmajor/base/lexer.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/fabric/mac.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/hash.h>
-#include <portmajor/lib/lexer.h>
-#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>

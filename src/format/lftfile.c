@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "lftfile_parts.h"
 
+#include <portmajor/base/textfile.h>
 #include <portmajor/format/recognise.h>
-#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>

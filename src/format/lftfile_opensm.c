@@ -2,7 +2,7 @@
 /* What OpenSM and dump_fts write: alike enough for one reader. */
 #include "lftfile_parts.h"
 
-#include <portmajor/lib/digit.h>
+#include <portmajor/base/digit.h>
 
 #include <inttypes.h>
 

@@ -8,8 +8,8 @@
 
 #include "dump.h"
 
+#include <portmajor/base/lexer.h>
 #include <portmajor/format/lftfile.h>
-#include <portmajor/lib/lexer.h>
 
 #define LFT_NO_TABLE UINT32_MAX
 

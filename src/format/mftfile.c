@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/format/mftfile.h>
 
-#include <portmajor/lib/lexer.h>
-#include <portmajor/lib/textfile.h>
+#include <portmajor/base/lexer.h>
+#include <portmajor/base/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>

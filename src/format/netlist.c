@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "netlist_parts.h"
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/format/recognise.h>
-#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 

@@ -10,9 +10,9 @@
 
 #include "dump.h"
 
+#include <portmajor/base/lexer.h>
 #include <portmajor/fabric/link.h>
 #include <portmajor/format/netlist.h>
-#include <portmajor/lib/lexer.h>
 
 #define NETLIST_TYPES (PM_ROUTER + 1) /* of nodes */
 

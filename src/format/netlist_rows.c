@@ -5,7 +5,7 @@
  */
 #include "netlist_parts.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 #include <inttypes.h>

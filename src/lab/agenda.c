@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A binary heap: the children of event i are 2i + 1 and 2i + 2, and not before it. */
+#include <portmajor/base/alloc.h>
 #include <portmajor/lab/agenda.h>
-#include <portmajor/lib/alloc.h>
 
 static bool is_before(const struct pm_event *a, const struct pm_event *b)
 {

@@ -5,10 +5,10 @@
  * has both its ends in its group, since all that is before is done; and a group with
  * several steps has room for all of its circuits.
  */
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/pool.h>
 #include <portmajor/lab/agenda.h>
 #include <portmajor/lab/circuits.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/pool.h>
 
 #include <assert.h>
 #include <errno.h>

@@ -5,9 +5,9 @@
  * changes, the new way is followed; if it ends otherwise than before, so do the ways that
  * lead to this switch, which are found among its neighbours.
  */
+#include <portmajor/base/bits.h>
+#include <portmajor/base/pool.h>
 #include <portmajor/lab/cutoff.h>
-#include <portmajor/lib/bits.h>
-#include <portmajor/lib/pool.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
  */
 #include "depend.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

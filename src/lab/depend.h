@@ -7,8 +7,8 @@
 #ifndef PORTMAJOR_LAB_DEPEND_H
 #define PORTMAJOR_LAB_DEPEND_H
 
+#include <portmajor/base/pool.h>
 #include <portmajor/fabric/fabric.h>
-#include <portmajor/lib/pool.h>
 
 /* Of packets that come by one channel and leave by another. */
 struct dependency {

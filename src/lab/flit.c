@@ -7,8 +7,8 @@
  */
 #include "flit_parts.h"
 
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/random.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/random.h>
 
 #include <errno.h>
 #include <stdlib.h>

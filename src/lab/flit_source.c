@@ -6,7 +6,7 @@
  */
 #include "flit_parts.h"
 
-#include <portmajor/lib/random.h>
+#include <portmajor/base/random.h>
 
 #define UNIT_BITS 16 /* times are in 1 / 65536 of a cycle */
 

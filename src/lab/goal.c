@@ -5,12 +5,12 @@
  * an order in which all that one requires comes before it; the set of a send begins anew
  * with the send itself.
  */
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/lexer.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/lab/goal.h>
 #include <portmajor/lab/workload.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/lexer.h>
-#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 

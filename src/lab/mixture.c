@@ -10,8 +10,8 @@
  */
 #include "depend.h"
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/lab/mixture.h>
-#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/base/pool.h>
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/lab/outage.h>
-#include <portmajor/lib/pool.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* A run begins and ends. */
 #include "packet_parts.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 

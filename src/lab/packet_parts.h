@@ -6,8 +6,8 @@
 #include "packet_rc.h"
 #include "wheel.h"
 
+#include <portmajor/base/pool.h>
 #include <portmajor/lab/packet.h>
-#include <portmajor/lib/pool.h>
 
 /* Events: a kind and a port in `what`. */
 enum kind {

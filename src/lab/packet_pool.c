@@ -2,7 +2,7 @@
 /* Packets: taken, dropped and given back. */
 #include "packet_parts.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 static const char *const drop_names[PM_DROPS] = {
 	"no-entry", "no-lid", "dead-port", "cut", "lifetime", "wrong-host",

@@ -2,7 +2,7 @@
 /* What is seen of the traffic: by batches, by windows, and in all. */
 #include "packet_parts.h"
 
-#include <portmajor/lib/student.h>
+#include <portmajor/lab/student.h>
 
 #include <math.h>
 #include <string.h>

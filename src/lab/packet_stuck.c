@@ -6,7 +6,7 @@
  */
 #include "packet_parts.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 

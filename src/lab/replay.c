@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/base/alloc.h>
 #include <portmajor/lab/replay.h>
-#include <portmajor/lib/alloc.h>
 
 #define FS UINT64_C(1000000) /* in a ns */
 

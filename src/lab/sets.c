@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/digit.h>
+#include <portmajor/base/lexer.h>
+#include <portmajor/base/pool.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/lab/sets.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/digit.h>
-#include <portmajor/lib/lexer.h>
-#include <portmajor/lib/pool.h>
-#include <portmajor/lib/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>

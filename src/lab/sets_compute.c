@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The Sets of portmajor's early repair, from its plan, tables and order of blocks. */
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/pool.h>
 #include <portmajor/lab/sets.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/pool.h>
 #include <portmajor/route/delta.h>
 #include <portmajor/route/order.h>
 

@@ -2,7 +2,7 @@
 /* Level by level: the ports that are full first are found, and their flows stay. */
 #include <portmajor/lab/share.h>
 
-#include <portmajor/lib/pool.h>
+#include <portmajor/base/pool.h>
 
 #include <errno.h>
 

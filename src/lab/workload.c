@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/lab/workload.h>
 
+#include <portmajor/base/pool.h>
+#include <portmajor/base/random.h>
 #include <portmajor/fabric/fabric.h>
-#include <portmajor/lib/pool.h>
-#include <portmajor/lib/random.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * any more. So a record that has a hold, present or past, and goes down once more always
  * doubles it. With few records or none, an observation is little more than a memcmp.
  */
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 #include <portmajor/loss/flap.h>
 #include <portmajor/plan/take_out.h>
 

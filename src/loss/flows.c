@@ -13,9 +13,9 @@
  */
 #include <portmajor/loss/flows.h>
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/check/check.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef PM_LOCATE_PARTS_H
 #define PM_LOCATE_PARTS_H
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/fabric/search.h>
-#include <portmajor/lib/alloc.h>
 #include <portmajor/loss/locate.h>
 
 enum cable_state {

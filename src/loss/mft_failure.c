@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/loss/mft_failure.h>
 
+#include <portmajor/base/pool.h>
 #include <portmajor/fabric/reach.h>
-#include <portmajor/lib/pool.h>
 #include <portmajor/multicast/mft_steps.h>
 
 #include <errno.h>

@@ -5,8 +5,8 @@
  * in which something moved are compared. Who is cut off is counted anew only if anybody
  * is: a cable's loss is rarely that.
  */
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/bits.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
 #include <portmajor/loss/whatif.h>
 
 #include <portmajor/check/check.h>

@@ -13,9 +13,9 @@
  */
 #include "mft_parts.h"
 
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/bits.h>
-#include <portmajor/lib/pool.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
+#include <portmajor/base/pool.h>
 #include <portmajor/multicast/mft_steps.h>
 
 #include <errno.h>

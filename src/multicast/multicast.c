@@ -3,8 +3,8 @@
 #include "mft_parts.h"
 #include "parts.h"
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/fabric/search.h>
-#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 

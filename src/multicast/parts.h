@@ -10,9 +10,9 @@
 #ifndef PORTMAJOR_MULTICAST_PARTS_H
 #define PORTMAJOR_MULTICAST_PARTS_H
 
+#include <portmajor/base/bits.h>
+#include <portmajor/base/pool.h>
 #include <portmajor/fabric/reach.h>
-#include <portmajor/lib/bits.h>
-#include <portmajor/lib/pool.h>
 #include <portmajor/multicast/multicast.h>
 
 #define TREE_POSITIONS (PM_MAX_PORTS / PM_MFT_POSITION + 1)

@@ -2,7 +2,7 @@
 /* Plans made of plans: with LIDs that are in use, grown, with parts replaced. */
 #include "parts.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 

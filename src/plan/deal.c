@@ -2,8 +2,8 @@
 /* Places, which plane each of them is dealt, and its rank there. */
 #include "parts.h"
 
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/bits.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
 
 /* Marks in is_place[] the ports that are places; see plan.h. */
 int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err)

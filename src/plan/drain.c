@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/lexer.h>
-#include <portmajor/lib/textfile.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/lexer.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/plan/drain.h>
 #include <portmajor/plan/take_out.h>
 

@@ -15,7 +15,7 @@
  */
 #include "evidence_parts.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 

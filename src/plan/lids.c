@@ -2,7 +2,7 @@
 /* LIDs: the layouts, and who gets what is left. */
 #include "parts.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 #include <portmajor/plan/missing.h>
 
 /* Whether something is plugged in at a port, as far as the plan knows. */

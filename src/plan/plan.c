@@ -4,7 +4,7 @@
  * a LID. A grown plan runs the same steps with the planes and LIDs of the old
  * one already filled in.
  */
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 #include <portmajor/plan/plan.h>
 #include <portmajor/plan/served.h>
 

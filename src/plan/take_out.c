@@ -2,9 +2,9 @@
 
 #include <portmajor/plan/take_out.h>
 
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
 #include <portmajor/fabric/reach.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/bits.h>
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
 /* Tables of switches, whoever made them. */
 #include <portmajor/route/lfts.h>
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 

@@ -12,10 +12,10 @@
 #ifndef PORTMAJOR_ROUTE_PARTS_H
 #define PORTMAJOR_ROUTE_PARTS_H
 
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
+#include <portmajor/base/pool.h>
 #include <portmajor/fabric/reach.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/bits.h>
-#include <portmajor/lib/pool.h>
 #include <portmajor/route/route.h>
 
 /* What the inner loops need to know of a LID. */

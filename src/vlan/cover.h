@@ -3,7 +3,7 @@
 #ifndef VLAN_COVER_H
 #define VLAN_COVER_H
 
-#include <portmajor/lib/pool.h>
+#include <portmajor/base/pool.h>
 
 #include <stdbool.h>
 #include <stdint.h>

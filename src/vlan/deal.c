@@ -11,8 +11,8 @@
  */
 #include "dealer.h"
 
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/bits.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "cover.h"
 #include "dealer.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,9 +9,9 @@
  *
  *   bench_multicast [LARGE]     as in struct pm_multicast_config; 0: the default
  */
+#include <portmajor/base/random.h>
 #include <portmajor/fabric/generate.h>
 #include <portmajor/format/netlist.h>
-#include <portmajor/lib/random.h>
 #include <portmajor/multicast/mft_steps.h>
 #include <portmajor/multicast/multicast.h>
 

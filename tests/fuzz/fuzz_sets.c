@@ -3,10 +3,10 @@
  * Any bytes give a recording of a small fabric, which can be followed and reads back the
  * same, or an error with its line; see sets.h.
  */
+#include <portmajor/base/print.h>
 #include <portmajor/format/netlist.h>
 #include <portmajor/lab/mixture.h>
 #include <portmajor/lab/outage.h>
-#include <portmajor/lib/print.h>
 
 #include <errno.h>
 #include <stdlib.h>

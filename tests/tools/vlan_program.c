@@ -11,7 +11,7 @@
 #include "../../plugins/vlan/content.h"
 #include "../../plugins/vlan/vlan.h"
 
-#include <portmajor/lib/random.h>
+#include <portmajor/base/random.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

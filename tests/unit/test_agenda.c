@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Events come by time, and those of one time as they were noted, beside a plain search.
  */
+#include <portmajor/base/random.h>
 #include <portmajor/lab/agenda.h>
-#include <portmajor/lib/random.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

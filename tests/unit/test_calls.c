@@ -2,9 +2,9 @@
 /* Collective operations as messages, and what they take where nothing is in the way. */
 #include "world.h"
 
+#include <portmajor/base/random.h>
 #include <portmajor/lab/calls.h>
 #include <portmajor/lab/packet.h>
-#include <portmajor/lib/random.h>
 
 #include <errno.h>
 #include <math.h>

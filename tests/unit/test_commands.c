@@ -7,11 +7,11 @@
  */
 #include "memfault.h"
 
+#include <portmajor/base/textfile.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
 #include <portmajor/format/netlist.h>
 #include <portmajor/format/planfile.h>
-#include <portmajor/lib/textfile.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

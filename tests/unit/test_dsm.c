@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Shared memory over datagrams: times by hand, what is lost and when, and that all is
  * asked for again. */
+#include <portmajor/base/random.h>
 #include <portmajor/lab/dsm.h>
-#include <portmajor/lib/random.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 /* Lists of names, short: what comes of them, and that nothing is lost or made up. */
 #include "../../src/cli/hostlist.h"
 
-#include <portmajor/lib/random.h>
+#include <portmajor/base/random.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

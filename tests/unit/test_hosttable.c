@@ -9,9 +9,9 @@
 
 #include "world.h"
 
+#include <portmajor/base/random.h>
 #include <portmajor/fabric/mac.h>
 #include <portmajor/format/hosttable.h>
-#include <portmajor/lib/random.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -11,6 +11,10 @@
 #include "view.h"
 #include "world.h"
 
+#include <portmajor/base/pool.h>
+#include <portmajor/base/print.h>
+#include <portmajor/base/sealed.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/check/lftdiff.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
@@ -31,10 +35,6 @@
 #include <portmajor/lab/packet.h>
 #include <portmajor/lab/sets.h>
 #include <portmajor/lab/share.h>
-#include <portmajor/lib/pool.h>
-#include <portmajor/lib/print.h>
-#include <portmajor/lib/sealed.h>
-#include <portmajor/lib/textfile.h>
 #include <portmajor/loss/change.h>
 #include <portmajor/loss/locate.h>
 #include <portmajor/loss/whatif.h>

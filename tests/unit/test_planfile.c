@@ -9,8 +9,8 @@
 
 #include "world.h"
 
+#include <portmajor/base/replace.h>
 #include <portmajor/format/planfile.h>
-#include <portmajor/lib/replace.h>
 
 #include <errno.h>
 #include <stdio.h>

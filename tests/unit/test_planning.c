@@ -9,8 +9,8 @@
 #include "recipe.h"
 #include "world.h"
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/format/planfile.h>
-#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <portmajor/lib/pool.h>
+#include <portmajor/base/pool.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "world.h"
 
-#include <portmajor/lib/replace.h>
+#include <portmajor/base/replace.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,10 +9,10 @@
 
 #include "world.h"
 
+#include <portmajor/base/print.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/lab/outage.h>
 #include <portmajor/lab/sets.h>
-#include <portmajor/lib/print.h>
-#include <portmajor/lib/textfile.h>
 #include <portmajor/loss/losses.h>
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Student's t, in the table and behind it. */
-#include <portmajor/lib/student.h>
+#include <portmajor/lab/student.h>
 
 #include <math.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <portmajor/lib/textfile.h>
+#include <portmajor/base/textfile.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #ifndef PORTMAJOR_FABRIC_H
 #define PORTMAJOR_FABRIC_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdbool.h>
 #include <stdint.h>

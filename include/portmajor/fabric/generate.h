@@ -13,7 +13,7 @@
 #ifndef PORTMAJOR_GENERATE_H
 #define PORTMAJOR_GENERATE_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdbool.h>
 #include <stdio.h>

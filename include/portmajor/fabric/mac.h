@@ -7,7 +7,7 @@
 #ifndef PORTMAJOR_MAC_H
 #define PORTMAJOR_MAC_H
 
-#include <portmajor/lib/lexer.h>
+#include <portmajor/base/lexer.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
 #ifndef PORTMAJOR_REACH_H
 #define PORTMAJOR_REACH_H
 
+#include <portmajor/base/pool.h>
 #include <portmajor/fabric/tree.h>
-#include <portmajor/lib/pool.h>
 
 #include <stddef.h>
 

@@ -19,8 +19,8 @@
 #ifndef PORTMAJOR_ROLES_H
 #define PORTMAJOR_ROLES_H
 
+#include <portmajor/base/lexer.h>
 #include <portmajor/fabric/fabric.h>
-#include <portmajor/lib/lexer.h>
 
 #include <stddef.h>
 

@@ -33,8 +33,8 @@
 #ifndef PORTMAJOR_TREE_H
 #define PORTMAJOR_TREE_H
 
+#include <portmajor/base/pool.h>
 #include <portmajor/fabric/fabric.h>
-#include <portmajor/lib/pool.h>
 
 #define PM_NO_LEVEL UINT8_MAX
 

@@ -13,7 +13,7 @@
 #ifndef PORTMAJOR_HOSTTABLE_H
 #define PORTMAJOR_HOSTTABLE_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stddef.h>
 #include <stdint.h>

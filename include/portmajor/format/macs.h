@@ -15,8 +15,8 @@
 #ifndef PORTMAJOR_MACS_H
 #define PORTMAJOR_MACS_H
 
+#include <portmajor/base/error.h>
 #include <portmajor/fabric/fabric.h>
-#include <portmajor/lib/error.h>
 
 #include <stddef.h>
 

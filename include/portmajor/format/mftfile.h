@@ -12,7 +12,7 @@
 #ifndef PORTMAJOR_MFTFILE_H
 #define PORTMAJOR_MFTFILE_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 #include <portmajor/multicast/mft.h>
 
 #include <stddef.h>

@@ -79,9 +79,9 @@
 #ifndef PORTMAJOR_NETLIST_H
 #define PORTMAJOR_NETLIST_H
 
+#include <portmajor/base/error.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/fabric/fabric.h>
-#include <portmajor/lib/error.h>
-#include <portmajor/lib/textfile.h>
 
 #include <stddef.h>
 

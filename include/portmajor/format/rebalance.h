@@ -12,7 +12,7 @@
 #ifndef PORTMAJOR_REBALANCE_H
 #define PORTMAJOR_REBALANCE_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdint.h>
 #include <stdio.h>

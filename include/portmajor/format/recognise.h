@@ -6,7 +6,7 @@
 #ifndef PORTMAJOR_RECOGNISE_H
 #define PORTMAJOR_RECOGNISE_H
 
-#include <portmajor/lib/lexer.h>
+#include <portmajor/base/lexer.h>
 
 /* Whether a text begins like LFTs as OpenSM and dump_fts write them (see lftfile.h). */
 bool pm_text_is_lfts(struct pm_text text);

@@ -7,7 +7,7 @@
 #ifndef PORTMAJOR_SMCONF_H
 #define PORTMAJOR_SMCONF_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stddef.h>
 

@@ -11,7 +11,7 @@
 #ifndef PORTMAJOR_BISECTION_H
 #define PORTMAJOR_BISECTION_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdint.h>
 

@@ -16,7 +16,7 @@
 #ifndef PORTMAJOR_COLLECTIVE_H
 #define PORTMAJOR_COLLECTIVE_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdbool.h>
 #include <stdint.h>

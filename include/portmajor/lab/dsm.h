@@ -21,7 +21,7 @@
 #ifndef PORTMAJOR_DSM_H
 #define PORTMAJOR_DSM_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
 #ifndef PORTMAJOR_FLITNET_H
 #define PORTMAJOR_FLITNET_H
 
+#include <portmajor/base/pool.h>
 #include <portmajor/fabric/fabric.h>
-#include <portmajor/lib/pool.h>
 #include <portmajor/route/lfts.h>
 
 #define PM_FLIT_UP 255	    /* a way: any of the switch's links up */

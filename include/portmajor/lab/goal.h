@@ -22,7 +22,7 @@
 #ifndef PORTMAJOR_GOAL_H
 #define PORTMAJOR_GOAL_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stddef.h>
 #include <stdint.h>

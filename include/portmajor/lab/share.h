@@ -12,7 +12,7 @@
 #ifndef PORTMAJOR_SHARE_H
 #define PORTMAJOR_SHARE_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdint.h>
 

@@ -9,7 +9,7 @@
 #ifndef PORTMAJOR_WORKLOAD_H
 #define PORTMAJOR_WORKLOAD_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
 #include "../tables.h"
 #include "../wait.h"
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/fabric/search.h>
-#include <portmajor/lib/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "../tables.h"
 #include "../wait.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

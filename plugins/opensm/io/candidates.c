@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "candidates.h"
 
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/textfile.h>
 #include <portmajor/format/planfile.h>
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/textfile.h>
 
 #include <dirent.h>
 #include <errno.h>

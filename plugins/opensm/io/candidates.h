@@ -11,7 +11,7 @@
 #ifndef PORTMAJOR_CANDIDATES_H
 #define PORTMAJOR_CANDIDATES_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 #include <portmajor/plan/plan.h>
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 
 #include "../tables.h"
 
-#include <portmajor/lib/alloc.h>
+#include <portmajor/base/alloc.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_TEXTFILE_H
 #define PORTMAJOR_TEXTFILE_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/lib/hash.h>
-#include <portmajor/lib/sealed.h>
+#include <portmajor/base/hash.h>
+#include <portmajor/base/sealed.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/lib/digit.h>
-#include <portmajor/lib/lexer.h>
+#include <portmajor/base/digit.h>
+#include <portmajor/base/lexer.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/lib/alloc.h>
-#include <portmajor/lib/textfile.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/textfile.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef PORTMAJOR_SEALED_H
 #define PORTMAJOR_SEALED_H
 
-#include <portmajor/lib/print.h>
+#include <portmajor/base/print.h>
 
 /* As pm_text_print, and adds the last line. */
 int pm_sealed_print(pm_print *print, const void *arg, char **text, size_t *length);

@@ -19,7 +19,7 @@
 #ifndef PORTMAJOR_POOL_H
 #define PORTMAJOR_POOL_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/lib/print.h>
+#include <portmajor/base/print.h>
 
 #include <errno.h>
 #include <stdlib.h>

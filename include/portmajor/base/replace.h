@@ -10,7 +10,7 @@
 #ifndef PORTMAJOR_REPLACE_H
 #define PORTMAJOR_REPLACE_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stddef.h>
 

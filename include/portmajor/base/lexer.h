@@ -7,7 +7,7 @@
 #ifndef PORTMAJOR_LEXER_H
 #define PORTMAJOR_LEXER_H
 
-#include <portmajor/lib/error.h>
+#include <portmajor/base/error.h>
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/lib/pool.h>
+#include <portmajor/base/pool.h>
 
 #include <stdint.h>
 #include <stdlib.h>

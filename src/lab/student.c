@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/lib/student.h>
+#include <portmajor/lab/student.h>
 
 double pm_student(uint32_t freedom)
 {
