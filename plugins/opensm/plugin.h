@@ -184,7 +184,7 @@
 #include "engine/repairer.h"
 
 #include <portmajor/fabric/roles.h>
-#include <portmajor/format/config.h>
+#include <portmajor/files/config.h>
 #include <portmajor/loss/change.h>
 #include <portmajor/loss/failback.h>
 

@@ -7,8 +7,8 @@
 #include <opensm/osm_base.h>
 
 #include <portmajor/base/replace.h>
-#include <portmajor/format/flapfile.h>
-#include <portmajor/format/planfile.h>
+#include <portmajor/files/flapfile.h>
+#include <portmajor/files/planfile.h>
 
 #include <errno.h>
 #include <fcntl.h>

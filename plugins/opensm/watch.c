@@ -6,7 +6,7 @@
 #include "wait.h"
 #include "worker.h"
 
-#include <portmajor/format/rebalance.h>
+#include <portmajor/files/rebalance.h>
 
 #include <errno.h>
 #include <float.h>

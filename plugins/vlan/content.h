@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_PLUGIN_VLAN_CONTENT_H
 #define PORTMAJOR_PLUGIN_VLAN_CONTENT_H
 
-#include <portmajor/format/hosttable.h>
+#include <portmajor/files/hosttable.h>
 
 #include <stdbool.h>
 

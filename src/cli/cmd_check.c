@@ -7,8 +7,8 @@
 #include "text.h"
 
 #include <portmajor/check/judge.h>
-#include <portmajor/format/mftfile.h>
-#include <portmajor/format/planfile.h>
+#include <portmajor/files/mftfile.h>
+#include <portmajor/files/planfile.h>
 
 #include <stdio.h>
 #include <stdlib.h>

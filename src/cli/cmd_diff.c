@@ -7,7 +7,7 @@
 
 #include <portmajor/base/textfile.h>
 #include <portmajor/check/lftdiff.h>
-#include <portmajor/format/netlist.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <inttypes.h>
 #include <stdio.h>

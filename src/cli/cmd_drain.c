@@ -8,7 +8,7 @@
 #include "outfile.h"
 #include "text.h"
 
-#include <portmajor/format/planfile.h>
+#include <portmajor/files/planfile.h>
 #include <portmajor/plan/drain.h>
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include <portmajor/base/print.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/generate.h>
-#include <portmajor/format/netlist.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,9 +6,9 @@
 #include "json.h"
 #include "opensm.h"
 
-#include <portmajor/format/config.h>
-#include <portmajor/format/netlist.h>
-#include <portmajor/format/planfile.h>
+#include <portmajor/files/config.h>
+#include <portmajor/files/planfile.h>
+#include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/guess.h>
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "masters.h"
 #include "text.h"
 
-#include <portmajor/format/rebalance.h>
+#include <portmajor/files/rebalance.h>
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 
 #include <portmajor/base/hash.h>
 #include <portmajor/base/textfile.h>
-#include <portmajor/format/config.h>
+#include <portmajor/files/config.h>
 
 #include <inttypes.h>
 #include <stdlib.h>

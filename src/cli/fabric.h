@@ -6,7 +6,7 @@
 #include "options.h"
 
 #include <portmajor/fabric/roles.h>
-#include <portmajor/format/netlist.h>
+#include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/plan.h>
 
 /* What they have in common. Zeroed: the defaults. */

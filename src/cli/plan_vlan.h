@@ -5,7 +5,7 @@
 
 #include "losses.h"
 
-#include <portmajor/format/hosttable.h>
+#include <portmajor/files/hosttable.h>
 #include <portmajor/vlan/vlan.h>
 
 #define PLAN_VLAN_FIRST 101

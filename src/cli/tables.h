@@ -5,7 +5,7 @@
 
 #include "fabric.h"
 
-#include <portmajor/format/lftfile.h>
+#include <portmajor/files/lftfile.h>
 
 /* A plan and its tables for a fabric. Zeroed: nothing yet. */
 struct cli_tables {

@@ -7,10 +7,10 @@
  */
 #include <portmajor/check/check.h>
 #include <portmajor/fabric/generate.h>
-#include <portmajor/format/netlist.h>
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/lab/sets.h>
 #include <portmajor/loss/losses.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <stdio.h>
 #include <stdlib.h>

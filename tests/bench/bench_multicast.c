@@ -11,9 +11,9 @@
  */
 #include <portmajor/base/random.h>
 #include <portmajor/fabric/generate.h>
-#include <portmajor/format/netlist.h>
 #include <portmajor/multicast/mft_steps.h>
 #include <portmajor/multicast/multicast.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
  * better than the rule, or blocks could not be put before others that have to wait.
  */
 #include <portmajor/fabric/generate.h>
-#include <portmajor/format/netlist.h>
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/loss/losses.h>
+#include <portmajor/netlist/netlist.h>
 #include <portmajor/route/delta.h>
 #include <portmajor/route/order.h>
 

@@ -7,7 +7,7 @@
  *   bench_tables [RUNS]
  */
 #include <portmajor/fabric/generate.h>
-#include <portmajor/format/netlist.h>
+#include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/served.h>
 #include <portmajor/route/delta.h>
 

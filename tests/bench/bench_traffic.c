@@ -6,9 +6,9 @@
  * worse than it is to be.
  */
 #include <portmajor/fabric/generate.h>
-#include <portmajor/format/netlist.h>
 #include <portmajor/lab/flit.h>
 #include <portmajor/lab/packet.h>
+#include <portmajor/netlist/netlist.h>
 #include <portmajor/route/lfts.h>
 #include <portmajor/route/route.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any text gives a configuration or an error with its line; see config.h. */
-#include <portmajor/format/config.h>
+#include <portmajor/files/config.h>
 
 #include <errno.h>
 #include <stdlib.h>

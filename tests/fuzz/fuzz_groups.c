@@ -5,7 +5,7 @@
  */
 #include "../../src/cli/groups.h"
 
-#include <portmajor/format/netlist.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any bytes give multicast tables that can be judged, or an error; see mftfile.h. */
 #include <portmajor/check/check_mfts.h>
-#include <portmajor/format/mftfile.h>
-#include <portmajor/format/netlist.h>
+#include <portmajor/files/mftfile.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <errno.h>
 #include <stdlib.h>

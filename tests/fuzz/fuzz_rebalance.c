@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any text gives a request that can be printed and read, or an error with its line. */
 #include <portmajor/base/print.h>
-#include <portmajor/format/rebalance.h>
+#include <portmajor/files/rebalance.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * same, or an error with its line; see sets.h.
  */
 #include <portmajor/base/print.h>
-#include <portmajor/format/netlist.h>
 #include <portmajor/lab/mixture.h>
 #include <portmajor/lab/outage.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <errno.h>
 #include <stdlib.h>

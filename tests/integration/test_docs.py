@@ -99,7 +99,7 @@ class Pages(unittest.TestCase):
 
     def test_keys_are_described(self):
         """portmajor.conf(5) has the keys that config.c has, and no others."""
-        source = (pmlab.ROOT / "src" / "format" / "config.c").read_text(encoding="ascii")
+        source = (pmlab.ROOT / "src" / "files" / "config.c").read_text(encoding="ascii")
         keys = set(re.findall(r'\{"(\w+)", set_', source))
         text = self.read("portmajor.conf.5")
         section = text[text.index("KEYS"):text.index("EXAMPLE")]

@@ -118,7 +118,7 @@ class Configuration(labtest.Folders):
     def test_keys(self):
         """All keys of config.c, and uncommented they are sound."""
         text = (PACKAGING / "portmajor.conf").read_text(encoding="ascii")
-        source = (pmlab.ROOT / "src" / "format" / "config.c").read_text(encoding="ascii")
+        source = (pmlab.ROOT / "src" / "files" / "config.c").read_text(encoding="ascii")
         keys = re.findall(r'\{"(\w+)", set_', source)
         self.assertEqual(sorted(re.findall(r"(?m)^#(\w+) ", text)), sorted(keys))
         own = self.folder / "portmajor.conf"

@@ -10,8 +10,8 @@
 #include <portmajor/base/textfile.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/format/netlist.h>
-#include <portmajor/format/planfile.h>
+#include <portmajor/files/planfile.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/format/config.h>
+#include <portmajor/files/config.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/format/netlist.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <errno.h>
 #include <setjmp.h>

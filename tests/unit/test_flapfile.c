@@ -9,7 +9,7 @@
 
 #include "world.h"
 
-#include <portmajor/format/flapfile.h>
+#include <portmajor/files/flapfile.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/fabric/generate.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/format/netlist.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 #include "world.h"
 
 #include <portmajor/check/lftdiff.h>
-#include <portmajor/format/lftfile.h>
+#include <portmajor/files/lftfile.h>
 
 #include <errno.h>
 #include <setjmp.h>

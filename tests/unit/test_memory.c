@@ -19,12 +19,11 @@
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
 #include <portmajor/fabric/roles.h>
-#include <portmajor/format/config.h>
-#include <portmajor/format/flapfile.h>
-#include <portmajor/format/lftfile.h>
-#include <portmajor/format/netlist.h>
-#include <portmajor/format/planfile.h>
-#include <portmajor/format/smconf.h>
+#include <portmajor/files/config.h>
+#include <portmajor/files/flapfile.h>
+#include <portmajor/files/lftfile.h>
+#include <portmajor/files/planfile.h>
+#include <portmajor/files/smconf.h>
 #include <portmajor/lab/calls.h>
 #include <portmajor/lab/circuits.h>
 #include <portmajor/lab/cutoff.h>
@@ -40,6 +39,7 @@
 #include <portmajor/loss/whatif.h>
 #include <portmajor/multicast/mft_steps.h>
 #include <portmajor/multicast/multicast.h>
+#include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/evidence.h>
 #include <portmajor/plan/take_out.h>
 #include <portmajor/route/order.h>

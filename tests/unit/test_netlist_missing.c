@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Texts that programs wrote and that are not whole: what is read, and what is noted. */
 #include <portmajor/fabric/link.h>
-#include <portmajor/format/netlist.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <errno.h>
 #include <inttypes.h>

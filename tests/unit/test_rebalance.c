@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/base/print.h>
-#include <portmajor/format/rebalance.h>
+#include <portmajor/files/rebalance.h>
 
 #include <errno.h>
 #include <setjmp.h>

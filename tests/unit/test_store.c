@@ -13,7 +13,7 @@
 #include "memfault.h"
 #include "world.h"
 
-#include <portmajor/format/planfile.h>
+#include <portmajor/files/planfile.h>
 
 #include <dirent.h>
 #include <errno.h>

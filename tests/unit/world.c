@@ -2,7 +2,7 @@
 #include "world.h"
 
 #include <portmajor/fabric/link.h>
-#include <portmajor/format/netlist.h>
+#include <portmajor/netlist/netlist.h>
 
 #include <fnmatch.h>
 #include <setjmp.h>

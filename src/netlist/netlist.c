@@ -2,7 +2,7 @@
 #include "netlist_parts.h"
 
 #include <portmajor/base/alloc.h>
-#include <portmajor/format/recognise.h>
+#include <portmajor/netlist/recognise.h>
 
 #include <errno.h>
 

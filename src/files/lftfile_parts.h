@@ -6,10 +6,10 @@
 #ifndef LFTFILE_PARTS_H
 #define LFTFILE_PARTS_H
 
-#include "dump.h"
+#include <portmajor/netlist/dump.h>
 
 #include <portmajor/base/lexer.h>
-#include <portmajor/format/lftfile.h>
+#include <portmajor/files/lftfile.h>
 
 #define LFT_NO_TABLE UINT32_MAX
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/format/macs.h>
+#include <portmajor/files/macs.h>
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/textfile.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>
-#include <portmajor/format/rebalance.h>
+#include <portmajor/files/rebalance.h>
 
 #include <errno.h>
 #include <inttypes.h>

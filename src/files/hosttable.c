@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/format/hosttable.h>
+#include <portmajor/files/hosttable.h>
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/hash.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/textfile.h>
-#include <portmajor/format/smconf.h>
+#include <portmajor/files/smconf.h>
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/format/mftfile.h>
+#include <portmajor/files/mftfile.h>
 
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>

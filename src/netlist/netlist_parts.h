@@ -8,11 +8,11 @@
 #ifndef NETLIST_PARTS_H
 #define NETLIST_PARTS_H
 
-#include "dump.h"
+#include <portmajor/netlist/dump.h>
 
 #include <portmajor/base/lexer.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/format/netlist.h>
+#include <portmajor/netlist/netlist.h>
 
 #define NETLIST_TYPES (PM_ROUTER + 1) /* of nodes */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "dump.h"
+#include <portmajor/netlist/dump.h>
 
 #include <inttypes.h>
 

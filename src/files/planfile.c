@@ -3,7 +3,7 @@
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/sealed.h>
 #include <portmajor/base/textfile.h>
-#include <portmajor/format/planfile.h>
+#include <portmajor/files/planfile.h>
 
 #include <errno.h>
 #include <inttypes.h>

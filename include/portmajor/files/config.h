@@ -8,7 +8,7 @@
 #define PORTMAJOR_CONFIG_H
 
 #include <portmajor/fabric/roles.h>
-#include <portmajor/format/rebalance.h>
+#include <portmajor/files/rebalance.h>
 #include <portmajor/loss/flap.h>
 #include <portmajor/plan/plan.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/base/alloc.h>
-#include <portmajor/format/flapfile.h>
+#include <portmajor/files/flapfile.h>
 
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/sealed.h>

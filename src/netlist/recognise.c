@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Recognises kinds of text files by their first lines. */
-#include <portmajor/format/recognise.h>
+#include <portmajor/netlist/recognise.h>
 
 bool pm_text_is_lfts(struct pm_text text)
 {

@@ -2,7 +2,7 @@
 #include "lftfile_parts.h"
 
 #include <portmajor/base/textfile.h>
-#include <portmajor/format/recognise.h>
+#include <portmajor/netlist/recognise.h>
 
 #include <errno.h>
 #include <inttypes.h>
