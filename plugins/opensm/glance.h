@@ -19,8 +19,8 @@
 #include <opensm/osm_opensm.h>
 
 #include <portmajor/base/pool.h>
-#include <portmajor/plan/fitness.h>
 #include <portmajor/plan/plan.h>
+#include <portmajor/policy/fitness.h>
 
 struct glance_node {
 	const osm_node_t *here; /* while it is looked at, if it is there; else NULL */

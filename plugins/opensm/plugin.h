@@ -183,10 +183,10 @@
 #include "worker.h"
 #include "engine/repairer.h"
 
+#include <portmajor/analysis/change.h>
 #include <portmajor/fabric/roles.h>
 #include <portmajor/files/config.h>
-#include <portmajor/loss/change.h>
-#include <portmajor/loss/failback.h>
+#include <portmajor/policy/failback.h>
 
 #define PLUGIN_CHANGE_TEXT 512
 

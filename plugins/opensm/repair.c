@@ -5,9 +5,9 @@
 #include "tables.h"
 #include "wait.h"
 
+#include <portmajor/analysis/change.h>
 #include <portmajor/base/alloc.h>
-#include <portmajor/loss/change.h>
-#include <portmajor/loss/locate.h>
+#include <portmajor/policy/locate.h>
 #include <portmajor/route/order.h>
 #include <portmajor/route/steps.h>
 

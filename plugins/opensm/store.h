@@ -43,7 +43,7 @@
 #include "say.h"
 #include "worker.h"
 
-#include <portmajor/loss/flap.h>
+#include <portmajor/policy/flap.h>
 
 /* Opaque. */
 struct store;

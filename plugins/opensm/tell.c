@@ -4,7 +4,7 @@
 #include "say.h"
 #include "wait.h"
 
-#include <portmajor/loss/change.h>
+#include <portmajor/analysis/change.h>
 #include <portmajor/plan/guess.h>
 
 #include <inttypes.h>

@@ -11,9 +11,9 @@
 #ifndef PORTMAJOR_VIEW_H
 #define PORTMAJOR_VIEW_H
 
-#include <portmajor/loss/flap.h>
-#include <portmajor/plan/drain.h>
 #include <portmajor/plan/served.h>
+#include <portmajor/policy/drain.h>
+#include <portmajor/policy/flap.h>
 #include <portmajor/route/route.h>
 
 enum { VIEW_LOST = 1, VIEW_LOST_BEFORE };

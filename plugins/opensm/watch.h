@@ -25,7 +25,7 @@
 #include "store.h"
 
 #include <portmajor/fabric/roles.h>
-#include <portmajor/plan/drain.h>
+#include <portmajor/policy/drain.h>
 
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>

@@ -5,8 +5,8 @@
 #include "tables.h"
 #include "text.h"
 
+#include <portmajor/analysis/lftdiff.h>
 #include <portmajor/base/textfile.h>
-#include <portmajor/check/lftdiff.h>
 #include <portmajor/netlist/netlist.h>
 
 #include <inttypes.h>

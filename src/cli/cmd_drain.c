@@ -9,7 +9,7 @@
 #include "text.h"
 
 #include <portmajor/files/planfile.h>
-#include <portmajor/plan/drain.h>
+#include <portmajor/policy/drain.h>
 
 #include <errno.h>
 #include <fnmatch.h>

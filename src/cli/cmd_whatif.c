@@ -9,8 +9,8 @@
 #include "tables.h"
 #include "text.h"
 
-#include <portmajor/loss/mft_failure.h>
-#include <portmajor/loss/sweep.h>
+#include <portmajor/analysis/mft_failure.h>
+#include <portmajor/analysis/sweep.h>
 
 #include <limits.h>
 #include <sched.h>

@@ -6,7 +6,7 @@
 #ifndef PORTMAJOR_CLI_DRAIN_EFFECT_H
 #define PORTMAJOR_CLI_DRAIN_EFFECT_H
 
-#include <portmajor/plan/drain.h>
+#include <portmajor/policy/drain.h>
 
 #include <jansson.h>
 

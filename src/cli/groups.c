@@ -2,11 +2,11 @@
 #include "groups.h"
 #include "output.h"
 
+#include <portmajor/analysis/losses.h>
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/fabric/roles.h>
-#include <portmajor/loss/losses.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 
 #include "options.h"
 
+#include <portmajor/analysis/losses.h>
 #include <portmajor/lab/sets.h>
-#include <portmajor/loss/losses.h>
 
 #include <jansson.h>
 

@@ -4,7 +4,7 @@
 #include "output.h"
 #include "plan.h"
 
-#include <portmajor/check/lftdiff.h>
+#include <portmajor/analysis/lftdiff.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,9 +4,9 @@
 #include "output.h"
 #include "plan.h"
 
+#include <portmajor/analysis/change.h>
 #include <portmajor/base/print.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/loss/change.h>
 #include <portmajor/plan/guess.h>
 
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #ifndef PORTMAJOR_CLI_SUMMARY_H
 #define PORTMAJOR_CLI_SUMMARY_H
 
-#include <portmajor/loss/losses.h>
-#include <portmajor/loss/summary.h>
+#include <portmajor/analysis/losses.h>
+#include <portmajor/analysis/summary.h>
 
 #include <jansson.h>
 

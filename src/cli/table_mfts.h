@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_TABLE_MFTS_H
 #define PORTMAJOR_CLI_TABLE_MFTS_H
 
-#include <portmajor/loss/mft_failure.h>
+#include <portmajor/analysis/mft_failure.h>
 
 #include <jansson.h>
 

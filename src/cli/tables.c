@@ -3,7 +3,7 @@
 
 #include "output.h"
 
-#include <portmajor/loss/losses.h>
+#include <portmajor/analysis/losses.h>
 
 #include <errno.h>
 

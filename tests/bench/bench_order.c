@@ -5,9 +5,9 @@
  * as the mean over all Sets; exact, and the same in every run. Exit 1 if another order is
  * better than the rule, or blocks could not be put before others that have to wait.
  */
+#include <portmajor/analysis/losses.h>
 #include <portmajor/fabric/generate.h>
 #include <portmajor/lab/cutoff.h>
-#include <portmajor/loss/losses.h>
 #include <portmajor/netlist/netlist.h>
 #include <portmajor/route/delta.h>
 #include <portmajor/route/order.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any bytes give sound tables, or an error with its line; see lftfile.h. */
-#include <portmajor/check/lftdiff.h>
+#include <portmajor/analysis/lftdiff.h>
 #include <portmajor/files/lftfile.h>
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/loss/failback.h>
+#include <portmajor/policy/failback.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/plan/fitness.h>
+#include <portmajor/policy/fitness.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

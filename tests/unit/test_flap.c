@@ -7,7 +7,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/loss/flap.h>
+#include <portmajor/policy/flap.h>
 
 #include <errno.h>
 #include <setjmp.h>

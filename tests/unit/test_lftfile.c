@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/check/lftdiff.h>
+#include <portmajor/analysis/lftdiff.h>
 #include <portmajor/files/lftfile.h>
 
 #include <errno.h>

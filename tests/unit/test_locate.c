@@ -4,7 +4,7 @@
 #include "world.h"
 
 #include <portmajor/fabric/reach.h>
-#include <portmajor/loss/locate.h>
+#include <portmajor/policy/locate.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,11 +11,13 @@
 #include "view.h"
 #include "world.h"
 
+#include <portmajor/analysis/change.h>
+#include <portmajor/analysis/lftdiff.h>
+#include <portmajor/analysis/whatif.h>
 #include <portmajor/base/pool.h>
 #include <portmajor/base/print.h>
 #include <portmajor/base/sealed.h>
 #include <portmajor/base/textfile.h>
-#include <portmajor/check/lftdiff.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
 #include <portmajor/fabric/roles.h>
@@ -34,14 +36,12 @@
 #include <portmajor/lab/packet.h>
 #include <portmajor/lab/sets.h>
 #include <portmajor/lab/share.h>
-#include <portmajor/loss/change.h>
-#include <portmajor/loss/locate.h>
-#include <portmajor/loss/whatif.h>
 #include <portmajor/multicast/mft_steps.h>
 #include <portmajor/multicast/multicast.h>
 #include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/evidence.h>
-#include <portmajor/plan/take_out.h>
+#include <portmajor/policy/locate.h>
+#include <portmajor/policy/take_out.h>
 #include <portmajor/route/order.h>
 
 #include <errno.h>

@@ -2,9 +2,9 @@
 /* Recordings on the packet engine's clock, and what is lost between two Sets. */
 #include "world.h"
 
+#include <portmajor/analysis/losses.h>
 #include <portmajor/lab/outage.h>
 #include <portmajor/lab/replay.h>
-#include <portmajor/loss/losses.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

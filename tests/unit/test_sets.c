@@ -9,11 +9,11 @@
 
 #include "world.h"
 
+#include <portmajor/analysis/losses.h>
 #include <portmajor/base/print.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/lab/outage.h>
 #include <portmajor/lab/sets.h>
-#include <portmajor/loss/losses.h>
 
 #include <errno.h>
 #include <stdio.h>

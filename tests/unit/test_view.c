@@ -5,7 +5,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/loss/change.h>
+#include <portmajor/analysis/change.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

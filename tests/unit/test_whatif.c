@@ -2,8 +2,8 @@
 #include "recipe.h"
 #include "world.h"
 
+#include <portmajor/analysis/whatif.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/loss/whatif.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -9,8 +9,8 @@
 
 #include <portmajor/fabric/roles.h>
 #include <portmajor/files/rebalance.h>
-#include <portmajor/loss/flap.h>
 #include <portmajor/plan/plan.h>
+#include <portmajor/policy/flap.h>
 
 #define PM_CONFIG_PATH 1024
 

@@ -14,7 +14,7 @@
 #ifndef PORTMAJOR_FLAPFILE_H
 #define PORTMAJOR_FLAPFILE_H
 
-#include <portmajor/loss/flap.h>
+#include <portmajor/policy/flap.h>
 
 #include <stddef.h>
 

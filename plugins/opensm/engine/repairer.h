@@ -35,7 +35,7 @@
 #include "phase.h"
 #include "transition.h"
 
-#include <portmajor/loss/flap.h>
+#include <portmajor/policy/flap.h>
 
 /* Opaque. */
 struct repairer;

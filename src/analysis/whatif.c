@@ -5,13 +5,13 @@
  * in which something moved are compared. Who is cut off is counted anew only if anybody
  * is: a cable's loss is rarely that.
  */
+#include <portmajor/analysis/whatif.h>
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/bits.h>
-#include <portmajor/loss/whatif.h>
 
+#include <portmajor/analysis/flows.h>
 #include <portmajor/check/check.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/loss/flows.h>
 
 #include <errno.h>
 

@@ -3,9 +3,9 @@
 #ifndef PORTMAJOR_SWEEP_H
 #define PORTMAJOR_SWEEP_H
 
-#include <portmajor/loss/losses.h>
-#include <portmajor/loss/summary.h>
-#include <portmajor/loss/whatif.h>
+#include <portmajor/analysis/losses.h>
+#include <portmajor/analysis/summary.h>
+#include <portmajor/analysis/whatif.h>
 
 struct pm_sweep {
 	const struct pm_fabric *fabric;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
-#include <portmajor/plan/take_out.h>
+#include <portmajor/policy/take_out.h>
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/bits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/plan/fitness.h>
+#include <portmajor/policy/fitness.h>
 
 #include <inttypes.h>
 #include <stdarg.h>

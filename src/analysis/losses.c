@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/loss/losses.h>
+#include <portmajor/analysis/losses.h>
 
 #include <portmajor/base/alloc.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/loss/mft_failure.h>
+#include <portmajor/analysis/mft_failure.h>
 
 #include <portmajor/base/pool.h>
 #include <portmajor/fabric/reach.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How two sets of tables differ. */
-#include <portmajor/check/lftdiff.h>
+#include <portmajor/analysis/lftdiff.h>
 
 #include <portmajor/base/alloc.h>
 

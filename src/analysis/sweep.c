@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/loss/sweep.h>
+#include <portmajor/analysis/sweep.h>
 
 #include <portmajor/base/alloc.h>
 

@@ -5,8 +5,8 @@
  * doubles it. With few records or none, an observation is little more than a memcmp.
  */
 #include <portmajor/base/alloc.h>
-#include <portmajor/loss/flap.h>
-#include <portmajor/plan/take_out.h>
+#include <portmajor/policy/flap.h>
+#include <portmajor/policy/take_out.h>
 
 #include <errno.h>
 

@@ -5,7 +5,7 @@
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/fabric/search.h>
-#include <portmajor/loss/locate.h>
+#include <portmajor/policy/locate.h>
 
 enum cable_state {
 	UNASKED,

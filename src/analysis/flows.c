@@ -11,7 +11,7 @@
  * old way comes from B. What comes to B or D from elsewhere, not through a changed entry
  * before, takes the new way from there: for D that is its flow less B's.
  */
-#include <portmajor/loss/flows.h>
+#include <portmajor/analysis/flows.h>
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/check/check.h>

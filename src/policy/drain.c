@@ -2,8 +2,8 @@
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>
-#include <portmajor/plan/drain.h>
-#include <portmajor/plan/take_out.h>
+#include <portmajor/policy/drain.h>
+#include <portmajor/policy/take_out.h>
 
 #include <errno.h>
 #include <inttypes.h>
