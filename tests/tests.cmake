@@ -108,7 +108,7 @@ target_link_libraries(test_activity PRIVATE test_tools ${JANSSON} Threads::Threa
 add_test(NAME unit.activity COMMAND test_activity)
 set_tests_properties(unit.activity PROPERTIES LABELS unit TIMEOUT 900)
 add_executable(test_missing_kept tests/unit/test_missing_kept.c
-	plugins/opensm/io/missing.c plugins/opensm/io/describe.c)
+	plugins/opensm/io/missing_kept.c plugins/opensm/io/describe.c)
 target_include_directories(test_missing_kept PRIVATE plugins/opensm)
 target_link_libraries(test_missing_kept PRIVATE test_tools ${JANSSON})
 add_test(NAME unit.missing_kept COMMAND test_missing_kept)
@@ -261,7 +261,7 @@ foreach(target replay_groups fuzz_groups)
 endforeach()
 foreach(target replay_sweep fuzz_sweep)
 	if(TARGET ${target})
-		target_sources(${target} PRIVATE src/cli/summary.c src/cli/json.c src/cli/text.c
+		target_sources(${target} PRIVATE src/cli/summary_output.c src/cli/json.c src/cli/text.c
 			src/cli/output.c)
 		target_link_libraries(${target} PRIVATE ${JANSSON})
 	endif()

@@ -20,7 +20,7 @@
 
 #include <portmajor/base/pool.h>
 #include <portmajor/plan/plan.h>
-#include <portmajor/policy/fitness.h>
+#include <portmajor/policy/lft_capacity.h>
 
 struct glance_node {
 	const osm_node_t *here; /* while it is looked at, if it is there; else NULL */

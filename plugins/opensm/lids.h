@@ -10,7 +10,7 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-#include <portmajor/plan/evidence.h>
+#include <portmajor/plan/lid_history.h>
 
 /* What OpenSM is given. */
 struct lids {

@@ -26,7 +26,7 @@
 #ifndef PORTMAJOR_PLANNING_H
 #define PORTMAJOR_PLANNING_H
 
-#include <portmajor/plan/evidence.h>
+#include <portmajor/plan/lid_history.h>
 #include <portmajor/plan/plan.h>
 
 enum planning_phase { PLANNING_EMPTY, PLANNING_LOADED, PLANNING_SETTLED };

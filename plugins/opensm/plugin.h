@@ -183,7 +183,7 @@
 #include "worker.h"
 #include "engine/repairer.h"
 
-#include <portmajor/analysis/change.h>
+#include <portmajor/analysis/change_text.h>
 #include <portmajor/fabric/roles.h>
 #include <portmajor/files/config.h>
 #include <portmajor/policy/failback.h>

@@ -5,7 +5,7 @@
 #include "tables.h"
 #include "wait.h"
 
-#include <portmajor/analysis/change.h>
+#include <portmajor/analysis/change_text.h>
 #include <portmajor/base/alloc.h>
 #include <portmajor/policy/locate.h>
 #include <portmajor/route/order.h>

@@ -2,7 +2,7 @@
 #include "state.h"
 
 #include "io/describe.h"
-#include "io/missing.h"
+#include "io/missing_kept.h"
 #include "say.h"
 #include "wait.h"
 

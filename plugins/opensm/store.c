@@ -7,8 +7,8 @@
 #include <opensm/osm_base.h>
 
 #include <portmajor/base/replace.h>
-#include <portmajor/files/flapfile.h>
-#include <portmajor/files/planfile.h>
+#include <portmajor/files/damping_file.h>
+#include <portmajor/files/plan_file.h>
 
 #include <errno.h>
 #include <fcntl.h>

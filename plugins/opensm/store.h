@@ -43,7 +43,7 @@
 #include "say.h"
 #include "worker.h"
 
-#include <portmajor/policy/flap.h>
+#include <portmajor/policy/damping.h>
 
 /* Opaque. */
 struct store;

@@ -4,7 +4,7 @@
 #include "say.h"
 #include "wait.h"
 
-#include <portmajor/analysis/change.h>
+#include <portmajor/analysis/change_text.h>
 #include <portmajor/plan/guess.h>
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "view.h"
 
-#include <portmajor/analysis/change.h>
+#include <portmajor/analysis/change_text.h>
 #include <portmajor/route/stale.h>
 
 #include <errno.h>

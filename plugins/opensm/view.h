@@ -12,8 +12,8 @@
 #define PORTMAJOR_VIEW_H
 
 #include <portmajor/plan/served.h>
+#include <portmajor/policy/damping.h>
 #include <portmajor/policy/drain.h>
-#include <portmajor/policy/flap.h>
 #include <portmajor/route/route.h>
 
 enum { VIEW_LOST = 1, VIEW_LOST_BEFORE };

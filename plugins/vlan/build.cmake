@@ -28,7 +28,7 @@ set(bpf_flags -target bpf -O2 -g -Wall -Wextra -Wshadow -Wconversion -Werror
 function(add_bpf_object output source)
 	add_custom_command(OUTPUT ${output}
 		COMMAND ${BPF_CLANG} ${bpf_flags} -c ${CMAKE_SOURCE_DIR}/${source} -o ${output}
-		DEPENDS ${source} plugins/vlan/vlan.bpf.c plugins/vlan/vlan.h VERBATIM)
+		DEPENDS ${source} plugins/vlan/vlan.bpf.c plugins/vlan/vlan_maps.h VERBATIM)
 endfunction()
 
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/vlan)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "content.h"
-#include "vlan.h"
+#include "vlan_maps.h"
 
 #include <portmajor/base/alloc.h>
 

@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_PLUGIN_VLAN_CONTENT_H
 #define PORTMAJOR_PLUGIN_VLAN_CONTENT_H
 
-#include <portmajor/files/hosttable.h>
+#include <portmajor/files/host_table.h>
 
 #include <stdbool.h>
 

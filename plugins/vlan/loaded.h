@@ -4,7 +4,7 @@
 #define PORTMAJOR_PLUGIN_VLAN_LOADED_H
 
 #include "filters.h"
-#include "vlan.h"
+#include "vlan_maps.h"
 
 struct vlan_loaded {
 	struct vlan_filter ours[VLAN_HOOKS];  /* program 0: not there */

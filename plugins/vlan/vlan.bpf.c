@@ -19,7 +19,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#include "vlan.h"
+#include "vlan_maps.h"
 
 struct lines {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_H
 #define PORTMAJOR_CLI_H
 
-#include "fabric.h"
+#include "fabric_options.h"
 #include "options.h"
 #include "output.h"
 

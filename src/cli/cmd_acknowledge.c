@@ -4,7 +4,7 @@
 #include "ends.h"
 #include "json.h"
 #include "masters.h"
-#include "missing.h"
+#include "missing_output.h"
 #include "text.h"
 
 #include <limits.h>

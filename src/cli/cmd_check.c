@@ -3,12 +3,12 @@
 #include "cli.h"
 #include "groups.h"
 #include "json.h"
-#include "tables.h"
+#include "planned_tables.h"
 #include "text.h"
 
 #include <portmajor/check/judge.h>
-#include <portmajor/files/mftfile.h>
-#include <portmajor/files/planfile.h>
+#include <portmajor/files/mft_file.h>
+#include <portmajor/files/plan_file.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 /* portmajor diff: two sets of tables, or two topologies with the tables they get. */
 #include "cli.h"
 #include "json.h"
-#include "tables.h"
+#include "planned_tables.h"
 #include "text.h"
 
-#include <portmajor/analysis/lftdiff.h>
+#include <portmajor/analysis/lft_diff.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/netlist/netlist.h>
 

@@ -4,11 +4,11 @@
 #include "cli.h"
 #include "drain_effect.h"
 #include "json.h"
-#include "losses.h"
+#include "failure_options.h"
 #include "outfile.h"
 #include "text.h"
 
-#include <portmajor/files/planfile.h>
+#include <portmajor/files/plan_file.h>
 #include <portmajor/policy/drain.h>
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* portmajor generate: netlists of fat trees, and of what is none. */
 #include "cli.h"
 #include "json.h"
-#include "losses.h"
+#include "failure_options.h"
 
 #include <portmajor/base/print.h>
 #include <portmajor/fabric/degrade.h>

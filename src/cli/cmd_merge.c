@@ -2,7 +2,7 @@
 /* portmajor merge: the shards of a sweep, or of traffic, become the whole. */
 #include "cli.h"
 #include "json.h"
-#include "summary.h"
+#include "summary_output.h"
 #include "traffic_merge.h"
 
 #include <limits.h>

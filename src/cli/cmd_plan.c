@@ -2,9 +2,9 @@
 /* portmajor plan: planes, their runs of LIDs, and who has which. */
 #include "cli.h"
 #include "json.h"
-#include "losses.h"
+#include "failure_options.h"
 #include "output.h"
-#include "plan.h"
+#include "plan_command.h"
 #include "plan_vlan.h"
 #include "text.h"
 

@@ -7,7 +7,7 @@
 #include "opensm.h"
 
 #include <portmajor/files/config.h>
-#include <portmajor/files/planfile.h>
+#include <portmajor/files/plan_file.h>
 #include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/guess.h>
 

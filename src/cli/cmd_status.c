@@ -4,9 +4,9 @@
 #include "cli.h"
 #include "ends.h"
 #include "json.h"
-#include "missing.h"
+#include "missing_output.h"
 #include "text.h"
-#include "watch.h"
+#include "repeat.h"
 
 #include <portmajor/base/hash.h>
 

@@ -4,9 +4,9 @@
 #include "cli.h"
 #include "groups.h"
 #include "json.h"
-#include "losses.h"
+#include "failure_options.h"
 #include "table_mfts.h"
-#include "tables.h"
+#include "planned_tables.h"
 
 #include <portmajor/fabric/link.h>
 

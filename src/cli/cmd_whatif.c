@@ -3,14 +3,14 @@
 #include "cli.h"
 #include "groups.h"
 #include "json.h"
-#include "losses.h"
+#include "failure_options.h"
 #include "progress.h"
-#include "summary.h"
-#include "tables.h"
+#include "summary_output.h"
+#include "planned_tables.h"
 #include "text.h"
 
+#include <portmajor/analysis/failure_sweep.h>
 #include <portmajor/analysis/mft_failure.h>
-#include <portmajor/analysis/sweep.h>
 
 #include <limits.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
 #include "groups.h"
 #include "output.h"
 
-#include <portmajor/analysis/losses.h>
+#include <portmajor/analysis/failures.h>
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>

@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_OPENSM_H
 #define PORTMAJOR_CLI_OPENSM_H
 
-#include <portmajor/files/smconf.h>
+#include <portmajor/files/opensm_conf.h>
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
 #ifndef PORTMAJOR_CLI_PACKET_SCENE_H
 #define PORTMAJOR_CLI_PACKET_SCENE_H
 
-#include "losses.h"
-#include "tables.h"
+#include "failure_options.h"
+#include "planned_tables.h"
 
 #include <portmajor/lab/replay.h>
 

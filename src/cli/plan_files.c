@@ -2,9 +2,9 @@
 /* Files that other programs read, made from a plan before it is used. */
 #include "outfile.h"
 #include "output.h"
-#include "plan.h"
+#include "plan_command.h"
 
-#include <portmajor/analysis/lftdiff.h>
+#include <portmajor/analysis/lft_diff.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "json.h"
-#include "losses.h"
+#include "failure_options.h"
 #include "output.h"
-#include "plan.h"
+#include "plan_command.h"
 
-#include <portmajor/analysis/change.h>
+#include <portmajor/analysis/change_text.h>
 #include <portmajor/base/print.h>
 #include <portmajor/fabric/link.h>
 #include <portmajor/plan/guess.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Orders of planes of multicast LIDs. */
 #include "output.h"
-#include "plan.h"
+#include "plan_command.h"
 #include "text.h"
 
 #include <portmajor/multicast/multicast.h>

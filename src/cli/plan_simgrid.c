@@ -4,7 +4,7 @@
  * each pair of hosts: packets of different leaves to one host may take any ways, so no
  * zone of fewer routes has them all.
  */
-#include "plan.h"
+#include "plan_command.h"
 
 #include <portmajor/base/pool.h>
 #include <portmajor/fabric/link.h>

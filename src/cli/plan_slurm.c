@@ -13,7 +13,7 @@
  */
 #include "hostlist.h"
 #include "output.h"
-#include "plan.h"
+#include "plan_command.h"
 #include "text.h"
 
 #include <portmajor/base/alloc.h>

@@ -3,9 +3,9 @@
 #ifndef PORTMAJOR_CLI_PLAN_VLAN_H
 #define PORTMAJOR_CLI_PLAN_VLAN_H
 
-#include "losses.h"
+#include "failure_options.h"
 
-#include <portmajor/files/hosttable.h>
+#include <portmajor/files/host_table.h>
 #include <portmajor/vlan/vlan.h>
 
 #define PLAN_VLAN_FIRST 101

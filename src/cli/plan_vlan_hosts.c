@@ -5,7 +5,7 @@
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/fabric/mac.h>
-#include <portmajor/files/macs.h>
+#include <portmajor/files/mac_list.h>
 
 #include <inttypes.h>
 #include <stdio.h>

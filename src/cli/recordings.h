@@ -8,8 +8,8 @@
 #ifndef PORTMAJOR_CLI_RECORDINGS_H
 #define PORTMAJOR_CLI_RECORDINGS_H
 
-#include <portmajor/analysis/losses.h>
-#include <portmajor/lab/sets.h>
+#include <portmajor/analysis/failures.h>
+#include <portmajor/lab/lft_trace.h>
 
 struct recordings {
 	char *folder;	    /* NULL: there is none */

@@ -5,9 +5,9 @@
  */
 #include "cli.h"
 #include "json.h"
-#include "losses.h"
+#include "failure_options.h"
 #include "outfile.h"
-#include "tables.h"
+#include "planned_tables.h"
 #include "text.h"
 #include "traffic.h"
 #include "traffic_mixture.h"

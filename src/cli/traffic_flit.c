@@ -3,7 +3,7 @@
 #include "cli.h"
 #include "json.h"
 #include "progress.h"
-#include "tables.h"
+#include "planned_tables.h"
 #include "traffic.h"
 #include "traffic_flit.h"
 #include "traffic_shard.h"

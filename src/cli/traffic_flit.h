@@ -3,7 +3,7 @@
 #ifndef PORTMAJOR_CLI_TRAFFIC_FLIT_H
 #define PORTMAJOR_CLI_TRAFFIC_FLIT_H
 
-#include "fabric.h"
+#include "fabric_options.h"
 #include "output.h"
 
 #include <portmajor/lab/flit.h>

@@ -2,7 +2,7 @@
 #include "traffic_mixture.h"
 
 #include "json.h"
-#include "losses.h"
+#include "failure_options.h"
 #include "text.h"
 
 #include <stdio.h>

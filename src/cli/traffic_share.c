@@ -6,14 +6,14 @@
 #include "cli.h"
 #include "json.h"
 #include "lists.h"
-#include "losses.h"
-#include "tables.h"
+#include "failure_options.h"
+#include "planned_tables.h"
 #include "text.h"
 #include "traffic.h"
 
 #include <portmajor/base/pool.h>
+#include <portmajor/lab/packet_paths.h>
 #include <portmajor/lab/rates.h>
-#include <portmajor/lab/ways.h>
 
 #include <limits.h>
 #include <stdio.h>

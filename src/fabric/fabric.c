@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "parts.h"
+#include "fabric_parts.h"
 
 #include <portmajor/base/alloc.h>
 

@@ -3,7 +3,7 @@
  * The texts of a fabric, and labels: names to be shown. Switches and adapters are often
  * called by their model, so a name that several nodes have is followed by the GUID.
  */
-#include "parts.h"
+#include "fabric_parts.h"
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/hash.h>

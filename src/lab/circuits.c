@@ -7,8 +7,8 @@
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>
-#include <portmajor/lab/agenda.h>
 #include <portmajor/lab/circuits.h>
+#include <portmajor/lab/event_queue.h>
 
 #include <assert.h>
 #include <errno.h>

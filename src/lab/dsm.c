@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>
-#include <portmajor/lab/agenda.h>
 #include <portmajor/lab/dsm.h>
+#include <portmajor/lab/event_queue.h>
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Groups, the links that are usable, and the entries of trees. */
 #include "mft_parts.h"
-#include "parts.h"
+#include "tree_rules.h"
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/fabric/search.h>

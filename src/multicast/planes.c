@@ -9,7 +9,7 @@
  * block, not two. Those follow in a cycle that begins one further on for each round of n
  * blocks, so that what a plane carried is spread over others when it fails.
  */
-#include "parts.h"
+#include "tree_rules.h"
 
 /* ---- What the plan says ---- */
 

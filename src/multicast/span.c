@@ -6,7 +6,7 @@
  * unicast tables as far as credit loops go.
  */
 #include "mft_parts.h"
-#include "parts.h"
+#include "tree_rules.h"
 
 #include <portmajor/fabric/search.h>
 

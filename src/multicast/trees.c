@@ -11,7 +11,7 @@
  * one, and of all that do one in the same 16-port position if there is any: then the
  * switch changes one block, not two.
  */
-#include "parts.h"
+#include "tree_rules.h"
 
 #define BROAD_PART 8 /* of all leaves a broad group may lack one in so many */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* LIDs: the layouts, and who gets what is left. */
-#include "parts.h"
+#include "plan_parts.h"
 
 #include <portmajor/base/alloc.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A fabric against a plan. */
-#include "parts.h"
+#include "plan_parts.h"
 
 #include <string.h>
 

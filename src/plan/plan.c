@@ -8,7 +8,7 @@
 #include <portmajor/plan/plan.h>
 #include <portmajor/plan/served.h>
 
-#include "parts.h"
+#include "plan_parts.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/policy/drain.h>
-#include <portmajor/policy/take_out.h>
+#include <portmajor/policy/exclude.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,7 +10,7 @@
  * much dearer, no port lies idle, and no up port of a leaf carries over an eighth more.
  * Tables of other engines fail that: with theirs each block names most ports.
  */
-#include "parts.h"
+#include "route_parts.h"
 
 #include <errno.h>
 

@@ -20,7 +20,7 @@
  * ancestors of it: is_safe() looks for such a step. Where the places below ancestors of
  * one level are the same, as in trees without holes, there is none.
  */
-#include "parts.h"
+#include "route_parts.h"
 
 #include <errno.h>
 

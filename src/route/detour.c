@@ -7,7 +7,7 @@
  * beside and across levels. Each step brings a packet nearer to the goal, and from there
  * it goes on through switches that are all part of the goal: so there is no loop.
  */
-#include "parts.h"
+#include "route_parts.h"
 
 #include <portmajor/fabric/search.h>
 

@@ -10,7 +10,7 @@
  * where n planes are left: up for L mod n slots in a row out of n. Which ones these are
  * depends on that switch and on the plane; that is what `phase` says.
  */
-#include "parts.h"
+#include "route_parts.h"
 
 #include <errno.h>
 #include <math.h>

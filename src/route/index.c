@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Indexes over the LIDs of a plan, and the weights of keys. */
-#include "parts.h"
+#include "route_parts.h"
 
 static void index_destinations(struct pm_routes *routes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How even the loads of links are by the tables as they are, all hosts to all others. */
-#include "parts.h"
+#include "route_parts.h"
 
 #include <errno.h>
 

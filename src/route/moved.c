@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Entries whose preferred port does not lead there any more. The rules are in rules.c. */
-#include "parts.h"
+#include "route_parts.h"
 
 static bool leads_now(const struct pm_routes *routes, uint32_t port, uint32_t to)
 {

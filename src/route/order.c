@@ -4,7 +4,7 @@
  * entry, so that a block's worth is the number of paths over its new entries, and does
  * not depend on the other blocks; docs/design.md compares that with the best order.
  */
-#include "parts.h"
+#include "route_parts.h"
 
 #include <portmajor/route/order.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Tables with every cable alive. The rules are in rules.c. */
-#include "parts.h"
+#include "route_parts.h"
 
 /* Entries of a leaf for the planes that it has up ports for. */
 static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Tables: made, updated for what is alive, read. Their rules are in rules.c. */
-#include "parts.h"
+#include "route_parts.h"
 
 #include <portmajor/plan/served.h>
 

@@ -44,7 +44,7 @@
  * there now, it is struck off and the next choice made with key / count: what
  * found a port once seldom moves again when others are lost.
  */
-#include "parts.h"
+#include "route_parts.h"
 
 /* ---- Ports of a switch ---- */
 

@@ -7,7 +7,7 @@
  * are not what a switch holds. Each LID is followed all the same: it costs little, and
  * needs no trust in how the tables came about.
  */
-#include "parts.h"
+#include "route_parts.h"
 
 #include <portmajor/route/stale.h>
 

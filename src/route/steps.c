@@ -11,7 +11,7 @@
  * to what is wanted together: then they lead to each other, to what was sent before, or
  * to a drop.
  */
-#include "parts.h"
+#include "route_parts.h"
 
 #include <portmajor/route/steps.h>
 

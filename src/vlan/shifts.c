@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What VLANs are for: how many flows share a cable. */
-#include "parts.h"
+#include "vlan_parts.h"
 
 #include <errno.h>
 #include <string.h>

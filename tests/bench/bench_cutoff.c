@@ -5,11 +5,11 @@
  * of some runs, for each Set by itself. Exit 1 if a Set costs more than a thousandth of
  * the walk.
  */
-#include <portmajor/analysis/losses.h>
+#include <portmajor/analysis/failures.h>
 #include <portmajor/check/check.h>
 #include <portmajor/fabric/generate.h>
 #include <portmajor/lab/cutoff.h>
-#include <portmajor/lab/sets.h>
+#include <portmajor/lab/lft_trace.h>
 #include <portmajor/netlist/netlist.h>
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * as the mean over all Sets; exact, and the same in every run. Exit 1 if another order is
  * better than the rule, or blocks could not be put before others that have to wait.
  */
-#include <portmajor/analysis/losses.h>
+#include <portmajor/analysis/failures.h>
 #include <portmajor/fabric/generate.h>
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/netlist/netlist.h>

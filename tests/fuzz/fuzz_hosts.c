@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any text gives a host table, and changes that make it of none, or an error with its
  * line. */
-#include <portmajor/files/hosttable.h>
+#include <portmajor/files/host_table.h>
 
 #include <errno.h>
 #include <stdlib.h>

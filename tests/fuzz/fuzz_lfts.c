@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any bytes give sound tables, or an error with its line; see lftfile.h. */
-#include <portmajor/analysis/lftdiff.h>
-#include <portmajor/files/lftfile.h>
+#include <portmajor/analysis/lft_diff.h>
+#include <portmajor/files/lft_file.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any bytes give multicast tables that can be judged, or an error; see mftfile.h. */
 #include <portmajor/check/check_mfts.h>
-#include <portmajor/files/mftfile.h>
+#include <portmajor/files/mft_file.h>
 #include <portmajor/netlist/netlist.h>
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * Any bytes give a plan or an error; see planfile.h. The checksum is made right, so
  * that what is behind it is reached.
  */
-#include <portmajor/files/planfile.h>
+#include <portmajor/files/plan_file.h>
 #include <portmajor/route/route.h>
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any text gives keys with values, without blanks around, or an error with its line. */
-#include <portmajor/files/smconf.h>
+#include <portmajor/files/opensm_conf.h>
 
 #include <errno.h>
 #include <stdint.h>

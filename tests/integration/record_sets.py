@@ -11,7 +11,7 @@ switches, and what --lose names goes: a node or all that match a pattern, or the
 NODE:PORT, also as it is printed, NODE[PORT] or with both ends. In ibnetdiscover's files nodes
 have the names in the comments, or S- and a GUID. What OpenSM
 sends then is recorded. The tables are read back once more: the Sets must explain all that
-has changed, or nothing is written. The format is that of include/portmajor/lab/sets.h.
+has changed, or nothing is written. The format is that of include/portmajor/lab/lft_trace.h.
 
 ibsim answers in no time, so the record is given the times of a wire (see wiretime.py):
 SMPs take what Nakashima et al. measured, as many are out at a time as OpenSM allows, and

@@ -9,7 +9,7 @@
  * Exit status 77: no right to load a program, or no BPF.
  */
 #include "../../plugins/vlan/content.h"
-#include "../../plugins/vlan/vlan.h"
+#include "../../plugins/vlan/vlan_maps.h"
 
 #include <portmajor/base/random.h>
 

@@ -2,7 +2,7 @@
 /* Events come by time, and those of one time as they were noted, beside a plain search.
  */
 #include <portmajor/base/random.h>
-#include <portmajor/lab/agenda.h>
+#include <portmajor/lab/event_queue.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

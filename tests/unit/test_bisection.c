@@ -3,7 +3,7 @@
 #include "packet_lab.h"
 
 #include <portmajor/lab/bisection.h>
-#include <portmajor/lab/ways.h>
+#include <portmajor/lab/packet_paths.h>
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/analysis/change.h>
+#include <portmajor/analysis/change_text.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #include <portmajor/base/textfile.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/files/planfile.h>
+#include <portmajor/files/plan_file.h>
 #include <portmajor/netlist/netlist.h>
 
 #include <setjmp.h>

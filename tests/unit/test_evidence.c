@@ -9,7 +9,7 @@
 #include "reference.h"
 #include "world.h"
 
-#include <portmajor/plan/evidence.h>
+#include <portmajor/plan/lid_history.h>
 
 #include <errno.h>
 #include <setjmp.h>

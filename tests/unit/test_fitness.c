@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/policy/fitness.h>
+#include <portmajor/policy/lft_capacity.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/policy/flap.h>
+#include <portmajor/policy/damping.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -9,7 +9,7 @@
 
 #include "world.h"
 
-#include <portmajor/files/flapfile.h>
+#include <portmajor/files/damping_file.h>
 
 #include <errno.h>
 #include <stdio.h>

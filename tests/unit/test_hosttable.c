@@ -11,7 +11,7 @@
 
 #include <portmajor/base/random.h>
 #include <portmajor/fabric/mac.h>
-#include <portmajor/files/hosttable.h>
+#include <portmajor/files/host_table.h>
 
 #include <errno.h>
 #include <inttypes.h>

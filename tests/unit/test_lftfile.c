@@ -2,8 +2,8 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/analysis/lftdiff.h>
-#include <portmajor/files/lftfile.h>
+#include <portmajor/analysis/lft_diff.h>
+#include <portmajor/files/lft_file.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/analysis/losses.h>
+#include <portmajor/analysis/failures.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -9,7 +9,7 @@
 
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/fabric/mac.h>
-#include <portmajor/files/macs.h>
+#include <portmajor/files/mac_list.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
 #include "view.h"
 #include "world.h"
 
-#include <portmajor/analysis/change.h>
-#include <portmajor/analysis/lftdiff.h>
+#include <portmajor/analysis/change_text.h>
+#include <portmajor/analysis/lft_diff.h>
 #include <portmajor/analysis/whatif.h>
 #include <portmajor/base/pool.h>
 #include <portmajor/base/print.h>
@@ -22,26 +22,26 @@
 #include <portmajor/fabric/link.h>
 #include <portmajor/fabric/roles.h>
 #include <portmajor/files/config.h>
-#include <portmajor/files/flapfile.h>
-#include <portmajor/files/lftfile.h>
-#include <portmajor/files/planfile.h>
-#include <portmajor/files/smconf.h>
+#include <portmajor/files/damping_file.h>
+#include <portmajor/files/lft_file.h>
+#include <portmajor/files/opensm_conf.h>
+#include <portmajor/files/plan_file.h>
 #include <portmajor/lab/calls.h>
 #include <portmajor/lab/circuits.h>
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/lab/dsm.h>
 #include <portmajor/lab/flit.h>
+#include <portmajor/lab/lft_trace.h>
 #include <portmajor/lab/mixture.h>
 #include <portmajor/lab/outage.h>
 #include <portmajor/lab/packet.h>
-#include <portmajor/lab/sets.h>
 #include <portmajor/lab/share.h>
 #include <portmajor/multicast/mft_steps.h>
 #include <portmajor/multicast/multicast.h>
 #include <portmajor/netlist/netlist.h>
-#include <portmajor/plan/evidence.h>
+#include <portmajor/plan/lid_history.h>
+#include <portmajor/policy/exclude.h>
 #include <portmajor/policy/locate.h>
-#include <portmajor/policy/take_out.h>
 #include <portmajor/route/order.h>
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "recipe.h"
 
-#include <portmajor/files/mftfile.h>
+#include <portmajor/files/mft_file.h>
 
 #include <errno.h>
 #include <setjmp.h>

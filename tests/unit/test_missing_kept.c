@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What is kept of missing parts from one document of the state to the next. */
-#include "io/missing.h"
+#include "io/missing_kept.h"
 
 #include <errno.h>
 #include <setjmp.h>

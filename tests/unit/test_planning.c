@@ -10,7 +10,7 @@
 #include "world.h"
 
 #include <portmajor/base/alloc.h>
-#include <portmajor/files/planfile.h>
+#include <portmajor/files/plan_file.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 /* Recordings on the packet engine's clock, and what is lost between two Sets. */
 #include "world.h"
 
-#include <portmajor/analysis/losses.h>
+#include <portmajor/analysis/failures.h>
 #include <portmajor/lab/outage.h>
 #include <portmajor/lab/replay.h>
 

@@ -9,11 +9,11 @@
 
 #include "world.h"
 
-#include <portmajor/analysis/losses.h>
+#include <portmajor/analysis/failures.h>
 #include <portmajor/base/print.h>
 #include <portmajor/base/textfile.h>
+#include <portmajor/lab/lft_trace.h>
 #include <portmajor/lab/outage.h>
-#include <portmajor/lab/sets.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <portmajor/files/smconf.h>
+#include <portmajor/files/opensm_conf.h>
 
 #include <errno.h>
 #include <setjmp.h>

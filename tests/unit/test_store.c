@@ -13,7 +13,7 @@
 #include "memfault.h"
 #include "world.h"
 
-#include <portmajor/files/planfile.h>
+#include <portmajor/files/plan_file.h>
 
 #include <dirent.h>
 #include <errno.h>

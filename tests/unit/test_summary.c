@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/analysis/summary.h>
+#include <portmajor/analysis/failure_summary.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/analysis/sweep.h>
+#include <portmajor/analysis/failure_sweep.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 #include <portmajor/fabric/roles.h>
 #include <portmajor/files/rebalance.h>
 #include <portmajor/plan/plan.h>
-#include <portmajor/policy/flap.h>
+#include <portmajor/policy/damping.h>
 
 #define PM_CONFIG_PATH 1024
 

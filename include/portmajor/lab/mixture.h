@@ -21,7 +21,7 @@
 #ifndef PORTMAJOR_MIXTURE_H
 #define PORTMAJOR_MIXTURE_H
 
-#include <portmajor/lab/sets.h>
+#include <portmajor/lab/lft_trace.h>
 
 /* What made or mended something, if it is no Set. */
 #define PM_MIXTURE_FIRST UINT32_MAX	    /* it was there before all Sets */

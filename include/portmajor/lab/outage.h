@@ -10,7 +10,7 @@
 #ifndef PORTMAJOR_OUTAGE_H
 #define PORTMAJOR_OUTAGE_H
 
-#include <portmajor/lab/sets.h>
+#include <portmajor/lab/lft_trace.h>
 
 /* From this time on so many paths are dead. */
 struct pm_outage_point {

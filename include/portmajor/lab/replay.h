@@ -6,8 +6,8 @@
 #ifndef PORTMAJOR_REPLAY_H
 #define PORTMAJOR_REPLAY_H
 
+#include <portmajor/lab/lft_trace.h>
 #include <portmajor/lab/packet.h>
-#include <portmajor/lab/sets.h>
 
 struct pm_replay_config {
 	uint64_t tick;	  /* femtoseconds, 1 to 10^9 */

@@ -13,7 +13,7 @@
  * A question to what is dead is answered by nobody, and costs the caller a time-out. At
  * most PM_LOCATE_PROBES are asked that may fare so (one for each way), and none any more
  * after one did: then only switches are asked that surely can. See src/policy/locate.c for
- * what is asked and why, src/policy/locate_ways.c for what is sure.
+ * what is asked and why, src/policy/locate_paths.c for what is sure.
  *
  * No clock, no input or output: how long to wait is the caller's business.
  */

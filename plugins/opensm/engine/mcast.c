@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "mcast.h"
 
-#include "mft_wire.h"
+#include "osm/mft_wire.h"
 
 #include "../osm/mcast_groups.h"
 #include "../tables.h"

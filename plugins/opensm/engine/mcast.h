@@ -18,7 +18,7 @@
 #ifndef PORTMAJOR_ENGINE_MCAST_H
 #define PORTMAJOR_ENGINE_MCAST_H
 
-#include "mft_wire.h"
+#include "osm/mft_wire.h"
 
 #include "../osm/mcast_quiet.h"
 #include "../view.h"

@@ -35,7 +35,7 @@
 #include "phase.h"
 #include "transition.h"
 
-#include <portmajor/policy/flap.h>
+#include <portmajor/policy/damping.h>
 
 /* Opaque. */
 struct repairer;

@@ -3,7 +3,7 @@
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/textfile.h>
-#include <portmajor/files/planfile.h>
+#include <portmajor/files/plan_file.h>
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Tries many losses, on several threads. */
+#ifndef PORTMAJOR_FAILURE_SWEEP_H
+#define PORTMAJOR_FAILURE_SWEEP_H
+
+#include <portmajor/analysis/failure_summary.h>
+#include <portmajor/analysis/failures.h>
+#include <portmajor/analysis/whatif.h>
+
+struct pm_sweep {
+	const struct pm_fabric *fabric;
+	const struct pm_whatif_config *config;
+	const struct pm_losses *losses;
+	/* Losses whose number leaves the remainder shard - 1; 1 to num_shards. */
+	uint32_t shard, num_shards;
+	unsigned int threads; /* 1 and up; each has tables of its own */
+	/* Told by the calling thread, if not NULL, whenever it takes a loss: how many
+	 * were taken before, of how many in the shard. */
+	void (*progress)(uint64_t done, uint64_t count, void *context);
+	void *context;
+};
+
+/*
+ * Adds all of them to a summary and finishes it; it is the same for any number of
+ * threads. `first` is a whatif of that fabric and configuration, which the calling thread
+ * uses. On failure the summary is as it was. Errors as pm_whatif_new and pm_whatif_lose.
+ */
+int pm_sweep_run(const struct pm_sweep *sweep, struct pm_whatif *first,
+		 struct pm_summary *summary, struct pm_error *err);
+
+#endif

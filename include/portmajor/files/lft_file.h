@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Tables in text files, as these programs write them:
+ *
+ *   opensm-lfts.dump   of OpenSM with log flag 0x40: `Unicast lids [0-70] of switch
+ *                      Lid 2 guid 0x.. ('name'):`, lines `0x0001 001 # Channel
+ *                      Adapter portguid 0x..: 'name'`, and `70 lids dumped`
+ *   dump_fts           of infiniband-diags: alike, with ` : (` for ` # ` and a header of
+ *                      its own; -n leaves out who has the LID, -a adds empty entries
+ *   opensm.fdbs        `dump_ucast_routes: Switch 0x..`, then lines
+ *                      `0x0001 : 001  : 02   : yes` or `0x0001 : UNREACHABLE`
+ *
+ *   Dump               of ibsim's console: the simulated switches with the whole of their
+ *                      tables, and who has which LID
+ *
+ * OpenSM loads the first two with `-R file -U FILE`.
+ */
+#ifndef PORTMAJOR_LFT_FILE_H
+#define PORTMAJOR_LFT_FILE_H
+
+#include <portmajor/route/lfts.h>
+
+#include <stdio.h>
+
+/* Whether a text begins like one of these files. */
+bool pm_lfts_recognise(const char *text, size_t length);
+
+/*
+ * Reads tables from memory; text[] needs no NUL at its end. *lfts is for the caller to
+ * free. -EINVAL: bad content, the message is "source:LINE: what is wrong"; a file that
+ * stops within a table is bad too, as far as its format tells; -EFBIG; -ENOMEM.
+ * Cost: O(length + LIDs).
+ */
+int pm_lfts_parse(const char *text, size_t length, const char *source,
+		  struct pm_lfts **lfts, struct pm_error *err);
+
+/* The same for a file; see pm_textfile_read. */
+int pm_lfts_read(const char *path, struct pm_lfts **lfts, struct pm_error *err);
+
+/*
+ * Writes tables as OpenSM's dump has them; the fabric gives names and kinds of ports.
+ * Entries for LIDs of which the owner is not known are left out: OpenSM takes what it
+ * loads as it is, also beyond the end of the tables that it has room for. -ENOMEM. Errors
+ * of the stream are for the caller to see.
+ */
+int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FILE *file);
+
+#endif

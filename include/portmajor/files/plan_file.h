@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Plans on disk: a text file, so that a person can read it and version control
+ * can compare it.
+ *
+ *     portmajor-plan 3
+ *     order grouped
+ *     lmc 0
+ *     switch KEY GUID PORTS NAME      one line each, in the order of the plan
+ *     root SWITCH                     switches by their number, from 0
+ *     cable SWITCH PORT SWITCH PORT
+ *     host SWITCH PORT                ports where an end node is or was
+ *     io SWITCH PORT                  the same, of an I/O node
+ *     place SWITCH PORT LID PLANE TURN RANK
+ *     run START LENGTH PLANE
+ *     end CHECKSUM                    see sealed.h
+ *
+ * KEY, GUID and CHECKSUM are hexadecimal, PLANE is - for none, and in NAME
+ * characters up to space, % and above 126 are written as %XX.
+ */
+#ifndef PORTMAJOR_PLAN_FILE_H
+#define PORTMAJOR_PLAN_FILE_H
+
+#include <portmajor/plan/plan.h>
+
+#include <stddef.h>
+
+/* The text of a plan, to be written with pm_replace; the caller frees it. -ENOMEM. */
+int pm_planfile_print(const struct pm_plan *plan, char **text, size_t *length);
+
+/*
+ * Reads a file; the caller frees *plan, which is untouched on failure.
+ * -ENOENT: there is none; -EBADMSG: damaged, of another version, or not
+ * consistent in itself, the message names path and line; other -errno.
+ */
+int pm_planfile_read(const char *path, struct pm_plan **plan, struct pm_error *err);
+
+/* The same for text in memory, which source names in messages. */
+int pm_planfile_parse(const char *text, size_t length, const char *source,
+		      struct pm_plan **plan, struct pm_error *err);
+
+#endif

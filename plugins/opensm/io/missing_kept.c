@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "missing_kept.h"
+
+#include "describe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- The sweeper's document ---- */
+
+static json_t *describe_port(const struct pm_fabric *known, uint32_t port)
+{
+	const struct pm_port *p = &known->ports[port];
+
+	return describe_end(known, known->nodes[p->node].guid, p->num);
+}
+
+static json_t *describe_ends(const struct pm_fabric *known, const struct pm_tree *tree,
+			     uint32_t port)
+{
+	uint32_t peer = known->ports[port].peer;
+
+	if (!known->ports[port].num || peer == PM_NONE)
+		return json_pack("[o]", describe_port(known, port));
+	if (tree->level[known->ports[peer].node] < tree->level[known->ports[port].node])
+		return json_pack("[o, o]", describe_port(known, peer),
+				 describe_port(known, port));
+	return json_pack("[o, o]", describe_port(known, port),
+			 describe_port(known, peer));
+}
+
+static const char *name_kind(const struct pm_port *port)
+{
+	if (!port->num)
+		return "switch";
+	return port->peer != PM_NONE ? "link" : "host";
+}
+
+static json_t *describe_part(const struct pm_fabric *known, const struct pm_tree *tree,
+			     const struct pm_missing_part *part)
+{
+	return json_pack("{s:s, s:o, s:I, s:I}", "kind",
+			 name_kind(&known->ports[part->port]), "ends",
+			 describe_ends(known, tree, part->port), "hosts",
+			 (json_int_t)part->hosts, "links", (json_int_t)part->links);
+}
+
+json_t *missing_describe(const struct pm_fabric *known, const struct pm_tree *tree,
+			 const struct pm_missing *missing)
+{
+	json_t *parts = json_array();
+
+	for (uint32_t i = 0; i < missing->num && i < MISSING_LISTED; i++)
+		parts = describe_append(parts,
+					describe_part(known, tree, &missing->parts[i]));
+	return json_pack("{s:{s:I, s:I, s:I}, s:o}", "total", "switches",
+			 (json_int_t)missing->switches, "links",
+			 (json_int_t)missing->links, "hosts", (json_int_t)missing->hosts,
+			 "parts", parts);
+}
+
+/* ---- What is kept ---- */
+
+/* "GUID:PORT" of a part's first end, or of a part in a request; false: it has none. */
+static bool make_key(const json_t *part, char *key, size_t size)
+{
+	const json_t *ends = json_object_get(part, "ends");
+	const json_t *end = ends ? json_array_get(ends, 0) : part;
+	const char *guid = json_string_value(json_object_get(end, "guid"));
+	json_int_t port = json_integer_value(json_object_get(end, "port"));
+
+	return guid &&
+	       snprintf(key, size, "%s:%" JSON_INTEGER_FORMAT, guid, port) < (int)size;
+}
+
+static json_int_t number_of(const json_t *object, const char *member)
+{
+	return json_integer_value(json_object_get(object, member));
+}
+
+static bool is_acknowledged(const json_t *part)
+{
+	return json_is_true(json_object_get(part, "acknowledged"));
+}
+
+void missing_begin(struct missing_kept *kept, const json_t *state)
+{
+	json_t *missing = json_object_get(state, "missing");
+	json_t *parts = json_object();
+	char key[48];
+	json_t *part;
+	size_t i;
+
+	json_array_foreach(json_object_get(missing, "parts"), i, part)
+	{
+		json_t *entry = json_pack("{s:I, s:b}", "since", number_of(part, "since"),
+					  "acknowledged", is_acknowledged(part));
+
+		if (!make_key(part, key, sizeof(key)) || !entry)
+			json_decref(entry);
+		else
+			json_object_set_new(parts, key, entry);
+	}
+	missing_forget(kept);
+	kept->parts = parts;
+	kept->last = json_is_object(missing) ? json_incref(missing) : NULL;
+}
+
+/* Gives a part what is kept of it, or what is new, and notes that in `parts`. */
+static int complete_part(const struct missing_kept *kept, json_t *part, json_t *parts,
+			 time_t now)
+{
+	char key[48];
+	const json_t *before;
+	json_t *entry;
+	int rc;
+
+	if (!make_key(part, key, sizeof(key)))
+		return 0;
+	before = json_object_get(kept->parts, key);
+	entry = json_pack("{s:I, s:b}", "since",
+			  before ? number_of(before, "since") : (json_int_t)now,
+			  "acknowledged", is_acknowledged(before));
+	rc = entry ? json_object_update(part, entry) : -1;
+	return rc | json_object_set_new(parts, key, entry);
+}
+
+/* The member NAME: what is missing of it and not acknowledged. */
+static int set_sum(json_t *missing, const char *name)
+{
+	json_int_t sum = number_of(json_object_get(missing, "total"), name);
+	const json_t *part;
+	size_t i;
+
+	json_array_foreach(json_object_get(missing, "parts"), i, part)
+	{
+		const char *kind = json_string_value(json_object_get(part, "kind"));
+
+		if (!is_acknowledged(part))
+			continue;
+		sum -= strcmp(name, "switches") != 0 ? number_of(part, name)
+		       : kind			     ? !strcmp(kind, "switch")
+						     : 0;
+	}
+	return json_object_set_new(missing, name, json_integer(sum));
+}
+
+static int set_sums(json_t *missing)
+{
+	json_int_t acknowledged = 0;
+	const json_t *part;
+	size_t i;
+
+	json_array_foreach(json_object_get(missing, "parts"), i, part) acknowledged +=
+		is_acknowledged(part);
+	return set_sum(missing, "switches") | set_sum(missing, "links") |
+	       set_sum(missing, "hosts") |
+	       json_object_set_new(missing, "acknowledged", json_integer(acknowledged));
+}
+
+int missing_complete(struct missing_kept *kept, json_t *document, time_t now)
+{
+	json_t *missing = json_object_get(document, "missing"), *parts, *part;
+	int rc = 0;
+	size_t i;
+
+	if (!json_is_object(missing)) {
+		if (!kept->last)
+			return 0;
+		missing = kept->last;
+		if (json_object_set(document, "missing", missing))
+			return -ENOMEM;
+	}
+	parts = json_object();
+	if (!parts)
+		return -ENOMEM;
+	json_array_foreach(json_object_get(missing, "parts"), i, part) rc |=
+		complete_part(kept, part, parts, now);
+	rc |= set_sums(missing);
+	if (rc) {
+		json_decref(parts);
+		return -ENOMEM;
+	}
+	json_incref(missing);
+	missing_forget(kept);
+	*kept = (struct missing_kept){parts, missing};
+	return 0;
+}
+
+void missing_forget(struct missing_kept *kept)
+{
+	json_decref(kept->parts);
+	json_decref(kept->last);
+	*kept = (struct missing_kept){NULL, NULL};
+}
+
+/* ---- Acknowledging ---- */
+
+static uint32_t acknowledge(json_t *entry)
+{
+	if (!entry || is_acknowledged(entry) ||
+	    json_object_set_new(entry, "acknowledged", json_true()))
+		return 0;
+	return 1;
+}
+
+static uint32_t acknowledge_all(struct missing_kept *kept)
+{
+	uint32_t count = 0;
+	const char *key;
+	json_t *entry;
+
+	json_object_foreach(kept->parts, key, entry) count += acknowledge(entry);
+	return count;
+}
+
+static uint32_t acknowledge_named(struct missing_kept *kept, const json_t *parts)
+{
+	uint32_t count = 0;
+	const json_t *part;
+	char key[48];
+	size_t i;
+
+	json_array_foreach(parts, i, part)
+	{
+		if (make_key(part, key, sizeof(key)))
+			count += acknowledge(json_object_get(kept->parts, key));
+	}
+	return count;
+}
+
+int missing_acknowledge(struct missing_kept *kept, const char *path, uint32_t *count)
+{
+	const char *schema;
+	json_error_t error;
+	json_t *request;
+
+	*count = 0;
+	if (access(path, F_OK))
+		return -ENOENT;
+	request = json_load_file(path, 0, &error);
+	if (!request && json_error_code(&error) == json_error_out_of_memory)
+		return -ENOMEM;
+	unlink(path);
+	schema = json_string_value(json_object_get(request, "schema"));
+	if (!schema || strcmp(schema, "portmajor-acknowledge") != 0 ||
+	    number_of(request, "version") != 1) {
+		json_decref(request);
+		return -EINVAL;
+	}
+	*count = json_is_true(json_object_get(request, "all"))
+			 ? acknowledge_all(kept)
+			 : acknowledge_named(kept, json_object_get(request, "parts"));
+	json_decref(request);
+	return 0;
+}

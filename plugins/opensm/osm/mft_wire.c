@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "mft_wire.h"
+
+#include "tables.h"
+
+#include <string.h>
+
+/* Blocks in OpenSM's queue beside those on the wire; and more where others want it, too,
+ * as answers then wait behind those of a discovery. */
+#define BLOCKS_AHEAD 4
+#define BLOCKS_AHEAD_BESIDE 16
+#define MOST_AHEAD 100
+#define SILENT_MS 800 /* as OpenSM's own time-out and retries by default */
+#define MOST_SILENT 4 /* switches of a call, each of which takes so long */
+
+struct sending {
+	const struct mft_wire *wire;
+	const struct pm_mft_set *sets;	   /* to be sent, or NULL .. */
+	const struct pm_mft_place *places; /* .. and these are to be read */
+	uint32_t out[PM_MFT_BLOCKS];	   /* Sets of step 0 of a block */
+	bool failed[PM_MFT_BLOCKS];	   /* of these one was not answered */
+	uint32_t silent;		   /* switches */
+	bool over;
+	struct mft_wire_done *done;
+};
+
+static struct pm_mft_place place_of(const struct sending *s, uint32_t index)
+{
+	const struct pm_mft_set *set = s->sets ? &s->sets[index] : NULL;
+
+	if (!set)
+		return s->places[index];
+	return (struct pm_mft_place){set->sw, set->block, set->position};
+}
+
+/* The way to a switch that is reachable; false: it is too long. */
+static bool find_route(const struct mft_wire *wire, uint32_t sw, osm_dr_path_t *route)
+{
+	const struct pm_fabric *known = wire->plan->known;
+	uint8_t back[IB_SUBNET_PATH_HOPS_MAX], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
+	uint8_t num = 0, first = 1;
+
+	for (uint32_t by = wire->by[sw]; known->ports[by].num;
+	     by = wire->by[known->ports[by].node]) {
+		if (num + 2 == IB_SUBNET_PATH_HOPS_MAX)
+			return false;
+		back[num++] = known->ports[by].num;
+	}
+	if (wire->sm_port)
+		path[first++] = wire->sm_port;
+	for (uint8_t i = 0; i < num; i++)
+		path[first + i] = back[num - 1 - i];
+	osm_dr_path_init(route, (uint8_t)(num + first - 1), path);
+	return true;
+}
+
+/* Fills what leads to the place; or why nothing can be sent there. */
+static const char *address(const struct sending *s, const struct pm_mft_place *place,
+			   struct ask_smp *smp)
+{
+	const struct mft_wire *wire = s->wire;
+	const osm_switch_t *sw = tables_switch(&wire->osm->subn, wire->plan, place->sw);
+
+	*smp = (struct ask_smp){.kind = s->sets ? ASK_SET_MFT : ASK_MFT,
+				.sw = sw,
+				.modifier =
+					ask_mft_modifier(place->block, place->position)};
+	if (wire->silent[place->sw])
+		return "a block not answered";
+	if (!sw || !find_route(wire, place->sw, &smp->route))
+		return "a switch has no route";
+	if (ask_is_mft_out(wire->ask, osm_node_get_node_guid(sw->p_node), smp->modifier))
+		return "an earlier block is out";
+	return NULL;
+}
+
+/* A place stays as it is, and so does what must come behind it. */
+static void leave_out(struct sending *s, uint32_t index, const char *reason)
+{
+	const struct pm_mft_set *set = s->sets ? &s->sets[index] : NULL;
+
+	if (!set)
+		return;
+	s->done->gave_up = reason;
+	s->failed[set->block] |= !set->step;
+}
+
+static enum ask_make make(void *context, uint32_t index, struct ask_smp *smp)
+{
+	struct sending *s = context;
+	const struct pm_mft_set *set = s->sets ? &s->sets[index] : NULL;
+	const struct pm_mft_place place = place_of(s, index);
+	const char *reason;
+
+	s->done->interrupted |= s->wire->is_interrupted(s->wire->context);
+	s->over |= s->done->interrupted;
+	if (s->over)
+		return ASK_OMIT;
+	if (set && set->step && s->out[set->block])
+		return ASK_LATER;
+	reason = address(s, &place, smp);
+	if (set && set->step && s->failed[set->block])
+		reason = "a block not answered";
+	if (reason) {
+		leave_out(s, index, reason);
+		return ASK_OMIT;
+	}
+	if (!set)
+		return ASK_SEND;
+	for (size_t i = 0; i < PM_MFT_BLOCK; i++) {
+		smp->data[2 * i] = (uint8_t)(set->masks[i] >> 8);
+		smp->data[2 * i + 1] = (uint8_t)set->masks[i];
+	}
+	s->out[set->block] += !set->step;
+	return ASK_SEND;
+}
+
+static void note_unanswered(struct sending *s, uint32_t index, enum ask_outcome outcome)
+{
+	const struct pm_mft_place place = place_of(s, index);
+	uint8_t *silent = &s->wire->silent[place.sw];
+
+	leave_out(s, index, "a block not answered");
+	if (s->sets)
+		pm_mfts_forget_block(s->wire->held, place.sw, place.block,
+				     place.position);
+	s->silent += outcome == ASK_SILENT && !*silent;
+	*silent |= outcome == ASK_SILENT;
+	s->over |= s->silent >= MOST_SILENT;
+}
+
+/* The switch holds what its answer says. */
+static bool take(void *context, const struct ask_answer *answer)
+{
+	struct sending *s = context;
+	const struct pm_mft_place place = place_of(s, answer->index);
+	uint16_t masks[PM_MFT_BLOCK];
+
+	if (s->sets)
+		s->out[place.block] -= !s->sets[answer->index].step;
+	if (answer->outcome != ASK_ANSWERED) {
+		note_unanswered(s, answer->index, answer->outcome);
+		return !s->over && !osm_exit_flag;
+	}
+	for (size_t i = 0; i < PM_MFT_BLOCK; i++)
+		masks[i] = (uint16_t)(answer->data[2 * i] << 8 | answer->data[2 * i + 1]);
+	s->done->acked += s->sets != NULL;
+	s->done->learned += !s->sets;
+	if (pm_mfts_set_block(s->wire->held, place.sw, place.block, place.position,
+			      masks)) {
+		leave_out(s, answer->index, "out of memory");
+		pm_mfts_forget_block(s->wire->held, place.sw, place.block,
+				     place.position);
+		s->over = true;
+	}
+	return !s->over && !osm_exit_flag;
+}
+
+static uint32_t run(struct sending *sending, uint32_t num)
+{
+	const struct mft_wire *wire = sending->wire;
+	struct ask_count count = {0};
+
+	memset(wire->silent, 0, wire->plan->known->num_switches);
+	ask_run(wire->ask,
+		&(struct ask_batch){.num = num,
+				    .ahead = wire->idle	    ? 0
+					     : wire->urgent ? BLOCKS_AHEAD_BESIDE
+							    : BLOCKS_AHEAD,
+				    .ahead_most = wire->idle ? 0 : MOST_AHEAD,
+				    .total_ms = SILENT_MS,
+				    .urgent = wire->urgent,
+				    .context = sending,
+				    .make = make,
+				    .take = take},
+		&count);
+	return count.sent;
+}
+
+void mft_wire_send(const struct mft_wire *wire, const struct pm_mft_steps *steps,
+		   struct mft_wire_done *done)
+{
+	struct sending sending = {.wire = wire, .sets = steps->sets, .done = done};
+
+	done->sent += run(&sending, steps->num);
+}
+
+void mft_wire_read(const struct mft_wire *wire, const struct pm_mft_place *places,
+		   uint32_t num, struct mft_wire_done *done)
+{
+	struct sending sending = {.wire = wire, .places = places, .done = done};
+
+	done->asked += run(&sending, num);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * MFT blocks between the record of what switches hold and the switches: sends the Sets of
+ * steps, and reads blocks that are unknown. The record follows answers alone: a Set that
+ * is not answered leaves its block unknown.
+ *
+ * A switch that leaves one SMP unanswered is sent no more of that call, and others go on.
+ * Step 1 of a block of MLIDs is left out where not all of its step 0 was answered, so
+ * that what is safe about steps (mft_steps.h) stays so. Behind several such switches the
+ * call ends: each of them takes a time-out.
+ *
+ * On one thread at a time, with no lock held; takes osm->lock shared.
+ */
+#ifndef PORTMAJOR_ENGINE_MFT_WIRE_H
+#define PORTMAJOR_ENGINE_MFT_WIRE_H
+
+#include "ask.h"
+
+#include <portmajor/multicast/mft.h>
+#include <portmajor/multicast/mft_steps.h>
+#include <portmajor/plan/plan.h>
+
+/* Borrowed, all of it. */
+struct mft_wire {
+	struct ask *ask;
+	osm_opensm_t *osm;
+	const struct pm_plan *plan;
+	struct pm_mfts *held; /* the record, of plan->known */
+	const uint32_t *by;   /* [node] see search.h: directed routes .. */
+	uint8_t sm_port; /* .. from this port of the SM's node, or 0: it is a switch */
+	uint8_t *silent; /* [switch] room */
+	bool urgent;	 /* SMPs of OpenSM's wait for the wire, and are passed */
+	bool idle;	 /* nothing waits for these: few are out at a time */
+	/* Whether it has to end; on this thread, with or without osm->lock. */
+	bool (*is_interrupted)(void *context);
+	void *context;
+};
+
+/* What was done; added to what is there. */
+struct mft_wire_done {
+	uint64_t sent, acked;	 /* Sets */
+	uint64_t asked, learned; /* Gets */
+	bool interrupted;
+	const char *gave_up; /* why some block is not what it is to be, or NULL */
+};
+
+void mft_wire_send(const struct mft_wire *wire, const struct pm_mft_steps *steps,
+		   struct mft_wire_done *done);
+
+/* Blocks whose Get is not answered stay unknown, and nothing is given up. */
+void mft_wire_read(const struct mft_wire *wire, const struct pm_mft_place *places,
+		   uint32_t num, struct mft_wire_done *done);
+
+#endif

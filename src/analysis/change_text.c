@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/analysis/change_text.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMED 3	      /* of one kind, in a line for every event */
+#define NAMED_ONCE 32 /* in a line that is written once */
+
+struct text {
+	char *at;
+	size_t room;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+append(struct text *text, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text->at, text->room, format, args);
+	va_end(args);
+	if (length < 0)
+		return;
+	if ((size_t)length >= text->room)
+		length = text->room ? (int)text->room - 1 : 0;
+	text->at += length;
+	text->room -= (size_t)length;
+}
+
+enum kind {
+	SWITCHES,
+	CABLES,
+	HOSTS,
+};
+
+static const char *const kind_names[][2] = {
+	[SWITCHES] = {"switch", "switches"},
+	[CABLES] = {"cable", "cables"},
+	[HOSTS] = {"host", "hosts"},
+};
+
+/* What is in use at a moment: what was seen at both, without what is drained then. */
+struct use {
+	const uint8_t *seen, *also_seen,
+		*drained; /* [port]; the latter two may be NULL */
+};
+
+/* Calls for what `there` had and `gone` has not. */
+struct finder {
+	const struct pm_plan *plan;
+	struct use there, gone;
+};
+
+static bool has(const struct use *use, uint32_t port)
+{
+	return use->seen[port] && (!use->also_seen || use->also_seen[port]) &&
+	       (!use->drained || !use->drained[port]);
+}
+
+static bool has_cables(const struct pm_plan *plan, uint32_t sw, const struct use *use)
+{
+	pm_for_each_port(i, plan->known, sw)
+		if (has(use, i) && plan->known->ports[i].peer != PM_NONE)
+			return true;
+	return false;
+}
+
+static bool switch_went(const struct finder *f, uint32_t sw)
+{
+	return has_cables(f->plan, sw, &f->there) && !has_cables(f->plan, sw, &f->gone);
+}
+
+/* Whether this port stands for something of this kind that went. */
+static bool went(const struct finder *f, enum kind kind, uint32_t port)
+{
+	const struct pm_port *p = &f->plan->known->ports[port];
+
+	if (kind == SWITCHES)
+		return p->num == 0 && switch_went(f, p->node);
+	if (!has(&f->there, port) || has(&f->gone, port) || switch_went(f, p->node))
+		return false;
+	if (kind == HOSTS)
+		return p->peer == PM_NONE;
+	return p->peer != PM_NONE && p->peer > port &&
+	       !switch_went(f, f->plan->known->ports[p->peer].node);
+}
+
+static void append_name(const struct pm_fabric *known, enum kind kind, uint32_t port,
+			struct text *text)
+{
+	const struct pm_port *p = &known->ports[port];
+
+	append(text, "%s", pm_fabric_label(known, p->node));
+	if (kind != SWITCHES)
+		append(text, "[%u]", p->num);
+	if (kind == CABLES)
+		append(text, "-%s[%u]",
+		       pm_fabric_label(known, pm_fabric_peer_node(known, port)),
+		       known->ports[p->peer].num);
+}
+
+static uint32_t append_kind(const struct finder *f, enum kind kind, const char *lead,
+			    struct text *text)
+{
+	uint32_t count = 0, named = 0;
+
+	for (uint32_t i = 0; i < f->plan->known->num_ports; i++)
+		count += went(f, kind, i);
+	if (!count)
+		return 0;
+	append(text, "%s%u %s (", lead, count, kind_names[kind][count > 1]);
+	for (uint32_t i = 0; i < f->plan->known->num_ports && named < NAMED; i++) {
+		if (!went(f, kind, i))
+			continue;
+		append(text, "%s", named++ ? ", " : "");
+		append_name(f->plan->known, kind, i, text);
+	}
+	append(text, count > NAMED ? ", ..)" : ")");
+	return count;
+}
+
+static bool append_all(const struct finder *f, const char *verb, struct text *text)
+{
+	char lead[16];
+	bool any = false;
+
+	for (enum kind kind = SWITCHES; kind <= HOSTS; kind++) {
+		snprintf(lead, sizeof(lead), "%s", any ? ", " : verb);
+		any |= append_kind(f, kind, lead, text) != 0;
+	}
+	return any;
+}
+
+void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
+			const uint8_t *after, char *buffer, size_t size)
+{
+	pm_change_describe_use(plan, &(struct pm_change_use){before, NULL},
+			       &(struct pm_change_use){after, NULL}, buffer, size);
+}
+
+/* Most often nothing has changed. */
+static bool is_same(const uint8_t *a, const uint8_t *b, uint32_t num)
+{
+	return a == b || (a && b && !memcmp(a, b, num));
+}
+
+/* Whether some port is in a and not in b: else there is nothing to be named. */
+static bool has_more(const uint8_t *a, const uint8_t *b, uint32_t num)
+{
+	for (uint32_t i = 0; a && b && i < num; i++)
+		if (a[i] && !b[i])
+			return true;
+	return !a || !b;
+}
+
+void pm_change_describe_use(const struct pm_plan *plan,
+			    const struct pm_change_use *before,
+			    const struct pm_change_use *after, char *buffer, size_t size)
+{
+	const struct use seen[2] = {{.seen = before->seen}, {.seen = after->seen}};
+	const struct use used[2] = {{before->seen, after->seen, before->drained},
+				    {before->seen, after->seen, after->drained}};
+	const struct {
+		const char *first, *next;
+		struct finder what;
+	} kinds[] = {
+		{"lost ", "; lost ", {plan, seen[0], seen[1]}},
+		{"came ", "; came ", {plan, seen[1], seen[0]}},
+		{"drained ", "; drained ", {plan, used[0], used[1]}},
+		{"undrained ", "; undrained ", {plan, used[1], used[0]}},
+	};
+	uint32_t num = plan->known->num_ports;
+	const bool same_use = is_same(before->drained, after->drained, num);
+	const bool none[] = {is_same(before->seen, after->seen, num) ||
+				     !has_more(before->seen, after->seen, num),
+			     is_same(before->seen, after->seen, num) ||
+				     !has_more(after->seen, before->seen, num),
+			     same_use, same_use};
+	struct text text = {buffer, size};
+	bool any = false;
+
+	if (size)
+		buffer[0] = '\0';
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		any |= !none[i] &&
+		       append_all(&kinds[i].what, any ? kinds[i].next : kinds[i].first,
+				  &text);
+	if (!any)
+		append(&text, "no change");
+}
+
+static void append_side_cables(const struct pm_plan *plan, struct text *text)
+{
+	uint32_t named = 0;
+
+	append(text, "%u %s one level up nor down (", plan->tree.num_side,
+	       plan->tree.num_side > 1 ? "cables lead neither" : "cable leads neither");
+	for (uint32_t i = 0; i < plan->known->num_ports && named < NAMED_ONCE; i++) {
+		if (plan->tree.direction[i] != PM_SIDE || plan->known->ports[i].peer < i)
+			continue;
+		append(text, "%s", named++ ? ", " : "");
+		append_name(plan->known, CABLES, i, text);
+	}
+	append(text, "%s) and no hosts' traffic uses them",
+	       plan->tree.num_side > NAMED_ONCE ? ", .." : "");
+}
+
+bool pm_change_oddities(const struct pm_plan *plan, char *buffer, size_t size)
+{
+	struct text text = {buffer, size};
+
+	if (size)
+		buffer[0] = '\0';
+	if (plan->tree.num_side)
+		append_side_cables(plan, &text);
+	return plan->tree.num_side != 0;
+}
+
+static void describe_hosts_apart(const struct pm_plan *plan, const struct pm_apart *apart,
+				 struct text *text)
+{
+	append(text,
+	       "no up-then-down path joins %llu of %llu pairs of switches with end "
+	       "ports:",
+	       (unsigned long long)apart->count, (unsigned long long)apart->pairs);
+	for (uint32_t i = 0; i < apart->count && i < PM_APART_NAMED; i++)
+		append(text, "%s %s and %s", i ? "," : "",
+		       pm_fabric_label(plan->known, apart->pair[i][0]),
+		       pm_fabric_label(plan->known, apart->pair[i][1]));
+	if (apart->count > PM_APART_NAMED)
+		append(text, ", ..");
+}
+
+bool pm_change_apart(const struct pm_plan *plan, const struct pm_apart *apart,
+		     char *buffer, size_t size)
+{
+	struct text text = {buffer, size};
+
+	if (size)
+		buffer[0] = '\0';
+	if (apart->count)
+		describe_hosts_apart(plan, apart, &text);
+	if (apart->service_count)
+		append(&text,
+		       "%sno path free of credit loops joins %llu of %llu pairs with "
+		       "service ports, as from %s to %s (connect_roots joins them)",
+		       apart->count ? "; " : "", (unsigned long long)apart->service_count,
+		       (unsigned long long)apart->service_pairs,
+		       pm_fabric_label(plan->known, apart->service[0]),
+		       pm_fabric_label(plan->known, apart->service[1]));
+	return apart->count || apart->service_count;
+}

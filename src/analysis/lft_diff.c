@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How two sets of tables differ. */
+#include <portmajor/analysis/lft_diff.h>
+
+#include <portmajor/base/alloc.h>
+
+#include <errno.h>
+
+static uint8_t entry(const struct pm_lft_switch *sw, uint32_t lid)
+{
+	return lid < sw->length ? sw->table[lid] : PM_LFT_KEEP;
+}
+
+struct pm_lft_change pm_lft_compare(const struct pm_lft_switch *before,
+				    const struct pm_lft_switch *after, bool keep)
+{
+	uint32_t length = before->length > after->length ? before->length : after->length;
+	struct pm_lft_change change = {0, 0};
+
+	for (uint32_t start = 0; start < length; start += PM_LFT_BLOCK) {
+		uint32_t entries = 0;
+
+		for (uint32_t lid = start; lid < start + PM_LFT_BLOCK; lid++) {
+			uint8_t wanted = entry(after, lid);
+
+			entries += wanted != entry(before, lid) &&
+				   !(keep && wanted == PM_LFT_KEEP);
+		}
+		change.entries += entries;
+		change.blocks += entries != 0;
+	}
+	return change;
+}
+
+/* Blocks of a table that hold an entry: what a switch without any is sent. */
+static uint32_t whole_table(const struct pm_lft_switch *sw)
+{
+	static const struct pm_lft_switch nothing;
+
+	return pm_lft_compare(&nothing, sw, false).blocks;
+}
+
+static void compare_lids(const struct pm_lfts *before, const struct pm_lfts *after,
+			 struct pm_lft_diff *diff)
+{
+	if (!before->num_owned || !after->num_owned)
+		return;
+	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++) {
+		uint64_t a = before->owner[lid].guid, b = after->owner[lid].guid;
+
+		diff->lids_gone += a && !b;
+		diff->lids_new += b && !a;
+		diff->lids_moved += a && b && a != b;
+	}
+}
+
+struct pm_lft_diff pm_lfts_compare(const struct pm_lfts *before,
+				   const struct pm_lfts *after, bool keep)
+{
+	struct pm_lft_diff diff = {0};
+
+	for (uint32_t i = 0; i < after->num_switches; i++) {
+		const struct pm_lft_switch *sw = &after->switches[i];
+		const struct pm_lft_switch *old = pm_lfts_find(before, sw->guid);
+		struct pm_lft_change change;
+
+		if (!old) {
+			diff.switches_new++;
+			diff.whole += whole_table(sw);
+			continue;
+		}
+		change = pm_lft_compare(old, sw, keep);
+		diff.switches += change.entries != 0;
+		diff.entries += change.entries;
+		diff.blocks += change.blocks;
+		diff.bound += (change.entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+	}
+	for (uint32_t i = 0; i < before->num_switches; i++)
+		diff.switches_gone += !pm_lfts_find(after, before->switches[i].guid);
+	compare_lids(before, after, &diff);
+	return diff;
+}
+
+/* ---- LIDs by port ---- */
+
+static int compare_moves(const void *a, const void *b)
+{
+	const struct pm_lft_move *x = a, *y = b;
+
+	return x->guid < y->guid ? -1 : x->guid > y->guid;
+}
+
+/* The lowest LID of every known port, as `before` or `after`. */
+static uint32_t list_ports(const struct pm_lfts *lfts, bool is_after,
+			   struct pm_lft_move *list)
+{
+	uint32_t count = 0, kept = 0;
+
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
+		if (lfts->owner[lid].guid)
+			list[count++] = (struct pm_lft_move){
+				lfts->owner[lid].guid, is_after ? 0 : (uint16_t)lid,
+				is_after ? (uint16_t)lid : 0};
+	qsort(list, count, sizeof(*list), compare_moves);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!kept || list[kept - 1].guid != list[i].guid)
+			list[kept++] = list[i];
+		else if (list[i].before + list[i].after <
+			 list[kept - 1].before + list[kept - 1].after)
+			list[kept - 1] = list[i];
+	}
+	return kept;
+}
+
+int pm_lfts_moves(const struct pm_lfts *before, const struct pm_lfts *after,
+		  struct pm_lft_move **moves, uint32_t *num_moves, struct pm_error *err)
+{
+	struct pm_lft_move *list = pm_array(2 * ((size_t)PM_MAX_LID + 1), sizeof(*list));
+	uint32_t count, kept = 0;
+
+	if (!list)
+		return pm_error_no_memory(err);
+	count = 0;
+	if (before->num_owned && after->num_owned) {
+		count = list_ports(before, false, list);
+		count += list_ports(after, true, list + count);
+	}
+	qsort(list, count, sizeof(*list), compare_moves);
+	for (uint32_t i = 0; i < count; i++) {
+		struct pm_lft_move move = list[i];
+
+		if (i + 1 < count && list[i + 1].guid == move.guid) {
+			i++;
+			move.before = (uint16_t)(move.before + list[i].before);
+			move.after = (uint16_t)(move.after + list[i].after);
+		}
+		if (move.before != move.after)
+			list[kept++] = move;
+	}
+	*moves = list;
+	*num_moves = kept;
+	return 0;
+}

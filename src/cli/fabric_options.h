@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Options and input of the subcommands that read a fabric. */
+#ifndef PORTMAJOR_CLI_FABRIC_OPTIONS_H
+#define PORTMAJOR_CLI_FABRIC_OPTIONS_H
+
+#include "options.h"
+
+#include <portmajor/fabric/roles.h>
+#include <portmajor/netlist/netlist.h>
+#include <portmajor/plan/plan.h>
+
+/* What they have in common. Zeroed: the defaults. */
+struct cli_fabric {
+	struct pm_plan_config plan;
+	struct pm_role_files files;
+	const char *names;  /* file for --node-name-map, or NULL */
+	const char *config; /* the plugin's configuration file, for its roles; or NULL */
+	bool connect_roots;
+	bool lmc_given;			/* with -m, and not the default */
+	struct pm_netlist_notes *notes; /* gets what is missing, too, unless NULL */
+};
+
+/* They are included, see options.h. */
+extern const struct cli_option cli_fabric_options[];
+
+/* Reads a netlist and the files that say what its nodes are; an exit status. What is
+ * missing from it goes to stderr. */
+int cli_fabric_read(const char *path, const struct cli_fabric *config,
+		    struct pm_fabric **fabric);
+
+/* Warns on stderr of what is missing from a netlist. */
+void cli_fabric_warn(const struct pm_netlist_notes *notes);
+
+/* The latter alone, for a fabric that was read already. */
+int cli_fabric_describe(struct pm_fabric *fabric, const struct cli_fabric *config);
+
+/* Tells fabrics apart, so that shards of different ones are not merged. O(nodes + ports).
+ */
+uint64_t cli_fabric_fingerprint(const struct pm_fabric *fabric);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "failure_options.h"
+
+#include "json.h"
+#include "output.h"
+#include "text.h"
+
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/textfile.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cli_take_lost(const struct cli_option *option, char *argument, void *to)
+{
+	struct cli_lost *lost = to;
+
+	(void)option;
+	lost->list[lost->num++] = argument;
+	return EXIT_FINE;
+}
+
+json_t *cli_lost_json(const struct cli_lost *lost)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < lost->num; i++)
+		list = cli_json_append(list, cli_json_string(lost->list[i]));
+	return list;
+}
+
+int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    const char *what, const char *text, struct pm_ports *ports)
+{
+	struct pm_error err;
+	int rc = pm_losses_find(fabric, plan, what, text, ports, &err);
+
+	return rc ? cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text)
+		  : EXIT_FINE;
+}
+
+/* What they are a number of. */
+static const char *kind_of(const struct pm_fabric *fabric, const struct pm_ports *things)
+{
+	uint32_t switches = 0;
+
+	if (fabric->ports[things->list[0]].num)
+		return "cables";
+	for (uint32_t i = 0; i < things->num; i++)
+		switches += fabric->ports[things->list[i]].node < fabric->num_switches;
+	return switches == things->num ? "switches" : switches ? "nodes" : "hosts";
+}
+
+void cli_losses_tell(const struct pm_fabric *fabric, const char *what, const char *text,
+		     const struct pm_ports *things)
+{
+	struct cli_names names = {0};
+
+	if (things->num < 2)
+		return;
+	for (uint32_t i = 0; i < things->num; i++) {
+		const struct pm_port *port = &fabric->ports[things->list[i]];
+
+		cli_names_add(&names, pm_fabric_label(fabric, port->node), port->num);
+	}
+	cli_note("%s: \"%s\" matches %u %s: %s", what, text, names.num,
+		 kind_of(fabric, things), names.text);
+}
+
+void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   const struct cli_lost *lost)
+{
+	for (uint32_t i = 0; i < lost->num; i++) {
+		struct pm_ports things = {0};
+
+		int rc = pm_losses_find(fabric, plan, "--lose", lost->list[i], &things,
+					NULL);
+
+		if (rc == -ENOMEM)
+			cli_no_memory();
+		if (!rc)
+			cli_losses_tell(fabric, "--lose", lost->list[i], &things);
+		free(things.list);
+	}
+}
+
+int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   const struct cli_lost *lost, struct pm_ports *ports)
+{
+	struct pm_error err;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < lost->num && !rc; i++)
+		rc = pm_losses_add(fabric, plan, "--lose", lost->list[i], ports, &err);
+	return rc ? cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text)
+		  : EXIT_FINE;
+}
+
+/* lost[port] has both ends of the cables that are to be lost. */
+static int compare_lost(const struct pm_fabric *fabric, const uint8_t *lost,
+			const struct pm_sets *sets, const char *path)
+{
+	uint32_t ends = 0;
+
+	for (uint32_t i = 0; i < sets->num_lost; i++) {
+		const struct pm_port *p = &fabric->ports[sets->lost[i]];
+
+		if (!lost[sets->lost[i]])
+			return cli_fail(EXIT_INPUT,
+					"%s: \"%s\"[%u] is lost there, but not by --lose",
+					pm_textfile_name(path),
+					pm_fabric_label(fabric, p->node), p->num);
+		ends += 1 + lost[p->peer];
+	}
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		ends -= lost[i];
+	return ends ? cli_fail(EXIT_INPUT, "%s: not all that --lose names is lost there",
+			       pm_textfile_name(path))
+		    : EXIT_FINE;
+}
+
+int cli_losses_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
+		     const struct pm_sets *sets, const char *path)
+{
+	uint8_t *lost = pm_array(fabric->num_ports, 1);
+	int status;
+
+	if (!lost)
+		return cli_fail(EXIT_INPUT, "out of memory");
+	for (uint32_t i = 0; i < ports->num; i++) {
+		uint32_t peer = fabric->ports[ports->list[i]].peer;
+
+		if (peer != PM_NONE)
+			lost[ports->list[i]] = lost[peer] = 1;
+	}
+	status = compare_lost(fabric, lost, sets, path);
+	free(lost);
+	return status;
+}
+
+int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   const struct cli_lost *lost, struct pm_fabric **broken)
+{
+	struct pm_ports ports = {0};
+	int status = cli_losses_add(fabric, plan, lost, &ports);
+
+	if (!status) {
+		*broken = pm_fabric_clone(fabric);
+		if (!*broken)
+			status = cli_fail(EXIT_INPUT, "out of memory");
+	}
+	for (uint32_t i = 0; i < ports.num && !status; i++)
+		pm_fabric_cut(*broken, ports.list[i]);
+	free(ports.list);
+	return status;
+}
+
+/* An object with a name and, if it is another one, a label. */
+static json_t *name_json(const char *name, const char *label)
+{
+	json_t *object = json_pack("{s:o}", "name", cli_json_string(name));
+
+	if (strcmp(name, label) != 0)
+		json_object_set_new(object, "label", cli_json_string(label));
+	return object;
+}
+
+typedef const char *name_of(const struct pm_fabric *fabric, uint32_t node);
+
+/* "leaf5[20]-s1-line0[6]"; the caller frees it. */
+static char *name_link(const struct pm_fabric *fabric, uint32_t port, name_of *name)
+{
+	const struct pm_port *a = &fabric->ports[port], *b = &fabric->ports[a->peer];
+	char *text;
+
+	if (asprintf(&text, "%s[%u]-%s[%u]", name(fabric, a->node), a->num,
+		     name(fabric, b->node), b->num) < 0)
+		cli_no_memory();
+	return text;
+}
+
+json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port)
+{
+	const struct pm_port *a = &fabric->ports[port], *b = &fabric->ports[a->peer];
+	char *name = name_link(fabric, port, pm_fabric_name);
+	char *label = name_link(fabric, port, pm_fabric_label);
+	json_t *object = cli_json_join(
+		name_json(name, label),
+		json_pack("{s:o, s:i, s:o, s:i}", "guid",
+			  cli_json_guid(fabric->nodes[a->node].guid), "port", a->num,
+			  "peer_guid", cli_json_guid(fabric->nodes[b->node].guid),
+			  "peer_port", b->num));
+
+	free(label);
+	free(name);
+	return object;
+}
+
+json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node)
+{
+	return cli_json_join(
+		name_json(pm_fabric_name(fabric, node), pm_fabric_label(fabric, node)),
+		json_pack("{s:o}", "guid", cli_json_guid(fabric->nodes[node].guid)));
+}
+
+/* Nodes and cables by these ports, as pm_losses_find has them. */
+static json_t *things_json(const struct pm_fabric *fabric, const struct pm_ports *things)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < things->num; i++) {
+		const struct pm_port *port = &fabric->ports[things->list[i]];
+
+		list = cli_json_append(list,
+				       port->num ? cli_link_json(fabric, things->list[i])
+						 : cli_node_json(fabric, port->node));
+	}
+	return list;
+}
+
+int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		  const struct cli_lost *lost, json_t **took)
+{
+	struct pm_ports things = {0};
+	int status = EXIT_FINE;
+
+	for (uint32_t i = 0; i < lost->num && !status; i++)
+		status = cli_losses_find(fabric, plan, "--lose", lost->list[i], &things);
+	*took = status ? NULL : things_json(fabric, &things);
+	free(things.list);
+	return status;
+}
+
+static void put_thing(const json_t *thing)
+{
+	if (json_object_get(thing, "peer_guid")) {
+		fputs("cable ", stdout);
+		cli_text_put(cli_json_label(thing));
+	} else {
+		cli_text_print(thing, "{name} ({guid})");
+	}
+}
+
+void cli_took_print(const json_t *took)
+{
+	fputs("lost ", stdout);
+	cli_text_first(took, put_thing);
+	putchar('\n');
+}
+
+json_t *cli_losses_json(const struct pm_losses *losses, uint64_t number)
+{
+	uint32_t element[2], num = pm_losses_elements(losses, number, element);
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < num; i++)
+		list = cli_json_append(
+			list, losses->kind == PM_LOSE_LINKS
+				      ? cli_link_json(losses->fabric, element[i])
+				      : cli_node_json(losses->fabric, element[i]));
+	return list;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What can be lost, for options and in JSON. */
+#ifndef PORTMAJOR_CLI_FAILURE_OPTIONS_H
+#define PORTMAJOR_CLI_FAILURE_OPTIONS_H
+
+#include "options.h"
+
+#include <portmajor/analysis/failures.h>
+#include <portmajor/lab/lft_trace.h>
+
+#include <jansson.h>
+
+/* What --lose was given; room for as many as there are arguments. */
+struct cli_lost {
+	char **list;
+	uint32_t num;
+};
+
+/* For a row of that option, or of another one with such a list. */
+int cli_take_lost(const struct cli_option *option, char *argument, void *to);
+
+#define CLI_LOSE(request, member, text)                                                  \
+	{                                                                                \
+		'L', "lose", "WHAT[:PORT]", text, .take = cli_take_lost,                 \
+						  .to = offsetof(request, member)        \
+	}
+
+/* A list of the texts. NULL without memory. */
+json_t *cli_lost_json(const struct cli_lost *lost);
+
+/* pm_losses_find, and pm_losses_add for each text of --lose; an exit status. */
+int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    const char *what, const char *text, struct pm_ports *ports);
+int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   const struct cli_lost *lost, struct pm_ports *ports);
+
+/* Says on stderr which things an operand of `what` has matched, if they are several. */
+void cli_losses_tell(const struct pm_fabric *fabric, const char *what, const char *text,
+		     const struct pm_ports *things);
+
+/* The same for each text of --lose; what is wrong is for cli_losses_add to say. */
+void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   const struct cli_lost *lost);
+
+/* Whether a recording, of a file, loses the cables at these ports; an exit status. */
+int cli_losses_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
+		     const struct pm_sets *sets, const char *path);
+
+/* A copy of the fabric, with the same indexes, without what is lost, which the caller
+ * frees; an exit status. */
+int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		   const struct cli_lost *lost, struct pm_fabric **broken);
+
+/* Names a cable, by the port at either end ("leaf5[20]-s1-line0[6]", as in the plugin's
+ * log), and a node; with a "label" where text has another name (pm_fabric_label). NULL
+ * without memory. */
+json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port);
+json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node);
+
+/* The nodes and cables that --lose named, each with its GUIDs, as a list; and as a line
+ * of text, of which the first few are in. An exit status. */
+int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		  const struct cli_lost *lost, json_t **took);
+void cli_took_print(const json_t *took);
+
+/* Names a loss: an array of one or two objects. NULL without memory. */
+json_t *cli_losses_json(const struct pm_losses *losses, uint64_t number);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "missing_output.h"
+
+#include "ends.h"
+#include "json.h"
+#include "output.h"
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NAMED 8 /* parts in a line */
+
+static char *__attribute__((format(printf, 1, 2))) make_text(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		cli_no_memory();
+	va_end(args);
+	return text;
+}
+
+static const char *text_of(const json_t *object, const char *member)
+{
+	const char *text = json_string_value(json_object_get(object, member));
+
+	return text ? text : "";
+}
+
+static bool is_kind(const json_t *part, const char *kind)
+{
+	return !strcmp(text_of(part, "kind"), kind);
+}
+
+static bool is_acknowledged(const json_t *part)
+{
+	return json_is_true(json_object_get(part, "acknowledged"));
+}
+
+char *cli_missing_name(const json_t *part)
+{
+	char *name = cli_ends_name(part), *host;
+
+	if (!is_kind(part, "host"))
+		return name;
+	host = make_text("host at %s", name);
+	free(name);
+	return host;
+}
+
+/* With how many hosts, where they are a switch's. */
+static char *name_with_hosts(const json_t *part)
+{
+	char *name = cli_missing_name(part), *both;
+	json_int_t hosts = is_kind(part, "switch") ? cli_json_number(part, "hosts") : 0;
+
+	if (!hosts)
+		return name;
+	both = make_text("%s (%" JSON_INTEGER_FORMAT " host%s)", name, hosts,
+			 hosts == 1 ? "" : "s");
+	free(name);
+	return both;
+}
+
+/* ---- Text ---- */
+
+static void print_time(FILE *out, json_int_t seconds)
+{
+	time_t when = (time_t)seconds;
+	struct tm local;
+	char text[32] = "?";
+
+	if (localtime_r(&when, &local))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
+	fputs(text, out);
+}
+
+/* Lists parts that are not acknowledged; returns how many they are, and since when: the
+ * first and the last of them. */
+static size_t list_open(FILE *out, const json_t *missing, json_int_t *from,
+			json_int_t *to)
+{
+	size_t i, count = 0;
+	const json_t *part;
+
+	json_array_foreach(json_object_get(missing, "parts"), i, part)
+	{
+		json_int_t since = cli_json_number(part, "since");
+		char *name;
+
+		if (is_acknowledged(part))
+			continue;
+		*from = !count || since < *from ? since : *from;
+		*to = !count || since > *to ? since : *to;
+		if (count++ >= NAMED)
+			continue;
+		name = name_with_hosts(part);
+		fprintf(out, "%s%s", count > 1 ? ", " : "", name);
+		free(name);
+	}
+	return count;
+}
+
+char *cli_missing_finding(const json_t *missing)
+{
+	json_int_t links = cli_json_number(missing, "links"), from = 0, to = 0;
+	size_t length, count;
+	char *text = NULL;
+	FILE *out;
+
+	if (links <= 0)
+		return NULL;
+	out = open_memstream(&text, &length);
+	if (!out)
+		cli_no_memory();
+	fputs("missing: ", out);
+	count = list_open(out, missing, &from, &to);
+	if (count > NAMED || !count)
+		fputs(count ? ", .." : "..", out);
+	if (links > 1)
+		fprintf(out, ", %" JSON_INTEGER_FORMAT " links", links);
+	if (count) {
+		fputs(", since ", out);
+		print_time(out, from);
+	}
+	if (from != to) {
+		fputs(", the last since ", out);
+		print_time(out, to);
+	}
+	if (fclose(out))
+		cli_no_memory();
+	return text;
+}
+
+static void print_part(const json_t *part)
+{
+	char *name = name_with_hosts(part);
+
+	cli_text_put(name);
+	cli_text_print(part, " (since {@since}");
+	fputs(is_acknowledged(part) ? ", acknowledged)" : ")", stdout);
+	free(name);
+}
+
+void cli_missing_print(const json_t *missing)
+{
+	const json_t *total = json_object_get(missing, "total");
+	const json_t *part;
+	size_t i;
+
+	if (!json_is_object(total))
+		return;
+	if (!cli_json_number(total, "links")) {
+		puts("missing     nothing");
+		return;
+	}
+	cli_text_print(missing, "missing     {#total.switches|switch|switches}, "
+				"{#total.links|link|links}, {#total.hosts|host|hosts}");
+	json_array_foreach(json_object_get(missing, "parts"), i, part)
+	{
+		if (i == NAMED)
+			break;
+		fputs(i ? ", " : ": ", stdout);
+		print_part(part);
+	}
+	puts(json_array_size(json_object_get(missing, "parts")) > NAMED ? ", .." : "");
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the source files of `portmajor plan` share. */
+#ifndef PORTMAJOR_CLI_PLAN_COMMAND_H
+#define PORTMAJOR_CLI_PLAN_COMMAND_H
+
+#include "planned_tables.h"
+
+#include <portmajor/base/print.h>
+
+#include <jansson.h>
+
+/* Most hosts of a platform: a million routes. */
+#define PLAN_SIMGRID_HOSTS 1024
+
+/* Files to write, NULL: none. */
+struct plan_files {
+	const char *guid2lid; /* as OpenSM keeps it in its cache folder */
+	const char *lfts;     /* for `opensm -R file -U FILE` */
+	const char *ibdmchk; /* folder for ibdmchk's three files; it is made if need be */
+	const char *slurm;   /* topology.conf */
+	const char *simgrid; /* a platform */
+};
+
+/* What they are made of, all of it borrowed. */
+struct plan_source {
+	const struct pm_plan *plan;
+	const struct pm_fabric *fabric; /* that of the plan, or that without what is lost:
+					 * with the same indexes */
+	const struct pm_lfts *lfts;	/* for that */
+	uint32_t sm;			/* the SM's port, or PM_NONE */
+};
+
+/* Print a file, with a struct plan_source. -ENOMEM. */
+pm_print plan_slurm_write, plan_simgrid_write;
+
+/* Says on stderr which adapters topology.conf leaves out, or lists once, as their names
+ * are no hosts', or those of several. */
+void plan_slurm_warn(const struct pm_fabric *fabric);
+
+/* How many hosts a platform would have. O(nodes). */
+uint32_t plan_simgrid_hosts(const struct pm_fabric *fabric);
+
+/* Whether any is to be written. */
+bool plan_files_any(const struct plan_files *files);
+
+/* Writes them, for tables that were made for this fabric; an exit status. sm: the SM's
+ * port or PM_NONE. */
+int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
+		     const struct pm_fabric *fabric, uint32_t sm);
+
+/* Orders of planes of the first so many blocks of 32 MLIDs, as a JSON object and as text.
+ */
+json_t *plan_multicast_json(const struct pm_plan *plan, uint32_t blocks);
+void plan_multicast_print(const json_t *object);
+
+/* The plan as a JSON object, with every LID if so wanted. */
+json_t *plan_json(const struct cli_tables *tables, const struct pm_fabric *fabric,
+		  bool lids);
+
+#endif

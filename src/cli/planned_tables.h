@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A plan with its tables, and names, for the subcommands that judge or write tables. */
+#ifndef PORTMAJOR_CLI_PLANNED_TABLES_H
+#define PORTMAJOR_CLI_PLANNED_TABLES_H
+
+#include "fabric_options.h"
+
+#include <portmajor/files/lft_file.h>
+
+/* A plan and its tables for a fabric. Zeroed: nothing yet. */
+struct cli_tables {
+	struct pm_plan *plan;
+	struct pm_routes *routes;
+	struct pm_apart apart; /* what the tables cannot serve */
+};
+
+/*
+ * Makes the tables of tables->plan, which is freed with them, for a fabric.
+ * sm: the subnet manager's port, or PM_NONE. An exit status.
+ */
+int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
+		     const struct pm_fabric *fabric, uint32_t sm);
+
+/* Makes the plan first. */
+int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
+		    const struct pm_fabric *fabric, uint32_t sm);
+
+void cli_tables_free(struct cli_tables *tables);
+
+/* One of the first-level switches, or of the component, that a plane leads to. */
+uint32_t cli_tables_plane(const struct pm_plan *plan, uint32_t p);
+
+/*
+ * The port that a subnet manager on this node would use, which --sm names as --lose names
+ * nodes; PM_NONE for name NULL. An exit status.
+ */
+int cli_tables_sm(const struct pm_fabric *fabric, const char *name, uint32_t *port);
+
+#endif

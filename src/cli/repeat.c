@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "repeat.h"
+
+#include <portmajor/base/hash.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define FAR INT64_MAX
+#define CLEAR "\033[H\033[2J"
+
+static volatile sig_atomic_t ended;
+
+static void end(int number)
+{
+	(void)number;
+	ended = 1;
+}
+
+uint64_t cli_watch_file(uint64_t hash, const char *path)
+{
+	struct stat file;
+
+	if (stat(path, &file))
+		return pm_hash_number(hash, 0);
+	hash = pm_hash_number(hash, file.st_ino);
+	hash = pm_hash_number(hash, (uint64_t)file.st_size);
+	hash = pm_hash_number(hash, (uint64_t)file.st_mtim.tv_sec);
+	return pm_hash_number(hash, (uint64_t)file.st_mtim.tv_nsec);
+}
+
+int cli_watch_run(const struct cli_watch *watch)
+{
+	const struct timespec second = {.tv_sec = 1};
+	struct sigaction action = {.sa_handler = end};
+	uint64_t told = 0;
+	time_t again = 0; /* at once */
+	int status = 0;
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (!ended) {
+		uint64_t mark = watch->mark(watch->request);
+
+		if (watch->screen || mark != told || time(NULL) >= again) {
+			if (watch->screen)
+				fputs(CLEAR, stdout);
+			again = FAR;
+			status = watch->look(watch->request, &again);
+			told = mark;
+			if (fflush(stdout))
+				break;
+		}
+		nanosleep(&second, NULL); /* a signal ends that too */
+	}
+	return status;
+}

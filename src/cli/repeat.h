@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Telling the same again and again, as long as somebody looks on. */
+#ifndef PORTMAJOR_CLI_REPEAT_H
+#define PORTMAJOR_CLI_REPEAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct cli_watch {
+	/* Tells it; an exit status. Another one is due at *again, which is far away. */
+	int (*look)(const void *request, time_t *again);
+	/* A number that is another one when there is something else to be told. */
+	uint64_t (*mark)(const void *request);
+	const void *request;
+	bool screen; /* as a page, each second, instead of only what is new */
+};
+
+/* Files as such a mark: also that one is not there. */
+uint64_t cli_watch_file(uint64_t hash, const char *path);
+
+/* Looks each second until SIGINT or SIGTERM, or nothing can be written any more; the
+ * last exit status. */
+int cli_watch_run(const struct cli_watch *watch);
+
+#endif

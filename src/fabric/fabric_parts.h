@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What fabric.c and label.c share. */
+#ifndef PORTMAJOR_FABRIC_FABRIC_PARTS_H
+#define PORTMAJOR_FABRIC_FABRIC_PARTS_H
+
+#include <portmajor/fabric/fabric.h>
+
+/* label.c: adds a text to names[]. -E2BIG: there are 4 GiB; -ENOMEM. */
+int fabric_add_text(struct pm_fabric *fabric, const char *text, uint32_t *offset);
+
+/* label.c: the labels of all nodes, whose names and GUIDs are set. -ENOMEM. O(nodes). */
+int label_nodes(struct pm_fabric *fabric);
+
+/*
+ * label.c: the labels of a node that is about to have this GUID and the name at an offset
+ * into names[], and of those that shared its name or will share it. -ENOMEM: they are as
+ * they were. O(nodes).
+ */
+int label_renamed(struct pm_fabric *fabric, uint32_t node, uint64_t guid, uint32_t name);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the readers of tables share. A format is a file of its own and a row of the table
+ * in lftfile.c; its reader adds switches, entries and owners of LIDs, in any order.
+ */
+#ifndef LFT_FILE_PARTS_H
+#define LFT_FILE_PARTS_H
+
+#include <portmajor/netlist/dump.h>
+
+#include <portmajor/base/lexer.h>
+#include <portmajor/files/lft_file.h>
+
+#define LFT_NO_TABLE UINT32_MAX
+
+struct lft_reader {
+	struct pm_lexer lexer;
+	struct pm_lfts *lfts;
+	uint32_t current; /* switch whose table is being read, or LFT_NO_TABLE */
+	uint32_t entries; /* lines of it that are no empty ones */
+	bool open;	  /* a table that says how it ends has not ended */
+};
+
+/* ---- Tables and owners: lftfile_tables.c ---- */
+
+/* Functions return 0, -EINVAL with a message that names the line, or -ENOMEM. */
+
+/* Begins the table of a switch; lid: its own, 0 if the file does not say. */
+int lft_begin(struct lft_reader *r, uint64_t guid, uint64_t lid, struct pm_text name);
+
+/* An entry of that table, which has room for it. */
+int lft_set(struct lft_reader *r, uint32_t lid, uint8_t port);
+
+/* A port has this LID. */
+int lft_own(struct lft_reader *r, uint32_t lid, uint64_t guid);
+
+/* ---- Formats ---- */
+
+int lft_opensm_read(struct lft_reader *r);
+int lft_dump_read(struct lft_reader *r);
+
+#endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/digit.h>
+#include <portmajor/base/lexer.h>
+#include <portmajor/base/pool.h>
+#include <portmajor/base/textfile.h>
+#include <portmajor/lab/lft_trace.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC "portmajor-sets 1"
+#define BLOCK PM_LFT_BLOCK
+#define BLOCKS (PM_MAX_LID / BLOCK + 1) /* of a whole table */
+#define MAX_LMC 7
+#define MAX_NS (UINT64_MAX / 4)
+
+void pm_sets_free(struct pm_sets *sets)
+{
+	if (!sets)
+		return;
+	free(sets->lid);
+	free(sets->lmc);
+	free(sets->tables);
+	free(sets->lost);
+	free(sets->set);
+	free(sets->entries);
+	free(sets);
+}
+
+/* ---- Order ---- */
+
+static int compare_arrivals(const void *a, const void *b)
+{
+	const struct pm_sets_arrival *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->set < y->set ? -1 : x->set > y->set;
+}
+
+uint32_t pm_sets_arrivals(const struct pm_sets *sets, struct pm_sets_arrival *list)
+{
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < sets->num; i++)
+		if (sets->set[i].arrived != PM_SETS_NEVER)
+			list[num++] = (struct pm_sets_arrival){sets->set[i].arrived, i};
+	qsort(list, num, sizeof(*list), compare_arrivals);
+	return num;
+}
+
+/* ---- Writing ---- */
+
+static void print_block(FILE *out, uint64_t guid, uint32_t block, const uint8_t *entries)
+{
+	char text[2 * BLOCK + 1];
+
+	for (uint32_t i = 0; i < BLOCK; i++)
+		snprintf(text + (size_t)2 * i, 3, "%02x", entries[i]);
+	fprintf(out, " 0x%016" PRIx64 " %u %s\n", guid, block, text);
+}
+
+static void print_time(FILE *out, uint64_t ns)
+{
+	if (ns == PM_SETS_NEVER)
+		fputs(" -", out);
+	else
+		fprintf(out, " %" PRIu64, ns);
+}
+
+static void print_tables(FILE *out, const struct pm_sets *sets,
+			 const struct pm_fabric *fabric)
+{
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
+		for (uint32_t b = 0; b < sets->length / BLOCK; b++) {
+			fputs("table", out);
+			print_block(out, fabric->nodes[sw].guid, b,
+				    sets->tables + (size_t)sw * sets->length +
+					    (size_t)b * BLOCK);
+		}
+}
+
+int pm_sets_print(FILE *out, const void *file)
+{
+	const struct pm_sets *sets = ((const struct pm_sets_file *)file)->sets;
+	const struct pm_fabric *fabric = ((const struct pm_sets_file *)file)->fabric;
+
+	fputs(MAGIC "\n", out);
+	if (sets->engine[0])
+		fprintf(out, "engine %s\n", sets->engine);
+	if (sets->times[0])
+		fprintf(out, "times %s\n", sets->times);
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (sets->lid[i])
+			fprintf(out, "lid 0x%016" PRIx64 " %u %u\n",
+				fabric->ports[i].guid, sets->lid[i], sets->lmc[i]);
+	print_tables(out, sets, fabric);
+	for (uint32_t i = 0; i < sets->num_lost; i++) {
+		const struct pm_port *p = &fabric->ports[sets->lost[i]];
+
+		fprintf(out, "lost %" PRIu64 " 0x%016" PRIx64 " %u\n", sets->lost_at,
+			fabric->nodes[p->node].guid, p->num);
+	}
+	for (uint32_t i = 0; i < sets->num; i++) {
+		const struct pm_set *set = &sets->set[i];
+
+		fputs("set", out);
+		print_time(out, set->sent);
+		print_time(out, set->arrived);
+		print_time(out, set->acked);
+		print_block(out, fabric->nodes[set->sw].guid, set->block,
+			    sets->entries + (size_t)i * BLOCK);
+	}
+	return 0;
+}
+
+/* ---- Reading ---- */
+
+/* A block of a table, until the tables' length is known. */
+struct held {
+	uint32_t sw, block;
+	uint8_t entries[BLOCK];
+};
+
+struct reader {
+	struct pm_lexer lexer;
+	const struct pm_fabric *fabric;
+	struct pm_sets *sets;
+	struct held *held;
+	uint32_t num_held, held_room;
+	uint32_t top;	     /* the highest block of all that were read */
+	uint32_t set_line;   /* of the last Set */
+	struct pm_pool pool; /* of what follows */
+	struct pm_port_key *keys;
+	uint32_t num_keys;
+	uint32_t *lid_line;   /* [LID] where it is given; 0: not yet */
+	uint32_t *block_line; /* [switch][BLOCKS] where it is held */
+	uint32_t *lost_line;  /* [port] */
+	bool *has_table;      /* [switch] */
+};
+
+static int bad_row(struct reader *r, const char *form)
+{
+	return pm_lexer_fail(&r->lexer, "not a row \"%s\"", form);
+}
+
+/* Whether nothing but blanks is left. */
+static bool is_end(struct pm_text rest)
+{
+	pm_text_skip_blanks(&rest);
+	return pm_text_is_empty(rest);
+}
+
+static int take_text(struct reader *r, struct pm_text rest, char *text)
+{
+	pm_text_skip_blanks(&rest);
+	while (rest.end > rest.at && (rest.end[-1] == ' ' || rest.end[-1] == '\r'))
+		rest.end--;
+	if (pm_text_length(rest) >= PM_SETS_TEXT)
+		return pm_lexer_fail(&r->lexer, "more than %d characters",
+				     PM_SETS_TEXT - 1);
+	memcpy(text, rest.at, pm_text_length(rest));
+	text[pm_text_length(rest)] = '\0';
+	return 0;
+}
+
+static void raise_top(struct reader *r, uint32_t block)
+{
+	if (block > r->top)
+		r->top = block;
+}
+
+static int take_lid(struct reader *r, struct pm_text rest)
+{
+	uint64_t guid, lid, lmc;
+	uint32_t port;
+
+	if (!pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
+	    !pm_text_take_number(&rest, 10, PM_MAX_LID, &lid) ||
+	    !pm_text_take_number(&rest, 10, MAX_LMC, &lmc) || !is_end(rest))
+		return bad_row(r, "lid GUID LID LMC");
+	port = pm_ports_find(r->keys, r->num_keys, guid);
+	if (port == PM_NONE)
+		return pm_lexer_fail(&r->lexer,
+				     "the fabric has no port with a cable and GUID "
+				     "0x%016" PRIx64 ": of another fabric?",
+				     guid);
+	if (r->sets->lid[port])
+		return pm_lexer_fail(&r->lexer, "this port has LID %u already",
+				     r->sets->lid[port]);
+	if (!lid || lid + (1u << lmc) - 1 > PM_MAX_LID)
+		return pm_lexer_fail(&r->lexer, "no LIDs 1 to %d", PM_MAX_LID);
+	for (uint64_t i = lid; i < lid + (1u << lmc); i++) {
+		if (r->lid_line[i])
+			return pm_lexer_fail(&r->lexer,
+					     "LID %" PRIu64 " is that of line %u", i,
+					     r->lid_line[i]);
+		r->lid_line[i] = r->lexer.line;
+	}
+	r->sets->lid[port] = (uint16_t)lid;
+	r->sets->lmc[port] = (uint8_t)lmc;
+	raise_top(r, (uint32_t)(lid + (1u << lmc) - 1) / BLOCK);
+	return 0;
+}
+
+/* A switch of the fabric, by its GUID. */
+static int find_switch(struct reader *r, uint64_t guid, uint32_t *sw)
+{
+	*sw = pm_fabric_find_guid(r->fabric, guid);
+	if (*sw == PM_NONE || *sw >= r->fabric->num_switches)
+		return pm_lexer_fail(&r->lexer,
+				     "the fabric has no switch with GUID 0x%016" PRIx64
+				     ": of another fabric?",
+				     guid);
+	return 0;
+}
+
+/* Two digits for each entry. */
+static bool take_entries(struct pm_text *rest, uint8_t *entries)
+{
+	struct pm_text word;
+
+	if (!pm_text_take_word(rest, &word) || pm_text_length(word) != 2 * (size_t)BLOCK)
+		return false;
+	for (uint32_t i = 0; i < BLOCK; i++) {
+		uint32_t high = pm_digit_value(word.at[(size_t)2 * i]);
+		uint32_t low = pm_digit_value(word.at[(size_t)2 * i + 1]);
+
+		if (high == UINT32_MAX || low == UINT32_MAX)
+			return false;
+		entries[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+/* GUID BLOCK ENTRIES, behind which there is nothing. */
+static int take_block(struct reader *r, struct pm_text rest, const char *form,
+		      struct held *held)
+{
+	uint64_t guid, block;
+
+	if (!pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
+	    !pm_text_take_number(&rest, 10, BLOCKS - 1, &block) ||
+	    !take_entries(&rest, held->entries) || !is_end(rest))
+		return bad_row(r, form);
+	if (find_switch(r, guid, &held->sw))
+		return r->lexer.bad;
+	held->block = (uint32_t)block;
+	for (uint32_t i = 0; i < BLOCK; i++)
+		if (held->entries[i] != PM_LFT_KEEP &&
+		    held->entries[i] > r->fabric->nodes[held->sw].num_ports)
+			return pm_lexer_fail(&r->lexer,
+					     "port %u of \"%s\", which has %u: of "
+					     "another fabric?",
+					     held->entries[i],
+					     pm_fabric_label(r->fabric, held->sw),
+					     r->fabric->nodes[held->sw].num_ports);
+	raise_top(r, held->block);
+	return 0;
+}
+
+static int take_table(struct reader *r, struct pm_text rest)
+{
+	struct held held;
+	int rc = take_block(r, rest, "table GUID BLOCK ENTRIES", &held);
+	uint32_t *line;
+
+	if (rc)
+		return rc;
+	line = &r->block_line[(size_t)held.sw * BLOCKS + held.block];
+	if (*line)
+		return pm_lexer_fail(&r->lexer, "this block is held in line %u already",
+				     *line);
+	*line = r->lexer.line;
+	r->has_table[held.sw] = true;
+	if (pm_grow(&r->held, &r->held_room, r->num_held + 1, sizeof(*r->held)))
+		return pm_error_no_memory(r->lexer.err);
+	r->held[r->num_held++] = held;
+	return 0;
+}
+
+static int take_lost(struct reader *r, struct pm_text rest)
+{
+	struct pm_sets *sets = r->sets;
+	uint64_t ns, guid, number;
+	uint32_t sw, port, peer;
+
+	if (!pm_text_take_number(&rest, 10, MAX_NS, &ns) ||
+	    !pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
+	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &number) || !is_end(rest))
+		return bad_row(r, "lost NS GUID PORT");
+	if (find_switch(r, guid, &sw))
+		return r->lexer.bad;
+	port = r->fabric->nodes[sw].first_port + (uint32_t)number;
+	if (!number || number > r->fabric->nodes[sw].num_ports ||
+	    r->fabric->ports[port].peer == PM_NONE)
+		return pm_lexer_fail(&r->lexer, "no cable at port %" PRIu64 " of \"%s\"",
+				     number, pm_fabric_label(r->fabric, sw));
+	if (sets->num_lost && ns != sets->lost_at)
+		return pm_lexer_fail(&r->lexer,
+				     "lost at %" PRIu64 " ns, others at %" PRIu64, ns,
+				     sets->lost_at);
+	peer = r->fabric->ports[port].peer;
+	if (r->lost_line[port])
+		return pm_lexer_fail(&r->lexer, "this cable is lost in line %u already",
+				     r->lost_line[port]);
+	r->lost_line[port] = r->lost_line[peer] = r->lexer.line;
+	sets->lost_at = ns;
+	if (pm_grow(&sets->lost, &sets->lost_room, sets->num_lost + 1, sizeof(uint32_t)))
+		return pm_error_no_memory(r->lexer.err);
+	sets->lost[sets->num_lost++] = port;
+	return 0;
+}
+
+/* "-" for never. */
+static bool take_time(struct pm_text *rest, uint64_t *ns)
+{
+	struct pm_text behind = *rest, word;
+
+	if (pm_text_take_word(&behind, &word) && pm_text_is(word, "-")) {
+		*rest = behind;
+		*ns = PM_SETS_NEVER;
+		return true;
+	}
+	return pm_text_take_number(rest, 10, MAX_NS, ns);
+}
+
+/* Adds a Set; -ENOMEM. */
+static int add_set(struct pm_sets *sets, const struct pm_set *set, const uint8_t *entries)
+{
+	if (pm_grow(&sets->set, &sets->set_room, sets->num + 1, sizeof(*set)) ||
+	    pm_grow(&sets->entries, &sets->entries_room, sets->num + 1, BLOCK))
+		return -ENOMEM;
+	sets->set[sets->num] = *set;
+	memcpy(sets->entries + (size_t)sets->num++ * BLOCK, entries, BLOCK);
+	return 0;
+}
+
+static int check_times(struct reader *r, const struct pm_set *set)
+{
+	const struct pm_sets *sets = r->sets;
+
+	if (sets->num && set->sent < sets->set[sets->num - 1].sent)
+		return pm_lexer_fail(&r->lexer, "sent before that of line %u",
+				     r->set_line);
+	if (set->arrived < set->sent)
+		return pm_lexer_fail(&r->lexer, "it arrived before it was sent");
+	if (set->acked < set->arrived)
+		return pm_lexer_fail(&r->lexer, "acknowledged before it arrived");
+	return 0;
+}
+
+static int take_set(struct reader *r, struct pm_text rest)
+{
+	static const char form[] = "set SENT ARRIVED ACKED GUID BLOCK ENTRIES";
+	struct pm_set set;
+	struct held held;
+	int rc;
+
+	if (!pm_text_take_number(&rest, 10, MAX_NS, &set.sent) ||
+	    !take_time(&rest, &set.arrived) || !take_time(&rest, &set.acked))
+		return bad_row(r, form);
+	rc = take_block(r, rest, form, &held);
+	if (!rc)
+		rc = check_times(r, &set);
+	if (rc)
+		return rc;
+	set.sw = held.sw;
+	set.block = held.block;
+	if (add_set(r->sets, &set, held.entries))
+		return pm_error_no_memory(r->lexer.err);
+	r->set_line = r->lexer.line;
+	return 0;
+}
+
+static int take_row(struct reader *r, struct pm_text line)
+{
+	struct pm_text rest = line, word;
+
+	if (pm_lexer_check_text(&r->lexer, line))
+		return r->lexer.bad;
+	if (r->lexer.line == 1)
+		return pm_text_is(line, MAGIC)
+			       ? 0
+			       : pm_lexer_fail(&r->lexer,
+					       "no \"" MAGIC "\": no recording of LFT "
+					       "Sets of this version");
+	if (!pm_text_take_word(&rest, &word) || pm_text_next_is(word, '#'))
+		return 0;
+	if (pm_text_is(word, "set"))
+		return take_set(r, rest);
+	if (pm_text_is(word, "table"))
+		return take_table(r, rest);
+	if (pm_text_is(word, "lid"))
+		return take_lid(r, rest);
+	if (pm_text_is(word, "lost"))
+		return take_lost(r, rest);
+	if (pm_text_is(word, "engine"))
+		return take_text(r, rest, r->sets->engine);
+	if (pm_text_is(word, "times"))
+		return take_text(r, rest, r->sets->times);
+	return pm_lexer_fail(&r->lexer, "unknown row \"%.*s\"", PM_SHOWN(word));
+}
+
+/* Whether all that a recording needs has come. */
+static int check_whole(struct reader *r)
+{
+	if (!r->lexer.line)
+		return pm_lexer_fail(&r->lexer, "empty");
+	if (!r->sets->num_lost)
+		return pm_lexer_fail(&r->lexer, "no row \"lost\": nothing is lost");
+	for (uint32_t sw = 0; sw < r->fabric->num_switches; sw++)
+		if (!r->has_table[sw] && pm_fabric_has_cable(r->fabric, sw))
+			return pm_lexer_fail(&r->lexer,
+					     "no table of switch \"%s\": of another "
+					     "fabric?",
+					     pm_fabric_label(r->fabric, sw));
+	return 0;
+}
+
+/* Puts the blocks together, now that the tables' length is known. */
+static int make_tables(struct reader *r)
+{
+	struct pm_sets *sets = r->sets;
+	size_t size;
+
+	sets->length = (r->top + 1) * BLOCK;
+	size = (size_t)r->fabric->num_switches * sets->length;
+	sets->tables = pm_array(size, 1);
+	if (!sets->tables)
+		return pm_error_no_memory(r->lexer.err);
+	memset(sets->tables, PM_LFT_KEEP, size);
+	for (uint32_t i = 0; i < r->num_held; i++)
+		memcpy(sets->tables + (size_t)r->held[i].sw * sets->length +
+			       (size_t)r->held[i].block * BLOCK,
+		       r->held[i].entries, BLOCK);
+	return 0;
+}
+
+static int begin_reading(struct reader *r, struct pm_error *err)
+{
+	const struct pm_fabric *fabric = r->fabric;
+	struct pm_pool *pool = &r->pool;
+
+	r->sets = calloc(1, sizeof(*r->sets));
+	r->keys = pm_fabric_ports_by_guid(fabric, &r->num_keys);
+	if (!r->sets || !r->keys)
+		return pm_error_no_memory(err);
+	r->sets->lid = pm_array(fabric->num_ports, sizeof(uint16_t));
+	r->sets->lmc = pm_array(fabric->num_ports, 1);
+	r->lid_line = pm_pool_array(pool, PM_MAX_LID + 1, sizeof(uint32_t));
+	r->block_line = pm_pool_array(pool, (size_t)fabric->num_switches * BLOCKS,
+				      sizeof(uint32_t));
+	r->lost_line = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
+	r->has_table = pm_pool_array(pool, fabric->num_switches, sizeof(bool));
+	if (!r->sets->lid || !r->sets->lmc)
+		return pm_error_no_memory(err);
+	return pm_pool_check(pool, err);
+}
+
+int pm_sets_parse(const char *text, size_t length, const char *source,
+		  const struct pm_fabric *fabric, struct pm_sets **sets,
+		  struct pm_error *err)
+{
+	struct reader r = {.fabric = fabric};
+	struct pm_text line;
+	int rc;
+
+	if (length > PM_TEXTFILE_MAX_BYTES)
+		return pm_error_set(err, -EFBIG, "%s: more than %zu bytes", source,
+				    PM_TEXTFILE_MAX_BYTES);
+	r.lexer = pm_lexer_begin(text, length, source, -EINVAL, err);
+	rc = begin_reading(&r, err);
+	while (!rc && pm_lexer_next(&r.lexer, &line))
+		rc = take_row(&r, line);
+	if (!rc)
+		rc = check_whole(&r);
+	if (!rc)
+		rc = make_tables(&r);
+	if (rc)
+		pm_sets_free(r.sets);
+	else
+		*sets = r.sets;
+	free(r.held);
+	free(r.keys);
+	pm_pool_free(&r.pool);
+	return rc;
+}
+
+int pm_sets_read(const char *path, const struct pm_fabric *fabric, struct pm_sets **sets,
+		 struct pm_error *err)
+{
+	char *text = NULL;
+	size_t length = 0;
+	int rc = pm_textfile_read(path, &text, &length, err);
+
+	if (!rc)
+		rc = pm_sets_parse(text, length, pm_textfile_name(path), fabric, sets,
+				   err);
+	free(text);
+	return rc;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The Sets of portmajor's early repair, from its plan, tables and order of blocks. */
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/pool.h>
+#include <portmajor/lab/lft_trace.h>
+#include <portmajor/route/delta.h>
+#include <portmajor/route/order.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK PM_LFT_BLOCK
+
+struct job {
+	const struct pm_fabric *fabric;
+	const struct pm_sets_config *config;
+	const struct pm_plan *plan;
+	struct pm_routes *routes;
+	struct pm_detours detours;
+	struct pm_sets *sets;
+	struct pm_pool pool;
+	uint8_t *alive;		/* [port] of plan->known */
+	uint32_t *part, *queue; /* [switch] */
+	struct pm_order_block *blocks;
+	uint32_t num_blocks;
+};
+
+/* Ports of the plan are ports of the fabric. */
+static void list_lids(struct job *job)
+{
+	const struct pm_plan *plan = job->plan;
+	const struct pm_fabric *fabric = job->fabric;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t peer = fabric->ports[i].peer, port = i;
+
+		if (plan->known->ports[i].num) {
+			if (peer == PM_NONE ||
+			    fabric->ports[peer].node < fabric->num_switches)
+				continue;
+			port = peer;
+			job->sets->lmc[port] = plan->lmc;
+		}
+		job->sets->lid[port] = plan->lid[i];
+	}
+}
+
+/* Cuts cables at these ports, and notes those that have a switch at an end. */
+static void lose(struct job *job, const uint32_t *ports, uint32_t num)
+{
+	const struct pm_fabric *fabric = job->fabric;
+	struct pm_sets *sets = job->sets;
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t port = ports[i], peer = fabric->ports[port].peer;
+		uint32_t low = port < peer ? port : peer; /* switches come first */
+
+		if (peer == PM_NONE || low >= job->plan->known->num_ports ||
+		    !job->alive[low])
+			continue;
+		job->alive[low] = 0;
+		if (port + peer - low < job->plan->known->num_ports)
+			job->alive[port + peer - low] = 0;
+		sets->lost[sets->num_lost++] = low;
+	}
+}
+
+/* The part, in part[], of the subnet manager: PM_NONE if it has no cable any more. */
+static uint32_t find_managed_part(struct job *job)
+{
+	const struct pm_fabric *known = job->plan->known;
+	uint32_t sm = job->config->sm, best = 0, *hosts = job->queue;
+
+	pm_reach_parts(known, job->alive, job->part, job->queue);
+	if (sm != PM_NONE) {
+		if (job->fabric->ports[sm].node < known->num_switches)
+			return job->part[job->fabric->ports[sm].node];
+		sm = job->fabric->ports[sm].peer;
+		return job->alive[sm] ? job->part[known->ports[sm].node] : PM_NONE;
+	}
+	memset(hosts, 0, known->num_switches * sizeof(*hosts));
+	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		hosts[job->part[sw]] += pm_fabric_count_hosts(known, sw, job->alive);
+	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		if (hosts[sw] > hosts[best])
+			best = sw;
+	return best;
+}
+
+static void list_blocks(struct job *job, uint32_t part)
+{
+	const struct pm_sets *sets = job->sets;
+
+	for (uint32_t sw = 0; sw < job->plan->known->num_switches; sw++)
+		for (uint32_t b = 0; b < sets->length / BLOCK && job->part[sw] == part;
+		     b++)
+			job->num_blocks += pm_order_compare(
+				job->routes, sw, b,
+				sets->tables + (size_t)sw * sets->length +
+					(size_t)b * BLOCK,
+				&job->blocks[job->num_blocks]);
+}
+
+/* As many at a time as may be on the wire, each as long as the others. */
+static int list_sets(struct job *job, struct pm_error *err)
+{
+	struct pm_sets *sets = job->sets;
+	uint64_t mad_ns = job->config->mad_ns;
+
+	sets->set = pm_array(job->num_blocks, sizeof(*sets->set));
+	sets->entries = pm_array(job->num_blocks, BLOCK);
+	if (!sets->set || !sets->entries)
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < job->num_blocks; i++) {
+		const struct pm_order_block *block = &job->blocks[i];
+		size_t at = (size_t)block->number * BLOCK;
+		uint64_t sent = i / job->config->wire_smps * mad_ns;
+
+		sets->set[i] = (struct pm_set){.sent = sent,
+					       .arrived = sent + mad_ns,
+					       .acked = sent + mad_ns,
+					       .sw = block->sw,
+					       .block = block->number};
+		pm_delta_apply(sets->entries + (size_t)i * BLOCK,
+			       sets->tables + (size_t)block->sw * sets->length + at,
+			       pm_routes_table(job->routes, block->sw) + at, BLOCK);
+	}
+	sets->num = job->num_blocks;
+	snprintf(sets->engine, PM_SETS_TEXT, "portmajor, computed");
+	snprintf(sets->times, PM_SETS_TEXT,
+		 "the loss is known at once; %g us a Set, %u at a time",
+		 (double)mad_ns / 1000, job->config->wire_smps);
+	return 0;
+}
+
+static int allocate(struct job *job, uint32_t num_ports, struct pm_error *err)
+{
+	uint32_t switches = job->plan->known->num_switches;
+	uint32_t length = pm_routes_stride(job->routes);
+	struct pm_sets *sets = job->sets = calloc(1, sizeof(*sets));
+	struct pm_pool *pool = &job->pool;
+
+	if (!sets)
+		return pm_error_no_memory(err);
+	sets->length = length;
+	sets->lid = pm_array(job->fabric->num_ports, sizeof(*sets->lid));
+	sets->lmc = pm_array(job->fabric->num_ports, 1);
+	sets->tables = pm_array(switches, length);
+	sets->lost = pm_array(num_ports, sizeof(*sets->lost));
+	job->alive = pm_pool_array(pool, job->plan->known->num_ports, 1);
+	job->part = pm_pool_array(pool, switches, sizeof(uint32_t));
+	job->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
+	/* One more: comparing writes to the place of the next one. */
+	job->blocks = pm_pool_array(pool, (size_t)switches * (length / BLOCK) + 1,
+				    sizeof(*job->blocks));
+	if (!sets->lid || !sets->lmc || !sets->tables || !sets->lost)
+		return pm_error_no_memory(err);
+	return pm_pool_check(pool, err);
+}
+
+static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
+		   struct pm_error *err)
+{
+	struct pm_sets *sets = job->sets;
+	struct pm_order_waits waits;
+
+	pm_plan_match(job->plan, job->fabric, job->alive);
+	pm_routes_update(job->routes, job->alive, &job->detours);
+	for (uint32_t sw = 0; sw < job->plan->known->num_switches; sw++)
+		memcpy(sets->tables + (size_t)sw * sets->length,
+		       pm_routes_table(job->routes, sw), sets->length);
+	list_lids(job);
+	lose(job, ports, num_ports);
+	pm_routes_update(job->routes, job->alive, &job->detours);
+	list_blocks(job, find_managed_part(job));
+	if (pm_order_sort(job->routes, job->alive, job->blocks, job->num_blocks, &waits))
+		return pm_error_no_memory(err);
+	pm_order_free(&waits);
+	return list_sets(job, err);
+}
+
+int pm_sets_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    const struct pm_sets_config *config, const uint32_t *ports,
+		    uint32_t num_ports, struct pm_sets **sets, struct pm_error *err)
+{
+	struct job job = {.fabric = fabric, .plan = plan, .config = config};
+	int rc = pm_routes_make(plan, &job.routes, err);
+
+	if (!rc)
+		rc = allocate(&job, num_ports, err);
+	if (rc)
+		goto out;
+	job.detours = (struct pm_detours){
+		.sm = config->sm == PM_NONE ? PM_NONE
+					    : pm_plan_place(plan, fabric, config->sm),
+		.switches = config->connect_roots};
+	rc = compute(&job, ports, num_ports, err);
+out:
+	if (rc)
+		pm_sets_free(job.sets);
+	else
+		*sets = job.sets;
+	pm_pool_free(&job.pool);
+	pm_routes_free(job.routes);
+	return rc;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <portmajor/lab/packet_paths.h>
+
+uint32_t pm_way_flat(const void *network, uint32_t from, uint32_t to, uint32_t *ports)
+{
+	const struct pm_ways *ways = network;
+
+	ports[0] = ways->hosts[from].port;
+	ports[1] = ways->fabric->ports[ways->hosts[to].port].peer;
+	return 2;
+}
+
+/* ---- Tables ---- */
+
+/* The port by which a LID leaves a switch, or PM_NONE. */
+static uint32_t exit_port(const struct pm_ways *ways, uint32_t sw, uint16_t lid)
+{
+	const struct pm_node *node = &ways->fabric->nodes[sw];
+	uint8_t out;
+
+	if (lid >= ways->length)
+		return PM_NONE;
+	out = ways->lfts[(size_t)sw * ways->length + lid];
+	return out && out <= node->num_ports ? node->first_port + out : PM_NONE;
+}
+
+uint32_t pm_way_by_lfts(const void *network, uint32_t from, uint32_t to, uint32_t *ports)
+{
+	const struct pm_ways *ways = network;
+	const struct pm_fabric *fabric = ways->fabric;
+	uint32_t port = ways->hosts[from].port, hops = 0;
+
+	while (port != PM_NONE && hops < PM_WAY_MAX) {
+		uint32_t peer = fabric->ports[port].peer;
+
+		if (peer == PM_NONE)
+			return 0;
+		ports[hops++] = port;
+		if (peer == ways->hosts[to].port)
+			return hops;
+		if (fabric->ports[peer].node >= fabric->num_switches)
+			return 0;
+		port = exit_port(ways, fabric->ports[peer].node, ways->hosts[to].lid);
+	}
+	return 0;
+}
+
+/* ---- VLANs ---- */
+
+#define STEM_MAX (PM_WAY_MAX / 2 - 1)
+
+/* Up from a switch in a VLAN, as far as there are cables. */
+struct stem {
+	uint32_t switches[STEM_MAX + 1]; /* itself first */
+	uint32_t ports[STEM_MAX];	 /* up, of each but the last */
+	uint32_t num;			 /* of ports */
+};
+
+static void climb(const struct pm_ways *ways, uint32_t vlan, uint32_t sw,
+		  struct stem *stem)
+{
+	const struct pm_fabric *fabric = ways->fabric;
+	const uint32_t *up =
+		ways->vlans->up + (size_t)vlan * ways->vlans->tree->num_switches;
+
+	stem->num = 0;
+	stem->switches[0] = sw;
+	while (stem->num < STEM_MAX && up[sw] < PM_VLAN_TOP &&
+	       fabric->ports[up[sw]].peer != PM_NONE) {
+		stem->ports[stem->num++] = up[sw];
+		sw = pm_fabric_peer_node(fabric, up[sw]);
+		stem->switches[stem->num] = sw;
+	}
+}
+
+/* Where they meet first, as numbers of ports to go; false: nowhere. */
+static bool find_meeting(const struct stem *a, const struct stem *b, uint32_t *of_a,
+			 uint32_t *of_b)
+{
+	for (uint32_t i = 0; i <= a->num; i++)
+		for (uint32_t k = 0; k <= b->num; k++)
+			if (a->switches[i] == b->switches[k]) {
+				*of_a = i;
+				*of_b = k;
+				return true;
+			}
+	return false;
+}
+
+static uint32_t choose_vlan(const struct pm_ways *ways, uint32_t from, uint32_t to)
+{
+	const struct pm_vlan_host *a, *b;
+
+	if (ways->broadcast)
+		return ways->table->broadcast;
+	a = &ways->table->host[ways->who[from]];
+	b = &ways->table->host[ways->who[to]];
+	return a->priority > b->priority ? a->vlan : b->vlan;
+}
+
+uint32_t pm_way_by_vlan(const void *network, uint32_t from, uint32_t to, uint32_t *ports)
+{
+	const struct pm_ways *ways = network;
+	const struct pm_fabric *fabric = ways->fabric;
+	uint32_t vlan = choose_vlan(ways, from, to), up, down, hops = 0;
+	struct stem a, b;
+
+	climb(ways, vlan, pm_fabric_peer_node(fabric, ways->hosts[from].port), &a);
+	climb(ways, vlan, pm_fabric_peer_node(fabric, ways->hosts[to].port), &b);
+	if (!find_meeting(&a, &b, &up, &down))
+		return 0;
+	ports[hops++] = ways->hosts[from].port;
+	for (uint32_t i = 0; i < up; i++)
+		ports[hops++] = a.ports[i];
+	while (down)
+		ports[hops++] = fabric->ports[b.ports[--down]].peer;
+	ports[hops++] = fabric->ports[ways->hosts[to].port].peer;
+	return hops;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the source files of multicast.h share:
+ *
+ *   planes.c     what plan and capacities say: planes, their switches, orders of planes
+ *   trees.c      the tree of one group, over the links that are usable now
+ *   span.c       the same where no switch reaches all its members
+ *   multicast.c  all groups, and their entries
+ */
+#ifndef PORTMAJOR_MULTICAST_TREE_RULES_H
+#define PORTMAJOR_MULTICAST_TREE_RULES_H
+
+#include <portmajor/base/bits.h>
+#include <portmajor/base/pool.h>
+#include <portmajor/fabric/reach.h>
+#include <portmajor/multicast/multicast.h>
+
+#define TREE_POSITIONS (PM_MAX_PORTS / PM_MFT_POSITION + 1)
+
+/* The fabric as MLIDs see it for which the same switches have room. */
+struct view {
+	uint32_t end;	   /* MLIDs PM_MLID_FIRST + i with i below this, and .. */
+	uint32_t first;	   /* .. not below this */
+	uint8_t *alive;	   /* [port] usable, both switches having room */
+	uint32_t *part;	   /* [switch] what links join has the same number */
+	uint64_t *capable; /* switches with room, a set */
+	struct pm_reach reach;
+};
+
+/* A tree under way. Arrays [switch] hold for switches of the tree. */
+struct growing {
+	uint32_t *stamp; /* [switch] == now: in the tree */
+	uint32_t now;
+	uint32_t *list; /* switches of the tree, the root first unless it was cut off */
+	uint32_t num;
+	uint32_t *up;	    /* [switch] port that leads to the parent, PM_NONE: root */
+	uint32_t *children; /* [switch] how many */
+	uint32_t *child;    /* [switch] one of them */
+	uint32_t root;
+};
+
+struct pm_multicast {
+	struct pm_pool pool; /* of all arrays */
+	const struct pm_plan *plan;
+	const struct pm_fabric *known;
+	const struct pm_tree *tree;
+	uint32_t num_switches, num_planes, large;
+
+	/* With all links usable (planes.c). */
+	uint16_t *capacity;    /* [switch] */
+	struct pm_reach whole; /* of switches with any multicast */
+	uint32_t *planes;  /* the wide ones, whose roots reach the most leaves, then .. */
+	uint32_t num_wide; /* .. those that do not */
+	uint8_t *position; /* [plane] of most leaves' ports */
+	uint32_t *first_native; /* [plane + 1] its switches above the leaves .. */
+	uint32_t *natives;	/* .. by level, lowest first */
+	uint32_t *first_top;	/* [plane + 1] its roots with all links: .. */
+	uint32_t *tops;		/* .. without up ports, that reach the most leaves */
+	uint32_t *first_up;	/* [switch + 1] up ports, .. */
+	uint32_t *ups;		/* .. by number */
+
+	/* With the links that are usable now. */
+	struct view *views; /* by MLID */
+	uint32_t num_views;
+
+	/* Room for a group. */
+	uint32_t *order;		/* [plane] */
+	uint32_t order_key;		/* what it is the order of, PM_NONE: nothing */
+	uint32_t *sites, num_sites;	/* switches with members that take part */
+	uint32_t *site_stamp, site_now; /* [switch] == now: has members .. */
+	uint32_t *site_members;		/* .. [switch] so many */
+	uint32_t *member_stamp;		/* [port] == site_now: is a member */
+	uint32_t *part_members;		/* [switch] by part */
+	struct growing growing;
+	uint32_t *queue;    /* [switch] */
+	uint32_t *group_of; /* [MLID] number of its group + 1 */
+};
+
+/* What a tree is made for. */
+struct subject {
+	const struct view *view;
+	uint32_t index; /* MLID - PM_MLID_FIRST */
+	uint32_t key;	/* chooses among roots and parallel links */
+	uint32_t plane; /* whose links are preferred */
+	uint32_t top;	/* its root with all links usable, PM_NONE: none */
+	bool broad;	/* leaves without members belong to its tree */
+};
+
+/* ---- planes.c ---- */
+
+/* Fills what holds with all links usable; whole.down is there. -ENOMEM. */
+int planes_index(struct pm_multicast *m, struct pm_error *err);
+
+/* Puts the order of planes of an MLID into m->order. */
+void planes_set_order(struct pm_multicast *m, uint32_t index, bool large);
+
+/* The root of a plane with all links usable that an MLID prefers, or PM_NONE. */
+uint32_t planes_top(const struct pm_multicast *m, uint32_t plane, uint32_t key);
+
+/* ---- trees.c ---- */
+
+/* The fabric as an MLID sees it. */
+const struct view *trees_view(const struct pm_multicast *m, uint32_t index);
+
+/* Makes the tree of a group in m->growing, if its state asks for one; sites are its
+ * switches. */
+void trees_make(struct pm_multicast *m, const struct pm_group *group,
+		struct pm_group_tree *tree);
+
+#endif

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Places, which plane each of them is dealt, and its rank there. */
+#include "plan_parts.h"
+
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
+
+/* Marks in is_place[] the ports that are places; see plan.h. */
+int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err)
+{
+	const struct pm_fabric *known = plan->known;
+	/* usual[ports][number]: some leaf with so many ports has a host there */
+	uint8_t(*usual)[PM_MAX_PORTS + 1] = pm_array(PM_MAX_PORTS + 1, sizeof(*usual));
+
+	if (!usual)
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		const struct pm_port *port = &known->ports[i];
+
+		if (port->host && pm_tree_is_leaf(&plan->tree, port->node))
+			usual[known->nodes[port->node].num_ports][port->num] = 1;
+	}
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		const struct pm_port *port = &known->ports[i];
+
+		is_place[i] = port->num == 0 || port->host ||
+			      (port->peer == PM_NONE &&
+			       pm_tree_is_leaf(&plan->tree, port->node) &&
+			       usual[known->nodes[port->node].num_ports][port->num]);
+	}
+	free(usual);
+	return 0;
+}
+
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+	while (b) {
+		uint32_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+bool plan_leads_to(const struct pm_plan *plan, uint32_t plane, uint32_t sw)
+{
+	const struct pm_tree *tree = &plan->tree;
+
+	if (tree->level[sw] == PM_NO_LEVEL)
+		return false;
+	if (tree->level[sw] > tree->leaf_level)
+		return pm_tree_is_native(tree, plane, sw);
+	if (tree->edge_planes)
+		return pm_bits_test(tree->edge_planes + (size_t)sw * tree->plane_words,
+				    plane);
+	pm_for_each_port(i, plan->known, sw)
+		if (tree->plane[i] == plane)
+			return true;
+	return false;
+}
+
+/* A walk over the planes that lead to a switch, in no order: the next one, or PM_NONE. */
+static uint32_t walk_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *at)
+{
+	const struct pm_tree *tree = &plan->tree;
+	const struct pm_node *n = &plan->known->nodes[sw];
+
+	if (tree->level[sw] == PM_NO_LEVEL)
+		return PM_NONE;
+	if (tree->level[sw] != tree->leaf_level) {
+		while (*at < tree->num_planes)
+			if (plan_leads_to(plan, (*at)++, sw))
+				return *at - 1;
+		return PM_NONE;
+	}
+	while (*at <= n->num_ports) {
+		uint32_t plane = tree->plane[n->first_port + (*at)++];
+
+		if (plane != PM_NONE)
+			return plane;
+	}
+	return PM_NONE;
+}
+
+#define FOR_EACH_PLANE(p, plan, sw)                                                      \
+	for (uint32_t at_ = 0, p; (p = walk_planes(plan, sw, &at_)) != PM_NONE;)
+
+/* The plane after this one, in a circle, of those that lead to a switch. */
+static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
+{
+	uint32_t first = plane, next = PM_NONE;
+
+	FOR_EACH_PLANE(other, plan, sw)
+	{
+		if (other < first)
+			first = other;
+		if (other > plane && other < next)
+			next = other;
+	}
+	return next != PM_NONE ? next : first;
+}
+
+/* How many planes lead to a switch; *below is how many of them come before this one. */
+static uint32_t count_planes(const struct pm_plan *plan, uint32_t sw, uint32_t plane,
+			     uint32_t *below)
+{
+	uint32_t count = 0;
+
+	*below = 0;
+	FOR_EACH_PLANE(other, plan, sw)
+	{
+		*below += other < plane;
+		count++;
+	}
+	return count;
+}
+
+/* Planes that follow each other, of those that lead to a switch; by their number. */
+struct bundle {
+	uint32_t first, count;
+	bool whole; /* a slot has all of them */
+};
+
+/* The bundle of one of so many planes, see plan.h. */
+static struct bundle find_bundle(const struct pm_plan *plan, uint32_t planes,
+				 uint32_t number)
+{
+	uint32_t size = 1u << plan->lmc, in_whole = 0;
+
+	if (!plan->circles && planes >= 2 * size)
+		in_whole = (planes / size - 1) * size;
+	if (number < in_whole)
+		return (struct bundle){number - number % size, size, true};
+	return (struct bundle){in_whole, planes - in_whole, false};
+}
+
+uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k)
+{
+	uint32_t sw = plan->known->ports[place].node;
+	uint32_t plane = plan->plane[place], count, number;
+	struct bundle bundle;
+
+	k = (k + plan->turn[place]) % pm_plan_num_lids(plan, place);
+	if (plane == PM_NONE || k == 0)
+		return plane;
+	count = count_planes(plan, sw, plane, &number);
+	if (count == 0)
+		return plane;
+	bundle = find_bundle(plan, count, number);
+	k = bundle.first + (number - bundle.first + k) % bundle.count;
+	for (k = (k + count - number) % count; k > 0; k--)
+		plane = next_plane(plan, sw, plane);
+	return plane;
+}
+
+/* A slot's own plane is one in so many of its switch's planes. */
+static uint32_t plane_step(uint32_t num_planes, unsigned int lmc)
+{
+	return num_planes ? common_divisor(num_planes, 1u << lmc) : 1;
+}
+
+/* Lists the planes that lead to a switch, in ascending order; how many there are. */
+static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *list)
+{
+	uint32_t count = 0;
+
+	FOR_EACH_PLANE(plane, plan, sw)
+	{
+		uint32_t at = count++;
+
+		for (; at > 0 && list[at - 1] > plane; at--)
+			list[at] = list[at - 1];
+		list[at] = plane;
+	}
+	return count;
+}
+
+struct deal {
+	struct pm_plan *plan;
+	const uint8_t *is_place;
+	uint32_t *slots[PM_HOST_KINDS]; /* [kind][plane] slots dealt to it so far; empty
+					 * ones count as compute */
+	uint32_t *switches;		/* [plane] switches dealt to it so far */
+	uint32_t *room;	     /* [plane] LIDs that its slots leave in their blocks */
+	uint32_t *choice;    /* planes that serve the switch at hand .. */
+	uint32_t num_choice; /* .. in ascending order */
+	uint32_t step;	     /* with LMC, every step-th plane is a slot's own .. */
+	uint32_t *own;	     /* [plane] .. or the first of its bundle, .. */
+	uint8_t *turn;	     /* [plane] .. and the turn at least this */
+	uint32_t *here[PM_HOST_KINDS]; /* [kind][plane] slots of the switch at hand */
+};
+
+static void find_choice(struct deal *deal, uint32_t sw)
+{
+	deal->num_choice = list_planes(deal->plan, sw, deal->choice);
+	deal->step = plane_step(deal->num_choice, deal->plan->lmc);
+	for (uint32_t i = 0; i < deal->num_choice; i++)
+		for (int kind = PM_COMPUTE; kind < PM_HOST_KINDS; kind++)
+			deal->here[kind][deal->choice[i]] = 0;
+}
+
+/* Leaves only the planes that slots are dealt, see plan.h. */
+static void thin_choice(struct deal *deal)
+{
+	uint32_t planes = deal->num_choice;
+
+	deal->num_choice /= deal->step;
+	for (uint32_t i = 0; i < deal->num_choice; i++) {
+		uint32_t number = i * deal->step, p = deal->choice[number];
+		struct bundle bundle = find_bundle(deal->plan, planes, number);
+
+		deal->own[p] = p;
+		deal->turn[p] = 0;
+		if (bundle.whole && bundle.first < number) {
+			/* The bundle's first plane was the last one to be its own. */
+			uint32_t before = (number - bundle.first) / deal->step;
+
+			deal->own[p] = deal->choice[i - before];
+			deal->turn[p] = (uint8_t)(number - bundle.first);
+		}
+		deal->choice[i] = p;
+	}
+}
+
+/* The plane that a slot was dealt. */
+static uint32_t find_dealt(const struct deal *deal, uint32_t port)
+{
+	uint32_t plane = deal->plan->plane[port], turn = deal->plan->turn[port];
+
+	for (uint32_t i = 0; i < deal->num_choice; i++) {
+		uint32_t p = deal->choice[i];
+
+		if (deal->own[p] == plane && deal->turn[p] == turn - turn % deal->step)
+			return p;
+	}
+	return plane;
+}
+
+/* The plane with the fewest here, then the fewest over all, then the first. */
+static uint32_t least_loaded(const struct deal *deal, const uint32_t *here,
+			     const uint32_t *overall)
+{
+	uint32_t best = PM_NONE;
+
+	for (uint32_t i = 0; i < deal->num_choice; i++) {
+		uint32_t p = deal->choice[i];
+
+		if (best == PM_NONE || here[p] < here[best] ||
+		    (here[p] == here[best] && overall[p] < overall[best]))
+			best = p;
+	}
+	return best;
+}
+
+static uint32_t count_dealt(const struct deal *deal, uint32_t plane)
+{
+	uint32_t count = 0;
+
+	for (int kind = PM_COMPUTE; kind < PM_HOST_KINDS; kind++)
+		count += deal->slots[kind][plane];
+	return count;
+}
+
+/* Whose balance a slot belongs to. */
+static enum pm_host kind_of(const struct pm_plan *plan, uint32_t port)
+{
+	uint8_t host = plan->known->ports[port].host;
+
+	return host == PM_NO_HOST ? PM_COMPUTE : (enum pm_host)host;
+}
+
+static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
+{
+	enum pm_host kind = kind_of(deal->plan, port);
+
+	if (plane == PM_NONE)
+		return;
+	if (deal->plan->plane[port] == PM_NONE) {
+		deal->plan->turn[port] = (uint8_t)(deal->turn[plane] +
+						   count_dealt(deal, plane) % deal->step);
+		deal->plan->plane[port] = deal->own[plane];
+	}
+	deal->slots[kind][plane]++;
+	deal->here[kind][plane]++;
+}
+
+/* How many slots of a kind have no plane yet. */
+static uint32_t count_fresh(const struct deal *deal, uint32_t sw, enum pm_host kind)
+{
+	uint32_t fresh = 0;
+
+	pm_for_each_port(i, deal->plan->known, sw)
+		fresh += deal->is_place[i] && deal->plan->plane[i] == PM_NONE &&
+			 deal->plan->known->ports[i].host == kind;
+	return fresh;
+}
+
+/*
+ * Slots of one kind. The first `in_rounds` go over the planes in port order, in full
+ * rounds, so that the same slot uses the same plane on every leaf; the rest goes
+ * where there is least.
+ */
+static void deal_kind(struct deal *deal, uint32_t sw, enum pm_host host,
+		      uint32_t in_rounds)
+{
+	struct pm_plan *plan = deal->plan;
+	uint32_t count = 0;
+
+	pm_for_each_port(i, plan->known, sw) {
+		enum pm_host kind = kind_of(plan, i);
+
+		if (!deal->is_place[i] || plan->plane[i] != PM_NONE ||
+		    plan->known->ports[i].host != host)
+			continue;
+		if (count < in_rounds)
+			give_plane(deal, i, deal->choice[count++ % deal->num_choice]);
+		else
+			give_plane(
+				deal, i,
+				least_loaded(deal, deal->here[kind], deal->slots[kind]));
+	}
+}
+
+/*
+ * Compute ports first, then I/O and service ports, each kind as if it were alone, so that
+ * none spoils another's balance. Empty slots come last: they must not take the share of
+ * used ones.
+ */
+static void deal_slots(struct deal *deal, uint32_t sw)
+{
+	struct pm_plan *plan = deal->plan;
+	uint32_t fresh = count_fresh(deal, sw, PM_COMPUTE), in_rounds;
+	bool used = false;
+
+	pm_for_each_port(i, plan->known, sw) {
+		if (deal->is_place[i] && plan->plane[i] != PM_NONE) {
+			give_plane(deal, i, find_dealt(deal, i));
+			used = true;
+		}
+	}
+	in_rounds = used || !deal->num_choice ? 0 : fresh - fresh % deal->num_choice;
+	deal_kind(deal, sw, PM_COMPUTE, in_rounds);
+	deal_kind(deal, sw, PM_IO, 0);
+	deal_kind(deal, sw, PM_SERVICE, 0);
+	deal_kind(deal, sw, PM_NO_HOST, 0);
+}
+
+static void deal_switch(struct deal *deal, uint32_t sw)
+{
+	uint32_t port = deal->plan->known->nodes[sw].first_port;
+	uint32_t plane = deal->plan->plane[port];
+
+	if (plane == PM_NONE)
+		plane = least_loaded(deal, deal->here[PM_COMPUTE], deal->switches);
+	deal->plan->plane[port] = plane;
+	if (plane != PM_NONE)
+		deal->switches[plane]++;
+}
+
+static bool is_leaf_dealt_late(const struct deal *deal, uint32_t sw)
+{
+	return deal->plan->lmc && !deal->plan->circles &&
+	       pm_tree_is_leaf(&deal->plan->tree, sw);
+}
+
+static void deal_places(struct deal *deal, uint32_t sw)
+{
+	find_choice(deal, sw);
+	if (!is_leaf_dealt_late(deal, sw))
+		deal_switch(deal, sw);
+	thin_choice(deal);
+	deal_slots(deal, sw);
+}
+
+static void find_room(struct deal *deal)
+{
+	const struct pm_plan *plan = deal->plan;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		if (deal->is_place[i] && plan->plane[i] != PM_NONE &&
+		    pm_tree_is_leaf(&plan->tree, plan->known->ports[i].node))
+			deal->room[plan->plane[i]] +=
+				PM_LFT_BLOCK - pm_plan_num_lids(plan, i);
+	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
+		deal->room[p] %= PM_LFT_BLOCK;
+}
+
+/*
+ * With LMC, slots may fill their blocks, and a leaf's own LID would take another one. So
+ * it has a plane whose slots leave room; where none does, one for all leaves.
+ */
+static void deal_leaf_late(struct deal *deal, uint32_t sw)
+{
+	uint32_t port = deal->plan->known->nodes[sw].first_port, best = PM_NONE;
+
+	if (deal->plan->plane[port] != PM_NONE)
+		return;
+	find_choice(deal, sw);
+	thin_choice(deal);
+	for (uint32_t i = 0; i < deal->num_choice; i++) {
+		uint32_t p = deal->own[deal->choice[i]];
+
+		if (deal->room[p] &&
+		    (best == PM_NONE || deal->switches[p] < deal->switches[best]))
+			best = p;
+	}
+	if (best == PM_NONE && deal->num_choice) {
+		deal->plan->plane[port] = deal->own[deal->choice[deal->num_choice - 1]];
+	} else if (best != PM_NONE) {
+		deal->plan->plane[port] = best;
+		deal->switches[best]++;
+		deal->room[best]--;
+	}
+}
+
+/* Leaves in subtree order, then the other switches by GUID. */
+static void deal_all(struct deal *deal)
+{
+	const struct pm_tree *tree = &deal->plan->tree;
+
+	for (uint32_t i = 0; i < tree->num_leaves; i++) {
+		deal_places(deal, tree->leaves[i]);
+	}
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
+		if (!pm_tree_is_leaf(tree, sw))
+			deal_places(deal, sw);
+	}
+	find_room(deal);
+	for (uint32_t i = 0; i < tree->num_leaves; i++)
+		if (is_leaf_dealt_late(deal, tree->leaves[i]))
+			deal_leaf_late(deal, tree->leaves[i]);
+}
+
+int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+{
+	uint32_t planes = plan->tree.num_planes;
+	struct pm_pool pool = {0};
+	struct deal deal = {
+		.plan = plan,
+		.is_place = is_place,
+		.switches = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.room = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.own = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.turn = pm_pool_array(&pool, planes, 1),
+		.choice = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+	};
+	int rc;
+
+	for (int kind = PM_COMPUTE; kind < PM_HOST_KINDS; kind++) {
+		deal.slots[kind] = pm_pool_array(&pool, planes, sizeof(uint32_t));
+		deal.here[kind] = pm_pool_array(&pool, planes, sizeof(uint32_t));
+	}
+	rc = pm_pool_check(&pool, err);
+	if (!rc)
+		deal_all(&deal);
+	pm_pool_free(&pool);
+	return rc;
+}
+
+/*
+ * With LMC, so many slots that follow each other share a rank: those LIDs of theirs
+ * that have one and the same plane are then numbered one by one.
+ */
+static uint32_t count_sharing(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
+{
+	uint32_t number, planes = count_planes(plan, sw, plane, &number);
+
+	return find_bundle(plan, planes, number).whole ? 1u << plan->lmc
+						       : plane_step(planes, plan->lmc);
+}
+
+static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
+			uint32_t *slots, uint32_t *others)
+{
+	const struct pm_node *n = &plan->known->nodes[sw];
+	uint32_t none = plan->tree.num_planes;
+
+	pm_for_each_port(i, plan->known, sw) {
+		uint32_t p = plan->plane[i];
+
+		if (is_place[i])
+			plan->rank[i] = slots[p == PM_NONE ? none : p]++ /
+					count_sharing(plan, sw, p);
+	}
+	if (pm_tree_is_leaf(&plan->tree, sw)) {
+		plan->rank[n->first_port] = plan->tree.leaf_rank[sw];
+	} else {
+		uint32_t p = plan->plane[n->first_port];
+
+		plan->rank[n->first_port] = others[p == PM_NONE ? none : p]++;
+	}
+}
+
+int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+{
+	const struct pm_tree *tree = &plan->tree;
+	struct pm_pool pool = {0};
+	uint32_t *slots = pm_pool_array(&pool, tree->num_planes + 1u, sizeof(*slots));
+	uint32_t *others = pm_pool_array(&pool, tree->num_planes + 1u, sizeof(*others));
+	int rc = pm_pool_check(&pool, err);
+
+	if (rc)
+		goto out;
+	for (uint32_t i = 0; i < tree->num_leaves; i++)
+		rank_switch(plan, is_place, tree->leaves[i], slots, others);
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		if (!pm_tree_is_leaf(tree, sw))
+			rank_switch(plan, is_place, sw, slots, others);
+out:
+	pm_pool_free(&pool);
+	return rc;
+}

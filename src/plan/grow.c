@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Plans made of plans: with LIDs that are in use, grown, with parts replaced. */
+#include "plan_parts.h"
+
+#include <portmajor/base/alloc.h>
+
+#include <errno.h>
+
+/* The LID that the fabric's port at this place has, or 0. */
+static uint16_t lid_at(const struct pm_plan *plan, const struct pm_fabric *fabric,
+		       uint32_t place)
+{
+	uint32_t port = plan_end_port(plan, fabric, place);
+
+	return port == PM_NONE ? 0 : fabric->ports[port].lid;
+}
+
+/*
+ * Which plane of a plan is that of an older one: the one of the same up ports of leaves.
+ * [plane of old] PM_NONE: there is none any more. The caller frees it; NULL without
+ * memory.
+ */
+static uint32_t *rename_planes(const struct pm_plan *plan, const struct pm_plan *old)
+{
+	uint32_t *renamed = pm_array(old->tree.num_planes, sizeof(*renamed));
+
+	if (!renamed)
+		return NULL;
+	memset(renamed, 0xff, old->tree.num_planes * sizeof(*renamed));
+	for (uint32_t i = 0; i < old->known->num_ports; i++) {
+		uint32_t port = pm_fabric_same_port(old->known, i, plan->known);
+		uint32_t p = old->tree.plane[i];
+
+		if (port != PM_NONE && p != PM_NONE && renamed[p] == PM_NONE)
+			renamed[p] = plan->tree.plane[port];
+	}
+	return renamed;
+}
+
+/* Takes planes, LIDs and runs over from an old plan. */
+static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_error *err)
+{
+	uint32_t *renamed = rename_planes(plan, old);
+
+	if (!renamed)
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < old->known->num_ports; i++) {
+		uint32_t port = pm_fabric_same_port(old->known, i, plan->known);
+
+		if (port == PM_NONE || !old->lid[i])
+			continue;
+		/* A slot no more: a cable to a switch is there. */
+		if (old->known->ports[i].num && plan->known->ports[port].peer != PM_NONE)
+			continue;
+		plan_give_lids(plan, port, old->lid[i]);
+		plan->turn[port] = old->turn[i];
+		if (old->plane[i] != PM_NONE)
+			plan->plane[port] = renamed[old->plane[i]];
+	}
+	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
+	if (!plan->runs) {
+		free(renamed);
+		return pm_error_no_memory(err);
+	}
+	plan->num_runs = old->num_runs;
+	plan->adopted = old->adopted;
+	for (uint32_t r = 0; r < plan->num_runs; r++)
+		if (plan->runs[r].plane != PM_NONE)
+			plan->runs[r].plane = renamed[plan->runs[r].plane];
+	free(renamed);
+	return 0;
+}
+
+/* Copies what belongs to the places of a plan with the very same ports. */
+static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
+		       struct pm_error *err)
+{
+	uint32_t num = old->known->num_ports;
+
+	plan->adopted = old->adopted;
+	memcpy(plan->lid, old->lid, num * sizeof(*plan->lid));
+	memcpy(plan->plane, old->plane, num * sizeof(*plan->plane));
+	memcpy(plan->turn, old->turn, num);
+	memcpy(plan->rank, old->rank, num * sizeof(*plan->rank));
+	memcpy(plan->owner, old->owner, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
+	plan->top_lid = old->top_lid;
+	plan->num_runs = old->num_runs;
+	plan->runs = pm_copy(old->runs, old->num_runs, sizeof(*plan->runs));
+	return plan->runs ? 0 : pm_error_no_memory(err);
+}
+
+struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err)
+{
+	struct pm_plan_config config = plan_config(plan);
+	struct pm_plan *copy = plan_new(&config, pm_fabric_clone(plan->known));
+
+	if (!copy) {
+		pm_error_no_memory(err);
+		return NULL;
+	}
+	if (pm_tree_make(copy->known, &copy->tree, err) || copy_places(copy, plan, err)) {
+		pm_plan_free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+/* What places that keep their LIDs had in an older plan: see pm_plan_keep. */
+struct older {
+	const struct pm_plan *plan; /* or NULL */
+	uint32_t *renamed;	    /* see rename_planes */
+};
+
+/* How a plan with what is in use is not the one that it was made of. */
+struct difference {
+	uint32_t lids; /* places with another LID */
+	bool planes;   /* a place with another plane, or another number there */
+};
+
+/*
+ * Gives a place that keeps its LID the plane that this LID had, with all that tables
+ * depend on. Returns whether that is not what was planned.
+ */
+static bool keep_plane(struct pm_plan *plan, uint32_t place, const struct older *older)
+{
+	const struct pm_plan *old = older->plan;
+	uint32_t was =
+		old ? pm_fabric_same_port(plan->known, place, old->known) : PM_NONE;
+	uint32_t plane;
+
+	if (was == PM_NONE || old->lid[was] != plan->lid[place] ||
+	    old->plane[was] == PM_NONE)
+		return false;
+	plane = older->renamed[old->plane[was]];
+	if (plane == PM_NONE ||
+	    (plane == plan->plane[place] && old->turn[was] == plan->turn[place] &&
+	     old->rank[was] == plan->rank[place]))
+		return false;
+	plan->plane[place] = plane;
+	plan->turn[place] = old->turn[was];
+	plan->rank[place] = old->rank[was];
+	return true;
+}
+
+/* Whether the fabric has something at this place, be it without a LID. */
+static bool is_there(const struct pm_fabric *fabric, const struct pm_fabric *known,
+		     uint32_t place)
+{
+	uint32_t port = pm_fabric_same_port(known, place, fabric);
+
+	return port != PM_NONE &&
+	       (known->ports[place].num == 0 || fabric->ports[port].peer != PM_NONE);
+}
+
+/*
+ * Gives LIDs to ports that have none now, none that another place is to have: else two
+ * ports that come up one after the other could keep each other from theirs for ever.
+ * Until all have LIDs, LIDs that nobody has belong to whom they were planned for.
+ */
+static int give_unplanned(struct pm_plan *plan, const struct pm_plan *planned,
+			  const struct pm_fabric *fabric, uint8_t *missing,
+			  struct pm_error *err)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		missing[i] = !plan->lid[i] && planned->lid[i] &&
+			     is_there(fabric, plan->known, i);
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
+		if (plan->owner[lid] == PM_NONE)
+			plan->owner[lid] = planned->owner[lid];
+	rc = plan_give_missing(plan, missing, err);
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++) {
+		uint32_t i = plan->owner[lid];
+
+		if (i != PM_NONE && (lid < plan->lid[i] ||
+				     lid >= plan->lid[i] + pm_plan_num_lids(plan, i)))
+			plan->owner[lid] = PM_NONE;
+	}
+	/* Where there is no room, they get any, like empty slots. */
+	return rc == -ENOSPC ? 0 : rc;
+}
+
+/* Replaces what is planned by what is in use. */
+static int keep_used(struct pm_plan *plan, const struct pm_plan *planned,
+		     const struct pm_fabric *fabric, const struct older *older,
+		     struct difference *difference, struct pm_error *err)
+{
+	struct pm_pool pool = {0};
+	uint8_t *kept = pm_pool_array(&pool, PM_MAX_LID + 1u, 1);
+	uint8_t *is_place = pm_pool_array(&pool, plan->known->num_ports, 1);
+	int rc = pm_pool_check(&pool, err);
+
+	if (rc)
+		goto out;
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint16_t lid = planned->lid[i] ? lid_at(plan, fabric, i) : 0;
+
+		if (!lid || !plan_keep_place(plan, i, lid, kept))
+			continue;
+		difference->lids += planned->lid[i] != lid;
+		difference->planes |= keep_plane(plan, i, older);
+	}
+	rc = give_unplanned(plan, planned, fabric, is_place, err);
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		is_place[i] = planned->lid[i] != 0;
+	if (!rc)
+		rc = plan_give_missing(plan, is_place, err);
+out:
+	pm_pool_free(&pool);
+	return rc;
+}
+
+int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
+		 const struct pm_plan *before, struct pm_plan **kept, uint32_t *differ,
+		 struct pm_error *err)
+{
+	struct pm_plan *copy = plan_clone(plan, err);
+	struct difference difference = {0};
+	struct older older = {before, NULL};
+	int rc = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	if (before) {
+		older.renamed = rename_planes(copy, before);
+		rc = older.renamed ? 0 : pm_error_no_memory(err);
+	}
+	if (!rc)
+		rc = keep_used(copy, plan, fabric, &older, &difference, err);
+	free(older.renamed);
+	if (rc || (!difference.lids && !difference.planes)) {
+		pm_plan_free(copy);
+		copy = NULL;
+	}
+	if (rc)
+		return rc;
+	if (copy)
+		plan_find_top(copy);
+	*kept = copy;
+	*differ = difference.lids;
+	return 0;
+}
+
+/*
+ * The known switch whose place a new one has taken: every cable of the new switch
+ * to a known one ends where the same port of the old switch ended, and the old one
+ * is gone. PM_NONE if there is none.
+ */
+static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fabric *now,
+			      uint32_t sw)
+{
+	uint32_t replaced = PM_NONE;
+
+	pm_for_each_port(i, now, sw) {
+		uint32_t far = now->ports[i].peer, there, was;
+
+		if (far == PM_NONE || now->ports[far].node >= now->num_switches)
+			continue;
+		if (pm_fabric_find_guid(known, now->nodes[now->ports[far].node].guid) ==
+		    PM_NONE)
+			continue; /* new itself */
+		there = pm_fabric_same_port(now, far, known);
+		was = there == PM_NONE ? PM_NONE : known->ports[there].peer;
+		if (was == PM_NONE || known->ports[was].num != now->ports[i].num ||
+		    (replaced != PM_NONE && known->ports[was].node != replaced))
+			return PM_NONE;
+		replaced = known->ports[was].node;
+	}
+	if (replaced == PM_NONE ||
+	    known->nodes[replaced].num_ports != now->nodes[sw].num_ports ||
+	    pm_fabric_find_guid(now, known->nodes[replaced].guid) != PM_NONE)
+		return PM_NONE;
+	return replaced;
+}
+
+/*
+ * Gives known switches that were replaced the GUIDs of those in their place.
+ * Several rounds: of a whole new chassis, the switches next to the leaves are
+ * recognised first, then those behind them.
+ */
+static int rename_replaced(struct pm_fabric *known, const struct pm_fabric *now,
+			   bool *renamed, struct pm_error *err)
+{
+	bool again = true;
+
+	*renamed = false;
+	while (again) {
+		again = false;
+		for (uint32_t sw = 0; sw < now->num_switches; sw++) {
+			uint64_t guid = now->nodes[sw].guid;
+			uint32_t replaced;
+			int rc;
+
+			if (pm_fabric_find_guid(known, guid) != PM_NONE)
+				continue;
+			replaced = find_replaced(known, now, sw);
+			if (replaced == PM_NONE)
+				continue;
+			rc = pm_fabric_rename(known, replaced, guid,
+					      pm_fabric_name(now, sw), err);
+			if (rc)
+				return rc;
+			*renamed = again = true;
+		}
+	}
+	return 0;
+}
+
+/* A copy of the plan that knows replaced switches by their new GUIDs. */
+static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now,
+			  struct pm_plan **copy, bool *renamed, struct pm_error *err)
+{
+	struct pm_plan_config config = plan_config(old);
+	struct pm_plan *plan = plan_new(&config, pm_fabric_clone(old->known));
+	int rc;
+
+	if (!plan)
+		return pm_error_no_memory(err);
+	rc = rename_replaced(plan->known, now, renamed, err);
+	if (!rc)
+		rc = pm_tree_make(plan->known, &plan->tree, err);
+	if (!rc)
+		rc = copy_places(plan, old, err);
+	if (rc)
+		pm_plan_free(plan);
+	else
+		*copy = plan;
+	return rc;
+}
+
+/*
+ * What is new keeps the LID that it has, if that is nobody's and lies within the tables
+ * as they are: it may have been here before, unknown to this plan.
+ */
+static void keep_newcomers(struct pm_plan *plan, const struct pm_plan *old,
+			   const struct pm_fabric *now)
+{
+	uint32_t end = pm_plan_blocks(old) * PM_LFT_BLOCK;
+
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t num = pm_plan_num_lids(plan, i);
+		uint16_t lid;
+
+		if (plan->lid[i] ||
+		    (plan->known->ports[i].num && !plan->known->ports[i].host))
+			continue;
+		lid = lid_at(plan, now, i);
+		if (lid && lid + num <= end && plan_is_free(plan, lid, num))
+			plan_give_lids(plan, i, lid);
+	}
+}
+
+/*
+ * Gives new places the LIDs, and with them the planes, that another plan has for them, as
+ * far as these LIDs are free.
+ */
+static int take_planned(struct pm_plan *plan, const struct pm_plan *planned,
+			struct pm_error *err)
+{
+	uint32_t *renamed = rename_planes(plan, planned);
+
+	if (!renamed)
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < planned->known->num_ports; i++) {
+		uint32_t lid = planned->lid[i], place;
+
+		if (!lid)
+			continue;
+		place = pm_fabric_same_port(planned->known, i, plan->known);
+		if (place == PM_NONE || plan->lid[place] ||
+		    (plan->known->ports[place].num &&
+		     plan->known->ports[place].peer != PM_NONE) ||
+		    !plan_is_free(plan, lid, pm_plan_num_lids(plan, place)))
+			continue;
+		plan_give_lids(plan, place, lid);
+		plan->turn[place] = planned->turn[i];
+		if (planned->plane[i] != PM_NONE)
+			plan->plane[place] = renamed[planned->plane[i]];
+	}
+	free(renamed);
+	return 0;
+}
+
+/* A plan for the union of an old one and the fabric; planned may be NULL. */
+static int extend(const struct pm_plan *old, const struct pm_plan *planned,
+		  const struct pm_fabric *now, struct pm_plan **extended,
+		  struct pm_error *err)
+{
+	struct pm_plan_config config = plan_config(old);
+	struct pm_fabric *merged = NULL;
+	struct pm_plan *plan;
+	int rc = pm_fabric_merge(old->known, now, &merged, err);
+
+	if (rc)
+		return rc;
+	plan = plan_new(&config, merged);
+	if (!plan)
+		return pm_error_no_memory(err);
+	rc = plan_find_tree(plan, err);
+	if (!rc)
+		rc = inherit(plan, old, err);
+	if (!rc) {
+		keep_newcomers(plan, old, now);
+		rc = planned ? take_planned(plan, planned, err) : 0;
+	}
+	if (!rc)
+		rc = plan_complete(plan, err);
+	if (rc)
+		pm_plan_free(plan);
+	else
+		*extended = plan;
+	return rc;
+}
+
+int pm_plan_grow_beside(const struct pm_plan *old, const struct pm_plan *planned,
+			const struct pm_fabric *now, struct pm_plan **grown,
+			struct pm_error *err)
+{
+	uint8_t *alive = pm_array(old->known->num_ports, 1);
+	struct pm_plan *renamed = NULL, *more = NULL;
+	bool any_renamed = false;
+	int rc = 0;
+
+	if (!alive)
+		return pm_error_no_memory(err);
+	if (pm_plan_match(old, now, alive))
+		goto out;
+	rc = rename_in_copy(old, now, &renamed, &any_renamed, err);
+	if (rc)
+		goto out;
+	if (any_renamed && pm_plan_match(renamed, now, alive)) {
+		more = renamed;
+		renamed = NULL;
+	} else {
+		rc = extend(renamed, planned, now, &more, err);
+	}
+out:
+	if (!rc)
+		*grown = more;
+	pm_plan_free(renamed);
+	free(alive);
+	return rc;
+}
+
+int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
+		 struct pm_plan **grown, struct pm_error *err)
+{
+	return pm_plan_grow_beside(plan, NULL, now, grown, err);
+}
+
+int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
+		   struct pm_plan **remade, struct pm_error *err)
+{
+	struct pm_plan_config config = plan_config(plan);
+	struct pm_fabric *merged;
+	int rc = pm_fabric_merge(plan->known, now, &merged, err);
+
+	if (rc)
+		return rc;
+	rc = pm_plan_make(merged, &config, remade, err);
+	pm_fabric_free(merged);
+	return rc;
+}
+
+bool plan_is_used(const struct pm_plan *plan, uint32_t place)
+{
+	return plan->known->ports[place].num == 0 || plan->known->ports[place].host;
+}
+
+int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now,
+			struct pm_plan **origin, struct pm_error *err)
+{
+	struct pm_plan *fresh = NULL;
+	int rc = pm_plan_remake(grown, now, &fresh, err);
+
+	if (rc)
+		return rc;
+	*origin = NULL;
+	for (uint32_t i = 0; i < grown->known->num_ports; i++) {
+		uint16_t lid = lid_at(grown, now, i);
+
+		if (grown->lid[i] && plan_is_used(grown, i) &&
+		    fresh->lid[i] != (lid ? lid : grown->lid[i])) {
+			pm_plan_free(fresh);
+			return 0;
+		}
+	}
+	*origin = fresh;
+	return 0;
+}
+
+void pm_plan_set_adopted(struct pm_plan *plan, bool adopted)
+{
+	plan->adopted = adopted;
+}

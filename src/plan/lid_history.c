@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Gathering evidence: what is said of each LID.
+ *
+ * Tables are followed as packets would be, from every switch. Where more than half of
+ * those walks for a LID that end at slots end at the same one, that was its slot: a leaf
+ * with an entry that nobody else agrees with, since it could not be reached when a LID
+ * moved, is outvoted. Else the same is asked of all ports without a cable to a switch:
+ * one may turn out to be a slot when hosts come. Mostly a switch was there that is away,
+ * and no more is known of the LID than that somebody had it.
+ *
+ * The plane of a LID is that of the up ports of leaves which lead to it, if three in
+ * four agree: with our tables all do unless that plane is lost; with those of engines
+ * that know no planes they do by chance in the smallest fabrics alone.
+ */
+#include "lid_history_parts.h"
+
+#include <portmajor/base/alloc.h>
+
+#include <errno.h>
+
+#define MAX_HOPS 64
+
+static int compare_claims(const void *a, const void *b)
+{
+	const struct pm_claim *x = a, *y = b;
+
+	if (x->guid != y->guid)
+		return x->guid < y->guid ? -1 : 1;
+	return (x->low > y->low) - (x->low < y->low);
+}
+
+/* Sorts the claims and leaves out what cannot be true. */
+static void clean_claims(struct pm_evidence *evidence)
+{
+	uint32_t num = 0;
+
+	qsort(evidence->claims, evidence->num_claims, sizeof(*evidence->claims),
+	      compare_claims);
+	for (uint32_t i = 0; i < evidence->num_claims; i++) {
+		struct pm_claim claim = evidence->claims[i];
+
+		if (!claim.guid || !claim.low || claim.high < claim.low ||
+		    claim.high > PM_MAX_LID ||
+		    (num && evidence->claims[num - 1].guid == claim.guid))
+			continue;
+		evidence->claims[num++] = claim;
+	}
+	evidence->num_claims = num;
+}
+
+int pm_evidence_make(const struct pm_claim *claims, uint32_t num,
+		     struct pm_evidence **result, struct pm_error *err)
+{
+	struct pm_evidence *evidence = calloc(1, sizeof(*evidence));
+
+	if (!evidence)
+		return pm_error_no_memory(err);
+	evidence->claims = pm_copy(claims, num, sizeof(*claims));
+	evidence->num_claims = num;
+	evidence->trace = pm_array(PM_MAX_LID + 1u, sizeof(*evidence->trace));
+	if (!evidence->claims || !evidence->trace) {
+		pm_evidence_free(evidence);
+		return pm_error_no_memory(err);
+	}
+	clean_claims(evidence);
+	for (uint32_t i = 0; i < evidence->num_claims; i++) {
+		const struct pm_claim *claim = &evidence->claims[i];
+
+		for (uint32_t lid = claim->low; lid <= claim->high; lid++)
+			if (!evidence->trace[lid].claimant)
+				evidence->trace[lid].claimant = claim->guid;
+	}
+	*result = evidence;
+	return 0;
+}
+
+void pm_evidence_free(struct pm_evidence *evidence)
+{
+	if (!evidence)
+		return;
+	free(evidence->claims);
+	free(evidence->trace);
+	free(evidence);
+}
+
+static int compare_guid(const void *guid, const void *element)
+{
+	const uint64_t *x = guid;
+	const struct pm_claim *y = element;
+
+	return *x < y->guid ? -1 : *x > y->guid;
+}
+
+struct pm_claim *evidence_claim(const struct pm_evidence *evidence, uint64_t guid)
+{
+	struct pm_claim *found = NULL;
+
+	if (evidence->num_claims)
+		found = bsearch(&guid, evidence->claims, evidence->num_claims,
+				sizeof(*evidence->claims), compare_guid);
+	return found && found->low ? found : NULL;
+}
+
+uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark)
+{
+	uint32_t sw = mark->guid ? pm_fabric_find_guid(known, mark->guid) : PM_NONE;
+
+	if (sw == PM_NONE || mark->num > known->nodes[sw].num_ports)
+		return PM_NONE;
+	return known->nodes[sw].first_port + mark->num;
+}
+
+/* ---- What is settled ---- */
+
+static void settle_place(struct pm_evidence *evidence, const struct pm_plan *plan,
+			 uint32_t place, enum settled settled)
+{
+	for (uint32_t k = 0; k < pm_plan_num_lids(plan, place); k++) {
+		struct trace *trace = &evidence->trace[plan->lid[place] + k];
+
+		if (trace->settled < settled)
+			trace->settled = (uint8_t)settled;
+	}
+}
+
+/* What a port in use claimed, it has or does not want any more. */
+static void drop_claim(struct pm_evidence *evidence, uint64_t guid)
+{
+	struct pm_claim *claim = evidence_claim(evidence, guid);
+
+	if (!claim)
+		return;
+	for (uint32_t lid = claim->low; lid <= claim->high; lid++)
+		if (evidence->trace[lid].claimant == guid)
+			evidence->trace[lid].claimant = 0;
+	claim->low = 0;
+}
+
+void evidence_settle(struct pm_evidence *evidence, const struct pm_plan *plan,
+		     const struct pm_fabric *now, bool all)
+{
+	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		uint32_t port = plan->lid[i] ? plan_end_port(plan, now, i) : PM_NONE;
+
+		if (port == PM_NONE || (!all && now->ports[port].lid != plan->lid[i]))
+			continue;
+		settle_place(evidence, plan, i, SETTLED_USED);
+		drop_claim(evidence, now->ports[port].guid);
+	}
+}
+
+void evidence_release(struct pm_evidence *evidence, const struct pm_plan *plan)
+{
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
+		if (evidence->trace[lid].settled && plan->owner[lid] == PM_NONE)
+			evidence->trace[lid] = (struct trace){.seen = 1};
+}
+
+void pm_evidence_trust(struct pm_evidence *evidence, const struct pm_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		if (plan->lid[i] && plan_is_used(plan, i))
+			settle_place(evidence, plan, i, SETTLED_PLANNED);
+}
+
+/* ---- Tables ---- */
+
+struct look {
+	const struct pm_plan *plan;
+	const struct pm_held *held;
+	uint32_t *end;	  /* [switch] port where the walk from there ends, or PM_NONE */
+	uint32_t *slot;	  /* [switch] the same if that is a slot, or PM_NONE */
+	uint32_t *leaves; /* [plane] that lead there through it */
+};
+
+/* The port that a switch's table names for a LID, or PM_NONE. */
+static uint32_t entry_port(const struct look *look, uint32_t sw, uint32_t lid)
+{
+	const struct pm_node *n = &look->plan->known->nodes[sw];
+	const struct pm_held *held = &look->held[sw];
+	uint8_t num = held->table && lid < held->length ? held->table[lid] : 0;
+
+	return num == 0 || num > n->num_ports ? PM_NONE : n->first_port + num;
+}
+
+/* The port without a cable to a switch to which a packet would get, or PM_NONE. */
+static uint32_t follow(const struct look *look, uint32_t sw, uint32_t lid)
+{
+	const struct pm_port *ports = look->plan->known->ports;
+
+	for (int hops = 0; hops < MAX_HOPS; hops++) {
+		uint32_t port = entry_port(look, sw, lid);
+
+		if (port == PM_NONE || ports[port].peer == PM_NONE)
+			return port;
+		sw = ports[ports[port].peer].node;
+	}
+	return PM_NONE;
+}
+
+/* What more than half of the walks have in common that arrive, or PM_NONE. */
+static uint32_t find_majority(const uint32_t *end, uint32_t num)
+{
+	uint32_t candidate = PM_NONE, lead = 0, arrived = 0, count = 0;
+
+	for (uint32_t i = 0; i < num; i++) {
+		if (end[i] == PM_NONE)
+			continue;
+		arrived++;
+		if (!lead)
+			candidate = end[i];
+		if (end[i] == candidate)
+			lead++;
+		else
+			lead--;
+	}
+	for (uint32_t i = 0; i < num; i++)
+		count += candidate != PM_NONE && end[i] == candidate;
+	return count * 2 > arrived ? candidate : PM_NONE;
+}
+
+static struct mark mark_of(const struct pm_fabric *known, uint32_t port)
+{
+	const struct pm_port *p = &known->ports[port];
+
+	return (struct mark){known->nodes[p->node].guid, p->num};
+}
+
+static void find_plane(struct look *look, uint32_t lid, struct trace *trace)
+{
+	const struct pm_tree *tree = &look->plan->tree;
+	uint32_t total = 0, most = PM_NONE;
+
+	memset(look->leaves, 0, tree->num_planes * sizeof(*look->leaves));
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		uint32_t port = entry_port(look, tree->leaves[l], lid);
+
+		if (port == PM_NONE || tree->plane[port] == PM_NONE)
+			continue;
+		total++;
+		look->leaves[tree->plane[port]]++;
+		if (most == PM_NONE ||
+		    look->leaves[tree->plane[port]] > look->leaves[tree->plane[most]])
+			most = port;
+	}
+	if (most != PM_NONE && look->leaves[tree->plane[most]] * 4 >= total * 3)
+		trace->plane = mark_of(look->plan->known, most);
+}
+
+static void look_at(struct look *look, uint32_t lid, struct trace *trace)
+{
+	const struct pm_fabric *known = look->plan->known;
+	uint32_t slot;
+
+	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
+		if (entry_port(look, sw, lid) != PM_NONE)
+			trace->seen = 1;
+		look->end[sw] = follow(look, sw, lid);
+		look->slot[sw] = PM_NONE;
+		if (look->end[sw] != PM_NONE && look->plan->lid[look->end[sw]])
+			look->slot[sw] = look->end[sw];
+	}
+	if (!trace->seen)
+		return;
+	slot = find_majority(look->slot, known->num_switches);
+	if (slot == PM_NONE)
+		slot = find_majority(look->end, known->num_switches);
+	if (slot != PM_NONE)
+		trace->slot = mark_of(known, slot);
+	find_plane(look, lid, trace);
+}
+
+int pm_evidence_add_tables(struct pm_evidence *evidence, const struct pm_plan *plan,
+			   const struct pm_fabric *now, const struct pm_held *held,
+			   struct pm_error *err)
+{
+	uint32_t num = plan->known->num_switches, length = 0;
+	struct pm_pool pool = {0};
+	struct look look = {
+		.plan = plan,
+		.held = held,
+		.end = pm_pool_array(&pool, num, sizeof(*look.end)),
+		.slot = pm_pool_array(&pool, num, sizeof(*look.slot)),
+		.leaves =
+			pm_pool_array(&pool, plan->tree.num_planes, sizeof(*look.leaves)),
+	};
+	int rc = pm_pool_check(&pool, err);
+
+	for (uint32_t sw = 0; sw < num; sw++)
+		if (held[sw].table && held[sw].length > length)
+			length = held[sw].length;
+	if (!rc) {
+		evidence_settle(evidence, plan, now, false);
+		for (uint32_t lid = 1; lid < length && lid <= PM_MAX_LID; lid++)
+			if (!evidence->trace[lid].settled)
+				look_at(&look, lid, &evidence->trace[lid]);
+		evidence->unheeded = true;
+	}
+	pm_pool_free(&pool);
+	return rc;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Plans with the LIDs that evidence gives back.
+ *
+ * What has its planned LID in use is not touched, and that LID is settled: whatever is
+ * said of it, only the plan speaks for it from then on, also when the port goes away. (If
+ * its place gets another LID for somebody who comes there, it is as one that tables
+ * know.) A port that is there and does not have its planned LID is a newcomer. For each
+ * LID that is not settled, the first of these that holds decides:
+ *
+ *   1. guid2lid gave it to a newcomer's GUID: it is that one's, at whatever place.
+ *   2. Tables lead to a newcomer's slot, and guid2lid gives it to nobody else.
+ *   3. A newcomer reports it, and guid2lid gives it to nobody else. (Also if tables led
+ *      to a slot that is empty now: it has moved from there.)
+ *   4. Tables lead to an empty slot: whoever comes there is likely the one that left.
+ *      This is what lets the entries that switches hold stay as they are.
+ *
+ * A newcomer without any evidence keeps the planned LID, unless that may be somebody
+ * else's. An empty slot may have such a LID: it gives it up when the owner comes, in
+ * exchange for what the owner's place would have had. So at most two places change for
+ * one that comes, and neither is in use.
+ *
+ * Places that lost their LID so, or must not have it, get, in this order: the LID of
+ * the place that took theirs; one of their plane's runs; a new run; any; at last one that
+ * may be somebody's, the weakest evidence first. All but the last are nobody's.
+ */
+#include "lid_history_parts.h"
+
+#include <portmajor/base/alloc.h>
+
+#include <errno.h>
+
+/* How sure it is that a LID that no place has is somebody's. */
+enum strength {
+	FREE,
+	SOMEBODYS, /* tables lead somewhere, or it was in use */
+	OF_SLOT,   /* tables lead to a slot */
+	OF_GUID,
+};
+
+struct recalling {
+	const struct pm_plan *old;
+	struct pm_plan *plan; /* in the making */
+	struct pm_evidence *evidence;
+	struct pm_recall *recall;
+	uint8_t *fixed;	 /* [LID] stays with its place, or stays nobody's */
+	uint8_t *done;	 /* [port] the place has a LID for good */
+	uint32_t *comer; /* [port] newcomer's port of the fabric, or PM_NONE */
+};
+
+static struct trace *trace_of(const struct recalling *r, uint32_t lid)
+{
+	return &r->evidence->trace[lid];
+}
+
+/* The GUID of the newcomer at a place, or 0. */
+static uint64_t comer_guid(const struct recalling *r, uint32_t place)
+{
+	uint32_t port = r->comer[place];
+
+	return port == PM_NONE ? 0 : r->recall->now->ports[port].guid;
+}
+
+/* How sure it is that a LID is somebody else's than this place's or its newcomer's. */
+static enum strength strength_of(const struct recalling *r, uint32_t lid, uint32_t place)
+{
+	const struct trace *trace = trace_of(r, lid);
+	uint32_t slot;
+
+	if (trace->settled)
+		return SOMEBODYS;
+	if (trace->claimant)
+		return trace->claimant == comer_guid(r, place) ? FREE : OF_GUID;
+	slot = evidence_find(r->plan->known, &trace->slot);
+	if (slot != PM_NONE && r->plan->lid[slot])
+		return slot == place ? FREE : OF_SLOT;
+	return trace->seen ? SOMEBODYS : FREE;
+}
+
+/* The same for all LIDs of a place that has this one. */
+static enum strength strongest(const struct recalling *r, uint32_t lid, uint32_t place)
+{
+	enum strength most = FREE;
+
+	for (uint32_t k = 0;
+	     k < pm_plan_num_lids(r->plan, place) && lid + k <= PM_MAX_LID; k++) {
+		enum strength strength = strength_of(r, lid + k, place);
+
+		if (strength > most)
+			most = strength;
+	}
+	return most;
+}
+
+/* Whether the plan speaks for the LID that a place had. */
+static enum settled settled_at(const struct recalling *r, uint32_t place)
+{
+	return trace_of(r, r->old->lid[place])->settled;
+}
+
+/* The plane through which tables led to the LID. (With LMC a slot has several.) */
+static void recall_plane(const struct recalling *r, uint32_t place, uint32_t lid)
+{
+	const struct pm_plan *plan = r->plan;
+	uint32_t port = evidence_find(plan->known, &trace_of(r, lid)->plane);
+	uint32_t plane = port == PM_NONE ? PM_NONE : plan->tree.plane[port];
+
+	if (!plan->lmc && plane != PM_NONE &&
+	    plan_leads_to(plan, plane, plan->known->ports[place].node))
+		plan->plane[place] = plane;
+}
+
+/* Gives a place LIDs that were its own, if they fit; who is planned there loses them. */
+static void take(struct recalling *r, uint32_t place, uint32_t lid)
+{
+	if (lid + pm_plan_num_lids(r->plan, place) - 1 > r->recall->max_lid ||
+	    !plan_keep_place(r->plan, place, lid, r->fixed))
+		return;
+	r->done[place] = 1;
+	r->recall->restored += r->old->lid[place] != lid;
+	recall_plane(r, place, lid);
+}
+
+/* ---- The rules ---- */
+
+static void take_claimed(struct recalling *r)
+{
+	for (uint32_t i = 0; i < r->plan->known->num_ports; i++) {
+		uint64_t guid = comer_guid(r, i);
+		const struct pm_claim *claim =
+			guid ? evidence_claim(r->evidence, guid) : NULL;
+
+		if (claim && settled_at(r, i) != SETTLED_PLANNED &&
+		    strongest(r, claim->low, i) != OF_GUID)
+			take(r, i, claim->low);
+	}
+}
+
+/* Whether tables lead to one and the same slot for all LIDs of a place. */
+static bool same_slot(const struct recalling *r, uint32_t lid, uint32_t place)
+{
+	for (uint32_t k = 0; k < pm_plan_num_lids(r->plan, place); k++)
+		if (lid + k > PM_MAX_LID ||
+		    evidence_find(r->plan->known, &trace_of(r, lid + k)->slot) != place)
+			return false;
+	return true;
+}
+
+/*
+ * Slots of newcomers, or empty ones; LIDs that guid2lid gives to somebody, or others. (A
+ * newcomer has had its chance with those.)
+ */
+static void take_slots(struct recalling *r, bool comers, bool claimed)
+{
+	for (uint32_t lid = 1; lid <= r->recall->max_lid; lid++) {
+		const struct trace *trace = trace_of(r, lid);
+		uint32_t i = r->fixed[lid] || !trace->claimant == claimed
+				     ? PM_NONE
+				     : evidence_find(r->plan->known, &trace->slot);
+
+		if (i == PM_NONE || !r->old->lid[i] || r->done[i] || settled_at(r, i) ||
+		    (r->comer[i] != PM_NONE) != comers || !same_slot(r, lid, i))
+			continue;
+		if (!comers || strongest(r, lid, i) != OF_GUID)
+			take(r, i, lid);
+	}
+}
+
+/* No LID beyond the tables as they are: it may be one of another fabric. */
+static void take_reported(struct recalling *r)
+{
+	uint32_t end = pm_plan_blocks(r->old) * PM_LFT_BLOCK;
+
+	for (uint32_t i = 0; i < r->plan->known->num_ports; i++) {
+		uint32_t lid = r->comer[i] == PM_NONE
+				       ? 0
+				       : r->recall->now->ports[r->comer[i]].lid;
+		uint32_t num = pm_plan_num_lids(r->plan, i);
+
+		if (!lid || r->done[i] || settled_at(r, i) ||
+		    lid + num - 1 > r->recall->max_lid ||
+		    (lid + num > end && !trace_of(r, lid)->seen))
+			continue;
+		if (strongest(r, lid, i) != OF_GUID)
+			take(r, i, lid);
+	}
+}
+
+/* ---- Others' LIDs ---- */
+
+/* The first LID from `from` on that a place may have, or 0. */
+static uint32_t find_lid(const struct recalling *r, uint32_t place, uint32_t from,
+			 uint32_t to, enum strength strength)
+{
+	uint32_t num = pm_plan_num_lids(r->plan, place);
+
+	if (to > r->recall->max_lid)
+		to = r->recall->max_lid;
+	for (uint32_t lid = from; lid + num - 1 <= to; lid++)
+		if (plan_is_free(r->plan, lid, num) &&
+		    strongest(r, lid, place) <= strength)
+			return lid;
+	return 0;
+}
+
+/*
+ * What the place that took this one's LID had, or, where a third one took that, what this
+ * one had: 0 if it is gone.
+ */
+static uint32_t find_left(const struct recalling *r, uint32_t place)
+{
+	uint32_t num = pm_plan_num_lids(r->plan, place), lid = r->old->lid[place];
+
+	for (uint32_t steps = 0; steps < r->plan->known->num_ports; steps++) {
+		uint32_t by = r->plan->owner[lid];
+
+		if (by == PM_NONE)
+			break;
+		lid = r->old->lid[by];
+	}
+	return plan_is_free(r->plan, lid, num) && !strongest(r, lid, place) ? lid : 0;
+}
+
+/* A further run for a place's plane, behind all there is. *lid stays 0: no room. */
+static int add_run(struct recalling *r, uint32_t place, uint32_t *lid,
+		   struct pm_error *err)
+{
+	struct pm_plan *plan = r->plan;
+	uint32_t start = PM_LFT_BLOCK;
+
+	for (uint32_t i = 0; i < plan->num_runs; i++)
+		if ((uint32_t)plan->runs[i].start + plan->runs[i].length > start)
+			start = (uint32_t)plan->runs[i].start + plan->runs[i].length;
+	plan_find_top(plan);
+	if (plan->top_lid >= start)
+		start = plan->top_lid + 1u;
+	start = (start + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+	for (; start + PM_LFT_BLOCK - 1 <= r->recall->max_lid; start += PM_LFT_BLOCK) {
+		*lid = find_lid(r, place, start, start + PM_LFT_BLOCK - 1, FREE);
+		if (*lid)
+			return plan_add_run(plan, start, PM_LFT_BLOCK, plan->plane[place],
+					    err);
+	}
+	return 0;
+}
+
+/* Another LID for a place; *lid is 0 if there is none that is at most this surely
+ * somebody's. */
+static int find_other(struct recalling *r, uint32_t place, enum strength most,
+		      uint32_t *lid, struct pm_error *err)
+{
+	bool grouped = r->plan->order == PM_GROUPED;
+	int rc = 0;
+
+	*lid = r->plan->lid[place] ? 0 : find_left(r, place);
+	for (uint32_t i = 0; grouped && !*lid && i < r->plan->num_runs; i++) {
+		const struct pm_run *run = &r->plan->runs[i];
+
+		if (run->plane == r->plan->plane[place])
+			*lid = find_lid(r, place, run->start,
+					(uint32_t)run->start + run->length - 1, FREE);
+	}
+	if (grouped && !*lid)
+		rc = add_run(r, place, lid, err);
+	for (enum strength s = FREE; !rc && !*lid && s <= most; s++)
+		*lid = find_lid(r, place, 1, r->recall->max_lid, s);
+	return rc;
+}
+
+static void note_given_away(struct recalling *r, uint32_t lid)
+{
+	struct pm_recall *recall = r->recall;
+
+	if (recall->given_away < PM_RECALL_NAMED) {
+		recall->away[recall->given_away].lid = (uint16_t)lid;
+		recall->away[recall->given_away].guid = trace_of(r, lid)->claimant;
+	}
+	recall->given_away++;
+}
+
+/* A newcomer that nothing is known of, or that lost its LID to another place. */
+static int give_comer(struct recalling *r, uint32_t place, struct pm_error *err)
+{
+	uint32_t has = r->plan->lid[place], lid;
+	int rc;
+
+	if (has && strongest(r, has, place) == FREE)
+		return 0;
+	rc = find_other(r, place, has ? FREE : OF_GUID, &lid, err);
+	if (rc)
+		return rc;
+	if (lid) {
+		plan_take_back(r->plan, place);
+		plan_give_lids(r->plan, place, lid);
+	} else if (!has) {
+		return pm_error_set(err, -ENOSPC, "no LID up to %u is free",
+				    r->recall->max_lid);
+	}
+	lid = r->plan->lid[place];
+	if (strongest(r, lid, place) != FREE)
+		note_given_away(r, lid);
+	return 0;
+}
+
+static int give_empty(struct recalling *r, uint32_t place, struct pm_error *err)
+{
+	uint32_t lid;
+	int rc = find_other(r, place, OF_GUID, &lid, err);
+
+	if (!rc && !lid)
+		rc = pm_error_set(err, -ENOSPC, "no LID up to %u is free",
+				  r->recall->max_lid);
+	if (!rc)
+		plan_give_lids(r->plan, place, lid);
+	return rc;
+}
+
+/* Newcomers come first. */
+static int give_others(struct recalling *r, struct pm_error *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->plan->known->num_ports && !rc; i++)
+		if (r->comer[i] != PM_NONE && !r->done[i] && !settled_at(r, i))
+			rc = give_comer(r, i, err);
+	for (uint32_t i = 0; i < r->plan->known->num_ports && !rc; i++)
+		if (r->old->lid[i] && !r->plan->lid[i])
+			rc = give_empty(r, i, err);
+	return rc;
+}
+
+/* ---- All of it ---- */
+
+/* Returns whether there are any. */
+static bool find_comers(struct recalling *r)
+{
+	const struct pm_fabric *now = r->recall->now;
+	bool any = false;
+
+	for (uint32_t i = 0; i < r->old->known->num_ports; i++) {
+		uint32_t port = r->old->lid[i] ? plan_end_port(r->old, now, i) : PM_NONE;
+
+		if (port != PM_NONE && now->ports[port].lid == r->old->lid[i])
+			port = PM_NONE; /* in use */
+		r->comer[i] = port;
+		any |= port != PM_NONE;
+	}
+	return any;
+}
+
+static int recall_all(struct recalling *r, struct pm_error *err)
+{
+	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++)
+		r->fixed[lid] = trace_of(r, lid)->settled != SETTLED_NOT;
+	take_claimed(r);
+	take_slots(r, true, false);
+	take_reported(r);
+	take_slots(r, false, true);
+	take_slots(r, false, false);
+	return give_others(r, err);
+}
+
+static bool differs(const struct pm_plan *a, const struct pm_plan *b)
+{
+	uint32_t num = a->known->num_ports;
+
+	return memcmp(a->lid, b->lid, num * sizeof(*a->lid)) ||
+	       memcmp(a->plane, b->plane, num * sizeof(*a->plane));
+}
+
+int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
+		   struct pm_recall *recall, struct pm_plan **recalled,
+		   struct pm_error *err)
+{
+	uint32_t num = plan->known->num_ports;
+	struct pm_pool pool = {0};
+	struct recalling r = {
+		.old = plan,
+		.evidence = evidence,
+		.recall = recall,
+		.fixed = pm_pool_array(&pool, PM_MAX_LID + 1u, 1),
+		.done = pm_pool_array(&pool, num, 1),
+		.comer = pm_pool_array(&pool, num, sizeof(*r.comer)),
+	};
+	int rc = pm_pool_check(&pool, err);
+
+	recall->restored = recall->given_away = 0;
+	if (recall->max_lid > PM_MAX_LID)
+		recall->max_lid = PM_MAX_LID;
+	if (rc)
+		goto out;
+	evidence_settle(evidence, plan, recall->now, false);
+	if (!find_comers(&r) && !evidence->unheeded) {
+		*recalled = NULL;
+		goto out;
+	}
+	r.plan = plan_clone(plan, err);
+	rc = r.plan ? recall_all(&r, err) : -ENOMEM;
+	if (rc)
+		goto out;
+	evidence->unheeded = false;
+	evidence_settle(evidence, r.plan, recall->now, true);
+	evidence_release(evidence, r.plan);
+	*recalled = NULL;
+	if (differs(r.plan, plan)) {
+		plan_find_top(r.plan);
+		*recalled = r.plan;
+		r.plan = NULL;
+	}
+out:
+	pm_plan_free(r.plan);
+	pm_pool_free(&pool);
+	return rc;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the source files of plan.h share. A plan is made or grown in the same steps:
+ *
+ *   plan_new, plan_find_tree, [places and LIDs of an older plan], plan_complete
+ *
+ * The steps of plan_complete fill in what is missing and leave what is there;
+ * is_place[port of plan->known] goes from one to the next.
+ */
+#ifndef PORTMAJOR_PLAN_PLAN_PARTS_H
+#define PORTMAJOR_PLAN_PLAN_PARTS_H
+
+#include <portmajor/plan/plan.h>
+
+/* plan.c: an empty plan that owns the skeleton (NULL: no memory). */
+struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *known);
+/* What a plan was made with. */
+struct pm_plan_config plan_config(const struct pm_plan *plan);
+/* Whether switches' LIDs are to keep out of the way of slots that have several. */
+static inline bool plan_has_bundles(const struct pm_plan *plan)
+{
+	return plan->lmc && !plan->circles;
+}
+/*
+ * The tree of a new plan's skeleton, and its roles: compute ports of switches that turn
+ * out to be above the leaves become service ports. -ENOTSUP as below.
+ */
+int plan_find_tree(struct pm_plan *plan, struct pm_error *err);
+/* -ENOTSUP unless enough of all that is known would be served, see served.h. */
+int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
+
+/* Places, planes, ranks and LIDs for all that has none yet. */
+int plan_complete(struct pm_plan *plan, struct pm_error *err);
+
+/* deal.c */
+/* Whether paths of a plane lead to a switch. O(its ports). */
+bool plan_leads_to(const struct pm_plan *plan, uint32_t plane, uint32_t sw);
+int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err);
+int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
+int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
+
+/* lids.c */
+int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
+int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place,
+		      struct pm_error *err);
+void plan_find_top(struct pm_plan *plan);
+int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t plane,
+		 struct pm_error *err);
+/* Whether a place could have num LIDs from here on: aligned, and nobody's. */
+bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num);
+void plan_give_lids(struct pm_plan *plan, uint32_t place, uint32_t lid);
+void plan_take_back(struct pm_plan *plan, uint32_t place);
+/* Gives a place the LIDs that its port has, unless they do not fit or kept[] says
+ * they are another's; those that had them in the plan are left without. */
+bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept);
+
+/* change.c: a copy; NULL: no memory. */
+struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err);
+/* Whether a place is in use, or was. An empty slot that never was may have any LID. */
+bool plan_is_used(const struct pm_plan *plan, uint32_t place);
+
+/* match.c: what the fabric has at a place, an end port or port 0, or PM_NONE. */
+uint32_t plan_end_port(const struct pm_plan *plan, const struct pm_fabric *now,
+		       uint32_t place);
+
+#endif

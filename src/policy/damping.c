@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A cable has a record from the moment it goes down until nothing that it did matters
+ * any more. So a record that has a hold, present or past, and goes down once more always
+ * doubles it. With few records or none, an observation is little more than a memcmp.
+ */
+#include <portmajor/base/alloc.h>
+#include <portmajor/policy/damping.h>
+#include <portmajor/policy/exclude.h>
+
+#include <errno.h>
+
+struct record {
+	struct pm_flap_end end[2];		 /* first, see compare_ends */
+	uint64_t down_at[PM_FLAP_LIMIT_MAX + 1]; /* the last limit + 1 times, a ring */
+	uint64_t changed_at;			 /* when it last went down or came up */
+	uint32_t downs;
+	uint32_t hold_ms; /* present or past, 0: none */
+	bool up;
+	bool needed; /* on hold, and left in by the last pm_flaps_hold */
+};
+
+struct pm_flaps {
+	struct pm_flap_config config;
+	struct record *records; /* by their ends */
+	uint32_t num, room;
+	uint64_t changes;
+};
+
+int pm_flaps_make(const struct pm_flap_config *config, struct pm_flaps **flaps,
+		  struct pm_error *err)
+{
+	struct pm_flaps *made;
+
+	if (config->limit > PM_FLAP_LIMIT_MAX || !config->window_ms || !config->hold_ms ||
+	    config->hold_max_ms < config->hold_ms)
+		return pm_error_set(err, -EINVAL,
+				    "limits of flapping cables out of range: %u times "
+				    "in %u ms, hold %u to %u ms",
+				    config->limit, config->window_ms, config->hold_ms,
+				    config->hold_max_ms);
+	made = pm_array(1, sizeof(*made));
+	if (!made)
+		return pm_error_no_memory(err);
+	made->config = *config;
+	*flaps = made;
+	return 0;
+}
+
+void pm_flaps_free(struct pm_flaps *flaps)
+{
+	if (flaps)
+		free(flaps->records);
+	free(flaps);
+}
+
+/* ---- Cables and their records ---- */
+
+static int compare_end(const struct pm_flap_end *a, const struct pm_flap_end *b)
+{
+	if (a->guid != b->guid)
+		return a->guid < b->guid ? -1 : 1;
+	return a->num < b->num ? -1 : a->num > b->num;
+}
+
+/* Of records, or of the two ends alone. */
+static int compare_ends(const void *a, const void *b)
+{
+	const struct pm_flap_end *x = a, *y = b;
+	int order = compare_end(&x[0], &y[0]);
+
+	return order ? order : compare_end(&x[1], &y[1]);
+}
+
+static struct pm_flap_end end_at(const struct pm_fabric *known, uint32_t port)
+{
+	const struct pm_port *p = &known->ports[port];
+
+	return (struct pm_flap_end){known->nodes[p->node].guid, p->num};
+}
+
+/* A port of this cable, or PM_NONE if there is no such cable. */
+static uint32_t find_cable(const struct pm_fabric *known, const struct pm_flap_end *end)
+{
+	uint32_t node = pm_fabric_find_guid(known, end[0].guid), port, peer;
+	struct pm_flap_end far;
+
+	if (node == PM_NONE || end[0].num > known->nodes[node].num_ports)
+		return PM_NONE;
+	port = known->nodes[node].first_port + end[0].num;
+	peer = known->ports[port].peer;
+	if (peer == PM_NONE)
+		return PM_NONE;
+	far = end_at(known, peer);
+	return compare_end(&far, &end[1]) ? PM_NONE : port;
+}
+
+/* Whether anything is alive at this switch. */
+static bool in_sight(const struct pm_fabric *known, const uint8_t *alive, uint32_t sw)
+{
+	pm_for_each_port(i, known, sw)
+		if (alive[i])
+			return true;
+	return false;
+}
+
+static bool is_down(const struct pm_fabric *known, const uint8_t *alive, uint32_t port)
+{
+	return !alive[port] && (in_sight(known, alive, known->ports[port].node) ||
+				in_sight(known, alive, pm_fabric_peer_node(known, port)));
+}
+
+/* ---- What happens to a cable ---- */
+
+static uint64_t last_down(const struct pm_flaps *flaps, const struct record *r)
+{
+	return r->down_at[(r->downs - 1) % (flaps->config.limit + 1)];
+}
+
+/* Whether nothing that this cable did matters any more. */
+static bool is_over(const struct pm_flaps *flaps, const struct record *r, uint64_t now_ms)
+{
+	const struct pm_flap_config *config = &flaps->config;
+	uint64_t wait = config->window_ms;
+
+	if (!r->hold_ms)
+		return now_ms - last_down(flaps, r) >= wait;
+	wait += r->up ? r->hold_ms : config->hold_max_ms;
+	return now_ms - r->changed_at >= wait;
+}
+
+static void go_down(struct pm_flaps *flaps, struct record *r, uint64_t now_ms)
+{
+	const struct pm_flap_config *config = &flaps->config;
+	uint32_t ring = config->limit + 1;
+
+	flaps->changes++;
+	r->up = false;
+	r->changed_at = now_ms;
+	r->down_at[r->downs++ % ring] = now_ms;
+	if (r->hold_ms > config->hold_max_ms / 2)
+		r->hold_ms = config->hold_max_ms;
+	else if (r->hold_ms)
+		r->hold_ms *= 2;
+	else if (r->downs >= ring &&
+		 now_ms - r->down_at[r->downs % ring] < config->window_ms)
+		r->hold_ms = config->hold_ms;
+}
+
+static void come_up(struct pm_flaps *flaps, struct record *r, uint64_t now_ms)
+{
+	flaps->changes++;
+	r->up = true;
+	r->changed_at = now_ms;
+}
+
+/* How long it must still be up; all of the hold if it is down. */
+static uint32_t hold_left(const struct record *r, uint64_t now_ms)
+{
+	if (r->up && now_ms - r->changed_at >= r->hold_ms)
+		return 0;
+	return r->hold_ms - (uint32_t)(r->up ? now_ms - r->changed_at : 0);
+}
+
+/* ---- Observing ---- */
+
+static void forget_over(struct pm_flaps *flaps, uint64_t now_ms)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < flaps->num; i++)
+		if (!is_over(flaps, &flaps->records[i], now_ms))
+			flaps->records[kept++] = flaps->records[i];
+	flaps->changes += flaps->num - kept;
+	flaps->num = kept;
+}
+
+/* Adds a record for each cable that went down and has none; it is up as yet. */
+static int add_lost(struct pm_flaps *flaps, const struct pm_fabric *known,
+		    const uint8_t *before, const uint8_t *now)
+{
+	uint32_t sorted = flaps->num, num = sorted;
+
+	for (uint32_t i = 0; i < known->num_ports; i++) {
+		struct record record = {.up = true};
+		uint32_t peer = known->ports[i].peer;
+
+		if (!before[i] || now[i] || peer == PM_NONE || !is_down(known, now, i))
+			continue;
+		record.end[0] = end_at(known, i);
+		record.end[1] = end_at(known, peer);
+		/* Of the two ports of a cable one stands for it. */
+		if (compare_end(&record.end[0], &record.end[1]) > 0)
+			continue;
+		if (sorted && bsearch(&record, flaps->records, sorted, sizeof(record),
+				      compare_ends))
+			continue;
+		if (pm_grow(&flaps->records, &flaps->room, num + 1, sizeof(record)))
+			return -ENOMEM;
+		flaps->records[num++] = record;
+	}
+	if (num > sorted)
+		qsort(flaps->records, num, sizeof(*flaps->records), compare_ends);
+	flaps->num = num;
+	return 0;
+}
+
+int pm_flaps_observe(struct pm_flaps *flaps, const struct pm_fabric *known,
+		     const uint8_t *before, const uint8_t *now, uint64_t now_ms,
+		     struct pm_error *err)
+{
+	if (!flaps->config.limit)
+		return 0;
+	forget_over(flaps, now_ms);
+	if (memcmp(before, now, known->num_ports) != 0 &&
+	    add_lost(flaps, known, before, now))
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < flaps->num; i++) {
+		struct record *r = &flaps->records[i];
+		uint32_t port = find_cable(known, r->end);
+
+		if (port == PM_NONE)
+			continue;
+		if (r->up && is_down(known, now, port))
+			go_down(flaps, r, now_ms);
+		else if (!r->up && now[port])
+			come_up(flaps, r, now_ms);
+	}
+	return 0;
+}
+
+/* ---- Holding ---- */
+
+/* Records of cables that are up and on hold, longest hold first. */
+struct held {
+	uint32_t *records;
+	struct take_out *cables; /* the same */
+	uint32_t num;
+};
+
+static int compare_holds(const void *a, const void *b, void *context)
+{
+	const struct record *records = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (records[x].hold_ms != records[y].hold_ms)
+		return records[x].hold_ms > records[y].hold_ms ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static void find_held(const struct pm_flaps *flaps, const struct pm_fabric *known,
+		      const uint8_t *alive, uint64_t now_ms, struct held *held)
+{
+	for (uint32_t i = 0; i < flaps->num; i++) {
+		const struct record *r = &flaps->records[i];
+		uint32_t port;
+
+		if (!r->up || !hold_left(r, now_ms))
+			continue;
+		port = find_cable(known, r->end);
+		if (port != PM_NONE && alive[port])
+			held->records[held->num++] = i;
+	}
+	if (held->num)
+		qsort_r(held->records, held->num, sizeof(*held->records), compare_holds,
+			flaps->records);
+	for (uint32_t i = 0; i < held->num; i++)
+		held->cables[i].port =
+			find_cable(known, flaps->records[held->records[i]].end);
+}
+
+static void note_holds(struct pm_flaps *flaps, const struct held *held, uint64_t now_ms,
+		       struct pm_flap_holds *holds)
+{
+	*holds = (struct pm_flap_holds){.next_ms = UINT64_MAX};
+	for (uint32_t i = 0; i < held->num; i++) {
+		struct record *r = &flaps->records[held->records[i]];
+		uint64_t left = hold_left(r, now_ms);
+
+		r->needed = held->cables[i].needed;
+		holds->released += r->needed;
+		holds->on_hold += !r->needed;
+		if (left < holds->next_ms)
+			holds->next_ms = left;
+	}
+}
+
+int pm_flaps_hold(struct pm_flaps *flaps, const struct pm_plan *plan, uint8_t *alive,
+		  uint64_t now_ms, struct pm_flap_holds *holds, struct pm_error *err)
+{
+	struct pm_pool pool = {0};
+	struct held held = {
+		.records = pm_pool_array(&pool, flaps->num, sizeof(*held.records)),
+		.cables = pm_pool_array(&pool, flaps->num, sizeof(*held.cables)),
+	};
+	int rc = pm_pool_check(&pool, err);
+
+	if (!rc) {
+		find_held(flaps, plan->known, alive, now_ms, &held);
+		rc = take_out_all(plan, alive, held.cables, held.num, err);
+	}
+	if (!rc)
+		note_holds(flaps, &held, now_ms, holds);
+	pm_pool_free(&pool);
+	return rc;
+}
+
+/* ---- For operators ---- */
+
+static enum pm_flap_state state_of(const struct record *r, uint64_t now_ms)
+{
+	if (!r->hold_ms)
+		return PM_FLAP_NOTED;
+	if (!r->up)
+		return PM_FLAP_DOWN;
+	if (!hold_left(r, now_ms))
+		return PM_FLAP_WATCHED;
+	return r->needed ? PM_FLAP_NEEDED : PM_FLAP_ON_HOLD;
+}
+
+bool pm_flaps_next(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
+		   struct pm_flap *flap)
+{
+	const struct record *r;
+
+	if (*at >= flaps->num)
+		return false;
+	r = &flaps->records[(*at)++];
+	*flap = (struct pm_flap){
+		.end = {r->end[0], r->end[1]},
+		.state = state_of(r, now_ms),
+		.downs = r->downs,
+		.hold_ms = r->hold_ms,
+		.left_ms = hold_left(r, now_ms),
+	};
+	return true;
+}
+
+const char *pm_flap_state_name(enum pm_flap_state state)
+{
+	static const char *const names[] = {
+		[PM_FLAP_NOTED] = "noted",     [PM_FLAP_DOWN] = "down",
+		[PM_FLAP_ON_HOLD] = "on-hold", [PM_FLAP_NEEDED] = "needed",
+		[PM_FLAP_WATCHED] = "watched",
+	};
+
+	return names[state];
+}
+
+static bool is_at(const struct record *r, uint64_t guid, unsigned int num)
+{
+	for (int i = 0; i < 2; i++)
+		if (r->end[i].guid == guid && (!num || r->end[i].num == num))
+			return true;
+	return !guid;
+}
+
+uint32_t pm_flaps_clear(struct pm_flaps *flaps, uint64_t guid, unsigned int num)
+{
+	uint32_t kept = 0, cleared = 0;
+
+	for (uint32_t i = 0; i < flaps->num; i++) {
+		if (is_at(&flaps->records[i], guid, num))
+			cleared += flaps->records[i].hold_ms != 0;
+		else
+			flaps->records[kept++] = flaps->records[i];
+	}
+	flaps->changes += flaps->num - kept;
+	flaps->num = kept;
+	return cleared;
+}
+
+/* ---- Keeping ---- */
+
+bool pm_flaps_export(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
+		     struct pm_flap_record *record)
+{
+	uint32_t ring = flaps->config.limit + 1;
+	const struct record *r;
+
+	if (*at >= flaps->num)
+		return false;
+	r = &flaps->records[(*at)++];
+	*record = (struct pm_flap_record){
+		.end = {r->end[0], r->end[1]},
+		.downs = r->downs,
+		.hold_ms = r->hold_ms,
+		.up = r->up,
+		.changed_ms = now_ms - r->changed_at,
+		.num = r->downs < ring ? r->downs : ring,
+	};
+	for (uint32_t i = 0; i < record->num; i++)
+		record->down_ms[i] = now_ms - r->down_at[(r->downs - 1 - i) % ring];
+	return true;
+}
+
+static bool makes_sense(const struct pm_flap_record *record)
+{
+	if (!record->num || record->num > PM_FLAP_LIMIT_MAX + 1 ||
+	    record->num > record->downs || record->changed_ms > record->down_ms[0] ||
+	    compare_end(&record->end[0], &record->end[1]) >= 0)
+		return false;
+	for (uint32_t i = 1; i < record->num; i++)
+		if (record->down_ms[i] < record->down_ms[i - 1])
+			return false;
+	return true;
+}
+
+/*
+ * Moments before the clock began wrap around, which does no harm: only differences
+ * count.
+ */
+static struct record make_record(const struct pm_flaps *flaps, uint64_t now_ms,
+				 const struct pm_flap_record *from)
+{
+	uint32_t ring = flaps->config.limit + 1;
+	uint32_t num = from->num < ring ? from->num : ring;
+	struct record r = {
+		.end = {from->end[0], from->end[1]},
+		.changed_at = now_ms - from->changed_ms,
+		/* None that the ring should have and has not. */
+		.downs = num < ring ? num : from->downs,
+		.hold_ms = from->hold_ms < flaps->config.hold_max_ms
+				   ? from->hold_ms
+				   : flaps->config.hold_max_ms,
+		.up = from->up,
+	};
+
+	for (uint32_t i = 0; i < num; i++)
+		r.down_at[(r.downs - 1 - i) % ring] = now_ms - from->down_ms[i];
+	return r;
+}
+
+int pm_flaps_import(struct pm_flaps *flaps, uint64_t now_ms,
+		    const struct pm_flap_record *record, struct pm_error *err)
+{
+	struct record made;
+
+	if (!makes_sense(record))
+		return pm_error_set(err, -EINVAL, "not a cable that went down");
+	made = make_record(flaps, now_ms, record);
+	if (flaps->num &&
+	    bsearch(&made, flaps->records, flaps->num, sizeof(made), compare_ends))
+		return pm_error_set(err, -EINVAL, "the same cable twice");
+	if (pm_grow(&flaps->records, &flaps->room, flaps->num + 1, sizeof(made)))
+		return pm_error_no_memory(err);
+	flaps->records[flaps->num++] = made;
+	/* Where they come in order, as they were exported, there is nothing to sort. */
+	if (flaps->num > 1 && compare_ends(&flaps->records[flaps->num - 2], &made) > 0)
+		qsort(flaps->records, flaps->num, sizeof(made), compare_ends);
+	flaps->changes++;
+	return 0;
+}
+
+uint64_t pm_flaps_changes(const struct pm_flaps *flaps)
+{
+	return flaps->changes;
+}

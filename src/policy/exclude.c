@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+
+#include <portmajor/policy/exclude.h>
+
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
+#include <portmajor/fabric/reach.h>
+
+#include <errno.h>
+
+struct cut {
+	struct pm_pool pool;
+	const struct pm_plan *plan;
+	uint8_t *alive;
+	struct take_out *list;
+	uint32_t num;
+	uint64_t *ends;		       /* set of switches with end ports */
+	struct pm_reach settled, left; /* what is reached; both alike between two tries */
+	struct pm_reach_loss loss;     /* from the one to the other */
+	uint32_t *ports;	       /* room for both ends of all cables */
+};
+
+static int find_reach(struct cut *cut, struct pm_error *err)
+{
+	const struct pm_fabric *known = cut->plan->known;
+	const struct pm_tree *tree = &cut->plan->tree;
+	int rc;
+
+	pm_reach_init(tree, &cut->pool, &cut->settled);
+	pm_reach_init(tree, &cut->pool, &cut->left);
+	pm_reach_loss_init(&cut->settled, tree->num_switches, &cut->pool, &cut->loss);
+	cut->ends = pm_pool_array(&cut->pool, cut->settled.words, sizeof(*cut->ends));
+	cut->ports = pm_pool_array(&cut->pool, (size_t)cut->num * 2, sizeof(*cut->ports));
+	rc = pm_pool_check(&cut->pool, err);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < known->num_ports; i++)
+		if (cut->alive[i] && known->ports[i].peer == PM_NONE)
+			pm_bits_set(cut->ends, known->ports[i].node);
+	pm_reach_compute(known, tree, cut->alive, &cut->settled);
+	pm_reach_compute(known, tree, cut->alive, &cut->left);
+	return 0;
+}
+
+/* Whether all pairs of switches with end ports have the paths still that they had. */
+static bool all_joined(const struct cut *cut)
+{
+	for (uint32_t i = 0; i < cut->loss.num_stirred; i++) {
+		uint32_t sw = cut->loss.stirred[i];
+		const uint64_t *before = pm_reach_updown(&cut->settled, sw);
+		const uint64_t *left = pm_reach_updown(&cut->left, sw);
+
+		if (!pm_bits_test(cut->ends, sw))
+			continue;
+		for (uint32_t w = 0; w < cut->left.words; w++)
+			if (before[w] & ~left[w] & cut->ends[w])
+				return false;
+	}
+	return true;
+}
+
+/* Both ends of cables from..to-1. */
+static uint32_t list_ports(struct cut *cut, uint32_t from, uint32_t to)
+{
+	uint32_t num = 0;
+
+	for (uint32_t i = from; i < to; i++) {
+		cut->ports[num++] = cut->list[i].port;
+		cut->ports[num++] = cut->plan->known->ports[cut->list[i].port].peer;
+	}
+	return num;
+}
+
+static void set_alive(struct cut *cut, uint32_t num_ports, uint8_t alive)
+{
+	for (uint32_t i = 0; i < num_ports; i++)
+		cut->alive[cut->ports[i]] = alive;
+}
+
+/* Takes cables from..to-1 out if no path is lost by that, else none of them. */
+static bool take_out(struct cut *cut, uint32_t from, uint32_t to)
+{
+	uint32_t num_ports = list_ports(cut, from, to);
+	bool joined;
+
+	set_alive(cut, num_ports, 0);
+	pm_reach_lose(cut->plan->known, &cut->plan->tree, cut->alive, cut->ports,
+		      num_ports, &cut->left, &cut->loss);
+	joined = all_joined(cut);
+	if (joined) {
+		pm_reach_restore(&cut->left, &cut->settled, &cut->loss);
+	} else {
+		set_alive(cut, num_ports, 1);
+		pm_reach_restore(&cut->settled, &cut->left, &cut->loss);
+	}
+	return joined;
+}
+
+/*
+ * The next cable that must stay, or num; those before it are taken out. As taking out
+ * more never brings a path, it is found by doubling the steps and then halving them.
+ */
+static uint32_t find_needed(struct cut *cut, uint32_t out)
+{
+	uint32_t step = 1, stuck;
+
+	while (out < cut->num && take_out(cut, out, out + step)) {
+		out += step;
+		step = 2 * step < cut->num - out ? 2 * step : cut->num - out;
+	}
+	stuck = out + step; /* out..stuck-1 cannot all go */
+	while (stuck - out > 1) {
+		uint32_t middle = out + (stuck - out) / 2;
+
+		if (take_out(cut, out, middle))
+			out = middle;
+		else
+			stuck = middle;
+	}
+	return out;
+}
+
+int take_out_all(const struct pm_plan *plan, uint8_t *alive, struct take_out *list,
+		 uint32_t num, struct pm_error *err)
+{
+	struct cut cut = {.plan = plan, .alive = alive, .list = list, .num = num};
+	int rc = 0;
+
+	for (uint32_t i = 0; i < num; i++)
+		list[i].needed = false;
+	if (num)
+		rc = find_reach(&cut, err);
+	for (uint32_t out = 0; !rc && out < num; out++) {
+		out = find_needed(&cut, out);
+		if (out < num)
+			list[out].needed = true;
+	}
+	pm_pool_free(&cut.pool);
+	return rc;
+}

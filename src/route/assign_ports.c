@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Destinations that the planes of a leaf's own up ports do not settle: see rules.c. */
+#include "route_parts.h"
+
+/* Up ports of the leaf, as a set of port numbers. */
+struct choice {
+	uint64_t set[PM_MAX_PORTS / 64 + 1];
+};
+
+/* A LID to be dealt. Those that differ in the LID alone are a batch. */
+struct item {
+	uint8_t kind;  /* enum pm_host, or OWN_LID */
+	uint8_t turn;  /* with LMC, which LID of its place */
+	uint8_t wide;  /* over all ports that lead there, not just those of a group */
+	uint8_t ports; /* of the choice */
+	uint16_t choice;
+	uint16_t lid;
+};
+
+#define OWN_LID PM_HOST_KINDS /* of a switch */
+
+struct deal {
+	struct pm_routes *routes;
+	const uint32_t *num_up; /* [switch] planes that a leaf has */
+	uint32_t leaf;		/* the switch at hand */
+	uint8_t *row;
+	struct item *items;	/* [stride] at most */
+	struct choice *choices; /* likewise */
+	uint8_t *is_dealt;	/* [lid] */
+	uint32_t num_items, num_choices;
+	uint32_t load[PM_MAX_PORTS + 1]; /* [port] LIDs of the kind and turn at hand */
+};
+
+/*
+ * Whether a leaf's up port leads to what a group stands for: a first-level switch,
+ * or, with the rank PM_NONE, a component.
+ */
+static bool is_in_group(const struct pm_tree *tree, const struct pm_plane *group,
+			uint32_t port)
+{
+	uint32_t p = tree->plane[port];
+
+	return p != PM_NONE && tree->planes[p].component == group->component &&
+	       (group->rank == PM_NONE || tree->planes[p].rank == group->rank);
+}
+
+static uint32_t count_group(const struct pm_routes *routes, const struct pm_plane *group,
+			    uint32_t leaf)
+{
+	uint32_t count = 0;
+
+	pm_for_each_port(i, routes->plan->known, leaf)
+		count += is_in_group(&routes->plan->tree, group, i);
+	return count;
+}
+
+static bool has_plane(const struct pm_routes *routes, uint32_t leaf, uint32_t plane)
+{
+	pm_for_each_port(i, routes->plan->known, leaf)
+		if (routes->plan->tree.plane[i] == plane)
+			return true;
+	return false;
+}
+
+/* The ports of a list, only those of a group unless that is NULL. */
+static uint8_t make_choice(const struct deal *deal, const struct ports *list,
+			   const struct pm_plane *group, struct choice *choice)
+{
+	uint32_t first = route_node(deal->routes, deal->leaf)->first_port;
+	uint8_t count = 0;
+
+	memset(choice, 0, sizeof(*choice));
+	for (uint32_t i = 0; i < list->count; i++) {
+		if (group &&
+		    !is_in_group(&deal->routes->plan->tree, group, first + list->num[i]))
+			continue;
+		pm_bits_set(choice->set, list->num[i]);
+		count++;
+	}
+	return count;
+}
+
+/*
+ * The up ports that stand for the same thing at a destination's leaf and at this
+ * one: in one pod, those to the switch of its plane; else, those into the component.
+ * Whether this leaf has more of them.
+ */
+static bool has_more(const struct deal *deal, uint32_t lid, struct pm_plane *group)
+{
+	const struct pm_tree *tree = &deal->routes->plan->tree;
+	const struct destination *to = &deal->routes->to[lid];
+
+	if (tree->level[to->sw] != tree->leaf_level || to->plane == tree->num_planes)
+		return false;
+	*group = tree->planes[to->plane];
+	if (tree->pod[to->sw] != tree->pod[deal->leaf])
+		group->rank = PM_NONE;
+	return count_group(deal->routes, group, to->sw) <
+	       count_group(deal->routes, group, deal->leaf);
+}
+
+/* Finds what an item is dealt over; false: its entry is settled. */
+static bool find_choice(const struct deal *deal, struct item *item, struct choice *choice)
+{
+	const struct destination *to = &deal->routes->to[item->lid];
+	struct pm_plane group;
+	struct ports list;
+
+	item->wide = !has_more(deal, item->lid, &group);
+	if (item->wide && has_plane(deal->routes, deal->leaf, to->plane))
+		return false;
+	route_list_leading(deal->routes, deal->leaf, to->sw, PM_UP, &list);
+	if (!item->wide)
+		item->ports = make_choice(deal, &list, &group, choice);
+	if (!item->wide && item->ports)
+		return true;
+	item->wide = 1;
+	item->ports = make_choice(deal, &list, NULL, choice);
+	return item->ports > 0;
+}
+
+static uint32_t number_choice(struct deal *deal, const struct choice *choice)
+{
+	uint32_t i = 0;
+
+	while (i < deal->num_choices &&
+	       memcmp(&deal->choices[i], choice, sizeof(*choice)) != 0)
+		i++;
+	if (i == deal->num_choices)
+		deal->choices[deal->num_choices++] = *choice;
+	return i;
+}
+
+static struct item make_item(const struct pm_plan *plan, uint32_t lid)
+{
+	uint32_t place = plan->owner[lid];
+	const struct pm_port *port = &plan->known->ports[place];
+
+	return (struct item){
+		.lid = (uint16_t)lid,
+		.kind = port->num ? port->host : OWN_LID,
+		.turn = (uint8_t)(lid - plan->lid[place]),
+	};
+}
+
+/* Between leaves that have all planes there is nothing to deal. */
+static bool is_plain(const struct deal *deal, uint32_t to)
+{
+	const struct pm_tree *tree = &deal->routes->plan->tree;
+
+	return deal->num_up[deal->leaf] == tree->num_planes &&
+	       (tree->level[to] != tree->leaf_level ||
+		deal->num_up[to] == tree->num_planes);
+}
+
+static void collect_items(struct deal *deal)
+{
+	const struct pm_routes *routes = deal->routes;
+
+	deal->num_items = deal->num_choices = 0;
+	memset(deal->is_dealt, 0, routes->stride);
+	for (uint32_t lid = 0; lid < routes->stride; lid++) {
+		uint32_t to = routes->to[lid].sw;
+		struct item item;
+		struct choice choice;
+
+		/* The leaf itself, and edge switches below it, are no matter of planes.
+		 */
+		if (to == PM_NONE || is_plain(deal, to) ||
+		    pm_bits_test(pm_reach_down(&routes->whole, deal->leaf), to))
+			continue;
+		item = make_item(routes->plan, lid);
+		if (!find_choice(deal, &item, &choice))
+			continue;
+		item.choice = (uint16_t)number_choice(deal, &choice);
+		deal->items[deal->num_items++] = item;
+		deal->is_dealt[lid] = 1;
+	}
+}
+
+/*
+ * In one batch if 0. What is bound to a group comes first. Of the rest, the many that
+ * may go anywhere come before the few that may not: those then find the ports level,
+ * and take another one at every leaf. Otherwise they would all gather in whichever
+ * plane the plan gave the fewest slots.
+ */
+static int compare_batches(const struct item *x, const struct item *y)
+{
+	if (x->kind != y->kind)
+		return x->kind - y->kind;
+	if (x->turn != y->turn)
+		return x->turn - y->turn;
+	if (x->wide != y->wide)
+		return x->wide - y->wide;
+	return x->ports != y->ports ? y->ports - x->ports : x->choice - y->choice;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	int order = compare_batches(x, y);
+
+	return order ? order : x->lid - y->lid;
+}
+
+/* What the settled entries of this kind and turn put on every port. */
+static void count_settled(struct deal *deal, const struct item *like)
+{
+	memset(deal->load, 0, sizeof(deal->load));
+	for (uint32_t lid = 0; lid < deal->routes->stride; lid++) {
+		struct item item;
+
+		if (deal->row[lid] == PM_LFT_KEEP || deal->is_dealt[lid] ||
+		    deal->routes->to[lid].sw == deal->leaf)
+			continue;
+		item = make_item(deal->routes->plan, lid);
+		deal->load[deal->row[lid]] +=
+			item.kind == like->kind && item.turn == like->turn;
+	}
+}
+
+/* The ports of a batch, in a circle that begins with another one at every leaf. */
+static void list_choice(const struct deal *deal, const struct item *batch,
+			struct ports *list)
+{
+	uint32_t at = deal->routes->plan->tree.leaf_rank[deal->leaf] + batch->turn;
+
+	list->count = batch->ports;
+	for (uint32_t p = 1; p <= PM_MAX_PORTS; p++)
+		if (pm_bits_test(deal->choices[batch->choice].set, p))
+			list->num[at++ % list->count] = (uint8_t)p;
+}
+
+/*
+ * The LIDs go one by one to the port that has least; but to keep blocks together,
+ * a port's share is a run of them.
+ */
+static void deal_batch(struct deal *deal, const struct item *batch, uint32_t num)
+{
+	uint32_t share[PM_MAX_PORTS + 1] = {0};
+	struct ports list;
+
+	list_choice(deal, batch, &list);
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t best = 0;
+
+		for (uint32_t c = 1; c < list.count; c++)
+			if (deal->load[list.num[c]] < deal->load[list.num[best]])
+				best = c;
+		deal->load[list.num[best]]++;
+		share[best]++;
+	}
+	for (uint32_t c = 0; c < list.count; c++)
+		while (share[c]-- > 0)
+			deal->row[(batch++)->lid] = list.num[c];
+}
+
+static void deal_leaf(struct deal *deal)
+{
+	uint32_t num;
+
+	collect_items(deal);
+	qsort(deal->items, deal->num_items, sizeof(*deal->items), compare_items);
+	for (uint32_t i = 0; i < deal->num_items; i += num) {
+		const struct item *batch = &deal->items[i];
+
+		if (i == 0 || batch->kind != batch[-1].kind ||
+		    batch->turn != batch[-1].turn)
+			count_settled(deal, batch);
+		for (num = 1; i + num < deal->num_items; num++)
+			if (compare_batches(batch, batch + num))
+				break;
+		deal_batch(deal, batch, num);
+	}
+	if (deal->num_items)
+		deal->routes->irregular[deal->leaf] = 1;
+}
+
+/* Whether each leaf has every plane: then all planes settle all. */
+static bool are_alike(const struct pm_tree *tree, const uint32_t *num_up)
+{
+	for (uint32_t l = 0; l < tree->num_leaves; l++)
+		if (num_up[tree->leaves[l]] != tree->num_planes)
+			return false;
+	return true;
+}
+
+int route_deal(struct pm_routes *routes, struct pm_error *err)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	struct pm_pool pool = {0};
+	uint32_t *num_up = pm_pool_array(&pool, routes->num_switches, sizeof(*num_up));
+	struct deal deal = {
+		.routes = routes,
+		.num_up = num_up,
+		.items = pm_pool_array(&pool, routes->stride, sizeof(*deal.items)),
+		.choices = pm_pool_array(&pool, routes->stride, sizeof(*deal.choices)),
+		.is_dealt = pm_pool_array(&pool, routes->stride, 1),
+	};
+	int rc = pm_pool_check(&pool, err);
+
+	if (rc)
+		goto out;
+	for (uint32_t i = 0; i < tree->num_ports; i++)
+		num_up[routes->plan->known->ports[i].node] += tree->plane[i] != PM_NONE;
+	if (are_alike(tree, num_up))
+		goto out;
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		deal.leaf = tree->leaves[l];
+		deal.row = routes->preferred + (size_t)deal.leaf * routes->stride;
+		deal_leaf(&deal);
+	}
+out:
+	pm_pool_free(&pool);
+	return rc;
+}

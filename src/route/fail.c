@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One loss after the other, from a whole tree. Where nothing is lost a table is the
+ * preferred one; so a loss is found by looking only at what it takes away, and taken back
+ * by remembering whom it took something from:
+ *
+ *     lost cables -> sets of reach.h that lose something -> ports next to them
+ *         -> entries with these ports
+ *
+ * Everybody next to such a set loses the same places over it. So their LIDs are listed
+ * once, by LFT block; and as it is kept for each port in which blocks it is named, a
+ * switch that a thousand LIDs are lost to is looked at in the few blocks where that
+ * matters. A switch that has no way at all to places any more loses their entries
+ * whatever ports they have.
+ */
+#include "route_parts.h"
+
+#include <errno.h>
+
+/* Switches that some others do not reach need detours even in the whole tree. */
+static void find_everywhere(struct pm_routes *routes)
+{
+	memset(routes->everywhere, 0xff,
+	       routes->whole.words * sizeof(*routes->everywhere));
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		for (uint32_t w = 0; w < routes->whole.words; w++)
+			routes->everywhere[w] &= pm_reach_updown(&routes->whole, sw)[w];
+}
+
+static void make_whole(struct pm_routes *routes)
+{
+	memset(routes->alive, 1, routes->plan->known->num_ports);
+	route_update(routes, NULL);
+	find_everywhere(routes);
+	routes->num_alone = routes->num_moved;
+	routes->num_cut = routes->num_changes = routes->loss.num_stirred = 0;
+	memset(routes->indexed, 0, routes->num_switches);
+}
+
+/* Takes the last loss back. */
+static void mend(struct pm_routes *routes)
+{
+	while (routes->num_changes) {
+		const struct pm_routes_change *c =
+			&routes->changes[--routes->num_changes];
+
+		routes->table[(size_t)c->sw * routes->stride + c->lid] = c->before;
+	}
+	while (routes->num_moved > routes->num_alone) {
+		uint32_t sw = routes->moved_list[--routes->num_moved];
+
+		memset(route_touched(routes, sw), 0,
+		       routes->touched_words * sizeof(*routes->touched));
+		routes->moved[sw] = 0;
+	}
+	while (routes->num_cut) {
+		uint32_t port = routes->cut[--routes->num_cut];
+
+		routes->alive[port] = routes->linked[port] = 1;
+	}
+	pm_reach_restore(&routes->whole, &routes->now, &routes->loss);
+}
+
+/* Notes all changes anew, as detours change some entries once more. */
+static void note_again(struct pm_routes *routes)
+{
+	routes->num_changes = 0;
+	for (uint32_t i = routes->num_alone; i < routes->num_moved; i++) {
+		uint32_t sw = routes->moved_list[i];
+		const uint8_t *before = pm_routes_preferred(routes, sw);
+		const uint8_t *after = pm_routes_table(routes, sw);
+
+		for (uint32_t lid = 0; lid < routes->stride; lid++)
+			if (before[lid] != after[lid])
+				route_note(routes, sw, lid, before[lid], after[lid]);
+	}
+}
+
+static void cut(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports)
+{
+	for (uint32_t i = 0; i < num_ports; i++) {
+		uint32_t peer = routes->plan->known->ports[ports[i]].peer;
+
+		if (peer == PM_NONE || !routes->alive[ports[i]])
+			continue;
+		routes->alive[ports[i]] = routes->alive[peer] = 0;
+		routes->cut[routes->num_cut++] = ports[i];
+		routes->cut[routes->num_cut++] = peer;
+	}
+	for (uint32_t i = 0; i < routes->num_cut; i++)
+		routes->linked[routes->cut[i]] =
+			route_has_stand_in(routes, routes->cut[i]);
+}
+
+static void move_from_cut(struct pm_routes *routes, uint32_t port)
+{
+	uint32_t sw = routes->plan->known->ports[port].node;
+	uint8_t direction = routes->plan->tree.direction[port];
+
+	if (!route_isolate(routes, sw) && (direction == PM_UP || direction == PM_DOWN))
+		route_move_from(routes, sw, port);
+}
+
+/* ---- Switches next to the loss ---- */
+
+static void add_lids(struct pm_routes *routes, uint32_t to)
+{
+	struct lost *lost = &routes->lost;
+
+	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++) {
+		uint32_t lid = routes->lids_of[i];
+
+		pm_bits_set(lost->blocks, lid / PM_LFT_BLOCK);
+		lost->lids[lid / PM_LFT_BLOCK] |= (uint64_t)1 << lid % PM_LFT_BLOCK;
+	}
+}
+
+/* Makes routes->lost what a set has lost, unless that is what it is. */
+static void find_lost(struct pm_routes *routes, const uint64_t *before,
+		      const uint64_t *after)
+{
+	struct lost *lost = &routes->lost;
+	uint32_t words = routes->whole.words;
+	uint64_t other = 0;
+
+	for (uint32_t w = 0; w < words; w++) {
+		uint64_t places = before[w] & ~after[w];
+
+		other |= places ^ lost->places[w];
+		lost->places[w] = places;
+	}
+	if (!other)
+		return;
+	for (uint32_t w = 0; w < routes->touched_words; w++)
+		for (; lost->blocks[w]; lost->blocks[w] &= lost->blocks[w] - 1)
+			lost->lids[w * 64 + (uint32_t)__builtin_ctzll(lost->blocks[w])] =
+				0;
+	lost->words = (struct pm_span){words, 0};
+	for (uint32_t w = 0; w < words; w++) {
+		if (!lost->places[w])
+			continue;
+		if (lost->words.first == words)
+			lost->words.first = w;
+		lost->words.end = w + 1;
+		for (uint64_t places = lost->places[w]; places; places &= places - 1)
+			add_lids(routes, w * 64 + (uint32_t)__builtin_ctzll(places));
+	}
+}
+
+static void drop_block(struct pm_routes *routes, uint32_t sw, uint32_t block)
+{
+	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
+
+	for (uint64_t lids = routes->lost.lids[block]; lids; lids &= lids - 1) {
+		uint32_t lid = block * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids);
+
+		routes->looked++;
+		if (row[lid] != PM_LFT_KEEP)
+			route_put(routes, sw, lid, row[lid], PM_LFT_KEEP);
+	}
+}
+
+/* Takes the entries for lost places from a switch that cannot reach any of them. */
+static void drop(struct pm_routes *routes, uint32_t sw)
+{
+	if (route_is_alone(routes, sw))
+		return;
+	if (!routes->moved[sw])
+		route_start_moving(routes, sw);
+	for (uint32_t w = 0; w < routes->touched_words; w++)
+		for (uint64_t set = routes->lost.blocks[w]; set; set &= set - 1)
+			drop_block(routes, sw, w * 64 + (uint32_t)__builtin_ctzll(set));
+}
+
+/* Whether a switch can reach any of the lost places by other ways. */
+static bool has_ways(const struct pm_routes *routes, uint32_t sw)
+{
+	const uint64_t *reach = pm_reach_updown(&routes->now, sw);
+	uint64_t any = 0;
+
+	for (uint32_t w = routes->lost.words.first; w < routes->lost.words.end; w++)
+		any |= reach[w] & routes->lost.places[w];
+	return any;
+}
+
+/* Those that reach the lost places over a switch, by cables that go this way from it. */
+static void move_next_to(struct pm_routes *routes, uint32_t sw,
+			 enum pm_direction direction)
+{
+	const uint32_t *far = routes->plan->tree.far;
+	uint32_t ports[PM_MAX_PORTS + 1], num = 0;
+
+	pm_for_each_port(i, routes->plan->known, sw) {
+		if (routes->plan->tree.direction[i] != direction || !routes->alive[i] ||
+		    !has_ways(routes, far[i]))
+			continue;
+		route_fetch_lost(routes, far[i], routes->plan->known->ports[i].peer,
+				 &routes->lost);
+		ports[num++] = i;
+	}
+	for (uint32_t i = 0; i < num; i++)
+		route_move_lost(routes, far[ports[i]],
+				routes->plan->known->ports[ports[i]].peer, &routes->lost);
+}
+
+/* A switch that lost something, and those next to it. */
+static void move_around(struct pm_routes *routes, uint32_t sw)
+{
+	if (routes->loss.changed[sw] & PM_REACH_UPDOWN) {
+		find_lost(routes, pm_reach_updown(&routes->whole, sw),
+			  pm_reach_updown(&routes->now, sw));
+		drop(routes, sw);
+		move_next_to(routes, sw, PM_DOWN);
+	}
+	if (routes->loss.changed[sw] & PM_REACH_DOWN) {
+		find_lost(routes, pm_reach_down(&routes->whole, sw),
+			  pm_reach_down(&routes->now, sw));
+		move_next_to(routes, sw, PM_UP);
+	}
+}
+
+/* ---- Detours ---- */
+
+/* Whether a switch has no up-then-down path to this one. */
+static bool lacks(const struct pm_routes *routes, uint32_t to)
+{
+	if (!pm_bits_test(routes->everywhere, to))
+		return true;
+	for (uint32_t i = 0; i < routes->loss.num_stirred; i++)
+		if (!pm_routes_joined(routes, routes->loss.stirred[i], to))
+			return true;
+	return false;
+}
+
+static bool needs_detours(const struct pm_routes *routes,
+			  const struct pm_detours *detours)
+{
+	const struct pm_port *ports = routes->plan->known->ports;
+
+	return detours->switches || routes->num_upper ||
+	       (detours->sm != PM_NONE && lacks(routes, ports[detours->sm].node));
+}
+
+int pm_routes_lose(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
+		   const struct pm_detours *detours)
+{
+	if (routes->whole_now)
+		mend(routes);
+	else
+		make_whole(routes);
+	routes->noting = true;
+	routes->lacks_memory = false;
+	cut(routes, ports, num_ports);
+	pm_reach_lose(routes->plan->known, &routes->plan->tree, routes->alive,
+		      routes->cut, routes->num_cut, &routes->now, &routes->loss);
+	routes->looked = routes->loss.looked;
+	for (uint32_t i = 0; i < routes->num_cut; i++)
+		move_from_cut(routes, routes->cut[i]);
+	for (uint32_t i = 0; i < routes->loss.num_stirred; i++)
+		move_around(routes, routes->loss.stirred[i]);
+	if (detours && needs_detours(routes, detours)) {
+		route_add_detours(routes, detours);
+		note_again(routes);
+	}
+	routes->noting = false;
+	/* What was not noted could not be taken back. */
+	routes->whole_now = !routes->lacks_memory;
+	return routes->lacks_memory ? -ENOMEM : 0;
+}
+
+const struct pm_routes_change *pm_routes_changes(const struct pm_routes *routes,
+						 uint32_t *count)
+{
+	*count = routes->num_changes;
+	return routes->changes;
+}
+
+const struct pm_reach *pm_routes_reach_before(const struct pm_routes *routes)
+{
+	return &routes->whole;
+}
+
+const uint32_t *pm_routes_reach_less(const struct pm_routes *routes, uint32_t *count)
+{
+	*count = routes->loss.num_stirred;
+	return routes->loss.stirred;
+}
+
+uint64_t pm_routes_looked(const struct pm_routes *routes)
+{
+	return routes->looked;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the source files of route.h share. Rules and their reasons are at the top of
+ * rules.c. Tables are made in layers, each on top of the one before:
+ *
+ *   preferred   (preferred.c, deal.c) with every cable alive; made once
+ *               or, where a switch holds something as good, that (adopt.c)
+ *   moved       (moved.c) entries whose preferred port does not lead there now
+ *   detours     (beyond.c, detour.c) places that have no up-then-down path but must be
+ *               reached all the same
+ */
+#ifndef PORTMAJOR_ROUTE_ROUTE_PARTS_H
+#define PORTMAJOR_ROUTE_ROUTE_PARTS_H
+
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
+#include <portmajor/base/pool.h>
+#include <portmajor/fabric/reach.h>
+#include <portmajor/route/route.h>
+
+/* What the inner loops need to know of a LID. */
+struct destination {
+	uint32_t sw; /* switch of the place, PM_NONE: no such LID */
+	uint32_t rank;
+	uint32_t number; /* of slots: plane by plane, by rank; else the rank */
+	uint32_t plane;
+	uint8_t port; /* 0: the switch itself */
+};
+
+/* LIDs that follow each other and have the same plane. */
+struct interval {
+	uint16_t start, length;
+};
+
+/* A leaf's own slots, which take no place among those that it sends to. */
+struct own {
+	uint32_t before; /* in planes before this one */
+	uint32_t first;	 /* lowest rank in this plane, PM_NONE if it has none */
+	uint32_t count;	 /* in this plane */
+	uint32_t way;	 /* number of its up port of this plane among its up ports */
+};
+
+/* The first leaf below a switch; if there is none, the first of all. */
+struct below {
+	uint32_t leaf;
+	uint32_t plane; /* of the leaf's cable, PM_NONE for a leaf */
+};
+
+/* How foreign destinations are dealt over ports of one direction; see foreign.c. */
+struct foreign {
+	uint32_t step;	 /* ports from a switch to the next of its component and level */
+	uint32_t share;	 /* flows for one port, of a block */
+	uint32_t more;	 /* of as many slots as there are other planes, this many */
+	double flows[2]; /* have flows[1], and the others flows[0] */
+	bool by_pod;	 /* no port for two pods in a block */
+	uint32_t phases; /* ways to deal: one, or the number of other planes */
+	uint32_t width;	 /* most ports of a switch */
+	uint32_t each_plane; /* ports that a plane takes, in a circle of them */
+	uint8_t *part;	     /* [phase][lid] number of its port, below width */
+	bool whole_blocks;   /* none of them has two */
+};
+
+/* Places that a set of reach.h lost, and their LIDs. */
+struct lost {
+	uint64_t *places;     /* [words] */
+	struct pm_span words; /* they are in these */
+	uint64_t *blocks;     /* [touched_words] LFT blocks with such LIDs */
+	uint64_t *lids;	      /* [block] which of its LIDs; in all others 0 */
+};
+
+struct pm_routes {
+	const struct pm_plan *plan;
+	uint32_t stride, num_switches;
+	struct pm_pool pool; /* of all arrays */
+
+	/* Index: what the plan alone says; read-only once it is made. */
+	struct destination *to;		  /* [lid] */
+	uint32_t *first_lid;		  /* [switch + 1] into lids_of */
+	uint16_t *lids_of;		  /* LIDs by switch of the place */
+	uint32_t *first_interval;	  /* [plane + 1] into intervals; the last
+					   * "plane" is for places without one */
+	uint64_t *plane_blocks;		  /* [plane + 1][touched_words] with its LIDs */
+	struct interval *intervals;	  /* no more than there are LIDs */
+	struct own *own;		  /* [leaf][plane] */
+	uint32_t *first_up;		  /* [switch + 1] into up */
+	uint8_t *up;			  /* up ports: see route_up */
+	uint8_t *up_by_num;		  /* likewise, but by number */
+	uint64_t *leaf_set;		  /* [words] */
+	uint64_t *planeless;		  /* [words] with a LID that has no plane */
+	uint64_t *nothing;		  /* [words] the empty set */
+	struct pm_reach whole;		  /* with every cable alive */
+	uint32_t weight[PM_NO_LEVEL + 1]; /* [height] divisor of the digit there */
+	struct below *below;		  /* [switch] */
+	uint32_t other_pod;		  /* the first leaf of the second pod, or 0 */
+	struct foreign foreign_up, foreign_down;
+
+	/* Preferred: tables with every cable alive, and what is said of them. Made once;
+	 * adopt.c may put what switches hold in place of them. */
+	uint8_t *preferred; /* [switch][stride] */
+	uint8_t *irregular; /* [leaf switch] they are not the planes' own ports
+			     * everywhere: the tree has holes */
+	uint8_t *full;	    /* [switch] each up port leads to every leaf */
+
+	/* Current: of the last update. */
+	uint8_t *alive;		   /* [port] */
+	uint8_t *linked;	   /* [port] this cable or a parallel one is alive */
+	struct pm_reach now;	   /* with these */
+	struct pm_reach_loss loss; /* changed[]: of now */
+	uint8_t *table;		   /* [switch][stride], valid where moved[switch] */
+	uint8_t *moved;		   /* [switch] table differs from preferred */
+	uint64_t *touched;	   /* [switch][touched_words] set of blocks: in all others
+				    * table is as preferred */
+	uint32_t touched_words;
+	uint32_t *moved_list; /* switches with moved[] set, each once */
+	uint32_t num_moved;
+
+	/* Losses, for lose.c. */
+	bool whole_now; /* all cables are alive but for cut[], and tables are the .. */
+	bool noting;	/* .. preferred ones but for changes[] and .. */
+	uint32_t *cut;	/* ports, both ends of each cable */
+	uint32_t num_cut;
+	uint32_t num_alone;   /* .. the first ones of moved_list, without any cable */
+	uint64_t *everywhere; /* [words] what every switch reaches in the whole tree */
+	struct pm_routes_change *changes; /* each entry once; not of the pool */
+	uint32_t num_changes, changes_room;
+	bool lacks_memory; /* some change is not noted */
+	uint64_t looked;   /* see pm_routes_looked */
+	struct lost lost;  /* of the set at hand */
+	uint64_t *named; /* [port][touched_words] blocks in which its switch prefers .. */
+	uint8_t *indexed; /* .. [switch] that port, where this is set */
+
+	uint64_t *alike; /* scratch, for moved.c: [words] see there */
+
+	/* Scratch, for detour.c; the queue for beyond.c, too. */
+	uint32_t *queue, *distance; /* [switch] */
+
+	/* End ports above the leaves, for beyond.c. */
+	uint32_t *upper; /* [num_upper] switches that have some */
+	uint32_t num_upper;
+	uint32_t hub;	       /* where these paths turn up, or none */
+	uint8_t *is_upper;     /* [switch] one of these */
+	uint8_t *has_slots;    /* [switch] has or had end ports */
+	uint8_t *has_services; /* [switch] some of them are service ports */
+	uint8_t *marked;       /* [switch] scratch */
+};
+
+/* The up ports of one switch; borrowed. */
+struct up_ports {
+	const uint8_t *num;
+	uint32_t count;
+};
+
+/* Some ports of one switch. */
+struct ports {
+	uint8_t num[PM_MAX_PORTS + 1];
+	uint32_t count;
+};
+
+static inline const struct pm_node *route_node(const struct pm_routes *routes,
+					       uint32_t sw)
+{
+	return &routes->plan->known->nodes[sw];
+}
+
+static inline uint32_t route_far_switch(const struct pm_routes *routes, uint32_t port)
+{
+	return routes->plan->tree.far[port];
+}
+
+/*
+ * All up ports of a switch, alive or not, parallel cables side by side: a block
+ * whose ports are neighbours then depends on the fewest switches above.
+ */
+static inline struct up_ports route_up(const struct pm_routes *routes, uint32_t sw)
+{
+	uint32_t first = routes->first_up[sw];
+
+	return (struct up_ports){routes->up + first, routes->first_up[sw + 1] - first};
+}
+
+/* What can be reached over this cable when it is alive. */
+static inline const uint64_t *route_reach_over(const struct pm_routes *routes,
+					       const struct pm_reach *reach,
+					       uint32_t port)
+{
+	uint32_t far = route_far_switch(routes, port);
+
+	return routes->plan->tree.direction[port] == PM_UP ? pm_reach_updown(reach, far)
+							   : pm_reach_down(reach, far);
+}
+
+static inline const uint8_t *route_preferred(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->preferred + (size_t)sw * routes->stride;
+}
+
+/* What pm_routes_table() returns. */
+static inline const uint8_t *route_table(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->moved[sw] ? routes->table + (size_t)sw * routes->stride
+				 : route_preferred(routes, sw);
+}
+
+/* moved.c: notes a change of the loss at hand. */
+void route_note(struct pm_routes *routes, uint32_t sw, uint32_t lid, uint8_t before,
+		uint8_t after);
+
+static inline uint64_t *route_touched(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->touched + (size_t)sw * routes->touched_words;
+}
+
+/* Changes an entry in the table of a switch. */
+static inline void route_put(struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			     uint8_t before, uint8_t after)
+{
+	routes->table[(size_t)sw * routes->stride + lid] = after;
+	pm_bits_set(route_touched(routes, sw), lid / PM_LFT_BLOCK);
+	if (routes->noting)
+		route_note(routes, sw, lid, before, after);
+}
+
+/* Whether another set than in the whole tree can be reached over an alive cable. */
+static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t port)
+{
+	return routes->loss.changed[route_far_switch(routes, port)] &
+	       (routes->plan->tree.direction[port] == PM_UP ? PM_REACH_UPDOWN
+							    : PM_REACH_DOWN);
+}
+
+/* route.c: whether a cable that is alive leads where this one does; O(ports). */
+bool route_has_stand_in(const struct pm_routes *routes, uint32_t port);
+/* Makes the tables those for alive[], from nothing but the preferred ones. */
+void route_update(struct pm_routes *routes, const struct pm_detours *detours);
+
+/* rules.c: ports of a switch, and the keys that entries choose among them with. */
+void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
+			enum pm_direction direction, struct ports *list);
+static inline uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw,
+					uint32_t lid)
+{
+	return routes->to[lid].rank /
+	       routes->weight[pm_tree_height(&routes->plan->tree, sw)];
+}
+
+/* Of foreign ones going up, and going down. */
+uint32_t route_foreign_up(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
+uint32_t route_down_phase(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
+
+static inline uint32_t route_foreign_key(const struct pm_routes *routes,
+					 const struct foreign *foreign, uint32_t phase,
+					 uint32_t sw, uint32_t lid)
+{
+	return routes->plan->tree.position[sw] * foreign->step +
+	       foreign->part[(size_t)phase * routes->stride + lid];
+}
+
+static inline uint32_t route_foreign_down(const struct pm_routes *routes, uint32_t sw,
+					  uint32_t lid)
+{
+	const struct foreign *down = &routes->foreign_down;
+	const struct pm_tree *tree = &routes->plan->tree;
+
+	if (pm_tree_height(tree, sw) != 2)
+		return tree->position[sw] + routes->to[lid].plane + routes->to[lid].rank;
+	/* A plane further, so that planes with as many ports each differ. */
+	return routes->to[lid].plane +
+	       route_foreign_key(routes, down,
+				 down->phases > 1 ? route_down_phase(routes, sw, lid) : 0,
+				 sw, lid);
+}
+
+/* Fills a row with foreign entries, with the keys above; up is not empty. */
+void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
+			uint8_t *row);
+/* How foreign ones are dealt, where a switch has at most width up ports; -ENOMEM.
+ */
+int route_deal_foreign(struct pm_routes *routes, uint32_t width, struct pm_error *err);
+
+/* index.c: fills in everything that depends on the plan alone; -ENOMEM. */
+int route_index(struct pm_routes *routes, struct pm_error *err);
+
+/* preferred.c: -ENOMEM. */
+int route_fill_preferred(struct pm_routes *routes, struct pm_error *err);
+
+/* deal.c: leaves' entries that planes do not settle, in preferred; -ENOMEM. */
+int route_deal(struct pm_routes *routes, struct pm_error *err);
+
+/* moved.c */
+uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			 uint8_t instead_of);
+void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row);
+void route_update_switch(struct pm_routes *routes, uint32_t sw);
+/* Makes the table the preferred one, to be changed by route_put from there. */
+void route_start_moving(struct pm_routes *routes, uint32_t sw);
+/* Moves what used a port for places that it does not lead to any more. */
+void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port);
+/* Moves what used a port that is alive for LIDs which it does not lead to any more. */
+void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
+		     const struct lost *lost);
+/* Has the entries fetched that it will look at. */
+void route_fetch_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
+		      const struct lost *lost);
+/* Whether all cables of a switch to others are lost. */
+bool route_is_alone(const struct pm_routes *routes, uint32_t sw);
+/* If they are, leaves it its own entries; else false. */
+bool route_isolate(struct pm_routes *routes, uint32_t sw);
+/* The table is about to be, or preferred has been, changed in other ways. */
+void route_touch_all(struct pm_routes *routes, uint32_t sw);
+
+/*
+ * beyond.c: paths that go down and up again, at one leaf; then those from all switches to
+ * the subnet manager's place, which has LIDs, so that detours to it turn up elsewhere
+ * only where they must; what they are for, -ENOMEM.
+ */
+void route_add_beyond(struct pm_routes *routes);
+void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm);
+int route_index_beyond(struct pm_routes *routes, struct pm_error *err);
+
+/* detour.c: both kinds of detours */
+void route_add_detours(struct pm_routes *routes, const struct pm_detours *detours);
+
+#endif

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who has which VLAN. Hosts are taken one after the other, each with a lower priority
+ * than those before: a host with a line that stays, when its VLAN joins it with all that
+ * are not taken yet; the hosts of a switch that move, when some VLAN does, at once and
+ * before those that stay. All means those that any VLAN joins with it: others it never
+ * meets. Who can be taken at one time can be later too, and nobody is worse off with
+ * fewer that remain: so if there are lines for those that move with which all pairs meet,
+ * this finds some. Whom VLANs join with the fewest is tried first: whoever comes after
+ * need not keep to the VLANs that it is in.
+ */
+#include "assign_vlans.h"
+
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/bits.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define GAP 1000 /* between priorities, so that others find places there later */
+
+/* ---- One switch ---- */
+
+/* By how many hosts the cables up have, from the lowest one; then by VLAN. */
+static bool is_better(const struct dealer *d, uint32_t sw, uint32_t a, uint32_t b)
+{
+	const struct pm_vlans *v = d->vlans;
+	const uint32_t *up_a = v->up + (size_t)a * v->tree->num_switches;
+	const uint32_t *up_b = v->up + (size_t)b * v->tree->num_switches;
+	uint32_t x = sw, y = sw;
+
+	while (up_a[x] < PM_VLAN_TOP && up_b[y] < PM_VLAN_TOP) {
+		uint32_t p = up_a[x], q = up_b[y];
+
+		if (d->load[p] != d->load[q])
+			return d->load[p] < d->load[q];
+		x = v->tree->far[p];
+		y = v->tree->far[q];
+	}
+	return d->dealt[a] != d->dealt[b] ? d->dealt[a] < d->dealt[b] : a < b;
+}
+
+static void count_host(struct dealer *d, uint32_t h)
+{
+	const struct pm_vlans *v = d->vlans;
+	uint32_t vlan = d->host[h].vlan;
+	const uint32_t *up = v->up + (size_t)vlan * v->tree->num_switches;
+
+	d->dealt[vlan]++;
+	for (uint32_t sw = v->site[h]; up[sw] < PM_VLAN_TOP; sw = v->tree->far[up[sw]])
+		d->load[up[sw]]++;
+}
+
+/* How far apart the loads of its cables are that lead to VLANs which will do. */
+static void note_spread(struct dealer *d, uint32_t sw, uint32_t num)
+{
+	uint32_t least = PM_NONE, most = 0;
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t port =
+			d->vlans->up[(size_t)d->fit[i] * d->parts.num_switches + sw];
+
+		if (port >= PM_VLAN_TOP)
+			return;
+		if (d->load[port] < least)
+			least = d->load[port];
+		if (d->load[port] > most)
+			most = d->load[port];
+	}
+	if (num && most - least > d->spread)
+		d->spread = most - least;
+}
+
+/* How many of the sites that remain some VLAN joins it with, itself among them. */
+static uint32_t count_joined(const struct dealer *d, uint32_t sw)
+{
+	const uint64_t *joined = d->joined + (size_t)d->number[sw] * d->words;
+	uint32_t num = 0;
+
+	for (uint32_t w = 0; w < d->words; w++)
+		num += (uint32_t)__builtin_popcountll(joined[w] & d->remain[w]);
+	return num;
+}
+
+static void take(struct dealer *d, uint32_t h)
+{
+	uint32_t sw = d->vlans->site[h];
+
+	if (d->parts.gone[h] || --d->left[sw])
+		return;
+	parts_drop(&d->parts, sw);
+	d->remain[d->number[sw] / 64] &= ~(UINT64_C(1) << d->number[sw] % 64);
+}
+
+static bool moves_there(const struct dealer *d, uint32_t sw, uint32_t h)
+{
+	return h < d->vlans->num_hosts && d->vlans->site[h] == sw;
+}
+
+/* Deals the hosts of a switch, in VLANs that reach at least so many sites. */
+static void deal_site(struct dealer *d, uint32_t sw, uint32_t reach)
+{
+	const struct pm_vlans *v = d->vlans;
+	uint32_t num = 0;
+
+	for (uint32_t vlan = 0; vlan < v->num; vlan++)
+		if (parts_of(&d->parts, vlan, sw) != PM_NONE &&
+		    parts_reach(&d->parts, vlan, sw) >= reach)
+			d->fit[num++] = vlan;
+	for (uint32_t h = d->first[sw]; moves_there(d, sw, h); h++) {
+		uint32_t best = num ? d->fit[0] : v->access;
+
+		if (!d->moves[h])
+			continue;
+		for (uint32_t i = 1; i < num; i++)
+			if (is_better(d, sw, d->fit[i], best))
+				best = d->fit[i];
+		d->host[h].vlan = best;
+		d->above[d->num_moved] = d->taken;
+		d->order[d->num_moved++] = h;
+		count_host(d, h);
+	}
+	note_spread(d, sw, num);
+	for (uint32_t h = d->first[sw]; moves_there(d, sw, h); h++)
+		if (d->moves[h])
+			take(d, h);
+}
+
+/* ---- Places among those that stay ---- */
+
+/* Priorities at a place are between these: of the one before it, and of the one after. */
+static uint32_t top_of(const struct dealer *d, uint32_t place)
+{
+	return place ? d->host[d->fixed[place - 1]].priority
+		     : PM_VLAN_PINNED - d->vlans->num_hosts;
+}
+
+static uint32_t bottom_of(const struct dealer *d, uint32_t place)
+{
+	return place < d->num_fixed ? d->host[d->fixed[place]].priority : 0;
+}
+
+static bool fits(const struct dealer *d, uint32_t place, uint32_t num)
+{
+	uint32_t top = top_of(d, place), bottom = bottom_of(d, place);
+
+	return top > bottom && top - bottom > num;
+}
+
+/* Whether there is room for so many more where those go that are taken now. */
+static bool has_room(const struct dealer *d, uint32_t num)
+{
+	for (uint32_t i = d->num_moved; i && d->above[i - 1] == d->taken; i--)
+		num++;
+	return fits(d, d->taken, num);
+}
+
+static uint32_t count_movers(const struct dealer *d, uint32_t sw)
+{
+	uint32_t num = 0;
+
+	for (uint32_t h = d->first[sw]; moves_there(d, sw, h); h++)
+		num += d->moves[h];
+	return num;
+}
+
+/* Whom of those that remain a host that stays does not meet in its VLAN, though some VLAN
+ * joins them: so many sites. */
+static uint32_t count_missed(const struct dealer *d, uint32_t h)
+{
+	uint32_t sw = d->vlans->site[h];
+
+	return d->parts.gone[h] ? 0
+				: count_joined(d, sw) -
+					  parts_reach(&d->parts, d->host[h].vlan, sw);
+}
+
+/* ---- All of them ---- */
+
+/* Takes those whom a VLAN joins with all that remain; how many of the list are left. */
+static uint32_t deal_pass(struct dealer *d, uint32_t *list, uint32_t num)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t joined = count_joined(d, list[i]);
+
+		if (parts_best(&d->parts, list[i]) == joined &&
+		    has_room(d, count_movers(d, list[i])))
+			deal_site(d, list[i], joined);
+		else
+			list[left++] = list[i];
+	}
+	return left;
+}
+
+/* Those that stay, as long as they meet all that remain; whether there were any. */
+static bool take_fixed(struct dealer *d)
+{
+	uint32_t before = d->taken;
+
+	while (d->taken < d->num_fixed && !count_missed(d, d->fixed[d->taken]))
+		take(d, d->fixed[d->taken++]);
+	return d->taken != before;
+}
+
+/* Takes whoever misses the fewest; how many of the list are left. */
+static uint32_t deal_stuck(struct dealer *d, uint32_t *list, uint32_t num)
+{
+	uint32_t best = 0, least = PM_NONE;
+
+	if (!d->stuck++)
+		d->blocked = d->taken;
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t missed =
+			count_joined(d, list[i]) - parts_best(&d->parts, list[i]);
+
+		if (!has_room(d, count_movers(d, list[i])))
+			missed = PM_NONE - 1;
+		if (missed < least) {
+			least = missed;
+			best = i;
+		}
+	}
+	if (d->taken < d->num_fixed && count_missed(d, d->fixed[d->taken]) < least) {
+		take(d, d->fixed[d->taken++]);
+		return num;
+	}
+	deal_site(d, list[best], parts_best(&d->parts, list[best]));
+	memmove(list + best, list + best + 1, (num - best - 1) * sizeof(*list));
+	return num - 1;
+}
+
+/* By priority, the highest one first. */
+static void sort_fixed(struct dealer *d)
+{
+	d->num_fixed = 0;
+	for (uint32_t i = 0; i < d->vlans->num_hosts; i++) {
+		uint32_t h = d->by_priority[i];
+
+		if (!d->moves[h] && !d->vlans->untagged[h])
+			d->fixed[d->num_fixed++] = h;
+	}
+}
+
+/* Nobody is taken, and loads are those of lines that stay. */
+static void reset(struct dealer *d)
+{
+	const struct pm_vlans *v = d->vlans;
+	uint32_t switches = d->parts.num_switches;
+
+	memcpy(d->parts.count, d->count, (size_t)v->num * switches * sizeof(*d->count));
+	memcpy(d->left, d->parts.live, switches * sizeof(*d->left));
+	memset(d->remain, 0, d->words * sizeof(*d->remain));
+	memset(d->load, 0, v->fabric->num_ports * sizeof(*d->load));
+	memset(d->dealt, 0, v->num * sizeof(*d->dealt));
+	for (uint32_t i = 0; i < d->num_sites; i++)
+		if (d->parts.live[d->sites[i]])
+			pm_bits_set(d->remain, i);
+	for (uint32_t h = 0; h < v->num_hosts; h++)
+		if (!d->moves[h])
+			count_host(d, h);
+	d->taken = d->num_moved = d->stuck = d->spread = 0;
+	sort_fixed(d);
+}
+
+void dealer_run(struct dealer *d)
+{
+	uint32_t num = 0;
+
+	reset(d);
+	for (uint32_t i = 0; i < d->num_sites; i++)
+		if (count_movers(d, d->sites[i]))
+			d->list[num++] = d->sites[i];
+	while (num || d->taken < d->num_fixed) {
+		uint32_t left = deal_pass(d, d->list, num);
+		bool any = left != num;
+
+		num = left;
+		if (!any && !take_fixed(d))
+			num = deal_stuck(d, d->list, num);
+	}
+}
+
+/* ---- Priorities ---- */
+
+/* At a place; of those above all others no more than is usual. */
+static void rank(struct dealer *d, const uint32_t *hosts, uint32_t num, uint32_t place)
+{
+	uint32_t bottom = bottom_of(d, place);
+	uint32_t step = (top_of(d, place) - bottom) / (num + 1);
+
+	if (!place && step > GAP)
+		step = GAP;
+	for (uint32_t i = 0; i < num; i++)
+		d->host[hosts[i]].priority = bottom + step * (num - i);
+}
+
+bool dealer_rank(struct dealer *d)
+{
+	for (uint32_t i = 0, end; i < d->num_moved; i = end) {
+		for (end = i + 1; end < d->num_moved && d->above[end] == d->above[i];)
+			end++;
+		if (!fits(d, d->above[i], end - i))
+			return false;
+		rank(d, d->order + i, end - i, d->above[i]);
+	}
+	return true;
+}
+
+/* ---- Begin and end ---- */
+
+static void sort_sites(struct dealer *d)
+{
+	const struct pm_vlans *v = d->vlans;
+
+	for (uint32_t h = 0; h < v->num_hosts; h++) {
+		uint32_t sw = v->site[h], at;
+
+		if (h && v->site[h - 1] == sw)
+			continue;
+		d->first[sw] = h;
+		for (uint32_t vlan = 0; vlan < v->num; vlan++)
+			d->reach[sw] += parts_reach(&d->parts, vlan, sw);
+		at = d->num_sites++;
+		for (; at && d->reach[d->sites[at - 1]] > d->reach[sw]; at--)
+			d->sites[at] = d->sites[at - 1];
+		d->sites[at] = sw;
+	}
+	for (uint32_t i = 0; i < d->num_sites; i++)
+		d->number[d->sites[i]] = i;
+}
+
+/* Sites of one part of a VLAN join each other: members[switch][word] of its parts. */
+static void find_joined(struct dealer *d, uint64_t *members)
+{
+	for (uint32_t vlan = 0; vlan < d->vlans->num; vlan++) {
+		memset(members, 0,
+		       (size_t)d->parts.num_switches * d->words * sizeof(*members));
+		for (uint32_t i = 0; i < d->num_sites; i++) {
+			uint32_t part = parts_of(&d->parts, vlan, d->sites[i]);
+
+			if (part != PM_NONE)
+				pm_bits_set(members + (size_t)part * d->words, i);
+		}
+		for (uint32_t i = 0; i < d->num_sites; i++) {
+			uint32_t part = parts_of(&d->parts, vlan, d->sites[i]);
+
+			if (part != PM_NONE)
+				pm_bits_or(d->joined + (size_t)i * d->words,
+					   members + (size_t)part * d->words, d->words);
+		}
+	}
+}
+
+bool dealer_can_join(const struct dealer *d, uint32_t a, uint32_t b)
+{
+	return pm_bits_test(d->joined + (size_t)d->number[a] * d->words, d->number[b]);
+}
+
+static int compare_priorities(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x > *y ? -1 : *x < *y;
+}
+
+/* Of the lines as they are. */
+static int sort_hosts(struct dealer *d)
+{
+	uint32_t num = d->vlans->num_hosts;
+	uint64_t *keys = pm_array(num, sizeof(*keys));
+
+	if (!keys)
+		return -ENOMEM;
+	for (uint32_t h = 0; h < num; h++)
+		keys[h] = (uint64_t)d->host[h].priority << 32 | h;
+	qsort(keys, num, sizeof(*keys), compare_priorities);
+	for (uint32_t i = 0; i < num; i++)
+		d->by_priority[i] = (uint32_t)keys[i];
+	free(keys);
+	return 0;
+}
+
+static int make_rooms(struct dealer *d, uint64_t **members, struct pm_error *err)
+{
+	const struct pm_vlans *v = d->vlans;
+	uint32_t switches = v->tree->num_switches, hosts = v->num_hosts;
+	struct pm_pool *pool = &d->pool;
+
+	d->moves = pm_pool_array(pool, hosts, 1);
+	d->fixed = pm_pool_array(pool, hosts, sizeof(uint32_t));
+	d->order = pm_pool_array(pool, hosts, sizeof(uint32_t));
+	d->above = pm_pool_array(pool, hosts, sizeof(uint32_t));
+	d->by_priority = pm_pool_array(pool, hosts, sizeof(uint32_t));
+	d->first = pm_pool_array(pool, switches, sizeof(uint32_t));
+	d->sites = pm_pool_array(pool, switches, sizeof(uint32_t));
+	d->number = pm_pool_array(pool, switches, sizeof(uint32_t));
+	d->list = pm_pool_array(pool, switches, sizeof(uint32_t));
+	d->reach = pm_pool_array(pool, switches, sizeof(uint32_t));
+	d->left = pm_pool_array(pool, switches, sizeof(uint32_t));
+	d->load = pm_pool_array(pool, v->fabric->num_ports, sizeof(uint32_t));
+	d->dealt = pm_pool_array(pool, v->num, sizeof(uint32_t));
+	d->fit = pm_pool_array(pool, v->num, sizeof(uint32_t));
+	d->words = pm_bits_words(switches);
+	d->remain = pm_pool_array(pool, d->words, sizeof(uint64_t));
+	d->joined = pm_pool_array(pool, (size_t)switches * d->words, sizeof(uint64_t));
+	*members = pm_pool_array(pool, (size_t)switches * d->words, sizeof(uint64_t));
+	return pm_pool_check(pool, err);
+}
+
+int dealer_begin(struct dealer *d, const struct pm_vlans *v, const uint8_t *cut,
+		 struct pm_vlan_host *host, struct pm_error *err)
+{
+	uint64_t *members;
+	int rc;
+
+	*d = (struct dealer){.vlans = v, .host = host};
+	rc = make_rooms(d, &members, err);
+	if (!rc)
+		rc = parts_make(v, cut, &d->pool, &d->parts, err);
+	if (rc)
+		return rc;
+	d->count =
+		pm_pool_copy(&d->pool, d->parts.count,
+			     (size_t)v->num * v->tree->num_switches, sizeof(*d->count));
+	rc = pm_pool_check(&d->pool, err);
+	if (rc)
+		return rc;
+	sort_sites(d);
+	find_joined(d, members);
+	return sort_hosts(d) ? pm_error_no_memory(err) : 0;
+}
+
+/* How many hear what is sent in a VLAN, in its largest part. */
+static uint32_t count_heard(const struct dealer *d, uint32_t vlan, uint32_t *heard)
+{
+	const struct pm_vlans *v = d->vlans;
+	uint32_t most = 0;
+
+	memset(heard, 0, d->parts.num_switches * sizeof(*heard));
+	for (uint32_t h = 0; h < v->num_hosts; h++) {
+		uint32_t part = parts_of(&d->parts, vlan, v->site[h]);
+
+		if (d->parts.gone[h] || part == PM_NONE ||
+		    (v->untagged[h] && vlan != v->access))
+			continue;
+		if (++heard[part] > most)
+			most = heard[part];
+	}
+	return most;
+}
+
+int dealer_broadcast(struct dealer *d, uint32_t *vlan, uint32_t *unheard,
+		     struct pm_error *err)
+{
+	uint32_t *heard = pm_pool_array(&d->pool, d->parts.num_switches, sizeof(*heard));
+	uint32_t best;
+
+	if (pm_pool_check(&d->pool, err))
+		return -ENOMEM;
+	best = count_heard(d, *vlan, heard);
+	for (uint32_t i = 0; i < d->vlans->num && best < d->parts.num_live; i++) {
+		uint32_t most = count_heard(d, i, heard);
+
+		if (most <= best)
+			continue;
+		best = most;
+		*vlan = i;
+	}
+	*unheard = d->parts.num_live - best;
+	return 0;
+}
+
+void dealer_count_apart(const struct parts *p, const struct pm_vlan_host *host,
+			struct pm_vlan_deal *deal)
+{
+	const uint32_t *site = p->vlans->site;
+
+	deal->pairs = deal->apart = deal->cabled = 0;
+	for (uint32_t a = 0; a < p->vlans->num_hosts; a++)
+		for (uint32_t b = 0; b < a && !p->gone[a]; b++) {
+			if (p->gone[b])
+				continue;
+			deal->pairs++;
+			if (site[a] == site[b] ||
+			    parts_join(p, pair_vlan(host, a, b), site[a], site[b]))
+				continue;
+			deal->apart++;
+			deal->cabled += p->island[site[a]] == p->island[site[b]];
+		}
+}
+
+/* Who sends without tags has the access VLAN, and priority over all others. */
+static void pin_untagged(struct dealer *d)
+{
+	for (uint32_t h = 0; h < d->vlans->num_hosts; h++) {
+		if (!d->vlans->untagged[h])
+			continue;
+		d->moves[h] = 0;
+		d->host[h] = (struct pm_vlan_host){d->vlans->access, PM_VLAN_PINNED - h};
+	}
+}
+
+int dealer_anew(const struct pm_vlans *vlans, const uint8_t *cut,
+		struct pm_vlan_table *table, struct pm_vlan_deal *deal,
+		struct pm_error *err)
+{
+	struct dealer d;
+	int rc = dealer_begin(&d, vlans, cut, table->host, err);
+
+	if (!rc) {
+		memset(d.moves, 1, vlans->num_hosts);
+		pin_untagged(&d);
+		rc = dealer_broadcast(&d, &table->broadcast, &deal->unheard, err);
+	}
+	if (!rc) {
+		dealer_run(&d);
+		(void)dealer_rank(&d); /* nobody is in the way */
+		dealer_count_apart(&d.parts, table->host, deal);
+		deal->spread = d.spread;
+	}
+	pm_pool_free(&d.pool);
+	return rc;
+}
+
+int pm_vlans_deal(const struct pm_vlans *vlans, const uint8_t *cut,
+		  struct pm_vlan_table *table, struct pm_vlan_deal *deal,
+		  struct pm_error *err)
+{
+	*deal = (struct pm_vlan_deal){.moved = vlans->num_hosts + 1};
+	table->broadcast = vlans->access;
+	return dealer_anew(vlans, cut, table, deal, err);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Losses. Of each pair that its VLAN does not join any more one line has to change, and
+ * the other may stay: what is wanted is a vertex cover.
+ */
+#include "cover.h"
+#include "assign_vlans.h"
+
+#include <portmajor/base/alloc.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether a pair is apart, and another line would help. */
+static bool is_broken(const struct dealer *d, uint32_t a, uint32_t b)
+{
+	const struct pm_vlans *v = d->vlans;
+	uint32_t x = v->site[a], y = v->site[b];
+
+	return x != y && !d->parts.gone[b] && !v->untagged[b] &&
+	       !parts_join(&d->parts, pair_vlan(d->host, a, b), x, y) &&
+	       dealer_can_join(d, x, y);
+}
+
+/* Whose lines change, in moves[]. */
+static int choose_movers(struct dealer *d, uint32_t *bound, struct pm_error *err)
+{
+	uint32_t hosts = d->vlans->num_hosts;
+	struct cover cover;
+
+	if (cover_begin(&cover, hosts, &d->pool, err))
+		return -ENOMEM;
+	for (uint32_t a = 0; a < hosts; a++) {
+		if (d->parts.gone[a] || d->vlans->untagged[a])
+			continue;
+		for (uint32_t b = 0; b < a; b++)
+			if (is_broken(d, a, b))
+				cover_join(&cover, a, b);
+	}
+	return cover_choose(&cover, d->moves, bound, err);
+}
+
+/* Pairs of a host that are apart. */
+static uint32_t count_apart(const struct dealer *d, uint32_t h)
+{
+	const uint32_t *site = d->vlans->site;
+	uint32_t apart = 0;
+
+	for (uint32_t b = 0; b < d->vlans->num_hosts && !d->parts.gone[h]; b++)
+		apart += !d->parts.gone[b] && site[b] != site[h] &&
+			 !parts_join(&d->parts, pair_vlan(d->host, h, b), site[h],
+				     site[b]);
+	return apart;
+}
+
+static bool is_same(const struct pm_vlan_host *a, const struct pm_vlan_host *b)
+{
+	return a->vlan == b->vlan && a->priority == b->priority;
+}
+
+/* Gives a host another line, if that leaves no more pairs apart. */
+static bool try_line(struct dealer *d, uint32_t h, struct pm_vlan_host line)
+{
+	struct pm_vlan_host now = d->host[h];
+	uint32_t apart = count_apart(d, h);
+
+	for (uint32_t b = 0; b < d->vlans->num_hosts; b++)
+		if (b != h && d->host[b].priority == line.priority)
+			return false;
+	d->host[h] = line;
+	if (count_apart(d, h) <= apart)
+		return true;
+	d->host[h] = now;
+	return false;
+}
+
+/*
+ * Lines go back that help nobody, for want of a table in which all meet; and priorities:
+ * those of a leaf's hosts were dealt together, and who decides less for others leaves
+ * their VLANs as even as they were.
+ */
+static void give_back(struct dealer *d, const struct pm_vlan_host *before)
+{
+	for (uint32_t h = 0; h < d->vlans->num_hosts; h++)
+		if (!is_same(&d->host[h], &before[h]) && !try_line(d, h, before[h]))
+			try_line(d, h,
+				 (struct pm_vlan_host){d->host[h].vlan,
+						       before[h].priority});
+}
+
+/* ---- Who moves ---- */
+
+#define MOST_WORK 20000000 /* of a search: runs x hosts x VLANs */
+
+/* For lines with which all pairs meet that can. */
+struct search {
+	struct dealer *d;
+	const struct pm_vlan_host *before;
+	uint8_t *barred; /* [host] all tables in which it moves were tried */
+	uint64_t work;
+	uint64_t apart; /* as many pairs may be; 0: none that could meet */
+};
+
+/* Whether lines of those of moves[] are enough, and writes them. */
+static bool is_enough(struct search *s)
+{
+	struct dealer *d = s->d;
+	struct pm_vlan_deal deal;
+
+	memcpy(d->host, s->before, d->vlans->num_hosts * sizeof(*d->host));
+	dealer_run(d);
+	s->work += (uint64_t)d->vlans->num_hosts * d->vlans->num;
+	if (!dealer_rank(d))
+		return false;
+	if (!d->stuck || !s->apart)
+		return !d->stuck;
+	dealer_count_apart(&d->parts, d->host, &deal);
+	return deal.apart <= s->apart;
+}
+
+/* Hosts of which one is to move, next to those of the levels before. */
+struct level {
+	uint32_t *hosts; /* PM_NONE: barred already, or gone */
+	uint32_t num, next;
+};
+
+/*
+ * Where a run is stuck, of those that remain and stay one has to move: whoever of those
+ * that remain is taken first with a better choice would have been taken here. Where some
+ * are to stay apart, anybody may do.
+ */
+static void open_level(const struct search *s, struct level *level)
+{
+	const struct dealer *d = s->d;
+	uint32_t from = s->apart ? 0 : d->blocked, num = d->num_fixed - from;
+
+	*level = (struct level){pm_copy(d->fixed + from, num, sizeof(*level->hosts)), num,
+				0};
+	if (!level->hosts)
+		level->num = 0; /* fewer are tried */
+}
+
+static void close_level(struct search *s, struct level *level)
+{
+	for (uint32_t i = 0; i < level->next; i++)
+		if (level->hosts[i] != PM_NONE)
+			s->barred[level->hosts[i]] = 0;
+	free(level->hosts);
+}
+
+/* Another one moves in place of the last; false: all were tried. */
+static bool move_next(struct search *s, struct level *level)
+{
+	if (level->next && level->hosts[level->next - 1] != PM_NONE) {
+		s->d->moves[level->hosts[level->next - 1]] = 0;
+		s->barred[level->hosts[level->next - 1]] = 1;
+	}
+	while (level->next < level->num) {
+		uint32_t *h = &level->hosts[level->next++];
+
+		if (!s->barred[*h] && !s->d->parts.gone[*h]) {
+			s->d->moves[*h] = 1;
+			return true;
+		}
+		*h = PM_NONE;
+	}
+	return false;
+}
+
+/* Moves so many more at most; whether that is enough. */
+static bool move_more(struct search *s, uint32_t more)
+{
+	struct level *levels = pm_array(more, sizeof(*levels));
+	bool found = is_enough(s);
+	uint32_t depth = 0;
+
+	if (!found && more && levels)
+		open_level(s, &levels[depth++]);
+	while (!found && depth) {
+		if (!move_next(s, &levels[depth - 1])) {
+			close_level(s, &levels[--depth]);
+			continue;
+		}
+		found = is_enough(s);
+		if (!found && depth < more && s->work < MOST_WORK)
+			open_level(s, &levels[depth++]);
+	}
+	while (depth)
+		close_level(s, &levels[--depth]);
+	free(levels);
+	return found;
+}
+
+/* Moves as few more as will do, from so many on; whether all pairs meet then. */
+static bool deepen(struct search *s, uint32_t from, uint32_t to)
+{
+	for (uint32_t more = from; more <= to && s->work < MOST_WORK; more++)
+		if (move_more(s, more))
+			return true;
+	return false;
+}
+
+/*
+ * A smallest cover, if that is enough; or any other choice of as many lines, or of more.
+ * On a large fabric not all can be tried: then those with the cover's lines and more. If
+ * none is found, the lines are as before.
+ */
+static int choose_lines(struct dealer *d, const struct pm_vlan_host *before,
+			uint32_t *bound, struct pm_error *err)
+{
+	uint32_t hosts = d->vlans->num_hosts, num = 0;
+	struct search s = {d, before, pm_pool_array(&d->pool, hosts, 1), 0, 0};
+	uint8_t *cover;
+	int rc = choose_movers(d, bound, err);
+
+	if (rc)
+		return rc;
+	cover = pm_pool_copy(&d->pool, d->moves, hosts, 1);
+	rc = pm_pool_check(&d->pool, err);
+	if (rc)
+		return rc;
+	for (uint32_t h = 0; h < hosts; h++)
+		num += cover[h];
+	if (is_enough(&s) && num == *bound)
+		return 0;
+	memset(d->moves, 0, hosts);
+	if (deepen(&s, *bound, hosts))
+		return 0;
+	memcpy(d->moves, cover, hosts);
+	s.work = 0;
+	if (deepen(&s, 0, hosts - num))
+		return 0;
+	memcpy(d->moves, cover, hosts);
+	s.apart = UINT64_MAX;
+	if (!is_enough(&s))
+		memcpy(d->host, before, hosts * sizeof(*before));
+	return 0;
+}
+
+/* Moves few; an error leaves the table half-changed. */
+static int move_few(struct dealer *d, const struct pm_vlan_table *before,
+		    struct pm_vlan_table *table, struct pm_vlan_deal *deal,
+		    struct pm_error *err)
+{
+	int rc = dealer_broadcast(d, &table->broadcast, &deal->unheard, err);
+
+	if (!rc)
+		rc = choose_lines(d, before->host, &deal->bound, err);
+	if (rc)
+		return rc;
+	deal->bound += table->broadcast != before->broadcast;
+	give_back(d, before->host);
+	dealer_count_apart(&d->parts, table->host, deal);
+	return 0;
+}
+
+/* Few lines leave pairs apart: deals all anew if that leaves fewer, or leaves all as it
+ * was if not even that is worse. */
+static int help(struct dealer *d, const uint8_t *cut, const struct pm_vlan_table *before,
+		struct pm_vlan_table *table, struct pm_vlan_deal *deal,
+		struct pm_error *err)
+{
+	size_t size = d->vlans->num_hosts * sizeof(*table->host);
+	struct pm_vlan_table again = *before;
+	struct pm_vlan_deal anew = {.bound = deal->bound}, none = {0};
+	int rc;
+
+	again.host = pm_pool_array(&d->pool, d->vlans->num_hosts, sizeof(*again.host));
+	rc = pm_pool_check(&d->pool, err);
+	if (!rc)
+		rc = dealer_anew(d->vlans, cut, &again, &anew, err);
+	if (rc)
+		return rc;
+	dealer_count_apart(&d->parts, before->host, &none);
+	if (none.apart <= deal->apart && none.apart <= anew.apart) {
+		memcpy(table->host, before->host, size);
+	} else if (anew.apart < deal->apart) {
+		*deal = anew;
+		memcpy(table->host, again.host, size);
+		give_back(d, before->host);
+	}
+	dealer_count_apart(&d->parts, table->host, deal);
+	return 0;
+}
+
+/* Lines that differ, with the broadcast's. */
+static uint32_t count_moved(const struct pm_vlan_table *a, const struct pm_vlan_table *b,
+			    uint32_t num)
+{
+	uint32_t moved = a->broadcast != b->broadcast;
+
+	for (uint32_t h = 0; h < num; h++)
+		moved += !is_same(&a->host[h], &b->host[h]);
+	return moved;
+}
+
+/* Not all meet that could: as many do with fewer lines, perhaps. */
+static int save_lines(struct dealer *d, const struct pm_vlan_host *before,
+		      struct pm_vlan_deal *deal, struct pm_error *err)
+{
+	uint32_t hosts = d->vlans->num_hosts, lines = 0;
+	struct pm_vlan_host *found =
+		pm_pool_copy(&d->pool, d->host, hosts, sizeof(*found));
+	struct search s = {d, before, pm_pool_array(&d->pool, hosts, 1), 0, deal->apart};
+	int rc = pm_pool_check(&d->pool, err);
+
+	if (rc)
+		return rc;
+	for (uint32_t h = 0; h < hosts; h++)
+		lines += !is_same(&found[h], &before[h]);
+	memset(d->moves, 0, hosts);
+	if (lines && deepen(&s, 0, lines - 1))
+		give_back(d, before);
+	else
+		memcpy(d->host, found, hosts * sizeof(*found));
+	dealer_count_apart(&d->parts, d->host, deal);
+	return 0;
+}
+
+int pm_vlans_lose(const struct pm_vlans *vlans, const uint8_t *cut,
+		  struct pm_vlan_table *table, struct pm_vlan_deal *deal,
+		  struct pm_error *err)
+{
+	struct pm_vlan_table before = *table;
+	struct dealer d;
+	int rc = dealer_begin(&d, vlans, cut, table->host, err);
+
+	*deal = (struct pm_vlan_deal){0};
+	before.host = pm_pool_copy(&d.pool, table->host, vlans->num_hosts,
+				   sizeof(*before.host));
+	if (!rc)
+		rc = pm_pool_check(&d.pool, err);
+	if (!rc)
+		rc = move_few(&d, &before, table, deal, err);
+	if (!rc && deal->apart)
+		rc = help(&d, cut, &before, table, deal, err);
+	if (!rc && deal->apart)
+		rc = save_lines(&d, before.host, deal, err);
+	if (!rc)
+		deal->moved = count_moved(table, &before, vlans->num_hosts);
+	pm_pool_free(&d.pool);
+	return rc;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which switches with hosts a VLAN joins, without what is lost. */
+#ifndef VLAN_VLAN_PARTS_H
+#define VLAN_VLAN_PARTS_H
+
+#include <portmajor/vlan/vlan.h>
+
+struct parts {
+	const struct pm_vlans *vlans;
+	uint32_t num_switches;
+	uint32_t *part;	  /* [vlan][switch] the highest switch of its part of the tree;
+			   * PM_NONE: it is not in this VLAN */
+	uint32_t *count;  /* [vlan][switch] by that: sites that remain to be joined */
+	uint32_t *live;	  /* [switch] hosts that are there and send tags: above 0, it is
+			   * a site, which others are to reach */
+	uint8_t *gone;	  /* [host] its cable is lost */
+	uint32_t *island; /* [switch] one number for all that cables join, whatever way */
+	uint32_t num_live; /* hosts */
+};
+
+/* With all sites remaining; arrays are in the pool. -ENOMEM. */
+int parts_make(const struct pm_vlans *vlans, const uint8_t *cut, struct pm_pool *pool,
+	       struct parts *parts, struct pm_error *err);
+
+/* The part of a VLAN that a switch is in. */
+static inline uint32_t parts_of(const struct parts *p, uint32_t vlan, uint32_t sw)
+{
+	return p->part[(size_t)vlan * p->num_switches + sw];
+}
+
+/* How many of the sites that remain a VLAN joins this one with, itself among them. */
+static inline uint32_t parts_reach(const struct parts *p, uint32_t vlan, uint32_t sw)
+{
+	uint32_t part = parts_of(p, vlan, sw);
+
+	return part == PM_NONE ? 0 : p->count[(size_t)vlan * p->num_switches + part];
+}
+
+/* Whether it joins two of them. */
+static inline bool parts_join(const struct parts *p, uint32_t vlan, uint32_t a,
+			      uint32_t b)
+{
+	uint32_t part = parts_of(p, vlan, a);
+
+	return part != PM_NONE && part == parts_of(p, vlan, b);
+}
+
+/* Of all VLANs, what one of them reaches at most. */
+uint32_t parts_best(const struct parts *p, uint32_t sw);
+
+/* Takes a site out of those that remain. */
+void parts_drop(struct parts *p, uint32_t sw);
+
+/* The VLAN of a pair of hosts. */
+static inline uint32_t pair_vlan(const struct pm_vlan_host *host, uint32_t a, uint32_t b)
+{
+	return host[host[a].priority > host[b].priority ? a : b].vlan;
+}
+
+#endif
