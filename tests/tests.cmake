@@ -6,12 +6,12 @@ target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 # What cmocka 2 wants in place of assert_in_range, cmocka 1.1 does not have.
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
 foreach(module fabric netlist netlist_missing generate tree reach plan route delta check whatif config
-		change planfile roles served failback smconf locate flap drain properties degrade lftfile
-		evidence replace flapfile pool judge search textfile losses lexer
-		fitness summary sweep paths cutoff link circuits agenda dsm flit sets goal
-		workload packet lanes rates engines stuck calls replay mixture hosttable macs
+		change_text plan_file roles served failback opensm_conf locate damping drain properties degrade lft_file
+		lid_history replace damping_file pool judge search textfile failures lexer
+		lft_capacity failure_summary failure_sweep paths cutoff link circuits event_queue dsm flit lft_trace goal
+		workload packet lanes rates engines stuck calls replay mixture host_table mac_list
 		vlan cover share bisection student guess steps rebalance mft multicast
-		mft_steps mft_bound missing check_mfts mftfile)
+		mft_steps mft_bound missing check_mfts mft_file)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)
 	add_test(NAME unit.${module} COMMAND test_${module})
@@ -30,7 +30,7 @@ endif()
 # The longest of them, and it computes.
 set_tests_properties(unit.properties PROPERTIES COST 300 PROCESSORS 2 TIMEOUT 900)
 set_tests_properties(unit.steps PROPERTIES COST 100)
-target_compile_definitions(test_planfile PRIVATE
+target_compile_definitions(test_plan_file PRIVATE
 	TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
 # Each of these calls is made to fail there.
 target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsync

@@ -305,7 +305,7 @@ class Interrupted(RequestCase):
         name, port = self.CABLE.split(":")
         return name, int(port)
 
-    def test_sweep(self):
+    def test_failure_sweep(self):
         """It goes on in the discovery, pauses, and ends after it."""
         replay, sets, log = self.rebalance(lambda: self.lab.osm.hup())
         replay.play(sets)

@@ -469,7 +469,7 @@ class Diff(Dumped):
                 self.assertEqual(result["mads"], {"all": 0, "new_switches": 0})
                 self.assertEqual(result["ports"], [])
 
-    def test_losses(self):
+    def test_failures(self):
         """A cable's loss costs what was sent on the wire, as whatif says."""
         left = pmlab.without_cables(self.netlist, ["leaf5:20"], self.folder / "left.net")
         foretold = pmlab.whatif(self.netlist, "leaf5:20")

@@ -41,7 +41,7 @@ class Shape:
         self.check_healthy()
         return lost
 
-    def test_losses(self):
+    def test_failures(self):
         for target in self.LOSSES:
             with self.subTest(target):
                 lost = self.check_repaired(target)
@@ -93,7 +93,7 @@ class Held(Configured):
     CONFIG = "flap_limit 1\nflap_window 600\nflap_hold 3600\n"
     HELD, OTHER = "leaf5:13", "leaf5:14"
 
-    def test_losses(self):
+    def test_failures(self):
         for _ in range(2):
             self.lab.event("lose", self.HELD)
             self.lab.event("back", self.HELD)

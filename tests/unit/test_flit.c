@@ -252,7 +252,7 @@ static void test_slack_fill(void **state)
 
 /* Packets longer than a buffer, which lose their ends: each is counted once, and those
  * that come after it are none of its. */
-static void test_losses(void **state)
+static void test_failures(void **state)
 {
 	struct pm_flit_net *nets[] = {mesh(1, 3), mesh(4, 5)};
 	struct pm_flit_config config = rhinet;
@@ -847,7 +847,7 @@ int main(void)
 		cmocka_unit_test(test_mean_distance),
 		cmocka_unit_test(test_credit_throughput),
 		cmocka_unit_test(test_slack_fill),
-		cmocka_unit_test(test_losses),
+		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_slack_goes_on),
 		cmocka_unit_test(test_queue),
 		cmocka_unit_test(test_hot_spot),

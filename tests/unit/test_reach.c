@@ -272,7 +272,7 @@ static void test_many_words(void **state)
 }
 
 /* Round after round in the same room: three levels, and rows of two words. */
-static void test_losses(void **state)
+static void test_failures(void **state)
 {
 	struct recipe_xgft shape = {3, 1, {0, 8, 12}, {2, 2}, {1, 1, 1}};
 	struct random random = {20261122};
@@ -326,7 +326,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_drawing),	   cmocka_unit_test(test_since),
 		cmocka_unit_test(test_no_marks),   cmocka_unit_test(test_parallel),
-		cmocka_unit_test(test_many_words), cmocka_unit_test(test_losses),
+		cmocka_unit_test(test_many_words), cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

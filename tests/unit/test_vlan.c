@@ -758,7 +758,7 @@ static struct tally lose_twice(const struct recipe_limits *limits, uint64_t firs
 	return tally;
 }
 
-static void test_losses(void **state)
+static void test_failures(void **state)
 {
 	static const struct recipe_limits limits = {.switches = 12, .hosts = 12};
 	/* Of the first 25, one is dealt all anew. */
@@ -992,7 +992,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trees),	   cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_losses),	   cmocka_unit_test(test_many_losses),
+		cmocka_unit_test(test_failures),	   cmocka_unit_test(test_many_losses),
 		cmocka_unit_test(test_parallel),   cmocka_unit_test(test_lone_cable),
 		cmocka_unit_test(test_untagged),   cmocka_unit_test(test_no_priorities),
 		cmocka_unit_test(test_middle),	   cmocka_unit_test(test_low_top),

@@ -30,7 +30,7 @@ static int make_folder(void **state)
 
 	if (!f)
 		return -1;
-	snprintf(f->path, sizeof(f->path), "/tmp/test_planfile.XXXXXX");
+	snprintf(f->path, sizeof(f->path), "/tmp/test_plan_file.XXXXXX");
 	if (!mkdtemp(f->path)) {
 		free(f);
 		return -1;

@@ -71,7 +71,7 @@ static void test_read(void **state)
 
 static void test_files(void **state)
 {
-	char path[] = "/tmp/test_hosttable-XXXXXX";
+	char path[] = "/tmp/test_host_table-XXXXXX";
 	struct pm_host_table table;
 	struct pm_error err = {""};
 	int fd = mkstemp(path);
