@@ -69,8 +69,8 @@ add_test(NAME unit.card COMMAND test_card)
 set_tests_properties(unit.card PROPERTIES LABELS unit TIMEOUT 900)
 
 # Rooms of the plugin that need no OpenSM.
-foreach(room planning view wait)
-	add_executable(test_${room} tests/unit/test_${room}.c plugins/opensm/${room}.c)
+foreach(room planning view clock)
+	add_executable(test_${room} tests/unit/test_${room}.c plugins/opensm/engine/${room}.c)
 	target_include_directories(test_${room} PRIVATE plugins/opensm)
 	target_link_libraries(test_${room} PRIVATE test_tools Threads::Threads)
 	add_test(NAME unit.${room} COMMAND test_${room})
@@ -78,8 +78,8 @@ foreach(room planning view wait)
 endforeach()
 
 # The test is in place of OpenSM, its log and the store.
-add_executable(test_watch tests/unit/test_watch.c plugins/opensm/watch.c
-	plugins/opensm/holds.c plugins/opensm/worker.c plugins/opensm/wait.c)
+add_executable(test_watch tests/unit/test_watch.c plugins/opensm/io/operator_files.c
+	plugins/opensm/engine/held_links.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
 target_include_directories(test_watch PRIVATE plugins/opensm)
 target_include_directories(test_watch SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_compile_options(test_watch PRIVATE -ffunction-sections)
@@ -90,7 +90,7 @@ set_tests_properties(unit.watch PROPERTIES LABELS unit TIMEOUT 900)
 
 # In place of OpenSM, and of what the repairer finds, sends and follows.
 add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/repairer.c
-	plugins/opensm/view.c plugins/opensm/worker.c plugins/opensm/wait.c)
+	plugins/opensm/engine/view.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
 target_include_directories(test_repairer PRIVATE plugins/opensm)
 target_include_directories(test_repairer SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_compile_options(test_repairer PRIVATE -ffunction-sections)
@@ -121,8 +121,8 @@ target_compile_options(memfault PRIVATE -fno-builtin -fno-sanitize=all)
 if(PORTMAJOR_SANITIZE MATCHES "address")
 	target_compile_definitions(memfault PRIVATE MEMFAULT_ASAN)
 endif()
-add_executable(test_memory tests/unit/test_memory.c plugins/opensm/planning.c
-	plugins/opensm/view.c)
+add_executable(test_memory tests/unit/test_memory.c plugins/opensm/engine/planning.c
+	plugins/opensm/engine/view.c)
 target_include_directories(test_memory PRIVATE plugins/opensm)
 target_link_libraries(test_memory PRIVATE memfault test_tools)
 add_test(NAME unit.memory COMMAND test_memory)
@@ -136,8 +136,8 @@ if(PORTMAJOR_SANITIZE) # forking takes long then
 endif()
 add_test(NAME unit.commands COMMAND test_commands)
 # The store has OpenSM's headers, and the test in place of OpenSM's log.
-add_executable(test_store tests/unit/test_store.c plugins/opensm/store.c
-	plugins/opensm/io/candidates.c plugins/opensm/planning.c plugins/opensm/worker.c plugins/opensm/wait.c)
+add_executable(test_store tests/unit/test_store.c plugins/opensm/io/store.c
+	plugins/opensm/io/candidates.c plugins/opensm/engine/planning.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
 target_include_directories(test_store PRIVATE plugins/opensm)
 target_include_directories(test_store SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_compile_options(test_store PRIVATE -ffunction-sections)
@@ -176,8 +176,8 @@ set_tests_properties(unit.plugin unit.repair unit.transition unit.mcast PROPERTI
 	TIMEOUT 900)
 
 # Threads that wait for files, which are looked at for races.
-add_executable(test_worker tests/unit/test_worker.c plugins/opensm/worker.c
-	plugins/opensm/wait.c)
+add_executable(test_worker tests/unit/test_worker.c plugins/opensm/engine/worker.c
+	plugins/opensm/engine/clock.c)
 target_include_directories(test_worker PRIVATE plugins/opensm)
 target_link_libraries(test_worker PRIVATE ${CMOCKA} m Threads::Threads)
 if(NOT PORTMAJOR_SANITIZE)
@@ -189,7 +189,7 @@ set_tests_properties(unit.worker PROPERTIES LABELS unit TIMEOUT 900)
 
 # What the plugin reads of OpenSM's nodes and ports.
 add_executable(test_glance tests/unit/test_glance.c tests/unit/recipe.c
-	plugins/opensm/glance.c plugins/opensm/snapshot.c)
+	plugins/opensm/osm/subnet_cache.c plugins/opensm/osm/snapshot.c)
 target_include_directories(test_glance PRIVATE plugins/opensm)
 target_include_directories(test_glance SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_compile_options(test_glance PRIVATE -ffunction-sections)
@@ -199,8 +199,8 @@ add_test(NAME unit.glance COMMAND test_glance)
 set_tests_properties(unit.glance PROPERTIES LABELS unit TIMEOUT 900)
 
 # With OpenSM's headers, stubs in OpenSM's place, and threads.
-add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm/ask.c
-	plugins/opensm/wait.c)
+add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm/osm/smp.c
+	plugins/opensm/engine/clock.c)
 target_include_directories(test_ask PRIVATE plugins/opensm)
 target_include_directories(test_ask SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_link_libraries(test_ask PRIVATE ${OSMCOMP} portmajor_core ${CMOCKA} Threads::Threads)

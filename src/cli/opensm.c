@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define OTHER_FOLDERS "/usr/sbin:/usr/local/sbin:/sbin"
-#define BUILT_FOR "portmajor built for " /* as in plugins/opensm/plugin.c */
+#define BUILT_FOR "portmajor built for " /* as in plugins/opensm/engine/plugin.c */
 #define MAX_VERSION 64
 #define NO_MEMORY 126			/* exit status of a child, as is 127 */
 #define REFUSED "cannot be preloaded (" /* the dynamic linker's words */

@@ -38,7 +38,7 @@ void opensm_library_free(struct opensm_library *library);
 
 /*
  * The version of OpenSM that a plugin's library was built for, see PLUGIN_BUILT_FOR in
- * plugins/opensm/plugin.c. The caller frees *version. -ENOENT: it does not say;
+ * plugins/opensm/engine/plugin.c. The caller frees *version. -ENOENT: it does not say;
  * -errno of reading.
  */
 int opensm_built_for(const char *path, char **version, struct pm_error *err);

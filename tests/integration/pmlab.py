@@ -32,7 +32,7 @@ TOPOLOGIES = ROOT / "sim-topologies"
 # How often an event that was seen in parts (see Lab.whole) is tried again.
 ATTEMPTS = 5
 
-QUIET_MS = 4  # of plugins/opensm/repair.c: without a trap, a burst is over
+QUIET_MS = 4  # of plugins/opensm/engine/repair.c: without a trap, a burst is over
 
 # For one event at 11,664 hosts on a machine that does other things as well.
 TIMEOUT_S = 600

@@ -170,7 +170,7 @@ function(add_checked_plugin name sanitizer library)
 		get_target_property(sources pm_${folder} SOURCES)
 		target_sources(portmajor_${name} PRIVATE ${sources})
 	endforeach()
-	target_include_directories(portmajor_${name} PRIVATE include)
+	target_include_directories(portmajor_${name} PRIVATE include plugins/opensm)
 	set_target_properties(portmajor_${name} PROPERTIES OUTPUT_NAME portmajor PREFIX lib
 		LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${name})
 	target_include_directories(portmajor_${name} SYSTEM PRIVATE ${OPENSM_INCLUDE})

@@ -3,8 +3,8 @@
 #include "subnet_mcast.h"
 
 #include "memfault.h"
-#include "wait.h"
-#include "worker.h"
+#include "engine/clock.h"
+#include "engine/worker.h"
 
 #include <opensm/osm_db_pack.h>
 #include <opensm/osm_event_plugin.h>

@@ -5,7 +5,7 @@
  * Built with ThreadSanitizer, with which a race fails the test, unless another sanitizer
  * was asked for. PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
-#include "ask.h"
+#include "osm/smp.h"
 
 #include "recipe.h"
 

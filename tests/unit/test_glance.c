@@ -4,7 +4,7 @@
  * random: either it says that there is something new, and there is, or both see the same.
  */
 #include "recipe.h"
-#include "snapshot.h"
+#include "osm/snapshot.h"
 
 #include <portmajor/fabric/link.h>
 

@@ -6,9 +6,9 @@
  * call, made again, succeeds. The plugin's rooms that need no OpenSM are tried as well.
  */
 #include "memfault.h"
-#include "planning.h"
+#include "engine/planning.h"
 #include "recipe.h"
-#include "view.h"
+#include "engine/view.h"
 #include "world.h"
 
 #include <portmajor/analysis/change_text.h>

@@ -4,7 +4,7 @@
  * double frees are found by the asan-ubsan preset. PM_SEED and PM_ROUNDS are as in
  * test_properties.c.
  */
-#include "planning.h"
+#include "engine/planning.h"
 
 #include "recipe.h"
 #include "world.h"

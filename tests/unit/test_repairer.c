@@ -5,7 +5,7 @@
  */
 #include "engine/repairer.h"
 
-#include "wait.h"
+#include "engine/clock.h"
 #include "world.h"
 
 #include <sched.h>

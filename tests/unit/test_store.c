@@ -6,9 +6,9 @@
  * read is not lost, and the newest is written when it goes on. What files are on a disk
  * that fails is in tests/integration/test_diskfault.py.
  */
-#include "store.h"
+#include "io/store.h"
 
-#include "wait.h"
+#include "engine/clock.h"
 
 #include "memfault.h"
 #include "world.h"

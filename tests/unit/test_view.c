@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What of a drawn fabric is seen, held back and in use; growing; what is told of it. */
-#include "view.h"
+#include "engine/view.h"
 
 #include "recipe.h"
 #include "world.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Waits that do not end are found by ctest's time-out. */
-#include "wait.h"
+#include "engine/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,10 +3,10 @@
  * Files of operators that appear while the thread looks, with the test in place of
  * OpenSM, its log and the store.
  */
-#include "watch.h"
+#include "io/operator_files.h"
 
-#include "say.h"
-#include "wait.h"
+#include "io/log.h"
+#include "engine/clock.h"
 
 #include <sched.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Rounds come when they are asked for or due, and a round that hangs holds nobody up. */
-#include "worker.h"
+#include "engine/worker.h"
 
-#include "wait.h"
+#include "engine/clock.h"
 
 #include <float.h>
 #include <sched.h>

@@ -2,9 +2,9 @@
 /* Tables that were found in the switches go over to the plan's. */
 #include "balance.h"
 
-#include "../ahead.h"
-#include "../tables.h"
-#include "../wait.h"
+#include "ahead.h"
+#include "osm/lft_records.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <stdlib.h>

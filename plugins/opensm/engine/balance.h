@@ -12,7 +12,7 @@
 
 #include "../io/activity.h"
 #include "../osm/lft_set.h"
-#include "../view.h"
+#include "view.h"
 
 /* All zero at first: nothing is known. */
 struct balance {

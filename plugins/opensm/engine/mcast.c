@@ -4,8 +4,8 @@
 #include "osm/mft_wire.h"
 
 #include "../osm/mcast_groups.h"
-#include "../tables.h"
-#include "../wait.h"
+#include "osm/lft_records.h"
+#include "clock.h"
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/fabric/search.h>

@@ -21,7 +21,7 @@
 #include "osm/mft_wire.h"
 
 #include "../osm/mcast_quiet.h"
-#include "../view.h"
+#include "view.h"
 
 /* Opaque. */
 struct mcast;

@@ -2,8 +2,8 @@
 /* The thread that repairs and moves tables, and what it shares with the sweeper. */
 #include "repairer.h"
 
-#include "../wait.h"
-#include "../worker.h"
+#include "clock.h"
+#include "worker.h"
 
 #include <errno.h>
 #include <float.h>

@@ -28,8 +28,8 @@
 #ifndef PORTMAJOR_REPAIRER_H
 #define PORTMAJOR_REPAIRER_H
 
-#include "../repair.h"
-#include "../watch.h"
+#include "repair.h"
+#include "io/operator_files.h"
 #include "balance.h"
 #include "mcast.h"
 #include "phase.h"

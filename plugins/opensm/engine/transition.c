@@ -2,9 +2,9 @@
 /* Tables for other links in use, without a packet lost on the way. */
 #include "transition.h"
 
-#include "../ahead.h"
-#include "../tables.h"
-#include "../wait.h"
+#include "ahead.h"
+#include "osm/lft_records.h"
+#include "clock.h"
 
 #include <portmajor/base/alloc.h>
 

@@ -22,7 +22,7 @@
 #define PORTMAJOR_TRANSITION_H
 
 #include "../osm/lft_set.h"
-#include "../view.h"
+#include "view.h"
 
 #include <portmajor/route/delta.h>
 

@@ -15,7 +15,7 @@
 #ifndef PORTMAJOR_LFT_SET_H
 #define PORTMAJOR_LFT_SET_H
 
-#include "../ask.h"
+#include "smp.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "mcast_groups.h"
 
-#include "../tables.h"
+#include "lft_records.h"
 
 #include <portmajor/base/alloc.h>
 

@@ -14,7 +14,7 @@
 #ifndef PORTMAJOR_ENGINE_MFT_WIRE_H
 #define PORTMAJOR_ENGINE_MFT_WIRE_H
 
-#include "ask.h"
+#include "smp.h"
 
 #include <portmajor/multicast/mft.h>
 #include <portmajor/multicast/mft_steps.h>

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Blocks that need an order, step by step. */
+#include "ahead.h"
+
+#include "osm/lft_records.h"
+
+#include <string.h>
+
+#define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
+#define SILENT_MS 800  /* as OpenSM's own time-out and retries by default */
+
+/* One step. */
+struct step {
+	const struct ahead_subject *on;
+	const struct pm_steps_set *sets;
+	struct ahead *done;
+};
+
+static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
+{
+	const struct step *step = context;
+	const struct lft_sender *sender = step->on->sender;
+	const struct pm_steps_set *set = &step->sets[index];
+	const osm_switch_t *sw =
+		tables_switch(&sender->osm->subn, step->on->view->plan, set->sw);
+	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
+	size_t at = (size_t)set->number * PM_LFT_BLOCK;
+
+	step->done->interrupted |= step->on->is_interrupted(step->on->context);
+	if (step->done->interrupted || !route || at + PM_LFT_BLOCK > sw->lft_size ||
+	    !lft_set_is_free(sender, sw, set->number))
+		return ASK_OMIT;
+	*smp = (struct ask_smp){.sw = sw, .route = *route};
+	lft_set_make(set->number, set->entries, smp);
+	return ASK_SEND;
+}
+
+/* What follows would not be in order: OpenSM sends that. */
+static bool take_acknowledgement(void *context, const struct ask_answer *answer)
+{
+	struct step *step = context;
+
+	step->done->acked += answer->outcome == ASK_ANSWERED;
+	if (answer->outcome != ASK_ANSWERED)
+		step->done->gave_up = "a block not answered";
+	return !step->done->gave_up && !osm_exit_flag;
+}
+
+static void send_step(struct step *step, uint32_t num)
+{
+	struct ask_count count = {0};
+
+	ask_run(step->on->sender->ask,
+		&(struct ask_batch){.num = num,
+				    .ahead = BLOCKS_AHEAD,
+				    .total_ms = SILENT_MS,
+				    .exclusive = true,
+				    .context = step,
+				    .make = make_block,
+				    .take = take_acknowledgement},
+		&count);
+	step->done->sent += count.sent;
+	if (count.sent < num && !step->done->gave_up)
+		step->done->gave_up = step->done->interrupted ? "something failed"
+							      : "a switch has no route";
+}
+
+static void count_all(const struct pm_stale_input *input, const struct pm_stale *stale,
+		      struct ahead *done)
+{
+	const struct pm_fabric *known = pm_routes_plan(input->routes)->known;
+	uint32_t stride = pm_routes_stride(input->routes);
+
+	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
+		const struct pm_held *held = &input->held[sw];
+		uint32_t length = held->length < stride ? held->length : stride;
+		struct pm_delta own = {0};
+		uint32_t num;
+
+		if (!held->table)
+			continue;
+		pm_delta_add(&own, held->table, pm_routes_table(input->routes, sw),
+			     length);
+		pm_stale_of(stale, sw, &num);
+		own.entries += num;
+		done->delta.entries += own.entries;
+		done->delta.bound += (own.entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+		done->delta.switches += own.entries != 0;
+	}
+}
+
+void ahead_find(const struct pm_stale_input *input, const struct pm_stale *stale,
+		struct pm_steps *steps, struct ahead *done)
+{
+	*done = (struct ahead){.sent = 0};
+	if (pm_steps_make(input, stale, steps)) {
+		done->gave_up = "out of memory";
+		return;
+	}
+	if (!steps->num)
+		return;
+	count_all(input, stale, done);
+	done->lids = steps->lids;
+	done->twice = steps->twice;
+}
+
+void ahead_send(const struct ahead_subject *subject, struct pm_steps *steps,
+		struct ahead *done)
+{
+	uint32_t from = 0, end;
+
+	for (; from < steps->num && !done->gave_up && !osm_exit_flag; from = end) {
+		struct step step = {subject, steps->sets + from, done};
+
+		for (end = from;
+		     end < steps->num && steps->sets[end].step == steps->sets[from].step;
+		     end++)
+			;
+		send_step(&step, end - from);
+	}
+	pm_steps_free(steps);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "clock.h"
+
+#include <math.h>
+#include <time.h>
+
+#define MOST_MS 10 /* between two looks at whether OpenSM is leaving */
+
+double wait_clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+void wait_signal_init(struct wait_signal *s)
+{
+	pthread_condattr_t clock;
+
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->changed, &clock);
+	pthread_condattr_destroy(&clock);
+}
+
+void wait_signal_destroy(struct wait_signal *s)
+{
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+}
+
+void wait_until(struct wait_signal *s, double when_ms)
+{
+	struct timespec until = {(time_t)(when_ms / 1e3),
+				 (long)(fmod(when_ms, 1e3) * 1e6)};
+
+	pthread_cond_timedwait(&s->changed, &s->lock, &until);
+}
+
+void wait_briefly(struct wait_signal *s, double ms)
+{
+	wait_until(s, wait_clock_ms() + (ms < MOST_MS ? ms : MOST_MS));
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A clock, and waiting for what other threads do. No OpenSM. */
+#ifndef PORTMAJOR_CLOCK_H
+#define PORTMAJOR_CLOCK_H
+
+#include <pthread.h>
+
+/* Milliseconds of a clock that only goes forward. */
+double wait_clock_ms(void);
+
+/* Something that one thread waits for and others do. */
+struct wait_signal {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+};
+
+void wait_signal_init(struct wait_signal *signal);
+void wait_signal_destroy(struct wait_signal *signal);
+
+/* Waits, with the lock held, for `changed` or a moment of wait_clock_ms. */
+void wait_until(struct wait_signal *signal, double when_ms);
+
+/*
+ * The same for some time, but at most 10 ms: the caller then looks whether OpenSM is
+ * leaving, which signals nothing.
+ */
+void wait_briefly(struct wait_signal *signal, double ms);
+
+#endif

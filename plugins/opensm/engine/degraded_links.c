@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "degraded_links.h"
+
+#include <stdlib.h>
+
+bool slow_find(const struct glance *glance, const struct view *view,
+	       struct pm_slow_link **list, uint32_t *count)
+{
+	const struct pm_plan *plan = view->plan;
+	uint8_t *link;
+	int rc;
+
+	*list = NULL;
+	*count = 0;
+	if (!plan || glance->plan != plan)
+		return false;
+	link = malloc(plan->known->num_ports + 1u);
+	if (!link)
+		return false;
+	glance_links(glance, link);
+	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+		if (!view->seen[i])
+			link[i] = 0;
+	rc = pm_slow_links_find(plan->known, &plan->tree, link, list, count, NULL);
+	free(link);
+	return !rc;
+}

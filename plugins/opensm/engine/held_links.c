@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "held_links.h"
+
+#include "io/log.h"
+#include "clock.h"
+
+#include <portmajor/base/textfile.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_FILE (1 << 20)
+#define NAMED 8 /* cables in a log line */
+
+/* The GUID that a name is, or 0. */
+static uint64_t read_guid(const char *name)
+{
+	char *end;
+	uint64_t guid = strncmp(name, "0x", 2) ? 0 : strtoull(name, &end, 16);
+
+	return guid && !*end ? guid : 0;
+}
+
+/*
+ * Ends the holds of the cables at this port of the switches of this name, or of the one
+ * of this label or GUID; how many. *any tells whether there is such a port.
+ */
+static uint32_t clear_at(const struct view *view, const char *name, unsigned long port,
+			 bool *any)
+{
+	const struct pm_fabric *known = view->plan->known;
+	uint64_t guid = read_guid(name);
+	uint32_t one = guid ? pm_fabric_find_guid(known, guid)
+			    : pm_fabric_find_label(known, name);
+	uint32_t cleared = 0;
+
+	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
+		if (port > known->nodes[sw].num_ports ||
+		    (sw != one && strcmp(pm_fabric_name(known, sw), name) != 0))
+			continue;
+		*any = true;
+		cleared += pm_flaps_clear(view->flaps, known->nodes[sw].guid,
+					  (unsigned int)port);
+	}
+	return cleared;
+}
+
+/* Ends the holds of "leaf5[20]"; what is not a cable's end is told. */
+static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
+{
+	char *bracket = strrchr(line, '['), *end = NULL;
+	unsigned long port = bracket ? strtoul(bracket + 1, &end, 10) : 0;
+	uint32_t cleared = 0;
+	bool any = false;
+
+	if (bracket && *end == ']' && !end[1] && port) {
+		*bracket = '\0';
+		cleared = clear_at(view, line, port, &any);
+		*bracket = '[';
+	}
+	if (!any)
+		say(log, OSM_LOG_ERROR, ": clear-holds: no cable is called \"%s\"", line);
+	return cleared;
+}
+
+/* Ends those that the text names, a line each, or all; how many. */
+static uint32_t clear_named(const struct view *view, osm_log_t *log, char *text)
+{
+	uint32_t cleared = 0;
+	bool named = false;
+	char *line;
+
+	while ((line = strsep(&text, "\r\n"))) {
+		if (!*line)
+			continue;
+		named = true;
+		cleared += clear_one(view, log, line);
+	}
+	return named ? cleared : pm_flaps_clear(view->flaps, 0, 0);
+}
+
+/* The file is read whole first: half of it is not what was asked for, nor is nothing. */
+int holds_read_clearing(const char *path, char **text, struct pm_error *err)
+{
+	int rc = pm_textfile_read_string(path, MAX_FILE, text, err);
+
+	if (!rc)
+		unlink(path);
+	return rc;
+}
+
+uint32_t holds_clear(const struct view *view, osm_log_t *log, char *text)
+{
+	return view->plan && view->flaps ? clear_named(view, log, text) : 0;
+}
+
+/* "leaf5[20] (4 times down, 60 s left)" and so on. */
+static void list_holds(const struct view *view, char *text, size_t size)
+{
+	const struct pm_fabric *known = view->plan->known;
+	uint64_t now = (uint64_t)wait_clock_ms();
+	uint32_t at = 0, named = 0;
+	struct pm_flap flap;
+	size_t used = 0;
+
+	text[0] = '\0';
+	while (pm_flaps_next(view->flaps, now, &at, &flap) && used < size) {
+		uint32_t sw = pm_fabric_find_guid(known, flap.end[0].guid);
+
+		if (flap.state != PM_FLAP_ON_HOLD && flap.state != PM_FLAP_NEEDED)
+			continue;
+		if (named++ == NAMED) {
+			snprintf(text + used, size - used, ", ..");
+			return;
+		}
+		used += (size_t)snprintf(text + used, size - used,
+					 "%s%s[%u] (%s, %u times down, %u s left)",
+					 named > 1 ? ", " : "",
+					 sw == PM_NONE ? "?" : pm_fabric_label(known, sw),
+					 flap.end[0].num, pm_flap_state_name(flap.state),
+					 flap.downs, (flap.left_ms + 999) / 1000);
+	}
+}
+
+void holds_tell(const struct view *view, osm_log_t *log, struct pm_flap_holds *told)
+{
+	const struct pm_flap_holds *now = &view->holds;
+	char text[1024];
+
+	if (now->on_hold == told->on_hold && now->released == told->released)
+		return;
+	*told = *now;
+	list_holds(view, text, sizeof(text));
+	say(log, OSM_LOG_INFO,
+	    ": flapping: %u links kept out, %u in use as last paths%s%s", now->on_hold,
+	    now->released, text[0] ? ": " : "", text);
+}

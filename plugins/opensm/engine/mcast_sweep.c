@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "mcast_sweep.h"
+
+#include "io/log.h"
+
+#include <portmajor/base/alloc.h>
+
+void groups_note_intact(struct plugin *plugin)
+{
+	struct mcast_doubt *doubt = &plugin->doubt;
+	const struct tables *tables = &plugin->tables;
+
+	for (uint32_t i = 0; i < tables->num; i++) {
+		if (tables->seen[i].intact)
+			continue;
+		if (pm_grow(&doubt->guids, &doubt->room, doubt->num + 1u,
+			    sizeof(*doubt->guids)))
+			doubt->all = true;
+		else
+			doubt->guids[doubt->num++] = cl_ntoh64(tables->seen[i].key);
+	}
+}
+
+/* Whose multicast is from OpenSM's next run on, and why it is not ours, or NULL. */
+static const char *decide(struct plugin *plugin)
+{
+	osm_opensm_t *osm = plugin->osm;
+	const char *reason = "the plugin does not route";
+
+	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
+	if (plugin->repairer && repairer_is_valid(plugin->repairer) &&
+	    mcast_quiet_is_possible(&plugin->quiet, &reason)) {
+		/* What OpenSM has sent before, or another master, is not in our record.
+		 */
+		plugin->doubt.all |= osm->subn.first_time_master_sweep ||
+				     osm->subn.coming_out_of_standby ||
+				     !mcast_quiet_is_ours(&plugin->quiet);
+		mcast_quiet_take(&plugin->quiet);
+	} else {
+		mcast_quiet_leave(&plugin->quiet);
+	}
+	CL_PLOCK_RELEASE(&osm->lock);
+	return reason;
+}
+
+void groups_route(struct plugin *plugin)
+{
+	const char *reason = decide(plugin);
+
+	if (reason != plugin->no_multicast && reason)
+		say(&plugin->osm->log, OSM_LOG_INFO, ": multicast is left to OpenSM: %s",
+		    reason);
+	plugin->no_multicast = reason;
+	if (reason && plugin->state)
+		state_note_multicast(plugin->state,
+				     &(struct state_multicast){.left = reason});
+	/* Where it is left to OpenSM, all are doubted when it is ours again. */
+	if (!reason)
+		repairer_route_groups(plugin->repairer, &plugin->doubt);
+	plugin->doubt.num = 0;
+	plugin->doubt.all = false;
+}
+
+void groups_collect(struct plugin *plugin, osm_mgrp_box_t *box)
+{
+	if (mcast_quiet_collect(&plugin->quiet, box) && plugin->repairer)
+		repairer_wake(plugin->repairer);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The sweeper's part in multicast: whose it is, and that tables stand before links go
+ * active. OpenSM's run of its multicast manager follows UCAST_ROUTING_DONE.
+ */
+#ifndef PORTMAJOR_MCAST_SWEEP_H
+#define PORTMAJOR_MCAST_SWEEP_H
+
+#include "plugin.h"
+
+/* Switches that are not intact, of tables_note_intact, may have lost what they held. */
+void groups_note_intact(struct plugin *plugin);
+
+/* UCAST_ROUTING_DONE, after the view was handed over; with no lock held. */
+void groups_route(struct plugin *plugin);
+
+/* The engine's callback: groups may have changed. With osm->lock held exclusively. */
+void groups_collect(struct plugin *plugin, osm_mgrp_box_t *box);
+
+#endif

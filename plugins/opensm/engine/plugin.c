@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "plugin.h"
+
+#include "mcast_sweep.h"
+#include "io/log.h"
+#include "sweep.h"
+#include "io/log_events.h"
+#include "clock.h"
+
+#include <opensm/osm_event_plugin.h>
+#include <opensm/osm_version.h>
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#if OSM_EVENT_PLUGIN_INTERFACE_VER != 2
+#error "this is written for version 2 of OpenSM's event plugin interface"
+#endif
+
+#define ENGINE_NAME "portmajor"
+#define END_MS 3000 /* that the end of OpenSM waits for files at most */
+
+/* `portmajor preflight` looks for this in the library, see src/cli/opensm.c. */
+#define PLUGIN_BUILT_FOR "portmajor built for " OSM_VERSION
+static const char built_for[] = PLUGIN_BUILT_FOR;
+
+/*
+ * OpenSM compares version strings only, but builds that call themselves alike can be laid
+ * out otherwise: without the performance manager, or from between two releases. What
+ * lies in osm_opensm_t knows the places of its neighbours.
+ */
+static bool is_laid_out_alike(const osm_opensm_t *osm)
+{
+	return osm->sm.p_subn == &osm->subn && osm->sm.p_log == &osm->log &&
+	       osm->sm.p_disp == &osm->disp && osm->sm.p_lock == &osm->lock;
+}
+
+/* OpenSM builds its hop counts itself: SA and multicast use them. */
+static int leave_lid_matrices(void *context)
+{
+	(void)context;
+	return 1;
+}
+
+static int build_tables(void *context)
+{
+	return sweep_build_tables(context);
+}
+
+static ib_api_status_t collect_group(void *context, osm_mgrp_box_t *box)
+{
+	groups_collect(context, box);
+	return IB_SUCCESS;
+}
+
+/*
+ * With its unicast cache OpenSM does not ask an engine when only hosts or leaves went
+ * or came: detours over a lost leaf would stay, and all switches beside it be rewritten.
+ */
+static void refuse_ucast_cache(osm_opensm_t *osm)
+{
+	if (!osm->subn.opt.use_ucast_cache)
+		return;
+	osm->subn.opt.use_ucast_cache = FALSE;
+	say(&osm->log, OSM_LOG_INFO,
+	    ": the unicast cache (-A, use_ucast_cache) is switched off: it would leave "
+	    "ways to the SM as they are and write more blocks");
+}
+
+static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
+{
+	struct plugin *plugin = engine->context;
+
+	plugin->quiet.engine = engine;
+	if (!plugin->config.shadow)
+		refuse_ucast_cache(osm);
+	engine->build_lid_matrices = leave_lid_matrices;
+	engine->ucast_build_fwd_tables = build_tables;
+	return 0;
+}
+
+/*
+ * A file that cannot be used leaves everything at its default: without the plugin OpenSM
+ * would go on with minhop and write every table of a running fabric anew, for a typing
+ * error. The log, `status` and `preflight` say it until it is mended. -ENOMEM: what the
+ * file says is not known, shadow mode perhaps.
+ */
+static int read_config(struct plugin *plugin)
+{
+	const char *path = plugin->osm->subn.opt.event_plugin_options;
+	int rc = 0;
+
+	pm_config_init(&plugin->config);
+	if (path && *path)
+		rc = pm_config_read(path, &plugin->config, &plugin->misread);
+	if (rc)
+		say(&plugin->osm->log, OSM_LOG_ERROR,
+		    rc == -ENOMEM ? ": not loaded: %s"
+				  : ": configuration not used, all keys have their "
+				    "defaults: %s",
+		    plugin->misread.text);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+/* The writer's round: the plan and the holds first. */
+static double write_files(void *context, bool last)
+{
+	struct plugin *plugin = context;
+
+	if (plugin->store)
+		store_write(plugin->store);
+	return plugin->state ? state_write(plugin->state, last) : DBL_MAX;
+}
+
+/* A file operation may hang: what still uses something of ours then, keeps it. */
+static void delete_plugin(void *context)
+{
+	struct plugin *plugin = context;
+	double until = wait_clock_ms() + END_MS;
+	bool watched, written;
+
+	worker_end(plugin->writer);
+	alarm_stop(plugin->alarm);
+	if (plugin->watch)
+		watch_on_request(plugin->watch, NULL, NULL);
+	if (!repairer_stop(plugin->repairer, until))
+		return; /* never: it waits for no file, and for nothing without a bound */
+	watched = watch_stop(plugin->watch, until);
+	written = worker_stop(plugin->writer, until);
+	if (watched && written) {
+		state_stop(plugin->state);
+		store_stop(plugin->store);
+		repairer_free(plugin->repairer);
+	}
+	repair_stop(plugin->repair);
+	ask_stop(plugin->ask);
+	view_free(&plugin->view);
+	pm_stale_free(&plugin->stale);
+	tables_forget(&plugin->tables);
+	shadow_forget(&plugin->shadow);
+	planning_forget(&plugin->planning);
+	pm_evidence_free(plugin->evidence);
+	pm_roles_free(&plugin->roles);
+	glance_forget(&plugin->glance);
+	free(plugin->doubt.guids);
+	if (watched && written)
+		free(plugin);
+}
+
+static void start_flaps(struct plugin *plugin)
+{
+	const struct pm_flap_config *config = &plugin->config.flap;
+
+	pm_failback_init(&plugin->failback, config->hold_ms, config->hold_max_ms);
+	plugin->alarm = alarm_start(plugin->osm);
+	if (config->limit &&
+	    (!plugin->alarm || pm_flaps_make(config, &plugin->view.flaps, NULL)))
+		say(&plugin->osm->log, OSM_LOG_ERROR,
+		    ": flapping links are not watched for");
+}
+
+static void renew_state(struct plugin *plugin, const struct view *view)
+{
+	struct pm_error unread;
+
+	watch_drains_unread(plugin->watch, &unread);
+	state_renew(plugin->state, view, unread.text);
+}
+
+static void note_repaired(void *context, const struct view *view, enum sweep_phase phase,
+			  const struct repaired *done)
+{
+	struct plugin *plugin = context;
+	const struct state_repair_time took = {
+		.phase = phase,
+		.first_set_ms = done->sent ? done->first_set_ms : -1,
+		.last_answer_ms = done->milliseconds,
+	};
+
+	tell_repair(plugin, done);
+	if (!plugin->state || !done->number)
+		return;
+	if (done->links_down) {
+		state_note_repair(plugin->state, done);
+		state_note_repair_time(plugin->state, &took);
+	}
+	renew_state(plugin, view);
+}
+
+static void note_moved(void *context, const struct view *view, uint64_t number,
+		       const struct moved *done)
+{
+	struct plugin *plugin = context;
+
+	tell_move(plugin, number, done);
+	if (!plugin->state)
+		return;
+	state_note_move(plugin->state, number, done);
+	renew_state(plugin, view);
+}
+
+static void note_balance(void *context, const struct balance *balance)
+{
+	struct plugin *plugin = context;
+
+	tell_balance(plugin, balance);
+	if (plugin->state && balance->planned)
+		state_note_balance(plugin->state, &balance->now);
+}
+
+static void note_groups(void *context, const struct mcast_done *done)
+{
+	struct plugin *plugin = context;
+
+	if (done->wire.asked || done->wire.sent || done->wire.gave_up ||
+	    done->wire.interrupted)
+		tell_groups(plugin, done);
+	if (plugin->state)
+		state_note_multicast(plugin->state,
+				     &(struct state_multicast){
+					     .groups = done->groups,
+					     .trees = done->trees,
+					     .spanned = done->spanned,
+					     .excluded = done->excluded,
+					     .incomplete = done->wire.gave_up ||
+							   done->wire.interrupted,
+					     .sent = done->wire.sent,
+					     .acked = done->wire.acked,
+					     .bound = done->places,
+					     .ordered = done->ordered,
+					     .milliseconds = done->milliseconds,
+				     });
+}
+
+static void note_dropped(void *context, uint64_t traps)
+{
+	struct plugin *plugin = context;
+
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    ": %" PRIu64 " traps more than are remembered: a sweep is asked for", traps);
+	if (plugin->state)
+		state_note_traps_dropped(plugin->state, traps);
+}
+
+/* On watch's thread. */
+static void note_request(void *context)
+{
+	struct plugin *plugin = context;
+	struct pm_error unread;
+
+	watch_drains_unread(plugin->watch, &unread);
+	if (plugin->state)
+		state_renew_unread(plugin->state, unread.text);
+	repairer_wake(plugin->repairer);
+}
+
+/* What sends beside OpenSM's routing runs. */
+static void start_repairer(struct plugin *plugin)
+{
+	if (plugin->config.early_repair)
+		plugin->repair = repair_start();
+	if (plugin->ask)
+		plugin->repairer = repairer_start(&(struct repairer_config){
+			.osm = plugin->osm,
+			.ask = plugin->ask,
+			.repair = plugin->repair,
+			.watch = plugin->watch,
+			.quiet = &plugin->quiet,
+			.rebalance_auto = plugin->config.rebalance_auto,
+			.rebalance_rate = plugin->config.rebalance_rate,
+			.flap = plugin->config.flap,
+			.budget_ms = plugin->config.early_repair_budget_ms,
+			.tell_repair = note_repaired,
+			.tell_move = note_moved,
+			.tell_balance = note_balance,
+			.tell_dropped = note_dropped,
+			.tell_groups = note_groups,
+			.context = plugin,
+		});
+	if ((plugin->config.early_repair && !plugin->repair) || !plugin->repairer)
+		say(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
+}
+
+/* What asks, sends, or has OpenSM sweep: nothing of it in shadow mode. */
+static void start_active(struct plugin *plugin)
+{
+	osm_log_t *log = &plugin->osm->log;
+
+	plugin->ask = ask_start(plugin->osm);
+	if (!plugin->ask)
+		say(log, OSM_LOG_ERROR,
+		    ": no early repair, and tables in the switches are not looked at");
+	start_flaps(plugin);
+	start_repairer(plugin);
+}
+
+/* What nothing can be done without; the last of them tells whether all are there. */
+static void start_files(struct plugin *plugin)
+{
+	plugin->writer = worker_start("portmajor-write", write_files, plugin);
+	if (plugin->writer)
+		plugin->store = store_start(&plugin->osm->log, plugin->writer);
+	if (plugin->store)
+		plugin->watch = watch_start(plugin->osm, plugin->store,
+					    &plugin->config.roles, plugin->config.shadow);
+}
+
+/* What OpenSM can do without if there is no memory for it. */
+static void start_rooms(struct plugin *plugin)
+{
+	osm_log_t *log = &plugin->osm->log;
+
+	if (!plugin->config.shadow)
+		start_active(plugin);
+	plugin->state = state_start(plugin->osm, plugin->store, plugin->writer,
+				    plugin->config.prometheus);
+	if (!plugin->state)
+		say(log, OSM_LOG_ERROR, ": no state file");
+	if (plugin->repairer)
+		watch_on_request(plugin->watch, note_request, plugin);
+}
+
+static void *create_plugin(osm_opensm_t *osm)
+{
+	struct plugin *plugin = calloc(1, sizeof(*plugin));
+	external_routing_engine_module_t module = {
+		.name = ENGINE_NAME,
+		.setup = setup_engine,
+		.context = plugin,
+	};
+
+	if (!plugin)
+		return NULL;
+	if (!is_laid_out_alike(osm)) { /* its log cannot be found either */
+		fputs("portmajor: not loaded: this opensm was built otherwise than the "
+		      "headers of " OSM_VERSION " that the plugin was built with\n",
+		      stderr);
+		free(plugin);
+		return NULL;
+	}
+	plugin->osm = osm;
+	plugin->quiet.osm = osm;
+	plugin->quiet.build = collect_group;
+	plugin->honor_guid2lid = -1;
+	if (!read_config(plugin))
+		start_files(plugin);
+	if (!plugin->watch ||
+	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
+		delete_plugin(plugin);
+		return NULL;
+	}
+	start_rooms(plugin);
+	say(&osm->log, OSM_LOG_INFO, " " PORTMAJOR_VERSION ": lid_order %s; %s%s",
+	    pm_lid_order_name(plugin->config.lid_order), built_for,
+	    plugin->config.shadow ? "; shadow mode: nothing is routed or sent" : "");
+	return plugin;
+}
+
+static void report_event(void *context, osm_epi_event_id_t event, void *data)
+{
+	struct plugin *plugin = context;
+
+	if (event == OSM_EVENT_ID_TRAP && plugin->repair && plugin->repairer)
+		repairer_note_trap(plugin->repairer, data);
+	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
+		sweep_start(plugin);
+	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE)
+		sweep_discovered(plugin);
+	else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE)
+		sweep_routed(plugin, (uintptr_t)data == UCAST_ROUTING_REROUTE);
+	else if (event == OSM_EVENT_ID_SUBNET_UP)
+		sweep_ended(plugin);
+}
+
+__attribute__((visibility("default"))) osm_event_plugin_t osm_event_plugin = {
+	.osm_version = OSM_VERSION,
+	.create = create_plugin,
+	.delete = delete_plugin,
+	.report = report_event,
+};

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The plugin: its modules, its threads, and what they share under which lock.
+ *
+ *     plugin.c    loads and unloads, hands OpenSM's events on
+ *     sweep.c     the moments of a sweep: what is done when
+ *     routing.c   from a fabric to tables
+ *     groups.c    whose multicast is, and when its tables have to stand
+ *     tell.c      what the log says of it
+ *       state     what the world is told                  on the writer's thread
+ *       engine/   changes tables in any phase of a sweep
+ *         repairer    repairs, drains, rebalancing,       a thread of its own
+ *                     multicast
+ *         mcast       multicast trees, and their blocks   sends
+ *         transition  goes over to other links in use     sends
+ *         balance     goes over to the plan's tables      sends
+ *         phase.h     what OpenSM is doing
+ *       planning  the plan in force                       no OpenSM
+ *       view      seen, held back, unfit: to tables       no OpenSM
+ *       repair    finds and repairs failures              asks, sends
+ *       ahead     sends what needs an order               sends
+ *       recover   reads tables back                       asks
+ *       osm/      OpenSM's structures
+ *         lft_set     what one LFT Set of ours obeys
+ *         mcast_groups    multicast groups, by value
+ *         mcast_quiet     OpenSM's multicast manager, kept from sending
+ *       ask       SMPs of our own, as many as the wire takes
+ *       shadow    what would be sent in shadow mode
+ *       glance    what OpenSM has: is it what it was?
+ *       snapshot, lids, tables    OpenSM's structures, by value
+ *       alarm     asks for a run when a hold ends         a thread of its own
+ *       watch     the files that operators write          a thread of its own
+ *       holds     flapping links: what the operator is told, and may clear
+ *       store     plans and holds on disk                 on the writer's thread
+ *       io/       what is read and told
+ *         candidates  plans on disk that may be this fabric's    no OpenSM
+ *         activity    phases, repairs by phase, balance          no OpenSM
+ *         missing     missing parts: since when, acknowledged    no OpenSM
+ *         describe    pieces of the state's document             no OpenSM
+ *       worker    a thread that may wait for files
+ *       wait, say a clock and conditions; lines in the log
+ *
+ * The five on top share struct plugin, which nothing below them knows.
+ *
+ * Threads:
+ *
+ *   main          OpenSM's first: creates the plugin before OpenSM reports anything, and
+ *                 deletes it when all threads of OpenSM that call us have ended
+ *   sweeper       OpenSM's: the engine's callback and all events but traps
+ *   dispatcher    OpenSM's, one for each processor: answers to SMPs, and traps
+ *   repairer      ours: repairs what traps tell of, follows drains, routes multicast
+ *                 groups, rebalances
+ *   writer        ours: reads plans and holds, and writes all files, for store and state
+ *   watch's       ours: looks at the files that operators write
+ *   alarm's       ours
+ *
+ * Nothing of ours on OpenSM's threads or the repairer's touches a file, but OpenSM's log,
+ * main the configuration when the plugin is loaded, and, with the log's flag for routing
+ * alone, OpenSM's dump of its multicast tables. The sweeper waits for files in three
+ * places, within bounds (sweep.c): for them to be read, when the first discovery is over
+ * (5 s) or the first after standby (2 s); and with LIDs of a plan that is new, for it to
+ * be on disk (2 s). It waits for the repairer in three: before a discovery, for the
+ * repair of what traps have told of by then; after it, for the end of a transition, or of
+ * a round of rebalancing (2 s); and before it sends anything itself, until nothing of
+ * ours is out. Repairs wait for no file.
+ *
+ * All SMPs of ours are sent by whoever has acquired the repairer (busy): its thread, or
+ * the sweeper before a discovery, for blocks before a routing run, for multicast behind
+ * it, and to read tables back. In the table that is "sender".
+ *
+ * What threads share; what is not here is the sweeper's alone (and main's, before and
+ * after):
+ *
+ *   datum                       written by            read by               lock
+ *   ask: slots' done, outcome,  dispatcher, sender    sender                ask's
+ *     data
+ *   ask: slots' index, out;     sender                sender, dispatcher    ask's (1)
+ *     out, batch
+ *   ask: slots' disowned        sweeper               dispatcher            ask's
+ *   repair: lids, num_lids,     who reports a trap,   sender, sweeper       repair's
+ *     first_trap .. dropped     sender, sweeper
+ *   repair: taken .. number     sender                sender                none
+ *   repairer: validity ..       sweeper, sender       sweeper, sender       repairer's
+ *     balanced, retry_ms,
+ *     rebalance_ms; plan and
+ *     serial of view (8)
+ *   repairer: halted, phase     sweeper, sender       sweeper, sender       none (6)
+ *   repairer: trap_phase        who reports a trap    sender                none (6)
+ *   repairer: the rest of view  sender                sender                none
+ *     .. traps_left
+ *   lft_sender: routing         sweeper               sender                none (6)
+ *   repairer: mcast ..          sender                sender                none
+ *     groups_ms
+ *   mcast_quiet: ours ..        sweeper, sender       sweeper, sender       osm->lock (9)
+ *     tops
+ *   mcast_quiet: due            sweeper, sender       sender                none (6)
+ *   balance: planned (7)        sender                sender, sweeper       repairer's
+ *   balance: released           sender                sender, sweeper       none (6)
+ *   balance: the others         sender                sender                none
+ *   plan                        sweeper, before it    any with a reference  none
+ *                               is shared
+ *   plugin: rebalancing         sender                sender                none (6)
+ *   state: document             sweeper, sender,      writer                state's
+ *                               watch's, writer
+ *   activity                    whoever notes it      writer                activity's
+ *   state: known .. told        writer                writer                none
+ *   store: all below its lock   sweeper, writer       any                   store's
+ *   store: lock (of the folder) writer                writer                none
+ *   watch: all below its lock   sweeper, sender,      sweeper, sender,      watch's
+ *                               watch's               watch's
+ *   watch: stamps, what it told watch's               watch's               none
+ *   worker: poked .. ended      any                   its thread, main      worker's
+ *   worker: left                main                  its thread            its opensm
+ *   alarm: due                  sweeper, alarm's      alarm's               alarm's
+ *   leaving of alarm            main                  alarm's               alarm's
+ *   plugin: repair, repairer,   main                  any                   none (2)
+ *     writer, watch, store,
+ *     state; ask, alarm, watch,
+ *     repairer: osm, paths;
+ *     store: log, cache
+ *
+ *   of OpenSM
+ *   nodes, ports, switches,     dispatcher, sweeper   sweeper, sender       osm->lock (3)
+ *     guid2lid
+ *   lft, new_lft of a switch    dispatcher, sweeper,  sweeper, sender       osm->lock
+ *                               sender
+ *   records of multicast tables sweeper, sender,      sweeper, sender,      osm->lock
+ *                               dispatcher            OpenSM's
+ *   mlids_req, mlids_req_max    sweeper, dispatcher,  sweeper               osm->lock
+ *                               sender
+ *   vl15: queues                OpenSM's, sender      OpenSM's, sender      their own
+ *   subn.opt, engines           main, sweeper         sweeper, sender       none (4)
+ *   subn.sm_state               dispatcher, sweeper   sweeper, sender,      none (4)
+ *                                                     writer
+ *   subn.opt.use_mfttop         sweeper, sender       sweeper, OpenSM's     none (4)
+ *   subn.force_reroute          alarm's, sender,      sweeper               none (5)
+ *                               sweeper
+ *   subn.force_heavy_sweep      dispatcher, watch's,  sweeper               none (5)
+ *                               sender, sweeper
+ *   osm_exit_flag               signal handlers       any                   none (4)
+ *   log                         any                   any                   its own
+ *
+ *   (1) the sender reads batch, which nobody else writes, without
+ *   (2) set by main before anything is reported, and never changed
+ *   (3) what nobody else writes after discovery (sm_port_guid, max_ucast_lid_ho), the
+ *       sweeper reads without
+ *   (4) a word or less, read as OpenSM reads it
+ *   (5) written before the signal that has the sweeper look, as OpenSM itself does
+ *   (6) atomic
+ *   (7) the sender reads it without
+ *   (8) the sender reads these two without
+ *   (9) written with it held exclusively
+ *
+ * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
+ * held together. None is held while a file is touched, but a worker's `opensm` while
+ * OpenSM's log is, which main alone waits for; it stands around what our threads do with
+ * OpenSM's memory, and watch's when it wakes the repairer, with locks of ours below it;
+ * a thread that hangs when OpenSM ends never passes it again. With
+ * alarm's or that held the sweeper is signalled, under a lock of OpenSM's below which no
+ * other is taken. With osm->lock held nothing waits for an answer, a file or the end of
+ * what another thread does, only for locks of ours, and no file is touched but OpenSM's
+ * log.
+ * tests/integration/test_threads.py looks for races.
+ */
+#ifndef PORTMAJOR_PLUGIN_H
+#define PORTMAJOR_PLUGIN_H
+
+#include "ahead.h"
+#include "alarm.h"
+#include "osm/smp.h"
+#include "osm/subnet_cache.h"
+#include "held_links.h"
+#include "osm/guid2lid.h"
+#include "planning.h"
+#include "repair.h"
+#include "shadow.h"
+#include "osm/snapshot.h"
+#include "io/state.h"
+#include "io/store.h"
+#include "osm/lft_records.h"
+#include "view.h"
+#include "io/operator_files.h"
+#include "worker.h"
+#include "repairer.h"
+
+#include <portmajor/analysis/change_text.h>
+#include <portmajor/fabric/roles.h>
+#include <portmajor/files/config.h>
+#include <portmajor/policy/failback.h>
+
+#define PLUGIN_CHANGE_TEXT 512
+
+/* What a discovery came to; in PHASE_MANAGEMENT. */
+enum plugin_found {
+	FOUND_NOTHING, /* it was not looked at */
+	FOUND_TABLES,  /* they were computed for what was discovered */
+	FOUND_FAILURE, /* and why */
+};
+
+/* A routing run; in PHASE_ROUTING, and logged when that ends. */
+struct plugin_run {
+	bool ours;	 /* OpenSM sends our tables */
+	bool everything; /* and all blocks of them, as it was no master before */
+	char change[PLUGIN_CHANGE_TEXT];
+	struct tables_written written;
+	double milliseconds; /* of computing, and of them under the exclusive lock */
+	double locked_ms;
+	bool recomputed; /* under the lock */
+	struct ahead ahead;
+	uint32_t stale; /* entries taken out, see stale.h */
+	uint32_t loops; /* LIDs that would have looped */
+};
+
+/*
+ * What is valid beside the phase and what a discovery came to, in any phase:
+ *
+ *     view.current     its tables are those for its links in use, until view.until_ms
+ *     view.lost        ports found failed since HEAVY_SWEEP_START, whatever that
+ *                      discovery saw of them
+ *     glance.covered   the plan knows all that was learnt, and its LIDs were handed over:
+ *                      from one discovery to the next
+ *     steps_failed     the last run left its steps to the repairer: another one that
+ *                      fails leaves the rest to OpenSM
+ */
+struct plugin {
+	osm_opensm_t *osm;
+	struct pm_config config;
+	struct pm_error misread; /* why the configuration file is not used, or "" */
+	struct pm_roles roles;	 /* of OpenSM's GUID files */
+
+	struct planning planning;
+	struct pm_evidence *evidence; /* of LIDs before the first plan, or NULL */
+	struct view view;
+	struct tables tables;
+	struct pm_stale stale; /* entries to be taken out of the switches' tables */
+	struct mcast_quiet quiet;
+	struct mcast_doubt doubt; /* found since groups were last routed */
+	const char *no_multicast; /* why that is OpenSM's, or NULL */
+	struct store *store;
+	struct ask *ask;	   /* NULL without memory: nothing is asked */
+	struct repair *repair;	   /* NULL: no early repair */
+	struct repairer *repairer; /* NULL: nothing is sent but by OpenSM */
+	struct alarm *alarm;	   /* NULL: no memory for it */
+	struct worker *writer;
+	struct watch *watch;
+	struct state *state; /* NULL: no memory for it */
+
+	enum sweep_phase phase;
+	enum plugin_found found;
+	struct pm_error failure; /* FOUND_FAILURE */
+	struct ahead ahead;	 /* FOUND_TABLES: what was sent since */
+	struct plugin_run run;
+	struct glance glance; /* what OpenSM has, and what the tables were made for */
+	uint64_t infos;	      /* that OpenSM had taken in before the glance's last look */
+
+	bool steps_failed; /* the last run left them to the repairer, see leave_steps */
+	char unfit[PM_FITNESS_TEXT], unfit_told[PM_FITNESS_TEXT]; /* the bad ones */
+
+	struct pm_failback failback; /* which engine routes, by how much is served */
+	uint64_t returns_in_ms;	     /* then, or UINT64_MAX */
+	struct pm_flap_holds told;   /* what was last logged of held links */
+	atomic_bool rebalancing;     /* as last logged, by the repairer */
+	bool asked;		     /* OpenSM has called the engine */
+	int honor_guid2lid;	     /* OpenSM's option to be restored, -1: none */
+	char apart[PM_CHANGE_TEXT];  /* last logged of switches without a path, or "" */
+
+	struct lids_given given; /* since the last log line */
+	double milliseconds;	 /* of computing since then */
+	double locked_ms;	 /* of these under the exclusive lock */
+	uint64_t runs;
+	struct shadow shadow; /* of our tables, in shadow mode */
+};
+
+#endif

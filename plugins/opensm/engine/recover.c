@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "recover.h"
+
+#include "osm/lft_records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AHEAD 60      /* blocks in OpenSM's queue beside those on the wire */
+#define SILENT_MS 800 /* as OpenSM's own time-out and retries by default */
+
+/* Reading. Question number i is for block i % blocks of switch i / blocks. */
+struct reading {
+	const osm_subn_t *subn;
+	const struct pm_plan *plan;
+	struct recovered *result;
+	uint32_t blocks;
+	bool *missed; /* [switch] some block is not known */
+};
+
+static enum ask_make make_question(void *context, uint32_t index, struct ask_smp *smp)
+{
+	struct reading *r = context;
+	uint32_t known = index / r->blocks, block = index % r->blocks;
+	const osm_switch_t *sw = tables_switch(r->subn, r->plan, known);
+	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
+
+	if (!route)
+		r->missed[known] = true;
+	if (!route || r->missed[known] ||
+	    block > cl_ntoh16(sw->switch_info.lin_top) / PM_LFT_BLOCK)
+		return ASK_OMIT;
+	*smp = (struct ask_smp){
+		.kind = ASK_BLOCK, .sw = sw, .modifier = block, .route = *route};
+	return ASK_SEND;
+}
+
+static bool take_block(void *context, const struct ask_answer *answer)
+{
+	struct reading *r = context;
+
+	if (answer->outcome == ASK_ANSWERED)
+		memcpy(r->result->tables + (size_t)answer->index * PM_LFT_BLOCK,
+		       answer->data, PM_LFT_BLOCK);
+	else
+		r->missed[answer->index / r->blocks] = true;
+	return true;
+}
+
+/* How many blocks the longest table has. */
+static uint32_t count_blocks(osm_opensm_t *osm, const struct pm_plan *plan)
+{
+	uint32_t most = pm_plan_blocks(plan);
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+		const osm_switch_t *sw = tables_switch(&osm->subn, plan, i);
+		uint32_t top = sw ? cl_ntoh16(sw->switch_info.lin_top) : 0;
+
+		if (top <= PM_MAX_LID && top / PM_LFT_BLOCK + 1u > most)
+			most = top / PM_LFT_BLOCK + 1u;
+	}
+	CL_PLOCK_RELEASE(&osm->lock);
+	return most;
+}
+
+static int make_room(const struct pm_plan *plan, size_t bytes,
+		     struct recovered *recovered)
+{
+	recovered->held =
+		calloc(plan->known->num_switches + 1u, sizeof(*recovered->held));
+	if (bytes)
+		recovered->tables = malloc(bytes);
+	if (recovered->held && (!bytes || recovered->tables))
+		return 0;
+	recover_free(recovered);
+	return -ENOMEM;
+}
+
+int recover_read(struct ask *ask, osm_opensm_t *osm, const struct pm_plan *plan,
+		 struct recovered *recovered, struct pm_error *err)
+{
+	uint32_t num = plan->known->num_switches, blocks = count_blocks(osm, plan);
+	uint32_t stride = blocks * PM_LFT_BLOCK;
+	struct reading reading = {&osm->subn, plan, recovered, blocks,
+				  calloc(num + 1u, sizeof(bool))};
+	struct ask_count count = {0};
+
+	if (!reading.missed || make_room(plan, (size_t)num * stride, recovered)) {
+		free(reading.missed);
+		return pm_error_no_memory(err);
+	}
+	memset(recovered->tables, OSM_NO_PATH, (size_t)num * stride);
+	ask_run(ask,
+		&(struct ask_batch){.num = num * blocks,
+				    .ahead = AHEAD,
+				    .total_ms = SILENT_MS,
+				    .context = &reading,
+				    .make = make_question,
+				    .take = take_block},
+		&count);
+	for (uint32_t sw = 0; sw < num; sw++)
+		if (!reading.missed[sw])
+			recovered->held[sw] = (struct pm_held){
+				recovered->tables + (size_t)sw * stride, stride};
+	free(reading.missed);
+	return 0;
+}
+
+/* The entries that OpenSM's record has of a switch, 0: it has none. */
+static uint32_t record_length(const osm_switch_t *sw)
+{
+	return sw && sw->lft ? sw->lft_size : 0;
+}
+
+int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
+		   struct recovered *recovered, struct pm_error *err)
+{
+	size_t bytes = 0, at = 0;
+
+	for (uint32_t i = 0; i < plan->known->num_switches; i++)
+		bytes += record_length(tables_switch(subn, plan, i));
+	if (make_room(plan, bytes, recovered))
+		return pm_error_no_memory(err);
+	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+		const osm_switch_t *sw = tables_switch(subn, plan, i);
+		uint32_t length = record_length(sw);
+
+		if (!length)
+			continue;
+		memcpy(recovered->tables + at, sw->lft, length);
+		recovered->held[i] = (struct pm_held){recovered->tables + at, length};
+		at += length;
+	}
+	return 0;
+}
+
+void recover_free(struct recovered *recovered)
+{
+	free(recovered->held);
+	free(recovered->tables);
+	*recovered = (struct recovered){0};
+}

@@ -1,0 +1,999 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What failed is found, and mended, over paths that are proven. */
+#include "repair.h"
+
+#include "osm/lft_records.h"
+#include "clock.h"
+
+#include <portmajor/analysis/change_text.h>
+#include <portmajor/base/alloc.h>
+#include <portmajor/policy/locate.h>
+#include <portmajor/route/order.h>
+#include <portmajor/route/steps.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QUESTIONS 256 /* between two thoughts */
+#define REPORTS 8192  /* traps that are remembered at a time */
+#define QUIET_MS 4    /* without a trap: a burst is over */
+#define LOOK_AHEAD 64 /* what is sent before its turn where others have to wait */
+#define MOST_LOOKS 8
+#define MOST_SETS_SILENT 4 /* then something else was lost, and is looked for */
+/*
+ * A question or a block without an answer, with OpenSM's default 4 transmissions of 20 ms
+ * each. A switch answers within about a millisecond and writes a block in 265 us; with
+ * no more on the wire than OpenSM has there by default none waits behind more than a few.
+ */
+#define SILENT_MS 80
+
+/* Blocks in OpenSM's queue beside those on the wire; and more where others want it, too.
+ */
+#define BLOCKS_AHEAD 4
+#define BLOCKS_AHEAD_BESIDE 16
+#define MOST_AHEAD 100 /* of 265 us each: a reply of OpenSM's waits 27 ms behind them */
+
+struct repair {
+	struct wait_signal signal;
+	/* Under its lock. */
+	uint16_t *lids; /* of switches that sent traps not dealt with yet */
+	uint32_t num_lids;
+	double first_trap, last_trap; /* of these; wait_clock_ms */
+	double left;	  /* the first trap of what the last repair left; 0: nothing */
+	uint64_t dropped; /* traps, since repair_take_overflow */
+
+	/* Of the thread that repairs. */
+	uint16_t *taken;    /* by the repair under way, as many as there is room for */
+	uint32_t num_taken; /* all of them */
+	uint32_t number;    /* of the last repair */
+};
+
+/* One repair. */
+struct work {
+	const struct repair_subject *on;
+	const struct pm_plan *plan;
+	struct view *view;
+	struct repair *repair;
+	struct pm_locate *locate;
+	uint8_t *alive;
+	double first_trap, first_set; /* moments, ms; 0: there was none */
+	double progress; /* when something was last found failed, or it began */
+	double aside;	 /* ms since then that are not in the budget */
+	uint32_t traps, lost, looks;
+	struct ask_count questions, sets;
+	uint32_t most_missing; /* blocks, then this batch ends */
+	uint64_t acked;
+	struct pm_delta listed, delta; /* of the blocks to be sent, and of all looks */
+	const char *gave_up;
+	uint32_t ports[QUESTIONS];     /* to be asked for */
+	struct pm_order_block *blocks; /* to be sent */
+	uint32_t num_blocks, blocks_room;
+	enum { ASKING, SENDING_STEPS, SENDING } mode;
+	struct pm_steps steps; /* SENDING_STEPS */
+	struct pm_order_waits waits;
+	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
+	uint8_t *over;	    /* [block] left out, or it has come back */
+	uint32_t postponed; /* of these, in the last batch */
+	bool last_look;
+	bool interrupted;   /* by a trap: no more blocks are sent in this look */
+	bool stepped;	    /* some blocks went by steps.h */
+	uint32_t unordered; /* their forced, summed up */
+	/* Of the one or the other: places, those not sent yet from `next` on; and by
+	 * index in the batch those that were. */
+	uint32_t *turns, *sent, next, num_turns;
+};
+
+/* ---- Traps ---- */
+
+struct repair *repair_start(void)
+{
+	struct repair *repair = calloc(1, sizeof(*repair));
+
+	if (repair)
+		repair->lids = calloc(2 * (size_t)REPORTS, sizeof(*repair->lids));
+	if (!repair || !repair->lids) {
+		free(repair);
+		return NULL;
+	}
+	repair->taken = repair->lids + REPORTS;
+	wait_signal_init(&repair->signal);
+	return repair;
+}
+
+void repair_stop(struct repair *repair)
+{
+	if (!repair)
+		return;
+	wait_signal_destroy(&repair->signal);
+	free(repair->lids);
+	free(repair);
+}
+
+void repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
+{
+	if (!ib_notice_is_generic(notice) ||
+	    notice->g_or_v.generic.trap_num != CL_HTON16(SM_LINK_STATE_CHANGED_TRAP))
+		return;
+	pthread_mutex_lock(&repair->signal.lock);
+	repair->last_trap = wait_clock_ms();
+	if (!repair->num_lids)
+		repair->first_trap = repair->last_trap;
+	if (repair->num_lids < REPORTS)
+		repair->lids[repair->num_lids++] =
+			cl_ntoh16(notice->data_details.ntc_128.sw_lid);
+	else
+		repair->dropped++;
+	pthread_cond_signal(&repair->signal.changed);
+	pthread_mutex_unlock(&repair->signal.lock);
+}
+
+uint32_t repair_count_traps(struct repair *repair)
+{
+	uint32_t num;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	num = repair->num_lids;
+	pthread_mutex_unlock(&repair->signal.lock);
+	return num;
+}
+
+bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
+{
+	uint64_t now;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	now = repair->dropped;
+	repair->dropped = 0;
+	pthread_mutex_unlock(&repair->signal.lock);
+	*dropped += now;
+	return now;
+}
+
+void repair_skip(struct repair *repair, uint32_t num)
+{
+	pthread_mutex_lock(&repair->signal.lock);
+	if (num > repair->num_lids)
+		num = repair->num_lids;
+	repair->num_lids -= num;
+	memmove(repair->lids, repair->lids + num,
+		repair->num_lids * sizeof(*repair->lids));
+	if (num)
+		repair->first_trap = repair->last_trap;
+	repair->left = 0;
+	pthread_mutex_unlock(&repair->signal.lock);
+}
+
+static bool is_halted(const struct work *work)
+{
+	return work->on->is_halted(work->on->context);
+}
+
+static bool is_over(const struct work *work)
+{
+	double spent = wait_clock_ms() - work->progress;
+	double budget = work->on->budget_ms;
+
+	return osm_exit_flag ||
+	       work->on->sender->osm->subn.sm_state != IB_SMINFO_STATE_MASTER ||
+	       spent - work->aside > budget || is_halted(work);
+}
+
+/* From here on the budget is whole again. */
+static void note_progress(struct work *work)
+{
+	work->progress = wait_clock_ms();
+	work->aside = 0;
+}
+
+/*
+ * Waits until the burst of traps pauses: for the time of a budget at most, and beside it,
+ * since several hundred switches report the loss of a chassis.
+ */
+static void wait_for_quiet(struct work *work)
+{
+	struct repair *repair = work->repair;
+	double start = wait_clock_ms();
+
+	pthread_mutex_lock(&repair->signal.lock);
+	while (!is_over(work)) {
+		double left = repair->last_trap + QUIET_MS - wait_clock_ms();
+
+		if (left <= 0)
+			break;
+		wait_briefly(&repair->signal, left);
+	}
+	pthread_mutex_unlock(&repair->signal.lock);
+	work->aside += wait_clock_ms() - start;
+}
+
+/* Hands the traps that have come to the search; how many there were. */
+static uint32_t take_traps(struct work *work)
+{
+	struct repair *repair = work->repair;
+	const struct pm_plan *plan = work->plan;
+	uint32_t num;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	num = repair->num_lids;
+	if (num && !work->traps)
+		work->first_trap = repair->first_trap;
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t place = repair->lids[i] <= plan->top_lid
+					 ? plan->owner[repair->lids[i]]
+					 : PM_NONE;
+
+		if (place != PM_NONE && plan->known->ports[place].num == 0)
+			pm_locate_report(work->locate, plan->known->ports[place].node);
+		if (repair->num_taken < REPORTS)
+			repair->taken[repair->num_taken] = repair->lids[i];
+		repair->num_taken++;
+	}
+	repair->num_lids = 0;
+	pthread_mutex_unlock(&repair->signal.lock);
+	work->traps += num;
+	return num;
+}
+
+/*
+ * What they tell of was not found: the next repair is to take them, but for those that
+ * there is no room for.
+ */
+static void leave_traps(struct work *work)
+{
+	struct repair *repair = work->repair;
+	uint32_t left = 0;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	repair->left = work->first_trap;
+	if (repair->num_taken)
+		repair->first_trap = work->first_trap;
+	while (left < repair->num_taken && left < REPORTS && repair->num_lids < REPORTS)
+		repair->lids[repair->num_lids++] = repair->taken[left++];
+	repair->dropped += repair->num_taken - left;
+	pthread_mutex_unlock(&repair->signal.lock);
+}
+
+/* The first trap of what was left to this repair, or 0. */
+static double take_left(struct repair *repair)
+{
+	double left;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	left = repair->left;
+	repair->left = 0;
+	pthread_mutex_unlock(&repair->signal.lock);
+	return left;
+}
+
+static bool await_traps(struct repair *repair, double milliseconds)
+{
+	bool any;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	for (double end = wait_clock_ms() + milliseconds;
+	     !repair->num_lids && wait_clock_ms() < end && !osm_exit_flag;)
+		wait_briefly(&repair->signal, end - wait_clock_ms());
+	any = repair->num_lids != 0;
+	pthread_mutex_unlock(&repair->signal.lock);
+	return any;
+}
+
+/* ---- Ways ---- */
+
+/* As pm_locate_way, for a switch that OpenSM has; the way is written to *smp. */
+static int find_way(const struct work *work, uint32_t known, struct ask_smp *smp)
+{
+	const osm_subn_t *subn = &work->on->sender->osm->subn;
+	const osm_port_t *sm = osm_get_port_by_guid(subn, subn->sm_port_guid);
+	uint8_t hops[PM_LOCATE_HOPS], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
+	int num, first = 1;
+
+	_Static_assert(PM_LOCATE_HOPS + 2 <= IB_SUBNET_PATH_HOPS_MAX, "ways are paths");
+	smp->sw = tables_switch(subn, work->plan, known);
+	if (!smp->sw || !sm)
+		return PM_LOCATE_NO_WAY;
+	num = pm_locate_way(work->locate, known, hops);
+	if (num < 0)
+		return num;
+	if (osm_node_get_type(sm->p_node) != IB_NODE_TYPE_SWITCH)
+		path[first++] = osm_physp_get_port_num(sm->p_physp);
+	memcpy(path + first, hops, (size_t)num);
+	osm_dr_path_init(&smp->route, (uint8_t)(num + first - 1), path);
+	return num;
+}
+
+/* ---- Turns ---- */
+
+/* Everything waits for its turn; -ENOMEM. */
+static int deal_turns(struct work *work, uint32_t num)
+{
+	uint32_t *turns = reallocarray(work->turns, num, sizeof(*turns));
+	uint32_t *sent;
+
+	if (!turns)
+		return -ENOMEM;
+	work->turns = turns;
+	sent = reallocarray(work->sent, num, sizeof(*sent));
+	if (!sent)
+		return -ENOMEM;
+	work->sent = sent;
+	work->next = 0;
+	work->num_turns = num;
+	for (uint32_t i = 0; i < num; i++)
+		work->turns[i] = i;
+	return 0;
+}
+
+/* It is sent, or left out: those before it still wait. */
+static void end_turn(struct work *work, uint32_t turn)
+{
+	uint32_t item = work->turns[turn];
+
+	memmove(work->turns + work->next + 1, work->turns + work->next,
+		(turn - work->next) * sizeof(*work->turns));
+	work->turns[work->next++] = item;
+}
+
+/* Whether a Set of an earlier step is marked, or, `marked` false, is not. */
+static bool has_before(const struct work *work, uint32_t item, const uint8_t *marks,
+		       bool marked)
+{
+	const struct pm_steps_set *sets = work->steps.sets;
+
+	for (uint32_t i = 0; sets[i].step < sets[item].step; i++)
+		if (marks[i] == marked)
+			return true;
+	return false;
+}
+
+/* What others go before, see order.h and steps.h, goes when these are over. */
+static bool is_early(const struct work *work, uint32_t turn)
+{
+	if (work->mode == SENDING_STEPS)
+		return has_before(work, work->turns[turn], work->over, false);
+	return work->mode == SENDING &&
+	       pm_order_is_early(&work->waits, work->turns[turn], work->over);
+}
+
+/*
+ * Nor does one go of which a block that is to go before was not answered, or left out
+ * itself: a packet might loop.
+ */
+static bool is_in_vain(const struct work *work, uint32_t item)
+{
+	if (work->mode == SENDING_STEPS)
+		return has_before(work, item, work->unset, true);
+	return work->mode == SENDING &&
+	       pm_order_is_behind(&work->waits, item, work->unset);
+}
+
+static uint32_t block_switch(const struct work *work, uint32_t item)
+{
+	return work->mode == SENDING_STEPS ? work->steps.sets[item].sw
+					   : work->blocks[item].sw;
+}
+
+static uint32_t block_number(const struct work *work, uint32_t item)
+{
+	return work->mode == SENDING_STEPS ? work->steps.sets[item].number
+					   : work->blocks[item].number;
+}
+
+/*
+ * A Set for it is out, of ours or of OpenSM's: it is sent when that is over. Nor is one
+ * sent that OpenSM has no record for, as its switch has come anew since it was listed.
+ */
+static bool is_out(struct work *work, uint32_t item)
+{
+	const osm_switch_t *sw;
+	uint32_t number;
+
+	if (work->mode == ASKING)
+		return false;
+	sw = tables_switch(&work->on->sender->osm->subn, work->plan,
+			   block_switch(work, item));
+	number = block_number(work, item);
+	return sw && ((number + 1) * PM_LFT_BLOCK > sw->lft_size ||
+		      !lft_set_is_free(work->on->sender, sw, number));
+}
+
+/* Why an item is left out whatever its way is, if it is; counts it. */
+static bool is_postponed(struct work *work, uint32_t item)
+{
+	bool out = is_out(work, item);
+
+	work->postponed += out;
+	return out || is_in_vain(work, item);
+}
+
+/*
+ * A trap tells of a failure that these blocks do not go by: what is left of them is
+ * computed anew, in the next look. The last one sends all, however many traps come.
+ */
+static bool is_interrupted(struct work *work)
+{
+	work->interrupted |= work->mode != ASKING && !work->last_look && !is_over(work) &&
+			     repair_count_traps(work->repair);
+	return work->interrupted;
+}
+
+/*
+ * What is sent next, as number `index` of the batch: the first whose way is free. What
+ * has none is left out, and told.
+ */
+static enum ask_make take_turn(struct work *work, uint32_t index, struct ask_smp *smp,
+			       uint32_t (*find_switch)(const struct work *work,
+						       uint32_t item),
+			       void (*leave_out)(struct work *work, uint32_t item))
+{
+	if (is_halted(work) || is_interrupted(work))
+		return ASK_OMIT;
+	for (uint32_t i = work->next; i < work->num_turns && i < work->next + LOOK_AHEAD;
+	     i++) {
+		uint32_t item = work->turns[i];
+		int hops = PM_LOCATE_NO_WAY;
+
+		/* Whoever asks for a way has to send over it. */
+		if (is_early(work, i))
+			continue;
+		if (!is_postponed(work, item))
+			hops = find_way(work, find_switch(work, item), smp);
+		if (hops == PM_LOCATE_LATER)
+			continue;
+		end_turn(work, i);
+		work->sent[index] = item;
+		if (hops >= 0)
+			return ASK_SEND;
+		leave_out(work, item);
+	}
+	return work->next < work->num_turns ? ASK_LATER : ASK_OMIT;
+}
+
+/* ---- Questions ---- */
+
+static uint32_t asked_switch(const struct work *work, uint32_t question)
+{
+	return work->plan->known->ports[work->ports[question]].node;
+}
+
+static void skip_question(struct work *work, uint32_t question)
+{
+	pm_locate_skip(work->locate, work->ports[question]);
+}
+
+static enum ask_make make_question(void *context, uint32_t index, struct ask_smp *smp)
+{
+	struct work *work = context;
+	enum ask_make made = take_turn(work, index, smp, asked_switch, skip_question);
+
+	if (made == ASK_SEND) {
+		smp->kind = ASK_PORT_INFO;
+		smp->modifier =
+			work->plan->known->ports[work->ports[work->sent[index]]].num;
+	}
+	return made;
+}
+
+/* The first silence ends the batch: the search has to think again. */
+static bool take_answer(void *context, const struct ask_answer *answer)
+{
+	struct work *work = context;
+	enum pm_answer means = PM_NO_ANSWER;
+
+	if (answer->outcome == ASK_ANSWERED)
+		means = ib_port_info_get_port_state(
+				(const ib_port_info_t *)answer->data) == IB_LINK_DOWN
+				? PM_ANSWER_DOWN
+				: PM_ANSWER_UP;
+	pm_locate_answer(work->locate, work->ports[work->sent[answer->index]], means);
+	if (means == PM_ANSWER_DOWN)
+		note_progress(work);
+	return means != PM_NO_ANSWER && !is_over(work);
+}
+
+/* Sends a batch; waiting in vain, for the wire, and sending what was found, are not in
+ * the budget. */
+static void run_batch(struct work *work, const struct ask_batch *batch,
+		      struct ask_count *count)
+{
+	uint32_t silent = count->silent;
+	double start = wait_clock_ms(), held = count->held_ms;
+
+	ask_run(work->on->sender->ask, batch, count);
+	if (count->silent > silent || work->mode != ASKING)
+		work->aside += wait_clock_ms() - start;
+	else
+		work->aside += count->held_ms - held;
+}
+
+static void ask_all(struct work *work, uint32_t num)
+{
+	if (deal_turns(work, num)) {
+		work->gave_up = "out of memory";
+		return;
+	}
+	run_batch(work,
+		  &(struct ask_batch){.num = num,
+				      .ahead_most = MOST_AHEAD,
+				      .total_ms = SILENT_MS,
+				      .urgent = work->on->urgent,
+				      .context = work,
+				      .make = make_question,
+				      .take = take_answer},
+		  &work->questions);
+}
+
+/* Asks until nothing more is worth asking and no trap comes. */
+static void search(struct work *work)
+{
+	uint32_t num;
+
+	do {
+		wait_for_quiet(work);
+		take_traps(work);
+		num = pm_locate_questions(work->locate, work->ports, QUESTIONS);
+		if (num)
+			ask_all(work, num);
+	} while (num && !work->gave_up && !is_over(work));
+	if (pm_locate_gave_up(work->locate))
+		work->gave_up = "questions not answered";
+	else if (num && is_over(work))
+		work->gave_up = "out of time";
+}
+
+/* ---- Blocks ---- */
+
+static int list_switch(struct work *work, uint32_t known)
+{
+	const struct pm_routes *routes = work->view->routes;
+	const osm_switch_t *sw =
+		tables_switch(&work->on->sender->osm->subn, work->plan, known);
+	uint8_t path[PM_LOCATE_HOPS];
+	struct pm_delta delta = {0};
+	uint32_t num;
+
+	if (!sw || !sw->lft)
+		return 0;
+	num = tables_blocks(routes, sw);
+	pm_delta_add(&delta, sw->lft, pm_routes_table(routes, known), num * PM_LFT_BLOCK);
+	if (!delta.blocks || pm_locate_path(work->locate, known, path) < 0)
+		return 0;
+	if (pm_grow(&work->blocks, &work->blocks_room,
+		    work->num_blocks + (uint32_t)delta.blocks + 1, sizeof(*work->blocks)))
+		return -ENOMEM;
+	for (uint32_t b = 0; b < num; b++)
+		work->num_blocks += pm_order_compare(routes, known, b,
+						     sw->lft + (size_t)b * PM_LFT_BLOCK,
+						     &work->blocks[work->num_blocks]);
+	work->listed.bound += delta.bound;
+	work->listed.switches++;
+	return 0;
+}
+
+static void skip_block(struct work *work, uint32_t block)
+{
+	work->unset[block] = work->over[block] = 1;
+}
+
+/* What a Set is to have. */
+static void find_entries(const struct work *work, uint32_t item, const osm_switch_t *sw,
+			 uint8_t *entries)
+{
+	size_t at = (size_t)block_number(work, item) * PM_LFT_BLOCK;
+
+	if (work->mode == SENDING_STEPS)
+		memcpy(entries, work->steps.sets[item].entries, PM_LFT_BLOCK);
+	else
+		tables_wanted(
+			sw->lft + at,
+			pm_routes_table(work->view->routes, block_switch(work, item)) +
+				at,
+			PM_LFT_BLOCK, entries);
+}
+
+static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
+{
+	struct work *work = context;
+	enum ask_make made = take_turn(work, index, smp, block_switch, skip_block);
+	uint8_t entries[PM_LFT_BLOCK];
+
+	if (made != ASK_SEND)
+		return made;
+	if (work->first_set <= 0)
+		work->first_set = wait_clock_ms();
+	find_entries(work, work->sent[index], smp->sw, entries);
+	lft_set_make(block_number(work, work->sent[index]), entries, smp);
+	return ASK_SEND;
+}
+
+/* Blocks that were sent and not acknowledged. */
+static uint32_t num_missing(const struct work *work)
+{
+	return work->sets.silent + work->sets.refused;
+}
+
+/* Whoever does not answer gets no more, others do. */
+static bool take_acknowledgement(void *context, const struct ask_answer *answer)
+{
+	struct work *work = context;
+	bool answered = answer->outcome == ASK_ANSWERED;
+	uint32_t block = work->sent[answer->index];
+
+	work->acked += answered;
+	work->unset[block] = !answered;
+	work->over[block] = 1;
+	pm_locate_told(work->locate, block_switch(work, block), answered);
+	return num_missing(work) < work->most_missing;
+}
+
+static int list_tables(struct work *work)
+{
+	osm_opensm_t *osm = work->on->sender->osm;
+	int rc = 0;
+
+	work->num_blocks = 0;
+	work->listed = (struct pm_delta){0};
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t sw = 0; sw < work->plan->known->num_switches && !rc; sw++)
+		rc = list_switch(work, sw);
+	CL_PLOCK_RELEASE(&osm->lock);
+	return rc;
+}
+
+/* -ENOMEM: nothing is to be sent. */
+static int make_marks(struct work *work, uint32_t num)
+{
+	work->unset = calloc(2 * (size_t)num, 1);
+	if (!work->unset || deal_turns(work, num)) {
+		free(work->unset);
+		work->unset = NULL;
+		return -ENOMEM;
+	}
+	work->over = work->unset + num;
+	return 0;
+}
+
+static void send_batch(struct work *work, uint32_t num)
+{
+	work->most_missing = num_missing(work) + MOST_SETS_SILENT;
+	run_batch(work,
+		  &(struct ask_batch){.num = num,
+				      .ahead = work->on->urgent ? BLOCKS_AHEAD_BESIDE
+								: BLOCKS_AHEAD,
+				      .ahead_most = MOST_AHEAD,
+				      .total_ms = SILENT_MS,
+				      .exclusive = true,
+				      .urgent = work->on->urgent,
+				      .context = work,
+				      .make = make_block,
+				      .take = take_acknowledgement},
+		  &work->sets);
+	free(work->unset);
+	work->unset = NULL;
+	work->mode = ASKING;
+}
+
+/* The Sets that need an order, see steps.h, to work->steps; with osm->lock held. */
+static int find_steps(struct work *work)
+{
+	const struct pm_stale none = {.num = 0};
+	struct pm_held *held =
+		calloc(work->plan->known->num_switches + 1u, sizeof(*held));
+	const struct pm_stale_input input = {work->view->routes, held, work->view->seen,
+					     NULL};
+	int rc;
+
+	if (!held)
+		return -ENOMEM;
+	tables_records(&work->on->sender->osm->subn, work->plan, false, held);
+	rc = pm_steps_make(&input, &none, &work->steps);
+	free(held);
+	return rc;
+}
+
+static int compare_sets(const void *a, const void *b)
+{
+	const struct pm_steps_set *x = a, *y = b;
+
+	if (x->sw != y->sw)
+		return x->sw < y->sw ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Takes blocks out of the list that need an order: the others may go at any time. */
+static void leave_ordered(struct work *work)
+{
+	struct pm_steps *steps = &work->steps;
+	uint32_t num = 0;
+
+	qsort(steps->sets, steps->num, sizeof(*steps->sets), compare_sets);
+	for (uint32_t i = 0; i < work->num_blocks; i++) {
+		const struct pm_steps_set key = {.sw = work->blocks[i].sw,
+						 .number = work->blocks[i].number};
+
+		if (!bsearch(&key, steps->sets, steps->num, sizeof(key), compare_sets))
+			work->blocks[num++] = work->blocks[i];
+	}
+	work->num_blocks = num;
+}
+
+/*
+ * Sends what could loop in another order than that of steps.h, and lists the rest. Where
+ * a Set was not answered, or has no way, those behind it are left for another try.
+ * -ENOMEM.
+ */
+static int send_steps(struct work *work)
+{
+	osm_opensm_t *osm = work->on->sender->osm;
+	uint32_t left = num_missing(work) + work->postponed;
+	uint64_t acked = work->acked;
+	int rc;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	rc = find_steps(work);
+	CL_PLOCK_RELEASE(&osm->lock);
+	if (!rc && !work->steps.num)
+		return 0;
+	if (!rc)
+		rc = make_marks(work, work->steps.num);
+	if (!rc) {
+		work->stepped = true;
+		work->mode = SENDING_STEPS;
+		send_batch(work, work->steps.num);
+		rc = list_tables(work);
+	}
+	if (!rc && !work->interrupted && work->acked - acked < work->steps.num) {
+		leave_ordered(work);
+		if (num_missing(work) + work->postponed == left)
+			work->gave_up = "no way to a switch that goes first";
+	}
+	pm_steps_free(&work->steps);
+	return rc;
+}
+
+/* By order.h; -ENOMEM. */
+static int sort_blocks(struct work *work)
+{
+	pm_order_free(&work->waits);
+	return pm_order_sort(work->view->routes, work->view->alive, work->blocks,
+			     work->num_blocks, &work->waits);
+}
+
+/*
+ * Sends the blocks in the order of order.h. Those that could loop go before, in steps,
+ * where paths may turn up again (pm_routes_may_turn), where some would have to wait for
+ * each other, and in a resend, which is not for failures alone; and when some have gone
+ * so, since entries may drop in between.
+ */
+static int send_listed(struct work *work)
+{
+	bool steps = work->on->resend || work->stepped ||
+		     pm_routes_may_turn(work->view->routes);
+	int rc = steps ? send_steps(work) : 0;
+
+	if (!rc)
+		rc = sort_blocks(work);
+	if (!rc && work->waits.forced && !steps) {
+		rc = send_steps(work);
+		if (!rc)
+			rc = sort_blocks(work);
+	}
+	if (rc || !work->num_blocks || work->interrupted)
+		return rc;
+	work->unordered += work->waits.forced;
+	rc = make_marks(work, work->num_blocks);
+	if (rc)
+		return rc;
+	work->mode = SENDING;
+	send_batch(work, work->num_blocks);
+	return 0;
+}
+
+static void send_tables(struct work *work)
+{
+	struct pm_delta listed = work->listed;
+	uint64_t sent = work->sets.sent;
+
+	work->postponed = 0;
+	if (work->num_blocks && send_listed(work))
+		work->gave_up = "out of memory";
+	pm_order_free(&work->waits);
+	sent = work->interrupted ? work->sets.sent - sent : UINT64_MAX;
+	/* The rest is listed again. */
+	work->delta.bound += listed.bound < sent ? listed.bound : sent;
+	work->delta.switches += listed.switches < sent ? listed.switches : sent;
+}
+
+/* ---- A repair ---- */
+
+/* Unless the search ended before its time, what the traps told of is known. */
+static void forget_taken(struct work *work)
+{
+	if (!work->gave_up)
+		work->repair->num_taken = 0;
+}
+
+/* Takes what was found into view; which blocks are to be sent for it. */
+static int compute(struct work *work, struct pm_error *err)
+{
+	struct view_sight sight = {
+		.seen = work->alive,
+		.detours = work->view->detours,
+		.now_ms = (uint64_t)wait_clock_ms(),
+	};
+	bool changed;
+
+	int rc = view_look(work->view, &sight, &changed, err);
+
+	if (!rc)
+		rc = work->on->take_over(work->on->context);
+	if (!rc) {
+		forget_taken(work);
+		rc = list_tables(work);
+	}
+	if (rc)
+		work->gave_up = rc == -ECANCELED ? "halted" : "out of memory";
+	return rc;
+}
+
+/* Some SMP of ours was not answered: no other is sent but over proven ways. */
+static bool is_careful(const struct work *work)
+{
+	return work->questions.silent + work->questions.refused + num_missing(work);
+}
+
+/* Finds ways to who is to be sent blocks; how many cables are found lost by now. */
+static uint32_t prove_ways(struct work *work)
+{
+	for (uint32_t i = 0; i < work->num_blocks; i++)
+		pm_locate_want(work->locate, work->blocks[i].sw);
+	search(work);
+	return pm_locate_lost(work->locate, work->alive);
+}
+
+/* Computes and sends the tables; how many cables were found lost on the way. */
+static uint32_t mend(struct work *work, uint32_t lost, struct pm_error *err)
+{
+	uint32_t before;
+
+	do {
+		before = lost;
+		if (compute(work, err))
+			return lost;
+		if (is_careful(work) && !work->gave_up)
+			lost = prove_ways(work);
+	} while (lost != before && !osm_exit_flag);
+	if (!osm_exit_flag)
+		send_tables(work);
+	return lost;
+}
+
+/* One look: search, compute, send. How many cables were found lost. */
+static uint32_t look(struct work *work, struct pm_error *err)
+{
+	bool rest = work->interrupted;
+	uint32_t lost;
+
+	work->interrupted = false;
+	if (pm_locate_new(work->view->routes, work->view->seen, work->view->detours.sm,
+			  &work->locate, err)) {
+		work->gave_up = "out of memory";
+		repair_skip(work->repair, REPORTS);
+		return 0;
+	}
+	if (is_careful(work))
+		pm_locate_be_careful(work->locate);
+	search(work);
+	lost = pm_locate_lost(work->locate, work->alive);
+	/* Blocks may be missing since the last look, too. */
+	if ((lost || rest || num_missing(work) || work->on->resend) && !osm_exit_flag)
+		lost = mend(work, lost, err);
+	if (!is_halted(work))
+		forget_taken(work);
+	work->lost += lost;
+	work->looks += lost != 0;
+	pm_locate_free(work->locate);
+	work->locate = NULL;
+	return lost;
+}
+
+/*
+ * Looks until there is nothing more to be found or sent. If a block was not answered,
+ * something was lost meanwhile that no trap may tell of.
+ */
+static void look_around(struct work *work, struct pm_error *err)
+{
+	for (int i = 0; i < MOST_LOOKS; i++) {
+		uint32_t missing = num_missing(work);
+		bool careful = is_careful(work), found;
+
+		work->last_look = i == MOST_LOOKS - 1;
+		found = look(work, err) != 0;
+		missing = num_missing(work) - missing;
+		if (missing && careful && !work->gave_up)
+			work->gave_up = "blocks not answered";
+		if (work->interrupted && is_over(work) && !work->gave_up)
+			work->gave_up = "out of time";
+		if (work->gave_up || is_over(work))
+			return;
+		if (!missing && !work->interrupted &&
+		    (!found || !await_traps(work->repair, QUIET_MS)))
+			return;
+	}
+}
+
+static void describe(const struct work *work, const uint8_t *before,
+		     struct repaired *done)
+{
+	*done = (struct repaired){
+		.number = work->lost || work->sets.sent ? ++work->repair->number : 0,
+		.traps = work->traps,
+		.queries = work->questions.sent,
+		.unanswered = work->questions.silent + work->questions.refused,
+		.links_down = work->lost,
+		.looks = work->looks,
+		.sent = work->sets.sent,
+		.acked = work->acked,
+		.bound = work->delta.bound,
+		.unordered = work->unordered,
+		.switches = work->delta.switches,
+		.postponed = work->postponed,
+		.first_set_ms = work->traps && work->first_set > 0
+					? work->first_set - work->first_trap
+					: 0,
+		.milliseconds =
+			work->first_trap > 0 ? wait_clock_ms() - work->first_trap : 0,
+		.halted = is_halted(work),
+		.silences = work->questions.silent + work->sets.silent,
+		.gave_up = work->gave_up,
+	};
+	pm_change_describe(work->plan, before, work->view->seen, done->change,
+			   sizeof(done->change));
+}
+
+bool repair_run(struct repair *repair, const struct repair_subject *subject,
+		struct repaired *done)
+{
+	struct view *view = subject->view;
+	struct work *work;
+	struct pm_error err = {""};
+	uint32_t num = view->plan->known->num_ports;
+	uint8_t *before;
+
+	if (!await_traps(repair, subject->wait_ms) && !subject->resend)
+		return false;
+	*done = (struct repaired){.gave_up = "out of memory"};
+	work = calloc(1, sizeof(*work));
+	before = malloc(num);
+	if (work)
+		work->alive = malloc(num);
+	if (!work || !before || !work->alive) {
+		repair_skip(repair, REPORTS);
+		goto out;
+	}
+	work->on = subject;
+	work->plan = view->plan;
+	work->view = view;
+	work->repair = repair;
+	repair->num_taken = 0;
+	work->first_trap = take_left(repair); /* if no trap tells of something else */
+	note_progress(work);
+	memcpy(before, view->seen, num);
+	look_around(work, &err);
+	if (is_halted(work))
+		work->gave_up = "its tables are due";
+	if (work->gave_up || work->postponed)
+		leave_traps(work);
+	describe(work, before, done);
+out:
+	if (work) {
+		free(work->alive);
+		free(work->blocks);
+		free(work->turns);
+		free(work->sent);
+	}
+	free(before);
+	free(work);
+	return true;
+}

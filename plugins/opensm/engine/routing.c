@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "routing.h"
+
+#include "io/log.h"
+#include "io/log_events.h"
+#include "clock.h"
+
+#include <errno.h>
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bool keep,
+			struct pm_error *err)
+{
+	const struct planning_request request = {
+		.fabric = fabric,
+		.config = {.order = plugin->config.lid_order,
+			   .lmc = plugin->osm->subn.opt.lmc},
+		.max_lid = pm_fitness_max_lid(plugin->glance.switches,
+					      plugin->glance.num_switches),
+		.migrate = plugin->config.migrate,
+		.keep = keep,
+		.evidence = plugin->evidence,
+	};
+	struct planning_change change;
+	bool odd;
+	int rc = planning_propose(&plugin->planning, &request, &change, err);
+
+	if (rc)
+		return rc;
+	if (change.plan) {
+		rc = view_rebase(&plugin->view, change.plan, err);
+		if (rc) {
+			planning_discard(&plugin->planning, &change);
+			return rc;
+		}
+		tables_forget(&plugin->tables);
+		shadow_forget(&plugin->shadow);
+		plugin->glance.plan = NULL;
+	}
+	odd = change.plan && (change.base || !plugin->planning.plan);
+	planning_adopt(&plugin->planning, &change);
+	if (odd)
+		tell_oddities(plugin, fabric);
+	tell_recall(plugin, &change.recall);
+	return 0;
+}
+
+void routing_forget(struct plugin *plugin)
+{
+	view_forget(&plugin->view);
+	tables_forget(&plugin->tables);
+	plugin->glance.plan = NULL;
+	planning_forget(&plugin->planning);
+	pm_evidence_free(plugin->evidence);
+	plugin->evidence = NULL;
+	plugin->run.ours = false;
+}
+
+/*
+ * New tables of a plan that was made of a fabric that ran already: what its switches
+ * hold is kept if it is as good. With OpenSM's lock held unless `discovered`.
+ */
+static int keep_held(struct plugin *plugin, const struct routing_found *found,
+		     bool discovered, struct pm_error *err)
+{
+	const struct pm_held *held = found ? found->tables.held : NULL;
+	osm_opensm_t *osm = plugin->osm;
+	struct recovered record = {0};
+	bool adopted;
+	int rc = 0;
+
+	if (!held) {
+		if (discovered)
+			CL_PLOCK_ACQUIRE(&osm->lock);
+		rc = recover_record(&osm->subn, plugin->planning.plan, &record, err);
+		if (discovered)
+			CL_PLOCK_RELEASE(&osm->lock);
+		held = record.held;
+	}
+	if (rc)
+		return rc;
+	adopted = pm_routes_adopt(plugin->view.routes, held, !(found && found->strict));
+	if (adopted)
+		pm_routes_update(plugin->view.routes, plugin->view.alive,
+				 &plugin->view.detours);
+	else
+		planning_set_adopted(&plugin->planning, false);
+	plugin->planning.unsaved = true;
+	say(&plugin->osm->log, OSM_LOG_INFO, ": tables found in the switches: %s",
+	    adopted ? "kept" : "not needed");
+	recover_free(&record);
+	return 0;
+}
+
+void routing_ask_at(struct plugin *plugin, uint64_t when_ms)
+{
+	if (plugin->alarm)
+		alarm_set(plugin->alarm,
+			  when_ms == UINT64_MAX ? DBL_MAX : (double)when_ms);
+}
+
+/* Finds switches that are kept out of the tables. */
+static void judge_switches(struct plugin *plugin)
+{
+	pm_fitness_judge(plugin->planning.plan, plugin->glance.switches,
+			 plugin->glance.num_switches, plugin->view.unfit, plugin->unfit,
+			 sizeof(plugin->unfit));
+}
+
+/* Takes out of seen[port] what was found lost since the sweep began. */
+static void leave_out_lost(const struct view *view, uint8_t *seen)
+{
+	for (uint32_t i = 0; i < view->plan->known->num_ports; i++)
+		seen[i] = seen[i] && !view->lost[i];
+}
+
+/*
+ * Looks at what is seen, or, NULL, at what the glance sees; right after discovery it is
+ * known what bounced, too.
+ */
+static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
+		   struct pm_error *err)
+{
+	const struct pm_plan *plan = plugin->planning.plan;
+	size_t num = plan->known->num_ports + 1u;
+	uint8_t *seen = malloc(3 * num);
+	struct glance_doubt doubt;
+	bool changed;
+	int rc = 0;
+
+	if (!seen)
+		return pm_error_no_memory(err);
+	doubt = (struct glance_doubt){seen + num, seen + 2 * num};
+	if (!fabric)
+		glance_see(&plugin->glance, seen);
+	else if (!pm_plan_match(plan, fabric, seen))
+		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
+	leave_out_lost(&plugin->view, seen);
+	if (!rc) {
+		const struct view_sight sight = {
+			.seen = seen,
+			.stayed = discovered ? doubt.stayed : NULL,
+			.silent = doubt.silent,
+			/* The place of the port that OpenSM itself uses, and what its
+			 * options ask for. */
+			.detours = {glance_sm_place(&plugin->glance),
+				    plugin->osm->subn.opt.connect_roots, NULL},
+			.now_ms = (uint64_t)wait_clock_ms(),
+		};
+
+		planning_count(&plugin->planning, seen);
+		glance_find_doubt(&plugin->glance, seen, &doubt);
+		judge_switches(plugin);
+		rc = view_look(&plugin->view, &sight, &changed, err);
+	}
+	if (!rc)
+		routing_ask_at(plugin, plugin->view.until_ms);
+	free(seen);
+	return rc;
+}
+
+bool routing_is_covered(const struct plugin *plugin)
+{
+	const struct planning *planning = &plugin->planning;
+	const struct glance *glance = &plugin->glance;
+
+	if (!glance->covered || !plugin->view.routes || glance->plan != planning->plan ||
+	    !glance->regular)
+		return false;
+	/* With migrate, a place whose port has left gets its planned LID back. */
+	return !plugin->config.migrate || planning->plan == planning->base;
+}
+
+int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *err)
+{
+	struct glance *glance = &plugin->glance;
+
+	(void)pm_fitness_max_lid(glance->switches, glance->num_switches); /* sorts them */
+	return look_at(plugin, NULL, discovered, err);
+}
+
+int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
+		    bool discovered, const struct routing_found *found,
+		    struct pm_error *err)
+{
+	bool made = !plugin->view.routes;
+	int rc;
+
+	glance_bind(&plugin->glance, plugin->planning.plan);
+	rc = look_at(plugin, fabric, discovered, err);
+	if (!rc && made && plugin->planning.plan->adopted)
+		rc = keep_held(plugin, found, discovered, err);
+	return rc;
+}
+
+/* Records are what switches hold, and OpenSM is about to send what differs from them. */
+static bool may_send_ahead(const struct plugin *plugin)
+{
+	const osm_subn_t *subn = &plugin->osm->subn;
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+
+	return plugin->repairer && used && used->context == plugin &&
+	       plugin->osm->routing_engine_list->context == plugin &&
+	       !plugin->failback.failed_over &&
+	       subn->sm_state == IB_SMINFO_STATE_MASTER && !subn->need_update &&
+	       !subn->first_time_master_sweep && !subn->coming_out_of_standby;
+}
+
+/*
+ * Both from OpenSM's records; what could loop in OpenSM's order into *steps, if that is
+ * asked for. With osm->lock held, shared at least. -ENOMEM.
+ */
+static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_steps *steps)
+{
+	const struct view *view = &plugin->view;
+	const struct pm_stale_input input = {view->routes, held, view->seen,
+					     view->recabled};
+
+	tables_records(&plugin->osm->subn, view->plan, true, held);
+	if (pm_stale_find(&input, &plugin->stale))
+		return -ENOMEM;
+	plugin->ahead = (struct ahead){.sent = 0};
+	if (steps && (plugin->stale.differ || plugin->stale.num))
+		ahead_find(&input, &plugin->stale, steps, &plugin->ahead);
+	return 0;
+}
+
+/*
+ * The switches hold some of the new tables and some of the repairer's then: traps wait
+ * until it has the new ones.
+ */
+static void send_ahead(struct plugin *plugin, struct pm_steps *steps)
+{
+	struct repairer *repairer = plugin->repairer;
+	const struct ahead_subject subject = {
+		.sender = repairer_acquire(repairer),
+		.view = &plugin->view,
+		.is_interrupted = repairer_has_traps,
+		.context = repairer,
+	};
+
+	ahead_send(&subject, steps, &plugin->ahead);
+	if (plugin->ahead.sent)
+		repairer_halt(repairer);
+	repairer_release(repairer);
+}
+
+int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err)
+{
+	const struct view *view = &plugin->view;
+	osm_opensm_t *osm = plugin->osm;
+	struct pm_held *held =
+		calloc(view->plan->known->num_switches + 1u, sizeof(*held));
+	bool ahead = discovered && may_send_ahead(plugin);
+	struct pm_steps steps = {0};
+	int rc;
+
+	if (!held)
+		return pm_error_no_memory(err);
+	if (discovered)
+		CL_PLOCK_ACQUIRE(&osm->lock);
+	rc = find_stale(plugin, held, ahead ? &steps : NULL);
+	if (discovered)
+		CL_PLOCK_RELEASE(&osm->lock);
+	free(held);
+	if (rc)
+		return pm_error_no_memory(err);
+	if (steps.num)
+		send_ahead(plugin, &steps);
+	pm_steps_free(&steps);
+	return 0;
+}

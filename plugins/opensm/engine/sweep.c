@@ -1,0 +1,1139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "sweep.h"
+
+#include "mcast_sweep.h"
+#include "routing.h"
+#include "io/log.h"
+#include "io/log_events.h"
+#include "clock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIND_MS 5000	/* that the first plan waits for files to be read at most */
+#define PLAN_MS 2000	/* that LIDs wait for the plan to be on disk at most, .. */
+#define PLAN_TRAP_MS 50 /* .. with a trap that tells of something new */
+
+/* Whether OpenSM is to route with us at all; else LIDs are left alone. */
+static bool is_first_engine(const struct plugin *plugin)
+{
+	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
+
+	return engine && engine->context == plugin;
+}
+
+/* ---- What the repairer found and did ---- */
+
+/* Looks at what was seen last, without what was found lost since. -ENOMEM. */
+static int look_without_lost(struct plugin *plugin)
+{
+	struct view *view = &plugin->view;
+	uint32_t num = view->plan->known->num_ports;
+	uint8_t *seen = malloc(num + 1u);
+	struct view_sight sight = {
+		.seen = seen,
+		.silent = view->believed, /* of others nothing is learnt */
+		.detours = view->detours,
+		.now_ms = (uint64_t)wait_clock_ms(),
+	};
+	bool changed;
+	int rc;
+
+	if (!seen)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < num; i++) {
+		seen[i] = view->seen[i] && !view->lost[i];
+		if (view->lost[i])
+			view->believed[i] = view->seen[i]; /* it is known to be down */
+	}
+	rc = view_look(view, &sight, &changed, NULL);
+	free(seen);
+	return rc;
+}
+
+/*
+ * Takes over what was found lost. It stays so until a discovery that began afterwards
+ * sees it; the one under way may have seen it before.
+ */
+static bool merge_failed(struct plugin *plugin)
+{
+	struct view *view = &plugin->view;
+
+	if (!plugin->repairer || !view->plan ||
+	    !repairer_take_failed(plugin->repairer, view, view->lost))
+		return false;
+	if (look_without_lost(plugin))
+		view->current = false; /* it is looked at anew */
+	else
+		routing_ask_at(plugin, view->until_ms);
+	return true;
+}
+
+static uint32_t num_known(const struct plugin *plugin)
+{
+	return plugin->view.plan ? plugin->view.plan->known->num_ports : 0;
+}
+
+/* A discovery is over: what was found lost before it began is as it has seen it. */
+static void trust_discovery(struct plugin *plugin)
+{
+	uint8_t *lost = plugin->view.lost;
+
+	for (uint32_t i = 0; i < num_known(plugin); i++)
+		lost[i] = lost[i] == VIEW_LOST_BEFORE ? 0 : lost[i];
+}
+
+/* Takes over what is known by now, with no lock held. */
+static void merge(struct plugin *plugin)
+{
+	if (!merge_failed(plugin))
+		return;
+	tell_changes(plugin);
+	sweep_publish(plugin);
+}
+
+/* What was found in a discovery holds for the routing that follows it, and no longer. */
+static void set_phase(struct plugin *plugin, enum sweep_phase phase)
+{
+	plugin->phase = phase;
+	if (phase != PHASE_ROUTING) {
+		plugin->found = FOUND_NOTHING;
+		tables_outdate(&plugin->tables);
+	}
+	if (plugin->repairer)
+		repairer_set_phase(plugin->repairer, phase);
+	if (plugin->state)
+		state_note_phase(plugin->state, phase);
+}
+
+static bool has_found(const struct plugin *plugin, enum plugin_found found)
+{
+	return plugin->phase == PHASE_MANAGEMENT && plugin->found == found;
+}
+
+/* What we computed is in the switches, and OpenSM is in charge of them. */
+static bool may_repair(const struct plugin *plugin)
+{
+	const osm_opensm_t *osm = plugin->osm;
+
+	return plugin->repairer && plugin->view.routes && plugin->view.current &&
+	       plugin->planning.phase == PLANNING_SETTLED &&
+	       osm->subn.sm_state == IB_SMINFO_STATE_MASTER && osm->routing_engine_used &&
+	       osm->routing_engine_used->context == plugin &&
+	       plugin->view.detours.sm != PM_NONE;
+}
+
+/* Hands the view over if the repairer has none, with no lock held. */
+static void offer_view(struct plugin *plugin)
+{
+	struct repairer *repairer = plugin->repairer;
+
+	if (!may_repair(plugin)) {
+		if (repairer)
+			repairer_void(repairer);
+		return;
+	}
+	if (!repairer_is_valid(repairer) && (repairer_prepare(repairer, &plugin->view) ||
+					     !repairer_commit(repairer, &plugin->view)))
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    ": out of memory: no early repair, and drains wait for a sweep");
+}
+
+/* Another engine routes, or may, and its blocks are out then. */
+static void leave_view(struct plugin *plugin)
+{
+	if (!plugin->repairer)
+		return;
+	repairer_void(plugin->repairer);
+	ask_disown(plugin->ask);
+}
+
+/* What is drained now: as the repairer has it, which follows that, else the operator. */
+static void take_drains(struct plugin *plugin, bool wait)
+{
+	struct view *view = &plugin->view;
+	struct repairer *repairer = plugin->repairer;
+
+	if (repairer && repairer_is_void(repairer))
+		repairer = NULL;
+	if (repairer ? repairer_take_drains(repairer, &view->drains, wait)
+		     : watch_take_drains(plugin->watch, &view->drains))
+		view->current = false;
+}
+
+/* What the repairer has rebalanced goes by the plan in our tables, too. */
+static void take_balance(struct plugin *plugin, bool wait)
+{
+	struct view *view = &plugin->view;
+	bool over = false;
+
+	if (!plugin->repairer || !view->plan ||
+	    !repairer_take_balance(plugin->repairer, view, wait, &over))
+		return;
+	view->current = false;
+	if (!over)
+		return;
+	planning_set_adopted(&plugin->planning, false);
+	plugin->planning.unsaved = true;
+	pm_routes_free(view->routes);
+	view->routes = NULL; /* made anew, with nothing adopted */
+}
+
+/* ---- After discovery ---- */
+
+/* So that none is kept, with migrate neither. */
+static void forget_lids(struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		fabric->ports[i].lid = 0;
+}
+
+/* Whether the fabric has run before. */
+static bool has_lids(const struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].lid && fabric->ports[i].node < fabric->num_switches)
+			return true;
+	return false;
+}
+
+/* Evidence of LIDs in use before, for a plan that was not, or was, read from disk. */
+static int begin_evidence(struct plugin *plugin, bool fresh, struct pm_error *err)
+{
+	struct pm_claim *claims;
+	uint32_t num;
+	int rc;
+
+	claims = lids_claims(plugin->osm, &num);
+	if (!claims)
+		return pm_error_no_memory(err);
+	rc = pm_evidence_make(claims, num, &plugin->evidence, err);
+	free(claims);
+	if (!rc && !fresh)
+		pm_evidence_trust(plugin->evidence, plugin->planning.plan);
+	return rc;
+}
+
+/* The plan just made or read, with the LIDs that evidence says. */
+static int recall(struct plugin *plugin, const struct pm_fabric *fabric, bool fresh,
+		  const struct routing_found *found, struct pm_error *err)
+{
+	int rc = begin_evidence(plugin, fresh, err);
+
+	if (!rc && fresh && found->tables.held)
+		rc = pm_evidence_add_tables(plugin->evidence, plugin->planning.plan,
+					    fabric, found->tables.held, err);
+	return rc ? rc : routing_update_plan(plugin, fabric, false, err);
+}
+
+static struct store_request what_to_load(const struct plugin *plugin,
+					 const struct pm_fabric *fabric)
+{
+	return (struct store_request){fabric, plugin->osm->subn.opt.lmc,
+				      plugin->view.flaps, (uint64_t)wait_clock_ms()};
+}
+
+/* The plan on disk, if there is one for this fabric. -ENOMEM. */
+static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
+		     struct pm_error *err)
+{
+	const struct store_request request = what_to_load(plugin, fabric);
+	const struct pm_plan *base;
+	int rc = store_load(plugin->store, &request, &plugin->planning, err);
+
+	if (rc == -EAGAIN && !plugin->config.shadow) {
+		err->text[0] = '\0';
+		return 0; /* a slow disk: without, see await_files */
+	}
+	if (rc)
+		return rc;
+	base = plugin->planning.base;
+	if (base && base->order != plugin->config.lid_order)
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    ": the plan was made with lid_order %s, which stays until LIDs are "
+		    "reassigned",
+		    pm_lid_order_name(base->order));
+	return 0;
+}
+
+/*
+ * The first plan of this process: made of what runs, or read from disk. *found is what
+ * the switches hold, which the caller frees. On failure it is still the first next time.
+ */
+static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
+		  struct routing_found *found, struct pm_error *err)
+{
+	struct planning *planning = &plugin->planning;
+	bool fresh;
+	int rc = 0;
+
+	if (planning->phase == PLANNING_EMPTY)
+		rc = load_plan(plugin, fabric, err);
+	fresh = planning->phase == PLANNING_EMPTY;
+	if (!rc)
+		rc = routing_update_plan(plugin, fabric, true, err);
+	if (!rc && fresh && has_lids(fabric))
+		planning_set_adopted(planning, true);
+	found->strict = !rc && fresh && planning->plan == planning->base;
+	if (!rc && planning->plan->adopted && plugin->repairer) {
+		repairer_acquire(plugin->repairer);
+		rc = recover_read(plugin->ask, plugin->osm, planning->plan,
+				  &found->tables, err);
+		repairer_release(plugin->repairer);
+	}
+	if (!rc && !plugin->config.migrate)
+		rc = recall(plugin, fabric, fresh, found, err);
+	if (rc)
+		routing_forget(plugin);
+	return rc;
+}
+
+/* Another OpenSM was the master meanwhile: its plan is known only if we share a disk. */
+static void forget_if_outdated(struct plugin *plugin, const struct pm_fabric *fabric)
+{
+	const struct store_request request = what_to_load(plugin, fabric);
+
+	if (plugin->planning.phase == PLANNING_SETTLED &&
+	    store_has_later(plugin->store, &request))
+		routing_forget(plugin);
+}
+
+/* The plan and the tables for what was discovered. */
+static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
+			    bool reassign, struct pm_error *err)
+{
+	bool standby = plugin->osm->subn.coming_out_of_standby;
+	struct routing_found found = {.strict = false};
+	bool settled;
+	int rc;
+
+	if (standby && !reassign)
+		forget_if_outdated(plugin, fabric);
+	settled = plugin->planning.phase == PLANNING_SETTLED;
+	if (reassign) {
+		routing_forget(plugin);
+		forget_lids(fabric);
+		rc = routing_update_plan(plugin, fabric, false, err);
+	} else if (!settled) {
+		rc = settle(plugin, fabric, &found, err);
+	} else {
+		rc = routing_update_plan(plugin, fabric, standby, err);
+	}
+	if (!rc)
+		rc = routing_compute(plugin, fabric, true, &found, err);
+	if (!rc && !reassign && (!settled || standby))
+		tell_conformity(plugin, fabric);
+	recover_free(&found.tables);
+	return rc;
+}
+
+/* Hands LIDs and what was seen of tables to OpenSM; fabric NULL: all have their LIDs. */
+static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool reassign,
+		     struct pm_error *err)
+{
+	osm_opensm_t *osm = plugin->osm;
+	const struct pm_plan *plan = plugin->planning.plan;
+	const struct glance *glance = &plugin->glance;
+	const struct lids lids = {
+		.plan = plan,
+		.fabric = fabric,
+		.limit = pm_fitness_limit(glance->switches, glance->num_switches,
+					  plan->top_lid),
+		.reassign = reassign,
+	};
+	double start;
+	int rc = 0;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	tables_note_intact(&plugin->tables, &osm->subn, plan);
+	CL_PLOCK_RELEASE(&osm->lock);
+	groups_note_intact(plugin);
+	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
+	start = wait_clock_ms();
+	if (!fabric && is_first_engine(plugin))
+		lids_make_room(&osm->subn, plan, lids.limit);
+	else if (is_first_engine(plugin))
+		rc = lids_give(osm, &lids, &plugin->given, err);
+	plugin->locked_ms += wait_clock_ms() - start;
+	CL_PLOCK_RELEASE(&osm->lock);
+	glance_keep(&plugin->glance);
+	if (!rc && is_first_engine(plugin))
+		lids_survive_standby(osm, &plugin->honor_guid2lid);
+	return rc;
+}
+
+/* -ENOTSUP: OpenSM's options ask for what we cannot do. */
+static int check_options(const struct plugin *plugin, struct pm_error *err)
+{
+	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
+
+	if (opt->lmc && opt->lmc_esp0)
+		return pm_error_set(err, -ENOTSUP,
+				    "lmc_esp0 with LMC %u: switches get one LID here",
+				    opt->lmc);
+	return 0;
+}
+
+/* What there is, as a fabric that the caller frees. With osm->lock held. */
+static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric **fabric,
+		       struct pm_error *err)
+{
+	int rc;
+
+	plugin->infos = UINT64_MAX; /* LIDs are to come */
+	rc = glance_learn(&plugin->glance, &plugin->osm->subn, err);
+
+	if (!rc)
+		rc = snapshot_take(&plugin->glance, &plugin->osm->subn, &plugin->roles,
+				   active_only, fabric, err);
+	return rc;
+}
+
+/* What OpenSM has discovered; the caller frees *fabric. */
+static int see_fabric(struct plugin *plugin, struct pm_fabric **fabric,
+		      struct pm_error *err)
+{
+	osm_opensm_t *osm = plugin->osm;
+	int rc;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	rc = take_fabric(plugin, plugin->config.migrate, fabric, err);
+	CL_PLOCK_RELEASE(&osm->lock);
+	return rc;
+}
+
+/* Whether discovery has found nothing but what the plan was last compared with, or less.
+ */
+static bool has_found_nothing_new(struct plugin *plugin)
+{
+	osm_opensm_t *osm = plugin->osm;
+	bool same;
+
+	if (osm->subn.coming_out_of_standby || osm->subn.first_time_master_sweep ||
+	    !routing_is_covered(plugin))
+		return false;
+	if (plugin->ask)
+		plugin->infos = ask_count_infos(plugin->ask);
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	same = glance_look(&plugin->glance, &osm->subn);
+	CL_PLOCK_RELEASE(&osm->lock);
+	return same;
+}
+
+/*
+ * Has the plan on disk before anything follows it: killed in this sweep, we go on with
+ * it. For a slow disk that waits so long only, and when a trap tells that something is
+ * to be repaired, for any disk but a fast one it does not: killed then, we find the LIDs
+ * in guid2lid and in the fabric.
+ */
+static void save_plan(struct plugin *plugin)
+{
+	double start = wait_clock_ms(), waited = 0;
+
+	store_save(plugin->store, &plugin->planning);
+	while (waited < (plugin->osm->subn.force_heavy_sweep ? PLAN_TRAP_MS : PLAN_MS) &&
+	       !osm_exit_flag) {
+		if (!store_await_plan(plugin->store))
+			return;
+		waited = wait_clock_ms() - start;
+	}
+	say(&plugin->osm->log, OSM_LOG_INFO,
+	    ": LIDs are given before the plan is on disk, which takes more than %.0f ms",
+	    waited);
+}
+
+/* Plan, tables and LIDs for all that was discovered. */
+static int prepare_anew(struct plugin *plugin, struct pm_error *err)
+{
+	bool reassign = is_first_engine(plugin) && lids_may_reassign(&plugin->osm->subn);
+	struct pm_fabric *fabric;
+	int rc;
+
+	rc = see_fabric(plugin, &fabric, err);
+	if (rc)
+		return rc;
+	rc = plan_and_compute(plugin, fabric, reassign, err);
+	if (!rc)
+		save_plan(plugin);
+	if (!rc)
+		rc = hand_over(plugin, fabric, reassign, err);
+	plugin->glance.covered = !rc;
+	pm_fabric_free(fabric);
+	return rc;
+}
+
+static int prepare(struct plugin *plugin, struct pm_error *err)
+{
+	int rc = check_options(plugin, err);
+
+	if (rc)
+		return rc;
+	if (!has_found_nothing_new(plugin))
+		return prepare_anew(plugin, err);
+	rc = routing_recompute(plugin, true, err);
+	return rc ? rc : hand_over(plugin, NULL, false, err);
+}
+
+/* What the file clear-holds asks for, if there was one. */
+static void clear_holds_if_asked(struct plugin *plugin)
+{
+	char *text = watch_take_clear_holds(plugin->watch);
+	osm_log_t *log = &plugin->osm->log;
+
+	if (!text)
+		return;
+	say(log, OSM_LOG_INFO, ": %u links cleared of flapping",
+	    holds_clear(&plugin->view, log, text));
+	pm_failback_clear(&plugin->failback);
+	free(text);
+}
+
+/* Whether OpenSM asks us for tables, as far as is known. */
+static bool is_wanted(const struct plugin *plugin)
+{
+	return is_first_engine(plugin) || plugin->asked ||
+	       (plugin->planning.phase == PLANNING_EMPTY &&
+		store_has_plan(plugin->store));
+}
+
+/*
+ * How long to wait for files: the first plan that a process makes is better than any made
+ * without them, and nothing is in its hands yet. What comes out of standby has a plan in
+ * memory, and a fabric whose master has gone; what only watches has no business to wait.
+ */
+static double bound_of_files(const struct plugin *plugin)
+{
+	if (plugin->planning.phase == PLANNING_EMPTY && !plugin->config.shadow)
+		return FIND_MS;
+	return plugin->osm->subn.force_heavy_sweep ? PLAN_TRAP_MS : PLAN_MS;
+}
+
+/*
+ * Waits for files that are being read: those of operators when OpenSM has started, and
+ * plans if this sweep wants them. Both began before the discovery that is over now.
+ */
+static void await_files(struct plugin *plugin)
+{
+	double start = wait_clock_ms(), waited = 0;
+	bool late;
+
+	while (waited < bound_of_files(plugin) && !osm_exit_flag) {
+		if (!store_await_look(plugin->store) && !watch_await_look(plugin->watch))
+			return;
+		waited = wait_clock_ms() - start;
+	}
+	late = store_give_up(plugin->store);
+	late |= watch_give_up(plugin->watch);
+	if (late)
+		say(&plugin->osm->log, OSM_LOG_ERROR,
+		    ": files in the cache folder are not read after %.0f ms: going on "
+		    "without them, with LIDs in use as they are",
+		    waited);
+}
+
+/* Has the files of operators looked at, for this sweep if that is in time. */
+static void look_at_files(struct plugin *plugin)
+{
+	bool holds = !plugin->config.shadow && is_wanted(plugin);
+
+	watch_look(plugin->watch,
+		   holds ? store_path(plugin->store, "clear-holds") : NULL);
+}
+
+/*
+ * OpenSM sets the flag before it reports a trap, and clears it when a discovery begins.
+ * So where it is clear, that discovery began after all traps that had come by then, and
+ * there is nothing that it does not tell of them.
+ */
+static void skip_covered_traps(struct plugin *plugin)
+{
+	const osm_subn_t *subn = &plugin->osm->subn;
+	uint32_t num = repair_count_traps(plugin->repair);
+
+	atomic_thread_fence(memory_order_seq_cst); /* the flag is read after that */
+	if (subn->opt.sweep_on_trap && !subn->force_heavy_sweep)
+		repair_skip(plugin->repair, num);
+}
+
+void sweep_discovered(struct plugin *plugin)
+{
+	double start = wait_clock_ms();
+
+	set_phase(plugin, PHASE_MANAGEMENT);
+	trust_discovery(plugin);
+	merge(plugin);
+	if (!is_first_engine(plugin))
+		leave_view(plugin);
+	await_files(plugin);
+	if (plugin->repair)
+		skip_covered_traps(plugin);
+	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
+	look_at_files(plugin);
+	plugin->glance.covered &= !watch_take_roles(plugin->watch, &plugin->roles);
+	if (plugin->config.shadow)
+		return;		      /* afterwards, see below */
+	clear_holds_if_asked(plugin); /* else it would ask for sweep after sweep */
+	if (!is_wanted(plugin))
+		return;
+	take_drains(plugin, true);
+	take_balance(plugin, true);
+	plugin->found = prepare(plugin, &plugin->failure) ||
+					routing_find_stale(plugin, true, &plugin->failure)
+				? FOUND_FAILURE
+				: FOUND_TABLES;
+	if (plugin->found == FOUND_TABLES)
+		tell_changes(plugin);
+	if (plugin->found == FOUND_TABLES && plugin->repairer)
+		repairer_prepare(plugin->repairer, &plugin->view);
+	plugin->milliseconds += wait_clock_ms() - start;
+}
+
+/* ---- The engine's callback ---- */
+
+/* Whether every port has the LID that is planned for its place, or none. */
+static bool lids_agree(const struct pm_plan *plan, const struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
+		const struct pm_port *port = &fabric->ports[i];
+		uint32_t place;
+
+		if (!port->lid || !snapshot_has_place(fabric, i))
+			continue;
+		place = pm_plan_place(plan, fabric, i);
+		if (place == PM_NONE || plan->lid[place] != port->lid)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the tables are those for what there is now. */
+static bool is_as_expected(const struct plugin *plugin)
+{
+	return view_is_current(&plugin->view, (uint64_t)wait_clock_ms()) &&
+	       glance_is_kept(&plugin->glance);
+}
+
+/* Should the LID manager have had its own ideas, plan with these. */
+static int recompute(struct plugin *plugin, struct pm_error *err)
+{
+	const struct planning *planning = &plugin->planning;
+	struct pm_fabric *fabric;
+	int rc = take_fabric(plugin, false, &fabric, err);
+
+	if (rc)
+		return rc;
+	rc = routing_update_plan(plugin, fabric,
+				 !planning->plan || !lids_agree(planning->plan, fabric),
+				 err);
+	if (!rc)
+		rc = routing_compute(plugin, fabric, false, NULL, err);
+	pm_fabric_free(fabric);
+	return rc;
+}
+
+/* Whether OpenSM has another engine to go on to. */
+static bool has_next_engine(const struct plugin *plugin)
+{
+	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
+
+	while (engine && engine->context != plugin)
+		engine = engine->next;
+	return !plugin->osm->no_fallback_routing_engine || (engine && engine->next);
+}
+
+/* -ENOTSUP: too little of what cables join would be served, now or until lately. */
+static int give_way(struct plugin *plugin, struct pm_error *err)
+{
+	const struct pm_plan *plan = plugin->planning.plan;
+	const struct pm_served *served = &plugin->view.served;
+	uint64_t now = (uint64_t)wait_clock_ms(), left, then;
+
+	if (!has_next_engine(plugin))
+		return 0;
+	left = pm_failback_observe(&plugin->failback, served, now);
+	then = left == UINT64_MAX ? left : now + left + 1;
+	if (!plugin->failback.failed_over) {
+		if (then < plugin->view.until_ms)
+			routing_ask_at(plugin, then);
+		return 0;
+	}
+	plugin->returns_in_ms = left;
+	if (left == UINT64_MAX)
+		return pm_served_refuse(served, plan->known, &plan->tree, err);
+	routing_ask_at(plugin, then);
+	return pm_error_set(
+		err, -ENOTSUP,
+		"it was no fat tree until lately, and is taken back in %.0f s "
+		"if it stays one",
+		(double)left / 1e3);
+}
+
+/*
+ * OpenSM's Sets are out from now on. Where it writes all tables, nothing is known of any
+ * before they have been answered: the repairer's view is void, and this false. So it is
+ * with a plan that was made just now. It is handed over when they are.
+ */
+static bool commit_view(struct plugin *plugin)
+{
+	const osm_subn_t *subn = &plugin->osm->subn;
+
+	set_phase(plugin, PHASE_ROUTING);
+	if (!plugin->repairer)
+		return false;
+	if (subn->need_update || subn->sm_state != IB_SMINFO_STATE_MASTER ||
+	    plugin->view.detours.sm == PM_NONE) {
+		repairer_void(plugin->repairer);
+		return false;
+	}
+	return repairer_commit(plugin->repairer, &plugin->view);
+}
+
+/*
+ * OpenSM sends what differs but the blocks that Sets of ours are out for. What is for a
+ * failure that was found since discovery is not in the steps that were sent before
+ * (ahead.h), and could loop in OpenSM's order, as could what a trap has left of these: it
+ * is sent by the repairer, in its own. Where OpenSM sends everything, to whatever the
+ * switches hold, the record does not follow late answers. merged: one of these was, and
+ * the repairer has the view.
+ */
+static void write_tables(struct plugin *plugin, bool merged)
+{
+	osm_subn_t *subn = &plugin->osm->subn;
+	struct ask_block blocks[ASK_SLOTS];
+	struct tables_withheld withheld = {blocks, 0, merged};
+
+	plugin->run.everything = subn->need_update != 0;
+	if (plugin->ask && subn->need_update)
+		ask_disown(plugin->ask);
+	else if (plugin->ask)
+		withheld.num = ask_list_out(plugin->ask, blocks);
+	tables_write(&plugin->tables, subn, plugin->planning.plan, plugin->view.routes,
+		     &plugin->stale, &withheld, &plugin->run.written);
+}
+
+/* Whether OpenSM still has what it had after discovery. */
+static bool is_as_discovered(struct plugin *plugin)
+{
+	bool heard = !plugin->ask || ask_has_infos_since(plugin->ask, plugin->infos);
+
+	return glance_is_unchanged(&plugin->glance, &plugin->osm->subn, heard);
+}
+
+/*
+ * Steps that were not all sent are left to the repairer. Where a block was not answered,
+ * another sweep looks after it, and no second one in a row: OpenSM sends the rest then,
+ * whatever its order.
+ */
+static void leave_steps(struct plugin *plugin)
+{
+	struct ahead *ahead = &plugin->run.ahead;
+	bool silent = ahead->gave_up && ahead->sent && !ahead->interrupted;
+
+	ahead->left = ahead->interrupted || (silent && !plugin->steps_failed);
+	plugin->steps_failed = silent && ahead->left;
+}
+
+/* merged: a failure was, which was found since discovery. */
+static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err)
+{
+	struct plugin_run *run = &plugin->run;
+	struct glance *glance = &plugin->glance;
+	osm_subn_t *subn = &plugin->osm->subn;
+	bool known, found = has_found(plugin, FOUND_TABLES);
+	int rc = 0;
+
+	if (has_found(plugin, FOUND_FAILURE)) {
+		*err = plugin->failure;
+		return -ENOENT;
+	}
+	rc = check_options(plugin, err);
+	if (rc)
+		return rc;
+	known = (found && is_as_discovered(plugin)) || glance_look(glance, subn);
+	*run = (struct plugin_run){.recomputed = !known || !is_as_expected(plugin),
+				   .ahead = plugin->ahead};
+	plugin->ahead = (struct ahead){.sent = 0};
+	if (run->recomputed)
+		rc = known && routing_is_covered(plugin)
+			     ? routing_recompute(plugin, false, err)
+			     : recompute(plugin, err);
+	if (!rc)
+		glance_keep(glance);
+	if (!rc)
+		rc = give_way(plugin, err);
+	if (!rc && (!found || run->recomputed))
+		rc = routing_find_stale(plugin, false, err);
+	if (rc)
+		return rc;
+	tell_stale(plugin);
+	run->stale = plugin->stale.num;
+	run->loops = plugin->stale.loops;
+	leave_steps(plugin);
+	merged |= plugin->repair && run->ahead.left;
+	write_tables(plugin, commit_view(plugin) && merged);
+	pm_stale_free(&plugin->stale);
+	view_written(&plugin->view);
+	return 0;
+}
+
+int sweep_build_tables(struct plugin *plugin)
+{
+	struct pm_error err = {""};
+	double elapsed, start = wait_clock_ms();
+	bool merged;
+
+	plugin->asked = true;
+	if (plugin->config.shadow) {
+		set_phase(plugin, PHASE_ROUTING);
+		return -1;
+	}
+	if (plugin->repairer)
+		repairer_halt(plugin->repairer);
+	merged = merge_failed(plugin);
+	if (!has_found(plugin, FOUND_TABLES)) {
+		take_drains(plugin, false);
+		take_balance(plugin, false);
+	}
+	if (build_tables(plugin, merged, &err)) {
+		set_phase(plugin, PHASE_ROUTING);
+		leave_view(plugin);
+		/* Joins may come before any engine has routed, and no event tells of
+		 * that. */
+		mcast_quiet_leave(&plugin->quiet);
+		say(&plugin->osm->log, OSM_LOG_ERROR, ": cannot route this fabric: %s",
+		    err.text);
+		if (plugin->state) {
+			state_note_declined(plugin->state, &err);
+			sweep_publish(plugin);
+		}
+		return -1;
+	}
+	elapsed = wait_clock_ms() - start;
+	plugin->run.locked_ms = plugin->locked_ms + elapsed;
+	plugin->run.milliseconds = plugin->milliseconds + elapsed;
+	plugin->locked_ms = plugin->milliseconds = 0;
+	plugin->run.ours = true;
+	if (plugin->repairer && plugin->run.written.withheld)
+		repairer_resend(plugin->repairer);
+	return 0;
+}
+
+/* ---- Afterwards ---- */
+
+/* What was sent before OpenSM's turn is of this run as well. */
+static void add_ahead(struct plugin_run *run)
+{
+	const struct ahead *ahead = &run->ahead;
+
+	if (!ahead->sent)
+		return;
+	run->written.sent += ahead->sent;
+	run->written.delta = ahead->delta;
+	if (run->written.switches < ahead->delta.switches)
+		run->written.switches = (uint32_t)ahead->delta.switches;
+}
+
+/*
+ * What the run is about. In its first sweep as the master OpenSM sends all tables,
+ * whatever the switches hold, and what came since nothing was known is no news.
+ */
+static void describe_run(struct plugin *plugin)
+{
+	static const char first[] = "first sweep as master: all tables written";
+	struct plugin_run *run = &plugin->run;
+	char change[PLUGIN_CHANGE_TEXT];
+	bool news;
+
+	view_tell(&plugin->view, change, sizeof(change));
+	news = plugin->runs && strcmp(change, "no change") != 0;
+	if (run->everything)
+		snprintf(run->change, sizeof(run->change), "%s%s%.*s", first,
+			 news ? "; " : "", (int)(sizeof(change) - sizeof(first) - 2),
+			 news ? change : "");
+	else
+		snprintf(run->change, sizeof(run->change), "%s", change);
+}
+
+/* The pending run is over, with so many of its blocks not acknowledged. */
+static void finish_run(struct plugin *plugin, uint64_t missing)
+{
+	struct plugin_run *run = &plugin->run;
+	double start = wait_clock_ms();
+	uint64_t sent = run->written.sent, acked = sent > missing ? sent - missing : 0;
+	struct state_run done;
+
+	describe_run(plugin);
+	run->milliseconds += wait_clock_ms() - start;
+	acked += run->ahead.acked;
+	add_ahead(run);
+	done = (struct state_run){
+		.number = ++plugin->runs,
+		.change = run->change,
+		.written = &run->written,
+		.acked = acked,
+		.lids_assigned = plugin->given.assigned,
+		.lids_moved = plugin->given.moved,
+		.out_of_plan = plugin->planning.out_of_plan,
+		.stale = run->stale,
+		.loops = run->loops,
+		.milliseconds = run->milliseconds,
+	};
+
+	run->ours = false;
+	tell_ahead(plugin);
+	tell_run(plugin, done.acked);
+	if (plugin->state)
+		state_note_run(plugin->state, &done);
+	plugin->given = (struct lids_given){0};
+}
+
+static void finish_pending(struct plugin *plugin)
+{
+	struct ask_block blocks[ASK_SLOTS];
+	struct tables_withheld ours = {blocks, 0, false};
+	uint64_t missing = 0;
+
+	if (!plugin->run.ours)
+		return;
+	if (plugin->run.written.sent) {
+		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+		if (plugin->ask)
+			ours.num = ask_list_out(plugin->ask, blocks);
+		missing = tables_missing(&plugin->osm->subn, &plugin->run.written, &ours);
+		CL_PLOCK_RELEASE(&plugin->osm->lock);
+	}
+	finish_run(plugin, missing);
+}
+
+/* Why we were not asked at all. */
+static const char *explain(const struct plugin *plugin)
+{
+	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
+
+	if (plugin->config.shadow)
+		return "shadow mode (shadow yes in portmajor.conf)";
+	while (engine && engine->context != plugin)
+		engine = engine->next;
+	return engine ? "another engine comes before portmajor in routing_engine"
+		      : "routing_engine does not name portmajor";
+}
+
+static void note_engine(struct plugin *plugin)
+{
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+
+	if (plugin->state)
+		state_note_engine(plugin->state, used ? used->name : NULL,
+				  used && used->context == plugin, explain(plugin));
+}
+
+/* What the view lacks of the plan; false: the view is not that of a discovery. */
+static bool find_missing(const struct view *view, struct pm_missing *missing)
+{
+	return view->plan && view->current &&
+	       !pm_missing_find(view->plan->known, view->seen, missing, NULL);
+}
+
+void sweep_publish(struct plugin *plugin)
+{
+	struct pm_missing missing = {0};
+	bool missing_known = find_missing(&plugin->view, &missing);
+	struct pm_slow_link *slow;
+	uint32_t num_slow;
+	bool slow_known = slow_find(&plugin->glance, &plugin->view, &slow, &num_slow);
+	struct pm_error unread;
+	const struct state_facts facts = {
+		.planning = &plugin->planning,
+		.view = &plugin->view,
+		.apart = plugin->apart,
+		.unfit = plugin->unfit,
+		.misread = plugin->misread.text,
+		.gave_way = plugin->failback.failed_over,
+		.returns_in_ms = plugin->returns_in_ms,
+		.drains_unread = unread.text,
+		.slow_known = slow_known,
+		.slow = slow,
+		.num_slow = num_slow,
+		.missing = missing_known ? &missing : NULL,
+	};
+
+	watch_drains_unread(plugin->watch, &unread);
+	if (plugin->state)
+		state_publish(plugin->state, &facts);
+	free(slow);
+	pm_missing_free(&missing);
+}
+
+/* ---- Shadow mode ---- */
+
+/*
+ * The plan with the LIDs in use, and the tables for what there is, with no lock held: the
+ * engine that routes has given LIDs and sent its tables.
+ */
+static int compute_shadow(struct plugin *plugin, struct pm_error *err)
+{
+	struct routing_found found = {.strict = false};
+	struct pm_fabric *fabric;
+	int rc = check_options(plugin, err);
+
+	if (rc)
+		return rc;
+	rc = see_fabric(plugin, &fabric, err);
+	if (rc)
+		return rc;
+	if (plugin->planning.phase != PLANNING_SETTLED)
+		rc = settle(plugin, fabric, &found, err);
+	else
+		rc = routing_update_plan(plugin, fabric, true, err);
+	if (!rc)
+		rc = routing_compute(plugin, fabric, true, &found, err);
+	recover_free(&found.tables);
+	pm_fabric_free(fabric);
+	return rc;
+}
+
+/* What we would do with what OpenSM has just routed. */
+static void run_shadow(struct plugin *plugin)
+{
+	char change[PLUGIN_CHANGE_TEXT];
+	struct shadow_result found;
+	struct state_shadow done = {.change = change, .found = &found};
+	struct pm_error err = {""};
+	double start = wait_clock_ms();
+	int rc = compute_shadow(plugin, &err);
+
+	if (!rc) {
+		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+		rc = shadow_look(&plugin->shadow, &plugin->osm->subn,
+				 plugin->planning.plan, plugin->view.routes, &found,
+				 &err);
+		CL_PLOCK_RELEASE(&plugin->osm->lock);
+	}
+	done.number = ++plugin->runs;
+	if (rc) {
+		say(&plugin->osm->log, OSM_LOG_INFO,
+		    " shadow %" PRIu64 ": would not route this fabric: %s", done.number,
+		    err.text);
+		done.change = err.text;
+		done.found = NULL;
+	} else {
+		view_tell(&plugin->view, change, sizeof(change));
+		done.out_of_plan = plugin->planning.out_of_plan;
+		done.milliseconds = wait_clock_ms() - start;
+		tell_shadow(plugin, &done);
+	}
+	if (plugin->state)
+		state_note_shadow(plugin->state, &done);
+	note_engine(plugin);
+	sweep_publish(plugin);
+}
+
+/*
+ * Whether the last discovery saw something up that a repair found failed after it began:
+ * another one is to clear that.
+ */
+static bool has_seen_failed(const struct plugin *plugin)
+{
+	const struct view *view = &plugin->view;
+
+	return view->plan && view->plan == plugin->glance.plan &&
+	       glance_sees_any(&plugin->glance, view->lost);
+}
+
+void sweep_routed(struct plugin *plugin, bool reroute)
+{
+	bool steps_failed = plugin->run.ours && plugin->steps_failed;
+
+	if (!plugin->config.shadow) {
+		offer_view(plugin);
+		groups_route(plugin); /* while nothing moves tables but repairs */
+	}
+	set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
+	if (plugin->config.shadow) {
+		watch_over(plugin->watch, &plugin->roles);
+		run_shadow(plugin);
+		return;
+	}
+	finish_pending(plugin);
+	note_engine(plugin);
+	tell_changes(plugin);
+	store_save(plugin->store, &plugin->planning);
+	if (plugin->view.flaps)
+		store_save_holds(plugin->store, plugin->view.flaps,
+				 (uint64_t)wait_clock_ms());
+	if (plugin->honor_guid2lid >= 0)
+		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
+	plugin->honor_guid2lid = -1;
+	sweep_publish(plugin);
+	if (has_seen_failed(plugin) || steps_failed)
+		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when this one ends */
+	watch_over(plugin->watch, &plugin->roles);
+}
+
+/* ---- Before discovery ---- */
+
+/*
+ * What traps have told of is repaired before discovery begins, which would only delay it;
+ * the rest goes on beside that.
+ */
+static void begin_discovery(struct plugin *plugin)
+{
+	struct repairer *repairer = plugin->repairer;
+
+	if (!repairer)
+		return;
+	merge(plugin); /* before the view is handed over, if it is */
+	/* Handed mastership while it was the master, OpenSM has not left that state. */
+	if (plugin->osm->subn.coming_out_of_standby)
+		leave_view(plugin);
+	else
+		offer_view(plugin);
+	if (repairer_is_valid(repairer))
+		repairer_finish(repairer, REPAIR_FIRST_TRAP_MS);
+	else if (plugin->repair)
+		repair_skip(plugin->repair, UINT32_MAX);
+	merge(plugin);
+}
+
+/* Whether the plans on disk are to be read for this sweep. */
+static bool wants_plans(const struct plugin *plugin)
+{
+	if (plugin->planning.phase != PLANNING_SETTLED)
+		return plugin->config.shadow || is_wanted(plugin);
+	return plugin->osm->subn.coming_out_of_standby && !plugin->config.shadow;
+}
+
+/* The folder of the port, and what is in it; read while OpenSM discovers. */
+static void open_store(struct plugin *plugin)
+{
+	uint64_t guid = cl_ntoh64(plugin->osm->subn.sm_port_guid);
+	bool first = store_open(plugin->store, guid);
+
+	if (first || wants_plans(plugin))
+		store_look(plugin->store);
+	if (first)
+		sweep_publish(plugin);
+}
+
+void sweep_start(struct plugin *plugin)
+{
+	open_store(plugin);
+	look_at_files(plugin);
+	if (plugin->config.shadow)
+		return;
+	finish_pending(plugin);
+	begin_discovery(plugin);
+	set_phase(plugin, PHASE_DISCOVERY);
+	for (uint32_t i = 0; i < num_known(plugin); i++)
+		if (plugin->view.lost[i])
+			plugin->view.lost[i] = VIEW_LOST_BEFORE;
+}
+
+void sweep_ended(struct plugin *plugin)
+{
+	set_phase(plugin, PHASE_IDLE);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OURS "portmajor"
+
+/* What osm_log has room for beside what stands around it: it does not look itself. */
+static size_t room_for_text(const osm_log_t *log)
+{
+	const char *prefix = log->log_prefix;
+	size_t around = (prefix ? strlen(prefix) + strlen(": ") : 0) + strlen(OURS "\n");
+
+	return around < LOG_ENTRY_SIZE_MAX ? LOG_ENTRY_SIZE_MAX - around : 1;
+}
+
+void say(osm_log_t *log, osm_log_level_t level, const char *format, ...)
+{
+	char text[LOG_ENTRY_SIZE_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, room_for_text(log), format, args);
+	va_end(args);
+	osm_log(log, level, OURS "%s\n", text);
+	/* Its lock: the file is closed and opened anew when logs are rotated. */
+	cl_spinlock_acquire(&log->lock);
+	fflush(log->out_port);
+	cl_spinlock_release(&log->lock);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Lines in OpenSM's log. */
+#ifndef PORTMAJOR_LOG_H
+#define PORTMAJOR_LOG_H
+
+#include <opensm/osm_config.h>
+#include <opensm/osm_log.h>
+
+/*
+ * Writes one line, "portmajor" with what is formatted behind it, and has it in the file
+ * at once: OpenSM keeps lines that are not errors until its buffer is full, which may
+ * take hours. On any thread. Cut where OpenSM has no room for more: 4096 bytes, with its
+ * prefix.
+ */
+__attribute__((format(printf, 3, 4))) void say(osm_log_t *log, osm_log_level_t level,
+					       const char *format, ...);
+
+#endif

@@ -1,0 +1,995 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "state.h"
+
+#include "describe.h"
+#include "missing_kept.h"
+#include "log.h"
+#include "engine/clock.h"
+
+#include <opensm/osm_version.h>
+
+#include <jansson.h>
+
+#include <portmajor/base/print.h>
+#include <portmajor/base/replace.h>
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SCHEMA_VERSION 2
+#define REFRESH_S 60
+#define REQUEST_MS 1000 /* between looks for a request */
+#define MAX_SLOW 100	/* links that are listed */
+#define CHANGE_TEXT 512 /* bytes of what happened, in words */
+
+/* What was counted since OpenSM started. */
+struct totals {
+	uint64_t fallbacks;
+	struct blocks {
+		uint64_t times, sent, acked, bound;
+	} runs, repairs, moves;
+	uint64_t stale, loops; /* as in struct state_run */
+	double milliseconds;   /* of computing in runs */
+};
+
+/*
+ * The last ones, number 0: none. As they are and not as JSON, since noting must not fail;
+ * what they point to is beside them.
+ */
+struct last {
+	struct state_run run;
+	struct tables_written written;
+	struct repaired repair;
+	struct moved move;
+	uint64_t move_number;
+	struct state_shadow shadow; /* 0: not in shadow mode */
+	struct shadow_result found;
+	bool would_route;
+	char run_change[CHANGE_TEXT], shadow_change[CHANGE_TEXT];
+	time_t run_time, repair_time, move_time, shadow_time;
+};
+
+struct state {
+	/* Of the sweeper thread. */
+	time_t started;
+	/* Under the mutex. */
+	struct last last;
+	struct totals totals;
+	uint32_t out_of_plan; /* in the last run */
+	char engine[64];      /* that OpenSM used last, "": none */
+	bool routed;	      /* whether any routing is known of */
+	bool active;	      /* it was ours */
+	bool declined;	      /* we were asked, and could not */
+	struct pm_error why;
+
+	osm_opensm_t *osm;
+
+	struct store *store;
+	struct worker *writer;
+	char *prometheus; /* as configured */
+
+	/* Of the writer. */
+	json_t *known;		/* the newest document, NULL: none yet */
+	bool news;		/* it was not written yet */
+	double due;		/* wait_clock_ms to write it again */
+	struct pm_error failed; /* to write, last time, as logged; or "" */
+	struct pm_error told;	/* what it has of the store's trouble */
+	struct missing_kept missing;
+	bool begun; /* that has what the process before has left */
+
+	pthread_mutex_t mutex; /* of what stands above the writer's, too */
+	json_t *document;      /* handed over, or NULL */
+	bool rebalancing;      /* as noted last */
+	json_t *latest;	       /* a copy of the last one of all, or NULL */
+
+	struct activity activity; /* of any thread */
+};
+
+/* ---- Writing ---- */
+
+static const struct metric {
+	const char *name, *type, *help;
+	const char *object, *member; /* where the document has it; object may be NULL */
+} metrics[] = {
+	{"running", "gauge", "1 while OpenSM runs", NULL, "running"},
+	{"written_timestamp_seconds", "gauge", "When this was written", NULL, "time"},
+	{"engine_active", "gauge",
+	 "1 if portmajor routed last, 0 if OpenSM fell back to another engine", "engine",
+	 "active"},
+	{"lids_out_of_plan", "gauge", "Places with a LID other than planned", NULL,
+	 "out_of_plan"},
+	{"switch_pairs_apart", "gauge", "Pairs of switches with end ports without a path",
+	 "apart", "pairs"},
+	{"host_pairs_joined", "gauge", "Ordered pairs of hosts that cables join",
+	 "served", "joined"},
+	{"host_pairs_served", "gauge", "Of these, pairs that portmajor's tables serve",
+	 "served", "pairs"},
+	{"switches_missing", "gauge",
+	 "Switches that were there and are not, but for acknowledged ones", "missing",
+	 "switches"},
+	{"links_missing", "gauge", "Links likewise, with those of missing hosts",
+	 "missing", "links"},
+	{"hosts_missing", "gauge", "Hosts likewise", "missing", "hosts"},
+	{"missing_acknowledged", "gauge", "Missing parts that are acknowledged",
+	 "missing", "acknowledged"},
+	{"slow_links", "gauge", "Links between switches that run below their neighbours'",
+	 "slow_links", "count"},
+	{"balance_entries_off", "gauge", "LFT entries that are not the plan's", "balance",
+	 "entries_off"},
+	{"balance_blocks_off", "gauge", "LFT blocks with such entries", "balance",
+	 "blocks_off"},
+	{"balance_switches_off", "gauge", "Switches with such entries", "balance",
+	 "switches_off"},
+	{"rebalancing", "gauge", "1 while tables go over to the plan's", "balance",
+	 "rebalancing"},
+	{"rebalance_blocks_left", "gauge", "LFT blocks still to be sent then", "balance",
+	 "blocks_left"},
+	{"run_timestamp_seconds", "gauge", "When the last routing run ended", "run",
+	 "time"},
+	{"run_blocks_sent", "gauge", "LFT blocks sent in the last run", "run", "sent"},
+	{"run_blocks_acked", "gauge", "LFT blocks acknowledged in the last run", "run",
+	 "acked"},
+	{"run_blocks_bound", "gauge", "Lower bound of LFT blocks of the last run", "run",
+	 "bound"},
+	{"run_milliseconds", "gauge", "Time of computing in the last run", "run",
+	 "milliseconds"},
+	{"runs_total", "counter", "Routing runs of portmajor", "since_start", "runs"},
+	{"fallbacks_total", "counter", "Routing runs of other engines", "since_start",
+	 "fallbacks"},
+	{"blocks_sent_total", "counter", "LFT blocks sent in runs", "since_start",
+	 "sent"},
+	{"blocks_acked_total", "counter", "LFT blocks acknowledged in runs",
+	 "since_start", "acked"},
+	{"blocks_bound_total", "counter", "Lower bound of LFT blocks of all runs",
+	 "since_start", "bound"},
+	{"milliseconds_total", "counter", "Time of computing in runs", "since_start",
+	 "milliseconds"},
+	{"stale_entries_total", "counter",
+	 "Entries taken out as their ports led elsewhere or they would have looped",
+	 "since_start", "stale_entries"},
+	{"looping_lids_total", "counter", "LIDs that would have looped", "since_start",
+	 "looping_lids"},
+	{"traps_dropped_total", "counter", "Traps of failures that there was no room for",
+	 "since_start", "traps_dropped"},
+	{"repairs_total", "counter", "Early repairs", "since_start", "repairs"},
+	{"repair_blocks_sent_total", "counter", "LFT blocks sent in early repairs",
+	 "since_start", "repair_sent"},
+	{"repair_blocks_acked_total", "counter",
+	 "LFT blocks acknowledged in early repairs", "since_start", "repair_acked"},
+	{"repair_blocks_bound_total", "counter",
+	 "Lower bound of LFT blocks of early repairs", "since_start", "repair_bound"},
+	{"moves_total", "counter", "Changes of what is drained", "since_start", "moves"},
+	{"move_blocks_sent_total", "counter", "LFT blocks sent for these", "since_start",
+	 "move_sent"},
+	{"move_blocks_acked_total", "counter", "LFT blocks acknowledged of these",
+	 "since_start", "move_acked"},
+	{"move_blocks_bound_total", "counter", "Lower bound of LFT blocks for these",
+	 "since_start", "move_bound"},
+	{"multicast_groups", "gauge", "Multicast LIDs with a group", "multicast",
+	 "groups"},
+	{"multicast_trees", "gauge", "Of these, those with a tree", "multicast", "trees"},
+	{"multicast_trees_down_and_up", "gauge",
+	 "Trees of groups that no switch reaches downwards", "multicast", "down_and_up"},
+	{"multicast_members_left_out", "gauge", "Members in no tree", "multicast",
+	 "members_left_out"},
+	{"multicast_incomplete", "gauge", "1 while MFT blocks are still to be sent",
+	 "multicast", "incomplete"},
+	{"multicast_blocks_sent_total", "counter", "MFT blocks sent", "since_start",
+	 "multicast_sent"},
+	{"multicast_blocks_acked_total", "counter", "MFT blocks acknowledged",
+	 "since_start", "multicast_acked"},
+	{"multicast_blocks_bound_total", "counter", "MFT blocks that differed",
+	 "since_start", "multicast_bound"},
+};
+
+/* Metrics of two fabrics differ by this label. */
+static const char *port_of(const json_t *document)
+{
+	return json_string_value(json_object_get(document, "port_guid"));
+}
+
+static void print_metric(FILE *out, const struct metric *metric, const json_t *document)
+{
+	const json_t *holder =
+		metric->object ? json_object_get(document, metric->object) : document;
+	const json_t *value = json_object_get(holder, metric->member);
+	const char *port = port_of(document);
+
+	if (!json_is_number(value) && !json_is_boolean(value))
+		return;
+	fprintf(out, "# HELP portmajor_%s %s\n# TYPE portmajor_%s %s\n", metric->name,
+		metric->help, metric->name, metric->type);
+	if (json_is_real(value))
+		fprintf(out, "portmajor_%s{port_guid=\"%s\"} %.3f\n", metric->name, port,
+			json_real_value(value));
+	else
+		fprintf(out, "portmajor_%s{port_guid=\"%s\"} %" JSON_INTEGER_FORMAT "\n",
+			metric->name, port,
+			json_is_true(value) ? 1 : json_integer_value(value));
+}
+
+/* What is 1 or 0: whether a member is a text, or with "" whether there is anything. */
+static const struct condition {
+	const char *name, *help;
+	const char *object, *member; /* as of a metric */
+	const char *text;
+} conditions[] = {
+	{"sm_master", "1 while OpenSM is the master", NULL, "sm_state", "master"},
+	{"shadow_mode", "1 in shadow mode, once another engine has routed", NULL,
+	 "shadow", ""},
+	{"unsaved", "1 if the plan or the holds could not be written", NULL, "unsaved",
+	 ""},
+	{"config_unused", "1 if portmajor.conf has an error and is not used", NULL,
+	 "config_error", ""},
+	{"drains_unread", "1 if the file of what is drained cannot be followed",
+	 "drained", "error", ""},
+	{"bad_switches", "1 if a switch is kept out or served in part", NULL,
+	 "bad_switches", ""},
+};
+
+static void print_condition(FILE *out, const struct condition *is, const json_t *document)
+{
+	const json_t *holder =
+		is->object ? json_object_get(document, is->object) : document;
+	const json_t *value = json_object_get(holder, is->member);
+	const char *text = json_string_value(value);
+	bool holds = is->text[0] ? text && !strcmp(text, is->text)
+				 : value && !json_is_null(value);
+
+	fprintf(out,
+		"# HELP portmajor_%s %s\n# TYPE portmajor_%s gauge\n"
+		"portmajor_%s{port_guid=\"%s\"} %d\n",
+		is->name, is->help, is->name, is->name, port_of(document), holds);
+}
+
+static uint32_t count_flaps(const json_t *document, enum pm_flap_state state)
+{
+	const char *name = pm_flap_state_name(state), *has;
+	const json_t *flap;
+	uint32_t count = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(document, "flapping"), i, flap)
+	{
+		has = json_string_value(json_object_get(flap, "state"));
+		count += has && !strcmp(has, name);
+	}
+	return count;
+}
+
+static int print_metrics(FILE *out, const void *arg)
+{
+	const json_t *document = arg;
+
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
+		print_metric(out, &metrics[i], document);
+	for (size_t i = 0; i < sizeof(conditions) / sizeof(*conditions); i++)
+		print_condition(out, &conditions[i], document);
+	fputs("# HELP portmajor_flapping_links Links that went down lately, by state\n"
+	      "# TYPE portmajor_flapping_links gauge\n",
+	      out);
+	for (enum pm_flap_state s = PM_FLAP_NOTED; s <= PM_FLAP_WATCHED; s++)
+		fprintf(out,
+			"portmajor_flapping_links{port_guid=\"%s\",state=\"%s\"} %u\n",
+			port_of(document), pm_flap_state_name(s),
+			count_flaps(document, s));
+	activity_print_metrics(out, document, port_of(document));
+	return 0;
+}
+
+static int print_json(FILE *out, const void *arg)
+{
+	int rc = json_dumpf(
+		arg, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+
+	putc('\n', out);
+	return rc ? -ENOMEM : 0; /* text has no other way to fail */
+}
+
+/* Replaces a file, NULL for none, in one step. -errno. */
+static int replace(const char *path, pm_print *print, const json_t *document,
+		   struct pm_error *err)
+{
+	char *text = NULL;
+	size_t length = 0;
+	int rc = path ? pm_text_print(print, document, &text, &length) : -ENOMEM;
+
+	rc = rc ? pm_error_no_memory(err) : pm_replace(path, ".new", text, length, err);
+	free(text);
+	return rc;
+}
+
+static const char *sm_state(const osm_opensm_t *osm)
+{
+	switch (osm->subn.sm_state) {
+	case IB_SMINFO_STATE_DISCOVERING:
+		return "discovering";
+	case IB_SMINFO_STATE_STANDBY:
+		return "standby";
+	case IB_SMINFO_STATE_MASTER:
+		return "master";
+	default:
+		return "not active";
+	}
+}
+
+/* What only the writer knows, as it is now; err is of the numbers. -ENOMEM. */
+static int complete(struct state *state, json_t *document, bool running,
+		    const struct pm_error *err)
+{
+	struct pm_error trouble;
+	const char *sm;
+	json_t *plan = json_object_get(document, "plan");
+	char *file = store_path(state->store, "plan");
+	int rc;
+
+	store_trouble(state->store, &trouble);
+	state->told = trouble;
+	worker_enter(state->writer);
+	sm = sm_state(state->osm);
+	worker_leave(state->writer);
+	rc = json_object_set_new(document, "time", json_integer(time(NULL)));
+	rc |= json_object_set_new(document, "running", json_boolean(running));
+	rc |= json_object_set_new(document, "sm_state", json_string(sm));
+	rc |= json_object_set_new(document, "port_guid",
+				  describe_guid(store_guid(state->store)));
+	rc |= activity_describe(&state->activity, document);
+	if (json_is_object(plan)) {
+		rc |= file ? 0 : -1;
+		rc |= json_object_set_new(plan, "file", describe_text(file));
+		rc |= json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
+	}
+	free(file);
+	rc |= missing_complete(&state->missing, document, time(NULL));
+	if (!trouble.text[0])
+		trouble = *err;
+	rc |= json_object_set_new(document, "unsaved",
+				  describe_text(trouble.text[0] ? trouble.text : NULL));
+	return rc ? -ENOMEM : 0;
+}
+
+/* Where the numbers for Prometheus go; the caller frees it. NULL: no memory. */
+static char *find_prometheus(const struct state *state)
+{
+	const char *path = state->prometheus;
+	struct stat there;
+	char *file;
+
+	if (!path[0])
+		return store_path(state->store, "portmajor.prom");
+	if (stat(path, &there) || !S_ISDIR(there.st_mode))
+		return strdup(path);
+	return asprintf(&file, "%s/portmajor.%016" PRIx64 ".prom", path,
+			store_guid(state->store)) < 0
+		       ? NULL
+		       : file;
+}
+
+/* A failure is logged when it begins. */
+static void tell(struct state *state, const struct pm_error *why)
+{
+	if (why->text[0] && strcmp(why->text, state->failed.text) != 0) {
+		worker_enter(state->writer);
+		say(&state->osm->log, OSM_LOG_ERROR,
+		    ": state not written: %s (said once until it can be written again)",
+		    why->text);
+		worker_leave(state->writer);
+	}
+	state->failed = *why;
+}
+
+/* Writes the document, as it is now, to a file; err is of the one before, too. */
+static void write_file(struct state *state, json_t *document, bool running,
+		       const char *path, pm_print *print, struct pm_error *err)
+{
+	if (complete(state, document, running, err))
+		pm_error_no_memory(err);
+	else
+		replace(path, print, document, err);
+}
+
+/* The parts that were missing when OpenSM ended, from the file that is there. */
+static void begin_missing(struct state *state, const char *file)
+{
+	json_error_t error;
+	json_t *before;
+
+	if (state->begun)
+		return;
+	before = json_load_file(file, 0, &error);
+	missing_begin(&state->missing, before);
+	json_decref(before);
+	state->begun = true;
+}
+
+/* Writes both files; false: the store is not open. */
+static bool write_files(struct state *state, json_t *document, bool running)
+{
+	char *file = store_path(state->store, "state");
+	char *prometheus = file ? find_prometheus(state) : NULL;
+	struct pm_error err = {""};
+
+	if (!file)
+		return false;
+	begin_missing(state, file);
+	/* The state second, so that it has what became of the first. */
+	write_file(state, document, running, prometheus, print_metrics, &err);
+	write_file(state, document, running, file, print_json, &err);
+	tell(state, &err);
+	free(file);
+	free(prometheus);
+	return true;
+}
+
+/* Whether there is anything to be written. */
+static bool has_news(struct state *state, bool last)
+{
+	struct pm_error trouble;
+
+	store_trouble(state->store, &trouble);
+	return state->news || last || wait_clock_ms() >= state->due ||
+	       strcmp(trouble.text, state->told.text) != 0;
+}
+
+/* Whether something was acknowledged. */
+static bool take_acknowledged(struct state *state)
+{
+	char *path = state->begun ? store_path(state->store, "acknowledge") : NULL;
+	uint32_t count = 0;
+	int rc = path ? missing_acknowledge(&state->missing, path, &count) : -ENOENT;
+
+	free(path);
+	if (rc && rc != -EINVAL)
+		return false;
+	worker_enter(state->writer);
+	if (rc)
+		say(&state->osm->log, OSM_LOG_ERROR,
+		    ": acknowledge: no such request, and removed");
+	else
+		say(&state->osm->log, OSM_LOG_INFO, ": %u missing parts acknowledged",
+		    count);
+	worker_leave(state->writer);
+	return !rc;
+}
+
+double state_write(struct state *state, bool last)
+{
+	double next = wait_clock_ms() + REQUEST_MS;
+
+	pthread_mutex_lock(&state->mutex);
+	if (state->document) {
+		json_decref(state->known);
+		state->known = state->document;
+		state->document = NULL;
+		state->news = true;
+	}
+	pthread_mutex_unlock(&state->mutex);
+	if (!state->known)
+		return DBL_MAX;
+	state->news |= take_acknowledged(state);
+	if (has_news(state, last)) {
+		state->news = !write_files(state, state->known, !last);
+		state->due = wait_clock_ms() + REFRESH_S * 1e3;
+	}
+	return state->due < next ? state->due : next;
+}
+
+/* ---- The document ---- */
+
+static json_t *make_end(const struct view *view, const struct pm_flap_end *end)
+{
+	return describe_end(view->plan ? view->plan->known : NULL, end->guid, end->num);
+}
+
+static json_t *make_flaps(const struct view *view)
+{
+	uint64_t now = (uint64_t)wait_clock_ms();
+	json_t *list = json_array();
+	struct pm_flap flap;
+	uint32_t at = 0;
+
+	while (view->flaps && pm_flaps_next(view->flaps, now, &at, &flap))
+		list = describe_append(list,
+				       json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
+						 make_end(view, &flap.end[0]),
+						 make_end(view, &flap.end[1]), "state",
+						 pm_flap_state_name(flap.state), "downs",
+						 (json_int_t)flap.downs, "hold_ms",
+						 (json_int_t)flap.hold_ms, "left_ms",
+						 (json_int_t)flap.left_ms));
+	return list;
+}
+
+static json_t *make_drain(const struct pm_drain *d)
+{
+	json_t *since = d->since ? json_integer((json_int_t)d->since) : json_null();
+	json_t *drain =
+		json_pack("{s:o, s:o, s:i, s:s, s:I, s:o, s:o, s:o}", "guid",
+			  describe_guid(d->guid), "name", describe_text(d->name), "port",
+			  (int)d->num, "state", pm_drain_state_name(d->state), "needed",
+			  (json_int_t)d->needed, "since", since, "by",
+			  describe_text(d->by), "reason", describe_text(d->reason));
+
+	return describe_label(drain, d->name, d->label);
+}
+
+/* Those that the tables in use were made for. */
+static json_t *make_drains(const struct state_facts *facts)
+{
+	const struct pm_drains *drains = &facts->view->drains;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < drains->num; i++)
+		list = describe_append(list, make_drain(&drains->list[i]));
+	return json_pack(
+		"{s:o, s:o}", "list", list, "error",
+		describe_text(facts->drains_unread[0] ? facts->drains_unread : NULL));
+}
+
+static struct pm_flap_end end_of(const struct pm_fabric *known, uint32_t port)
+{
+	return (struct pm_flap_end){known->nodes[known->ports[port].node].guid,
+				    known->ports[port].num};
+}
+
+/* The lower end of a link first, as everywhere else. */
+static json_t *make_slow_link(const struct view *view, const struct pm_slow_link *slow)
+{
+	const struct pm_fabric *known = view->plan->known;
+	const uint8_t *level = view->plan->tree.level;
+	uint32_t a = slow->port, b = known->ports[a].peer;
+	bool turned = level[known->ports[b].node] < level[known->ports[a].node];
+	const struct pm_flap_end ends[] = {end_of(known, turned ? b : a),
+					   end_of(known, turned ? a : b)};
+	char link[PM_LINK_TEXT], usual[PM_LINK_TEXT];
+
+	return json_pack("{s:[o, o], s:s, s:s}", "ends", make_end(view, &ends[0]),
+			 make_end(view, &ends[1]), "link",
+			 pm_link_print(slow->link, link), "neighbours",
+			 pm_link_print(slow->usual, usual));
+}
+
+static json_t *make_slow(const struct state_facts *facts)
+{
+	json_t *list;
+
+	if (!facts->slow_known)
+		return json_null();
+	list = json_array();
+	for (uint32_t i = 0; i < facts->num_slow && i < MAX_SLOW; i++)
+		list = describe_append(list,
+				       make_slow_link(facts->view, &facts->slow[i]));
+	return json_pack("{s:I, s:o}", "count", (json_int_t)facts->num_slow, "list",
+			 list);
+}
+
+/* Since when, and what of it is acknowledged, the writer adds. */
+static json_t *make_missing(const struct state_facts *facts)
+{
+	const struct pm_plan *plan = facts->view->plan;
+
+	return facts->missing && plan
+		       ? missing_describe(plan->known, &plan->tree, facts->missing)
+		       : json_null();
+}
+
+/* Where it is, and whether it is saved, the writer adds. */
+static json_t *make_plan(const struct state_facts *facts)
+{
+	const struct pm_plan *plan = facts->planning->plan;
+
+	if (!plan)
+		return json_null();
+	return json_pack("{s:s, s:b, s:s, s:i, s:I, s:i}", "file", "", "saved", 1,
+			 "lid_order", pm_lid_order_name(plan->order), "lmc", plan->lmc,
+			 "switches", (json_int_t)plan->known->num_switches, "top_lid",
+			 plan->top_lid);
+}
+
+static json_t *make_engine(const struct state *state)
+{
+	return json_pack("{s:o, s:o, s:o}", "active",
+			 state->routed ? json_boolean(state->active) : json_null(),
+			 "used", describe_text(state->engine[0] ? state->engine : NULL),
+			 "reason", describe_text(state->active ? NULL : state->why.text));
+}
+
+/* Members `times`, PREFIXsent, PREFIXacked, PREFIXbound. -1: no memory. */
+static int add_blocks(json_t *object, const char *times, const char *prefix,
+		      const struct blocks *blocks)
+{
+	const struct {
+		const char *name;
+		uint64_t count;
+	} members[] = {{"sent", blocks->sent},
+		       {"acked", blocks->acked},
+		       {"bound", blocks->bound}};
+	int rc = json_object_set_new(object, times,
+				     json_integer((json_int_t)blocks->times));
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s%s", prefix, members[i].name);
+		rc |= json_object_set_new(object, name,
+					  json_integer((json_int_t)members[i].count));
+	}
+	return rc;
+}
+
+static json_t *make_totals(const struct totals *t)
+{
+	json_t *totals =
+		json_pack("{s:I, s:I, s:I, s:f}", "fallbacks", (json_int_t)t->fallbacks,
+			  "stale_entries", (json_int_t)t->stale, "looping_lids",
+			  (json_int_t)t->loops, "milliseconds", t->milliseconds);
+
+	if (add_blocks(totals, "runs", "", &t->runs) ||
+	    add_blocks(totals, "repairs", "repair_", &t->repairs) ||
+	    add_blocks(totals, "moves", "move_", &t->moves)) {
+		json_decref(totals);
+		return NULL;
+	}
+	return totals;
+}
+
+static json_t *make_served(const struct state_facts *facts)
+{
+	const struct pm_served *served = &facts->view->served;
+	bool returns = facts->gave_way && facts->returns_in_ms != UINT64_MAX;
+
+	return json_pack(
+		"{s:I, s:I, s:b, s:o}", "joined", (json_int_t)served->joined, "pairs",
+		(json_int_t)served->pairs, "gave_way", facts->gave_way, "returns_in_ms",
+		returns ? json_integer((json_int_t)facts->returns_in_ms) : json_null());
+}
+
+static json_t *make_run(const struct last *last)
+{
+	const struct state_run *run = &last->run;
+	const struct tables_written *written = &last->written;
+
+	if (!run->number)
+		return json_null();
+	return json_pack(
+		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+		"s:I, s:f}",
+		"number", (json_int_t)run->number, "time", (json_int_t)last->run_time,
+		"change", describe_text(last->run_change), "sent",
+		(json_int_t)written->sent, "acked", (json_int_t)run->acked, "bound",
+		(json_int_t)written->delta.bound, "full_load", (json_int_t)written->full,
+		"switches", (json_int_t)written->switches, "whole_tables",
+		(json_int_t)written->whole, "entries", (json_int_t)written->delta.entries,
+		"lids_assigned", (json_int_t)run->lids_assigned, "lids_moved",
+		(json_int_t)run->lids_moved, "lids_out_of_plan",
+		(json_int_t)run->out_of_plan, "stale_entries", (json_int_t)run->stale,
+		"looping_lids", (json_int_t)run->loops, "milliseconds",
+		run->milliseconds);
+}
+
+static json_t *make_repair(const struct last *last)
+{
+	const struct repaired *repair = &last->repair;
+
+	if (!repair->number)
+		return json_null();
+	return json_pack(
+		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, "
+		"s:s?}",
+		"number", (json_int_t)repair->number, "time",
+		(json_int_t)last->repair_time, "change", describe_text(repair->change),
+		"traps", (json_int_t)repair->traps, "queries",
+		(json_int_t)repair->queries, "unanswered", (json_int_t)repair->unanswered,
+		"links_down", (json_int_t)repair->links_down, "looks",
+		(json_int_t)repair->looks, "sent", (json_int_t)repair->sent, "acked",
+		(json_int_t)repair->acked, "bound", (json_int_t)repair->bound, "switches",
+		(json_int_t)repair->switches, "milliseconds", repair->milliseconds,
+		"left_to_sweep", repair->gave_up != NULL, "gave_up", repair->gave_up);
+}
+
+static json_t *make_move(const struct last *last)
+{
+	const struct moved *move = &last->move;
+
+	if (!last->move_number)
+		return json_null();
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s?}", "number",
+		(json_int_t)last->move_number, "time", (json_int_t)last->move_time,
+		"sent", (json_int_t)move->sent, "acked", (json_int_t)move->acked, "bound",
+		(json_int_t)move->delta.bound, "switches",
+		(json_int_t)move->delta.switches, "milliseconds", move->milliseconds,
+		"left_to_sweep", move->gave_up != NULL, "gave_up", move->gave_up);
+}
+
+/* What tables would have cost. */
+static json_t *make_found(const struct last *last)
+{
+	const struct shadow_result *found = &last->found;
+
+	return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "take_over",
+			 (json_int_t)found->take_over.blocks, "event",
+			 found->has_event ? json_integer((json_int_t)found->event.blocks)
+					  : json_null(),
+			 "bound", (json_int_t)found->take_over.bound, "full_load",
+			 (json_int_t)found->full, "switches",
+			 (json_int_t)found->take_over.switches, "entries",
+			 (json_int_t)found->take_over.entries, "lids_out_of_plan",
+			 (json_int_t)last->shadow.out_of_plan, "milliseconds",
+			 last->shadow.milliseconds);
+}
+
+static json_t *make_shadow(const struct last *last)
+{
+	json_t *shadow;
+
+	if (!last->shadow.number)
+		return json_null();
+	shadow = json_pack(
+		"{s:I, s:I, s:b, s:o}", "number", (json_int_t)last->shadow.number, "time",
+		(json_int_t)last->shadow_time, "would_route", last->would_route, "change",
+		describe_text(last->shadow_change));
+	if (!last->would_route || !json_object_update_new(shadow, make_found(last)))
+		return shadow;
+	json_decref(shadow);
+	return NULL;
+}
+
+/* Nothing of it is shared with the next one: another thread frees it. */
+static json_t *make_document(const struct state *state, const struct state_facts *facts)
+{
+	return json_pack(
+		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
+		"s:n, s:n, s:n, s:n, s:o, s:I, s:o, s:o, s:o, s:o, s:{s:I, s:o}, s:o, "
+		"s:o, s:o, s:o, s:s, s:n}",
+		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
+		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
+		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
+		(json_int_t)state->started, "engine", make_engine(state), "run",
+		make_run(&state->last), "repair", make_repair(&state->last), "move",
+		make_move(&state->last), "shadow", make_shadow(&state->last), "phase",
+		"balance", "multicast", "repairs_by_phase", "since_start",
+		make_totals(&state->totals), "out_of_plan",
+		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
+		"slow_links", make_slow(facts), "missing", make_missing(facts), "drained",
+		make_drains(facts), "apart", "pairs",
+		(json_int_t)facts->view->apart.count, "text",
+		describe_text(facts->apart[0] ? facts->apart : NULL), "served",
+		make_served(facts), "bad_switches",
+		describe_text(facts->unfit[0] ? facts->unfit : NULL), "config_error",
+		describe_text(facts->misread[0] ? facts->misread : NULL), "plan",
+		make_plan(facts), "port_guid", "", "unsaved");
+}
+
+/* Hands a document over, unless it is NULL: then the next one will do. With the mutex. */
+static void hand_over(struct state *state, json_t *document)
+{
+	json_t *copy = document ? json_deep_copy(document) : NULL;
+
+	if (!copy) {
+		json_decref(document);
+		return;
+	}
+	json_decref(state->latest);
+	state->latest = copy;
+	json_decref(state->document);
+	state->document = document;
+}
+
+void state_publish(struct state *state, const struct state_facts *facts)
+{
+	pthread_mutex_lock(&state->mutex);
+	hand_over(state, make_document(state, facts));
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
+}
+
+/* Hands over the last document with other members, which it takes over. */
+static void renew(struct state *state, json_t *news)
+{
+	json_t *document = news ? json_deep_copy(state->latest) : NULL;
+
+	if (document && !json_object_update_recursive(document, news))
+		hand_over(state, document);
+	else
+		json_decref(document);
+	json_decref(news);
+}
+
+static json_t *make_news(const struct state *state, const struct view *view,
+			 const char *drains_unread)
+{
+	const struct state_facts facts = {.view = view, .drains_unread = drains_unread};
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}", "repair",
+			 make_repair(&state->last), "move", make_move(&state->last),
+			 "since_start", make_totals(&state->totals), "flapping",
+			 make_flaps(view), "drained", make_drains(&facts), "apart",
+			 "pairs", (json_int_t)view->apart.count, "served", "joined",
+			 (json_int_t)view->served.joined, "pairs",
+			 (json_int_t)view->served.pairs);
+}
+
+void state_renew(struct state *state, const struct view *view, const char *drains_unread)
+{
+	pthread_mutex_lock(&state->mutex);
+	if (state->latest)
+		renew(state, make_news(state, view, drains_unread));
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
+}
+
+void state_renew_unread(struct state *state, const char *drains_unread)
+{
+	pthread_mutex_lock(&state->mutex);
+	if (state->latest)
+		renew(state,
+		      json_pack("{s:{s:o}}", "drained", "error",
+				describe_text(drains_unread[0] ? drains_unread : NULL)));
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
+}
+
+/* ---- What happened ---- */
+
+static void add_up(struct blocks *blocks, uint64_t sent, uint64_t acked, uint64_t bound)
+{
+	blocks->times++;
+	blocks->sent += sent;
+	blocks->acked += acked;
+	blocks->bound += bound;
+}
+
+void state_note_run(struct state *state, const struct state_run *run)
+{
+	const struct tables_written *written = run->written;
+	struct last *last = &state->last;
+
+	pthread_mutex_lock(&state->mutex);
+	last->run = *run;
+	last->written = *written;
+	last->run_time = time(NULL);
+	snprintf(last->run_change, sizeof(last->run_change), "%s", run->change);
+	state->out_of_plan = run->out_of_plan;
+	add_up(&state->totals.runs, written->sent, run->acked, written->delta.bound);
+	state->totals.stale += run->stale;
+	state->totals.loops += run->loops;
+	state->totals.milliseconds += run->milliseconds;
+	pthread_mutex_unlock(&state->mutex);
+}
+
+void state_note_shadow(struct state *state, const struct state_shadow *shadow)
+{
+	struct last *last = &state->last;
+
+	pthread_mutex_lock(&state->mutex);
+	last->shadow = *shadow;
+	last->would_route = shadow->found != NULL;
+	if (shadow->found)
+		last->found = *shadow->found;
+	last->shadow_time = time(NULL);
+	snprintf(last->shadow_change, sizeof(last->shadow_change), "%s", shadow->change);
+	pthread_mutex_unlock(&state->mutex);
+}
+
+void state_note_repair(struct state *state, const struct repaired *repaired)
+{
+	pthread_mutex_lock(&state->mutex);
+	state->last.repair = *repaired;
+	state->last.repair_time = time(NULL);
+	add_up(&state->totals.repairs, repaired->sent, repaired->acked, repaired->bound);
+	pthread_mutex_unlock(&state->mutex);
+}
+
+void state_note_move(struct state *state, uint64_t number, const struct moved *moved)
+{
+	pthread_mutex_lock(&state->mutex);
+	state->last.move = *moved;
+	state->last.move_number = number;
+	state->last.move_time = time(NULL);
+	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.bound);
+	pthread_mutex_unlock(&state->mutex);
+}
+
+void state_note_phase(struct state *state, enum sweep_phase phase)
+{
+	activity_note_phase(&state->activity, phase);
+}
+
+void state_note_repair_time(struct state *state, const struct state_repair_time *took)
+{
+	activity_note_repair(&state->activity, took);
+}
+
+void state_note_traps_dropped(struct state *state, uint64_t more)
+{
+	activity_note_traps_dropped(&state->activity, more);
+}
+
+void state_note_multicast(struct state *state, const struct state_multicast *groups)
+{
+	activity_note_multicast(&state->activity, groups);
+}
+
+/* Each round of rebalancing tells: written are its begin and its end. */
+void state_note_balance(struct state *state, const struct state_balance *balance)
+{
+	activity_note_balance(&state->activity, balance);
+	pthread_mutex_lock(&state->mutex);
+	if (state->latest && !(state->rebalancing && balance->rebalancing))
+		renew(state, json_object());
+	state->rebalancing = balance->rebalancing;
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
+}
+
+void state_note_declined(struct state *state, const struct pm_error *why)
+{
+	pthread_mutex_lock(&state->mutex);
+	state->declined = true;
+	state->why = *why;
+	/* Should there be no other engine, nothing more is reported. */
+	state->routed = true;
+	state->active = false;
+	state->engine[0] = '\0';
+	pthread_mutex_unlock(&state->mutex);
+}
+
+void state_note_engine(struct state *state, const char *name, bool ours,
+		       const char *why_not)
+{
+	pthread_mutex_lock(&state->mutex);
+	state->routed = true;
+	state->active = ours;
+	state->totals.fallbacks += !ours;
+	snprintf(state->engine, sizeof(state->engine), "%s", name ? name : "");
+	if (!ours && !state->declined)
+		pm_error_set(&state->why, 0, "%s", why_not);
+	state->declined = false;
+	pthread_mutex_unlock(&state->mutex);
+}
+
+/* ---- Setting up ---- */
+
+struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
+			  const char *prometheus)
+{
+	struct state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return NULL;
+	state->osm = osm;
+	state->started = time(NULL);
+	state->store = store;
+	state->writer = writer;
+	state->prometheus = strdup(prometheus);
+	if (!state->prometheus) {
+		free(state);
+		return NULL;
+	}
+	pthread_mutex_init(&state->mutex, NULL);
+	pthread_mutex_init(&state->activity.lock, NULL);
+	return state;
+}
+
+void state_stop(struct state *state)
+{
+	if (!state)
+		return;
+	json_decref(state->known);
+	json_decref(state->document);
+	json_decref(state->latest);
+	missing_forget(&state->missing);
+	pthread_mutex_destroy(&state->activity.lock);
+	pthread_mutex_destroy(&state->mutex);
+	free(state->prometheus);
+	free(state);
+}

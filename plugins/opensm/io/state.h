@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the plugin tells the world: the file state, JSON, in the store's folder, and
+ * portmajor.prom for Prometheus. docs/json.md has the members.
+ *
+ * The sweeper puts the document together from what only it changes, and the repairer
+ * renews what it has changed; the writer's thread (worker.h) writes it, so that a slow
+ * disk delays no sweep, and writes it again every minute, so that its time tells whether
+ * OpenSM is alive. No lock of OpenSM's is needed or taken.
+ */
+#ifndef PORTMAJOR_STATE_H
+#define PORTMAJOR_STATE_H
+
+#include "engine/transition.h"
+#include "activity.h"
+#include "engine/planning.h"
+#include "engine/repair.h"
+#include "engine/shadow.h"
+#include "engine/degraded_links.h"
+#include "store.h"
+#include "osm/lft_records.h"
+#include "engine/view.h"
+
+#include <portmajor/plan/missing.h>
+
+/* Opaque. */
+struct state;
+
+/* A routing run that is over. */
+struct state_run {
+	uint64_t number;
+	const char *change;
+	const struct tables_written *written;
+	uint64_t acked; /* blocks */
+	uint32_t lids_assigned, lids_moved, out_of_plan;
+	uint32_t stale;	     /* entries taken out, see stale.h */
+	uint32_t loops;	     /* LIDs that would have looped */
+	double milliseconds; /* of computing */
+};
+
+/* What would have been done, in shadow mode. */
+struct state_shadow {
+	uint64_t number;
+	const char *change;		   /* or why it would not be routed */
+	const struct shadow_result *found; /* NULL: it would not be */
+	uint32_t out_of_plan;
+	double milliseconds; /* of computing */
+};
+
+/* What else the document has; all borrowed until state_publish returns. */
+struct state_facts {
+	const struct planning *planning;
+	const struct view *view;
+	const char *apart;   /* what was logged of switches without a path, or "" */
+	const char *unfit;   /* bad switches, by name and with what is wrong, or "" */
+	const char *misread; /* why the configuration file is not used, or "" */
+	bool gave_way;	     /* the fabric is left to another engine, see failback.h .. */
+	uint64_t returns_in_ms;	   /* .. so long if it stays as it is, or UINT64_MAX */
+	const char *drains_unread; /* why portmajor.drained is not followed, or "" */
+	bool slow_known; /* links that run below their neighbours', by port of */
+	const struct pm_slow_link *slow; /* view->plan->known */
+	uint32_t num_slow;
+	const struct pm_missing *missing; /* of the plan in force; NULL: not known */
+};
+
+/*
+ * Both are written as soon as the store is open, if the writer's rounds call state_write;
+ * not portmajor.prom in its folder, but the file `prometheus` if that is not "", or, if
+ * that is a folder, portmajor.GUID.prom in it, with the port's GUID. NULL without memory.
+ */
+struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
+			  const char *prometheus);
+
+/* The writer has ended. */
+void state_stop(struct state *state);
+
+/*
+ * A round of the writer, on its thread, after store_write: writes them if there is news,
+ * a minute has gone by, or `last`: OpenSM does not run any more. Returns the
+ * wait_clock_ms by which the next one is due.
+ */
+double state_write(struct state *state, bool last);
+
+void state_note_run(struct state *state, const struct state_run *run);
+void state_note_shadow(struct state *state, const struct state_shadow *shadow);
+void state_note_repair(struct state *state, const struct repaired *repaired);
+void state_note_move(struct state *state, uint64_t number, const struct moved *moved);
+
+/* Why the engine's callback returns -1. */
+void state_note_declined(struct state *state, const struct pm_error *why);
+
+/*
+ * UCAST_ROUTING_DONE: which engine routed, and if it was not ours and we did not decline,
+ * why not.
+ */
+void state_note_engine(struct state *state, const char *name, bool ours,
+		       const char *why_not);
+
+/*
+ * These may be called on any thread, and wait for nothing. What they note is in the files
+ * when these are written next: after state_publish, or within a minute.
+ *
+ * The phase that OpenSM is in now.
+ */
+void state_note_phase(struct state *state, enum sweep_phase phase);
+
+/* A repair is over, in addition to state_note_repair. */
+void state_note_repair_time(struct state *state, const struct state_repair_time *took);
+
+/* So many more traps were dropped, because there was no room to note them. */
+void state_note_traps_dropped(struct state *state, uint64_t more);
+
+/* Multicast groups that were routed, or are not. */
+void state_note_multicast(struct state *state, const struct state_multicast *groups);
+
+/* How far tables are off the plan's now. */
+void state_note_balance(struct state *state, const struct state_balance *balance);
+
+/*
+ * Has the files written with what is known now, by the writer, soon. Takes no lock of
+ * OpenSM's and waits for no disk.
+ */
+void state_publish(struct state *state, const struct state_facts *facts);
+
+/*
+ * The same with what a repair or a transition changes: these, the totals, and what view
+ * says of links; all else stays as it was published last. Nothing without that.
+ */
+void state_renew(struct state *state, const struct view *view, const char *drains_unread);
+
+/* The same with why portmajor.drained is not followed, or "", alone. */
+void state_renew_unread(struct state *state, const char *drains_unread);
+
+#endif

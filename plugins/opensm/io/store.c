@@ -1,0 +1,866 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "store.h"
+
+#include "candidates.h"
+#include "engine/clock.h"
+
+#include <opensm/osm_base.h>
+
+#include <portmajor/base/replace.h>
+#include <portmajor/files/damping_file.h>
+#include <portmajor/files/plan_file.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How often a lock is tried again, and how long that waits. */
+#define LOCK_TRIES 5
+#define LOCK_US 10000
+
+/* What is to be in a file. */
+struct content {
+	char *text; /* NULL: the file is to go */
+	size_t length;
+	uint64_t put, written; /* how often it was handed over; which of these is there */
+	/* What is to become of the file that is there, before another one is written: */
+	struct pm_error bad; /* it gets another name for this reason, unless it is "" */
+	bool unread;	     /* likewise, as nobody has waited for it to be read */
+};
+
+/*
+ * Where files are: what stands before their names, the path of a folder with its slash,
+ * or, before there were folders, with the first half of the name.
+ */
+struct store {
+	osm_log_t *log;
+	struct worker *writer;
+	char *cache;	      /* with its slash */
+	uint64_t saved_holds; /* pm_flaps_changes */
+	int lock;	      /* of the writer: the folder's, -1: none can be had */
+
+	struct wait_signal signal; /* something was read or written, or not */
+	/* Under its lock, which is never held during a file operation. */
+	uint64_t guid; /* 0: not known yet */
+	char *place;   /* of our files, NULL: not known yet; stays */
+	bool open;     /* the folder is there, and nobody else uses it */
+	bool has_plan; /* see store_has_plan */
+
+	uint64_t wanted,
+		looked; /* how often store_look was called; up to which it is done */
+	bool given_up;	/* nobody waits for it until it is done */
+	bool judged;	/* what was there was compared with a fabric */
+	struct candidates found; /* by the last look, and not used */
+	int look_rc;		 /* -ENOMEM: it has found nothing out */
+
+	struct content content[KEPT_FILES];
+	uint64_t puts,
+		failed;	  /* how often anything was; before which of them it failed */
+	char *taken_over; /* place whose plan is ours from now on, or NULL */
+	char *emptied;	  /* place whose files go when ours are written, or NULL */
+	int emptied_lock;
+	struct pm_error trouble; /* what is wrong, and was logged; "" if nothing is */
+};
+
+static void hold(struct store *store)
+{
+	pthread_mutex_lock(&store->signal.lock);
+}
+
+static void release(struct store *store)
+{
+	pthread_mutex_unlock(&store->signal.lock);
+}
+
+static char *join(const char *place, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s%s", place, name) < 0 ? NULL : path;
+}
+
+/* ---- Locks ---- */
+
+/* Of the cache folder and one of a fabric in it. */
+static int check_place(const struct store *store, const char *place, struct pm_error *err)
+{
+	int rc = candidates_check_owner(store->cache, err);
+
+	return rc ? rc : candidates_check_owner(place, err);
+}
+
+/* `portmajor status` takes it for a moment, to see whether it is held. */
+static int try_lock(int fd)
+{
+	int rc = flock(fd, LOCK_EX | LOCK_NB);
+
+	for (int i = 0; rc && errno == EWOULDBLOCK && i < LOCK_TRIES; i++) {
+		usleep(LOCK_US);
+		rc = flock(fd, LOCK_EX | LOCK_NB);
+	}
+	return rc;
+}
+
+/*
+ * Locks a place; *fd is -1 where there can be no lock, on a disk that is read-only say.
+ * -EWOULDBLOCK: it is in use. -ENOMEM.
+ */
+static int lock_place(const char *place, int flags, int *fd)
+{
+	char *path = join(place, "lock");
+	int rc = 0;
+
+	*fd = -1;
+	if (!path)
+		return -ENOMEM;
+	*fd = open(path, O_RDWR | O_CLOEXEC | flags, 0644);
+	free(path);
+	if (*fd >= 0 && try_lock(*fd)) {
+		rc = errno == EWOULDBLOCK ? -EWOULDBLOCK : 0;
+		close(*fd);
+		*fd = -1;
+	}
+	return rc;
+}
+
+static void unlock(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* ---- Our folder ---- */
+
+/* With our lock held. */
+static bool is_pending(const struct content *content)
+{
+	return content->put != content->written;
+}
+
+static bool is_any_pending(const struct store *store)
+{
+	for (enum kept_file file = 0; file < KEPT_FILES; file++)
+		if (is_pending(&store->content[file]))
+			return true;
+	return false;
+}
+
+/* Says what is wrong, once until something else is, or nothing. */
+static void set_trouble(struct store *store, const struct pm_error *why)
+{
+	if (!strcmp(why->text, store->trouble.text))
+		return;
+	worker_enter(store->writer);
+	if (why->text[0])
+		say(store->log, OSM_LOG_ERROR,
+		    ": not saved: %s (said once; it is tried again)", why->text);
+	else
+		say(store->log, OSM_LOG_INFO, ": saved again");
+	worker_leave(store->writer);
+	hold(store);
+	store->trouble = *why;
+	release(store);
+}
+
+static void set_open(struct store *store, bool open)
+{
+	char *plan = open ? join(store->place, kept_name[KEPT_PLAN]) : NULL;
+	bool has_plan = plan && !access(plan, F_OK);
+
+	free(plan);
+	hold(store);
+	store->open = open;
+	store->has_plan = has_plan;
+	release(store);
+}
+
+/* Makes and locks the folder. -errno. */
+static int open_folder(struct store *store, struct pm_error *err)
+{
+	struct stat there;
+	int rc;
+
+	rc = check_place(store, store->place, err);
+	if (rc) {
+		unlock(&store->lock);
+		set_open(store, false);
+		return rc;
+	}
+	if (store->lock >= 0 && !access(store->place, F_OK))
+		return 0;
+	unlock(&store->lock); /* of a folder that somebody removed */
+	if (mkdir(store->place, 0755) && stat(store->place, &there))
+		return pm_error_set(err, -errno, "%s: %m", store->place);
+	rc = lock_place(store->place, O_CREAT, &store->lock);
+	set_open(store, !rc);
+	if (rc == -ENOMEM)
+		return pm_error_no_memory(err);
+	return rc ? pm_error_set(err, rc, "%s: another process uses it", store->place)
+		  : 0;
+}
+
+bool store_open(struct store *store, uint64_t port_guid)
+{
+	struct candidates old;
+	struct pm_error err;
+	bool first, idle, known;
+
+	hold(store);
+	first = !store->place;
+	if (first && asprintf(&store->place, "%s" CANDIDATES_PREFIX "%016" PRIx64 "/",
+			      store->cache, port_guid) < 0)
+		store->place = NULL;
+	store->guid = port_guid;
+	known = store->place != NULL;
+	idle = store->open && !is_any_pending(store);
+	old = store->found; /* of a sweep that is over */
+	store->found = (struct candidates){0};
+	release(store);
+	candidates_free(&old);
+	if (!known) {
+		pm_error_no_memory(&err);
+		set_trouble(store, &err);
+	} else if (!idle) {
+		worker_poke(store->writer);
+	}
+	return first && known;
+}
+
+/* Our folder, if it is open; it stays. */
+static const char *our_place(struct store *store)
+{
+	const char *place;
+
+	hold(store);
+	place = store->open ? store->place : NULL;
+	release(store);
+	return place;
+}
+
+char *store_path(struct store *store, const char *name)
+{
+	const char *place = our_place(store);
+
+	return place ? join(place, name) : NULL;
+}
+
+char *store_path_beside(const struct store *store, const char *name)
+{
+	return join(store->cache, name);
+}
+
+bool store_has_plan(struct store *store)
+{
+	bool has_plan;
+
+	hold(store);
+	has_plan = store->has_plan;
+	release(store);
+	return has_plan;
+}
+
+uint64_t store_guid(struct store *store)
+{
+	uint64_t guid;
+
+	hold(store);
+	guid = store->guid;
+	release(store);
+	return guid;
+}
+
+/* ---- Reading ---- */
+
+void store_look(struct store *store)
+{
+	hold(store);
+	store->wanted++;
+	release(store);
+	worker_poke(store->writer);
+}
+
+bool store_await_look(struct store *store)
+{
+	bool awaited;
+
+	hold(store);
+	awaited = store->looked != store->wanted && !store->given_up;
+	if (awaited)
+		wait_briefly(&store->signal, 10);
+	release(store);
+	return awaited;
+}
+
+bool store_give_up(struct store *store)
+{
+	bool waits;
+
+	hold(store);
+	waits = store->looked != store->wanted && !store->given_up;
+	store->given_up |= waits;
+	for (enum kept_file file = 0; waits && !store->judged && file < KEPT_FILES;
+	     file++)
+		store->content[file].unread = true;
+	release(store);
+	return waits;
+}
+
+/* What the last look has found, for the caller; -EAGAIN: it is not over; -ENOMEM. */
+static int take_found(struct store *store, struct candidates *found)
+{
+	int rc;
+
+	hold(store);
+	rc = store->looked != store->wanted ? -EAGAIN : store->look_rc;
+	*found = store->found;
+	store->found = (struct candidates){0};
+	for (enum kept_file file = 0; !rc && file < KEPT_FILES; file++)
+		store->content[file].unread = false;
+	store->judged |= !rc;
+	release(store);
+	if (rc)
+		candidates_free(found);
+	return rc;
+}
+
+/* On the writer's thread: reads what there is, if that is wanted. */
+static void look(struct store *store)
+{
+	struct candidates found = {0}, old;
+	uint64_t wanted;
+	bool open;
+	int rc;
+
+	hold(store);
+	wanted = store->looked != store->wanted ? store->wanted : 0;
+	open = store->open;
+	release(store);
+	if (!wanted)
+		return;
+	rc = candidates_read(store->cache, store->place, open, &found);
+	hold(store);
+	old = store->found;
+	store->found = found;
+	store->look_rc = rc;
+	store->looked = wanted;
+	store->given_up = false;
+	pthread_cond_signal(&store->signal.changed);
+	release(store);
+	candidates_free(&old);
+}
+
+bool store_has_later(struct store *store, const struct store_request *request)
+{
+	const struct candidate *best;
+	struct candidates found;
+	bool later;
+
+	if (take_found(store, &found))
+		return false; /* what is in force stays */
+	best = candidates_choose(&found, request->fabric, request->lmc);
+	later = best && !best->ours;
+	hold(store);
+	if (later && !store->found.list) { /* for store_load */
+		store->found = found;
+		found = (struct candidates){0};
+	}
+	release(store);
+	candidates_free(&found);
+	return later;
+}
+
+static void load_holds(const struct store *store, const struct candidate *from,
+		       const struct store_request *request)
+{
+	const struct pm_flap_clock clock = {request->now_ms, (uint64_t)time(NULL)};
+	const struct candidate_file *holds = &from->file[KEPT_HOLDS];
+	struct pm_error err = holds->why;
+	char *path = join(from->place, kept_name[KEPT_HOLDS]);
+	int rc = holds->rc;
+	uint32_t none = 0;
+	struct pm_flap flap;
+
+	/* What this process has seen itself is not mixed with it. */
+	if (!request->flaps ||
+	    pm_flaps_next(request->flaps, request->now_ms, &none, &flap))
+		rc = -ENOENT;
+	if (!rc)
+		rc = path ? pm_flapfile_parse(holds->text, holds->length, path, &clock,
+					      request->flaps, &err)
+			  : pm_error_no_memory(&err);
+	if (rc && rc != -ENOENT)
+		say(store->log, OSM_LOG_ERROR, ": holds not used: %s", err.text);
+	free(path);
+}
+
+/*
+ * Has a file of ours that cannot be used renamed, unless another one is to be written in
+ * its place.
+ */
+static void set_aside(struct store *store, const struct candidate *ours,
+		      enum kept_file which)
+{
+	const struct candidate_file *file = &ours->file[which];
+	struct content *content = &store->content[which];
+	bool foreign = false;
+
+	hold(store);
+	if (file->rc && file->rc != -ENOENT && !is_pending(content)) {
+		foreign = file->rc == -EPERM;
+		if (!foreign)
+			content->bad = file->why;
+	}
+	release(store);
+	if (foreign)
+		say(store->log, OSM_LOG_ERROR, ": plan not used: %s", file->why.text);
+}
+
+/* Another place's plan becomes ours. */
+static void take_over(struct store *store, struct candidate *from)
+{
+	char *old;
+
+	say(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->place,
+	    kept_name[KEPT_PLAN]);
+	hold(store);
+	old = store->taken_over;
+	store->taken_over = from->place;
+	from->place = old;
+	release(store);
+}
+
+static void use(struct store *store, struct candidate *best,
+		const struct store_request *request, struct planning *planning)
+{
+	struct pm_plan **plan = &best->file[KEPT_PLAN].plan,
+		       **drifting = &best->file[KEPT_DRIFTING].plan;
+
+	load_holds(store, best, request);
+	planning_load(planning, *plan, best->file[KEPT_DRIFTING].rc ? NULL : *drifting);
+	*plan = NULL;
+	if (!best->file[KEPT_DRIFTING].rc)
+		*drifting = NULL;
+	if (best->ours)
+		return;
+	take_over(store, best);
+	planning->unsaved = true;
+}
+
+int store_load(struct store *store, const struct store_request *request,
+	       struct planning *planning, struct pm_error *err)
+{
+	struct candidate *best, *ours;
+	struct candidates found;
+	int rc;
+
+	rc = take_found(store, &found);
+	if (rc == -EAGAIN)
+		return pm_error_set(err, rc, "plans on disk are not read yet");
+	if (rc)
+		return pm_error_no_memory(err);
+	best = candidates_choose(&found, request->fabric, request->lmc);
+	ours = candidates_ours(&found);
+	if (ours)
+		set_aside(store, ours, KEPT_PLAN);
+	if (ours && ours == best)
+		set_aside(store, ours, KEPT_DRIFTING);
+	if (best)
+		use(store, best, request, planning);
+	else if (ours)
+		load_holds(store, ours, request);
+	candidates_free(&found);
+	worker_poke(store->writer); /* for what got another name */
+	return 0;
+}
+
+/* ---- Writing ---- */
+
+/* Has it written; the text is taken over. */
+static void put(struct store *store, enum kept_file file, char *text, size_t length)
+{
+	struct content *content = &store->content[file];
+
+	hold(store);
+	free(content->text);
+	content->text = text;
+	content->length = length;
+	content->put++;
+	store->puts++;
+	release(store);
+}
+
+/* What the writer has taken to write. */
+struct taken {
+	enum kept_file file;
+	struct content content;
+};
+
+/* The next of those that are to be written, or to go; KEPT_FILES: there is none. */
+static enum kept_file find_pending(const struct store *store, bool texts)
+{
+	enum kept_file file = 0;
+
+	while (file < KEPT_FILES && (!is_pending(&store->content[file]) ||
+				     (store->content[file].text != NULL) != texts))
+		file++;
+	return file;
+}
+
+/* Texts first, so that the plan in force is there until the base is its equal. */
+static bool take(struct store *store, struct taken *taken)
+{
+	hold(store);
+	taken->file = find_pending(store, true);
+	if (taken->file == KEPT_FILES)
+		taken->file = find_pending(store, false);
+	if (taken->file < KEPT_FILES) {
+		taken->content = store->content[taken->file];
+		store->content[taken->file].text = NULL;
+		store->content[taken->file].bad.text[0] = '\0';
+		store->content[taken->file].unread = false;
+	}
+	release(store);
+	return taken->file < KEPT_FILES;
+}
+
+/* Gives a file of ours another name, path.WORD-TIME, and logs why. -ENOMEM. */
+static int rename_aside(struct store *store, enum kept_file file, const char *word,
+			const char *why)
+{
+	const char *what = file == KEPT_HOLDS ? "holds" : "plan";
+	char *path = join(store->place, kept_name[file]), *aside = NULL;
+	int failed;
+
+	if (!path ||
+	    asprintf(&aside, "%s.%s-%lld", path, word, (long long)time(NULL)) < 0) {
+		free(path);
+		return -ENOMEM;
+	}
+	failed = rename(path, aside) ? errno : 0;
+	worker_enter(store->writer);
+	if (!failed)
+		say(store->log, OSM_LOG_ERROR, ": %s not used and renamed to %s: %s",
+		    what, aside, why);
+	else if (failed != ENOENT)
+		say(store->log, OSM_LOG_ERROR,
+		    ": %s not used: %s (and it cannot be renamed: %s)", what, why,
+		    strerror(failed));
+	worker_leave(store->writer);
+	free(aside);
+	free(path);
+	return 0;
+}
+
+/* If we had no plan, and nobody uses the place that ours is from, its files go. */
+static void note_taken_over(struct store *store)
+{
+	char *from, *path = join(store->place, kept_name[KEPT_PLAN]);
+	int lock = -1;
+
+	hold(store);
+	from = store->taken_over;
+	store->taken_over = NULL;
+	release(store);
+	if (from && path && access(path, F_OK) && !lock_place(from, 0, &lock)) {
+		hold(store);
+		if (!store->emptied) {
+			store->emptied = from;
+			store->emptied_lock = lock;
+			store->has_plan = false;
+			from = NULL;
+			lock = -1;
+		}
+		release(store);
+	}
+	free(from);
+	free(path);
+	unlock(&lock);
+}
+
+/* What is there gets another name, if it is not to be lost. -ENOMEM: not yet. */
+static int clear(struct store *store, enum kept_file file, struct content *content)
+{
+	int rc = 0;
+
+	if (content->bad.text[0])
+		rc = rename_aside(store, file, "bad", content->bad.text);
+	else if (content->unread)
+		rc = rename_aside(store, file, "late", "it was not read in time");
+	if (!rc) {
+		content->bad.text[0] = '\0';
+		content->unread = false;
+	}
+	return rc;
+}
+
+/* With our lock held: what clear could not do is to be done. */
+static void restore(struct content *content, const struct content *taken)
+{
+	if (taken->bad.text[0])
+		content->bad = taken->bad;
+	content->unread |= taken->unread;
+}
+
+/* Likewise where nothing is to be written in its place. */
+static void clear_bad(struct store *store)
+{
+	for (enum kept_file file = 0; file < KEPT_FILES; file++) {
+		struct content *content = &store->content[file], taken = {0};
+
+		hold(store);
+		if (!is_pending(content)) {
+			taken.bad = content->bad;
+			content->bad.text[0] = '\0';
+		}
+		release(store);
+		if (!clear(store, file, &taken))
+			continue;
+		hold(store);
+		restore(content, &taken);
+		release(store);
+	}
+}
+
+static int write_taken(struct store *store, struct taken *taken, struct pm_error *err)
+{
+	struct content *content = &taken->content;
+	char *path = join(store->place, kept_name[taken->file]);
+	int rc = 0;
+
+	if (!path || clear(store, taken->file, content)) {
+		free(path);
+		return pm_error_no_memory(err);
+	}
+	if (taken->file == KEPT_PLAN)
+		note_taken_over(store);
+	if (content->text)
+		rc = pm_replace(path, ".new", content->text, content->length, err);
+	else if (unlink(path) && errno != ENOENT)
+		rc = pm_error_set(err, -errno, "%s: %m", path);
+	free(path);
+	return rc;
+}
+
+/* It was written, or is given back unless there is a newer one. */
+static void give_back(struct store *store, struct taken *taken, bool written)
+{
+	struct content *content = &store->content[taken->file];
+
+	hold(store);
+	restore(content, &taken->content);
+	if (written)
+		content->written = taken->content.put;
+	if (written && taken->file == KEPT_PLAN)
+		store->has_plan = true;
+	if (!written && content->put == taken->content.put) {
+		content->text = taken->content.text;
+		taken->content.text = NULL;
+	}
+	pthread_cond_signal(&store->signal.changed);
+	release(store);
+	free(taken->content.text);
+}
+
+/* Removes what was taken over. What is there besides, set aside say, stays. */
+static void empty(struct store *store, const char *place)
+{
+	static const char *const taken[] = {
+		"plan",	     "drifting",    "holds",	      "state", "clear-holds",
+		"rebalance", "acknowledge", "portmajor.prom", "prom",  "lock"};
+	char *path;
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
+		path = join(place, taken[i]);
+		if (path && unlink(path) && errno != ENOENT && errno != ENOTDIR) {
+			int why = errno;
+
+			worker_enter(store->writer);
+			say(store->log, OSM_LOG_INFO, ": not removed: %s: %s", path,
+			    strerror(why));
+			worker_leave(store->writer);
+		}
+		free(path);
+	}
+	if (rmdir(place))
+		errno = 0; /* it is not empty, or no folder */
+}
+
+/* Empties the folder that ours came from, when there is a plan in ours. */
+static void empty_if_due(struct store *store)
+{
+	char *place = NULL;
+	int lock = -1;
+
+	hold(store);
+	if (store->has_plan && store->emptied) {
+		place = store->emptied;
+		lock = store->emptied_lock;
+		store->emptied = NULL;
+		store->emptied_lock = -1;
+	}
+	release(store);
+	if (place)
+		empty(store, place);
+	unlock(&lock);
+	free(place);
+}
+
+/* Whether the folder is known; *puts: what is asked for by now. */
+static bool begin_round(struct store *store, uint64_t *puts)
+{
+	bool known;
+
+	hold(store);
+	known = store->place != NULL;
+	*puts = store->puts;
+	release(store);
+	return known;
+}
+
+/* Writes what is to be written, into the folder that is open. -errno. */
+static int write_all(struct store *store, struct pm_error *err)
+{
+	struct taken taken;
+	int rc = 0;
+
+	clear_bad(store);
+	while (!rc && take(store, &taken)) {
+		rc = write_taken(store, &taken, err);
+		give_back(store, &taken, !rc);
+	}
+	return rc;
+}
+
+void store_write(struct store *store)
+{
+	struct pm_error err = {""};
+	uint64_t puts;
+	int rc;
+
+	if (!begin_round(store, &puts))
+		return;
+	rc = open_folder(store, &err);
+	look(store);
+	if (!rc)
+		rc = write_all(store, &err);
+	set_trouble(store, &err);
+	if (!rc) {
+		empty_if_due(store);
+		return;
+	}
+	hold(store);
+	store->failed = puts;
+	pthread_cond_signal(&store->signal.changed);
+	release(store);
+}
+
+bool store_await_plan(struct store *store)
+{
+	bool awaited;
+
+	hold(store);
+	awaited = store->failed != store->puts && !store->given_up &&
+		  (is_pending(&store->content[KEPT_DRIFTING]) ||
+		   is_pending(&store->content[KEPT_PLAN]));
+	if (awaited)
+		wait_briefly(&store->signal, 10);
+	release(store);
+	return awaited;
+}
+
+static int put_plan(struct store *store, enum kept_file file, const struct pm_plan *plan)
+{
+	char *text;
+	size_t length;
+	int rc = pm_planfile_print(plan, &text, &length);
+
+	if (!rc)
+		put(store, file, text, length);
+	return rc;
+}
+
+void store_save(struct store *store, struct planning *planning)
+{
+	int rc = 0;
+
+	if (!planning->unsaved || !planning->plan)
+		return;
+	if (planning->plan != planning->base)
+		rc = put_plan(store, KEPT_DRIFTING, planning->plan);
+	else
+		put(store, KEPT_DRIFTING, NULL, 0);
+	if (!rc)
+		rc = put_plan(store, KEPT_PLAN, planning->base);
+	planning->unsaved = rc != 0; /* no memory: next time */
+	worker_poke(store->writer);
+}
+
+void store_save_holds(struct store *store, const struct pm_flaps *flaps, uint64_t now_ms)
+{
+	const struct pm_flap_clock clock = {now_ms, (uint64_t)time(NULL)};
+	size_t length;
+	char *text;
+
+	if (pm_flaps_changes(flaps) == store->saved_holds ||
+	    pm_flapfile_print(flaps, &clock, &text, &length))
+		return;
+	store->saved_holds = pm_flaps_changes(flaps);
+	put(store, KEPT_HOLDS, text, length);
+	worker_poke(store->writer);
+}
+
+void store_trouble(struct store *store, struct pm_error *why)
+{
+	hold(store);
+	*why = store->trouble;
+	release(store);
+}
+
+/* ---- Beginning and end ---- */
+
+static void free_store(struct store *store)
+{
+	unlock(&store->lock);
+	unlock(&store->emptied_lock);
+	for (enum kept_file file = 0; file < KEPT_FILES; file++)
+		free(store->content[file].text);
+	wait_signal_destroy(&store->signal);
+	candidates_free(&store->found);
+	free(store->taken_over);
+	free(store->emptied);
+	free(store->place);
+	free(store->cache);
+	free(store);
+}
+
+struct store *store_start(osm_log_t *log, struct worker *writer)
+{
+	const char *folder = getenv("OSM_CACHE_DIR");
+	struct store *store = calloc(1, sizeof(*store));
+
+	if (!store)
+		return NULL;
+	store->log = log;
+	store->writer = writer;
+	store->lock = store->emptied_lock = -1;
+	wait_signal_init(&store->signal);
+	store->cache = join(folder && *folder ? folder : OSM_DEFAULT_CACHE_DIR, "/");
+	if (store->cache)
+		return store;
+	free_store(store);
+	return NULL;
+}
+
+void store_stop(struct store *store)
+{
+	if (store)
+		free_store(store);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "lft_records.h"
+
+#include <portmajor/base/alloc.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So often in a row a LinearFDBTop may have been lost on its way to the switch. */
+#define TOP_TRIES 3
+
+osm_switch_t *tables_switch(const osm_subn_t *subn, const struct pm_plan *plan,
+			    uint32_t known)
+{
+	return osm_get_switch_by_guid(subn, cl_hton64(plan->known->nodes[known].guid));
+}
+
+static osm_switch_t *first_switch(const osm_subn_t *subn)
+{
+	return (osm_switch_t *)cl_qmap_head(&subn->sw_guid_tbl);
+}
+
+static osm_switch_t *next_switch(const osm_switch_t *sw)
+{
+
+	return (osm_switch_t *)cl_qmap_next(&sw->map_item);
+}
+
+static bool is_end(const osm_subn_t *subn, const osm_switch_t *sw)
+{
+	return &sw->map_item == cl_qmap_end(&subn->sw_guid_tbl);
+}
+
+#define FOR_EACH_SWITCH(sw, subn)                                                        \
+	for (osm_switch_t *sw = first_switch(subn); !is_end(subn, sw);                   \
+	     sw = next_switch(sw))
+
+/* As OpenSM's table of switches is ordered by. */
+static uint64_t key_of(const osm_switch_t *sw)
+{
+	return cl_qmap_key(&sw->map_item);
+}
+
+static uint32_t find_known(const struct pm_plan *plan, uint64_t key)
+{
+	return pm_fabric_find_guid(plan->known, cl_ntoh64(key));
+}
+
+/* ---- Intact tables ---- */
+
+static bool is_intact(const struct pm_plan *plan, const osm_switch_t *sw, uint32_t known)
+{
+	osm_node_t *node = sw->p_node;
+	osm_physp_t *port0 = osm_node_get_physp_ptr(node, 0);
+	uint32_t place = plan->known->nodes[known].first_port;
+
+	if (!sw->max_lid_ho || sw->switch_info.lin_top != cl_hton16(sw->max_lid_ho) ||
+	    !port0 || cl_ntoh16(osm_physp_get_base_lid(port0)) != plan->lid[place])
+		return false;
+	for (unsigned int p = 1; p < osm_node_get_num_physp(node); p++) {
+		osm_physp_t *physp = osm_node_get_physp_ptr(node, p);
+
+		if (physp &&
+		    ib_port_info_get_port_state(&physp->port_info) > IB_LINK_INIT)
+			return true;
+	}
+	return false;
+}
+
+void tables_outdate(struct tables *tables)
+{
+	tables->num = 0;
+}
+
+void tables_forget(struct tables *tables)
+{
+	free(tables->seen);
+	free(tables->lows.list);
+	free(tables->next.list);
+	*tables = (struct tables){0};
+}
+
+void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
+			const struct pm_plan *plan)
+{
+	uint32_t num = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
+
+	tables_outdate(tables);
+	if (pm_grow(&tables->seen, &tables->room, num, sizeof(*tables->seen)))
+		return;
+	FOR_EACH_SWITCH(sw, subn)
+	{
+		uint32_t known = find_known(plan, key_of(sw));
+
+		tables->seen[tables->num++] = (struct tables_seen){
+			.key = key_of(sw),
+			.known = known,
+			.intact = known != PM_NONE && sw->p_node->discovery_count &&
+				  is_intact(plan, sw, known),
+		};
+	}
+}
+
+/* ---- Reading ---- */
+
+const osm_dr_path_t *tables_route(const osm_switch_t *sw)
+{
+	osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
+
+	return port0 ? osm_physp_get_dr_path_ptr(port0) : NULL;
+}
+
+void tables_records(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
+		    struct pm_held *held)
+{
+	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+		const osm_switch_t *sw = tables_switch(subn, plan, i);
+		uint32_t length =
+			sw ? (sw->max_lid_ho / PM_LFT_BLOCK + 1u) * PM_LFT_BLOCK : 0;
+
+		held[i] = (struct pm_held){NULL, 0};
+		if (sw && sw->lft && (!discovered || sw->p_node->discovery_count))
+			held[i] = (struct pm_held){
+				sw->lft, length < sw->lft_size ? length : sw->lft_size};
+	}
+}
+
+/* ---- Writing ---- */
+
+/* Entries of our table that a switch's arrays have room for. */
+static uint32_t common_length(const struct pm_routes *routes, const osm_switch_t *sw)
+{
+	uint32_t stride = pm_routes_stride(routes);
+
+	return stride < sw->lft_size ? stride : sw->lft_size;
+}
+
+uint32_t tables_blocks(const struct pm_routes *routes, const osm_switch_t *sw)
+{
+	uint32_t blocks = common_length(routes, sw) / PM_LFT_BLOCK;
+	uint32_t top = sw->max_lid_ho / PM_LFT_BLOCK + 1u;
+
+	return blocks < top ? blocks : top;
+}
+
+void tables_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
+		   uint8_t *wanted)
+{
+	pm_delta_apply(wanted, held, table, length);
+	for (uint32_t lid = 0; lid < length; lid++)
+		if (table[lid] == PM_LFT_KEEP && wanted[lid] == 0)
+			wanted[lid] = OSM_NO_PATH;
+}
+
+/* Takes stale entries out of a table; they count as entries that differ. */
+static void drop_stale(const osm_switch_t *sw, const struct pm_stale_entry *stale,
+		       uint32_t num, struct pm_delta *delta)
+{
+	uint32_t last = UINT32_MAX;
+
+	for (uint32_t i = 0; i < num && stale[i].lid < sw->lft_size; i++) {
+		uint32_t block = stale[i].lid / PM_LFT_BLOCK;
+		size_t at = (size_t)block * PM_LFT_BLOCK;
+
+		if (sw->new_lft[stale[i].lid] == OSM_NO_PATH)
+			continue;
+		delta->blocks += block != last &&
+				 !memcmp(sw->new_lft + at, sw->lft + at, PM_LFT_BLOCK);
+		delta->entries++;
+		last = block;
+		sw->new_lft[stale[i].lid] = OSM_NO_PATH;
+	}
+	delta->bound = (delta->entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+	delta->switches = delta->blocks != 0;
+}
+
+/* Few tables differ from OpenSM's record, and those in few blocks. */
+static void write_table(const struct pm_routes *routes, const struct pm_stale *stale,
+			const osm_switch_t *sw, uint32_t known, struct pm_delta *total)
+{
+	const uint8_t *table = pm_routes_table(routes, known);
+	uint32_t length = common_length(routes, sw), num;
+	const struct pm_stale_entry *entries = pm_stale_of(stale, known, &num);
+	struct pm_delta own = {0};
+
+	memcpy(sw->new_lft, sw->lft, sw->lft_size);
+	if (!num && !memcmp(sw->lft, table, length))
+		return;
+	pm_delta_add(&own, sw->lft, table, length);
+	for (uint32_t at = 0; at < length; at += PM_LFT_BLOCK)
+		if (memcmp(sw->lft + at, table + at, PM_LFT_BLOCK) != 0)
+			tables_wanted(sw->lft + at, table + at, PM_LFT_BLOCK,
+				      sw->new_lft + at);
+	if (num)
+		drop_stale(sw, entries, num, &own);
+	total->blocks += own.blocks;
+	total->entries += own.entries;
+	total->bound += own.bound;
+	total->switches += own.switches;
+}
+
+/* Whether a block is in OpenSM's record as it is wanted. */
+static bool is_recorded(const osm_switch_t *sw, uint32_t block)
+{
+	size_t at = (size_t)block * PM_LFT_BLOCK;
+
+	return !memcmp(sw->lft + at, sw->new_lft + at, PM_LFT_BLOCK);
+}
+
+/* What OpenSM will send this switch, given the marks. */
+static void count_blocks(const osm_subn_t *subn, const osm_switch_t *sw,
+			 struct tables_written *written)
+{
+	bool all = sw->need_update || subn->need_update;
+	uint32_t blocks = 0;
+
+	if (all)
+		blocks = written->max_block;
+	else if (memcmp(sw->lft, sw->new_lft,
+			(size_t)written->max_block * PM_LFT_BLOCK) != 0)
+		for (uint32_t b = 0; b < written->max_block; b++)
+			blocks += !is_recorded(sw, b);
+	written->sent += blocks;
+	written->full += written->max_block;
+	written->switches += blocks != 0;
+	written->whole += all;
+}
+
+/* How many blocks OpenSM looks at, of every switch. */
+static uint32_t most_blocks(const osm_subn_t *subn)
+{
+	uint32_t most = 0;
+
+	FOR_EACH_SWITCH(sw, subn)
+	if (most < sw->max_lid_ho / PM_LFT_BLOCK + 1u)
+		most = sw->max_lid_ho / PM_LFT_BLOCK + 1u;
+	return most;
+}
+
+/* What was noted of a switch, or NULL; *at is the first one that may be it. */
+static const struct tables_seen *find_seen(const struct tables *tables, uint32_t *at,
+					   uint64_t key)
+{
+	while (*at < tables->num && tables->seen[*at].key < key)
+		(*at)++;
+	return *at < tables->num && tables->seen[*at].key == key ? &tables->seen[*at]
+								 : NULL;
+}
+
+/* Its number in the plan, which may be another one than was noted. */
+static uint32_t known_now(const struct pm_plan *plan, const struct tables_seen *seen,
+			  uint64_t key)
+{
+	const struct pm_fabric *known = plan->known;
+
+	if (seen && seen->known < known->num_switches &&
+	    known->nodes[seen->known].guid == cl_ntoh64(key))
+		return seen->known;
+	return find_known(plan, key);
+}
+
+/*
+ * A switch that refuses what it has no room for must have the rest all the same: a
+ * LinearFDBTop that it accepts, and blocks as far as its table goes. What lies beyond is
+ * to look as if it had it. Instead of by the mark, which is for the whole table, blocks
+ * are sent because they differ from a record that is zeroed, as OpenSM zeroes it.
+ */
+static void keep_to_room(osm_switch_t *sw)
+{
+	uint16_t room = cl_ntoh16(sw->switch_info.lin_cap);
+	size_t end = ((size_t)room + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+
+	if (!room || room > sw->max_lid_ho)
+		return;
+	sw->max_lid_ho = (uint16_t)(room - 1);
+	if (end < sw->lft_size)
+		memcpy(sw->new_lft + end, sw->lft + end, sw->lft_size - end);
+	if (sw->need_update)
+		memset(sw->lft, 0, end < sw->lft_size ? end : sw->lft_size);
+	sw->need_update = 0;
+}
+
+/*
+ * Blocks that Sets of ours are out for: they look as if the switch had what is wanted,
+ * and so OpenSM does not send them. A mark for the whole table would have it send them
+ * all the same; instead of by that, the others are sent because they differ.
+ */
+static void withhold(osm_switch_t *sw, const struct tables_withheld *withheld)
+{
+	if (withheld->all && !sw->need_update)
+		memcpy(sw->new_lft, sw->lft, sw->lft_size);
+	for (uint32_t i = 0; i < withheld->num; i++) {
+		size_t at = (size_t)withheld->blocks[i].number * PM_LFT_BLOCK;
+
+		if (withheld->blocks[i].guid != key_of(sw) ||
+		    at + PM_LFT_BLOCK > sw->lft_size)
+			continue;
+		if (sw->need_update)
+			memset(sw->lft, 0, sw->lft_size);
+		sw->need_update = 0;
+		memcpy(sw->new_lft + at, sw->lft + at, PM_LFT_BLOCK);
+	}
+}
+
+static void forget_above(osm_switch_t *sw, uint16_t top)
+{
+	size_t from = ((size_t)top + 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+
+	if (from < sw->lft_size)
+		memset(sw->lft + from, 0, sw->lft_size - from);
+}
+
+/* What was noted of a switch when tables were last written, or NULL; *at as above. */
+static const struct tables_low *find_low(const struct tables_lows *lows, uint32_t *at,
+					 uint64_t key)
+{
+	while (*at < lows->num && lows->list[*at].key < key)
+		(*at)++;
+	return *at < lows->num && lows->list[*at].key == key ? &lows->list[*at] : NULL;
+}
+
+/* Without memory it is forgotten, and what is above is sent once more. */
+static void note_low(struct tables_lows *lows, const struct tables_low *low)
+{
+	if (!pm_grow(&lows->list, &lows->room, lows->num + 1, sizeof(*lows->list)))
+		lows->list[lows->num++] = *low;
+}
+
+/*
+ * What a switch has above its LinearFDBTop is unknown when that rises: its table may have
+ * had no room for it. Where it does not rise, sending it anew is of no use after a while,
+ * but is again when it has risen at last.
+ */
+static void forget_above_top(struct tables *tables, uint32_t *at, osm_switch_t *sw)
+{
+	struct tables_low now = {key_of(sw), cl_ntoh16(sw->switch_info.lin_top),
+				 sw->max_lid_ho, 1};
+	const struct tables_low *before = find_low(&tables->lows, at, now.key);
+	bool gave_up = before && before->times == TOP_TRIES;
+	bool same = before && before->top == now.top && before->wanted == now.wanted;
+
+	if (gave_up && !same)
+		forget_above(sw, before->top);
+	if (now.top >= now.wanted)
+		return;
+	if (same)
+		now.times = (uint8_t)(before->times + !gave_up);
+	if (!same || !gave_up)
+		forget_above(sw, now.top);
+	note_low(&tables->next, &now);
+}
+
+/* Those noted are those that were noted last. */
+static void keep_lows(struct tables *tables)
+{
+	struct tables_lows before = tables->lows;
+
+	tables->lows = tables->next;
+	tables->next = before;
+	tables->next.num = 0;
+}
+
+void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
+		  const struct pm_routes *routes, const struct pm_stale *stale,
+		  const struct tables_withheld *withheld, struct tables_written *written)
+{
+	uint32_t at = 0, low_at = 0;
+
+	*written = (struct tables_written){.max_block = most_blocks(subn),
+					   .withheld = withheld->num + withheld->all};
+	FOR_EACH_SWITCH(sw, subn)
+	{
+		const struct tables_seen *seen = find_seen(tables, &at, key_of(sw));
+		uint32_t known = known_now(plan, seen, key_of(sw));
+
+		if (sw->need_update == 1 && seen && seen->intact)
+			sw->need_update = 0;
+		if (known != PM_NONE)
+			write_table(routes, stale, sw, known, &written->delta);
+		else
+			memcpy(sw->new_lft, sw->lft, sw->lft_size);
+		keep_to_room(sw);
+		forget_above_top(tables, &low_at, sw);
+		withhold(sw, withheld);
+		count_blocks(subn, sw, written);
+	}
+	keep_lows(tables);
+	tables_outdate(tables);
+}
+
+static bool is_among(const struct tables_withheld *blocks, const osm_switch_t *sw,
+		     uint32_t block)
+{
+	for (uint32_t i = 0; i < blocks->num; i++)
+		if (blocks->blocks[i].guid == key_of(sw) &&
+		    blocks->blocks[i].number == block)
+			return true;
+	return false;
+}
+
+/*
+ * A block that timed out is zeroed in OpenSM's record, which no block of a table is. One
+ * that was withheld differs, too, once a Set of before the run has been answered.
+ */
+static bool is_missing(const osm_switch_t *sw, uint32_t block)
+{
+	static const uint8_t zeroed[PM_LFT_BLOCK];
+
+	return !is_recorded(sw, block) &&
+	       !memcmp(sw->lft + (size_t)block * PM_LFT_BLOCK, zeroed, sizeof(zeroed));
+}
+
+uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *written,
+			const struct tables_withheld *ours)
+{
+	uint64_t missing = 0;
+
+	FOR_EACH_SWITCH(sw, subn)
+	for (uint32_t b = 0; sw->lft && sw->new_lft && b < written->max_block &&
+			     (b + 1) * PM_LFT_BLOCK <= sw->lft_size;
+	     b++)
+		missing += is_missing(sw, b) && !is_among(ours, sw, b);
+	return missing;
+}

@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "smp.h"
+
+#include "engine/clock.h"
+
+#include <opensm/osm_madw.h>
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MARK 0x706d /* in context fields that OpenSM itself sets to 0 or 1 */
+#define SLOTS ASK_SLOTS
+#define SLACK_MS 100
+#define SLICE_MS 20 /* after which OpenSM's queue is looked at */
+/* OpenSM gives back whatever it was handed, in seconds; this is for its defects. */
+#define GONE_MS 60000
+
+/* OpenSM's own handlers, which no installed header declares. */
+void osm_pi_rcv_process(void *sm, void *madw);
+void osm_lft_rcv_process(void *sm, void *madw);
+void osm_mft_rcv_process(void *sm, void *madw);
+
+/* An SMP that is out. */
+struct slot {
+	uint32_t serial; /* of the SMP: what comes with another one is not its answer */
+	uint32_t index;	 /* in its batch */
+	bool out, done;
+	bool given_up; /* its batch is over; it is out until it comes back */
+	enum ask_kind kind;
+	bool disowned;
+	struct ask_block block; /* of a Set; of an MFT the number is its modifier */
+	double sent_ms;
+	enum ask_outcome outcome;
+	_Alignas(8) uint8_t data[ASK_DATA]; /* read as PortInfo, too */
+};
+
+struct ask {
+	osm_opensm_t *osm;
+	struct {
+		_Atomic uint64_t begun, done;
+	} infos; /* PortInfo that OpenSM asked for and takes in */
+	struct wait_signal signal;
+	/* Under its lock. */
+	struct slot slots[SLOTS];
+	uint32_t serial; /* of the last SMP */
+	uint32_t out;	 /* slots of the batch under way that are */
+};
+
+/*
+ * OpenSM's context of a Get or Set of LFT or MFT blocks, which are laid out alike, and
+ * behind it, in the same union, what is ours. Contexts are copied whole.
+ */
+struct block_context {
+	osm_lft_context_t lft;
+	uint32_t slot, serial;
+};
+_Static_assert(offsetof(osm_lft_context_t, set_method) ==
+			       offsetof(osm_mft_context_t, set_method) &&
+		       offsetof(osm_lft_context_t, node_guid) ==
+			       offsetof(osm_mft_context_t, node_guid),
+	       "contexts of LFT and MFT blocks are alike");
+_Static_assert(sizeof(struct block_context) <= sizeof(osm_madw_context_t),
+	       "OpenSM's contexts have room for ours");
+
+/* ---- Handlers, on threads of OpenSM's dispatcher ---- */
+
+static bool is_awaited(const struct ask *ask, uint32_t slot, uint32_t serial)
+{
+	const struct slot *s = &ask->slots[slot];
+
+	return slot < SLOTS && s->out && !s->done && s->serial == serial;
+}
+
+/* Notes what came of an SMP. */
+static void settle(struct ask *ask, const osm_madw_t *madw, uint32_t slot,
+		   uint32_t serial)
+{
+	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
+	struct slot *s = &ask->slots[slot];
+
+	pthread_mutex_lock(&ask->signal.lock);
+	if (is_awaited(ask, slot, serial)) {
+		s->done = true;
+		if (madw->status != IB_SUCCESS || !ib_smp_is_response(smp))
+			s->outcome = ASK_SILENT;
+		else if (ib_smp_get_status(smp))
+			s->outcome = ASK_REFUSED;
+		else
+			s->outcome = ASK_ANSWERED;
+		memcpy(s->data, ib_smp_get_payload_ptr(smp), ASK_DATA);
+		if (s->given_up)
+			s->out = false;
+		pthread_cond_signal(&ask->signal.changed);
+	}
+	pthread_mutex_unlock(&ask->signal.lock);
+}
+
+static void receive_port_info(void *context, void *data)
+{
+	struct ask *ask = context;
+	osm_madw_t *madw = data;
+	const osm_pi_context_t *pi = osm_madw_get_pi_context_ptr(madw);
+	bool set;
+
+	if (pi->light_sweep == MARK) {
+		settle(ask, madw, (uint32_t)pi->port_guid, (uint32_t)pi->client_rereg);
+		return;
+	}
+	set = pi->set_method;
+	atomic_fetch_add(&ask->infos.begun, !set);
+	osm_pi_rcv_process(&ask->osm->sm, data);
+	atomic_fetch_add(&ask->infos.done, !set);
+}
+
+/* Whether this is the answer to a Set that OpenSM's record is to follow. */
+static bool is_to_be_noted(struct ask *ask, const osm_madw_t *madw,
+			   const struct block_context *ours)
+{
+	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
+	bool noted;
+
+	if (smp->method != IB_MAD_METHOD_GET_RESP)
+		return false;
+	pthread_mutex_lock(&ask->signal.lock);
+	noted = is_awaited(ask, ours->slot, ours->serial) &&
+		ask->slots[ours->slot].kind == ASK_SET_BLOCK &&
+		!ask->slots[ours->slot].disowned;
+	pthread_mutex_unlock(&ask->signal.lock);
+	return noted;
+}
+
+/* It is out until it is noted: nobody sends the block again before. */
+static void receive_block(void *context, void *data)
+{
+	struct ask *ask = context;
+	osm_madw_t *madw = data;
+	struct block_context ours;
+
+	memcpy(&ours, &madw->context, sizeof(ours));
+	if (ours.lft.set_method != MARK) {
+		osm_lft_rcv_process(&ask->osm->sm, data);
+		return;
+	}
+	if (is_to_be_noted(ask, madw, &ours)) {
+		madw->context.lft_context.set_method = TRUE;
+		osm_lft_rcv_process(&ask->osm->sm, data);
+	}
+	settle(ask, madw, ours.slot, ours.serial);
+}
+
+static void receive_mft(void *context, void *data)
+{
+	struct ask *ask = context;
+	osm_madw_t *madw = data;
+	struct block_context ours;
+
+	memcpy(&ours, &madw->context, sizeof(ours));
+	if (ours.lft.set_method == MARK)
+		settle(ask, madw, ours.slot, ours.serial);
+	else
+		osm_mft_rcv_process(&ask->osm->sm, data);
+}
+
+/* ---- Setting up ---- */
+
+/* Puts a handler in place of another one; -1, and that is back, if it fails. */
+static int replace_handler(osm_opensm_t *osm, cl_disp_reg_handle_t *handle,
+			   cl_disp_msgid_t message, cl_pfn_msgrcv_cb_t ours,
+			   void *context, cl_pfn_msgrcv_cb_t theirs)
+{
+	cl_disp_unregister(*handle);
+	*handle = cl_disp_register(&osm->disp, message, ours, context);
+	if (*handle != CL_DISP_INVALID_HANDLE)
+		return 0;
+	*handle = cl_disp_register(&osm->disp, message, theirs, &osm->sm);
+	return -1;
+}
+
+static void restore_handler(osm_opensm_t *osm, cl_disp_reg_handle_t *handle,
+			    cl_disp_msgid_t message, cl_pfn_msgrcv_cb_t theirs)
+{
+	cl_disp_unregister(*handle);
+	*handle = cl_disp_register(&osm->disp, message, theirs, &osm->sm);
+}
+
+struct ask *ask_start(osm_opensm_t *osm)
+{
+	struct ask *ask = calloc(1, sizeof(*ask));
+
+	if (!ask)
+		return NULL;
+	ask->osm = osm;
+	wait_signal_init(&ask->signal);
+	if (replace_handler(osm, &osm->sm.pi_disp_h, OSM_MSG_MAD_PORT_INFO,
+			    receive_port_info, ask, osm_pi_rcv_process))
+		goto fail;
+	if (replace_handler(osm, &osm->sm.lft_disp_h, OSM_MSG_MAD_LFT, receive_block, ask,
+			    osm_lft_rcv_process))
+		goto fail_lft;
+	if (replace_handler(osm, &osm->sm.mft_disp_h, OSM_MSG_MAD_MFT, receive_mft, ask,
+			    osm_mft_rcv_process))
+		goto fail_mft;
+	return ask;
+fail_mft:
+	restore_handler(osm, &osm->sm.lft_disp_h, OSM_MSG_MAD_LFT, osm_lft_rcv_process);
+fail_lft:
+	restore_handler(osm, &osm->sm.pi_disp_h, OSM_MSG_MAD_PORT_INFO,
+			osm_pi_rcv_process);
+fail:
+	ask_stop(ask);
+	return NULL;
+}
+
+void ask_stop(struct ask *ask)
+{
+	if (!ask)
+		return;
+	wait_signal_destroy(&ask->signal);
+	free(ask);
+}
+
+/* ---- Sending ---- */
+
+static ib_net64_t key_of(const osm_switch_t *sw)
+{
+	const osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
+
+	return port0 ? ib_port_info_get_m_key(&port0->port_info) : 0;
+}
+
+/* The time-out of one transmission. */
+static uint32_t time_out(const struct ask *ask, const struct ask_batch *batch)
+{
+	uint64_t times = ask->osm->subn.opt.transaction_retries + UINT64_C(1);
+	uint32_t each = (uint32_t)(batch->total_ms / times);
+
+	return each ? each : 1;
+}
+
+static bool send_question(struct ask *ask, const struct ask_batch *batch,
+			  const struct slot *slot, struct ask_smp *smp)
+{
+	osm_madw_context_t context = {
+		.pi_context = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
+			       .port_guid = (ib_net64_t)(slot - ask->slots),
+			       .light_sweep = MARK,
+			       .client_rereg = (boolean_t)slot->serial},
+	};
+
+	return osm_req_get(&ask->osm->sm, &smp->route, IB_MAD_ATTR_PORT_INFO,
+			   cl_hton32(smp->modifier), FALSE, key_of(smp->sw),
+			   time_out(ask, batch), OSM_MSG_MAD_PORT_INFO,
+			   &context) == IB_SUCCESS;
+}
+
+static bool is_mft(enum ask_kind kind)
+{
+	return kind == ASK_MFT || kind == ASK_SET_MFT;
+}
+
+static bool send_block(struct ask *ask, const struct ask_batch *batch,
+		       const struct slot *slot, struct ask_smp *smp)
+{
+	struct block_context ours = {
+		.lft = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
+			.set_method = MARK},
+		.slot = (uint32_t)(slot - ask->slots),
+		.serial = slot->serial,
+	};
+	osm_madw_context_t context;
+	cl_disp_msgid_t message;
+	ib_net16_t attr;
+
+	memset(&context, 0, sizeof(context));
+	memcpy(&context, &ours, sizeof(ours));
+	attr = is_mft(smp->kind) ? IB_MAD_ATTR_MCAST_FWD_TBL : IB_MAD_ATTR_LIN_FWD_TBL;
+	message = is_mft(smp->kind) ? OSM_MSG_MAD_MFT : OSM_MSG_MAD_LFT;
+	if (smp->kind == ASK_SET_MFT || smp->kind == ASK_SET_BLOCK)
+		return osm_req_set(&ask->osm->sm, &smp->route, smp->data, ASK_DATA, attr,
+				   cl_hton32(smp->modifier), FALSE, key_of(smp->sw),
+				   time_out(ask, batch), message, &context) == IB_SUCCESS;
+	return osm_req_get(&ask->osm->sm, &smp->route, attr, cl_hton32(smp->modifier),
+			   FALSE, key_of(smp->sw), time_out(ask, batch), message,
+			   &context) == IB_SUCCESS;
+}
+
+/* Whether a datagram is ours, and this one. */
+static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
+{
+	const osm_pi_context_t *pi = &madw->context.pi_context;
+	struct block_context ours;
+
+	memcpy(&ours, &madw->context, sizeof(ours));
+	return madw->fail_msg == OSM_MSG_MAD_PORT_INFO
+		       ? pi->light_sweep == MARK && pi->port_guid == slot &&
+				 pi->client_rereg == (boolean_t)serial
+		       : (madw->fail_msg == OSM_MSG_MAD_LFT ||
+			  madw->fail_msg == OSM_MSG_MAD_MFT) &&
+				 ours.lft.set_method == MARK && ours.slot == slot &&
+				 ours.serial == serial;
+}
+
+/*
+ * OpenSM's poller serves the queue of answers before that of requests, in which thousands
+ * wait while a large fabric is discovered. What was just handed over is near the end of
+ * that one, unless it has been sent already. As many of ours are out as the wire takes
+ * and a few more (window): so many answers of OpenSM's may wait behind them.
+ */
+static void pass_queue(const struct ask *ask, const struct slot *slot)
+{
+	uint32_t number = (uint32_t)(slot - ask->slots);
+	osm_vl15_t *vl15 = &ask->osm->vl15;
+	cl_list_item_t *item;
+
+	cl_spinlock_acquire(&vl15->lock);
+	item = cl_qlist_tail(&vl15->rfifo);
+	for (int i = 0; i < SLOTS && item != cl_qlist_end(&vl15->rfifo);
+	     i++, item = cl_qlist_prev(item)) {
+		if (!is_slot((const osm_madw_t *)item, number, slot->serial))
+			continue;
+		cl_qlist_remove_item(&vl15->rfifo, item);
+		cl_qlist_insert_tail(&vl15->ufifo, item);
+		break;
+	}
+	cl_spinlock_release(&vl15->lock);
+}
+
+/* A batch under way. */
+struct run {
+	struct ask *ask;
+	const struct ask_batch *batch;
+	struct ask_count *count;
+	uint32_t next;	/* to be sent */
+	uint32_t ahead; /* that may wait in OpenSM's queue at present */
+	bool over;	/* no more are */
+};
+
+static uint32_t window(const struct run *run)
+{
+	uint32_t wire = run->ask->osm->subn.opt.max_wire_smps;
+	uint32_t most = (wire ? wire : 1) + run->ahead;
+
+	return most < SLOTS ? most : SLOTS;
+}
+
+/* A slot that is free, or that of an SMP that never came back, or NULL. */
+static struct slot *find_free(struct ask *ask)
+{
+	double now = wait_clock_ms();
+
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		struct slot *s = &ask->slots[i];
+
+		if (!s->out || (s->given_up && now > s->sent_ms + GONE_MS))
+			return s;
+	}
+	return NULL;
+}
+
+/* A slot for an SMP, or NULL: as many are out as may be. */
+static struct slot *take_slot(struct run *run, uint32_t index)
+{
+	struct ask *ask = run->ask;
+	struct slot *slot = NULL;
+
+	pthread_mutex_lock(&ask->signal.lock);
+	if (ask->out < window(run))
+		slot = find_free(ask);
+	if (slot) {
+		*slot = (struct slot){.serial = ++ask->serial,
+				      .index = index,
+				      .out = true,
+				      .sent_ms = wait_clock_ms()};
+		ask->out++;
+	}
+	pthread_mutex_unlock(&ask->signal.lock);
+	return slot;
+}
+
+/* What is about to be sent. */
+static void fill_slot(struct ask *ask, struct slot *slot, const struct ask_smp *smp)
+{
+	pthread_mutex_lock(&ask->signal.lock);
+	slot->kind = smp->kind;
+	slot->block = (struct ask_block){osm_node_get_node_guid(smp->sw->p_node),
+					 smp->modifier};
+	pthread_mutex_unlock(&ask->signal.lock);
+}
+
+/* It was not sent after all. */
+static void fail_slot(struct ask *ask, struct slot *slot)
+{
+	pthread_mutex_lock(&ask->signal.lock);
+	slot->done = true;
+	slot->outcome = ASK_REFUSED;
+	pthread_mutex_unlock(&ask->signal.lock);
+}
+
+static void drop_slot(struct ask *ask, struct slot *slot)
+{
+	pthread_mutex_lock(&ask->signal.lock);
+	slot->out = false;
+	ask->out--;
+	pthread_mutex_unlock(&ask->signal.lock);
+}
+
+static void send_smp(struct run *run, struct slot *slot, struct ask_smp *smp)
+{
+	struct ask *ask = run->ask;
+	bool sent;
+
+	fill_slot(ask, slot, smp);
+	sent = smp->kind == ASK_PORT_INFO ? send_question(ask, run->batch, slot, smp)
+					  : send_block(ask, run->batch, slot, smp);
+	run->count->sent += sent;
+	if (!sent)
+		fail_slot(ask, slot);
+	else if (run->batch->urgent)
+		pass_queue(ask, slot);
+}
+
+/* Sends what the wire takes; with osm->lock held. */
+static void fill_wire(struct run *run)
+{
+	struct ask *ask = run->ask;
+
+	while (run->next < run->batch->num) {
+		struct ask_smp smp = {.sw = NULL};
+		struct slot *slot = take_slot(run, run->next);
+		enum ask_make made;
+
+		if (!slot)
+			return;
+		made = run->batch->make(run->batch->context, run->next, &smp);
+		if (made != ASK_SEND)
+			drop_slot(ask, slot);
+		if (made == ASK_LATER)
+			return;
+		run->next++;
+		if (made == ASK_SEND)
+			send_smp(run, slot, &smp);
+	}
+}
+
+/* How many may wait in OpenSM's queue after this. */
+static void adapt(struct run *run, enum ask_outcome outcome)
+{
+	if (outcome == ASK_SILENT)
+		run->ahead = run->batch->ahead;
+	else if (run->ahead < run->batch->ahead_most)
+		run->ahead++;
+}
+
+/* Takes what has come back; how many that were. */
+static uint32_t take_answers(struct run *run)
+{
+	struct ask *ask = run->ask;
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		struct slot slot;
+
+		pthread_mutex_lock(&ask->signal.lock);
+		slot = ask->slots[i];
+		if (slot.out && slot.done) {
+			ask->slots[i].out = false;
+			ask->out--;
+		}
+		pthread_mutex_unlock(&ask->signal.lock);
+		if (!slot.out || !slot.done)
+			continue;
+		taken++;
+		adapt(run, slot.outcome);
+		run->count->silent += slot.outcome == ASK_SILENT;
+		run->count->refused += slot.outcome == ASK_REFUSED;
+		run->over |= !run->batch->take(
+			run->batch->context,
+			&(struct ask_answer){slot.index, slot.outcome, slot.data});
+	}
+	return taken;
+}
+
+static bool any_done(const struct ask *ask)
+{
+	for (uint32_t i = 0; i < SLOTS; i++)
+		if (ask->slots[i].out && ask->slots[i].done)
+			return true;
+	return false;
+}
+
+static uint32_t num_out(struct ask *ask)
+{
+	uint32_t out;
+
+	pthread_mutex_lock(&ask->signal.lock);
+	out = ask->out;
+	pthread_mutex_unlock(&ask->signal.lock);
+	return out;
+}
+
+/* Whether one of ours is in a queue of OpenSM's. With vl15's lock held. */
+static bool is_in(const struct ask *ask, cl_qlist_t *queue)
+{
+	cl_list_item_t *item = cl_qlist_head(queue);
+
+	for (; item != cl_qlist_end(queue); item = cl_qlist_next(item))
+		for (uint32_t i = 0; i < SLOTS; i++)
+			/* Only what was given up is taken back by others. */
+			if (!ask->slots[i].given_up && ask->slots[i].out &&
+			    is_slot((const osm_madw_t *)item, i, ask->slots[i].serial))
+				return true;
+	return false;
+}
+
+/* Whether some SMP of the batch has not gone to the wire yet. */
+static bool any_queued(const struct run *run)
+{
+	osm_vl15_t *vl15 = &run->ask->osm->vl15;
+	bool queued;
+
+	cl_spinlock_acquire(&vl15->lock);
+	queued = is_in(run->ask, &vl15->ufifo) || is_in(run->ask, &vl15->rfifo);
+	cl_spinlock_release(&vl15->lock);
+	return queued;
+}
+
+/* Waits until something has come back, or for so long; whether something has. */
+static bool wait_until_done(const struct run *run, double end)
+{
+	struct ask *ask = run->ask;
+	bool any;
+
+	pthread_mutex_lock(&ask->signal.lock);
+	while (!any_done(ask) && ask->out && wait_clock_ms() < end && !osm_exit_flag)
+		wait_briefly(&ask->signal, end - wait_clock_ms());
+	any = any_done(ask);
+	pthread_mutex_unlock(&ask->signal.lock);
+	return any;
+}
+
+/* The same until nothing will come back any more; time in OpenSM's queue is added. */
+static bool wait_for_answer(const struct run *run)
+{
+	double left = run->batch->total_ms + SLACK_MS, start;
+	double held = 0;
+	bool any = false;
+
+	while (!any && left > 0 && num_out(run->ask) && !osm_exit_flag) {
+		start = wait_clock_ms();
+		any = wait_until_done(run, start + SLICE_MS);
+		if (!any && held < ASK_QUEUED_MS && any_queued(run))
+			held += wait_clock_ms() - start;
+		else
+			left -= wait_clock_ms() - start;
+	}
+	run->count->held_ms += held;
+	return any;
+}
+
+/* What is still out is silent, as far as the batch goes. */
+static void give_up(struct run *run)
+{
+	struct ask *ask = run->ask;
+
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		struct slot *s = &ask->slots[i];
+		bool silent;
+
+		pthread_mutex_lock(&ask->signal.lock);
+		silent = s->out && !s->done && !s->given_up;
+		s->given_up |= silent;
+		ask->out -= silent;
+		pthread_mutex_unlock(&ask->signal.lock);
+		if (!silent)
+			continue;
+		run->count->silent++;
+		run->batch->take(run->batch->context,
+				 &(struct ask_answer){s->index, ASK_SILENT, s->data});
+	}
+	take_answers(run);
+}
+
+static void send_more(struct run *run)
+{
+	osm_opensm_t *osm = run->ask->osm;
+
+	if (run->batch->exclusive) {
+		CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
+	} else {
+		CL_PLOCK_ACQUIRE(&osm->lock);
+	}
+	fill_wire(run);
+	CL_PLOCK_RELEASE(&osm->lock);
+}
+
+void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *count)
+{
+	struct run run = {ask, batch, count, 0, batch->ahead, false};
+
+	for (;;) {
+		run.over |= osm_exit_flag || run.next == batch->num;
+		if (!run.over)
+			send_more(&run);
+		if (take_answers(&run))
+			continue;
+		if (!num_out(ask) || !wait_for_answer(&run))
+			break;
+	}
+	give_up(&run);
+}
+
+/* ---- What is out ---- */
+
+static bool is_set_out(struct ask *ask, enum ask_kind kind, ib_net64_t guid,
+		       uint32_t number)
+{
+	bool out = false;
+
+	pthread_mutex_lock(&ask->signal.lock);
+	for (uint32_t i = 0; i < SLOTS && !out; i++) {
+		const struct slot *s = &ask->slots[i];
+
+		out = s->out && !s->done && s->kind == kind && s->block.guid == guid &&
+		      s->block.number == number;
+	}
+	pthread_mutex_unlock(&ask->signal.lock);
+	return out;
+}
+
+bool ask_is_out(struct ask *ask, ib_net64_t guid, uint32_t number)
+{
+	return is_set_out(ask, ASK_SET_BLOCK, guid, number);
+}
+
+bool ask_is_mft_out(struct ask *ask, ib_net64_t guid, uint32_t modifier)
+{
+	return is_set_out(ask, ASK_SET_MFT, guid, modifier);
+}
+
+uint32_t ask_list_out(struct ask *ask, struct ask_block *blocks)
+{
+	uint32_t num = 0;
+
+	pthread_mutex_lock(&ask->signal.lock);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		if (ask->slots[i].out && !ask->slots[i].done &&
+		    ask->slots[i].kind == ASK_SET_BLOCK)
+			blocks[num++] = ask->slots[i].block;
+	pthread_mutex_unlock(&ask->signal.lock);
+	return num;
+}
+
+void ask_disown(struct ask *ask)
+{
+	pthread_mutex_lock(&ask->signal.lock);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		ask->slots[i].disowned = true;
+	pthread_mutex_unlock(&ask->signal.lock);
+}
+
+uint64_t ask_count_infos(const struct ask *ask)
+{
+	return atomic_load(&ask->infos.done);
+}
+
+bool ask_has_infos_since(const struct ask *ask, uint64_t count)
+{
+	return atomic_load(&ask->infos.begun) != count;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What OpenSM has discovered, as a fabric of the core's. */
+#ifndef PORTMAJOR_SNAPSHOT_H
+#define PORTMAJOR_SNAPSHOT_H
+
+#include "subnet_cache.h"
+
+#include <portmajor/fabric/roles.h>
+
+/*
+ * Copies what was just looked at: nodes seen in this sweep and the cables between them
+ * that are not down. LIDs of end ports that are not active, as after a reboot, are left
+ * out with active_only. Call with osm->lock held, shared at least, since before
+ * glance_learn. The caller frees *fabric. Errors as pm_fabric_seal.
+ */
+int snapshot_take(const struct glance *glance, const osm_subn_t *subn,
+		  const struct pm_roles *roles, bool active_only,
+		  struct pm_fabric **fabric, struct pm_error *err);
+
+/* The base LID that a port has now, 0: none; a snapshot may leave it out. */
+uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid);
+
+/* Whether a port of the fabric has LIDs: a switch's own or an end port with a cable. */
+static inline bool snapshot_has_place(const struct pm_fabric *fabric, uint32_t port)
+{
+	const struct pm_port *p = &fabric->ports[port];
+
+	return p->node < fabric->num_switches ? p->num == 0 : p->peer != PM_NONE;
+}
+
+#endif
