@@ -78,15 +78,15 @@ foreach(room planning view clock)
 endforeach()
 
 # The test is in place of OpenSM, its log and the store.
-add_executable(test_watch tests/unit/test_watch.c plugins/opensm/io/operator_files.c
+add_executable(test_operator_files tests/unit/test_operator_files.c plugins/opensm/io/operator_files.c
 	plugins/opensm/engine/held_links.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
-target_include_directories(test_watch PRIVATE plugins/opensm)
-target_include_directories(test_watch SYSTEM PRIVATE ${OPENSM_INCLUDE})
-target_compile_options(test_watch PRIVATE -ffunction-sections)
-target_link_options(test_watch PRIVATE -Wl,--gc-sections)
-target_link_libraries(test_watch PRIVATE test_tools Threads::Threads)
-add_test(NAME unit.watch COMMAND test_watch)
-set_tests_properties(unit.watch PROPERTIES LABELS unit TIMEOUT 900)
+target_include_directories(test_operator_files PRIVATE plugins/opensm)
+target_include_directories(test_operator_files SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_compile_options(test_operator_files PRIVATE -ffunction-sections)
+target_link_options(test_operator_files PRIVATE -Wl,--gc-sections)
+target_link_libraries(test_operator_files PRIVATE test_tools Threads::Threads)
+add_test(NAME unit.operator_files COMMAND test_operator_files)
+set_tests_properties(unit.operator_files PROPERTIES LABELS unit TIMEOUT 900)
 
 # In place of OpenSM, and of what the repairer finds, sends and follows.
 add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/repairer.c
@@ -188,31 +188,31 @@ add_test(NAME unit.worker COMMAND test_worker)
 set_tests_properties(unit.worker PROPERTIES LABELS unit TIMEOUT 900)
 
 # What the plugin reads of OpenSM's nodes and ports.
-add_executable(test_glance tests/unit/test_glance.c tests/unit/recipe.c
+add_executable(test_subnet_cache tests/unit/test_subnet_cache.c tests/unit/recipe.c
 	plugins/opensm/osm/subnet_cache.c plugins/opensm/osm/snapshot.c)
-target_include_directories(test_glance PRIVATE plugins/opensm)
-target_include_directories(test_glance SYSTEM PRIVATE ${OPENSM_INCLUDE})
-target_compile_options(test_glance PRIVATE -ffunction-sections)
-target_link_options(test_glance PRIVATE -Wl,--gc-sections)
-target_link_libraries(test_glance PRIVATE test_tools ${OSMCOMP})
-add_test(NAME unit.glance COMMAND test_glance)
-set_tests_properties(unit.glance PROPERTIES LABELS unit TIMEOUT 900)
+target_include_directories(test_subnet_cache PRIVATE plugins/opensm)
+target_include_directories(test_subnet_cache SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_compile_options(test_subnet_cache PRIVATE -ffunction-sections)
+target_link_options(test_subnet_cache PRIVATE -Wl,--gc-sections)
+target_link_libraries(test_subnet_cache PRIVATE test_tools ${OSMCOMP})
+add_test(NAME unit.subnet_cache COMMAND test_subnet_cache)
+set_tests_properties(unit.subnet_cache PROPERTIES LABELS unit TIMEOUT 900)
 
 # With OpenSM's headers, stubs in OpenSM's place, and threads.
-add_executable(test_ask tests/unit/test_ask.c tests/unit/recipe.c plugins/opensm/osm/smp.c
+add_executable(test_smp tests/unit/test_smp.c tests/unit/recipe.c plugins/opensm/osm/smp.c
 	plugins/opensm/engine/clock.c)
-target_include_directories(test_ask PRIVATE plugins/opensm)
-target_include_directories(test_ask SYSTEM PRIVATE ${OPENSM_INCLUDE})
-target_link_libraries(test_ask PRIVATE ${OSMCOMP} portmajor_core ${CMOCKA} Threads::Threads)
+target_include_directories(test_smp PRIVATE plugins/opensm)
+target_include_directories(test_smp SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_link_libraries(test_smp PRIVATE ${OSMCOMP} portmajor_core ${CMOCKA} Threads::Threads)
 # Clang keeps inline functions of these headers that nobody calls; what they call is not there.
-target_compile_options(test_ask PRIVATE -ffunction-sections)
-target_link_options(test_ask PRIVATE -Wl,--gc-sections)
+target_compile_options(test_smp PRIVATE -ffunction-sections)
+target_link_options(test_smp PRIVATE -Wl,--gc-sections)
 if(NOT PORTMAJOR_SANITIZE)
-	target_compile_options(test_ask PRIVATE -fsanitize=thread)
-	target_link_options(test_ask PRIVATE -fsanitize=thread)
+	target_compile_options(test_smp PRIVATE -fsanitize=thread)
+	target_link_options(test_smp PRIVATE -fsanitize=thread)
 endif()
-add_test(NAME unit.ask COMMAND test_ask)
-set_tests_properties(unit.ask PROPERTIES LABELS unit TIMEOUT 900)
+add_test(NAME unit.smp COMMAND test_smp)
+set_tests_properties(unit.smp PROPERTIES LABELS unit TIMEOUT 900)
 
 # A test that nobody builds finds nothing.
 file(GLOB sources CONFIGURE_DEPENDS tests/unit/test_*.c)
