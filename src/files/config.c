@@ -56,7 +56,7 @@ static int set_migrate(struct pm_config *config, const char *value)
 
 static int set_flap_limit(struct pm_config *config, const char *value)
 {
-	return set_number(value, 0, PM_FLAP_LIMIT_MAX, &config->flap.limit);
+	return set_number(value, 0, PM_DAMPING_LIMIT_MAX, &config->flap.limit);
 }
 
 static int set_flap_window(struct pm_config *config, const char *value)
@@ -126,7 +126,7 @@ static const struct {
 } keys[] = {
 	{"lid_order", set_lid_order, "grouped, leaf-major or port-major"},
 	{"migrate", set_migrate, A_FLAG},
-	{"flap_limit", set_flap_limit, "0 to " TEXT_OF(PM_FLAP_LIMIT_MAX)},
+	{"flap_limit", set_flap_limit, "0 to " TEXT_OF(PM_DAMPING_LIMIT_MAX)},
 	{"flap_window", set_flap_window, SECONDS},
 	{"flap_hold", set_flap_hold, SECONDS},
 	{"flap_hold_max", set_flap_hold_max, SECONDS},

@@ -15,11 +15,11 @@
 /* ---- Writing ---- */
 
 struct job {
-	const struct pm_flaps *flaps;
-	const struct pm_flap_clock *clock;
+	const struct pm_damping *flaps;
+	const struct pm_damping_clock *clock;
 };
 
-static void print_cable(FILE *out, const struct pm_flap_record *r)
+static void print_cable(FILE *out, const struct pm_damping_record *r)
 {
 	fprintf(out,
 		"cable %016" PRIx64 " %u %016" PRIx64 " %u %" PRIu32 " %" PRIu32
@@ -34,17 +34,18 @@ static void print_cable(FILE *out, const struct pm_flap_record *r)
 static int print_all(FILE *out, const void *arg)
 {
 	const struct job *job = arg;
-	struct pm_flap_record record;
+	struct pm_damping_record record;
 	uint32_t at = 0;
 
 	fprintf(out, MAGIC "\ntime %" PRIu64 "\n", job->clock->seconds);
-	while (pm_flaps_export(job->flaps, job->clock->now_ms, &at, &record))
+	while (pm_damping_export(job->flaps, job->clock->now_ms, &at, &record))
 		print_cable(out, &record);
 	return 0;
 }
 
-int pm_flapfile_print(const struct pm_flaps *flaps, const struct pm_flap_clock *clock,
-		      char **text, size_t *length)
+int pm_damping_file_print(const struct pm_damping *flaps,
+			  const struct pm_damping_clock *clock, char **text,
+			  size_t *length)
 {
 	const struct job job = {flaps, clock};
 
@@ -55,9 +56,9 @@ int pm_flapfile_print(const struct pm_flaps *flaps, const struct pm_flap_clock *
 
 struct reader {
 	struct pm_lexer lexer;
-	const struct pm_flap_clock *clock;
+	const struct pm_damping_clock *clock;
 	uint64_t passed_ms; /* since it was written */
-	struct pm_flaps *flaps;
+	struct pm_damping *flaps;
 };
 
 static int bad_line(struct reader *r, const char *what)
@@ -65,7 +66,7 @@ static int bad_line(struct reader *r, const char *what)
 	return pm_lexer_fail(&r->lexer, "%s", what);
 }
 
-static bool take_end(struct pm_text *rest, struct pm_flap_end *end)
+static bool take_end(struct pm_text *rest, struct pm_damping_end *end)
 {
 	uint64_t port;
 
@@ -95,7 +96,7 @@ static bool take_state(struct pm_text *rest, bool *up)
 
 static int parse_cable(struct reader *r, struct pm_text rest)
 {
-	struct pm_flap_record record = {0};
+	struct pm_damping_record record = {0};
 	struct pm_error why = {""};
 	uint64_t downs, hold;
 	int rc;
@@ -107,12 +108,12 @@ static int parse_cable(struct reader *r, struct pm_text rest)
 		return bad_line(r, "not a cable");
 	record.downs = (uint32_t)downs;
 	record.hold_ms = (uint32_t)hold;
-	while (!pm_text_is_empty(rest) && record.num <= PM_FLAP_LIMIT_MAX)
+	while (!pm_text_is_empty(rest) && record.num <= PM_DAMPING_LIMIT_MAX)
 		if (!take_time(r, &rest, &record.down_ms[record.num++]))
 			return bad_line(r, "not a time");
 	if (!pm_text_is_empty(rest))
 		return bad_line(r, "too many times");
-	rc = pm_flaps_import(r->flaps, r->clock->now_ms, &record, &why);
+	rc = pm_damping_import(r->flaps, r->clock->now_ms, &record, &why);
 	if (rc == -EINVAL)
 		return bad_line(r, why.text);
 	return rc ? pm_error_set(r->lexer.err, rc, "%s", why.text) : 0;
@@ -145,9 +146,9 @@ static int parse_line(struct reader *r, struct pm_text line)
 					 : bad_line(r, "unknown line");
 }
 
-int pm_flapfile_parse(const char *text, size_t length, const char *source,
-		      const struct pm_flap_clock *clock, struct pm_flaps *flaps,
-		      struct pm_error *err)
+int pm_damping_file_parse(const char *text, size_t length, const char *source,
+			  const struct pm_damping_clock *clock, struct pm_damping *flaps,
+			  struct pm_error *err)
 {
 	struct reader r = {.clock = clock, .flaps = flaps};
 	const char *end = pm_sealed_end(text, length);
@@ -166,15 +167,15 @@ int pm_flapfile_parse(const char *text, size_t length, const char *source,
 	return rc;
 }
 
-int pm_flapfile_read(const char *path, const struct pm_flap_clock *clock,
-		     struct pm_flaps *flaps, struct pm_error *err)
+int pm_damping_file_read(const char *path, const struct pm_damping_clock *clock,
+			 struct pm_damping *flaps, struct pm_error *err)
 {
 	char *text = NULL;
 	size_t length = 0;
 	int rc = pm_textfile_read(path, &text, &length, err);
 
 	if (!rc)
-		rc = pm_flapfile_parse(text, length, path, clock, flaps, err);
+		rc = pm_damping_file_parse(text, length, path, clock, flaps, err);
 	free(text);
 	return rc;
 }

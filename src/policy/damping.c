@@ -11,29 +11,29 @@
 #include <errno.h>
 
 struct record {
-	struct pm_flap_end end[2];		 /* first, see compare_ends */
-	uint64_t down_at[PM_FLAP_LIMIT_MAX + 1]; /* the last limit + 1 times, a ring */
-	uint64_t changed_at;			 /* when it last went down or came up */
+	struct pm_damping_end end[2];		    /* first, see compare_ends */
+	uint64_t down_at[PM_DAMPING_LIMIT_MAX + 1]; /* the last limit + 1 times, a ring */
+	uint64_t changed_at; /* when it last went down or came up */
 	uint32_t downs;
 	uint32_t hold_ms; /* present or past, 0: none */
 	bool up;
-	bool needed; /* on hold, and left in by the last pm_flaps_hold */
+	bool needed; /* on hold, and left in by the last pm_damping_hold */
 };
 
-struct pm_flaps {
-	struct pm_flap_config config;
+struct pm_damping {
+	struct pm_damping_config config;
 	struct record *records; /* by their ends */
 	uint32_t num, room;
 	uint64_t changes;
 };
 
-int pm_flaps_make(const struct pm_flap_config *config, struct pm_flaps **flaps,
-		  struct pm_error *err)
+int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **flaps,
+		    struct pm_error *err)
 {
-	struct pm_flaps *made;
+	struct pm_damping *made;
 
-	if (config->limit > PM_FLAP_LIMIT_MAX || !config->window_ms || !config->hold_ms ||
-	    config->hold_max_ms < config->hold_ms)
+	if (config->limit > PM_DAMPING_LIMIT_MAX || !config->window_ms ||
+	    !config->hold_ms || config->hold_max_ms < config->hold_ms)
 		return pm_error_set(err, -EINVAL,
 				    "limits of flapping cables out of range: %u times "
 				    "in %u ms, hold %u to %u ms",
@@ -47,7 +47,7 @@ int pm_flaps_make(const struct pm_flap_config *config, struct pm_flaps **flaps,
 	return 0;
 }
 
-void pm_flaps_free(struct pm_flaps *flaps)
+void pm_damping_free(struct pm_damping *flaps)
 {
 	if (flaps)
 		free(flaps->records);
@@ -56,7 +56,7 @@ void pm_flaps_free(struct pm_flaps *flaps)
 
 /* ---- Cables and their records ---- */
 
-static int compare_end(const struct pm_flap_end *a, const struct pm_flap_end *b)
+static int compare_end(const struct pm_damping_end *a, const struct pm_damping_end *b)
 {
 	if (a->guid != b->guid)
 		return a->guid < b->guid ? -1 : 1;
@@ -66,24 +66,25 @@ static int compare_end(const struct pm_flap_end *a, const struct pm_flap_end *b)
 /* Of records, or of the two ends alone. */
 static int compare_ends(const void *a, const void *b)
 {
-	const struct pm_flap_end *x = a, *y = b;
+	const struct pm_damping_end *x = a, *y = b;
 	int order = compare_end(&x[0], &y[0]);
 
 	return order ? order : compare_end(&x[1], &y[1]);
 }
 
-static struct pm_flap_end end_at(const struct pm_fabric *known, uint32_t port)
+static struct pm_damping_end end_at(const struct pm_fabric *known, uint32_t port)
 {
 	const struct pm_port *p = &known->ports[port];
 
-	return (struct pm_flap_end){known->nodes[p->node].guid, p->num};
+	return (struct pm_damping_end){known->nodes[p->node].guid, p->num};
 }
 
 /* A port of this cable, or PM_NONE if there is no such cable. */
-static uint32_t find_cable(const struct pm_fabric *known, const struct pm_flap_end *end)
+static uint32_t find_cable(const struct pm_fabric *known,
+			   const struct pm_damping_end *end)
 {
 	uint32_t node = pm_fabric_find_guid(known, end[0].guid), port, peer;
-	struct pm_flap_end far;
+	struct pm_damping_end far;
 
 	if (node == PM_NONE || end[0].num > known->nodes[node].num_ports)
 		return PM_NONE;
@@ -112,15 +113,16 @@ static bool is_down(const struct pm_fabric *known, const uint8_t *alive, uint32_
 
 /* ---- What happens to a cable ---- */
 
-static uint64_t last_down(const struct pm_flaps *flaps, const struct record *r)
+static uint64_t last_down(const struct pm_damping *flaps, const struct record *r)
 {
 	return r->down_at[(r->downs - 1) % (flaps->config.limit + 1)];
 }
 
 /* Whether nothing that this cable did matters any more. */
-static bool is_over(const struct pm_flaps *flaps, const struct record *r, uint64_t now_ms)
+static bool is_over(const struct pm_damping *flaps, const struct record *r,
+		    uint64_t now_ms)
 {
-	const struct pm_flap_config *config = &flaps->config;
+	const struct pm_damping_config *config = &flaps->config;
 	uint64_t wait = config->window_ms;
 
 	if (!r->hold_ms)
@@ -129,9 +131,9 @@ static bool is_over(const struct pm_flaps *flaps, const struct record *r, uint64
 	return now_ms - r->changed_at >= wait;
 }
 
-static void go_down(struct pm_flaps *flaps, struct record *r, uint64_t now_ms)
+static void go_down(struct pm_damping *flaps, struct record *r, uint64_t now_ms)
 {
-	const struct pm_flap_config *config = &flaps->config;
+	const struct pm_damping_config *config = &flaps->config;
 	uint32_t ring = config->limit + 1;
 
 	flaps->changes++;
@@ -147,7 +149,7 @@ static void go_down(struct pm_flaps *flaps, struct record *r, uint64_t now_ms)
 		r->hold_ms = config->hold_ms;
 }
 
-static void come_up(struct pm_flaps *flaps, struct record *r, uint64_t now_ms)
+static void come_up(struct pm_damping *flaps, struct record *r, uint64_t now_ms)
 {
 	flaps->changes++;
 	r->up = true;
@@ -164,7 +166,7 @@ static uint32_t hold_left(const struct record *r, uint64_t now_ms)
 
 /* ---- Observing ---- */
 
-static void forget_over(struct pm_flaps *flaps, uint64_t now_ms)
+static void forget_over(struct pm_damping *flaps, uint64_t now_ms)
 {
 	uint32_t kept = 0;
 
@@ -176,7 +178,7 @@ static void forget_over(struct pm_flaps *flaps, uint64_t now_ms)
 }
 
 /* Adds a record for each cable that went down and has none; it is up as yet. */
-static int add_lost(struct pm_flaps *flaps, const struct pm_fabric *known,
+static int add_lost(struct pm_damping *flaps, const struct pm_fabric *known,
 		    const uint8_t *before, const uint8_t *now)
 {
 	uint32_t sorted = flaps->num, num = sorted;
@@ -205,9 +207,9 @@ static int add_lost(struct pm_flaps *flaps, const struct pm_fabric *known,
 	return 0;
 }
 
-int pm_flaps_observe(struct pm_flaps *flaps, const struct pm_fabric *known,
-		     const uint8_t *before, const uint8_t *now, uint64_t now_ms,
-		     struct pm_error *err)
+int pm_damping_observe(struct pm_damping *flaps, const struct pm_fabric *known,
+		       const uint8_t *before, const uint8_t *now, uint64_t now_ms,
+		       struct pm_error *err)
 {
 	if (!flaps->config.limit)
 		return 0;
@@ -248,7 +250,7 @@ static int compare_holds(const void *a, const void *b, void *context)
 	return x < y ? -1 : x > y;
 }
 
-static void find_held(const struct pm_flaps *flaps, const struct pm_fabric *known,
+static void find_held(const struct pm_damping *flaps, const struct pm_fabric *known,
 		      const uint8_t *alive, uint64_t now_ms, struct held *held)
 {
 	for (uint32_t i = 0; i < flaps->num; i++) {
@@ -269,10 +271,10 @@ static void find_held(const struct pm_flaps *flaps, const struct pm_fabric *know
 			find_cable(known, flaps->records[held->records[i]].end);
 }
 
-static void note_holds(struct pm_flaps *flaps, const struct held *held, uint64_t now_ms,
-		       struct pm_flap_holds *holds)
+static void note_holds(struct pm_damping *flaps, const struct held *held, uint64_t now_ms,
+		       struct pm_damping_holds *holds)
 {
-	*holds = (struct pm_flap_holds){.next_ms = UINT64_MAX};
+	*holds = (struct pm_damping_holds){.next_ms = UINT64_MAX};
 	for (uint32_t i = 0; i < held->num; i++) {
 		struct record *r = &flaps->records[held->records[i]];
 		uint64_t left = hold_left(r, now_ms);
@@ -285,8 +287,8 @@ static void note_holds(struct pm_flaps *flaps, const struct held *held, uint64_t
 	}
 }
 
-int pm_flaps_hold(struct pm_flaps *flaps, const struct pm_plan *plan, uint8_t *alive,
-		  uint64_t now_ms, struct pm_flap_holds *holds, struct pm_error *err)
+int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_t *alive,
+		    uint64_t now_ms, struct pm_damping_holds *holds, struct pm_error *err)
 {
 	struct pm_pool pool = {0};
 	struct held held = {
@@ -307,26 +309,26 @@ int pm_flaps_hold(struct pm_flaps *flaps, const struct pm_plan *plan, uint8_t *a
 
 /* ---- For operators ---- */
 
-static enum pm_flap_state state_of(const struct record *r, uint64_t now_ms)
+static enum pm_damping_state state_of(const struct record *r, uint64_t now_ms)
 {
 	if (!r->hold_ms)
-		return PM_FLAP_NOTED;
+		return PM_DAMPING_NOTED;
 	if (!r->up)
-		return PM_FLAP_DOWN;
+		return PM_DAMPING_DOWN;
 	if (!hold_left(r, now_ms))
-		return PM_FLAP_WATCHED;
-	return r->needed ? PM_FLAP_NEEDED : PM_FLAP_ON_HOLD;
+		return PM_DAMPING_WATCHED;
+	return r->needed ? PM_DAMPING_NEEDED : PM_DAMPING_ON_HOLD;
 }
 
-bool pm_flaps_next(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
-		   struct pm_flap *flap)
+bool pm_damping_next(const struct pm_damping *flaps, uint64_t now_ms, uint32_t *at,
+		     struct pm_damped_link *flap)
 {
 	const struct record *r;
 
 	if (*at >= flaps->num)
 		return false;
 	r = &flaps->records[(*at)++];
-	*flap = (struct pm_flap){
+	*flap = (struct pm_damped_link){
 		.end = {r->end[0], r->end[1]},
 		.state = state_of(r, now_ms),
 		.downs = r->downs,
@@ -336,12 +338,12 @@ bool pm_flaps_next(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
 	return true;
 }
 
-const char *pm_flap_state_name(enum pm_flap_state state)
+const char *pm_damping_state_name(enum pm_damping_state state)
 {
 	static const char *const names[] = {
-		[PM_FLAP_NOTED] = "noted",     [PM_FLAP_DOWN] = "down",
-		[PM_FLAP_ON_HOLD] = "on-hold", [PM_FLAP_NEEDED] = "needed",
-		[PM_FLAP_WATCHED] = "watched",
+		[PM_DAMPING_NOTED] = "noted",	  [PM_DAMPING_DOWN] = "down",
+		[PM_DAMPING_ON_HOLD] = "on-hold", [PM_DAMPING_NEEDED] = "needed",
+		[PM_DAMPING_WATCHED] = "watched",
 	};
 
 	return names[state];
@@ -355,7 +357,7 @@ static bool is_at(const struct record *r, uint64_t guid, unsigned int num)
 	return !guid;
 }
 
-uint32_t pm_flaps_clear(struct pm_flaps *flaps, uint64_t guid, unsigned int num)
+uint32_t pm_damping_clear(struct pm_damping *flaps, uint64_t guid, unsigned int num)
 {
 	uint32_t kept = 0, cleared = 0;
 
@@ -372,8 +374,8 @@ uint32_t pm_flaps_clear(struct pm_flaps *flaps, uint64_t guid, unsigned int num)
 
 /* ---- Keeping ---- */
 
-bool pm_flaps_export(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
-		     struct pm_flap_record *record)
+bool pm_damping_export(const struct pm_damping *flaps, uint64_t now_ms, uint32_t *at,
+		       struct pm_damping_record *record)
 {
 	uint32_t ring = flaps->config.limit + 1;
 	const struct record *r;
@@ -381,7 +383,7 @@ bool pm_flaps_export(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at
 	if (*at >= flaps->num)
 		return false;
 	r = &flaps->records[(*at)++];
-	*record = (struct pm_flap_record){
+	*record = (struct pm_damping_record){
 		.end = {r->end[0], r->end[1]},
 		.downs = r->downs,
 		.hold_ms = r->hold_ms,
@@ -394,9 +396,9 @@ bool pm_flaps_export(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at
 	return true;
 }
 
-static bool makes_sense(const struct pm_flap_record *record)
+static bool makes_sense(const struct pm_damping_record *record)
 {
-	if (!record->num || record->num > PM_FLAP_LIMIT_MAX + 1 ||
+	if (!record->num || record->num > PM_DAMPING_LIMIT_MAX + 1 ||
 	    record->num > record->downs || record->changed_ms > record->down_ms[0] ||
 	    compare_end(&record->end[0], &record->end[1]) >= 0)
 		return false;
@@ -410,8 +412,8 @@ static bool makes_sense(const struct pm_flap_record *record)
  * Moments before the clock began wrap around, which does no harm: only differences
  * count.
  */
-static struct record make_record(const struct pm_flaps *flaps, uint64_t now_ms,
-				 const struct pm_flap_record *from)
+static struct record make_record(const struct pm_damping *flaps, uint64_t now_ms,
+				 const struct pm_damping_record *from)
 {
 	uint32_t ring = flaps->config.limit + 1;
 	uint32_t num = from->num < ring ? from->num : ring;
@@ -431,8 +433,8 @@ static struct record make_record(const struct pm_flaps *flaps, uint64_t now_ms,
 	return r;
 }
 
-int pm_flaps_import(struct pm_flaps *flaps, uint64_t now_ms,
-		    const struct pm_flap_record *record, struct pm_error *err)
+int pm_damping_import(struct pm_damping *flaps, uint64_t now_ms,
+		      const struct pm_damping_record *record, struct pm_error *err)
 {
 	struct record made;
 
@@ -452,7 +454,7 @@ int pm_flaps_import(struct pm_flaps *flaps, uint64_t now_ms,
 	return 0;
 }
 
-uint64_t pm_flaps_changes(const struct pm_flaps *flaps)
+uint64_t pm_damping_changes(const struct pm_damping *flaps)
 {
 	return flaps->changes;
 }

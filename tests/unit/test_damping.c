@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-static const struct pm_flap_config usual = {3, 60000, 10000, 35000};
+static const struct pm_damping_config usual = {3, 60000, 10000, 35000};
 
 static void *zeros(size_t count, size_t size)
 {
@@ -33,13 +33,13 @@ static void *zeros(size_t count, size_t size)
 struct ground {
 	struct world world;
 	const struct pm_fabric *known;
-	struct pm_flaps *flaps;
+	struct pm_damping *flaps;
 	uint8_t *before, *now, *out; /* [port] */
-	struct pm_flap_holds holds;
+	struct pm_damping_holds holds;
 };
 
 static void begin(struct ground *g, const char *drawing,
-		  const struct pm_flap_config *config)
+		  const struct pm_damping_config *config)
 {
 	memset(g, 0, sizeof(*g));
 	world_make(&g->world, recipe_draw(drawing), PM_GROUPED);
@@ -49,12 +49,12 @@ static void begin(struct ground *g, const char *drawing,
 	g->out = zeros(g->known->num_ports, 1);
 	assert_true(pm_plan_match(g->world.plan, g->world.fabric, g->now));
 	memcpy(g->before, g->now, g->known->num_ports);
-	assert_int_equal(pm_flaps_make(config, &g->flaps, NULL), 0);
+	assert_int_equal(pm_damping_make(config, &g->flaps, NULL), 0);
 }
 
 static void end(struct ground *g)
 {
-	pm_flaps_free(g->flaps);
+	pm_damping_free(g->flaps);
 	world_free(&g->world);
 	free(g->before);
 	free(g->now);
@@ -79,11 +79,11 @@ static void set(struct ground *g, const char *sw, unsigned int num, uint8_t aliv
 static void look(struct ground *g, uint64_t at)
 {
 	assert_int_equal(
-		pm_flaps_observe(g->flaps, g->known, g->before, g->now, at, NULL), 0);
+		pm_damping_observe(g->flaps, g->known, g->before, g->now, at, NULL), 0);
 	memcpy(g->before, g->now, g->known->num_ports);
 	memcpy(g->out, g->now, g->known->num_ports);
 	assert_int_equal(
-		pm_flaps_hold(g->flaps, g->world.plan, g->out, at, &g->holds, NULL), 0);
+		pm_damping_hold(g->flaps, g->world.plan, g->out, at, &g->holds, NULL), 0);
 }
 
 /* Down and up, `times` times, a millisecond each; the time after it. */
@@ -101,24 +101,24 @@ static uint64_t flap(struct ground *g, const char *sw, unsigned int num, int tim
 
 /* The record of the cable at this port; false if there is none. */
 static bool find(const struct ground *g, const char *sw, unsigned int num, uint64_t at,
-		 struct pm_flap *flap)
+		 struct pm_damped_link *flap)
 {
 	uint64_t guid = g->known->nodes[pm_fabric_find_name(g->known, sw)].guid;
 	uint32_t i = 0;
 
-	while (pm_flaps_next(g->flaps, at, &i, flap))
+	while (pm_damping_next(g->flaps, at, &i, flap))
 		for (int e = 0; e < 2; e++)
 			if (flap->end[e].guid == guid && flap->end[e].num == num)
 				return true;
 	return false;
 }
 
-static uint32_t count(const struct pm_flaps *flaps)
+static uint32_t count(const struct pm_damping *flaps)
 {
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 	uint32_t at = 0;
 
-	while (pm_flaps_next(flaps, 0, &at, &flap))
+	while (pm_damping_next(flaps, 0, &at, &flap))
 		;
 	return at;
 }
@@ -167,20 +167,20 @@ static void expect(const struct ground *g, const char *name, const char *token,
 {
 	const char *wanted = strchr(token, '=') + 1;
 	char text[40] = "none";
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 
 	if (find(g, "l0", 2, at, &flap))
 		snprintf(text, sizeof(text), "%s/%u/%u/%u",
-			 pm_flap_state_name(flap.state), flap.downs, flap.left_ms / 1000,
-			 flap.hold_ms / 1000);
+			 pm_damping_state_name(flap.state), flap.downs,
+			 flap.left_ms / 1000, flap.hold_ms / 1000);
 	if (strcmp(text, wanted) != 0)
 		fail_msg("%s: %s, not %s", name, token, text);
 }
 
 static void check_out(const struct ground *g, const char *name, uint64_t at)
 {
-	struct pm_flap flap;
-	bool held = find(g, "l0", 2, at, &flap) && flap.state == PM_FLAP_ON_HOLD;
+	struct pm_damped_link flap;
+	bool held = find(g, "l0", 2, at, &flap) && flap.state == PM_DAMPING_ON_HOLD;
 
 	for (uint32_t i = 0; i < g->known->num_ports; i++) {
 		bool is_it = i == port_of(g, "l0", 2) || i == port_of(g, "s0", 1);
@@ -219,7 +219,7 @@ static void test_series(void **state)
 
 static void test_off(void **state)
 {
-	struct pm_flap_config config = usual;
+	struct pm_damping_config config = usual;
 	struct ground g;
 
 	(void)state;
@@ -233,8 +233,8 @@ static void test_off(void **state)
 static void test_limits(void **state)
 {
 	(void)state;
-	for (uint32_t limit = 1; limit <= PM_FLAP_LIMIT_MAX; limit++) {
-		struct pm_flap_config config = usual;
+	for (uint32_t limit = 1; limit <= PM_DAMPING_LIMIT_MAX; limit++) {
+		struct pm_damping_config config = usual;
 		struct ground g;
 		uint64_t at;
 
@@ -250,8 +250,8 @@ static void test_limits(void **state)
 
 static void test_bad_config(void **state)
 {
-	static const struct pm_flap_config rows[] = {
-		{PM_FLAP_LIMIT_MAX + 1, 1, 1, 1},
+	static const struct pm_damping_config rows[] = {
+		{PM_DAMPING_LIMIT_MAX + 1, 1, 1, 1},
 		{1, 0, 1, 1},
 		{1, 1, 0, 1},
 		{1, 1, 2, 1},
@@ -259,20 +259,21 @@ static void test_bad_config(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_flaps *flaps = NULL;
+		struct pm_damping *flaps = NULL;
 		struct pm_error err = {""};
 
-		assert_int_equal(pm_flaps_make(&rows[i], &flaps, &err), -EINVAL);
+		assert_int_equal(pm_damping_make(&rows[i], &flaps, &err), -EINVAL);
 		assert_true(err.text[0] && !flaps);
 	}
-	pm_flaps_free(NULL);
+	pm_damping_free(NULL);
 }
 
 /* Holds near the end of 32 bits neither wrap nor stop short. */
 static void test_long_holds(void **state)
 {
-	static const struct pm_flap_config config = {1, UINT32_MAX, 3u << 30, UINT32_MAX};
-	struct pm_flap record;
+	static const struct pm_damping_config config = {1, UINT32_MAX, 3u << 30,
+							UINT32_MAX};
+	struct pm_damped_link record;
 	struct ground g;
 	uint64_t at = (uint64_t)1 << 40;
 
@@ -287,22 +288,22 @@ static void test_long_holds(void **state)
 	look(&g, at - 1 + UINT32_MAX);
 	assert_int_equal(g.holds.on_hold, 0);
 	assert_true(find(&g, "l0", 2, at - 1 + UINT32_MAX, &record));
-	assert_int_equal(record.state, PM_FLAP_WATCHED);
+	assert_int_equal(record.state, PM_DAMPING_WATCHED);
 	end(&g);
 }
 
 /* ---- Last paths ---- */
 
 static void expect_state(const struct ground *g, const char *sw, unsigned int num,
-			 uint64_t at, enum pm_flap_state wanted)
+			 uint64_t at, enum pm_damping_state wanted)
 {
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 
 	if (!find(g, sw, num, at, &flap) || flap.state != wanted)
 		fail_msg("%s[%u] at %u is not %s", sw, num, (unsigned int)at,
-			 pm_flap_state_name(wanted));
+			 pm_damping_state_name(wanted));
 	assert_int_equal(g->out[port_of(g, sw, num)],
-			 wanted == PM_FLAP_NEEDED || wanted == PM_FLAP_WATCHED);
+			 wanted == PM_DAMPING_NEEDED || wanted == PM_DAMPING_WATCHED);
 }
 
 /* Both ways flap; the one with the shorter hold stays, until the other one's ends. */
@@ -315,17 +316,17 @@ static void test_last_path(void **state)
 	begin(&g, TWO_SPINES, &usual);
 	at = flap(&g, "l0", 2, 5, 0);
 	at = flap(&g, "l0", 3, 4, at);
-	expect_state(&g, "l0", 2, at, PM_FLAP_ON_HOLD);
-	expect_state(&g, "l0", 3, at, PM_FLAP_NEEDED);
+	expect_state(&g, "l0", 2, at, PM_DAMPING_ON_HOLD);
+	expect_state(&g, "l0", 3, at, PM_DAMPING_NEEDED);
 	assert_int_equal(g.holds.on_hold, 1);
 	assert_int_equal(g.holds.released, 1);
 	assert_int_equal(g.holds.next_ms, 10000);
 	at = flap(&g, "l0", 3, 2, at);
-	expect_state(&g, "l0", 2, at, PM_FLAP_NEEDED);
-	expect_state(&g, "l0", 3, at, PM_FLAP_ON_HOLD);
+	expect_state(&g, "l0", 2, at, PM_DAMPING_NEEDED);
+	expect_state(&g, "l0", 3, at, PM_DAMPING_ON_HOLD);
 	look(&g, 20009);
-	expect_state(&g, "l0", 2, 20009, PM_FLAP_WATCHED);
-	expect_state(&g, "l0", 3, 20009, PM_FLAP_ON_HOLD);
+	expect_state(&g, "l0", 2, 20009, PM_DAMPING_WATCHED);
+	expect_state(&g, "l0", 3, 20009, PM_DAMPING_ON_HOLD);
 	end(&g);
 }
 
@@ -338,13 +339,13 @@ static void test_other_path(void **state)
 	(void)state;
 	begin(&g, TWO_SPINES, &usual);
 	at = flap(&g, "l0", 2, 4, 0);
-	expect_state(&g, "l0", 2, at, PM_FLAP_ON_HOLD);
+	expect_state(&g, "l0", 2, at, PM_DAMPING_ON_HOLD);
 	set(&g, "l1", 3, 0);
 	look(&g, ++at);
-	expect_state(&g, "l0", 2, at, PM_FLAP_NEEDED);
+	expect_state(&g, "l0", 2, at, PM_DAMPING_NEEDED);
 	set(&g, "l1", 3, 1);
 	look(&g, ++at);
-	expect_state(&g, "l0", 2, at, PM_FLAP_ON_HOLD);
+	expect_state(&g, "l0", 2, at, PM_DAMPING_ON_HOLD);
 	end(&g);
 }
 
@@ -383,7 +384,7 @@ static void test_out_of_sight(void **state)
 {
 	struct ground g;
 	uint8_t *all;
-	struct pm_flap record;
+	struct pm_damped_link record;
 
 	(void)state;
 	begin(&g, TWO_SPINES, &usual);
@@ -408,7 +409,7 @@ static void test_out_of_sight(void **state)
 /* A hold goes on while its cable is out of sight, and going down then is found later. */
 static void test_hold_out_of_sight(void **state)
 {
-	struct pm_flap record;
+	struct pm_damped_link record;
 	struct ground g;
 	uint8_t *all;
 
@@ -432,7 +433,7 @@ static void test_hold_out_of_sight(void **state)
 	look(&g, 400);
 	assert_true(find(&g, "l0", 2, 400, &record));
 	assert_int_equal(record.downs, 5);
-	assert_int_equal(record.state, PM_FLAP_DOWN);
+	assert_int_equal(record.state, PM_DAMPING_DOWN);
 	free(all);
 	end(&g);
 }
@@ -452,17 +453,17 @@ static void test_moved_cable(void **state)
 	for (size_t i = 0; i < LENGTH(others); i++)
 		for (int downs = 1; downs <= 4; downs += 3) {
 			uint64_t at;
-			struct pm_flap flap_before, flap_after;
+			struct pm_damped_link flap_before, flap_after;
 
 			begin(&old, TWO_SPINES, &usual);
 			at = flap(&old, "l1", 2, downs, 0);
 			assert_true(find(&old, "l1", 2, at, &flap_before));
 			begin(&new, others[i], &usual);
-			assert_int_equal(pm_flaps_observe(old.flaps, new.known, new.now,
-							  new.now, at, NULL),
+			assert_int_equal(pm_damping_observe(old.flaps, new.known, new.now,
+							    new.now, at, NULL),
 					 0);
-			assert_int_equal(pm_flaps_hold(old.flaps, new.world.plan, new.now,
-						       at, &old.holds, NULL),
+			assert_int_equal(pm_damping_hold(old.flaps, new.world.plan,
+							 new.now, at, &old.holds, NULL),
 					 0);
 			assert_int_equal(old.holds.on_hold + old.holds.released, 0);
 			if (i == 0)
@@ -487,10 +488,10 @@ static void test_clear(void **state)
 	at = flap(&g, "l1", 2, 1, at);
 	guid = g.known->nodes[pm_fabric_find_name(g.known, "s0")].guid;
 	assert_int_equal(count(g.flaps), 3);
-	assert_int_equal(pm_flaps_clear(g.flaps, guid, 3), 0);
-	assert_int_equal(pm_flaps_clear(g.flaps, guid + 0x1000000, 1), 0);
+	assert_int_equal(pm_damping_clear(g.flaps, guid, 3), 0);
+	assert_int_equal(pm_damping_clear(g.flaps, guid + 0x1000000, 1), 0);
 	assert_int_equal(count(g.flaps), 3);
-	assert_int_equal(pm_flaps_clear(g.flaps, guid, 1), 1);
+	assert_int_equal(pm_damping_clear(g.flaps, guid, 1), 1);
 	assert_int_equal(count(g.flaps), 2);
 	look(&g, at);
 	assert_int_equal(g.out[port_of(&g, "l0", 2)], 1);
@@ -498,9 +499,9 @@ static void test_clear(void **state)
 	assert_int_equal(g.out[port_of(&g, "l0", 2)], 1);
 	at = flap(&g, "l0", 2, 1, at);
 	assert_int_equal(g.out[port_of(&g, "l0", 2)], 0);
-	assert_int_equal(pm_flaps_clear(g.flaps, guid, 0), 1);
+	assert_int_equal(pm_damping_clear(g.flaps, guid, 0), 1);
 	assert_int_equal(count(g.flaps), 1);
-	assert_int_equal(pm_flaps_clear(g.flaps, 0, 0), 1);
+	assert_int_equal(pm_damping_clear(g.flaps, 0, 0), 1);
 	assert_int_equal(count(g.flaps), 0);
 	end(&g);
 }
@@ -535,8 +536,8 @@ struct trial {
 	struct recipe recipe;
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
-	struct pm_flap_config config;
-	struct pm_flaps *flaps;
+	struct pm_damping_config config;
+	struct pm_damping *flaps;
 	struct model *models; /* [cable of the recipe] */
 	bool *dark;	      /* [node of the recipe] */
 	uint8_t *before, *now, *out;
@@ -549,7 +550,7 @@ struct judgement {
 	uint32_t downs, hold_ms, left_ms;
 };
 
-static bool forgotten(const struct pm_flap_config *config, const struct model *m,
+static bool forgotten(const struct pm_damping_config *config, const struct model *m,
 		      uint32_t num, uint32_t hold_ms, uint64_t at)
 {
 	uint64_t last_down = 0;
@@ -564,7 +565,7 @@ static bool forgotten(const struct pm_flap_config *config, const struct model *m
 }
 
 /* How often it went down in the window that ends with this event. */
-static uint32_t often(const struct pm_flap_config *config, const struct model *m,
+static uint32_t often(const struct pm_damping_config *config, const struct model *m,
 		      uint32_t last)
 {
 	uint32_t times = 0;
@@ -575,8 +576,8 @@ static uint32_t often(const struct pm_flap_config *config, const struct model *m
 	return times;
 }
 
-static struct judgement judge(const struct pm_flap_config *config, const struct model *m,
-			      uint64_t at)
+static struct judgement judge(const struct pm_damping_config *config,
+			      const struct model *m, uint64_t at)
 {
 	struct judgement j = {0};
 	uint64_t hold_end;
@@ -699,9 +700,9 @@ static bool joins_all(const struct trial *t, const uint8_t *alive, const uint8_t
 }
 
 /* What is out of the tables is what may be, and all that may be. */
-static void check_holds(struct trial *t, const struct pm_flap_holds *holds)
+static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 {
-	struct pm_flap_holds wanted = {.next_ms = UINT64_MAX};
+	struct pm_damping_holds wanted = {.next_ms = UINT64_MAX};
 	uint8_t *joined = find_joined(t, t->now);
 
 	REQUIRE(joins_all(t, t->out, joined));
@@ -735,7 +736,7 @@ static void check_holds(struct trial *t, const struct pm_flap_holds *holds)
 	free(joined);
 }
 
-static struct model *model_of(struct trial *t, const struct pm_flap *flap)
+static struct model *model_of(struct trial *t, const struct pm_damped_link *flap)
 {
 	for (uint32_t c = 0; c < t->recipe.num_cables; c++) {
 		const struct recipe_cable *cable = &t->recipe.cables[c];
@@ -750,27 +751,27 @@ static struct model *model_of(struct trial *t, const struct pm_flap *flap)
 	return NULL;
 }
 
-static enum pm_flap_state state_wanted(const struct trial *t, const struct model *m,
-				       const struct judgement *j)
+static enum pm_damping_state state_wanted(const struct trial *t, const struct model *m,
+					  const struct judgement *j)
 {
 	if (!j->hold_ms)
-		return PM_FLAP_NOTED;
+		return PM_DAMPING_NOTED;
 	if (!j->up)
-		return PM_FLAP_DOWN;
+		return PM_DAMPING_DOWN;
 	if (!j->left_ms)
-		return PM_FLAP_WATCHED;
-	return t->out[m->port] ? PM_FLAP_NEEDED : PM_FLAP_ON_HOLD;
+		return PM_DAMPING_WATCHED;
+	return t->out[m->port] ? PM_DAMPING_NEEDED : PM_DAMPING_ON_HOLD;
 }
 
 static void check_list(struct trial *t)
 {
 	uint32_t at = 0, remembered = 0;
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 
 	for (uint32_t c = 0; c < t->recipe.num_cables; c++)
 		remembered += judge(&t->config, &t->models[c], t->at).remembered;
 	REQUIRE(count(t->flaps) == remembered);
-	while (pm_flaps_next(t->flaps, t->at, &at, &flap)) {
+	while (pm_damping_next(t->flaps, t->at, &at, &flap)) {
 		const struct model *m = model_of(t, &flap);
 		struct judgement j;
 
@@ -834,7 +835,7 @@ static bool begin_trial(struct trial *t)
 	t->dark = zeros(t->recipe.num_nodes, sizeof(*t->dark));
 	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
 		t->recipe.nodes[i].away = random_chance(&t->random, 8);
-	t->config = (struct pm_flap_config){
+	t->config = (struct pm_damping_config){
 		.limit = random_range(&t->random, 1, 4),
 		.window_ms = random_range(&t->random, 1, 100),
 		.hold_ms = random_range(&t->random, 1, 300),
@@ -843,7 +844,7 @@ static bool begin_trial(struct trial *t)
 	t->fabric = recipe_build(&t->recipe, NULL);
 	if (pm_plan_make(t->fabric, &config, &t->plan, NULL))
 		return false;
-	REQUIRE(pm_flaps_make(&t->config, &t->flaps, NULL) == 0);
+	REQUIRE(pm_damping_make(&t->config, &t->flaps, NULL) == 0);
 	make_room(t);
 	find_ports(t);
 	memcpy(t->before, t->now, t->plan->known->num_ports);
@@ -859,7 +860,7 @@ static void end_trial(struct trial *t)
 	free(t->before);
 	free(t->now);
 	free(t->out);
-	pm_flaps_free(t->flaps);
+	pm_damping_free(t->flaps);
 	pm_plan_free(t->plan);
 	pm_fabric_free(t->fabric);
 	recipe_free(&t->recipe);
@@ -926,8 +927,8 @@ static void clear_one(struct trial *t)
 
 	if (t->models[c].port == PM_NONE)
 		return;
-	REQUIRE(pm_flaps_clear(t->flaps, t->recipe.nodes[cable->node[1]].guid,
-			       cable->port[1]) == (j.hold_ms != 0));
+	REQUIRE(pm_damping_clear(t->flaps, t->recipe.nodes[cable->node[1]].guid,
+				 cable->port[1]) == (j.hold_ms != 0));
 	t->models[c].num = 0;
 }
 
@@ -938,17 +939,17 @@ struct totals {
 
 static void step(struct trial *t, struct totals *totals)
 {
-	struct pm_flap_holds holds;
+	struct pm_damping_holds holds;
 
 	t->at += random_below(&t->random, random_chance(&t->random, 90)
 						  ? t->config.window_ms / 8 + 2
 						  : t->config.hold_max_ms * 2);
 	find_ports(t);
 	model_observe(t);
-	REQUIRE(pm_flaps_observe(t->flaps, t->plan->known, t->before, t->now, t->at,
-				 NULL) == 0);
+	REQUIRE(pm_damping_observe(t->flaps, t->plan->known, t->before, t->now, t->at,
+				   NULL) == 0);
 	memcpy(t->out, t->now, t->plan->known->num_ports);
-	REQUIRE(pm_flaps_hold(t->flaps, t->plan, t->out, t->at, &holds, NULL) == 0);
+	REQUIRE(pm_damping_hold(t->flaps, t->plan, t->out, t->at, &holds, NULL) == 0);
 	check_holds(t, &holds);
 	check_list(t);
 	memcpy(t->before, t->now, t->plan->known->num_ports);

@@ -16,22 +16,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct pm_flap_config config = {3, 60000, 30000, 3600000};
+static const struct pm_damping_config config = {3, 60000, 30000, 3600000};
 
-static struct pm_flaps *make_flaps(uint32_t limit)
+static struct pm_damping *make_flaps(uint32_t limit)
 {
-	struct pm_flap_config other = config;
-	struct pm_flaps *flaps;
+	struct pm_damping_config other = config;
+	struct pm_damping *flaps;
 
 	other.limit = limit;
-	assert_int_equal(pm_flaps_make(&other, &flaps, NULL), 0);
+	assert_int_equal(pm_damping_make(&other, &flaps, NULL), 0);
 	return flaps;
 }
 
 /* A cable that went down so often, once a second, until 500 ms before now. */
-static struct pm_flap_record make_cable(uint64_t guid, uint32_t times, bool up)
+static struct pm_damping_record make_cable(uint64_t guid, uint32_t times, bool up)
 {
-	struct pm_flap_record r = {
+	struct pm_damping_record r = {
 		.end = {{guid, 1}, {guid + 1, 2}},
 		.downs = times,
 		.hold_ms = times > 3 ? 30000 : 0,
@@ -45,123 +45,124 @@ static struct pm_flap_record make_cable(uint64_t guid, uint32_t times, bool up)
 	return r;
 }
 
-static struct pm_flap get(const struct pm_flaps *flaps, uint64_t now, uint32_t at)
+static struct pm_damped_link get(const struct pm_damping *flaps, uint64_t now,
+				 uint32_t at)
 {
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 
-	assert_true(pm_flaps_next(flaps, now, &at, &flap));
+	assert_true(pm_damping_next(flaps, now, &at, &flap));
 	return flap;
 }
 
 static void test_round_trip(void **state)
 {
-	const struct pm_flap_clock then = {5000000, 1000}, later = {77, 1010};
-	struct pm_flaps *a = make_flaps(3), *b = make_flaps(3);
-	struct pm_flap_record r[3] = {make_cable(10, 2, true), make_cable(20, 4, true),
-				      make_cable(30, 7, false)};
+	const struct pm_damping_clock then = {5000000, 1000}, later = {77, 1010};
+	struct pm_damping *a = make_flaps(3), *b = make_flaps(3);
+	struct pm_damping_record r[3] = {make_cable(10, 2, true), make_cable(20, 4, true),
+					 make_cable(30, 7, false)};
 	struct pm_error err = {""};
 	char *text, *again;
 	size_t length, same;
 
 	(void)state;
 	for (int i = 2; i >= 0; i--) /* they come sorted all the same */
-		assert_int_equal(pm_flaps_import(a, then.now_ms, &r[i], NULL), 0);
-	assert_int_equal(pm_flapfile_print(a, &then, &text, &length), 0);
+		assert_int_equal(pm_damping_import(a, then.now_ms, &r[i], NULL), 0);
+	assert_int_equal(pm_damping_file_print(a, &then, &text, &length), 0);
 	/* 10 s later, and after a reboot: the other clock is young. */
-	if (pm_flapfile_parse(text, length, "x", &later, b, &err))
+	if (pm_damping_file_parse(text, length, "x", &later, b, &err))
 		fail_msg("%s", err.text);
 	for (uint32_t i = 0; i < 3; i++) {
-		struct pm_flap flap = get(b, later.now_ms, i);
+		struct pm_damped_link flap = get(b, later.now_ms, i);
 
 		assert_int_equal(flap.end[0].guid, r[i].end[0].guid);
 		assert_int_equal(flap.end[1].num, 2);
 		assert_int_equal(flap.downs, r[i].downs);
 		assert_int_equal(flap.hold_ms, r[i].hold_ms);
 	}
-	assert_int_equal(get(b, later.now_ms, 0).state, PM_FLAP_NOTED);
-	assert_int_equal(get(b, later.now_ms, 1).state, PM_FLAP_ON_HOLD);
+	assert_int_equal(get(b, later.now_ms, 0).state, PM_DAMPING_NOTED);
+	assert_int_equal(get(b, later.now_ms, 1).state, PM_DAMPING_ON_HOLD);
 	assert_int_equal(get(b, later.now_ms, 1).left_ms, 30000 - 400 - 10000);
-	assert_int_equal(get(b, later.now_ms, 2).state, PM_FLAP_DOWN);
+	assert_int_equal(get(b, later.now_ms, 2).state, PM_DAMPING_DOWN);
 	free(text);
 	/* Nothing is lost in between. */
-	assert_int_equal(pm_flapfile_print(a, &then, &text, &length), 0);
-	pm_flaps_clear(b, 0, 0);
-	assert_int_equal(pm_flapfile_parse(text, length, "x", &then, b, NULL), 0);
-	assert_int_equal(pm_flapfile_print(b, &then, &again, &same), 0);
+	assert_int_equal(pm_damping_file_print(a, &then, &text, &length), 0);
+	pm_damping_clear(b, 0, 0);
+	assert_int_equal(pm_damping_file_parse(text, length, "x", &then, b, NULL), 0);
+	assert_int_equal(pm_damping_file_print(b, &then, &again, &same), 0);
 	assert_int_equal(length, same);
 	assert_memory_equal(text, again, length);
 	free(text);
 	free(again);
-	pm_flaps_free(a);
-	pm_flaps_free(b);
+	pm_damping_free(a);
+	pm_damping_free(b);
 }
 
 /* A clock that was set back: no time has passed. */
 static void test_clock_set_back(void **state)
 {
-	const struct pm_flap_clock then = {5000000, 1000}, before = {5000000, 900};
-	struct pm_flaps *a = make_flaps(3), *b = make_flaps(3);
-	struct pm_flap_record r = make_cable(10, 4, true);
+	const struct pm_damping_clock then = {5000000, 1000}, before = {5000000, 900};
+	struct pm_damping *a = make_flaps(3), *b = make_flaps(3);
+	struct pm_damping_record r = make_cable(10, 4, true);
 	size_t length;
 	char *text;
 
 	(void)state;
-	assert_int_equal(pm_flaps_import(a, then.now_ms, &r, NULL), 0);
-	assert_int_equal(pm_flapfile_print(a, &then, &text, &length), 0);
-	assert_int_equal(pm_flapfile_parse(text, length, "x", &before, b, NULL), 0);
+	assert_int_equal(pm_damping_import(a, then.now_ms, &r, NULL), 0);
+	assert_int_equal(pm_damping_file_print(a, &then, &text, &length), 0);
+	assert_int_equal(pm_damping_file_parse(text, length, "x", &before, b, NULL), 0);
 	assert_int_equal(get(b, before.now_ms, 0).left_ms, 30000 - 400);
 	free(text);
-	pm_flaps_free(a);
-	pm_flaps_free(b);
+	pm_damping_free(a);
+	pm_damping_free(b);
 }
 
 /* The limit was changed meanwhile: whether it goes on hold is counted in what is kept. */
 static void test_other_limits(void **state)
 {
 	const uint64_t now = 1000000;
-	struct pm_flap_record r = make_cable(10, 4, true), out;
-	struct pm_flaps *more = make_flaps(31), *less = make_flaps(1);
+	struct pm_damping_record r = make_cable(10, 4, true), out;
+	struct pm_damping *more = make_flaps(31), *less = make_flaps(1);
 	uint32_t at = 0;
 
 	(void)state;
-	assert_int_equal(pm_flaps_import(more, now, &r, NULL), 0);
-	assert_int_equal(pm_flaps_import(less, now, &r, NULL), 0);
-	assert_true(pm_flaps_export(more, now, &at, &out));
+	assert_int_equal(pm_damping_import(more, now, &r, NULL), 0);
+	assert_int_equal(pm_damping_import(less, now, &r, NULL), 0);
+	assert_true(pm_damping_export(more, now, &at, &out));
 	assert_int_equal(out.num, 4);
 	assert_memory_equal(out.down_ms, r.down_ms, 4 * sizeof(r.down_ms[0]));
 	at = 0;
-	assert_true(pm_flaps_export(less, now, &at, &out));
+	assert_true(pm_damping_export(less, now, &at, &out));
 	assert_int_equal(out.num, 2);
 	assert_int_equal(out.downs, 4);
 	assert_memory_equal(out.down_ms, r.down_ms, 2 * sizeof(r.down_ms[0]));
-	assert_false(pm_flaps_export(less, now, &at, &out));
+	assert_false(pm_damping_export(less, now, &at, &out));
 	/* A hold is not above its limit. */
 	r = make_cable(20, 4, true);
 	r.hold_ms = 4000000000;
-	assert_int_equal(pm_flaps_import(more, now, &r, NULL), 0);
+	assert_int_equal(pm_damping_import(more, now, &r, NULL), 0);
 	assert_int_equal(get(more, now, 1).hold_ms, config.hold_max_ms);
-	pm_flaps_free(more);
-	pm_flaps_free(less);
+	pm_damping_free(more);
+	pm_damping_free(less);
 }
 
 static void test_changes(void **state)
 {
-	struct pm_flap_record r = make_cable(10, 4, true);
-	struct pm_flaps *flaps = make_flaps(3);
-	uint64_t before = pm_flaps_changes(flaps);
+	struct pm_damping_record r = make_cable(10, 4, true);
+	struct pm_damping *flaps = make_flaps(3);
+	uint64_t before = pm_damping_changes(flaps);
 
 	(void)state;
-	assert_int_equal(pm_flaps_import(flaps, 10000, &r, NULL), 0);
-	assert_int_not_equal(pm_flaps_changes(flaps), before);
-	before = pm_flaps_changes(flaps);
+	assert_int_equal(pm_damping_import(flaps, 10000, &r, NULL), 0);
+	assert_int_not_equal(pm_damping_changes(flaps), before);
+	before = pm_damping_changes(flaps);
 	get(flaps, 20000, 0);
-	assert_int_equal(pm_flaps_changes(flaps), before);
-	pm_flaps_clear(flaps, 0, 0);
-	assert_int_not_equal(pm_flaps_changes(flaps), before);
-	before = pm_flaps_changes(flaps);
-	pm_flaps_clear(flaps, 0, 0);
-	assert_int_equal(pm_flaps_changes(flaps), before);
-	pm_flaps_free(flaps);
+	assert_int_equal(pm_damping_changes(flaps), before);
+	pm_damping_clear(flaps, 0, 0);
+	assert_int_not_equal(pm_damping_changes(flaps), before);
+	before = pm_damping_changes(flaps);
+	pm_damping_clear(flaps, 0, 0);
+	assert_int_equal(pm_damping_changes(flaps), before);
+	pm_damping_free(flaps);
 }
 
 static void test_nonsense(void **state)
@@ -202,11 +203,11 @@ static void test_nonsense(void **state)
 		      "1 1 1 1 1 1 1 1 1 1 1 1\n",
 		 "x:3: too many"},
 	};
-	const struct pm_flap_clock clock = {100000, 5};
+	const struct pm_damping_clock clock = {100000, 5};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_flaps *flaps = make_flaps(3);
+		struct pm_damping *flaps = make_flaps(3);
 		uint64_t hash = 0xcbf29ce484222325;
 		struct pm_error err = {""};
 		char text[512];
@@ -215,16 +216,16 @@ static void test_nonsense(void **state)
 			hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
 		snprintf(text, sizeof(text), "%send %016llx\n", rows[i].body,
 			 (unsigned long long)hash);
-		if (pm_flapfile_parse(text, strlen(text), "x", &clock, flaps, &err) !=
+		if (pm_damping_file_parse(text, strlen(text), "x", &clock, flaps, &err) !=
 			    -EBADMSG ||
 		    !strstr(err.text, rows[i].says))
 			fail_msg("%s: \"%s\"", rows[i].name, err.text);
 		text[0] ^= 1;
-		assert_int_equal(
-			pm_flapfile_parse(text, strlen(text), "x", &clock, flaps, &err),
-			-EBADMSG);
+		assert_int_equal(pm_damping_file_parse(text, strlen(text), "x", &clock,
+						       flaps, &err),
+				 -EBADMSG);
 		assert_non_null(strstr(err.text, "checksum"));
-		pm_flaps_free(flaps);
+		pm_damping_free(flaps);
 	}
 }
 

@@ -207,12 +207,12 @@ static void note_lfts(const struct pm_lfts *lfts)
 		note(&lfts->owner[lid].guid, sizeof(uint64_t));
 }
 
-static void note_flaps(const struct pm_flaps *flaps, uint64_t now_ms)
+static void note_flaps(const struct pm_damping *flaps, uint64_t now_ms)
 {
 	uint32_t at = 0;
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 
-	while (pm_flaps_next(flaps, now_ms, &at, &flap)) {
+	while (pm_damping_next(flaps, now_ms, &at, &flap)) {
 		note(&flap.end[0].guid, sizeof(flap.end[0].guid));
 		note(&flap.end[0].num, sizeof(flap.end[0].num));
 		note(&flap.state, sizeof(flap.state));
@@ -899,33 +899,34 @@ static void try_describe(struct world *world)
 	free(alive);
 }
 
-static const struct pm_flap_config flapping = {1, 60000, 30000, 3600000};
+static const struct pm_damping_config flapping = {1, 60000, 30000, 3600000};
 
 static void try_flaps_make(struct world *world)
 {
-	struct pm_flaps *flaps;
+	struct pm_damping *flaps;
 
 	(void)world;
-	MAKE(flaps, pm_flaps_make(&flapping, &flaps, &trial.err));
+	MAKE(flaps, pm_damping_make(&flapping, &flaps, &trial.err));
 	note_flaps(flaps, 0);
-	pm_flaps_free(flaps);
+	pm_damping_free(flaps);
 }
 
 /* A cable goes down and comes up so often that it is on hold, at 5000 ms. */
-static struct pm_flaps *flaps_of(const struct world *world)
+static struct pm_damping *flaps_of(const struct world *world)
 {
 	const struct pm_fabric *known = world->plan->known;
 	uint32_t port = world_port(known, "l0", 3);
 	uint8_t *down = copy_alive(world);
-	struct pm_flaps *flaps = NULL;
+	struct pm_damping *flaps = NULL;
 
-	assert_int_equal(pm_flaps_make(&flapping, &flaps, NULL), 0);
+	assert_int_equal(pm_damping_make(&flapping, &flaps, NULL), 0);
 	down[port] = down[known->ports[port].peer] = 0;
 	for (uint64_t at = 1000; at < 5000; at += 1000) {
 		assert_int_equal(
-			pm_flaps_observe(flaps, known, world->alive, down, at, NULL), 0);
-		assert_int_equal(pm_flaps_observe(flaps, known, down, world->alive,
-						  at + 500, NULL),
+			pm_damping_observe(flaps, known, world->alive, down, at, NULL),
+			0);
+		assert_int_equal(pm_damping_observe(flaps, known, down, world->alive,
+						    at + 500, NULL),
 				 0);
 	}
 	free(down);
@@ -936,57 +937,57 @@ static void try_flaps_observe(struct world *world)
 {
 	const struct pm_fabric *known = world->plan->known;
 	uint8_t *down = calloc(known->num_ports, 1);
-	struct pm_flaps *flaps = NULL;
+	struct pm_damping *flaps = NULL;
 	uint32_t port = world_port(known, "l0", 3), at = 0;
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 
 	assert_non_null(down);
 	memcpy(down, world->alive, known->num_ports);
 	down[port] = down[known->ports[port].peer] = 0;
-	assert_int_equal(pm_flaps_make(&flapping, &flaps, NULL), 0);
-	CALL(pm_flaps_observe(flaps, known, world->alive, down, 1000, &trial.err));
+	assert_int_equal(pm_damping_make(&flapping, &flaps, NULL), 0);
+	CALL(pm_damping_observe(flaps, known, world->alive, down, 1000, &trial.err));
 	if (trial.rc) {
-		assert_false(pm_flaps_next(flaps, 1000, &at, &flap));
+		assert_false(pm_damping_next(flaps, 1000, &at, &flap));
 		assert_int_equal(
-			pm_flaps_observe(flaps, known, world->alive, down, 1000, NULL),
+			pm_damping_observe(flaps, known, world->alive, down, 1000, NULL),
 			0);
 	}
 	note_flaps(flaps, 1000);
-	pm_flaps_free(flaps);
+	pm_damping_free(flaps);
 	free(down);
 }
 
 static void try_flaps_hold(struct world *world)
 {
-	struct pm_flaps *flaps = flaps_of(world);
+	struct pm_damping *flaps = flaps_of(world);
 	uint8_t *alive = copy_alive(world);
 	uint32_t num = world->plan->known->num_ports;
-	struct pm_flap_holds holds;
+	struct pm_damping_holds holds;
 
-	FILL(holds, pm_flaps_hold(flaps, world->plan, alive, 5000, &holds, &trial.err));
+	FILL(holds, pm_damping_hold(flaps, world->plan, alive, 5000, &holds, &trial.err));
 	assert_true(holds.on_hold + holds.released > 0);
 	note(&holds.on_hold, sizeof(holds.on_hold));
 	note(alive, num);
 	note_flaps(flaps, 5000);
 	free(alive);
-	pm_flaps_free(flaps);
+	pm_damping_free(flaps);
 }
 
 static void try_flaps_import(struct world *world)
 {
-	const struct pm_flap_record record = {.end = {{1, 1}, {2, 2}},
-					      .downs = 1,
-					      .up = true,
-					      .changed_ms = 400,
-					      .num = 1,
-					      .down_ms = {500}};
-	struct pm_flaps *flaps = NULL;
+	const struct pm_damping_record record = {.end = {{1, 1}, {2, 2}},
+						 .downs = 1,
+						 .up = true,
+						 .changed_ms = 400,
+						 .num = 1,
+						 .down_ms = {500}};
+	struct pm_damping *flaps = NULL;
 
 	(void)world;
-	assert_int_equal(pm_flaps_make(&flapping, &flaps, NULL), 0);
-	CHANGE(pm_flaps_import(flaps, 1000, &record, &trial.err));
+	assert_int_equal(pm_damping_make(&flapping, &flaps, NULL), 0);
+	CHANGE(pm_damping_import(flaps, 1000, &record, &trial.err));
 	note_flaps(flaps, 1000);
-	pm_flaps_free(flaps);
+	pm_damping_free(flaps);
 }
 
 static void try_locate(struct world *world)
@@ -1164,37 +1165,37 @@ static void try_planfile_read(struct world *world)
 
 static void try_flapfile_print(struct world *world)
 {
-	const struct pm_flap_clock clock = {5000, 1000};
-	struct pm_flaps *flaps = flaps_of(world);
+	const struct pm_damping_clock clock = {5000, 1000};
+	struct pm_damping *flaps = flaps_of(world);
 	char *text = NULL;
 	size_t length = 0;
 
-	PRINT(text, pm_flapfile_print(flaps, &clock, &text, &length));
+	PRINT(text, pm_damping_file_print(flaps, &clock, &text, &length));
 	note(text, length);
 	free(text);
-	pm_flaps_free(flaps);
+	pm_damping_free(flaps);
 }
 
 static void try_flapfile_read(struct world *world)
 {
-	const struct pm_flap_clock clock = {5000, 1000};
-	struct pm_flaps *flaps = flaps_of(world), *again = NULL;
+	const struct pm_damping_clock clock = {5000, 1000};
+	struct pm_damping *flaps = flaps_of(world), *again = NULL;
 	char *text = NULL;
 	const char *path;
 	size_t length = 0;
 
-	assert_int_equal(pm_flapfile_print(flaps, &clock, &text, &length), 0);
+	assert_int_equal(pm_damping_file_print(flaps, &clock, &text, &length), 0);
 	path = file_with(text);
-	assert_int_equal(pm_flaps_make(&flapping, &again, NULL), 0);
-	CALL(pm_flapfile_read(path, &clock, again, &trial.err));
+	assert_int_equal(pm_damping_make(&flapping, &again, NULL), 0);
+	CALL(pm_damping_file_read(path, &clock, again, &trial.err));
 	if (trial.rc) { /* what was read before is there */
-		pm_flaps_free(again);
-		assert_int_equal(pm_flaps_make(&flapping, &again, NULL), 0);
-		assert_int_equal(pm_flapfile_read(path, &clock, again, NULL), 0);
+		pm_damping_free(again);
+		assert_int_equal(pm_damping_make(&flapping, &again, NULL), 0);
+		assert_int_equal(pm_damping_file_read(path, &clock, again, NULL), 0);
 	}
 	note_flaps(again, 5000);
-	pm_flaps_free(again);
-	pm_flaps_free(flaps);
+	pm_damping_free(again);
+	pm_damping_free(flaps);
 	free(text);
 }
 

@@ -17,7 +17,7 @@
 
 #define TREE "l0/4 l1/4 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=s1:1 l1:3=s1:2"
 
-static const struct pm_flap_config usual = {3, 60000, 10000, 35000};
+static const struct pm_damping_config usual = {3, 60000, 10000, 35000};
 
 static uint8_t *copy_of(const uint8_t *bytes, size_t num)
 {
@@ -45,7 +45,7 @@ static void begin(struct ground *g, bool flaps)
 	g->known = g->world.plan->known;
 	assert_int_equal(view_rebase(&g->view, g->world.plan, NULL), 0);
 	if (flaps)
-		assert_int_equal(pm_flaps_make(&usual, &g->view.flaps, NULL), 0);
+		assert_int_equal(pm_damping_make(&usual, &g->view.flaps, NULL), 0);
 	g->seen = copy_of(NULL, g->known->num_ports);
 	assert_true(pm_plan_match(g->world.plan, g->world.fabric, g->seen));
 	g->silent = copy_of(NULL, g->known->num_ports);
@@ -108,10 +108,10 @@ static void check_tables(struct ground *g)
 static uint32_t downs(const struct ground *g, const char *sw, unsigned int num)
 {
 	uint64_t guid = g->known->nodes[pm_fabric_find_name(g->known, sw)].guid;
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 	uint32_t at = 0;
 
-	while (pm_flaps_next(g->view.flaps, g->now_ms, &at, &flap))
+	while (pm_damping_next(g->view.flaps, g->now_ms, &at, &flap))
 		for (int e = 0; e < 2; e++)
 			if (flap.end[e].guid == guid && flap.end[e].num == num)
 				return flap.downs;

@@ -24,7 +24,7 @@ struct pm_config {
 	bool migrate;
 	/* Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s. The
 	 * holds are those of pm_failback too, whatever the limit. */
-	struct pm_flap_config flap;
+	struct pm_damping_config flap;
 	/* Whether tables are repaired as soon as a trap comes. Default yes. */
 	bool early_repair;
 	uint32_t early_repair_budget_ms; /* to find out more; 1..10000, default 200 */

@@ -16,7 +16,7 @@
  *                                  | hold  |       | twice the hold| window
  *                        (= is up and kept out)
  *
- * A hold never costs a path, see pm_flaps_hold.
+ * A hold never costs a path, see pm_damping_hold.
  *
  * A cable is known by its two ends, so that it does not matter whether the plan has
  * grown meanwhile. Only those that went down lately take memory. Times are those of
@@ -27,9 +27,9 @@
 
 #include <portmajor/plan/plan.h>
 
-#define PM_FLAP_LIMIT_MAX 31
+#define PM_DAMPING_LIMIT_MAX 31
 
-struct pm_flap_config {
+struct pm_damping_config {
 	uint32_t limit;	      /* times down that are tolerated, 0: never on hold */
 	uint32_t window_ms;   /* 1 or more, as the following */
 	uint32_t hold_ms;     /* the first hold */
@@ -37,12 +37,12 @@ struct pm_flap_config {
 };
 
 /* Opaque: what went down lately. */
-struct pm_flaps;
+struct pm_damping;
 
 /* The caller frees *flaps. -EINVAL: a number out of its range; -ENOMEM. */
-int pm_flaps_make(const struct pm_flap_config *config, struct pm_flaps **flaps,
-		  struct pm_error *err);
-void pm_flaps_free(struct pm_flaps *flaps);
+int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **flaps,
+		    struct pm_error *err);
+void pm_damping_free(struct pm_damping *flaps);
 
 /*
  * Notes which cables went down and came up. before[port] and now[port] of `known` are
@@ -53,11 +53,11 @@ void pm_flaps_free(struct pm_flaps *flaps);
  * between two observations takes two calls. -ENOMEM: nothing was noted.
  * Cost: O(ports) to compare, and for each cable that went down lately a search.
  */
-int pm_flaps_observe(struct pm_flaps *flaps, const struct pm_fabric *known,
-		     const uint8_t *before, const uint8_t *now, uint64_t now_ms,
-		     struct pm_error *err);
+int pm_damping_observe(struct pm_damping *flaps, const struct pm_fabric *known,
+		       const uint8_t *before, const uint8_t *now, uint64_t now_ms,
+		       struct pm_error *err);
 
-struct pm_flap_holds {
+struct pm_damping_holds {
 	uint32_t on_hold;  /* cables that are up and were taken out */
 	uint32_t released; /* that are on hold, but were left in */
 	uint64_t next_ms;  /* until a hold of these ends; UINT64_MAX: never */
@@ -65,74 +65,77 @@ struct pm_flap_holds {
 
 /*
  * Takes cables on hold out of alive[port], both ends. alive is the `now` of the last
- * pm_flaps_observe. Cables are left in without which an up-then-down path would join
+ * pm_damping_observe. Cables are left in without which an up-then-down path would join
  * fewer pairs of switches with end ports: no more of them than needed, and those
  * with the shortest holds. -ENOMEM: alive and *holds are untouched.
  * Cost: nothing if no cable is on hold; else that of take_out_all (take_out.h).
  */
-int pm_flaps_hold(struct pm_flaps *flaps, const struct pm_plan *plan, uint8_t *alive,
-		  uint64_t now_ms, struct pm_flap_holds *holds, struct pm_error *err);
+int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_t *alive,
+		    uint64_t now_ms, struct pm_damping_holds *holds,
+		    struct pm_error *err);
 
-enum pm_flap_state {
-	PM_FLAP_NOTED,	 /* went down lately, but not too often */
-	PM_FLAP_DOWN,	 /* is down, and on hold when it comes up */
-	PM_FLAP_ON_HOLD, /* is up and kept out */
-	PM_FLAP_NEEDED,	 /* is up and on hold, but in use as a last path */
-	PM_FLAP_WATCHED, /* in use after a hold, a window has not passed yet */
+enum pm_damping_state {
+	PM_DAMPING_NOTED,   /* went down lately, but not too often */
+	PM_DAMPING_DOWN,    /* is down, and on hold when it comes up */
+	PM_DAMPING_ON_HOLD, /* is up and kept out */
+	PM_DAMPING_NEEDED,  /* is up and on hold, but in use as a last path */
+	PM_DAMPING_WATCHED, /* in use after a hold, a window has not passed yet */
 };
 
-struct pm_flap_end {
+struct pm_damping_end {
 	uint64_t guid;	  /* of the switch */
 	unsigned int num; /* of the port */
 };
 
 /* A cable that went down lately. */
-struct pm_flap {
-	struct pm_flap_end end[2]; /* the one with the lower GUID or port first */
-	enum pm_flap_state state;  /* ON_HOLD or NEEDED: as of the last pm_flaps_hold */
-	uint32_t downs;		   /* times it went down, as far as remembered */
-	uint32_t hold_ms;	   /* length of its present or last hold, 0: none */
-	uint32_t left_ms;	   /* of the hold, 0: not on hold */
+struct pm_damped_link {
+	struct pm_damping_end end[2]; /* the one with the lower GUID or port first */
+	enum pm_damping_state
+		state;	  /* ON_HOLD or NEEDED: as of the last pm_damping_hold */
+	uint32_t downs;	  /* times it went down, as far as remembered */
+	uint32_t hold_ms; /* length of its present or last hold, 0: none */
+	uint32_t left_ms; /* of the hold, 0: not on hold */
 };
 
 /*
  * The next cable in the order of its ends: *at is 0 at first and counts on. False
  * if there is none.
  */
-bool pm_flaps_next(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
-		   struct pm_flap *flap);
+bool pm_damping_next(const struct pm_damping *flaps, uint64_t now_ms, uint32_t *at,
+		     struct pm_damped_link *flap);
 
 /* A word for a state: "noted", "down", "on-hold", "needed" or "watched". */
-const char *pm_flap_state_name(enum pm_flap_state state);
+const char *pm_damping_state_name(enum pm_damping_state state);
 
 /* All that is known of a cable that went down lately, for keeping it. */
-struct pm_flap_record {
-	struct pm_flap_end end[2];
-	uint32_t downs, hold_ms; /* as in struct pm_flap */
+struct pm_damping_record {
+	struct pm_damping_end end[2];
+	uint32_t downs, hold_ms; /* as in struct pm_damped_link */
 	bool up;
 	uint64_t changed_ms; /* how long ago it went down or came up */
 	uint32_t num;	     /* of the times in down_ms, 1 or more */
-	uint64_t down_ms[PM_FLAP_LIMIT_MAX + 1]; /* how long ago, the last time first */
+	uint64_t
+		down_ms[PM_DAMPING_LIMIT_MAX + 1]; /* how long ago, the last time first */
 };
 
-/* As pm_flaps_next. */
-bool pm_flaps_export(const struct pm_flaps *flaps, uint64_t now_ms, uint32_t *at,
-		     struct pm_flap_record *record);
+/* As pm_damping_next. */
+bool pm_damping_export(const struct pm_damping *flaps, uint64_t now_ms, uint32_t *at,
+		       struct pm_damping_record *record);
 
 /*
  * Adds a cable; of its times those that the limit asks for are kept. -EINVAL: it is known
  * already, or the record makes no sense; -ENOMEM.
  */
-int pm_flaps_import(struct pm_flaps *flaps, uint64_t now_ms,
-		    const struct pm_flap_record *record, struct pm_error *err);
+int pm_damping_import(struct pm_damping *flaps, uint64_t now_ms,
+		      const struct pm_damping_record *record, struct pm_error *err);
 
 /* A number that differs whenever what would be exported does, but for time passing. */
-uint64_t pm_flaps_changes(const struct pm_flaps *flaps);
+uint64_t pm_damping_changes(const struct pm_damping *flaps);
 
 /*
  * Forgets the cable at this port of a switch, with num 0 all cables of the switch, and
  * with guid 0 all there are. Returns how many of them were on hold or watched after it.
  */
-uint32_t pm_flaps_clear(struct pm_flaps *flaps, uint64_t guid, unsigned int num);
+uint32_t pm_damping_clear(struct pm_damping *flaps, uint64_t guid, unsigned int num);
 
 #endif

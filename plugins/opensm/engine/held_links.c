@@ -41,8 +41,8 @@ static uint32_t clear_at(const struct view *view, const char *name, unsigned lon
 		    (sw != one && strcmp(pm_fabric_name(known, sw), name) != 0))
 			continue;
 		*any = true;
-		cleared += pm_flaps_clear(view->flaps, known->nodes[sw].guid,
-					  (unsigned int)port);
+		cleared += pm_damping_clear(view->flaps, known->nodes[sw].guid,
+					    (unsigned int)port);
 	}
 	return cleared;
 }
@@ -78,7 +78,7 @@ static uint32_t clear_named(const struct view *view, osm_log_t *log, char *text)
 		named = true;
 		cleared += clear_one(view, log, line);
 	}
-	return named ? cleared : pm_flaps_clear(view->flaps, 0, 0);
+	return named ? cleared : pm_damping_clear(view->flaps, 0, 0);
 }
 
 /* The file is read whole first: half of it is not what was asked for, nor is nothing. */
@@ -102,31 +102,31 @@ static void list_holds(const struct view *view, char *text, size_t size)
 	const struct pm_fabric *known = view->plan->known;
 	uint64_t now = (uint64_t)wait_clock_ms();
 	uint32_t at = 0, named = 0;
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 	size_t used = 0;
 
 	text[0] = '\0';
-	while (pm_flaps_next(view->flaps, now, &at, &flap) && used < size) {
+	while (pm_damping_next(view->flaps, now, &at, &flap) && used < size) {
 		uint32_t sw = pm_fabric_find_guid(known, flap.end[0].guid);
 
-		if (flap.state != PM_FLAP_ON_HOLD && flap.state != PM_FLAP_NEEDED)
+		if (flap.state != PM_DAMPING_ON_HOLD && flap.state != PM_DAMPING_NEEDED)
 			continue;
 		if (named++ == NAMED) {
 			snprintf(text + used, size - used, ", ..");
 			return;
 		}
-		used += (size_t)snprintf(text + used, size - used,
-					 "%s%s[%u] (%s, %u times down, %u s left)",
-					 named > 1 ? ", " : "",
-					 sw == PM_NONE ? "?" : pm_fabric_label(known, sw),
-					 flap.end[0].num, pm_flap_state_name(flap.state),
-					 flap.downs, (flap.left_ms + 999) / 1000);
+		used += (size_t)snprintf(
+			text + used, size - used,
+			"%s%s[%u] (%s, %u times down, %u s left)", named > 1 ? ", " : "",
+			sw == PM_NONE ? "?" : pm_fabric_label(known, sw), flap.end[0].num,
+			pm_damping_state_name(flap.state), flap.downs,
+			(flap.left_ms + 999) / 1000);
 	}
 }
 
-void holds_tell(const struct view *view, osm_log_t *log, struct pm_flap_holds *told)
+void holds_tell(const struct view *view, osm_log_t *log, struct pm_damping_holds *told)
 {
-	const struct pm_flap_holds *now = &view->holds;
+	const struct pm_damping_holds *now = &view->holds;
 	char text[1024];
 
 	if (now->on_hold == told->on_hold && now->released == told->released)

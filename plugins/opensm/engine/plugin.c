@@ -152,12 +152,12 @@ static void delete_plugin(void *context)
 
 static void start_flaps(struct plugin *plugin)
 {
-	const struct pm_flap_config *config = &plugin->config.flap;
+	const struct pm_damping_config *config = &plugin->config.flap;
 
 	pm_failback_init(&plugin->failback, config->hold_ms, config->hold_max_ms);
 	plugin->alarm = alarm_start(plugin->osm);
 	if (config->limit &&
-	    (!plugin->alarm || pm_flaps_make(config, &plugin->view.flaps, NULL)))
+	    (!plugin->alarm || pm_damping_make(config, &plugin->view.flaps, NULL)))
 		say(&plugin->osm->log, OSM_LOG_ERROR,
 		    ": flapping links are not watched for");
 }

@@ -30,7 +30,7 @@ struct handover {
 	uint8_t *seen, *believed, *unfit;
 	struct pm_detours detours;
 	struct pm_drains drains;
-	struct pm_flaps *flaps;
+	struct pm_damping *flaps;
 	bool adopted; /* the tables were found in the switches */
 	bool ready;   /* to be taken over */
 };
@@ -178,7 +178,7 @@ static void take_over(struct repairer *r)
 	r->adopted = next->adopted;
 	r->rebalance_ms = 0;
 	pm_drains_free(&view->drains);
-	pm_flaps_free(view->flaps);
+	pm_damping_free(view->flaps);
 	view->drains = next->drains;
 	view->flaps = next->flaps;
 	next->drains = (struct pm_drains){0};
@@ -841,21 +841,21 @@ void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
 /* ---- Handing a view over ---- */
 
 /* Holds, and what went down lately; flaps that are not watched for are not here. */
-static int copy_flaps(const struct repairer *r, const struct pm_flaps *from,
-		      struct pm_flaps **to)
+static int copy_flaps(const struct repairer *r, const struct pm_damping *from,
+		      struct pm_damping **to)
 {
 	uint64_t now = (uint64_t)wait_clock_ms();
-	struct pm_flap_record record;
+	struct pm_damping_record record;
 	uint32_t at = 0;
 	int rc;
 
-	pm_flaps_free(*to);
+	pm_damping_free(*to);
 	*to = NULL;
 	if (!from)
 		return 0;
-	rc = pm_flaps_make(&r->config.flap, to, NULL);
-	while (!rc && pm_flaps_export(from, now, &at, &record))
-		rc = pm_flaps_import(*to, now, &record, NULL);
+	rc = pm_damping_make(&r->config.flap, to, NULL);
+	while (!rc && pm_damping_export(from, now, &at, &record))
+		rc = pm_damping_import(*to, now, &record, NULL);
 	return rc;
 }
 
@@ -867,7 +867,7 @@ static void forget_next(struct handover *next)
 	free(next->believed);
 	free(next->unfit);
 	pm_drains_free(&next->drains);
-	pm_flaps_free(next->flaps);
+	pm_damping_free(next->flaps);
 	*next = (struct handover){0};
 }
 

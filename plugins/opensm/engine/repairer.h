@@ -49,7 +49,7 @@ struct repairer_config {
 	struct mcast_quiet *quiet; /* whose groups are routed */
 	bool rebalance_auto;	   /* see config.h */
 	uint32_t rebalance_rate;
-	struct pm_flap_config flap;
+	struct pm_damping_config flap;
 	uint32_t budget_ms;
 	/* Are told of each, by whoever has it, without a lock; the view is borrowed. The
 	 * phase is that in which the first trap came. */

@@ -10,7 +10,7 @@
 
 void view_forget(struct view *view)
 {
-	struct pm_flaps *flaps = view->flaps;
+	struct pm_damping *flaps = view->flaps;
 	struct pm_drains drains = view->drains;
 	uint32_t serial = view->serial;
 
@@ -30,7 +30,7 @@ void view_forget(struct view *view)
 void view_free(struct view *view)
 {
 	view_forget(view);
-	pm_flaps_free(view->flaps);
+	pm_damping_free(view->flaps);
 	view->flaps = NULL;
 	pm_drains_free(&view->drains);
 }
@@ -123,11 +123,11 @@ static int note_flaps(struct view *view, const struct view_sight *sight,
 		now[i] = is_believed(view, sight, i);
 		between[i] = now[i] && !has_bounced(view, sight, i);
 	}
-	rc = pm_flaps_observe(view->flaps, known, view->believed, between, sight->now_ms,
-			      err);
+	rc = pm_damping_observe(view->flaps, known, view->believed, between,
+				sight->now_ms, err);
 	if (!rc)
-		rc = pm_flaps_observe(view->flaps, known, between, now, sight->now_ms,
-				      err);
+		rc = pm_damping_observe(view->flaps, known, between, now, sight->now_ms,
+					err);
 	if (!rc)
 		memcpy(view->believed, now, known->num_ports);
 	free(now);
@@ -144,8 +144,8 @@ static int hold_flaps(struct view *view, const struct view_sight *sight, uint8_t
 		return 0;
 	rc = note_flaps(view, sight, err);
 	if (!rc)
-		rc = pm_flaps_hold(view->flaps, view->plan, alive, sight->now_ms,
-				   &view->holds, err);
+		rc = pm_damping_hold(view->flaps, view->plan, alive, sight->now_ms,
+				     &view->holds, err);
 	return rc;
 }
 

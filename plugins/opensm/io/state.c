@@ -250,9 +250,9 @@ static void print_condition(FILE *out, const struct condition *is, const json_t 
 		is->name, is->help, is->name, is->name, port_of(document), holds);
 }
 
-static uint32_t count_flaps(const json_t *document, enum pm_flap_state state)
+static uint32_t count_flaps(const json_t *document, enum pm_damping_state state)
 {
-	const char *name = pm_flap_state_name(state), *has;
+	const char *name = pm_damping_state_name(state), *has;
 	const json_t *flap;
 	uint32_t count = 0;
 	size_t i;
@@ -276,10 +276,10 @@ static int print_metrics(FILE *out, const void *arg)
 	fputs("# HELP portmajor_flapping_links Links that went down lately, by state\n"
 	      "# TYPE portmajor_flapping_links gauge\n",
 	      out);
-	for (enum pm_flap_state s = PM_FLAP_NOTED; s <= PM_FLAP_WATCHED; s++)
+	for (enum pm_damping_state s = PM_DAMPING_NOTED; s <= PM_DAMPING_WATCHED; s++)
 		fprintf(out,
 			"portmajor_flapping_links{port_guid=\"%s\",state=\"%s\"} %u\n",
-			port_of(document), pm_flap_state_name(s),
+			port_of(document), pm_damping_state_name(s),
 			count_flaps(document, s));
 	activity_print_metrics(out, document, port_of(document));
 	return 0;
@@ -484,7 +484,7 @@ double state_write(struct state *state, bool last)
 
 /* ---- The document ---- */
 
-static json_t *make_end(const struct view *view, const struct pm_flap_end *end)
+static json_t *make_end(const struct view *view, const struct pm_damping_end *end)
 {
 	return describe_end(view->plan ? view->plan->known : NULL, end->guid, end->num);
 }
@@ -493,18 +493,18 @@ static json_t *make_flaps(const struct view *view)
 {
 	uint64_t now = (uint64_t)wait_clock_ms();
 	json_t *list = json_array();
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 	uint32_t at = 0;
 
-	while (view->flaps && pm_flaps_next(view->flaps, now, &at, &flap))
+	while (view->flaps && pm_damping_next(view->flaps, now, &at, &flap))
 		list = describe_append(list,
 				       json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
 						 make_end(view, &flap.end[0]),
 						 make_end(view, &flap.end[1]), "state",
-						 pm_flap_state_name(flap.state), "downs",
-						 (json_int_t)flap.downs, "hold_ms",
-						 (json_int_t)flap.hold_ms, "left_ms",
-						 (json_int_t)flap.left_ms));
+						 pm_damping_state_name(flap.state),
+						 "downs", (json_int_t)flap.downs,
+						 "hold_ms", (json_int_t)flap.hold_ms,
+						 "left_ms", (json_int_t)flap.left_ms));
 	return list;
 }
 
@@ -534,10 +534,10 @@ static json_t *make_drains(const struct state_facts *facts)
 		describe_text(facts->drains_unread[0] ? facts->drains_unread : NULL));
 }
 
-static struct pm_flap_end end_of(const struct pm_fabric *known, uint32_t port)
+static struct pm_damping_end end_of(const struct pm_fabric *known, uint32_t port)
 {
-	return (struct pm_flap_end){known->nodes[known->ports[port].node].guid,
-				    known->ports[port].num};
+	return (struct pm_damping_end){known->nodes[known->ports[port].node].guid,
+				       known->ports[port].num};
 }
 
 /* The lower end of a link first, as everywhere else. */
@@ -547,8 +547,8 @@ static json_t *make_slow_link(const struct view *view, const struct pm_slow_link
 	const uint8_t *level = view->plan->tree.level;
 	uint32_t a = slow->port, b = known->ports[a].peer;
 	bool turned = level[known->ports[b].node] < level[known->ports[a].node];
-	const struct pm_flap_end ends[] = {end_of(known, turned ? b : a),
-					   end_of(known, turned ? a : b)};
+	const struct pm_damping_end ends[] = {end_of(known, turned ? b : a),
+					      end_of(known, turned ? a : b)};
 	char link[PM_LINK_TEXT], usual[PM_LINK_TEXT];
 
 	return json_pack("{s:[o, o], s:s, s:s}", "ends", make_end(view, &ends[0]),

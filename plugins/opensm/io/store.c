@@ -43,7 +43,7 @@ struct store {
 	osm_log_t *log;
 	struct worker *writer;
 	char *cache;	      /* with its slash */
-	uint64_t saved_holds; /* pm_flaps_changes */
+	uint64_t saved_holds; /* pm_damping_changes */
 	int lock;	      /* of the writer: the folder's, -1: none can be had */
 
 	struct wait_signal signal; /* something was read or written, or not */
@@ -380,21 +380,21 @@ bool store_has_later(struct store *store, const struct store_request *request)
 static void load_holds(const struct store *store, const struct candidate *from,
 		       const struct store_request *request)
 {
-	const struct pm_flap_clock clock = {request->now_ms, (uint64_t)time(NULL)};
+	const struct pm_damping_clock clock = {request->now_ms, (uint64_t)time(NULL)};
 	const struct candidate_file *holds = &from->file[KEPT_HOLDS];
 	struct pm_error err = holds->why;
 	char *path = join(from->place, kept_name[KEPT_HOLDS]);
 	int rc = holds->rc;
 	uint32_t none = 0;
-	struct pm_flap flap;
+	struct pm_damped_link flap;
 
 	/* What this process has seen itself is not mixed with it. */
 	if (!request->flaps ||
-	    pm_flaps_next(request->flaps, request->now_ms, &none, &flap))
+	    pm_damping_next(request->flaps, request->now_ms, &none, &flap))
 		rc = -ENOENT;
 	if (!rc)
-		rc = path ? pm_flapfile_parse(holds->text, holds->length, path, &clock,
-					      request->flaps, &err)
+		rc = path ? pm_damping_file_parse(holds->text, holds->length, path,
+						  &clock, request->flaps, &err)
 			  : pm_error_no_memory(&err);
 	if (rc && rc != -ENOENT)
 		say(store->log, OSM_LOG_ERROR, ": holds not used: %s", err.text);
@@ -803,16 +803,17 @@ void store_save(struct store *store, struct planning *planning)
 	worker_poke(store->writer);
 }
 
-void store_save_holds(struct store *store, const struct pm_flaps *flaps, uint64_t now_ms)
+void store_save_holds(struct store *store, const struct pm_damping *flaps,
+		      uint64_t now_ms)
 {
-	const struct pm_flap_clock clock = {now_ms, (uint64_t)time(NULL)};
+	const struct pm_damping_clock clock = {now_ms, (uint64_t)time(NULL)};
 	size_t length;
 	char *text;
 
-	if (pm_flaps_changes(flaps) == store->saved_holds ||
-	    pm_flapfile_print(flaps, &clock, &text, &length))
+	if (pm_damping_changes(flaps) == store->saved_holds ||
+	    pm_damping_file_print(flaps, &clock, &text, &length))
 		return;
-	store->saved_holds = pm_flaps_changes(flaps);
+	store->saved_holds = pm_damping_changes(flaps);
 	put(store, KEPT_HOLDS, text, length);
 	worker_poke(store->writer);
 }

@@ -76,8 +76,8 @@ uint64_t store_guid(struct store *store);
 struct store_request {
 	const struct pm_fabric *fabric; /* as it is seen */
 	uint8_t lmc;
-	struct pm_flaps *flaps; /* the holds go here; NULL: nobody wants them */
-	uint64_t now_ms;	/* of their clock */
+	struct pm_damping *flaps; /* the holds go here; NULL: nobody wants them */
+	uint64_t now_ms;	  /* of their clock */
 };
 
 /* Has the writer read all plans there are, soon. */
@@ -111,7 +111,8 @@ bool store_has_later(struct store *store, const struct store_request *request);
 
 /* Have the plans, and the holds, written if they have changed. Wait for no file. */
 void store_save(struct store *store, struct planning *planning);
-void store_save_holds(struct store *store, const struct pm_flaps *flaps, uint64_t now_ms);
+void store_save_holds(struct store *store, const struct pm_damping *flaps,
+		      uint64_t now_ms);
 
 /*
  * Whether the plans that were handed over last are still to be written, and that has not
