@@ -79,8 +79,9 @@ static uint64_t find_percentile(const struct pm_histogram *h, uint64_t count,
 	return 0;
 }
 
-struct pm_statistics pm_summary_statistics(const struct pm_summary *summary,
-					   enum pm_metric metric)
+struct pm_statistics
+pm_failure_summary_statistics(const struct pm_failure_summary *summary,
+			      enum pm_metric metric)
 {
 	const struct pm_histogram *h = &summary->histogram[metric];
 	struct pm_statistics s = {0};
@@ -102,7 +103,7 @@ struct pm_statistics pm_summary_statistics(const struct pm_summary *summary,
 /* Negative if a is worse than b; among equals the first one is. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
-	const struct pm_summary *summary = context;
+	const struct pm_failure_summary *summary = context;
 	const struct pm_row *a = left, *b = right;
 	const enum pm_metric order[] = {summary->by, PM_METRIC_BLOCKS,
 					PM_METRIC_PAIRS_CUT};
@@ -113,7 +114,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-static void keep_worst(struct pm_summary *summary)
+static void keep_worst(struct pm_failure_summary *summary)
 {
 	if (summary->num_rows)
 		qsort_r(summary->row, summary->num_rows, sizeof(*summary->row),
@@ -122,7 +123,8 @@ static void keep_worst(struct pm_summary *summary)
 		summary->num_rows = summary->worst;
 }
 
-int pm_summary_add_row(struct pm_summary *summary, const struct pm_row *row)
+int pm_failure_summary_add_row(struct pm_failure_summary *summary,
+			       const struct pm_row *row)
 {
 	if (!summary->worst)
 		return 0;
@@ -139,16 +141,17 @@ int pm_summary_add_row(struct pm_summary *summary, const struct pm_row *row)
 
 /* ---- Both ---- */
 
-int pm_summary_add(struct pm_summary *summary, const struct pm_row *row)
+int pm_failure_summary_add(struct pm_failure_summary *summary, const struct pm_row *row)
 {
 	summary->count++;
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		if (pm_histogram_add(&summary->histogram[m], row->value[m], 1))
 			return -ENOMEM;
-	return pm_summary_add_row(summary, row);
+	return pm_failure_summary_add_row(summary, row);
 }
 
-int pm_summary_merge(struct pm_summary *into, const struct pm_summary *from)
+int pm_failure_summary_merge(struct pm_failure_summary *into,
+			     const struct pm_failure_summary *from)
 {
 	into->count += from->count;
 	for (unsigned int m = 0; m < PM_METRICS; m++) {
@@ -160,22 +163,23 @@ int pm_summary_merge(struct pm_summary *into, const struct pm_summary *from)
 				return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < from->num_rows; i++)
-		if (pm_summary_add_row(into, &from->row[i]))
+		if (pm_failure_summary_add_row(into, &from->row[i]))
 			return -ENOMEM;
 	return 0;
 }
 
-void pm_summary_finish(struct pm_summary *summary)
+void pm_failure_summary_finish(struct pm_failure_summary *summary)
 {
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		sort_bins(&summary->histogram[m]);
 	keep_worst(summary);
 }
 
-void pm_summary_free(struct pm_summary *summary)
+void pm_failure_summary_free(struct pm_failure_summary *summary)
 {
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		free(summary->histogram[m].bin);
 	free(summary->row);
-	*summary = (struct pm_summary){.by = summary->by, .worst = summary->worst};
+	*summary =
+		(struct pm_failure_summary){.by = summary->by, .worst = summary->worst};
 }

@@ -8,7 +8,7 @@
 
 /* What the threads share. */
 struct work {
-	const struct pm_sweep *sweep;
+	const struct pm_failure_sweep *sweep;
 	uint64_t count;	       /* of losses in this shard */
 	_Atomic uint64_t next; /* the first that nobody has taken */
 	_Atomic bool failed;
@@ -18,7 +18,7 @@ struct worker {
 	struct work *work;
 	struct pm_whatif *whatif; /* NULL: to be made */
 	struct pm_ports ports;
-	struct pm_summary summary;
+	struct pm_failure_summary summary;
 	int rc; /* why it failed, with a message */
 	struct pm_error err;
 	bool is_caller; /* whose whatif is its own */
@@ -27,15 +27,15 @@ struct worker {
 
 static int try_one(struct worker *worker, uint64_t number)
 {
-	const struct pm_sweep *sweep = worker->work->sweep;
+	const struct pm_failure_sweep *sweep = worker->work->sweep;
 	struct pm_whatif_result result;
 	struct pm_row row = {.number = number};
 	int rc;
 
 	worker->ports.num = 0;
-	if (pm_losses_ports(sweep->losses, number, &worker->ports))
+	if (pm_failures_ports(sweep->losses, number, &worker->ports))
 		return pm_error_no_memory(&worker->err);
-	rc = pm_whatif_lose(worker->whatif, worker->ports.list, worker->ports.num,
+	rc = pm_whatif_fail(worker->whatif, worker->ports.list, worker->ports.num,
 			    &result, &worker->err);
 	if (rc)
 		return rc;
@@ -47,15 +47,16 @@ static int try_one(struct worker *worker, uint64_t number)
 	row.value[PM_METRIC_SWITCHES_CUT] = result.switches_cut;
 	row.value[PM_METRIC_LOAD] = result.load;
 	row.value[PM_METRIC_SHIFT] = result.shift;
-	return pm_summary_add(&worker->summary, &row) ? pm_error_no_memory(&worker->err)
-						      : 0;
+	return pm_failure_summary_add(&worker->summary, &row)
+		       ? pm_error_no_memory(&worker->err)
+		       : 0;
 }
 
 /* Takes one loss after the other until none is left, or somebody failed. */
 static int try_all(struct worker *worker)
 {
 	struct work *work = worker->work;
-	const struct pm_sweep *sweep = work->sweep;
+	const struct pm_failure_sweep *sweep = work->sweep;
 	int rc = 0;
 
 	if (!worker->whatif)
@@ -99,23 +100,23 @@ static void run_all(struct worker *workers, unsigned int num)
 
 /* Adds up what the workers found. */
 static int gather(const struct worker *workers, unsigned int num,
-		  struct pm_summary *summary, struct pm_error *err)
+		  struct pm_failure_summary *summary, struct pm_error *err)
 {
-	struct pm_summary sum = {.by = summary->by, .worst = summary->worst};
-	int rc = pm_summary_merge(&sum, summary) ? pm_error_no_memory(err) : 0;
+	struct pm_failure_summary sum = {.by = summary->by, .worst = summary->worst};
+	int rc = pm_failure_summary_merge(&sum, summary) ? pm_error_no_memory(err) : 0;
 
 	for (unsigned int i = 0; i < num && !rc; i++) {
 		if (workers[i].rc)
 			rc = pm_error_set(err, workers[i].rc, "%s", workers[i].err.text);
-		else if (pm_summary_merge(&sum, &workers[i].summary))
+		else if (pm_failure_summary_merge(&sum, &workers[i].summary))
 			rc = pm_error_no_memory(err);
 	}
 	if (rc) {
-		pm_summary_free(&sum);
+		pm_failure_summary_free(&sum);
 		return rc;
 	}
-	pm_summary_finish(&sum);
-	pm_summary_free(summary);
+	pm_failure_summary_finish(&sum);
+	pm_failure_summary_free(summary);
 	*summary = sum;
 	return 0;
 }
@@ -123,7 +124,7 @@ static int gather(const struct worker *workers, unsigned int num,
 static void free_workers(struct worker *workers, unsigned int num)
 {
 	for (unsigned int i = 0; i < num; i++) {
-		pm_summary_free(&workers[i].summary);
+		pm_failure_summary_free(&workers[i].summary);
 		free(workers[i].ports.list);
 		if (!workers[i].is_caller)
 			pm_whatif_free(workers[i].whatif);
@@ -131,8 +132,8 @@ static void free_workers(struct worker *workers, unsigned int num)
 	free(workers);
 }
 
-int pm_sweep_run(const struct pm_sweep *sweep, struct pm_whatif *first,
-		 struct pm_summary *summary, struct pm_error *err)
+int pm_failure_sweep_run(const struct pm_failure_sweep *sweep, struct pm_whatif *first,
+			 struct pm_failure_summary *summary, struct pm_error *err)
 {
 	uint64_t total = sweep->losses->count, before = sweep->shard - 1;
 	struct work work = {

@@ -294,9 +294,9 @@ static int add_ports(const struct pm_fabric *fabric, const char *what,
 	return 0;
 }
 
-int pm_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		   const char *what, const char *text, struct pm_ports *ports,
-		   struct pm_error *err)
+int pm_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     const char *what, const char *text, struct pm_ports *ports,
+		     struct pm_error *err)
 {
 	struct pm_ports nodes = {0};
 	uint32_t before = ports->num;
@@ -319,7 +319,7 @@ int pm_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	return rc;
 }
 
-bool pm_losses_is_name(const struct pm_fabric *fabric, uint32_t thing, const char *text)
+bool pm_failures_is_name(const struct pm_fabric *fabric, uint32_t thing, const char *text)
 {
 	const char *name = pm_fabric_name(fabric, fabric->ports[thing].node);
 	size_t length = strlen(name);
@@ -345,9 +345,9 @@ static int fail_several(const struct pm_fabric *fabric, const char *what,
 			    nodes->num > MAX_NAMED ? ", .." : "");
 }
 
-int pm_losses_find_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
-			const char *what, const char *text, uint32_t *node,
-			struct pm_error *err)
+int pm_failures_find_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			  const char *what, const char *text, uint32_t *node,
+			  struct pm_error *err)
 {
 	struct pm_ports nodes = {0};
 	int rc = find_nodes(fabric, plan, text, &nodes);
@@ -365,13 +365,13 @@ int pm_losses_find_node(const struct pm_fabric *fabric, const struct pm_plan *pl
 	return rc;
 }
 
-int pm_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		  const char *what, const char *text, struct pm_ports *ports,
-		  struct pm_error *err)
+int pm_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    const char *what, const char *text, struct pm_ports *ports,
+		    struct pm_error *err)
 {
 	struct pm_ports things = {0};
 	uint32_t before = ports->num;
-	int rc = pm_losses_find(fabric, plan, what, text, &things, err);
+	int rc = pm_failures_find(fabric, plan, what, text, &things, err);
 
 	for (uint32_t i = 0; i < things.num && !rc; i++) {
 		const struct pm_port *port = &fabric->ports[things.list[i]];
@@ -388,38 +388,38 @@ int pm_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 
 /* ---- Every one of a kind ---- */
 
-static const char *const kind_names[PM_LOSS_KINDS] = {"links", "switches", "leaves",
-						      "spines", "hosts"};
+static const char *const kind_names[PM_FAILURE_KINDS] = {"links", "switches", "leaves",
+							 "spines", "hosts"};
 
-const char *pm_loss_kind_name(enum pm_loss_kind kind)
+const char *pm_failure_kind_name(enum pm_failure_kind kind)
 {
 	return kind_names[kind];
 }
 
-int pm_loss_kind_parse(const char *name, enum pm_loss_kind *kind)
+int pm_failure_kind_parse(const char *name, enum pm_failure_kind *kind)
 {
-	for (unsigned int k = 0; k < PM_LOSS_KINDS; k++)
+	for (unsigned int k = 0; k < PM_FAILURE_KINDS; k++)
 		if (!strcmp(name, kind_names[k])) {
-			*kind = (enum pm_loss_kind)k;
+			*kind = (enum pm_failure_kind)k;
 			return 0;
 		}
 	return -EINVAL;
 }
 
 static bool is_node_of(const struct pm_fabric *fabric, const struct pm_tree *tree,
-		       enum pm_loss_kind kind, uint32_t node)
+		       enum pm_failure_kind kind, uint32_t node)
 {
-	if (kind == PM_LOSE_HOSTS || node >= fabric->num_switches)
-		return kind == PM_LOSE_HOSTS && node >= fabric->num_switches;
-	if (kind == PM_LOSE_LEAVES)
+	if (kind == PM_FAIL_HOSTS || node >= fabric->num_switches)
+		return kind == PM_FAIL_HOSTS && node >= fabric->num_switches;
+	if (kind == PM_FAIL_LEAVES)
 		return pm_tree_is_leaf(tree, node);
-	if (kind == PM_LOSE_SPINES)
+	if (kind == PM_FAIL_SPINES)
 		return tree->level[node] == tree->top_level;
-	return kind == PM_LOSE_SWITCHES;
+	return kind == PM_FAIL_SWITCHES;
 }
 
 static int list_nodes(const struct pm_fabric *fabric, const struct pm_tree *tree,
-		      enum pm_loss_kind kind, struct pm_ports *list)
+		      enum pm_failure_kind kind, struct pm_ports *list)
 {
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
 		if (is_node_of(fabric, tree, kind, i) && add_port(list, i))
@@ -442,13 +442,13 @@ static int list_links(const struct pm_fabric *fabric, struct pm_ports *list)
 	return 0;
 }
 
-int pm_losses_list(const struct pm_fabric *fabric, const struct pm_tree *tree,
-		   enum pm_loss_kind kind, bool pairs, struct pm_losses *losses,
-		   struct pm_error *err)
+int pm_failures_list(const struct pm_fabric *fabric, const struct pm_tree *tree,
+		     enum pm_failure_kind kind, bool pairs, struct pm_failures *losses,
+		     struct pm_error *err)
 {
 	struct pm_ports list = {0};
 	uint64_t n;
-	int rc = kind == PM_LOSE_LINKS ? list_links(fabric, &list)
+	int rc = kind == PM_FAIL_LINKS ? list_links(fabric, &list)
 				       : list_nodes(fabric, tree, kind, &list);
 
 	if (rc) {
@@ -456,26 +456,26 @@ int pm_losses_list(const struct pm_fabric *fabric, const struct pm_tree *tree,
 		return pm_error_no_memory(err);
 	}
 	n = list.num;
-	*losses = (struct pm_losses){.fabric = fabric,
-				     .kind = kind,
-				     .pairs = pairs,
-				     .element = list.list,
-				     .num_elements = list.num,
-				     .count = !pairs ? n
-					      : n    ? n * (n - 1) / 2
-						     : 0};
+	*losses = (struct pm_failures){.fabric = fabric,
+				       .kind = kind,
+				       .pairs = pairs,
+				       .element = list.list,
+				       .num_elements = list.num,
+				       .count = !pairs ? n
+						: n    ? n * (n - 1) / 2
+						       : 0};
 	return 0;
 }
 
-void pm_losses_free(struct pm_losses *losses)
+void pm_failures_free(struct pm_failures *losses)
 {
 	free(losses->element);
 	losses->element = NULL;
 }
 
 /* Pair number k has the largest j with j (j - 1) / 2 <= k. */
-uint32_t pm_losses_elements(const struct pm_losses *losses, uint64_t number,
-			    uint32_t element[2])
+uint32_t pm_failures_elements(const struct pm_failures *losses, uint64_t number,
+			      uint32_t element[2])
 {
 	uint64_t j;
 
@@ -493,14 +493,14 @@ uint32_t pm_losses_elements(const struct pm_losses *losses, uint64_t number,
 	return 2;
 }
 
-int pm_losses_ports(const struct pm_losses *losses, uint64_t number,
-		    struct pm_ports *ports)
+int pm_failures_ports(const struct pm_failures *losses, uint64_t number,
+		      struct pm_ports *ports)
 {
-	uint32_t element[2], num = pm_losses_elements(losses, number, element);
+	uint32_t element[2], num = pm_failures_elements(losses, number, element);
 	int rc = 0;
 
 	for (uint32_t i = 0; i < num && !rc; i++)
-		rc = losses->kind == PM_LOSE_LINKS
+		rc = losses->kind == PM_FAIL_LINKS
 			     ? add_port(ports, element[i])
 			     : add_node(losses->fabric, element[i], ports);
 	return rc;

@@ -356,7 +356,7 @@ static int find_traffic(struct pm_whatif *whatif, struct pm_whatif_result *resul
 	return 0;
 }
 
-int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num_ports,
+int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_whatif_result *result, struct pm_error *err)
 {
 	struct pm_whatif_result found = {0};
@@ -365,7 +365,7 @@ int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 	whatif->num_cut_off = 0;
 	for (uint32_t i = 0; i < num_ports; i++)
 		cut(whatif, ports[i]);
-	rc = pm_routes_lose(whatif->routes, whatif->cables, whatif->num_cables,
+	rc = pm_routes_fail(whatif->routes, whatif->cables, whatif->num_cables,
 			    &whatif->detours);
 	if (rc) {
 		pm_error_no_memory(err);
@@ -409,7 +409,7 @@ int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 	if (more)
 		return pm_error_set(err, -EINVAL,
 				    "the broken fabric has more than the whole");
-	return pm_whatif_lose(whatif, whatif->ports, num, result, err);
+	return pm_whatif_fail(whatif, whatif->ports, num, result, err);
 }
 
 /* ---- Making ---- */
@@ -454,7 +454,7 @@ static int hold_tables(struct pm_whatif *whatif, struct pm_error *err)
 	uint32_t stride = pm_routes_stride(whatif->routes), count;
 	const uint32_t *moved;
 
-	if (pm_routes_lose(whatif->routes, NULL, 0, &whatif->detours))
+	if (pm_routes_fail(whatif->routes, NULL, 0, &whatif->detours))
 		return pm_error_no_memory(err);
 	moved = pm_routes_moved(whatif->routes, &count);
 	for (uint32_t i = 0; i < count; i++) {

@@ -90,7 +90,7 @@ static int check_several(const struct pm_fabric *fabric, const char *text,
 {
 	struct cli_names guids = {0};
 
-	if (things->num > 1 && pm_losses_is_name(fabric, things->list[0], text)) {
+	if (things->num > 1 && pm_failures_is_name(fabric, things->list[0], text)) {
 		for (uint32_t i = 0; i < things->num; i++) {
 			const struct pm_port *port = &fabric->ports[things->list[i]];
 

@@ -12,7 +12,7 @@
 /* The whole, as far as it has been read. */
 struct whole {
 	struct settings settings; /* those of the first file */
-	struct pm_summary summary;
+	struct pm_failure_summary summary;
 	struct names names; /* of its rows */
 	bool *seen;	    /* [shard - 1] */
 	uint32_t num_seen;
@@ -49,7 +49,7 @@ static int check_shard(struct whole *whole, const struct settings *settings,
 static int read_object(struct whole *whole, json_t *object, const char *path)
 {
 	struct settings settings = {0};
-	struct pm_summary summary = {0};
+	struct pm_failure_summary summary = {0};
 	char text[SUMMARY_TEXT];
 	int status;
 
@@ -58,9 +58,9 @@ static int read_object(struct whole *whole, json_t *object, const char *path)
 		status = cli_fail(EXIT_INPUT, "%s: %s", path, text);
 	else
 		status = check_shard(whole, &settings, path);
-	if (!status && pm_summary_merge(&whole->summary, &summary))
+	if (!status && pm_failure_summary_merge(&whole->summary, &summary))
 		status = cli_fail(EXIT_INPUT, "out of memory");
-	pm_summary_free(&summary);
+	pm_failure_summary_free(&summary);
 	json_decref(settings.json);
 	return status;
 }
@@ -114,7 +114,7 @@ static int print_whole(struct whole *whole, const struct cli_output *output)
 		return status;
 	whole->settings.shard = 1;
 	whole->settings.num_shards = 1;
-	pm_summary_finish(&whole->summary);
+	pm_failure_summary_finish(&whole->summary);
 	if (output->json)
 		return cli_json_print(
 			summary_json(&whole->summary, &whole->names, &whole->settings));
@@ -158,7 +158,7 @@ int cmd_merge(int argc, char **argv)
 		status = print_whole(&whole, &output);
 	traffic_whole_free(&whole.traffic);
 	names_free(&whole.names);
-	pm_summary_free(&whole.summary);
+	pm_failure_summary_free(&whole.summary);
 	json_decref(whole.settings.json);
 	free(whole.seen);
 	return status;

@@ -324,7 +324,7 @@ static int find_switch(const struct pm_fabric *fabric, const struct pm_plan *pla
 	*sw = plan->tree.leaves[0];
 	if (!name)
 		return EXIT_FINE;
-	rc = pm_losses_find_node(fabric, plan, "--switch", name, sw, &err);
+	rc = pm_failures_find_node(fabric, plan, "--switch", name, sw, &err);
 	if (rc)
 		return cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text);
 	return *sw < fabric->num_switches

@@ -28,7 +28,7 @@ struct request {
 	bool all, pairs, loads, no_loads, csv;
 	struct cli_group_options groups;
 	struct cli_output output;
-	enum pm_loss_kind kind;
+	enum pm_failure_kind kind;
 	uint32_t shifts, mad_us, wire_smps, worst, threads;
 	struct cli_shard shard;
 	enum pm_metric by;
@@ -290,7 +290,7 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 					    config->sm, &multicast);
 	if (status)
 		goto out;
-	if (pm_whatif_lose(whatif, ports.list, ports.num, &result, &err)) {
+	if (pm_whatif_fail(whatif, ports.list, ports.num, &result, &err)) {
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	} else if (request->output.json || !request->output.quiet) {
 		object = describe(request, fabric, config, &settings, whatif, &result,
@@ -316,7 +316,7 @@ static json_t *sweep_settings_json(const struct pm_fabric *fabric,
 	json_t *object = settings_json(fabric, request, config);
 	json_t *more = json_pack(
 		"{s:s, s:b, s:I, s:I, s:s, s:o, s:o, s:I}", "failures_of",
-		pm_loss_kind_name(request->kind), "pairs", request->pairs, "total",
+		pm_failure_kind_name(request->kind), "pairs", request->pairs, "total",
 		(json_int_t)total, "worst", (json_int_t)request->worst, "by",
 		pm_metric_name(request->by), "load_before",
 		config->loads ? json_integer((json_int_t)before->load) : json_null(),
@@ -334,8 +334,8 @@ static void show_progress(uint64_t done, uint64_t count, void *context)
 
 /* Names the rows of a summary, and the hosts that each of these cuts off, for which it is
  * lost once more; an exit status. */
-static int name_rows(const struct pm_losses *losses, struct pm_whatif *whatif,
-		     struct pm_summary *summary, struct names *names)
+static int name_rows(const struct pm_failures *losses, struct pm_whatif *whatif,
+		     struct pm_failure_summary *summary, struct names *names)
 {
 	struct pm_whatif_result ignored;
 	struct pm_ports ports = {0};
@@ -348,8 +348,8 @@ static int name_rows(const struct pm_losses *losses, struct pm_whatif *whatif,
 		row->name = names->num;
 		/* Without a pair cut nobody is cut off, as most losses are. */
 		if ((row->value[PM_METRIC_PAIRS_CUT] &&
-		     pm_losses_ports(losses, row->number, &ports)) ||
-		    pm_whatif_lose(whatif, ports.list, ports.num, &ignored, NULL) ||
+		     pm_failures_ports(losses, row->number, &ports)) ||
+		    pm_whatif_fail(whatif, ports.list, ports.num, &ignored, NULL) ||
 		    names_add(names, cli_losses_json(losses, row->number),
 			      cut_off_json(losses->fabric, whatif)))
 			status = cli_fail(EXIT_INPUT, "out of memory");
@@ -359,12 +359,12 @@ static int name_rows(const struct pm_losses *losses, struct pm_whatif *whatif,
 }
 
 /* Tries all of these losses and names the worst; an exit status. */
-static int run_sweep(const struct request *request, const struct pm_losses *losses,
+static int run_sweep(const struct request *request, const struct pm_failures *losses,
 		     const struct pm_whatif_config *config, struct pm_whatif *whatif,
-		     struct pm_summary *summary, struct names *names)
+		     struct pm_failure_summary *summary, struct names *names)
 {
 	struct cli_progress progress;
-	const struct pm_sweep sweep = {
+	const struct pm_failure_sweep sweep = {
 		.fabric = losses->fabric,
 		.config = config,
 		.losses = losses,
@@ -378,7 +378,7 @@ static int run_sweep(const struct request *request, const struct pm_losses *loss
 	int rc;
 
 	cli_progress_begin(&progress, request->output.quiet);
-	rc = pm_sweep_run(&sweep, whatif, summary, &err);
+	rc = pm_failure_sweep_run(&sweep, whatif, summary, &err);
 	cli_progress_end(&progress);
 	return rc ? cli_fail(EXIT_INPUT, "%s", err.text)
 		  : name_rows(losses, whatif, summary, names);
@@ -393,14 +393,14 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 				    .wire_smps = request->wire_smps,
 				    .shard = request->shard.index,
 				    .num_shards = request->shard.of};
-	struct pm_summary summary = {.by = request->by, .worst = request->worst};
-	struct pm_losses losses;
+	struct pm_failure_summary summary = {.by = request->by, .worst = request->worst};
+	struct pm_failures losses;
 	struct names names = {0};
 	struct pm_error err;
 	int status;
 
-	if (pm_losses_list(fabric, &pm_whatif_plan(whatif)->tree, request->kind,
-			   request->pairs, &losses, &err))
+	if (pm_failures_list(fabric, &pm_whatif_plan(whatif)->tree, request->kind,
+			     request->pairs, &losses, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	settings.total = losses.count;
 	settings.json = sweep_settings_json(fabric, request, config,
@@ -416,8 +416,8 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 		summary_print(&summary, &names, &settings);
 	json_decref(settings.json);
 	names_free(&names);
-	pm_summary_free(&summary);
-	pm_losses_free(&losses);
+	pm_failure_summary_free(&summary);
+	pm_failures_free(&losses);
 	return status;
 }
 
@@ -429,7 +429,7 @@ static int take_kind(const struct cli_option *option, char *argument, void *to)
 
 	(void)option;
 	request->all = true;
-	return pm_loss_kind_parse(argument, &request->kind)
+	return pm_failure_kind_parse(argument, &request->kind)
 		       ? cli_fail(EXIT_USAGE, "--all: no kind \"%s\"", argument)
 		       : EXIT_FINE;
 }
@@ -540,7 +540,7 @@ static int check_request(struct request *request)
 		request->worst = request->csv ? INT32_MAX : 20;
 	if (request->by == PM_METRICS)
 		request->by =
-			request->kind == PM_LOSE_HOSTS || request->kind == PM_LOSE_LEAVES
+			request->kind == PM_FAIL_HOSTS || request->kind == PM_FAIL_LEAVES
 				? PM_METRIC_PAIRS_CUT
 				: PM_METRIC_BLOCKS;
 	return EXIT_FINE;

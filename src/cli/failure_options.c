@@ -35,7 +35,7 @@ int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const char *what, const char *text, struct pm_ports *ports)
 {
 	struct pm_error err;
-	int rc = pm_losses_find(fabric, plan, what, text, ports, &err);
+	int rc = pm_failures_find(fabric, plan, what, text, ports, &err);
 
 	return rc ? cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text)
 		  : EXIT_FINE;
@@ -75,8 +75,8 @@ void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	for (uint32_t i = 0; i < lost->num; i++) {
 		struct pm_ports things = {0};
 
-		int rc = pm_losses_find(fabric, plan, "--lose", lost->list[i], &things,
-					NULL);
+		int rc = pm_failures_find(fabric, plan, "--lose", lost->list[i], &things,
+					  NULL);
 
 		if (rc == -ENOMEM)
 			cli_no_memory();
@@ -93,7 +93,7 @@ int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	int rc = 0;
 
 	for (uint32_t i = 0; i < lost->num && !rc; i++)
-		rc = pm_losses_add(fabric, plan, "--lose", lost->list[i], ports, &err);
+		rc = pm_failures_add(fabric, plan, "--lose", lost->list[i], ports, &err);
 	return rc ? cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text)
 		  : EXIT_FINE;
 }
@@ -205,7 +205,7 @@ json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node)
 		json_pack("{s:o}", "guid", cli_json_guid(fabric->nodes[node].guid)));
 }
 
-/* Nodes and cables by these ports, as pm_losses_find has them. */
+/* Nodes and cables by these ports, as pm_failures_find has them. */
 static json_t *things_json(const struct pm_fabric *fabric, const struct pm_ports *things)
 {
 	json_t *list = json_array();
@@ -250,14 +250,14 @@ void cli_took_print(const json_t *took)
 	putchar('\n');
 }
 
-json_t *cli_losses_json(const struct pm_losses *losses, uint64_t number)
+json_t *cli_losses_json(const struct pm_failures *losses, uint64_t number)
 {
-	uint32_t element[2], num = pm_losses_elements(losses, number, element);
+	uint32_t element[2], num = pm_failures_elements(losses, number, element);
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < num; i++)
 		list = cli_json_append(
-			list, losses->kind == PM_LOSE_LINKS
+			list, losses->kind == PM_FAIL_LINKS
 				      ? cli_link_json(losses->fabric, element[i])
 				      : cli_node_json(losses->fabric, element[i]));
 	return list;

@@ -28,7 +28,7 @@ int cli_take_lost(const struct cli_option *option, char *argument, void *to);
 /* A list of the texts. NULL without memory. */
 json_t *cli_lost_json(const struct cli_lost *lost);
 
-/* pm_losses_find, and pm_losses_add for each text of --lose; an exit status. */
+/* pm_failures_find, and pm_failures_add for each text of --lose; an exit status. */
 int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const char *what, const char *text, struct pm_ports *ports);
 int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
@@ -64,6 +64,6 @@ int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
 void cli_took_print(const json_t *took);
 
 /* Names a loss: an array of one or two objects. NULL without memory. */
-json_t *cli_losses_json(const struct pm_losses *losses, uint64_t number);
+json_t *cli_losses_json(const struct pm_failures *losses, uint64_t number);
 
 #endif

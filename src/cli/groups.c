@@ -45,7 +45,7 @@ static int add_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	return rc;
 }
 
-/* A thing that pm_losses_find found. A port of a switch stands for what is attached. */
+/* A thing that pm_failures_find found. A port of a switch stands for what is attached. */
 static int add_thing(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     uint16_t mlid, uint32_t thing, struct cli_groups *groups)
 {
@@ -141,7 +141,7 @@ static int read_line(struct pm_lexer *lexer, struct pm_text line,
 	if (!copy_rest(line, name))
 		return pm_lexer_fail(lexer, "MLID 0x%x has no member here",
 				     (unsigned int)mlid);
-	rc = pm_losses_find(fabric, plan, "member", name, &things, lexer->err);
+	rc = pm_failures_find(fabric, plan, "member", name, &things, lexer->err);
 	for (uint32_t i = 0; i < things.num && !rc; i++)
 		rc = add_thing(fabric, plan, (uint16_t)mlid, things.list[i], groups);
 	free(things.list);

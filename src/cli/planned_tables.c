@@ -57,7 +57,7 @@ int cli_tables_sm(const struct pm_fabric *fabric, const char *name, uint32_t *po
 	*port = PM_NONE;
 	if (!name)
 		return EXIT_FINE;
-	rc = pm_losses_find_node(fabric, NULL, "--sm", name, &node, &err);
+	rc = pm_failures_find_node(fabric, NULL, "--sm", name, &node, &err);
 	if (rc)
 		return cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text);
 	n = &fabric->nodes[node];

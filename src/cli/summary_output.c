@@ -100,9 +100,10 @@ static bool is_found(const struct settings *settings, enum pm_metric metric)
 	}
 }
 
-static json_t *metric_json(const struct pm_summary *summary, enum pm_metric metric)
+static json_t *metric_json(const struct pm_failure_summary *summary,
+			   enum pm_metric metric)
 {
-	struct pm_statistics s = pm_summary_statistics(summary, metric);
+	struct pm_statistics s = pm_failure_summary_statistics(summary, metric);
 
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "sum", (json_int_t)s.sum,
 			 "minimum", (json_int_t)s.minimum, "median", (json_int_t)s.median,
@@ -111,7 +112,7 @@ static json_t *metric_json(const struct pm_summary *summary, enum pm_metric metr
 			 bins_json(&summary->histogram[metric]));
 }
 
-static json_t *metrics_json(const struct pm_summary *summary,
+static json_t *metrics_json(const struct pm_failure_summary *summary,
 			    const struct settings *settings)
 {
 	json_t *object = json_object();
@@ -145,8 +146,8 @@ static json_t *row_json(const struct pm_row *row, const struct names *names,
 				  settings_ms(settings, row->value[PM_METRIC_BLOCKS])));
 }
 
-static json_t *rows_json(const struct pm_summary *summary, const struct names *names,
-			 const struct settings *settings)
+static json_t *rows_json(const struct pm_failure_summary *summary,
+			 const struct names *names, const struct settings *settings)
 {
 	json_t *list = json_array();
 
@@ -156,7 +157,7 @@ static json_t *rows_json(const struct pm_summary *summary, const struct names *n
 }
 
 /* All but the rows. */
-static json_t *head_json(const struct pm_summary *summary,
+static json_t *head_json(const struct pm_failure_summary *summary,
 			 const struct settings *settings)
 {
 	return cli_json_join(cli_json_new("sweep", VERSION),
@@ -168,7 +169,7 @@ static json_t *head_json(const struct pm_summary *summary,
 				       metrics_json(summary, settings)));
 }
 
-json_t *summary_json(const struct pm_summary *summary, const struct names *names,
+json_t *summary_json(const struct pm_failure_summary *summary, const struct names *names,
 		     const struct settings *settings)
 {
 	return cli_json_join(
@@ -272,8 +273,8 @@ static void print_csv_row(const json_t *row)
 	puts("\"");
 }
 
-void summary_print_csv(const struct pm_summary *summary, const struct names *names,
-		       const struct settings *settings)
+void summary_print_csv(const struct pm_failure_summary *summary,
+		       const struct names *names, const struct settings *settings)
 {
 	fputs("lost,and", stdout);
 	for (unsigned int m = 0; m < PM_METRICS; m++)
@@ -288,7 +289,7 @@ void summary_print_csv(const struct pm_summary *summary, const struct names *nam
 }
 
 /* Row by row: there may be tens of thousands. */
-void summary_print(const struct pm_summary *summary, const struct names *names,
+void summary_print(const struct pm_failure_summary *summary, const struct names *names,
 		   const struct settings *settings)
 {
 	json_t *head = head_json(summary, settings);
@@ -347,7 +348,7 @@ int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_T
 	json_t *shard = json_object_get(object, "shard");
 	const char *by = json_string_value(json_object_get(json, "by"));
 	const char *kind = json_string_value(json_object_get(json, "failures_of"));
-	enum pm_loss_kind ignored;
+	enum pm_failure_kind ignored;
 	uint64_t worst, mad_us, wire, index, of;
 
 	memset(settings, 0, sizeof(*settings));
@@ -362,7 +363,7 @@ int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_T
 		return -1;
 	if (!by || pm_metric_parse(by, &settings->by))
 		return bad_text(text, "no good \"by\"");
-	if (!kind || pm_loss_kind_parse(kind, &ignored))
+	if (!kind || pm_failure_kind_parse(kind, &ignored))
 		return bad_text(text, "no good \"failures_of\"");
 	settings->worst = (uint32_t)worst;
 	settings->mad_us = (uint32_t)mad_us;
@@ -407,8 +408,8 @@ static int read_value(json_t *object, enum pm_metric metric, uint64_t *value,
 		       : get_number(object, name, 0, INT64_MAX, value, text);
 }
 
-static int read_row(struct pm_summary *summary, struct names *names, json_t *object,
-		    char text[SUMMARY_TEXT])
+static int read_row(struct pm_failure_summary *summary, struct names *names,
+		    json_t *object, char text[SUMMARY_TEXT])
 {
 	struct pm_row row = {.name = names->num};
 	json_t *lost = json_object_get(object, "lost");
@@ -426,10 +427,11 @@ static int read_row(struct pm_summary *summary, struct names *names, json_t *obj
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		if (read_value(object, m, &row.value[m], text))
 			return -1;
-	return pm_summary_add_row(summary, &row) ? bad_text(text, "out of memory") : 0;
+	return pm_failure_summary_add_row(summary, &row) ? bad_text(text, "out of memory")
+							 : 0;
 }
 
-int summary_read(struct pm_summary *summary, struct names *names,
+int summary_read(struct pm_failure_summary *summary, struct names *names,
 		 const struct settings *settings, json_t *object, char text[SUMMARY_TEXT])
 {
 	json_t *metrics = json_object_get(object, "metrics");
@@ -437,7 +439,8 @@ int summary_read(struct pm_summary *summary, struct names *names,
 	size_t i;
 	json_t *one;
 
-	*summary = (struct pm_summary){.by = settings->by, .worst = settings->worst};
+	*summary =
+		(struct pm_failure_summary){.by = settings->by, .worst = settings->worst};
 	if (get_number(object, "failures", 0, settings->total, &summary->count, text))
 		return -1;
 	for (unsigned int m = 0; m < PM_METRICS; m++) {

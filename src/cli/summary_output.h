@@ -42,18 +42,18 @@ int names_add(struct names *names, json_t *lost, json_t *cut_off);
 void names_free(struct names *names);
 
 /* The JSON object of a finished summary; NULL without memory. */
-json_t *summary_json(const struct pm_summary *summary, const struct names *names,
+json_t *summary_json(const struct pm_failure_summary *summary, const struct names *names,
 		     const struct settings *settings);
 
 /* Its worst as comma-separated values, a line each behind one with their names. */
-void summary_print_csv(const struct pm_summary *summary, const struct names *names,
-		       const struct settings *settings);
+void summary_print_csv(const struct pm_failure_summary *summary,
+		       const struct names *names, const struct settings *settings);
 
 /* Prints the first few of these names. */
 void cut_off_print(const json_t *cut_off);
 
 /* The same as text, to stdout. */
-void summary_print(const struct pm_summary *summary, const struct names *names,
+void summary_print(const struct pm_failure_summary *summary, const struct names *names,
 		   const struct settings *settings);
 
 /*
@@ -63,7 +63,7 @@ void summary_print(const struct pm_summary *summary, const struct names *names,
  */
 #define SUMMARY_TEXT 200
 int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_TEXT]);
-int summary_read(struct pm_summary *summary, struct names *names,
+int summary_read(struct pm_failure_summary *summary, struct names *names,
 		 const struct settings *settings, json_t *object,
 		 char text[SUMMARY_TEXT]);
 

@@ -280,7 +280,7 @@ static void miss_behind(const struct wave *wave, const uint32_t *ports,
 			     (struct pm_span){0, wave->words});
 }
 
-void pm_reach_lose(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		   const uint8_t *alive, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_reach *reach, struct pm_reach_loss *loss)
 {

@@ -84,7 +84,7 @@ static bool take_out(struct cut *cut, uint32_t from, uint32_t to)
 	bool joined;
 
 	set_alive(cut, num_ports, 0);
-	pm_reach_lose(cut->plan->known, &cut->plan->tree, cut->alive, cut->ports,
+	pm_reach_fail(cut->plan->known, &cut->plan->tree, cut->alive, cut->ports,
 		      num_ports, &cut->left, &cut->loss);
 	joined = all_joined(cut);
 	if (joined) {

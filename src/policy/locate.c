@@ -166,7 +166,7 @@ static void cut_off(struct pm_locate *locate, uint8_t *alive)
 			alive[i] = 0;
 }
 
-uint32_t pm_locate_lost(struct pm_locate *locate, uint8_t *alive)
+uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *alive)
 {
 	uint32_t count = 0;
 

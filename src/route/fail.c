@@ -241,7 +241,7 @@ static bool needs_detours(const struct pm_routes *routes,
 	       (detours->sm != PM_NONE && lacks(routes, ports[detours->sm].node));
 }
 
-int pm_routes_lose(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
+int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
 		   const struct pm_detours *detours)
 {
 	if (routes->whole_now)
@@ -251,7 +251,7 @@ int pm_routes_lose(struct pm_routes *routes, const uint32_t *ports, uint32_t num
 	routes->noting = true;
 	routes->lacks_memory = false;
 	cut(routes, ports, num_ports);
-	pm_reach_lose(routes->plan->known, &routes->plan->tree, routes->alive,
+	pm_reach_fail(routes->plan->known, &routes->plan->tree, routes->alive,
 		      routes->cut, routes->num_cut, &routes->now, &routes->loss);
 	routes->looked = routes->loss.looked;
 	for (uint32_t i = 0; i < routes->num_cut; i++)

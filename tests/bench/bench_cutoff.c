@@ -166,7 +166,7 @@ static bool try_case(struct pm_fabric *fabric, size_t number)
 	double walk, sum = 0, longest = 0, *best;
 
 	if (pm_plan_make(fabric, &planned, &plan, &err) ||
-	    pm_losses_add(fabric, plan, "loss", cases[number].loss, &ports, &err) ||
+	    pm_failures_add(fabric, plan, "loss", cases[number].loss, &ports, &err) ||
 	    pm_sets_compute(fabric, plan, &config, ports.list, ports.num, &sets, &err))
 		die(err.text);
 	walk = time_walk(fabric, plan, sets);

@@ -193,7 +193,7 @@ static bool try_loss(struct bench *b, const char *name, const char *loss)
 	double best = 0;
 	bool good;
 
-	if (pm_losses_add(b->fabric, b->plan, "loss", loss, &ports, &err))
+	if (pm_failures_add(b->fabric, b->plan, "loss", loss, &ports, &err))
 		die(err.text);
 	memcpy(b->alive, b->whole, b->plan->known->num_ports);
 	for (uint32_t i = 0; i < ports.num; i++) {

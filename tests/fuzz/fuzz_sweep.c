@@ -13,14 +13,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static json_t *read_and_write(json_t *object)
 {
 	struct settings settings = {0};
-	struct pm_summary summary = {0};
+	struct pm_failure_summary summary = {0};
 	struct names names = {0};
 	char text[SUMMARY_TEXT] = "";
 	json_t *written = NULL;
 
 	if (!settings_read(&settings, object, text) &&
 	    !summary_read(&summary, &names, &settings, object, text)) {
-		pm_summary_finish(&summary);
+		pm_failure_summary_finish(&summary);
 		written = summary_json(&summary, &names, &settings);
 		if (!written)
 			abort();
@@ -28,7 +28,7 @@ static json_t *read_and_write(json_t *object)
 		abort();
 	}
 	names_free(&names);
-	pm_summary_free(&summary);
+	pm_failure_summary_free(&summary);
 	json_decref(settings.json);
 	return written;
 }

@@ -38,15 +38,15 @@ static void test_names(void **state)
 static void test_nothing(void **state)
 {
 	static const struct pm_statistics none;
-	struct pm_summary summary = {.worst = 3};
+	struct pm_failure_summary summary = {.worst = 3};
 	struct pm_statistics s;
 
 	(void)state;
-	pm_summary_finish(&summary);
-	s = pm_summary_statistics(&summary, PM_METRIC_BLOCKS);
+	pm_failure_summary_finish(&summary);
+	s = pm_failure_summary_statistics(&summary, PM_METRIC_BLOCKS);
 	assert_memory_equal(&s, &none, sizeof(s));
 	assert_int_equal(summary.num_rows, 0);
-	pm_summary_free(&summary);
+	pm_failure_summary_free(&summary);
 }
 
 /* ---- Statistics ---- */
@@ -70,17 +70,17 @@ static void test_percentiles(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(percentiles); i++) {
 		uint64_t n = percentiles[i].count;
-		struct pm_summary part[2] = {{0}, {0}};
+		struct pm_failure_summary part[2] = {{0}, {0}};
 		struct pm_statistics s;
 
 		for (uint64_t k = n; k-- > 0;) {
 			struct pm_row row = make_row(k, k * k + 7);
 
-			assert_int_equal(pm_summary_add(&part[k % 2], &row), 0);
+			assert_int_equal(pm_failure_summary_add(&part[k % 2], &row), 0);
 		}
-		assert_int_equal(pm_summary_merge(&part[0], &part[1]), 0);
-		pm_summary_finish(&part[0]);
-		s = pm_summary_statistics(&part[0], PM_METRIC_SHIFT);
+		assert_int_equal(pm_failure_summary_merge(&part[0], &part[1]), 0);
+		pm_failure_summary_finish(&part[0]);
+		s = pm_failure_summary_statistics(&part[0], PM_METRIC_SHIFT);
 		if (part[0].count != n || memcmp(&s, &percentiles[i].s, sizeof(s)))
 			fail_msg("%llu values: %llu, %llu %llu %llu %llu %llu",
 				 (unsigned long long)n, (unsigned long long)s.sum,
@@ -88,8 +88,8 @@ static void test_percentiles(void **state)
 				 (unsigned long long)s.median, (unsigned long long)s.p90,
 				 (unsigned long long)s.p99,
 				 (unsigned long long)s.maximum);
-		pm_summary_free(&part[0]);
-		pm_summary_free(&part[1]);
+		pm_failure_summary_free(&part[0]);
+		pm_failure_summary_free(&part[1]);
 	}
 }
 
@@ -104,7 +104,7 @@ static void test_histograms(void **state)
 	for (uint32_t values = 1; values <= VALUES; values += 13) {
 		struct random random = {seed + values};
 		struct pm_histogram *h;
-		struct pm_summary summary = {0};
+		struct pm_failure_summary summary = {0};
 		uint64_t count[VALUES] = {0};
 		uint32_t kept = 0;
 
@@ -118,7 +118,7 @@ static void test_histograms(void **state)
 		}
 		/* Room for the values that there are, not for each time they came. */
 		assert_true(h->room <= 16 || h->room <= 4 * values);
-		pm_summary_finish(&summary);
+		pm_failure_summary_finish(&summary);
 		for (uint32_t v = 0; v < values; v++)
 			if (count[v]) {
 				assert_int_equal(h->bin[kept].value, v);
@@ -126,7 +126,7 @@ static void test_histograms(void **state)
 				kept++;
 			}
 		assert_int_equal(h->num, kept);
-		pm_summary_free(&summary);
+		pm_failure_summary_free(&summary);
 	}
 }
 
@@ -139,7 +139,7 @@ static void test_order(void **state)
 		uint64_t number, load, blocks, cut;
 	} rows[] = {{7, 5, 1, 9}, {3, 5, 2, 0}, {5, 5, 2, 1}, {2, 5, 2, 1}, {9, 6, 0, 0}};
 	static const uint64_t expected[] = {9, 2, 5, 3, 7};
-	struct pm_summary summary = {.by = PM_METRIC_LOAD, .worst = 9};
+	struct pm_failure_summary summary = {.by = PM_METRIC_LOAD, .worst = 9};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -148,16 +148,16 @@ static void test_order(void **state)
 		row.value[PM_METRIC_LOAD] = rows[i].load;
 		row.value[PM_METRIC_BLOCKS] = rows[i].blocks;
 		row.value[PM_METRIC_PAIRS_CUT] = rows[i].cut;
-		assert_int_equal(pm_summary_add_row(&summary, &row), 0);
+		assert_int_equal(pm_failure_summary_add_row(&summary, &row), 0);
 	}
-	pm_summary_finish(&summary);
+	pm_failure_summary_finish(&summary);
 	assert_int_equal(summary.num_rows, LENGTH(expected));
 	for (size_t i = 0; i < LENGTH(expected); i++) {
 		assert_int_equal(summary.row[i].number, expected[i]);
 		assert_int_equal(summary.row[i].name, expected[i] + 7);
 	}
 	assert_int_equal(summary.count, 0);
-	pm_summary_free(&summary);
+	pm_failure_summary_free(&summary);
 }
 
 /* However many are kept, and in however many parts, they are the first of them all. */
@@ -170,29 +170,31 @@ static void test_worst(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(worst); i++)
 		for (uint32_t parts = 1; parts <= 3; parts++) {
-			struct pm_summary sum = {.worst = worst[i]};
-			struct pm_summary part[3] = {sum, sum, sum};
+			struct pm_failure_summary sum = {.worst = worst[i]};
+			struct pm_failure_summary part[3] = {sum, sum, sum};
 			uint32_t expected = worst[i] < NUM ? worst[i] : NUM;
 
 			/* 7919 and NUM have no common divisor: each value once. */
 			for (uint64_t k = 0; k < NUM; k++) {
 				struct pm_row row = make_row(k, k * 7919 % NUM);
 
-				assert_int_equal(pm_summary_add(&part[k % parts], &row),
-						 0);
+				assert_int_equal(
+					pm_failure_summary_add(&part[k % parts], &row),
+					0);
 			}
 			for (uint32_t p = 0; p < parts; p++) {
 				/* Room is for some times as many, not for all. */
 				assert_true(part[p].rows_room <= 4 * worst[i] + 16);
-				assert_int_equal(pm_summary_merge(&sum, &part[p]), 0);
-				pm_summary_free(&part[p]);
+				assert_int_equal(pm_failure_summary_merge(&sum, &part[p]),
+						 0);
+				pm_failure_summary_free(&part[p]);
 			}
-			pm_summary_finish(&sum);
+			pm_failure_summary_finish(&sum);
 			assert_int_equal(sum.count, NUM);
 			assert_int_equal(sum.num_rows, expected);
 			for (uint32_t k = 0; k < expected; k++)
 				assert_int_equal(sum.row[k].value[0], NUM - 1 - k);
-			pm_summary_free(&sum);
+			pm_failure_summary_free(&sum);
 		}
 }
 

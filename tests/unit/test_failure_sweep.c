@@ -22,11 +22,11 @@ struct bench {
 	struct pm_fabric *fabric;
 	struct pm_whatif_config config;
 	struct pm_whatif *whatif;
-	struct pm_losses losses;
-	struct pm_sweep sweep;
+	struct pm_failures losses;
+	struct pm_failure_sweep sweep;
 };
 
-static void set_up(struct bench *b, enum pm_loss_kind kind, bool pairs)
+static void set_up(struct bench *b, enum pm_failure_kind kind, bool pairs)
 {
 	*b = (struct bench){.fabric = recipe_draw(DRAWING),
 			    .config = {.plan.order = PM_GROUPED,
@@ -34,35 +34,36 @@ static void set_up(struct bench *b, enum pm_loss_kind kind, bool pairs)
 				       .loads = true,
 				       .shifts = 2}};
 	assert_int_equal(pm_whatif_new(b->fabric, &b->config, &b->whatif, NULL), 0);
-	assert_int_equal(pm_losses_list(b->fabric, &pm_whatif_plan(b->whatif)->tree, kind,
-					pairs, &b->losses, NULL),
+	assert_int_equal(pm_failures_list(b->fabric, &pm_whatif_plan(b->whatif)->tree,
+					  kind, pairs, &b->losses, NULL),
 			 0);
-	b->sweep = (struct pm_sweep){.fabric = b->fabric,
-				     .config = &b->config,
-				     .losses = &b->losses,
-				     .shard = 1,
-				     .num_shards = 1,
-				     .threads = 1};
+	b->sweep = (struct pm_failure_sweep){.fabric = b->fabric,
+					     .config = &b->config,
+					     .losses = &b->losses,
+					     .shard = 1,
+					     .num_shards = 1,
+					     .threads = 1};
 }
 
 static void tear_down(struct bench *b)
 {
-	pm_losses_free(&b->losses);
+	pm_failures_free(&b->losses);
 	pm_whatif_free(b->whatif);
 	pm_fabric_free(b->fabric);
 }
 
-static struct pm_summary run(struct bench *b, uint32_t worst)
+static struct pm_failure_summary run(struct bench *b, uint32_t worst)
 {
-	struct pm_summary summary = {.by = PM_METRIC_ENTRIES, .worst = worst};
+	struct pm_failure_summary summary = {.by = PM_METRIC_ENTRIES, .worst = worst};
 	struct pm_error err;
 
-	if (pm_sweep_run(&b->sweep, b->whatif, &summary, &err))
+	if (pm_failure_sweep_run(&b->sweep, b->whatif, &summary, &err))
 		fail_msg("%s", err.text);
 	return summary;
 }
 
-static void assert_same(const struct pm_summary *a, const struct pm_summary *b)
+static void assert_same(const struct pm_failure_summary *a,
+			const struct pm_failure_summary *b)
 {
 	assert_int_equal(a->count, b->count);
 	assert_int_equal(a->num_rows, b->num_rows);
@@ -79,11 +80,11 @@ static void assert_same(const struct pm_summary *a, const struct pm_summary *b)
 /* The row of a loss is what the loss by itself costs. */
 static void test_rows(void **state)
 {
-	struct pm_summary summary;
+	struct pm_failure_summary summary;
 	struct bench b;
 
 	(void)state;
-	set_up(&b, PM_LOSE_SWITCHES, true);
+	set_up(&b, PM_FAIL_SWITCHES, true);
 	summary = run(&b, 1000);
 	assert_int_equal(summary.count, 15);
 	assert_int_equal(summary.num_rows, 15);
@@ -93,9 +94,9 @@ static void test_rows(void **state)
 		struct pm_ports ports = {0};
 
 		assert_int_equal(
-			pm_losses_ports(&b.losses, summary.row[i].number, &ports), 0);
+			pm_failures_ports(&b.losses, summary.row[i].number, &ports), 0);
 		assert_int_equal(
-			pm_whatif_lose(b.whatif, ports.list, ports.num, &one, NULL), 0);
+			pm_whatif_fail(b.whatif, ports.list, ports.num, &one, NULL), 0);
 		assert_int_equal(v[PM_METRIC_BLOCKS], one.total.blocks);
 		assert_int_equal(v[PM_METRIC_BOUND], one.total.bound);
 		assert_int_equal(v[PM_METRIC_SWITCHES], one.total.switches);
@@ -111,18 +112,18 @@ static void test_rows(void **state)
 	/* Not all the same, or this would show little. */
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		assert_true(m == PM_METRIC_SHIFT || summary.histogram[m].num > 1);
-	pm_summary_free(&summary);
+	pm_failure_summary_free(&summary);
 	tear_down(&b);
 }
 
 /* Threads and shards make no difference, even where there are more than losses. */
 static void test_threads_and_shards(void **state)
 {
-	struct pm_summary whole, again;
+	struct pm_failure_summary whole, again;
 	struct bench b;
 
 	(void)state;
-	set_up(&b, PM_LOSE_LINKS, false);
+	set_up(&b, PM_FAIL_LINKS, false);
 	whole = run(&b, 4);
 	assert_int_equal(whole.count, 9);
 	assert_int_equal(whole.num_rows, 4);
@@ -130,24 +131,24 @@ static void test_threads_and_shards(void **state)
 		b.sweep.threads = threads;
 		again = run(&b, 4);
 		assert_same(&again, &whole);
-		pm_summary_free(&again);
+		pm_failure_summary_free(&again);
 	}
 	for (uint32_t shards = 1; shards <= 12; shards++) {
-		struct pm_summary sum = {.by = PM_METRIC_ENTRIES, .worst = 4};
+		struct pm_failure_summary sum = {.by = PM_METRIC_ENTRIES, .worst = 4};
 
 		b.sweep.num_shards = shards;
 		for (b.sweep.shard = 1; b.sweep.shard <= shards; b.sweep.shard++) {
 			again = run(&b, 4);
 			assert_true(again.count == 9 / shards ||
 				    again.count == 9 / shards + 1);
-			assert_int_equal(pm_summary_merge(&sum, &again), 0);
-			pm_summary_free(&again);
+			assert_int_equal(pm_failure_summary_merge(&sum, &again), 0);
+			pm_failure_summary_free(&again);
 		}
-		pm_summary_finish(&sum);
+		pm_failure_summary_finish(&sum);
 		assert_same(&sum, &whole);
-		pm_summary_free(&sum);
+		pm_failure_summary_free(&sum);
 	}
-	pm_summary_free(&whole);
+	pm_failure_summary_free(&whole);
 	tear_down(&b);
 }
 
@@ -163,42 +164,44 @@ static void note_progress(uint64_t done, uint64_t count, void *context)
 /* Told of each loss by the calling thread; what is found is added to what was there. */
 static void test_progress(void **state)
 {
-	struct pm_summary summary = {.worst = 10};
+	struct pm_failure_summary summary = {.worst = 10};
 	struct bench b;
 	uint64_t seen = 0;
 
 	(void)state;
-	set_up(&b, PM_LOSE_HOSTS, false);
+	set_up(&b, PM_FAIL_HOSTS, false);
 	b.sweep.progress = note_progress;
 	b.sweep.context = &seen;
 	b.sweep.num_shards = 2;
 	for (uint64_t i = 1; i <= 2; i++) {
 		b.sweep.shard = (uint32_t)i;
 		seen = 0;
-		assert_int_equal(pm_sweep_run(&b.sweep, b.whatif, &summary, NULL), 0);
+		assert_int_equal(pm_failure_sweep_run(&b.sweep, b.whatif, &summary, NULL),
+				 0);
 		assert_int_equal(seen, 3);
 		assert_int_equal(summary.count, 3 * i);
 		assert_int_equal(summary.num_rows, 3 * i);
 	}
-	pm_summary_free(&summary);
+	pm_failure_summary_free(&summary);
 	tear_down(&b);
 }
 
 /* A thread that cannot make tables: its error, and nothing is added. */
 static void test_failure(void **state)
 {
-	struct pm_summary summary = {.worst = 10};
+	struct pm_failure_summary summary = {.worst = 10};
 	struct pm_whatif_config bad;
 	struct pm_error err = {""};
 	struct bench b;
 
 	(void)state;
-	set_up(&b, PM_LOSE_LINKS, true);
+	set_up(&b, PM_FAIL_LINKS, true);
 	bad = b.config;
 	bad.plan.lmc = PM_MAX_LMC + 1;
 	b.sweep.config = &bad;
 	b.sweep.threads = 36;
-	assert_int_equal(pm_sweep_run(&b.sweep, b.whatif, &summary, &err), -EINVAL);
+	assert_int_equal(pm_failure_sweep_run(&b.sweep, b.whatif, &summary, &err),
+			 -EINVAL);
 	assert_non_null(strstr(err.text, "LMC is 4"));
 	assert_int_equal(summary.count, 0);
 	assert_null(summary.row);

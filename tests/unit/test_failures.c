@@ -139,15 +139,17 @@ static void test_chassis(void **state)
 
 	(void)state;
 	world_make(&w, world_director(36), PM_GROUPED);
-	assert_int_equal(pm_losses_add(w.fabric, w.plan, "", "s1", &chassis, &err), 0);
-	assert_int_equal(pm_losses_add(w.fabric, w.plan, "", "s1-*", &pattern, &err), 0);
+	assert_int_equal(pm_failures_add(w.fabric, w.plan, "", "s1", &chassis, &err), 0);
+	assert_int_equal(pm_failures_add(w.fabric, w.plan, "", "s1-*", &pattern, &err),
+			 0);
 	assert_int_equal(chassis.num, 3 * 36);
 	assert_int_equal(chassis.num, pattern.num);
 	assert_memory_equal(chassis.list, pattern.list, chassis.num * sizeof(uint32_t));
-	assert_int_equal(pm_losses_add(w.fabric, w.plan, "-L", "h1", &none, &err),
+	assert_int_equal(pm_failures_add(w.fabric, w.plan, "-L", "h1", &none, &err),
 			 -EINVAL);
 	assert_string_equal(err.text, "-L: no node is named \"h1\"");
-	assert_int_equal(pm_losses_add(w.fabric, w.plan, "-L", "", &none, &err), -EINVAL);
+	assert_int_equal(pm_failures_add(w.fabric, w.plan, "-L", "", &none, &err),
+			 -EINVAL);
 	free(chassis.list);
 	free(pattern.list);
 	free(none.list);
@@ -169,7 +171,7 @@ static void test_names(void **state)
 			struct pm_error err = {""};
 			char text[1000] = "!";
 			bool refused = rows[i].found[0] == '!';
-			int rc = (add ? pm_losses_add : pm_losses_find)(
+			int rc = (add ? pm_failures_add : pm_failures_find)(
 				w.fabric, w.plan, "--lose", rows[i].text, &ports, &err);
 
 			if (rc)
@@ -217,8 +219,8 @@ static void test_one_node(void **state)
 		 (unsigned long long)guid_of(&w, "right"));
 	for (size_t i = 0; i < LENGTH(one); i++) {
 		const char *wanted = one[i].found ? one[i].found : several;
-		int rc = pm_losses_find_node(w.fabric, w.plan, "-s", one[i].text, &node,
-					     &err);
+		int rc = pm_failures_find_node(w.fabric, w.plan, "-s", one[i].text, &node,
+					       &err);
 
 		assert_int_equal(rc, *wanted == '!' ? -EINVAL : 0);
 		assert_string_equal(rc ? err.text : pm_fabric_name(w.fabric, node),
@@ -226,16 +228,18 @@ static void test_one_node(void **state)
 	}
 	snprintf(guid, sizeof(guid), "S-%016llx",
 		 (unsigned long long)w.fabric->nodes[0].guid);
-	assert_int_equal(pm_losses_find_node(w.fabric, w.plan, "-s", guid, &node, &err),
+	assert_int_equal(pm_failures_find_node(w.fabric, w.plan, "-s", guid, &node, &err),
 			 0);
 	assert_int_equal(node, 0);
 
 	/* Without a plan a LID is one that a port has. */
-	assert_int_equal(pm_losses_find_node(w.fabric, NULL, "-s", "7", &node, &err), 0);
+	assert_int_equal(pm_failures_find_node(w.fabric, NULL, "-s", "7", &node, &err),
+			 0);
 	for (uint32_t i = 0; i < w.fabric->num_ports; i++)
 		w.fabric->ports[i].lid = 0;
-	assert_int_equal(pm_losses_find_node(w.fabric, NULL, "-s", "lid:7", &node, &err),
-			 -EINVAL);
+	assert_int_equal(
+		pm_failures_find_node(w.fabric, NULL, "-s", "lid:7", &node, &err),
+		-EINVAL);
 	world_free(&w);
 }
 
@@ -302,8 +306,8 @@ static void test_shared_names(void **state)
 	for (size_t i = 0; i < LENGTH(shared_rows); i++) {
 		struct pm_ports things = {0};
 		char found[100] = "";
-		int rc = pm_losses_find(fabric, NULL, "-", shared_rows[i].text, &things,
-					NULL);
+		int rc = pm_failures_find(fabric, NULL, "-", shared_rows[i].text, &things,
+					  NULL);
 
 		if (rc)
 			strcpy(found, "!");
@@ -312,8 +316,8 @@ static void test_shared_names(void **state)
 
 			sprintf(found + strlen(found), "%s%u:%u", k ? " " : "",
 				(unsigned int)fabric->nodes[p->node].guid, p->num);
-			if (pm_losses_is_name(fabric, things.list[k],
-					      shared_rows[i].text) !=
+			if (pm_failures_is_name(fabric, things.list[k],
+						shared_rows[i].text) !=
 			    shared_rows[i].is_name)
 				fail_msg("\"%s\": not as a name", shared_rows[i].text);
 		}
@@ -344,7 +348,7 @@ static void test_labels(void **state)
 				 p->num,
 				 pm_fabric_label(fabric, pm_fabric_peer_node(fabric, i)),
 				 fabric->ports[p->peer].num);
-		assert_int_equal(pm_losses_find(fabric, NULL, "-", text, &things, NULL),
+		assert_int_equal(pm_failures_find(fabric, NULL, "-", text, &things, NULL),
 				 0);
 		assert_int_equal(things.num, 1);
 		assert_int_equal(things.list[0], i);
@@ -371,9 +375,9 @@ static void test_guids(void **state)
 			snprintf(text, sizeof(text), "0%c%llx", i ? 'X' : 'x',
 				 (unsigned long long)(i ? 0xabc000 + node : n->guid));
 			ports.num = 0;
-			assert_int_equal(
-				pm_losses_find(w.fabric, w.plan, "", text, &ports, NULL),
-				0);
+			assert_int_equal(pm_failures_find(w.fabric, w.plan, "", text,
+							  &ports, NULL),
+					 0);
 			assert_int_equal(ports.num, 1);
 			assert_int_equal(ports.list[0], n->first_port);
 		}
@@ -382,8 +386,8 @@ static void test_guids(void **state)
 			 node < w.fabric->num_switches ? 'S' : 'H',
 			 (unsigned long long)n->guid);
 		ports.num = 0;
-		assert_int_equal(pm_losses_find(w.fabric, w.plan, "", text, &ports, NULL),
-				 0);
+		assert_int_equal(
+			pm_failures_find(w.fabric, w.plan, "", text, &ports, NULL), 0);
 		assert_int_equal(ports.num, 1);
 		assert_int_equal(ports.list[0], n->first_port);
 	}
@@ -407,27 +411,27 @@ static void test_planned_lids(void **state)
 	for (uint32_t i = 0; i < w.fabric->num_ports; i++)
 		w.fabric->ports[i].lid = 0;
 	snprintf(text, sizeof(text), "lid:%u", host);
-	assert_int_equal(pm_losses_find(w.fabric, w.plan, "", text, &ports, NULL), 0);
+	assert_int_equal(pm_failures_find(w.fabric, w.plan, "", text, &ports, NULL), 0);
 	snprintf(text, sizeof(text), "lid:%u:3", sw);
-	assert_int_equal(pm_losses_find(w.fabric, w.plan, "", text, &ports, NULL), 0);
+	assert_int_equal(pm_failures_find(w.fabric, w.plan, "", text, &ports, NULL), 0);
 	assert_int_equal(ports.num, 2);
 	assert_int_equal(ports.list[0], world_port(w.fabric, "host-b", 0));
 	assert_int_equal(ports.list[1], world_port(w.fabric, "left", 3));
 	/* What was found before a failure stays. */
 	snprintf(text, sizeof(text), "lid:%u", PM_MAX_LID + 1u);
-	assert_int_equal(pm_losses_add(w.fabric, w.plan, "", text, &ports, &err),
+	assert_int_equal(pm_failures_add(w.fabric, w.plan, "", text, &ports, &err),
 			 -EINVAL);
-	assert_int_equal(pm_losses_add(w.fabric, w.plan, "", "*t:2", &ports, &err),
+	assert_int_equal(pm_failures_add(w.fabric, w.plan, "", "*t:2", &ports, &err),
 			 -EINVAL);
 	assert_int_equal(ports.num, 2);
 	/* The plan's LID for an empty place names nobody. */
 	pm_fabric_cut(w.fabric, world_port(w.fabric, "host-b", 1));
 	snprintf(text, sizeof(text), "lid:%u", host);
-	assert_int_equal(pm_losses_find(w.fabric, w.plan, "", text, &ports, &err),
+	assert_int_equal(pm_failures_find(w.fabric, w.plan, "", text, &ports, &err),
 			 -EINVAL);
 	w.fabric->ports[world_port(w.fabric, "right", 0)].lid = 1000;
 	snprintf(text, sizeof(text), "lid:%u", sw);
-	assert_int_equal(pm_losses_find(w.fabric, w.plan, "", text, &ports, &err),
+	assert_int_equal(pm_failures_find(w.fabric, w.plan, "", text, &ports, &err),
 			 -EINVAL);
 	free(ports.list);
 	world_free(&w);
@@ -436,7 +440,7 @@ static void test_planned_lids(void **state)
 /* ---- Every one of a kind ---- */
 
 /* Losses, "/" between them, each as the ports whose cables go. */
-static void print_losses(const struct pm_losses *losses, char *text, size_t room)
+static void print_losses(const struct pm_failures *losses, char *text, size_t room)
 {
 	size_t used = 0;
 
@@ -446,7 +450,7 @@ static void print_losses(const struct pm_losses *losses, char *text, size_t room
 
 		if (k)
 			used += (size_t)snprintf(text + used, room - used, " / ");
-		assert_int_equal(pm_losses_ports(losses, k, &ports), 0);
+		assert_int_equal(pm_failures_ports(losses, k, &ports), 0);
 		print_ports(losses->fabric, &ports, text + used, room - used);
 		used = strlen(text);
 		free(ports.list);
@@ -476,21 +480,22 @@ static void test_kinds(void **state)
 			       "l1:3=s0:2"),
 		   PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(kinds); i++) {
-		enum pm_loss_kind kind;
-		struct pm_losses losses;
+		enum pm_failure_kind kind;
+		struct pm_failures losses;
 		char text[1000];
 
-		assert_int_equal(pm_loss_kind_parse(kinds[i].name, &kind), 0);
-		assert_string_equal(pm_loss_kind_name(kind), kinds[i].name);
-		assert_int_equal(pm_losses_list(w.fabric, &w.plan->tree, kind,
-						kinds[i].pairs, &losses, NULL),
+		assert_int_equal(pm_failure_kind_parse(kinds[i].name, &kind), 0);
+		assert_string_equal(pm_failure_kind_name(kind), kinds[i].name);
+		assert_int_equal(pm_failures_list(w.fabric, &w.plan->tree, kind,
+						  kinds[i].pairs, &losses, NULL),
 				 0);
 		print_losses(&losses, text, sizeof(text));
 		if (strcmp(text, kinds[i].losses))
 			fail_msg("%s: %s", kinds[i].name, text);
-		pm_losses_free(&losses);
+		pm_failures_free(&losses);
 	}
-	assert_int_equal(pm_loss_kind_parse("link", &(enum pm_loss_kind){0}), -EINVAL);
+	assert_int_equal(pm_failure_kind_parse("link", &(enum pm_failure_kind){0}),
+			 -EINVAL);
 	world_free(&w);
 }
 
@@ -499,7 +504,7 @@ static void test_pairs(void **state)
 {
 	enum { NUM = 200 };
 	uint32_t elements[NUM], found[2];
-	struct pm_losses losses = {
+	struct pm_failures losses = {
 		.pairs = true, .element = elements, .num_elements = NUM};
 	uint64_t k = 0;
 
@@ -508,33 +513,33 @@ static void test_pairs(void **state)
 		elements[i] = 1000 + i;
 	for (uint32_t j = 0; j < NUM; j++)
 		for (uint32_t i = 0; i < j; i++, k++) {
-			assert_int_equal(pm_losses_elements(&losses, k, found), 2);
+			assert_int_equal(pm_failures_elements(&losses, k, found), 2);
 			assert_int_equal(found[0], 1000 + i);
 			assert_int_equal(found[1], 1000 + j);
 		}
 	losses.pairs = false;
-	assert_int_equal(pm_losses_elements(&losses, 7, found), 1);
+	assert_int_equal(pm_failures_elements(&losses, 7, found), 1);
 	assert_int_equal(found[0], 1007);
 }
 
 /* None, and pairs of none and of one. */
 static void test_none(void **state)
 {
-	struct pm_losses losses;
+	struct pm_failures losses;
 	struct world w;
 
 	(void)state;
 	world_make(&w, recipe_draw("s/4 s:1=a s:2=b"), PM_GROUPED);
-	assert_int_equal(pm_losses_list(w.fabric, &w.plan->tree, PM_LOSE_LINKS, true,
-					&losses, NULL),
+	assert_int_equal(pm_failures_list(w.fabric, &w.plan->tree, PM_FAIL_LINKS, true,
+					  &losses, NULL),
 			 0);
 	assert_int_equal(losses.count, 0);
-	pm_losses_free(&losses);
-	assert_int_equal(pm_losses_list(w.fabric, &w.plan->tree, PM_LOSE_SWITCHES, true,
-					&losses, NULL),
+	pm_failures_free(&losses);
+	assert_int_equal(pm_failures_list(w.fabric, &w.plan->tree, PM_FAIL_SWITCHES, true,
+					  &losses, NULL),
 			 0);
 	assert_int_equal(losses.count, 0);
-	pm_losses_free(&losses);
+	pm_failures_free(&losses);
 	world_free(&w);
 }
 

@@ -500,7 +500,8 @@ static struct pm_sets *compute(struct world *world, const char *loss, uint32_t s
 	struct pm_sets *sets;
 
 	assert_int_equal(
-		pm_losses_add(world->fabric, world->plan, "loss", loss, &ports, NULL), 0);
+		pm_failures_add(world->fabric, world->plan, "loss", loss, &ports, NULL),
+		0);
 	assert_int_equal(pm_sets_compute(world->fabric, world->plan, &config, ports.list,
 					 ports.num, &sets, NULL),
 			 0);

@@ -187,7 +187,7 @@ static void check_found(struct truth *truth, struct pm_locate *locate, const cha
 	uint8_t *tables;
 
 	assert_non_null(found);
-	pm_locate_lost(locate, found);
+	pm_locate_failed(locate, found);
 	for (uint32_t i = 0; i < ports; i++)
 		if (truth->alive[i] && truth->before[i] && !found[i] &&
 		    is_reached(truth, world->plan->known->ports[i].node))
@@ -669,7 +669,7 @@ static bool found_all(const struct truth *truth, struct pm_locate *locate)
 	bool all = true;
 
 	assert_non_null(found);
-	pm_locate_lost(locate, found);
+	pm_locate_failed(locate, found);
 	for (uint32_t i = 0; i < ports; i++) {
 		uint32_t sw = truth->world->plan->known->ports[i].node;
 
@@ -842,7 +842,7 @@ static void talk_to_the_end(struct talk *talk)
 				       random_below(talk->random, known->num_switches));
 	}
 	write_down(talk, pm_locate_gave_up(talk->locate));
-	write_down(talk, pm_locate_lost(talk->locate, alive));
+	write_down(talk, pm_locate_failed(talk->locate, alive));
 	for (uint32_t i = 0; i < known->num_ports; i++)
 		write_down(talk, alive[i]);
 	for (uint32_t sw = 0; sw < known->num_switches; sw++) {

@@ -1030,7 +1030,7 @@ static void try_lose(struct world *world)
 	struct pm_whatif_result result;
 
 	assert_int_equal(pm_whatif_new(world->fabric, &all_asked, &whatif, NULL), 0);
-	FILL(result, pm_whatif_lose(whatif, &port, 1, &result, &trial.err));
+	FILL(result, pm_whatif_fail(whatif, &port, 1, &result, &trial.err));
 	note_result(&result);
 	pm_whatif_free(whatif);
 }

@@ -862,7 +862,7 @@ static void check_loss(struct trial *t, struct pm_routes *again)
 		if (peer != PM_NONE)
 			alive[ports[i]] = alive[peer] = 0;
 	}
-	EXPECT(pm_routes_lose(t->routes, ports, num, detours) == 0);
+	EXPECT(pm_routes_fail(t->routes, ports, num, detours) == 0);
 	pm_routes_update(again, alive, detours);
 	wanted = world_tables(again, t->num);
 	for (uint32_t sw = 0; sw < t->num; sw++)

@@ -165,7 +165,7 @@ static void check_since(const struct ground *g)
 	for (int i = 0; i < 2; i++) {
 		memcpy(since.down, whole.down, count * bytes);
 		memcpy(since.updown, whole.updown, count * bytes);
-		pm_reach_lose(g->skeleton, &g->tree, g->alive, ports, num, &since, &loss);
+		pm_reach_fail(g->skeleton, &g->tree, g->alive, ports, num, &since, &loss);
 		assert_memory_equal(since.down, g->reach.down, count * bytes);
 		assert_memory_equal(since.updown, g->reach.updown, count * bytes);
 		assert_memory_equal(loss.changed, changed, count);
@@ -311,7 +311,7 @@ static void test_failures(void **state)
 			ports[num++] = peer;
 		}
 		pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
-		pm_reach_lose(g.skeleton, &g.tree, g.alive, ports, num, &now, &loss);
+		pm_reach_fail(g.skeleton, &g.tree, g.alive, ports, num, &now, &loss);
 		assert_memory_equal(now.down, g.reach.down, bytes);
 		assert_memory_equal(now.updown, g.reach.updown, bytes);
 		pm_reach_restore(&whole, &now, &loss);

@@ -1068,7 +1068,7 @@ static double looked_per_change(uint32_t leaves, const char *node, unsigned int 
 	world_make(&world, world_director(leaves), PM_GROUPED);
 	at = world_port(world.fabric, node, port);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pm_routes_lose(world.routes, &at, 1, NULL), 0);
+		assert_int_equal(pm_routes_fail(world.routes, &at, 1, NULL), 0);
 	pm_routes_changes(world.routes, &changes);
 	pm_routes_reach_less(world.routes, &sets);
 	assert_true(changes > 0);

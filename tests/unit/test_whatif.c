@@ -252,7 +252,7 @@ static void check_cables(struct pm_fabric *fabric, const struct pm_whatif_config
 
 		if (fabric->ports[port].peer == PM_NONE)
 			continue;
-		assert_int_equal(pm_whatif_lose(whatif, &port, 1, &result, &err), 0);
+		assert_int_equal(pm_whatif_fail(whatif, &port, 1, &result, &err), 0);
 		whole = compare_whole_tables(fabric, config, port);
 		if (memcmp(&whole, &result.total, sizeof(whole)))
 			fail_msg("cable at port %u: %llu blocks, by whole tables %llu",
@@ -440,7 +440,7 @@ static bool check_loss(struct trial *t)
 
 	for (uint32_t i = 0; i < num; i++)
 		pm_fabric_cut(now, ports[i]);
-	assert_int_equal(pm_whatif_lose(t->whatif, ports, num, &fast, NULL), 0);
+	assert_int_equal(pm_whatif_fail(t->whatif, ports, num, &fast, NULL), 0);
 	slow = count_everything(t, now);
 	memcpy(slow.served.apart, fast.served.apart, sizeof(slow.served.apart));
 	if (memcmp(&fast, &slow, sizeof(fast)))
@@ -534,7 +534,7 @@ static void test_sampled_loads(void **state)
 		}
 		for (uint32_t k = 0; k < num; k++)
 			pm_fabric_cut(now, ports[k]);
-		assert_int_equal(pm_whatif_lose(t.whatif, ports, num, &result, NULL), 0);
+		assert_int_equal(pm_whatif_fail(t.whatif, ports, num, &result, NULL), 0);
 		world_update(&t.world, now);
 		assert_int_equal(result.load, count_most(&t, now));
 		changed += result.load != pm_whatif_before(t.whatif)->load;
@@ -589,12 +589,12 @@ static void test_loads(void **state)
 	assert_int_equal(pm_whatif_before(whatif)->load, 18 * 35);
 	assert_int_equal(pm_whatif_before(whatif)->shift, 1);
 	assert_int_equal(pm_whatif_before(whatif)->total.blocks, 0);
-	assert_int_equal(pm_whatif_lose(whatif, ports, 1, &once, &err), 0);
-	assert_int_equal(pm_whatif_lose(whatif, ports, 2, &twice, &err), 0);
+	assert_int_equal(pm_whatif_fail(whatif, ports, 1, &once, &err), 0);
+	assert_int_equal(pm_whatif_fail(whatif, ports, 2, &twice, &err), 0);
 	assert_memory_equal(&once, &twice, sizeof(once));
 	assert_true(once.load > 18 * 35);
 	assert_int_equal(once.shift, 2);
-	assert_int_equal(pm_whatif_lose(whatif, NULL, 0, &again, &err), 0);
+	assert_int_equal(pm_whatif_fail(whatif, NULL, 0, &again, &err), 0);
 	assert_memory_equal(&again, pm_whatif_before(whatif), sizeof(again));
 	pm_whatif_free(whatif);
 	pm_fabric_free(fabric);
@@ -680,7 +680,7 @@ static void test_cut_off(void **state)
 		uint32_t port = world_port(fabric, rows[i].node, rows[i].port), num, k;
 		const uint32_t *node;
 
-		assert_int_equal(pm_whatif_lose(whatif, &port, 1, &result, &err), 0);
+		assert_int_equal(pm_whatif_fail(whatif, &port, 1, &result, &err), 0);
 		node = pm_whatif_cut_off(whatif, &num);
 		for (k = 0; rows[i].cut_off[k]; k++) {
 			assert_in_range(num, k + 1, 2);

@@ -45,7 +45,7 @@ struct pm_histogram {
 /* Adds a value that came so many times. -ENOMEM. O(log values) on average. */
 int pm_histogram_add(struct pm_histogram *histogram, uint64_t value, uint64_t count);
 
-struct pm_summary {
+struct pm_failure_summary {
 	/* What is worst, among equals what has more blocks, then what cuts more pairs,
 	 * then what comes first; and how many of these are kept. Set by the caller, all
 	 * else zeroed: nothing found yet. */
@@ -58,18 +58,20 @@ struct pm_summary {
 };
 
 /* Adds a loss; -ENOMEM, after which the summary can only be freed. */
-int pm_summary_add(struct pm_summary *summary, const struct pm_row *row);
+int pm_failure_summary_add(struct pm_failure_summary *summary, const struct pm_row *row);
 
 /* Adds one as a candidate for the worst, without counting it. -ENOMEM. */
-int pm_summary_add_row(struct pm_summary *summary, const struct pm_row *row);
+int pm_failure_summary_add_row(struct pm_failure_summary *summary,
+			       const struct pm_row *row);
 
-/* Adds what was found in another part; otherwise as pm_summary_add. */
-int pm_summary_merge(struct pm_summary *into, const struct pm_summary *from);
+/* Adds what was found in another part; otherwise as pm_failure_summary_add. */
+int pm_failure_summary_merge(struct pm_failure_summary *into,
+			     const struct pm_failure_summary *from);
 
 /* Sorts rows and histograms, and strikes off what is not among the worst. */
-void pm_summary_finish(struct pm_summary *summary);
+void pm_failure_summary_finish(struct pm_failure_summary *summary);
 
-void pm_summary_free(struct pm_summary *summary);
+void pm_failure_summary_free(struct pm_failure_summary *summary);
 
 /* Percentiles are those of the nearest rank: values that came up. */
 struct pm_statistics {
@@ -77,7 +79,8 @@ struct pm_statistics {
 };
 
 /* Of a finished summary; all 0 if it is empty. O(values). */
-struct pm_statistics pm_summary_statistics(const struct pm_summary *summary,
-					   enum pm_metric metric);
+struct pm_statistics
+pm_failure_summary_statistics(const struct pm_failure_summary *summary,
+			      enum pm_metric metric);
 
 #endif

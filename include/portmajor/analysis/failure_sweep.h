@@ -7,10 +7,10 @@
 #include <portmajor/analysis/failures.h>
 #include <portmajor/analysis/whatif.h>
 
-struct pm_sweep {
+struct pm_failure_sweep {
 	const struct pm_fabric *fabric;
 	const struct pm_whatif_config *config;
-	const struct pm_losses *losses;
+	const struct pm_failures *losses;
 	/* Losses whose number leaves the remainder shard - 1; 1 to num_shards. */
 	uint32_t shard, num_shards;
 	unsigned int threads; /* 1 and up; each has tables of its own */
@@ -23,9 +23,9 @@ struct pm_sweep {
 /*
  * Adds all of them to a summary and finishes it; it is the same for any number of
  * threads. `first` is a whatif of that fabric and configuration, which the calling thread
- * uses. On failure the summary is as it was. Errors as pm_whatif_new and pm_whatif_lose.
+ * uses. On failure the summary is as it was. Errors as pm_whatif_new and pm_whatif_fail.
  */
-int pm_sweep_run(const struct pm_sweep *sweep, struct pm_whatif *first,
-		 struct pm_summary *summary, struct pm_error *err);
+int pm_failure_sweep_run(const struct pm_failure_sweep *sweep, struct pm_whatif *first,
+			 struct pm_failure_summary *summary, struct pm_error *err);
 
 #endif

@@ -26,49 +26,50 @@ struct pm_ports {
  * before all else, then that of a cable. `what` is what messages begin
  * with: how the text was given. -EINVAL: nothing is named so; -ENOMEM.
  */
-int pm_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		   const char *what, const char *text, struct pm_ports *ports,
-		   struct pm_error *err);
+int pm_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     const char *what, const char *text, struct pm_ports *ports,
+		     struct pm_error *err);
 
 /*
- * Whether a text names a thing that pm_losses_find found for it by the name of its node
+ * Whether a text names a thing that pm_failures_find found for it by the name of its node
  * alone, and not by a pattern, GUID or chassis: if there are several of them, they share
  * the name.
  */
-bool pm_losses_is_name(const struct pm_fabric *fabric, uint32_t thing, const char *text);
+bool pm_failures_is_name(const struct pm_fabric *fabric, uint32_t thing,
+			 const char *text);
 
 /* Adds the ports whose cables go: all of a node, or the one named. Otherwise the same. */
-int pm_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		  const char *what, const char *text, struct pm_ports *ports,
-		  struct pm_error *err);
+int pm_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    const char *what, const char *text, struct pm_ports *ports,
+		    struct pm_error *err);
 
 /*
  * The one node that a text names, in the same ways but for ports and cables. plan may be
  * NULL: LIDs are those of the fabric's ports. -EINVAL: none, or several, of which the
  * message has GUIDs; -ENOMEM.
  */
-int pm_losses_find_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
-			const char *what, const char *text, uint32_t *node,
-			struct pm_error *err);
+int pm_failures_find_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			  const char *what, const char *text, uint32_t *node,
+			  struct pm_error *err);
 
-enum pm_loss_kind {
-	PM_LOSE_LINKS,	  /* cables between switches */
-	PM_LOSE_SWITCHES, /* all */
-	PM_LOSE_LEAVES,
-	PM_LOSE_SPINES, /* switches of the highest level */
-	PM_LOSE_HOSTS,	/* end nodes */
-	PM_LOSS_KINDS,
+enum pm_failure_kind {
+	PM_FAIL_LINKS,	  /* cables between switches */
+	PM_FAIL_SWITCHES, /* all */
+	PM_FAIL_LEAVES,
+	PM_FAIL_SPINES, /* switches of the highest level */
+	PM_FAIL_HOSTS,	/* end nodes */
+	PM_FAILURE_KINDS,
 };
 
 /* "links" and so on. */
-const char *pm_loss_kind_name(enum pm_loss_kind kind);
+const char *pm_failure_kind_name(enum pm_failure_kind kind);
 /* -EINVAL: no such kind. */
-int pm_loss_kind_parse(const char *name, enum pm_loss_kind *kind);
+int pm_failure_kind_parse(const char *name, enum pm_failure_kind *kind);
 
 /* Everything of a kind, or every pair of it, numbered from 0. */
-struct pm_losses {
+struct pm_failures {
 	const struct pm_fabric *fabric; /* borrowed */
-	enum pm_loss_kind kind;
+	enum pm_failure_kind kind;
 	bool pairs;
 	uint32_t *element; /* nodes, or ports that have the lower index of a cable's */
 	uint32_t num_elements;
@@ -77,20 +78,20 @@ struct pm_losses {
 
 /* All of a kind there is, in the order of the fabric; the tree is that of its switches.
  * The caller frees it. -ENOMEM. */
-int pm_losses_list(const struct pm_fabric *fabric, const struct pm_tree *tree,
-		   enum pm_loss_kind kind, bool pairs, struct pm_losses *losses,
-		   struct pm_error *err);
-void pm_losses_free(struct pm_losses *losses);
+int pm_failures_list(const struct pm_fabric *fabric, const struct pm_tree *tree,
+		     enum pm_failure_kind kind, bool pairs, struct pm_failures *losses,
+		     struct pm_error *err);
+void pm_failures_free(struct pm_failures *losses);
 
 /*
  * The elements of a loss, by its number; how many: 1, or 2 of a pair. Pairs (i, j),
  * i < j, go by j and then i: however many there are, number k is the same one.
  */
-uint32_t pm_losses_elements(const struct pm_losses *losses, uint64_t number,
-			    uint32_t element[2]);
+uint32_t pm_failures_elements(const struct pm_failures *losses, uint64_t number,
+			      uint32_t element[2]);
 
 /* Adds the ports of a loss, by its number. -ENOMEM. */
-int pm_losses_ports(const struct pm_losses *losses, uint64_t number,
-		    struct pm_ports *ports);
+int pm_failures_ports(const struct pm_failures *losses, uint64_t number,
+		      struct pm_ports *ports);
 
 #endif

@@ -69,11 +69,11 @@ const struct pm_whatif_result *pm_whatif_before(const struct pm_whatif *whatif);
  * a cable and the same cable twice do no harm. If nothing is said of the subnet manager,
  * it is taken to be in the part with most end ports; the rest is not sent anything.
  * -ENOMEM.
- * Cost: that of what changes (pm_routes_lose). Where a loss cuts off an end port or a
+ * Cost: that of what changes (pm_routes_fail). Where a loss cuts off an end port or a
  * switch, or a pair of them, also O(ports + switches^2 / 64). One pm_whatif serves one
  * thread at a time.
  */
-int pm_whatif_lose(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num_ports,
+int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_whatif_result *result, struct pm_error *err);
 
 /* The end nodes that no cables join to the subnet manager's part since the last loss,

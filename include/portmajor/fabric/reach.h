@@ -54,7 +54,7 @@ struct pm_span {
 	uint32_t first, end;
 };
 
-/* What pm_reach_lose works with. */
+/* What pm_reach_fail works with. */
 struct pm_reach_loss {
 	uint32_t *stirred; /* switches with changed[] set, each once */
 	uint32_t num_stirred;
@@ -77,7 +77,7 @@ void pm_reach_loss_init(const struct pm_reach *reach, uint32_t num_switches,
  * So what pm_reach_compute does, but only what loses something is looked at. Cost:
  * O(ports of switches that lose something and of those next to them x words).
  */
-void pm_reach_lose(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		   const uint8_t *alive, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_reach *reach, struct pm_reach_loss *loss);
 

@@ -16,7 +16,7 @@ struct take_out {
  * which an up-then-down path would join fewer pairs of switches with end ports. No cable
  * is listed twice. -ENOMEM: alive is untouched.
  * Cost: nothing for no cables; else twice finding what is reachable, and for each cable
- * left in the loss (pm_reach_lose) of at most 4 times the cables between it and the one
+ * left in the loss (pm_reach_fail) of at most 4 times the cables between it and the one
  * left in before, in 2 x log2(these) steps.
  */
 int take_out_all(const struct pm_plan *plan, uint8_t *alive, struct take_out *list,

@@ -8,12 +8,12 @@
  *   repeat: pm_locate_report for what reports have come
  *           pm_locate_questions, pm_locate_way for each, pm_locate_answer
  *   until there are no more questions
- *   pm_locate_lost
+ *   pm_locate_failed
  *
  * A question to what is dead is answered by nobody, and costs the caller a time-out. At
  * most PM_LOCATE_PROBES are asked that may fare so (one for each way), and none any more
- * after one did: then only switches are asked that surely can. See src/policy/locate.c for
- * what is asked and why, src/policy/locate_paths.c for what is sure.
+ * after one did: then only switches are asked that surely can. See src/policy/locate.c
+ * for what is asked and why, src/policy/locate_paths.c for what is sure.
  *
  * No clock, no input or output: how long to wait is the caller's business.
  */
@@ -37,7 +37,7 @@ struct pm_locate;
 /*
  * Begins with what was up, seen[port], whether in use or kept out of the tables, and
  * with the tables of the last pm_routes_update; these are borrowed, and must not be
- * updated meanwhile but with what pm_locate_lost gave. sm: the place of the port
+ * updated meanwhile but with what pm_locate_failed gave. sm: the place of the port
  * that questions are sent from. The caller frees *locate. -ENOMEM.
  */
 int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t sm,
@@ -94,6 +94,6 @@ bool pm_locate_gave_up(const struct pm_locate *locate);
  * Writes to alive[port] what is alive still: as at the start, without the cables that
  * were found lost and what they cut off; returns how many were found.
  */
-uint32_t pm_locate_lost(struct pm_locate *locate, uint8_t *alive);
+uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *alive);
 
 #endif

@@ -88,7 +88,7 @@ int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
  * what the loss and the one before change; the first time, and after pm_routes_update,
  * that of one. With detours as there.
  */
-int pm_routes_lose(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
+int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
 		   const struct pm_detours *detours);
 
 /* An entry and its ports. */
@@ -99,7 +99,7 @@ struct pm_routes_change {
 };
 
 /*
- * Entries in which the tables after the last pm_routes_lose are not the preferred ones,
+ * Entries in which the tables after the last pm_routes_fail are not the preferred ones,
  * each once, in no order; those of switches without any cable to others in the whole tree
  * are none. Valid until the next update.
  */
@@ -183,7 +183,7 @@ int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 const struct pm_reach *pm_routes_reach(const struct pm_routes *routes);
 
 /*
- * What could be reached before the last pm_routes_lose, and the switches whose sets have
+ * What could be reached before the last pm_routes_fail, and the switches whose sets have
  * lost something by it; borrowed likewise.
  */
 const struct pm_reach *pm_routes_reach_before(const struct pm_routes *routes);

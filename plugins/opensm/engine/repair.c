@@ -849,7 +849,7 @@ static uint32_t prove_ways(struct work *work)
 	for (uint32_t i = 0; i < work->num_blocks; i++)
 		pm_locate_want(work->locate, work->blocks[i].sw);
 	search(work);
-	return pm_locate_lost(work->locate, work->alive);
+	return pm_locate_failed(work->locate, work->alive);
 }
 
 /* Computes and sends the tables; how many cables were found lost on the way. */
@@ -885,7 +885,7 @@ static uint32_t look(struct work *work, struct pm_error *err)
 	if (is_careful(work))
 		pm_locate_be_careful(work->locate);
 	search(work);
-	lost = pm_locate_lost(work->locate, work->alive);
+	lost = pm_locate_failed(work->locate, work->alive);
 	/* Blocks may be missing since the last look, too. */
 	if ((lost || rest || num_missing(work) || work->on->resend) && !osm_exit_flag)
 		lost = mend(work, lost, err);
