@@ -219,8 +219,8 @@ bool pm_change_oddities(const struct pm_plan *plan, char *buffer, size_t size)
 	return plan->tree.num_side != 0;
 }
 
-static void describe_hosts_apart(const struct pm_plan *plan, const struct pm_apart *apart,
-				 struct text *text)
+static void describe_hosts_apart(const struct pm_plan *plan,
+				 const struct pm_unreachable *apart, struct text *text)
 {
 	append(text,
 	       "no up-then-down path joins %llu of %llu pairs of switches with end "
@@ -234,7 +234,7 @@ static void describe_hosts_apart(const struct pm_plan *plan, const struct pm_apa
 		append(text, ", ..");
 }
 
-bool pm_change_apart(const struct pm_plan *plan, const struct pm_apart *apart,
+bool pm_change_apart(const struct pm_plan *plan, const struct pm_unreachable *apart,
 		     char *buffer, size_t size)
 {
 	struct text text = {buffer, size};

@@ -129,7 +129,7 @@ static uint64_t count_pairs(const struct pm_whatif *whatif)
 {
 	uint32_t num = whatif->fabric->num_switches;
 	uint64_t pairs =
-		pm_served_pairs(pm_routes_reach(whatif->routes), num, whatif->hosts);
+		pm_reachable_pairs(pm_routes_reach(whatif->routes), num, whatif->hosts);
 
 	for (uint32_t sw = 0; sw < num; sw++)
 		pairs += (uint64_t)whatif->hosts[sw] * (whatif->hosts[sw] - 1);
@@ -202,8 +202,8 @@ static uint32_t count_all(struct pm_whatif *whatif, struct pm_whatif_result *fou
 	}
 	found->full_load = (uint64_t)found->switches * pm_plan_blocks(whatif->plan);
 	found->pairs_cut = whatif->pairs - count_pairs(whatif);
-	pm_served_count(pm_routes_reach(whatif->routes), num, whatif->managed,
-			whatif->part, whatif->queue, &found->served);
+	pm_reachable_count(pm_routes_reach(whatif->routes), num, whatif->managed,
+			   whatif->part, whatif->queue, &found->served);
 	return part;
 }
 

@@ -89,7 +89,7 @@ static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
 }
 
 /* Pairs of hosts: how many cables join, and how many of these no up-then-down path. */
-static json_t *served_json(const struct pm_served *served)
+static json_t *served_json(const struct pm_reachable *served)
 {
 	return json_pack("{s:I, s:I}", "joined", (json_int_t)served->joined, "cut",
 			 (json_int_t)(served->joined - served->pairs));
@@ -129,7 +129,7 @@ static json_t *describe(const struct request *request, const struct pm_fabric *f
 		(json_int_t)result->full_load, "switches", (json_int_t)result->switches,
 		"switches_cut", (json_int_t)result->switches_cut, "pairs_cut",
 		(json_int_t)result->pairs_cut, "gives_way",
-		!pm_served_enough(&result->served), "served",
+		!pm_reachable_enough(&result->served), "served",
 		served_json(&result->served), "ms",
 		settings_ms(settings, result->total.blocks), "load",
 		both_json(config->loads, before->load, result->load), "shift",

@@ -31,7 +31,7 @@ static int compare_claims(const void *a, const void *b)
 }
 
 /* Sorts the claims and leaves out what cannot be true. */
-static void clean_claims(struct pm_evidence *evidence)
+static void clean_claims(struct pm_lid_history *evidence)
 {
 	uint32_t num = 0;
 
@@ -49,10 +49,10 @@ static void clean_claims(struct pm_evidence *evidence)
 	evidence->num_claims = num;
 }
 
-int pm_evidence_make(const struct pm_claim *claims, uint32_t num,
-		     struct pm_evidence **result, struct pm_error *err)
+int pm_lid_history_make(const struct pm_claim *claims, uint32_t num,
+			struct pm_lid_history **result, struct pm_error *err)
 {
-	struct pm_evidence *evidence = calloc(1, sizeof(*evidence));
+	struct pm_lid_history *evidence = calloc(1, sizeof(*evidence));
 
 	if (!evidence)
 		return pm_error_no_memory(err);
@@ -60,7 +60,7 @@ int pm_evidence_make(const struct pm_claim *claims, uint32_t num,
 	evidence->num_claims = num;
 	evidence->trace = pm_array(PM_MAX_LID + 1u, sizeof(*evidence->trace));
 	if (!evidence->claims || !evidence->trace) {
-		pm_evidence_free(evidence);
+		pm_lid_history_free(evidence);
 		return pm_error_no_memory(err);
 	}
 	clean_claims(evidence);
@@ -75,7 +75,7 @@ int pm_evidence_make(const struct pm_claim *claims, uint32_t num,
 	return 0;
 }
 
-void pm_evidence_free(struct pm_evidence *evidence)
+void pm_lid_history_free(struct pm_lid_history *evidence)
 {
 	if (!evidence)
 		return;
@@ -92,7 +92,7 @@ static int compare_guid(const void *guid, const void *element)
 	return *x < y->guid ? -1 : *x > y->guid;
 }
 
-struct pm_claim *evidence_claim(const struct pm_evidence *evidence, uint64_t guid)
+struct pm_claim *evidence_claim(const struct pm_lid_history *evidence, uint64_t guid)
 {
 	struct pm_claim *found = NULL;
 
@@ -113,7 +113,7 @@ uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark)
 
 /* ---- What is settled ---- */
 
-static void settle_place(struct pm_evidence *evidence, const struct pm_plan *plan,
+static void settle_place(struct pm_lid_history *evidence, const struct pm_plan *plan,
 			 uint32_t place, enum settled settled)
 {
 	for (uint32_t k = 0; k < pm_plan_num_lids(plan, place); k++) {
@@ -125,7 +125,7 @@ static void settle_place(struct pm_evidence *evidence, const struct pm_plan *pla
 }
 
 /* What a port in use claimed, it has or does not want any more. */
-static void drop_claim(struct pm_evidence *evidence, uint64_t guid)
+static void drop_claim(struct pm_lid_history *evidence, uint64_t guid)
 {
 	struct pm_claim *claim = evidence_claim(evidence, guid);
 
@@ -137,7 +137,7 @@ static void drop_claim(struct pm_evidence *evidence, uint64_t guid)
 	claim->low = 0;
 }
 
-void evidence_settle(struct pm_evidence *evidence, const struct pm_plan *plan,
+void evidence_settle(struct pm_lid_history *evidence, const struct pm_plan *plan,
 		     const struct pm_fabric *now, bool all)
 {
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
@@ -150,14 +150,14 @@ void evidence_settle(struct pm_evidence *evidence, const struct pm_plan *plan,
 	}
 }
 
-void evidence_release(struct pm_evidence *evidence, const struct pm_plan *plan)
+void evidence_release(struct pm_lid_history *evidence, const struct pm_plan *plan)
 {
 	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
 		if (evidence->trace[lid].settled && plan->owner[lid] == PM_NONE)
 			evidence->trace[lid] = (struct trace){.seen = 1};
 }
 
-void pm_evidence_trust(struct pm_evidence *evidence, const struct pm_plan *plan)
+void pm_lid_history_trust(struct pm_lid_history *evidence, const struct pm_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->known->num_ports; i++)
 		if (plan->lid[i] && plan_is_used(plan, i))
@@ -271,9 +271,9 @@ static void look_at(struct look *look, uint32_t lid, struct trace *trace)
 	find_plane(look, lid, trace);
 }
 
-int pm_evidence_add_tables(struct pm_evidence *evidence, const struct pm_plan *plan,
-			   const struct pm_fabric *now, const struct pm_held *held,
-			   struct pm_error *err)
+int pm_lid_history_add_tables(struct pm_lid_history *evidence, const struct pm_plan *plan,
+			      const struct pm_fabric *now, const struct pm_held *held,
+			      struct pm_error *err)
 {
 	uint32_t num = plan->known->num_switches, length = 0;
 	struct pm_pool pool = {0};

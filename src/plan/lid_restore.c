@@ -41,8 +41,8 @@ enum strength {
 struct recalling {
 	const struct pm_plan *old;
 	struct pm_plan *plan; /* in the making */
-	struct pm_evidence *evidence;
-	struct pm_recall *recall;
+	struct pm_lid_history *evidence;
+	struct pm_lid_restore *recall;
 	uint8_t *fixed;	 /* [LID] stays with its place, or stays nobody's */
 	uint8_t *done;	 /* [port] the place has a LID for good */
 	uint32_t *comer; /* [port] newcomer's port of the fabric, or PM_NONE */
@@ -269,9 +269,9 @@ static int find_other(struct recalling *r, uint32_t place, enum strength most,
 
 static void note_given_away(struct recalling *r, uint32_t lid)
 {
-	struct pm_recall *recall = r->recall;
+	struct pm_lid_restore *recall = r->recall;
 
-	if (recall->given_away < PM_RECALL_NAMED) {
+	if (recall->given_away < PM_LID_RESTORE_NAMED) {
 		recall->away[recall->given_away].lid = (uint16_t)lid;
 		recall->away[recall->given_away].guid = trace_of(r, lid)->claimant;
 	}
@@ -368,9 +368,9 @@ static bool differs(const struct pm_plan *a, const struct pm_plan *b)
 	       memcmp(a->plane, b->plane, num * sizeof(*a->plane));
 }
 
-int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
-		   struct pm_recall *recall, struct pm_plan **recalled,
-		   struct pm_error *err)
+int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *evidence,
+			 struct pm_lid_restore *recall, struct pm_plan **recalled,
+			 struct pm_error *err)
 {
 	uint32_t num = plan->known->num_ports;
 	struct pm_pool pool = {0};

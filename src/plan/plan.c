@@ -69,7 +69,7 @@ int plan_find_tree(struct pm_plan *plan, struct pm_error *err)
 
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 {
-	struct pm_served served;
+	struct pm_reachable served;
 	struct pm_reach reach;
 	struct pm_pool pool = {0};
 	int rc;
@@ -79,9 +79,9 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 	if (rc)
 		goto out;
 	pm_reach_compute(plan->known, &plan->tree, NULL, &reach);
-	rc = pm_served_find(plan->known, &reach, NULL, &served, err);
-	if (!rc && !pm_served_enough(&served))
-		rc = pm_served_refuse(&served, plan->known, &plan->tree, err);
+	rc = pm_reachable_find(plan->known, &reach, NULL, &served, err);
+	if (!rc && !pm_reachable_enough(&served))
+		rc = pm_reachable_refuse(&served, plan->known, &plan->tree, err);
 out:
 	pm_pool_free(&pool);
 	return rc;

@@ -35,8 +35,8 @@ static uint64_t count_lacking(const struct pm_reach *reach, uint32_t num_switche
 	return count;
 }
 
-uint64_t pm_served_pairs(const struct pm_reach *reach, uint32_t num_switches,
-			 const uint32_t *hosts)
+uint64_t pm_reachable_pairs(const struct pm_reach *reach, uint32_t num_switches,
+			    const uint32_t *hosts)
 {
 	uint64_t all = 0, pairs = 0;
 
@@ -54,9 +54,9 @@ uint64_t pm_served_pairs(const struct pm_reach *reach, uint32_t num_switches,
 	return pairs;
 }
 
-void pm_served_apart(const struct pm_reach *reach, uint32_t num_switches,
-		     const uint32_t *hosts, const uint32_t *part, uint32_t (*apart)[2],
-		     uint32_t max)
+void pm_reachable_apart(const struct pm_reach *reach, uint32_t num_switches,
+			const uint32_t *hosts, const uint32_t *part, uint32_t (*apart)[2],
+			uint32_t max)
 {
 	uint32_t count = 0;
 
@@ -74,19 +74,20 @@ void pm_served_apart(const struct pm_reach *reach, uint32_t num_switches,
 	}
 }
 
-void pm_served_count(const struct pm_reach *reach, uint32_t num_switches,
-		     const uint32_t *hosts, const uint32_t *part, uint32_t *room,
-		     struct pm_served *served)
+void pm_reachable_count(const struct pm_reach *reach, uint32_t num_switches,
+			const uint32_t *hosts, const uint32_t *part, uint32_t *room,
+			struct pm_reachable *served)
 {
 	served->joined = count_joined(num_switches, hosts, part, room);
-	served->pairs = pm_served_pairs(reach, num_switches, hosts);
+	served->pairs = pm_reachable_pairs(reach, num_switches, hosts);
 	served->apart[0] = served->apart[1] = PM_NONE;
 	if (served->pairs < served->joined)
-		pm_served_apart(reach, num_switches, hosts, part, &served->apart, 1);
+		pm_reachable_apart(reach, num_switches, hosts, part, &served->apart, 1);
 }
 
-int pm_served_find(const struct pm_fabric *known, const struct pm_reach *reach,
-		   const uint8_t *seen, struct pm_served *served, struct pm_error *err)
+int pm_reachable_find(const struct pm_fabric *known, const struct pm_reach *reach,
+		      const uint8_t *seen, struct pm_reachable *served,
+		      struct pm_error *err)
 {
 	uint32_t num = known->num_switches;
 	struct pm_pool pool = {0};
@@ -100,14 +101,14 @@ int pm_served_find(const struct pm_fabric *known, const struct pm_reach *reach,
 	for (uint32_t sw = 0; sw < num; sw++)
 		hosts[sw] = pm_fabric_count_hosts(known, sw, seen);
 	pm_reach_parts(known, seen, part, room);
-	pm_served_count(reach, num, hosts, part, room, served);
+	pm_reachable_count(reach, num, hosts, part, room, served);
 out:
 	pm_pool_free(&pool);
 	return rc;
 }
 
-int pm_served_refuse(const struct pm_served *served, const struct pm_fabric *known,
-		     const struct pm_tree *tree, struct pm_error *err)
+int pm_reachable_refuse(const struct pm_reachable *served, const struct pm_fabric *known,
+			const struct pm_tree *tree, struct pm_error *err)
 {
 	return pm_error_set(
 		err, -ENOTSUP,

@@ -19,10 +19,10 @@ static void fail_over(struct pm_failback *failback, uint64_t now_ms)
 	failback->failed_over = true;
 }
 
-static uint64_t observe_ours(struct pm_failback *failback, const struct pm_served *served,
-			     uint64_t now_ms)
+static uint64_t observe_ours(struct pm_failback *failback,
+			     const struct pm_reachable *served, uint64_t now_ms)
 {
-	if (pm_served_enough(served)) {
+	if (pm_reachable_enough(served)) {
 		if (served->joined > failback->usual)
 			failback->usual = served->joined;
 		failback->blurred = false;
@@ -38,12 +38,12 @@ static uint64_t observe_ours(struct pm_failback *failback, const struct pm_serve
 	return UINT64_MAX;
 }
 
-uint64_t pm_failback_observe(struct pm_failback *failback, const struct pm_served *served,
-			     uint64_t now_ms)
+uint64_t pm_failback_observe(struct pm_failback *failback,
+			     const struct pm_reachable *served, uint64_t now_ms)
 {
 	if (!failback->failed_over)
 		return observe_ours(failback, served, now_ms);
-	if (!pm_served_well(served)) {
+	if (!pm_reachable_well(served)) {
 		failback->well = false;
 		return UINT64_MAX;
 	}

@@ -11,14 +11,14 @@
 
 static int compare_rooms(const void *a, const void *b)
 {
-	const struct pm_fitness *x = a, *y = b;
+	const struct pm_lft_capacity *x = a, *y = b;
 
 	if (x->max_lid != y->max_lid)
 		return x->max_lid < y->max_lid ? -1 : 1;
 	return x->guid < y->guid ? -1 : x->guid > y->guid;
 }
 
-uint16_t pm_fitness_max_lid(struct pm_fitness *switches, uint32_t num)
+uint16_t pm_lft_capacity_max_lid(struct pm_lft_capacity *switches, uint32_t num)
 {
 	if (!num)
 		return UINT16_MAX;
@@ -26,8 +26,8 @@ uint16_t pm_fitness_max_lid(struct pm_fitness *switches, uint32_t num)
 	return switches[num / 2].max_lid;
 }
 
-uint16_t pm_fitness_limit(const struct pm_fitness *switches, uint32_t num,
-			  uint16_t top_lid)
+uint16_t pm_lft_capacity_limit(const struct pm_lft_capacity *switches, uint32_t num,
+			       uint16_t top_lid)
 {
 	uint16_t limit = UINT16_MAX;
 
@@ -73,7 +73,7 @@ static void add_end_ports(const struct pm_plan *plan, uint32_t sw, struct line *
 		add(line, " (%u service port%s)", services, services == 1 ? "" : "s");
 }
 
-static void name_switch(const struct pm_plan *plan, const struct pm_fitness *bad,
+static void name_switch(const struct pm_plan *plan, const struct pm_lft_capacity *bad,
 			uint32_t sw, bool unfit, struct line *line)
 {
 	if (line->named++ >= MOST_NAMED) {
@@ -97,15 +97,16 @@ static void name_switch(const struct pm_plan *plan, const struct pm_fitness *bad
 	add_end_ports(plan, sw, line);
 }
 
-void pm_fitness_judge(const struct pm_plan *plan, const struct pm_fitness *switches,
-		      uint32_t num, uint8_t *unfit, char *text, size_t size)
+void pm_lft_capacity_judge(const struct pm_plan *plan,
+			   const struct pm_lft_capacity *switches, uint32_t num,
+			   uint8_t *unfit, char *text, size_t size)
 {
 	struct line line = {text, size, 0, 0};
 
 	text[0] = '\0';
 	memset(unfit, 0, plan->known->num_switches);
 	for (uint32_t i = 0; i < num; i++) {
-		const struct pm_fitness *f = &switches[i];
+		const struct pm_lft_capacity *f = &switches[i];
 		uint32_t sw = pm_fabric_find_guid(plan->known, f->guid);
 		bool small = f->max_lid < plan->top_lid;
 		bool out = sw != PM_NONE && small && !pm_tree_is_leaf(&plan->tree, sw);

@@ -275,7 +275,7 @@ static uint64_t count_pairs(const struct ends *from, const struct ends *to)
 }
 
 static void count_services(const struct pm_routes *routes, const struct ends *ends,
-			   const uint32_t *part, struct pm_apart *apart)
+			   const uint32_t *part, struct pm_unreachable *apart)
 {
 	for (uint32_t to = 0; to < routes->num_switches; to++) {
 		for (uint32_t from = 0; from < routes->num_switches; from++) {
@@ -296,7 +296,7 @@ static void count_services(const struct pm_routes *routes, const struct ends *en
 	}
 }
 
-int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
+int pm_routes_apart(const struct pm_routes *routes, struct pm_unreachable *apart,
 		    struct pm_error *err)
 {
 	uint32_t num = routes->num_switches;
@@ -305,7 +305,7 @@ int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 	uint32_t *hosts = pm_pool_array(&pool, num, sizeof(*hosts));
 	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
 	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
-	struct pm_served served;
+	struct pm_reachable served;
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
@@ -315,14 +315,14 @@ int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
 	for (uint32_t sw = 0; sw < num; sw++)
 		hosts[sw] = ends[sw].hosts != 0;
 	pm_reach_parts(routes->plan->known, routes->alive, part, room);
-	pm_served_count(&routes->now, num, hosts, part, room, &served);
-	*apart = (struct pm_apart){
+	pm_reachable_count(&routes->now, num, hosts, part, room, &served);
+	*apart = (struct pm_unreachable){
 		.pairs = served.joined / 2,
 		.count = (served.joined - served.pairs) / 2,
 	};
 	if (apart->count)
-		pm_served_apart(&routes->now, num, hosts, part, apart->pair,
-				PM_APART_NAMED);
+		pm_reachable_apart(&routes->now, num, hosts, part, apart->pair,
+				   PM_APART_NAMED);
 	count_services(routes, ends, part, apart);
 out:
 	pm_pool_free(&pool);

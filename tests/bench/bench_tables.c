@@ -188,7 +188,7 @@ static double run_served(struct bench *bench)
 	const struct pm_fabric *known = bench->plan->known;
 	struct pm_pool pool = {0};
 	struct pm_reach reach;
-	struct pm_served served;
+	struct pm_reachable served;
 	double start, end;
 
 	pm_reach_init(&bench->plan->tree, &pool, &reach);
@@ -197,7 +197,7 @@ static double run_served(struct bench *bench)
 	for (uint32_t sw = 0; sw < known->num_switches; sw++)
 		reach.updown[(size_t)sw * reach.words + sw / 64] = 1ull << sw % 64;
 	start = now_ms();
-	if (pm_served_find(known, &reach, bench->whole, &served, NULL) || served.pairs)
+	if (pm_reachable_find(known, &reach, bench->whole, &served, NULL) || served.pairs)
 		die("pairs served");
 	end = now_ms();
 	pm_pool_free(&pool);

@@ -233,7 +233,7 @@ static void test_apart(void **state)
 		    "ports: l0 and s0, l1 and s1, l0 and s0, l1 and s1, l0 and s0, l1 "
 		    "and s1, l0 and s0, l1 and s1, .."},
 	};
-	struct pm_apart apart = {.pairs = 28};
+	struct pm_unreachable apart = {.pairs = 28};
 	char both[PM_CHANGE_TEXT];
 	struct world world;
 

@@ -19,15 +19,15 @@
 #define FIRST_MS 60000
 #define LONGEST_MS 3600000
 
-static const struct pm_served all = {.joined = 100, .pairs = 100},
-			      most = {.joined = 100, .pairs = 75},
-			      some = {.joined = 100, .pairs = 60},
-			      half = {.joined = 100, .pairs = 50},
-			      few = {.joined = 100, .pairs = 49},
-			      blurred = {.joined = 49, .pairs = 24},
-			      tiny = {.joined = 20, .pairs = 20};
+static const struct pm_reachable all = {.joined = 100, .pairs = 100},
+				 most = {.joined = 100, .pairs = 75},
+				 some = {.joined = 100, .pairs = 60},
+				 half = {.joined = 100, .pairs = 50},
+				 few = {.joined = 100, .pairs = 49},
+				 blurred = {.joined = 49, .pairs = 24},
+				 tiny = {.joined = 20, .pairs = 20};
 
-static const struct pm_served *served_of(char letter)
+static const struct pm_reachable *served_of(char letter)
 {
 	switch (letter) {
 	case 'a':
@@ -97,7 +97,7 @@ static void check_step(const struct pm_failback *failback, uint64_t next_ms,
 
 static void test_series(void **state)
 {
-	static const struct pm_served none = {.joined = 0};
+	static const struct pm_reachable none = {.joined = 0};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(series); i++) {
@@ -127,7 +127,7 @@ static void test_series(void **state)
 /* A caller that looks at each change and whenever it was told to. */
 struct watch {
 	struct pm_failback failback;
-	const struct pm_served *served;
+	const struct pm_reachable *served;
 	uint64_t now, next; /* ms; when to look without a change */
 	uint32_t given;	    /* times that it was given away */
 	uint64_t at[64];    /* when, the first ones */
@@ -146,7 +146,7 @@ static void look(struct watch *w)
 	}
 }
 
-static void stay(struct watch *w, const struct pm_served *served, uint64_t ms)
+static void stay(struct watch *w, const struct pm_reachable *served, uint64_t ms)
 {
 	uint64_t end = w->now + ms;
 

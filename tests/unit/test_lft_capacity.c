@@ -35,15 +35,17 @@ static void test_limits(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_fitness switches[5];
+		struct pm_lft_capacity switches[5];
 
 		for (uint32_t k = 0; k < rows[i].num; k++)
-			switches[k] = (struct pm_fitness){k + 1, rows[i].rooms[k], 0};
+			switches[k] =
+				(struct pm_lft_capacity){k + 1, rows[i].rooms[k], 0};
 		print_message("%s\n", rows[i].name);
-		assert_int_equal(pm_fitness_max_lid(switches, rows[i].num),
+		assert_int_equal(pm_lft_capacity_max_lid(switches, rows[i].num),
 				 rows[i].max_lid);
-		assert_int_equal(pm_fitness_limit(switches, rows[i].num, rows[i].top_lid),
-				 rows[i].limit);
+		assert_int_equal(
+			pm_lft_capacity_limit(switches, rows[i].num, rows[i].top_lid),
+			rows[i].limit);
 	}
 }
 
@@ -72,54 +74,55 @@ static void make_world(struct world *world)
 
 struct judged {
 	uint8_t unfit[SWITCHES];
-	char text[PM_FITNESS_TEXT];
+	char text[PM_LFT_CAPACITY_TEXT];
 };
 
 /* Judges fit switches but for those that change() has changed. */
 static void judge(const struct world *world,
-		  void (*change)(const struct world *, struct pm_fitness *),
+		  void (*change)(const struct world *, struct pm_lft_capacity *),
 		  struct judged *judged)
 {
-	struct pm_fitness switches[SWITCHES];
+	struct pm_lft_capacity switches[SWITCHES];
 
 	for (uint32_t i = 0; i < SWITCHES; i++)
-		switches[i] = (struct pm_fitness){world->plan->known->nodes[i].guid,
-						  world->plan->top_lid, 0};
+		switches[i] = (struct pm_lft_capacity){world->plan->known->nodes[i].guid,
+						       world->plan->top_lid, 0};
 	change(world, switches);
 	memset(judged->unfit, 7, sizeof(judged->unfit));
-	pm_fitness_judge(world->plan, switches, SWITCHES, judged->unfit, judged->text,
-			 sizeof(judged->text));
+	pm_lft_capacity_judge(world->plan, switches, SWITCHES, judged->unfit,
+			      judged->text, sizeof(judged->text));
 }
 
-static void all_well(const struct world *world, struct pm_fitness *switches)
+static void all_well(const struct world *world, struct pm_lft_capacity *switches)
 {
 	(void)world;
 	(void)switches;
 }
 
-static void small_spine(const struct world *world, struct pm_fitness *switches)
+static void small_spine(const struct world *world, struct pm_lft_capacity *switches)
 {
 	switches[world_switch(world, "spine1")].max_lid--;
 }
 
-static void small_spine_with_host(const struct world *world, struct pm_fitness *switches)
+static void small_spine_with_host(const struct world *world,
+				  struct pm_lft_capacity *switches)
 {
 	switches[world_switch(world, "spine3")].max_lid = 19;
 }
 
-static void small_leaf(const struct world *world, struct pm_fitness *switches)
+static void small_leaf(const struct world *world, struct pm_lft_capacity *switches)
 {
 	switches[world_switch(world, "leaf2")].max_lid = 0;
 }
 
-static void odd_ports(const struct world *world, struct pm_fitness *switches)
+static void odd_ports(const struct world *world, struct pm_lft_capacity *switches)
 {
 	switches[world_switch(world, "spine0")].odd_ports = 1;
 	switches[world_switch(world, "spine1")].max_lid = 5;
 	switches[world_switch(world, "spine1")].odd_ports = 2;
 }
 
-static void stranger(const struct world *world, struct pm_fitness *switches)
+static void stranger(const struct world *world, struct pm_lft_capacity *switches)
 {
 	switches[world_switch(world, "leaf1")].guid = 0x77;
 }
@@ -129,7 +132,7 @@ static void test_judge(void **state)
 	/* unfit: which switch is, or NULL. */
 	static const struct {
 		const char *name;
-		void (*change)(const struct world *, struct pm_fitness *);
+		void (*change)(const struct world *, struct pm_lft_capacity *);
 		const char *unfit, *text;
 	} rows[] = {
 		{"all well", all_well, NULL, ""},
@@ -168,7 +171,7 @@ static void test_judge(void **state)
 	world_free(&world);
 }
 
-static void small_all(const struct world *world, struct pm_fitness *switches)
+static void small_all(const struct world *world, struct pm_lft_capacity *switches)
 {
 	(void)world;
 	for (uint32_t i = 0; i < SWITCHES; i++)
@@ -180,7 +183,7 @@ static void test_names(void **state)
 {
 	struct judged judged;
 	struct world world;
-	struct pm_fitness *switches;
+	struct pm_lft_capacity *switches;
 
 	(void)state;
 	make_world(&world);
@@ -199,8 +202,8 @@ static void test_names(void **state)
 		char *text = malloc(size);
 
 		assert_non_null(text);
-		pm_fitness_judge(world.plan, switches, SWITCHES, judged.unfit, text,
-				 size);
+		pm_lft_capacity_judge(world.plan, switches, SWITCHES, judged.unfit, text,
+				      size);
 		assert_true(strlen(text) < size);
 		assert_int_equal(judged.unfit[SWITCHES - 1], 1);
 		free(text);

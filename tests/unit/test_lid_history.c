@@ -64,10 +64,10 @@ struct run {
 	struct part *parts;	/* [node of recipe] */
 	struct pm_plan *plan;	/* of the second manager, NULL before its first sweep */
 	struct pm_plan *before; /* when the present sweep began; may be the same */
-	struct pm_evidence *evidence;
-	struct pm_recall recall; /* of the last sweep */
-	bool all_claimed;	 /* all other LIDs are claimed by somebody else */
-	bool hosts_only;	 /* nothing else was away when the plan was lost */
+	struct pm_lid_history *evidence;
+	struct pm_lid_restore recall; /* of the last sweep */
+	bool all_claimed;	      /* all other LIDs are claimed by somebody else */
+	bool hosts_only;	      /* nothing else was away when the plan was lost */
 	uint64_t *user; /* [LID] the last GUID that has had it in the run, or 0 */
 };
 
@@ -154,7 +154,7 @@ static void run_end(struct run *run)
 	if (run->before != run->plan)
 		pm_plan_free(run->before);
 	pm_plan_free(run->plan);
-	pm_evidence_free(run->evidence);
+	pm_lid_history_free(run->evidence);
 	recipe_free(&run->recipe);
 	free(run->tables);
 	free(run->parts);
@@ -197,7 +197,7 @@ static void make_evidence(struct run *run)
 			claims[num++] = (struct pm_claim){
 				run->recipe.nodes[i].guid, (uint16_t)run->parts[i].had,
 				(uint16_t)(run->parts[i].had + num_lids(run, i) - 1)};
-	assert_int_equal(pm_evidence_make(claims, num, &run->evidence, NULL), 0);
+	assert_int_equal(pm_lid_history_make(claims, num, &run->evidence, NULL), 0);
 	free(claims);
 }
 
@@ -231,7 +231,7 @@ static int cover(struct run *run, const struct pm_fabric *now)
 	EXPECT(!pm_plan_keep(run->plan, now, NULL, &changed, &differ, NULL));
 	replace(run, changed);
 	held = find_held(run, run->plan->known);
-	EXPECT(!pm_evidence_add_tables(run->evidence, run->plan, now, held, NULL));
+	EXPECT(!pm_lid_history_add_tables(run->evidence, run->plan, now, held, NULL));
 	free(held);
 	return 0;
 }
@@ -350,10 +350,10 @@ static void check_plan(const struct run *run)
 /* Asked again, with the LIDs that were given, it has nothing to change. */
 static void check_stable(struct run *run, const struct pm_fabric *now, uint16_t max_lid)
 {
-	struct pm_recall again = {.now = now, .max_lid = max_lid};
+	struct pm_lid_restore again = {.now = now, .max_lid = max_lid};
 	struct pm_plan *recalled;
 
-	EXPECT(!pm_plan_recall(run->plan, run->evidence, &again, &recalled, NULL));
+	EXPECT(!pm_plan_restore_lids(run->plan, run->evidence, &again, &recalled, NULL));
 	EXPECT(!recalled && !again.restored);
 }
 
@@ -416,9 +416,9 @@ static bool sweep(struct run *run, uint16_t max_lid)
 	run->before = run->plan;
 	rc = cover(run, now);
 	if (!rc) {
-		run->recall = (struct pm_recall){.now = now, .max_lid = max_lid};
-		rc = pm_plan_recall(run->plan, run->evidence, &run->recall, &recalled,
-				    &err);
+		run->recall = (struct pm_lid_restore){.now = now, .max_lid = max_lid};
+		rc = pm_plan_restore_lids(run->plan, run->evidence, &run->recall,
+					  &recalled, &err);
 		if (rc)
 			fail_msg("PM_SEED=%llu: %s", (unsigned long long)seed, err.text);
 		replace(run, recalled);
@@ -972,10 +972,10 @@ static void test_no_room(void **state)
 	(void)state;
 	for (int i = 0; i < 4; i++) {
 		bool is_there = i % 2, tight = i / 2;
-		struct pm_evidence *evidence;
+		struct pm_lid_history *evidence;
 		struct pm_plan *recalled = NULL;
 		struct pm_error err = {""};
-		struct pm_recall recall = {.max_lid = tight ? 1 : PM_MAX_LID};
+		struct pm_lid_restore recall = {.max_lid = tight ? 1 : PM_MAX_LID};
 		struct pm_fabric *now;
 		struct world world;
 		uint16_t lid, others;
@@ -992,7 +992,7 @@ static void test_no_room(void **state)
 			if (now->ports[p].lid == lid || now->ports[p].lid == others)
 				now->ports[p].lid = 0;
 		assert_int_equal(
-			pm_evidence_make(
+			pm_lid_history_make(
 				(struct pm_claim[]){
 					{now->ports[world_port(now, "b", 1)].guid, lid,
 					 lid},
@@ -1001,7 +1001,7 @@ static void test_no_room(void **state)
 				2, &evidence, NULL),
 			0);
 		recall.now = now;
-		rc = pm_plan_recall(world.plan, evidence, &recall, &recalled, &err);
+		rc = pm_plan_restore_lids(world.plan, evidence, &recall, &recalled, &err);
 		if (tight) {
 			assert_int_equal(rc, -ENOSPC);
 			assert_string_equal(err.text, "no LID up to 1 is free");
@@ -1014,7 +1014,7 @@ static void test_no_room(void **state)
 			assert_null(reference_plan(recalled, true));
 		}
 		pm_plan_free(recalled);
-		pm_evidence_free(evidence);
+		pm_lid_history_free(evidence);
 		pm_fabric_free(now);
 		world_free(&world);
 	}
@@ -1025,8 +1025,8 @@ static void test_used_without_tables(void **state)
 {
 	(void)state;
 	for (int before = 0; before < 2; before++) {
-		struct pm_recall recall = {.max_lid = PM_MAX_LID};
-		struct pm_evidence *evidence;
+		struct pm_lid_restore recall = {.max_lid = PM_MAX_LID};
+		struct pm_lid_history *evidence;
 		struct pm_plan *recalled;
 		struct pm_claim claim;
 		struct pm_fabric *now;
@@ -1040,24 +1040,24 @@ static void test_used_without_tables(void **state)
 		claim.guid = world.fabric->ports[world_port(world.fabric, "b", 1)].guid;
 		claim.low = claim.high = world_lid(&world, "l1", 1);
 		place = world_port(world.plan->known, "l1", 1);
-		assert_int_equal(pm_evidence_make(&claim, 1, &evidence, NULL), 0);
+		assert_int_equal(pm_lid_history_make(&claim, 1, &evidence, NULL), 0);
 		recall.now = world.fabric;
 		if (before) {
-			assert_int_equal(pm_plan_recall(world.plan, evidence, &recall,
-							&recalled, NULL),
+			assert_int_equal(pm_plan_restore_lids(world.plan, evidence,
+							      &recall, &recalled, NULL),
 					 0);
 			assert_null(recalled);
 		}
 		now = world_without(&world, before ? "c" : "");
 		now->ports[world_port(now, "b", 1)].lid = 0;
 		recall.now = now;
-		assert_int_equal(
-			pm_plan_recall(world.plan, evidence, &recall, &recalled, NULL),
-			0);
+		assert_int_equal(pm_plan_restore_lids(world.plan, evidence, &recall,
+						      &recalled, NULL),
+				 0);
 		if (recalled)
 			assert_int_equal(recalled->lid[place], claim.low);
 		pm_plan_free(recalled);
-		pm_evidence_free(evidence);
+		pm_lid_history_free(evidence);
 		pm_fabric_free(now);
 		world_free(&world);
 	}
@@ -1109,7 +1109,7 @@ static void test_trust(void **state)
 	lid = run.parts[b].had;
 	run.parts[b].had = 100; /* so says guid2lid, and it is nobody's */
 	make_evidence(&run);
-	pm_evidence_trust(run.evidence, run.first);
+	pm_lid_history_trust(run.evidence, run.first);
 	run.plan = run.before = run.first;
 	run.first = NULL;
 	go(&run, a);
@@ -1132,22 +1132,23 @@ static void test_claims(void **state)
 	static const struct pm_claim bad[] = {
 		{0, 1, 1}, {5, 0, 3}, {6, 4, 3}, {7, 49152, 49152}, {8, 65535, 65535},
 	};
-	struct pm_recall recall = {.max_lid = UINT16_MAX, .restored = 7, .given_away = 7};
-	struct pm_evidence *evidence;
+	struct pm_lid_restore recall = {
+		.max_lid = UINT16_MAX, .restored = 7, .given_away = 7};
+	struct pm_lid_history *evidence;
 	struct pm_plan *recalled;
 	struct world world;
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
-	assert_int_equal(pm_evidence_make(bad, LENGTH(bad), &evidence, NULL), 0);
+	assert_int_equal(pm_lid_history_make(bad, LENGTH(bad), &evidence, NULL), 0);
 	recall.now = world.fabric;
-	assert_int_equal(pm_plan_recall(world.plan, evidence, &recall, &recalled, NULL),
-			 0);
+	assert_int_equal(
+		pm_plan_restore_lids(world.plan, evidence, &recall, &recalled, NULL), 0);
 	assert_null(recalled);
 	assert_int_equal(recall.restored, 0);
 	assert_int_equal(recall.given_away, 0);
-	pm_evidence_free(evidence);
-	pm_evidence_free(NULL);
+	pm_lid_history_free(evidence);
+	pm_lid_history_free(NULL);
 	world_free(&world);
 }
 

@@ -542,10 +542,10 @@ static void try_origin(struct world *world)
 	pm_plan_free(origin);
 }
 
-static struct pm_evidence *evidence_of(const struct world *world)
+static struct pm_lid_history *evidence_of(const struct world *world)
 {
 	struct pm_claim claims[32];
-	struct pm_evidence *made = NULL;
+	struct pm_lid_history *made = NULL;
 	uint32_t num = 0;
 
 	for (uint32_t i = 0; i < world->fabric->num_ports && num < LENGTH(claims); i++)
@@ -553,18 +553,18 @@ static struct pm_evidence *evidence_of(const struct world *world)
 			claims[num++] = (struct pm_claim){world->fabric->ports[i].guid,
 							  world->fabric->ports[i].lid,
 							  world->fabric->ports[i].lid};
-	CALL(pm_evidence_make(claims, num, &made, &trial.err));
+	CALL(pm_lid_history_make(claims, num, &made, &trial.err));
 	if (trial.rc) {
 		assert_null(made);
-		assert_int_equal(pm_evidence_make(claims, num, &made, NULL), 0);
+		assert_int_equal(pm_lid_history_make(claims, num, &made, NULL), 0);
 	}
 	return made;
 }
 
-static struct pm_evidence *evidence_unharmed(const struct world *world)
+static struct pm_lid_history *evidence_unharmed(const struct world *world)
 {
 	struct memfault fault = trial.fault;
-	struct pm_evidence *evidence;
+	struct pm_lid_history *evidence;
 
 	trial.fault.nth = 0;
 	evidence = evidence_of(world);
@@ -573,14 +573,15 @@ static struct pm_evidence *evidence_unharmed(const struct world *world)
 }
 
 /* Evidence is opaque: what it does to a plan is looked at. */
-static void note_evidence(const struct world *world, struct pm_evidence *evidence)
+static void note_evidence(const struct world *world, struct pm_lid_history *evidence)
 {
-	struct pm_recall recall = {.now = world->fabric, .max_lid = PM_MAX_LID};
+	struct pm_lid_restore recall = {.now = world->fabric, .max_lid = PM_MAX_LID};
 	struct pm_plan *part = plan_of_part(world), *recalled = NULL;
 
 	for (uint32_t i = 0; i < world->fabric->num_ports; i++)
 		world->fabric->ports[i].lid = 0;
-	assert_int_equal(pm_plan_recall(part, evidence, &recall, &recalled, NULL), 0);
+	assert_int_equal(pm_plan_restore_lids(part, evidence, &recall, &recalled, NULL),
+			 0);
 	note(&recall.restored, sizeof(recall.restored));
 	note_plan(recalled);
 	pm_plan_free(recalled);
@@ -589,44 +590,45 @@ static void note_evidence(const struct world *world, struct pm_evidence *evidenc
 
 static void try_evidence(struct world *world)
 {
-	struct pm_evidence *evidence = evidence_of(world);
+	struct pm_lid_history *evidence = evidence_of(world);
 
 	note_evidence(world, evidence);
-	pm_evidence_free(evidence);
+	pm_lid_history_free(evidence);
 }
 
 static void try_evidence_tables(struct world *world)
 {
 	struct pm_fabric *part = world_without(world, "l0:1");
 	struct pm_held held[16] = {{0}};
-	struct pm_evidence *evidence = NULL;
+	struct pm_lid_history *evidence = NULL;
 
 	for (uint32_t sw = 0; sw < world->num_switches; sw++)
 		held[sw] = (struct pm_held){pm_routes_table(world->routes, sw),
 					    world->stride};
-	assert_int_equal(pm_evidence_make(NULL, 0, &evidence, NULL), 0);
-	CHANGE(pm_evidence_add_tables(evidence, world->plan, part, held, &trial.err));
+	assert_int_equal(pm_lid_history_make(NULL, 0, &evidence, NULL), 0);
+	CHANGE(pm_lid_history_add_tables(evidence, world->plan, part, held, &trial.err));
 	note_evidence(world, evidence);
-	pm_evidence_free(evidence);
+	pm_lid_history_free(evidence);
 	pm_fabric_free(part);
 }
 
 static void try_recall(struct world *world)
 {
-	struct pm_evidence *evidence;
-	struct pm_recall recall = {.now = world->fabric, .max_lid = PM_MAX_LID};
+	struct pm_lid_history *evidence;
+	struct pm_lid_restore recall = {.now = world->fabric, .max_lid = PM_MAX_LID};
 	struct pm_plan *part = plan_of_part(world), *recalled;
 
 	shift_lids(world->fabric);
 	evidence = evidence_unharmed(world);
 	for (uint32_t i = 0; i < world->fabric->num_ports; i++)
 		world->fabric->ports[i].lid = 0;
-	MAKE(recalled, pm_plan_recall(part, evidence, &recall, &recalled, &trial.err));
+	MAKE(recalled,
+	     pm_plan_restore_lids(part, evidence, &recall, &recalled, &trial.err));
 	note(&recall.restored, sizeof(recall.restored));
 	note_plan(recalled);
 	pm_plan_free(recalled);
 	pm_plan_free(part);
-	pm_evidence_free(evidence);
+	pm_lid_history_free(evidence);
 }
 
 /* One that drains a cable and a switch. */
@@ -707,10 +709,10 @@ static void try_take_out(struct world *world)
 
 static void try_served(struct world *world)
 {
-	struct pm_served served;
+	struct pm_reachable served;
 
-	FILL(served, pm_served_find(world->plan->known, pm_routes_reach(world->routes),
-				    world->alive, &served, &trial.err));
+	FILL(served, pm_reachable_find(world->plan->known, pm_routes_reach(world->routes),
+				       world->alive, &served, &trial.err));
 	note(&served.joined, sizeof(served.joined));
 	note(&served.pairs, sizeof(served.pairs));
 }
@@ -772,7 +774,7 @@ static void try_order(struct world *world)
 
 static void try_apart(struct world *world)
 {
-	struct pm_apart apart;
+	struct pm_unreachable apart;
 
 	FILL(apart, pm_routes_apart(world->routes, &apart, &trial.err));
 	note(&apart.pairs, sizeof(apart.pairs));
@@ -1258,7 +1260,7 @@ static void plan_twice(struct world *world, bool migrate, bool apart)
 	planning_adopt(&planning, &change);
 	note_planning(&planning);
 	planning_forget(&planning);
-	pm_evidence_free(request.evidence);
+	pm_lid_history_free(request.evidence);
 	pm_fabric_free(part);
 }
 

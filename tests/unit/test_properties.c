@@ -425,7 +425,7 @@ static void check_apart(const struct trial *t)
 	const struct pm_port *ports = t->plan->known->ports;
 	uint32_t num_ports = t->plan->known->num_ports;
 	uint32_t *label = calloc(t->num + 1u, sizeof(*label));
-	struct pm_apart apart, found = {0};
+	struct pm_unreachable apart, found = {0};
 
 	assert_non_null(label);
 	label_parts(t, label);

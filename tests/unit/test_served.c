@@ -17,13 +17,13 @@
 
 #include <cmocka.h>
 
-static struct pm_served find(const struct world *world, const uint8_t *seen)
+static struct pm_reachable find(const struct world *world, const uint8_t *seen)
 {
-	struct pm_served served;
+	struct pm_reachable served;
 
-	assert_int_equal(pm_served_find(world->plan->known,
-					pm_routes_reach(world->routes), seen, &served,
-					NULL),
+	assert_int_equal(pm_reachable_find(world->plan->known,
+					   pm_routes_reach(world->routes), seen, &served,
+					   NULL),
 			 0);
 	return served;
 }
@@ -79,7 +79,7 @@ static void test_counts(void **state)
 	world_make(&world, make_ring_below_spines(), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *now = world_without(&world, rows[i].loss);
-		struct pm_served served;
+		struct pm_reachable served;
 
 		world_update(&world, now);
 		served = find(&world, world.alive);
@@ -87,8 +87,8 @@ static void test_counts(void **state)
 			fail_msg("%s: %llu of %llu", rows[i].name,
 				 (unsigned long long)served.pairs,
 				 (unsigned long long)served.joined);
-		assert_int_equal(pm_served_enough(&served), rows[i].enough);
-		assert_int_equal(pm_served_well(&served), rows[i].well);
+		assert_int_equal(pm_reachable_enough(&served), rows[i].enough);
+		assert_int_equal(pm_reachable_well(&served), rows[i].well);
 		assert_int_equal(served.apart[0] == PM_NONE,
 				 served.pairs == served.joined);
 		pm_fabric_free(now);
@@ -108,7 +108,7 @@ static void test_many(void **state)
 		.parallel = {1},
 	};
 	struct recipe recipe = {0};
-	struct pm_served served;
+	struct pm_reachable served;
 	struct pm_fabric *now;
 	struct world world;
 
@@ -168,11 +168,11 @@ static void test_marks(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_served served = {.joined = rows[i].joined,
-					   .pairs = rows[i].pairs};
+		struct pm_reachable served = {.joined = rows[i].joined,
+					      .pairs = rows[i].pairs};
 
-		if (pm_served_enough(&served) != rows[i].enough ||
-		    pm_served_well(&served) != rows[i].well)
+		if (pm_reachable_enough(&served) != rows[i].enough ||
+		    pm_reachable_well(&served) != rows[i].well)
 			fail_msg("row %zu", i);
 	}
 }
@@ -199,20 +199,20 @@ static void test_plan_agrees(void **state)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *now = world_without(&world, rows[i].loss);
 		struct pm_plan *plan = NULL;
-		struct pm_served served;
+		struct pm_reachable served;
 		struct pm_error err = {""};
 
 		world_update(&world, now);
 		served = find(&world, world.alive);
-		assert_int_equal(pm_served_enough(&served), rows[i].enough);
+		assert_int_equal(pm_reachable_enough(&served), rows[i].enough);
 		assert_int_equal(pm_plan_make(now, &config, &plan, &err), rows[i].rc);
 		assert_int_equal(!plan, rows[i].rc != 0);
 		pm_plan_free(plan);
 		pm_fabric_free(now);
-		if (pm_served_enough(&served))
+		if (pm_reachable_enough(&served))
 			continue;
-		assert_int_equal(pm_served_refuse(&served, world.plan->known,
-						  &world.plan->tree, &err),
+		assert_int_equal(pm_reachable_refuse(&served, world.plan->known,
+						     &world.plan->tree, &err),
 				 -ENOTSUP);
 		assert_non_null(strstr(err.text, "of 120 pairs of hosts, such as those "
 						 "at \"l0\" and "));
@@ -240,9 +240,10 @@ static bool is_host(const struct world *world, const struct pm_fabric *now, uint
 }
 
 /* Every pair of hosts' end ports by itself. */
-static struct pm_served walk_pairs(const struct world *world, const struct pm_fabric *now)
+static struct pm_reachable walk_pairs(const struct world *world,
+				      const struct pm_fabric *now)
 {
-	struct pm_served served = {.pairs = 0};
+	struct pm_reachable served = {.pairs = 0};
 	uint32_t num = now->num_switches;
 	uint32_t *part = calloc(num, sizeof(*part)), *queue = calloc(num, sizeof(*part));
 
@@ -301,7 +302,7 @@ static void test_random(void **state)
 		struct pm_plan_config config = {.order = PM_GROUPED};
 		struct random random = {seed};
 		struct recipe recipe = {0};
-		struct pm_served found, walked;
+		struct pm_reachable found, walked;
 		struct pm_plan *plan = NULL;
 		struct pm_fabric *now;
 		struct world world;

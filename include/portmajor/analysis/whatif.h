@@ -32,7 +32,7 @@ struct pm_whatif_result {
 	 * Of what the subnet manager can still reach. Unless it is enough, the engine
 	 * gives way, and what is sent is the next one's.
 	 */
-	struct pm_served served;
+	struct pm_reachable served;
 };
 
 struct pm_whatif_config {

@@ -8,20 +8,20 @@
  *
  * Once, when a subnet manager begins:
  *
- *   pm_evidence_make         with what guid2lid says, before anything is changed in it
+ *   pm_lid_history_make         with what guid2lid says, before anything is changed in it
  *   pm_plan_make, pm_plan_keep                 there is no plan: it was lost
- *   pm_evidence_add_tables   what the switches hold, before anything is written to them
- * or
- *   pm_evidence_trust        there is one, from a file: what it knows comes first
+ *   pm_lid_history_add_tables   what the switches hold, before anything is written to
+ * them or pm_lid_history_trust        there is one, from a file: what it knows comes
+ * first
  *
  * and in every sweep, as soon as the plan is known to cover the fabric:
  *
  *   pm_plan_keep or pm_plan_grow where needed, else the plan in force
- *   pm_plan_recall
+ *   pm_plan_restore_lids
  *   pm_plan_find_origin, of a plan that grew: it compares the LIDs that were recalled
  *
  * Evidence is used up: a LID that a port has in use, or is to get by the plan that
- * pm_plan_recall returns, belongs to its place from then on, as in any plan. All of
+ * pm_plan_restore_lids returns, belongs to its place from then on, as in any plan. All of
  * this is about the plan in force, whatever was planned at first. With `migrate`, ports
  * are to get planned LIDs, and evidence has no place.
  */
@@ -37,30 +37,30 @@ struct pm_claim {
 };
 
 /* Opaque. */
-struct pm_evidence;
+struct pm_lid_history;
 
 /*
  * Claims in any order, copied; those with GUID 0 or LIDs that are none are left out, and
  * of two for one GUID or LID, one. num may be 0. The caller frees the result. -ENOMEM.
  */
-int pm_evidence_make(const struct pm_claim *claims, uint32_t num,
-		     struct pm_evidence **evidence, struct pm_error *err);
-void pm_evidence_free(struct pm_evidence *evidence);
+int pm_lid_history_make(const struct pm_claim *claims, uint32_t num,
+			struct pm_lid_history **evidence, struct pm_error *err);
+void pm_lid_history_free(struct pm_lid_history *evidence);
 
 /*
  * What tables say of LIDs that no port has in use: held[switch of plan->known], as long
  * as the switches' tables are, be that longer than the plan's. Cost: that of following
  * each of these LIDs from each switch.
  */
-int pm_evidence_add_tables(struct pm_evidence *evidence, const struct pm_plan *plan,
-			   const struct pm_fabric *now, const struct pm_held *held,
-			   struct pm_error *err);
+int pm_lid_history_add_tables(struct pm_lid_history *evidence, const struct pm_plan *plan,
+			      const struct pm_fabric *now, const struct pm_held *held,
+			      struct pm_error *err);
 
 /* Places of this plan that are or were in use keep their LIDs, whatever else is said. */
-void pm_evidence_trust(struct pm_evidence *evidence, const struct pm_plan *plan);
+void pm_lid_history_trust(struct pm_lid_history *evidence, const struct pm_plan *plan);
 
-#define PM_RECALL_NAMED 8
-struct pm_recall {
+#define PM_LID_RESTORE_NAMED 8
+struct pm_lid_restore {
 	/* In. */
 	const struct pm_fabric *now; /* with the LIDs that ports report */
 	uint16_t max_lid;	     /* highest that all switches have room for */
@@ -69,8 +69,8 @@ struct pm_recall {
 	uint32_t given_away; /* ports that got one that is somebody else's */
 	struct {
 		uint16_t lid;
-		uint64_t guid;	 /* whose it was by guid2lid, or 0 */
-	} away[PM_RECALL_NAMED]; /* the first of these */
+		uint64_t guid;	      /* whose it was by guid2lid, or 0 */
+	} away[PM_LID_RESTORE_NAMED]; /* the first of these */
 };
 
 /*
@@ -82,8 +82,8 @@ struct pm_recall {
  * max_lid; -ENOMEM. After an error the plan may be used as it is. Cost: O(ports log nodes
  * + LIDs), and O(LIDs) more for each place that loses its LID.
  */
-int pm_plan_recall(const struct pm_plan *plan, struct pm_evidence *evidence,
-		   struct pm_recall *recall, struct pm_plan **recalled,
-		   struct pm_error *err);
+int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *evidence,
+			 struct pm_lid_restore *recall, struct pm_plan **recalled,
+			 struct pm_error *err);
 
 #endif

@@ -97,7 +97,7 @@ struct pm_plan {
 /*
  * Makes a plan for a fabric, a function of its topology alone. The caller frees it.
  * -EINVAL: lmc is above PM_MAX_LMC; -ENOENT: no switch has an end port;
- * -ENOTSUP: not a fat tree, see pm_served_enough, the message
+ * -ENOTSUP: not a fat tree, see pm_reachable_enough, the message
  * names two leaves that no up-then-down path joins; -ENOSPC: more LIDs needed
  * than there are, the message names both numbers; -ENOMEM.
  */

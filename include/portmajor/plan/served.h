@@ -9,7 +9,7 @@
 #include <portmajor/fabric/reach.h>
 
 /* Ordered pairs of end ports at different switches. Those at one need no tables. */
-struct pm_served {
+struct pm_reachable {
 	uint64_t joined; /* that cables join, in whatever way */
 	uint64_t pairs;	 /* of these: that an up-then-down path joins */
 	uint32_t
@@ -20,47 +20,48 @@ struct pm_served {
  * Ordered pairs of end ports at different switches that an up-then-down path joins, where
  * hosts[switch] of them are attached. O(switches^2 / 64 + pairs of switches not joined).
  */
-uint64_t pm_served_pairs(const struct pm_reach *reach, uint32_t num_switches,
-			 const uint32_t *hosts);
+uint64_t pm_reachable_pairs(const struct pm_reach *reach, uint32_t num_switches,
+			    const uint32_t *hosts);
 
 /*
  * Lists the first pairs, up to max, of switches with end ports that cables join and no
  * up-then-down path does, each once; what is not listed stays. O(switches^2).
  */
-void pm_served_apart(const struct pm_reach *reach, uint32_t num_switches,
-		     const uint32_t *hosts, const uint32_t *part, uint32_t (*apart)[2],
-		     uint32_t max);
+void pm_reachable_apart(const struct pm_reach *reach, uint32_t num_switches,
+			const uint32_t *hosts, const uint32_t *part, uint32_t (*apart)[2],
+			uint32_t max);
 
 /*
  * Counts, where hosts[switch] end ports are attached, part[switch] is as pm_reach_parts
  * has it, and room[switch] is room. O(switches^2 / 64 + pairs of switches not joined),
  * and O(switches^2) if any are apart.
  */
-void pm_served_count(const struct pm_reach *reach, uint32_t num_switches,
-		     const uint32_t *hosts, const uint32_t *part, uint32_t *room,
-		     struct pm_served *served);
+void pm_reachable_count(const struct pm_reach *reach, uint32_t num_switches,
+			const uint32_t *hosts, const uint32_t *part, uint32_t *room,
+			struct pm_reachable *served);
 
 /*
  * The same for what is seen[port] in a skeleton, cables that are kept out of the tables
  * too: they join. NULL: all that the skeleton knows. -ENOMEM. Also O(cables).
  */
-int pm_served_find(const struct pm_fabric *known, const struct pm_reach *reach,
-		   const uint8_t *seen, struct pm_served *served, struct pm_error *err);
+int pm_reachable_find(const struct pm_fabric *known, const struct pm_reach *reach,
+		      const uint8_t *seen, struct pm_reachable *served,
+		      struct pm_error *err);
 
 /* Half of the pairs that cables join, or more: a tree, if need be with parts missing. */
-static inline bool pm_served_enough(const struct pm_served *served)
+static inline bool pm_reachable_enough(const struct pm_reachable *served)
 {
 	return served->pairs >= served->joined - served->pairs;
 }
 
 /* Three quarters of them or more: what was given away may be taken back. */
-static inline bool pm_served_well(const struct pm_served *served)
+static inline bool pm_reachable_well(const struct pm_reachable *served)
 {
 	return served->pairs >= 3 * (served->joined - served->pairs);
 }
 
 /* -ENOTSUP with a message that says what is not served. */
-int pm_served_refuse(const struct pm_served *served, const struct pm_fabric *known,
-		     const struct pm_tree *tree, struct pm_error *err);
+int pm_reachable_refuse(const struct pm_reachable *served, const struct pm_fabric *known,
+			const struct pm_tree *tree, struct pm_error *err);
 
 #endif

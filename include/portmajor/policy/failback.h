@@ -48,8 +48,8 @@ void pm_failback_init(struct pm_failback *failback, uint32_t first_ms,
  * the fabric changes hands if nothing happens, for which a run must be asked for then, or
  * UINT64_MAX. To be called only while there is an engine to fail over to. O(1).
  */
-uint64_t pm_failback_observe(struct pm_failback *failback, const struct pm_served *served,
-			     uint64_t now_ms);
+uint64_t pm_failback_observe(struct pm_failback *failback,
+			     const struct pm_reachable *served, uint64_t now_ms);
 
 /* Ends a hold: the next pm_failback_observe takes a fabric that is well served back. */
 void pm_failback_clear(struct pm_failback *failback);

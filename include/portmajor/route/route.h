@@ -164,7 +164,7 @@ uint32_t pm_routes_stride(const struct pm_routes *routes);
 
 /* What the tables cannot serve of the end ports that are alive now. */
 #define PM_APART_NAMED 8
-struct pm_apart {
+struct pm_unreachable {
 	/* Pairs of switches with hosts. */
 	uint64_t pairs;			  /* that cables join, in whatever way */
 	uint64_t count;			  /* of these: no up-then-down path does */
@@ -176,7 +176,7 @@ struct pm_apart {
 };
 
 /* Finds that. -ENOMEM. O(switches^2 + cables). */
-int pm_routes_apart(const struct pm_routes *routes, struct pm_apart *apart,
+int pm_routes_apart(const struct pm_routes *routes, struct pm_unreachable *apart,
 		    struct pm_error *err);
 
 /* What can be reached now; borrowed until the next update. */

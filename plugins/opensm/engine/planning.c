@@ -278,8 +278,8 @@ static int keep_used(struct staying *s, struct pm_error *err)
 static int recall(struct staying *s, struct pm_error *err)
 {
 	struct pm_plan *recalled = NULL;
-	int rc = pm_plan_recall(plan_to_be(s), s->request->evidence, &s->change->recall,
-				&recalled, err);
+	int rc = pm_plan_restore_lids(plan_to_be(s), s->request->evidence,
+				      &s->change->recall, &recalled, err);
 
 	if (!rc)
 		set_plan(s, recalled);

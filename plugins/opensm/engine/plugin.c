@@ -142,7 +142,7 @@ static void delete_plugin(void *context)
 	tables_forget(&plugin->tables);
 	shadow_forget(&plugin->shadow);
 	planning_forget(&plugin->planning);
-	pm_evidence_free(plugin->evidence);
+	pm_lid_history_free(plugin->evidence);
 	pm_roles_free(&plugin->roles);
 	glance_forget(&plugin->glance);
 	free(plugin->doubt.guids);

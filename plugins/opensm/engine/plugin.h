@@ -229,7 +229,7 @@ struct plugin {
 	struct pm_roles roles;	 /* of OpenSM's GUID files */
 
 	struct planning planning;
-	struct pm_evidence *evidence; /* of LIDs before the first plan, or NULL */
+	struct pm_lid_history *evidence; /* of LIDs before the first plan, or NULL */
 	struct view view;
 	struct tables tables;
 	struct pm_stale stale; /* entries to be taken out of the switches' tables */
@@ -254,7 +254,8 @@ struct plugin {
 	uint64_t infos;	      /* that OpenSM had taken in before the glance's last look */
 
 	bool steps_failed; /* the last run left them to the repairer, see leave_steps */
-	char unfit[PM_FITNESS_TEXT], unfit_told[PM_FITNESS_TEXT]; /* the bad ones */
+	char unfit[PM_LFT_CAPACITY_TEXT],
+		unfit_told[PM_LFT_CAPACITY_TEXT]; /* the bad ones */
 
 	struct pm_failback failback;  /* which engine routes, by how much is served */
 	uint64_t returns_in_ms;	      /* then, or UINT64_MAX */

@@ -17,8 +17,8 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 		.fabric = fabric,
 		.config = {.order = plugin->config.lid_order,
 			   .lmc = plugin->osm->subn.opt.lmc},
-		.max_lid = pm_fitness_max_lid(plugin->glance.switches,
-					      plugin->glance.num_switches),
+		.max_lid = pm_lft_capacity_max_lid(plugin->glance.switches,
+						   plugin->glance.num_switches),
 		.migrate = plugin->config.migrate,
 		.keep = keep,
 		.evidence = plugin->evidence,
@@ -53,7 +53,7 @@ void routing_forget(struct plugin *plugin)
 	tables_forget(&plugin->tables);
 	plugin->glance.plan = NULL;
 	planning_forget(&plugin->planning);
-	pm_evidence_free(plugin->evidence);
+	pm_lid_history_free(plugin->evidence);
 	plugin->evidence = NULL;
 	plugin->run.ours = false;
 }
@@ -104,9 +104,9 @@ void routing_ask_at(struct plugin *plugin, uint64_t when_ms)
 /* Finds switches that are kept out of the tables. */
 static void judge_switches(struct plugin *plugin)
 {
-	pm_fitness_judge(plugin->planning.plan, plugin->glance.switches,
-			 plugin->glance.num_switches, plugin->view.unfit, plugin->unfit,
-			 sizeof(plugin->unfit));
+	pm_lft_capacity_judge(plugin->planning.plan, plugin->glance.switches,
+			      plugin->glance.num_switches, plugin->view.unfit,
+			      plugin->unfit, sizeof(plugin->unfit));
 }
 
 /* Takes out of seen[port] what was found lost since the sweep began. */
@@ -177,7 +177,8 @@ int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *e
 {
 	struct glance *glance = &plugin->glance;
 
-	(void)pm_fitness_max_lid(glance->switches, glance->num_switches); /* sorts them */
+	(void)pm_lft_capacity_max_lid(glance->switches,
+				      glance->num_switches); /* sorts them */
 	return look_at(plugin, NULL, discovered, err);
 }
 

@@ -211,10 +211,10 @@ static int begin_evidence(struct plugin *plugin, bool fresh, struct pm_error *er
 	claims = lids_claims(plugin->osm, &num);
 	if (!claims)
 		return pm_error_no_memory(err);
-	rc = pm_evidence_make(claims, num, &plugin->evidence, err);
+	rc = pm_lid_history_make(claims, num, &plugin->evidence, err);
 	free(claims);
 	if (!rc && !fresh)
-		pm_evidence_trust(plugin->evidence, plugin->planning.plan);
+		pm_lid_history_trust(plugin->evidence, plugin->planning.plan);
 	return rc;
 }
 
@@ -225,8 +225,8 @@ static int recall(struct plugin *plugin, const struct pm_fabric *fabric, bool fr
 	int rc = begin_evidence(plugin, fresh, err);
 
 	if (!rc && fresh && found->tables.held)
-		rc = pm_evidence_add_tables(plugin->evidence, plugin->planning.plan,
-					    fabric, found->tables.held, err);
+		rc = pm_lid_history_add_tables(plugin->evidence, plugin->planning.plan,
+					       fabric, found->tables.held, err);
 	return rc ? rc : routing_update_plan(plugin, fabric, false, err);
 }
 
@@ -341,8 +341,8 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 	const struct lids lids = {
 		.plan = plan,
 		.fabric = fabric,
-		.limit = pm_fitness_limit(glance->switches, glance->num_switches,
-					  plan->top_lid),
+		.limit = pm_lft_capacity_limit(glance->switches, glance->num_switches,
+					       plan->top_lid),
 		.reassign = reassign,
 	};
 	double start;
@@ -649,7 +649,7 @@ static bool has_next_engine(const struct plugin *plugin)
 static int give_way(struct plugin *plugin, struct pm_error *err)
 {
 	const struct pm_plan *plan = plugin->planning.plan;
-	const struct pm_served *served = &plugin->view.served;
+	const struct pm_reachable *served = &plugin->view.served;
 	uint64_t now = (uint64_t)wait_clock_ms(), left, then;
 
 	if (!has_next_engine(plugin))
@@ -663,7 +663,7 @@ static int give_way(struct plugin *plugin, struct pm_error *err)
 	}
 	plugin->returns_in_ms = left;
 	if (left == UINT64_MAX)
-		return pm_served_refuse(served, plan->known, &plan->tree, err);
+		return pm_reachable_refuse(served, plan->known, &plan->tree, err);
 	routing_ask_at(plugin, then);
 	return pm_error_set(
 		err, -ENOTSUP,

@@ -219,8 +219,8 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	pm_routes_update(view->routes, alive, &view->detours);
 	rc = pm_routes_apart(view->routes, &view->apart, err);
 	if (!rc)
-		rc = pm_served_find(view->plan->known, pm_routes_reach(view->routes),
-				    view->seen, &view->served, err);
+		rc = pm_reachable_find(view->plan->known, pm_routes_reach(view->routes),
+				       view->seen, &view->served, err);
 	view->current = !rc; /* else all of it is done again */
 out:
 	free(alive);

@@ -40,9 +40,9 @@ struct view {
 	uint64_t until_ms; /* .. until a hold ends, then (view_sight's clock), or
 			    * UINT64_MAX: none does */
 	struct pm_detours detours;
-	struct pm_apart apart;	  /* of these routes */
-	struct pm_served served;  /* of what cables join */
-	struct pm_damping *flaps; /* NULL: flapping links are like others */
+	struct pm_unreachable apart; /* of these routes */
+	struct pm_reachable served;  /* of what cables join */
+	struct pm_damping *flaps;    /* NULL: flapping links are like others */
 	struct pm_damping_holds holds;
 	struct pm_drains drains;
 };

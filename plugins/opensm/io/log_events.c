@@ -22,9 +22,9 @@ void tell_oddities(const struct plugin *plugin, const struct pm_fabric *fabric)
 		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
 }
 
-void tell_recall(const struct plugin *plugin, const struct pm_recall *recall)
+void tell_recall(const struct plugin *plugin, const struct pm_lid_restore *recall)
 {
-	char text[PM_RECALL_NAMED * 40] = "";
+	char text[PM_LID_RESTORE_NAMED * 40] = "";
 	size_t used = 0;
 
 	if (recall->restored)
@@ -34,13 +34,14 @@ void tell_recall(const struct plugin *plugin, const struct pm_recall *recall)
 		    recall->restored);
 	if (!recall->given_away)
 		return;
-	for (uint32_t i = 0; i < recall->given_away && i < PM_RECALL_NAMED; i++)
+	for (uint32_t i = 0; i < recall->given_away && i < PM_LID_RESTORE_NAMED; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
 					 "%s%u of 0x%016" PRIx64, i ? ", " : "",
 					 recall->away[i].lid, recall->away[i].guid);
 	say(&plugin->osm->log, OSM_LOG_INFO,
 	    ": no LID is free: %u were given to others than had them before (%s%s)",
-	    recall->given_away, text, recall->given_away > PM_RECALL_NAMED ? ", .." : "");
+	    recall->given_away, text,
+	    recall->given_away > PM_LID_RESTORE_NAMED ? ", .." : "");
 }
 
 /* Logs what is apart, when that changes. */

@@ -9,7 +9,7 @@
 /* Of a plan that has just come into force for a fabric: what was guessed and what is odd
  * in it, and what evidence did. */
 void tell_oddities(const struct plugin *plugin, const struct pm_fabric *fabric);
-void tell_recall(const struct plugin *plugin, const struct pm_recall *recall);
+void tell_recall(const struct plugin *plugin, const struct pm_lid_restore *recall);
 
 /* How many ports of a fabric that ran before have the planned LID. */
 void tell_conformity(const struct plugin *plugin, const struct pm_fabric *fabric);

@@ -643,7 +643,7 @@ static json_t *make_totals(const struct totals *t)
 
 static json_t *make_served(const struct state_facts *facts)
 {
-	const struct pm_served *served = &facts->view->served;
+	const struct pm_reachable *served = &facts->view->served;
 	bool returns = facts->gave_way && facts->returns_in_ms != UINT64_MAX;
 
 	return json_pack(

@@ -276,7 +276,7 @@ static bool look_at_node(struct glance *glance, const struct glance_node *n)
 					(*flags & STATE) != IB_LINK_DOWN));
 	}
 	if (n->is_switch)
-		glance->switches[glance->num_switches++] = (struct pm_fitness){
+		glance->switches[glance->num_switches++] = (struct pm_lft_capacity){
 			cl_ntoh64(n->key), highest_lid(n->here->sw), odd};
 	return true;
 }

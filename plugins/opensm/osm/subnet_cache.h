@@ -73,7 +73,8 @@ struct glance {
 	struct glance_link *links; /* [port] */
 	uint8_t *joined; /* [port] 0: its node is not there; 2: with a cable in use */
 	uint8_t *kept;	 /* [port] joined at glance_keep */
-	struct pm_fitness *switches; /* what those that are there say of themselves */
+	struct pm_lft_capacity
+		*switches; /* what those that are there say of themselves */
 	uint32_t num_switches;
 };
 
