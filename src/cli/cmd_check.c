@@ -44,7 +44,7 @@ static int read_plan(struct judged *j, const char *path)
 
 	if (!path)
 		return EXIT_FINE;
-	if (pm_planfile_read(path, &j->plan, &err))
+	if (pm_plan_file_read(path, &j->plan, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	return pm_plan_fits(j->plan, j->fabric)
 		       ? EXIT_FINE

@@ -138,7 +138,7 @@ static int read_plan(struct pm_plan **plan, json_t **state)
 		status = cli_fail(EXIT_INPUT,
 				  "%s: plans of %zu fabrics (name a netlist with -n)",
 				  wanted, files.count);
-	else if (pm_planfile_read(files.path[0], plan, &err))
+	else if (pm_plan_file_read(files.path[0], plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status) {
 		if (asprintf(&path, "%.*sstate",

@@ -25,7 +25,7 @@ struct preflight {
 	const char *conf_path, *netlist;
 	const char *program;   /* the opensm to be used, NULL: none is known */
 	char *found, *version; /* that which is installed, and OpenSM's; or NULL */
-	struct pm_smconf conf;
+	struct pm_opensm_conf conf;
 	uint8_t lmc;
 	struct pm_plan_config plan; /* that OpenSM would use */
 	const char *plugin_conf;    /* portmajor.conf, if it can be used; else NULL */
@@ -95,7 +95,7 @@ static bool is_silent_key(const char *key)
 
 static void check_keys(struct preflight *p)
 {
-	struct pm_smconf known = {0};
+	struct pm_opensm_conf known = {0};
 	struct pm_error err;
 	unsigned int unknown = 0;
 
@@ -106,9 +106,9 @@ static void check_keys(struct preflight *p)
 		return;
 	}
 	for (size_t i = 0; i < p->conf.count; i++) {
-		const struct pm_smconf_item *item = &p->conf.items[i];
+		const struct pm_opensm_conf_item *item = &p->conf.items[i];
 
-		if (pm_smconf_find(&known, item->key) || is_silent_key(item->key))
+		if (pm_opensm_conf_find(&known, item->key) || is_silent_key(item->key))
 			continue;
 		if (unknown++ < NAMED)
 			report(p, false, "keys",
@@ -121,7 +121,7 @@ static void check_keys(struct preflight *p)
 	if (!unknown)
 		report(p, true, "keys", "OpenSM knows all %zu keys of %s", p->conf.count,
 		       p->conf_path);
-	pm_smconf_free(&known);
+	pm_opensm_conf_free(&known);
 }
 
 static bool has_word(const char *list, const char *separators, const char *word,
@@ -143,7 +143,7 @@ static bool has_word(const char *list, const char *separators, const char *word,
 
 static void check_plugin_name(struct preflight *p)
 {
-	const char *names = pm_smconf_value(&p->conf, "event_plugin_name");
+	const char *names = pm_opensm_conf_value(&p->conf, "event_plugin_name");
 
 	if (!names || !has_word(names, ", \t", "portmajor", false))
 		report(p, false, "event_plugin_name",
@@ -161,7 +161,7 @@ static void check_plugin_name(struct preflight *p)
 
 static void check_engine(struct preflight *p)
 {
-	const char *engines = pm_smconf_value(&p->conf, "routing_engine");
+	const char *engines = pm_opensm_conf_value(&p->conf, "routing_engine");
 
 	if (engines && has_word(engines, ", \t", "portmajor", true))
 		report(p, true, "routing_engine", "%s", engines);
@@ -175,8 +175,8 @@ static void check_engine(struct preflight *p)
 
 static void check_lmc(struct preflight *p)
 {
-	const char *value = pm_smconf_value(&p->conf, "lmc");
-	const char *esp0 = pm_smconf_value(&p->conf, "lmc_esp0");
+	const char *value = pm_opensm_conf_value(&p->conf, "lmc");
+	const char *esp0 = pm_opensm_conf_value(&p->conf, "lmc_esp0");
 	unsigned long lmc = 0;
 
 	if (value && !cli_number(value, 0, PM_MAX_LMC, &lmc))
@@ -195,7 +195,7 @@ static void check_lmc(struct preflight *p)
 /* Whether another engine comes behind portmajor. */
 static bool has_next_engine(const struct preflight *p)
 {
-	const char *engines = pm_smconf_value(&p->conf, "routing_engine");
+	const char *engines = pm_opensm_conf_value(&p->conf, "routing_engine");
 	const char *next = engines ? strstr(engines, "portmajor") : NULL;
 
 	if (!next)
@@ -207,7 +207,7 @@ static bool has_next_engine(const struct preflight *p)
 
 static void check_options(struct preflight *p)
 {
-	const char *path = pm_smconf_value(&p->conf, "event_plugin_options");
+	const char *path = pm_opensm_conf_value(&p->conf, "event_plugin_options");
 	struct pm_config config;
 	struct pm_error err;
 
@@ -234,7 +234,7 @@ static void check_conf(struct preflight *p)
 {
 	struct pm_error err;
 
-	if (failed(pm_smconf_read(p->conf_path, &p->conf, &err))) {
+	if (failed(pm_opensm_conf_read(p->conf_path, &p->conf, &err))) {
 		report(p, false, "opensm.conf", "%s", err.text);
 		return;
 	}
@@ -301,7 +301,7 @@ static struct pm_plan *check_plan(struct preflight *p, const char *path)
 	struct pm_plan *plan = NULL;
 	struct pm_error err;
 
-	if (failed(pm_planfile_read(path, &plan, &err)))
+	if (failed(pm_plan_file_read(path, &plan, &err)))
 		report(p, false, "plan file",
 		       "%s (it would not be used, and the plan be made anew: LIDs stay, "
 		       "entries may change; restore a copy if you have one)",
@@ -366,9 +366,9 @@ static void check_fit(struct preflight *p, const struct pm_fabric *fabric)
 static int read_fabric(struct preflight *p, struct pm_fabric **fabric)
 {
 	struct cli_fabric config = {
-		.files = {.roots = pm_smconf_value(&p->conf, "root_guid_file"),
-			  .compute = pm_smconf_value(&p->conf, "cn_guid_file"),
-			  .io = pm_smconf_value(&p->conf, "io_guid_file")},
+		.files = {.roots = pm_opensm_conf_value(&p->conf, "root_guid_file"),
+			  .compute = pm_opensm_conf_value(&p->conf, "cn_guid_file"),
+			  .io = pm_opensm_conf_value(&p->conf, "io_guid_file")},
 		.config = p->plugin_conf,
 	};
 
@@ -466,7 +466,7 @@ int cmd_preflight(int argc, char **argv)
 	status = check_all(&p);
 	free(p.found);
 	free(p.version);
-	pm_smconf_free(&p.conf);
+	pm_opensm_conf_free(&p.conf);
 	free_plans(&p);
 	json_decref(p.checks);
 	return status;

@@ -117,7 +117,8 @@ int opensm_version(const char *program, char **version, struct pm_error *err)
 	return rc ? pm_error_set(err, rc, "%s does not tell its version", program) : 0;
 }
 
-int opensm_defaults(const char *program, struct pm_smconf *conf, struct pm_error *err)
+int opensm_defaults(const char *program, struct pm_opensm_conf *conf,
+		    struct pm_error *err)
 {
 	char folder[] = "/tmp/portmajor-XXXXXX", path[sizeof(folder) + 16];
 	char *argv[] = {(char *)(uintptr_t)program, "-c", path, NULL};
@@ -129,7 +130,7 @@ int opensm_defaults(const char *program, struct pm_smconf *conf, struct pm_error
 	snprintf(path, sizeof(path), "%s/opensm.conf", folder);
 	rc = run(argv, NULL, &output, err);
 	if (!rc)
-		rc = pm_smconf_read(path, conf, err);
+		rc = pm_opensm_conf_read(path, conf, err);
 	unlink(path);
 	rmdir(folder);
 	free(output);

@@ -18,7 +18,8 @@ int opensm_version(const char *program, char **version, struct pm_error *err);
  * The configuration that it would write with all defaults: the keys that it knows. The
  * caller frees conf, which must be zeroed. -errno with a message.
  */
-int opensm_defaults(const char *program, struct pm_smconf *conf, struct pm_error *err);
+int opensm_defaults(const char *program, struct pm_opensm_conf *conf,
+		    struct pm_error *err);
 
 /* How the dynamic linker would load a library into opensm, all symbols at once. */
 struct opensm_library {

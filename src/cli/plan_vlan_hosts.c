@@ -99,7 +99,7 @@ static int read_macs(struct vlan_job *job)
 	job->mac = pm_array(job->vlans.num_hosts, sizeof(*job->mac));
 	if (!mac || !job->mac)
 		cli_no_memory();
-	if (job->request->macs && pm_macs_read(job->request->macs, fabric, mac, &err))
+	if (job->request->macs && pm_mac_list_read(job->request->macs, fabric, mac, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	for (uint32_t h = 0; h < job->vlans.num_hosts && !status; h++) {
 		uint32_t port = job->vlans.hosts[h];

@@ -216,8 +216,8 @@ static int check_doubles(struct reader *r)
 	return 0;
 }
 
-int pm_macs_parse(const char *text, size_t length, const char *source,
-		  const struct pm_fabric *fabric, uint64_t *mac, struct pm_error *err)
+int pm_mac_list_parse(const char *text, size_t length, const char *source,
+		      const struct pm_fabric *fabric, uint64_t *mac, struct pm_error *err)
 {
 	struct reader r = {
 		.lexer = pm_lexer_begin(text, length, source, -EINVAL, err),
@@ -240,16 +240,16 @@ int pm_macs_parse(const char *text, size_t length, const char *source,
 	return rc;
 }
 
-int pm_macs_read(const char *path, const struct pm_fabric *fabric, uint64_t *mac,
-		 struct pm_error *err)
+int pm_mac_list_read(const char *path, const struct pm_fabric *fabric, uint64_t *mac,
+		     struct pm_error *err)
 {
 	size_t length = 0;
 	char *text = NULL;
 	int rc = pm_textfile_read(path, &text, &length, err);
 
 	if (!rc)
-		rc = pm_macs_parse(text, length, pm_textfile_name(path), fabric, mac,
-				   err);
+		rc = pm_mac_list_parse(text, length, pm_textfile_name(path), fabric, mac,
+				       err);
 	free(text);
 	return rc;
 }

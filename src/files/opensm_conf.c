@@ -26,7 +26,7 @@ static char *clean_value(char *value)
 	return value;
 }
 
-static int parse_line(char *text, unsigned int line, struct pm_smconf *conf,
+static int parse_line(char *text, unsigned int line, struct pm_opensm_conf *conf,
 		      uint32_t *room)
 {
 	char *rest = NULL, *key;
@@ -38,14 +38,14 @@ static int parse_line(char *text, unsigned int line, struct pm_smconf *conf,
 	if (pm_grow(&conf->items, room, (uint32_t)conf->count + 1, sizeof(*conf->items)))
 		return -ENOMEM;
 	conf->items[conf->count++] =
-		(struct pm_smconf_item){line, key, clean_value(rest)};
+		(struct pm_opensm_conf_item){line, key, clean_value(rest)};
 	return 0;
 }
 
-int pm_smconf_parse(const char *text, const char *source, struct pm_smconf *conf,
-		    struct pm_error *err)
+int pm_opensm_conf_parse(const char *text, const char *source,
+			 struct pm_opensm_conf *conf, struct pm_error *err)
 {
-	struct pm_smconf found = {.text = strdup(text)};
+	struct pm_opensm_conf found = {.text = strdup(text)};
 	char *rest = found.text, *item;
 	unsigned int line = 0;
 	uint32_t room = 0;
@@ -53,12 +53,12 @@ int pm_smconf_parse(const char *text, const char *source, struct pm_smconf *conf
 
 	while (!rc && (item = strsep(&rest, "\n"))) {
 		line++;
-		rc = strlen(item) >= PM_SMCONF_LINE
+		rc = strlen(item) >= PM_OPENSM_CONF_LINE
 			     ? -EINVAL
 			     : parse_line(item, line, &found, &room);
 	}
 	if (rc) {
-		pm_smconf_free(&found);
+		pm_opensm_conf_free(&found);
 		if (rc == -EINVAL)
 			return pm_error_set(err, rc, "%s:%u: longer than OpenSM reads",
 					    source, line);
@@ -68,25 +68,27 @@ int pm_smconf_parse(const char *text, const char *source, struct pm_smconf *conf
 	return 0;
 }
 
-int pm_smconf_read(const char *path, struct pm_smconf *conf, struct pm_error *err)
+int pm_opensm_conf_read(const char *path, struct pm_opensm_conf *conf,
+			struct pm_error *err)
 {
 	char *text = NULL;
 	int rc = pm_textfile_read_string(path, MAX_FILE, &text, err);
 
 	if (!rc)
-		rc = pm_smconf_parse(text, path, conf, err);
+		rc = pm_opensm_conf_parse(text, path, conf, err);
 	free(text);
 	return rc;
 }
 
-void pm_smconf_free(struct pm_smconf *conf)
+void pm_opensm_conf_free(struct pm_opensm_conf *conf)
 {
 	free(conf->items);
 	free(conf->text);
 	memset(conf, 0, sizeof(*conf));
 }
 
-const struct pm_smconf_item *pm_smconf_find(const struct pm_smconf *conf, const char *key)
+const struct pm_opensm_conf_item *pm_opensm_conf_find(const struct pm_opensm_conf *conf,
+						      const char *key)
 {
 	for (size_t i = conf->count; i-- > 0;)
 		if (!strcmp(conf->items[i].key, key))
@@ -94,9 +96,9 @@ const struct pm_smconf_item *pm_smconf_find(const struct pm_smconf *conf, const 
 	return NULL;
 }
 
-const char *pm_smconf_value(const struct pm_smconf *conf, const char *key)
+const char *pm_opensm_conf_value(const struct pm_opensm_conf *conf, const char *key)
 {
-	const struct pm_smconf_item *item = pm_smconf_find(conf, key);
+	const struct pm_opensm_conf_item *item = pm_opensm_conf_find(conf, key);
 
 	return item && *item->value && strcmp(item->value, "(null)") ? item->value : NULL;
 }

@@ -86,7 +86,7 @@ static int print_plan(FILE *out, const void *arg)
 	return 0;
 }
 
-int pm_planfile_print(const struct pm_plan *plan, char **text, size_t *length)
+int pm_plan_file_print(const struct pm_plan *plan, char **text, size_t *length)
 {
 	return pm_sealed_print(print_plan, plan, text, length);
 }
@@ -380,8 +380,8 @@ static int parse_lines(struct reader *r)
 	return rc == -EEXIST ? -EBADMSG : rc;
 }
 
-int pm_planfile_parse(const char *text, size_t length, const char *source,
-		      struct pm_plan **plan, struct pm_error *err)
+int pm_plan_file_parse(const char *text, size_t length, const char *source,
+		       struct pm_plan **plan, struct pm_error *err)
 {
 	struct reader r = {.runs = NULL};
 	const char *end = pm_sealed_end(text, length);
@@ -408,14 +408,14 @@ int pm_planfile_parse(const char *text, size_t length, const char *source,
 	return rc;
 }
 
-int pm_planfile_read(const char *path, struct pm_plan **plan, struct pm_error *err)
+int pm_plan_file_read(const char *path, struct pm_plan **plan, struct pm_error *err)
 {
 	char *text = NULL;
 	size_t length = 0;
 	int rc = pm_textfile_read(path, &text, &length, err);
 
 	if (!rc)
-		rc = pm_planfile_parse(text, length, path, plan, err);
+		rc = pm_plan_file_parse(text, length, path, plan, err);
 	free(text);
 	return rc;
 }

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < size; i++)
 		hash = (hash ^ data[i]) * 0x100000001b3;
 	snprintf(text + size, 32, "end %016llx\n", (unsigned long long)hash);
-	rc = pm_planfile_parse(text, size + 21, "in", &plan, NULL);
+	rc = pm_plan_file_parse(text, size + 21, "in", &plan, NULL);
 	if ((rc != 0) != (plan == NULL) || (rc && rc != -EBADMSG && rc != -ENOMEM))
 		abort();
 	/* A plan that was taken can be routed. */

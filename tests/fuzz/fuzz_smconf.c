@@ -11,25 +11,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct pm_smconf conf = {0};
+	struct pm_opensm_conf conf = {0};
 	struct pm_error err = {""};
 	char *text = strndup((const char *)data, size);
 	int rc;
 
 	if (!text)
 		return 0;
-	rc = pm_smconf_parse(text, "in", &conf, &err);
+	rc = pm_opensm_conf_parse(text, "in", &conf, &err);
 	if (rc && (rc != -EINVAL || strncmp(err.text, "in:", 3) || conf.items))
 		abort();
 	for (size_t i = 0; i < conf.count; i++) {
-		const struct pm_smconf_item *item = &conf.items[i];
+		const struct pm_opensm_conf_item *item = &conf.items[i];
 
 		if (!*item->key || strpbrk(item->key, "# \t\n") ||
-		    strpbrk(item->value, "#\n") || !pm_smconf_find(&conf, item->key) ||
+		    strpbrk(item->value, "#\n") ||
+		    !pm_opensm_conf_find(&conf, item->key) ||
 		    (i && item->line <= conf.items[i - 1].line))
 			abort();
 	}
-	pm_smconf_free(&conf);
+	pm_opensm_conf_free(&conf);
 	free(text);
 	return 0;
 }

@@ -413,7 +413,7 @@ static void make_plan_file(const char *path, const char *netlist)
 
 	assert_int_equal(pm_netlist_read(netlist, &fabric, NULL, NULL), 0);
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
-	assert_int_equal(pm_planfile_print(plan, &text, &length), 0);
+	assert_int_equal(pm_plan_file_print(plan, &text, &length), 0);
 	write_file(path, text);
 	free(text);
 	pm_plan_free(plan);

@@ -86,7 +86,7 @@ static uint32_t port_of(const struct pm_fabric *fabric, uint64_t guid, uint32_t 
 static int parse(const char *text, const struct pm_fabric *fabric, uint64_t *mac,
 		 struct pm_error *err)
 {
-	return pm_macs_parse(text, strlen(text), "f", fabric, mac, err);
+	return pm_mac_list_parse(text, strlen(text), "f", fabric, mac, err);
 }
 
 static void test_read(void **state)

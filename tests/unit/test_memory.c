@@ -183,7 +183,7 @@ static void note_plan(const struct pm_plan *plan)
 	note("plan", plan != NULL);
 	if (!plan)
 		return;
-	assert_int_equal(pm_planfile_print(plan, &text, &length), 0);
+	assert_int_equal(pm_plan_file_print(plan, &text, &length), 0);
 	note(text, length);
 	free(text);
 }
@@ -1145,7 +1145,7 @@ static void try_planfile_print(struct world *world)
 	char *text = NULL;
 	size_t length = 0;
 
-	PRINT(text, pm_planfile_print(world->plan, &text, &length));
+	PRINT(text, pm_plan_file_print(world->plan, &text, &length));
 	note(text, length);
 	free(text);
 }
@@ -1157,9 +1157,9 @@ static void try_planfile_read(struct world *world)
 	struct pm_plan *plan;
 	const char *path;
 
-	assert_int_equal(pm_planfile_print(world->plan, &text, &length), 0);
+	assert_int_equal(pm_plan_file_print(world->plan, &text, &length), 0);
 	path = file_with(text);
-	MAKE(plan, pm_planfile_read(path, &plan, &trial.err));
+	MAKE(plan, pm_plan_file_read(path, &plan, &trial.err));
 	note_plan(plan);
 	pm_plan_free(plan);
 	free(text);
@@ -1204,12 +1204,12 @@ static void try_flapfile_read(struct world *world)
 static void try_smconf(struct world *world)
 {
 	const char *path = file_with("lmc 1\n# none\nrouting_engine portmajor,updn\n");
-	struct pm_smconf conf;
+	struct pm_opensm_conf conf;
 
 	(void)world;
-	FILL(conf, pm_smconf_read(path, &conf, &trial.err));
-	note_text(pm_smconf_value(&conf, "lmc"));
-	pm_smconf_free(&conf);
+	FILL(conf, pm_opensm_conf_read(path, &conf, &trial.err));
+	note_text(pm_opensm_conf_value(&conf, "lmc"));
+	pm_opensm_conf_free(&conf);
 }
 
 static void try_config(struct world *world)

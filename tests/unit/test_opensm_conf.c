@@ -47,35 +47,35 @@ static void test_values(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		const struct pm_smconf_item *item;
-		struct pm_smconf conf = {0};
+		const struct pm_opensm_conf_item *item;
+		struct pm_opensm_conf conf = {0};
 		const char *value;
 
-		assert_int_equal(pm_smconf_parse(rows[i].text, "x", &conf, NULL), 0);
-		item = pm_smconf_find(&conf, "k");
-		value = pm_smconf_value(&conf, "k");
+		assert_int_equal(pm_opensm_conf_parse(rows[i].text, "x", &conf, NULL), 0);
+		item = pm_opensm_conf_find(&conf, "k");
+		value = pm_opensm_conf_value(&conf, "k");
 		if ((item ? item->line : 0) != rows[i].line || !value != !rows[i].value ||
 		    (value && strcmp(value, rows[i].value) != 0))
 			fail_msg("%s: line %u \"%s\"", rows[i].name,
 				 item ? item->line : 0, value ? value : "(none)");
-		pm_smconf_free(&conf);
+		pm_opensm_conf_free(&conf);
 	}
 }
 
 static void test_long_lines(void **state)
 {
-	char text[PM_SMCONF_LINE + 8] = "a 1\nk ";
-	struct pm_smconf conf = {0};
+	char text[PM_OPENSM_CONF_LINE + 8] = "a 1\nk ";
+	struct pm_opensm_conf conf = {0};
 	struct pm_error err = {""};
 
 	(void)state;
-	memset(text + 6, 'x', PM_SMCONF_LINE - 2); /* one byte more than is read */
-	assert_int_equal(pm_smconf_parse(text, "sm", &conf, &err), -EINVAL);
+	memset(text + 6, 'x', PM_OPENSM_CONF_LINE - 2); /* one byte more than is read */
+	assert_int_equal(pm_opensm_conf_parse(text, "sm", &conf, &err), -EINVAL);
 	assert_int_equal(strncmp(err.text, "sm:2: ", 6), 0);
 	assert_null(conf.items);
-	text[6 + PM_SMCONF_LINE - 2 - 1] = '\0';
-	assert_int_equal(pm_smconf_parse(text, "sm", &conf, &err), 0);
-	pm_smconf_free(&conf);
+	text[6 + PM_OPENSM_CONF_LINE - 2 - 1] = '\0';
+	assert_int_equal(pm_opensm_conf_parse(text, "sm", &conf, &err), 0);
+	pm_opensm_conf_free(&conf);
 }
 
 static void write_file(char *path, const char *bytes, size_t length)
@@ -91,22 +91,22 @@ static void test_files(void **state)
 {
 	char good[] = "/tmp/portmajor-smconf-XXXXXX";
 	char nul[] = "/tmp/portmajor-smconf-XXXXXX";
-	struct pm_smconf conf = {0};
+	struct pm_opensm_conf conf = {0};
 	struct pm_error err = {""};
 
 	(void)state;
 	write_file(good, "k 1\n", 4);
-	assert_int_equal(pm_smconf_read(good, &conf, &err), 0);
-	assert_string_equal(pm_smconf_value(&conf, "k"), "1");
-	pm_smconf_free(&conf);
+	assert_int_equal(pm_opensm_conf_read(good, &conf, &err), 0);
+	assert_string_equal(pm_opensm_conf_value(&conf, "k"), "1");
+	pm_opensm_conf_free(&conf);
 	unlink(good);
-	assert_int_equal(pm_smconf_read(good, &conf, &err), -ENOENT);
+	assert_int_equal(pm_opensm_conf_read(good, &conf, &err), -ENOENT);
 	assert_non_null(strstr(err.text, good));
 	write_file(nul, "k 1\0\n", 5);
-	assert_int_equal(pm_smconf_read(nul, &conf, &err), -EINVAL);
+	assert_int_equal(pm_opensm_conf_read(nul, &conf, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "not a text file"));
 	unlink(nul);
-	assert_int_equal(pm_smconf_read("/tmp", &conf, &err), -EISDIR);
+	assert_int_equal(pm_opensm_conf_read("/tmp", &conf, &err), -EISDIR);
 }
 
 int main(void)

@@ -67,7 +67,7 @@ static int write_plan(const struct pm_plan *plan, const char *path, struct pm_er
 {
 	char *text;
 	size_t length;
-	int rc = pm_planfile_print(plan, &text, &length);
+	int rc = pm_plan_file_print(plan, &text, &length);
 
 	if (rc)
 		return rc;
@@ -117,7 +117,7 @@ static void test_round_trip(void **state)
 
 		if (pm_plan_make(fabric, &rows[i].config, &plan, &err) ||
 		    write_plan(plan, f->plan, &err) ||
-		    pm_planfile_read(f->plan, &again, &err))
+		    pm_plan_file_read(f->plan, &again, &err))
 			fail_msg("%s: %s", rows[i].name, err.text);
 		assert_same_plan(plan, again);
 		pm_plan_free(plan);
@@ -144,7 +144,7 @@ static void test_oddities(void **state)
 	fabric->ports[1].host = PM_IO;
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, &err), 0);
 	assert_int_equal(write_plan(plan, f->plan, &err), 0);
-	if (pm_planfile_read(f->plan, &again, &err))
+	if (pm_plan_file_read(f->plan, &again, &err))
 		fail_msg("%s", err.text);
 	assert_string_equal(pm_fabric_name(again->known, 0), "a b%c\n\"\xc3\xa4");
 	assert_int_equal(again->known->nodes[0].root, 1);
@@ -168,13 +168,14 @@ static void test_damage(void **state)
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, &err), 0);
 	assert_int_equal(write_plan(plan, f->plan, &err), 0);
 	text = slurp(f->plan, &length);
-	assert_int_equal(pm_planfile_parse(text, length, "x", &again, &err), 0);
+	assert_int_equal(pm_plan_file_parse(text, length, "x", &again, &err), 0);
 	pm_plan_free(again);
 	again = NULL;
 	for (size_t i = 0; i < length; i += 97) {
-		assert_int_equal(pm_planfile_parse(text, i, "x", &again, &err), -EBADMSG);
+		assert_int_equal(pm_plan_file_parse(text, i, "x", &again, &err),
+				 -EBADMSG);
 		text[i] ^= 1;
-		assert_int_equal(pm_planfile_parse(text, length, "x", &again, &err),
+		assert_int_equal(pm_plan_file_parse(text, length, "x", &again, &err),
 				 -EBADMSG);
 		text[i] ^= 1;
 	}
@@ -275,7 +276,8 @@ static void test_nonsense(void **state)
 			hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
 		snprintf(text, sizeof(text), "%send %016llx\n", nonsense[i].body,
 			 (unsigned long long)hash);
-		if (pm_planfile_parse(text, strlen(text), "x", &plan, &err) != -EBADMSG ||
+		if (pm_plan_file_parse(text, strlen(text), "x", &plan, &err) !=
+			    -EBADMSG ||
 		    !strstr(err.text, nonsense[i].says) || plan)
 			fail_msg("%s: \"%s\"", nonsense[i].name, err.text);
 	}
@@ -321,7 +323,7 @@ static void test_ranges(void **state)
 			hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
 		snprintf(text + strlen(text), 32, "end %016llx\n",
 			 (unsigned long long)hash);
-		rc = pm_planfile_parse(text, strlen(text), "x", &plan, &err);
+		rc = pm_plan_file_parse(text, strlen(text), "x", &plan, &err);
 		if (rc != (rows[i].good ? 0 : -EBADMSG))
 			fail_msg("%s: %d %s", rows[i].line, rc, err.text);
 		pm_plan_free(plan);
@@ -340,7 +342,7 @@ static void test_adopted(void **state)
 	for (int adopted = 0; adopted < 2; adopted++) {
 		pm_plan_set_adopted(plan, adopted);
 		assert_int_equal(write_plan(plan, f->plan, NULL), 0);
-		assert_int_equal(pm_planfile_read(f->plan, &again, NULL), 0);
+		assert_int_equal(pm_plan_file_read(f->plan, &again, NULL), 0);
 		assert_int_equal(again->adopted, adopted);
 		assert_same_plan(plan, again);
 		pm_plan_free(again);
@@ -369,9 +371,9 @@ static void test_earlier_versions(void **state)
 
 		snprintf(path, sizeof(path), TEST_DATA "/%s", files[i]);
 		text = slurp(path, &length);
-		if (pm_planfile_read(path, &plan, &err))
+		if (pm_plan_file_read(path, &plan, &err))
 			fail_msg("%s", err.text);
-		assert_int_equal(pm_planfile_print(plan, &again, &printed), 0);
+		assert_int_equal(pm_plan_file_print(plan, &again, &printed), 0);
 		assert_int_equal(printed, length);
 		assert_memory_equal(again, text, length);
 		free(text);
@@ -390,8 +392,8 @@ static void test_files(void **state)
 	char missing[128];
 	struct stat st;
 
-	assert_int_equal(pm_planfile_read(f->plan, &plan, &err), -ENOENT);
-	assert_int_equal(pm_planfile_read(f->path, &plan, &err), -EISDIR);
+	assert_int_equal(pm_plan_file_read(f->plan, &plan, &err), -ENOENT);
+	assert_int_equal(pm_plan_file_read(f->path, &plan, &err), -EISDIR);
 	assert_null(plan);
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, &err), 0);
 	snprintf(missing, sizeof(missing), "%s/no/a.plan", f->path);

@@ -370,8 +370,8 @@ static struct pm_plan *copy_plan(const struct pm_plan *plan)
 	size_t length;
 	char *text;
 
-	assert_int_equal(pm_planfile_print(plan, &text, &length), 0);
-	assert_int_equal(pm_planfile_parse(text, length, "text", &copy, NULL), 0);
+	assert_int_equal(pm_plan_file_print(plan, &text, &length), 0);
+	assert_int_equal(pm_plan_file_parse(text, length, "text", &copy, NULL), 0);
 	free(text);
 	return copy;
 }

@@ -163,7 +163,7 @@ static void test_good(void **state)
 	(void)state;
 	open_store();
 	close_store();
-	assert_int_equal(pm_planfile_print(world.plan, &text, &length), 0);
+	assert_int_equal(pm_plan_file_print(world.plan, &text, &length), 0);
 	write_plan(text, length);
 	free(text);
 	for (uint64_t nth = 1; failed; nth++) {
@@ -265,7 +265,7 @@ static struct pm_plan *read_plan(void)
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/portmajor.%016x/plan", folder, GUID);
-	assert_int_equal(pm_planfile_read(path, &plan, &err), 0);
+	assert_int_equal(pm_plan_file_read(path, &plan, &err), 0);
 	return plan;
 }
 
@@ -464,7 +464,7 @@ static void put_plan(bool bare)
 		return;
 	assert_int_equal(mkdir(path, 0755), 0);
 	world.plan->adopted = false;
-	assert_int_equal(pm_planfile_print(world.plan, &text, &length), 0);
+	assert_int_equal(pm_plan_file_print(world.plan, &text, &length), 0);
 	write_plan(text, length);
 	free(text);
 }
@@ -594,7 +594,7 @@ static void test_of_others(void **state)
 	snprintf(ours, sizeof(ours), "%s/portmajor.%016x", folder, GUID);
 	snprintf(plan, sizeof(plan), "%s/plan", ours);
 	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", ours);
-	assert_int_equal(pm_planfile_print(world.plan, &text, &length), 0);
+	assert_int_equal(pm_plan_file_print(world.plan, &text, &length), 0);
 	write_plan(text, length);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct stat before;

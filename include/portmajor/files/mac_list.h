@@ -26,11 +26,12 @@
  * nodes, or a port or an address stands twice, with "source:LINE: ..."; -ENOMEM.
  * Cost: O((lines + nodes) log nodes).
  */
-int pm_macs_parse(const char *text, size_t length, const char *source,
-		  const struct pm_fabric *fabric, uint64_t *mac, struct pm_error *err);
+int pm_mac_list_parse(const char *text, size_t length, const char *source,
+		      const struct pm_fabric *fabric, uint64_t *mac,
+		      struct pm_error *err);
 
 /* The same of a file, or of standard input for "-"; also other -errno of reading. */
-int pm_macs_read(const char *path, const struct pm_fabric *fabric, uint64_t *mac,
-		 struct pm_error *err);
+int pm_mac_list_read(const char *path, const struct pm_fabric *fabric, uint64_t *mac,
+		     struct pm_error *err);
 
 #endif

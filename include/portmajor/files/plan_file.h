@@ -26,17 +26,17 @@
 #include <stddef.h>
 
 /* The text of a plan, to be written with pm_replace; the caller frees it. -ENOMEM. */
-int pm_planfile_print(const struct pm_plan *plan, char **text, size_t *length);
+int pm_plan_file_print(const struct pm_plan *plan, char **text, size_t *length);
 
 /*
  * Reads a file; the caller frees *plan, which is untouched on failure.
  * -ENOENT: there is none; -EBADMSG: damaged, of another version, or not
  * consistent in itself, the message names path and line; other -errno.
  */
-int pm_planfile_read(const char *path, struct pm_plan **plan, struct pm_error *err);
+int pm_plan_file_read(const char *path, struct pm_plan **plan, struct pm_error *err);
 
 /* The same for text in memory, which source names in messages. */
-int pm_planfile_parse(const char *text, size_t length, const char *source,
-		      struct pm_plan **plan, struct pm_error *err);
+int pm_plan_file_parse(const char *text, size_t length, const char *source,
+		       struct pm_plan **plan, struct pm_error *err);
 
 #endif

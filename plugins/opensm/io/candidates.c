@@ -78,7 +78,7 @@ static int read_file(const char *place, enum kept_file which, struct candidate_f
 	if (!file->rc && which == KEPT_HOLDS)
 		file->rc = pm_textfile_read(path, &file->text, &file->length, &file->why);
 	else if (!file->rc)
-		file->rc = pm_planfile_read(path, &file->plan, &file->why);
+		file->rc = pm_plan_file_read(path, &file->plan, &file->why);
 	free(path);
 	return file->rc == -ENOMEM ? -ENOMEM : 0;
 }

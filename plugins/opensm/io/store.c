@@ -780,7 +780,7 @@ static int put_plan(struct store *store, enum kept_file file, const struct pm_pl
 {
 	char *text;
 	size_t length;
-	int rc = pm_planfile_print(plan, &text, &length);
+	int rc = pm_plan_file_print(plan, &text, &length);
 
 	if (!rc)
 		put(store, file, text, length);
