@@ -100,7 +100,7 @@ int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 
 /* lost[port] has both ends of the cables that are to be lost. */
 static int compare_lost(const struct pm_fabric *fabric, const uint8_t *lost,
-			const struct pm_sets *sets, const char *path)
+			const struct pm_lft_trace *sets, const char *path)
 {
 	uint32_t ends = 0;
 
@@ -122,7 +122,7 @@ static int compare_lost(const struct pm_fabric *fabric, const uint8_t *lost,
 }
 
 int cli_losses_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
-		     const struct pm_sets *sets, const char *path)
+		     const struct pm_lft_trace *sets, const char *path)
 {
 	uint8_t *lost = pm_array(fabric->num_ports, 1);
 	int status;

@@ -44,7 +44,7 @@ void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,
 
 /* Whether a recording, of a file, loses the cables at these ports; an exit status. */
 int cli_losses_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
-		     const struct pm_sets *sets, const char *path);
+		     const struct pm_lft_trace *sets, const char *path);
 
 /* A copy of the fabric, with the same indexes, without what is lost, which the caller
  * frees; an exit status. */

@@ -81,7 +81,7 @@ void job_add_failure(struct job_engine *engine, const struct packet_run *run,
 		     json_t *point)
 {
 	const struct packet_lab *lab = &engine->lab;
-	const struct pm_sets *recording = lab->scene.recording;
+	const struct pm_lft_trace *recording = lab->scene.recording;
 	const struct pm_replay *replay = &lab->scene.replay;
 	double ratio = (double)run->r.done / (double)engine->healthy;
 	bool done = !pm_workload_left(run->workload);

@@ -148,7 +148,7 @@ static int recorded_tables(struct scene *scene, const char *path)
 	const struct pm_fabric *fabric = scene->fabric;
 	struct pm_error err;
 
-	if (pm_sets_read(path, fabric, &scene->recording, &err))
+	if (pm_lft_trace_read(path, fabric, &scene->recording, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	scene->length = scene->recording->length;
 	scene->lfts =
@@ -169,7 +169,7 @@ static int recorded_tables(struct scene *scene, const char *path)
 /* What a recording loses; --lose may say the same. */
 static int recorded_loss(struct scene *scene, const struct scene_config *config)
 {
-	const struct pm_sets *recording = scene->recording;
+	const struct pm_lft_trace *recording = scene->recording;
 
 	if (config->lost->num)
 		return cli_losses_check(scene->fabric, &scene->lost, recording,
@@ -215,18 +215,19 @@ int scene_read(struct scene *scene, const char *path, const struct scene_config 
 static int compute_recording(struct scene *scene, const struct scene_config *config)
 {
 	const struct repair_config *repair = &config->repair;
-	const struct pm_sets_config how = {
+	const struct pm_lft_trace_config how = {
 		.sm = PM_NONE,
 		.connect_roots = config->fabric->connect_roots,
 		.mad_ns = repair->kind == REPAIR_ORDER ? repair->smp : 0,
 		.wire_smps = repair->wire_smps};
 	struct pm_error err;
 
-	if (pm_sets_compute(scene->fabric, scene->tables.plan, &how, scene->lost.list,
-			    scene->lost.num, &scene->recording, &err))
+	if (pm_lft_trace_compute(scene->fabric, scene->tables.plan, &how,
+				 scene->lost.list, scene->lost.num, &scene->recording,
+				 &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	for (uint32_t i = 0; i < scene->recording->num; i++) {
-		struct pm_set *set = &scene->recording->set[i];
+		struct pm_lft_trace_set *set = &scene->recording->set[i];
 
 		set->sent += repair->after;
 		set->arrived += repair->after;
@@ -269,7 +270,7 @@ void scene_free(struct scene *scene)
 	free(scene->hosts);
 	free(scene->lost.list);
 	free(scene->replay.list);
-	pm_sets_free(scene->recording);
+	pm_lft_trace_free(scene->recording);
 	cli_tables_free(&scene->tables);
 	pm_fabric_free(scene->fabric);
 }

@@ -25,9 +25,9 @@ struct repair_config {
 /* Zeroed: nothing yet. */
 struct scene {
 	struct pm_fabric *fabric;
-	struct pm_sets *recording; /* or NULL */
-	struct cli_tables tables;  /* the plan's, with neither a recording nor a file */
-	uint8_t *lfts;		   /* [switch][length] */
+	struct pm_lft_trace *recording; /* or NULL */
+	struct cli_tables tables; /* the plan's, with neither a recording nor a file */
+	uint8_t *lfts;		  /* [switch][length] */
 	uint32_t length;
 	struct pm_packet_host *hosts; /* by switch and port */
 	uint32_t num_hosts;

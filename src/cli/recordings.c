@@ -165,20 +165,20 @@ static int check(const char *path, const struct pm_fabric *fabric,
 {
 	uint8_t *wanted = pm_array(fabric->num_ports, 1);
 	uint8_t *there = pm_array(fabric->num_ports, 1);
-	struct pm_sets *sets = NULL;
+	struct pm_lft_trace *sets = NULL;
 	struct pm_error err;
 	int status = EXIT_FINE;
 
 	if (!wanted || !there)
 		cli_no_memory();
-	if (pm_sets_read(path, fabric, &sets, &err)) {
+	if (pm_lft_trace_read(path, fabric, &sets, &err)) {
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	} else {
 		mark(fabric, ports->list, ports->num, wanted);
 		mark(fabric, sets->lost, sets->num_lost, there);
 		*same = !memcmp(wanted, there, fabric->num_ports);
 	}
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 	free(wanted);
 	free(there);
 	return status;

@@ -89,7 +89,7 @@ static json_t *cut_json(const struct pm_outage *outage)
 			 paths_json(outage->end, outage->paths));
 }
 
-static json_t *recording_json(const char *path, const struct pm_sets *sets,
+static json_t *recording_json(const char *path, const struct pm_lft_trace *sets,
 			      const struct pm_outage *outage)
 {
 	const char *name = sets->engine[0] ? sets->engine : pm_textfile_name(path);
@@ -211,7 +211,7 @@ static int tell(json_t *object, const struct cli_output *output)
 
 /* Follows a recording and describes it; path is NULL for one that is computed. */
 static int add_recording(struct scene *scene, const char *path,
-			 const struct pm_sets *sets, json_t **list)
+			 const struct pm_lft_trace *sets, json_t **list)
 {
 	struct pm_mixture mixture;
 	struct pm_outage outage;
@@ -244,46 +244,49 @@ static int add_recording(struct scene *scene, const char *path,
 
 static int read_recording(struct scene *scene, const char *path, json_t **list)
 {
-	struct pm_sets *sets = NULL;
+	struct pm_lft_trace *sets = NULL;
 	struct pm_error err;
 	int status;
 
-	if (pm_sets_read(path, scene->fabric, &sets, &err))
+	if (pm_lft_trace_read(path, scene->fabric, &sets, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	status = cli_losses_check(scene->fabric, &scene->ports, sets, path);
 	if (!status)
 		status = add_recording(scene, path, sets, list);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 	return status;
 }
 
 static int write_recording(const struct scene *scene, const struct request *request,
-			   const struct pm_sets *sets)
+			   const struct pm_lft_trace *sets)
 {
-	const struct pm_sets_file file = {sets, scene->fabric};
+	const struct pm_lft_trace_file file = {sets, scene->fabric};
 
-	return request->write ? cli_outfile_write(request->write, pm_sets_print, &file)
-			      : EXIT_FINE;
+	return request->write
+		       ? cli_outfile_write(request->write, pm_lft_trace_print, &file)
+		       : EXIT_FINE;
 }
 
 static int compute_recording(struct scene *scene, const struct request *request,
 			     json_t **list)
 {
-	struct pm_sets_config config = {.connect_roots = request->fabric.connect_roots,
-					.mad_ns = (uint64_t)request->mad_us * 1000,
-					.wire_smps = request->wire_smps};
-	struct pm_sets *sets = NULL;
+	struct pm_lft_trace_config config = {.connect_roots =
+						     request->fabric.connect_roots,
+					     .mad_ns = (uint64_t)request->mad_us * 1000,
+					     .wire_smps = request->wire_smps};
+	struct pm_lft_trace *sets = NULL;
 	struct pm_error err;
 	int status = cli_tables_sm(scene->fabric, request->sm, &config.sm);
 
-	if (!status && pm_sets_compute(scene->fabric, scene->plan, &config,
-				       scene->ports.list, scene->ports.num, &sets, &err))
+	if (!status &&
+	    pm_lft_trace_compute(scene->fabric, scene->plan, &config, scene->ports.list,
+				 scene->ports.num, &sets, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
 		status = add_recording(scene, NULL, sets, list);
 	if (!status)
 		status = write_recording(scene, request, sets);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 	return status;
 }
 

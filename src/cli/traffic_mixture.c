@@ -13,10 +13,10 @@
 /* ---- Describing ---- */
 
 /* What made or mended something; null: nothing did. */
-static json_t *event_json(const struct pm_fabric *fabric, const struct pm_sets *sets,
+static json_t *event_json(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
 			  uint32_t event)
 {
-	const struct pm_set *set;
+	const struct pm_lft_trace_set *set;
 
 	if (event == PM_MIXTURE_NOTHING)
 		return json_null();
@@ -32,7 +32,7 @@ static json_t *event_json(const struct pm_fabric *fabric, const struct pm_sets *
 }
 
 /* The host that has a LID, or null. */
-static json_t *owner_json(const struct pm_fabric *fabric, const struct pm_sets *sets,
+static json_t *owner_json(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
 			  uint32_t lid)
 {
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
@@ -42,7 +42,7 @@ static json_t *owner_json(const struct pm_fabric *fabric, const struct pm_sets *
 	return json_null();
 }
 
-static json_t *ring_json(const struct pm_fabric *fabric, const struct pm_sets *sets,
+static json_t *ring_json(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
 			 const struct pm_mixture *mixture,
 			 const struct pm_mixture_ring *ring, bool is_loop)
 {
@@ -64,7 +64,7 @@ static json_t *ring_json(const struct pm_fabric *fabric, const struct pm_sets *s
 				       "owner", owner_json(fabric, sets, ring->lid)));
 }
 
-static json_t *rings_json(const struct pm_fabric *fabric, const struct pm_sets *sets,
+static json_t *rings_json(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
 			  const struct pm_mixture *mixture,
 			  const struct pm_mixture_rings *rings, bool is_loop)
 {
@@ -78,7 +78,8 @@ static json_t *rings_json(const struct pm_fabric *fabric, const struct pm_sets *
 			 list);
 }
 
-json_t *traffic_mixture_json(const struct pm_fabric *fabric, const struct pm_sets *sets,
+json_t *traffic_mixture_json(const struct pm_fabric *fabric,
+			     const struct pm_lft_trace *sets,
 			     const struct pm_mixture *mixture)
 {
 	return json_pack("{s:o, s:o}", "loops",

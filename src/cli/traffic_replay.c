@@ -19,7 +19,7 @@ static json_t *lost_us(const struct packet_lab *lab)
 /* What a recording says of itself, or null. */
 static json_t *recording_json(const struct packet_lab *lab)
 {
-	const struct pm_sets *recording = lab->scene.recording;
+	const struct pm_lft_trace *recording = lab->scene.recording;
 
 	if (!lab->request->sets)
 		return json_null();

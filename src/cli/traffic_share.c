@@ -157,8 +157,8 @@ static int fail(const struct pm_error *err)
 }
 
 /* Finds a network's bisection and describes it. */
-static int bisect(const struct scene *scene, pm_way *way, const struct pm_ways *ways,
-		  const char *kind, json_t **networks)
+static int bisect(const struct scene *scene, pm_packet_path *way,
+		  const struct pm_packet_paths *ways, const char *kind, json_t **networks)
 {
 	const struct pm_bisection_config config = {
 		.way = way,
@@ -203,7 +203,7 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 {
 	struct pm_vlan_table table = {0};
 	struct pm_vlans vlans = {0};
-	const struct pm_ways ways = {
+	const struct pm_packet_paths ways = {
 		.fabric = scene->broken,
 		.hosts = scene->hosts,
 		.vlans = &vlans,
@@ -220,8 +220,8 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 		status = deal(scene, &vlans, &table);
 	scene->needed = vlans.needed;
 	if (!status)
-		status = bisect(scene, pm_way_by_vlan, &ways, tree ? "tree" : "vlan",
-				networks);
+		status = bisect(scene, pm_packet_path_by_vlan, &ways,
+				tree ? "tree" : "vlan", networks);
 	free(table.host);
 	pm_vlans_free(&vlans);
 	return status;
@@ -229,9 +229,10 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 
 static int bisect_flat(const struct scene *scene, json_t **networks)
 {
-	const struct pm_ways ways = {.fabric = scene->broken, .hosts = scene->hosts};
+	const struct pm_packet_paths ways = {.fabric = scene->broken,
+					     .hosts = scene->hosts};
 
-	return bisect(scene, pm_way_flat, &ways, "flat", networks);
+	return bisect(scene, pm_packet_path_flat, &ways, "flat", networks);
 }
 
 static int bisect_tables(struct scene *scene, json_t **networks)
@@ -239,7 +240,7 @@ static int bisect_tables(struct scene *scene, json_t **networks)
 	const struct pm_fabric *fabric = scene->broken;
 	uint32_t length = pm_routes_stride(scene->tables.routes);
 	uint8_t *lfts = calloc(fabric->num_switches, length);
-	const struct pm_ways ways = {
+	const struct pm_packet_paths ways = {
 		.fabric = fabric, .hosts = scene->hosts, .lfts = lfts, .length = length};
 	int status;
 
@@ -248,7 +249,7 @@ static int bisect_tables(struct scene *scene, json_t **networks)
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		memcpy(lfts + (size_t)sw * length,
 		       pm_routes_table(scene->tables.routes, sw), length);
-	status = bisect(scene, pm_way_by_lfts, &ways, "tables", networks);
+	status = bisect(scene, pm_packet_path_by_lfts, &ways, "tables", networks);
 	free(lfts);
 	return status;
 }

@@ -39,7 +39,7 @@ struct run {
 	const struct pm_circuits_config *config;
 	struct pm_circuits_result result;
 	struct pm_pool pool;
-	struct pm_agenda agenda;
+	struct pm_event_queue agenda;
 	uint64_t alpha, gamma; /* ticks */
 	uint32_t *group_of;    /* [step] */
 	uint32_t *circuit_of;  /* [message] */
@@ -163,7 +163,7 @@ static void set_up(struct run *run, uint32_t c)
 	run->result.setups++;
 	if (run->in_use > run->result.peak)
 		run->result.peak = run->in_use;
-	pm_agenda_add(&run->agenda, run->gamma, CIRCUIT_IS_UP, c);
+	pm_event_queue_add(&run->agenda, run->gamma, CIRCUIT_IS_UP, c);
 }
 
 /* As many as there is room for, in their order. */
@@ -213,7 +213,8 @@ static void send(struct run *run, uint32_t m)
 	double bytes = pm_schedule_size(run->schedule, message);
 	double ticks = bytes * run->config->costs.beta * TICKS + 0.5;
 
-	pm_agenda_add(&run->agenda, run->alpha + (uint64_t)ticks, MESSAGE_IS_THROUGH, m);
+	pm_event_queue_add(&run->agenda, run->alpha + (uint64_t)ticks, MESSAGE_IS_THROUGH,
+			   m);
 }
 
 /* Sends what a process has to send in its step over circuits that are up: over this one,
@@ -293,7 +294,7 @@ static void play(struct run *run)
 
 	for (uint32_t p = 0; p < run->schedule->processes; p++)
 		go_on(run, p);
-	for (; pm_agenda_take(&run->agenda, &event); run->result.events++) {
+	for (; pm_event_queue_take(&run->agenda, &event); run->result.events++) {
 		struct circuit *circuit = &run->circuits[event.index];
 
 		if (event.kind == MESSAGE_IS_THROUGH) {
@@ -395,7 +396,7 @@ int pm_circuits_run(const struct pm_schedule *schedule,
 		rc = pm_error_set(err, -ERANGE, "it takes more than 18,000 seconds");
 	if (!rc)
 		*result = run.result;
-	pm_agenda_free(&run.agenda);
+	pm_event_queue_free(&run.agenda);
 	pm_pool_free(&run.pool);
 	return rc;
 }

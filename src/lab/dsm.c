@@ -45,7 +45,7 @@ struct run {
 	const struct pm_dsm_config *config;
 	struct pm_dsm_result result;
 	struct pm_pool pool;
-	struct pm_agenda agenda;
+	struct pm_event_queue agenda;
 	struct node *nodes;
 	struct ask *asks;
 	uint32_t num_asks;
@@ -84,8 +84,8 @@ static void put_on_link(struct run *run, uint32_t m, struct node *from, uint64_t
 
 	run->result.packets++;
 	run->result.bytes += bytes;
-	pm_agenda_add(&run->agenda, gone + run->config->latency - run->agenda.now,
-		      AT_LINK, m);
+	pm_event_queue_add(&run->agenda, gone + run->config->latency - run->agenda.now,
+			   AT_LINK, m);
 }
 
 /* RDMA: headers are InfiniBand's own and not counted, as those of UD are not. */
@@ -129,7 +129,7 @@ static void ask(struct run *run, uint32_t a)
 	     (struct message){
 		     .kind = QUESTION, .ask = a, .pages = one->missing, .to = one->owner},
 	     run->config->small);
-	pm_agenda_add(&run->agenda, run->config->timeout, TIMED_OUT, a);
+	pm_event_queue_add(&run->agenda, run->config->timeout, TIMED_OUT, a);
 }
 
 /* ---- Events ---- */
@@ -204,7 +204,7 @@ static void pass_link(struct run *run, uint32_t m)
 	node->in = node->in + wire_time(run, bytes) > now
 			   ? node->in + wire_time(run, bytes)
 			   : now;
-	pm_agenda_add(&run->agenda, node->in - now, ARRIVED, m);
+	pm_event_queue_add(&run->agenda, node->in - now, ARRIVED, m);
 }
 
 static void arrive(struct run *run, uint32_t m)
@@ -221,7 +221,7 @@ static void arrive(struct run *run, uint32_t m)
 	} else {
 		node->posted--;
 	}
-	pm_agenda_add(&run->agenda, run->config->delay, NOTICED, m);
+	pm_event_queue_add(&run->agenda, run->config->delay, NOTICED, m);
 }
 
 static void notice(struct run *run, uint32_t m)
@@ -229,9 +229,9 @@ static void notice(struct run *run, uint32_t m)
 	struct node *node = &run->nodes[run->messages[m].to];
 	uint64_t now = run->agenda.now;
 
-	pm_agenda_add(&run->agenda,
-		      take(run, &node->processor, now, run->config->touch) - now, HANDLED,
-		      m);
+	pm_event_queue_add(&run->agenda,
+			   take(run, &node->processor, now, run->config->touch) - now,
+			   HANDLED, m);
 }
 
 static void finish_packet(struct run *run, uint32_t m)
@@ -254,7 +254,7 @@ static void play(struct run *run)
 	};
 	struct pm_event event;
 
-	while (pm_agenda_take(&run->agenda, &event))
+	while (pm_event_queue_take(&run->agenda, &event))
 		handlers[event.kind](run, event.index);
 }
 
@@ -324,7 +324,7 @@ static int end(struct run *run, int rc, struct pm_dsm_result *result,
 	if (!rc)
 		*result = run->result;
 	free(run->messages);
-	pm_agenda_free(&run->agenda);
+	pm_event_queue_free(&run->agenda);
 	pm_pool_free(&run->pool);
 	return rc;
 }

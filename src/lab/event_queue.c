@@ -8,8 +8,8 @@ static bool is_before(const struct pm_event *a, const struct pm_event *b)
 	return a->time != b->time ? a->time < b->time : a->order < b->order;
 }
 
-void pm_agenda_add(struct pm_agenda *agenda, uint64_t delay, uint32_t kind,
-		   uint32_t index)
+void pm_event_queue_add(struct pm_event_queue *agenda, uint64_t delay, uint32_t kind,
+			uint32_t index)
 {
 	struct pm_event event = {0, agenda->next++, kind, index};
 	uint32_t at = agenda->num;
@@ -30,7 +30,7 @@ void pm_agenda_add(struct pm_agenda *agenda, uint64_t delay, uint32_t kind,
 	agenda->heap[at] = event;
 }
 
-bool pm_agenda_take(struct pm_agenda *agenda, struct pm_event *event)
+bool pm_event_queue_take(struct pm_event_queue *agenda, struct pm_event *event)
 {
 	struct pm_event *heap = agenda->heap, last;
 	uint32_t at = 0;
@@ -52,8 +52,8 @@ bool pm_agenda_take(struct pm_agenda *agenda, struct pm_event *event)
 	return true;
 }
 
-void pm_agenda_free(struct pm_agenda *agenda)
+void pm_event_queue_free(struct pm_event_queue *agenda)
 {
 	free(agenda->heap);
-	*agenda = (struct pm_agenda){0};
+	*agenda = (struct pm_event_queue){0};
 }

@@ -17,7 +17,7 @@
 #define MAX_LMC 7
 #define MAX_NS (UINT64_MAX / 4)
 
-void pm_sets_free(struct pm_sets *sets)
+void pm_lft_trace_free(struct pm_lft_trace *sets)
 {
 	if (!sets)
 		return;
@@ -34,20 +34,22 @@ void pm_sets_free(struct pm_sets *sets)
 
 static int compare_arrivals(const void *a, const void *b)
 {
-	const struct pm_sets_arrival *x = a, *y = b;
+	const struct pm_lft_trace_arrival *x = a, *y = b;
 
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? -1 : 1;
 	return x->set < y->set ? -1 : x->set > y->set;
 }
 
-uint32_t pm_sets_arrivals(const struct pm_sets *sets, struct pm_sets_arrival *list)
+uint32_t pm_lft_trace_arrivals(const struct pm_lft_trace *sets,
+			       struct pm_lft_trace_arrival *list)
 {
 	uint32_t num = 0;
 
 	for (uint32_t i = 0; i < sets->num; i++)
-		if (sets->set[i].arrived != PM_SETS_NEVER)
-			list[num++] = (struct pm_sets_arrival){sets->set[i].arrived, i};
+		if (sets->set[i].arrived != PM_LFT_TRACE_NEVER)
+			list[num++] =
+				(struct pm_lft_trace_arrival){sets->set[i].arrived, i};
 	qsort(list, num, sizeof(*list), compare_arrivals);
 	return num;
 }
@@ -65,13 +67,13 @@ static void print_block(FILE *out, uint64_t guid, uint32_t block, const uint8_t 
 
 static void print_time(FILE *out, uint64_t ns)
 {
-	if (ns == PM_SETS_NEVER)
+	if (ns == PM_LFT_TRACE_NEVER)
 		fputs(" -", out);
 	else
 		fprintf(out, " %" PRIu64, ns);
 }
 
-static void print_tables(FILE *out, const struct pm_sets *sets,
+static void print_tables(FILE *out, const struct pm_lft_trace *sets,
 			 const struct pm_fabric *fabric)
 {
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
@@ -83,10 +85,10 @@ static void print_tables(FILE *out, const struct pm_sets *sets,
 		}
 }
 
-int pm_sets_print(FILE *out, const void *file)
+int pm_lft_trace_print(FILE *out, const void *file)
 {
-	const struct pm_sets *sets = ((const struct pm_sets_file *)file)->sets;
-	const struct pm_fabric *fabric = ((const struct pm_sets_file *)file)->fabric;
+	const struct pm_lft_trace *sets = ((const struct pm_lft_trace_file *)file)->sets;
+	const struct pm_fabric *fabric = ((const struct pm_lft_trace_file *)file)->fabric;
 
 	fputs(MAGIC "\n", out);
 	if (sets->engine[0])
@@ -105,7 +107,7 @@ int pm_sets_print(FILE *out, const void *file)
 			fabric->nodes[p->node].guid, p->num);
 	}
 	for (uint32_t i = 0; i < sets->num; i++) {
-		const struct pm_set *set = &sets->set[i];
+		const struct pm_lft_trace_set *set = &sets->set[i];
 
 		fputs("set", out);
 		print_time(out, set->sent);
@@ -128,7 +130,7 @@ struct held {
 struct reader {
 	struct pm_lexer lexer;
 	const struct pm_fabric *fabric;
-	struct pm_sets *sets;
+	struct pm_lft_trace *sets;
 	struct held *held;
 	uint32_t num_held, held_room;
 	uint32_t top;	     /* the highest block of all that were read */
@@ -159,9 +161,9 @@ static int take_text(struct reader *r, struct pm_text rest, char *text)
 	pm_text_skip_blanks(&rest);
 	while (rest.end > rest.at && (rest.end[-1] == ' ' || rest.end[-1] == '\r'))
 		rest.end--;
-	if (pm_text_length(rest) >= PM_SETS_TEXT)
+	if (pm_text_length(rest) >= PM_LFT_TRACE_TEXT)
 		return pm_lexer_fail(&r->lexer, "more than %d characters",
-				     PM_SETS_TEXT - 1);
+				     PM_LFT_TRACE_TEXT - 1);
 	memcpy(text, rest.at, pm_text_length(rest));
 	text[pm_text_length(rest)] = '\0';
 	return 0;
@@ -284,7 +286,7 @@ static int take_table(struct reader *r, struct pm_text rest)
 
 static int take_lost(struct reader *r, struct pm_text rest)
 {
-	struct pm_sets *sets = r->sets;
+	struct pm_lft_trace *sets = r->sets;
 	uint64_t ns, guid, number;
 	uint32_t sw, port, peer;
 
@@ -322,14 +324,15 @@ static bool take_time(struct pm_text *rest, uint64_t *ns)
 
 	if (pm_text_take_word(&behind, &word) && pm_text_is(word, "-")) {
 		*rest = behind;
-		*ns = PM_SETS_NEVER;
+		*ns = PM_LFT_TRACE_NEVER;
 		return true;
 	}
 	return pm_text_take_number(rest, 10, MAX_NS, ns);
 }
 
 /* Adds a Set; -ENOMEM. */
-static int add_set(struct pm_sets *sets, const struct pm_set *set, const uint8_t *entries)
+static int add_set(struct pm_lft_trace *sets, const struct pm_lft_trace_set *set,
+		   const uint8_t *entries)
 {
 	if (pm_grow(&sets->set, &sets->set_room, sets->num + 1, sizeof(*set)) ||
 	    pm_grow(&sets->entries, &sets->entries_room, sets->num + 1, BLOCK))
@@ -339,9 +342,9 @@ static int add_set(struct pm_sets *sets, const struct pm_set *set, const uint8_t
 	return 0;
 }
 
-static int check_times(struct reader *r, const struct pm_set *set)
+static int check_times(struct reader *r, const struct pm_lft_trace_set *set)
 {
-	const struct pm_sets *sets = r->sets;
+	const struct pm_lft_trace *sets = r->sets;
 
 	if (sets->num && set->sent < sets->set[sets->num - 1].sent)
 		return pm_lexer_fail(&r->lexer, "sent before that of line %u",
@@ -356,7 +359,7 @@ static int check_times(struct reader *r, const struct pm_set *set)
 static int take_set(struct reader *r, struct pm_text rest)
 {
 	static const char form[] = "set SENT ARRIVED ACKED GUID BLOCK ENTRIES";
-	struct pm_set set;
+	struct pm_lft_trace_set set;
 	struct held held;
 	int rc;
 
@@ -424,7 +427,7 @@ static int check_whole(struct reader *r)
 /* Puts the blocks together, now that the tables' length is known. */
 static int make_tables(struct reader *r)
 {
-	struct pm_sets *sets = r->sets;
+	struct pm_lft_trace *sets = r->sets;
 	size_t size;
 
 	sets->length = (r->top + 1) * BLOCK;
@@ -461,9 +464,9 @@ static int begin_reading(struct reader *r, struct pm_error *err)
 	return pm_pool_check(pool, err);
 }
 
-int pm_sets_parse(const char *text, size_t length, const char *source,
-		  const struct pm_fabric *fabric, struct pm_sets **sets,
-		  struct pm_error *err)
+int pm_lft_trace_parse(const char *text, size_t length, const char *source,
+		       const struct pm_fabric *fabric, struct pm_lft_trace **sets,
+		       struct pm_error *err)
 {
 	struct reader r = {.fabric = fabric};
 	struct pm_text line;
@@ -481,7 +484,7 @@ int pm_sets_parse(const char *text, size_t length, const char *source,
 	if (!rc)
 		rc = make_tables(&r);
 	if (rc)
-		pm_sets_free(r.sets);
+		pm_lft_trace_free(r.sets);
 	else
 		*sets = r.sets;
 	free(r.held);
@@ -490,16 +493,16 @@ int pm_sets_parse(const char *text, size_t length, const char *source,
 	return rc;
 }
 
-int pm_sets_read(const char *path, const struct pm_fabric *fabric, struct pm_sets **sets,
-		 struct pm_error *err)
+int pm_lft_trace_read(const char *path, const struct pm_fabric *fabric,
+		      struct pm_lft_trace **sets, struct pm_error *err)
 {
 	char *text = NULL;
 	size_t length = 0;
 	int rc = pm_textfile_read(path, &text, &length, err);
 
 	if (!rc)
-		rc = pm_sets_parse(text, length, pm_textfile_name(path), fabric, sets,
-				   err);
+		rc = pm_lft_trace_parse(text, length, pm_textfile_name(path), fabric,
+					sets, err);
 	free(text);
 	return rc;
 }

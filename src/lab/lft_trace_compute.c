@@ -14,11 +14,11 @@
 
 struct job {
 	const struct pm_fabric *fabric;
-	const struct pm_sets_config *config;
+	const struct pm_lft_trace_config *config;
 	const struct pm_plan *plan;
 	struct pm_routes *routes;
 	struct pm_detours detours;
-	struct pm_sets *sets;
+	struct pm_lft_trace *sets;
 	struct pm_pool pool;
 	uint8_t *alive;		/* [port] of plan->known */
 	uint32_t *part, *queue; /* [switch] */
@@ -50,7 +50,7 @@ static void list_lids(struct job *job)
 static void lose(struct job *job, const uint32_t *ports, uint32_t num)
 {
 	const struct pm_fabric *fabric = job->fabric;
-	struct pm_sets *sets = job->sets;
+	struct pm_lft_trace *sets = job->sets;
 
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t port = ports[i], peer = fabric->ports[port].peer;
@@ -90,7 +90,7 @@ static uint32_t find_managed_part(struct job *job)
 
 static void list_blocks(struct job *job, uint32_t part)
 {
-	const struct pm_sets *sets = job->sets;
+	const struct pm_lft_trace *sets = job->sets;
 
 	for (uint32_t sw = 0; sw < job->plan->known->num_switches; sw++)
 		for (uint32_t b = 0; b < sets->length / BLOCK && job->part[sw] == part;
@@ -105,7 +105,7 @@ static void list_blocks(struct job *job, uint32_t part)
 /* As many at a time as may be on the wire, each as long as the others. */
 static int list_sets(struct job *job, struct pm_error *err)
 {
-	struct pm_sets *sets = job->sets;
+	struct pm_lft_trace *sets = job->sets;
 	uint64_t mad_ns = job->config->mad_ns;
 
 	sets->set = pm_array(job->num_blocks, sizeof(*sets->set));
@@ -117,18 +117,18 @@ static int list_sets(struct job *job, struct pm_error *err)
 		size_t at = (size_t)block->number * BLOCK;
 		uint64_t sent = i / job->config->wire_smps * mad_ns;
 
-		sets->set[i] = (struct pm_set){.sent = sent,
-					       .arrived = sent + mad_ns,
-					       .acked = sent + mad_ns,
-					       .sw = block->sw,
-					       .block = block->number};
+		sets->set[i] = (struct pm_lft_trace_set){.sent = sent,
+							 .arrived = sent + mad_ns,
+							 .acked = sent + mad_ns,
+							 .sw = block->sw,
+							 .block = block->number};
 		pm_delta_apply(sets->entries + (size_t)i * BLOCK,
 			       sets->tables + (size_t)block->sw * sets->length + at,
 			       pm_routes_table(job->routes, block->sw) + at, BLOCK);
 	}
 	sets->num = job->num_blocks;
-	snprintf(sets->engine, PM_SETS_TEXT, "portmajor, computed");
-	snprintf(sets->times, PM_SETS_TEXT,
+	snprintf(sets->engine, PM_LFT_TRACE_TEXT, "portmajor, computed");
+	snprintf(sets->times, PM_LFT_TRACE_TEXT,
 		 "the loss is known at once; %g us a Set, %u at a time",
 		 (double)mad_ns / 1000, job->config->wire_smps);
 	return 0;
@@ -138,7 +138,7 @@ static int allocate(struct job *job, uint32_t num_ports, struct pm_error *err)
 {
 	uint32_t switches = job->plan->known->num_switches;
 	uint32_t length = pm_routes_stride(job->routes);
-	struct pm_sets *sets = job->sets = calloc(1, sizeof(*sets));
+	struct pm_lft_trace *sets = job->sets = calloc(1, sizeof(*sets));
 	struct pm_pool *pool = &job->pool;
 
 	if (!sets)
@@ -162,7 +162,7 @@ static int allocate(struct job *job, uint32_t num_ports, struct pm_error *err)
 static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_error *err)
 {
-	struct pm_sets *sets = job->sets;
+	struct pm_lft_trace *sets = job->sets;
 	struct pm_order_waits waits;
 
 	pm_plan_match(job->plan, job->fabric, job->alive);
@@ -180,9 +180,10 @@ static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 	return list_sets(job, err);
 }
 
-int pm_sets_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		    const struct pm_sets_config *config, const uint32_t *ports,
-		    uint32_t num_ports, struct pm_sets **sets, struct pm_error *err)
+int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			 const struct pm_lft_trace_config *config, const uint32_t *ports,
+			 uint32_t num_ports, struct pm_lft_trace **sets,
+			 struct pm_error *err)
 {
 	struct job job = {.fabric = fabric, .plan = plan, .config = config};
 	int rc = pm_routes_make(plan, &job.routes, err);
@@ -198,7 +199,7 @@ int pm_sets_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	rc = compute(&job, ports, num_ports, err);
 out:
 	if (rc)
-		pm_sets_free(job.sets);
+		pm_lft_trace_free(job.sets);
 	else
 		*sets = job.sets;
 	pm_pool_free(&job.pool);

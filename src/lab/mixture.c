@@ -21,7 +21,7 @@
 
 struct follower {
 	const struct pm_fabric *fabric;
-	const struct pm_sets *sets;
+	const struct pm_lft_trace *sets;
 	struct pm_mixture *found;
 	struct pm_pool pool;
 	struct depend depend;
@@ -35,7 +35,7 @@ struct follower {
 	uint32_t *loops;   /* [LID] of it, there now */
 	uint8_t *state;	   /* [switch] room */
 	uint32_t *way;	   /* [switch] room */
-	struct pm_sets_arrival *arrivals;
+	struct pm_lft_trace_arrival *arrivals;
 	uint32_t now; /* Set at hand, or what mixture.h has in place of one */
 	uint32_t num_loops, num_cycles; /* there now */
 	uint64_t last;			/* time of the step before, since the loss */
@@ -277,7 +277,7 @@ static void change_entry(struct follower *f, uint32_t lid, uint32_t sw, uint8_t 
 
 static void write_block(struct follower *f, uint32_t number)
 {
-	const struct pm_set *set = &f->sets->set[number];
+	const struct pm_lft_trace_set *set = &f->sets->set[number];
 	const uint8_t *entries = f->sets->entries + (size_t)number * BLOCK;
 	uint32_t first = set->block * BLOCK;
 	uint8_t *table = f->tables + (size_t)set->sw * f->length + first;
@@ -324,7 +324,7 @@ static void note_most(struct pm_mixture_rings *rings, uint32_t num, uint64_t ns)
 /* The time of what comes next. */
 static void step_to(struct follower *f, uint64_t ns)
 {
-	uint64_t now = pm_sets_since(f->sets, ns);
+	uint64_t now = pm_lft_trace_since(f->sets, ns);
 
 	if (now > f->last) {
 		note_most(&f->found->loops, f->num_loops, now - f->last);
@@ -461,7 +461,7 @@ static void drop_momentary(const struct follower *f, struct pm_mixture_rings *ri
 
 static int follow(struct follower *f)
 {
-	uint32_t num = pm_sets_arrivals(f->sets, f->arrivals), i = 0;
+	uint32_t num = pm_lft_trace_arrivals(f->sets, f->arrivals), i = 0;
 	int rc = look_first(f);
 
 	if (!rc)
@@ -469,7 +469,7 @@ static int follow(struct follower *f)
 	if (!rc)
 		rc = lose(f);
 	if (!rc)
-		rc = write_blocks(f, &i, num, PM_SETS_NEVER);
+		rc = write_blocks(f, &i, num, PM_LFT_TRACE_NEVER);
 	note_most(&f->found->loops, f->num_loops, 0);
 	note_most(&f->found->cycles, f->num_cycles, 0);
 	drop_momentary(f, &f->found->loops);
@@ -477,7 +477,7 @@ static int follow(struct follower *f)
 	return rc;
 }
 
-int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_sets *sets,
+int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
 		      struct pm_mixture *mixture, struct pm_error *err)
 {
 	struct pm_mixture found = {0};

@@ -9,12 +9,12 @@
 
 struct follower {
 	const struct pm_fabric *fabric;
-	const struct pm_sets *sets;
+	const struct pm_lft_trace *sets;
 	struct pm_pool pool;
 	uint8_t *alive; /* [port] */
 	struct pm_cutoff_lid *lids;
 	uint32_t num_lids;
-	struct pm_sets_arrival *arrivals;
+	struct pm_lft_trace_arrival *arrivals;
 	uint32_t num_arrivals;
 	struct pm_cutoff *cutoff;
 	uint64_t looping, loops_at; /* paths in loops, since so many ns after the loss */
@@ -40,26 +40,28 @@ static void list_lids(struct follower *f)
 
 static void list_arrivals(struct follower *f)
 {
-	const struct pm_sets *sets = f->sets;
+	const struct pm_lft_trace *sets = f->sets;
 	struct pm_outage *found = &f->found;
 
 	for (uint32_t i = 0; i < sets->num; i++) {
-		const struct pm_set *set = &sets->set[i];
-		uint64_t end = set->acked != PM_SETS_NEVER ? set->acked : set->arrived;
+		const struct pm_lft_trace_set *set = &sets->set[i];
+		uint64_t end =
+			set->acked != PM_LFT_TRACE_NEVER ? set->acked : set->arrived;
 
-		found->unheard += set->acked == PM_SETS_NEVER;
-		if (end != PM_SETS_NEVER && pm_sets_since(sets, end) > found->last)
-			found->last = pm_sets_since(sets, end);
+		found->unheard += set->acked == PM_LFT_TRACE_NEVER;
+		if (end != PM_LFT_TRACE_NEVER &&
+		    pm_lft_trace_since(sets, end) > found->last)
+			found->last = pm_lft_trace_since(sets, end);
 	}
 	if (sets->num)
-		found->first = pm_sets_since(sets, sets->set[0].sent);
-	f->num_arrivals = pm_sets_arrivals(sets, f->arrivals);
+		found->first = pm_lft_trace_since(sets, sets->set[0].sent);
+	f->num_arrivals = pm_lft_trace_arrivals(sets, f->arrivals);
 }
 
 static void note_point(struct follower *f, uint64_t ns)
 {
 	struct pm_outage *found = &f->found;
-	struct pm_outage_point point = {pm_sets_since(f->sets, ns),
+	struct pm_outage_point point = {pm_lft_trace_since(f->sets, ns),
 					pm_cutoff_dead(f->cutoff)};
 	struct pm_outage_point *last = &found->curve[found->num_points - 1];
 
@@ -78,12 +80,12 @@ static void note_point(struct follower *f, uint64_t ns)
 static void note_loops(struct follower *f, uint64_t ns)
 {
 	struct pm_outage *found = &f->found;
-	uint64_t now = pm_sets_since(f->sets, ns);
+	uint64_t now = pm_lft_trace_since(f->sets, ns);
 
-	if (now > f->loops_at || ns == PM_SETS_NEVER) {
+	if (now > f->loops_at || ns == PM_LFT_TRACE_NEVER) {
 		if (f->looping > found->loops_most)
 			found->loops_most = f->looping;
-		if (ns != PM_SETS_NEVER)
+		if (ns != PM_LFT_TRACE_NEVER)
 			found->loop_seconds +=
 				(double)f->looping * 1e-9 * (double)(now - f->loops_at);
 	}
@@ -128,8 +130,8 @@ static void follow(struct follower *f)
 	found->at_once = pm_cutoff_dead(f->cutoff);
 	found->curve[found->num_points++] = (struct pm_outage_point){0, found->at_once};
 	found->loops_at_once = f->looping = pm_cutoff_looping(f->cutoff);
-	write_blocks(f, i, PM_SETS_NEVER);
-	note_loops(f, PM_SETS_NEVER);
+	write_blocks(f, i, PM_LFT_TRACE_NEVER);
+	note_loops(f, PM_LFT_TRACE_NEVER);
 	found->loops_end = f->looping;
 	found->end = pm_cutoff_dead(f->cutoff);
 }
@@ -178,7 +180,7 @@ static int begin(struct follower *f, struct pm_error *err)
 			     f->num_lids, &f->cutoff, err);
 }
 
-int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_sets *sets,
+int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
 		     struct pm_outage *outage, struct pm_error *err)
 {
 	struct follower f = {.fabric = fabric, .sets = sets};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <portmajor/lab/packet_paths.h>
 
-uint32_t pm_way_flat(const void *network, uint32_t from, uint32_t to, uint32_t *ports)
+uint32_t pm_packet_path_flat(const void *network, uint32_t from, uint32_t to,
+			     uint32_t *ports)
 {
-	const struct pm_ways *ways = network;
+	const struct pm_packet_paths *ways = network;
 
 	ports[0] = ways->hosts[from].port;
 	ports[1] = ways->fabric->ports[ways->hosts[to].port].peer;
@@ -13,7 +14,7 @@ uint32_t pm_way_flat(const void *network, uint32_t from, uint32_t to, uint32_t *
 /* ---- Tables ---- */
 
 /* The port by which a LID leaves a switch, or PM_NONE. */
-static uint32_t exit_port(const struct pm_ways *ways, uint32_t sw, uint16_t lid)
+static uint32_t exit_port(const struct pm_packet_paths *ways, uint32_t sw, uint16_t lid)
 {
 	const struct pm_node *node = &ways->fabric->nodes[sw];
 	uint8_t out;
@@ -24,9 +25,10 @@ static uint32_t exit_port(const struct pm_ways *ways, uint32_t sw, uint16_t lid)
 	return out && out <= node->num_ports ? node->first_port + out : PM_NONE;
 }
 
-uint32_t pm_way_by_lfts(const void *network, uint32_t from, uint32_t to, uint32_t *ports)
+uint32_t pm_packet_path_by_lfts(const void *network, uint32_t from, uint32_t to,
+				uint32_t *ports)
 {
-	const struct pm_ways *ways = network;
+	const struct pm_packet_paths *ways = network;
 	const struct pm_fabric *fabric = ways->fabric;
 	uint32_t port = ways->hosts[from].port, hops = 0;
 
@@ -56,7 +58,7 @@ struct stem {
 	uint32_t num;			 /* of ports */
 };
 
-static void climb(const struct pm_ways *ways, uint32_t vlan, uint32_t sw,
+static void climb(const struct pm_packet_paths *ways, uint32_t vlan, uint32_t sw,
 		  struct stem *stem)
 {
 	const struct pm_fabric *fabric = ways->fabric;
@@ -87,7 +89,8 @@ static bool find_meeting(const struct stem *a, const struct stem *b, uint32_t *o
 	return false;
 }
 
-static uint32_t choose_vlan(const struct pm_ways *ways, uint32_t from, uint32_t to)
+static uint32_t choose_vlan(const struct pm_packet_paths *ways, uint32_t from,
+			    uint32_t to)
 {
 	const struct pm_vlan_host *a, *b;
 
@@ -98,9 +101,10 @@ static uint32_t choose_vlan(const struct pm_ways *ways, uint32_t from, uint32_t 
 	return a->priority > b->priority ? a->vlan : b->vlan;
 }
 
-uint32_t pm_way_by_vlan(const void *network, uint32_t from, uint32_t to, uint32_t *ports)
+uint32_t pm_packet_path_by_vlan(const void *network, uint32_t from, uint32_t to,
+				uint32_t *ports)
 {
-	const struct pm_ways *ways = network;
+	const struct pm_packet_paths *ways = network;
 	const struct pm_fabric *fabric = ways->fabric;
 	uint32_t vlan = choose_vlan(ways, from, to), up, down, hops = 0;
 	struct stem a, b;

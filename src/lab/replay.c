@@ -27,7 +27,7 @@ static uint64_t ticks_of(const struct pm_replay_config *config, uint64_t ns)
 }
 
 /* The tick of a time of the recording. */
-static uint64_t find_tick(const struct pm_sets *sets,
+static uint64_t find_tick(const struct pm_lft_trace *sets,
 			  const struct pm_replay_config *config, uint64_t ns)
 {
 	uint64_t since, ticks;
@@ -43,7 +43,7 @@ static uint64_t find_tick(const struct pm_sets *sets,
 	return ticks < config->lose_at ? config->lose_at - ticks : 0;
 }
 
-static uint32_t list_turns(const struct pm_sets *sets,
+static uint32_t list_turns(const struct pm_lft_trace *sets,
 			   const struct pm_replay_config *config, struct turn *turns,
 			   struct pm_replay *replay)
 {
@@ -52,7 +52,7 @@ static uint32_t list_turns(const struct pm_sets *sets,
 	for (uint32_t i = 0; i < sets->num; i++) {
 		uint64_t arrived = sets->set[i].arrived, tick;
 
-		if (arrived == PM_SETS_NEVER)
+		if (arrived == PM_LFT_TRACE_NEVER)
 			continue;
 		tick = find_tick(sets, config, arrived);
 		if (tick < config->end) {
@@ -67,7 +67,7 @@ static uint32_t list_turns(const struct pm_sets *sets,
 	return num;
 }
 
-int pm_replay_make(const struct pm_sets *sets, const struct pm_replay_config *config,
+int pm_replay_make(const struct pm_lft_trace *sets, const struct pm_replay_config *config,
 		   struct pm_replay *replay, struct pm_error *err)
 {
 	struct turn *turns = pm_array(sets->num, sizeof(*turns));
@@ -78,7 +78,7 @@ int pm_replay_make(const struct pm_sets *sets, const struct pm_replay_config *co
 	replay->num = list_turns(sets, config, turns, replay);
 	replay->list = pm_array(replay->num, sizeof(*replay->list));
 	for (uint32_t i = 0; replay->list && i < replay->num; i++) {
-		const struct pm_set *set = &sets->set[turns[i].set];
+		const struct pm_lft_trace_set *set = &sets->set[turns[i].set];
 
 		replay->list[i] = (struct pm_packet_set){
 			.time = turns[i].time, .sw = set->sw, .block = set->block};

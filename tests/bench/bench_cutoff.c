@@ -75,7 +75,7 @@ static struct pm_fabric *generate(void)
 
 /* Walks all pairs over the tables of a recording before the loss; microseconds. */
 static double time_walk(struct pm_fabric *fabric, const struct pm_plan *plan,
-			const struct pm_sets *sets)
+			const struct pm_lft_trace *sets)
 {
 	const uint8_t **table = claim(fabric->num_switches * sizeof(*table));
 	uint16_t *top = claim(fabric->num_switches * sizeof(*top));
@@ -110,7 +110,7 @@ static double time_walk(struct pm_fabric *fabric, const struct pm_plan *plan,
 	return best;
 }
 
-static uint32_t list_lids(const struct pm_fabric *fabric, const struct pm_sets *sets,
+static uint32_t list_lids(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
 			  struct pm_cutoff_lid *lids)
 {
 	uint32_t num = 0;
@@ -123,7 +123,7 @@ static uint32_t list_lids(const struct pm_fabric *fabric, const struct pm_sets *
 }
 
 /* Counts after each Set; best[Set] in microseconds gets what is less. */
-static void time_sets(const struct pm_fabric *fabric, const struct pm_sets *sets,
+static void time_sets(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
 		      double *best)
 {
 	struct pm_cutoff_lid *lids = claim((PM_MAX_LID + 1) * sizeof(*lids));
@@ -157,17 +157,18 @@ static void time_sets(const struct pm_fabric *fabric, const struct pm_sets *sets
 static bool try_case(struct pm_fabric *fabric, size_t number)
 {
 	const struct pm_plan_config planned = {.order = cases[number].order};
-	const struct pm_sets_config config = {
+	const struct pm_lft_trace_config config = {
 		.sm = PM_NONE, .mad_ns = 1000 * 265, .wire_smps = 4};
 	struct pm_ports ports = {0};
 	struct pm_plan *plan;
-	struct pm_sets *sets;
+	struct pm_lft_trace *sets;
 	struct pm_error err;
 	double walk, sum = 0, longest = 0, *best;
 
 	if (pm_plan_make(fabric, &planned, &plan, &err) ||
 	    pm_failures_add(fabric, plan, "loss", cases[number].loss, &ports, &err) ||
-	    pm_sets_compute(fabric, plan, &config, ports.list, ports.num, &sets, &err))
+	    pm_lft_trace_compute(fabric, plan, &config, ports.list, ports.num, &sets,
+				 &err))
 		die(err.text);
 	walk = time_walk(fabric, plan, sets);
 	best = claim(sets->num * sizeof(*best));
@@ -182,7 +183,7 @@ static bool try_case(struct pm_fabric *fabric, size_t number)
 	       pm_lid_order_name(planned.order), cases[number].loss, sets->num,
 	       sum / sets->num, walk / (sum / sets->num), walk, longest, walk / longest);
 	free(best);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 	pm_plan_free(plan);
 	free(ports.list);
 	return longest <= walk * MOST;

@@ -27,11 +27,11 @@ static void check(bool holds)
 		abort();
 }
 
-static void check_sets(const struct pm_fabric *fabric, const struct pm_sets *sets)
+static void check_sets(const struct pm_fabric *fabric, const struct pm_lft_trace *sets)
 {
 	check(sets->length > 0 && sets->length % PM_LFT_BLOCK == 0 && sets->num_lost > 0);
 	for (uint32_t i = 0; i < sets->num; i++) {
-		const struct pm_set *set = &sets->set[i];
+		const struct pm_lft_trace_set *set = &sets->set[i];
 
 		check(set->sw < fabric->num_switches &&
 		      (set->block + 1) * PM_LFT_BLOCK <= sets->length);
@@ -41,17 +41,17 @@ static void check_sets(const struct pm_fabric *fabric, const struct pm_sets *set
 }
 
 /* What is written is read again, and costs hosts the same. */
-static void check_again(const struct pm_fabric *fabric, const struct pm_sets *sets)
+static void check_again(const struct pm_fabric *fabric, const struct pm_lft_trace *sets)
 {
-	const struct pm_sets_file file = {sets, fabric};
+	const struct pm_lft_trace_file file = {sets, fabric};
 	struct pm_outage first, second;
 	struct pm_mixture mixture;
-	struct pm_sets *again;
+	struct pm_lft_trace *again;
 	size_t length;
 	char *text;
 
-	check(!pm_text_print(pm_sets_print, &file, &text, &length));
-	check(!pm_sets_parse(text, length, "out", fabric, &again, NULL));
+	check(!pm_text_print(pm_lft_trace_print, &file, &text, &length));
+	check(!pm_lft_trace_parse(text, length, "out", fabric, &again, NULL));
 	check(!pm_outage_follow(fabric, sets, &first, NULL));
 	check(!pm_outage_follow(fabric, again, &second, NULL));
 	check(first.num_points == second.num_points && first.end == second.end &&
@@ -63,25 +63,25 @@ static void check_again(const struct pm_fabric *fabric, const struct pm_sets *se
 	pm_mixture_free(&mixture);
 	free(first.curve);
 	free(second.curve);
-	pm_sets_free(again);
+	pm_lft_trace_free(again);
 	free(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pm_fabric *fabric;
-	struct pm_sets *sets = NULL;
+	struct pm_lft_trace *sets = NULL;
 	struct pm_error err = {""};
 	int rc;
 
 	check(!pm_netlist_parse(net, strlen(net), "net", &fabric, NULL));
-	rc = pm_sets_parse((const char *)data, size, "in", fabric, &sets, &err);
+	rc = pm_lft_trace_parse((const char *)data, size, "in", fabric, &sets, &err);
 	if (rc) {
 		check(rc == -EINVAL && !sets && !strncmp(err.text, "in:", 3));
 	} else {
 		check_sets(fabric, sets);
 		check_again(fabric, sets);
-		pm_sets_free(sets);
+		pm_lft_trace_free(sets);
 	}
 	pm_fabric_free(fabric);
 	return 0;

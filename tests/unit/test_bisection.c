@@ -21,7 +21,7 @@ struct scene {
 	struct pm_vlan_table table;
 	uint32_t *who;
 	double *room;
-	struct pm_ways ways;
+	struct pm_packet_paths ways;
 	struct pm_bisection found;
 };
 
@@ -44,7 +44,7 @@ static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limi
 		s->who[h] = h;
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		s->room[i] = 1;
-	s->ways = (struct pm_ways){
+	s->ways = (struct pm_packet_paths){
 		.fabric = fabric,
 		.hosts = s->lab.hosts,
 		.lfts = s->lab.tables,
@@ -55,7 +55,7 @@ static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limi
 	};
 }
 
-static const struct pm_bisection *bisect(struct scene *s, pm_way *way)
+static const struct pm_bisection *bisect(struct scene *s, pm_packet_path *way)
 {
 	const struct pm_bisection_config config = {
 		.way = way,
@@ -116,15 +116,17 @@ static void test_figure(void **state)
 					     : two_level(2, links, 4, 1),
 				    PM_VLAN_MAX);
 			assert_int_equal(s.vlans.num, links);
-			assert_rates(bisect(&s, pm_way_flat), 4, 4, 4);
+			assert_rates(bisect(&s, pm_packet_path_flat), 4, 4, 4);
 			assert_close(s.found.slowest, 1);
-			assert_rates(bisect(&s, pm_way_by_vlan), links, links, links);
+			assert_rates(bisect(&s, pm_packet_path_by_vlan), links, links,
+				     links);
 			assert_close(s.found.slowest, links == 4   ? 1
 						      : links == 1 ? .25
 								   : .5);
-			assert_rates(bisect(&s, pm_way_by_lfts), links, links, links);
+			assert_rates(bisect(&s, pm_packet_path_by_lfts), links, links,
+				     links);
 			s.ways.broadcast = true;
-			assert_rates(bisect(&s, pm_way_by_vlan), 1, 1, 1);
+			assert_rates(bisect(&s, pm_packet_path_by_vlan), 1, 1, 1);
 			scene_end(&s);
 		}
 }
@@ -138,19 +140,19 @@ static void test_by_priority(void **state)
 	scene_begin(&s, two_level(2, 2, 2, 1), PM_VLAN_MAX);
 	for (uint32_t h = 0; h < 4; h++)
 		s.table.host[h] = (struct pm_vlan_host){h % 2, 4 - h};
-	assert_rates(bisect(&s, pm_way_by_vlan), 2, 2, 2);
+	assert_rates(bisect(&s, pm_packet_path_by_vlan), 2, 2, 2);
 	/* h0 and the last one decide, and are in the same VLAN: straight, h0 to h2 and h1
 	 * to h3, both go there; shifted, h0 to h3 alone. */
 	s.table.host[0] = (struct pm_vlan_host){0, 4};
 	s.table.host[3] = (struct pm_vlan_host){0, 3};
 	s.table.host[1] = (struct pm_vlan_host){1, 2};
 	s.table.host[2] = (struct pm_vlan_host){1, 1};
-	assert_rates(bisect(&s, pm_way_by_vlan), 1, 1, 2);
+	assert_rates(bisect(&s, pm_packet_path_by_vlan), 1, 1, 2);
 	assert_int_equal(s.found.shifts.worst, 0);
 	/* The other way round. */
 	s.table.host[2] = (struct pm_vlan_host){0, 3};
 	s.table.host[3] = (struct pm_vlan_host){1, 1};
-	assert_rates(bisect(&s, pm_way_by_vlan), 2, 1, 2);
+	assert_rates(bisect(&s, pm_packet_path_by_vlan), 2, 1, 2);
 	assert_int_equal(s.found.shifts.worst, 1);
 	scene_end(&s);
 }
@@ -167,14 +169,14 @@ static void test_loss(void **state)
 		s.table.host[h] = (struct pm_vlan_host){h % 2, 4 - h};
 	port = s.vlans.up[s.vlans.site[0]];
 	s.room[port] = .5;
-	assert_rates(bisect(&s, pm_way_by_vlan), 1.5, 1.5, 1.5);
+	assert_rates(bisect(&s, pm_packet_path_by_vlan), 1.5, 1.5, 1.5);
 	assert_close(s.found.slowest, .5);
 	pm_fabric_cut(s.lab.world.fabric, port);
-	bisect(&s, pm_way_by_vlan);
+	bisect(&s, pm_packet_path_by_vlan);
 	assert_close(s.found.straight, 1);
 	assert_close(s.found.slowest, 0);
 	assert_int_equal(s.found.apart, s.found.half + 50);
-	bisect(&s, pm_way_by_lfts);
+	bisect(&s, pm_packet_path_by_lfts);
 	assert_close(s.found.straight, 1);
 	scene_end(&s);
 }
@@ -195,8 +197,9 @@ static void assert_ways(struct pm_fabric *made)
 			if (a == b)
 				continue;
 			vlan = host[host[a].priority > host[b].priority ? a : b].vlan;
-			hops = pm_way_by_vlan(&s.ways, a, b, there);
-			assert_int_equal(pm_way_by_vlan(&s.ways, b, a, back), hops);
+			hops = pm_packet_path_by_vlan(&s.ways, a, b, there);
+			assert_int_equal(pm_packet_path_by_vlan(&s.ways, b, a, back),
+					 hops);
 			assert_in_range(hops, 2, 6);
 			assert_int_equal(there[0], s.lab.hosts[a].port);
 			for (uint32_t i = 0; i < hops; i++) {
@@ -214,7 +217,7 @@ static void assert_ways(struct pm_fabric *made)
 			assert_int_equal(fabric->ports[there[hops - 1]].peer,
 					 s.lab.hosts[b].port);
 			assert_int_equal(find_path(&s.lab, a, b, there),
-					 pm_way_by_lfts(&s.ways, a, b, back));
+					 pm_packet_path_by_lfts(&s.ways, a, b, back));
 			assert_memory_equal(there, back, 4);
 		}
 	scene_end(&s);

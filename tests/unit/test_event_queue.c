@@ -28,7 +28,7 @@ static uint32_t find_first(const struct pm_event *list, uint32_t num)
 static void test_order(void **state)
 {
 	struct pm_event list[MANY], event;
-	struct pm_agenda agenda = {0};
+	struct pm_event_queue agenda = {0};
 	uint64_t random = 1, now = 0;
 	uint32_t num = 0;
 
@@ -38,11 +38,11 @@ static void test_order(void **state)
 			uint64_t delay = pm_random_below(&random, 20);
 
 			list[num++] = (struct pm_event){now + delay, 0, i % 3, i};
-			pm_agenda_add(&agenda, delay, i % 3, i);
+			pm_event_queue_add(&agenda, delay, i % 3, i);
 		} else if (num) {
 			uint32_t first = find_first(list, num);
 
-			assert_true(pm_agenda_take(&agenda, &event));
+			assert_true(pm_event_queue_take(&agenda, &event));
 			assert_int_equal(event.index, list[first].index);
 			assert_int_equal(event.kind, list[first].kind);
 			assert_int_equal(event.time, list[first].time);
@@ -50,27 +50,27 @@ static void test_order(void **state)
 			assert_int_equal(now, event.time);
 			list[first] = list[--num];
 		} else {
-			assert_false(pm_agenda_take(&agenda, &event));
+			assert_false(pm_event_queue_take(&agenda, &event));
 		}
 		assert_int_equal(agenda.num, num);
 	}
-	pm_agenda_free(&agenda);
+	pm_event_queue_free(&agenda);
 }
 
 static void test_end_of_time(void **state)
 {
-	struct pm_agenda agenda = {0};
+	struct pm_event_queue agenda = {0};
 	struct pm_event event;
 
 	(void)state;
-	pm_agenda_add(&agenda, UINT64_MAX, 0, 1);
-	assert_true(pm_agenda_take(&agenda, &event));
-	pm_agenda_add(&agenda, 0, 0, 2);
+	pm_event_queue_add(&agenda, UINT64_MAX, 0, 1);
+	assert_true(pm_event_queue_take(&agenda, &event));
+	pm_event_queue_add(&agenda, 0, 0, 2);
 	assert_false(agenda.out_of_range);
-	pm_agenda_add(&agenda, 1, 0, 3);
+	pm_event_queue_add(&agenda, 1, 0, 3);
 	assert_true(agenda.out_of_range);
-	assert_false(pm_agenda_take(&agenda, &event));
-	pm_agenda_free(&agenda);
+	assert_false(pm_event_queue_take(&agenda, &event));
+	pm_event_queue_free(&agenda);
 }
 
 int main(void)

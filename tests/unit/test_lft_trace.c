@@ -60,12 +60,12 @@ static int drop(void **state)
 	return 0;
 }
 
-static struct pm_sets *parse(const char *text)
+static struct pm_lft_trace *parse(const char *text)
 {
 	struct pm_error err = {""};
-	struct pm_sets *sets = NULL;
+	struct pm_lft_trace *sets = NULL;
 
-	if (pm_sets_parse(text, strlen(text), "in", fabric, &sets, &err))
+	if (pm_lft_trace_parse(text, strlen(text), "in", fabric, &sets, &err))
 		fail_msg("%s", err.text);
 	return sets;
 }
@@ -77,7 +77,7 @@ static uint32_t port_of(const char *name, unsigned int number)
 
 static void test_read(void **state)
 {
-	struct pm_sets *sets = parse(WHOLE);
+	struct pm_lft_trace *sets = parse(WHOLE);
 
 	(void)state;
 	assert_string_equal(sets->engine, "of a test");
@@ -93,17 +93,17 @@ static void test_read(void **state)
 	assert_int_equal(sets->num, 3);
 	assert_int_equal(sets->set[0].arrived, 3000);
 	assert_int_equal(sets->set[0].acked, 3500);
-	assert_true(sets->set[1].arrived == PM_SETS_NEVER);
+	assert_true(sets->set[1].arrived == PM_LFT_TRACE_NEVER);
 	assert_int_equal(sets->set[2].sw, 1);
 	assert_int_equal(sets->entries[2 * 64 + 1], 3);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 /* Blanks, comments, CR LF, any order, no LF at the end, LMC and blocks above the first.
  */
 static void test_forms(void **state)
 {
-	struct pm_sets *sets = parse(
+	struct pm_lft_trace *sets = parse(
 		MAGIC "# a comment\r\n\r\n"
 		      "set 2 2 2 200000 0 " ENTRIES(
 			      "01", "03") " \n" LOST TABLES "times  of a wire \r\n"
@@ -120,13 +120,13 @@ static void test_forms(void **state)
 	assert_int_equal(sets->num, 2);
 	assert_int_equal(sets->set[1].block, 5);
 	assert_int_equal(sets->entries[64 + 2], PM_LFT_KEEP);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 /* Tables have room for all LIDs. */
 static void test_length(void **state)
 {
-	struct pm_sets *sets =
+	struct pm_lft_trace *sets =
 		parse(MAGIC "lid 100008 638 1\nlid 10000a 640 3\n" TABLES LOST);
 	struct pm_outage found;
 
@@ -135,13 +135,13 @@ static void test_length(void **state)
 	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.at_once, found.paths);
 	free(found.curve);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 	sets = parse(MAGIC "lid 10000a 640 0\n" TABLES LOST); /* a block's first LID */
 	assert_int_equal(sets->length, 11 * 64);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
-static void assert_same(const struct pm_sets *a, const struct pm_sets *b)
+static void assert_same(const struct pm_lft_trace *a, const struct pm_lft_trace *b)
 {
 	size_t tables = (size_t)fabric->num_switches * a->length;
 
@@ -160,27 +160,27 @@ static void assert_same(const struct pm_sets *a, const struct pm_sets *b)
 	assert_memory_equal(a->entries, b->entries, (size_t)a->num * PM_LFT_BLOCK);
 }
 
-static void check_round_trip(const struct pm_sets *sets)
+static void check_round_trip(const struct pm_lft_trace *sets)
 {
-	const struct pm_sets_file file = {sets, fabric};
-	struct pm_sets *again;
+	const struct pm_lft_trace_file file = {sets, fabric};
+	struct pm_lft_trace *again;
 	size_t length;
 	char *text;
 
-	assert_int_equal(pm_text_print(pm_sets_print, &file, &text, &length), 0);
+	assert_int_equal(pm_text_print(pm_lft_trace_print, &file, &text, &length), 0);
 	again = parse(text);
 	assert_same(sets, again);
 	free(text);
-	pm_sets_free(again);
+	pm_lft_trace_free(again);
 }
 
 static void test_round_trip(void **state)
 {
-	struct pm_sets *sets = parse(WHOLE "times of a wire\n");
+	struct pm_lft_trace *sets = parse(WHOLE "times of a wire\n");
 
 	(void)state;
 	check_round_trip(sets);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 static const struct {
@@ -255,19 +255,19 @@ static const struct {
 
 static void test_errors(void **state)
 {
-	struct pm_sets *none = NULL;
+	struct pm_lft_trace *none = NULL;
 	struct pm_error big = {""};
 
 	(void)state;
-	assert_int_equal(
-		pm_sets_parse("", PM_TEXTFILE_MAX_BYTES + 1, "in", fabric, &none, &big),
-		-EFBIG);
+	assert_int_equal(pm_lft_trace_parse("", PM_TEXTFILE_MAX_BYTES + 1, "in", fabric,
+					    &none, &big),
+			 -EFBIG);
 	assert_string_equal(big.text, "in: more than 1073741824 bytes");
 	for (size_t i = 0; i < LENGTH(errors); i++) {
-		struct pm_sets *sets = NULL;
+		struct pm_lft_trace *sets = NULL;
 		struct pm_error err = {""};
-		int rc = pm_sets_parse(errors[i].text, strlen(errors[i].text), "in",
-				       fabric, &sets, &err);
+		int rc = pm_lft_trace_parse(errors[i].text, strlen(errors[i].text), "in",
+					    fabric, &sets, &err);
 
 		if (rc != -EINVAL || sets || strcmp(err.text, errors[i].message) != 0)
 			fail_msg("%s: %d, \"%s\"", errors[i].name, rc, err.text);
@@ -276,11 +276,12 @@ static void test_errors(void **state)
 
 static void test_files(void **state)
 {
-	struct pm_sets *sets = NULL;
+	struct pm_lft_trace *sets = NULL;
 	struct pm_error err = {""};
 
 	(void)state;
-	assert_int_equal(pm_sets_read("/nowhere/to.sets", fabric, &sets, &err), -ENOENT);
+	assert_int_equal(pm_lft_trace_read("/nowhere/to.sets", fabric, &sets, &err),
+			 -ENOENT);
 	assert_non_null(strstr(err.text, "/nowhere/to.sets"));
 	assert_null(sets);
 }
@@ -291,7 +292,7 @@ static void test_files(void **state)
  */
 static void test_follow(void **state)
 {
-	struct pm_sets *sets = parse(WHOLE);
+	struct pm_lft_trace *sets = parse(WHOLE);
 	struct pm_outage found;
 
 	(void)state;
@@ -316,13 +317,13 @@ static void test_follow(void **state)
 	assert_int_equal(found.back[PM_OUTAGE_ALL], 5000);
 	assert_true(found.path_seconds > 6.999e-6 && found.path_seconds < 7.001e-6);
 	free(found.curve);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 /* What a Set breaks for a while comes back later, and what stays cut off is no delay. */
 static void test_follow_worse(void **state)
 {
-	struct pm_sets *sets =
+	struct pm_lft_trace *sets =
 		parse(MAGIC LIDS TABLES LOST "set 1000 1500 1500 200000 0 " ENTRIES(
 			"01", "03") "\n"
 				    "set 1500 1700 1700 200003 0 " ENTRIES(
@@ -340,13 +341,13 @@ static void test_follow_worse(void **state)
 	assert_int_equal(found.back[PM_OUTAGE_ALL], 900);
 	assert_true(found.path_seconds > 0.699e-6 && found.path_seconds < 0.701e-6);
 	free(found.curve);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 /* b's LID goes back and forth between l0 and s0, then comes to a dead end, and again. */
 static void test_follow_loops(void **state)
 {
-	struct pm_sets *sets = parse(
+	struct pm_lft_trace *sets = parse(
 		MAGIC LIDS TABLES
 		"lost 1000 0x200000 3\n"
 		"set 2000 2000 2000 200002 0 " ENTRIES(
@@ -370,13 +371,13 @@ static void test_follow_loops(void **state)
 	assert_true(found.loop_seconds > 4.999e-6 && found.loop_seconds < 5.001e-6);
 	assert_int_equal(found.end, 1);
 	free(found.curve);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 /* Sets before the loss, a host that is lost, and two of one time in their order. */
 static void test_follow_others(void **state)
 {
-	struct pm_sets *sets = parse(
+	struct pm_lft_trace *sets = parse(
 		MAGIC LIDS TABLES
 		"lost 1000 200000 1\n"
 		"set 0 500 500 200000 0 " ENTRIES(
@@ -400,13 +401,13 @@ static void test_follow_others(void **state)
 	assert_int_equal(found.first, 0);
 	assert_int_equal(found.last, 700);
 	free(found.curve);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 /* What arrived before the loss is over by then. */
 static void test_follow_before(void **state)
 {
-	struct pm_sets *sets = parse(
+	struct pm_lft_trace *sets = parse(
 		MAGIC LIDS TABLES
 		"lost 1000 200000 2\n"
 		"set 0 500 500 200000 0 " ENTRIES(
@@ -421,13 +422,13 @@ static void test_follow_before(void **state)
 	assert_int_equal(found.differ, 2);
 	assert_int_equal(found.num_points, 1);
 	free(found.curve);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 /* A Set that arrives with the loss: the curve begins with what it leaves dead. */
 static void test_follow_at_once(void **state)
 {
-	struct pm_sets *sets = parse(
+	struct pm_lft_trace *sets = parse(
 		MAGIC LIDS TABLES "lost 1000 200000 2\n"
 				  "set 0 1000 1000 200000 0 " ENTRIES("01", "03") "\n");
 	struct pm_outage found;
@@ -439,13 +440,13 @@ static void test_follow_at_once(void **state)
 	assert_int_equal(found.num_points, 1);
 	assert_int_equal(found.curve[0].dead, 1);
 	free(found.curve);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 /* What happens at one time is one point, or none. */
 static void test_follow_one_time(void **state)
 {
-	struct pm_sets *sets =
+	struct pm_lft_trace *sets =
 		parse(MAGIC LIDS TABLES LOST "set 1000 1500 1500 200000 0 " ENTRIES(
 			"01",
 			"03") "\n"
@@ -465,13 +466,13 @@ static void test_follow_one_time(void **state)
 	assert_int_equal(found.curve[1].ns, 700);
 	assert_int_equal(found.curve[1].dead, 0);
 	free(found.curve);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 /* With LMC 1 each host has two paths to the other, by different ways. */
 static void test_follow_lmc(void **state)
 {
-	struct pm_sets *sets =
+	struct pm_lft_trace *sets =
 		parse(MAGIC "lid 100008 2 1\nlid 10000a 4 1\n"
 			    "table 200000 0 ffff01010203ffff" TAIL "\n"
 			    "table 200001 0 ffff02030101ffff" TAIL "\n"
@@ -486,24 +487,24 @@ static void test_follow_lmc(void **state)
 	assert_int_equal(found.paths, 4);
 	assert_int_equal(found.at_once, 2);
 	free(found.curve);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 /* ---- Computing ---- */
 
 /* Computes the loss of something; the plan's tables after it are in *wanted. */
-static struct pm_sets *compute(struct world *world, const char *loss, uint32_t smps)
+static struct pm_lft_trace *compute(struct world *world, const char *loss, uint32_t smps)
 {
-	const struct pm_sets_config config = {
+	const struct pm_lft_trace_config config = {
 		.sm = PM_NONE, .mad_ns = 100000, .wire_smps = smps};
 	struct pm_ports ports = {0};
-	struct pm_sets *sets;
+	struct pm_lft_trace *sets;
 
 	assert_int_equal(
 		pm_failures_add(world->fabric, world->plan, "loss", loss, &ports, NULL),
 		0);
-	assert_int_equal(pm_sets_compute(world->fabric, world->plan, &config, ports.list,
-					 ports.num, &sets, NULL),
+	assert_int_equal(pm_lft_trace_compute(world->fabric, world->plan, &config,
+					      ports.list, ports.num, &sets, NULL),
 			 0);
 	free(ports.list);
 	return sets;
@@ -511,7 +512,7 @@ static struct pm_sets *compute(struct world *world, const char *loss, uint32_t s
 
 static void check_computed(struct world *world, const char *loss)
 {
-	struct pm_sets *sets = compute(world, loss, 4);
+	struct pm_lft_trace *sets = compute(world, loss, 4);
 	struct pm_delta delta = world_lose(world, loss);
 	struct pm_outage found;
 
@@ -524,7 +525,7 @@ static void check_computed(struct world *world, const char *loss)
 	assert_int_equal(found.differ, sets->num);
 	assert_int_equal(found.last, (sets->num + 3) / 4 * 100000);
 	for (uint32_t i = 0; i < sets->num; i++) {
-		const struct pm_set *set = &sets->set[i];
+		const struct pm_lft_trace_set *set = &sets->set[i];
 		const uint8_t *table = pm_routes_table(world->routes, set->sw) +
 				       (size_t)set->block * PM_LFT_BLOCK;
 
@@ -537,7 +538,7 @@ static void check_computed(struct world *world, const char *loss)
 	fabric = world->fabric;
 	check_round_trip(sets);
 	free(found.curve);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 static void test_compute(void **state)
@@ -559,7 +560,7 @@ static void test_compute(void **state)
 }
 
 /* Sets to this switch. */
-static uint32_t count_sets(const struct pm_sets *sets, const struct pm_fabric *of,
+static uint32_t count_sets(const struct pm_lft_trace *sets, const struct pm_fabric *of,
 			   const char *sw)
 {
 	uint32_t node = pm_fabric_find_name(of, sw), num = 0;
@@ -575,33 +576,36 @@ static void test_compute_parts(void **state)
 	struct pm_fabric *of = recipe_draw(
 		"l0/4 l1/4 l2/4 s0/3 s1/3 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l2:2=f "
 		"l0:3=s0:1 l1:3=s0:2 l2:3=s0:3 l0:4=s1:1 l1:4=s1:2 l2:4=s1:3");
-	struct pm_sets_config config = {.sm = PM_NONE, .mad_ns = 1000, .wire_smps = 1};
+	struct pm_lft_trace_config config = {
+		.sm = PM_NONE, .mad_ns = 1000, .wire_smps = 1};
 	/* {l0, l1, s0} and {l2, s1} are left; one cable is named at both ends. */
 	const uint32_t apart[] = {world_port(of, "l2", 3), world_port(of, "l0", 4),
 				  world_port(of, "s1", 2), world_port(of, "l1", 4)};
 	const uint32_t own[] = {world_port(of, "l0", 4), world_port(of, "e", 1)};
 	struct pm_plan *plan;
-	struct pm_sets *sets;
+	struct pm_lft_trace *sets;
 
 	(void)state;
 	assert_int_equal(pm_plan_make(of, &(struct pm_plan_config){0}, &plan, NULL), 0);
-	assert_int_equal(pm_sets_compute(of, plan, &config, apart, 4, &sets, NULL), 0);
+	assert_int_equal(pm_lft_trace_compute(of, plan, &config, apart, 4, &sets, NULL),
+			 0);
 	assert_int_equal(sets->num_lost, 3);
 	assert_true(count_sets(sets, of, "l0") && count_sets(sets, of, "l1"));
 	assert_int_equal(count_sets(sets, of, "l2") + count_sets(sets, of, "s1"), 0);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 	config.sm = world_port(of, "e", 1);
-	assert_int_equal(pm_sets_compute(of, plan, &config, apart, 4, &sets, NULL), 0);
+	assert_int_equal(pm_lft_trace_compute(of, plan, &config, apart, 4, &sets, NULL),
+			 0);
 	assert_int_equal(count_sets(sets, of, "l0") + count_sets(sets, of, "l1"), 0);
-	pm_sets_free(sets);
-	assert_int_equal(pm_sets_compute(of, plan, &config, own, 1, &sets, NULL), 0);
+	pm_lft_trace_free(sets);
+	assert_int_equal(pm_lft_trace_compute(of, plan, &config, own, 1, &sets, NULL), 0);
 	assert_true(sets->num > 0);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 	/* It has lost its own cable. */
-	assert_int_equal(pm_sets_compute(of, plan, &config, own, 2, &sets, NULL), 0);
+	assert_int_equal(pm_lft_trace_compute(of, plan, &config, own, 2, &sets, NULL), 0);
 	assert_int_equal(sets->num, 0);
 	assert_int_equal(sets->num_lost, 2);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 	pm_plan_free(plan);
 	pm_fabric_free(of);
 }

@@ -1458,7 +1458,7 @@ static void try_flit_run(struct world *world)
 	pm_flit_net_free(net);
 }
 
-static void note_sets(const struct pm_sets *sets, const struct pm_fabric *fabric)
+static void note_sets(const struct pm_lft_trace *sets, const struct pm_fabric *fabric)
 {
 	note(sets->tables, (size_t)fabric->num_switches * sets->length);
 	note(sets->lid, fabric->num_ports * sizeof(*sets->lid));
@@ -1467,7 +1467,7 @@ static void note_sets(const struct pm_sets *sets, const struct pm_fabric *fabric
 	note(sets->entries, (size_t)sets->num * PM_LFT_BLOCK);
 }
 
-static void try_mixture(const struct pm_fabric *fabric, const struct pm_sets *sets)
+static void try_mixture(const struct pm_fabric *fabric, const struct pm_lft_trace *sets)
 {
 	struct pm_mixture mixture;
 
@@ -1480,29 +1480,30 @@ static void try_mixture(const struct pm_fabric *fabric, const struct pm_sets *se
 /* Computed, written, read, and followed. */
 static void try_sets(struct world *world)
 {
-	const struct pm_sets_config config = {
+	const struct pm_lft_trace_config config = {
 		.sm = PM_NONE, .mad_ns = 1000, .wire_smps = 1};
 	const uint32_t port = world_port(world->fabric, "l0", 3);
-	struct pm_sets_file file = {.fabric = world->fabric};
-	struct pm_sets *sets, *again;
+	struct pm_lft_trace_file file = {.fabric = world->fabric};
+	struct pm_lft_trace *sets, *again;
 	struct pm_outage outage;
 	char *text;
 	size_t length;
 
-	MAKE(sets, pm_sets_compute(world->fabric, world->plan, &config, &port, 1, &sets,
-				   &trial.err));
+	MAKE(sets, pm_lft_trace_compute(world->fabric, world->plan, &config, &port, 1,
+					&sets, &trial.err));
 	note_sets(sets, world->fabric);
 	file.sets = sets;
-	PRINT(text, pm_text_print(pm_sets_print, &file, &text, &length));
-	MAKE(again, pm_sets_parse(text, length, "in", world->fabric, &again, &trial.err));
+	PRINT(text, pm_text_print(pm_lft_trace_print, &file, &text, &length));
+	MAKE(again,
+	     pm_lft_trace_parse(text, length, "in", world->fabric, &again, &trial.err));
 	note_sets(again, world->fabric);
 	FILL(outage, pm_outage_follow(world->fabric, again, &outage, &trial.err));
 	note(&outage.path_seconds, sizeof(outage.path_seconds));
 	free(outage.curve);
 	try_mixture(world->fabric, again);
 	free(text);
-	pm_sets_free(again);
-	pm_sets_free(sets);
+	pm_lft_trace_free(again);
+	pm_lft_trace_free(sets);
 }
 
 static void try_circuits(struct world *world)

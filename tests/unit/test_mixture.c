@@ -25,10 +25,11 @@ static const char ring[] =
 	"r0/3 r1/3 r2/3 r0:1=a r1:1=b r2:1=c r0:2=r1:3 r1:2=r2:3 r2:2=r0:3";
 
 /* LIDs 1 to 3 of hosts a to c, of which switch k has its own at port 1. */
-static struct pm_sets *make_ring(const struct pm_fabric *fabric, const uint8_t *tables)
+static struct pm_lft_trace *make_ring(const struct pm_fabric *fabric,
+				      const uint8_t *tables)
 {
 	static const char *const names[] = {"a", "b", "c"};
-	struct pm_sets *sets = calloc(1, sizeof(*sets));
+	struct pm_lft_trace *sets = calloc(1, sizeof(*sets));
 
 	assert_non_null(sets);
 	sets->lid = calloc(fabric->num_ports, sizeof(*sets->lid));
@@ -47,14 +48,14 @@ static struct pm_sets *make_ring(const struct pm_fabric *fabric, const uint8_t *
 	return sets;
 }
 
-static void add_set(struct pm_sets *sets, uint64_t ns, uint32_t sw,
+static void add_set(struct pm_lft_trace *sets, uint64_t ns, uint32_t sw,
 		    const uint8_t *entries)
 {
 	uint8_t *to = sets->entries + (size_t)sets->num * 64;
 
 	memset(to, PM_LFT_KEEP, 64);
 	memcpy(to + 1, entries, 3);
-	sets->set[sets->num++] = (struct pm_set){ns, ns, ns, sw, 0};
+	sets->set[sets->num++] = (struct pm_lft_trace_set){ns, ns, ns, sw, 0};
 }
 
 static void assert_ring(const struct pm_mixture *found, const struct pm_mixture_ring *it,
@@ -77,7 +78,7 @@ static void test_loop(void **state)
 {
 	static const uint8_t tables[] = {1, 2, 3, 3, 1, 2, 2, 3, 1};
 	struct pm_fabric *fabric = recipe_draw(ring);
-	struct pm_sets *sets = make_ring(fabric, tables);
+	struct pm_lft_trace *sets = make_ring(fabric, tables);
 	struct pm_mixture found;
 
 	(void)state;
@@ -98,7 +99,7 @@ static void test_loop(void **state)
 				       world_port(fabric, "r1", 3)},
 		    2);
 	pm_mixture_free(&found);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 	pm_fabric_free(fabric);
 }
 
@@ -107,7 +108,7 @@ static void test_cycle(void **state)
 {
 	static const uint8_t tables[] = {1, 2, 2, 3, 1, 2, 2, 3, 1};
 	struct pm_fabric *fabric = recipe_draw(ring);
-	struct pm_sets *sets = make_ring(fabric, tables);
+	struct pm_lft_trace *sets = make_ring(fabric, tables);
 	struct pm_mixture found;
 	uint32_t lost = world_port(fabric, "r1", 2);
 	const uint32_t at[] = {world_port(fabric, "r0", 2), lost,
@@ -136,7 +137,7 @@ static void test_cycle(void **state)
 	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.cycles.num, 0);
 	pm_mixture_free(&found);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 	pm_fabric_free(fabric);
 }
 
@@ -147,7 +148,7 @@ struct scene {
 	struct recipe recipe;
 	struct random random;
 	struct pm_fabric *now; /* without what is lost by now */
-	struct pm_sets *sets;
+	struct pm_lft_trace *sets;
 	uint8_t *tables; /* now */
 };
 
@@ -155,7 +156,7 @@ struct scene {
 static void draw_set(struct scene *s, uint64_t ns)
 {
 	const struct world *w = &s->world;
-	struct pm_sets *sets = s->sets;
+	struct pm_lft_trace *sets = s->sets;
 	uint32_t sw = random_below(&s->random, w->num_switches);
 	uint32_t block = random_below(&s->random, w->stride / 64);
 	uint8_t *entries = sets->entries + (size_t)sets->num * 64;
@@ -164,16 +165,16 @@ static void draw_set(struct scene *s, uint64_t ns)
 	for (uint32_t i = random_below(&s->random, 3) * 6; i; i--)
 		entries[random_below(&s->random, 64)] = (uint8_t)random_below(
 			&s->random, w->fabric->nodes[sw].num_ports + 1u);
-	sets->set[sets->num++] = (struct pm_set){ns, ns, ns, sw, block};
+	sets->set[sets->num++] = (struct pm_lft_trace_set){ns, ns, ns, sw, block};
 	if (random_chance(&s->random, 5))
 		sets->set[sets->num - 1].arrived = sets->set[sets->num - 1].acked =
-			PM_SETS_NEVER;
+			PM_LFT_TRACE_NEVER;
 }
 
 static void draw_loss(struct scene *s)
 {
 	const struct pm_fabric *fabric = s->world.fabric;
-	struct pm_sets *sets = s->sets;
+	struct pm_lft_trace *sets = s->sets;
 	uint8_t *gone = calloc(fabric->num_ports, 1);
 
 	sets->lost = calloc(4, sizeof(*sets->lost));
@@ -194,7 +195,7 @@ static void draw_loss(struct scene *s)
 static bool scene_begin(struct scene *s, uint64_t seed)
 {
 	const struct pm_fabric *fabric;
-	struct pm_sets *sets;
+	struct pm_lft_trace *sets;
 	uint64_t ns = LOST_AT - 200;
 
 	*s = (struct scene){.random = {seed}};
@@ -229,7 +230,7 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 
 static void scene_end(struct scene *s)
 {
-	pm_sets_free(s->sets);
+	pm_lft_trace_free(s->sets);
 	free(s->tables);
 	pm_fabric_free(s->now);
 	world_free(&s->world);
@@ -323,14 +324,14 @@ static void try_seed(uint64_t seed)
 	assert_int_equal(pm_mixture_follow(s.world.fabric, s.sets, &found, NULL), 0);
 	compare(&s, &found, 0, false, seed);
 	for (uint32_t i = 0; i < s.sets->num; i++) {
-		const struct pm_set *set = &s.sets->set[i];
+		const struct pm_lft_trace_set *set = &s.sets->set[i];
 
 		if (!lost && set->sent >= LOST_AT) {
 			cut_lost(&s);
 			lost = true;
 			compare(&s, &found, LOST_AT - 1, true, seed);
 		}
-		if (set->arrived != PM_SETS_NEVER)
+		if (set->arrived != PM_LFT_TRACE_NEVER)
 			memcpy(s.tables + (size_t)set->sw * s.world.stride +
 				       (size_t)set->block * 64,
 			       s.sets->entries + (size_t)i * 64, 64);

@@ -19,23 +19,25 @@
 #define SETS 8
 
 /* Sets with these times of arriving, to block i. */
-static struct pm_sets make_sets(struct pm_set *set, const uint64_t *arrived, uint32_t num)
+static struct pm_lft_trace make_sets(struct pm_lft_trace_set *set,
+				     const uint64_t *arrived, uint32_t num)
 {
 	static uint8_t entries[SETS * 64];
 
 	for (uint32_t i = 0; i < num; i++) {
-		set[i] = (struct pm_set){.arrived = arrived[i], .sw = i + 10, .block = i};
+		set[i] = (struct pm_lft_trace_set){
+			.arrived = arrived[i], .sw = i + 10, .block = i};
 		memset(entries + (size_t)i * 64, (int)i, 64);
 	}
-	return (struct pm_sets){
+	return (struct pm_lft_trace){
 		.set = set, .entries = entries, .num = num, .lost_at = 1000};
 }
 
 static struct pm_replay replay(const uint64_t *arrived, uint32_t num,
 			       const struct pm_replay_config *config)
 {
-	struct pm_set set[SETS];
-	struct pm_sets sets = make_sets(set, arrived, num);
+	struct pm_lft_trace_set set[SETS];
+	struct pm_lft_trace sets = make_sets(set, arrived, num);
 	struct pm_replay found;
 
 	assert_int_equal(pm_replay_make(&sets, config, &found, NULL), 0);
@@ -60,7 +62,8 @@ static void assert_set(const struct pm_replay *found, uint32_t i, uint32_t block
  * lost is nowhere; before the loss, and before the run. */
 static void test_times(void **state)
 {
-	const uint64_t arrived[] = {1010, 1000, 1001, 1002, PM_SETS_NEVER, 990, 1, 1010};
+	const uint64_t arrived[] = {1010, 1000, 1001, 1002, PM_LFT_TRACE_NEVER,
+				    990,  1,	1010};
 	const struct pm_replay_config config = {
 		.tick = 2560000, .lose_at = 300, .end = 1000};
 	struct pm_replay found = replay(arrived, SETS, &config);
@@ -119,7 +122,7 @@ static void test_before(void **state)
 #define ROUND ((HOSTS - 1) * INTERVAL) /* each pair has one message in this time */
 
 /* Two hosts of each leaf: one that others reach by chassis 0, one by chassis 1. */
-static void choose_hosts(const struct world *world, struct pm_sets *sets,
+static void choose_hosts(const struct world *world, struct pm_lft_trace *sets,
 			 struct pm_packet_host *hosts)
 {
 	const struct pm_fabric *fabric = world->fabric;
@@ -178,7 +181,7 @@ static uint32_t compare_windows(const struct pm_packet_result *r,
 	return seen;
 }
 
-static void run_sets(const struct world *world, const struct pm_sets *sets,
+static void run_sets(const struct world *world, const struct pm_lft_trace *sets,
 		     const struct pm_packet_host *hosts, const struct pm_outage *outage,
 		     uint32_t *seen)
 {
@@ -227,19 +230,19 @@ static void run_sets(const struct world *world, const struct pm_sets *sets,
  * in the plugin's order. */
 static void try_share(struct world *world, const char *loss)
 {
-	const struct pm_sets_config config = {
+	const struct pm_lft_trace_config config = {
 		.sm = PM_NONE, .mad_ns = UINT64_C(2) * ROUND, .wire_smps = 1};
 	struct pm_packet_host hosts[HOSTS];
 	struct pm_ports ports = {0};
 	struct pm_outage outage;
-	struct pm_sets *sets;
+	struct pm_lft_trace *sets;
 	uint32_t seen;
 
 	assert_int_equal(
 		pm_failures_add(world->fabric, world->plan, "loss", loss, &ports, NULL),
 		0);
-	assert_int_equal(pm_sets_compute(world->fabric, world->plan, &config, ports.list,
-					 ports.num, &sets, NULL),
+	assert_int_equal(pm_lft_trace_compute(world->fabric, world->plan, &config,
+					      ports.list, ports.num, &sets, NULL),
 			 0);
 	choose_hosts(world, sets, hosts);
 	assert_int_equal(pm_outage_follow(world->fabric, sets, &outage, NULL), 0);
@@ -253,7 +256,7 @@ static void try_share(struct world *world, const char *loss)
 	assert_int_equal(seen, outage.num_points - 1);
 	free(outage.curve);
 	free(ports.list);
-	pm_sets_free(sets);
+	pm_lft_trace_free(sets);
 }
 
 static void test_share(void **state)

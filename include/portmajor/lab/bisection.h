@@ -21,12 +21,12 @@
  * Writes the ports by which what host `from` sends to another host leaves nodes, its own
  * first, and returns how many there are; 0: there is no way.
  */
-typedef uint32_t pm_way(const void *network, uint32_t from, uint32_t to,
-			uint32_t ports[PM_WAY_MAX]);
+typedef uint32_t pm_packet_path(const void *network, uint32_t from, uint32_t to,
+				uint32_t ports[PM_WAY_MAX]);
 
 /* Borrowed. */
 struct pm_bisection_config {
-	pm_way *way;
+	pm_packet_path *way;
 	const void *network; /* for it */
 	uint32_t num_hosts;  /* 2 and up */
 	uint32_t num_ports;

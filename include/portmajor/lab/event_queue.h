@@ -12,13 +12,13 @@
 /* Times are numbers of whatever unit; kind and index are the caller's. */
 struct pm_event {
 	uint64_t time;
-	uint64_t order; /* set by pm_agenda_add */
+	uint64_t order; /* set by pm_event_queue_add */
 	uint32_t kind;
 	uint32_t index;
 };
 
 /* Zeroed: empty. Members are the agenda's own, but for the last two. */
-struct pm_agenda {
+struct pm_event_queue {
 	struct pm_event *heap;
 	uint32_t room;
 	uint32_t num;	   /* events that are noted */
@@ -32,12 +32,12 @@ struct pm_agenda {
  * Notes an event that comes `delay` after now. Where that fails it is remembered, and
  * nothing more can be taken. O(log events).
  */
-void pm_agenda_add(struct pm_agenda *agenda, uint64_t delay, uint32_t kind,
-		   uint32_t index);
+void pm_event_queue_add(struct pm_event_queue *agenda, uint64_t delay, uint32_t kind,
+			uint32_t index);
 
 /* Takes the next event; false: there is none, or noting one has failed. O(log events) */
-bool pm_agenda_take(struct pm_agenda *agenda, struct pm_event *event);
+bool pm_event_queue_take(struct pm_event_queue *agenda, struct pm_event *event);
 
-void pm_agenda_free(struct pm_agenda *agenda);
+void pm_event_queue_free(struct pm_event_queue *agenda);
 
 #endif

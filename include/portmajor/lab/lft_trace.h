@@ -30,19 +30,19 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define PM_SETS_NEVER UINT64_MAX
-#define PM_SETS_TEXT 80 /* room for the texts of a recording, with a NUL */
+#define PM_LFT_TRACE_NEVER UINT64_MAX
+#define PM_LFT_TRACE_TEXT 80 /* room for the texts of a recording, with a NUL */
 
 /* An LFT Set, to a switch of the fabric. Times in ns, those of what did not happen
- * PM_SETS_NEVER; else sent <= arrived <= acked. */
-struct pm_set {
+ * PM_LFT_TRACE_NEVER; else sent <= arrived <= acked. */
+struct pm_lft_trace_set {
 	uint64_t sent, arrived, acked;
 	uint32_t sw, block;
 };
 
 /* A recording, by the indexes of one sealed fabric. */
-struct pm_sets {
-	char engine[PM_SETS_TEXT], times[PM_SETS_TEXT]; /* "": not said */
+struct pm_lft_trace {
+	char engine[PM_LFT_TRACE_TEXT], times[PM_LFT_TRACE_TEXT]; /* "": not said */
 	uint16_t *lid;	 /* [port] base LID, 0: none; of a switch at its port 0 */
 	uint8_t *lmc;	 /* [port] */
 	uint8_t *tables; /* [switch][length] before the first Set */
@@ -50,8 +50,8 @@ struct pm_sets {
 	uint64_t lost_at;
 	uint32_t *lost; /* ports whose cables are lost, one of each; of switches */
 	uint32_t num_lost, lost_room;
-	struct pm_set *set; /* in the order in which they were sent */
-	uint8_t *entries;   /* [set][64] */
+	struct pm_lft_trace_set *set; /* in the order in which they were sent */
+	uint8_t *entries;	      /* [set][64] */
 	uint32_t num, set_room, entries_room;
 };
 
@@ -61,39 +61,40 @@ struct pm_sets {
  * GUIDs or ports that it does not have, a switch without a table; the message is
  * "source:LINE: what is wrong". -EFBIG; -ENOMEM. Cost: O(length + switches).
  */
-int pm_sets_parse(const char *text, size_t length, const char *source,
-		  const struct pm_fabric *fabric, struct pm_sets **sets,
-		  struct pm_error *err);
+int pm_lft_trace_parse(const char *text, size_t length, const char *source,
+		       const struct pm_fabric *fabric, struct pm_lft_trace **sets,
+		       struct pm_error *err);
 /* The same for a file; see pm_textfile_read. */
-int pm_sets_read(const char *path, const struct pm_fabric *fabric, struct pm_sets **sets,
-		 struct pm_error *err);
+int pm_lft_trace_read(const char *path, const struct pm_fabric *fabric,
+		      struct pm_lft_trace **sets, struct pm_error *err);
 
 /* A recording that is to be written, and its fabric. */
-struct pm_sets_file {
-	const struct pm_sets *sets;
+struct pm_lft_trace_file {
+	const struct pm_lft_trace *sets;
 	const struct pm_fabric *fabric;
 };
 
-/* Writes the recording of a struct pm_sets_file: a pm_print, see print.h. */
-int pm_sets_print(FILE *out, const void *file);
+/* Writes the recording of a struct pm_lft_trace_file: a pm_print, see print.h. */
+int pm_lft_trace_print(FILE *out, const void *file);
 
 /* A Set that arrived. */
-struct pm_sets_arrival {
+struct pm_lft_trace_arrival {
 	uint64_t ns;
 	uint32_t set;
 };
 
 /* Lists them by time, those of one time as they were sent; list has room for sets->num.
  * How many there are. O(Sets x log Sets). */
-uint32_t pm_sets_arrivals(const struct pm_sets *sets, struct pm_sets_arrival *list);
+uint32_t pm_lft_trace_arrivals(const struct pm_lft_trace *sets,
+			       struct pm_lft_trace_arrival *list);
 
 /* Time since the loss; 0 before it. */
-static inline uint64_t pm_sets_since(const struct pm_sets *sets, uint64_t ns)
+static inline uint64_t pm_lft_trace_since(const struct pm_lft_trace *sets, uint64_t ns)
 {
 	return ns > sets->lost_at ? ns - sets->lost_at : 0;
 }
 
-struct pm_sets_config {
+struct pm_lft_trace_config {
 	uint32_t sm; /* port of the fabric where the subnet manager is, or PM_NONE */
 	bool connect_roots;
 	uint64_t mad_ns;    /* from sending a block to its answer; up to 10^12 */
@@ -108,10 +109,11 @@ struct pm_sets_config {
  * it is answered. Switches that the subnet manager cannot reach get none; if nothing is
  * said of it, it is where most hosts are. The caller frees *sets. -ENOMEM.
  */
-int pm_sets_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		    const struct pm_sets_config *config, const uint32_t *ports,
-		    uint32_t num_ports, struct pm_sets **sets, struct pm_error *err);
+int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			 const struct pm_lft_trace_config *config, const uint32_t *ports,
+			 uint32_t num_ports, struct pm_lft_trace **sets,
+			 struct pm_error *err);
 
-void pm_sets_free(struct pm_sets *sets);
+void pm_lft_trace_free(struct pm_lft_trace *sets);
 
 #endif

@@ -13,7 +13,7 @@
 #include <portmajor/vlan/vlan.h>
 
 /* All is borrowed; what a way does not need may be NULL. */
-struct pm_ways {
+struct pm_packet_paths {
 	const struct pm_fabric *fabric; /* without what is lost */
 	const struct pm_packet_host *hosts;
 
@@ -26,9 +26,12 @@ struct pm_ways {
 	bool broadcast; /* all go in the broadcast's VLAN, as with spanning tree */
 };
 
-/* For struct pm_ways, as pm_way has it. */
-uint32_t pm_way_flat(const void *ways, uint32_t from, uint32_t to, uint32_t *ports);
-uint32_t pm_way_by_lfts(const void *ways, uint32_t from, uint32_t to, uint32_t *ports);
-uint32_t pm_way_by_vlan(const void *ways, uint32_t from, uint32_t to, uint32_t *ports);
+/* For struct pm_packet_paths, as pm_packet_path has it. */
+uint32_t pm_packet_path_flat(const void *ways, uint32_t from, uint32_t to,
+			     uint32_t *ports);
+uint32_t pm_packet_path_by_lfts(const void *ways, uint32_t from, uint32_t to,
+				uint32_t *ports);
+uint32_t pm_packet_path_by_vlan(const void *ways, uint32_t from, uint32_t to,
+				uint32_t *ports);
 
 #endif

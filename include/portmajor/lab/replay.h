@@ -29,7 +29,7 @@ struct pm_replay {
  * never arrived nowhere. The caller frees replay->list with free(). -ENOMEM. Cost:
  * O(Sets x log Sets).
  */
-int pm_replay_make(const struct pm_sets *sets, const struct pm_replay_config *config,
+int pm_replay_make(const struct pm_lft_trace *sets, const struct pm_replay_config *config,
 		   struct pm_replay *replay, struct pm_error *err);
 
 #endif
