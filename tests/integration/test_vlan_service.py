@@ -94,7 +94,7 @@ class Networkd(unittest.TestCase):
             lambda root: furnish(root, self.near, plan / "hosts")))
         self.guest.wait()
 
-    def wait_until(self, state):
+    def clock_wait_until(self, state):
         """Of the service, as `systemctl is-active` has it."""
         simlab.poll_until(lambda: self.guest.run("systemctl is-active portmajor-vlan@bond0")
                           .text.strip() == state, POLL_S, f"service {state}",
@@ -115,15 +115,15 @@ class Networkd(unittest.TestCase):
     def test_bond(self):
         """The device starts it, whenever networkd makes it, and stops it; reload takes the line
         of another address."""
-        self.wait_until("active")
+        self.clock_wait_until("active")
         self.check_loaded()
         # Without MACAddress= it has an address that was set: a first member's is not taken.
         self.assertEqual(self.guest.must("cat /sys/class/net/bond1/addr_assign_type"), "3\n")
         self.guest.must("ip link del bond0")
-        self.wait_until("inactive")
+        self.clock_wait_until("inactive")
         self.assertIn("PROMISC", self.guest.must("ip link show e0"))
         self.guest.must("systemctl restart systemd-networkd")
-        self.wait_until("active")
+        self.clock_wait_until("active")
         self.check_loaded()
         other = self.near.mac[:-1] + "3"
         self.guest.must(f"ip link set bond0 address {other}; "

@@ -92,9 +92,9 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*run)(void *), void *context);
 int __wrap_fsync(int fd);
-double __wrap_wait_clock_ms(void);
-void __wrap_wait_until(struct wait_signal *signal, double when_ms);
-void __wrap_wait_briefly(struct wait_signal *signal, double ms);
+double __wrap_clock_ms(void);
+void __wrap_clock_wait_until(struct clock_signal *signal, double when_ms);
+void __wrap_clock_wait_briefly(struct clock_signal *signal, double ms);
 
 static void *enter(void *context)
 {
@@ -134,13 +134,13 @@ int __wrap_fsync(int fd)
 	return 0;
 }
 
-double __wrap_wait_clock_ms(void)
+double __wrap_clock_ms(void)
 {
 	return fake.clock_ms;
 }
 
 /* Time passes where the sweeper waits; other threads wait until they are called. */
-void __wrap_wait_briefly(struct wait_signal *signal, double ms)
+void __wrap_clock_wait_briefly(struct clock_signal *signal, double ms)
 {
 	fake.clock_ms = fake.clock_ms + ms;
 	pthread_mutex_unlock(&signal->lock);
@@ -149,7 +149,7 @@ void __wrap_wait_briefly(struct wait_signal *signal, double ms)
 	pthread_mutex_lock(&signal->lock);
 }
 
-void __wrap_wait_until(struct wait_signal *signal, double when_ms)
+void __wrap_clock_wait_until(struct clock_signal *signal, double when_ms)
 {
 	(void)when_ms;
 	assert_non_null(self);

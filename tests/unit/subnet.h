@@ -5,10 +5,10 @@
  * somebody waits. There is one at a time. Everything here fails the running cmocka test
  * when it cannot do its work, and what it allocates never fails (memfault_spare).
  *
- * The program is linked with --wrap for pthread_create, fsync, wait_clock_ms,
- * wait_until, wait_briefly and all of worker.h: a worker's round is made where it is
- * poked, but the repairer's at the end of a sweep. Allocations of threads other than
- * main's are spared.
+ * The program is linked with --wrap for pthread_create, fsync, clock_ms,
+ * clock_wait_until, clock_wait_briefly and all of worker.h: a worker's round is made
+ * where it is poked, but the repairer's at the end of a sweep. Allocations of threads
+ * other than main's are spared.
  */
 #ifndef TESTS_SUBNET_H
 #define TESTS_SUBNET_H

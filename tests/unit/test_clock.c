@@ -14,11 +14,11 @@
 
 static void test_clock(void **state)
 {
-	double before = wait_clock_ms();
+	double before = clock_ms();
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
-		double now = wait_clock_ms();
+		double now = clock_ms();
 
 		assert_true(now >= before);
 		before = now;
@@ -27,22 +27,22 @@ static void test_clock(void **state)
 
 static void test_until(void **state)
 {
-	struct wait_signal signal;
-	double due = wait_clock_ms() + 5;
+	struct clock_signal signal;
+	double due = clock_ms() + 5;
 
 	(void)state;
-	wait_signal_init(&signal);
+	clock_signal_init(&signal);
 	pthread_mutex_lock(&signal.lock);
-	while (wait_clock_ms() < due)
-		wait_until(&signal, due);
-	wait_until(&signal, due - 1000);
-	wait_briefly(&signal, HOUR_MS);
+	while (clock_ms() < due)
+		clock_wait_until(&signal, due);
+	clock_wait_until(&signal, due - 1000);
+	clock_wait_briefly(&signal, HOUR_MS);
 	pthread_mutex_unlock(&signal.lock);
-	wait_signal_destroy(&signal);
+	clock_signal_destroy(&signal);
 }
 
 struct door {
-	struct wait_signal signal;
+	struct clock_signal signal;
 	bool open; /* under its lock */
 };
 
@@ -63,14 +63,14 @@ static void test_signal(void **state)
 	pthread_t thread;
 
 	(void)state;
-	wait_signal_init(&door.signal);
+	clock_signal_init(&door.signal);
 	pthread_mutex_lock(&door.signal.lock);
 	assert_int_equal(pthread_create(&thread, NULL, open_door, &door), 0);
 	while (!door.open)
-		wait_until(&door.signal, wait_clock_ms() + HOUR_MS);
+		clock_wait_until(&door.signal, clock_ms() + HOUR_MS);
 	pthread_mutex_unlock(&door.signal.lock);
 	pthread_join(thread, NULL);
-	wait_signal_destroy(&door.signal);
+	clock_signal_destroy(&door.signal);
 }
 
 int main(void)

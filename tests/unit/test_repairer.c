@@ -252,8 +252,8 @@ void balance_forget(struct balance *balance)
 
 /* ---- Tools ---- */
 
-static void tell_repair(void *context, const struct view *of, enum sweep_phase phase,
-			const struct repaired *done)
+static void log_repair(void *context, const struct view *of, enum sweep_phase phase,
+		       const struct repaired *done)
 {
 	(void)context;
 	(void)of;
@@ -261,8 +261,8 @@ static void tell_repair(void *context, const struct view *of, enum sweep_phase p
 	(void)done;
 }
 
-static void tell_move(void *context, const struct view *of, uint64_t number,
-		      const struct moved *done)
+static void log_move(void *context, const struct view *of, uint64_t number,
+		     const struct moved *done)
 {
 	(void)context;
 	(void)of;
@@ -270,7 +270,7 @@ static void tell_move(void *context, const struct view *of, uint64_t number,
 	(void)done;
 }
 
-static void tell_balance(void *context, const struct balance *balance)
+static void log_balance(void *context, const struct balance *balance)
 {
 	(void)context;
 	(void)balance;
@@ -278,10 +278,10 @@ static void tell_balance(void *context, const struct balance *balance)
 
 static void await_count(const atomic_int *count, int wanted)
 {
-	double start = wait_clock_ms();
+	double start = clock_ms();
 
 	while (*count < wanted) {
-		assert_true(wait_clock_ms() < start + LONG_MS);
+		assert_true(clock_ms() < start + LONG_MS);
 		sched_yield();
 	}
 }
@@ -309,9 +309,9 @@ static int begin(void **state)
 		.osm = &osm,
 		.repair = (struct repair *)&dummy,
 		.watch = (struct watch *)&dummy,
-		.tell_repair = tell_repair,
-		.tell_move = tell_move,
-		.tell_balance = tell_balance,
+		.log_repair = log_repair,
+		.log_move = log_move,
+		.log_balance = log_balance,
 	};
 	struct view_sight seen = {.detours = {.sm = PM_NONE}};
 	bool changed;
@@ -337,7 +337,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	assert_true(repairer_stop(repairer, wait_clock_ms() + LONG_MS));
+	assert_true(repairer_stop(repairer, clock_ms() + LONG_MS));
 	repairer_free(repairer);
 	view_free(&view);
 	world_free(&world);
@@ -360,10 +360,10 @@ static void *make_void(void *context)
 /* With the lock held: it goes on when that is released. */
 static void begin_to_make_void(void)
 {
-	double start = wait_clock_ms();
+	double start = clock_ms();
 
 	assert_int_equal(pthread_create(&sweeper, NULL, make_void, NULL), 0);
-	while (wait_clock_ms() < start + 50)
+	while (clock_ms() < start + 50)
 		sched_yield();
 	assert_false(is_void);
 }
@@ -450,11 +450,11 @@ static void test_new_traps(void **state)
 	traps = 3;
 	hand_over();
 	await_count(&repairs, 6); /* the next one is 1.6 s from here */
-	start = wait_clock_ms();
+	start = clock_ms();
 	traps = 1;
 	repairer_wake(repairer);
 	await_count(&repairs, 7);
-	assert_true(wait_clock_ms() < start + 1000);
+	assert_true(clock_ms() < start + 1000);
 	assert_int_equal(resends, 6); /* with what was left */
 }
 
@@ -478,8 +478,8 @@ static void test_sleeps_while_void(void **state)
 	await_count(&repairs, 1);
 	have_it_look();
 	before = rounds;
-	start = wait_clock_ms();
-	while (wait_clock_ms() < start + 500) /* in which it would look 10 times */
+	start = clock_ms();
+	while (clock_ms() < start + 500) /* in which it would look 10 times */
 		sched_yield();
 	assert_true(rounds <= before + 2);
 	gives_up = NULL;

@@ -75,10 +75,10 @@ static struct {
 
 /* A batch, and what came of it. */
 struct trial {
-	struct ask_batch batch;
+	struct smp_batch batch;
 	uint32_t window;
 	enum fate fate[MOST_SMPS];
-	enum ask_kind kind[MOST_SMPS];
+	enum smp_kind kind[MOST_SMPS];
 	uint32_t stop_after; /* so many answers */
 	bool exact;	     /* nothing is silent by accident */
 
@@ -134,7 +134,7 @@ void osm_pi_rcv_process(void *sm, void *data)
 {
 	(void)data;
 	if (fake.ask)
-		assert_true(ask_has_infos_since(fake.ask, ask_count_infos(fake.ask)));
+		assert_true(smp_has_infos_since(fake.ask, smp_count_infos(fake.ask)));
 	note(sm, &fake.strangers_noted);
 	pthread_mutex_lock(&fake.lock);
 	fake.infos_noted++;
@@ -190,7 +190,7 @@ static ib_api_status_t post(uint8_t method, const uint8_t *data, ib_net16_t attr
 	p->smp.attr_id = attr;
 	p->smp.attr_mod = modifier;
 	if (data)
-		memcpy(p->smp.data, data, ASK_DATA);
+		memcpy(p->smp.data, data, SMP_DATA);
 	p->madw.p_mad = (ib_mad_t *)&p->smp;
 	p->madw.context = *context;
 	p->message = message;
@@ -224,7 +224,7 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 {
 	(void)path, (void)find_mkey, (void)m_key;
 	assert_ptr_equal(sm, &fake.osm.sm);
-	assert_int_equal(size, ASK_DATA);
+	assert_int_equal(size, SMP_DATA);
 	assert_int_equal(attr, message == OSM_MSG_MAD_MFT ? IB_MAD_ATTR_MCAST_FWD_TBL
 							  : IB_MAD_ATTR_LIN_FWD_TBL);
 	return post(IB_MAD_METHOD_SET, data, attr, modifier, timeout, message, context);
@@ -245,7 +245,7 @@ static void deliver(struct posted *p)
 	} else {
 		p->smp.method = IB_MAD_METHOD_GET_RESP;
 		p->smp.status = p->fate == REFUSE ? IB_SA_MAD_STATUS_NO_RESOURCES : 0;
-		for (unsigned int i = 0; i < ASK_DATA; i++)
+		for (unsigned int i = 0; i < SMP_DATA; i++)
 			p->smp.data[i] =
 				data_byte(p->batch, cl_ntoh32(p->smp.attr_mod), i);
 		pthread_mutex_lock(&fake.lock);
@@ -372,7 +372,7 @@ static int end(void **state)
 
 /* ---- A batch ---- */
 
-static enum ask_make make(void *context, uint32_t index, struct ask_smp *smp)
+static enum smp_make make(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct trial *t = context;
 
@@ -386,10 +386,10 @@ static enum ask_make make(void *context, uint32_t index, struct ask_smp *smp)
 	smp->kind = t->kind[index];
 	smp->sw = &fake.sw;
 	smp->modifier = index;
-	return t->fate[index] == LEFT_OUT ? ASK_OMIT : ASK_SEND;
+	return t->fate[index] == LEFT_OUT ? SMP_OMIT : SMP_SEND;
 }
 
-static bool take(void *context, const struct ask_answer *answer)
+static bool take(void *context, const struct smp_answer *answer)
 {
 	struct trial *t = context;
 
@@ -402,20 +402,20 @@ static bool take(void *context, const struct ask_answer *answer)
 	CL_PLOCK_RELEASE(&fake.osm.lock);
 	switch (t->fate[answer->index]) {
 	case ANSWER:
-		assert_true(answer->outcome == ASK_ANSWERED ||
-			    (answer->outcome == ASK_SILENT && !t->exact));
+		assert_true(answer->outcome == SMP_ANSWERED ||
+			    (answer->outcome == SMP_SILENT && !t->exact));
 		break;
 	case REFUSE:
-		assert_true(answer->outcome == ASK_REFUSED ||
-			    (answer->outcome == ASK_SILENT && !t->exact));
+		assert_true(answer->outcome == SMP_REFUSED ||
+			    (answer->outcome == SMP_SILENT && !t->exact));
 		break;
 	case NOT_SENT:
-		assert_int_equal(answer->outcome, ASK_REFUSED);
+		assert_int_equal(answer->outcome, SMP_REFUSED);
 		break;
 	default:
-		assert_int_equal(answer->outcome, ASK_SILENT);
+		assert_int_equal(answer->outcome, SMP_SILENT);
 	}
-	for (unsigned int i = 0; answer->outcome == ASK_ANSWERED && i < ASK_DATA; i++)
+	for (unsigned int i = 0; answer->outcome == SMP_ANSWERED && i < SMP_DATA; i++)
 		assert_int_equal(answer->data[i],
 				 data_byte(fake.batch, answer->index, i));
 	t->stopped = t->num_told >= t->stop_after;
@@ -425,7 +425,7 @@ static bool take(void *context, const struct ask_answer *answer)
 /* Runs it, and looks at what must be so of each. */
 static void run(struct ask *ask, struct trial *t)
 {
-	struct ask_count count = {1, 1, 1, 0}; /* is added to */
+	struct smp_count count = {1, 1, 1, 0}; /* is added to */
 	uint32_t wire = fake.osm.subn.opt.max_wire_smps, wanted = 0;
 
 	t->batch.make = make;
@@ -438,7 +438,7 @@ static void run(struct ask *ask, struct trial *t)
 	fake.batch++;
 	pthread_cond_broadcast(&fake.changed); /* what is late comes now */
 	pthread_mutex_unlock(&fake.lock);
-	ask_run(ask, &t->batch, &count);
+	smp_run(ask, &t->batch, &count);
 	for (uint32_t i = 0; i < t->made; i++) {
 		assert_int_equal(t->told[i], t->fate[i] != LEFT_OUT);
 		wanted += t->fate[i] != LEFT_OUT;
@@ -448,8 +448,8 @@ static void run(struct ask *ask, struct trial *t)
 	if (osm_exit_flag)
 		return;
 	assert_int_equal(count.sent - 1, t->posted);
-	assert_int_equal(count.silent - 1, t->outcomes[ASK_SILENT]);
-	assert_int_equal(count.refused - 1, t->outcomes[ASK_REFUSED]);
+	assert_int_equal(count.silent - 1, t->outcomes[SMP_SILENT]);
+	assert_int_equal(count.refused - 1, t->outcomes[SMP_REFUSED]);
 	if (t->exact && !t->stopped)
 		assert_int_equal(t->made, t->batch.num);
 }
@@ -479,7 +479,7 @@ static void draw(struct trial *t, struct random *random)
 		while (random_below(random, 30) >= share[fate])
 			fate = (int)random_below(random, FATES);
 		t->fate[i] = (enum fate)fate;
-		t->kind[i] = (enum ask_kind)random_below(random, 4);
+		t->kind[i] = (enum smp_kind)random_below(random, 4);
 	}
 }
 
@@ -487,7 +487,7 @@ static void test_random(void **state)
 {
 	uint64_t seed = from_environment("PM_SEED", 1),
 		 rounds = from_environment("PM_ROUNDS", 40);
-	struct ask *ask = ask_start(&fake.osm);
+	struct ask *ask = smp_start(&fake.osm);
 	static struct trial trial;
 
 	(void)state;
@@ -502,11 +502,11 @@ static void test_random(void **state)
 		run(ask, &trial);
 	}
 	stop_threads();
-	assert_int_equal(ask_count_infos(ask), fake.infos_noted);
-	assert_false(ask_has_infos_since(ask, fake.infos_noted));
+	assert_int_equal(smp_count_infos(ask), fake.infos_noted);
+	assert_false(smp_has_infos_since(ask, fake.infos_noted));
 	assert_true(fake.infos_noted > 0 || rounds < 10);
 	fake.ask = NULL;
-	ask_stop(ask);
+	smp_stop(ask);
 	assert_true(fake.sets_answered > 0 || rounds < 10);
 	assert_int_equal(fake.sets_noted, fake.sets_answered);
 	assert_int_equal(fake.strangers_noted, fake.strangers);
@@ -517,7 +517,7 @@ static void test_random(void **state)
 
 static void run_all_silent(void)
 {
-	struct ask *ask = ask_start(&fake.osm);
+	struct ask *ask = smp_start(&fake.osm);
 	static struct trial t;
 
 	assert_non_null(ask);
@@ -527,8 +527,8 @@ static void run_all_silent(void)
 		t.fate[i] = NEVER;
 	run(ask, &t);
 	assert_int_equal(t.posted, t.window);
-	assert_int_equal(t.outcomes[ASK_SILENT], t.window);
-	ask_stop(ask);
+	assert_int_equal(t.outcomes[SMP_SILENT], t.window);
+	smp_stop(ask);
 }
 
 static void test_all_silent(void **state)
@@ -546,7 +546,8 @@ static void test_most_retries(void **state)
 }
 
 /* OpenSM is told to end: an hour is not waited for. */
-static enum ask_make make_and_leave(void *context, uint32_t index, struct ask_smp *smp)
+static enum smp_make make_and_leave(void *context, uint32_t index,
+				    struct smp_request *smp)
 {
 	osm_exit_flag = index == 3;
 	return make(context, index, smp);
@@ -554,8 +555,8 @@ static enum ask_make make_and_leave(void *context, uint32_t index, struct ask_sm
 
 static void test_leaving(void **state)
 {
-	struct ask *ask = ask_start(&fake.osm);
-	struct ask_count count = {0};
+	struct ask *ask = smp_start(&fake.osm);
+	struct smp_count count = {0};
 	static struct trial t;
 
 	(void)state;
@@ -569,10 +570,10 @@ static void test_leaving(void **state)
 	for (uint32_t i = 0; i < MOST_SMPS; i++)
 		t.fate[i] = NEVER;
 	running = &t;
-	ask_run(ask, &t.batch, &count);
+	smp_run(ask, &t.batch, &count);
 	assert_int_equal(t.posted, 3);
 	assert_int_equal(t.num_told, t.made);
-	ask_stop(ask);
+	smp_stop(ask);
 }
 
 /* The dispatcher refuses one of our handlers. */
@@ -581,7 +582,7 @@ static void test_no_memory(void **state)
 	(void)state;
 	for (fake.refuse = 1; fake.refuse <= 3; fake.refuse++) {
 		fake.registered = 0;
-		assert_null(ask_start(&fake.osm));
+		assert_null(smp_start(&fake.osm));
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_PORT_INFO], osm_pi_rcv_process);
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_LFT], osm_lft_rcv_process);
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_MFT], osm_mft_rcv_process);
@@ -593,13 +594,13 @@ static void test_no_memory(void **state)
 /* Has what is late delivered, and waits until no Set is out. */
 static void await_late(struct ask *ask)
 {
-	struct ask_block blocks[ASK_SLOTS];
+	struct smp_block blocks[SMP_SLOTS];
 
 	pthread_mutex_lock(&fake.lock);
 	fake.batch++;
 	pthread_cond_broadcast(&fake.changed);
 	pthread_mutex_unlock(&fake.lock);
-	while (ask_list_out(ask, blocks))
+	while (smp_list_out(ask, blocks))
 		usleep(100);
 }
 
@@ -609,34 +610,34 @@ static void await_late(struct ask *ask)
  */
 static void try_late(bool disowned)
 {
-	struct ask *ask = ask_start(&fake.osm);
-	struct ask_block blocks[ASK_SLOTS];
+	struct ask *ask = smp_start(&fake.osm);
+	struct smp_block blocks[SMP_SLOTS];
 	static struct trial t;
 
 	assert_non_null(ask);
 	start_threads();
 	t = (struct trial){.batch = {.num = 4, .ahead = 1, .total_ms = SILENT_MS},
 			   .fate = {ANSWER, LATE, LATE, LATE},
-			   .kind = {ASK_SET_BLOCK, ASK_SET_BLOCK, ASK_BLOCK, ASK_SET_MFT},
+			   .kind = {SMP_SET_BLOCK, SMP_SET_BLOCK, SMP_BLOCK, SMP_SET_MFT},
 			   .stop_after = UINT32_MAX};
 	run(ask, &t);
-	assert_int_equal(ask_list_out(ask, blocks), 1);
+	assert_int_equal(smp_list_out(ask, blocks), 1);
 	assert_int_equal(blocks[0].guid, fake.node.node_info.node_guid);
 	assert_int_equal(blocks[0].number, 1);
-	assert_false(ask_is_out(ask, fake.node.node_info.node_guid, 0));
-	assert_true(ask_is_out(ask, fake.node.node_info.node_guid, 1));
-	assert_false(ask_is_out(ask, fake.node.node_info.node_guid, 2));
-	assert_false(ask_is_out(ask, fake.node.node_info.node_guid, 3));
-	assert_true(ask_is_mft_out(ask, fake.node.node_info.node_guid, 3));
-	assert_false(ask_is_mft_out(ask, fake.node.node_info.node_guid, 1));
+	assert_false(smp_is_out(ask, fake.node.node_info.node_guid, 0));
+	assert_true(smp_is_out(ask, fake.node.node_info.node_guid, 1));
+	assert_false(smp_is_out(ask, fake.node.node_info.node_guid, 2));
+	assert_false(smp_is_out(ask, fake.node.node_info.node_guid, 3));
+	assert_true(smp_is_mft_out(ask, fake.node.node_info.node_guid, 3));
+	assert_false(smp_is_mft_out(ask, fake.node.node_info.node_guid, 1));
 	if (disowned)
-		ask_disown(ask);
+		smp_disown(ask);
 	await_late(ask);
-	assert_false(ask_is_out(ask, fake.node.node_info.node_guid, 1));
+	assert_false(smp_is_out(ask, fake.node.node_info.node_guid, 1));
 	stop_threads();
 	assert_int_equal(fake.sets_answered, 2);
 	assert_int_equal(fake.sets_noted, disowned ? 1 : 2);
-	ask_stop(ask);
+	smp_stop(ask);
 }
 
 static void test_late(void **state)

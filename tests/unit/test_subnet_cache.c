@@ -249,7 +249,7 @@ static bool match(uint8_t *seen, uint32_t *sm)
 	struct pm_fabric *now;
 	bool matches;
 
-	assert_int_equal(glance_learn(&fresh, &subn, NULL), 0);
+	assert_int_equal(subnet_cache_learn(&fresh, &subn, NULL), 0);
 	assert_int_equal(snapshot_take(&fresh, &subn, &none, false, &now, NULL), 0);
 	matches = pm_plan_match(plan, now, seen) && has_planned_lids(now);
 	*sm = PM_NONE;
@@ -258,7 +258,7 @@ static bool match(uint8_t *seen, uint32_t *sm)
 		    snapshot_has_place(now, i))
 			*sm = pm_plan_place(plan, now, i);
 	pm_fabric_free(now);
-	glance_forget(&fresh);
+	subnet_cache_forget(&fresh);
 	return matches;
 }
 
@@ -272,9 +272,9 @@ static void learn(struct glance *glance, uint32_t changes, uint8_t *seen)
 		for (uint32_t i = 0; i < changes; i++)
 			change();
 	} while (!match(seen, &sm));
-	assert_int_equal(glance_learn(glance, &subn, NULL), 0);
-	assert_false(glance_look(glance, &subn));
-	glance_bind(glance, plan);
+	assert_int_equal(subnet_cache_learn(glance, &subn, NULL), 0);
+	assert_false(subnet_cache_look(glance, &subn));
+	subnet_cache_bind(glance, plan);
 }
 
 /* Of what is seen, of what is not, and of one port. */
@@ -311,25 +311,25 @@ static void test_random(void **state)
 		for (uint32_t i = random_below(&dice, 4); i > 0; i--)
 			change();
 		matches = match(expected, &sm);
-		known = glance_look(&glance, &subn);
+		known = subnet_cache_look(&glance, &subn);
 		/* What was lost when it was learnt is new to it. */
 		if (!known)
 			continue;
 		assert_true(matches);
-		glance_see(&glance, seen);
+		subnet_cache_see(&glance, seen);
 		assert_memory_equal(seen, expected, num);
 		check_sees_any(&glance, seen, num);
-		assert_int_equal(glance_sm_place(&glance), sm);
-		assert_true(glance_is_unchanged(&glance, &subn, true));
+		assert_int_equal(subnet_cache_sm_place(&glance), sm);
+		assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
 		for (uint32_t i = 0; i < glance.num_ports; i++)
 			assert_true(glance.ports[i].used ||
-				    !glance_is_joined(&glance, i));
+				    !subnet_cache_is_joined(&glance, i));
 		looked += whole;
 	}
 	print_message("%u of %u known\n", looked, ROUNDS / 2);
 	assert_true(looked > ROUNDS / 2 * 3 / 4);
 	free(seen);
-	glance_forget(&glance);
+	subnet_cache_forget(&glance);
 }
 
 /* What OpenSM does between discovery and routing. */
@@ -339,45 +339,45 @@ static void test_unchanged(void **state)
 
 	(void)state;
 	restore();
-	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
-	assert_false(glance_is_unchanged(&glance, &subn, true));
-	glance_bind(&glance, plan);
+	assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
+	assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
+	subnet_cache_bind(&glance, plan);
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		restore();
-		assert_true(glance_look(&glance, &subn));
-		glance_keep(&glance);
-		assert_true(glance_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_look(&glance, &subn));
+		subnet_cache_keep(&glance);
+		assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
-			assert_false(glance_is_unchanged(&glance, &subn, true));
-			assert_false(glance_look(&glance, &subn));
+			assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
+			assert_false(subnet_cache_look(&glance, &subn));
 			restore();
 		}
 		if (fabric->ports[i].peer == PM_NONE)
 			continue;
 		unlink_port(i);
-		assert_false(glance_is_unchanged(&glance, &subn, true));
-		assert_true(glance_look(&glance, &subn));
-		assert_false(glance_is_kept(&glance));
+		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_look(&glance, &subn));
+		assert_false(subnet_cache_is_kept(&glance));
 	}
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		restore();
-		assert_true(glance_look(&glance, &subn));
+		assert_true(subnet_cache_look(&glance, &subn));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_false(glance_is_unchanged(&glance, &subn, true));
+		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
 		/* One that was not found is dropped, and changes nothing. */
 		restore();
 		lose_all_cables(i);
 		nodes[i]->discovery_count = 0;
-		assert_true(glance_look(&glance, &subn));
-		assert_true(glance_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_look(&glance, &subn));
+		assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_true(glance_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
 		cl_qmap_remove(&subn.node_guid_tbl,
 			       nodes[(i + 1) % fabric->num_nodes]->node_info.node_guid);
-		assert_false(glance_is_unchanged(&glance, &subn, true));
+		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
 	}
-	glance_forget(&glance);
+	subnet_cache_forget(&glance);
 }
 
 /* What OpenSM's drop manager does, of which the look can tell. */
@@ -387,54 +387,54 @@ static void test_unheard(void **state)
 
 	(void)state;
 	restore();
-	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
-	assert_false(glance_is_unchanged(&glance, &subn, false));
-	glance_bind(&glance, plan);
+	assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
+	assert_false(subnet_cache_is_unchanged(&glance, &subn, false));
+	subnet_cache_bind(&glance, plan);
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		const struct pm_port *port = &fabric->ports[i];
 
 		restore();
-		assert_true(glance_look(&glance, &subn));
-		assert_true(glance_is_unchanged(&glance, &subn, false));
+		assert_true(subnet_cache_look(&glance, &subn));
+		assert_true(subnet_cache_is_unchanged(&glance, &subn, false));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
-			assert_false(glance_is_unchanged(&glance, &subn, false));
+			assert_false(subnet_cache_is_unchanged(&glance, &subn, false));
 			restore();
 		}
 		if (port->peer == PM_NONE)
 			continue;
 		/* What the look has no reason to expect is not looked for, .. */
 		unlink_port(i);
-		assert_true(glance_is_unchanged(&glance, &subn, false));
-		assert_false(glance_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_is_unchanged(&glance, &subn, false));
+		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
 		/* .. unless OpenSM says that something failed. */
 		subn.subnet_initialization_error = TRUE;
-		assert_false(glance_is_unchanged(&glance, &subn, false));
+		assert_false(subnet_cache_is_unchanged(&glance, &subn, false));
 		subn.subnet_initialization_error = FALSE;
 		restore();
 		discovered[port->node][port->num] = 0;
-		assert_true(glance_look(&glance, &subn));
-		assert_true(glance_is_unchanged(&glance, &subn, false));
+		assert_true(subnet_cache_look(&glance, &subn));
+		assert_true(subnet_cache_is_unchanged(&glance, &subn, false));
 		/* What OpenSM's drop manager does then. */
 		if (is_switch(port->node))
 			unlink_port(i);
 		else
 			set_lid(i, 0);
-		assert_false(glance_is_unchanged(&glance, &subn, false));
+		assert_false(subnet_cache_is_unchanged(&glance, &subn, false));
 	}
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		restore();
 		lose_all_cables(i);
 		nodes[i]->discovery_count = 0;
-		assert_true(glance_look(&glance, &subn));
-		assert_true(glance_is_unchanged(&glance, &subn, false));
+		assert_true(subnet_cache_look(&glance, &subn));
+		assert_true(subnet_cache_is_unchanged(&glance, &subn, false));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_true(glance_is_unchanged(&glance, &subn, false));
+		assert_true(subnet_cache_is_unchanged(&glance, &subn, false));
 		cl_qmap_remove(&subn.node_guid_tbl,
 			       nodes[(i + 1) % fabric->num_nodes]->node_info.node_guid);
-		assert_false(glance_is_unchanged(&glance, &subn, false));
+		assert_false(subnet_cache_is_unchanged(&glance, &subn, false));
 	}
-	glance_forget(&glance);
+	subnet_cache_forget(&glance);
 }
 
 /* OpenSM's node is freed, and what it has of the same node is elsewhere then. */
@@ -467,31 +467,31 @@ static void test_freed(void **state)
 
 	(void)state;
 	restore();
-	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
-	glance_bind(&glance, plan);
+	assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
+	subnet_cache_bind(&glance, plan);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
-		assert_true(glance_look(&glance, &subn));
+		assert_true(subnet_cache_look(&glance, &subn));
 		move_node(i);
-		assert_true(glance_is_unchanged(&glance, &subn, true));
-		assert_true(glance_look(&glance, &subn));
+		assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_look(&glance, &subn));
 		/* One that is gone, and another in its place in memory. */
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		lose_all_cables(i);
 		memset(nodes[i]->physp_table, 0xee, sizeof(osm_physp_t));
-		assert_false(glance_is_unchanged(&glance, &subn, true));
-		assert_true(glance_look(&glance, &subn));
+		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_look(&glance, &subn));
 		nodes[i]->node_info.node_guid ^= cl_hton64(UINT64_C(1) << 40);
 		cl_qmap_insert(&subn.node_guid_tbl, nodes[i]->node_info.node_guid,
 			       &nodes[i]->map_item);
-		assert_false(glance_is_unchanged(&glance, &subn, true));
-		assert_false(glance_look(&glance, &subn));
+		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
+		assert_false(subnet_cache_look(&glance, &subn));
 		free(nodes[i]);
 		make_node(i);
 		restore();
 	}
 	for (uint32_t i = 0; i < glance.num_nodes; i++)
 		assert_null(glance.nodes[i].here);
-	glance_forget(&glance);
+	subnet_cache_forget(&glance);
 }
 
 /* A cable to a node that cannot be used is none. */
@@ -503,14 +503,14 @@ static void test_unusable(void **state)
 	(void)state;
 	restore();
 	nodes[sw]->sw = NULL; /* it did not answer */
-	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
-	glance_bind(&glance, plan);
-	assert_true(glance_look(&glance, &subn));
-	assert_true(glance_is_unchanged(&glance, &subn, true));
+	assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
+	subnet_cache_bind(&glance, plan);
+	assert_true(subnet_cache_look(&glance, &subn));
+	assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
 	nodes[sw]->sw = &switches[sw];
-	assert_false(glance_is_unchanged(&glance, &subn, true));
-	assert_false(glance_look(&glance, &subn));
-	glance_forget(&glance);
+	assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
+	assert_false(subnet_cache_look(&glance, &subn));
+	subnet_cache_forget(&glance);
 }
 
 /* Widths and speeds as PortInfo has them. */
@@ -551,22 +551,22 @@ static void test_links(void **state)
 		}
 		/* Learnt at first, then looked at. */
 		if (!i) {
-			assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
-			glance_bind(&glance, plan);
+			assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
+			subnet_cache_bind(&glance, plan);
 		} else {
-			assert_true(glance_look(&glance, &subn));
+			assert_true(subnet_cache_look(&glance, &subn));
 		}
 		memset(link, 0xff, plan->known->num_ports);
-		glance_links(&glance, link);
+		subnet_cache_links(&glance, link);
 		assert_string_equal(pm_link_print(link[port], text), rows[i].link);
 		assert_int_equal(link[dark], 0);
 		assert_int_equal(link[fabric->ports[port].peer], 0);
 	}
 	unlink_port(port);
-	assert_true(glance_look(&glance, &subn));
-	glance_links(&glance, link);
+	assert_true(subnet_cache_look(&glance, &subn));
+	subnet_cache_links(&glance, link);
 	assert_int_equal(link[port], 0);
-	glance_forget(&glance);
+	subnet_cache_forget(&glance);
 	free(link);
 }
 
@@ -580,13 +580,13 @@ static void test_lids_given(void **state)
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		if (physp_at(i)->port_guid && has_lid(i))
 			set_lid(i, 0);
-	assert_int_equal(glance_learn(&glance, &subn, NULL), 0);
-	glance_bind(&glance, plan);
-	assert_false(glance_is_unchanged(&glance, &subn, true));
+	assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
+	subnet_cache_bind(&glance, plan);
+	assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
 	restore();
-	assert_true(glance_is_unchanged(&glance, &subn, true));
-	assert_true(glance_look(&glance, &subn));
-	glance_forget(&glance);
+	assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
+	assert_true(subnet_cache_look(&glance, &subn));
+	subnet_cache_forget(&glance);
 }
 
 static int set_up(void **state)

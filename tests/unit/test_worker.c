@@ -36,7 +36,7 @@ static double go_round(void *context, bool last)
 	worker_enter(work->worker);
 	work->entered++;
 	worker_leave(work->worker);
-	return in_ms < DBL_MAX ? wait_clock_ms() + in_ms : DBL_MAX;
+	return in_ms < DBL_MAX ? clock_ms() + in_ms : DBL_MAX;
 }
 
 /* Leaves it to the caller, or to a worker that is left behind, to free it. */
@@ -53,17 +53,17 @@ static struct work *start(void)
 
 static void await(const atomic_int *count, int number)
 {
-	double start_ms = wait_clock_ms();
+	double start_ms = clock_ms();
 
 	while (*count < number) {
-		assert_true(wait_clock_ms() < start_ms + LONG_MS);
+		assert_true(clock_ms() < start_ms + LONG_MS);
 		sched_yield();
 	}
 }
 
 static void stop(struct work *work)
 {
-	assert_true(worker_stop(work->worker, wait_clock_ms() + LONG_MS));
+	assert_true(worker_stop(work->worker, clock_ms() + LONG_MS));
 	assert_int_equal(work->lasts, 1);
 	assert_int_equal(work->entered, work->rounds);
 	free(work);
@@ -133,10 +133,10 @@ static void test_left_behind(void **state)
 	work->hold = true;
 	worker_poke(work->worker);
 	await(&work->rounds, 1);
-	before = wait_clock_ms();
+	before = clock_ms();
 	assert_false(worker_stop(work->worker, before + 20));
-	assert_true(wait_clock_ms() >= before + 20);
-	assert_true(wait_clock_ms() < before + LONG_MS);
+	assert_true(clock_ms() >= before + 20);
+	assert_true(clock_ms() < before + LONG_MS);
 	assert_int_equal(work->entered, 0);
 	work->hold = false;
 	for (int i = 0; i < 1000; i++)

@@ -16,7 +16,7 @@ struct step {
 	struct ahead *done;
 };
 
-static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
+static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
 {
 	const struct step *step = context;
 	const struct lft_sender *sender = step->on->sender;
@@ -29,29 +29,29 @@ static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *s
 	step->done->interrupted |= step->on->is_interrupted(step->on->context);
 	if (step->done->interrupted || !route || at + PM_LFT_BLOCK > sw->lft_size ||
 	    !lft_set_is_free(sender, sw, set->number))
-		return ASK_OMIT;
-	*smp = (struct ask_smp){.sw = sw, .route = *route};
+		return SMP_OMIT;
+	*smp = (struct smp_request){.sw = sw, .route = *route};
 	lft_set_make(set->number, set->entries, smp);
-	return ASK_SEND;
+	return SMP_SEND;
 }
 
 /* What follows would not be in order: OpenSM sends that. */
-static bool take_acknowledgement(void *context, const struct ask_answer *answer)
+static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 {
 	struct step *step = context;
 
-	step->done->acked += answer->outcome == ASK_ANSWERED;
-	if (answer->outcome != ASK_ANSWERED)
+	step->done->acked += answer->outcome == SMP_ANSWERED;
+	if (answer->outcome != SMP_ANSWERED)
 		step->done->gave_up = "a block not answered";
 	return !step->done->gave_up && !osm_exit_flag;
 }
 
 static void send_step(struct step *step, uint32_t num)
 {
-	struct ask_count count = {0};
+	struct smp_count count = {0};
 
-	ask_run(step->on->sender->ask,
-		&(struct ask_batch){.num = num,
+	smp_run(step->on->sender->ask,
+		&(struct smp_batch){.num = num,
 				    .ahead = BLOCKS_AHEAD,
 				    .total_ms = SILENT_MS,
 				    .exclusive = true,

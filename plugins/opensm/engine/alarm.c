@@ -10,9 +10,9 @@
 struct alarm {
 	osm_opensm_t *osm;
 	pthread_t thread;
-	struct wait_signal signal;
+	struct clock_signal signal;
 	/* Under its lock. */
-	double due; /* wait_clock_ms */
+	double due; /* clock_ms */
 	bool leaving;
 };
 
@@ -22,13 +22,13 @@ static void *keep_time(void *context)
 
 	pthread_mutex_lock(&a->signal.lock);
 	while (!a->leaving) {
-		if (wait_clock_ms() >= a->due) {
+		if (clock_ms() >= a->due) {
 			a->due = DBL_MAX;
 			/* As OpenSM's own console does. */
 			a->osm->subn.force_reroute = TRUE;
 			osm_sm_signal(&a->osm->sm, OSM_SIGNAL_SWEEP);
 		} else if (a->due < DBL_MAX) {
-			wait_until(&a->signal, a->due);
+			clock_wait_until(&a->signal, a->due);
 		} else {
 			pthread_cond_wait(&a->signal.changed, &a->signal.lock);
 		}
@@ -39,7 +39,7 @@ static void *keep_time(void *context)
 
 static void free_alarm(struct alarm *a)
 {
-	wait_signal_destroy(&a->signal);
+	clock_signal_destroy(&a->signal);
 	free(a);
 }
 
@@ -51,7 +51,7 @@ struct alarm *alarm_start(osm_opensm_t *osm)
 		return NULL;
 	a->osm = osm;
 	a->due = DBL_MAX;
-	wait_signal_init(&a->signal);
+	clock_signal_init(&a->signal);
 	if (!pthread_create(&a->thread, NULL, keep_time, a))
 		return a;
 	free_alarm(a);

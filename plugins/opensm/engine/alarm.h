@@ -16,7 +16,7 @@ struct alarm;
 struct alarm *alarm_start(osm_opensm_t *osm);
 void alarm_stop(struct alarm *alarm);
 
-/* At this moment of wait_clock_ms, in place of the one before; DBL_MAX: never. */
+/* At this moment of clock_ms, in place of the one before; DBL_MAX: never. */
 void alarm_set(struct alarm *alarm, double when_ms);
 
 #endif

@@ -85,7 +85,7 @@ void balance_measure(struct balance *balance, const struct view *view)
 void balance_begin(struct balance *balance, uint32_t rate)
 {
 	balance->rate = rate;
-	balance->since_ms = wait_clock_ms();
+	balance->since_ms = clock_ms();
 	balance->sent = balance->acked = 0;
 	balance->gave_up = NULL;
 	balance->active = balance->now.entries_off != 0;
@@ -255,7 +255,7 @@ bool balance_run(struct balance *balance, const struct balance_subject *subject,
 		 double *next_ms)
 {
 	struct round *round = calloc(1, sizeof(*round));
-	double due = (wait_clock_ms() - balance->since_ms) * balance->rate / 1e3 + 1;
+	double due = (clock_ms() - balance->since_ms) * balance->rate / 1e3 + 1;
 	uint32_t most = 0;
 	bool goes_on = round != NULL;
 
@@ -275,6 +275,6 @@ bool balance_run(struct balance *balance, const struct balance_subject *subject,
 	balance->now.rebalancing = balance->active;
 	if (goes_on && !balance->active && !balance->now.blocks_off)
 		finish(balance, subject->view);
-	*next_ms = wait_clock_ms() + (most > ROUND ? 0 : PAUSE_MS);
+	*next_ms = clock_ms() + (most > ROUND ? 0 : PAUSE_MS);
 	return balance->active;
 }

@@ -6,7 +6,7 @@
 
 #define MOST_MS 10 /* between two looks at whether OpenSM is leaving */
 
-double wait_clock_ms(void)
+double clock_ms(void)
 {
 	struct timespec t;
 
@@ -14,7 +14,7 @@ double wait_clock_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-void wait_signal_init(struct wait_signal *s)
+void clock_signal_init(struct clock_signal *s)
 {
 	pthread_condattr_t clock;
 
@@ -25,13 +25,13 @@ void wait_signal_init(struct wait_signal *s)
 	pthread_condattr_destroy(&clock);
 }
 
-void wait_signal_destroy(struct wait_signal *s)
+void clock_signal_destroy(struct clock_signal *s)
 {
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
 }
 
-void wait_until(struct wait_signal *s, double when_ms)
+void clock_wait_until(struct clock_signal *s, double when_ms)
 {
 	struct timespec until = {(time_t)(when_ms / 1e3),
 				 (long)(fmod(when_ms, 1e3) * 1e6)};
@@ -39,7 +39,7 @@ void wait_until(struct wait_signal *s, double when_ms)
 	pthread_cond_timedwait(&s->changed, &s->lock, &until);
 }
 
-void wait_briefly(struct wait_signal *s, double ms)
+void clock_wait_briefly(struct clock_signal *s, double ms)
 {
-	wait_until(s, wait_clock_ms() + (ms < MOST_MS ? ms : MOST_MS));
+	clock_wait_until(s, clock_ms() + (ms < MOST_MS ? ms : MOST_MS));
 }

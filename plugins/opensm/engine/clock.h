@@ -6,24 +6,24 @@
 #include <pthread.h>
 
 /* Milliseconds of a clock that only goes forward. */
-double wait_clock_ms(void);
+double clock_ms(void);
 
 /* Something that one thread waits for and others do. */
-struct wait_signal {
+struct clock_signal {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 };
 
-void wait_signal_init(struct wait_signal *signal);
-void wait_signal_destroy(struct wait_signal *signal);
+void clock_signal_init(struct clock_signal *signal);
+void clock_signal_destroy(struct clock_signal *signal);
 
-/* Waits, with the lock held, for `changed` or a moment of wait_clock_ms. */
-void wait_until(struct wait_signal *signal, double when_ms);
+/* Waits, with the lock held, for `changed` or a moment of clock_ms. */
+void clock_wait_until(struct clock_signal *signal, double when_ms);
 
 /*
  * The same for some time, but at most 10 ms: the caller then looks whether OpenSM is
  * leaving, which signals nothing.
  */
-void wait_briefly(struct wait_signal *signal, double ms);
+void clock_wait_briefly(struct clock_signal *signal, double ms);
 
 #endif

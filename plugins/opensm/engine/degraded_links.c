@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-bool slow_find(const struct glance *glance, const struct view *view,
-	       struct pm_slow_link **list, uint32_t *count)
+bool degraded_links_find(const struct glance *glance, const struct view *view,
+			 struct pm_slow_link **list, uint32_t *count)
 {
 	const struct pm_plan *plan = view->plan;
 	uint8_t *link;
@@ -17,7 +17,7 @@ bool slow_find(const struct glance *glance, const struct view *view,
 	link = malloc(plan->known->num_ports + 1u);
 	if (!link)
 		return false;
-	glance_links(glance, link);
+	subnet_cache_links(glance, link);
 	for (uint32_t i = 0; i < plan->known->num_ports; i++)
 		if (!view->seen[i])
 			link[i] = 0;

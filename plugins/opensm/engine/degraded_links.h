@@ -14,7 +14,7 @@
  * or no memory. The caller frees *list. No lock is needed. O(ports), and more if links
  * differ.
  */
-bool slow_find(const struct glance *glance, const struct view *view,
-	       struct pm_slow_link **list, uint32_t *count);
+bool degraded_links_find(const struct glance *glance, const struct view *view,
+			 struct pm_slow_link **list, uint32_t *count);
 
 #endif

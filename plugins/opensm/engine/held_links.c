@@ -100,7 +100,7 @@ uint32_t holds_clear(const struct view *view, osm_log_t *log, char *text)
 static void list_holds(const struct view *view, char *text, size_t size)
 {
 	const struct pm_fabric *known = view->plan->known;
-	uint64_t now = (uint64_t)wait_clock_ms();
+	uint64_t now = (uint64_t)clock_ms();
 	uint32_t at = 0, named = 0;
 	struct pm_damped_link flap;
 	size_t used = 0;

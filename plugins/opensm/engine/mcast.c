@@ -365,7 +365,7 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 	       struct mcast_done *done)
 {
 	const struct view *view = subject->view;
-	double start = wait_clock_ms();
+	double start = clock_ms();
 	bool resized = false;
 	int rc = 0;
 
@@ -393,7 +393,7 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 	else if (m->hushed || done->wire.sent)
 		mcast_quiet_show(m->quiet, m->plan, m->wanted, m->calls);
 	done->unasked = is_hushed(m);
-	done->milliseconds = wait_clock_ms() - start;
+	done->milliseconds = clock_ms() - start;
 	return true;
 }
 
@@ -412,7 +412,7 @@ static bool goes_on(const struct mcast *m, const struct view *view)
 bool mcast_look_above(struct mcast *m, const struct mcast_subject *subject,
 		      uint32_t *from, struct mcast_done *done)
 {
-	double start = wait_clock_ms();
+	double start = clock_ms();
 	int rc = 0;
 
 	*done = (struct mcast_done){.groups = 0};
@@ -426,7 +426,7 @@ bool mcast_look_above(struct mcast *m, const struct mcast_subject *subject,
 	*from -= done->wire.interrupted;
 	if (rc)
 		done->wire.gave_up = "out of memory";
-	done->milliseconds = wait_clock_ms() - start;
+	done->milliseconds = clock_ms() - start;
 	return done->wire.asked;
 }
 

@@ -119,7 +119,7 @@ static double write_files(void *context, bool last)
 static void delete_plugin(void *context)
 {
 	struct plugin *plugin = context;
-	double until = wait_clock_ms() + END_MS;
+	double until = clock_ms() + END_MS;
 	bool watched, written;
 
 	worker_end(plugin->writer);
@@ -136,7 +136,7 @@ static void delete_plugin(void *context)
 		repairer_free(plugin->repairer);
 	}
 	repair_stop(plugin->repair);
-	ask_stop(plugin->ask);
+	smp_stop(plugin->ask);
 	view_free(&plugin->view);
 	pm_stale_free(&plugin->stale);
 	tables_forget(&plugin->tables);
@@ -144,7 +144,7 @@ static void delete_plugin(void *context)
 	planning_forget(&plugin->planning);
 	pm_lid_history_free(plugin->evidence);
 	pm_roles_free(&plugin->roles);
-	glance_forget(&plugin->glance);
+	subnet_cache_forget(&plugin->glance);
 	free(plugin->doubt.guids);
 	if (watched && written)
 		free(plugin);
@@ -180,7 +180,7 @@ static void note_repaired(void *context, const struct view *view, enum sweep_pha
 		.last_answer_ms = done->milliseconds,
 	};
 
-	tell_repair(plugin, done);
+	log_repair(plugin, done);
 	if (!plugin->state || !done->number)
 		return;
 	if (done->links_down) {
@@ -195,7 +195,7 @@ static void note_moved(void *context, const struct view *view, uint64_t number,
 {
 	struct plugin *plugin = context;
 
-	tell_move(plugin, number, done);
+	log_move(plugin, number, done);
 	if (!plugin->state)
 		return;
 	state_note_move(plugin->state, number, done);
@@ -206,7 +206,7 @@ static void note_balance(void *context, const struct balance *balance)
 {
 	struct plugin *plugin = context;
 
-	tell_balance(plugin, balance);
+	log_balance(plugin, balance);
 	if (plugin->state && balance->planned)
 		state_note_balance(plugin->state, &balance->now);
 }
@@ -217,7 +217,7 @@ static void note_groups(void *context, const struct mcast_done *done)
 
 	if (done->wire.asked || done->wire.sent || done->wire.gave_up ||
 	    done->wire.interrupted)
-		tell_groups(plugin, done);
+		log_groups(plugin, done);
 	if (plugin->state)
 		state_note_multicast(plugin->state,
 				     &(struct state_multicast){
@@ -273,11 +273,11 @@ static void start_repairer(struct plugin *plugin)
 			.rebalance_rate = plugin->config.rebalance_rate,
 			.flap = plugin->config.flap,
 			.budget_ms = plugin->config.early_repair_budget_ms,
-			.tell_repair = note_repaired,
-			.tell_move = note_moved,
-			.tell_balance = note_balance,
+			.log_repair = note_repaired,
+			.log_move = note_moved,
+			.log_balance = note_balance,
 			.tell_dropped = note_dropped,
-			.tell_groups = note_groups,
+			.log_groups = note_groups,
 			.context = plugin,
 		});
 	if ((plugin->config.early_repair && !plugin->repair) || !plugin->repairer)
@@ -289,7 +289,7 @@ static void start_active(struct plugin *plugin)
 {
 	osm_log_t *log = &plugin->osm->log;
 
-	plugin->ask = ask_start(plugin->osm);
+	plugin->ask = smp_start(plugin->osm);
 	if (!plugin->ask)
 		say(log, OSM_LOG_ERROR,
 		    ": no early repair, and tables in the switches are not looked at");

@@ -19,7 +19,7 @@ struct reading {
 	bool *missed; /* [switch] some block is not known */
 };
 
-static enum ask_make make_question(void *context, uint32_t index, struct ask_smp *smp)
+static enum smp_make make_question(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct reading *r = context;
 	uint32_t known = index / r->blocks, block = index % r->blocks;
@@ -30,17 +30,17 @@ static enum ask_make make_question(void *context, uint32_t index, struct ask_smp
 		r->missed[known] = true;
 	if (!route || r->missed[known] ||
 	    block > cl_ntoh16(sw->switch_info.lin_top) / PM_LFT_BLOCK)
-		return ASK_OMIT;
-	*smp = (struct ask_smp){
-		.kind = ASK_BLOCK, .sw = sw, .modifier = block, .route = *route};
-	return ASK_SEND;
+		return SMP_OMIT;
+	*smp = (struct smp_request){
+		.kind = SMP_BLOCK, .sw = sw, .modifier = block, .route = *route};
+	return SMP_SEND;
 }
 
-static bool take_block(void *context, const struct ask_answer *answer)
+static bool take_block(void *context, const struct smp_answer *answer)
 {
 	struct reading *r = context;
 
-	if (answer->outcome == ASK_ANSWERED)
+	if (answer->outcome == SMP_ANSWERED)
 		memcpy(r->result->tables + (size_t)answer->index * PM_LFT_BLOCK,
 		       answer->data, PM_LFT_BLOCK);
 	else
@@ -85,15 +85,15 @@ int recover_read(struct ask *ask, osm_opensm_t *osm, const struct pm_plan *plan,
 	uint32_t stride = blocks * PM_LFT_BLOCK;
 	struct reading reading = {&osm->subn, plan, recovered, blocks,
 				  calloc(num + 1u, sizeof(bool))};
-	struct ask_count count = {0};
+	struct smp_count count = {0};
 
 	if (!reading.missed || make_room(plan, (size_t)num * stride, recovered)) {
 		free(reading.missed);
 		return pm_error_no_memory(err);
 	}
 	memset(recovered->tables, OSM_NO_PATH, (size_t)num * stride);
-	ask_run(ask,
-		&(struct ask_batch){.num = num * blocks,
+	smp_run(ask,
+		&(struct smp_batch){.num = num * blocks,
 				    .ahead = AHEAD,
 				    .total_ms = SILENT_MS,
 				    .context = &reading,

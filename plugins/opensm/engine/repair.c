@@ -35,11 +35,11 @@
 #define MOST_AHEAD 100 /* of 265 us each: a reply of OpenSM's waits 27 ms behind them */
 
 struct repair {
-	struct wait_signal signal;
+	struct clock_signal signal;
 	/* Under its lock. */
 	uint16_t *lids; /* of switches that sent traps not dealt with yet */
 	uint32_t num_lids;
-	double first_trap, last_trap; /* of these; wait_clock_ms */
+	double first_trap, last_trap; /* of these; clock_ms */
 	double left;	  /* the first trap of what the last repair left; 0: nothing */
 	uint64_t dropped; /* traps, since repair_take_overflow */
 
@@ -61,7 +61,7 @@ struct work {
 	double progress; /* when something was last found failed, or it began */
 	double aside;	 /* ms since then that are not in the budget */
 	uint32_t traps, lost, looks;
-	struct ask_count questions, sets;
+	struct smp_count questions, sets;
 	uint32_t most_missing; /* blocks, then this batch ends */
 	uint64_t acked;
 	struct pm_delta listed, delta; /* of the blocks to be sent, and of all looks */
@@ -97,7 +97,7 @@ struct repair *repair_start(void)
 		return NULL;
 	}
 	repair->taken = repair->lids + REPORTS;
-	wait_signal_init(&repair->signal);
+	clock_signal_init(&repair->signal);
 	return repair;
 }
 
@@ -105,7 +105,7 @@ void repair_stop(struct repair *repair)
 {
 	if (!repair)
 		return;
-	wait_signal_destroy(&repair->signal);
+	clock_signal_destroy(&repair->signal);
 	free(repair->lids);
 	free(repair);
 }
@@ -116,7 +116,7 @@ void repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
 	    notice->g_or_v.generic.trap_num != CL_HTON16(SM_LINK_STATE_CHANGED_TRAP))
 		return;
 	pthread_mutex_lock(&repair->signal.lock);
-	repair->last_trap = wait_clock_ms();
+	repair->last_trap = clock_ms();
 	if (!repair->num_lids)
 		repair->first_trap = repair->last_trap;
 	if (repair->num_lids < REPORTS)
@@ -171,7 +171,7 @@ static bool is_halted(const struct work *work)
 
 static bool is_over(const struct work *work)
 {
-	double spent = wait_clock_ms() - work->progress;
+	double spent = clock_ms() - work->progress;
 	double budget = work->on->budget_ms;
 
 	return osm_exit_flag ||
@@ -182,7 +182,7 @@ static bool is_over(const struct work *work)
 /* From here on the budget is whole again. */
 static void note_progress(struct work *work)
 {
-	work->progress = wait_clock_ms();
+	work->progress = clock_ms();
 	work->aside = 0;
 }
 
@@ -193,18 +193,18 @@ static void note_progress(struct work *work)
 static void wait_for_quiet(struct work *work)
 {
 	struct repair *repair = work->repair;
-	double start = wait_clock_ms();
+	double start = clock_ms();
 
 	pthread_mutex_lock(&repair->signal.lock);
 	while (!is_over(work)) {
-		double left = repair->last_trap + QUIET_MS - wait_clock_ms();
+		double left = repair->last_trap + QUIET_MS - clock_ms();
 
 		if (left <= 0)
 			break;
-		wait_briefly(&repair->signal, left);
+		clock_wait_briefly(&repair->signal, left);
 	}
 	pthread_mutex_unlock(&repair->signal.lock);
-	work->aside += wait_clock_ms() - start;
+	work->aside += clock_ms() - start;
 }
 
 /* Hands the traps that have come to the search; how many there were. */
@@ -271,9 +271,9 @@ static bool await_traps(struct repair *repair, double milliseconds)
 	bool any;
 
 	pthread_mutex_lock(&repair->signal.lock);
-	for (double end = wait_clock_ms() + milliseconds;
-	     !repair->num_lids && wait_clock_ms() < end && !osm_exit_flag;)
-		wait_briefly(&repair->signal, end - wait_clock_ms());
+	for (double end = clock_ms() + milliseconds;
+	     !repair->num_lids && clock_ms() < end && !osm_exit_flag;)
+		clock_wait_briefly(&repair->signal, end - clock_ms());
 	any = repair->num_lids != 0;
 	pthread_mutex_unlock(&repair->signal.lock);
 	return any;
@@ -282,7 +282,7 @@ static bool await_traps(struct repair *repair, double milliseconds)
 /* ---- Ways ---- */
 
 /* As pm_locate_way, for a switch that OpenSM has; the way is written to *smp. */
-static int find_way(const struct work *work, uint32_t known, struct ask_smp *smp)
+static int find_way(const struct work *work, uint32_t known, struct smp_request *smp)
 {
 	const osm_subn_t *subn = &work->on->sender->osm->subn;
 	const osm_port_t *sm = osm_get_port_by_guid(subn, subn->sm_port_guid);
@@ -422,13 +422,13 @@ static bool is_interrupted(struct work *work)
  * What is sent next, as number `index` of the batch: the first whose way is free. What
  * has none is left out, and told.
  */
-static enum ask_make take_turn(struct work *work, uint32_t index, struct ask_smp *smp,
+static enum smp_make take_turn(struct work *work, uint32_t index, struct smp_request *smp,
 			       uint32_t (*find_switch)(const struct work *work,
 						       uint32_t item),
 			       void (*leave_out)(struct work *work, uint32_t item))
 {
 	if (is_halted(work) || is_interrupted(work))
-		return ASK_OMIT;
+		return SMP_OMIT;
 	for (uint32_t i = work->next; i < work->num_turns && i < work->next + LOOK_AHEAD;
 	     i++) {
 		uint32_t item = work->turns[i];
@@ -444,10 +444,10 @@ static enum ask_make take_turn(struct work *work, uint32_t index, struct ask_smp
 		end_turn(work, i);
 		work->sent[index] = item;
 		if (hops >= 0)
-			return ASK_SEND;
+			return SMP_SEND;
 		leave_out(work, item);
 	}
-	return work->next < work->num_turns ? ASK_LATER : ASK_OMIT;
+	return work->next < work->num_turns ? SMP_LATER : SMP_OMIT;
 }
 
 /* ---- Questions ---- */
@@ -462,13 +462,13 @@ static void skip_question(struct work *work, uint32_t question)
 	pm_locate_skip(work->locate, work->ports[question]);
 }
 
-static enum ask_make make_question(void *context, uint32_t index, struct ask_smp *smp)
+static enum smp_make make_question(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct work *work = context;
-	enum ask_make made = take_turn(work, index, smp, asked_switch, skip_question);
+	enum smp_make made = take_turn(work, index, smp, asked_switch, skip_question);
 
-	if (made == ASK_SEND) {
-		smp->kind = ASK_PORT_INFO;
+	if (made == SMP_SEND) {
+		smp->kind = SMP_PORT_INFO;
 		smp->modifier =
 			work->plan->known->ports[work->ports[work->sent[index]]].num;
 	}
@@ -476,12 +476,12 @@ static enum ask_make make_question(void *context, uint32_t index, struct ask_smp
 }
 
 /* The first silence ends the batch: the search has to think again. */
-static bool take_answer(void *context, const struct ask_answer *answer)
+static bool take_answer(void *context, const struct smp_answer *answer)
 {
 	struct work *work = context;
 	enum pm_answer means = PM_NO_ANSWER;
 
-	if (answer->outcome == ASK_ANSWERED)
+	if (answer->outcome == SMP_ANSWERED)
 		means = ib_port_info_get_port_state(
 				(const ib_port_info_t *)answer->data) == IB_LINK_DOWN
 				? PM_ANSWER_DOWN
@@ -494,15 +494,15 @@ static bool take_answer(void *context, const struct ask_answer *answer)
 
 /* Sends a batch; waiting in vain, for the wire, and sending what was found, are not in
  * the budget. */
-static void run_batch(struct work *work, const struct ask_batch *batch,
-		      struct ask_count *count)
+static void run_batch(struct work *work, const struct smp_batch *batch,
+		      struct smp_count *count)
 {
 	uint32_t silent = count->silent;
-	double start = wait_clock_ms(), held = count->held_ms;
+	double start = clock_ms(), held = count->held_ms;
 
-	ask_run(work->on->sender->ask, batch, count);
+	smp_run(work->on->sender->ask, batch, count);
 	if (count->silent > silent || work->mode != ASKING)
-		work->aside += wait_clock_ms() - start;
+		work->aside += clock_ms() - start;
 	else
 		work->aside += count->held_ms - held;
 }
@@ -514,7 +514,7 @@ static void ask_all(struct work *work, uint32_t num)
 		return;
 	}
 	run_batch(work,
-		  &(struct ask_batch){.num = num,
+		  &(struct smp_batch){.num = num,
 				      .ahead_most = MOST_AHEAD,
 				      .total_ms = SILENT_MS,
 				      .urgent = work->on->urgent,
@@ -592,19 +592,19 @@ static void find_entries(const struct work *work, uint32_t item, const osm_switc
 			PM_LFT_BLOCK, entries);
 }
 
-static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
+static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct work *work = context;
-	enum ask_make made = take_turn(work, index, smp, block_switch, skip_block);
+	enum smp_make made = take_turn(work, index, smp, block_switch, skip_block);
 	uint8_t entries[PM_LFT_BLOCK];
 
-	if (made != ASK_SEND)
+	if (made != SMP_SEND)
 		return made;
 	if (work->first_set <= 0)
-		work->first_set = wait_clock_ms();
+		work->first_set = clock_ms();
 	find_entries(work, work->sent[index], smp->sw, entries);
 	lft_set_make(block_number(work, work->sent[index]), entries, smp);
-	return ASK_SEND;
+	return SMP_SEND;
 }
 
 /* Blocks that were sent and not acknowledged. */
@@ -614,10 +614,10 @@ static uint32_t num_missing(const struct work *work)
 }
 
 /* Whoever does not answer gets no more, others do. */
-static bool take_acknowledgement(void *context, const struct ask_answer *answer)
+static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 {
 	struct work *work = context;
-	bool answered = answer->outcome == ASK_ANSWERED;
+	bool answered = answer->outcome == SMP_ANSWERED;
 	uint32_t block = work->sent[answer->index];
 
 	work->acked += answered;
@@ -658,7 +658,7 @@ static void send_batch(struct work *work, uint32_t num)
 {
 	work->most_missing = num_missing(work) + MOST_SETS_SILENT;
 	run_batch(work,
-		  &(struct ask_batch){.num = num,
+		  &(struct smp_batch){.num = num,
 				      .ahead = work->on->urgent ? BLOCKS_AHEAD_BESIDE
 								: BLOCKS_AHEAD,
 				      .ahead_most = MOST_AHEAD,
@@ -820,7 +820,7 @@ static int compute(struct work *work, struct pm_error *err)
 	struct view_sight sight = {
 		.seen = work->alive,
 		.detours = work->view->detours,
-		.now_ms = (uint64_t)wait_clock_ms(),
+		.now_ms = (uint64_t)clock_ms(),
 	};
 	bool changed;
 
@@ -942,8 +942,7 @@ static void describe(const struct work *work, const uint8_t *before,
 		.first_set_ms = work->traps && work->first_set > 0
 					? work->first_set - work->first_trap
 					: 0,
-		.milliseconds =
-			work->first_trap > 0 ? wait_clock_ms() - work->first_trap : 0,
+		.milliseconds = work->first_trap > 0 ? clock_ms() - work->first_trap : 0,
 		.halted = is_halted(work),
 		.silences = work->questions.silent + work->sets.silent,
 		.gave_up = work->gave_up,

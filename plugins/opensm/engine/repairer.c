@@ -42,7 +42,7 @@ struct repairer {
 	atomic_bool halted; /* the view is not valid; stays so until it is taken over */
 	atomic_int phase;
 	atomic_int trap_phase; /* in which the first trap of those that wait came */
-	struct wait_signal signal;
+	struct clock_signal signal;
 	/* Under its lock. */
 	enum validity validity;
 	bool busy, repairing, moving, rebalancing; /* rebalancing: a round of it */
@@ -196,7 +196,7 @@ static int look_at_first(struct repairer *r)
 		.seen = r->seen,
 		.silent = r->view.believed,
 		.detours = r->view.detours,
-		.now_ms = (uint64_t)wait_clock_ms(),
+		.now_ms = (uint64_t)clock_ms(),
 	};
 	bool changed;
 
@@ -258,7 +258,7 @@ static void note_rest(struct repairer *r, const struct repaired *done)
 	if (done->postponed && phase_of(r) == PHASE_ROUTING)
 		r->owed = true;
 	else if (rest && !done->halted && !over)
-		r->retry_ms = wait_clock_ms() + (double)(RETRY_MS << r->retries++);
+		r->retry_ms = clock_ms() + (double)(RETRY_MS << r->retries++);
 	if (!rest || over)
 		r->retries = 0;
 	unlock(r);
@@ -272,7 +272,7 @@ static bool is_early(struct repairer *r)
 	bool waits;
 
 	lock(r);
-	waits = r->retry_ms > wait_clock_ms() && !r->resend;
+	waits = r->retry_ms > clock_ms() && !r->resend;
 	unlock(r);
 	/* Fewer: a discovery has dealt with those, and what there is may be new. */
 	return waits && repair_count_traps(r->config.repair) == r->traps_left;
@@ -314,7 +314,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	subject.resend = take_resend(r);
 	if (!repair_run(r->config.repair, &subject, &done))
 		return false;
-	r->config.tell_repair(r->config.context, &r->view, phase, &done);
+	r->config.log_repair(r->config.context, &r->view, phase, &done);
 	note_rest(r, &done);
 	r->groups_due |= done.number;
 	/* What failed is failed until a discovery sees it usable, and none may come. */
@@ -381,16 +381,16 @@ static int look_anew(struct repairer *r)
 		.seen = r->view.seen,
 		.silent = r->view.believed, /* nothing is learnt of it */
 		.detours = r->view.detours,
-		.now_ms = (uint64_t)wait_clock_ms(),
+		.now_ms = (uint64_t)clock_ms(),
 	};
 	bool changed;
 
 	return view_look(&r->view, &sight, &changed, NULL);
 }
 
-static void tell_move(struct repairer *r, const struct moved *done)
+static void log_move(struct repairer *r, const struct moved *done)
 {
-	r->config.tell_move(r->config.context, &r->view, ++r->num_moves, done);
+	r->config.log_move(r->config.context, &r->view, ++r->num_moves, done);
 	if (done->gave_up && !is_halted(r))
 		ask_for_reroute(r);
 }
@@ -458,8 +458,8 @@ static bool begin_transition(struct repairer *r)
 	transition_end(&r->transition);
 	end_moving(r);
 	r->view.current = false;
-	tell_move(r,
-		  &(struct moved){.change = "other drains", .gave_up = "out of memory"});
+	log_move(r,
+		 &(struct moved){.change = "other drains", .gave_up = "out of memory"});
 	return false;
 }
 
@@ -470,7 +470,7 @@ static void end_transition(struct repairer *r)
 	transition_end(&r->transition);
 	end_moving(r);
 	r->groups_due = true;
-	tell_move(r, &done);
+	log_move(r, &done);
 }
 
 /* The routing run goes on with it. */
@@ -534,7 +534,7 @@ static uint32_t find_reason(struct repairer *r, bool *asked)
 		return resumed;
 	*asked = false;
 	if (r->config.rebalance_auto && r->has_grown && is_whole(&r->view) &&
-	    wait_clock_ms() >= r->rest_ms)
+	    clock_ms() >= r->rest_ms)
 		return r->config.rebalance_rate;
 	return 0;
 }
@@ -579,14 +579,14 @@ static void look_at_balance(struct repairer *r)
 	if (look_at_first(r) || make_balance(r)) {
 		r->resumed_rate = rate; /* the next look begins with it */
 		r->balance.gave_up = "out of memory";
-		r->config.tell_balance(r->config.context, &r->balance);
+		r->config.log_balance(r->config.context, &r->balance);
 		return;
 	}
 	r->unmeasured = false;
 	balance_measure(&r->balance, &r->view);
 	if (rate && (asked || helps(r)))
 		balance_begin(&r->balance, rate);
-	r->config.tell_balance(r->config.context, &r->balance);
+	r->config.log_balance(r->config.context, &r->balance);
 }
 
 /*
@@ -629,9 +629,9 @@ static bool run_round(struct repairer *r)
 	r->rebalance_ms = goes_on ? next_ms : 0;
 	unlock(r);
 	if (!goes_on && r->balance.now.blocks_off)
-		r->rest_ms = wait_clock_ms() + REST_MS;
-	r->config.tell_balance(r->config.context, &r->balance);
-	return goes_on && next_ms <= wait_clock_ms();
+		r->rest_ms = clock_ms() + REST_MS;
+	r->config.log_balance(r->config.context, &r->balance);
+	return goes_on && next_ms <= clock_ms();
 }
 
 static bool rebalance(struct repairer *r)
@@ -648,12 +648,12 @@ static bool rebalance(struct repairer *r)
 
 bool repairer_take_balance(struct repairer *r, struct view *view, bool wait, bool *over)
 {
-	double until_ms = wait_clock_ms() + (wait ? TRANSITION_MS : 0);
+	double until_ms = clock_ms() + (wait ? TRANSITION_MS : 0);
 	bool any;
 
 	lock(r);
-	while (r->rebalancing && wait_clock_ms() < until_ms && !osm_exit_flag)
-		wait_briefly(&r->signal, RETRY_MS);
+	while (r->rebalancing && clock_ms() < until_ms && !osm_exit_flag)
+		clock_wait_briefly(&r->signal, RETRY_MS);
 	any = r->balance.planned && view->routes && r->view.serial == view->serial;
 	*over = any && r->balanced;
 	if (any)
@@ -669,7 +669,7 @@ bool repairer_take_balance(struct repairer *r, struct view *view, bool wait, boo
 static bool are_groups_due(const struct repairer *r)
 {
 	return r->groups_due || atomic_load(&r->config.quiet->due) ||
-	       (r->groups_ms > 0 && wait_clock_ms() >= r->groups_ms);
+	       (r->groups_ms > 0 && clock_ms() >= r->groups_ms);
 }
 
 /* After some tries it is left to the next sweep, join or failure. */
@@ -678,10 +678,9 @@ static void note_groups(struct repairer *r, const struct mcast_done *done)
 	r->groups_ms = 0;
 	if (!done->wire.gave_up) {
 		r->groups_retries = 0;
-		r->groups_ms = done->unasked ? wait_clock_ms() + UNASKED_MS : 0;
+		r->groups_ms = done->unasked ? clock_ms() + UNASKED_MS : 0;
 	} else if (r->groups_retries < RETRIES) {
-		r->groups_ms =
-			wait_clock_ms() + (double)(RETRY_MS << r->groups_retries++);
+		r->groups_ms = clock_ms() + (double)(RETRY_MS << r->groups_retries++);
 	}
 }
 
@@ -701,7 +700,7 @@ static bool route_groups(struct repairer *r)
 		return false;
 	r->groups_due = false;
 	if (mcast_run(r->mcast, &subject, &done))
-		r->config.tell_groups(r->config.context, &done);
+		r->config.log_groups(r->config.context, &done);
 	note_groups(r, &done);
 	r->groups_due |= done.wire.interrupted;
 	return done.wire.interrupted;
@@ -725,15 +724,15 @@ static void look_above(struct repairer *r)
 	struct mcast_done done;
 	bool again;
 
-	if (!r->mcast || r->above_ms <= 0 || wait_clock_ms() < r->above_ms || is_busy(r))
+	if (!r->mcast || r->above_ms <= 0 || clock_ms() < r->above_ms || is_busy(r))
 		return;
 	again = r->groups_retries || are_groups_due(r);
 	if (!again && mcast_look_above(r->mcast, &subject, &r->above, &done)) {
 		again = done.wire.interrupted;
 		done.wire.interrupted = false; /* the tables of groups are all sent */
-		r->config.tell_groups(r->config.context, &done);
+		r->config.log_groups(r->config.context, &done);
 	}
-	r->above_ms = again ? wait_clock_ms() + REJOIN_MS : 0;
+	r->above_ms = again ? clock_ms() + REJOIN_MS : 0;
 }
 
 /* ---- The thread ---- */
@@ -798,7 +797,7 @@ static void release(struct repairer *r)
 static double next_look(const struct repairer *r)
 {
 	const double due[] = {r->retry_ms, r->rebalance_ms, r->groups_ms, r->above_ms};
-	double now = wait_clock_ms(), next = DBL_MAX;
+	double now = clock_ms(), next = DBL_MAX;
 
 	for (size_t i = 0; i < sizeof(due) / sizeof(*due); i++) {
 		double look = due[i] > now ? due[i] : now + LATER_MS;
@@ -844,7 +843,7 @@ void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
 static int copy_flaps(const struct repairer *r, const struct pm_damping *from,
 		      struct pm_damping **to)
 {
-	uint64_t now = (uint64_t)wait_clock_ms();
+	uint64_t now = (uint64_t)clock_ms();
 	struct pm_damping_record record;
 	uint32_t at = 0;
 	int rc;
@@ -1032,7 +1031,7 @@ struct lft_sender *repairer_acquire(struct repairer *r)
 {
 	lock(r);
 	while (r->busy)
-		wait_briefly(&r->signal, RETRY_MS);
+		clock_wait_briefly(&r->signal, RETRY_MS);
 	r->busy = true;
 	unlock(r);
 	return &r->sender;
@@ -1052,23 +1051,23 @@ static bool is_elsewhere(struct repairer *r, double until_ms)
 
 	lock(r);
 	elsewhere = r->busy && !r->repairing && !traps;
-	if (r->busy && (!elsewhere || wait_clock_ms() < until_ms))
-		wait_briefly(&r->signal, RETRY_MS);
-	elsewhere &= wait_clock_ms() >= until_ms;
+	if (r->busy && (!elsewhere || clock_ms() < until_ms))
+		clock_wait_briefly(&r->signal, RETRY_MS);
+	elsewhere &= clock_ms() >= until_ms;
 	unlock(r);
 	return elsewhere;
 }
 
 void repairer_finish(struct repairer *r, uint32_t wait_ms)
 {
-	double start = wait_clock_ms();
+	double start = clock_ms();
 
 	lock(r);
 	wait_ms = r->served ? 0 : wait_ms;
 	unlock(r);
 	while (!try_acquire(r))
 		if (is_elsewhere(r, start + wait_ms) || osm_exit_flag ||
-		    wait_clock_ms() > start + FINISH_MS)
+		    clock_ms() > start + FINISH_MS)
 			return;
 	lock(r);
 	take_over(r);
@@ -1088,7 +1087,7 @@ void repairer_route_groups(struct repairer *r, const struct mcast_doubt *doubt)
 	r->groups_due = true;
 	r->groups_retries = 0;
 	if (r->above_ms <= 0) {
-		r->above_ms = wait_clock_ms() + REJOIN_MS;
+		r->above_ms = clock_ms() + REJOIN_MS;
 		r->above = 0;
 	}
 	route_groups(r);
@@ -1097,12 +1096,12 @@ void repairer_route_groups(struct repairer *r, const struct mcast_doubt *doubt)
 
 bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wait)
 {
-	double until_ms = wait_clock_ms() + (wait ? TRANSITION_MS : 0);
+	double until_ms = clock_ms() + (wait ? TRANSITION_MS : 0);
 	bool differ;
 
 	lock(r);
-	while (r->moving && wait_clock_ms() < until_ms && !osm_exit_flag)
-		wait_briefly(&r->signal, RETRY_MS);
+	while (r->moving && clock_ms() < until_ms && !osm_exit_flag)
+		clock_wait_briefly(&r->signal, RETRY_MS);
 	r->abandon = r->moving;
 	differ = r->validity != VOID && !pm_drains_equal(&r->drained, drains) &&
 		 !pm_drains_copy(&r->drained, drains, NULL);
@@ -1151,11 +1150,11 @@ struct repairer *repairer_start(const struct repairer_config *config)
 	atomic_init(&r->halted, true);
 	atomic_init(&r->phase, PHASE_IDLE);
 	atomic_init(&r->trap_phase, PHASE_IDLE);
-	wait_signal_init(&r->signal);
+	clock_signal_init(&r->signal);
 	r->worker = worker_start("portmajor-send", make_round, r);
 	if (r->worker)
 		return r;
-	wait_signal_destroy(&r->signal);
+	clock_signal_destroy(&r->signal);
 	mcast_free(r->mcast);
 	free(r);
 	return NULL;
@@ -1173,7 +1172,7 @@ void repairer_free(struct repairer *r)
 {
 	if (!r)
 		return;
-	wait_signal_destroy(&r->signal);
+	clock_signal_destroy(&r->signal);
 	transition_end(&r->transition);
 	pm_plan_free((struct pm_plan *)(uintptr_t)r->view.plan);
 	view_free(&r->view);

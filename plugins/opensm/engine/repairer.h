@@ -53,15 +53,15 @@ struct repairer_config {
 	uint32_t budget_ms;
 	/* Are told of each, by whoever has it, without a lock; the view is borrowed. The
 	 * phase is that in which the first trap came. */
-	void (*tell_repair)(void *context, const struct view *view,
-			    enum sweep_phase phase, const struct repaired *done);
-	void (*tell_move)(void *context, const struct view *view, uint64_t number,
-			  const struct moved *done);
+	void (*log_repair)(void *context, const struct view *view, enum sweep_phase phase,
+			   const struct repaired *done);
+	void (*log_move)(void *context, const struct view *view, uint64_t number,
+			 const struct moved *done);
 	/* How far the tables are off the plan's, where they were found in the switches.
 	 */
-	void (*tell_balance)(void *context, const struct balance *balance);
+	void (*log_balance)(void *context, const struct balance *balance);
 	void (*tell_dropped)(void *context, uint64_t traps);
-	void (*tell_groups)(void *context, const struct mcast_done *done);
+	void (*log_groups)(void *context, const struct mcast_done *done);
 	void *context;
 };
 

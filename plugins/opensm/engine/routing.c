@@ -42,8 +42,8 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 	odd = change.plan && (change.base || !plugin->planning.plan);
 	planning_adopt(&plugin->planning, &change);
 	if (odd)
-		tell_oddities(plugin, fabric);
-	tell_recall(plugin, &change.recall);
+		log_oddities(plugin, fabric);
+	log_recall(plugin, &change.recall);
 	return 0;
 }
 
@@ -126,15 +126,15 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 	const struct pm_plan *plan = plugin->planning.plan;
 	size_t num = plan->known->num_ports + 1u;
 	uint8_t *seen = malloc(3 * num);
-	struct glance_doubt doubt;
+	struct subnet_cache_doubt doubt;
 	bool changed;
 	int rc = 0;
 
 	if (!seen)
 		return pm_error_no_memory(err);
-	doubt = (struct glance_doubt){seen + num, seen + 2 * num};
+	doubt = (struct subnet_cache_doubt){seen + num, seen + 2 * num};
 	if (!fabric)
-		glance_see(&plugin->glance, seen);
+		subnet_cache_see(&plugin->glance, seen);
 	else if (!pm_plan_match(plan, fabric, seen))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
 	leave_out_lost(&plugin->view, seen);
@@ -145,13 +145,13 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 			.silent = doubt.silent,
 			/* The place of the port that OpenSM itself uses, and what its
 			 * options ask for. */
-			.detours = {glance_sm_place(&plugin->glance),
+			.detours = {subnet_cache_sm_place(&plugin->glance),
 				    plugin->osm->subn.opt.connect_roots, NULL},
-			.now_ms = (uint64_t)wait_clock_ms(),
+			.now_ms = (uint64_t)clock_ms(),
 		};
 
 		planning_count(&plugin->planning, seen);
-		glance_find_doubt(&plugin->glance, seen, &doubt);
+		subnet_cache_find_doubt(&plugin->glance, seen, &doubt);
 		judge_switches(plugin);
 		rc = view_look(&plugin->view, &sight, &changed, err);
 	}
@@ -189,7 +189,7 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 	bool made = !plugin->view.routes;
 	int rc;
 
-	glance_bind(&plugin->glance, plugin->planning.plan);
+	subnet_cache_bind(&plugin->glance, plugin->planning.plan);
 	rc = look_at(plugin, fabric, discovered, err);
 	if (!rc && made && plugin->planning.plan->adopted)
 		rc = keep_held(plugin, found, discovered, err);

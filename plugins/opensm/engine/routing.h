@@ -24,7 +24,7 @@ struct routing_found {
 
 /*
  * Whether the plan stays as it is whatever a glance finds, as long as it finds nothing
- * new (glance_look): all that it has learnt had its LIDs, and went into this plan.
+ * new (subnet_cache_look): all that it has learnt had its LIDs, and went into this plan.
  */
 bool routing_is_covered(const struct plugin *plugin);
 
@@ -49,7 +49,7 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
  */
 int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err);
 
-/* Has OpenSM ask for tables again at this wait_clock_ms, or UINT64_MAX: when it wants to.
+/* Has OpenSM ask for tables again at this clock_ms, or UINT64_MAX: when it wants to.
  */
 void routing_ask_at(struct plugin *plugin, uint64_t when_ms);
 

@@ -38,7 +38,7 @@ static int look_without_lost(struct plugin *plugin)
 		.seen = seen,
 		.silent = view->believed, /* of others nothing is learnt */
 		.detours = view->detours,
-		.now_ms = (uint64_t)wait_clock_ms(),
+		.now_ms = (uint64_t)clock_ms(),
 	};
 	bool changed;
 	int rc;
@@ -92,7 +92,7 @@ static void merge(struct plugin *plugin)
 {
 	if (!merge_failed(plugin))
 		return;
-	tell_changes(plugin);
+	log_changes(plugin);
 	sweep_publish(plugin);
 }
 
@@ -149,7 +149,7 @@ static void leave_view(struct plugin *plugin)
 	if (!plugin->repairer)
 		return;
 	repairer_void(plugin->repairer);
-	ask_disown(plugin->ask);
+	smp_disown(plugin->ask);
 }
 
 /* What is drained now: as the repairer has it, which follows that, else the operator. */
@@ -234,7 +234,7 @@ static struct store_request what_to_load(const struct plugin *plugin,
 					 const struct pm_fabric *fabric)
 {
 	return (struct store_request){fabric, plugin->osm->subn.opt.lmc,
-				      plugin->view.flaps, (uint64_t)wait_clock_ms()};
+				      plugin->view.flaps, (uint64_t)clock_ms()};
 }
 
 /* The plan on disk, if there is one for this fabric. -ENOMEM. */
@@ -326,7 +326,7 @@ static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 	if (!rc)
 		rc = routing_compute(plugin, fabric, true, &found, err);
 	if (!rc && !reassign && (!settled || standby))
-		tell_conformity(plugin, fabric);
+		log_conformity(plugin, fabric);
 	recover_free(&found.tables);
 	return rc;
 }
@@ -353,14 +353,14 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 	CL_PLOCK_RELEASE(&osm->lock);
 	groups_note_intact(plugin);
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
-	start = wait_clock_ms();
+	start = clock_ms();
 	if (!fabric && is_first_engine(plugin))
 		lids_make_room(&osm->subn, plan, lids.limit);
 	else if (is_first_engine(plugin))
 		rc = lids_give(osm, &lids, &plugin->given, err);
-	plugin->locked_ms += wait_clock_ms() - start;
+	plugin->locked_ms += clock_ms() - start;
 	CL_PLOCK_RELEASE(&osm->lock);
-	glance_keep(&plugin->glance);
+	subnet_cache_keep(&plugin->glance);
 	if (!rc && is_first_engine(plugin))
 		lids_survive_standby(osm, &plugin->honor_guid2lid);
 	return rc;
@@ -385,7 +385,7 @@ static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric
 	int rc;
 
 	plugin->infos = UINT64_MAX; /* LIDs are to come */
-	rc = glance_learn(&plugin->glance, &plugin->osm->subn, err);
+	rc = subnet_cache_learn(&plugin->glance, &plugin->osm->subn, err);
 
 	if (!rc)
 		rc = snapshot_take(&plugin->glance, &plugin->osm->subn, &plugin->roles,
@@ -417,9 +417,9 @@ static bool has_found_nothing_new(struct plugin *plugin)
 	    !routing_is_covered(plugin))
 		return false;
 	if (plugin->ask)
-		plugin->infos = ask_count_infos(plugin->ask);
+		plugin->infos = smp_count_infos(plugin->ask);
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	same = glance_look(&plugin->glance, &osm->subn);
+	same = subnet_cache_look(&plugin->glance, &osm->subn);
 	CL_PLOCK_RELEASE(&osm->lock);
 	return same;
 }
@@ -432,14 +432,14 @@ static bool has_found_nothing_new(struct plugin *plugin)
  */
 static void save_plan(struct plugin *plugin)
 {
-	double start = wait_clock_ms(), waited = 0;
+	double start = clock_ms(), waited = 0;
 
 	store_save(plugin->store, &plugin->planning);
 	while (waited < (plugin->osm->subn.force_heavy_sweep ? PLAN_TRAP_MS : PLAN_MS) &&
 	       !osm_exit_flag) {
 		if (!store_await_plan(plugin->store))
 			return;
-		waited = wait_clock_ms() - start;
+		waited = clock_ms() - start;
 	}
 	say(&plugin->osm->log, OSM_LOG_INFO,
 	    ": LIDs are given before the plan is on disk, which takes more than %.0f ms",
@@ -518,13 +518,13 @@ static double bound_of_files(const struct plugin *plugin)
  */
 static void await_files(struct plugin *plugin)
 {
-	double start = wait_clock_ms(), waited = 0;
+	double start = clock_ms(), waited = 0;
 	bool late;
 
 	while (waited < bound_of_files(plugin) && !osm_exit_flag) {
 		if (!store_await_look(plugin->store) && !watch_await_look(plugin->watch))
 			return;
-		waited = wait_clock_ms() - start;
+		waited = clock_ms() - start;
 	}
 	late = store_give_up(plugin->store);
 	late |= watch_give_up(plugin->watch);
@@ -561,7 +561,7 @@ static void skip_covered_traps(struct plugin *plugin)
 
 void sweep_discovered(struct plugin *plugin)
 {
-	double start = wait_clock_ms();
+	double start = clock_ms();
 
 	set_phase(plugin, PHASE_MANAGEMENT);
 	trust_discovery(plugin);
@@ -586,10 +586,10 @@ void sweep_discovered(struct plugin *plugin)
 				? FOUND_FAILURE
 				: FOUND_TABLES;
 	if (plugin->found == FOUND_TABLES)
-		tell_changes(plugin);
+		log_changes(plugin);
 	if (plugin->found == FOUND_TABLES && plugin->repairer)
 		repairer_prepare(plugin->repairer, &plugin->view);
-	plugin->milliseconds += wait_clock_ms() - start;
+	plugin->milliseconds += clock_ms() - start;
 }
 
 /* ---- The engine's callback ---- */
@@ -613,8 +613,8 @@ static bool lids_agree(const struct pm_plan *plan, const struct pm_fabric *fabri
 /* Whether the tables are those for what there is now. */
 static bool is_as_expected(const struct plugin *plugin)
 {
-	return view_is_current(&plugin->view, (uint64_t)wait_clock_ms()) &&
-	       glance_is_kept(&plugin->glance);
+	return view_is_current(&plugin->view, (uint64_t)clock_ms()) &&
+	       subnet_cache_is_kept(&plugin->glance);
 }
 
 /* Should the LID manager have had its own ideas, plan with these. */
@@ -650,7 +650,7 @@ static int give_way(struct plugin *plugin, struct pm_error *err)
 {
 	const struct pm_plan *plan = plugin->planning.plan;
 	const struct pm_reachable *served = &plugin->view.served;
-	uint64_t now = (uint64_t)wait_clock_ms(), left, then;
+	uint64_t now = (uint64_t)clock_ms(), left, then;
 
 	if (!has_next_engine(plugin))
 		return 0;
@@ -703,14 +703,14 @@ static bool commit_view(struct plugin *plugin)
 static void write_tables(struct plugin *plugin, bool merged)
 {
 	osm_subn_t *subn = &plugin->osm->subn;
-	struct ask_block blocks[ASK_SLOTS];
+	struct smp_block blocks[SMP_SLOTS];
 	struct tables_withheld withheld = {blocks, 0, merged};
 
 	plugin->run.everything = subn->need_update != 0;
 	if (plugin->ask && subn->need_update)
-		ask_disown(plugin->ask);
+		smp_disown(plugin->ask);
 	else if (plugin->ask)
-		withheld.num = ask_list_out(plugin->ask, blocks);
+		withheld.num = smp_list_out(plugin->ask, blocks);
 	tables_write(&plugin->tables, subn, plugin->planning.plan, plugin->view.routes,
 		     &plugin->stale, &withheld, &plugin->run.written);
 }
@@ -718,9 +718,9 @@ static void write_tables(struct plugin *plugin, bool merged)
 /* Whether OpenSM still has what it had after discovery. */
 static bool is_as_discovered(struct plugin *plugin)
 {
-	bool heard = !plugin->ask || ask_has_infos_since(plugin->ask, plugin->infos);
+	bool heard = !plugin->ask || smp_has_infos_since(plugin->ask, plugin->infos);
 
-	return glance_is_unchanged(&plugin->glance, &plugin->osm->subn, heard);
+	return subnet_cache_is_unchanged(&plugin->glance, &plugin->osm->subn, heard);
 }
 
 /*
@@ -753,7 +753,7 @@ static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err
 	rc = check_options(plugin, err);
 	if (rc)
 		return rc;
-	known = (found && is_as_discovered(plugin)) || glance_look(glance, subn);
+	known = (found && is_as_discovered(plugin)) || subnet_cache_look(glance, subn);
 	*run = (struct plugin_run){.recomputed = !known || !is_as_expected(plugin),
 				   .ahead = plugin->ahead};
 	plugin->ahead = (struct ahead){.sent = 0};
@@ -762,14 +762,14 @@ static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err
 			     ? routing_recompute(plugin, false, err)
 			     : recompute(plugin, err);
 	if (!rc)
-		glance_keep(glance);
+		subnet_cache_keep(glance);
 	if (!rc)
 		rc = give_way(plugin, err);
 	if (!rc && (!found || run->recomputed))
 		rc = routing_find_stale(plugin, false, err);
 	if (rc)
 		return rc;
-	tell_stale(plugin);
+	log_stale(plugin);
 	run->stale = plugin->stale.num;
 	run->loops = plugin->stale.loops;
 	leave_steps(plugin);
@@ -783,7 +783,7 @@ static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err
 int sweep_build_tables(struct plugin *plugin)
 {
 	struct pm_error err = {""};
-	double elapsed, start = wait_clock_ms();
+	double elapsed, start = clock_ms();
 	bool merged;
 
 	plugin->asked = true;
@@ -812,7 +812,7 @@ int sweep_build_tables(struct plugin *plugin)
 		}
 		return -1;
 	}
-	elapsed = wait_clock_ms() - start;
+	elapsed = clock_ms() - start;
 	plugin->run.locked_ms = plugin->locked_ms + elapsed;
 	plugin->run.milliseconds = plugin->milliseconds + elapsed;
 	plugin->locked_ms = plugin->milliseconds = 0;
@@ -862,12 +862,12 @@ static void describe_run(struct plugin *plugin)
 static void finish_run(struct plugin *plugin, uint64_t missing)
 {
 	struct plugin_run *run = &plugin->run;
-	double start = wait_clock_ms();
+	double start = clock_ms();
 	uint64_t sent = run->written.sent, acked = sent > missing ? sent - missing : 0;
 	struct state_run done;
 
 	describe_run(plugin);
-	run->milliseconds += wait_clock_ms() - start;
+	run->milliseconds += clock_ms() - start;
 	acked += run->ahead.acked;
 	add_ahead(run);
 	done = (struct state_run){
@@ -884,8 +884,8 @@ static void finish_run(struct plugin *plugin, uint64_t missing)
 	};
 
 	run->ours = false;
-	tell_ahead(plugin);
-	tell_run(plugin, done.acked);
+	log_ahead(plugin);
+	log_run(plugin, done.acked);
 	if (plugin->state)
 		state_note_run(plugin->state, &done);
 	plugin->given = (struct lids_given){0};
@@ -893,7 +893,7 @@ static void finish_run(struct plugin *plugin, uint64_t missing)
 
 static void finish_pending(struct plugin *plugin)
 {
-	struct ask_block blocks[ASK_SLOTS];
+	struct smp_block blocks[SMP_SLOTS];
 	struct tables_withheld ours = {blocks, 0, false};
 	uint64_t missing = 0;
 
@@ -902,7 +902,7 @@ static void finish_pending(struct plugin *plugin)
 	if (plugin->run.written.sent) {
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
 		if (plugin->ask)
-			ours.num = ask_list_out(plugin->ask, blocks);
+			ours.num = smp_list_out(plugin->ask, blocks);
 		missing = tables_missing(&plugin->osm->subn, &plugin->run.written, &ours);
 		CL_PLOCK_RELEASE(&plugin->osm->lock);
 	}
@@ -944,7 +944,8 @@ void sweep_publish(struct plugin *plugin)
 	bool missing_known = find_missing(&plugin->view, &missing);
 	struct pm_slow_link *slow;
 	uint32_t num_slow;
-	bool slow_known = slow_find(&plugin->glance, &plugin->view, &slow, &num_slow);
+	bool slow_known =
+		degraded_links_find(&plugin->glance, &plugin->view, &slow, &num_slow);
 	struct pm_error unread;
 	const struct state_facts facts = {
 		.planning = &plugin->planning,
@@ -1003,7 +1004,7 @@ static void run_shadow(struct plugin *plugin)
 	struct shadow_result found;
 	struct state_shadow done = {.change = change, .found = &found};
 	struct pm_error err = {""};
-	double start = wait_clock_ms();
+	double start = clock_ms();
 	int rc = compute_shadow(plugin, &err);
 
 	if (!rc) {
@@ -1023,8 +1024,8 @@ static void run_shadow(struct plugin *plugin)
 	} else {
 		view_tell(&plugin->view, change, sizeof(change));
 		done.out_of_plan = plugin->planning.out_of_plan;
-		done.milliseconds = wait_clock_ms() - start;
-		tell_shadow(plugin, &done);
+		done.milliseconds = clock_ms() - start;
+		log_shadow(plugin, &done);
 	}
 	if (plugin->state)
 		state_note_shadow(plugin->state, &done);
@@ -1060,11 +1061,10 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	}
 	finish_pending(plugin);
 	note_engine(plugin);
-	tell_changes(plugin);
+	log_changes(plugin);
 	store_save(plugin->store, &plugin->planning);
 	if (plugin->view.flaps)
-		store_save_holds(plugin->store, plugin->view.flaps,
-				 (uint64_t)wait_clock_ms());
+		store_save_holds(plugin->store, plugin->view.flaps, (uint64_t)clock_ms());
 	if (plugin->honor_guid2lid >= 0)
 		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
 	plugin->honor_guid2lid = -1;

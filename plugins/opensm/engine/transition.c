@@ -43,7 +43,7 @@ int transition_begin(struct transition *t, const struct view *view)
 		.stage = TRANSITION_UNUSED,
 		.from = malloc(num_ports + 1u),
 		.moved = calloc(blocks + 1u, 1),
-		.start_ms = wait_clock_ms(),
+		.start_ms = clock_ms(),
 	};
 	if (!t->from || !t->moved) {
 		transition_end(t);
@@ -271,7 +271,7 @@ static void count_switch(struct move *move, uint32_t known)
 			     blocks * PM_LFT_BLOCK);
 }
 
-static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *smp)
+static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct move *move = context;
 	const struct lft_sender *sender = move->on->sender;
@@ -285,20 +285,20 @@ static enum ask_make make_block(void *context, uint32_t index, struct ask_smp *s
 	move->interrupted |= move->on->is_interrupted(move->on->context);
 	if (move->interrupted || !route || at + PM_LFT_BLOCK > sw->lft_size ||
 	    !lft_set_is_free(sender, sw, block->number))
-		return ASK_OMIT;
-	*smp = (struct ask_smp){.sw = sw, .route = *route};
+		return SMP_OMIT;
+	*smp = (struct smp_request){.sw = sw, .route = *route};
 	find_wanted(move, sw, block->known, at, wanted);
 	lft_set_make(block->number, wanted, smp);
-	return ASK_SEND;
+	return SMP_SEND;
 }
 
-static bool take_acknowledgement(void *context, const struct ask_answer *answer)
+static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 {
 	struct move *move = context;
 	struct moved *done = &move->transition->done;
 	const struct block *block = &move->blocks[answer->index];
 
-	if (answer->outcome == ASK_ANSWERED) {
+	if (answer->outcome == SMP_ANSWERED) {
 		done->acked++;
 		note_moved(move, block->known, block->number);
 	} else {
@@ -310,10 +310,10 @@ static bool take_acknowledgement(void *context, const struct ask_answer *answer)
 static void send_blocks(struct move *move)
 {
 	struct moved *done = &move->transition->done;
-	struct ask_count count = {0};
+	struct smp_count count = {0};
 
-	ask_run(move->on->sender->ask,
-		&(struct ask_batch){.num = move->num,
+	smp_run(move->on->sender->ask,
+		&(struct smp_batch){.num = move->num,
 				    .ahead = BLOCKS_AHEAD,
 				    .total_ms = SILENT_MS,
 				    .exclusive = true,
@@ -475,7 +475,7 @@ bool transition_run(struct transition *t, const struct transition_subject *subje
 			begin_next(&move);
 	}
 	t->done.interruptions += move.interrupted;
-	t->done.milliseconds = wait_clock_ms() - t->start_ms;
+	t->done.milliseconds = clock_ms() - t->start_ms;
 	if (!move.interrupted)
 		pm_routes_update(view->routes, view->alive, &view->detours);
 	free(move.blocks);

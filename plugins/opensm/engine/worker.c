@@ -11,7 +11,7 @@ struct worker {
 	worker_round *round;
 	void *context;
 	pthread_t thread;
-	struct wait_signal signal;
+	struct clock_signal signal;
 	/* Under its lock. */
 	bool poked, ending, ended;
 
@@ -25,9 +25,9 @@ static bool await_round(struct worker *w, double due)
 	bool last;
 
 	pthread_mutex_lock(&w->signal.lock);
-	while (!w->poked && !w->ending && wait_clock_ms() < due)
+	while (!w->poked && !w->ending && clock_ms() < due)
 		if (due < DBL_MAX)
-			wait_until(&w->signal, due);
+			clock_wait_until(&w->signal, due);
 		else
 			pthread_cond_wait(&w->signal.changed, &w->signal.lock);
 	w->poked = false;
@@ -56,7 +56,7 @@ static void *make_rounds(void *context)
 static void free_worker(struct worker *w)
 {
 	pthread_mutex_destroy(&w->opensm);
-	wait_signal_destroy(&w->signal);
+	clock_signal_destroy(&w->signal);
 	free(w);
 }
 
@@ -68,7 +68,7 @@ struct worker *worker_start(const char *name, worker_round *round, void *context
 		return NULL;
 	w->round = round;
 	w->context = context;
-	wait_signal_init(&w->signal);
+	clock_signal_init(&w->signal);
 	pthread_mutex_init(&w->opensm, NULL);
 	if (pthread_create(&w->thread, NULL, make_rounds, w)) {
 		free_worker(w);
@@ -104,8 +104,8 @@ bool worker_stop(struct worker *w, double until_ms)
 		return true;
 	worker_end(w);
 	pthread_mutex_lock(&w->signal.lock);
-	while (!w->ended && wait_clock_ms() < until_ms)
-		wait_until(&w->signal, until_ms);
+	while (!w->ended && clock_ms() < until_ms)
+		clock_wait_until(&w->signal, until_ms);
 	ended = w->ended;
 	pthread_mutex_unlock(&w->signal.lock);
 	if (ended) {

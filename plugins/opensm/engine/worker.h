@@ -17,7 +17,7 @@
 struct worker;
 
 /*
- * One round, with no lock held. `last`: OpenSM is ending. Returns the wait_clock_ms by
+ * One round, with no lock held. `last`: OpenSM is ending. Returns the clock_ms by
  * which the next one is due, DBL_MAX: when it is poked.
  */
 typedef double worker_round(void *context, bool last);
@@ -35,7 +35,7 @@ void worker_poke(struct worker *worker);
 void worker_end(struct worker *worker);
 
 /*
- * Waits until a wait_clock_ms for the end of the last round. True: it has ended, and
+ * Waits until a clock_ms for the end of the last round. True: it has ended, and
  * worker, which may be NULL, is freed. False: it is left behind, and what its round
  * touches must never be freed, but for what it touches between enter and leave.
  */

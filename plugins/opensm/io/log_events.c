@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void tell_oddities(const struct plugin *plugin, const struct pm_fabric *fabric)
+void log_oddities(const struct plugin *plugin, const struct pm_fabric *fabric)
 {
 	char text[PM_CHANGE_TEXT];
 
@@ -22,7 +22,7 @@ void tell_oddities(const struct plugin *plugin, const struct pm_fabric *fabric)
 		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
 }
 
-void tell_recall(const struct plugin *plugin, const struct pm_lid_restore *recall)
+void log_recall(const struct plugin *plugin, const struct pm_lid_restore *recall)
 {
 	char text[PM_LID_RESTORE_NAMED * 40] = "";
 	size_t used = 0;
@@ -70,7 +70,7 @@ static void tell_unfit(struct plugin *plugin)
 	    ": bad switches: %s", text[0] ? text : "none any more");
 }
 
-void tell_changes(struct plugin *plugin)
+void log_changes(struct plugin *plugin)
 {
 	if (!plugin->planning.plan)
 		return;
@@ -79,7 +79,7 @@ void tell_changes(struct plugin *plugin)
 	holds_tell(&plugin->view, &plugin->osm->log, &plugin->told);
 }
 
-void tell_conformity(const struct plugin *plugin, const struct pm_fabric *fabric)
+void log_conformity(const struct plugin *plugin, const struct pm_fabric *fabric)
 {
 	uint32_t ports = 0;
 
@@ -91,7 +91,7 @@ void tell_conformity(const struct plugin *plugin, const struct pm_fabric *fabric
 	    ports - plugin->planning.out_of_plan, ports);
 }
 
-void tell_run(const struct plugin *plugin, uint64_t acked)
+void log_run(const struct plugin *plugin, uint64_t acked)
 {
 	const struct plugin_run *run = &plugin->run;
 	const struct tables_written *written = &run->written;
@@ -108,7 +108,7 @@ void tell_run(const struct plugin *plugin, uint64_t acked)
 	    run->milliseconds, run->locked_ms, run->recomputed);
 }
 
-void tell_repair(const struct plugin *plugin, const struct repaired *done)
+void log_repair(const struct plugin *plugin, const struct repaired *done)
 {
 	char unordered[64] = "";
 
@@ -148,7 +148,7 @@ static uint32_t count_blocks(const struct pm_stale *stale)
 	return blocks;
 }
 
-void tell_stale(const struct plugin *plugin)
+void log_stale(const struct plugin *plugin)
 {
 	const struct pm_stale *stale = &plugin->stale;
 
@@ -159,7 +159,7 @@ void tell_stale(const struct plugin *plugin)
 		    stale->num, count_blocks(stale), stale->loops);
 }
 
-void tell_ahead(const struct plugin *plugin)
+void log_ahead(const struct plugin *plugin)
 {
 	const struct ahead *ahead = &plugin->run.ahead;
 
@@ -174,7 +174,7 @@ void tell_ahead(const struct plugin *plugin)
 		    ahead->gave_up ? ahead->gave_up : "");
 }
 
-void tell_move(const struct plugin *plugin, uint64_t number, const struct moved *done)
+void log_move(const struct plugin *plugin, uint64_t number, const struct moved *done)
 {
 	char interrupted[64] = "";
 
@@ -190,7 +190,7 @@ void tell_move(const struct plugin *plugin, uint64_t number, const struct moved 
 	    done->gave_up ? done->gave_up : "");
 }
 
-void tell_groups(const struct plugin *plugin, const struct mcast_done *done)
+void log_groups(const struct plugin *plugin, const struct mcast_done *done)
 {
 	const struct mft_wire_done *wire = &done->wire;
 
@@ -206,7 +206,7 @@ void tell_groups(const struct plugin *plugin, const struct mcast_done *done)
 	    wire->gave_up ? wire->gave_up : "");
 }
 
-void tell_balance(struct plugin *plugin, const struct balance *balance)
+void log_balance(struct plugin *plugin, const struct balance *balance)
 {
 	const struct state_balance *now = &balance->now;
 	osm_log_t *log = &plugin->osm->log;
@@ -224,13 +224,12 @@ void tell_balance(struct plugin *plugin, const struct balance *balance)
 		say(log, OSM_LOG_INFO,
 		    ": rebalanced: LFT blocks sent %" PRIu64 ", acked %" PRIu64
 		    "; %.1f s; entries left as they were found: %" PRIu64 "%s%s",
-		    balance->sent, balance->acked,
-		    (wait_clock_ms() - balance->since_ms) / 1e3, now->entries_off,
-		    balance->gave_up ? ", " : "",
+		    balance->sent, balance->acked, (clock_ms() - balance->since_ms) / 1e3,
+		    now->entries_off, balance->gave_up ? ", " : "",
 		    balance->gave_up ? balance->gave_up : "");
 }
 
-void tell_shadow(const struct plugin *plugin, const struct state_shadow *done)
+void log_shadow(const struct plugin *plugin, const struct state_shadow *done)
 {
 	const struct shadow_result *found = done->found;
 	char event[64] = "";

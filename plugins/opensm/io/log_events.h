@@ -8,33 +8,33 @@
 
 /* Of a plan that has just come into force for a fabric: what was guessed and what is odd
  * in it, and what evidence did. */
-void tell_oddities(const struct plugin *plugin, const struct pm_fabric *fabric);
-void tell_recall(const struct plugin *plugin, const struct pm_lid_restore *recall);
+void log_oddities(const struct plugin *plugin, const struct pm_fabric *fabric);
+void log_recall(const struct plugin *plugin, const struct pm_lid_restore *recall);
 
 /* How many ports of a fabric that ran before have the planned LID. */
-void tell_conformity(const struct plugin *plugin, const struct pm_fabric *fabric);
+void log_conformity(const struct plugin *plugin, const struct pm_fabric *fabric);
 
 /*
  * Of the tables, if it is not what was told last: pairs without a path, bad switches,
  * held links. Where no lock is held.
  */
-void tell_changes(struct plugin *plugin);
+void log_changes(struct plugin *plugin);
 
 /* The pending run, with so many blocks acknowledged. */
-void tell_run(const struct plugin *plugin, uint64_t acked);
+void log_run(const struct plugin *plugin, uint64_t acked);
 
-void tell_repair(const struct plugin *plugin, const struct repaired *done);
+void log_repair(const struct plugin *plugin, const struct repaired *done);
 /* Stale entries that are about to be taken out, if there are any. */
-void tell_stale(const struct plugin *plugin);
+void log_stale(const struct plugin *plugin);
 
 /* What was sent before OpenSM's turn, if anything was. */
-void tell_ahead(const struct plugin *plugin);
+void log_ahead(const struct plugin *plugin);
 
 /* Multicast groups that were routed. */
-void tell_groups(const struct plugin *plugin, const struct mcast_done *done);
+void log_groups(const struct plugin *plugin, const struct mcast_done *done);
 
-void tell_balance(struct plugin *plugin, const struct balance *balance);
-void tell_move(const struct plugin *plugin, uint64_t number, const struct moved *done);
-void tell_shadow(const struct plugin *plugin, const struct state_shadow *done);
+void log_balance(struct plugin *plugin, const struct balance *balance);
+void log_move(const struct plugin *plugin, uint64_t number, const struct moved *done);
+void log_shadow(const struct plugin *plugin, const struct state_shadow *done);
 
 #endif

@@ -40,7 +40,7 @@ struct watch {
 	struct pm_error drains_told, roles_told, rebalance_told,
 		holds_told; /* why not read */
 
-	struct wait_signal signal; /* the first look is over */
+	struct clock_signal signal; /* the first look is over */
 	/* Under its lock, which is never held while a file is looked at. */
 	void (*tell_request)(void *context);
 	void *context;	   /* of that */
@@ -243,7 +243,7 @@ static double go_round(void *context, bool last)
 		ask_for_sweep(w);
 		worker_leave(w->worker);
 	}
-	return w->drained ? wait_clock_ms() + LOOK_MS : DBL_MAX;
+	return w->drained ? clock_ms() + LOOK_MS : DBL_MAX;
 }
 
 /* ---- The first look ---- */
@@ -255,7 +255,7 @@ bool watch_await_look(struct watch *w)
 	pthread_mutex_lock(&w->signal.lock);
 	awaited = !w->looked && !w->given_up;
 	if (awaited)
-		wait_briefly(&w->signal, 10);
+		clock_wait_briefly(&w->signal, 10);
 	pthread_mutex_unlock(&w->signal.lock);
 	return awaited;
 }
@@ -399,7 +399,7 @@ static void free_watch(struct watch *w)
 {
 	pm_drains_free(&w->drains);
 	pm_roles_free(&w->roles);
-	wait_signal_destroy(&w->signal);
+	clock_signal_destroy(&w->signal);
 	for (int i = 0; i < GUID_FILES; i++)
 		free(w->guid_file[i]);
 	free(w->clear_holds);
@@ -438,7 +438,7 @@ struct watch *watch_start(osm_opensm_t *osm, struct store *store,
 		return NULL;
 	w->osm = osm;
 	w->store = store;
-	wait_signal_init(&w->signal);
+	clock_signal_init(&w->signal);
 	w->asked = w->sweeping = true;
 	if (!find_files(w, store, rules, roles_only))
 		w->worker = worker_start("portmajor-look", go_round, w);

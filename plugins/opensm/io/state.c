@@ -79,7 +79,7 @@ struct state {
 	/* Of the writer. */
 	json_t *known;		/* the newest document, NULL: none yet */
 	bool news;		/* it was not written yet */
-	double due;		/* wait_clock_ms to write it again */
+	double due;		/* clock_ms to write it again */
 	struct pm_error failed; /* to write, last time, as logged; or "" */
 	struct pm_error told;	/* what it has of the store's trouble */
 	struct missing_kept missing;
@@ -435,7 +435,7 @@ static bool has_news(struct state *state, bool last)
 	struct pm_error trouble;
 
 	store_trouble(state->store, &trouble);
-	return state->news || last || wait_clock_ms() >= state->due ||
+	return state->news || last || clock_ms() >= state->due ||
 	       strcmp(trouble.text, state->told.text) != 0;
 }
 
@@ -462,7 +462,7 @@ static bool take_acknowledged(struct state *state)
 
 double state_write(struct state *state, bool last)
 {
-	double next = wait_clock_ms() + REQUEST_MS;
+	double next = clock_ms() + REQUEST_MS;
 
 	pthread_mutex_lock(&state->mutex);
 	if (state->document) {
@@ -477,7 +477,7 @@ double state_write(struct state *state, bool last)
 	state->news |= take_acknowledged(state);
 	if (has_news(state, last)) {
 		state->news = !write_files(state, state->known, !last);
-		state->due = wait_clock_ms() + REFRESH_S * 1e3;
+		state->due = clock_ms() + REFRESH_S * 1e3;
 	}
 	return state->due < next ? state->due : next;
 }
@@ -491,7 +491,7 @@ static json_t *make_end(const struct view *view, const struct pm_damping_end *en
 
 static json_t *make_flaps(const struct view *view)
 {
-	uint64_t now = (uint64_t)wait_clock_ms();
+	uint64_t now = (uint64_t)clock_ms();
 	json_t *list = json_array();
 	struct pm_damped_link flap;
 	uint32_t at = 0;

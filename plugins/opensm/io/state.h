@@ -77,7 +77,7 @@ void state_stop(struct state *state);
 /*
  * A round of the writer, on its thread, after store_write: writes them if there is news,
  * a minute has gone by, or `last`: OpenSM does not run any more. Returns the
- * wait_clock_ms by which the next one is due.
+ * clock_ms by which the next one is due.
  */
 double state_write(struct state *state, bool last);
 

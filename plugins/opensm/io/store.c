@@ -46,7 +46,7 @@ struct store {
 	uint64_t saved_holds; /* pm_damping_changes */
 	int lock;	      /* of the writer: the folder's, -1: none can be had */
 
-	struct wait_signal signal; /* something was read or written, or not */
+	struct clock_signal signal; /* something was read or written, or not */
 	/* Under its lock, which is never held during a file operation. */
 	uint64_t guid; /* 0: not known yet */
 	char *place;   /* of our files, NULL: not known yet; stays */
@@ -294,7 +294,7 @@ bool store_await_look(struct store *store)
 	hold(store);
 	awaited = store->looked != store->wanted && !store->given_up;
 	if (awaited)
-		wait_briefly(&store->signal, 10);
+		clock_wait_briefly(&store->signal, 10);
 	release(store);
 	return awaited;
 }
@@ -771,7 +771,7 @@ bool store_await_plan(struct store *store)
 		  (is_pending(&store->content[KEPT_DRIFTING]) ||
 		   is_pending(&store->content[KEPT_PLAN]));
 	if (awaited)
-		wait_briefly(&store->signal, 10);
+		clock_wait_briefly(&store->signal, 10);
 	release(store);
 	return awaited;
 }
@@ -833,7 +833,7 @@ static void free_store(struct store *store)
 	unlock(&store->emptied_lock);
 	for (enum kept_file file = 0; file < KEPT_FILES; file++)
 		free(store->content[file].text);
-	wait_signal_destroy(&store->signal);
+	clock_signal_destroy(&store->signal);
 	candidates_free(&store->found);
 	free(store->taken_over);
 	free(store->emptied);
@@ -852,7 +852,7 @@ struct store *store_start(osm_log_t *log, struct worker *writer)
 	store->log = log;
 	store->writer = writer;
 	store->lock = store->emptied_lock = -1;
-	wait_signal_init(&store->signal);
+	clock_signal_init(&store->signal);
 	store->cache = join(folder && *folder ? folder : OSM_DEFAULT_CACHE_DIR, "/");
 	if (store->cache)
 		return store;

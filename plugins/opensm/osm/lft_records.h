@@ -61,7 +61,7 @@ struct tables_written {
 
 /* Blocks that we send: OpenSM must not. Borrowed. */
 struct tables_withheld {
-	const struct ask_block *blocks;
+	const struct smp_block *blocks;
 	uint32_t num;
 	bool all; /* and whatever else differs but in tables that are written whole */
 };

@@ -7,22 +7,22 @@
 bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
 		     uint32_t number)
 {
-	size_t at = (size_t)number * ASK_DATA;
+	size_t at = (size_t)number * SMP_DATA;
 
 	if (atomic_load(&sender->routing) && sw->new_lft &&
-	    memcmp(sw->lft + at, sw->new_lft + at, ASK_DATA) != 0)
+	    memcmp(sw->lft + at, sw->new_lft + at, SMP_DATA) != 0)
 		return false;
-	return !ask_is_out(sender->ask, osm_node_get_node_guid(sw->p_node), number);
+	return !smp_is_out(sender->ask, osm_node_get_node_guid(sw->p_node), number);
 }
 
-void lft_set_make(uint32_t number, const uint8_t *entries, struct ask_smp *smp)
+void lft_set_make(uint32_t number, const uint8_t *entries, struct smp_request *smp)
 {
-	size_t at = (size_t)number * ASK_DATA;
+	size_t at = (size_t)number * SMP_DATA;
 
-	smp->kind = ASK_SET_BLOCK;
+	smp->kind = SMP_SET_BLOCK;
 	smp->modifier = number;
-	memcpy(smp->data, entries, ASK_DATA);
-	memset(smp->sw->lft + at, 0, ASK_DATA);
+	memcpy(smp->data, entries, SMP_DATA);
+	memset(smp->sw->lft + at, 0, SMP_DATA);
 	if (smp->sw->new_lft)
-		memcpy(smp->sw->new_lft + at, entries, ASK_DATA);
+		memcpy(smp->sw->new_lft + at, entries, SMP_DATA);
 }

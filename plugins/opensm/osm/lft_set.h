@@ -38,6 +38,6 @@ bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
  * 64 entries, and notes in OpenSM's structures that it is out. With osm->lock held
  * exclusively; the SMP has to be sent.
  */
-void lft_set_make(uint32_t number, const uint8_t *entries, struct ask_smp *smp);
+void lft_set_make(uint32_t number, const uint8_t *entries, struct smp_request *smp);
 
 #endif

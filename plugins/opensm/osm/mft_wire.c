@@ -56,20 +56,20 @@ static bool find_route(const struct mft_wire *wire, uint32_t sw, osm_dr_path_t *
 
 /* Fills what leads to the place; or why nothing can be sent there. */
 static const char *address(const struct sending *s, const struct pm_mft_place *place,
-			   struct ask_smp *smp)
+			   struct smp_request *smp)
 {
 	const struct mft_wire *wire = s->wire;
 	const osm_switch_t *sw = tables_switch(&wire->osm->subn, wire->plan, place->sw);
 
-	*smp = (struct ask_smp){.kind = s->sets ? ASK_SET_MFT : ASK_MFT,
-				.sw = sw,
-				.modifier =
-					ask_mft_modifier(place->block, place->position)};
+	*smp = (struct smp_request){
+		.kind = s->sets ? SMP_SET_MFT : SMP_MFT,
+		.sw = sw,
+		.modifier = smp_mft_modifier(place->block, place->position)};
 	if (wire->silent[place->sw])
 		return "a block not answered";
 	if (!sw || !find_route(wire, place->sw, &smp->route))
 		return "a switch has no route";
-	if (ask_is_mft_out(wire->ask, osm_node_get_node_guid(sw->p_node), smp->modifier))
+	if (smp_is_mft_out(wire->ask, osm_node_get_node_guid(sw->p_node), smp->modifier))
 		return "an earlier block is out";
 	return NULL;
 }
@@ -85,7 +85,7 @@ static void leave_out(struct sending *s, uint32_t index, const char *reason)
 	s->failed[set->block] |= !set->step;
 }
 
-static enum ask_make make(void *context, uint32_t index, struct ask_smp *smp)
+static enum smp_make make(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct sending *s = context;
 	const struct pm_mft_set *set = s->sets ? &s->sets[index] : NULL;
@@ -95,27 +95,27 @@ static enum ask_make make(void *context, uint32_t index, struct ask_smp *smp)
 	s->done->interrupted |= s->wire->is_interrupted(s->wire->context);
 	s->over |= s->done->interrupted;
 	if (s->over)
-		return ASK_OMIT;
+		return SMP_OMIT;
 	if (set && set->step && s->out[set->block])
-		return ASK_LATER;
+		return SMP_LATER;
 	reason = address(s, &place, smp);
 	if (set && set->step && s->failed[set->block])
 		reason = "a block not answered";
 	if (reason) {
 		leave_out(s, index, reason);
-		return ASK_OMIT;
+		return SMP_OMIT;
 	}
 	if (!set)
-		return ASK_SEND;
+		return SMP_SEND;
 	for (size_t i = 0; i < PM_MFT_BLOCK; i++) {
 		smp->data[2 * i] = (uint8_t)(set->masks[i] >> 8);
 		smp->data[2 * i + 1] = (uint8_t)set->masks[i];
 	}
 	s->out[set->block] += !set->step;
-	return ASK_SEND;
+	return SMP_SEND;
 }
 
-static void note_unanswered(struct sending *s, uint32_t index, enum ask_outcome outcome)
+static void note_unanswered(struct sending *s, uint32_t index, enum smp_outcome outcome)
 {
 	const struct pm_mft_place place = place_of(s, index);
 	uint8_t *silent = &s->wire->silent[place.sw];
@@ -124,13 +124,13 @@ static void note_unanswered(struct sending *s, uint32_t index, enum ask_outcome 
 	if (s->sets)
 		pm_mfts_forget_block(s->wire->held, place.sw, place.block,
 				     place.position);
-	s->silent += outcome == ASK_SILENT && !*silent;
-	*silent |= outcome == ASK_SILENT;
+	s->silent += outcome == SMP_SILENT && !*silent;
+	*silent |= outcome == SMP_SILENT;
 	s->over |= s->silent >= MOST_SILENT;
 }
 
 /* The switch holds what its answer says. */
-static bool take(void *context, const struct ask_answer *answer)
+static bool take(void *context, const struct smp_answer *answer)
 {
 	struct sending *s = context;
 	const struct pm_mft_place place = place_of(s, answer->index);
@@ -138,7 +138,7 @@ static bool take(void *context, const struct ask_answer *answer)
 
 	if (s->sets)
 		s->out[place.block] -= !s->sets[answer->index].step;
-	if (answer->outcome != ASK_ANSWERED) {
+	if (answer->outcome != SMP_ANSWERED) {
 		note_unanswered(s, answer->index, answer->outcome);
 		return !s->over && !osm_exit_flag;
 	}
@@ -159,11 +159,11 @@ static bool take(void *context, const struct ask_answer *answer)
 static uint32_t run(struct sending *sending, uint32_t num)
 {
 	const struct mft_wire *wire = sending->wire;
-	struct ask_count count = {0};
+	struct smp_count count = {0};
 
 	memset(wire->silent, 0, wire->plan->known->num_switches);
-	ask_run(wire->ask,
-		&(struct ask_batch){.num = num,
+	smp_run(wire->ask,
+		&(struct smp_batch){.num = num,
 				    .ahead = wire->idle	    ? 0
 					     : wire->urgent ? BLOCKS_AHEAD_BESIDE
 							    : BLOCKS_AHEAD,

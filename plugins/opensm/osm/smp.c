@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MARK 0x706d /* in context fields that OpenSM itself sets to 0 or 1 */
-#define SLOTS ASK_SLOTS
+#define SLOTS SMP_SLOTS
 #define SLACK_MS 100
 #define SLICE_MS 20 /* after which OpenSM's queue is looked at */
 /* OpenSM gives back whatever it was handed, in seconds; this is for its defects. */
@@ -27,12 +27,12 @@ struct slot {
 	uint32_t index;	 /* in its batch */
 	bool out, done;
 	bool given_up; /* its batch is over; it is out until it comes back */
-	enum ask_kind kind;
+	enum smp_kind kind;
 	bool disowned;
-	struct ask_block block; /* of a Set; of an MFT the number is its modifier */
+	struct smp_block block; /* of a Set; of an MFT the number is its modifier */
 	double sent_ms;
-	enum ask_outcome outcome;
-	_Alignas(8) uint8_t data[ASK_DATA]; /* read as PortInfo, too */
+	enum smp_outcome outcome;
+	_Alignas(8) uint8_t data[SMP_DATA]; /* read as PortInfo, too */
 };
 
 struct ask {
@@ -40,7 +40,7 @@ struct ask {
 	struct {
 		_Atomic uint64_t begun, done;
 	} infos; /* PortInfo that OpenSM asked for and takes in */
-	struct wait_signal signal;
+	struct clock_signal signal;
 	/* Under its lock. */
 	struct slot slots[SLOTS];
 	uint32_t serial; /* of the last SMP */
@@ -83,12 +83,12 @@ static void settle(struct ask *ask, const osm_madw_t *madw, uint32_t slot,
 	if (is_awaited(ask, slot, serial)) {
 		s->done = true;
 		if (madw->status != IB_SUCCESS || !ib_smp_is_response(smp))
-			s->outcome = ASK_SILENT;
+			s->outcome = SMP_SILENT;
 		else if (ib_smp_get_status(smp))
-			s->outcome = ASK_REFUSED;
+			s->outcome = SMP_REFUSED;
 		else
-			s->outcome = ASK_ANSWERED;
-		memcpy(s->data, ib_smp_get_payload_ptr(smp), ASK_DATA);
+			s->outcome = SMP_ANSWERED;
+		memcpy(s->data, ib_smp_get_payload_ptr(smp), SMP_DATA);
 		if (s->given_up)
 			s->out = false;
 		pthread_cond_signal(&ask->signal.changed);
@@ -124,7 +124,7 @@ static bool is_to_be_noted(struct ask *ask, const osm_madw_t *madw,
 		return false;
 	pthread_mutex_lock(&ask->signal.lock);
 	noted = is_awaited(ask, ours->slot, ours->serial) &&
-		ask->slots[ours->slot].kind == ASK_SET_BLOCK &&
+		ask->slots[ours->slot].kind == SMP_SET_BLOCK &&
 		!ask->slots[ours->slot].disowned;
 	pthread_mutex_unlock(&ask->signal.lock);
 	return noted;
@@ -184,14 +184,14 @@ static void restore_handler(osm_opensm_t *osm, cl_disp_reg_handle_t *handle,
 	*handle = cl_disp_register(&osm->disp, message, theirs, &osm->sm);
 }
 
-struct ask *ask_start(osm_opensm_t *osm)
+struct ask *smp_start(osm_opensm_t *osm)
 {
 	struct ask *ask = calloc(1, sizeof(*ask));
 
 	if (!ask)
 		return NULL;
 	ask->osm = osm;
-	wait_signal_init(&ask->signal);
+	clock_signal_init(&ask->signal);
 	if (replace_handler(osm, &osm->sm.pi_disp_h, OSM_MSG_MAD_PORT_INFO,
 			    receive_port_info, ask, osm_pi_rcv_process))
 		goto fail;
@@ -208,15 +208,15 @@ fail_lft:
 	restore_handler(osm, &osm->sm.pi_disp_h, OSM_MSG_MAD_PORT_INFO,
 			osm_pi_rcv_process);
 fail:
-	ask_stop(ask);
+	smp_stop(ask);
 	return NULL;
 }
 
-void ask_stop(struct ask *ask)
+void smp_stop(struct ask *ask)
 {
 	if (!ask)
 		return;
-	wait_signal_destroy(&ask->signal);
+	clock_signal_destroy(&ask->signal);
 	free(ask);
 }
 
@@ -230,7 +230,7 @@ static ib_net64_t key_of(const osm_switch_t *sw)
 }
 
 /* The time-out of one transmission. */
-static uint32_t time_out(const struct ask *ask, const struct ask_batch *batch)
+static uint32_t time_out(const struct ask *ask, const struct smp_batch *batch)
 {
 	uint64_t times = ask->osm->subn.opt.transaction_retries + UINT64_C(1);
 	uint32_t each = (uint32_t)(batch->total_ms / times);
@@ -238,8 +238,8 @@ static uint32_t time_out(const struct ask *ask, const struct ask_batch *batch)
 	return each ? each : 1;
 }
 
-static bool send_question(struct ask *ask, const struct ask_batch *batch,
-			  const struct slot *slot, struct ask_smp *smp)
+static bool send_question(struct ask *ask, const struct smp_batch *batch,
+			  const struct slot *slot, struct smp_request *smp)
 {
 	osm_madw_context_t context = {
 		.pi_context = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
@@ -254,13 +254,13 @@ static bool send_question(struct ask *ask, const struct ask_batch *batch,
 			   &context) == IB_SUCCESS;
 }
 
-static bool is_mft(enum ask_kind kind)
+static bool is_mft(enum smp_kind kind)
 {
-	return kind == ASK_MFT || kind == ASK_SET_MFT;
+	return kind == SMP_MFT || kind == SMP_SET_MFT;
 }
 
-static bool send_block(struct ask *ask, const struct ask_batch *batch,
-		       const struct slot *slot, struct ask_smp *smp)
+static bool send_block(struct ask *ask, const struct smp_batch *batch,
+		       const struct slot *slot, struct smp_request *smp)
 {
 	struct block_context ours = {
 		.lft = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
@@ -276,8 +276,8 @@ static bool send_block(struct ask *ask, const struct ask_batch *batch,
 	memcpy(&context, &ours, sizeof(ours));
 	attr = is_mft(smp->kind) ? IB_MAD_ATTR_MCAST_FWD_TBL : IB_MAD_ATTR_LIN_FWD_TBL;
 	message = is_mft(smp->kind) ? OSM_MSG_MAD_MFT : OSM_MSG_MAD_LFT;
-	if (smp->kind == ASK_SET_MFT || smp->kind == ASK_SET_BLOCK)
-		return osm_req_set(&ask->osm->sm, &smp->route, smp->data, ASK_DATA, attr,
+	if (smp->kind == SMP_SET_MFT || smp->kind == SMP_SET_BLOCK)
+		return osm_req_set(&ask->osm->sm, &smp->route, smp->data, SMP_DATA, attr,
 				   cl_hton32(smp->modifier), FALSE, key_of(smp->sw),
 				   time_out(ask, batch), message, &context) == IB_SUCCESS;
 	return osm_req_get(&ask->osm->sm, &smp->route, attr, cl_hton32(smp->modifier),
@@ -329,8 +329,8 @@ static void pass_queue(const struct ask *ask, const struct slot *slot)
 /* A batch under way. */
 struct run {
 	struct ask *ask;
-	const struct ask_batch *batch;
-	struct ask_count *count;
+	const struct smp_batch *batch;
+	struct smp_count *count;
 	uint32_t next;	/* to be sent */
 	uint32_t ahead; /* that may wait in OpenSM's queue at present */
 	bool over;	/* no more are */
@@ -347,7 +347,7 @@ static uint32_t window(const struct run *run)
 /* A slot that is free, or that of an SMP that never came back, or NULL. */
 static struct slot *find_free(struct ask *ask)
 {
-	double now = wait_clock_ms();
+	double now = clock_ms();
 
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		struct slot *s = &ask->slots[i];
@@ -371,7 +371,7 @@ static struct slot *take_slot(struct run *run, uint32_t index)
 		*slot = (struct slot){.serial = ++ask->serial,
 				      .index = index,
 				      .out = true,
-				      .sent_ms = wait_clock_ms()};
+				      .sent_ms = clock_ms()};
 		ask->out++;
 	}
 	pthread_mutex_unlock(&ask->signal.lock);
@@ -379,11 +379,11 @@ static struct slot *take_slot(struct run *run, uint32_t index)
 }
 
 /* What is about to be sent. */
-static void fill_slot(struct ask *ask, struct slot *slot, const struct ask_smp *smp)
+static void fill_slot(struct ask *ask, struct slot *slot, const struct smp_request *smp)
 {
 	pthread_mutex_lock(&ask->signal.lock);
 	slot->kind = smp->kind;
-	slot->block = (struct ask_block){osm_node_get_node_guid(smp->sw->p_node),
+	slot->block = (struct smp_block){osm_node_get_node_guid(smp->sw->p_node),
 					 smp->modifier};
 	pthread_mutex_unlock(&ask->signal.lock);
 }
@@ -393,7 +393,7 @@ static void fail_slot(struct ask *ask, struct slot *slot)
 {
 	pthread_mutex_lock(&ask->signal.lock);
 	slot->done = true;
-	slot->outcome = ASK_REFUSED;
+	slot->outcome = SMP_REFUSED;
 	pthread_mutex_unlock(&ask->signal.lock);
 }
 
@@ -405,13 +405,13 @@ static void drop_slot(struct ask *ask, struct slot *slot)
 	pthread_mutex_unlock(&ask->signal.lock);
 }
 
-static void send_smp(struct run *run, struct slot *slot, struct ask_smp *smp)
+static void send_smp(struct run *run, struct slot *slot, struct smp_request *smp)
 {
 	struct ask *ask = run->ask;
 	bool sent;
 
 	fill_slot(ask, slot, smp);
-	sent = smp->kind == ASK_PORT_INFO ? send_question(ask, run->batch, slot, smp)
+	sent = smp->kind == SMP_PORT_INFO ? send_question(ask, run->batch, slot, smp)
 					  : send_block(ask, run->batch, slot, smp);
 	run->count->sent += sent;
 	if (!sent)
@@ -426,27 +426,27 @@ static void fill_wire(struct run *run)
 	struct ask *ask = run->ask;
 
 	while (run->next < run->batch->num) {
-		struct ask_smp smp = {.sw = NULL};
+		struct smp_request smp = {.sw = NULL};
 		struct slot *slot = take_slot(run, run->next);
-		enum ask_make made;
+		enum smp_make made;
 
 		if (!slot)
 			return;
 		made = run->batch->make(run->batch->context, run->next, &smp);
-		if (made != ASK_SEND)
+		if (made != SMP_SEND)
 			drop_slot(ask, slot);
-		if (made == ASK_LATER)
+		if (made == SMP_LATER)
 			return;
 		run->next++;
-		if (made == ASK_SEND)
+		if (made == SMP_SEND)
 			send_smp(run, slot, &smp);
 	}
 }
 
 /* How many may wait in OpenSM's queue after this. */
-static void adapt(struct run *run, enum ask_outcome outcome)
+static void adapt(struct run *run, enum smp_outcome outcome)
 {
-	if (outcome == ASK_SILENT)
+	if (outcome == SMP_SILENT)
 		run->ahead = run->batch->ahead;
 	else if (run->ahead < run->batch->ahead_most)
 		run->ahead++;
@@ -472,11 +472,11 @@ static uint32_t take_answers(struct run *run)
 			continue;
 		taken++;
 		adapt(run, slot.outcome);
-		run->count->silent += slot.outcome == ASK_SILENT;
-		run->count->refused += slot.outcome == ASK_REFUSED;
+		run->count->silent += slot.outcome == SMP_SILENT;
+		run->count->refused += slot.outcome == SMP_REFUSED;
 		run->over |= !run->batch->take(
 			run->batch->context,
-			&(struct ask_answer){slot.index, slot.outcome, slot.data});
+			&(struct smp_answer){slot.index, slot.outcome, slot.data});
 	}
 	return taken;
 }
@@ -526,14 +526,14 @@ static bool any_queued(const struct run *run)
 }
 
 /* Waits until something has come back, or for so long; whether something has. */
-static bool wait_until_done(const struct run *run, double end)
+static bool clock_wait_until_done(const struct run *run, double end)
 {
 	struct ask *ask = run->ask;
 	bool any;
 
 	pthread_mutex_lock(&ask->signal.lock);
-	while (!any_done(ask) && ask->out && wait_clock_ms() < end && !osm_exit_flag)
-		wait_briefly(&ask->signal, end - wait_clock_ms());
+	while (!any_done(ask) && ask->out && clock_ms() < end && !osm_exit_flag)
+		clock_wait_briefly(&ask->signal, end - clock_ms());
 	any = any_done(ask);
 	pthread_mutex_unlock(&ask->signal.lock);
 	return any;
@@ -547,12 +547,12 @@ static bool wait_for_answer(const struct run *run)
 	bool any = false;
 
 	while (!any && left > 0 && num_out(run->ask) && !osm_exit_flag) {
-		start = wait_clock_ms();
-		any = wait_until_done(run, start + SLICE_MS);
-		if (!any && held < ASK_QUEUED_MS && any_queued(run))
-			held += wait_clock_ms() - start;
+		start = clock_ms();
+		any = clock_wait_until_done(run, start + SLICE_MS);
+		if (!any && held < SMP_QUEUED_MS && any_queued(run))
+			held += clock_ms() - start;
 		else
-			left -= wait_clock_ms() - start;
+			left -= clock_ms() - start;
 	}
 	run->count->held_ms += held;
 	return any;
@@ -576,7 +576,7 @@ static void give_up(struct run *run)
 			continue;
 		run->count->silent++;
 		run->batch->take(run->batch->context,
-				 &(struct ask_answer){s->index, ASK_SILENT, s->data});
+				 &(struct smp_answer){s->index, SMP_SILENT, s->data});
 	}
 	take_answers(run);
 }
@@ -594,7 +594,7 @@ static void send_more(struct run *run)
 	CL_PLOCK_RELEASE(&osm->lock);
 }
 
-void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *count)
+void smp_run(struct ask *ask, const struct smp_batch *batch, struct smp_count *count)
 {
 	struct run run = {ask, batch, count, 0, batch->ahead, false};
 
@@ -612,7 +612,7 @@ void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *c
 
 /* ---- What is out ---- */
 
-static bool is_set_out(struct ask *ask, enum ask_kind kind, ib_net64_t guid,
+static bool is_set_out(struct ask *ask, enum smp_kind kind, ib_net64_t guid,
 		       uint32_t number)
 {
 	bool out = false;
@@ -628,30 +628,30 @@ static bool is_set_out(struct ask *ask, enum ask_kind kind, ib_net64_t guid,
 	return out;
 }
 
-bool ask_is_out(struct ask *ask, ib_net64_t guid, uint32_t number)
+bool smp_is_out(struct ask *ask, ib_net64_t guid, uint32_t number)
 {
-	return is_set_out(ask, ASK_SET_BLOCK, guid, number);
+	return is_set_out(ask, SMP_SET_BLOCK, guid, number);
 }
 
-bool ask_is_mft_out(struct ask *ask, ib_net64_t guid, uint32_t modifier)
+bool smp_is_mft_out(struct ask *ask, ib_net64_t guid, uint32_t modifier)
 {
-	return is_set_out(ask, ASK_SET_MFT, guid, modifier);
+	return is_set_out(ask, SMP_SET_MFT, guid, modifier);
 }
 
-uint32_t ask_list_out(struct ask *ask, struct ask_block *blocks)
+uint32_t smp_list_out(struct ask *ask, struct smp_block *blocks)
 {
 	uint32_t num = 0;
 
 	pthread_mutex_lock(&ask->signal.lock);
 	for (uint32_t i = 0; i < SLOTS; i++)
 		if (ask->slots[i].out && !ask->slots[i].done &&
-		    ask->slots[i].kind == ASK_SET_BLOCK)
+		    ask->slots[i].kind == SMP_SET_BLOCK)
 			blocks[num++] = ask->slots[i].block;
 	pthread_mutex_unlock(&ask->signal.lock);
 	return num;
 }
 
-void ask_disown(struct ask *ask)
+void smp_disown(struct ask *ask)
 {
 	pthread_mutex_lock(&ask->signal.lock);
 	for (uint32_t i = 0; i < SLOTS; i++)
@@ -659,12 +659,12 @@ void ask_disown(struct ask *ask)
 	pthread_mutex_unlock(&ask->signal.lock);
 }
 
-uint64_t ask_count_infos(const struct ask *ask)
+uint64_t smp_count_infos(const struct ask *ask)
 {
 	return atomic_load(&ask->infos.done);
 }
 
-bool ask_has_infos_since(const struct ask *ask, uint64_t count)
+bool smp_has_infos_since(const struct ask *ask, uint64_t count)
 {
 	return atomic_load(&ask->infos.begun) != count;
 }

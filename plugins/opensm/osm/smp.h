@@ -13,12 +13,12 @@
  * transaction_retries), and OpenSM has max_wire_smps SMPs out at a time: each such
  * question holds one of these (4 by default) until then, and OpenSM waits for it in its
  * next step. So no more are handed over than the wire takes, each has a time-out of its
- * own, shorter than OpenSM's: ask_run returns when all that was sent has come back in one
+ * own, shorter than OpenSM's: smp_run returns when all that was sent has come back in one
  * way or the other, or was given up.
  *
  * At most one Set for a switch and block is out at a time, whoever sent it. An SMP that
  * was given up may still be on its way, and is out until it comes back: its block is not
- * to be sent again before (ask_is_out), and so a late answer still tells what the switch
+ * to be sent again before (smp_is_out), and so a late answer still tells what the switch
  * holds.
  */
 #ifndef PORTMAJOR_SMP_H
@@ -32,53 +32,53 @@
 /* Opaque. */
 struct ask;
 
-enum ask_kind {
-	ASK_PORT_INFO, /* Get(PortInfo), modifier: port */
-	ASK_BLOCK,     /* Get(LinearForwardingTable), modifier: block */
-	ASK_SET_BLOCK, /* Set(LinearForwardingTable), modifier: block */
-	ASK_MFT,     /* Get(MulticastForwardingTable), modifier: ask_mft_modifier() .. */
-	ASK_SET_MFT, /* .. and Set */
+enum smp_kind {
+	SMP_PORT_INFO, /* Get(PortInfo), modifier: port */
+	SMP_BLOCK,     /* Get(LinearForwardingTable), modifier: block */
+	SMP_SET_BLOCK, /* Set(LinearForwardingTable), modifier: block */
+	SMP_MFT,     /* Get(MulticastForwardingTable), modifier: smp_mft_modifier() .. */
+	SMP_SET_MFT, /* .. and Set */
 };
 
 /* Of a block of 32 MLIDs and a position of 16 ports. */
-static inline uint32_t ask_mft_modifier(uint32_t block, uint32_t position)
+static inline uint32_t smp_mft_modifier(uint32_t block, uint32_t position)
 {
 	return position << 28 | block;
 }
 
-#define ASK_DATA 64   /* bytes of an SMP's data */
-#define ASK_SLOTS 128 /* SMPs that can be out */
+#define SMP_DATA 64   /* bytes of an SMP's data */
+#define SMP_SLOTS 128 /* SMPs that can be out */
 
 /* What is to be sent to a switch. */
-struct ask_smp {
-	enum ask_kind kind;
+struct smp_request {
+	enum smp_kind kind;
 	const osm_switch_t *sw;
 	uint32_t modifier;
 	osm_dr_path_t route;
-	uint8_t data[ASK_DATA]; /* of a Set */
+	uint8_t data[SMP_DATA]; /* of a Set */
 };
 
-enum ask_outcome {
-	ASK_ANSWERED, /* with status 0 */
-	ASK_REFUSED,  /* another status, or it could not be sent */
-	ASK_SILENT,   /* no answer came in time */
+enum smp_outcome {
+	SMP_ANSWERED, /* with status 0 */
+	SMP_REFUSED,  /* another status, or it could not be sent */
+	SMP_SILENT,   /* no answer came in time */
 };
 
-struct ask_answer {
+struct smp_answer {
 	uint32_t index; /* of the SMP in its batch */
-	enum ask_outcome outcome;
-	const uint8_t *data; /* [ASK_DATA] of an answer; until take() returns */
+	enum smp_outcome outcome;
+	const uint8_t *data; /* [SMP_DATA] of an answer; until take() returns */
 };
 
 /* What becomes of an SMP that could be sent now. */
-enum ask_make {
-	ASK_SEND,
-	ASK_OMIT,  /* it is left out */
-	ASK_LATER, /* not before something that is out has come back */
+enum smp_make {
+	SMP_SEND,
+	SMP_OMIT,  /* it is left out */
+	SMP_LATER, /* not before something that is out has come back */
 };
 
 /* SMPs that are sent as fast as the wire takes them, in this order. */
-struct ask_batch {
+struct smp_batch {
 	uint32_t num;
 	uint32_t ahead; /* how many may wait in OpenSM's queue for the wire at first */
 	uint32_t ahead_most; /* more with each answer, up to this, and as few as at first
@@ -89,61 +89,61 @@ struct ask_batch {
 	bool urgent;	     /* they pass what waits in OpenSM's queue for the wire */
 	void *context;
 	/* Fills *smp, which is zero, with osm->lock held. */
-	enum ask_make (*make)(void *context, uint32_t index, struct ask_smp *smp);
+	enum smp_make (*make)(void *context, uint32_t index, struct smp_request *smp);
 	/* Is told of each that was sent, without a lock; false: send no more. */
-	bool (*take)(void *context, const struct ask_answer *answer);
+	bool (*take)(void *context, const struct smp_answer *answer);
 };
 
-struct ask_count {
+struct smp_count {
 	uint32_t sent, silent, refused;
 	double held_ms; /* in OpenSM's queue, with nothing coming back */
 };
 
 /* An LFT block that a Set of ours is out for. */
-struct ask_block {
+struct smp_block {
 	ib_net64_t guid; /* of the switch's node */
 	uint32_t number;
 };
 
 /* Puts our handlers in place of OpenSM's. NULL without memory; OpenSM's are back then. */
-struct ask *ask_start(osm_opensm_t *osm);
+struct ask *smp_start(osm_opensm_t *osm);
 
 /* The handlers are gone by then: OpenSM shuts the dispatcher down before its plugins. */
-void ask_stop(struct ask *ask);
+void smp_stop(struct ask *ask);
 
 /*
  * Sends a batch and adds to *count. On one thread at a time, with no lock held. Returns
  * at the latest total_ms and a tenth of a second after the last SMP went to the wire, for
- * which it waits ASK_QUEUED_MS at most: questions to dead switches may hold all of it.
+ * which it waits SMP_QUEUED_MS at most: questions to dead switches may hold all of it.
  */
-#define ASK_QUEUED_MS 5000
-void ask_run(struct ask *ask, const struct ask_batch *batch, struct ask_count *count);
+#define SMP_QUEUED_MS 5000
+void smp_run(struct ask *ask, const struct smp_batch *batch, struct smp_count *count);
 
 /*
  * Whether a Set of ours for this LFT block is out, given up or not. On any thread, with
- * osm->lock held, without which that changes at any time. O(ASK_SLOTS).
+ * osm->lock held, without which that changes at any time. O(SMP_SLOTS).
  */
-bool ask_is_out(struct ask *ask, ib_net64_t guid, uint32_t number);
+bool smp_is_out(struct ask *ask, ib_net64_t guid, uint32_t number);
 
 /* The same for an MFT block; by the thread that sends them alone. */
-bool ask_is_mft_out(struct ask *ask, ib_net64_t guid, uint32_t modifier);
+bool smp_is_mft_out(struct ask *ask, ib_net64_t guid, uint32_t modifier);
 
-/* All LFT blocks of which that is so, at most ASK_SLOTS; returns how many. Likewise. */
-uint32_t ask_list_out(struct ask *ask, struct ask_block *blocks);
+/* All LFT blocks of which that is so, at most SMP_SLOTS; returns how many. Likewise. */
+uint32_t smp_list_out(struct ask *ask, struct smp_block *blocks);
 
 /*
  * Others write the switches' tables from now on: what is out and comes back is not noted
  * in OpenSM's record. On any thread.
  */
-void ask_disown(struct ask *ask);
+void smp_disown(struct ask *ask);
 
 /*
  * How many PortInfo that it asked for OpenSM has taken in by now: not those that answer
  * its Sets, which change no cable. On any thread.
  */
-uint64_t ask_count_infos(const struct ask *ask);
+uint64_t smp_count_infos(const struct ask *ask);
 
 /* Whether there is one more, or one that is being taken in, than were counted. */
-bool ask_has_infos_since(const struct ask *ask, uint64_t count);
+bool smp_has_infos_since(const struct ask *ask, uint64_t count);
 
 #endif

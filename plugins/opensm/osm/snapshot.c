@@ -31,7 +31,7 @@ static void copy_port(const osm_node_t *node, unsigned int num, bool active_only
 	}
 }
 
-static int copy_node(const struct glance_node *n, const osm_node_t *node,
+static int copy_node(const struct subnet_cache_node *n, const osm_node_t *node,
 		     bool active_only, struct pm_fabric *fabric, struct pm_error *err)
 {
 	uint32_t index;
@@ -55,7 +55,7 @@ static int copy_cable(const struct glance *glance, uint32_t port,
 	uint32_t peer = glance->ports[port].peer;
 	uint32_t near = glance->ports[port].node, far;
 
-	if (!glance_is_joined(glance, port) || port == peer ||
+	if (!subnet_cache_is_joined(glance, port) || port == peer ||
 	    fabric->ports[port].peer != PM_NONE || fabric->ports[peer].peer != PM_NONE)
 		return 0;
 	far = glance->ports[peer].node;

@@ -11,7 +11,7 @@
  * Copies what was just looked at: nodes seen in this sweep and the cables between them
  * that are not down. LIDs of end ports that are not active, as after a reboot, are left
  * out with active_only. Call with osm->lock held, shared at least, since before
- * glance_learn. The caller frees *fabric. Errors as pm_fabric_seal.
+ * subnet_cache_learn. The caller frees *fabric. Errors as pm_fabric_seal.
  */
 int snapshot_take(const struct glance *glance, const osm_subn_t *subn,
 		  const struct pm_roles *roles, bool active_only,

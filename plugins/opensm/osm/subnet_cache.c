@@ -65,7 +65,7 @@ static bool is_up(uint8_t state)
 
 /* ---- Finding ---- */
 
-static bool is_same(const struct glance_node *n, const osm_node_t *node)
+static bool is_same(const struct subnet_cache_node *n, const osm_node_t *node)
 {
 	return n->key == cl_qmap_key(&node->map_item) && n->ports == highest_port(node) &&
 	       n->is_switch == is_switch(node);
@@ -74,11 +74,11 @@ static bool is_same(const struct glance_node *n, const osm_node_t *node)
 /* A part of OpenSM's list of nodes, and what was learnt from where it begins. */
 struct part {
 	const osm_node_t *at, *end;
-	struct glance_node *n;
+	struct subnet_cache_node *n;
 };
 
 /* The first one that was learnt with this key, or a higher one. */
-static struct glance_node *find_place_of(struct glance *glance, uint64_t key)
+static struct subnet_cache_node *find_place_of(struct glance *glance, uint64_t key)
 {
 	uint32_t low = 0, high = glance->num_nodes;
 
@@ -133,7 +133,7 @@ static uint32_t cut(struct glance *glance, const osm_subn_t *subn,
 /* Finds a part's next node; false if it is not as it was learnt. */
 static bool find_next(struct glance *glance, struct part *part)
 {
-	const struct glance_node *end = glance->nodes + glance->num_nodes;
+	const struct subnet_cache_node *end = glance->nodes + glance->num_nodes;
 	const osm_node_t *node = part->at;
 	uint64_t key = cl_qmap_key(&node->map_item);
 
@@ -183,7 +183,7 @@ static void lose_nodes(struct glance *glance)
 }
 
 /* End nodes have no port 0. */
-static unsigned int first_port(const struct glance_node *n)
+static unsigned int first_port(const struct subnet_cache_node *n)
 {
 	return n->is_switch ? 0 : 1;
 }
@@ -191,10 +191,10 @@ static unsigned int first_port(const struct glance_node *n)
 /* ---- Looking ---- */
 
 /* Whether a cable leads to the end that was learnt. */
-static bool is_linked(const struct glance *glance, const struct glance_port *port,
+static bool is_linked(const struct glance *glance, const struct subnet_cache_port *port,
 		      const osm_physp_t *remote)
 {
-	const struct glance_node *far;
+	const struct subnet_cache_node *far;
 
 	if (port->peer == PM_NONE)
 		return false;
@@ -206,8 +206,9 @@ static bool is_linked(const struct glance *glance, const struct glance_port *por
  * What a port says of its cable, as flags; false if it is one that was not learnt. One to
  * a node that cannot be used is none.
  */
-static bool look_at_cable(const struct glance *glance, const struct glance_port *port,
-			  const osm_physp_t *physp, uint8_t state, uint8_t *flags)
+static bool look_at_cable(const struct glance *glance,
+			  const struct subnet_cache_port *port, const osm_physp_t *physp,
+			  uint8_t state, uint8_t *flags)
 {
 	const osm_physp_t *remote = physp->p_remote_physp;
 
@@ -221,8 +222,9 @@ static bool look_at_cable(const struct glance *glance, const struct glance_port 
 	return true;
 }
 
-static bool look_at_port(const struct glance *glance, const struct glance_port *port,
-			 const osm_physp_t *physp, uint8_t *flags)
+static bool look_at_port(const struct glance *glance,
+			 const struct subnet_cache_port *port, const osm_physp_t *physp,
+			 uint8_t *flags)
 {
 	uint8_t state = ib_port_info_get_port_state(&physp->port_info) & STATE;
 
@@ -234,11 +236,11 @@ static bool look_at_port(const struct glance *glance, const struct glance_port *
 	return true;
 }
 
-static struct glance_link link_of(const osm_physp_t *physp)
+static struct subnet_cache_link link_of(const osm_physp_t *physp)
 {
 	const ib_port_info_t *info = &physp->port_info;
-	struct glance_link link = {info->link_width_active, info->link_speed,
-				   info->link_speed_ext, 0};
+	struct subnet_cache_link link = {info->link_width_active, info->link_speed,
+					 info->link_speed_ext, 0};
 
 	if (link.speed >> 4 == IB_LINK_SPEED_ACTIVE_10 && !(link.extended >> 4))
 		link.fdr10 = physp->ext_port_info.link_speed_active;
@@ -253,7 +255,7 @@ static uint16_t highest_lid(const osm_switch_t *sw)
 	return room ? (uint16_t)(room - 1) : 0;
 }
 
-static bool look_at_node(struct glance *glance, const struct glance_node *n)
+static bool look_at_node(struct glance *glance, const struct subnet_cache_node *n)
 {
 	uint16_t odd = 0;
 
@@ -330,7 +332,7 @@ static bool join(struct glance *glance)
 	return same;
 }
 
-bool glance_look(struct glance *glance, const osm_subn_t *subn)
+bool subnet_cache_look(struct glance *glance, const osm_subn_t *subn)
 {
 	return glance->plan && subn->sm_port_guid == glance->sm_guid &&
 	       look_at_all(glance, subn) && join(glance);
@@ -339,7 +341,7 @@ bool glance_look(struct glance *glance, const osm_subn_t *subn)
 /* ---- Whether it is unchanged ---- */
 
 /* What OpenSM's table has for the LID that a port has to have, if that is the port. */
-static const osm_port_t *find_by_lid(const struct glance_port *port,
+static const osm_port_t *find_by_lid(const struct subnet_cache_port *port,
 				     const osm_subn_t *subn)
 {
 	const osm_port_t *end = NULL;
@@ -351,9 +353,9 @@ static const osm_port_t *find_by_lid(const struct glance_port *port,
 
 /* By a port's LID, as most can be found, or by the GUID; NULL: it is not there. */
 static const osm_node_t *find_again(const struct glance *glance, const osm_subn_t *subn,
-				    const struct glance_node *n)
+				    const struct subnet_cache_node *n)
 {
-	const struct glance_port *port = &glance->ports[n->first + first_port(n)];
+	const struct subnet_cache_port *port = &glance->ports[n->first + first_port(n)];
 	const osm_port_t *end = port->has_lid ? find_by_lid(port, subn) : NULL;
 	const cl_map_item_t *item;
 
@@ -364,7 +366,7 @@ static const osm_node_t *find_again(const struct glance *glance, const osm_subn_
 							 : (const osm_node_t *)item;
 }
 
-static bool was_there(const struct glance *glance, const struct glance_node *n)
+static bool was_there(const struct glance *glance, const struct subnet_cache_node *n)
 {
 	return glance->flags[n->first] != 0;
 }
@@ -381,7 +383,7 @@ static bool find_all_again(struct glance *glance, const osm_subn_t *subn)
 	if (listed != glance->num_listed && listed != glance->num_found)
 		return false;
 	for (uint32_t i = 0; i < glance->num_nodes; i++) {
-		struct glance_node *n = &glance->nodes[i];
+		struct subnet_cache_node *n = &glance->nodes[i];
 
 		if (!was_there(glance, n))
 			continue;
@@ -393,15 +395,15 @@ static bool find_all_again(struct glance *glance, const osm_subn_t *subn)
 }
 
 /* OpenSM's port. End nodes are compared here: few have to be asked themselves. */
-static const osm_physp_t *own_port(const struct glance_node *n, unsigned int num)
+static const osm_physp_t *own_port(const struct subnet_cache_node *n, unsigned int num)
 {
 	return n->is_switch || is_same(n, n->here) ? &n->here->physp_table[num] : NULL;
 }
 
 /* What is read of a port lies side by side: the time goes into waiting for memory. */
 static bool is_cable_unchanged(const struct glance *glance,
-			       const struct glance_port *port, const osm_physp_t *physp,
-			       uint8_t before)
+			       const struct subnet_cache_port *port,
+			       const osm_physp_t *physp, uint8_t before)
 {
 	uint8_t now;
 
@@ -410,8 +412,8 @@ static bool is_cable_unchanged(const struct glance *glance,
 }
 
 /* Whether OpenSM's table has it with the LID that it has to have, if it had that. */
-static bool is_lid_unchanged(const struct glance_port *port, const osm_subn_t *subn,
-			     const struct glance_node *n, unsigned int num)
+static bool is_lid_unchanged(const struct subnet_cache_port *port, const osm_subn_t *subn,
+			     const struct subnet_cache_node *n, unsigned int num)
 {
 	const osm_physp_t *physp;
 
@@ -422,10 +424,10 @@ static bool is_lid_unchanged(const struct glance_port *port, const osm_subn_t *s
 }
 
 static bool is_node_unchanged(const struct glance *glance, const osm_subn_t *subn,
-			      const struct glance_node *n)
+			      const struct subnet_cache_node *n)
 {
 	for (unsigned int p = first_port(n); p <= n->ports; p++) {
-		const struct glance_port *port = &glance->ports[n->first + p];
+		const struct subnet_cache_port *port = &glance->ports[n->first + p];
 		uint8_t before = glance->flags[n->first + p];
 
 		if (!port->told &&
@@ -451,12 +453,13 @@ static bool is_settled(const struct glance *glance, const osm_subn_t *subn)
 static bool are_lids_unchanged(const struct glance *glance, const osm_subn_t *subn)
 {
 	for (uint32_t i = 0; i < glance->num_nodes; i++) {
-		const struct glance_node *n = &glance->nodes[i];
+		const struct subnet_cache_node *n = &glance->nodes[i];
 		unsigned int last = n->is_switch ? 0 : n->ports;
 
 		for (unsigned int p = first_port(n); p <= last && was_there(glance, n);
 		     p++) {
-			const struct glance_port *port = &glance->ports[n->first + p];
+			const struct subnet_cache_port *port =
+				&glance->ports[n->first + p];
 
 			if (!(glance->flags[n->first + p] & OTHER_LID) &&
 			    !find_by_lid(port, subn))
@@ -466,7 +469,7 @@ static bool are_lids_unchanged(const struct glance *glance, const osm_subn_t *su
 	return true;
 }
 
-bool glance_is_unchanged(struct glance *glance, const osm_subn_t *subn, bool heard)
+bool subnet_cache_is_unchanged(struct glance *glance, const osm_subn_t *subn, bool heard)
 {
 	bool same;
 
@@ -512,11 +515,12 @@ static int make_room(struct glance *glance, struct pm_error *err)
 
 static void learn_port(struct glance *glance, uint32_t node, unsigned int num)
 {
-	const struct glance_node *n = &glance->nodes[node];
-	struct glance_port *port = &glance->ports[n->first + num];
+	const struct subnet_cache_node *n = &glance->nodes[node];
+	struct subnet_cache_port *port = &glance->ports[n->first + num];
 	const osm_physp_t *physp = port_of(n->here, num);
 
-	*port = (struct glance_port){.peer = PM_NONE, .node = node, .known = PM_NONE};
+	*port = (struct subnet_cache_port){
+		.peer = PM_NONE, .node = node, .known = PM_NONE};
 	if (!physp)
 		return;
 	port->has_lid = n->is_switch == (num == 0);
@@ -534,7 +538,7 @@ static void learn_nodes(struct glance *glance, const osm_subn_t *subn)
 
 	FOR_EACH_NODE(node, subn)
 	if (is_usable(node)) {
-		glance->nodes[index] = (struct glance_node){
+		glance->nodes[index] = (struct subnet_cache_node){
 			node, cl_qmap_key(&node->map_item), first,
 			(uint8_t)highest_port(node), is_switch(node)};
 		for (unsigned int p = 0; p <= glance->nodes[index].ports; p++)
@@ -546,13 +550,13 @@ static void learn_nodes(struct glance *glance, const osm_subn_t *subn)
 /* The number of a node, or PM_NONE: not one that can be used. */
 static uint32_t find_node(struct glance *glance, const osm_node_t *node)
 {
-	struct glance_node *n = find_place_of(glance, cl_qmap_key(&node->map_item));
+	struct subnet_cache_node *n = find_place_of(glance, cl_qmap_key(&node->map_item));
 	uint32_t index = (uint32_t)(n - glance->nodes);
 
 	return index < glance->num_nodes && n->here == node ? index : PM_NONE;
 }
 
-static void find_peer(struct glance *glance, struct glance_port *port,
+static void find_peer(struct glance *glance, struct subnet_cache_port *port,
 		      const osm_physp_t *remote)
 {
 	uint32_t far = find_node(glance, remote->p_node);
@@ -566,8 +570,8 @@ static void find_peer(struct glance *glance, struct glance_port *port,
 static void find_peers(struct glance *glance)
 {
 	for (uint32_t i = 0; i < glance->num_ports; i++) {
-		struct glance_port *port = &glance->ports[i];
-		const struct glance_node *n = &glance->nodes[port->node];
+		struct subnet_cache_port *port = &glance->ports[i];
+		const struct subnet_cache_node *n = &glance->nodes[port->node];
 		const osm_physp_t *physp = port_of(n->here, i - n->first);
 
 		if (physp && physp->p_remote_physp)
@@ -589,7 +593,7 @@ static void find_peers(struct glance *glance)
  */
 static bool is_told(const struct glance *glance, uint32_t port)
 {
-	const struct glance_port *p = &glance->ports[port];
+	const struct subnet_cache_port *p = &glance->ports[port];
 
 	if (!p->used)
 		return p->has_lid || !glance->nodes[p->node].is_switch;
@@ -598,15 +602,16 @@ static bool is_told(const struct glance *glance, uint32_t port)
 	return p->peer < port;
 }
 
-int glance_learn(struct glance *glance, const osm_subn_t *subn, struct pm_error *err)
+int subnet_cache_learn(struct glance *glance, const osm_subn_t *subn,
+		       struct pm_error *err)
 {
 	int rc;
 
-	glance_forget(glance);
+	subnet_cache_forget(glance);
 	count_nodes(glance, subn);
 	rc = make_room(glance, err);
 	if (rc) {
-		glance_forget(glance);
+		subnet_cache_forget(glance);
 		return rc;
 	}
 	glance->sm_guid = subn->sm_port_guid;
@@ -617,17 +622,17 @@ int glance_learn(struct glance *glance, const osm_subn_t *subn, struct pm_error 
 	(void)look_at_all(glance, subn);
 	(void)join(glance);
 	for (uint32_t i = 0; i < glance->num_ports; i++) {
-		struct glance_port *port = &glance->ports[i];
+		struct subnet_cache_port *port = &glance->ports[i];
 
-		port->used = glance_is_joined(glance, i);
+		port->used = subnet_cache_is_joined(glance, i);
 		port->told = is_told(glance, i);
 		if (port->told)
-			glance->links[i] = (struct glance_link){0};
+			glance->links[i] = (struct subnet_cache_link){0};
 	}
 	return 0;
 }
 
-void glance_forget(struct glance *glance)
+void subnet_cache_forget(struct glance *glance)
 {
 	pm_pool_free(&glance->pool);
 	*glance = (struct glance){.sm = PM_NONE};
@@ -635,7 +640,7 @@ void glance_forget(struct glance *glance)
 
 /* ---- With a plan ---- */
 
-static void bind_switch(struct glance *glance, const struct glance_node *n)
+static void bind_switch(struct glance *glance, const struct subnet_cache_node *n)
 {
 	const struct pm_fabric *known = glance->plan->known;
 	uint32_t there = pm_fabric_find_guid(known, cl_ntoh64(n->key));
@@ -649,23 +654,24 @@ static void bind_switch(struct glance *glance, const struct glance_node *n)
 /* The place of an end port with a cable or of a switch's own, or PM_NONE. */
 static uint32_t find_place(const struct glance *glance, uint32_t port)
 {
-	const struct glance_port *p = &glance->ports[port];
+	const struct subnet_cache_port *p = &glance->ports[port];
 	uint32_t place = p->known;
 
 	if (!glance->nodes[p->node].is_switch)
-		place = glance_is_joined(glance, port) ? glance->ports[p->peer].known
-						       : PM_NONE;
+		place = subnet_cache_is_joined(glance, port)
+				? glance->ports[p->peer].known
+				: PM_NONE;
 	return place != PM_NONE && glance->plan->lid[place] ? place : PM_NONE;
 }
 
-void glance_bind(struct glance *glance, const struct pm_plan *plan)
+void subnet_cache_bind(struct glance *glance, const struct pm_plan *plan)
 {
 	glance->plan = plan;
 	for (uint32_t i = 0; i < glance->num_nodes; i++)
 		if (glance->nodes[i].is_switch)
 			bind_switch(glance, &glance->nodes[i]);
 	for (uint32_t i = 0; i < glance->num_ports; i++) {
-		struct glance_port *port = &glance->ports[i];
+		struct subnet_cache_port *port = &glance->ports[i];
 		uint32_t place = port->has_lid ? find_place(glance, i) : PM_NONE;
 
 		if (place != PM_NONE)
@@ -673,28 +679,28 @@ void glance_bind(struct glance *glance, const struct pm_plan *plan)
 	}
 }
 
-void glance_keep(struct glance *glance)
+void subnet_cache_keep(struct glance *glance)
 {
 	memcpy(glance->kept, glance->joined, glance->num_ports);
 }
 
-bool glance_is_kept(const struct glance *glance)
+bool subnet_cache_is_kept(const struct glance *glance)
 {
 	return !memcmp(glance->kept, glance->joined, glance->num_ports);
 }
 
 /* Switches' ports, which are those that the plan knows. */
 #define FOR_EACH_SWITCH_PORT(i, glance)                                                  \
-	for (const struct glance_node *n = (glance)->nodes;                              \
+	for (const struct subnet_cache_node *n = (glance)->nodes;                        \
 	     n != (glance)->nodes + (glance)->num_nodes; n++)                            \
 		for (uint32_t i = n->first, end = n->is_switch ? i + n->ports + 1u : i;  \
 		     i < end; i++)
 
-void glance_see(const struct glance *glance, uint8_t *seen)
+void subnet_cache_see(const struct glance *glance, uint8_t *seen)
 {
 	memset(seen, 0, glance->plan->known->num_ports);
 	FOR_EACH_SWITCH_PORT(i, glance)
-	if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i))
+	if (glance->ports[i].known != PM_NONE && subnet_cache_is_joined(glance, i))
 		seen[glance->ports[i].known] = 1;
 }
 
@@ -703,14 +709,14 @@ bool glance_sees_any(const struct glance *glance, const uint8_t *ports)
 	if (!glance->plan)
 		return false;
 	FOR_EACH_SWITCH_PORT(i, glance)
-	if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i) &&
+	if (glance->ports[i].known != PM_NONE && subnet_cache_is_joined(glance, i) &&
 	    ports[glance->ports[i].known])
 		return true;
 	return false;
 }
 
 /* A code; bits that there are not tell nothing. */
-static uint8_t code_of(const struct glance_link *link)
+static uint8_t code_of(const struct subnet_cache_link *link)
 {
 	static const uint8_t lanes[] = {[1] = 1, [2] = 4, [4] = 8, [8] = 12, [16] = 2};
 	static const uint8_t speeds[] = {[1] = PM_SDR, [2] = PM_DDR, [4] = PM_QDR};
@@ -728,23 +734,23 @@ static uint8_t code_of(const struct glance_link *link)
 	return pm_link_code(link->width < sizeof(lanes) ? lanes[link->width] : 0, found);
 }
 
-void glance_links(const struct glance *glance, uint8_t *link)
+void subnet_cache_links(const struct glance *glance, uint8_t *link)
 {
 	memset(link, 0, glance->plan->known->num_ports);
 	FOR_EACH_SWITCH_PORT(i, glance)
-	if (glance->ports[i].known != PM_NONE && glance_is_joined(glance, i))
+	if (glance->ports[i].known != PM_NONE && subnet_cache_is_joined(glance, i))
 		link[glance->ports[i].known] = code_of(&glance->links[i]);
 }
 
-uint32_t glance_sm_place(const struct glance *glance)
+uint32_t subnet_cache_sm_place(const struct glance *glance)
 {
 	return glance->sm == PM_NONE || !glance->flags[glance->sm]
 		       ? PM_NONE
 		       : find_place(glance, glance->sm);
 }
 
-void glance_find_doubt(const struct glance *glance, const uint8_t *seen,
-		       const struct glance_doubt *doubt)
+void subnet_cache_find_doubt(const struct glance *glance, const uint8_t *seen,
+			     const struct subnet_cache_doubt *doubt)
 {
 	const struct pm_fabric *known = glance->plan->known;
 

@@ -22,7 +22,7 @@
 #include <portmajor/plan/plan.h>
 #include <portmajor/policy/lft_capacity.h>
 
-struct glance_node {
+struct subnet_cache_node {
 	const osm_node_t *here; /* while it is looked at, if it is there; else NULL */
 	uint64_t key;		/* its place in OpenSM's table: the GUID as on the wire */
 	uint32_t first;		/* index of port 0 */
@@ -30,7 +30,7 @@ struct glance_node {
 	bool is_switch;
 };
 
-struct glance_port {
+struct subnet_cache_port {
 	ib_net64_t guid; /* has_lid: as on the wire */
 	uint32_t peer;	 /* the other end when it was learnt, PM_NONE: of no use */
 	uint32_t far;	 /* the node of that */
@@ -39,13 +39,14 @@ struct glance_port {
 	uint16_t lid;	/* that it has to have; learnt, then the plan's */
 	bool has_lid;	/* an end port, or a switch's own */
 	bool used;	/* joined when it was learnt */
-	bool told; /* by the other end, or without a cable, see glance_is_unchanged */
+	bool told; /* by the other end, or without a cable, see subnet_cache_is_unchanged
+		    */
 };
 
 /* What a switch's port says of its link, as PortInfo has it: looking is under a lock, so
  * it is made sense of afterwards, and one end of a cable is enough. All 0: the other is.
  */
-struct glance_link {
+struct subnet_cache_link {
 	uint8_t width;	  /* active */
 	uint8_t speed;	  /* active in the upper half */
 	uint8_t extended; /* likewise */
@@ -56,8 +57,8 @@ struct glance_link {
 struct glance {
 	struct pm_pool pool;
 	const struct pm_plan *plan; /* that it is bound to, or NULL; borrowed */
-	struct glance_node *nodes;
-	struct glance_port *ports;
+	struct subnet_cache_node *nodes;
+	struct subnet_cache_port *ports;
 	uint32_t num_nodes, num_ports;
 	uint64_t sm_guid; /* of the port that OpenSM uses .. */
 	uint32_t sm;	  /* .. and that port, or PM_NONE */
@@ -66,13 +67,13 @@ struct glance {
 			   * discoveries are compared with what was learnt */
 
 	/* As last looked at. */
-	uint32_t num_listed;	   /* nodes in OpenSM's table, .. */
-	uint32_t num_found;	   /* .. and of these what it will not drop */
-	bool doubtful;		   /* it will drop ports of some of these */
-	uint8_t *flags;		   /* [port] see glance.c */
-	struct glance_link *links; /* [port] */
+	uint32_t num_listed;		 /* nodes in OpenSM's table, .. */
+	uint32_t num_found;		 /* .. and of these what it will not drop */
+	bool doubtful;			 /* it will drop ports of some of these */
+	uint8_t *flags;			 /* [port] see glance.c */
+	struct subnet_cache_link *links; /* [port] */
 	uint8_t *joined; /* [port] 0: its node is not there; 2: with a cable in use */
-	uint8_t *kept;	 /* [port] joined at glance_keep */
+	uint8_t *kept;	 /* [port] joined at subnet_cache_keep */
 	struct pm_lft_capacity
 		*switches; /* what those that are there say of themselves */
 	uint32_t num_switches;
@@ -82,18 +83,19 @@ struct glance {
  * Learns what there is now, and looks at it. Call with osm->lock held, shared at least.
  * -ENOMEM: nothing is known then.
  */
-int glance_learn(struct glance *glance, const osm_subn_t *subn, struct pm_error *err);
-void glance_forget(struct glance *glance);
+int subnet_cache_learn(struct glance *glance, const osm_subn_t *subn,
+		       struct pm_error *err);
+void subnet_cache_forget(struct glance *glance);
 
 /* Ports get the plan's LIDs. The plan knows all that was learnt. O(ports). */
-void glance_bind(struct glance *glance, const struct pm_plan *plan);
+void subnet_cache_bind(struct glance *glance, const struct pm_plan *plan);
 
 /*
  * Looks. False if there is anything that was not learnt, another LID than the plan's, or
  * if it is bound to no plan: then nothing else may be asked of it. Call with osm->lock
  * held, shared at least. O(ports); allocates nothing.
  */
-bool glance_look(struct glance *glance, const osm_subn_t *subn);
+bool subnet_cache_look(struct glance *glance, const osm_subn_t *subn);
 
 /*
  * Whether a look would find what the last one did, later in the same sweep: OpenSM may
@@ -106,20 +108,20 @@ bool glance_look(struct glance *glance, const osm_subn_t *subn);
  * left to the next discovery. Call with osm->lock held, shared at least. At most half the
  * cost of a look.
  */
-bool glance_is_unchanged(struct glance *glance, const osm_subn_t *subn, bool heard);
+bool subnet_cache_is_unchanged(struct glance *glance, const osm_subn_t *subn, bool heard);
 
 /* Whether a cable leads from a port to a node that is there, and is up. */
-static inline bool glance_is_joined(const struct glance *glance, uint32_t port)
+static inline bool subnet_cache_is_joined(const struct glance *glance, uint32_t port)
 {
 	return glance->joined[port] == 2;
 }
 
 /* Remembers what was looked at; whether the last look was the same. */
-void glance_keep(struct glance *glance);
-bool glance_is_kept(const struct glance *glance);
+void subnet_cache_keep(struct glance *glance);
+bool subnet_cache_is_kept(const struct glance *glance);
 
 /* What pm_plan_match has for a fabric of what was looked at. */
-void glance_see(const struct glance *glance, uint8_t *seen);
+void subnet_cache_see(const struct glance *glance, uint8_t *seen);
 
 /* Whether any of ports[port] is seen; false, too, where it is bound to no plan. */
 bool glance_sees_any(const struct glance *glance, const uint8_t *ports);
@@ -128,21 +130,21 @@ bool glance_sees_any(const struct glance *glance, const uint8_t *ports);
  * Widths and speeds, codes of link.h, of the ports of plan->known that have a cable in
  * use, at one end of each between switches; else 0. O(ports).
  */
-void glance_links(const struct glance *glance, uint8_t *link);
+void subnet_cache_links(const struct glance *glance, uint8_t *link);
 
 /* The place of the port that OpenSM itself uses, or PM_NONE. */
-uint32_t glance_sm_place(const struct glance *glance);
+uint32_t subnet_cache_sm_place(const struct glance *glance);
 
 /* What discovery tells of the cables of plan->known beside whether they are seen. [port]
  */
-struct glance_doubt {
+struct subnet_cache_doubt {
 	uint8_t *stayed; /* seen, and past INIT: it was not down for a moment */
 	uint8_t *
 		silent; /* not seen, and no end of it was found down: answers were lost */
 };
 
 /* Fills both for what is seen, of what was looked at right after discovery. */
-void glance_find_doubt(const struct glance *glance, const uint8_t *seen,
-		       const struct glance_doubt *doubt);
+void subnet_cache_find_doubt(const struct glance *glance, const uint8_t *seen,
+			     const struct subnet_cache_doubt *doubt);
 
 #endif
