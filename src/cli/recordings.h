@@ -3,7 +3,7 @@
  * The recordings that come with the package (scripts/record-fabrics makes them):
  *
  *   FOLDER/FABRIC/fabric.net           a netlist
- *   FOLDER/FABRIC/FAILURE/ENGINE.sets  LFT Sets after a failure of it (sets.h)
+ *   FOLDER/FABRIC/FAILURE/ENGINE.sets  LFT Sets after a failure of it (lft_trace.h)
  */
 #ifndef PORTMAJOR_CLI_RECORDINGS_H
 #define PORTMAJOR_CLI_RECORDINGS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the readers of tables share. A format is a file of its own and a row of the table
- * in lftfile.c; its reader adds switches, entries and owners of LIDs, in any order.
+ * in lft_file.c; its reader adds switches, entries and owners of LIDs, in any order.
  */
 #ifndef LFT_FILE_PARTS_H
 #define LFT_FILE_PARTS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the source files of evidence.h share. */
+/* What the source files of lid_history.h share. */
 #ifndef PORTMAJOR_LID_HISTORY_PARTS_H
 #define PORTMAJOR_LID_HISTORY_PARTS_H
 

@@ -24,7 +24,7 @@
  * All of this takes what was not heard of for alive, which is right for one loss and may
  * not be for several. When a question is not answered, it was wrong, and there may
  * be more such switches than can be afforded to ask: from then on nobody is asked but
- * over ways that are proven (locate_ways.c). Whoever is to be asked otherwise is proven
+ * over ways that are proven (locate_paths.c). Whoever is to be asked otherwise is proven
  * first: the last proven switch on the way is asked for its port to the next one. What is
  * dead is not asked itself any more, and what leads through it is found by other ways. A
  * second silence ends it all.

@@ -90,7 +90,7 @@ static inline void locate_set_cable(struct pm_locate *locate, uint32_t port,
 	locate->cable[locate->plan->known->ports[port].peer] = (uint8_t)state;
 }
 
-/* locate_ways.c: proves what lies behind a cable that is up, if its near end is proven.
+/* locate_paths.c: proves what lies behind a cable that is up, if its near end is proven.
  */
 void locate_prove(struct pm_locate *locate, uint32_t port);
 

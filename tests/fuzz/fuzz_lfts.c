@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Any bytes give sound tables, or an error with its line; see lftfile.h. */
+/* Any bytes give sound tables, or an error with its line; see lft_file.h. */
 #include <portmajor/analysis/lft_diff.h>
 #include <portmajor/files/lft_file.h>
 

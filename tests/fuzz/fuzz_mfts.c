@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Any bytes give multicast tables that can be judged, or an error; see mftfile.h. */
+/* Any bytes give multicast tables that can be judged, or an error; see mft_file.h. */
 #include <portmajor/check/check_mfts.h>
 #include <portmajor/files/mft_file.h>
 #include <portmajor/netlist/netlist.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Any bytes give a plan or an error; see planfile.h. The checksum is made right, so
+ * Any bytes give a plan or an error; see plan_file.h. The checksum is made right, so
  * that what is behind it is reached.
  */
 #include <portmajor/files/plan_file.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Any bytes give a recording of a small fabric, which can be followed and reads back the
- * same, or an error with its line; see sets.h.
+ * same, or an error with its line; see lft_trace.h.
  */
 #include <portmajor/base/print.h>
 #include <portmajor/lab/mixture.h>

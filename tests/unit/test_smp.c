@@ -23,7 +23,7 @@
 #define THREADS 3
 #define MOST_OUT 4096
 #define MOST_SMPS 300
-#define MOST_WINDOW 128 /* that ask.c lets out, whatever the wire takes */
+#define MOST_WINDOW 128 /* that smp.c lets out, whatever the wire takes */
 #define RETRIES 3
 #define HOUR_MS 3600000
 #define SILENT_MS 20

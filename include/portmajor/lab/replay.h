@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A recording of LFT Sets for the packet engine: its Sets on the clock of a run. The
- * recording has the tables and LIDs, too (sets.h).
+ * recording has the tables and LIDs, too (lft_trace.h).
  */
 #ifndef PORTMAJOR_REPLAY_H
 #define PORTMAJOR_REPLAY_H

@@ -8,7 +8,7 @@
 
 #include <portmajor/base/lexer.h>
 
-/* Whether a text begins like LFTs as OpenSM and dump_fts write them (see lftfile.h). */
+/* Whether a text begins like LFTs as OpenSM and dump_fts write them (see lft_file.h). */
 bool pm_text_is_lfts(struct pm_text text);
 
 /* Whether a text begins like a topology (see netlist.h). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What flap.h does not have: an operator, who is told of holds and may end them. */
+/* What damping.h does not have: an operator, who is told of holds and may end them. */
 #ifndef PORTMAJOR_HELD_LINKS_H
 #define PORTMAJOR_HELD_LINKS_H
 
@@ -12,7 +12,7 @@ void holds_tell(const struct view *view, osm_log_t *log, struct pm_damping_holds
 /*
  * Reads and removes the file that asks for holds to be ended; the caller frees *text.
  * -ENOENT: there is none; -errno: it cannot be read, is no text or longer than 1 MiB,
- * and stays. On the thread of watch.h.
+ * and stays. On the thread of operator_files.h.
  */
 int holds_read_clearing(const char *path, char **text, struct pm_error *err);
 

@@ -6,7 +6,7 @@
  *     sweep.c     the moments of a sweep: what is done when
  *     routing.c   from a fabric to tables
  *     groups.c    whose multicast is, and when its tables have to stand
- *     tell.c      what the log says of it
+ *     log_events.c      what the log says of it
  *       state     what the world is told                  on the writer's thread
  *       engine/   changes tables in any phase of a sweep
  *         repairer    repairs, drains, rebalancing,       a thread of its own

@@ -7,7 +7,7 @@
  *                         (drain.h): one for all fabrics, as GUIDs are of one only
  *     GUID files          of OpenSM's options, see roles.h
  *     clear-holds         in the store's folder, written by `portmajor release`
- *                         (holds.h); it goes when it was read
+ *                         (held_links.h); it goes when it was read
  *     rebalance           in the store's folder, written by `portmajor rebalance`
  *                         (rebalance.h); it goes when it was read
  *

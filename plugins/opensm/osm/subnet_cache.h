@@ -70,7 +70,7 @@ struct glance {
 	uint32_t num_listed;		 /* nodes in OpenSM's table, .. */
 	uint32_t num_found;		 /* .. and of these what it will not drop */
 	bool doubtful;			 /* it will drop ports of some of these */
-	uint8_t *flags;			 /* [port] see glance.c */
+	uint8_t *flags;			 /* [port] see subnet_cache.c */
 	struct subnet_cache_link *links; /* [port] */
 	uint8_t *joined; /* [port] 0: its node is not there; 2: with a cable in use */
 	uint8_t *kept;	 /* [port] joined at subnet_cache_keep */
