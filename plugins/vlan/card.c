@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Network cards of a device: settings noted, changed and restored. */
 #include "card.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Host tables to and from the maps of the tc program. */
 #include "content.h"
 #include "vlan_maps.h"
 

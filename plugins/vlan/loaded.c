@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finds the loaded program of a device, and its maps. */
 #include "loaded.h"
 #include "content.h"
 

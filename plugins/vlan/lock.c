@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One lock for each device, so that two commands do not change it at a time. */
 #include "lock.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Attaches the tc program to a device, and detaches it. */
 #include "program.h"
 #include "content.h"
 #include "tcx.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a card needs to receive tagged frames: filter switched off, VIDs, or
+ * promiscuous mode.
+ */
 #include "receive.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Describes in words which switches, cables and hosts came and went. */
 #include <portmajor/analysis/change_text.h>
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Histograms and worst cases over many failures. */
 #include <portmajor/analysis/failure_summary.h>
 
 #include <portmajor/base/alloc.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Tries many failures on several threads. */
 #include <portmajor/analysis/failure_sweep.h>
 
 #include <portmajor/base/alloc.h>

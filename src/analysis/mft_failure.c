@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Compares multicast tables before and after a failure. */
 #include <portmajor/analysis/mft_failure.h>
 
 #include <portmajor/base/pool.h>

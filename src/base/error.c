@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Fills error details. */
 #include <portmajor/base/error.h>
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Takes lines and words off text, and fails with file and line. */
 #include <portmajor/base/digit.h>
 #include <portmajor/base/lexer.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Allocates memory that is freed together. */
 #include <portmajor/base/pool.h>
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Prints text into memory. */
 #include <portmajor/base/print.h>
 
 #include <errno.h>

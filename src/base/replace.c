@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Replaces a file in one step. */
 #include <portmajor/base/replace.h>
 
 #include <errno.h>

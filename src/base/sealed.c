@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Adds a checksum to text, and checks it. */
 #include <portmajor/base/hash.h>
 #include <portmajor/base/sealed.h>
 

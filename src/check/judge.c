@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Judges tables over a topology step by step and collects findings. */
 #include "judge_parts.h"
 
 #include <portmajor/base/alloc.h>

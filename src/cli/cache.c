@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finds the plugin's files in OpenSM's cache folder. */
 #include "cache.h"
 
 #include <dirent.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Names of links, switches and hosts by their ends, and which of them an operand
+ * means.
+ */
 #include "ends.h"
 
 #include "json.h"

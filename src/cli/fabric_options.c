@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Options and input of commands that read a fabric. */
 #include "fabric_options.h"
 
 #include "output.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Multicast groups from a file, or those that IPoIB makes. */
 #include "groups.h"
 #include "output.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Prints lists of names in Slurm's short form. */
 #include "hostlist.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* JSON documents as every command begins, ends and prints them. */
 #include "json.h"
 
 #include "output.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Lists of numbers and sizes in options. */
 #include "lists.h"
 
 #include "json.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads neighbours from lldpctl's JSON. */
 #include "lldp.h"
 
 #include "output.h"

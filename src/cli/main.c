@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The list of commands. */
 #include "cli.h"
 #include "json.h"
 

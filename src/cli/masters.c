@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finds the OpenSM on this machine that follow requests, and leaves these. */
 #include "masters.h"
 
 #include "cache.h"

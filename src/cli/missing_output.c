@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Missing parts of the state as text. */
 #include "missing_output.h"
 
 #include "ends.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finds the installed OpenSM and the plugin's library, and what each says of itself. */
 #include "opensm.h"
 
 #include "output.h"

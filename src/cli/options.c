@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads options by their rows, and prints help and completions from the same rows. */
 #include "options.h"
 
 #include "output.h"

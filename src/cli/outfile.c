@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Writes a file whole or not at all. */
 #include "outfile.h"
 
 #include "output.h"

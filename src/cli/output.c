@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Exit statuses and messages of the command. */
 #include "output.h"
 
 #include <errno.h>

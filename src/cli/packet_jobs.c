@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Jobs and collectives on the packet engine, and their results. */
 #include "packet_jobs.h"
 #include "json.h"
 #include "packet_lab.h"

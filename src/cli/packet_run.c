@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Runs the packet engine, and converts between its ticks and microseconds. */
 #include "packet_run.h"
 
 #define PIECES 50 /* of a run, between two looks at how far it is */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Hosts, tables, failures and repairs that the packet engine is given. */
 #include "packet_scene.h"
 
 #include "output.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Event lists as messages of hosts. */
 #include "packet_trace.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* `portmajor plan --json`: the plan as JSON. */
 #include "json.h"
 #include "failure_options.h"
 #include "output.h"

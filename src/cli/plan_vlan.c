@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* `portmajor plan --vlan`: the options, and the order of the steps. */
 #include "plan_vlan.h"
 
 #include "json.h"

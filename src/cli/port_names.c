@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Names of Ethernet ports by a pattern. */
 #include "port_names.h"
 
 #include "output.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A bar of progress on a terminal. */
 #include "progress.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finds the traces of LFT Sets that come with the package. */
 #include "recordings.h"
 
 #include "output.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Prints a result again whenever it changes. */
 #include "repeat.h"
 
 #include <portmajor/base/hash.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Results of a sweep over failures as text, CSV and JSON, and read back from JSON. */
 #include "summary_output.h"
 
 #include "json.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A switch's multicast table before and after a failure, as JSON and as text. */
 #include "table_mfts.h"
 
 #include "json.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Adds shards of `portmajor traffic` up. */
 #include "traffic_merge.h"
 #include "json.h"
 #include "traffic.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Loops and cycles in mixtures of tables, as JSON and as text. */
 #include "traffic_mixture.h"
 
 #include "json.h"

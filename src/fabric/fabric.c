@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Fabrics: built, sealed, copied, cut and merged. */
 #include "fabric_parts.h"
 
 #include <portmajor/base/alloc.h>

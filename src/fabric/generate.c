@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Writes generated fabrics as netlists: end nodes and text. */
 #include "generate_parts.h"
 
 #include <portmajor/base/alloc.h>

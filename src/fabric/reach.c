@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Computes which switches reach which, going down and up then down, and updates it
+ * after failures.
+ */
 #include <portmajor/base/bits.h>
 #include <portmajor/fabric/reach.h>
 #include <portmajor/fabric/search.h>

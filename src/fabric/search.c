@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Breadth-first search over cables. */
 #include <portmajor/fabric/search.h>
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads host tables and changes of them, and applies changes. */
 #include <portmajor/files/host_table.h>
 
 #include <portmajor/base/alloc.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads LFT files in any known format, and writes OpenSM's. */
 #include "lft_file_parts.h"
 
 #include <portmajor/base/textfile.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads lists of ports and their MAC addresses. */
 #include <portmajor/files/mac_list.h>
 
 #include <portmajor/base/alloc.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads multicast tables as OpenSM and dump_fts write them. */
 #include <portmajor/files/mft_file.h>
 
 #include <portmajor/base/lexer.h>

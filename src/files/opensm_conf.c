@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads opensm.conf as OpenSM does. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/files/opensm_conf.h>

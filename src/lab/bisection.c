@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finds how much traffic half of the hosts can exchange with the other half. */
 #include <portmajor/lab/bisection.h>
 
 #include <portmajor/base/pool.h>

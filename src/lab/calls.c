@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Calls of collective operations as messages of a workload. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/lab/calls.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Schedules of collective operations, and equations for their times. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/lab/collective.h>
 

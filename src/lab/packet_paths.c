@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Paths of packets: on a flat switch, by tables, in VLANs. */
 #include <portmajor/lab/packet_paths.h>
 
 uint32_t pm_packet_path_flat(const void *network, uint32_t from, uint32_t to,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reliable connections: time-outs, retries and what is received twice. */
 #include "packet_rc.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finds a tick in which links of different rates send whole numbers of bytes. */
 #include <portmajor/lab/rates.h>
 
 #include <portmajor/fabric/link.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A trace of LFT Sets on the packet engine's clock. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/lab/replay.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Student's t for intervals of 95%. */
 #include <portmajor/lab/student.h>
 
 double pm_student(uint32_t freedom)

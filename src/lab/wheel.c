@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Events by time, in a wheel of slots with a heap for those far ahead. */
 #include "wheel.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Messages between hosts by patterns or lists: when they start, and what is done. */
 #include <portmajor/lab/workload.h>
 
 #include <portmajor/base/pool.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads the lines of ibsim's Dump. */
 #include <portmajor/netlist/dump.h>
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finds the format of a netlist and has it read. */
 #include "netlist_parts.h"
 
 #include <portmajor/base/alloc.h>

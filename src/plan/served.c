@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Counts the pairs of end ports that have a path. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/bits.h>
 #include <portmajor/plan/served.h>

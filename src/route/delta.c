@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Counts and applies the LFT blocks in which two tables differ. */
 #include <portmajor/route/delta.h>
 
 #include <string.h>

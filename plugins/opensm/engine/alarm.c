@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A thread that asks OpenSM for a routing run at a time that was set. */
 #include "alarm.h"
 
 #include "clock.h"

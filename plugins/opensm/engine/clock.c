@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A monotonic clock, and waiting with a deadline. */
 #include "clock.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Logs holds of links, and ends them at the operator's request. */
 #include "held_links.h"
 
 #include "io/log.h"

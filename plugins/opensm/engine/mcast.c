@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Computes, sends and repairs multicast tables from a record of what switches hold. */
 #include "mcast.h"
 
 #include "osm/mft_wire.h"

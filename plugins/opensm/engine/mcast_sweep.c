@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a sweep does for multicast: whose it is, and when groups are collected. */
 #include "mcast_sweep.h"
 
 #include "io/log.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Loads and unloads the plugin, and hands OpenSM's events on. */
 #include "plugin.h"
 
 #include "mcast_sweep.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads LFTs back from switches where no plan is left. */
 #include "recover.h"
 
 #include "osm/lft_records.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Compares another engine's tables with ours and reports what would be sent. */
 #include "shadow.h"
 
 #include "osm/lft_records.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The steps of one sweep, at OpenSM's hooks. */
 #include "sweep.h"
 
 #include "mcast_sweep.h"

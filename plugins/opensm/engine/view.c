@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What of the plan's fabric is discovered and usable, and the tables for that. */
 #include "view.h"
 
 #include <portmajor/analysis/change_text.h>

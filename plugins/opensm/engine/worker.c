@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A thread for work that may wait for a file. */
 #include "worker.h"
 
 #include "clock.h"

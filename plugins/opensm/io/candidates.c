@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finds the folder of a fabric in OpenSM's cache folder among those that are there. */
 #include "candidates.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Texts, lists and ends of links as JSON for the state's document. */
 #include "describe.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Writes lines of bounded length to OpenSM's log. */
 #include "log.h"
 
 #include <stdarg.h>

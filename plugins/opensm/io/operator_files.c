@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A thread that reads the files that operators write while OpenSM runs. */
 #include "operator_files.h"
 
 #include "engine/held_links.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The state document, counters and Prometheus metrics, and the thread that writes
+ * them.
+ */
 #include "state.h"
 
 #include "describe.h"

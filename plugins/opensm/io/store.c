@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Plan, LIDs and holds on disk, read at the start and written by a thread. */
 #include "store.h"
 
 #include "candidates.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Writes the plan's LIDs into OpenSM's table of persistent LIDs. */
 #include "guid2lid.h"
 
 #include "io/log.h"

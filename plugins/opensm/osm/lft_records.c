@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Our tables in OpenSM's arrays, so that OpenSM sends the blocks that differ. */
 #include "lft_records.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads OpenSM's multicast groups and their members. */
 #include "mcast_groups.h"
 
 #include "lft_records.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Keeps OpenSM from sending MFT blocks, and gives them back to it. */
 #include "mcast_quiet.h"
 
 #include "lft_records.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sends MFT blocks in steps, and reads unknown ones from the switches. */
 #include "mft_wire.h"
 
 #include "lft_records.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sends SMPs through OpenSM's vendor layer, a bounded number at a time, and takes
+ * answers.
+ */
 #include "smp.h"
 
 #include "engine/clock.h"
