@@ -38,6 +38,11 @@ target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsy
 target_link_options(test_pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=free
 	-Wl,--wrap=posix_memalign)
 
+# Folders see their predecessors, and no file name stands twice.
+add_test(NAME circles.includes COMMAND ${Python3_EXECUTABLE}
+	${PROJECT_SOURCE_DIR}/tests/tools/include_order.py ${PROJECT_SOURCE_DIR} ${core})
+set_tests_properties(circles.includes PROPERTIES LABELS unit)
+
 # No circle of files in a folder.
 foreach(target ${core})
 	list(APPEND circles pm_${target})

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""
+Is an include against the order of the folders? `include_order.py ROOT FOLDER...`, the folders
+of src/ in their order: a file of one includes headers of itself and of its predecessors.
+No two files of the tree have one name.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*<portmajor/(?:(\w+)/)?(\w+\.h)>', re.M)
+
+
+def check_order(root, folders):
+    """Lines for includes of a later folder, or of none."""
+    for number, folder in enumerate(folders):
+        for place in (root / "src" / folder, root / "include" / "portmajor" / folder):
+            for path in sorted(place.glob("*.[ch]")):
+                for match in INCLUDE.finditer(path.read_text(encoding="utf-8")):
+                    if match[1] not in folders[:number + 1]:
+                        yield f"{path.relative_to(root)} includes {match[1]}/{match[2]}"
+
+
+def check_names(root):
+    """Lines for names that stand twice; a source and its header are one."""
+    places = collections.defaultdict(set)
+    for top in ("src", "plugins", "include"):
+        for path in (root / top).rglob("*.[ch]"):
+            places[path.name].add(str(path.relative_to(root)))
+    for name, paths in sorted(places.items()):
+        if len(paths) > 1:
+            yield f"{name} stands several times: {', '.join(sorted(paths))}"
+
+
+def main():
+    root, folders = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    wrong = [*check_order(root, folders), *check_names(root)]
+    print("\n".join(wrong) or f"{len(folders)} folders in order")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
