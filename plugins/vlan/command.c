@@ -127,10 +127,10 @@ static int find_loaded(struct job *job, struct vlan_loaded *loaded,
 	if (!loaded->num)
 		return fail(EXIT_REFUSED, "%s: not loaded", job->name);
 	if (loaded->num < VLAN_HOOKS)
-		return fail(EXIT_REFUSED,
-			    "%s: a part of the program is missing: remove "
-			    "it, and load it anew",
-			    job->name);
+		return fail(
+			EXIT_REFUSED,
+			"%s: a part of the program is missing: remove it, and load it anew",
+			job->name);
 	return finish(job, vlan_maps_open(loaded, maps, &job->err));
 }
 

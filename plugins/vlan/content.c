@@ -16,8 +16,7 @@ int vlan_bpf_error(struct pm_error *err, int code, const char *what)
 	case EPERM:
 	case EACCES:
 		return pm_error_set(err, code,
-				    "%s: only root may (CAP_SYS_ADMIN and "
-				    "CAP_NET_ADMIN)",
+				    "%s: only root may (CAP_SYS_ADMIN and CAP_NET_ADMIN)",
 				    what);
 	case ENOSYS:
 		return pm_error_set(err, code,

@@ -74,11 +74,11 @@ static int match_tables(struct judge *j, struct pm_error *err)
 	const struct pm_lft_switch *first = take_tables(j, &unknown);
 
 	if (!j->found.tables)
-		return pm_error_set(err, -EINVAL,
-				    "%s:%" PRIu32
-				    ": tables of another fabric: no switch of "
-				    "%s has any of them",
-				    j->config->tables, first->line, j->config->topology);
+		return pm_error_set(
+			err, -EINVAL,
+			"%s:%" PRIu32
+			": tables of another fabric: no switch of %s has any of them",
+			j->config->tables, first->line, j->config->topology);
 	for (uint32_t sw = 0; sw < j->fabric->num_switches; sw++)
 		if (!j->table[sw] && pm_fabric_has_cable(j->fabric, sw) && !missing++)
 			first_missing = sw;
@@ -214,10 +214,10 @@ static int find_unassigned(struct judge *j, struct pm_error *err)
 			j->found.at = sw;
 		}
 	if (!of_somebody)
-		return pm_error_set(err, -EINVAL,
-				    "%s: tables of another fabric: nobody in %s has any "
-				    "of their LIDs",
-				    j->config->tables, j->config->topology);
+		return pm_error_set(
+			err, -EINVAL,
+			"%s: tables of another fabric: nobody in %s has any of their LIDs",
+			j->config->tables, j->config->topology);
 	return 0;
 }
 
@@ -332,10 +332,8 @@ static void judge_mfts(struct judge *j)
 			{"pair of members of a multicast group is not connected",
 			 "pairs of members of multicast groups are not connected"},
 		[PM_MFT_STRANGER] =
-			{"port gets packets of a multicast group that it is not "
-			 "in",
-			 "ports get packets of multicast groups that they are "
-			 "not in"},
+			{"port gets packets of a multicast group that it is not in",
+			 "ports get packets of multicast groups that they are not in"},
 		[PM_MFT_NOWHERE] = {"multicast entry has a port that leads nowhere",
 				    "multicast entries have ports that lead nowhere"},
 	};

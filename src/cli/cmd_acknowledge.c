@@ -182,8 +182,7 @@ static const struct cli_command command = {
 		 "switch, or an end of a link or the port of a host (SWITCH:PORT). Then, "
 		 "or "
 		 "without operands, lists what is missing. Exit status 1, for a list or "
-		 "with "
-		 "--wait, if any of it is not acknowledged.",
+		 "with --wait, if any of it is not acknowledged.",
 	.options = options,
 	.max_operands = INT_MAX,
 };

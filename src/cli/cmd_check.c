@@ -296,9 +296,9 @@ static void print_paths(const json_t *object, const struct judged *j)
 				       : "paths from switches with end ports");
 	cli_text_print(object, ": {paths.delivered} of {paths.pairs} delivered, "
 			       "{paths.cut} without an up-then-down path\n");
-	cli_text_print(object, found->loops.lids ? "loops: {lid_loops.lids|LID|LIDs}\n"
-						 : "loops: none, of all LIDs with "
-						   "entries\n");
+	cli_text_print(object, found->loops.lids
+				       ? "loops: {lid_loops.lids|LID|LIDs}\n"
+				       : "loops: none, of all LIDs with entries\n");
 	cli_text_print(object, found->credits.length ? "credit loops: found"
 						     : "credit loops: none");
 	cli_text_print(object, " ({credits.channels} channels, {credits.dependencies} "

@@ -167,8 +167,8 @@ static void print_algorithm(const json_t *algorithm)
 	const json_t *row, *cost;
 	size_t i;
 
-	cli_text_print(algorithm, "\n{algorithm}: {setups.naive} set-ups one after the "
-				  "other");
+	cli_text_print(algorithm,
+		       "\n{algorithm}: {setups.naive} set-ups one after the other");
 	json_array_foreach(
 		json_object_get(json_object_get(algorithm, "setups"), "proposed"), i, row)
 		printf("%s%" JSON_INTEGER_FORMAT,
@@ -192,9 +192,10 @@ static void print_text(const json_t *object)
 	const json_t *algorithm;
 	size_t i;
 
-	cli_text_print(object, "{settings.processes} processes, {settings.mbps} Mb/s, "
-			       "{settings.latency_ns} ns, {settings.setup_us} us for a "
-			       "circuit\n");
+	cli_text_print(
+		object,
+		"{settings.processes} processes, {settings.mbps} Mb/s, "
+		"{settings.latency_ns} ns, {settings.setup_us} us for a circuit\n");
 	json_array_foreach(json_object_get(object, "algorithms"), i, algorithm)
 		print_algorithm(algorithm);
 }

@@ -310,8 +310,7 @@ static void print_text(const json_t *object)
 	if (json_is_object(json_object_get(object, "topology")))
 		cli_text_print(
 			json_object_get(object, "topology"),
-			"topology: switches gone {switches_gone}, new {switches_new}; "
-			"end "
+			"topology: switches gone {switches_gone}, new {switches_new}; end "
 			"nodes gone {end_nodes_gone}, new {end_nodes_new}; cables gone "
 			"{cables_gone}, new {cables_new}\n");
 	cli_text_print(object,
@@ -352,10 +351,10 @@ static int compare(struct side *before, struct side *after, const struct request
 	if (status)
 		return status;
 	if (!before->fabric != !after->fabric)
-		return cli_fail(EXIT_USAGE,
-				"one of %s and %s is a topology, and the other "
-				"one are tables",
-				before->path, after->path);
+		return cli_fail(
+			EXIT_USAGE,
+			"one of %s and %s is a topology, and the other one are tables",
+			before->path, after->path);
 	r->topologies = before->fabric != NULL;
 	if (r->topologies) {
 		struct topology_diff *d = &r->topology;
@@ -394,8 +393,7 @@ static const struct cli_command command = {
 		"files); one may be - for standard input. Topologies are given the "
 		"tables "
 		"of a plan made for OLD that grows to NEW, with the LIDs that OLD and "
-		"NEW "
-		"have in the files. Exit status 1 if anything differs.",
+		"NEW have in the files. Exit status 1 if anything differs.",
 	.options = options,
 	.min_operands = 2,
 	.max_operands = 2,

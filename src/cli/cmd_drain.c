@@ -75,10 +75,10 @@ static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 				"drain: %s: only cables between switches can be drained",
 				name);
 	if (!port->num && pm_fabric_count_hosts(fabric, port->node, NULL))
-		return cli_fail(EXIT_USAGE,
-				"drain: %s has hosts, which need it: name cables of it "
-				"(%s:PORT)",
-				name, name);
+		return cli_fail(
+			EXIT_USAGE,
+			"drain: %s has hosts, which need it: name cables of it (%s:PORT)",
+			name, name);
 	if (pm_drains_add(drains, node->guid, port->num, name, NULL, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	return EXIT_FINE;
@@ -233,10 +233,10 @@ static int judge(const struct place *place, struct pm_drains *before,
 	outcome->effect = drain_effect_describe(place->plan, &effect);
 	outcome->harsh = drain_effect_is_harsh(&effect);
 	if (outcome->harsh && !request->force && !request->dry_run)
-		status = cli_fail(EXIT_FINDINGS,
-				  "drain: %s: less than half; --force drains it all the "
-				  "same",
-				  text);
+		status = cli_fail(
+			EXIT_FINDINGS,
+			"drain: %s: less than half; --force drains it all the same",
+			text);
 	else if (!request->output.quiet && !request->dry_run)
 		cli_note("drain: %s", text);
 	outcome->text = text;
@@ -354,10 +354,10 @@ static int undrain(struct pm_drains *drains, const struct request *request,
 				i++;
 		}
 		if (drains->num == before)
-			return cli_fail(EXIT_USAGE,
-					"undrain: \"%s\" is not drained (`portmajor "
-					"drain` lists what is)",
-					*operands);
+			return cli_fail(
+				EXIT_USAGE,
+				"undrain: \"%s\" is not drained (`portmajor drain` lists what is)",
+				*operands);
 	}
 	return EXIT_FINE;
 }
@@ -528,9 +528,9 @@ static int show_trial(const struct pm_drains *drains, const struct request *requ
 				print_thing(json_array_get(things, i), "would");
 		if (outcome->text && !request->output.quiet) {
 			cli_text_put(outcome->text);
-			puts(outcome->harsh ? ": less than half, and refused without "
-					      "--force"
-					    : "");
+			puts(outcome->harsh
+				     ? ": less than half, and refused without --force"
+				     : "");
 		}
 		json_decref(object);
 	}
@@ -644,8 +644,7 @@ static const struct cli_option common_options[] = {
 static const struct cli_option drain_options[] = {
 	{'n', NULL, "NETLIST",
 	 "where names are looked up: an ibsim, ibnetdiscover or opensm-subnet.lst file "
-	 "(default: the plan "
-	 "file in OpenSM's cache folder)",
+	 "(default: the plan file in OpenSM's cache folder)",
 	 CLI_MEMBER(struct request, netlist)},
 	{0, "dry-run", NULL,
 	 "tell what would be drained and what comes of it, and drain nothing",

@@ -164,8 +164,7 @@ static void print_text(const json_t *object)
 	size_t i;
 
 	puts("microseconds       invalidate     update   (last)     exchange    "
-	     "iteration  "
-	     " lost repeats");
+	     "iteration   lost repeats");
 	json_array_foreach(json_object_get(object, "nodes"), i, row)
 	{
 		cli_text_print(row, "{5nodes} nodes, ");

@@ -348,8 +348,7 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct request, config.aggregation)},
 	{0, "service", "NAME=N:LEVEL",
 	 "N end nodes NAME-1, .. on switches of LEVEL, dealt out in turn; 0: leaves; "
-	 "those "
-	 "named router are routers",
+	 "those named router are routers",
 	 .take = take_service},
 	{0, "host-ports", "N",
 	 "hosts have N ports, each on a leaf that is the leaves' number by N further",
@@ -360,8 +359,7 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct request, config.split)},
 	{0, "degrade", "links=N,switches=N,hosts=N",
 	 "leave out so many cables between switches, switches and hosts, drawn at "
-	 "random; "
-	 "N is a number or, with %, a part of them all",
+	 "random; N is a number or, with %, a part of them all",
 	 .take = take_degrade},
 	{0, "seed", "N", "of the random numbers (default 1)", .take = take_seed},
 	CLI_OUTPUT(struct request, output,

@@ -34,10 +34,10 @@ static int check_shard(struct whole *whole, const struct settings *settings,
 	}
 	if (settings->num_shards != whole->settings.num_shards ||
 	    !json_equal(settings->json, whole->settings.json))
-		return cli_fail(EXIT_INPUT,
-				"%s: of another fabric or with other options than the "
-				"files before",
-				path);
+		return cli_fail(
+			EXIT_INPUT,
+			"%s: of another fabric or with other options than the files before",
+			path);
 	if (whole->seen[settings->shard - 1])
 		return cli_fail(EXIT_INPUT, "%s: shard %u was there already", path,
 				settings->shard);

@@ -203,8 +203,7 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct request, files.slurm)},
 	{0, "simgrid", "FILE",
 	 "write a platform for SimGrid, with the route of each pair of hosts, up to "
-	 "1,024 "
-	 "of these",
+	 "1,024 of these",
 	 CLI_MEMBER(struct request, files.simgrid)},
 	CLI_LOSE(struct request, lost,
 		 "write files for what is left of the fabric; as in portmajor whatif"),

@@ -79,8 +79,7 @@ static void check_opensm(struct preflight *p)
 		p->program = p->found = opensm_find();
 	if (!p->program)
 		report(p, false, "opensm",
-		       "no opensm found: install it, or name it "
-		       "with --opensm");
+		       "no opensm found: install it, or name it with --opensm");
 	else if (failed(opensm_version(p->program, &p->version, &err)))
 		report(p, false, "opensm", "%s", err.text);
 	else
@@ -357,8 +356,7 @@ static void check_fit(struct preflight *p, const struct pm_fabric *fabric)
 	}
 	if (plans)
 		report(p, false, "plan and fabric",
-		       "%s: another fabric's: the plan would be made anew; restore a "
-		       "copy "
+		       "%s: another fabric's: the plan would be made anew; restore a copy "
 		       "of this fabric's if you have one",
 		       plans > 1 ? "all plan files" : "the plan file");
 }

@@ -228,8 +228,7 @@ static void judge_holds(const struct state *state, struct findings *findings)
 	if (held)
 		find(findings,
 		     "%" JSON_INTEGER_FORMAT
-		     " link%s flapping: %s%s (`portmajor release` "
-		     "ends a hold)",
+		     " link%s flapping: %s%s (`portmajor release` ends a hold)",
 		     held, held == 1 ? " is" : "s are", text, held > NAMED ? ", .." : "");
 	free(text);
 }
@@ -317,9 +316,10 @@ static void print_run(const json_t *run)
 		       "entries {#entries}; LIDs assigned {#lids_assigned}, moved "
 		       "{#lids_moved}; computed in {%milliseconds} ms\n");
 	if (cli_json_number(run, "stale_entries") > 0)
-		cli_text_print(run, "            stale entries taken out "
-				    "{#stale_entries}, LIDs that would have looped "
-				    "{#looping_lids}\n");
+		cli_text_print(
+			run,
+			"            stale entries taken out "
+			"{#stale_entries}, LIDs that would have looped {#looping_lids}\n");
 }
 
 static void print_shadow(const json_t *shadow)
@@ -346,10 +346,10 @@ static void print_repair(const json_t *repair)
 		       "last repair " EVENT "; traps {#traps}, queries {#queries}, "
 		       "unanswered {#unanswered}; {%milliseconds} ms");
 	if (json_is_true(json_object_get(repair, "left_to_sweep")))
-		cli_text_print(repair, text_of(repair, "gave_up")
-					       ? "; the rest was left to the sweep: "
-						 "{gave_up}"
-					       : "; the rest was left to the sweep");
+		cli_text_print(repair,
+			       text_of(repair, "gave_up")
+				       ? "; the rest was left to the sweep: {gave_up}"
+				       : "; the rest was left to the sweep");
 	putchar('\n');
 }
 
@@ -473,8 +473,9 @@ static void print_phases(const json_t *phases)
 			json_object_set_new(
 				of, "answer",
 				json_real(mean_of(repairs, "last_answer_ms")));
-			cli_text_print(of, "; ms from the first trap to the first Set "
-					   "{%set} (at most ");
+			cli_text_print(
+				of,
+				"; ms from the first trap to the first Set {%set} (at most ");
 			cli_text_print(repairs, "{%first_set_ms_max}");
 			cli_text_print(of, "), to the last answer {%answer} (at most ");
 			cli_text_print(repairs, "{%last_answer_ms_max})");
@@ -508,8 +509,9 @@ static void print_totals(const json_t *totals)
 		cli_text_print(totals, "            multicast: MFT blocks sent "
 				       "{#multicast_sent}, acked {#multicast_acked}\n");
 	if (cli_json_number(totals, "traps_dropped"))
-		cli_text_print(totals, "            traps dropped for want of room "
-				       "{#traps_dropped}\n");
+		cli_text_print(
+			totals,
+			"            traps dropped for want of room {#traps_dropped}\n");
 }
 
 static void print_engine(const struct state *state, json_int_t age)
@@ -726,8 +728,7 @@ static uint64_t mark(const void *arg)
 static const struct cli_option options[] = {
 	{0, "watch", NULL,
 	 "go on until interrupted: on a terminal the page is renewed each second, else "
-	 "what "
-	 "is new is told when a state is written, or has become old",
+	 "what is new is told when a state is written, or has become old",
 	 CLI_MEMBER(struct request, watch)},
 	{0, "max-age", "SECONDS",
 	 "a file not written for so long is old (default 180; the plugin writes it after "

@@ -18,9 +18,9 @@ static const struct {
 		{traffic_packet, &traffic_packet_command,
 		 "NETLIST --pattern KIND: rates and latencies of packets, also "
 		 "through a loss"},
-	[TRAFFIC_FLIT] = {traffic_flit, &traffic_flit_command,
-			  "--topology KIND, or NETLIST: wormhole switching, flit by "
-			  "flit"},
+	[TRAFFIC_FLIT] =
+		{traffic_flit, &traffic_flit_command,
+		 "--topology KIND, or NETLIST: wormhole switching, flit by flit"},
 	[TRAFFIC_SHARE] = {traffic_share, &traffic_share_command,
 			   "NETLIST: bisection bandwidth by fair shares, with planes as "
 			   "VLANs too"},

@@ -153,8 +153,7 @@ static void print_multicast(const json_t *object)
 			"{multicast.blocks|MFT block|MFT blocks} of "
 			"{multicast.full_load} in {multicast.sets|Set|Sets}; packets of "
 			"{multicast.ordered|group|groups} may be lost for up to "
-			"{multicast.longest|Set|Sets}; "
-			"{multicast.down_and_up|tree|trees} "
+			"{multicast.longest|Set|Sets}; {multicast.down_and_up|tree|trees} "
 			"down and up again, "
 			"{multicast.members_left_out|member|members} in none\n");
 }

@@ -175,10 +175,10 @@ static int choose_time(struct job *job)
 		job->at = (uint64_t)llround(ps / 2);
 	return (double)job->at < ps
 		       ? EXIT_FINE
-		       : cli_fail(EXIT_USAGE,
-				  "--at: without the failure the job is done after "
-				  "%.3f us",
-				  ps / 1e6);
+		       : cli_fail(
+				 EXIT_USAGE,
+				 "--at: without the failure the job is done after %.3f us",
+				 ps / 1e6);
 }
 
 static int run_failure(struct job *job, struct job_engine *engine)

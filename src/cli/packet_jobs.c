@@ -515,9 +515,9 @@ static void print_job(const json_t *job, size_t number, bool closed, bool alone)
 	else if (closed)
 		printf(" %11s", "not done");
 	if (alone)
-		cli_text_print(job, closed ? " {11%%%alone.done.us} {8%%%slowdown}"
-					   : " {9%%%alone.latency_us.mean} "
-					     "{8%%%slowdown}");
+		cli_text_print(job,
+			       closed ? " {11%%%alone.done.us} {8%%%slowdown}"
+				      : " {9%%%alone.latency_us.mean} {8%%%slowdown}");
 	print_slowest(json_object_get(collective, "calls_us"));
 	putchar('\n');
 }

@@ -30,13 +30,13 @@ static int read_host(struct packet_lab *lab, const char **rest)
 		free(name);
 		*rest = colon + 1;
 	}
-	return lab->node == PM_NONE ? cli_fail(EXIT_USAGE,
-					       "--pattern %s: no host \"%s\", or several "
-					       "(NAME (0xGUID) "
-					       "is one of these)",
-					       pm_pattern_name(lab->request->pattern),
-					       text ? text : "")
-				    : EXIT_FINE;
+	return lab->node == PM_NONE
+		       ? cli_fail(
+				 EXIT_USAGE,
+				 "--pattern %s: no host \"%s\", or several (NAME (0xGUID) "
+				 "is one of these)",
+				 pm_pattern_name(lab->request->pattern), text ? text : "")
+		       : EXIT_FINE;
 }
 
 /* What stands behind a host; an exit status. */
@@ -270,14 +270,14 @@ static int check_times(const struct packet_lab *lab)
 	uint64_t time = (request->warmup + request->time) * 1000;
 
 	if (time / lab->tick >= PM_PACKET_MAX_TICKS - 1)
-		return cli_fail(EXIT_USAGE,
-				"--time and --warmup: more than the %.1f ms that a run "
-				"can have",
-				packet_us(lab, PM_PACKET_MAX_TICKS) / 1000);
+		return cli_fail(
+			EXIT_USAGE,
+			"--time and --warmup: more than the %.1f ms that a run can have",
+			packet_us(lab, PM_PACKET_MAX_TICKS) / 1000);
 	if (lab->scene.lost.num && !request->before && request->at >= request->time)
-		return cli_fail(EXIT_USAGE,
-				"--at: the loss is at the end of the run (--time) or "
-				"after it");
+		return cli_fail(
+			EXIT_USAGE,
+			"--at: the loss is at the end of the run (--time) or after it");
 	if (check_delays(lab))
 		return EXIT_USAGE;
 	return check_short_times(lab);

@@ -139,8 +139,8 @@ void plan_slurm_warn(const struct pm_fabric *fabric)
 	}
 	free(seen);
 	if (none.num)
-		cli_note("--slurm: left out %" PRIu32 " whose names are no hosts' (see "
-			 "--node-name-map): %s",
+		cli_note("--slurm: left out %" PRIu32
+			 " whose names are no hosts' (see --node-name-map): %s",
 			 none.num, none.text);
 	if (shared.num)
 		cli_note("--slurm: %" PRIu32
@@ -342,8 +342,7 @@ int plan_slurm_write(FILE *file, const void *arg)
 			"# Made by portmajor plan --slurm, for "
 			"TopologyPlugin=topology/tree.\n"
 			"# levelN.M: all switches of level N that join what is listed, "
-			"of all "
-			"%u planes.\n",
+			"of all %u planes.\n",
 			source->plan->tree.num_planes);
 	for (uint32_t i = 0; i < t.num_boxes && !rc; i++)
 		print_box(&t, i, file);

@@ -217,8 +217,7 @@ static json_t *describe(const struct vlan_job *job)
 
 	return json_pack(
 		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, "
-		"s:o}, "
-		"s:{s:I, s:I}, s:I, s:I, s:I, s:I, s:o}",
+		"s:o}, s:{s:I, s:I}, s:I, s:I, s:I, s:I, s:o}",
 		"folder", job->request->folder, "first", first, "last",
 		first + v->num - 1, "vlans", (json_int_t)v->num, "needed",
 		(json_int_t)v->needed, "cables", (json_int_t)v->cables, "unused_cables",
@@ -259,9 +258,9 @@ void plan_vlan_print(const json_t *result)
 	if (cli_json_number(result, "unheard"))
 		cli_text_print(result, "broadcasts do not reach {unheard|host|hosts}\n");
 	if (!json_is_null(changes))
-		cli_text_print(changes,
-			       "{lines|line|lines} of the host table changed, bound "
-			       "{bound}\n");
+		cli_text_print(
+			changes,
+			"{lines|line|lines} of the host table changed, bound {bound}\n");
 }
 
 static void end(struct vlan_job *job)

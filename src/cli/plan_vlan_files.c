@@ -173,10 +173,10 @@ static int check_files(const struct vlan_job *job)
 	qsort(paths, num, sizeof(*paths), compare_paths);
 	for (uint32_t sw = 1; sw < num && !status; sw++)
 		if (!strcmp(paths[sw], paths[sw - 1]))
-			status = cli_fail(EXIT_INPUT,
-					  "two switches have names that make one file, "
-					  "%s.ovs",
-					  paths[sw]);
+			status = cli_fail(
+				EXIT_INPUT,
+				"two switches have names that make one file, %s.ovs",
+				paths[sw]);
 	for (uint32_t sw = 0; sw < num; sw++)
 		free(paths[sw]);
 	free(paths);

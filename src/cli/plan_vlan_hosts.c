@@ -107,12 +107,11 @@ static int read_macs(struct vlan_job *job)
 		job->mac[h] =
 			mac[port] ? mac[port] : pm_guid_mac(fabric->ports[port].guid);
 		if (!job->mac[h])
-			status = fail_named(job, h,
-					    job->request->macs
-						    ? "has no MAC address, neither in "
-						      "the file nor in the netlist"
-						    : "has no MAC address in the "
-						      "netlist: --macs FILE gives it");
+			status = fail_named(
+				job, h,
+				job->request->macs
+					? "has no MAC address, neither in the file nor in the netlist"
+					: "has no MAC address in the netlist: --macs FILE gives it");
 	}
 	free(mac);
 	return status ? status : check_macs(job);
@@ -201,9 +200,9 @@ static int take_lines(struct vlan_job *job)
 			continue;
 		line = pm_host_table_find(&job->old, job->mac[h]);
 		if (!line)
-			return fail_named(job, h,
-					  "is not in the former table: plan without "
-					  "--lose first");
+			return fail_named(
+				job, h,
+				"is not in the former table: plan without --lose first");
 		status = take_vlan(job, line, &job->table.host[h].vlan);
 		job->table.host[h].priority = line->priority;
 	}

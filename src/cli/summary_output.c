@@ -197,8 +197,9 @@ static void print_head(const json_t *head)
 		if (json_is_null(metric))
 			printf(" %14s\n", "-");
 		else
-			cli_text_print(metric, " {14sum} {9minimum} {9median} {9p90} "
-					       "{9p99} {9maximum}\n");
+			cli_text_print(
+				metric,
+				" {14sum} {9minimum} {9median} {9p90} {9p99} {9maximum}\n");
 	}
 }
 

@@ -153,12 +153,13 @@ static void print_times(const json_t *first, const json_t *recording)
 static void print_notes(const json_t *recording)
 {
 	if (cli_json_number(recording, "unacknowledged"))
-		cli_text_print(recording, "{name}: {unacknowledged} Sets were not "
-					  "acknowledged\n");
+		cli_text_print(recording,
+			       "{name}: {unacknowledged} Sets were not acknowledged\n");
 	if (cli_json_number(json_object_get(json_object_get(recording, "cut"), "before"),
 			    "paths"))
-		cli_text_print(recording, "{name}: {cut.before.paths} paths were dead "
-					  "before the loss\n");
+		cli_text_print(
+			recording,
+			"{name}: {cut.before.paths} paths were dead before the loss\n");
 }
 
 /* Cut-off paths that lead into loops; the others come to dead ends. */
@@ -234,12 +235,11 @@ static int add_recording(struct scene *scene, const char *path,
 		scene->hosts = outage.hosts;
 	return outage.hosts == scene->hosts
 		       ? EXIT_FINE
-		       : cli_fail(EXIT_INPUT,
-				  "%s: %llu hosts have LIDs, and %llu in the first "
-				  "recording",
-				  pm_textfile_name(path),
-				  (unsigned long long)outage.hosts,
-				  (unsigned long long)scene->hosts);
+		       : cli_fail(
+				 EXIT_INPUT,
+				 "%s: %llu hosts have LIDs, and %llu in the first recording",
+				 pm_textfile_name(path), (unsigned long long)outage.hosts,
+				 (unsigned long long)scene->hosts);
 }
 
 static int read_recording(struct scene *scene, const char *path, json_t **list)
@@ -366,8 +366,7 @@ const struct cli_command traffic_cutoff_command = {
 		 "recordings of what routing engines sent on a simulated fabric. Exact "
 		 "after every Set; engines with other LIDs are compared by hosts. "
 		 "NETLIST is the fabric before the loss, an ibsim, ibnetdiscover or "
-		 "opensm-subnet.lst file "
-		 "(- is standard input).",
+		 "opensm-subnet.lst file (- is standard input).",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = INT_MAX,

@@ -533,8 +533,7 @@ const struct cli_command traffic_flit_command = {
 	.about = "Simulates wormhole switching with virtual channels (VCs), flit by "
 		 "flit, in a network that is built in, or in a fabric, an ibsim, "
 		 "ibnetdiscover or opensm-subnet.lst file, with its tables. Exit status "
-		 "1 for a deadlock, "
-		 "or flits lost in spite of credits.",
+		 "1 for a deadlock, or flits lost in spite of credits.",
 	.options = options,
 	.min_operands = 0,
 	.max_operands = 1,

@@ -87,10 +87,10 @@ static int take_table(const struct cli_option *option, char *argument,
 		if (*num == PM_PACKET_WEIGHTS || !colon ||
 		    !cli_number(part, 0, DATA_VLS - 1, &lane) ||
 		    !cli_number(colon + 1, 0, UINT8_MAX, &weight))
-			return cli_fail(EXIT_USAGE,
-					"--%s: not up to %d of VL:WEIGHT, 0 to 14 and 0 "
-					"to 255",
-					option->name, PM_PACKET_WEIGHTS);
+			return cli_fail(
+				EXIT_USAGE,
+				"--%s: not up to %d of VL:WEIGHT, 0 to 14 and 0 to 255",
+				option->name, PM_PACKET_WEIGHTS);
 		table[(*num)++] =
 			(struct pm_packet_weight){(uint8_t)lane, (uint8_t)weight};
 	}
@@ -139,8 +139,7 @@ int packet_lanes_end(struct packet_request *request)
 		if (lanes->num > 1 && !pm_packet_is_served(lanes, request->sls[i]))
 			return cli_fail(
 				EXIT_USAGE,
-				"service level %u: lane %u has no weight, so that "
-				"it never sends",
+				"service level %u: lane %u has no weight, so that it never sends",
 				request->sls[i], lanes->of_sl[request->sls[i]]);
 	return EXIT_FINE;
 }

@@ -69,10 +69,10 @@ int traffic_whole_add(struct traffic_whole *whole, json_t *object, const char *p
 	same = json_equal(head, whole->head);
 	json_decref(head);
 	if (!same)
-		return cli_fail(EXIT_INPUT,
-				"%s: of another network or with other options than the "
-				"files before",
-				path);
+		return cli_fail(
+			EXIT_INPUT,
+			"%s: of another network or with other options than the files before",
+			path);
 	snprintf(index, sizeof(index), "%u", shard.index);
 	if (json_object_get(whole->shards, index))
 		return cli_fail(EXIT_INPUT, "%s: shard %u was there already", path,

@@ -57,8 +57,7 @@ json_t *packet_settings_json(const struct packet_lab *lab)
 	const struct pm_packet_config *config = &lab->config;
 	json_t *object = json_pack(
 		"{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:I, s:I, s:b, "
-		"s:I, "
-		"s:f, s:f, s:I, s:o, s:I, s:I, s:o, s:o, s:o}",
+		"s:I, s:f, s:f, s:I, s:o, s:I, s:I, s:o, s:o, s:o}",
 		"engine", "packet", "tables",
 		request->sets	? "recording"
 		: request->lfts ? "file"
@@ -373,11 +372,11 @@ static void print_more(const json_t *point)
 
 	print_drops(json_object_get(point, "drops"));
 	if (json_is_object(json_object_get(point, "pairs")))
-		cli_text_print(point,
-			       "{pairs.used|pair|pairs} of hosts: {pairs.again} sent "
-			       "{pairs.resent|packet|packets} again, "
-			       "{pairs.late|was|were} late, {pairs.broken|is|are} "
-			       "broken\n");
+		cli_text_print(
+			point,
+			"{pairs.used|pair|pairs} of hosts: {pairs.again} sent "
+			"{pairs.resent|packet|packets} again, "
+			"{pairs.late|was|were} late, {pairs.broken|is|are} broken\n");
 	list = json_object_get(point, "sls");
 	json_array_foreach(list, i, row) if (json_array_size(list) > 1)
 		cli_text_print(row, "SL {sl} on VL {vl}: {%%%gbps} Gb/s, latency "
@@ -397,9 +396,9 @@ static void print_more(const json_t *point)
 	if (json_is_number(json_object_get(json_object_get(point, "done"), "us")))
 		cli_text_print(point, "done after {%%%done.us} us\n");
 	else if (json_is_object(json_object_get(point, "done")))
-		cli_text_print(point,
-			       "not done: {done.left|message has|messages have} not "
-			       "arrived\n");
+		cli_text_print(
+			point,
+			"not done: {done.left|message has|messages have} not arrived\n");
 	packet_jobs_print(point);
 	if (json_object_get(point, "cpu_seconds"))
 		cli_text_print(point, "{events} events, {block_hops} blocks over cables, "
@@ -416,8 +415,8 @@ static void print_mean(const json_t *mean)
 	cli_text_print(mean, ", over seeds: accepted {%%%accepted} +- {%%%half}, latency "
 			     "{%%%latency_us.mean} +- {%%%latency_us.half} us");
 	if (json_is_object(json_object_get(mean, "done_us")))
-		cli_text_print(mean, ", done after {%%%done_us.mean} +- "
-				     "{%%%done_us.half} us");
+		cli_text_print(mean,
+			       ", done after {%%%done_us.mean} +- {%%%done_us.half} us");
 	putchar('\n');
 }
 
@@ -468,8 +467,7 @@ static void print_text(const json_t *object)
 			       "{8%%%latency_us.half} {9%%%latency_us.p50} "
 			       "{9%%%latency_us.p99} {9%%%latency_us.max} "
 			       "{7%%%links.max} {7%%%links.mean} "
-			       "{7%%%host_links.max} {7%%%fairness} "
-			       "{8dropped}");
+			       "{7%%%host_links.max} {7%%%fairness} {8dropped}");
 		puts(json_is_true(json_object_get(point, "unstable")) ? " unstable" : "");
 		print_more(point);
 	}

@@ -59,10 +59,10 @@ static int take_some_loads(struct packet_request *request, char *text)
 	}
 	if (end == text || *end || !(from >= 0.0001 && last <= 1 && last >= from) ||
 	    !(step >= 0.0001 && step <= 1))
-		return cli_fail(EXIT_USAGE,
-				"--load %s: not a number from 0.0001 to 1, nor "
-				"FROM..TO/STEP",
-				text);
+		return cli_fail(
+			EXIT_USAGE,
+			"--load %s: not a number from 0.0001 to 1, nor FROM..TO/STEP",
+			text);
 	for (uint32_t i = 0; from + i * step <= last + step / 1000; i++) {
 		if (request->num_loads == PACKET_MAX_LOADS)
 			return cli_fail(EXIT_USAGE, "--load: more than %d",
@@ -219,8 +219,7 @@ const struct cli_option packet_network_options[] = {
 	 packet_take_vls, 0, .values = "1|2|4|8|15"},
 	{0, "sl", "LIST",
 	 "service levels of what hosts send, or jobs, one after the other, round and "
-	 "round "
-	 "(default 0)",
+	 "round (default 0)",
 	 .take = packet_take_sls},
 	{0, "sl2vl", "LIST",
 	 "the lane of each service level, as OpenSM's qos_sl2vl (default 0,1,...,14,7)",
@@ -233,8 +232,7 @@ const struct cli_option packet_network_options[] = {
 	 .take = packet_take_low},
 	{0, "high-limit", "N",
 	 "4096 bytes of the former after which one packet of the others may go (default "
-	 "0: "
-	 "one packet; 255: no limit)",
+	 "0: one packet; 255: no limit)",
 	 CLI_MEMBER(struct packet_request, lanes.limit), .high = PM_PACKET_NO_LIMIT},
 	{0, "reads", "N", "packets that may leave an input at once (default: any number)",
 	 CLI_MEMBER(struct packet_request, reads), .low = 1, .high = PM_MAX_PORTS},
@@ -307,8 +305,7 @@ static const struct cli_option options[] = {
 	{.include = packet_network_options},
 	{0, "transport", "HOW",
 	 "none (default): what is lost is lost; or rc: reliable connections, that send "
-	 "it "
-	 "again",
+	 "it again",
 	 take_transport, offsetof(struct packet_request, reliable), .values = "none|rc"},
 	CLI_LOSE(struct packet_request, lost, "lost at the time of --at; as for whatif"),
 	{0, "at", "TIME",
@@ -357,14 +354,12 @@ static const struct cli_option options[] = {
 const struct cli_command traffic_packet_command = {
 	.synopsis = "traffic --engine packet [OPTION]... NETLIST",
 	.about = "Sends traffic over the tables of a fabric, an ibsim, ibnetdiscover or "
-		 "opensm-subnet.lst "
-		 "file "
+		 "opensm-subnet.lst file "
 		 "(- is standard input), packet by packet with InfiniBand's credits, and "
 		 "tells rates and latencies; if asked to, through a loss and the repair "
 		 "of "
 		 "the tables. Exit status 1 if packets are lost without a loss, or wait "
-		 "for "
-		 "each other for ever.",
+		 "for each other for ever.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,
@@ -375,8 +370,9 @@ static int check_jobs(const struct packet_request *request)
 {
 	if (request->collective &&
 	    (request->pattern != PM_PATTERNS || request->num_loads || request->messages))
-		return cli_fail(EXIT_USAGE, "--collective takes the place of --pattern, "
-					    "--load and --messages");
+		return cli_fail(
+			EXIT_USAGE,
+			"--collective takes the place of --pattern, --load and --messages");
 	if (request->messages && request->num_loads)
 		return cli_fail(EXIT_USAGE, "--messages takes the place of --load");
 	if (packet_request_closed(request) && request->poisson)
@@ -445,8 +441,9 @@ int packet_request_check(struct packet_request *request)
 		return EXIT_USAGE;
 	set_defaults(request);
 	if (request->repair.kind != REPAIR_NONE && (request->lfts || request->sets))
-		return cli_fail(EXIT_USAGE, "--repair is of the plan's tables, not of "
-					    "those of a file");
+		return cli_fail(
+			EXIT_USAGE,
+			"--repair is of the plan's tables, not of those of a file");
 	if (request->repair.kind != REPAIR_NONE && !request->lost.num)
 		return cli_fail(EXIT_USAGE, "--repair: nothing is lost (--lose)");
 	if (request->compare.num && request->shard.of)
@@ -454,8 +451,9 @@ int packet_request_check(struct packet_request *request)
 	if (request->sets && request->lfts)
 		return cli_fail(EXIT_USAGE, "--lfts: --sets has tables, too");
 	if (request->return_after != PACKET_UNSET && request->before)
-		return cli_fail(EXIT_USAGE, "--return-after: not with a loss before the "
-					    "beginning (--at)");
+		return cli_fail(
+			EXIT_USAGE,
+			"--return-after: not with a loss before the beginning (--at)");
 	if (request->buffer < request->mtu / 64)
 		return cli_fail(EXIT_USAGE, "--buffer %u: a packet has %u blocks",
 				request->buffer, request->mtu / 64);

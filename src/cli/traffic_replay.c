@@ -59,7 +59,6 @@ void traffic_replay_print(const json_t *settings)
 	if (cli_json_number(settings, "sets_late"))
 		cli_text_print(
 			settings,
-			"{sets_late|Set comes|Sets come} after the end (--time), the "
-			"last "
+			"{sets_late|Set comes|Sets come} after the end (--time), the last "
 			"{%%%sets_last_us} us after the loss; {sets} before it\n");
 }

@@ -130,8 +130,7 @@ static void print_text(const json_t *object)
 		       "{flows|other|others}, each to one, as shares of what their links "
 		       "carry;\n{flows|shift|shifts}, and "
 		       "{permutations|permutation|permutations} drawn by seed {seed}; a "
-		       "fabric for "
-		       "{vlans_needed|VLAN|VLANs}\n");
+		       "fabric for {vlans_needed|VLAN|VLANs}\n");
 	printf("%-20s %8s %17s %17s %8s\n", "", "", "shifts", "permutations", "slowest");
 	printf("%-20s %8s %8s %8s %8s %8s %8s\n", "", "straight", "mean", "worst", "mean",
 	       "worst", "flow");

@@ -54,17 +54,17 @@ int pm_degrade_parse(const char *text, struct pm_degrade *degrade, struct pm_err
 		while (i < 3 && strncmp(at, names[i], strlen(names[i])))
 			i++;
 		if (i == 3 || given[i])
-			return pm_error_set(err, -EINVAL,
-					    "\"%s\" is not links=, switches= or hosts=, "
-					    "each once",
-					    at);
+			return pm_error_set(
+				err, -EINVAL,
+				"\"%s\" is not links=, switches= or hosts=, each once",
+				at);
 		given[i] = true;
 		at += strlen(names[i]);
 		if (!take_share(&at, &share[i]))
-			return pm_error_set(err, -EINVAL,
-					    "%s is followed by a number, or by 0%% to "
-					    "100%%",
-					    names[i]);
+			return pm_error_set(
+				err, -EINVAL,
+				"%s is followed by a number, or by 0%% to 100%%",
+				names[i]);
 		if (!*at)
 			break;
 		at++;

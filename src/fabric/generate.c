@@ -131,8 +131,8 @@ static int check_size(const struct generate_size *size, uint64_t max_ports,
 		return pm_error_set(err, -E2BIG, "more than %d nodes", PM_MAX_NODES);
 	if (nodes > MAX_LIDS)
 		return pm_error_set(err, -E2BIG,
-				    "%" PRIu64 " nodes need more than the "
-				    "%d LIDs there are",
+				    "%" PRIu64
+				    " nodes need more than the %d LIDs there are",
 				    nodes, MAX_LIDS);
 	return 0;
 }
@@ -144,9 +144,9 @@ static int check_hosts(const struct layout *l, struct pm_error *err)
 	if (l->host_ports == 1)
 		return 0;
 	if (l->shape->hosts)
-		return pm_error_set(err, -EINVAL,
-				    "hosts of several ports are for leaves of equally "
-				    "many hosts");
+		return pm_error_set(
+			err, -EINVAL,
+			"hosts of several ports are for leaves of equally many hosts");
 	if (leaves % l->host_ports)
 		return pm_error_set(err, -EINVAL,
 				    "%" PRIu64 " leaves cannot be divided by the %" PRIu32
@@ -174,10 +174,10 @@ static int check_services(struct layout *l, struct pm_error *err)
 		const struct pm_generate_service *s = &l->config->services[i];
 
 		if (!is_service_name(s->name) || !s->count)
-			return pm_error_set(err, -EINVAL,
-					    "service nodes: a name of up to %d small "
-					    "letters, and a number",
-					    PM_GENERATE_NAME - 1);
+			return pm_error_set(
+				err, -EINVAL,
+				"service nodes: a name of up to %d small letters, and a number",
+				PM_GENERATE_NAME - 1);
 		if (s->level >= LEVELS || !count_level(l, s->level))
 			return pm_error_set(err, -EINVAL, "no switches are on level %u",
 					    s->level);

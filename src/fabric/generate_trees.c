@@ -241,13 +241,11 @@ static int xgft_check(const struct pm_generate_xgft *x, struct pm_error *err)
 	for (unsigned int i = 0; i < x->height; i++)
 		if (!x->children[i] || !x->parents[i])
 			return pm_error_set(err, -EINVAL,
-					    "xgft: m_%u and w_%u must be "
-					    "at least 1",
+					    "xgft: m_%u and w_%u must be at least 1",
 					    i + 1, i + 1);
 	if (x->parents[0] != 1)
 		return pm_error_set(err, -EINVAL,
-				    "xgft: w_1 is %u, but hosts have one "
-				    "port",
+				    "xgft: w_1 is %u, but hosts have one port",
 				    x->parents[0]);
 	return 0;
 }

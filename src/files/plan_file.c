@@ -390,8 +390,7 @@ int pm_plan_file_parse(const char *text, size_t length, const char *source,
 
 	if (!end)
 		return pm_error_set(err, -EBADMSG,
-				    "%s: damaged or cut short: the checksum "
-				    "is wrong",
+				    "%s: damaged or cut short: the checksum is wrong",
 				    source);
 	r.lexer = pm_lexer_begin(text, (size_t)(end - text), source, -EBADMSG, err);
 	r.fabric = pm_fabric_new();

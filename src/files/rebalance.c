@@ -26,10 +26,9 @@ static int parse_line(const struct pm_lexer *lexer, struct pm_text line,
 	more = rest;
 	if (!pm_text_take_number(&rest, 10, PM_REBALANCE_RATE_MAX, &rate) || !rate ||
 	    pm_text_take_word(&rest, &key))
-		return pm_lexer_fail(lexer,
-				     "rate must be 1 to %d blocks per second, "
-				     "not \"%.*s\"",
-				     PM_REBALANCE_RATE_MAX, PM_SHOWN(more));
+		return pm_lexer_fail(
+			lexer, "rate must be 1 to %d blocks per second, not \"%.*s\"",
+			PM_REBALANCE_RATE_MAX, PM_SHOWN(more));
 	request->rate = (uint32_t)rate;
 	return 0;
 }

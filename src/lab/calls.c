@@ -135,11 +135,11 @@ static int check(const struct pm_calls_config *config, const struct pm_schedule 
 	uint64_t most = share(config->algorithm, config->processes, config->bytes);
 
 	if (schedule->num > PM_CALLS_MAX_MESSAGES / config->jobs / config->calls)
-		return pm_error_set(err, -EINVAL,
-				    "%u calls of %u jobs, of %u messages each: more than "
-				    "%u in all",
-				    config->calls, config->jobs, schedule->num,
-				    PM_CALLS_MAX_MESSAGES);
+		return pm_error_set(
+			err, -EINVAL,
+			"%u calls of %u jobs, of %u messages each: more than %u in all",
+			config->calls, config->jobs, schedule->num,
+			PM_CALLS_MAX_MESSAGES);
 	if (config->algorithm == PM_COLLECTIVE_DOUBLING)
 		most *= config->processes / 2; /* in the last step */
 	if (most > PM_MESSAGE_MAX)

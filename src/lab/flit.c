@@ -500,10 +500,10 @@ static int check_flow(const struct pm_flit_config *config, struct pm_error *err)
 {
 	if (config->flow == PM_FLIT_SLACK &&
 	    (config->stop > config->buffer || config->go >= config->stop))
-		return pm_error_set(err, -EINVAL,
-				    "GO (%u) is to be below STOP (%u), and STOP at most "
-				    "the buffer (%u)",
-				    config->go, config->stop, config->buffer);
+		return pm_error_set(
+			err, -EINVAL,
+			"GO (%u) is to be below STOP (%u), and STOP at most the buffer (%u)",
+			config->go, config->stop, config->buffer);
 	return 0;
 }
 
@@ -515,9 +515,9 @@ static int check_rule(const struct pm_flit_net *net, const struct pm_flit_config
 				    "the rule hop needs %u VCs here, not %u",
 				    net->max_hops + 1, config->vcs);
 	if (config->rule == PM_FLIT_DATELINE && (!net->torus || config->vcs < 2))
-		return pm_error_set(err, -EINVAL,
-				    "the rule dateline is for a torus with 2 VCs and "
-				    "more");
+		return pm_error_set(
+			err, -EINVAL,
+			"the rule dateline is for a torus with 2 VCs and more");
 	return 0;
 }
 

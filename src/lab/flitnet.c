@@ -326,10 +326,10 @@ int pm_flit_net_tree(uint32_t k, uint32_t n, struct pm_flit_net **result,
 	uint32_t nodes;
 
 	if (k < 2 || k > 64 || n < 1 || n > 6 || pow(k, n) > MAX_NODES)
-		return pm_error_set(err, -EINVAL,
-				    "a tree K-ary N has K 2 to 64, N 1 to 6, and up to "
-				    "%d nodes",
-				    MAX_NODES);
+		return pm_error_set(
+			err, -EINVAL,
+			"a tree K-ary N has K 2 to 64, N 1 to 6, and up to %d nodes",
+			MAX_NODES);
 	tree.width = power(k, n - 1);
 	nodes = tree.width * k;
 	if (make_net(n * tree.width, nodes, (size_t)nodes * 2 * n, &net, err))
@@ -456,9 +456,9 @@ static int make_of_tables(struct source *source, struct pm_flit_net **result,
 	int rc;
 
 	if (nodes < 2)
-		return pm_error_set(err, -EINVAL,
-				    "less than two end ports with a LID and a cable to a "
-				    "switch");
+		return pm_error_set(
+			err, -EINVAL,
+			"less than two end ports with a LID and a cable to a switch");
 	rc = make_net(fabric->num_switches, nodes, links, &net, err);
 	if (rc)
 		return rc;

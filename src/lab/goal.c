@@ -120,8 +120,9 @@ static int read_event(struct reader *r, struct pm_text name, struct pm_text word
 	else
 		fine = take_message(&line, event.kind == SEND ? "to" : "from", &event);
 	if (!fine || !take_rest(&line, &event))
-		return pm_lexer_fail(&r->lexer, "not \"send SIZEb to R\", \"recv SIZEb "
-						"from R\" or \"calc NS\"");
+		return pm_lexer_fail(
+			&r->lexer,
+			"not \"send SIZEb to R\", \"recv SIZEb from R\" or \"calc NS\"");
 	if (event.kind != CALC && (event.peer >= r->goal->ranks || event.peer == r->rank))
 		return pm_lexer_fail(&r->lexer, "rank %u has no message with rank %u",
 				     r->rank, event.peer);

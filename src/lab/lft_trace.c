@@ -187,10 +187,11 @@ static int take_lid(struct reader *r, struct pm_text rest)
 		return bad_row(r, "lid GUID LID LMC");
 	port = pm_ports_find(r->keys, r->num_keys, guid);
 	if (port == PM_NONE)
-		return pm_lexer_fail(&r->lexer,
-				     "the fabric has no port with a cable and GUID "
-				     "0x%016" PRIx64 ": of another fabric?",
-				     guid);
+		return pm_lexer_fail(
+			&r->lexer,
+			"the fabric has no port with a cable and GUID 0x%016" PRIx64
+			": of another fabric?",
+			guid);
 	if (r->sets->lid[port])
 		return pm_lexer_fail(&r->lexer, "this port has LID %u already",
 				     r->sets->lid[port]);
@@ -255,12 +256,11 @@ static int take_block(struct reader *r, struct pm_text rest, const char *form,
 	for (uint32_t i = 0; i < BLOCK; i++)
 		if (held->entries[i] != PM_LFT_KEEP &&
 		    held->entries[i] > r->fabric->nodes[held->sw].num_ports)
-			return pm_lexer_fail(&r->lexer,
-					     "port %u of \"%s\", which has %u: of "
-					     "another fabric?",
-					     held->entries[i],
-					     pm_fabric_label(r->fabric, held->sw),
-					     r->fabric->nodes[held->sw].num_ports);
+			return pm_lexer_fail(
+				&r->lexer,
+				"port %u of \"%s\", which has %u: of another fabric?",
+				held->entries[i], pm_fabric_label(r->fabric, held->sw),
+				r->fabric->nodes[held->sw].num_ports);
 	raise_top(r, held->block);
 	return 0;
 }
@@ -389,9 +389,10 @@ static int take_row(struct reader *r, struct pm_text line)
 	if (r->lexer.line == 1)
 		return pm_text_is(line, MAGIC)
 			       ? 0
-			       : pm_lexer_fail(&r->lexer,
-					       "no \"" MAGIC "\": no recording of LFT "
-					       "Sets of this version");
+			       : pm_lexer_fail(
+					 &r->lexer,
+					 "no \"" MAGIC
+					 "\": no recording of LFT Sets of this version");
 	if (!pm_text_take_word(&rest, &word) || pm_text_next_is(word, '#'))
 		return 0;
 	if (pm_text_is(word, "set"))
@@ -418,10 +419,10 @@ static int check_whole(struct reader *r)
 		return pm_lexer_fail(&r->lexer, "no row \"lost\": nothing is lost");
 	for (uint32_t sw = 0; sw < r->fabric->num_switches; sw++)
 		if (!r->has_table[sw] && pm_fabric_has_cable(r->fabric, sw))
-			return pm_lexer_fail(&r->lexer,
-					     "no table of switch \"%s\": of another "
-					     "fabric?",
-					     pm_fabric_label(r->fabric, sw));
+			return pm_lexer_fail(
+				&r->lexer,
+				"no table of switch \"%s\": of another fabric?",
+				pm_fabric_label(r->fabric, sw));
 	return 0;
 }
 

@@ -18,9 +18,7 @@ static int check_sets(const struct pm_packet_config *config, struct pm_error *er
 					    i, set->block, set->sw);
 		if (i && set->time < config->sets[i - 1].time)
 			return pm_error_set(err, -EINVAL,
-					    "Set %u is older than the one "
-					    "before it",
-					    i);
+					    "Set %u is older than the one before it", i);
 	}
 	return 0;
 }
@@ -44,16 +42,15 @@ static int check_numbers(const struct pm_packet_config *config, struct pm_error 
 	    end >= PM_PACKET_MAX_TICKS)
 		return pm_error_set(
 			err, -EINVAL,
-			"%u batches of %u ticks after %u: not 1 to %u, or too "
-			"long",
+			"%u batches of %u ticks after %u: not 1 to %u, or too long",
 			config->batches, config->batch, config->warmup,
 			PM_PACKET_BATCHES);
 	if (config->lifetime >= PM_PACKET_MAX_TICKS ||
 	    config->timeout >= PM_PACKET_MAX_TICKS || config->tries > UINT8_MAX - 1)
-		return pm_error_set(err, -EINVAL,
-				    "a lifetime of %u ticks, answers in %u and %u tries: "
-				    "too many",
-				    config->lifetime, config->timeout, config->tries);
+		return pm_error_set(
+			err, -EINVAL,
+			"a lifetime of %u ticks, answers in %u and %u tries: too many",
+			config->lifetime, config->timeout, config->tries);
 	return 0;
 }
 

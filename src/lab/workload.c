@@ -197,18 +197,17 @@ static int check_list(const struct pm_workload_config *config, struct pm_error *
 
 		if (m->from >= config->num_hosts || m->to >= config->num_hosts ||
 		    m->from == m->to || !m->blocks || m->blocks > PM_MESSAGE_MAX)
-			return pm_error_set(err, -EINVAL,
-					    "message %u: from host %u to host %u, %u "
-					    "blocks: out of range",
-					    i, m->from, m->to, m->blocks);
+			return pm_error_set(
+				err, -EINVAL,
+				"message %u: from host %u to host %u, %u blocks: out of range",
+				i, m->from, m->to, m->blocks);
 		for (uint32_t k = 0; k < m->num_before; k++)
 			if (m->before[k] >= config->num_list ||
 			    (config->list[m->before[k]].to != m->from &&
 			     config->list[m->before[k]].from != m->from))
 				return pm_error_set(
 					err, -EINVAL,
-					"message %u waits for one that is not "
-					"host %u's",
+					"message %u waits for one that is not host %u's",
 					i, m->from);
 	}
 	return 0;

@@ -182,11 +182,11 @@ static int find_peer(struct netlist *n, const struct netlist_id_key *keys,
 					port->num, PM_SHOWN(id), PM_SHOWN(cable->peer));
 	num_ports = n->fabric->nodes[node].num_ports;
 	if (cable->peer_port > num_ports)
-		return pm_lexer_fail_at(&n->lexer, cable->line,
-					"port %u of \"%.*s\": its peer \"%.*s\" has "
-					"ports 1 to %u, not %" PRIu32,
-					port->num, PM_SHOWN(id), PM_SHOWN(cable->peer),
-					num_ports, cable->peer_port);
+		return pm_lexer_fail_at(
+			&n->lexer, cable->line,
+			"port %u of \"%.*s\": its peer \"%.*s\" has ports 1 to %u, not %" PRIu32,
+			port->num, PM_SHOWN(id), PM_SHOWN(cable->peer), num_ports,
+			cable->peer_port);
 	*peer = n->fabric->nodes[node].first_port + cable->peer_port;
 	if (*peer == cable->port)
 		return pm_lexer_fail_at(&n->lexer, cable->line,
@@ -203,11 +203,10 @@ static int check_back(struct netlist *n, const struct cable *cable,
 	struct pm_text id = netlist_id(n, cable->port);
 
 	if (!back)
-		return pm_lexer_fail_at(&n->lexer, cable->line,
-					"port %u of \"%.*s\": its peer \"%.*s\" does "
-					"not list port %" PRIu32,
-					port->num, PM_SHOWN(id), PM_SHOWN(cable->peer),
-					cable->peer_port);
+		return pm_lexer_fail_at(
+			&n->lexer, cable->line,
+			"port %u of \"%.*s\": its peer \"%.*s\" does not list port %" PRIu32,
+			port->num, PM_SHOWN(id), PM_SHOWN(cable->peer), cable->peer_port);
 	if (back->peer_port != port->num || !pm_text_equal(back->peer, id))
 		return pm_lexer_fail_at(
 			&n->lexer, cable->line,

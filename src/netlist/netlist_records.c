@@ -43,13 +43,11 @@ static int check_id(struct netlist *n, struct pm_text id)
 		return pm_lexer_fail(&n->lexer, "empty node id");
 	if (pm_text_find(id, '@'))
 		return pm_lexer_fail(&n->lexer,
-				     "node id \"%.*s\": aliases ('@') are not "
-				     "supported",
+				     "node id \"%.*s\": aliases ('@') are not supported",
 				     PM_SHOWN(id));
 	if (pm_text_find(id, '#'))
 		return pm_lexer_fail(&n->lexer,
-				     "node id \"%.*s\": modules ('#') are not "
-				     "supported",
+				     "node id \"%.*s\": modules ('#') are not supported",
 				     PM_SHOWN(id));
 	return 0;
 }
@@ -309,10 +307,10 @@ static int parse_port(struct netlist *n, struct pm_text line)
  */
 static int check_dropped(struct netlist *n, const char *word, bool dropped)
 {
-	return dropped ? pm_lexer_fail(&n->lexer,
-				       "no blank line before this \"%s\" line, "
-				       "ibsim would drop it",
-				       word)
+	return dropped ? pm_lexer_fail(
+				 &n->lexer,
+				 "no blank line before this \"%s\" line, ibsim would drop it",
+				 word)
 		       : 0;
 }
 

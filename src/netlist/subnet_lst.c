@@ -201,8 +201,8 @@ static int read_line(struct netlist *n, struct pm_text line)
 		return rc;
 	if (n->given[own.port])
 		return pm_lexer_fail(&n->lexer,
-				     "port %" PRIu64 " of \"%.*s\" is given already on "
-				     "line %" PRIu32,
+				     "port %" PRIu64
+				     " of \"%.*s\" is given already on line %" PRIu32,
 				     own.port, PM_SHOWN(own.name), n->given[own.port]);
 	n->given[own.port] = n->lexer.line;
 	node = &n->fabric->nodes[n->fabric->num_nodes - 1];

@@ -201,8 +201,7 @@ static int restore_place(struct pm_plan *plan, const struct pm_plan_place *place
 	p = &known->ports[place->port];
 	if (is_place[place->port] || (p->num && p->peer != PM_NONE))
 		return pm_error_set(err, -EBADMSG,
-				    "LID %u: \"%s\"[%u] is no place or has "
-				    "a LID already",
+				    "LID %u: \"%s\"[%u] is no place or has a LID already",
 				    place->lid, pm_fabric_label(known, p->node), p->num);
 	if (!plan_is_free(plan, place->lid, pm_plan_num_lids(plan, place->port)))
 		return pm_error_set(err, -EBADMSG, "LID %u is not free or out of range",
@@ -233,15 +232,13 @@ static int restore_all(struct pm_plan *plan, const struct pm_plan_place *places,
 	for (uint32_t i = 0; i < num_runs && !rc; i++) {
 		if (i && runs[i].start < runs[i - 1].start + runs[i - 1].length)
 			rc = pm_error_set(err, -EBADMSG,
-					  "run at LID %u: behind or in the one "
-					  "before",
+					  "run at LID %u: behind or in the one before",
 					  runs[i].start);
 		else if ((runs[i].plane != PM_NONE &&
 			  runs[i].plane >= plan->tree.num_planes) ||
 			 !runs[i].length)
 			rc = pm_error_set(err, -EBADMSG,
-					  "run at LID %u: no such plane, or "
-					  "empty",
+					  "run at LID %u: no such plane, or empty",
 					  runs[i].start);
 		else
 			rc = plan_add_run(plan, runs[i].start, runs[i].length,

@@ -603,8 +603,7 @@ static void compare(struct bench *b)
 static void print_head(const struct bench *b)
 {
 	printf("%s: %u switches, %u groups of all leaves, %u of two; large above %u; "
-	       "OpenSM "
-	       "sends %" PRIu64 " Sets\n",
+	       "OpenSM sends %" PRIu64 " Sets\n",
 	       b->size->name, b->known->num_switches, b->size->all, b->size->pairs,
 	       pm_multicast_large(b->multicast), b->full);
 	printf("| event | | events | Sets, mean | most | of OpenSM's | longest block "

@@ -196,8 +196,7 @@ static double run_flits(const struct bench *b)
 			best = speed;
 	}
 	printf("%5u hosts, load 0.50: the flit engine has %.1f M flits over cables per "
-	       "CPU "
-	       "second\n",
+	       "CPU second\n",
 	       b->num_hosts, best / 1e6);
 	return best;
 }

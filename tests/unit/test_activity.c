@@ -128,9 +128,9 @@ static void test_noted(void **state)
 				     "\",phase=\"routing\"} 1\n"));
 	assert_non_null(strstr(text, ",phase=\"idle\"} 0\n"));
 	assert_non_null(strstr(text, "# TYPE portmajor_phase_repairs_total counter\n"));
-	assert_non_null(strstr(text,
-			       "portmajor_phase_first_set_milliseconds_total{"
-			       "port_guid=\"" PORT "\",phase=\"discovery\"} 6.000\n"));
+	assert_non_null(strstr(
+		text, "portmajor_phase_first_set_milliseconds_total{port_guid=\"" PORT
+		      "\",phase=\"discovery\"} 6.000\n"));
 	assert_non_null(strstr(text,
 			       "portmajor_phase_repairs_sent_total{port_guid=\"" PORT
 			       "\",phase=\"discovery\"} 2\n"));

@@ -119,12 +119,12 @@ static void test_paths(void **state)
 		    paths.cut != row->unjoined ||
 		    strncmp(paths.first.text, row->first, strlen(row->first)) ||
 		    !*row->first != !*paths.first.text)
-			fail_msg("%s: %u pairs, %u delivered, %u lost, %u loops, %u "
-				 "turns, "
-				 "%u misrouted, %u cut: %s",
-				 row->name, (int)paths.pairs, (int)paths.delivered,
-				 (int)paths.lost, (int)paths.loops, (int)paths.turns,
-				 (int)paths.misrouted, (int)paths.cut, paths.first.text);
+			fail_msg(
+				"%s: %u pairs, %u delivered, %u lost, %u loops, %u turns, "
+				"%u misrouted, %u cut: %s",
+				row->name, (int)paths.pairs, (int)paths.delivered,
+				(int)paths.lost, (int)paths.loops, (int)paths.turns,
+				(int)paths.misrouted, (int)paths.cut, paths.first.text);
 		pm_fabric_free(hand.fabric);
 	}
 }
@@ -298,8 +298,7 @@ static void test_samples(void **state)
 	static const uint32_t most[] = {2, 1, 2, 2, 2, 2, 2, 2}; /* [samples] */
 	struct pm_fabric *fabric = recipe_draw(
 		"l0/5 l1/4 l2/4 s0/3 s1/3 l0:5=g l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e "
-		"l2:2=f "
-		"l0:3=s0:1 l1:3=s0:2 l2:3=s0:3 l0:4=s1:1 l1:4=s1:2 l2:4=s1:3");
+		"l2:2=f l0:3=s0:1 l1:3=s0:2 l2:3=s0:3 l0:4=s1:1 l1:4=s1:2 l2:4=s1:3");
 	const uint8_t *tables[] = {table[0], table[1], table[2], table[3], table[4]};
 	uint16_t top[] = {6, 6, 6, 6, 6};
 	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};

@@ -157,14 +157,11 @@ static const struct row rows[] = {
 	 NULL, NULL},
 	{"packet.json",
 	 "traffic --json --time 5us --warmup 1us --pattern hot-spot:h0-1:0.5 --window "
-	 "1us "
-	 "--transport rc --in-line --reads 1 net",
+	 "1us --transport rc --in-line --reads 1 net",
 	 NULL, NULL},
 	{"packet.lose",
 	 "traffic --engine packet --time 5us --warmup 1us --lose spine0 --at 1us "
-	 "--repair order --smp "
-	 "1us "
-	 "net",
+	 "--repair order --smp 1us net",
 	 NULL, NULL},
 	{"packet.sets",
 	 "traffic --engine packet --json --time 5us --warmup 1us --sets sets --lose "
@@ -378,11 +375,11 @@ static void test_row(void **state)
 		found = run(row, fault);
 		what = judge(&found, &wanted, row);
 		if (what && wrong++ < SHOWN)
-			print_error("portmajor %s: allocation %llu%s: %s: exit status "
-				    "%d, %s\n",
-				    row->args, (unsigned long long)fault.nth,
-				    fault.onwards ? " and all that follow" : "", what,
-				    found.status, found.err);
+			print_error(
+				"portmajor %s: allocation %llu%s: %s: exit status %d, %s\n",
+				row->args, (unsigned long long)fault.nth,
+				fault.onwards ? " and all that follow" : "", what,
+				found.status, found.err);
 		free_result(&found);
 	}
 	free_result(&wanted);

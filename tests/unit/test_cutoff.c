@@ -409,11 +409,11 @@ static void check_by_check(struct scene *s, uint64_t seed)
 		uint8_t entries[PM_LFT_BLOCK];
 
 		if (pm_cutoff_dead(cutoff) != dead)
-			fail_msg("PM_SEED=%llu PM_ROUNDS=1: %llu dead, not %llu as check "
-				 "says",
-				 (unsigned long long)seed,
-				 (unsigned long long)pm_cutoff_dead(cutoff),
-				 (unsigned long long)dead);
+			fail_msg(
+				"PM_SEED=%llu PM_ROUNDS=1: %llu dead, not %llu as check says",
+				(unsigned long long)seed,
+				(unsigned long long)pm_cutoff_dead(cutoff),
+				(unsigned long long)dead);
 		if (wanted)
 			memcpy(entries, entries_of(s, s->wanted, sw, number),
 			       PM_LFT_BLOCK);
@@ -452,11 +452,11 @@ static void check_weights(const struct scene *s, uint64_t seed)
 {
 	for (uint32_t i = 0; i < s->num_blocks; i++)
 		if (s->blocks[i].paths != over[i])
-			fail_msg("PM_SEED=%llu PM_ROUNDS=1: block %u: %llu paths, not "
-				 "%llu",
-				 (unsigned long long)seed, i,
-				 (unsigned long long)s->blocks[i].paths,
-				 (unsigned long long)over[i]);
+			fail_msg(
+				"PM_SEED=%llu PM_ROUNDS=1: block %u: %llu paths, not %llu",
+				(unsigned long long)seed, i,
+				(unsigned long long)s->blocks[i].paths,
+				(unsigned long long)over[i]);
 }
 
 /* By paths, but for those that go before one that turns. */

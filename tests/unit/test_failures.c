@@ -475,10 +475,11 @@ static void test_kinds(void **state)
 	struct world w;
 
 	(void)state;
-	world_make(&w,
-		   recipe_draw("l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:3=s0:1 l0:4=s1:1 "
-			       "l1:3=s0:2"),
-		   PM_GROUPED);
+	world_make(
+		&w,
+		recipe_draw(
+			"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:3=s0:1 l0:4=s1:1 l1:3=s0:2"),
+		PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(kinds); i++) {
 		enum pm_failure_kind kind;
 		struct pm_failures losses;

@@ -133,10 +133,10 @@ static void try_pairs(struct pm_flit_net *net, struct pm_flit_config config)
 			found = measure(net, &config, 8 * wanted + 80);
 			assert_in_range(found.packets, 6, 12);
 			if (found.p50 != wanted || found.max != wanted)
-				fail_msg("%u to %u over %u links: %u to %u cycles, not "
-					 "%u",
-					 config.from, config.node, links, found.p50,
-					 found.max, wanted);
+				fail_msg(
+					"%u to %u over %u links: %u to %u cycles, not %u",
+					config.from, config.node, links, found.p50,
+					found.max, wanted);
 		}
 	pm_flit_net_free(net);
 }

@@ -447,10 +447,9 @@ static void test_whole(void **state)
 /* The same GUIDs, joined otherwise. */
 static void test_other_whole(void **state)
 {
-	struct pm_fabric *whole =
-		recipe_draw("l0/5 l1/5 l2/5 s0/3 s1/3 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e "
-			    "l2:2=f l0:3=s1:3 l0:4=s0:3 l1:3=s1:1 l1:4=s0:1 l2:3=s1:2 "
-			    "l2:4=s0:2");
+	struct pm_fabric *whole = recipe_draw(
+		"l0/5 l1/5 l2/5 s0/3 s1/3 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e "
+		"l2:2=f l0:3=s1:3 l0:4=s0:3 l1:3=s1:1 l1:4=s0:1 l2:3=s1:2 l2:4=s0:2");
 	struct bench b;
 
 	(void)state;
@@ -658,11 +657,11 @@ static void draw_ring(struct bench *b)
 		used += (size_t)snprintf(drawing + used, sizeof(drawing) - used,
 					 "name-of-a-switch-%03d/3 ", i);
 	for (int i = 0; i < RING; i++)
-		used += (size_t)snprintf(drawing + used, sizeof(drawing) - used,
-					 "name-of-a-switch-%03d:1=h%d "
-					 "name-of-a-switch-%03d:2="
-					 "name-of-a-switch-%03d:3 ",
-					 i, i, i, (i + 1) % RING);
+		used += (size_t)snprintf(
+			drawing + used, sizeof(drawing) - used,
+			"name-of-a-switch-%03d:1=h%d name-of-a-switch-%03d:2="
+			"name-of-a-switch-%03d:3 ",
+			i, i, i, (i + 1) % RING);
 	b->world.fabric = recipe_draw(drawing);
 	b->lfts = pm_lfts_new();
 	assert_non_null(b->lfts);

@@ -201,8 +201,7 @@ static const struct {
 	{"lid.high", MAGIC "lid 100008 49151 1\n", "in:2: no LIDs 1 to 49151"},
 	{"lid.guid", MAGIC "lid 1 1 0\n",
 	 "in:2: the fabric has no port with a cable and GUID 0x0000000000000001: of "
-	 "another "
-	 "fabric?"},
+	 "another fabric?"},
 	{"lid.port", MAGIC "lid 100008 1 0\nlid 100008 2 0\n",
 	 "in:3: this port has LID 1 already"},
 	{"lid.twice", MAGIC "lid 100008 2 1\nlid 10000a 3 0\n",
@@ -359,8 +358,8 @@ static void test_follow_loops(void **state)
 					    "set 6000 6000 6000 200002 0 " ENTRIES(
 						    "01",
 						    "01") "\n"
-							  "set 8000 8000 8000 200000 "
-							  "0 " ENTRIES("01", "02") "\n");
+							  "set 8000 8000 8000 200000 0 " ENTRIES(
+								  "01", "02") "\n");
 	struct pm_outage found;
 
 	(void)state;
@@ -456,8 +455,8 @@ static void test_follow_one_time(void **state)
 					    "set 1000 1700 1700 200000 0 " ENTRIES(
 						    "01",
 						    "03") "\n"
-							  "set 1000 1700 1700 200001 "
-							  "0 " ENTRIES("03", "01") "\n");
+							  "set 1000 1700 1700 200001 0 " ENTRIES(
+								  "03", "01") "\n");
 	struct pm_outage found;
 
 	(void)state;

@@ -981,10 +981,11 @@ static void test_no_room(void **state)
 		uint16_t lid, others;
 		int rc;
 
-		world_make(&world,
-			   recipe_draw("l0/3 l1/3 s0/2 l0:1=a l0:2=b l1:1=c l0:3=s0:1 "
-				       "l1:3=s0:2"),
-			   PM_GROUPED);
+		world_make(
+			&world,
+			recipe_draw(
+				"l0/3 l1/3 s0/2 l0:1=a l0:2=b l1:1=c l0:3=s0:1 l1:3=s0:2"),
+			PM_GROUPED);
 		lid = world_lid(&world, "l0", 1);
 		others = world_lid(&world, "l0", 2);
 		now = world_without(&world, is_there ? "" : "a");
@@ -1033,10 +1034,11 @@ static void test_used_without_tables(void **state)
 		struct world world;
 		uint32_t place;
 
-		world_make(&world,
-			   recipe_draw("l0/3 l1/3 s0/2 l0:1=a l0:2=b l1:1=c l0:3=s0:1 "
-				       "l1:3=s0:2"),
-			   PM_GROUPED);
+		world_make(
+			&world,
+			recipe_draw(
+				"l0/3 l1/3 s0/2 l0:1=a l0:2=b l1:1=c l0:3=s0:1 l1:3=s0:2"),
+			PM_GROUPED);
 		claim.guid = world.fabric->ports[world_port(world.fabric, "b", 1)].guid;
 		claim.low = claim.high = world_lid(&world, "l1", 1);
 		place = world_port(world.plan->known, "l1", 1);

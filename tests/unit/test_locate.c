@@ -747,10 +747,10 @@ static void test_dead_switches(void **state)
 				asked += trial.asked;
 				most = most < trial.silent ? trial.silent : most;
 				if (trial.silent > PM_LOCATE_PROBES)
-					fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s: %u "
-						 "questions in vain",
-						 (unsigned long long)first_seed + round,
-						 kinds[i].name, trial.silent);
+					fail_msg(
+						"PM_SEED=%llu PM_ROUNDS=1: %s: %u questions in vain",
+						(unsigned long long)first_seed + round,
+						kinds[i].name, trial.silent);
 				world_free(&world);
 			}
 			recipe_free(&recipe);

@@ -71,10 +71,10 @@ static void test_drawn(void **state)
 
 	(void)state;
 	world_make(&world,
-		   recipe_draw("l0/4 l1/4 l2/6 s0/6 s1/6 "
-			       "l0:1=h0 l0:2=h1 l0:3=s0:1 l0:4=s1:1 "
-			       "l1:1=h2 l1:2=h3 l1:3=s0:2 l1:4=s1:2 "
-			       "l2:1=h4 l2:2=h5 l2:3=s0:3 l2:4=s1:3"),
+		   recipe_draw(
+			   "l0/4 l1/4 l2/6 s0/6 s1/6 l0:1=h0 l0:2=h1 l0:3=s0:1 l0:4=s1:1 "
+			   "l1:1=h2 l1:2=h3 l1:3=s0:2 l1:4=s1:2 "
+			   "l2:1=h4 l2:2=h5 l2:3=s0:3 l2:4=s1:3"),
 		   PM_GROUPED);
 	world.plan->known->ports[world_port(world.plan->known, "l2", 2)].host =
 		PM_SERVICE;

@@ -297,8 +297,7 @@ static void compare(const struct scene *s, const struct pm_mixture *found, uint6
 		cycles += is_there(s, &found->cycles.list[i], ns, lost);
 	if (lids != loops.lids || !cycles != !credits.length)
 		fail_msg("PM_SEED=%llu PM_ROUNDS=1: at %llu %u LIDs loop, not %u; %u "
-			 "cycles, "
-			 "and of %u channels by check",
+			 "cycles, and of %u channels by check",
 			 (unsigned long long)seed, (unsigned long long)ns, lids,
 			 loops.lids, cycles, credits.length);
 	loops_seen += lids != 0;

@@ -439,12 +439,10 @@ static const struct {
 	{"one-sided", 2, "peer \"c\" does not list port 1",
 	 S "[1] \"c\"[1]\n\nCa 1 \"c\"\n"},
 	{"peer lists another port", 2,
-	 "on line 5 port 1 of its peer \"c\" is linked to "
-	 "port 2 of \"s\"",
+	 "on line 5 port 1 of its peer \"c\" is linked to port 2 of \"s\"",
 	 S "[1] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"s\"[2]\n"},
 	{"peer lists another node", 2,
-	 "port 1 of its peer \"c\" is linked to port 1 of "
-	 "\"t\"",
+	 "port 1 of its peer \"c\" is linked to port 1 of \"t\"",
 	 S "[1] \"c\"[1]\n\nCa 1 \"c\"\n[1] \"t\"[1]\n\nSwitch 4 \"t\"\n"
 	   "[1] \"c\"[1]\n"},
 	{"Dump that stops", 7, "the Dump stops before its end", DUMP_SWITCH DUMP_CABLE},
@@ -692,9 +690,7 @@ static void test_bad_subnet_lst(void **state)
 		{"Ports:02", "", "t:1: no \"Ports:\" before \"SystemGUID:"},
 		{"NodeGUID:", "", "t:1: no \"NodeGUID:\" before \"0000000000100000 "},
 		{"NodeGUID:0000000000100000", "NodeGUID:",
-		 "t:1: no number up to "
-		 "0xffffffffffffffff in "
-		 "\"NodeGUID: Port"},
+		 "t:1: no number up to 0xffffffffffffffff in \"NodeGUID: Port"},
 		{"PN:02", "PN:03", "t:1: port 3 of \"h\" is not one of 2"},
 		{"PN:02", "PN:00", "t:1: port 0 of \"h\" is not one of 2"},
 		{"LID:0101", "LID:10000",

@@ -204,8 +204,7 @@ static const struct {
 		     "\n" B I,
 	 "a2-b2 a3-b3 b1-20.21(0) ",
 	 {"t:5: 1 port leads to \"H-0000000000000010\", which has no record, such as "
-	  "port "
-	  "1 of \"S-000000000000000a\": left out"}},
+	  "port 1 of \"S-000000000000000a\": left out"}},
 	{"no record of what is no node of ibnetdiscover's",
 	 HEAD A_HEAD A_B "[1]\t\"H-10\"[2](1f)\n\n" B I,
 	 "a2-b2 a3-b3 b1-20.21(0) ",
@@ -252,8 +251,7 @@ static const struct {
 	 HEAD A_HEAD "[2]\t\"S-000000000000000b\"[9]\n\n" B,
 	 NULL,
 	 {"t:5: port 2 of \"S-000000000000000a\": its peer \"S-000000000000000b\" has "
-	  "ports "
-	  "1 to 4, not 9"}},
+	  "ports 1 to 4, not 9"}},
 	{"a switch alone",
 	 HEAD A_HEAD,
 	 "",
@@ -334,8 +332,7 @@ static const struct {
 	 L_OF_A L_OF_B L_OF_I,
 	 "a2-b2 a3-b3 b1-21.21(0) ",
 	 {"t:1: 1 port leads to \"0x000000000000001f\", which has no record, such as "
-	  "port 1 "
-	  "of \"0x000000000000000a\": left out"}},
+	  "port 1 of \"0x000000000000000a\": left out"}},
 	{"iblinkinfo -l: a switch by one line, and its peers",
 	 L_OF_A L_OF_H L_OF_I L_OWN_OF(L_B("2")) L_STATE L_PEER_OF(L_A("2")),
 	 "a1-1f.1f(7) a2-b2 b1-21.21(0) ",

@@ -913,11 +913,11 @@ static void expect_spread(const struct world *world, const struct pm_fabric *now
 	struct pm_check_loads loads = world_loads(world, now);
 
 	if (loads.uplink_spread > most)
-		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %s, %s: up ports of a leaf serve %u "
-			 "to "
-			 "%u LIDs",
-			 (unsigned long long)seed, tree, what, loads.uplink_least,
-			 loads.uplink_most);
+		fail_msg(
+			"PM_SEED=%llu PM_ROUNDS=1: %s, %s: up ports of a leaf serve %u to "
+			"%u LIDs",
+			(unsigned long long)seed, tree, what, loads.uplink_least,
+			loads.uplink_most);
 }
 
 static void expect_spread_without(struct world *world, const char *loss, const char *tree)

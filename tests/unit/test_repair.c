@@ -599,11 +599,11 @@ static void test_dead_holds_nobody_up(void **state)
 static int set_up_islands(void **state)
 {
 	(void)state;
-	fabric = recipe_draw("l0/5 l1/5 a0/3 a1/3 b0/3 b1/3 ta/3 tb/3 "
-			     "l0:1=a0:1 l0:2=b0:1 l1:1=a1:1 l1:2=b1:1 "
-			     "a0:2=ta:1 a1:2=ta:2 b0:2=tb:1 b1:2=tb:2 "
-			     "l0:3=h0 l0:4=h1 l0:5=h2 l1:3=h3 l1:4=h4 l1:5=h5 "
-			     "b1:3=x ta:3=y");
+	fabric = recipe_draw(
+		"l0/5 l1/5 a0/3 a1/3 b0/3 b1/3 ta/3 tb/3 "
+		"l0:1=a0:1 l0:2=b0:1 l1:1=a1:1 l1:2=b1:1 "
+		"a0:2=ta:1 a1:2=ta:2 b0:2=tb:1 b1:2=tb:2 "
+		"l0:3=h0 l0:4=h1 l0:5=h2 l1:3=h3 l1:4=h4 l1:5=h5 b1:3=x ta:3=y");
 	subnet_make_folder();
 	return 0;
 }

@@ -1096,9 +1096,9 @@ static void test_loss_is_local(void **state)
 		print_message("%s: %.1f and %.1f looked at\n", losses[i].node, small,
 			      large);
 		if (large > losses[i].most || large > 1.25 * small)
-			fail_msg("%s: %.1f looked at for a change, %.1f in a smaller "
-				 "fabric",
-				 losses[i].node, large, small);
+			fail_msg(
+				"%s: %.1f looked at for a change, %.1f in a smaller fabric",
+				losses[i].node, large, small);
 	}
 }
 

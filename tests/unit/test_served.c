@@ -214,8 +214,8 @@ static void test_plan_agrees(void **state)
 		assert_int_equal(pm_reachable_refuse(&served, world.plan->known,
 						     &world.plan->tree, &err),
 				 -ENOTSUP);
-		assert_non_null(strstr(err.text, "of 120 pairs of hosts, such as those "
-						 "at \"l0\" and "));
+		assert_non_null(strstr(
+			err.text, "of 120 pairs of hosts, such as those at \"l0\" and "));
 	}
 	world_free(&world);
 }

@@ -78,11 +78,11 @@ static void check_block(void)
 	for (uint32_t a = fabric->num_switches; a < fabric->num_nodes; a++)
 		for (uint32_t b = fabric->num_switches; b < fabric->num_nodes; b++)
 			if (trial.reached[a][b] && !now[a][b])
-				fail_msg("%s: block %u, interrupted after %u: %s does "
-					 "not reach %s any more",
-					 trial.name, trial.blocks, trial.at,
-					 pm_fabric_name(fabric, a),
-					 pm_fabric_name(fabric, b));
+				fail_msg(
+					"%s: block %u, interrupted after %u: %s does not reach %s any more",
+					trial.name, trial.blocks, trial.at,
+					pm_fabric_name(fabric, a),
+					pm_fabric_name(fabric, b));
 	if (subnet_loops())
 		fail_msg("%s: block %u, interrupted after %u: a LID loops", trial.name,
 			 trial.blocks, trial.at);

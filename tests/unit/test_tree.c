@@ -86,8 +86,7 @@ static const struct row rows[] = {
 	 "0001", "012", 1, 1, 1, 0},
 	{"a chain of five",
 	 "l0/2 l1/3 l2/3 l3/3 l4/2 l0:1=a l1:1=b l2:1=c l3:1=d l4:1=e l0:2=l1:2 "
-	 "l1:3=l2:2 "
-	 "l2:3=l3:2 l3:3=l4:2",
+	 "l1:3=l2:2 l2:3=l3:2 l3:3=l4:2",
 	 "01210", "04", 1, 1, 2, 0},
 	{"as many on a spine as on leaves",
 	 "l0/4 l1/4 s0/4 s1/2 l0:1=a l0:2=b l1:1=c "
@@ -100,9 +99,8 @@ static const struct row rows[] = {
 	{"a switch that is dark", "l0/3 s0/2 x/4 l0:1=a l0:2=s0:1", "01-", "0", 1, 1, 1,
 	 0},
 	{"leaf without end ports",
-	 "l0/2 l1/2 l2/2 s0/3 l0:1=a l1:1=b l0:2=s0:1 "
-	 "l1:2=s0:2 l2:2=s0:3",
-	 "0001", "012", 1, 1, 1, 0},
+	 "l0/2 l1/2 l2/2 s0/3 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l2:2=s0:3", "0001", "012",
+	 1, 1, 1, 0},
 	/* Spines that have more cables to each other than to leaves, beside one. */
 	{"spines in pairs",
 	 "l0/4 l1/4 s0/4 s1/4 t/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=t:1 "

@@ -751,8 +751,7 @@ static struct tally lose_twice(const struct recipe_limits *limits, uint64_t firs
 		end(&t);
 	}
 	printf("%u losses: bound exact in %u, reached in %u, pairs left apart in %u; of "
-	       "%u "
-	       "%u with more lines than would do\n",
+	       "%u %u with more lines than would do\n",
 	       tally.losses, tally.exact, tally.few, tally.apart, tally.tried,
 	       tally.above);
 	return tally;
@@ -824,9 +823,9 @@ static void check_lone_cable(uint8_t untagged)
 {
 	struct trial t;
 
-	make_drawn(&t, "a/8 b/8 gate/8 top/8 other/8 a:1=a1 a:2=a2 b:1=b1 b:2=b2 "
-		       "gate:1=g1 a:3=top:1 a:4=other:1 b:3=top:2 b:4=other:2 "
-		       "gate:2=top:3");
+	make_drawn(&t,
+		   "a/8 b/8 gate/8 top/8 other/8 a:1=a1 a:2=a2 b:1=b1 b:2=b2 "
+		   "gate:1=g1 a:3=top:1 a:4=other:1 b:3=top:2 b:4=other:2 gate:2=top:3");
 	t.vlans.untagged[4] = untagged;
 	assert_int_equal(pm_vlans_deal(&t.vlans, NULL, &t.table, &t.deal, NULL), 0);
 	assert_int_equal(count_apart(&t, false), 0);
@@ -992,7 +991,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trees),	   cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_failures),	   cmocka_unit_test(test_many_losses),
+		cmocka_unit_test(test_failures),   cmocka_unit_test(test_many_losses),
 		cmocka_unit_test(test_parallel),   cmocka_unit_test(test_lone_cable),
 		cmocka_unit_test(test_untagged),   cmocka_unit_test(test_no_priorities),
 		cmocka_unit_test(test_middle),	   cmocka_unit_test(test_low_top),

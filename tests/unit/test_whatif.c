@@ -637,10 +637,9 @@ static void test_loads_each_way(void **state)
 /* Of two parts the manager's counts, else the one with most end ports, not nodes. */
 static void test_parts(void **state)
 {
-	struct pm_fabric *fabric =
-		recipe_draw("l0/5 l1/3 l2/3 s0/3 s1/3 l0:1=a l0:2=b l0:3=c l1:1=d l2:1=e "
-			    "l0:4=s0:1 l0:5=s1:1 l1:2=s0:2 l1:3=s1:2 l2:2=s0:3 "
-			    "l2:3=s1:3");
+	struct pm_fabric *fabric = recipe_draw(
+		"l0/5 l1/3 l2/3 s0/3 s1/3 l0:1=a l0:2=b l0:3=c l1:1=d l2:1=e "
+		"l0:4=s0:1 l0:5=s1:1 l1:2=s0:2 l1:3=s1:2 l2:2=s0:3 l2:3=s1:3");
 	struct pm_whatif_config config = grouped;
 	struct pm_whatif *whatif = make(fabric);
 	struct pm_whatif_result result = try_loss(whatif, fabric, "l0:4 l0:5");

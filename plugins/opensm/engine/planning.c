@@ -82,7 +82,8 @@ static int make_or_grow(const struct planning *planning,
 
 /* ---- The plan in force ---- */
 
-/* Single switches that cannot hold the table are left out (lft_capacity.h), but not most. */
+/* Single switches that cannot hold the table are left out (lft_capacity.h), but not most.
+ */
 static int check_capacity(const struct pm_plan *plan, uint16_t max_lid,
 			  struct pm_error *err)
 {

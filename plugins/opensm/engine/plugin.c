@@ -99,9 +99,9 @@ static int read_config(struct plugin *plugin)
 		rc = pm_config_read(path, &plugin->config, &plugin->misread);
 	if (rc)
 		say(&plugin->osm->log, OSM_LOG_ERROR,
-		    rc == -ENOMEM ? ": not loaded: %s"
-				  : ": configuration not used, all keys have their "
-				    "defaults: %s",
+		    rc == -ENOMEM
+			    ? ": not loaded: %s"
+			    : ": configuration not used, all keys have their defaults: %s",
 		    plugin->misread.text);
 	return rc == -ENOMEM ? rc : 0;
 }

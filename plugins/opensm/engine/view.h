@@ -3,8 +3,8 @@
  * The view: what of the plan's fabric is seen, what of that is in use, and the tables for
  * it. No OpenSM, no lock, no file: all of it on the sweeper thread.
  *
- *     seen ----> unfit (lft_capacity.h), holds (damping.h), drains (drain.h) ----> alive ---->
- * routes
+ *     seen ----> unfit (lft_capacity.h), holds (damping.h), drains (drain.h) ----> alive
+ * ----> routes
  *
  * [port] means: per port of the plan's `known`, as pm_plan_match has it.
  */

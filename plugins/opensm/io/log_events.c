@@ -99,8 +99,8 @@ void log_run(const struct plugin *plugin, uint64_t acked)
 
 	say(&plugin->osm->log, OSM_LOG_INFO,
 	    " run %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
-	    ", bound %" PRIu64 ", full load %" PRIu64 "; switches %u, whole tables %u; "
-	    "entries %" PRIu64
+	    ", bound %" PRIu64 ", full load %" PRIu64
+	    "; switches %u, whole tables %u; entries %" PRIu64
 	    "; LIDs assigned %u, moved %u, out of plan %u; computed in "
 	    "%.1f ms, %.1f of these under the lock; recomputed %u",
 	    plugin->runs, run->change, written->sent, acked, written->delta.bound,
