@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A glance against a snapshot and a match, while nodes, cables and LIDs go and come at
+ * A look against a snapshot and a match, while nodes, cables and LIDs go and come at
  * random: either it says that there is something new, and there is, or both see the same.
  */
 #include "recipe.h"
@@ -245,7 +245,7 @@ static bool has_planned_lids(const struct pm_fabric *now)
 static bool match(uint8_t *seen, uint32_t *sm)
 {
 	const struct pm_roles none = {.roots = {0}};
-	struct glance fresh = {.plan = NULL};
+	struct subnet_cache fresh = {.plan = NULL};
 	struct pm_fabric *now;
 	bool matches;
 
@@ -263,7 +263,7 @@ static bool match(uint8_t *seen, uint32_t *sm)
 }
 
 /* Learns what there is after so many changes that the plan knows. */
-static void learn(struct glance *glance, uint32_t changes, uint8_t *seen)
+static void learn(struct subnet_cache *cache, uint32_t changes, uint8_t *seen)
 {
 	uint32_t sm;
 
@@ -272,13 +272,14 @@ static void learn(struct glance *glance, uint32_t changes, uint8_t *seen)
 		for (uint32_t i = 0; i < changes; i++)
 			change();
 	} while (!match(seen, &sm));
-	assert_int_equal(subnet_cache_learn(glance, &subn, NULL), 0);
-	assert_false(subnet_cache_look(glance, &subn));
-	subnet_cache_bind(glance, plan);
+	assert_int_equal(subnet_cache_learn(cache, &subn, NULL), 0);
+	assert_false(subnet_cache_look(cache, &subn));
+	subnet_cache_bind(cache, plan);
 }
 
 /* Of what is seen, of what is not, and of one port. */
-static void check_sees_any(const struct glance *glance, const uint8_t *seen, uint32_t num)
+static void check_sees_any(const struct subnet_cache *cache, const uint8_t *seen,
+			   uint32_t num)
 {
 	uint8_t *ports = calloc(num, 1);
 	uint32_t one = random_below(&dice, num);
@@ -286,11 +287,11 @@ static void check_sees_any(const struct glance *glance, const uint8_t *seen, uin
 	assert_non_null(ports);
 	for (uint32_t i = 0; i < num; i++)
 		ports[i] = !seen[i];
-	assert_false(glance_sees_any(glance, ports));
-	assert_true(glance_sees_any(glance, seen));
+	assert_false(subnet_cache_sees_any(cache, ports));
+	assert_true(subnet_cache_sees_any(cache, seen));
 	memset(ports, 0, num);
 	ports[one] = 1;
-	assert_int_equal(glance_sees_any(glance, ports), seen[one]);
+	assert_int_equal(subnet_cache_sees_any(cache, ports), seen[one]);
 	free(ports);
 }
 
@@ -298,7 +299,7 @@ static void test_random(void **state)
 {
 	uint32_t num = plan->known->num_ports, looked = 0, sm;
 	uint8_t *seen = calloc(2, num), *expected = seen + num;
-	struct glance glance = {.plan = NULL};
+	struct subnet_cache cache = {.plan = NULL};
 
 	(void)state;
 	assert_non_null(seen);
@@ -306,135 +307,135 @@ static void test_random(void **state)
 		bool matches, known, whole = round / RELEARN % 2;
 
 		if (round % RELEARN == 0)
-			learn(&glance, whole ? 0 : 2, expected);
+			learn(&cache, whole ? 0 : 2, expected);
 		restore();
 		for (uint32_t i = random_below(&dice, 4); i > 0; i--)
 			change();
 		matches = match(expected, &sm);
-		known = subnet_cache_look(&glance, &subn);
+		known = subnet_cache_look(&cache, &subn);
 		/* What was lost when it was learnt is new to it. */
 		if (!known)
 			continue;
 		assert_true(matches);
-		subnet_cache_see(&glance, seen);
+		subnet_cache_see(&cache, seen);
 		assert_memory_equal(seen, expected, num);
-		check_sees_any(&glance, seen, num);
-		assert_int_equal(subnet_cache_sm_place(&glance), sm);
-		assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
-		for (uint32_t i = 0; i < glance.num_ports; i++)
-			assert_true(glance.ports[i].used ||
-				    !subnet_cache_is_joined(&glance, i));
+		check_sees_any(&cache, seen, num);
+		assert_int_equal(subnet_cache_sm_place(&cache), sm);
+		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
+		for (uint32_t i = 0; i < cache.num_ports; i++)
+			assert_true(cache.ports[i].used ||
+				    !subnet_cache_is_joined(&cache, i));
 		looked += whole;
 	}
 	print_message("%u of %u known\n", looked, ROUNDS / 2);
 	assert_true(looked > ROUNDS / 2 * 3 / 4);
 	free(seen);
-	subnet_cache_forget(&glance);
+	subnet_cache_forget(&cache);
 }
 
 /* What OpenSM does between discovery and routing. */
 static void test_unchanged(void **state)
 {
-	struct glance glance = {.plan = NULL};
+	struct subnet_cache cache = {.plan = NULL};
 
 	(void)state;
 	restore();
-	assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
-	assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
-	subnet_cache_bind(&glance, plan);
+	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
+	assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
+	subnet_cache_bind(&cache, plan);
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		restore();
-		assert_true(subnet_cache_look(&glance, &subn));
-		subnet_cache_keep(&glance);
-		assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_look(&cache, &subn));
+		subnet_cache_keep(&cache);
+		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
-			assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
-			assert_false(subnet_cache_look(&glance, &subn));
+			assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
+			assert_false(subnet_cache_look(&cache, &subn));
 			restore();
 		}
 		if (fabric->ports[i].peer == PM_NONE)
 			continue;
 		unlink_port(i);
-		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
-		assert_true(subnet_cache_look(&glance, &subn));
-		assert_false(subnet_cache_is_kept(&glance));
+		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
+		assert_true(subnet_cache_look(&cache, &subn));
+		assert_false(subnet_cache_is_kept(&cache));
 	}
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		restore();
-		assert_true(subnet_cache_look(&glance, &subn));
+		assert_true(subnet_cache_look(&cache, &subn));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
+		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
 		/* One that was not found is dropped, and changes nothing. */
 		restore();
 		lose_all_cables(i);
 		nodes[i]->discovery_count = 0;
-		assert_true(subnet_cache_look(&glance, &subn));
-		assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
 		cl_qmap_remove(&subn.node_guid_tbl,
 			       nodes[(i + 1) % fabric->num_nodes]->node_info.node_guid);
-		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
+		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
 	}
-	subnet_cache_forget(&glance);
+	subnet_cache_forget(&cache);
 }
 
 /* What OpenSM's drop manager does, of which the look can tell. */
 static void test_unheard(void **state)
 {
-	struct glance glance = {.plan = NULL};
+	struct subnet_cache cache = {.plan = NULL};
 
 	(void)state;
 	restore();
-	assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
-	assert_false(subnet_cache_is_unchanged(&glance, &subn, false));
-	subnet_cache_bind(&glance, plan);
+	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
+	assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
+	subnet_cache_bind(&cache, plan);
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		const struct pm_port *port = &fabric->ports[i];
 
 		restore();
-		assert_true(subnet_cache_look(&glance, &subn));
-		assert_true(subnet_cache_is_unchanged(&glance, &subn, false));
+		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
-			assert_false(subnet_cache_is_unchanged(&glance, &subn, false));
+			assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
 			restore();
 		}
 		if (port->peer == PM_NONE)
 			continue;
 		/* What the look has no reason to expect is not looked for, .. */
 		unlink_port(i);
-		assert_true(subnet_cache_is_unchanged(&glance, &subn, false));
-		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
+		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
+		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
 		/* .. unless OpenSM says that something failed. */
 		subn.subnet_initialization_error = TRUE;
-		assert_false(subnet_cache_is_unchanged(&glance, &subn, false));
+		assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
 		subn.subnet_initialization_error = FALSE;
 		restore();
 		discovered[port->node][port->num] = 0;
-		assert_true(subnet_cache_look(&glance, &subn));
-		assert_true(subnet_cache_is_unchanged(&glance, &subn, false));
+		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
 		/* What OpenSM's drop manager does then. */
 		if (is_switch(port->node))
 			unlink_port(i);
 		else
 			set_lid(i, 0);
-		assert_false(subnet_cache_is_unchanged(&glance, &subn, false));
+		assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
 	}
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		restore();
 		lose_all_cables(i);
 		nodes[i]->discovery_count = 0;
-		assert_true(subnet_cache_look(&glance, &subn));
-		assert_true(subnet_cache_is_unchanged(&glance, &subn, false));
+		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		assert_true(subnet_cache_is_unchanged(&glance, &subn, false));
+		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
 		cl_qmap_remove(&subn.node_guid_tbl,
 			       nodes[(i + 1) % fabric->num_nodes]->node_info.node_guid);
-		assert_false(subnet_cache_is_unchanged(&glance, &subn, false));
+		assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
 	}
-	subnet_cache_forget(&glance);
+	subnet_cache_forget(&cache);
 }
 
 /* OpenSM's node is freed, and what it has of the same node is elsewhere then. */
@@ -463,54 +464,54 @@ static void move_node(uint32_t index)
 /* Nothing of OpenSM's is kept: it frees what it likes between two looks. */
 static void test_freed(void **state)
 {
-	struct glance glance = {.plan = NULL};
+	struct subnet_cache cache = {.plan = NULL};
 
 	(void)state;
 	restore();
-	assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
-	subnet_cache_bind(&glance, plan);
+	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
+	subnet_cache_bind(&cache, plan);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
-		assert_true(subnet_cache_look(&glance, &subn));
+		assert_true(subnet_cache_look(&cache, &subn));
 		move_node(i);
-		assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
-		assert_true(subnet_cache_look(&glance, &subn));
+		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
+		assert_true(subnet_cache_look(&cache, &subn));
 		/* One that is gone, and another in its place in memory. */
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		lose_all_cables(i);
 		memset(nodes[i]->physp_table, 0xee, sizeof(osm_physp_t));
-		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
-		assert_true(subnet_cache_look(&glance, &subn));
+		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
+		assert_true(subnet_cache_look(&cache, &subn));
 		nodes[i]->node_info.node_guid ^= cl_hton64(UINT64_C(1) << 40);
 		cl_qmap_insert(&subn.node_guid_tbl, nodes[i]->node_info.node_guid,
 			       &nodes[i]->map_item);
-		assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
-		assert_false(subnet_cache_look(&glance, &subn));
+		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
+		assert_false(subnet_cache_look(&cache, &subn));
 		free(nodes[i]);
 		make_node(i);
 		restore();
 	}
-	for (uint32_t i = 0; i < glance.num_nodes; i++)
-		assert_null(glance.nodes[i].here);
-	subnet_cache_forget(&glance);
+	for (uint32_t i = 0; i < cache.num_nodes; i++)
+		assert_null(cache.nodes[i].here);
+	subnet_cache_forget(&cache);
 }
 
 /* A cable to a node that cannot be used is none. */
 static void test_unusable(void **state)
 {
-	struct glance glance = {.plan = NULL};
+	struct subnet_cache cache = {.plan = NULL};
 	uint32_t sw = fabric->num_switches - 1;
 
 	(void)state;
 	restore();
 	nodes[sw]->sw = NULL; /* it did not answer */
-	assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
-	subnet_cache_bind(&glance, plan);
-	assert_true(subnet_cache_look(&glance, &subn));
-	assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
+	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
+	subnet_cache_bind(&cache, plan);
+	assert_true(subnet_cache_look(&cache, &subn));
+	assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
 	nodes[sw]->sw = &switches[sw];
-	assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
-	assert_false(subnet_cache_look(&glance, &subn));
-	subnet_cache_forget(&glance);
+	assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
+	assert_false(subnet_cache_look(&cache, &subn));
+	subnet_cache_forget(&cache);
 }
 
 /* Widths and speeds as PortInfo has them. */
@@ -527,7 +528,7 @@ static void test_links(void **state)
 		{2, 0, 0, 1, "4x?"},	      {3, 0x40, 0, 0, "?xQDR"},
 		{32, 0xf0, 0, 0, "?"},	      {0, 0, 0xf0, 0, "?"},
 	};
-	struct glance glance = {.sm = PM_NONE};
+	struct subnet_cache cache = {.sm = PM_NONE};
 	uint8_t *link = calloc(plan->known->num_ports, 1);
 	uint32_t port = fabric->nodes[0].first_port + 3, dark = port + 2;
 	char text[PM_LINK_TEXT];
@@ -551,42 +552,42 @@ static void test_links(void **state)
 		}
 		/* Learnt at first, then looked at. */
 		if (!i) {
-			assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
-			subnet_cache_bind(&glance, plan);
+			assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
+			subnet_cache_bind(&cache, plan);
 		} else {
-			assert_true(subnet_cache_look(&glance, &subn));
+			assert_true(subnet_cache_look(&cache, &subn));
 		}
 		memset(link, 0xff, plan->known->num_ports);
-		subnet_cache_links(&glance, link);
+		subnet_cache_links(&cache, link);
 		assert_string_equal(pm_link_print(link[port], text), rows[i].link);
 		assert_int_equal(link[dark], 0);
 		assert_int_equal(link[fabric->ports[port].peer], 0);
 	}
 	unlink_port(port);
-	assert_true(subnet_cache_look(&glance, &subn));
-	subnet_cache_links(&glance, link);
+	assert_true(subnet_cache_look(&cache, &subn));
+	subnet_cache_links(&cache, link);
 	assert_int_equal(link[port], 0);
-	subnet_cache_forget(&glance);
+	subnet_cache_forget(&cache);
 	free(link);
 }
 
 /* As in OpenSM's first sweep: what was learnt had no LIDs yet. */
 static void test_lids_given(void **state)
 {
-	struct glance glance = {.plan = NULL};
+	struct subnet_cache cache = {.plan = NULL};
 
 	(void)state;
 	restore();
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		if (physp_at(i)->port_guid && has_lid(i))
 			set_lid(i, 0);
-	assert_int_equal(subnet_cache_learn(&glance, &subn, NULL), 0);
-	subnet_cache_bind(&glance, plan);
-	assert_false(subnet_cache_is_unchanged(&glance, &subn, true));
+	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
+	subnet_cache_bind(&cache, plan);
+	assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
 	restore();
-	assert_true(subnet_cache_is_unchanged(&glance, &subn, true));
-	assert_true(subnet_cache_look(&glance, &subn));
-	subnet_cache_forget(&glance);
+	assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
+	assert_true(subnet_cache_look(&cache, &subn));
+	subnet_cache_forget(&cache);
 }
 
 static int set_up(void **state)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-bool degraded_links_find(const struct glance *glance, const struct view *view,
+bool degraded_links_find(const struct subnet_cache *cache, const struct view *view,
 			 struct pm_slow_link **list, uint32_t *count)
 {
 	const struct pm_plan *plan = view->plan;
@@ -13,12 +13,12 @@ bool degraded_links_find(const struct glance *glance, const struct view *view,
 
 	*list = NULL;
 	*count = 0;
-	if (!plan || glance->plan != plan)
+	if (!plan || cache->plan != plan)
 		return false;
 	link = malloc(plan->known->num_ports + 1u);
 	if (!link)
 		return false;
-	subnet_cache_links(glance, link);
+	subnet_cache_links(cache, link);
 	for (uint32_t i = 0; i < plan->known->num_ports; i++)
 		if (!view->seen[i])
 			link[i] = 0;

@@ -145,7 +145,7 @@ static void delete_plugin(void *context)
 	planning_forget(&plugin->planning);
 	pm_lid_history_free(plugin->evidence);
 	pm_roles_free(&plugin->roles);
-	subnet_cache_forget(&plugin->glance);
+	subnet_cache_forget(&plugin->cache);
 	free(plugin->doubt.guids);
 	if (watched && written)
 		free(plugin);

@@ -26,7 +26,7 @@
  *         mcast_quiet     OpenSM's multicast manager, kept from sending
  *       ask       SMPs of our own, as many as the wire takes
  *       shadow    what would be sent in shadow mode
- *       glance    what OpenSM has: is it what it was?
+ *       cache    what OpenSM has: is it what it was?
  *       snapshot, lids, tables    OpenSM's structures, by value
  *       alarm     asks for a run when a hold ends         a thread of its own
  *       watch     the files that operators write          a thread of its own
@@ -217,7 +217,7 @@ struct plugin_run {
  *     view.current     its tables are those for its links in use, until view.until_ms
  *     view.lost        ports found failed since HEAVY_SWEEP_START, whatever that
  *                      discovery saw of them
- *     glance.covered   the plan knows all that was learnt, and its LIDs were handed over:
+ *     cache.covered   the plan knows all that was learnt, and its LIDs were handed over:
  *                      from one discovery to the next
  *     steps_failed     the last run left its steps to the repairer: another one that
  *                      fails leaves the rest to OpenSM
@@ -250,8 +250,9 @@ struct plugin {
 	struct pm_error failure; /* FOUND_FAILURE */
 	struct ahead ahead;	 /* FOUND_TABLES: what was sent since */
 	struct plugin_run run;
-	struct glance glance; /* what OpenSM has, and what the tables were made for */
-	uint64_t infos;	      /* that OpenSM had taken in before the glance's last look */
+	struct subnet_cache
+		cache;	/* what OpenSM has, and what the tables were made for */
+	uint64_t infos; /* that OpenSM had taken in before the cache's last look */
 
 	bool steps_failed; /* the last run left them to the repairer, see leave_steps */
 	char unfit[PM_LFT_CAPACITY_TEXT],

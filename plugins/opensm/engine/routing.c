@@ -18,8 +18,8 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 		.fabric = fabric,
 		.config = {.order = plugin->config.lid_order,
 			   .lmc = plugin->osm->subn.opt.lmc},
-		.max_lid = pm_lft_capacity_max_lid(plugin->glance.switches,
-						   plugin->glance.num_switches),
+		.max_lid = pm_lft_capacity_max_lid(plugin->cache.switches,
+						   plugin->cache.num_switches),
 		.migrate = plugin->config.migrate,
 		.keep = keep,
 		.evidence = plugin->evidence,
@@ -38,7 +38,7 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 		}
 		tables_forget(&plugin->tables);
 		shadow_forget(&plugin->shadow);
-		plugin->glance.plan = NULL;
+		plugin->cache.plan = NULL;
 	}
 	odd = change.plan && (change.base || !plugin->planning.plan);
 	planning_adopt(&plugin->planning, &change);
@@ -52,7 +52,7 @@ void routing_forget(struct plugin *plugin)
 {
 	view_forget(&plugin->view);
 	tables_forget(&plugin->tables);
-	plugin->glance.plan = NULL;
+	plugin->cache.plan = NULL;
 	planning_forget(&plugin->planning);
 	pm_lid_history_free(plugin->evidence);
 	plugin->evidence = NULL;
@@ -105,8 +105,8 @@ void routing_ask_at(struct plugin *plugin, uint64_t when_ms)
 /* Finds switches that are kept out of the tables. */
 static void judge_switches(struct plugin *plugin)
 {
-	pm_lft_capacity_judge(plugin->planning.plan, plugin->glance.switches,
-			      plugin->glance.num_switches, plugin->view.unfit,
+	pm_lft_capacity_judge(plugin->planning.plan, plugin->cache.switches,
+			      plugin->cache.num_switches, plugin->view.unfit,
 			      plugin->unfit, sizeof(plugin->unfit));
 }
 
@@ -118,7 +118,7 @@ static void leave_out_lost(const struct view *view, uint8_t *seen)
 }
 
 /*
- * Looks at what is seen, or, NULL, at what the glance sees; right after discovery it is
+ * Looks at what is seen, or, NULL, at what the cache sees; right after discovery it is
  * known what bounced, too.
  */
 static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
@@ -135,7 +135,7 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 		return pm_error_no_memory(err);
 	doubt = (struct subnet_cache_doubt){seen + num, seen + 2 * num};
 	if (!fabric)
-		subnet_cache_see(&plugin->glance, seen);
+		subnet_cache_see(&plugin->cache, seen);
 	else if (!pm_plan_match(plan, fabric, seen))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
 	leave_out_lost(&plugin->view, seen);
@@ -146,13 +146,13 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 			.silent = doubt.silent,
 			/* The place of the port that OpenSM itself uses, and what its
 			 * options ask for. */
-			.detours = {subnet_cache_sm_place(&plugin->glance),
+			.detours = {subnet_cache_sm_place(&plugin->cache),
 				    plugin->osm->subn.opt.connect_roots, NULL},
 			.now_ms = (uint64_t)clock_ms(),
 		};
 
 		planning_count(&plugin->planning, seen);
-		subnet_cache_find_doubt(&plugin->glance, seen, &doubt);
+		subnet_cache_find_doubt(&plugin->cache, seen, &doubt);
 		judge_switches(plugin);
 		rc = view_look(&plugin->view, &sight, &changed, err);
 	}
@@ -165,10 +165,10 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 bool routing_is_covered(const struct plugin *plugin)
 {
 	const struct planning *planning = &plugin->planning;
-	const struct glance *glance = &plugin->glance;
+	const struct subnet_cache *cache = &plugin->cache;
 
-	if (!glance->covered || !plugin->view.routes || glance->plan != planning->plan ||
-	    !glance->regular)
+	if (!cache->covered || !plugin->view.routes || cache->plan != planning->plan ||
+	    !cache->regular)
 		return false;
 	/* With migrate, a place whose port has left gets its planned LID back. */
 	return !plugin->config.migrate || planning->plan == planning->base;
@@ -176,10 +176,10 @@ bool routing_is_covered(const struct plugin *plugin)
 
 int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *err)
 {
-	struct glance *glance = &plugin->glance;
+	struct subnet_cache *cache = &plugin->cache;
 
-	(void)pm_lft_capacity_max_lid(glance->switches,
-				      glance->num_switches); /* sorts them */
+	(void)pm_lft_capacity_max_lid(cache->switches,
+				      cache->num_switches); /* sorts them */
 	return look_at(plugin, NULL, discovered, err);
 }
 
@@ -190,7 +190,7 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 	bool made = !plugin->view.routes;
 	int rc;
 
-	subnet_cache_bind(&plugin->glance, plugin->planning.plan);
+	subnet_cache_bind(&plugin->cache, plugin->planning.plan);
 	rc = look_at(plugin, fabric, discovered, err);
 	if (!rc && made && plugin->planning.plan->adopted)
 		rc = keep_held(plugin, found, discovered, err);

@@ -23,7 +23,7 @@ struct routing_found {
 };
 
 /*
- * Whether the plan stays as it is whatever a glance finds, as long as it finds nothing
+ * Whether the plan stays as it is whatever a look finds, as long as it finds nothing
  * new (subnet_cache_look): all that it has learnt had its LIDs, and went into this plan.
  */
 bool routing_is_covered(const struct plugin *plugin);
@@ -35,7 +35,7 @@ bool routing_is_covered(const struct plugin *plugin);
 int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *err);
 
 /*
- * Makes the tables those for a fabric, which is what the glance has just learnt: just
+ * Makes the tables those for a fabric, which is what the cache has just learnt: just
  * discovered, with no lock held, or else with OpenSM's. found may be NULL. -ESTALE: the
  * plan does not cover it; -ENOMEM.
  */

@@ -338,11 +338,11 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 {
 	osm_opensm_t *osm = plugin->osm;
 	const struct pm_plan *plan = plugin->planning.plan;
-	const struct glance *glance = &plugin->glance;
+	const struct subnet_cache *cache = &plugin->cache;
 	const struct lids lids = {
 		.plan = plan,
 		.fabric = fabric,
-		.limit = pm_lft_capacity_limit(glance->switches, glance->num_switches,
+		.limit = pm_lft_capacity_limit(cache->switches, cache->num_switches,
 					       plan->top_lid),
 		.reassign = reassign,
 	};
@@ -361,7 +361,7 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 		rc = lids_give(osm, &lids, &plugin->given, err);
 	plugin->locked_ms += clock_ms() - start;
 	CL_PLOCK_RELEASE(&osm->lock);
-	subnet_cache_keep(&plugin->glance);
+	subnet_cache_keep(&plugin->cache);
 	if (!rc && is_first_engine(plugin))
 		lids_survive_standby(osm, &plugin->honor_guid2lid);
 	return rc;
@@ -386,10 +386,10 @@ static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric
 	int rc;
 
 	plugin->infos = UINT64_MAX; /* LIDs are to come */
-	rc = subnet_cache_learn(&plugin->glance, &plugin->osm->subn, err);
+	rc = subnet_cache_learn(&plugin->cache, &plugin->osm->subn, err);
 
 	if (!rc)
-		rc = snapshot_take(&plugin->glance, &plugin->osm->subn, &plugin->roles,
+		rc = snapshot_take(&plugin->cache, &plugin->osm->subn, &plugin->roles,
 				   active_only, fabric, err);
 	return rc;
 }
@@ -420,7 +420,7 @@ static bool has_found_nothing_new(struct plugin *plugin)
 	if (plugin->ask)
 		plugin->infos = smp_count_infos(plugin->ask);
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	same = subnet_cache_look(&plugin->glance, &osm->subn);
+	same = subnet_cache_look(&plugin->cache, &osm->subn);
 	CL_PLOCK_RELEASE(&osm->lock);
 	return same;
 }
@@ -462,7 +462,7 @@ static int prepare_anew(struct plugin *plugin, struct pm_error *err)
 		save_plan(plugin);
 	if (!rc)
 		rc = hand_over(plugin, fabric, reassign, err);
-	plugin->glance.covered = !rc;
+	plugin->cache.covered = !rc;
 	pm_fabric_free(fabric);
 	return rc;
 }
@@ -574,7 +574,7 @@ void sweep_discovered(struct plugin *plugin)
 		skip_covered_traps(plugin);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
 	look_at_files(plugin);
-	plugin->glance.covered &= !watch_take_roles(plugin->watch, &plugin->roles);
+	plugin->cache.covered &= !watch_take_roles(plugin->watch, &plugin->roles);
 	if (plugin->config.shadow)
 		return;		      /* afterwards, see below */
 	clear_holds_if_asked(plugin); /* else it would ask for sweep after sweep */
@@ -615,7 +615,7 @@ static bool lids_agree(const struct pm_plan *plan, const struct pm_fabric *fabri
 static bool is_as_expected(const struct plugin *plugin)
 {
 	return view_is_current(&plugin->view, (uint64_t)clock_ms()) &&
-	       subnet_cache_is_kept(&plugin->glance);
+	       subnet_cache_is_kept(&plugin->cache);
 }
 
 /* Should the LID manager have had its own ideas, plan with these. */
@@ -721,7 +721,7 @@ static bool is_as_discovered(struct plugin *plugin)
 {
 	bool heard = !plugin->ask || smp_has_infos_since(plugin->ask, plugin->infos);
 
-	return subnet_cache_is_unchanged(&plugin->glance, &plugin->osm->subn, heard);
+	return subnet_cache_is_unchanged(&plugin->cache, &plugin->osm->subn, heard);
 }
 
 /*
@@ -742,7 +742,7 @@ static void leave_steps(struct plugin *plugin)
 static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err)
 {
 	struct plugin_run *run = &plugin->run;
-	struct glance *glance = &plugin->glance;
+	struct subnet_cache *cache = &plugin->cache;
 	osm_subn_t *subn = &plugin->osm->subn;
 	bool known, found = has_found(plugin, FOUND_TABLES);
 	int rc = 0;
@@ -754,7 +754,7 @@ static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err
 	rc = check_options(plugin, err);
 	if (rc)
 		return rc;
-	known = (found && is_as_discovered(plugin)) || subnet_cache_look(glance, subn);
+	known = (found && is_as_discovered(plugin)) || subnet_cache_look(cache, subn);
 	*run = (struct plugin_run){.recomputed = !known || !is_as_expected(plugin),
 				   .ahead = plugin->ahead};
 	plugin->ahead = (struct ahead){.sent = 0};
@@ -763,7 +763,7 @@ static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err
 			     ? routing_recompute(plugin, false, err)
 			     : recompute(plugin, err);
 	if (!rc)
-		subnet_cache_keep(glance);
+		subnet_cache_keep(cache);
 	if (!rc)
 		rc = give_way(plugin, err);
 	if (!rc && (!found || run->recomputed))
@@ -946,7 +946,7 @@ void sweep_publish(struct plugin *plugin)
 	struct pm_slow_link *slow;
 	uint32_t num_slow;
 	bool slow_known =
-		degraded_links_find(&plugin->glance, &plugin->view, &slow, &num_slow);
+		degraded_links_find(&plugin->cache, &plugin->view, &slow, &num_slow);
 	struct pm_error unread;
 	const struct state_facts facts = {
 		.planning = &plugin->planning,
@@ -1042,8 +1042,8 @@ static bool has_seen_failed(const struct plugin *plugin)
 {
 	const struct view *view = &plugin->view;
 
-	return view->plan && view->plan == plugin->glance.plan &&
-	       glance_sees_any(&plugin->glance, view->lost);
+	return view->plan && view->plan == plugin->cache.plan &&
+	       subnet_cache_sees_any(&plugin->cache, view->lost);
 }
 
 void sweep_routed(struct plugin *plugin, bool reroute)

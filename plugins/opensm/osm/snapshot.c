@@ -50,39 +50,39 @@ static int copy_node(const struct subnet_cache_node *n, const osm_node_t *node,
 }
 
 /* The cable at a port, unless it was copied from its other end, or is a loopback plug. */
-static int copy_cable(const struct glance *glance, uint32_t port,
+static int copy_cable(const struct subnet_cache *cache, uint32_t port,
 		      struct pm_fabric *fabric, struct pm_error *err)
 {
-	uint32_t peer = glance->ports[port].peer;
-	uint32_t near = glance->ports[port].node, far;
+	uint32_t peer = cache->ports[port].peer;
+	uint32_t near = cache->ports[port].node, far;
 
-	if (!subnet_cache_is_joined(glance, port) || port == peer ||
+	if (!subnet_cache_is_joined(cache, port) || port == peer ||
 	    fabric->ports[port].peer != PM_NONE || fabric->ports[peer].peer != PM_NONE)
 		return 0;
-	far = glance->ports[peer].node;
-	return pm_fabric_link(fabric, near, port - glance->nodes[near].first, far,
-			      peer - glance->nodes[far].first, err);
+	far = cache->ports[peer].node;
+	return pm_fabric_link(fabric, near, port - cache->nodes[near].first, far,
+			      peer - cache->nodes[far].first, err);
 }
 
 /* Nodes and ports are numbered as they were learnt, in the order of OpenSM's table. */
-static int copy_all(const struct glance *glance, const osm_subn_t *subn, bool active_only,
-		    struct pm_fabric *fabric, struct pm_error *err)
+static int copy_all(const struct subnet_cache *cache, const osm_subn_t *subn,
+		    bool active_only, struct pm_fabric *fabric, struct pm_error *err)
 {
 	const cl_map_item_t *item = cl_qmap_head(&subn->node_guid_tbl);
 	int rc = 0;
 
-	for (uint32_t i = 0; i < glance->num_nodes && !rc; i++) {
-		while (cl_qmap_key(item) != glance->nodes[i].key)
+	for (uint32_t i = 0; i < cache->num_nodes && !rc; i++) {
+		while (cl_qmap_key(item) != cache->nodes[i].key)
 			item = cl_qmap_next(item);
-		rc = copy_node(&glance->nodes[i], (const osm_node_t *)item, active_only,
+		rc = copy_node(&cache->nodes[i], (const osm_node_t *)item, active_only,
 			       fabric, err);
 	}
-	for (uint32_t i = 0; i < glance->num_ports && !rc; i++)
-		rc = copy_cable(glance, i, fabric, err);
+	for (uint32_t i = 0; i < cache->num_ports && !rc; i++)
+		rc = copy_cable(cache, i, fabric, err);
 	return rc;
 }
 
-int snapshot_take(const struct glance *glance, const osm_subn_t *subn,
+int snapshot_take(const struct subnet_cache *cache, const osm_subn_t *subn,
 		  const struct pm_roles *roles, bool active_only,
 		  struct pm_fabric **result, struct pm_error *err)
 {
@@ -91,7 +91,7 @@ int snapshot_take(const struct glance *glance, const osm_subn_t *subn,
 
 	if (!fabric)
 		return pm_error_no_memory(err);
-	rc = copy_all(glance, subn, active_only, fabric, err);
+	rc = copy_all(cache, subn, active_only, fabric, err);
 	if (!rc)
 		rc = pm_fabric_seal(fabric, err);
 	if (rc) {

@@ -13,7 +13,7 @@
  * out with active_only. Call with osm->lock held, shared at least, since before
  * subnet_cache_learn. The caller frees *fabric. Errors as pm_fabric_seal.
  */
-int snapshot_take(const struct glance *glance, const osm_subn_t *subn,
+int snapshot_take(const struct subnet_cache *cache, const osm_subn_t *subn,
 		  const struct pm_roles *roles, bool active_only,
 		  struct pm_fabric **fabric, struct pm_error *err);
 

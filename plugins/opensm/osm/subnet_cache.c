@@ -79,19 +79,19 @@ struct part {
 };
 
 /* The first one that was learnt with this key, or a higher one. */
-static struct subnet_cache_node *find_place_of(struct glance *glance, uint64_t key)
+static struct subnet_cache_node *find_place_of(struct subnet_cache *cache, uint64_t key)
 {
-	uint32_t low = 0, high = glance->num_nodes;
+	uint32_t low = 0, high = cache->num_nodes;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (glance->nodes[middle].key < key)
+		if (cache->nodes[middle].key < key)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return &glance->nodes[low];
+	return &cache->nodes[low];
 }
 
 /* The upper levels of OpenSM's tree: top[1] is its root, below top[i] are 2i and 2i + 1.
@@ -108,7 +108,7 @@ static void find_top(const osm_subn_t *subn, const cl_map_item_t *top[1u << LEVE
 }
 
 /* Cuts the list at these, from left to right; returns the number of parts. */
-static uint32_t cut(struct glance *glance, const osm_subn_t *subn,
+static uint32_t cut(struct subnet_cache *cache, const osm_subn_t *subn,
 		    struct part parts[1u << LEVELS])
 {
 	const osm_node_t *end = (const osm_node_t *)cl_qmap_end(&subn->node_guid_tbl);
@@ -116,7 +116,7 @@ static uint32_t cut(struct glance *glance, const osm_subn_t *subn,
 	uint32_t num = 1;
 
 	find_top(subn, top);
-	parts[0] = (struct part){first_node(subn), end, glance->nodes};
+	parts[0] = (struct part){first_node(subn), end, cache->nodes};
 	for (uint32_t i = 1; i < 1u << LEVELS; i++) {
 		uint32_t height = (uint32_t)__builtin_ctz(i);
 		const cl_map_item_t *item =
@@ -126,20 +126,20 @@ static uint32_t cut(struct glance *glance, const osm_subn_t *subn,
 			continue;
 		parts[num - 1].end = (const osm_node_t *)item;
 		parts[num++] = (struct part){(const osm_node_t *)item, end,
-					     find_place_of(glance, item->key)};
+					     find_place_of(cache, item->key)};
 	}
 	return num;
 }
 
 /* Finds a part's next node; false if it is not as it was learnt. */
-static bool find_next(struct glance *glance, struct part *part)
+static bool find_next(struct subnet_cache *cache, struct part *part)
 {
-	const struct subnet_cache_node *end = glance->nodes + glance->num_nodes;
+	const struct subnet_cache_node *end = cache->nodes + cache->num_nodes;
 	const osm_node_t *node = part->at;
 	uint64_t key = cl_qmap_key(&node->map_item);
 
 	part->at = next_node(node);
-	glance->num_found += node->discovery_count != 0;
+	cache->num_found += node->discovery_count != 0;
 	if (!is_usable(node))
 		return true;
 	while (part->n != end && part->n->key < key)
@@ -156,20 +156,20 @@ static bool find_next(struct glance *glance, struct part *part)
  * speed of memory that answers one question at a time, so its parts are walked side by
  * side. Call lose_nodes before the lock is released, whatever this returns.
  */
-static bool find_nodes(struct glance *glance, const osm_subn_t *subn)
+static bool find_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	struct part parts[1u << LEVELS];
-	uint32_t num = cut(glance, subn, parts);
+	uint32_t num = cut(cache, subn, parts);
 	bool more = true;
 
-	glance->num_found = 0;
-	glance->num_listed = (uint32_t)cl_qmap_count(&subn->node_guid_tbl);
+	cache->num_found = 0;
+	cache->num_listed = (uint32_t)cl_qmap_count(&subn->node_guid_tbl);
 	while (more) {
 		more = false;
 		for (uint32_t i = 0; i < num; i++) {
 			if (parts[i].at == parts[i].end)
 				continue;
-			if (!find_next(glance, &parts[i]))
+			if (!find_next(cache, &parts[i]))
 				return false;
 			more = true;
 		}
@@ -177,10 +177,10 @@ static bool find_nodes(struct glance *glance, const osm_subn_t *subn)
 	return true;
 }
 
-static void lose_nodes(struct glance *glance)
+static void lose_nodes(struct subnet_cache *cache)
 {
-	for (uint32_t i = 0; i < glance->num_nodes; i++)
-		glance->nodes[i].here = NULL;
+	for (uint32_t i = 0; i < cache->num_nodes; i++)
+		cache->nodes[i].here = NULL;
 }
 
 /* End nodes have no port 0. */
@@ -192,14 +192,14 @@ static unsigned int first_port(const struct subnet_cache_node *n)
 /* ---- Looking ---- */
 
 /* Whether a cable leads to the end that was learnt. */
-static bool is_linked(const struct glance *glance, const struct subnet_cache_port *port,
-		      const osm_physp_t *remote)
+static bool is_linked(const struct subnet_cache *cache,
+		      const struct subnet_cache_port *port, const osm_physp_t *remote)
 {
 	const struct subnet_cache_node *far;
 
 	if (port->peer == PM_NONE)
 		return false;
-	far = &glance->nodes[port->far];
+	far = &cache->nodes[port->far];
 	return far->here && remote == &far->here->physp_table[port->peer - far->first];
 }
 
@@ -207,7 +207,7 @@ static bool is_linked(const struct glance *glance, const struct subnet_cache_por
  * What a port says of its cable, as flags; false if it is one that was not learnt. One to
  * a node that cannot be used is none.
  */
-static bool look_at_cable(const struct glance *glance,
+static bool look_at_cable(const struct subnet_cache *cache,
 			  const struct subnet_cache_port *port, const osm_physp_t *physp,
 			  uint8_t state, uint8_t *flags)
 {
@@ -216,20 +216,20 @@ static bool look_at_cable(const struct glance *glance,
 	*flags = physp->healthy ? HEALTHY : 0;
 	if (!remote)
 		return true;
-	if (is_linked(glance, port, remote))
+	if (is_linked(cache, port, remote))
 		*flags |= LINKED;
 	else if (is_up(state) && is_usable(remote->p_node))
 		return false;
 	return true;
 }
 
-static bool look_at_port(const struct glance *glance,
+static bool look_at_port(const struct subnet_cache *cache,
 			 const struct subnet_cache_port *port, const osm_physp_t *physp,
 			 uint8_t *flags)
 {
 	uint8_t state = ib_port_info_get_port_state(&physp->port_info) & STATE;
 
-	if (!look_at_cable(glance, port, physp, state, flags))
+	if (!look_at_cable(cache, port, physp, state, flags))
 		return false;
 	*flags |= (uint8_t)(THERE | state);
 	if (port->has_lid && cl_ntoh16(physp->port_info.base_lid) != port->lid)
@@ -256,45 +256,45 @@ static uint16_t highest_lid(const osm_switch_t *sw)
 	return room ? (uint16_t)(room - 1) : 0;
 }
 
-static bool look_at_node(struct glance *glance, const struct subnet_cache_node *n)
+static bool look_at_node(struct subnet_cache *cache, const struct subnet_cache_node *n)
 {
 	uint16_t odd = 0;
 
-	glance->flags[n->first] = THERE;
+	cache->flags[n->first] = THERE;
 	for (unsigned int p = first_port(n); p <= n->ports; p++) {
-		uint8_t *flags = &glance->flags[n->first + p];
+		uint8_t *flags = &cache->flags[n->first + p];
 		const osm_physp_t *physp = port_of(n->here, p);
 
 		*flags = THERE;
 		if (!physp)
 			continue;
-		if (!look_at_port(glance, &glance->ports[n->first + p], physp, flags))
+		if (!look_at_port(cache, &cache->ports[n->first + p], physp, flags))
 			return false;
 		/* An end node's port loses its LID, too, which is looked for. */
 		if (n->is_switch && !n->here->physp_discovered[p])
-			glance->doubtful |= (*flags & LINKED) != 0;
-		if (n->is_switch && !glance->ports[n->first + p].told)
-			glance->links[n->first + p] = link_of(physp);
+			cache->doubtful |= (*flags & LINKED) != 0;
+		if (n->is_switch && !cache->ports[n->first + p].told)
+			cache->links[n->first + p] = link_of(physp);
 		odd = (uint16_t)(odd + (p && !is_up(*flags & STATE) &&
 					(*flags & STATE) != IB_LINK_DOWN));
 	}
 	if (n->is_switch)
-		glance->switches[glance->num_switches++] = (struct pm_lft_capacity){
+		cache->switches[cache->num_switches++] = (struct pm_lft_capacity){
 			cl_ntoh64(n->key), highest_lid(n->here->sw), odd};
 	return true;
 }
 
-static bool look_at_all(struct glance *glance, const osm_subn_t *subn)
+static bool look_at_all(struct subnet_cache *cache, const osm_subn_t *subn)
 {
-	bool same = find_nodes(glance, subn);
+	bool same = find_nodes(cache, subn);
 
-	memset(glance->flags, 0, glance->num_ports);
-	glance->num_switches = 0;
-	glance->doubtful = false;
-	for (uint32_t i = 0; i < glance->num_nodes && same; i++)
-		if (glance->nodes[i].here)
-			same = look_at_node(glance, &glance->nodes[i]);
-	lose_nodes(glance);
+	memset(cache->flags, 0, cache->num_ports);
+	cache->num_switches = 0;
+	cache->doubtful = false;
+	for (uint32_t i = 0; i < cache->num_nodes && same; i++)
+		if (cache->nodes[i].here)
+			same = look_at_node(cache, &cache->nodes[i]);
+	lose_nodes(cache);
 	return same;
 }
 
@@ -304,39 +304,39 @@ static bool can_join(uint8_t flags)
 }
 
 /* Whether a cable leads somewhere from here and is up. */
-static bool leads_on(const struct glance *glance, uint32_t port)
+static bool leads_on(const struct subnet_cache *cache, uint32_t port)
 {
-	uint32_t peer = glance->ports[port].peer;
+	uint32_t peer = cache->ports[port].peer;
 
-	return peer != PM_NONE && (glance->flags[port] & LINKED) &&
-	       can_join(glance->flags[port]) && can_join(glance->flags[peer]);
+	return peer != PM_NONE && (cache->flags[port] & LINKED) &&
+	       can_join(cache->flags[port]) && can_join(cache->flags[peer]);
 }
 
 /*
  * Returns whether there is no cable that was not learnt, and all who are to have LIDs
  * have those that they have to have.
  */
-static bool join(struct glance *glance)
+static bool join(struct subnet_cache *cache)
 {
 	bool same = true;
 
-	for (uint32_t i = 0; i < glance->num_ports; i++) {
-		uint8_t flags = glance->flags[i];
-		bool joined = flags && leads_on(glance, i);
+	for (uint32_t i = 0; i < cache->num_ports; i++) {
+		uint8_t flags = cache->flags[i];
+		bool joined = flags && leads_on(cache, i);
 
-		glance->joined[i] = (uint8_t)(!flags ? 0 : 1 + joined);
-		if ((joined && !glance->ports[i].used) ||
+		cache->joined[i] = (uint8_t)(!flags ? 0 : 1 + joined);
+		if ((joined && !cache->ports[i].used) ||
 		    ((flags & OTHER_LID) &&
-		     (joined || glance->nodes[glance->ports[i].node].is_switch)))
+		     (joined || cache->nodes[cache->ports[i].node].is_switch)))
 			same = false;
 	}
 	return same;
 }
 
-bool subnet_cache_look(struct glance *glance, const osm_subn_t *subn)
+bool subnet_cache_look(struct subnet_cache *cache, const osm_subn_t *subn)
 {
-	return glance->plan && subn->sm_port_guid == glance->sm_guid &&
-	       look_at_all(glance, subn) && join(glance);
+	return cache->plan && subn->sm_port_guid == cache->sm_guid &&
+	       look_at_all(cache, subn) && join(cache);
 }
 
 /* ---- Whether it is unchanged ---- */
@@ -353,10 +353,11 @@ static const osm_port_t *find_by_lid(const struct subnet_cache_port *port,
 }
 
 /* By a port's LID, as most can be found, or by the GUID; NULL: it is not there. */
-static const osm_node_t *find_again(const struct glance *glance, const osm_subn_t *subn,
+static const osm_node_t *find_again(const struct subnet_cache *cache,
+				    const osm_subn_t *subn,
 				    const struct subnet_cache_node *n)
 {
-	const struct subnet_cache_port *port = &glance->ports[n->first + first_port(n)];
+	const struct subnet_cache_port *port = &cache->ports[n->first + first_port(n)];
 	const osm_port_t *end = port->has_lid ? find_by_lid(port, subn) : NULL;
 	const cl_map_item_t *item;
 
@@ -367,9 +368,9 @@ static const osm_node_t *find_again(const struct glance *glance, const osm_subn_
 							 : (const osm_node_t *)item;
 }
 
-static bool was_there(const struct glance *glance, const struct subnet_cache_node *n)
+static bool was_there(const struct subnet_cache *cache, const struct subnet_cache_node *n)
 {
-	return glance->flags[n->first] != 0;
+	return cache->flags[n->first] != 0;
 }
 
 /*
@@ -377,18 +378,18 @@ static bool was_there(const struct glance *glance, const struct subnet_cache_nod
  * vain: between discovery and routing none comes, and those that were not found are
  * dropped before all others.
  */
-static bool find_all_again(struct glance *glance, const osm_subn_t *subn)
+static bool find_all_again(struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	uint32_t listed = (uint32_t)cl_qmap_count(&subn->node_guid_tbl);
 
-	if (listed != glance->num_listed && listed != glance->num_found)
+	if (listed != cache->num_listed && listed != cache->num_found)
 		return false;
-	for (uint32_t i = 0; i < glance->num_nodes; i++) {
-		struct subnet_cache_node *n = &glance->nodes[i];
+	for (uint32_t i = 0; i < cache->num_nodes; i++) {
+		struct subnet_cache_node *n = &cache->nodes[i];
 
-		if (!was_there(glance, n))
+		if (!was_there(cache, n))
 			continue;
-		n->here = find_again(glance, subn, n);
+		n->here = find_again(cache, subn, n);
 		if (!n->here || (n->is_switch && !is_same(n, n->here)))
 			return false;
 	}
@@ -402,13 +403,13 @@ static const osm_physp_t *own_port(const struct subnet_cache_node *n, unsigned i
 }
 
 /* What is read of a port lies side by side: the time goes into waiting for memory. */
-static bool is_cable_unchanged(const struct glance *glance,
+static bool is_cable_unchanged(const struct subnet_cache *cache,
 			       const struct subnet_cache_port *port,
 			       const osm_physp_t *physp, uint8_t before)
 {
 	uint8_t now;
 
-	return physp && look_at_cable(glance, port, physp, before & STATE, &now) &&
+	return physp && look_at_cable(cache, port, physp, before & STATE, &now) &&
 	       now == (before & (HEALTHY | LINKED));
 }
 
@@ -424,15 +425,15 @@ static bool is_lid_unchanged(const struct subnet_cache_port *port, const osm_sub
 	return physp && cl_ntoh16(physp->port_info.base_lid) == port->lid;
 }
 
-static bool is_node_unchanged(const struct glance *glance, const osm_subn_t *subn,
+static bool is_node_unchanged(const struct subnet_cache *cache, const osm_subn_t *subn,
 			      const struct subnet_cache_node *n)
 {
 	for (unsigned int p = first_port(n); p <= n->ports; p++) {
-		const struct subnet_cache_port *port = &glance->ports[n->first + p];
-		uint8_t before = glance->flags[n->first + p];
+		const struct subnet_cache_port *port = &cache->ports[n->first + p];
+		uint8_t before = cache->flags[n->first + p];
 
 		if (!port->told &&
-		    !is_cable_unchanged(glance, port, own_port(n, p), before))
+		    !is_cable_unchanged(cache, port, own_port(n, p), before))
 			return false;
 		/* One with another LID is not joined. */
 		if (port->has_lid && !(before & OTHER_LID) &&
@@ -444,25 +445,25 @@ static bool is_node_unchanged(const struct glance *glance, const osm_subn_t *sub
 
 /* Whether OpenSM has cut no cable and dropped no node but those that the look left out.
  */
-static bool is_settled(const struct glance *glance, const osm_subn_t *subn)
+static bool is_settled(const struct subnet_cache *cache, const osm_subn_t *subn)
 {
-	return !glance->doubtful && !subn->subnet_initialization_error &&
-	       (uint32_t)cl_qmap_count(&subn->node_guid_tbl) == glance->num_found;
+	return !cache->doubtful && !subn->subnet_initialization_error &&
+	       (uint32_t)cl_qmap_count(&subn->node_guid_tbl) == cache->num_found;
 }
 
 /* Of that it is enough to ask OpenSM's table of LIDs; false if that is not all. */
-static bool are_lids_unchanged(const struct glance *glance, const osm_subn_t *subn)
+static bool are_lids_unchanged(const struct subnet_cache *cache, const osm_subn_t *subn)
 {
-	for (uint32_t i = 0; i < glance->num_nodes; i++) {
-		const struct subnet_cache_node *n = &glance->nodes[i];
+	for (uint32_t i = 0; i < cache->num_nodes; i++) {
+		const struct subnet_cache_node *n = &cache->nodes[i];
 		unsigned int last = n->is_switch ? 0 : n->ports;
 
-		for (unsigned int p = first_port(n); p <= last && was_there(glance, n);
+		for (unsigned int p = first_port(n); p <= last && was_there(cache, n);
 		     p++) {
 			const struct subnet_cache_port *port =
-				&glance->ports[n->first + p];
+				&cache->ports[n->first + p];
 
-			if (!(glance->flags[n->first + p] & OTHER_LID) &&
+			if (!(cache->flags[n->first + p] & OTHER_LID) &&
 			    !find_by_lid(port, subn))
 				return false;
 		}
@@ -470,54 +471,55 @@ static bool are_lids_unchanged(const struct glance *glance, const osm_subn_t *su
 	return true;
 }
 
-bool subnet_cache_is_unchanged(struct glance *glance, const osm_subn_t *subn, bool heard)
+bool subnet_cache_is_unchanged(struct subnet_cache *cache, const osm_subn_t *subn,
+			       bool heard)
 {
 	bool same;
 
-	if (!glance->plan || subn->sm_port_guid != glance->sm_guid)
+	if (!cache->plan || subn->sm_port_guid != cache->sm_guid)
 		return false;
-	if (!heard && is_settled(glance, subn) && are_lids_unchanged(glance, subn))
+	if (!heard && is_settled(cache, subn) && are_lids_unchanged(cache, subn))
 		return true;
-	same = find_all_again(glance, subn);
-	for (uint32_t i = 0; i < glance->num_nodes && same; i++)
-		if (was_there(glance, &glance->nodes[i]))
-			same = is_node_unchanged(glance, subn, &glance->nodes[i]);
-	lose_nodes(glance);
+	same = find_all_again(cache, subn);
+	for (uint32_t i = 0; i < cache->num_nodes && same; i++)
+		if (was_there(cache, &cache->nodes[i]))
+			same = is_node_unchanged(cache, subn, &cache->nodes[i]);
+	lose_nodes(cache);
 	return same;
 }
 
 /* ---- Learning ---- */
 
-static void count_nodes(struct glance *glance, const osm_subn_t *subn)
+static void count_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	FOR_EACH_NODE(node, subn)
 	if (is_usable(node)) {
-		glance->num_nodes++;
-		glance->num_ports += highest_port(node) + 1;
-		glance->num_switches += is_switch(node);
+		cache->num_nodes++;
+		cache->num_ports += highest_port(node) + 1;
+		cache->num_switches += is_switch(node);
 	}
 }
 
-static int make_room(struct glance *glance, struct pm_error *err)
+static int make_room(struct subnet_cache *cache, struct pm_error *err)
 {
-	struct pm_pool *pool = &glance->pool;
-	uint32_t ports = glance->num_ports;
+	struct pm_pool *pool = &cache->pool;
+	uint32_t ports = cache->num_ports;
 
-	glance->nodes = pm_pool_array(pool, glance->num_nodes, sizeof(*glance->nodes));
-	glance->ports = pm_pool_array(pool, ports, sizeof(*glance->ports));
-	glance->flags = pm_pool_array(pool, ports, 1);
-	glance->links = pm_pool_array(pool, ports, sizeof(*glance->links));
-	glance->joined = pm_pool_array(pool, ports, 1);
-	glance->kept = pm_pool_array(pool, ports, 1);
-	glance->switches =
-		pm_pool_array(pool, glance->num_switches, sizeof(*glance->switches));
+	cache->nodes = pm_pool_array(pool, cache->num_nodes, sizeof(*cache->nodes));
+	cache->ports = pm_pool_array(pool, ports, sizeof(*cache->ports));
+	cache->flags = pm_pool_array(pool, ports, 1);
+	cache->links = pm_pool_array(pool, ports, sizeof(*cache->links));
+	cache->joined = pm_pool_array(pool, ports, 1);
+	cache->kept = pm_pool_array(pool, ports, 1);
+	cache->switches =
+		pm_pool_array(pool, cache->num_switches, sizeof(*cache->switches));
 	return pm_pool_check(pool, err);
 }
 
-static void learn_port(struct glance *glance, uint32_t node, unsigned int num)
+static void learn_port(struct subnet_cache *cache, uint32_t node, unsigned int num)
 {
-	const struct subnet_cache_node *n = &glance->nodes[node];
-	struct subnet_cache_port *port = &glance->ports[n->first + num];
+	const struct subnet_cache_node *n = &cache->nodes[node];
+	struct subnet_cache_port *port = &cache->ports[n->first + num];
 	const osm_physp_t *physp = port_of(n->here, num);
 
 	*port = (struct subnet_cache_port){
@@ -529,62 +531,62 @@ static void learn_port(struct glance *glance, uint32_t node, unsigned int num)
 	if (!port->has_lid)
 		return;
 	port->guid = osm_physp_get_port_guid(physp);
-	if (port->guid == glance->sm_guid)
-		glance->sm = n->first + num;
+	if (port->guid == cache->sm_guid)
+		cache->sm = n->first + num;
 }
 
-static void learn_nodes(struct glance *glance, const osm_subn_t *subn)
+static void learn_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	uint32_t index = 0, first = 0;
 
 	FOR_EACH_NODE(node, subn)
 	if (is_usable(node)) {
-		glance->nodes[index] = (struct subnet_cache_node){
+		cache->nodes[index] = (struct subnet_cache_node){
 			node, cl_qmap_key(&node->map_item), first,
 			(uint8_t)highest_port(node), is_switch(node)};
-		for (unsigned int p = 0; p <= glance->nodes[index].ports; p++)
-			learn_port(glance, index, p);
-		first += glance->nodes[index++].ports + 1u;
+		for (unsigned int p = 0; p <= cache->nodes[index].ports; p++)
+			learn_port(cache, index, p);
+		first += cache->nodes[index++].ports + 1u;
 	}
 }
 
 /* The number of a node, or PM_NONE: not one that can be used. */
-static uint32_t find_node(struct glance *glance, const osm_node_t *node)
+static uint32_t find_node(struct subnet_cache *cache, const osm_node_t *node)
 {
-	struct subnet_cache_node *n = find_place_of(glance, cl_qmap_key(&node->map_item));
-	uint32_t index = (uint32_t)(n - glance->nodes);
+	struct subnet_cache_node *n = find_place_of(cache, cl_qmap_key(&node->map_item));
+	uint32_t index = (uint32_t)(n - cache->nodes);
 
-	return index < glance->num_nodes && n->here == node ? index : PM_NONE;
+	return index < cache->num_nodes && n->here == node ? index : PM_NONE;
 }
 
-static void find_peer(struct glance *glance, struct subnet_cache_port *port,
+static void find_peer(struct subnet_cache *cache, struct subnet_cache_port *port,
 		      const osm_physp_t *remote)
 {
-	uint32_t far = find_node(glance, remote->p_node);
+	uint32_t far = find_node(cache, remote->p_node);
 
-	if (far == PM_NONE || remote->port_num > glance->nodes[far].ports)
+	if (far == PM_NONE || remote->port_num > cache->nodes[far].ports)
 		return;
 	port->far = far;
-	port->peer = glance->nodes[far].first + remote->port_num;
+	port->peer = cache->nodes[far].first + remote->port_num;
 }
 
-static void find_peers(struct glance *glance)
+static void find_peers(struct subnet_cache *cache)
 {
-	for (uint32_t i = 0; i < glance->num_ports; i++) {
-		struct subnet_cache_port *port = &glance->ports[i];
-		const struct subnet_cache_node *n = &glance->nodes[port->node];
+	for (uint32_t i = 0; i < cache->num_ports; i++) {
+		struct subnet_cache_port *port = &cache->ports[i];
+		const struct subnet_cache_node *n = &cache->nodes[port->node];
 		const osm_physp_t *physp = port_of(n->here, i - n->first);
 
 		if (physp && physp->p_remote_physp)
-			find_peer(glance, port, physp->p_remote_physp);
+			find_peer(cache, port, physp->p_remote_physp);
 	}
-	glance->regular = true;
-	for (uint32_t i = 0; i < glance->num_ports; i++) {
-		uint32_t peer = glance->ports[i].peer;
+	cache->regular = true;
+	for (uint32_t i = 0; i < cache->num_ports; i++) {
+		uint32_t peer = cache->ports[i].peer;
 
-		if (peer != PM_NONE && (peer == i || glance->ports[peer].peer != i ||
-					i == glance->nodes[glance->ports[i].node].first))
-			glance->regular = false;
+		if (peer != PM_NONE && (peer == i || cache->ports[peer].peer != i ||
+					i == cache->nodes[cache->ports[i].node].first))
+			cache->regular = false;
 	}
 }
 
@@ -592,126 +594,125 @@ static void find_peers(struct glance *glance)
  * Of the ends of a cable a switch's is asked, or the first one; port 0 has none, and end
  * nodes are not asked for cables that are of no use.
  */
-static bool is_told(const struct glance *glance, uint32_t port)
+static bool is_told(const struct subnet_cache *cache, uint32_t port)
 {
-	const struct subnet_cache_port *p = &glance->ports[port];
+	const struct subnet_cache_port *p = &cache->ports[port];
 
 	if (!p->used)
-		return p->has_lid || !glance->nodes[p->node].is_switch;
-	if (p->has_lid != glance->ports[p->peer].has_lid)
+		return p->has_lid || !cache->nodes[p->node].is_switch;
+	if (p->has_lid != cache->ports[p->peer].has_lid)
 		return p->has_lid;
 	return p->peer < port;
 }
 
-int subnet_cache_learn(struct glance *glance, const osm_subn_t *subn,
+int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 		       struct pm_error *err)
 {
 	int rc;
 
-	subnet_cache_forget(glance);
-	count_nodes(glance, subn);
-	rc = make_room(glance, err);
+	subnet_cache_forget(cache);
+	count_nodes(cache, subn);
+	rc = make_room(cache, err);
 	if (rc) {
-		subnet_cache_forget(glance);
+		subnet_cache_forget(cache);
 		return rc;
 	}
-	glance->sm_guid = subn->sm_port_guid;
-	glance->sm = PM_NONE;
-	learn_nodes(glance, subn);
-	find_peers(glance);
-	lose_nodes(glance);
-	(void)look_at_all(glance, subn);
-	(void)join(glance);
-	for (uint32_t i = 0; i < glance->num_ports; i++) {
-		struct subnet_cache_port *port = &glance->ports[i];
+	cache->sm_guid = subn->sm_port_guid;
+	cache->sm = PM_NONE;
+	learn_nodes(cache, subn);
+	find_peers(cache);
+	lose_nodes(cache);
+	(void)look_at_all(cache, subn);
+	(void)join(cache);
+	for (uint32_t i = 0; i < cache->num_ports; i++) {
+		struct subnet_cache_port *port = &cache->ports[i];
 
-		port->used = subnet_cache_is_joined(glance, i);
-		port->told = is_told(glance, i);
+		port->used = subnet_cache_is_joined(cache, i);
+		port->told = is_told(cache, i);
 		if (port->told)
-			glance->links[i] = (struct subnet_cache_link){0};
+			cache->links[i] = (struct subnet_cache_link){0};
 	}
 	return 0;
 }
 
-void subnet_cache_forget(struct glance *glance)
+void subnet_cache_forget(struct subnet_cache *cache)
 {
-	pm_pool_free(&glance->pool);
-	*glance = (struct glance){.sm = PM_NONE};
+	pm_pool_free(&cache->pool);
+	*cache = (struct subnet_cache){.sm = PM_NONE};
 }
 
 /* ---- With a plan ---- */
 
-static void bind_switch(struct glance *glance, const struct subnet_cache_node *n)
+static void bind_switch(struct subnet_cache *cache, const struct subnet_cache_node *n)
 {
-	const struct pm_fabric *known = glance->plan->known;
+	const struct pm_fabric *known = cache->plan->known;
 	uint32_t there = pm_fabric_find_guid(known, cl_ntoh64(n->key));
 
 	for (uint32_t p = 0; there != PM_NONE && p <= n->ports; p++)
 		if (p <= known->nodes[there].num_ports)
-			glance->ports[n->first + p].known =
+			cache->ports[n->first + p].known =
 				known->nodes[there].first_port + p;
 }
 
 /* The place of an end port with a cable or of a switch's own, or PM_NONE. */
-static uint32_t find_place(const struct glance *glance, uint32_t port)
+static uint32_t find_place(const struct subnet_cache *cache, uint32_t port)
 {
-	const struct subnet_cache_port *p = &glance->ports[port];
+	const struct subnet_cache_port *p = &cache->ports[port];
 	uint32_t place = p->known;
 
-	if (!glance->nodes[p->node].is_switch)
-		place = subnet_cache_is_joined(glance, port)
-				? glance->ports[p->peer].known
-				: PM_NONE;
-	return place != PM_NONE && glance->plan->lid[place] ? place : PM_NONE;
+	if (!cache->nodes[p->node].is_switch)
+		place = subnet_cache_is_joined(cache, port) ? cache->ports[p->peer].known
+							    : PM_NONE;
+	return place != PM_NONE && cache->plan->lid[place] ? place : PM_NONE;
 }
 
-void subnet_cache_bind(struct glance *glance, const struct pm_plan *plan)
+void subnet_cache_bind(struct subnet_cache *cache, const struct pm_plan *plan)
 {
-	glance->plan = plan;
-	for (uint32_t i = 0; i < glance->num_nodes; i++)
-		if (glance->nodes[i].is_switch)
-			bind_switch(glance, &glance->nodes[i]);
-	for (uint32_t i = 0; i < glance->num_ports; i++) {
-		struct subnet_cache_port *port = &glance->ports[i];
-		uint32_t place = port->has_lid ? find_place(glance, i) : PM_NONE;
+	cache->plan = plan;
+	for (uint32_t i = 0; i < cache->num_nodes; i++)
+		if (cache->nodes[i].is_switch)
+			bind_switch(cache, &cache->nodes[i]);
+	for (uint32_t i = 0; i < cache->num_ports; i++) {
+		struct subnet_cache_port *port = &cache->ports[i];
+		uint32_t place = port->has_lid ? find_place(cache, i) : PM_NONE;
 
 		if (place != PM_NONE)
 			port->lid = plan->lid[place];
 	}
 }
 
-void subnet_cache_keep(struct glance *glance)
+void subnet_cache_keep(struct subnet_cache *cache)
 {
-	memcpy(glance->kept, glance->joined, glance->num_ports);
+	memcpy(cache->kept, cache->joined, cache->num_ports);
 }
 
-bool subnet_cache_is_kept(const struct glance *glance)
+bool subnet_cache_is_kept(const struct subnet_cache *cache)
 {
-	return !memcmp(glance->kept, glance->joined, glance->num_ports);
+	return !memcmp(cache->kept, cache->joined, cache->num_ports);
 }
 
 /* Switches' ports, which are those that the plan knows. */
-#define FOR_EACH_SWITCH_PORT(i, glance)                                                  \
-	for (const struct subnet_cache_node *n = (glance)->nodes;                        \
-	     n != (glance)->nodes + (glance)->num_nodes; n++)                            \
+#define FOR_EACH_SWITCH_PORT(i, cache)                                                   \
+	for (const struct subnet_cache_node *n = (cache)->nodes;                         \
+	     n != (cache)->nodes + (cache)->num_nodes; n++)                              \
 		for (uint32_t i = n->first, end = n->is_switch ? i + n->ports + 1u : i;  \
 		     i < end; i++)
 
-void subnet_cache_see(const struct glance *glance, uint8_t *seen)
+void subnet_cache_see(const struct subnet_cache *cache, uint8_t *seen)
 {
-	memset(seen, 0, glance->plan->known->num_ports);
-	FOR_EACH_SWITCH_PORT(i, glance)
-	if (glance->ports[i].known != PM_NONE && subnet_cache_is_joined(glance, i))
-		seen[glance->ports[i].known] = 1;
+	memset(seen, 0, cache->plan->known->num_ports);
+	FOR_EACH_SWITCH_PORT(i, cache)
+	if (cache->ports[i].known != PM_NONE && subnet_cache_is_joined(cache, i))
+		seen[cache->ports[i].known] = 1;
 }
 
-bool glance_sees_any(const struct glance *glance, const uint8_t *ports)
+bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports)
 {
-	if (!glance->plan)
+	if (!cache->plan)
 		return false;
-	FOR_EACH_SWITCH_PORT(i, glance)
-	if (glance->ports[i].known != PM_NONE && subnet_cache_is_joined(glance, i) &&
-	    ports[glance->ports[i].known])
+	FOR_EACH_SWITCH_PORT(i, cache)
+	if (cache->ports[i].known != PM_NONE && subnet_cache_is_joined(cache, i) &&
+	    ports[cache->ports[i].known])
 		return true;
 	return false;
 }
@@ -735,37 +736,37 @@ static uint8_t code_of(const struct subnet_cache_link *link)
 	return pm_link_code(link->width < sizeof(lanes) ? lanes[link->width] : 0, found);
 }
 
-void subnet_cache_links(const struct glance *glance, uint8_t *link)
+void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link)
 {
-	memset(link, 0, glance->plan->known->num_ports);
-	FOR_EACH_SWITCH_PORT(i, glance)
-	if (glance->ports[i].known != PM_NONE && subnet_cache_is_joined(glance, i))
-		link[glance->ports[i].known] = code_of(&glance->links[i]);
+	memset(link, 0, cache->plan->known->num_ports);
+	FOR_EACH_SWITCH_PORT(i, cache)
+	if (cache->ports[i].known != PM_NONE && subnet_cache_is_joined(cache, i))
+		link[cache->ports[i].known] = code_of(&cache->links[i]);
 }
 
-uint32_t subnet_cache_sm_place(const struct glance *glance)
+uint32_t subnet_cache_sm_place(const struct subnet_cache *cache)
 {
-	return glance->sm == PM_NONE || !glance->flags[glance->sm]
+	return cache->sm == PM_NONE || !cache->flags[cache->sm]
 		       ? PM_NONE
-		       : find_place(glance, glance->sm);
+		       : find_place(cache, cache->sm);
 }
 
-void subnet_cache_find_doubt(const struct glance *glance, const uint8_t *seen,
+void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *seen,
 			     const struct subnet_cache_doubt *doubt)
 {
-	const struct pm_fabric *known = glance->plan->known;
+	const struct pm_fabric *known = cache->plan->known;
 
 	memcpy(doubt->stayed, seen, known->num_ports);
 	for (uint32_t i = 0; i < known->num_ports; i++)
 		doubt->silent[i] = !seen[i] && known->ports[i].peer != PM_NONE;
-	FOR_EACH_SWITCH_PORT(i, glance)
+	FOR_EACH_SWITCH_PORT(i, cache)
 	{
-		uint8_t state = glance->flags[i] & STATE;
+		uint8_t state = cache->flags[i] & STATE;
 		uint32_t port, peer;
 
-		if (!glance->flags[i] || state > IB_LINK_INIT)
+		if (!cache->flags[i] || state > IB_LINK_INIT)
 			continue;
-		port = glance->ports[i].known;
+		port = cache->ports[i].known;
 		if (port == PM_NONE)
 			continue;
 		peer = known->ports[port].peer;

@@ -54,7 +54,7 @@ struct subnet_cache_link {
 };
 
 /* All zero at first: nothing was learnt. */
-struct glance {
+struct subnet_cache {
 	struct pm_pool pool;
 	const struct pm_plan *plan; /* that it is bound to, or NULL; borrowed */
 	struct subnet_cache_node *nodes;
@@ -83,19 +83,19 @@ struct glance {
  * Learns what there is now, and looks at it. Call with osm->lock held, shared at least.
  * -ENOMEM: nothing is known then.
  */
-int subnet_cache_learn(struct glance *glance, const osm_subn_t *subn,
+int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 		       struct pm_error *err);
-void subnet_cache_forget(struct glance *glance);
+void subnet_cache_forget(struct subnet_cache *cache);
 
 /* Ports get the plan's LIDs. The plan knows all that was learnt. O(ports). */
-void subnet_cache_bind(struct glance *glance, const struct pm_plan *plan);
+void subnet_cache_bind(struct subnet_cache *cache, const struct pm_plan *plan);
 
 /*
  * Looks. False if there is anything that was not learnt, another LID than the plan's, or
  * if it is bound to no plan: then nothing else may be asked of it. Call with osm->lock
  * held, shared at least. O(ports); allocates nothing.
  */
-bool subnet_cache_look(struct glance *glance, const osm_subn_t *subn);
+bool subnet_cache_look(struct subnet_cache *cache, const osm_subn_t *subn);
 
 /*
  * Whether a look would find what the last one did, later in the same sweep: OpenSM may
@@ -108,32 +108,33 @@ bool subnet_cache_look(struct glance *glance, const osm_subn_t *subn);
  * left to the next discovery. Call with osm->lock held, shared at least. At most half the
  * cost of a look.
  */
-bool subnet_cache_is_unchanged(struct glance *glance, const osm_subn_t *subn, bool heard);
+bool subnet_cache_is_unchanged(struct subnet_cache *cache, const osm_subn_t *subn,
+			       bool heard);
 
 /* Whether a cable leads from a port to a node that is there, and is up. */
-static inline bool subnet_cache_is_joined(const struct glance *glance, uint32_t port)
+static inline bool subnet_cache_is_joined(const struct subnet_cache *cache, uint32_t port)
 {
-	return glance->joined[port] == 2;
+	return cache->joined[port] == 2;
 }
 
 /* Remembers what was looked at; whether the last look was the same. */
-void subnet_cache_keep(struct glance *glance);
-bool subnet_cache_is_kept(const struct glance *glance);
+void subnet_cache_keep(struct subnet_cache *cache);
+bool subnet_cache_is_kept(const struct subnet_cache *cache);
 
 /* What pm_plan_match has for a fabric of what was looked at. */
-void subnet_cache_see(const struct glance *glance, uint8_t *seen);
+void subnet_cache_see(const struct subnet_cache *cache, uint8_t *seen);
 
 /* Whether any of ports[port] is seen; false, too, where it is bound to no plan. */
-bool glance_sees_any(const struct glance *glance, const uint8_t *ports);
+bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports);
 
 /*
  * Widths and speeds, codes of link.h, of the ports of plan->known that have a cable in
  * use, at one end of each between switches; else 0. O(ports).
  */
-void subnet_cache_links(const struct glance *glance, uint8_t *link);
+void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link);
 
 /* The place of the port that OpenSM itself uses, or PM_NONE. */
-uint32_t subnet_cache_sm_place(const struct glance *glance);
+uint32_t subnet_cache_sm_place(const struct subnet_cache *cache);
 
 /* What discovery tells of the cables of plan->known beside whether they are seen. [port]
  */
@@ -144,7 +145,7 @@ struct subnet_cache_doubt {
 };
 
 /* Fills both for what is seen, of what was looked at right after discovery. */
-void subnet_cache_find_doubt(const struct glance *glance, const uint8_t *seen,
+void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *seen,
 			     const struct subnet_cache_doubt *doubt);
 
 #endif
