@@ -39,7 +39,7 @@ struct run {
 	const struct pm_circuits_config *config;
 	struct pm_circuits_result result;
 	struct pm_pool pool;
-	struct pm_event_queue agenda;
+	struct pm_event_queue events;
 	uint64_t alpha, gamma; /* ticks */
 	uint32_t *group_of;    /* [step] */
 	uint32_t *circuit_of;  /* [message] */
@@ -163,7 +163,7 @@ static void set_up(struct run *run, uint32_t c)
 	run->result.setups++;
 	if (run->in_use > run->result.peak)
 		run->result.peak = run->in_use;
-	pm_event_queue_add(&run->agenda, run->gamma, CIRCUIT_IS_UP, c);
+	pm_event_queue_add(&run->events, run->gamma, CIRCUIT_IS_UP, c);
 }
 
 /* As many as there is room for, in their order. */
@@ -213,7 +213,7 @@ static void send(struct run *run, uint32_t m)
 	double bytes = pm_schedule_size(run->schedule, message);
 	double ticks = bytes * run->config->costs.beta * TICKS + 0.5;
 
-	pm_event_queue_add(&run->agenda, run->alpha + (uint64_t)ticks, MESSAGE_IS_THROUGH,
+	pm_event_queue_add(&run->events, run->alpha + (uint64_t)ticks, MESSAGE_IS_THROUGH,
 			   m);
 }
 
@@ -294,7 +294,7 @@ static void play(struct run *run)
 
 	for (uint32_t p = 0; p < run->schedule->processes; p++)
 		go_on(run, p);
-	for (; pm_event_queue_take(&run->agenda, &event); run->result.events++) {
+	for (; pm_event_queue_take(&run->events, &event); run->result.events++) {
 		struct circuit *circuit = &run->circuits[event.index];
 
 		if (event.kind == MESSAGE_IS_THROUGH) {
@@ -305,7 +305,7 @@ static void play(struct run *run)
 		send_step(run, circuit->ends[0], event.index);
 		send_step(run, circuit->ends[1], event.index);
 	}
-	run->result.seconds = (double)run->agenda.now / TICKS;
+	run->result.seconds = (double)run->events.now / TICKS;
 }
 
 /* ---- All of it ---- */
@@ -390,13 +390,13 @@ int pm_circuits_run(const struct pm_schedule *schedule,
 		list_messages(&run);
 		play(&run);
 	}
-	if (!rc && run.agenda.no_memory)
+	if (!rc && run.events.no_memory)
 		rc = pm_error_no_memory(err);
-	if (!rc && run.agenda.out_of_range)
+	if (!rc && run.events.out_of_range)
 		rc = pm_error_set(err, -ERANGE, "it takes more than 18,000 seconds");
 	if (!rc)
 		*result = run.result;
-	pm_event_queue_free(&run.agenda);
+	pm_event_queue_free(&run.events);
 	pm_pool_free(&run.pool);
 	return rc;
 }

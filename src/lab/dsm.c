@@ -46,7 +46,7 @@ struct run {
 	const struct pm_dsm_config *config;
 	struct pm_dsm_result result;
 	struct pm_pool pool;
-	struct pm_event_queue agenda;
+	struct pm_event_queue events;
 	struct node *nodes;
 	struct ask *asks;
 	uint32_t num_asks;
@@ -74,7 +74,7 @@ static uint64_t take(struct run *run, uint64_t *is_free, uint64_t ready, uint64_
 {
 	*is_free = (*is_free > ready ? *is_free : ready) + time;
 	if (*is_free > MAX_CLOCK)
-		run->agenda.out_of_range = true;
+		run->events.out_of_range = true;
 	return *is_free;
 }
 
@@ -85,7 +85,7 @@ static void put_on_link(struct run *run, uint32_t m, struct node *from, uint64_t
 
 	run->result.packets++;
 	run->result.bytes += bytes;
-	pm_event_queue_add(&run->agenda, gone + run->config->latency - run->agenda.now,
+	pm_event_queue_add(&run->events, gone + run->config->latency - run->events.now,
 			   AT_LINK, m);
 }
 
@@ -103,7 +103,7 @@ static void send(struct run *run, uint32_t from, struct message message, uint32_
 	uint64_t ready = 0;
 
 	if (pm_grow(&run->messages, &run->room, run->num_messages + 1, sizeof(message))) {
-		run->agenda.no_memory = true;
+		run->events.no_memory = true;
 		return;
 	}
 	message.packets = bytes ? (bytes + data - 1) / data : 1;
@@ -113,7 +113,7 @@ static void send(struct run *run, uint32_t from, struct message message, uint32_
 	run->result.messages++;
 	for (uint32_t i = 0; i < message.packets; i++) {
 		if (!i || !message.direct)
-			ready = take(run, &node->processor, run->agenda.now,
+			ready = take(run, &node->processor, run->events.now,
 				     config->touch);
 		run->result.headers += header;
 		put_on_link(run, run->num_messages - 1, node, ready + config->delay,
@@ -130,7 +130,7 @@ static void ask(struct run *run, uint32_t a)
 	     (struct message){
 		     .kind = QUESTION, .ask = a, .pages = one->missing, .to = one->owner},
 	     run->config->small);
-	pm_event_queue_add(&run->agenda, run->config->timeout, TIMED_OUT, a);
+	pm_event_queue_add(&run->events, run->config->timeout, TIMED_OUT, a);
 }
 
 /* ---- Events ---- */
@@ -143,8 +143,8 @@ static void finish(struct run *run, struct ask *one)
 		return;
 	}
 	if (!run->result.first)
-		run->result.first = run->agenda.now;
-	run->result.last = run->agenda.now;
+		run->result.first = run->events.now;
+	run->result.last = run->events.now;
 }
 
 static void give_answers(struct run *run, const struct message *question)
@@ -201,11 +201,11 @@ static void pass_link(struct run *run, uint32_t m)
 	uint64_t bytes = --message->on_link ? PM_DSM_PACKET : message->last, now;
 
 	/* It comes while it is on the sender's link, if nothing is in its way. */
-	now = run->agenda.now;
+	now = run->events.now;
 	node->in = node->in + wire_time(run, bytes) > now
 			   ? node->in + wire_time(run, bytes)
 			   : now;
-	pm_event_queue_add(&run->agenda, node->in - now, ARRIVED, m);
+	pm_event_queue_add(&run->events, node->in - now, ARRIVED, m);
 }
 
 static void arrive(struct run *run, uint32_t m)
@@ -222,15 +222,15 @@ static void arrive(struct run *run, uint32_t m)
 	} else {
 		node->posted--;
 	}
-	pm_event_queue_add(&run->agenda, run->config->delay, NOTICED, m);
+	pm_event_queue_add(&run->events, run->config->delay, NOTICED, m);
 }
 
 static void notice(struct run *run, uint32_t m)
 {
 	struct node *node = &run->nodes[run->messages[m].to];
-	uint64_t now = run->agenda.now;
+	uint64_t now = run->events.now;
 
-	pm_event_queue_add(&run->agenda,
+	pm_event_queue_add(&run->events,
 			   take(run, &node->processor, now, run->config->touch) - now,
 			   HANDLED, m);
 }
@@ -255,7 +255,7 @@ static void play(struct run *run)
 	};
 	struct pm_event event;
 
-	while (pm_event_queue_take(&run->agenda, &event))
+	while (pm_event_queue_take(&run->events, &event))
 		handlers[event.kind](run, event.index);
 }
 
@@ -318,14 +318,14 @@ static int end(struct run *run, int rc, struct pm_dsm_result *result,
 			ask(run, a);
 	if (!rc)
 		play(run);
-	if (!rc && run->agenda.no_memory)
+	if (!rc && run->events.no_memory)
 		rc = pm_error_no_memory(err);
-	if (!rc && run->agenda.out_of_range)
+	if (!rc && run->events.out_of_range)
 		rc = pm_error_set(err, -ERANGE, "it takes more than 50 days");
 	if (!rc)
 		*result = run->result;
 	free(run->messages);
-	pm_event_queue_free(&run->agenda);
+	pm_event_queue_free(&run->events);
 	pm_pool_free(&run->pool);
 	return rc;
 }

@@ -8,40 +8,40 @@ static bool is_before(const struct pm_event *a, const struct pm_event *b)
 	return a->time != b->time ? a->time < b->time : a->order < b->order;
 }
 
-void pm_event_queue_add(struct pm_event_queue *agenda, uint64_t delay, uint32_t kind,
+void pm_event_queue_add(struct pm_event_queue *events, uint64_t delay, uint32_t kind,
 			uint32_t index)
 {
-	struct pm_event event = {0, agenda->next++, kind, index};
-	uint32_t at = agenda->num;
+	struct pm_event event = {0, events->next++, kind, index};
+	uint32_t at = events->num;
 
-	if (__builtin_add_overflow(agenda->now, delay, &event.time)) {
-		agenda->out_of_range = true;
+	if (__builtin_add_overflow(events->now, delay, &event.time)) {
+		events->out_of_range = true;
 		return;
 	}
-	if (pm_grow(&agenda->heap, &agenda->room, agenda->num + 1, sizeof(event))) {
-		agenda->no_memory = true;
+	if (pm_grow(&events->heap, &events->room, events->num + 1, sizeof(event))) {
+		events->no_memory = true;
 		return;
 	}
-	agenda->num++;
-	while (at && is_before(&event, &agenda->heap[(at - 1) / 2])) {
-		agenda->heap[at] = agenda->heap[(at - 1) / 2];
+	events->num++;
+	while (at && is_before(&event, &events->heap[(at - 1) / 2])) {
+		events->heap[at] = events->heap[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
-	agenda->heap[at] = event;
+	events->heap[at] = event;
 }
 
-bool pm_event_queue_take(struct pm_event_queue *agenda, struct pm_event *event)
+bool pm_event_queue_take(struct pm_event_queue *events, struct pm_event *event)
 {
-	struct pm_event *heap = agenda->heap, last;
+	struct pm_event *heap = events->heap, last;
 	uint32_t at = 0;
 
-	if (!agenda->num || agenda->no_memory || agenda->out_of_range)
+	if (!events->num || events->no_memory || events->out_of_range)
 		return false;
 	*event = heap[0];
-	agenda->now = event->time;
-	last = heap[--agenda->num];
-	for (uint32_t child = 1; child < agenda->num; child = 2 * at + 1) {
-		child += child + 1 < agenda->num &&
+	events->now = event->time;
+	last = heap[--events->num];
+	for (uint32_t child = 1; child < events->num; child = 2 * at + 1) {
+		child += child + 1 < events->num &&
 			 is_before(&heap[child + 1], &heap[child]);
 		if (!is_before(&heap[child], &last))
 			break;
@@ -52,8 +52,8 @@ bool pm_event_queue_take(struct pm_event_queue *agenda, struct pm_event *event)
 	return true;
 }
 
-void pm_event_queue_free(struct pm_event_queue *agenda)
+void pm_event_queue_free(struct pm_event_queue *events)
 {
-	free(agenda->heap);
-	*agenda = (struct pm_event_queue){0};
+	free(events->heap);
+	*events = (struct pm_event_queue){0};
 }

@@ -28,7 +28,7 @@ static uint32_t find_first(const struct pm_event *list, uint32_t num)
 static void test_order(void **state)
 {
 	struct pm_event list[MANY], event;
-	struct pm_event_queue agenda = {0};
+	struct pm_event_queue events = {0};
 	uint64_t random = 1, now = 0;
 	uint32_t num = 0;
 
@@ -38,39 +38,39 @@ static void test_order(void **state)
 			uint64_t delay = pm_random_below(&random, 20);
 
 			list[num++] = (struct pm_event){now + delay, 0, i % 3, i};
-			pm_event_queue_add(&agenda, delay, i % 3, i);
+			pm_event_queue_add(&events, delay, i % 3, i);
 		} else if (num) {
 			uint32_t first = find_first(list, num);
 
-			assert_true(pm_event_queue_take(&agenda, &event));
+			assert_true(pm_event_queue_take(&events, &event));
 			assert_int_equal(event.index, list[first].index);
 			assert_int_equal(event.kind, list[first].kind);
 			assert_int_equal(event.time, list[first].time);
-			now = agenda.now;
+			now = events.now;
 			assert_int_equal(now, event.time);
 			list[first] = list[--num];
 		} else {
-			assert_false(pm_event_queue_take(&agenda, &event));
+			assert_false(pm_event_queue_take(&events, &event));
 		}
-		assert_int_equal(agenda.num, num);
+		assert_int_equal(events.num, num);
 	}
-	pm_event_queue_free(&agenda);
+	pm_event_queue_free(&events);
 }
 
 static void test_end_of_time(void **state)
 {
-	struct pm_event_queue agenda = {0};
+	struct pm_event_queue events = {0};
 	struct pm_event event;
 
 	(void)state;
-	pm_event_queue_add(&agenda, UINT64_MAX, 0, 1);
-	assert_true(pm_event_queue_take(&agenda, &event));
-	pm_event_queue_add(&agenda, 0, 0, 2);
-	assert_false(agenda.out_of_range);
-	pm_event_queue_add(&agenda, 1, 0, 3);
-	assert_true(agenda.out_of_range);
-	assert_false(pm_event_queue_take(&agenda, &event));
-	pm_event_queue_free(&agenda);
+	pm_event_queue_add(&events, UINT64_MAX, 0, 1);
+	assert_true(pm_event_queue_take(&events, &event));
+	pm_event_queue_add(&events, 0, 0, 2);
+	assert_false(events.out_of_range);
+	pm_event_queue_add(&events, 1, 0, 3);
+	assert_true(events.out_of_range);
+	assert_false(pm_event_queue_take(&events, &event));
+	pm_event_queue_free(&events);
 }
 
 int main(void)

@@ -17,7 +17,7 @@ struct pm_event {
 	uint32_t index;
 };
 
-/* Zeroed: empty. Members are the agenda's own, but for the last two. */
+/* Zeroed: empty. Members are the queue's own, but for the last two. */
 struct pm_event_queue {
 	struct pm_event *heap;
 	uint32_t room;
@@ -32,12 +32,12 @@ struct pm_event_queue {
  * Notes an event that comes `delay` after now. Where that fails it is remembered, and
  * nothing more can be taken. O(log events).
  */
-void pm_event_queue_add(struct pm_event_queue *agenda, uint64_t delay, uint32_t kind,
+void pm_event_queue_add(struct pm_event_queue *events, uint64_t delay, uint32_t kind,
 			uint32_t index);
 
 /* Takes the next event; false: there is none, or noting one has failed. O(log events) */
-bool pm_event_queue_take(struct pm_event_queue *agenda, struct pm_event *event);
+bool pm_event_queue_take(struct pm_event_queue *events, struct pm_event *event);
 
-void pm_event_queue_free(struct pm_event_queue *agenda);
+void pm_event_queue_free(struct pm_event_queue *events);
 
 #endif
