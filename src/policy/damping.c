@@ -236,7 +236,7 @@ int pm_damping_observe(struct pm_damping *flaps, const struct pm_fabric *known,
 /* Records of cables that are up and on hold, longest hold first. */
 struct held {
 	uint32_t *records;
-	struct take_out *cables; /* the same */
+	struct pm_exclusion *cables; /* the same */
 	uint32_t num;
 };
 
@@ -299,7 +299,7 @@ int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_
 
 	if (!rc) {
 		find_held(flaps, plan->known, alive, now_ms, &held);
-		rc = take_out_all(plan, alive, held.cables, held.num, err);
+		rc = pm_exclude(plan, alive, held.cables, held.num, err);
 	}
 	if (!rc)
 		note_holds(flaps, &held, now_ms, holds);

@@ -315,7 +315,7 @@ void pm_drains_print(const struct pm_drains *drains, FILE *file)
 
 /* The cables of drained things that are in use. */
 struct cables {
-	struct take_out *list;
+	struct pm_exclusion *list;
 	uint8_t *has; /* [port] whether it is in the list */
 	uint32_t num;
 };
@@ -379,7 +379,7 @@ int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_
 	for (uint32_t i = 0; i < drains->num && !rc; i++)
 		add_cables(plan->known, &drains->list[i], alive, &cables);
 	if (!rc)
-		rc = take_out_all(plan, alive, cables.list, cables.num, err);
+		rc = pm_exclude(plan, alive, cables.list, cables.num, err);
 	for (uint32_t i = 0; i < drains->num && !rc; i++)
 		note_state(plan->known, alive, &drains->list[i]);
 	free(cables.list);

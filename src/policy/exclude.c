@@ -13,7 +13,7 @@ struct cut {
 	struct pm_pool pool;
 	const struct pm_plan *plan;
 	uint8_t *alive;
-	struct take_out *list;
+	struct pm_exclusion *list;
 	uint32_t num;
 	uint64_t *ends;		       /* set of switches with end ports */
 	struct pm_reach settled, left; /* what is reached; both alike between two tries */
@@ -121,8 +121,8 @@ static uint32_t find_needed(struct cut *cut, uint32_t out)
 	return out;
 }
 
-int take_out_all(const struct pm_plan *plan, uint8_t *alive, struct take_out *list,
-		 uint32_t num, struct pm_error *err)
+int pm_exclude(const struct pm_plan *plan, uint8_t *alive, struct pm_exclusion *list,
+	       uint32_t num, struct pm_error *err)
 {
 	struct cut cut = {.plan = plan, .alive = alive, .list = list, .num = num};
 	int rc = 0;

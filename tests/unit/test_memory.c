@@ -692,16 +692,16 @@ static void try_drains_apply(struct world *world)
 static void try_take_out(struct world *world)
 {
 	const struct pm_fabric *known = world->plan->known;
-	struct take_out list[] = {
+	struct pm_exclusion list[] = {
 		{.port = world_port(known, "l0", 3)},
 		{.port = known->ports[world_port(known, "s1", 1)].peer}};
 	uint8_t *alive = copy_alive(world);
 	uint32_t num = list[0].port == list[1].port ? 1 : 2;
 
-	CALL(take_out_all(world->plan, alive, list, num, &trial.err));
+	CALL(pm_exclude(world->plan, alive, list, num, &trial.err));
 	if (trial.rc) {
 		assert_memory_equal(alive, world->alive, known->num_ports);
-		assert_int_equal(take_out_all(world->plan, alive, list, num, NULL), 0);
+		assert_int_equal(pm_exclude(world->plan, alive, list, num, NULL), 0);
 	}
 	note(alive, known->num_ports);
 	free(alive);

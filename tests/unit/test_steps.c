@@ -268,7 +268,7 @@ static void check_kept(const struct trial *t)
 		}
 }
 
-static void take_out_some(struct trial *t)
+static void exclude_some(struct trial *t)
 {
 	const struct pm_fabric *known = t->plan->known;
 
@@ -298,7 +298,7 @@ static void sweep(struct trial *t)
 		t->stayed[i] &= t->up[i];
 	/* What is held or drained may come into use for what is lost: no loss alone. */
 	if (t->manner != REPAIRING && random_chance(&t->random, 30))
-		take_out_some(t);
+		exclude_some(t);
 	pm_routes_update(t->routes, t->alive, &detours);
 	find_records(t);
 	if (t->manner != REPAIRING && random_chance(&t->random, 40) &&

@@ -68,7 +68,7 @@ struct pm_damping_holds {
  * pm_damping_observe. Cables are left in without which an up-then-down path would join
  * fewer pairs of switches with end ports: no more of them than needed, and those
  * with the shortest holds. -ENOMEM: alive and *holds are untouched.
- * Cost: nothing if no cable is on hold; else that of take_out_all (exclude.h).
+ * Cost: nothing if no cable is on hold; else that of pm_exclude (exclude.h).
  */
 int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_t *alive,
 		    uint64_t now_ms, struct pm_damping_holds *holds,

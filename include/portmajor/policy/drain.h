@@ -97,7 +97,7 @@ void pm_drains_print(const struct pm_drains *drains, FILE *file);
  * left in without which an up-then-down path would join fewer pairs of switches with end
  * ports: no more of them than needed, those drained last rather than those drained
  * first. -ENOMEM: alive and *drains are untouched.
- * Cost: nothing if no drained cable is alive; else that of take_out_all (exclude.h).
+ * Cost: nothing if no drained cable is alive; else that of pm_exclude (exclude.h).
  */
 int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_t *alive,
 		    struct pm_error *err);

@@ -6,7 +6,7 @@
 #include <portmajor/plan/plan.h>
 
 /* A cable that is in use. */
-struct take_out {
+struct pm_exclusion {
 	uint32_t port; /* of plan->known, either end */
 	bool needed;   /* result: left in */
 };
@@ -19,7 +19,7 @@ struct take_out {
  * left in the loss (pm_reach_fail) of at most 4 times the cables between it and the one
  * left in before, in 2 x log2(these) steps.
  */
-int take_out_all(const struct pm_plan *plan, uint8_t *alive, struct take_out *list,
-		 uint32_t num, struct pm_error *err);
+int pm_exclude(const struct pm_plan *plan, uint8_t *alive, struct pm_exclusion *list,
+	       uint32_t num, struct pm_error *err);
 
 #endif
