@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Gathering evidence: what is said of each LID.
+ * Gathering LID history: what is said of each LID.
  *
  * Tables are followed as packets would be, from every switch. Where more than half of
  * those walks for a LID that end at slots end at the same one, that was its slot: a leaf
@@ -31,57 +31,57 @@ static int compare_claims(const void *a, const void *b)
 }
 
 /* Sorts the claims and leaves out what cannot be true. */
-static void clean_claims(struct pm_lid_history *evidence)
+static void clean_claims(struct pm_lid_history *history)
 {
 	uint32_t num = 0;
 
-	qsort(evidence->claims, evidence->num_claims, sizeof(*evidence->claims),
+	qsort(history->claims, history->num_claims, sizeof(*history->claims),
 	      compare_claims);
-	for (uint32_t i = 0; i < evidence->num_claims; i++) {
-		struct pm_claim claim = evidence->claims[i];
+	for (uint32_t i = 0; i < history->num_claims; i++) {
+		struct pm_claim claim = history->claims[i];
 
 		if (!claim.guid || !claim.low || claim.high < claim.low ||
 		    claim.high > PM_MAX_LID ||
-		    (num && evidence->claims[num - 1].guid == claim.guid))
+		    (num && history->claims[num - 1].guid == claim.guid))
 			continue;
-		evidence->claims[num++] = claim;
+		history->claims[num++] = claim;
 	}
-	evidence->num_claims = num;
+	history->num_claims = num;
 }
 
 int pm_lid_history_make(const struct pm_claim *claims, uint32_t num,
 			struct pm_lid_history **result, struct pm_error *err)
 {
-	struct pm_lid_history *evidence = calloc(1, sizeof(*evidence));
+	struct pm_lid_history *history = calloc(1, sizeof(*history));
 
-	if (!evidence)
+	if (!history)
 		return pm_error_no_memory(err);
-	evidence->claims = pm_copy(claims, num, sizeof(*claims));
-	evidence->num_claims = num;
-	evidence->trace = pm_array(PM_MAX_LID + 1u, sizeof(*evidence->trace));
-	if (!evidence->claims || !evidence->trace) {
-		pm_lid_history_free(evidence);
+	history->claims = pm_copy(claims, num, sizeof(*claims));
+	history->num_claims = num;
+	history->trace = pm_array(PM_MAX_LID + 1u, sizeof(*history->trace));
+	if (!history->claims || !history->trace) {
+		pm_lid_history_free(history);
 		return pm_error_no_memory(err);
 	}
-	clean_claims(evidence);
-	for (uint32_t i = 0; i < evidence->num_claims; i++) {
-		const struct pm_claim *claim = &evidence->claims[i];
+	clean_claims(history);
+	for (uint32_t i = 0; i < history->num_claims; i++) {
+		const struct pm_claim *claim = &history->claims[i];
 
 		for (uint32_t lid = claim->low; lid <= claim->high; lid++)
-			if (!evidence->trace[lid].claimant)
-				evidence->trace[lid].claimant = claim->guid;
+			if (!history->trace[lid].claimant)
+				history->trace[lid].claimant = claim->guid;
 	}
-	*result = evidence;
+	*result = history;
 	return 0;
 }
 
-void pm_lid_history_free(struct pm_lid_history *evidence)
+void pm_lid_history_free(struct pm_lid_history *history)
 {
-	if (!evidence)
+	if (!history)
 		return;
-	free(evidence->claims);
-	free(evidence->trace);
-	free(evidence);
+	free(history->claims);
+	free(history->trace);
+	free(history);
 }
 
 static int compare_guid(const void *guid, const void *element)
@@ -92,13 +92,13 @@ static int compare_guid(const void *guid, const void *element)
 	return *x < y->guid ? -1 : *x > y->guid;
 }
 
-struct pm_claim *evidence_claim(const struct pm_lid_history *evidence, uint64_t guid)
+struct pm_claim *evidence_claim(const struct pm_lid_history *history, uint64_t guid)
 {
 	struct pm_claim *found = NULL;
 
-	if (evidence->num_claims)
-		found = bsearch(&guid, evidence->claims, evidence->num_claims,
-				sizeof(*evidence->claims), compare_guid);
+	if (history->num_claims)
+		found = bsearch(&guid, history->claims, history->num_claims,
+				sizeof(*history->claims), compare_guid);
 	return found && found->low ? found : NULL;
 }
 
@@ -113,11 +113,11 @@ uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark)
 
 /* ---- What is settled ---- */
 
-static void settle_place(struct pm_lid_history *evidence, const struct pm_plan *plan,
+static void settle_place(struct pm_lid_history *history, const struct pm_plan *plan,
 			 uint32_t place, enum settled settled)
 {
 	for (uint32_t k = 0; k < pm_plan_num_lids(plan, place); k++) {
-		struct trace *trace = &evidence->trace[plan->lid[place] + k];
+		struct trace *trace = &history->trace[plan->lid[place] + k];
 
 		if (trace->settled < settled)
 			trace->settled = (uint8_t)settled;
@@ -125,19 +125,19 @@ static void settle_place(struct pm_lid_history *evidence, const struct pm_plan *
 }
 
 /* What a port in use claimed, it has or does not want any more. */
-static void drop_claim(struct pm_lid_history *evidence, uint64_t guid)
+static void drop_claim(struct pm_lid_history *history, uint64_t guid)
 {
-	struct pm_claim *claim = evidence_claim(evidence, guid);
+	struct pm_claim *claim = evidence_claim(history, guid);
 
 	if (!claim)
 		return;
 	for (uint32_t lid = claim->low; lid <= claim->high; lid++)
-		if (evidence->trace[lid].claimant == guid)
-			evidence->trace[lid].claimant = 0;
+		if (history->trace[lid].claimant == guid)
+			history->trace[lid].claimant = 0;
 	claim->low = 0;
 }
 
-void evidence_settle(struct pm_lid_history *evidence, const struct pm_plan *plan,
+void evidence_settle(struct pm_lid_history *history, const struct pm_plan *plan,
 		     const struct pm_fabric *now, bool all)
 {
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
@@ -145,23 +145,23 @@ void evidence_settle(struct pm_lid_history *evidence, const struct pm_plan *plan
 
 		if (port == PM_NONE || (!all && now->ports[port].lid != plan->lid[i]))
 			continue;
-		settle_place(evidence, plan, i, SETTLED_USED);
-		drop_claim(evidence, now->ports[port].guid);
+		settle_place(history, plan, i, SETTLED_USED);
+		drop_claim(history, now->ports[port].guid);
 	}
 }
 
-void evidence_release(struct pm_lid_history *evidence, const struct pm_plan *plan)
+void evidence_release(struct pm_lid_history *history, const struct pm_plan *plan)
 {
 	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
-		if (evidence->trace[lid].settled && plan->owner[lid] == PM_NONE)
-			evidence->trace[lid] = (struct trace){.seen = 1};
+		if (history->trace[lid].settled && plan->owner[lid] == PM_NONE)
+			history->trace[lid] = (struct trace){.seen = 1};
 }
 
-void pm_lid_history_trust(struct pm_lid_history *evidence, const struct pm_plan *plan)
+void pm_lid_history_trust(struct pm_lid_history *history, const struct pm_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->known->num_ports; i++)
 		if (plan->lid[i] && plan_is_used(plan, i))
-			settle_place(evidence, plan, i, SETTLED_PLANNED);
+			settle_place(history, plan, i, SETTLED_PLANNED);
 }
 
 /* ---- Tables ---- */
@@ -271,7 +271,7 @@ static void look_at(struct look *look, uint32_t lid, struct trace *trace)
 	find_plane(look, lid, trace);
 }
 
-int pm_lid_history_add_tables(struct pm_lid_history *evidence, const struct pm_plan *plan,
+int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_plan *plan,
 			      const struct pm_fabric *now, const struct pm_held *held,
 			      struct pm_error *err)
 {
@@ -291,11 +291,11 @@ int pm_lid_history_add_tables(struct pm_lid_history *evidence, const struct pm_p
 		if (held[sw].table && held[sw].length > length)
 			length = held[sw].length;
 	if (!rc) {
-		evidence_settle(evidence, plan, now, false);
+		evidence_settle(history, plan, now, false);
 		for (uint32_t lid = 1; lid < length && lid <= PM_MAX_LID; lid++)
-			if (!evidence->trace[lid].settled)
-				look_at(&look, lid, &evidence->trace[lid]);
-		evidence->unheeded = true;
+			if (!history->trace[lid].settled)
+				look_at(&look, lid, &history->trace[lid]);
+		history->unheeded = true;
 	}
 	pm_pool_free(&pool);
 	return rc;

@@ -7,7 +7,7 @@
 
 #include "plan_parts.h"
 
-/* Whether the plan speaks for a LID, and evidence does not any more. */
+/* Whether the plan speaks for a LID, and LID history does not any more. */
 enum settled {
 	SETTLED_NOT,
 	SETTLED_USED,	 /* a port has or had it in use */
@@ -37,7 +37,7 @@ struct pm_lid_history {
 };
 
 /* The claim of a GUID that still holds, or NULL. */
-struct pm_claim *evidence_claim(const struct pm_lid_history *evidence, uint64_t guid);
+struct pm_claim *evidence_claim(const struct pm_lid_history *history, uint64_t guid);
 
 /* A marked port in a skeleton, or PM_NONE. */
 uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark);
@@ -46,13 +46,13 @@ uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark);
  * Settles the planned LIDs of ports that have them in use, or, with all, of all ports
  * that are there and so get them; these ports claim no others.
  */
-void evidence_settle(struct pm_lid_history *evidence, const struct pm_plan *plan,
+void evidence_settle(struct pm_lid_history *history, const struct pm_plan *plan,
 		     const struct pm_fabric *now, bool all);
 
 /*
  * Settled LIDs that no place has any more are somebody's: whoever had one may be away,
  * and report it elsewhere.
  */
-void evidence_release(struct pm_lid_history *evidence, const struct pm_plan *plan);
+void evidence_release(struct pm_lid_history *history, const struct pm_plan *plan);
 
 #endif

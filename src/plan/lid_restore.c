@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plans with the LIDs that evidence gives back.
+ * Plans with the LIDs that LID history gives back.
  *
  * What has its planned LID in use is not touched, and that LID is settled: whatever is
  * said of it, only the plan speaks for it from then on, also when the port goes away. (If
@@ -15,14 +15,14 @@
  *   4. Tables lead to an empty slot: whoever comes there is likely the one that left.
  *      This is what lets the entries that switches hold stay as they are.
  *
- * A newcomer without any evidence keeps the planned LID, unless that may be somebody
+ * A newcomer without any LID history keeps the planned LID, unless that may be somebody
  * else's. An empty slot may have such a LID: it gives it up when the owner comes, in
  * exchange for what the owner's place would have had. So at most two places change for
  * one that comes, and neither is in use.
  *
  * Places that lost their LID so, or must not have it, get, in this order: the LID of
  * the place that took theirs; one of their plane's runs; a new run; any; at last one that
- * may be somebody's, the weakest evidence first. All but the last are nobody's.
+ * may be somebody's, the weakest LID history first. All but the last are nobody's.
  */
 #include "lid_history_parts.h"
 
@@ -41,7 +41,7 @@ enum strength {
 struct recalling {
 	const struct pm_plan *old;
 	struct pm_plan *plan; /* in the making */
-	struct pm_lid_history *evidence;
+	struct pm_lid_history *history;
 	struct pm_lid_restore *recall;
 	uint8_t *fixed;	 /* [LID] stays with its place, or stays nobody's */
 	uint8_t *done;	 /* [port] the place has a LID for good */
@@ -50,7 +50,7 @@ struct recalling {
 
 static struct trace *trace_of(const struct recalling *r, uint32_t lid)
 {
-	return &r->evidence->trace[lid];
+	return &r->history->trace[lid];
 }
 
 /* The GUID of the newcomer at a place, or 0. */
@@ -128,7 +128,7 @@ static void take_claimed(struct recalling *r)
 	for (uint32_t i = 0; i < r->plan->known->num_ports; i++) {
 		uint64_t guid = comer_guid(r, i);
 		const struct pm_claim *claim =
-			guid ? evidence_claim(r->evidence, guid) : NULL;
+			guid ? evidence_claim(r->history, guid) : NULL;
 
 		if (claim && settled_at(r, i) != SETTLED_PLANNED &&
 		    strongest(r, claim->low, i) != OF_GUID)
@@ -368,7 +368,7 @@ static bool differs(const struct pm_plan *a, const struct pm_plan *b)
 	       memcmp(a->plane, b->plane, num * sizeof(*a->plane));
 }
 
-int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *evidence,
+int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *history,
 			 struct pm_lid_restore *recall, struct pm_plan **recalled,
 			 struct pm_error *err)
 {
@@ -376,7 +376,7 @@ int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *evid
 	struct pm_pool pool = {0};
 	struct recalling r = {
 		.old = plan,
-		.evidence = evidence,
+		.history = history,
 		.recall = recall,
 		.fixed = pm_pool_array(&pool, PM_MAX_LID + 1u, 1),
 		.done = pm_pool_array(&pool, num, 1),
@@ -389,8 +389,8 @@ int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *evid
 		recall->max_lid = PM_MAX_LID;
 	if (rc)
 		goto out;
-	evidence_settle(evidence, plan, recall->now, false);
-	if (!find_comers(&r) && !evidence->unheeded) {
+	evidence_settle(history, plan, recall->now, false);
+	if (!find_comers(&r) && !history->unheeded) {
 		*recalled = NULL;
 		goto out;
 	}
@@ -398,9 +398,9 @@ int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *evid
 	rc = r.plan ? recall_all(&r, err) : -ENOMEM;
 	if (rc)
 		goto out;
-	evidence->unheeded = false;
-	evidence_settle(evidence, r.plan, recall->now, true);
-	evidence_release(evidence, r.plan);
+	history->unheeded = false;
+	evidence_settle(history, r.plan, recall->now, true);
+	evidence_release(history, r.plan);
 	*recalled = NULL;
 	if (differs(r.plan, plan)) {
 		plan_find_top(r.plan);

@@ -64,7 +64,7 @@ struct run {
 	struct part *parts;	/* [node of recipe] */
 	struct pm_plan *plan;	/* of the second manager, NULL before its first sweep */
 	struct pm_plan *before; /* when the present sweep began; may be the same */
-	struct pm_lid_history *evidence;
+	struct pm_lid_history *history;
 	struct pm_lid_restore recall; /* of the last sweep */
 	bool all_claimed;	      /* all other LIDs are claimed by somebody else */
 	bool hosts_only;	      /* nothing else was away when the plan was lost */
@@ -154,7 +154,7 @@ static void run_end(struct run *run)
 	if (run->before != run->plan)
 		pm_plan_free(run->before);
 	pm_plan_free(run->plan);
-	pm_lid_history_free(run->evidence);
+	pm_lid_history_free(run->history);
 	recipe_free(&run->recipe);
 	free(run->tables);
 	free(run->parts);
@@ -197,7 +197,7 @@ static void make_evidence(struct run *run)
 			claims[num++] = (struct pm_claim){
 				run->recipe.nodes[i].guid, (uint16_t)run->parts[i].had,
 				(uint16_t)(run->parts[i].had + num_lids(run, i) - 1)};
-	assert_int_equal(pm_lid_history_make(claims, num, &run->evidence, NULL), 0);
+	assert_int_equal(pm_lid_history_make(claims, num, &run->history, NULL), 0);
 	free(claims);
 }
 
@@ -231,7 +231,7 @@ static int cover(struct run *run, const struct pm_fabric *now)
 	EXPECT(!pm_plan_keep(run->plan, now, NULL, &changed, &differ, NULL));
 	replace(run, changed);
 	held = find_held(run, run->plan->known);
-	EXPECT(!pm_lid_history_add_tables(run->evidence, run->plan, now, held, NULL));
+	EXPECT(!pm_lid_history_add_tables(run->history, run->plan, now, held, NULL));
 	free(held);
 	return 0;
 }
@@ -353,7 +353,7 @@ static void check_stable(struct run *run, const struct pm_fabric *now, uint16_t 
 	struct pm_lid_restore again = {.now = now, .max_lid = max_lid};
 	struct pm_plan *recalled;
 
-	EXPECT(!pm_plan_restore_lids(run->plan, run->evidence, &again, &recalled, NULL));
+	EXPECT(!pm_plan_restore_lids(run->plan, run->history, &again, &recalled, NULL));
 	EXPECT(!recalled && !again.restored);
 }
 
@@ -417,7 +417,7 @@ static bool sweep(struct run *run, uint16_t max_lid)
 	rc = cover(run, now);
 	if (!rc) {
 		run->recall = (struct pm_lid_restore){.now = now, .max_lid = max_lid};
-		rc = pm_plan_restore_lids(run->plan, run->evidence, &run->recall,
+		rc = pm_plan_restore_lids(run->plan, run->history, &run->recall,
 					  &recalled, &err);
 		if (rc)
 			fail_msg("PM_SEED=%llu: %s", (unsigned long long)seed, err.text);
@@ -656,7 +656,7 @@ static void set_entry(struct run *run, uint32_t node, uint32_t lid, uint8_t port
 	run->tables[(size_t)sw * run->stride + lid] = port;
 }
 
-/* Each kind of evidence by itself brings a rebooted host's LID back, and tables its
+/* Each kind of LID history by itself brings a rebooted host's LID back, and tables its
  * plane, whatever else is dealt: with three slots empty planes are dealt otherwise. */
 static void test_kinds(void **state)
 {
@@ -972,7 +972,7 @@ static void test_no_room(void **state)
 	(void)state;
 	for (int i = 0; i < 4; i++) {
 		bool is_there = i % 2, tight = i / 2;
-		struct pm_lid_history *evidence;
+		struct pm_lid_history *history;
 		struct pm_plan *recalled = NULL;
 		struct pm_error err = {""};
 		struct pm_lid_restore recall = {.max_lid = tight ? 1 : PM_MAX_LID};
@@ -999,10 +999,10 @@ static void test_no_room(void **state)
 					 lid},
 					{UINT64_MAX, 1, PM_MAX_LID},
 				},
-				2, &evidence, NULL),
+				2, &history, NULL),
 			0);
 		recall.now = now;
-		rc = pm_plan_restore_lids(world.plan, evidence, &recall, &recalled, &err);
+		rc = pm_plan_restore_lids(world.plan, history, &recall, &recalled, &err);
 		if (tight) {
 			assert_int_equal(rc, -ENOSPC);
 			assert_string_equal(err.text, "no LID up to 1 is free");
@@ -1015,7 +1015,7 @@ static void test_no_room(void **state)
 			assert_null(reference_plan(recalled, true));
 		}
 		pm_plan_free(recalled);
-		pm_lid_history_free(evidence);
+		pm_lid_history_free(history);
 		pm_fabric_free(now);
 		world_free(&world);
 	}
@@ -1027,7 +1027,7 @@ static void test_used_without_tables(void **state)
 	(void)state;
 	for (int before = 0; before < 2; before++) {
 		struct pm_lid_restore recall = {.max_lid = PM_MAX_LID};
-		struct pm_lid_history *evidence;
+		struct pm_lid_history *history;
 		struct pm_plan *recalled;
 		struct pm_claim claim;
 		struct pm_fabric *now;
@@ -1042,10 +1042,10 @@ static void test_used_without_tables(void **state)
 		claim.guid = world.fabric->ports[world_port(world.fabric, "b", 1)].guid;
 		claim.low = claim.high = world_lid(&world, "l1", 1);
 		place = world_port(world.plan->known, "l1", 1);
-		assert_int_equal(pm_lid_history_make(&claim, 1, &evidence, NULL), 0);
+		assert_int_equal(pm_lid_history_make(&claim, 1, &history, NULL), 0);
 		recall.now = world.fabric;
 		if (before) {
-			assert_int_equal(pm_plan_restore_lids(world.plan, evidence,
+			assert_int_equal(pm_plan_restore_lids(world.plan, history,
 							      &recall, &recalled, NULL),
 					 0);
 			assert_null(recalled);
@@ -1053,13 +1053,13 @@ static void test_used_without_tables(void **state)
 		now = world_without(&world, before ? "c" : "");
 		now->ports[world_port(now, "b", 1)].lid = 0;
 		recall.now = now;
-		assert_int_equal(pm_plan_restore_lids(world.plan, evidence, &recall,
+		assert_int_equal(pm_plan_restore_lids(world.plan, history, &recall,
 						      &recalled, NULL),
 				 0);
 		if (recalled)
 			assert_int_equal(recalled->lid[place], claim.low);
 		pm_plan_free(recalled);
-		pm_lid_history_free(evidence);
+		pm_lid_history_free(history);
 		pm_fabric_free(now);
 		world_free(&world);
 	}
@@ -1111,7 +1111,7 @@ static void test_trust(void **state)
 	lid = run.parts[b].had;
 	run.parts[b].had = 100; /* so says guid2lid, and it is nobody's */
 	make_evidence(&run);
-	pm_lid_history_trust(run.evidence, run.first);
+	pm_lid_history_trust(run.history, run.first);
 	run.plan = run.before = run.first;
 	run.first = NULL;
 	go(&run, a);
@@ -1136,20 +1136,20 @@ static void test_claims(void **state)
 	};
 	struct pm_lid_restore recall = {
 		.max_lid = UINT16_MAX, .restored = 7, .given_away = 7};
-	struct pm_lid_history *evidence;
+	struct pm_lid_history *history;
 	struct pm_plan *recalled;
 	struct world world;
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
-	assert_int_equal(pm_lid_history_make(bad, LENGTH(bad), &evidence, NULL), 0);
+	assert_int_equal(pm_lid_history_make(bad, LENGTH(bad), &history, NULL), 0);
 	recall.now = world.fabric;
 	assert_int_equal(
-		pm_plan_restore_lids(world.plan, evidence, &recall, &recalled, NULL), 0);
+		pm_plan_restore_lids(world.plan, history, &recall, &recalled, NULL), 0);
 	assert_null(recalled);
 	assert_int_equal(recall.restored, 0);
 	assert_int_equal(recall.given_away, 0);
-	pm_lid_history_free(evidence);
+	pm_lid_history_free(history);
 	pm_lid_history_free(NULL);
 	world_free(&world);
 }

@@ -564,23 +564,23 @@ static struct pm_lid_history *evidence_of(const struct world *world)
 static struct pm_lid_history *evidence_unharmed(const struct world *world)
 {
 	struct memfault fault = trial.fault;
-	struct pm_lid_history *evidence;
+	struct pm_lid_history *history;
 
 	trial.fault.nth = 0;
-	evidence = evidence_of(world);
+	history = evidence_of(world);
 	trial.fault = fault;
-	return evidence;
+	return history;
 }
 
 /* Evidence is opaque: what it does to a plan is looked at. */
-static void note_evidence(const struct world *world, struct pm_lid_history *evidence)
+static void note_evidence(const struct world *world, struct pm_lid_history *history)
 {
 	struct pm_lid_restore recall = {.now = world->fabric, .max_lid = PM_MAX_LID};
 	struct pm_plan *part = plan_of_part(world), *recalled = NULL;
 
 	for (uint32_t i = 0; i < world->fabric->num_ports; i++)
 		world->fabric->ports[i].lid = 0;
-	assert_int_equal(pm_plan_restore_lids(part, evidence, &recall, &recalled, NULL),
+	assert_int_equal(pm_plan_restore_lids(part, history, &recall, &recalled, NULL),
 			 0);
 	note(&recall.restored, sizeof(recall.restored));
 	note_plan(recalled);
@@ -590,45 +590,45 @@ static void note_evidence(const struct world *world, struct pm_lid_history *evid
 
 static void try_evidence(struct world *world)
 {
-	struct pm_lid_history *evidence = evidence_of(world);
+	struct pm_lid_history *history = evidence_of(world);
 
-	note_evidence(world, evidence);
-	pm_lid_history_free(evidence);
+	note_evidence(world, history);
+	pm_lid_history_free(history);
 }
 
 static void try_evidence_tables(struct world *world)
 {
 	struct pm_fabric *part = world_without(world, "l0:1");
 	struct pm_held held[16] = {{0}};
-	struct pm_lid_history *evidence = NULL;
+	struct pm_lid_history *history = NULL;
 
 	for (uint32_t sw = 0; sw < world->num_switches; sw++)
 		held[sw] = (struct pm_held){pm_routes_table(world->routes, sw),
 					    world->stride};
-	assert_int_equal(pm_lid_history_make(NULL, 0, &evidence, NULL), 0);
-	CHANGE(pm_lid_history_add_tables(evidence, world->plan, part, held, &trial.err));
-	note_evidence(world, evidence);
-	pm_lid_history_free(evidence);
+	assert_int_equal(pm_lid_history_make(NULL, 0, &history, NULL), 0);
+	CHANGE(pm_lid_history_add_tables(history, world->plan, part, held, &trial.err));
+	note_evidence(world, history);
+	pm_lid_history_free(history);
 	pm_fabric_free(part);
 }
 
 static void try_recall(struct world *world)
 {
-	struct pm_lid_history *evidence;
+	struct pm_lid_history *history;
 	struct pm_lid_restore recall = {.now = world->fabric, .max_lid = PM_MAX_LID};
 	struct pm_plan *part = plan_of_part(world), *recalled;
 
 	shift_lids(world->fabric);
-	evidence = evidence_unharmed(world);
+	history = evidence_unharmed(world);
 	for (uint32_t i = 0; i < world->fabric->num_ports; i++)
 		world->fabric->ports[i].lid = 0;
 	MAKE(recalled,
-	     pm_plan_restore_lids(part, evidence, &recall, &recalled, &trial.err));
+	     pm_plan_restore_lids(part, history, &recall, &recalled, &trial.err));
 	note(&recall.restored, sizeof(recall.restored));
 	note_plan(recalled);
 	pm_plan_free(recalled);
 	pm_plan_free(part);
-	pm_lid_history_free(evidence);
+	pm_lid_history_free(history);
 }
 
 /* One that drains a cable and a switch. */
@@ -1236,8 +1236,8 @@ static void note_planning(const struct planning *planning)
 }
 
 /*
- * A plan is made without the spine s1, and then grows; evidence is asked for LIDs. With
- * `apart` LIDs in use, those of the whole, are out of plan from the beginning.
+ * A plan is made without the spine s1, and then grows; LID history is asked for LIDs.
+ * With `apart` LIDs in use, those of the whole, are out of plan from the beginning.
  */
 static void plan_twice(struct world *world, bool migrate, bool apart)
 {
@@ -1248,7 +1248,7 @@ static void plan_twice(struct world *world, bool migrate, bool apart)
 	struct planning_change change;
 
 	if (!migrate)
-		request.evidence = evidence_unharmed(world);
+		request.history = evidence_unharmed(world);
 	for (uint32_t i = 0; !apart && i < part->num_ports; i++)
 		part->ports[i].lid = 0;
 	assert_int_equal(planning_propose(&planning, &request, &change, NULL), 0);
@@ -1260,7 +1260,7 @@ static void plan_twice(struct world *world, bool migrate, bool apart)
 	planning_adopt(&planning, &change);
 	note_planning(&planning);
 	planning_forget(&planning);
-	pm_lid_history_free(request.evidence);
+	pm_lid_history_free(request.history);
 	pm_fabric_free(part);
 }
 
@@ -1845,7 +1845,7 @@ static const struct row rows[] = {
 	ROW(roles),	    ROW(plan),
 	ROW(grow),	    ROW(remake),
 	ROW(keep),	    ROW(origin),
-	ROW(evidence),	    ROW(evidence_tables),
+	ROW(history),	    ROW(history_tables),
 	ROW(recall),	    ROW(drains_add),
 	ROW(drains_read),   ROW(drains_apply),
 	ROW(take_out),	    ROW(served),

@@ -160,7 +160,7 @@ static void run_again(void)
 	load(QUIET);
 }
 
-/* A fabric that runs, and no plan: tables are read back, and evidence is used. */
+/* A fabric that runs, and no plan: tables are read back, and LID history is used. */
 static void run_without_plan(void)
 {
 	load_and_run();

@@ -23,7 +23,7 @@
  * Evidence is used up: a LID that a port has in use, or is to get by the plan that
  * pm_plan_restore_lids returns, belongs to its place from then on, as in any plan. All of
  * this is about the plan in force, whatever was planned at first. With `migrate`, ports
- * are to get planned LIDs, and evidence has no place.
+ * are to get planned LIDs, and LID history has no place.
  */
 #ifndef PORTMAJOR_LID_HISTORY_H
 #define PORTMAJOR_LID_HISTORY_H
@@ -44,20 +44,20 @@ struct pm_lid_history;
  * of two for one GUID or LID, one. num may be 0. The caller frees the result. -ENOMEM.
  */
 int pm_lid_history_make(const struct pm_claim *claims, uint32_t num,
-			struct pm_lid_history **evidence, struct pm_error *err);
-void pm_lid_history_free(struct pm_lid_history *evidence);
+			struct pm_lid_history **history, struct pm_error *err);
+void pm_lid_history_free(struct pm_lid_history *history);
 
 /*
  * What tables say of LIDs that no port has in use: held[switch of plan->known], as long
  * as the switches' tables are, be that longer than the plan's. Cost: that of following
  * each of these LIDs from each switch.
  */
-int pm_lid_history_add_tables(struct pm_lid_history *evidence, const struct pm_plan *plan,
+int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_plan *plan,
 			      const struct pm_fabric *now, const struct pm_held *held,
 			      struct pm_error *err);
 
 /* Places of this plan that are or were in use keep their LIDs, whatever else is said. */
-void pm_lid_history_trust(struct pm_lid_history *evidence, const struct pm_plan *plan);
+void pm_lid_history_trust(struct pm_lid_history *history, const struct pm_plan *plan);
 
 #define PM_LID_RESTORE_NAMED 8
 struct pm_lid_restore {
@@ -65,7 +65,7 @@ struct pm_lid_restore {
 	const struct pm_fabric *now; /* with the LIDs that ports report */
 	uint16_t max_lid;	     /* highest that all switches have room for */
 	/* Out. */
-	uint32_t restored;   /* places that got a LID by evidence and had another */
+	uint32_t restored;   /* places that got a LID by LID history and had another */
 	uint32_t given_away; /* ports that got one that is somebody else's */
 	struct {
 		uint16_t lid;
@@ -75,14 +75,15 @@ struct pm_lid_restore {
 
 /*
  * A plan that differs from one that covers the fabric in LIDs, and planes, of places
- * whose port does not have its planned LID in use: these get by evidence what was theirs,
- * and who has none gets no LID that is somebody else's while there are others. *recalled
- * is NULL if nothing is to change; else the caller puts it in force, and frees it. Asked
- * again with what it gave, it changes and tells nothing. -ENOSPC: more LIDs needed than
- * max_lid; -ENOMEM. After an error the plan may be used as it is. Cost: O(ports log nodes
+ * whose port does not have its planned LID in use: these get by LID history what was
+ * theirs, and who has none gets no LID that is somebody else's while there are others.
+ * *recalled is NULL if nothing is to change; else the caller puts it in force, and frees
+ * it. Asked again with what it gave, it changes and tells nothing. -ENOSPC: more LIDs
+ * needed than max_lid; -ENOMEM. After an error the plan may be used as it is. Cost:
+ * O(ports log nodes
  * + LIDs), and O(LIDs) more for each place that loses its LID.
  */
-int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *evidence,
+int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *history,
 			 struct pm_lid_restore *recall, struct pm_plan **recalled,
 			 struct pm_error *err);
 

@@ -280,7 +280,7 @@ static int keep_used(struct staying *s, struct pm_error *err)
 static int recall(struct staying *s, struct pm_error *err)
 {
 	struct pm_plan *recalled = NULL;
-	int rc = pm_plan_restore_lids(plan_to_be(s), s->request->evidence,
+	int rc = pm_plan_restore_lids(plan_to_be(s), s->request->history,
 				      &s->change->recall, &recalled, err);
 
 	if (!rc)
@@ -322,7 +322,7 @@ static void use_made(struct staying *s)
 
 /*
  * Without: the plan in force goes on as it is, with the LIDs that ports have, and a port
- * that comes back gets the LID that evidence says. The base stays beside it as it was
+ * that comes back gets the LID that LID history says. The base stays beside it as it was
  * made.
  */
 static int stay(const struct planning *planning, const struct planning_request *request,
@@ -336,7 +336,7 @@ static int stay(const struct planning *planning, const struct planning_request *
 		rc = keep_used(&s, err);
 	change->recall.now = request->fabric;
 	change->recall.max_lid = request->max_lid;
-	if (!rc && request->evidence)
+	if (!rc && request->history)
 		rc = recall(&s, err);
 	if (!rc && s.grown)
 		rc = return_to_origin(&s, err);

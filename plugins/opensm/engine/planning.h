@@ -45,19 +45,19 @@ struct planning {
 
 /* What a plan is wanted for. */
 struct planning_request {
-	const struct pm_fabric *fabric;	 /* as it is now */
-	struct pm_plan_config config;	 /* of a plan made anew */
-	uint16_t max_lid;		 /* for which half of the switches have room */
-	bool migrate;			 /* see config.h */
-	bool keep;			 /* LIDs in use are kept; with migrate always */
-	struct pm_lid_history *evidence; /* of LIDs before, or NULL; not with migrate */
+	const struct pm_fabric *fabric; /* as it is now */
+	struct pm_plan_config config;	/* of a plan made anew */
+	uint16_t max_lid;		/* for which half of the switches have room */
+	bool migrate;			/* see config.h */
+	bool keep;			/* LIDs in use are kept; with migrate always */
+	struct pm_lid_history *history; /* of LIDs before, or NULL; not with migrate */
 };
 
 /* What is to come into force. */
 struct planning_change {
 	struct pm_plan *base, *plan;  /* NULL: stays */
 	uint16_t *planned;	      /* as above, for what is in force then */
-	struct pm_lid_restore recall; /* what evidence did */
+	struct pm_lid_restore recall; /* what LID history did */
 };
 
 /* Plans that were read from disk are taken over; last may be NULL. Phase LOADED. */

@@ -143,7 +143,7 @@ static void delete_plugin(void *context)
 	tables_forget(&plugin->tables);
 	shadow_forget(&plugin->shadow);
 	planning_forget(&plugin->planning);
-	pm_lid_history_free(plugin->evidence);
+	pm_lid_history_free(plugin->history);
 	pm_roles_free(&plugin->roles);
 	subnet_cache_forget(&plugin->cache);
 	free(plugin->doubt.guids);

@@ -229,7 +229,7 @@ struct plugin {
 	struct pm_roles roles;	 /* of OpenSM's GUID files */
 
 	struct planning planning;
-	struct pm_lid_history *evidence; /* of LIDs before the first plan, or NULL */
+	struct pm_lid_history *history; /* of LIDs before the first plan, or NULL */
 	struct view view;
 	struct tables tables;
 	struct pm_stale stale; /* entries to be taken out of the switches' tables */

@@ -22,7 +22,7 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 						   plugin->cache.num_switches),
 		.migrate = plugin->config.migrate,
 		.keep = keep,
-		.evidence = plugin->evidence,
+		.history = plugin->history,
 	};
 	struct planning_change change;
 	bool odd;
@@ -54,8 +54,8 @@ void routing_forget(struct plugin *plugin)
 	tables_forget(&plugin->tables);
 	plugin->cache.plan = NULL;
 	planning_forget(&plugin->planning);
-	pm_lid_history_free(plugin->evidence);
-	plugin->evidence = NULL;
+	pm_lid_history_free(plugin->history);
+	plugin->history = NULL;
 	plugin->run.ours = false;
 }
 

@@ -212,21 +212,21 @@ static int begin_evidence(struct plugin *plugin, bool fresh, struct pm_error *er
 	claims = lids_claims(plugin->osm, &num);
 	if (!claims)
 		return pm_error_no_memory(err);
-	rc = pm_lid_history_make(claims, num, &plugin->evidence, err);
+	rc = pm_lid_history_make(claims, num, &plugin->history, err);
 	free(claims);
 	if (!rc && !fresh)
-		pm_lid_history_trust(plugin->evidence, plugin->planning.plan);
+		pm_lid_history_trust(plugin->history, plugin->planning.plan);
 	return rc;
 }
 
-/* The plan just made or read, with the LIDs that evidence says. */
+/* The plan just made or read, with the LIDs that LID history says. */
 static int recall(struct plugin *plugin, const struct pm_fabric *fabric, bool fresh,
 		  const struct routing_found *found, struct pm_error *err)
 {
 	int rc = begin_evidence(plugin, fresh, err);
 
 	if (!rc && fresh && found->tables.held)
-		rc = pm_lid_history_add_tables(plugin->evidence, plugin->planning.plan,
+		rc = pm_lid_history_add_tables(plugin->history, plugin->planning.plan,
 					       fabric, found->tables.held, err);
 	return rc ? rc : routing_update_plan(plugin, fabric, false, err);
 }

@@ -7,7 +7,7 @@
 #include "engine/plugin.h"
 
 /* Of a plan that has just come into force for a fabric: what was guessed and what is odd
- * in it, and what evidence did. */
+ * in it, and what LID history did. */
 void log_oddities(const struct plugin *plugin, const struct pm_fabric *fabric);
 void log_recall(const struct plugin *plugin, const struct pm_lid_restore *recall);
 
