@@ -588,7 +588,7 @@ static void note_evidence(const struct world *world, struct pm_lid_history *hist
 	pm_plan_free(part);
 }
 
-static void try_evidence(struct world *world)
+static void try_history(struct world *world)
 {
 	struct pm_lid_history *history = evidence_of(world);
 
@@ -596,7 +596,7 @@ static void try_evidence(struct world *world)
 	pm_lid_history_free(history);
 }
 
-static void try_evidence_tables(struct world *world)
+static void try_history_tables(struct world *world)
 {
 	struct pm_fabric *part = world_without(world, "l0:1");
 	struct pm_held held[16] = {{0}};

@@ -2,45 +2,48 @@
 /*
  * The plugin: its modules, its threads, and what they share under which lock.
  *
- *     plugin.c    loads and unloads, hands OpenSM's events on
- *     sweep.c     the moments of a sweep: what is done when
- *     routing.c   from a fabric to tables
- *     groups.c    whose multicast is, and when its tables have to stand
- *     log_events.c      what the log says of it
- *       state     what the world is told                  on the writer's thread
- *       engine/   changes tables in any phase of a sweep
- *         repairer    repairs, drains, rebalancing,       a thread of its own
- *                     multicast
- *         mcast       multicast trees, and their blocks   sends
- *         transition  goes over to other links in use     sends
- *         balance     goes over to the plan's tables      sends
- *         phase.h     what OpenSM is doing
- *       planning  the plan in force                       no OpenSM
- *       view      seen, held back, unfit: to tables       no OpenSM
- *       repair    finds and repairs failures              asks, sends
- *       ahead     sends what needs an order               sends
- *       recover   reads tables back                       asks
- *       osm/      OpenSM's structures
- *         lft_set     what one LFT Set of ours obeys
- *         mcast_groups    multicast groups, by value
- *         mcast_quiet     OpenSM's multicast manager, kept from sending
- *       ask       SMPs of our own, as many as the wire takes
- *       shadow    what would be sent in shadow mode
- *       cache    what OpenSM has: is it what it was?
- *       snapshot, lids, tables    OpenSM's structures, by value
- *       alarm     asks for a run when a hold ends         a thread of its own
- *       watch     the files that operators write          a thread of its own
- *       holds     flapping links: what the operator is told, and may clear
- *       store     plans and holds on disk                 on the writer's thread
- *       io/       what is read and told
- *         candidates  plans on disk that may be this fabric's    no OpenSM
- *         activity    phases, repairs by phase, balance          no OpenSM
- *         missing     missing parts: since when, acknowledged    no OpenSM
- *         describe    pieces of the state's document             no OpenSM
- *       worker    a thread that may wait for files
- *       wait, say a clock and conditions; lines in the log
+ *     engine/  decides
+ *       plugin         loads and unloads, hands OpenSM's events on
+ *       sweep          the moments of a sweep: what is done when
+ *       routing        from a fabric to tables
+ *       mcast_sweep    whose multicast is, and when its tables have to stand
+ *       repairer       repairs, drains, rebalancing,         a thread of its own
+ *                      multicast, in any phase of a sweep
+ *       repair         finds and repairs failures            asks, sends
+ *       mcast          multicast trees, and their blocks     sends
+ *       transition     goes over to other links in use       sends
+ *       balance        goes over to the plan's tables        sends
+ *       ahead          sends what needs an order             sends
+ *       recover        reads tables back                     asks
+ *       shadow         what would be sent in shadow mode
+ *       planning       the plan in force                     no OpenSM
+ *       view           seen, held back, unfit: to tables     no OpenSM
+ *       alarm          asks for a run when a hold ends       a thread of its own
+ *       held_links     flapping links: what the operator is told, and may clear
+ *       degraded_links links below their neighbours' rate
+ *       worker         a thread that may wait for files
+ *       clock          a clock and conditions
+ *       phase.h        what OpenSM is doing
+ *     osm/     OpenSM's structures
+ *       smp            SMPs of our own, as many as the wire takes
+ *       subnet_cache   what OpenSM has: is it what it was?
+ *       snapshot, guid2lid, lft_records    by value
+ *       lft_set        what one LFT Set of ours obeys
+ *       mft_wire       MFT blocks and their answers
+ *       mcast_groups   multicast groups, by value
+ *       mcast_quiet    OpenSM's multicast manager, kept from sending
+ *     io/      what is read and told
+ *       operator_files the files that operators write        a thread of its own
+ *       store          plans and holds on disk               on the writer's thread
+ *       state          what the world is told                on the writer's thread
+ *       log_events     what the log says of it; log: lines in OpenSM's log
+ *       candidates     plans on disk that may be this fabric's    no OpenSM
+ *       activity       phases, repairs by phase, balance          no OpenSM
+ *       missing_kept   missing parts: since when, acknowledged    no OpenSM
+ *       describe       pieces of the state's document             no OpenSM
  *
- * The five on top share struct plugin, which nothing below them knows.
+ * plugin, sweep, routing, mcast_sweep and log_events share struct plugin, which the
+ * others do not know.
  *
  * Threads:
  *
@@ -72,11 +75,11 @@
  * after):
  *
  *   datum                       written by            read by               lock
- *   ask: slots' done, outcome,  dispatcher, sender    sender                ask's
+ *   smp: slots' done, outcome,  dispatcher, sender    sender                ask's
  *     data
- *   ask: slots' index, out;     sender                sender, dispatcher    ask's (1)
+ *   smp: slots' index, out;     sender                sender, dispatcher    ask's (1)
  *     out, batch
- *   ask: slots' disowned        sweeper               dispatcher            ask's
+ *   smp: slots' disowned        sweeper               dispatcher            ask's
  *   repair: lids, num_lids,     who reports a trap,   sender, sweeper       repair's
  *     first_trap .. dropped     sender, sweeper
  *   repair: taken .. number     sender                sender                none
@@ -115,7 +118,7 @@
  *   leaving of alarm            main                  alarm's               alarm's
  *   plugin: repair, repairer,   main                  any                   none (2)
  *     writer, watch, store,
- *     state; ask, alarm, watch,
+ *     state; smp, alarm, watch,
  *     repairer: osm, paths;
  *     store: log, cache
  *
