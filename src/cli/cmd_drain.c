@@ -15,7 +15,6 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,18 +192,22 @@ static void close_place(struct place *place)
 	pm_fabric_free(place->fabric);
 }
 
-/* The user that gives the command, also by sudo, for the caller to free; or NULL. */
+/*
+ * The user that gives the command, also by sudo, for the caller to free. By the
+ * environment: the C library's lookup of users ends the process where it has no memory.
+ */
 static char *find_user(void)
 {
-	const char *sudo = getenv("SUDO_USER");
-	struct passwd entry, *own = NULL;
-	char room[1024];
+	static const char *const variables[] = {"SUDO_USER", "LOGNAME", "USER"};
+	char *name;
 
-	if (sudo && *sudo)
-		return strdup(sudo);
-	if (getpwuid_r(getuid(), &entry, room, sizeof(room), &own) || !own)
-		return NULL;
-	return strdup(own->pw_name);
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		const char *user = getenv(variables[i]);
+
+		if (user && *user)
+			return strdup(user);
+	}
+	return asprintf(&name, "uid:%u", (unsigned int)getuid()) < 0 ? NULL : name;
 }
 
 /* Notes of what was added since when it is drained, by whom and why. */
@@ -212,6 +215,8 @@ static void note_new(struct pm_drains *drains, uint32_t first, const char *reaso
 {
 	char *user = find_user();
 
+	if (!user)
+		cli_no_memory();
 	for (uint32_t i = first; i < drains->num; i++)
 		if (pm_drains_note(drains, i, (uint64_t)time(NULL), user, reason, NULL))
 			cli_no_memory();

@@ -176,7 +176,7 @@ class Director(DrainCase):
         self.assertEqual(self.entries("leaf5", 20), 0)
         self.check_walk(plan=False)
         self.assertRegex(self.run_it("drain"),
-                         r"^out      leaf5:20, since \d{4}-[-\d]+ [:\d]+ by \w+\n$")
+                         r"^out      leaf5:20, since \d{4}-[-\d]+ [:\d]+ by \S+\n$")
         self.assertRegex(self.run_it("status"), r"\ndrained     1: leaf5:20 \(out, since [-\d]+ [:\d]+ by \w+\)\n")
         # Nothing is there to be repaired, or written again.
         hup = self.lab.measure("SIGHUP", self.lab.osm.hup)
@@ -495,7 +495,7 @@ class Command(labtest.Folders):
         shown = subprocess.run([str(pmlab.CLI), "drain"], capture_output=True, text=True,
                                env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)), check=False)
         self.assertRegex(shown.stdout, r"^pending  leaf2:5, since \d{4}-[-\d]+ [:\d]+ by pia: errors on "
-                         r"lane 2\npending  leaf3:6, since [^:]+:\d\d:\d\d by \w+\n$")
+                         r"lane 2\npending  leaf3:6, since [^:]+:\d\d:\d\d by \S+\n$")
         drained = json.loads(self.run_it("drain", "--json")[1])["drained"]
         self.assertEqual([(one["by"], one["reason"]) for one in drained][0],
                          ("pia", "errors on lane 2"))
