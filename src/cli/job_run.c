@@ -9,6 +9,7 @@
 #include <portmajor/base/alloc.h>
 
 #include <math.h>
+#include <unistd.h>
 
 #define OURS "ours"
 
@@ -69,6 +70,7 @@ static int read_fabric(struct job *job, const char *netlist)
 	return status;
 }
 
+/* Of ours without a recording *path is NULL; a file that is called so is not meant. */
 static int choose_recording(const struct job *job, const char *name, char **path)
 {
 	bool ours = !strcmp(name, OURS);
@@ -77,6 +79,10 @@ static int choose_recording(const struct job *job, const char *name, char **path
 
 	if (status || *path || ours)
 		return status;
+	if (access(name, F_OK) == 0) {
+		*path = strdup(name);
+		return *path ? EXIT_FINE : cli_fail(EXIT_INPUT, "out of memory");
+	}
 	return job->recordings.fabric
 		       ? cli_fail(EXIT_INPUT,
 				  "%s: no such file, and no recording of that engine of "

@@ -211,15 +211,11 @@ int recordings_find_engine(const struct recordings *recordings, const char *name
 	int num, status = EXIT_FINE;
 
 	*path = NULL;
-	if (access(name, F_OK) == 0) {
-		*path = strdup(name);
-		return *path ? EXIT_FINE : cli_fail(EXIT_INPUT, "out of memory");
-	}
 	if (!recordings->fabric || strchr(name, '/'))
 		return EXIT_FINE;
+	of_fabric = join(recordings->folder, recordings->fabric);
 	if (asprintf(&file, "%s.sets", name) < 0)
 		cli_no_memory();
-	of_fabric = join(recordings->folder, recordings->fabric);
 	num = list_folder(of_fabric, &list);
 	for (int i = 0; i < num && !status && !*path; i++) {
 		char *folder = join(of_fabric, list[i]->d_name);
