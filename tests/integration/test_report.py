@@ -441,12 +441,12 @@ class Pages(labtest.Folders):
             lab.bring_up()
             event = lab.lose("leaf1:5")
             done = pmlab.run_cli("status", "--json", pmlab.kept(lab.osm.cache_dir, "state"))
-        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.returncode, 1, done.stdout)
         path = self.folder / "status.json"
         path.write_text(done.stdout, encoding="utf-8")
         self.assertEqual(missing(status_of(), json.loads(done.stdout)), [])
         self.browse(self.write("of-a-fabric", path))
-        self.assertEqual(self.text(".fine"), "All is as it should be.")
+        self.assertIn("missing: leaf1[5]-spine0[2], since ", self.text(".finding"))
         self.assertIn(f"{event.runs[-1].change}: {event.runs[-1].sent:,} LFT blocks sent",
                       self.text(".state"))
 
