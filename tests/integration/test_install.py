@@ -55,7 +55,7 @@ class Configured(labtest.Folders):
         self.assertEqual(re.findall("(?im)^(cmocka|osmcomp|python).*", cache), [])
         targets = must("cmake", "--build", folder, "--target", "help")
         self.assertIn("portmajor_plugin", targets)
-        self.assertEqual(re.findall("test_|madcount|wire", targets), [])
+        self.assertEqual(re.findall(r"test_|madcount|\bwire", targets), [])
 
     def test_missing(self):
         """All that is missing is told at once, with a command to install it."""
