@@ -304,6 +304,7 @@ class Faults(GroupCase):
     GENERATE = ("two-level", 6, 4, 4, 1)
     ASKING = "h5-4"
     TRANSMISSIONS = 4  # of a Set that nobody answers
+    ABOVE = 31  # blocks of a switch without groups, of 32
 
     @classmethod
     def options(cls):
@@ -317,6 +318,13 @@ class Faults(GroupCase):
             for leaf in range(5):
                 cls.members.join(number, f"h{leaf}-{1 + number % 3}")
         cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
+        # Blocks above those of the groups are read once, some time after a first sweep.
+        above = len(clients.Multicast(cls.lab.fabric, cls.ASKING).switches) * cls.ABOVE
+        simlab.poll_until(lambda: cls.reads() >= above, 120, "blocks above are read")
+
+    @classmethod
+    def reads(cls):
+        return cls.lab.osm.counters().attr(mgroups.ATTR_MFT, "get")
 
     def setUp(self):
         super().setUp()
