@@ -136,7 +136,7 @@ static int run_engine(struct job *job, struct job_engine *engine, bool fails,
 		      struct packet_run *run)
 {
 	struct packet_lab *lab = &engine->lab;
-	struct pm_packet_config config = fails ? lab->config : packet_lab_healthy(lab);
+	struct pm_packet_config config = fails ? lab->config : packet_run_healthy(lab);
 	int status;
 
 	lab->progress = job->progress;

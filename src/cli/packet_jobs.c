@@ -356,7 +356,7 @@ uint32_t packet_jobs_runs(const struct packet_lab *lab)
 static int add_healthy(struct packet_lab *lab, const struct packet_run *run,
 		       json_t *point)
 {
-	struct pm_packet_config engine = packet_lab_healthy(lab);
+	struct pm_packet_config engine = packet_run_healthy(lab);
 	struct packet_run other;
 	json_t *object;
 	int status;

@@ -343,15 +343,6 @@ int packet_lab_mend(struct packet_lab *lab)
 	return status;
 }
 
-struct pm_packet_config packet_lab_healthy(const struct packet_lab *lab)
-{
-	struct pm_packet_config config = lab->config;
-
-	config.num_lost = 0;
-	config.num_sets = 0;
-	return config;
-}
-
 void packet_lab_end(struct packet_lab *lab)
 {
 	scene_free(&lab->scene);

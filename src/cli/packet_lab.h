@@ -19,9 +19,6 @@ int packet_lab_begin(struct packet_lab *lab, struct packet_request *request,
  * then, and the LFT Sets that follow. Once at most. An exit status. */
 int packet_lab_mend(struct packet_lab *lab);
 
-/* The engine's configuration without the failure. */
-struct pm_packet_config packet_lab_healthy(const struct packet_lab *lab);
-
 void packet_lab_end(struct packet_lab *lab);
 
 #endif

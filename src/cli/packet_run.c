@@ -21,6 +21,15 @@ json_t *packet_us_json(const struct packet_lab *lab, bool known, double ticks)
 	return known ? json_real(packet_us(lab, ticks)) : json_null();
 }
 
+struct pm_packet_config packet_run_healthy(const struct packet_lab *lab)
+{
+	struct pm_packet_config config = lab->config;
+
+	config.num_lost = 0;
+	config.num_sets = 0;
+	return config;
+}
+
 static void show_progress(struct packet_lab *lab, uint32_t piece)
 {
 	cli_progress_show(&lab->progress, (uint64_t)lab->done * PIECES + piece,
@@ -70,17 +79,4 @@ void packet_run_end(struct packet_run *run)
 {
 	pm_packet_free(run->packet);
 	pm_workload_free(run->workload);
-}
-
-int packet_run_point(const struct packet_lab *lab, struct packet_run *run, json_t **point)
-{
-	uint32_t circle[PM_PACKET_CIRCLE];
-	struct pm_error err;
-	int num = pm_packet_stuck(run->packet, circle, PM_PACKET_CIRCLE, &err);
-
-	if (num < 0 ||
-	    pm_packet_deadlocks(run->packet, &run->deadlocks, &run->num_deadlocks, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
-	*point = packet_point_json(lab, run, circle, num);
-	return EXIT_FINE;
 }

@@ -12,6 +12,9 @@ double packet_us(const struct packet_lab *lab, double ticks);
 /* The same, or null where it is not known. */
 json_t *packet_us_json(const struct packet_lab *lab, bool known, double ticks);
 
+/* The engine's configuration without the failure. */
+struct pm_packet_config packet_run_healthy(const struct packet_lab *lab);
+
 struct packet_run {
 	struct pm_workload *workload;
 	struct pm_packet *packet;
@@ -24,9 +27,6 @@ struct packet_run {
  * closed loop or list is done. To be ended in any case; an exit status. */
 int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *workload,
 		     const struct pm_packet_config *engine, struct packet_run *run);
-/* Describes what came of it, with its deadlocks; an exit status. */
-int packet_run_point(const struct packet_lab *lab, struct packet_run *run,
-		     json_t **point);
 void packet_run_end(struct packet_run *run);
 
 #endif

@@ -125,11 +125,10 @@ json_t *packet_settings_json(const struct packet_lab *lab);
 json_t *traffic_replay_json(const struct packet_lab *lab);
 void traffic_replay_print(const json_t *settings);
 
-/* One run, with lab->workload, and the circle of `num` ports in which packets wait for
- * each other. */
+/* Describes what came of a run with lab->workload, with its deadlocks; an exit status. */
 struct packet_run;
-json_t *packet_point_json(const struct packet_lab *lab, const struct packet_run *run,
-			  const uint32_t *circle, int num);
+int packet_run_point(const struct packet_lab *lab, struct packet_run *run,
+		     json_t **point);
 
 /* Whether one of these runs found what is not in order. */
 bool packet_has_findings(const json_t *points);

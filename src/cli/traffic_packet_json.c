@@ -273,7 +273,8 @@ static json_t *done_json(const struct packet_lab *lab, const struct packet_run *
 			 "left", (json_int_t)left);
 }
 
-json_t *packet_point_json(const struct packet_lab *lab, const struct packet_run *run,
+/* With the circle of `num` ports in which packets wait for each other. */
+static json_t *point_json(const struct packet_lab *lab, const struct packet_run *run,
 			  const uint32_t *circle, int num)
 {
 	const struct pm_packet_result *r = &run->r;
@@ -294,6 +295,19 @@ json_t *packet_point_json(const struct packet_lab *lab, const struct packet_run 
 		(json_int_t)r->events, "block_hops", (json_int_t)r->hops, "pairs",
 		pairs_json(lab, &r->pairs), "done", done_json(lab, run), "findings",
 		findings_json(lab, run, circle, num), "sls", classes_json(lab, r));
+}
+
+int packet_run_point(const struct packet_lab *lab, struct packet_run *run, json_t **point)
+{
+	uint32_t circle[PM_PACKET_CIRCLE];
+	struct pm_error err;
+	int num = pm_packet_stuck(run->packet, circle, PM_PACKET_CIRCLE, &err);
+
+	if (num < 0 ||
+	    pm_packet_deadlocks(run->packet, &run->deadlocks, &run->num_deadlocks, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	*point = point_json(lab, run, circle, num);
+	return EXIT_FINE;
 }
 
 /* ---- Telling ---- */
