@@ -10,6 +10,7 @@ of unicast and multicast together.
 import json
 import os
 import re
+import struct
 import subprocess
 
 import clients
