@@ -139,8 +139,10 @@ static void test_random(void **state)
 		uint32_t links, hosts, switches = 0, sum = 0;
 		struct world world;
 
-		if (!world_make_random(&world, &random, &recipe))
+		if (!world_make_random(&world, &random, &recipe)) {
+			recipe_free(&recipe);
 			continue;
+		}
 		for (uint32_t i = 0; i < recipe.num_cables; i++)
 			recipe.cables[i].away = random_chance(&random, 30);
 		for (uint32_t i = 0; i < recipe.num_nodes; i++)
