@@ -177,7 +177,7 @@ class Director(DrainCase):
         self.check_walk(plan=False)
         self.assertRegex(self.run_it("drain"),
                          r"^out      leaf5:20, since \d{4}-[-\d]+ [:\d]+ by \S+\n$")
-        self.assertRegex(self.run_it("status"), r"\ndrained     1: leaf5:20 \(out, since [-\d]+ [:\d]+ by \w+\)\n")
+        self.assertRegex(self.run_it("status"), r"\ndrained     1: leaf5:20 \(out, since [-\d]+ [:\d]+ by \S+\)\n")
         # Nothing is there to be repaired, or written again.
         hup = self.lab.measure("SIGHUP", self.lab.osm.hup)
         self.assertEqual((hup.wire, hup.repairs), (0, []))
@@ -420,7 +420,7 @@ class Command(labtest.Folders):
         done = subprocess.run([str(pmlab.CLI), *map(str, args)], capture_output=True,
                               env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)), text=True,
                               check=False, timeout=pmlab.TIMEOUT_S)
-        notes = r"(?m), since \d{4}-[-\d]+ [:\d]+ by \w+$"
+        notes = r"(?m), since \d{4}-[-\d]+ [:\d]+ by \S+$"
         return done.returncode, re.sub(notes, "", done.stdout), done.stderr
 
     def drain(self, *args):
