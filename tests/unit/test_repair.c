@@ -10,8 +10,13 @@
 #include "memfault.h"
 #include "recipe.h"
 
+#include "engine/repair.h"
+
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -303,6 +308,51 @@ static void test_dealt_with(void **state)
 	assert_int_equal(subnet_logged("; traps 2, "), 1);
 	assert_int_equal(subnet_logged("; 8.0 ms from the first trap"), 1);
 	end();
+}
+
+/* ---- A trap while it is asked whether traps are covered ---- */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *), void *context);
+
+static struct repair *repair_alone;
+static atomic_bool reported;
+static pthread_t reporter;
+
+static void *report(void *context)
+{
+	static const ib_mad_notice_attr_t notice = {
+		.generic_type = 0x80,
+		.g_or_v.generic.trap_num = CL_HTON16(SM_LINK_STATE_CHANGED_TRAP),
+	};
+
+	repair_note_trap(repair_alone, &notice);
+	reported = true;
+	return context;
+}
+
+static bool report_meanwhile(const void *context)
+{
+	(void)context;
+	assert_int_equal(__real_pthread_create(&reporter, NULL, report, NULL), 0);
+	for (int i = 0; i < 1000000 && !reported; i++)
+		sched_yield();
+	return true;
+}
+
+/* It is newer than the discovery, and stays. */
+static void test_trap_meanwhile(void **state)
+{
+	(void)state;
+	repair_alone = repair_start();
+	assert_non_null(repair_alone);
+	report(NULL);
+	assert_int_equal(repair_count_traps(repair_alone), 1);
+	reported = false;
+	repair_skip_covered(repair_alone, report_meanwhile, NULL);
+	pthread_join(reporter, NULL);
+	assert_int_equal(repair_count_traps(repair_alone), 1);
+	repair_stop(repair_alone);
 }
 
 /* ---- The time that finding out may take ---- */
@@ -655,6 +705,7 @@ int main(void)
 		cmocka_unit_test(test_home_answers_later),
 		cmocka_unit_test(test_seen_before),
 		cmocka_unit_test(test_dealt_with),
+		cmocka_unit_test(test_trap_meanwhile),
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_slow_answers_in_vain),
 		cmocka_unit_test(test_long_burst),

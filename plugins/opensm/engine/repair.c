@@ -150,9 +150,9 @@ bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
 	return now;
 }
 
-void repair_skip(struct repair *repair, uint32_t num)
+/* With the signal's lock held. */
+static void forget(struct repair *repair, uint32_t num)
 {
-	pthread_mutex_lock(&repair->signal.lock);
 	if (num > repair->num_lids)
 		num = repair->num_lids;
 	repair->num_lids -= num;
@@ -161,6 +161,21 @@ void repair_skip(struct repair *repair, uint32_t num)
 	if (num)
 		repair->first_trap = repair->last_trap;
 	repair->left = 0;
+}
+
+void repair_skip(struct repair *repair, uint32_t num)
+{
+	pthread_mutex_lock(&repair->signal.lock);
+	forget(repair, num);
+	pthread_mutex_unlock(&repair->signal.lock);
+}
+
+void repair_skip_covered(struct repair *repair, bool (*are_covered)(const void *context),
+			 const void *context)
+{
+	pthread_mutex_lock(&repair->signal.lock);
+	if (are_covered(context))
+		forget(repair, REPORTS);
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 

@@ -69,6 +69,10 @@ uint32_t repair_count_traps(struct repair *repair);
 /* Forgets the first so many of them that are still there. */
 void repair_skip(struct repair *repair, uint32_t num);
 
+/* Forgets all of them if they are covered, which is asked while none comes or goes. */
+void repair_skip_covered(struct repair *repair, bool (*are_covered)(const void *context),
+			 const void *context);
+
 /*
  * Whether more traps came than are remembered, since the last call; how many were not is
  * added to *dropped. Whatever they told of is found by a discovery alone.

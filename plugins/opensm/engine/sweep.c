@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -547,17 +546,14 @@ static void look_at_files(struct plugin *plugin)
 
 /*
  * OpenSM sets the flag before it reports a trap, and clears it when a discovery begins.
- * So where it is clear, that discovery began after all traps that had come by then, and
- * there is nothing that it does not tell of them.
+ * So where it is clear while no trap comes or goes, that discovery began after all that
+ * have come, and tells whatever they do.
  */
-static void skip_covered_traps(struct plugin *plugin)
+static bool are_covered(const void *context)
 {
-	const osm_subn_t *subn = &plugin->osm->subn;
-	uint32_t num = repair_count_traps(plugin->repair);
+	const osm_subn_t *subn = context;
 
-	atomic_thread_fence(memory_order_seq_cst); /* the flag is read after that */
-	if (subn->opt.sweep_on_trap && !subn->force_heavy_sweep)
-		repair_skip(plugin->repair, num);
+	return subn->opt.sweep_on_trap && !subn->force_heavy_sweep;
 }
 
 void sweep_discovered(struct plugin *plugin)
@@ -571,7 +567,7 @@ void sweep_discovered(struct plugin *plugin)
 		leave_view(plugin);
 	await_files(plugin);
 	if (plugin->repair)
-		skip_covered_traps(plugin);
+		repair_skip_covered(plugin->repair, are_covered, &plugin->osm->subn);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
 	look_at_files(plugin);
 	plugin->cache.covered &= !watch_take_roles(plugin->watch, &plugin->roles);
