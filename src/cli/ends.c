@@ -7,40 +7,21 @@
 
 #include "json.h"
 #include "output.h"
+#include "text.h"
 
 #include <fnmatch.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char *__attribute__((format(printf, 1, 2))) make_text(const char *format, ...)
-{
-	va_list args;
-	char *text;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		cli_no_memory();
-	va_end(args);
-	return text;
-}
-
-static const char *text_of(const json_t *object, const char *member)
-{
-	const char *text = json_string_value(json_object_get(object, member));
-
-	return text ? text : "";
-}
-
 static char *name_end(const json_t *end)
 {
 	const char *label = cli_json_label(end);
-	const char *name = label && *label ? label : text_of(end, "guid");
+	const char *name = label && *label ? label : cli_json_text(end, "guid");
 	json_int_t port = cli_json_number(end, "port");
 
-	return port ? make_text("%s[%" JSON_INTEGER_FORMAT "]", name, port)
-		    : make_text("%s", name);
+	return port ? cli_text_make("%s[%" JSON_INTEGER_FORMAT "]", name, port)
+		    : cli_text_make("%s", name);
 }
 
 char *cli_ends_name(const json_t *thing)
@@ -51,7 +32,7 @@ char *cli_ends_name(const json_t *thing)
 	if (json_array_size(ends) < 2)
 		return one;
 	other = name_end(json_array_get(ends, 1));
-	both = make_text("%s-%s", one, other);
+	both = cli_text_make("%s-%s", one, other);
 	free(one);
 	free(other);
 	return both;
@@ -75,8 +56,8 @@ static bool is_named(const char *operand, const char *name, json_int_t port,
 		return true;
 	if (!port)
 		return false;
-	colon = make_text("%s:%" JSON_INTEGER_FORMAT, name, port);
-	bracket = make_text("%s[%" JSON_INTEGER_FORMAT "]", name, port);
+	colon = cli_text_make("%s:%" JSON_INTEGER_FORMAT, name, port);
+	bracket = cli_text_make("%s[%" JSON_INTEGER_FORMAT "]", name, port);
 	named = matches(operand, colon) || !strcmp(operand, bracket);
 	free(colon);
 	free(bracket);
@@ -95,7 +76,7 @@ bool cli_ends_are_meant(const json_t *thing, const char *operand, bool by_switch
 	json_array_foreach(json_object_get(thing, "ends"), i,
 			   end) for (size_t j = 0; j < sizeof(names) / sizeof(*names);
 				     j++) meant =
-		meant || is_named(operand, text_of(end, names[j]),
+		meant || is_named(operand, cli_json_text(end, names[j]),
 				  cli_json_number(end, "port"), by_switch);
 	return meant;
 }

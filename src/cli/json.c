@@ -142,3 +142,10 @@ int cli_json_print_line(json_t *object)
 {
 	return print(object, JSON_COMPACT);
 }
+
+const char *cli_json_text(const json_t *object, const char *member)
+{
+	const char *text = json_string_value(json_object_get(object, member));
+
+	return text ? text : "";
+}

@@ -55,4 +55,7 @@ int cli_json_print(json_t *object);
 /* The same in one line. */
 int cli_json_print_line(json_t *object);
 
+/* A member that is a text, borrowed from the object; "" if it is none. */
+const char *cli_json_text(const json_t *object, const char *member);
+
 #endif

@@ -7,7 +7,6 @@
 #include "output.h"
 #include "text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,28 +14,9 @@
 
 #define NAMED 8 /* parts in a line */
 
-static char *__attribute__((format(printf, 1, 2))) make_text(const char *format, ...)
-{
-	va_list args;
-	char *text;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		cli_no_memory();
-	va_end(args);
-	return text;
-}
-
-static const char *text_of(const json_t *object, const char *member)
-{
-	const char *text = json_string_value(json_object_get(object, member));
-
-	return text ? text : "";
-}
-
 static bool is_kind(const json_t *part, const char *kind)
 {
-	return !strcmp(text_of(part, "kind"), kind);
+	return !strcmp(cli_json_text(part, "kind"), kind);
 }
 
 static bool is_acknowledged(const json_t *part)
@@ -50,7 +30,7 @@ char *cli_missing_name(const json_t *part)
 
 	if (!is_kind(part, "host"))
 		return name;
-	host = make_text("host at %s", name);
+	host = cli_text_make("host at %s", name);
 	free(name);
 	return host;
 }
@@ -63,8 +43,8 @@ static char *name_with_hosts(const json_t *part)
 
 	if (!hosts)
 		return name;
-	both = make_text("%s (%" JSON_INTEGER_FORMAT " host%s)", name, hosts,
-			 hosts == 1 ? "" : "s");
+	both = cli_text_make("%s (%" JSON_INTEGER_FORMAT " host%s)", name, hosts,
+			     hosts == 1 ? "" : "s");
 	free(name);
 	return both;
 }

@@ -2,7 +2,10 @@
 /* Text that is printed from the members of a JSON object. */
 #include "text.h"
 
+#include "output.h"
+
 #include <stdbool.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,4 +134,16 @@ void cli_text_first(const json_t *list, void (*put)(const json_t *))
 	}
 	if (i < num)
 		printf(" and %zu more", num - i);
+}
+
+char *cli_text_make(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		cli_no_memory();
+	va_end(args);
+	return text;
 }

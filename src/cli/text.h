@@ -44,4 +44,7 @@ void cli_names_add(struct cli_names *names, const char *name, unsigned int port)
  */
 void cli_text_first(const json_t *list, void (*put)(const json_t *));
 
+/* Prints into memory for the caller to free; ends the process without it. */
+__attribute__((format(printf, 1, 2))) char *cli_text_make(const char *format, ...);
+
 #endif
