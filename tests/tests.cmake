@@ -261,12 +261,14 @@ endforeach()
 # Readers of groups and of shards are parts of the command.
 foreach(target replay_groups fuzz_groups)
 	if(TARGET ${target})
-		target_sources(${target} PRIVATE src/cli/groups.c src/cli/output.c)
+		target_include_directories(${target} PRIVATE src/cli)
+		target_sources(${target} PRIVATE src/cli/cmd/groups.c src/cli/output.c)
 	endif()
 endforeach()
 foreach(target replay_sweep fuzz_sweep)
 	if(TARGET ${target})
-		target_sources(${target} PRIVATE src/cli/summary_output.c src/cli/json.c src/cli/text.c
+		target_include_directories(${target} PRIVATE src/cli)
+		target_sources(${target} PRIVATE src/cli/cmd/summary_output.c src/cli/json.c src/cli/text.c
 			src/cli/output.c)
 		target_link_libraries(${target} PRIVATE ${JANSSON})
 	endif()

@@ -3,7 +3,7 @@
  * Any text gives groups by MLID, with members in order and at ports that end ports or
  * switches have, for which trees can be made, or an error with its line.
  */
-#include "../../src/cli/groups.h"
+#include "../../src/cli/cmd/groups.h"
 
 #include <portmajor/netlist/netlist.h>
 

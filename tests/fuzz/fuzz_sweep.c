@@ -3,7 +3,7 @@
  * Any text is refused with a message or is a shard of a sweep, which then is written and
  * read again as the same; see summary.h.
  */
-#include "../../src/cli/summary_output.h"
+#include "../../src/cli/cmd/summary_output.h"
 
 #include <stdlib.h>
 

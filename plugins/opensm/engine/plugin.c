@@ -24,7 +24,7 @@
 #define ENGINE_NAME "portmajor"
 #define END_MS 3000 /* that the end of OpenSM waits for files at most */
 
-/* `portmajor preflight` looks for this in the library, see src/cli/opensm.c. */
+/* `portmajor preflight` looks for this in the library, see src/cli/cmd/opensm.c. */
 #define PLUGIN_BUILT_FOR "portmajor built for " OSM_VERSION
 static const char built_for[] = PLUGIN_BUILT_FOR;
 
