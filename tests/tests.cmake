@@ -58,8 +58,9 @@ foreach(target ${circles} portmajor_cli portmajor_plugin)
 endforeach()
 
 # Parts of the command.
-foreach(part options text hostlist)
-	add_executable(test_${part} tests/unit/test_${part}.c src/cli/${part}.c
+foreach(file options text export/hostlist)
+	get_filename_component(part ${file} NAME)
+	add_executable(test_${part} tests/unit/test_${part}.c src/cli/${file}.c
 		src/cli/output.c)
 	target_link_libraries(test_${part} PRIVATE test_tools ${JANSSON})
 	add_test(NAME unit.${part} COMMAND test_${part})

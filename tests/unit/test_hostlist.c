@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Lists of names, short: what comes of them, and that nothing is lost or made up. */
-#include "../../src/cli/hostlist.h"
+#include "../../src/cli/export/hostlist.h"
 
 #include <portmajor/base/random.h>
 
