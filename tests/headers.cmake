@@ -20,8 +20,10 @@ foreach(folder ${core})
 	add_headers(headers_${folder} pm_${folder} include/portmajor/${folder}/*.h
 		src/${folder}/*.h)
 endforeach()
-add_headers(headers_cli portmajor_core src/cli/*.h src/cli/cmd/*.h src/cli/export/*.h)
-target_include_directories(headers_cli PRIVATE src/cli src/cli/cmd src/cli/export)
+add_headers(headers_cli portmajor_core src/cli/*.h src/cli/cmd/*.h src/cli/export/*.h
+	src/lab/cli/*.h)
+target_include_directories(headers_cli PRIVATE src/cli src/cli/cmd src/cli/export
+	src/lab/cli)
 add_headers(headers_opensm portmajor_core plugins/opensm/*/*.h)
 target_include_directories(headers_opensm PRIVATE plugins/opensm)
 target_include_directories(headers_opensm SYSTEM PRIVATE ${OPENSM_INCLUDE})
