@@ -21,9 +21,9 @@ foreach(folder ${core})
 		src/${folder}/*.h)
 endforeach()
 add_headers(headers_cli portmajor_core src/cli/*.h src/cli/cmd/*.h src/cli/export/*.h
-	src/lab/cli/*.h)
+	src/lab/cli/*.h src/vlan/cli/*.h)
 target_include_directories(headers_cli PRIVATE src/cli src/cli/cmd src/cli/export
-	src/lab/cli)
+	src/lab/cli src/vlan/cli)
 add_headers(headers_opensm portmajor_core plugins/opensm/*/*.h)
 target_include_directories(headers_opensm PRIVATE plugins/opensm)
 target_include_directories(headers_opensm SYSTEM PRIVATE ${OPENSM_INCLUDE})
