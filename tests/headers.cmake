@@ -17,8 +17,10 @@ function(add_headers target library)
 endfunction()
 
 foreach(folder ${core})
-	add_headers(headers_${folder} pm_${folder} include/portmajor/${folder}/*.h
-		src/${folder}/*.h)
+	file(GLOB headers CONFIGURE_DEPENDS include/portmajor/${folder}/*.h src/${folder}/*.h
+		src/${folder}/*/*.h)
+	list(FILTER headers EXCLUDE REGEX "/cli/") # of commands, below
+	add_headers(headers_${folder} pm_${folder} ${headers})
 endforeach()
 add_headers(headers_cli portmajor_core src/cli/*.h src/cli/cmd/*.h src/cli/export/*.h
 	src/lab/cli/*.h src/vlan/cli/*.h)

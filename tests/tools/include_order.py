@@ -17,7 +17,7 @@ def check_order(root, folders):
     """Lines for includes of a later folder, or of none."""
     for number, folder in enumerate(folders):
         for place in (root / "src" / folder, root / "include" / "portmajor" / folder):
-            for path in sorted(place.glob("*.[ch]")):
+            for path in sorted(place.rglob("*.[ch]")):
                 for match in INCLUDE.finditer(path.read_text(encoding="utf-8")):
                     if match[1] not in folders[:number + 1]:
                         yield f"{path.relative_to(root)} includes {match[1]}/{match[2]}"

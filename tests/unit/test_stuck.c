@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Deadlocks in the flit engine, rule by rule: buffers are put into a state by hand. */
-#include "../../src/lab/flit_parts.h"
+#include "../../src/lab/flit/flit_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
