@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What the plugin keeps, and for which fabric: several on one machine, another adapter, a
-standby beside it, files of an earlier version, and holds over a restart."""
+standby beside it, plans that differ, and holds over a restart."""
 
 import contextlib
 import fcntl
@@ -17,7 +17,6 @@ import simlab
 import wire
 from test_handover import wait_polled, wait_state, wait_swept
 
-EARLIER = pmlab.ROOT / "tests" / "data" / "0.1.0-6cd4353"
 TAKEN_OVER = "plan taken over from "
 POLL = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}
 
@@ -279,75 +278,56 @@ class Found(FileCase):
         self.assertEqual(len(folders(self.cache)), 2)
 
 
-class Earlier(FileCase):
-    """Files of a version that had no folders, see tests/data."""
+class Drifting(FileCase):
+    """Ports run with other LIDs than planned when another adapter takes the plans over."""
 
     def setUp(self):
         super().setUp()
-        for path in EARLIER.glob("portmajor.*"):
-            shutil.copy(path, self.cache)
+        config = self.folder / "migrate.conf"
+        config.write_text("migrate yes\n", "ascii")
+        self.migrate = {"event_plugin_options": config}
+        with pmlab.Fabric(self.netlist) as fabric:
+            fabric.lose("spine1")
+            with self.lab(fabric, conf=self.migrate) as lab:
+                lab.bring_up()
+                lab.event("back", "spine1")
+        self.before, = folders(self.cache)
+        self.planned, self.drifting = map(self.lids_of, ("plan", "drifting"))
+        self.assertNotEqual(self.planned, self.drifting)
+        (self.cache / "guid2lid").unlink()
 
-    def planned(self, name):
+    def lids_of(self, name):
         """{(switch, port): LID} of a plan file."""
-        text = (EARLIER / name).read_text(encoding="ascii")
+        text = (self.before / name).read_text(encoding="ascii")
         switches = re.findall(r"^switch \S+ \S+ \d+ (\S+)$", text, re.M)
         return {(switches[int(sw)], int(port)): int(lid) for sw, port, lid in
                 re.findall(r"^place (\d+) (\d+) (\d+) ", text, re.M)}
 
     def check_lids(self, lab, plan):
-        """The LIDs, which are those of a plan file."""
         lids = pmlab.Dump(lab.dump()).lids
-        for (switch, port), lid in self.planned(plan).items():
+        for (switch, port), lid in plan.items():
             name = f"h{switch[4:]}-{port}" if port else switch
             self.assertEqual(lids[name], lid, name)
-        return lids
 
     def test_migrating(self):
         """With migrate a fabric without LIDs gets those of the base at once."""
-        config = self.folder / "migrate.conf"
-        config.write_text("migrate yes\n", "ascii")
-        with self.lab(None, conf={"event_plugin_options": config}) as lab:
+        with self.lab(None, host="h1-1", conf=self.migrate) as lab:
             event = lab.bring_up()
             self.assertEqual((event.moved, event.runs[-1].out_of_plan), (0, 0))
-            self.check_lids(lab, "portmajor.plan")
+            self.check_lids(lab, self.planned)
 
     def test_taken_over(self):
-        """A fabric without LIDs gets those of the plan in force; the files are in the folder.
-        """
-        with pmlab.Fabric(self.netlist) as fabric:
-            with self.lab(fabric) as lab:
-                self.assertEqual(status(self.cache, "--max-age", 2**31 - 1).returncode, 0)
-                event = lab.bring_up()
-                self.assertEqual(event.moved, 0)
-                self.assertIn(f"{TAKEN_OVER}{self.cache}/portmajor.plan", lab.osm.log())
-                lids = self.check_lids(lab, "portmajor.drifting")
-                self.assertGreater(event.runs[-1].out_of_plan, 0)
-                self.assertEqual([p.name for p in self.cache.glob("portmajor.*")
-                                  if not p.is_dir()], [])
-                simlab.poll_until(lambda: status(self.cache).returncode == 0, 60, "the state")
-            folder, = folders(self.cache)
-            # And back again: what was written is read where the earlier one looks for it.
-            for name in ("plan", "drifting"):
-                if (folder / name).exists():
-                    shutil.move(folder / name, self.cache / f"portmajor.{name}")
-            shutil.rmtree(folder)
-            with self.lab(fabric) as lab:
-                self.assertEqual(lab.bring_up().moved, 0)
-                self.assertEqual(pmlab.Dump(lab.dump()).lids, lids)
-
-    def test_our_own_come_first(self):
-        """A plan that is later than the old files: these stay where they are."""
-        with pmlab.Fabric(self.netlist) as fabric:
-            for path in self.cache.glob("portmajor.*"):
-                os.utime(path, (1, 1))
-            old = {path: path.read_bytes() for path in self.cache.glob("portmajor.*")}
-            for _ in range(2):
-                with self.lab(fabric) as lab:
-                    lab.bring_up()
-                for path, data in old.items():
-                    path.write_bytes(data)
-                    os.utime(path, (1, 1))
-            self.assertNotIn(TAKEN_OVER, lab.osm.log() if lab.osm.log_path.exists() else "")
+        """Without, it gets those of the plan in force; both files are in the new folder."""
+        with self.lab(None, host="h1-1") as lab:
+            event = lab.bring_up()
+            self.assertEqual(event.moved, 0)
+            self.assertIn(f"{TAKEN_OVER}{self.before}/plan", lab.osm.log())
+            self.check_lids(lab, self.drifting)
+            self.assertGreater(event.runs[-1].out_of_plan, 0)
+            simlab.poll_until(lambda: status(self.cache).returncode == 0, 60, "the state")
+        now, = folders(self.cache)
+        self.assertNotEqual(now, self.before)
+        self.assertTrue((now / "plan").exists() and (now / "drifting").exists())
 
 
 class Holds(FileCase):

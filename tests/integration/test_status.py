@@ -115,7 +115,8 @@ class Written(labtest.Folders):
     """States that tests write."""
 
     def write(self, text):
-        path = self.folder / "portmajor.state"
+        path = self.folder / "portmajor.1" / "state"
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
 
@@ -129,13 +130,14 @@ class Bad(Written):
     def test_input(self):
         whole = json.dumps(GOOD)
         for name, text, word in (
-                ("empty", "", "portmajor.state"), ("binary", b"\x7fELF\0\1\2\xff" * 50, ":1: "),
+                ("empty", "", "portmajor.1/state"), ("binary", b"\x7fELF\0\1\2\xff" * 50, ":1: "),
                 ("truncated", whole[:100], ":1: "), ("list", "[]", "not a state file"),
                 ("another schema", '{"schema": "x", "version": 1}', "not a state file"),
-                ("another version", whole.replace('"version": 2', '"version": 3'), "version 3"),
+                *((f"version {n}", whole.replace('"version": 2', f'"version": {n}'),
+                   f"version {n}") for n in (1, 3)),
                 ("a number for a word", whole.replace('"master"', "1"), "string"),
                 ("no run", whole.replace('"run":', '"nur":'), "run"),
-                ("deep", "[" * 100000, "portmajor.state")):
+                ("deep", "[" * 100000, "portmajor.1/state")):
             with self.subTest(name):
                 done = pmlab.run_cli("status", self.write(text))
                 self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
@@ -384,7 +386,7 @@ class Bad(Written):
     def test_folder(self):
         """OpenSM's cache folder, unless the environment names another."""
         self.changed()
-        for folder, path in ((str(self.folder), self.folder / "portmajor.state"),
+        for folder, path in ((str(self.folder), self.folder / "portmajor.1/state"),
                              ("", "/var/cache/opensm/portmajor.")):
             with self.subTest(folder), unittest.mock.patch.dict(os.environ, OSM_CACHE_DIR=folder):
                 done = pmlab.run_cli("status", "--json")

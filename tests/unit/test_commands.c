@@ -35,7 +35,7 @@ int __real_main(int argc, char **argv);
 int __wrap_main(int argc, char **argv);
 
 #define STATE(running)                                                                   \
-	"{\"schema\": \"portmajor-state\", \"version\": 1, \"time\": 0, "                \
+	"{\"schema\": \"portmajor-state\", \"version\": 2, \"time\": 0, "                \
 	"\"running\": " running                                                          \
 	", \"sm_state\": \"master\", \"opensm\": \"OpenSM 3.3.23\", \"plugin\": "        \
 	"\"0.1.0\", \"pid\": 1, \"started\": 0, \"engine\": {\"active\": false, "        \
@@ -463,17 +463,19 @@ static int make_folder(void **state)
 	make_file("sets", "traffic -q --lose leaf0:3 --write /dev/stdout net");
 	make_slow_file("slow", "net");
 	make_plan_file("plan", "net");
-	make_plan_file("portmajor.plan", "net");
 	write_file("names", "# names\n0x200000 \"leaf zero\"\n");
 	write_file("groups", "0xc000 h*\n0xc001 h0-1\n0xc001 spine0\n");
 	write_file("guids", "0x200000\n0x200010\n");
 	write_file("macs", MACS);
 	write_file("former", FORMER);
 	write_file("state", STATE("false"));
-	write_file("portmajor.state", STATE("false"));
 	if (mkdir("portmajor.1", 0755))
 		return -1;
 	write_file("portmajor.1/state", STATE("true"));
+	make_plan_file("portmajor.1/plan", "net");
+	if (mkdir("portmajor.2", 0755))
+		return -1;
+	write_file("portmajor.2/state", STATE("false"));
 	write_file("conf", CONF);
 	write_file("portmajor.conf", "lid_order grouped\n");
 	write_file("library", "junk portmajor built for OpenSM 3.3.23\n");
@@ -498,12 +500,10 @@ static int remove_folder(void **state)
 		"packet2",
 		"sets",
 		"plan",
-		"portmajor.plan",
 		"names",
 		"groups",
 		"guids",
 		"state",
-		"portmajor.state",
 		"conf",
 		"portmajor.conf",
 		"library",
@@ -512,6 +512,8 @@ static int remove_folder(void **state)
 		DRAIN_FILE,
 		REBALANCE_FILE,
 		"portmajor.1/state",
+		"portmajor.1/plan",
+		"portmajor.2/state",
 		"opensm.fdbs",
 		"opensm.mcfdbs",
 		"opensm-subnet.lst",

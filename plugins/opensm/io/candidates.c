@@ -169,17 +169,12 @@ int candidates_read(const char *cache, const char *ours, bool open,
 		    struct candidates *found)
 {
 	struct candidates all = {0};
-	char *old;
 	int rc = 0;
 
 	if (open)
 		rc = add(cache, strdup(ours), true, &all);
 	if (!rc)
 		rc = add_folders(cache, ours, &all);
-	if (!rc && asprintf(&old, "%s" CANDIDATES_PREFIX, cache) < 0)
-		rc = -ENOMEM;
-	else if (!rc)
-		rc = add(cache, old, false, &all);
 	if (rc)
 		candidates_free(&all);
 	else

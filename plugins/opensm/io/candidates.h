@@ -40,7 +40,7 @@ struct candidate_file {
 };
 
 struct candidate {
-	char *place; /* stands before the names of its files, see store.c */
+	char *place; /* the path of its folder, with its slash */
 	bool ours;
 	struct timespec written; /* when the plan was */
 	struct candidate_file file[KEPT_FILES];

@@ -36,10 +36,7 @@ struct content {
 	bool unread;	     /* likewise, as nobody has waited for it to be read */
 };
 
-/*
- * Where files are: what stands before their names, the path of a folder with its slash,
- * or, before there were folders, with the first half of the name.
- */
+/* A place is the path of a folder, with its slash. */
 struct store {
 	osm_log_t *log;
 	struct worker *writer;

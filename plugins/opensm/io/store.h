@@ -12,9 +12,9 @@
  *
  * The plan that is used is the one in our folder, or a later one in another folder if it
  * is a plan for the fabric that is seen: that of the adapter that was here before, of
- * another OpenSM on this machine that was the master meanwhile, one copied from another
- * machine, or portmajor.plan of versions that had no folders. If ours had none, and
- * nobody uses that folder, it goes when the plan has been written to ours.
+ * another OpenSM on this machine that was the master meanwhile, or one copied from
+ * another machine. If ours had none, and nobody uses that folder, it goes when the plan
+ * has been written to ours.
  *
  * A file of ours that cannot be read, is damaged, or was made for another LMC or fabric
  * is never trusted nor lost: it gets another name (.bad-TIME), and the plan is made from

@@ -35,12 +35,11 @@ static int is_folder(const struct dirent *entry)
 }
 
 /* Adds a path, which is taken over, if there is a file; NULL: no memory. -1. */
-static int add_path(struct cache_paths *paths, char *path, bool *added)
+static int add_path(struct cache_paths *paths, char *path)
 {
 	char **list;
 
-	*added = path && !access(path, F_OK);
-	if (!*added) {
+	if (!path || access(path, F_OK)) {
 		free(path);
 		return path ? 0 : -1;
 	}
@@ -60,7 +59,6 @@ static int add_folders(const char *cache, const char *name, struct cache_paths *
 	struct dirent **folders = NULL;
 	int num = scandir(cache, &folders, is_folder, alphasort);
 	int rc = num < 0 && errno == ENOMEM ? -1 : 0;
-	bool added;
 
 	for (int i = 0; i < num; i++) {
 		char *path = NULL;
@@ -69,7 +67,7 @@ static int add_folders(const char *cache, const char *name, struct cache_paths *
 		    asprintf(&path, "%s/%s/%s", cache, folders[i]->d_name, name) < 0)
 			path = NULL;
 		if (!rc)
-			rc = add_path(paths, path, &added);
+			rc = add_path(paths, path);
 		free(folders[i]);
 	}
 	free(folders);
@@ -79,20 +77,13 @@ static int add_folders(const char *cache, const char *name, struct cache_paths *
 int cache_find(const char *name, struct cache_paths *paths, char **wanted)
 {
 	const char *cache = find_folder();
-	char *old = NULL;
-	int rc;
 
 	*paths = (struct cache_paths){0};
 	if (asprintf(wanted, "%s/" PREFIX "[0-9a-f]*/%s", cache, name) < 0) {
 		*wanted = NULL;
 		return -1;
 	}
-	rc = add_folders(cache, name, paths);
-	if (!rc && asprintf(&old, "%s/" PREFIX "%s", cache, name) < 0)
-		old = NULL;
-	if (!rc)
-		rc = add_path(paths, old, &paths->old);
-	if (!rc)
+	if (!add_folders(cache, name, paths))
 		return 0;
 	cache_paths_free(paths);
 	free(*wanted);

@@ -14,16 +14,14 @@
 struct cache_paths {
 	char **path; /* by their GUIDs */
 	size_t count;
-	bool old; /* the last one is portmajor.NAME, as earlier versions had it */
 };
 
 /* The path of a file beside these folders; the caller frees it. NULL: no memory. */
 char *cache_path(const char *name);
 
 /*
- * The files of that name, of all fabrics, and portmajor.NAME if it is there. What they
- * are looked for as is in *wanted, for messages. Both for the caller to free. -1: no
- * memory.
+ * The files of that name, of all fabrics. *wanted is the pattern that they match, for
+ * messages. Both for the caller to free. -1: no memory.
  */
 int cache_find(const char *name, struct cache_paths *paths, char **wanted);
 void cache_paths_free(struct cache_paths *paths);

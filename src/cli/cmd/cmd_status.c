@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STATE_VERSION 2 /* 1 had another word for a state, which is only shown */
-#define MAX_AGE_S 180	/* the plugin writes every 60 */
+#define STATE_VERSION 2
+#define MAX_AGE_S 180 /* the plugin writes every 60 */
 #define MAX_FINDINGS 18
 #define NAMED 8 /* links in a line */
 
@@ -30,7 +30,7 @@ struct state {
 	bool running;
 	bool left;  /* OpenSM has gone without ending */
 	int active; /* -1 before the first routing */
-	/* NULL: not in older files; nothing. */
+	/* NULL: nothing. */
 	const char *sm, *engine, *reason, *apart, *misread, *unfit, *unsaved;
 	json_t *run, *drained, *plan, *served, *shadow, *slow, *missing, *flapping,
 		*multicast;
@@ -63,17 +63,17 @@ static const char *text_of(const json_t *object, const char *member)
 	return json_string_value(json_object_get(object, member));
 }
 
-/* Whole members; of those that older files do not have NULL. */
+/* Whole members; NULL where there is none. */
 static void unpack_members(const json_t *root, struct state *state)
 {
 	state->run = json_object_get(root, "run");
 	state->plan = json_object_get(root, "plan");
-	state->served = json_object_get(root, "served");   /* not in older files */
-	state->shadow = json_object_get(root, "shadow");   /* nor this */
-	state->drained = json_object_get(root, "drained"); /* nor this */
-	state->slow = json_object_get(root, "slow_links"); /* nor this */
+	state->served = json_object_get(root, "served");
+	state->shadow = json_object_get(root, "shadow");
+	state->drained = json_object_get(root, "drained");
+	state->slow = json_object_get(root, "slow_links");
 	state->flapping = json_object_get(root, "flapping");
-	state->missing = json_object_get(root, "missing"); /* nor this */
+	state->missing = json_object_get(root, "missing");
 	state->multicast = json_object_get(root, "multicast");
 }
 
@@ -87,11 +87,10 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	if (json_unpack(root, "{s:s, s:i}", "schema", &schema, "version", &version) ||
 	    strcmp(schema, "portmajor-state") != 0)
 		return cli_fail(EXIT_INPUT, "%s: not a state file of portmajor", path);
-	if (version < 1 || version > STATE_VERSION)
-		return cli_fail(
-			EXIT_INPUT,
-			"%s: version %d of the schema; this program reads 1 to %d", path,
-			version, STATE_VERSION);
+	if (version != STATE_VERSION)
+		return cli_fail(EXIT_INPUT,
+				"%s: version %d of the schema; this program reads %d",
+				path, version, STATE_VERSION);
 	if (json_unpack_ex(root, &error, JSON_VALIDATE_ONLY,
 			   "{s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:{s:o}, s:o, "
 			   "s:o, s:o, s:I, s:o, s:o, s:{s:I}, s:o}",
@@ -680,9 +679,6 @@ static int show_all(const struct request *request, time_t *old)
 
 	if (cache_find("state", &paths, &wanted))
 		return cli_fail(EXIT_INPUT, "out of memory");
-	/* The state of an earlier version matters only before this one has run. */
-	if (paths.old && paths.count > 1)
-		free(paths.path[--paths.count]);
 	if (!paths.count)
 		status = cli_fail(EXIT_INPUT, "%s: no such file", wanted);
 	else

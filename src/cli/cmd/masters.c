@@ -51,7 +51,7 @@ int cli_masters_find(const char *name, bool shadow, struct cli_masters *masters)
 		(struct cli_masters){calloc(files.count + 1, sizeof(*masters->list)), 0};
 	if (!masters->list)
 		cli_no_memory();
-	for (size_t i = 0; i < files.count - files.old; i++) {
+	for (size_t i = 0; i < files.count; i++) {
 		json_t *root = cli_json_load(files.path[i]);
 
 		if (is_followed(root, files.path[i], shadow))

@@ -334,14 +334,12 @@ static int get_number(const json_t *object, const char *name, uint64_t low, uint
 	return -1;
 }
 
-/* Version 1 had other names for what is not read. */
 static bool is_header_right(json_t *object)
 {
 	const char *schema = json_string_value(json_object_get(object, "schema"));
 	json_int_t version = cli_json_number(object, "version");
 
-	return schema && !strcmp(schema, "portmajor-sweep") && version >= 1 &&
-	       version <= VERSION;
+	return schema && !strcmp(schema, "portmajor-sweep") && version == VERSION;
 }
 
 int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_TEXT])
