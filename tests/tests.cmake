@@ -30,8 +30,6 @@ endif()
 # The longest of them, and it computes.
 set_tests_properties(unit.properties PROPERTIES COST 300 PROCESSORS 2 TIMEOUT 900)
 set_tests_properties(unit.steps PROPERTIES COST 100)
-target_compile_definitions(test_plan_file PRIVATE
-	TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
 # Each of these calls is made to fail there.
 target_link_options(test_replace PRIVATE -Wl,--wrap=open,--wrap=write,--wrap=fsync
 	-Wl,--wrap=close,--wrap=rename,--wrap=unlink)

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MAGIC "portmajor-plan 3"
+#define MAGIC "portmajor-plan 4"
 
 /* What an end port is for. */
 static const char *const roles[] = {
@@ -68,8 +68,6 @@ static int print_plan(FILE *out, const void *arg)
 		plan->lmc);
 	if (plan->adopted)
 		fputs("held\n", out);
-	if (plan->lmc && !plan->circles)
-		fputs("bundles\n", out);
 	print_skeleton(out, plan->known);
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
 		if (!plan->lid[i])
@@ -312,7 +310,6 @@ static int parse_lmc(struct reader *r, struct pm_text rest)
 	if (!pm_text_take_number(&rest, 10, PM_MAX_LMC, &lmc) || !pm_text_is_empty(rest))
 		return bad_line(r, "no lmc");
 	r->config.lmc = (uint8_t)lmc;
-	r->config.circles = true;
 	return 0;
 }
 
@@ -342,10 +339,6 @@ static int parse_line(struct reader *r, struct pm_text line)
 					       : bad_line(r, "no lmc");
 	if (r->lexer.line == 4 && pm_text_is(line, "held")) {
 		r->adopted = true;
-		return 0;
-	}
-	if (r->lexer.line <= 5 && pm_text_is(line, "bundles")) {
-		r->config.circles = false;
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)

@@ -128,7 +128,7 @@ static struct bundle find_bundle(const struct pm_plan *plan, uint32_t planes,
 {
 	uint32_t size = 1u << plan->lmc, in_whole = 0;
 
-	if (!plan->circles && planes >= 2 * size)
+	if (planes >= 2 * size)
 		in_whole = (planes / size - 1) * size;
 	if (number < in_whole)
 		return (struct bundle){number - number % size, size, true};
@@ -360,8 +360,7 @@ static void deal_switch(struct deal *deal, uint32_t sw)
 
 static bool is_leaf_dealt_late(const struct deal *deal, uint32_t sw)
 {
-	return deal->plan->lmc && !deal->plan->circles &&
-	       pm_tree_is_leaf(&deal->plan->tree, sw);
+	return deal->plan->lmc && pm_tree_is_leaf(&deal->plan->tree, sw);
 }
 
 static void deal_places(struct deal *deal, uint32_t sw)

@@ -197,7 +197,7 @@ static bool is_filler(const struct pm_plan *plan, const struct group *group,
 	       (plan->known->ports[place].num == 0 && group->slots_only);
 }
 
-/* With bundles, leaves' own LIDs among those of slots are not to take one more block. */
+/* With LMC, leaves' own LIDs among those of slots are not to take one more block. */
 static void find_slots_only(const struct pm_plan *plan, const uint8_t *is_place,
 			    struct group *groups)
 {
@@ -209,7 +209,7 @@ static void find_slots_only(const struct pm_plan *plan, const uint8_t *is_place,
 		group->num_slots += plan->known->ports[i].num != 0;
 		group->num_leaves += plan->known->ports[i].num == 0;
 	}
-	for (uint32_t p = 0; plan_has_bundles(plan) && p <= plan->tree.num_planes; p++) {
+	for (uint32_t p = 0; plan->lmc && p <= plan->tree.num_planes; p++) {
 		uint32_t slots = groups[p].num_slots << plan->lmc;
 		uint32_t leaves = groups[p].num_leaves << plan->lmc;
 
@@ -269,7 +269,7 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 
 /*
  * The last plane, num_planes standing for none, that has the LID of a switch; with
- * bundles, of a leaf, as others may find no room there.
+ * LMC, of a leaf, as others may find no room there.
  */
 static uint32_t last_with_switch(const struct pm_plan *plan, const uint8_t *is_place)
 {
@@ -279,7 +279,7 @@ static uint32_t last_with_switch(const struct pm_plan *plan, const uint8_t *is_p
 		uint32_t p = plan->plane[i] == PM_NONE ? none : plan->plane[i];
 
 		if (is_place[i] && plan->known->ports[i].num == 0 && p > last &&
-		    (!plan_has_bundles(plan) || is_on_leaf(plan, i)))
+		    (!plan->lmc || is_on_leaf(plan, i)))
 			last = p;
 	}
 	return last;
@@ -313,7 +313,7 @@ static void end_with_switch(struct pm_plan *plan, const struct group *group,
 }
 
 /*
- * LIDs that a group needs when its run begins like this LID. With bundles, what does not
+ * LIDs that a group needs when its run begins like this LID. With LMC, what does not
  * fit into the blocks of slots is left to give_rest.
  */
 static uint32_t group_length(const struct pm_plan *plan, const struct group *group,
@@ -321,7 +321,7 @@ static uint32_t group_length(const struct pm_plan *plan, const struct group *gro
 {
 	uint32_t length = measure(plan, group, 0, group->num_places, at);
 
-	if (plan_has_bundles(plan) && (length == 0 || length > PM_LFT_BLOCK / 2))
+	if (plan->lmc && (length == 0 || length > PM_LFT_BLOCK / 2))
 		return length;
 	for (uint32_t i = 0; i < group->num_fillers; i++)
 		length += 2 * pm_plan_num_lids(plan, group->fillers[i]) - 1;
@@ -415,8 +415,8 @@ static int give_rest(struct pm_plan *plan, const uint8_t *is_place, uint32_t nex
 /* Slots that fill their blocks do without the one with LID 0. */
 static bool leaves_first_block(const struct pm_plan *plan, const struct group *group)
 {
-	return plan_has_bundles(plan) && run_length(group_length(plan, group, 1) + 1) >
-						 run_length(group_length(plan, group, 0));
+	return plan->lmc && run_length(group_length(plan, group, 1) + 1) >
+				    run_length(group_length(plan, group, 0));
 }
 
 static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
@@ -462,7 +462,7 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			end_with_switch(plan, &groups[p], next, length);
 		next += length;
 	}
-	if (!rc && plan_has_bundles(plan))
+	if (!rc && plan->lmc)
 		rc = give_rest(plan, is_place, next, err);
 out:
 	pm_pool_free(&pool);

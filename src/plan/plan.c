@@ -89,7 +89,7 @@ out:
 
 struct pm_plan_config plan_config(const struct pm_plan *plan)
 {
-	return (struct pm_plan_config){plan->order, plan->lmc, plan->circles};
+	return (struct pm_plan_config){plan->order, plan->lmc};
 }
 
 struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *known)
@@ -102,7 +102,6 @@ struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *
 	}
 	plan->order = config->order;
 	plan->lmc = config->lmc;
-	plan->circles = config->lmc && config->circles;
 	plan->known = known;
 	if (!known)
 		goto fail;

@@ -16,11 +16,6 @@
 struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *known);
 /* What a plan was made with. */
 struct pm_plan_config plan_config(const struct pm_plan *plan);
-/* Whether switches' LIDs are to keep out of the way of slots that have several. */
-static inline bool plan_has_bundles(const struct pm_plan *plan)
-{
-	return plan->lmc && !plan->circles;
-}
 /*
  * The tree of a new plan's skeleton, and its roles: compute ports of switches that turn
  * out to be above the leaves become service ports. -ENOTSUP as below.

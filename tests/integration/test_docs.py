@@ -186,7 +186,7 @@ class Completion(labtest.Folders):
         folder = self.folder / "portmajor.0000000000000001"
         folder.mkdir()
         (folder / "plan").write_text(
-            "portmajor-plan 3\norder grouped\nlmc 0\nswitch 20000a 20000a 8 leaf0\n"
+            "portmajor-plan 4\norder grouped\nlmc 0\nswitch 20000a 20000a 8 leaf0\n"
             "switch 20000b 20000b 8 spine0\nswitch 20000c 20000c 8 two words\ncable 0 5 1 1\n",
             encoding="ascii")
         (self.folder / "portmajor.drained").write_text(

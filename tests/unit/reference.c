@@ -628,8 +628,8 @@ static const char *check_runs(const struct pm_plan *plan, bool grown)
 
 		if (place == PM_NONE)
 			continue;
-		/* With bundles, switches have what slots leave. */
-		anywhere = plan->lmc && !plan->circles && !plan->known->ports[place].num;
+		/* With LMC, switches have what slots leave. */
+		anywhere = plan->lmc && !plan->known->ports[place].num;
 		/* What had no plane in the old plan may have been given one. */
 		if (run_of[lid] == PM_NONE ||
 		    (!grown && !anywhere &&

@@ -378,36 +378,6 @@ static void test_shared_block(void **state)
 	recipe_free(&recipe);
 }
 
-/* A plan as it was made at first stays one when it grows or is made anew. */
-static void test_circles(void **state)
-{
-	struct recipe_xgft shape = {2, 18, {0, 36}, {18}, {1, 1}};
-	struct pm_plan_config config = {.order = PM_GROUPED, .lmc = 2, .circles = true};
-	struct recipe recipe = {0};
-	struct pm_fabric *fabric;
-	struct pm_plan *plan, *again = NULL;
-	struct pm_error err = {""};
-	uint32_t last;
-
-	(void)state;
-	recipe_add_xgft(&recipe, &shape);
-	fabric = recipe_build(&recipe, NULL);
-	plan = make_as(fabric, &config);
-	assert_even_planes(plan);
-	assert_int_equal(pm_plan_blocks(plan), 54);
-	last = world_port(plan->known, "sw0-0", 9);
-	assert_int_equal(plan->plane[last], 16);
-	assert_int_equal(pm_plan_plane(plan, last, 2), 0);
-	assert_int_equal(pm_plan_remake(plan, fabric, &again, &err), 0);
-	assert_true(again->circles);
-	assert_memory_equal(plan->lid, again->lid,
-			    plan->known->num_ports * sizeof(*plan->lid));
-	pm_plan_free(again);
-	pm_plan_free(plan);
-	pm_fabric_free(fabric);
-	recipe_free(&recipe);
-}
-
 /* LinearFDBTop must not change with hosts. */
 static void test_top_is_a_switch(void **state)
 {
@@ -1304,7 +1274,6 @@ int main(void)
 		cmocka_unit_test(test_full_bundles),
 		cmocka_unit_test(test_no_such_port),
 		cmocka_unit_test(test_shared_block),
-		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_top_is_a_switch),
 		cmocka_unit_test(test_keep_lids),
 		cmocka_unit_test(test_recover),

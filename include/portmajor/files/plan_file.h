@@ -3,7 +3,7 @@
  * Plans on disk: a text file, so that a person can read it and version control
  * can compare it.
  *
- *     portmajor-plan 3
+ *     portmajor-plan 4
  *     order grouped
  *     lmc 0
  *     switch KEY GUID PORTS NAME      one line each, in the order of the plan

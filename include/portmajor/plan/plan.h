@@ -59,9 +59,7 @@ enum pm_lid_order {
 
 struct pm_plan_config {
 	enum pm_lid_order order;
-	uint8_t lmc;  /* of end ports, 0..PM_MAX_LMC; switches have one LID */
-	bool circles; /* with LMC: all planes of a switch are one bundle, and switches'
-		       * LIDs are in the way; as plans were made at first */
+	uint8_t lmc; /* of end ports, 0..PM_MAX_LMC; switches have one LID */
 };
 
 /* A run of LIDs that belongs to one plane (grouped only). */
@@ -76,7 +74,6 @@ struct pm_plan {
 	struct pm_pool pool; /* of the arrays but for runs, which grow */
 	enum pm_lid_order order;
 	uint8_t lmc;
-	bool circles; /* false without LMC */
 	bool adopted; /* made of a fabric that ran already: what its switches hold is
 		       * preferred to tables made anew, see pm_routes_adopt */
 	struct pm_fabric *known; /* skeleton of all that was ever seen */
