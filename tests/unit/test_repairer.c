@@ -69,9 +69,9 @@ void repair_skip(struct repair *repair, uint32_t num)
 }
 
 /* No multicast. */
-struct mcast *mcast_start(struct ask *ask, struct mcast_quiet *quiet)
+struct mcast *mcast_start(struct smp_sender *smps, struct mcast_quiet *quiet)
 {
-	(void)ask;
+	(void)smps;
 	(void)quiet;
 	return NULL;
 }

@@ -70,7 +70,7 @@ static struct {
 	uint32_t sets_answered, strangers;	      /* what the handlers were given */
 	uint32_t sets_noted, strangers_noted, misled; /* what OpenSM's were */
 	uint32_t infos_noted;			      /* of the strangers */
-	struct ask *ask;			      /* as long as PortInfo comes in */
+	struct smp_sender *smps;		      /* as long as PortInfo comes in */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 /* A batch, and what came of it. */
@@ -133,8 +133,8 @@ static void note(void *sm, uint32_t *count)
 void osm_pi_rcv_process(void *sm, void *data)
 {
 	(void)data;
-	if (fake.ask)
-		assert_true(smp_has_infos_since(fake.ask, smp_count_infos(fake.ask)));
+	if (fake.smps)
+		assert_true(smp_has_infos_since(fake.smps, smp_count_infos(fake.smps)));
 	note(sm, &fake.strangers_noted);
 	pthread_mutex_lock(&fake.lock);
 	fake.infos_noted++;
@@ -423,7 +423,7 @@ static bool take(void *context, const struct smp_answer *answer)
 }
 
 /* Runs it, and looks at what must be so of each. */
-static void run(struct ask *ask, struct trial *t)
+static void run(struct smp_sender *smps, struct trial *t)
 {
 	struct smp_count count = {1, 1, 1, 0}; /* is added to */
 	uint32_t wire = fake.osm.subn.opt.max_wire_smps, wanted = 0;
@@ -438,7 +438,7 @@ static void run(struct ask *ask, struct trial *t)
 	fake.batch++;
 	pthread_cond_broadcast(&fake.changed); /* what is late comes now */
 	pthread_mutex_unlock(&fake.lock);
-	smp_run(ask, &t->batch, &count);
+	smp_run(smps, &t->batch, &count);
 	for (uint32_t i = 0; i < t->made; i++) {
 		assert_int_equal(t->told[i], t->fate[i] != LEFT_OUT);
 		wanted += t->fate[i] != LEFT_OUT;
@@ -487,26 +487,26 @@ static void test_random(void **state)
 {
 	uint64_t seed = from_environment("PM_SEED", 1),
 		 rounds = from_environment("PM_ROUNDS", 40);
-	struct ask *ask = smp_start(&fake.osm);
+	struct smp_sender *smps = smp_start(&fake.osm);
 	static struct trial trial;
 
 	(void)state;
-	assert_non_null(ask);
-	fake.ask = ask;
+	assert_non_null(smps);
+	fake.smps = smps;
 	start_threads();
 	for (uint64_t round = 0; round < rounds; round++) {
 		struct random random = {seed + round};
 
 		print_message("PM_SEED=%llu\n", (unsigned long long)(seed + round));
 		draw(&trial, &random);
-		run(ask, &trial);
+		run(smps, &trial);
 	}
 	stop_threads();
-	assert_int_equal(smp_count_infos(ask), fake.infos_noted);
-	assert_false(smp_has_infos_since(ask, fake.infos_noted));
+	assert_int_equal(smp_count_infos(smps), fake.infos_noted);
+	assert_false(smp_has_infos_since(smps, fake.infos_noted));
 	assert_true(fake.infos_noted > 0 || rounds < 10);
-	fake.ask = NULL;
-	smp_stop(ask);
+	fake.smps = NULL;
+	smp_stop(smps);
 	assert_true(fake.sets_answered > 0 || rounds < 10);
 	assert_int_equal(fake.sets_noted, fake.sets_answered);
 	assert_int_equal(fake.strangers_noted, fake.strangers);
@@ -517,18 +517,18 @@ static void test_random(void **state)
 
 static void run_all_silent(void)
 {
-	struct ask *ask = smp_start(&fake.osm);
+	struct smp_sender *smps = smp_start(&fake.osm);
 	static struct trial t;
 
-	assert_non_null(ask);
+	assert_non_null(smps);
 	t = (struct trial){.batch = {.num = MOST_SMPS, .ahead = 2, .total_ms = SILENT_MS},
 			   .stop_after = UINT32_MAX};
 	for (uint32_t i = 0; i < MOST_SMPS; i++)
 		t.fate[i] = NEVER;
-	run(ask, &t);
+	run(smps, &t);
 	assert_int_equal(t.posted, t.window);
 	assert_int_equal(t.outcomes[SMP_SILENT], t.window);
-	smp_stop(ask);
+	smp_stop(smps);
 }
 
 static void test_all_silent(void **state)
@@ -555,12 +555,12 @@ static enum smp_make make_and_leave(void *context, uint32_t index,
 
 static void test_leaving(void **state)
 {
-	struct ask *ask = smp_start(&fake.osm);
+	struct smp_sender *smps = smp_start(&fake.osm);
 	struct smp_count count = {0};
 	static struct trial t;
 
 	(void)state;
-	assert_non_null(ask);
+	assert_non_null(smps);
 	t = (struct trial){.batch = {.num = MOST_SMPS,
 				     .total_ms = HOUR_MS,
 				     .make = make_and_leave,
@@ -570,10 +570,10 @@ static void test_leaving(void **state)
 	for (uint32_t i = 0; i < MOST_SMPS; i++)
 		t.fate[i] = NEVER;
 	running = &t;
-	smp_run(ask, &t.batch, &count);
+	smp_run(smps, &t.batch, &count);
 	assert_int_equal(t.posted, 3);
 	assert_int_equal(t.num_told, t.made);
-	smp_stop(ask);
+	smp_stop(smps);
 }
 
 /* The dispatcher refuses one of our handlers. */
@@ -592,7 +592,7 @@ static void test_no_memory(void **state)
 }
 
 /* Has what is late delivered, and waits until no Set is out. */
-static void await_late(struct ask *ask)
+static void await_late(struct smp_sender *smps)
 {
 	struct smp_block blocks[SMP_SLOTS];
 
@@ -600,7 +600,7 @@ static void await_late(struct ask *ask)
 	fake.batch++;
 	pthread_cond_broadcast(&fake.changed);
 	pthread_mutex_unlock(&fake.lock);
-	while (smp_list_out(ask, blocks))
+	while (smp_list_out(smps, blocks))
 		usleep(100);
 }
 
@@ -610,34 +610,34 @@ static void await_late(struct ask *ask)
  */
 static void try_late(bool disowned)
 {
-	struct ask *ask = smp_start(&fake.osm);
+	struct smp_sender *smps = smp_start(&fake.osm);
 	struct smp_block blocks[SMP_SLOTS];
 	static struct trial t;
 
-	assert_non_null(ask);
+	assert_non_null(smps);
 	start_threads();
 	t = (struct trial){.batch = {.num = 4, .ahead = 1, .total_ms = SILENT_MS},
 			   .fate = {ANSWER, LATE, LATE, LATE},
 			   .kind = {SMP_SET_BLOCK, SMP_SET_BLOCK, SMP_BLOCK, SMP_SET_MFT},
 			   .stop_after = UINT32_MAX};
-	run(ask, &t);
-	assert_int_equal(smp_list_out(ask, blocks), 1);
+	run(smps, &t);
+	assert_int_equal(smp_list_out(smps, blocks), 1);
 	assert_int_equal(blocks[0].guid, fake.node.node_info.node_guid);
 	assert_int_equal(blocks[0].number, 1);
-	assert_false(smp_is_out(ask, fake.node.node_info.node_guid, 0));
-	assert_true(smp_is_out(ask, fake.node.node_info.node_guid, 1));
-	assert_false(smp_is_out(ask, fake.node.node_info.node_guid, 2));
-	assert_false(smp_is_out(ask, fake.node.node_info.node_guid, 3));
-	assert_true(smp_is_mft_out(ask, fake.node.node_info.node_guid, 3));
-	assert_false(smp_is_mft_out(ask, fake.node.node_info.node_guid, 1));
+	assert_false(smp_is_out(smps, fake.node.node_info.node_guid, 0));
+	assert_true(smp_is_out(smps, fake.node.node_info.node_guid, 1));
+	assert_false(smp_is_out(smps, fake.node.node_info.node_guid, 2));
+	assert_false(smp_is_out(smps, fake.node.node_info.node_guid, 3));
+	assert_true(smp_is_mft_out(smps, fake.node.node_info.node_guid, 3));
+	assert_false(smp_is_mft_out(smps, fake.node.node_info.node_guid, 1));
 	if (disowned)
-		smp_disown(ask);
-	await_late(ask);
-	assert_false(smp_is_out(ask, fake.node.node_info.node_guid, 1));
+		smp_disown(smps);
+	await_late(smps);
+	assert_false(smp_is_out(smps, fake.node.node_info.node_guid, 1));
 	stop_threads();
 	assert_int_equal(fake.sets_answered, 2);
 	assert_int_equal(fake.sets_noted, disowned ? 1 : 2);
-	smp_stop(ask);
+	smp_stop(smps);
 }
 
 static void test_late(void **state)

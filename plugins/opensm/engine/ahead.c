@@ -50,7 +50,7 @@ static void send_step(struct step *step, uint32_t num)
 {
 	struct smp_count count = {0};
 
-	smp_run(step->on->sender->ask,
+	smp_run(step->on->sender->smps,
 		&(struct smp_batch){.num = num,
 				    .ahead = BLOCKS_AHEAD,
 				    .total_ms = SILENT_MS,

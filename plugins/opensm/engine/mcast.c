@@ -16,7 +16,7 @@
 #include <string.h>
 
 struct mcast {
-	struct ask *ask;
+	struct smp_sender *smps;
 	struct mcast_quiet *quiet;
 	const struct pm_plan *plan; /* shared; NULL: none yet */
 	struct pm_multicast *multicast;
@@ -284,7 +284,7 @@ static void count_trees(const struct mcast *m, struct mcast_done *done)
 
 static struct mft_wire wire_of(const struct mcast *m, const struct mcast_subject *on)
 {
-	return (struct mft_wire){.ask = m->ask,
+	return (struct mft_wire){.smps = m->smps,
 				 .osm = m->quiet->osm,
 				 .plan = m->plan,
 				 .held = m->held,
@@ -433,12 +433,12 @@ bool mcast_look_above(struct mcast *m, const struct mcast_subject *subject,
 
 /* ---- Begin and end ---- */
 
-struct mcast *mcast_start(struct ask *ask, struct mcast_quiet *quiet)
+struct mcast *mcast_start(struct smp_sender *smps, struct mcast_quiet *quiet)
 {
 	struct mcast *m = calloc(1, sizeof(*m));
 
 	if (m) {
-		m->ask = ask;
+		m->smps = smps;
 		m->quiet = quiet;
 	}
 	return m;

@@ -48,7 +48,7 @@ struct mcast_done {
 };
 
 /* Both are borrowed. NULL without memory. */
-struct mcast *mcast_start(struct ask *ask, struct mcast_quiet *quiet);
+struct mcast *mcast_start(struct smp_sender *smps, struct mcast_quiet *quiet);
 void mcast_free(struct mcast *mcast);
 
 /* Switches of whose tables nothing is known any more. All zero at first. */

@@ -137,7 +137,7 @@ static void delete_plugin(void *context)
 		repairer_free(plugin->repairer);
 	}
 	repair_stop(plugin->repair);
-	smp_stop(plugin->ask);
+	smp_stop(plugin->smps);
 	view_free(&plugin->view);
 	pm_stale_free(&plugin->stale);
 	tables_forget(&plugin->tables);
@@ -263,10 +263,10 @@ static void start_repairer(struct plugin *plugin)
 {
 	if (plugin->config.early_repair)
 		plugin->repair = repair_start();
-	if (plugin->ask)
+	if (plugin->smps)
 		plugin->repairer = repairer_start(&(struct repairer_config){
 			.osm = plugin->osm,
-			.ask = plugin->ask,
+			.smps = plugin->smps,
 			.repair = plugin->repair,
 			.watch = plugin->watch,
 			.quiet = &plugin->quiet,
@@ -290,8 +290,8 @@ static void start_active(struct plugin *plugin)
 {
 	osm_log_t *log = &plugin->osm->log;
 
-	plugin->ask = smp_start(plugin->osm);
-	if (!plugin->ask)
+	plugin->smps = smp_start(plugin->osm);
+	if (!plugin->smps)
 		say(log, OSM_LOG_ERROR,
 		    ": no early repair, and tables in the switches are not looked at");
 	start_flaps(plugin);

@@ -75,11 +75,11 @@
  * after):
  *
  *   datum                       written by            read by               lock
- *   smp: slots' done, outcome,  dispatcher, sender    sender                ask's
+ *   smp: slots' done, outcome,  dispatcher, sender    sender                smps'
  *     data
- *   smp: slots' index, out;     sender                sender, dispatcher    ask's (1)
+ *   smp: slots' index, out;     sender                sender, dispatcher    smps' (1)
  *     out, batch
- *   smp: slots' disowned        sweeper               dispatcher            ask's
+ *   smp: slots' disowned        sweeper               dispatcher            smps'
  *   repair: lids, num_lids,     who reports a trap,   sender, sweeper       repair's
  *     first_trap .. dropped     sender, sweeper
  *   repair: taken .. number     sender                sender                none
@@ -240,7 +240,7 @@ struct plugin {
 	struct mcast_doubt doubt; /* found since groups were last routed */
 	const char *no_multicast; /* why that is OpenSM's, or NULL */
 	struct store *store;
-	struct ask *ask;	   /* NULL without memory: nothing is asked */
+	struct smp_sender *smps;   /* NULL without memory: nothing is asked */
 	struct repair *repair;	   /* NULL: no early repair */
 	struct repairer *repairer; /* NULL: nothing is sent but by OpenSM */
 	struct alarm *alarm;	   /* NULL: no memory for it */

@@ -79,7 +79,7 @@ static int make_room(const struct pm_plan *plan, size_t bytes,
 	return -ENOMEM;
 }
 
-int recover_read(struct ask *ask, osm_opensm_t *osm, const struct pm_plan *plan,
+int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_plan *plan,
 		 struct recovered *recovered, struct pm_error *err)
 {
 	uint32_t num = plan->known->num_switches, blocks = count_blocks(osm, plan);
@@ -93,7 +93,7 @@ int recover_read(struct ask *ask, osm_opensm_t *osm, const struct pm_plan *plan,
 		return pm_error_no_memory(err);
 	}
 	memset(recovered->tables, OSM_NO_PATH, (size_t)num * stride);
-	smp_run(ask,
+	smp_run(smps,
 		&(struct smp_batch){.num = num * blocks,
 				    .ahead = AHEAD,
 				    .total_ms = SILENT_MS,

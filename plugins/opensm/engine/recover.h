@@ -21,7 +21,7 @@ struct recovered {
  * than the plan's; what is not answered is not known. On
  * the sweeper thread, with no lock held. -ENOMEM.
  */
-int recover_read(struct ask *ask, osm_opensm_t *osm, const struct pm_plan *plan,
+int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_plan *plan,
 		 struct recovered *recovered, struct pm_error *err);
 
 /*

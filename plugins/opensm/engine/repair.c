@@ -515,7 +515,7 @@ static void run_batch(struct work *work, const struct smp_batch *batch,
 	uint32_t silent = count->silent;
 	double start = clock_ms(), held = count->held_ms;
 
-	smp_run(work->on->sender->ask, batch, count);
+	smp_run(work->on->sender->smps, batch, count);
 	if (count->silent > silent || work->mode != ASKING)
 		work->aside += clock_ms() - start;
 	else

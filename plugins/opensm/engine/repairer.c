@@ -1144,8 +1144,8 @@ struct repairer *repairer_start(const struct repairer_config *config)
 		return NULL;
 	r->config = *config;
 	r->sender.osm = config->osm;
-	r->sender.ask = config->ask;
-	r->mcast = mcast_start(config->ask, config->quiet);
+	r->sender.smps = config->smps;
+	r->mcast = mcast_start(config->smps, config->quiet);
 	atomic_init(&r->sender.routing, false);
 	atomic_init(&r->halted, true);
 	atomic_init(&r->phase, PHASE_IDLE);

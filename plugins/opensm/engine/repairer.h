@@ -43,7 +43,7 @@ struct repairer;
 /* All of it borrowed until repairer_stop. */
 struct repairer_config {
 	osm_opensm_t *osm;
-	struct ask *ask;
+	struct smp_sender *smps;
 	struct repair *repair;	   /* whose traps are taken; NULL: no early repair */
 	struct watch *watch;	   /* whose drains and requests are followed */
 	struct mcast_quiet *quiet; /* whose groups are routed */

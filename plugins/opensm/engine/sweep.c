@@ -149,7 +149,7 @@ static void leave_view(struct plugin *plugin)
 	if (!plugin->repairer)
 		return;
 	repairer_void(plugin->repairer);
-	smp_disown(plugin->ask);
+	smp_disown(plugin->smps);
 }
 
 /* What is drained now: as the repairer has it, which follows that, else the operator. */
@@ -281,7 +281,7 @@ static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
 	found->strict = !rc && fresh && planning->plan == planning->base;
 	if (!rc && planning->plan->adopted && plugin->repairer) {
 		repairer_acquire(plugin->repairer);
-		rc = recover_read(plugin->ask, plugin->osm, planning->plan,
+		rc = recover_read(plugin->smps, plugin->osm, planning->plan,
 				  &found->tables, err);
 		repairer_release(plugin->repairer);
 	}
@@ -416,8 +416,8 @@ static bool has_found_nothing_new(struct plugin *plugin)
 	if (osm->subn.coming_out_of_standby || osm->subn.first_time_master_sweep ||
 	    !routing_is_covered(plugin))
 		return false;
-	if (plugin->ask)
-		plugin->infos = smp_count_infos(plugin->ask);
+	if (plugin->smps)
+		plugin->infos = smp_count_infos(plugin->smps);
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	same = subnet_cache_look(&plugin->cache, &osm->subn);
 	CL_PLOCK_RELEASE(&osm->lock);
@@ -704,10 +704,10 @@ static void write_tables(struct plugin *plugin, bool merged)
 	struct tables_withheld withheld = {blocks, 0, merged};
 
 	plugin->run.everything = subn->need_update != 0;
-	if (plugin->ask && subn->need_update)
-		smp_disown(plugin->ask);
-	else if (plugin->ask)
-		withheld.num = smp_list_out(plugin->ask, blocks);
+	if (plugin->smps && subn->need_update)
+		smp_disown(plugin->smps);
+	else if (plugin->smps)
+		withheld.num = smp_list_out(plugin->smps, blocks);
 	tables_write(&plugin->tables, subn, plugin->planning.plan, plugin->view.routes,
 		     &plugin->stale, &withheld, &plugin->run.written);
 }
@@ -715,7 +715,7 @@ static void write_tables(struct plugin *plugin, bool merged)
 /* Whether OpenSM still has what it had after discovery. */
 static bool is_as_discovered(struct plugin *plugin)
 {
-	bool heard = !plugin->ask || smp_has_infos_since(plugin->ask, plugin->infos);
+	bool heard = !plugin->smps || smp_has_infos_since(plugin->smps, plugin->infos);
 
 	return subnet_cache_is_unchanged(&plugin->cache, &plugin->osm->subn, heard);
 }
@@ -898,8 +898,8 @@ static void finish_pending(struct plugin *plugin)
 		return;
 	if (plugin->run.written.sent) {
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
-		if (plugin->ask)
-			ours.num = smp_list_out(plugin->ask, blocks);
+		if (plugin->smps)
+			ours.num = smp_list_out(plugin->smps, blocks);
 		missing = tables_missing(&plugin->osm->subn, &plugin->run.written, &ours);
 		CL_PLOCK_RELEASE(&plugin->osm->lock);
 	}

@@ -312,7 +312,7 @@ static void send_blocks(struct move *move)
 	struct moved *done = &move->transition->done;
 	struct smp_count count = {0};
 
-	smp_run(move->on->sender->ask,
+	smp_run(move->on->sender->smps,
 		&(struct smp_batch){.num = move->num,
 				    .ahead = BLOCKS_AHEAD,
 				    .total_ms = SILENT_MS,

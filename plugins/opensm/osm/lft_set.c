@@ -12,7 +12,7 @@ bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
 	if (atomic_load(&sender->routing) && sw->new_lft &&
 	    memcmp(sw->lft + at, sw->new_lft + at, SMP_DATA) != 0)
 		return false;
-	return !smp_is_out(sender->ask, osm_node_get_node_guid(sw->p_node), number);
+	return !smp_is_out(sender->smps, osm_node_get_node_guid(sw->p_node), number);
 }
 
 void lft_set_make(uint32_t number, const uint8_t *entries, struct smp_request *smp)

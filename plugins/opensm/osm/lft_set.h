@@ -21,7 +21,7 @@
 
 struct lft_sender {
 	osm_opensm_t *osm;
-	struct ask *ask;
+	struct smp_sender *smps;
 	atomic_bool routing; /* OpenSM has Sets out; written with osm->lock exclusive or
 			      * when all of them have been answered */
 };

@@ -70,7 +70,7 @@ static const char *address(const struct sending *s, const struct pm_mft_place *p
 		return "a block not answered";
 	if (!sw || !find_route(wire, place->sw, &smp->route))
 		return "a switch has no route";
-	if (smp_is_mft_out(wire->ask, osm_node_get_node_guid(sw->p_node), smp->modifier))
+	if (smp_is_mft_out(wire->smps, osm_node_get_node_guid(sw->p_node), smp->modifier))
 		return "an earlier block is out";
 	return NULL;
 }
@@ -163,7 +163,7 @@ static uint32_t run(struct sending *sending, uint32_t num)
 	struct smp_count count = {0};
 
 	memset(wire->silent, 0, wire->plan->known->num_switches);
-	smp_run(wire->ask,
+	smp_run(wire->smps,
 		&(struct smp_batch){.num = num,
 				    .ahead = wire->idle	    ? 0
 					     : wire->urgent ? BLOCKS_AHEAD_BESIDE

@@ -22,7 +22,7 @@
 
 /* Borrowed, all of it. */
 struct mft_wire {
-	struct ask *ask;
+	struct smp_sender *smps;
 	osm_opensm_t *osm;
 	const struct pm_plan *plan;
 	struct pm_mfts *held; /* the record, of plan->known */

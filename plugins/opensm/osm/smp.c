@@ -39,7 +39,7 @@ struct slot {
 	_Alignas(8) uint8_t data[SMP_DATA]; /* read as PortInfo, too */
 };
 
-struct ask {
+struct smp_sender {
 	osm_opensm_t *osm;
 	struct {
 		_Atomic uint64_t begun, done;
@@ -69,22 +69,22 @@ _Static_assert(sizeof(struct block_context) <= sizeof(osm_madw_context_t),
 
 /* ---- Handlers, on threads of OpenSM's dispatcher ---- */
 
-static bool is_awaited(const struct ask *ask, uint32_t slot, uint32_t serial)
+static bool is_awaited(const struct smp_sender *smps, uint32_t slot, uint32_t serial)
 {
-	const struct slot *s = &ask->slots[slot];
+	const struct slot *s = &smps->slots[slot];
 
 	return slot < SLOTS && s->out && !s->done && s->serial == serial;
 }
 
 /* Notes what came of an SMP. */
-static void settle(struct ask *ask, const osm_madw_t *madw, uint32_t slot,
+static void settle(struct smp_sender *smps, const osm_madw_t *madw, uint32_t slot,
 		   uint32_t serial)
 {
 	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
-	struct slot *s = &ask->slots[slot];
+	struct slot *s = &smps->slots[slot];
 
-	pthread_mutex_lock(&ask->signal.lock);
-	if (is_awaited(ask, slot, serial)) {
+	pthread_mutex_lock(&smps->signal.lock);
+	if (is_awaited(smps, slot, serial)) {
 		s->done = true;
 		if (madw->status != IB_SUCCESS || !ib_smp_is_response(smp))
 			s->outcome = SMP_SILENT;
@@ -95,30 +95,30 @@ static void settle(struct ask *ask, const osm_madw_t *madw, uint32_t slot,
 		memcpy(s->data, ib_smp_get_payload_ptr(smp), SMP_DATA);
 		if (s->given_up)
 			s->out = false;
-		pthread_cond_signal(&ask->signal.changed);
+		pthread_cond_signal(&smps->signal.changed);
 	}
-	pthread_mutex_unlock(&ask->signal.lock);
+	pthread_mutex_unlock(&smps->signal.lock);
 }
 
 static void receive_port_info(void *context, void *data)
 {
-	struct ask *ask = context;
+	struct smp_sender *smps = context;
 	osm_madw_t *madw = data;
 	const osm_pi_context_t *pi = osm_madw_get_pi_context_ptr(madw);
 	bool set;
 
 	if (pi->light_sweep == MARK) {
-		settle(ask, madw, (uint32_t)pi->port_guid, (uint32_t)pi->client_rereg);
+		settle(smps, madw, (uint32_t)pi->port_guid, (uint32_t)pi->client_rereg);
 		return;
 	}
 	set = pi->set_method;
-	atomic_fetch_add(&ask->infos.begun, !set);
-	osm_pi_rcv_process(&ask->osm->sm, data);
-	atomic_fetch_add(&ask->infos.done, !set);
+	atomic_fetch_add(&smps->infos.begun, !set);
+	osm_pi_rcv_process(&smps->osm->sm, data);
+	atomic_fetch_add(&smps->infos.done, !set);
 }
 
 /* Whether this is the answer to a Set that OpenSM's record is to follow. */
-static bool is_to_be_noted(struct ask *ask, const osm_madw_t *madw,
+static bool is_to_be_noted(struct smp_sender *smps, const osm_madw_t *madw,
 			   const struct block_context *ours)
 {
 	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
@@ -126,44 +126,44 @@ static bool is_to_be_noted(struct ask *ask, const osm_madw_t *madw,
 
 	if (smp->method != IB_MAD_METHOD_GET_RESP)
 		return false;
-	pthread_mutex_lock(&ask->signal.lock);
-	noted = is_awaited(ask, ours->slot, ours->serial) &&
-		ask->slots[ours->slot].kind == SMP_SET_BLOCK &&
-		!ask->slots[ours->slot].disowned;
-	pthread_mutex_unlock(&ask->signal.lock);
+	pthread_mutex_lock(&smps->signal.lock);
+	noted = is_awaited(smps, ours->slot, ours->serial) &&
+		smps->slots[ours->slot].kind == SMP_SET_BLOCK &&
+		!smps->slots[ours->slot].disowned;
+	pthread_mutex_unlock(&smps->signal.lock);
 	return noted;
 }
 
 /* It is out until it is noted: nobody sends the block again before. */
 static void receive_block(void *context, void *data)
 {
-	struct ask *ask = context;
+	struct smp_sender *smps = context;
 	osm_madw_t *madw = data;
 	struct block_context ours;
 
 	memcpy(&ours, &madw->context, sizeof(ours));
 	if (ours.lft.set_method != MARK) {
-		osm_lft_rcv_process(&ask->osm->sm, data);
+		osm_lft_rcv_process(&smps->osm->sm, data);
 		return;
 	}
-	if (is_to_be_noted(ask, madw, &ours)) {
+	if (is_to_be_noted(smps, madw, &ours)) {
 		madw->context.lft_context.set_method = TRUE;
-		osm_lft_rcv_process(&ask->osm->sm, data);
+		osm_lft_rcv_process(&smps->osm->sm, data);
 	}
-	settle(ask, madw, ours.slot, ours.serial);
+	settle(smps, madw, ours.slot, ours.serial);
 }
 
 static void receive_mft(void *context, void *data)
 {
-	struct ask *ask = context;
+	struct smp_sender *smps = context;
 	osm_madw_t *madw = data;
 	struct block_context ours;
 
 	memcpy(&ours, &madw->context, sizeof(ours));
 	if (ours.lft.set_method == MARK)
-		settle(ask, madw, ours.slot, ours.serial);
+		settle(smps, madw, ours.slot, ours.serial);
 	else
-		osm_mft_rcv_process(&ask->osm->sm, data);
+		osm_mft_rcv_process(&smps->osm->sm, data);
 }
 
 /* ---- Setting up ---- */
@@ -188,40 +188,40 @@ static void restore_handler(osm_opensm_t *osm, cl_disp_reg_handle_t *handle,
 	*handle = cl_disp_register(&osm->disp, message, theirs, &osm->sm);
 }
 
-struct ask *smp_start(osm_opensm_t *osm)
+struct smp_sender *smp_start(osm_opensm_t *osm)
 {
-	struct ask *ask = calloc(1, sizeof(*ask));
+	struct smp_sender *smps = calloc(1, sizeof(*smps));
 
-	if (!ask)
+	if (!smps)
 		return NULL;
-	ask->osm = osm;
-	clock_signal_init(&ask->signal);
+	smps->osm = osm;
+	clock_signal_init(&smps->signal);
 	if (replace_handler(osm, &osm->sm.pi_disp_h, OSM_MSG_MAD_PORT_INFO,
-			    receive_port_info, ask, osm_pi_rcv_process))
+			    receive_port_info, smps, osm_pi_rcv_process))
 		goto fail;
-	if (replace_handler(osm, &osm->sm.lft_disp_h, OSM_MSG_MAD_LFT, receive_block, ask,
-			    osm_lft_rcv_process))
+	if (replace_handler(osm, &osm->sm.lft_disp_h, OSM_MSG_MAD_LFT, receive_block,
+			    smps, osm_lft_rcv_process))
 		goto fail_lft;
-	if (replace_handler(osm, &osm->sm.mft_disp_h, OSM_MSG_MAD_MFT, receive_mft, ask,
+	if (replace_handler(osm, &osm->sm.mft_disp_h, OSM_MSG_MAD_MFT, receive_mft, smps,
 			    osm_mft_rcv_process))
 		goto fail_mft;
-	return ask;
+	return smps;
 fail_mft:
 	restore_handler(osm, &osm->sm.lft_disp_h, OSM_MSG_MAD_LFT, osm_lft_rcv_process);
 fail_lft:
 	restore_handler(osm, &osm->sm.pi_disp_h, OSM_MSG_MAD_PORT_INFO,
 			osm_pi_rcv_process);
 fail:
-	smp_stop(ask);
+	smp_stop(smps);
 	return NULL;
 }
 
-void smp_stop(struct ask *ask)
+void smp_stop(struct smp_sender *smps)
 {
-	if (!ask)
+	if (!smps)
 		return;
-	clock_signal_destroy(&ask->signal);
-	free(ask);
+	clock_signal_destroy(&smps->signal);
+	free(smps);
 }
 
 /* ---- Sending ---- */
@@ -234,27 +234,27 @@ static ib_net64_t key_of(const osm_switch_t *sw)
 }
 
 /* The time-out of one transmission. */
-static uint32_t time_out(const struct ask *ask, const struct smp_batch *batch)
+static uint32_t time_out(const struct smp_sender *smps, const struct smp_batch *batch)
 {
-	uint64_t times = ask->osm->subn.opt.transaction_retries + UINT64_C(1);
+	uint64_t times = smps->osm->subn.opt.transaction_retries + UINT64_C(1);
 	uint32_t each = (uint32_t)(batch->total_ms / times);
 
 	return each ? each : 1;
 }
 
-static bool send_question(struct ask *ask, const struct smp_batch *batch,
+static bool send_question(struct smp_sender *smps, const struct smp_batch *batch,
 			  const struct slot *slot, struct smp_request *smp)
 {
 	osm_madw_context_t context = {
 		.pi_context = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
-			       .port_guid = (ib_net64_t)(slot - ask->slots),
+			       .port_guid = (ib_net64_t)(slot - smps->slots),
 			       .light_sweep = MARK,
 			       .client_rereg = (boolean_t)slot->serial},
 	};
 
-	return osm_req_get(&ask->osm->sm, &smp->route, IB_MAD_ATTR_PORT_INFO,
+	return osm_req_get(&smps->osm->sm, &smp->route, IB_MAD_ATTR_PORT_INFO,
 			   cl_hton32(smp->modifier), FALSE, key_of(smp->sw),
-			   time_out(ask, batch), OSM_MSG_MAD_PORT_INFO,
+			   time_out(smps, batch), OSM_MSG_MAD_PORT_INFO,
 			   &context) == IB_SUCCESS;
 }
 
@@ -263,13 +263,13 @@ static bool is_mft(enum smp_kind kind)
 	return kind == SMP_MFT || kind == SMP_SET_MFT;
 }
 
-static bool send_block(struct ask *ask, const struct smp_batch *batch,
+static bool send_block(struct smp_sender *smps, const struct smp_batch *batch,
 		       const struct slot *slot, struct smp_request *smp)
 {
 	struct block_context ours = {
 		.lft = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
 			.set_method = MARK},
-		.slot = (uint32_t)(slot - ask->slots),
+		.slot = (uint32_t)(slot - smps->slots),
 		.serial = slot->serial,
 	};
 	osm_madw_context_t context;
@@ -281,11 +281,12 @@ static bool send_block(struct ask *ask, const struct smp_batch *batch,
 	attr = is_mft(smp->kind) ? IB_MAD_ATTR_MCAST_FWD_TBL : IB_MAD_ATTR_LIN_FWD_TBL;
 	message = is_mft(smp->kind) ? OSM_MSG_MAD_MFT : OSM_MSG_MAD_LFT;
 	if (smp->kind == SMP_SET_MFT || smp->kind == SMP_SET_BLOCK)
-		return osm_req_set(&ask->osm->sm, &smp->route, smp->data, SMP_DATA, attr,
+		return osm_req_set(&smps->osm->sm, &smp->route, smp->data, SMP_DATA, attr,
 				   cl_hton32(smp->modifier), FALSE, key_of(smp->sw),
-				   time_out(ask, batch), message, &context) == IB_SUCCESS;
-	return osm_req_get(&ask->osm->sm, &smp->route, attr, cl_hton32(smp->modifier),
-			   FALSE, key_of(smp->sw), time_out(ask, batch), message,
+				   time_out(smps, batch), message,
+				   &context) == IB_SUCCESS;
+	return osm_req_get(&smps->osm->sm, &smp->route, attr, cl_hton32(smp->modifier),
+			   FALSE, key_of(smp->sw), time_out(smps, batch), message,
 			   &context) == IB_SUCCESS;
 }
 
@@ -311,10 +312,10 @@ static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
  * that one, unless it has been sent already. As many of ours are out as the wire takes
  * and a few more (window): so many answers of OpenSM's may wait behind them.
  */
-static void pass_queue(const struct ask *ask, const struct slot *slot)
+static void pass_queue(const struct smp_sender *smps, const struct slot *slot)
 {
-	uint32_t number = (uint32_t)(slot - ask->slots);
-	osm_vl15_t *vl15 = &ask->osm->vl15;
+	uint32_t number = (uint32_t)(slot - smps->slots);
+	osm_vl15_t *vl15 = &smps->osm->vl15;
 	cl_list_item_t *item;
 
 	cl_spinlock_acquire(&vl15->lock);
@@ -332,7 +333,7 @@ static void pass_queue(const struct ask *ask, const struct slot *slot)
 
 /* A batch under way. */
 struct run {
-	struct ask *ask;
+	struct smp_sender *smps;
 	const struct smp_batch *batch;
 	struct smp_count *count;
 	uint32_t next;	/* to be sent */
@@ -342,19 +343,19 @@ struct run {
 
 static uint32_t window(const struct run *run)
 {
-	uint32_t wire = run->ask->osm->subn.opt.max_wire_smps;
+	uint32_t wire = run->smps->osm->subn.opt.max_wire_smps;
 	uint32_t most = (wire ? wire : 1) + run->ahead;
 
 	return most < SLOTS ? most : SLOTS;
 }
 
 /* A slot that is free, or that of an SMP that never came back, or NULL. */
-static struct slot *find_free(struct ask *ask)
+static struct slot *find_free(struct smp_sender *smps)
 {
 	double now = clock_ms();
 
 	for (uint32_t i = 0; i < SLOTS; i++) {
-		struct slot *s = &ask->slots[i];
+		struct slot *s = &smps->slots[i];
 
 		if (!s->out || (s->given_up && now > s->sent_ms + GONE_MS))
 			return s;
@@ -365,69 +366,70 @@ static struct slot *find_free(struct ask *ask)
 /* A slot for an SMP, or NULL: as many are out as may be. */
 static struct slot *take_slot(struct run *run, uint32_t index)
 {
-	struct ask *ask = run->ask;
+	struct smp_sender *smps = run->smps;
 	struct slot *slot = NULL;
 
-	pthread_mutex_lock(&ask->signal.lock);
-	if (ask->out < window(run))
-		slot = find_free(ask);
+	pthread_mutex_lock(&smps->signal.lock);
+	if (smps->out < window(run))
+		slot = find_free(smps);
 	if (slot) {
-		*slot = (struct slot){.serial = ++ask->serial,
+		*slot = (struct slot){.serial = ++smps->serial,
 				      .index = index,
 				      .out = true,
 				      .sent_ms = clock_ms()};
-		ask->out++;
+		smps->out++;
 	}
-	pthread_mutex_unlock(&ask->signal.lock);
+	pthread_mutex_unlock(&smps->signal.lock);
 	return slot;
 }
 
 /* What is about to be sent. */
-static void fill_slot(struct ask *ask, struct slot *slot, const struct smp_request *smp)
+static void fill_slot(struct smp_sender *smps, struct slot *slot,
+		      const struct smp_request *smp)
 {
-	pthread_mutex_lock(&ask->signal.lock);
+	pthread_mutex_lock(&smps->signal.lock);
 	slot->kind = smp->kind;
 	slot->block = (struct smp_block){osm_node_get_node_guid(smp->sw->p_node),
 					 smp->modifier};
-	pthread_mutex_unlock(&ask->signal.lock);
+	pthread_mutex_unlock(&smps->signal.lock);
 }
 
 /* It was not sent after all. */
-static void fail_slot(struct ask *ask, struct slot *slot)
+static void fail_slot(struct smp_sender *smps, struct slot *slot)
 {
-	pthread_mutex_lock(&ask->signal.lock);
+	pthread_mutex_lock(&smps->signal.lock);
 	slot->done = true;
 	slot->outcome = SMP_REFUSED;
-	pthread_mutex_unlock(&ask->signal.lock);
+	pthread_mutex_unlock(&smps->signal.lock);
 }
 
-static void drop_slot(struct ask *ask, struct slot *slot)
+static void drop_slot(struct smp_sender *smps, struct slot *slot)
 {
-	pthread_mutex_lock(&ask->signal.lock);
+	pthread_mutex_lock(&smps->signal.lock);
 	slot->out = false;
-	ask->out--;
-	pthread_mutex_unlock(&ask->signal.lock);
+	smps->out--;
+	pthread_mutex_unlock(&smps->signal.lock);
 }
 
 static void send_smp(struct run *run, struct slot *slot, struct smp_request *smp)
 {
-	struct ask *ask = run->ask;
+	struct smp_sender *smps = run->smps;
 	bool sent;
 
-	fill_slot(ask, slot, smp);
-	sent = smp->kind == SMP_PORT_INFO ? send_question(ask, run->batch, slot, smp)
-					  : send_block(ask, run->batch, slot, smp);
+	fill_slot(smps, slot, smp);
+	sent = smp->kind == SMP_PORT_INFO ? send_question(smps, run->batch, slot, smp)
+					  : send_block(smps, run->batch, slot, smp);
 	run->count->sent += sent;
 	if (!sent)
-		fail_slot(ask, slot);
+		fail_slot(smps, slot);
 	else if (run->batch->urgent)
-		pass_queue(ask, slot);
+		pass_queue(smps, slot);
 }
 
 /* Sends what the wire takes; with osm->lock held. */
 static void fill_wire(struct run *run)
 {
-	struct ask *ask = run->ask;
+	struct smp_sender *smps = run->smps;
 
 	while (run->next < run->batch->num) {
 		struct smp_request smp = {.sw = NULL};
@@ -438,7 +440,7 @@ static void fill_wire(struct run *run)
 			return;
 		made = run->batch->make(run->batch->context, run->next, &smp);
 		if (made != SMP_SEND)
-			drop_slot(ask, slot);
+			drop_slot(smps, slot);
 		if (made == SMP_LATER)
 			return;
 		run->next++;
@@ -459,19 +461,19 @@ static void adapt(struct run *run, enum smp_outcome outcome)
 /* Takes what has come back; how many that were. */
 static uint32_t take_answers(struct run *run)
 {
-	struct ask *ask = run->ask;
+	struct smp_sender *smps = run->smps;
 	uint32_t taken = 0;
 
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		struct slot slot;
 
-		pthread_mutex_lock(&ask->signal.lock);
-		slot = ask->slots[i];
+		pthread_mutex_lock(&smps->signal.lock);
+		slot = smps->slots[i];
 		if (slot.out && slot.done) {
-			ask->slots[i].out = false;
-			ask->out--;
+			smps->slots[i].out = false;
+			smps->out--;
 		}
-		pthread_mutex_unlock(&ask->signal.lock);
+		pthread_mutex_unlock(&smps->signal.lock);
 		if (!slot.out || !slot.done)
 			continue;
 		taken++;
@@ -485,34 +487,34 @@ static uint32_t take_answers(struct run *run)
 	return taken;
 }
 
-static bool any_done(const struct ask *ask)
+static bool any_done(const struct smp_sender *smps)
 {
 	for (uint32_t i = 0; i < SLOTS; i++)
-		if (ask->slots[i].out && ask->slots[i].done)
+		if (smps->slots[i].out && smps->slots[i].done)
 			return true;
 	return false;
 }
 
-static uint32_t num_out(struct ask *ask)
+static uint32_t num_out(struct smp_sender *smps)
 {
 	uint32_t out;
 
-	pthread_mutex_lock(&ask->signal.lock);
-	out = ask->out;
-	pthread_mutex_unlock(&ask->signal.lock);
+	pthread_mutex_lock(&smps->signal.lock);
+	out = smps->out;
+	pthread_mutex_unlock(&smps->signal.lock);
 	return out;
 }
 
 /* Whether one of ours is in a queue of OpenSM's. With vl15's lock held. */
-static bool is_in(const struct ask *ask, cl_qlist_t *queue)
+static bool is_in(const struct smp_sender *smps, cl_qlist_t *queue)
 {
 	cl_list_item_t *item = cl_qlist_head(queue);
 
 	for (; item != cl_qlist_end(queue); item = cl_qlist_next(item))
 		for (uint32_t i = 0; i < SLOTS; i++)
 			/* Only what was given up is taken back by others. */
-			if (!ask->slots[i].given_up && ask->slots[i].out &&
-			    is_slot((const osm_madw_t *)item, i, ask->slots[i].serial))
+			if (!smps->slots[i].given_up && smps->slots[i].out &&
+			    is_slot((const osm_madw_t *)item, i, smps->slots[i].serial))
 				return true;
 	return false;
 }
@@ -520,11 +522,11 @@ static bool is_in(const struct ask *ask, cl_qlist_t *queue)
 /* Whether some SMP of the batch has not gone to the wire yet. */
 static bool any_queued(const struct run *run)
 {
-	osm_vl15_t *vl15 = &run->ask->osm->vl15;
+	osm_vl15_t *vl15 = &run->smps->osm->vl15;
 	bool queued;
 
 	cl_spinlock_acquire(&vl15->lock);
-	queued = is_in(run->ask, &vl15->ufifo) || is_in(run->ask, &vl15->rfifo);
+	queued = is_in(run->smps, &vl15->ufifo) || is_in(run->smps, &vl15->rfifo);
 	cl_spinlock_release(&vl15->lock);
 	return queued;
 }
@@ -532,14 +534,14 @@ static bool any_queued(const struct run *run)
 /* Waits until something has come back, or for so long; whether something has. */
 static bool clock_wait_until_done(const struct run *run, double end)
 {
-	struct ask *ask = run->ask;
+	struct smp_sender *smps = run->smps;
 	bool any;
 
-	pthread_mutex_lock(&ask->signal.lock);
-	while (!any_done(ask) && ask->out && clock_ms() < end && !osm_exit_flag)
-		clock_wait_briefly(&ask->signal, end - clock_ms());
-	any = any_done(ask);
-	pthread_mutex_unlock(&ask->signal.lock);
+	pthread_mutex_lock(&smps->signal.lock);
+	while (!any_done(smps) && smps->out && clock_ms() < end && !osm_exit_flag)
+		clock_wait_briefly(&smps->signal, end - clock_ms());
+	any = any_done(smps);
+	pthread_mutex_unlock(&smps->signal.lock);
 	return any;
 }
 
@@ -550,7 +552,7 @@ static bool wait_for_answer(const struct run *run)
 	double held = 0;
 	bool any = false;
 
-	while (!any && left > 0 && num_out(run->ask) && !osm_exit_flag) {
+	while (!any && left > 0 && num_out(run->smps) && !osm_exit_flag) {
 		start = clock_ms();
 		any = clock_wait_until_done(run, start + SLICE_MS);
 		if (!any && held < SMP_QUEUED_MS && any_queued(run))
@@ -565,17 +567,17 @@ static bool wait_for_answer(const struct run *run)
 /* What is still out is silent, as far as the batch goes. */
 static void give_up(struct run *run)
 {
-	struct ask *ask = run->ask;
+	struct smp_sender *smps = run->smps;
 
 	for (uint32_t i = 0; i < SLOTS; i++) {
-		struct slot *s = &ask->slots[i];
+		struct slot *s = &smps->slots[i];
 		bool silent;
 
-		pthread_mutex_lock(&ask->signal.lock);
+		pthread_mutex_lock(&smps->signal.lock);
 		silent = s->out && !s->done && !s->given_up;
 		s->given_up |= silent;
-		ask->out -= silent;
-		pthread_mutex_unlock(&ask->signal.lock);
+		smps->out -= silent;
+		pthread_mutex_unlock(&smps->signal.lock);
 		if (!silent)
 			continue;
 		run->count->silent++;
@@ -587,7 +589,7 @@ static void give_up(struct run *run)
 
 static void send_more(struct run *run)
 {
-	osm_opensm_t *osm = run->ask->osm;
+	osm_opensm_t *osm = run->smps->osm;
 
 	if (run->batch->exclusive) {
 		CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
@@ -598,9 +600,10 @@ static void send_more(struct run *run)
 	CL_PLOCK_RELEASE(&osm->lock);
 }
 
-void smp_run(struct ask *ask, const struct smp_batch *batch, struct smp_count *count)
+void smp_run(struct smp_sender *smps, const struct smp_batch *batch,
+	     struct smp_count *count)
 {
-	struct run run = {ask, batch, count, 0, batch->ahead, false};
+	struct run run = {smps, batch, count, 0, batch->ahead, false};
 
 	for (;;) {
 		run.over |= osm_exit_flag || run.next == batch->num;
@@ -608,7 +611,7 @@ void smp_run(struct ask *ask, const struct smp_batch *batch, struct smp_count *c
 			send_more(&run);
 		if (take_answers(&run))
 			continue;
-		if (!num_out(ask) || !wait_for_answer(&run))
+		if (!num_out(smps) || !wait_for_answer(&run))
 			break;
 	}
 	give_up(&run);
@@ -616,59 +619,59 @@ void smp_run(struct ask *ask, const struct smp_batch *batch, struct smp_count *c
 
 /* ---- What is out ---- */
 
-static bool is_set_out(struct ask *ask, enum smp_kind kind, ib_net64_t guid,
+static bool is_set_out(struct smp_sender *smps, enum smp_kind kind, ib_net64_t guid,
 		       uint32_t number)
 {
 	bool out = false;
 
-	pthread_mutex_lock(&ask->signal.lock);
+	pthread_mutex_lock(&smps->signal.lock);
 	for (uint32_t i = 0; i < SLOTS && !out; i++) {
-		const struct slot *s = &ask->slots[i];
+		const struct slot *s = &smps->slots[i];
 
 		out = s->out && !s->done && s->kind == kind && s->block.guid == guid &&
 		      s->block.number == number;
 	}
-	pthread_mutex_unlock(&ask->signal.lock);
+	pthread_mutex_unlock(&smps->signal.lock);
 	return out;
 }
 
-bool smp_is_out(struct ask *ask, ib_net64_t guid, uint32_t number)
+bool smp_is_out(struct smp_sender *smps, ib_net64_t guid, uint32_t number)
 {
-	return is_set_out(ask, SMP_SET_BLOCK, guid, number);
+	return is_set_out(smps, SMP_SET_BLOCK, guid, number);
 }
 
-bool smp_is_mft_out(struct ask *ask, ib_net64_t guid, uint32_t modifier)
+bool smp_is_mft_out(struct smp_sender *smps, ib_net64_t guid, uint32_t modifier)
 {
-	return is_set_out(ask, SMP_SET_MFT, guid, modifier);
+	return is_set_out(smps, SMP_SET_MFT, guid, modifier);
 }
 
-uint32_t smp_list_out(struct ask *ask, struct smp_block *blocks)
+uint32_t smp_list_out(struct smp_sender *smps, struct smp_block *blocks)
 {
 	uint32_t num = 0;
 
-	pthread_mutex_lock(&ask->signal.lock);
+	pthread_mutex_lock(&smps->signal.lock);
 	for (uint32_t i = 0; i < SLOTS; i++)
-		if (ask->slots[i].out && !ask->slots[i].done &&
-		    ask->slots[i].kind == SMP_SET_BLOCK)
-			blocks[num++] = ask->slots[i].block;
-	pthread_mutex_unlock(&ask->signal.lock);
+		if (smps->slots[i].out && !smps->slots[i].done &&
+		    smps->slots[i].kind == SMP_SET_BLOCK)
+			blocks[num++] = smps->slots[i].block;
+	pthread_mutex_unlock(&smps->signal.lock);
 	return num;
 }
 
-void smp_disown(struct ask *ask)
+void smp_disown(struct smp_sender *smps)
 {
-	pthread_mutex_lock(&ask->signal.lock);
+	pthread_mutex_lock(&smps->signal.lock);
 	for (uint32_t i = 0; i < SLOTS; i++)
-		ask->slots[i].disowned = true;
-	pthread_mutex_unlock(&ask->signal.lock);
+		smps->slots[i].disowned = true;
+	pthread_mutex_unlock(&smps->signal.lock);
 }
 
-uint64_t smp_count_infos(const struct ask *ask)
+uint64_t smp_count_infos(const struct smp_sender *smps)
 {
-	return atomic_load(&ask->infos.done);
+	return atomic_load(&smps->infos.done);
 }
 
-bool smp_has_infos_since(const struct ask *ask, uint64_t count)
+bool smp_has_infos_since(const struct smp_sender *smps, uint64_t count)
 {
-	return atomic_load(&ask->infos.begun) != count;
+	return atomic_load(&smps->infos.begun) != count;
 }

@@ -30,7 +30,7 @@
 #include <stdbool.h>
 
 /* Opaque. */
-struct ask;
+struct smp_sender;
 
 enum smp_kind {
 	SMP_PORT_INFO, /* Get(PortInfo), modifier: port */
@@ -106,10 +106,10 @@ struct smp_block {
 };
 
 /* Puts our handlers in place of OpenSM's. NULL without memory; OpenSM's are back then. */
-struct ask *smp_start(osm_opensm_t *osm);
+struct smp_sender *smp_start(osm_opensm_t *osm);
 
 /* The handlers are gone by then: OpenSM shuts the dispatcher down before its plugins. */
-void smp_stop(struct ask *ask);
+void smp_stop(struct smp_sender *smps);
 
 /*
  * Sends a batch and adds to *count. On one thread at a time, with no lock held. Returns
@@ -117,33 +117,34 @@ void smp_stop(struct ask *ask);
  * which it waits SMP_QUEUED_MS at most: questions to dead switches may hold all of it.
  */
 #define SMP_QUEUED_MS 5000
-void smp_run(struct ask *ask, const struct smp_batch *batch, struct smp_count *count);
+void smp_run(struct smp_sender *smps, const struct smp_batch *batch,
+	     struct smp_count *count);
 
 /*
  * Whether a Set of ours for this LFT block is out, given up or not. On any thread, with
  * osm->lock held, without which that changes at any time. O(SMP_SLOTS).
  */
-bool smp_is_out(struct ask *ask, ib_net64_t guid, uint32_t number);
+bool smp_is_out(struct smp_sender *smps, ib_net64_t guid, uint32_t number);
 
 /* The same for an MFT block; by the thread that sends them alone. */
-bool smp_is_mft_out(struct ask *ask, ib_net64_t guid, uint32_t modifier);
+bool smp_is_mft_out(struct smp_sender *smps, ib_net64_t guid, uint32_t modifier);
 
 /* All LFT blocks of which that is so, at most SMP_SLOTS; returns how many. Likewise. */
-uint32_t smp_list_out(struct ask *ask, struct smp_block *blocks);
+uint32_t smp_list_out(struct smp_sender *smps, struct smp_block *blocks);
 
 /*
  * Others write the switches' tables from now on: what is out and comes back is not noted
  * in OpenSM's record. On any thread.
  */
-void smp_disown(struct ask *ask);
+void smp_disown(struct smp_sender *smps);
 
 /*
  * How many PortInfo that it asked for OpenSM has taken in by now: not those that answer
  * its Sets, which change no cable. On any thread.
  */
-uint64_t smp_count_infos(const struct ask *ask);
+uint64_t smp_count_infos(const struct smp_sender *smps);
 
 /* Whether there is one more, or one that is being taken in, than were counted. */
-bool smp_has_infos_since(const struct ask *ask, uint64_t count);
+bool smp_has_infos_since(const struct smp_sender *smps, uint64_t count);
 
 #endif
